@@ -1,0 +1,4 @@
+package tally
+
+// Inflate adds n failures at once, to reach counts that a test could not count to.
+func Inflate(c *Calls, n uint64) { c.words[judged].Add(n * both) }

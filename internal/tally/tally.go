@@ -1,0 +1,244 @@
+// Package tally counts calls in a moving window. It is what window.Calls and the
+// breakers count with; time comes as an offset from the owner's epoch.
+package tally
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir/internal/ring"
+)
+
+// Counts has the fields of window.Counts, into which it converts.
+type Counts struct {
+	Successes           int64
+	Failures            int64
+	Slow                int64
+	SlowFailures        int64
+	Ignored             int64
+	Refused             int64
+	ConsecutiveFailures int64
+}
+
+// Verdict is what became of a call.
+type Verdict uint8
+
+// Verdicts, numbered as the outcomes of package window are.
+const (
+	Success Verdict = iota
+	Failure
+	Ignored
+)
+
+// Each word counts a pair of things, one in its low half and one in its high
+// half. Words only grow and are never reset: one atomic add counts a call, one
+// load reads a pair that was true at one instant. A carry from the low half into
+// the high one does no harm, because only differences are read.
+const (
+	judged = iota // calls with a verdict; failures among them
+	slowed        // slow calls; failures among them
+	others        // ignored; refused
+	words
+)
+
+const (
+	low  = uint64(1)
+	high = uint64(1) << 32
+	both = low | high
+)
+
+// longest bounds how long a word may grow before the difference is moved into
+// 64-bit totals. One word takes some 30 million adds a second, so in a minute
+// neither half of a difference comes near 2³².
+const longest = int64(time.Minute)
+
+// Pair is what one word counts, in full width.
+type Pair struct{ Low, High int64 }
+
+// frame is what the words had come to at some moment, and the totals then.
+type frame [words]struct {
+	word      atomic.Uint64
+	low, high atomic.Int64
+}
+
+// Calls counts calls. All methods may be called from any number of goroutines.
+//
+// Recording is one comparison and one atomic add; the first call of each bucket
+// takes the lock and rolls. Readers write nothing and take no lock: they read the
+// frame and the ring between two looks at their numbers, and read again if one of
+// them changed meanwhile.
+type Calls struct {
+	slow    int64         // slower than this is slow
+	buckets int64         // in the window, the current one included
+	due     atomic.Int64  // the offset from which a call must roll first
+	head    atomic.Uint64 // frames[head&1] is the one in force
+	ring    *ring.Ring
+	mu      sync.Mutex // held to roll
+	frames  [2]frame
+	_       [64]byte // what every call reads stays off the line that every call writes
+	words   [words]atomic.Uint64
+	streak  atomic.Int64
+	_       [32]byte
+}
+
+// New returns an empty tally of so many buckets of the given width. Calls that
+// take longer than slow count as slow.
+func New(width time.Duration, buckets int, slow time.Duration) *Calls {
+	c := &Calls{slow: int64(slow), buckets: int64(buckets), ring: ring.New(int64(width), buckets, 2*words)}
+	c.due.Store(min(int64(width), longest))
+	return c
+}
+
+// Record counts a call that ended at the offset and took so long.
+func (c *Calls) Record(at time.Duration, v Verdict, took time.Duration) {
+	if int64(at) >= c.due.Load() {
+		c.roll(int64(at))
+	}
+	switch v {
+	case Success:
+		c.words[judged].Add(low)
+		if c.streak.Load() != 0 {
+			c.streak.Store(0)
+		}
+	case Failure:
+		c.words[judged].Add(both)
+		c.streak.Add(1)
+	default:
+		c.words[others].Add(low)
+		return
+	}
+	// After the call itself, and read before it: a reader that knows a slow call
+	// knows the call.
+	if int64(took) > c.slow {
+		if v == Failure {
+			c.words[slowed].Add(both)
+		} else {
+			c.words[slowed].Add(low)
+		}
+	}
+}
+
+// Refuse counts a call that was not let through.
+func (c *Calls) Refuse(at time.Duration) {
+	if int64(at) >= c.due.Load() {
+		c.roll(int64(at))
+	}
+	c.words[others].Add(high)
+}
+
+// Totals returns what was counted in all.
+func (c *Calls) Totals() Counts {
+	return c.counts(c.total(slowed), c.total(judged), c.total(others))
+}
+
+// Window returns what was counted in the window as seen from the offset, and not
+// before the totals that floor gives: the later beginning counts.
+func (c *Calls) Window(at time.Duration, floor Counts) Counts {
+	f := [words]Pair{
+		judged: floor.Judged(),
+		slowed: {floor.Slow, floor.SlowFailures},
+		others: {floor.Ignored, floor.Refused},
+	}
+	return c.counts(c.since(slowed, at, f[slowed]), c.since(judged, at, f[judged]), c.since(others, at, f[others]))
+}
+
+// Judged returns the calls with a verdict that Window would return and the
+// failures among them: what a breaker asks for at each call.
+func (c *Calls) Judged(at time.Duration, floor Pair) Pair { return c.since(judged, at, floor) }
+
+// Slowed returns the slow calls that Window would return and the failures among them.
+func (c *Calls) Slowed(at time.Duration, floor Pair) Pair { return c.since(slowed, at, floor) }
+
+// Judged returns the calls with a verdict and the failures among them.
+func (n Counts) Judged() Pair { return Pair{n.Successes + n.Failures, n.Failures} }
+
+// counts puts the readings of the three words together. They were read one after
+// another, the slow calls first, so a slow mark may stand there without its call
+// only where the beginning of the window parts the two: clamp.
+func (c *Calls) counts(slow, calls, other Pair) Counts {
+	slow.Low = min(slow.Low, calls.Low)
+	return Counts{
+		Successes:           calls.Low - calls.High,
+		Failures:            calls.High,
+		Slow:                slow.Low,
+		SlowFailures:        min(slow.High, slow.Low, calls.High),
+		Ignored:             other.Low,
+		Refused:             other.High,
+		ConsecutiveFailures: c.streak.Load(),
+	}
+}
+
+func (c *Calls) total(w int) Pair {
+	for {
+		head := c.head.Load()
+		p := c.frames[head&1].plus(w, c.words[w].Load())
+		if c.head.Load() == head {
+			return p
+		}
+	}
+}
+
+// since returns what a word has counted in the window as seen from the offset,
+// and not before the floor.
+func (c *Calls) since(w int, at time.Duration, floor Pair) Pair {
+	for {
+		head, newest := c.head.Load(), c.ring.Newest()
+		first, began := c.first(int64(at), newest), floor
+		if first <= newest {
+			row := c.ring.Row(first)
+			began = Pair{max(floor.Low, row[2*w].Load()), max(floor.High, row[2*w+1].Load())}
+		}
+		now := c.frames[head&1].plus(w, c.words[w].Load())
+		if c.head.Load() != head || c.ring.Newest() != newest {
+			continue
+		}
+		if first > newest { // all buckets of the window began with what is there now
+			return Pair{}
+		}
+		return Pair{max(now.Low-began.Low, 0), max(now.High-began.High, 0)}
+	}
+}
+
+// first returns the number of the oldest bucket of the window as seen from the
+// offset. An offset before the newest bucket sees what the newest sees.
+func (c *Calls) first(at, newest int64) int64 {
+	if at < c.due.Load() { // the usual case, without the division
+		return newest - c.buckets + 1
+	}
+	return max(c.ring.Bucket(at), newest) - c.buckets + 1
+}
+
+// roll begins the bucket of the offset, unless that has been done meanwhile.
+func (c *Calls) roll(at int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at < c.due.Load() {
+		return
+	}
+	head := c.head.Load()
+	var totals [2 * words]int64
+	for w := words - 1; w >= 0; w-- { // slow before judged: see Record
+		now := c.words[w].Load()
+		p := c.frames[head&1].plus(w, now)
+		next := &c.frames[(head+1)&1][w]
+		next.word.Store(now)
+		next.low.Store(p.Low)
+		next.high.Store(p.High)
+		totals[2*w], totals[2*w+1] = p.Low, p.High
+	}
+	b := max(c.ring.Bucket(at), c.ring.Newest())
+	c.ring.Advance(b, totals[:])
+	c.head.Store(head + 1)
+	due := c.ring.End(b)
+	if soon := at + longest; soon > at {
+		due = min(due, soon)
+	}
+	c.due.Store(due) // last: whoever sees it finds the bucket begun
+}
+
+// plus returns the totals of a word that has come to now.
+func (f *frame) plus(w int, now uint64) Pair {
+	d := now - f[w].word.Load()
+	return Pair{f[w].low.Load() + int64(uint32(d)), f[w].high.Load() + int64(d>>32)}
+}

@@ -1,0 +1,254 @@
+package tally_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/tally"
+)
+
+const slow = 100 * time.Millisecond
+
+// plainLog is the naive window: every call is kept with the bucket it falls into.
+type plainLog struct {
+	width   int64
+	buckets int64
+	newest  int64
+	streak  int64
+	calls   []call
+}
+
+type call struct {
+	bucket int64
+	counts tally.Counts
+}
+
+func (l *plainLog) add(at time.Duration, c tally.Counts) {
+	l.newest = max(l.newest, floorDiv(int64(at), l.width))
+	l.calls = append(l.calls, call{l.newest, c})
+	if c.Failures > 0 {
+		l.streak++
+	} else if c.Successes > 0 {
+		l.streak = 0
+	}
+}
+
+// window adds up the calls from number since on.
+func (l *plainLog) window(at time.Duration, since int) (sum tally.Counts) {
+	first := max(l.newest, floorDiv(int64(at), l.width)) - l.buckets + 1
+	for _, c := range l.calls[since:] {
+		if c.bucket >= first {
+			sum = plus(sum, c.counts)
+		}
+	}
+	sum.ConsecutiveFailures = l.streak
+	return sum
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+func plus(a, b tally.Counts) tally.Counts {
+	a.Successes += b.Successes
+	a.Failures += b.Failures
+	a.Slow += b.Slow
+	a.SlowFailures += b.SlowFailures
+	a.Ignored += b.Ignored
+	a.Refused += b.Refused
+	return a
+}
+
+// do records one call of a kind in both.
+func do(c *tally.Calls, l *plainLog, at time.Duration, kind byte) {
+	took := time.Duration(0)
+	var one tally.Counts
+	if kind&8 != 0 {
+		took = slow + 1
+	}
+	switch kind % 4 {
+	case 0:
+		c.Record(at, tally.Success, took)
+		one = tally.Counts{Successes: 1}
+	case 1:
+		c.Record(at, tally.Failure, took)
+		one = tally.Counts{Failures: 1}
+	case 2:
+		c.Record(at, tally.Ignored, took)
+		one = tally.Counts{Ignored: 1}
+	case 3:
+		c.Refuse(at)
+		one = tally.Counts{Refused: 1}
+	}
+	if took > slow && one.Successes+one.Failures > 0 {
+		one.Slow, one.SlowFailures = 1, one.Failures
+	}
+	l.add(at, one)
+}
+
+// FuzzAgainstPlainLog gives the tally and a plain log the same calls at times that
+// go on, stand still, jump years and go back, and compares every reading.
+func FuzzAgainstPlainLog(f *testing.F) {
+	f.Add(uint16(1000), uint8(10), []byte{0, 0, 1, 1, 9, 200, 40, 0, 3, 120, 1, 255})
+	f.Add(uint16(1), uint8(1), []byte{1, 1, 1, 1, 2, 2})
+	f.Add(uint16(60_000), uint8(5), []byte{0, 250, 0, 250, 1, 251, 0, 240})
+	f.Fuzz(func(t *testing.T, width uint16, buckets uint8, ops []byte) {
+		w := time.Duration(width)*time.Millisecond + 1
+		n := int(buckets)%50 + 1
+		c := tally.New(w, n, slow)
+		l := &plainLog{width: int64(w), buckets: int64(n)}
+		var at time.Duration
+		var floor tally.Counts
+		var since int
+		for i := 0; i+1 < len(ops); i += 2 {
+			at += jump(ops[i+1], w)
+			do(c, l, at, ops[i])
+			if ops[i]&64 != 0 {
+				floor, since = c.Totals(), len(l.calls)
+			}
+			look := at + jump(ops[i]^ops[i+1], w)
+			require.Equal(t, l.window(look, 0), c.Window(look, tally.Counts{}), "window at %v after step %d", look, i/2)
+			require.Equal(t, l.window(look, since), c.Window(look, floor), "window since step %d at %v", since, look)
+			judged := l.window(look, since)
+			require.Equal(t, judged.Judged(), c.Judged(look, floor.Judged()))
+			require.Equal(t, tally.Pair{Low: judged.Slow, High: judged.SlowFailures}, c.Slowed(look, tally.Pair{Low: floor.Slow, High: floor.SlowFailures}))
+		}
+		l.buckets = math.MaxInt64 / 2
+		require.Equal(t, l.window(math.MinInt64, 0), c.Totals())
+	})
+}
+
+// jump turns a byte into a step of time.
+func jump(b byte, width time.Duration) time.Duration {
+	switch {
+	case b < 100:
+		return time.Duration(b) * width / 16
+	case b < 200:
+		return time.Duration(b-100) * width
+	case b < 240:
+		return -time.Duration(b-200) * width / 4
+	case b < 250:
+		return time.Duration(b-239) * time.Minute
+	default:
+		return time.Duration(b-249) * 365 * 24 * time.Hour
+	}
+}
+
+func TestTimesAtTheEndsOfTheRangeAreHarmless(t *testing.T) {
+	c := tally.New(time.Second, 10, slow)
+	for _, at := range []time.Duration{math.MinInt64, -1, 0, math.MaxInt64, math.MaxInt64 - 1, math.MinInt64, 0} {
+		c.Record(at, tally.Success, 0)
+	}
+	require.Equal(t, int64(7), c.Totals().Successes)
+	// The window has moved to the end of time, and what came after that counts there.
+	require.Equal(t, int64(4), c.Window(0, tally.Counts{}).Successes)
+}
+
+// TestLongBucketsDoNotOverflowAWord lets one word pass 2³² of both halves within a
+// bucket, as only ten minutes of calls at ten million a second do: the difference
+// is moved into the totals once a minute.
+func TestLongBucketsDoNotOverflowAWord(t *testing.T) {
+	c := tally.New(time.Hour, 2, slow)
+	const perMinute = 1 << 31
+	var want int64
+	for minute := range 5 {
+		at := time.Duration(minute) * time.Minute
+		c.Record(at, tally.Failure, 0)
+		tally.Inflate(c, perMinute)
+		want += 1 + perMinute
+	}
+	sum := c.Window(5*time.Minute, tally.Counts{})
+	require.Equal(t, want, sum.Failures)
+	require.Zero(t, sum.Successes)
+	require.Equal(t, want, c.Totals().Failures)
+}
+
+// TestNoIncrementIsLost has many goroutines record across bucket edges and idle
+// gaps longer than the window, while others read. What is read never tears: every
+// call is a failure, so calls and failures are the same number in any reading.
+func TestNoIncrementIsLost(t *testing.T) {
+	const writers, calls, width = 8, 20_000, 1000
+	c := tally.New(width, 8, math.MaxInt64)
+	var clock atomic.Int64
+	var done atomic.Bool
+	var writing, reading sync.WaitGroup
+	for i := range writers {
+		writing.Go(func() {
+			rnd := rand.New(rand.NewPCG(1, uint64(i)))
+			for range calls {
+				step := rnd.Int64N(width / 2)
+				if rnd.IntN(1000) == 0 {
+					step = 20 * width // idle for longer than the window
+				}
+				c.Record(time.Duration(clock.Add(step)), tally.Failure, 0)
+			}
+		})
+	}
+	for range 2 {
+		reading.Go(func() {
+			var last int64
+			for !done.Load() {
+				p := c.Judged(time.Duration(clock.Load()), tally.Pair{})
+				if p.Low != p.High || p.Low < 0 || p.Low > writers*calls {
+					t.Errorf("torn reading: %d failures of %d calls", p.High, p.Low)
+					return
+				}
+				total := c.Totals()
+				if total.Successes != 0 || total.Failures < last {
+					t.Errorf("torn total: %+v after %d failures", total, last)
+					return
+				}
+				last = total.Failures
+			}
+		})
+	}
+	writing.Wait()
+	done.Store(true)
+	reading.Wait()
+	require.Equal(t, int64(writers*calls), c.Totals().Failures)
+	require.Equal(t, int64(writers*calls), c.Totals().ConsecutiveFailures)
+}
+
+// TestReadersSeeNoTornWindowDuringRolls rolls at every call, so that the frame and
+// the rows change under the readers all the time, while every so many buckets get
+// one failure: what a window of 14 buckets holds is known to within one. The ring
+// has no row to spare at this size.
+func TestReadersSeeNoTornWindowDuringRolls(t *testing.T) {
+	for _, c := range []struct{ step, low, high int64 }{{1, 13, 14}, {5, 2, 3}} {
+		const buckets, rolls = 14, 200_000
+		calls := tally.New(1, buckets, math.MaxInt64)
+		record := func(i int64) { calls.Record(time.Duration(i*c.step), tally.Failure, 0) }
+		for i := range int64(buckets) {
+			record(i)
+		}
+		var done atomic.Bool
+		var reading sync.WaitGroup
+		for range 2 {
+			reading.Go(func() {
+				for !done.Load() {
+					p := calls.Judged(0, tally.Pair{}) // as the newest bucket sees it
+					if p.Low != p.High || p.Low < c.low || p.Low > c.high {
+						t.Errorf("one failure each %d buckets: the window shows %d failures of %d calls, want %d to %d",
+							c.step, p.High, p.Low, c.low, c.high)
+						return
+					}
+				}
+			})
+		}
+		for i := range int64(rolls) {
+			record(i + buckets)
+		}
+		done.Store(true)
+		reading.Wait()
+	}
+}

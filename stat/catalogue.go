@@ -1,0 +1,164 @@
+package stat
+
+import "slices"
+
+// Keys of the attribute that names a source.
+const (
+	attrBreaker = "weir.breaker.name"
+	attrLimiter = "weir.limiter.name"
+	attrRule    = "weir.alert.rule"
+	attrSink    = "weir.notifier.name"
+)
+
+// Instruments of circuit breakers.
+var (
+	BreakerState = &Instrument{
+		Name: "weir.breaker.state", Unit: "{breaker}", Kind: UpDown, Attrs: []string{attrBreaker, "weir.breaker.state"},
+		Help: "1 for the state the breaker is in, 0 for the others.",
+	}
+	BreakerTransitions = &Instrument{
+		Name: "weir.breaker.transitions", Unit: "{transition}", Kind: Counter, Attrs: []string{attrBreaker, "weir.breaker.state"},
+		Help: "Transitions, by the state entered.",
+	}
+	BreakerStateTime = &Instrument{
+		Name: "weir.breaker.state.time", Unit: "s", Kind: Counter, Attrs: []string{attrBreaker, "weir.breaker.state"},
+		Help: "Time spent in each state.",
+	}
+	BreakerCalls = &Instrument{
+		Name: "weir.breaker.calls", Unit: "{call}", Kind: Counter, Attrs: []string{attrBreaker, "weir.breaker.outcome"},
+		Help: "Calls, by outcome.",
+	}
+	BreakerSlowCalls = &Instrument{
+		Name: "weir.breaker.slow_calls", Unit: "{call}", Kind: Counter, Attrs: []string{attrBreaker},
+		Help: "Calls that took longer than the breaker's limit for slow calls.",
+	}
+	BreakerLateResults = &Instrument{
+		Name: "weir.breaker.late_results", Unit: "{result}", Kind: Counter, Attrs: []string{attrBreaker},
+		Help: "Results of calls that a state before the present one had let through.",
+	}
+	BreakerAbandonedProbes = &Instrument{
+		Name: "weir.breaker.abandoned_probes", Unit: "{probe}", Kind: Counter, Attrs: []string{attrBreaker},
+		Help: "Probes that were unheard of for the probe timeout.",
+	}
+	BreakerDroppedChanges = &Instrument{
+		Name: "weir.breaker.dropped_changes", Unit: "{change}", Kind: Counter, Attrs: []string{attrBreaker},
+		Help: "State changes that no callback saw, because too many were waiting or the callback panicked.",
+	}
+	BreakerWindowFailureRatio = &Instrument{
+		Name: "weir.breaker.window.failure_ratio", Unit: "1", Kind: Gauge, Attrs: []string{attrBreaker},
+		Help: "Failures of calls in the window, where there are enough calls to judge.",
+	}
+	BreakerWindowSlowRatio = &Instrument{
+		Name: "weir.breaker.window.slow_ratio", Unit: "1", Kind: Gauge, Attrs: []string{attrBreaker},
+		Help: "Slow calls of calls in the window, where there are enough calls to judge.",
+	}
+	BreakerWindowCalls = &Instrument{
+		Name: "weir.breaker.window.calls", Unit: "{call}", Kind: Gauge, Attrs: []string{attrBreaker, "weir.breaker.outcome"},
+		Help: "Calls in the window, by outcome.",
+	}
+	BreakerThresholdFailureRatio = &Instrument{
+		Name: "weir.breaker.threshold.failure_ratio", Unit: "1", Kind: Gauge, Attrs: []string{attrBreaker},
+		Help: "The failure ratio at which the breaker opens.",
+	}
+	BreakerThresholdMinCalls = &Instrument{
+		Name: "weir.breaker.threshold.min_calls", Unit: "{call}", Kind: Gauge, Attrs: []string{attrBreaker},
+		Help: "The calls in the window below which nothing is judged.",
+	}
+)
+
+// Instruments of limiters.
+var (
+	LimiterRequests = &Instrument{
+		Name: "weir.limiter.requests", Unit: "{request}", Kind: Counter, Attrs: []string{attrLimiter, "weir.limiter.outcome"},
+		Help: "Requests for permits, by outcome.",
+	}
+	LimiterPermits = &Instrument{
+		Name: "weir.limiter.permits", Unit: "{permit}", Kind: Counter, Attrs: []string{attrLimiter, "weir.limiter.outcome"},
+		Help: "Permits asked for, by outcome of the request.",
+	}
+	LimiterAvailable = &Instrument{
+		Name: "weir.limiter.available", Unit: "{permit}", Kind: Gauge, Attrs: []string{attrLimiter},
+		Help: "Permits that could be taken now.",
+	}
+	LimiterLimit = &Instrument{
+		Name: "weir.limiter.limit", Unit: "{permit}", Kind: Gauge, Attrs: []string{attrLimiter},
+		Help: "The most permits that can be taken at once.",
+	}
+)
+
+// Instruments of alert rules.
+var (
+	AlertState = &Instrument{
+		Name: "weir.alert.state", Unit: "{alert}", Kind: UpDown, Attrs: []string{attrRule, "weir.alert.severity", "weir.alert.state"},
+		Help: "1 for the state the rule is in, 0 for the others.",
+	}
+	AlertTransitions = &Instrument{
+		Name: "weir.alert.transitions", Unit: "{transition}", Kind: Counter, Attrs: []string{attrRule, "weir.alert.severity", "weir.alert.state"},
+		Help: "Transitions, by the state entered.",
+	}
+	AlertValue = &Instrument{
+		Name: "weir.alert.value", Kind: Gauge, Attrs: []string{attrRule, "weir.alert.severity"},
+		Help: "The value at the last evaluation, where there was one.",
+	}
+	AlertEvaluations = &Instrument{
+		Name: "weir.alert.evaluations", Unit: "{evaluation}", Kind: Counter, Attrs: []string{attrRule, "weir.alert.severity", "error.type"},
+		Help: "Evaluations of the rule, by the kind of error where there was one.",
+	}
+	AlertLastEvaluation = &Instrument{
+		Name: "weir.alert.last_evaluation.timestamp", Unit: "s", Kind: Gauge, Attrs: []string{attrRule, "weir.alert.severity"},
+		Help: "Unix time of the last evaluation.",
+	}
+)
+
+// Instruments of notifiers.
+var (
+	NotifierNotifications = &Instrument{
+		Name: "weir.notifier.notifications", Unit: "{notification}", Kind: Counter, Attrs: []string{attrSink, "weir.notifier.outcome", "error.type"},
+		Help: "Notifications, by what became of them.",
+	}
+	NotifierAttempts = &Instrument{
+		Name: "weir.notifier.attempts", Unit: "{attempt}", Kind: Counter, Attrs: []string{attrSink},
+		Help: "Attempts at delivery.",
+	}
+	NotifierPending = &Instrument{
+		Name: "weir.notifier.pending", Unit: "{notification}", Kind: UpDown, Attrs: []string{attrSink},
+		Help: "Notifications that wait to be delivered.",
+	}
+	NotifierPendingLimit = &Instrument{
+		Name: "weir.notifier.pending.limit", Unit: "{notification}", Kind: UpDown, Attrs: []string{attrSink},
+		Help: "The most notifications that may wait.",
+	}
+	NotifierLastSuccess = &Instrument{
+		Name: "weir.notifier.last_success.timestamp", Unit: "s", Kind: Gauge, Attrs: []string{attrSink},
+		Help: "Unix time of the last delivery.",
+	}
+)
+
+// Instruments of exporters.
+var (
+	ExporterSourcePanics = &Instrument{
+		Name: "weir.exporter.source_panics", Unit: "{panic}", Kind: Counter,
+		Help: "Panics of sources that were being read.",
+	}
+	ExporterSkippedSamples = &Instrument{
+		Name: "weir.exporter.skipped_samples", Unit: "{sample}", Kind: Counter, Attrs: []string{"weir.exporter.reason"},
+		Help: "Samples that were left out, by what is wrong with their series.",
+	}
+)
+
+// Catalogue lists every instrument of the library, in a fixed order: what an
+// exporter may describe before the first source exists. The caller owns the list,
+// not the instruments.
+func Catalogue() []*Instrument {
+	return slices.Concat(
+		[]*Instrument{
+			BreakerState, BreakerTransitions, BreakerStateTime, BreakerCalls, BreakerSlowCalls, BreakerLateResults,
+			BreakerAbandonedProbes, BreakerDroppedChanges, BreakerWindowFailureRatio, BreakerWindowSlowRatio,
+			BreakerWindowCalls, BreakerThresholdFailureRatio, BreakerThresholdMinCalls,
+		},
+		[]*Instrument{LimiterRequests, LimiterPermits, LimiterAvailable, LimiterLimit},
+		[]*Instrument{AlertState, AlertTransitions, AlertValue, AlertEvaluations, AlertLastEvaluation},
+		[]*Instrument{NotifierNotifications, NotifierAttempts, NotifierPending, NotifierPendingLimit, NotifierLastSuccess},
+		[]*Instrument{ExporterSourcePanics, ExporterSkippedSamples},
+	)
+}

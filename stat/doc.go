@@ -1,0 +1,15 @@
+// Package stat holds the few words that every part of weir shares: what a
+// figure is called, who can be asked for figures, and the error that all
+// refusals match.
+//
+// Levels are pulled: a [Source] builds its [Series] once and yields a value for
+// each whenever somebody asks. An exporter knows nothing but these words, so it
+// works with everything in weir and with your own sources alike:
+//
+//	source.Observe(func(s *stat.Series, value float64) {
+//		fmt.Println(s.Instrument.Name, s.Values, value)
+//	})
+//
+// The instruments of the library, their names, units and attributes, are listed
+// by [Catalogue].
+package stat

@@ -1,0 +1,48 @@
+package stat_test
+
+import (
+	"fmt"
+
+	"github.com/weir-go/weir/stat"
+)
+
+// jobs is an instrument of your own, for exporters to show beside weir's.
+var jobs = &stat.Instrument{
+	Name: "shop.jobs", Unit: "{job}", Kind: stat.Counter, Attrs: []string{"shop.queue"},
+	Help: "Jobs done.",
+}
+
+type queue struct {
+	done   float64
+	series *stat.Series
+}
+
+func (q *queue) Observe(yield func(*stat.Series, float64)) { yield(q.series, q.done) }
+
+func ExampleSource() {
+	var source stat.Source = &queue{done: 3, series: jobs.Series("mail")}
+	source.Observe(func(s *stat.Series, value float64) {
+		fmt.Println(s.Instrument.Name, s.Values, value)
+	})
+	// Output: shop.jobs [mail] 3
+}
+
+func ExampleInstrument() {
+	fmt.Println(stat.BreakerCalls.Name, stat.BreakerCalls.Unit, stat.BreakerCalls.Attrs)
+	// Output: weir.breaker.calls {call} [weir.breaker.name weir.breaker.outcome]
+}
+
+func ExampleSeries() {
+	s := stat.BreakerCalls.Series("payments", "failure")
+	fmt.Println(s.Instrument.Kind, s.Values)
+	// Output: counter [payments failure]
+}
+
+func ExampleKind() {
+	for _, i := range stat.Catalogue()[:2] {
+		fmt.Println(i.Name, "is a", i.Kind)
+	}
+	// Output:
+	// weir.breaker.state is a up-down counter
+	// weir.breaker.transitions is a counter
+}

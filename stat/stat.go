@@ -1,0 +1,84 @@
+package stat
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrRefused is matched, through [errors.Is], by every error with which weir
+// refuses a call: an open breaker, a limiter without tokens, a full queue.
+// A call that was refused never reached the service behind, so it says nothing
+// about that service; breakers do not count it against one.
+var ErrRefused = errors.New("weir: refused")
+
+// Kind says how a figure behaves over time.
+type Kind uint8
+
+const (
+	// Counter only grows during the life of its source.
+	Counter Kind = iota + 1
+	// UpDown grows and shrinks, and may be added up over sources.
+	UpDown
+	// Gauge is a value of the moment that means nothing when added up.
+	Gauge
+)
+
+func (k Kind) String() string {
+	switch k {
+	case Counter:
+		return "counter"
+	case UpDown:
+		return "up-down counter"
+	case Gauge:
+		return "gauge"
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// Instrument describes one exported figure. Instruments are made once, shared
+// by all sources of a kind, and not changed after that.
+type Instrument struct {
+	Name  string   // in OpenTelemetry's form: lower case, parts divided by dots
+	Unit  string   // UCUM; an annotation such as {call} for counted things
+	Help  string   // one sentence
+	Kind  Kind     //
+	Attrs []string // the keys of its attributes
+}
+
+// Series is one line of an instrument: the instrument with a value for each of
+// its attributes. A source builds its series once and yields the same pointers
+// ever after, so that an exporter may keep what it prepared for one by its address.
+type Series struct {
+	Instrument *Instrument
+	Values     []string // in the order of Instrument.Attrs; "" where one does not apply
+}
+
+// Series makes a series of the instrument. Bytes that are not UTF-8 are replaced
+// by U+FFFD. It panics unless there is one value for each attribute.
+func (i *Instrument) Series(values ...string) *Series {
+	if len(values) != len(i.Attrs) {
+		panic(fmt.Sprintf("stat: %s takes %d attribute values, got %d", i.Name, len(i.Attrs), len(values)))
+	}
+	s := &Series{Instrument: i, Values: make([]string, len(values))}
+	for n, v := range values {
+		s.Values[n] = strings.ToValidUTF8(v, "\uFFFD")
+	}
+	return s
+}
+
+// ID names the series among all others: two series with one ID are the same
+// line to any backend, and so may not come from two different sources.
+func (s *Series) ID() string {
+	return s.Instrument.Name + "\xff" + strings.Join(s.Values, "\xff")
+}
+
+// Source is anything that has figures to show.
+//
+// Observe calls yield once for each series that has a value now, in any order,
+// and returns. It may be called at any time and from several goroutines; it
+// takes no lock that a user's call could wait for. A series that has no
+// meaningful value (a rate over too few calls, say) is left out.
+type Source interface {
+	Observe(yield func(s *Series, value float64))
+}

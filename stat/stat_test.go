@@ -1,0 +1,57 @@
+package stat_test
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/stat"
+)
+
+func TestCatalogueIsWellFormed(t *testing.T) {
+	name := regexp.MustCompile(`^weir(\.[a-z][a-z_]*)+$`)
+	attr := regexp.MustCompile(`^(weir(\.[a-z]+)+|error\.type)$`)
+	seen := map[string]bool{}
+	for _, i := range stat.Catalogue() {
+		require.Regexp(t, name, i.Name)
+		require.False(t, seen[i.Name], "%s stands there twice", i.Name)
+		seen[i.Name] = true
+		require.True(t, strings.HasSuffix(i.Help, "."), "%s: help %q is no sentence", i.Name, i.Help)
+		require.Contains(t, []stat.Kind{stat.Counter, stat.UpDown, stat.Gauge}, i.Kind, i.Name)
+		require.Regexp(t, `^(|s|1|\{[a-z]+\})$`, i.Unit, i.Name)
+		require.Equal(t, i.Unit == "1", strings.HasSuffix(i.Name, "_ratio"), "%s: ratios have unit 1 and end in _ratio", i.Name)
+		for _, a := range i.Attrs {
+			require.Regexp(t, attr, a, i.Name)
+		}
+	}
+}
+
+func TestSeriesNeedsAValueForEachAttribute(t *testing.T) {
+	require.PanicsWithValue(t, "stat: weir.breaker.state takes 2 attribute values, got 1", func() {
+		stat.BreakerState.Series("payments")
+	})
+}
+
+func TestSeriesIDsTellSeriesApart(t *testing.T) {
+	id := func(i *stat.Instrument, values ...string) string { return i.Series(values...).ID() }
+	require.Equal(t, id(stat.BreakerState, "a", "open"), id(stat.BreakerState, "a", "open"))
+	ids := map[string]bool{
+		id(stat.BreakerState, "a", "open"):       true,
+		id(stat.BreakerTransitions, "a", "open"): true,
+		id(stat.BreakerState, "a", "closed"):     true,
+		id(stat.BreakerState, "a\xffopen", ""):   true,
+	}
+	require.Len(t, ids, 4)
+}
+
+func TestSeriesValuesAreUTF8(t *testing.T) {
+	require.Equal(t, []string{"a\uFFFDb\"\n"}, stat.BreakerSlowCalls.Series("a\xfe\xffb\"\n").Values)
+}
+
+func TestKindsHaveNames(t *testing.T) {
+	require.Equal(t, "counter, up-down counter, gauge, kind 0",
+		fmt.Sprintf("%v, %v, %v, %v", stat.Counter, stat.UpDown, stat.Gauge, stat.Kind(0)))
+}

@@ -1,0 +1,139 @@
+package window
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weir-go/weir/internal/ring"
+)
+
+// Edge says which buckets a reading of the last span adds up. With buckets of
+// length B, a span of N buckets and a moment somewhere inside the current one:
+//
+//	     oldest                           current
+//	|.....x.....|...........|...........|.......^
+//	      └────────── the true span ────────────┘
+//	            └──────────── Recent ───────────┘   covers (N−1)·B to N·B: never more than the span
+//	└────────────────────── Strict ─────────────┘   covers N·B to (N+1)·B: never less than the span
+//
+// Interpolated is Recent and the share of the oldest bucket that the span still
+// covers, as if that bucket had been filled evenly: it is off by at most what
+// the oldest bucket holds.
+type Edge uint8
+
+// The edges of a window.
+const (
+	Recent       Edge = iota // N buckets with the current one: at most what lies in the span
+	Strict                   // one bucket more: at least what lies in the span; for limits
+	Interpolated             // Recent and a part of the oldest bucket: the best estimate
+)
+
+func (e Edge) String() string {
+	switch e {
+	case Recent:
+		return "recent"
+	case Strict:
+		return "strict"
+	case Interpolated:
+		return "interpolated"
+	}
+	return fmt.Sprintf("edge %d", uint8(e))
+}
+
+// Bounds of a window's shape.
+const (
+	MinSpan    = time.Millisecond
+	MaxSpan    = 30 * 24 * time.Hour
+	MaxBuckets = 100_000
+	MaxBucket  = time.Hour // the longest bucket
+)
+
+// Config is the shape of a window over time.
+type Config struct {
+	// Span is the length of the window, from 1 ms to 30 days. It is rounded up to
+	// a whole number of nanoseconds a bucket. Default 10 s.
+	Span time.Duration
+	// Buckets divide the span: from 1 to 100,000, none longer than an hour. The
+	// window moves by one bucket at a time, so more buckets make it smoother.
+	// Default 10.
+	Buckets int
+	// Edge says what a reading adds up. Default Recent.
+	Edge Edge
+}
+
+// Validate returns an error that names every field that is out of bounds, and nil
+// where there is none.
+func (c Config) Validate() error {
+	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("window: "+format, args...)) }
+	d := c.orDefault()
+	if d.Span < MinSpan || d.Span > MaxSpan {
+		fault("Span is %v, must lie between %v and %v", c.Span, MinSpan, MaxSpan)
+	}
+	if d.Buckets < 1 || d.Buckets > MaxBuckets {
+		fault("Buckets is %d, must lie between 1 and %d", c.Buckets, MaxBuckets)
+	}
+	if len(errs) == 0 && d.width() > MaxBucket {
+		fault("Buckets is %d, must be at least %d: a bucket of a window of %v would be longer than %v",
+			d.Buckets, (d.Span+MaxBucket-1)/MaxBucket, d.Span, MaxBucket)
+	}
+	if d.Edge > Interpolated {
+		fault("Edge is %d, must be Recent, Strict or Interpolated", uint8(c.Edge))
+	}
+	return errors.Join(errs...)
+}
+
+func (c Config) orDefault() Config {
+	if c.Span == 0 {
+		c.Span = 10 * time.Second
+	}
+	if c.Buckets == 0 {
+		c.Buckets = 10
+	}
+	return c
+}
+
+// width returns the length of a bucket.
+func (c Config) width() time.Duration {
+	n := time.Duration(c.Buckets)
+	return (c.Span + n - 1) / n
+}
+
+// must returns the config with its defaults and its span rounded up to whole
+// buckets, and panics if it is not valid.
+func (c Config) must() Config {
+	if err := c.Validate(); err != nil {
+		panic(err)
+	}
+	c = c.orDefault()
+	c.Span = c.width() * time.Duration(c.Buckets)
+	return c
+}
+
+// buckets returns how many buckets a reading of the span wants, at bucket grain:
+// at least one, at most the window's own.
+func (c Config) buckets(span time.Duration) int64 {
+	if span <= 0 {
+		return 0
+	}
+	width := c.width()
+	n := int64(span / width)
+	if span%width != 0 {
+		n++
+	}
+	return min(n, int64(c.Buckets))
+}
+
+// oldestShare returns how much of the bucket before the last N counts, in 0..1,
+// as seen from the offset in bucket b: the true span has moved off that bucket as
+// far as the offset lies in b.
+func (c Config) oldestShare(r *ring.Ring, at, b int64) float64 {
+	switch c.Edge {
+	case Strict:
+		return 1
+	case Interpolated:
+		return 1 - float64(max(at-r.Start(b), 0))/float64(r.Width())
+	}
+	return 0
+}

@@ -1,0 +1,137 @@
+package window
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir/internal/ring"
+)
+
+// Counter is a bucketed moving window over one sum: how much was added in the
+// last span of time. It is the MovingWindow of the sources: Add is its incr and
+// Sum its count.
+//
+// All methods may be called from any number of goroutines. Add is wait-free but
+// for the first one of each bucket, which takes a lock to roll the window on; no
+// addition is ever lost. Readers never write: what has aged out is gone at the
+// next reading, whether anybody adds or not.
+//
+// Sums are kept within ±2⁶¹: an addition beyond that saturates.
+type Counter struct {
+	epoch time.Time
+	shape Config
+	ring  *ring.Ring
+	mu    sync.Mutex // held to roll
+	_     [64]byte   // what every call reads stays off the line that every call writes
+	total atomic.Int64
+	_     [56]byte
+}
+
+// sumLimit leaves room to add and subtract two sums without overflow.
+const sumLimit = 1 << 61
+
+// NewCounter returns an empty window that lives on the real clock. It panics with
+// the error of c.Validate if there is one.
+func NewCounter(c Config) *Counter { return NewCounterAt(c, time.Now()) }
+
+// NewCounterAt is NewCounter for a window that begins at t0 and lives on the
+// times given to AddAt and SumAt.
+func NewCounterAt(c Config, t0 time.Time) *Counter {
+	c = c.must()
+	return &Counter{epoch: t0, shape: c, ring: ring.New(int64(c.width()), c.Buckets, 1)}
+}
+
+// Add adds n, which may be negative, to the sum.
+func (c *Counter) Add(n int64) { c.add(time.Since(c.epoch), n) }
+
+// AddAt is Add at the time t. A time before the newest bucket adds to that one.
+func (c *Counter) AddAt(t time.Time, n int64) { c.add(t.Sub(c.epoch), n) }
+
+// Sum returns what was added in the last Config.Span, by the rule of Config.Edge.
+func (c *Counter) Sum() int64 { return c.sum(time.Since(c.epoch), c.shape.Span) }
+
+// SumAt is Sum as seen at the time t.
+func (c *Counter) SumAt(t time.Time) int64 { return c.sum(t.Sub(c.epoch), c.shape.Span) }
+
+// Over returns what was added in the last span, which is rounded up to whole
+// buckets and cut to Config.Span; a span of 0 or less holds nothing.
+func (c *Counter) Over(span time.Duration) int64 { return c.sum(time.Since(c.epoch), span) }
+
+// OverAt is Over as seen at the time t.
+func (c *Counter) OverAt(t time.Time, span time.Duration) int64 { return c.sum(t.Sub(c.epoch), span) }
+
+// Rate returns the sum a second over Config.Span.
+func (c *Counter) Rate() float64 { return float64(c.Sum()) / c.shape.Span.Seconds() }
+
+// RateAt is Rate as seen at the time t.
+func (c *Counter) RateAt(t time.Time) float64 { return float64(c.SumAt(t)) / c.shape.Span.Seconds() }
+
+// Total returns what was added in the counter's whole life.
+func (c *Counter) Total() int64 { return clamp(c.total.Load()) }
+
+// Span returns the length of the window.
+func (c *Counter) Span() time.Duration { return c.shape.Span }
+
+func (c *Counter) add(at time.Duration, n int64) {
+	if c.ring.Due(int64(at)) {
+		c.roll(c.ring.Bucket(int64(at)))
+	}
+	if n > math.MaxUint32 || n < -math.MaxUint32 {
+		c.addLarge(n)
+		return
+	}
+	// Small steps are taken back when they leave the limit, whence no number of
+	// goroutines can carry the sum on to an overflow.
+	if sum := c.total.Add(n); sum > sumLimit || sum < -sumLimit {
+		c.total.Add(-n)
+	}
+}
+
+func (c *Counter) addLarge(n int64) {
+	n = clamp(n)
+	for {
+		old := c.total.Load()
+		if c.total.CompareAndSwap(old, clamp(clamp(old)+n)) {
+			return
+		}
+	}
+}
+
+func (c *Counter) roll(b int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ring.Advance(b, []int64{c.Total()})
+}
+
+func (c *Counter) sum(at, span time.Duration) int64 {
+	buckets := c.shape.buckets(span)
+	if buckets == 0 {
+		return 0
+	}
+	for {
+		newest := c.ring.Newest()
+		b := max(c.ring.Bucket(int64(at)), newest)
+		sum := c.since(b-buckets+1, newest)
+		if share := c.shape.oldestShare(c.ring, int64(at), b); share > 0 {
+			oldest := c.since(b-buckets, newest) - sum
+			sum += int64(math.Round(float64(oldest) * share))
+		}
+		if c.ring.Newest() == newest {
+			return sum
+		}
+	}
+}
+
+// since returns what was added since the bucket began. It holds if the newest
+// bucket is the same afterwards.
+func (c *Counter) since(first, newest int64) int64 {
+	if first > newest {
+		return 0
+	}
+	began := c.ring.Row(first)[0].Load()
+	return clamp(c.Total() - began)
+}
+
+func clamp(n int64) int64 { return min(max(n, -sumLimit), sumLimit) }

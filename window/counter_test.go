@@ -1,0 +1,193 @@
+package window_test
+
+import (
+	"math"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/window"
+)
+
+var t0 = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// event is one addition at a time after t0.
+type event struct {
+	at time.Duration
+	n  int64
+}
+
+// trueSum adds up what lies in the span that ends at the given time.
+func trueSum(events []event, at, span time.Duration) (sum int64) {
+	for _, e := range events {
+		if e.at > at-span && e.at <= at {
+			sum += e.n
+		}
+	}
+	return sum
+}
+
+// FuzzCounterEdges shows, for any shape and any times that do not go back, that
+// Recent never counts more than what lies in the true span, Strict never less, and
+// that Interpolated lies between the two.
+func FuzzCounterEdges(f *testing.F) {
+	f.Add(uint32(1000), uint8(10), []byte{1, 10, 2, 250, 3, 99, 1, 1})
+	f.Add(uint32(60_000), uint8(6), []byte{5, 200, 5, 200, 5, 255})
+	f.Fuzz(func(t *testing.T, ms uint32, buckets uint8, ops []byte) {
+		c := window.Config{Span: time.Duration(ms%1_000_000+1) * time.Millisecond, Buckets: int(buckets)%60 + 1}
+		counters := map[window.Edge]*window.Counter{}
+		for _, e := range []window.Edge{window.Recent, window.Strict, window.Interpolated} {
+			c.Edge = e
+			counters[e] = window.NewCounterAt(c, t0)
+		}
+		var events []event
+		var now time.Duration
+		for i := 0; i+1 < len(ops); i += 2 {
+			now += c.Span * time.Duration(ops[i+1]) / 100
+			events = append(events, event{now, int64(ops[i])})
+			for _, counter := range counters {
+				counter.AddAt(t0.Add(now), int64(ops[i]))
+			}
+			look := t0.Add(now + c.Span*time.Duration(ops[i]%16)/40)
+			true := trueSum(events, look.Sub(t0), c.Span)
+			recent, strict := counters[window.Recent].SumAt(look), counters[window.Strict].SumAt(look)
+			require.LessOrEqual(t, recent, true, "recent at %v", look.Sub(t0))
+			require.GreaterOrEqual(t, strict, true, "strict at %v", look.Sub(t0))
+			between := counters[window.Interpolated].SumAt(look)
+			require.GreaterOrEqual(t, between, recent)
+			require.LessOrEqual(t, between, strict)
+		}
+	})
+}
+
+func TestCounterInterpolatesTheOldestBucket(t *testing.T) {
+	c := window.NewCounterAt(window.Config{Span: 10 * time.Second, Buckets: 10, Edge: window.Interpolated}, t0)
+	c.AddAt(t0, 100)
+	for _, step := range []struct {
+		at   time.Duration
+		want int64
+	}{
+		{9 * time.Second, 100},
+		{10 * time.Second, 100},
+		{10*time.Second + 250*time.Millisecond, 75},
+		{10*time.Second + 990*time.Millisecond, 1},
+		{11 * time.Second, 0},
+	} {
+		require.Equal(t, step.want, c.SumAt(t0.Add(step.at)), "at %v", step.at)
+	}
+}
+
+func TestCounterForgetsWithoutAnybodyAdding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := window.NewCounter(window.Config{Span: time.Minute, Buckets: 6})
+		c.Add(3)
+		time.Sleep(59 * time.Second)
+		require.Equal(t, int64(3), c.Sum())
+		require.Equal(t, int64(3), c.Over(time.Minute))
+		require.Zero(t, c.Over(9*time.Second))
+		time.Sleep(time.Second)
+		require.Zero(t, c.Sum())
+		time.Sleep(time.Hour)
+		require.Zero(t, c.Sum())
+		require.Equal(t, int64(3), c.Total())
+		c.Add(4)
+		require.Equal(t, int64(4), c.Sum())
+		require.InDelta(t, 4.0/60, c.Rate(), 1e-12)
+	})
+}
+
+func TestCounterOverRoundsUpToBuckets(t *testing.T) {
+	c := window.NewCounterAt(window.Config{Span: 10 * time.Second, Buckets: 10}, t0)
+	for s := range 10 {
+		c.AddAt(t0.Add(time.Duration(s)*time.Second), 1)
+	}
+	now := t0.Add(9 * time.Second)
+	for span, want := range map[time.Duration]int64{
+		-time.Second: 0, 0: 0, 1: 1, time.Second: 1, time.Second + 1: 2, 3 * time.Second: 3,
+		10 * time.Second: 10, time.Hour: 10, math.MaxInt64: 10,
+	} {
+		require.Equal(t, want, c.OverAt(now, span), "over %v", span)
+	}
+}
+
+func TestCounterWithAClockThatGoesBack(t *testing.T) {
+	for _, back := range []time.Duration{10 * time.Millisecond, 5 * time.Second, time.Hour} {
+		c := window.NewCounterAt(window.Config{Span: 10 * time.Second, Buckets: 10}, t0)
+		now := t0.Add(30 * time.Second)
+		c.AddAt(now, 5)
+		c.AddAt(now.Add(-back), 2)
+		require.Equal(t, int64(7), c.SumAt(now), "what comes %v late counts into the newest bucket", back)
+		require.Equal(t, int64(7), c.SumAt(now.Add(-back)), "seen from %v before", back)
+		require.Zero(t, c.SumAt(now.Add(10*time.Second)), "and ages from there")
+	}
+}
+
+func TestCounterSaturates(t *testing.T) {
+	c := window.NewCounterAt(window.Config{}, t0)
+	const limit = int64(1) << 61
+	c.AddAt(t0, math.MaxInt64)
+	require.Equal(t, limit, c.Total())
+	c.AddAt(t0, 1)
+	c.AddAt(t0, math.MaxInt64)
+	require.Equal(t, limit, c.SumAt(t0))
+	c.AddAt(t0, -5)
+	require.Equal(t, limit-5, c.SumAt(t0))
+	c.AddAt(t0, math.MinInt64)
+	c.AddAt(t0, math.MinInt64)
+	c.AddAt(t0, math.MinInt64)
+	require.Equal(t, -limit, c.Total())
+	require.Equal(t, -limit, c.SumAt(t0))
+	require.Zero(t, c.SumAt(t0.Add(time.Minute)))
+}
+
+func TestCounterLosesNothingUnderManyWriters(t *testing.T) {
+	const writers, adds = 8, 20_000
+	c := window.NewCounter(window.Config{Span: time.Millisecond, Buckets: 10})
+	var wg sync.WaitGroup
+	for range writers {
+		wg.Go(func() {
+			for range adds {
+				c.Add(1)
+				if sum := c.Sum(); sum < 0 || sum > writers*adds {
+					t.Errorf("torn sum %d", sum)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.Equal(t, int64(writers*adds), c.Total())
+}
+
+func TestConfigNamesWhatIsWrong(t *testing.T) {
+	for _, c := range []struct {
+		config window.Config
+		want   string
+	}{
+		{window.Config{Span: -1}, "window: Span is -1ns, must lie between 1ms and 720h0m0s"},
+		{window.Config{Span: time.Microsecond}, "window: Span is 1µs, must lie between 1ms and 720h0m0s"},
+		{window.Config{Span: 31 * 24 * time.Hour, Buckets: 1000}, "window: Span is 744h0m0s, must lie between 1ms and 720h0m0s"},
+		{window.Config{Buckets: -1}, "window: Buckets is -1, must lie between 1 and 100000"},
+		{window.Config{Buckets: 100_001}, "window: Buckets is 100001, must lie between 1 and 100000"},
+		{window.Config{Span: 24 * time.Hour}, "window: Buckets is 10, must be at least 24: a bucket of a window of 24h0m0s would be longer than 1h0m0s"},
+		{window.Config{Edge: 7}, "window: Edge is 7, must be Recent, Strict or Interpolated"},
+		{window.Config{Span: -1, Buckets: -1}, "window: Span is -1ns, must lie between 1ms and 720h0m0s\nwindow: Buckets is -1, must lie between 1 and 100000"},
+	} {
+		require.EqualError(t, c.config.Validate(), c.want)
+		require.PanicsWithError(t, c.want, func() { window.NewCounter(c.config) })
+		require.PanicsWithError(t, c.want, func() { window.NewView(c.config) })
+	}
+	require.NoError(t, window.Config{}.Validate())
+	for _, good := range []window.Config{
+		{Span: time.Millisecond, Buckets: 100_000},
+		{Span: time.Millisecond, Buckets: 1},
+		{Span: 720 * time.Hour, Buckets: 720},
+		{Span: 720 * time.Hour, Buckets: 100_000},
+	} {
+		require.NoError(t, good.Validate(), "%+v", good)
+		window.NewCounter(good).Add(1)
+	}
+}

@@ -1,0 +1,106 @@
+package window
+
+import (
+	"math"
+	"time"
+)
+
+// Outcome is what became of a call.
+type Outcome uint8
+
+// The outcomes of a call.
+const (
+	Success Outcome = iota // the service answered as it should
+	Failure                // the service failed
+	Ignored                // the call says nothing about the service
+)
+
+func (o Outcome) String() string {
+	switch o {
+	case Success:
+		return "success"
+	case Failure:
+		return "failure"
+	case Ignored:
+		return "ignored"
+	}
+	return "unknown"
+}
+
+// Counts are the calls of some span of time, as plain numbers: raw figures are
+// fields, what follows from them are methods. The zero value means no calls.
+type Counts struct {
+	Successes    int64 `json:"successes"`
+	Failures     int64 `json:"failures"`
+	Slow         int64 `json:"slow"`          // of successes and failures, those slower than the threshold
+	SlowFailures int64 `json:"slow_failures"` // of the slow ones, those that failed
+	Ignored      int64 `json:"ignored"`       // ended without a verdict; no part of Calls
+	Refused      int64 `json:"refused"`       // never let through; no part of Calls
+
+	// ConsecutiveFailures is the number of failures since the last success.
+	// It does not decay with time. It is 0 in a difference of two counts.
+	ConsecutiveFailures int64 `json:"consecutive_failures"`
+}
+
+// Totals are Counts over a whole lifetime: every figure but ConsecutiveFailures only grows.
+type Totals = Counts
+
+// Calls returns the number of calls with a verdict: successes and failures.
+func (c Counts) Calls() int64 { return c.Successes + c.Failures }
+
+// FailureRate returns the share of calls that failed, in 0..1, and 0 where there were no calls.
+func (c Counts) FailureRate() float64 { return share(c.Failures, c.Calls()) }
+
+// SlowRate returns the share of calls that were slow, in 0..1, and 0 where there were no calls.
+func (c Counts) SlowRate() float64 { return share(c.Slow, c.Calls()) }
+
+// PerSecond returns the calls a second over the span, and 0 where the span is not positive.
+func (c Counts) PerSecond(span time.Duration) float64 {
+	if span <= 0 {
+		return 0
+	}
+	return float64(c.Calls()) / span.Seconds()
+}
+
+// Minus returns what was counted between old and c, two readings of one total.
+// Figures that went down count as 0.
+func (c Counts) Minus(old Totals) Counts {
+	return Counts{
+		Successes:    max(c.Successes-old.Successes, 0),
+		Failures:     max(c.Failures-old.Failures, 0),
+		Slow:         max(c.Slow-old.Slow, 0),
+		SlowFailures: max(c.SlowFailures-old.SlowFailures, 0),
+		Ignored:      max(c.Ignored-old.Ignored, 0),
+		Refused:      max(c.Refused-old.Refused, 0),
+	}
+}
+
+func share(part, whole int64) float64 {
+	if whole <= 0 {
+		return 0
+	}
+	return float64(part) / float64(whole)
+}
+
+// row lists the figures that add up.
+func (c Counts) row() [viewCols]int64 {
+	return [viewCols]int64{c.Successes, c.Failures, c.Slow, c.SlowFailures, c.Ignored, c.Refused}
+}
+
+func (c Counts) plus(d Counts) Counts {
+	c.Successes += d.Successes
+	c.Failures += d.Failures
+	c.Slow += d.Slow
+	c.SlowFailures += d.SlowFailures
+	c.Ignored += d.Ignored
+	c.Refused += d.Refused
+	return c
+}
+
+func (c Counts) times(share float64) Counts {
+	part := func(n int64) int64 { return int64(math.Round(float64(n) * share)) }
+	return Counts{
+		Successes: part(c.Successes), Failures: part(c.Failures), Slow: part(c.Slow),
+		SlowFailures: part(c.SlowFailures), Ignored: part(c.Ignored), Refused: part(c.Refused),
+	}
+}

@@ -1,0 +1,79 @@
+package window_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weir-go/weir/window"
+)
+
+func ExampleCounter() {
+	start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	logins := window.NewCounterAt(window.Config{Span: time.Minute, Buckets: 6}, start)
+	logins.AddAt(start, 3)
+	logins.AddAt(start.Add(30*time.Second), 2)
+	for _, s := range []int{30, 59, 60, 90} {
+		fmt.Printf("%d s: %d in the last minute\n", s, logins.SumAt(start.Add(time.Duration(s)*time.Second)))
+	}
+	fmt.Println("in all:", logins.Total())
+	// Output:
+	// 30 s: 5 in the last minute
+	// 59 s: 5 in the last minute
+	// 60 s: 2 in the last minute
+	// 90 s: 0 in the last minute
+	// in all: 5
+}
+
+func ExampleCalls() {
+	calls := window.NewCalls(window.CallsConfig{Span: 10 * time.Second, Slow: time.Second})
+	calls.Record(window.Success, 20*time.Millisecond)
+	calls.Record(window.Failure, 3*time.Second)
+	c := calls.Counts()
+	fmt.Printf("%d calls, %.0f%% failed, %.0f%% slow\n", c.Calls(), 100*c.FailureRate(), 100*c.SlowRate())
+	// Output: 2 calls, 50% failed, 50% slow
+}
+
+func ExampleCalls_Since() {
+	calls := window.NewCalls(window.CallsConfig{})
+	calls.Record(window.Failure, 0)
+	deployed := calls.Totals() // judge from here on
+	calls.Record(window.Success, 0)
+	fmt.Println(calls.Counts().FailureRate(), calls.Since(deployed).FailureRate())
+	// Output: 0.5 0
+}
+
+func ExampleView() {
+	start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	lastHour := window.NewViewAt(window.Config{Span: time.Hour, Buckets: 60}, start)
+	totals := window.Totals{Successes: 9000, Failures: 12}
+	lastHour.SampleAt(start, totals)
+	totals.Failures += 5
+	lastHour.SampleAt(start.Add(15*time.Minute), totals)
+	now := start.Add(15 * time.Minute)
+	fmt.Printf("%d failures in the %.0f%% of the hour seen so far\n", lastHour.CountsAt(now).Failures, 100*lastHour.CoverageAt(now))
+	// Output: 5 failures in the 25% of the hour seen so far
+}
+
+func ExampleEdge() {
+	start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	for _, edge := range []window.Edge{window.Recent, window.Strict, window.Interpolated} {
+		c := window.NewCounterAt(window.Config{Span: 10 * time.Second, Edge: edge}, start)
+		c.AddAt(start, 100)
+		fmt.Println(edge, c.SumAt(start.Add(10*time.Second+300*time.Millisecond)))
+	}
+	// Output:
+	// recent 0
+	// strict 100
+	// interpolated 70
+}
+
+func ExampleConfig_Validate() {
+	fmt.Println(window.Config{Span: 48 * time.Hour}.Validate())
+	// Output: window: Buckets is 10, must be at least 48: a bucket of a window of 48h0m0s would be longer than 1h0m0s
+}
+
+func ExampleCounts() {
+	c := window.Counts{Successes: 57, Failures: 43}
+	fmt.Println(c.Calls(), c.FailureRate(), c.PerSecond(10*time.Second))
+	// Output: 100 0.43 10
+}

@@ -1,0 +1,118 @@
+package window
+
+import (
+	"sync"
+	"time"
+
+	"github.com/weir-go/weir/internal/ring"
+)
+
+// View is a moving window over somebody else's lifetime totals. It learns them by
+// sampling, so that a window of minutes or days costs the calls nothing:
+//
+//	view := window.NewView(window.Config{Span: 5 * time.Minute, Buckets: 60})
+//	for range ticker.C {
+//		view.Sample(payments.Totals())
+//		fmt.Println(view.Counts().FailureRate())
+//	}
+//
+// What happened between two samples counts as of the later one, so a reading is
+// as fine as the sampling is. The first sample is where the view begins: what was
+// counted before it is history. Totals that go back, because their owner began
+// anew, count from there on.
+//
+// All methods may be called from any number of goroutines.
+type View struct {
+	epoch time.Time
+	shape Config
+
+	mu      sync.Mutex
+	ring    *ring.Ring
+	seen    bool
+	first   time.Duration // when the first sample came
+	last    Totals        // the latest sample
+	counted Counts        // all that was counted since the first
+}
+
+const viewCols = 6
+
+// NewView returns a view that has seen nothing yet, on the real clock. It panics
+// with the error of c.Validate if there is one.
+func NewView(c Config) *View { return NewViewAt(c, time.Now()) }
+
+// NewViewAt is NewView for a view that begins at t0 and lives on given times.
+func NewViewAt(c Config, t0 time.Time) *View {
+	c = c.must()
+	return &View{epoch: t0, shape: c, ring: ring.New(int64(c.width()), c.Buckets, viewCols)}
+}
+
+// Sample tells the view what the totals are now.
+func (v *View) Sample(total Totals) { v.sample(time.Since(v.epoch), total) }
+
+// SampleAt is Sample at the time t.
+func (v *View) SampleAt(t time.Time, total Totals) { v.sample(t.Sub(v.epoch), total) }
+
+// Counts returns the calls of the last span, as far as they were sampled.
+func (v *View) Counts() Counts { return v.counts(time.Since(v.epoch)) }
+
+// CountsAt is Counts as seen at the time t.
+func (v *View) CountsAt(t time.Time) Counts { return v.counts(t.Sub(v.epoch)) }
+
+// Coverage returns the share of the span that lies after the first sample, in
+// 0..1: below 1 the view does not reach back as far as its span.
+func (v *View) Coverage() float64 { return v.coverage(time.Since(v.epoch)) }
+
+// CoverageAt is Coverage as seen at the time t.
+func (v *View) CoverageAt(t time.Time) float64 { return v.coverage(t.Sub(v.epoch)) }
+
+// Span returns the length of the window.
+func (v *View) Span() time.Duration { return v.shape.Span }
+
+func (v *View) sample(at time.Duration, total Totals) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.seen {
+		v.seen, v.first, v.last = true, at, total
+	}
+	row := v.counted.row()
+	v.ring.Advance(v.ring.Bucket(int64(at)), row[:])
+	v.counted = v.counted.plus(total.Minus(v.last))
+	v.counted.ConsecutiveFailures = total.ConsecutiveFailures
+	v.last = total
+}
+
+func (v *View) counts(at time.Duration) Counts {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	newest := v.ring.Newest()
+	b := max(v.ring.Bucket(int64(at)), newest)
+	n := int64(v.shape.Buckets)
+	counts := v.since(b-n+1, newest)
+	if share := v.shape.oldestShare(v.ring, int64(at), b); share > 0 {
+		oldest := v.since(b-n, newest).Minus(counts)
+		counts = counts.plus(oldest.times(share))
+	}
+	counts.ConsecutiveFailures = v.last.ConsecutiveFailures
+	return counts
+}
+
+// since returns what was counted since the bucket began. The lock is held.
+func (v *View) since(first, newest int64) Counts {
+	if first > newest {
+		return Counts{}
+	}
+	row := v.ring.Row(first)
+	return v.counted.Minus(Totals{
+		Successes: row[0].Load(), Failures: row[1].Load(), Slow: row[2].Load(),
+		SlowFailures: row[3].Load(), Ignored: row[4].Load(), Refused: row[5].Load(),
+	})
+}
+
+func (v *View) coverage(at time.Duration) float64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.seen || at <= v.first {
+		return 0
+	}
+	return min(1, float64(at-v.first)/float64(v.shape.Span))
+}

@@ -1,0 +1,94 @@
+package window_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/window"
+)
+
+func TestViewSeesWhatWasCountedSinceItsFirstSample(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := window.NewView(window.Config{Span: time.Minute, Buckets: 12})
+		require.Zero(t, v.Counts())
+		require.Zero(t, v.Coverage())
+
+		total := window.Totals{Successes: 1000, Failures: 50}
+		v.Sample(total)
+		require.Zero(t, v.Counts(), "what came before is history")
+
+		time.Sleep(15 * time.Second)
+		total.Failures += 3
+		total.ConsecutiveFailures = 3
+		v.Sample(total)
+		require.Equal(t, window.Counts{Failures: 3, ConsecutiveFailures: 3}, v.Counts())
+		require.Equal(t, 0.25, v.Coverage())
+
+		time.Sleep(30 * time.Second)
+		total.Successes += 7
+		v.Sample(total)
+		require.Equal(t, int64(10), v.Counts().Calls())
+
+		time.Sleep(30 * time.Second) // 75 s: the failures were seen at 15 s
+		require.Equal(t, int64(7), v.Counts().Calls(), "what has aged out goes without a sample")
+		require.Equal(t, 1.0, v.Coverage())
+		time.Sleep(time.Hour)
+		require.Zero(t, v.Counts().Calls())
+	})
+}
+
+func TestViewOverTotalsThatBeganAnew(t *testing.T) {
+	v := window.NewViewAt(window.Config{Span: time.Minute}, t0)
+	v.SampleAt(t0, window.Totals{Successes: 100})
+	v.SampleAt(t0.Add(time.Second), window.Totals{Successes: 110})
+	v.SampleAt(t0.Add(2*time.Second), window.Totals{Successes: 3})
+	v.SampleAt(t0.Add(3*time.Second), window.Totals{Successes: 8})
+	require.Equal(t, int64(15), v.CountsAt(t0.Add(3*time.Second)).Successes, "10 before, 5 after")
+}
+
+func TestViewStrictReachesOneBucketFurther(t *testing.T) {
+	sample := func(edge window.Edge) int64 {
+		v := window.NewViewAt(window.Config{Span: 10 * time.Second, Buckets: 10, Edge: edge}, t0)
+		v.SampleAt(t0, window.Totals{})
+		v.SampleAt(t0.Add(500*time.Millisecond), window.Totals{Refused: 8})
+		return v.CountsAt(t0.Add(10*time.Second + 500*time.Millisecond)).Refused
+	}
+	require.Equal(t, int64(0), sample(window.Recent))
+	require.Equal(t, int64(4), sample(window.Interpolated))
+	require.Equal(t, int64(8), sample(window.Strict))
+}
+
+// FuzzView compares a view with the plain difference of samples at bucket grain.
+func FuzzView(f *testing.F) {
+	f.Add(uint8(5), []byte{1, 5, 2, 60, 3, 255, 4, 0})
+	f.Fuzz(func(t *testing.T, buckets uint8, ops []byte) {
+		n := int(buckets)%20 + 1
+		c := window.Config{Span: time.Duration(n) * time.Second, Buckets: n}
+		v := window.NewViewAt(c, t0)
+		v.SampleAt(t0, window.Totals{Failures: 77})
+		type sample struct {
+			bucket int64
+			n      int64
+		}
+		var seen []sample
+		total := window.Totals{Failures: 77}
+		var now time.Duration
+		for i := 0; i+1 < len(ops); i += 2 {
+			now += time.Duration(ops[i+1]) * 100 * time.Millisecond
+			total.Failures += int64(ops[i])
+			v.SampleAt(t0.Add(now), total)
+			seen = append(seen, sample{int64(now / time.Second), int64(ops[i])})
+			look := now + time.Duration(ops[i])*50*time.Millisecond
+			var want int64
+			for _, s := range seen {
+				if s.bucket > int64(look/time.Second)-int64(n) {
+					want += s.n
+				}
+			}
+			require.Equal(t, want, v.CountsAt(t0.Add(look)).Failures, "at %v", look)
+		}
+	})
+}
