@@ -143,6 +143,10 @@ func (c *Calls) Window(at time.Duration, floor Counts) Counts {
 	return c.counts(c.since(slowed, at, f[slowed]), c.since(judged, at, f[judged]), c.since(others, at, f[others]))
 }
 
+// Newest returns the offset at which the newest bucket began. No call has been counted
+// into a later one.
+func (c *Calls) Newest() time.Duration { return time.Duration(c.ring.Start(c.ring.Newest())) }
+
 // Judged returns the calls with a verdict that Window would return and the
 // failures among them: what a breaker asks for at each call.
 func (c *Calls) Judged(at time.Duration, floor Pair) Pair { return c.since(judged, at, floor) }

@@ -1,0 +1,88 @@
+package weir
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+)
+
+// Admissions are what became of the calls at a gate's limiter, over its whole life.
+type Admissions struct {
+	Allowed   int64 // passed at once
+	Waited    int64 // passed after a wait
+	Refused   int64 // over the limit
+	Cancelled int64 // gave up while waiting
+}
+
+// Admissions returns what became of the calls at the limiter; zeros where there is none.
+func (g *Gate) Admissions() Admissions {
+	a := &g.admitted
+	return Admissions{
+		Allowed: a.allowed.Load(), Waited: a.waited.Load(),
+		Refused: a.refused.Load(), Cancelled: a.cancelled.Load(),
+	}
+}
+
+// admissions is the live form of Admissions, with the error that refuses.
+type admissions struct {
+	allowed, waited, refused, cancelled atomic.Int64
+
+	last   atomic.Pointer[limiter.LimitedError]
+	series sync.Once
+	shown  *limiterSeries
+}
+
+// sameMoment is how far apart two refusals' ends may lie to share an error.
+const sameMoment = time.Microsecond
+
+// refusal returns the error for a result. Until the next token is there all calls
+// are refused until the same moment, so they share one error: an upstream that is
+// hammered does not cost an allocation a call.
+func (a *admissions) refusal(name string, now time.Time, r limiter.Result) error {
+	var until time.Time
+	if r.RetryAfter != limiter.Never {
+		until = now.Add(r.RetryAfter)
+	}
+	if e := a.last.Load(); e != nil && e.Limit == r.Limit {
+		if early := e.Until.Sub(until); early >= 0 && early < sameMoment {
+			return e
+		}
+	}
+	e := &limiter.LimitedError{Name: name, Reason: limiter.NoPermits, Limit: r.Limit, Until: until}
+	a.last.Store(e)
+	return e
+}
+
+type limiterSeries struct {
+	requests, permits [4]*stat.Series
+	available, limit  *stat.Series
+}
+
+func newLimiterSeries(name string) *limiterSeries {
+	s := &limiterSeries{available: stat.LimiterAvailable.Series(name), limit: stat.LimiterLimit.Series(name)}
+	for i, o := range [4]string{"allowed", "waited", "refused", "cancelled"} {
+		s.requests[i] = stat.LimiterRequests.Series(name, o)
+		s.permits[i] = stat.LimiterPermits.Series(name, o)
+	}
+	return s
+}
+
+// Observe yields the figures of the gate's breaker and limiter. It takes no lock.
+func (g *Gate) Observe(yield func(*stat.Series, float64)) {
+	g.breaker.Observe(yield)
+	if g.limiter == nil {
+		return
+	}
+	a := &g.admitted
+	a.series.Do(func() { a.shown = newLimiterSeries(g.name) })
+	for i, n := range [4]*atomic.Int64{&a.allowed, &a.waited, &a.refused, &a.cancelled} {
+		yield(a.shown.requests[i], float64(n.Load()))
+		yield(a.shown.permits[i], float64(n.Load())) // a call takes one permit
+	}
+	now := g.limiter.TakeAt(g.now(), 0)
+	yield(a.shown.available, float64(now.Remaining))
+	yield(a.shown.limit, float64(now.Limit))
+}

@@ -1,0 +1,37 @@
+// Package breaker stops calls to a service that fails, and finds out by itself
+// when it is well again.
+//
+//	var users = breaker.New("users", breaker.Config{})
+//
+//	user, err := breaker.Do(ctx, users, func(ctx context.Context) (*User, error) {
+//		return client.Get(ctx, id)
+//	})
+//	if errors.Is(err, breaker.ErrOpen) { … } // refused: the call was not made
+//
+// A breaker counts what its calls come to in a moving window. Where enough of them
+// failed it opens, and refuses all calls for a while; then it lets a few through as
+// probes, and closes or opens again by their results:
+//
+//	         failure rate reached              cooldown over
+//	Closed ───────────────────────► Open ───────────────────────► HalfOpen
+//	   ▲                              ▲                            │    │
+//	   │                              └────────────────────────────┘    │
+//	   │                                  probes failed                 │
+//	   └────────────────────────────────────────────────────────────────┘
+//	                              probes succeeded
+//
+// What can be relied on:
+//
+//   - A rate is reached when it is equal to the limit, compared in whole numbers,
+//     and nothing is judged below Config.MinCalls. The window moves by one bucket at a
+//     time: it covers between N−1 and N buckets of N.
+//   - At most Config.Probes calls are out while it is half-open. One that never
+//     reports (a panic, a hang, a forgotten Done) wedges nothing.
+//   - A result counts for the state that let the call through. One that comes later
+//     changes nothing, and is counted as late.
+//   - After it has closed, what failed before does not count against it.
+//   - A panic is a failure and goes on up untouched; a caller who gives up, or an
+//     inner breaker or limiter that refuses, is no evidence either way.
+//   - A call costs one or two readings of the clock, and no allocation; a refusal
+//     neither. No goroutine and no timer is ever started.
+package breaker

@@ -1,0 +1,98 @@
+package breaker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weir-go/weir/breaker"
+)
+
+func Example() {
+	users := breaker.New("users", breaker.Config{MinCalls: 4, Cooldown: time.Minute})
+	fetch := func(context.Context) (string, error) { return "", errors.New("connection refused") }
+	for range 5 {
+		_, err := breaker.Do(context.Background(), users, fetch)
+		fmt.Println("refused:", errors.Is(err, breaker.ErrOpen))
+	}
+	// The breaker opened with the fourth failure, so the fifth call was not made.
+	fmt.Println(users.State(), "after", users.Totals().Failures, "failures")
+	// Output:
+	// refused: false
+	// refused: false
+	// refused: false
+	// refused: false
+	// refused: true
+	// open after 4 failures
+}
+
+func ExampleBreaker() {
+	b := breaker.New("users", breaker.Config{MinCalls: 2})
+	down := func(context.Context) error { return errors.New("down") }
+	_ = b.Run(context.Background(), down)
+	_ = b.Run(context.Background(), down)
+	fmt.Println(b.State(), b.Counts().FailureRate())
+	// Output: open 1
+}
+
+func ExampleOpenError() {
+	b := breaker.New("users", breaker.Config{MinCalls: 1, Cooldown: time.Minute})
+	_ = b.Run(context.Background(), func(context.Context) error { return errors.New("down") })
+	err := b.Run(context.Background(), func(context.Context) error { return nil })
+	var refusal *breaker.OpenError
+	if errors.As(err, &refusal) {
+		fmt.Println(refusal.Name, "is", refusal.State, "because of", refusal.Reason)
+		fmt.Println("try again in", refusal.RetryAfter().Round(time.Minute))
+	}
+	// Output:
+	// users is open because of failure rate 100% of 1 calls, limit 50%
+	// try again in 1m0s
+}
+
+// A call whose end is not the end of a function: ask for a permit and report later.
+func ExamplePermit() {
+	b := breaker.New("stream", breaker.Config{})
+	permit, err := b.Allow()
+	if err != nil {
+		return
+	}
+	fmt.Println(permit.Done(breaker.Success), permit.Done(breaker.Success))
+	// Output: true false
+}
+
+func ExampleChange() {
+	b := breaker.New("users", breaker.Config{MinCalls: 2, OnChange: func(c breaker.Change) {
+		fmt.Printf("%d. %v\n", c.Seq, c)
+	}})
+	for range 2 {
+		_ = b.Run(context.Background(), func(context.Context) error { return errors.New("down") })
+	}
+	// Output: 1. closed to open: failure rate 100% of 2 calls, limit 50%
+}
+
+func ExampleConfig_classify() {
+	errNotFound := errors.New("not found")
+	b := breaker.New("users", breaker.Config{Classify: func(err error) breaker.Outcome {
+		if errors.Is(err, errNotFound) {
+			return breaker.Success // the service did its work
+		}
+		return breaker.DefaultClassify(err)
+	}})
+	_ = b.Run(context.Background(), func(context.Context) error { return errNotFound })
+	fmt.Println(b.Counts().Successes, b.Counts().Failures)
+	// Output: 1 0
+}
+
+func ExampleStats() {
+	b := breaker.New("users", breaker.Config{})
+	_ = b.Run(context.Background(), func(context.Context) error { return nil })
+	s := b.Stats()
+	fmt.Println(s.State, s.Totals.Calls(), s.Late)
+	// Output: closed 1 0
+}
+
+func ExampleState() {
+	fmt.Println(breaker.Closed, breaker.Open, breaker.HalfOpen)
+	// Output: closed open half_open
+}

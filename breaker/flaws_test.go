@@ -1,0 +1,453 @@
+package breaker_test
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/window"
+)
+
+// Each test here is named after a flaw that a breaker in wide use has, or had. The
+// letters are those of the project's list of them.
+
+// halfOpen returns a breaker that has been open and is due.
+func halfOpen(t *testing.T, c breaker.Config) *breaker.Breaker {
+	t.Helper()
+	b := breaker.New("b", c)
+	open(t, b)
+	time.Sleep(b.Stats().Since.Add(either(c.Cooldown, 5*time.Second)).Sub(time.Now()))
+	require.Equal(t, breaker.HalfOpen, b.State())
+	return b
+}
+
+func either(d, zero time.Duration) time.Duration {
+	if d == 0 {
+		return zero
+	}
+	return d
+}
+
+// A: half-open for ever, because a probe never reports.
+func TestFlawA_ProbesThatNeverReportWedgeNothing(t *testing.T) {
+	lost := map[string]func(b *breaker.Breaker){
+		"a panic": func(b *breaker.Breaker) {
+			defer func() { _ = recover() }()
+			_ = b.Run(bg(), func(context.Context) error { panic("boom") })
+		},
+		"the end of its goroutine": func(b *breaker.Breaker) {
+			var wg sync.WaitGroup
+			wg.Go(func() { _ = b.Run(bg(), func(context.Context) error { runtime.Goexit(); return nil }) })
+			wg.Wait()
+		},
+		"a forgotten Done": func(b *breaker.Breaker) { _, _ = b.Allow() },
+		"a call that hangs": func(b *breaker.Breaker) {
+			go func() { _ = b.Run(bg(), func(context.Context) error { time.Sleep(time.Hour); return nil }) }()
+			synctest.Wait()
+		},
+		"a verdict that is none": func(b *breaker.Breaker) {
+			p, err := b.Allow()
+			if err == nil {
+				p.Done(breaker.Ignored)
+			}
+		},
+	}
+	for name, lose := range lost {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := halfOpen(t, breaker.Config{Probes: 2, ProbeTimeout: 10 * time.Second})
+				for range 40 { // for a while the service is down, one way or another
+					lose(b)
+					time.Sleep(time.Second)
+				}
+				time.Sleep(20 * time.Second) // the last lease and the last cooldown
+				for range 2 {
+					require.NoError(t, b.Run(bg(), succeed))
+				}
+				require.Equal(t, breaker.Closed, b.State())
+				time.Sleep(2 * time.Hour) // let what hangs come back
+			})
+		})
+	}
+}
+
+// A, the other half: leases alone admit too many. At most Probes are out at once.
+func TestFlawA_AtMostProbesAreOutAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := halfOpen(t, breaker.Config{Probes: 3, ProbeTimeout: 10 * time.Second})
+		held := hold(t, b, 3)
+		refused(t, b)
+		time.Sleep(10*time.Second - 1)
+		refused(t, b)
+		time.Sleep(1)
+		hold(t, b, 3)
+		refused(t, b)
+		require.Equal(t, int64(3), b.Stats().Abandoned)
+		require.ErrorIs(t, b.Check(), breaker.ErrOpen)
+		// Reports of probes whose lease ran out are heard, but free no place.
+		require.True(t, held[0].Done(breaker.Ignored))
+		refused(t, b)
+	})
+}
+
+func TestNoMoreProbesGoOutThanTheVerdictNeeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := halfOpen(t, breaker.Config{Probes: 3})
+		run(t, b, 2, succeed)
+		require.NoError(t, b.Check())
+		last := hold(t, b, 1)
+		refused(t, b)
+		require.ErrorIs(t, b.Check(), breaker.ErrOpen)
+		require.True(t, last[0].Done(breaker.Ignored), "no verdict: the place is free again")
+		run(t, b, 1, succeed)
+		require.Equal(t, breaker.Closed, b.State())
+	})
+}
+
+func TestAServiceSlowerThanTheProbeTimeoutStillCloses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := halfOpen(t, breaker.Config{ProbeTimeout: time.Second})
+		for range 10 {
+			go func() { _ = b.Run(bg(), func(context.Context) error { time.Sleep(3 * time.Second); return nil }) }()
+			time.Sleep(700 * time.Millisecond)
+		}
+		time.Sleep(3 * time.Second)
+		require.Equal(t, breaker.Closed, b.State())
+		require.Positive(t, b.Stats().Abandoned)
+	})
+}
+
+// B: results of calls from before the trip move the breaker.
+func TestFlawB_LateResultsChangeNothing(t *testing.T) {
+	for _, late := range []breaker.Outcome{breaker.Success, breaker.Failure, breaker.Ignored} {
+		t.Run(late.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var changes atomic.Int64
+				b := breaker.New("b", breaker.Config{OnChange: func(breaker.Change) { changes.Add(1) }})
+				early := hold(t, b, 12)
+				open(t, b)
+				until := time.Now().Add(5 * time.Second)
+
+				for _, p := range early[:4] { // while open: neither closed nor prolonged
+					require.False(t, p.Done(late))
+				}
+				require.Equal(t, breaker.Open, b.State())
+				time.Sleep(time.Until(until))
+				require.Equal(t, breaker.HalfOpen, b.State())
+
+				probe := hold(t, b, 2) // while half-open: no verdict, no place freed or taken
+				for _, p := range early[4:8] {
+					require.False(t, p.Done(late))
+				}
+				require.Equal(t, breaker.HalfOpen, b.State())
+				require.Zero(t, b.Counts().Calls())
+				probe = append(probe, hold(t, b, 1)...)
+				refused(t, b)
+				for _, p := range probe {
+					require.True(t, p.Done(breaker.Success))
+				}
+				require.Equal(t, breaker.Closed, b.State())
+
+				for _, p := range early[8:] { // while closed again: no evidence
+					require.False(t, p.Done(late))
+				}
+				require.Zero(t, b.Counts().Calls())
+				require.Equal(t, int64(12), b.Stats().Late)
+				require.Equal(t, int64(3), changes.Load())
+			})
+		})
+	}
+}
+
+// C: calls slower than the window are never counted.
+func TestFlawC_FailuresSlowerThanTheWindowStillTrip(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("b", breaker.Config{Window: time.Second})
+		for range 20 {
+			go func() {
+				_ = b.Run(bg(), func(context.Context) error { time.Sleep(time.Minute); return errDown })
+			}()
+		}
+		time.Sleep(time.Minute + 1)
+		require.Equal(t, breaker.Open, b.State())
+	})
+}
+
+// D: callbacks under a lock, out of order, or able to take the process down.
+func TestFlawD_CallbacksMayDoAnything(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b *breaker.Breaker
+		var seen []breaker.State
+		b = breaker.New("b", breaker.Config{Cooldown: breaker.Off, Probes: 1, OnChange: func(c breaker.Change) {
+			seen = append(seen, c.To)
+			_, _, _, _, _ = b.State(), b.Counts(), b.Totals(), b.Stats(), b.Check()
+			b.Observe(func(*stat.Series, float64) {})
+			switch len(seen) {
+			case 1:
+				_ = b.Run(bg(), succeed) // half-open and closed again, from within
+			case 4:
+				panic("callback")
+			case 5:
+				runtime.Goexit()
+			}
+		}})
+		open2 := func() {
+			for range 20 {
+				_ = b.Run(bg(), fail)
+			}
+		}
+		open2()
+		require.Equal(t, []breaker.State{breaker.Open, breaker.HalfOpen, breaker.Closed}, seen, "delivered in order, after the callback that caused them")
+
+		open2() // panics in the callback: the caller sees nothing of it
+		require.Len(t, seen, 4)
+		require.Equal(t, int64(1), b.Stats().Dropped)
+
+		var wg sync.WaitGroup
+		wg.Go(func() { _ = b.Run(bg(), succeed) }) // two changes; the callback of the first ends the goroutine
+		wg.Wait()
+		require.Equal(t, breaker.HalfOpen, seen[4])
+		time.Sleep(10 * time.Second) // the probe's place falls back
+		require.NoError(t, b.Run(bg(), succeed))
+		require.Equal(t, breaker.Closed, b.State())
+		require.Equal(t, breaker.Closed, seen[len(seen)-1])
+	})
+}
+
+// D: a callback that blocks holds up nobody but the caller that runs it; what
+// waits is bounded, what is dropped is counted, and what waits is delivered
+// however the callback ends.
+func TestFlawD_ACallbackThatBlocksHoldsUpNobodyElse(t *testing.T) {
+	for name, c := range map[string]struct {
+		end     func()
+		dropped int64
+	}{
+		"returns":            {func() {}, 0},
+		"panics":             {func() { panic("callback") }, 1},
+		"ends its goroutine": {runtime.Goexit, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				var seqs []uint64
+				b := breaker.New("b", breaker.Config{MinCalls: 1, Cooldown: breaker.Off, Probes: 1, OnChange: func(change breaker.Change) {
+					seqs = append(seqs, change.Seq)
+					if change.Seq == 1 {
+						<-release
+						c.end()
+					}
+				}})
+				go func() { _ = b.Run(bg(), fail) }()
+				synctest.Wait()
+				for range 60 { // three changes each
+					require.NoError(t, b.Run(bg(), succeed))
+					require.ErrorIs(t, b.Run(bg(), fail), errDown)
+				}
+				close(release)
+				synctest.Wait()
+				require.Len(t, seqs, 1+64)
+				for i, seq := range seqs {
+					require.Equal(t, uint64(i+1), seq, "in order")
+				}
+				require.Equal(t, 60*3-64+c.dropped, b.Stats().Dropped)
+			})
+		})
+	}
+}
+
+// E: a stampede at the moment the cooldown ends.
+func TestFlawE_NoStampedeWhenTheCooldownEnds(t *testing.T) {
+	for range 200 {
+		b := breaker.New("b", breaker.Config{MinCalls: 1, Cooldown: breaker.Off, Probes: 3})
+		run(t, b, 1, fail)
+		var passed, refused, running, most atomic.Int64
+		release := make(chan struct{})
+		var started, ended sync.WaitGroup
+		started.Add(100)
+		for range 100 {
+			ended.Go(func() {
+				started.Done()
+				started.Wait()
+				err := b.Run(bg(), func(context.Context) error {
+					if n := running.Add(1); n > most.Load() {
+						most.Store(n)
+					}
+					passed.Add(1)
+					<-release
+					return nil
+				})
+				if err != nil {
+					if refused.Add(1) == 97 {
+						close(release)
+					}
+				}
+			})
+		}
+		ended.Wait()
+		require.Equal(t, int64(3), passed.Load())
+		require.Equal(t, int64(97), refused.Load())
+		require.Equal(t, int64(97), b.Totals().Refused, "each refusal is counted once")
+		require.LessOrEqual(t, most.Load(), int64(3))
+		require.Equal(t, int64(3), b.Totals().Successes+b.Stats().Late)
+	}
+}
+
+// E: no probe slips out while the breaker opens under hammering.
+func TestFlawE_NoProbeWhileItOpens(t *testing.T) {
+	b := breaker.New("b", breaker.Config{Cooldown: time.Hour})
+	var wg sync.WaitGroup
+	var afterOpen atomic.Int64
+	for range 8 {
+		wg.Go(func() {
+			for range 5000 {
+				wasOpen := b.IsOpen()
+				err := b.Run(bg(), fail)
+				if wasOpen && err == errDown { //nolint:errorlint // the very error
+					afterOpen.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.Zero(t, afterOpen.Load())
+	require.Equal(t, breaker.Open, b.State())
+	require.Zero(t, b.Totals().Successes)
+	require.Equal(t, int64(8*5000), b.Totals().Failures+b.Totals().Refused+b.Stats().Late, "one outcome a call")
+}
+
+// E: many calls that reach the threshold at once open the breaker once.
+func TestFlawE_ItOpensOnce(t *testing.T) {
+	for range 300 {
+		var changes atomic.Int64
+		b := breaker.New("b", breaker.Config{MinCalls: 2, Cooldown: time.Hour, OnChange: func(breaker.Change) { changes.Add(1) }})
+		var ready, wg sync.WaitGroup
+		ready.Add(8)
+		for _, p := range hold(t, b, 8) {
+			wg.Go(func() { ready.Done(); ready.Wait(); p.Done(breaker.Failure) })
+		}
+		wg.Wait()
+		require.Equal(t, int64(1), changes.Load())
+		require.Equal(t, int64(8), b.Totals().Failures+b.Stats().Late)
+	}
+}
+
+// G: a permit that is used twice counts twice.
+func TestFlawG_DoneCountsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := halfOpen(t, breaker.Config{Probes: 3})
+		p, err := b.Allow()
+		require.NoError(t, err)
+		require.True(t, p.Done(breaker.Success))
+		require.False(t, p.Done(breaker.Success))
+		require.False(t, p.Done(breaker.Failure))
+		require.Equal(t, breaker.HalfOpen, b.State())
+		require.Equal(t, window.Counts{Successes: 1}, withoutStreak(b.Counts()))
+		require.Zero(t, b.Stats().Late)
+
+		var none breaker.Permit
+		require.False(t, none.Done(breaker.Success))
+		require.False(t, none.DoneAt(t0, breaker.Success))
+
+		b = breaker.New("b", breaker.Config{})
+		p, err = b.Allow()
+		require.NoError(t, err)
+		var counted atomic.Int64
+		var wg sync.WaitGroup
+		for range 16 {
+			wg.Go(func() {
+				if p.Done(breaker.Failure) {
+					counted.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		require.Equal(t, int64(1), counted.Load())
+		require.Equal(t, int64(1), b.Counts().Failures)
+	})
+}
+
+func withoutStreak(c window.Counts) window.Counts {
+	c.ConsecutiveFailures = 0
+	return c
+}
+
+// J: refusals are booked as results.
+func TestFlawJ_RefusalsAreNoEvidence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := breaker.New("inner", breaker.Config{Cooldown: time.Hour})
+		outer := breaker.New("outer", breaker.Config{})
+		open(t, inner)
+		for range 100 {
+			err := outer.Run(bg(), func(ctx context.Context) error { return inner.Run(ctx, succeed) })
+			require.ErrorIs(t, err, breaker.ErrOpen)
+		}
+		require.Equal(t, breaker.Closed, outer.State())
+		require.Equal(t, window.Counts{Ignored: 100}, outer.Counts())
+
+		b := halfOpen(t, breaker.Config{Probes: 2})
+		hold(t, b, 2)
+		for range 100 {
+			refused(t, b)
+		}
+		require.Equal(t, breaker.HalfOpen, b.State())
+		require.Zero(t, b.Counts().Calls())
+		require.Equal(t, int64(100), b.Counts().Refused)
+	})
+}
+
+// S: a service that hangs until its callers' deadlines never trips.
+func TestFlawS_DeadlinesAreFailuresAndCancellingIsNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		b := breaker.New("b", breaker.Config{})
+		for range 50 {
+			ctx, cancel := context.WithCancel(bg())
+			time.AfterFunc(time.Millisecond, cancel)
+			require.ErrorIs(t, b.Run(ctx, hang), context.Canceled)
+		}
+		require.Equal(t, breaker.Closed, b.State())
+		require.Equal(t, window.Counts{Ignored: 50}, b.Counts())
+		for range 20 {
+			ctx, cancel := context.WithTimeout(bg(), time.Millisecond)
+			require.ErrorIs(t, b.Run(ctx, hang), context.DeadlineExceeded)
+			cancel()
+		}
+		require.Equal(t, breaker.Open, b.State())
+	})
+}
+
+// S: a probe whose caller gives up is no verdict, and gives its place back.
+func TestFlawS_AProbeWhoseCallerGaveUpIsNoVerdict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := halfOpen(t, breaker.Config{Probes: 1})
+		for range 5 {
+			ctx, cancel := context.WithCancel(bg())
+			err := b.Run(ctx, func(ctx context.Context) error { cancel(); <-ctx.Done(); return ctx.Err() })
+			require.ErrorIs(t, err, context.Canceled)
+			require.Equal(t, breaker.HalfOpen, b.State())
+		}
+		require.NoError(t, b.Run(bg(), succeed))
+		require.Equal(t, breaker.Closed, b.State())
+	})
+}
+
+func TestPanicIsAFailureAndGoesOnUntouched(t *testing.T) {
+	b := breaker.New("b", breaker.Config{})
+	boom := &struct{ n int }{7}
+	require.PanicsWithValue(t, boom, func() { _ = b.Run(bg(), func(context.Context) error { panic(boom) }) })
+	require.PanicsWithValue(t, boom, func() {
+		_, _ = breaker.Do(bg(), b, func(context.Context) (int, error) { panic(boom) })
+	})
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = b.Run(bg(), func(context.Context) error { runtime.Goexit(); return nil }) })
+	wg.Wait()
+	require.Equal(t, int64(3), b.Counts().Failures)
+}

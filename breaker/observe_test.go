@@ -1,0 +1,146 @@
+package breaker_test
+
+import (
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/stat"
+)
+
+// observe returns what a source shows, keyed by name and attribute values.
+func observe(s stat.Source) map[string]float64 {
+	seen := map[string]float64{}
+	s.Observe(func(s *stat.Series, v float64) {
+		seen[strings.TrimPrefix(s.Instrument.Name, "weir.breaker.")+" "+strings.Join(s.Values[1:], " ")] = v
+	})
+	return seen
+}
+
+func TestObserveShowsEverySeriesFromTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("b", breaker.Config{FailureRate: 0.25, MinCalls: 4})
+		want := map[string]float64{
+			"state closed": 1, "state open": 0, "state half_open": 0,
+			"transitions closed": 0, "transitions open": 0, "transitions half_open": 0,
+			"state.time closed": 0, "state.time open": 0, "state.time half_open": 0,
+			"calls success": 0, "calls failure": 0, "calls ignored": 0, "calls refused": 0,
+			"window.calls success": 0, "window.calls failure": 0, "window.calls ignored": 0, "window.calls refused": 0,
+			"slow_calls ": 0, "late_results ": 0, "abandoned_probes ": 0, "dropped_changes ": 0,
+			"threshold.failure_ratio ": 0.25, "threshold.min_calls ": 4,
+		}
+		require.Equal(t, want, observe(b))
+
+		time.Sleep(2 * time.Second)
+		early := hold(t, b, 2)
+		run(t, b, 3, succeed)
+		run(t, b, 1, fail)
+		refused(t, b)
+		early[0].Done(breaker.Success)
+		time.Sleep(3 * time.Second)
+		changed := map[string]float64{
+			"state closed": 0, "state open": 1, "transitions open": 1, "state.time closed": 2, "state.time open": 3,
+			"calls success": 3, "calls failure": 1, "calls refused": 1, "window.calls success": 3, "window.calls failure": 1,
+			"window.calls refused": 1, "late_results ": 1, "window.failure_ratio ": 0.25,
+		}
+		maps.Copy(want, changed)
+		require.Equal(t, want, observe(b))
+
+		time.Sleep(4 * time.Second) // half-open for two seconds, and nobody has called
+		maps.Copy(want, map[string]float64{
+			"state open": 0, "state half_open": 1, "transitions half_open": 1, "state.time open": 5, "state.time half_open": 2,
+			"window.calls success": 0, "window.calls failure": 0, "window.calls refused": 0,
+		})
+		delete(want, "window.failure_ratio ")
+		require.Equal(t, want, observe(b))
+	})
+}
+
+func TestObserveYieldsTheSameSeriesEachTime(t *testing.T) {
+	b := breaker.New("b", breaker.Config{})
+	var first []*stat.Series
+	b.Observe(func(s *stat.Series, _ float64) { first = append(first, s) })
+	i := 0
+	b.Observe(func(s *stat.Series, _ float64) {
+		require.Same(t, first[i], s)
+		i++
+	})
+	require.Zero(t, testing.AllocsPerRun(100, func() { b.Observe(func(*stat.Series, float64) {}) }))
+}
+
+func TestObserveWhileCallsAreMade(t *testing.T) {
+	b := breaker.New("b", breaker.Config{MinCalls: 5, Cooldown: breaker.Off, Window: time.Millisecond})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for i := range 5000 {
+				if i%3 == 0 {
+					_ = b.Run(bg(), succeed)
+				} else {
+					_ = b.Run(bg(), fail)
+				}
+			}
+		})
+	}
+	last := map[string]float64{}
+	for range 500 {
+		now := observe(b)
+		require.Equal(t, 1.0, now["state closed"]+now["state open"]+now["state half_open"], "in one state at a time")
+		for k, v := range now {
+			if strings.HasPrefix(k, "calls ") || strings.HasPrefix(k, "transitions ") {
+				require.GreaterOrEqual(t, v, last[k], "%s only grows", k)
+			}
+		}
+		last = now
+	}
+	wg.Wait()
+	total := b.Totals()
+	require.Equal(t, int64(20_000), total.Calls()+total.Refused+b.Stats().Late)
+}
+
+func TestStatsOfABreakerThatIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("b", breaker.Config{})
+		open(t, b)
+		opened := time.Now()
+		time.Sleep(time.Minute)
+		s := b.Stats()
+		require.Equal(t, breaker.HalfOpen, s.State)
+		require.True(t, s.Since.Equal(opened.Add(5*time.Second)))
+		require.Equal(t, int64(20), s.Totals.Failures)
+	})
+}
+
+// TestGivenTimes runs a breaker on given times, some of them stale.
+func TestGivenTimes(t *testing.T) {
+	at := func(s float64) time.Time { return t0.Add(time.Duration(s * float64(time.Second))) }
+	b := breaker.NewAt("b", breaker.Config{MinCalls: 2, Probes: 1}, t0)
+	do := func(s float64, o breaker.Outcome) bool {
+		p, err := b.AllowAt(at(s))
+		if err != nil {
+			require.ErrorIs(t, err, breaker.ErrOpen)
+			require.ErrorIs(t, b.CheckAt(at(s)), breaker.ErrOpen)
+			return false
+		}
+		return p.DoneAt(at(s), o)
+	}
+	require.True(t, do(0, breaker.Failure))
+	require.True(t, do(10, breaker.Failure)) // the first is out of the window
+	require.Equal(t, breaker.Closed, b.StateAt(at(10)))
+	require.True(t, do(9, breaker.Failure), "a stale time counts into the newest bucket")
+	require.Equal(t, breaker.Open, b.StateAt(at(10)))
+	require.Equal(t, int64(2), b.CountsAt(at(10)).Failures)
+	require.False(t, do(14.9, breaker.Success))
+	require.False(t, do(3, breaker.Success), "a stale time moves no deadline")
+	require.NoError(t, b.CheckAt(at(15)))
+	require.True(t, do(15, breaker.Failure))
+	require.False(t, do(16, breaker.Success))
+	require.True(t, do(20, breaker.Success))
+	require.Equal(t, breaker.Closed, b.StateAt(at(20)))
+}

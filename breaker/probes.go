@@ -1,0 +1,143 @@
+package breaker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weir-go/weir/window"
+)
+
+// probes are the places of a half-open phase. The breaker's lock guards them.
+//
+// A place is lent to a probe until it reports or its lease runs out. A probe with
+// a verdict keeps its place for the rest of the phase, so that no more go out than
+// the verdict needs; one that is ignored or unheard of gives it back.
+type probes []place
+
+type place struct {
+	use   use
+	turn  uint32        // which loan of the place this is
+	until time.Duration // when a lent place falls back
+}
+
+type use uint8
+
+const (
+	free use = iota
+	lent
+	used
+)
+
+// reset frees all places. Their turns go on, so that no permit of an earlier phase
+// fits.
+func (ps *probes) reset(n int) {
+	if len(*ps) != n {
+		*ps = make(probes, n)
+	}
+	for i := range *ps {
+		(*ps)[i].use = free
+	}
+}
+
+// find returns a place that can be lent at the given offset, and -1 where there is none.
+func (ps probes) find(at time.Duration) int {
+	for i := range ps {
+		if s := &ps[i]; s.use == free || s.use == lent && at >= s.until {
+			return i
+		}
+	}
+	return -1
+}
+
+// lend gives out place i until the given offset. It reports whether the place was
+// taken from a probe that is unheard of.
+func (ps probes) lend(i int, until time.Duration) (turn uint32, abandoned bool) {
+	s := &ps[i]
+	abandoned = s.use == lent
+	s.turn++
+	s.use, s.until = lent, until
+	return s.turn, abandoned
+}
+
+// give takes place i back from the given turn, and does nothing if it has been
+// lent anew since.
+func (ps probes) give(i int32, turn uint32, back use) {
+	if s := &ps[i]; s.use == lent && s.turn == turn {
+		s.use = back
+	}
+}
+
+// probe lets a call through as a probe if a place can be had. The phase p, seen
+// before, may be over by now.
+func (b *Breaker) probe(at time.Duration) (Permit, error) {
+	b.mu.Lock()
+	p := b.due(at)
+	ok, place, turn := p.state == Closed, -1, uint32(0)
+	if p.state == HalfOpen {
+		place, turn = b.lend(at)
+		ok = place >= 0
+	}
+	b.mu.Unlock()
+	b.changes.deliver()
+	if !ok {
+		return Permit{}, b.refuse(p, at)
+	}
+	return Permit{breaker: b, phase: p, start: at, place: int32(place), turn: turn}, nil
+}
+
+// lend lends a place, and returns −1 where none can be had. The lock is held.
+func (b *Breaker) lend(at time.Duration) (place int, turn uint32) {
+	place = b.probes.find(at)
+	if place < 0 {
+		return place, 0
+	}
+	turn, abandoned := b.probes.lend(place, add(at, b.config.ProbeTimeout))
+	if abandoned {
+		b.abandoned.Add(1)
+	}
+	return place, turn
+}
+
+// probed books the result of a probe and ends the phase once there are enough.
+// It reports false, and does nothing, if the phase was over already.
+func (b *Breaker) probed(m *Permit, o Outcome, at time.Duration) bool {
+	b.mu.Lock()
+	p := b.phase.Load()
+	if p != m.phase {
+		b.mu.Unlock()
+		return false
+	}
+	b.tally.Record(at, verdict(o), at-m.start)
+	if o == Ignored {
+		b.probes.give(m.place, m.turn, free)
+	} else {
+		b.probes.give(m.place, m.turn, used)
+		b.conclude(p, p.count(o), at)
+	}
+	b.mu.Unlock()
+	b.changes.deliver()
+	return true
+}
+
+// count adds a result to those of the phase. The breaker's lock is held.
+func (p *phase) count(o Outcome) window.Counts {
+	c := *p.probed.Load()
+	if o == Failure {
+		c.Failures++
+	} else {
+		c.Successes++
+	}
+	p.probed.Store(&c)
+	return c
+}
+
+// conclude ends a half-open phase on the results of enough probes. The lock is held.
+func (b *Breaker) conclude(p *phase, c window.Counts, at time.Duration) {
+	switch {
+	case c.Calls() < min(int64(b.config.MinCalls), int64(b.config.Probes)):
+	case b.failureRate.reached(c.Failures, c.Calls()):
+		b.enter(Open, at, b.rateReason(c)+", of probes", c)
+	default:
+		b.enter(Closed, at, fmt.Sprintf("%d of %d probes succeeded", c.Successes, c.Calls()), c)
+	}
+}

@@ -1,0 +1,73 @@
+package weir_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+)
+
+func Example() {
+	payments := weir.New("payments", weir.Config{Rate: limiter.PerSecond(2), Burst: 2})
+	for range 3 {
+		receipt, err := weir.Do(context.Background(), payments, func(context.Context) (string, error) {
+			return "paid", nil // a call to the payment service
+		})
+		fmt.Printf("%q limited: %v\n", receipt, errors.Is(err, limiter.ErrLimited))
+	}
+	// Output:
+	// "paid" limited: false
+	// "paid" limited: false
+	// "" limited: true
+}
+
+func ExampleGate() {
+	payments := weir.New("payments", weir.Config{Breaker: breaker.Config{MinCalls: 2, Cooldown: time.Minute}})
+	down := func(context.Context) error { return errors.New("connection refused") }
+	for range 3 {
+		err := payments.Run(context.Background(), down)
+		fmt.Println(errors.Is(err, breaker.ErrOpen), weir.RetryAfter(err).Round(time.Minute))
+	}
+	// Output:
+	// false 0s
+	// false 0s
+	// true 1m0s
+}
+
+func ExampleDoOr() {
+	prices := weir.New("prices", weir.Config{Rate: limiter.PerHour(1)})
+	fetch := func(context.Context) (int, error) { return 1999, nil }
+	lastKnown := func(context.Context, error) (int, error) { return 1899, nil }
+	for range 2 {
+		price, err := weir.DoOr(context.Background(), prices, fetch, lastKnown)
+		fmt.Println(price, err)
+	}
+	// Output:
+	// 1999 <nil>
+	// 1899 <nil>
+}
+
+// Two endpoints of one service share its breaker, and have limits of their own.
+func ExampleJoin() {
+	service := breaker.New("service", breaker.Config{})
+	read := weir.Join("read", service, limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(100)}))
+	write := weir.Join("write", service, limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(5)}))
+	ok := func(context.Context) error { return nil }
+	_ = read.Run(context.Background(), ok)
+	_ = write.Run(context.Background(), ok)
+	fmt.Println(service.Counts().Successes)
+	// Output: 2
+}
+
+func ExampleAdmissions() {
+	g := weir.New("g", weir.Config{Rate: limiter.PerHour(1)})
+	for range 3 {
+		_ = g.Run(context.Background(), func(context.Context) error { return nil })
+	}
+	fmt.Printf("%+v\n", g.Admissions())
+	// Output: {Allowed:1 Waited:0 Refused:2 Cancelled:0}
+}

@@ -1,0 +1,143 @@
+package limiter_test
+
+import (
+	"math"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+func TestSetRateAfterStandingStill(t *testing.T) { // scenario 3
+	synctest.Test(t, func(t *testing.T) {
+		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1e-18), Burst: 1})
+		require.True(t, b.Take(1).OK)
+		time.Sleep(hour)
+		require.False(t, b.Take(1).OK)
+		require.NoError(t, b.SetRate(limiter.PerSecond(10)))
+		began := time.Now()
+		require.NoError(t, b.Wait(t.Context(), 1))
+		require.Equal(t, tick, time.Since(began).Round(time.Microsecond))
+	})
+}
+
+func TestSetRateHoldsForThoseWhoWait(t *testing.T) { // scenario 32
+	synctest.Test(t, func(t *testing.T) {
+		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1})
+		b.Take(1)
+		l := newLine(t, b)
+		for _, who := range []string{"a", "b", "c", "d", "e"} {
+			l.enter(t.Context(), who, 1)
+		}
+		require.NoError(t, b.SetRate(limiter.PerSecond(10)))
+		time.Sleep(250 * ms)
+		require.NoError(t, b.SetRate(limiter.PerSecond(1)))
+		l.want(arrival{"a", 100 * ms, nil}, arrival{"b", 200 * ms, nil}, // then half a token is missing
+			arrival{"c", 750 * ms, nil}, arrival{"d", 1750 * ms, nil}, arrival{"e", 2750 * ms, nil})
+	})
+}
+
+func TestSetBurstRefusesThoseWhoWantMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 5})
+		b.Take(5)
+		l := newLine(t, b)
+		l.enter(t.Context(), "big", 4)
+		l.enter(t.Context(), "small", 1)
+		require.NoError(t, b.SetBurst(3))
+		l.all.Wait()
+		require.ErrorIs(t, l.log[0].err, limiter.ErrLimited)
+		require.EqualError(t, l.log[0].err, "limiter: more than the limit (limit 3)")
+		require.Equal(t, arrival{"small", sec, nil}, l.log[1])
+	})
+}
+
+func TestSetRateKeepsDebtInTokens(t *testing.T) { // scenario 33
+	b := bucket(limiter.PerSecond(5), 2)
+	reserve(t, b, 0, 2, 0)
+	reserve(t, b, 0, 2, 4*tick)
+	require.NoError(t, b.SetRateAt(start.Add(2*tick), limiter.PerSecond(10)))
+	reserve(t, b, 2*tick, 1, 4*tick)
+
+	b = bucket(limiter.PerSecond(5), 2)
+	reserve(t, b, 0, 2, 0)
+	reserve(t, b, 0, 2, 4*tick)
+	require.NoError(t, b.SetBurstAt(start.Add(3*tick), 4))
+	reserve(t, b, 3*tick, 4, 12*tick) // half a token is owed at t3
+}
+
+// Scenario 34, of the ways to inherit what is there the plain one: tokens stay, cut to the new burst.
+func TestSetBurstKeepsTheTokensThatAreThere(t *testing.T) {
+	for _, c := range []struct{ have, burst, want int }{{40, 200, 40}, {40, 20, 20}, {10, 100, 10}, {100, 200, 100}} {
+		b := bucket(limiter.PerHour(1), 100)
+		require.True(t, b.TakeAt(start, 100-c.have).OK)
+		require.NoError(t, b.SetBurstAt(start, c.burst))
+		r := b.TakeAt(start, 0)
+		require.Equal(t, c.want, r.Remaining)
+		require.Equal(t, c.burst, r.Limit)
+	}
+}
+
+func TestSetRateKeepsTheTokensThatAreThere(t *testing.T) {
+	for _, r := range []limiter.Rate{limiter.PerSecond(3), limiter.PerSecond(1e6), limiter.PerHour(7), limiter.PerSecond(4e9), limiter.Every(100 * year)} {
+		b := bucket(limiter.PerSecond(10), 20)
+		take(t, b, step{0, 13, "ok"})
+		require.NoError(t, b.SetRateAt(start, r))
+		require.InDelta(t, 7, b.TokensAt(start), 1e-6, r)
+		require.LessOrEqual(t, b.TokensAt(start), 7.0, "never more than there was")
+		require.Equal(t, 20, b.TakeAt(start, 0).Limit)
+	}
+}
+
+func TestChangesToAndFromUnlimited(t *testing.T) {
+	b := bucket(limiter.PerSecond(1), 5)
+	take(t, b, step{0, 5, "ok"})
+	require.NoError(t, b.SetRateAt(start, limiter.Unlimited()))
+	take(t, b, step{0, 1e9, "ok"})
+	require.True(t, math.IsInf(b.TokensAt(start), 1))
+	require.True(t, b.ReserveAt(start, 1e9, 0).OK)
+	require.NoError(t, b.SetRateAt(start.Add(sec), limiter.PerSecond(1)))
+	take(t, b, step{sec, 5, "ok 0/5 reset 5s"}, step{sec, 1, "refused"})
+}
+
+func TestTheDefaultBurstFollowsTheRate(t *testing.T) {
+	b := bucket(limiter.PerSecond(5), 0)
+	require.NoError(t, b.SetRateAt(start, limiter.PerSecond(50)))
+	take(t, b, step{0, 0, "ok 5/50 reset 900ms"})
+	require.NoError(t, b.SetBurstAt(start, 10))
+	require.NoError(t, b.SetRateAt(start, limiter.PerSecond(5)))
+	take(t, b, step{0, 0, "ok 5/10 reset 1s"})
+}
+
+func TestChangesThatMakeNoSenseChangeNothing(t *testing.T) {
+	b := bucket(limiter.PerSecond(1), 5)
+	require.EqualError(t, b.SetRate(limiter.PerSecond(-1)), "limiter: Rate is -1/s, must be above 0")
+	require.EqualError(t, b.SetBurst(0), "limiter: Burst is 0, must be at least 1")
+	require.EqualError(t, b.SetBurst(-2), "limiter: Burst is -2, must be at least 1 (or 0 for the default)")
+	take(t, b, step{0, 5, "ok 0/5 reset 5s"})
+}
+
+// Whoever takes sees the rate and the burst of one moment, and what is taken meanwhile is not lost.
+func TestChangesAmidTraffic(t *testing.T) {
+	b := bucket(limiter.PerSecond(1), 1000)
+	var taken atomic.Int64
+	together(4, func() bool {
+		for i := range 3000 {
+			switch {
+			case i%50 == 0:
+				_ = b.SetRateAt(start, limiter.PerSecond(float64(1+i%7)))
+			case i%77 == 0:
+				b.ReserveAt(start, 1, 0).CancelAt(start)
+			case b.TakeAt(start, 1).OK:
+				taken.Add(1)
+			}
+		}
+		return true
+	})
+	require.InDelta(t, 1000, taken.Load(), 1, "each change may round a token's smallest part away")
+	require.LessOrEqual(t, taken.Load(), int64(1000))
+}

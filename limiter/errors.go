@@ -1,0 +1,80 @@
+package limiter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weir-go/weir/stat"
+)
+
+// ErrLimited is matched, through [errors.Is], by every refusal of a limiter.
+var ErrLimited = errors.New("limiter: limited")
+
+// ErrQueueFull is matched, through [errors.Is], by the refusal of a limiter in
+// whose queue as many callers wait as may.
+var ErrQueueFull = errors.New("limiter: queue is full")
+
+// Reason is why a limiter refused.
+type Reason string
+
+// The reasons.
+const (
+	NoPermits   Reason = "no permits left"         // too few permits at the moment
+	OverLimit   Reason = "more than the limit"     // more than can ever be had at once, or fewer than none
+	QueueFull   Reason = "queue is full"           // the queue is as long as it may be; matches ErrQueueFull
+	PastDue     Reason = "deadline cannot be met"  // the context's deadline; matches context.DeadlineExceeded
+	WaitTooLong Reason = "wait longer than wanted" // the limit that was given to TryWait
+)
+
+// LimitedError is a refusal with its facts. It matches [ErrLimited] and
+// [stat.ErrRefused], and what its Reason says.
+type LimitedError struct {
+	Name   string    // of the limiter, where it has one
+	Reason Reason    //
+	Limit  int       // the most permits that can be had at once
+	Until  time.Time // when the same request may succeed; zero where it never will
+}
+
+func (e *LimitedError) Error() string {
+	who := "limiter"
+	if e.Name != "" {
+		who = "limiter " + e.Name
+	}
+	if e.Until.IsZero() {
+		return fmt.Sprintf("%s: %s (limit %d)", who, e.Reason, e.Limit)
+	}
+	return fmt.Sprintf("%s: %s (limit %d), retry in %s", who, e.Reason, e.Limit, e.RetryAfter())
+}
+
+// Is reports whether the error is to be treated as target.
+func (e *LimitedError) Is(target error) bool {
+	switch target {
+	case ErrLimited, stat.ErrRefused:
+		return true
+	case ErrQueueFull:
+		return e.Reason == QueueFull
+	case context.DeadlineExceeded:
+		return e.Reason == PastDue
+	}
+	return false
+}
+
+// RetryAfter is how long it is from now until the same request may succeed: 0 where
+// that time has come, Never where it will not.
+func (e *LimitedError) RetryAfter() time.Duration {
+	if e.Until.IsZero() {
+		return Never
+	}
+	return max(time.Until(e.Until), 0)
+}
+
+// refusal makes the error for a refused request that may succeed after d.
+func refusal(reason Reason, limit int, d time.Duration) *LimitedError {
+	e := &LimitedError{Reason: reason, Limit: limit}
+	if d != Never {
+		e.Until = time.Now().Add(d)
+	}
+	return e
+}

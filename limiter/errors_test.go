@@ -1,0 +1,43 @@
+package limiter_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+)
+
+func TestLimitedErrorMatchesWhatItIs(t *testing.T) {
+	targets := []error{limiter.ErrLimited, stat.ErrRefused, limiter.ErrQueueFull, context.DeadlineExceeded, context.Canceled}
+	for reason, want := range map[limiter.Reason][]bool{
+		limiter.NoPermits:   {true, true, false, false, false},
+		limiter.OverLimit:   {true, true, false, false, false},
+		limiter.QueueFull:   {true, true, true, false, false},
+		limiter.PastDue:     {true, true, false, true, false},
+		limiter.WaitTooLong: {true, true, false, false, false},
+	} {
+		err := fmt.Errorf("charging: %w", &limiter.LimitedError{Reason: reason})
+		for i, target := range targets {
+			require.Equal(t, want[i], errors.Is(err, target), "%q is %q", reason, target)
+		}
+	}
+}
+
+func TestLimitedErrorCountsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		err := &limiter.LimitedError{Name: "payments", Reason: limiter.NoPermits, Limit: 50, Until: time.Now().Add(2 * sec)}
+		require.EqualError(t, err, "limiter payments: no permits left (limit 50), retry in 2s")
+		time.Sleep(1500 * ms)
+		require.Equal(t, 500*ms, err.RetryAfter())
+		time.Sleep(hour)
+		require.Zero(t, err.RetryAfter())
+	})
+	require.Equal(t, limiter.Never, (&limiter.LimitedError{}).RetryAfter())
+}

@@ -1,0 +1,83 @@
+package limiter
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// WindowConfig says how a [FixedWindow] or a [SlidingLog] limits.
+type WindowConfig struct {
+	Limit        int           // the most permits in a window, from 1 to 2^31-1. Must be given.
+	Span         time.Duration // the length of a window, up to 36 years. Must be given.
+	CountRefused bool          // whether refused requests count as well, so that a caller who keeps asking stays locked out. Default: they do not.
+	MaxWaiters   int           // the most callers that may wait at once; the next gets ErrQueueFull. Default: no bound.
+	Barge        bool          // whether Take may pass by those who wait. Default: it is refused while anybody waits.
+}
+
+// Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
+func (c WindowConfig) Validate() error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf("limiter: "+format, args...)) }
+	if c.Limit < 1 || c.Limit > math.MaxInt32 {
+		fault("Limit is %d, must lie between 1 and %d", c.Limit, math.MaxInt32)
+	}
+	if c.Span < 1 || c.Span > -earliest {
+		fault("Span is %s, must be above 0 and at most %s", c.Span, time.Duration(-earliest))
+	}
+	if c.MaxWaiters < 0 {
+		fault("MaxWaiters is %d, must be at least 1 (or 0 for no bound)", c.MaxWaiters)
+	}
+	return errors.Join(faults...)
+}
+
+// FixedWindow admits Limit permits in each window of time. The windows lie on the grid of Unix time:
+// those of a minute begin with the minute, those of a day at midnight UTC.
+//
+// It is the cheapest thing to explain (INCR and EXPIRE, in Redis), and the one with the loosest bound: the
+// end of one window and the beginning of the next can together admit twice Limit within a moment.
+// Its RetryAfter is minimal. All methods are safe for concurrent use; only Wait and TryWait block.
+type FixedWindow struct{ *meter }
+
+// NewFixedWindow makes a limiter whose present window is empty. It panics with the error of
+// c.Validate where there is one.
+func NewFixedWindow(c WindowConfig) *FixedWindow { return NewFixedWindowAt(c, time.Now()) }
+
+// NewFixedWindowAt makes a limiter that is driven by given times, from t0 on.
+func NewFixedWindowAt(c WindowConfig, t0 time.Time) *FixedWindow {
+	if err := c.Validate(); err != nil {
+		panic(err)
+	}
+	phase := time.Duration(t0.UnixNano()) % c.Span
+	if phase < 0 {
+		phase += c.Span
+	}
+	return &FixedWindow{newMeter(c, t0, &fixedRule{span: c.Span, begin: -phase, limit: int64(c.Limit)})}
+}
+
+// fixedRule counts in the window that began last.
+type fixedRule struct {
+	span, begin  time.Duration
+	limit, count int64
+}
+
+func (f *fixedRule) used(at time.Duration) int64 {
+	if at-f.begin >= f.span {
+		f.begin += (at - f.begin) / f.span * f.span
+		f.count = 0
+	}
+	return f.count
+}
+
+func (f *fixedRule) add(n int64) { f.count = min(f.count+n, f.limit) } // refused ones make no more than full
+
+func (f *fixedRule) giveBack(n int64) { f.count = max(f.count-n, 0) }
+
+func (f *fixedRule) due(n int64) time.Duration {
+	beyond := n - (f.limit - f.count)
+	if beyond <= 0 {
+		return f.begin
+	}
+	return later(f.begin, (beyond+f.limit-1)/f.limit, f.span)
+}

@@ -1,0 +1,109 @@
+package limiter_test
+
+import (
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// model is a token bucket in rational numbers, as one would draw it: a level that
+// rises with time and falls with each request.
+type model struct {
+	perNano, burst, level *big.Rat
+	at                    time.Duration
+}
+
+func newModel(events float64, per time.Duration, burst int) *model {
+	rate := new(big.Rat).SetFloat64(events)
+	rate.Quo(rate, new(big.Rat).SetInt64(int64(per)))
+	return &model{perNano: rate, burst: big.NewRat(int64(burst), 1), level: big.NewRat(int64(burst), 1)}
+}
+
+// levelAt is the level at a time not before the last.
+func (m *model) levelAt(at time.Duration) *big.Rat {
+	gain := new(big.Rat).SetInt64(int64(at - m.at))
+	gain.Mul(gain, m.perNano)
+	return least(gain.Add(gain, m.level), m.burst)
+}
+
+func (m *model) take(at time.Duration, n int) {
+	m.level, m.at = m.levelAt(at), at
+	m.level = new(big.Rat).Sub(m.level, big.NewRat(int64(n), 1))
+}
+
+func (m *model) refund(n int) {
+	m.level = least(new(big.Rat).Add(m.level, big.NewRat(int64(n), 1)), m.burst)
+}
+
+func least(a, b *big.Rat) *big.Rat {
+	if a.Cmp(b) < 0 {
+		return a
+	}
+	return b
+}
+
+// FuzzTokenBucket runs a token bucket beside the rational one. They may disagree within the nanosecond in
+// which a token comes, and nowhere else; and each RetryAfter is enough and minimal.
+func FuzzTokenBucket(f *testing.F) {
+	f.Add(uint32(3), uint64(time.Second), uint16(5), []byte{1, 1, 0, 200, 3, 7, 9, 9, 0, 1, 2, 255})
+	f.Add(uint32(1000003), uint64(time.Second), uint16(1), []byte{1, 0, 0, 1, 1, 0, 0, 1})
+	f.Add(uint32(7), uint64(time.Minute), uint16(40), []byte{40, 100, 100, 2, 80, 1, 0, 0})
+	f.Add(uint32(3), uint64(2), uint16(3), []byte{1, 0, 0, 3, 1, 0, 0, 3})
+	f.Add(uint32(1), uint64(1e18), uint16(60000), []byte{1, 0, 0, 3, 250, 0, 0, 3})
+	f.Fuzz(func(t *testing.T, events uint32, per uint64, burst uint16, script []byte) {
+		span, size := time.Duration(per), int(burst)
+		rate := limiter.Per(float64(events), span)
+		if rate.Validate() != nil || size < 1 {
+			return
+		}
+		b, m := bucket(rate, size), newModel(float64(events), span, size)
+		grain := new(big.Rat).Add(m.perNano, new(big.Rat).Quo(m.burst, new(big.Rat).SetInt64(1<<58)))
+		interval := per / uint64(events)
+		var at time.Duration
+		for ; len(script) >= 3; script = script[3:] {
+			n := int(script[0]) * (1 + size/100)
+			step := uint64(script[1]) << (script[2] % 32)
+			if script[2] >= 128 {
+				step = interval*uint64(script[1])/64 + uint64(script[2]%4)
+			}
+			if at += time.Duration(step % uint64(year)); at > 20*year {
+				return
+			}
+			if script[0] > 250 {
+				b.Refund(n % size)
+				m.refund(n % size)
+				continue
+			}
+			checkAgainst(t, b, m, grain, at, n)
+		}
+	})
+}
+
+func checkAgainst(t *testing.T, b *limiter.TokenBucket, m *model, grain *big.Rat, at time.Duration, n int) {
+	t.Helper()
+	level := m.levelAt(at)
+	short := new(big.Rat).Sub(big.NewRat(int64(n), 1), level)
+	r := b.TakeAt(start.Add(at), n)
+	require.LessOrEqual(t, r.Remaining, r.Limit)
+	switch {
+	case int64(n) > m.burst.Num().Int64():
+		require.False(t, r.OK)
+		require.Equal(t, limiter.Never, r.RetryAfter)
+	case r.OK:
+		require.LessOrEqual(t, short.Cmp(grain), 0, "admitted %d at %s, which come 1ns later at the earliest", n, at)
+		m.take(at, n)
+	default:
+		require.Positive(t, short.Cmp(new(big.Rat).Neg(grain)), "refused %d at %s, which were there 1ns ago", n, at)
+		require.Positive(t, r.RetryAfter)
+		if r.RetryAfter < 20*year {
+			require.False(t, b.TakeAt(start.Add(at+r.RetryAfter-1), n).OK, "RetryAfter %s is minimal", r.RetryAfter)
+			r = b.TakeAt(start.Add(at+r.RetryAfter), n)
+			require.True(t, r.OK, "RetryAfter is enough")
+			b.Refund(n)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package limiter
+
+import (
+	"context"
+	"time"
+)
+
+// Limiter says whether something may be done now.
+//
+// Implementations are safe for concurrent use and never block in these methods.
+// A limiter is driven either by the real clock (Take) or by given times (TakeAt), and not
+// by both in turn unless the given times come from the real clock. A time earlier than one
+// that was given before may be refused more than it should; it never adds permits.
+type Limiter interface {
+	// Take takes n permits now, all of them or none.
+	Take(n int) Result
+	// TakeAt is Take at a given time.
+	TakeAt(t time.Time, n int) Result
+	// Refund gives n permits back, as if they had never been taken: never more than
+	// fills the limiter up. n below 1 does nothing.
+	Refund(n int)
+}
+
+// Waiter is a limiter that callers can wait for.
+type Waiter interface {
+	// Wait takes n permits as soon as there are that many, in order of arrival, and
+	// returns nil then. Otherwise nothing has been taken: the context was done
+	// first, or waiting is of no use (see LimitedError).
+	Wait(ctx context.Context, n int) error
+	// TryWait is Wait that gives up at once where it would take longer than limit.
+	TryWait(ctx context.Context, n int, limit time.Duration) error
+}

@@ -1,0 +1,146 @@
+package limiter
+
+import (
+	"context"
+	"math/bits"
+	"sync"
+	"time"
+)
+
+// meter is what the window limiters have in common: the lock, the clock and the queue
+// around a rule by which permits are counted.
+type meter struct {
+	epoch    time.Time
+	limit    int64
+	barge    bool
+	penalise bool
+	line     queue
+
+	mu   sync.Mutex
+	rule rule
+}
+
+// rule is a way to count permits in a window: arithmetic on times that never go back, which the
+// rule itself sees to.
+type rule interface {
+	// used moves the window to a time and returns how many permits count against the limit there.
+	used(at time.Duration) int64
+	// add counts n more at the time that was given last.
+	add(n int64)
+	// giveBack takes n off what counts, and so that no window can hold too many for it.
+	giveBack(n int64)
+	// due is the earliest time at which n permits can have been admitted in all, if that starts now.
+	due(n int64) time.Duration
+}
+
+func newMeter(c WindowConfig, epoch time.Time, r rule) *meter {
+	m := &meter{epoch: epoch, limit: int64(c.Limit), barge: c.Barge, penalise: c.CountRefused, rule: r}
+	m.line.max = c.MaxWaiters
+	return m
+}
+
+// Take takes n permits, all or none.
+func (m *meter) Take(n int) (r Result) {
+	m.take(&r, time.Since(m.epoch), n)
+	return r
+}
+
+// TakeAt is Take at a given time.
+func (m *meter) TakeAt(t time.Time, n int) (r Result) {
+	m.take(&r, t.Sub(m.epoch), n)
+	return r
+}
+
+// Refund gives n permits back, as if they had never been taken: the oldest that still count,
+// which can only err on the strict side.
+func (m *meter) Refund(n int) {
+	if n < 1 {
+		return
+	}
+	m.mu.Lock()
+	m.rule.giveBack(int64(n))
+	m.mu.Unlock()
+	m.line.poke()
+}
+
+// Wait takes n permits as soon as there are that many, and returns nil then. It is served, refused and
+// given up as that of a [TokenBucket].
+func (m *meter) Wait(ctx context.Context, n int) error { return m.TryWait(ctx, n, Never) }
+
+// TryWait is Wait that gives up at once, with a *LimitedError, where it would take longer than limit.
+func (m *meter) TryWait(ctx context.Context, n int, limit time.Duration) error {
+	return m.line.wait(ctx, m, request{n: n, limit: limit})
+}
+
+func (m *meter) now() time.Duration { return time.Since(m.epoch) }
+
+func (m *meter) take(r *Result, at time.Duration, n int) {
+	if ahead := m.line.ahead.Load(); ahead != 0 && !m.barge {
+		m.after(r, at, ahead, n)
+		stepBack(r, n)
+		return
+	}
+	m.attempt(r, at, int64(n), m.penalise)
+}
+
+func (m *meter) serve(r *Result, at time.Duration, n int) { m.attempt(r, at, int64(n), false) }
+
+func (m *meter) attempt(r *Result, at time.Duration, n int64, penalise bool) {
+	at = within(at)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	left := m.limit - m.rule.used(at)
+	if n > 0 && (n <= left || penalise && n <= m.limit) {
+		m.rule.add(n)
+	}
+	m.describe(r, at, n <= left, n)
+	if n < 0 || n > m.limit {
+		r.OK, r.RetryAfter = false, Never
+	}
+}
+
+// after tells how things stand for one who comes after ahead other permits.
+func (m *meter) after(r *Result, at time.Duration, ahead int64, n int) {
+	at = within(at)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	total := ahead + int64(n)
+	m.describe(r, at, total <= m.limit-m.rule.used(at), total)
+	if n < 0 || int64(n) > m.limit {
+		r.OK, r.RetryAfter = false, Never
+	}
+}
+
+// describe is the answer to a request for n permits, given whether they are granted.
+func (m *meter) describe(r *Result, at time.Duration, granted bool, n int64) {
+	used := m.rule.used(at)
+	r.OK = granted
+	r.Limit = int(m.limit)
+	r.Remaining = int(max(m.limit-used, 0))
+	if used > 0 {
+		r.ResetAfter = between(at, m.rule.due(m.limit))
+	}
+	if !granted {
+		r.RetryAfter = max(between(at, m.rule.due(max(n, 0))), 1)
+	}
+}
+
+// within keeps a time where differences of two do not overflow.
+func within(at time.Duration) time.Duration { return min(max(at, earliest), latest) }
+
+// between is the time from one time to a later one: 0 where that is not later.
+func between(from, to time.Duration) time.Duration {
+	if to == Never {
+		return Never
+	}
+	return max(to-from, 0)
+}
+
+// later is the time n spans after another, or Never.
+func later(at time.Duration, n int64, span time.Duration) time.Duration {
+	high, low := bits.Mul64(uint64(n), uint64(span))
+	if high > 0 || low >= uint64(latest) || at > latest {
+		return Never
+	}
+	return at + time.Duration(low)
+}

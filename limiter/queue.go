@@ -1,0 +1,238 @@
+package limiter
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// queue lets callers wait for a limiter in order of arrival.
+//
+// Nothing is charged before a caller's turn comes, so one that leaves leaves no debt, and a
+// change of the rate holds for all who still wait. Only the head of the queue looks at the limiter
+// and sleeps on a timer; the goroutines that run it are those of the callers.
+type queue struct {
+	ahead atomic.Int64 // permits asked for by all who wait; above 0 exactly while anybody does
+	max   int          // callers that may wait, 0 for any number
+
+	mu          sync.Mutex
+	first, last *waiter
+	length      int
+	timer       *time.Timer // runs for the first alone
+}
+
+// server is a limiter as its queue sees it.
+type server interface {
+	now() time.Duration
+	// serve takes n permits, whoever waits.
+	serve(r *Result, at time.Duration, n int)
+	// after tells without taking anything how things will stand for one who wants n permits
+	// when ahead others have been handed out; its RetryAfter is never too long.
+	after(r *Result, at time.Duration, ahead int64, n int)
+}
+
+// request is what a caller wants of a queue.
+type request struct {
+	n     int
+	limit time.Duration // the longest wait wanted
+}
+
+type waiter struct {
+	n          int
+	wake       chan struct{} // with room for one: look again
+	served     bool
+	err        error // why it never can be served
+	prev, next *waiter
+}
+
+// wait returns nil once the permits have been taken.
+func (q *queue) wait(ctx context.Context, s server, req request) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if q.ahead.Load() == 0 || req.n < 1 {
+		var r Result
+		if s.serve(&r, s.now(), req.n); r.OK {
+			return nil
+		}
+		if r.RetryAfter == Never || req.limit <= 0 {
+			return refused(r, req.n)
+		}
+	}
+	w, err := q.join(ctx, s, req)
+	if err != nil {
+		return err
+	}
+	return q.stand(ctx, s, w)
+}
+
+// join puts the caller at the end of the queue, unless it is plain that waiting there is of no use.
+func (q *queue) join(ctx context.Context, s server, req request) (*waiter, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var r Result
+	s.after(&r, s.now(), q.ahead.Load(), req.n)
+	if r.RetryAfter == Never {
+		return nil, refused(r, req.n)
+	}
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < r.RetryAfter {
+		return nil, refusal(PastDue, r.Limit, r.RetryAfter)
+	}
+	if r.RetryAfter > req.limit {
+		return nil, refusal(WaitTooLong, r.Limit, r.RetryAfter)
+	}
+	if q.max > 0 && q.length >= q.max {
+		return nil, refusal(QueueFull, r.Limit, r.RetryAfter)
+	}
+	w := &waiter{n: req.n, wake: make(chan struct{}, 1)}
+	q.push(w)
+	return w, nil
+}
+
+// stand waits in the queue.
+func (q *queue) stand(ctx context.Context, s server, w *waiter) error {
+	for {
+		due := q.lead(s, w)
+		select {
+		case <-w.wake:
+		case <-due:
+		case <-ctx.Done():
+			return q.leave(s, w, ctx.Err())
+		}
+		if w.done(q) {
+			return w.err
+		}
+	}
+}
+
+// lead does the work of the head of the queue, if that is w: it serves whoever can be
+// served, and returns the timer that says when to look again. To others it returns nil.
+func (q *queue) lead(s server, w *waiter) <-chan time.Time {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.first != w {
+		return nil
+	}
+	for q.first != nil {
+		var r Result
+		s.serve(&r, s.now(), q.first.n)
+		if !r.OK && r.RetryAfter < Never {
+			if q.first != w {
+				break
+			}
+			return q.alarm(r.RetryAfter)
+		}
+		if !r.OK {
+			q.first.err = refused(r, q.first.n)
+		}
+		q.first.served = true
+		q.first.signal()
+		q.remove(q.first)
+	}
+	q.first.signal()
+	return nil
+}
+
+// leave takes w out of the queue. Where w has been served already its permits are its own, and
+// it is too late to leave.
+func (q *queue) leave(s server, w *waiter, cause error) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if w.served {
+		return w.err
+	}
+	head := q.first == w
+	q.remove(w)
+	if head {
+		q.first.signal()
+	}
+	if errors.Is(cause, context.DeadlineExceeded) {
+		var r Result
+		s.after(&r, s.now(), q.ahead.Load(), w.n)
+		return refusal(PastDue, r.Limit, r.RetryAfter)
+	}
+	return cause
+}
+
+// poke makes the head look again, because the limiter may have more to give than it had.
+func (q *queue) poke() {
+	if q.ahead.Load() == 0 {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.first.signal()
+}
+
+func (q *queue) alarm(d time.Duration) <-chan time.Time {
+	if q.timer == nil {
+		q.timer = time.NewTimer(d)
+	} else {
+		q.timer.Reset(d)
+	}
+	return q.timer.C
+}
+
+func (q *queue) push(w *waiter) {
+	if w.prev = q.last; q.last == nil {
+		q.first = w
+	} else {
+		q.last.next = w
+	}
+	q.last = w
+	q.length++
+	q.ahead.Add(int64(w.n))
+}
+
+func (q *queue) remove(w *waiter) {
+	if w.prev == nil {
+		q.first = w.next
+	} else {
+		w.prev.next = w.next
+	}
+	if w.next == nil {
+		q.last = w.prev
+	} else {
+		w.next.prev = w.prev
+	}
+	w.prev, w.next = nil, nil
+	q.length--
+	if q.ahead.Add(int64(-w.n)) == 0 && q.timer != nil {
+		q.timer.Stop()
+	}
+}
+
+func (w *waiter) done(q *queue) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return w.served
+}
+
+func (w *waiter) signal() {
+	if w == nil {
+		return
+	}
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// stepBack makes of how things will stand after the queue what Take answers meanwhile.
+func stepBack(r *Result, n int) {
+	r.Remaining = 0
+	if n > 0 && r.OK {
+		r.OK, r.RetryAfter = false, 1 // the head is being served at this moment
+	}
+}
+
+// refused is the error for a request that was answered with r.
+func refused(r Result, n int) error {
+	reason := NoPermits
+	if n < 0 || n > r.Limit {
+		reason = OverLimit
+	}
+	return refusal(reason, r.Limit, r.RetryAfter)
+}

@@ -1,0 +1,150 @@
+package limiter_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// tick is the time in which ten tokens a second bring one.
+const tick = 100 * ms
+
+// reserve reserves at a time and checks when its holder may act.
+func reserve(t *testing.T, b *limiter.TokenBucket, at time.Duration, n int, want time.Duration) *limiter.Reservation {
+	t.Helper()
+	r := b.ReserveAt(start.Add(at), n, limiter.Never)
+	require.True(t, r.OK, "Reserve(%d) at %s", n, at)
+	require.Equal(t, want, at+r.Delay, "Reserve(%d) at %s", n, at)
+	return r
+}
+
+func TestReserveSaysWhenToAct(t *testing.T) { // scenario 21
+	b := bucket(limiter.PerSecond(10), 2)
+	reserve(t, b, 0, 2, 0)
+	reserve(t, b, 0, 2, 2*tick)
+	reserve(t, b, 3*tick, 2, 4*tick)
+	require.InDelta(t, -1, b.TokensAt(start.Add(3*tick)), 1e-9)
+	take(t, b, step{3 * tick, 1, "refused 0/2 retry 200ms reset 300ms"}, step{3 * tick, 0, "refused 0/2 retry 100ms reset 300ms"})
+}
+
+func TestReserveMoreThanTheBurstReservesNothing(t *testing.T) { // scenario 22
+	b := bucket(limiter.PerSecond(10), 2)
+	for _, n := range []int{3, math.MaxInt, -1} {
+		r := b.ReserveAt(start, n, limiter.Never)
+		require.False(t, r.OK)
+		require.Equal(t, limiter.Never, r.RetryAfter)
+		require.False(t, r.CancelAt(start))
+		require.Equal(t, 2, b.TakeAt(start, 0).Remaining)
+	}
+	require.True(t, b.ReserveAt(start, 0, limiter.Never).OK)
+}
+
+func TestReserveWithinALimit(t *testing.T) { // scenario 25
+	b := bucket(limiter.PerSecond(10), 1)
+	require.Zero(t, b.ReserveAt(start, 1, tick).Delay)
+	require.Equal(t, tick, b.ReserveAt(start, 1, tick).Delay)
+	r := b.ReserveAt(start, 1, tick)
+	require.False(t, r.OK)
+	require.Equal(t, "refused 0/1 retry 100ms reset 200ms", show(r.Result))
+	require.False(t, r.CancelAt(start))
+	reserve(t, b, tick, 1, 2*tick)
+}
+
+func TestCancelGivesBackUntilItIsTime(t *testing.T) { // scenario 23
+	b := bucket(limiter.PerSecond(10), 2)
+	reserve(t, b, 0, 2, 0)
+	r := reserve(t, b, 0, 2, 2*tick)
+	require.True(t, r.CancelAt(start.Add(tick)))
+	reserve(t, b, tick, 2, 2*tick)
+
+	b = bucket(limiter.PerSecond(10), 2)
+	reserve(t, b, 0, 2, 0)
+	r = reserve(t, b, 0, 2, 2*tick)
+	require.False(t, r.CancelAt(start.Add(3*tick)), "its time has come")
+	reserve(t, b, 3*tick, 2, 4*tick)
+}
+
+// Scenario 24: those who have a later reservation keep their time, so its tokens are not given away twice.
+func TestCancelKeepsWhatLaterReservationsWerePromised(t *testing.T) {
+	b := bucket(limiter.PerSecond(10), 4)
+	take(t, b, step{0, 4, "ok"})
+	first := reserve(t, b, 0, 3, 3*tick)
+	reserve(t, b, 0, 1, 4*tick)
+	last := reserve(t, b, 0, 1, 5*tick)
+	require.True(t, last.CancelAt(start.Add(tick)))
+	require.True(t, first.CancelAt(start.Add(tick)))
+	reserve(t, b, tick, 3, 5*tick)
+
+	b = bucket(limiter.PerSecond(10), 1)
+	take(t, b, step{0, 1, "ok"})
+	first = reserve(t, b, 0, 1, 1*tick)
+	reserve(t, b, 0, 1, 2*tick)
+	reserve(t, b, 0, 1, 3*tick)
+	require.True(t, first.CancelAt(start))
+	reserve(t, b, 0, 1, 4*tick) // and not with the third
+}
+
+func TestCancelTwiceGivesBackOnce(t *testing.T) { // scenario 26
+	b := bucket(limiter.PerSecond(10), 10)
+	take(t, b, step{0, 10, "ok"})
+	reserve(t, b, 0, 5, 5*tick)
+	r := reserve(t, b, 0, 5, 10*tick)
+	require.True(t, r.CancelAt(start))
+	for range 10 {
+		require.False(t, r.CancelAt(start))
+	}
+	require.InDelta(t, -5, b.TokensAt(start), 1e-9)
+}
+
+func TestCancelAfterTheRateHasChanged(t *testing.T) {
+	b := bucket(limiter.PerSecond(10), 2)
+	reserve(t, b, 0, 2, 0)
+	first := reserve(t, b, 0, 2, 2*tick)
+	second := reserve(t, b, 0, 1, 3*tick)
+	require.NoError(t, b.SetRateAt(start, limiter.PerSecond(1)))
+	require.NoError(t, b.SetBurstAt(start.Add(1), 3))
+	require.True(t, first.CancelAt(start.Add(1)))
+	require.InDelta(t, -2, b.TokensAt(start), 1e-6, "one of its two tokens had been promised to the second")
+	require.True(t, second.CancelAt(start.Add(1)))
+	require.InDelta(t, -1, b.TokensAt(start), 1e-6)
+}
+
+func TestReserveOwesNoMoreThanALifetime(t *testing.T) {
+	b := bucket(limiter.Every(10*year), 1)
+	for i := range 8 {
+		reserve(t, b, 0, 1, time.Duration(i)*10*year)
+	}
+	for range 30 {
+		b.ReserveAt(start, 1, limiter.Never)
+	}
+	r := b.ReserveAt(start, 1, limiter.Never)
+	require.False(t, r.OK)
+	require.Equal(t, limiter.Never, r.RetryAfter)
+	take(t, b, step{math.MinInt64, 1, "refused"}, step{0, 1, "refused"}, step{math.MaxInt64, 1, "refused"})
+}
+
+func TestTakeUpTo(t *testing.T) {
+	upTo := func(b *limiter.TokenBucket, at time.Duration, n, want int, result string) {
+		t.Helper()
+		taken, r := b.TakeUpToAt(start.Add(at), n)
+		require.Equal(t, want, taken, "TakeUpTo(%d) at %s", n, at)
+		require.Equal(t, result, show(r), "TakeUpTo(%d) at %s", n, at)
+	}
+	b := bucket(limiter.PerSecond(1), 2) // scenario 19
+	upTo(b, 0, 2, 2, "ok 0/2 reset 2s")
+	upTo(b, 1600*ms, 5, 1, "ok 0/2 reset 1.4s")
+	upTo(b, 2100*ms, 5, 1, "ok 0/2 reset 1.9s")
+
+	b = bucket(limiter.PerSecond(10), 10) // scenario 20
+	upTo(b, 0, 1, 1, "ok 9/10 reset 100ms")
+	upTo(b, 0, 2, 2, "ok 7/10 reset 300ms")
+	upTo(b, 0, 10, 7, "ok 0/10 reset 1s")
+	upTo(b, 0, 1000, 0, "refused 0/10 retry 100ms reset 1s")
+	take(t, b, step{0, 1000, "refused 0/10 retry never reset 1s"})
+	upTo(b, sec, 0, 0, "ok 10/10 reset 0s")
+	upTo(b, sec, -1, 0, "refused 10/10 retry never reset 0s")
+}

@@ -1,0 +1,108 @@
+package limiter
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"time"
+
+	"github.com/weir-go/weir/internal/ring"
+)
+
+// SlidingConfig says how a [SlidingWindow] limits.
+type SlidingConfig struct {
+	Limit        int           // the most permits in any window, from 1 to 2^31-1. Must be given.
+	Span         time.Duration // the length of a window, up to 36 years. Must be given.
+	Buckets      int           // into how many parts the span is divided, up to 100,000. Default: 10.
+	CountRefused bool          // whether refused requests count as well, so that a caller who keeps asking stays locked out. Default: they do not.
+	MaxWaiters   int           // the most callers that may wait at once; the next gets ErrQueueFull. Default: no bound.
+	Barge        bool          // whether Take may pass by those who wait. Default: it is refused while anybody waits.
+}
+
+const maxBuckets = 100_000
+
+// Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
+func (c SlidingConfig) Validate() error {
+	err := c.window().Validate()
+	if c.Buckets < 0 || c.Buckets > maxBuckets {
+		err = errors.Join(err, fmt.Errorf("limiter: Buckets is %d, must lie between 1 and %d (or be 0 for the default)", c.Buckets, maxBuckets))
+	}
+	return err
+}
+
+func (c SlidingConfig) window() WindowConfig {
+	return WindowConfig{Limit: c.Limit, Span: c.Span, CountRefused: c.CountRefused, MaxWaiters: c.MaxWaiters, Barge: c.Barge}
+}
+
+// SlidingWindow admits at most Limit permits in any window of length Span, wherever it begins. It counts in
+// Buckets parts of the span and one more, so permits come back up to a part later than they might:
+// with 10 parts, a tenth of the span.
+//
+//	      ┌─────────── Span ───────────┐
+//	|  3  |  0  |  5  |  1  |  0  |  2  |
+//	└─ still counts, though only a part of it lies in the span
+//
+// It is the moving window of the seeds with a bound that holds, at 8 bytes a part. Its RetryAfter is
+// minimal for what it counts. All methods are safe for concurrent use; only Wait and TryWait block.
+type SlidingWindow struct{ *meter }
+
+// NewSlidingWindow makes a limiter with nothing taken. It panics with the error of c.Validate where there is one.
+func NewSlidingWindow(c SlidingConfig) *SlidingWindow { return NewSlidingWindowAt(c, time.Now()) }
+
+// NewSlidingWindowAt makes a limiter that is driven by given times, from t0 on.
+func NewSlidingWindowAt(c SlidingConfig, t0 time.Time) *SlidingWindow {
+	if err := c.Validate(); err != nil {
+		panic(err)
+	}
+	if c.Buckets == 0 {
+		c.Buckets = 10
+	}
+	width := (int64(c.Span) + int64(c.Buckets) - 1) / int64(c.Buckets)
+	r := &ringRule{ring: ring.New(width, c.Buckets, 1), back: int64(c.Buckets), limit: int64(c.Limit)}
+	return &SlidingWindow{newMeter(c.window(), t0, r)}
+}
+
+// ringRule counts the newest bucket and as many before it as the span has: total is the sum over all
+// time, and the ring remembers what it was when each bucket began.
+type ringRule struct {
+	ring  *ring.Ring
+	back  int64
+	limit int64
+	total int64
+}
+
+func (r *ringRule) used(at time.Duration) int64 {
+	r.ring.Advance(r.ring.Bucket(int64(at)), []int64{r.total})
+	return r.total - r.before(r.ring.Newest())
+}
+
+// before is the total that no longer counts when b is the newest bucket.
+func (r *ringRule) before(b int64) int64 {
+	if b -= r.back; b <= r.ring.Newest() {
+		return r.ring.Row(b)[0].Load()
+	}
+	return r.total
+}
+
+func (r *ringRule) add(n int64) {
+	here := r.total - r.ring.Row(r.ring.Newest())[0].Load()
+	r.total += min(n, r.limit-here) // refused ones make no bucket more than full
+}
+
+func (r *ringRule) giveBack(n int64) {
+	newest := r.ring.Newest()
+	least := min(r.before(newest)+n, r.total)
+	for b := newest - r.back; b <= newest; b++ {
+		if row := &r.ring.Row(b)[0]; row.Load() < least {
+			row.Store(least)
+		}
+	}
+}
+
+func (r *ringRule) due(n int64) time.Duration {
+	laps := max(n-1, 0) / r.limit
+	gone := r.total - (r.limit - (n - laps*r.limit)) // as much must no longer count
+	newest := r.ring.Newest()
+	steps := sort.Search(int(r.back)+1, func(i int) bool { return r.before(newest+int64(i)) >= gone })
+	return later(time.Duration(r.ring.Start(newest+int64(steps))), laps, time.Duration(r.back*r.ring.Width()))
+}

@@ -1,0 +1,96 @@
+package limiter
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// terms are limits and the state that is counted by them: one word, and what it
+// means. When the rate or the burst changes, new terms take their place whole, so that
+// no request ever sees the one without the other.
+type terms struct {
+	limits
+	rate   Rate
+	chosen int // the burst that was asked for, 0 for the default
+
+	// full is the position at which the bucket is full again, if nothing is taken. The tokens
+	// missing at an earlier one are those that come between the two.
+	full atomic.Int64
+
+	// What took their place, and when. Guarded by the bucket's lock.
+	next  *terms
+	ended time.Duration
+}
+
+// Special states.
+const (
+	always   = earliest       // full at all times
+	replaced = latest + 1<<61 // other terms hold now; so far off that every request is refused
+)
+
+// newTerms makes the terms for a full bucket.
+func newTerms(r Rate, burst int) *terms {
+	s := &terms{limits: newLimits(r, burst), rate: r, chosen: burst}
+	s.full.Store(always)
+	return s
+}
+
+// take takes n tokens. It reports false where the terms have been replaced.
+func (s *terms) take(r *Result, at time.Duration, n int) bool {
+	if uint(n)-1 >= s.usual {
+		return s.after(r, at, 0, n)
+	}
+	at = s.clamp(at)
+	now := s.units(at)
+	for {
+		old := s.full.Load()
+		start := max(old, now-s.slack)
+		next := start + s.cost*int64(n)
+		room := now + s.capacity - next
+		if old == replaced {
+			return false
+		}
+		if room < 0 {
+			s.refused(r, at, start, next)
+			return true
+		}
+		if s.full.CompareAndSwap(old, next) {
+			s.granted(r, at, next)
+			return true
+		}
+	}
+}
+
+// after is look at the present state. It reports false where the terms have been replaced.
+func (s *terms) after(r *Result, at time.Duration, ahead int64, n int) bool {
+	full := s.full.Load()
+	if full == replaced {
+		return false
+	}
+	s.look(r, at, full, ahead, n)
+	return true
+}
+
+// level is the number of tokens at a time.
+func (s *terms) level(full int64, at time.Duration) float64 {
+	if s.usual == 0 {
+		return math.Inf(1)
+	}
+	missing := max(full-s.units(s.clamp(at)), 0)
+	return float64(s.capacity-missing) / float64(s.cost)
+}
+
+// refund gives tokens back; it reports false where the terms have been replaced.
+func (s *terms) refund(n int) bool {
+	units := product(int64(n), s.cost, s.capacity)
+	for {
+		old := s.full.Load()
+		if old == replaced {
+			return false
+		}
+		if s.full.CompareAndSwap(old, max(old-units, always)) {
+			return true
+		}
+	}
+}

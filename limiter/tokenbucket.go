@@ -1,0 +1,180 @@
+package limiter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Config says how a [TokenBucket] limits.
+type Config struct {
+	Rate       Rate // how fast tokens come. Must be given.
+	Burst      int  // the most tokens that gather, and so the most that can be taken at once. Default: those of one second, at least 1.
+	MaxWaiters int  // the most callers that may wait at once; the next gets ErrQueueFull. Default: no bound.
+	Barge      bool // whether Take may pass by those who wait. Default: it is refused while anybody waits.
+}
+
+// maxBurst bounds a bucket, so that rates of many tokens can still be counted finely.
+const maxBurst = 1 << 40
+
+// Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
+func (c Config) Validate() error {
+	faults := []error{c.Rate.Validate()}
+	if c.Burst < 0 {
+		faults = append(faults, fmt.Errorf("limiter: Burst is %d, must be at least 1 (or 0 for the default)", c.Burst))
+	}
+	if int64(c.Burst) > maxBurst {
+		faults = append(faults, fmt.Errorf("limiter: Burst is %d, must be at most %d", c.Burst, int64(maxBurst)))
+	}
+	if c.MaxWaiters < 0 {
+		faults = append(faults, fmt.Errorf("limiter: MaxWaiters is %d, must be at least 1 (or 0 for no bound)", c.MaxWaiters))
+	}
+	return errors.Join(faults...)
+}
+
+// TokenBucket holds up to Burst tokens, which come at a constant rate; a request takes
+// its tokens or is refused. It starts full. In any span of time it admits at most Burst and what
+// the rate yields in that span. RetryAfter is minimal.
+//
+// It is the limiter of first choice: the leaky bucket as a meter, the funnel and redis-cell's GCRA are the
+// same machine seen from other sides. Its whole state is one word, the time at which the bucket
+// will be full again ("theoretical arrival time" in ATM Forum TM 4.0, where the
+// algorithm comes from), so a refusal writes nothing and an idle bucket costs nothing.
+//
+// Rates are kept exactly: callers at the exact cadence of the rate are never refused, and
+// after years not a token too many has been admitted. A TokenBucket lives for 73 years
+// (29 where the rate is above two a nanosecond), after which no more tokens come.
+//
+// All methods are safe for concurrent use; only Wait and TryWait block.
+type TokenBucket struct {
+	epoch time.Time
+	barge bool
+	terms atomic.Pointer[terms]
+	line  queue
+	mu    sync.Mutex // held while terms are being replaced
+}
+
+// NewTokenBucket makes a full bucket. It panics with the error of c.Validate where there is one.
+func NewTokenBucket(c Config) *TokenBucket { return NewTokenBucketAt(c, time.Now()) }
+
+// NewTokenBucketAt makes a full bucket that is driven by given times, from t0 on.
+func NewTokenBucketAt(c Config, t0 time.Time) *TokenBucket {
+	if err := c.Validate(); err != nil {
+		panic(err)
+	}
+	b := &TokenBucket{epoch: t0, barge: c.Barge}
+	b.line.max = c.MaxWaiters
+	b.terms.Store(newTerms(c.Rate, c.Burst))
+	return b
+}
+
+// Take takes n tokens, all or none.
+func (b *TokenBucket) Take(n int) (r Result) {
+	b.take(&r, time.Since(b.epoch), n)
+	return r
+}
+
+// TakeAt is Take at a given time.
+func (b *TokenBucket) TakeAt(t time.Time, n int) (r Result) {
+	b.take(&r, t.Sub(b.epoch), n)
+	return r
+}
+
+// TakeUpTo takes as many tokens as there are, up to n, and returns how many it took. Parts
+// of a token stay. The result is that of taking them, or of asking for one where there was none.
+func (b *TokenBucket) TakeUpTo(n int) (int, Result) { return b.takeUpTo(b.now(), n) }
+
+// TakeUpToAt is TakeUpTo at a given time.
+func (b *TokenBucket) TakeUpToAt(t time.Time, n int) (int, Result) {
+	return b.takeUpTo(t.Sub(b.epoch), n)
+}
+
+// Tokens is how many tokens there are, with fractions: below 0 where they are owed to reservations.
+func (b *TokenBucket) Tokens() float64 { return b.tokens(b.now()) }
+
+// TokensAt is Tokens at a given time.
+func (b *TokenBucket) TokensAt(t time.Time) float64 { return b.tokens(t.Sub(b.epoch)) }
+
+// Refund gives n tokens back, as if they had never been taken.
+func (b *TokenBucket) Refund(n int) {
+	if n < 1 {
+		return
+	}
+	for s := b.terms.Load(); !s.refund(n); s = b.current() {
+	}
+	b.line.poke()
+}
+
+// Wait takes n tokens as soon as there are that many, and returns nil then. Callers are served in
+// order of arrival; one that gives up has taken nothing. While anybody waits, Take is refused.
+//
+// A context that is done already gives its error at once. One whose deadline comes before
+// the tokens can be there gives a *LimitedError at once that matches context.DeadlineExceeded; a queue
+// that is full gives one that matches ErrQueueFull; what can never be had gives one whose
+// RetryAfter is Never. A context cancelled while waiting gives its error.
+func (b *TokenBucket) Wait(ctx context.Context, n int) error { return b.TryWait(ctx, n, Never) }
+
+// TryWait is Wait that gives up at once, with a *LimitedError, where it would take longer than limit.
+func (b *TokenBucket) TryWait(ctx context.Context, n int, limit time.Duration) error {
+	return b.line.wait(ctx, b, request{n: n, limit: limit})
+}
+
+// take is the hot path. Results are filled in where they lie, because the compiler copies a struct
+// of five fields through memory at each return, which cost as much as all the arithmetic here.
+func (b *TokenBucket) take(r *Result, at time.Duration, n int) {
+	if ahead := b.line.ahead.Load(); ahead != 0 && !b.barge {
+		b.after(r, at, ahead, n)
+		stepBack(r, n)
+		return
+	}
+	b.serve(r, at, n)
+}
+
+// serve takes n tokens, whoever waits.
+func (b *TokenBucket) serve(r *Result, at time.Duration, n int) {
+	for s := b.terms.Load(); !s.take(r, at, n); s = b.current() {
+	}
+}
+
+// after tells how things stand for one who comes after ahead other tokens.
+func (b *TokenBucket) after(r *Result, at time.Duration, ahead int64, n int) {
+	for s := b.terms.Load(); !s.after(r, at, ahead, n); s = b.current() {
+	}
+}
+
+func (b *TokenBucket) takeUpTo(at time.Duration, n int) (int, Result) {
+	for {
+		var r, taken Result
+		b.take(&r, at, 0)
+		want := n
+		if n > 1 {
+			want = max(1, min(n, r.Remaining))
+		}
+		switch b.take(&taken, at, want); {
+		case taken.OK:
+			return want, taken
+		case want <= 1: // otherwise somebody else took some in between
+			return 0, taken
+		}
+	}
+}
+
+func (b *TokenBucket) tokens(at time.Duration) float64 {
+	for s := b.terms.Load(); ; s = b.current() {
+		if full := s.full.Load(); full != replaced {
+			return s.level(full, at)
+		}
+	}
+}
+
+func (b *TokenBucket) now() time.Duration { return time.Since(b.epoch) }
+
+// current returns the terms that took the place of some that were found replaced.
+func (b *TokenBucket) current() *terms {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.terms.Load()
+}
