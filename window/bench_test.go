@@ -66,3 +66,29 @@ func BenchmarkCallsCounts(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkCallsRecordLatency(b *testing.B) {
+	c := window.NewCalls(window.CallsConfig{Latency: true, Slow: time.Second})
+	b.ReportAllocs()
+	for b.Loop() {
+		c.Record(window.Success, 3*time.Millisecond)
+	}
+}
+
+func BenchmarkCallsRecordLatencyParallel(b *testing.B) {
+	c := window.NewCalls(window.CallsConfig{Latency: true, Slow: time.Second})
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			c.Record(window.Success, 3*time.Millisecond)
+		}
+	})
+}
+
+func BenchmarkCallsRecordLast(b *testing.B) {
+	c := window.NewCalls(window.CallsConfig{Last: 100})
+	b.ReportAllocs()
+	for b.Loop() {
+		c.Record(window.Success, 0)
+	}
+}

@@ -15,38 +15,80 @@ type CallsConfig struct {
 	Span time.Duration
 	// Buckets divide the span, as in Config. Default 10.
 	Buckets int
+	// Last makes it a window over the last so many calls with a verdict, from 1 to
+	// 100,000, instead of over time. Span and Buckets must then be 0. Default 0.
+	Last int
 	// Slow is the time above which a call counts as slow; 0, the default, counts
 	// none so.
 	Slow time.Duration
+	// Latency keeps a histogram of how long calls take, for windows over time. It
+	// takes 44 kB from the first call on. Default off.
+	Latency bool
 }
+
+// MaxLast is the longest window over calls.
+const MaxLast = 100_000
 
 // Validate returns an error that names every field that is out of bounds, and nil
 // where there is none.
 func (c CallsConfig) Validate() error {
-	err := c.shape().Validate()
-	if c.Slow < 0 {
-		err = errors.Join(err, fmt.Errorf("window: Slow is %v, must be at least 0", c.Slow))
+	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("window: "+format, args...)) }
+	switch {
+	case c.Last < 0 || c.Last > MaxLast:
+		fault("Last is %d, must lie between 1 and %d, or be 0 for a window over time", c.Last, MaxLast)
+	case c.Last == 0:
+		errs = append(errs, c.shape().Validate())
+	default:
+		if c.Span != 0 || c.Buckets != 0 {
+			fault("Span is %v and Buckets is %d, must both be 0 where Last is set", c.Span, c.Buckets)
+		}
+		if c.Latency {
+			fault("Latency is true, must be false where Last is set")
+		}
 	}
-	return err
+	if c.Slow < 0 {
+		fault("Slow is %v, must be at least 0", c.Slow)
+	}
+	return errors.Join(errs...)
 }
 
 func (c CallsConfig) shape() Config { return Config{Span: c.Span, Buckets: c.Buckets} }
 
-// Calls is a bucketed moving window over the outcomes of calls, with their
-// lifetime totals.
+// tally makes what counts. The config is valid.
+func (c CallsConfig) tally() *tally.Calls {
+	slow := c.Slow
+	if slow == 0 {
+		slow = math.MaxInt64
+	}
+	if c.Last > 0 {
+		return tally.NewLast(c.Last, slow)
+	}
+	shape := c.shape().must()
+	t := tally.New(shape.width(), shape.Buckets, slow)
+	if c.Latency {
+		t.Time()
+	}
+	return t
+}
+
+// Calls is a moving window over the outcomes of calls, with their lifetime totals:
+// over the last span of time, in buckets, or over the last N calls.
 //
-// All methods may be called from any number of goroutines. Record and Refuse cost
-// one reading of the clock and one atomic add, two for a slow call; the first of
-// each bucket takes a lock to roll the window on. No call is ever lost, and a
-// call counts when it ends, however long it took. Readers never write and take
-// no lock.
+// All methods may be called from any number of goroutines. No call is ever lost,
+// and a call counts when it ends, however long it took.
 //
+// Over time, Record and Refuse cost one reading of the clock and one atomic add,
+// two for a slow call and three more with Latency; the first call of each bucket
+// takes a lock to roll the window on. Readers never write and take no lock.
 // Readings are of the last N buckets with the current one: never more than the
-// span. A window of N buckets takes about 48 bytes for each power of two from N+2
-// on, and 400 bytes beside.
+// span. A window takes about 450 bytes, and 48 bytes for each of its buckets and
+// two more, their number rounded up to a power of two.
+//
+// Over calls, each method takes a lock for a moment, and the window takes 48 bytes a
+// call. What was ignored or refused counts from the window's oldest call on.
 type Calls struct {
 	epoch time.Time
-	shape Config
 	tally *tally.Calls
 }
 
@@ -60,12 +102,7 @@ func NewCallsAt(c CallsConfig, t0 time.Time) *Calls {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	shape := c.shape().must()
-	slow := c.Slow
-	if slow == 0 {
-		slow = math.MaxInt64
-	}
-	return &Calls{epoch: t0, shape: shape, tally: tally.New(shape.width(), shape.Buckets, slow)}
+	return &Calls{epoch: t0, tally: c.tally()}
 }
 
 // Record counts a call that ended now and took so long; took matters for slow
@@ -105,9 +142,29 @@ func (c *Calls) SinceAt(t time.Time, baseline Totals) Counts {
 // Totals returns the calls of the whole lifetime.
 func (c *Calls) Totals() Totals { return Totals(c.tally.Totals()) }
 
-// Span returns the length of the window.
-func (c *Calls) Span() time.Duration { return c.shape.Span }
+// Snapshot returns the counts of the last span with all that belongs to them.
+func (c *Calls) Snapshot() Snapshot { return c.snapshot(time.Since(c.epoch)) }
+
+// SnapshotAt is Snapshot as seen at the time t.
+func (c *Calls) SnapshotAt(t time.Time) Snapshot { return c.snapshot(t.Sub(c.epoch)) }
+
+// Latency returns how long the calls of the last span took, if Config.Latency is
+// set. Its window moves by a twelfth of the span, or by buckets if they are fewer.
+func (c *Calls) Latency() Latency { return Latency(c.tally.Latency(time.Since(c.epoch))) }
+
+// LatencyAt is Latency as seen at the time t.
+func (c *Calls) LatencyAt(t time.Time) Latency { return Latency(c.tally.Latency(t.Sub(c.epoch))) }
+
+// LifetimeLatency returns how long all calls took, if Config.Latency is set.
+func (c *Calls) LifetimeLatency() Latency { return Latency(c.tally.LifetimeLatency()) }
 
 func (c *Calls) since(at time.Duration, baseline Totals) Counts {
 	return Counts(c.tally.Window(at, tally.Counts(baseline)))
+}
+
+func (c *Calls) snapshot(at time.Duration) Snapshot {
+	return Snapshot{
+		Counts: c.since(at, Totals{}), Totals: c.Totals(),
+		Latency: Latency(c.tally.Latency(at)),
+	}
 }

@@ -1,6 +1,7 @@
 package window
 
 import (
+	"iter"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -68,6 +69,17 @@ func (c *Counter) Rate() float64 { return float64(c.Sum()) / c.shape.Span.Second
 // RateAt is Rate as seen at the time t.
 func (c *Counter) RateAt(t time.Time) float64 { return float64(c.SumAt(t)) / c.shape.Span.Seconds() }
 
+// Buckets yields the buckets of the window, the oldest first, each with the time at
+// which it begins: for drawing. A bucket that is added to meanwhile shows the one or
+// the other sum; when the window is rolled on meanwhile, buckets that have left it
+// show 0.
+func (c *Counter) Buckets() iter.Seq2[time.Time, int64] { return c.buckets(time.Since(c.epoch)) }
+
+// BucketsAt is Buckets as seen at the time t.
+func (c *Counter) BucketsAt(t time.Time) iter.Seq2[time.Time, int64] {
+	return c.buckets(t.Sub(c.epoch))
+}
+
 // Total returns what was added in the counter's whole life.
 func (c *Counter) Total() int64 { return clamp(c.total.Load()) }
 
@@ -117,6 +129,34 @@ func (c *Counter) sum(at, span time.Duration) int64 {
 		if share := c.shape.oldestShare(c.ring, int64(at), b); share > 0 {
 			oldest := c.since(b-buckets, newest) - sum
 			sum += int64(math.Round(float64(oldest) * share))
+		}
+		if c.ring.Newest() == newest {
+			return sum
+		}
+	}
+}
+
+func (c *Counter) buckets(at time.Duration) iter.Seq2[time.Time, int64] {
+	return func(yield func(time.Time, int64) bool) {
+		last := max(c.ring.Bucket(int64(at)), c.ring.Newest())
+		for b := last - int64(c.shape.Buckets) + 1; b <= last; b++ {
+			if !yield(c.epoch.Add(time.Duration(c.ring.Start(b))), c.bucket(b)) {
+				return
+			}
+		}
+	}
+}
+
+// bucket returns what was added in bucket b, and 0 if it is too old to tell.
+func (c *Counter) bucket(b int64) int64 {
+	for {
+		newest := c.ring.Newest()
+		if b < newest-int64(c.shape.Buckets) {
+			return 0
+		}
+		sum := c.since(b, newest)
+		if b < newest {
+			sum = c.ring.Row(b + 1)[0].Load() - c.ring.Row(b)[0].Load()
 		}
 		if c.ring.Newest() == newest {
 			return sum

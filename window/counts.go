@@ -75,6 +75,13 @@ func (c Counts) Minus(old Totals) Counts {
 	}
 }
 
+// Snapshot is a window at one moment: its counts, and all that belongs to them.
+type Snapshot struct {
+	Counts
+	Totals  Totals  `json:"totals"`
+	Latency Latency `json:"latency"` // zero where none is kept
+}
+
 func share(part, whole int64) float64 {
 	if whole <= 0 {
 		return 0

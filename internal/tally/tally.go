@@ -56,6 +56,12 @@ const longest = int64(time.Minute)
 // Pair is what one word counts, in full width.
 type Pair struct{ Low, High int64 }
 
+// max returns the later of two readings of one word.
+func (p Pair) max(q Pair) Pair { return Pair{max(p.Low, q.Low), max(p.High, q.High)} }
+
+// minus returns what was counted between two readings of one word.
+func (p Pair) minus(began Pair) Pair { return Pair{max(p.Low-began.Low, 0), max(p.High-began.High, 0)} }
+
 // frame is what the words had come to at some moment, and the totals then.
 type frame [words]struct {
 	word      atomic.Uint64
@@ -70,11 +76,13 @@ type frame [words]struct {
 // them changed meanwhile.
 type Calls struct {
 	slow    int64         // slower than this is slow
+	last    *last         // not nil: the window is over calls, and none of the rest is used but streak
 	buckets int64         // in the window, the current one included
 	due     atomic.Int64  // the offset from which a call must roll first
 	head    atomic.Uint64 // frames[head&1] is the one in force
 	ring    *ring.Ring
 	mu      sync.Mutex // held to roll
+	timing  timing
 	frames  [2]frame
 	_       [64]byte // what every call reads stays off the line that every call writes
 	words   [words]atomic.Uint64
@@ -90,23 +98,33 @@ func New(width time.Duration, buckets int, slow time.Duration) *Calls {
 	return c
 }
 
+// NewLast returns an empty tally of so many calls.
+func NewLast(calls int, slow time.Duration) *Calls {
+	return &Calls{slow: int64(slow), last: newLast(calls), ring: ring.New(1, 1, 1)}
+}
+
 // Record counts a call that ended at the offset and took so long.
 func (c *Calls) Record(at time.Duration, v Verdict, took time.Duration) {
+	if c.last != nil {
+		c.last.record(v, int64(took) > c.slow)
+		c.follow(v)
+		return
+	}
 	if int64(at) >= c.due.Load() {
 		c.roll(int64(at))
 	}
 	switch v {
 	case Success:
 		c.words[judged].Add(low)
-		if c.streak.Load() != 0 {
-			c.streak.Store(0)
-		}
 	case Failure:
 		c.words[judged].Add(both)
-		c.streak.Add(1)
 	default:
 		c.words[others].Add(low)
 		return
+	}
+	c.follow(v)
+	if c.timing.on {
+		c.timing.record(c, int64(at), int64(took))
 	}
 	// After the call itself, and read before it: a reader that knows a slow call
 	// knows the call.
@@ -119,8 +137,22 @@ func (c *Calls) Record(at time.Duration, v Verdict, took time.Duration) {
 	}
 }
 
+// follow keeps the streak of failures.
+func (c *Calls) follow(v Verdict) {
+	switch {
+	case v == Failure:
+		c.streak.Add(1)
+	case v == Success && c.streak.Load() != 0:
+		c.streak.Store(0)
+	}
+}
+
 // Refuse counts a call that was not let through.
 func (c *Calls) Refuse(at time.Duration) {
+	if c.last != nil {
+		c.last.refuse()
+		return
+	}
 	if int64(at) >= c.due.Load() {
 		c.roll(int64(at))
 	}
@@ -174,6 +206,9 @@ func (c *Calls) counts(slow, calls, other Pair) Counts {
 }
 
 func (c *Calls) total(w int) Pair {
+	if c.last != nil {
+		return c.last.total(w)
+	}
 	for {
 		head := c.head.Load()
 		p := c.frames[head&1].plus(w, c.words[w].Load())
@@ -186,12 +221,15 @@ func (c *Calls) total(w int) Pair {
 // since returns what a word has counted in the window as seen from the offset,
 // and not before the floor.
 func (c *Calls) since(w int, at time.Duration, floor Pair) Pair {
+	if c.last != nil {
+		return c.last.since(w, floor)
+	}
 	for {
 		head, newest := c.head.Load(), c.ring.Newest()
 		first, began := c.first(int64(at), newest), floor
 		if first <= newest {
 			row := c.ring.Row(first)
-			began = Pair{max(floor.Low, row[2*w].Load()), max(floor.High, row[2*w+1].Load())}
+			began = floor.max(Pair{row[2*w].Load(), row[2*w+1].Load()})
 		}
 		now := c.frames[head&1].plus(w, c.words[w].Load())
 		if c.head.Load() != head || c.ring.Newest() != newest {
@@ -200,7 +238,7 @@ func (c *Calls) since(w int, at time.Duration, floor Pair) Pair {
 		if first > newest { // all buckets of the window began with what is there now
 			return Pair{}
 		}
-		return Pair{max(now.Low-began.Low, 0), max(now.High-began.High, 0)}
+		return now.minus(began)
 	}
 }
 

@@ -1,0 +1,68 @@
+package tally_test
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/tally"
+)
+
+func TestEveryBoundBelongsToItsOwnBucket(t *testing.T) {
+	for i := tally.Lowest - 50; i <= tally.Lowest+tally.Buckets+50; i++ {
+		bound := tally.Bound(i)
+		require.Equal(t, i, tally.Index(bound), "the bound of bucket %d", i)
+		require.Equal(t, i, tally.Index(math.Nextafter(bound, 0)), "just below the bound of bucket %d", i)
+		require.Equal(t, i+1, tally.Index(math.Nextafter(bound, math.Inf(1))), "just above the bound of bucket %d", i)
+	}
+}
+
+// TestBoundsAreEighthPowers raises what lies two units in the last place beside
+// each bound to the eighth power, exactly, and finds the power of two between them.
+func TestBoundsAreEighthPowers(t *testing.T) {
+	eighth := func(x float64) *big.Float {
+		y := new(big.Float).SetPrec(600).SetFloat64(x)
+		for range tally.Schema {
+			y.Mul(y, y)
+		}
+		return y
+	}
+	for i := range 8 {
+		bound, power := tally.Bound(i), new(big.Float).SetMantExp(big.NewFloat(1), i)
+		ulp := math.Nextafter(bound, 2) - bound
+		require.Negative(t, eighth(bound-2*ulp).Cmp(power), "bound of bucket %d", i)
+		require.Positive(t, eighth(bound+2*ulp).Cmp(power), "bound of bucket %d", i)
+	}
+}
+
+// TestPlacesAreThoseOfTheSeconds compares the places of times, found by whole
+// numbers, with the index of their seconds: around every bound, and at random.
+func TestPlacesAreThoseOfTheSeconds(t *testing.T) {
+	check := func(nanos int64) {
+		if nanos < 0 {
+			return
+		}
+		want := 0
+		if s := time.Duration(nanos).Seconds(); s > 0 {
+			want = min(max(tally.Index(s)-tally.Lowest, 0), tally.Buckets-1)
+		}
+		require.Equal(t, want, tally.Slot(nanos), "%d ns", nanos)
+	}
+	for i := range tally.Buckets + 20 {
+		at := int64(tally.Bound(tally.Lowest-10+i) * 1e9)
+		for d := int64(-3); d <= 3; d++ {
+			check(at + d)
+		}
+	}
+	rnd := rand.New(rand.NewPCG(8, 8))
+	for range 500_000 {
+		check(rnd.Int64() >> rnd.IntN(63))
+	}
+	for _, n := range []int64{0, 1, 2, 7, 8, 15, 16, math.MaxInt64} {
+		check(n)
+	}
+}

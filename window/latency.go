@@ -1,0 +1,147 @@
+package window
+
+import (
+	"iter"
+	"math"
+	"time"
+
+	"github.com/weir-go/weir/internal/tally"
+)
+
+// Latency is how long calls took, as an exponential histogram: eight buckets for
+// each power of two from 2⁻²⁰ s (a microsecond) to 2¹² s (68 minutes), so that a
+// quantile is known within 9 %. It is a plain value; the zero value means no calls.
+//
+// The buckets are those of Prometheus's native histograms with schema 3 and of
+// OpenTelemetry's exponential ones with scale 3, so it goes out without loss, and
+// two of them add up exactly.
+type Latency struct {
+	Counts [LatencyBuckets]int64 `json:"-"`     // calls by bucket: see Buckets
+	Sum    float64               `json:"sum"`   // of all times, in seconds, to the microsecond; a time in Over adds 2¹²
+	Max    time.Duration         `json:"max"`   // the longest since the window was made
+	Under  int64                 `json:"under"` // of the first bucket, what is shorter than it reaches
+	Over   int64                 `json:"over"`  // of the last bucket, what is longer than it reaches
+}
+
+// The histogram of a Latency.
+const (
+	LatencyBuckets = tally.Buckets
+	LatencySchema  = tally.Schema // Prometheus's schema, OpenTelemetry's scale
+	LatencyOffset  = tally.Lowest // Prometheus's number of the bucket Counts[0]
+)
+
+// Bucket is one bucket of a histogram: the calls that took longer than Lower and
+// not longer than Upper.
+type Bucket struct {
+	Index        int     // Prometheus's number
+	Lower, Upper float64 // seconds
+	Count        int64
+}
+
+// Count returns the number of calls.
+func (l *Latency) Count() (n int64) {
+	for _, c := range l.Counts {
+		n += c
+	}
+	return n
+}
+
+// Mean returns the mean time, and 0 where there were no calls.
+func (l *Latency) Mean() time.Duration {
+	n := l.Count()
+	if n == 0 {
+		return 0
+	}
+	return seconds(l.Sum / float64(n))
+}
+
+// Quantile returns the time that the share q of the calls did not exceed, q in
+// 0..1: estimated within the bucket it falls into, as if the bucket were filled
+// evenly on its exponential scale. It is 0 where there were no calls.
+func (l *Latency) Quantile(q float64) time.Duration {
+	b, below, ok := l.at(q)
+	if !ok {
+		return 0
+	}
+	rank := max(clampShare(q)*float64(l.Count()), 0)
+	part := (rank - float64(below)) / float64(b.Count)
+	estimate := b.Lower * math.Pow(b.Upper/b.Lower, min(max(part, 0), 1))
+	return min(seconds(estimate), l.Max)
+}
+
+// QuantileBounds returns the bounds of the bucket that Quantile falls into: the
+// true quantile lies above the lower and not above the upper one, but for times
+// counted in Under and Over.
+func (l *Latency) QuantileBounds(q float64) (lower, upper time.Duration) {
+	b, _, ok := l.at(q)
+	if !ok {
+		return 0, 0
+	}
+	return seconds(b.Lower), seconds(b.Upper)
+}
+
+// at returns the bucket that holds the call of rank q, and how many calls lie in
+// the buckets below it.
+func (l *Latency) at(q float64) (found Bucket, below int64, ok bool) {
+	rank := max(int64(math.Ceil(clampShare(q)*float64(l.Count()))), 1)
+	for b := range l.Buckets(LatencySchema) {
+		if below+b.Count >= rank {
+			return b, below, true
+		}
+		below += b.Count
+	}
+	return Bucket{}, 0, false
+}
+
+// Buckets yields the buckets that hold calls, from the shortest on, at the given
+// schema: LatencySchema or less, down to −4, where each step joins two buckets
+// into one. A higher schema gives LatencySchema's.
+func (l *Latency) Buckets(schema int) iter.Seq[Bucket] {
+	shift := min(max(LatencySchema-schema, 0), LatencySchema+4)
+	return func(yield func(Bucket) bool) {
+		var b Bucket
+		for i, n := range l.Counts {
+			if n == 0 {
+				continue
+			}
+			index := (LatencyOffset + i + 1<<shift - 1) >> shift
+			if b.Count > 0 && index != b.Index && !yield(b) {
+				return
+			}
+			if index != b.Index || b.Count == 0 {
+				b = Bucket{Index: index, Lower: tally.Bound((index - 1) << shift), Upper: tally.Bound(index << shift)}
+			}
+			b.Count += n
+		}
+		if b.Count > 0 {
+			yield(b)
+		}
+	}
+}
+
+// Plus returns the calls of both, which is exact: Max is that of the slower one.
+func (l Latency) Plus(m Latency) Latency {
+	for i, n := range m.Counts {
+		l.Counts[i] += n
+	}
+	l.Sum += m.Sum
+	l.Max = max(l.Max, m.Max)
+	l.Under += m.Under
+	l.Over += m.Over
+	return l
+}
+
+// clampShare makes a share of 0..1 of anything; what is not a number becomes 0.
+func clampShare(q float64) float64 {
+	if q > 0 {
+		return min(q, 1)
+	}
+	return 0
+}
+
+func seconds(s float64) time.Duration {
+	if s >= math.MaxInt64/float64(time.Second) {
+		return math.MaxInt64
+	}
+	return time.Duration(s * float64(time.Second))
+}

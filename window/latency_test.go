@@ -1,0 +1,240 @@
+package window_test
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/window"
+)
+
+func timed(span time.Duration) *window.Calls {
+	return window.NewCallsAt(window.CallsConfig{Span: span, Latency: true}, t0)
+}
+
+// record counts a success of each time at t0.
+func record(c *window.Calls, times ...time.Duration) {
+	for _, took := range times {
+		c.RecordAt(t0, window.Success, took)
+	}
+}
+
+func TestLatencyOfNoCalls(t *testing.T) {
+	for name, c := range map[string]*window.Calls{
+		"kept": timed(time.Second), "not kept": window.NewCallsAt(window.CallsConfig{}, t0),
+	} {
+		l := c.LatencyAt(t0)
+		require.Zero(t, l.Count(), name)
+		require.Zero(t, l.Mean(), name)
+		require.Zero(t, l.Quantile(0.5), name)
+		lower, upper := l.QuantileBounds(0.5)
+		require.Zero(t, lower+upper, name)
+		require.Zero(t, c.LifetimeLatency(), name)
+	}
+}
+
+// FuzzQuantile sorts the times and finds each quantile in the bucket that the
+// histogram says, and the estimate in the same bucket.
+func FuzzQuantile(f *testing.F) {
+	f.Add(uint64(1), uint16(100), 0.5)
+	f.Add(uint64(7), uint16(1), 1.0)
+	f.Add(uint64(7), uint16(3), math.NaN())
+	f.Fuzz(func(t *testing.T, seed uint64, n uint16, q float64) {
+		rnd := rand.New(rand.NewPCG(seed, 3))
+		c := timed(time.Second)
+		times := make([]time.Duration, int(n)%500+1)
+		for i := range times {
+			times[i] = time.Duration(1100 * math.Exp(rnd.Float64()*21)) // 1.1 µs to 24 minutes
+		}
+		record(c, times...)
+		slices.Sort(times)
+		l := c.LatencyAt(t0)
+		share := min(max(q, 0), 1)
+		if math.IsNaN(q) {
+			share = 0
+		}
+		exact := times[max(int(math.Ceil(share*float64(len(times)))), 1)-1]
+		lower, upper := l.QuantileBounds(q)
+		require.GreaterOrEqual(t, exact, lower, "quantile %v of %d", q, len(times))
+		require.LessOrEqual(t, exact, upper+1, "quantile %v of %d", q, len(times))
+		require.LessOrEqual(t, float64(upper), float64(lower)*1.0906+2)
+		require.GreaterOrEqual(t, l.Quantile(q), lower-1)
+		require.LessOrEqual(t, l.Quantile(q), upper+1)
+		require.Equal(t, times[len(times)-1], l.Max)
+		require.Equal(t, int64(len(times)), l.Count())
+	})
+}
+
+func TestLatencyOutsideItsRangeIsClampedAndCounted(t *testing.T) {
+	c := timed(time.Second)
+	record(c, 0, -time.Second, 900*time.Nanosecond, 2*time.Hour, math.MaxInt64)
+	l := c.LatencyAt(t0)
+	require.Equal(t, int64(5), l.Count())
+	require.Equal(t, int64(3), l.Under)
+	require.Equal(t, int64(2), l.Over)
+	require.Equal(t, int64(3), l.Counts[0])
+	require.Equal(t, int64(2), l.Counts[window.LatencyBuckets-1])
+	require.InDelta(t, 2*4096, l.Sum, 1e-5)
+	require.Equal(t, time.Duration(math.MaxInt64), l.Max)
+	for range 10_000 {
+		record(c, math.MaxInt64)
+	}
+	require.InDelta(t, 10_002*4096.0, c.LatencyAt(t0).Sum, 1e-3, "no overflow")
+}
+
+func TestLatencyForgetsByTwelfths(t *testing.T) {
+	c := window.NewCallsAt(window.CallsConfig{Span: 12 * time.Second, Buckets: 100, Latency: true}, t0)
+	for s := range 24 {
+		c.RecordAt(t0.Add(time.Duration(s)*time.Second), window.Success, time.Duration(s+1)*time.Millisecond)
+	}
+	l := c.LatencyAt(t0.Add(23 * time.Second))
+	require.Equal(t, int64(12), l.Count())
+	require.InDelta(t, float64(13+24)/2*12/1000, l.Sum, 1e-9)
+	l = c.LatencyAt(t0.Add(30 * time.Second))
+	require.Equal(t, int64(5), l.Count())
+	l = c.LatencyAt(t0.Add(time.Hour))
+	require.Zero(t, l)
+	life := c.LifetimeLatency()
+	require.Equal(t, int64(24), life.Count())
+	require.Equal(t, 24*time.Millisecond, life.Max)
+}
+
+func TestIgnoredCallsHaveNoLatency(t *testing.T) {
+	c := timed(time.Second)
+	c.RecordAt(t0, window.Ignored, time.Second)
+	c.RecordAt(t0, window.Failure, time.Second)
+	l := c.LatencyAt(t0)
+	require.Equal(t, int64(1), l.Count())
+}
+
+func TestLatenciesAddUpExactly(t *testing.T) {
+	a, b, both := timed(time.Second), timed(time.Second), timed(time.Second)
+	rnd := rand.New(rand.NewPCG(5, 5))
+	for range 1000 {
+		took := time.Duration(rnd.Int64N(int64(time.Minute)))
+		record(both, took)
+		if rnd.IntN(2) == 0 {
+			record(a, took)
+		} else {
+			record(b, took)
+		}
+	}
+	got, want := a.LatencyAt(t0).Plus(b.LatencyAt(t0)), both.LatencyAt(t0)
+	require.InDelta(t, want.Sum, got.Sum, 1e-6)
+	got.Sum = want.Sum
+	require.Equal(t, want, got)
+}
+
+func TestBucketsAtLowerSchemasHoldTheSameCalls(t *testing.T) {
+	c := timed(time.Second)
+	rnd := rand.New(rand.NewPCG(6, 6))
+	for range 3000 {
+		record(c, time.Duration(1100*math.Exp(rnd.Float64()*21)))
+	}
+	l := c.LatencyAt(t0)
+	fine := slices.Collect(l.Buckets(window.LatencySchema))
+	require.Equal(t, fine, slices.Collect(l.Buckets(20)), "no schema is higher")
+	require.Equal(t, slices.Collect(l.Buckets(-4)), slices.Collect(l.Buckets(-9)), "nor lower")
+	for schema := window.LatencySchema; schema >= -4; schema-- {
+		var sum int64
+		var last float64
+		for b := range l.Buckets(schema) {
+			require.Positive(t, b.Count)
+			require.GreaterOrEqual(t, b.Lower, last)
+			require.InEpsilon(t, math.Exp2(float64(b.Index)*math.Exp2(-float64(schema))), b.Upper, 1e-12)
+			last = b.Upper
+			for _, f := range fine {
+				if f.Lower >= b.Lower && f.Upper <= b.Upper {
+					b.Count -= f.Count
+					sum += f.Count
+				}
+			}
+			require.Zero(t, b.Count, "bucket %d of schema %d holds what its parts hold", b.Index, schema)
+		}
+		require.Equal(t, int64(3000), sum)
+	}
+	for b := range l.Buckets(window.LatencySchema) {
+		require.Equal(t, fine[0], b)
+		break
+	}
+}
+
+func TestSnapshotIsOnePlainValue(t *testing.T) {
+	c := window.NewCallsAt(window.CallsConfig{Span: time.Second, Slow: time.Millisecond, Latency: true}, t0)
+	record(c, 2*time.Second)
+	c.RecordAt(t0.Add(time.Minute), window.Failure, time.Microsecond)
+	s := c.SnapshotAt(t0.Add(time.Minute))
+	require.Equal(t, 1.0, s.FailureRate())
+	require.Equal(t, int64(2), s.Totals.Calls())
+	text, err := json.Marshal(s)
+	require.NoError(t, err)
+	require.JSONEq(t, `{
+		"successes": 0, "failures": 1, "slow": 0, "slow_failures": 0, "ignored": 0, "refused": 0, "consecutive_failures": 1,
+		"totals": {"successes": 1, "failures": 1, "slow": 1, "slow_failures": 0, "ignored": 0, "refused": 0, "consecutive_failures": 1},
+		"latency": {"sum": 0.000001, "max": 2000000000, "under": 0, "over": 0}
+	}`, string(text))
+}
+
+func TestLatencyLosesNothingUnderManyWriters(t *testing.T) {
+	const writers, calls = 8, 10_000
+	c := window.NewCalls(window.CallsConfig{Span: 12 * time.Millisecond, Latency: true})
+	var wg sync.WaitGroup
+	for range writers {
+		wg.Go(func() {
+			for i := range calls {
+				c.Record(window.Success, time.Duration(i)*time.Microsecond)
+				if i%100 == 0 {
+					l := c.Latency()
+					if n := l.Count(); n < 0 || n > writers*calls {
+						t.Errorf("torn histogram of %d calls", n)
+						return
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	l := c.LifetimeLatency()
+	require.Equal(t, int64(writers*calls), l.Count())
+	require.InDelta(t, writers*float64(calls)*(calls-1)/2/1e6, l.Sum, 1e-6)
+	require.Equal(t, (calls-1)*time.Microsecond, l.Max)
+}
+
+// TestMemory keeps what the documents say of memory true.
+func TestMemory(t *testing.T) {
+	require.LessOrEqual(t, unsafe.Sizeof(window.Calls{}), uintptr(32))
+	for name, c := range map[string]struct {
+		make  func() any
+		bytes uint64
+	}{
+		"counter":       {func() any { return window.NewCounter(window.Config{}) }, 500},
+		"calls":         {func() any { return window.NewCalls(window.CallsConfig{}) }, 1500},
+		"100 buckets":   {func() any { return window.NewCalls(window.CallsConfig{Buckets: 100}) }, 700 + 128*48 + 100},
+		"last 100":      {func() any { return window.NewCalls(window.CallsConfig{Last: 100}) }, 700 + 101*48 + 300},
+		"latency":       {func() any { return window.NewCalls(window.CallsConfig{Latency: true}) }, 1500},
+		"latency, used": {func() any { c := timed(time.Second); record(c, 1); return c }, 45_000},
+	} {
+		const n = 200
+		var kept [n]any
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		for i := range kept {
+			kept[i] = c.make()
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		each := (after.HeapAlloc - before.HeapAlloc) / n
+		runtime.KeepAlive(&kept)
+		t.Logf("%s: %d bytes", name, each)
+		require.LessOrEqual(t, each, c.bytes, name)
+	}
+}
