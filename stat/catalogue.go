@@ -76,6 +76,14 @@ var (
 		Name: "weir.limiter.permits", Unit: "{permit}", Kind: Counter, Attrs: []string{attrLimiter, "weir.limiter.outcome"},
 		Help: "Permits asked for, by outcome of the request.",
 	}
+	LimiterNear = &Instrument{
+		Name: "weir.limiter.near_limit", Unit: "{permit}", Kind: Counter, Attrs: []string{attrLimiter},
+		Help: "Permits taken when most of the limit was used already.",
+	}
+	LimiterWaiting = &Instrument{
+		Name: "weir.limiter.waiting", Unit: "{request}", Kind: UpDown, Attrs: []string{attrLimiter},
+		Help: "Requests that wait for permits.",
+	}
 	LimiterAvailable = &Instrument{
 		Name: "weir.limiter.available", Unit: "{permit}", Kind: Gauge, Attrs: []string{attrLimiter},
 		Help: "Permits that could be taken now.",
@@ -156,7 +164,7 @@ func Catalogue() []*Instrument {
 			BreakerAbandonedProbes, BreakerDroppedChanges, BreakerWindowFailureRatio, BreakerWindowSlowRatio,
 			BreakerWindowCalls, BreakerThresholdFailureRatio, BreakerThresholdMinCalls,
 		},
-		[]*Instrument{LimiterRequests, LimiterPermits, LimiterAvailable, LimiterLimit},
+		[]*Instrument{LimiterRequests, LimiterPermits, LimiterNear, LimiterWaiting, LimiterAvailable, LimiterLimit},
 		[]*Instrument{AlertState, AlertTransitions, AlertValue, AlertEvaluations, AlertLastEvaluation},
 		[]*Instrument{NotifierNotifications, NotifierAttempts, NotifierPending, NotifierPendingLimit, NotifierLastSuccess},
 		[]*Instrument{ExporterSourcePanics, ExporterSkippedSamples},

@@ -10,6 +10,10 @@
 //		fmt.Println(s.Instrument.Name, s.Values, value)
 //	})
 //
+// An exporter of any kind is built on a [Set], which reads many sources together:
+// each series once, with whatever the exporter keeps for it, and no source at the
+// cost of another.
+//
 // The instruments of the library, their names, units and attributes, are listed
 // by [Catalogue].
 package stat

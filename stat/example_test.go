@@ -2,6 +2,7 @@ package stat_test
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/weir-go/weir/stat"
 )
@@ -45,4 +46,27 @@ func ExampleKind() {
 	// Output:
 	// weir.breaker.state is a up-down counter
 	// weir.breaker.transitions is a counter
+}
+
+// An exporter of your own: here one that prints, and that writes the name of a
+// series once, however often it prints.
+func ExampleSet() {
+	mail := &queue{done: 3, series: jobs.Series("mail")}
+	set, err := stat.NewSet(func(s *stat.Series) string {
+		return s.Instrument.Name + "{" + strings.Join(s.Values, ",") + "}"
+	}, mail)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(set.Add(&queue{done: 5, series: jobs.Series("mail")}))
+
+	set.Observe(func(name string, value float64) { fmt.Println(name, value) })
+	// Output:
+	// stat: two different series are shop.jobs{shop.queue="mail"}: sources need names of their own
+	// shop.jobs{mail} 3
+	// weir.exporter.source_panics{} 0
+	// weir.exporter.skipped_samples{duplicate} 0
+	// weir.exporter.skipped_samples{unknown} 0
+	// weir.exporter.skipped_samples{malformed} 0
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // ErrRefused is matched, through [errors.Is], by every error with which weir
@@ -52,15 +53,19 @@ type Instrument struct {
 type Series struct {
 	Instrument *Instrument
 	Values     []string // in the order of Instrument.Attrs; "" where one does not apply
+
+	// Created is when the value of a counter began at 0; zero where that is not
+	// known. Exporters that can say so do, for it tells a restart from a pause.
+	Created time.Time
 }
 
-// Series makes a series of the instrument. Bytes that are not UTF-8 are replaced
-// by U+FFFD. It panics unless there is one value for each attribute.
+// Series makes a series of the instrument, created now. Bytes that are not UTF-8
+// are replaced by U+FFFD. It panics unless there is one value for each attribute.
 func (i *Instrument) Series(values ...string) *Series {
 	if len(values) != len(i.Attrs) {
 		panic(fmt.Sprintf("stat: %s takes %d attribute values, got %d", i.Name, len(i.Attrs), len(values)))
 	}
-	s := &Series{Instrument: i, Values: make([]string, len(values))}
+	s := &Series{Instrument: i, Values: make([]string, len(values)), Created: time.Now()}
 	for n, v := range values {
 		s.Values[n] = strings.ToValidUTF8(v, "\uFFFD")
 	}

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -37,9 +39,10 @@ func TestSeriesNeedsAValueForEachAttribute(t *testing.T) {
 
 func TestSeriesIDsTellSeriesApart(t *testing.T) {
 	id := func(i *stat.Instrument, values ...string) string { return i.Series(values...).ID() }
-	require.Equal(t, id(stat.BreakerState, "a", "open"), id(stat.BreakerState, "a", "open"))
+	one, twin := id(stat.BreakerState, "a", "open"), id(stat.BreakerState, "a", "open")
+	require.Equal(t, one, twin)
 	ids := map[string]bool{
-		id(stat.BreakerState, "a", "open"):       true,
+		one:                                      true,
 		id(stat.BreakerTransitions, "a", "open"): true,
 		id(stat.BreakerState, "a", "closed"):     true,
 		id(stat.BreakerState, "a\xffopen", ""):   true,
@@ -49,6 +52,16 @@ func TestSeriesIDsTellSeriesApart(t *testing.T) {
 
 func TestSeriesValuesAreUTF8(t *testing.T) {
 	require.Equal(t, []string{"a\uFFFDb\"\n"}, stat.BreakerSlowCalls.Series("a\xfe\xffb\"\n").Values)
+}
+
+func TestASeriesKnowsWhenItWasMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		s := stat.BreakerSlowCalls.Series("a")
+		time.Sleep(time.Hour)
+		require.Equal(t, time.Hour, time.Since(s.Created))
+		require.True(t, s.Created.Equal(began))
+	})
 }
 
 func TestKindsHaveNames(t *testing.T) {

@@ -1,0 +1,47 @@
+package otelmetric_test
+
+import (
+	"context"
+	"fmt"
+
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/exporters/otelmetric"
+)
+
+// A program gives otel.GetMeterProvider() and a reader that exports; this one
+// reads for itself.
+func ExampleRegister() {
+	reader := sdk.NewManualReader()
+	provider := sdk.NewMeterProvider(sdk.WithReader(reader))
+
+	payments := breaker.New("payments", breaker.Config{})
+	registration, err := otelmetric.Register(provider, payments)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = registration.Unregister() }()
+
+	_ = payments.Run(context.Background(), func(context.Context) error { return nil })
+
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(context.Background(), &all); err != nil {
+		fmt.Println(err)
+	}
+	for _, m := range all.ScopeMetrics[0].Metrics {
+		if m.Name == "weir.breaker.calls" {
+			for _, p := range m.Data.(metricdata.Sum[float64]).DataPoints {
+				outcome, _ := p.Attributes.Value("weir.breaker.outcome")
+				fmt.Println(m.Name, outcome.AsString(), p.Value)
+			}
+		}
+	}
+	// Unordered output:
+	// weir.breaker.calls success 1
+	// weir.breaker.calls failure 0
+	// weir.breaker.calls ignored 0
+	// weir.breaker.calls refused 0
+}

@@ -1,0 +1,194 @@
+package parity_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/stretchr/testify/require"
+	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/exporters/otelmetric"
+	"github.com/weir-go/weir/exporters/prom"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+)
+
+// points is a source that shows what it holds.
+type points []point
+
+type point struct {
+	series *stat.Series
+	value  float64
+}
+
+func (p points) Observe(yield func(*stat.Series, float64)) {
+	for _, one := range p {
+		yield(one.series, one.value)
+	}
+}
+
+func TestEveryInstrumentOfTheCatalogue(t *testing.T) {
+	var all points
+	for n, i := range stat.Catalogue() {
+		if i == stat.ExporterSourcePanics || i == stat.ExporterSkippedSamples {
+			continue // both show these by themselves
+		}
+		for _, v := range []string{"a", "b"} {
+			values := make([]string, len(i.Attrs))
+			for k := range values {
+				values[k] = v
+			}
+			all = append(all, point{i.Series(values...), float64(n) + 0.5})
+		}
+	}
+	same(t, len(stat.Catalogue()), all)
+}
+
+func TestInstrumentsOfOnesOwn(t *testing.T) {
+	var all points
+	families := 2 // the exporters' own
+	for _, unit := range []string{
+		"", "1", "{call}", "%", "d", "h", "min", "s", "ms", "us", "ns", "By", "KiBy", "MiBy", "GiBy", "TiBy", "KBy", "MBy", "GBy", "TBy",
+		"m", "V", "A", "J", "W", "g", "Cel", "Hz", "m/s", "By/m", "J/h", "g/d", "V/w", "A/mo", "W/y", "{request}/s", "1/min", "/s", "s/{call}",
+		"furlong", "furlong/fortnight", "k.m^2", "{a}/{b}", " s ",
+	} {
+		for kind := stat.Counter; kind <= stat.Gauge; kind++ {
+			name := "shop.n" + strings.Map(plain, unit) + "." + string('a'+rune(kind))
+			i := &stat.Instrument{Name: name, Unit: unit, Help: "Help.", Kind: kind, Attrs: []string{"shop.name", "9th", "a__b-c", "x/y"}}
+			all = append(all, point{i.Series("", "ninth", "abc", "xy"), 7})
+			families++
+		}
+	}
+	for n, name := range []string{
+		"a.total", "b.total.ratio", "c.ratio.of.things", "d.seconds", "e.time.seconds.spent", "f_under__score_", "g.dash-ed/slash", "H.Upper", "i.per_second",
+	} {
+		i := &stat.Instrument{Name: name, Unit: []string{"s", "1", "1/s"}[n%3], Help: "Help.", Kind: stat.Kind(n%3) + 1}
+		all = append(all, point{i.Series(), 7})
+		families++
+	}
+	same(t, families, all)
+}
+
+func plain(r rune) rune {
+	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+		return r
+	}
+	return 'Z'
+}
+
+func TestAwkwardTextAndValues(t *testing.T) {
+	var all points
+	for n, name := range []string{`quo"ted`, "two\nlines", `back\slash`, "bad\xffbyte", strings.Repeat("long", 2500), "", "{}=,", "流量"} {
+		s := &stat.Series{Instrument: stat.AlertValue, Values: []string{name, "page"}}
+		all = append(all, point{s, []float64{0, -1, math.Inf(1), math.Inf(-1), math.NaN(), 1e300, 1e-300, 1 << 53}[n]})
+	}
+	same(t, 3, all)
+}
+
+// The real things, after traffic of every kind. In a bubble, so that both ways
+// out find the same time on the breakers' clocks.
+func TestGatesAndBreakers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		payments := weir.New("payments", weir.Config{Rate: limiter.PerSecond(5), Burst: 30})
+		users := breaker.New("users", breaker.Config{MinCalls: 5})
+		joined := weir.Join("users by gate", users, nil)
+		fail := errors.New("down")
+		for n := range 40 {
+			_ = payments.Run(t.Context(), func(context.Context) error { return nil })
+			_ = joined.Run(t.Context(), func(context.Context) error {
+				if n < 10 {
+					return nil
+				}
+				return fail
+			})
+		}
+		monitor := alert.NewMonitor(alert.Config{},
+			alert.Rule{Name: "payments errors", Value: alert.FailureRate(payments, 5*time.Minute), When: alert.Above(0.05), MinCalls: 20},
+			alert.Rule{Name: "users open", Value: alert.True(users.IsOpen), When: alert.Above(0), Severity: "page"})
+		time.Sleep(1500 * time.Millisecond)
+		require.True(t, users.IsOpen())
+		monitor.Evaluate()
+		same(t, 0, payments, users, monitor, joined, payments)
+		time.Sleep(time.Hour)
+		same(t, 0, joined, monitor, payments, users)
+	})
+}
+
+// same fails the test unless the sources, sent both ways, make the same
+// families: that many, where it is known.
+func same(t *testing.T, families int, sources ...stat.Source) {
+	t.Helper()
+	direct := prometheus.NewPedanticRegistry()
+	require.NoError(t, direct.Register(prom.NewCollector(sources...)))
+
+	around := prometheus.NewRegistry()
+	exporter, err := otelprom.New(otelprom.WithRegisterer(around), otelprom.WithoutScopeInfo(), otelprom.WithoutTargetInfo())
+	require.NoError(t, err)
+	_, err = otelmetric.Register(sdk.NewMeterProvider(sdk.WithReader(exporter)), sources...)
+	require.NoError(t, err)
+
+	want, got := gather(t, around), gather(t, direct)
+	require.Equal(t, text(t, want), text(t, got), "expected: by otelmetric, actual: by prom")
+	require.NotEmpty(t, got)
+	if families > 0 {
+		require.Len(t, got, families)
+	}
+}
+
+// gather also drops empty labels, which are to Prometheus as if they were not there.
+func gather(t *testing.T, g prometheus.Gatherer) []*dto.MetricFamily {
+	t.Helper()
+	families, err := g.Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		for _, m := range f.Metric {
+			m.Label = slices.DeleteFunc(slices.Clone(m.Label), func(l *dto.LabelPair) bool { return l.GetValue() == "" })
+		}
+	}
+	return families
+}
+
+// text has one line for each sample, with the type and help lines of each family, in order.
+func text(t *testing.T, families []*dto.MetricFamily) string {
+	t.Helper()
+	var out bytes.Buffer
+	for _, f := range families {
+		slices.SortFunc(f.Metric, func(a, b *dto.Metric) int { return strings.Compare(labels(a), labels(b)) })
+		_, err := expfmt.MetricFamilyToText(&out, f)
+		require.NoError(t, err)
+	}
+	return out.String()
+}
+
+func labels(m *dto.Metric) string {
+	var b strings.Builder
+	for _, l := range m.Label {
+		b.WriteString(l.GetName() + "\xff" + l.GetValue() + "\xff")
+	}
+	return b.String()
+}
+
+func TestTheRealThingsPassTheLinter(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(prom.NewCollector(
+		weir.New("payments", weir.Config{Rate: limiter.PerSecond(5)}), breaker.New("users", breaker.Config{}),
+		alert.NewMonitor(alert.Config{})))
+	problems, err := testutil.GatherAndLint(registry)
+	require.NoError(t, err)
+	require.Empty(t, problems)
+}

@@ -1,0 +1,93 @@
+package otelmetric_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/weir-go/weir/stat"
+)
+
+// point is a series and its value now.
+type point struct {
+	series *stat.Series
+	value  float64
+}
+
+// fake is a source that shows its points, and then panics if it is told to.
+type fake struct {
+	mu     sync.Mutex
+	points []point
+	broken any
+}
+
+func (f *fake) Observe(yield func(*stat.Series, float64)) {
+	f.mu.Lock()
+	points, broken := slices.Clone(f.points), f.broken
+	f.mu.Unlock()
+	for _, p := range points {
+		yield(p.series, p.value)
+	}
+	if broken != nil {
+		panic(broken)
+	}
+}
+
+func (f *fake) show(points ...point) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.points = points
+}
+
+func shows(points ...point) *fake { return &fake{points: points} }
+
+// slow is a point of a breaker: one series a name.
+func slow(name string, value float64) point {
+	return point{stat.BreakerSlowCalls.Series(name), value}
+}
+
+// collect reads all that the reader has and gives the values by series, as in
+// weir.breaker.slow_calls{weir.breaker.name=a}, without the exporter's own zeros.
+func collect(t *testing.T, r sdk.Reader) map[string]float64 {
+	t.Helper()
+	values := map[string]float64{}
+	for _, m := range metrics(t, r) {
+		for _, p := range points(m.Data) {
+			name := m.Name
+			if p.Attributes.Len() > 0 {
+				name += "{" + p.Attributes.Encoded(attribute.DefaultEncoder()) + "}"
+			}
+			if p.Value != 0 || len(name) < 14 || name[:14] != "weir.exporter." {
+				values[name] = p.Value
+			}
+		}
+	}
+	return values
+}
+
+func metrics(t *testing.T, r sdk.Reader) []metricdata.Metrics {
+	t.Helper()
+	var rm metricdata.ResourceMetrics
+	require.NoError(t, r.Collect(t.Context(), &rm))
+	if len(rm.ScopeMetrics) == 0 {
+		return nil
+	}
+	require.Len(t, rm.ScopeMetrics, 1)
+	require.Equal(t, "github.com/weir-go/weir/exporters/otelmetric", rm.ScopeMetrics[0].Scope.Name)
+	return rm.ScopeMetrics[0].Metrics
+}
+
+func points(data metricdata.Aggregation) []metricdata.DataPoint[float64] {
+	switch d := data.(type) {
+	case metricdata.Sum[float64]:
+		return d.DataPoints
+	case metricdata.Gauge[float64]:
+		return d.DataPoints
+	}
+	return nil
+}

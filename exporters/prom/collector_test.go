@@ -1,0 +1,183 @@
+package prom_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/exporters/prom"
+	"github.com/weir-go/weir/stat"
+)
+
+func TestNamesTypesAndLabelsAreThoseOfTheCatalogue(t *testing.T) {
+	source := shows(
+		point{stat.BreakerState.Series("payments", "closed"), 1},
+		point{stat.BreakerState.Series("payments", "open"), 0},
+		point{stat.BreakerCalls.Series("payments", "success"), 12},
+		point{stat.BreakerStateTime.Series("payments", "open"), 1.5},
+		point{stat.BreakerWindowFailureRatio.Series("payments"), 0.25},
+		point{stat.BreakerWindowCalls.Series("payments", "failure"), 3},
+		point{stat.AlertValue.Series("errors", "page"), 0.75},
+		point{stat.AlertEvaluations.Series("errors", "page", ""), 7},
+		point{stat.AlertLastEvaluation.Series("errors", "page"), 1.5e9},
+	)
+	want := `
+		# HELP weir_alert_evaluations_total Evaluations of the rule, by the kind of error where there was one.
+		# TYPE weir_alert_evaluations_total counter
+		weir_alert_evaluations_total{error_type="",weir_alert_rule="errors",weir_alert_severity="page"} 7
+		# HELP weir_alert_last_evaluation_timestamp_seconds Unix time of the last evaluation.
+		# TYPE weir_alert_last_evaluation_timestamp_seconds gauge
+		weir_alert_last_evaluation_timestamp_seconds{weir_alert_rule="errors",weir_alert_severity="page"} 1.5e+09
+		# HELP weir_alert_value The value at the last evaluation, where there was one.
+		# TYPE weir_alert_value gauge
+		weir_alert_value{weir_alert_rule="errors",weir_alert_severity="page"} 0.75
+		# HELP weir_breaker_calls_total Calls, by outcome.
+		# TYPE weir_breaker_calls_total counter
+		weir_breaker_calls_total{weir_breaker_name="payments",weir_breaker_outcome="success"} 12
+		# HELP weir_breaker_state 1 for the state the breaker is in, 0 for the others.
+		# TYPE weir_breaker_state gauge
+		weir_breaker_state{weir_breaker_name="payments",weir_breaker_state="closed"} 1
+		weir_breaker_state{weir_breaker_name="payments",weir_breaker_state="open"} 0
+		# HELP weir_breaker_state_time_seconds_total Time spent in each state.
+		# TYPE weir_breaker_state_time_seconds_total counter
+		weir_breaker_state_time_seconds_total{weir_breaker_name="payments",weir_breaker_state="open"} 1.5
+		# HELP weir_breaker_window_calls Calls in the window, by outcome.
+		# TYPE weir_breaker_window_calls gauge
+		weir_breaker_window_calls{weir_breaker_name="payments",weir_breaker_outcome="failure"} 3
+		# HELP weir_breaker_window_failure_ratio Failures of calls in the window, where there are enough calls to judge.
+		# TYPE weir_breaker_window_failure_ratio gauge
+		weir_breaker_window_failure_ratio{weir_breaker_name="payments"} 0.25
+		# HELP weir_exporter_skipped_samples_total Samples that were left out, by what is wrong with their series.
+		# TYPE weir_exporter_skipped_samples_total counter
+		weir_exporter_skipped_samples_total{weir_exporter_reason="duplicate"} 0
+		weir_exporter_skipped_samples_total{weir_exporter_reason="malformed"} 0
+		weir_exporter_skipped_samples_total{weir_exporter_reason="unknown"} 0
+		# HELP weir_exporter_source_panics_total Panics of sources that were being read.
+		# TYPE weir_exporter_source_panics_total counter
+		weir_exporter_source_panics_total 0
+	`
+	require.NoError(t, testutil.CollectAndCompare(prom.NewCollector(source), strings.NewReader(want)))
+}
+
+func TestEveryInstrumentPassesTheLinterAndPedanticChecks(t *testing.T) {
+	_, r := register(t, everything())
+	problems, err := testutil.GatherAndLint(r)
+	require.NoError(t, err)
+	require.Empty(t, problems)
+	families, err := r.Gather()
+	require.NoError(t, err)
+	require.Len(t, families, len(stat.Catalogue()))
+}
+
+func TestTheWholeCatalogueIsDescribedBeforeThereIsASource(t *testing.T) {
+	descs := func(c *prom.Collector) (list []string) {
+		ch := make(chan *prometheus.Desc, 100)
+		c.Describe(ch)
+		close(ch)
+		for d := range ch {
+			list = append(list, d.String())
+		}
+		return list
+	}
+	c := prom.NewCollector()
+	before := descs(c)
+	require.Len(t, before, len(stat.Catalogue()))
+	require.NoError(t, c.Add(everything()))
+	require.Equal(t, before, descs(c), "a description that moves cannot be unregistered")
+}
+
+func TestASourceGivenTwiceIsExportedOnce(t *testing.T) {
+	b := shows(slow("a", 3))
+	gate := shows(b.points[0], point{stat.LimiterRequests.Series("a", "allowed"), 5})
+	_, r := register(t, gate, b, b, gate)
+	require.Equal(t, []string{
+		`weir_breaker_slow_calls_total{weir_breaker_name="a"} 3`,
+		`weir_limiter_requests_total{weir_limiter_name="a",weir_limiter_outcome="allowed"} 5`,
+	}, scrape(t, r))
+	require.Zero(t, skipped(t, r, "duplicate"))
+}
+
+func TestCountersSayWhenTheyWereCreated(t *testing.T) {
+	began := time.Date(2026, 9, 1, 12, 0, 0, 5, time.UTC)
+	counter, unsaid, gauge := slow("a", 1), slow("b", 2), point{stat.LimiterLimit.Series("a"), 3}
+	counter.series.Created, unsaid.series.Created, gauge.series.Created = began, time.Time{}, began
+	_, r := register(t, shows(counter, unsaid, gauge))
+	for range 2 {
+		families, err := r.Gather()
+		require.NoError(t, err)
+		got := map[float64]time.Time{}
+		for _, f := range families {
+			for _, m := range f.Metric {
+				if at := m.GetCounter().GetCreatedTimestamp(); at != nil && !strings.HasPrefix(f.GetName(), "weir_exporter_") {
+					got[m.Counter.GetValue()] = at.AsTime()
+				}
+			}
+		}
+		require.Equal(t, map[float64]time.Time{1: began}, got)
+	}
+}
+
+func TestAWrappedRegistererAddsItsLabelsEveryTime(t *testing.T) {
+	r := prometheus.NewPedanticRegistry()
+	wrapped := prometheus.WrapRegistererWith(prometheus.Labels{"a": "first", "z": "last"}, r)
+	require.NoError(t, wrapped.Register(prom.NewCollector(shows(slow("a", 1)))))
+	for range 3 {
+		require.Equal(t, []string{`weir_breaker_slow_calls_total{a="first",weir_breaker_name="a",z="last"} 1`}, scrape(t, r))
+	}
+}
+
+func TestAwkwardTextIsServedAndReadBack(t *testing.T) {
+	names := []string{`quo"ted`, "two\nlines", `back\slash`, "bad\xffbyte", strings.Repeat("long", 2500), "", "{}=,", "流量"}
+	source := &fake{}
+	for n, name := range names {
+		// Not made by Instrument.Series, which would have replaced the bad byte.
+		source.points = append(source.points, point{&stat.Series{Instrument: stat.BreakerSlowCalls, Values: []string{name}}, float64(n)})
+	}
+	_, r := register(t, source)
+	families, err := r.Gather()
+	require.NoError(t, err)
+	got := make([]string, len(names))
+	for _, f := range families {
+		if f.GetName() == "weir_breaker_slow_calls_total" {
+			for _, m := range f.Metric {
+				got[int(m.Counter.GetValue())] = m.Label[0].GetValue()
+			}
+		}
+	}
+	names[3] = "bad\uFFFDbyte"
+	require.Equal(t, names, got)
+	require.Len(t, scrape(t, r), len(names), "one line for each")
+}
+
+func TestCollectAllocatesAFewTimesWhateverThereIs(t *testing.T) {
+	allocs := func(breakers int) float64 {
+		sources := make([]stat.Source, breakers)
+		for n := range sources {
+			sources[n] = still(breakerLike(strings.Repeat("b", n+1)).points)
+		}
+		c := prom.NewCollector(sources...)
+		ch := make(chan prometheus.Metric, 37*breakers+10)
+		return testing.AllocsPerRun(20, func() {
+			c.Collect(ch)
+			for len(ch) > 0 {
+				<-ch
+			}
+		})
+	}
+	// 3 for 74 series and for 3,700; a collection of garbage may add a few.
+	require.LessOrEqual(t, allocs(2), 8.0)
+	require.LessOrEqual(t, allocs(100), 8.0)
+}
+
+// still is a source that allocates nothing.
+type still []point
+
+func (s still) Observe(yield func(*stat.Series, float64)) {
+	for _, p := range s {
+		yield(p.series, p.value)
+	}
+}

@@ -1,0 +1,35 @@
+// Package prom shows the figures of weir to Prometheus.
+//
+// One collector takes all sources (gates, breakers, alert monitors, your own
+// implementations of [stat.Source]) and is registered like any other:
+//
+//	prometheus.MustRegister(prom.NewCollector(payments, users, monitor))
+//
+// # Names
+//
+// The instruments of the library are listed by [stat.Catalogue]. Their names in
+// Prometheus are those that the package otelmetric and OpenTelemetry's exporter
+// for Prometheus would give them:
+//
+//	weir.breaker.calls       {call}  counter  weir_breaker_calls_total{weir_breaker_name="payments",weir_breaker_outcome="success"}
+//	weir.breaker.state.time  s       counter  weir_breaker_state_time_seconds_total{…}
+//	weir.breaker.window.failure_ratio  1  gauge  weir_breaker_window_failure_ratio{…}
+//
+// A state is one series of 0 or 1 for each state. A ratio over too few calls is
+// left out. An attribute that does not apply is an empty label, which is the same
+// to Prometheus as none.
+//
+// Counters carry the time at which they began ([stat.Series].Created), in the
+// formats that have a place for it: protobuf, and OpenMetrics where
+// promhttp.HandlerOpts asks for created samples.
+//
+// # What goes wrong
+//
+// Two sources with different series of one name and attributes are refused when
+// the collector is registered, or by [Collector.Add]. Where such series turn up
+// later the first stays, the other is left out and counted in
+// weir_exporter_skipped_samples_total. A source that panics while being read
+// loses what it had still to say, is counted in
+// weir_exporter_source_panics_total, and the first time logged through
+// [log/slog]. One that blocks holds up the scrape: sources are expected not to.
+package prom

@@ -1,0 +1,102 @@
+package prom_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/exporters/prom"
+	"github.com/weir-go/weir/stat"
+)
+
+// queue is a source of one's own. It builds its series once.
+type queue struct {
+	length *stat.Series
+	orders []string
+}
+
+func newQueue(name string) *queue {
+	i := &stat.Instrument{
+		Name: "shop.queue.length", Unit: "{order}", Help: "Orders that wait.",
+		Kind: stat.UpDown, Attrs: []string{"shop.queue.name"},
+	}
+	return &queue{length: i.Series(name)}
+}
+
+func (q *queue) Observe(yield func(*stat.Series, float64)) { yield(q.length, float64(len(q.orders))) }
+
+// Whatever is a stat.Source is exported: the gates, breakers and monitors of
+// weir, and what you make yourself.
+func ExampleNewCollector() {
+	orders := newQueue("orders")
+	orders.orders = []string{"a nut", "a bolt"}
+
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(prom.NewCollector(orders))
+	show(registry)
+	// Output:
+	// shop_queue_length{shop_queue_name="orders"} 2
+}
+
+// Two parts of a program that know nothing of each other share a registry: who
+// comes second adds its sources to the collector that is there.
+func ExampleCollector_Add() {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(prom.NewCollector(breaker.New("payments", breaker.Config{})))
+
+	collector := prom.NewCollector()
+	if there, ok := errors.AsType[prometheus.AlreadyRegisteredError](registry.Register(collector)); ok {
+		collector = there.ExistingCollector.(*prom.Collector)
+	}
+	if err := collector.Add(breaker.New("users", breaker.Config{})); err != nil {
+		fmt.Println(err)
+	}
+	show(registry, "weir_breaker_slow_calls_total")
+	// Output:
+	// weir_breaker_slow_calls_total{weir_breaker_name="payments"} 0
+	// weir_breaker_slow_calls_total{weir_breaker_name="users"} 0
+}
+
+func ExampleCollector_Remove() {
+	orders := newQueue("orders")
+	collector := prom.NewCollector(orders)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collector)
+
+	collector.Remove(orders)
+	show(registry) // nothing of it is left
+	// Output:
+}
+
+// A source stands for whatever has figures; here a breaker alone.
+func ExampleCollector() {
+	payments := breaker.New("payments", breaker.Config{})
+	collector := prom.NewCollector(payments)
+
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collector)
+	_ = payments.Run(context.Background(), func(context.Context) error { return nil })
+	show(registry, "weir_breaker_calls_total")
+	// Output:
+	// weir_breaker_calls_total{weir_breaker_name="payments",weir_breaker_outcome="failure"} 0
+	// weir_breaker_calls_total{weir_breaker_name="payments",weir_breaker_outcome="ignored"} 0
+	// weir_breaker_calls_total{weir_breaker_name="payments",weir_breaker_outcome="refused"} 0
+	// weir_breaker_calls_total{weir_breaker_name="payments",weir_breaker_outcome="success"} 1
+}
+
+// show prints what a scrape gets, but for the exporter's own figures.
+func show(g prometheus.Gatherer, names ...string) {
+	lines, err := samples(g, names...)
+	if err != nil {
+		fmt.Println(err)
+	}
+	for _, line := range lines {
+		if !strings.HasPrefix(line, "weir_exporter_") {
+			fmt.Println(line)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package prom_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/exporters/prom"
+	"github.com/weir-go/weir/stat"
+)
+
+var queueLength = &stat.Instrument{Name: "shop.queue.length", Unit: "{order}", Help: "Orders that wait.", Kind: stat.UpDown}
+
+func TestRegisterRefuses(t *testing.T) {
+	instrument := func(name string, kind stat.Kind, attrs ...string) stat.Source {
+		i := &stat.Instrument{Name: name, Help: "Help.", Kind: kind, Attrs: attrs}
+		return shows(point{i.Series(make([]string, len(attrs))...), 1})
+	}
+	for what, c := range map[string]struct {
+		sources []stat.Source
+		want    string
+	}{
+		"what no set takes": {
+			[]stat.Source{breakerLike("a"), breakerLike("a")},
+			`stat: two different series are weir.breaker.state{weir.breaker.name="a", weir.breaker.state="closed"}: ` +
+				`sources need names of their own (and 36 more series with faults)`,
+		},
+		"one name to Prometheus": {
+			[]stat.Source{instrument("shop.x", stat.Gauge), instrument("shop_x", stat.UpDown)},
+			`prom: the instruments shop.x and shop_x are both shop_x to Prometheus`,
+		},
+		"one label to Prometheus": {
+			[]stat.Source{instrument("shop.x", stat.Gauge, "a.b", "a_b")},
+			`prom: duplicate label names in constant and variable labels for metric "shop_x"`,
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r, refused := prometheus.NewPedanticRegistry(), prom.NewCollector(c.sources...)
+			require.ErrorContains(t, r.Register(refused), c.want)
+			require.Empty(t, scrape(t, r))
+
+			require.ErrorContains(t, refused.Add(shows(slow("b", 1))), c.want)
+			refused.Remove(c.sources...)
+			ch := make(chan prometheus.Metric, 1)
+			refused.Collect(ch)
+			require.ErrorContains(t, (<-ch).Write(nil), c.want, "who collects from it all the same is told")
+		})
+	}
+}
+
+func TestInstrumentsOfOnesOwnAreExportedToo(t *testing.T) {
+	_, r := register(t, shows(point{queueLength.Series(), 4}), shows(slow("a", 1)))
+	require.Equal(t, []string{`shop_queue_length 4`, `weir_breaker_slow_calls_total{weir_breaker_name="a"} 1`}, scrape(t, r))
+
+	keyed := &stat.Instrument{Name: "shop.stock", Help: "Stock.", Kind: stat.Gauge, Attrs: []string{"item"}}
+	twin := *keyed
+	_, r = register(t, shows(point{keyed.Series("nut"), 1}), shows(point{twin.Series("bolt"), 2}))
+	require.Equal(t, []string{`shop_stock{item="bolt"} 2`, `shop_stock{item="nut"} 1`}, scrape(t, r), "equal instruments are one")
+}
+
+func TestWhatTurnsUpLaterAndCannotBeExportedIsSkipped(t *testing.T) {
+	good := slow("a", 1)
+	source := shows(good)
+	_, r := register(t, source)
+	for reason, bad := range map[string]*stat.Series{
+		"malformed": {Instrument: stat.BreakerCalls},
+		"unknown":   queueLength.Series(),
+		"duplicate": stat.ExporterSourcePanics.Series(),
+	} {
+		require.Zero(t, skipped(t, r, reason))
+		source.show(point{bad, 1}, good, point{bad, 2})
+		require.Equal(t, []string{`weir_breaker_slow_calls_total{weir_breaker_name="a"} 1`}, scrape(t, r))
+		source.show(good)
+		require.Equal(t, 2, skipped(t, r, reason))
+	}
+}
+
+func TestASourceThatPanicsHidesNoOther(t *testing.T) {
+	log := captureLog(t)
+	bad := &fake{points: []point{slow("bad", 1)}}
+	_, r := register(t, bad, shows(slow("good", 2)))
+	require.Zero(t, panics(t, r))
+	bad.broken = errors.New("lost its lock")
+	for n := range 3 {
+		require.Equal(t, []string{
+			`weir_breaker_slow_calls_total{weir_breaker_name="bad"} 1`,
+			`weir_breaker_slow_calls_total{weir_breaker_name="good"} 2`,
+		}, scrape(t, r))
+		require.Equal(t, 2*n+2, panics(t, r))
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "lost its lock"), "logged once: %s", log)
+	require.Contains(t, log.String(), "source=*prom_test.fake")
+
+	bad.points, bad.broken = nil, nil
+	require.Equal(t, []string{`weir_breaker_slow_calls_total{weir_breaker_name="good"} 2`}, scrape(t, r))
+}
+
+func skipped(t *testing.T, g prometheus.Gatherer, reason string) int {
+	t.Helper()
+	return own(t, g, fmt.Sprintf("weir_exporter_skipped_samples_total{weir_exporter_reason=%q}", reason))
+}
+
+func panics(t *testing.T, g prometheus.Gatherer) int {
+	t.Helper()
+	return own(t, g, "weir_exporter_source_panics_total")
+}
+
+// own scrapes once and reads one of the exporter's figures.
+func own(t *testing.T, g prometheus.Gatherer, name string) (value int) {
+	t.Helper()
+	lines, err := samples(g)
+	require.NoError(t, err)
+	for _, line := range lines {
+		if figure, ok := strings.CutPrefix(line, name+" "); ok {
+			value, err = strconv.Atoi(figure)
+			require.NoError(t, err)
+			return value
+		}
+	}
+	t.Fatalf("no %s among %q", name, lines)
+	return 0
+}
+
+// captureLog takes what is logged during the test.
+func captureLog(t *testing.T) *strings.Builder {
+	log, before := &strings.Builder{}, slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	return log
+}

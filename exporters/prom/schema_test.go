@@ -1,0 +1,79 @@
+package prom_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/tally"
+)
+
+// native puts values into a native histogram of Prometheus's own and returns how
+// many fell into each of its buckets.
+func native(t *testing.T, values []float64) map[int]int64 {
+	t.Helper()
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "h", Help: "h.", NativeHistogramBucketFactor: math.Exp2(1.0 / 8), NativeHistogramZeroThreshold: prometheus.NativeHistogramZeroThresholdZero,
+	})
+	for _, v := range values {
+		h.Observe(v)
+	}
+	var m dto.Metric
+	require.NoError(t, h.Write(&m))
+	require.Equal(t, int32(tally.Schema), m.Histogram.GetSchema())
+	counts, index, count := map[int]int64{}, 0, int64(0)
+	deltas := m.Histogram.GetPositiveDelta()
+	for _, span := range m.Histogram.GetPositiveSpan() {
+		index += int(span.GetOffset())
+		for range span.GetLength() {
+			count += deltas[0]
+			deltas = deltas[1:]
+			if count > 0 {
+				counts[index] = count
+			}
+			index++
+		}
+	}
+	return counts
+}
+
+func ours(values []float64) map[int]int64 {
+	counts := map[int]int64{}
+	for _, v := range values {
+		counts[tally.Index(v)]++
+	}
+	return counts
+}
+
+// TestIndexIsThatOfPrometheus gives a million durations to Prometheus's own native
+// histogram and to our index: all that a clock measures, from a nanosecond to 292
+// years, and any other positive float64.
+func TestIndexIsThatOfPrometheus(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 10 {
+		values := make([]float64, 0, 110_000)
+		for range cap(values) / 2 {
+			values = append(values, float64(rnd.Int64N(math.MaxInt64)>>rnd.IntN(62)+1)/1e9)
+			if v := math.Float64frombits(rnd.Uint64() >> 1); v > 0 && !math.IsInf(v, 0) && !math.IsNaN(v) {
+				values = append(values, v)
+			}
+		}
+		require.GreaterOrEqual(t, len(values), 100_000)
+		require.Equal(t, native(t, values), ours(values))
+	}
+}
+
+// TestIndexAtEveryBoundIsThatOfPrometheus takes every bound of the schema and the
+// float64s beside it, one at a time.
+func TestIndexAtEveryBoundIsThatOfPrometheus(t *testing.T) {
+	for i := tally.Lowest - 1; i <= tally.Lowest+tally.Buckets; i++ {
+		bound := tally.Bound(i)
+		for _, v := range []float64{math.Nextafter(bound, 0), bound, math.Nextafter(bound, math.Inf(1))} {
+			require.Equal(t, native(t, []float64{v}), ours([]float64{v}), "%v", v)
+		}
+	}
+}

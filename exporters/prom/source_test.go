@@ -1,0 +1,139 @@
+package prom_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/exporters/prom"
+	"github.com/weir-go/weir/stat"
+)
+
+// point is a series and its value now.
+type point struct {
+	series *stat.Series
+	value  float64
+}
+
+// fake is a source that shows its points, and then panics if it is told to.
+type fake struct {
+	mu     sync.Mutex
+	points []point
+	broken any
+}
+
+func (f *fake) Observe(yield func(*stat.Series, float64)) {
+	f.mu.Lock()
+	points, broken := slices.Clone(f.points), f.broken
+	f.mu.Unlock()
+	for _, p := range points {
+		yield(p.series, p.value)
+	}
+	if broken != nil {
+		panic(broken)
+	}
+}
+
+func (f *fake) show(points ...point) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.points = points
+}
+
+func shows(points ...point) *fake { return &fake{points: points} }
+
+// slow is a point of a breaker: one series a name.
+func slow(name string, value float64) point {
+	return point{stat.BreakerSlowCalls.Series(name), value}
+}
+
+var breakerStates = []string{"closed", "open", "half_open", "forced_open", "forced_closed", "disabled", "trial"}
+
+// breakerLike shows the 37 series of a breaker that has calls to judge.
+func breakerLike(name string) *fake {
+	f := &fake{}
+	for n, state := range breakerStates {
+		f.points = append(f.points,
+			point{stat.BreakerState.Series(name, state), float64(1 - min(n, 1))},
+			point{stat.BreakerTransitions.Series(name, state), float64(n)},
+			point{stat.BreakerStateTime.Series(name, state), float64(n) + 0.25})
+	}
+	for n, outcome := range []string{"success", "failure", "ignored", "refused"} {
+		f.points = append(f.points,
+			point{stat.BreakerCalls.Series(name, outcome), float64(1000 - n)},
+			point{stat.BreakerWindowCalls.Series(name, outcome), float64(10 - n)})
+	}
+	for n, i := range []*stat.Instrument{
+		stat.BreakerSlowCalls, stat.BreakerLateResults, stat.BreakerAbandonedProbes, stat.BreakerDroppedChanges,
+		stat.BreakerWindowFailureRatio, stat.BreakerWindowSlowRatio, stat.BreakerThresholdFailureRatio, stat.BreakerThresholdMinCalls,
+	} {
+		f.points = append(f.points, point{i.Series(name), float64(n) / 4})
+	}
+	return f
+}
+
+// everything shows a series of each instrument of the catalogue that sources have.
+func everything() *fake {
+	f := &fake{}
+	for n, i := range stat.Catalogue() {
+		if strings.HasPrefix(i.Name, "weir.exporter.") {
+			continue
+		}
+		values := make([]string, len(i.Attrs))
+		for k := range values {
+			values[k] = "v"
+		}
+		f.points = append(f.points, point{i.Series(values...), float64(n) + 0.5})
+	}
+	return f
+}
+
+// register puts a collector of the sources into a registry that checks all it is given.
+func register(t *testing.T, sources ...stat.Source) (*prom.Collector, *prometheus.Registry) {
+	t.Helper()
+	c := prom.NewCollector(sources...)
+	r := prometheus.NewPedanticRegistry()
+	require.NoError(t, r.Register(c))
+	return c, r
+}
+
+// scrape gives the sample lines of the text format, without the exporter's own.
+func scrape(t *testing.T, g prometheus.Gatherer) []string {
+	t.Helper()
+	lines, err := samples(g)
+	require.NoError(t, err)
+	return slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "weir_exporter_") })
+}
+
+// samples gives the sample lines of the text format: of the families named, or of all.
+func samples(g prometheus.Gatherer, names ...string) ([]string, error) {
+	families, err := g.Gather()
+	var text strings.Builder
+	for _, f := range families {
+		if len(names) == 0 || slices.Contains(names, f.GetName()) {
+			_, fault := expfmt.MetricFamilyToText(&text, f)
+			err = errors.Join(err, fault)
+		}
+	}
+	lines := strings.Split(strings.TrimSpace(text.String()), "\n")
+	return slices.DeleteFunc(lines, func(l string) bool { return l == "" || l[0] == '#' }), err
+}
+
+// count counts the series that have the text as the value of a label.
+func count(families []*dto.MetricFamily, text string) (n int) {
+	for _, f := range families {
+		for _, m := range f.Metric {
+			if slices.ContainsFunc(m.Label, func(l *dto.LabelPair) bool { return l.GetValue() == text }) {
+				n++
+			}
+		}
+	}
+	return n
+}

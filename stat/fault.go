@@ -1,0 +1,103 @@
+package stat
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// fault says why a series is left out of a reading.
+type fault uint8
+
+const (
+	sound     fault = iota
+	again           // met before in the same reading: no fault of anyone's
+	duplicate       // another live series has its ID
+	unknown         // its instrument is not in the dictionary
+	malformed       // it has no instrument, or not one value for each attribute
+	faults
+)
+
+var reasons = [faults]string{duplicate: "duplicate", unknown: "unknown", malformed: "malformed"}
+
+// fresh is a series that the table of a reading does not have.
+type fresh struct {
+	series *Series
+	clean  *Series // series with valid text and the dictionary's instrument
+	id     string
+	value  float64
+	fault  fault
+}
+
+// examine looks at the series by itself, and sets what is derived from it.
+func (f *fresh) examine(known *dictionary, own *health) fault {
+	s := f.series
+	if s == nil || s.Instrument == nil || len(s.Values) != len(s.Instrument.Attrs) {
+		return malformed
+	}
+	i := known.find(s.Instrument)
+	if i == nil {
+		return unknown
+	}
+	f.clean = i.Series(s.Values...)
+	f.clean.Created = s.Created
+	f.id = f.clean.ID()
+	if own.has(i) && !own.shows(s) {
+		return duplicate
+	}
+	return sound
+}
+
+// explain makes an error of the first fault: the others are mostly the same
+// mistake seen in further series.
+func explain(list []fresh) error {
+	var first *fresh
+	others := 0
+	for n, f := range list {
+		switch {
+		case f.fault == sound || f.fault == again:
+		case first == nil:
+			first = &list[n]
+		default:
+			others++
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	if others > 0 {
+		return fmt.Errorf("%w (and %d more series with faults)", first.err(), others)
+	}
+	return first.err()
+}
+
+func (f *fresh) err() error {
+	switch {
+	case f.fault == duplicate:
+		return fmt.Errorf("stat: two different series are %s: sources need names of their own", label(f.clean))
+	case f.fault == unknown:
+		return fmt.Errorf("stat: the instrument %s is not one of those that the set was made with", f.series.Instrument.Name)
+	case f.series == nil || f.series.Instrument == nil:
+		return errors.New("stat: a series has no instrument")
+	}
+	return fmt.Errorf("stat: a series of %s has %d values for %d attributes",
+		f.series.Instrument.Name, len(f.series.Values), len(f.series.Instrument.Attrs))
+}
+
+// label writes the series for people.
+func label(s *Series) string {
+	pairs := make([]string, len(s.Values))
+	for n, key := range s.Instrument.Attrs {
+		pairs[n] = fmt.Sprintf("%s=%.64q", key, s.Values[n])
+	}
+	return s.Instrument.Name + "{" + strings.Join(pairs, ", ") + "}"
+}
+
+func refuseNil(sources []Source) error {
+	for n, s := range sources {
+		if s == nil {
+			return fmt.Errorf("stat: source %d of %d is nil", n+1, len(sources))
+		}
+	}
+	return nil
+}

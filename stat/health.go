@@ -1,0 +1,68 @@
+package stat
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync/atomic"
+)
+
+// health is what a set has to say of itself. It is a [Source].
+type health struct {
+	panics  tally
+	skipped [faults]tally // those of duplicate and beyond are in use
+}
+
+// tally is a counter and the series that shows it.
+type tally struct {
+	atomic.Int64
+	series *Series
+}
+
+func newHealth() *health {
+	h := &health{}
+	h.panics.series = ExporterSourcePanics.Series()
+	for f := duplicate; f < faults; f++ {
+		h.skipped[f].series = ExporterSkippedSamples.Series(reasons[f])
+	}
+	return h
+}
+
+func (h *health) Observe(yield func(*Series, float64)) {
+	yield(h.panics.series, float64(h.panics.Load()))
+	for f := duplicate; f < faults; f++ {
+		yield(h.skipped[f].series, float64(h.skipped[f].Load()))
+	}
+}
+
+// has says whether the instrument is one that health alone may show.
+func (h *health) has(i *Instrument) bool {
+	return i == ExporterSourcePanics || i == ExporterSkippedSamples
+}
+
+func (h *health) shows(s *Series) (found bool) {
+	h.Observe(func(own *Series, _ float64) { found = found || own == s })
+	return found
+}
+
+// count books what was left out.
+func (h *health) count(list []fresh) {
+	for _, f := range list {
+		if f.fault >= duplicate {
+			h.skipped[f.fault].Add(1)
+		}
+	}
+}
+
+// read observes the source. One faulty source must not hide the others, least
+// of all when something goes wrong, so a panic ends here. The first is logged: a
+// source that panics does so in every reading.
+func (h *health) read(s Source, note func(*Series, float64)) {
+	defer func() {
+		if value := recover(); value != nil && h.panics.Add(1) == 1 {
+			slog.Error("weir: a source panicked while being read", "source", fmt.Sprintf("%T", s),
+				"panic", value, "stack", string(debug.Stack()))
+		}
+	}()
+	s.Observe(note)
+}

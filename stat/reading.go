@@ -1,0 +1,121 @@
+package stat
+
+// reading is one pass over the sources: what it has met, beside the table that
+// it began with. It is used by one goroutine.
+type reading[T any] struct {
+	table *table[T]
+	yield func(T, float64)       // or nil: only the series matter
+	note  func(*Series, float64) // take, bound once: a method value allocates
+	seen  []bool                 // by slot of the table
+	live  int                    // how many are seen
+	fresh []fresh
+	ids   map[string]*Series // of the fresh ones that are sound
+	sound int                // how many those are
+}
+
+func (r *reading[T]) start(t *table[T], yield func(T, float64)) {
+	r.table, r.yield, r.live, r.sound = t, yield, 0, 0
+	if n := len(t.entries); n <= cap(r.seen) {
+		r.seen = r.seen[:n]
+		clear(r.seen)
+	} else {
+		r.seen = make([]bool, n)
+	}
+}
+
+// stop lets go of whatever belongs to others, since readings are kept for reuse.
+func (r *reading[T]) stop() {
+	r.table, r.yield, r.ids = nil, nil, nil
+	clear(r.fresh)
+	r.fresh = r.fresh[:0]
+}
+
+// take is what sources yield to. A series met twice counts once: the breaker of
+// a gate may be given beside the gate.
+func (r *reading[T]) take(s *Series, value float64) {
+	slot, ok := r.table.slots[s]
+	switch {
+	case !ok:
+		r.fresh = append(r.fresh, fresh{series: s, value: value})
+	case !r.seen[slot]:
+		r.seen[slot] = true
+		r.live++
+		if r.yield != nil {
+			r.yield(r.table.entries[slot].form, value)
+		}
+	}
+}
+
+// takeAsFresh is take for sources that are to come. What only they show has no
+// right to its ID by having been live once: since then that ID may have gone to
+// another.
+func (r *reading[T]) takeAsFresh(s *Series, value float64) {
+	if slot, ok := r.table.slots[s]; !ok || !r.seen[slot] {
+		r.fresh = append(r.fresh, fresh{series: s, value: value})
+	}
+}
+
+// claim gives f its ID, unless another live series has it.
+func (r *reading[T]) claim(f *fresh) fault {
+	if slot, ok := r.table.owners[f.id]; ok && r.seen[slot] {
+		return duplicate
+	}
+	switch owner, ok := r.ids[f.id]; {
+	case !ok:
+		if r.ids == nil {
+			r.ids = make(map[string]*Series)
+		}
+		r.ids[f.id] = f.series
+		r.sound++
+		return sound
+	case owner == f.series:
+		return again
+	}
+	return duplicate
+}
+
+// next makes the table that follows: what was seen of the last one, and the
+// fresh series that are sound, which it yields.
+func (r *reading[T]) next(form func(*Series) T) *table[T] {
+	t := newTable[T](r.live + r.sound)
+	for slot, e := range r.table.entries {
+		if r.seen[slot] {
+			t.add(e)
+		}
+	}
+	for _, f := range r.fresh {
+		if f.fault == sound {
+			e := entry[T]{series: f.series, id: f.id, form: form(f.clean)}
+			t.add(e)
+			r.yield(e.form, f.value)
+		}
+	}
+	return t
+}
+
+// table holds the series that were live when it was made. No two have one ID.
+type table[T any] struct {
+	slots   map[*Series]int
+	owners  map[string]int // slots by ID
+	entries []entry[T]
+}
+
+type entry[T any] struct {
+	series *Series
+	id     string
+	form   T
+}
+
+func newTable[T any](size int) *table[T] {
+	return &table[T]{
+		slots:   make(map[*Series]int, size),
+		owners:  make(map[string]int, size),
+		entries: make([]entry[T], 0, size),
+	}
+}
+
+func (t *table[T]) add(e entry[T]) {
+	t.slots[e.series] = len(t.entries)
+	t.owners[e.id] = len(t.entries)
+	t.entries = append(t.entries, e)
+}

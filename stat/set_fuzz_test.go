@@ -1,0 +1,162 @@
+package stat_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/stat"
+)
+
+// naive is a set as it would be written without a thought of cost. All it
+// remembers of a reading is who showed each ID.
+type naive struct {
+	sources []*fake
+	live    map[string]*stat.Series
+	own     figures
+}
+
+// pass is what sources show in one reading, by ID, and what was wrong with the rest.
+type pass struct {
+	points map[string]point
+	faults []string
+}
+
+// over reads the sources. Those that were live come first, and then the others,
+// each in the order of the sources.
+func (n *naive) over(sources []*fake) *pass {
+	p := &pass{points: map[string]point{}}
+	wasLive := func(q point) bool { return faultOf(q.series) == "" && n.live[q.series.ID()] == q.series }
+	all := n.observe(sources)
+	for _, q := range all {
+		if wasLive(q) {
+			p.see(q)
+		}
+	}
+	for _, q := range all {
+		if !wasLive(q) {
+			p.see(q)
+		}
+	}
+	return p
+}
+
+func (n *naive) observe(sources []*fake) (all []point) {
+	for _, s := range sources {
+		all = append(all, s.points...)
+		if s.broken != nil {
+			n.own["source_panics{}"]++
+		}
+	}
+	return all
+}
+
+func (p *pass) see(q point) {
+	if fault := faultOf(q.series); fault != "" {
+		p.faults = append(p.faults, fault)
+		return
+	}
+	switch owner, ok := p.points[q.series.ID()]; {
+	case !ok:
+		p.points[q.series.ID()] = q
+	case owner.series != q.series:
+		p.faults = append(p.faults, "duplicate")
+	}
+}
+
+func faultOf(s *stat.Series) string {
+	switch {
+	case s == nil || len(s.Values) != len(s.Instrument.Attrs):
+		return "malformed"
+	case s.Instrument == queueLength:
+		return "unknown"
+	case s.Instrument == stat.ExporterSourcePanics:
+		return "duplicate"
+	}
+	return ""
+}
+
+func (n *naive) read() figures {
+	p := n.over(n.sources)
+	got := figures{}
+	clear(n.live)
+	for id, q := range p.points {
+		n.live[id] = q.series
+		got[line(q.series)] = q.value
+	}
+	for _, fault := range p.faults {
+		n.own["skipped_samples{"+fault+"}"]++
+	}
+	return got
+}
+
+// add says whether the source is accepted.
+func (n *naive) add(s *fake) bool {
+	p := n.over(n.sources)
+	before := len(p.faults)
+	for _, q := range n.observe([]*fake{s}) {
+		p.see(q)
+	}
+	if len(p.faults) > before {
+		return false
+	}
+	n.remove(s)
+	n.sources = append(n.sources, s)
+	return true
+}
+
+func (n *naive) remove(s *fake) {
+	n.sources = slices.DeleteFunc(n.sources, func(other *fake) bool { return other == s })
+}
+
+// FuzzSet does with a set and a naive one what the bytes say: a source comes,
+// goes, panics from now on, or shows other series out of a pool of good and bad
+// ones, or the set is read.
+func FuzzSet(f *testing.F) {
+	captureLog(f)
+	f.Add([]byte{0, 0b1, 1, 4, 5, 0b10, 6, 4})                     // a second a is refused
+	f.Add([]byte{1, 6, 0, 0b1, 4, 5, 0b10, 4, 2, 4})               // a second a turns up later, and the first goes
+	f.Add([]byte{0, 0b1, 1, 4, 2, 5, 0b10, 6, 1, 4})               // the first comes back when its name is taken
+	f.Add([]byte{1, 0, 0b11111100, 4, 3, 4, 5, 0b1000, 6, 4, 7})   // all that is wrong, and a panic
+	f.Add([]byte{0, 0b1100, 5, 0b1100, 1, 6, 11, 10, 0b100, 4, 4}) // shared series
+	f.Fuzz(func(t *testing.T, program []byte) {
+		pool := []*stat.Series{
+			stat.BreakerSlowCalls.Series("a"), stat.BreakerSlowCalls.Series("a"), stat.BreakerSlowCalls.Series("b"), stat.LimiterLimit.Series("a"),
+			nil,
+			{Instrument: stat.BreakerCalls},
+			queueLength.Series(), stat.ExporterSourcePanics.Series(),
+		}
+		sources := []*fake{{}, {}, {}}
+		set, want := newSet(t), &naive{live: map[string]*stat.Series{}, own: figures{}}
+		for step := 0; step < len(program); step++ {
+			op, source := program[step]%5, sources[program[step]/5%3]
+			switch op {
+			case 0:
+				if step++; step < len(program) {
+					source.points = choose(pool, program[step], float64(step))
+				}
+			case 1:
+				require.Equal(t, want.add(source), set.Add(source) == nil, "step %d: added", step)
+			case 2:
+				set.Remove(source)
+				want.remove(source)
+			case 3:
+				source.broken = "broken"
+			case 4:
+				got, own := read(t, set)
+				require.Equal(t, want.read(), got, "step %d", step)
+				require.Equal(t, want.own, own, "step %d", step)
+			}
+		}
+	})
+}
+
+func choose(pool []*stat.Series, bits byte, value float64) (points []point) {
+	for n, s := range pool {
+		if bits>>n&1 == 1 {
+			points = append(points, point{s, value})
+		}
+	}
+	return points
+}

@@ -1,0 +1,395 @@
+package stat_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/stat"
+)
+
+type figures = map[string]float64
+
+const (
+	lineA = "weir.breaker.slow_calls{a}"
+	lineB = "weir.breaker.slow_calls{b}"
+)
+
+var queueLength = &stat.Instrument{Name: "shop.queue.length", Unit: "{order}", Help: "Orders that wait.", Kind: stat.UpDown}
+
+func TestNewSetRefuses(t *testing.T) {
+	of := func(name string, kind stat.Kind, attrs ...string) stat.Source {
+		i := &stat.Instrument{Name: name, Help: "Help.", Kind: kind, Attrs: attrs}
+		return shows(point{i.Series(make([]string, len(attrs))...), 1})
+	}
+	bare := func(list ...*stat.Series) stat.Source {
+		f := &fake{}
+		for _, s := range list {
+			f.points = append(f.points, point{s, 1})
+		}
+		return f
+	}
+	for what, c := range map[string]struct {
+		sources []stat.Source
+		want    string
+	}{
+		"two of one name": {
+			[]stat.Source{shows(slow("a", 1)), shows(slow("b", 2)), shows(slow("a", 3))},
+			`stat: two different series are weir.breaker.slow_calls{weir.breaker.name="a"}: sources need names of their own`,
+		},
+		"one source with one name twice": {
+			[]stat.Source{shows(slow("a", 1), slow("a", 3))},
+			`stat: two different series are weir.breaker.slow_calls{weir.breaker.name="a"}: sources need names of their own`,
+		},
+		"two sources of one name with several series": {
+			[]stat.Source{
+				bare(stat.BreakerState.Series("a", "open"), stat.BreakerState.Series("a", "closed")),
+				bare(stat.BreakerState.Series("a", "open"), stat.BreakerState.Series("a", "closed")),
+			},
+			`stat: two different series are weir.breaker.state{weir.breaker.name="a", weir.breaker.state="open"}: ` +
+				`sources need names of their own (and 1 more series with faults)`,
+		},
+		"names that differ in bad bytes alone": {
+			[]stat.Source{
+				bare(&stat.Series{Instrument: stat.BreakerSlowCalls, Values: []string{"\xff"}}),
+				bare(&stat.Series{Instrument: stat.BreakerSlowCalls, Values: []string{"\xfe"}}),
+			},
+			"stat: two different series are weir.breaker.slow_calls{weir.breaker.name=\"\uFFFD\"}: sources need names of their own",
+		},
+		"the set's own": {
+			[]stat.Source{bare(stat.ExporterSourcePanics.Series())},
+			`stat: two different series are weir.exporter.source_panics{}: sources need names of their own`,
+		},
+		"nil":           {[]stat.Source{shows(), nil}, `stat: source 2 of 2 is nil`},
+		"nil series":    {[]stat.Source{bare(nil)}, `stat: a series has no instrument`},
+		"no instrument": {[]stat.Source{bare(&stat.Series{})}, `stat: a series has no instrument`},
+		"too few values": {
+			[]stat.Source{bare(&stat.Series{Instrument: stat.BreakerCalls, Values: []string{"a"}})},
+			`stat: a series of weir.breaker.calls has 1 values for 2 attributes`,
+		},
+		"no name": {[]stat.Source{of("", stat.Gauge)}, `stat: an instrument has no name`},
+		"no kind": {
+			[]stat.Source{of("shop.x", 0)},
+			`stat: the instrument shop.x is of kind 0, must be a counter, an up-down counter or a gauge`,
+		},
+		"an attribute twice": {
+			[]stat.Source{of("shop.x", stat.Gauge, "a", "b", "a")},
+			`stat: the instrument shop.x has an attribute twice: ["a" "b" "a"]`,
+		},
+		"one name, two kinds": {
+			[]stat.Source{of("shop.x", stat.Gauge), of("shop.x", stat.Counter)},
+			`stat: the instrument shop.x is not one of those that the set was made with`,
+		},
+		"one name, two units": {
+			[]stat.Source{bare(queueLength.Series()), bare((&stat.Instrument{Name: queueLength.Name, Kind: stat.UpDown}).Series())},
+			`stat: the instrument shop.queue.length is not one of those that the set was made with`,
+		},
+		"one name, other attributes": {
+			[]stat.Source{of("shop.x", stat.Gauge, "a"), of("shop.x", stat.Gauge, "b")},
+			`stat: the instrument shop.x is not one of those that the set was made with`,
+		},
+		"a name of ours": {
+			[]stat.Source{of("weir.breaker.calls", stat.Counter)},
+			`stat: the instrument weir.breaker.calls is not one of those that the set was made with`,
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s, err := stat.NewSet(line, c.sources...)
+			require.EqualError(t, err, c.want)
+			require.Nil(t, s)
+		})
+	}
+}
+
+func TestASetKnowsTheCatalogueAndWhatItsSourcesShow(t *testing.T) {
+	s := newSet(t, shows(slow("a", 1)), shows(point{queueLength.Series(), 4}))
+	want := append(stat.Catalogue(), queueLength)
+	require.Equal(t, want, s.Instruments())
+	s.Instruments()[0] = nil
+	require.Equal(t, want, s.Instruments(), "the caller owns the list")
+}
+
+func TestEqualInstrumentsAreOne(t *testing.T) {
+	stock := &stat.Instrument{Name: "shop.stock", Kind: stat.Gauge, Attrs: []string{"item"}}
+	twin := *stock
+	seen := map[*stat.Instrument]int{}
+	s, err := stat.NewSet(func(s *stat.Series) *stat.Instrument { return s.Instrument },
+		shows(point{stock.Series("nut"), 1}), shows(point{twin.Series("bolt"), 2}))
+	require.NoError(t, err)
+	s.Observe(func(i *stat.Instrument, _ float64) { seen[i]++ })
+	require.Equal(t, 2, seen[stock])
+	for i := range seen {
+		require.Contains(t, s.Instruments(), i)
+	}
+}
+
+func TestASeriesIsFormedOnceForAsLongAsItIsLive(t *testing.T) {
+	made := figures{}
+	source := shows(slow("a", 1))
+	a := source.points[0]
+	s, err := stat.NewSet(func(s *stat.Series) string {
+		made[line(s)]++
+		return line(s)
+	}, source)
+	require.NoError(t, err)
+	require.Empty(t, made, "NewSet must not call it: what it needs may not be there yet")
+	for range 3 {
+		read(t, s)
+	}
+	require.Equal(t, 1.0, made[lineA])
+	source.show()
+	read(t, s)
+	source.show(a)
+	read(t, s)
+	require.Equal(t, 2.0, made[lineA])
+}
+
+func TestAFormIsGivenValidTextAndTheTimeOfCreation(t *testing.T) {
+	began := time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)
+	odd := &stat.Series{Instrument: stat.BreakerSlowCalls, Values: []string{"a\xffb"}, Created: began}
+	s, err := stat.NewSet(func(s *stat.Series) *stat.Series { return s }, shows(point{odd, 1}))
+	require.NoError(t, err)
+	var got []*stat.Series
+	s.Observe(func(s *stat.Series, _ float64) { got = append(got, s) })
+	require.Equal(t, &stat.Series{Instrument: stat.BreakerSlowCalls, Values: []string{"a\uFFFDb"}, Created: began}, got[0])
+}
+
+func TestASourceGivenTwiceCountsOnce(t *testing.T) {
+	b := shows(slow("a", 3))
+	gate := shows(b.points[0], point{stat.LimiterRequests.Series("a", "allowed"), 5})
+	s := newSet(t, gate, b, b, gate)
+	for range 3 { // as fresh series, and as known ones
+		got, own := read(t, s)
+		require.Equal(t, figures{lineA: 3, "weir.limiter.requests{a,allowed}": 5}, got)
+		require.Empty(t, own)
+	}
+	s.Remove(gate)
+	got, _ := read(t, s)
+	require.Equal(t, figures{lineA: 3}, got, "the other source shows it still")
+}
+
+func TestASetKeepsAListOfItsOwn(t *testing.T) {
+	list := []stat.Source{shows(slow("a", 1))}
+	s := newSet(t, list...)
+	list[0] = shows(slow("b", 2))
+	got, _ := read(t, s)
+	require.Equal(t, figures{lineA: 1}, got)
+}
+
+func TestTheSetsOwnFiguresComeLast(t *testing.T) {
+	var names []string
+	newSet(t, shows(slow("a", 1))).Observe(func(name string, _ float64) { names = append(names, name) })
+	require.Equal(t, []string{
+		lineA, "weir.exporter.source_panics{}", "weir.exporter.skipped_samples{duplicate}",
+		"weir.exporter.skipped_samples{unknown}", "weir.exporter.skipped_samples{malformed}",
+	}, names)
+}
+
+func TestASeriesThatIsNoLongerYieldedIsForgotten(t *testing.T) {
+	source := shows(slow("a", 1), slow("b", 2))
+	s := newSet(t, source)
+	read(t, s)
+	gone := weak.Make(source.points[0].series)
+	source.show(source.points[1])
+	got, _ := read(t, s)
+	require.Equal(t, figures{lineB: 2}, got)
+	runtime.GC()
+	require.Nil(t, gone.Value(), "a set must not keep a series that is gone")
+}
+
+func TestSourcesComeAndGo(t *testing.T) {
+	a, b := shows(slow("a", 1)), shows(slow("b", 2))
+	s := newSet(t)
+	for _, step := range []struct {
+		do   string
+		call func() error
+		want figures
+	}{
+		{"nothing", func() error { return nil }, figures{}},
+		{"add both", func() error { return s.Add(a, b) }, figures{lineA: 1, lineB: 2}},
+		{"add one again", func() error { return s.Add(a) }, figures{lineA: 1, lineB: 2}},
+		{"remove it and a stranger", func() error { s.Remove(a, shows(), nil); return nil }, figures{lineB: 2}},
+		{"add another of its name", func() error { return s.Add(shows(slow("a", 3))) }, figures{lineA: 3, lineB: 2}},
+	} {
+		require.NoError(t, step.call(), step.do)
+		got, own := read(t, s)
+		require.Equal(t, step.want, got, step.do)
+		require.Empty(t, own, step.do)
+	}
+}
+
+func TestANameIsFreeAsSoonAsItsSourceIsRemoved(t *testing.T) {
+	a := shows(slow("a", 1))
+	s := newSet(t, a)
+	read(t, s)
+	s.Remove(a)
+	require.NoError(t, s.Add(shows(slow("a", 2))), "without a reading in between")
+	got, own := read(t, s)
+	require.Equal(t, figures{lineA: 2}, got)
+	require.Empty(t, own)
+}
+
+func TestAddRefusesAllOrNothing(t *testing.T) {
+	s := newSet(t, shows(slow("a", 1)))
+	for want, bad := range map[string]stat.Source{
+		`stat: two different series are weir.breaker.slow_calls{weir.breaker.name="a"}`:         shows(slow("a", 9)),
+		`stat: the instrument shop.queue.length is not one of those that the set was made with`: shows(point{queueLength.Series(), 1}),
+		`stat: source 2 of 2 is nil`: nil,
+	} {
+		require.ErrorContains(t, s.Add(shows(slow("b", 2)), bad), want)
+		got, own := read(t, s)
+		require.Equal(t, figures{lineA: 1}, got)
+		require.Empty(t, own, "what was refused is not skipped")
+	}
+}
+
+func TestAddDoesNotBlameNewSourcesForOldOnes(t *testing.T) {
+	late := shows()
+	s := newSet(t, shows(slow("a", 1)), late)
+	late.show(slow("a", 9))
+	require.NoError(t, s.Add(shows(slow("b", 2))))
+	got, _ := read(t, s)
+	require.Equal(t, figures{lineA: 1, lineB: 2}, got)
+}
+
+func TestASourceThatIsAddedAgainIsReadOnce(t *testing.T) {
+	a := shows()
+	s := newSet(t, a)
+	require.NoError(t, s.Add(a))
+	require.NoError(t, s.Add(a))
+	before := a.reads
+	read(t, s)
+	require.Equal(t, before+1, a.reads)
+}
+
+func TestSourcesThatCannotBeComparedCanBeAddedAndAreNotFound(t *testing.T) {
+	l := still{slow("a", 1)}
+	s := newSet(t, l)
+	require.NoError(t, s.Add(l))
+	s.Remove(l)
+	got, _ := read(t, s)
+	require.Equal(t, figures{lineA: 1}, got)
+}
+
+func TestADuplicateThatTurnsUpLaterIsSkippedUntilTheFirstIsGone(t *testing.T) {
+	early, late := shows(), shows(slow("a", 1))
+	s := newSet(t, early, late)
+	read(t, s)
+	early.show(slow("a", 2), slow("b", 3)) // read first, and yet the newcomer
+	for n := range 3 {
+		got, own := read(t, s)
+		require.Equal(t, figures{lineA: 1, lineB: 3}, got)
+		require.Equal(t, figures{"skipped_samples{duplicate}": float64(n + 1)}, own, "one at each reading, in the same reading")
+	}
+	late.show()
+	got, _ := read(t, s)
+	require.Equal(t, figures{lineA: 2, lineB: 3}, got)
+}
+
+func TestWhatTurnsUpLaterAndCannotBeShownIsSkipped(t *testing.T) {
+	good := slow("a", 1)
+	source := shows(good)
+	s := newSet(t, source)
+	want := figures{}
+	for _, c := range []struct {
+		reason string
+		bad    *stat.Series
+	}{
+		{"malformed", &stat.Series{Instrument: stat.BreakerCalls}},
+		{"malformed", nil},
+		{"unknown", queueLength.Series()},
+		{"duplicate", stat.ExporterSourcePanics.Series()},
+	} {
+		source.show(point{c.bad, 1}, good, point{c.bad, 2})
+		want["skipped_samples{"+c.reason+"}"] += 2
+		got, own := read(t, s)
+		require.Equal(t, figures{lineA: 1}, got)
+		require.Equal(t, want, own)
+	}
+}
+
+func TestASourceThatPanicsHidesNoOther(t *testing.T) {
+	log := captureLog(t)
+	bad := shows(slow("a", 1))
+	s := newSet(t, bad, shows(slow("b", 2)))
+	bad.broken = errors.New("lost its lock")
+	for n := range 3 {
+		got, own := read(t, s)
+		require.Equal(t, figures{lineA: 1, lineB: 2}, got, "what it said before counts")
+		require.Equal(t, figures{"source_panics{}": float64(n + 1)}, own)
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "lost its lock"), "logged once: %s", log)
+	require.Contains(t, log.String(), "source=*stat_test.fake")
+	bad.points = nil
+	got, _ := read(t, s)
+	require.Equal(t, figures{lineB: 2}, got)
+}
+
+func TestASourceThatPanicsFromTheStartIsNoError(t *testing.T) {
+	captureLog(t)
+	got, own := read(t, newSet(t, &fake{broken: "always"}, shows(slow("b", 2))))
+	require.Equal(t, figures{lineB: 2}, got)
+	require.Equal(t, figures{"source_panics{}": 2}, own, "once in NewSet, once now")
+}
+
+// Readings run beside each other and beside changes of every kind; none may show
+// a series twice, a value that belongs to another, or miss one that is always there.
+func TestReadingsBesideEachOtherAndBesideChanges(t *testing.T) {
+	stable := shows()
+	want := figures{}
+	for n := range 37 {
+		p := slow(fmt.Sprint("stable", n), float64(n))
+		stable.points = append(stable.points, p)
+		want[line(p.series)] = p.value
+	}
+	flicker := shows(slow("flicker", 1))
+	kept := flicker.points
+	s := newSet(t, stable, stable, flicker)
+	var readers, changers sync.WaitGroup
+	done := make(chan struct{})
+	for n := range 2 {
+		changers.Go(func() {
+			for k := 0; ; k++ {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				guest := shows(slow(fmt.Sprint("guest", n), 1))
+				if err := s.Add(guest); err != nil {
+					t.Errorf("Add = %v", err)
+				}
+				flicker.show(kept[:k%2]...)
+				s.Remove(guest)
+			}
+		})
+		readers.Go(func() {
+			for range 500 {
+				got := map[string][]float64{}
+				s.Observe(func(name string, value float64) { got[name] = append(got[name], value) })
+				for name, value := range want {
+					if !slices.Equal(got[name], []float64{value}) {
+						t.Errorf("%s = %v, want %v once", name, got[name], value)
+						return
+					}
+				}
+			}
+		})
+	}
+	readers.Wait()
+	close(done)
+	changers.Wait()
+	flicker.show()
+	got, own := read(t, s)
+	require.Equal(t, want, got)
+	require.Empty(t, slices.Collect(maps.Keys(own)))
+}

@@ -1,0 +1,101 @@
+package stat_test
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/stat"
+)
+
+// point is a series and its value now.
+type point struct {
+	series *stat.Series
+	value  float64
+}
+
+// fake is a source that shows its points, and then panics if it is told to.
+type fake struct {
+	mu     sync.Mutex
+	points []point
+	broken any
+	reads  int
+}
+
+func (f *fake) Observe(yield func(*stat.Series, float64)) {
+	f.mu.Lock()
+	points, broken := slices.Clone(f.points), f.broken
+	f.reads++
+	f.mu.Unlock()
+	for _, p := range points {
+		yield(p.series, p.value)
+	}
+	if broken != nil {
+		panic(broken)
+	}
+}
+
+func (f *fake) show(points ...point) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.points = points
+}
+
+func shows(points ...point) *fake { return &fake{points: points} }
+
+// still is a source that allocates nothing, and that cannot be compared.
+type still []point
+
+func (s still) Observe(yield func(*stat.Series, float64)) {
+	for _, p := range s {
+		yield(p.series, p.value)
+	}
+}
+
+// slow is a point of a breaker: one series a name.
+func slow(name string, value float64) point {
+	return point{stat.BreakerSlowCalls.Series(name), value}
+}
+
+// line is the form in which these tests keep a series.
+func line(s *stat.Series) string {
+	return s.Instrument.Name + "{" + strings.Join(s.Values, ",") + "}"
+}
+
+func newSet(t *testing.T, sources ...stat.Source) *stat.Set[string] {
+	t.Helper()
+	s, err := stat.NewSet(line, sources...)
+	require.NoError(t, err)
+	return s
+}
+
+// read reads the set once: the figures of sources by name, and the set's own that are not 0.
+func read(t *testing.T, s *stat.Set[string]) (figures, own map[string]float64) {
+	t.Helper()
+	figures, own = map[string]float64{}, map[string]float64{}
+	s.Observe(func(name string, value float64) {
+		short, isOwn := strings.CutPrefix(name, "weir.exporter.")
+		switch {
+		case isOwn && value != 0:
+			own[short] = value
+		case isOwn:
+		default:
+			require.NotContains(t, figures, name, "yielded twice")
+			figures[name] = value
+		}
+	})
+	return figures, own
+}
+
+// captureLog takes what is logged during the test.
+func captureLog(t testing.TB) *strings.Builder {
+	t.Helper()
+	log, before := &strings.Builder{}, slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	return log
+}
