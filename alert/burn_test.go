@@ -1,0 +1,101 @@
+package alert_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert"
+)
+
+// traffic is a service under a BurnRate rule at 99.9 %, evaluated every 5 s.
+type traffic struct {
+	totals
+	monitor *alert.Monitor
+	start   time.Time
+	now     time.Duration
+}
+
+func newTraffic() *traffic {
+	tr := &traffic{start: time.Now()}
+	tr.monitor = alert.NewMonitor(alert.Config{}, alert.BurnRate("shop", tr, 0.999)...)
+	tr.monitor.EvaluateAt(tr.start)
+	return tr
+}
+
+// flow lets calls come, a number in each 5 s, of which so many are bad. It returns
+// when the first alert began to fire, or 0.
+func (tr *traffic) flow(d time.Duration, calls, bad int64) (fired time.Duration) {
+	for end := tr.now + d; tr.now < end; {
+		tr.now += 5 * s
+		tr.Successes += calls - bad
+		tr.Failures += bad
+		tr.monitor.EvaluateAt(tr.start.Add(tr.now))
+		if fired == 0 && len(tr.firing()) > 0 {
+			fired = tr.now
+		}
+	}
+	return fired
+}
+
+func (tr *traffic) firing() (names []string) {
+	for _, a := range tr.monitor.Alerts() {
+		if a.State == alert.Firing {
+			names = append(names, a.Rule)
+		}
+	}
+	return names
+}
+
+func TestBurnOfAFreshDeployThatFails(t *testing.T) {
+	tr := newTraffic()
+	fired := tr.flow(time.Minute, 100, 100)
+	require.NotZero(t, fired, "within a minute")
+	require.Greater(t, fired, 45*s, "but not on the first errors")
+	require.Equal(t, []string{"shop burn 14.4x"}, tr.firing())
+	require.Equal(t, "page", tr.monitor.Alerts()[0].Severity)
+}
+
+func TestBurnOfOneErrorInTheFirstTenCalls(t *testing.T) {
+	tr := newTraffic()
+	require.Zero(t, tr.flow(5*s, 10, 1))
+	require.Zero(t, tr.flow(6*time.Hour, 10, 0))
+}
+
+func TestBurnNeedsBothWindows(t *testing.T) {
+	tr := newTraffic()
+	require.Zero(t, tr.flow(6*time.Hour, 100, 0))
+	require.Zero(t, tr.flow(30*s, 100, 100), "the short window is full of errors, the long one is not")
+	require.NotZero(t, tr.flow(time.Minute, 100, 100))
+	tr.flow(6*time.Minute, 100, 0)
+	require.Empty(t, tr.firing(), "the long window is full of errors, the short one is over them")
+}
+
+func TestBurnThatIsSlow(t *testing.T) {
+	tr := newTraffic()
+	require.Zero(t, tr.flow(7*time.Hour, 1000, 1), "1x is what the objective allows")
+	require.NotZero(t, tr.flow(6*time.Hour, 1000, 8))
+	require.Equal(t, []string{"shop burn 6x"}, tr.firing())
+}
+
+func TestBurnCountsRefusedCalls(t *testing.T) {
+	tr := newTraffic()
+	for range 12 {
+		tr.Refused += 100
+		tr.flow(5*s, 0, 0)
+	}
+	require.Equal(t, []string{"shop burn 14.4x"}, tr.firing())
+}
+
+func TestBurnWithoutCallsHasNoData(t *testing.T) {
+	tr := newTraffic()
+	tr.flow(time.Hour, 0, 0)
+	require.Empty(t, tr.monitor.Alerts())
+}
+
+func TestBurnThatCouldNeverFireIsRefused(t *testing.T) {
+	err := alert.Validate(alert.Config{}, alert.BurnRate("lax", &totals{}, 0.9)...)
+	require.EqualError(t, err, `alert: rule "lax burn 14.4x": When is above 14.4, but the burn rate over 1h and 5m lies between 0 and 10: the rule could never fire`)
+	require.NoError(t, alert.Validate(alert.Config{}, alert.BurnRate("strict", &totals{}, 0.999)...))
+}

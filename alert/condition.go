@@ -1,0 +1,78 @@
+package alert
+
+import (
+	"fmt"
+	"math"
+)
+
+// Condition is what a figure is compared with. The zero Condition is none: it
+// never holds.
+type Condition struct {
+	set, below bool
+	threshold  float64
+}
+
+// Above holds for figures greater than the threshold.
+func Above(threshold float64) Condition { return Condition{set: true, threshold: threshold} }
+
+// Below holds for figures less than the threshold.
+func Below(threshold float64) Condition {
+	return Condition{set: true, below: true, threshold: threshold}
+}
+
+// Holds says whether the figure meets the condition. No condition holds for NaN.
+func (c Condition) Holds(figure float64) bool {
+	switch {
+	case !c.set:
+		return false
+	case c.below:
+		return figure < c.threshold
+	}
+	return figure > c.threshold
+}
+
+// IsZero says whether c is no condition at all.
+func (c Condition) IsZero() bool { return !c.set }
+
+// Threshold returns the figure that c compares with, and whether c holds below it.
+func (c Condition) Threshold() (threshold float64, below bool) { return c.threshold, c.below }
+
+func (c Condition) String() string {
+	switch {
+	case !c.set:
+		return "never"
+	case c.below:
+		return fmt.Sprintf("below %v", c.threshold)
+	}
+	return fmt.Sprintf("above %v", c.threshold)
+}
+
+func (c Condition) finite() bool { return !math.IsNaN(c.threshold) && !math.IsInf(c.threshold, 0) }
+
+// reachable says whether a figure between low and high can ever meet the condition.
+func (c Condition) reachable(low, high float64) bool {
+	if c.below {
+		return low < c.threshold
+	}
+	return high > c.threshold
+}
+
+// clearOf says whether no figure can meet both conditions, as they look in
+// opposite directions and do not overlap.
+func (c Condition) clearOf(d Condition) bool {
+	if c.below == d.below {
+		return false
+	}
+	if c.below {
+		c, d = d, c
+	}
+	return d.threshold <= c.threshold
+}
+
+// worse says whether the figure a is closer to meeting the condition than b, or further past it.
+func (c Condition) worse(a, b float64) bool {
+	if c.below {
+		return a < b
+	}
+	return a > b
+}

@@ -1,0 +1,85 @@
+package alert
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Config is how a monitor works. The zero value is a monitor that tells nobody.
+type Config struct {
+	// Interval is the time between evaluations. Default 5 s.
+	Interval time.Duration
+	// Budget is what one rule's own functions may take at an evaluation. A rule
+	// that takes longer is left alone and has no data until it comes back; the
+	// others go on. Default 1 s.
+	Budget time.Duration
+	// Notify are told about every alert that fires or resolves. Default nobody.
+	Notify []Notifier
+	// Timeout is what one attempt of a notifier may take. Default 10 s.
+	Timeout time.Duration
+	// Logger is told about rules and notifiers that fail. Default slog.Default().
+	Logger *slog.Logger
+}
+
+// Validate returns an error that names every field that makes no sense, and nil
+// where there is none.
+func (c Config) Validate() error {
+	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("alert: "+format, args...)) }
+	if c.Interval < 0 {
+		fault("Interval is %v, must be at least 0", c.Interval)
+	}
+	if c.Budget < 0 {
+		fault("Budget is %v, must be at least 0", c.Budget)
+	}
+	if c.Timeout < 0 {
+		fault("Timeout is %v, must be at least 0", c.Timeout)
+	}
+	seen := map[string]bool{}
+	for i, n := range c.Notify {
+		switch {
+		case n == nil:
+			fault("Notify[%d] is nil", i)
+		case n.Name() == "":
+			fault("Notify[%d] has no name", i)
+		case seen[n.Name()]:
+			fault("Notify[%d] has the name %q, as has one before it", i, n.Name())
+		default:
+			seen[n.Name()] = true
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c Config) orDefault() Config {
+	if c.Interval == 0 {
+		c.Interval = 5 * time.Second
+	}
+	if c.Budget == 0 {
+		c.Budget = time.Second
+	}
+	if c.Timeout == 0 {
+		c.Timeout = 10 * time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+// Validate returns everything that is wrong with a monitor of the config and the
+// rules: with the config, with each rule, and rules that share a name.
+func Validate(c Config, rules ...Rule) error {
+	errs := []error{c.Validate()}
+	seen := map[string]bool{}
+	for _, r := range rules {
+		errs = append(errs, r.Validate())
+		if seen[r.Name] {
+			errs = append(errs, fmt.Errorf("alert: rule %q: Name is not unique", r.Name))
+		}
+		seen[r.Name] = true
+	}
+	return errors.Join(errs...)
+}

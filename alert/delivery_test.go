@@ -1,0 +1,328 @@
+package alert_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/stat"
+)
+
+// stage is a running monitor of rules that are on or off as a test says.
+type stage struct {
+	*alert.Monitor
+	bad    [3]atomic.Bool
+	cancel context.CancelFunc
+}
+
+func newStage(t *testing.T, notify ...alert.Notifier) *stage {
+	st := &stage{}
+	var rules []alert.Rule
+	for i := range st.bad {
+		rules = append(rules, alert.Rule{Name: fmt.Sprint("r", i), Value: alert.True(st.bad[i].Load), When: alert.Above(0)})
+	}
+	st.Monitor = alert.NewMonitor(alert.Config{Interval: s, Notify: notify, Logger: quiet()}, rules...)
+	ctx, cancel := context.WithCancel(t.Context())
+	st.cancel = cancel
+	go st.Run(ctx)
+	return st
+}
+
+// set turns a rule on or off and waits until that was evaluated.
+func (st *stage) set(rule int, bad bool) {
+	st.bad[rule].Store(bad)
+	time.Sleep(2 * s)
+}
+
+func (st *stage) stop() {
+	st.cancel()
+	synctest.Wait()
+}
+
+// notifications returns the figure of the notifier for the outcome.
+func (st *stage) notifications(name, outcome, kind string) float64 {
+	return figures(st)[stat.NotifierNotifications.Name+"|"+name+"|"+outcome+"|"+kind]
+}
+
+// flaky is a notifier that answers what the test says.
+type flaky struct {
+	diary
+	answer   atomic.Value // of a func(alert.Alert) error
+	attempts atomic.Int64
+}
+
+func newFlaky(answer func(alert.Alert) error) *flaky {
+	f := &flaky{}
+	f.answer.Store(answer)
+	return f
+}
+
+func (f *flaky) Name() string { return "flaky" }
+
+func (f *flaky) Notify(_ context.Context, a alert.Alert) error {
+	f.attempts.Add(1)
+	if err := f.answer.Load().(func(alert.Alert) error)(a); err != nil {
+		return err
+	}
+	f.write(a)
+	return nil
+}
+
+var errFlaky = errors.New("not now")
+
+func fail(alert.Alert) error { return errFlaky }
+
+func take(alert.Alert) error { return nil }
+
+func TestEachStateIsDeliveredOnceAndInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlaky(take)
+		st := newStage(t, f)
+		st.set(0, true)
+		st.set(1, true)
+		st.set(0, false)
+		st.set(0, true)
+		time.Sleep(time.Hour)
+		st.set(1, false)
+		time.Sleep(time.Hour)
+		require.Equal(t, []string{"r0 firing", "r1 firing", "r0 resolved", "r0 firing", "r1 resolved"}, f.lines())
+		require.Equal(t, 5.0, st.notifications("flaky", "delivered", ""))
+		require.Equal(t, 5.0, figures(st)[stat.NotifierAttempts.Name+"|flaky"])
+		require.NotZero(t, figures(st)[stat.NotifierLastSuccess.Name+"|flaky"])
+		st.stop()
+	})
+}
+
+func TestAFailedDeliveryIsTriedAgainUntilItSucceeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlaky(fail)
+		st := newStage(t, f)
+		st.set(0, true)
+		time.Sleep(time.Hour)
+		require.Empty(t, f.lines())
+		require.InDelta(t, 3600/15, f.attempts.Load(), 60, "half a minute at most between two, a quarter on average")
+		require.Equal(t, 1.0, figures(st)[stat.NotifierPending.Name+"|flaky"])
+		require.Equal(t, float64(f.attempts.Load()), st.notifications("flaky", "failed", "_OTHER"))
+		f.answer.Store(take)
+		time.Sleep(30 * s)
+		require.Equal(t, []string{"r0 firing"}, f.lines())
+		require.Zero(t, figures(st)[stat.NotifierPending.Name+"|flaky"])
+		st.stop()
+	})
+}
+
+func TestOnlyTheLatestStateWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlaky(take)
+		st := newStage(t, f)
+		st.set(0, true)
+		f.answer.Store(fail)
+		for range 10 {
+			st.set(0, false)
+			st.set(0, true)
+			st.set(1, true)
+			st.set(1, false)
+		}
+		st.set(0, false)
+		f.answer.Store(take)
+		time.Sleep(time.Minute)
+		require.ElementsMatch(t, []string{"r0 firing", "r0 resolved", "r1 resolved"}, f.lines())
+		require.Greater(t, st.notifications("flaky", "superseded", ""), 30.0)
+		st.stop()
+	})
+}
+
+func TestAHangingNotifierStopsNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var entered atomic.Int64
+		hanging := alert.Func("hanging", func(context.Context, alert.Alert) error { entered.Add(1); <-release; return nil })
+		var told diary
+		st := newStage(t, hanging, told.notifier("fine"))
+		st.set(0, true)
+		st.set(1, true)
+		require.Equal(t, []string{"r0 firing", "r1 firing"}, told.lines())
+		time.Sleep(time.Hour)
+		require.EqualValues(t, 1, entered.Load(), "one goroutine hangs, not one an attempt")
+		require.Greater(t, st.notifications("hanging", "failed", "timeout"), 100.0)
+		close(release)
+		time.Sleep(time.Minute)
+		require.Equal(t, 2.0, st.notifications("hanging", "delivered", ""))
+		st.stop()
+	})
+}
+
+func TestRunReturnsThoughANotifierHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		st := newStage(t, alert.Func("hanging", func(context.Context, alert.Alert) error { <-release; return nil }))
+		st.set(0, true)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*s)
+		defer cancel()
+		began := time.Now()
+		err := st.Shutdown(ctx)
+		require.ErrorIs(t, err, alert.ErrUndelivered)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.EqualError(t, err, `alert: not everything was delivered: "hanging" is owed 1: context deadline exceeded`)
+		require.LessOrEqual(t, time.Since(began), 5200*time.Millisecond)
+		require.NotPanics(t, st.Evaluate, "Run has returned")
+		close(release)
+		synctest.Wait()
+	})
+}
+
+func TestANotifierThatPanicsIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlaky(func(alert.Alert) error { panic("broken") })
+		st := newStage(t, f)
+		st.set(0, true)
+		require.NotZero(t, st.notifications("flaky", "failed", "panic"))
+		f.answer.Store(take)
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"r0 firing"}, f.lines())
+		st.stop()
+	})
+}
+
+func TestAFinalRefusalIsNotTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlaky(func(a alert.Alert) error {
+			if a.Rule == "r0" {
+				return fmt.Errorf("wrapped: %w", &alert.DeliveryError{Kind: alert.ClientError, Permanent: true})
+			}
+			return nil
+		})
+		st := newStage(t, f)
+		st.set(0, true)
+		st.set(1, true)
+		time.Sleep(time.Hour)
+		require.EqualValues(t, 2, f.attempts.Load())
+		require.Equal(t, []string{"r1 firing"}, f.lines())
+		require.Equal(t, 1.0, st.notifications("flaky", "failed", "http_4xx"))
+		require.Equal(t, 1.0, st.notifications("flaky", "dropped", ""))
+		st.stop()
+	})
+}
+
+func TestOneBadAlertDoesNotHoldUpTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlaky(func(a alert.Alert) error {
+			if a.Rule == "r0" {
+				return errFlaky
+			}
+			return nil
+		})
+		st := newStage(t, f)
+		st.set(0, true)
+		st.set(1, true)
+		st.set(2, true)
+		time.Sleep(time.Minute)
+		require.ElementsMatch(t, []string{"r1 firing", "r2 firing"}, f.lines())
+		st.stop()
+	})
+}
+
+func TestRetryAfterIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for asked, waits := range map[time.Duration]time.Duration{10 * time.Minute: 10 * time.Minute, 100 * time.Hour: time.Hour} {
+			var at []time.Time
+			f := newFlaky(func(alert.Alert) error {
+				at = append(at, time.Now())
+				if len(at) > 1 {
+					return nil
+				}
+				return &alert.DeliveryError{Kind: alert.ClientError, RetryAfter: asked}
+			})
+			st := newStage(t, f)
+			st.set(0, true)
+			time.Sleep(2 * time.Hour)
+			require.Len(t, at, 2)
+			require.Equal(t, waits, at[1].Sub(at[0]))
+			st.stop()
+		}
+	})
+}
+
+func TestShutdownDeliversWhatIsOwed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlaky(fail)
+		st := newStage(t, f)
+		st.set(0, true)
+		time.Sleep(10 * time.Minute)
+		require.Empty(t, f.lines())
+		time.AfterFunc(20*s, func() { f.answer.Store(take) })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.NoError(t, st.Shutdown(ctx))
+		require.Equal(t, []string{"r0 firing"}, f.lines())
+		st.bad[0].Store(false)
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"r0 firing"}, f.lines(), "nothing is evaluated any more")
+	})
+}
+
+func TestShutdownWithoutRun(t *testing.T) {
+	var told diary
+	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("x")}},
+		alert.Rule{Name: "x", When: alert.Above(0), Value: alert.True(func() bool { return true })})
+	require.NoError(t, m.Shutdown(t.Context()))
+	m.Evaluate()
+	require.Empty(t, told.lines(), "Evaluate delivers nothing")
+	require.NoError(t, m.Shutdown(t.Context()))
+	require.Equal(t, []string{"x firing"}, told.lines())
+}
+
+// manual is a monitor of rules that a test evaluates itself.
+func manual(notify alert.Notifier, rules int) (m *alert.Monitor, bad []bool) {
+	bad = make([]bool, rules)
+	var all []alert.Rule
+	for i := range rules {
+		all = append(all, alert.Rule{Name: fmt.Sprint("r", i), Value: alert.True(func() bool { return bad[i] }), When: alert.Above(0)})
+	}
+	return alert.NewMonitor(alert.Config{Notify: []alert.Notifier{notify}, Logger: quiet()}, all...), bad
+}
+
+func TestWhoHasWaitedLongestIsDeliveredFirst(t *testing.T) {
+	f := newFlaky(take)
+	m, bad := manual(f, 5)
+	for _, rule := range []int{3, 0, 4, 1, 2} {
+		bad[rule] = true
+		m.Evaluate()
+	}
+	require.NoError(t, m.Flush(t.Context()))
+	require.Equal(t, []string{"r3 firing", "r0 firing", "r4 firing", "r1 firing", "r2 firing"}, f.lines())
+}
+
+func TestAFinalRefusalDoesNotEndAFlush(t *testing.T) {
+	f := newFlaky(func(a alert.Alert) error {
+		if a.Rule == "r0" {
+			return &alert.DeliveryError{Permanent: true}
+		}
+		return nil
+	})
+	m, bad := manual(f, 2)
+	bad[0], bad[1] = true, true
+	m.Evaluate()
+	require.NoError(t, m.Flush(t.Context()))
+	require.Equal(t, []string{"r1 firing"}, f.lines())
+}
+
+// The end of a program says nothing about its notifiers.
+func TestAnAttemptThatTheEndCutsShortIsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := alert.Func("slow", func(ctx context.Context, _ alert.Alert) error { <-ctx.Done(); return ctx.Err() })
+		st := newStage(t, slow)
+		st.set(0, true)
+		st.stop()
+		require.Zero(t, figures(st)[stat.NotifierAttempts.Name+"|slow"])
+		require.Zero(t, st.notifications("slow", "failed", "_OTHER"))
+		require.Equal(t, 1.0, figures(st)[stat.NotifierPending.Name+"|slow"], "it is still owed")
+	})
+}

@@ -1,0 +1,94 @@
+package alert
+
+import (
+	"errors"
+	"iter"
+	"math"
+	"time"
+)
+
+// MaxMembers is the most members that a rule over [Each] watches. Those that come
+// when it is full are left out, and counted as an error of each evaluation.
+const MaxMembers = 1000
+
+// Each makes one rule watch every member of a group, each by the value that the
+// function makes for it. The members' alerts are told apart by the label "key", in
+// which bytes that are not UTF-8 are replaced by U+FFFD. The keys are unique.
+//
+//	alert.Each(hosts.All(), func(host *weir.Gate) alert.Value {
+//		return alert.FailureRate(host, 5*time.Minute)
+//	})
+//
+// The sequence is gone through at every evaluation. A member that appears after
+// the first is watched from its birth on; one that is gone has nothing wrong with
+// it, so that its alert resolves. A key with another member than before starts
+// anew. A value that is not valid counts as a panic of the rule.
+func Each[S comparable](members iter.Seq2[string, S], value func(member S) Value) Value {
+	v := Value{name: "value", low: math.Inf(-1), high: math.Inf(1), counts: true, countsBad: true, each: true}
+	if members == nil || value == nil {
+		v.errs = []error{errors.New("its members or its function are nil")}
+	}
+	v.start = func(born bool) probe {
+		g := &group[S]{members: members, value: value, born: born}
+		return g.sample
+	}
+	return v
+}
+
+// group takes the samples of all members.
+type group[S comparable] struct {
+	members iter.Seq2[string, S]
+	value   func(S) Value
+	born    bool // a member that is new now was born since the last evaluation
+	probes  map[string]member[S]
+}
+
+type member[S comparable] struct {
+	is    S
+	probe probe
+}
+
+func (g *group[S]) sample(t time.Time, yield func(reading)) fault {
+	found := g.roll()
+	g.born = true
+	for key, m := range g.probes {
+		m.probe(t, func(r reading) {
+			r.key = key
+			yield(r)
+		})
+	}
+	return found
+}
+
+// roll brings the probes up to date. Members that are known stay ahead of new ones,
+// so that a group that is too large does not make alerts come and go.
+func (g *group[S]) roll() (found fault) {
+	probes, fresh := map[string]member[S]{}, map[string]S{}
+	for key, is := range g.members {
+		if m, known := g.probes[key]; known && m.is == is {
+			probes[key] = m
+		} else {
+			fresh[key] = is
+		}
+	}
+	for key, is := range fresh {
+		if len(probes) >= MaxMembers {
+			found = tooMany
+			break
+		}
+		probes[key] = member[S]{is, g.begin(is)}
+	}
+	g.probes = probes
+	return found
+}
+
+func (g *group[S]) begin(is S) probe {
+	v := g.value(is)
+	switch {
+	case len(v.errs) > 0:
+		panic(errors.Join(v.errs...))
+	case v.start == nil || v.each:
+		panic("alert: the value of a member is not set, or has members itself")
+	}
+	return v.start(g.born)
+}

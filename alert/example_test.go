@@ -1,0 +1,249 @@
+package alert_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"time"
+
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/window"
+)
+
+// plain is a logger without times, so that the examples have one output.
+func plain() *slog.Logger {
+	return slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		switch a.Key {
+		case slog.TimeKey, "starts_at", "ends_at", "id":
+			return slog.Attr{}
+		}
+		return a
+	}}))
+}
+
+func ExampleMonitor() {
+	users := breaker.New("users-api", breaker.Config{MinCalls: 1})
+	told := make(chan struct{})
+	page := alert.Func("pager", func(_ context.Context, a alert.Alert) error {
+		fmt.Println(a.Rule, a.Status())
+		close(told)
+		return nil
+	})
+	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{page}},
+		alert.Rule{Name: "users-api open", Value: alert.True(users.IsOpen), When: alert.Above(0)})
+
+	ctx := context.Background()
+	_ = users.Run(ctx, func(context.Context) error { return errors.New("down") })
+	go monitor.Run(ctx)
+	<-told
+
+	// At the end of the program: what is owed is delivered before it goes.
+	ending, done := context.WithTimeout(ctx, 5*time.Second)
+	defer done()
+	fmt.Println(monitor.Shutdown(ending))
+	// Output:
+	// users-api open firing
+	// <nil>
+}
+
+func ExampleRule() {
+	payments := window.NewCalls(window.CallsConfig{})
+	monitor := alert.NewMonitor(
+		alert.Config{Notify: []alert.Notifier{alert.Log(plain())}},
+		alert.Rule{
+			Name:     "payments errors",
+			Value:    alert.FailureRate(payments, 5*time.Minute),
+			When:     alert.Above(0.05),
+			Resolve:  alert.Below(0.02),
+			MinCalls: 20,
+			For:      30 * time.Second,
+			Severity: "page",
+			Describe: func(a alert.Alert) string { return fmt.Sprintf("%.0f%% of payments fail", 100*a.Value) },
+		})
+
+	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	monitor.EvaluateAt(noon)
+	for range 100 {
+		payments.Record(window.Failure, time.Millisecond)
+	}
+	monitor.EvaluateAt(noon.Add(5 * time.Second))
+	monitor.EvaluateAt(noon.Add(35 * time.Second))
+	if err := monitor.Flush(context.Background()); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// level=WARN msg="alert firing" rule="payments errors" summary="100% of payments fail" value=1 severity=page
+}
+
+func ExampleConfig() {
+	err := alert.Config{Interval: -time.Second}.Validate()
+	fmt.Println(err)
+	// Output:
+	// alert: Interval is -1s, must be at least 0
+}
+
+func ExampleCondition() {
+	bad := alert.Above(0.05)
+	fmt.Println(bad, bad.Holds(0.05), bad.Holds(0.06))
+	// Output:
+	// above 0.05 false true
+}
+
+func ExampleValue() {
+	var queue []string
+	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{
+		Name: "queue is long", Value: alert.Gauge(func() float64 { return float64(len(queue)) }), When: alert.Above(2),
+	})
+	queue = append(queue, "a", "b", "c")
+	monitor.Evaluate()
+	fmt.Println(monitor.Alerts()[0])
+	// Output:
+	// queue is long: firing: gauge is 3, alerts above 2
+}
+
+func ExampleSample() {
+	slowest := func(time.Time) alert.Sample {
+		return alert.Sample{Value: 2.5, Calls: 3, OK: true} // over three calls only
+	}
+	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{
+		Name: "slow", Value: alert.Custom(slowest), When: alert.Above(1), MinCalls: 10,
+	})
+	monitor.Evaluate()
+	fmt.Println(len(monitor.Alerts()))
+	// Output:
+	// 0
+}
+
+func ExampleAlert() {
+	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{
+		Name: "disk", Value: alert.Gauge(func() float64 { return 0.97 }), When: alert.Above(0.9), For: time.Hour,
+	})
+	monitor.Evaluate()
+	for _, a := range monitor.Alerts() {
+		fmt.Println(a.Rule, a.Status(), a.Value, a.ID)
+	}
+	// Output:
+	// disk pending 0.97 2c8671a66ac1055b
+}
+
+// jobs counts its calls in its own way.
+type jobs struct{ done, failed int64 }
+
+func (j *jobs) Totals() window.Totals { return window.Totals{Successes: j.done, Failures: j.failed} }
+
+func ExampleCounted() {
+	night := &jobs{}
+	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{
+		Name: "night jobs", Value: alert.FailureRate(night, 24*time.Hour), When: alert.Above(0.1),
+	})
+	monitor.Evaluate()
+	night.done, night.failed = 6, 2
+	monitor.Evaluate()
+	fmt.Println(monitor.Alerts()[0])
+	// Output:
+	// night jobs: firing: failure rate over 24h is 0.25, alerts above 0.1
+}
+
+func ExampleEach() {
+	hosts := map[string]*jobs{"a.example": {}, "b.example": {}}
+	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{
+		Name: "host errors", When: alert.Above(0.5),
+		Value: alert.Each(maps.All(hosts), func(host *jobs) alert.Value { return alert.FailureRate(host, time.Minute) }),
+	})
+	monitor.Evaluate()
+	hosts["b.example"].failed = 10
+	monitor.Evaluate()
+	fmt.Println(monitor.Alerts()[0].Key, monitor.Alerts()[0].Status())
+	// Output:
+	// b.example firing
+}
+
+func ExampleBurnRate() {
+	payments := &jobs{}
+	rules := alert.BurnRate("payments", payments, 0.999)
+	for _, rule := range rules {
+		fmt.Println(rule.Name, rule.Severity, rule.When)
+	}
+	monitor := alert.NewMonitor(alert.Config{}, rules...)
+	_ = monitor
+	// Output:
+	// payments burn 14.4x page above 14.4
+	// payments burn 6x page above 6
+}
+
+// pager is a notifier of somebody's own.
+type pager struct{}
+
+func (pager) Name() string { return "pager" }
+
+func (pager) Notify(_ context.Context, a alert.Alert) error {
+	fmt.Println("page:", a)
+	return nil
+}
+
+func ExampleNotifier() {
+	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{pager{}}}, alert.Rule{
+		Name: "fire", Value: alert.True(func() bool { return true }), When: alert.Above(0),
+	})
+	monitor.Evaluate()
+	_ = monitor.Flush(context.Background())
+	// Output:
+	// page: fire: firing: truth is 1, alerts above 0
+}
+
+// reminder pages again every hour.
+type reminder struct{ pager }
+
+func (reminder) Repeat() time.Duration { return time.Hour }
+
+func ExampleRepeater() {
+	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{reminder{}}}, alert.Rule{
+		Name: "fire", Value: alert.True(func() bool { return true }), When: alert.Above(0),
+	})
+	now := time.Now()
+	for range 3 {
+		monitor.EvaluateAt(now)
+		_ = monitor.Flush(context.Background())
+		now = now.Add(40 * time.Minute)
+	}
+	// Output:
+	// page: fire: firing: truth is 1, alerts above 0
+	// page: fire: firing: truth is 1, alerts above 0
+}
+
+// digest takes all that there is at once.
+type digest struct{ pager }
+
+func (digest) NotifyAll(_ context.Context, alerts []alert.Alert) error {
+	fmt.Println(len(alerts), "alerts")
+	return nil
+}
+
+func ExampleBatcher() {
+	always := alert.True(func() bool { return true })
+	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{digest{}}},
+		alert.Rule{Name: "fire", Value: always, When: alert.Above(0)},
+		alert.Rule{Name: "flood", Value: always, When: alert.Above(0)})
+	monitor.Evaluate()
+	_ = monitor.Flush(context.Background())
+	// Output:
+	// 2 alerts
+}
+
+func ExampleDeliveryError() {
+	refusing := alert.Func("pager", func(context.Context, alert.Alert) error {
+		return &alert.DeliveryError{Kind: alert.ClientError, Permanent: true, Err: errors.New("no such number")}
+	})
+	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{refusing}, Logger: plain()}, alert.Rule{
+		Name: "fire", Value: alert.True(func() bool { return true }), When: alert.Above(0),
+	})
+	monitor.Evaluate()
+	fmt.Println(monitor.Flush(context.Background()))
+	// Output:
+	// level=ERROR msg="alert: refused by its receiver" notifier=pager error="alert: not delivered: no such number"
+	// <nil>
+}

@@ -1,0 +1,64 @@
+package alert_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/window"
+)
+
+// totals is a source of calls that a test sets by hand.
+type totals window.Totals
+
+func (c *totals) Totals() window.Totals { return window.Totals(*c) }
+
+// diary keeps what a notifier was told.
+type diary struct {
+	mu   sync.Mutex
+	told []alert.Alert
+}
+
+func (d *diary) notifier(name string) alert.Notifier {
+	return alert.Func(name, func(_ context.Context, a alert.Alert) error {
+		d.write(a)
+		return nil
+	})
+}
+
+func (d *diary) write(a ...alert.Alert) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.told = append(d.told, a...)
+}
+
+func (d *diary) alerts() []alert.Alert {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]alert.Alert(nil), d.told...)
+}
+
+func (d *diary) lines() (lines []string) {
+	for _, a := range d.alerts() {
+		lines = append(lines, a.Rule+" "+a.Status())
+	}
+	return lines
+}
+
+// quiet is a logger for tests of what is logged otherwise.
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// figures returns what the source shows now, by instrument and attribute values.
+func figures(source stat.Source) map[string]float64 {
+	shown := map[string]float64{}
+	source.Observe(func(s *stat.Series, value float64) {
+		key := s.Instrument.Name
+		for _, v := range s.Values {
+			key += "|" + v
+		}
+		shown[key] = value
+	})
+	return shown
+}

@@ -1,0 +1,93 @@
+package alert
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/weir-go/weir/window"
+)
+
+// Timed is anything that keeps how long all its calls took. LifetimeLatency is called
+// at every evaluation and has to be safe for concurrent use.
+type Timed interface {
+	LifetimeLatency() window.Latency
+}
+
+// Quantile is the time, in seconds, that the share q of the calls in the last span did
+// not exceed: 0.99 for the time of the slowest in a hundred. It is within 9 % of the
+// true one; the span is as exact as a twelfth of it. There is no data where there were
+// no calls.
+func Quantile(of Timed, q float64, span time.Duration) Value {
+	v := Value{name: fmt.Sprintf("latency quantile %v over %s", q, brief(span)), high: math.Inf(1), counts: true}
+	if of == nil {
+		v.errs = append(v.errs, errors.New("its source of latencies is nil"))
+	}
+	if math.IsNaN(q) || q < 0 || q > 1 {
+		v.errs = append(v.errs, fmt.Errorf("its quantile is %v, must lie between 0 and 1", q))
+	}
+	v.errs = append(v.errs, spanFaults(span)...)
+	v.start = func(born bool) probe {
+		recent := latencies{width: (span + latencyParts - 1) / latencyParts, born: born}
+		return single(v.name, func(t time.Time) Sample {
+			window := recent.sample(t, of.LifetimeLatency())
+			calls := window.Count()
+			return Sample{Value: window.Quantile(q).Seconds(), Calls: calls, OK: calls > 0}
+		})
+	}
+	return v
+}
+
+// latencyParts are the parts by which the window of a quantile moves. Each keeps a
+// histogram of two kilobytes.
+const latencyParts = 12
+
+// latencies is a moving window over somebody else's lifetime histogram, as window.View
+// is over totals: what was counted, and what that was when each recent part began.
+type latencies struct {
+	width   time.Duration
+	born    bool           // what was counted before the first sample is no history
+	epoch   time.Time      // of the first sample
+	last    window.Latency // the latest sample
+	counted window.Latency // since the first
+	newest  int64          // the part of the latest sample
+	marks   []mark
+}
+
+// mark is what had been counted when a part began.
+type mark struct {
+	part    int64
+	counted window.Latency
+}
+
+// sample returns the calls of the window, which ends with the total at the time t.
+func (l *latencies) sample(t time.Time, total window.Latency) window.Latency {
+	if l.epoch.IsZero() {
+		l.epoch, l.marks = t, []mark{{}}
+		if !l.born {
+			l.last = total
+		}
+	}
+	if part := int64(t.Sub(l.epoch) / l.width); part > l.newest {
+		// The parts that nobody looked at began with what the latest sample had counted.
+		l.marks = append(l.marks, mark{l.newest + 1, l.counted})
+		l.newest = part
+	}
+	for len(l.marks) > 1 && l.marks[1].part <= l.newest-latencyParts+1 {
+		l.marks = l.marks[1:]
+	}
+	l.counted = l.counted.Plus(less(total, l.last))
+	l.last = total
+	return less(l.counted, l.marks[0].counted)
+}
+
+// less returns what was counted between two readings of one histogram.
+func less(now, old window.Latency) window.Latency {
+	for i, n := range old.Counts {
+		now.Counts[i] = max(now.Counts[i]-n, 0)
+	}
+	now.Sum = max(now.Sum-old.Sum, 0)
+	now.Under, now.Over = max(now.Under-old.Under, 0), max(now.Over-old.Over, 0)
+	return now
+}

@@ -1,0 +1,120 @@
+package alert_test
+
+import (
+	"maps"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/window"
+)
+
+// timed is a source of latencies with a memory of when each was.
+type timed struct {
+	*window.Calls
+	start time.Time
+	at    []time.Duration
+	took  []time.Duration
+}
+
+func newTimed() *timed {
+	start := time.Now()
+	return &timed{Calls: window.NewCallsAt(window.CallsConfig{Latency: true}, start), start: start}
+}
+
+func (c *timed) record(at, took time.Duration) {
+	c.RecordAt(c.start.Add(at), window.Success, took)
+	c.at, c.took = append(c.at, at), append(c.took, took)
+}
+
+func TestQuantileOverItsOwnSpan(t *testing.T) {
+	calls := newTimed()
+	calls.record(0, time.Hour) // history
+	v := see(alert.Quantile(calls, 0.5, 2*time.Minute))
+	near := func(at, want time.Duration) {
+		t.Helper()
+		got, ok := v.at(at)
+		require.True(t, ok, "data at %v", at)
+		require.InEpsilon(t, want.Seconds(), got, 0.09, "at %v", at)
+	}
+	v.requireNone(t, 0)
+	calls.record(0, time.Second)
+	near(5*s, time.Second)
+	for range 9 {
+		calls.record(0, 100*time.Millisecond)
+	}
+	near(60*s, 100*time.Millisecond)
+	near(119*s, 100*time.Millisecond)
+	calls.record(0, 3*time.Second)
+	near(121*s, 100*time.Millisecond) // the first second is out, the nine are not
+	near(180*s, 3*time.Second)
+	near(239*s, 3*time.Second)
+	v.requireNone(t, 250*s)
+	calls.record(0, 2*time.Second)
+	near(10*time.Hour, 2*time.Second) // however long nobody looked
+	v.requireNone(t, 20*time.Hour)
+}
+
+// The count of the window against the plain sum over what was recorded.
+func TestQuantileCountsTheCallsOfItsSpan(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	calls := newTimed()
+	const span, part = 120 * s, 10 * s
+	var counted int64
+	m := alert.NewMonitor(alert.Config{}, alert.Rule{
+		Name: "x", Value: alert.Quantile(calls, 0.5, span), When: alert.Above(0), NoData: alert.Resolve,
+	})
+	m.EvaluateAt(calls.start)
+	var sampled []time.Duration // when each call was first seen
+	var at time.Duration
+	for range 2000 {
+		at += time.Duration(random.IntN(15000)) * time.Millisecond
+		if random.IntN(50) == 0 {
+			at += time.Duration(random.IntN(300)) * s
+		}
+		for range random.IntN(4) {
+			calls.record(at, time.Second)
+			sampled = append(sampled, at)
+		}
+		m.EvaluateAt(calls.start.Add(at))
+		counted = 0
+		for _, a := range m.Alerts() {
+			if a.State == alert.Firing {
+				counted = a.Calls
+			}
+		}
+		var want int64
+		for _, seen := range sampled {
+			if seen/part > at/part-12 {
+				want++
+			}
+		}
+		require.Equal(t, want, counted, "at %v", at)
+	}
+}
+
+func TestQuantileOfAMemberIsCountedFromItsBirth(t *testing.T) {
+	hosts := map[string]*timed{}
+	m := alert.NewMonitor(alert.Config{}, alert.Rule{
+		Name: "slow", When: alert.Above(1),
+		Value: alert.Each(maps.All(hosts), func(c *timed) alert.Value { return alert.Quantile(c, 0.99, time.Minute) }),
+	})
+	m.Evaluate()
+	hosts["a"] = newTimed()
+	hosts["a"].record(0, 2*time.Second)
+	m.Evaluate()
+	require.Equal(t, alert.Firing, m.Alerts()[0].State)
+	require.InEpsilon(t, 2, m.Alerts()[0].Value, 0.09)
+}
+
+func ExampleTimed() {
+	calls := window.NewCalls(window.CallsConfig{Latency: true})
+	rule := alert.Rule{Name: "slow", Value: alert.Quantile(calls, 0.99, 5*time.Minute), When: alert.Above(0.25), MinCalls: 100}
+	if err := rule.Validate(); err != nil {
+		panic(err)
+	}
+	// Output:
+}

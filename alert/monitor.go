@@ -1,0 +1,174 @@
+package alert
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Monitor evaluates rules and delivers their alerts.
+//
+// Run does both until its context is done; Evaluate and EvaluateAt are for those
+// who want to say when. Alerts and Observe may be called from any number of
+// goroutines, also by the rules themselves. Evaluations are made one at a time:
+// to start one while another goes on, or while Run does, panics.
+type Monitor struct {
+	config   Config
+	watches  []*watch
+	outboxes []*outbox
+	series   *monitorSeries
+
+	evaluating atomic.Bool
+	now        time.Time // the latest evaluation; of the one who evaluates
+	alerts     atomic.Pointer[[]Alert]
+	stopping   atomic.Pointer[stopping] // of the latest Run
+}
+
+// stopping is how to end a Run, and to know that it has ended.
+type stopping struct {
+	cancel  context.CancelFunc
+	stopped <-chan struct{}
+}
+
+// NewMonitor returns a monitor that has evaluated nothing yet. It panics with the
+// error of Validate if there is one.
+func NewMonitor(c Config, rules ...Rule) *Monitor {
+	if err := Validate(c, rules...); err != nil {
+		panic(err)
+	}
+	m := &Monitor{config: c.orDefault()}
+	for _, r := range rules {
+		m.watches = append(m.watches, newWatch(r, m.config.Budget))
+	}
+	for _, n := range c.Notify {
+		m.outboxes = append(m.outboxes, newOutbox(n, m.config.Timeout, m.config.Logger))
+	}
+	m.series = newMonitorSeries(m.watches, m.outboxes)
+	m.alerts.Store(&[]Alert{})
+	return m
+}
+
+// Run evaluates the rules and delivers their alerts until the context is done. It
+// evaluates at once, then after some random part of the interval, so that the
+// processes of a fleet do not march in step, and from there on at every interval.
+//
+// The goroutines it starts end with it, except those that hang in a rule or a
+// notifier of yours. What is still owed when it returns is delivered by the next
+// Run, or by Shutdown.
+func (m *Monitor) Run(ctx context.Context) {
+	m.begin()
+	ctx, cancel := context.WithCancel(ctx)
+	stopped := make(chan struct{})
+	m.stopping.Store(&stopping{cancel, stopped})
+	var deliveries sync.WaitGroup
+	defer func() {
+		cancel()
+		deliveries.Wait()
+		m.end()
+		close(stopped)
+	}()
+	for _, o := range m.outboxes {
+		deliveries.Go(func() { o.run(ctx) })
+	}
+	m.evaluate(ctx, time.Now())
+	if sleep(ctx, rand.N(m.config.Interval)) != nil {
+		return
+	}
+	ticker := time.NewTicker(m.config.Interval)
+	defer ticker.Stop()
+	for {
+		m.evaluate(ctx, time.Now())
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// Evaluate evaluates every rule once. It delivers nothing: Flush does.
+func (m *Monitor) Evaluate() { m.EvaluateAt(time.Now()) }
+
+// EvaluateAt is Evaluate at the time t. A monitor lives either on the real clock or
+// on given times, not both. A time before that of an earlier evaluation counts as
+// that of the earlier one.
+func (m *Monitor) EvaluateAt(t time.Time) {
+	m.begin()
+	defer m.end()
+	m.evaluate(context.Background(), t)
+}
+
+func (m *Monitor) begin() {
+	if !m.evaluating.CompareAndSwap(false, true) {
+		panic("alert: the monitor is evaluating already")
+	}
+}
+
+func (m *Monitor) end() { m.evaluating.Store(false) }
+
+// evaluate looks at each rule in turn. If the context ends meanwhile, what the rules
+// before have found is left for the next evaluation to tell.
+func (m *Monitor) evaluate(ctx context.Context, t time.Time) {
+	if t.After(m.now) {
+		m.now = t
+	}
+	var alerts []Alert
+	for _, w := range m.watches {
+		was := w.working.latest
+		found, how := w.evaluate(ctx, m.now)
+		if ctx.Err() != nil {
+			return
+		}
+		w.tell(m.config.Logger, was, how)
+		alerts = append(alerts, found...)
+	}
+	m.alerts.Store(&alerts)
+	for _, o := range m.outboxes {
+		o.offer(alerts, m.now)
+	}
+}
+
+// Alerts returns what the latest evaluation found: alerts that are pending, that
+// fire, and that have resolved in the last 15 minutes, in the order of the rules
+// and then of their members' keys. The caller owns the list.
+func (m *Monitor) Alerts() []Alert { return cloned(*m.alerts.Load()) }
+
+// cloned returns copies that may be handed to the user's code.
+func cloned(alerts []Alert) []Alert {
+	copies := make([]Alert, len(alerts))
+	for i, a := range alerts {
+		copies[i] = a
+		copies[i].Labels = maps.Clone(a.Labels)
+	}
+	return copies
+}
+
+// Flush delivers what is owed to each notifier. It returns when nothing is owed any
+// more, or when the context is done, then with an error that matches ErrUndelivered. It
+// begins at once, also where a receiver has asked Run to wait.
+func (m *Monitor) Flush(ctx context.Context) error {
+	errs := make([]error, len(m.outboxes))
+	var deliveries sync.WaitGroup
+	for i, o := range m.outboxes {
+		deliveries.Go(func() { errs[i] = o.flush(ctx) })
+	}
+	deliveries.Wait()
+	return errors.Join(errs...)
+}
+
+// Shutdown ends Run, waits until it has, and flushes. It may be called whether or not
+// Run is running, and the monitor may be run again.
+func (m *Monitor) Shutdown(ctx context.Context) error {
+	if run := m.stopping.Load(); run != nil {
+		run.cancel()
+		select {
+		case <-run.stopped:
+		case <-ctx.Done():
+		}
+	}
+	return m.Flush(ctx)
+}

@@ -1,0 +1,86 @@
+package alert
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// Notifier passes alerts on. A monitor tells each of its notifiers that an alert
+// fires, and that it has resolved; pending alerts are not passed on.
+//
+// Each notifier is called by one goroutine at a time and waits for no other. Notify
+// returns nil once the alert is delivered. After an error the monitor tries again,
+// with growing pauses, until it succeeds or the alert's state has changed, in which
+// case it tries the new state instead; a [DeliveryError] can ask for a pause or say
+// that trying is in vain. So an alert may arrive twice, with the same ID, State and
+// StartsAt, but its latest state does arrive.
+//
+// The name is for figures and logs, and unique within a monitor. It holds no secret.
+type Notifier interface {
+	Name() string
+	Notify(ctx context.Context, a Alert) error
+}
+
+// Batcher is a notifier that takes up to 64 alerts at once, which are delivered
+// together or not at all. A monitor that has one calls NotifyAll and never Notify.
+type Batcher interface {
+	Notifier
+	NotifyAll(ctx context.Context, alerts []Alert) error
+}
+
+// Repeater is a notifier that wants to hear again, every so often, of each alert
+// that fires, and of one that has resolved for another 15 minutes. With 0 it does not.
+type Repeater interface {
+	Notifier
+	Repeat() time.Duration
+}
+
+// Log writes each alert to the logger: warnings when they fire, information when
+// they resolve. It panics if there is none.
+func Log(logger *slog.Logger) Notifier {
+	if logger == nil {
+		panic("alert: Log: the logger is nil")
+	}
+	return Func("log", func(ctx context.Context, a Alert) error {
+		level := slog.LevelWarn
+		if a.Resolved() {
+			level = slog.LevelInfo
+		}
+		logger.LogAttrs(ctx, level, "alert "+a.Status(), a.attrs()...)
+		return nil
+	})
+}
+
+func (a Alert) attrs() []slog.Attr {
+	attrs := []slog.Attr{
+		slog.String("rule", a.Rule), slog.String("summary", a.Summary),
+		slog.Float64("value", a.Value), slog.Time("starts_at", a.StartsAt),
+	}
+	if a.Resolved() {
+		attrs = append(attrs, slog.Time("ends_at", a.EndsAt))
+	}
+	if a.Key != "" {
+		attrs = append(attrs, slog.String("key", a.Key))
+	}
+	if a.Severity != "" {
+		attrs = append(attrs, slog.String("severity", a.Severity))
+	}
+	return append(attrs, slog.String("id", a.ID))
+}
+
+// Func is a notifier that calls the function. It panics if there is none.
+func Func(name string, notify func(ctx context.Context, a Alert) error) Notifier {
+	if notify == nil {
+		panic("alert: Func: the function is nil")
+	}
+	return &callback{name: name, notify: notify}
+}
+
+type callback struct {
+	name   string
+	notify func(ctx context.Context, a Alert) error
+}
+
+func (c *callback) Name() string                              { return c.name }
+func (c *callback) Notify(ctx context.Context, a Alert) error { return c.notify(ctx, a) }

@@ -1,0 +1,63 @@
+package notify
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"github.com/weir-go/weir/alert"
+)
+
+// Alertmanager posts alerts to an Alertmanager's API, version 2. That groups,
+// silences and routes them, also those of several processes. Of a cluster, tell each
+// member: one of these for each. All methods are safe for concurrent use.
+type Alertmanager struct {
+	*sink
+	url string
+}
+
+// NewAlertmanager returns a notifier for the Alertmanager at c.URL, which is its base,
+// as in http://alertmanager:9093. It panics with the error of c.Validate if there is
+// one.
+//
+// A firing alert is sent with an end four repeats ahead, as Prometheus does it, so
+// that the alerts of a process that is gone resolve by themselves. With Repeat Off
+// they do so after the resolve_timeout of the Alertmanager.
+func NewAlertmanager(c Config) *Alertmanager {
+	s := newSink(c, "alertmanager", time.Minute)
+	base, _ := url.Parse(c.URL) // was parsed by Validate
+	return &Alertmanager{sink: s, url: base.JoinPath("api/v2/alerts").String()}
+}
+
+// Notify posts one alert, once. Errors are of type *alert.DeliveryError, unless the
+// context was cancelled.
+func (m *Alertmanager) Notify(ctx context.Context, a alert.Alert) error {
+	return m.NotifyAll(ctx, []alert.Alert{a})
+}
+
+// NotifyAll is Notify for several alerts in one request.
+func (m *Alertmanager) NotifyAll(ctx context.Context, alerts []alert.Alert) error {
+	now := time.Now()
+	posted := make([]postedAlert, len(alerts))
+	for i, a := range alerts {
+		posted[i] = postedAlert{
+			Labels: a.Labels, Annotations: annotationsOf(a), StartsAt: a.StartsAt, EndsAt: m.end(a, now),
+		}
+	}
+	return m.post(ctx, m.url, posted, nil)
+}
+
+func (m *Alertmanager) end(a alert.Alert, now time.Time) time.Time {
+	if a.Resolved() || m.config.Repeat == 0 {
+		return a.EndsAt
+	}
+	return now.Add(4 * m.config.Repeat)
+}
+
+// postedAlert is a postableAlert of Alertmanager's OpenAPI description.
+type postedAlert struct {
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+	StartsAt    time.Time         `json:"startsAt"`
+	EndsAt      time.Time         `json:"endsAt,omitzero"`
+}

@@ -1,0 +1,203 @@
+package notify_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/alert/notify"
+	"github.com/weir-go/weir/window"
+)
+
+// alertmanager is a real one, of a test's own.
+type alertmanager struct {
+	t       *testing.T
+	dir     string
+	address string
+	process *exec.Cmd
+}
+
+// startAlertmanager starts one that passes groups on to the receiver at once.
+func startAlertmanager(t *testing.T, receiver string) *alertmanager {
+	m := &alertmanager{t: t, dir: t.TempDir(), address: freeAddress(t)}
+	config := "global:\n  resolve_timeout: 1m\n" +
+		"route:\n  receiver: test\n  group_by: [alertname]\n  group_wait: 100ms\n  group_interval: 500ms\n  repeat_interval: 1h\n" +
+		"receivers:\n- name: test\n  webhook_configs:\n  - url: " + receiver + "\n    send_resolved: true\n"
+	require.NoError(t, os.WriteFile(filepath.Join(m.dir, "am.yml"), []byte(config), 0o600))
+	t.Cleanup(m.kill)
+	m.start()
+	return m
+}
+
+func alertmanagerBinary(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"prometheus-alertmanager", "alertmanager", "/usr/bin/prometheus-alertmanager"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	require.Fail(t, "Alertmanager is needed for this test: install Debian's package prometheus-alertmanager, or put it into PATH")
+	return ""
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func (m *alertmanager) start() {
+	m.t.Helper()
+	m.process = exec.Command(alertmanagerBinary(m.t), //nolint:noctx // it has to outlive the test's context, to be stopped in its cleanup
+		"--config.file="+filepath.Join(m.dir, "am.yml"), "--storage.path="+filepath.Join(m.dir, "data"),
+		"--web.listen-address="+m.address, "--cluster.listen-address=", "--log.level=error")
+	require.NoError(m.t, m.process.Start())
+	require.Eventually(m.t, func() bool { return m.get("/-/ready", nil) }, 20*time.Second, 20*time.Millisecond, "Alertmanager is ready")
+}
+
+// kill gives it no time to save anything.
+func (m *alertmanager) kill() {
+	if m.process != nil {
+		_ = m.process.Process.Signal(syscall.SIGKILL)
+		_ = m.process.Wait()
+		m.process = nil
+	}
+}
+
+func (m *alertmanager) get(path string, into any) bool {
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+m.address+path, http.NoBody)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return err == nil && response.StatusCode == http.StatusOK && (into == nil || json.Unmarshal(body, into) == nil)
+}
+
+// known are the fingerprints of the alerts that it holds as active.
+func (m *alertmanager) known() (fingerprints []string) {
+	var alerts []struct{ Fingerprint string }
+	m.get("/api/v2/alerts?active=true", &alerts)
+	for _, a := range alerts {
+		fingerprints = append(fingerprints, a.Fingerprint)
+	}
+	return fingerprints
+}
+
+// pager is what an Alertmanager passes its groups on to.
+type pager struct {
+	*httptest.Server
+	mu       sync.Mutex
+	messages []page
+}
+
+type page struct {
+	Status string
+	Alerts []struct{ Status, Fingerprint string }
+}
+
+func newPager(t *testing.T) *pager {
+	p := &pager{}
+	p.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var m page
+		if json.NewDecoder(bytes.NewReader(body)).Decode(&m) == nil {
+			p.mu.Lock()
+			p.messages = append(p.messages, m)
+			p.mu.Unlock()
+		}
+	}))
+	t.Cleanup(p.Close)
+	return p
+}
+
+func (p *pager) statuses() (statuses []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range p.messages {
+		statuses = append(statuses, m.Status)
+	}
+	return statuses
+}
+
+func (p *pager) last() page {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.messages[len(p.messages)-1]
+}
+
+// shop is a source of calls that fails when the test says so.
+type shop struct {
+	ok, failed atomic.Int64
+	down       atomic.Bool
+}
+
+func (s *shop) Totals() window.Totals {
+	n := &s.ok
+	if s.down.Load() {
+		n = &s.failed
+	}
+	n.Add(50)
+	return window.Totals{Successes: s.ok.Load(), Failures: s.failed.Load()}
+}
+
+func TestWithARealAlertmanager(t *testing.T) {
+	receiver := newPager(t)
+	server := startAlertmanager(t, receiver.URL)
+	shop := &shop{}
+	sink := notify.NewAlertmanager(notify.Config{URL: "http://" + server.address, Repeat: time.Second})
+	monitor := alert.NewMonitor(alert.Config{Interval: 100 * time.Millisecond, Notify: []alert.Notifier{sink}, Logger: quiet()},
+		alert.Rule{
+			Name: "shop errors", Value: alert.FailureRate(shop, time.Second), When: alert.Above(0.5), For: 300 * time.Millisecond,
+			Severity: "page", Labels: map[string]string{"team": "süd"},
+		})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go monitor.Run(ctx)
+
+	shop.down.Store(true)
+	require.Eventually(t, func() bool { return len(receiver.statuses()) == 1 }, 20*time.Second, 20*time.Millisecond, "the alert arrives")
+	id := monitor.Alerts()[0].ID
+	require.Equal(t, []string{id}, server.known(), "our fingerprint is Alertmanager's")
+	require.Equal(t, id, receiver.last().Alerts[0].Fingerprint)
+
+	require.Never(t, func() bool { return len(receiver.statuses()) > 1 }, 3*time.Second, 50*time.Millisecond, "repeats are one group")
+
+	server.kill()
+	require.Eventually(t, func() bool { return sink.Breaker().Totals().Failures > 0 }, 20*time.Second, 20*time.Millisecond, "a repeat has failed")
+	server.start()
+	began := time.Now()
+	require.Eventually(t, func() bool { return len(server.known()) == 1 }, 40*time.Second, 20*time.Millisecond, "it is there again")
+	t.Logf("there again %v after the restart; breaker %v", time.Since(began).Round(10*time.Millisecond), sink.Breaker().State())
+
+	shop.down.Store(false)
+	require.Eventually(t, func() bool { return receiver.last().Status == "resolved" }, 40*time.Second, 20*time.Millisecond, "it resolves")
+	require.Empty(t, server.known())
+
+	stop, done := context.WithTimeout(t.Context(), 10*time.Second)
+	defer done()
+	require.NoError(t, monitor.Shutdown(stop))
+	require.Equal(t, "resolved", receiver.statuses()[len(receiver.statuses())-1])
+	t.Logf("the receiver got %v", receiver.statuses())
+}

@@ -1,0 +1,87 @@
+package notify
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/weir-go/weir/breaker"
+)
+
+// Off turns Config.Repeat off.
+const Off = -1
+
+// Config says where alerts go. Its text forms hide the URL and the header.
+type Config struct {
+	// Name is what figures and logs call the notifier, and its breaker. Give each
+	// one its own. Default the kind: "webhook", "slack" or "alertmanager".
+	Name string
+	// URL is the server's address, http or https. Required.
+	URL string `json:"-"`
+	// Header is sent with each request, for authorization say. Default none.
+	Header http.Header `json:"-"`
+	// Repeat is how often an alert that goes on firing is sent again. Default 4 h,
+	// but 1 minute for Alertmanager, which takes an alert that is not repeated for
+	// resolved. Off never does.
+	Repeat time.Duration
+	// Transport makes the requests. Default a transport of its own with the settings
+	// of http.DefaultTransport.
+	Transport http.RoundTripper `json:"-"`
+	// Breaker is the breaker before the server. Its defaults differ from the usual
+	// ones, as alerts are rare: 5 calls in a window of a minute, 15 s of cooldown, one
+	// probe; an answer that is final is no failure of the server.
+	Breaker breaker.Config `json:"-"`
+}
+
+// Validate returns an error that names every field that makes no sense, and nil
+// where there is none. It does not show the URL.
+func (c Config) Validate() error {
+	var errs []error
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		errs = append(errs, errors.New("notify: URL is not shown here, must be absolute and http or https"))
+	}
+	if c.Repeat < Off {
+		errs = append(errs, fmt.Errorf("notify: Repeat is %v, must be at least 0, or Off", c.Repeat))
+	}
+	if err := c.Breaker.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("notify: Breaker: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+func (c Config) String() string { return fmt.Sprintf("notify.Config{Name: %q, …}", c.Name) }
+
+// GoString hides what String hides.
+func (c Config) GoString() string { return c.String() }
+
+// LogValue hides what String hides.
+func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+func (c Config) orDefault(kind string, repeat time.Duration) Config {
+	c.Name = cmp.Or(c.Name, kind)
+	c.Header = c.Header.Clone()
+	c.Repeat = max(cmp.Or(c.Repeat, repeat), 0)
+	if c.Transport == nil {
+		c.Transport = ownTransport()
+	}
+	c.Breaker.MinCalls = cmp.Or(c.Breaker.MinCalls, 5)
+	c.Breaker.Window = cmp.Or(c.Breaker.Window, time.Minute)
+	c.Breaker.Cooldown = cmp.Or(c.Breaker.Cooldown, 15*time.Second)
+	c.Breaker.Probes = cmp.Or(c.Breaker.Probes, 1)
+	if c.Breaker.Classify == nil {
+		c.Breaker.Classify = classify
+	}
+	return c
+}
+
+func ownTransport() http.RoundTripper {
+	if t, ok := http.DefaultTransport.(*http.Transport); ok {
+		return t.Clone()
+	}
+	return http.DefaultTransport
+}

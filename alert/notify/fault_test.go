@@ -1,0 +1,234 @@
+package notify_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/alert/notify"
+	"github.com/weir-go/weir/breaker"
+)
+
+// A receiver goes wrong in some way while the alert fires and resolves and fires
+// again; when it is well again, it learns the latest state and nothing else.
+func TestTheLatestStateArrivesWhateverTheReceiverDid(t *testing.T) {
+	for fault, spoil := range map[string]func(s *server){
+		"http_5xx":    func(s *server) { s.replies(500) },
+		"http_4xx":    func(s *server) { s.replies(429, "Retry-After", "20") },
+		"unreachable": func(s *server) { s.down.Store(true); s.transport.CloseIdleConnections() },
+		"timeout":     func(s *server) { s.answer.Store(http.HandlerFunc(hang)) },
+		"dropped":     func(s *server) { s.answer.Store(http.HandlerFunc(drop)) },
+	} {
+		t.Run(fault, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := newServer()
+				hook := notify.NewWebhook(notify.Config{URL: "http://a.example", Transport: server.transport})
+				w := watch(t, hook, quiet())
+				w.set(true)
+				w.set(false)
+				require.Equal(t, []string{"firing", "resolved"}, server.statuses(t), "once a state while all is well")
+
+				spoil(server)
+				for range 5 {
+					w.set(true)
+					w.set(false)
+				}
+				w.set(true)
+				time.Sleep(10 * time.Minute)
+				if fault == "dropped" {
+					fault = "unreachable"
+				}
+				require.NotZero(t, w.figure("failed", fault))
+				require.Equal(t, 2.0, w.figure("delivered", ""))
+
+				server.down.Store(false)
+				server.replies(200)
+				tries := len(server.requests())
+				time.Sleep(time.Minute)
+				require.Equal(t, []string{"firing"}, server.statuses(t)[tries:])
+				require.Equal(t, 3.0, w.figure("delivered", ""))
+				require.Zero(t, w.figure("dropped", ""))
+				w.stop()
+				server.stop()
+			})
+		})
+	}
+}
+
+func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+func drop(http.ResponseWriter, *http.Request)     { panic(http.ErrAbortHandler) }
+
+func TestRetryAfterOfTheServerIsHonored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer()
+		server.replies(429, "Retry-After", "300")
+		w := watch(t, notify.NewWebhook(notify.Config{URL: "http://a.example", Transport: server.transport}), quiet())
+		w.set(true)
+		time.Sleep(290 * time.Second)
+		require.Len(t, server.times(), 1)
+		server.replies(200)
+		time.Sleep(40 * time.Second)
+		require.Len(t, server.times(), 2)
+		require.GreaterOrEqual(t, server.times()[1].Sub(server.times()[0]), 300*time.Second)
+		w.stop()
+		server.stop()
+	})
+}
+
+func TestABreakerStandsBeforeADeadServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer()
+		server.replies(500)
+		hook := notify.NewWebhook(notify.Config{URL: "http://a.example", Transport: server.transport})
+		for range 5 {
+			require.ErrorContains(t, hook.Notify(t.Context(), firing()), "status 500")
+		}
+		require.True(t, hook.Breaker().IsOpen())
+		err := hook.Notify(t.Context(), firing())
+		var failed *alert.DeliveryError
+		require.ErrorAs(t, err, &failed)
+		require.Equal(t, alert.BreakerOpen, failed.Kind)
+		require.Equal(t, 15*time.Second, failed.RetryAfter)
+		require.ErrorIs(t, err, breaker.ErrOpen)
+		require.Len(t, server.requests(), 5, "the server was left in peace")
+
+		server.replies(400)
+		time.Sleep(15 * time.Second)
+		require.ErrorContains(t, hook.Notify(t.Context(), firing()), "status 400")
+		require.Equal(t, breaker.Closed, hook.Breaker().State(), "a server that refuses an alert is well")
+		server.stop()
+	})
+}
+
+func TestACancelledAttemptSaysNothingAboutTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer()
+		server.answer.Store(http.HandlerFunc(hang))
+		hook := notify.NewWebhook(notify.Config{URL: "http://a.example", Transport: server.transport})
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		require.Equal(t, context.Canceled, hook.Notify(ctx, firing()))
+		require.Zero(t, hook.Breaker().Totals().Failures)
+		server.stop()
+	})
+}
+
+// roundTrip is a transport that fails in ways that name the address.
+type roundTrip func() error
+
+func (f roundTrip) RoundTrip(*http.Request) (*http.Response, error) { return nil, f() }
+
+func TestSecretsAppearNowhere(t *testing.T) {
+	const address = "https://user:" + secret + "@hooks." + secret + ".example/services/" + secret
+	host := secret + ".example"
+	dial := func(err error) func() error {
+		return func() error { return &net.OpError{Op: "dial", Net: "tcp", Addr: &net.UnixAddr{Name: host}, Err: err} }
+	}
+	for want, fault := range map[string]func() error{
+		"connection refused":           dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)),
+		"the host's name is not known": dial(&net.DNSError{Err: "no such host", Name: host}),
+		"no answer in time":            dial(&net.DNSError{Err: "timeout", Name: host, IsTimeout: true}),
+		"no connection":                func() error { return errors.New("proxy " + host + " is away") },
+		"the connection was closed":    func() error { return &url.Error{Op: "Post", URL: address, Err: io.ErrUnexpectedEOF} },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var log lockedBuffer
+			config := notify.Config{
+				Name: "pager", URL: address, Header: http.Header{"Authorization": {secret}}, Transport: roundTrip(fault),
+				Breaker: breaker.Config{MinCalls: 1000},
+			}
+			signed := notify.NewSignedWebhook(config, "whsec_"+"VDBQU0VDUkVUVDBQU0VDUkVUVDBQU0VDUkVU")
+			for _, n := range []interface {
+				alert.Notifier
+				fmt.Stringer
+				fmt.GoStringer
+			}{signed, notify.NewSlack(config), notify.NewAlertmanager(config)} {
+				w := watch(t, n, slog.New(slog.NewJSONHandler(&log, nil)))
+				w.set(true)
+				w.stop()
+				err := n.Notify(t.Context(), firing())
+				require.ErrorContains(t, err, want)
+				marshalled, _ := json.Marshal(n)
+				fmt.Fprintf(&log, "%v %+v %#v %s %s %v", n, n, n, marshalled, err, errors.Unwrap(err))
+				slog.New(slog.NewTextHandler(&log, nil)).Info("sink", "sink", n, "config", config)
+			}
+			marshalled, _ := json.Marshal(config)
+			fmt.Fprintf(&log, "%v %+v %#v %s", config, config, config, marshalled)
+			require.Contains(t, log.String(), "pager")
+			require.NotContains(t, log.String(), secret)
+			require.NotContains(t, log.String(), "VDBQU0VDUkVU")
+		})
+	}
+	for _, bad := range []string{secret, "ftp://a/" + secret, "http://" + secret + "\x00", "http:///" + secret} {
+		err := notify.Config{URL: bad}.Validate()
+		require.EqualError(t, err, "notify: URL is not shown here, must be absolute and http or https")
+		require.PanicsWithError(t, err.Error(), func() { notify.NewSlack(notify.Config{URL: bad}) })
+	}
+}
+
+// The same with real connections, over the transport that is the default.
+func TestSecretsDoNotAppearInRealFaults(t *testing.T) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err == nil {
+			_ = conn.Close()
+		}
+	})
+	silent := slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	plain, secure, gone := httptest.NewServer(handler), httptest.NewUnstartedServer(handler), httptest.NewServer(handler)
+	defer plain.Close()
+	secure.Config.ErrorLog = silent
+	secure.StartTLS()
+	defer secure.Close()
+	gone.Close()
+	for want, address := range map[string]string{
+		"the connection was closed": plain.URL, "no secure connection": secure.URL, "connection refused": gone.URL,
+	} {
+		err := notify.NewWebhook(notify.Config{URL: address + "/" + secret}).Notify(t.Context(), firing())
+		require.EqualError(t, err, "alert: not delivered: "+want)
+	}
+}
+
+func TestConfigsThatMakeNoSenseAreRefused(t *testing.T) {
+	err := notify.Config{URL: "http://a.example", Repeat: -2, Breaker: breaker.Config{Probes: -3}}.Validate()
+	require.EqualError(t, err, "notify: Repeat is -2ns, must be at least 0, or Off\nnotify: Breaker: breaker: Probes is -3, must lie between 1 and 10000")
+	require.NoError(t, notify.Config{URL: "http://a.example", Repeat: notify.Off}.Validate())
+	require.Zero(t, notify.NewWebhook(notify.Config{URL: "http://a.example", Repeat: notify.Off}).Repeat())
+	require.Equal(t, 4*time.Hour, notify.NewSlack(notify.Config{URL: "http://a.example"}).Repeat())
+	require.Equal(t, time.Minute, notify.NewAlertmanager(notify.Config{URL: "http://a.example"}).Repeat())
+}
+
+// lockedBuffer is a buffer that several goroutines may write to.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

@@ -1,0 +1,84 @@
+package notify_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/alert/notify"
+	"github.com/weir-go/weir/stat"
+)
+
+// Twelve hours in which twenty rules come and go and the receiver fails in every way
+// it can, half of the time. In the end it knows the latest state of each alert that it
+// ever heard of, and has heard of each that fires.
+func TestFaultRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		random := rand.New(rand.NewPCG(3, 5))
+		server := newServer()
+		hook := notify.NewWebhook(notify.Config{Name: "run", URL: "http://a.example", Transport: server.transport, Repeat: notify.Off})
+		var rules []alert.Rule
+		var bad [20]atomic.Bool
+		for i := range bad {
+			rules = append(rules, alert.Rule{Name: fmt.Sprint("rule", i), Value: alert.True(bad[i].Load), When: alert.Above(0)})
+		}
+		monitor := alert.NewMonitor(alert.Config{Interval: 15 * time.Second, Notify: []alert.Notifier{hook}, Logger: quiet()}, rules...)
+		ctx, cancel := context.WithCancel(t.Context())
+		go monitor.Run(ctx)
+
+		var acknowledged ledger
+		faults := []http.HandlerFunc{hang, drop, status(500), status(503, "Retry-After", "30"), status(429, "Retry-After", "45")}
+		for range 12 * 60 {
+			handler := http.HandlerFunc(acknowledged.accept)
+			if random.IntN(2) == 0 {
+				handler = faults[random.IntN(len(faults))]
+			}
+			server.answer.Store(handler)
+			bad[random.IntN(len(bad))].Store(random.IntN(2) == 0)
+			time.Sleep(time.Minute)
+		}
+		server.answer.Store(http.HandlerFunc(acknowledged.accept))
+		time.Sleep(5 * time.Minute)
+
+		figure := map[string]float64{}
+		monitor.Observe(func(s *stat.Series, v float64) { figure[s.ID()] += v })
+		lost, raised := 0, 0.0
+		for i := range bad {
+			want := map[bool]string{true: "firing", false: "resolved"}[bad[i].Load()]
+			got, heard := acknowledged.latest(fmt.Sprint("rule", i))
+			if got != want && (heard || want == "firing") {
+				lost++
+			}
+			raised += figure[stat.AlertTransitions.Series(fmt.Sprint("rule", i), "", "firing").ID()]
+		}
+		notifications := func(outcome string) float64 {
+			return figure[stat.NotifierNotifications.Series("run", outcome, "").ID()]
+		}
+		t.Logf("alerts raised %v, deliveries tried %v, delivered %v, superseded %v, lost %d", raised,
+			figure[stat.NotifierAttempts.Series("run").ID()], notifications("delivered"), notifications("superseded"), lost)
+		require.Zero(t, lost)
+		require.Greater(t, raised, 100.0)
+		require.Zero(t, figure[stat.NotifierPending.Series("run").ID()])
+		require.Zero(t, acknowledged.stale, "no state came after one that is newer")
+		cancel()
+		synctest.Wait()
+		server.stop()
+	})
+}
+
+func status(code int, header ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i+1 < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(code)
+	}
+}

@@ -1,0 +1,94 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/breaker"
+)
+
+// sink is what the notifiers of this package share: one server behind one breaker.
+type sink struct {
+	config  Config
+	client  *http.Client
+	breaker *breaker.Breaker
+}
+
+func newSink(c Config, kind string, repeat time.Duration) *sink {
+	if err := c.Validate(); err != nil {
+		panic(err)
+	}
+	c = c.orDefault(kind, repeat)
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &sink{
+		config:  c,
+		client:  &http.Client{Transport: c.Transport, CheckRedirect: stay},
+		breaker: breaker.New(c.Name, c.Breaker),
+	}
+}
+
+// Name returns the name that the config gave.
+func (s *sink) Name() string { return s.config.Name }
+
+// Repeat returns how often firing alerts are sent again, 0 for never.
+func (s *sink) Repeat() time.Duration { return s.config.Repeat }
+
+// Breaker returns the breaker before the server, for an exporter or a rule.
+func (s *sink) Breaker() *breaker.Breaker { return s.breaker }
+
+// String returns the name alone.
+func (s *sink) String() string { return fmt.Sprintf("notifier %q", s.config.Name) }
+
+// GoString hides what String hides.
+func (s *sink) GoString() string { return s.String() }
+
+// LogValue hides what String hides.
+func (s *sink) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// post sends one message to the URL, if the breaker lets it. The header, which may
+// be nil, is made for the body.
+func (s *sink) post(ctx context.Context, url string, message any, header func(body []byte) http.Header) error {
+	body, err := json.Marshal(message)
+	if err != nil {
+		return &alert.DeliveryError{Permanent: true, Err: errors.New("the alert cannot be written as JSON")}
+	}
+	var more http.Header
+	if header != nil {
+		more = header(body)
+	}
+	err = s.breaker.Run(ctx, func(ctx context.Context) error { return s.attempt(ctx, url, body, more) })
+	if open, refused := errors.AsType[*breaker.OpenError](err); refused {
+		return &alert.DeliveryError{Kind: alert.BreakerOpen, RetryAfter: open.RetryAfter(), Err: err}
+	}
+	return err
+}
+
+func (s *sink) attempt(ctx context.Context, url string, body []byte, header http.Header) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return &alert.DeliveryError{Permanent: true, Err: errors.New("the request cannot be made")}
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("User-Agent", "weir")
+	for _, h := range []http.Header{s.config.Header, header} {
+		for key, values := range h {
+			request.Header[http.CanonicalHeaderKey(key)] = values
+		}
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		return unanswered(ctx, err)
+	}
+	defer response.Body.Close()
+	// What is read to its end leaves a connection that can be used again.
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 64<<10))
+	return answered(response, time.Now())
+}

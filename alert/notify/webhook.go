@@ -1,0 +1,106 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-go/weir/alert"
+)
+
+// Webhook posts each alert as a message of Alertmanager's webhook format, version 4,
+// with one alert in it, so that whatever takes Alertmanager's webhooks takes these.
+// The annotations are "summary" and "value". All methods are safe for concurrent use.
+type Webhook struct {
+	*sink
+	key signingKey
+}
+
+// NewWebhook returns a webhook that sends nothing until a monitor, or you, call it.
+// It panics with the error of c.Validate if there is one.
+func NewWebhook(c Config) *Webhook {
+	return &Webhook{sink: newSink(c, "webhook", 4*time.Hour)}
+}
+
+// NewSignedWebhook is NewWebhook with messages signed as the Standard Webhooks
+// specification has it, version 1.0.0: the key is "whsec_" and 24 to 64 bytes in base64. The
+// header webhook-id is the same whenever the same state of an alert is sent, so
+// that a receiver can tell repetitions. It panics if the key is not of that form.
+func NewSignedWebhook(c Config, key string) *Webhook {
+	w := NewWebhook(c)
+	parsed, err := parseKey(key)
+	if err != nil {
+		panic(err)
+	}
+	w.key = parsed
+	return w
+}
+
+// Notify posts the alert once. Errors are of type *alert.DeliveryError, unless the
+// context was cancelled.
+func (w *Webhook) Notify(ctx context.Context, a alert.Alert) error {
+	var sign func(body []byte) http.Header
+	if w.key != nil {
+		sign = func(body []byte) http.Header { return w.key.sign(messageID(a), time.Now(), body) }
+	}
+	return w.post(ctx, w.config.URL, newMessage(w.Name(), a), sign)
+}
+
+// messageID names one state of one firing of an alert.
+func messageID(a alert.Alert) string {
+	return "msg_" + a.ID + "_" + strconv.FormatInt(a.StartsAt.UnixMilli(), 36) + "_" + a.Status()
+}
+
+// message is Alertmanager's template.Data with its version and group key.
+type message struct {
+	Version           string            `json:"version"`
+	GroupKey          string            `json:"groupKey"`
+	TruncatedAlerts   int               `json:"truncatedAlerts"`
+	Receiver          string            `json:"receiver"`
+	Status            string            `json:"status"`
+	Alerts            []messageAlert    `json:"alerts"`
+	GroupLabels       map[string]string `json:"groupLabels"`
+	CommonLabels      map[string]string `json:"commonLabels"`
+	CommonAnnotations map[string]string `json:"commonAnnotations"`
+	ExternalURL       string            `json:"externalURL"`
+}
+
+type messageAlert struct {
+	Status       string            `json:"status"`
+	Labels       map[string]string `json:"labels"`
+	Annotations  map[string]string `json:"annotations"`
+	StartsAt     time.Time         `json:"startsAt"`
+	EndsAt       time.Time         `json:"endsAt"` // year 1 while firing, as Alertmanager has it
+	GeneratorURL string            `json:"generatorURL"`
+	Fingerprint  string            `json:"fingerprint"`
+}
+
+func newMessage(receiver string, a alert.Alert) message {
+	annotations := annotationsOf(a)
+	return message{
+		Version: "4", GroupKey: groupKey(a.Labels), Receiver: receiver, Status: a.Status(),
+		GroupLabels: a.Labels, CommonLabels: a.Labels, CommonAnnotations: annotations,
+		Alerts: []messageAlert{{
+			Status: a.Status(), Labels: a.Labels, Annotations: annotations,
+			StartsAt: a.StartsAt, EndsAt: a.EndsAt, Fingerprint: a.ID,
+		}},
+	}
+}
+
+func annotationsOf(a alert.Alert) map[string]string {
+	return map[string]string{"summary": a.Summary, "value": strconv.FormatFloat(a.Value, 'g', -1, 64)}
+}
+
+// groupKey is the one of an Alertmanager that groups by every label.
+func groupKey(labels map[string]string) string {
+	pairs := make([]string, 0, len(labels))
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		pairs = append(pairs, fmt.Sprintf("%s=%q", name, labels[name]))
+	}
+	return "{}:{" + strings.Join(pairs, ", ") + "}"
+}

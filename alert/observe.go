@@ -1,0 +1,118 @@
+package alert
+
+import "github.com/weir-go/weir/stat"
+
+// monitorSeries are the figures of a monitor, in the order of its rules and notifiers.
+type monitorSeries struct {
+	rules     []*ruleSeries
+	notifiers []*notifierSeries
+}
+
+type ruleSeries struct {
+	watch       *watch
+	state       [3]*stat.Series
+	transitions [3]*stat.Series
+	evaluations [faults]*stat.Series
+	value, last *stat.Series
+}
+
+type notifierSeries struct {
+	outbox                                            *outbox
+	delivered, superseded, dropped                    *stat.Series
+	failed                                            [failures]*stat.Series
+	attempts, pending, pendingLimit, lastSuccessStamp *stat.Series
+}
+
+func newMonitorSeries(watches []*watch, outboxes []*outbox) *monitorSeries {
+	m := &monitorSeries{}
+	for _, w := range watches {
+		m.rules = append(m.rules, newRuleSeries(w))
+	}
+	for _, o := range outboxes {
+		m.notifiers = append(m.notifiers, newNotifierSeries(o))
+	}
+	return m
+}
+
+func newRuleSeries(w *watch) *ruleSeries {
+	name, severity := w.rule.Name, w.rule.Severity
+	s := &ruleSeries{
+		watch: w,
+		value: stat.AlertValue.Series(name, severity),
+		last:  stat.AlertLastEvaluation.Series(name, severity),
+	}
+	for state := Inactive; state <= Firing; state++ {
+		s.state[state] = stat.AlertState.Series(name, severity, state.String())
+		s.transitions[state] = stat.AlertTransitions.Series(name, severity, state.String())
+	}
+	for f := range faults {
+		s.evaluations[f] = stat.AlertEvaluations.Series(name, severity, f.String())
+	}
+	return s
+}
+
+func newNotifierSeries(o *outbox) *notifierSeries {
+	name := o.notifier.Name()
+	s := &notifierSeries{
+		outbox:           o,
+		delivered:        stat.NotifierNotifications.Series(name, "delivered", ""),
+		superseded:       stat.NotifierNotifications.Series(name, "superseded", ""),
+		dropped:          stat.NotifierNotifications.Series(name, "dropped", ""),
+		attempts:         stat.NotifierAttempts.Series(name),
+		pending:          stat.NotifierPending.Series(name),
+		pendingLimit:     stat.NotifierPendingLimit.Series(name),
+		lastSuccessStamp: stat.NotifierLastSuccess.Series(name),
+	}
+	for f := range failures {
+		s.failed[f] = stat.NotifierNotifications.Series(name, "failed", f.String())
+	}
+	return s
+}
+
+// Observe yields the figures of the rules and of the notifiers. A rule over [Each]
+// yields how many of its alerts are in each state, and the worst of their values.
+//
+// A notification that failed is tried again, and so counts as failed as often as it
+// did; dropped are those that were given up: refused by the receiver for good, or
+// resolved long before they could be told of.
+func (m *Monitor) Observe(yield func(s *stat.Series, value float64)) {
+	for _, s := range m.series.rules {
+		s.observe(yield)
+	}
+	for _, s := range m.series.notifiers {
+		s.observe(yield)
+	}
+}
+
+func (s *ruleSeries) observe(yield func(*stat.Series, float64)) {
+	f := s.watch.figures.Load()
+	for i := range s.state {
+		yield(s.state[i], float64(f.states[i]))
+		yield(s.transitions[i], float64(f.transitions[i]))
+	}
+	for i, n := range f.evaluations {
+		yield(s.evaluations[i], float64(n))
+	}
+	if f.valued {
+		yield(s.value, f.value)
+	}
+	if !f.at.IsZero() {
+		yield(s.last, float64(f.at.UnixMilli())/1000)
+	}
+}
+
+func (s *notifierSeries) observe(yield func(*stat.Series, float64)) {
+	f := s.outbox.figures.Load()
+	yield(s.delivered, float64(f.delivered))
+	yield(s.superseded, float64(f.superseded))
+	yield(s.dropped, float64(f.dropped))
+	for i, n := range f.failed {
+		yield(s.failed[i], float64(n))
+	}
+	yield(s.attempts, float64(f.attempts))
+	yield(s.pending, float64(f.owed))
+	yield(s.pendingLimit, float64(f.alerts))
+	if !f.lastSuccess.IsZero() {
+		yield(s.lastSuccessStamp, float64(f.lastSuccess.UnixMilli())/1000)
+	}
+}

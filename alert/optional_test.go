@@ -1,0 +1,73 @@
+package alert_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert"
+)
+
+// repeating is a notifier that wants to hear again.
+type repeating struct {
+	*flaky
+	every time.Duration
+}
+
+func (r *repeating) Repeat() time.Duration { return r.every }
+
+func TestFiringAlertsAreRepeatedToThoseWhoAsk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &repeating{flaky: newFlaky(take), every: time.Minute}
+		st := newStage(t, r)
+		st.set(0, true)
+		time.Sleep(10*time.Minute + 30*s)
+		require.InDelta(t, 11, len(r.lines()), 1, "while it fires")
+		st.set(0, false)
+		time.Sleep(time.Hour)
+		resolved := 0
+		for _, line := range r.lines() {
+			if line == "r0 resolved" {
+				resolved++
+			}
+		}
+		require.InDelta(t, 15, resolved, 1, "and for 15 minutes after")
+		st.stop()
+	})
+}
+
+// batch is a notifier that takes many at once.
+type batch struct {
+	*flaky
+	sizes []int
+}
+
+func (b *batch) NotifyAll(_ context.Context, alerts []alert.Alert) error {
+	b.sizes = append(b.sizes, len(alerts))
+	b.write(alerts...)
+	return nil
+}
+
+func TestABatcherGetsManyAtOnce(t *testing.T) {
+	members := func(yield func(string, int) bool) {
+		for i := range 150 {
+			if !yield(fmt.Sprint(i), i) {
+				return
+			}
+		}
+	}
+	b := &batch{flaky: newFlaky(take)}
+	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{b}}, alert.Rule{
+		Name: "x", When: alert.Above(0),
+		Value: alert.Each(members, func(int) alert.Value { return alert.Gauge(func() float64 { return 1 }) }),
+	})
+	m.Evaluate()
+	require.NoError(t, m.Flush(t.Context()))
+	require.Equal(t, []int{64, 64, 22}, b.sizes)
+	require.Len(t, b.lines(), 150)
+	require.Zero(t, b.attempts.Load())
+}

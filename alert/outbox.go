@@ -1,0 +1,200 @@
+package alert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// ErrUndelivered is matched by the error of a Flush or Shutdown that ran out of
+// time with notifications still owed.
+var ErrUndelivered = errors.New("alert: not everything was delivered")
+
+// batchLimit is the most alerts that a Batcher gets at once: Prometheus's batch size.
+const batchLimit = 64
+
+// outbox delivers to one notifier what it is owed.
+type outbox struct {
+	notifier Notifier
+	timeout  time.Duration
+	logger   *slog.Logger
+	guard    guard
+	wake     chan struct{}
+	turn     chan struct{} // held by the one who delivers
+
+	mu      sync.Mutex // guards what follows; nothing of the user's is called under it
+	ledger  *ledger
+	working outboxFigures
+	failing bool // the latest attempt failed
+
+	figures atomic.Pointer[outboxFigures] // the latest, for whoever looks
+}
+
+// outboxFigures are published as a whole and not changed after that.
+type outboxFigures struct {
+	attempts, delivered, superseded, dropped int64
+	failed                                   [failures]int64
+	owed, alerts                             int
+	lastSuccess                              time.Time
+}
+
+func newOutbox(n Notifier, timeout time.Duration, logger *slog.Logger) *outbox {
+	var repeat time.Duration
+	if r, ok := n.(Repeater); ok {
+		repeat = r.Repeat()
+	}
+	o := &outbox{
+		notifier: n, timeout: timeout, logger: logger,
+		wake: make(chan struct{}, 1), turn: make(chan struct{}, 1), ledger: newLedger(repeat),
+	}
+	o.figures.Store(&outboxFigures{})
+	return o
+}
+
+func (o *outbox) offer(alerts []Alert, at time.Time) {
+	o.mu.Lock()
+	o.ledger.offer(alerts, at)
+	owed := o.ledger.owed
+	o.publish()
+	o.mu.Unlock()
+	if owed == 0 {
+		return
+	}
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run delivers until the context is done.
+func (o *outbox) run(ctx context.Context) {
+	for o.drain(ctx) == nil {
+		select {
+		case <-ctx.Done():
+		case <-o.wake:
+		}
+	}
+}
+
+// drain delivers until nothing is owed or the context is done.
+func (o *outbox) drain(ctx context.Context) error {
+	select {
+	case o.turn <- struct{}{}:
+		defer func() { <-o.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	var pauses backoff
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		batch := o.take()
+		if len(batch) == 0 {
+			return nil
+		}
+		failed := o.attempt(ctx, batch)
+		o.settle(ctx, batch, failed)
+		switch {
+		case failed == nil:
+			pauses.reset()
+		case failed.Permanent && failed.RetryAfter <= 0:
+		default:
+			_ = sleep(ctx, pauses.pause(failed.RetryAfter))
+		}
+	}
+}
+
+// attempt calls the notifier once.
+func (o *outbox) attempt(ctx context.Context, batch []Alert) *DeliveryError {
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	var err error
+	called := o.guard.call(ctx, func() { err = o.send(ctx, batch) })
+	switch {
+	case called.fault == hung:
+		return &DeliveryError{Kind: Timeout, Err: fmt.Errorf("no answer within %v", o.timeout)}
+	case called.fault != noFault:
+		return &DeliveryError{Kind: Panicked, Err: fmt.Errorf("%s: %v", called.fault, called.detail)}
+	case err != nil:
+		return deliveryError(err)
+	}
+	return nil
+}
+
+func (o *outbox) send(ctx context.Context, batch []Alert) error {
+	if b, ok := o.notifier.(Batcher); ok {
+		return b.NotifyAll(ctx, batch)
+	}
+	return o.notifier.Notify(ctx, batch[0])
+}
+
+func (o *outbox) take() []Alert {
+	limit := 1
+	if _, ok := o.notifier.(Batcher); ok {
+		limit = batchLimit
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return cloned(o.ledger.take(limit))
+}
+
+// settle books an attempt. One that was cut short by the end of the delivery says
+// nothing about the notifier.
+func (o *outbox) settle(ctx context.Context, batch []Alert, failed *DeliveryError) {
+	o.mu.Lock()
+	wasFailing := o.failing
+	o.ledger.settle(batch, failed)
+	if failed == nil || ctx.Err() == nil {
+		o.book(len(batch), failed)
+	}
+	isFailing := o.failing
+	o.publish()
+	o.mu.Unlock()
+	o.tell(wasFailing, isFailing, failed)
+}
+
+func (o *outbox) book(size int, failed *DeliveryError) {
+	o.failing = failed != nil
+	o.working.attempts++
+	if failed != nil {
+		o.working.failed[min(failed.Kind, failures-1)]++
+		return
+	}
+	o.working.delivered += int64(size)
+	o.working.lastSuccess = time.Now()
+}
+
+// publish is called with the lock held.
+func (o *outbox) publish() {
+	figures := o.working
+	figures.superseded, figures.dropped = o.ledger.superseded, o.ledger.dropped
+	figures.owed, figures.alerts = o.ledger.owed, len(o.ledger.entries)
+	o.figures.Store(&figures)
+}
+
+// tell logs what was refused for good, the first failure of a row, and its end.
+func (o *outbox) tell(was, is bool, failed *DeliveryError) {
+	name := slog.String("notifier", o.notifier.Name())
+	switch {
+	case is && failed.Permanent:
+		o.logger.Error("alert: refused by its receiver", name, "error", failed.Error())
+	case is && !was:
+		o.logger.Warn("alert: cannot deliver, will try again", name, "error", failed.Error())
+	case was && !is:
+		o.logger.Info("alert: delivers again", name)
+	}
+}
+
+// flush drains and says what is left.
+func (o *outbox) flush(ctx context.Context) error {
+	err := o.drain(ctx)
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %q is owed %d: %w", ErrUndelivered, o.notifier.Name(), o.figures.Load().owed, err)
+}

@@ -1,0 +1,82 @@
+package alert_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/stat"
+)
+
+// A receiver that is down for hours while members come, fire and go costs no more
+// memory than the alerts there are.
+func TestADeadReceiverCostsNoMoreThanTheLiveAlerts(t *testing.T) {
+	var day atomic.Int64
+	members := func(yield func(string, int) bool) {
+		for i := range 10 {
+			if !yield(fmt.Sprint(day.Load(), "-", i), int(day.Load())*10+i) {
+				return
+			}
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlaky(fail)
+		m := alert.NewMonitor(alert.Config{Interval: 30 * s, Notify: []alert.Notifier{f}, Logger: quiet()}, alert.Rule{
+			Name: "x", When: alert.Above(0),
+			Value: alert.Each(members, func(int) alert.Value { return alert.Gauge(func() float64 { return 1 }) }),
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		go m.Run(ctx)
+		for range 50 {
+			day.Add(1)
+			time.Sleep(10 * time.Minute)
+			require.LessOrEqual(t, figures(m)[stat.NotifierPending.Name+"|flaky"], 30.0, "live or resolved in the last 15 minutes")
+		}
+		require.Greater(t, figures(m)[stat.NotifierNotifications.Name+"|flaky|dropped|"], 400.0)
+		f.answer.Store(take)
+		time.Sleep(5 * time.Minute)
+		require.NotEmpty(t, f.lines())
+		require.Zero(t, figures(m)[stat.NotifierPending.Name+"|flaky"])
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// What the receiver believes to be firing is taken back, however long it was down.
+func TestAResolvedAlertIsNotForgottenWhileItsReceiverIsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlaky(take)
+		st := newStage(t, f)
+		st.set(0, true)
+		f.answer.Store(fail)
+		st.set(0, false)
+		time.Sleep(3 * time.Hour)
+		require.Empty(t, st.Alerts())
+		f.answer.Store(take)
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"r0 firing", "r0 resolved"}, f.lines())
+		st.stop()
+	})
+}
+
+// A firing alert that was not answered may have arrived all the same.
+func TestAnAlertThatMayHaveArrivedIsTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlaky(func(alert.Alert) error { return &alert.DeliveryError{Kind: alert.Timeout} })
+		st := newStage(t, f)
+		st.set(0, true)
+		f.answer.Store(fail)
+		st.set(0, false)
+		time.Sleep(time.Hour)
+		f.answer.Store(take)
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"r0 resolved"}, f.lines())
+		st.stop()
+	})
+}

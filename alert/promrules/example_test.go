@@ -1,0 +1,57 @@
+package promrules_test
+
+import (
+	"os"
+	"time"
+
+	"github.com/weir-go/weir/alert/promrules"
+)
+
+func ExampleWrite() {
+	_ = promrules.Write(os.Stdout, promrules.Group{Name: "mine", Rules: []promrules.Rule{{
+		Alert: "BreakerOpen", Expr: `weir_breaker_state{weir_breaker_state="open"} == 1`, For: time.Minute,
+		Labels: map[string]string{"severity": "page"},
+	}}})
+	// Output:
+	// groups:
+	// - name: "mine"
+	//   rules:
+	//   - alert: "BreakerOpen"
+	//     expr: "weir_breaker_state{weir_breaker_state=\"open\"} == 1"
+	//     for: 60s
+	//     labels:
+	//       severity: "page"
+}
+
+func ExampleGroup() {
+	health := promrules.Health(5 * time.Second)
+	health.Rules = health.Rules[:1] // only the first of them
+	_ = promrules.Write(os.Stdout, health)
+	// Output:
+	// groups:
+	// - name: "weir health"
+	//   rules:
+	//   - alert: "BreakerOpen"
+	//     expr: "weir_breaker_state{weir_breaker_state=\"open\"} == 1"
+	//     for: 60s
+	//     keep_firing_for: 300s
+	//     labels:
+	//       severity: "page"
+	//     annotations:
+	//       summary: "breaker {{ $labels.weir_breaker_name }} has been open for a minute"
+}
+
+func ExampleRule() {
+	burn, err := promrules.BurnRate("payments", 0.999)
+	if err != nil {
+		panic(err)
+	}
+	for _, rule := range burn.Rules {
+		os.Stdout.WriteString(rule.Alert + ", " + rule.Labels["severity"] + "\n")
+	}
+	// Output:
+	// payments burn 14.4x, page
+	// payments burn 6x, page
+	// payments burn 3x, ticket
+	// payments burn 1x, ticket
+}

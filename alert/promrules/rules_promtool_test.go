@@ -1,0 +1,167 @@
+package promrules_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/alert/promrules"
+	"github.com/weir-go/weir/window"
+)
+
+// promtool runs Prometheus's own rule tester over the text of a file.
+func promtool(t *testing.T, dir, name, text string, command ...string) {
+	t.Helper()
+	path, err := exec.LookPath("promtool")
+	if err != nil {
+		path = "/usr/bin/promtool"
+		_, err = os.Stat(path)
+	}
+	require.NoError(t, err, "promtool is needed for this test: install Debian's package prometheus, or put promtool into PATH")
+	file := filepath.Join(dir, name)
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	out, err := exec.CommandContext(t.Context(), path, append(command, file)...).CombinedOutput()
+	require.NoError(t, err, "%.3000s", out)
+}
+
+// rules writes the groups to a file that promtool finds no fault with.
+func rules(t *testing.T, groups ...promrules.Group) (dir string) {
+	t.Helper()
+	var b strings.Builder
+	require.NoError(t, promrules.Write(&b, groups...))
+	dir = t.TempDir()
+	promtool(t, dir, "rules.yml", b.String(), "check", "rules", "--lint-fatal")
+	return dir
+}
+
+type series struct{ name, values string }
+
+// firing is what has to fire at a time: the alerts' names, and no others.
+type firing struct {
+	at   string
+	want []string
+}
+
+func check(t *testing.T, dir, interval string, input []series, checks []firing) {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "rule_files: [rules.yml]\nevaluation_interval: %[1]s\ntests:\n- interval: %[1]s\n  input_series:\n", interval)
+	for _, s := range input {
+		fmt.Fprintf(&b, "  - series: '%s'\n    values: '%s'\n", s.name, s.values)
+	}
+	b.WriteString("  promql_expr_test:\n")
+	for _, c := range checks {
+		fmt.Fprintf(&b, "  - expr: 'group by (alertname) (ALERTS{alertstate=\"firing\"})'\n    eval_time: %s\n    exp_samples:\n", c.at)
+		for _, name := range c.want {
+			fmt.Fprintf(&b, "    - labels: '{alertname=\"%s\"}'\n      value: 1\n", name)
+		}
+	}
+	promtool(t, dir, "test.yml", b.String(), "test", "rules")
+}
+
+func calls(outcome string) string {
+	return `weir_breaker_calls_total{weir_breaker_name="payments",weir_breaker_outcome="` + outcome + `"}`
+}
+
+func TestBurnRateRules(t *testing.T) {
+	group, err := promrules.BurnRate("payments", 0.999)
+	require.NoError(t, err)
+	dir := rules(t, group)
+	// Eight hours without a fault, then half of the calls fail and half of those that
+	// fail are refused ones, for an hour; then all is well again.
+	check(t, dir, "1m", []series{
+		{calls("success"), "0+100x480 48050+50x60 51100+100x600"},
+		{calls("failure"), "0+0x480 25+25x60 1525+0x600"},
+		{calls("refused"), "0+0x480 25+25x60 1525+0x600"},
+		{calls("ignored"), "0+100x1140"},
+	}, []firing{
+		{"8h", nil},
+		{"8h1m", []string{"payments burn 1x"}},
+		{"8h6m", []string{"payments burn 1x", "payments burn 14.4x", "payments burn 3x", "payments burn 6x"}},
+		{"9h30m", []string{"payments burn 1x", "payments burn 3x", "payments burn 6x"}},
+		{"10h", []string{"payments burn 1x", "payments burn 3x"}},
+		{"18h", nil},
+	})
+}
+
+// The rules of the process and of the server agree once both have the same history.
+func TestBurnRateRulesEqualTheOnesOfTheProcess(t *testing.T) {
+	group, err := promrules.BurnRate("payments", 0.999)
+	require.NoError(t, err)
+	dir := rules(t, promrules.Group{Name: "pages", Rules: group.Rules[:2]})
+	for name, bad := range map[string]int64{"nearly 14.4x": 14, "over 14.4x": 15, "nearly 6x": 5, "over 6x": 7} {
+		t.Run(name, func(t *testing.T) {
+			payments := &source{}
+			monitor := alert.NewMonitor(alert.Config{}, alert.BurnRate("payments", payments, 0.999)...)
+			start := time.Now()
+			for minute := range 481 {
+				monitor.EvaluateAt(start.Add(time.Duration(minute) * time.Minute))
+				payments.Failures += bad
+				payments.Successes += 1000 - bad
+			}
+			var want []string
+			for _, a := range monitor.Alerts() {
+				require.Equal(t, a.Labels["alertname"], a.Rule)
+				want = append(want, a.Rule)
+			}
+			check(t, dir, "1m", []series{
+				{calls("success"), fmt.Sprintf("0+%dx480", 1000-bad)}, {calls("failure"), fmt.Sprintf("0+%dx480", bad)},
+			}, []firing{{"8h", want}})
+			require.Len(t, want, map[bool]int{true: 2, false: 0}[bad > 14]+map[bool]int{true: 1, false: 0}[bad > 6 && bad < 15])
+		})
+	}
+}
+
+type source window.Totals
+
+func (s *source) Totals() window.Totals { return window.Totals(*s) }
+
+func TestHealthRules(t *testing.T) {
+	dir := rules(t, promrules.Health(5*time.Second))
+	quiet := []series{
+		{`weir_breaker_state{weir_breaker_name="a",weir_breaker_state="open"}`, "0x60"},
+		{`weir_breaker_state{weir_breaker_name="a",weir_breaker_state="closed"}`, "1x60"},
+		{`weir_breaker_transitions_total{weir_breaker_name="a",weir_breaker_state="open"}`, "1x60"},
+		{`weir_breaker_calls_total{weir_breaker_name="a",weir_breaker_outcome="refused"}`, "7x60"},
+		{`weir_limiter_requests_total{weir_limiter_name="a",weir_limiter_outcome="refused"}`, "0+9x60"},
+		{`weir_limiter_requests_total{weir_limiter_name="a",weir_limiter_outcome="allowed"}`, "0+91x60"},
+		{`weir_notifier_notifications_total{weir_notifier_name="a",weir_notifier_outcome="failed",error_type="timeout"}`, "0+1x60"},
+		{`weir_notifier_notifications_total{weir_notifier_name="a",weir_notifier_outcome="delivered",error_type=""}`, "0+1x60"},
+		{`weir_alert_last_evaluation_timestamp_seconds{weir_alert_rule="a"}`, "0+60x60"},
+	}
+	check(t, dir, "1m", quiet, []firing{{"30m", nil}, {"60m", nil}})
+	for want, s := range map[string]series{
+		"BreakerOpen":        {`weir_breaker_state{weir_breaker_name="b",weir_breaker_state="open"}`, "0x20 1x40"},
+		"BreakerFlapping":    {`weir_breaker_transitions_total{weir_breaker_name="b",weir_breaker_state="open"}`, "0x20 1 1 2 2 3 4x35"},
+		"BreakerRejecting":   {`weir_breaker_calls_total{weir_breaker_name="b",weir_breaker_outcome="refused"}`, "0x20 0+60x40"},
+		"LimiterSaturated":   {`weir_limiter_requests_total{weir_limiter_name="b",weir_limiter_outcome="refused"}`, "0x20 0+60x40"},
+		"NotifierFailing":    {`weir_notifier_notifications_total{weir_notifier_name="b",weir_notifier_outcome="failed",error_type="http_5xx"}`, "0x20 0+1x40"},
+		"AlertEngineStalled": {`weir_alert_last_evaluation_timestamp_seconds{weir_alert_rule="b"}`, "0+60x20 1200x40"},
+	} {
+		t.Run(want, func(t *testing.T) {
+			check(t, dir, "1m", append(quiet, s), []firing{{"19m", nil}, {"32m", []string{want}}})
+		})
+	}
+}
+
+func TestObjectivesThatMakeNoSenseAreRefused(t *testing.T) {
+	for _, slo := range []float64{0, 1, -1, 2} {
+		_, err := promrules.BurnRate("x", slo)
+		require.ErrorContains(t, err, "must lie between 0 and 1")
+	}
+	_, err := promrules.BurnRate("x", 0.9)
+	require.EqualError(t, err, "promrules: slo is 0.9, with which a burn rate lies between 0 and 10 and is never above 14.4")
+}
+
+func TestNamesAreQuoted(t *testing.T) {
+	group, err := promrules.BurnRate("a \"b\" \\ c\nd: {{ <é>", 0.999)
+	require.NoError(t, err)
+	rules(t, group)
+}

@@ -1,0 +1,172 @@
+package alert
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"time"
+	"unicode/utf8"
+)
+
+// Rule says what to look at, when it is bad, and for how long it has to be bad
+// before somebody is told. Rules are plain values: they hold no state, and one
+// rule may be given to several monitors.
+type Rule struct {
+	// Name is unique among the rules of a monitor, and stays the same over the
+	// life of the service: receivers tell alerts apart by it. Required.
+	Name string
+	// Value is what the rule looks at. Required.
+	Value Value
+	// When is the condition under which the value is bad. Required.
+	When Condition
+	// Resolve is the condition under which a firing alert is good again: above 5 %
+	// is bad, but only below 2 % is good. It points the other way than When and
+	// does not overlap with it. Default: as soon as When no longer holds.
+	Resolve Condition
+	// MinCalls is how many calls the value has to rest on; with fewer there is no
+	// data. Only for values that count calls. Default 0, no minimum.
+	MinCalls int64
+	// MinBad is how many bad calls there have to be for When to hold. Only for
+	// values that count bad calls. Default 0, no minimum.
+	MinBad int64
+	// For is how long the condition has to hold, at every evaluation, before the
+	// alert fires. Default 0, at once.
+	For time.Duration
+	// KeepFiring is how long the alert goes on firing after the condition has
+	// ceased to hold. Default 0, not at all.
+	KeepFiring time.Duration
+	// NoData is the verdict where the value has no data. Default KeepLast.
+	NoData NoData
+	// Severity is free text for the receivers, such as "page" or "ticket". Default none.
+	Severity string
+	// Labels are passed on with each alert of the rule. Their names are letters,
+	// digits and underscores, and none of "alertname", "severity" and "key". Default none.
+	Labels map[string]string
+	// Describe writes the one line that tells a human what is wrong. It is called
+	// while the monitor evaluates, within the rule's budget. Default: the value
+	// and its condition.
+	Describe func(Alert) string
+}
+
+// NoData says what an evaluation without data means.
+type NoData uint8
+
+// What an evaluation without data means.
+const (
+	KeepLast NoData = iota // the same as the evaluation before: a pending alert goes on ageing, a firing one fires on
+	Resolve                // that all is well
+	Fire                   // that something is wrong
+)
+
+func (n NoData) String() string {
+	switch n {
+	case KeepLast:
+		return "keep last"
+	case Resolve:
+		return "resolve"
+	case Fire:
+		return "fire"
+	}
+	return fmt.Sprintf("no data %d", uint8(n))
+}
+
+// Names of the labels that the monitor itself gives to an alert.
+const (
+	LabelName     = "alertname" // the rule's name, as Prometheus calls it
+	LabelSeverity = "severity"  // the rule's severity, where it has one
+	LabelKey      = "key"       // the member's key, for rules over Each
+)
+
+var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+
+// Validate returns an error that names every field that makes no sense, and nil
+// where there is none.
+func (r Rule) Validate() error {
+	var errs []error
+	fault := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("alert: rule %q: "+format, append([]any{r.Name}, args...)...))
+	}
+	if r.Name == "" {
+		fault("Name is empty")
+	}
+	r.checkText(fault)
+	r.checkTimes(fault)
+	if r.Value.start == nil {
+		fault("Value is not set")
+	} else {
+		r.checkValue(fault)
+	}
+	return errors.Join(errs...)
+}
+
+type faultFunc func(format string, args ...any)
+
+func (r Rule) checkText(fault faultFunc) {
+	if !utf8.ValidString(r.Name) || !utf8.ValidString(r.Severity) {
+		fault("Name is %q and Severity %q, must be UTF-8", r.Name, r.Severity)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Labels)) {
+		value := r.Labels[name]
+		switch {
+		case name == LabelName || name == LabelSeverity || name == LabelKey:
+			fault("Labels has %q, which is set by the monitor", name)
+		case !labelName.MatchString(name):
+			fault("Labels has %q, must be letters, digits and underscores, with no digit in front", name)
+		case value == "" || !utf8.ValidString(value):
+			fault("Labels[%q] is %q, must be UTF-8 and not empty", name, value)
+		}
+	}
+}
+
+func (r Rule) checkTimes(fault faultFunc) {
+	if r.For < 0 {
+		fault("For is %v, must be at least 0", r.For)
+	}
+	if r.KeepFiring < 0 {
+		fault("KeepFiring is %v, must be at least 0", r.KeepFiring)
+	}
+	if r.MinCalls < 0 {
+		fault("MinCalls is %d, must be at least 0", r.MinCalls)
+	}
+	if r.MinBad < 0 {
+		fault("MinBad is %d, must be at least 0", r.MinBad)
+	}
+	if r.NoData > Fire {
+		fault("NoData is %d, must be KeepLast, Resolve or Fire", uint8(r.NoData))
+	}
+}
+
+func (r Rule) checkValue(fault faultFunc) {
+	v := r.Value
+	for _, err := range v.errs {
+		fault("Value: %w", err)
+	}
+	if r.MinCalls > 0 && !v.counts {
+		fault("MinCalls is %d, but the %s counts no calls", r.MinCalls, v.name)
+	}
+	if r.MinBad > 0 && !v.countsBad {
+		fault("MinBad is %d, but the %s counts no bad calls", r.MinBad, v.name)
+	}
+	switch {
+	case r.When.IsZero():
+		fault("When is not set")
+	case !r.When.finite():
+		fault("When is %v, must be finite", r.When)
+	case !r.When.reachable(v.low, v.high):
+		fault("When is %v, but the %s lies between %.6g and %.6g: the rule could never fire", r.When, v.name, v.low, v.high)
+	case !r.Resolve.IsZero():
+		r.checkResolve(fault)
+	}
+}
+
+func (r Rule) checkResolve(fault faultFunc) {
+	switch {
+	case !r.Resolve.finite() || !r.When.clearOf(r.Resolve):
+		fault("Resolve is %v, must be finite, point the other way than When, which is %v, and not overlap with it", r.Resolve, r.When)
+	case !r.Resolve.reachable(r.Value.low, r.Value.high):
+		fault("Resolve is %v, but the %s lies between %.6g and %.6g: the rule could never resolve",
+			r.Resolve, r.Value.name, r.Value.low, r.Value.high)
+	}
+}

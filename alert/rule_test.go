@@ -1,0 +1,143 @@
+package alert_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert"
+)
+
+func TestRulesThatMakeNoSenseAreRefused(t *testing.T) {
+	rate, truth := alert.FailureRate(&totals{}, time.Minute), alert.True(func() bool { return true })
+	gauge, over := alert.Gauge(func() float64 { return 0 }), alert.Above(0.5)
+	for _, test := range []struct {
+		rule alert.Rule
+		want string
+	}{
+		{alert.Rule{Value: rate, When: over}, `rule "": Name is empty`},
+		{alert.Rule{Name: "\xff", Value: rate, When: over}, `Severity "", must be UTF-8`},
+		{alert.Rule{When: over}, "Value is not set"},
+		{alert.Rule{Value: rate}, "When is not set"},
+		{alert.Rule{Value: rate, When: alert.Above(math.NaN())}, "When is above NaN, must be finite"},
+		{alert.Rule{Value: rate, When: alert.Above(math.Inf(-1))}, "When is above -Inf, must be finite"},
+		{alert.Rule{Value: rate, When: alert.Above(1)}, "When is above 1, but the failure rate over 1m lies between 0 and 1: the rule could never fire"},
+		{alert.Rule{Value: truth, When: alert.Below(0)}, "When is below 0, but the truth lies between 0 and 1: the rule could never fire"},
+		{alert.Rule{Value: rate, When: over, Resolve: alert.Below(0)}, "the rule could never resolve"},
+		{alert.Rule{Value: rate, When: over, Resolve: alert.Above(0.2)}, "Resolve is above 0.2, must be finite, point the other way than When, which is above 0.5, and not overlap with it"},
+		{alert.Rule{Value: rate, When: over, Resolve: alert.Below(0.6)}, "Resolve is below 0.6"},
+		{alert.Rule{Value: gauge, When: alert.Below(1), Resolve: alert.Above(0.9)}, "Resolve is above 0.9"},
+		{alert.Rule{Value: rate, When: over, For: -1}, "For is -1ns, must be at least 0"},
+		{alert.Rule{Value: rate, When: over, KeepFiring: -s}, "KeepFiring is -1s, must be at least 0"},
+		{alert.Rule{Value: rate, When: over, MinCalls: -1}, "MinCalls is -1, must be at least 0"},
+		{alert.Rule{Value: rate, When: over, MinBad: -1}, "MinBad is -1, must be at least 0"},
+		{alert.Rule{Value: rate, When: over, NoData: 3}, "NoData is 3, must be KeepLast, Resolve or Fire"},
+		{alert.Rule{Value: truth, When: over, MinCalls: 1}, "MinCalls is 1, but the truth counts no calls"},
+		{alert.Rule{Value: alert.Count(&totals{}, s), When: over, MinBad: 1}, "MinBad is 1, but the number of calls over 1s counts no bad calls"},
+		{alert.Rule{Value: rate, When: over, Labels: map[string]string{"key": "x"}}, `Labels has "key", which is set by the monitor`},
+		{alert.Rule{Value: rate, When: over, Labels: map[string]string{"a-b": "x"}}, `Labels has "a-b", must be letters`},
+		{alert.Rule{Value: rate, When: over, Labels: map[string]string{"a": ""}}, `Labels["a"] is "", must be UTF-8 and not empty`},
+		{alert.Rule{Value: alert.FailureRate(nil, time.Minute), When: over}, "Value: its source of calls is nil"},
+		{alert.Rule{Value: alert.FailureRate(&totals{}, 0), When: over}, "Value: its span is 0s, must be above 0"},
+		{alert.Rule{Value: alert.FailureRate(&totals{}, 1e6*time.Hour), When: over}, "must lie between 1ms and 720h0m0s"},
+		{alert.Rule{Value: alert.Burn(&totals{}, 1, time.Hour, time.Minute), When: over}, "Value: its slo is 1, must lie between 0 and 1"},
+		{alert.Rule{Value: alert.Burn(&totals{}, 0.9, time.Minute, time.Hour), When: over}, "Value: its spans are 1m0s and 1h0m0s, the long one must be longer"},
+		{alert.Rule{Value: alert.Burn(&totals{}, 0.9, 0, -1), When: over}, "Value: its span is 0s, must be above 0"},
+		{alert.Rule{Value: alert.Quantile(nil, 0.5, s), When: over}, "Value: its source of latencies is nil"},
+		{alert.Rule{Value: alert.Quantile(&timed{}, 1.5, s), When: over}, "Value: its quantile is 1.5, must lie between 0 and 1"},
+		{alert.Rule{Value: alert.Quantile(&timed{}, 0.5, -s), When: over}, "Value: its span is -1s, must be above 0"},
+		{alert.Rule{Value: alert.Quantile(&timed{}, 0.5, s), When: alert.Below(0)}, "the rule could never fire"},
+		{alert.Rule{Value: alert.True(nil), When: over}, "Value: its function is nil"},
+		{alert.Rule{Value: alert.Each[int](nil, nil), When: over}, "Value: its members or its function are nil"},
+	} {
+		if test.rule.Name == "" && test.want != `rule "": Name is empty` {
+			test.rule.Name = "bad"
+		}
+		require.ErrorContains(t, test.rule.Validate(), test.want)
+		require.PanicsWithError(t, alert.Validate(alert.Config{}, test.rule).Error(), func() { alert.NewMonitor(alert.Config{}, test.rule) })
+	}
+}
+
+func TestAllFaultsAreNamedAtOnce(t *testing.T) {
+	err := alert.Rule{For: -1, MinBad: -1}.Validate()
+	require.EqualError(t, err, "alert: rule \"\": Name is empty\nalert: rule \"\": For is -1ns, must be at least 0\n"+
+		"alert: rule \"\": MinBad is -1, must be at least 0\nalert: rule \"\": Value is not set")
+}
+
+func TestConfigsThatMakeNoSenseAreRefused(t *testing.T) {
+	fine := alert.Rule{Name: "fine", Value: alert.True(func() bool { return true }), When: alert.Above(0)}
+	unnamed := alert.Func("", func(context.Context, alert.Alert) error { return nil })
+	for want, c := range map[string]alert.Config{
+		"alert: Interval is -1s, must be at least 0":                          {Interval: -s},
+		"alert: Budget is -1s, must be at least 0":                            {Budget: -s},
+		"alert: Timeout is -1s, must be at least 0":                           {Timeout: -s},
+		"alert: Notify[0] is nil":                                             {Notify: []alert.Notifier{nil}},
+		"alert: Notify[0] has no name":                                        {Notify: []alert.Notifier{unnamed}},
+		`alert: Notify[1] has the name "log", as has one before it`:           {Notify: []alert.Notifier{alert.Log(quiet()), alert.Log(quiet())}},
+		"alert: Notify[0] is nil\nalert: Notify[1] is nil":                    {Notify: []alert.Notifier{nil, nil}},
+		"alert: Interval is -1s, must be at least 0\nalert: Notify[0] is nil": {Interval: -s, Notify: []alert.Notifier{nil}},
+	} {
+		require.EqualError(t, c.Validate(), want)
+		require.PanicsWithError(t, want, func() { alert.NewMonitor(c, fine) })
+	}
+	require.EqualError(t, alert.Validate(alert.Config{}, fine, fine), `alert: rule "fine": Name is not unique`)
+	require.NoError(t, alert.Validate(alert.Config{}, fine))
+}
+
+func TestNotifiersOfNothingPanic(t *testing.T) {
+	require.PanicsWithValue(t, "alert: Log: the logger is nil", func() { alert.Log(nil) })
+	require.PanicsWithValue(t, "alert: Func: the function is nil", func() { alert.Func("x", nil) })
+}
+
+func TestWordsOfTheLog(t *testing.T) {
+	var lines []string
+	logger := slog.New(slog.NewTextHandler(writer(func(line string) { lines = append(lines, line) }), &slog.HandlerOptions{
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		},
+	}))
+	log := alert.Log(logger)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	a := alert.Alert{ID: "0123456789abcdef", Rule: "errors", Key: "a.example", Severity: "page", Summary: "rate is 0.4", State: alert.Firing, Value: 0.4, StartsAt: at}
+	require.NoError(t, log.Notify(t.Context(), a))
+	a.State, a.EndsAt = alert.Inactive, at.Add(time.Minute)
+	require.NoError(t, log.Notify(t.Context(), a))
+	require.Equal(t, []string{
+		`level=WARN msg="alert firing" rule=errors summary="rate is 0.4" value=0.4 starts_at=2026-01-02T03:04:05.000Z key=a.example severity=page id=0123456789abcdef` + "\n",
+		`level=INFO msg="alert resolved" rule=errors summary="rate is 0.4" value=0.4 starts_at=2026-01-02T03:04:05.000Z ends_at=2026-01-02T03:05:05.000Z key=a.example severity=page id=0123456789abcdef` + "\n",
+	}, lines)
+	require.Equal(t, "errors (a.example): resolved: rate is 0.4", a.String())
+}
+
+type writer func(line string)
+
+func (w writer) Write(p []byte) (int, error) {
+	w(string(p))
+	return len(p), nil
+}
+
+func TestWordsOfStates(t *testing.T) {
+	require.Equal(t, "inactive pending firing state 9",
+		alert.Inactive.String()+" "+alert.Pending.String()+" "+alert.Firing.String()+" "+alert.State(9).String())
+	require.Equal(t, "keep last, resolve, fire, no data 9",
+		alert.KeepLast.String()+", "+alert.Resolve.String()+", "+alert.Fire.String()+", "+alert.NoData(9).String())
+	require.Equal(t, "above 1, below 2, never", alert.Above(1).String()+", "+alert.Below(2).String()+", "+alert.Condition{}.String())
+	require.False(t, alert.Condition{}.Holds(0))
+	require.False(t, alert.Above(0).Holds(math.NaN()) || alert.Below(0).Holds(math.NaN()))
+}
+
+func TestDeliveryErrorsCanBeLookedInto(t *testing.T) {
+	cause := errors.New("cause")
+	err := &alert.DeliveryError{Kind: alert.Timeout, Err: cause}
+	require.ErrorIs(t, err, cause)
+	require.EqualError(t, err, "alert: not delivered: cause")
+	require.EqualError(t, &alert.DeliveryError{Kind: alert.ServerError}, "alert: not delivered: http_5xx")
+}

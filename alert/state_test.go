@@ -1,0 +1,235 @@
+package alert_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert"
+)
+
+// probe is a rule whose value a test sets, on given times.
+type probe struct {
+	monitor *alert.Monitor
+	start   time.Time
+	sample  alert.Sample
+}
+
+func newProbe(r alert.Rule) *probe {
+	p := &probe{start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	r.Name, r.Value = "probe", alert.Custom(func(time.Time) alert.Sample { return p.sample })
+	p.monitor = alert.NewMonitor(alert.Config{Logger: quiet()}, r)
+	return p
+}
+
+// at evaluates a sample and returns the status of the alert.
+func (p *probe) at(d time.Duration, s alert.Sample) string {
+	p.sample = s
+	p.monitor.EvaluateAt(p.start.Add(d))
+	if alerts := p.monitor.Alerts(); len(alerts) > 0 {
+		return alerts[0].Status()
+	}
+	return "inactive"
+}
+
+func is(value float64) alert.Sample {
+	return alert.Sample{Value: value, Calls: 100, Bad: 100, OK: true}
+}
+
+var none = alert.Sample{}
+
+const s = time.Second
+
+func TestStates(t *testing.T) {
+	type step struct {
+		at   time.Duration
+		see  alert.Sample
+		want string
+	}
+	over := alert.Above(5)
+	for name, test := range map[string]struct {
+		rule  alert.Rule
+		steps []step
+	}{
+		"without For it fires at once": {alert.Rule{When: over}, []step{
+			{0, is(5), "inactive"}, {1 * s, is(5.1), "firing"}, {2 * s, is(5), "resolved"},
+		}},
+		"For is counted from the first bad sample": {alert.Rule{When: over, For: 10 * s}, []step{
+			{0, is(6), "pending"}, {9 * s, is(6), "pending"}, {10 * s, is(6), "firing"},
+		}},
+		"one good sample while pending begins For anew": {alert.Rule{When: over, For: 10 * s}, []step{
+			{0, is(6), "pending"}, {9 * s, is(5), "inactive"}, {10 * s, is(6), "pending"}, {19 * s, is(6), "pending"}, {20 * s, is(6), "firing"},
+		}},
+		"KeepFiring is counted from the first good sample": {alert.Rule{When: over, KeepFiring: 10 * s}, []step{
+			{0, is(6), "firing"}, {5 * s, is(1), "firing"}, {14 * s, is(1), "firing"}, {15 * s, is(1), "resolved"},
+		}},
+		"a bad sample begins KeepFiring anew": {alert.Rule{When: over, KeepFiring: 10 * s}, []step{
+			{0, is(6), "firing"}, {5 * s, is(1), "firing"}, {14 * s, is(6), "firing"}, {15 * s, is(1), "firing"}, {24 * s, is(1), "firing"}, {25 * s, is(1), "resolved"},
+		}},
+		"a resolved alert is kept for 15 minutes": {alert.Rule{When: over}, []step{
+			{0, is(6), "firing"}, {1 * s, is(1), "resolved"}, {901 * s, is(1), "resolved"}, {902 * s, is(1), "inactive"},
+		}},
+		"a resolved alert may begin again": {alert.Rule{When: over, For: 10 * s}, []step{
+			{0, is(6), "pending"}, {10 * s, is(6), "firing"}, {11 * s, is(1), "resolved"}, {12 * s, is(6), "pending"}, {22 * s, is(6), "firing"},
+		}},
+		"below": {alert.Rule{When: alert.Below(5)}, []step{
+			{0, is(5), "inactive"}, {1 * s, is(4.9), "firing"}, {2 * s, is(5), "resolved"},
+		}},
+		"Resolve is another threshold": {alert.Rule{When: over, Resolve: alert.Below(2)}, []step{
+			{0, is(3), "inactive"}, {1 * s, is(6), "firing"}, {2 * s, is(3), "firing"}, {3 * s, is(2), "firing"}, {4 * s, is(1), "resolved"}, {5 * s, is(3), "resolved"},
+		}},
+		"Resolve does not matter while pending": {alert.Rule{When: over, Resolve: alert.Below(2), For: 10 * s}, []step{
+			{0, is(6), "pending"}, {5 * s, is(3), "inactive"},
+		}},
+		"no data keeps a pending rule ageing": {alert.Rule{When: over, For: 10 * s}, []step{
+			{0, none, "inactive"}, {1 * s, is(6), "pending"}, {5 * s, none, "pending"}, {11 * s, none, "firing"}, {12 * s, is(1), "resolved"},
+		}},
+		"no data keeps a rule that is easing off on its way": {alert.Rule{When: over, KeepFiring: 10 * s}, []step{
+			{0, is(6), "firing"}, {1 * s, is(1), "firing"}, {11 * s, none, "resolved"},
+		}},
+		"no data resolves": {alert.Rule{When: over, NoData: alert.Resolve}, []step{
+			{0, is(6), "firing"}, {1 * s, none, "resolved"},
+		}},
+		"no data fires": {alert.Rule{When: over, NoData: alert.Fire, For: 10 * s}, []step{
+			{0, none, "pending"}, {10 * s, none, "firing"}, {11 * s, is(1), "resolved"},
+		}},
+		"fewer calls than MinCalls are no data": {alert.Rule{When: over, MinCalls: 20}, []step{
+			{0, alert.Sample{Value: 9, Calls: 19, OK: true}, "inactive"},
+			{1 * s, alert.Sample{Value: 9, Calls: 20, OK: true}, "firing"},
+			{2 * s, alert.Sample{Value: 1, Calls: 19, OK: true}, "firing"},
+			{3 * s, alert.Sample{Value: 1, Calls: 20, OK: true}, "resolved"},
+		}},
+		"fewer bad calls than MinBad are good": {alert.Rule{When: over, MinBad: 5}, []step{
+			{0, alert.Sample{Value: 9, Bad: 4, OK: true}, "inactive"}, {1 * s, alert.Sample{Value: 9, Bad: 5, OK: true}, "firing"}, {2 * s, alert.Sample{Value: 9, Bad: 4, OK: true}, "resolved"},
+		}},
+		"a time that goes back changes nothing": {alert.Rule{When: over, For: 10 * s}, []step{
+			{0, is(6), "pending"}, {-3600 * s, is(6), "pending"}, {9 * s, is(6), "pending"}, {10 * s, is(6), "firing"}, {-3600 * s, is(6), "firing"},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProbe(test.rule)
+			for _, step := range test.steps {
+				require.Equal(t, step.want, p.at(step.at, step.see), "at %v, with %+v", step.at, step.see)
+			}
+		})
+	}
+}
+
+func TestTimesOfAnAlert(t *testing.T) {
+	p := newProbe(alert.Rule{When: alert.Above(5), For: 10 * s, KeepFiring: 5 * s})
+	p.at(3*s, is(6))
+	pending := p.monitor.Alerts()[0]
+	require.Equal(t, p.start.Add(3*s), pending.ActiveAt)
+	require.Zero(t, pending.StartsAt)
+
+	p.at(13*s, is(7))
+	firing := p.monitor.Alerts()[0]
+	require.Equal(t, p.start.Add(13*s), firing.StartsAt)
+	require.Zero(t, firing.EndsAt)
+	require.Equal(t, "value is 7, alerts above 5", firing.Summary)
+
+	p.at(14*s, is(1))
+	p.at(20*s, none)
+	resolved := p.monitor.Alerts()[0]
+	require.True(t, resolved.Resolved())
+	require.Equal(t, p.start.Add(3*s), resolved.ActiveAt)
+	require.Equal(t, p.start.Add(13*s), resolved.StartsAt)
+	require.Equal(t, p.start.Add(20*s), resolved.EndsAt)
+	require.Equal(t, 1.0, resolved.Value, "the latest that there was")
+	require.Equal(t, firing.ID, resolved.ID)
+}
+
+func TestAnAlertDoesNotEndBeforeItBegan(t *testing.T) {
+	p := newProbe(alert.Rule{When: alert.Above(5)})
+	p.at(0, is(6))
+	p.at(-time.Hour, is(1))
+	require.Equal(t, p.start, p.monitor.Alerts()[0].EndsAt)
+	require.Equal(t, "resolved", p.at(15*time.Minute, is(1)))
+	require.Equal(t, "inactive", p.at(15*time.Minute+s, is(1)))
+}
+
+// model is the same rules without any cleverness: it keeps all verdicts and works
+// the state out anew from the first of them each time.
+type model struct {
+	rule  alert.Rule
+	times []time.Duration
+	bad   []bool
+}
+
+func (m *model) see(at time.Duration, sample alert.Sample) string {
+	state := m.state()
+	m.times, m.bad = append(m.times, at), append(m.bad, m.verdict(state, sample))
+	return m.state()
+}
+
+func (m *model) verdict(state string, sample alert.Sample) bool {
+	if !sample.OK || sample.Calls < m.rule.MinCalls {
+		last := len(m.bad) > 0 && m.bad[len(m.bad)-1]
+		return map[alert.NoData]bool{alert.KeepLast: last, alert.Resolve: false, alert.Fire: true}[m.rule.NoData]
+	}
+	if state == "firing" && m.rule.Resolve != (alert.Condition{}) {
+		return !m.rule.Resolve.Holds(sample.Value)
+	}
+	return m.rule.When.Holds(sample.Value) && sample.Bad >= m.rule.MinBad
+}
+
+// state walks through the runs of equal verdicts.
+func (m *model) state() string {
+	state, resolvedAt := "inactive", time.Duration(0)
+	for i := 0; i < len(m.bad); {
+		end := i
+		for end < len(m.bad) && m.bad[end] == m.bad[i] {
+			end++
+		}
+		for j := i; j < end; j++ {
+			lasted := m.times[j] - m.times[i]
+			switch {
+			case m.bad[i] && state != "firing":
+				state = "pending"
+				if lasted >= m.rule.For {
+					state = "firing"
+				}
+			case !m.bad[i] && state == "firing" && lasted >= m.rule.KeepFiring:
+				state, resolvedAt = "resolved", m.times[j]
+			case !m.bad[i] && (state == "pending" || state == "resolved" && m.times[j]-resolvedAt > 15*time.Minute):
+				state = "inactive"
+			}
+		}
+		i = end
+	}
+	return state
+}
+
+func TestStatesEqualThePlainModel(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	met := map[string]int{}
+	for range 500 {
+		rule := alert.Rule{
+			When: alert.Above(5), NoData: alert.NoData(random.IntN(3)), MinCalls: random.Int64N(3), MinBad: random.Int64N(3),
+			For: time.Duration(random.IntN(4)*30) * s, KeepFiring: time.Duration(random.IntN(4)*30) * s,
+		}
+		if random.IntN(2) == 0 {
+			rule.Resolve = alert.Below(float64(random.IntN(6)))
+			if threshold, _ := rule.Resolve.Threshold(); threshold == 0 {
+				rule.Resolve = alert.Condition{}
+			}
+		}
+		p, m := newProbe(rule), &model{rule: rule}
+		var at time.Duration
+		for range 60 {
+			at += time.Duration(1+random.IntN(60)) * s
+			if random.IntN(20) == 0 {
+				at += 16 * time.Minute
+			}
+			sample := alert.Sample{Value: random.Float64() * 10, Calls: random.Int64N(6), Bad: random.Int64N(6), OK: random.IntN(5) > 0}
+			want := m.see(at, sample)
+			met[want]++
+			require.Equal(t, want, p.at(at, sample), "at %v with %+v, %+v", at, sample, rule)
+		}
+	}
+	for _, state := range []string{"inactive", "pending", "firing", "resolved"} {
+		require.Greater(t, met[state], 1000, "evaluations that found %s", state)
+	}
+}

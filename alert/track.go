@@ -1,0 +1,65 @@
+package alert
+
+import (
+	"fmt"
+	"time"
+)
+
+// track follows one alert of a rule from evaluation to evaluation.
+type track struct {
+	memory
+	rule   *Rule
+	key    string
+	name   string // what the figure is
+	labels map[string]string
+	id     string
+	latest Sample // that had data
+}
+
+func newTrack(r *Rule, key string) *track {
+	labels := labelsOf(r, key)
+	return &track{rule: r, key: key, name: r.Value.name, labels: labels, id: fingerprint(labels)}
+}
+
+// see takes a sample in, and says whether the state has changed.
+func (t *track) see(s Sample, at time.Time) (changed bool) {
+	if s.OK {
+		t.latest = s
+	}
+	return t.move(t.rule.step(t.memory, s, at))
+}
+
+// miss takes in that the member is gone: nothing is wrong with what is not there.
+func (t *track) miss(at time.Time) (changed bool) {
+	return t.move(t.rule.advance(t.memory, false, at))
+}
+
+func (t *track) move(to memory) (changed bool) {
+	changed = t.state != to.state
+	t.memory = to
+	return changed
+}
+
+// live says whether there is anything to tell about the alert.
+func (t *track) live() bool { return t.state != Inactive || !t.resolvedAt.IsZero() }
+
+// alert is the track as others see it at a time. Where the wall clock was set back
+// since the alert began, it begins and ends now: receivers refuse alerts of the future.
+func (t *track) alert(now time.Time) Alert {
+	a := Alert{
+		ID: t.id, Rule: t.rule.Name, Key: t.key, Severity: t.rule.Severity, Labels: t.labels, State: t.state,
+		Value: t.latest.Value, Calls: t.latest.Calls, Bad: t.latest.Bad,
+		ActiveAt: notAfter(t.activeAt, now), StartsAt: notAfter(t.firedAt, now), EndsAt: notAfter(t.resolvedAt, now),
+	}
+	a.Summary = fmt.Sprintf("%s is %.4g, alerts %v", t.name, a.Value, t.rule.When)
+	return a
+}
+
+// notAfter compares by the wall clock, which is all that receivers see.
+func notAfter(t, now time.Time) time.Time {
+	t, now = t.Round(0), now.Round(0)
+	if t.After(now) {
+		return now
+	}
+	return t
+}

@@ -1,0 +1,88 @@
+package alert
+
+import (
+	"errors"
+	"math"
+	"time"
+)
+
+// Sample is what a value saw at one moment.
+type Sample struct {
+	Value float64 // the figure that the rule judges
+	Calls int64   // how many calls it rests on, for values that count them
+	Bad   int64   // how many of those were bad, for values that count them
+	OK    bool    // false: no data, and the other fields say nothing
+
+	partial bool // a sum over a span that was not seen as a whole: it can only be larger
+}
+
+// Value is what a rule looks at: a recipe for taking samples. It holds no state,
+// so that one Value may stand in several rules; each monitor takes its own
+// samples. The functions and sources in it are called at every evaluation, one at
+// a time, and never under a lock. The zero Value is not valid.
+type Value struct {
+	name              string  // what the figure is, for a sentence about it
+	low, high         float64 // bounds of the figure
+	counts, countsBad bool    // whether Sample.Calls and Sample.Bad mean anything
+	errs              []error // what is wrong with the arguments it was made of
+	each              bool    // whether it has members, which may come and go
+
+	// start begins a series of samples. A born value is known to have begun since
+	// the last evaluation, at zero; for others what was counted before the first
+	// sample is history.
+	start func(born bool) probe
+}
+
+// reading is the sample of one member. Values without members have one, with no key.
+type reading struct {
+	key    string
+	name   string // what the figure is
+	sample Sample
+}
+
+// probe takes one sample of each member at a time.
+type probe func(t time.Time, yield func(reading)) fault
+
+// single is a probe of one member.
+func single(name string, sample func(t time.Time) Sample) probe {
+	return func(t time.Time, yield func(reading)) fault {
+		yield(reading{name: name, sample: sample(t)})
+		return noFault
+	}
+}
+
+// Gauge is the figure that read returns. NaN and infinities are no data, and are
+// counted as errors of the rule.
+func Gauge(read func() float64) Value {
+	return plain("gauge", read == nil, func(time.Time) Sample { return Sample{Value: read(), OK: true} })
+}
+
+// True is 1 where holds returns true, and 0 where not.
+func True(holds func() bool) Value {
+	v := plain("truth", holds == nil, func(time.Time) Sample {
+		s := Sample{OK: true}
+		if holds() {
+			s.Value = 1
+		}
+		return s
+	})
+	v.low, v.high = 0, 1
+	return v
+}
+
+// Custom is whatever read returns for the time of an evaluation, with the calls
+// it rests on.
+func Custom(read func(t time.Time) Sample) Value {
+	v := plain("value", read == nil, read)
+	v.counts, v.countsBad = true, true
+	return v
+}
+
+func plain(name string, missing bool, sample func(time.Time) Sample) Value {
+	v := Value{name: name, low: math.Inf(-1), high: math.Inf(1)}
+	if missing {
+		v.errs = []error{errors.New("its function is nil")}
+	}
+	v.start = func(bool) probe { return single(name, sample) }
+	return v
+}

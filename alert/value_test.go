@@ -1,0 +1,212 @@
+package alert_test
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/window"
+)
+
+// seen is what a rule over the value shows of it: its figures come out through Observe.
+type seen struct {
+	monitor *alert.Monitor
+	start   time.Time
+}
+
+func see(v alert.Value) *seen {
+	r := alert.Rule{Name: "seen", Value: v, When: alert.Above(0)}
+	return &seen{alert.NewMonitor(alert.Config{Logger: quiet()}, r), time.Now()}
+}
+
+// at evaluates and returns the value, and false where there is no data.
+func (v *seen) at(d time.Duration) (float64, bool) {
+	v.monitor.EvaluateAt(v.start.Add(d))
+	value, ok := figures(v.monitor)[stat.AlertValue.Name+"|seen|"]
+	return value, ok
+}
+
+func (v *seen) require(t *testing.T, at time.Duration, want float64) {
+	t.Helper()
+	got, ok := v.at(at)
+	require.True(t, ok, "data at %v", at)
+	require.InDelta(t, want, got, 1e-9, "at %v", at)
+}
+
+func (v *seen) requireNone(t *testing.T, at time.Duration) {
+	t.Helper()
+	got, ok := v.at(at)
+	require.False(t, ok, "at %v: %v, want no data", at, got)
+}
+
+func TestFailureRateOverItsOwnSpan(t *testing.T) {
+	calls := &totals{Successes: 1000, Failures: 1000}
+	v := see(alert.FailureRate(calls, time.Minute))
+	v.requireNone(t, 0) // what was before is history
+	calls.Successes += 30
+	calls.Failures += 8
+	calls.Refused += 2
+	calls.Ignored += 100
+	v.require(t, 5*s, 0.25)
+	v.require(t, 59*s, 0.25)
+	calls.Successes += 10
+	v.require(t, 60*s, 0.2)
+	v.require(t, 66*s, 0) // only the last ten are left
+	v.requireNone(t, 10*time.Minute)
+}
+
+func TestSlowRate(t *testing.T) {
+	calls := &totals{}
+	v := see(alert.SlowRate(calls, time.Minute))
+	v.requireNone(t, 0)
+	*calls = totals{Successes: 6, Failures: 2, Slow: 2, Refused: 10}
+	v.require(t, s, 0.25)
+	v.requireNone(t, 2*time.Minute)
+}
+
+func TestRateIsOverWhatWasSeen(t *testing.T) {
+	calls := &totals{Successes: 500}
+	v := see(alert.Rate(calls, time.Minute))
+	v.requireNone(t, 0)
+	calls.Successes += 15
+	calls.Refused += 5
+	v.require(t, 10*s, 2)
+	v.require(t, 20*s, 1)
+	v.require(t, 60*s, 20.0/60)
+	v.require(t, 10*time.Minute, 0)
+}
+
+func TestCountAndRefusals(t *testing.T) {
+	calls := &totals{}
+	count, refusals := see(alert.Count(calls, time.Minute)), see(alert.Refusals(calls, time.Minute))
+	count.require(t, 0, 0)
+	refusals.require(t, 0, 0)
+	*calls = totals{Successes: 3, Failures: 4, Refused: 5}
+	count.require(t, s, 12)
+	refusals.require(t, s, 5)
+	count.require(t, 10*time.Minute, 0)
+}
+
+// Right after the start there are few calls in the window because nobody looked
+// before, not because nobody called.
+func TestTooFewCallsNeedAWholeSpan(t *testing.T) {
+	calls := &totals{}
+	for name, value := range map[string]alert.Value{"Count": alert.Count(calls, time.Minute), "Refusals": alert.Refusals(calls, time.Minute)} {
+		m := alert.NewMonitor(alert.Config{}, alert.Rule{Name: name, Value: value, When: alert.Below(10)})
+		start := time.Now()
+		m.EvaluateAt(start)
+		m.EvaluateAt(start.Add(59 * s))
+		require.Empty(t, m.Alerts(), "%s, before the span has passed", name)
+		m.EvaluateAt(start.Add(60 * s))
+		require.Equal(t, alert.Firing, m.Alerts()[0].State, "%s, after it", name)
+	}
+}
+
+func TestTrueAndGauge(t *testing.T) {
+	open, level := false, 3.5
+	truth, gauge := see(alert.True(func() bool { return open })), see(alert.Gauge(func() float64 { return level }))
+	truth.require(t, 0, 0)
+	gauge.require(t, 0, 3.5)
+	open, level = true, -1
+	truth.require(t, s, 1)
+	gauge.require(t, s, -1)
+}
+
+func TestSpansOfDays(t *testing.T) {
+	calls := &totals{}
+	v := see(alert.FailureRate(calls, 7*24*time.Hour))
+	v.requireNone(t, 0)
+	calls.Failures = 1
+	v.require(t, time.Hour, 1)
+	calls.Successes = 3
+	v.require(t, 6*24*time.Hour, 0.25)
+	v.require(t, 8*24*time.Hour, 0)
+}
+
+func TestEachWatchesEveryMember(t *testing.T) {
+	hosts := map[string]*totals{"a": {Successes: 100}, "b": {}}
+	m := alert.NewMonitor(alert.Config{}, alert.Rule{
+		Name: "errors", When: alert.Above(0.5), Severity: "page", Labels: map[string]string{"team": "shop"},
+		Value: alert.Each(maps.All(hosts), func(c *totals) alert.Value { return alert.FailureRate(c, time.Minute) }),
+	})
+	at := time.Now()
+	evaluate := func() (found []string) {
+		at = at.Add(5 * s)
+		m.EvaluateAt(at)
+		for _, a := range m.Alerts() {
+			found = append(found, a.Key+" "+a.Status())
+		}
+		return found
+	}
+	require.Empty(t, evaluate())
+	hosts["b"].Failures = 3
+	require.Equal(t, []string{"b firing"}, evaluate())
+	require.Equal(t, map[string]string{"alertname": "errors", "severity": "page", "team": "shop", "key": "b"}, m.Alerts()[0].Labels)
+
+	hosts["c"] = &totals{Failures: 1}
+	require.Equal(t, []string{"b firing", "c firing"}, evaluate(), "a member is watched from its birth on")
+	require.NotEqual(t, m.Alerts()[0].ID, m.Alerts()[1].ID)
+	require.Equal(t, "errors (c): firing: failure rate over 1m is 1, alerts above 0.5", m.Alerts()[1].String())
+	require.Equal(t, 2.0, figures(m)[stat.AlertState.Name+"|errors|page|firing"])
+	require.Equal(t, 1.0, figures(m)[stat.AlertState.Name+"|errors|page|inactive"])
+	require.Equal(t, 1.0, figures(m)[stat.AlertValue.Name+"|errors|page"], "the worst")
+
+	hosts["c"] = &totals{}
+	delete(hosts, "b")
+	require.Equal(t, []string{"b resolved", "c firing"}, evaluate(), "one is gone, one was replaced and has no data yet")
+	hosts["c"].Successes = 1
+	require.Equal(t, []string{"b resolved", "c resolved"}, evaluate())
+	at = at.Add(16 * time.Minute)
+	require.Empty(t, evaluate())
+	require.Equal(t, 2.0, figures(m)[stat.AlertState.Name+"|errors|page|inactive"], "a and c are all that is left")
+}
+
+func TestKeysThatAreNotUTF8(t *testing.T) {
+	m := alert.NewMonitor(alert.Config{}, alert.Rule{
+		Name: "x", When: alert.Above(0),
+		Value: alert.Each(maps.All(map[string]int{"a\xff": 0}), func(int) alert.Value { return alert.Gauge(func() float64 { return 1 }) }),
+	})
+	m.Evaluate()
+	require.Equal(t, "a\uFFFD", m.Alerts()[0].Labels["key"])
+	require.Equal(t, "a\xff", m.Alerts()[0].Key)
+}
+
+func TestEachIsBounded(t *testing.T) {
+	members := map[string]*totals{}
+	for i := range alert.MaxMembers {
+		members[string(rune('a'+i%26))+time.Duration(i).String()] = &totals{}
+	}
+	m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
+		Name: "calls", When: alert.Above(0),
+		Value: alert.Each(maps.All(members), func(c *totals) alert.Value { return alert.Count(c, time.Minute) }),
+	})
+	m.Evaluate()
+	members["one more"], members["and another"] = &totals{}, &totals{}
+	for _, c := range members {
+		c.Successes = 1
+	}
+	m.Evaluate()
+	require.Len(t, m.Alerts(), alert.MaxMembers)
+	for _, a := range m.Alerts() {
+		require.NotContains(t, []string{"one more", "and another"}, a.Key, "those that were watched stay")
+	}
+	require.Equal(t, 1.0, figures(m)[stat.AlertEvaluations.Name+"|calls||too_many_members"])
+}
+
+func TestEachWithABadValueIsAFaultOfTheRule(t *testing.T) {
+	members := map[string]*totals{"a": {}}
+	inner := alert.Each(maps.All(members), func(*totals) alert.Value { return alert.Value{} })
+	for name, value := range map[string]alert.Value{"unset": {}, "invalid": alert.FailureRate(members["a"], -1), "nested": inner} {
+		m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
+			Name: name, When: alert.Above(0), Value: alert.Each(maps.All(members), func(*totals) alert.Value { return value }),
+		})
+		m.Evaluate()
+		require.Equal(t, 1.0, figures(m)[stat.AlertEvaluations.Name+"|"+name+"||panic"], name)
+	}
+}
+
+var _ alert.Counted = (*window.Calls)(nil)

@@ -1,0 +1,193 @@
+package alert
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"maps"
+	"math"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// watch is one rule being watched by a monitor.
+type watch struct {
+	rule   Rule
+	budget time.Duration
+	guard  guard
+	probe  probe
+	tracks map[string]*track
+
+	working watchFigures                 // of the evaluation
+	figures atomic.Pointer[watchFigures] // the latest, for whoever looks
+}
+
+// watchFigures are published as a whole and not changed after that.
+type watchFigures struct {
+	states      [3]int64 // alerts in each state
+	transitions [3]int64 // by the state entered
+	evaluations [faults]int64
+	latest      fault
+	value       float64 // the worst of the latest evaluation
+	valued      bool
+	at          time.Time
+}
+
+func newWatch(r Rule, budget time.Duration) *watch {
+	w := &watch{rule: r, budget: budget, probe: r.Value.start(false), tracks: map[string]*track{}}
+	w.rule.Labels = maps.Clone(r.Labels)
+	if !r.Value.each {
+		w.tracks[""] = newTrack(&w.rule, "")
+		w.working.states[Inactive] = 1
+	}
+	w.publish()
+	return w
+}
+
+// evaluate takes one look and returns the alerts of the rule that there is anything
+// to tell about. If the context ends meanwhile, nothing was evaluated.
+func (w *watch) evaluate(ctx context.Context, at time.Time) ([]Alert, outcome) {
+	readings, how := w.look(ctx, at)
+	if ctx.Err() != nil {
+		return nil, how
+	}
+	if how.fault == noFault || how.fault == notFinite || how.fault == tooMany {
+		w.advance(readings, at)
+	} else {
+		w.advanceBlind(at)
+	}
+	alerts := w.alerts(at)
+	if described := w.describe(ctx, alerts); how.fault == noFault {
+		how = described
+	}
+	w.book(how.fault, readings, at)
+	return alerts, how
+}
+
+// within runs the rule's own code within the budget.
+func (w *watch) within(ctx context.Context, fn func()) outcome {
+	ctx, cancel := context.WithTimeout(ctx, w.budget)
+	defer cancel()
+	return w.guard.call(ctx, fn)
+}
+
+// look takes a sample of each member. A figure that is none is no data.
+func (w *watch) look(ctx context.Context, at time.Time) ([]reading, outcome) {
+	var readings []reading
+	var found fault
+	how := w.within(ctx, func() {
+		found = w.probe(at, func(r reading) { readings = append(readings, r) })
+	})
+	if how.fault != noFault {
+		return nil, how
+	}
+	for i, r := range readings {
+		if r.sample.OK && (math.IsNaN(r.sample.Value) || math.IsInf(r.sample.Value, 0)) {
+			readings[i].sample, found = Sample{}, notFinite
+		}
+	}
+	return readings, outcome{fault: found}
+}
+
+func (w *watch) advance(readings []reading, at time.Time) {
+	present := make(map[string]bool, len(readings))
+	for _, r := range readings {
+		present[r.key] = true
+		t := w.tracks[r.key]
+		if t == nil {
+			t = newTrack(&w.rule, r.key)
+			w.tracks[r.key] = t
+		}
+		t.name = r.name
+		w.count(t.see(r.sample, at), t.state)
+	}
+	for key, t := range w.tracks {
+		if present[key] {
+			continue
+		}
+		w.count(t.miss(at), t.state)
+		if !t.live() {
+			delete(w.tracks, key)
+		}
+	}
+}
+
+// advanceBlind is an evaluation without data about any member.
+func (w *watch) advanceBlind(at time.Time) {
+	for _, t := range w.tracks {
+		w.count(t.see(Sample{}, at), t.state)
+	}
+}
+
+func (w *watch) count(changed bool, to State) {
+	if changed {
+		w.working.transitions[to]++
+	}
+}
+
+// alerts returns what there is to tell, by key.
+func (w *watch) alerts(at time.Time) []Alert {
+	var alerts []Alert
+	for _, t := range w.tracks {
+		if t.live() {
+			alerts = append(alerts, t.alert(at))
+		}
+	}
+	slices.SortFunc(alerts, func(a, b Alert) int { return cmp.Compare(a.Key, b.Key) })
+	return alerts
+}
+
+// describe lets the rule write the summaries. Where it fails the default ones stay.
+func (w *watch) describe(ctx context.Context, alerts []Alert) outcome {
+	if w.rule.Describe == nil || len(alerts) == 0 {
+		return outcome{}
+	}
+	given := cloned(alerts)
+	texts := make([]string, len(alerts))
+	how := w.within(ctx, func() {
+		for i, a := range given {
+			texts[i] = w.rule.Describe(a)
+		}
+	})
+	if how.fault == noFault {
+		for i := range alerts {
+			alerts[i].Summary = texts[i]
+		}
+	}
+	return how
+}
+
+func (w *watch) book(f fault, readings []reading, at time.Time) {
+	w.working.evaluations[f]++
+	w.working.latest, w.working.at = f, at
+	w.working.states = [3]int64{}
+	for _, t := range w.tracks {
+		w.working.states[t.state]++
+	}
+	w.working.valued = false
+	for _, r := range readings {
+		if s := r.sample; s.OK && (!w.working.valued || w.rule.When.worse(s.Value, w.working.value)) {
+			w.working.value, w.working.valued = s.Value, true
+		}
+	}
+	w.publish()
+}
+
+func (w *watch) publish() {
+	figures := w.working
+	w.figures.Store(&figures)
+}
+
+// tell logs when a rule begins to fail and when it works again.
+func (w *watch) tell(logger *slog.Logger, was fault, how outcome) {
+	switch {
+	case how.fault == was:
+	case how.fault == noFault:
+		logger.Info("alert: the rule works again", "rule", w.rule.Name)
+	case how.fault == panicked:
+		logger.Error("alert: the rule panicked", "rule", w.rule.Name, "panic", how.detail, "stack", string(how.stack))
+	default:
+		logger.Error("alert: the rule failed", "rule", w.rule.Name, "error", how.fault.String())
+	}
+}
