@@ -105,11 +105,9 @@ func (g *Gate) Run(ctx context.Context, fn func(context.Context) error) error {
 	if err != nil {
 		return err
 	}
-	outcome := breaker.Failure // until fn has returned
-	defer func() { permit.Done(outcome) }()
+	defer permit.Done(breaker.Failure) // counts only if fn does not return
 	err = fn(ctx)
-	outcome = breaker.Ignored // until a classifier has
-	outcome = g.breaker.Outcome(ctx, err)
+	permit.Report(ctx, err)
 	return err
 }
 
@@ -119,7 +117,7 @@ func Do[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, error)
 	if err = g.admit(ctx, &permit, fn == nil); err != nil {
 		return v, err
 	}
-	return call(ctx, g, &permit, fn)
+	return call(ctx, &permit, fn)
 }
 
 // DoOr is Do that diverts what the gate refuses: it then returns what fallback
@@ -129,19 +127,17 @@ func DoOr[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, erro
 	err = g.admit(ctx, &permit, fn == nil || fallback == nil)
 	switch {
 	case err == nil:
-		return call(ctx, g, &permit, fn)
+		return call(ctx, &permit, fn)
 	case errors.Is(err, ErrRefused):
 		return fallback(ctx, err)
 	}
 	return v, err
 }
 
-func call[T any](ctx context.Context, g *Gate, permit *breaker.Permit, fn func(context.Context) (T, error)) (T, error) {
-	outcome := breaker.Failure
-	defer func() { permit.Done(outcome) }()
+func call[T any](ctx context.Context, permit *breaker.Permit, fn func(context.Context) (T, error)) (T, error) {
+	defer permit.Done(breaker.Failure)
 	v, err := fn(ctx)
-	outcome = breaker.Ignored
-	outcome = g.breaker.Outcome(ctx, err)
+	permit.Report(ctx, err)
 	return v, err
 }
 

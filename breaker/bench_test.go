@@ -38,7 +38,7 @@ func BenchmarkRunClosedFailure(b *testing.B) {
 	fail := func(context.Context) error { return errDown }
 	b.ReportAllocs()
 	for b.Loop() {
-		if br.Run(ctx, fail) != errDown {
+		if !errors.Is(br.Run(ctx, fail), errDown) {
 			b.Fatal("refused")
 		}
 	}

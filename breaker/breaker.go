@@ -7,35 +7,31 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weir-go/weir/internal/tally"
 	"github.com/weir-go/weir/window"
 )
 
 // Breaker stops calls to a service that fails. All its methods may be called from
 // any number of goroutines.
 type Breaker struct {
-	name        string
-	config      Config // with its defaults
-	epoch       time.Time
-	classify    func(error) Outcome
-	failureRate rate
-	minCalls    int64
-	timed       bool // the time that calls take matters
+	name  string
+	epoch time.Time
+	phase atomic.Pointer[phase]
 
-	tally     *tally.Calls
-	phase     atomic.Pointer[phase]
-	late      atomic.Int64
-	abandoned atomic.Int64
-	changes   changes
-	series    sync.Once
-	shown     *series
+	late         atomic.Int64
+	abandoned    atomic.Int64
+	trialOpened  atomic.Int64
+	trialRefused atomic.Int64
+	changes      changes
+	series       sync.Once
+	shown        *series
 
 	mu     sync.Mutex // held to change the phase, and to use the probes
 	probes probes
 }
 
-// New returns a closed breaker on the real clock. The name stands in errors,
-// changes and metrics. New panics with the error of c.Validate if there is one.
+// New returns a breaker on the real clock, closed unless c.Initial says otherwise.
+// The name stands in errors, changes and metrics. New panics with the error of
+// c.Validate if there is one.
 func New(name string, c Config) *Breaker { return NewAt(name, c, time.Now()) }
 
 // NewAt is New for a breaker that begins at t0 and lives on the times given to
@@ -44,15 +40,22 @@ func NewAt(name string, c Config, t0 time.Time) *Breaker {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	c = c.orDefault()
-	width := (c.Window + time.Duration(c.Buckets) - 1) / time.Duration(c.Buckets)
-	b := &Breaker{
-		name: name, config: c, epoch: t0, classify: c.Classify,
-		failureRate: rateOf(c.FailureRate), minCalls: int64(c.MinCalls),
-		tally: tally.New(width, c.Buckets, math.MaxInt64),
+	r := newRules(c.orDefault())
+	b := &Breaker{name: name, epoch: t0}
+	b.changes.tell.Store(&r.config.OnChange)
+	p := &phase{state: Closed, rules: r, tally: r.newTally(), until: math.MaxInt64, mercy: c.Grace, reason: "initial state"}
+	p.cooldown = r.cooldown(0)
+	if c.Initial != Closed {
+		closed := *p
+		p.state = c.Initial
+		if c.Initial == Open {
+			p.until = p.cooldown
+		} else {
+			p.under = &closed
+		}
 	}
-	b.changes.tell = c.OnChange
-	b.phase.Store(&phase{state: Closed, until: math.MaxInt64})
+	p.prepare(b)
+	b.phase.Store(p)
 	return b
 }
 
@@ -67,11 +70,9 @@ func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) error
 	if err != nil {
 		return err
 	}
-	outcome := Failure // until fn has returned: it may panic or end its goroutine
-	defer func() { b.settle(&m, outcome, unread) }()
+	defer m.abort()
 	err = fn(ctx)
-	outcome = Ignored // until Classify has
-	outcome = b.Outcome(ctx, err)
+	m.report(ctx, err)
 	return err
 }
 
@@ -81,11 +82,23 @@ func Do[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, err
 	if err != nil {
 		return v, err
 	}
-	outcome := Failure
-	defer func() { b.settle(&m, outcome, unread) }()
+	defer m.abort()
 	v, err = fn(ctx)
-	outcome = Ignored
-	outcome = b.Outcome(ctx, err)
+	m.report(ctx, err)
+	return v, err
+}
+
+// DoResult is [Do] for calls whose value too says whether the service failed, such
+// as a response with a status: judge gives the verdict in the place of
+// Config.Classify, unless the caller gave up.
+func DoResult[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, error), judge func(T, error) Outcome) (v T, err error) {
+	m, err := b.admit(ctx, fn == nil || judge == nil)
+	if err != nil {
+		return v, err
+	}
+	defer m.abort()
+	v, err = fn(ctx)
+	m.reportBy(ctx, err, func(err error) Outcome { return judge(v, err) })
 	return v, err
 }
 
@@ -104,13 +117,18 @@ func (b *Breaker) Name() string { return b.name }
 
 // State returns the state. An open breaker whose cooldown is over is half-open,
 // whether anybody has called since or not.
-func (b *Breaker) State() State { return b.phase.Load().at(time.Since(b.epoch)) }
+func (b *Breaker) State() State { return b.stateAt(time.Since(b.epoch)) }
 
 // StateAt is State at the time t.
-func (b *Breaker) StateAt(t time.Time) State { return b.phase.Load().at(t.Sub(b.epoch)) }
+func (b *Breaker) StateAt(t time.Time) State { return b.stateAt(t.Sub(b.epoch)) }
 
-// IsOpen reports whether the breaker is open: whether it refuses all calls.
-func (b *Breaker) IsOpen() bool { return b.State() == Open }
+func (b *Breaker) stateAt(at time.Duration) State { return b.phase.Load().at(at).state }
+
+// IsOpen reports whether the breaker refuses all calls: whether it is Open or ForcedOpen.
+func (b *Breaker) IsOpen() bool {
+	s := b.State()
+	return s == Open || s == ForcedOpen
+}
 
 // Counts returns the calls that the state is judged by: those of the window since
 // the breaker closed; while it is open those that opened it; while it is half-open
@@ -121,23 +139,27 @@ func (b *Breaker) Counts() window.Counts { return b.counts(time.Since(b.epoch)) 
 func (b *Breaker) CountsAt(t time.Time) window.Counts { return b.counts(t.Sub(b.epoch)) }
 
 // Totals returns the calls of the breaker's whole life.
-func (b *Breaker) Totals() window.Totals { return window.Totals(b.tally.Totals()) }
+func (b *Breaker) Totals() window.Totals { return window.Totals(b.phase.Load().totals()) }
 
-func (b *Breaker) counts(at time.Duration) window.Counts {
+func (b *Breaker) counts(at time.Duration) (c window.Counts) {
 	p := b.phase.Load()
-	refused := b.tally.Totals().Refused - p.floor.Refused
-	var c window.Counts
-	switch p.at(at) {
-	case Closed:
-		c = window.Counts(b.tally.Window(at, p.floor))
+	s := p.at(at)
+	switch s.state {
+	case Closed, ForcedClosed, Trial:
+		c = window.Counts(p.tally.Window(at, p.floor))
+		c.ConsecutiveFailures = p.streak()
 	case Open:
 		c = p.tripped
 	case HalfOpen:
-		if p.state == Open { // due, and nobody has called since
-			return c
+		if p.state == HalfOpen {
+			c = *p.live.probed.Load()
 		}
-		c = *p.probed.Load()
+	case ForcedOpen, Disabled: // nothing is judged
 	}
-	c.Refused = refused
+	if s.since != p.since { // the clock has brought another state, and nobody has called since
+		c.Refused = 0
+		return c
+	}
+	c.Refused = p.totals().Refused - p.refused
 	return c
 }

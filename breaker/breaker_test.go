@@ -154,7 +154,7 @@ func TestTheWholeCycle(t *testing.T) {
 		time.Sleep(5*time.Second - 1)
 		require.Equal(t, breaker.Open, b.State(), "a tick before the cooldown ends")
 		refused(t, b)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		require.Equal(t, breaker.HalfOpen, b.State(), "half-open once due, without traffic")
 		require.Len(t, changes, 1)
 		require.Zero(t, b.Counts())
@@ -370,7 +370,7 @@ func TestConfigNamesWhatIsWrong(t *testing.T) {
 		{breaker.Config{Cooldown: -2}, "breaker: Cooldown is -2ns, must not be negative, or Off"},
 		{breaker.Config{Probes: -1}, "breaker: Probes is -1, must lie between 1 and 10000"},
 		{breaker.Config{Probes: 10_001}, "breaker: Probes is 10001, must lie between 1 and 10000"},
-		{breaker.Config{ProbeTimeout: -1}, "breaker: ProbeTimeout is -1ns, must be above 0"},
+		{breaker.Config{ProbeTimeout: -1}, "breaker: ProbeTimeout is -1ns, must not be negative"},
 		{breaker.Config{MinCalls: -2, Probes: -1}, "breaker: MinCalls is -2, must be at least 1, or Off\nbreaker: Probes is -1, must lie between 1 and 10000"},
 	} {
 		require.EqualError(t, c.config.Validate(), c.want)

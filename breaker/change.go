@@ -3,6 +3,7 @@ package breaker
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,49 +15,89 @@ import (
 type Change struct {
 	Seq    uint64        // 1 for the breaker's first change, and one more each time
 	At     time.Time     // when the change was due: for HalfOpen the end of the cooldown
-	From   State         //
-	To     State         //
+	From   State         // From and To are both Trial where a breaker on trial says
+	To     State         // that it would open now
 	Reason string        // in words, with the figures
+	Origin Origin        // what brought it about
 	Counts window.Counts // what the change was judged by
 }
 
 func (c Change) String() string { return fmt.Sprintf("%s to %s: %s", c.From, c.To, c.Reason) }
 
-// maxChanges is how many changes may wait for a callback that is slow.
-const maxChanges = 64
+// Origin is what brought a change about.
+type Origin uint8
 
-// changes hands the breaker's changes to its callback: in their order, one at a
-// time, and outside all locks. Whoever finds changes waiting and nobody at work
-// delivers all there are, so a change that a callback causes is delivered after it
-// has returned, by the goroutine that is delivering already.
+// The origins of changes.
+const (
+	ByCalls Origin = iota // the breaker's own calls
+	ByJudge               // the evidence of Config.Judge
+	ByClock               // a cooldown or a timeout that was over
+	ByHand                // Force, Release, OpenFor or Reset
+)
+
+func (o Origin) String() string {
+	switch o {
+	case ByCalls:
+		return "calls"
+	case ByJudge:
+		return "judge"
+	case ByClock:
+		return "clock"
+	case ByHand:
+		return "hand"
+	}
+	return fmt.Sprintf("origin %d", uint8(o))
+}
+
+const (
+	maxChanges = 64 // that may wait for a slow callback
+	maxHistory = 32 // that Changes remembers
+)
+
+// changes numbers the breaker's changes, remembers the last, and hands them to the
+// callback: in their order, one at a time, and outside all locks. Whoever finds
+// changes waiting and nobody at work delivers all there are, so a change that a
+// callback causes is delivered after it has returned, by the goroutine that is
+// delivering already.
 type changes struct {
-	tell    func(Change) // nil for none
+	tell    atomic.Pointer[func(Change)] // to nil for none
 	dropped atomic.Int64
 
-	mu     sync.Mutex
-	queue  []Change
-	atWork bool
+	mu      sync.Mutex
+	seq     uint64
+	history []Change // the last ones, the oldest first
+	queue   []Change
+	atWork  bool
+}
+
+// Changes returns the last changes, 32 at most, the oldest first.
+func (b *Breaker) Changes() []Change {
+	b.changes.mu.Lock()
+	defer b.changes.mu.Unlock()
+	return slices.Clone(b.changes.history)
 }
 
 // post queues a change. The breaker's lock is held, which makes the order.
 func (q *changes) post(c Change) {
-	if q.tell == nil {
-		return
-	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.queue) == maxChanges {
-		q.dropped.Add(1)
-		return
+	q.seq++
+	c.Seq = q.seq
+	if len(q.history) == maxHistory {
+		q.history = slices.Delete(q.history, 0, 1)
 	}
-	q.queue = append(q.queue, c)
+	q.history = append(q.history, c)
+	switch {
+	case *q.tell.Load() == nil:
+	case len(q.queue) == maxChanges:
+		q.dropped.Add(1)
+	default:
+		q.queue = append(q.queue, c)
+	}
 }
 
 // deliver calls back for every change that waits, unless another goroutine does so.
 func (q *changes) deliver() {
-	if q.tell == nil {
-		return
-	}
 	for first := true; ; first = false {
 		c, ok := q.next(first)
 		if !ok {
@@ -87,6 +128,10 @@ func (q *changes) next(begin bool) (c Change, ok bool) {
 // do with it, and is recovered; a callback that ends its goroutine leaves the rest
 // of the queue to be delivered on the way out.
 func (q *changes) call(c Change) {
+	tell := *q.tell.Load()
+	if tell == nil {
+		return
+	}
 	returned := false
 	defer func() {
 		if returned {
@@ -102,6 +147,6 @@ func (q *changes) call(c Change) {
 		q.mu.Unlock()
 		q.deliver()
 	}()
-	q.tell(c)
+	tell(c)
 	returned = true
 }

@@ -3,6 +3,7 @@ package breaker
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
@@ -34,19 +35,73 @@ func DefaultClassify(err error) Outcome {
 	return Failure
 }
 
+// Ignore returns a Config.Classify that ignores the given errors, wrapped or not,
+// and leaves the rest to DefaultClassify.
+func Ignore(errs ...error) func(error) Outcome { return except(Ignored, errs) }
+
+// Accept returns a Config.Classify to which the given errors, wrapped or not, are
+// successes, and which leaves the rest to DefaultClassify. A service that says "not
+// found" has done its work.
+func Accept(errs ...error) func(error) Outcome { return except(Success, errs) }
+
+// FailOn returns a Config.Classify to which the given errors, wrapped or not, are
+// failures, and all others successes, but for refusals, which are ignored.
+func FailOn(errs ...error) func(error) Outcome {
+	return func(err error) Outcome {
+		o := DefaultClassify(err)
+		if o == Failure && !isAny(err, errs) {
+			return Success
+		}
+		return o
+	}
+}
+
+func except(o Outcome, errs []error) func(error) Outcome {
+	return func(err error) Outcome {
+		if isAny(err, errs) {
+			return o
+		}
+		return DefaultClassify(err)
+	}
+}
+
+func isAny(err error, targets []error) bool {
+	for _, target := range targets {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
+}
+
 // Outcome returns the verdict on a call that was made with ctx and returned err:
 // Ignored where the caller itself gave up, and what Config.Classify says otherwise.
 // A deadline that passed is no giving up: a service that hangs until its callers'
 // deadlines has failed.
 func (b *Breaker) Outcome(ctx context.Context, err error) Outcome {
+	return verdictOn(ctx, err, b.phase.Load().rules.config.Classify)
+}
+
+func verdictOn(ctx context.Context, err error, classify func(error) Outcome) Outcome {
 	if err != nil && gaveUp(ctx, err) {
 		return Ignored
 	}
-	return b.classify(err)
+	return classify(err)
 }
 
 // gaveUp reports whether err is the caller's own cancelling of ctx.
 func gaveUp(ctx context.Context, err error) bool {
 	return errors.Is(ctx.Err(), context.Canceled) &&
 		(errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx)))
+}
+
+// retryAfter returns the wait that an error asks for, 0 where it asks for none.
+func retryAfter(err error) time.Duration {
+	if e, ok := errors.AsType[interface {
+		error
+		RetryAfter() time.Duration
+	}](err); ok {
+		return e.RetryAfter()
+	}
+	return 0
 }

@@ -3,6 +3,7 @@ package breaker
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/weir-go/weir/window"
@@ -17,30 +18,83 @@ type Config struct {
 	// FailureRate is the share of calls in the window, above 0 and up to 1, at
 	// which the breaker opens: reached is enough. Off never opens on it. Default 0.5.
 	FailureRate float64
-	// MinCalls is the number of calls in the window below which nothing is judged,
+	// SlowCall is the time above which a call counts as slow. It costs a second
+	// reading of the clock a call. Default 0: none is slow.
+	SlowCall time.Duration
+	// SlowRate is the share of slow calls, above 0 and up to 1, at which the breaker
+	// opens. Off never opens on it. Default 0.5 where SlowCall is set.
+	SlowRate float64
+	// HungCalls counts calls that have been in flight for longer than SlowCall as slow
+	// while they still are, so that a service that hangs trips the breaker before its
+	// first call comes back. They are looked at when a call asks to pass, at most once a
+	// bucket or once in a 32nd of SlowCall, whichever is longer. It costs two atomic
+	// adds a call, and memory for 40 counters. Default false.
+	HungCalls bool
+	// ConsecutiveFailures opens the breaker at so many failures in a row, however
+	// far apart they are and whatever MinCalls says. Default 0: never.
+	ConsecutiveFailures int
+	// Trip opens the breaker where it says so, with the reason that it gives. It is
+	// asked at each result while the breaker is closed, outside all locks, with the
+	// counts of the window. If it panics the result stands and the panic goes on up to
+	// the caller. Default none.
+	Trip func(window.Counts) (reason string, trip bool)
+	// Judge gives evidence from elsewhere, such as the counts of a fleet, which is
+	// judged by the same rates beside the breaker's own at each result while it is
+	// closed. It must leave out what came before the breaker closed. Default none.
+	Judge func() window.Counts
+	// MinCalls is the number of calls in the window below which no rate is judged,
 	// from 1 on. Off judges from the first call. Default 20.
 	MinCalls int
+	// Grace is a time after New in which calls are counted and nothing opens the
+	// breaker by itself. Default 0.
+	Grace time.Duration
 
 	// Window is the span of time that is judged, from 1 ms to 30 days. Default 10 s.
 	Window time.Duration
 	// Buckets divide the window, which moves by one bucket at a time: from 1 to
 	// 100,000, none longer than an hour. Default 10.
 	Buckets int
+	// LastCalls judges the last so many calls, from 1 to 100,000, instead of a span of
+	// time; Window and Buckets must then be 0. MinCalls is LastCalls where it is less.
+	// Default 0.
+	LastCalls int
 
 	// Cooldown is how long the breaker stays open before it tries again. Off tries
 	// again with the next call. Default 5 s.
 	Cooldown time.Duration
+	// CooldownFactor makes each cooldown so many times longer than the one before, as
+	// long as the probes fail; from 1 to 100. Default 1.
+	CooldownFactor float64
+	// MaxCooldown bounds the cooldowns that grow. Default 5 min, or Cooldown where it
+	// is longer.
+	MaxCooldown time.Duration
+	// CooldownJitter shortens each cooldown by a random share of it up to this one, from
+	// 0 to 1, so that a fleet does not try again all at once. Default 0.
+	CooldownJitter float64
+	// MaxRetryAfter bounds the wait that a failing service may ask for: by an error with
+	// a method RetryAfter() time.Duration, or by Permit.RetryAfter. A breaker that opens
+	// then stays open at least as long. Off does not listen to it. Default 1 min.
+	MaxRetryAfter time.Duration
+
 	// Probes is how many calls a half-open breaker lets through, from 1 to 10,000.
-	// It is judged, by the same rate, after MinCalls or Probes of them, whichever is
-	// less. Default 3.
+	// They are judged by the same rates after MinCalls or Probes of them, whichever is
+	// less; where FailureRate is Off the first failure opens it again. Default 3.
 	Probes int
 	// ProbeTimeout is how long a probe keeps its place. One that is unheard of for
 	// longer gives it to the next call, without a verdict. Default 10 s.
 	ProbeTimeout time.Duration
+	// HalfOpenTimeout opens a breaker again that has been half-open for so long without
+	// a verdict. Default 0: never.
+	HalfOpenTimeout time.Duration
+
+	// Initial is the state of a new breaker: Closed, Open (for one cooldown), or an
+	// override. Default Closed.
+	Initial State
 
 	// Classify says what an error, or nil, means. It is not asked about a call that
 	// panicked, which is a failure, nor about one whose own context was cancelled,
-	// which is ignored. It runs outside all locks. Default DefaultClassify.
+	// which is ignored. It runs outside all locks; if it panics the call is ignored and
+	// the panic goes on up to the caller. Default DefaultClassify.
 	Classify func(err error) Outcome
 
 	// OnChange is told of every state change, one at a time and in their order, by
@@ -51,32 +105,100 @@ type Config struct {
 	OnChange func(Change)
 }
 
-const maxProbes = 10_000
+const (
+	maxProbes = 10_000
+	maxFactor = 100
+)
 
 // Validate returns an error that names every field that is out of bounds, and nil
 // where there is none.
 func (c Config) Validate() error {
-	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("breaker: "+format, args...)) }
-	if c.FailureRate != Off && (c.FailureRate < 0 || c.FailureRate > 1 || c.FailureRate != c.FailureRate) {
-		fault("FailureRate is %v, must be above 0 and at most 1, or Off", c.FailureRate)
+	var fs faults
+	c.validateRules(&fs)
+	c.validateWindow(&fs)
+	c.validateRecovery(&fs)
+	return errors.Join(fs...)
+}
+
+func (c Config) validateRules(fs *faults) {
+	fs.share("FailureRate", c.FailureRate)
+	fs.share("SlowRate", c.SlowRate)
+	fs.atLeast("SlowCall", c.SlowCall, 0)
+	if c.SlowCall == 0 && c.SlowRate > 0 {
+		fs.add("SlowRate is %v, must be 0 where SlowCall is not set", c.SlowRate)
+	}
+	if c.SlowCall == 0 && c.HungCalls {
+		fs.add("HungCalls is true, must be false where SlowCall is not set")
+	}
+	if c.ConsecutiveFailures < Off {
+		fs.add("ConsecutiveFailures is %d, must be at least 1, or 0 or Off for never", c.ConsecutiveFailures)
 	}
 	if c.MinCalls < Off {
-		fault("MinCalls is %d, must be at least 1, or Off", c.MinCalls)
+		fs.add("MinCalls is %d, must be at least 1, or Off", c.MinCalls)
 	}
-	if err := c.shape().Validate(); err != nil {
-		fault("Window and Buckets: %w", err)
+	fs.atLeast("Grace", c.Grace, 0)
+}
+
+func (c Config) validateWindow(fs *faults) {
+	if c.LastCalls == 0 {
+		if err := c.shape().Validate(); err != nil {
+			fs.add("Window and Buckets: %w", err)
+		}
+		return
 	}
-	if c.Cooldown < Off {
-		fault("Cooldown is %v, must not be negative, or Off", c.Cooldown)
+	if c.LastCalls < 0 || c.LastCalls > window.MaxLast {
+		fs.add("LastCalls is %d, must lie between 1 and %d, or be 0 for a window over time", c.LastCalls, window.MaxLast)
 	}
+	if c.Window != 0 || c.Buckets != 0 {
+		fs.add("Window is %v and Buckets is %d, must both be 0 where LastCalls is set", c.Window, c.Buckets)
+	}
+}
+
+func (c Config) validateRecovery(fs *faults) {
+	fs.atLeast("Cooldown", c.Cooldown, Off)
+	if c.CooldownFactor != 0 && !(c.CooldownFactor >= 1 && c.CooldownFactor <= maxFactor) {
+		fs.add("CooldownFactor is %v, must lie between 1 and %d", c.CooldownFactor, maxFactor)
+	}
+	fs.atLeast("MaxCooldown", c.MaxCooldown, 0)
+	if c.MaxCooldown > 0 && c.MaxCooldown < c.Cooldown {
+		fs.add("MaxCooldown is %v, must be at least Cooldown, %v", c.MaxCooldown, c.Cooldown)
+	}
+	if !(c.CooldownJitter >= 0 && c.CooldownJitter <= 1) {
+		fs.add("CooldownJitter is %v, must lie between 0 and 1", c.CooldownJitter)
+	}
+	fs.atLeast("MaxRetryAfter", c.MaxRetryAfter, Off)
 	if c.Probes < 0 || c.Probes > maxProbes {
-		fault("Probes is %d, must lie between 1 and %d", c.Probes, maxProbes)
+		fs.add("Probes is %d, must lie between 1 and %d", c.Probes, maxProbes)
 	}
-	if c.ProbeTimeout < 0 {
-		fault("ProbeTimeout is %v, must be above 0", c.ProbeTimeout)
+	fs.atLeast("ProbeTimeout", c.ProbeTimeout, 0)
+	fs.atLeast("HalfOpenTimeout", c.HalfOpenTimeout, 0)
+	if c.Initial >= states || c.Initial == HalfOpen {
+		fs.add("Initial is %v, must be Closed, Open or an override", c.Initial)
 	}
-	return errors.Join(errs...)
+}
+
+// faults are what is wrong with a config.
+type faults []error
+
+func (fs *faults) add(format string, args ...any) {
+	*fs = append(*fs, fmt.Errorf("breaker: "+format, args...))
+}
+
+func (fs *faults) share(field string, v float64) {
+	if v != Off && !(v >= 0 && v <= 1) {
+		fs.add("%s is %v, must be above 0 and at most 1, or Off", field, v)
+	}
+}
+
+// atLeast wants a duration of at least least: 0, or Off where that has a meaning.
+func (fs *faults) atLeast(field string, d, least time.Duration) {
+	switch {
+	case d >= least:
+	case least == Off:
+		fs.add("%s is %v, must not be negative, or Off", field, d)
+	default:
+		fs.add("%s is %v, must not be negative", field, d)
+	}
 }
 
 func (c Config) shape() window.Config { return window.Config{Span: c.Window, Buckets: c.Buckets} }
@@ -85,10 +207,22 @@ func (c Config) shape() window.Config { return window.Config{Span: c.Window, Buc
 // at the value that turns it off.
 func (c Config) orDefault() Config {
 	c.FailureRate = either(c.FailureRate, 0.5, Off)
+	c.SlowRate = either(c.SlowRate, 0.5, Off)
+	if c.SlowCall == 0 {
+		c.SlowRate, c.SlowCall = Off, math.MaxInt64
+	}
+	c.ConsecutiveFailures = either(c.ConsecutiveFailures, math.MaxInt, math.MaxInt)
 	c.MinCalls = either(c.MinCalls, 20, 1)
-	c.Window = either(c.Window, 10*time.Second, Off)
-	c.Buckets = either(c.Buckets, 10, Off)
+	if c.LastCalls > 0 {
+		c.MinCalls = min(c.MinCalls, c.LastCalls)
+	} else {
+		c.Window = either(c.Window, 10*time.Second, Off)
+		c.Buckets = either(c.Buckets, 10, Off)
+	}
 	c.Cooldown = either(c.Cooldown, 5*time.Second, 0)
+	c.CooldownFactor = either(c.CooldownFactor, 1, Off)
+	c.MaxCooldown = either(c.MaxCooldown, max(5*time.Minute, c.Cooldown), Off)
+	c.MaxRetryAfter = either(c.MaxRetryAfter, time.Minute, 0)
 	c.Probes = either(c.Probes, 3, Off)
 	c.ProbeTimeout = either(c.ProbeTimeout, 10*time.Second, Off)
 	if c.Classify == nil {

@@ -40,8 +40,7 @@ func ExampleOpenError() {
 	b := breaker.New("users", breaker.Config{MinCalls: 1, Cooldown: time.Minute})
 	_ = b.Run(context.Background(), func(context.Context) error { return errors.New("down") })
 	err := b.Run(context.Background(), func(context.Context) error { return nil })
-	var refusal *breaker.OpenError
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*breaker.OpenError](err); ok {
 		fmt.Println(refusal.Name, "is", refusal.State, "because of", refusal.Reason)
 		fmt.Println("try again in", refusal.RetryAfter().Round(time.Minute))
 	}

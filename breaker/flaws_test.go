@@ -24,7 +24,7 @@ func halfOpen(t *testing.T, c breaker.Config) *breaker.Breaker {
 	t.Helper()
 	b := breaker.New("b", c)
 	open(t, b)
-	time.Sleep(b.Stats().Since.Add(either(c.Cooldown, 5*time.Second)).Sub(time.Now()))
+	time.Sleep(time.Until(b.Stats().Since.Add(either(c.Cooldown, 5*time.Second))))
 	require.Equal(t, breaker.HalfOpen, b.State())
 	return b
 }
@@ -87,7 +87,7 @@ func TestFlawA_AtMostProbesAreOutAtOnce(t *testing.T) {
 		refused(t, b)
 		time.Sleep(10*time.Second - 1)
 		refused(t, b)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		hold(t, b, 3)
 		refused(t, b)
 		require.Equal(t, int64(3), b.Stats().Abandoned)

@@ -9,26 +9,29 @@ import (
 
 // Stats are what a breaker has been through, as plain numbers.
 type Stats struct {
-	State     State
-	Since     time.Time // when the state began
-	Counts    window.Counts
-	Totals    window.Totals
-	Late      int64 // results of calls that an earlier state had let through
-	Abandoned int64 // probes that were unheard of for ProbeTimeout
-	Dropped   int64 // changes that no callback saw: too many waited, or it panicked
+	State        State
+	Since        time.Time // when the state began
+	Counts       window.Counts
+	Totals       window.Totals
+	Late         int64 // results of calls that an earlier state had let through
+	Abandoned    int64 // probes that were unheard of for ProbeTimeout
+	Dropped      int64 // changes that no callback saw: too many waited, or it panicked
+	TrialOpened  int64 // times that a breaker on trial would have opened
+	TrialRefused int64 // calls that it would have refused then
 }
 
 // Stats returns what the breaker has been through so far.
-func (b *Breaker) Stats() Stats {
-	at := time.Since(b.epoch)
-	p := b.phase.Load()
-	since := p.since
-	if p.at(at) != p.state {
-		since = p.until
-	}
+func (b *Breaker) Stats() Stats { return b.stats(time.Since(b.epoch)) }
+
+// StatsAt is Stats as seen at the time t.
+func (b *Breaker) StatsAt(t time.Time) Stats { return b.stats(t.Sub(b.epoch)) }
+
+func (b *Breaker) stats(at time.Duration) Stats {
+	s := b.phase.Load().at(at)
 	return Stats{
-		State: p.at(at), Since: b.epoch.Add(since), Counts: b.counts(at), Totals: b.Totals(),
+		State: s.state, Since: b.epoch.Add(s.since), Counts: b.counts(at), Totals: b.Totals(),
 		Late: b.late.Load(), Abandoned: b.abandoned.Load(), Dropped: b.changes.dropped.Load(),
+		TrialOpened: b.trialOpened.Load(), TrialRefused: b.trialRefused.Load(),
 	}
 }
 
@@ -38,7 +41,7 @@ type series struct {
 	calls                          [4]*stat.Series // by outcome: success, failure, ignored, refused
 	window                         [4]*stat.Series
 	slow, late, abandoned, dropped *stat.Series
-	failureRatio                   *stat.Series
+	failureRatio, slowRatio        *stat.Series
 	thresholdRatio, thresholdCalls *stat.Series
 }
 
@@ -54,6 +57,7 @@ func newSeries(name string) *series {
 		slow: stat.BreakerSlowCalls.Series(name), late: stat.BreakerLateResults.Series(name),
 		abandoned: stat.BreakerAbandonedProbes.Series(name), dropped: stat.BreakerDroppedChanges.Series(name),
 		failureRatio:   stat.BreakerWindowFailureRatio.Series(name),
+		slowRatio:      stat.BreakerWindowSlowRatio.Series(name),
 		thresholdRatio: stat.BreakerThresholdFailureRatio.Series(name),
 		thresholdCalls: stat.BreakerThresholdMinCalls.Series(name),
 	}
@@ -75,37 +79,42 @@ func (b *Breaker) Observe(yield func(*stat.Series, float64)) {
 	s, at := b.shown, time.Since(b.epoch)
 	b.observeStates(s, at, yield)
 
-	counts := b.counts(at)
-	total, now := figures(b.Totals()), figures(counts)
+	counts, totals, r := b.counts(at), b.Totals(), b.phase.Load().rules
+	total, now := figures(totals), figures(counts)
 	for i := range outcomes {
 		yield(s.calls[i], float64(total[i]))
 		yield(s.window[i], float64(now[i]))
 	}
-	yield(s.slow, float64(b.Totals().Slow))
+	yield(s.slow, float64(totals.Slow))
 	yield(s.late, float64(b.late.Load()))
 	yield(s.abandoned, float64(b.abandoned.Load()))
 	yield(s.dropped, float64(b.changes.dropped.Load()))
-	if counts.Calls() >= b.minCalls {
+	if counts.Calls() >= r.minCalls {
 		yield(s.failureRatio, counts.FailureRate())
+		if r.slowRate != never {
+			yield(s.slowRatio, counts.SlowRate())
+		}
 	}
-	if b.failureRate != never {
-		yield(s.thresholdRatio, b.config.FailureRate)
+	if r.failureRate != never {
+		yield(s.thresholdRatio, r.config.FailureRate)
 	}
-	yield(s.thresholdCalls, float64(b.minCalls))
+	yield(s.thresholdCalls, float64(r.minCalls))
 }
 
 func (b *Breaker) observeStates(s *series, at time.Duration, yield func(*stat.Series, float64)) {
 	p := b.phase.Load()
-	now, spent, entered, since := p.at(at), p.spent, p.entered, p.since
-	if now != p.state { // the cooldown is over, and nobody has called since
-		spent[p.state] += p.until - since
-		entered[now]++
-		since = p.until
+	now, spent, entered := stay{p.state, p.since, p.until}, p.spent, p.entered
+	if p.over(at) { // the clock has brought other states, and nobody has called since
+		for _, s := range p.due(at) {
+			spent[now.state] += s.since - now.since
+			entered[s.state]++
+			now = s
+		}
 	}
-	spent[now] += max(at-since, 0)
+	spent[now.state] += max(at-now.since, 0)
 	for state := range states {
 		is := 0.0
-		if state == now {
+		if state == now.state {
 			is = 1
 		}
 		yield(s.state[state], is)

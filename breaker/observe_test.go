@@ -35,6 +35,9 @@ func TestObserveShowsEverySeriesFromTheStart(t *testing.T) {
 			"slow_calls ": 0, "late_results ": 0, "abandoned_probes ": 0, "dropped_changes ": 0,
 			"threshold.failure_ratio ": 0.25, "threshold.min_calls ": 4,
 		}
+		for _, s := range []string{"forced_open", "forced_closed", "disabled", "trial"} {
+			want["state "+s], want["transitions "+s], want["state.time "+s] = 0, 0, 0
+		}
 		require.Equal(t, want, observe(b))
 
 		time.Sleep(2 * time.Second)

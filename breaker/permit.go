@@ -1,6 +1,8 @@
 package breaker
 
 import (
+	"context"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -13,24 +15,27 @@ import (
 //
 // Do not copy a permit after its first use. One that is forgotten harms nobody: a
 // closed breaker misses one call, and a half-open one takes the probe's place back
-// after Config.ProbeTimeout.
+// after Config.ProbeTimeout. The zero Permit is used up.
 type Permit struct {
 	breaker *Breaker
 	phase   *phase
 	start   time.Duration
-	place   int32 // HalfOpen: the place of the probe, and which loan of it
+	after   time.Duration // the wait that the service asked for
+	flight  int64         // where it is counted while in flight
+	place   int32         // HalfOpen: the place of the probe, and which loan of it
 	turn    uint32
+	booked  bool // by Run and its like, which use a permit alone
 	done    atomic.Bool
 }
 
-// Allow asks for one call to pass. It returns a permit, to be used up by Done, or
-// an [*OpenError]. It neither blocks nor allocates, but for a change callback that
-// it may have to run.
+// Allow asks for one call to pass. It returns a permit, to be used up by Done or
+// Report, or an [*OpenError]. It neither blocks nor allocates, but for a change
+// callback that it may have to run.
 func (b *Breaker) Allow() (Permit, error) { return b.allow(unread) }
 
 // AllowAt is Allow at the time t.
 func (b *Breaker) AllowAt(t time.Time) (Permit, error) {
-	if p := b.phase.Load(); p.state == Closed && !b.timed {
+	if p := b.phase.Load(); p.state == Closed && !p.rules.timed {
 		return Permit{breaker: b, phase: p}, nil
 	}
 	return b.allow(t.Sub(b.epoch))
@@ -52,26 +57,64 @@ func (b *Breaker) CheckAt(t time.Time) error {
 // Done books the result of the call. It counts once: it returns whether it did,
 // and false for a permit that was used before or whose state has ended since. Such
 // a late result is counted apart (Stats.Late). Any goroutine may call it.
-func (m *Permit) Done(o Outcome) bool { return m.doneAt(unread, o) }
+func (m *Permit) Done(o Outcome) bool { return m.take() && m.breaker.settle(m, o, unread) }
 
 // DoneAt is Done at the time t.
 func (m *Permit) DoneAt(t time.Time, o Outcome) bool {
-	if m.breaker == nil {
-		return false
-	}
-	return m.doneAt(t.Sub(m.breaker.epoch), o)
+	return m.take() && m.breaker.settle(m, o, t.Sub(m.breaker.epoch))
 }
 
-func (m *Permit) doneAt(at time.Duration, o Outcome) bool {
-	if m.breaker == nil || !m.done.CompareAndSwap(false, true) {
-		return false
+// Report is Done with the verdict on a call that was made with ctx and returned
+// err: see Breaker.Outcome. A wait that a failure's err asks for counts as if given
+// to RetryAfter. For a call that may panic, defer Done(Failure) before it.
+func (m *Permit) Report(ctx context.Context, err error) bool {
+	return m.take() && m.report(ctx, err)
+}
+
+// RetryAfter says, before Done, that the service has asked not to be called for
+// so long. A breaker that opens keeps to it, up to Config.MaxRetryAfter.
+func (m *Permit) RetryAfter(d time.Duration) { m.after = max(d, 0) }
+
+// take uses the permit up, and reports whether it was there to use.
+func (m *Permit) take() bool {
+	return m.breaker != nil && !m.done.Load() && m.done.CompareAndSwap(false, true)
+}
+
+// report books the result of a permit that is in the hands of its user alone.
+func (m *Permit) report(ctx context.Context, err error) bool {
+	return m.reportBy(ctx, err, m.phase.rules.config.Classify)
+}
+
+// reportBy is report with a classifier of its own. One that panics has said nothing.
+func (m *Permit) reportBy(ctx context.Context, err error, classify func(error) Outcome) bool {
+	outcome := Ignored
+	defer func() {
+		if !m.booked {
+			m.book(outcome)
+		}
+	}()
+	outcome = verdictOn(ctx, err, classify)
+	if outcome == Failure && m.after == 0 {
+		m.after = max(retryAfter(err), 0)
 	}
-	return m.breaker.settle(m, o, at)
+	return m.book(outcome)
+}
+
+func (m *Permit) book(o Outcome) bool {
+	m.booked = true
+	return m.breaker.settle(m, o, unread)
+}
+
+// abort books a call that did not return: it panicked or ended its goroutine.
+func (m *Permit) abort() {
+	if !m.booked {
+		m.book(Failure)
+	}
 }
 
 // unread stands for a time that has not been read from the clock, since nobody
 // may need it.
-const unread time.Duration = -1 << 63
+const unread time.Duration = math.MinInt64
 
 // read returns the offset, from the clock if need be.
 func (b *Breaker) read(at time.Duration) time.Duration {
@@ -83,17 +126,35 @@ func (b *Breaker) read(at time.Duration) time.Duration {
 
 func (b *Breaker) allow(at time.Duration) (Permit, error) {
 	p := b.phase.Load()
-	if p.state == Closed {
-		if b.timed {
-			at = b.read(at)
+	if p.state == Closed && !p.rules.timed {
+		return Permit{breaker: b, phase: p}, nil
+	}
+	return b.allowTimed(p, b.read(at))
+}
+
+// allowTimed is allow for all cases in which the time matters.
+func (b *Breaker) allowTimed(p *phase, at time.Duration) (Permit, error) {
+	switch p.state {
+	case Closed:
+		if p.flights != nil && b.hung(p, at) {
+			return b.allowTimed(b.phase.Load(), at)
 		}
-		return Permit{breaker: b, phase: p, start: at}, nil
-	}
-	at = b.read(at)
-	if p.state == Open && at < p.until {
+	case Open:
+		if at < p.until {
+			return Permit{}, b.refuse(p, at)
+		}
+		return b.probe(at)
+	case HalfOpen:
+		return b.probe(at)
+	case ForcedOpen:
 		return Permit{}, b.refuse(p, at)
+	case Trial:
+		if at < time.Duration(p.live.shadow.Load()) {
+			b.trialRefused.Add(1)
+		}
+	case ForcedClosed, Disabled:
 	}
-	return b.probe(at)
+	return Permit{breaker: b, phase: p, start: at, flight: p.flights.start(at)}, nil
 }
 
 func (b *Breaker) check(at time.Duration) error {
@@ -102,57 +163,51 @@ func (b *Breaker) check(at time.Duration) error {
 		return nil
 	}
 	at = b.read(at)
-	switch p.at(at) {
-	case Open:
-		return b.refuse(p, at)
-	case HalfOpen:
-		if p.state == HalfOpen && !b.vacant(at) {
-			return b.refuse(p, at)
-		}
+	switch s := p.at(at); {
+	case s.state == Open || s.state == ForcedOpen:
+	case s.state == HalfOpen && p.state == HalfOpen && !b.vacant(at):
+	default:
+		return nil
 	}
-	return nil
-}
-
-// vacant reports whether a probe could go out.
-func (b *Breaker) vacant(at time.Duration) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.phase.Load().state != HalfOpen || b.probes.find(at) >= 0
+	return b.refuse(p, at)
 }
 
 func (b *Breaker) refuse(p *phase, at time.Duration) error {
-	b.tally.Refuse(at)
+	p.tally.Refuse(at)
 	return p.err
 }
 
 // settle books a result, and reports whether it counted.
 func (b *Breaker) settle(m *Permit, o Outcome, at time.Duration) bool {
 	at = b.read(at)
-	p := m.phase
-	if b.phase.Load() != p || p.state == HalfOpen && !b.probed(m, o, at) {
+	m.phase.flights.end(m.flight)
+	p := b.phase.Load()
+	if p != m.phase && p.epoch != m.phase.epoch || p.state == HalfOpen && !b.probed(m, o, at) {
 		b.late.Add(1)
 		return false
 	}
-	if p.state == HalfOpen {
-		return true
+	if p.state == HalfOpen || p.state == Disabled {
+		return p.state == HalfOpen
 	}
 	var took time.Duration
-	if b.timed {
+	if m.phase.rules.timed {
 		took = at - m.start
 	}
-	b.tally.Record(at, verdict(o), took)
-	if o == Success || o == Failure {
+	p.tally.Record(at, verdict(o), took)
+	p.ask(at, m.after)
+	if p.state != ForcedClosed && (o == Success || o == Failure) {
 		b.judge(p, at)
 	}
 	return true
 }
 
-// judge opens the breaker if the calls of a closed phase call for it. Every call
-// is judged, a success too: it may be the one that reaches MinCalls.
-func (b *Breaker) judge(p *phase, at time.Duration) {
-	calls := b.tally.Judged(at, p.judged)
-	if calls.Low >= b.minCalls && b.failureRate.reached(calls.High, calls.Low) {
-		b.trip(p, at, calls)
+// ask notes until when the service asks not to be called.
+func (p *phase) ask(at, after time.Duration) {
+	if after <= 0 {
+		return
+	}
+	until := int64(add(at, min(after, p.rules.config.MaxRetryAfter)))
+	for old := p.live.retry.Load(); until > old && !p.live.retry.CompareAndSwap(old, until); old = p.live.retry.Load() {
 	}
 }
 

@@ -12,93 +12,213 @@ import (
 
 // phase is one stay in a state. It is made whole before it is published by one
 // store of a pointer, so nothing of it is ever half seen; and as a permit holds
-// the phase that let it through, a result that comes from an earlier one is known
-// by the pointer. But for what is atomic, a phase never changes.
+// the phase that let it through, a result that comes from an earlier one is known.
+// A phase never changes, but for what is atomic in it.
 type phase struct {
 	state State
-	seq   uint64        // the number of transitions up to it
-	since time.Duration // when it began
-	until time.Duration // Open: when it is over
+	rules *rules
+	tally *tally.Calls
+	old   []*tally.Calls // of shapes that Reconfigure has ended: they have a part in the totals
+	epoch uint64         // permits of the same epoch count; a new config keeps it
+	since time.Duration  // when it began
+	until time.Duration  // Open: when it is over; HalfOpen: when it gives up
+	mercy time.Duration  // nothing is judged before: Config.Grace
 
 	floor   tally.Counts  // the totals when it began: what came before does not count
 	judged  tally.Pair    // of floor
+	slowed  tally.Pair    // of floor
+	refused int64         // refusals when it began
 	tripped window.Counts // Open: the counts that opened it
-	err     *OpenError    // with which it refuses
 	reason  string        // Open and HalfOpen: what opened the breaker
+	err     *OpenError    // with which it refuses
 
-	probed atomic.Pointer[window.Counts] // HalfOpen: the results so far
+	rounds   int           // rounds of probes that failed since it was closed
+	cooldown time.Duration // Open: as drawn
+	under    *phase        // of an override: the phase to which it returns
+	flights  *flights      // Closed: calls in flight, if they are watched
 
+	live    *live                 // what changes while the phase lasts
 	spent   [states]time.Duration // in each state, up to this phase
 	entered [states]int64         // transitions into each state, this one included
 }
 
-// at returns the state at the given offset: an open phase is half-open as soon as
-// its time is over, whether anybody calls or not.
-func (p *phase) at(now time.Duration) State {
-	if p.state == Open && now >= p.until {
-		return HalfOpen
-	}
-	return p.state
+// live is what changes while a phase lasts. Phases of one epoch share it.
+type live struct {
+	retry  atomic.Int64                  // until when the service asked not to be called
+	shadow atomic.Int64                  // Trial: until when the breaker would be open
+	probed atomic.Pointer[window.Counts] // HalfOpen: the results so far
 }
 
-// enter replaces the present phase, whose breaker's lock is held, by a new one
-// that begins at the given offset, and posts the change. What an open phase still
-// owed to the clock, its turning half-open, must have been paid before.
-func (b *Breaker) enter(to State, at time.Duration, reason string, counts window.Counts) *phase {
+// stay is a stretch of time in a state.
+type stay struct {
+	state State
+	since time.Duration
+	until time.Duration
+}
+
+// at returns the state at the given offset: an open phase is half-open as soon as
+// its time is over, and a half-open one that gave up is open again, whether anybody
+// calls or not.
+func (p *phase) at(now time.Duration) stay {
+	if !p.over(now) {
+		return stay{p.state, p.since, p.until}
+	}
+	due := p.due(now)
+	return due[len(due)-1]
+}
+
+// over reports whether the clock has ended the phase.
+func (p *phase) over(now time.Duration) bool { return now >= p.until && p.until != math.MaxInt64 }
+
+// due returns the stays that the clock has brought since the phase was over, one or
+// two of them, the last of which holds now. After a half-open one that gave up, open
+// and half-open alternate; whole rounds of them in which nobody called are left out.
+func (p *phase) due(now time.Duration) []stay {
+	half := p.rules.config.HalfOpenTimeout
+	s := p.after(stay{p.state, p.since, p.until}, half)
+	if round := half + p.cooldown; half > 0 && now >= s.until {
+		skip := (now - s.since) / round * round
+		s.since, s.until = add(s.since, skip), add(s.until, skip)
+	}
+	last := s
+	if now >= s.until {
+		last = p.after(s, half)
+	}
+	if last.state == p.state { // by way of the other state
+		return []stay{p.after(stay{p.state, p.since, p.until}, half), last}
+	}
+	return []stay{last}
+}
+
+// after returns the stay that follows one that the clock has ended.
+func (p *phase) after(s stay, half time.Duration) stay {
+	if s.state == HalfOpen {
+		return stay{Open, s.until, add(s.until, p.cooldown)}
+	}
+	if half == 0 {
+		return stay{HalfOpen, s.until, math.MaxInt64}
+	}
+	return stay{HalfOpen, s.until, add(s.until, half)}
+}
+
+// enter replaces the present phase, whose breaker's lock is held, by a new one, and
+// posts the change. What the present one owed to the clock must have been paid.
+func (b *Breaker) enter(s stay, why cause, counts window.Counts) *phase {
 	old := b.phase.Load()
-	at = max(at, old.since, b.tally.Newest()) // a stale time moves no deadline
-	next := &phase{
-		state: to, seq: old.seq + 1, since: at, until: math.MaxInt64, reason: reason,
-		floor: b.tally.Totals(), tripped: counts, spent: old.spent, entered: old.entered,
-	}
-	next.judged = next.floor.Judged()
-	next.spent[old.state] += at - old.since
-	next.entered[to]++
-	next.probed.Store(&window.Counts{})
-	switch to {
-	case Open:
-		next.until = add(at, b.config.Cooldown)
-		next.err = &OpenError{Name: b.name, State: Open, Reason: reason, Until: b.epoch.Add(next.until)}
-	case HalfOpen:
-		b.probes.reset(b.config.Probes)
-		until := b.epoch.Add(add(at, b.config.ProbeTimeout))
-		next.err = &OpenError{Name: b.name, State: HalfOpen, Reason: reason, Until: until}
-	}
-	b.phase.Store(next)
-	b.changes.post(Change{
-		Seq: next.seq, At: b.epoch.Add(at), From: old.state, To: to, Reason: reason, Counts: counts,
-	})
+	next := old.next(s)
+	next.reason = why.reason
+	next.prepare(b)
+	b.publish(next, Change{From: old.state, To: s.state, Reason: why.reason, Origin: why.origin, Counts: counts})
 	return next
 }
 
-// trip opens the breaker on what the calls of a closed phase have come to, unless
-// another call did so first.
-func (b *Breaker) trip(p *phase, at time.Duration, calls tally.Pair) {
-	b.mu.Lock()
-	if b.phase.Load() != p {
-		b.mu.Unlock()
-		return
+// next returns the phase that follows the old one, not yet published.
+func (p *phase) next(s stay) *phase {
+	s.since = max(s.since, p.since, p.tally.Newest()) // a stale time moves no deadline
+	next := &phase{
+		state: s.state, rules: p.rules, tally: p.tally, old: p.old, epoch: p.epoch + 1,
+		since: s.since, until: s.until, mercy: p.mercy, rounds: p.rounds, cooldown: p.cooldown,
+		reason: p.reason, tripped: p.tripped, spent: p.spent, entered: p.entered,
+		floor: p.tally.Totals(), refused: p.totals().Refused,
 	}
-	counts := window.Counts(b.tally.Window(at, p.floor))
-	counts.Successes, counts.Failures = calls.Low-calls.High, calls.High
-	b.enter(Open, at, b.rateReason(counts), counts)
-	b.mu.Unlock()
-	b.changes.deliver()
+	next.judged, next.slowed = next.floor.Judged(), next.floor.Slowed()
+	next.spent[p.state] += s.since - p.since
+	next.entered[s.state]++
+	return next
 }
 
-// due turns an open phase whose time is over half-open, as of the moment at which
-// it was, and returns the phase now in force. The lock is held.
-func (b *Breaker) due(at time.Duration) *phase {
+// totals returns the calls of the breaker's whole life.
+func (p *phase) totals() tally.Counts {
+	sum := p.tally.Totals()
+	streak := sum.ConsecutiveFailures
+	for _, old := range p.old {
+		sum = sum.Plus(old.Totals())
+	}
+	sum.ConsecutiveFailures = streak
+	return sum
+}
+
+// prepare makes what belongs to the phase's state.
+func (p *phase) prepare(b *Breaker) {
+	p.live = &live{}
+	p.live.probed.Store(&window.Counts{})
+	refusal := OpenError{Name: b.name, State: p.state, Reason: p.reason}
+	switch p.state {
+	case Closed:
+		p.rounds = 0
+		p.flights = newFlights(p.rules)
+	case Open:
+		refusal.Until = b.epoch.Add(p.until)
+	case HalfOpen:
+		b.probes.reset(p.rules.config.Probes)
+		refusal.Until = b.epoch.Add(add(p.since, p.rules.config.ProbeTimeout))
+	default: // overrides need nothing
+	}
+	p.err = &refusal
+}
+
+// publish puts the phase into force and posts the change that it is.
+func (b *Breaker) publish(p *phase, c Change) {
+	b.phase.Store(p)
+	c.At = b.epoch.Add(p.since)
+	b.changes.post(c)
+}
+
+// pay makes the changes that the present phase owes to the clock, as of the moments
+// at which they were due, and returns the phase then in force. The lock is held.
+func (b *Breaker) pay(at time.Duration) *phase {
 	p := b.phase.Load()
-	if p.state == Open && at >= p.until {
-		return b.enter(HalfOpen, p.until, p.reason, window.Counts{})
+	if !p.over(at) {
+		return p
+	}
+	for _, s := range p.due(at) {
+		p = b.enter(s, cause{p.reason, ByClock}, window.Counts{})
 	}
 	return p
 }
 
-func (b *Breaker) rateReason(c window.Counts) string {
-	return fmt.Sprintf("failure rate %.3g%% of %d calls, limit %.3g%%",
-		100*c.FailureRate(), c.Calls(), 100*b.config.FailureRate)
+// trip opens the breaker on what the calls of a closed phase have come to, unless
+// another call did so first. A trial only says so.
+func (b *Breaker) trip(p *phase, at time.Duration, why cause, calls tally.Pair) {
+	b.mu.Lock()
+	if now := b.phase.Load(); now.epoch != p.epoch || p.state == Trial && at < time.Duration(p.live.shadow.Load()) {
+		b.mu.Unlock()
+		return
+	}
+	counts := window.Counts(p.tally.Window(at, p.floor))
+	counts.Successes, counts.Failures = calls.Low-calls.High, calls.High
+	if p.state == Trial {
+		b.wouldOpen(p, at, why, counts)
+	} else {
+		b.open(p, at, why, counts)
+	}
+	b.mu.Unlock()
+	b.changes.deliver()
+}
+
+// open opens the breaker for a cooldown, or as long as the service asked for. The
+// lock is held.
+func (b *Breaker) open(p *phase, at time.Duration, why cause, counts window.Counts) {
+	at = max(at, p.since, p.tally.Newest())
+	rounds := p.rounds
+	if p.state == HalfOpen {
+		rounds++
+	}
+	wait := p.rules.cooldown(rounds)
+	next := p.next(stay{Open, at, max(add(at, wait), time.Duration(p.live.retry.Load()))})
+	next.rounds, next.cooldown, next.reason, next.tripped = rounds, wait, why.reason, counts
+	next.prepare(b)
+	b.publish(next, Change{From: p.state, To: Open, Reason: why.reason, Origin: why.origin, Counts: counts})
+}
+
+// wouldOpen says that the breaker on trial would open now. The lock is held.
+func (b *Breaker) wouldOpen(p *phase, at time.Duration, why cause, counts window.Counts) {
+	p.live.shadow.Store(int64(add(at, p.rules.cooldown(0))))
+	b.trialOpened.Add(1)
+	b.changes.post(Change{
+		At: b.epoch.Add(at), From: Trial, To: Trial, Origin: why.origin, Counts: counts,
+		Reason: fmt.Sprintf("would open: %s", why.reason),
+	})
 }
 
 // add is a + d without overflow, for d ≥ 0.

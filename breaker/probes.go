@@ -2,6 +2,7 @@ package breaker
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/weir-go/weir/window"
@@ -39,6 +40,13 @@ func (ps *probes) reset(n int) {
 	}
 }
 
+// resize keeps the loans of as many places as there are then.
+func (ps *probes) resize(n int) {
+	old := *ps
+	*ps = make(probes, n)
+	copy(*ps, old)
+}
+
 // find returns a place that can be lent at the given offset, and -1 where there is none.
 func (ps probes) find(at time.Duration) int {
 	for i := range ps {
@@ -62,19 +70,22 @@ func (ps probes) lend(i int, until time.Duration) (turn uint32, abandoned bool) 
 // give takes place i back from the given turn, and does nothing if it has been
 // lent anew since.
 func (ps probes) give(i int32, turn uint32, back use) {
+	if int(i) >= len(ps) { // there are fewer since
+		return
+	}
 	if s := &ps[i]; s.use == lent && s.turn == turn {
 		s.use = back
 	}
 }
 
-// probe lets a call through as a probe if a place can be had. The phase p, seen
-// before, may be over by now.
+// probe lets a call through as a probe if a place can be had. The phase that the
+// caller saw may be over by now.
 func (b *Breaker) probe(at time.Duration) (Permit, error) {
 	b.mu.Lock()
-	p := b.due(at)
+	p := b.pay(at)
 	ok, place, turn := p.state == Closed, -1, uint32(0)
 	if p.state == HalfOpen {
-		place, turn = b.lend(at)
+		place, turn = b.lend(p, at)
 		ok = place >= 0
 	}
 	b.mu.Unlock()
@@ -82,37 +93,48 @@ func (b *Breaker) probe(at time.Duration) (Permit, error) {
 	if !ok {
 		return Permit{}, b.refuse(p, at)
 	}
-	return Permit{breaker: b, phase: p, start: at, place: int32(place), turn: turn}, nil
+	return Permit{breaker: b, phase: p, start: at, flight: p.flights.start(at), place: int32(place), turn: turn}, nil
 }
 
 // lend lends a place, and returns −1 where none can be had. The lock is held.
-func (b *Breaker) lend(at time.Duration) (place int, turn uint32) {
+func (b *Breaker) lend(p *phase, at time.Duration) (place int, turn uint32) {
 	place = b.probes.find(at)
 	if place < 0 {
 		return place, 0
 	}
-	turn, abandoned := b.probes.lend(place, add(at, b.config.ProbeTimeout))
+	turn, abandoned := b.probes.lend(place, add(at, p.rules.config.ProbeTimeout))
 	if abandoned {
 		b.abandoned.Add(1)
 	}
 	return place, turn
 }
 
-// probed books the result of a probe and ends the phase once there are enough.
-// It reports false, and does nothing, if the phase was over already.
+// vacant reports whether a probe could go out.
+func (b *Breaker) vacant(at time.Duration) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.phase.Load()
+	return p.state != HalfOpen || p.over(at) || b.probes.find(at) >= 0
+}
+
+// probed books the result of a probe and ends the phase once there are enough. It
+// reports false, and does nothing, if the phase is over.
 func (b *Breaker) probed(m *Permit, o Outcome, at time.Duration) bool {
 	b.mu.Lock()
-	p := b.phase.Load()
-	if p != m.phase {
+	p := b.pay(at)
+	if p.epoch != m.phase.epoch {
 		b.mu.Unlock()
+		b.changes.deliver()
 		return false
 	}
-	b.tally.Record(at, verdict(o), at-m.start)
-	if o == Ignored {
+	took := at - m.start
+	p.tally.Record(at, verdict(o), took)
+	p.ask(at, m.after)
+	if o != Success && o != Failure {
 		b.probes.give(m.place, m.turn, free)
 	} else {
 		b.probes.give(m.place, m.turn, used)
-		b.conclude(p, p.count(o), at)
+		b.conclude(p, p.count(o, took > p.rules.config.SlowCall), at)
 	}
 	b.mu.Unlock()
 	b.changes.deliver()
@@ -120,24 +142,42 @@ func (b *Breaker) probed(m *Permit, o Outcome, at time.Duration) bool {
 }
 
 // count adds a result to those of the phase. The breaker's lock is held.
-func (p *phase) count(o Outcome) window.Counts {
-	c := *p.probed.Load()
+func (p *phase) count(o Outcome, slow bool) window.Counts {
+	c := *p.live.probed.Load()
 	if o == Failure {
 		c.Failures++
+		c.ConsecutiveFailures++
 	} else {
 		c.Successes++
+		c.ConsecutiveFailures = 0
 	}
-	p.probed.Store(&c)
+	if slow {
+		c.Slow++
+		if o == Failure {
+			c.SlowFailures++
+		}
+	}
+	p.live.probed.Store(&c)
 	return c
 }
 
 // conclude ends a half-open phase on the results of enough probes. The lock is held.
 func (b *Breaker) conclude(p *phase, c window.Counts, at time.Duration) {
+	r := p.rules
+	enough := c.Calls() >= min(r.minCalls, int64(r.config.Probes))
+	reason := ""
 	switch {
-	case c.Calls() < min(int64(b.config.MinCalls), int64(b.config.Probes)):
-	case b.failureRate.reached(c.Failures, c.Calls()):
-		b.enter(Open, at, b.rateReason(c)+", of probes", c)
+	case r.failureRate == never && c.Failures > 0:
+		reason = "a probe failed"
+	case !enough:
+		return
+	case r.failureRate.reached(c.Failures, c.Calls()):
+		reason = r.failed(c.Failures, c.Calls()) + ", of probes"
+	case r.slowRate.reached(c.Slow, c.Calls()):
+		reason = r.slowed(c.Slow, c.Calls()) + ", of probes"
 	default:
-		b.enter(Closed, at, fmt.Sprintf("%d of %d probes succeeded", c.Successes, c.Calls()), c)
+		b.enter(stay{Closed, at, math.MaxInt64}, cause{fmt.Sprintf("%d of %d probes succeeded", c.Successes, c.Calls()), ByCalls}, c)
+		return
 	}
+	b.open(p, at, cause{reason, ByCalls}, c)
 }

@@ -134,6 +134,7 @@ func (c Config) oldestShare(r *ring.Ring, at, b int64) float64 {
 		return 1
 	case Interpolated:
 		return 1 - float64(max(at-r.Start(b), 0))/float64(r.Width())
+	default:
+		return 0
 	}
-	return 0
 }

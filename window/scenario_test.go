@@ -78,17 +78,29 @@ func TestScenarioB41_MeanOfFastAndSlow(t *testing.T) {
 func TestScenarioB42_FiveSeconds(t *testing.T) {
 	const ms = time.Millisecond
 	replay(t, window.NewCallsAt(window.CallsConfig{Span: 5 * time.Second, Buckets: 5, Slow: slowAbove}, t0), []step{
-		{0, "E", 1, 1, 0}, {100 * ms, "S", 2, 1, 0}, {800 * ms, "e", 3, 2, 1},
-		{4800 * ms, "", 3, 2, 1}, {5800 * ms, "", 0, 0, 0},
-		{5900 * ms, "S", 1, 0, 0}, {10_900 * ms, "S", 1, 0, 0},
+		{0, "E", 1, 1, 0},
+		{100 * ms, "S", 2, 1, 0},
+		{800 * ms, "e", 3, 2, 1},
+		{4800 * ms, "", 3, 2, 1},
+		{5800 * ms, "", 0, 0, 0},
+		{5900 * ms, "S", 1, 0, 0},
+		{10_900 * ms, "S", 1, 0, 0},
 	})
 }
 
 func TestScenarioB43_FiveSecondsWithCallsEachSecond(t *testing.T) {
 	const ms = time.Millisecond
 	replay(t, window.NewCallsAt(window.CallsConfig{Span: 5 * time.Second, Buckets: 5}, t0), []step{
-		{0, "E", 1, 1, 0}, {100 * ms, "S", 2, 1, 0}, {200 * ms, "S", 3, 1, 0}, {1200 * ms, "S", 4, 1, 0}, {2200 * ms, "S", 5, 1, 0},
-		{3200 * ms, "E", 6, 2, 0}, {4200 * ms, "S", 7, 2, 0}, {5200 * ms, "S", 5, 1, 0}, {6200 * ms, "S", 5, 1, 0}, {11_200 * ms, "S", 1, 0, 0},
+		{0, "E", 1, 1, 0},
+		{100 * ms, "S", 2, 1, 0},
+		{200 * ms, "S", 3, 1, 0},
+		{1200 * ms, "S", 4, 1, 0},
+		{2200 * ms, "S", 5, 1, 0},
+		{3200 * ms, "E", 6, 2, 0},
+		{4200 * ms, "S", 7, 2, 0},
+		{5200 * ms, "S", 5, 1, 0},
+		{6200 * ms, "S", 5, 1, 0},
+		{11_200 * ms, "S", 1, 0, 0},
 	})
 }
 
@@ -96,8 +108,15 @@ func TestScenarioB59_RollingTenSeconds(t *testing.T) {
 	const s = time.Second
 	c := window.NewCallsAt(window.CallsConfig{Span: 10 * s, Buckets: 10}, t0)
 	replay(t, c, []step{
-		{0, "ES", 2, 1, 0}, {2 * s, "", 2, 1, 0}, {2 * s, "ES", 4, 2, 0}, {4 * s, "SS", 6, 2, 0}, {6 * s, "SS", 8, 2, 0},
-		{8 * s, "", 8, 2, 0}, {8 * s, "SS", 10, 2, 0}, {10 * s, "", 8, 1, 0}, {12 * s, "", 6, 0, 0},
+		{0, "ES", 2, 1, 0},
+		{2 * s, "", 2, 1, 0},
+		{2 * s, "ES", 4, 2, 0},
+		{4 * s, "SS", 6, 2, 0},
+		{6 * s, "SS", 8, 2, 0},
+		{8 * s, "", 8, 2, 0},
+		{8 * s, "SS", 10, 2, 0},
+		{10 * s, "", 8, 1, 0},
+		{12 * s, "", 6, 0, 0},
 	})
 }
 
@@ -139,7 +158,9 @@ func TestScenarioB71_AReadFillsTheGap(t *testing.T) {
 func TestScenarioB75_GapsOfAnyLength(t *testing.T) {
 	const s = time.Second
 	replay(t, window.NewCallsAt(window.CallsConfig{Span: 10 * s}, t0), []step{
-		{0, "E", 1, 1, 0}, {5 * s, "S", 2, 1, 0}, {10*s + 500*time.Millisecond, "S", 2, 0, 0},
+		{0, "E", 1, 1, 0},
+		{5 * s, "S", 2, 1, 0},
+		{10*s + 500*time.Millisecond, "S", 2, 0, 0},
 		{1010 * s, "E", 1, 1, 0},
 	})
 	replay(t, window.NewCallsAt(window.CallsConfig{Span: 10 * s}, t0), []step{

@@ -12,8 +12,14 @@ import (
 func TestBucketRoundsDownOnBothSidesOfZero(t *testing.T) {
 	r := ring.New(10, 3, 1)
 	for _, c := range []struct{ offset, want int64 }{
-		{0, 0}, {9, 0}, {10, 1}, {-1, -1}, {-10, -1}, {-11, -2},
-		{math.MaxInt64, math.MaxInt64 / 10}, {math.MinInt64, math.MinInt64/10 - 1},
+		{0, 0},
+		{9, 0},
+		{10, 1},
+		{-1, -1},
+		{-10, -1},
+		{-11, -2},
+		{math.MaxInt64, math.MaxInt64 / 10},
+		{math.MinInt64, math.MinInt64/10 - 1},
 	} {
 		require.Equal(t, c.want, r.Bucket(c.offset), "Bucket(%d)", c.offset)
 	}
@@ -53,7 +59,8 @@ func FuzzRows(f *testing.F) {
 			require.Equal(t, newest, r.Newest())
 			for b := newest - int64(reach); b <= newest; b++ {
 				cells := r.Row(b)
-				require.Equal(t, began[b], [2]int64{cells[0].Load(), cells[1].Load()}, "row of bucket %d, newest %d", b, newest)
+				got := [2]int64{cells[0].Load(), cells[1].Load()}
+				require.Equal(t, began[b], got, "row of bucket %d, newest %d", b, newest)
 			}
 		}
 	})

@@ -75,7 +75,7 @@ type frame [words]struct {
 // frame and the ring between two looks at their numbers, and read again if one of
 // them changed meanwhile.
 type Calls struct {
-	slow    int64         // slower than this is slow
+	slow    atomic.Int64  // slower than this is slow
 	last    *last         // not nil: the window is over calls, and none of the rest is used but streak
 	buckets int64         // in the window, the current one included
 	due     atomic.Int64  // the offset from which a call must roll first
@@ -83,6 +83,7 @@ type Calls struct {
 	ring    *ring.Ring
 	mu      sync.Mutex // held to roll
 	timing  timing
+	hushed  atomic.Uint32 // what bad was when the window held nothing bad
 	frames  [2]frame
 	_       [64]byte // what every call reads stays off the line that every call writes
 	words   [words]atomic.Uint64
@@ -93,20 +94,26 @@ type Calls struct {
 // New returns an empty tally of so many buckets of the given width. Calls that
 // take longer than slow count as slow.
 func New(width time.Duration, buckets int, slow time.Duration) *Calls {
-	c := &Calls{slow: int64(slow), buckets: int64(buckets), ring: ring.New(int64(width), buckets, 2*words)}
+	c := &Calls{buckets: int64(buckets), ring: ring.New(int64(width), buckets, 2*words)}
+	c.SetSlow(slow)
 	c.due.Store(min(int64(width), longest))
 	return c
 }
 
 // NewLast returns an empty tally of so many calls.
 func NewLast(calls int, slow time.Duration) *Calls {
-	return &Calls{slow: int64(slow), last: newLast(calls), ring: ring.New(1, 1, 1)}
+	c := &Calls{last: newLast(calls), ring: ring.New(1, 1, 1)}
+	c.SetSlow(slow)
+	return c
 }
+
+// SetSlow changes the time above which calls count as slow from now on.
+func (c *Calls) SetSlow(slow time.Duration) { c.slow.Store(int64(slow)) }
 
 // Record counts a call that ended at the offset and took so long.
 func (c *Calls) Record(at time.Duration, v Verdict, took time.Duration) {
 	if c.last != nil {
-		c.last.record(v, int64(took) > c.slow)
+		c.last.record(v, int64(took) > c.slow.Load())
 		c.follow(v)
 		return
 	}
@@ -128,7 +135,7 @@ func (c *Calls) Record(at time.Duration, v Verdict, took time.Duration) {
 	}
 	// After the call itself, and read before it: a reader that knows a slow call
 	// knows the call.
-	if int64(took) > c.slow {
+	if int64(took) > c.slow.Load() {
 		if v == Failure {
 			c.words[slowed].Add(both)
 		} else {
@@ -169,7 +176,7 @@ func (c *Calls) Totals() Counts {
 func (c *Calls) Window(at time.Duration, floor Counts) Counts {
 	f := [words]Pair{
 		judged: floor.Judged(),
-		slowed: {floor.Slow, floor.SlowFailures},
+		slowed: floor.Slowed(),
 		others: {floor.Ignored, floor.Refused},
 	}
 	return c.counts(c.since(slowed, at, f[slowed]), c.since(judged, at, f[judged]), c.since(others, at, f[others]))
@@ -186,8 +193,47 @@ func (c *Calls) Judged(at time.Duration, floor Pair) Pair { return c.since(judge
 // Slowed returns the slow calls that Window would return and the failures among them.
 func (c *Calls) Slowed(at time.Duration, floor Pair) Pair { return c.since(slowed, at, floor) }
 
+// Streak returns the number of failures since the last success.
+func (c *Calls) Streak() int64 { return c.streak.Load() }
+
+// Quiet reports whether no failure and no slow call has been recorded since Hush
+// found none in the window: then there is none now.
+func (c *Calls) Quiet() bool { return c.last == nil && c.bad() == c.hushed.Load() }
+
+// Hush looks for failures and slow calls in the window, and makes Quiet say so if
+// there are none. It returns what Judged and Slowed do.
+func (c *Calls) Hush(at time.Duration, calls, slow Pair) (judged, slowed Pair) {
+	bad := c.bad()
+	judged, slowed = c.Judged(at, calls), c.Slowed(at, slow)
+	if judged.High == 0 && slowed.Low == 0 {
+		c.hushed.Store(bad) // read first: what came meanwhile is not quiet
+	}
+	return judged, slowed
+}
+
+// bad changes with every failure and every slow call. It comes round after 2³² of
+// them; each of those was judged by itself.
+func (c *Calls) bad() uint32 {
+	return uint32(c.words[judged].Load()>>32) + uint32(c.words[slowed].Load())
+}
+
+// Plus returns the sum of two totals.
+func (n Counts) Plus(m Counts) Counts {
+	n.Successes += m.Successes
+	n.Failures += m.Failures
+	n.Slow += m.Slow
+	n.SlowFailures += m.SlowFailures
+	n.Ignored += m.Ignored
+	n.Refused += m.Refused
+	n.ConsecutiveFailures += m.ConsecutiveFailures
+	return n
+}
+
 // Judged returns the calls with a verdict and the failures among them.
 func (n Counts) Judged() Pair { return Pair{n.Successes + n.Failures, n.Failures} }
+
+// Slowed returns the slow calls and the failures among them.
+func (n Counts) Slowed() Pair { return Pair{n.Slow, n.SlowFailures} }
 
 // counts puts the readings of the three words together. They were read one after
 // another, the slow calls first, so a slow mark may stand there without its call

@@ -1,0 +1,165 @@
+package breaker
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/weir-go/weir/internal/tally"
+	"github.com/weir-go/weir/window"
+)
+
+// Force puts an override over the breaker: ForcedOpen, ForcedClosed, Disabled or
+// Trial. The state underneath is kept, and its time goes on; Release returns to it.
+// Another Force takes the place of the first. Force panics for a state that is no
+// override.
+func (b *Breaker) Force(s State) { b.ForceAt(time.Now(), s) }
+
+// ForceAt is Force at the time t.
+func (b *Breaker) ForceAt(t time.Time, s State) {
+	if !s.forced() {
+		panic(fmt.Sprintf("breaker: %v is no override", s))
+	}
+	b.change(t, func(p *phase, at time.Duration) {
+		if p.state != s {
+			b.override(p, s, at)
+		}
+	})
+}
+
+// override enters an override. The lock is held.
+func (b *Breaker) override(p *phase, s State, at time.Duration) {
+	under := p
+	if p.under != nil {
+		under = p.under
+	}
+	next := p.next(stay{s, at, math.MaxInt64})
+	next.under, next.reason = under, "forced"
+	next.prepare(b)
+	b.publish(next, Change{From: p.state, To: s, Reason: next.reason, Origin: ByHand})
+}
+
+// Release lifts an override. The breaker is then in the state in which it would be
+// without it: an open one opens no later for it, and a half-open one begins its
+// probes anew. A closed one judges what comes from now on. Without an override
+// Release does nothing.
+func (b *Breaker) Release() { b.ReleaseAt(time.Now()) }
+
+// ReleaseAt is Release at the time t.
+func (b *Breaker) ReleaseAt(t time.Time) {
+	b.change(t, func(p *phase, at time.Duration) {
+		if p.under != nil {
+			b.resume(p, p.under.at(at), at)
+		}
+	})
+}
+
+// resume leaves an override for the state underneath. The lock is held.
+func (b *Breaker) resume(p *phase, s stay, at time.Duration) {
+	next := p.next(stay{s.state, at, s.until})
+	next.reason, next.tripped, next.rounds, next.cooldown = p.under.reason, p.under.tripped, p.under.rounds, p.under.cooldown
+	next.prepare(b)
+	b.publish(next, Change{From: p.state, To: s.state, Reason: "released", Origin: ByHand})
+}
+
+// OpenFor opens the breaker for the given time from now on, whatever its state;
+// then it is half-open. Under an override it sets the state underneath. OpenFor(0)
+// ends a cooldown at once. A negative time counts as 0.
+func (b *Breaker) OpenFor(d time.Duration) { b.OpenForAt(time.Now(), d) }
+
+// OpenUntil is OpenFor until the time u.
+func (b *Breaker) OpenUntil(u time.Time) { b.OpenFor(time.Until(u)) }
+
+// OpenForAt is OpenFor at the time t.
+func (b *Breaker) OpenForAt(t time.Time, d time.Duration) {
+	b.change(t, func(p *phase, at time.Duration) {
+		b.set(p, stay{Open, at, add(at, max(d, 0))}, "opened by hand")
+	})
+}
+
+// Reset closes the breaker and forgets what it was judged by: the window, the
+// failed rounds of probes, the streak. Under an override it does so underneath.
+// Totals go on.
+func (b *Breaker) Reset() { b.ResetAt(time.Now()) }
+
+// ResetAt is Reset at the time t.
+func (b *Breaker) ResetAt(t time.Time) {
+	b.change(t, func(p *phase, at time.Duration) {
+		b.set(p, stay{Closed, at, math.MaxInt64}, "reset")
+	})
+}
+
+// set enters a state by hand, or puts it under the override. The lock is held.
+func (b *Breaker) set(p *phase, s stay, reason string) {
+	from := p
+	if p.under != nil {
+		from = p.under
+	}
+	next := p.next(s)
+	next.cooldown = next.rules.cooldown(from.rounds)
+	next.reason, next.tripped, next.rounds = reason, window.Counts{}, from.rounds
+	if p.under != nil {
+		b.replaceUnder(p, next)
+		return
+	}
+	next.prepare(b)
+	if p.state == s.state { // the same again: begun anew, and no change
+		next.entered = p.entered
+		b.phase.Store(next)
+		return
+	}
+	b.publish(next, Change{From: p.state, To: s.state, Reason: reason, Origin: ByHand})
+}
+
+// replaceUnder publishes the override anew, over another phase.
+func (b *Breaker) replaceUnder(p, under *phase) {
+	if under.state == Closed {
+		under.rounds = 0
+	}
+	same := *p
+	same.under = under
+	b.phase.Store(&same)
+}
+
+// change runs f on the phase in force, under the lock, and then delivers what it
+// posted.
+func (b *Breaker) change(t time.Time, f func(p *phase, at time.Duration)) {
+	at := t.Sub(b.epoch)
+	b.mu.Lock()
+	f(b.pay(at), at)
+	b.mu.Unlock()
+	b.changes.deliver()
+}
+
+// Reconfigure gives the breaker another config, with c's defaults for what is zero,
+// and keeps its state: an open one goes on recovering, calls in flight count, and a
+// window of the same shape keeps its calls. A window of another shape begins empty;
+// totals go on. Initial and Grace belong to New, and are not looked at. If c is not
+// valid its error is returned and nothing has changed.
+func (b *Breaker) Reconfigure(c Config) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	r := newRules(c.orDefault())
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.phase.Load()
+	next, old := *p, &p.rules.config
+	next.rules = r
+	if !r.sameWindow(p.rules) {
+		next.old = slices.Concat(p.old, []*tally.Calls{p.tally})
+		next.tally = r.newTally()
+		next.floor, next.judged, next.slowed = tally.Counts{}, tally.Pair{}, tally.Pair{}
+	}
+	next.tally.SetSlow(r.config.SlowCall)
+	if next.state == Closed && (r.config.HungCalls != old.HungCalls || r.config.SlowCall != old.SlowCall || next.tally != p.tally) {
+		next.flights = newFlights(r)
+	}
+	if next.state == HalfOpen {
+		b.probes.resize(r.config.Probes)
+	}
+	b.changes.tell.Store(&r.config.OnChange)
+	b.phase.Store(&next)
+	return nil
+}

@@ -1,0 +1,133 @@
+package breaker
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/weir-go/weir/internal/tally"
+	"github.com/weir-go/weir/window"
+)
+
+// rules are a config made ready: what a phase judges by. They never change.
+type rules struct {
+	config      Config // with its defaults
+	failureRate rate
+	slowRate    rate
+	minCalls    int64
+	consecutive int64
+	timed       bool // the time that calls take matters
+	asked       bool // somebody is asked at each result, whatever it is
+}
+
+func newRules(c Config) *rules {
+	return &rules{
+		config: c, failureRate: rateOf(c.FailureRate), slowRate: rateOf(c.SlowRate),
+		minCalls: int64(c.MinCalls), consecutive: int64(c.ConsecutiveFailures),
+		timed: c.SlowCall != math.MaxInt64, asked: c.Trip != nil || c.Judge != nil,
+	}
+}
+
+// newTally returns a tally of the config's shape.
+func (r *rules) newTally() *tally.Calls {
+	c := &r.config
+	if c.LastCalls > 0 {
+		return tally.NewLast(c.LastCalls, c.SlowCall)
+	}
+	width := (c.Window + time.Duration(c.Buckets) - 1) / time.Duration(c.Buckets)
+	return tally.New(width, c.Buckets, c.SlowCall)
+}
+
+// sameWindow reports whether two configs judge the same window.
+func (r *rules) sameWindow(old *rules) bool {
+	a, b := &r.config, &old.config
+	return a.Window == b.Window && a.Buckets == b.Buckets && a.LastCalls == b.LastCalls
+}
+
+// cause is why a breaker changes its state.
+type cause struct {
+	reason string
+	origin Origin
+}
+
+// rates says whether the rates of a window are reached, and by which words.
+func (r *rules) rates(calls, slow tally.Pair) (reason string, reached bool) {
+	slow.Low = min(slow.Low, calls.Low)
+	switch {
+	case calls.Low < r.minCalls:
+	case r.failureRate.reached(calls.High, calls.Low):
+		return r.failed(calls.High, calls.Low), true
+	case r.slowRate.reached(slow.Low, calls.Low):
+		return r.slowed(slow.Low, calls.Low), true
+	}
+	return "", false
+}
+
+func (r *rules) failed(failures, calls int64) string {
+	return fmt.Sprintf("failure rate %.3g%% of %d calls, limit %.3g%%",
+		100*float64(failures)/float64(calls), calls, 100*r.config.FailureRate)
+}
+
+func (r *rules) slowed(slow, calls int64) string {
+	return fmt.Sprintf("slow rate %.3g%% of %d calls, limit %.3g%%",
+		100*float64(slow)/float64(calls), calls, 100*r.config.SlowRate)
+}
+
+// cooldown draws the cooldown that follows so many rounds of failed probes.
+func (r *rules) cooldown(rounds int) time.Duration {
+	c := &r.config
+	d := float64(c.Cooldown) * math.Pow(c.CooldownFactor, float64(rounds))
+	if c.CooldownFactor > 1 {
+		d = min(d, float64(c.MaxCooldown))
+	}
+	d -= d * c.CooldownJitter * rand.Float64()
+	if d >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(d)
+}
+
+// judge opens the breaker if the calls of a closed phase, or of a trial, call for
+// it. Every call is judged, a success too: it may be the one that reaches MinCalls.
+// But with no failure and no slow call in the window there is nothing to judge.
+func (b *Breaker) judge(p *phase, at time.Duration) {
+	if !p.rules.asked && p.tally.Quiet() || at < p.mercy {
+		return
+	}
+	calls, slow := p.tally.Hush(at, p.judged, p.slowed)
+	if why, reached := p.cause(at, calls, slow); reached {
+		b.trip(p, at, why, calls)
+	}
+}
+
+// cause says why the phase ends, if it does. It calls the user's functions: no
+// lock is held.
+func (p *phase) cause(at time.Duration, calls, slow tally.Pair) (c cause, reached bool) {
+	r := p.rules
+	if reason, reached := r.rates(calls, slow); reached {
+		return cause{reason, ByCalls}, true
+	}
+	if p.tally.Streak() >= r.consecutive && p.streak() >= r.consecutive {
+		return cause{fmt.Sprintf("%d failures in a row, limit %d", p.streak(), r.consecutive), ByCalls}, true
+	}
+	if !r.asked {
+		return c, false
+	}
+	if r.config.Trip != nil {
+		if reason, trip := r.config.Trip(window.Counts(p.tally.Window(at, p.floor))); trip {
+			return cause{reason, ByCalls}, true
+		}
+	}
+	if r.config.Judge != nil {
+		e := r.config.Judge()
+		reason, reached := r.rates(tally.Pair{Low: e.Calls(), High: e.Failures}, tally.Pair{Low: e.Slow, High: e.SlowFailures})
+		return cause{reason + ", judged elsewhere", ByJudge}, reached
+	}
+	return c, false
+}
+
+// streak returns the failures in a row since the phase began.
+func (p *phase) streak() int64 {
+	return min(p.tally.Streak(), p.tally.Totals().Failures-p.floor.Failures)
+}

@@ -1,0 +1,126 @@
+package breaker_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+)
+
+// script plays calls against a breaker on given times. A line reads
+//
+//	seconds  calls  answers  state  [failure rate, successes, calls, failures, refused]
+//
+// as in "5.5 EES ..r open 66.7 0 2 2 1": at 5.5 s two calls fail and a third that
+// would have succeeded is refused; then the breaker is open, and its counts are as
+// given. A rate of −1 means too few calls to judge. The calls are
+//
+//	S E I   succeeds, fails, is ignored, at once
+//	s e     the same, after taking a second longer than a call may
+//	A       asks to pass and stays in flight
+//	g b i   the oldest call in flight succeeds, fails, is ignored
+//	-       none
+//
+// and the answers "." passed, "r" refused, "!" a result that did not count.
+type script struct {
+	t      *testing.T
+	b      *breaker.Breaker
+	config breaker.Config
+	now    time.Time
+	held   []*breaker.Permit
+}
+
+func play(t *testing.T, c breaker.Config, lines ...string) *script {
+	t.Helper()
+	s := &script{t: t, b: breaker.NewAt("b", c, t0), config: c, now: t0}
+	s.do(lines...)
+	return s
+}
+
+func (s *script) do(lines ...string) {
+	s.t.Helper()
+	for _, line := range lines {
+		f := strings.Fields(line)
+		at, err := strconv.ParseFloat(f[0], 64)
+		require.NoError(s.t, err, line)
+		if t := t0.Add(time.Duration(at * float64(time.Second))); t.After(s.now) {
+			s.now = t
+		}
+		answers := ""
+		for _, call := range strings.TrimLeft(f[1], "-") {
+			answers += s.call(call)
+		}
+		got := []string{f[0], f[1], answers, s.b.StateAt(s.now).String()}
+		if answers == "" {
+			got[2] = "-"
+		}
+		if len(f) > 4 {
+			got = append(got, s.counts()...)
+		}
+		require.Equal(s.t, strings.Join(f, " "), strings.Join(got, " "))
+	}
+}
+
+func (s *script) call(call rune) string {
+	outcomes := map[rune]breaker.Outcome{
+		'S': breaker.Success, 'E': breaker.Failure, 'I': breaker.Ignored, 's': breaker.Success, 'e': breaker.Failure,
+		'g': breaker.Success, 'b': breaker.Failure, 'i': breaker.Ignored,
+	}
+	if strings.ContainsRune("gbi", call) {
+		p := s.held[0]
+		s.held = s.held[1:]
+		return s.done(p, outcomes[call])
+	}
+	p, err := s.b.AllowAt(s.now)
+	if err != nil {
+		require.ErrorIs(s.t, err, breaker.ErrOpen)
+		return "r"
+	}
+	if call == 'A' {
+		s.held = append(s.held, &p)
+		return "."
+	}
+	if call == 's' || call == 'e' {
+		s.now = s.now.Add(s.config.SlowCall + time.Second)
+	}
+	return s.done(&p, outcomes[call])
+}
+
+func (s *script) done(p *breaker.Permit, o breaker.Outcome) string {
+	if p.DoneAt(s.now, o) {
+		return "."
+	}
+	return "!"
+}
+
+func (s *script) counts() []string {
+	c := s.b.CountsAt(s.now)
+	rate := "-1"
+	if least := s.config.MinCalls; c.Calls() >= int64(least) && c.Calls() > 0 || s.b.StateAt(s.now) == breaker.Open && c.Calls() > 0 {
+		rate = strconv.FormatFloat(100*c.FailureRate(), 'g', 3, 64)
+	}
+	return []string{rate, num(c.Successes), num(c.Calls()), num(c.Failures), num(c.Refused)}
+}
+
+func num(n int64) string { return fmt.Sprint(n) }
+
+// slow requires the slow calls of the counts.
+func (s *script) slow(want int64) {
+	s.t.Helper()
+	require.Equal(s.t, want, s.b.CountsAt(s.now).Slow)
+}
+
+// changes are the states that the breaker has gone to.
+func (s *script) changes() (to []breaker.State) {
+	for _, c := range s.b.Changes() {
+		to = append(to, c.To)
+	}
+	return to
+}
+
+func sec(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
