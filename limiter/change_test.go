@@ -90,6 +90,13 @@ func TestSetRateKeepsTheTokensThatAreThere(t *testing.T) {
 		require.InDelta(t, 7, b.TokensAt(start), 1e-6, r)
 		require.LessOrEqual(t, b.TokensAt(start), 7.0, "never more than there was")
 		require.Equal(t, 20, b.TakeAt(start, 0).Limit)
+
+		b = bucket(limiter.PerSecond(10), 20)
+		take(t, b, step{0, 20, "ok"})
+		b.ReserveAt(start, 8, limiter.Never)
+		require.NoError(t, b.SetRateAt(start.Add(7), r))
+		require.InDelta(t, -8, b.TokensAt(start.Add(7)), 1e-6, r)
+		require.LessOrEqual(t, b.TokensAt(start.Add(7)), -7.99999993, "what is owed stays owed")
 	}
 }
 
@@ -140,4 +147,21 @@ func TestChangesAmidTraffic(t *testing.T) {
 	})
 	require.InDelta(t, 1000, taken.Load(), 1, "each change may round a token's smallest part away")
 	require.LessOrEqual(t, taken.Load(), int64(1000))
+}
+
+// A request that meets a change is not refused for that.
+func TestChangesRefuseNobody(t *testing.T) {
+	b := bucket(limiter.PerSecond(1), 1_000_000)
+	refused := together(4, func() bool {
+		for i := range 20_000 {
+			if i%10 == 0 {
+				_ = b.SetRateAt(start, limiter.PerSecond(float64(1+i%7)))
+			}
+			if !b.TakeAt(start, 1).OK || !b.TakeAt(start, 0).OK {
+				return true
+			}
+		}
+		return false
+	})
+	require.Zero(t, refused)
 }

@@ -12,7 +12,37 @@
 // What is over the limit can be refused (Take), made to wait in the order of arrival (Wait), or
 // diverted (weir.DoOr).
 //
+// # Which limiter when
+//
+// L is the limit and W its span; for a token bucket, L is its burst and R what its rate yields in a span.
+//
+//	I want to …                                  use            most in any W           memory       a decision
+//	hold a rate and allow bursts                 TokenBucket    L + R                   250 B        lock-free
+//	say "100 a minute" and be cheap about it     FixedWindow    2 L, around an edge     250 B        a mutex
+//	never exceed L in any W                      SlidingWindow  L; returns W/N later    8 B a part   a mutex
+//	never exceed L in any W, and use all of it   SlidingLog     L                       16 B an entry, at most L of them
+//	keep several limits at once                  All            the least of them       theirs       theirs
+//	let calls go one by one, and queue some      LeakyBucket    R + 1                   200 B a waiter
+//	pace as Guava does, paying later             Smooth         R + a second's worth    200 B a waiter
+//	go easy on something that was at rest        WarmUp         less than R, when cold  200 B a waiter
+//	bound calls in flight                        Concurrency    L at once               200 B a waiter
+//	limit each user, address or action           Group          as TokenBucket          56 B a key in use, and the key
+//	see what a limit does, or would do           Named          as what it wraps
+//
+// # Time
+//
 // Limiters take their time from the monotonic clock, so steps of the wall clock do not touch
-// them; the twins ending in At take a given time instead, for replays and simulations. None of them
-// starts a goroutine, and none counts anything for statistics by itself.
+// them; the twins ending in At take a given time instead, for replays and simulations. Times that
+// go back may be refused more than they should; they never add permits.
+//
+// # Waiting
+//
+// Those who wait stand in a queue, and the first is served before the others are looked at. Permits are
+// charged when a caller is served, not when it comes: whoever gives up leaves no debt, and a change of the rate
+// holds for all who still wait. A wait that cannot succeed is refused at once. The goroutines are
+// those of the callers; no limiter starts one.
+//
+// Refusals are of type *[LimitedError] and match [ErrLimited] and [stat.ErrRefused]. Take does not
+// allocate, unless a [SlidingLog] grows or a [Group] meets a new key. Nothing is counted for
+// statistics, except by a [Named].
 package limiter

@@ -33,19 +33,23 @@ const (
 type LimitedError struct {
 	Name   string    // of the limiter, where it has one
 	Reason Reason    //
-	Limit  int       // the most permits that can be had at once
+	Limit  int       // the most permits that can be had at once; 0 where there is no such limit
 	Until  time.Time // when the same request may succeed; zero where it never will
 }
 
 func (e *LimitedError) Error() string {
-	who := "limiter"
+	text := "limiter: "
 	if e.Name != "" {
-		who = "limiter " + e.Name
+		text = "limiter " + e.Name + ": "
 	}
-	if e.Until.IsZero() {
-		return fmt.Sprintf("%s: %s (limit %d)", who, e.Reason, e.Limit)
+	text += string(e.Reason)
+	if e.Limit > 0 {
+		text += fmt.Sprintf(" (limit %d)", e.Limit)
 	}
-	return fmt.Sprintf("%s: %s (limit %d), retry in %s", who, e.Reason, e.Limit, e.RetryAfter())
+	if !e.Until.IsZero() {
+		text += ", retry in " + e.RetryAfter().String()
+	}
+	return text
 }
 
 // Is reports whether the error is to be treated as target.

@@ -16,6 +16,9 @@ type WindowConfig struct {
 	Barge        bool          // whether Take may pass by those who wait. Default: it is refused while anybody waits.
 }
 
+// maxSpan bounds a window, so that sums of times do not overflow.
+const maxSpan = 36 * 365 * 24 * time.Hour
+
 // Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
 func (c WindowConfig) Validate() error {
 	var faults []error
@@ -23,8 +26,8 @@ func (c WindowConfig) Validate() error {
 	if c.Limit < 1 || c.Limit > math.MaxInt32 {
 		fault("Limit is %d, must lie between 1 and %d", c.Limit, math.MaxInt32)
 	}
-	if c.Span < 1 || c.Span > -earliest {
-		fault("Span is %s, must be above 0 and at most %s", c.Span, time.Duration(-earliest))
+	if c.Span < 1 || c.Span > maxSpan {
+		fault("Span is %s, must be above 0 and at most %s", c.Span, maxSpan)
 	}
 	if c.MaxWaiters < 0 {
 		fault("MaxWaiters is %d, must be at least 1 (or 0 for no bound)", c.MaxWaiters)

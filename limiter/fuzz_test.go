@@ -107,3 +107,65 @@ func checkAgainst(t *testing.T, b *limiter.TokenBucket, m *model, grain *big.Rat
 		}
 	}
 }
+
+// journal is all that was ever admitted: the naive way to count.
+type journal []struct {
+	at time.Duration
+	n  int
+}
+
+// since adds up what was admitted at a time or after it.
+func (j journal) since(from time.Duration) (sum int) {
+	for _, e := range j {
+		if e.at >= from {
+			sum += e.n
+		}
+	}
+	return sum
+}
+
+// FuzzWindows runs the windows beside a journal each: every answer must be that which follows from its rule.
+func FuzzWindows(f *testing.F) {
+	f.Add(uint8(5), uint16(100), uint8(10), []byte{3, 50, 3, 49, 3, 1, 3, 1, 5, 255, 5, 10, 1, 90})
+	f.Add(uint8(1), uint16(7), uint8(3), []byte{1, 0, 1, 7, 1, 6, 1, 1, 1, 8, 1, 2})
+	f.Add(uint8(200), uint16(1000), uint8(1), []byte{100, 9, 150, 200, 100, 200, 100, 255, 200, 255, 200, 255, 200, 255})
+	f.Fuzz(func(t *testing.T, limit uint8, span uint16, buckets uint8, script []byte) {
+		if limit < 1 || span < 1 || buckets < 1 {
+			return
+		}
+		width := (time.Duration(span) + time.Duration(buckets) - 1) / time.Duration(buckets)
+		grid := time.Duration(start.UnixNano() % int64(span)) // how far into its window the start lies
+		for name, c := range map[string]struct {
+			l    limiter.Limiter
+			from func(at time.Duration) time.Duration // since when permits count
+		}{
+			"fixed":   {fixedWindow(int(limit), time.Duration(span)), func(at time.Duration) time.Duration { return at - (at+grid)%time.Duration(span) }},
+			"log":     {exactLog(int(limit), time.Duration(span)), func(at time.Duration) time.Duration { return at - time.Duration(span) + 1 }},
+			"sliding": {moving(int(limit), time.Duration(span), int(buckets)), func(at time.Duration) time.Duration { return at/width*width - time.Duration(buckets)*width }},
+		} {
+			var seen journal
+			var at time.Duration
+			for rest := script; len(rest) >= 2; rest = rest[2:] {
+				n := int(rest[0])
+				at += time.Duration(rest[1])
+				used := seen.since(c.from(at))
+				r := c.l.TakeAt(start.Add(at), n)
+				require.Equal(t, used+n <= int(limit), r.OK, "%s: Take(%d) at %s with %d used", name, n, at, used)
+				if r.OK {
+					seen = append(seen, struct {
+						at time.Duration
+						n  int
+					}{at, n})
+					used += n
+				}
+				require.Equal(t, int(limit)-used, r.Remaining, name)
+				require.Zero(t, seen.since(c.from(at+r.ResetAfter)), "%s: ResetAfter is enough", name)
+				require.True(t, r.ResetAfter == 0 || seen.since(c.from(at+r.ResetAfter-1)) > 0, "%s: ResetAfter is minimal", name)
+				if !r.OK && n <= int(limit) {
+					require.LessOrEqual(t, seen.since(c.from(at+r.RetryAfter))+n, int(limit), "%s: RetryAfter is enough", name)
+					require.Greater(t, seen.since(c.from(at+r.RetryAfter-1))+n, int(limit), "%s: RetryAfter is minimal", name)
+				}
+			}
+		}
+	})
+}

@@ -26,6 +26,15 @@ func newLimits(r Rate, burst int) limits {
 	return l
 }
 
+// start is the position from which a request at now is counted, for a bucket that is full at position
+// full: from there on where it is not full by now, and where it has only just become so.
+func (l *limits) start(full, now int64) int64 {
+	if full < now-l.slack {
+		return now
+	}
+	return full
+}
+
 // granted is the answer to a request after which the bucket is full at position full.
 func (l *limits) granted(r *Result, at time.Duration, full int64) {
 	r.OK = true
@@ -64,13 +73,37 @@ func (l *limits) look(r *Result, at time.Duration, full, ahead int64, n int) {
 	}
 }
 
+// decide answers a request for n of a bucket that is full at position full, and returns the position
+// at which it is after that.
+func (l *limits) decide(r *Result, at time.Duration, full int64, n int) int64 {
+	if uint(n)-1 >= l.usual {
+		l.look(r, at, full, 0, n)
+		return full
+	}
+	at = l.clamp(at)
+	now := l.units(at)
+	start := l.start(full, now)
+	next := start + l.cost*int64(n)
+	if next > now+l.capacity {
+		l.refused(r, at, start, next)
+		return full
+	}
+	l.granted(r, at, next)
+	return next
+}
+
+// refund is the position at which a bucket is full after n tokens have been given back to it.
+func (l *limits) refund(full int64, n int) int64 {
+	return max(full-product(int64(n), l.cost, l.capacity), always)
+}
+
 // carry is the position that means at a time as many tokens by l as full does by old.
 func (l *limits) carry(old *limits, full int64, at time.Duration) int64 {
 	if l.usual == 0 || old.usual == 0 {
 		return always
 	}
 	level := old.capacity - max(full-old.units(old.clamp(at)), 0)
-	level = min(proportion(level, l.cost, old.cost), l.capacity)
+	level = proportion(level, l.cost, old.cost)
 	now := l.units(l.clamp(at))
 	return now + l.capacity - max(level, now-latest)
 }

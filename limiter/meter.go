@@ -121,7 +121,7 @@ func (m *meter) describe(r *Result, at time.Duration, granted bool, n int64) {
 		r.ResetAfter = between(at, m.rule.due(m.limit))
 	}
 	if !granted {
-		r.RetryAfter = max(between(at, m.rule.due(max(n, 0))), 1)
+		r.RetryAfter = between(at, m.rule.due(max(n, 0)))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 type queue struct {
 	ahead atomic.Int64 // permits asked for by all who wait; above 0 exactly while anybody does
 	max   int          // callers that may wait, 0 for any number
+	room  int64        // permits that may be waited for, 0 for any number
 
 	mu          sync.Mutex
 	first, last *waiter
@@ -26,7 +27,8 @@ type queue struct {
 // server is a limiter as its queue sees it.
 type server interface {
 	now() time.Duration
-	// serve takes n permits, whoever waits.
+	// serve takes n permits, whoever waits. RetryAfter is 0 where it cannot be told: then
+	// the limiter pokes its queue.
 	serve(r *Result, at time.Duration, n int)
 	// after tells without taking anything how things will stand for one who wants n permits
 	// when ahead others have been handed out; its RetryAfter is never too long.
@@ -54,7 +56,7 @@ func (q *queue) wait(ctx context.Context, s server, req request) error {
 	}
 	if q.ahead.Load() == 0 || req.n < 1 {
 		var r Result
-		if s.serve(&r, s.now(), req.n); r.OK {
+		if s.serve(&r, s.now(), req.n); r.OK || req.n == 0 && r.RetryAfter < Never {
 			return nil
 		}
 		if r.RetryAfter == Never || req.limit <= 0 {
@@ -83,7 +85,7 @@ func (q *queue) join(ctx context.Context, s server, req request) (*waiter, error
 	if r.RetryAfter > req.limit {
 		return nil, refusal(WaitTooLong, r.Limit, r.RetryAfter)
 	}
-	if q.max > 0 && q.length >= q.max {
+	if q.max > 0 && q.length >= q.max || q.room > 0 && q.ahead.Load()+int64(req.n) > q.room {
 		return nil, refusal(QueueFull, r.Limit, r.RetryAfter)
 	}
 	w := &waiter{n: req.n, wake: make(chan struct{}, 1)}
@@ -121,6 +123,9 @@ func (q *queue) lead(s server, w *waiter) <-chan time.Time {
 		if !r.OK && r.RetryAfter < Never {
 			if q.first != w {
 				break
+			}
+			if r.RetryAfter == 0 {
+				return nil
 			}
 			return q.alarm(r.RetryAfter)
 		}
@@ -231,7 +236,7 @@ func stepBack(r *Result, n int) {
 // refused is the error for a request that was answered with r.
 func refused(r Result, n int) error {
 	reason := NoPermits
-	if n < 0 || n > r.Limit {
+	if n < 1 || r.Limit > 0 && n > r.Limit {
 		reason = OverLimit
 	}
 	return refusal(reason, r.Limit, r.RetryAfter)

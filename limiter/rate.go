@@ -93,9 +93,17 @@ func (r Rate) Validate() error {
 	return nil
 }
 
+// perSecond is the rate as a number a second.
+func (r Rate) perSecond() float64 {
+	if r.per == time.Second {
+		return r.events
+	}
+	return r.events / r.per.Seconds()
+}
+
 // second is the whole events of a second, rounded up and at least 1: the default for all that holds events.
 func (r Rate) second() int {
-	return max(1, int(min(math.Ceil(r.events/r.per.Seconds()), math.MaxInt)))
+	return max(1, int(min(math.Ceil(r.perSecond()), math.MaxInt)))
 }
 
 // ratio returns the rate as whole events in whole nanoseconds. A rate too slow

@@ -71,5 +71,8 @@ func TestFractionsStandForTheSimplestRatio(t *testing.T) {
 			step{0, c.events, "ok"},
 			step{c.in - 1, c.events, "refused"},
 			step{c.in, c.events, "ok"})
+		for k := range time.Duration(10_000) {
+			take(t, b, step{(k + 2) * c.in, c.events, "ok"})
+		}
 	}
 }

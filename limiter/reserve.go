@@ -73,7 +73,7 @@ func (s *terms) reserve(r *Reservation, at, limit time.Duration) bool {
 		if old == replaced {
 			return false
 		}
-		start := max(old, now-s.slack)
+		start := s.start(old, now)
 		r.end = start + s.cost*int64(r.n)
 		r.Delay = s.until(r.end-s.capacity, at)
 		if r.Delay == Never || r.Delay > limit {

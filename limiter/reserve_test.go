@@ -88,6 +88,14 @@ func TestCancelKeepsWhatLaterReservationsWerePromised(t *testing.T) {
 	reserve(t, b, 0, 1, 4*tick) // and not with the third
 }
 
+func TestCancelAtTheMomentOfReservingGivesAllBack(t *testing.T) {
+	b := bucket(limiter.PerSecond(10), 5)
+	r := reserve(t, b, 0, 2, 0)
+	take(t, b, step{0, 3, "ok"}) // which is over and done with, and was promised nothing
+	require.True(t, r.CancelAt(start))
+	take(t, b, step{0, 2, "ok 0/5 reset 500ms"})
+}
+
 func TestCancelTwiceGivesBackOnce(t *testing.T) { // scenario 26
 	b := bucket(limiter.PerSecond(10), 10)
 	take(t, b, step{0, 10, "ok"})

@@ -23,7 +23,7 @@ type scale struct {
 	plain bool          // whether the unit is the nanosecond
 	up    fixed         // units a nanosecond is worth, rounded up by less than 2^-64
 	down  fixed         // nanoseconds a unit is worth, rounded down likewise
-	slack int64         // units by which a caller may be late without losing any, being within the nanosecond
+	slack int64         // units by which a caller may be late without losing them, being within the nanosecond
 	last  time.Duration // the last time; all beyond is the same
 	end   int64         // the position of last
 }
@@ -68,12 +68,20 @@ func (s *scale) until(u int64, at time.Duration) time.Duration {
 		return Never
 	}
 	if !s.plain {
+		if s.up.whole == 0 && u <= s.units(at) {
+			return 0
+		}
 		u = s.when(u)
 	}
 	return max(time.Duration(u)-at, 0)
 }
 
+// when is the first time whose position is u or beyond. Where a unit is shorter than a nanosecond it is
+// found by multiplication, where it is longer that would not be exact.
 func (s *scale) when(u int64) int64 {
+	if s.up.whole == 0 {
+		return s.up.quotient(u)
+	}
 	at := s.down.times(u)
 	for s.up.times(at) < u { // at most twice: down errs on one side by less than that
 		at++
@@ -112,6 +120,18 @@ func (f fixed) times(x int64) int64 {
 	high, _ := bits.Mul64(uint64(x), f.part)
 	high -= f.part & uint64(x>>63) // as if x were signed
 	return x*f.whole + int64(high)
+}
+
+// quotient is x/f, rounded up, for f below 1 and a quotient that fits.
+func (f fixed) quotient(x int64) int64 {
+	q, rest := bits.Div64(uint64(max(x, -x)), 0, f.part)
+	switch {
+	case x < 0:
+		return -int64(q)
+	case rest > 0:
+		return int64(q) + 1
+	}
+	return int64(q)
 }
 
 // product is a·b for numbers of at least 0, or limit where that is less.

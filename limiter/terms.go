@@ -45,7 +45,7 @@ func (s *terms) take(r *Result, at time.Duration, n int) bool {
 	now := s.units(at)
 	for {
 		old := s.full.Load()
-		start := max(old, now-s.slack)
+		start := s.start(old, now)
 		next := start + s.cost*int64(n)
 		room := now + s.capacity - next
 		if old == replaced {
@@ -81,15 +81,14 @@ func (s *terms) level(full int64, at time.Duration) float64 {
 	return float64(s.capacity-missing) / float64(s.cost)
 }
 
-// refund gives tokens back; it reports false where the terms have been replaced.
-func (s *terms) refund(n int) bool {
-	units := product(int64(n), s.cost, s.capacity)
+// giveBack gives tokens back. It reports false where the terms have been replaced.
+func (s *terms) giveBack(n int) bool {
 	for {
 		old := s.full.Load()
 		if old == replaced {
 			return false
 		}
-		if s.full.CompareAndSwap(old, max(old-units, always)) {
+		if s.full.CompareAndSwap(old, s.refund(old, n)) {
 			return true
 		}
 	}

@@ -37,7 +37,7 @@ func (c Config) Validate() error {
 
 // TokenBucket holds up to Burst tokens, which come at a constant rate; a request takes
 // its tokens or is refused. It starts full. In any span of time it admits at most Burst and what
-// the rate yields in that span. RetryAfter is minimal.
+// the rate yields in that span, to two nanoseconds. RetryAfter is minimal.
 //
 // It is the limiter of first choice: the leaky bucket as a meter, the funnel and redis-cell's GCRA are the
 // same machine seen from other sides. Its whole state is one word, the time at which the bucket
@@ -103,7 +103,7 @@ func (b *TokenBucket) Refund(n int) {
 	if n < 1 {
 		return
 	}
-	for s := b.terms.Load(); !s.refund(n); s = b.current() {
+	for s := b.terms.Load(); !s.giveBack(n); s = b.current() {
 	}
 	b.line.poke()
 }

@@ -110,7 +110,7 @@ func TestTokenBucketAnswersAsRedisCell(t *testing.T) {
 
 // Scenario 10.
 func TestTokenBucketKeepsHighRates(t *testing.T) {
-	for _, perSecond := range []float64{1e6, 2e6, 3e6 + 7, 1e9, 3e9, 4e9} {
+	for _, perSecond := range []float64{1e6, 2e6, 3e6 + 7, 1e9, 1234567890.123, 3e9, 3999999999.1234567, 4e9} {
 		const burst, span = 4000, 10 * ms
 		b, admitted := bucket(limiter.PerSecond(perSecond), burst), 0
 		for at := time.Duration(0); at <= span; at += time.Microsecond {

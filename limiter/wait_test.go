@@ -82,6 +82,40 @@ func TestTakeIsRefusedWhileSomebodyWaits(t *testing.T) {
 	})
 }
 
+func TestTakeWhileTheHeadOfTheQueueIsBeingServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 5})
+		for range 50 {
+			b.Take(5)
+			l := newLine(t, b)
+			l.enter(t.Context(), "head", 1)
+			b.Refund(5) // which is enough for both, but the head may not have been told yet
+			taken := 1
+			if r := b.Take(1); r.OK {
+				taken++
+			} else {
+				require.EqualValues(t, 1, r.RetryAfter)
+			}
+			l.want(arrival{"head", 0, nil})
+			require.Equal(t, 5-taken, b.Take(0).Remaining)
+			b.Refund(5)
+		}
+	})
+}
+
+func TestNothingRemainsWhileSomebodyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := limiter.WindowConfig{Limit: 3, Span: sec}
+		w := limiter.NewSlidingLog(config)
+		l := newLine(t, w)
+		w.Take(2)
+		l.enter(t.Context(), "two", 2)
+		require.Equal(t, "refused 0/3 retry 1s reset 1s", show(w.Take(0)))
+		require.Equal(t, "refused 0/3 retry 1s reset 1s", show(w.Take(1)))
+		l.want(arrival{"two", sec, nil})
+	})
+}
+
 func TestTakeMayBargeWhereAllowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 3, Barge: true})

@@ -1,0 +1,62 @@
+package limiter_test
+
+import (
+	"math"
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/limiter/limitertest"
+)
+
+// Every limiter keeps the promises of Limiter.
+func TestConformance(t *testing.T) {
+	for name, s := range map[string]limitertest.Subject{
+		"TokenBucket":            tokenBucket(limiter.PerSecond(1), 5, 1, sec),
+		"TokenBucket/third":      tokenBucket(limiter.PerSecond(3), 4, 3, sec),
+		"TokenBucket/fast":       tokenBucket(limiter.PerSecond(1000003), 7, 1000003, sec),
+		"TokenBucket/very fast":  tokenBucket(limiter.Per(3, 2), 6, 3, 2),
+		"TokenBucket/slow":       tokenBucket(limiter.Per(7, 24*hour), 3, 7, 24*hour),
+		"TokenBucket/one":        tokenBucket(limiter.Every(13*ms), 1, 1, 13*ms),
+		"FixedWindow":            windows(5, 10*sec, 2, func(c limiter.WindowConfig, t0 time.Time) limiter.Limiter { return limiter.NewFixedWindowAt(c, t0) }),
+		"SlidingLog":             windows(5, 10*sec, 1, func(c limiter.WindowConfig, t0 time.Time) limiter.Limiter { return limiter.NewSlidingLogAt(c, t0) }),
+		"SlidingWindow":          windows(5, 10*sec, 1, sliding(10)),
+		"SlidingWindow/one part": windows(3, 10*sec, 1, sliding(1)),
+		"SlidingWindow/odd":      windows(8, 10*sec, 1, sliding(7)),
+	} {
+		t.Run(name, func(t *testing.T) { limitertest.Run(t, s) })
+	}
+}
+
+func tokenBucket(r limiter.Rate, burst int, events int64, in time.Duration) limitertest.Subject {
+	return limitertest.Subject{
+		New: func(t0 time.Time) limiter.Limiter {
+			return limiter.NewTokenBucketAt(limiter.Config{Rate: r, Burst: burst}, t0)
+		},
+		Limit: burst,
+		Most: func(d time.Duration) int { // to two nanoseconds
+			come := new(big.Int).Mul(big.NewInt(int64(d)+2), big.NewInt(events))
+			return burst + int(min(come.Div(come, big.NewInt(int64(in))).Int64(), math.MaxInt32))
+		},
+		Exact: true,
+		Step:  max(in/time.Duration(events), 2),
+	}
+}
+
+// windows is a limiter by windows, of which a moment can see so many end and begin.
+func windows(limit int, span time.Duration, edge int, make func(limiter.WindowConfig, time.Time) limiter.Limiter) limitertest.Subject {
+	return limitertest.Subject{
+		New:   func(t0 time.Time) limiter.Limiter { return make(limiter.WindowConfig{Limit: limit, Span: span}, t0) },
+		Limit: limit,
+		Most:  func(d time.Duration) int { return limit * (int(d/span) + edge) },
+		Exact: true,
+		Step:  span / time.Duration(limit),
+	}
+}
+
+func sliding(buckets int) func(limiter.WindowConfig, time.Time) limiter.Limiter {
+	return func(c limiter.WindowConfig, t0 time.Time) limiter.Limiter {
+		return limiter.NewSlidingWindowAt(limiter.SlidingConfig{Limit: c.Limit, Span: c.Span, Buckets: buckets}, t0)
+	}
+}

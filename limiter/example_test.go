@@ -1,0 +1,295 @@
+package limiter_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+)
+
+// The times of these examples are given, so that they print the same each day; in a service leave out
+// the At.
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func ExampleTokenBucket() {
+	logins := limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.PerMinute(30), Burst: 2}, noon)
+	for range 3 {
+		r := logins.TakeAt(noon, 1)
+		fmt.Println(r.OK, r.Remaining, r.RetryAfter)
+	}
+	// Output:
+	// true 1 0s
+	// true 0 0s
+	// false 0 2s
+}
+
+func ExampleTokenBucket_Wait() {
+	uploads := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerMinute(1), Burst: 1})
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+
+	fmt.Println(uploads.Wait(ctx, 1))
+	err := uploads.Wait(ctx, 1) // at once: the deadline comes long before the token
+	fmt.Println(errors.Is(err, limiter.ErrLimited), errors.Is(err, context.DeadlineExceeded))
+	// Output:
+	// <nil>
+	// true true
+}
+
+func ExampleConfig() {
+	err := limiter.Config{Rate: limiter.PerSecond(10), Burst: -3}.Validate()
+	fmt.Println(err)
+	// Output: limiter: Burst is -3, must be at least 1 (or 0 for the default)
+}
+
+func ExampleRate() {
+	fmt.Println(limiter.PerSecond(200), limiter.PerMinute(7), limiter.Per(10, 13*time.Second), limiter.Every(100*time.Millisecond))
+	// Output: 200/s 7/min 10/13s 1/100ms
+}
+
+// The funnel of the source documents lets a user reply 15 times, and then once each two seconds. It is a token
+// bucket seen from the other side: its free space are the tokens.
+func ExampleTokenBucket_funnel() {
+	funnels := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.PerSecond(0.5), Burst: 15}, noon)
+	isActionAllowed := func(user, action string) bool {
+		return funnels.TakeAt(noon, user+":"+action, 1).OK
+	}
+	allowed := 0
+	for range 20 {
+		if isActionAllowed("laoqian", "reply") {
+			allowed++
+		}
+	}
+	fmt.Println(allowed)
+	// Output: 15
+}
+
+// The five numbers of redis-cell's command
+//
+//	> cl.throttle laoqian:reply 15 30 60
+//
+// are those of a Result. Its 15 is what may be taken beyond the first, so the limit is 16.
+func ExampleResult() {
+	reply := limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.Per(30, 60*time.Second), Burst: 15 + 1}, noon)
+	r := reply.TakeAt(noon, 1)
+	fmt.Println("allowed:", r.OK)
+	fmt.Println("limit:", r.Limit)
+	fmt.Println("remaining:", r.Remaining)
+	fmt.Println("retry after:", r.RetryAfter)
+	fmt.Println("reset after:", r.ResetAfter)
+	// Output:
+	// allowed: true
+	// limit: 16
+	// remaining: 15
+	// retry after: 0s
+	// reset after: 2s
+}
+
+func ExampleLimiter() {
+	limits := []limiter.Limiter{
+		limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.PerSecond(2), Burst: 2}, noon),
+		limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 2, Span: time.Second}, noon),
+		limiter.NewSlidingWindowAt(limiter.SlidingConfig{Limit: 2, Span: time.Second}, noon),
+		limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 2, Span: time.Second}, noon),
+	}
+	for _, l := range limits {
+		fmt.Println(l.TakeAt(noon, 2).OK, l.TakeAt(noon, 1).RetryAfter)
+	}
+	// Output:
+	// true 500ms
+	// true 1s
+	// true 1.1s
+	// true 1s
+}
+
+func ExampleWaiter() {
+	var w limiter.Waiter = limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1000), Burst: 1})
+	for i := range 3 {
+		if err := w.Wait(context.Background(), 1); err != nil {
+			return
+		}
+		fmt.Println("call", i)
+	}
+	// Output:
+	// call 0
+	// call 1
+	// call 2
+}
+
+func ExampleReason() {
+	b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 5})
+	var limited *limiter.LimitedError
+	if err := b.Wait(context.Background(), 6); errors.As(err, &limited) {
+		fmt.Println(limited.Reason == limiter.OverLimit, limited.RetryAfter() == limiter.Never)
+	}
+	// Output: true true
+}
+
+func ExampleReservation() {
+	b := limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1}, noon)
+	now := b.ReserveAt(noon, 1, limiter.Never)
+	later := b.ReserveAt(noon, 1, limiter.Never)
+	fmt.Println(now.Delay, later.Delay)
+	fmt.Println(later.CancelAt(noon), later.CancelAt(noon))
+	// Output:
+	// 0s 1s
+	// true false
+}
+
+func ExampleFixedWindow() {
+	w := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 100, Span: time.Minute}, noon)
+	fmt.Println(w.TakeAt(noon.Add(59*time.Second), 100).OK)
+	fmt.Println(w.TakeAt(noon.Add(60*time.Second), 100).OK) // the price of a fixed window
+	// Output:
+	// true
+	// true
+}
+
+func ExampleSlidingWindow() {
+	w := limiter.NewSlidingWindowAt(limiter.SlidingConfig{Limit: 100, Span: time.Minute}, noon)
+	fmt.Println(w.TakeAt(noon.Add(59*time.Second), 100).OK)
+	fmt.Println(w.TakeAt(noon.Add(60*time.Second), 1).RetryAfter)
+	// Output:
+	// true
+	// 1m0s
+}
+
+func ExampleSlidingLog() {
+	l := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 100, Span: time.Minute}, noon)
+	fmt.Println(l.TakeAt(noon.Add(59*time.Second), 100).OK)
+	fmt.Println(l.TakeAt(noon.Add(60*time.Second), 1).RetryAfter)
+	// Output:
+	// true
+	// 59s
+}
+
+func ExampleJoint() {
+	perUser := limiter.All(
+		limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.PerSecond(1), Burst: 2}, noon),
+		limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 3, Span: time.Hour}, noon),
+	)
+	perUser.TakeAt(noon, 2)
+	perUser.TakeAt(noon.Add(time.Second), 1)
+	r, which := perUser.TakeWhichAt(noon.Add(2*time.Second), 1)
+	fmt.Println(r.OK, r.RetryAfter, which)
+	// Output: false 59m58s 1
+}
+
+func ExampleLeakyBucket() {
+	b := limiter.NewLeakyBucket(limiter.LeakyConfig{Rate: limiter.PerSecond(1000), Capacity: 5})
+	began := time.Now()
+	for range 11 {
+		if err := b.Wait(context.Background(), 1); err != nil {
+			fmt.Println(err)
+		}
+	}
+	fmt.Println(time.Since(began) >= 10*time.Millisecond)
+	// Output: true
+}
+
+func ExampleSmooth() {
+	s := limiter.NewSmoothAt(limiter.SmoothConfig{Rate: limiter.PerSecond(4)}, noon)
+	for _, n := range []int{10, 1, 1} {
+		wait, _ := s.ReserveAt(noon, n, limiter.Never)
+		fmt.Println(wait)
+	}
+	// Output:
+	// 0s
+	// 2.5s
+	// 2.75s
+}
+
+func ExampleWarmUp() {
+	w := limiter.NewWarmUpAt(limiter.WarmUpConfig{Rate: limiter.PerSecond(2), Period: 4 * time.Second}, noon)
+	now := noon
+	for range 6 {
+		wait, _ := w.ReserveAt(now, 1, limiter.Never)
+		fmt.Println(wait)
+		now = now.Add(wait)
+	}
+	// Output:
+	// 0s
+	// 1.375s
+	// 1.125s
+	// 875ms
+	// 625ms
+	// 500ms
+}
+
+func ExampleConcurrency() {
+	reports := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
+	release, err := reports.Acquire(context.Background())
+	if err != nil {
+		return
+	}
+	_, ok := reports.TryAcquire()
+	fmt.Println(ok)
+	release()
+	fmt.Println(reports.InFlight())
+	// Output:
+	// false
+	// 0
+}
+
+func ExampleGroup() {
+	actions := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.PerMinute(6), Burst: 1}, noon)
+	fmt.Println(actions.TakeAt(noon, "ann:reply", 1).OK)
+	fmt.Println(actions.TakeAt(noon, "ann:reply", 1).RetryAfter)
+	fmt.Println(actions.TakeAt(noon, "bob:reply", 1).OK)
+	// Output:
+	// true
+	// 10s
+	// true
+}
+
+func ExampleTier() {
+	const free, gold = -1, 0
+	plans := map[string]int{"ann": gold}
+	users := limiter.NewGroupAt(limiter.GroupConfig[string]{
+		Rate: limiter.PerSecond(1), Burst: 1,
+		Tiers: []limiter.Tier{gold: {Rate: limiter.PerSecond(100), Burst: 50}},
+		Tier: func(user string) int {
+			if plan, ok := plans[user]; ok {
+				return plan
+			}
+			return free
+		},
+	}, noon)
+	fmt.Println(users.TakeAt(noon, "ann", 0).Limit, users.TakeAt(noon, "bob", 0).Limit)
+	// Output: 50 1
+}
+
+func ExampleNamed() {
+	l := limiter.NewNamed("search", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 2}), limiter.NamedConfig{})
+	l.Take(2)
+	l.Take(1)
+	l.Observe(func(s *stat.Series, value float64) {
+		if s.Instrument == stat.LimiterRequests && value > 0 {
+			fmt.Println(s.Values, value)
+		}
+	})
+	// Output:
+	// [search allowed] 1
+	// [search refused] 1
+}
+
+func ExampleStats() {
+	l := limiter.NewNamed("search", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 2}), limiter.NamedConfig{Shadow: true})
+	for range 5 {
+		l.Take(1) // always goes through
+	}
+	stats := l.Stats()
+	fmt.Println(stats.Allowed.Requests, stats.Shadowed.Requests)
+	// Output: 2 3
+}
+
+func ExampleTally() {
+	l := limiter.NewNamed("bytes", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 4096}), limiter.NamedConfig{})
+	l.Take(1500)
+	l.Take(500)
+	fmt.Printf("%+v\n", l.Stats().Allowed)
+	// Output: {Requests:2 Permits:2000}
+}

@@ -1,0 +1,208 @@
+package limiter
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"sync/atomic"
+	"time"
+)
+
+// Overflow says what a [Group] does with a new key when it is full of keys that are in use.
+type Overflow uint8
+
+// What to do with a key for which there is no room.
+const (
+	RefuseNew Overflow = iota // refuse it, until others have become idle; when that will be is not known, RetryAfter is a guess
+	PassNew                   // admit it without counting
+	ShareNew                  // count it together with all others for which there is no room, as if they were one key
+)
+
+func (o Overflow) String() string {
+	switch o {
+	case RefuseNew:
+		return "refuse new"
+	case PassNew:
+		return "pass new"
+	case ShareNew:
+		return "share new"
+	}
+	return fmt.Sprintf("overflow %d", uint8(o))
+}
+
+// GroupConfig says how a [Group] limits.
+type GroupConfig[K comparable] struct {
+	Rate     Rate     // how fast tokens come to each key. Must be given.
+	Burst    int      // the most tokens of a key. Default: those of one second, at least 1.
+	MaxKeys  int      // the most keys that are remembered (parts of them fill up apart, so it may be a few per cent fewer). Default: 100,000.
+	Overflow Overflow // what becomes of a new key when all remembered ones are in use. Default: RefuseNew.
+
+	// Tiers are limits for keys that have others, and Tier tells which of them: -1 for the limits above, else the
+	// index of one of Tiers. It is called once a decision and must be quick. A key whose tier changes starts anew
+	// in its new one. Default: the limits above for all.
+	Tiers []Tier
+	Tier  func(key K) int
+}
+
+// Tier is the limits of some of the keys of a [Group].
+type Tier struct {
+	Rate  Rate // how fast tokens come to each key. Must be given.
+	Burst int  // the most tokens of a key. Default: those of one second, at least 1.
+}
+
+// Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
+func (c GroupConfig[K]) Validate() error {
+	faults := []error{Config{Rate: c.Rate, Burst: c.Burst}.Validate()}
+	for i, t := range c.Tiers {
+		if err := (Config{Rate: t.Rate, Burst: t.Burst}).Validate(); err != nil {
+			faults = append(faults, fmt.Errorf("tier %d: %w", i, err))
+		}
+	}
+	if (c.Tier == nil) != (len(c.Tiers) == 0) {
+		faults = append(faults, fmt.Errorf("limiter: Tiers are %d and Tier is given: %t, must be both or neither", len(c.Tiers), c.Tier != nil))
+	}
+	if c.MaxKeys < 0 {
+		faults = append(faults, fmt.Errorf("limiter: MaxKeys is %d, must be at least 1 (or 0 for the default)", c.MaxKeys))
+	}
+	if c.Overflow > ShareNew {
+		faults = append(faults, fmt.Errorf("limiter: Overflow is %d, must be RefuseNew, PassNew or ShareNew", uint8(c.Overflow)))
+	}
+	return errors.Join(faults...)
+}
+
+// Group is a [TokenBucket] a key: a limit for each user, address or action, in bounded memory.
+//
+// A bucket that has become full again is as good as one that was never touched. So a key costs nothing until it is
+// first used, and is forgotten once it is idle, to make room for new ones, without any decision
+// being different. A key that is in use is never forgotten: nobody is let in again because others have come.
+// Keys are compared as a whole, not by a hash; a key that is held stays in memory.
+//
+// All methods are safe for concurrent use, and none blocks.
+type Group[K comparable] struct {
+	epoch     time.Time
+	overflow  Overflow
+	tier      func(K) int
+	seed      maphash.Seed
+	shards    []shard[K]
+	evictions atomic.Int64
+	tiers     []atomic.Pointer[tierLimits] // the first is that of the group itself
+}
+
+// NewGroup makes a group without keys. It panics with the error of c.Validate where there is one.
+func NewGroup[K comparable](c GroupConfig[K]) *Group[K] { return NewGroupAt(c, time.Now()) }
+
+// NewGroupAt makes a group that is driven by given times, from t0 on.
+func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
+	if err := c.Validate(); err != nil {
+		panic(err)
+	}
+	if c.MaxKeys == 0 {
+		c.MaxKeys = 100_000
+	}
+	rates := append([]Tier{{Rate: c.Rate, Burst: c.Burst}}, c.Tiers...)
+	g := &Group[K]{
+		epoch: t0, overflow: c.Overflow, tier: c.Tier, seed: maphash.MakeSeed(),
+		shards: make([]shard[K], min(64, (c.MaxKeys+127)/128)), tiers: make([]atomic.Pointer[tierLimits], len(rates)),
+	}
+	for i, t := range rates {
+		g.tiers[i].Store(&tierLimits{limits: newLimits(t.Rate, t.Burst)})
+	}
+	for i := range g.shards {
+		s := &g.shards[i]
+		s.max = (c.MaxKeys + i) / len(g.shards)
+		s.classes = make([]class[K], len(rates))
+		for j := range s.classes {
+			s.classes[j] = class[K]{by: g.tiers[j].Load(), full: map[K]int64{}, shared: always}
+		}
+	}
+	return g
+}
+
+// Take takes n tokens of the key, all or none.
+func (g *Group[K]) Take(key K, n int) (r Result) {
+	g.take(&r, time.Since(g.epoch), key, n)
+	return r
+}
+
+// TakeAt is Take at a given time.
+func (g *Group[K]) TakeAt(t time.Time, key K, n int) (r Result) {
+	g.take(&r, t.Sub(g.epoch), key, n)
+	return r
+}
+
+// Refund gives n tokens back to the key, as if they had never been taken.
+func (g *Group[K]) Refund(key K, n int) {
+	if n < 1 {
+		return
+	}
+	s, tier := g.place(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := &s.classes[tier]
+	if full, held := c.full[key]; held {
+		c.full[key] = c.by.refund(full, n)
+	}
+}
+
+// SetTier changes the limits of a tier, or those of the group where i is -1, for all its keys. Their tokens stay as
+// they do with [TokenBucket.SetRate] and [TokenBucket.SetBurst]. An error says that they make no sense, and then nothing changes.
+func (g *Group[K]) SetTier(i int, t Tier) error { return g.setTier(time.Since(g.epoch), i, t) }
+
+// SetTierAt is SetTier at a given time, which must not lie before any that was given before.
+func (g *Group[K]) SetTierAt(at time.Time, i int, t Tier) error {
+	return g.setTier(at.Sub(g.epoch), i, t)
+}
+
+func (g *Group[K]) setTier(at time.Duration, i int, t Tier) error {
+	if i < -1 || i+1 >= len(g.tiers) {
+		return fmt.Errorf("limiter: tier is %d, must lie between -1 and %d", i, len(g.tiers)-2)
+	}
+	if err := (Config{Rate: t.Rate, Burst: t.Burst}).Validate(); err != nil {
+		return err
+	}
+	g.tiers[i+1].Store(&tierLimits{limits: newLimits(t.Rate, t.Burst), since: at})
+	return nil
+}
+
+// Len is how many keys are remembered: those in use, and idle ones that have not been forgotten yet.
+func (g *Group[K]) Len() (keys int) {
+	for i := range g.shards {
+		s := &g.shards[i]
+		s.mu.Lock()
+		keys += s.keys
+		s.mu.Unlock()
+	}
+	return keys
+}
+
+// Evictions is how many idle keys have been forgotten.
+func (g *Group[K]) Evictions() int64 { return g.evictions.Load() }
+
+func (g *Group[K]) place(key K) (s *shard[K], tier int) {
+	if g.tier != nil {
+		tier = min(max(g.tier(key), -1), len(g.tiers)-2) + 1
+	}
+	hash := maphash.Comparable(g.seed, key)
+	return &g.shards[hash%uint64(len(g.shards))], tier
+}
+
+func (g *Group[K]) take(r *Result, at time.Duration, key K, n int) {
+	s, tier := g.place(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.class(g, tier)
+	full, held := c.full[key]
+	if !held {
+		full = always
+	}
+	if !held && uint(n)-1 < c.by.usual && !s.room(g, at) {
+		c.takeNew(r, g.overflow, at, n)
+		return
+	}
+	next := c.by.decide(r, at, full, n)
+	if r.OK && n > 0 && c.by.usual > 0 {
+		if c.full[key] = next; !held {
+			s.keys++
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package limiter_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/limiter/limitertest"
+)
+
+// member is one key of a group as a limiter.
+type member struct {
+	*limiter.Group[string]
+	key string
+}
+
+func (m member) Take(n int) limiter.Result                { return m.Group.Take(m.key, n) }
+func (m member) TakeAt(t time.Time, n int) limiter.Result { return m.Group.TakeAt(t, m.key, n) }
+func (m member) Refund(n int)                             { m.Group.Refund(m.key, n) }
+
+// With other keys coming and going all the time, each key keeps the promises of a token bucket.
+func TestGroupConformance(t *testing.T) {
+	s := tokenBucket(limiter.PerSecond(3), 4, 3, sec)
+	s.New = func(t0 time.Time) limiter.Limiter {
+		g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.PerSecond(3), Burst: 4, MaxKeys: 5000}, t0)
+		return busy{member{g, "me"}}
+	}
+	limitertest.Run(t, s)
+}
+
+// busy lets another key in before each request.
+type busy struct{ member }
+
+func (b busy) TakeAt(t time.Time, n int) limiter.Result {
+	b.Group.TakeAt(t, fmt.Sprint(rand.Uint32()), 1)
+	return b.member.TakeAt(t, n)
+}
+
+func group(c limiter.GroupConfig[string]) *limiter.Group[string] { return limiter.NewGroupAt(c, start) }
+
+func TestGroupLimitsEachKey(t *testing.T) {
+	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 2})
+	take(t, member{g, "ann"}, step{0, 2, "ok 0/2 reset 2s"}, step{0, 1, "refused 0/2 retry 1s reset 2s"})
+	take(t, member{g, "bob"}, step{0, 0, "ok 2/2 reset 0s"}, step{0, 3, "refused 2/2 retry never reset 0s"}, step{0, -1, "refused"})
+	require.Equal(t, 1, g.Len(), "a peek or nonsense makes no key")
+	take(t, member{g, "bob"}, step{0, 2, "ok"})
+	require.Equal(t, 2, g.Len())
+}
+
+// Scenario 65: memory is bounded, nobody gets in again because others come, and idle keys vanish.
+func TestGroupIsBounded(t *testing.T) {
+	g := group(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 1, MaxKeys: 10_000})
+	take(t, member{g, "exhausted"}, step{0, 1, "ok"})
+	admitted := 0
+	for i := range 1_000_000 {
+		if g.TakeAt(start.Add(time.Duration(i)*10*us), fmt.Sprint(i), 1).OK {
+			admitted++
+		}
+		if i%1000 == 0 {
+			take(t, member{g, "exhausted"}, step{time.Duration(i) * 10 * us, 1, "refused"})
+		}
+	}
+	require.InDelta(t, 10_000, admitted, 300, "all who are in use stay; the others are refused")
+	require.LessOrEqual(t, g.Len(), 10_000)
+	require.Zero(t, g.Evictions())
+
+	for i := range 7000 { // a minute later all are idle, and give way to others
+		require.True(t, g.TakeAt(start.Add(2*time.Minute), fmt.Sprint("new", i), 1).OK, i)
+	}
+	require.LessOrEqual(t, g.Len(), 10_000)
+	require.Positive(t, g.Evictions())
+}
+
+func TestGroupForgetsIdleKeysAsOthersCome(t *testing.T) {
+	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(100), Burst: 1})
+	for i := range 100_000 { // a thousand a second, each in use for 10 ms
+		require.True(t, g.TakeAt(start.Add(time.Duration(i)*ms), fmt.Sprint(i), 1).OK)
+	}
+	require.Less(t, g.Len(), 2000)
+}
+
+func TestGroupWhenFull(t *testing.T) {
+	full := func(o limiter.Overflow) *limiter.Group[string] {
+		g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 2, MaxKeys: 1, Overflow: o})
+		take(t, member{g, "first"}, step{0, 1, "ok"})
+		return g
+	}
+	g := full(limiter.RefuseNew)
+	take(t, member{g, "second"}, step{0, 1, "refused 0/2 retry 1s reset 0s"}, step{0, 0, "ok 2/2 reset 0s"}, step{sec, 1, "refused"}, step{sec + 1, 1, "ok"})
+	require.EqualValues(t, 1, g.Evictions())
+	g = full(limiter.PassNew)
+	take(t, member{g, "second"}, step{0, 2, "ok"}, step{0, 2, "ok"}, step{0, 3, "refused"})
+	g = full(limiter.ShareNew)
+	take(t, member{g, "second"}, step{0, 1, "ok"})
+	take(t, member{g, "third"}, step{0, 1, "ok"}, step{0, 1, "refused"})
+	take(t, member{g, "first"}, step{0, 1, "ok"})
+	require.Equal(t, 1, g.Len())
+	require.NoError(t, g.SetTierAt(start, -1, limiter.Tier{Rate: limiter.PerSecond(100), Burst: 2}))
+	take(t, member{g, "fourth"}, step{0, 1, "refused 0/2 retry 10ms reset 20ms"})
+}
+
+// Scenario 66: keys are compared as a whole. Of two that share a hash, none would count for the other.
+func TestGroupKeepsKeysApart(t *testing.T) {
+	type key struct {
+		user   string
+		action int
+	}
+	g := limiter.NewGroupAt(limiter.GroupConfig[key]{Rate: limiter.PerHour(1), Burst: 1, MaxKeys: 100_000}, start)
+	for i := range 50_000 {
+		require.True(t, g.TakeAt(start, key{fmt.Sprint(i % 100), i / 100}, 1).OK)
+	}
+	for i := range 50_000 {
+		require.False(t, g.TakeAt(start, key{fmt.Sprint(i % 100), i / 100}, 1).OK)
+	}
+}
+
+func TestGroupTiers(t *testing.T) {
+	g := group(limiter.GroupConfig[string]{
+		Rate: limiter.PerSecond(1), Burst: 1,
+		Tiers: []limiter.Tier{{Rate: limiter.PerSecond(10), Burst: 5}, {Rate: limiter.Unlimited()}},
+		Tier: func(key string) int {
+			return strings.Index("gs", key[:1]) // gold, staff
+		},
+	})
+	take(t, member{g, "ann"}, step{0, 1, "ok"}, step{0, 1, "refused"})
+	take(t, member{g, "gold-bob"}, step{0, 5, "ok"}, step{0, 1, "refused 0/5 retry 100ms reset 500ms"})
+	take(t, member{g, "staff-eve"}, step{0, 1e6, "ok"}, step{0, 1e6, "ok"})
+	require.Equal(t, 2, g.Len())
+
+	require.NoError(t, g.SetTierAt(start, 0, limiter.Tier{Rate: limiter.PerSecond(1), Burst: 10}))
+	take(t, member{g, "gold-bob"}, step{0, 1, "refused 0/10 retry 1s reset 10s"})
+	require.NoError(t, g.SetTierAt(start, -1, limiter.Tier{Rate: limiter.PerSecond(100), Burst: 1}))
+	take(t, member{g, "ann"}, step{5 * ms, 1, "refused 0/1 retry 5ms reset 5ms"}, step{10 * ms, 1, "ok"})
+	require.Error(t, g.SetTier(0, limiter.Tier{}))
+	require.EqualError(t, g.SetTier(2, limiter.Tier{Rate: limiter.PerSecond(1)}), "limiter: tier is 2, must lie between -1 and 1")
+}
+
+func TestGroupRefunds(t *testing.T) {
+	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 3})
+	take(t, member{g, "ann"}, step{0, 3, "ok"})
+	g.Refund("ann", 2)
+	g.Refund("ann", -1)
+	g.Refund("nobody", 2)
+	take(t, member{g, "ann"}, step{0, 0, "ok 2/3 reset 1s"})
+	require.Equal(t, 1, g.Len())
+}
+
+func TestGroupConfigRefusesWhatMakesNoSense(t *testing.T) {
+	bad := limiter.GroupConfig[int]{Tiers: []limiter.Tier{{Rate: limiter.PerSecond(-1)}}, MaxKeys: -1, Overflow: 9}
+	require.EqualError(t, bad.Validate(), "limiter: Rate is unset, must be above 0\n"+
+		"tier 0: limiter: Rate is -1/s, must be above 0\n"+
+		"limiter: Tiers are 1 and Tier is given: false, must be both or neither\n"+
+		"limiter: MaxKeys is -1, must be at least 1 (or 0 for the default)\n"+
+		"limiter: Overflow is 9, must be RefuseNew, PassNew or ShareNew")
+	require.Panics(t, func() { limiter.NewGroup(bad) })
+}
+
+func TestGroupTakeAllocatesNothing(t *testing.T) {
+	g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 5})
+	g.Take("ann", 1)
+	require.Zero(t, testing.AllocsPerRun(1000, func() { g.Take("ann", 1); g.Refund("ann", 1) }))
+}
+
+func TestGroupAmidTraffic(t *testing.T) {
+	g := group(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 10})
+	admitted := together(8, func() bool {
+		n := 0
+		for i := range 5000 {
+			if g.TakeAt(start, "shared", 1).OK {
+				n++
+			}
+			g.TakeAt(start, fmt.Sprint(i), 1)
+			if i%1000 == 0 {
+				_ = g.SetTierAt(start, -1, limiter.Tier{Rate: limiter.PerHour(1), Burst: 10})
+				g.Len()
+			}
+		}
+		return n > 10
+	})
+	require.Zero(t, admitted)
+	require.False(t, g.TakeAt(start, "shared", 1).OK)
+}
+
+func BenchmarkGroup(b *testing.B) {
+	for _, keys := range []int{1, 1_000_000} {
+		b.Run(fmt.Sprint(keys, " keys"), func(b *testing.B) {
+			g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 1000, MaxKeys: 2 * keys})
+			names := make([]string, keys)
+			for i := range names {
+				names[i] = fmt.Sprint("user:", i)
+			}
+			before := heap()
+			for _, name := range names {
+				g.Take(name, 1)
+			}
+			perKey := float64(int64(heap()-before)) / float64(keys)
+			i := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				g.Take(names[i], 1)
+				if i += 7919; i >= keys {
+					i %= keys
+				}
+			}
+			b.ReportMetric(perKey, "B/key")
+		})
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

@@ -1,0 +1,107 @@
+package limiter_test
+
+import (
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+func TestAllAdmitsByAllOrNone(t *testing.T) {
+	second, minute := exactLog(2, sec), exactLog(3, time.Minute)
+	both := limiter.All(second, minute)
+	take(t, both, step{0, 0, "ok 2/2 reset 0s"}, step{0, 3, "refused 2/2 retry never reset 0s"}, step{0, -1, "refused 2/2 retry never reset 0s"},
+		step{0, 2, "ok 0/2 reset 1m0s"}, step{0, 1, "refused 0/2 retry 1s reset 1m0s"})
+	take(t, minute, step{0, 0, "ok 1/3 reset 1m0s"}) // the refused one cost nothing here
+	take(t, both, step{sec, 2, "refused 1/2 retry 59s reset 59s"}, step{sec, 1, "ok 0/2 reset 1m0s"})
+
+	r, which := both.TakeWhichAt(start.Add(sec), 1)
+	require.False(t, r.OK)
+	require.Equal(t, 1, which, "the minute refuses for longest")
+	_, which = limiter.All(minute, exactLog(1, sec), second).TakeWhichAt(start.Add(sec), 2)
+	require.Equal(t, 1, which, "never is longest")
+	full := exactLog(1, 2*time.Minute)
+	take(t, full, step{sec, 1, "ok"})
+	for want, all := range []*limiter.Joint{limiter.All(full, minute, second), limiter.All(minute, full, second), limiter.All(minute, second, full)} {
+		_, which = all.TakeWhichAt(start.Add(sec), 1)
+		require.Equal(t, want, which)
+	}
+	r, which = both.TakeWhichAt(start.Add(2*time.Minute), 1)
+	require.True(t, r.OK)
+	require.Equal(t, 0, which, "of the second least is left")
+	both.Refund(1)
+	take(t, both, step{2 * time.Minute, 0, "ok 2/2 reset 0s"})
+}
+
+// Scenario 57, for one machine.
+func TestAllOfThreeLimits(t *testing.T) {
+	second, minute, hourly := exactLog(10, sec), exactLog(100, time.Minute), exactLog(1000, hour)
+	all := limiter.All(second, minute, hourly)
+	require.Equal(t, 10, offer(all, 11, ms))
+	_, which := all.TakeWhichAt(start.Add(ms), 1)
+	require.Equal(t, 0, which)
+	require.Equal(t, 90, minute.TakeAt(start.Add(ms), 0).Remaining)
+	require.Equal(t, 990, hourly.TakeAt(start, 0).Remaining)
+}
+
+func TestStackedLimitsCountWhatOthersRefuse(t *testing.T) { // scenario 72
+	for stacked, want := range map[bool]int{false: 1, true: 3} {
+		second, minute := exactLog(1, sec), exactLog(30, time.Minute)
+		both := limiter.All(second, minute)
+		if stacked {
+			both = limiter.Stacked(second, minute)
+		}
+		require.Equal(t, 1, offer(both, 3, 300*ms))
+		require.Equal(t, 30-want, minute.TakeAt(start.Add(sec), 0).Remaining)
+	}
+}
+
+func TestAllOfNothing(t *testing.T) {
+	take(t, limiter.All(), step{0, 1e9, "ok"})
+	require.Equal(t, math.MaxInt, limiter.All().Take(5).Remaining)
+	require.PanicsWithError(t, "limiter: limit 1 is nil, must be a Limiter", func() { limiter.All(exactLog(1, sec), nil) })
+}
+
+func TestAllWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := limiter.All(
+			limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(10), Burst: 1}),
+			limiter.NewSlidingLog(limiter.WindowConfig{Limit: 3, Span: time.Minute}))
+		l := newLine(t, all)
+		for _, who := range []string{"a", "b", "c", "d"} {
+			l.enter(t.Context(), who, 1)
+		}
+		require.Equal(t, "refused 0/1 retry 100ms reset 1m0s", show(all.Take(1)))
+		require.ErrorIs(t, all.TryWait(t.Context(), 2, sec), limiter.ErrLimited)
+		l.want(arrival{"a", 0, nil}, arrival{"b", 100 * ms, nil}, arrival{"c", 200 * ms, nil}, arrival{"d", 60 * sec, nil})
+	})
+}
+
+// Two Joints over the same members never admit more than these do, whatever happens between a look and a take.
+func TestAllNeverAdmitsTooManyAmidTraffic(t *testing.T) {
+	for range 50 {
+		a, b := bucket(limiter.PerHour(1), 40), exactLog(30, hour)
+		one, two := limiter.All(a, b), limiter.All(b, a)
+		count := func(l limiter.Limiter) func() int {
+			return func() (n int) {
+				for range 40 {
+					if l.TakeAt(start, 1).OK {
+						n++
+					}
+				}
+				return n
+			}
+		}
+		results := make(chan int, 2)
+		go func() { results <- count(one)() }()
+		go func() { results <- count(two)() }()
+		sum := <-results + <-results
+		require.LessOrEqual(t, sum, 30)
+		require.Equal(t, 40-sum, a.TakeAt(start, 0).Remaining, "what was not admitted was given back")
+		require.Equal(t, 30-sum, b.TakeAt(start, 0).Remaining)
+	}
+}

@@ -1,0 +1,24 @@
+package limitertest_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/limiter/limitertest"
+)
+
+// A test in your package that runs the suite on a limiter of yours.
+func ExampleSubject() {
+	_ = func(t *testing.T) {
+		limitertest.Run(t, limitertest.Subject{
+			New: func(t0 time.Time) limiter.Limiter {
+				return limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.PerSecond(1), Burst: 5}, t0)
+			},
+			Limit: 5,
+			Most:  func(span time.Duration) int { return 5 + int(span/time.Second) },
+			Exact: true,
+		})
+	}
+	// Output:
+}

@@ -1,0 +1,190 @@
+package limiter_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// moving makes a sliding window on given times.
+func moving(limit int, span time.Duration, buckets int) *limiter.SlidingWindow {
+	return limiter.NewSlidingWindowAt(limiter.SlidingConfig{Limit: limit, Span: span, Buckets: buckets}, start)
+}
+
+func fixedWindow(limit int, span time.Duration) *limiter.FixedWindow {
+	return limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: limit, Span: span}, start)
+}
+
+func exactLog(limit int, span time.Duration) *limiter.SlidingLog {
+	return limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: limit, Span: span}, start)
+}
+
+// Scenario 45: the fixed window admits twice its limit around an edge; the strict one does not.
+func TestWindowEdges(t *testing.T) {
+	take(t, fixedWindow(10, sec),
+		step{900 * ms, 10, "ok 0/10 reset 100ms"}, step{900 * ms, 1, "refused 0/10 retry 100ms reset 100ms"},
+		step{1100 * ms, 10, "ok 0/10 reset 900ms"}, step{1100 * ms, 1, "refused 0/10 retry 900ms reset 900ms"})
+	take(t, moving(10, sec, 10),
+		step{950 * ms, 10, "ok 0/10 reset 1.05s"}, step{1100 * ms, 1, "refused 0/10 retry 900ms reset 900ms"},
+		step{2000*ms - 1, 1, "refused"}, step{2000 * ms, 10, "ok"})
+	take(t, exactLog(10, sec),
+		step{900 * ms, 10, "ok 0/10 reset 1s"}, step{1100 * ms, 1, "refused 0/10 retry 800ms reset 800ms"},
+		step{1900*ms - 1, 1, "refused"}, step{1900 * ms, 10, "ok"})
+}
+
+func TestFixedWindowLiesOnTheUnixGrid(t *testing.T) {
+	t0 := time.Date(2026, 3, 1, 12, 0, 42, 0, time.UTC)
+	w := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 5, Span: time.Minute}, t0)
+	require.Equal(t, "ok 4/5 reset 18s", show(w.TakeAt(t0, 1)))
+	w = limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 5, Span: 24 * hour}, time.Date(1960, 3, 1, 18, 0, 0, 0, time.UTC))
+	require.Equal(t, "ok 4/5 reset 6h0m0s", show(w.TakeAt(time.Date(1960, 3, 1, 18, 0, 0, 0, time.UTC), 1)))
+}
+
+// Scenarios 48 and 49: an event is gone after the window and a part, however often anybody looks.
+func TestSlidingWindowForgetsInTime(t *testing.T) {
+	for _, poll := range []time.Duration{0, 9 * sec, 19 * sec} {
+		w := moving(1, time.Minute, 6)
+		take(t, w, step{0, 1, "ok"})
+		for at := poll; poll > 0 && at < 70*sec; at += poll {
+			take(t, w, step{at, 1, "refused"})
+		}
+		take(t, w, step{70*sec - 1, 1, "refused 0/1 retry 1ns reset 1ns"}, step{70 * sec, 1, "ok"})
+	}
+	for _, idle := range []time.Duration{60 * sec, 61 * sec, 3600 * sec} {
+		w := moving(1, time.Minute, 60)
+		take(t, w, step{0, 1, "ok"}, step{idle + sec, 1, "ok"}, step{idle + sec + 60*sec, 1, "refused"}, step{idle + sec + 61*sec, 1, "ok"})
+	}
+}
+
+// Scenario 50: refused requests do not count, unless asked for.
+func TestRefusedRequestsDoNotCount(t *testing.T) {
+	for _, penalise := range []bool{false, true} {
+		want := 500
+		if penalise {
+			want = 5
+		}
+		log := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 5, Span: time.Minute, CountRefused: penalise}, start)
+		require.Equal(t, want, offer(log, 600, 100*time.Minute), "log, CountRefused %t", penalise)
+		sliding := limiter.NewSlidingWindowAt(limiter.SlidingConfig{Limit: 5, Span: time.Minute, Buckets: 60, CountRefused: penalise}, start)
+		if !penalise {
+			want = 430 // a window and a part of one is 61 s, and the next request comes at 70
+		}
+		require.Equal(t, want, offer(sliding, 600, 100*time.Minute), "window, CountRefused %t", penalise)
+	}
+	fixed := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 5, Span: time.Minute, CountRefused: true}, start)
+	take(t, fixed, step{0, 6, "refused 5/5 retry never reset 0s"}, step{0, 3, "ok 2/5 reset 1m0s"}, step{0, 3, "refused 0/5 retry 1m0s reset 1m0s"}, step{0, 9, "refused 0/5 retry never reset 1m0s"},
+		step{0, 1, "refused"}, step{time.Minute, 5, "ok"})
+}
+
+func TestCountRefusedLocksOutWhoKeepsAsking(t *testing.T) {
+	log := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 2, Span: sec, CountRefused: true}, start)
+	take(t, log, step{0, 2, "ok"},
+		step{900 * ms, 1, "refused 0/2 retry 100ms reset 1s"}, // of the two at 0 one still counts, and this one
+		step{1000 * ms, 2, "refused 0/2 retry 1s reset 1s"},
+		step{1900 * ms, 1, "refused 0/2 retry 100ms reset 1s"},
+		step{2900 * ms, 2, "ok"})
+}
+
+func TestSameMomentIsManyRequests(t *testing.T) { // scenario 51
+	for _, l := range []limiter.Limiter{fixedWindow(5, sec), moving(5, sec, 10), exactLog(5, sec), bucket(limiter.PerSecond(5), 5)} {
+		require.Equal(t, 5, offer(l, 100, ms))
+	}
+}
+
+// Scenario 64: what is refunded is not given back a second time when it expires.
+func TestRefundedPermitsComeBackOnce(t *testing.T) {
+	log := exactLog(10, sec)
+	take(t, log, step{0, 5, "ok"})
+	log.Refund(5)
+	take(t, log, step{500 * ms, 8, "ok"}, step{1001 * ms, 3, "refused"}, step{1001 * ms, 2, "ok"})
+	log = exactLog(10, sec)
+	take(t, log, step{0, 1, "ok"})
+	for range 10 {
+		take(t, log, step{0, 1, "ok"})
+		log.Refund(1)
+	}
+	take(t, log, step{0, 0, "ok 9/10 reset 1s"})
+
+	// A refund gives back the oldest permits, so those that are younger stay for their whole time.
+	for _, l := range []limiter.Limiter{exactLog(4, sec), moving(4, sec, 10)} {
+		take(t, l, step{0, 2, "ok"}, step{900 * ms, 2, "ok"})
+		l.Refund(2)
+		take(t, l, step{900 * ms, 0, "ok 2/4 reset " + l.TakeAt(start.Add(900*ms), 0).ResetAfter.String()}, step{1200 * ms, 3, "refused"}, step{2000 * ms, 4, "ok"})
+	}
+}
+
+func TestWindowsLiveLong(t *testing.T) {
+	for _, l := range []limiter.Limiter{fixedWindow(3, hour), moving(3, hour, 7), exactLog(3, hour), fixedWindow(3, 36*year), exactLog(3, 36*year)} {
+		take(t, l, step{-1 << 63, 1, "ok"}, step{0, 1, "ok"}, step{1<<63 - 1, 3, "ok"}, step{1<<63 - 1, 1, "refused"})
+	}
+}
+
+func TestWindowsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // a bubble begins on the grid
+		config := limiter.WindowConfig{Limit: 2, Span: sec}
+		for name, w := range map[string]limiter.Waiter{"fixed": limiter.NewFixedWindow(config), "log": limiter.NewSlidingLog(config)} {
+			l := newLine(t, w)
+			for _, who := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+				l.enter(t.Context(), who, 1)
+			}
+			l.all.Wait()
+			require.Equal(t, arrival{"g", 3 * sec, nil}, l.log[6], name) // scenario 44, the bursty one
+			time.Sleep(l.began.Add(7 * sec).Sub(time.Now()))
+			require.NoError(t, w.TryWait(t.Context(), 1, 0), name)
+			time.Sleep(sec)
+		}
+	})
+}
+
+func TestWaitingForAWindowFailsAtOnceWhereItWouldTakeTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 2, Span: sec, Buckets: 10})
+		l := newLine(t, w)
+		w.Take(2)
+		for range 4 {
+			l.enter(t.Context(), "w", 1)
+		}
+		require.ErrorIs(t, w.TryWait(t.Context(), 1, 2*sec), limiter.ErrLimited, "two windows must pass before it")
+		require.Equal(t, "refused 0/2 retry 3.1s reset 1.1s", show(w.Take(1)))
+		l.all.Wait()
+		require.Equal(t, 2200*ms, l.log[3].at)
+	})
+}
+
+func TestWindowConfigsRefuseWhatMakesNoSense(t *testing.T) {
+	want := "limiter: Limit is 0, must lie between 1 and 2147483647\n" +
+		"limiter: Span is -1s, must be above 0 and at most 315360h0m0s\n" +
+		"limiter: MaxWaiters is -1, must be at least 1 (or 0 for no bound)"
+	bad := limiter.WindowConfig{Span: -sec, MaxWaiters: -1}
+	require.PanicsWithError(t, want, func() { limiter.NewFixedWindow(bad) })
+	require.PanicsWithError(t, want, func() { limiter.NewSlidingLog(bad) })
+	require.EqualError(t, bad.Validate(), want)
+	require.PanicsWithError(t, want+"\nlimiter: Buckets is -2, must lie between 1 and 100000 (or be 0 for the default)", func() {
+		limiter.NewSlidingWindow(limiter.SlidingConfig{Span: -sec, MaxWaiters: -1, Buckets: -2})
+	})
+}
+
+func TestWindowsAllocateNothing(t *testing.T) {
+	config := limiter.WindowConfig{Limit: 100, Span: sec}
+	for _, l := range []limiter.Limiter{limiter.NewFixedWindow(config), limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 100, Span: sec})} {
+		require.Zero(t, testing.AllocsPerRun(1000, func() { l.Take(1); l.Take(101); l.Refund(1) }))
+	}
+}
+
+func TestSlidingLogForgetsWhatNoLongerCounts(t *testing.T) {
+	for _, penalise := range []bool{false, true} {
+		log := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 100, Span: sec, CountRefused: penalise}, start)
+		offer(log, 1000, 10*sec)
+		before := heap()
+		offer(log, 500_000, 1000*sec)
+		for i := range 200_000 {
+			log.TakeAt(start.Add(1000*sec+time.Duration(i)), 1)
+		}
+		require.Less(t, int64(heap()-before), int64(1<<20), "CountRefused %t", penalise)
+		log.Take(0)
+	}
+}
