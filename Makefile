@@ -1,0 +1,107 @@
+# Every target works from a fresh clone with Go, git and make; `make test` installs the rest.
+
+SHELL := bash
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# Each module is checked as its users get it, whatever workspace stands around the clone.
+export GOWORK := off
+
+MODULES := $(sort $(patsubst %/,%,$(dir $(shell git ls-files --cached --others --exclude-standard 'go.mod' '*/go.mod'))))
+ifeq ($(MODULES),)
+$(error no modules found: this Makefile needs a git checkout)
+endif
+LIBRARIES := $(filter-out tools,$(MODULES))
+
+# Linters and their kin, at the versions of tools/go.mod. They work on the module that they are run in.
+TOOL := go tool -modfile=$(CURDIR)/tools/go.mod
+LINT := $(TOOL) golangci-lint
+
+# The race detector needs a C compiler; looked for when it is used, for `install` may have brought one.
+RACE = $(shell command -v "$$(go env CC)" >/dev/null && echo -race)
+
+BENCH ?= .
+COUNT ?= 1
+FUZZTIME ?= 10s
+
+# $(call each,modules,command): the command in the folder of each module; fails in the end if it failed in one.
+each = @failed=0; for dir in $(1); do echo "-- $$dir"; (cd "$$dir" && $(2)) || failed=1; done; exit $$failed
+
+.PHONY: help
+help: ## Say what can be made
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: demo
+demo: ## Watch a shop survive its payment service
+	@go run -C examples ./storefront
+
+.PHONY: test
+test: install ## Test every module under the race detector
+	$(if $(RACE),,@echo '**** NO RACE DETECTOR: there is no C compiler ****' >&2)
+	$(call each,$(LIBRARIES),go test $(RACE) -shuffle=on -timeout=5m ./...)
+
+.PHONY: install
+install: ## Install what the tests use besides Go modules
+	@.ci/install
+
+.PHONY: ci
+ci: ## All that has to hold before a change lands
+	@.ci/steps install tidy-diff format lint vet vet-386 race test-386 examples vuln
+
+.PHONY: race
+race: install
+	$(if $(RACE),,@echo 'there is no C compiler, so no race detector' >&2; exit 1)
+	$(call each,$(LIBRARIES),go test -race -shuffle=on -timeout=5m ./...)
+
+.PHONY: test-386
+test-386: ## Test the core as on a 32-bit machine, where 64-bit atomics may be misaligned
+	@if [ "$$(go env GOHOSTOS)/$$(go env GOHOSTARCH)" = linux/amd64 ]; then GOARCH=386 CGO_ENABLED=0 go test -timeout=5m ./...; \
+	else echo '**** NOT TESTED: this machine does not run 386 programs ****' >&2; fi
+
+.PHONY: vet vet-386
+vet: ## Vet every module
+	$(call each,$(MODULES),go vet ./...)
+vet-386: ## Vet every module as for a 32-bit machine
+	$(call each,$(LIBRARIES),GOARCH=386 CGO_ENABLED=0 go vet ./...)
+
+.PHONY: lint
+lint: ## Verify .golangci.yml and lint every module with it
+	@$(LINT) config verify
+	$(call each,$(MODULES),$(LINT) run --config=$(CURDIR)/.golangci.yml ./...)
+
+.PHONY: format fmt
+format: ## Fail where a file is not formatted
+	@files=$$($(TOOL) gofumpt -l .) && if [ -n "$$files" ]; then echo "not formatted, run make fmt:"; echo "$$files"; exit 1; fi
+fmt: ## Format every file and order its imports
+	@$(LINT) fmt
+
+.PHONY: tidy tidy-diff
+tidy: ## Tidy every go.mod
+	$(call each,$(MODULES),go mod tidy)
+tidy-diff: ## Fail where a go.mod is not tidy
+	$(call each,$(MODULES),go mod tidy -diff)
+
+.PHONY: examples
+examples: ## Build every example, and run the storefront to its last line
+	@go build -C examples -o /dev/null ./...
+	@set -o pipefail; go run -C examples ./storefront -for 10s | go run -C tools ./lastline \
+		calls succeeded failed refused_open refused_limited breaker_opened breaker_closed \
+		alerts_fired alerts_resolved otel_exports prometheus_series
+
+.PHONY: bench benchstat
+bench: ## Run benchmarks: BENCH=regexp COUNT=10, kept with > bench-new.txt
+	@for dir in $(LIBRARIES); do (cd "$$dir" && go test -run='^$$' -bench='$(BENCH)' -benchmem -count=$(COUNT) ./...) || exit 1; done
+benchstat: ## Compare what two runs of make bench printed: OLD=file NEW=file
+	@$(TOOL) benchstat $(OLD) $(NEW)
+
+.PHONY: fuzz
+fuzz: ## Fuzz every fuzz test for FUZZTIME=10s
+	$(call each,$(LIBRARIES),for pkg in $$(go list ./...); do \
+		targets=$$(go test -list='^Fuzz' "$$pkg") || exit 1; \
+		for target in $$(grep '^Fuzz' <<<"$$targets"); do \
+			go test -run='^$$' -fuzz="^$$target$$" -fuzztime=$(FUZZTIME) "$$pkg" || exit 1; \
+		done; done)
+
+.PHONY: vuln
+vuln: ## Look for known vulnerabilities, where the database can be reached
+	@.ci/vuln $(LIBRARIES)

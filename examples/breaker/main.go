@@ -1,0 +1,50 @@
+// Command breaker shows a circuit breaker at work. A service is down for a second and a
+// half: the breaker opens, tries it now and then, and closes once it is back.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weir-go/weir/breaker"
+)
+
+func main() {
+	start := time.Now()
+	say := func(format string, args ...any) {
+		fmt.Printf("%4.1fs  %s\n", time.Since(start).Seconds(), fmt.Sprintf(format, args...))
+	}
+	users := breaker.New("users", breaker.Config{
+		FailureRate: 0.5,
+		MinCalls:    10,
+		Window:      time.Second,
+		Cooldown:    500 * time.Millisecond,
+		OnChange:    func(c breaker.Change) { say("--- %s", c) },
+	})
+	fetch := func(context.Context) (string, error) {
+		if t := time.Since(start); t > time.Second && t < 2500*time.Millisecond {
+			return "", errors.New("connection refused")
+		}
+		return "Ada", nil
+	}
+
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	before, told := users.Totals(), false
+	for call := 1; call <= 200; call++ {
+		<-ticker.C
+		_, err := breaker.Do(context.Background(), users, fetch)
+		if refusal, ok := errors.AsType[*breaker.OpenError](err); ok && !told {
+			told = true
+			say("a caller is told: %v (retry in %v)", err, refusal.RetryAfter().Round(time.Millisecond))
+		}
+		if call%25 == 0 {
+			now := users.Totals()
+			c := now.Minus(before)
+			say("%-9s  %2d answered, %2d failed, %2d refused", users.State(), c.Successes, c.Failures, c.Refused)
+			before = now
+		}
+	}
+}

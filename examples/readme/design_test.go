@@ -1,0 +1,87 @@
+package readme_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/examples/readme"
+	"github.com/weir-go/weir/exporters/otelmetric"
+	"github.com/weir-go/weir/exporters/prom"
+	"github.com/weir-go/weir/limiter"
+)
+
+type (
+	Order   = readme.Order
+	Receipt = readme.Receipt
+)
+
+var client chargeClient
+
+type chargeClient struct{}
+
+func (chargeClient) Charge(_ context.Context, order Order) (*Receipt, error) {
+	return &Receipt{Cents: order.Cents}, nil
+}
+
+// From here to the end of observe stand the calls that weir was designed by, word for word. They have to compile
+// whatever else changes.
+
+func charge(ctx context.Context, order Order) (*Receipt, error) {
+	receipt, err := weir.Do(ctx, payments, func(ctx context.Context) (*Receipt, error) { return client.Charge(ctx, order) })
+	switch {
+	case errors.Is(err, breaker.ErrOpen):
+		return nil, fmt.Errorf("payments are down, back in %s: %w", weir.RetryAfter(err), err)
+	case errors.Is(err, limiter.ErrLimited):
+		return nil, fmt.Errorf("too many payments: %w", err)
+	}
+	return receipt, err
+}
+
+var (
+	payments = weir.New("payments", weir.Config{Rate: limiter.PerSecond(200), Burst: 50})
+	users    = breaker.New("users-api", breaker.Config{}) // a breaker alone: breaker.Do(ctx, users, fetchUser)
+)
+
+func observe(ctx context.Context) error {
+	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{alert.Log(slog.Default())}},
+		alert.Rule{
+			Name: "payments errors", Value: alert.FailureRate(payments, 5*time.Minute),
+			When: alert.Above(0.05), MinCalls: 20, For: 30 * time.Second,
+		},
+		alert.Rule{Name: "users-api open", Value: alert.True(users.IsOpen), When: alert.Above(0)})
+	go monitor.Run(ctx)
+
+	prometheus.MustRegister(prom.NewCollector(payments, users, monitor))
+	_, err := otelmetric.Register(otel.GetMeterProvider(), payments, users, monitor)
+	return err
+}
+
+func TestTheDesignedCallsWork(t *testing.T) {
+	old, registry := prometheus.DefaultRegisterer, prometheus.NewRegistry()
+	t.Cleanup(func() { prometheus.DefaultRegisterer = old })
+	prometheus.DefaultRegisterer = registry
+
+	require.NoError(t, observe(t.Context()))
+
+	receipt, err := charge(t.Context(), Order{Cents: 100})
+	require.NoError(t, err)
+	require.Equal(t, 100, receipt.Cents)
+	user, err := breaker.Do(t.Context(), users, func(context.Context) (string, error) { return "Ada", nil })
+	require.NoError(t, err)
+	require.Equal(t, "Ada", user)
+
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	require.NotEmpty(t, families)
+}

@@ -1,0 +1,92 @@
+package readme
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/alert/notify"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+)
+
+func TestPaymentsThatFailAreStoppedAndTold(t *testing.T) {
+	paged := make(chan string, 1)
+	pager := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var message struct{ Status string }
+		if json.NewDecoder(r.Body).Decode(&message) == nil {
+			paged <- message.Status
+		}
+	}))
+	defer pager.Close()
+	replace(t, &payments, weir.New("payments", weir.Config{}))
+	replace(t, &paymentsFail.Value, alert.FailureRate(payments, 5*time.Minute))
+	hook := notify.NewWebhook(notify.Config{URL: pager.URL})
+	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{hook}}, paymentsFail)
+	t0 := time.Now()
+	monitor.EvaluateAt(t0)
+
+	receipt, err := charge(t.Context(), Order{Cents: 100})
+	require.NoError(t, err)
+	require.Equal(t, 100, receipt.Cents)
+	for range 30 {
+		_, err = charge(t.Context(), Order{})
+	}
+
+	require.ErrorIs(t, err, breaker.ErrOpen)
+	require.ErrorContains(t, err, "payments are down, back in ")
+	require.Positive(t, weir.RetryAfter(err))
+	monitor.EvaluateAt(t0.Add(10 * time.Second))
+	monitor.EvaluateAt(t0.Add(40 * time.Second))
+	require.NoError(t, monitor.Flush(t.Context()))
+	require.Equal(t, "firing", <-paged)
+}
+
+func TestPaymentsOverTheLimitAreRefused(t *testing.T) {
+	replace(t, &payments, weir.New("payments", weir.Config{Rate: limiter.PerHour(1)}))
+
+	_, first := charge(t.Context(), Order{Cents: 100})
+	_, second := charge(t.Context(), Order{Cents: 100})
+
+	require.NoError(t, first)
+	require.ErrorIs(t, second, limiter.ErrLimited)
+	require.ErrorContains(t, second, "too many payments: ")
+}
+
+func TestFiguresOfPaymentsAndAlertsAreExported(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	replace[prometheus.Registerer](t, &prometheus.DefaultRegisterer, registry)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+
+	require.NoError(t, export(watch(ctx, "http://127.0.0.1:1/pager")))
+
+	require.Subset(t, families(t, registry), []string{"weir_breaker_calls_total", "weir_limiter_requests_total", "weir_alert_state"})
+}
+
+// replace sets a variable until the end of the test: what tests do to the shop is theirs alone.
+func replace[T any](t *testing.T, variable *T, value T) {
+	t.Helper()
+	old := *variable
+	t.Cleanup(func() { *variable = old })
+	*variable = value
+}
+
+func families(t *testing.T, registry *prometheus.Registry) []string {
+	t.Helper()
+	gathered, err := registry.Gather()
+	require.NoError(t, err)
+	var names []string
+	for _, family := range gathered {
+		names = append(names, family.GetName())
+	}
+	return names
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+)
+
+// serviceThat returns a client of a payment service that does the same all the time.
+func serviceThat(t *testing.T, does conduct) *paymentClient {
+	t.Helper()
+	day := schedule{run: time.Hour, phases: []phase{{until: 1, does: does}}}
+	s, err := serve(t.Context(), "127.0.0.1:0", &paymentService{day: day, opened: time.Now()})
+	require.NoError(t, err)
+	t.Cleanup(s.close)
+	client := newPaymentClient(s.addr, 500*time.Millisecond)
+	t.Cleanup(client.http.CloseIdleConnections)
+	return client
+}
+
+func newTestGate(run time.Duration) *weir.Gate { return weir.New("payments", gateConfig(run, nil)) }
+
+func TestServiceAnswers(t *testing.T) {
+	client := serviceThat(t, answers)
+	for want := range int64(3) {
+		got, err := client.charge(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want+1, got.Number)
+	}
+}
+
+func TestServiceFailsEveryOtherCall(t *testing.T) {
+	client := serviceThat(t, failsHalf)
+	for range 3 {
+		_, first := client.charge(t.Context())
+		_, second := client.charge(t.Context())
+		require.NoError(t, first)
+		require.EqualError(t, second, "payment service: 503 Service Unavailable")
+	}
+}
+
+func TestServiceHangsUntilTheDeadline(t *testing.T) {
+	client := serviceThat(t, hangs)
+	client.deadline = 20 * time.Millisecond
+
+	_, err := client.charge(t.Context())
+
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+func TestServerThatIsClosedAnswersNobody(t *testing.T) {
+	s, err := serve(t.Context(), "127.0.0.1:0", http.NotFoundHandler())
+	require.NoError(t, err)
+	s.close()
+
+	_, err = newPaymentClient(s.addr, time.Second).charge(t.Context())
+	require.ErrorContains(t, err, "connection refused")
+}
+
+func TestNoCallIsCutOffWhenTheShopCloses(t *testing.T) {
+	arrived, answer := make(chan struct{}, 1000), make(chan struct{})
+	s, err := serve(t.Context(), "127.0.0.1:0", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		arrived <- struct{}{}
+		<-answer
+		put(w, "{}")
+	}))
+	require.NoError(t, err)
+	t.Cleanup(s.close)
+	shop := newShop(newSchedule(time.Hour), newTestGate(time.Hour), newPaymentClient(s.addr, time.Minute))
+	t.Cleanup(shop.client.http.CloseIdleConnections)
+	ctx, closeShop := context.WithCancel(t.Context())
+	closed := make(chan struct{})
+
+	go func() {
+		shop.open(ctx, time.Now())
+		close(closed)
+	}()
+	<-arrived
+	closeShop()
+	close(answer)
+	<-closed
+
+	require.Positive(t, shop.customers.Total())
+	require.Equal(t, shop.customers.Total(), shop.sales.succeeded.Load(), "who came before it closed is served")
+}

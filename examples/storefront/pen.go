@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/breaker"
+)
+
+// hue is the color of some text, as ECMA-48 counts them.
+type hue int
+
+const (
+	plain  hue = 0
+	red    hue = 31
+	green  hue = 32
+	yellow hue = 33
+)
+
+func conductHue(c conduct) hue { return [...]hue{answers: green, failsHalf: yellow, hangs: red}[c] }
+
+func breakerHue(s breaker.State) hue {
+	return [...]hue{breaker.Closed: green, breaker.Open: red, breaker.HalfOpen: yellow}[s]
+}
+
+func alertHue(s alert.State) hue {
+	return [...]hue{alert.Inactive: green, alert.Pending: yellow, alert.Firing: red}[s]
+}
+
+func failingHue(share float64) hue {
+	if share > tooMany {
+		return red
+	}
+	return green
+}
+
+// pen writes lines that fit the width.
+type pen struct {
+	width int
+	color bool
+	lines []string
+}
+
+// piece is a part of a line.
+type piece struct {
+	text string
+	hue  hue
+}
+
+// write adds a line of the pieces. What is beyond the width is cut off.
+func (p *pen) write(pieces ...piece) {
+	var b strings.Builder
+	left := p.width
+	for _, piece := range pieces {
+		runes := []rune(piece.text)
+		runes = runes[:min(len(runes), max(left, 0))]
+		left -= len(runes)
+		if p.color && piece.hue != plain && len(runes) > 0 {
+			fmt.Fprintf(&b, "\x1b[%dm%s\x1b[0m", piece.hue, string(runes))
+		} else {
+			b.WriteString(string(runes))
+		}
+	}
+	p.lines = append(p.lines, strings.TrimRight(b.String(), " "))
+}
+
+func (p *pen) text(format string, args ...any) {
+	p.write(piece{text: " " + fmt.Sprintf(format, args...)})
+}
+
+func (p *pen) labelled(label string, h hue, word, note string) {
+	p.write(piece{text: fmt.Sprintf(" %-9s", label)}, piece{text: fmt.Sprintf("%-11s", word), hue: h}, piece{text: note})
+}
+
+// barWidth is the length of a bar of 1, in characters.
+const barWidth = columns
+
+func (p *pen) bar(label string, h hue, share float64, figure string) {
+	full := int(barWidth*min(max(share, 0), 1) + 0.5)
+	p.write(
+		piece{text: fmt.Sprintf(" %-9s", label)},
+		piece{text: strings.Repeat("█", full), hue: h},
+		piece{text: strings.Repeat("░", barWidth-full) + "  " + figure},
+	)
+}
+
+// strip draws the history, a character for each stretch.
+func (p *pen) strip(label string, past history, mark func(stretch) (string, hue)) {
+	pieces := []piece{{text: fmt.Sprintf(" %-9s", label)}}
+	for _, s := range past {
+		text, h := mark(s)
+		if last := &pieces[len(pieces)-1]; last.hue == h {
+			last.text += text
+		} else {
+			pieces = append(pieces, piece{text: text, hue: h})
+		}
+	}
+	pieces = append(pieces, piece{text: strings.Repeat("·", columns-len(past))})
+	p.write(pieces...)
+}
+
+// news writes the last few events, in a place that is as high before there are as many.
+func (p *pen) news(events []event) {
+	const room = 4
+	latest := events[max(len(events)-room, 0):]
+	for _, e := range latest {
+		p.text("%5.1fs  %s", e.at.Seconds(), e.text)
+	}
+	for range room - len(latest) {
+		p.text("")
+	}
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestScheduleScalesWithTheRun(t *testing.T) {
+	steps := []struct {
+		share float64
+		want  string
+	}{
+		{0, "healthy"},
+		{0.11, "healthy"},
+		{0.12, "rush"},
+		{0.22, "failing"},
+		{0.42, "hanging"},
+		{0.579, "hanging"},
+		{0.58, "recovered"},
+		{1, "recovered"},
+		{1.5, "recovered"},
+	}
+	for _, run := range []time.Duration{100 * time.Millisecond, 10 * time.Second, time.Hour} {
+		day := newSchedule(run)
+		for _, s := range steps {
+			at := time.Duration(s.share * float64(run))
+			require.Equalf(t, s.want, day.at(at).name, "at %v of %v", at, run)
+		}
+	}
+}
+
+func TestScheduleTellsWhatHasBegun(t *testing.T) {
+	day := newSchedule(10 * time.Second)
+
+	require.Len(t, day.begun(0), 1)
+	require.Len(t, day.begun(10*time.Second), 5)
+	require.Equal(t, event{at: 2200 * time.Millisecond, text: "failing: the service fails every other call"},
+		day.begun(3 * time.Second)[2])
+}
+
+func TestCrowdComesAsTheDemandSays(t *testing.T) {
+	const run = 10 * time.Second
+	crowd, all := crowd{day: newSchedule(run)}, 0
+	for at := time.Duration(0); at <= run; at += 7 * time.Millisecond {
+		all += crowd.come(at)
+	}
+
+	require.InDelta(t, 200*9+500*1, all, 10)
+}
+
+func TestCrowdDoesNotMakeUpForALongPause(t *testing.T) {
+	crowd := crowd{day: newSchedule(time.Hour)}
+
+	require.Equal(t, 20, crowd.come(time.Minute), "at 200 a second, of 100 ms at the most")
+	require.Equal(t, 1, crowd.come(time.Minute+5*time.Millisecond))
+}
+
+func TestTimesStayWithinThoseOfAMinute(t *testing.T) {
+	require.Equal(t, gateConfig(time.Second, nil), gateConfig(time.Millisecond, nil))
+	require.Equal(t, gateConfig(time.Minute, nil), gateConfig(time.Hour, nil))
+	require.NotEqual(t, gateConfig(time.Second, nil), gateConfig(time.Minute, nil))
+}
+
+func TestSettingsSuitEveryRun(t *testing.T) {
+	for _, run := range []time.Duration{time.Nanosecond, time.Second, 10 * time.Second, 24 * time.Hour} {
+		require.NoErrorf(t, gateConfig(run, nil).Validate(), "a run of %v", run)
+		require.NoErrorf(t, alertRule(run, newTestGate(run)).Validate(), "a run of %v", run)
+		require.Positive(t, alertConfig(run, nil).Interval)
+		require.Less(t, deadline(run), hangTime)
+	}
+}

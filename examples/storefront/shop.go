@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/window"
+)
+
+// shop sells. Each customer's order is a call of the payment service through the gate.
+type shop struct {
+	day       schedule
+	gate      *weir.Gate
+	client    *paymentClient
+	customers *window.Counter // of the last second
+	sales     sales
+}
+
+func newShop(day schedule, gate *weir.Gate, client *paymentClient) *shop {
+	return &shop{day: day, gate: gate, client: client, customers: window.NewCounter(lastSecond())}
+}
+
+// open sells to whoever comes until the context is done, and returns when the last of them
+// has been served: no call is cut off, so each has an outcome.
+func (s *shop) open(ctx context.Context, start time.Time) {
+	crowd := crowd{day: s.day}
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	var orders sync.WaitGroup
+	defer orders.Wait()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		for range crowd.come(time.Since(start)) {
+			orders.Go(func() { s.sell(context.WithoutCancel(ctx)) })
+		}
+	}
+}
+
+func (s *shop) sell(ctx context.Context) {
+	s.customers.Add(1)
+	_, err := weir.Do(ctx, s.gate, s.client.charge)
+	s.sales.book(err)
+}
+
+// sales are what became of the orders.
+type sales struct {
+	succeeded, failed, refusedOpen, refusedLimited atomic.Int64
+}
+
+func (s *sales) book(err error) {
+	switch {
+	case err == nil:
+		s.succeeded.Add(1)
+	case errors.Is(err, breaker.ErrOpen):
+		s.refusedOpen.Add(1)
+	case errors.Is(err, limiter.ErrLimited):
+		s.refusedLimited.Add(1)
+	default:
+		s.failed.Add(1)
+	}
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestScreenIsGivenBack(t *testing.T) {
+	var out bytes.Buffer
+	v := &screenView{out: &out, size: func() (width, height int) { return 40, 5 }}
+
+	v.draw(outage())
+	v.draw(outage())
+	drawn := out.String()
+	v.close(outage())
+
+	require.Equal(t, 1, strings.Count(drawn, enterScreen))
+	require.Equal(t, 2*4, strings.Count(drawn, "\r\n"), "two screens of five lines")
+	after, found := strings.CutPrefix(out.String(), drawn+leaveScreen)
+	require.True(t, found, "the screen is left when the view is closed")
+	require.NotContains(t, after, "\x1b", "the last frame, for an ordinary screen")
+	require.Contains(t, after, "Prometheus")
+}
+
+func TestScreenThatWasNotTakenIsNotGivenBack(t *testing.T) {
+	var out bytes.Buffer
+	v := &screenView{out: &out, size: func() (width, height int) { return 80, 24 }}
+	v.close(outage())
+	require.NotContains(t, out.String(), "\x1b")
+}
+
+func TestLinesTellEachEventOnce(t *testing.T) {
+	var out bytes.Buffer
+	v := newLineView(&out)
+	f := outage()
+	v.draw(f)
+	late := event{at: time.Second, text: "seen late"}
+	f.events = inOrder(f.events, []event{late})
+	v.draw(f)
+	v.draw(f)
+	v.close(f)
+
+	lines := strings.Split(out.String(), "\n")
+	require.Len(t, lines, 4, "three lines")
+	require.Equal(t, line(f, outage().events), lines[0])
+	require.Equal(t, line(f, []event{late}), lines[1])
+	require.Equal(t, line(f, nil), lines[2])
+}
+
+func TestViewGoesByWhatItWritesTo(t *testing.T) {
+	file, err := os.Create(t.TempDir() + "/out")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, file.Close()) })
+	require.IsType(t, &lineView{}, newView(file))
+	require.Equal(t, time.Second, newView(file).every())
+}
