@@ -66,7 +66,8 @@ func NewAt(name string, c Config, t0 time.Time) *Breaker {
 // A panic of fn counts as a failure and goes on up untouched; so does the end of
 // its goroutine. Run panics if fn is nil.
 func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) error {
-	m, err := b.admit(ctx, fn == nil)
+	var m Permit
+	err := b.admit(ctx, &m, fn == nil)
 	if err != nil {
 		return err
 	}
@@ -78,8 +79,8 @@ func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) error
 
 // Do is [Breaker.Run] for a function that returns a value.
 func Do[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, error)) (v T, err error) {
-	m, err := b.admit(ctx, fn == nil)
-	if err != nil {
+	var m Permit
+	if err = b.admit(ctx, &m, fn == nil); err != nil {
 		return v, err
 	}
 	defer m.abort()
@@ -92,8 +93,8 @@ func Do[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, err
 // as a response with a status: judge gives the verdict in the place of
 // Config.Classify, unless the caller gave up.
 func DoResult[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, error), judge func(T, error) Outcome) (v T, err error) {
-	m, err := b.admit(ctx, fn == nil || judge == nil)
-	if err != nil {
+	var m Permit
+	if err = b.admit(ctx, &m, fn == nil || judge == nil); err != nil {
 		return v, err
 	}
 	defer m.abort()
@@ -102,14 +103,14 @@ func DoResult[T any](ctx context.Context, b *Breaker, fn func(context.Context) (
 	return v, err
 }
 
-func (b *Breaker) admit(ctx context.Context, missing bool) (Permit, error) {
+func (b *Breaker) admit(ctx context.Context, m *Permit, missing bool) error {
 	if missing {
 		panic("breaker: the function to call is nil")
 	}
 	if err := ctx.Err(); err != nil {
-		return Permit{}, err
+		return err
 	}
-	return b.allow(unread)
+	return b.allow(m, unread)
 }
 
 // Name returns the breaker's name.

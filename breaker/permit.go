@@ -31,14 +31,19 @@ type Permit struct {
 // Allow asks for one call to pass. It returns a permit, to be used up by Done or
 // Report, or an [*OpenError]. It neither blocks nor allocates, but for a change
 // callback that it may have to run.
-func (b *Breaker) Allow() (Permit, error) { return b.allow(unread) }
+func (b *Breaker) Allow() (m Permit, err error) {
+	err = b.allow(&m, unread)
+	return
+}
 
 // AllowAt is Allow at the time t.
-func (b *Breaker) AllowAt(t time.Time) (Permit, error) {
+func (b *Breaker) AllowAt(t time.Time) (m Permit, err error) {
 	if p := b.phase.Load(); p.state == Closed && !p.rules.timed {
-		return Permit{breaker: b, phase: p}, nil
+		m.breaker, m.phase = b, p
+		return
 	}
-	return b.allow(t.Sub(b.epoch))
+	err = b.allow(&m, t.Sub(b.epoch))
+	return
 }
 
 // Check returns the error with which Allow would refuse now, and nil if it would
@@ -124,37 +129,45 @@ func (b *Breaker) read(at time.Duration) time.Duration {
 	return at
 }
 
-func (b *Breaker) allow(at time.Duration) (Permit, error) {
+// allow fills in the permit, which is zero and stays so where it refuses.
+func (b *Breaker) allow(m *Permit, at time.Duration) error {
 	p := b.phase.Load()
 	if p.state == Closed && !p.rules.timed {
-		return Permit{breaker: b, phase: p}, nil
+		m.breaker, m.phase = b, p
+		return nil
 	}
-	return b.allowTimed(p, b.read(at))
+	return b.allowTimed(m, p, b.read(at))
 }
 
 // allowTimed is allow for all cases in which the time matters.
-func (b *Breaker) allowTimed(p *phase, at time.Duration) (Permit, error) {
+func (b *Breaker) allowTimed(m *Permit, p *phase, at time.Duration) error {
 	switch p.state {
 	case Closed:
 		if p.flights != nil && b.hung(p, at) {
-			return b.allowTimed(b.phase.Load(), at)
+			return b.allowTimed(m, b.phase.Load(), at)
 		}
 	case Open:
 		if at < p.until {
-			return Permit{}, b.refuse(p, at)
+			return b.refuse(p, at)
 		}
-		return b.probe(at)
+		return b.probe(m, at)
 	case HalfOpen:
-		return b.probe(at)
+		return b.probe(m, at)
 	case ForcedOpen:
-		return Permit{}, b.refuse(p, at)
+		return b.refuse(p, at)
 	case Trial:
 		if at < time.Duration(p.live.shadow.Load()) {
 			b.trialRefused.Add(1)
 		}
 	case ForcedClosed, Disabled:
 	}
-	return Permit{breaker: b, phase: p, start: at, flight: p.flights.start(at)}, nil
+	m.give(b, p, at)
+	return nil
+}
+
+// give fills in a permit of the phase.
+func (m *Permit) give(b *Breaker, p *phase, at time.Duration) {
+	m.breaker, m.phase, m.start, m.flight = b, p, at, p.flights.start(at)
 }
 
 func (b *Breaker) check(at time.Duration) error {

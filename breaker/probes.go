@@ -80,7 +80,7 @@ func (ps probes) give(i int32, turn uint32, back use) {
 
 // probe lets a call through as a probe if a place can be had. The phase that the
 // caller saw may be over by now.
-func (b *Breaker) probe(at time.Duration) (Permit, error) {
+func (b *Breaker) probe(m *Permit, at time.Duration) error {
 	b.mu.Lock()
 	p := b.pay(at)
 	ok, place, turn := p.state == Closed, -1, uint32(0)
@@ -91,9 +91,11 @@ func (b *Breaker) probe(at time.Duration) (Permit, error) {
 	b.mu.Unlock()
 	b.changes.deliver()
 	if !ok {
-		return Permit{}, b.refuse(p, at)
+		return b.refuse(p, at)
 	}
-	return Permit{breaker: b, phase: p, start: at, flight: p.flights.start(at), place: int32(place), turn: turn}, nil
+	m.give(b, p, at)
+	m.place, m.turn = int32(place), turn
+	return nil
 }
 
 // lend lends a place, and returns −1 where none can be had. The lock is held.

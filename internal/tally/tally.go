@@ -201,14 +201,18 @@ func (c *Calls) Streak() int64 { return c.streak.Load() }
 func (c *Calls) Quiet() bool { return c.last == nil && c.bad() == c.hushed.Load() }
 
 // Hush looks for failures and slow calls in the window, and makes Quiet say so if
-// there are none. It returns what Judged and Slowed do.
-func (c *Calls) Hush(at time.Duration, calls, slow Pair) (judged, slowed Pair) {
+// there are none. It returns what Judged and, where any call has ever been slow,
+// Slowed do.
+func (c *Calls) Hush(at time.Duration, calls, slow Pair) (judge, slows Pair) {
 	bad := c.bad()
-	judged, slowed = c.Judged(at, calls), c.Slowed(at, slow)
-	if judged.High == 0 && slowed.Low == 0 {
+	judge = c.Judged(at, calls)
+	if c.last != nil || c.words[slowed].Load() != 0 {
+		slows = c.Slowed(at, slow)
+	}
+	if judge.High == 0 && slows.Low == 0 {
 		c.hushed.Store(bad) // read first: what came meanwhile is not quiet
 	}
-	return judged, slowed
+	return judge, slows
 }
 
 // bad changes with every failure and every slow call. It comes round after 2³² of
