@@ -20,6 +20,12 @@
 //	   └────────────────────────────────────────────────────────────────┘
 //	                              probes succeeded
 //
+// Besides the failure rate it may open on the rate of slow calls, on calls that hang,
+// on failures in a row, on a rule of yours, and on evidence from elsewhere: see
+// Config. By hand it is opened by OpenFor, closed by Reset, given other rules by
+// Reconfigure; Force puts an override over it, under which its state is kept until
+// Release. On Trial it lets everything through and says what it would have done.
+//
 // What can be relied on:
 //
 //   - A rate is reached when it is equal to the limit, compared in whole numbers,
@@ -32,6 +38,6 @@
 //   - After it has closed, what failed before does not count against it.
 //   - A panic is a failure and goes on up untouched; a caller who gives up, or an
 //     inner breaker or limiter that refuses, is no evidence either way.
-//   - A call costs one or two readings of the clock, and no allocation; a refusal
-//     neither. No goroutine and no timer is ever started.
+//   - A call costs one reading of the clock, two where SlowCall is set, and a
+//     refusal one; neither allocates. No goroutine and no timer is ever started.
 package breaker

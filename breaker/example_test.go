@@ -95,3 +95,65 @@ func ExampleState() {
 	fmt.Println(breaker.Closed, breaker.Open, breaker.HalfOpen)
 	// Output: closed open half_open
 }
+
+func ExampleBreaker_Force() {
+	b := breaker.New("users", breaker.Config{})
+	b.Force(breaker.ForcedOpen) // the service is down for maintenance
+	fmt.Println(b.Run(context.Background(), func(context.Context) error { return nil }))
+	b.Release()
+	fmt.Println(b.Run(context.Background(), func(context.Context) error { return nil }))
+	// Output:
+	// breaker "users" is forced open
+	// <nil>
+}
+
+// A new breaker is tried out before it may refuse anything.
+func ExampleBreaker_Force_trial() {
+	b := breaker.New("users", breaker.Config{MinCalls: 2, Initial: breaker.Trial})
+	for range 3 {
+		_ = b.Run(context.Background(), func(context.Context) error { return errors.New("down") })
+	}
+	s := b.Stats()
+	fmt.Println("let through:", s.Totals.Calls(), "would have been refused:", s.TrialRefused)
+	fmt.Println(b.Changes()[0].Reason)
+	// Output:
+	// let through: 3 would have been refused: 1
+	// would open: failure rate 100% of 2 calls, limit 50%
+}
+
+func ExampleDoResult() {
+	b := breaker.New("users", breaker.Config{})
+	status, err := breaker.DoResult(context.Background(), b,
+		func(context.Context) (int, error) { return 503, nil },
+		func(status int, err error) breaker.Outcome {
+			if status >= 500 {
+				return breaker.Failure
+			}
+			return breaker.DefaultClassify(err)
+		})
+	fmt.Println(status, err, b.Counts().Failures)
+	// Output: 503 <nil> 1
+}
+
+func ExampleBreaker_Reconfigure() {
+	b := breaker.New("users", breaker.Config{})
+	_ = b.Run(context.Background(), func(context.Context) error { return errors.New("down") })
+	err := b.Reconfigure(breaker.Config{MinCalls: 2, FailureRate: 0.9})
+	_ = b.Run(context.Background(), func(context.Context) error { return errors.New("down") })
+	fmt.Println(err, b.State())
+	// Output: <nil> open
+}
+
+func ExampleAccept() {
+	errNotFound := errors.New("not found")
+	b := breaker.New("users", breaker.Config{Classify: breaker.Accept(errNotFound)})
+	_ = b.Run(context.Background(), func(context.Context) error { return fmt.Errorf("user 7: %w", errNotFound) })
+	fmt.Println(b.Counts().Successes)
+	// Output: 1
+}
+
+func ExampleOrigin() {
+	b := breaker.New("users", breaker.Config{OnChange: func(c breaker.Change) { fmt.Printf("%v (%v)\n", c, c.Origin) }})
+	b.OpenFor(time.Minute)
+	// Output: closed to open: opened (hand)
+}

@@ -74,7 +74,7 @@ func (b *Breaker) OpenUntil(u time.Time) { b.OpenFor(time.Until(u)) }
 // OpenForAt is OpenFor at the time t.
 func (b *Breaker) OpenForAt(t time.Time, d time.Duration) {
 	b.change(t, func(p *phase, at time.Duration) {
-		b.set(p, stay{Open, at, add(at, max(d, 0))}, "opened by hand")
+		b.set(p, stay{Open, at, add(at, max(d, 0))}, "opened")
 	})
 }
 

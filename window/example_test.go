@@ -77,3 +77,45 @@ func ExampleCounts() {
 	fmt.Println(c.Calls(), c.FailureRate(), c.PerSecond(10*time.Second))
 	// Output: 100 0.43 10
 }
+
+func ExampleLatency() {
+	calls := window.NewCalls(window.CallsConfig{Latency: true})
+	for ms := range 100 {
+		calls.Record(window.Success, time.Duration(ms+1)*time.Millisecond)
+	}
+	l := calls.Latency()
+	lower, upper := l.QuantileBounds(0.99)
+	fmt.Println(l.Count(), l.Mean(), l.Max)
+	fmt.Println("p99 between", lower.Round(time.Millisecond), "and", upper.Round(time.Millisecond))
+	// Output:
+	// 100 50.5ms 100ms
+	// p99 between 96ms and 105ms
+}
+
+func ExampleBucket() {
+	calls := window.NewCalls(window.CallsConfig{Latency: true})
+	calls.Record(window.Success, 3*time.Second)
+	calls.Record(window.Success, 7*time.Second)
+	l := calls.Latency()
+	for b := range l.Buckets(0) { // powers of two
+		fmt.Println(b.Lower, b.Upper, b.Count)
+	}
+	// Output:
+	// 2 4 1
+	// 4 8 1
+}
+
+func ExampleSnapshot() {
+	calls := window.NewCalls(window.CallsConfig{Last: 2})
+	calls.Record(window.Failure, 0)
+	calls.Record(window.Success, 0)
+	calls.Record(window.Success, 0)
+	s := calls.Snapshot()
+	fmt.Println(s.FailureRate(), s.Totals.Failures)
+	// Output: 0 1
+}
+
+func ExampleOutcome() {
+	fmt.Println(window.Success, window.Failure, window.Ignored)
+	// Output: success failure ignored
+}
