@@ -219,6 +219,47 @@ func TestNoIncrementIsLost(t *testing.T) {
 	require.Equal(t, int64(writers*calls), c.Totals().ConsecutiveFailures)
 }
 
+// TestQuietMomentsEqualThePlainLog lets many goroutines record at once, stops them
+// every now and then, and finds exactly what a plain log of their calls holds: across
+// bucket edges, after idle times longer than the window, and at stale times.
+func TestQuietMomentsEqualThePlainLog(t *testing.T) {
+	const writers, each, width, buckets = 8, 50, 1000, 6
+	c := tally.New(width, buckets, slow)
+	l := &plainLog{width: width, buckets: buckets}
+	rnd := rand.New(rand.NewPCG(4, 4))
+	var at time.Duration
+	for range 300 {
+		at += []time.Duration{0, 1, width / 3, width, 3 * width, 50 * width, -width}[rnd.IntN(7)]
+		kinds := make([]byte, writers)
+		for i := range kinds {
+			kinds[i] = byte(rnd.IntN(16))
+		}
+		var wg sync.WaitGroup
+		for _, kind := range kinds {
+			wg.Go(func() {
+				scratch := &plainLog{width: width, buckets: buckets}
+				for range each {
+					do(c, scratch, at, kind)
+				}
+			})
+		}
+		wg.Wait()
+		for _, kind := range kinds {
+			for range each {
+				do(tally.New(width, 1, slow), l, at, kind)
+			}
+		}
+		want, got := l.window(at, 0), c.Window(at, tally.Counts{})
+		want.ConsecutiveFailures, got.ConsecutiveFailures = 0, 0 // whose failure came last is not known
+		require.Equal(t, want, got)
+		l.calls = l.calls[max(0, len(l.calls)-50_000):]
+	}
+	require.Equal(t, int64(300*writers*each), ended(c.Totals()))
+}
+
+// ended is the number of calls in all.
+func ended(n tally.Counts) int64 { return n.Successes + n.Failures + n.Ignored + n.Refused }
+
 // TestReadersSeeNoTornWindowDuringRolls rolls at every call, so that the frame and
 // the rows change under the readers all the time, while every so many buckets get
 // one failure: what a window of 14 buckets holds is known to within one. The ring
