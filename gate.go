@@ -23,7 +23,8 @@ type Config struct {
 	Rate limiter.Rate
 	// Burst is how many calls may pass at once. Default those of one second, at least 1.
 	Burst int
-	// MaxWait is how long a call may wait for its turn. Default 0: it is refused.
+	// MaxWait is how long a call may wait for its turn. When the breaker opens those
+	// who wait are refused. Default 0: nobody waits.
 	MaxWait time.Duration
 	// Breaker says when calls stop. Default breaker.Config's own.
 	Breaker breaker.Config
@@ -191,19 +192,41 @@ func (g *Gate) take(ctx context.Context, now time.Time) (waited bool, err error)
 		return false, nil
 	}
 	if w, ok := g.limiter.(limiter.Waiter); ok && g.maxWait > 0 {
-		err = w.TryWait(ctx, 1, g.maxWait)
-		switch {
-		case err == nil:
-			return true, nil
-		case !errors.Is(err, ErrRefused):
-			g.admitted.cancelled.Add(1)
-			return true, err
-		}
-		g.admitted.refused.Add(1)
-		return true, g.named(err)
+		return true, g.wait(ctx, w)
 	}
 	g.admitted.refused.Add(1)
 	return false, g.admitted.refusal(g.name, now, r)
+}
+
+// errOpened is the cause for which a wait ends when the breaker opens.
+var errOpened = errors.New("weir: the breaker has opened")
+
+// wait waits for a token. When the breaker opens there is nothing to wait for, and
+// the call is refused as those that come later are.
+func (g *Gate) wait(ctx context.Context, w limiter.Waiter) error {
+	waiting, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer g.breaker.AfterOpen(func() { cancel(errOpened) })()
+	err := w.TryWait(waiting, 1, g.maxWait)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrRefused):
+		g.admitted.refused.Add(1)
+		return g.named(err)
+	case errors.Is(context.Cause(waiting), errOpened) && ctx.Err() == nil:
+		return g.opened()
+	}
+	g.admitted.cancelled.Add(1)
+	return err
+}
+
+// opened is the breaker's refusal of a call that it opened over.
+func (g *Gate) opened() error {
+	if err := g.breaker.Check(); err != nil {
+		return err
+	}
+	return &breaker.OpenError{Name: g.breaker.Name(), State: breaker.Open, Reason: errOpened.Error(), Until: time.Now()}
 }
 
 // named puts the gate's name into the limiter's error.

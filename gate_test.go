@@ -170,6 +170,38 @@ func TestGateWaitsAsLongAsItMay(t *testing.T) {
 	})
 }
 
+func TestWaitersAreRefusedWhenTheBreakerOpens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.New("g", weir.Config{Rate: limiter.PerSecond(1), Burst: 20, MaxWait: time.Hour, Breaker: breaker.Config{MinCalls: 21}})
+		for range 19 {
+			require.ErrorIs(t, g.Run(bg(), fail), errDown)
+		}
+		last, err := g.Breaker().Allow() // its failure will be what opens the breaker
+		require.NoError(t, err)
+		require.NoError(t, g.Run(bg(), func(context.Context) error { return nil }))
+
+		start := time.Now()
+		var refused atomic.Int64
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				if err := g.Run(bg(), succeed); errors.Is(err, breaker.ErrOpen) && weir.RetryAfter(err) == 5*time.Second {
+					refused.Add(1)
+				}
+			})
+		}
+		time.Sleep(500 * time.Millisecond)
+		require.True(t, last.Done(breaker.Failure))
+		wg.Wait()
+		require.Equal(t, int64(50), refused.Load())
+		require.Equal(t, 500*time.Millisecond, time.Since(start), "at once")
+		require.Equal(t, int64(50), g.Totals().Refused)
+		require.Equal(t, weir.Admissions{Allowed: 20}, g.Admissions())
+		time.Sleep(500 * time.Millisecond)
+		require.Equal(t, 1, g.Limiter().Take(0).Remaining, "and they took no token")
+	})
+}
+
 func TestGateWithoutALimit(t *testing.T) {
 	g := weir.New("g", weir.Config{})
 	require.Nil(t, g.Limiter())

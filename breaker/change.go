@@ -68,6 +68,9 @@ type changes struct {
 	history []Change // the last ones, the oldest first
 	queue   []Change
 	atWork  bool
+
+	opened   bool // since the watchers were last woken
+	watchers map[*func()]struct{}
 }
 
 // Changes returns the last changes, 32 at most, the oldest first.
@@ -83,6 +86,7 @@ func (q *changes) post(c Change) {
 	defer q.mu.Unlock()
 	q.seq++
 	c.Seq = q.seq
+	q.opened = q.opened || c.To == Open || c.To == ForcedOpen
 	if len(q.history) == maxHistory {
 		q.history = slices.Delete(q.history, 0, 1)
 	}
@@ -98,6 +102,7 @@ func (q *changes) post(c Change) {
 
 // deliver calls back for every change that waits, unless another goroutine does so.
 func (q *changes) deliver() {
+	q.wake()
 	for first := true; ; first = false {
 		c, ok := q.next(first)
 		if !ok {

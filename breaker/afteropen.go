@@ -1,0 +1,55 @@
+package breaker
+
+// AfterOpen arranges that f is called once, when the breaker next opens or is
+// forced open, or at once if it is open: in the goroutine that opens it, after the
+// state has changed and outside all locks. f must not block and must not panic.
+//
+// It is for who waits for something else before a call, such as a limiter's token,
+// and waits in vain once the breaker is open. The function returned takes it back,
+// and reports whether it came before f.
+func (b *Breaker) AfterOpen(f func()) (stop func() bool) {
+	key := &f
+	b.changes.watch(key)
+	if b.IsOpen() && b.changes.unwatch(key) {
+		f()
+	}
+	return func() bool { return b.changes.unwatch(key) }
+}
+
+func (q *changes) watch(f *func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.watchers == nil {
+		q.watchers = map[*func()]struct{}{}
+	}
+	q.watchers[f] = struct{}{}
+}
+
+// unwatch reports whether f was still to be called.
+func (q *changes) unwatch(f *func()) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	_, there := q.watchers[f]
+	delete(q.watchers, f)
+	return there
+}
+
+// wake calls those who watch, if the breaker has opened since the last time.
+func (q *changes) wake() {
+	for _, f := range q.woken() {
+		(*f)()
+	}
+}
+
+func (q *changes) woken() (all []*func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.opened {
+		for f := range q.watchers {
+			all = append(all, f)
+		}
+		q.watchers = nil
+		q.opened = false
+	}
+	return all
+}
