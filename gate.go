@@ -264,6 +264,13 @@ func (g *Gate) Counts() window.Counts { return g.breaker.Counts() }
 // breaker refused; what the limiter refused is in Admissions.
 func (g *Gate) Totals() window.Totals { return g.breaker.Totals() }
 
+// Latency returns how long the calls of the breaker's window took, if
+// breaker.Config.Latency is set.
+func (g *Gate) Latency() window.Latency { return g.breaker.Latency() }
+
+// LifetimeLatency returns how long all calls took, if breaker.Config.Latency is set.
+func (g *Gate) LifetimeLatency() window.Latency { return g.breaker.LifetimeLatency() }
+
 // RetryAfter returns how long to wait before a refused call may be tried again, as
 // any error in the tree of err says that has a method RetryAfter() time.Duration;
 // 0 where none has. It is limiter.Never for what will never be let through.

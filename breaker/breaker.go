@@ -142,6 +142,20 @@ func (b *Breaker) CountsAt(t time.Time) window.Counts { return b.counts(t.Sub(b.
 // Totals returns the calls of the breaker's whole life.
 func (b *Breaker) Totals() window.Totals { return window.Totals(b.phase.Load().totals()) }
 
+// Latency returns how long the calls of the window took, if Config.Latency is set.
+func (b *Breaker) Latency() window.Latency {
+	return window.Latency(b.phase.Load().tally.Latency(time.Since(b.epoch)))
+}
+
+// LifetimeLatency returns how long all calls took, if Config.Latency is set.
+func (b *Breaker) LifetimeLatency() (sum window.Latency) {
+	p := b.phase.Load()
+	for _, old := range p.old {
+		sum = sum.Plus(window.Latency(old.LifetimeLatency()))
+	}
+	return sum.Plus(window.Latency(p.tally.LifetimeLatency()))
+}
+
 func (b *Breaker) counts(at time.Duration) (c window.Counts) {
 	p := b.phase.Load()
 	s := p.at(at)

@@ -1,6 +1,7 @@
 package breaker_test
 
 import (
+	"context"
 	"maps"
 	"strings"
 	"sync"
@@ -146,4 +147,33 @@ func TestGivenTimes(t *testing.T) {
 	require.False(t, do(16, breaker.Success))
 	require.True(t, do(20, breaker.Success))
 	require.Equal(t, breaker.Closed, b.StateAt(at(20)))
+}
+
+func TestLatencyOfTheCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := breaker.Config{Latency: true}
+		b := breaker.New("b", c)
+		sleep := func(d time.Duration) func(context.Context) error {
+			return func(context.Context) error { time.Sleep(d); return nil }
+		}
+		run(t, b, 3, sleep(time.Second))
+		l := b.Latency()
+		require.Equal(t, int64(3), l.Count())
+		require.Equal(t, time.Second, l.Mean())
+		time.Sleep(time.Hour)
+		l = b.Latency()
+		require.Zero(t, l.Count())
+
+		c.Buckets = 5 // another window: the lifetime goes on
+		require.NoError(t, b.Reconfigure(c))
+		run(t, b, 1, sleep(3*time.Second))
+		l = b.LifetimeLatency()
+		require.Equal(t, int64(4), l.Count())
+		require.Equal(t, 1500*time.Millisecond, l.Mean())
+		require.Equal(t, 3*time.Second, l.Max)
+	})
+	b := breaker.New("b", breaker.Config{})
+	run(t, b, 1, succeed)
+	require.Zero(t, b.LifetimeLatency())
+	require.EqualError(t, breaker.Config{LastCalls: 1, Latency: true}.Validate(), "breaker: Latency is true, must be false where LastCalls is set")
 }

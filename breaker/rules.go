@@ -25,7 +25,7 @@ func newRules(c Config) *rules {
 	return &rules{
 		config: c, failureRate: rateOf(c.FailureRate), slowRate: rateOf(c.SlowRate),
 		minCalls: int64(c.MinCalls), consecutive: int64(c.ConsecutiveFailures),
-		timed: c.SlowCall != math.MaxInt64, asked: c.Trip != nil || c.Judge != nil,
+		timed: c.SlowCall != math.MaxInt64 || c.Latency, asked: c.Trip != nil || c.Judge != nil,
 	}
 }
 
@@ -36,13 +36,17 @@ func (r *rules) newTally() *tally.Calls {
 		return tally.NewLast(c.LastCalls, c.SlowCall)
 	}
 	width := (c.Window + time.Duration(c.Buckets) - 1) / time.Duration(c.Buckets)
-	return tally.New(width, c.Buckets, c.SlowCall)
+	t := tally.New(width, c.Buckets, c.SlowCall)
+	if c.Latency {
+		t.Time()
+	}
+	return t
 }
 
 // sameWindow reports whether two configs judge the same window.
 func (r *rules) sameWindow(old *rules) bool {
 	a, b := &r.config, &old.config
-	return a.Window == b.Window && a.Buckets == b.Buckets && a.LastCalls == b.LastCalls
+	return a.Window == b.Window && a.Buckets == b.Buckets && a.LastCalls == b.LastCalls && a.Latency == b.Latency
 }
 
 // cause is why a breaker changes its state.
