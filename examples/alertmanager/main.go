@@ -1,0 +1,61 @@
+// Command alertmanager sends an alert to a Prometheus Alertmanager, which groups, silences
+// and routes it. Start one with: prometheus-alertmanager --cluster.listen-address=
+// Without one it shows what becomes of an alert that cannot be delivered.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"time"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/alert/notify"
+	"github.com/weir-go/weir/stat"
+)
+
+func main() {
+	url := flag.String("url", "http://127.0.0.1:9093", "where the Alertmanager is")
+	flag.Parse()
+	payments := weir.New("payments", weir.Config{})
+
+	monitor := alert.NewMonitor(
+		alert.Config{
+			Interval: 100 * time.Millisecond,
+			Notify:   []alert.Notifier{notify.NewAlertmanager(notify.Config{URL: *url})},
+		},
+		alert.Rule{
+			Name:     "payments fail",
+			Value:    alert.FailureRate(payments, time.Minute),
+			When:     alert.Above(0.05),
+			MinCalls: 20,
+			Severity: "page",
+			Labels:   map[string]string{"service": "shop"},
+		},
+	)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		monitor.Run(ctx)
+		close(done)
+	}()
+
+	time.Sleep(200 * time.Millisecond) // what came before the first look is history
+	for range 50 {
+		_ = payments.Run(ctx, func(context.Context) error { return errors.New("declined") })
+	}
+	time.Sleep(2 * time.Second)
+	for _, a := range monitor.Alerts() {
+		fmt.Println(a)
+	}
+	cancel()
+	<-done
+
+	monitor.Observe(func(s *stat.Series, value float64) {
+		if s.Instrument == stat.NotifierNotifications && value > 0 {
+			fmt.Println(s.Values, value)
+		}
+	})
+}
