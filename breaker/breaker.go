@@ -166,7 +166,7 @@ func (b *Breaker) counts(at time.Duration) (c window.Counts) {
 	case Open:
 		c = p.tripped
 	case HalfOpen:
-		if p.state == HalfOpen {
+		if s.since == p.since { // else one that the clock has brought
 			c = *p.live.probed.Load()
 		}
 	case ForcedOpen, Disabled: // nothing is judged

@@ -59,7 +59,7 @@ type Config struct {
 	// 100,000, none longer than an hour. Default 10.
 	Buckets int
 	// LastCalls judges the last so many calls, from 1 to 100,000, instead of a span of
-	// time; Window and Buckets must then be 0. MinCalls is LastCalls where it is less.
+	// time; Window and Buckets must then be 0. Where MinCalls is more, all of them will do.
 	// Default 0.
 	LastCalls int
 
@@ -220,9 +220,7 @@ func (c Config) orDefault() Config {
 	}
 	c.ConsecutiveFailures = either(c.ConsecutiveFailures, math.MaxInt, math.MaxInt)
 	c.MinCalls = either(c.MinCalls, 20, 1)
-	if c.LastCalls > 0 {
-		c.MinCalls = min(c.MinCalls, c.LastCalls)
-	} else {
+	if c.LastCalls == 0 {
 		c.Window = either(c.Window, 10*time.Second, Off)
 		c.Buckets = either(c.Buckets, 10, Off)
 	}

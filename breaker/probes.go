@@ -166,7 +166,7 @@ func (p *phase) count(o Outcome, slow bool) window.Counts {
 // conclude ends a half-open phase on the results of enough probes. The lock is held.
 func (b *Breaker) conclude(p *phase, c window.Counts, at time.Duration) {
 	r := p.rules
-	enough := c.Calls() >= min(r.minCalls, int64(r.config.Probes))
+	enough := c.Calls() >= min(int64(r.config.MinCalls), int64(r.config.Probes))
 	reason := ""
 	switch {
 	case r.failureRate == never && c.Failures > 0:

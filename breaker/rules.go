@@ -22,11 +22,15 @@ type rules struct {
 }
 
 func newRules(c Config) *rules {
-	return &rules{
+	r := &rules{
 		config: c, failureRate: rateOf(c.FailureRate), slowRate: rateOf(c.SlowRate),
 		minCalls: int64(c.MinCalls), consecutive: int64(c.ConsecutiveFailures),
 		timed: c.SlowCall != math.MaxInt64 || c.Latency, asked: c.Trip != nil || c.Judge != nil,
 	}
+	if c.LastCalls > 0 {
+		r.minCalls = min(r.minCalls, int64(c.LastCalls))
+	}
+	return r
 }
 
 // newTally returns a tally of the config's shape.

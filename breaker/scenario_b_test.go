@@ -208,6 +208,7 @@ func TestScenarioB27_HalfOpenWithoutAVerdict(t *testing.T) {
 	require.Equal(t, []time.Duration{0, sec(5), sec(12), sec(17), sec(17.9)}, at, "between 6 and 12 s nobody called")
 	s = play(t, c, "0 EEEEE ..... open", "5.5 A . half_open", "6 - - open", "11.5 - - half_open", "11.6 g ! half_open")
 	require.Equal(t, []breaker.State{breaker.Open, breaker.HalfOpen, breaker.Open, breaker.HalfOpen}, s.changes())
+	play(t, c, "0 EEEEE ..... open", "5.5 SE .. half_open -1 1 2 1 0", "11.5 - - half_open -1 0 0 0 0") // another round
 }
 
 func TestScenarioB28_InitialStates(t *testing.T) {

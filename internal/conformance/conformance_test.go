@@ -1,0 +1,155 @@
+package conformance_test
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const suffix = ".jsonl.gz"
+
+// replayers has a row for each file that ours is compared with.
+var replayers = map[string]replayer{
+	"doc-funnel":       funnel,
+	"doc-leakybucket":  leakyBucket,
+	"doc-movingwindow": movingWindow,
+	"gobreaker":        gobreaker,
+	"guava":            guava,
+	"redis-cell":       redisCell,
+	"resilience4j":     resilience4j,
+	"xtime-rate":       xtimeRate,
+	"xtime-rate-wait":  xtimeWait,
+}
+
+// later is why the limits of a fleet are not compared here: they live on a Redis, in a module of their own.
+const later = "the fleet's to replay, "
+
+// noReplayer has a row for each file that ours is not compared with, and why.
+var noReplayer = map[string]string{
+	"doc-fixed004":      later + "INCR and EXPIRE on Redis",
+	"doc-funnel-java":   "the funnel of doc-funnel once more, but each credit drops its fraction and a clock that goes back fills it up: not copied",
+	"doc-handmade003":   later + "the hand-written limiter of document 003, whose faults are an anti-example",
+	"doc-lua004":        later + "a sliding log on Redis",
+	"doc-tokenbucket":   "it forgets what is left over at each grant, hence admits one a second whatever the rate: nothing of ours does that",
+	"doc-zset002":       later + "a sliding log on Redis",
+	"redis-cell-module": later + "CL.THROTTLE by Redis",
+	"redisson":          later + "RRateLimiter on Redis",
+	"redisson-3.17.5":   later + "RRateLimiter on Redis",
+}
+
+// Ours does what the references were recorded to do, but for the divergences.
+func TestOursDoesWhatTheReferencesDid(t *testing.T) {
+	folder := cmp.Or(os.Getenv("WEIR_TRACES"), "testdata")
+	files, err := filepath.Glob(filepath.Join(folder, "*"+suffix))
+	require.NoError(t, err)
+	require.NotEmpty(t, files, folder)
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), suffix)
+		t.Run(name, func(t *testing.T) {
+			sequences := read(t, file)
+			p, ok := replayers[name]
+			if !ok {
+				require.Contains(t, noReplayer, name, "a file of which nothing is known")
+				fmt.Fprintf(t.Output(), "%s: no replayer for its %d sequences: %s\n", name, len(sequences), noReplayer[name])
+				return
+			}
+			var s summary
+			for _, seq := range sequences {
+				s.add(replayOne(t, p, seq))
+			}
+			fmt.Fprintln(t.Output(), s.String(name))
+			s.requireReasons(t)
+			require.Empty(t, s.faults, "mismatches")
+		})
+	}
+}
+
+func replayOne(t *testing.T, p replayer, seq sequence) *run {
+	t.Helper()
+	r := newRun(t, seq)
+	p.replay(r)
+	return r
+}
+
+// summary is what the runs of one file came to.
+type summary struct {
+	sequences, steps int
+	left, partly     map[divergence]int
+	faults           []string
+}
+
+func (s *summary) add(r *run) {
+	if s.sequences == 0 {
+		s.left, s.partly = map[divergence]int{}, map[divergence]int{}
+	}
+	s.sequences++
+	s.steps += len(r.steps)
+	if r.left != "" {
+		s.left[r.left]++
+	}
+	for d, steps := range r.partly {
+		s.partly[d] += len(steps)
+	}
+	s.faults = append(s.faults, r.faults...)
+}
+
+// requireReasons checks that every divergence is one of the table.
+func (s *summary) requireReasons(t *testing.T) {
+	t.Helper()
+	for _, counts := range []map[divergence]int{s.left, s.partly} {
+		for d := range counts {
+			require.NotEmpty(t, divergences[d], d)
+		}
+	}
+}
+
+func (s *summary) String(name string) string {
+	left, reasons := tell(s.left)
+	text := fmt.Sprintf("%s: replayed %d of %d sequences, %d steps, left out %d%s, mismatches %d",
+		name, s.sequences-left, s.sequences, s.steps, left, reasons, len(s.faults))
+	if steps, reasons := tell(s.partly); steps > 0 {
+		text += fmt.Sprintf("\n%s: of these steps %d compared in part%s", name, steps, reasons)
+	}
+	return text
+}
+
+// tell puts counts by reason into words.
+func tell(counts map[divergence]int) (total int, reasons string) {
+	var parts []string
+	for _, d := range slices.Sorted(maps.Keys(counts)) {
+		total += counts[d]
+		parts = append(parts, fmt.Sprintf("%s: %d", d, counts[d]))
+	}
+	if total == 0 {
+		return 0, ""
+	}
+	return total, " (" + strings.Join(parts, ", ") + ")"
+}
+
+func read(t *testing.T, file string) []sequence {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	unpacked, err := gzip.NewReader(bytes.NewReader(raw))
+	require.NoError(t, err)
+	text, err := io.ReadAll(unpacked)
+	require.NoError(t, err)
+	var sequences []sequence
+	for line := range bytes.Lines(text) {
+		var s sequence
+		require.NoError(t, json.Unmarshal(line, &s))
+		sequences = append(sequences, s)
+	}
+	return sequences
+}

@@ -1,0 +1,222 @@
+package conformance_test
+
+import (
+	"math"
+	"time"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/window"
+)
+
+type gbConfig struct {
+	Name     string  `json:"name"`
+	Max      int     `json:"max_requests"`     // 0 for 1
+	Interval int64   `json:"interval_ns"`      // 0 for ever
+	Bucket   int64   `json:"bucket_period_ns"` // 0 for one window that is cleared at once
+	Timeout  int64   `json:"timeout_ns"`       // 0 for 60 s
+	Trip     string  `json:"trip"`
+	N        int     `json:"trip_n"`
+	Requests int64   `json:"trip_min_requests"`
+	Ratio    float64 `json:"trip_ratio"`
+}
+
+type gbStep struct {
+	I      int    `json:"i"`
+	At     int64  `json:"at_ns"` // since it was made
+	Op     string `json:"op"`
+	Sleep  int64  `json:"ns"`
+	Ref    int    `json:"ref"` // the step of its allow
+	Result string `json:"result"`
+
+	OK       *bool     `json:"ok"`
+	Error    *string   `json:"error"`
+	StateOut *string   `json:"state_out"`
+	State    *string   `json:"state"`
+	Counts   *[]int64  `json:"counts"`
+	Events   *[]string `json:"events"`
+	Asked    *[]gbTrip `json:"ready_to_trip_calls"`
+}
+
+type gbTrip struct {
+	Counts []int64 `json:"counts"`
+	Trip   bool    `json:"trip"`
+}
+
+// gobreaker replays sony/gobreaker's TwoStepCircuitBreaker.
+var gobreaker = replaying("i at_ns op ns ref result", func(r *run, c gbConfig) func(gbStep) {
+	g := &gbReplay{run: r, c: c, permits: map[int]*breaker.Permit{}, shown: "closed"}
+	if c.Bucket > 0 {
+		r.leave(startBuckets)
+		return nil
+	}
+	config := g.config()
+	if config.Validate() != nil {
+		r.leave(noRate)
+		return nil
+	}
+	g.ours = breaker.NewAt("gb", config, unix(0))
+	g.clears = c.Interval
+	return g.step
+}, coherentGb)
+
+func (g *gbReplay) config() breaker.Config {
+	c := g.c
+	probes := max(c.Max, 1)
+	config := breaker.Config{
+		FailureRate: breaker.Off, MinCalls: probes, Window: window.MaxSpan, Buckets: int(window.MaxSpan / window.MaxBucket),
+		Cooldown: time.Duration(c.Timeout) + 1, Probes: probes, ProbeTimeout: math.MaxInt64, // theirs: after the time, not at it
+	}
+	if c.Timeout == 0 {
+		config.Cooldown = time.Minute + 1
+	}
+	switch c.Trip {
+	case "default":
+		config.ConsecutiveFailures = 6
+	case "consecutive":
+		config.ConsecutiveFailures = c.N
+	case "total":
+		config.Trip = func(c window.Counts) (string, bool) { return "total", c.Failures >= int64(g.c.N) }
+	case "ratio":
+		config.Trip = func(c window.Counts) (string, bool) { return "ratio", g.ratio(c) }
+	}
+	return config
+}
+
+// gbReplay is theirs and ours. Theirs shows a change of state when it is touched, and counts calls when they begin.
+type gbReplay struct {
+	*run
+	c       gbConfig
+	ours    *breaker.Breaker
+	permits map[int]*breaker.Permit
+
+	shown  string
+	clears int64 // when the next touch clears the window, 0 for never
+	events []string
+
+	requests, excluded, streak int64 // of this stay in a state: begun, excluded, successes in a row
+	failing                    bool  // the result that is being booked is a failure
+}
+
+// ratio is asked about failures alone, and counts calls in flight as well.
+func (g *gbReplay) ratio(c window.Counts) bool {
+	return g.failing && g.requests >= g.c.Requests && float64(c.Failures)/float64(g.requests) >= g.c.Ratio
+}
+
+func (g *gbReplay) now(s gbStep) time.Time { return unix(s.At) }
+
+func (g *gbReplay) step(s gbStep) {
+	if s.At > int64(window.MaxSpan-window.MaxBucket) {
+		g.leave(windowShape) // theirs never forgets, ours would now
+		return
+	}
+	g.events = []string{}
+	if s.Op != "sleep" {
+		g.touch(s)
+	}
+	switch s.Op {
+	case "sleep":
+	case "state":
+		same(g.run, "state_out", s.StateOut, g.shown)
+	case "allow":
+		g.allow(s)
+	case "done":
+		g.done(s)
+	default:
+		g.fault("op is %q", s.Op)
+	}
+	same(g.run, "state", s.State, g.shown)
+	same(g.run, "events", s.Events, g.events)
+	g.counts(s)
+}
+
+// touch makes the changes that are due.
+func (g *gbReplay) touch(s gbStep) {
+	if g.shown == "closed" && g.clears > 0 && s.At > g.clears {
+		g.ours.ResetAt(g.now(s))
+		g.begin(s)
+	}
+	g.follow(s)
+}
+
+// follow shows the state in which ours is.
+func (g *gbReplay) follow(s gbStep) {
+	state := map[breaker.State]string{breaker.Closed: "closed", breaker.Open: "open", breaker.HalfOpen: "half-open"}[g.ours.StateAt(g.now(s))]
+	if state == g.shown {
+		return
+	}
+	g.events = append(g.events, g.shown+"->"+state)
+	g.shown = state
+	g.begin(s)
+}
+
+func (g *gbReplay) begin(s gbStep) {
+	g.requests, g.excluded, g.streak, g.clears = 0, 0, 0, 0
+	if g.shown == "closed" && g.c.Interval > 0 {
+		g.clears = s.At + g.c.Interval
+	}
+}
+
+func (g *gbReplay) allow(s gbStep) {
+	permit := new(breaker.Permit)
+	var err error
+	*permit, err = g.ours.AllowAt(g.now(s))
+	same(g.run, "ok", s.OK, err == nil)
+	if err == nil {
+		g.permits[s.I] = permit
+		g.requests++
+		none(g.run, "error", s.Error)
+		return
+	}
+	text := "circuit breaker is open"
+	if g.shown == "half-open" {
+		text = "too many requests"
+	}
+	same(g.run, "error", s.Error, text)
+}
+
+func (g *gbReplay) done(s gbStep) {
+	permit, ok := g.permits[s.Ref]
+	if !ok {
+		g.leave(noPermit)
+		return
+	}
+	g.failing = s.Result == "failure"
+	before := g.ours.CountsAt(g.now(s))
+	counted := permit.DoneAt(g.now(s), map[string]breaker.Outcome{"success": breaker.Success, "failure": breaker.Failure, "excluded": breaker.Ignored}[s.Result])
+	asked := []gbTrip{}
+	if counted {
+		asked = g.count(s, before)
+	}
+	g.follow(s)
+	if len(asked) == 0 {
+		none(g.run, "ready_to_trip_calls", s.Asked)
+	} else {
+		same(g.run, "ready_to_trip_calls", s.Asked, asked)
+	}
+}
+
+// count counts what ours does not, and returns what theirs asked its rule.
+func (g *gbReplay) count(s gbStep, before window.Counts) (asked []gbTrip) {
+	switch s.Result {
+	case "excluded":
+		g.excluded++
+	case "success":
+		g.streak++
+	case "failure":
+		g.streak = 0
+		if g.shown == "closed" && g.c.Trip != "default" { // the default was not watched
+			counts := []int64{g.requests, before.Successes, before.Failures + 1, g.excluded, 0, before.ConsecutiveFailures + 1}
+			asked = append(asked, gbTrip{counts, g.ours.StateAt(g.now(s)) == breaker.Open})
+		}
+	}
+	return asked
+}
+
+func (g *gbReplay) counts(s gbStep) {
+	want := make([]int64, 6)
+	if g.shown != "open" {
+		c := g.ours.CountsAt(g.now(s))
+		want = []int64{g.requests, c.Successes, c.Failures, g.excluded, g.streak, c.ConsecutiveFailures}
+	}
+	same(g.run, "counts", s.Counts, want)
+}

@@ -1,0 +1,86 @@
+package conformance_test
+
+import (
+	"math"
+	"time"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+type leakyConfig struct {
+	Name  string `json:"name"`
+	Grid  grid   `json:"grid"`
+	Rate  number `json:"rate"` // a second
+	Burst number `json:"burst"`
+	Long  bool   `json:"long_clock"` // the clock has whole seconds
+	T0    int64  `json:"t0_ns"`
+}
+
+type leakyStep struct {
+	At int64 `json:"t_ns"`
+
+	OK    *bool   `json:"ok"`
+	Water *number `json:"water"`
+}
+
+// leakyBucket replays the leaky bucket, as a meter, that document 001 prints. All that it answers is compared with its code, and
+// with a TokenBucket where that is right.
+var leakyBucket = replaying("t_ns", func(r *run, c leakyConfig) func(leakyStep) {
+	rate, burst := float64(c.Rate), float64(c.Burst)
+	config := limiter.Config{Rate: perSecond(rate), Burst: whole(c.Burst)}
+	slack := c.Grid.slack(rate)
+	var water float64
+	var ours *limiter.TokenBucket
+	var refreshed, latest int64
+	refreshed = c.clock(c.T0)
+	return func(s leakyStep) {
+		now := c.clock(s.At)
+		if config.Burst == 0 || config.Validate() != nil {
+			r.without(noRate)
+		} else if now < latest {
+			r.without(clockBack)
+			ours = nil
+		} else if ours == nil {
+			ours = bucket(config, rate, refreshed, water)
+		}
+		latest = max(latest, now)
+
+		water = math.Max(0, water-float64(now-refreshed)*rate/1e9)
+		refreshed = now
+		before := water
+		ok := water < burst
+		if s.OK != nil && *s.OK != ok && slack > 0 && math.Abs(water-burst) <= slack {
+			r.part(floatEdge)
+			ok = *s.OK
+		}
+		if ok {
+			water++
+		}
+		same(r, "ok", s.OK, ok)
+		near(r, "water", s.Water, water, slack)
+		if ours == nil || r.stopped {
+			return
+		}
+		water = float64(*s.Water)
+		granted := ours.TakeAt(unix(now), 1).OK
+		switch level := ours.TokensAt(unix(now)); {
+		case granted == ok && math.Abs(level-(burst-water)) <= slack+1e-6:
+			return
+		case !granted && ok && before > burst-1-slack:
+			r.part(overshoot)
+		case granted && !ok && before > burst-1-slack:
+			r.part(floatEdge)
+		default:
+			r.fault("ours has ok %t, and then %v tokens, want %v: %s", granted, level, burst-water, r.seq.Steps[r.at])
+		}
+		ours = nil
+	}
+})
+
+// clock is the time as the code has it.
+func (c leakyConfig) clock(t int64) int64 {
+	if c.Long {
+		return t / int64(time.Second) * int64(time.Second)
+	}
+	return t
+}

@@ -1,0 +1,84 @@
+package conformance_test
+
+import (
+	"time"
+
+	"github.com/weir-go/weir/window"
+)
+
+type movingWindowConfig struct {
+	Name   string `json:"name"`
+	Window int    `json:"window"` // cells
+	Rate   int64  `json:"rate"`   // seconds a cell
+	T0     int64  `json:"t0_ns"`
+}
+
+type movingWindowStep struct {
+	At         int64    `json:"t_ns"`
+	Op         string   `json:"op"`
+	Value      int64    `json:"value"`
+	Count      *int64   `json:"count"`
+	Cells      *[]int64 `json:"cells"`
+	LastMoving *int64   `json:"last_moving_s"`
+	Ideal      *int64   `json:"ideal_count"`
+}
+
+// movingWindow replays the MovingWindow that document 004 prints. Ours is compared with what that
+// should have counted; what it did count is compared with its code, faults and all.
+var movingWindow = replaying("t_ns op value", func(r *run, c movingWindowConfig) func(movingWindowStep) {
+	shape := window.Config{Span: time.Duration(c.Rate) * time.Second * time.Duration(c.Window), Buckets: c.Window}
+	if shape.Validate() != nil {
+		r.leave(windowShape)
+		return nil
+	}
+	ours := window.NewCounterAt(shape, unix(c.T0).Truncate(time.Second)) // cells begin at whole seconds
+	theirs := printedWindow{window: c.Window, rate: c.Rate, cells: make([]int64, c.Window), lastMoving: c.T0 / 1e9}
+	latest := c.T0
+	return func(s movingWindowStep) {
+		theirs.shift(s.At / 1e9)
+		switch s.Op {
+		case "incr":
+			ours.AddAt(unix(s.At), s.Value)
+			theirs.cells[len(theirs.cells)-1] += s.Value
+			none(r, "count", s.Count)
+		case "count":
+			same(r, "count", s.Count, theirs.count())
+		default:
+			r.fault("op is %q", s.Op)
+		}
+		same(r, "cells", s.Cells, theirs.cells)
+		same(r, "last_moving_s", s.LastMoving, theirs.lastMoving)
+		if latest = max(latest, s.At); s.At < latest || r.left != "" {
+			r.without(clockBack)
+			return
+		}
+		same(r, "ideal_count", s.Ideal, ours.SumAt(unix(s.At)))
+	}
+})
+
+// printedWindow is the document's code.
+type printedWindow struct {
+	window     int
+	rate       int64
+	cells      []int64
+	lastMoving int64
+}
+
+func (w *printedWindow) shift(now int64) {
+	step := int((now - w.lastMoving) / w.rate)
+	if step <= 0 {
+		return
+	}
+	if step > w.window {
+		w.cells = nil
+	}
+	w.cells = append(w.cells[min(step, len(w.cells)):], make([]int64, step)...)
+	w.lastMoving = now
+}
+
+func (w *printedWindow) count() (sum int64) {
+	for _, n := range w.cells {
+		sum += n
+	}
+	return sum
+}

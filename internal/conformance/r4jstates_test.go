@@ -1,0 +1,155 @@
+package conformance_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/window"
+)
+
+// What is known of theirs without ours: the states into which hands and timers lead it, and what it says of them.
+
+// enter is theirs in another state.
+func (x *r4jReplay) enter(state string, at time.Time, wait int64) {
+	before := x.state
+	if before != state {
+		x.events = append(x.events, fmt.Sprintf("STATE_TRANSITION:%s->%s", before, state))
+	}
+	x.state, x.until = state, time.Time{}
+	x.epoch++
+	if state != "OPEN" {
+		x.refused = 0
+	}
+	switch state {
+	case "CLOSED", "METRICS_ONLY":
+		x.attempt = 0
+		x.evidence = x.window()
+		x.told = [2]bool{}
+	case "OPEN":
+		x.carried = x.refused
+		x.until = at.Add(time.Duration(wait) * time.Millisecond)
+		if before != "OPEN" {
+			x.aging = before == "CLOSED" && x.evidence != nil
+			x.enough = x.fewest(before)
+		}
+	case "HALF_OPEN":
+		if x.c.HalfOpen > 0 {
+			x.until = at.Add(time.Duration(x.c.HalfOpen) * time.Millisecond)
+		}
+	}
+}
+
+// fewest is the fewest calls of which a state knows a rate.
+func (x *r4jReplay) fewest(state string) int {
+	switch {
+	case state == "HALF_OPEN":
+		return min(x.c.MinCalls, x.c.Probes)
+	case x.c.Window == "COUNT_BASED":
+		return min(x.c.MinCalls, x.c.Size)
+	}
+	return x.c.MinCalls
+}
+
+// announce is which thresholds were reached: each once.
+func (x *r4jReplay) announce(c window.Counts) {
+	if c.Calls() < int64(x.fewest(x.state)) {
+		return
+	}
+	if rate := percent(c.Failures, c.Calls()); rate >= float32(x.c.Failure) && !x.told[0] {
+		x.told[0] = true
+		x.events = append(x.events, "FAILURE_RATE_EXCEEDED:"+javaFloat(rate))
+	}
+	if rate := percent(c.Slow, c.Calls()); rate >= float32(x.c.Slow) && !x.told[1] {
+		x.told[1] = true
+		x.events = append(x.events, "SLOW_CALL_RATE_EXCEEDED:"+javaFloat(rate))
+	}
+}
+
+// advance moves the clock, and theirs by its timers.
+func (x *r4jReplay) advance(s r4jStep) {
+	if s.Advance < 0 {
+		x.leave(clockBack)
+		return
+	}
+	end := x.now.Add(time.Duration(s.Advance) * time.Millisecond)
+	for !x.until.IsZero() && !x.until.After(end) && !x.stopped {
+		at := x.until
+		switch {
+		case x.state == "OPEN" && x.c.Automatic:
+			x.enter("HALF_OPEN", at, 0)
+		case x.state == "HALF_OPEN":
+			x.giveUp(at)
+		default:
+			x.now = end
+			return
+		}
+	}
+	x.now = end
+}
+
+// giveUp is theirs after a half-open time without a verdict.
+func (x *r4jReplay) giveUp(at time.Time) {
+	switch {
+	case x.c.Then == "CLOSED":
+		x.leave(closedUnproved)
+	case x.c.Factor > 0:
+		x.leave(giveUpGrows)
+	default:
+		x.kept = x.ours.CountsAt(at.Add(-1))
+		x.enter("OPEN", at, x.c.Wait)
+	}
+}
+
+func (x *r4jReplay) transition(s r4jStep) (failed string) {
+	if x.state == "METRICS_ONLY" && (s.To == "OPEN" || s.To == "HALF_OPEN") || x.state == "CLOSED" && s.To == "HALF_OPEN" {
+		return fmt.Sprintf("IllegalStateTransitionException: CircuitBreaker 'cb' tried an illegal state transition from %s to %s", x.state, s.To)
+	}
+	if x.c.Factor > 0 && (s.To == "OPEN" && x.state != "CLOSED" || s.To == "HALF_OPEN" && x.state != "OPEN") {
+		x.leave(handGrows)
+		return ""
+	}
+	x.force(s.To, s.For)
+	return ""
+}
+
+// force puts both into a state by hand.
+func (x *r4jReplay) force(to string, forMillis *int64) {
+	before := x.ours.CountsAt(x.now)
+	x.ours.ReleaseAt(x.now)
+	wait := int64(0)
+	switch to {
+	case "CLOSED":
+		x.ours.ResetAt(x.now)
+	case "OPEN":
+		x.attempt++
+		if wait = x.c.wait(x.attempt); forMillis != nil {
+			wait = *forMillis
+		}
+		if x.state != "OPEN" {
+			x.kept = before
+		}
+		x.ours.OpenForAt(x.now, x.c.strictly(wait))
+	case "HALF_OPEN":
+		x.ours.OpenForAt(x.now, 0)
+	default:
+		x.ours.ForceAt(x.now, overrides[to])
+	}
+	x.enter(to, x.now, wait)
+}
+
+func (x *r4jReplay) reset() {
+	if !x.until.IsZero() && (x.c.Automatic || x.state == "HALF_OPEN") {
+		x.leave(staleTimer)
+		return
+	}
+	x.force("CLOSED", nil)
+	x.events = append(x.events, "RESET")
+}
+
+var names = map[breaker.State]string{
+	breaker.Closed: "CLOSED", breaker.Open: "OPEN", breaker.HalfOpen: "HALF_OPEN",
+	breaker.ForcedOpen: "FORCED_OPEN", breaker.Disabled: "DISABLED", breaker.Trial: "METRICS_ONLY",
+}
+
+var overrides = map[string]breaker.State{"FORCED_OPEN": breaker.ForcedOpen, "DISABLED": breaker.Disabled, "METRICS_ONLY": breaker.Trial}
