@@ -94,7 +94,7 @@ func TestConcurrencyChangesItsLimit(t *testing.T) {
 		var flying atomic.Int64
 		for range 3 {
 			go func() {
-				release, _ := l.Acquire(context.Background())
+				release, _ := l.Acquire(t.Context())
 				flying.Add(1)
 				time.Sleep(sec)
 				release()

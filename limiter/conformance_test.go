@@ -10,7 +10,8 @@ import (
 	"github.com/weir-go/weir/limiter/limitertest"
 )
 
-// Every limiter keeps the promises of Limiter.
+// Every limiter keeps the promises of Limiter: among them scenario 8 (RetryAfter is enough and minimal) and
+// scenario 47 (no window anywhere holds more than it may).
 func TestConformance(t *testing.T) {
 	for name, s := range map[string]limitertest.Subject{
 		"TokenBucket":            tokenBucket(limiter.PerSecond(1), 5, 1, sec),
@@ -45,9 +46,9 @@ func tokenBucket(r limiter.Rate, burst int, events int64, in time.Duration) limi
 }
 
 // windows is a limiter by windows, of which a moment can see so many end and begin.
-func windows(limit int, span time.Duration, edge int, make func(limiter.WindowConfig, time.Time) limiter.Limiter) limitertest.Subject {
+func windows(limit int, span time.Duration, edge int, build func(limiter.WindowConfig, time.Time) limiter.Limiter) limitertest.Subject {
 	return limitertest.Subject{
-		New:   func(t0 time.Time) limiter.Limiter { return make(limiter.WindowConfig{Limit: limit, Span: span}, t0) },
+		New:   func(t0 time.Time) limiter.Limiter { return build(limiter.WindowConfig{Limit: limit, Span: span}, t0) },
 		Limit: limit,
 		Most:  func(d time.Duration) int { return limit * (int(d/span) + edge) },
 		Exact: true,

@@ -63,18 +63,14 @@ func (c *curve) cooldown() float64 {
 	return c.interval
 }
 
-// reserve makes a request for n and returns the time at which it may go.
-func (c *curve) reserve(now int64, n float64) int64 {
+// reserve makes a request for n, which may go at the time that next was until now.
+func (c *curve) reserve(now int64, n float64) {
 	c.sync(now)
-	due := c.next
 	old := math.Min(n, c.stored)
 	fresh := n - old
 	wait := c.thaw(old) + micros(fresh*c.interval)
-	if c.next += wait; c.next < due {
-		c.next = math.MaxInt64
-	}
+	c.next += min(wait, math.MaxInt64-max(c.next, 0))
 	c.stored -= old
-	return due
 }
 
 // thaw is what n of the stored permits cost: the area under the line that rises from the threshold on.

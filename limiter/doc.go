@@ -26,7 +26,7 @@
 //	pace as Guava does, paying later             Smooth         R + a second's worth    200 B a waiter
 //	go easy on something that was at rest        WarmUp         less than R, when cold  200 B a waiter
 //	bound calls in flight                        Concurrency    L at once               200 B a waiter
-//	limit each user, address or action           Group          as TokenBucket          56 B a key in use, and the key
+//	limit each user, address or action           Group          as TokenBucket          45 B a key in use, and the key
 //	see what a limit does, or would do           Named          as what it wraps
 //
 // # Time

@@ -42,7 +42,7 @@ func ExampleTokenBucket_Wait() {
 func ExampleConfig() {
 	err := limiter.Config{Rate: limiter.PerSecond(10), Burst: -3}.Validate()
 	fmt.Println(err)
-	// Output: limiter: Burst is -3, must be at least 1 (or 0 for the default)
+	// Output: limiter: Burst is -3, must be at least 1 (or 0 for the default, or Off)
 }
 
 func ExampleRate() {

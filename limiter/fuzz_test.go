@@ -169,3 +169,34 @@ func FuzzWindows(f *testing.F) {
 		}
 	})
 }
+
+// FuzzGroup runs a group beside a token bucket a key: forgetting idle keys must change no answer.
+func FuzzGroup(f *testing.F) {
+	f.Add(uint8(3), uint8(4), []byte{1, 1, 0, 2, 4, 10, 1, 1, 255, 3, 2, 1, 1, 0, 0, 200, 9, 0})
+	f.Add(uint8(1), uint8(1), []byte("the quick brown fox jumps over the lazy dog, again and again and again"))
+	f.Fuzz(func(t *testing.T, events, burst uint8, script []byte) {
+		rate := limiter.Per(float64(events), 100)
+		if events < 1 || burst < 1 || rate.Validate() != nil {
+			return
+		}
+		g := limiter.NewGroupAt(limiter.GroupConfig[byte]{Rate: rate, Burst: int(burst)}, start)
+		alone := map[byte]*limiter.TokenBucket{}
+		var at time.Duration
+		for ; len(script) >= 3; script = script[3:] {
+			key, n := script[0], int(script[1])
+			if at += time.Duration(script[2]); script[2] > 250 {
+				at += 100_000
+			}
+			if alone[key] == nil {
+				alone[key] = bucket(rate, int(burst))
+			}
+			if script[2]%16 == 7 {
+				alone[key].Refund(n)
+				g.Refund(key, n)
+				continue
+			}
+			require.Equal(t, alone[key].TakeAt(start.Add(at), n), g.TakeAt(start.Add(at), key, n), "key %d: Take(%d) at %s", key, n, at)
+			require.LessOrEqual(t, g.Len(), len(alone))
+		}
+	})
+}

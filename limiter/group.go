@@ -79,13 +79,11 @@ func (c GroupConfig[K]) Validate() error {
 //
 // All methods are safe for concurrent use, and none blocks.
 type Group[K comparable] struct {
-	epoch     time.Time
-	overflow  Overflow
-	tier      func(K) int
-	seed      maphash.Seed
-	shards    []shard[K]
-	evictions atomic.Int64
-	tiers     []atomic.Pointer[tierLimits] // the first is that of the group itself
+	epoch  time.Time
+	tier   func(K) int
+	seed   maphash.Seed
+	shards []shard[K]
+	tiers  []atomic.Pointer[tierLimits] // the first is that of the group itself
 }
 
 // NewGroup makes a group without keys. It panics with the error of c.Validate where there is one.
@@ -101,7 +99,7 @@ func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
 	}
 	rates := append([]Tier{{Rate: c.Rate, Burst: c.Burst}}, c.Tiers...)
 	g := &Group[K]{
-		epoch: t0, overflow: c.Overflow, tier: c.Tier, seed: maphash.MakeSeed(),
+		epoch: t0, tier: c.Tier, seed: maphash.MakeSeed(),
 		shards: make([]shard[K], min(64, (c.MaxKeys+127)/128)), tiers: make([]atomic.Pointer[tierLimits], len(rates)),
 	}
 	for i, t := range rates {
@@ -109,10 +107,10 @@ func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
 	}
 	for i := range g.shards {
 		s := &g.shards[i]
-		s.max = (c.MaxKeys + i) / len(g.shards)
+		s.max, s.overflow = (c.MaxKeys+i)/len(g.shards), c.Overflow
 		s.classes = make([]class[K], len(rates))
 		for j := range s.classes {
-			s.classes[j] = class[K]{by: g.tiers[j].Load(), full: map[K]int64{}, shared: always}
+			s.classes[j] = class[K]{by: g.tiers[j].Load(), shared: always}
 		}
 	}
 	return g
@@ -135,12 +133,12 @@ func (g *Group[K]) Refund(key K, n int) {
 	if n < 1 {
 		return
 	}
-	s, tier := g.place(key)
+	s, tier, hash := g.place(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := &s.classes[tier]
-	if full, held := c.full[key]; held {
-		c.full[key] = c.by.refund(full, n)
+	if b, held := c.table.seek(hash, key, always); held {
+		b.full = max(c.by.refund(b.full, n), always+1)
 	}
 }
 
@@ -169,40 +167,35 @@ func (g *Group[K]) Len() (keys int) {
 	for i := range g.shards {
 		s := &g.shards[i]
 		s.mu.Lock()
-		keys += s.keys
+		keys += s.keys()
 		s.mu.Unlock()
 	}
 	return keys
 }
 
 // Evictions is how many idle keys have been forgotten.
-func (g *Group[K]) Evictions() int64 { return g.evictions.Load() }
+func (g *Group[K]) Evictions() (keys int64) {
+	for i := range g.shards {
+		s := &g.shards[i]
+		s.mu.Lock()
+		keys += s.evictions
+		s.mu.Unlock()
+	}
+	return keys
+}
 
-func (g *Group[K]) place(key K) (s *shard[K], tier int) {
+// place tells where a key belongs. Its hash is not 0.
+func (g *Group[K]) place(key K) (s *shard[K], tier int, hash uint64) {
 	if g.tier != nil {
 		tier = min(max(g.tier(key), -1), len(g.tiers)-2) + 1
 	}
-	hash := maphash.Comparable(g.seed, key)
-	return &g.shards[hash%uint64(len(g.shards))], tier
+	hash = maphash.Comparable(g.seed, key)
+	return &g.shards[hash%uint64(len(g.shards))], tier, hash | 1
 }
 
 func (g *Group[K]) take(r *Result, at time.Duration, key K, n int) {
-	s, tier := g.place(key)
+	s, tier, hash := g.place(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.class(g, tier)
-	full, held := c.full[key]
-	if !held {
-		full = always
-	}
-	if !held && uint(n)-1 < c.by.usual && !s.room(g, at) {
-		c.takeNew(r, g.overflow, at, n)
-		return
-	}
-	next := c.by.decide(r, at, full, n)
-	if r.OK && n > 0 && c.by.usual > 0 {
-		if c.full[key] = next; !held {
-			s.keys++
-		}
-	}
+	s.take(r, s.class(g, tier), hash, key, at, n)
 }

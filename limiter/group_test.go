@@ -151,6 +151,11 @@ func TestGroupRefunds(t *testing.T) {
 	require.Equal(t, 1, g.Len())
 }
 
+func TestOverflowReadsAsItIs(t *testing.T) {
+	require.Equal(t, "refuse new, pass new, share new, overflow 7",
+		fmt.Sprintf("%s, %s, %s, %s", limiter.RefuseNew, limiter.PassNew, limiter.ShareNew, limiter.Overflow(7)))
+}
+
 func TestGroupConfigRefusesWhatMakesNoSense(t *testing.T) {
 	bad := limiter.GroupConfig[int]{Tiers: []limiter.Tier{{Rate: limiter.PerSecond(-1)}}, MaxKeys: -1, Overflow: 9}
 	require.EqualError(t, bad.Validate(), "limiter: Rate is unset, must be above 0\n"+

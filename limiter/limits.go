@@ -9,17 +9,20 @@ import (
 type limits struct {
 	scale
 	capacity int64 // burst, in units
-	usual    uint  // burst, but 0 where the rate is unlimited
+	usual    uint  // burst, but 0 where there is no counting: the rate is unlimited, or nothing is admitted
 	burst    int
 }
 
-// newLimits makes the limits for a valid rate; a burst of 0 means the default.
+// newLimits makes the limits for a valid rate; a burst of 0 means the default, Off none.
 func newLimits(r Rate, burst int) limits {
 	if r.IsUnlimited() {
 		return limits{burst: math.MaxInt}
 	}
-	if burst == 0 {
+	switch burst {
+	case 0:
 		burst = r.second()
+	case Off:
+		return limits{}
 	}
 	l := limits{scale: newScale(r, burst), burst: burst, usual: uint(burst)}
 	l.capacity = l.cost * int64(burst)
@@ -55,7 +58,8 @@ func (l *limits) refused(r *Result, at time.Duration, start, next int64) {
 // position full, once ahead other tokens have been handed out.
 func (l *limits) look(r *Result, at time.Duration, full, ahead int64, n int) {
 	if l.usual == 0 {
-		*r = Result{OK: n >= 0, Limit: l.burst, Remaining: l.burst, RetryAfter: never(n < 0)}
+		no := n < 0 || n > l.burst
+		*r = Result{OK: !no, Limit: l.burst, Remaining: l.burst, RetryAfter: never(no)}
 		return
 	}
 	at = l.clamp(at)

@@ -105,8 +105,7 @@ func (l *Named) TryWait(ctx context.Context, n int, limit time.Duration) error {
 
 // sign puts the name into an error.
 func (l *Named) sign(err error) error {
-	var limited *LimitedError
-	if errors.As(err, &limited) {
+	if limited, ok := errors.AsType[*LimitedError](err); ok {
 		limited.Name = l.name
 	}
 	return err

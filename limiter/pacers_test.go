@@ -319,3 +319,17 @@ func TestTokenBucketAsAPacer(t *testing.T) {
 	reserve(t, c, 800*ms, 1, 4000*ms)
 	reserve(t, c, 800*ms, 1, 800*ms+3700*ms)
 }
+
+func TestSmoothOwesNoMoreThanThereIsTime(t *testing.T) {
+	c := smooth(t, 0.001)
+	for range 3 {
+		_, ok := c.p.ReserveAt(start.Add(c.at), 1<<31-1, limiter.Never)
+		require.True(t, ok)
+	}
+	for range 10_000 {
+		c.p.ReserveAt(start.Add(c.at), 1<<31-1, limiter.Never)
+	}
+	wait, _ := c.p.ReserveAt(start, 1, limiter.Never)
+	require.Equal(t, limiter.Never, wait)
+	c.try(1, 100*year, false)
+}

@@ -236,7 +236,7 @@ func stepBack(r *Result, n int) {
 // refused is the error for a request that was answered with r.
 func refused(r Result, n int) error {
 	reason := NoPermits
-	if n < 1 || r.Limit > 0 && n > r.Limit {
+	if n < 1 || n > r.Limit {
 		reason = OverLimit
 	}
 	return refusal(reason, r.Limit, r.RetryAfter)

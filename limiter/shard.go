@@ -7,17 +7,19 @@ import (
 
 // shard is a part of the keys of a Group.
 type shard[K comparable] struct {
-	mu      sync.Mutex
-	classes []class[K] // one a tier
-	keys    int        // in all of them
-	max     int
+	mu        sync.Mutex
+	classes   []class[K] // one a tier
+	max       int
+	overflow  Overflow
+	evictions int64
+	_         [64]byte // the locks of two shards lie on different lines
 }
 
-// class is the keys of one tier, each with the position at which its bucket is full.
+// class is the keys of one tier.
 type class[K comparable] struct {
+	table  table[K]
 	by     *tierLimits // what the positions mean
-	full   map[K]int64
-	shared int64 // the bucket of all keys for which there was no room
+	shared int64       // the bucket of all keys for which there was no room
 }
 
 // tierLimits are the limits of a tier, and since when.
@@ -26,12 +28,17 @@ type tierLimits struct {
 	since time.Duration
 }
 
+// idle is the position before which a full bucket is as good as a new one.
+func (l *tierLimits) idle(at time.Duration) int64 { return l.units(l.clamp(at)) - l.slack }
+
 // class returns the class of a tier, after a change of its limits with all its keys carried over.
 func (s *shard[K]) class(g *Group[K], tier int) *class[K] {
 	c := &s.classes[tier]
 	if by := g.tiers[tier].Load(); by != c.by {
-		for key, full := range c.full {
-			c.full[key] = by.carry(&c.by.limits, full, by.since)
+		for i := range c.table.slots {
+			if slot := &c.table.slots[i]; slot.hash != 0 && slot.full != always {
+				slot.full = max(by.carry(&c.by.limits, slot.full, by.since), always+1)
+			}
 		}
 		c.shared = by.carry(&c.by.limits, c.shared, by.since)
 		c.by = by
@@ -39,44 +46,62 @@ func (s *shard[K]) class(g *Group[K], tier int) *class[K] {
 	return c
 }
 
-// A new key looks at some others, taken at random, and makes those forgotten that are idle: at a few, to keep the
-// number near that of the keys in use, and at more where it needs the room.
-const (
-	sweepAlways = 4
-	sweepForced = 16
-)
+// take answers a request of a key.
+func (s *shard[K]) take(r *Result, c *class[K], hash uint64, key K, at time.Duration, n int) {
+	idle := c.by.idle(at)
+	b, found := c.table.seek(hash, key, idle)
+	if found {
+		b.full = c.by.decide(r, at, b.full, n)
+		return
+	}
+	if uint(n)-1 >= c.by.usual { // a peek, or nonsense, or no limit
+		c.by.look(r, at, always, 0, n)
+		return
+	}
+	if reuse := b.hash != 0 && b.full != always; !reuse && !s.room(at) {
+		c.takeNew(r, s.overflow, at, n)
+		return
+	}
+	if b.hash == 0 && c.table.crowded() {
+		s.evictions += int64(c.table.rebuild(idle))
+		b, _ = c.table.seek(hash, key, idle)
+	}
+	if c.table.put(b, slot[K]{hash: hash, key: key, full: c.by.decide(r, at, always, n)}) {
+		s.evictions++
+	}
+}
 
-// room reports whether there is room for a new key.
-func (s *shard[K]) room(g *Group[K], at time.Duration) bool {
-	seen, gone := 0, 0
+// glance is how many slots are looked at for idle keys when there is no room for a new one.
+const glance = 16
+
+// room reports whether there is room for another key, which it makes if it can.
+func (s *shard[K]) room(at time.Duration) bool {
+	if s.keys() < s.max {
+		return true
+	}
 	for i := range s.classes {
 		c := &s.classes[i]
-		now := c.by.units(c.by.clamp(at))
-		for key, full := range c.full {
-			if full < now-c.by.slack { // nothing is known of it that a new one would not be granted
-				delete(c.full, key)
-				gone++
-			}
-			if seen++; seen >= sweepForced || seen >= sweepAlways && s.keys-gone < s.max {
-				break
-			}
-		}
+		s.evictions += int64(c.table.forget(glance, c.by.idle(at)))
 	}
-	s.keys -= gone
-	g.evictions.Add(int64(gone))
-	return s.keys < s.max
+	return s.keys() < s.max
+}
+
+func (s *shard[K]) keys() (n int) {
+	for i := range s.classes {
+		n += s.classes[i].table.keys
+	}
+	return n
 }
 
 // takeNew answers for a key for which there is no room.
 func (c *class[K]) takeNew(r *Result, o Overflow, at time.Duration, n int) {
 	switch o {
 	case ShareNew:
-		if next := c.by.decide(r, at, c.shared, n); r.OK {
-			c.shared = next
-		}
+		c.shared = c.by.decide(r, at, c.shared, n)
 	case PassNew:
 		c.by.look(r, at, always, 0, n)
 	case RefuseNew:
-		*r = Result{Limit: c.by.burst, RetryAfter: c.by.until(c.by.units(c.by.clamp(at))+c.by.cost, c.by.clamp(at))}
+		at = c.by.clamp(at)
+		*r = Result{Limit: c.by.burst, RetryAfter: c.by.until(c.by.units(at)+c.by.cost, at)}
 	}
 }

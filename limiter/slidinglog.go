@@ -82,6 +82,9 @@ func (l *logRule) due(n int64) time.Duration {
 	laps := max(n-1, 0) / l.limit
 	beyond := n - laps*l.limit - (l.limit - l.count)
 	at := l.newest
+	if beyond > 0 && beyond == l.count { // all of it, which every answer asks for
+		return later(l.log[len(l.log)-1].at+l.span, laps, l.span)
+	}
 	for i := l.gone; beyond > 0; i++ {
 		at = l.log[i].at + l.span
 		beyond -= l.log[i].n

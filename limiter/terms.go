@@ -26,7 +26,7 @@ type terms struct {
 // Special states.
 const (
 	always   = earliest       // full at all times
-	replaced = latest + 1<<61 // other terms hold now; so far off that every request is refused
+	replaced = latest + 1<<61 // other terms hold now; no state is as far off
 )
 
 // newTerms makes the terms for a full bucket.
@@ -43,15 +43,14 @@ func (s *terms) take(r *Result, at time.Duration, n int) bool {
 	}
 	at = s.clamp(at)
 	now := s.units(at)
-	for {
-		old := s.full.Load()
-		start := s.start(old, now)
-		next := start + s.cost*int64(n)
-		room := now + s.capacity - next
+	// After a lost race the word is read by adding nothing, which fetches it for writing at once.
+	for old := s.full.Load(); ; old = s.full.Add(0) {
 		if old == replaced {
 			return false
 		}
-		if room < 0 {
+		start := s.start(old, now)
+		next := start + s.cost*int64(n)
+		if next > now+s.capacity {
 			s.refused(r, at, start, next)
 			return true
 		}
@@ -74,7 +73,10 @@ func (s *terms) after(r *Result, at time.Duration, ahead int64, n int) bool {
 
 // level is the number of tokens at a time.
 func (s *terms) level(full int64, at time.Duration) float64 {
-	if s.usual == 0 {
+	switch {
+	case s.burst == 0:
+		return 0
+	case s.usual == 0:
 		return math.Inf(1)
 	}
 	missing := max(full-s.units(s.clamp(at)), 0)

@@ -27,27 +27,52 @@ func TestTokenBucketSteps(t *testing.T) {
 		steps []step
 	}{
 		{"scenario 1: burst of one", limiter.PerSecond(10), 1, []step{
-			{0, 1, "ok"}, {0, 1, "refused"}, {0, 1, "refused"},
-			{100 * ms, 1, "ok"}, {100 * ms, 1, "refused"}, {100 * ms, 1, "refused"},
-			{200 * ms, 2, "refused 1/1 retry never reset 0s"}, {200 * ms, 1, "ok"}, {200 * ms, 1, "refused"},
+			{0, 1, "ok"},
+			{0, 1, "refused"},
+			{0, 1, "refused"},
+			{100 * ms, 1, "ok"},
+			{100 * ms, 1, "refused"},
+			{100 * ms, 1, "refused"},
+			{200 * ms, 2, "refused 1/1 retry never reset 0s"},
+			{200 * ms, 1, "ok"},
+			{200 * ms, 1, "refused"},
 		}},
 		{"scenario 2: burst of three", limiter.PerSecond(10), 3, []step{
-			{0, 2, "ok"}, {0, 2, "refused"}, {0, 1, "ok"}, {0, 1, "refused"},
-			{100 * ms, 4, "refused"}, {200 * ms, 1, "ok"}, {300 * ms, 1, "ok"},
-			{400 * ms, 1, "ok"}, {400 * ms, 1, "ok"}, {400 * ms, 1, "refused"},
-			{900 * ms, 3, "ok"}, {900 * ms, 0, "ok"},
+			{0, 2, "ok"},
+			{0, 2, "refused"},
+			{0, 1, "ok"},
+			{0, 1, "refused"},
+			{100 * ms, 4, "refused"},
+			{200 * ms, 1, "ok"},
+			{300 * ms, 1, "ok"},
+			{400 * ms, 1, "ok"},
+			{400 * ms, 1, "ok"},
+			{400 * ms, 1, "refused"},
+			{900 * ms, 3, "ok"},
+			{900 * ms, 0, "ok"},
 		}},
 		{"scenario 4: no limit", limiter.Unlimited(), 0, []step{
 			{0, 1, "ok"}, {0, math.MaxInt, "ok"}, {0, -1, "refused"},
 		}},
+		{"scenario 4: nothing is admitted", limiter.PerSecond(1), limiter.Off, []step{
+			{0, 1, "refused 0/0 retry never reset 0s"}, {time.Hour, 1, "refused 0/0 retry never reset 0s"}, {time.Hour, 0, "ok"},
+		}},
 		{"scenario 5: one a second, five at once", limiter.PerSecond(1), 5, []step{
 			{0, 6, "refused 5/5 retry never reset 0s"},
-			{0, 1, "ok 4/5 reset 1s"}, {0, 1, "ok 3/5 reset 2s"}, {0, 1, "ok 2/5 reset 3s"},
-			{0, 1, "ok 1/5 reset 4s"}, {0, 1, "ok 0/5 reset 5s"}, {0, 1, "refused 0/5 retry 1s reset 5s"},
-			{3000 * ms, 1, "ok 2/5 reset 3s"}, {3100 * ms, 1, "ok 1/5 reset 3.9s"},
-			{4000 * ms, 1, "ok 1/5 reset 4s"}, {8000 * ms, 1, "ok 4/5 reset 1s"},
-			{9500 * ms, 1, "ok 4/5 reset 1s"}, {9500 * ms, 0, "ok 4/5 reset 1s"},
-			{9500 * ms, 2, "ok 2/5 reset 3s"}, {9500 * ms, 5, "refused 2/5 retry 3s reset 3s"},
+			{0, 1, "ok 4/5 reset 1s"},
+			{0, 1, "ok 3/5 reset 2s"},
+			{0, 1, "ok 2/5 reset 3s"},
+			{0, 1, "ok 1/5 reset 4s"},
+			{0, 1, "ok 0/5 reset 5s"},
+			{0, 1, "refused 0/5 retry 1s reset 5s"},
+			{3000 * ms, 1, "ok 2/5 reset 3s"},
+			{3100 * ms, 1, "ok 1/5 reset 3.9s"},
+			{4000 * ms, 1, "ok 1/5 reset 4s"},
+			{8000 * ms, 1, "ok 4/5 reset 1s"},
+			{9500 * ms, 1, "ok 4/5 reset 1s"},
+			{9500 * ms, 0, "ok 4/5 reset 1s"},
+			{9500 * ms, 2, "ok 2/5 reset 3s"},
+			{9500 * ms, 5, "refused 2/5 retry 3s reset 3s"},
 			{15000 * ms, 6, "refused 5/5 retry never reset 0s"},
 		}},
 		{"scenario 7: one each two seconds", limiter.Every(2 * sec), 1, []step{
@@ -63,7 +88,8 @@ func TestTokenBucketSteps(t *testing.T) {
 			{0, 1, "ok"}, {0, 1, "refused"}, {30 * year, 1, "refused"},
 		}},
 		{"scenario 13: the slowest rate", limiter.PerSecond(math.SmallestNonzeroFloat64), 1, []step{
-			{0, 1, "ok 0/1 reset never"}, {0, 1, "refused 0/1 retry never reset never"},
+			{0, 1, "ok 0/1 reset never"},
+			{0, 1, "refused 0/1 retry never reset never"},
 			{math.MaxInt64, 1, "refused 0/1 retry never reset never"},
 		}},
 		{"scenario 15: the clock goes back", limiter.PerSecond(1), 5, []step{
@@ -74,10 +100,14 @@ func TestTokenBucketSteps(t *testing.T) {
 			{2*hour + sec, 1, "ok 0/5 reset 5s"},
 		}},
 		{"scenario 18: peeks and nonsense change nothing", limiter.PerSecond(1), 2, []step{
-			{0, 0, "ok 2/2 reset 0s"}, {0, -1, "refused 2/2 retry never reset 0s"},
-			{0, math.MinInt, "refused 2/2 retry never reset 0s"}, {0, math.MaxInt, "refused 2/2 retry never reset 0s"},
+			{0, 0, "ok 2/2 reset 0s"},
+			{0, -1, "refused 2/2 retry never reset 0s"},
+			{0, math.MinInt, "refused 2/2 retry never reset 0s"},
+			{0, math.MaxInt, "refused 2/2 retry never reset 0s"},
 			{0, 1, "ok 1/2 reset 1s"},
-			{0, 0, "ok 1/2 reset 1s"}, {0, -1, "refused 1/2 retry never reset 1s"}, {0, 3, "refused 1/2 retry never reset 1s"},
+			{0, 0, "ok 1/2 reset 1s"},
+			{0, -1, "refused 1/2 retry never reset 1s"},
+			{0, 3, "refused 1/2 retry never reset 1s"},
 			{0, 1, "ok 0/2 reset 2s"},
 		}},
 		{"the default burst is a second's worth", limiter.PerSecond(2.5), 0, []step{{0, 0, "ok 3/3 reset 0s"}}},
@@ -261,7 +291,7 @@ func TestConfigRefusesWhatMakesNoSense(t *testing.T) {
 	require.NoError(t, good.Validate())
 	bad := limiter.Config{Burst: -3, MaxWaiters: -1}
 	want := "limiter: Rate is unset, must be above 0\n" +
-		"limiter: Burst is -3, must be at least 1 (or 0 for the default)\n" +
+		"limiter: Burst is -3, must be at least 1 (or 0 for the default, or Off)\n" +
 		"limiter: MaxWaiters is -1, must be at least 1 (or 0 for no bound)"
 	require.EqualError(t, bad.Validate(), want)
 	require.PanicsWithError(t, want, func() { limiter.NewTokenBucket(bad) })

@@ -189,7 +189,7 @@ func TestWaitWhoseDeadlinePassesInTheQueueIsARefusal(t *testing.T) {
 		require.Equal(t, 1500*ms, l.log[0].at)
 		require.ErrorIs(t, l.log[0].err, context.DeadlineExceeded)
 		require.ErrorIs(t, l.log[0].err, stat.ErrRefused)
-		require.True(t, b.Take(0).RetryAfter == 0, "nobody is left in the queue")
+		require.Zero(t, b.Take(0).RetryAfter, "nobody is left in the queue")
 	})
 }
 
@@ -299,7 +299,7 @@ func leaveInOrder(t *testing.T, waiters int, order func([]context.CancelFunc)) {
 	var mu sync.Mutex
 	leave := make([]context.CancelFunc, waiters)
 	for i := range leave {
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithCancel(t.Context())
 		leave[i] = cancel
 		all.Go(func() {
 			err := b.Wait(ctx, 1)
@@ -347,4 +347,21 @@ func TestWaitStress(t *testing.T) {
 	})
 	require.LessOrEqual(t, float64(served), 11+20_000*time.Since(began).Seconds())
 	require.NoError(t, b.TryWait(t.Context(), 10, sec), "nobody is left in the queue")
+}
+
+// Scenario 4: where nothing is ever admitted nobody waits.
+func TestWaitForWhatNeverComes(t *testing.T) {
+	b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: limiter.Off})
+	err := b.Wait(t.Context(), 1)
+	require.ErrorIs(t, err, limiter.ErrLimited)
+	refusal, ok := errors.AsType[*limiter.LimitedError](err)
+	require.True(t, ok)
+	require.Equal(t, limiter.Never, refusal.RetryAfter())
+	require.Zero(t, b.Tokens())
+	taken, _ := b.TakeUpTo(5)
+	require.Zero(t, taken)
+	require.NoError(t, b.SetBurst(2))
+	require.True(t, b.Take(2).OK)
+	require.NoError(t, b.SetBurst(limiter.Off))
+	require.False(t, b.Take(1).OK)
 }

@@ -1,0 +1,59 @@
+package limiter_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// The verbs without At do on the real clock what their twins do at given times.
+func TestTheRealClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 5})
+		taken, _ := b.TakeUpTo(9)
+		require.Equal(t, 5, taken)
+		r := b.Reserve(2, limiter.Never)
+		require.Equal(t, 2*sec, r.Delay)
+		time.Sleep(sec)
+		require.InDelta(t, -1, b.Tokens(), 1e-9)
+		require.True(t, r.Cancel())
+		require.InDelta(t, 1, b.Tokens(), 1e-9)
+		b.Hold(10 * sec)
+		require.Equal(t, 10*sec, b.Take(1).RetryAfter)
+
+		_, which := limiter.All(b).TakeWhich(1)
+		require.Equal(t, 0, which)
+
+		s := limiter.NewSmooth(limiter.SmoothConfig{Rate: limiter.PerSecond(1)})
+		for _, want := range []time.Duration{0, sec} {
+			wait, ok := s.Reserve(1, sec)
+			require.True(t, ok)
+			require.Equal(t, want, wait)
+		}
+		_, ok := s.Reserve(1, sec)
+		require.False(t, ok)
+
+		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1})
+		require.True(t, g.Take(7, 1).OK)
+		time.Sleep(sec / 2)
+		require.NoError(t, g.SetTier(-1, limiter.Tier{Rate: limiter.PerSecond(5), Burst: 1}))
+		require.Equal(t, 100*ms, g.Take(7, 1).RetryAfter)
+	})
+}
+
+func TestReserveStandsBackWhileSomebodyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 5})
+		b.Take(5)
+		l := newLine(t, b)
+		l.enter(t.Context(), "head", 1)
+		r := b.Reserve(1, limiter.Never)
+		require.False(t, r.OK)
+		require.Equal(t, 2*sec, r.RetryAfter)
+		l.want(arrival{"head", sec, nil})
+	})
+}
