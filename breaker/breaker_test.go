@@ -435,24 +435,21 @@ func TestRealUpstreams(t *testing.T) {
 		})
 		require.NotErrorIs(t, err, breaker.ErrOpen)
 	}
-	within := func(d time.Duration) context.Context {
-		ctx, cancel := context.WithTimeout(bg(), d)
-		t.Cleanup(cancel)
-		return ctx
-	}
 	for _, c := range []struct {
 		url  string
-		ctx  context.Context
+		wait time.Duration
 		want window.Counts
 	}{
-		{server.URL + "/ok", bg(), window.Counts{Successes: 1}},
-		{server.URL + "/hang", within(20 * time.Millisecond), window.Counts{Failures: 1, ConsecutiveFailures: 1}},
-		{server.URL + "/panic", bg(), window.Counts{Failures: 1, ConsecutiveFailures: 1}},
-		{server.URL + "/drop", bg(), window.Counts{Failures: 1, ConsecutiveFailures: 1}},
-		{"http://" + gone.Addr().String(), bg(), window.Counts{Failures: 1, ConsecutiveFailures: 1}},
+		{server.URL + "/ok", time.Minute, window.Counts{Successes: 1}},
+		{server.URL + "/hang", 300 * time.Millisecond, window.Counts{Failures: 1, ConsecutiveFailures: 1}},
+		{server.URL + "/panic", time.Minute, window.Counts{Failures: 1, ConsecutiveFailures: 1}},
+		{server.URL + "/drop", time.Minute, window.Counts{Failures: 1, ConsecutiveFailures: 1}},
+		{"http://" + gone.Addr().String(), time.Minute, window.Counts{Failures: 1, ConsecutiveFailures: 1}},
 	} {
 		b := breaker.New("b", breaker.Config{})
-		get(b, c.ctx, c.url)
+		ctx, cancel := context.WithTimeout(bg(), c.wait)
+		get(b, ctx, c.url)
+		cancel()
 		require.Equal(t, c.want, b.Counts(), c.url)
 	}
 }
