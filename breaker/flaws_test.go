@@ -37,7 +37,7 @@ func either(d, zero time.Duration) time.Duration {
 }
 
 // A: half-open for ever, because a probe never reports.
-func TestFlawA_ProbesThatNeverReportWedgeNothing(t *testing.T) {
+func TestFlawA_ScenarioA29_ProbesThatNeverReportWedgeNothing(t *testing.T) {
 	lost := map[string]func(b *breaker.Breaker){
 		"a panic": func(b *breaker.Breaker) {
 			defer func() { _ = recover() }()
@@ -126,7 +126,7 @@ func TestAServiceSlowerThanTheProbeTimeoutStillCloses(t *testing.T) {
 }
 
 // B: results of calls from before the trip move the breaker.
-func TestFlawB_LateResultsChangeNothing(t *testing.T) {
+func TestFlawB_ScenarioA19_LateResultsChangeNothing(t *testing.T) {
 	for _, late := range []breaker.Outcome{breaker.Success, breaker.Failure, breaker.Ignored} {
 		t.Run(late.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestFlawB_LateResultsChangeNothing(t *testing.T) {
 }
 
 // C: calls slower than the window are never counted.
-func TestFlawC_FailuresSlowerThanTheWindowStillTrip(t *testing.T) {
+func TestFlawC_ScenarioA12_FailuresSlowerThanTheWindowStillTrip(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("b", breaker.Config{Window: time.Second})
 		for range 20 {
@@ -182,7 +182,7 @@ func TestFlawC_FailuresSlowerThanTheWindowStillTrip(t *testing.T) {
 }
 
 // D: callbacks under a lock, out of order, or able to take the process down.
-func TestFlawD_CallbacksMayDoAnything(t *testing.T) {
+func TestFlawD_ScenarioA40_CallbacksMayDoAnything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b *breaker.Breaker
 		var seen []breaker.State
@@ -301,7 +301,7 @@ func TestFlawE_NoStampedeWhenTheCooldownEnds(t *testing.T) {
 }
 
 // E: no probe slips out while the breaker opens under hammering.
-func TestFlawE_NoProbeWhileItOpens(t *testing.T) {
+func TestFlawE_ScenarioA20A21_NoProbeWhileItOpens(t *testing.T) {
 	b := breaker.New("b", breaker.Config{Cooldown: time.Hour})
 	var wg sync.WaitGroup
 	var afterOpen atomic.Int64
@@ -340,7 +340,7 @@ func TestFlawE_ItOpensOnce(t *testing.T) {
 }
 
 // G: a permit that is used twice counts twice.
-func TestFlawG_DoneCountsOnce(t *testing.T) {
+func TestFlawG_ScenarioA30_DoneCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := halfOpen(t, breaker.Config{Probes: 3})
 		p, err := b.Allow()
@@ -380,7 +380,7 @@ func withoutStreak(c window.Counts) window.Counts {
 }
 
 // J: refusals are booked as results.
-func TestFlawJ_RefusalsAreNoEvidence(t *testing.T) {
+func TestFlawJ_ScenarioA22_RefusalsAreNoEvidence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := breaker.New("inner", breaker.Config{Cooldown: time.Hour})
 		outer := breaker.New("outer", breaker.Config{})
@@ -404,7 +404,7 @@ func TestFlawJ_RefusalsAreNoEvidence(t *testing.T) {
 }
 
 // S: a service that hangs until its callers' deadlines never trips.
-func TestFlawS_DeadlinesAreFailuresAndCancellingIsNot(t *testing.T) {
+func TestFlawS_ScenarioA35_DeadlinesAreFailuresAndCancellingIsNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		b := breaker.New("b", breaker.Config{})
@@ -439,7 +439,7 @@ func TestFlawS_AProbeWhoseCallerGaveUpIsNoVerdict(t *testing.T) {
 	})
 }
 
-func TestPanicIsAFailureAndGoesOnUntouched(t *testing.T) {
+func TestScenarioA36_PanicIsAFailureAndGoesOnUntouched(t *testing.T) {
 	b := breaker.New("b", breaker.Config{})
 	boom := &struct{ n int }{7}
 	require.PanicsWithValue(t, boom, func() { _ = b.Run(bg(), func(context.Context) error { panic(boom) }) })

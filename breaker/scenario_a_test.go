@@ -200,6 +200,25 @@ func TestScenarioA31_WhatARefusedCallHolds(t *testing.T) {
 	require.Equal(t, breaker.Closed, b.State())
 }
 
+// A service that answers "bad request" is alive: whether such an answer closes a
+// half-open breaker is for Classify to say, and Accept says that it does.
+func TestScenarioA32_AProbeWithABadRequest(t *testing.T) {
+	errBadRequest := errors.New("bad request")
+	for classify, want := range map[*func(error) breaker.Outcome]breaker.State{
+		ptr(breaker.Accept(errBadRequest)): breaker.Closed,
+		ptr(breaker.Ignore(errBadRequest)): breaker.HalfOpen,
+		ptr(breaker.DefaultClassify):       breaker.Open,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := halfOpen(t, breaker.Config{Probes: 1, Classify: *classify})
+			run(t, b, 1, failWith(errBadRequest))
+			require.Equal(t, want, b.State())
+		})
+	}
+}
+
+func ptr(f func(error) breaker.Outcome) *func(error) breaker.Outcome { return &f }
+
 func TestScenarioA33A34_BadResultsAndWrappedErrors(t *testing.T) {
 	type response struct{ status int }
 	byStatus := func(r response, err error) breaker.Outcome {

@@ -219,10 +219,10 @@ func TestNoIncrementIsLost(t *testing.T) {
 	require.Equal(t, int64(writers*calls), c.Totals().ConsecutiveFailures)
 }
 
-// TestQuietMomentsEqualThePlainLog lets many goroutines record at once, stops them
+// TestScenarioA10_QuietMomentsEqualThePlainLog lets many goroutines record at once, stops them
 // every now and then, and finds exactly what a plain log of their calls holds: across
 // bucket edges, after idle times longer than the window, and at stale times.
-func TestQuietMomentsEqualThePlainLog(t *testing.T) {
+func TestScenarioA10_QuietMomentsEqualThePlainLog(t *testing.T) {
 	const writers, each, width, buckets = 8, 50, 1000, 6
 	c := tally.New(width, buckets, slow)
 	l := &plainLog{width: width, buckets: buckets}
