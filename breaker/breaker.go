@@ -161,20 +161,19 @@ func (b *Breaker) counts(at time.Duration) (c window.Counts) {
 	s := p.at(at)
 	switch s.state {
 	case Closed, ForcedClosed, Trial:
-		c = window.Counts(p.tally.Window(at, p.floor))
-		c.ConsecutiveFailures = p.streak()
+		c = p.counts(at)
 	case Open:
 		c = p.tripped
 	case HalfOpen:
-		if s.since == p.since { // else one that the clock has brought
+		if !p.over(at) {
 			c = *p.live.probed.Load()
 		}
 	case ForcedOpen, Disabled: // nothing is judged
 	}
-	if s.since != p.since { // the clock has brought another state, and nobody has called since
+	if p.over(at) { // the clock has brought another state, and nobody has called since
 		c.Refused = 0
 		return c
 	}
-	c.Refused = p.totals().Refused - p.refused
+	c.Refused = p.totals().Refused - p.began.Refused
 	return c
 }

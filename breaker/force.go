@@ -127,7 +127,8 @@ func (b *Breaker) replaceUnder(p, under *phase) {
 func (b *Breaker) change(t time.Time, f func(p *phase, at time.Duration)) {
 	at := t.Sub(b.epoch)
 	b.mu.Lock()
-	f(b.pay(at), at)
+	p := b.pay(at)
+	f(p, p.latest(at))
 	b.mu.Unlock()
 	b.changes.deliver()
 }
@@ -137,29 +138,44 @@ func (b *Breaker) change(t time.Time, f func(p *phase, at time.Duration)) {
 // window of the same shape keeps its calls. A window of another shape begins empty;
 // totals go on. Initial and Grace belong to New, and are not looked at. If c is not
 // valid its error is returned and nothing has changed.
-func (b *Breaker) Reconfigure(c Config) error {
+func (b *Breaker) Reconfigure(c Config) error { return b.ReconfigureAt(time.Now(), c) }
+
+// ReconfigureAt is Reconfigure at the time t.
+func (b *Breaker) ReconfigureAt(t time.Time, c Config) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
 	r := newRules(c.orDefault())
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	p := b.phase.Load()
-	next, old := *p, &p.rules.config
+	b.change(t, func(p *phase, at time.Duration) {
+		b.changes.tell.Store(&r.config.OnChange)
+		next := p.by(r, at)
+		b.phase.Store(next)
+		if next.state == HalfOpen {
+			b.probes.resize(r.config.Probes)
+			b.conclude(next, *next.live.probed.Load(), at)
+		}
+	})
+	return nil
+}
+
+// by returns the same phase under other rules from the given offset on.
+func (p *phase) by(r *rules, at time.Duration) *phase {
+	next := *p
 	next.rules = r
 	if !r.sameWindow(p.rules) {
 		next.old = slices.Concat(p.old, []*tally.Calls{p.tally})
 		next.tally = r.newTally()
+		next.tally.SetStreak(p.tally.Streak())
 		next.floor, next.judged, next.slowed = tally.Counts{}, tally.Pair{}, tally.Pair{}
 	}
 	next.tally.SetSlow(r.config.SlowCall)
-	if next.state == Closed && (r.config.HungCalls != old.HungCalls || r.config.SlowCall != old.SlowCall || next.tally != p.tally) {
+	if next.state == Closed && (next.tally != p.tally || r.config.HungCalls != p.rules.config.HungCalls || r.config.SlowCall != p.rules.config.SlowCall) {
 		next.flights = newFlights(r)
 	}
-	if next.state == HalfOpen {
-		b.probes.resize(r.config.Probes)
+	if p.under != nil {
+		under, s := *p.under, p.under.at(at) // what the clock has brought by the old rules stands
+		under.rules, under.state, under.since, under.until = r, s.state, s.since, s.until
+		next.under = &under
 	}
-	b.changes.tell.Store(&r.config.OnChange)
-	b.phase.Store(&next)
-	return nil
+	return &next
 }

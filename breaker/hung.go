@@ -27,6 +27,9 @@ type cell struct {
 	n     atomic.Int64
 }
 
+// unwatched is the grain of a call that is not counted.
+const unwatched = -1
+
 // newFlights returns nil, which counts nothing, where hung calls do not matter.
 func newFlights(r *rules) *flights {
 	c := &r.config
@@ -45,7 +48,7 @@ func newFlights(r *rules) *flights {
 // start counts a call, and returns what end wants to know.
 func (f *flights) start(at time.Duration) (grain int64) {
 	if f == nil {
-		return 0
+		return unwatched
 	}
 	grain = int64(max(at, 0) / f.grain)
 	c := &f.cells[grain%int64(len(f.cells))]
@@ -55,14 +58,18 @@ func (f *flights) start(at time.Duration) (grain int64) {
 			c.n.Store(0)
 			c.grain.Store(grain)
 		}
+		stale := c.grain.Load() != grain
 		f.mu.Unlock()
+		if stale {
+			return unwatched
+		}
 	}
 	c.n.Add(1)
 	return grain
 }
 
 func (f *flights) end(grain int64) {
-	if f == nil {
+	if f == nil || grain == unwatched {
 		return
 	}
 	if c := &f.cells[grain%int64(len(f.cells))]; c.grain.Load() == grain {

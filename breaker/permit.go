@@ -148,13 +148,13 @@ func (b *Breaker) allowTimed(m *Permit, p *phase, at time.Duration) error {
 		}
 	case Open:
 		if at < p.until {
-			return b.refuse(p, at)
+			return b.refuse(p, p.err, at)
 		}
 		return b.probe(m, at)
 	case HalfOpen:
 		return b.probe(m, at)
 	case ForcedOpen:
-		return b.refuse(p, at)
+		return b.refuse(p, p.err, at)
 	case Trial:
 		if at < time.Duration(p.live.shadow.Load()) {
 			b.trialRefused.Add(1)
@@ -177,17 +177,19 @@ func (b *Breaker) check(at time.Duration) error {
 	}
 	at = b.read(at)
 	switch s := p.at(at); {
-	case s.state == Open || s.state == ForcedOpen:
-	case s.state == HalfOpen && p.state == HalfOpen && !b.vacant(at):
-	default:
+	case s.state == HalfOpen && p.over(at): // just due: all places are free
 		return nil
+	case s.state == HalfOpen || p.over(at):
+		return b.checkProbes(at)
+	case s.state == Open || s.state == ForcedOpen:
+		return b.refuse(p, p.err, at)
 	}
-	return b.refuse(p, at)
+	return nil
 }
 
-func (b *Breaker) refuse(p *phase, at time.Duration) error {
+func (b *Breaker) refuse(p *phase, err *OpenError, at time.Duration) error {
 	p.tally.Refuse(at)
-	return p.err
+	return err
 }
 
 // settle books a result, and reports whether it counted.
@@ -216,7 +218,7 @@ func (b *Breaker) settle(m *Permit, o Outcome, at time.Duration) bool {
 
 // ask notes until when the service asks not to be called.
 func (p *phase) ask(at, after time.Duration) {
-	if after <= 0 {
+	if after <= 0 || p.rules.config.MaxRetryAfter == 0 {
 		return
 	}
 	until := int64(add(at, min(after, p.rules.config.MaxRetryAfter)))

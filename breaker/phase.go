@@ -27,7 +27,7 @@ type phase struct {
 	floor   tally.Counts  // the totals when it began: what came before does not count
 	judged  tally.Pair    // of floor
 	slowed  tally.Pair    // of floor
-	refused int64         // refusals when it began
+	began   tally.Counts  // the breaker's totals then
 	tripped window.Counts // Open: the counts that opened it
 	reason  string        // Open and HalfOpen: what opened the breaker
 	err     *OpenError    // with which it refuses
@@ -47,6 +47,7 @@ type live struct {
 	retry  atomic.Int64                  // until when the service asked not to be called
 	shadow atomic.Int64                  // Trial: until when the breaker would be open
 	probed atomic.Pointer[window.Counts] // HalfOpen: the results so far
+	full   atomic.Pointer[OpenError]     // HalfOpen: with which it refuses while all places are lent
 }
 
 // stay is a stretch of time in a state.
@@ -114,17 +115,23 @@ func (b *Breaker) enter(s stay, why cause, counts window.Counts) *phase {
 
 // next returns the phase that follows the old one, not yet published.
 func (p *phase) next(s stay) *phase {
-	s.since = max(s.since, p.since, p.tally.Newest()) // a stale time moves no deadline
+	s.since = p.latest(s.since)
 	next := &phase{
 		state: s.state, rules: p.rules, tally: p.tally, old: p.old, epoch: p.epoch + 1,
 		since: s.since, until: s.until, mercy: p.mercy, rounds: p.rounds, cooldown: p.cooldown,
 		reason: p.reason, tripped: p.tripped, spent: p.spent, entered: p.entered,
-		floor: p.tally.Totals(), refused: p.totals().Refused,
+		floor: p.tally.Totals(), began: p.totals(),
 	}
 	next.judged, next.slowed = next.floor.Judged(), next.floor.Slowed()
 	next.spent[p.state] += s.since - p.since
 	next.entered[s.state]++
 	return next
+}
+
+// latest returns the offset, or the newest moment that the phase knows of: a stale
+// time moves no deadline.
+func (p *phase) latest(at time.Duration) time.Duration {
+	return max(at, p.since, p.tally.Newest())
 }
 
 // totals returns the calls of the breaker's whole life.
@@ -142,6 +149,8 @@ func (p *phase) totals() tally.Counts {
 func (p *phase) prepare(b *Breaker) {
 	p.live = &live{}
 	p.live.probed.Store(&window.Counts{})
+	p.live.retry.Store(math.MinInt64)
+	p.live.shadow.Store(math.MinInt64)
 	refusal := OpenError{Name: b.name, State: p.state, Reason: p.reason}
 	switch p.state {
 	case Closed:
@@ -151,7 +160,6 @@ func (p *phase) prepare(b *Breaker) {
 		refusal.Until = b.epoch.Add(p.until)
 	case HalfOpen:
 		b.probes.reset(p.rules.config.Probes)
-		refusal.Until = b.epoch.Add(add(p.since, p.rules.config.ProbeTimeout))
 	default: // overrides need nothing
 	}
 	p.err = &refusal
@@ -160,7 +168,7 @@ func (p *phase) prepare(b *Breaker) {
 // publish puts the phase into force and posts the change that it is.
 func (b *Breaker) publish(p *phase, c Change) {
 	b.phase.Store(p)
-	c.At = b.epoch.Add(p.since)
+	c.Name, c.At = b.name, b.epoch.Add(p.since)
 	b.changes.post(c)
 }
 
@@ -181,12 +189,13 @@ func (b *Breaker) pay(at time.Duration) *phase {
 // another call did so first. A trial only says so.
 func (b *Breaker) trip(p *phase, at time.Duration, why cause, calls tally.Pair) {
 	b.mu.Lock()
-	if now := b.phase.Load(); now.epoch != p.epoch || p.state == Trial && at < time.Duration(p.live.shadow.Load()) {
+	now := b.phase.Load()
+	if now.epoch != p.epoch || p.state == Trial && at < time.Duration(p.live.shadow.Load()) {
 		b.mu.Unlock()
 		return
 	}
-	counts := window.Counts(p.tally.Window(at, p.floor))
-	counts.Successes, counts.Failures = calls.Low-calls.High, calls.High
+	counts := p.judgedBy(at, calls)
+	p = now // another config may have come meanwhile
 	if p.state == Trial {
 		b.wouldOpen(p, at, why, counts)
 	} else {
@@ -196,10 +205,28 @@ func (b *Breaker) trip(p *phase, at time.Duration, why cause, calls tally.Pair) 
 	b.changes.deliver()
 }
 
+// counts returns what the phase is judged by.
+func (p *phase) counts(at time.Duration) window.Counts {
+	c := window.Counts(p.tally.Window(at, p.floor))
+	c.ConsecutiveFailures = p.streak()
+	return c
+}
+
+// judgedBy is counts with the very calls that gave the verdict: others may have come
+// since.
+func (p *phase) judgedBy(at time.Duration, calls tally.Pair) window.Counts {
+	c := p.counts(at)
+	c.Successes, c.Failures = calls.Low-calls.High, calls.High
+	c.Slow = min(c.Slow, calls.Low)
+	c.SlowFailures = min(c.SlowFailures, c.Slow, c.Failures)
+	c.ConsecutiveFailures = min(c.ConsecutiveFailures, p.totals().Failures-p.began.Failures)
+	return c
+}
+
 // open opens the breaker for a cooldown, or as long as the service asked for. The
 // lock is held.
 func (b *Breaker) open(p *phase, at time.Duration, why cause, counts window.Counts) {
-	at = max(at, p.since, p.tally.Newest())
+	at = p.latest(at)
 	rounds := p.rounds
 	if p.state == HalfOpen {
 		rounds++
@@ -213,10 +240,10 @@ func (b *Breaker) open(p *phase, at time.Duration, why cause, counts window.Coun
 
 // wouldOpen says that the breaker on trial would open now. The lock is held.
 func (b *Breaker) wouldOpen(p *phase, at time.Duration, why cause, counts window.Counts) {
-	p.live.shadow.Store(int64(add(at, p.rules.cooldown(0))))
+	p.live.shadow.Store(max(int64(add(at, p.rules.cooldown(0))), p.live.retry.Load()))
 	b.trialOpened.Add(1)
 	b.changes.post(Change{
-		At: b.epoch.Add(at), From: Trial, To: Trial, Origin: why.origin, Counts: counts,
+		Name: b.name, At: b.epoch.Add(at), From: Trial, To: Trial, Origin: why.origin, Counts: counts,
 		Reason: fmt.Sprintf("would open: %s", why.reason),
 	})
 }

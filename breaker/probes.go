@@ -83,19 +83,65 @@ func (ps probes) give(i int32, turn uint32, back use) {
 func (b *Breaker) probe(m *Permit, at time.Duration) error {
 	b.mu.Lock()
 	p := b.pay(at)
-	ok, place, turn := p.state == Closed, -1, uint32(0)
+	place, turn := -1, uint32(0)
 	if p.state == HalfOpen {
 		place, turn = b.lend(p, at)
-		ok = place >= 0
 	}
+	refusal := b.refusal(p, place)
 	b.mu.Unlock()
 	b.changes.deliver()
-	if !ok {
-		return b.refuse(p, at)
+	if refusal != nil {
+		return b.refuse(p, refusal, at)
+	}
+	if p.state != HalfOpen { // closed, or under an override, since the caller looked
+		return b.allow(m, at)
 	}
 	m.give(b, p, at)
 	m.place, m.turn = int32(place), turn
 	return nil
+}
+
+// checkProbes is Check where all places may be lent, or the clock has opened the
+// breaker again.
+func (b *Breaker) checkProbes(at time.Duration) error {
+	b.mu.Lock()
+	p := b.pay(at)
+	refusal := b.refusal(p, b.probes.find(at))
+	b.mu.Unlock()
+	b.changes.deliver()
+	if refusal != nil {
+		return b.refuse(p, refusal, at)
+	}
+	return nil
+}
+
+// refusal returns the error for a call to which a place was found, or −1, and nil
+// if it may pass. The lock is held.
+func (b *Breaker) refusal(p *phase, place int) *OpenError {
+	switch {
+	case p.state == Open || p.state == ForcedOpen:
+		return p.err
+	case p.state != HalfOpen || place >= 0:
+		return nil
+	}
+	until := b.epoch.Add(b.probes.next())
+	if e := p.live.full.Load(); e != nil && e.Until.Equal(until) {
+		return e
+	}
+	e := &OpenError{Name: b.name, State: HalfOpen, Reason: p.reason, Until: until}
+	p.live.full.Store(e)
+	return e
+}
+
+// next returns when the first place that is lent falls back.
+func (ps probes) next() time.Duration {
+	next := time.Duration(math.MaxInt64)
+	for _, s := range ps {
+		if s.use == lent {
+			next = min(next, s.until)
+		}
+	}
+	return next
 }
 
 // lend lends a place, and returns −1 where none can be had. The lock is held.
@@ -104,19 +150,11 @@ func (b *Breaker) lend(p *phase, at time.Duration) (place int, turn uint32) {
 	if place < 0 {
 		return place, 0
 	}
-	turn, abandoned := b.probes.lend(place, add(at, p.rules.config.ProbeTimeout))
+	turn, abandoned := b.probes.lend(place, add(p.latest(at), p.rules.config.ProbeTimeout))
 	if abandoned {
 		b.abandoned.Add(1)
 	}
 	return place, turn
-}
-
-// vacant reports whether a probe could go out.
-func (b *Breaker) vacant(at time.Duration) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	p := b.phase.Load()
-	return p.state != HalfOpen || p.over(at) || b.probes.find(at) >= 0
 }
 
 // probed books the result of a probe and ends the phase once there are enough. It

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/tally"
-	"github.com/weir-go/weir/window"
 )
 
 // rules are a config made ready: what a phase judges by. They never change.
@@ -123,7 +122,7 @@ func (p *phase) cause(at time.Duration, calls, slow tally.Pair) (c cause, reache
 		return c, false
 	}
 	if r.config.Trip != nil {
-		if reason, trip := r.config.Trip(window.Counts(p.tally.Window(at, p.floor))); trip {
+		if reason, trip := r.config.Trip(p.counts(at)); trip {
 			return cause{reason, ByCalls}, true
 		}
 	}
@@ -137,5 +136,5 @@ func (p *phase) cause(at time.Duration, calls, slow tally.Pair) (c cause, reache
 
 // streak returns the failures in a row since the phase began.
 func (p *phase) streak() int64 {
-	return min(p.tally.Streak(), p.tally.Totals().Failures-p.floor.Failures)
+	return min(p.tally.Streak(), p.totals().Failures-p.began.Failures)
 }

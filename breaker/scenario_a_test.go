@@ -358,26 +358,26 @@ func TestScenarioA43_Reconfigure(t *testing.T) {
 	s := play(t, c, "0 AA .. closed", "0 EEEE .... closed")
 
 	c.MinCalls, c.FailureRate = 6, 0.9 // the same window keeps its calls, and what is in flight counts
-	require.NoError(t, s.b.Reconfigure(c))
+	require.NoError(t, s.b.ReconfigureAt(s.now, c))
 	s.do("0 - - closed -1 0 4 4 0", "1 b . closed", "1 b . open")
 
 	c.Cooldown, c.Probes = time.Hour, 1 // an open breaker keeps recovering
-	require.NoError(t, s.b.Reconfigure(c))
+	require.NoError(t, s.b.ReconfigureAt(s.now, c))
 	s.do("5.9 S r open", "6 AS .r half_open")
 
 	c.Probes = 3 // the probe that is out has its place
-	require.NoError(t, s.b.Reconfigure(c))
+	require.NoError(t, s.b.ReconfigureAt(s.now, c))
 	s.do("6 AAS ..r half_open", "6 ggg ... closed")
 
 	c.LastCalls, c.Window, c.MinCalls = 3, 0, 3 // another window begins empty, and totals go on
 	before := s.b.Totals()
 	s.do("6 AE .. closed")
-	require.NoError(t, s.b.Reconfigure(c))
+	require.NoError(t, s.b.ReconfigureAt(s.now, c))
 	s.do("7 - - closed -1 0 0 0 0", "7 b . closed -1 0 1 1 0")
 	require.Equal(t, before.Failures+2, s.b.Totals().Failures)
 	s.do("7 EE .. open")
 
-	bad := s.b.Reconfigure(breaker.Config{Probes: -1})
+	bad := s.b.ReconfigureAt(s.now, breaker.Config{Probes: -1})
 	require.EqualError(t, bad, "breaker: Probes is -1, must lie between 1 and 10000")
 	s.do("7 - - open")
 }
@@ -389,13 +389,13 @@ func TestReconfigureChangesWhatIsSlowAndWhoIsTold(t *testing.T) {
 	s.b.ResetAt(s.now)
 	c.SlowCall = 10 * time.Second
 	c.OnChange = func(breaker.Change) { told = append(told, "new") }
-	require.NoError(t, s.b.Reconfigure(c))
+	require.NoError(t, s.b.ReconfigureAt(s.now, c))
 	s.do("4 ss .. closed") // two seconds each
 	s.slow(0)
 	s.do("10 EE .. open")
 	require.Equal(t, []string{"old", "old", "new"}, told)
 	c.SlowCall, c.HungCalls = 0, false
-	require.NoError(t, s.b.Reconfigure(c))
+	require.NoError(t, s.b.ReconfigureAt(s.now, c))
 }
 
 func TestGraceJudgesNothing(t *testing.T) {
@@ -481,7 +481,7 @@ func TestFlawM_ThresholdsThatWereJumpedOver(t *testing.T) {
 	c := breaker.Config{FailureRate: breaker.Off, ConsecutiveFailures: 10}
 	s := play(t, c, "0 EEEEEEEE ........ closed")
 	c.ConsecutiveFailures = 5 // passed already
-	require.NoError(t, s.b.Reconfigure(c))
+	require.NoError(t, s.b.ReconfigureAt(s.now, c))
 	s.do("0 E . open")
 }
 

@@ -196,6 +196,9 @@ func (c *Calls) Slowed(at time.Duration, floor Pair) Pair { return c.since(slowe
 // Streak returns the number of failures since the last success.
 func (c *Calls) Streak() int64 { return c.streak.Load() }
 
+// SetStreak sets what Streak returns, for a tally that goes on from another.
+func (c *Calls) SetStreak(n int64) { c.streak.Store(n) }
+
 // Quiet reports whether no failure and no slow call has been recorded since Hush
 // found none in the window: then there is none now.
 func (c *Calls) Quiet() bool { return c.last == nil && c.bad() == c.hushed.Load() }

@@ -1,0 +1,135 @@
+package breaker_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/window"
+)
+
+// modelStep is a step as it is told of when the two differ.
+type modelStep struct {
+	at   time.Duration
+	verb string
+	args []any
+}
+
+func (s modelStep) String() string {
+	return fmt.Sprintf("%12v  %s", s.at, strings.TrimSuffix(fmt.Sprintln(append([]any{s.verb}, s.args...)...), "\n"))
+}
+
+func (r *modelRun) note(at time.Duration, verb string, args ...any) {
+	r.steps = append(r.steps, modelStep{at, verb, args})
+	r.counts[verb]++
+}
+
+func (r *modelRun) equalErrors(verb string, want *breaker.OpenError, err error) {
+	if want == nil {
+		if err != nil {
+			r.fail(verb, nil, err)
+		}
+		return
+	}
+	r.counts["refused "+want.State.String()]++
+	var got *breaker.OpenError
+	if !errors.As(err, &got) || !errors.Is(err, breaker.ErrOpen) || !errors.Is(err, stat.ErrRefused) {
+		r.fail(verb, *want, err)
+	}
+	its := *got
+	if want.State == breaker.HalfOpen && its.Until.After(want.Until) { // at the latest then: it may be sooner
+		its.Until = want.Until
+	}
+	if its != *want {
+		r.fail(verb, *want, its)
+	}
+}
+
+// compare compares all that can be seen at the time given.
+func (r *modelRun) compare(at time.Duration) {
+	date, want := t0.Add(at), r.model.stats(at)
+	if got := r.real.StatsAt(date); got != want {
+		r.fail(fmt.Sprintf("StatsAt(%v)", at), want, got)
+	}
+	if got := r.real.StateAt(date); got != want.State {
+		r.fail(fmt.Sprintf("StateAt(%v)", at), want.State, got)
+	}
+	if got := r.real.CountsAt(date); got != want.Counts {
+		r.fail(fmt.Sprintf("CountsAt(%v)", at), want.Counts, got)
+	}
+}
+
+// compareRest compares what can be seen without a time.
+func (r *modelRun) compareRest() {
+	if want, got := r.model.totals, r.real.Totals(); got != want {
+		r.fail("Totals", want, got)
+	}
+	last := r.model.changes[max(len(r.model.changes)-32, 0):]
+	got := r.real.Changes()
+	if len(got) != len(last) {
+		r.fail("Changes, how many", len(last), len(got))
+	}
+	for i := range got {
+		if got[i] != last[i] {
+			r.fail("Changes", last[i], got[i])
+		}
+	}
+}
+
+// fail tells of a difference, and of what led to it.
+func (r *modelRun) fail(what string, want, got any) {
+	r.t.Helper()
+	var last strings.Builder
+	for _, s := range r.steps[max(len(r.steps)-25, 0):] {
+		fmt.Fprintln(&last, s)
+	}
+	r.t.Fatalf("%s, step %d: the breaker is not as its model\n%s\nmodel %v since %v\nconfig %s\nlast steps\n%s",
+		r.name, len(r.steps), modelDifference(what, want, got), r.model.stay.state, r.model.stay.since, modelTell(r.given), last.String())
+}
+
+// modelDifference tells the fields apart in which two structs differ.
+func modelDifference(what string, want, got any) string {
+	w, g := reflect.ValueOf(want), reflect.ValueOf(got)
+	if want == nil || got == nil || w.Kind() != reflect.Struct || g.Type() != w.Type() {
+		return fmt.Sprintf("%s: model %v, breaker %v", what, modelShown(want), modelShown(got))
+	}
+	var b strings.Builder
+	for i := range w.NumField() {
+		if mine, its := w.Field(i).Interface(), g.Field(i).Interface(); mine != its {
+			fmt.Fprintf(&b, "%s: %s: model %v, breaker %v\n", what, w.Type().Field(i).Name, modelShown(mine), modelShown(its))
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func modelShown(v any) any {
+	switch v := v.(type) {
+	case time.Time:
+		if v.IsZero() {
+			return "never"
+		}
+		return v.Sub(t0)
+	case window.Counts:
+		return fmt.Sprintf("%+v", v)
+	}
+	return v
+}
+
+// modelTell writes a config without what is zero.
+func modelTell(c breaker.Config) string {
+	v, fields := reflect.ValueOf(c), []string(nil)
+	for i := range v.NumField() {
+		switch f := v.Field(i); {
+		case f.IsZero():
+		case f.Kind() == reflect.Func:
+			fields = append(fields, v.Type().Field(i).Name+": set")
+		default:
+			fields = append(fields, fmt.Sprintf("%s: %v", v.Type().Field(i).Name, f.Interface()))
+		}
+	}
+	return "{" + strings.Join(fields, ", ") + "}"
+}

@@ -1,0 +1,205 @@
+package breaker_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/window"
+)
+
+// What the model and the crowds have found, each as short as it goes. Times are in
+// milliseconds after t0.
+
+func modelAt(n int) time.Time { return t0.Add(time.Duration(n) * ms) }
+
+// modelDo makes a call at the time given and returns its error.
+func modelDo(b *breaker.Breaker, at int, o breaker.Outcome) error {
+	p, err := b.AllowAt(modelAt(at))
+	if err == nil {
+		p.DoneAt(modelAt(at), o)
+	}
+	return err
+}
+
+func TestFoundAConfigGivenWhileABreakerOpensStands(t *testing.T) {
+	var b *breaker.Breaker
+	lasting := breaker.Config{Cooldown: time.Hour, LastCalls: 10}
+	b = breaker.NewAt("b", breaker.Config{Trip: func(window.Counts) (string, bool) {
+		require.NoError(t, b.ReconfigureAt(t0, lasting))
+		return "enough", true
+	}}, t0)
+	require.NoError(t, modelDo(b, 0, breaker.Failure))
+	require.Equal(t, breaker.Open, b.StateAt(modelAt(10_000)), "the new cooldown is an hour")
+	require.Equal(t, int64(1), b.Totals().Failures)
+}
+
+func TestFoundTheCountsOfAnOpeningAreThoseOfCalls(t *testing.T) {
+	var held []*breaker.Permit
+	b := breaker.NewAt("b", breaker.Config{SlowCall: ms, Trip: func(window.Counts) (string, bool) {
+		late := held
+		held = nil
+		for _, p := range late { // results that come while it is judged
+			p.DoneAt(modelAt(10), breaker.Failure)
+		}
+		return "enough", len(late) > 0
+	}}, t0)
+	for range 3 {
+		p, err := b.AllowAt(t0)
+		require.NoError(t, err)
+		held = append(held, &p)
+	}
+	require.NoError(t, modelDo(b, 10, breaker.Failure))
+	c := b.Changes()[0].Counts
+	require.True(t, modelSound(c), "%+v", c)
+}
+
+func TestFoundAHalfOpenErrorSaysWhenAPlaceFallsBack(t *testing.T) {
+	b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Probes: 1, ProbeTimeout: time.Second, Cooldown: 10 * ms}, t0)
+	require.NoError(t, modelDo(b, 0, breaker.Failure))
+	_, err := b.AllowAt(modelAt(60_000)) // half-open for a minute, and the first to call
+	require.NoError(t, err)
+	err = modelDo(b, 60_001, breaker.Success)
+	var e *breaker.OpenError
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, modelAt(61_000), e.Until)
+}
+
+func TestFoundCheckRefusesAsAllowWould(t *testing.T) {
+	b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Cooldown: 100 * ms, HalfOpenTimeout: 10 * ms}, t0)
+	require.NoError(t, modelDo(b, 0, breaker.Failure))
+	_, err := b.AllowAt(modelAt(100))
+	require.NoError(t, err)
+	require.Equal(t, breaker.Open, b.StateAt(modelAt(111)), "half-open gave up")
+	check := b.CheckAt(modelAt(111))
+	var e *breaker.OpenError
+	require.ErrorAs(t, check, &e)
+	require.Equal(t, breaker.Open, e.State)
+	require.Equal(t, modelAt(210), e.Until)
+	require.Equal(t, int64(1), b.CountsAt(modelAt(111)).Refused)
+	_, err = b.AllowAt(modelAt(111))
+	require.Equal(t, err, check)
+}
+
+func TestFoundFewerProbesDoNotWedgeAHalfOpenBreaker(t *testing.T) {
+	c := breaker.Config{MinCalls: 5, ConsecutiveFailures: 1, Cooldown: 10 * ms, Probes: 3}
+	b := breaker.NewAt("b", c, t0)
+	require.NoError(t, modelDo(b, 0, breaker.Failure))
+	require.NoError(t, modelDo(b, 10, breaker.Success))
+	require.NoError(t, modelDo(b, 11, breaker.Success))
+	c.Probes = 2
+	require.NoError(t, b.ReconfigureAt(modelAt(12), c))
+	require.NoError(t, modelDo(b, 3_600_000, breaker.Success), "an hour later")
+	require.Equal(t, breaker.Closed, b.StateAt(modelAt(3_600_000)))
+}
+
+func TestFoundReconfigureDoesNotRewriteWhatTheClockHasBrought(t *testing.T) {
+	c := breaker.Config{MinCalls: 1, Cooldown: 100 * ms}
+	b := breaker.NewAt("b", c, t0)
+	require.NoError(t, modelDo(b, 0, breaker.Failure))
+	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(1060)))
+	c.HalfOpenTimeout = 50 * ms
+	require.NoError(t, b.ReconfigureAt(modelAt(1060), c))
+	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(1060)), "it keeps its state")
+}
+
+func TestFoundReconfigureHoldsUnderAnOverride(t *testing.T) {
+	c := breaker.Config{MinCalls: 1, Cooldown: 100 * ms}
+	b := breaker.NewAt("b", c, t0)
+	require.NoError(t, modelDo(b, 0, breaker.Failure))
+	b.ForceAt(modelAt(1), breaker.ForcedOpen)
+	c.HalfOpenTimeout = 50 * ms
+	require.NoError(t, b.ReconfigureAt(modelAt(2), c))
+	b.ReleaseAt(modelAt(160)) // open until 100, half-open until 150
+	require.Equal(t, breaker.Open, b.StateAt(modelAt(160)))
+}
+
+func TestFoundAStreakOutlivesItsWindow(t *testing.T) {
+	c := breaker.Config{ConsecutiveFailures: 3}
+	b := breaker.NewAt("b", c, t0)
+	require.NoError(t, modelDo(b, 0, breaker.Failure))
+	require.NoError(t, modelDo(b, 1, breaker.Failure))
+	c.LastCalls = 50
+	require.NoError(t, b.ReconfigureAt(modelAt(2), c))
+	require.Equal(t, int64(2), b.Totals().ConsecutiveFailures)
+	require.NoError(t, modelDo(b, 3, breaker.Failure))
+	require.Equal(t, breaker.Open, b.StateAt(modelAt(3)), "three in a row")
+}
+
+func TestFoundTheStreakOfAnOpeningBeganWhenTheBreakerClosed(t *testing.T) {
+	var asked window.Counts
+	c := breaker.Config{MinCalls: 2, Trip: func(c window.Counts) (string, bool) { asked = c; return "", false }}
+	b := breaker.NewAt("b", c, t0)
+	require.NoError(t, modelDo(b, 0, breaker.Failure))
+	b.ResetAt(modelAt(1))
+	require.NoError(t, modelDo(b, 2, breaker.Failure))
+	require.Equal(t, int64(1), b.CountsAt(modelAt(2)).ConsecutiveFailures)
+	require.Equal(t, int64(1), asked.ConsecutiveFailures, "as Trip sees it")
+	require.NoError(t, modelDo(b, 3, breaker.Failure))
+	require.Equal(t, window.Counts{Failures: 2, ConsecutiveFailures: 2}, b.CountsAt(modelAt(3)))
+}
+
+func TestFoundATrialHeedsRetryAfter(t *testing.T) {
+	b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Cooldown: 10 * ms, Initial: breaker.Trial}, t0)
+	p, err := b.AllowAt(t0)
+	require.NoError(t, err)
+	p.RetryAfter(time.Second)
+	p.DoneAt(t0, breaker.Failure)
+	require.NoError(t, modelDo(b, 500, breaker.Success))
+	require.Equal(t, int64(1), b.StatsAt(modelAt(500)).TrialRefused)
+}
+
+// Stale times: they move no deadline and add no capacity.
+
+func TestFoundAStaleProbeKeepsItsPlaceAsLong(t *testing.T) {
+	b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Probes: 1, ProbeTimeout: 100 * ms, Cooldown: 10 * ms}, t0)
+	require.NoError(t, modelDo(b, 0, breaker.Failure))
+	b.OpenForAt(modelAt(1000), 0)
+	_, err := b.AllowAt(modelAt(1000))
+	require.NoError(t, err)
+	b.OpenForAt(modelAt(1000), 0)
+	b.ForceAt(modelAt(1010), breaker.Disabled)
+	b.ReleaseAt(modelAt(1010)) // half-open from 1010 on
+	_, err = b.AllowAt(modelAt(900))
+	require.NoError(t, err)
+	require.ErrorIs(t, modelDo(b, 1050, breaker.Success), breaker.ErrOpen, "the place was lent for 100 ms")
+}
+
+func TestFoundWhatIsDoneByHandAtAStaleTimeBeginsNow(t *testing.T) {
+	b := breaker.NewAt("b", breaker.Config{}, t0)
+	require.NoError(t, modelDo(b, 60_000, breaker.Success))
+	b.OpenForAt(modelAt(100), 500*ms)
+	require.Equal(t, breaker.Open, b.StateAt(modelAt(60_400)), "for 500 ms from the newest moment known")
+}
+
+func TestFoundNothingWouldBeRefusedBeforeItBegan(t *testing.T) {
+	b := breaker.NewAt("b", breaker.Config{Initial: breaker.Trial}, t0)
+	require.NoError(t, modelDo(b, -1, breaker.Success))
+	require.Zero(t, b.StatsAt(t0).TrialRefused)
+}
+
+func TestFoundACallTooStaleToWatchIsNoCallThatHangs(t *testing.T) {
+	c := breaker.Config{SlowCall: 100 * ms, SlowRate: 0.3, HungCalls: true, MinCalls: 2, Window: time.Second}
+	b := breaker.NewAt("b", c, t0)
+	p, err := b.AllowAt(modelAt(5_050)) // takes the cell of the grain 40 before
+	require.NoError(t, err)
+	require.True(t, p.DoneAt(modelAt(5_050), breaker.Success))
+	stale, err := b.AllowAt(modelAt(1_050))
+	require.NoError(t, err)
+	require.True(t, stale.DoneAt(modelAt(1_050), breaker.Success))
+	require.NoError(t, modelDo(b, 5_500, breaker.Success), "nothing is in flight")
+	require.Equal(t, breaker.Closed, b.StateAt(modelAt(5_500)))
+}
+
+func TestFoundMaxRetryAfterOffHearsNothing(t *testing.T) {
+	c := breaker.Config{MinCalls: 2, Cooldown: breaker.Off, MaxRetryAfter: breaker.Off}
+	b := breaker.NewAt("b", c, t0)
+	p, err := b.AllowAt(modelAt(900))
+	require.NoError(t, err)
+	p.RetryAfter(time.Hour)
+	require.True(t, p.DoneAt(modelAt(900), breaker.Success))
+	require.NoError(t, modelDo(b, 800, breaker.Failure))
+	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(850)))
+}

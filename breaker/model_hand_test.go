@@ -1,0 +1,96 @@
+package breaker_test
+
+import (
+	"time"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/window"
+)
+
+// What is done to the model by hand.
+
+func (m *modelBreaker) force(t time.Duration, s breaker.State) {
+	t = m.hand(t)
+	if m.stay.state == s {
+		return
+	}
+	if m.under == nil {
+		under := m.stay
+		m.under = &under
+	}
+	m.enter(modelStay{state: s, since: t, until: modelNever, reason: "forced"}, breaker.ByHand, "forced", window.Counts{})
+}
+
+func (m *modelBreaker) release(t time.Duration) {
+	t = m.hand(t)
+	if m.under == nil {
+		return
+	}
+	s := *m.under
+	if brought := m.due(s, t); len(brought) > 0 {
+		s = brought[len(brought)-1]
+	}
+	s.since, m.under = t, nil
+	m.enter(s, breaker.ByHand, "released", window.Counts{})
+}
+
+func (m *modelBreaker) openFor(t, d time.Duration) {
+	t = m.hand(t)
+	m.set(modelStay{state: breaker.Open, since: t, until: modelAdd(t, max(d, 0)), reason: "opened"})
+}
+
+func (m *modelBreaker) reset(t time.Duration) {
+	t = m.hand(t)
+	m.set(modelStay{state: breaker.Closed, since: t, until: modelNever, reason: "reset"})
+}
+
+// set puts a stay into force, or under the override.
+func (m *modelBreaker) set(s modelStay) {
+	old := m.stay
+	if m.under != nil {
+		old = *m.under
+	}
+	s.rounds, s.cooldown = old.rounds, m.cooldown(old.rounds)
+	if s.state == breaker.Closed {
+		s.rounds = 0
+	}
+	switch {
+	case m.under != nil:
+		m.under = &s
+	case s.state == old.state: // begun anew, and no change
+		m.begin(s)
+	default:
+		m.enter(s, breaker.ByHand, s.reason, window.Counts{})
+	}
+}
+
+// hand is how every verb by hand begins.
+func (m *modelBreaker) hand(t time.Duration) time.Duration {
+	m.settle(t)
+	return m.latest(t)
+}
+
+func (m *modelBreaker) reconfigure(t time.Duration, c breaker.Config) {
+	t = m.hand(t)
+	if m.under != nil {
+		if brought := m.due(*m.under, t); len(brought) > 0 {
+			m.under = &brought[len(brought)-1]
+		}
+	}
+	old := m.config
+	m.config = modelDefaults(c)
+	m.config.Grace, m.config.Initial = old.Grace, old.Initial
+	if c := m.config; c.Window != old.Window || c.Buckets != old.Buckets || c.LastCalls != old.LastCalls {
+		m.results, m.from, m.newest = nil, 0, 0
+		m.flying, m.looked = nil, -1
+	}
+	if c := m.config; c.SlowCall != old.SlowCall || c.HungCalls != old.HungCalls {
+		m.flying, m.looked = nil, -1
+	}
+	places := make([]*modelCall, m.config.Probes)
+	copy(places, m.places)
+	m.places = places
+	if m.stay.state == breaker.HalfOpen {
+		m.conclude(t)
+	}
+}

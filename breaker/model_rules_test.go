@@ -1,0 +1,266 @@
+package breaker_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/window"
+)
+
+// modelDefaults writes out what the fields' comments say of zero and Off, but for
+// rates, in which Off stands as it is.
+func modelDefaults(c breaker.Config) breaker.Config {
+	def := func(d *time.Duration, zero, off time.Duration) {
+		switch *d {
+		case 0:
+			*d = zero
+		case breaker.Off:
+			*d = off
+		}
+	}
+	if c.FailureRate == 0 {
+		c.FailureRate = 0.5
+	}
+	if c.SlowRate == 0 {
+		c.SlowRate = 0.5
+	}
+	if c.SlowCall == 0 {
+		c.SlowRate = breaker.Off
+	}
+	if c.MinCalls == 0 {
+		c.MinCalls = 20
+	}
+	if c.LastCalls == 0 {
+		def(&c.Window, 10*time.Second, 0)
+		if c.Buckets == 0 {
+			c.Buckets = 10
+		}
+	}
+	def(&c.Cooldown, 5*time.Second, 0)
+	if c.CooldownFactor == 0 {
+		c.CooldownFactor = 1
+	}
+	def(&c.MaxCooldown, max(5*time.Minute, c.Cooldown), 0)
+	def(&c.MaxRetryAfter, time.Minute, 0)
+	if c.Probes == 0 {
+		c.Probes = 3
+	}
+	def(&c.ProbeTimeout, 10*time.Second, 0)
+	return c
+}
+
+// modelResult is a call that has ended, or one that was refused.
+type modelResult struct {
+	bucket  int64
+	outcome breaker.Outcome
+	slow    bool
+	refused bool
+}
+
+func (m *modelBreaker) write(t time.Duration, r modelResult) {
+	m.newest = max(m.newest, m.bucket(t))
+	r.bucket = m.newest
+	m.results = append(m.results, r)
+	m.totals = modelCount([]modelResult{r}, m.totals)
+	switch {
+	case r.refused:
+		m.refused++
+	case r.outcome == breaker.Failure:
+		m.streak++
+		m.totals.ConsecutiveFailures++
+	case r.outcome == breaker.Success:
+		m.streak = 0
+		m.totals.ConsecutiveFailures = 0
+	}
+}
+
+// window returns what is judged: the results since the stay began that are among
+// the last calls, or in the last buckets as seen from t.
+func (m *modelBreaker) window(t time.Duration) (in []modelResult) {
+	in = m.results[m.from:]
+	if n := m.config.LastCalls; n > 0 {
+		calls := 0
+		for i, r := range slices.Backward(in) {
+			if r.judged() {
+				calls++
+			}
+			if calls > n {
+				return in[i+1:]
+			}
+		}
+		return in
+	}
+	oldest := max(m.newest, m.bucket(t)) - int64(m.config.Buckets) + 1
+	for i := range in {
+		if in[i].bucket >= oldest {
+			return in[i:]
+		}
+	}
+	return nil
+}
+
+func (r modelResult) judged() bool { return !r.refused && r.outcome <= breaker.Failure }
+
+// modelCount adds up results. Streaks are counted elsewhere.
+func modelCount(rs []modelResult, c window.Counts) window.Counts {
+	for _, r := range rs {
+		switch {
+		case r.refused:
+			c.Refused++
+			continue
+		case r.outcome == breaker.Success:
+			c.Successes++
+		case r.outcome == breaker.Failure:
+			c.Failures++
+		default:
+			c.Ignored++
+			continue
+		}
+		if r.slow {
+			c.Slow++
+			if r.outcome == breaker.Failure {
+				c.SlowFailures++
+			}
+		}
+	}
+	return c
+}
+
+// counted returns the counts of the window.
+func (m *modelBreaker) counted(t time.Duration) window.Counts {
+	c := modelCount(m.window(t), window.Counts{})
+	c.ConsecutiveFailures = m.streak
+	return c
+}
+
+// judge opens the breaker, closed or on trial, if the results call for it.
+func (m *modelBreaker) judge(t time.Duration) {
+	if t < m.config.Grace || m.stay.state == breaker.Trial && t < m.wouldBe {
+		return
+	}
+	c, k := m.counted(t), &m.config
+	if reason := m.rates(c); reason != "" {
+		m.open(t, breaker.ByCalls, reason, c)
+		return
+	}
+	if n := int64(k.ConsecutiveFailures); n > 0 && m.streak >= n {
+		m.open(t, breaker.ByCalls, fmt.Sprintf("%d failures in a row, limit %d", m.streak, n), c)
+		return
+	}
+	if k.Trip != nil {
+		if reason, trip := k.Trip(c); trip {
+			m.open(t, breaker.ByCalls, reason, c)
+			return
+		}
+	}
+	if k.Judge != nil {
+		if reason := m.rates(m.evidence); reason != "" {
+			m.open(t, breaker.ByJudge, reason+", judged elsewhere", c)
+		}
+	}
+}
+
+// minCalls is how many calls are judged at the least. Where that is more than the
+// window holds, all that it holds will do.
+func (m *modelBreaker) minCalls() int64 {
+	if n := m.config.LastCalls; n > 0 {
+		return int64(min(m.config.MinCalls, n))
+	}
+	return int64(m.config.MinCalls)
+}
+
+// rates says which rate is reached, if one is.
+func (m *modelBreaker) rates(c window.Counts) string {
+	if c.Calls() < m.minCalls() {
+		return ""
+	}
+	return m.ratesOf(c)
+}
+
+func (m *modelBreaker) ratesOf(c window.Counts) string {
+	if limit := m.config.FailureRate; modelReached(c.Failures, c.Calls(), limit) {
+		return modelReason("failure", c.Failures, c.Calls(), limit)
+	}
+	if limit := m.config.SlowRate; modelReached(c.Slow, c.Calls(), limit) {
+		return modelReason("slow", c.Slow, c.Calls(), limit)
+	}
+	return ""
+}
+
+func modelReached(part, all int64, limit float64) bool {
+	return limit != breaker.Off && all > 0 && float64(part)/float64(all) >= limit-1e-7
+}
+
+func modelReason(which string, part, all int64, limit float64) string {
+	return fmt.Sprintf("%s rate %.3g%% of %d calls, limit %.3g%%", which, 100*float64(part)/float64(all), all, 100*limit)
+}
+
+// probe takes the result of a probe. One with a verdict keeps its place.
+func (m *modelBreaker) probe(c *modelCall, t time.Duration, r modelResult) {
+	if !r.judged() {
+		if c.place < len(m.places) && m.places[c.place] == c {
+			m.places[c.place] = nil
+		}
+		return
+	}
+	c.verdict = true
+	streak := m.probed.ConsecutiveFailures + 1
+	if r.outcome == breaker.Success {
+		streak = 0
+	}
+	m.probed = modelCount([]modelResult{r}, m.probed)
+	m.probed.ConsecutiveFailures = streak
+	m.conclude(t)
+}
+
+// conclude ends a half-open stay if its probes have said enough.
+func (m *modelBreaker) conclude(t time.Duration) {
+	c := m.probed
+	if m.config.FailureRate == breaker.Off && c.Failures > 0 {
+		m.open(t, breaker.ByCalls, "a probe failed", c)
+		return
+	}
+	if c.Calls() < int64(max(min(m.config.MinCalls, m.config.Probes), 1)) {
+		return
+	}
+	if reason := m.ratesOf(c); reason != "" {
+		m.open(t, breaker.ByCalls, reason+", of probes", c)
+		return
+	}
+	reason := fmt.Sprintf("%d of %d probes succeeded", c.Successes, c.Calls())
+	m.enter(modelStay{state: breaker.Closed, since: m.latest(t), until: modelNever}, breaker.ByCalls, reason, c)
+}
+
+// lookForHung opens a closed breaker on calls that hang. They are seen by the grain
+// in which they started, for 40 grains.
+func (m *modelBreaker) lookForHung(t time.Duration) {
+	k := &m.config
+	if m.stay.state != breaker.Closed || !k.HungCalls {
+		return
+	}
+	size := max((k.SlowCall+k.Window)/32, 1)
+	if k.LastCalls == 0 {
+		size = max(size, k.Window/time.Duration(k.Buckets))
+	}
+	grain := func(t time.Duration) int64 { return int64(max(t, 0) / size) }
+	now := grain(t)
+	if now <= m.looked {
+		return
+	}
+	m.looked = now
+	hung := int64(0)
+	for _, c := range m.flying {
+		g := grain(c.start)
+		if !c.used && g > now-40 && time.Duration(g+1)*size <= t-k.SlowCall {
+			hung++
+		}
+	}
+	c := m.counted(t)
+	slow, all := c.Slow+hung, c.Calls()+hung
+	if hung > 0 && t >= k.Grace && all >= m.minCalls() && modelReached(slow, all, k.SlowRate) {
+		reason := fmt.Sprintf("%s, %d of them still in flight", modelReason("slow", slow, all, k.SlowRate), hung)
+		m.open(t, breaker.ByCalls, reason, c)
+	}
+}

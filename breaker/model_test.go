@@ -1,0 +1,336 @@
+package breaker_test
+
+import (
+	"math"
+	"time"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/window"
+)
+
+// modelBreaker is a breaker as one would draw it on paper, written from its
+// documentation: one call at a time, a list of all results, and every figure
+// counted anew from that list whenever somebody asks. Times are offsets from t0.
+//
+// The rules for time: a time is compared with deadlines as it was given, so a stale
+// one is refused what it would have been refused then; but what it writes or sets
+// begins no sooner than the newest bucket and the present stay. What the clock has
+// brought is seen at once, and takes its place among the changes when somebody next
+// asks to pass, is refused, reports a call of the present stay, or sets the state by
+// hand.
+type modelBreaker struct {
+	config breaker.Config // with every default written out
+
+	stay    modelStay
+	under   *modelStay    // what an override covers
+	visit   int           // which stay this is: a permit belongs to one
+	from    int           // the results before are no longer judged
+	streak  int64         // failures in a row since the stay began
+	refused int64         // since the stay began
+	asked   time.Duration // until when the service asked not to be called
+	wouldBe time.Duration // Trial: until when it would be open
+	places  []*modelCall  // HalfOpen: nil is free
+	probed  window.Counts // HalfOpen: the results of the probes
+	looked  int64         // HungCalls: the grain in which was looked last
+	flying  []*modelCall  // HungCalls: all that started since it was turned on
+
+	results  []modelResult // in the order in which they came
+	newest   int64         // the bucket of the last of them
+	evidence window.Counts // what Config.Judge says
+
+	totals                                     window.Totals
+	late, abandoned, trialOpened, trialRefused int64
+	changes                                    []breaker.Change
+}
+
+// modelStay is a stay in a state.
+type modelStay struct {
+	state    breaker.State
+	since    time.Duration
+	until    time.Duration // modelNever where the clock does not end it
+	reason   string        // what opened it
+	tripped  window.Counts // what opened it, in numbers
+	rounds   int           // rounds of probes that failed in a row
+	cooldown time.Duration // as it was when it opened
+}
+
+// modelCall is a call that was let through.
+type modelCall struct {
+	visit   int
+	start   time.Duration
+	timed   bool // its start was noted
+	used    bool // it was reported
+	place   int
+	lease   time.Duration // HalfOpen: until when it keeps its place
+	verdict bool          // HalfOpen: it has one
+}
+
+const modelNever = time.Duration(math.MaxInt64)
+
+func newModel(c breaker.Config) *modelBreaker {
+	m := &modelBreaker{config: modelDefaults(c)}
+	closed := modelStay{state: breaker.Closed, until: modelNever, reason: "initial state", cooldown: m.cooldown(0)}
+	first := closed
+	first.state = c.Initial
+	switch c.Initial {
+	case breaker.Closed:
+	case breaker.Open:
+		first.until = m.cooldown(0)
+	default:
+		m.under = &closed
+	}
+	m.begin(first)
+	return m
+}
+
+// --- time ---
+
+// width is the length of a bucket.
+func (m *modelBreaker) width() time.Duration {
+	n := time.Duration(m.config.Buckets)
+	return (m.config.Window + n - 1) / n
+}
+
+func (m *modelBreaker) bucket(t time.Duration) int64 {
+	if m.config.LastCalls > 0 {
+		return 0
+	}
+	return int64(math.Floor(float64(t) / float64(m.width())))
+}
+
+// latest is the moment at which what comes at t is booked.
+func (m *modelBreaker) latest(t time.Duration) time.Duration {
+	t = max(t, m.stay.since)
+	if m.config.LastCalls == 0 {
+		t = max(t, time.Duration(m.newest)*m.width())
+	}
+	return t
+}
+
+// due lists the stays that the clock brings after s, up to t.
+func (m *modelBreaker) due(s modelStay, t time.Duration) (brought []modelStay) {
+	for s.until != modelNever && t >= s.until {
+		s.since, s.until = s.until, modelNever
+		if s.state == breaker.Open {
+			s.state = breaker.HalfOpen
+			if m.config.HalfOpenTimeout > 0 {
+				s.until = modelAdd(s.since, m.config.HalfOpenTimeout)
+			}
+		} else {
+			s.state, s.until = breaker.Open, modelAdd(s.since, s.cooldown)
+		}
+		brought = append(brought, s)
+	}
+	return brought
+}
+
+// settle enters the stays that the clock has brought. Whole rounds of open and
+// half-open in which nobody called are left out.
+func (m *modelBreaker) settle(t time.Duration) {
+	brought := m.due(m.stay, t)
+	if len(brought) == 0 {
+		return
+	}
+	last := brought[len(brought)-1]
+	if last.state == m.stay.state {
+		m.enter(brought[0], breaker.ByClock, brought[0].reason, window.Counts{})
+	}
+	m.enter(last, breaker.ByClock, last.reason, window.Counts{})
+}
+
+// --- states ---
+
+func (m *modelBreaker) enter(s modelStay, by breaker.Origin, reason string, counts window.Counts) {
+	m.post(breaker.Change{At: t0.Add(s.since), From: m.stay.state, To: s.state, Origin: by, Reason: reason, Counts: counts})
+	m.begin(s)
+}
+
+func (m *modelBreaker) post(c breaker.Change) {
+	c.Seq, c.Name = uint64(len(m.changes))+1, "model"
+	m.changes = append(m.changes, c)
+}
+
+func (m *modelBreaker) begin(s modelStay) {
+	if s.state == breaker.Closed {
+		s.rounds = 0
+	}
+	m.stay = s
+	m.visit++
+	m.from, m.streak, m.refused = len(m.results), 0, 0
+	m.asked, m.wouldBe = math.MinInt64, math.MinInt64
+	m.places, m.probed = make([]*modelCall, m.config.Probes), window.Counts{}
+	m.looked, m.flying = -1, nil
+}
+
+func (m *modelBreaker) cooldown(rounds int) time.Duration {
+	d := float64(m.config.Cooldown)
+	for range rounds {
+		d *= m.config.CooldownFactor
+	}
+	if m.config.CooldownFactor > 1 {
+		d = min(d, float64(m.config.MaxCooldown))
+	}
+	return time.Duration(d)
+}
+
+// open opens a closed or half-open breaker, and says of one on trial that it would.
+func (m *modelBreaker) open(t time.Duration, by breaker.Origin, reason string, counts window.Counts) {
+	t = m.latest(t)
+	if m.stay.state == breaker.Trial {
+		m.wouldBe = max(modelAdd(t, m.cooldown(0)), m.asked)
+		m.trialOpened++
+		m.post(breaker.Change{
+			At: t0.Add(t), From: breaker.Trial, To: breaker.Trial, Origin: by, Reason: "would open: " + reason, Counts: counts,
+		})
+		return
+	}
+	s := modelStay{state: breaker.Open, since: t, reason: reason, tripped: counts, rounds: m.stay.rounds}
+	if m.stay.state == breaker.HalfOpen {
+		s.rounds++
+	}
+	s.cooldown = m.cooldown(s.rounds)
+	s.until = max(modelAdd(t, s.cooldown), m.asked)
+	m.enter(s, by, reason, counts)
+}
+
+// --- what is seen ---
+
+// seen returns the stay as of t, and whether it is among the changes already.
+func (m *modelBreaker) seen(t time.Duration) (s modelStay, settled bool) {
+	if brought := m.due(m.stay, t); len(brought) > 0 {
+		return brought[len(brought)-1], false
+	}
+	return m.stay, true
+}
+
+func (m *modelBreaker) stats(t time.Duration) breaker.Stats {
+	s, settled := m.seen(t)
+	var c window.Counts
+	switch s.state {
+	case breaker.Closed, breaker.ForcedClosed, breaker.Trial:
+		c = m.counted(t)
+	case breaker.Open:
+		c = s.tripped
+	case breaker.HalfOpen:
+		if settled {
+			c = m.probed
+		}
+	default:
+	}
+	c.Refused = 0
+	if settled {
+		c.Refused = m.refused
+	}
+	return breaker.Stats{
+		State: s.state, Since: t0.Add(s.since), Counts: c, Totals: m.totals, Late: m.late, Abandoned: m.abandoned,
+		TrialOpened: m.trialOpened, TrialRefused: m.trialRefused,
+	}
+}
+
+// --- verbs ---
+
+// allow returns a call, or the error that refuses it.
+func (m *modelBreaker) allow(t time.Duration) (*modelCall, *breaker.OpenError) {
+	m.settle(t)
+	m.lookForHung(t)
+	m.settle(t)
+	c := &modelCall{visit: m.visit, start: t, timed: m.config.SlowCall > 0}
+	switch m.stay.state {
+	case breaker.Open, breaker.ForcedOpen:
+		return nil, m.refuse(t)
+	case breaker.HalfOpen:
+		c.place = m.vacant(t)
+		if c.place < 0 {
+			return nil, m.refuse(t)
+		}
+		if m.places[c.place] != nil {
+			m.abandoned++
+		}
+		m.places[c.place] = c
+		c.timed, c.lease = true, modelAdd(m.latest(t), m.config.ProbeTimeout)
+	case breaker.Trial:
+		if t < m.wouldBe {
+			m.trialRefused++
+		}
+	default:
+	}
+	m.flying = append(m.flying, c)
+	return c, nil
+}
+
+// check returns the error with which allow would refuse.
+func (m *modelBreaker) check(t time.Duration) *breaker.OpenError {
+	switch s, settled := m.seen(t); {
+	case s.state == breaker.Open, s.state == breaker.ForcedOpen, s.state == breaker.HalfOpen && settled && m.vacant(t) < 0:
+		m.settle(t)
+		return m.refuse(t)
+	}
+	return nil
+}
+
+func (m *modelBreaker) refuse(t time.Duration) *breaker.OpenError {
+	m.write(t, modelResult{refused: true})
+	e := &breaker.OpenError{Name: "model", State: m.stay.state, Reason: m.stay.reason}
+	switch m.stay.state {
+	case breaker.Open:
+		e.Until = t0.Add(m.stay.until)
+	case breaker.HalfOpen: // when the first of the probes that are out gives its place back
+		first := modelNever
+		for _, c := range m.places {
+			if !c.verdict {
+				first = min(first, c.lease)
+			}
+		}
+		e.Until = t0.Add(first)
+	default:
+	}
+	return e
+}
+
+// vacant returns the first place that is free, or whose probe is unheard of.
+func (m *modelBreaker) vacant(t time.Duration) int {
+	for i, c := range m.places {
+		if c == nil || !c.verdict && t >= c.lease {
+			return i
+		}
+	}
+	return -1
+}
+
+// done reports a call, and returns whether it counted.
+func (m *modelBreaker) done(c *modelCall, t time.Duration, o breaker.Outcome, after time.Duration) bool {
+	if c.used {
+		return false
+	}
+	c.used = true
+	if c.visit == m.visit {
+		m.settle(t)
+	}
+	if c.visit != m.visit {
+		m.late++
+		return false
+	}
+	if m.stay.state == breaker.Disabled {
+		return false
+	}
+	r := modelResult{outcome: o, slow: c.timed && m.config.SlowCall > 0 && t-c.start > m.config.SlowCall}
+	m.write(t, r)
+	if after > 0 && m.config.MaxRetryAfter > 0 {
+		m.asked = max(m.asked, modelAdd(t, min(after, m.config.MaxRetryAfter)))
+	}
+	switch {
+	case m.stay.state == breaker.HalfOpen:
+		m.probe(c, t, r)
+	case m.stay.state != breaker.ForcedClosed && r.judged():
+		m.judge(t)
+	}
+	return true
+}
+
+// modelAdd is a + d, or modelNever where that is beyond it.
+func modelAdd(a, d time.Duration) time.Duration {
+	if d > 0 && a > modelNever-d {
+		return modelNever
+	}
+	return a + d
+}
