@@ -204,20 +204,21 @@ func TestScenarioA31_WhatARefusedCallHolds(t *testing.T) {
 // half-open breaker is for Classify to say, and Accept says that it does.
 func TestScenarioA32_AProbeWithABadRequest(t *testing.T) {
 	errBadRequest := errors.New("bad request")
-	for classify, want := range map[*func(error) breaker.Outcome]breaker.State{
-		ptr(breaker.Accept(errBadRequest)): breaker.Closed,
-		ptr(breaker.Ignore(errBadRequest)): breaker.HalfOpen,
-		ptr(breaker.DefaultClassify):       breaker.Open,
+	for _, c := range []struct {
+		classify func(error) breaker.Outcome
+		want     breaker.State
+	}{
+		{breaker.Accept(errBadRequest), breaker.Closed},
+		{breaker.Ignore(errBadRequest), breaker.HalfOpen},
+		{breaker.DefaultClassify, breaker.Open},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			b := halfOpen(t, breaker.Config{Probes: 1, Classify: *classify})
+			b := halfOpen(t, breaker.Config{Probes: 1, Classify: c.classify})
 			run(t, b, 1, failWith(errBadRequest))
-			require.Equal(t, want, b.State())
+			require.Equal(t, c.want, b.State())
 		})
 	}
 }
-
-func ptr(f func(error) breaker.Outcome) *func(error) breaker.Outcome { return &f }
 
 func TestScenarioA33A34_BadResultsAndWrappedErrors(t *testing.T) {
 	type response struct{ status int }
