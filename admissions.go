@@ -61,14 +61,19 @@ type limiterSeries struct {
 	available, limit  *stat.Series
 }
 
-func newLimiterSeries(name string) *limiterSeries {
+func newLimiterSeries(name string, began time.Time) *limiterSeries {
 	s := &limiterSeries{available: stat.LimiterAvailable.Series(name), limit: stat.LimiterLimit.Series(name)}
 	for i, o := range [4]string{"allowed", "waited", "refused", "cancelled"} {
 		s.requests[i] = stat.LimiterRequests.Series(name, o)
 		s.permits[i] = stat.LimiterPermits.Series(name, o)
+		s.requests[i].Created, s.permits[i].Created = began, began
 	}
 	return s
 }
+
+// Histograms yields how long all calls of the gate's breaker took, if
+// breaker.Config.Latency is set. It takes no lock.
+func (g *Gate) Histograms(yield func(*stat.Series, stat.Histogram)) { g.breaker.Histograms(yield) }
 
 // Observe yields the figures of the gate's breaker and limiter. It takes no lock.
 func (g *Gate) Observe(yield func(*stat.Series, float64)) {
@@ -77,7 +82,7 @@ func (g *Gate) Observe(yield func(*stat.Series, float64)) {
 		return
 	}
 	a := &g.admitted
-	a.series.Do(func() { a.shown = newLimiterSeries(g.name) })
+	a.series.Do(func() { a.shown = newLimiterSeries(g.name, g.epoch) })
 	for i, n := range [4]*atomic.Int64{&a.allowed, &a.waited, &a.refused, &a.cancelled} {
 		yield(a.shown.requests[i], float64(n.Load()))
 		yield(a.shown.permits[i], float64(n.Load())) // a call takes one permit

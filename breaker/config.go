@@ -31,7 +31,7 @@ type Config struct {
 	// HungCalls counts calls that have been in flight for longer than SlowCall as slow
 	// while they still are, so that a service that hangs trips the breaker before its
 	// first call comes back. They are looked at when a call asks to pass, at most once a
-	// bucket or once in a 32nd of SlowCall, whichever is longer. It costs two atomic
+	// bucket or once in a 32nd of SlowCall and Window together, whichever is longer. It costs two atomic
 	// adds a call, and memory for 40 counters. Default false.
 	HungCalls bool
 	// ConsecutiveFailures opens the breaker at so many failures in a row, however
@@ -49,8 +49,8 @@ type Config struct {
 	// MinCalls is the number of calls in the window below which no rate is judged,
 	// from 1 on. Off judges from the first call. Default 20.
 	MinCalls int
-	// Grace is a time after New in which calls are counted and nothing opens the
-	// breaker by itself. Default 0.
+	// Grace is a time after New in which calls are counted and a closed breaker does not
+	// open by itself. Default 0.
 	Grace time.Duration
 
 	// Window is the span of time that is judged, from 1 ms to 30 days. Default 10 s.

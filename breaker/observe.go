@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"math"
 	"time"
 
 	"github.com/weir-go/weir/stat"
@@ -43,6 +44,7 @@ type series struct {
 	slow, late, abandoned, dropped *stat.Series
 	failureRatio, slowRatio        *stat.Series
 	thresholdRatio, thresholdCalls *stat.Series
+	remaining, duration            *stat.Series
 }
 
 // outcomes are the values of the outcome attribute, in the order of figures.
@@ -52,31 +54,49 @@ func figures(c window.Counts) [4]int64 {
 	return [4]int64{c.Successes, c.Failures, c.Ignored, c.Refused}
 }
 
-func newSeries(name string) *series {
+// newSeries makes them as of when the breaker began, which is when all counted 0.
+func newSeries(name string, began time.Time) *series {
+	of := func(i *stat.Instrument, values ...string) *stat.Series {
+		line := i.Series(append([]string{name}, values...)...)
+		line.Created = began
+		return line
+	}
 	s := &series{
-		slow: stat.BreakerSlowCalls.Series(name), late: stat.BreakerLateResults.Series(name),
-		abandoned: stat.BreakerAbandonedProbes.Series(name), dropped: stat.BreakerDroppedChanges.Series(name),
-		failureRatio:   stat.BreakerWindowFailureRatio.Series(name),
-		slowRatio:      stat.BreakerWindowSlowRatio.Series(name),
-		thresholdRatio: stat.BreakerThresholdFailureRatio.Series(name),
-		thresholdCalls: stat.BreakerThresholdMinCalls.Series(name),
+		slow: of(stat.BreakerSlowCalls), late: of(stat.BreakerLateResults),
+		abandoned: of(stat.BreakerAbandonedProbes), dropped: of(stat.BreakerDroppedChanges),
+		failureRatio: of(stat.BreakerWindowFailureRatio), slowRatio: of(stat.BreakerWindowSlowRatio),
+		thresholdRatio: of(stat.BreakerThresholdFailureRatio), thresholdCalls: of(stat.BreakerThresholdMinCalls),
+		remaining: of(stat.BreakerOpenRemaining), duration: of(stat.BreakerCallDuration),
 	}
 	for state := range states {
-		s.state[state] = stat.BreakerState.Series(name, state.String())
-		s.transitions[state] = stat.BreakerTransitions.Series(name, state.String())
-		s.time[state] = stat.BreakerStateTime.Series(name, state.String())
+		s.state[state] = of(stat.BreakerState, state.String())
+		s.transitions[state] = of(stat.BreakerTransitions, state.String())
+		s.time[state] = of(stat.BreakerStateTime, state.String())
 	}
 	for i, o := range outcomes {
-		s.calls[i] = stat.BreakerCalls.Series(name, o)
-		s.window[i] = stat.BreakerWindowCalls.Series(name, o)
+		s.calls[i] = of(stat.BreakerCalls, o)
+		s.window[i] = of(stat.BreakerWindowCalls, o)
 	}
 	return s
 }
 
+func (b *Breaker) lines() *series {
+	b.series.Do(func() { b.shown = newSeries(b.name, b.epoch) })
+	return b.shown
+}
+
+// Histograms yields how long all calls took, if Config.Latency is set. It takes no
+// lock.
+func (b *Breaker) Histograms(yield func(*stat.Series, stat.Histogram)) {
+	if b.phase.Load().rules.config.Latency {
+		l := b.LifetimeLatency()
+		yield(b.lines().duration, l.Histogram())
+	}
+}
+
 // Observe yields the breaker's figures. It takes no lock.
 func (b *Breaker) Observe(yield func(*stat.Series, float64)) {
-	b.series.Do(func() { b.shown = newSeries(b.name) })
-	s, at := b.shown, time.Since(b.epoch)
+	s, at := b.lines(), time.Since(b.epoch)
 	b.observeStates(s, at, yield)
 
 	counts, totals, r := b.counts(at), b.Totals(), b.phase.Load().rules
@@ -112,6 +132,9 @@ func (b *Breaker) observeStates(s *series, at time.Duration, yield func(*stat.Se
 		}
 	}
 	spent[now.state] += max(at-now.since, 0)
+	if now.state == Open && now.until != math.MaxInt64 {
+		yield(s.remaining, (now.until - at).Seconds())
+	}
 	for state := range states {
 		is := 0.0
 		if state == now.state {

@@ -51,7 +51,7 @@ func TestObserveShowsEverySeriesFromTheStart(t *testing.T) {
 		changed := map[string]float64{
 			"state closed": 0, "state open": 1, "transitions open": 1, "state.time closed": 2, "state.time open": 3,
 			"calls success": 3, "calls failure": 1, "calls refused": 1, "window.calls success": 3, "window.calls failure": 1,
-			"window.calls refused": 1, "late_results ": 1, "window.failure_ratio ": 0.25,
+			"window.calls refused": 1, "late_results ": 1, "window.failure_ratio ": 0.25, "open.remaining ": 2,
 		}
 		maps.Copy(want, changed)
 		require.Equal(t, want, observe(b))
@@ -62,6 +62,7 @@ func TestObserveShowsEverySeriesFromTheStart(t *testing.T) {
 			"window.calls success": 0, "window.calls failure": 0, "window.calls refused": 0,
 		})
 		delete(want, "window.failure_ratio ")
+		delete(want, "open.remaining ")
 		require.Equal(t, want, observe(b))
 	})
 }
@@ -76,6 +77,15 @@ func TestObserveYieldsTheSameSeriesEachTime(t *testing.T) {
 		i++
 	})
 	require.Zero(t, testing.AllocsPerRun(100, func() { b.Observe(func(*stat.Series, float64) {}) }))
+}
+
+func TestCountersBeganWhenTheBreakerDid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, began := breaker.New("b", breaker.Config{}), time.Now()
+		run(t, b, 3, succeed)
+		time.Sleep(time.Hour)
+		b.Observe(func(s *stat.Series, _ float64) { require.True(t, s.Created.Equal(began), "%v", s) })
+	})
 }
 
 func TestObserveWhileCallsAreMade(t *testing.T) {
@@ -175,5 +185,30 @@ func TestLatencyOfTheCalls(t *testing.T) {
 	b := breaker.New("b", breaker.Config{})
 	run(t, b, 1, succeed)
 	require.Zero(t, b.LifetimeLatency())
+	b.Histograms(func(*stat.Series, stat.Histogram) { t.Error("without Config.Latency there is none") })
 	require.EqualError(t, breaker.Config{LastCalls: 1, Latency: true}.Validate(), "breaker: Latency is true, must be false where LastCalls is set")
+}
+
+func TestHistogramsShowTheLatencyOfTheWholeLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("b", breaker.Config{Latency: true})
+		var series *stat.Series
+		show := func() (h stat.Histogram) {
+			b.Histograms(func(s *stat.Series, got stat.Histogram) {
+				require.True(t, series == nil || series == s, "the same series each time")
+				series, h = s, got
+			})
+			return h
+		}
+		h := show()
+		require.Zero(t, h.Count(), "there from the start")
+		run(t, b, 2, func(context.Context) error { time.Sleep(4 * time.Second); return nil })
+		time.Sleep(time.Hour)
+		h = show()
+		require.Equal(t, stat.BreakerCallDuration, series.Instrument)
+		require.Equal(t, []string{"b"}, series.Values)
+		require.Equal(t, []int64{2}, h.Counts)
+		require.Equal(t, 16, h.Offset, "4 s are the bound of the bucket")
+		require.Equal(t, 8.0, h.Sum)
+	})
 }

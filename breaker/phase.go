@@ -240,6 +240,7 @@ func (b *Breaker) open(p *phase, at time.Duration, why cause, counts window.Coun
 
 // wouldOpen says that the breaker on trial would open now. The lock is held.
 func (b *Breaker) wouldOpen(p *phase, at time.Duration, why cause, counts window.Counts) {
+	at = p.latest(at)
 	p.live.shadow.Store(max(int64(add(at, p.rules.cooldown(0))), p.live.retry.Load()))
 	b.trialOpened.Add(1)
 	b.changes.post(Change{

@@ -1,6 +1,9 @@
 package stat
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // Keys of the attribute that names a source.
 const (
@@ -63,6 +66,18 @@ var (
 	BreakerThresholdMinCalls = &Instrument{
 		Name: "weir.breaker.threshold.min_calls", Unit: "{call}", Kind: Gauge, Attrs: []string{attrBreaker},
 		Help: "The calls in the window below which nothing is judged.",
+	}
+	BreakerOpenRemaining = &Instrument{
+		Name: "weir.breaker.open.remaining", Unit: "s", Kind: Gauge, Attrs: []string{attrBreaker},
+		Help: "Time until an open breaker tries again, where it is open.",
+	}
+	BreakerCallDuration = &Instrument{
+		Name: "weir.breaker.call.duration", Unit: "s", Kind: Distribution, Attrs: []string{attrBreaker},
+		Help: "How long calls took.", Bounds: powersOfTwo(-13, 6), // 122 µs to 64 s
+	}
+	BreakerRefusalRatio = &Instrument{
+		Name: "weir.breaker.refusal_ratio", Unit: "1", Kind: Gauge, Attrs: []string{attrBreaker},
+		Help: "The probability with which a throttle refuses a call.",
 	}
 )
 
@@ -162,11 +177,20 @@ func Catalogue() []*Instrument {
 		[]*Instrument{
 			BreakerState, BreakerTransitions, BreakerStateTime, BreakerCalls, BreakerSlowCalls, BreakerLateResults,
 			BreakerAbandonedProbes, BreakerDroppedChanges, BreakerWindowFailureRatio, BreakerWindowSlowRatio,
-			BreakerWindowCalls, BreakerThresholdFailureRatio, BreakerThresholdMinCalls,
+			BreakerWindowCalls, BreakerThresholdFailureRatio, BreakerThresholdMinCalls, BreakerOpenRemaining, BreakerCallDuration,
+			BreakerRefusalRatio,
 		},
 		[]*Instrument{LimiterRequests, LimiterPermits, LimiterNear, LimiterWaiting, LimiterAvailable, LimiterLimit},
 		[]*Instrument{AlertState, AlertTransitions, AlertValue, AlertEvaluations, AlertLastEvaluation},
 		[]*Instrument{NotifierNotifications, NotifierAttempts, NotifierPending, NotifierPendingLimit, NotifierLastSuccess},
 		[]*Instrument{ExporterSourcePanics, ExporterSkippedSamples},
 	)
+}
+
+// powersOfTwo lists the powers of two with these exponents and those between.
+func powersOfTwo(first, last int) (list []float64) {
+	for exp := first; exp <= last; exp++ {
+		list = append(list, math.Ldexp(1, exp))
+	}
+	return list
 }

@@ -3,6 +3,7 @@ package stat
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -40,10 +41,15 @@ func (d *dictionary) learn(list []fresh) error {
 // find gives the instrument that stands for i here, nil if there is none.
 func (d *dictionary) find(i *Instrument) *Instrument {
 	known := d.byName[i.Name]
-	if known == i || known != nil && known.Unit == i.Unit && known.Kind == i.Kind && slices.Equal(known.Attrs, i.Attrs) {
+	if known == i || known != nil && known.equal(i) {
 		return known
 	}
 	return nil
+}
+
+// equal says whether two instruments of one name may stand for each other.
+func (i *Instrument) equal(j *Instrument) bool {
+	return i.Unit == j.Unit && i.Kind == j.Kind && slices.Equal(i.Attrs, j.Attrs) && slices.Equal(i.Bounds, j.Bounds)
 }
 
 func (i *Instrument) validate() error {
@@ -51,10 +57,25 @@ func (i *Instrument) validate() error {
 	switch {
 	case i.Name == "":
 		return errors.New("stat: an instrument has no name")
-	case i.Kind < Counter || i.Kind > Gauge:
-		return fmt.Errorf("stat: the instrument %s is of %s, must be a counter, an up-down counter or a gauge", i.Name, i.Kind)
+	case i.Kind < Counter || i.Kind > Distribution:
+		return fmt.Errorf("stat: the instrument %s is of %s, must be a counter, an up-down counter, a gauge or a distribution", i.Name, i.Kind)
 	case len(slices.Compact(attrs)) < len(i.Attrs):
 		return fmt.Errorf("stat: the instrument %s has an attribute twice: %q", i.Name, i.Attrs)
+	case i.Kind != Distribution && i.Bounds != nil:
+		return fmt.Errorf("stat: the instrument %s has bounds and is a %s, must be a distribution", i.Name, i.Kind)
+	case !ascending(i.Bounds):
+		return fmt.Errorf("stat: the instrument %s has the bounds %v, must be finite and ascend from above 0", i.Name, i.Bounds)
 	}
 	return nil
+}
+
+func ascending(bounds []float64) bool {
+	last := 0.0
+	for _, b := range bounds {
+		if !(b > last) || math.IsInf(b, 0) {
+			return false
+		}
+		last = b
+	}
+	return true
 }

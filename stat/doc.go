@@ -10,6 +10,9 @@
 //		fmt.Println(s.Instrument.Name, s.Values, value)
 //	})
 //
+// A distribution is a [Histogram] instead of one value, and comes by
+// [HistogramSource].
+//
 // An exporter of any kind is built on a [Set], which reads many sources together:
 // each series once, with whatever the exporter keeps for it, and no source at the
 // cost of another.

@@ -70,3 +70,38 @@ func ExampleSet() {
 	// weir.exporter.skipped_samples{unknown} 0
 	// weir.exporter.skipped_samples{malformed} 0
 }
+
+// mailer is a source with a distribution beside its figures.
+type mailer struct {
+	queue
+	sizes *stat.Series
+}
+
+var sizes = &stat.Instrument{
+	Name: "shop.mail.size", Unit: "By", Kind: stat.Distribution, Attrs: []string{"shop.queue"},
+	Help: "Size of mails.", Bounds: []float64{1 << 10, 1 << 15, 1 << 20},
+}
+
+func (m *mailer) Histograms(yield func(*stat.Series, stat.Histogram)) {
+	// Two mails of up to 1 kB and one of up to 2 kB.
+	yield(m.sizes, stat.Histogram{Schema: 0, Offset: 10, Counts: []int64{2, 1}, Sum: 3000, Max: 1200})
+}
+
+func ExampleHistogramSource() {
+	var source stat.HistogramSource = &mailer{queue{3, jobs.Series("mail")}, sizes.Series("mail")}
+	source.Histograms(func(s *stat.Series, h stat.Histogram) {
+		fmt.Println(s.Instrument.Name, h.Count(), h.Sum)
+	})
+	// Output: shop.mail.size 3 3000
+}
+
+func ExampleHistogram() {
+	h := stat.Histogram{Schema: 0, Offset: 10, Counts: []int64{2, 1}, Sum: 3000}
+	for bound, n := range h.Below([]float64{512, 1024, 2048}) {
+		fmt.Println(n, "up to", bound)
+	}
+	// Output:
+	// 0 up to 512
+	// 2 up to 1024
+	// 3 up to 2048
+}

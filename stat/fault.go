@@ -14,7 +14,7 @@ const (
 	again           // met before in the same reading: no fault of anyone's
 	duplicate       // another live series has its ID
 	unknown         // its instrument is not in the dictionary
-	malformed       // it has no instrument, or not one value for each attribute
+	malformed       // no instrument, not one value for each attribute, or what its kind does not have
 	faults
 )
 
@@ -25,14 +25,14 @@ type fresh struct {
 	series *Series
 	clean  *Series // series with valid text and the dictionary's instrument
 	id     string
-	value  float64
 	fault  fault
 }
 
-// examine looks at the series by itself, and sets what is derived from it.
-func (f *fresh) examine(known *dictionary, own *health) fault {
+// examine looks at the series by itself, and sets what is derived from it. It came
+// with a figure or with a histogram, as its instrument should have it.
+func (f *fresh) examine(known *dictionary, own *health, distribution bool) fault {
 	s := f.series
-	if s == nil || s.Instrument == nil || len(s.Values) != len(s.Instrument.Attrs) {
+	if s == nil || s.Instrument == nil || len(s.Values) != len(s.Instrument.Attrs) || (s.Instrument.Kind == Distribution) != distribution {
 		return malformed
 	}
 	i := known.find(s.Instrument)
@@ -79,6 +79,9 @@ func (f *fresh) err() error {
 		return fmt.Errorf("stat: the instrument %s is not one of those that the set was made with", f.series.Instrument.Name)
 	case f.series == nil || f.series.Instrument == nil:
 		return errors.New("stat: a series has no instrument")
+	case len(f.series.Values) == len(f.series.Instrument.Attrs):
+		return fmt.Errorf("stat: a series of %s came by the wrong method: distributions come by Histograms, all else by Observe",
+			f.series.Instrument.Name)
 	}
 	return fmt.Errorf("stat: a series of %s has %d values for %d attributes",
 		f.series.Instrument.Name, len(f.series.Values), len(f.series.Instrument.Attrs))

@@ -54,15 +54,15 @@ func (h *health) count(list []fresh) {
 	}
 }
 
-// read observes the source. One faulty source must not hide the others, least
+// read reads the source by look. One faulty source must not hide the others, least
 // of all when something goes wrong, so a panic ends here. The first is logged: a
 // source that panics does so in every reading.
-func (h *health) read(s Source, note func(*Series, float64)) {
+func read[V any](h *health, s Source, look look[V], note func(*Series, V)) {
 	defer func() {
 		if value := recover(); value != nil && h.panics.Add(1) == 1 {
 			slog.Error("weir: a source panicked while being read", "source", fmt.Sprintf("%T", s),
 				"panic", value, "stack", string(debug.Stack()))
 		}
 	}()
-	s.Observe(note)
+	look(s, note)
 }

@@ -2,18 +2,19 @@ package stat
 
 // reading is one pass over the sources: what it has met, beside the table that
 // it began with. It is used by one goroutine.
-type reading[T any] struct {
-	table *table[T]
-	yield func(T, float64)       // or nil: only the series matter
-	note  func(*Series, float64) // take, bound once: a method value allocates
-	seen  []bool                 // by slot of the table
-	live  int                    // how many are seen
-	fresh []fresh
-	ids   map[string]*Series // of the fresh ones that are sound
-	sound int                // how many those are
+type reading[T, V any] struct {
+	table  *table[T]
+	yield  func(T, V)       // or nil: only the series matter
+	note   func(*Series, V) // take, bound once: a method value allocates
+	seen   []bool           // by slot of the table
+	live   int              // how many are seen
+	fresh  []fresh
+	values []V                // of the fresh ones
+	ids    map[string]*Series // of the fresh ones that are sound
+	sound  int                // how many those are
 }
 
-func (r *reading[T]) start(t *table[T], yield func(T, float64)) {
+func (r *reading[T, V]) start(t *table[T], yield func(T, V)) {
 	r.table, r.yield, r.live, r.sound = t, yield, 0, 0
 	if n := len(t.entries); n <= cap(r.seen) {
 		r.seen = r.seen[:n]
@@ -24,19 +25,20 @@ func (r *reading[T]) start(t *table[T], yield func(T, float64)) {
 }
 
 // stop lets go of whatever belongs to others, since readings are kept for reuse.
-func (r *reading[T]) stop() {
+func (r *reading[T, V]) stop() {
 	r.table, r.yield, r.ids = nil, nil, nil
 	clear(r.fresh)
-	r.fresh = r.fresh[:0]
+	clear(r.values)
+	r.fresh, r.values = r.fresh[:0], r.values[:0]
 }
 
 // take is what sources yield to. A series met twice counts once: the breaker of
 // a gate may be given beside the gate.
-func (r *reading[T]) take(s *Series, value float64) {
+func (r *reading[T, V]) take(s *Series, value V) {
 	slot, ok := r.table.slots[s]
 	switch {
 	case !ok:
-		r.fresh = append(r.fresh, fresh{series: s, value: value})
+		r.meet(s, value)
 	case !r.seen[slot]:
 		r.seen[slot] = true
 		r.live++
@@ -49,14 +51,18 @@ func (r *reading[T]) take(s *Series, value float64) {
 // takeAsFresh is take for sources that are to come. What only they show has no
 // right to its ID by having been live once: since then that ID may have gone to
 // another.
-func (r *reading[T]) takeAsFresh(s *Series, value float64) {
+func (r *reading[T, V]) takeAsFresh(s *Series, value V) {
 	if slot, ok := r.table.slots[s]; !ok || !r.seen[slot] {
-		r.fresh = append(r.fresh, fresh{series: s, value: value})
+		r.meet(s, value)
 	}
 }
 
+func (r *reading[T, V]) meet(s *Series, value V) {
+	r.fresh, r.values = append(r.fresh, fresh{series: s}), append(r.values, value)
+}
+
 // claim gives f its ID, unless another live series has it.
-func (r *reading[T]) claim(f *fresh) fault {
+func (r *reading[T, V]) claim(f *fresh) fault {
 	if slot, ok := r.table.owners[f.id]; ok && r.seen[slot] {
 		return duplicate
 	}
@@ -76,18 +82,18 @@ func (r *reading[T]) claim(f *fresh) fault {
 
 // next makes the table that follows: what was seen of the last one, and the
 // fresh series that are sound, which it yields.
-func (r *reading[T]) next(form func(*Series) T) *table[T] {
+func (r *reading[T, V]) next(form func(*Series) T) *table[T] {
 	t := newTable[T](r.live + r.sound)
 	for slot, e := range r.table.entries {
 		if r.seen[slot] {
 			t.add(e)
 		}
 	}
-	for _, f := range r.fresh {
+	for n, f := range r.fresh {
 		if f.fault == sound {
 			e := entry[T]{series: f.series, id: f.id, form: form(f.clean)}
 			t.add(e)
-			r.yield(e.form, f.value)
+			r.yield(e.form, r.values[n])
 		}
 	}
 	return t

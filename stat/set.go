@@ -1,9 +1,9 @@
 package stat
 
 import (
+	"errors"
 	"reflect"
 	"slices"
-	"sync"
 	"sync/atomic"
 )
 
@@ -20,19 +20,18 @@ import (
 //   - what a source had still to say when it panicked,
 //   - a series that has the ID of a different one: the first stays, as long as it is live,
 //   - a series of an instrument that is not one of [Set.Instruments],
-//   - a series without an instrument, or without one value for each attribute.
+//   - a series without an instrument, without one value for each attribute, or with
+//     a figure where a distribution has a histogram, or the other way round,
+//   - a histogram with a negative count, or a schema or bucket out of bounds.
 //
 // All are counted, in the set's own [ExporterSourcePanics] and
 // [ExporterSkippedSamples], and the first panic is logged through [log/slog]. A
 // source that blocks holds up the reading.
 type Set[T any] struct {
-	form    func(*Series) T
-	known   *dictionary
-	health  *health
-	own     []Source // health alone
-	sources atomic.Pointer[[]Source]
-	table   atomic.Pointer[table[T]] // never changed once it is here
-	idle    sync.Pool                // of *reading[T]
+	known      *dictionary
+	sources    atomic.Pointer[[]Source]
+	figures    book[T, float64]
+	histograms book[T, Histogram]
 }
 
 // NewSet makes a set of the sources, which it reads once to learn their
@@ -40,35 +39,48 @@ type Set[T any] struct {
 // is of its gate, is fine: a series counts once, whoever shows it.
 //
 // It fails if a source is nil, if two different series have one ID, if two
-// instruments of one name differ, if an instrument lacks a name or a valid kind
-// or has an attribute twice, or if a series has not one value for each attribute.
+// instruments of one name differ, if an instrument lacks a name or a valid kind,
+// has an attribute twice or bounds that do not fit, or if a series has not one value
+// for each attribute or comes by the method of another kind.
 //
 // The set calls form for series that are new to it, and keeps the result while
 // they are live. What form is given has valid UTF-8 and an instrument out of
-// [Set.Instruments]. It is called by [Set.Observe] alone, so it may use what was
-// made of the instruments between NewSet and the first reading; and it may be
-// called from several goroutines, if several read.
+// [Set.Instruments]. It is called by [Set.Observe] and [Set.Histograms] alone, so it
+// may use what was made of the instruments between NewSet and the first reading; and
+// it may be called from several goroutines, if several read.
 func NewSet[T any](form func(*Series) T, sources ...Source) (*Set[T], error) {
 	if err := refuseNil(sources); err != nil {
 		return nil, err
 	}
-	h := newHealth()
-	s := &Set[T]{form: form, known: newDictionary(), health: h, own: []Source{h}}
+	known, h := newDictionary(), newHealth()
+	s := &Set[T]{
+		known:      known,
+		figures:    book[T, float64]{form: form, look: Source.Observe, known: known, health: h, own: []Source{h}},
+		histograms: book[T, Histogram]{distributions: true, form: form, look: histogramsOf, sane: Histogram.sane, known: known, health: h},
+	}
 	list := slices.Clone(sources)
 	s.sources.Store(&list)
-	s.table.Store(newTable[T](0))
-
-	r := s.begin(nil)
-	defer s.end(r)
-	s.read(list, r.note)
-	if err := s.known.learn(r.fresh); err != nil {
-		return nil, err
-	}
-	s.judge(r, 0)
-	if err := explain(r.fresh); err != nil {
+	s.figures.table.Store(newTable[T](0))
+	s.histograms.table.Store(newTable[T](0))
+	if err := s.learn(list); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// learn reads the sources for the first time.
+func (s *Set[T]) learn(sources []Source) error {
+	f, h := s.figures.begin(nil), s.histograms.begin(nil)
+	defer s.figures.end(f)
+	defer s.histograms.end(h)
+	s.figures.read(sources, f.note)
+	s.histograms.read(sources, h.note)
+	if err := errors.Join(s.known.learn(f.fresh), s.known.learn(h.fresh)); err != nil {
+		return err
+	}
+	s.figures.judge(f, 0)
+	s.histograms.judge(h, 0)
+	return explain(slices.Concat(f.fresh, h.fresh))
 }
 
 // Instruments lists the instruments that the set can show: those of [Catalogue],
@@ -83,17 +95,14 @@ func (s *Set[T]) Instruments() []*Instrument { return slices.Clone(s.known.list)
 // A yield runs while a source is being read: it should not block, and its panic
 // would be taken for one of the source's.
 func (s *Set[T]) Observe(yield func(form T, value float64)) {
-	r := s.begin(yield)
-	s.read(*s.sources.Load(), r.note)
-	s.judge(r, 0)
-	s.health.count(r.fresh)
-	from := len(r.fresh)
-	s.read(s.own, r.note)
-	s.judge(r, from)
-	if r.sound > 0 || r.live < len(r.table.entries) {
-		s.table.Store(r.next(s.form))
-	}
-	s.end(r)
+	s.figures.observe(*s.sources.Load(), yield)
+}
+
+// Histograms is to distributions what Observe is to all else, and has readings of
+// its own. What it leaves out is counted in what Observe shows next, so an exporter
+// of both calls it first.
+func (s *Set[T]) Histograms(yield func(form T, h Histogram)) {
+	s.histograms.observe(*s.sources.Load(), yield)
 }
 
 // Add adds sources, which it reads once, for the next reading to show. Where
@@ -125,53 +134,15 @@ func (s *Set[T]) Remove(sources ...Source) {
 	}
 }
 
-// check says what Observe would leave out of more, if it were read after present.
+// check says what a reading would leave out of more, if it were read after present.
 func (s *Set[T]) check(present, more []Source) error {
 	if err := refuseNil(more); err != nil {
 		return err
 	}
-	r := s.begin(nil)
-	defer s.end(r)
-	s.read(present, r.note)
-	s.judge(r, 0)
-	from := len(r.fresh)
-	s.read(more, r.takeAsFresh)
-	s.judge(r, from)
-	return explain(r.fresh[from:])
-}
-
-func (s *Set[T]) begin(yield func(T, float64)) *reading[T] {
-	r, ok := s.idle.Get().(*reading[T])
-	if !ok {
-		r = &reading[T]{}
-		r.note = r.take
+	if err := s.figures.check(present, more); err != nil {
+		return err
 	}
-	r.start(s.table.Load(), yield)
-	return r
-}
-
-func (s *Set[T]) end(r *reading[T]) {
-	r.stop()
-	s.idle.Put(r)
-}
-
-func (s *Set[T]) read(sources []Source, note func(*Series, float64)) {
-	for _, source := range sources {
-		s.health.read(source, note)
-	}
-}
-
-// judge finds the fault, or none, of each fresh series of the reading. It runs
-// after all sources were read: a newcomer must not take the ID of a series that
-// was there before it, in whatever order their sources stand.
-func (s *Set[T]) judge(r *reading[T], from int) {
-	for n := from; n < len(r.fresh); n++ {
-		f := &r.fresh[n]
-		f.fault = f.examine(s.known, s.health)
-		if f.fault == sound {
-			f.fault = r.claim(f)
-		}
-	}
+	return s.histograms.check(present, more)
 }
 
 func without(list, gone []Source) []Source {

@@ -79,11 +79,31 @@ func TestNewSetRefuses(t *testing.T) {
 		"no name": {[]stat.Source{of("", stat.Gauge)}, `stat: an instrument has no name`},
 		"no kind": {
 			[]stat.Source{of("shop.x", 0)},
-			`stat: the instrument shop.x is of kind 0, must be a counter, an up-down counter or a gauge`,
+			`stat: the instrument shop.x is of kind 0, must be a counter, an up-down counter, a gauge or a distribution`,
 		},
 		"an attribute twice": {
 			[]stat.Source{of("shop.x", stat.Gauge, "a", "b", "a")},
 			`stat: the instrument shop.x has an attribute twice: ["a" "b" "a"]`,
+		},
+		"a distribution by Observe": {
+			[]stat.Source{of("shop.x", stat.Distribution)},
+			`stat: a series of shop.x came by the wrong method: distributions come by Histograms, all else by Observe`,
+		},
+		"a counter by Histograms": {
+			[]stat.Source{&timed{spreads: []spread{{stat.BreakerSlowCalls.Series("a"), stat.Histogram{}}}}},
+			`stat: a series of weir.breaker.slow_calls came by the wrong method: distributions come by Histograms, all else by Observe`,
+		},
+		"two distributions of one name": {
+			[]stat.Source{times(took("a", 1)), times(took("a", 1))},
+			`stat: two different series are weir.breaker.call.duration{weir.breaker.name="a"}: sources need names of their own`,
+		},
+		"bounds of a gauge": {
+			[]stat.Source{bare((&stat.Instrument{Name: "shop.x", Kind: stat.Gauge, Bounds: []float64{1}}).Series())},
+			`stat: the instrument shop.x has bounds and is a gauge, must be a distribution`,
+		},
+		"bounds that do not ascend": {
+			[]stat.Source{times(spread{(&stat.Instrument{Name: "shop.x", Kind: stat.Distribution, Bounds: []float64{1, 1}}).Series(), stat.Histogram{}})},
+			`stat: the instrument shop.x has the bounds [1 1], must be finite and ascend from above 0`,
 		},
 		"one name, two kinds": {
 			[]stat.Source{of("shop.x", stat.Gauge), of("shop.x", stat.Counter)},

@@ -23,6 +23,8 @@ const (
 	UpDown
 	// Gauge is a value of the moment that means nothing when added up.
 	Gauge
+	// Distribution is a [Histogram] of values, which only grows as a counter does.
+	Distribution
 )
 
 func (k Kind) String() string {
@@ -33,6 +35,8 @@ func (k Kind) String() string {
 		return "up-down counter"
 	case Gauge:
 		return "gauge"
+	case Distribution:
+		return "distribution"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }
@@ -45,6 +49,11 @@ type Instrument struct {
 	Help  string   // one sentence
 	Kind  Kind     //
 	Attrs []string // the keys of its attributes
+
+	// Bounds are where a distribution is cut for backends that have no exponential
+	// buckets: upper bounds, ascending. Powers of two are bounds of the exponential
+	// buckets too, and so exact; another is moved down to the next bound.
+	Bounds []float64
 }
 
 // Series is one line of an instrument: the instrument with a value for each of
@@ -54,7 +63,7 @@ type Series struct {
 	Instrument *Instrument
 	Values     []string // in the order of Instrument.Attrs; "" where one does not apply
 
-	// Created is when the value of a counter began at 0; zero where that is not
+	// Created is when a counter or a distribution began at 0; zero where that is not
 	// known. Exporters that can say so do, for it tells a restart from a pause.
 	Created time.Time
 }
@@ -86,4 +95,12 @@ func (s *Series) ID() string {
 // meaningful value (a rate over too few calls, say) is left out.
 type Source interface {
 	Observe(yield func(s *Series, value float64))
+}
+
+// HistogramSource is a source that has distributions too. Histograms is to them
+// what Observe is to all other kinds. A source that is made of others passes on
+// what they have.
+type HistogramSource interface {
+	Source
+	Histograms(yield func(s *Series, h Histogram))
 }

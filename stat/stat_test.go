@@ -22,12 +22,13 @@ func TestCatalogueIsWellFormed(t *testing.T) {
 		require.False(t, seen[i.Name], "%s stands there twice", i.Name)
 		seen[i.Name] = true
 		require.True(t, strings.HasSuffix(i.Help, "."), "%s: help %q is no sentence", i.Name, i.Help)
-		require.Contains(t, []stat.Kind{stat.Counter, stat.UpDown, stat.Gauge}, i.Kind, i.Name)
+		require.Contains(t, []stat.Kind{stat.Counter, stat.UpDown, stat.Gauge, stat.Distribution}, i.Kind, i.Name)
 		require.Regexp(t, `^(|s|1|\{[a-z]+\})$`, i.Unit, i.Name)
 		require.Equal(t, i.Unit == "1", strings.HasSuffix(i.Name, "_ratio"), "%s: ratios have unit 1 and end in _ratio", i.Name)
 		for _, a := range i.Attrs {
 			require.Regexp(t, attr, a, i.Name)
 		}
+		require.Equal(t, i.Kind == stat.Distribution, len(i.Bounds) > 0, i.Name)
 	}
 }
 
@@ -65,6 +66,6 @@ func TestASeriesKnowsWhenItWasMade(t *testing.T) {
 }
 
 func TestKindsHaveNames(t *testing.T) {
-	require.Equal(t, "counter, up-down counter, gauge, kind 0",
-		fmt.Sprintf("%v, %v, %v, %v", stat.Counter, stat.UpDown, stat.Gauge, stat.Kind(0)))
+	require.Equal(t, "counter, up-down counter, gauge, distribution, kind 0",
+		fmt.Sprintf("%v, %v, %v, %v, %v", stat.Counter, stat.UpDown, stat.Gauge, stat.Distribution, stat.Kind(0)))
 }

@@ -16,6 +16,9 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/resource"
+
+	"github.com/weir-go/weir/exporters/otelmetric/producer"
+	"github.com/weir-go/weir/stat"
 )
 
 // telemetry exports through the OpenTelemetry SDK.
@@ -28,9 +31,10 @@ type telemetry struct {
 	fault    atomic.Pointer[error] // the last
 }
 
-// newTelemetry returns a provider that exports over OTLP where the environment has an
-// endpoint, to the named file otherwise, and to nowhere if there is no name either.
-func newTelemetry(ctx context.Context, every time.Duration, file string) (*telemetry, error) {
+// newTelemetry returns a provider that exports the histograms of the sources, and what
+// else will be registered with it: over OTLP where the environment has an endpoint, to
+// the named file otherwise, and to nowhere if there is no name either.
+func newTelemetry(ctx context.Context, every time.Duration, file string, sources ...stat.Source) (*telemetry, error) {
 	t := &telemetry{}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(t.note))
 	exporter, err := t.open(ctx, file)
@@ -43,7 +47,11 @@ func newTelemetry(ctx context.Context, every time.Duration, file string) (*telem
 	if err != nil {
 		return nil, err
 	}
-	reader := sdk.NewPeriodicReader(t.exporter, sdk.WithInterval(every), sdk.WithTimeout(2*time.Second))
+	histograms, err := producer.New(sources...)
+	if err != nil {
+		return nil, err
+	}
+	reader := sdk.NewPeriodicReader(t.exporter, sdk.WithInterval(every), sdk.WithTimeout(2*time.Second), sdk.WithProducer(histograms))
 	t.provider = sdk.NewMeterProvider(sdk.WithReader(reader), sdk.WithResource(about))
 	return t, nil
 }

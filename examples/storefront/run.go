@@ -80,7 +80,7 @@ func (s *storefront) export(ctx context.Context, o options) error {
 	if s.metrics, err = serve(ctx, o.listen, page); err != nil {
 		return err
 	}
-	if s.telemetry, err = newTelemetry(ctx, exportEvery(o.run), o.otel); err != nil {
+	if s.telemetry, err = newTelemetry(ctx, exportEvery(o.run), o.otel, s.payments); err != nil {
 		return err
 	}
 	_, err = otelmetric.Register(s.telemetry.provider, s.payments, s.monitor)

@@ -13,6 +13,9 @@
 //	stat.UpDown   Float64ObservableUpDownCounter
 //	stat.Gauge    Float64ObservableGauge
 //
+// The API has nothing observable for a stat.Distribution: the package producer beside
+// this one hands those to the SDK.
+//
 // An attribute that does not apply to a series is left out. OpenTelemetry's
 // exporter for Prometheus makes of all this what the package prom serves itself.
 //

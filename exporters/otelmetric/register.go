@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/weir-go/weir/exporters/otelmetric/internal/scope"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -28,7 +28,7 @@ func Register(provider metric.MeterProvider, sources ...stat.Source) (metric.Reg
 	if err != nil {
 		return nil, err
 	}
-	meter := provider.Meter(scopeName, metric.WithInstrumentationVersion(scopeVersion()))
+	meter := provider.Meter(scope.Name, metric.WithInstrumentationVersion(scope.Version()))
 	instruments, all, err := newInstruments(meter, set.Instruments())
 	if err != nil {
 		return nil, fmt.Errorf("otelmetric: %w", err)
@@ -44,13 +44,16 @@ func Register(provider metric.MeterProvider, sources ...stat.Source) (metric.Reg
 	return r, nil
 }
 
-// newInstruments makes the instruments with the meter. All are of floats, since
-// that is what sources yield; whole numbers stay whole up to 2⁵³.
+// newInstruments makes the instruments with the meter, but for distributions. All are
+// of floats, since that is what sources yield; whole numbers stay whole up to 2⁵³.
 func newInstruments(meter metric.Meter, list []*stat.Instrument) (map[*stat.Instrument]metric.Float64Observable, []metric.Observable, error) {
 	byOrigin := make(map[*stat.Instrument]metric.Float64Observable, len(list))
 	all := make([]metric.Observable, 0, len(list))
 	var errs []error
 	for _, i := range list {
+		if i.Kind == stat.Distribution {
+			continue // of which the API has no observable form
+		}
 		made, err := newInstrument(meter, i)
 		errs = append(errs, err)
 		byOrigin[i] = made
@@ -78,11 +81,5 @@ type line struct {
 }
 
 func newLine(i metric.Float64Observable, s *stat.Series) line {
-	attrs := make([]attribute.KeyValue, 0, len(s.Values))
-	for n, value := range s.Values {
-		if value != "" {
-			attrs = append(attrs, attribute.String(s.Instrument.Attrs[n], value))
-		}
-	}
-	return line{instrument: i, options: []metric.ObserveOption{metric.WithAttributeSet(attribute.NewSet(attrs...))}}
+	return line{instrument: i, options: []metric.ObserveOption{metric.WithAttributeSet(scope.Attributes(s))}}
 }

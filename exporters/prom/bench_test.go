@@ -2,51 +2,102 @@ package prom_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/exporters/prom"
 	"github.com/weir-go/weir/stat"
 )
 
-var sizes = []int{10, 1_000, 10_000}
-
-// BenchmarkCollect is our part of a scrape: 37 series a breaker.
-func BenchmarkCollect(b *testing.B) {
-	for _, n := range sizes {
-		b.Run(fmt.Sprintf("breakers=%d", n), func(b *testing.B) {
-			c := prom.NewCollector(breakers(n)...)
-			ch := make(chan prometheus.Metric, 1_000)
-			go func() {
-				for range ch {
-				}
-			}()
-			c.Collect(ch)
-			b.ReportAllocs()
-			for b.Loop() {
-				c.Collect(ch)
+// each runs the benchmark on breakers of several numbers: with their 37 series each,
+// and with a histogram of how long calls take beside them.
+func each(b *testing.B, run func(b *testing.B, sources []stat.Source)) {
+	b.Helper()
+	for _, c := range []struct {
+		breakers int
+		latency  bool
+	}{{10, false}, {1_000, false}, {10_000, false}, {10, true}, {1_000, true}} {
+		b.Run(fmt.Sprintf("breakers=%d/latency=%v", c.breakers, c.latency), func(b *testing.B) {
+			sources := make([]stat.Source, c.breakers)
+			for k := range sources {
+				sources[k] = busy(k, breaker.Config{Latency: c.latency})
 			}
-			close(ch)
+			b.ReportAllocs()
+			run(b, sources)
 		})
 	}
+}
+
+// busy is a breaker that has enough calls to judge, of many durations.
+func busy(k int, c breaker.Config) *breaker.Breaker {
+	now := time.Now()
+	b := breaker.NewAt(fmt.Sprintf("breaker-%d", k), c, now)
+	for n := range 40 {
+		permit, err := b.AllowAt(now)
+		if err == nil {
+			permit.DoneAt(now.Add(time.Duration(n*n)*time.Millisecond), breaker.Success)
+		}
+	}
+	return b
+}
+
+// BenchmarkCollect is our part of a scrape.
+func BenchmarkCollect(b *testing.B) {
+	each(b, func(b *testing.B, sources []stat.Source) {
+		c := prom.NewCollector(sources...)
+		ch := make(chan prometheus.Metric, 1_000)
+		go func() {
+			for range ch {
+			}
+		}()
+		c.Collect(ch)
+		for b.Loop() {
+			c.Collect(ch)
+		}
+		close(ch)
+	})
 }
 
 // BenchmarkGather is what the registry makes of it: all of a scrape but the text.
 func BenchmarkGather(b *testing.B) {
-	for _, n := range sizes {
-		b.Run(fmt.Sprintf("breakers=%d", n), func(b *testing.B) {
-			r := prometheus.NewRegistry()
-			require.NoError(b, r.Register(prom.NewCollector(breakers(n)...)))
-			b.ReportAllocs()
-			for b.Loop() {
-				_, err := r.Gather()
-				require.NoError(b, err)
-			}
-		})
-	}
+	each(b, func(b *testing.B, sources []stat.Source) {
+		r := prometheus.NewRegistry()
+		require.NoError(b, r.Register(prom.NewCollector(sources...)))
+		_, err := r.Gather() // the first one writes the labels of each series
+		require.NoError(b, err)
+		for b.Loop() {
+			_, err = r.Gather()
+			require.NoError(b, err)
+		}
+	})
 }
+
+// BenchmarkScrape is all that the process has to do for a scrape, as text.
+func BenchmarkScrape(b *testing.B) {
+	each(b, func(b *testing.B, sources []stat.Source) {
+		r := prometheus.NewRegistry()
+		require.NoError(b, r.Register(prom.NewCollector(sources...)))
+		page, request := promhttp.HandlerFor(r, promhttp.HandlerOpts{}), httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody)
+		page.ServeHTTP(&sink{header: http.Header{}}, request)
+		for b.Loop() {
+			page.ServeHTTP(&sink{header: http.Header{}}, request)
+		}
+	})
+}
+
+// sink is a response that is thrown away.
+type sink struct{ header http.Header }
+
+func (s *sink) Header() http.Header         { return s.header }
+func (s *sink) WriteHeader(int)             {}
+func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
 
 // BenchmarkCollectWhileSeriesComeAndGo has one series of a thousand breakers
 // vanish and return at every scrape, so that each rebuilds the table.

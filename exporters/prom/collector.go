@@ -74,6 +74,10 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(c.err), c.err)
 		return
 	}
+	var spreads []spread
+	c.set.Histograms(func(l *line, h stat.Histogram) {
+		spreads = append(spreads, spread{line: l, histogram: h})
+	})
 	samples := make([]sample, 0, c.last.Load())
 	c.set.Observe(func(l *line, value float64) {
 		samples = append(samples, sample{line: l, value: value})
@@ -82,6 +86,9 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	// Sent only now: a receiver that is slow must not keep a source waiting.
 	for n := range samples {
 		ch <- &samples[n]
+	}
+	for n := range spreads {
+		ch <- &spreads[n]
 	}
 }
 

@@ -101,11 +101,14 @@ func TestASourceGivenTwiceIsExportedOnce(t *testing.T) {
 	require.Zero(t, skipped(t, r, "duplicate"))
 }
 
-func TestCountersSayWhenTheyWereCreated(t *testing.T) {
+func TestWhatOnlyGrowsSaysWhenItBegan(t *testing.T) {
 	began := time.Date(2026, 9, 1, 12, 0, 0, 5, time.UTC)
 	counter, unsaid, gauge := slow("a", 1), slow("b", 2), point{stat.LimiterLimit.Series("a"), 3}
 	counter.series.Created, unsaid.series.Created, gauge.series.Created = began, time.Time{}, began
-	_, r := register(t, shows(counter, unsaid, gauge))
+	source := shows(counter, unsaid, gauge)
+	source.spreads = []spread{{stat.BreakerCallDuration.Series("a"), stat.Histogram{Sum: 7}}}
+	source.spreads[0].series.Created = began
+	_, r := register(t, source)
 	for range 2 {
 		families, err := r.Gather()
 		require.NoError(t, err)
@@ -115,9 +118,12 @@ func TestCountersSayWhenTheyWereCreated(t *testing.T) {
 				if at := m.GetCounter().GetCreatedTimestamp(); at != nil && !strings.HasPrefix(f.GetName(), "weir_exporter_") {
 					got[m.Counter.GetValue()] = at.AsTime()
 				}
+				if m.Histogram != nil {
+					got[m.Histogram.GetSampleSum()] = m.Histogram.GetCreatedTimestamp().AsTime()
+				}
 			}
 		}
-		require.Equal(t, map[float64]time.Time{1: began}, got)
+		require.Equal(t, map[float64]time.Time{1: began, 7: began}, got)
 	}
 }
 

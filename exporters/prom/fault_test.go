@@ -35,6 +35,12 @@ func TestRegisterRefuses(t *testing.T) {
 			[]stat.Source{instrument("shop.x", stat.Gauge), instrument("shop_x", stat.UpDown)},
 			`prom: the instruments shop.x and shop_x are both shop_x to Prometheus`,
 		},
+		"one name to Prometheus, by way of a histogram's lines": {
+			[]stat.Source{instrument("shop.x.count", stat.Gauge), &fake{spreads: []spread{
+				{(&stat.Instrument{Name: "shop.x", Help: "Help.", Kind: stat.Distribution}).Series(), stat.Histogram{}},
+			}}},
+			`prom: the instruments shop.x.count and shop.x are both shop_x_count to Prometheus`,
+		},
 		"one label to Prometheus": {
 			[]stat.Source{instrument("shop.x", stat.Gauge, "a.b", "a_b")},
 			`prom: duplicate label names in constant and variable labels for metric "shop_x"`,

@@ -13,8 +13,9 @@ import (
 
 // family is an instrument in Prometheus's form.
 type family struct {
-	desc    *prometheus.Desc
-	counter bool // or else a gauge
+	desc   *prometheus.Desc
+	kind   stat.Kind
+	bounds []float64 // of a distribution
 }
 
 // newFamilies makes a family of each instrument.
@@ -23,12 +24,13 @@ func newFamilies(instruments []*stat.Instrument) (map[*stat.Instrument]*family, 
 	owners := make(map[string]*stat.Instrument, len(instruments))
 	var errs []error
 	for _, i := range instruments {
-		name := metricName(i)
-		if owner, ok := owners[name]; ok {
-			errs = append(errs, fmt.Errorf("the instruments %s and %s are both %s to Prometheus", owner.Name, i.Name, name))
+		for _, name := range metricNames(i) {
+			if owner, ok := owners[name]; ok {
+				errs = append(errs, fmt.Errorf("the instruments %s and %s are both %s to Prometheus", owner.Name, i.Name, name))
+			}
+			owners[name] = i
 		}
-		owners[name] = i
-		f := &family{desc: prometheus.NewDesc(name, i.Help, labelNames(i), nil), counter: i.Kind == stat.Counter}
+		f := &family{desc: prometheus.NewDesc(metricName(i), i.Help, labelNames(i), nil), kind: i.Kind, bounds: i.Bounds}
 		errs = append(errs, f.desc.Err())
 		families[i] = f
 	}
@@ -39,12 +41,12 @@ func newFamilies(instruments []*stat.Instrument) (map[*stat.Instrument]*family, 
 type line struct {
 	*family
 	labels  []*dto.LabelPair
-	created *timestamppb.Timestamp // of a counter, where it is known
+	created *timestamppb.Timestamp // of what only grows, where it is known
 }
 
 func (f *family) line(s *stat.Series) *line {
 	l := &line{family: f, labels: prometheus.MakeLabelPairs(f.desc, s.Values)}
-	if f.counter && !s.Created.IsZero() {
+	if (f.kind == stat.Counter || f.kind == stat.Distribution) && !s.Created.IsZero() {
 		l.created = timestamppb.New(s.Created)
 	}
 	return l
@@ -62,7 +64,7 @@ func (s *sample) Desc() *prometheus.Desc { return s.desc }
 
 func (s *sample) Write(out *dto.Metric) error {
 	out.Label = s.labels
-	if s.counter {
+	if s.kind == stat.Counter {
 		out.Counter = &dto.Counter{Value: &s.value, CreatedTimestamp: s.created}
 	} else {
 		out.Gauge = &dto.Gauge{Value: &s.value}

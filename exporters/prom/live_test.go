@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
@@ -57,6 +58,24 @@ func TestTheSecondCollectorIsRefusedAndMayJoinTheFirst(t *testing.T) {
 	require.True(t, ok, "got %v", err)
 	require.NoError(t, there.ExistingCollector.(*prom.Collector).Add(shows(slow("b", 2))))
 	require.Equal(t, []string{lineA, lineB}, scrape(t, r))
+}
+
+// A scrape that nobody reads to its end holds up no source and no other scrape.
+func TestAScraperThatDoesNotReadHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := shows(slow("a", 1))
+		source.spreads = []spread{{stat.BreakerCallDuration.Series("a"), stat.Histogram{}}}
+		c, r := register(t, source)
+		stuck := make(chan prometheus.Metric)
+		go c.Collect(stuck)
+		synctest.Wait()
+		source.show(slow("b", 2)) // takes the lock that the source was read under
+		require.Contains(t, scrape(t, r), lineB)
+		require.NoError(t, c.Add(shows(slow("c", 3))))
+		for range 1 + 4 + 1 {
+			<-stuck
+		}
+	})
 }
 
 // Scrapes run beside each other and beside changes of every kind; none may fail,

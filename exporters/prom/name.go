@@ -40,6 +40,16 @@ func metricName(i *stat.Instrument) string {
 	return escapeDigit(strings.Join(tokens, "_"), "_")
 }
 
+// metricNames gives all names that the instrument takes: a distribution has lines of
+// its own for the buckets, the count and the sum.
+func metricNames(i *stat.Instrument) []string {
+	name := metricName(i)
+	if i.Kind != stat.Distribution {
+		return []string{name}
+	}
+	return []string{name, name + "_bucket", name + "_count", name + "_sum"}
+}
+
 // labelNames gives the names of the attributes as labels.
 func labelNames(i *stat.Instrument) []string {
 	names := make([]string, len(i.Attrs))

@@ -24,9 +24,22 @@ type point struct {
 
 // fake is a source that shows its points, and then panics if it is told to.
 type fake struct {
-	mu     sync.Mutex
-	points []point
-	broken any
+	mu      sync.Mutex
+	points  []point
+	spreads []spread
+	broken  any
+}
+
+// spread is a series and its histogram now.
+type spread struct {
+	series    *stat.Series
+	histogram stat.Histogram
+}
+
+func (f *fake) Histograms(yield func(*stat.Series, stat.Histogram)) {
+	for _, s := range f.spreads {
+		yield(s.series, s.histogram)
+	}
 }
 
 func (f *fake) Observe(yield func(*stat.Series, float64)) {
@@ -90,7 +103,11 @@ func everything() *fake {
 		for k := range values {
 			values[k] = "v"
 		}
-		f.points = append(f.points, point{i.Series(values...), float64(n) + 0.5})
+		if series := i.Series(values...); i.Kind == stat.Distribution {
+			f.spreads = append(f.spreads, spread{series, stat.Histogram{Schema: 3, Counts: []int64{3, 2}, Sum: 5.5}})
+		} else {
+			f.points = append(f.points, point{series, float64(n) + 0.5})
+		}
 	}
 	return f
 }

@@ -1,4 +1,4 @@
-package otelmetric
+package scope
 
 import (
 	"runtime/debug"
@@ -9,7 +9,7 @@ import (
 
 func TestTheScopeHasTheVersionThatIsBuiltIn(t *testing.T) {
 	ours := func(m debug.Module) []*debug.Module {
-		m.Path = scopeName
+		m.Path = Name
 		return []*debug.Module{{Path: "example.com/other", Version: "v9.9.9"}, &m}
 	}
 	for want, deps := range map[string][]*debug.Module{

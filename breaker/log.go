@@ -1,0 +1,45 @@
+package breaker
+
+import (
+	"context"
+	"log/slog"
+)
+
+// eventName says what kind of event a record is, for logs that know of such.
+const eventName = "weir.breaker.transition"
+
+// LogChanges returns a function for Config.OnChange that writes each change to the
+// logger: a warning where the breaker opens, or would, and information otherwise. One
+// function serves any number of breakers. LogChanges panics if the logger is nil.
+//
+// The attributes that metrics have too go by the same keys: weir.breaker.name, and
+// weir.breaker.state for the one entered. The attribute event.name is
+// weir.breaker.transition, whatever the message.
+func LogChanges(logger *slog.Logger) func(Change) {
+	if logger == nil {
+		panic("breaker: LogChanges: the logger is nil")
+	}
+	return func(c Change) {
+		level, message := slog.LevelInfo, "breaker "+c.To.String()
+		switch {
+		case c.From == c.To: // a breaker on trial
+			level, message = slog.LevelWarn, "breaker would open"
+		case c.To == Open || c.To == ForcedOpen:
+			level = slog.LevelWarn
+		}
+		logger.LogAttrs(context.Background(), level, message, c.attrs()...)
+	}
+}
+
+func (c Change) attrs() []slog.Attr {
+	attrs := []slog.Attr{
+		slog.String("event.name", eventName),
+		slog.String("weir.breaker.name", c.Name), slog.String("weir.breaker.state", c.To.String()),
+		slog.String("from", c.From.String()), slog.String("reason", c.Reason), slog.String("origin", c.Origin.String()),
+		slog.Time("at", c.At), slog.Uint64("seq", c.Seq),
+	}
+	if n := c.Counts.Calls(); n > 0 {
+		attrs = append(attrs, slog.Int64("calls", n), slog.Int64("failures", c.Counts.Failures))
+	}
+	return attrs
+}

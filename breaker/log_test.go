@@ -1,0 +1,86 @@
+package breaker_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+)
+
+// records decodes what a JSON handler wrote.
+func records(t *testing.T, log *bytes.Buffer) (list []map[string]any) {
+	t.Helper()
+	for d := json.NewDecoder(log); d.More(); {
+		var r map[string]any
+		require.NoError(t, d.Decode(&r))
+		list = append(list, r)
+	}
+	return list
+}
+
+func TestLogChangesWritesEachChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		b := breaker.New("payments", breaker.Config{OnChange: breaker.LogChanges(slog.New(slog.NewJSONHandler(&log, nil)))})
+		open(t, b)
+		opened := time.Now()
+		time.Sleep(6 * time.Second)
+		run(t, b, 3, succeed)
+		b.Force(breaker.ForcedOpen)
+		b.Force(breaker.Trial)
+		run(t, b, 20, fail)
+
+		type line struct{ level, msg, from, state, origin string }
+		var got []line
+		list := records(t, &log)
+		for n, r := range list {
+			require.Equal(t, "weir.breaker.transition", r["event.name"])
+			require.Equal(t, "payments", r["weir.breaker.name"])
+			require.EqualValues(t, n+1, r["seq"])
+			got = append(got, line{
+				r["level"].(string), r["msg"].(string), r["from"].(string), r["weir.breaker.state"].(string), r["origin"].(string),
+			})
+		}
+		require.Equal(t, []line{
+			{"WARN", "breaker open", "closed", "open", "calls"},
+			{"INFO", "breaker half_open", "open", "half_open", "clock"},
+			{"INFO", "breaker closed", "half_open", "closed", "calls"},
+			{"WARN", "breaker forced_open", "closed", "forced_open", "hand"},
+			{"INFO", "breaker trial", "forced_open", "trial", "hand"},
+			{"WARN", "breaker would open", "trial", "trial", "calls"},
+		}, got)
+		require.Equal(t, "failure rate 100% of 20 calls, limit 50%", list[0]["reason"])
+		require.EqualValues(t, 20, list[0]["calls"])
+		require.EqualValues(t, 20, list[0]["failures"])
+		at, err := time.Parse(time.RFC3339Nano, list[1]["at"].(string))
+		require.NoError(t, err)
+		require.True(t, at.Equal(opened.Add(5*time.Second)), "when it was due, not when it was noticed")
+		require.NotContains(t, list[3], "calls")
+	})
+}
+
+func TestLogChangesNeedsALogger(t *testing.T) {
+	require.PanicsWithValue(t, "breaker: LogChanges: the logger is nil", func() { breaker.LogChanges(nil) })
+}
+
+func ExampleLogChanges() {
+	// A service gives slog.Default(); this one leaves out what differs from run to run.
+	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		switch a.Key {
+		case slog.TimeKey, "at", "seq", "origin":
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	payments := breaker.New("payments", breaker.Config{OnChange: breaker.LogChanges(logger)})
+	payments.Force(breaker.ForcedOpen)
+	// Output:
+	// level=WARN msg="breaker forced_open" event.name=weir.breaker.transition weir.breaker.name=payments weir.breaker.state=forced_open from=closed reason=forced
+}

@@ -1,0 +1,30 @@
+package breaker
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weir-go/weir/stat"
+)
+
+// ErrThrottled is matched, through [errors.Is], by every error with which a throttle
+// refuses a call. The error itself is a [*ThrottledError].
+var ErrThrottled = errors.New("breaker: throttled")
+
+// ThrottledError says which throttle refused. One is shared by all calls that it
+// refuses: do not change it.
+//
+// It matches ErrThrottled and stat.ErrRefused. It does not match ErrOpen: nothing is
+// open, other calls pass at the same time, and there is no moment to wait for.
+type ThrottledError struct {
+	Name string // the throttle's
+}
+
+func (e *ThrottledError) Error() string {
+	return fmt.Sprintf("throttle %q refuses a share of the calls, since too many fail", e.Name)
+}
+
+// Is reports whether the target is ErrThrottled or stat.ErrRefused.
+func (e *ThrottledError) Is(target error) bool {
+	return target == ErrThrottled || target == stat.ErrRefused
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/window"
+)
+
+// trade runs a whole day of the shop. What was counted is still there after it.
+func trade(t *testing.T, s *storefront) {
+	t.Helper()
+	s.trade(t.Context(), &silent{})
+	require.Positive(t, s.payments.Totals().Calls())
+}
+
+func open(t *testing.T, o options) *storefront {
+	t.Helper()
+	s, err := build(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(s.release)
+	return s
+}
+
+// TestPrometheusKnowsWhatTheProgramCounted has two real servers scrape a whole run, one
+// of them with native histograms, and asks them for the figures of the program.
+func TestPrometheusKnowsWhatTheProgramCounted(t *testing.T) {
+	s := open(t, runOf(4*time.Second))
+	classic := startPrometheus(t, s.metrics.addr)
+	native := startPrometheus(t, s.metrics.addr, "--enable-feature=native-histograms")
+	trade(t, s)
+	_, seen := s.journal.read()
+	for name, p := range map[string]*prometheusServer{"classic": classic, "native": native} {
+		t.Run(name, func(t *testing.T) {
+			p.t = t
+			p.await()
+			sameCounts(t, s, p)
+			sameStates(t, s, p, seen)
+		})
+	}
+	t.Run("quantiles", func(t *testing.T) {
+		l := s.payments.LifetimeLatency()
+		classic.t, native.t = t, t
+		sameQuantiles(t, &l, classic, native)
+	})
+	t.Run("rules and dashboard", func(t *testing.T) {
+		s.payments.Breaker().OpenFor(time.Hour)
+		for p, other := range map[*prometheusServer]string{classic: "Duration of calls, native", native: "Duration of calls"} {
+			p.t = t
+			p.await()
+			require.Equal(t, 1.0, p.one(`weir_breaker_state{weir_breaker_state="open"}`))
+			require.InDelta(t, 3600, p.one(`weir_breaker_open_remaining_seconds`), 30)
+			rulesWork(t, p)
+			require.Equal(t, []string{other}, emptyPanels(t, p))
+		}
+	})
+}
+
+func sameCounts(t *testing.T, s *storefront, p *prometheusServer) {
+	t.Helper()
+	n, a := s.payments.Totals(), s.payments.Admissions()
+	require.Equal(t, map[string]float64{
+		"success": float64(n.Successes), "failure": float64(n.Failures), "ignored": float64(n.Ignored), "refused": float64(n.Refused),
+	}, p.by("weir_breaker_outcome", `weir_breaker_calls_total{weir_breaker_name="payments"}`))
+	require.Equal(t, map[string]float64{
+		"allowed": float64(a.Allowed), "waited": float64(a.Waited), "refused": float64(a.Refused), "cancelled": float64(a.Cancelled),
+	}, p.by("weir_limiter_outcome", `weir_limiter_requests_total{weir_limiter_name="payments"}`))
+	require.Zero(t, p.one(`sum(weir_exporter_source_panics_total) + sum(weir_exporter_skipped_samples_total)`))
+}
+
+func sameStates(t *testing.T, s *storefront, p *prometheusServer, seen edges) {
+	t.Helper()
+	transitions := p.by("weir_breaker_state", `weir_breaker_transitions_total`)
+	require.EqualValues(t, seen.breakerOpened, transitions["open"])
+	require.EqualValues(t, seen.breakerClosed, transitions["closed"])
+	require.EqualValues(t, seen.alertsFired, p.one(`weir_alert_transitions_total{weir_alert_state="firing"}`))
+
+	now := p.by("weir_breaker_state", `weir_breaker_state`)
+	require.Len(t, now, 7)
+	for state, is := range now {
+		require.Equal(t, state == s.payments.State().String(), is == 1, state)
+	}
+	for state, was := range p.by("weir_breaker_state", `max_over_time(weir_breaker_state[5m])`) {
+		require.LessOrEqual(t, was, transitions[state]+now[state], "in %s, which it never was", state)
+	}
+	require.Empty(t, p.query(`max_over_time((sum(weir_breaker_state) != 1)[5m:100ms])`), "in one state at any time")
+	spent := p.one(`sum(weir_breaker_state_time_seconds_total)`)
+	require.InDelta(t, time.Since(s.start).Seconds(), spent, 5)
+}
+
+// sameQuantiles compares with the bounds between which the program knows a quantile to
+// lie: those of a bucket. A classic bucket reaches from one power of two to the next.
+func sameQuantiles(t *testing.T, l *window.Latency, classic, native *prometheusServer) {
+	t.Helper()
+	const name = `weir_breaker_call_duration_seconds`
+	require.EqualValues(t, l.Count(), classic.one(name+`_count`))
+	require.EqualValues(t, l.Count(), native.one(`histogram_count(`+name+`)`))
+	require.InDelta(t, l.Sum, classic.one(name+`_sum`), 1e-9)
+	require.InDelta(t, l.Sum, native.one(`histogram_sum(`+name+`)`), 1e-9)
+	for _, q := range []float64{0.1, 0.5, 0.9, 0.99, 0.999} {
+		lower, upper := l.QuantileBounds(q)
+		quantile := `histogram_quantile(` + strconv.FormatFloat(q, 'g', -1, 64) + `, ` + name
+		got := native.one(quantile + `)`)
+		require.GreaterOrEqual(t, got, lower.Seconds()*(1-1e-6), "%v", q)
+		require.LessOrEqual(t, got, upper.Seconds()*(1+1e-6), "%v", q)
+
+		got = classic.one(quantile + `_bucket)`)
+		require.GreaterOrEqual(t, got, math.Exp2(math.Floor(math.Log2(lower.Seconds())+1e-6))*(1-1e-6), "%v", q)
+		require.LessOrEqual(t, got, math.Exp2(math.Ceil(math.Log2(upper.Seconds())-1e-6))*(1+1e-6), "%v", q)
+	}
+	require.Empty(t, native.query(name+`_bucket`), "a server that takes native histograms takes no others")
+}
+
+func rulesWork(t *testing.T, p *prometheusServer) {
+	t.Helper()
+	var data struct {
+		Groups []struct {
+			Rules []struct{ Name, Health, LastError string }
+		}
+	}
+	require.Eventually(t, func() bool {
+		p.get("/api/v1/rules", nil, &data)
+		return len(data.Groups) == 1 && data.Groups[0].Rules[0].Health != "unknown"
+	}, 10*time.Second, 50*time.Millisecond, "no rule was evaluated")
+	require.Len(t, data.Groups[0].Rules, 6)
+	for _, r := range data.Groups[0].Rules {
+		require.Equal(t, "ok", r.Health, "%s: %s", r.Name, r.LastError)
+	}
+}
+
+// emptyPanels asks for what each panel of the dashboard shows, and lists those that show
+// nothing.
+func emptyPanels(t *testing.T, p *prometheusServer) (empty []string) {
+	t.Helper()
+	text, err := os.ReadFile("../../exporters/prom/mixin/dashboard.json")
+	require.NoError(t, err)
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	require.NoError(t, json.Unmarshal(text, &dashboard))
+	variables := strings.NewReplacer("$job", "storefront", "$breaker", ".*", "$limiter", "pay.*", "$__rate_interval", "1m")
+	for _, panel := range dashboard.Panels {
+		answers := 0
+		for _, target := range panel.Targets {
+			answers += len(p.query(variables.Replace(target.Expr)))
+		}
+		if answers == 0 && len(panel.Targets) > 0 {
+			empty = append(empty, panel.Title)
+		}
+	}
+	return empty
+}

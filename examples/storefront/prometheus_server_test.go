@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// prometheusServer is a real Prometheus.
+type prometheusServer struct {
+	t    *testing.T
+	base string
+}
+
+const prometheusConfig = `
+global: {scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 200ms}
+rule_files: [%q]
+scrape_configs:
+- job_name: storefront
+  static_configs: [{targets: [%q]}]
+`
+
+// startPrometheus has a Prometheus scrape the target until the end of the test, with
+// the alert rules that are shipped for it.
+func startPrometheus(t *testing.T, target string, flags ...string) *prometheusServer {
+	t.Helper()
+	path, err := exec.LookPath("prometheus")
+	require.NoError(t, err, "prometheus is needed for this test: install Debian's package prometheus, or put prometheus into PATH")
+	dir := t.TempDir()
+	rules, err := filepath.Abs("../../exporters/prom/mixin/alerts.yml")
+	require.NoError(t, err)
+	config := filepath.Join(dir, "prometheus.yml")
+	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, prometheusConfig, rules, target), 0o600))
+
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	process := exec.CommandContext(ctx, path, append([]string{
+		"--config.file=" + config, "--storage.tsdb.path=" + filepath.Join(dir, "data"), "--web.listen-address=127.0.0.1:0",
+	}, flags...)...)
+	process.Cancel = func() error { return process.Process.Signal(syscall.SIGTERM) }
+	process.WaitDelay = 10 * time.Second
+	log, err := process.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, process.Start())
+	t.Cleanup(func() {
+		cancel()
+		_ = process.Wait() // which says that it was stopped
+	})
+	return &prometheusServer{t: t, base: "http://" + whenReady(t, log)}
+}
+
+var listensOn = regexp.MustCompile(`msg="Listening on" address=(\S+)`)
+
+// whenReady reads the log until Prometheus serves requests, and returns its address.
+func whenReady(t *testing.T, log io.Reader) (address string) {
+	t.Helper()
+	lines := bufio.NewScanner(log)
+	var read strings.Builder
+	for lines.Scan() {
+		if found := listensOn.FindStringSubmatch(lines.Text()); found != nil {
+			address = found[1]
+		}
+		if strings.Contains(lines.Text(), "Server is ready to receive web requests") {
+			go func() { _, _ = io.Copy(io.Discard, log) }() // or it would block one day
+			return address
+		}
+		read.WriteString(lines.Text() + "\n")
+	}
+	require.Fail(t, "prometheus ended", read.String())
+	return ""
+}
+
+// sample is one of an answer.
+type sample struct {
+	Metric map[string]string
+	Value  [2]any // the time, and the value as text
+}
+
+func (p *prometheusServer) get(path string, parameters url.Values, data any) {
+	p.t.Helper()
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.base+path+"?"+parameters.Encode(), http.NoBody)
+	require.NoError(p.t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(p.t, err)
+	defer response.Body.Close()
+	answer := struct {
+		Status, Error string
+		Data          any
+	}{Data: data}
+	require.NoError(p.t, json.NewDecoder(response.Body).Decode(&answer))
+	require.Equal(p.t, "success", answer.Status, "%v: %s", parameters, answer.Error)
+}
+
+// query answers the expression as of now.
+func (p *prometheusServer) query(expr string) []sample {
+	p.t.Helper()
+	var data struct{ Result []sample }
+	p.get("/api/v1/query", url.Values{"query": {expr}}, &data)
+	return data.Result
+}
+
+// by answers the expression with the values by the label that tells them apart.
+func (p *prometheusServer) by(label, expr string) map[string]float64 {
+	p.t.Helper()
+	values := map[string]float64{}
+	for _, s := range p.query(expr) {
+		require.NotContains(p.t, values, s.Metric[label], expr)
+		values[s.Metric[label]] = p.number(s)
+	}
+	return values
+}
+
+// one answers an expression that has one value.
+func (p *prometheusServer) one(expr string) float64 {
+	p.t.Helper()
+	result := p.query(expr)
+	require.Len(p.t, result, 1, expr)
+	return p.number(result[0])
+}
+
+func (p *prometheusServer) number(s sample) float64 {
+	p.t.Helper()
+	value, err := strconv.ParseFloat(s.Value[1].(string), 64)
+	require.NoError(p.t, err)
+	return value
+}
+
+// await waits for a scrape that began after now.
+func (p *prometheusServer) await() {
+	p.t.Helper()
+	now := float64(time.Now().UnixMilli()) / 1000
+	require.Eventually(p.t, func() bool {
+		result := p.query(`timestamp(weir_exporter_source_panics_total)`)
+		return len(result) == 1 && p.number(result[0]) > now
+	}, 10*time.Second, 50*time.Millisecond, "no scrape of the storefront")
+}

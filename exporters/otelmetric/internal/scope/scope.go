@@ -1,0 +1,30 @@
+// Package scope is how the packages of this module name themselves to OpenTelemetry.
+package scope
+
+import "runtime/debug"
+
+// Name is the import path of the module.
+const Name = "github.com/weir-go/weir/exporters/otelmetric"
+
+// Version is the version of the module in the running program, and empty where the
+// program does not say.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	return versionIn(info)
+}
+
+func versionIn(info *debug.BuildInfo) string {
+	for _, m := range info.Deps {
+		if m.Path != Name {
+			continue
+		}
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		return m.Version
+	}
+	return ""
+}

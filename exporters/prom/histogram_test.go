@@ -1,0 +1,130 @@
+package prom_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/exporters/prom"
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/window"
+)
+
+// histograms gathers the one histogram that there is.
+func histogram(t *testing.T, g prometheus.Gatherer) *dto.Histogram {
+	t.Helper()
+	families, err := g.Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		if f.GetType() == dto.MetricType_HISTOGRAM {
+			require.Len(t, f.Metric, 1)
+			return f.Metric[0].Histogram
+		}
+	}
+	require.Fail(t, "no histogram")
+	return nil
+}
+
+// TestHistogramsAreThoseOfPrometheus gives the same times to a window and to a
+// histogram of Prometheus's own that is native and classic at once.
+func TestHistogramsAreThoseOfPrometheus(t *testing.T) {
+	start := time.Now()
+	rnd := rand.New(rand.NewPCG(7, 8))
+	for _, size := range []int{0, 1, 2, 5, 50, 5000} {
+		theirs := prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "h", Help: "h.", Buckets: stat.BreakerCallDuration.Bounds,
+			NativeHistogramBucketFactor: math.Exp2(1.0 / 8), NativeHistogramZeroThreshold: math.Ldexp(1, -20),
+		})
+		ours := window.NewCallsAt(window.CallsConfig{Latency: true}, start)
+		for range size {
+			took := time.Duration(rnd.Int64N(int64(4096*time.Second)) >> rnd.IntN(44))
+			ours.RecordAt(start, window.Success, took)
+			theirs.Observe(took.Seconds())
+		}
+		var want dto.Metric
+		require.NoError(t, theirs.Write(&want))
+
+		l := ours.LifetimeLatency()
+		_, r := register(t, &fake{spreads: []spread{{stat.BreakerCallDuration.Series("a"), l.Histogram()}}})
+		got := histogram(t, r)
+		require.InDelta(t, want.Histogram.GetSampleSum(), got.GetSampleSum(), 1e-6*float64(size), "ours is to the microsecond")
+		got.SampleSum, got.CreatedTimestamp = want.Histogram.SampleSum, want.Histogram.CreatedTimestamp
+		require.Equal(t, want.Histogram.String(), got.String(), "of %d values", size)
+	}
+}
+
+func TestHistogramsAsText(t *testing.T) {
+	sizes := &stat.Instrument{
+		Name: "shop.mail.size", Unit: "By", Kind: stat.Distribution, Attrs: []string{"queue"}, Help: "Size of mails.",
+		Bounds: []float64{1 << 10, 1 << 15, 1 << 20},
+	}
+	source := &fake{spreads: []spread{{sizes.Series("mail"), stat.Histogram{Schema: 0, Offset: 10, Counts: []int64{2, 1}, Zero: 4, Sum: 3000}}}}
+	require.NoError(t, testutil.CollectAndCompare(prom.NewCollector(source), strings.NewReader(`
+		# HELP shop_mail_size_bytes Size of mails.
+		# TYPE shop_mail_size_bytes histogram
+		shop_mail_size_bytes_bucket{queue="mail",le="1024"} 6
+		shop_mail_size_bytes_bucket{queue="mail",le="32768"} 7
+		shop_mail_size_bytes_bucket{queue="mail",le="1.048576e+06"} 7
+		shop_mail_size_bytes_bucket{queue="mail",le="+Inf"} 7
+		shop_mail_size_bytes_sum{queue="mail"} 3000
+		shop_mail_size_bytes_count{queue="mail"} 7
+	`), "shop_mail_size_bytes"))
+}
+
+func TestAnEmptyHistogramIsNativeToo(t *testing.T) {
+	_, r := register(t, &fake{spreads: []spread{{stat.BreakerCallDuration.Series("a"), stat.Histogram{Schema: 3}}}})
+	require.Len(t, histogram(t, r).PositiveSpan, 1, "or Prometheus would take it for a classic one")
+}
+
+func TestHistogramsOfGatesAndBreakers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := breaker.Config{Latency: true}
+		gate := weir.New("payments", weir.Config{Breaker: c})
+		_, r := register(t, gate, gate.Breaker(), breaker.New("users", breaker.Config{}))
+		for _, took := range []time.Duration{30 * time.Millisecond, 3 * time.Second} {
+			require.NoError(t, gate.Run(t.Context(), func(context.Context) error { time.Sleep(took); return nil }))
+		}
+		lines, err := samples(r, "weir_breaker_call_duration_seconds")
+		require.NoError(t, err)
+		require.Len(t, lines, 23)
+		require.Contains(t, lines, `weir_breaker_call_duration_seconds_bucket{weir_breaker_name="payments",le="0.015625"} 0`)
+		require.Contains(t, lines, `weir_breaker_call_duration_seconds_bucket{weir_breaker_name="payments",le="0.03125"} 1`)
+		require.Contains(t, lines, `weir_breaker_call_duration_seconds_bucket{weir_breaker_name="payments",le="2"} 1`)
+		require.Contains(t, lines, `weir_breaker_call_duration_seconds_bucket{weir_breaker_name="payments",le="4"} 2`)
+		require.Contains(t, lines, `weir_breaker_call_duration_seconds_bucket{weir_breaker_name="payments",le="+Inf"} 2`)
+		require.Contains(t, lines, `weir_breaker_call_duration_seconds_sum{weir_breaker_name="payments"} 3.03`)
+	})
+}
+
+func TestAHistogramThatCannotBeExportedIsSkipped(t *testing.T) {
+	source := &fake{spreads: []spread{{stat.BreakerCallDuration.Series("a"), stat.Histogram{}}}}
+	_, r := register(t, source)
+	for _, bad := range []stat.Histogram{{Schema: 30}, {Counts: []int64{-1}}, {Offset: math.MaxInt}} {
+		source.spreads[0].histogram = bad
+		before := skipped(t, r, "malformed")
+		require.Empty(t, scrape(t, r), "%v", bad)
+		require.Equal(t, before+2, skipped(t, r, "malformed"), "%v: counted in the same scrape", bad)
+	}
+}
+
+func TestACallAllocatesNothingWhenItsBreakerIsExported(t *testing.T) {
+	for _, c := range []breaker.Config{{}, {Latency: true}, {Latency: true, SlowCall: time.Second, HungCalls: true}} {
+		b := breaker.New("a", c)
+		_, r := register(t, b)
+		scrape(t, r)
+		ctx, call := t.Context(), func(context.Context) error { return nil }
+		require.NoError(t, b.Run(ctx, call))
+		require.Zero(t, testing.AllocsPerRun(100, func() { _ = b.Run(ctx, call) }), "%+v", c)
+	}
+}

@@ -1,0 +1,249 @@
+package mixin_test
+
+import (
+	"encoding/json"
+	"flag"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/alert/promrules"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/exporters/prom"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+)
+
+var update = flag.Bool("update", false, "write alerts.yml anew")
+
+// shipped are the rules that alerts.yml has.
+func shipped() promrules.Group { return promrules.Health(5 * time.Second) }
+
+func TestRulesAreUpToDate(t *testing.T) {
+	var want strings.Builder
+	want.WriteString("# Written by promrules.Health; go test ./mixin -update writes it anew.\n")
+	require.NoError(t, promrules.Write(&want, shipped()))
+	if *update {
+		require.NoError(t, os.WriteFile("alerts.yml", []byte(want.String()), 0o644))
+	}
+	got, err := os.ReadFile("alerts.yml")
+	require.NoError(t, err)
+	require.Equal(t, want.String(), string(got), "go test ./mixin -update")
+}
+
+func TestRulesPassPromtool(t *testing.T) {
+	promtool(t, "check", "rules", "--lint=all", "--lint-fatal", "alerts.yml")
+	promtool(t, "test", "rules", "alerts_test.yml")
+}
+
+func TestEveryRuleHasATest(t *testing.T) {
+	tests, err := os.ReadFile("alerts_test.yml")
+	require.NoError(t, err)
+	for _, r := range shipped().Rules {
+		require.Contains(t, string(tests), "alertname: "+r.Alert+"\n")
+	}
+}
+
+// promtool runs Prometheus's own checker.
+func promtool(t *testing.T, args ...string) {
+	t.Helper()
+	path, err := exec.LookPath("promtool")
+	require.NoError(t, err, "promtool is needed for this test: install Debian's package prometheus, or put promtool into PATH")
+	out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput()
+	require.NoError(t, err, "promtool %s\n%.3000s", strings.Join(args, " "), out)
+}
+
+// dashboard is what is looked at of Grafana's model.
+type dashboard struct {
+	Panels      []panel
+	Annotations struct{ List []target }
+	Templating  struct {
+		List []struct{ Name, Type, Definition string }
+	}
+}
+
+type panel struct {
+	ID                       int
+	Type, Title, Description string
+	GridPos                  struct{ X, Y, W, H int }
+	Targets                  []target
+}
+
+type target struct{ Expr, RefID string }
+
+func readDashboard(t *testing.T) (d dashboard) {
+	t.Helper()
+	text, err := os.ReadFile("dashboard.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &d))
+	require.NotEmpty(t, d.Panels)
+	return d
+}
+
+// expressions lists every expression of the dashboard, as it stands there.
+func (d *dashboard) expressions() (list []string) {
+	for _, p := range d.Panels {
+		for _, t := range p.Targets {
+			list = append(list, t.Expr)
+		}
+	}
+	for _, a := range d.Annotations.List {
+		list = append(list, a.Expr)
+	}
+	return list
+}
+
+// written is the expression as Grafana sends it.
+func written(expr string) string {
+	return strings.NewReplacer("$job", "shop", "$breaker", "a|b", "$limiter", ".*", "$__rate_interval", "1m0s").Replace(expr)
+}
+
+func TestExpressionsOfTheDashboardAreParsedByPromtool(t *testing.T) {
+	d := readDashboard(t)
+	rules := promrules.Group{Name: "dashboard"}
+	for _, expr := range d.expressions() {
+		require.NotContains(t, written(expr), "$", "no other variables")
+		rules.Rules = append(rules.Rules, promrules.Rule{Alert: "Panel", Expr: written(expr)})
+	}
+	require.Greater(t, len(rules.Rules), 40)
+	var text strings.Builder
+	require.NoError(t, promrules.Write(&text, rules))
+	file := filepath.Join(t.TempDir(), "dashboard.yml")
+	require.NoError(t, os.WriteFile(file, []byte(text.String()), 0o600))
+	promtool(t, "check", "rules", "--lint=none", file)
+}
+
+func TestMetricsLabelsAndValuesOfRulesAndDashboardExist(t *testing.T) {
+	known := exported(t)
+	d := readDashboard(t)
+	exprs := d.expressions()
+	for _, r := range shipped().Rules {
+		exprs = append(exprs, r.Expr)
+	}
+	for _, v := range d.Templating.List {
+		if v.Type == "query" {
+			exprs = append(exprs, v.Definition)
+		}
+	}
+	for _, expr := range exprs {
+		known.check(t, expr)
+	}
+}
+
+func TestPanelsAreWhereTheyCanBeSeen(t *testing.T) {
+	taken, ids := map[[2]int]string{}, map[int]bool{}
+	for _, p := range readDashboard(t).Panels {
+		require.False(t, ids[p.ID], "two panels have the id %d", p.ID)
+		ids[p.ID] = true
+		require.NotEmpty(t, p.Title)
+		if p.Type != "row" {
+			require.NotEmpty(t, p.Description, p.Title)
+			require.NotEmpty(t, p.Targets, p.Title)
+		}
+		require.LessOrEqual(t, p.GridPos.X+p.GridPos.W, 24, p.Title)
+		for x := range p.GridPos.W {
+			for y := range p.GridPos.H {
+				at := [2]int{p.GridPos.X + x, p.GridPos.Y + y}
+				require.Empty(t, taken[at], "%s lies over another", p.Title)
+				taken[at] = p.Title
+			}
+		}
+	}
+}
+
+// metrics has the labels of each metric, and the values that were seen of each label.
+type metrics map[string]map[string][]string
+
+// exported is all that a program has which uses everything, and the rest of the
+// catalogue by its names.
+func exported(t *testing.T) metrics {
+	t.Helper()
+	down := breaker.New("down", breaker.Config{Latency: true, SlowCall: time.Second, MinCalls: breaker.Off, Initial: breaker.Open})
+	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{alert.Log(slog.New(slog.DiscardHandler))}},
+		alert.Rule{Name: "down", Value: alert.True(down.IsOpen), When: alert.Above(0)})
+	monitor.Evaluate()
+	known := metrics{}
+	known.add(t, weir.New("payments", weir.Config{Rate: limiter.PerSecond(1)}), down, monitor)
+	known.add(t, catalogue{})
+	return known
+}
+
+// catalogue shows a series of each instrument, without values.
+type catalogue struct{}
+
+func (catalogue) Observe(yield func(*stat.Series, float64)) {
+	for _, i := range stat.Catalogue() {
+		if i.Kind != stat.Distribution && !strings.HasPrefix(i.Name, "weir.exporter.") {
+			yield(i.Series(make([]string, len(i.Attrs))...), 1)
+		}
+	}
+}
+
+func (m metrics) add(t *testing.T, sources ...stat.Source) {
+	t.Helper()
+	r := prometheus.NewPedanticRegistry()
+	require.NoError(t, r.Register(prom.NewCollector(sources...)))
+	families, err := r.Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		names := []string{f.GetName()}
+		if f.GetType() == dto.MetricType_HISTOGRAM {
+			names = append(names, f.GetName()+"_bucket", f.GetName()+"_sum", f.GetName()+"_count")
+		}
+		for _, name := range names {
+			if m[name] == nil {
+				m[name] = map[string][]string{"job": nil, "instance": nil, "le": nil}
+			}
+			for _, one := range f.Metric {
+				for _, l := range one.Label {
+					m[name][l.GetName()] = append(m[name][l.GetName()], l.GetValue())
+				}
+			}
+		}
+	}
+}
+
+var (
+	labelValues = regexp.MustCompile(`^label_values\((.*), (\w+)\)$`)
+	grouping    = regexp.MustCompile(`\bby \(([^)]*)\)`)
+	selector    = regexp.MustCompile(`(weir_\w+)(?:\{([^}]*)\})?`)
+	matcher     = regexp.MustCompile(`(\w+)(=~|!=|=)"([^"]*)"`)
+)
+
+// check finds every metric that the expression names, every label that it matches or
+// groups by, and every value that it asks for, save for names, which are the user's.
+func (m metrics) check(t *testing.T, expr string) {
+	t.Helper()
+	var groups []string
+	if q := labelValues.FindStringSubmatch(expr); q != nil {
+		expr, groups = q[1], []string{q[2]}
+	}
+	for _, g := range grouping.FindAllStringSubmatch(expr, -1) {
+		groups = append(groups, strings.Split(g[1], ", ")...)
+	}
+	selectors := selector.FindAllStringSubmatch(grouping.ReplaceAllString(expr, ""), -1)
+	require.NotEmpty(t, selectors, expr)
+	for _, s := range selectors {
+		require.Contains(t, m, s[1], expr)
+		for _, g := range groups {
+			require.Contains(t, m[s[1]], g, "grouped by in %s", expr)
+		}
+		for _, one := range matcher.FindAllStringSubmatch(s[2], -1) {
+			require.Contains(t, m[s[1]], one[1], "matched in %s", expr)
+			if !strings.HasPrefix(one[3], "$") {
+				require.Subset(t, m[s[1]][one[1]], strings.Split(one[3], "|"), "of %s in %s", one[1], expr)
+			}
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package stat_test
+
+import (
+	"errors"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/stat"
+)
+
+// histogramOf puts values into buckets by the definition: bucket i ends at base^i.
+func histogramOf(schema int, values []float64) (h stat.Histogram) {
+	perPower := math.Exp2(float64(schema))
+	h.Schema, h.Offset = schema, int(math.Ceil(-30*perPower))
+	h.Counts = make([]int64, int(60*perPower)+2)
+	for _, v := range values {
+		h.Counts[int(math.Ceil(math.Log2(v)*perPower))-h.Offset]++
+		h.Sum += v
+		h.Max = max(h.Max, v)
+	}
+	return h
+}
+
+func TestBelowCountsWhatIsNotAboveEachBound(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for schema := -4; schema <= 8; schema++ {
+		values := []float64{0.25, 1, 8} // bounds belong to the bucket below them
+		for range 2000 {
+			values = append(values, math.Exp2(rnd.Float64()*40-20))
+		}
+		h := histogramOf(schema, values)
+		h.Zero = 3
+		require.EqualValues(t, len(values)+3, h.Count())
+		var bounds []float64
+		for exp := -22; exp <= 22; exp++ {
+			if schema >= 0 || exp%(1<<-schema) == 0 {
+				bounds = append(bounds, math.Ldexp(1, exp))
+			}
+		}
+		n := 0
+		for bound, count := range h.Below(bounds) {
+			require.Equal(t, bounds[n], bound)
+			n++
+			want := int64(3)
+			for _, v := range values {
+				if v <= bound {
+					want++
+				}
+			}
+			require.Equal(t, want, count, "schema %d, up to %v", schema, bound)
+		}
+		require.Len(t, bounds, n)
+	}
+}
+
+func TestABoundThatIsNoBucketsIsMovedDown(t *testing.T) {
+	h := stat.Histogram{Schema: 0, Offset: 1, Counts: []int64{1, 2, 4}} // up to 2, 4 and 8
+	got := maps.Collect(h.Below([]float64{1, 3.9, 5, 7.9, 8.1, 1000}))
+	require.Equal(t, map[float64]int64{1: 0, 3.9: 1, 5: 3, 7.9: 3, 8.1: 7, 1000: 7}, got)
+	for range h.Below([]float64{1, 2}) {
+		break
+	}
+}
+
+// spread is a series and its histogram now.
+type spread struct {
+	series    *stat.Series
+	histogram stat.Histogram
+}
+
+// timed is a source with histograms too.
+type timed struct {
+	fake
+	spreads []spread
+	hurt    any
+}
+
+func (s *timed) Histograms(yield func(*stat.Series, stat.Histogram)) {
+	for _, one := range s.spreads {
+		yield(one.series, one.histogram)
+	}
+	if s.hurt != nil {
+		panic(s.hurt)
+	}
+}
+
+func times(spreads ...spread) *timed { return &timed{spreads: spreads} }
+
+// took is a spread of so many calls of a second.
+func took(name string, calls int64) spread {
+	return spread{stat.BreakerCallDuration.Series(name), stat.Histogram{Schema: 3, Counts: []int64{calls}, Sum: float64(calls)}}
+}
+
+// readHistograms reads the histograms of the set once: how many values each has.
+func readHistograms(t *testing.T, s *stat.Set[string]) map[string]int64 {
+	t.Helper()
+	got := map[string]int64{}
+	s.Histograms(func(name string, h stat.Histogram) {
+		require.NotContains(t, got, name, "yielded twice")
+		got[name] = h.Count()
+	})
+	return got
+}
+
+const (
+	tookA = "weir.breaker.call.duration{a}"
+	tookB = "weir.breaker.call.duration{b}"
+)
+
+func TestHistogramsComeAndGoBesideFigures(t *testing.T) {
+	a, b := times(took("a", 3)), times(took("b", 5))
+	a.points = []point{slow("a", 1)}
+	s := newSet(t, a, shows(slow("b", 2)), a)
+	for range 3 {
+		require.Equal(t, map[string]int64{tookA: 3}, readHistograms(t, s))
+		got, own := read(t, s)
+		require.Equal(t, figures{lineA: 1, lineB: 2}, got)
+		require.Empty(t, own)
+	}
+	require.NoError(t, s.Add(b))
+	require.ErrorContains(t, s.Add(times(took("a", 9))), "two different series are weir.breaker.call.duration")
+	require.Equal(t, map[string]int64{tookA: 3, tookB: 5}, readHistograms(t, s))
+	s.Remove(a)
+	require.NoError(t, s.Add(times(took("a", 9))), "the name is free again")
+	require.Equal(t, map[string]int64{tookA: 9, tookB: 5}, readHistograms(t, s))
+	b.spreads = nil
+	require.Equal(t, map[string]int64{tookA: 9}, readHistograms(t, s))
+	_, own := read(t, s)
+	require.Empty(t, own)
+}
+
+func TestHistogramsThatNoBackendTakesAreSkipped(t *testing.T) {
+	good := took("a", 1)
+	source := times(good)
+	s := newSet(t, source)
+	want := 0.0
+	for _, h := range []stat.Histogram{
+		{Schema: -5},
+		{Schema: 9},
+		{Counts: []int64{1, -1}},
+		{Zero: -1},
+		{ZeroThreshold: -1},
+		{ZeroThreshold: math.NaN()},
+		{ZeroThreshold: math.Inf(1)},
+		{Offset: math.MinInt},
+		{Offset: math.MaxInt},
+		{Counts: make([]int64, 600_001)},
+	} {
+		source.spreads = []spread{{stat.BreakerCallDuration.Series("b"), h}, good}
+		require.Equal(t, map[string]int64{tookA: 1}, readHistograms(t, s), "%.200v", h)
+		want++
+		_, own := read(t, s)
+		require.Equal(t, figures{"skipped_samples{malformed}": want}, own, "%.200v", h)
+	}
+	source.spreads = []spread{took("a", 7), {stat.BreakerSlowCalls.Series("a"), stat.Histogram{}}, good, {nil, stat.Histogram{}}}
+	require.Equal(t, map[string]int64{tookA: 1}, readHistograms(t, s), "the first owner stays")
+	_, own := read(t, s)
+	require.Equal(t, figures{"skipped_samples{malformed}": want + 2, "skipped_samples{duplicate}": 1}, own)
+}
+
+func TestASourceThatPanicsOverItsHistogramsHidesNoOther(t *testing.T) {
+	log := captureLog(t)
+	bad := times(took("a", 1))
+	bad.points = []point{slow("a", 1)}
+	s := newSet(t, bad, times(took("b", 2)))
+	bad.hurt = errors.New("lost its buckets")
+	require.Equal(t, map[string]int64{tookA: 1, tookB: 2}, readHistograms(t, s))
+	got, own := read(t, s)
+	require.Equal(t, figures{lineA: 1}, got)
+	require.Equal(t, figures{"source_panics{}": 1}, own)
+	require.Contains(t, log.String(), "lost its buckets")
+}
+
+func TestReadingHistogramsAllocatesNothing(t *testing.T) {
+	for _, c := range []struct {
+		sources []stat.Source
+		each    int64
+	}{{breakers(100), 0}, {[]stat.Source{times(took("a", 1), took("b", 2))}, 3}} {
+		s := newSet(t, c.sources...)
+		calls := int64(0)
+		count := func(_ string, h stat.Histogram) { calls += h.Count() }
+		allocs := testing.AllocsPerRun(20, func() { s.Histograms(count) })
+		require.LessOrEqual(t, allocs, 4.0, "0; a collection of garbage may add a few")
+		require.Equal(t, 21*c.each, calls)
+	}
+}
