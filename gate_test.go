@@ -355,7 +355,7 @@ func TestObserveShowsBreakerAndLimiter(t *testing.T) {
 	seen := map[string]float64{}
 	g.Observe(func(s *stat.Series, v float64) { seen[s.Instrument.Name+" "+strings.Join(s.Values, " ")] = v })
 	for name, want := range map[string]float64{
-		"weir.breaker.calls g success":      2,
+		"weir.breaker.calls g success ":     2,
 		"weir.limiter.requests g allowed":   2,
 		"weir.limiter.requests g refused":   1,
 		"weir.limiter.requests g waited":    0,

@@ -15,6 +15,7 @@ import (
 type Breaker struct {
 	name  string
 	epoch time.Time
+	hold  *hold // of a group; nil for a breaker of none
 	phase atomic.Pointer[phase]
 
 	late         atomic.Int64
@@ -40,8 +41,13 @@ func NewAt(name string, c Config, t0 time.Time) *Breaker {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	r := newRules(c.orDefault())
-	b := &Breaker{name: name, epoch: t0}
+	return build(name, newRules(c.orDefault()), t0, nil)
+}
+
+// build makes a breaker of rules that others may share.
+func build(name string, r *rules, t0 time.Time, h *hold) *Breaker {
+	c := &r.config
+	b := &Breaker{name: name, epoch: t0, hold: h}
 	b.changes.tell.Store(&r.config.OnChange)
 	p := &phase{state: Closed, rules: r, tally: r.newTally(), until: math.MaxInt64, mercy: c.Grace, reason: "initial state"}
 	p.cooldown = r.cooldown(0)

@@ -14,6 +14,7 @@ import (
 // Change is one change of state. It is a plain value.
 type Change struct {
 	Name   string        // of the breaker
+	Key    string        // of a member of a Group, in words
 	Seq    uint64        // 1 for the breaker's first change, and one more each time
 	At     time.Time     // when the change was due: for HalfOpen the end of the cooldown
 	From   State         // From and To are both Trial where a breaker on trial says

@@ -3,6 +3,7 @@ package breaker
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/weir-go/weir/stat"
@@ -18,19 +19,24 @@ var ErrOpen = errors.New("breaker: open")
 // It matches ErrOpen and stat.ErrRefused.
 type OpenError struct {
 	Name   string    // the breaker's
+	Key    string    // that of a member of a Group, in words
 	State  State     // Open; HalfOpen where all probes were out; ForcedOpen
 	Reason string    // what opened it, such as "failure rate 57% of 40 calls, limit 50%"
 	Until  time.Time // when it will let a probe through; at the latest, for HalfOpen; zero for ForcedOpen
 }
 
 func (e *OpenError) Error() string {
+	name := strconv.Quote(e.Name)
+	if e.Key != "" {
+		name += " for " + strconv.Quote(e.Key)
+	}
 	switch e.State {
 	case HalfOpen:
-		return fmt.Sprintf("breaker %q is half-open and all its probes are out (%s)", e.Name, e.Reason)
+		return fmt.Sprintf("breaker %s is half-open and all its probes are out (%s)", name, e.Reason)
 	case ForcedOpen:
-		return fmt.Sprintf("breaker %q is forced open", e.Name)
+		return fmt.Sprintf("breaker %s is forced open", name)
 	default:
-		return fmt.Sprintf("breaker %q is open until %s: %s", e.Name, e.Until.Format(time.TimeOnly), e.Reason)
+		return fmt.Sprintf("breaker %s is open until %s: %s", name, e.Until.Format(time.TimeOnly), e.Reason)
 	}
 }
 

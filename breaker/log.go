@@ -13,7 +13,7 @@ const eventName = "weir.breaker.transition"
 // function serves any number of breakers. LogChanges panics if the logger is nil.
 //
 // The attributes that metrics have too go by the same keys: weir.breaker.name, and
-// weir.breaker.state for the one entered. The attribute event.name is
+// weir.breaker.state for the one entered, and weir.group.key for a member of a Group. The attribute event.name is
 // weir.breaker.transition, whatever the message.
 func LogChanges(logger *slog.Logger) func(Change) {
 	if logger == nil {
@@ -37,6 +37,9 @@ func (c Change) attrs() []slog.Attr {
 		slog.String("weir.breaker.name", c.Name), slog.String("weir.breaker.state", c.To.String()),
 		slog.String("from", c.From.String()), slog.String("reason", c.Reason), slog.String("origin", c.Origin.String()),
 		slog.Time("at", c.At), slog.Uint64("seq", c.Seq),
+	}
+	if c.Key != "" {
+		attrs = append(attrs, slog.String("weir.group.key", c.Key))
 	}
 	if n := c.Counts.Calls(); n > 0 {
 		attrs = append(attrs, slog.Int64("calls", n), slog.Int64("failures", c.Counts.Failures))

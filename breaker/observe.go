@@ -2,6 +2,7 @@ package breaker
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/weir-go/weir/stat"
@@ -55,9 +56,9 @@ func figures(c window.Counts) [4]int64 {
 }
 
 // newSeries makes them as of when the breaker began, which is when all counted 0.
-func newSeries(name string, began time.Time) *series {
+func newSeries(name, key string, began time.Time) *series {
 	of := func(i *stat.Instrument, values ...string) *stat.Series {
-		line := i.Series(append([]string{name}, values...)...)
+		line := i.Series(slices.Concat([]string{name}, values, []string{key})...)
 		line.Created = began
 		return line
 	}
@@ -81,7 +82,7 @@ func newSeries(name string, began time.Time) *series {
 }
 
 func (b *Breaker) lines() *series {
-	b.series.Do(func() { b.shown = newSeries(b.name, b.epoch) })
+	b.series.Do(func() { b.shown = newSeries(b.name, b.hold.text(), b.epoch) })
 	return b.shown
 }
 
@@ -96,7 +97,12 @@ func (b *Breaker) Histograms(yield func(*stat.Series, stat.Histogram)) {
 
 // Observe yields the breaker's figures. It takes no lock.
 func (b *Breaker) Observe(yield func(*stat.Series, float64)) {
-	s, at := b.lines(), time.Since(b.epoch)
+	b.observe(b.lines(), yield)
+}
+
+// observe yields them under the given series.
+func (b *Breaker) observe(s *series, yield func(*stat.Series, float64)) {
+	at := time.Since(b.epoch)
 	b.observeStates(s, at, yield)
 
 	counts, totals, r := b.counts(at), b.Totals(), b.phase.Load().rules

@@ -199,6 +199,7 @@ func (b *Breaker) settle(m *Permit, o Outcome, at time.Duration) bool {
 	p := b.phase.Load()
 	if p != m.phase && p.epoch != m.phase.epoch || p.state == HalfOpen && !b.probed(m, o, at) {
 		b.late.Add(1)
+		b.hold.keep(b)
 		return false
 	}
 	if p.state == HalfOpen || p.state == Disabled {
@@ -210,6 +211,7 @@ func (b *Breaker) settle(m *Permit, o Outcome, at time.Duration) bool {
 	}
 	p.tally.Record(at, verdict(o), took)
 	p.ask(at, m.after)
+	b.hold.keep(b)
 	if p.state != ForcedClosed && (o == Success || o == Failure) {
 		b.judge(p, at)
 	}

@@ -151,7 +151,7 @@ func (p *phase) prepare(b *Breaker) {
 	p.live.probed.Store(&window.Counts{})
 	p.live.retry.Store(math.MinInt64)
 	p.live.shadow.Store(math.MinInt64)
-	refusal := OpenError{Name: b.name, State: p.state, Reason: p.reason}
+	refusal := OpenError{Name: b.name, Key: b.hold.text(), State: p.state, Reason: p.reason}
 	switch p.state {
 	case Closed:
 		p.rounds = 0
@@ -168,7 +168,8 @@ func (p *phase) prepare(b *Breaker) {
 // publish puts the phase into force and posts the change that it is.
 func (b *Breaker) publish(p *phase, c Change) {
 	b.phase.Store(p)
-	c.Name, c.At = b.name, b.epoch.Add(p.since)
+	b.hold.keep(b)
+	c.Name, c.Key, c.At = b.name, b.hold.text(), b.epoch.Add(p.since)
 	b.changes.post(c)
 }
 
@@ -244,7 +245,7 @@ func (b *Breaker) wouldOpen(p *phase, at time.Duration, why cause, counts window
 	p.live.shadow.Store(max(int64(add(at, p.rules.cooldown(0))), p.live.retry.Load()))
 	b.trialOpened.Add(1)
 	b.changes.post(Change{
-		Name: b.name, At: b.epoch.Add(at), From: Trial, To: Trial, Origin: why.origin, Counts: counts,
+		Name: b.name, Key: b.hold.text(), At: b.epoch.Add(at), From: Trial, To: Trial, Origin: why.origin, Counts: counts,
 		Reason: fmt.Sprintf("would open: %s", why.reason),
 	})
 }

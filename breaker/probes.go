@@ -128,7 +128,7 @@ func (b *Breaker) refusal(p *phase, place int) *OpenError {
 	if e := p.live.full.Load(); e != nil && e.Until.Equal(until) {
 		return e
 	}
-	e := &OpenError{Name: b.name, State: HalfOpen, Reason: p.reason, Until: until}
+	e := &OpenError{Name: b.name, Key: b.hold.text(), State: HalfOpen, Reason: p.reason, Until: until}
 	p.live.full.Store(e)
 	return e
 }

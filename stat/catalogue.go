@@ -8,6 +8,7 @@ import (
 // Keys of the attribute that names a source.
 const (
 	attrBreaker = "weir.breaker.name"
+	attrGroup   = "weir.group.key" // "" for a breaker of no group
 	attrLimiter = "weir.limiter.name"
 	attrRule    = "weir.alert.rule"
 	attrSink    = "weir.notifier.name"
@@ -16,68 +17,80 @@ const (
 // Instruments of circuit breakers.
 var (
 	BreakerState = &Instrument{
-		Name: "weir.breaker.state", Unit: "{breaker}", Kind: UpDown, Attrs: []string{attrBreaker, "weir.breaker.state"},
+		Name: "weir.breaker.state", Unit: "{breaker}", Kind: UpDown, Attrs: []string{attrBreaker, "weir.breaker.state", attrGroup},
 		Help: "1 for the state the breaker is in, 0 for the others.",
 	}
 	BreakerTransitions = &Instrument{
-		Name: "weir.breaker.transitions", Unit: "{transition}", Kind: Counter, Attrs: []string{attrBreaker, "weir.breaker.state"},
+		Name: "weir.breaker.transitions", Unit: "{transition}", Kind: Counter, Attrs: []string{attrBreaker, "weir.breaker.state", attrGroup},
 		Help: "Transitions, by the state entered.",
 	}
 	BreakerStateTime = &Instrument{
-		Name: "weir.breaker.state.time", Unit: "s", Kind: Counter, Attrs: []string{attrBreaker, "weir.breaker.state"},
+		Name: "weir.breaker.state.time", Unit: "s", Kind: Counter, Attrs: []string{attrBreaker, "weir.breaker.state", attrGroup},
 		Help: "Time spent in each state.",
 	}
 	BreakerCalls = &Instrument{
-		Name: "weir.breaker.calls", Unit: "{call}", Kind: Counter, Attrs: []string{attrBreaker, "weir.breaker.outcome"},
+		Name: "weir.breaker.calls", Unit: "{call}", Kind: Counter, Attrs: []string{attrBreaker, "weir.breaker.outcome", attrGroup},
 		Help: "Calls, by outcome.",
 	}
 	BreakerSlowCalls = &Instrument{
-		Name: "weir.breaker.slow_calls", Unit: "{call}", Kind: Counter, Attrs: []string{attrBreaker},
+		Name: "weir.breaker.slow_calls", Unit: "{call}", Kind: Counter, Attrs: []string{attrBreaker, attrGroup},
 		Help: "Calls that took longer than the breaker's limit for slow calls.",
 	}
 	BreakerLateResults = &Instrument{
-		Name: "weir.breaker.late_results", Unit: "{result}", Kind: Counter, Attrs: []string{attrBreaker},
+		Name: "weir.breaker.late_results", Unit: "{result}", Kind: Counter, Attrs: []string{attrBreaker, attrGroup},
 		Help: "Results of calls that a state before the present one had let through.",
 	}
 	BreakerAbandonedProbes = &Instrument{
-		Name: "weir.breaker.abandoned_probes", Unit: "{probe}", Kind: Counter, Attrs: []string{attrBreaker},
+		Name: "weir.breaker.abandoned_probes", Unit: "{probe}", Kind: Counter, Attrs: []string{attrBreaker, attrGroup},
 		Help: "Probes that were unheard of for the probe timeout.",
 	}
 	BreakerDroppedChanges = &Instrument{
-		Name: "weir.breaker.dropped_changes", Unit: "{change}", Kind: Counter, Attrs: []string{attrBreaker},
+		Name: "weir.breaker.dropped_changes", Unit: "{change}", Kind: Counter, Attrs: []string{attrBreaker, attrGroup},
 		Help: "State changes that no callback saw, because too many were waiting or the callback panicked.",
 	}
 	BreakerWindowFailureRatio = &Instrument{
-		Name: "weir.breaker.window.failure_ratio", Unit: "1", Kind: Gauge, Attrs: []string{attrBreaker},
+		Name: "weir.breaker.window.failure_ratio", Unit: "1", Kind: Gauge, Attrs: []string{attrBreaker, attrGroup},
 		Help: "Failures of calls in the window, where there are enough calls to judge.",
 	}
 	BreakerWindowSlowRatio = &Instrument{
-		Name: "weir.breaker.window.slow_ratio", Unit: "1", Kind: Gauge, Attrs: []string{attrBreaker},
+		Name: "weir.breaker.window.slow_ratio", Unit: "1", Kind: Gauge, Attrs: []string{attrBreaker, attrGroup},
 		Help: "Slow calls of calls in the window, where there are enough calls to judge.",
 	}
 	BreakerWindowCalls = &Instrument{
-		Name: "weir.breaker.window.calls", Unit: "{call}", Kind: Gauge, Attrs: []string{attrBreaker, "weir.breaker.outcome"},
+		Name: "weir.breaker.window.calls", Unit: "{call}", Kind: Gauge, Attrs: []string{attrBreaker, "weir.breaker.outcome", attrGroup},
 		Help: "Calls in the window, by outcome.",
 	}
 	BreakerThresholdFailureRatio = &Instrument{
-		Name: "weir.breaker.threshold.failure_ratio", Unit: "1", Kind: Gauge, Attrs: []string{attrBreaker},
+		Name: "weir.breaker.threshold.failure_ratio", Unit: "1", Kind: Gauge, Attrs: []string{attrBreaker, attrGroup},
 		Help: "The failure ratio at which the breaker opens.",
 	}
 	BreakerThresholdMinCalls = &Instrument{
-		Name: "weir.breaker.threshold.min_calls", Unit: "{call}", Kind: Gauge, Attrs: []string{attrBreaker},
+		Name: "weir.breaker.threshold.min_calls", Unit: "{call}", Kind: Gauge, Attrs: []string{attrBreaker, attrGroup},
 		Help: "The calls in the window below which nothing is judged.",
 	}
 	BreakerOpenRemaining = &Instrument{
-		Name: "weir.breaker.open.remaining", Unit: "s", Kind: Gauge, Attrs: []string{attrBreaker},
+		Name: "weir.breaker.open.remaining", Unit: "s", Kind: Gauge, Attrs: []string{attrBreaker, attrGroup},
 		Help: "Time until an open breaker tries again, where it is open.",
 	}
 	BreakerCallDuration = &Instrument{
-		Name: "weir.breaker.call.duration", Unit: "s", Kind: Distribution, Attrs: []string{attrBreaker},
+		Name: "weir.breaker.call.duration", Unit: "s", Kind: Distribution, Attrs: []string{attrBreaker, attrGroup},
 		Help: "How long calls took.", Bounds: powersOfTwo(-13, 6), // 122 µs to 64 s
 	}
 	BreakerRefusalRatio = &Instrument{
-		Name: "weir.breaker.refusal_ratio", Unit: "1", Kind: Gauge, Attrs: []string{attrBreaker},
+		Name: "weir.breaker.refusal_ratio", Unit: "1", Kind: Gauge, Attrs: []string{attrBreaker, attrGroup},
 		Help: "The probability with which a throttle refuses a call.",
+	}
+	BreakerGroupMembers = &Instrument{
+		Name: "weir.breaker.group.members", Unit: "{breaker}", Kind: UpDown, Attrs: []string{attrBreaker},
+		Help: "Members of a group of breakers.",
+	}
+	BreakerGroupEvictions = &Instrument{
+		Name: "weir.breaker.group.evictions", Unit: "{breaker}", Kind: Counter, Attrs: []string{attrBreaker},
+		Help: "Idle members that a group has let go to make room.",
+	}
+	BreakerGroupUnguarded = &Instrument{
+		Name: "weir.breaker.group.unguarded", Unit: "{breaker}", Kind: Counter, Attrs: []string{attrBreaker},
+		Help: "Times that a group was full and gave out the breaker that lets all calls pass.",
 	}
 )
 
@@ -178,7 +191,7 @@ func Catalogue() []*Instrument {
 			BreakerState, BreakerTransitions, BreakerStateTime, BreakerCalls, BreakerSlowCalls, BreakerLateResults,
 			BreakerAbandonedProbes, BreakerDroppedChanges, BreakerWindowFailureRatio, BreakerWindowSlowRatio,
 			BreakerWindowCalls, BreakerThresholdFailureRatio, BreakerThresholdMinCalls, BreakerOpenRemaining, BreakerCallDuration,
-			BreakerRefusalRatio,
+			BreakerRefusalRatio, BreakerGroupMembers, BreakerGroupEvictions, BreakerGroupUnguarded,
 		},
 		[]*Instrument{LimiterRequests, LimiterPermits, LimiterNear, LimiterWaiting, LimiterAvailable, LimiterLimit},
 		[]*Instrument{AlertState, AlertTransitions, AlertValue, AlertEvaluations, AlertLastEvaluation},

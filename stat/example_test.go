@@ -30,13 +30,13 @@ func ExampleSource() {
 
 func ExampleInstrument() {
 	fmt.Println(stat.BreakerCalls.Name, stat.BreakerCalls.Unit, stat.BreakerCalls.Attrs)
-	// Output: weir.breaker.calls {call} [weir.breaker.name weir.breaker.outcome]
+	// Output: weir.breaker.calls {call} [weir.breaker.name weir.breaker.outcome weir.group.key]
 }
 
 func ExampleSeries() {
-	s := stat.BreakerCalls.Series("payments", "failure")
+	s := stat.BreakerCalls.Series("payments", "failure", "")
 	fmt.Println(s.Instrument.Kind, s.Values)
-	// Output: counter [payments failure]
+	// Output: counter [payments failure ]
 }
 
 func ExampleKind() {

@@ -92,7 +92,7 @@ func times(spreads ...spread) *timed { return &timed{spreads: spreads} }
 
 // took is a spread of so many calls of a second.
 func took(name string, calls int64) spread {
-	return spread{stat.BreakerCallDuration.Series(name), stat.Histogram{Schema: 3, Counts: []int64{calls}, Sum: float64(calls)}}
+	return spread{stat.BreakerCallDuration.Series(name, ""), stat.Histogram{Schema: 3, Counts: []int64{calls}, Sum: float64(calls)}}
 }
 
 // readHistograms reads the histograms of the set once: how many values each has.
@@ -107,8 +107,8 @@ func readHistograms(t *testing.T, s *stat.Set[string]) map[string]int64 {
 }
 
 const (
-	tookA = "weir.breaker.call.duration{a}"
-	tookB = "weir.breaker.call.duration{b}"
+	tookA = "weir.breaker.call.duration{a,}"
+	tookB = "weir.breaker.call.duration{b,}"
 )
 
 func TestHistogramsComeAndGoBesideFigures(t *testing.T) {
@@ -150,13 +150,13 @@ func TestHistogramsThatNoBackendTakesAreSkipped(t *testing.T) {
 		{Offset: math.MaxInt},
 		{Counts: make([]int64, 600_001)},
 	} {
-		source.spreads = []spread{{stat.BreakerCallDuration.Series("b"), h}, good}
+		source.spreads = []spread{{stat.BreakerCallDuration.Series("b", ""), h}, good}
 		require.Equal(t, map[string]int64{tookA: 1}, readHistograms(t, s), "%.200v", h)
 		want++
 		_, own := read(t, s)
 		require.Equal(t, figures{"skipped_samples{malformed}": want}, own, "%.200v", h)
 	}
-	source.spreads = []spread{took("a", 7), {stat.BreakerSlowCalls.Series("a"), stat.Histogram{}}, good, {nil, stat.Histogram{}}}
+	source.spreads = []spread{took("a", 7), {stat.BreakerSlowCalls.Series("a", ""), stat.Histogram{}}, good, {nil, stat.Histogram{}}}
 	require.Equal(t, map[string]int64{tookA: 1}, readHistograms(t, s), "the first owner stays")
 	_, own := read(t, s)
 	require.Equal(t, figures{"skipped_samples{malformed}": want + 2, "skipped_samples{duplicate}": 1}, own)

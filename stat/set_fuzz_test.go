@@ -122,7 +122,7 @@ func FuzzSet(f *testing.F) {
 	f.Add([]byte{0, 0b1100, 5, 0b1100, 1, 6, 11, 10, 0b100, 4, 4}) // shared series
 	f.Fuzz(func(t *testing.T, program []byte) {
 		pool := []*stat.Series{
-			stat.BreakerSlowCalls.Series("a"), stat.BreakerSlowCalls.Series("a"), stat.BreakerSlowCalls.Series("b"), stat.LimiterLimit.Series("a"),
+			stat.BreakerSlowCalls.Series("a", ""), stat.BreakerSlowCalls.Series("a", ""), stat.BreakerSlowCalls.Series("b", ""), stat.LimiterLimit.Series("a"),
 			nil,
 			{Instrument: stat.BreakerCalls},
 			queueLength.Series(), stat.ExporterSourcePanics.Series(),

@@ -20,8 +20,8 @@ import (
 type figures = map[string]float64
 
 const (
-	lineA = "weir.breaker.slow_calls{a}"
-	lineB = "weir.breaker.slow_calls{b}"
+	lineA = "weir.breaker.slow_calls{a,}"
+	lineB = "weir.breaker.slow_calls{b,}"
 )
 
 var queueLength = &stat.Instrument{Name: "shop.queue.length", Unit: "{order}", Help: "Orders that wait.", Kind: stat.UpDown}
@@ -44,26 +44,26 @@ func TestNewSetRefuses(t *testing.T) {
 	}{
 		"two of one name": {
 			[]stat.Source{shows(slow("a", 1)), shows(slow("b", 2)), shows(slow("a", 3))},
-			`stat: two different series are weir.breaker.slow_calls{weir.breaker.name="a"}: sources need names of their own`,
+			`stat: two different series are weir.breaker.slow_calls{weir.breaker.name="a", weir.group.key=""}: sources need names of their own`,
 		},
 		"one source with one name twice": {
 			[]stat.Source{shows(slow("a", 1), slow("a", 3))},
-			`stat: two different series are weir.breaker.slow_calls{weir.breaker.name="a"}: sources need names of their own`,
+			`stat: two different series are weir.breaker.slow_calls{weir.breaker.name="a", weir.group.key=""}: sources need names of their own`,
 		},
 		"two sources of one name with several series": {
 			[]stat.Source{
-				bare(stat.BreakerState.Series("a", "open"), stat.BreakerState.Series("a", "closed")),
-				bare(stat.BreakerState.Series("a", "open"), stat.BreakerState.Series("a", "closed")),
+				bare(stat.BreakerState.Series("a", "open", ""), stat.BreakerState.Series("a", "closed", "")),
+				bare(stat.BreakerState.Series("a", "open", ""), stat.BreakerState.Series("a", "closed", "")),
 			},
-			`stat: two different series are weir.breaker.state{weir.breaker.name="a", weir.breaker.state="open"}: ` +
+			`stat: two different series are weir.breaker.state{weir.breaker.name="a", weir.breaker.state="open", weir.group.key=""}: ` +
 				`sources need names of their own (and 1 more series with faults)`,
 		},
 		"names that differ in bad bytes alone": {
 			[]stat.Source{
-				bare(&stat.Series{Instrument: stat.BreakerSlowCalls, Values: []string{"\xff"}}),
-				bare(&stat.Series{Instrument: stat.BreakerSlowCalls, Values: []string{"\xfe"}}),
+				bare(&stat.Series{Instrument: stat.BreakerSlowCalls, Values: []string{"\xff", ""}}),
+				bare(&stat.Series{Instrument: stat.BreakerSlowCalls, Values: []string{"\xfe", ""}}),
 			},
-			"stat: two different series are weir.breaker.slow_calls{weir.breaker.name=\"\uFFFD\"}: sources need names of their own",
+			"stat: two different series are weir.breaker.slow_calls{weir.breaker.name=\"\uFFFD\", weir.group.key=\"\"}: sources need names of their own",
 		},
 		"the set's own": {
 			[]stat.Source{bare(stat.ExporterSourcePanics.Series())},
@@ -74,7 +74,7 @@ func TestNewSetRefuses(t *testing.T) {
 		"no instrument": {[]stat.Source{bare(&stat.Series{})}, `stat: a series has no instrument`},
 		"too few values": {
 			[]stat.Source{bare(&stat.Series{Instrument: stat.BreakerCalls, Values: []string{"a"}})},
-			`stat: a series of weir.breaker.calls has 1 values for 2 attributes`,
+			`stat: a series of weir.breaker.calls has 1 values for 3 attributes`,
 		},
 		"no name": {[]stat.Source{of("", stat.Gauge)}, `stat: an instrument has no name`},
 		"no kind": {
@@ -90,12 +90,12 @@ func TestNewSetRefuses(t *testing.T) {
 			`stat: a series of shop.x came by the wrong method: distributions come by Histograms, all else by Observe`,
 		},
 		"a counter by Histograms": {
-			[]stat.Source{&timed{spreads: []spread{{stat.BreakerSlowCalls.Series("a"), stat.Histogram{}}}}},
+			[]stat.Source{&timed{spreads: []spread{{stat.BreakerSlowCalls.Series("a", ""), stat.Histogram{}}}}},
 			`stat: a series of weir.breaker.slow_calls came by the wrong method: distributions come by Histograms, all else by Observe`,
 		},
 		"two distributions of one name": {
 			[]stat.Source{times(took("a", 1)), times(took("a", 1))},
-			`stat: two different series are weir.breaker.call.duration{weir.breaker.name="a"}: sources need names of their own`,
+			`stat: two different series are weir.breaker.call.duration{weir.breaker.name="a", weir.group.key=""}: sources need names of their own`,
 		},
 		"bounds of a gauge": {
 			[]stat.Source{bare((&stat.Instrument{Name: "shop.x", Kind: stat.Gauge, Bounds: []float64{1}}).Series())},
@@ -175,12 +175,12 @@ func TestASeriesIsFormedOnceForAsLongAsItIsLive(t *testing.T) {
 
 func TestAFormIsGivenValidTextAndTheTimeOfCreation(t *testing.T) {
 	began := time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)
-	odd := &stat.Series{Instrument: stat.BreakerSlowCalls, Values: []string{"a\xffb"}, Created: began}
+	odd := &stat.Series{Instrument: stat.BreakerSlowCalls, Values: []string{"a\xffb", ""}, Created: began}
 	s, err := stat.NewSet(func(s *stat.Series) *stat.Series { return s }, shows(point{odd, 1}))
 	require.NoError(t, err)
 	var got []*stat.Series
 	s.Observe(func(s *stat.Series, _ float64) { got = append(got, s) })
-	require.Equal(t, &stat.Series{Instrument: stat.BreakerSlowCalls, Values: []string{"a\uFFFDb"}, Created: began}, got[0])
+	require.Equal(t, &stat.Series{Instrument: stat.BreakerSlowCalls, Values: []string{"a\uFFFDb", ""}, Created: began}, got[0])
 }
 
 func TestASourceGivenTwiceCountsOnce(t *testing.T) {
@@ -261,8 +261,8 @@ func TestANameIsFreeAsSoonAsItsSourceIsRemoved(t *testing.T) {
 func TestAddRefusesAllOrNothing(t *testing.T) {
 	s := newSet(t, shows(slow("a", 1)))
 	for want, bad := range map[string]stat.Source{
-		`stat: two different series are weir.breaker.slow_calls{weir.breaker.name="a"}`:         shows(slow("a", 9)),
-		`stat: the instrument shop.queue.length is not one of those that the set was made with`: shows(point{queueLength.Series(), 1}),
+		`stat: two different series are weir.breaker.slow_calls{weir.breaker.name="a", weir.group.key=""}`: shows(slow("a", 9)),
+		`stat: the instrument shop.queue.length is not one of those that the set was made with`:            shows(point{queueLength.Series(), 1}),
 		`stat: source 2 of 2 is nil`: nil,
 	} {
 		require.ErrorContains(t, s.Add(shows(slow("b", 2)), bad), want)

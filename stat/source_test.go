@@ -58,7 +58,7 @@ func (s still) Observe(yield func(*stat.Series, float64)) {
 
 // slow is a point of a breaker: one series a name.
 func slow(name string, value float64) point {
-	return point{stat.BreakerSlowCalls.Series(name), value}
+	return point{stat.BreakerSlowCalls.Series(name, ""), value}
 }
 
 // line is the form in which these tests keep a series.

@@ -33,32 +33,32 @@ func TestCatalogueIsWellFormed(t *testing.T) {
 }
 
 func TestSeriesNeedsAValueForEachAttribute(t *testing.T) {
-	require.PanicsWithValue(t, "stat: weir.breaker.state takes 2 attribute values, got 1", func() {
+	require.PanicsWithValue(t, "stat: weir.breaker.state takes 3 attribute values, got 1", func() {
 		stat.BreakerState.Series("payments")
 	})
 }
 
 func TestSeriesIDsTellSeriesApart(t *testing.T) {
 	id := func(i *stat.Instrument, values ...string) string { return i.Series(values...).ID() }
-	one, twin := id(stat.BreakerState, "a", "open"), id(stat.BreakerState, "a", "open")
+	one, twin := id(stat.BreakerState, "a", "open", ""), id(stat.BreakerState, "a", "open", "")
 	require.Equal(t, one, twin)
 	ids := map[string]bool{
-		one:                                      true,
-		id(stat.BreakerTransitions, "a", "open"): true,
-		id(stat.BreakerState, "a", "closed"):     true,
-		id(stat.BreakerState, "a\xffopen", ""):   true,
+		one: true,
+		id(stat.BreakerTransitions, "a", "open", ""): true,
+		id(stat.BreakerState, "a", "closed", ""):     true,
+		id(stat.BreakerState, "a\xffopen", "", ""):   true,
 	}
 	require.Len(t, ids, 4)
 }
 
 func TestSeriesValuesAreUTF8(t *testing.T) {
-	require.Equal(t, []string{"a\uFFFDb\"\n"}, stat.BreakerSlowCalls.Series("a\xfe\xffb\"\n").Values)
+	require.Equal(t, []string{"a\uFFFDb\"\n", ""}, stat.BreakerSlowCalls.Series("a\xfe\xffb\"\n", "").Values)
 }
 
 func TestASeriesKnowsWhenItWasMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		s := stat.BreakerSlowCalls.Series("a")
+		s := stat.BreakerSlowCalls.Series("a", "")
 		time.Sleep(time.Hour)
 		require.Equal(t, time.Hour, time.Since(s.Created))
 		require.True(t, s.Created.Equal(began))

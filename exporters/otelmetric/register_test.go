@@ -36,16 +36,16 @@ func TestEachKindBecomesItsInstrument(t *testing.T) {
 		want       metricdata.Aggregation
 		attrs      []attribute.KeyValue
 	}{
-		{stat.BreakerCalls, []string{"a", "success"}, sum(true), []attribute.KeyValue{
+		{stat.BreakerCalls, []string{"a", "success", ""}, sum(true), []attribute.KeyValue{
 			attribute.String("weir.breaker.name", "a"), attribute.String("weir.breaker.outcome", "success"),
 		}},
-		{stat.BreakerStateTime, []string{"a", "open"}, sum(true), []attribute.KeyValue{
+		{stat.BreakerStateTime, []string{"a", "open", ""}, sum(true), []attribute.KeyValue{
 			attribute.String("weir.breaker.name", "a"), attribute.String("weir.breaker.state", "open"),
 		}},
-		{stat.BreakerState, []string{"a", "open"}, sum(false), []attribute.KeyValue{
+		{stat.BreakerState, []string{"a", "open", ""}, sum(false), []attribute.KeyValue{
 			attribute.String("weir.breaker.name", "a"), attribute.String("weir.breaker.state", "open"),
 		}},
-		{stat.BreakerWindowFailureRatio, []string{"a"}, metricdata.Gauge[float64]{}, []attribute.KeyValue{
+		{stat.BreakerWindowFailureRatio, []string{"a", ""}, metricdata.Gauge[float64]{}, []attribute.KeyValue{
 			attribute.String("weir.breaker.name", "a"),
 		}},
 		{stat.AlertEvaluations, []string{"a", "page", ""}, sum(true), []attribute.KeyValue{
@@ -123,7 +123,7 @@ func TestRegisterRefuses(t *testing.T) {
 	odd := &stat.Instrument{Name: "shop.x", Kind: stat.Gauge, Attrs: []string{"a", "a"}}
 	bad := &stat.Instrument{Name: "9 lives", Kind: stat.Counter}
 	for want, sources := range map[string][]stat.Source{
-		`stat: two different series are weir.breaker.slow_calls{weir.breaker.name="a"}: sources need names of their own`: {
+		`stat: two different series are weir.breaker.slow_calls{weir.breaker.name="a", weir.group.key=""}: sources need names of their own`: {
 			shows(slow("a", 1)), shows(slow("b", 2)), shows(slow("a", 3)),
 		},
 		`stat: source 2 of 2 is nil`:                                    {shows(), nil},

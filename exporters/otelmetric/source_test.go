@@ -48,7 +48,7 @@ func shows(points ...point) *fake { return &fake{points: points} }
 
 // slow is a point of a breaker: one series a name.
 func slow(name string, value float64) point {
-	return point{stat.BreakerSlowCalls.Series(name), value}
+	return point{stat.BreakerSlowCalls.Series(name, ""), value}
 }
 
 // collect reads all that the reader has and gives the values by series, as in

@@ -15,12 +15,12 @@ import (
 
 func TestNamesTypesAndLabelsAreThoseOfTheCatalogue(t *testing.T) {
 	source := shows(
-		point{stat.BreakerState.Series("payments", "closed"), 1},
-		point{stat.BreakerState.Series("payments", "open"), 0},
-		point{stat.BreakerCalls.Series("payments", "success"), 12},
-		point{stat.BreakerStateTime.Series("payments", "open"), 1.5},
-		point{stat.BreakerWindowFailureRatio.Series("payments"), 0.25},
-		point{stat.BreakerWindowCalls.Series("payments", "failure"), 3},
+		point{stat.BreakerState.Series("payments", "closed", ""), 1},
+		point{stat.BreakerState.Series("payments", "open", ""), 0},
+		point{stat.BreakerCalls.Series("payments", "success", ""), 12},
+		point{stat.BreakerStateTime.Series("payments", "open", ""), 1.5},
+		point{stat.BreakerWindowFailureRatio.Series("payments", ""), 0.25},
+		point{stat.BreakerWindowCalls.Series("payments", "failure", ""), 3},
 		point{stat.AlertValue.Series("errors", "page"), 0.75},
 		point{stat.AlertEvaluations.Series("errors", "page", ""), 7},
 		point{stat.AlertLastEvaluation.Series("errors", "page"), 1.5e9},
@@ -37,20 +37,20 @@ func TestNamesTypesAndLabelsAreThoseOfTheCatalogue(t *testing.T) {
 		weir_alert_value{weir_alert_rule="errors",weir_alert_severity="page"} 0.75
 		# HELP weir_breaker_calls_total Calls, by outcome.
 		# TYPE weir_breaker_calls_total counter
-		weir_breaker_calls_total{weir_breaker_name="payments",weir_breaker_outcome="success"} 12
+		weir_breaker_calls_total{weir_breaker_name="payments",weir_breaker_outcome="success",weir_group_key=""} 12
 		# HELP weir_breaker_state 1 for the state the breaker is in, 0 for the others.
 		# TYPE weir_breaker_state gauge
-		weir_breaker_state{weir_breaker_name="payments",weir_breaker_state="closed"} 1
-		weir_breaker_state{weir_breaker_name="payments",weir_breaker_state="open"} 0
+		weir_breaker_state{weir_breaker_name="payments",weir_breaker_state="closed",weir_group_key=""} 1
+		weir_breaker_state{weir_breaker_name="payments",weir_breaker_state="open",weir_group_key=""} 0
 		# HELP weir_breaker_state_time_seconds_total Time spent in each state.
 		# TYPE weir_breaker_state_time_seconds_total counter
-		weir_breaker_state_time_seconds_total{weir_breaker_name="payments",weir_breaker_state="open"} 1.5
+		weir_breaker_state_time_seconds_total{weir_breaker_name="payments",weir_breaker_state="open",weir_group_key=""} 1.5
 		# HELP weir_breaker_window_calls Calls in the window, by outcome.
 		# TYPE weir_breaker_window_calls gauge
-		weir_breaker_window_calls{weir_breaker_name="payments",weir_breaker_outcome="failure"} 3
+		weir_breaker_window_calls{weir_breaker_name="payments",weir_breaker_outcome="failure",weir_group_key=""} 3
 		# HELP weir_breaker_window_failure_ratio Failures of calls in the window, where there are enough calls to judge.
 		# TYPE weir_breaker_window_failure_ratio gauge
-		weir_breaker_window_failure_ratio{weir_breaker_name="payments"} 0.25
+		weir_breaker_window_failure_ratio{weir_breaker_name="payments",weir_group_key=""} 0.25
 		# HELP weir_exporter_skipped_samples_total Samples that were left out, by what is wrong with their series.
 		# TYPE weir_exporter_skipped_samples_total counter
 		weir_exporter_skipped_samples_total{weir_exporter_reason="duplicate"} 0
@@ -95,7 +95,7 @@ func TestASourceGivenTwiceIsExportedOnce(t *testing.T) {
 	gate := shows(b.points[0], point{stat.LimiterRequests.Series("a", "allowed"), 5})
 	_, r := register(t, gate, b, b, gate)
 	require.Equal(t, []string{
-		`weir_breaker_slow_calls_total{weir_breaker_name="a"} 3`,
+		`weir_breaker_slow_calls_total{weir_breaker_name="a",weir_group_key=""} 3`,
 		`weir_limiter_requests_total{weir_limiter_name="a",weir_limiter_outcome="allowed"} 5`,
 	}, scrape(t, r))
 	require.Zero(t, skipped(t, r, "duplicate"))
@@ -106,7 +106,7 @@ func TestWhatOnlyGrowsSaysWhenItBegan(t *testing.T) {
 	counter, unsaid, gauge := slow("a", 1), slow("b", 2), point{stat.LimiterLimit.Series("a"), 3}
 	counter.series.Created, unsaid.series.Created, gauge.series.Created = began, time.Time{}, began
 	source := shows(counter, unsaid, gauge)
-	source.spreads = []spread{{stat.BreakerCallDuration.Series("a"), stat.Histogram{Sum: 7}}}
+	source.spreads = []spread{{stat.BreakerCallDuration.Series("a", ""), stat.Histogram{Sum: 7}}}
 	source.spreads[0].series.Created = began
 	_, r := register(t, source)
 	for range 2 {
@@ -132,7 +132,7 @@ func TestAWrappedRegistererAddsItsLabelsEveryTime(t *testing.T) {
 	wrapped := prometheus.WrapRegistererWith(prometheus.Labels{"a": "first", "z": "last"}, r)
 	require.NoError(t, wrapped.Register(prom.NewCollector(shows(slow("a", 1)))))
 	for range 3 {
-		require.Equal(t, []string{`weir_breaker_slow_calls_total{a="first",weir_breaker_name="a",z="last"} 1`}, scrape(t, r))
+		require.Equal(t, []string{`weir_breaker_slow_calls_total{a="first",weir_breaker_name="a",weir_group_key="",z="last"} 1`}, scrape(t, r))
 	}
 }
 
@@ -141,7 +141,7 @@ func TestAwkwardTextIsServedAndReadBack(t *testing.T) {
 	source := &fake{}
 	for n, name := range names {
 		// Not made by Instrument.Series, which would have replaced the bad byte.
-		source.points = append(source.points, point{&stat.Series{Instrument: stat.BreakerSlowCalls, Values: []string{name}}, float64(n)})
+		source.points = append(source.points, point{&stat.Series{Instrument: stat.BreakerSlowCalls, Values: []string{name, ""}}, float64(n)})
 	}
 	_, r := register(t, source)
 	families, err := r.Gather()

@@ -57,8 +57,8 @@ func ExampleCollector_Add() {
 	}
 	show(registry, "weir_breaker_slow_calls_total")
 	// Output:
-	// weir_breaker_slow_calls_total{weir_breaker_name="payments"} 0
-	// weir_breaker_slow_calls_total{weir_breaker_name="users"} 0
+	// weir_breaker_slow_calls_total{weir_breaker_name="payments",weir_group_key=""} 0
+	// weir_breaker_slow_calls_total{weir_breaker_name="users",weir_group_key=""} 0
 }
 
 func ExampleCollector_Remove() {
@@ -82,10 +82,10 @@ func ExampleCollector() {
 	_ = payments.Run(context.Background(), func(context.Context) error { return nil })
 	show(registry, "weir_breaker_calls_total")
 	// Output:
-	// weir_breaker_calls_total{weir_breaker_name="payments",weir_breaker_outcome="failure"} 0
-	// weir_breaker_calls_total{weir_breaker_name="payments",weir_breaker_outcome="ignored"} 0
-	// weir_breaker_calls_total{weir_breaker_name="payments",weir_breaker_outcome="refused"} 0
-	// weir_breaker_calls_total{weir_breaker_name="payments",weir_breaker_outcome="success"} 1
+	// weir_breaker_calls_total{weir_breaker_name="payments",weir_breaker_outcome="failure",weir_group_key=""} 0
+	// weir_breaker_calls_total{weir_breaker_name="payments",weir_breaker_outcome="ignored",weir_group_key=""} 0
+	// weir_breaker_calls_total{weir_breaker_name="payments",weir_breaker_outcome="refused",weir_group_key=""} 0
+	// weir_breaker_calls_total{weir_breaker_name="payments",weir_breaker_outcome="success",weir_group_key=""} 1
 }
 
 // show prints what a scrape gets, but for the exporter's own figures.

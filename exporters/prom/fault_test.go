@@ -28,7 +28,7 @@ func TestRegisterRefuses(t *testing.T) {
 	}{
 		"what no set takes": {
 			[]stat.Source{breakerLike("a"), breakerLike("a")},
-			`stat: two different series are weir.breaker.state{weir.breaker.name="a", weir.breaker.state="closed"}: ` +
+			`stat: two different series are weir.breaker.state{weir.breaker.name="a", weir.breaker.state="closed", weir.group.key=""}: ` +
 				`sources need names of their own (and 36 more series with faults)`,
 		},
 		"one name to Prometheus": {
@@ -62,7 +62,7 @@ func TestRegisterRefuses(t *testing.T) {
 
 func TestInstrumentsOfOnesOwnAreExportedToo(t *testing.T) {
 	_, r := register(t, shows(point{queueLength.Series(), 4}), shows(slow("a", 1)))
-	require.Equal(t, []string{`shop_queue_length 4`, `weir_breaker_slow_calls_total{weir_breaker_name="a"} 1`}, scrape(t, r))
+	require.Equal(t, []string{`shop_queue_length 4`, `weir_breaker_slow_calls_total{weir_breaker_name="a",weir_group_key=""} 1`}, scrape(t, r))
 
 	keyed := &stat.Instrument{Name: "shop.stock", Help: "Stock.", Kind: stat.Gauge, Attrs: []string{"item"}}
 	twin := *keyed
@@ -81,7 +81,7 @@ func TestWhatTurnsUpLaterAndCannotBeExportedIsSkipped(t *testing.T) {
 	} {
 		require.Zero(t, skipped(t, r, reason))
 		source.show(point{bad, 1}, good, point{bad, 2})
-		require.Equal(t, []string{`weir_breaker_slow_calls_total{weir_breaker_name="a"} 1`}, scrape(t, r))
+		require.Equal(t, []string{`weir_breaker_slow_calls_total{weir_breaker_name="a",weir_group_key=""} 1`}, scrape(t, r))
 		source.show(good)
 		require.Equal(t, 2, skipped(t, r, reason))
 	}
@@ -95,8 +95,8 @@ func TestASourceThatPanicsHidesNoOther(t *testing.T) {
 	bad.broken = errors.New("lost its lock")
 	for n := range 3 {
 		require.Equal(t, []string{
-			`weir_breaker_slow_calls_total{weir_breaker_name="bad"} 1`,
-			`weir_breaker_slow_calls_total{weir_breaker_name="good"} 2`,
+			`weir_breaker_slow_calls_total{weir_breaker_name="bad",weir_group_key=""} 1`,
+			`weir_breaker_slow_calls_total{weir_breaker_name="good",weir_group_key=""} 2`,
 		}, scrape(t, r))
 		require.Equal(t, 2*n+2, panics(t, r))
 	}
@@ -104,7 +104,7 @@ func TestASourceThatPanicsHidesNoOther(t *testing.T) {
 	require.Contains(t, log.String(), "source=*prom_test.fake")
 
 	bad.points, bad.broken = nil, nil
-	require.Equal(t, []string{`weir_breaker_slow_calls_total{weir_breaker_name="good"} 2`}, scrape(t, r))
+	require.Equal(t, []string{`weir_breaker_slow_calls_total{weir_breaker_name="good",weir_group_key=""} 2`}, scrape(t, r))
 }
 
 func skipped(t *testing.T, g prometheus.Gatherer, reason string) int {

@@ -56,7 +56,7 @@ func TestHistogramsAreThoseOfPrometheus(t *testing.T) {
 		require.NoError(t, theirs.Write(&want))
 
 		l := ours.LifetimeLatency()
-		_, r := register(t, &fake{spreads: []spread{{stat.BreakerCallDuration.Series("a"), l.Histogram()}}})
+		_, r := register(t, &fake{spreads: []spread{{stat.BreakerCallDuration.Series("a", ""), l.Histogram()}}})
 		got := histogram(t, r)
 		require.InDelta(t, want.Histogram.GetSampleSum(), got.GetSampleSum(), 1e-6*float64(size), "ours is to the microsecond")
 		got.SampleSum, got.CreatedTimestamp = want.Histogram.SampleSum, want.Histogram.CreatedTimestamp
@@ -83,7 +83,7 @@ func TestHistogramsAsText(t *testing.T) {
 }
 
 func TestAnEmptyHistogramIsNativeToo(t *testing.T) {
-	_, r := register(t, &fake{spreads: []spread{{stat.BreakerCallDuration.Series("a"), stat.Histogram{Schema: 3}}}})
+	_, r := register(t, &fake{spreads: []spread{{stat.BreakerCallDuration.Series("a", ""), stat.Histogram{Schema: 3}}}})
 	require.Len(t, histogram(t, r).PositiveSpan, 1, "or Prometheus would take it for a classic one")
 }
 
@@ -98,17 +98,17 @@ func TestHistogramsOfGatesAndBreakers(t *testing.T) {
 		lines, err := samples(r, "weir_breaker_call_duration_seconds")
 		require.NoError(t, err)
 		require.Len(t, lines, 23)
-		require.Contains(t, lines, `weir_breaker_call_duration_seconds_bucket{weir_breaker_name="payments",le="0.015625"} 0`)
-		require.Contains(t, lines, `weir_breaker_call_duration_seconds_bucket{weir_breaker_name="payments",le="0.03125"} 1`)
-		require.Contains(t, lines, `weir_breaker_call_duration_seconds_bucket{weir_breaker_name="payments",le="2"} 1`)
-		require.Contains(t, lines, `weir_breaker_call_duration_seconds_bucket{weir_breaker_name="payments",le="4"} 2`)
-		require.Contains(t, lines, `weir_breaker_call_duration_seconds_bucket{weir_breaker_name="payments",le="+Inf"} 2`)
-		require.Contains(t, lines, `weir_breaker_call_duration_seconds_sum{weir_breaker_name="payments"} 3.03`)
+		require.Contains(t, lines, `weir_breaker_call_duration_seconds_bucket{weir_breaker_name="payments",weir_group_key="",le="0.015625"} 0`)
+		require.Contains(t, lines, `weir_breaker_call_duration_seconds_bucket{weir_breaker_name="payments",weir_group_key="",le="0.03125"} 1`)
+		require.Contains(t, lines, `weir_breaker_call_duration_seconds_bucket{weir_breaker_name="payments",weir_group_key="",le="2"} 1`)
+		require.Contains(t, lines, `weir_breaker_call_duration_seconds_bucket{weir_breaker_name="payments",weir_group_key="",le="4"} 2`)
+		require.Contains(t, lines, `weir_breaker_call_duration_seconds_bucket{weir_breaker_name="payments",weir_group_key="",le="+Inf"} 2`)
+		require.Contains(t, lines, `weir_breaker_call_duration_seconds_sum{weir_breaker_name="payments",weir_group_key=""} 3.03`)
 	})
 }
 
 func TestAHistogramThatCannotBeExportedIsSkipped(t *testing.T) {
-	source := &fake{spreads: []spread{{stat.BreakerCallDuration.Series("a"), stat.Histogram{}}}}
+	source := &fake{spreads: []spread{{stat.BreakerCallDuration.Series("a", ""), stat.Histogram{}}}}
 	_, r := register(t, source)
 	for _, bad := range []stat.Histogram{{Schema: 30}, {Counts: []int64{-1}}, {Offset: math.MaxInt}} {
 		source.spreads[0].histogram = bad

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	lineA = `weir_breaker_slow_calls_total{weir_breaker_name="a"} 1`
-	lineB = `weir_breaker_slow_calls_total{weir_breaker_name="b"} 2`
+	lineA = `weir_breaker_slow_calls_total{weir_breaker_name="a",weir_group_key=""} 1`
+	lineB = `weir_breaker_slow_calls_total{weir_breaker_name="b",weir_group_key=""} 2`
 )
 
 func TestSourcesComeAndGo(t *testing.T) {
@@ -41,8 +41,8 @@ func TestSourcesComeAndGo(t *testing.T) {
 func TestAddRefusesAllOrNothing(t *testing.T) {
 	c, r := register(t, shows(slow("a", 1)))
 	for want, bad := range map[string]stat.Source{
-		`stat: two different series are weir.breaker.slow_calls{weir.breaker.name="a"}`:         shows(slow("a", 9)),
-		`stat: the instrument shop.queue.length is not one of those that the set was made with`: shows(point{queueLength.Series(), 1}),
+		`stat: two different series are weir.breaker.slow_calls{weir.breaker.name="a", weir.group.key=""}`: shows(slow("a", 9)),
+		`stat: the instrument shop.queue.length is not one of those that the set was made with`:            shows(point{queueLength.Series(), 1}),
 		`stat: source 2 of 2 is nil`: nil,
 	} {
 		require.ErrorContains(t, c.Add(shows(slow("b", 2)), bad), want)
@@ -64,7 +64,7 @@ func TestTheSecondCollectorIsRefusedAndMayJoinTheFirst(t *testing.T) {
 func TestAScraperThatDoesNotReadHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := shows(slow("a", 1))
-		source.spreads = []spread{{stat.BreakerCallDuration.Series("a"), stat.Histogram{}}}
+		source.spreads = []spread{{stat.BreakerCallDuration.Series("a", ""), stat.Histogram{}}}
 		c, r := register(t, source)
 		stuck := make(chan prometheus.Metric)
 		go c.Collect(stuck)

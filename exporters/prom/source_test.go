@@ -64,7 +64,7 @@ func shows(points ...point) *fake { return &fake{points: points} }
 
 // slow is a point of a breaker: one series a name.
 func slow(name string, value float64) point {
-	return point{stat.BreakerSlowCalls.Series(name), value}
+	return point{stat.BreakerSlowCalls.Series(name, ""), value}
 }
 
 var breakerStates = []string{"closed", "open", "half_open", "forced_open", "forced_closed", "disabled", "trial"}
@@ -74,20 +74,20 @@ func breakerLike(name string) *fake {
 	f := &fake{}
 	for n, state := range breakerStates {
 		f.points = append(f.points,
-			point{stat.BreakerState.Series(name, state), float64(1 - min(n, 1))},
-			point{stat.BreakerTransitions.Series(name, state), float64(n)},
-			point{stat.BreakerStateTime.Series(name, state), float64(n) + 0.25})
+			point{stat.BreakerState.Series(name, state, ""), float64(1 - min(n, 1))},
+			point{stat.BreakerTransitions.Series(name, state, ""), float64(n)},
+			point{stat.BreakerStateTime.Series(name, state, ""), float64(n) + 0.25})
 	}
 	for n, outcome := range []string{"success", "failure", "ignored", "refused"} {
 		f.points = append(f.points,
-			point{stat.BreakerCalls.Series(name, outcome), float64(1000 - n)},
-			point{stat.BreakerWindowCalls.Series(name, outcome), float64(10 - n)})
+			point{stat.BreakerCalls.Series(name, outcome, ""), float64(1000 - n)},
+			point{stat.BreakerWindowCalls.Series(name, outcome, ""), float64(10 - n)})
 	}
 	for n, i := range []*stat.Instrument{
 		stat.BreakerSlowCalls, stat.BreakerLateResults, stat.BreakerAbandonedProbes, stat.BreakerDroppedChanges,
 		stat.BreakerWindowFailureRatio, stat.BreakerWindowSlowRatio, stat.BreakerThresholdFailureRatio, stat.BreakerThresholdMinCalls,
 	} {
-		f.points = append(f.points, point{i.Series(name), float64(n) / 4})
+		f.points = append(f.points, point{i.Series(name, ""), float64(n) / 4})
 	}
 	return f
 }

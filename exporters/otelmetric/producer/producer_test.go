@@ -47,7 +47,7 @@ func (s *spreads) Histograms(yield func(*stat.Series, stat.Histogram)) {
 }
 
 func took(name string, h stat.Histogram) spread {
-	return spread{stat.BreakerCallDuration.Series(name), h}
+	return spread{stat.BreakerCallDuration.Series(name, ""), h}
 }
 
 // collect reads all metrics of a reader that has but the producer of the sources.
