@@ -28,6 +28,7 @@ var mayImport = map[string][]string{
 	"alert":               {"stat", "window"},
 	"alert/notify":        {"alert", "breaker"},
 	"alert/promrules":     {},
+	"exporters/dashboard": {"stat", "window"},
 	"weir":                {"stat", "window", "breaker", "limiter"},
 }
 

@@ -26,6 +26,9 @@
 // Reconfigure; Force puts an override over it, under which its state is kept until
 // Release. On Trial it lets everything through and says what it would have done.
 //
+// A [Group] has a breaker for each key, in bounded memory. A [Throttle] is no switch: to a
+// service that is overloaded it sends less, by the formula of Google's SRE book.
+//
 // What can be relied on:
 //
 //   - A rate is reached when it is equal to the limit, compared in whole numbers,

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/examples/readme"
+	"github.com/weir-go/weir/exporters/dashboard"
 	"github.com/weir-go/weir/exporters/otelmetric"
 	"github.com/weir-go/weir/exporters/prom"
 	"github.com/weir-go/weir/limiter"
@@ -63,6 +66,7 @@ func observe(ctx context.Context) error {
 	go monitor.Run(ctx)
 
 	prometheus.MustRegister(prom.NewCollector(payments, users, monitor))
+	http.Handle("/debug/weir/", http.StripPrefix("/debug/weir", dashboard.Handler(payments, users, monitor)))
 	_, err := otelmetric.Register(otel.GetMeterProvider(), payments, users, monitor)
 	return err
 }
@@ -72,6 +76,10 @@ func TestTheDesignedCallsWork(t *testing.T) {
 	t.Cleanup(func() { prometheus.DefaultRegisterer = old })
 	prometheus.DefaultRegisterer = registry
 
+	mux := http.DefaultServeMux
+	t.Cleanup(func() { http.DefaultServeMux = mux })
+	http.DefaultServeMux = http.NewServeMux()
+
 	require.NoError(t, observe(t.Context()))
 
 	receipt, err := charge(t.Context(), Order{Cents: 100})
@@ -80,6 +88,10 @@ func TestTheDesignedCallsWork(t *testing.T) {
 	user, err := breaker.Do(t.Context(), users, func(context.Context) (string, error) { return "Ada", nil })
 	require.NoError(t, err)
 	require.Equal(t, "Ada", user)
+
+	page := httptest.NewRecorder()
+	http.DefaultServeMux.ServeHTTP(page, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/debug/weir/", http.NoBody))
+	require.Equal(t, http.StatusOK, page.Code)
 
 	families, err := registry.Gather()
 	require.NoError(t, err)

@@ -1,0 +1,55 @@
+package dashboard
+
+import (
+	"embed"
+	"html"
+	"path"
+	"strings"
+)
+
+//go:embed assets
+var embedded embed.FS
+
+// kinds are the types of files by extension. The system's own table may lack them,
+// and browsers refuse scripts of another type.
+var kinds = map[string]string{
+	".css": "text/css; charset=utf-8",
+	".js":  "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
+}
+
+// assets are the files of the page. All stand in one folder that is named by the
+// content of all: so a script may name the next as "./chart.js", and no browser
+// mixes two versions.
+type assets struct {
+	version string
+	index   []byte
+	files   map[string]asset
+}
+
+type asset struct {
+	kind    string
+	content []byte
+}
+
+func loadAssets(title string) *assets {
+	a := &assets{files: map[string]asset{}}
+	entries, err := embedded.ReadDir("assets")
+	if err != nil {
+		panic(err) // the binary is not what was built
+	}
+	var all []byte
+	for _, e := range entries {
+		content, err := embedded.ReadFile("assets/" + e.Name())
+		if err != nil {
+			panic(err)
+		}
+		a.files[e.Name()] = asset{kind: kinds[path.Ext(e.Name())], content: content}
+		all = append(append(all, e.Name()...), content...)
+	}
+	a.version = digest(all)
+	words := strings.NewReplacer("{{title}}", html.EscapeString(title), "{{assets}}", "assets/"+a.version)
+	a.index = []byte(words.Replace(string(a.files["index.html"].content)))
+	delete(a.files, "index.html")
+	return a
+}

@@ -1,0 +1,71 @@
+// What the page knows: the last snapshot with all that has changed since.
+
+const TRAIL = 60000; // ms
+const MAX_CHANGES = 100;
+
+export class Model {
+  constructor() {
+    this.rows = new Map();
+    this.alerts = new Map();
+    this.notifiers = new Map();
+    this.trails = new Map(); // by row: pulses of the last minute, the newest last
+    this.changes = []; // the newest first
+    this.faults = { panics: 0, skipped: 0 };
+    this.at = 0; // the server's time at the last sample, in ms
+    this.heard = 0; // our own clock then
+    this.seq = 0;
+  }
+
+  // now is the server's time. The clocks of this machine and that one may differ.
+  get now() {
+    return this.at + (this.seq ? Math.max(0, performance.now() - this.heard) : 0);
+  }
+
+  // snapshot replaces everything. It returns the changes of state that are news.
+  snapshot(s) {
+    const known = new Set(this.changes.map(key));
+    const first = this.seq === 0;
+    this.title = s.title;
+    this.length = Math.round(TRAIL / s.interval);
+    for (const part of ["rows", "alerts", "notifiers"]) this[part] = new Map(s[part].map((r) => [r.id, r]));
+    this.trails = new Map(Object.entries(s.trails));
+    this.changes = s.changes.slice().reverse();
+    this.meet(s);
+    return first ? [] : s.changes.filter((c) => !known.has(key(c)));
+  }
+
+  delta(d) {
+    for (const part of ["rows", "alerts", "notifiers"]) {
+      for (const r of d[part] ?? []) this[part].set(r.id, r);
+      for (const id of d.gone ?? []) this[part].delete(id);
+    }
+    for (const id of d.gone ?? []) this.trails.delete(id);
+    for (const row of this.rows.values()) this.extend(row);
+    const news = d.changes ?? [];
+    this.changes = [...news.slice().reverse(), ...this.changes].slice(0, MAX_CHANGES);
+    this.meet(d);
+    return news;
+  }
+
+  meet(message) {
+    this.seq = message.seq;
+    this.at = message.at;
+    this.heard = performance.now();
+    this.faults = message.faults;
+  }
+
+  // extend adds the latest pulses of a row. A row that is not in a delta goes on as it was.
+  extend(row) {
+    let trail = this.trails.get(row.id);
+    if (!trail) {
+      if (!row.pulses[0] && !row.pulses[1]) return;
+      this.trails.set(row.id, (trail = []));
+    }
+    trail.push(row.pulses);
+    if (trail.length > this.length) trail.shift();
+  }
+}
+
+function key(change) {
+  return `${change.seq} ${change.id}`;
+}

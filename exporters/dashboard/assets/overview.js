@@ -1,0 +1,179 @@
+// The first view: the table, and beside it the alerts, the notifiers and what has
+// changed lately.
+
+import { badge, el, keep, name, set, text } from "./dom.js";
+import { Table } from "./table.js";
+import { clock, count, figure, lasted, rank, span, stateName } from "./words.js";
+
+const LATE = 15000; // ms since the last evaluation of a rule, after which that is worth a word
+
+export class Overview {
+  constructor(model) {
+    this.model = model;
+    this.table = new Table(model);
+    this.alerts = new List("Alerts", (id) => alertItem(id));
+    this.notifiers = new List("Notifiers", () => notifierItem());
+    this.changes = new List("Recent changes", () => changeItem());
+    this.chips = new Map(); // by state
+    this.build();
+  }
+
+  build() {
+    this.search = el("input", {
+      type: "search", placeholder: "Search (press /)", "aria-label": "Search sources by name, kind or state",
+      autocomplete: "off", spellcheck: "false", enterkeyhint: "search",
+    });
+    this.search.addEventListener("input", () => this.table.search({ text: this.search.value }));
+    this.search.addEventListener("keydown", (e) => {
+      if (e.key === "Escape") this.find("");
+    });
+    this.summary = el("div", { class: "chips", role: "group", "aria-label": "Show only sources in a state" });
+    this.quiet = el("p", { class: "empty" }, "None since somebody has looked.");
+    this.changes.node.append(this.quiet);
+    this.node = el("div", { class: "overview", hidden: "" }, // until there is something to show
+      el("section", { class: "panel wide" }, el("div", { class: "bar" }, el("h1", {}, "Sources"), this.summary, this.search), this.table.node),
+      el("div", { class: "aside" }, this.alerts.node, this.changes.node, this.notifiers.node));
+  }
+
+  // find searches for something.
+  find(what) {
+    this.search.value = what;
+    this.table.search({ text: what });
+  }
+
+  show() {
+    const { alerts, notifiers, changes, now } = this.model;
+    this.node.hidden = false;
+    this.table.show();
+    this.showChips();
+    const worst = [...alerts.values()].sort((a, b) => rank(a.state) - rank(b.state) || (a.name < b.name ? -1 : 1));
+    this.alerts.show(worst.map((a) => [a.id, a]), now);
+    this.notifiers.show([...notifiers.values()].map((n) => [n.id, n]), now);
+    this.changes.show(changes.slice(0, 30).map((c) => [`${c.seq} ${c.id}`, c]), now);
+    this.alerts.node.hidden = alerts.size === 0;
+    this.notifiers.node.hidden = notifiers.size === 0;
+    this.quiet.hidden = changes.length > 0;
+  }
+
+  showChips() {
+    const states = new Map([["", this.model.rows.size]]);
+    for (const { state } of this.model.rows.values()) {
+      if (state) states.set(state, (states.get(state) ?? 0) + 1);
+    }
+    const chosen = this.table.filter.state;
+    if (chosen && !states.has(chosen)) states.set(chosen, 0);
+    const sorted = [...states].sort(([a], [b]) => (a === "" ? -1 : b === "" ? 1 : rank(a) - rank(b) || (a < b ? -1 : 1)));
+    keep(this.summary, sorted.map(([state, n]) => {
+      const chip = this.chip(state);
+      set(chip.button, "aria-pressed", String(state === chosen));
+      const says = state === "" ? `all ${n.toLocaleString("en")}` : `${n.toLocaleString("en")} ${stateName(state)}`;
+      if (chip.label) chip.label.show(state, says);
+      else text(chip.button, says);
+      return chip.button;
+    }));
+  }
+
+  chip(state) {
+    if (!this.chips.has(state)) {
+      const label = state === "" ? null : badge();
+      const button = el("button", { type: "button", class: "chip" }, ...(label ? [label.node] : []));
+      button.addEventListener("click", () => {
+        this.table.search({ state: this.table.filter.state === state ? "" : state });
+        this.showChips();
+      });
+      this.chips.set(state, { button, label });
+    }
+    return this.chips.get(state);
+  }
+}
+
+// List is a panel with a list whose items stay while what they show does.
+class List {
+  constructor(title, make) {
+    this.make = make;
+    this.items = new Map();
+    this.list = el("ul", { class: "list" });
+    this.node = el("section", { class: "panel" }, el("h2", {}, title), this.list);
+  }
+
+  show(entries, now) {
+    this.items = new Map(entries.map(([id]) => [id, this.items.get(id) ?? this.make(id)]));
+    for (const [id, value] of entries) this.items.get(id).show(value, now);
+    keep(this.list, [...this.items.values()].map((item) => item.node));
+    this.list.hidden = entries.length === 0;
+  }
+}
+
+function alertItem(id) {
+  const state = badge();
+  const link = el("a", { href: `#${id}` });
+  const more = el("span", { class: "more" });
+  return {
+    node: el("li", {}, state.node, el("span", { class: "what" }, link, more)),
+    show(alert, now) {
+      state.show(alert.state, stateName(alert.state));
+      if (link.textContent !== alert.name) link.replaceChildren(name(alert.name));
+      const several = alert.firing + alert.pending > 1 ? `${alert.firing} firing, ${alert.pending} pending` : "";
+      text(more, [
+        alert.severity, several,
+        alert.value === null ? "" : `value ${figure(alert.value)}`,
+        alert.since === null ? "" : `for ${lasted(alert, now)}`,
+        alert.evaluated === null ? "never evaluated" : now - alert.evaluated > LATE ? `evaluated ${span(now - alert.evaluated)} ago` : "",
+        alert.failed ? count(alert.failed, "failed evaluation") : "",
+      ].filter(Boolean).join(" · "));
+    },
+  };
+}
+
+function notifierItem() {
+  const label = el("span", { class: "plain" });
+  const more = el("span", { class: "more" });
+  return {
+    node: el("li", {}, el("span", { class: "what" }, label, more)),
+    show(n, now) {
+      if (label.textContent !== n.name) label.replaceChildren(name(n.name));
+      text(more, [
+        `${figure(n.delivered)} delivered`, n.pending ? `${figure(n.pending)} waiting` : "",
+        n.failed ? count(n.failed, "failed attempt") : "", n.dropped ? `${figure(n.dropped)} given up` : "",
+        n.last === null ? "" : `last ${span(now - n.last)} ago`,
+      ].filter(Boolean).join(" · "));
+    },
+  };
+}
+
+// changeItem shows a change of state: directly, by way of one other state, or with
+// the list of those that it went through, whose order is not known.
+export function changeItem(named = true) {
+  const link = el("a");
+  const when = el("time");
+  const way = el("span", { class: "way" });
+  const by = el("span", { class: "more" });
+  const head = named ? [link, when] : [when];
+  return {
+    node: el("li", { class: "change" }, el("span", { class: "what" }, el("span", { class: "head" }, ...head), way, by)),
+    show(change, now) {
+      if (!way.firstChild) {
+        const visits = change.by ?? [];
+        const direct = visits.length === 1 && visits[0].times === 1;
+        set(link, "href", `#${change.id}`);
+        link.append(name(change.name));
+        set(when, "datetime", new Date(change.at).toISOString());
+        way.append(...stations(direct ? [change.from, visits[0].state, change.to] : [change.from, change.to]));
+        if (visits.length && !direct) text(by, `by way of ${visits.map(visited).join(", ")}`);
+      }
+      text(when, `${change.atMost ? "after " : ""}${clock(change.at, now)}`);
+    },
+  };
+}
+
+function stations(states) {
+  return states.flatMap((state, i) => {
+    const b = badge();
+    b.show(state, stateName(state));
+    return i ? [el("span", { class: "to" }, "→"), b.node] : [b.node];
+  });
+}
+
+function visited({ state, times }) {
+  return stateName(state) + (times > 1 ? ` ×${times}` : "");
+}

@@ -1,0 +1,87 @@
+// The page: which view is shown, and who hears what the feed brings.
+
+import { set, text } from "./dom.js";
+import { Feed } from "./feed.js";
+import { Model } from "./model.js";
+import { Overview } from "./overview.js";
+import { SourceView } from "./source.js";
+import { count, stateName } from "./words.js";
+
+const main = document.getElementById("content");
+const status = document.getElementById("status");
+const faults = document.getElementById("faults");
+const spoken = document.getElementById("spoken");
+const title = document.title;
+
+const model = new Model();
+const overview = new Overview(model);
+let view = null; // a SourceView, or null for the overview
+
+function route() {
+  const id = decodeURIComponent(location.hash.slice(1));
+  if (id === "content") return; // the link that skips to it
+  if (id === (view?.id ?? "") && main.firstChild) return;
+  const before = view;
+  view = id ? new SourceView(id) : null;
+  main.replaceChildren(view ? view.node : overview.node);
+  document.title = title;
+  show();
+  scrollTo(0, 0);
+  // Who has gone somewhere is to be there, with the keyboard and the screen reader too.
+  if (view) view.title.focus();
+  else if (before) (document.querySelector(`a[href="#${CSS.escape(before.id)}"]`) ?? main).focus();
+}
+
+function show() {
+  if (!model.seq) return;
+  if (view) view.refresh(model);
+  else overview.show();
+  const { panics, skipped } = model.faults;
+  faults.hidden = !panics && !skipped;
+  text(faults, [
+    panics ? `${count(panics, "reading")} of a source ended in a panic: what it had to say is missing here, and the log says why.` : "",
+    skipped ? `${count(skipped, "figure")} could not be shown: two sources have one name, or a figure is malformed.` : "",
+  ].filter(Boolean).join(" "));
+}
+
+// speak tells a screen reader what has changed, in few words when there is much.
+function speak(news) {
+  if (!news.length) return;
+  text(spoken, news.length > 3
+    ? `${news.length} changes of state`
+    : news.map((c) => `${c.name.slice(0, 60)} is now ${stateName(c.to)}`).join(". "));
+}
+
+const feed = new Feed({
+  snapshot(s) {
+    const news = model.snapshot(s);
+    show();
+    speak(news);
+    if (!performance.getEntriesByName("weir:shown").length) performance.mark("weir:shown");
+  },
+  delta(d) {
+    const news = model.delta(d);
+    show();
+    speak(news);
+  },
+  status(kind, says) {
+    set(status, "data-kind", kind);
+    text(status, says);
+  },
+});
+
+addEventListener("hashchange", route);
+addEventListener("keydown", (e) => {
+  const typing = e.target instanceof Element && e.target.matches("input");
+  if (typing || e.ctrlKey || e.metaKey || e.altKey) return;
+  if (e.key === "/" && !view) {
+    e.preventDefault();
+    overview.search.focus();
+    overview.search.select();
+  } else if (e.key === "Escape" && view) {
+    location.hash = "";
+  }
+});
+
+route();
+feed.start();

@@ -1,0 +1,172 @@
+// The view of one source: its state, charts of its past, its changes, all its figures.
+
+import { Chart, Strip } from "./chart.js";
+import { badge, el, keep, name, set, text } from "./dom.js";
+import { changeItem } from "./overview.js";
+import { figure, lasted, latency, percent, rate, span, stateName } from "./words.js";
+
+const CALLS = {
+  title: "Calls a second", say: rate,
+  lines: [
+    { key: "passed", name: "went well", look: "good" },
+    { key: "failed", name: "failed", look: "bad" },
+    { key: "refused", name: "refused", look: "refused" },
+  ],
+};
+const FAILURES = {
+  title: "Failure rate", say: percent, least: 0.1, most: 1, height: 120,
+  lines: [{ key: "value", name: "of the breaker's window", look: "bad" }],
+};
+const LATENCY = {
+  title: "Latency", say: latency, height: 120,
+  lines: [{ key: "p50", name: "p50", look: "good" }, { key: "p99", name: "p99", look: "slow" }],
+};
+const VALUE = { title: "Value", say: figure, lines: [{ key: "value", name: "at the last evaluation", look: "good" }] };
+
+export class SourceView {
+  constructor(id) {
+    this.id = id;
+    this.cursor = null;
+    this.build();
+  }
+
+  build() {
+    this.title = el("h1", { tabindex: "-1" });
+    this.kind = el("span", { class: "kind" });
+    this.state = badge();
+    this.since = el("span", { class: "more" });
+    this.tiles = el("dl", { class: "tiles" });
+    this.strip = new Strip();
+    const move = (time) => {
+      this.cursor = time;
+      this.drawCharts();
+    };
+    this.charts = { calls: [CALLS], failures: [FAILURES], latency: [LATENCY], value: [VALUE] };
+    for (const [key, [options]] of Object.entries(this.charts)) this.charts[key] = new Chart({ ...options, move });
+    this.past = el("section", { class: "panel" }, el("h2", {}, "Past"), this.strip.node, ...Object.values(this.charts).map((c) => c.node));
+    this.items = new Map();
+    this.changes = el("ul", { class: "list", tabindex: "0", "aria-label": "Changes" });
+    this.quiet = el("p", { class: "empty" }, "None since somebody has looked.");
+    this.changed = el("section", { class: "panel" }, el("h2", {}, "Changes"), this.changes, this.quiet);
+    this.figures = el("dl", { class: "figures" });
+    this.lost = el("p", { class: "notice", hidden: "" }, "This source is gone. What is shown is the last that was known of it.");
+    this.node = el("div", { class: "source" },
+      el("p", { class: "crumbs" }, el("a", { href: "#" }, "← All sources")), this.lost,
+      el("section", { class: "panel headline" }, el("div", { class: "bar" }, this.title, this.kind, this.state.node, this.since), this.tiles),
+      el("div", { class: "columns" }, this.past, this.changed),
+      el("section", { class: "panel" }, el("h2", {}, "All figures"), this.figures));
+  }
+
+  // refresh asks for the source. One answer at a time is enough.
+  async refresh(model) {
+    if (this.asking) return;
+    this.asking = true;
+    try {
+      const answer = await fetch(`source.json?id=${encodeURIComponent(this.id)}`, { cache: "no-cache" });
+      this.lost.hidden = answer.status !== 404;
+      if (answer.status === 404 && !this.data) text(this.title, "No such source");
+      if (answer.ok) this.show(await answer.json(), model.now);
+    } catch {
+      // The feed says that the connection is lost.
+    } finally {
+      this.asking = false;
+    }
+  }
+
+  show(data, now) {
+    const first = !this.data;
+    this.data = data;
+    const main = data.row ?? data.alert;
+    if (first) {
+      this.title.replaceChildren(name(data.name));
+      document.title = `${data.name.slice(0, 60)} · weir`;
+    }
+    text(this.kind, [data.row?.kind ?? data.class, data.severity].filter(Boolean).join(" · "));
+    const state = main?.state ?? "";
+    this.state.node.hidden = !state;
+    this.state.show(state, stateName(state));
+    text(this.since, main && main.since !== null ? `for ${lasted(main, now)}` : "");
+    this.showTiles();
+    this.drawCharts();
+    this.showChanges(now);
+    this.showFigures();
+  }
+
+  showTiles() {
+    const { row, alert, reopens, waiting, available, limit } = this.data;
+    const tiles = [];
+    if (row && this.data.class === "calls") {
+      tiles.push(["Rate", rate(row.rate)], ["Refused", rate(row.refused)]);
+      if (row.kind !== "limiter") tiles.push(["Failing", percent(row.failureRate), row.threshold === null ? "" : `opens at ${percent(row.threshold)}`]);
+      if (reopens !== null) tiles.push(["Tries again", `in ${span(reopens * 1000)}`]);
+      if (row.p50 !== null) tiles.push(["p50", latency(row.p50)], ["p99", latency(row.p99)]);
+      if (limit !== null) tiles.push(["Permits", figure(available), `of ${figure(limit)} at once`]);
+      if (waiting) tiles.push(["Waiting", figure(waiting)]);
+    } else if (alert) {
+      tiles.push(["Value", figure(alert.value)], ["Firing", figure(alert.firing)], ["Pending", figure(alert.pending)]);
+    }
+    this.tiles.replaceChildren(...tiles.map(([label, value, more = ""]) =>
+      el("div", {}, el("dt", {}, label), el("dd", {}, el("b", {}, value), ...(more ? [el("span", { class: "more" }, more)] : [])))));
+    this.tiles.hidden = tiles.length === 0;
+  }
+
+  drawCharts() {
+    const { past, row } = this.data;
+    const calls = this.data.class === "calls";
+    const has = {
+      calls, value: this.data.class === "alert",
+      failures: calls && row.kind !== "limiter",
+      latency: calls && past.p50.some((v) => v !== null),
+    };
+    this.past.hidden = !calls && !has.value;
+    this.strip.node.hidden = !past.state.some(Boolean);
+    if (!this.strip.node.hidden) this.strip.show(past, this.data);
+    for (const [key, chart] of Object.entries(this.charts)) {
+      chart.node.hidden = !has[key];
+      if (has[key]) chart.show(past, this.data, this.cursor, key === "failures" ? row.threshold : null);
+    }
+  }
+
+  showChanges(now) {
+    const list = this.data.changes.slice().reverse();
+    this.items = new Map(list.map((c) => [c.seq, this.items.get(c.seq) ?? changeItem(false)]));
+    for (const c of list) this.items.get(c.seq).show(c, now);
+    keep(this.changes, [...this.items.values()].map((item) => item.node));
+    this.changes.hidden = list.length === 0;
+    this.quiet.hidden = list.length > 0;
+    this.changed.hidden = this.past.hidden;
+  }
+
+  // showFigures lists each instrument once, with a value for each of its series.
+  showFigures() {
+    const groups = Map.groupBy(this.data.figures, (f) => f.instrument);
+    const made = this.made ?? new Map();
+    this.made = new Map([...groups].map(([instrument, [first]]) => [instrument, made.get(instrument) ?? figureItem(first)]));
+    for (const [instrument, item] of this.made) item.show(groups.get(instrument));
+    keep(this.figures, [...this.made.values()].map((item) => item.node));
+  }
+}
+
+function figureItem(figure) {
+  const values = el("dd");
+  return {
+    node: el("div", {}, el("dt", {}, figure.instrument, el("span", { class: "more" }, figure.help)), values),
+    show(figures) {
+      keep(values, figures.map((f, i) => {
+        const node = values.children[i] ?? el("span", { class: "value" }, el("span", { class: "more" }), el("b"));
+        text(node.firstChild, f.attrs.map(([, value]) => stateName(value)).join(", "));
+        text(node.lastChild, plain(f));
+        set(node, "data-zero", f.value === 0);
+        return node;
+      }));
+    },
+  };
+}
+
+// plain writes a figure as it is rather than in short.
+function plain({ instrument, value, unit }) {
+  if (value === null) return "–";
+  if (instrument.endsWith(".timestamp")) return value ? new Date(value * 1000).toLocaleString() : "never";
+  const n = value.toLocaleString("en", { maximumFractionDigits: 4 });
+  return unit === "s" ? `${n} s` : n;
+}

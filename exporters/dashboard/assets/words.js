@@ -1,0 +1,79 @@
+// How figures and states are said.
+
+const NONE = "–";
+
+// Worst first: what somebody who opens this page looks for.
+const RANK = ["open", "forced_open", "firing", "half_open", "pending", "limiting", "trial", "disabled", "forced_closed"];
+
+export function rank(state) {
+  const at = RANK.indexOf(state);
+  return at < 0 ? RANK.length : at;
+}
+
+export function stateName(state) {
+  return state === "" ? NONE : state.replaceAll("_", " ");
+}
+
+// figure writes a number in at most four characters or so: 0.12, 3.4, 128, 12.3k.
+export function figure(value) {
+  if (value === null || value === undefined) return NONE;
+  const size = Math.abs(value);
+  if (size >= 999.5e6) return `${short(value / 1e9)}G`;
+  if (size >= 999.5e3) return `${short(value / 1e6)}M`;
+  if (size >= 9999.5) return `${short(value / 1e3)}k`;
+  return short(value);
+}
+
+function short(value) {
+  const size = Math.abs(value);
+  if (size >= 100 || value === 0) return String(Math.round(value));
+  if (size >= 10) return String(Number(value.toFixed(1)));
+  return String(Number(value.toPrecision(size < 0.01 ? 1 : 2)));
+}
+
+export function rate(value) {
+  return value === null ? NONE : `${figure(value)}/s`;
+}
+
+export function percent(value) {
+  if (value === null) return NONE;
+  if (value > 0 && value < 0.001) return "<0.1 %";
+  return `${Number((value * 100).toFixed(value < 0.1 ? 1 : 0))} %`;
+}
+
+// latency writes a time that a call took, given in seconds.
+export function latency(value) {
+  if (value === null) return NONE;
+  if (value < 0.001) return `${figure(value * 1e6)} µs`;
+  if (value < 0.9995) return `${figure(value * 1e3)} ms`;
+  return `${figure(value)} s`;
+}
+
+// span writes a time that something lasts, given in milliseconds, in its two largest units.
+export function span(ms) {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+  const first = units.findIndex(([, size]) => seconds >= size);
+  if (first < 0) return "0 s";
+  const [unit, size] = units[first];
+  const rest = units[first + 1];
+  const more = rest ? Math.floor((seconds % size) / rest[1]) : 0;
+  return `${Math.floor(seconds / size)} ${unit}${more ? ` ${more} ${rest[0]}` : ""}`;
+}
+
+// lasted says for how long a state has been what it is.
+export function lasted(row, now) {
+  if (row.since === null) return NONE;
+  return `${row.atMost ? "≤ " : ""}${span(now - row.since)}`;
+}
+
+// clock writes a time of the day, and the date where it is not today's.
+export function clock(ms, now) {
+  const at = new Date(ms);
+  const time = at.toLocaleTimeString([], { hour12: false });
+  return new Date(now).toDateString() === at.toDateString() ? time : `${at.toLocaleDateString()} ${time}`;
+}
+
+export function count(n, one, many = `${one}s`) {
+  return `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+}

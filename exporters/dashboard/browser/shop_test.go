@@ -1,0 +1,100 @@
+package browser_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+)
+
+// shop is a program with traffic, whose services go wrong when they are told to.
+type shop struct {
+	payments *weir.Gate
+	search   *breaker.Breaker
+	monitor  *alert.Monitor
+	down     atomic.Bool // search
+
+	sources []stat.Source
+}
+
+// hostile is a name that is markup, has line breaks and quotes, and turns writing around.
+const hostile = "<img src=x onerror=alert(1)>\"quoted\"\n'and' broken \u202Ereversed"
+
+func newShop() *shop {
+	s := &shop{
+		payments: weir.New("payments", weir.Config{
+			Rate: limiter.PerSecond(150), Burst: 30, Breaker: breaker.Config{Latency: true},
+		}),
+		search: breaker.New("search", breaker.Config{Latency: true, Cooldown: 2 * time.Second}),
+	}
+	s.monitor = alert.NewMonitor(alert.Config{Interval: 200 * time.Millisecond, Notify: []alert.Notifier{alert.Log(slog.New(slog.DiscardHandler))}},
+		alert.Rule{Name: "search is open", Severity: "page", Value: alert.True(s.search.IsOpen), When: alert.Above(0)},
+		alert.Rule{Name: "payments fail", Severity: "ticket", Value: alert.FailureRate(s.payments, time.Minute), When: alert.Above(0.5), MinCalls: 20},
+	)
+	export := breaker.New("legacy-export", breaker.Config{})
+	export.Force(breaker.ForcedOpen)
+	trial := breaker.New("recommendations", breaker.Config{})
+	trial.Force(breaker.Trial)
+	signup := limiter.NewNamed("signup", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1}), limiter.NamedConfig{})
+	signup.Take(1)
+	s.sources = []stat.Source{s.payments, s.search, export, trial, signup, breaker.New(hostile, breaker.Config{}), s.monitor}
+	return s
+}
+
+// open makes calls until the test ends.
+func (s *shop) open(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	var work sync.WaitGroup
+	t.Cleanup(func() {
+		cancel()
+		work.Wait()
+	})
+	work.Go(func() { s.monitor.Run(ctx) })
+	for range 3 {
+		work.Go(func() { s.sell(ctx) })
+	}
+}
+
+func (s *shop) sell(ctx context.Context) {
+	tick := time.NewTicker(15 * time.Millisecond)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		_ = s.payments.Run(ctx, func(context.Context) error { return failing(n%40 == 0) })
+		_ = s.search.Run(ctx, func(context.Context) error { return failing(s.down.Load()) })
+	}
+}
+
+func failing(is bool) error {
+	for range rand.IntN(200_000) { // some time passes
+	}
+	if is {
+		return errors.New("the service is down")
+	}
+	return nil
+}
+
+// many are sources without end, each with the series of a breaker.
+func many(n int) []stat.Source {
+	sources := make([]stat.Source, n)
+	for i := range sources {
+		sources[i] = breaker.New(fmt.Sprintf("service-%04d", i), breaker.Config{})
+	}
+	return sources
+}

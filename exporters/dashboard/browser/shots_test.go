@@ -1,0 +1,50 @@
+package browser_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/weir-go/weir/exporters/dashboard"
+)
+
+// TestScreenshots shows the page to axe in all its forms, and to people who ask
+// for screenshots.
+func TestScreenshots(t *testing.T) {
+	shop := newShop()
+	shop.open(t)
+	b, s := newTab(t), serve(t, dashboard.Config{Title: "storefront", Interval: 250 * time.Millisecond, History: time.Minute}, shop.sources...)
+	b.visit(s)
+	b.until(`document.querySelector(".spark .good[d^=M]")`)
+	if *screenshots != "" {
+		b.until(`performance.now() > 12000`)
+	}
+	shop.down.Store(true)
+	b.says(".sources tr", "open")
+	b.says(".change", "search")
+	b.says(".list", "firing")
+
+	for _, form := range []struct {
+		name          string
+		width, height int64
+	}{{"wide", 1440, 900}, {"tablet", 820, 1100}, {"phone", 375, 800}} {
+		for _, scheme := range []string{"light", "dark"} {
+			b.size(form.width, form.height)
+			b.scheme(scheme)
+			b.do(chromedp.Evaluate[chromedp.Void]("location.hash = ''"))
+			b.says("h1", "Sources")
+			b.accessible("table, " + form.name + ", " + scheme)
+			b.shoot("table-" + form.name + "-" + scheme)
+			for _, source := range []string{"search", "search is open"} {
+				b.do(chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll("a")].find(a => a.innerText === "` + source + `").click()`))
+				b.says("h1", source)
+				b.until(`document.querySelector(".plot path")`)
+				b.accessible(source + ", " + form.name + ", " + scheme)
+				b.shoot(source + "-" + form.name + "-" + scheme)
+				b.press("Escape")
+				b.says("h1", "Sources")
+			}
+		}
+	}
+}

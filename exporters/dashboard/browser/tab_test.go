@@ -1,0 +1,267 @@
+package browser_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/exporters/dashboard"
+	"github.com/weir-go/weir/stat"
+)
+
+var screenshots = flag.String("screenshots", "", "save screenshots in this folder")
+
+// tab is a browser with one tab. When the test ends, nothing may have been written
+// to its console, and nothing asked for from elsewhere.
+type tab struct {
+	t   *testing.T
+	ctx context.Context
+
+	mu       sync.Mutex
+	excused  bool     // errors of the network are part of the test
+	messages []string // of the console
+	asked    []string // addresses
+}
+
+// newTab starts a browser.
+func newTab(t *testing.T) *tab {
+	t.Helper()
+	flags := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(chromium(t)),
+		chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("hide-scrollbars", true),
+	)
+	if os.Geteuid() == 0 {
+		flags = append(flags, chromedp.NoSandbox)
+	}
+	allocator, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), flags...)
+	ctx, cancel := chromedp.NewContext(allocator)
+	t.Cleanup(func() {
+		_ = chromedp.Cancel(ctx)
+		cancel()
+		stop()
+	})
+	b := &tab{t: t, ctx: ctx}
+	require.NoError(t, chromedp.Listen(ctx, b.hear)) // which starts it
+	t.Cleanup(b.inspect)
+	b.size(1440, 900)
+	b.scheme("light")
+	return b
+}
+
+// chromium returns where the browser is. Debian's is started by a script that
+// says needless things; the program itself lies elsewhere.
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"/usr/lib/chromium/chromium", "chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			return found
+		}
+	}
+	require.FailNow(t, "chromium is not installed: run make install, or install it by the means of this system")
+	return ""
+}
+
+func (b *tab) hear(event any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e := event.(type) {
+	case *runtime.EventConsoleAPICalled:
+		b.messages = append(b.messages, string(e.Type))
+	case *runtime.EventExceptionThrown:
+		b.messages = append(b.messages, exception(e))
+	case *log.EventEntryAdded:
+		if !b.excused || string(e.Entry.Source) != "network" {
+			b.messages = append(b.messages, e.Entry.Text+" "+e.Entry.URL)
+		}
+	case *network.EventRequestWillBeSent:
+		b.asked = append(b.asked, e.Request.URL)
+	}
+}
+
+// excuse lets requests fail, where that is what a test is about.
+func (b *tab) excuse() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.excused = true
+}
+
+// inspect fails the test for what was heard.
+func (b *tab) inspect() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	require.Empty(b.t, b.messages, "in the browser's console")
+	for _, address := range b.asked {
+		require.Regexp(b.t, `^(http://127\.0\.0\.1:\d+/debug/weir/|about:blank)`, address, "the page asks elsewhere")
+	}
+}
+
+func (b *tab) do(actions ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
+	defer cancel()
+	require.NoError(b.t, chromedp.Do(ctx, actions...))
+}
+
+// eval returns the value of an expression.
+func eval[T any](b *tab, expression string) T {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	require.NoError(b.t, err, expression)
+	return value
+}
+
+// until waits for an expression to be true.
+func (b *tab) until(expression string) {
+	b.t.Helper()
+	_, err := chromedp.Run(b.ctx, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(15*time.Second)))
+	if err != nil {
+		require.NoError(b.t, err, "waiting for %s on a page that says\n%s", expression, eval[string](b, "document.body.innerText"))
+	}
+}
+
+// text returns what an element says.
+func (b *tab) text(selector string) string {
+	b.t.Helper()
+	return eval[string](b, `document.querySelector(`+quote(selector)+`).innerText`)
+}
+
+// says waits for an element that says something.
+func (b *tab) says(selector, what string) {
+	b.t.Helper()
+	b.until(`[...document.querySelectorAll(` + quote(selector) + `)].some(e => e.innerText.includes(` + quote(what) + `))`)
+}
+
+func (b *tab) click(selector string) { b.t.Helper(); b.do(chromedp.Click(chromedp.CSS(selector))) }
+
+// press strikes keys as a keyboard does: those that have a name, and characters.
+func (b *tab) press(keys ...string) {
+	b.t.Helper()
+	for _, k := range keys {
+		b.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+			p := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: k, Text: typed[k], WindowsVirtualKeyCode: codes[k]}
+			if len(k) == 1 {
+				p.Text = k
+			}
+			_, err := cdp.Call(ctx, target, input.DispatchKeyEvent, p)
+			p.Type, p.Text = input.DispatchKeyEventTypeKeyUp, ""
+			_, err2 := cdp.Call(ctx, target, input.DispatchKeyEvent, p)
+			return errors.Join(err, err2)
+		}))
+	}
+}
+
+// What keys with a name do beside having one.
+var (
+	codes = map[string]int64{"Tab": 9, "Enter": 13, "Escape": 27, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowRight": 39}
+	typed = map[string]string{"Enter": "\r"}
+)
+
+func (b *tab) size(width, height int64) { b.t.Helper(); b.do(chromedp.EmulateViewport(width, height)) }
+
+// scheme sets what the user prefers: light or dark.
+func (b *tab) scheme(name string) {
+	b.t.Helper()
+	b.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
+		})
+		return err
+	}))
+}
+
+// shoot saves a screenshot of the whole page, if that is asked for.
+func (b *tab) shoot(name string) {
+	b.t.Helper()
+	if *screenshots == "" {
+		return
+	}
+	png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	require.NoError(b.t, err)
+	require.NoError(b.t, os.WriteFile(filepath.Join(*screenshots, name+".png"), png, 0o600))
+}
+
+// fault is a violation that axe has found.
+type fault struct {
+	ID    string
+	Help  string
+	Nodes []struct{ HTML, FailureSummary string }
+}
+
+// accessible fails if axe finds anything wrong with the page.
+func (b *tab) accessible(what string) {
+	b.t.Helper()
+	axe, err := os.ReadFile("node_modules/axe-core/axe.min.js")
+	require.NoError(b.t, err, "axe-core is not installed: run make install")
+	if !eval[bool](b, "'axe' in window") {
+		eval[any](b, string(axe)+"; null")
+	}
+	var faults []fault
+	report := eval[string](b, `axe.run(document, {resultTypes: ["violations"]}).then(r => JSON.stringify(r.violations))`)
+	require.NoError(b.t, json.Unmarshal([]byte(report), &faults))
+	require.Empty(b.t, faults, what)
+}
+
+func quote(s string) string {
+	quoted, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return string(quoted)
+}
+
+// site is a page served under a mount, as users do it.
+type site struct {
+	*httptest.Server
+	page *dashboard.Page
+	url  string
+}
+
+func serve(t *testing.T, c dashboard.Config, sources ...stat.Source) *site {
+	t.Helper()
+	page := dashboard.New(c, sources...)
+	mux := http.NewServeMux()
+	mux.Handle("/debug/weir/", http.StripPrefix("/debug/weir", page))
+	s := &site{Server: httptest.NewServer(mux), page: page}
+	t.Cleanup(func() {
+		page.Close()
+		s.CloseClientConnections()
+		s.Close()
+	})
+	s.url = s.URL + "/debug/weir/"
+	return s
+}
+
+// visit opens the page and waits until it shows something.
+func (b *tab) visit(s *site) {
+	b.t.Helper()
+	b.do(chromedp.Navigate(s.url))
+	b.until(`performance.getEntriesByName("weir:shown").length`)
+}
+
+func exception(e *runtime.EventExceptionThrown) string {
+	if e.ExceptionDetails.Exception != nil {
+		return e.ExceptionDetails.Exception.Description
+	}
+	return e.ExceptionDetails.Text
+}

@@ -1,0 +1,160 @@
+package dashboard_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/exporters/dashboard"
+)
+
+// TestChangesAreDatedExactly looks once a minute at a breaker whose cooldown is
+// five seconds: the totals say what has happened in between, and mostly when.
+func TestChangesAreDatedExactly(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, after func(b *breaker.Breaker)
+		state, want   string
+		since         time.Duration // before the sample
+		atMost        bool
+	}{
+		"nothing": {
+			nothing, nothing, "closed", "", 2 * time.Minute, false,
+		},
+		"opened": {
+			nothing, func(b *breaker.Breaker) { open(b); time.Sleep(2 * time.Second) },
+			"open", "closed→open", 2 * time.Second, false,
+		},
+		"opened, and half-open by the clock": {
+			nothing, func(b *breaker.Breaker) { open(b); time.Sleep(8 * time.Second) },
+			"half_open", "closed→half_open by open×1", 3 * time.Second, false,
+		},
+		"opened and closed": {
+			nothing, func(b *breaker.Breaker) {
+				open(b)
+				time.Sleep(8 * time.Second)
+				run(b, 3, 0)
+				time.Sleep(time.Second)
+			},
+			"closed", "closed→closed by open×1 half_open×1", 52 * time.Second, true,
+		},
+		"closed again": {
+			func(b *breaker.Breaker) { open(b); time.Sleep(8 * time.Second) },
+			func(b *breaker.Breaker) { run(b, 3, 0); time.Sleep(time.Second) },
+			"closed", "half_open→closed", time.Second, false,
+		},
+		"opened twice": {
+			func(b *breaker.Breaker) { open(b); time.Sleep(8 * time.Second) },
+			func(b *breaker.Breaker) { run(b, 3, 0); open(b); time.Sleep(time.Second) },
+			"open", "half_open→open by closed×1", time.Second, false,
+		},
+		"forced": {
+			nothing, func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen); time.Sleep(4 * time.Second) },
+			"forced_open", "closed→forced_open", 4 * time.Second, false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				b := breaker.New("bank", breaker.Config{})
+				page := dashboard.Handler(b)
+				c.before(b)
+				time.Sleep(time.Until(begin.Add(time.Minute)))
+				snap(t, page)
+				rest := time.Now()
+				c.after(b)
+				time.Sleep(max(0, time.Until(rest.Add(time.Second))))
+				if c.want == "" || c.atMost {
+					time.Sleep(time.Until(rest.Add(time.Minute)))
+				}
+
+				s := snap(t, page)
+				r := s.row(t, "bank")
+				require.Equal(t, c.state, r.State)
+				want := time.Now().Add(-c.since).UnixMilli()
+				require.Equal(t, want, *r.Since, "off by %v", time.Duration(*r.Since-want)*time.Millisecond)
+				require.Equal(t, c.atMost, r.AtMost)
+				require.Equal(t, c.want, said(s.Changes))
+			})
+		})
+	}
+}
+
+func nothing(*breaker.Breaker) {}
+
+// said writes the only change there is.
+func said(changes []change) (s string) {
+	for _, c := range changes {
+		s += c.From + "→" + c.To
+		for n, v := range c.By {
+			if n == 0 {
+				s += " by"
+			}
+			s += fmt.Sprintf(" %s×%v", v.State, v.Times)
+		}
+	}
+	return s
+}
+
+// TestTimeInStateAtFirstSight looks for the first time at breakers with a past.
+func TestTimeInStateAtFirstSight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fresh, once, twice := breaker.New("fresh", breaker.Config{}), breaker.New("once", breaker.Config{}), breaker.New("twice", breaker.Config{})
+		time.Sleep(20 * time.Second)
+		open(once)
+		open(twice)
+		time.Sleep(7 * time.Second)
+		run(twice, 3, 0) // closed for the second time
+		time.Sleep(3 * time.Second)
+		s := snap(t, dashboard.Handler(fresh, once, twice))
+		now := time.Now()
+		require.Equal(t, now.Add(-30*time.Second).UnixMilli(), *s.row(t, "fresh").Since)
+		require.False(t, s.row(t, "fresh").AtMost)
+
+		require.Equal(t, "half_open", s.row(t, "once").State)
+		require.Equal(t, now.Add(-5*time.Second).UnixMilli(), *s.row(t, "once").Since, "in its first stay, all the time is of that")
+		require.False(t, s.row(t, "once").AtMost)
+
+		require.Equal(t, now.Add(-23*time.Second).UnixMilli(), *s.row(t, "twice").Since, "of 23 s in two stays it is not known which")
+		require.True(t, s.row(t, "twice").AtMost)
+		require.Empty(t, s.Changes, "what was before is not news")
+	})
+}
+
+func TestHundredChangesAreRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("bank", breaker.Config{})
+		page := dashboard.Handler(b)
+		snap(t, page)
+		for n := range 130 {
+			b.Force([]breaker.State{breaker.ForcedOpen, breaker.Trial}[n%2])
+			time.Sleep(time.Second)
+			snap(t, page)
+		}
+		changes := snap(t, page).Changes
+		require.Len(t, changes, 100)
+		require.Equal(t, "trial", changes[99].To, "the newest is the last")
+		require.Less(t, changes[98].At, changes[99].At)
+	})
+}
+
+func TestSourceThatTakesAnothersNameIsNoChange(t *testing.T) {
+	for _, calls := range []struct{ good, bad int }{{5, 0}, {0, 20}} {
+		synctest.Test(t, func(t *testing.T) {
+			old := breaker.New("bank", breaker.Config{})
+			run(old, calls.good, calls.bad)
+			page := dashboard.Handler(old)
+			snap(t, page)
+			page.Remove(old)
+			require.NoError(t, page.Add(breaker.New("bank", breaker.Config{})))
+			time.Sleep(time.Second)
+			s := snap(t, page)
+			require.Equal(t, "closed", s.row(t, "bank").State)
+			require.Empty(t, s.Changes)
+			require.Nil(t, s.row(t, "bank").Rate, "its totals are not those before")
+		})
+	}
+}

@@ -1,0 +1,74 @@
+package dashboard
+
+import (
+	"sync"
+
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/window"
+)
+
+// timed is a source that knows how long its calls took, as breakers and gates do.
+type timed interface {
+	stat.Source
+	Name() string
+	Latency() window.Latency
+}
+
+// clocked is a source that is asked for its quantiles whenever its figures are
+// read. It does so inside Observe, so that the set which reads it isolates, counts
+// and logs a panic in either. Two of them are == if their sources are.
+type clocked struct {
+	timed  timed
+	clocks *clocks
+}
+
+// Observe yields the figures of the source and notes its quantiles.
+func (c clocked) Observe(yield func(*stat.Series, float64)) {
+	// The line of a gate has the name of its breaker, which may be another than the gate's.
+	name := c.timed.Name()
+	c.timed.Observe(func(s *stat.Series, value float64) {
+		if s != nil && s.Instrument == stat.BreakerState {
+			name = s.Values[0]
+		}
+		yield(s, value)
+	})
+	if l := c.timed.Latency(); l.Count() > 0 {
+		c.clocks.note(name, quantiles{p50: some(l.Quantile(0.5).Seconds()), p99: some(l.Quantile(0.99).Seconds())})
+	}
+}
+
+// quantiles of the calls of one source, in seconds.
+type quantiles struct{ p50, p99 number }
+
+// clocks has the quantiles noted since it was last asked, by name. Sources may be
+// read for a sample and, to be added, at the same time.
+type clocks struct {
+	mu    sync.Mutex
+	noted map[string]quantiles
+}
+
+// wrap makes those of the sources that are timed tell their quantiles.
+func (c *clocks) wrap(sources []stat.Source) []stat.Source {
+	wrapped := make([]stat.Source, len(sources))
+	for n, s := range sources {
+		wrapped[n] = s
+		if t, ok := s.(timed); ok {
+			wrapped[n] = clocked{timed: t, clocks: c}
+		}
+	}
+	return wrapped
+}
+
+func (c *clocks) note(name string, q quantiles) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.noted[name] = q
+}
+
+func (c *clocks) take() map[string]quantiles {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	noted := c.noted
+	c.noted = make(map[string]quantiles, len(noted))
+	return noted
+}

@@ -1,0 +1,61 @@
+package dashboard
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Config is how a page works.
+type Config struct {
+	// Title stands on the page: what these sources are part of. Default "weir".
+	Title string
+	// Interval is the time between two samples while somebody looks, from 100 ms
+	// to a minute. Default 1 s.
+	Interval time.Duration
+	// History is how far the charts reach back: at least Interval, at most 3,600
+	// times as long. Default 5 minutes, or 3,600 intervals if those are shorter.
+	History time.Duration
+	// Clients is how many streams may be open at once. Who comes then is answered
+	// 503, and the page asks for snapshots instead. Default 32.
+	Clients int
+}
+
+const (
+	minInterval = 100 * time.Millisecond
+	maxInterval = time.Minute
+	maxSamples  = 3600
+)
+
+// Validate returns an error that names every field that is out of bounds, and nil
+// where there is none.
+func (c Config) Validate() error {
+	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("dashboard: "+format, args...)) }
+	d := c.orDefault()
+	if d.Interval < minInterval || d.Interval > maxInterval {
+		fault("Interval is %v, must be from %v to %v", c.Interval, minInterval, maxInterval)
+	} else if d.History < d.Interval || d.History > maxSamples*d.Interval {
+		fault("History is %v, must be from %v to %v where the interval is %v", d.History, d.Interval, maxSamples*d.Interval, d.Interval)
+	}
+	if d.Clients < 1 {
+		fault("Clients is %d, must be at least 1", c.Clients)
+	}
+	return errors.Join(errs...)
+}
+
+func (c Config) orDefault() Config {
+	if c.Title == "" {
+		c.Title = "weir"
+	}
+	if c.Interval == 0 {
+		c.Interval = time.Second
+	}
+	if c.History == 0 {
+		c.History = max(min(5*time.Minute, maxSamples*c.Interval), c.Interval)
+	}
+	if c.Clients == 0 {
+		c.Clients = 32
+	}
+	return c
+}

@@ -1,0 +1,49 @@
+// Package dashboard shows the figures of weir on a live web page: what is open,
+// what fails, what is refused, since when.
+//
+// One handler takes all sources (gates, breakers, limiters, alert monitors, your
+// own implementations of [stat.Source]) and is mounted wherever you like, behind
+// whatever guards your debug pages:
+//
+//	http.Handle("/debug/weir/", http.StripPrefix("/debug/weir", dashboard.Handler(payments, users, monitor)))
+//
+// The page has a table of all that calls pass through, the alerts, the recent
+// changes of state, and a view of each source with charts over the last minutes.
+// It only reads. It is made for browsers with and without a mouse, small and
+// large, and loads nothing from anywhere else.
+//
+// # What it costs
+//
+// Nothing while nobody looks: the sources are read on the goroutines of the
+// requests, once in [Config].Interval however many look, and not at all when the
+// last tab is closed or hidden. So the charts begin when somebody opens the page.
+// The package starts no goroutine. A source and sample take some 64 bytes until
+// they are older than [Config].History.
+//
+// # What is served
+//
+//	{$}            the page
+//	assets/…       its styles and scripts, under a name that changes with their content
+//	snapshot.json  all that the page shows
+//	source.json    one source (?id=…) with its figures and its past
+//	stream         snapshots and what has changed since, as server-sent events
+//
+// All but the stream have an ETag. The JSON is for the page and for scripts on
+// the spot: fields may be added, and a monitoring system is better served by the
+// packages prom and otelmetric. Whoever cannot have a stream, because
+// [Config].Clients look already or because something between holds events back,
+// asks for a snapshot now and then instead.
+//
+// # What it can know
+//
+// The figures are lifetime totals, so what happened between two samples is known
+// by its sums: a breaker that opened and closed while nobody looked is listed with
+// the states it went through, and the time in state is exact wherever it follows
+// from the totals, and otherwise shown as a bound. The failure rate is that of the
+// breaker's own window. Quantiles are shown of sources that have the methods
+//
+//	Name() string
+//	Latency() window.Latency
+//
+// as breakers and gates do; they have data where the breaker keeps latencies.
+package dashboard

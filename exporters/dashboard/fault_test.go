@@ -1,0 +1,112 @@
+package dashboard_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/exporters/dashboard"
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/window"
+)
+
+// quietly keeps what is logged off the test's output.
+func quietly(t *testing.T) {
+	t.Helper()
+	old := slog.Default()
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	t.Cleanup(func() { slog.SetDefault(old) })
+}
+
+func TestSourceThatPanicsCostsTheOthersNothing(t *testing.T) {
+	quietly(t)
+	synctest.Test(t, func(t *testing.T) {
+		broken := newFake("mail")
+		page := dashboard.Handler(broken, breaker.New("bank", breaker.Config{}))
+		require.Zero(t, snap(t, page).Faults.Panics)
+
+		broken.broken.Store(true)
+		broken.gone.Store(true)
+		time.Sleep(time.Second)
+		s := snap(t, page)
+		require.Equal(t, 1.0, s.Faults.Panics)
+		require.Len(t, s.Rows, 1)
+		require.Equal(t, "bank", s.Rows[0].Name)
+
+		broken.broken.Store(false)
+		broken.gone.Store(false)
+		time.Sleep(time.Second)
+		require.Len(t, snap(t, page).Rows, 2, "it is back")
+	})
+}
+
+// moody is a breaker whose latency cannot be read.
+type moody struct{ *breaker.Breaker }
+
+func (moody) Latency() window.Latency { panic("broken") }
+
+func TestLatencyThatPanicsCostsNothingElse(t *testing.T) {
+	quietly(t)
+	page := dashboard.Handler(moody{breaker.New("bank", breaker.Config{})}, breaker.New("post", breaker.Config{}))
+	s := snap(t, page)
+	require.Len(t, s.Rows, 2)
+	require.Equal(t, 2.0, s.Faults.Panics, "once when it was made")
+}
+
+func TestSourceThatBlocksHoldsUpNewFiguresAndNothingElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stuck := newFake("mail")
+		stuck.hold = make(chan struct{})
+		page := dashboard.Handler(breaker.New("bank", breaker.Config{}), stuck)
+
+		done := make(chan int)
+		go func() { done <- get(page, "/snapshot.json").Code }() // it reads the sources and is stuck
+		synctest.Wait()
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		w := httptest.NewRecorder()
+		begin := time.Now()
+		page.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/snapshot.json", http.NoBody))
+		require.Equal(t, time.Second, time.Since(begin), "whoever waits may give up")
+		require.Equal(t, http.StatusOK, get(page, "/").Code)
+
+		close(stuck.hold)
+		require.Equal(t, http.StatusOK, <-done)
+		require.Len(t, snap(t, page).Rows, 2)
+	})
+}
+
+// twin shows the same series as another source, by a series of its own, from its second reading on.
+type twin struct{ reads int }
+
+func (s *twin) Observe(yield func(*stat.Series, float64)) {
+	if s.reads++; s.reads > 1 {
+		yield(stat.BreakerSlowCalls.Series("bank", ""), 1)
+	}
+}
+
+func TestSeriesThatIsShownTwiceIsCounted(t *testing.T) {
+	page := dashboard.Handler(breaker.New("bank", breaker.Config{}), &twin{})
+	require.Equal(t, 1.0, snap(t, page).Faults.Skipped)
+}
+
+func TestMembersOfAGroupHaveRowsOfTheirOwn(t *testing.T) {
+	users := breaker.NewGroup[string]("users", breaker.GroupConfig{})
+	users.Get("ada").Force(breaker.ForcedOpen)
+	users.Get("bob")
+	page := dashboard.Handler(users)
+	states := map[string]string{}
+	for _, row := range snap(t, page).Rows {
+		states[row.Name] = row.State
+	}
+	require.Equal(t, "forced_open", states["users / ada"])
+	require.Equal(t, "closed", states["users / bob"])
+}

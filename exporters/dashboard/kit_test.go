@@ -1,0 +1,263 @@
+package dashboard_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/exporters/dashboard"
+	"github.com/weir-go/weir/stat"
+)
+
+// The JSON that the page is told, as far as tests look at it.
+type (
+	snapshot struct {
+		Title     string
+		Seq       int
+		At        int64
+		Rows      []row
+		Alerts    []alertRow
+		Notifiers []struct {
+			Name                       string
+			Delivered, Failed, Pending float64
+		}
+		Changes []change
+		Gone    []string
+		Faults  struct{ Panics, Skipped float64 }
+		Trails  map[string][][2]*float64
+	}
+	row struct {
+		ID, Name, Kind, State                string
+		Since                                *int64
+		AtMost                               bool
+		Rate, FailureRate, P50, P99, Refused *float64
+		Threshold                            *float64
+		Pulses                               [2]*float64
+	}
+	alertRow struct {
+		ID, Name, Severity, State string
+		Firing, Pending           float64
+		Value                     *float64
+	}
+	change struct {
+		ID, Name, From, To string
+		At                 int64
+		AtMost             bool
+		By                 []struct {
+			State string
+			Times float64
+		}
+	}
+	detail struct {
+		Name, Class string
+		Row         *row
+		Alert       *alertRow
+		Reopens     *float64
+		Available   *float64
+		Changes     []change
+		Past        struct {
+			At                                       []int64
+			State                                    []string
+			Passed, Failed, Refused, Value, P50, P99 []*float64
+		}
+		Figures []struct {
+			Instrument string
+			Attrs      [][]string
+			Value      *float64
+		}
+	}
+)
+
+// get asks for a path, as it is left when the mount was stripped.
+func get(page http.Handler, path string, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodGet, path, http.NoBody)
+	for n := 0; n < len(header); n += 2 {
+		r.Header.Set(header[n], header[n+1])
+	}
+	w := httptest.NewRecorder()
+	page.ServeHTTP(w, r)
+	return w
+}
+
+func snap(t *testing.T, page http.Handler) (s snapshot) {
+	t.Helper()
+	w := get(page, "/snapshot.json")
+	require.Equal(t, http.StatusOK, w.Code)
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &s))
+	return s
+}
+
+func (s snapshot) row(t *testing.T, name string) row {
+	t.Helper()
+	for _, r := range s.Rows {
+		if r.Name == name {
+			return r
+		}
+	}
+	require.FailNow(t, "no such row", "%s in %v", name, s.Rows)
+	return row{}
+}
+
+func look(t *testing.T, page http.Handler, id string) (d detail) {
+	t.Helper()
+	w := get(page, "/source.json?id="+id)
+	require.Equal(t, http.StatusOK, w.Code, w.Body)
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &d))
+	return d
+}
+
+var errDown = errors.New("the service is down")
+
+// run makes calls.
+func run(b interface {
+	Run(ctx context.Context, fn func(context.Context) error) error
+}, good, bad int,
+) {
+	for n := range good + bad {
+		_ = b.Run(context.Background(), func(context.Context) error {
+			if n < good {
+				return nil
+			}
+			return errDown
+		})
+	}
+}
+
+// open opens a breaker.
+func open(b *breaker.Breaker) { run(b, 0, 20) }
+
+// fake shows one figure, and counts how often it is asked.
+type fake struct {
+	series *stat.Series
+	reads  atomic.Int64
+	broken atomic.Bool   // it panics
+	hold   chan struct{} // it waits for this, if there is one
+	gone   atomic.Bool   // it shows nothing
+}
+
+var queues = &stat.Instrument{
+	Name: "shop.queue.length", Unit: "{order}", Help: "Orders that wait.", Kind: stat.UpDown, Attrs: []string{"shop.queue.name"},
+}
+
+func newFake(name string) *fake { return &fake{series: queues.Series(name)} }
+
+func (f *fake) Observe(yield func(*stat.Series, float64)) {
+	n := f.reads.Add(1)
+	if f.hold != nil && n > 1 { // the first reading is New's
+		<-f.hold
+	}
+	if !f.gone.Load() {
+		yield(f.series, float64(n))
+	}
+	if f.broken.Load() {
+		panic("broken")
+	}
+}
+
+// host serves a page over connections in memory, which do not leave a bubble.
+type host struct {
+	*http.Server
+	conns  chan net.Conn
+	closed chan struct{}
+	close  sync.Once
+	client *http.Client
+}
+
+// serve begins to serve; Shutdown or Close must be called in the bubble.
+func serve(page http.Handler) *host {
+	h := &host{conns: make(chan net.Conn), closed: make(chan struct{})}
+	h.Server = &http.Server{Handler: http.StripPrefix("/debug/weir", page)}
+	h.client = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return h.dial(ctx)
+	}}}
+	go func() { _ = h.Serve(listener{h}) }()
+	return h
+}
+
+func (h *host) dial(ctx context.Context) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case h.conns <- server:
+		return client, nil
+	case <-h.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+type listener struct{ *host }
+
+func (l listener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l listener) Close() error {
+	l.close.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l listener) Addr() net.Addr { return &net.TCPAddr{} }
+
+// stream is an open stream of events.
+type stream struct {
+	t      *testing.T
+	answer *http.Response
+	lines  *bufio.Scanner
+}
+
+func (h *host) stream(t *testing.T) *stream {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://host/debug/weir/stream", http.NoBody)
+	require.NoError(t, err)
+	answer, err := h.client.Do(r)
+	require.NoError(t, err)
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, 1<<20)
+	return &stream{t: t, answer: answer, lines: lines}
+}
+
+// next reads an event.
+func (s *stream) next() (name string, data snapshot) {
+	s.t.Helper()
+	for s.lines.Scan() {
+		field, value, _ := strings.Cut(s.lines.Text(), ": ")
+		switch field {
+		case "event":
+			name = value
+		case "data":
+			require.NoError(s.t, json.Unmarshal([]byte(value), &data))
+		case "":
+			return name, data
+		}
+	}
+	require.FailNow(s.t, "the stream has ended")
+	return "", data
+}
+
+// ended reads to the end.
+func (s *stream) ended() bool {
+	for s.lines.Scan() {
+	}
+	return true
+}
+
+func (s *stream) leave() { _ = s.answer.Body.Close() }
+
+var _ http.Handler = (*dashboard.Page)(nil)

@@ -1,0 +1,180 @@
+package dashboard_test
+
+import (
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/exporters/dashboard"
+	"github.com/weir-go/weir/stat"
+)
+
+func TestConfigNamesWhatIsOutOfBounds(t *testing.T) {
+	for _, c := range []struct {
+		config dashboard.Config
+		want   string
+	}{
+		{dashboard.Config{}, ""},
+		{dashboard.Config{Title: "shop", Interval: time.Minute, History: 10 * time.Minute, Clients: 1}, ""},
+		{dashboard.Config{Interval: 100 * time.Millisecond}, ""},
+		{dashboard.Config{Interval: time.Millisecond}, "dashboard: Interval is 1ms, must be from 100ms to 1m0s"},
+		{dashboard.Config{Interval: time.Hour}, "dashboard: Interval is 1h0m0s, must be from 100ms to 1m0s"},
+		{dashboard.Config{History: time.Millisecond}, "dashboard: History is 1ms, must be from 1s to 1h0m0s where the interval is 1s"},
+		{dashboard.Config{History: 2 * time.Hour}, "dashboard: History is 2h0m0s, must be from 1s to 1h0m0s where the interval is 1s"},
+		{
+			dashboard.Config{Interval: -1, Clients: -2},
+			"dashboard: Interval is -1ns, must be from 100ms to 1m0s\ndashboard: Clients is -2, must be at least 1",
+		},
+	} {
+		err := c.config.Validate()
+		if c.want == "" {
+			require.NoError(t, err, "%+v", c.config)
+			continue
+		}
+		require.EqualError(t, err, c.want)
+		require.PanicsWithError(t, c.want, func() { dashboard.New(c.config) })
+	}
+}
+
+func TestSourcesThatCannotBeToldApartAreAnError(t *testing.T) {
+	one, other := breaker.New("payments", breaker.Config{}), breaker.New("payments", breaker.Config{})
+	_, want := stat.NewSet(func(*stat.Series) int { return 0 }, one, other)
+	require.Error(t, want)
+	require.PanicsWithError(t, want.Error(), func() { dashboard.Handler(one, other) })
+	require.PanicsWithError(t, "stat: source 1 of 1 is nil", func() { dashboard.Handler(nil) })
+
+	page := dashboard.Handler(one, one)
+	require.Len(t, snap(t, page).Rows, 1, "given twice, shown once")
+	require.EqualError(t, page.Add(other), want.Error())
+}
+
+func TestPageLetsTheBrowserLoadNothingElse(t *testing.T) {
+	page := dashboard.Handler()
+	for _, path := range []string{"/", "/snapshot.json", "/nowhere"} {
+		h := get(page, path).Header()
+		require.Equal(t, "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "+
+			"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+			h.Get("Content-Security-Policy"), path)
+		require.Equal(t, "nosniff", h.Get("X-Content-Type-Options"), path)
+		require.Equal(t, "no-referrer", h.Get("Referrer-Policy"), path)
+		require.Equal(t, "same-origin", h.Get("Cross-Origin-Resource-Policy"), path)
+	}
+}
+
+var address = regexp.MustCompile(`(?:https?:)?//[\w.-]+`)
+
+func TestAssetsNameNoOtherPlaceAndHoldNoInlineScriptOrStyle(t *testing.T) {
+	assets := os.DirFS("assets")
+	names, err := fs.Glob(assets, "*")
+	require.NoError(t, err)
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		content, err := fs.ReadFile(assets, name)
+		require.NoError(t, err)
+		for _, found := range address.FindAllString(string(content), -1) {
+			require.Equal(t, "http://www.w3.org", found, name)
+		}
+		for _, way := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", " style=", "onclick=", "<style"} {
+			require.NotContains(t, string(content), way, name)
+		}
+	}
+}
+
+func TestAssetsAreKeptForeverUnderANameThatGoesWithTheirContent(t *testing.T) {
+	page := dashboard.Handler()
+	index := get(page, "/").Body.String()
+	files := regexp.MustCompile(`(?:href|src)="(assets/[^"]+)"`).FindAllStringSubmatch(index, -1)
+	require.Len(t, files, 11, index)
+
+	for _, f := range files {
+		w := get(page, "/"+f[1])
+		require.Equal(t, http.StatusOK, w.Code, f[1])
+		require.Equal(t, "public, max-age=31536000, immutable", w.Header().Get("Cache-Control"))
+		want := map[string]string{"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8", "svg": "image/svg+xml"}
+		require.Equal(t, want[f[1][strings.LastIndex(f[1], ".")+1:]], w.Header().Get("Content-Type"), f[1])
+
+		require.Equal(t, http.StatusNotFound, get(page, "/"+strings.Replace(f[1], "/", "/x", 1)).Code, "another version")
+	}
+	require.Equal(t, http.StatusNotFound, get(page, "/"+strings.Replace(files[0][1], "icon.svg", "index.html", 1)).Code)
+}
+
+func TestWhatIsKnownAlreadyIsNotSentAgain(t *testing.T) {
+	page := dashboard.Handler(breaker.New("payments", breaker.Config{}))
+	id := snap(t, page).Rows[0].ID
+	for _, path := range []string{"/", "/snapshot.json", "/source.json?id=" + id} {
+		first := get(page, path)
+		require.Equal(t, http.StatusOK, first.Code, path)
+		require.Equal(t, "no-cache", first.Header().Get("Cache-Control"), path)
+		tag := first.Header().Get("ETag")
+		require.Regexp(t, `^"[\w-]{16}"$`, tag, path)
+
+		again := get(page, path, "If-None-Match", `"other", `+tag)
+		require.Equal(t, http.StatusNotModified, again.Code, path)
+		require.Empty(t, again.Body.String(), path)
+		require.Equal(t, http.StatusOK, get(page, path, "If-None-Match", `"other"`).Code, path)
+	}
+}
+
+func TestPageOnlyReads(t *testing.T) {
+	page := dashboard.Handler()
+	for _, path := range []string{"/", "/snapshot.json", "/source.json", "/stream"} {
+		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
+			w := httptest.NewRecorder()
+			page.ServeHTTP(w, httptest.NewRequest(method, path, http.NoBody))
+			require.Equal(t, http.StatusMethodNotAllowed, w.Code, "%s %s", method, path)
+			require.Equal(t, "GET, HEAD", w.Header().Get("Allow"))
+		}
+	}
+	for _, path := range []string{"/", "/snapshot.json", "/stream"} {
+		w := httptest.NewRecorder()
+		page.ServeHTTP(w, httptest.NewRequest(http.MethodHead, path, http.NoBody))
+		require.Equal(t, http.StatusOK, w.Code, "HEAD %s", path)
+		require.Empty(t, w.Body.String(), "HEAD %s", path)
+	}
+}
+
+func TestPageWorksUnderAnyMount(t *testing.T) {
+	page := dashboard.Handler()
+	for _, c := range []struct {
+		mount, strip, ask string
+		want              int
+		location          string
+	}{
+		{"/", "", "/", http.StatusOK, ""},
+		{"/debug/weir/", "/debug/weir", "/debug/weir/", http.StatusOK, ""},
+		{"/debug/weir/", "/debug/weir/", "/debug/weir/", http.StatusOK, ""},
+		{"/debug/weir/", "/debug/weir/", "/debug/weir/snapshot.json", http.StatusOK, ""},
+		{"/debug/weir", "/debug/weir", "/debug/weir?x=1", http.StatusMovedPermanently, "./weir/"},
+		{"/weir/", "/weir", "/weir/nowhere", http.StatusNotFound, ""},
+	} {
+		mux := http.NewServeMux()
+		mux.Handle(c.mount, http.StripPrefix(c.strip, page))
+		w := get(mux, c.ask)
+		require.Equal(t, c.want, w.Code, "%+v", c)
+		require.Equal(t, c.location, w.Header().Get("Location"), "%+v", c)
+	}
+
+	for _, link := range regexp.MustCompile(`(?:href|src)="([^"]+)"`).FindAllStringSubmatch(get(page, "/").Body.String(), -1) {
+		require.NotRegexp(t, `^/|:`, link[1], "every link is relative")
+	}
+}
+
+func TestTitleIsText(t *testing.T) {
+	page := dashboard.New(dashboard.Config{Title: `<script>"shop"&`})
+	body := get(page, "/").Body.String()
+	require.Contains(t, body, "<title>&lt;script&gt;&#34;shop&#34;&amp; · weir</title>")
+	require.NotContains(t, body, `<script>"`)
+	require.Equal(t, `<script>"shop"&`, snap(t, page).Title)
+}
+
+func TestSourceThatIsNotThereIsNotFound(t *testing.T) {
+	require.Equal(t, http.StatusNotFound, get(dashboard.Handler(), "/source.json?id=nothing").Code)
+}

@@ -1,0 +1,254 @@
+package dashboard_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/exporters/dashboard"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+)
+
+func TestRowOfAGateHasWhatItsBreakerAndItsLimiterSay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		payments := weir.New("payments", weir.Config{
+			Rate: limiter.PerSecond(10), Burst: 10, Breaker: breaker.Config{Latency: true},
+		})
+		page := dashboard.Handler(payments)
+		first := snap(t, page).row(t, "payments")
+		require.Equal(t, "gate", first.Kind)
+		require.Equal(t, "closed", first.State)
+		require.Nil(t, first.Rate, "one sample makes no rate")
+		require.Nil(t, first.FailureRate)
+		require.Nil(t, first.P50)
+
+		for range 12 { // of which the limiter lets 10 pass
+			_ = payments.Run(t.Context(), func(context.Context) error {
+				time.Sleep(8 * time.Millisecond)
+				return nil
+			})
+		}
+		run(payments, 0, 2)
+		time.Sleep(time.Second)
+		r := snap(t, page).row(t, "payments")
+		passed, refused := payments.Totals().Calls(), payments.Admissions().Refused
+		require.Equal(t, int64(14), passed+refused)
+		span := 1 + 0.008*float64(passed-payments.Totals().Failures)
+		require.InDelta(t, float64(passed)/span, *r.Rate, 0.01)
+		require.InDelta(t, float64(refused)/span, *r.Refused, 0.01)
+		require.InDelta(t, payments.Counts().FailureRate(), *r.FailureRate, 0.0001, "of the breaker's window")
+		require.Equal(t, 0.5, *r.Threshold)
+		require.InDelta(t, 0.008, *r.P50, 0.001)
+		require.InDelta(t, *r.Rate-float64(payments.Totals().Failures)/span, *r.Pulses[0], 0.01, "went well")
+
+		d := look(t, page, r.ID)
+		require.Equal(t, "payments", d.Name)
+		require.Len(t, d.Past.At, 2)
+		require.Nil(t, d.Past.Passed[0])
+		require.Equal(t, *r.Pulses[0], *d.Past.Passed[1])
+		require.Equal(t, *r.Refused, *d.Past.Refused[1])
+		require.Equal(t, []string{"closed", "closed"}, d.Past.State)
+		require.NotNil(t, d.Available)
+	})
+}
+
+func TestRatesAreThoseOfTheLastTenSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("users", breaker.Config{})
+		page := dashboard.Handler(b)
+		snap(t, page)
+		for second := range 15 {
+			run(b, 10*second, 0)
+			time.Sleep(time.Second)
+			snap(t, page)
+		}
+		r := snap(t, page).row(t, "users")
+		require.Equal(t, 95.0, *r.Rate, "the mean of 50 to 140")
+		require.Equal(t, 140.0, *r.Pulses[0], "the last second")
+
+		trail := snap(t, page).Trails[r.ID]
+		require.Len(t, trail, 16)
+		require.Nil(t, trail[0][0])
+		require.Equal(t, 130.0, *trail[14][0])
+	})
+}
+
+func TestPauseIsNoRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("users", breaker.Config{})
+		page := dashboard.Handler(b)
+		snap(t, page)
+		run(b, 1000, 0)
+		time.Sleep(time.Minute)
+		r := snap(t, page).row(t, "users")
+		require.Nil(t, r.Rate, "nobody looked for a minute: when the calls were is not known")
+		require.Nil(t, r.Pulses[0])
+
+		run(b, 7, 0)
+		time.Sleep(time.Second)
+		r = snap(t, page).row(t, "users")
+		require.Equal(t, 7.0, *r.Rate)
+		require.Len(t, look(t, page, r.ID).Past.At, 3)
+
+		time.Sleep(6 * time.Minute)
+		snap(t, page)
+		require.Len(t, look(t, page, r.ID).Past.At, 1, "the rest is older than the history")
+	})
+}
+
+func TestRowOfALimiterSaysWhetherItHoldsAnybodyBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := limiter.NewNamed("signup", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 4}), limiter.NamedConfig{})
+		page := dashboard.Handler(l)
+		r := snap(t, page).row(t, "signup")
+		require.Equal(t, "limiter", r.Kind)
+		require.Equal(t, "passing", r.State)
+
+		for range 6 {
+			l.Take(1)
+		}
+		time.Sleep(time.Second)
+		r = snap(t, page).row(t, "signup")
+		require.Equal(t, "limiting", r.State)
+		require.Equal(t, 4.0, *r.Rate)
+		require.Equal(t, 2.0, *r.Refused)
+		for range 12 {
+			time.Sleep(time.Second)
+			r = snap(t, page).row(t, "signup")
+		}
+		require.Equal(t, "passing", r.State)
+	})
+}
+
+func TestBreakerAndLimiterOfOneNameShareARow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("mail", breaker.Config{})
+		l := limiter.NewNamed("mail", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 4}), limiter.NamedConfig{})
+		page := dashboard.Handler(b, l)
+		snap(t, page)
+		run(b, 3, 0)
+		for range 6 {
+			l.Take(1)
+		}
+		time.Sleep(time.Second)
+		s := snap(t, page)
+		require.Len(t, s.Rows, 1)
+		require.Equal(t, "gate", s.Rows[0].Kind)
+		require.Equal(t, 3.0, *s.Rows[0].Rate, "calls are what the breaker let through, not what the limiter did before it")
+		require.Equal(t, 2.0, *s.Rows[0].Refused)
+	})
+}
+
+func TestLatencyOfAGateStandsInTheRowOfItsBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("bank", breaker.Config{Latency: true})
+		page := dashboard.Handler(weir.Join("checkout", b, nil))
+		_ = b.Run(t.Context(), func(context.Context) error { time.Sleep(time.Second); return nil })
+		require.InDelta(t, 1.0, *snap(t, page).row(t, "bank").P99, 0.09)
+	})
+}
+
+func TestAlertsAndNotifiers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("bank", breaker.Config{Cooldown: time.Minute})
+		monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{alert.Func("pager", func(context.Context, alert.Alert) error { return nil })}},
+			alert.Rule{Name: "bank is open", Severity: "page", Value: alert.True(b.IsOpen), When: alert.Above(0)})
+		page := dashboard.Handler(b, monitor)
+		ctx, stop := context.WithCancel(t.Context())
+		go monitor.Run(ctx)
+		time.Sleep(6 * time.Second)
+		s := snap(t, page)
+		require.Len(t, s.Rows, 1, "an alert is no row of the table")
+		require.Equal(t, "inactive", s.Alerts[0].State)
+
+		open(b)
+		time.Sleep(5500 * time.Millisecond) // longer than between two evaluations
+		s = snap(t, page)
+		require.Equal(t, "firing", s.Alerts[0].State)
+		require.Equal(t, "page", s.Alerts[0].Severity)
+		require.Equal(t, 1.0, s.Alerts[0].Firing)
+		require.Equal(t, 1.0, *s.Alerts[0].Value)
+		require.Equal(t, "pager", s.Notifiers[0].Name)
+		require.Equal(t, 1.0, s.Notifiers[0].Delivered)
+		require.Len(t, s.Changes, 2)
+
+		d := look(t, page, s.Alerts[0].ID)
+		require.Equal(t, "alert", d.Class)
+		require.Equal(t, []string{"inactive", "firing"}, d.Past.State)
+		require.Equal(t, 1.0, *d.Past.Value[1])
+		stop()
+		synctest.Wait()
+	})
+}
+
+func TestSourcesOfOnesOwnHaveRowsToo(t *testing.T) {
+	page := dashboard.Handler(newFake("mail"))
+	r := snap(t, page).row(t, "mail")
+	require.Equal(t, "queue", r.Kind)
+	require.Empty(t, r.State)
+	d := look(t, page, r.ID)
+	require.Equal(t, "other", d.Class)
+	require.Equal(t, "shop.queue.length", d.Figures[0].Instrument)
+	require.Equal(t, 2.0, *d.Figures[0].Value)
+}
+
+func TestDetailHasEveryFigureOfASource(t *testing.T) {
+	b := breaker.New("bank", breaker.Config{})
+	n := 0
+	b.Observe(func(*stat.Series, float64) { n++ })
+	page := dashboard.Handler(b)
+	d := look(t, page, snap(t, page).Rows[0].ID)
+	require.Len(t, d.Figures, n)
+	require.Equal(t, "weir.breaker.state", d.Figures[0].Instrument)
+	require.Equal(t, [][]string{{"weir.breaker.state", "closed"}}, d.Figures[0].Attrs, "without the name, which all have")
+}
+
+func TestSourcesComeAndGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, two := breaker.New("one", breaker.Config{}), breaker.New("two", breaker.Config{Latency: true})
+		page := dashboard.Handler(one)
+		h := serve(page)
+		defer h.Close()
+		s := h.stream(t)
+		_, data := s.next()
+		require.Len(t, data.Rows, 1)
+
+		require.NoError(t, page.Add(two))
+		require.NoError(t, page.Add(two))
+		_, data = s.next()
+		require.Equal(t, "breaker", data.row(t, "two").Kind)
+
+		page.Remove(two)
+		_, data = s.next()
+		require.Len(t, data.Gone, 1)
+		require.Len(t, snap(t, page).Rows, 1)
+		require.NoError(t, page.Add(breaker.New("two", breaker.Config{})), "the name is free again")
+		s.leave()
+	})
+}
+
+func TestNamesAreShownSafelyAndInBounds(t *testing.T) {
+	long := strings.Repeat("long ", 2000) + "end"
+	evil := "</script><img src=x onerror=\"alert('1')\">\r\n\r\nevent: snapshot\ndata: {}\u2028\x00\xff"
+	page := dashboard.Handler(breaker.New(long, breaker.Config{}), breaker.New(evil, breaker.Config{}), breaker.New("", breaker.Config{}))
+
+	body := get(page, "/snapshot.json").Body.String()
+	require.NotContains(t, body, "<img")
+	require.NotContains(t, body, "\n", "an event is one line")
+	require.Less(t, len(body), 3000)
+
+	rows := snap(t, page).Rows
+	require.Len(t, rows, 3)
+	for n, want := range []string{"", strings.ReplaceAll(evil, "\xff", "\uFFFD"), long} {
+		require.Equal(t, want, look(t, page, rows[n].ID).Name, "all of it")
+		require.Len(t, rows[n].ID, 12)
+	}
+}

@@ -1,0 +1,220 @@
+package dashboard_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/exporters/dashboard"
+)
+
+func TestStreamBeginsWithASnapshotAndGoesOnWithWhatChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		payments, idle := breaker.New("payments", breaker.Config{}), breaker.New("idle", breaker.Config{})
+		h := serve(dashboard.Handler(payments, idle))
+		defer h.Close()
+		begin := time.Now()
+		s := h.stream(t)
+		require.Equal(t, "text/event-stream", s.answer.Header.Get("Content-Type"))
+		require.Equal(t, "no-store", s.answer.Header.Get("Cache-Control"))
+
+		name, data := s.next()
+		require.Equal(t, "snapshot", name)
+		require.Equal(t, 1, data.Seq)
+		require.Len(t, data.Rows, 2)
+		require.Equal(t, begin.UnixMilli(), data.At)
+
+		name, data = s.next() // two samples make a rate
+		require.Equal(t, "delta", name)
+		require.Len(t, data.Rows, 2)
+		require.Equal(t, begin.Add(time.Second).UnixMilli(), data.At)
+
+		_, data = s.next()
+		require.Equal(t, 3, data.Seq)
+		require.Empty(t, data.Rows, "nothing has changed")
+
+		open(payments)
+		_, data = s.next()
+		require.Len(t, data.Rows, 1)
+		require.Equal(t, "open", data.row(t, "payments").State)
+		require.Len(t, data.Changes, 1)
+		require.Equal(t, begin.Add(3*time.Second).UnixMilli(), data.At)
+		s.leave()
+	})
+}
+
+func TestSourcesAreReadOnceForAllAndOnlyWhileSomebodyLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue := newFake("mail")
+		page := dashboard.Handler(queue)
+		h := serve(page)
+		defer h.Close()
+		require.Equal(t, int64(1), queue.reads.Load(), "to learn its instruments")
+		time.Sleep(time.Hour)
+		require.Equal(t, int64(1), queue.reads.Load(), "nobody looks")
+
+		streams := []*stream{h.stream(t), h.stream(t), h.stream(t)}
+		for range 10 {
+			for _, s := range streams {
+				s.next()
+			}
+			snap(t, page)
+		}
+		require.Equal(t, int64(11), queue.reads.Load(), "ten samples for three streams and ten snapshots")
+
+		streams[0].leave() // whoever has read the sources so far: another goes on
+		for range 5 {
+			streams[1].next()
+			streams[2].next()
+		}
+		require.Equal(t, int64(16), queue.reads.Load())
+		streams[1].leave()
+		streams[2].leave()
+		time.Sleep(2 * time.Second) // the last one notices at the next event at the latest
+		before := queue.reads.Load()
+		time.Sleep(time.Hour)
+		require.Equal(t, before, queue.reads.Load(), "nobody looks")
+	})
+}
+
+func TestStreamsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := serve(dashboard.New(dashboard.Config{Clients: 2}))
+		defer h.Close()
+		one, two := h.stream(t), h.stream(t)
+		one.next()
+		two.next()
+
+		refused := h.stream(t)
+		require.Equal(t, http.StatusServiceUnavailable, refused.answer.StatusCode)
+		require.Equal(t, "10", refused.answer.Header.Get("Retry-After"))
+		refused.leave()
+
+		one.leave()
+		two.next()
+		time.Sleep(time.Second)
+		three := h.stream(t)
+		require.Equal(t, http.StatusOK, three.answer.StatusCode, "a place is free again")
+		three.leave()
+		two.leave()
+	})
+}
+
+func TestClientThatNeverReadsHoldsUpNobodyAndLosesItsPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue := newFake("mail")
+		h := serve(dashboard.New(dashboard.Config{Clients: 2}, queue))
+		defer h.Close()
+		conn, err := h.dial(t.Context())
+		require.NoError(t, err)
+		_, err = conn.Write([]byte("GET /debug/weir/stream HTTP/1.1\r\nHost: host\r\n\r\n")) // and reads nothing, ever
+		require.NoError(t, err)
+		synctest.Wait()
+
+		begin := time.Now()
+		s := h.stream(t)
+		for range 9 {
+			s.next()
+		}
+		require.Equal(t, 8*time.Second, time.Since(begin), "each event comes on time")
+		refused := h.stream(t)
+		require.Equal(t, http.StatusServiceUnavailable, refused.answer.StatusCode, "it has its place for a while")
+		refused.leave()
+
+		time.Sleep(3 * time.Second)
+		three := h.stream(t)
+		require.Equal(t, http.StatusOK, three.answer.StatusCode)
+		three.leave()
+		s.leave()
+		require.NoError(t, conn.Close())
+	})
+}
+
+func TestClientThatIsSlowGetsASnapshotAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := serve(dashboard.Handler(newFake("mail")))
+		defer h.Close()
+		slow, quick := h.stream(t), h.stream(t)
+		slow.next()
+		for range 6 {
+			quick.next()
+		}
+		// One event was on its way, and what came while it could not be written is lost.
+		name, data := slow.next()
+		require.Equal(t, "delta", name)
+		require.Equal(t, 2, data.Seq)
+		name, data = slow.next()
+		require.Equal(t, "snapshot", name)
+		require.Equal(t, 6, data.Seq)
+		slow.leave()
+		quick.leave()
+	})
+}
+
+func TestStreamsOutliveTheServersWriteTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := serve(dashboard.Handler())
+		h.WriteTimeout = 3 * time.Second
+		defer h.Close()
+		s := h.stream(t)
+		for range 20 {
+			s.next()
+		}
+		s.leave()
+	})
+}
+
+func TestServersShutdownEndsItsStreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := dashboard.Handler()
+		one, two := serve(page), serve(page)
+		here, there := one.stream(t), two.stream(t)
+		here.next()
+		there.next()
+
+		begin, down := time.Now(), make(chan error, 1)
+		go func() { down <- one.Shutdown(context.WithoutCancel(t.Context())) }()
+		require.True(t, here.ended())
+		require.NoError(t, <-down)
+		require.Less(t, time.Since(begin), time.Second, "the stream does not wait for the next event")
+
+		there.next() // the other server goes on
+		there.leave()
+		require.NoError(t, two.Close())
+	})
+}
+
+func TestCloseEndsStreamsAndRefusesNewOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := dashboard.Handler(newFake("mail"))
+		h := serve(page)
+		defer h.Close()
+		s := h.stream(t)
+		s.next()
+		page.Close()
+		page.Close()
+		require.True(t, s.ended())
+
+		refused := h.stream(t)
+		require.Equal(t, http.StatusServiceUnavailable, refused.answer.StatusCode)
+		refused.leave()
+		require.Len(t, snap(t, page).Rows, 1, "the rest goes on")
+	})
+}
+
+// plain is a ResponseWriter that cannot flush.
+type plain struct{ http.ResponseWriter }
+
+func TestStreamEndsWhereEventsCannotPass(t *testing.T) {
+	page := dashboard.Handler()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodGet, "/stream", http.NoBody)
+	page.ServeHTTP(plain{w}, r) // which returns
+	require.Equal(t, http.StatusOK, w.Code)
+}
