@@ -25,6 +25,8 @@ func TestConformance(t *testing.T) {
 		"SlidingWindow":          windows(5, 10*sec, 1, sliding(10)),
 		"SlidingWindow/one part": windows(3, 10*sec, 1, sliding(1)),
 		"SlidingWindow/odd":      windows(8, 10*sec, 1, sliding(7)),
+		"Joint":                  jointLimits(),
+		"Named":                  namedBucket(),
 	} {
 		t.Run(name, func(t *testing.T) { limitertest.Run(t, s) })
 	}
@@ -43,6 +45,27 @@ func tokenBucket(r limiter.Rate, burst int, events int64, in time.Duration) limi
 		Exact: true,
 		Step:  max(in/time.Duration(events), 2),
 	}
+}
+
+// jointLimits is a token bucket and an exact log as one: the tighter of the two bounds it.
+func jointLimits() limitertest.Subject {
+	bucket, log := tokenBucket(limiter.PerSecond(1), 5, 1, sec), windows(8, 10*sec, 1, func(c limiter.WindowConfig, t0 time.Time) limiter.Limiter {
+		return limiter.NewSlidingLogAt(c, t0)
+	})
+	return limitertest.Subject{
+		New:   func(t0 time.Time) limiter.Limiter { return limiter.All(bucket.New(t0), log.New(t0)) },
+		Limit: 5,
+		Most:  func(d time.Duration) int { return min(bucket.Most(d), log.Most(d)) },
+		Exact: true,
+		Step:  sec,
+	}
+}
+
+func namedBucket() limitertest.Subject {
+	s := tokenBucket(limiter.PerSecond(3), 4, 3, sec)
+	bare := s.New
+	s.New = func(t0 time.Time) limiter.Limiter { return limiter.NewNamed("n", bare(t0), limiter.NamedConfig{}) }
+	return s
 }
 
 // windows is a limiter by windows, of which a moment can see so many end and begin.
