@@ -32,7 +32,7 @@ func ExampleGroup() {
 	// - name: "weir health"
 	//   rules:
 	//   - alert: "BreakerOpen"
-	//     expr: "weir_breaker_state{weir_breaker_state=\"open\"} == 1"
+	//     expr: "weir_breaker_state{weir_breaker_state=\"open\"} > 0"
 	//     for: 60s
 	//     keep_firing_for: 300s
 	//     labels:

@@ -13,7 +13,7 @@ func Health(interval time.Duration) Group {
 	return Group{Name: "weir health", Rules: []Rule{
 		{
 			Alert: "BreakerOpen", For: time.Minute, KeepFiring: 5 * time.Minute,
-			Expr:   `weir_breaker_state{weir_breaker_state="open"} == 1`,
+			Expr:   `weir_breaker_state{weir_breaker_state="open"} > 0`,
 			Labels: severity("page"), Annotations: summary("breaker {{ $labels.weir_breaker_name }} has been open for a minute"),
 		},
 		{
