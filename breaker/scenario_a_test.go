@@ -220,7 +220,7 @@ func TestScenarioA32_AProbeWithABadRequest(t *testing.T) {
 	}
 }
 
-func TestScenarioA33A34_BadResultsAndWrappedErrors(t *testing.T) {
+func TestFlawQ_ScenarioA33A34_BadResultsAndWrappedErrors(t *testing.T) {
 	type response struct{ status int }
 	byStatus := func(r response, err error) breaker.Outcome {
 		if r.status >= 500 {
@@ -487,8 +487,8 @@ func TestFlawM_ThresholdsThatWereJumpedOver(t *testing.T) {
 }
 
 // H: readings that tear while the window moves on; N: rounding; Q: errors that are
-// not unwrapped. They have their tests in internal/tally, TestScenarioB89 and
-// TestScenarioA33A34; here the reading goes through the breaker.
+// not unwrapped. They have their tests in internal/tally, TestFlawN and
+// TestFlawQ; here the reading goes through the breaker.
 func TestFlawH_NoTornReadingWhileTheWindowMoves(t *testing.T) {
 	b := breaker.New("b", breaker.Config{FailureRate: breaker.Off, Window: time.Millisecond, Buckets: 10})
 	var done atomic.Bool

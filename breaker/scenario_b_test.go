@@ -575,7 +575,7 @@ func TestScenarioB83B84B85_ProbesThatEndOddly(t *testing.T) {
 	s.do("7 b ! closed -1 0 0 0 0") // reported after a reset
 }
 
-func TestScenarioB86_TimersOfThePast(t *testing.T) {
+func TestFlawP_ScenarioB86_TimersOfThePast(t *testing.T) {
 	c := breaker.Config{MinCalls: 5, Cooldown: 5 * time.Second, HalfOpenTimeout: time.Second}
 	s := play(t, c, "0 EEEEE ..... open", "5 S . half_open")
 	s.b.ResetAt(s.now)
@@ -596,7 +596,7 @@ func TestScenarioB88_CallsThatHang(t *testing.T) {
 	play(t, c, "0 AAAAAAAAAAAAAAAAAAAA .................... closed", "3.1 S . closed")
 }
 
-func TestScenarioB89_NoRounding(t *testing.T) {
+func TestFlawN_ScenarioB89_NoRounding(t *testing.T) {
 	play(t, breaker.Config{FailureRate: 1, MinCalls: 4}, "0 EEEE .... open")
 	b := breaker.New("b", breaker.Config{MinCalls: 1000})
 	run(t, b, 496, fail)
