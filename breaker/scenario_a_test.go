@@ -530,3 +530,24 @@ func TestFlawR_ZeroAndOffAreDifferent(t *testing.T) {
 	play(t, breaker.Config{MinCalls: breaker.Off, FailureRate: 1, Cooldown: breaker.Off, Probes: 1}, "0 E . half_open", "0 E . half_open", "0 S . closed")
 	play(t, breaker.Config{MinCalls: breaker.Off, FailureRate: breaker.Off, ConsecutiveFailures: 1}, "0 E . open")
 }
+
+// O: a shared breaker that holds its store's lock for a whole call. Evidence from
+// elsewhere is asked for outside all locks: where it hangs, only its caller waits.
+func TestFlawO_EvidenceThatHangsHoldsUpNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		store := make(chan struct{})
+		b := breaker.New("b", breaker.Config{Judge: func() window.Counts {
+			if asked.Add(1) == 1 {
+				<-store
+			}
+			return window.Counts{}
+		}})
+		go func() { _ = b.Run(bg(), succeed) }()
+		synctest.Wait()
+		run(t, b, 19, fail)
+		require.Equal(t, breaker.Open, b.State(), "it even opens meanwhile, on its own evidence")
+		require.Equal(t, int64(1), b.Totals().Successes, "the call's own result has been booked")
+		close(store)
+	})
+}
