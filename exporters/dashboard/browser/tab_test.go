@@ -81,6 +81,9 @@ func chromium(t *testing.T) string {
 }
 
 func (b *tab) hear(event any) {
+	if b.t.Context().Err() != nil { // the test is over, and its server ends the page's stream
+		return
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch e := event.(type) {
