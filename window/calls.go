@@ -79,7 +79,7 @@ func (c CallsConfig) tally() *tally.Calls {
 // and a call counts when it ends, however long it took.
 //
 // Over time, Record and Refuse cost one reading of the clock and one atomic add,
-// two for a slow call and three more with Latency; the first call of each bucket
+// two for a slow call and two more with Latency; the first call of each bucket
 // takes a lock to roll the window on. Readers never write and take no lock.
 // Readings are of the last N buckets with the current one: never more than the
 // span. A window takes about 450 bytes, and 48 bytes for each of its buckets and
