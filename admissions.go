@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,9 +18,11 @@ type Admissions struct {
 	Cancelled int64 // gave up while waiting
 }
 
-// Admissions returns what became of the calls at the limiter; zeros where there is none.
-func (g *Gate) Admissions() Admissions {
-	a := &g.admitted
+// Admissions returns what became of the calls at the limiter; zeros where there is
+// none. For a gate of a [Group] they are those of all its gates.
+func (g *Gate) Admissions() Admissions { return g.admitted.load() }
+
+func (a *admissions) load() Admissions {
 	return Admissions{
 		Allowed: a.allowed.Load(), Waited: a.waited.Load(),
 		Refused: a.refused.Load(), Cancelled: a.cancelled.Load(),
@@ -56,38 +59,56 @@ func (a *admissions) refusal(name string, now time.Time, r limiter.Result) error
 	return e
 }
 
+// limiterSeries are the lines of a gate's limiter, or of those of a group.
 type limiterSeries struct {
-	requests, permits [4]*stat.Series
-	available, limit  *stat.Series
+	requests, permits        [4]*stat.Series
+	available, limit, period *stat.Series
+	keys, evictions          *stat.Series
 }
 
 func newLimiterSeries(name string, began time.Time) *limiterSeries {
-	s := &limiterSeries{available: stat.LimiterAvailable.Series(name), limit: stat.LimiterLimit.Series(name)}
+	s := &limiterSeries{
+		available: stat.LimiterAvailable.Series(name), limit: stat.LimiterLimit.Series(name), period: stat.LimiterPeriod.Series(name),
+		keys: stat.LimiterKeys.Series(name), evictions: stat.LimiterEvictions.Series(name),
+	}
 	for i, o := range [4]string{"allowed", "waited", "refused", "cancelled"} {
 		s.requests[i] = stat.LimiterRequests.Series(name, o)
 		s.permits[i] = stat.LimiterPermits.Series(name, o)
 		s.requests[i].Created, s.permits[i].Created = began, began
 	}
+	s.evictions.Created = began
 	return s
+}
+
+// observe yields what became of the calls, and returns the other lines.
+func (a *admissions) observe(name string, began time.Time, yield func(*stat.Series, float64)) *limiterSeries {
+	a.series.Do(func() { a.shown = newLimiterSeries(name, began) })
+	for i, n := range [4]*atomic.Int64{&a.allowed, &a.waited, &a.refused, &a.cancelled} {
+		yield(a.shown.requests[i], float64(n.Load()))
+		yield(a.shown.permits[i], float64(n.Load())) // a call takes one permit
+	}
+	return a.shown
 }
 
 // Histograms yields how long all calls of the gate's breaker took, if
 // breaker.Config.Latency is set. It takes no lock.
 func (g *Gate) Histograms(yield func(*stat.Series, stat.Histogram)) { g.breaker.Histograms(yield) }
 
-// Observe yields the figures of the gate's breaker and limiter. It takes no lock.
+// Observe yields the figures of the gate's breaker and limiter. It takes no lock
+// but those that the limiter takes for a look.
 func (g *Gate) Observe(yield func(*stat.Series, float64)) {
 	g.breaker.Observe(yield)
 	if g.limiter == nil {
 		return
 	}
-	a := &g.admitted
-	a.series.Do(func() { a.shown = newLimiterSeries(g.name, g.epoch) })
-	for i, n := range [4]*atomic.Int64{&a.allowed, &a.waited, &a.refused, &a.cancelled} {
-		yield(a.shown.requests[i], float64(n.Load()))
-		yield(a.shown.permits[i], float64(n.Load())) // a call takes one permit
-	}
+	lines := g.admitted.observe(g.name, g.epoch, yield)
 	now := g.limiter.TakeAt(g.now(), 0)
-	yield(a.shown.available, float64(now.Remaining))
-	yield(a.shown.limit, float64(now.Limit))
+	if now.Limit == math.MaxInt {
+		return
+	}
+	yield(lines.available, float64(now.Remaining))
+	yield(lines.limit, float64(now.Limit))
+	if l, ok := g.limiter.(interface{ Period() time.Duration }); ok {
+		yield(lines.period, l.Period().Seconds())
+	}
 }

@@ -71,3 +71,19 @@ func ExampleAdmissions() {
 	fmt.Printf("%+v\n", g.Admissions())
 	// Output: {Allowed:1 Waited:0 Refused:2 Cancelled:0}
 }
+
+func ExampleGroup() {
+	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{
+		Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 1},
+	})
+	for _, host := range []string{"a.example", "b.example", "a.example"} {
+		err := hosts.Get(host).Run(context.Background(), func(context.Context) error {
+			return nil // a call to the host
+		})
+		fmt.Println(host, err != nil)
+	}
+	// Output:
+	// a.example false
+	// b.example false
+	// a.example true
+}

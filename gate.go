@@ -64,7 +64,7 @@ type Gate struct {
 	maxWait  time.Duration
 	breaker  *breaker.Breaker
 	limiter  limiter.Limiter // nil for none
-	admitted admissions
+	admitted *admissions
 }
 
 // New returns a gate with a breaker and, where c.Rate is set, a token bucket of
@@ -90,7 +90,22 @@ func Join(name string, b *breaker.Breaker, l limiter.Limiter) *Gate {
 	if b == nil {
 		panic("weir: Join needs a breaker")
 	}
-	return &Gate{name: name, epoch: time.Now(), breaker: b, limiter: l}
+	return &Gate{name: name, epoch: time.Now(), breaker: b, limiter: l, admitted: new(admissions)}
+}
+
+// Allow lets a call pass or refuses it, for those who make it themselves: the permit
+// is to be reported, see [breaker.Permit]. Otherwise it is as Run.
+func (g *Gate) Allow(ctx context.Context) (permit breaker.Permit, err error) {
+	err = g.admit(ctx, &permit, false)
+	return
+}
+
+// Hold makes the limiter let nothing through for d, if it is one that can hold, as a
+// TokenBucket is: what to do when the service has said when to come back.
+func (g *Gate) Hold(d time.Duration) {
+	if l, ok := g.limiter.(interface{ Hold(d time.Duration) }); ok {
+		l.Hold(d)
+	}
 }
 
 // Run calls fn if the gate lets it pass, and returns its error. Otherwise fn has

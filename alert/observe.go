@@ -14,6 +14,7 @@ type ruleSeries struct {
 	transitions [3]*stat.Series
 	evaluations [faults]*stat.Series
 	value, last *stat.Series
+	took        *stat.Series
 }
 
 type notifierSeries struct {
@@ -21,6 +22,7 @@ type notifierSeries struct {
 	delivered, superseded, dropped                    *stat.Series
 	failed                                            [failures]*stat.Series
 	attempts, pending, pendingLimit, lastSuccessStamp *stat.Series
+	took                                              *stat.Series
 }
 
 func newMonitorSeries(watches []*watch, outboxes []*outbox) *monitorSeries {
@@ -40,6 +42,7 @@ func newRuleSeries(w *watch) *ruleSeries {
 		watch: w,
 		value: stat.AlertValue.Series(name, severity),
 		last:  stat.AlertLastEvaluation.Series(name, severity),
+		took:  stat.AlertEvaluationDuration.Series(name, severity),
 	}
 	for state := Inactive; state <= Firing; state++ {
 		s.state[state] = stat.AlertState.Series(name, severity, state.String())
@@ -62,6 +65,7 @@ func newNotifierSeries(o *outbox) *notifierSeries {
 		pending:          stat.NotifierPending.Series(name),
 		pendingLimit:     stat.NotifierPendingLimit.Series(name),
 		lastSuccessStamp: stat.NotifierLastSuccess.Series(name),
+		took:             stat.NotifierDeliveryDuration.Series(name),
 	}
 	for f := range failures {
 		s.failed[f] = stat.NotifierNotifications.Series(name, "failed", f.String())
@@ -81,6 +85,19 @@ func (m *Monitor) Observe(yield func(s *stat.Series, value float64)) {
 	}
 	for _, s := range m.series.notifiers {
 		s.observe(yield)
+	}
+}
+
+// Histograms yields how long evaluations took, by rule, and attempts at delivery, by
+// notifier. It takes no lock.
+func (m *Monitor) Histograms(yield func(*stat.Series, stat.Histogram)) {
+	for _, s := range m.series.rules {
+		took := s.watch.took.Latency()
+		yield(s.took, took.Histogram())
+	}
+	for _, s := range m.series.notifiers {
+		took := s.outbox.took.Latency()
+		yield(s.took, took.Histogram())
 	}
 }
 

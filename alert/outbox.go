@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir/window"
 )
 
 // ErrUndelivered is matched by the error of a Flush or Shutdown that ran out of
@@ -23,6 +25,7 @@ type outbox struct {
 	timeout  time.Duration
 	logger   *slog.Logger
 	guard    guard
+	took     window.Times // by attempts
 	wake     chan struct{}
 	turn     chan struct{} // held by the one who delivers
 
@@ -97,7 +100,11 @@ func (o *outbox) drain(ctx context.Context) error {
 		if len(batch) == 0 {
 			return nil
 		}
+		began := time.Now()
 		failed := o.attempt(ctx, batch)
+		if failed == nil || ctx.Err() == nil {
+			o.took.Record(time.Since(began))
+		}
 		o.settle(ctx, batch, failed)
 		switch {
 		case failed == nil:

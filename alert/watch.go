@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir/window"
 )
 
 // watch is one rule being watched by a monitor.
@@ -19,6 +21,7 @@ type watch struct {
 	probe  probe
 	tracks map[string]*track
 
+	took    window.Times
 	working watchFigures                 // of the evaluation
 	figures atomic.Pointer[watchFigures] // the latest, for whoever looks
 }
@@ -48,6 +51,7 @@ func newWatch(r Rule, budget time.Duration) *watch {
 // evaluate takes one look and returns the alerts of the rule that there is anything
 // to tell about. If the context ends meanwhile, nothing was evaluated.
 func (w *watch) evaluate(ctx context.Context, at time.Time) ([]Alert, outcome) {
+	began := time.Now()
 	readings, how := w.look(ctx, at)
 	if ctx.Err() != nil {
 		return nil, how
@@ -62,6 +66,7 @@ func (w *watch) evaluate(ctx context.Context, at time.Time) ([]Alert, outcome) {
 		how = described
 	}
 	w.book(how.fault, readings, at)
+	w.took.Record(time.Since(began))
 	return alerts, how
 }
 

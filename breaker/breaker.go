@@ -18,6 +18,7 @@ type Breaker struct {
 	hold  *hold // of a group; nil for a breaker of none
 	phase atomic.Pointer[phase]
 
+	active       atomic.Int64
 	late         atomic.Int64
 	abandoned    atomic.Int64
 	trialOpened  atomic.Int64
@@ -25,6 +26,7 @@ type Breaker struct {
 	changes      changes
 	series       sync.Once
 	shown        *series
+	shownTimes   [states]atomic.Int64 // the longest that observers saw in each state
 
 	mu     sync.Mutex // held to change the phase, and to use the probes
 	probes probes

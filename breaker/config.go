@@ -34,6 +34,10 @@ type Config struct {
 	// bucket or once in a 32nd of SlowCall and Window together, whichever is longer. It costs two atomic
 	// adds a call, and memory for 40 counters. Default false.
 	HungCalls bool
+	// Active counts the calls in flight: Stats.Active and weir.breaker.call.active. A
+	// permit that is forgotten counts for good. It costs a second reading of the clock
+	// and two atomic adds a call. Default false.
+	Active bool
 	// ConsecutiveFailures opens the breaker at so many failures in a row, however
 	// far apart they are and whatever MinCalls says. Default 0: never.
 	ConsecutiveFailures int

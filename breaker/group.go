@@ -73,7 +73,7 @@ func NewGroupAt[K comparable](name string, c GroupConfig, t0 time.Time) *Group[K
 		name: name, config: c, rules: rules, epoch: t0, rest: rules.rest(), hash: maphash.MakeSeed(),
 		shards: make([]shard[K], min((c.Max+perShard-1)/perShard, maxShards)), seats: map[string]struct{}{},
 	}
-	open := Config{Initial: ForcedClosed, FailureRate: Off, Classify: c.Breaker.Classify}
+	open := Config{Initial: ForcedClosed, FailureRate: Off, Classify: c.Breaker.Classify, Active: c.Breaker.Active}
 	g.unguarded = newMember(name, &hold{label: otherKey, rules: newRules(open.orDefault())}, t0)
 	g.other = newSums(name, g.unguarded)
 	g.own = newGroupSeries(name, t0)

@@ -15,6 +15,7 @@ type Stats struct {
 	Since        time.Time // when the state began
 	Counts       window.Counts
 	Totals       window.Totals
+	Active       int64 // calls in flight, if Config.Active is set
 	Late         int64 // results of calls that an earlier state had let through
 	Abandoned    int64 // probes that were unheard of for ProbeTimeout
 	Dropped      int64 // changes that no callback saw: too many waited, or it panicked
@@ -31,7 +32,7 @@ func (b *Breaker) StatsAt(t time.Time) Stats { return b.stats(t.Sub(b.epoch)) }
 func (b *Breaker) stats(at time.Duration) Stats {
 	s := b.phase.Load().at(at)
 	return Stats{
-		State: s.state, Since: b.epoch.Add(s.since), Counts: b.counts(at), Totals: b.Totals(),
+		State: s.state, Since: b.epoch.Add(s.since), Counts: b.counts(at), Totals: b.Totals(), Active: b.active.Load(),
 		Late: b.late.Load(), Abandoned: b.abandoned.Load(), Dropped: b.changes.dropped.Load(),
 		TrialOpened: b.trialOpened.Load(), TrialRefused: b.trialRefused.Load(),
 	}
@@ -45,7 +46,7 @@ type series struct {
 	slow, late, abandoned, dropped *stat.Series
 	failureRatio, slowRatio        *stat.Series
 	thresholdRatio, thresholdCalls *stat.Series
-	remaining, duration            *stat.Series
+	remaining, duration, active    *stat.Series
 }
 
 // outcomes are the values of the outcome attribute, in the order of figures.
@@ -67,7 +68,7 @@ func newSeries(name, key string, began time.Time) *series {
 		abandoned: of(stat.BreakerAbandonedProbes), dropped: of(stat.BreakerDroppedChanges),
 		failureRatio: of(stat.BreakerWindowFailureRatio), slowRatio: of(stat.BreakerWindowSlowRatio),
 		thresholdRatio: of(stat.BreakerThresholdFailureRatio), thresholdCalls: of(stat.BreakerThresholdMinCalls),
-		remaining: of(stat.BreakerOpenRemaining), duration: of(stat.BreakerCallDuration),
+		remaining: of(stat.BreakerOpenRemaining), duration: of(stat.BreakerCallDuration), active: of(stat.BreakerCallActive),
 	}
 	for state := range states {
 		s.state[state] = of(stat.BreakerState, state.String())
@@ -115,6 +116,9 @@ func (b *Breaker) observe(s *series, yield func(*stat.Series, float64)) {
 	yield(s.late, float64(b.late.Load()))
 	yield(s.abandoned, float64(b.abandoned.Load()))
 	yield(s.dropped, float64(b.changes.dropped.Load()))
+	if r.config.Active {
+		yield(s.active, float64(b.active.Load()))
+	}
 	if counts.Calls() >= r.minCalls {
 		yield(s.failureRatio, counts.FailureRate())
 		if r.slowRate != never {
@@ -148,6 +152,20 @@ func (b *Breaker) observeStates(s *series, at time.Duration, yield func(*stat.Se
 		}
 		yield(s.state[state], is)
 		yield(s.transitions[state], float64(entered[state]))
-		yield(s.time[state], spent[state].Seconds())
+		yield(s.time[state], b.longest(state, spent[state]).Seconds())
+	}
+}
+
+// longest returns the time spent in the state, or more where more was shown before: a
+// change may count from a moment before the one at which somebody looked.
+func (b *Breaker) longest(state State, spent time.Duration) time.Duration {
+	shown := &b.shownTimes[state]
+	for old := shown.Load(); ; old = shown.Load() {
+		if int64(spent) <= old {
+			return time.Duration(old)
+		}
+		if shown.CompareAndSwap(old, int64(spent)) {
+			return spent
+		}
 	}
 }

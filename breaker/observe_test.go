@@ -212,3 +212,76 @@ func TestHistogramsShowTheLatencyOfTheWholeLife(t *testing.T) {
 		require.Equal(t, 8.0, h.Sum)
 	})
 }
+
+func TestActiveCountsTheCallsInFlight(t *testing.T) {
+	b := breaker.New("b", breaker.Config{Active: true, ConsecutiveFailures: 1, Cooldown: breaker.Off})
+	active := func() float64 {
+		shown := -1.0
+		b.Observe(func(s *stat.Series, v float64) {
+			if s.Instrument == stat.BreakerCallActive {
+				shown = v
+			}
+		})
+		require.EqualValues(t, shown, b.Stats().Active)
+		return shown
+	}
+	require.Zero(t, active())
+	first, err := b.Allow()
+	require.NoError(t, err)
+	second, err := b.Allow()
+	require.NoError(t, err)
+	require.InDelta(t, 2, active(), 0)
+	require.True(t, first.Done(breaker.Failure)) // opens it
+	require.False(t, first.Done(breaker.Failure))
+	require.InDelta(t, 1, active(), 0)
+	probe, err := b.Allow()
+	require.NoError(t, err)
+	require.InDelta(t, 2, active(), 0)
+	require.False(t, second.Done(breaker.Success), "is late")
+	require.InDelta(t, 1, active(), 0)
+	require.Panics(t, func() { _ = b.Run(bg(), func(ctx) error { panic("x") }) })
+	probe.Done(breaker.Success)
+	require.Zero(t, active())
+
+	plain := breaker.New("plain", breaker.Config{})
+	plain.Observe(func(s *stat.Series, _ float64) { require.NotEqual(t, stat.BreakerCallActive, s.Instrument) })
+}
+
+func TestActiveOfAGroupIsTheSumForTheOthers(t *testing.T) {
+	g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxSeries: breaker.Off, Breaker: breaker.Config{Active: true}})
+	for _, key := range []string{"a", "b"} {
+		_, err := g.Get(key).Allow()
+		require.NoError(t, err)
+	}
+	sum := 0.0
+	g.Observe(func(s *stat.Series, v float64) {
+		if s.Instrument == stat.BreakerCallActive {
+			sum += v
+		}
+	})
+	require.InDelta(t, 2, sum, 0)
+}
+
+// A change counts from the moment at which its result was known, which may be before one at
+// which somebody has looked since.
+func TestTheTimeInAStateNeverGoesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("b", breaker.Config{ConsecutiveFailures: 1})
+		closed := func() (seconds float64) {
+			b.Observe(func(s *stat.Series, v float64) {
+				if s.Instrument == stat.BreakerStateTime && s.Values[1] == "closed" {
+					seconds = v
+				}
+			})
+			return seconds
+		}
+		time.Sleep(2 * time.Second)
+		before := time.Now()
+		p, err := b.Allow()
+		require.NoError(t, err)
+		time.Sleep(time.Millisecond)
+		require.InDelta(t, 2.001, closed(), 1e-9)
+		require.True(t, p.DoneAt(before, breaker.Failure))
+		require.InDelta(t, 2.001, closed(), 1e-9)
+	})
+}

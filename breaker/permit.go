@@ -25,6 +25,7 @@ type Permit struct {
 	place   int32         // HalfOpen: the place of the probe, and which loan of it
 	turn    uint32
 	booked  bool // by Run and its like, which use a permit alone
+	active  bool // it is one of the breaker's active ones
 	done    atomic.Bool
 }
 
@@ -168,6 +169,10 @@ func (b *Breaker) allowTimed(m *Permit, p *phase, at time.Duration) error {
 // give fills in a permit of the phase.
 func (m *Permit) give(b *Breaker, p *phase, at time.Duration) {
 	m.breaker, m.phase, m.start, m.flight = b, p, at, p.flights.start(at)
+	if p.rules.config.Active {
+		m.active = true
+		b.active.Add(1)
+	}
 }
 
 func (b *Breaker) check(at time.Duration) error {
@@ -196,6 +201,9 @@ func (b *Breaker) refuse(p *phase, err *OpenError, at time.Duration) error {
 func (b *Breaker) settle(m *Permit, o Outcome, at time.Duration) bool {
 	at = b.read(at)
 	m.phase.flights.end(m.flight)
+	if m.active {
+		b.active.Add(-1)
+	}
 	p := b.phase.Load()
 	if p != m.phase && p.epoch != m.phase.epoch || p.state == HalfOpen && !b.probed(m, o, at) {
 		b.late.Add(1)

@@ -293,3 +293,22 @@ func ExampleTally() {
 	fmt.Printf("%+v\n", l.Stats().Allowed)
 	// Output: {Requests:2 Permits:2000}
 }
+
+func ExampleNamedGroup() {
+	logins := limiter.NewNamedGroup("logins", limiter.NewGroup(limiter.GroupConfig[string]{
+		Rate: limiter.PerMinute(1), Burst: 2,
+	}), limiter.NamedConfig{})
+	for _, user := range []string{"ann", "ann", "bob", "ann"} {
+		logins.Take(user, 1)
+	}
+	fmt.Println(logins.Stats().Allowed.Requests, logins.Stats().Refused.Requests, logins.Group().Len())
+	// Output: 3 1 2
+}
+
+func ExampleKeyed() {
+	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 1})
+	daily := limiter.NewFixedWindow(limiter.WindowConfig{Limit: 100, Span: 24 * time.Hour})
+	ann := limiter.All(users.Get("ann"), daily) // her own limit, and that of all
+	fmt.Println(ann.Take(1).OK, ann.Take(1).OK)
+	// Output: true false
+}

@@ -37,6 +37,8 @@ type GroupConfig[K comparable] struct {
 	MaxKeys  int      // the most keys that are remembered (parts of them fill up apart, so it may be a few per cent fewer). Default: 100,000.
 	Overflow Overflow // what becomes of a new key when all remembered ones are in use. Default: RefuseNew.
 
+	MaxWaiters int // the most callers that may wait for one key at once; the next gets ErrQueueFull. Default: no bound.
+
 	// Tiers are limits for keys that have others, and Tier tells which of them: -1 for the limits above, else the
 	// index of one of Tiers. It is called once a decision and must be quick. A key whose tier changes starts anew
 	// in its new one. Default: the limits above for all.
@@ -64,6 +66,9 @@ func (c GroupConfig[K]) Validate() error {
 	if c.MaxKeys < 0 {
 		faults = append(faults, fmt.Errorf("limiter: MaxKeys is %d, must be at least 1 (or 0 for the default)", c.MaxKeys))
 	}
+	if c.MaxWaiters < 0 {
+		faults = append(faults, fmt.Errorf("limiter: MaxWaiters is %d, must be at least 1 (or 0 for no bound)", c.MaxWaiters))
+	}
 	if c.Overflow > ShareNew {
 		faults = append(faults, fmt.Errorf("limiter: Overflow is %d, must be RefuseNew, PassNew or ShareNew", uint8(c.Overflow)))
 	}
@@ -77,13 +82,16 @@ func (c GroupConfig[K]) Validate() error {
 // being different. A key that is in use is never forgotten: nobody is let in again because others have come.
 // Keys are compared as a whole, not by a hash; a key that is held stays in memory.
 //
-// All methods are safe for concurrent use, and none blocks.
+// All methods are safe for concurrent use; only Wait and TryWait block.
 type Group[K comparable] struct {
 	epoch  time.Time
 	tier   func(K) int
 	seed   maphash.Seed
 	shards []shard[K]
 	tiers  []atomic.Pointer[tierLimits] // the first is that of the group itself
+
+	lines      lines[K]
+	maxWaiters int
 }
 
 // NewGroup makes a group without keys. It panics with the error of c.Validate where there is one.
@@ -101,6 +109,7 @@ func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
 	g := &Group[K]{
 		epoch: t0, tier: c.Tier, seed: maphash.MakeSeed(),
 		shards: make([]shard[K], min(64, (c.MaxKeys+127)/128)), tiers: make([]atomic.Pointer[tierLimits], len(rates)),
+		maxWaiters: c.MaxWaiters,
 	}
 	for i, t := range rates {
 		g.tiers[i].Store(&tierLimits{limits: newLimits(t.Rate, t.Burst)})
@@ -133,12 +142,36 @@ func (g *Group[K]) Refund(key K, n int) {
 	if n < 1 {
 		return
 	}
+	g.giveBack(key, n)
+	if q := g.lines.of(key); q != nil {
+		q.poke()
+	}
+}
+
+func (g *Group[K]) giveBack(key K, n int) {
 	s, tier, hash := g.place(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := &s.classes[tier]
+	c := s.class(g, tier)
 	if b, held := c.table.seek(hash, key, always); held {
 		b.full = max(c.by.refund(b.full, n), always+1)
+	}
+}
+
+// Hold admits nothing for the key for d, and begins again with one token after that: see [TokenBucket.Hold]. A new key
+// for which there is no room is not held.
+func (g *Group[K]) Hold(key K, d time.Duration) { g.hold(time.Since(g.epoch), key, d) }
+
+// HoldAt is Hold at a given time.
+func (g *Group[K]) HoldAt(t time.Time, key K, d time.Duration) { g.hold(t.Sub(g.epoch), key, d) }
+
+func (g *Group[K]) hold(at time.Duration, key K, d time.Duration) {
+	s, tier, hash := g.place(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.class(g, tier)
+	if c.by.usual != 0 && d > 0 {
+		s.hold(c, hash, key, at, d)
 	}
 }
 
@@ -159,6 +192,7 @@ func (g *Group[K]) setTier(at time.Duration, i int, t Tier) error {
 		return err
 	}
 	g.tiers[i+1].Store(&tierLimits{limits: newLimits(t.Rate, t.Burst), since: at})
+	g.lines.pokeAll()
 	return nil
 }
 
@@ -184,6 +218,12 @@ func (g *Group[K]) Evictions() (keys int64) {
 	return keys
 }
 
+// Limit is the most tokens of a key that is in none of the tiers: math.MaxInt where its rate is unlimited.
+func (g *Group[K]) Limit() (tokens int) { return g.tiers[0].Load().burst }
+
+// Period is the time in which an empty bucket of such a key becomes full: see [TokenBucket.Period].
+func (g *Group[K]) Period() time.Duration { return g.tiers[0].Load().period() }
+
 // place tells where a key belongs. Its hash is not 0.
 func (g *Group[K]) place(key K) (s *shard[K], tier int, hash uint64) {
 	if g.tier != nil {
@@ -193,9 +233,35 @@ func (g *Group[K]) place(key K) (s *shard[K], tier int, hash uint64) {
 	return &g.shards[hash%uint64(len(g.shards))], tier, hash | 1
 }
 
+// take takes n tokens, unless somebody waits for them.
 func (g *Group[K]) take(r *Result, at time.Duration, key K, n int) {
+	if q := g.lines.of(key); q != nil {
+		if ahead := q.ahead.Load(); ahead != 0 {
+			g.after(r, at, key, ahead, n)
+			stepBack(r, n)
+			return
+		}
+	}
+	g.serve(r, at, key, n)
+}
+
+// serve takes n tokens, whoever waits.
+func (g *Group[K]) serve(r *Result, at time.Duration, key K, n int) {
 	s, tier, hash := g.place(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.take(r, s.class(g, tier), hash, key, at, n)
+}
+
+// after tells how things stand for one who comes after ahead other tokens.
+func (g *Group[K]) after(r *Result, at time.Duration, key K, ahead int64, n int) {
+	s, tier, hash := g.place(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.class(g, tier)
+	full := int64(always)
+	if b, held := c.table.seek(hash, key, always); held {
+		full = b.full
+	}
+	c.by.look(r, at, full, ahead, n)
 }

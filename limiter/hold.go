@@ -19,15 +19,20 @@ func (s *terms) hold(at, d time.Duration) bool {
 	if s.usual == 0 || d <= 0 {
 		return true
 	}
-	at = s.clamp(at)
-	end := s.units(at + min(d, s.last-at))
+	to := s.held(at, d)
 	for {
 		old := s.full.Load()
 		if old == replaced {
 			return false
 		}
-		if s.full.CompareAndSwap(old, max(old, end+s.capacity-s.cost)) {
+		if s.full.CompareAndSwap(old, max(old, to)) {
 			return true
 		}
 	}
+}
+
+// held is the position of a bucket that has no token for d, and one after that.
+func (l *limits) held(at, d time.Duration) int64 {
+	at = l.clamp(at)
+	return l.units(at+min(d, l.last-at)) + l.capacity - l.cost
 }

@@ -29,6 +29,14 @@ func newLimits(r Rate, burst int) limits {
 	return l
 }
 
+// period is the time in which an empty bucket becomes full.
+func (l *limits) period() time.Duration {
+	if l.usual == 0 {
+		return 0
+	}
+	return l.until(l.units(0)+l.capacity, 0)
+}
+
 // start is the position from which a request at now is counted, for a bucket that is full at position
 // full: from there on where it is not full by now, and where it has only just become so.
 func (l *limits) start(full, now int64) int64 {

@@ -12,6 +12,7 @@ import (
 type meter struct {
 	epoch    time.Time
 	limit    int64
+	span     time.Duration
 	barge    bool
 	penalise bool
 	line     queue
@@ -34,7 +35,7 @@ type rule interface {
 }
 
 func newMeter(c WindowConfig, epoch time.Time, r rule) *meter {
-	m := &meter{epoch: epoch, limit: int64(c.Limit), barge: c.Barge, penalise: c.CountRefused, rule: r}
+	m := &meter{epoch: epoch, limit: int64(c.Limit), span: c.Span, barge: c.Barge, penalise: c.CountRefused, rule: r}
 	m.line.max = c.MaxWaiters
 	return m
 }
@@ -50,6 +51,9 @@ func (m *meter) TakeAt(t time.Time, n int) (r Result) {
 	m.take(&r, t.Sub(m.epoch), n)
 	return r
 }
+
+// Period is the length of a window.
+func (m *meter) Period() time.Duration { return m.span }
 
 // Refund gives n permits back, as if they had never been taken: the oldest that still count,
 // which can only err on the strict side.

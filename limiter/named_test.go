@@ -63,6 +63,7 @@ func TestNamedCounts(t *testing.T) {
 			"weir.limiter.permits allowed": 9, "weir.limiter.permits waited": 4,
 			"weir.limiter.permits refused": 3, "weir.limiter.permits cancelled": 3,
 			"weir.limiter.near_limit": 1, "weir.limiter.waiting": 0, "weir.limiter.available": 0, "weir.limiter.limit": 10,
+			"weir.limiter.period": 10,
 		}, observed(t, l))
 	})
 }

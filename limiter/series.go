@@ -1,7 +1,6 @@
 package limiter
 
 import (
-	"math"
 	"sync/atomic"
 
 	"github.com/weir-go/weir/stat"
@@ -29,38 +28,28 @@ func (t *tally) add(n int) {
 
 func (t *tally) load() Tally { return Tally{Requests: t.requests.Load(), Permits: t.permits.Load()} }
 
-// namedSeries are the series of a Named.
+// namedSeries are the series of a limiter with a name.
 type namedSeries struct {
-	requests, permits                [outcomes]*stat.Series // without shadowed where nothing is
-	near, waiting, available, atOnce *stat.Series
+	requests, permits [outcomes]*stat.Series // without shadowed where nothing is
+	near, evictions   *stat.Series
+	waiting, keys     *stat.Series
+	available, limit  *stat.Series
+	period, wait      *stat.Series
 }
 
 func (s *namedSeries) build(name string, shadow bool) {
 	for i, outcome := range outcomeNames {
-		if i == shadowed && !shadow {
-			continue
+		if i != shadowed || shadow {
+			s.requests[i] = stat.LimiterRequests.Series(name, outcome)
+			s.permits[i] = stat.LimiterPermits.Series(name, outcome)
 		}
-		s.requests[i] = stat.LimiterRequests.Series(name, outcome)
-		s.permits[i] = stat.LimiterPermits.Series(name, outcome)
 	}
 	s.near = stat.LimiterNear.Series(name)
+	s.evictions = stat.LimiterEvictions.Series(name)
+	s.wait = stat.LimiterWaitDuration.Series(name)
 	s.waiting = stat.LimiterWaiting.Series(name)
+	s.keys = stat.LimiterKeys.Series(name)
 	s.available = stat.LimiterAvailable.Series(name)
-	s.atOnce = stat.LimiterLimit.Series(name)
-}
-
-// Observe yields the statistics: see [stat.Source]. It peeks at the limiter.
-func (l *Named) Observe(yield func(*stat.Series, float64)) {
-	for i := range l.counts {
-		if s := l.series.requests[i]; s != nil {
-			yield(s, float64(l.counts[i].requests.Load()))
-			yield(l.series.permits[i], float64(l.counts[i].permits.Load()))
-		}
-	}
-	yield(l.series.near, float64(l.nearby.Load()))
-	yield(l.series.waiting, float64(l.waiting.Load()))
-	if r := l.inner.Take(0); r.Limit < math.MaxInt {
-		yield(l.series.available, float64(r.Remaining))
-		yield(l.series.atOnce, float64(r.Limit))
-	}
+	s.limit = stat.LimiterLimit.Series(name)
+	s.period = stat.LimiterPeriod.Series(name)
 }

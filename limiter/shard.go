@@ -48,27 +48,46 @@ func (s *shard[K]) class(g *Group[K], tier int) *class[K] {
 
 // take answers a request of a key.
 func (s *shard[K]) take(r *Result, c *class[K], hash uint64, key K, at time.Duration, n int) {
-	idle := c.by.idle(at)
-	b, found := c.table.seek(hash, key, idle)
-	if found {
-		b.full = c.by.decide(r, at, b.full, n)
-		return
+	b, found := c.table.seek(hash, key, c.by.idle(at))
+	if !found {
+		if uint(n)-1 >= c.by.usual { // a peek, or nonsense, or no limit
+			c.by.look(r, at, always, 0, n)
+			return
+		}
+		if b = s.admit(c, b, hash, key, at); b == nil {
+			c.takeNew(r, s.overflow, at, n)
+			return
+		}
 	}
-	if uint(n)-1 >= c.by.usual { // a peek, or nonsense, or no limit
-		c.by.look(r, at, always, 0, n)
-		return
-	}
+	b.full = c.by.decide(r, at, b.full, n)
+}
+
+// admit gives a new key, with a full bucket, the slot that seek has found for it or, where that must not be
+// used, another. It returns nil where there is no room.
+func (s *shard[K]) admit(c *class[K], b *slot[K], hash uint64, key K, at time.Duration) *slot[K] {
 	if reuse := b.hash != 0 && b.full != always; !reuse && !s.room(at) {
-		c.takeNew(r, s.overflow, at, n)
-		return
+		return nil
 	}
 	if b.hash == 0 && c.table.crowded() {
+		idle := c.by.idle(at)
 		s.evictions += int64(c.table.rebuild(idle))
 		b, _ = c.table.seek(hash, key, idle)
 	}
-	if c.table.put(b, slot[K]{hash: hash, key: key, full: c.by.decide(r, at, always, n)}) {
+	if c.table.put(b, slot[K]{hash: hash, key: key, full: always + 1}) {
 		s.evictions++
 	}
+	return b
+}
+
+// hold admits nothing for a key for d, if there is room to remember it.
+func (s *shard[K]) hold(c *class[K], hash uint64, key K, at, d time.Duration) {
+	b, found := c.table.seek(hash, key, c.by.idle(at))
+	if !found {
+		if b = s.admit(c, b, hash, key, at); b == nil {
+			return
+		}
+	}
+	b.full = max(b.full, c.by.held(at, d))
 }
 
 // glance is how many slots are looked at for idle keys when there is no room for a new one.

@@ -101,6 +101,10 @@ func (b *TokenBucket) Tokens() float64 { return b.tokens(b.now()) }
 // TokensAt is Tokens at a given time.
 func (b *TokenBucket) TokensAt(t time.Time) float64 { return b.tokens(t.Sub(b.epoch)) }
 
+// Period is the time in which an empty bucket becomes full: that to which the limit of a Result refers.
+// It is 0 where the rate is unlimited or nothing is admitted.
+func (b *TokenBucket) Period() time.Duration { return b.terms.Load().period() }
+
 // Refund gives n tokens back, as if they had never been taken.
 func (b *TokenBucket) Refund(n int) {
 	if n < 1 {

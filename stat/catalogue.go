@@ -12,6 +12,7 @@ const (
 	attrLimiter = "weir.limiter.name"
 	attrRule    = "weir.alert.rule"
 	attrSink    = "weir.notifier.name"
+	attrWindow  = "weir.window.name"
 )
 
 // Instruments of circuit breakers.
@@ -76,6 +77,10 @@ var (
 		Name: "weir.breaker.call.duration", Unit: "s", Kind: Distribution, Attrs: []string{attrBreaker, attrGroup},
 		Help: "How long calls took.", Bounds: powersOfTwo(-13, 6), // 122 µs to 64 s
 	}
+	BreakerCallActive = &Instrument{
+		Name: "weir.breaker.call.active", Unit: "{call}", Kind: UpDown, Attrs: []string{attrBreaker, attrGroup},
+		Help: "Calls in flight.",
+	}
 	BreakerRefusalRatio = &Instrument{
 		Name: "weir.breaker.refusal_ratio", Unit: "1", Kind: Gauge, Attrs: []string{attrBreaker, attrGroup},
 		Help: "The probability with which a throttle refuses a call.",
@@ -120,6 +125,58 @@ var (
 		Name: "weir.limiter.limit", Unit: "{permit}", Kind: Gauge, Attrs: []string{attrLimiter},
 		Help: "The most permits that can be taken at once.",
 	}
+	LimiterPeriod = &Instrument{
+		Name: "weir.limiter.period", Unit: "s", Kind: Gauge, Attrs: []string{attrLimiter},
+		Help: "The time in which the limit comes anew.",
+	}
+	LimiterKeys = &Instrument{
+		Name: "weir.limiter.keys", Unit: "{key}", Kind: UpDown, Attrs: []string{attrLimiter},
+		Help: "Keys that a group of limiters remembers.",
+	}
+	LimiterEvictions = &Instrument{
+		Name: "weir.limiter.evictions", Unit: "{key}", Kind: Counter, Attrs: []string{attrLimiter},
+		Help: "Idle keys that a group of limiters has forgotten.",
+	}
+	LimiterBackendErrors = &Instrument{
+		Name: "weir.limiter.backend.errors", Unit: "{error}", Kind: Counter, Attrs: []string{attrLimiter, "error.type"},
+		Help: "Decisions for which the limiter's store gave no answer, by the kind of error.",
+	}
+	LimiterWaitDuration = &Instrument{
+		Name: "weir.limiter.wait.duration", Unit: "s", Kind: Distribution, Attrs: []string{attrLimiter},
+		Help: "How long requests waited that were admitted after a wait.", Bounds: powersOfTwo(-13, 6), // 122 µs to 64 s
+	}
+)
+
+// Instruments of windows that stand alone.
+var (
+	WindowEvents = &Instrument{
+		Name: "weir.window.events", Unit: "{event}", Kind: Counter, Attrs: []string{attrWindow, "weir.window.outcome"},
+		Help: "Events counted, by outcome.",
+	}
+	WindowEventsLate = &Instrument{
+		Name: "weir.window.events.late", Unit: "{event}", Kind: Counter, Attrs: []string{attrWindow},
+		Help: "Events that were older than the newest part of the window, and were counted into it.",
+	}
+	WindowErrorRatio = &Instrument{
+		Name: "weir.window.error_ratio", Unit: "1", Kind: Gauge, Attrs: []string{attrWindow},
+		Help: "Failures of the events in the window, where there are any.",
+	}
+	WindowSize = &Instrument{
+		Name: "weir.window.size", Unit: "{event}", Kind: Gauge, Attrs: []string{attrWindow},
+		Help: "Events in the window.",
+	}
+	WindowLength = &Instrument{
+		Name: "weir.window.length", Unit: "s", Kind: Gauge, Attrs: []string{attrWindow},
+		Help: "The length of the window.",
+	}
+	WindowCoverage = &Instrument{
+		Name: "weir.window.coverage", Unit: "1", Kind: Gauge, Attrs: []string{attrWindow},
+		Help: "The part of the window's length that has been seen so far.",
+	}
+	WindowLatency = &Instrument{
+		Name: "weir.window.latency", Unit: "s", Kind: Gauge, Attrs: []string{attrWindow, "weir.window.quantile"},
+		Help: "Quantiles of how long the events in the window took.",
+	}
 )
 
 // Instruments of alert rules.
@@ -143,6 +200,10 @@ var (
 	AlertLastEvaluation = &Instrument{
 		Name: "weir.alert.last_evaluation.timestamp", Unit: "s", Kind: Gauge, Attrs: []string{attrRule, "weir.alert.severity"},
 		Help: "Unix time of the last evaluation.",
+	}
+	AlertEvaluationDuration = &Instrument{
+		Name: "weir.alert.evaluation.duration", Unit: "s", Kind: Distribution, Attrs: []string{attrRule, "weir.alert.severity"},
+		Help: "How long evaluations of the rule took.", Bounds: powersOfTwo(-17, 4), // 8 µs to 16 s
 	}
 )
 
@@ -168,6 +229,10 @@ var (
 		Name: "weir.notifier.last_success.timestamp", Unit: "s", Kind: Gauge, Attrs: []string{attrSink},
 		Help: "Unix time of the last delivery.",
 	}
+	NotifierDeliveryDuration = &Instrument{
+		Name: "weir.notifier.delivery.duration", Unit: "s", Kind: Distribution, Attrs: []string{attrSink},
+		Help: "How long attempts at delivery took.", Bounds: powersOfTwo(-10, 6), // 1 ms to 64 s
+	}
 )
 
 // Instruments of exporters.
@@ -191,11 +256,17 @@ func Catalogue() []*Instrument {
 			BreakerState, BreakerTransitions, BreakerStateTime, BreakerCalls, BreakerSlowCalls, BreakerLateResults,
 			BreakerAbandonedProbes, BreakerDroppedChanges, BreakerWindowFailureRatio, BreakerWindowSlowRatio,
 			BreakerWindowCalls, BreakerThresholdFailureRatio, BreakerThresholdMinCalls, BreakerOpenRemaining, BreakerCallDuration,
-			BreakerRefusalRatio, BreakerGroupMembers, BreakerGroupEvictions, BreakerGroupUnguarded,
+			BreakerCallActive, BreakerRefusalRatio, BreakerGroupMembers, BreakerGroupEvictions, BreakerGroupUnguarded,
 		},
-		[]*Instrument{LimiterRequests, LimiterPermits, LimiterNear, LimiterWaiting, LimiterAvailable, LimiterLimit},
-		[]*Instrument{AlertState, AlertTransitions, AlertValue, AlertEvaluations, AlertLastEvaluation},
-		[]*Instrument{NotifierNotifications, NotifierAttempts, NotifierPending, NotifierPendingLimit, NotifierLastSuccess},
+		[]*Instrument{
+			LimiterRequests, LimiterPermits, LimiterNear, LimiterWaiting, LimiterAvailable, LimiterLimit,
+			LimiterPeriod, LimiterKeys, LimiterEvictions, LimiterBackendErrors, LimiterWaitDuration,
+		},
+		[]*Instrument{WindowEvents, WindowEventsLate, WindowErrorRatio, WindowSize, WindowLength, WindowCoverage, WindowLatency},
+		[]*Instrument{AlertState, AlertTransitions, AlertValue, AlertEvaluations, AlertEvaluationDuration, AlertLastEvaluation},
+		[]*Instrument{
+			NotifierNotifications, NotifierAttempts, NotifierDeliveryDuration, NotifierPending, NotifierPendingLimit, NotifierLastSuccess,
+		},
 		[]*Instrument{ExporterSourcePanics, ExporterSkippedSamples},
 	)
 }

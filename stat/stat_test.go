@@ -16,6 +16,7 @@ import (
 func TestCatalogueIsWellFormed(t *testing.T) {
 	name := regexp.MustCompile(`^weir(\.[a-z][a-z_]*)+$`)
 	attr := regexp.MustCompile(`^(weir(\.[a-z]+)+|error\.type)$`)
+	share := regexp.MustCompile(`(_ratio|\.coverage)$`)
 	seen := map[string]bool{}
 	for _, i := range stat.Catalogue() {
 		require.Regexp(t, name, i.Name)
@@ -24,7 +25,7 @@ func TestCatalogueIsWellFormed(t *testing.T) {
 		require.True(t, strings.HasSuffix(i.Help, "."), "%s: help %q is no sentence", i.Name, i.Help)
 		require.Contains(t, []stat.Kind{stat.Counter, stat.UpDown, stat.Gauge, stat.Distribution}, i.Kind, i.Name)
 		require.Regexp(t, `^(|s|1|\{[a-z]+\})$`, i.Unit, i.Name)
-		require.Equal(t, i.Unit == "1", strings.HasSuffix(i.Name, "_ratio"), "%s: ratios have unit 1 and end in _ratio", i.Name)
+		require.Equal(t, i.Unit == "1", share.MatchString(i.Name), "%s: ratios have unit 1 and end in _ratio; a coverage is one", i.Name)
 		for _, a := range i.Attrs {
 			require.Regexp(t, attr, a, i.Name)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/weir-go/weir/internal/tally"
@@ -53,6 +54,14 @@ func (c CallsConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
+func (c CallsConfig) orDefault() CallsConfig {
+	if c.Last == 0 {
+		shape := c.shape().must()
+		c.Span, c.Buckets = shape.Span, shape.Buckets
+	}
+	return c
+}
+
 func (c CallsConfig) shape() Config { return Config{Span: c.Span, Buckets: c.Buckets} }
 
 // tally makes what counts. The config is valid.
@@ -82,14 +91,16 @@ func (c CallsConfig) tally() *tally.Calls {
 // two for a slow call and two more with Latency; the first call of each bucket
 // takes a lock to roll the window on. Readers never write and take no lock.
 // Readings are of the last N buckets with the current one: never more than the
-// span. A window takes about 450 bytes, and 48 bytes for each of its buckets and
+// span. A window takes about 500 bytes, and 48 bytes for each of its buckets and
 // two more, their number rounded up to a power of two.
 //
 // Over calls, each method takes a lock for a moment, and the window takes 48 bytes a
 // call. What was ignored or refused counts from the window's oldest call on.
 type Calls struct {
 	epoch time.Time
+	shape CallsConfig
 	tally *tally.Calls
+	late  atomic.Int64
 }
 
 // NewCalls returns an empty window that lives on the real clock. It panics with
@@ -102,7 +113,7 @@ func NewCallsAt(c CallsConfig, t0 time.Time) *Calls {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	return &Calls{epoch: t0, tally: c.tally()}
+	return &Calls{epoch: t0, shape: c.orDefault(), tally: c.tally()}
 }
 
 // Record counts a call that ended now and took so long; took matters for slow
@@ -114,14 +125,27 @@ func (c *Calls) Record(o Outcome, took time.Duration) {
 // RecordAt is Record for a call that ended at the time t. A time before the
 // newest bucket counts into that one.
 func (c *Calls) RecordAt(t time.Time, o Outcome, took time.Duration) {
-	c.tally.Record(t.Sub(c.epoch), tally.Verdict(o), took)
+	c.tally.Record(c.offset(t), tally.Verdict(o), took)
 }
 
 // Refuse counts a call that was not let through.
 func (c *Calls) Refuse() { c.tally.Refuse(time.Since(c.epoch)) }
 
 // RefuseAt is Refuse at the time t.
-func (c *Calls) RefuseAt(t time.Time) { c.tally.Refuse(t.Sub(c.epoch)) }
+func (c *Calls) RefuseAt(t time.Time) { c.tally.Refuse(c.offset(t)) }
+
+// offset returns the offset of a call's time, and counts it if it is late.
+func (c *Calls) offset(t time.Time) time.Duration {
+	at := t.Sub(c.epoch)
+	if c.shape.Last == 0 && at < c.tally.Newest() {
+		c.late.Add(1)
+	}
+	return at
+}
+
+// Late returns how many calls were given with a time before the newest bucket, and
+// were counted into that one.
+func (c *Calls) Late() int64 { return c.late.Load() }
 
 // Counts returns the calls of the last span.
 func (c *Calls) Counts() Counts { return c.since(time.Since(c.epoch), Totals{}) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
 
@@ -118,4 +119,25 @@ func ExampleSnapshot() {
 func ExampleOutcome() {
 	fmt.Println(window.Success, window.Failure, window.Ignored)
 	// Output: success failure ignored
+}
+
+func ExampleNamed() {
+	jobs := window.NewCalls(window.CallsConfig{Span: time.Minute})
+	jobs.Record(window.Failure, 0)
+	jobs.Record(window.Success, 0)
+	window.NewNamed("jobs", jobs).Observe(func(s *stat.Series, v float64) { // an exporter does this
+		if s.Instrument == stat.WindowErrorRatio {
+			fmt.Println(s.Instrument.Name, s.Values, v)
+		}
+	})
+	// Output: weir.window.error_ratio [jobs] 0.5
+}
+
+func ExampleTimes() {
+	var times window.Times
+	times.Record(30 * time.Millisecond)
+	times.Record(50 * time.Millisecond)
+	took := times.Latency()
+	fmt.Println(took.Count(), took.Mean())
+	// Output: 2 40ms
 }

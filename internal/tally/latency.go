@@ -37,12 +37,49 @@ const (
 	columns
 )
 
-// latency counts how long calls took. Its cells only grow; the ring remembers what
-// they were when each part of the window began.
-type latency struct {
-	parts int64
+// Times counts how long things took, over a whole life, in cells that only grow. The
+// zero value has counted nothing. All methods may be called from any number of
+// goroutines.
+type Times struct {
 	cells [columns]atomic.Int64
 	max   atomic.Int64
+}
+
+// Record counts a time; one below 0 counts as 0.
+func (t *Times) Record(took time.Duration) {
+	ns := max(int64(took), 0)
+	t.cells[slot(ns)].Add(1)
+	t.cells[colSum].Add((min(ns, longestTime) + 500) / 1000)
+	switch {
+	case ns <= shortestTime:
+		t.cells[colUnder].Add(1)
+	case ns > longestTime:
+		t.cells[colOver].Add(1)
+	}
+	for old := t.max.Load(); ns > old && !t.max.CompareAndSwap(old, ns); old = t.max.Load() {
+	}
+}
+
+// Lifetime returns what was counted.
+func (t *Times) Lifetime() Latencies { return t.since(&[columns]int64{}) }
+
+// since returns what was counted after the cells were so.
+func (t *Times) since(began *[columns]int64) Latencies {
+	var d [columns]int64
+	for i := range d {
+		d[i] = max(t.cells[i].Load()-began[i], 0)
+	}
+	return Latencies{
+		Counts: [Buckets]int64(d[:Buckets]), Sum: float64(d[colSum]) / 1e6,
+		Max: time.Duration(t.max.Load()), Under: d[colUnder], Over: d[colOver],
+	}
+}
+
+// latency counts how long calls took in a window. The ring remembers what the cells
+// were when each part of the window began.
+type latency struct {
+	Times
+	parts int64
 	ring  *ring.Ring
 	mu    sync.Mutex // held to roll
 }
@@ -52,21 +89,12 @@ func newLatency(width int64, buckets int64) *latency {
 	return &latency{parts: n, ring: ring.New((width*buckets+n-1)/n, int(n), columns)}
 }
 
-// record counts a time, which is not negative.
-func (l *latency) record(at, took int64) {
+// record counts a time.
+func (l *latency) record(at int64, took time.Duration) {
 	if l.ring.Due(at) {
 		l.roll(at)
 	}
-	l.cells[slot(took)].Add(1)
-	l.cells[colSum].Add((min(took, longestTime) + 500) / 1000)
-	switch {
-	case took <= shortestTime:
-		l.cells[colUnder].Add(1)
-	case took > longestTime:
-		l.cells[colOver].Add(1)
-	}
-	for old := l.max.Load(); took > old && !l.max.CompareAndSwap(old, took); old = l.max.Load() {
-	}
+	l.Record(took)
 }
 
 func (l *latency) roll(at int64) {
@@ -79,31 +107,22 @@ func (l *latency) roll(at int64) {
 	l.ring.Advance(l.ring.Bucket(at), now[:])
 }
 
-// window returns what was counted in the window as seen from the offset, and with
-// the whole life if at is nil.
-func (l *latency) window(at *int64) Latencies {
+// window returns what was counted in the window as seen from the offset.
+func (l *latency) window(at int64) Latencies {
 	for {
 		newest := l.ring.Newest()
+		first := max(l.ring.Bucket(at), newest) - l.parts + 1
+		if first > newest {
+			return Latencies{}
+		}
 		var began [columns]int64
-		if at != nil {
-			first := max(l.ring.Bucket(*at), newest) - l.parts + 1
-			if first > newest {
-				return Latencies{}
-			}
-			row := l.ring.Row(first)
-			for i := range began {
-				began[i] = row[i].Load()
-			}
+		row := l.ring.Row(first)
+		for i := range began {
+			began[i] = row[i].Load()
 		}
-		var d [columns]int64
-		for i := range d {
-			d[i] = max(l.cells[i].Load()-began[i], 0)
-		}
+		counted := l.since(&began)
 		if l.ring.Newest() == newest {
-			return Latencies{
-				Counts: [Buckets]int64(d[:Buckets]), Sum: float64(d[colSum]) / 1e6,
-				Max: time.Duration(l.max.Load()), Under: d[colUnder], Over: d[colOver],
-			}
+			return counted
 		}
 	}
 }
@@ -121,7 +140,7 @@ func (t *timing) record(c *Calls, at, took int64) {
 		t.live.CompareAndSwap(nil, newLatency(c.ring.Width(), c.buckets))
 		l = t.live.Load()
 	}
-	l.record(at, max(took, 0))
+	l.record(at, time.Duration(took))
 }
 
 // Time makes the tally count how long calls took from now on. It must be called
@@ -133,8 +152,7 @@ func (c *Calls) Time() { c.timing.on = true }
 // are fewer.
 func (c *Calls) Latency(at time.Duration) (l Latencies) {
 	if live := c.timing.live.Load(); live != nil {
-		offset := int64(at)
-		l = live.window(&offset)
+		l = live.window(int64(at))
 	}
 	return l
 }
@@ -142,7 +160,7 @@ func (c *Calls) Latency(at time.Duration) (l Latencies) {
 // LifetimeLatency returns how long all calls took.
 func (c *Calls) LifetimeLatency() (l Latencies) {
 	if live := c.timing.live.Load(); live != nil {
-		l = live.window(nil)
+		l = live.Lifetime()
 	}
 	return l
 }

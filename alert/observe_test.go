@@ -1,0 +1,58 @@
+package alert_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/stat"
+)
+
+// slowly takes a second, and fails the first time.
+type slowly struct{ calls int }
+
+func (*slowly) Name() string { return "slowly" }
+
+func (s *slowly) Notify(context.Context, alert.Alert) error {
+	time.Sleep(time.Second)
+	if s.calls++; s.calls == 1 {
+		return errors.New("not now")
+	}
+	return nil
+}
+
+func TestMonitorShowsHowLongItTakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{&slowly{}}},
+			alert.Rule{Name: "idle", When: alert.Above(0), Value: alert.True(func() bool { return false })},
+			alert.Rule{Name: "busy", Severity: "page", When: alert.Above(0), Value: alert.True(func() bool {
+				time.Sleep(200 * time.Millisecond)
+				return true
+			})})
+		m.Evaluate()
+		m.Evaluate()
+		require.NoError(t, m.Flush(t.Context()))
+		seen := map[string]stat.Histogram{}
+		m.Histograms(func(s *stat.Series, h stat.Histogram) { seen[fmt.Sprint(s.Instrument.Name, s.Values)] = h })
+		for name, want := range map[string]struct {
+			count   int64
+			seconds float64
+		}{
+			"weir.alert.evaluation.duration[idle ]":     {2, 0},
+			"weir.alert.evaluation.duration[busy page]": {2, 0.4},
+			"weir.notifier.delivery.duration[slowly]":   {2, 2}, // attempts, the failed one too
+		} {
+			require.Contains(t, seen, name)
+			h := seen[name]
+			require.Equal(t, want.count, h.Count(), name)
+			require.InDelta(t, want.seconds, h.Sum, 1e-6, name)
+		}
+		require.Len(t, seen, 3)
+	})
+}

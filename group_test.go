@@ -1,0 +1,188 @@
+package weir_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+)
+
+func hosts(c weir.GroupConfig) *weir.Group[string] { return weir.NewGroup[string]("hosts", c) }
+
+func TestGatesOfAKeyAreAsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := hosts(weir.GroupConfig{Gate: weir.Config{
+			Rate: limiter.PerSecond(1), Burst: 2, Breaker: breaker.Config{ConsecutiveFailures: 2},
+		}})
+		kept := g.Get("a")
+		require.NoError(t, kept.Run(t.Context(), succeed))
+		require.NoError(t, g.Get("a").Run(t.Context(), succeed))
+		require.ErrorIs(t, kept.Run(t.Context(), succeed), limiter.ErrLimited)
+		require.ErrorIs(t, g.Get("a").Run(t.Context(), succeed), limiter.ErrLimited)
+		require.NoError(t, g.Get("b").Run(t.Context(), succeed), "another key has its own")
+
+		time.Sleep(2 * time.Second)
+		for range 2 {
+			require.ErrorIs(t, g.Get("a").Run(t.Context(), fail), errDown)
+		}
+		require.True(t, kept.IsOpen())
+		require.ErrorIs(t, kept.Run(t.Context(), succeed), breaker.ErrOpen)
+		require.False(t, g.Get("b").IsOpen())
+		require.Equal(t, "hosts", kept.Name())
+		require.Equal(t, "hosts", g.Name())
+		require.Equal(t, 2, g.Len())
+		require.Equal(t, breaker.GroupStats{Members: 2}, g.Stats())
+		require.ElementsMatch(t, []string{"a", "b"}, slices.Collect(maps.Keys(maps.Collect(g.All()))))
+		require.Equal(t, weir.Admissions{Allowed: 5, Refused: 2}, g.Admissions())
+		require.Equal(t, g.Admissions(), kept.Admissions())
+	})
+}
+
+func TestCallersWaitForTheirKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1), Burst: 1, MaxWait: 3 * time.Second}})
+		began := time.Now()
+		var wg sync.WaitGroup
+		for _, key := range []string{"a", "a", "a", "b"} {
+			wg.Go(func() { _ = g.Get(key).Run(t.Context(), succeed) })
+		}
+		wg.Wait()
+		require.Equal(t, 2*time.Second, time.Since(began))
+		require.Equal(t, weir.Admissions{Allowed: 2, Waited: 2}, g.Admissions())
+
+		g.Get("b").Hold(10 * time.Second)
+		require.ErrorIs(t, g.Get("b").Run(t.Context(), succeed), limiter.ErrLimited, "longer than MaxWait")
+	})
+}
+
+func TestGroupWithoutARateHasNoLimits(t *testing.T) {
+	g := hosts(weir.GroupConfig{})
+	for range 100 {
+		require.NoError(t, g.Get("a").Run(t.Context(), succeed))
+	}
+	require.Nil(t, g.Get("a").Limiter())
+	g.Get("a").Hold(time.Hour)
+	require.NoError(t, g.Get("a").Run(t.Context(), succeed))
+	g.Observe(func(s *stat.Series, _ float64) { require.NotContains(t, s.Instrument.Name, "weir.limiter") })
+}
+
+// A flood of keys takes no more memory than was said, washes nothing out, and what came
+// too late is limited together.
+func TestAFloodOfKeysIsBounded(t *testing.T) {
+	g := hosts(weir.GroupConfig{Max: 100, MaxSeries: 5, Gate: weir.Config{
+		Rate: limiter.PerHour(1), Burst: 1, Breaker: breaker.Config{ConsecutiveFailures: 1, Cooldown: time.Hour},
+	}})
+	require.ErrorIs(t, g.Get("bad").Run(t.Context(), fail), errDown)
+	for i := range 10_000 {
+		_ = g.Get(fmt.Sprint("flood", i)).Run(t.Context(), fail)
+	}
+	require.LessOrEqual(t, g.Len(), 100)
+	require.ErrorIs(t, g.Get("bad").Run(t.Context(), succeed), breaker.ErrOpen, "is not washed out")
+	require.LessOrEqual(t, g.Admissions().Allowed, int64(102))
+	lines, keys := 0, 0.0
+	g.Observe(func(s *stat.Series, v float64) {
+		lines++
+		if s.Instrument == stat.LimiterKeys {
+			keys = v
+		}
+		require.False(t, strings.HasPrefix(s.Values[0], "flood"))
+	})
+	require.LessOrEqual(t, lines, 400)
+	require.InDelta(t, 100, keys, 1)
+}
+
+func TestGroupIsASource(t *testing.T) {
+	g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(2), Burst: 10, Breaker: breaker.Config{Latency: true}}})
+	require.NoError(t, g.Get("a").Run(t.Context(), succeed))
+	seen := map[string]float64{}
+	g.Observe(func(s *stat.Series, v float64) { seen[s.Instrument.Name+" "+strings.Join(s.Values, ",")] = v })
+	for key, want := range map[string]float64{
+		"weir.breaker.calls hosts,success,a": 1, "weir.limiter.requests hosts,allowed": 1, "weir.limiter.permits hosts,allowed": 1,
+		"weir.limiter.limit hosts": 10, "weir.limiter.period hosts": 5, "weir.limiter.keys hosts": 1, "weir.limiter.evictions hosts": 0,
+	} {
+		require.Contains(t, seen, key)
+		require.InDelta(t, want, seen[key], 0, key)
+	}
+	require.NotContains(t, seen, "weir.limiter.available hosts")
+	calls := int64(0)
+	g.Histograms(func(_ *stat.Series, h stat.Histogram) { calls += h.Count() })
+	require.EqualValues(t, 1, calls)
+}
+
+func TestGroupConfigNamesAllFaults(t *testing.T) {
+	c := weir.GroupConfig{Max: -1, MaxSeries: -2, Gate: weir.Config{MaxWait: -1, Breaker: breaker.Config{MinCalls: -7}}}
+	err := c.Validate()
+	for _, fault := range []string{"Gate: weir: MaxWait is -1ns", "MinCalls is -7", "Max is -1", "MaxSeries is -2"} {
+		require.ErrorContains(t, err, fault)
+	}
+	require.Equal(t, 1, strings.Count(err.Error(), "MinCalls"), "once")
+	require.Panics(t, func() { hosts(c) })
+}
+
+func TestAllowIsTheTwoStepForm(t *testing.T) {
+	g := weir.New("g", weir.Config{Rate: limiter.PerHour(1), Burst: 2, Breaker: breaker.Config{ConsecutiveFailures: 1}})
+	ctx, cancel := context.WithCancel(t.Context())
+	permit, err := g.Allow(ctx)
+	require.NoError(t, err)
+	require.True(t, permit.Report(ctx, errDown))
+	_, err = g.Allow(ctx)
+	require.ErrorIs(t, err, breaker.ErrOpen)
+	require.EqualValues(t, 1, g.Admissions().Allowed, "an open breaker spends no token")
+	cancel()
+	_, err = g.Allow(ctx)
+	require.Equal(t, context.Canceled, err)
+}
+
+func TestHoldHoldsBackAGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.New("g", weir.Config{Rate: limiter.PerSecond(100)})
+		g.Hold(time.Minute)
+		err := g.Run(t.Context(), succeed)
+		require.ErrorIs(t, err, limiter.ErrLimited)
+		require.Equal(t, time.Minute, weir.RetryAfter(err))
+		time.Sleep(time.Minute)
+		require.NoError(t, g.Run(t.Context(), succeed))
+	})
+}
+
+// Many callers of few keys, with a group so small that keys come and go: no key is let in
+// more often than its bucket allows.
+func TestKeysComeAndGoUnderLoad(t *testing.T) {
+	g := hosts(weir.GroupConfig{Max: 50, Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 3}})
+	var admitted [20]atomic.Int64
+	var wg sync.WaitGroup
+	for worker := range 8 {
+		wg.Go(func() {
+			for i := range 2000 {
+				key := (i + worker) % len(admitted)
+				err := g.Get(fmt.Sprint(key)).Run(t.Context(), succeed)
+				if err == nil {
+					admitted[key].Add(1)
+				} else if !errors.Is(err, limiter.ErrLimited) {
+					t.Error(err)
+				}
+				if i%10 == 0 {
+					g.Get(fmt.Sprint("once", worker, i))
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i := range admitted {
+		require.EqualValues(t, 3, admitted[i].Load(), i)
+	}
+}

@@ -1,0 +1,128 @@
+package limiter
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// lines are the queues of a Group: one for each key that somebody waits for.
+type lines[K comparable] struct {
+	waiting atomic.Int64 // how many there are, so that where nobody waits nobody takes the lock
+
+	mu    sync.Mutex
+	byKey map[K]*line
+}
+
+// line is the queue of one key.
+type line struct {
+	queue
+	users int // guarded by the lock of the lines
+}
+
+// of returns the queue of a key, nil where nobody waits.
+func (l *lines[K]) of(key K) *line {
+	if l.waiting.Load() == 0 {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.byKey[key]
+}
+
+// enter returns the queue of a key for somebody who is to leave it.
+func (l *lines[K]) enter(key K, most int) *line {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q := l.byKey[key]
+	if q == nil {
+		q = &line{}
+		q.max = most
+		if l.byKey == nil {
+			l.byKey = map[K]*line{}
+		}
+		l.byKey[key] = q
+		l.waiting.Add(1)
+	}
+	q.users++
+	return q
+}
+
+func (l *lines[K]) leave(key K, q *line) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if q.users--; q.users == 0 {
+		delete(l.byKey, key)
+		l.waiting.Add(-1)
+	}
+}
+
+// pokeAll makes whoever is next for any key look again.
+func (l *lines[K]) pokeAll() {
+	if l.waiting.Load() == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, q := range l.byKey {
+		q.poke()
+	}
+}
+
+// Wait takes n tokens of the key as soon as there are that many, and returns nil then: see [TokenBucket.Wait]. Each key has
+// a queue of its own.
+func (g *Group[K]) Wait(ctx context.Context, key K, n int) error {
+	return g.TryWait(ctx, key, n, Never)
+}
+
+// TryWait is Wait that gives up at once, with a *LimitedError, where it would take longer than limit.
+func (g *Group[K]) TryWait(ctx context.Context, key K, n int, limit time.Duration) error {
+	q := g.lines.enter(key, g.maxWaiters)
+	defer g.lines.leave(key, q)
+	return q.wait(ctx, keyServer[K]{g, key}, request{n: n, limit: limit})
+}
+
+// keyServer is one key of a group as its queue sees it.
+type keyServer[K comparable] struct {
+	group *Group[K]
+	key   K
+}
+
+func (s keyServer[K]) now() time.Duration { return time.Since(s.group.epoch) }
+
+func (s keyServer[K]) serve(r *Result, at time.Duration, n int) { s.group.serve(r, at, s.key, n) }
+
+func (s keyServer[K]) after(r *Result, at time.Duration, ahead int64, n int) {
+	s.group.after(r, at, s.key, ahead, n)
+}
+
+// Keyed is one key of a [Group] as a [Limiter], and a [Waiter]. It is a small value that holds no state of its own: all
+// that are of one key are the same limiter.
+type Keyed[K comparable] struct {
+	group *Group[K]
+	key   K
+}
+
+// Get returns the limiter of the key.
+func (g *Group[K]) Get(key K) Keyed[K] { return Keyed[K]{group: g, key: key} }
+
+// Take takes n tokens of the key, all or none.
+func (k Keyed[K]) Take(n int) Result { return k.group.Take(k.key, n) }
+
+// TakeAt is Take at a given time.
+func (k Keyed[K]) TakeAt(t time.Time, n int) Result { return k.group.TakeAt(t, k.key, n) }
+
+// Refund gives n tokens back to the key, as if they had never been taken.
+func (k Keyed[K]) Refund(n int) { k.group.Refund(k.key, n) }
+
+// Hold admits nothing for d: see [TokenBucket.Hold].
+func (k Keyed[K]) Hold(d time.Duration) { k.group.Hold(k.key, d) }
+
+// Wait takes n tokens of the key as soon as there are that many: see [Group.Wait].
+func (k Keyed[K]) Wait(ctx context.Context, n int) error { return k.group.Wait(ctx, k.key, n) }
+
+// TryWait is Wait that gives up at once, with a *LimitedError, where it would take longer than limit.
+func (k Keyed[K]) TryWait(ctx context.Context, n int, limit time.Duration) error {
+	return k.group.TryWait(ctx, k.key, n, limit)
+}

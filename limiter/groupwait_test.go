@@ -1,0 +1,187 @@
+package limiter_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+)
+
+func realGroup(c limiter.GroupConfig[string]) *limiter.Group[string] { return limiter.NewGroup(c) }
+
+func TestEachKeyHasAQueueOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 2})
+		ann, bob := newLine(t, g.Get("ann")), newLine(t, g.Get("bob"))
+		ann.enter(t.Context(), "both", 2)
+		ann.enter(t.Context(), "first", 1)
+		ann.enter(t.Context(), "second", 2)
+		bob.enter(t.Context(), "bob", 2)
+		require.Equal(t, "refused 0/2 retry 4s reset 5s", show(g.Take("ann", 1)), "three are wanted before")
+		require.Equal(t, "refused 0/2 retry 1s reset 2s", show(g.Take("bob", 1)), "nobody waits for bob")
+		ann.want(arrival{"both", 0, nil}, arrival{"first", sec, nil}, arrival{"second", 3 * sec, nil})
+		bob.want(arrival{"bob", 0, nil})
+		require.Equal(t, "refused 0/2 retry 1s reset 2s", show(g.Take("ann", 1)), "the queue is gone")
+	})
+}
+
+func TestWhoLeavesAKeysQueueOwesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 1, MaxWaiters: 1})
+		g.Take("ann", 1)
+		l := newLine(t, g.Get("ann"))
+		ctx, leave := context.WithCancel(t.Context())
+		l.enter(ctx, "leaves", 1)
+		require.ErrorIs(t, g.Wait(t.Context(), "ann", 1), limiter.ErrQueueFull)
+		require.ErrorIs(t, g.TryWait(t.Context(), "bob", 1, -1), nil)
+		leave()
+		l.want(arrival{"leaves", 0, context.Canceled})
+		time.Sleep(sec)
+		require.True(t, g.Take("ann", 1).OK)
+		require.ErrorIs(t, g.TryWait(t.Context(), "ann", 1, sec-1), limiter.ErrLimited)
+		require.NoError(t, g.Get("ann").TryWait(t.Context(), 1, sec))
+	})
+}
+
+func TestRefundAndAFasterRateWakeThoseWhoWaitForAKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 1})
+		g.Take("ann", 1)
+		l := newLine(t, g.Get("ann"))
+		l.enter(t.Context(), "first", 1)
+		l.enter(t.Context(), "second", 1)
+		time.Sleep(sec)
+		g.Get("ann").Refund(1)
+		synctest.Wait()
+		time.Sleep(sec)
+		require.NoError(t, g.SetTier(-1, limiter.Tier{Rate: limiter.PerSecond(1), Burst: 1}))
+		l.all.Wait()
+		require.Equal(t, arrival{"first", sec, nil}, l.log[0])
+		require.Equal(t, "second", l.log[1].who)
+		require.LessOrEqual(t, l.log[1].at, 3*sec)
+	})
+}
+
+func TestGroupHoldsAKey(t *testing.T) {
+	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 3, MaxKeys: 1})
+	g.HoldAt(start, "ann", 30*sec)
+	take(t, member{g, "ann"}, step{0, 1, "refused 0/3 retry 30s reset 32s"}, step{30 * sec, 1, "ok 0/3 reset 3s"})
+	g.HoldAt(start.Add(30*sec), "ann", -sec)
+	take(t, member{g, "ann"}, step{33 * sec, 3, "ok"})
+	g.HoldAt(start.Add(33*sec), "bob", sec) // for whom there is no room
+	require.Equal(t, 1, g.Len())
+	free := group(limiter.GroupConfig[string]{Rate: limiter.Unlimited()})
+	free.HoldAt(start, "ann", time.Hour)
+	require.True(t, free.TakeAt(start, "ann", 1).OK)
+
+	synctest.Test(t, func(t *testing.T) {
+		g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 1})
+		g.Get("ann").Hold(5 * sec)
+		began := time.Now()
+		require.NoError(t, g.Wait(t.Context(), "ann", 1))
+		require.Equal(t, 5*sec, time.Since(began))
+	})
+}
+
+func TestPeriodIsWhatALimitRefersTo(t *testing.T) {
+	require.Equal(t, 5*sec, bucket(limiter.PerSecond(2), 10).Period())
+	require.Equal(t, 3333333334*time.Nanosecond, bucket(limiter.PerSecond(3), 10).Period())
+	require.Zero(t, bucket(limiter.Unlimited(), 0).Period())
+	require.Zero(t, bucket(limiter.PerSecond(1), limiter.Off).Period())
+	require.Equal(t, time.Minute, fixedWindow(3, time.Minute).Period())
+	g := group(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 2})
+	require.Equal(t, 2*time.Minute, g.Period())
+	require.Equal(t, 2, g.Limit())
+}
+
+func TestNamedGroupCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := limiter.NewNamedGroup("logins", realGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 10}), limiter.NamedConfig{Waits: true})
+		require.Equal(t, "logins", g.Name())
+		require.True(t, g.Take("ann", 9).OK)
+		require.True(t, g.Take("bob", 1).OK)
+		require.False(t, g.Take("ann", 2).OK)
+		require.True(t, g.TakeAt(time.Now(), "ann", 0).OK)
+		require.NoError(t, g.Wait(t.Context(), "ann", 4))
+		err := g.TryWait(t.Context(), "ann", 1, 1)
+		require.EqualError(t, err, "limiter logins: wait longer than wanted (limit 10), retry in 1s")
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.ErrorIs(t, g.Wait(cancelled, "ann", 1), context.Canceled)
+		g.Refund("ann", 1)
+		require.True(t, g.Take("ann", 1).OK)
+		g.Hold("bob", time.Hour)
+		require.False(t, g.Take("bob", 1).OK)
+		require.Equal(t, map[string]float64{
+			"weir.limiter.requests allowed": 3, "weir.limiter.requests waited": 1, "weir.limiter.requests refused": 3, "weir.limiter.requests cancelled": 0,
+			"weir.limiter.permits allowed": 11, "weir.limiter.permits waited": 4, "weir.limiter.permits refused": 4, "weir.limiter.permits cancelled": 0,
+			"weir.limiter.near_limit": 2, "weir.limiter.waiting": 0, "weir.limiter.limit": 10, "weir.limiter.period": 10,
+			"weir.limiter.keys": 2, "weir.limiter.evictions": 0,
+		}, observed(t, g))
+		waits := g.Waits()
+		require.EqualValues(t, 1, waits.Count())
+		require.InDelta(t, 3, waits.Sum, 1e-6)
+		var shown []string
+		g.Histograms(func(s *stat.Series, h stat.Histogram) {
+			shown = append(shown, fmt.Sprint(s.Instrument.Name, s.Values, h.Count()))
+		})
+		require.Equal(t, []string{"weir.limiter.wait.duration[logins] 1"}, shown)
+		require.Same(t, g.Group(), g.Group())
+	})
+}
+
+func TestNamedGroupInShadowRefusesNothing(t *testing.T) {
+	g := limiter.NewNamedGroup("logins", realGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 1}), limiter.NamedConfig{Shadow: true})
+	for range 3 {
+		require.NoError(t, g.Wait(t.Context(), "ann", 1))
+		require.True(t, g.Take("bob", 1).OK)
+	}
+	require.EqualValues(t, 4, g.Stats().Shadowed.Requests)
+	g.Histograms(func(*stat.Series, stat.Histogram) { t.Fatal("waits are not counted unless asked for") })
+	unasked := g.Waits()
+	require.Zero(t, unasked.Count())
+	require.Panics(t, func() { limiter.NewNamedGroup("logins", g.Group(), limiter.NamedConfig{Near: 2}) })
+	require.PanicsWithError(t, "limiter: the group to name is nil", func() { limiter.NewNamedGroup[int]("", nil, limiter.NamedConfig{}) })
+}
+
+// Callers wait for few keys, leave and are served, while others take: no more is let in than
+// the rate yields, and nothing of the queues is left.
+func TestQueuesOfKeysAmidTraffic(t *testing.T) {
+	g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(2000), Burst: 5})
+	began := time.Now()
+	var admitted [3]atomic.Int64
+	var wg sync.WaitGroup
+	for worker := range 12 {
+		wg.Go(func() {
+			key := worker % len(admitted)
+			for i := range 60 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%7+1)*time.Millisecond)
+				if g.Wait(ctx, fmt.Sprint(key), 1) == nil {
+					admitted[key].Add(1)
+				}
+				cancel()
+				if g.Take(fmt.Sprint(key), 1).OK {
+					admitted[key].Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	most := 5 + int64(time.Since(began).Seconds()*2000) + 1
+	for i := range admitted {
+		require.Positive(t, admitted[i].Load())
+		require.LessOrEqual(t, admitted[i].Load(), most)
+	}
+	for i := range admitted {
+		require.NoError(t, g.Wait(t.Context(), fmt.Sprint(i), 5))
+		require.Equal(t, 0, g.Take(fmt.Sprint(i), 0).Remaining)
+	}
+}

@@ -1,0 +1,125 @@
+package window_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/window"
+)
+
+// shown is what a source shows, by instrument and second attribute.
+func shown(t *testing.T, s stat.Source) map[string]float64 {
+	t.Helper()
+	seen := map[string]float64{}
+	s.Observe(func(line *stat.Series, v float64) {
+		key := line.Instrument.Name
+		require.Equal(t, "queue", line.Values[0])
+		if len(line.Values) > 1 {
+			key += " " + line.Values[1]
+		}
+		require.NotContains(t, seen, key)
+		seen[key] = v
+	})
+	return seen
+}
+
+func TestNamedShowsAWindowOverTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := window.NewCalls(window.CallsConfig{Span: 10 * time.Second, Latency: true})
+		n := window.NewNamed("queue", c)
+		require.Equal(t, map[string]float64{
+			"weir.window.events success": 0, "weir.window.events failure": 0, "weir.window.events ignored": 0, "weir.window.events refused": 0,
+			"weir.window.events.late": 0, "weir.window.size": 0, "weir.window.length": 10, "weir.window.coverage": 0,
+		}, shown(t, n), "what means nothing yet is left out")
+
+		for range 9 {
+			c.Record(window.Success, 100*time.Millisecond)
+		}
+		c.Record(window.Failure, 400*time.Millisecond)
+		c.Record(window.Ignored, 0)
+		c.Refuse()
+		time.Sleep(4 * time.Second)
+		seen := shown(t, n)
+		require.InDelta(t, 0.1, seen["weir.window.latency 0.5"], 0.01)
+		require.InDelta(t, 0.4, seen["weir.window.latency 0.99"], 0.04)
+		for _, q := range []string{"0.5", "0.9", "0.99"} {
+			delete(seen, "weir.window.latency "+q)
+		}
+		require.Equal(t, map[string]float64{
+			"weir.window.events success": 9, "weir.window.events failure": 1, "weir.window.events ignored": 1, "weir.window.events refused": 1,
+			"weir.window.events.late": 0, "weir.window.size": 10, "weir.window.error_ratio": 0.1,
+			"weir.window.length": 10, "weir.window.coverage": 0.4,
+		}, seen)
+
+		time.Sleep(time.Minute)
+		seen = shown(t, n)
+		require.InDelta(t, 1, seen["weir.window.coverage"], 0)
+		require.InDelta(t, 9, seen["weir.window.events success"], 0, "the totals stay")
+		require.InDelta(t, 0, seen["weir.window.size"], 0)
+		require.NotContains(t, seen, "weir.window.error_ratio")
+		require.NotContains(t, seen, "weir.window.latency 0.5")
+	})
+}
+
+func TestNamedShowsAWindowOverCalls(t *testing.T) {
+	c := window.NewCalls(window.CallsConfig{Last: 4})
+	n := window.NewNamed("queue", c)
+	c.Record(window.Failure, 0)
+	require.Equal(t, map[string]float64{
+		"weir.window.events success": 0, "weir.window.events failure": 1, "weir.window.events ignored": 0, "weir.window.events refused": 0,
+		"weir.window.events.late": 0, "weir.window.size": 1, "weir.window.error_ratio": 1, "weir.window.coverage": 0.25,
+	}, shown(t, n))
+	for range 5 {
+		c.Record(window.Success, 0)
+	}
+	require.InDelta(t, 1, shown(t, n)["weir.window.coverage"], 0)
+	require.InDelta(t, 4, shown(t, n)["weir.window.size"], 0)
+}
+
+func TestNamedCountsWhatCameLate(t *testing.T) {
+	t0 := time.Now()
+	c := window.NewCallsAt(window.CallsConfig{Span: 10 * time.Second}, t0)
+	at := func(s float64) time.Time { return t0.Add(time.Duration(s * float64(time.Second))) }
+	c.RecordAt(at(5.5), window.Success, 0)
+	c.RecordAt(at(5), window.Success, 0) // in the newest bucket still
+	require.Zero(t, c.Late())
+	c.RecordAt(at(4.999), window.Failure, 0)
+	c.RefuseAt(at(-1))
+	require.EqualValues(t, 2, c.Late())
+	require.EqualValues(t, 3, c.CountsAt(at(14.9)).Calls(), "all are in the newest bucket")
+	require.InDelta(t, 2, shown(t, window.NewNamed("queue", c))["weir.window.events.late"], 0)
+}
+
+func TestNamedNeedsAWindow(t *testing.T) {
+	require.PanicsWithError(t, "window: the window to name is nil", func() { window.NewNamed("queue", nil) })
+}
+
+func TestNamedAllocatesNothing(t *testing.T) {
+	c := window.NewCalls(window.CallsConfig{})
+	n := window.NewNamed("queue", c)
+	require.Equal(t, "queue", n.Name())
+	require.Same(t, c, n.Calls())
+	require.Zero(t, testing.AllocsPerRun(100, func() { n.Observe(func(*stat.Series, float64) {}) }))
+}
+
+func TestTimes(t *testing.T) {
+	var times window.Times
+	none := times.Latency()
+	require.Zero(t, none.Count())
+	for _, d := range []time.Duration{-1, 0, time.Millisecond, time.Second, time.Second, 2 * time.Hour} {
+		times.Record(d)
+	}
+	l := times.Latency()
+	require.EqualValues(t, 6, l.Count())
+	require.EqualValues(t, 2, l.Under)
+	require.EqualValues(t, 1, l.Over)
+	require.Equal(t, 2*time.Hour, l.Max)
+	require.InDelta(t, 0.001+1+1+4096, l.Sum, 1e-6)
+	lower, upper := l.QuantileBounds(0.5)
+	require.Less(t, lower, time.Second)
+	require.GreaterOrEqual(t, upper, time.Millisecond)
+}
