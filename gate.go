@@ -117,14 +117,10 @@ func (g *Gate) Hold(d time.Duration) {
 // its goroutine. Run panics if fn is nil.
 func (g *Gate) Run(ctx context.Context, fn func(context.Context) error) error {
 	var permit breaker.Permit
-	err := g.admit(ctx, &permit, fn == nil)
-	if err != nil {
+	if err := g.admit(ctx, &permit, fn == nil); err != nil {
 		return err
 	}
-	defer permit.Done(breaker.Failure) // counts only if fn does not return
-	err = fn(ctx)
-	permit.Report(ctx, err)
-	return err
+	return permit.Run(ctx, fn)
 }
 
 // Do is [Gate.Run] for a function that returns a value.
@@ -150,10 +146,11 @@ func DoOr[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, erro
 	return v, err
 }
 
-func call[T any](ctx context.Context, permit *breaker.Permit, fn func(context.Context) (T, error)) (T, error) {
-	defer permit.Done(breaker.Failure)
-	v, err := fn(ctx)
-	permit.Report(ctx, err)
+func call[T any](ctx context.Context, permit *breaker.Permit, fn func(context.Context) (T, error)) (v T, err error) {
+	err = permit.Run(ctx, func(ctx context.Context) (err error) {
+		v, err = fn(ctx)
+		return err
+	})
 	return v, err
 }
 
@@ -169,8 +166,7 @@ func (g *Gate) admit(ctx context.Context, permit *breaker.Permit, missing bool) 
 		return err
 	}
 	if g.limiter == nil {
-		*permit, err = g.breaker.Allow()
-		return err
+		return g.breaker.Admit(permit)
 	}
 	now := g.now()
 	if err = g.breaker.CheckAt(now); err != nil {
@@ -183,7 +179,7 @@ func (g *Gate) admit(ctx context.Context, permit *breaker.Permit, missing bool) 
 	if waited {
 		now = g.now()
 	}
-	*permit, err = g.breaker.AllowAt(now)
+	err = g.breaker.AdmitAt(now, permit)
 	g.book(waited, err)
 	return err
 }

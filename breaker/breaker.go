@@ -79,10 +79,7 @@ func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) error
 	if err != nil {
 		return err
 	}
-	defer m.abort()
-	err = fn(ctx)
-	m.report(ctx, err)
-	return err
+	return m.run(ctx, fn)
 }
 
 // Do is [Breaker.Run] for a function that returns a value.

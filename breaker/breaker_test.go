@@ -474,3 +474,35 @@ func TestCallsAllocateNothing(t *testing.T) {
 		require.Zero(t, testing.AllocsPerRun(1000, f), name)
 	}
 }
+
+func TestAPermitMakesItsCall(t *testing.T) {
+	b := breaker.New("b", breaker.Config{ConsecutiveFailures: 2})
+	var permit breaker.Permit
+	require.PanicsWithValue(t, "breaker: the permit is used up", func() { _ = permit.Run(bg(), succeed) })
+	require.NoError(t, b.Admit(&permit))
+	require.PanicsWithValue(t, "breaker: the function to call is nil", func() { _ = permit.Run(bg(), nil) })
+	require.NoError(t, permit.Run(bg(), succeed))
+	require.EqualValues(t, 1, b.Counts().Successes)
+	require.False(t, permit.Done(breaker.Failure), "it is used up")
+	require.PanicsWithValue(t, "breaker: the permit is used up", func() { _ = permit.Run(bg(), succeed) })
+
+	require.NoError(t, b.AdmitAt(time.Now(), &permit), "a permit may be used again")
+	require.PanicsWithValue(t, "x", func() { _ = permit.Run(bg(), func(ctx) error { panic("x") }) })
+	require.EqualValues(t, 1, b.Counts().Failures)
+	require.NoError(t, b.Admit(&permit))
+	require.True(t, permit.Done(breaker.Success))
+	require.Panics(t, func() { _ = permit.Run(bg(), succeed) })
+
+	for range 2 {
+		require.NoError(t, b.Admit(&permit))
+		require.ErrorIs(t, permit.Run(bg(), fail), errDown)
+	}
+	require.ErrorIs(t, b.Admit(&permit), breaker.ErrOpen)
+	require.ErrorIs(t, b.AdmitAt(time.Now(), &permit), breaker.ErrOpen)
+	require.False(t, permit.Done(breaker.Success), "a refused permit is used up")
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		if b.Admit(&permit) == nil {
+			t.Fatal("let through")
+		}
+	}))
+}

@@ -82,9 +82,13 @@ func (b *Breaker) Outcome(ctx context.Context, err error) Outcome {
 	return verdictOn(ctx, err, b.phase.Load().rules.config.Classify)
 }
 
+// verdictOn is the verdict on a call; a classifier of nil is DefaultClassify.
 func verdictOn(ctx context.Context, err error, classify func(error) Outcome) Outcome {
-	if err != nil && gaveUp(ctx, err) {
+	switch {
+	case err != nil && gaveUp(ctx, err):
 		return Ignored
+	case classify == nil:
+		return DefaultClassify(err)
 	}
 	return classify(err)
 }

@@ -234,9 +234,6 @@ func (c Config) orDefault() Config {
 	c.MaxRetryAfter = either(c.MaxRetryAfter, time.Minute, 0)
 	c.Probes = either(c.Probes, 3, Off)
 	c.ProbeTimeout = either(c.ProbeTimeout, 10*time.Second, Off)
-	if c.Classify == nil {
-		c.Classify = DefaultClassify
-	}
 	return c
 }
 

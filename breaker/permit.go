@@ -47,6 +47,24 @@ func (b *Breaker) AllowAt(t time.Time) (m Permit, err error) {
 	return
 }
 
+// Admit is Allow into a permit that is there already, zero or used up, which spares
+// copying one: for those who wrap a breaker.
+func (b *Breaker) Admit(m *Permit) error {
+	*m = Permit{}
+	return b.allow(m, unread)
+}
+
+// AdmitAt is Admit at the time t.
+func (b *Breaker) AdmitAt(t time.Time, m *Permit) error {
+	*m = Permit{}
+	p := b.phase.Load()
+	if p.state == Closed && !p.rules.timed {
+		m.breaker, m.phase = b, p
+		return nil
+	}
+	return b.allowTimed(m, p, t.Sub(b.epoch))
+}
+
 // Check returns the error with which Allow would refuse now, and nil if it would
 // not. It takes nothing: who must get something else before the call, such as a
 // limiter's token, asks here first. A refusal is counted.
@@ -77,18 +95,42 @@ func (m *Permit) Report(ctx context.Context, err error) bool {
 	return m.take() && m.report(ctx, err)
 }
 
+// Run makes the call: it calls fn, reports its result and returns its error, as
+// Breaker.Run does. The permit must be in nobody else's hands meanwhile. Run panics if
+// the permit is used up, or fn is nil.
+func (m *Permit) Run(ctx context.Context, fn func(context.Context) error) error {
+	switch {
+	case fn == nil:
+		panic("breaker: the function to call is nil")
+	case m.breaker == nil || m.booked || m.done.Load():
+		panic("breaker: the permit is used up")
+	}
+	return m.run(ctx, fn)
+}
+
+func (m *Permit) run(ctx context.Context, fn func(context.Context) error) error {
+	defer m.abort()
+	err := fn(ctx)
+	m.report(ctx, err)
+	return err
+}
+
 // RetryAfter says, before Done, that the service has asked not to be called for
 // so long. A breaker that opens keeps to it, up to Config.MaxRetryAfter.
 func (m *Permit) RetryAfter(d time.Duration) { m.after = max(d, 0) }
 
 // take uses the permit up, and reports whether it was there to use.
 func (m *Permit) take() bool {
-	return m.breaker != nil && !m.done.Load() && m.done.CompareAndSwap(false, true)
+	return m.breaker != nil && !m.booked && !m.done.Load() && m.done.CompareAndSwap(false, true)
 }
 
 // report books the result of a permit that is in the hands of its user alone.
 func (m *Permit) report(ctx context.Context, err error) bool {
-	return m.reportBy(ctx, err, m.phase.rules.config.Classify)
+	classify := m.phase.rules.config.Classify
+	if err == nil && classify == nil {
+		return m.book(Success)
+	}
+	return m.reportBy(ctx, err, classify)
 }
 
 // reportBy is report with a classifier of its own. One that panics has said nothing.

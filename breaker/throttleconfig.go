@@ -88,9 +88,6 @@ func (c ThrottleConfig) orDefault() ThrottleConfig {
 	c.PassEvery = either(c.PassEvery, time.Second, math.MaxInt64)
 	c.Window = either(c.Window, 10*time.Second, Off)
 	c.Buckets = either(c.Buckets, 10, Off)
-	if c.Classify == nil {
-		c.Classify = DefaultClassify
-	}
 	if c.Rand == nil {
 		c.Rand = rand.Float64
 	}
