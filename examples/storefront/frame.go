@@ -22,6 +22,7 @@ type frame struct {
 	past      history
 	exportsTo string
 	metrics   string // where Prometheus finds the figures
+	live      string // where people do
 }
 
 // lookout takes frames.
@@ -50,7 +51,7 @@ func (l *lookout) look() frame {
 		failing:   failing(l.recent.Counts()),
 		sum:       sold(l.shop, seen),
 		events:    inOrder(l.day.begun(at), events),
-		exportsTo: l.telemetry.to, metrics: l.metricsURL(),
+		exportsTo: l.telemetry.to, metrics: l.metricsURL(), live: l.pageURL(),
 	}
 	f.sum.OTelExports = l.telemetry.exporter.taken.Load()
 	l.past.note(f)

@@ -6,7 +6,7 @@
 // calls go through one gate: its limiter refuses what the rush brings too much, its breaker
 // opens on the failures and closes after them, and an alert rule over the same counts fires
 // and resolves. Meanwhile the figures leave through OpenTelemetry, and Prometheus may fetch
-// them at the address shown.
+// them at the address shown, where there is a live page too.
 //
 //	storefront                            ten seconds of it, live on a terminal
 //	storefront -for 1m                    the same, slower
@@ -60,7 +60,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("storefront", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.DurationVar(&o.run, "for", 10*time.Second, "how `long` the run takes")
-	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "`address` at which /metrics is served; port 0 is any free one")
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "`address` at which /metrics and the live page /debug/weir/ are served; port 0 is any free one")
 	flags.StringVar(&o.otel, "otel", "", "`file` for what OpenTelemetry exports where no OTEL_EXPORTER_OTLP_ENDPOINT is set;\n"+
 		"- is standard error (default: it is exported and counted, but kept nowhere)")
 	if err = flags.Parse(args); err != nil {

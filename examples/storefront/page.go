@@ -42,6 +42,7 @@ func page(f frame, width int, color bool) []string {
 	p.text("")
 	p.text("OpenTelemetry  %d exports, %s", f.sum.OTelExports, f.exportsTo)
 	p.text("Prometheus     %s", f.metrics)
+	p.text("Live page      %s", f.live)
 	return p.lines
 }
 

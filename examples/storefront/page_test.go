@@ -19,7 +19,7 @@ func outage() frame {
 		perSecond: 250, failing: 0.98,
 		sum:       summary{Succeeded: 576, Failed: 63, RefusedOpen: 253, RefusedLimited: 227, OTelExports: 4},
 		events:    day.begun(4 * time.Second),
-		exportsTo: "to out.json", metrics: "http://127.0.0.1:1234/metrics",
+		exportsTo: "to out.json", metrics: "http://127.0.0.1:1234/metrics", live: "http://127.0.0.1:1234/debug/weir/",
 	}
 	f.past.note(frame{at: 0, run: f.run})
 	f.past.note(frame{at: 1800 * time.Millisecond, run: f.run})
@@ -50,7 +50,8 @@ func TestPageShowsAnOutage(t *testing.T) {
 
 
  OpenTelemetry  4 exports, to out.json
- Prometheus     http://127.0.0.1:1234/metrics`
+ Prometheus     http://127.0.0.1:1234/metrics
+ Live page      http://127.0.0.1:1234/debug/weir/`
 
 	require.Equal(t, want, strings.Join(page(outage(), 80, false), "\n"))
 }

@@ -11,18 +11,21 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/weir-go/weir/exporters/dashboard"
 	"github.com/weir-go/weir/exporters/prom"
 	"github.com/weir-go/weir/stat"
 )
 
-// metricsHandler serves the figures of the sources at /metrics.
-func metricsHandler(sources ...stat.Source) (http.Handler, error) {
+// figuresHandler serves the figures of the sources: for Prometheus at /metrics, and for
+// people on a live page at /debug/weir/.
+func figuresHandler(sources ...stat.Source) (http.Handler, error) {
 	registry := prometheus.NewRegistry()
 	if err := registry.Register(prom.NewCollector(sources...)); err != nil {
 		return nil, err
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /debug/weir/", http.StripPrefix("/debug/weir", dashboard.Handler(sources...)))
 	return mux, nil
 }
 

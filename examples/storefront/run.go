@@ -71,13 +71,14 @@ func build(ctx context.Context, o options) (s *storefront, err error) {
 	return s, err
 }
 
-// export shows the gate's and the monitor's figures to Prometheus and to OpenTelemetry.
+// export shows the gate's and the monitor's figures to Prometheus, to OpenTelemetry and on
+// a live page.
 func (s *storefront) export(ctx context.Context, o options) error {
-	page, err := metricsHandler(s.payments, s.monitor)
+	figures, err := figuresHandler(s.payments, s.monitor)
 	if err != nil {
 		return err
 	}
-	if s.metrics, err = serve(ctx, o.listen, page); err != nil {
+	if s.metrics, err = serve(ctx, o.listen, figures); err != nil {
 		return err
 	}
 	if s.telemetry, err = newTelemetry(ctx, exportEvery(o.run), o.otel, s.payments); err != nil {
@@ -115,6 +116,8 @@ func (s *storefront) close() (summary, error) {
 }
 
 func (s *storefront) metricsURL() string { return "http://" + s.metrics.addr + "/metrics" }
+
+func (s *storefront) pageURL() string { return "http://" + s.metrics.addr + "/debug/weir/" }
 
 // release closes the servers, of which there may be none yet.
 func (s *storefront) release() {
