@@ -119,7 +119,7 @@ func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
 		s.max, s.overflow = (c.MaxKeys+i)/len(g.shards), c.Overflow
 		s.classes = make([]class[K], len(rates))
 		for j := range s.classes {
-			s.classes[j] = class[K]{by: g.tiers[j].Load(), shared: always}
+			s.classes[j] = class[K]{by: g.tiers[j].Load(), shared: always, table: table[K]{dropped: always + 1}}
 		}
 	}
 	return g
@@ -259,7 +259,7 @@ func (g *Group[K]) after(r *Result, at time.Duration, key K, ahead int64, n int)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.class(g, tier)
-	full := int64(always)
+	full := c.table.dropped
 	if b, held := c.table.seek(hash, key, always); held {
 		full = b.full
 	}

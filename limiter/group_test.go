@@ -224,3 +224,14 @@ func heap() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
+
+// A key that was forgotten is asked for at a time before that: it gets no token twice.
+func TestGroupForgetsNothingForTheLate(t *testing.T) {
+	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 5, MaxKeys: 1})
+	take(t, member{g, "ann"}, step{0, 3, "ok"})
+	take(t, member{g, "bob"}, step{5 * sec, 1, "ok"})
+	require.EqualValues(t, 1, g.Evictions())
+	take(t, member{g, "ann"}, step{1 * sec, 0, "ok 3/5 reset 2s"})
+	require.NoError(t, g.SetTierAt(start.Add(5*sec), -1, limiter.Tier{Rate: limiter.PerSecond(2), Burst: 5}))
+	take(t, member{g, "ann"}, step{6 * sec, 5, "ok 0/5 reset 2.5s"})
+}

@@ -41,6 +41,7 @@ func (s *shard[K]) class(g *Group[K], tier int) *class[K] {
 			}
 		}
 		c.shared = by.carry(&c.by.limits, c.shared, by.since)
+		c.table.dropped = max(by.carry(&c.by.limits, c.table.dropped, by.since), always+1)
 		c.by = by
 	}
 	return c
@@ -51,7 +52,7 @@ func (s *shard[K]) take(r *Result, c *class[K], hash uint64, key K, at time.Dura
 	b, found := c.table.seek(hash, key, c.by.idle(at))
 	if !found {
 		if uint(n)-1 >= c.by.usual { // a peek, or nonsense, or no limit
-			c.by.look(r, at, always, 0, n)
+			c.by.look(r, at, c.table.dropped, 0, n)
 			return
 		}
 		if b = s.admit(c, b, hash, key, at); b == nil {
@@ -73,7 +74,7 @@ func (s *shard[K]) admit(c *class[K], b *slot[K], hash uint64, key K, at time.Du
 		s.evictions += int64(c.table.rebuild(idle))
 		b, _ = c.table.seek(hash, key, idle)
 	}
-	if c.table.put(b, slot[K]{hash: hash, key: key, full: always + 1}) {
+	if c.table.put(b, slot[K]{hash: hash, key: key, full: c.table.dropped}) {
 		s.evictions++
 	}
 	return b

@@ -12,6 +12,10 @@ type table[K comparable] struct {
 	taken int // slots that are not vacant
 	keys  int // of these, with a key
 	hand  int // where the search for idle keys goes on
+
+	// dropped is the latest position at which a bucket was full that has been dropped. A new
+	// key is one that was full then, for it may be the same key, asked for at an earlier time.
+	dropped int64
 }
 
 // slot is a bucket: vacant where hash is 0, and without a key (though others may lie behind it) where full is always.
@@ -58,7 +62,9 @@ func (t *table[K]) put(s *slot[K], with slot[K]) (evicted bool) {
 	if s.hash == 0 {
 		t.taken++
 	}
-	if evicted = s.hash != 0 && s.full != always; !evicted {
+	if evicted = s.hash != 0 && s.full != always; evicted {
+		t.dropped = max(t.dropped, s.full)
+	} else {
 		t.keys++
 	}
 	*s = with
@@ -70,12 +76,16 @@ func (t *table[K]) put(s *slot[K], with slot[K]) (evicted bool) {
 func (t *table[K]) rebuild(idle int64) (dropped int) {
 	keys := 0
 	for i := range t.slots {
-		if s := &t.slots[i]; s.hash != 0 && s.full >= idle {
+		switch s := &t.slots[i]; {
+		case s.hash == 0:
+		case s.full >= idle:
 			keys++
+		default:
+			t.dropped = max(t.dropped, s.full)
 		}
 	}
 	old := *t
-	*t = table[K]{slots: make([]slot[K], keys*8/5+leastSlots)}
+	*t = table[K]{slots: make([]slot[K], keys*8/5+leastSlots), dropped: t.dropped}
 	for i := range old.slots {
 		if from := &old.slots[i]; from.hash != 0 && from.full >= idle {
 			to, _ := t.seek(from.hash, from.key, always)
@@ -93,6 +103,7 @@ func (t *table[K]) forget(slots int, idle int64) (dropped int) {
 		}
 		if s := &t.slots[t.hand]; s.hash != 0 && s.full < idle && s.full != always {
 			var none K
+			t.dropped = max(t.dropped, s.full)
 			s.key, s.full = none, always
 			dropped++
 		}

@@ -1,0 +1,99 @@
+package linear_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// take asks a limiter for n permits; it gives them back where n is below 0.
+type take struct {
+	key string
+	n   int
+	at  time.Duration
+}
+
+const (
+	token = time.Millisecond
+	burst = 5
+	room  = burst * token
+)
+
+// bucketModel is GCRA: the state is the moment at which the bucket is full again.
+func bucketModel() porcupine.Model {
+	return porcupine.Model{
+		Partition: byKey,
+		Init:      func() any { return time.Duration(-1 << 60) },
+		Step: func(state, input, output any) (bool, any) {
+			full, in := state.(time.Duration), input.(take)
+			if in.n < 0 {
+				return true, full + time.Duration(in.n)*token
+			}
+			start := max(full, in.at)
+			next := start + time.Duration(in.n)*token
+			r := limiter.Result{OK: next <= in.at+room, Limit: burst}
+			if r.OK {
+				start = next
+			} else {
+				r.RetryAfter = next - room - in.at
+			}
+			if in.n > 0 && r.OK {
+				full = next
+			}
+			r.Remaining, r.ResetAfter = max(int((in.at+room-start)/token), 0), start-in.at
+			return output.(limiter.Result) == r, full
+		},
+	}
+}
+
+func byKey(history []porcupine.Operation) (parts [][]porcupine.Operation) {
+	index := map[string]int{}
+	for _, op := range history {
+		key := op.Input.(take).key
+		i, known := index[key]
+		if !known {
+			i, index[key] = len(parts), len(parts)
+			parts = append(parts, nil)
+		}
+		parts[i] = append(parts[i], op)
+	}
+	return parts
+}
+
+// asks makes a client ask for permits, at times that go on by the pace, but not in step.
+func asks(t0 time.Time, pace time.Duration, of func(c *client) (string, limiter.Limiter)) func(*client) {
+	return func(c *client) {
+		key, l := of(c)
+		in := take{key: key, n: c.IntN(burst + 1), at: time.Duration(len(c.ops)+c.IntN(3)) * pace}
+		if c.IntN(6) == 0 {
+			in.n = -1
+			c.do(in, func() any { l.Refund(1); return nil })
+			return
+		}
+		c.do(in, func() any { return l.TakeAt(t0.Add(in.at), in.n) })
+	}
+}
+
+func TestTokenBucket(t *testing.T) {
+	check(t, bucketModel(), func() func(*client) {
+		t0 := time.Now()
+		b := limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.Every(token), Burst: burst}, t0)
+		return asks(t0, token/2, func(*client) (string, limiter.Limiter) { return "", b })
+	})
+}
+
+// Each key of a group is such a bucket, whatever happens to the others; at one moment, for one
+// that comes too late may find less than was there, after others have been forgotten.
+func TestLimiterGroup(t *testing.T) {
+	check(t, bucketModel(), func() func(*client) {
+		t0 := time.Now()
+		g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.Every(token), Burst: burst}, t0)
+		return asks(t0, 0, func(c *client) (string, limiter.Limiter) {
+			key := string(rune('a' + c.IntN(3)))
+			return key, g.Get(key)
+		})
+	})
+}

@@ -1,0 +1,175 @@
+package linear_test
+
+import (
+	"fmt"
+	"maps"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/weir-go/weir/breaker"
+)
+
+const (
+	tooMany = 3 // failures in a row open the breaker
+	probes  = 2
+)
+
+// event is that somebody asks for a permit, to be known by a number, or gives one back
+// with the outcome of its call.
+type event struct {
+	asks             bool
+	permit           int64
+	outcome          breaker.Outcome
+	called, returned int64
+}
+
+// breakerState is a breaker without a cooldown: an open one lets out a probe as soon as
+// somebody asks.
+type breakerState struct {
+	state     breaker.State
+	epoch     int
+	streak    int           // closed: failures in a row
+	doomed    int64         // closed: when the report returns that will have opened it; 0 for none
+	out, good int           // half-open: probes in flight, and that succeeded
+	given     map[int64]int // the epoch of each permit in flight
+}
+
+func (s breakerState) clone() breakerState {
+	s.given = maps.Clone(s.given)
+	return s
+}
+
+func (s *breakerState) enter(to breaker.State) {
+	s.state, s.epoch, s.streak, s.doomed, s.out, s.good = to, s.epoch+1, 0, 0, 0, 0
+}
+
+// allow lets a permit out or not.
+func (s *breakerState) allow(permit int64) bool {
+	if s.state == breaker.Open {
+		s.enter(breaker.HalfOpen)
+	}
+	if s.state == breaker.HalfOpen {
+		if s.out+s.good == probes {
+			return false
+		}
+		s.out++
+	}
+	s.given[permit] = s.epoch
+	return true
+}
+
+// settle books a result, and returns whether it counted.
+func (s *breakerState) settle(e *event) bool {
+	epoch := s.given[e.permit]
+	delete(s.given, e.permit)
+	if epoch != s.epoch {
+		return false
+	}
+	switch {
+	case s.state == breaker.HalfOpen:
+		s.probed(e.outcome)
+	case e.outcome == breaker.Success:
+		s.streak = 0
+	case e.outcome == breaker.Failure:
+		if s.streak++; s.streak == tooMany {
+			s.doomed = e.returned
+		}
+	}
+	return true
+}
+
+func (s *breakerState) probed(o breaker.Outcome) {
+	s.out--
+	if o == breaker.Success {
+		s.good++
+	}
+	if o == breaker.Failure {
+		s.enter(breaker.Open)
+	} else if s.good == probes {
+		s.enter(breaker.Closed)
+	}
+}
+
+// permitModel explains who is let through, and which results count. A failure is counted at
+// one moment, and may open the breaker at another: both before its report returns.
+func permitModel() porcupine.Model {
+	model := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{breakerState{given: map[int64]int{}}} },
+		Step: func(state, input, output any) (next []any) {
+			e, was := input.(*event), state.(breakerState)
+			var before []breakerState
+			if was.doomed < e.called && was.doomed > 0 {
+				was.enter(breaker.Open)
+			}
+			if was.doomed > 0 {
+				opened := was.clone()
+				opened.enter(breaker.Open)
+				before = append(before, opened)
+			}
+			for _, s := range append(before, was) {
+				s = s.clone()
+				does := s.settle
+				if e.asks {
+					does = func(e *event) bool { return s.allow(e.permit) }
+				}
+				if does(e) == output.(bool) {
+					next = append(next, s)
+				}
+			}
+			return next
+		},
+		Equal: func(a, b any) bool { return fmt.Sprint(a) == fmt.Sprint(b) },
+	}
+	return model.ToModel()
+}
+
+// does is do for an event, which is to know when it was.
+func (c *client) does(e *event, fn func() any) {
+	c.do(e, fn)
+	op := c.ops[len(c.ops)-1]
+	e.called, e.returned = op.Call, op.Return
+}
+
+func TestPermits(t *testing.T) {
+	opened := int64(0)
+	check(t, permitModel(), func() func(*client) {
+		b := breaker.New("b", breaker.Config{
+			ConsecutiveFailures: tooMany, FailureRate: breaker.Off,
+			Cooldown: breaker.Off, Probes: probes, ProbeTimeout: time.Hour,
+			OnChange: func(breaker.Change) { atomic.AddInt64(&opened, 1) },
+		})
+		var permits atomic.Int64
+		held := make([]map[int64]*breaker.Permit, workers)
+		return func(c *client) {
+			mine := held[c.id]
+			if mine == nil {
+				mine = map[int64]*breaker.Permit{}
+				held[c.id] = mine
+			}
+			if len(mine) == 0 || len(mine) < 3 && c.IntN(2) == 0 {
+				in := &event{asks: true, permit: permits.Add(1)}
+				c.does(in, func() any {
+					p := new(breaker.Permit)
+					if b.Admit(p) != nil {
+						return false
+					}
+					mine[in.permit] = p
+					return true
+				})
+				return
+			}
+			for number, p := range mine {
+				in := &event{permit: number, outcome: breaker.Outcome(c.IntN(5) % 3)} // more successes and failures
+				c.does(in, func() any { return p.Done(in.outcome) })
+				delete(mine, number)
+				return
+			}
+		}
+	})
+	if opened < histories {
+		t.Fatalf("only %d changes of state in %d histories", opened, histories)
+	}
+}

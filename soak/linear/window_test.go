@@ -1,0 +1,73 @@
+package linear_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+const (
+	buckets = 4
+	span    = buckets * token
+)
+
+// windowState is what counts: the newest bucket, and those before it as far as the span reaches.
+type windowState struct {
+	newest int64
+	counts [buckets + 1]int // the newest last
+}
+
+func (s *windowState) move(at time.Duration) {
+	for ; s.newest < int64(at/token); s.newest++ {
+		copy(s.counts[:], s.counts[1:])
+		s.counts[buckets] = 0
+	}
+}
+
+func (s *windowState) used() (n int) {
+	for _, count := range s.counts {
+		n += count
+	}
+	return n
+}
+
+// giveBack takes permits off the oldest buckets.
+func (s *windowState) giveBack(n int) {
+	for i := range s.counts {
+		back := min(n, s.counts[i])
+		s.counts[i] -= back
+		n -= back
+	}
+}
+
+// windowModel counts permits by buckets. Of an answer it explains OK and Remaining.
+func windowModel() porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return windowState{} },
+		Step: func(state, input, output any) (bool, any) {
+			s, in := state.(windowState), input.(take)
+			if in.n < 0 {
+				s.giveBack(-in.n)
+				return true, s
+			}
+			s.move(in.at)
+			ok := in.n <= burst-s.used()
+			if ok {
+				s.counts[buckets] += in.n
+			}
+			r := output.(limiter.Result)
+			return r.OK == ok && r.Remaining == burst-s.used(), s
+		},
+	}
+}
+
+func TestSlidingWindow(t *testing.T) {
+	check(t, windowModel(), func() func(*client) {
+		t0 := time.Now()
+		w := limiter.NewSlidingWindowAt(limiter.SlidingConfig{Limit: burst, Span: span, Buckets: buckets}, t0)
+		return asks(t0, token/2, func(*client) (string, limiter.Limiter) { return "", w })
+	})
+}
