@@ -23,6 +23,7 @@ RACE = $(shell command -v "$$(go env CC)" >/dev/null && echo -race)
 BENCH ?= .
 COUNT ?= 1
 FUZZTIME ?= 10s
+SOAKTIME ?= 10m
 
 # $(call each,modules,command): the command in the folder of each module; fails in the end if it failed in one.
 each = @failed=0; for dir in $(1); do echo "-- $$dir"; (cd "$$dir" && $(2)) || failed=1; done; exit $$failed
@@ -101,6 +102,10 @@ fuzz: ## Fuzz every fuzz test for FUZZTIME=10s
 		for target in $$(grep '^Fuzz' <<<"$$targets"); do \
 			go test -run='^$$' -fuzz="^$$target$$" -fuzztime=$(FUZZTIME) "$$pkg" || exit 1; \
 		done; done)
+
+.PHONY: soak
+soak: ## Wear everything down for SOAKTIME=10m, under the race detector
+	@go run -C soak $(RACE) . -for $(SOAKTIME)
 
 .PHONY: vuln
 vuln: ## Look for known vulnerabilities, where the database can be reached

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+func main() { os.Exit(command()) }
+
+// command returns the exit status.
+func command() int {
+	length := flag.Duration("for", 10*time.Minute, "how `long`")
+	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "of what is left to chance")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	fmt.Printf("soak: %v, seed %d\n", *length, *seed)
+	faults, report := soak(ctx, *length, *seed)
+	fmt.Println(report)
+	for _, f := range faults {
+		fmt.Fprintln(os.Stderr, "soak: FAULT:", f)
+	}
+	if len(faults) > 0 {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+)
+
+func TestAMomentOfIt(t *testing.T) {
+	faults, report := soak(t.Context(), 2*time.Second, 1)
+	require.Empty(t, faults, report)
+	t.Log(report)
+}
+
+// What follows shows that the books would not agree if weir's were wrong.
+
+func newTestHouse() (*house, *faults) {
+	f := &faults{}
+	return newHouse(1, rand.New(rand.NewPCG(1, 1)), f), f
+}
+
+func TestALostCallIsFound(t *testing.T) {
+	for name, forget := range map[string]func(h *house){
+		"lost calls":    func(h *house) { h.ran.Add(1) },
+		"lost refusals": func(h *house) { h.refusedOpen.Add(1) },
+		"tokens":        func(h *house) { h.ran.Add(-1) },
+	} {
+		h, f := newTestHouse()
+		h.visit(t.Context())
+		h.settle()
+		require.Empty(t, f.list())
+		forget(h)
+		h.settle()
+		require.NotEmpty(t, f.list(), name)
+		require.Contains(t, f.kinds, name)
+	}
+}
+
+func TestALimitThatLetsTooMuchThroughIsFound(t *testing.T) {
+	h, f := newTestHouse()
+	h.burst, h.rate = 0, 0
+	h.visit(t.Context())
+	h.visit(t.Context())
+	h.audit()
+	require.Equal(t, []string{"limit"}, f.kinds)
+
+	f = &faults{}
+	s := &strict{name: "lax", limiter: limiter.NewTokenBucket(limiter.Config{Rate: limiter.Unlimited()}), limit: 3, span: time.Minute, began: time.Now()}
+	for range 3 {
+		s.visit()
+	}
+	s.audit(f)
+	require.Empty(t, f.list())
+	s.visit()
+	s.audit(f)
+	require.Equal(t, []string{"window"}, f.kinds)
+}
+
+// back is a counter that goes back.
+type back struct {
+	series *stat.Series
+	value  float64
+}
+
+func (b *back) Observe(yield func(*stat.Series, float64)) {
+	b.value--
+	yield(b.series, 100+b.value)
+}
+
+func TestACounterThatGoesBackIsFound(t *testing.T) {
+	f := &faults{}
+	o, err := newOnlookers(f, &back{series: stat.LimiterNear.Series("l")})
+	require.NoError(t, err)
+	defer o.page.Close()
+	o.scrape()
+	require.Empty(t, f.list())
+	o.scrape()
+	require.Equal(t, []string{"counter"}, f.kinds)
+	require.EqualValues(t, 2, o.scrapes.Load())
+	o.collect(context.Background())
+	require.EqualValues(t, 1, o.collections.Load())
+}
+
+func TestGrowthIsFound(t *testing.T) {
+	for name, values := range map[string]func(i int) float64{
+		"memory": func(i int) float64 { return float64(5 * i) },
+		"":       func(i int) float64 { return 100 * float64(i%2) }, // wavers
+	} {
+		f, g := &faults{}, growth{}
+		for i := range 20 {
+			g.hours = append(g.hours, float64(i)/60)
+			g.heap, g.goroutines = append(g.heap, values(i)), append(g.goroutines, 10)
+		}
+		g.judge(f)
+		if name == "" {
+			require.Empty(t, f.list())
+			continue
+		}
+		require.Equal(t, []string{name}, f.kinds)
+	}
+	g := growth{began: time.Now()}
+	require.Equal(t, "not sampled", g.String())
+	g.sample()
+	require.Contains(t, g.String(), "goroutines")
+}
