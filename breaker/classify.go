@@ -3,9 +3,7 @@ package breaker
 import (
 	"context"
 	"errors"
-	"time"
 
-	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
 
@@ -26,13 +24,12 @@ const (
 //     limiter refused the call, so the service never saw it,
 //   - all else is a failure, a deadline that passed among it.
 func DefaultClassify(err error) Outcome {
-	switch {
-	case err == nil:
+	if err == nil {
 		return Success
-	case errors.Is(err, stat.ErrRefused):
-		return Ignored
 	}
-	return Failure
+	var f findings
+	f.search(err)
+	return f.outcome()
 }
 
 // Ignore returns a Config.Classify that ignores the given errors, wrapped or not,
@@ -84,28 +81,31 @@ func (b *Breaker) Outcome(ctx context.Context, err error) Outcome {
 
 // verdictOn is the verdict on a call; a classifier of nil is DefaultClassify.
 func verdictOn(ctx context.Context, err error, classify func(error) Outcome) Outcome {
+	var f findings
+	return f.verdict(ctx, err, classify)
+}
+
+// verdict is verdictOn that keeps what it finds in the error of a failure.
+func (f *findings) verdict(ctx context.Context, err error, classify func(error) Outcome) Outcome {
 	switch {
 	case err != nil && gaveUp(ctx, err):
 		return Ignored
-	case classify == nil:
-		return DefaultClassify(err)
+	case classify != nil:
+		o := classify(err)
+		if o == Failure {
+			f.search(err)
+		}
+		return o
+	case err == nil:
+		return Success
 	}
-	return classify(err)
+	f.search(err)
+	return f.outcome()
 }
 
 // gaveUp reports whether err is the caller's own cancelling of ctx.
 func gaveUp(ctx context.Context, err error) bool {
-	return errors.Is(ctx.Err(), context.Canceled) &&
+	done := ctx.Err()
+	return done != nil && errors.Is(done, context.Canceled) &&
 		(errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx)))
-}
-
-// retryAfter returns the wait that an error asks for, 0 where it asks for none.
-func retryAfter(err error) time.Duration {
-	if e, ok := errors.AsType[interface {
-		error
-		RetryAfter() time.Duration
-	}](err); ok {
-		return e.RetryAfter()
-	}
-	return 0
 }

@@ -141,9 +141,9 @@ func (m *Permit) reportBy(ctx context.Context, err error, classify func(error) O
 			m.book(outcome)
 		}
 	}()
-	outcome = verdictOn(ctx, err, classify)
-	if outcome == Failure && m.after == 0 {
-		m.after = max(retryAfter(err), 0)
+	var f findings
+	if outcome = f.verdict(ctx, err, classify); outcome == Failure && m.after == 0 {
+		m.after = max(f.after, 0)
 	}
 	return m.book(outcome)
 }

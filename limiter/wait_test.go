@@ -365,3 +365,13 @@ func TestWaitForWhatNeverComes(t *testing.T) {
 	require.NoError(t, b.SetBurst(limiter.Off))
 	require.False(t, b.Take(1).OK)
 }
+
+func TestWaitThatNeedNotAllocatesNothing(t *testing.T) {
+	b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1 << 20})
+	ctx := t.Context()
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		if b.Wait(ctx, 1) != nil {
+			t.Fatal("refused")
+		}
+	}))
+}
