@@ -47,7 +47,7 @@ install: ## Install what the tests use besides Go modules
 
 .PHONY: ci
 ci: ## All that has to hold before a change lands
-	@.ci/steps install tidy-diff format lint vet vet-386 race test-386 examples vuln
+	@.ci/steps install tidy-diff format lint vet vet-386 race test-386 examples bench-guard vuln
 
 .PHONY: race
 race: install
@@ -89,10 +89,20 @@ examples: ## Build every example, and run the storefront to its last line
 		calls succeeded failed refused_open refused_limited breaker_opened breaker_closed \
 		alerts_fired alerts_resolved otel_exports prometheus_series
 
-.PHONY: bench benchstat
-bench: ## Run benchmarks: BENCH=regexp COUNT=10, kept with > bench-new.txt
+.PHONY: bench bench-quick bench-guard bench-results
+bench: ## Compare with other libraries and the machine's floor; fails where a bound is missed
+	@go run -C bench . compare
+bench-quick: ## The main rows of that, in about a minute
+	@go run -C bench . quick
+bench-guard: ## Fail where a cost has doubled
+	@go run -C bench . guard
+bench-results: ## Measure everything and write bench/RESULTS.md
+	@go run -C bench . results
+
+.PHONY: benchmarks benchstat
+benchmarks: ## Run the packages' own benchmarks: BENCH=regexp COUNT=10, kept with > bench-new.txt
 	@for dir in $(LIBRARIES); do (cd "$$dir" && go test -run='^$$' -bench='$(BENCH)' -benchmem -count=$(COUNT) ./...) || exit 1; done
-benchstat: ## Compare what two runs of make bench printed: OLD=file NEW=file
+benchstat: ## Compare what two runs of make benchmarks printed: OLD=file NEW=file
 	@$(TOOL) benchstat $(OLD) $(NEW)
 
 .PHONY: fuzz

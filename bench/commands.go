@@ -1,0 +1,135 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/weir-go/weir/bench/internal/compare"
+	"github.com/weir-go/weir/bench/internal/guard"
+	"github.com/weir-go/weir/bench/internal/measure"
+	"github.com/weir-go/weir/bench/internal/memory"
+	"github.com/weir-go/weir/bench/internal/report"
+	"github.com/weir-go/weir/bench/internal/rows"
+)
+
+// compareAll runs the whole table, and weighs the keys of keyed limiters.
+func compareAll(w io.Writer, s settings) error {
+	if _, err := floors(w, s, measure.Modes()...); err != nil {
+		return err
+	}
+	outcomes, err := comparisons(w, s, rows.All(s.keys), measure.Modes()...)
+	if err != nil {
+		return err
+	}
+	sizes, err := sizes(w, s, memory.Keyed(s.keys))
+	return errors.Join(err, missed(outcomes, sizes))
+}
+
+// compareMain runs the main rows of the table.
+func compareMain(w io.Writer, s settings) error {
+	modes := []measure.Mode{measure.Serial, measure.Threads}
+	if _, err := floors(w, s, modes...); err != nil {
+		return err
+	}
+	others := func(row rows.Row) bool { return !row.Main }
+	outcomes, err := comparisons(w, s, slices.DeleteFunc(rows.All(s.keys), others), modes...)
+	return errors.Join(err, missed(outcomes, nil))
+}
+
+// floors measures what the machine itself costs, as far as it is wanted, and begins the table with it.
+func floors(w io.Writer, s settings, modes ...measure.Mode) (all []compare.Floor, err error) {
+	if err := report.Header(w); err != nil {
+		return nil, err
+	}
+	for _, side := range rows.Floors() {
+		if !s.only.MatchString("floor: " + side.Name) {
+			continue
+		}
+		f, err := compare.RunFloor(s.plan, side, modes...)
+		if err != nil {
+			return all, err
+		}
+		if err := report.FloorLines(w, f, modes...); err != nil {
+			return all, err
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// comparisons runs those of the rows that are wanted, and shows each when it is done.
+func comparisons(w io.Writer, s settings, all []rows.Row, modes ...measure.Mode) (outcomes []compare.Outcome, err error) {
+	for _, row := range all {
+		if !s.only.MatchString(row.Name) {
+			continue
+		}
+		o, err := compare.Run(s.plan, row, modes...)
+		if err != nil {
+			return outcomes, err
+		}
+		if err := report.Lines(w, o); err != nil {
+			return outcomes, err
+		}
+		outcomes = append(outcomes, o)
+	}
+	return outcomes, nil
+}
+
+// sizes weighs those of the things that are wanted, and shows each.
+func sizes(w io.Writer, s settings, things []memory.Thing) (all []memory.Size, err error) {
+	for _, thing := range things {
+		if !s.only.MatchString(thing.Name) {
+			continue
+		}
+		size := thing.Size()
+		if _, err := fmt.Fprintln(w, size); err != nil {
+			return all, err
+		}
+		all = append(all, size)
+	}
+	return all, nil
+}
+
+// missed is an error where a bound is missed.
+func missed(outcomes []compare.Outcome, sizes []memory.Size) error {
+	var faults []string
+	for _, o := range outcomes {
+		faults = append(faults, o.Missed()...)
+	}
+	for _, size := range sizes {
+		if size.Missed() {
+			faults = append(faults, size.String())
+		}
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return fmt.Errorf("bounds missed by more than the noise:\n  %s", strings.Join(faults, "\n  "))
+}
+
+// guardAll looks whether a cost has doubled.
+func guardAll(w io.Writer, s settings) error {
+	var slow []string
+	for _, g := range rows.AllGuarded() {
+		if !s.only.MatchString(g.Name) {
+			continue
+		}
+		f, err := guard.Watch(guard.Quickest(s.plan), g)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(w, f); err != nil {
+			return err
+		}
+		if f.Slower() {
+			slow = append(slow, f.Name)
+		}
+	}
+	if len(slow) > 0 {
+		return fmt.Errorf("much slower than it was: %s", strings.Join(slow, "; "))
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package chart_test
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/bench/internal/chart"
+)
+
+// element is any element of an SVG, with what is inside.
+type element struct {
+	XMLName xml.Name
+	Attrs   []xml.Attr `xml:",any,attr"`
+	Text    string     `xml:",chardata"`
+	Inside  []element  `xml:",any"`
+}
+
+func (e element) attr(name string) string {
+	for _, a := range e.Attrs {
+		if a.Name.Local == name {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// all lists the elements of a name, wherever they stand.
+func (e element) all(name string) (found []element) {
+	for _, inside := range e.Inside {
+		if inside.XMLName.Local == name {
+			found = append(found, inside)
+		}
+		found = append(found, inside.all(name)...)
+	}
+	return found
+}
+
+func draw(t *testing.T, c chart.Chart) (root element, source string) {
+	t.Helper()
+	var b strings.Builder
+	require.NoError(t, c.Write(&b))
+	require.NoError(t, xml.Unmarshal([]byte(b.String()), &root))
+	return root, b.String()
+}
+
+func keys() chart.Chart {
+	return chart.Chart{Title: `Keys & "costs"`, X: "keys", Y: "ns", Lines: []chart.Line{
+		{Name: "ours", Points: []chart.Point{{1, 30}, {1000, 40}, {1e7, 90}}},
+		{Name: "<theirs>", Points: []chart.Point{{1, 100}, {1000, 300}}},
+	}}
+}
+
+func TestChartIsWellFormedAndNamesEverything(t *testing.T) {
+	root, source := draw(t, keys())
+	var words []string
+	for _, text := range root.all("text") {
+		words = append(words, text.Text)
+	}
+	require.Subset(t, words, []string{`Keys & "costs"`, "keys", "ns", "● ours", "● <theirs>", "1", "10", "1 k", "10 M", "100"})
+	require.Len(t, root.all("polyline"), 2)
+	require.Len(t, root.all("circle"), 5)
+	require.Contains(t, source, "prefers-color-scheme: dark", "it can be read on a dark page")
+	require.Contains(t, source, `role="img" aria-label=`, "and be heard of")
+}
+
+func TestValuesLieOnLogarithmicScales(t *testing.T) {
+	root, _ := draw(t, keys())
+	var dots []string
+	for _, dot := range root.all("circle") {
+		dots = append(dots, dot.attr("cx")+" "+dot.attr("cy"))
+	}
+	// From 1 to 10 M the plot goes from 64 to 696, and from 10 to 1000 from 352 up to 64.
+	require.Equal(t, []string{"64.0 283.3", "334.9 265.3", "696.0 214.6", "64.0 208.0", "334.9 139.3"}, dots)
+}
+
+func TestChartWithNothingIn(t *testing.T) {
+	root, _ := draw(t, chart.Chart{Title: "nothing"})
+	require.Empty(t, root.all("circle"))
+	require.Len(t, root.all("line"), 4, "both scales go from 1 to 10")
+	one, _ := draw(t, chart.Chart{Lines: []chart.Line{{Name: "one", Points: []chart.Point{{10, 10}}}}})
+	require.Equal(t, "64.0 352.0", one.all("circle")[0].attr("cx")+" "+one.all("circle")[0].attr("cy"))
+}
+
+func TestNumbersAreShort(t *testing.T) {
+	var got []string
+	for _, v := range []float64{0.5, 1, 45.25, 999, 1000, 1234, 1e6, 2.5e7, 1e9} {
+		got = append(got, chart.Number(v))
+	}
+	require.Equal(t, "[0.5 1 45.2 999 1 k 1.23 k 1 M 25 M 1 G]", fmt.Sprint(got))
+}
+
+type full struct{ io.Writer }
+
+var errFull = errors.New("full")
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+func TestWriteSaysThatItFailed(t *testing.T) { require.ErrorIs(t, keys().Write(full{}), errFull) }

@@ -1,0 +1,48 @@
+package chart
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// scale puts values between two pixels, evenly in their logarithms.
+type scale struct {
+	lo, hi   float64 // powers of ten
+	from, to float64 // pixels
+}
+
+func empty(from, to float64) scale { return scale{math.Inf(1), math.Inf(-1), from, to} }
+
+// reach makes the scale long enough for v.
+func (s *scale) reach(v float64) { s.lo, s.hi = min(s.lo, log(v)), max(s.hi, log(v)) }
+
+// whole makes it begin and end with a power of ten, and one at least long.
+func (s scale) whole() scale {
+	if s.lo > s.hi {
+		s.lo, s.hi = 0, 1
+	}
+	s.lo, s.hi = math.Floor(s.lo+1e-9), math.Ceil(s.hi-1e-9)
+	s.hi = max(s.hi, s.lo+1)
+	return s
+}
+
+func (s scale) at(v float64) float64 {
+	return s.from + (log(v)-s.lo)/(s.hi-s.lo)*(s.to-s.from)
+}
+
+// grid draws a line at each power of ten.
+func (s scale) grid(b *strings.Builder, ends func(at float64) (x1, y1, x2, y2 float64)) {
+	for e := s.lo; e <= s.hi; e++ {
+		x1, y1, x2, y2 := ends(s.at(math.Pow(10, e)))
+		fmt.Fprintf(b, `<line class="grid" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`+"\n", x1, y1, x2, y2)
+	}
+}
+
+// labels writes each power of ten.
+func (s scale) labels(b *strings.Builder, attributes string, place func(at float64) (x, y float64)) {
+	for e := s.lo; e <= s.hi; e++ {
+		x, y := place(s.at(math.Pow(10, e)))
+		text(b, x, y, attributes, Number(math.Pow(10, e)))
+	}
+}

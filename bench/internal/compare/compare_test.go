@@ -1,0 +1,67 @@
+package compare_test
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/bench/internal/compare"
+	"github.com/weir-go/weir/bench/internal/measure"
+	"github.com/weir-go/weir/bench/internal/rows"
+)
+
+// idle is a side that leaves so many objects on the heap for each piece of work.
+func idle(objects int) rows.Side {
+	return rows.Side{Name: "idle", Does: "nothing", Make: func() measure.Loop {
+		return func(n int) int {
+			var keep *[64]byte
+			for range n * objects {
+				keep = new([64]byte)
+			}
+			runtime.KeepAlive(keep)
+			return n
+		}
+	}}
+}
+
+var plan = measure.Plan{Rounds: 2, Each: time.Microsecond}
+
+func TestRunMeasuresEachModeAndAllocations(t *testing.T) {
+	o, err := compare.Run(plan, rows.Row{Name: "row", Ours: idle(0), Theirs: idle(3)}, measure.Modes()...)
+	require.NoError(t, err)
+	require.Len(t, o.In, 3)
+	require.Len(t, o.In[2].Ratio, 2)
+	require.Equal(t, compare.Allocs{Ours: 0, Theirs: 3}, o.Allocs)
+}
+
+func TestFloorsAreMeasuredInEachMode(t *testing.T) {
+	for _, side := range rows.Floors() {
+		floor, err := compare.RunFloor(plan, side, measure.Serial, measure.Threads)
+		require.NoError(t, err)
+		require.Len(t, floor.Costs, 2)
+		require.Positive(t, floor.Costs[1].Median, floor.Name)
+	}
+}
+
+func TestMissedNamesEachBound(t *testing.T) {
+	of := func(ratios ...float64) measure.Comparison { return measure.Comparison{Ratio: ratios} }
+	o := compare.Outcome{
+		Row:    rows.Row{Name: "row", Serial: 0.5, Threads: 0.6},
+		Modes:  measure.Modes(),
+		In:     []measure.Comparison{of(0.7, 0.7, 0.7), of(0.5, 0.5, 0.5), of(9, 9, 9)},
+		Allocs: compare.Allocs{Ours: 1, Theirs: 14},
+	}
+	require.Equal(t, []measure.Verdict{measure.Missed, measure.Reached, measure.NoBound}, []measure.Verdict{o.Verdict(0), o.Verdict(1), o.Verdict(2)})
+	require.Equal(t, []string{"row, serial: ratio 0.7 ±0%, bound 0.5", "row: 1 allocations a call, bound 0"}, o.Missed())
+
+	o.Serial = 0
+	require.Empty(t, o.Missed(), "a row for information misses nothing")
+}
+
+func TestARowThatDoesNotDoItsWorkIsAnError(t *testing.T) {
+	lazy := rows.Side{Name: "lazy", Make: func() measure.Loop { return func(int) int { return 0 } }}
+	_, err := compare.Run(plan, rows.Row{Name: "row", Ours: idle(0), Theirs: lazy}, measure.Serial)
+	require.EqualError(t, err, "row, serial: theirs: 0 of 16 came out as they should")
+}

@@ -1,0 +1,69 @@
+// Package fit tells how a cost grows with a size.
+package fit
+
+import (
+	"fmt"
+	"math"
+)
+
+// Point is what was measured at one size. Both are above 0.
+type Point struct{ Size, Cost float64 }
+
+// Growth is the exponent with which a cost is said to grow: the cost of size n is some factor times n to this power.
+type Growth float64
+
+// The growths that occur.
+const (
+	Constant Growth = 0
+	Linear   Growth = 1
+)
+
+func (g Growth) String() string {
+	switch g {
+	case Constant:
+		return "O(1)"
+	case Linear:
+		return "O(n)"
+	}
+	return fmt.Sprintf("O(n^%.3g)", float64(g))
+}
+
+// Slack is how far a measured slope may lie from the stated growth: less than to √n, the next growth that could be
+// mistaken for it. Where nothing is done more often but the working set leaves one cache after the other, a step costs
+// five to ten times as much in the end, which is a slope of 0.1 to 0.15 over seven powers of ten, and of 0.2 to 0.3
+// over three.
+const Slack = 0.35
+
+// Slope is the exponent that fits the points best: the slope of the line through their logarithms, by least squares.
+// Of a cost that is said to grow only the upper half of the sizes is looked at, where what it costs to begin
+// no longer counts. It is NaN for fewer than two points.
+func (g Growth) Slope(points []Point) float64 {
+	if g != Constant {
+		points = upperHalf(points)
+	}
+	var n, x, y, xx, xy float64
+	for _, p := range points {
+		lx, ly := math.Log(p.Size), math.Log(p.Cost)
+		n, x, y, xx, xy = n+1, x+lx, y+ly, xx+lx*lx, xy+lx*ly
+	}
+	return (n*xy - x*y) / (n*xx - x*x)
+}
+
+// Agrees says whether the points grow as stated.
+func (g Growth) Agrees(points []Point) bool {
+	return math.Abs(g.Slope(points)-float64(g)) <= Slack
+}
+
+// upperHalf is the points whose sizes lie in the upper half of the range on a logarithmic scale, three at least.
+func upperHalf(points []Point) []Point {
+	if len(points) < 4 {
+		return points
+	}
+	from := math.Sqrt(points[0].Size * points[len(points)-1].Size)
+	for i := range points {
+		if points[i].Size >= from || len(points)-i == 3 {
+			return points[i:]
+		}
+	}
+	return points
+}

@@ -1,0 +1,145 @@
+package measure_test
+
+import (
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/bench/internal/measure"
+)
+
+// counting is a loop that tells how often it was run in all.
+func counting(total *atomic.Int64) measure.Loop {
+	return func(n int) int {
+		for range n {
+			total.Add(1)
+		}
+		return n
+	}
+}
+
+func TestTogetherRunsEveryLoopAsOftenAsAsked(t *testing.T) {
+	var total atomic.Int64
+	loop := counting(&total)
+	ns, err := measure.Together(1000, slices.Repeat([]measure.Loop{loop}, 3)...)
+	require.NoError(t, err)
+	require.EqualValues(t, 3000, total.Load())
+	require.Positive(t, ns)
+}
+
+func TestWorkThatDoesNotComeOutAsItShouldHasNoCost(t *testing.T) {
+	lazy := func(n int) int { return n - 1 }
+	_, err := measure.Together(10, lazy)
+	require.EqualError(t, err, "9 of 10 came out as they should")
+	_, err = measure.Serial.Enough(lazy, time.Millisecond)
+	require.Error(t, err)
+
+	var total atomic.Int64
+	_, err = measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Serial, counting(&total), lazy)
+	require.ErrorContains(t, err, "theirs: ")
+	_, err = measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Serial, lazy, counting(&total))
+	require.ErrorContains(t, err, "ours: ")
+}
+
+func TestEnoughTakesAboutAsLongAsAsked(t *testing.T) {
+	var total atomic.Int64
+	n, err := measure.Crowd.Enough(counting(&total), 10*time.Millisecond)
+	require.NoError(t, err)
+	require.Greater(t, n, 100, "an atomic add takes less than 100 µs on any machine")
+}
+
+func TestCompareTakesTurns(t *testing.T) {
+	var order []string
+	turn := func(name string) measure.Loop {
+		return func(n int) int {
+			order = append(order, name)
+			for began := time.Now(); time.Since(began) < 2*time.Millisecond; {
+			}
+			return n
+		}
+	}
+	c, err := measure.Plan{Rounds: 3, Each: time.Millisecond}.Compare(measure.Serial, turn("A"), turn("B"))
+	require.NoError(t, err)
+	require.Equal(t, []string{"A", "B", "A", "B", "A", "B"}, order[len(order)-6:])
+	require.Len(t, c.Ratio, 3)
+	require.Empty(t, c.Canary, "only two threads need two cores")
+	require.Equal(t, min(c.Ours[0], c.Ours[1], c.Ours[2])/min(c.Theirs[0], c.Theirs[1], c.Theirs[2]), c.Best())
+	for i, ratio := range c.Ratio {
+		require.Equal(t, c.Ours[i]/c.Theirs[i], ratio)
+	}
+}
+
+func TestCostIsThatOfOneSideAlone(t *testing.T) {
+	var total atomic.Int64
+	cost, err := measure.Plan{Rounds: 3, Each: time.Millisecond}.Cost(measure.Serial, counting(&total))
+	require.NoError(t, err)
+	require.Positive(t, cost.Median)
+	_, err = measure.Plan{Rounds: 3}.Cost(measure.Serial, func(int) int { return 0 })
+	require.Error(t, err)
+}
+
+func TestTwoThreadsAreComparedWithACanary(t *testing.T) {
+	var total atomic.Int64
+	c, err := measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Threads, counting(&total), counting(&total))
+	require.NoError(t, err)
+	require.Len(t, c.Canary, 2)
+	require.Positive(t, c.Canary[0])
+}
+
+func TestSpreadIsMedianIntervalAndWorst(t *testing.T) {
+	s := measure.SpreadOf([]float64{3, 1, 2, 5, 4, 10, 9, 8, 7, 6})
+	require.Equal(t, measure.Spread{Median: 5.5, Lo: 2, Hi: 9, Worst: 10}, s, "the second and the ninth of ten, as benchstat has it")
+	require.InDelta(t, 0.64, s.Noise(), 0.01)
+	require.Equal(t, "5.5 ±64%", s.String())
+
+	few := measure.SpreadOf([]float64{2, 1, 3})
+	require.Equal(t, measure.Spread{Median: 2, Lo: 1, Hi: 3, Worst: 3}, few, "three say no more than where they lie")
+	require.Zero(t, measure.SpreadOf(nil))
+	require.Zero(t, measure.Spread{}.Noise())
+}
+
+func TestVerdicts(t *testing.T) {
+	around := func(middle float64, canary ...float64) measure.Comparison {
+		return measure.Comparison{Ratio: []float64{
+			middle - 0.09, middle - 0.07, middle - 0.05, middle - 0.03, middle - 0.01,
+			middle + 0.01, middle + 0.03, middle + 0.05, middle + 0.07, middle + 0.09,
+		}, Canary: canary}
+	}
+	for name, step := range map[string]struct {
+		c     measure.Comparison
+		bound float64
+		want  measure.Verdict
+	}{
+		"no bound":                        {around(9), 0, measure.NoBound},
+		"below the bound":                 {around(0.3), 0.35, measure.Reached},
+		"above it by less than the noise": {around(0.4), 0.35, measure.Close},
+		"above it by more than the noise": {around(0.5), 0.35, measure.Missed},
+		"two threads with two cores":      {around(0.5, 0.5, 0.51, 0.52), 0.35, measure.Missed},
+		"two threads that shared one":     {around(0.5, 0.5, 0.9, 0.8), 0.35, measure.NotJudged},
+		"or seem to keep it":              {around(0.3, 0.5, 0.9, 0.8), 0.35, measure.NotJudged},
+	} {
+		require.Equal(t, step.want, step.c.Judge(step.bound), name)
+	}
+}
+
+func TestAllocsCountsObjects(t *testing.T) {
+	var first, second *[100]byte
+	require.Equal(t, 2, measure.Allocs(func(n int) int {
+		for range n {
+			first, second = new([100]byte), new([100]byte)
+		}
+		return n
+	}, 1000))
+	require.NotSame(t, first, second)
+}
+
+func TestWalkVisitsEverything(t *testing.T) {
+	seen := map[int]int{}
+	require.Equal(t, 30, measure.Walk(10, measure.Far, func(i int) bool { seen[i]++; return true })(30))
+	require.Len(t, seen, 10)
+	require.Equal(t, 3, seen[0], "each as often as the others")
+	require.Zero(t, measure.Walk(1, 1, func(int) bool { return false })(5))
+}

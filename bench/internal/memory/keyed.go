@@ -1,0 +1,101 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/throttled/throttled/v2"
+	"github.com/throttled/throttled/v2/store/memstore"
+	"golang.org/x/time/rate"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+)
+
+// Keyed lists the things that have a key each, in one whole.
+func Keyed(keys int) []Thing {
+	return []Thing{
+		{"limiter.Group, a live key of 8 bytes", keys, 0, groupOfInts},
+		{"limiter.Group, a live key, string apart", keys, 56, groupOfNames},
+		{"throttled's map, a live key, string apart", keys, 0, throttledMap},
+		{"sync.Map of x/time/rate, a live key, string apart", keys, 0, syncMap},
+		{"breaker.Group, a member", 1000, 0, breakerGroup},
+		{"weir.Group, a member with a limit", 1000, 0, gateGroup},
+	}
+}
+
+func groupOfInts(n int) func() any {
+	return func() any {
+		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 10, MaxKeys: 2 * n})
+		for key := range n {
+			g.Take(key, 1)
+		}
+		return g
+	}
+}
+
+// named gives each of n names to something that keeps it.
+func named(n int, open func() (whole any, add func(name string))) func() any {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprint("user:", i)
+	}
+	return func() any {
+		whole, add := open()
+		for _, name := range names {
+			add(name)
+		}
+		return whole
+	}
+}
+
+func groupOfNames(n int) func() any {
+	return named(n, func() (any, func(string)) {
+		g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 10, MaxKeys: 2 * n})
+		return g, func(name string) { g.Take(name, 1) }
+	})
+}
+
+func throttledMap(n int) func() any {
+	return named(n, func() (any, func(string)) {
+		store, err := memstore.NewCtx(0)
+		if err != nil {
+			panic(err)
+		}
+		l, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{MaxRate: throttled.PerHour(1), MaxBurst: 10})
+		if err != nil {
+			panic(err)
+		}
+		return l, func(name string) { _, _, _ = l.RateLimitCtx(context.Background(), name, 1) }
+	})
+}
+
+func syncMap(n int) func() any {
+	return named(n, func() (any, func(string)) {
+		all := new(sync.Map)
+		return all, func(name string) { all.Store(name, rate.NewLimiter(rate.Every(time.Hour), 10)) }
+	})
+}
+
+func breakerGroup(n int) func() any {
+	return func() any {
+		g := breaker.NewGroup[int]("bench", breaker.GroupConfig{MaxSeries: breaker.Off})
+		for key := range n {
+			_ = g.Get(key).Run(context.Background(), succeed)
+		}
+		return g
+	}
+}
+
+func gateGroup(n int) func() any {
+	return func() any {
+		g := weir.NewGroup[int]("bench", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(100)}, MaxSeries: breaker.Off})
+		for key := range n {
+			_ = g.Get(key).Run(context.Background(), succeed)
+		}
+		return g
+	}
+}

@@ -1,0 +1,129 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/failsafe-go/failsafe-go/circuitbreaker"
+	"github.com/sony/gobreaker/v2"
+	"golang.org/x/time/rate"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/window"
+)
+
+// Thing is something that takes memory.
+type Thing struct {
+	Name  string
+	N     int     // how many are made to measure one
+	Bound float64 // the most bytes that one may take; 0 for none
+
+	// Build returns a function that makes n of them. What they are made from is there before, and is not measured.
+	Build func(n int) func() any
+}
+
+// Size is how many bytes one thing takes.
+type Size struct {
+	Name         string
+	Bytes, Bound float64
+}
+
+// Size measures the thing.
+func (t Thing) Size() Size { return Size{t.Name, Grown(t.Build(t.N)) / float64(t.N), t.Bound} }
+
+// Missed says whether there is a bound and it is missed.
+func (s Size) Missed() bool { return s.Bound > 0 && s.Bytes > s.Bound }
+
+func (s Size) String() string {
+	if s.Bound > 0 {
+		return fmt.Sprintf("%s: %.1f bytes, bound %.0f", s.Name, s.Bytes, s.Bound)
+	}
+	return fmt.Sprintf("%s: %.1f bytes", s.Name, s.Bytes)
+}
+
+// All lists the things, keyed ones with so many keys.
+func All(keys int) []Thing {
+	return append(singles(), Keyed(keys)...)
+}
+
+// singles are things of which one is made at a time.
+func singles() []Thing {
+	perSecond := limiter.PerSecond(1)
+	return []Thing{
+		{"breaker.Breaker", 1000, 0, many(func() any { return called(breaker.Config{}) })},
+		{"breaker.Breaker, last 100 calls", 1000, 0, many(func() any { return called(breaker.Config{LastCalls: 100}) })},
+		{"breaker.Breaker, hung calls", 1000, 0, many(func() any { return called(breaker.Config{SlowCall: time.Second, HungCalls: true}) })},
+		{"breaker.Breaker, latency", 200, 0, many(func() any { return called(breaker.Config{Latency: true}) })},
+		{"gobreaker, 10 buckets", 1000, 0, many(func() any {
+			return gobreaker.NewCircuitBreaker[int](gobreaker.Settings{Interval: 10 * time.Second, BucketPeriod: time.Second})
+		})},
+		{"failsafe-go breaker, time window", 1000, 0, many(func() any {
+			return circuitbreaker.NewBuilder[int]().WithFailureRateThreshold(0.5, 20, 10*time.Second).Build()
+		})},
+		{"window.Counter, 10 buckets", 1000, 0, many(func() any { return window.NewCounter(window.Config{}) })},
+		{"window.Calls, 10 buckets", 1000, 0, many(func() any { return recorded(window.CallsConfig{}) })},
+		{"window.Calls, 100 buckets", 1000, 0, many(func() any { return recorded(window.CallsConfig{Buckets: 100}) })},
+		{"window.Calls with latency: two histograms of 256 buckets, one over time", 200, 0, many(func() any { return recorded(window.CallsConfig{Latency: true}) })},
+		{"window.View, 10 buckets", 1000, 0, many(func() any { return window.NewView(window.Config{}) })},
+		{"limiter.TokenBucket", 1000, 0, many(func() any { return limiter.NewTokenBucket(limiter.Config{Rate: perSecond}) })},
+		{"limiter.FixedWindow", 1000, 0, many(func() any { return limiter.NewFixedWindow(limiter.WindowConfig{Limit: 100, Span: time.Minute}) })},
+		{"limiter.SlidingWindow, 10 parts", 1000, 0, many(func() any { return limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 100, Span: time.Minute}) })},
+		{"limiter.SlidingLog, full with 100", 1000, 0, many(func() any { return fullLog(100) })},
+		{"limiter.Concurrency", 1000, 0, many(func() any { return limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 10}) })},
+		{"x/time/rate.Limiter", 1000, 0, many(func() any { return rate.NewLimiter(1, 1) })},
+		{"weir.Gate", 1000, 0, many(func() any { return weir.New("bench", weir.Config{Rate: perSecond}) })},
+		{"alert rule over five minutes", 1000, 0, rules},
+	}
+}
+
+// many makes n of the same.
+func many(one func() any) func(n int) func() any {
+	return func(n int) func() any {
+		all := make([]any, n)
+		return func() any {
+			for i := range all {
+				all[i] = one()
+			}
+			return all
+		}
+	}
+}
+
+func called(c breaker.Config) any {
+	b := breaker.New("bench", c)
+	_ = b.Run(context.Background(), succeed)
+	return b
+}
+
+func succeed(context.Context) error { return nil }
+
+func recorded(c window.CallsConfig) any {
+	w := window.NewCalls(c)
+	w.Record(window.Success, time.Millisecond)
+	return w
+}
+
+func fullLog(limit int) any {
+	l := limiter.NewSlidingLog(limiter.WindowConfig{Limit: limit, Span: time.Hour})
+	for l.Take(1).OK {
+	}
+	return l
+}
+
+func rules(n int) func() any {
+	calls := window.NewCalls(window.CallsConfig{})
+	all := make([]alert.Rule, n)
+	for i := range all {
+		all[i] = alert.Rule{Name: strconv.Itoa(i), Value: alert.FailureRate(calls, 5*time.Minute), When: alert.Above(0.5)}
+	}
+	return func() any {
+		m := alert.NewMonitor(alert.Config{}, all...)
+		m.Evaluate()
+		return m
+	}
+}

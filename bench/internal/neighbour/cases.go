@@ -1,0 +1,118 @@
+package neighbour
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/weir-go/weir/bench/internal/measure"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/window"
+)
+
+// All lists the cases: first what the machine itself does, then ours.
+func All() []Case {
+	return []Case{
+		{"atomic words, 8 bytes apart", true, words(1)},
+		{"atomic words, 64 bytes apart", true, words(8)},
+		{"atomic words, 128 bytes apart", true, words(16)},
+		{"window.Calls, made one after the other", false, many(record)},
+		{"TokenBuckets, made one after the other", false, many(take)},
+		{"breakers, made one after the other", false, many(run)},
+		{"members of a breaker.Group, with Get", false, members},
+		{"keys of a limiter.Group", false, keys},
+	}
+}
+
+// many makes each loop by itself.
+func many(one func() measure.Loop) func(n int) []measure.Loop {
+	return func(n int) (loops []measure.Loop) {
+		for range n {
+			loops = append(loops, one())
+		}
+		return loops
+	}
+}
+
+// words are atomics so many words from one to the next.
+func words(step int) func(n int) []measure.Loop {
+	return func(n int) (loops []measure.Loop) {
+		all := make([]atomic.Int64, n*step)
+		for i := range n {
+			loops = append(loops, func(n int) int {
+				for range n {
+					all[i*step].Add(1)
+				}
+				return n
+			})
+		}
+		return loops
+	}
+}
+
+func record() measure.Loop {
+	c := window.NewCalls(window.CallsConfig{})
+	return func(n int) int {
+		for range n {
+			c.Record(window.Success, 0)
+		}
+		return n
+	}
+}
+
+func take() measure.Loop {
+	b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1e8), Burst: 1 << 30})
+	return func(n int) (right int) {
+		for range n {
+			if b.Take(1).OK {
+				right++
+			}
+		}
+		return right
+	}
+}
+
+func run() measure.Loop {
+	b, ctx := breaker.New("bench", breaker.Config{}), context.Background()
+	return func(n int) (right int) {
+		for range n {
+			if b.Run(ctx, succeed) == nil {
+				right++
+			}
+		}
+		return right
+	}
+}
+
+func succeed(context.Context) error { return nil }
+
+func members(n int) (loops []measure.Loop) {
+	g, ctx := breaker.NewGroup[int]("bench", breaker.GroupConfig{}), context.Background()
+	for i := range n {
+		g.Get(i) // in order
+		loops = append(loops, func(n int) (right int) {
+			for range n {
+				if g.Get(i).Run(ctx, succeed) == nil {
+					right++
+				}
+			}
+			return right
+		})
+	}
+	return loops
+}
+
+func keys(n int) (loops []measure.Loop) {
+	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1e8), Burst: 1 << 30})
+	for i := range n {
+		loops = append(loops, func(n int) (right int) {
+			for range n {
+				if g.Take(i, 1).OK {
+					right++
+				}
+			}
+			return right
+		})
+	}
+	return loops
+}

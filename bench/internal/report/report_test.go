@@ -1,0 +1,123 @@
+package report_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/bench/internal/compare"
+	"github.com/weir-go/weir/bench/internal/fit"
+	"github.com/weir-go/weir/bench/internal/measure"
+	"github.com/weir-go/weir/bench/internal/memory"
+	"github.com/weir-go/weir/bench/internal/neighbour"
+	"github.com/weir-go/weir/bench/internal/report"
+	"github.com/weir-go/weir/bench/internal/rows"
+	"github.com/weir-go/weir/bench/internal/scale"
+)
+
+// turns are ten turns in which ours cost a, and theirs b.
+func turns(a, b float64) (c measure.Comparison) {
+	for range 10 {
+		c.Ours, c.Theirs, c.Ratio = append(c.Ours, a), append(c.Theirs, b), append(c.Ratio, a/b)
+	}
+	return c
+}
+
+// outcome is a row that was measured in all modes, with the same result.
+func outcome(name string, bound, a, b float64) compare.Outcome {
+	o := compare.Outcome{Row: rows.Row{
+		Name: name, Serial: bound, Threads: bound, Why: "they do less",
+		Ours: rows.Side{Name: "Ours.Do", Does: "all"}, Theirs: rows.Side{Name: "Theirs.Do", Does: "some"},
+	}, Modes: measure.Modes(), Allocs: compare.Allocs{Theirs: 14}}
+	for range o.Modes {
+		o.In = append(o.In, turns(a, b))
+	}
+	return o
+}
+
+func results() report.Results {
+	return report.Results{
+		Machine:  report.Machine{CPU: "Abacus 9", Cores: 2, Go: "go1.26", Date: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)},
+		Versions: []string{"example.org/peer v1.2.3"},
+		Floors:   []compare.Floor{{Side: rows.Side{Name: "clock", Does: "one reading"}, Costs: []measure.Spread{{Median: 22.2}, {Median: 11.1}, {Median: 11.3}}}},
+		Outcomes: []compare.Outcome{outcome("kept", 0.5, 40, 100), outcome("lost", 0.5, 60, 100), outcome("slow", 0, 60, 30)},
+		Scaling: []report.Scaling{{
+			Experiment: scale.Experiment{Title: "Things", File: "things", X: "things", Y: "ns", Sizes: []int{1, 10, 100}, Why: "It just is."},
+			Curves: []scale.Curve{
+				{Line: scale.Line{Name: "flat", Says: fit.Constant}, Points: []fit.Point{{Size: 1, Cost: 5}, {Size: 10, Cost: 5}}},
+				{Line: scale.Line{Name: "steep", Says: fit.Constant}, Points: []fit.Point{{Size: 1, Cost: 5}, {Size: 10, Cost: 50}, {Size: 100, Cost: 500}}},
+			},
+		}},
+		Neighbours: []report.Neighbours{
+			{Case: neighbour.Case{Name: "words", Machine: true}, Cost: neighbour.Cost{Alone: 5, Next: measure.Spread{Median: 30}, Apart: measure.Spread{Median: 5}}},
+			{Case: neighbour.Case{Name: "breakers"}, Cost: neighbour.Cost{Alone: 30, Next: measure.Spread{Median: 31}, Apart: measure.Spread{Median: 30}}},
+		},
+		Memory: []memory.Size{{Name: "key", Bytes: 44.2, Bound: 56}, {Name: "breaker", Bytes: 2384}},
+	}
+}
+
+func TestResultsHoldEveryFigure(t *testing.T) {
+	var b strings.Builder
+	require.NoError(t, results().Write(&b))
+	for _, line := range []string{
+		"Measured on Abacus 9, 2 cores, ",
+		"on 2 January 2026, 03:04 UTC",
+		"example.org/peer v1.2.3.",
+		"| `clock`: one reading | 22.2 | 11.1 | 11.3 |",
+		"| floor | serial ns | 2 threads ns | 8 goroutines ns |\n| --- | --: | --: | --: |",
+		"| comparison | ours | theirs | to know |\n| --- | --- | --- | --- |",
+		"| kept | 40 / 100 | 0.4 ±0% | 0.50 | 40 / 100 | 0.4 ±0% (0.40) | 0.50 | 0.4 ±0% | 0 / 14 |",
+		"| lost | 60 / 100 | 0.6 ±0% | 0.50, MISSED | 60 / 100 | 0.6 ±0% (0.60) | 0.50, MISSED | 0.6 ±0% | 0 / 14 |",
+		"| slow | 60 / 30 | 2 ±0% |  | 60 / 30 | 2 ±0% (2.00) |  | 2 ±0% | 0 / 14 |",
+		"- slow: they do less.",
+		"| kept | `Ours.Do`: all | `Theirs.Do`: some | they do less |",
+		"![Things](results/things.svg)",
+		"| flat | 5 | 5 |  | O(1) | 0.00 | agrees |",
+		"| steep | 5 | 50 | 500 | O(1) | 1.00 | DOES NOT AGREE |",
+		"It just is.",
+		"| words | 5 | 0 | 30 | 5 | 6.00 | share a line |",
+		"| breakers | 30 | 0 | 31 | 30 | 1.03 |  |",
+		"Nothing of ours does, by this measurement.",
+		"| key | 44.2 | 56 |",
+		"| breaker | 2384 |  |",
+	} {
+		require.Contains(t, b.String(), line)
+	}
+}
+
+func TestWhatIsLostOrSharedIsSaid(t *testing.T) {
+	r := results()
+	require.Equal(t, []string{"Things, steep: slope 1.00, stated O(1)"}, r.Disagree())
+	require.Len(t, r.Slower(), 1)
+	r.Outcomes[2].Floor = true
+	require.Empty(t, r.Slower(), "nothing is faster than the floor")
+	r.Neighbours[1].Next.Median = 60
+	require.Equal(t, "Of ours do: breakers.", r.Aside())
+	r.Canary = 0.9
+	require.Contains(t, r.Aside(), "the canary was 0.90", "two threads on one core share nothing at a time")
+}
+
+func TestTextHasALineForEachMode(t *testing.T) {
+	o := outcome("lost", 0.5, 60, 100)
+	o.In[1].Canary = []float64{0.9, 0.9, 0.9}
+	var b strings.Builder
+	require.NoError(t, report.FloorLines(&b, results().Floors[0], measure.Modes()...))
+	require.Regexp(t, `^floor: clock +serial +22.2\nfloor: clock +2 threads +11.1\nfloor: clock +8 gor.* +11.3\n$`, b.String())
+	b.Reset()
+	require.NoError(t, report.Header(&b))
+	require.NoError(t, report.Lines(&b, o))
+	lines := strings.Split(b.String(), "\n")
+	require.Regexp(t, `^comparison +ours ns +theirs ns +ratio +bound`, lines[0])
+	require.Regexp(t, `^lost +serial +60 +100 +0.6 ±0% +0.50 +MISSED, 0/14 allocs$`, lines[1])
+	require.Regexp(t, `^lost +2 threads +60 +100 +0.6 ±0% +0.50 +not judged, worst 0.60, canary 0.90$`, lines[2])
+	require.Regexp(t, `^lost +8 goroutines on 2 cores +60 +100 +0.6 ±0% +$`, lines[3])
+}
+
+func TestThisMachineHasAName(t *testing.T) {
+	m := report.ThisMachine()
+	require.NotEmpty(t, m.CPU)
+	require.Positive(t, m.Cores)
+	require.Contains(t, m.String(), m.Go)
+}

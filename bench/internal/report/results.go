@@ -1,0 +1,176 @@
+// Package report writes down what was measured.
+package report
+
+import (
+	_ "embed" // the text around the tables
+	"fmt"
+	"io"
+	"strings"
+	"text/template"
+
+	"github.com/weir-go/weir/bench/internal/compare"
+	"github.com/weir-go/weir/bench/internal/measure"
+	"github.com/weir-go/weir/bench/internal/memory"
+	"github.com/weir-go/weir/bench/internal/neighbour"
+	"github.com/weir-go/weir/bench/internal/rows"
+	"github.com/weir-go/weir/bench/internal/scale"
+)
+
+// Results are all figures of RESULTS.md.
+type Results struct {
+	Machine    Machine
+	Versions   []string
+	Floors     []compare.Floor
+	Outcomes   []compare.Outcome
+	Scaling    []Scaling
+	Neighbours []Neighbours
+	Canary     float64 // as it was when the neighbours were measured
+	Memory     []memory.Size
+}
+
+// Scaling is an experiment with what was measured.
+type Scaling struct {
+	scale.Experiment
+	Curves []scale.Curve
+}
+
+// Neighbours is a case with what was measured.
+type Neighbours struct {
+	neighbour.Case
+	neighbour.Cost
+}
+
+//go:embed results.md.tmpl
+var text string
+
+// Write writes RESULTS.md.
+func (r Results) Write(w io.Writer) error {
+	t, err := template.New("RESULTS.md").Parse(text)
+	if err != nil {
+		return err
+	}
+	return t.Execute(w, r)
+}
+
+// FloorTable is what the machine itself costs.
+func (r Results) FloorTable() string {
+	t := table{head: []string{"floor", "serial ns", "2 threads ns", "8 goroutines ns"}}
+	for _, f := range r.Floors {
+		cells := []string{code(f.Side)}
+		for _, cost := range f.Costs {
+			cells = append(cells, figure(cost.Median))
+		}
+		t.add(cells...)
+	}
+	return t.String()
+}
+
+// BoundTable is the comparisons that have bounds.
+func (r Results) BoundTable() string {
+	return r.comparisons(func(o compare.Outcome) bool { return o.Serial > 0 })
+}
+
+// OtherTable is those that have none.
+func (r Results) OtherTable() string {
+	return r.comparisons(func(o compare.Outcome) bool { return o.Serial == 0 })
+}
+
+func (r Results) comparisons(which func(compare.Outcome) bool) string {
+	t := table{head: []string{"comparison", "serial: ours / theirs ns", "ratio", "bound", "2 threads: ours / theirs ns", "ratio (worst)", "bound", "8 goroutines: ratio", "allocs"}}
+	for _, o := range r.Outcomes {
+		if which(o) {
+			t.add(comparison(o)...)
+		}
+	}
+	return t.String()
+}
+
+func comparison(o compare.Outcome) []string {
+	cells := []string{o.Name}
+	for i, m := range o.Modes {
+		c := o.In[i]
+		ratio := measure.SpreadOf(c.Ratio)
+		costs := figure(measure.SpreadOf(c.Ours).Median) + " / " + figure(measure.SpreadOf(c.Theirs).Median)
+		switch m {
+		case measure.Crowd:
+			cells = append(cells, ratio.String())
+		case measure.Threads:
+			cells = append(cells, costs, fmt.Sprintf("%s (%.2f)", ratio, ratio.Worst), boundAnd(o, i))
+		default:
+			cells = append(cells, costs, ratio.String(), boundAnd(o, i))
+		}
+	}
+	return append(cells, fmt.Sprintf("%d / %d", o.Allocs.Ours, o.Allocs.Theirs))
+}
+
+// boundAnd is the bound, with the verdict unless it is simply reached.
+func boundAnd(o compare.Outcome, i int) string {
+	switch v := o.Verdict(i); v {
+	case measure.NoBound:
+		return ""
+	case measure.Reached:
+		return bound(o.Bound(o.Modes[i]))
+	default:
+		return bound(o.Bound(o.Modes[i])) + ", " + string(v)
+	}
+}
+
+// SideTable is what the two sides of each comparison do.
+func (r Results) SideTable() string {
+	t := table{words: true, head: []string{"comparison", "ours", "theirs", "to know"}}
+	for _, o := range r.Outcomes {
+		t.add(o.Name, code(o.Ours), code(o.Theirs), o.Why)
+	}
+	return t.String()
+}
+
+func code(s rows.Side) string { return "`" + s.Name + "`: " + s.Does }
+
+// Slower lists the comparisons that ours loses, serially: the others' names and why.
+func (r Results) Slower() (slower []compare.Outcome) {
+	for _, o := range r.Outcomes {
+		if !o.Floor && measure.SpreadOf(o.In[0].Ratio).Lo > 1 {
+			slower = append(slower, o)
+		}
+	}
+	return slower
+}
+
+// NeighbourTable is what two threads cost each other.
+func (r Results) NeighbourTable() string {
+	t := table{head: []string{"two threads work on", "alone ns", "the same ns", "neighbours ns", "far apart ns", "neighbours by far apart", ""}}
+	for _, n := range r.Neighbours {
+		t.add(n.Name, figure(n.Alone), figure(n.Same.Median), figure(n.Next.Median), figure(n.Apart.Median), fmt.Sprintf("%.2f", n.Slowdown()), n.Sharing())
+	}
+	return t.String()
+}
+
+// MemoryTable is how many bytes things take.
+func (r Results) MemoryTable() string {
+	t := table{head: []string{"one of", "bytes", "bound"}}
+	for _, m := range r.Memory {
+		limit := ""
+		if m.Bound > 0 {
+			limit = fmt.Sprintf("%.0f", m.Bound)
+		}
+		t.add(m.Name, figure(m.Bytes), limit)
+	}
+	return t.String()
+}
+
+// Aside says of the parts of the library whether those that are made one after the other share a line.
+func (r Results) Aside() string {
+	if r.Canary > measure.CanaryLimit {
+		return fmt.Sprintf("But the machine had not two cores to spare at the time (the canary was %.2f), so this table says little.", r.Canary)
+	}
+	var sharing []string
+	for _, n := range r.Neighbours {
+		if !n.Machine && n.Sharing() != "" {
+			sharing = append(sharing, n.Name)
+		}
+	}
+	if len(sharing) == 0 {
+		return "Nothing of ours does, by this measurement."
+	}
+	return "Of ours do: " + strings.Join(sharing, "; ") + "."
+}

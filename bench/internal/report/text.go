@@ -1,0 +1,73 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/weir-go/weir/bench/internal/compare"
+	"github.com/weir-go/weir/bench/internal/measure"
+)
+
+// columns is how a line of the text table is set.
+const columns = "%-42s %-24s %9s %9s  %-12s %6s  %s\n"
+
+// Header writes the head of the text table.
+func Header(w io.Writer) error {
+	_, err := fmt.Fprintf(w, columns, "comparison", "", "ours ns", "theirs ns", "ratio", "bound", "")
+	return err
+}
+
+// FloorLines writes what a part of the machine costs: a line a mode.
+func FloorLines(w io.Writer, f compare.Floor, modes ...measure.Mode) error {
+	var b strings.Builder
+	for i, m := range modes {
+		fmt.Fprintf(&b, "%-42s %-24s %9s\n", "floor: "+f.Name, m, figure(f.Costs[i].Median))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Lines writes what came of one comparison: a line a mode.
+func Lines(w io.Writer, o compare.Outcome) error {
+	var b strings.Builder
+	for i, m := range o.Modes {
+		ours, theirs, ratio := measure.SpreadOf(o.In[i].Ours), measure.SpreadOf(o.In[i].Theirs), measure.SpreadOf(o.In[i].Ratio)
+		fmt.Fprintf(&b, columns, o.Name, m, figure(ours.Median), figure(theirs.Median), ratio, bound(o.Bound(m)), remark(o, i))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// remark is the verdict, with what else there is to know of a mode.
+func remark(o compare.Outcome, i int) string {
+	words := []string{}
+	if v := o.Verdict(i); v != measure.NoBound {
+		words = append(words, string(v))
+	}
+	if o.Modes[i] == measure.Threads {
+		words = append(words, fmt.Sprintf("worst %.2f", measure.SpreadOf(o.In[i].Ratio).Worst))
+	}
+	if canary := measure.SpreadOf(o.In[i].Canary).Median; canary > measure.CanaryLimit {
+		words = append(words, fmt.Sprintf("canary %.2f", canary))
+	}
+	if i == 0 && o.Allocs != (compare.Allocs{}) {
+		words = append(words, fmt.Sprintf("%d/%d allocs", o.Allocs.Ours, o.Allocs.Theirs))
+	}
+	return strings.Join(words, ", ")
+}
+
+func bound(v float64) string {
+	if v == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", v)
+}
+
+// figure keeps three digits, and whole numbers from a hundred on.
+func figure(v float64) string {
+	if v >= 100 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}

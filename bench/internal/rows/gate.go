@@ -1,0 +1,77 @@
+package rows
+
+import (
+	"context"
+	"time"
+
+	"github.com/failsafe-go/failsafe-go"
+	"github.com/failsafe-go/failsafe-go/ratelimiter"
+	"golang.org/x/time/rate"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/bench/internal/measure"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+)
+
+// gates compares limiter and breaker in one.
+func gates() []Row {
+	return []Row{
+		{
+			Name: "gate: success, 2 readings", Main: true, Serial: 0.40, Threads: 0.50,
+			Ours: gateDo(), Theirs: rateAndGobreaker(),
+			Why: "ours reads the clock once for limiter and breaker, and once to book a slow call",
+		},
+		{
+			Name: "gate: success, failsafe-go", Main: true, Serial: 0.12, Threads: 0.12,
+			Ours: gateDo(), Theirs: failsafeBoth(),
+			Why: "its executor allocates for each call and policy; retries and hedges come for that, which ours has not",
+		},
+	}
+}
+
+func gateDo() Side {
+	return Side{"weir.Do", "token bucket and breaker with slow calls; two readings of the clock", func() measure.Loop {
+		g := weir.New("bench", weir.Config{Rate: limiter.PerSecond(1e8), Burst: plenty, Breaker: breaker.Config{SlowCall: time.Second}})
+		ctx := context.Background()
+		return func(n int) (right int) {
+			for range n {
+				if v, err := weir.Do(ctx, g, succeed); err == nil {
+					right += v
+				}
+			}
+			return right
+		}
+	}}
+}
+
+func rateAndGobreaker() Side {
+	return Side{"x/time/rate Allow + gobreaker Execute", "three locks, three time.Now", func() measure.Loop {
+		l, b := rate.NewLimiter(1e8, plenty), rolling(0.5)
+		return func(n int) (right int) {
+			for range n {
+				if !l.Allow() {
+					continue
+				}
+				if v, err := b.Execute(succeedBare); err == nil {
+					right += v
+				}
+			}
+			return right
+		}
+	}}
+}
+
+func failsafeBoth() Side {
+	return Side{"failsafe.With(limiter, breaker).Get", "a bursty limiter and a time window", func() measure.Loop {
+		executor := failsafe.With(ratelimiter.NewBursty[int](plenty, time.Hour), timed())
+		return func(n int) (right int) {
+			for range n {
+				if v, err := executor.Get(succeedBare); err == nil {
+					right += v
+				}
+			}
+			return right
+		}
+	}}
+}

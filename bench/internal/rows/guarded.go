@@ -1,0 +1,26 @@
+package rows
+
+import (
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+)
+
+// Guarded is a cost that must not double unnoticed.
+type Guarded struct {
+	Name              string
+	Ours, Floor, Peer Side
+	ByFloor, ByPeer   float64 // what ours may cost at most, as a share of each: about 1.6 times what it does
+}
+
+// AllGuarded lists them.
+func AllGuarded() []Guarded {
+	return []Guarded{
+		{"breaker.Do, success", breakerDo("", breaker.Config{}), sinceAndAdd(), gobreakerExecute(), 2.8, 0.52},
+		{"breaker.Do, open", breakerRefuses(), sinceFloor(), gobreakerRefuses(), 2.2, 0.88},
+		{"TokenBucket.Take, allowed", bucketTakes(limiter.PerSecond(1e8)), sinceFloor(), rateAllows(1e8), 2.7, 0.80},
+		{"TokenBucket.Take, refused", bucketRefuses(), sinceFloor(), rateRefuses(), 2.4, 0.66},
+		{"window.Calls.Record", callsRecord(), sinceAndAdd(), failsafePermits("", timed()), 1.75, 0.54},
+		{"limiter.Group.Take", groupTakes(1), sinceFloor(), throttledTakes(1), 4.7, 0.93},
+		{"weir.Do, success", gateDo(), sinceAndAdd(), rateAndGobreaker(), 6.6, 0.80},
+	}
+}

@@ -1,0 +1,42 @@
+package rows
+
+import "github.com/weir-go/weir/bench/internal/measure"
+
+// Row is one comparison.
+type Row struct {
+	Name         string
+	Ours, Theirs Side
+	Serial       float64 // the most that ours may cost, as a share of theirs; 0 where the row is for information
+	Threads      float64 // the same on two threads
+	Floor        bool    // theirs is the bare machine, and no library
+	Main         bool    // belongs to the quick table too
+	Why          string  // what the figures do not tell: where the two differ, or why theirs is faster
+}
+
+// Bound is the row's bound in a mode. In a crowd there is none.
+func (r Row) Bound(m measure.Mode) float64 {
+	switch m {
+	case measure.Serial:
+		return r.Serial
+	case measure.Threads:
+		return r.Threads
+	default:
+		return 0
+	}
+}
+
+// Side is one of two that are compared.
+type Side struct {
+	Name string // what is called, and whose it is
+	Does string // for that price
+	Make func() measure.Loop
+}
+
+// All lists the comparisons: those with bounds first. keys is how many live keys a keyed limiter has where there are
+// many: a million, unless in a hurry.
+func All(keys int) (all []Row) {
+	for _, part := range [][]Row{breakers(), limiters(), keyed(keys), gates(), windows(), floors(), otherBreakers(), otherLimiters()} {
+		all = append(all, part...)
+	}
+	return all
+}

@@ -1,0 +1,79 @@
+package rows_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/bench/internal/measure"
+	"github.com/weir-go/weir/bench/internal/rows"
+)
+
+func TestEverySideDoesItsWork(t *testing.T) {
+	for _, row := range rows.All(1000) {
+		for _, side := range []rows.Side{row.Ours, row.Theirs} {
+			loop := side.Make()
+			for _, m := range measure.Modes() {
+				_, err := m.Cost(loop, 2000)
+				require.NoErrorf(t, err, "%s: %s, %s", row.Name, side.Name, m)
+			}
+		}
+	}
+	for _, floor := range rows.Floors() {
+		_, err := measure.Threads.Cost(floor.Make(), 1000)
+		require.NoError(t, err, floor.Name)
+	}
+}
+
+func TestOursAllocateNothingWhereThereIsABound(t *testing.T) {
+	for _, row := range rows.All(100) {
+		if row.Serial == 0 {
+			continue // for information, and so is what it allocates
+		}
+		require.Zerof(t, measure.Allocs(row.Ours.Make(), 1000), "%s: %s", row.Name, row.Ours.Name)
+	}
+}
+
+func TestEveryRowSaysWhatBothSidesDoAndWhy(t *testing.T) {
+	names := map[string]bool{}
+	for _, row := range rows.All(1000) {
+		require.False(t, names[row.Name], row.Name)
+		names[row.Name] = true
+		for _, text := range []string{row.Name, row.Why, row.Ours.Name, row.Ours.Does, row.Theirs.Name, row.Theirs.Does} {
+			require.NotEmpty(t, text, row.Name)
+		}
+		require.Zero(t, row.Bound(measure.Crowd), row.Name)
+		if row.Main {
+			require.Positive(t, row.Bound(measure.Serial), "%s: a main row has a bound", row.Name)
+		}
+	}
+}
+
+// The bounds are promises; none is to be loosened by the way.
+func TestBounds(t *testing.T) {
+	want := map[string][2]float64{
+		"breaker: closed, success":                   {0.35, 0.45},
+		"breaker: closed, success, with latency":     {0.55, 0.55},
+		"breaker: closed, failure":                   {0.50, 0.60},
+		"breaker: open":                              {0.50, 0.30},
+		"breaker: success, 1 reading, by the clock":  {1.8, 0},
+		"breaker: success, 2 readings, by the clock": {2.9, 0},
+		"limiter: allowed":                           {0.60, 0.55},
+		"limiter: allowed, 10/3 ns a token":          {0.60, 0.55},
+		"limiter: refused":                           {0.50, 0.30},
+		"limiter: allowed, by the clock":             {1.9, 0},
+		"limiter: refused, by the clock":             {1.5, 0},
+		"keyed, 1000000 live keys: throttled":        {0.50, 0},
+		"gate: success, 2 readings":                  {0.40, 0.50},
+		"gate: success, failsafe-go":                 {0.12, 0.12},
+		"window: Counter.Add":                        {1.25, 0},
+		"window: Calls.Record":                       {1.25, 0},
+	}
+	got := map[string][2]float64{}
+	for _, row := range rows.All(1_000_000) {
+		if row.Serial > 0 || row.Threads > 0 {
+			got[row.Name] = [2]float64{row.Bound(measure.Serial), row.Bound(measure.Threads)}
+		}
+	}
+	require.Equal(t, want, got)
+}

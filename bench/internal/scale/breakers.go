@@ -1,0 +1,56 @@
+package scale
+
+import (
+	"context"
+
+	"github.com/weir-go/weir/bench/internal/fit"
+	"github.com/weir-go/weir/bench/internal/measure"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/stat"
+)
+
+// breakers grows the number of members of a group of breakers.
+func (t timer) breakers() Experiment {
+	return Experiment{
+		File: "breakers", Title: "A group of n breakers", X: "members", Y: "ns", Sizes: decades(1, 100_000),
+		Lines: []Line{
+			{Name: "Get + Run", Says: fit.Constant, Cost: t.getAndRun},
+			{Name: "Group.Observe", Says: fit.Linear, Cost: t.observeGroup},
+		},
+		Why: "Get looks into the map of one of up to 256 shards, under a lock that readers share. " +
+			"A member takes some 2.5 KB, so a thousand of them fill a core's cache, and from there on each call of the walk fetches several lines from further away. " +
+			"Observe adds up the members that have no series of their own, so it looks at all, and fetches them too.",
+	}
+}
+
+// group is one with so many members, which all have been called once.
+func group(members int) *breaker.Group[int] {
+	g := breaker.NewGroup[int]("bench", breaker.GroupConfig{Max: 2*members + 1000})
+	for key := range members {
+		_ = g.Get(key).Run(context.Background(), succeed)
+	}
+	return g
+}
+
+func succeed(context.Context) error { return nil }
+
+func (t timer) getAndRun(members int) (float64, error) {
+	g, ctx := group(members), context.Background()
+	return t.quickest(measure.Walk(members, measure.Far, func(key int) bool { return g.Get(key).Run(ctx, succeed) == nil }))
+}
+
+func (t timer) observeGroup(members int) (float64, error) { return t.observe(group(members)) }
+
+// observe is what one reading of all figures of a source costs.
+func (t timer) observe(source stat.Source) (float64, error) {
+	return t.quickest(func(n int) (right int) {
+		for range n {
+			figures := 0
+			source.Observe(func(*stat.Series, float64) { figures++ })
+			if figures > 0 {
+				right++
+			}
+		}
+		return right
+	})
+}

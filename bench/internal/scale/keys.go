@@ -1,0 +1,62 @@
+package scale
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/throttled/throttled/v2"
+	"github.com/throttled/throttled/v2/store/memstore"
+
+	"github.com/weir-go/weir/bench/internal/fit"
+	"github.com/weir-go/weir/bench/internal/measure"
+	"github.com/weir-go/weir/limiter"
+)
+
+// enough is a burst that none of these experiments uses up.
+const enough = 1 << 20
+
+// keys grows the number of keys of a keyed limiter. Of the map of others the last size takes too much memory.
+func (t timer) keys() Experiment {
+	return Experiment{
+		File: "keys", Title: "A decision on one of n live keys", X: "live keys", Y: "ns a decision", Sizes: decades(1, 10_000_000),
+		Lines: []Line{
+			{Name: "limiter.Group", Says: fit.Constant, Cost: t.groupKeys},
+			{Name: "throttled's map", Says: fit.Constant, Upto: 1_000_000, Cost: t.throttledKeys},
+		},
+		Why: "A decision hashes the key, locks one of 64 shards and looks at a line or two of an open-addressed table, however long it is. " +
+			"What grows is how far away that memory is: by its hash, a key lies anywhere.",
+	}
+}
+
+func (t timer) groupKeys(keys int) (float64, error) {
+	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: enough, MaxKeys: 2 * keys})
+	for key := range keys {
+		g.Take(key, 1)
+	}
+	return t.quickest(measure.Walk(keys, 1, func(key int) bool { return g.Take(key, 1).OK }))
+}
+
+func (t timer) throttledKeys(keys int) (float64, error) {
+	store, err := memstore.NewCtx(0)
+	if err != nil {
+		return 0, err
+	}
+	l, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{MaxRate: throttled.PerDuration(1, time.Hour), MaxBurst: enough})
+	if err != nil {
+		return 0, err
+	}
+	names, ctx := make([]string, keys), context.Background()
+	for i := range names {
+		names[i] = fmt.Sprint(i)
+	}
+	take := func(key int) bool {
+		limited, _, err := l.RateLimitCtx(ctx, names[key], 1)
+		return !limited && err == nil
+	}
+	for _, key := range rand.Perm(keys) {
+		take(key)
+	}
+	return t.quickest(measure.Walk(keys, 1, take))
+}

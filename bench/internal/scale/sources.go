@@ -1,0 +1,40 @@
+package scale
+
+import (
+	"strconv"
+
+	"github.com/weir-go/weir/bench/internal/fit"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/stat"
+)
+
+// sources grows the number of breakers that an exporter reads.
+func (t timer) sources() Experiment {
+	return Experiment{
+		File: "sources", Title: "One scrape of n breakers", X: "sources", Y: "ns a scrape", Sizes: decades(1, 10_000),
+		Lines: []Line{{Name: "stat.Set.Observe", Says: fit.Linear, Cost: t.scrape}},
+		Why: "A scrape reads each of a breaker's series once. " +
+			"What an exporter makes of a series is kept by its address, so that nothing is formatted twice.",
+	}
+}
+
+func (t timer) scrape(sources int) (float64, error) {
+	var all []stat.Source
+	for i := range sources {
+		all = append(all, breaker.New(strconv.Itoa(i), breaker.Config{}))
+	}
+	set, err := stat.NewSet(func(s *stat.Series) *stat.Series { return s }, all...)
+	if err != nil {
+		return 0, err
+	}
+	return t.quickest(func(n int) (right int) {
+		for range n {
+			figures := 0
+			set.Observe(func(*stat.Series, float64) { figures++ })
+			if figures > sources {
+				right++
+			}
+		}
+		return right
+	})
+}

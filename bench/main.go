@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"runtime"
+	"time"
+
+	"github.com/weir-go/weir/bench/internal/measure"
+	"github.com/weir-go/weir/bench/internal/rows"
+)
+
+func main() {
+	err := run(os.Args[1:], os.Stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// settings are what a command is told.
+type settings struct {
+	plan measure.Plan
+	only *regexp.Regexp // the rows
+	keys int            // of keyed limiters that have many
+	upto int            // the largest size of an experiment
+	dir  string         // where RESULTS.md is written
+}
+
+// command is what can be done, and how long it is measured if nothing else is said.
+type command struct {
+	do   func(io.Writer, settings) error
+	plan measure.Plan
+}
+
+func commands() map[string]command {
+	return map[string]command{
+		"compare": {compareAll, measure.Plan{Rounds: 40, Each: 15 * time.Millisecond}},
+		"quick":   {compareMain, measure.Plan{Rounds: 30, Each: 10 * time.Millisecond}},
+		"guard":   {guardAll, measure.Plan{Rounds: 100, Each: time.Millisecond}},
+		"results": {writeResults, measure.Plan{Rounds: 40, Each: 15 * time.Millisecond}},
+	}
+}
+
+// run does the command that the first argument names. All of it is measured on two cores.
+func run(args []string, w io.Writer) error {
+	name := "compare"
+	if len(args) > 0 && args[0] != "" && args[0][0] != '-' {
+		name, args = args[0], args[1:]
+	}
+	c, ok := commands()[name]
+	if !ok {
+		return fmt.Errorf("no command %q: there are compare, quick, guard and results", name)
+	}
+	s, err := parse(name, c.plan, args)
+	if err != nil {
+		return err
+	}
+	rows.Silence()
+	runtime.GOMAXPROCS(2)
+	return c.do(w, s)
+}
+
+// parse reads the flags of a command.
+func parse(name string, plan measure.Plan, args []string) (s settings, err error) {
+	s.plan = plan
+	flags := flag.NewFlagSet("bench "+name, flag.ContinueOnError)
+	flags.IntVar(&s.plan.Rounds, "rounds", s.plan.Rounds, "how often the two sides take turns, at least 10 for a verdict")
+	flags.DurationVar(&s.plan.Each, "each", s.plan.Each, "how long one turn of one side takes")
+	flags.IntVar(&s.keys, "keys", 1_000_000, "live keys of a keyed limiter")
+	flags.StringVar(&s.dir, "dir", ".", "where RESULTS.md is written")
+	flags.IntVar(&s.upto, "upto", 10_000_000, "the largest size of the experiments on scaling")
+	only := flags.String("only", "", "compare only the rows whose name matches this `regexp`")
+	if err = flags.Parse(args); err != nil {
+		return s, err
+	}
+	s.only, err = regexp.Compile(*only)
+	return s, err
+}

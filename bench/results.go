@@ -1,0 +1,102 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/weir-go/weir/bench/internal/measure"
+	"github.com/weir-go/weir/bench/internal/memory"
+	"github.com/weir-go/weir/bench/internal/neighbour"
+	"github.com/weir-go/weir/bench/internal/report"
+	"github.com/weir-go/weir/bench/internal/rows"
+	"github.com/weir-go/weir/bench/internal/scale"
+)
+
+// writeResults measures everything and writes RESULTS.md, with its pictures in the folder results. What misses a bound
+// is written down as it is, and then an error.
+func writeResults(w io.Writer, s settings) error {
+	r := report.Results{Machine: report.ThisMachine(), Versions: report.Peers()}
+	for _, step := range []func(io.Writer, settings, *report.Results) error{compared, scaling, neighbours, weighed} {
+		if err := step(w, s, &r); err != nil {
+			return err
+		}
+	}
+	if err := write(filepath.Join(s.dir, "RESULTS.md"), r.Write); err != nil {
+		return err
+	}
+	return errors.Join(missed(r.Outcomes, r.Memory), disagree(r))
+}
+
+func compared(w io.Writer, s settings, r *report.Results) (err error) {
+	if r.Floors, err = floors(w, s, measure.Modes()...); err != nil {
+		return err
+	}
+	r.Outcomes, err = comparisons(w, s, rows.All(s.keys), measure.Modes()...)
+	return err
+}
+
+func scaling(w io.Writer, s settings, r *report.Results) error {
+	if err := os.MkdirAll(filepath.Join(s.dir, "results"), 0o755); err != nil {
+		return err
+	}
+	for _, e := range scale.All(10 * s.plan.Each) {
+		e.Sizes = slices.DeleteFunc(e.Sizes, func(size int) bool { return size > s.upto })
+		curves, err := e.Run()
+		if err != nil {
+			return err
+		}
+		r.Scaling = append(r.Scaling, report.Scaling{Experiment: e, Curves: curves})
+		if err := write(filepath.Join(s.dir, "results", e.File+".svg"), e.Chart(curves).Write); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(w, e.Title); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func neighbours(w io.Writer, s settings, r *report.Results) error {
+	var canaries []float64
+	for _, c := range neighbour.All() {
+		canaries = append(canaries, measure.Canary(s.plan.Each))
+		cost, err := c.Run(s.plan.Each / 5)
+		if err != nil {
+			return err
+		}
+		r.Neighbours = append(r.Neighbours, report.Neighbours{Case: c, Cost: cost})
+		if _, err := fmt.Fprintf(w, "%s: neighbours by far apart %.2f\n", c.Name, cost.Slowdown()); err != nil {
+			return err
+		}
+	}
+	r.Canary = measure.SpreadOf(canaries).Median
+	return nil
+}
+
+func weighed(w io.Writer, s settings, r *report.Results) (err error) {
+	r.Memory, err = sizes(w, s, memory.All(s.keys))
+	return err
+}
+
+// disagree is an error where something grows otherwise than stated.
+func disagree(r report.Results) error {
+	faults := r.Disagree()
+	if len(faults) == 0 {
+		return nil
+	}
+	return fmt.Errorf("otherwise than stated:\n  %s", strings.Join(faults, "\n  "))
+}
+
+// write makes a file of what fill writes.
+func write(name string, fill func(io.Writer) error) error {
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(fill(file), file.Close())
+}

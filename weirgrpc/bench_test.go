@@ -1,0 +1,82 @@
+package weirgrpc_test
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/peer"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirgrpc"
+)
+
+// What the interceptors cost beside a call that takes no time.
+func BenchmarkClientUnary(b *testing.B) {
+	shut := weir.New("g", weir.Config{})
+	shut.Breaker().Force(breaker.ForcedOpen)
+	cc := connect(b, link{target: "passthrough:///nowhere"}, nil)
+	invoke := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return nil }
+	for name, gates := range map[string]*weirgrpc.Gates{
+		"one":        weirgrpc.One(weir.New("g", weir.Config{})),
+		"limited":    weirgrpc.One(weir.New("g", weir.Config{Rate: limiter.PerSecond(1e9)})),
+		"per method": weirgrpc.PerMethod("g", weir.Config{}),
+		"refused":    weirgrpc.One(shut),
+	} {
+		b.Run(name, func(b *testing.B) {
+			client, ctx := newClient(gates), context.Background()
+			b.ReportAllocs()
+			for b.Loop() {
+				_ = client.Unary(ctx, get, nil, nil, cc, invoke)
+			}
+		})
+	}
+}
+
+func BenchmarkServerUnary(b *testing.B) {
+	keys := limiter.NewNamedGroup("clients", limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1e9)}), limiter.NamedConfig{})
+	handler := func(context.Context, any) (any, error) { return nil, nil }
+	info := &grpc.UnaryServerInfo{FullMethod: get}
+	ctx := peer.NewContext(context.Background(), &peer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 5}})
+	for name, rules := range map[string][]weirgrpc.Rule{
+		"none":  nil,
+		"shed":  {weirgrpc.NewShed("places", limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 10}))},
+		"peer":  {weirgrpc.LimitBy(keys, weirgrpc.ByPeer)},
+		"guard": {weirgrpc.Guard(weirgrpc.PerMethod("g", weir.Config{}))},
+	} {
+		b.Run(name, func(b *testing.B) {
+			server := newServer(rules...)
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = server.Unary(ctx, nil, info, handler)
+			}
+		})
+	}
+}
+
+// A call over loopback, with weir on both sides and without.
+func BenchmarkCallParallel(b *testing.B) {
+	guarded := weirgrpc.PerMethod("far", weir.Config{})
+	for name, step := range map[string]struct {
+		server *weirgrpc.Server
+		client *weirgrpc.Client
+	}{
+		"without": {},
+		"with":    {newServer(weirgrpc.Guard(guarded)), newClient(weirgrpc.PerMethod("near", weir.Config{}))},
+	} {
+		b.Run(name, func(b *testing.B) {
+			cc := serve(b, overTCP(b), &service{}, step.server, step.client)
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					_, err := call(context.Background(), cc, get, "x")
+					require.NoError(b, err)
+				}
+			})
+		})
+	}
+}

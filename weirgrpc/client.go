@@ -1,0 +1,104 @@
+package weirgrpc
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+)
+
+// Off turns off what is on by default.
+const Off = -1
+
+// ClientConfig says how a [Client] judges calls. The zero value is sensible.
+type ClientConfig struct {
+	// Classify says what the error of a call means; nil is a call that succeeded. It is
+	// not asked about one that its own caller cancelled, which is ignored. It takes the
+	// place of breaker.Config.Classify, which is not asked. Begin with Classify of this
+	// package for what it is to leave as it is; that is the default.
+	Classify func(err error) breaker.Outcome
+	// MaxRetryAfter bounds the wait that a server asks for in the RetryInfo of a call that
+	// failed. For so long the gate's limiter lets nothing through, where it can hold, and
+	// so long the breaker stays open at least if it opens, within its own MaxRetryAfter.
+	// Off does not listen to it. Default 1 min.
+	MaxRetryAfter time.Duration
+	// OnRefusal is told of each call that was refused, before its caller is. Default none.
+	OnRefusal func(ctx context.Context, e *RefusedError)
+}
+
+// Validate returns an error that names every field that is out of bounds, and nil where
+// there is none.
+func (c ClientConfig) Validate() error {
+	if c.MaxRetryAfter < Off {
+		return fmt.Errorf("weirgrpc: MaxRetryAfter is %v, must not be negative, or Off", c.MaxRetryAfter)
+	}
+	return nil
+}
+
+// Client guards the calls of a gRPC client. Its methods are interceptors: they may be
+// called from any number of goroutines, and one Client may serve several connections.
+type Client struct {
+	gates         *Gates
+	classify      func(error) breaker.Outcome
+	maxRetryAfter time.Duration
+	onRefusal     func(context.Context, *RefusedError)
+}
+
+// NewClient returns a client whose calls go through the gates. It panics with the error of
+// c.Validate if there is one, and if gates is nil.
+func NewClient(gates *Gates, c ClientConfig) *Client {
+	if err := c.Validate(); err != nil {
+		panic(err)
+	}
+	if gates == nil {
+		panic("weirgrpc: NewClient needs gates")
+	}
+	if c.MaxRetryAfter == 0 {
+		c.MaxRetryAfter = time.Minute
+	}
+	return &Client{gates: gates, classify: orClassify(c.Classify), maxRetryAfter: c.MaxRetryAfter, onRefusal: c.OnRefusal}
+}
+
+var _ grpc.UnaryClientInterceptor = (*Client)(nil).Unary
+
+// Unary is a grpc.UnaryClientInterceptor. It returns the error of the call as it is, or a
+// [*RefusedError] if the call was not made; where the context was done before, its error
+// as a status. It blocks before the call as long as weir.Config.MaxWait says.
+//
+// A panic on the way counts as a failure and goes on up untouched.
+func (c *Client) Unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	call := Call{Method: method, Target: cc.Target()}
+	gate := c.gates.gate(ctx, call)
+	if gate == nil {
+		return invoker(ctx, method, req, reply, cc, opts...)
+	}
+	permit, err := gate.Allow(ctx)
+	if err != nil {
+		return refuse(ctx, call, err, c.onRefusal)
+	}
+	defer permit.Done(breaker.Failure) // counts only if the invoker does not return
+	err = invoker(ctx, method, req, reply, cc, opts...)
+	c.book(ctx, gate, &permit, err)
+	return err
+}
+
+// book books the result of a call, and keeps to the wait that a server asks for.
+func (c *Client) book(ctx context.Context, g *weir.Gate, m *breaker.Permit, err error) {
+	outcome := breaker.Ignored // until Classify has spoken: it may panic
+	defer func() { m.Done(outcome) }()
+	if err != nil && gaveUp(ctx, err) {
+		return
+	}
+	outcome = c.classify(err)
+	if outcome != breaker.Failure || err == nil {
+		return
+	}
+	if wait := min(RetryAfter(err), c.maxRetryAfter); wait > 0 {
+		m.RetryAfter(wait)
+		g.Hold(wait)
+	}
+}

@@ -1,0 +1,359 @@
+package weirgrpc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/weirgrpc"
+)
+
+// twoFail opens after two calls that both fail.
+var twoFail = weir.Config{Breaker: breaker.Config{MinCalls: 2, Cooldown: time.Minute}}
+
+func newClient(gates *weirgrpc.Gates) *weirgrpc.Client {
+	return weirgrpc.NewClient(gates, weirgrpc.ClientConfig{})
+}
+
+func TestAMethodThatFailsIsNotCalled(t *testing.T) {
+	var served atomic.Int64
+	shop := &service{unary: func(_ context.Context, in string) (string, error) {
+		served.Add(1)
+		return in, status.Error(codes.Internal, "broken")
+	}}
+	cc := serve(t, overTCP(t), shop, nil, newClient(weirgrpc.PerMethod("shop", twoFail)))
+	for range 2 {
+		_, err := call(t.Context(), cc, get, "x")
+		require.EqualError(t, err, "rpc error: code = Internal desc = broken", "errors of calls are as they were")
+	}
+
+	_, err := call(t.Context(), cc, get, "x")
+	require.EqualValues(t, 2, served.Load(), "the third call was not made")
+	require.ErrorIs(t, err, weir.ErrRefused)
+	require.ErrorIs(t, err, breaker.ErrOpen)
+	require.NotErrorIs(t, err, limiter.ErrLimited)
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	require.ErrorContains(t, err, `weirgrpc: /test.Shop/Get refused: breaker "shop" for "/test.Shop/Get" is open until `)
+	require.InDelta(t, time.Minute, weir.RetryAfter(err), float64(10*time.Second))
+	require.Equal(t, weir.RetryAfter(err).Round(time.Second), weirgrpc.RetryAfter(err).Round(time.Second))
+
+	refused, ok := errors.AsType[*weirgrpc.RefusedError](err)
+	require.True(t, ok)
+	require.Equal(t, weirgrpc.RefusedError{Method: get, Reason: weirgrpc.Open, Name: "shop", Key: get, Err: refused.Err}, *refused)
+
+	_, err = call(t.Context(), cc, put, "x")
+	require.Equal(t, codes.Internal, status.Code(err), "another method is called")
+}
+
+func TestTheStatusOfARefusalSaysWhatAndUntilWhen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		open := &weirgrpc.RefusedError{Method: get, Reason: weirgrpc.Open, Name: "shop", Err: &breaker.OpenError{Name: "shop", Until: time.Now().Add(1500*time.Millisecond + 1)}}
+		s := open.GRPCStatus()
+		require.Equal(t, codes.Unavailable, s.Code())
+		require.Equal(t, `refused by breaker "shop", retry in 1.501s`, s.Message(), "never too short")
+		info, ok := detail[*errdetails.ErrorInfo](open)
+		require.True(t, ok)
+		require.Equal(t, []string{"BREAKER_OPEN", weirgrpc.ErrorDomain, "shop"}, []string{info.Reason, info.Domain, info.Metadata["name"]})
+		retry, ok := detail[*errdetails.RetryInfo](open)
+		require.True(t, ok)
+		require.Equal(t, 1501*time.Millisecond, retry.RetryDelay.AsDuration())
+
+		limited := &weirgrpc.RefusedError{Method: get, Reason: weirgrpc.Limited, Name: "clients", Err: &limiter.LimitedError{Name: "clients"}}
+		require.Equal(t, codes.ResourceExhausted, limited.GRPCStatus().Code())
+		require.Equal(t, `refused by limiter "clients"`, limited.GRPCStatus().Message())
+		info, _ = detail[*errdetails.ErrorInfo](limited)
+		require.Equal(t, "LIMITED", info.Reason)
+		_, ok = detail[*errdetails.RetryInfo](limited)
+		require.False(t, ok, "it never will be let through")
+
+		far := &weirgrpc.RefusedError{Reason: weirgrpc.Limited, Err: &limiter.LimitedError{Until: time.Now().Add(math.MaxInt64 - 1)}}
+		_, ok = detail[*errdetails.RetryInfo](far)
+		require.False(t, ok)
+	})
+}
+
+func TestCallsGoThroughTheGateOfTheirKey(t *testing.T) {
+	type tenant struct{}
+	bulk := weir.New("bulk", twoFail)
+	methods := []string{get, put, other}
+	for name, step := range map[string]struct {
+		gates   *weirgrpc.Gates
+		refused []string // after get has failed
+	}{
+		"method":  {weirgrpc.PerMethod("g", twoFail), []string{get}},
+		"service": {weirgrpc.PerService("g", twoFail), []string{get, put}},
+		"target":  {weirgrpc.PerTarget("g", twoFail), methods},
+		"one":     {weirgrpc.One(weir.New("g", twoFail)), methods},
+		"key": {weirgrpc.Per(weir.NewGroup[any]("g", weir.GroupConfig{Gate: twoFail}), func(ctx context.Context, _ weirgrpc.Call) any {
+			return ctx.Value(tenant{})
+		}), methods},
+		"pick": {weirgrpc.Pick(func(_ context.Context, c weirgrpc.Call) *weir.Gate {
+			if c.Method == put {
+				return nil
+			}
+			return bulk
+		}, bulk), []string{get, other}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			down := &service{unary: func(context.Context, string) (string, error) { return "", status.Error(codes.Unavailable, "down") }}
+			client := newClient(step.gates)
+			cc, second := serve(t, overTCP(t), down, nil, client), serve(t, overTCP(t), &service{}, nil, client)
+			ctx := context.WithValue(t.Context(), tenant{}, "a")
+			for range 2 {
+				_, _ = call(ctx, cc, get, "")
+			}
+			var refused []string
+			for _, m := range methods {
+				if _, err := call(ctx, cc, m, ""); errors.Is(err, breaker.ErrOpen) {
+					refused = append(refused, m)
+				}
+			}
+			require.Equal(t, step.refused, refused)
+
+			_, err := call(ctx, second, get, "")
+			require.Equal(t, name != "target", err != nil, "another target: %v", err)
+			_, err = call(context.WithValue(ctx, tenant{}, "b"), second, get, "")
+			require.Equal(t, name != "target" && name != "key", err != nil, "another tenant: %v", err)
+
+			_, err = stat.NewSet(func(s *stat.Series) *stat.Series { return s }, step.gates)
+			require.NoError(t, err)
+			lines := 0
+			step.gates.Observe(func(*stat.Series, float64) { lines++ })
+			require.NotZero(t, lines)
+		})
+	}
+}
+
+func TestTheLimitOfAGateHoldsForCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := weir.New("shop", weir.Config{Rate: limiter.PerSecond(2), Burst: 2})
+		cc := serve(t, inMemory(), &service{}, nil, newClient(weirgrpc.One(gate)))
+		for range 2 {
+			out, err := call(t.Context(), cc, get, "x")
+			require.NoError(t, err)
+			require.Equal(t, "x", out)
+		}
+		_, err := call(t.Context(), cc, get, "x")
+		require.ErrorIs(t, err, limiter.ErrLimited)
+		require.Equal(t, codes.ResourceExhausted, status.Code(err))
+		require.Equal(t, 500*time.Millisecond, weir.RetryAfter(err))
+		time.Sleep(weir.RetryAfter(err))
+		_, err = call(t.Context(), cc, get, "x")
+		require.NoError(t, err)
+		require.Equal(t, weir.Admissions{Allowed: 3, Refused: 1}, gate.Admissions())
+	})
+}
+
+func TestWhoGivesUpIsNoEvidenceButADeadlineIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := weir.New("shop", weir.Config{})
+		hang := &service{unary: func(ctx context.Context, _ string) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		}}
+		cc := serve(t, inMemory(), hang, nil, newClient(weirgrpc.One(gate)))
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		_, err := call(ctx, cc, get, "")
+		require.Equal(t, codes.Canceled, status.Code(err))
+		require.EqualValues(t, 1, gate.Totals().Ignored)
+
+		_, err = call(ctx, cc, get, "")
+		require.Equal(t, codes.Canceled, status.Code(err), "a context that is done is a status too")
+		require.EqualValues(t, 1, gate.Totals().Ignored, "nothing was counted")
+
+		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = call(ctx, cc, get, "")
+		require.Equal(t, codes.DeadlineExceeded, status.Code(err))
+		require.EqualValues(t, 1, gate.Totals().Failures)
+	})
+}
+
+// One who gave up is ignored whatever Classify says.
+func TestClassifyHasTheLastWordOnWhatServersSay(t *testing.T) {
+	gate := weir.New("shop", weir.Config{})
+	client := weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{Classify: func(err error) breaker.Outcome {
+		if status.Code(err) == codes.NotFound {
+			return breaker.Success
+		}
+		return breaker.Failure
+	}})
+	shop := &service{unary: func(ctx context.Context, in string) (string, error) {
+		if in == "hang" {
+			<-ctx.Done()
+		}
+		return "", status.Error(codes.NotFound, in)
+	}}
+	cc := serve(t, overTCP(t), shop, nil, client)
+	_, _ = call(t.Context(), cc, get, "x")
+	_, _ = call(t.Context(), cc, "/test.Shop/None", "x")
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(10*time.Millisecond, cancel)
+	_, _ = call(ctx, cc, get, "hang")
+	got := gate.Totals()
+	require.Equal(t, []int64{1, 1, 1}, []int64{got.Successes, got.Failures, got.Ignored})
+}
+
+func TestAWaitThatAServerAsksForIsKept(t *testing.T) {
+	for name, step := range map[string]struct {
+		err    error
+		config weirgrpc.ClientConfig
+		want   time.Duration
+	}{
+		"asked for":       {busy(codes.ResourceExhausted, durationpb.New(30*time.Second)), weirgrpc.ClientConfig{}, 30 * time.Second},
+		"too long":        {busy(codes.Unavailable, durationpb.New(time.Hour)), weirgrpc.ClientConfig{}, time.Minute},
+		"beyond all time": {busy(codes.Unavailable, &durationpb.Duration{Seconds: math.MaxInt64, Nanos: math.MaxInt32}), weirgrpc.ClientConfig{}, time.Minute},
+		"bounded":         {busy(codes.Unavailable, durationpb.New(time.Hour)), weirgrpc.ClientConfig{MaxRetryAfter: 2 * time.Second}, 2 * time.Second},
+		"off":             {busy(codes.Unavailable, durationpb.New(time.Hour)), weirgrpc.ClientConfig{MaxRetryAfter: weirgrpc.Off}, 0},
+		"negative":        {busy(codes.Unavailable, durationpb.New(-time.Hour)), weirgrpc.ClientConfig{}, 0},
+		"none":            {busy(codes.Unavailable, nil), weirgrpc.ClientConfig{}, 0},
+		"no failure":      {busy(codes.NotFound, durationpb.New(time.Hour)), weirgrpc.ClientConfig{}, 0},
+		"garbage":         {garbage(), weirgrpc.ClientConfig{}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				config := weir.Config{Rate: limiter.PerSecond(1000), Breaker: breaker.Config{ConsecutiveFailures: 2, Cooldown: time.Second}}
+				gates := weir.NewGroup[string]("shop", weir.GroupConfig{Gate: config})
+				client := weirgrpc.NewClient(weirgrpc.Per(gates, func(context.Context, weirgrpc.Call) string { return "a" }), step.config)
+				shop := &service{unary: func(context.Context, string) (string, error) { return "", step.err }}
+				cc := serve(t, inMemory(), shop, nil, client)
+				_, err := call(t.Context(), cc, get, "")
+				require.Equal(t, status.Code(step.err), status.Code(err))
+
+				_, err = call(t.Context(), cc, get, "")
+				require.InDelta(t, step.want, weir.RetryAfter(err), float64(2*time.Millisecond), "the limiter holds: %v", err)
+				require.Equal(t, step.want > 0, errors.Is(err, limiter.ErrLimited), err)
+				if step.want > 0 {
+					time.Sleep(weir.RetryAfter(err))
+					_, _ = call(t.Context(), cc, get, "")
+				}
+				if breaker := gates.Get("a").Breaker(); breaker.IsOpen() {
+					left := time.Until(breaker.Changes()[0].At) + max(step.want, time.Second)
+					require.InDelta(t, left, weir.RetryAfter(breaker.Check()), float64(time.Millisecond), "the breaker stays open")
+				} else {
+					require.Equal(t, codes.NotFound, status.Code(step.err))
+				}
+			})
+		})
+	}
+}
+
+func TestRetryAfterIsReadOfAnyError(t *testing.T) {
+	for want, err := range map[time.Duration]error{
+		0:               nil,
+		1:               fmt.Errorf("wrapped: %w", busy(codes.Aborted, durationpb.New(1))),
+		math.MaxInt64:   &limiter.LimitedError{},
+		2 * time.Second: busy(codes.Unavailable, durationpb.New(2*time.Second)),
+	} {
+		require.Equal(t, want, weirgrpc.RetryAfter(err), err)
+	}
+	for _, err := range []error{garbage(), errors.New("any"), context.Canceled, busy(codes.Unavailable, durationpb.New(-1)), busy(codes.Unavailable, nil)} {
+		require.Zero(t, weirgrpc.RetryAfter(err), err)
+	}
+}
+
+// garbage is a failure whose details cannot be read.
+func garbage() error {
+	p := status.New(codes.Unavailable, "").Proto()
+	p.Details = []*anypb.Any{{TypeUrl: "type.googleapis.com/google.rpc.RetryInfo", Value: []byte{0xff, 0xff}}, {TypeUrl: "nonsense"}, {}}
+	return status.FromProto(p).Err()
+}
+
+func TestAPanicOnTheWayIsAFailure(t *testing.T) {
+	gate := weir.New("shop", weir.Config{})
+	client := newClient(weirgrpc.One(gate))
+	cc := connect(t, link{target: "passthrough:///nowhere"}, nil)
+	require.PanicsWithValue(t, "codec", func() {
+		_ = client.Unary(t.Context(), get, nil, nil, cc, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { panic("codec") })
+	})
+	require.PanicsWithValue(t, "codec", func() {
+		_, _ = client.Stream(t.Context(), nil, cc, chat, func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+			panic("codec")
+		})
+	})
+	require.EqualValues(t, 2, gate.Totals().Failures)
+}
+
+func TestAClassifyThatPanicsHasSaidNothing(t *testing.T) {
+	gate := weir.New("shop", weir.Config{})
+	client := weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{Classify: func(error) breaker.Outcome { panic("rule") }})
+	cc := serve(t, overTCP(t), &service{}, nil, client)
+	require.PanicsWithValue(t, "rule", func() { _, _ = call(t.Context(), cc, get, "") })
+	require.EqualValues(t, 1, gate.Totals().Ignored)
+}
+
+func TestRefusalsOfAServerAreFailuresOfIts(t *testing.T) {
+	hits := limiter.NewNamed("hits", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1)}), limiter.NamedConfig{})
+	gate := weir.New("shop", weir.Config{})
+	cc := serve(t, overTCP(t), &service{}, weirgrpc.NewServer(weirgrpc.ServerConfig{}, weirgrpc.Limit(hits)), newClient(weirgrpc.One(gate)))
+	for range 3 {
+		_, err := call(t.Context(), cc, get, "")
+		require.NotErrorIs(t, err, weir.ErrRefused, "nobody here has refused")
+	}
+	got := gate.Totals()
+	require.Equal(t, []int64{1, 2}, []int64{got.Successes, got.Failures})
+}
+
+// One side tells when to come back, and the other does not come earlier.
+func TestBothSidesTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hits := bucket("hits", limiter.PerSecond(1), 1)
+		gate := weir.New("shop", weir.Config{Rate: limiter.PerSecond(1000)})
+		cc := serve(t, inMemory(), &service{}, newServer(weirgrpc.Limit(hits)), newClient(weirgrpc.One(gate)))
+		var passed []time.Duration
+		start := time.Now()
+		for time.Since(start) < 10*time.Second {
+			if _, err := call(t.Context(), cc, get, ""); err == nil {
+				passed = append(passed, time.Since(start))
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		require.Len(t, passed, 10)
+		require.EqualValues(t, 10, hits.Stats().Refused.Requests, "of 1000 calls one a second is refused over there, and the others here")
+	})
+}
+
+func TestACallThatGRPCRetriesCountsOnce(t *testing.T) {
+	gate, calls := weir.New("shop", weir.Config{}), 0
+	flaky := &service{unary: func(context.Context, string) (string, error) {
+		if calls++; calls < 3 {
+			return "", status.Error(codes.Unavailable, "not yet")
+		}
+		return "", nil
+	}}
+	over := overTCP(t)
+	over.dial = []grpc.DialOption{grpc.WithDefaultServiceConfig(`{"methodConfig": [{"name": [{}], "retryPolicy": {
+		"maxAttempts": 3, "initialBackoff": "0.001s", "maxBackoff": "0.001s", "backoffMultiplier": 1, "retryableStatusCodes": ["UNAVAILABLE"]
+	}}]}`)}
+	_, err := call(t.Context(), serve(t, over, flaky, nil, newClient(weirgrpc.One(gate))), get, "")
+	require.NoError(t, err)
+	require.Equal(t, 3, calls)
+	require.Equal(t, oneSuccess, outcomes(gate))
+}
+
+func TestClientConfigSaysWhatIsWrong(t *testing.T) {
+	require.NoError(t, weirgrpc.ClientConfig{MaxRetryAfter: weirgrpc.Off}.Validate())
+	bad := weirgrpc.ClientConfig{MaxRetryAfter: -time.Second}
+	require.EqualError(t, bad.Validate(), "weirgrpc: MaxRetryAfter is -1s, must not be negative, or Off")
+	require.PanicsWithError(t, bad.Validate().Error(), func() { weirgrpc.NewClient(weirgrpc.PerMethod("g", weir.Config{}), bad) })
+	require.PanicsWithValue(t, "weirgrpc: NewClient needs gates", func() { newClient(nil) })
+	require.PanicsWithValue(t, "weirgrpc: One needs a gate", func() { weirgrpc.One(nil) })
+}

@@ -1,0 +1,234 @@
+package weirgrpc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirgrpc"
+)
+
+// start runs gRPC's own health service behind the rules.
+func start(shop *weirgrpc.Server) (target string, stop func()) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	server := grpc.NewServer(grpc.ChainUnaryInterceptor(shop.Unary), grpc.ChainStreamInterceptor(shop.Stream))
+	grpc_health_v1.RegisterHealthServer(server, health.NewServer())
+	go func() { _ = server.Serve(listener) }()
+	return listener.Addr().String(), server.Stop
+}
+
+func dial(target string, client *weirgrpc.Client) *grpc.ClientConn {
+	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithChainUnaryInterceptor(client.Unary), grpc.WithChainStreamInterceptor(client.Stream))
+	if err != nil {
+		panic(err)
+	}
+	return conn
+}
+
+// Nobody listens at this target, so after three calls it is left alone.
+func ExampleClient() {
+	stock := weirgrpc.NewClient(
+		weirgrpc.PerMethod("stock", weir.Config{Breaker: breaker.Config{MinCalls: 3}}),
+		weirgrpc.ClientConfig{})
+	conn := dial("127.0.0.1:1", stock)
+	defer conn.Close()
+
+	client := grpc_health_v1.NewHealthClient(conn)
+	for range 4 {
+		_, err := client.Check(context.Background(), &grpc_health_v1.HealthCheckRequest{})
+		fmt.Println(status.Code(err), errors.Is(err, breaker.ErrOpen), weir.RetryAfter(err) > 0)
+	}
+	// Output:
+	// Unavailable false false
+	// Unavailable false false
+	// Unavailable false false
+	// Unavailable true true
+}
+
+// To this client a service that is busy has not failed, and its wait is listened to up to
+// ten seconds.
+func ExampleClientConfig() {
+	config := weirgrpc.ClientConfig{
+		Classify: func(err error) breaker.Outcome {
+			if status.Code(err) == codes.ResourceExhausted {
+				return breaker.Ignored
+			}
+			return weirgrpc.Classify(err)
+		},
+		MaxRetryAfter: 10 * time.Second,
+		OnRefusal:     weirgrpc.LogRefusals(slog.Default()),
+	}
+	fmt.Println(config.Validate(), weirgrpc.ClientConfig{MaxRetryAfter: -5}.Validate())
+	// Output: <nil> weirgrpc: MaxRetryAfter is -5ns, must not be negative, or Off
+}
+
+func ExampleServer() {
+	inFlight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 100})
+	clients := limiter.NewNamedGroup("clients", limiter.NewGroup(limiter.GroupConfig[string]{
+		Rate: limiter.PerMinute(2), Burst: 2,
+	}), limiter.NamedConfig{})
+	shop := weirgrpc.NewServer(weirgrpc.ServerConfig{},
+		weirgrpc.NewShed("in flight", inFlight),
+		weirgrpc.LimitBy(clients, weirgrpc.ByPeer),
+		weirgrpc.Guard(weirgrpc.PerMethod("shop", weir.Config{})))
+	target, stop := start(shop)
+	defer stop()
+
+	conn := dial(target, weirgrpc.NewClient(weirgrpc.PerTarget("shop", weir.Config{}), weirgrpc.ClientConfig{}))
+	defer conn.Close()
+	client := grpc_health_v1.NewHealthClient(conn)
+	for range 3 {
+		_, err := client.Check(context.Background(), &grpc_health_v1.HealthCheckRequest{})
+		fmt.Println(status.Code(err), weirgrpc.RetryAfter(err).Round(10*time.Second))
+	}
+	// Output:
+	// OK 0s
+	// OK 0s
+	// ResourceExhausted 30s
+}
+
+// Clients set deadlines as they like: to this server one that passes tells nothing.
+func ExampleServerConfig() {
+	gate := weir.New("shop", weir.Config{})
+	shop := weirgrpc.NewServer(weirgrpc.ServerConfig{
+		Classify: func(err error) breaker.Outcome {
+			if status.Code(err) == codes.DeadlineExceeded {
+				return breaker.Ignored
+			}
+			return weirgrpc.Classify(err)
+		},
+	}, weirgrpc.Guard(weirgrpc.One(gate)))
+
+	late := func(context.Context, any) (any, error) { return nil, status.Error(codes.DeadlineExceeded, "") }
+	_, _ = shop.Unary(context.Background(), nil, &grpc.UnaryServerInfo{FullMethod: "/shop.Stock/Get"}, late)
+	fmt.Println(gate.Totals().Failures, gate.Totals().Ignored)
+	// Output: 0 1
+}
+
+// A tenant that fails does not stop the others, and some calls are not guarded at all. An
+// exporter that is given gates shows the figures of all tenants.
+func ExampleGates() {
+	tenants := weir.NewGroup[string]("tenants", weir.GroupConfig{Max: 1000})
+	gates := weirgrpc.Pick(func(ctx context.Context, call weirgrpc.Call) *weir.Gate {
+		if call.Service() == "grpc.health.v1.Health" {
+			return nil
+		}
+		return tenants.Get(weirgrpc.ByMetadata("tenant")(ctx, call))
+	}, tenants)
+	shop := weirgrpc.NewServer(weirgrpc.ServerConfig{}, weirgrpc.Guard(gates))
+
+	serve := func(context.Context, any) (any, error) { return nil, nil }
+	for _, method := range []string{"/grpc.health.v1.Health/Check", "/shop.Stock/Get"} {
+		ctx := metadata.NewIncomingContext(context.Background(), metadata.Pairs("tenant", "acme"))
+		_, _ = shop.Unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: method}, serve)
+		fmt.Println(tenants.Len(), "tenants")
+	}
+	fmt.Println(tenants.Get("acme").Totals().Successes)
+	// Output:
+	// 0 tenants
+	// 1 tenants
+	// 1
+}
+
+func ExampleCall() {
+	call := weirgrpc.Call{Method: "/shop.Stock/Get", Target: "dns:///stock:443"}
+	fmt.Println(call.Service())
+	// Output: shop.Stock
+}
+
+// Each method of each client has a limit of its own.
+func ExampleRule() {
+	type who struct{ client, method string }
+	byBoth := func(ctx context.Context, call weirgrpc.Call) who {
+		return who{weirgrpc.ByPeer(ctx, call), call.Method}
+	}
+	group := limiter.NewGroup(limiter.GroupConfig[who]{Rate: limiter.PerMinute(1)})
+	rule := weirgrpc.LimitBy(limiter.NewNamedGroup("clients", group, limiter.NamedConfig{}), byBoth)
+
+	shop := weirgrpc.NewServer(weirgrpc.ServerConfig{}, rule)
+	serve := func(context.Context, any) (any, error) { return nil, nil }
+	for _, method := range []string{"/shop.Stock/Get", "/shop.Stock/Get", "/shop.Stock/Put"} {
+		_, err := shop.Unary(context.Background(), nil, &grpc.UnaryServerInfo{FullMethod: method}, serve)
+		fmt.Println(method, status.Code(err))
+	}
+	// Output:
+	// /shop.Stock/Get OK
+	// /shop.Stock/Get ResourceExhausted
+	// /shop.Stock/Put OK
+}
+
+func ExampleShed() {
+	places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
+	target, stop := start(weirgrpc.NewServer(weirgrpc.ServerConfig{}, weirgrpc.NewShed("in flight", places)))
+	defer stop()
+	conn := dial(target, weirgrpc.NewClient(weirgrpc.PerTarget("shop", weir.Config{}), weirgrpc.ClientConfig{}))
+	defer conn.Close()
+
+	client, request := grpc_health_v1.NewHealthClient(conn), &grpc_health_v1.HealthCheckRequest{}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	watch, _ := client.Watch(ctx, request)
+	first, _ := watch.Recv() // the stream goes on, and keeps its place
+	_, err := client.Check(ctx, request)
+	fmt.Println(first.Status, status.Code(err))
+	// Output: SERVING ResourceExhausted
+}
+
+func ExampleRefusedError() {
+	gate := weir.New("stock", weir.Config{})
+	gate.Breaker().Force(breaker.ForcedOpen)
+	conn := dial("127.0.0.1:1", weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{}))
+	defer conn.Close()
+
+	_, err := grpc_health_v1.NewHealthClient(conn).Check(context.Background(), &grpc_health_v1.HealthCheckRequest{})
+	if refused, ok := errors.AsType[*weirgrpc.RefusedError](err); ok {
+		fmt.Println(refused.Reason == weirgrpc.Open, refused.Name, refused.Method)
+		fmt.Println(refused.GRPCStatus())
+	}
+	// Output:
+	// true stock /grpc.health.v1.Health/Check
+	// rpc error: code = Unavailable desc = refused by breaker "stock"
+}
+
+func ExampleReason() {
+	e := &weirgrpc.RefusedError{Reason: weirgrpc.Limited, Err: &limiter.LimitedError{Name: "clients"}}
+	fmt.Println(e.Reason, status.Code(e))
+	// Output: limited ResourceExhausted
+}
+
+func ExampleLogRefusals() {
+	plain := slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}})
+	gate := weir.New("stock", weir.Config{})
+	gate.Breaker().Force(breaker.ForcedOpen)
+	conn := dial("127.0.0.1:1", weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{
+		OnRefusal: weirgrpc.LogRefusals(slog.New(plain)),
+	}))
+	defer conn.Close()
+	_, _ = grpc_health_v1.NewHealthClient(conn).Check(context.Background(), &grpc_health_v1.HealthCheckRequest{})
+	// Output:
+	// level=INFO msg="call refused" event.name=weir.grpc.refusal rpc.method=/grpc.health.v1.Health/Check weir.refusal.reason=open weir.breaker.name=stock weir.log.left_out=0
+}

@@ -1,0 +1,127 @@
+package weirgrpc_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/weirgrpc"
+)
+
+// figures are what a source shows, by outcome, or by the last word of the instrument's name.
+func figures(s stat.Source) map[string]float64 {
+	all := map[string]float64{}
+	s.Observe(func(s *stat.Series, v float64) {
+		name := s.Instrument.Name[strings.LastIndexByte(s.Instrument.Name, '.')+1:]
+		if len(s.Values) > 1 {
+			name = s.Values[1]
+		}
+		all[name] = v
+	})
+	return all
+}
+
+func TestServicesOfMethods(t *testing.T) {
+	for method, want := range map[string]string{
+		"/shop.Stock/Get": "shop.Stock", "/a/b/c": "a/b", "shop.Stock/Get": "shop.Stock", "/alone": "alone", "": "", "/": "", "//": "",
+	} {
+		require.Equal(t, want, weirgrpc.Call{Method: method}.Service(), method)
+	}
+}
+
+func TestPeersAreKnownByTheirNetwork(t *testing.T) {
+	for _, step := range []struct {
+		addr net.Addr
+		want string
+	}{
+		{&net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 5}, "192.0.2.1"},
+		{&net.TCPAddr{IP: net.ParseIP("::ffff:192.0.2.1"), Port: 6}, "192.0.2.1"},
+		{&net.TCPAddr{IP: net.ParseIP("2001:db8:1:2:3:4:5:6"), Port: 7}, "2001:db8:1:2::/64"},
+		{&net.TCPAddr{IP: net.ParseIP("fe80::1"), Zone: "eth0"}, "fe80::/64"},
+		{&net.TCPAddr{}, "invalid IP"},
+		{&net.UnixAddr{Name: "@shop", Net: "unix"}, "@shop"},
+		{nil, ""},
+	} {
+		ctx := peer.NewContext(t.Context(), &peer.Peer{Addr: step.addr})
+		require.Equal(t, step.want, weirgrpc.ByPeer(ctx, weirgrpc.Call{}), "%v", step.addr)
+	}
+	require.Empty(t, weirgrpc.ByPeer(t.Context(), weirgrpc.Call{}))
+}
+
+func clients(most int) *limiter.NamedGroup[string] {
+	c := limiter.GroupConfig[string]{Rate: limiter.PerHour(2), Burst: 2, MaxKeys: most}
+	return limiter.NewNamedGroup("clients", limiter.NewGroup(c), limiter.NamedConfig{})
+}
+
+func TestEachClientHasALimitOfItsOwn(t *testing.T) {
+	server := newServer(weirgrpc.LimitBy(clients(0), weirgrpc.ByMetadata("x-api-key")))
+	cc := serve(t, overTCP(t), &service{}, server, nil)
+	long := strings.Repeat("k", 1<<20)
+	for _, keys := range [][]string{{}, {"a"}, {"A"}, {"b", "a"}, {long + "1"}, {long + "2"}} {
+		ctx := t.Context()
+		for _, k := range keys {
+			ctx = metadata.AppendToOutgoingContext(ctx, "X-API-Key", k)
+		}
+		for n := range 3 {
+			_, err := call(ctx, cc, get, "")
+			require.Equal(t, n == 2, status.Code(err) == codes.ResourceExhausted, "call %d of %.10v: %v", n, keys, err)
+		}
+	}
+}
+
+func TestAFloodOfClientsTakesBoundedMemoryAndWashesNobodyOut(t *testing.T) {
+	keys := clients(500)
+	server := newServer(weirgrpc.LimitBy(keys, weirgrpc.ByMetadata("x-api-key")))
+	enter := func(key string) error {
+		ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("x-api-key", key))
+		_, err := server.Unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: get}, func(context.Context, any) (any, error) { return nil, nil })
+		return err
+	}
+	for range 2 {
+		require.NoError(t, enter("me"))
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	const size = 64 << 10
+	for i := range 2000 {
+		_ = enter(fmt.Sprint(i, strings.Repeat("k", size)))
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	require.Error(t, enter("me"), "who has used up a limit does not get a new one")
+	require.LessOrEqual(t, keys.Group().Len(), 500)
+	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(100*size), "500 keys as they came would be 500 times that")
+}
+
+// Behind a grpc.UnknownServiceHandler clients choose the methods.
+func TestAFloodOfMethodsIsCut(t *testing.T) {
+	gates := weirgrpc.PerMethod("shop", weir.Config{})
+	server := newServer(weirgrpc.Guard(gates))
+	longest := 0
+	for range 200 {
+		method := fmt.Sprint("/", rand.Uint64(), strings.Repeat("x", 10_000), "/Get")
+		_, err := server.Unary(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: method}, func(context.Context, any) (any, error) { return nil, nil })
+		require.NoError(t, err)
+	}
+	gates.Observe(func(s *stat.Series, _ float64) {
+		for _, v := range s.Values {
+			longest = max(longest, len(v))
+		}
+	})
+	require.Equal(t, 256, longest)
+}

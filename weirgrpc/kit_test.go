@@ -1,0 +1,196 @@
+package weirgrpc_test
+
+import (
+	"context"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/weir-go/weir/weirgrpc"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// The methods of the service that tests call.
+const (
+	get   = "/test.Shop/Get"
+	put   = "/test.Shop/Put"
+	other = "/test.Bank/Get"
+	watch = "/test.Shop/Watch" // the server streams
+	chat  = "/test.Shop/Chat"  // both stream
+)
+
+// service is what a test has the server do. Without functions it echoes.
+type service struct {
+	unary  func(ctx context.Context, in string) (string, error)
+	stream func(s grpc.ServerStream) error
+}
+
+func (s *service) call(ctx context.Context, in string) (string, error) {
+	if s.unary == nil {
+		return in, nil
+	}
+	return s.unary(ctx, in)
+}
+
+func unary(name string) grpc.MethodDesc {
+	full := func(srv string) string { return "/" + srv + "/" + name }
+	return grpc.MethodDesc{MethodName: name, Handler: func(srv any, ctx context.Context, dec func(any) error, ic grpc.UnaryServerInterceptor) (any, error) {
+		in := new(wrapperspb.StringValue)
+		if err := dec(in); err != nil {
+			return nil, err
+		}
+		handler := func(ctx context.Context, req any) (any, error) {
+			out, err := srv.(*service).call(ctx, req.(*wrapperspb.StringValue).Value)
+			return wrapperspb.String(out), err
+		}
+		if ic == nil {
+			return handler(ctx, in)
+		}
+		method, _ := grpc.Method(ctx)
+		if method == "" {
+			method = full("test.Shop")
+		}
+		return ic(ctx, in, &grpc.UnaryServerInfo{Server: srv, FullMethod: method}, handler)
+	}}
+}
+
+func describe(name string) *grpc.ServiceDesc {
+	stream := func(srv any, s grpc.ServerStream) error { return srv.(*service).stream(s) }
+	return &grpc.ServiceDesc{
+		ServiceName: name, HandlerType: (*any)(nil),
+		Methods: []grpc.MethodDesc{unary("Get"), unary("Put")},
+		Streams: []grpc.StreamDesc{
+			{StreamName: "Watch", Handler: stream, ServerStreams: true},
+			{StreamName: "Chat", Handler: stream, ServerStreams: true, ClientStreams: true},
+		},
+	}
+}
+
+// link is a network between a client and a server.
+type link struct {
+	listener net.Listener
+	target   string
+	dial     []grpc.DialOption
+}
+
+// overTCP is a real network.
+func overTCP(t testing.TB) link {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	return link{listener: l, target: l.Addr().String()}
+}
+
+// inMemory is a network for bubbles.
+func inMemory() link {
+	l := bufconn.Listen(1 << 16)
+	dialer := func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }
+	return link{listener: l, target: "passthrough:///bufconn", dial: []grpc.DialOption{grpc.WithContextDialer(dialer)}}
+}
+
+// serve runs a server until the test is over, and returns a connection to it. Either may be nil.
+func serve(t testing.TB, over link, s *service, server *weirgrpc.Server, client *weirgrpc.Client) *grpc.ClientConn {
+	var options []grpc.ServerOption
+	if server != nil {
+		options = []grpc.ServerOption{
+			grpc.ChainUnaryInterceptor(recoverUnary, server.Unary), grpc.ChainStreamInterceptor(recoverStream, server.Stream),
+		}
+	}
+	running := grpc.NewServer(options...)
+	running.RegisterService(describe("test.Shop"), s)
+	running.RegisterService(describe("test.Bank"), s)
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = running.Serve(over.listener) })
+	t.Cleanup(func() {
+		running.Stop()
+		serving.Wait()
+	})
+	return connect(t, over, client)
+}
+
+func connect(t testing.TB, over link, client *weirgrpc.Client) *grpc.ClientConn {
+	options := append(slices.Clip(over.dial), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if client != nil {
+		options = append(options, grpc.WithChainUnaryInterceptor(client.Unary), grpc.WithChainStreamInterceptor(client.Stream))
+	}
+	cc, err := grpc.NewClient(over.target, options...)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = cc.Close() })
+	return cc
+}
+
+// errPanicked is what a panic of a handler becomes.
+var errPanicked = status.Error(codes.Internal, "panic")
+
+func recoverUnary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (reply any, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errPanicked
+		}
+	}()
+	return handler(ctx, req)
+}
+
+func recoverStream(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errPanicked
+		}
+	}()
+	return handler(srv, s)
+}
+
+// call calls a unary method.
+func call(ctx context.Context, cc *grpc.ClientConn, method, in string, options ...grpc.CallOption) (string, error) {
+	out := new(wrapperspb.StringValue)
+	err := cc.Invoke(ctx, method, wrapperspb.String(in), out, options...)
+	return out.Value, err
+}
+
+// open begins a stream of both sides, or of the server's.
+func open(ctx context.Context, cc *grpc.ClientConn, method string, options ...grpc.CallOption) (grpc.ClientStream, error) {
+	return cc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method, options...)
+}
+
+func receive(s grpc.ClientStream) error { return s.RecvMsg(new(wrapperspb.StringValue)) }
+
+func send(s grpc.ServerStream, words ...string) error {
+	for _, w := range words {
+		if err := s.SendMsg(wrapperspb.String(w)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// busy is an error of a server that says when to come back.
+func busy(c codes.Code, wait *durationpb.Duration) error {
+	s, err := status.New(c, "busy").WithDetails(&errdetails.RetryInfo{RetryDelay: wait})
+	if err != nil {
+		panic(err)
+	}
+	return s.Err()
+}
+
+// detail returns the first detail of that type, and whether err has one.
+func detail[M proto.Message](err error) (m M, ok bool) {
+	for _, d := range status.Convert(err).Details() {
+		if m, ok = d.(M); ok {
+			return m, true
+		}
+	}
+	return m, false
+}

@@ -1,0 +1,83 @@
+package weirgrpc
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc/status"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/limiter"
+)
+
+// Keys of attributes, the same in logs and spans.
+const (
+	keyBreaker = "weir.breaker.name"
+	keyLimiter = "weir.limiter.name"
+	keyGroup   = "weir.group.key"
+	keyReason  = "weir.refusal.reason"
+	keyWait    = "weir.retry_after" // in seconds
+)
+
+// LogRefusals returns a function for ClientConfig.OnRefusal and ServerConfig.OnRefusal
+// that writes refusals to the logger, as information and with the context of the call: up
+// to ten a second, and with them how many were left out since the last. One function
+// serves any number of clients and servers. It panics if the logger is nil.
+//
+// The attributes are event.name, which is weir.grpc.refusal, rpc.method, those that spans
+// get too (see the package), and weir.log.left_out.
+func LogRefusals(logger *slog.Logger) func(context.Context, *RefusedError) {
+	if logger == nil {
+		panic("weirgrpc: LogRefusals: the logger is nil")
+	}
+	pace := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(10)})
+	var left atomic.Int64
+	return func(ctx context.Context, e *RefusedError) {
+		if !pace.Take(1).OK {
+			left.Add(1)
+			return
+		}
+		attrs := []slog.Attr{slog.String("event.name", "weir.grpc.refusal"), slog.String("rpc.method", e.Method)}
+		for _, a := range e.attributes() {
+			attrs = append(attrs, slog.Any(string(a.Key), a.Value.AsInterface()))
+		}
+		attrs = append(attrs, slog.Int64("weir.log.left_out", left.Swap(0)))
+		logger.LogAttrs(ctx, slog.LevelInfo, "call refused", attrs...)
+	}
+}
+
+// refuse turns the error of who did not let a call in into what the caller gets, and
+// tells of it where it is a refusal. Otherwise the context was done first.
+func refuse(ctx context.Context, call Call, err error, tell func(context.Context, *RefusedError)) error {
+	if !errors.Is(err, weir.ErrRefused) {
+		return status.FromContextError(err).Err()
+	}
+	e := newRefusedError(call.Method, err)
+	if span := trace.SpanFromContext(ctx); span.IsRecording() {
+		span.SetAttributes(e.attributes()...)
+	}
+	if tell != nil {
+		tell(ctx, e)
+	}
+	return e
+}
+
+// attributes are the facts as spans and logs get them.
+func (e *RefusedError) attributes() []attribute.KeyValue {
+	name := attribute.String(keyLimiter, e.Name)
+	if e.Reason == Open {
+		name = attribute.String(keyBreaker, e.Name)
+	}
+	attrs := []attribute.KeyValue{attribute.String(keyReason, string(e.Reason)), name}
+	if e.Key != "" {
+		attrs = append(attrs, attribute.String(keyGroup, e.Key))
+	}
+	if wait, known := e.wait(); known {
+		attrs = append(attrs, attribute.Float64(keyWait, wait.Seconds()))
+	}
+	return attrs
+}

@@ -1,0 +1,131 @@
+package weirgrpc_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+	"google.golang.org/grpc"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirgrpc"
+)
+
+// span keeps what is set on it.
+type span struct {
+	noop.Span
+	idle bool
+	set  map[attribute.Key]any
+}
+
+func (s *span) IsRecording() bool { return !s.idle }
+
+func (s *span) SetAttributes(attrs ...attribute.KeyValue) {
+	for _, a := range attrs {
+		s.set[a.Key] = a.Value.AsInterface()
+	}
+}
+
+func TestARefusalIsToldInItsSpan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gates := weirgrpc.PerMethod("shop", weir.Config{Rate: limiter.PerSecond(4), Burst: 1, Breaker: breaker.Config{ConsecutiveFailures: 1, Cooldown: 2 * time.Second}})
+		client := newClient(gates)
+		down := &service{unary: func(context.Context, string) (string, error) { return "", context.DeadlineExceeded }}
+		cc := serve(t, inMemory(), down, nil, client)
+		other := serve(t, inMemory(), &service{stream: func(s grpc.ServerStream) error { return send(s, "a") }}, nil, client)
+		in := func(s *span) context.Context { return trace.ContextWithSpan(t.Context(), s) }
+
+		first := &span{set: map[attribute.Key]any{}}
+		_, _ = call(in(first), cc, get, "")
+		require.Empty(t, first.set, "it was not refused")
+		_, _ = call(in(first), cc, get, "")
+		require.Equal(t, map[attribute.Key]any{
+			"weir.refusal.reason": "open", "weir.breaker.name": "shop", "weir.group.key": get, "weir.retry_after": 2.0,
+		}, first.set)
+
+		second := &span{set: map[attribute.Key]any{}}
+		_, err := open(t.Context(), other, chat)
+		require.NoError(t, err)
+		_, err = open(in(second), other, chat)
+		require.Error(t, err)
+		require.Equal(t, map[attribute.Key]any{
+			"weir.refusal.reason": "limited", "weir.limiter.name": "shop", "weir.retry_after": 0.25,
+		}, second.set)
+
+		idle := &span{idle: true}
+		_, err = open(in(idle), other, chat)
+		require.Error(t, err)
+	})
+}
+
+func TestRefusalsAreToldAndLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		logger := slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}}))
+		logs := weirgrpc.LogRefusals(logger)
+		told := 0
+		server := weirgrpc.NewServer(weirgrpc.ServerConfig{OnRefusal: func(ctx context.Context, e *weirgrpc.RefusedError) {
+			method, _ := grpc.Method(ctx)
+			require.Equal(t, method, e.Method)
+			told++
+			logs(ctx, e)
+		}}, weirgrpc.Limit(bucket("hits", limiter.PerMinute(1), 1)))
+		cc := serve(t, inMemory(), &service{}, server, nil)
+		for range 41 {
+			_, _ = call(t.Context(), cc, get, "")
+		}
+		for range 2 {
+			time.Sleep(time.Second)
+			_, _ = call(t.Context(), cc, get, "")
+		}
+		require.Equal(t, 42, told)
+
+		lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
+		require.Len(t, lines, 12, "ten a second")
+		for i, want := range map[int]map[string]any{
+			0: {
+				"level": "INFO", "msg": "call refused", "event.name": "weir.grpc.refusal", "rpc.method": get,
+				"weir.refusal.reason": "limited", "weir.limiter.name": "hits", "weir.retry_after": 60.0, "weir.log.left_out": 0.0,
+			},
+			10: {
+				"level": "INFO", "msg": "call refused", "event.name": "weir.grpc.refusal", "rpc.method": get,
+				"weir.refusal.reason": "limited", "weir.limiter.name": "hits", "weir.retry_after": 59.0, "weir.log.left_out": 30.0,
+			},
+			11: {
+				"level": "INFO", "msg": "call refused", "event.name": "weir.grpc.refusal", "rpc.method": get,
+				"weir.refusal.reason": "limited", "weir.limiter.name": "hits", "weir.retry_after": 58.0, "weir.log.left_out": 0.0,
+			},
+		} {
+			var got map[string]any
+			require.NoError(t, json.Unmarshal(lines[i], &got))
+			require.Equal(t, want, got)
+		}
+	})
+}
+
+func TestTheCallersHookIsToldBeforeTheCaller(t *testing.T) {
+	gate := weir.New("shop", weir.Config{})
+	gate.Breaker().Force(breaker.ForcedOpen)
+	var told *weirgrpc.RefusedError
+	client := weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{OnRefusal: func(_ context.Context, e *weirgrpc.RefusedError) { told = e }})
+	_, err := call(t.Context(), serve(t, overTCP(t), &service{}, nil, client), get, "")
+	require.Equal(t, told, err)
+	require.Equal(t, "shop", told.Name)
+	require.Zero(t, weir.RetryAfter(err), "until when it is forced open nobody knows")
+	require.Zero(t, weirgrpc.RetryAfter(err))
+}

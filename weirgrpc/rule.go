@@ -1,0 +1,111 @@
+package weirgrpc
+
+import (
+	"context"
+	"time"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+)
+
+// Rule is what calls have to pass on a [Server]: [Limit], [LimitBy], [Guard] or a [*Shed].
+type Rule interface {
+	// admit lets a call in, and returns what it holds, nil for nothing; or else an error.
+	admit(ctx context.Context, call Call) (pass, error)
+}
+
+// pass is what a call that was let in holds of a rule.
+type pass interface {
+	judge(o breaker.Outcome) // what the call has come to; at most once
+	end()                    // the handler is over
+	back()                   // the call was not served: instead of the others
+}
+
+// rule is a Rule that is a function.
+type rule func(ctx context.Context, call Call) (pass, error)
+
+func (r rule) admit(ctx context.Context, call Call) (pass, error) { return r(ctx, call) }
+
+// Guard has calls go through the gates, so that handlers which fail are left alone for a
+// while. A deadline of the client's that passes is a failure: where clients set short ones
+// at will, give a ServerConfig.Classify that ignores it. It panics if gates is nil.
+func Guard(gates *Gates) Rule {
+	if gates == nil {
+		panic("weirgrpc: Guard needs gates")
+	}
+	return rule(func(ctx context.Context, call Call) (pass, error) {
+		gate := gates.gate(ctx, call)
+		if gate == nil {
+			return nil, nil
+		}
+		p := &gatePass{gate: gate}
+		var err error
+		if p.permit, err = gate.Allow(ctx); err != nil {
+			return nil, err
+		}
+		return p, nil
+	})
+}
+
+type gatePass struct {
+	gate   *weir.Gate
+	permit breaker.Permit
+}
+
+func (p *gatePass) judge(o breaker.Outcome) { p.permit.Done(o) }
+
+// end counts only where the handler has not returned.
+func (p *gatePass) end() { p.permit.Done(breaker.Failure) }
+
+func (p *gatePass) back() {
+	p.permit.Done(breaker.Ignored)
+	if l := p.gate.Limiter(); l != nil {
+		l.Refund(1)
+	}
+}
+
+// Limit is one limit for all calls together. It panics if there is no limiter.
+func Limit(l *limiter.Named) Rule {
+	if l == nil {
+		panic("weirgrpc: Limit needs a limiter")
+	}
+	return rule(func(context.Context, Call) (pass, error) {
+		return admitted(l.Name(), l.Take(1), func() { l.Refund(1) })
+	})
+}
+
+// LimitBy is a limit for each key of calls, such as [ByPeer], [ByMethod] or one of yours.
+// Several periods, a second and a day, are several rules. It panics if there is no group or
+// no key.
+func LimitBy[K comparable](g *limiter.NamedGroup[K], key func(ctx context.Context, call Call) K) Rule {
+	if g == nil || key == nil {
+		panic("weirgrpc: LimitBy needs a group and a key")
+	}
+	return rule(func(ctx context.Context, call Call) (pass, error) {
+		k := key(ctx, call)
+		return admitted(g.Name(), g.Take(k, 1), func() { g.Refund(k, 1) })
+	})
+}
+
+// admitted is what a limiter's answer to a call means.
+func admitted(name string, r limiter.Result, refund func()) (pass, error) {
+	switch {
+	case !r.OK:
+		e := &limiter.LimitedError{Name: name, Reason: limiter.NoPermits, Limit: r.Limit}
+		if r.RetryAfter != limiter.Never {
+			e.Until = time.Now().Add(r.RetryAfter)
+		}
+		return nil, e
+	case r.RetryAfter > 0: // the shadow of a refusal, which has taken nothing
+		return nil, nil
+	}
+	return tokenPass(refund), nil
+}
+
+// tokenPass gives a token back to its limiter. One that was used is gone.
+type tokenPass func()
+
+func (tokenPass) judge(breaker.Outcome) {}
+func (tokenPass) end()                  {}
+func (p tokenPass) back()               { p() }

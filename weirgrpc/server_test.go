@@ -1,0 +1,325 @@
+package weirgrpc_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirgrpc"
+	"github.com/weir-go/weir/window"
+)
+
+func newServer(rules ...weirgrpc.Rule) *weirgrpc.Server {
+	return weirgrpc.NewServer(weirgrpc.ServerConfig{}, rules...)
+}
+
+func bucket(name string, r limiter.Rate, burst int) *limiter.Named {
+	return limiter.NewNamed(name, limiter.NewTokenBucket(limiter.Config{Rate: r, Burst: burst}), limiter.NamedConfig{})
+}
+
+func TestHandlersThatFailAreLeftAlone(t *testing.T) {
+	var served atomic.Int64
+	shop := &service{unary: func(_ context.Context, in string) (string, error) {
+		served.Add(1)
+		return in, errors.New("no database")
+	}}
+	cc := serve(t, overTCP(t), shop, newServer(weirgrpc.Guard(weirgrpc.PerMethod("shop", twoFail))), nil)
+	for range 2 {
+		_, err := call(t.Context(), cc, get, "")
+		require.EqualError(t, err, "rpc error: code = Unknown desc = no database", "errors of handlers are as they were")
+	}
+	_, err := call(t.Context(), cc, get, "")
+	require.EqualValues(t, 2, served.Load())
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	require.ErrorContains(t, err, `refused by breaker "shop", retry in `)
+	require.InDelta(t, time.Minute, weirgrpc.RetryAfter(err), float64(10*time.Second))
+	info, ok := detail[*errdetails.ErrorInfo](err)
+	require.True(t, ok)
+	require.Equal(t, "BREAKER_OPEN", info.Reason)
+	require.NotErrorIs(t, err, weir.ErrRefused, "on the wire it is a status")
+
+	_, err = call(t.Context(), cc, put, "")
+	require.Equal(t, codes.Unknown, status.Code(err), "another method is served")
+}
+
+func TestALimitHoldsForAllCallsTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hits := bucket("hits", limiter.PerSecond(10), 3)
+		cc := serve(t, inMemory(), &service{stream: func(s grpc.ServerStream) error { return send(s, "a") }}, newServer(weirgrpc.Limit(hits)), nil)
+		for _, method := range []string{get, put, other} {
+			_, err := call(t.Context(), cc, method, "x")
+			require.NoError(t, err)
+		}
+		_, err := call(t.Context(), cc, get, "x")
+		require.EqualError(t, err, `rpc error: code = ResourceExhausted desc = refused by limiter "hits", retry in 100ms`)
+		require.Equal(t, 100*time.Millisecond, weirgrpc.RetryAfter(err))
+
+		s, err := open(t.Context(), cc, chat)
+		require.NoError(t, err)
+		require.Equal(t, codes.ResourceExhausted, status.Code(receive(s)), "streams count too")
+		time.Sleep(100 * time.Millisecond)
+		s, err = open(t.Context(), cc, chat)
+		require.NoError(t, err)
+		require.NoError(t, receive(s))
+		require.Error(t, receive(s))
+		require.EqualValues(t, 4, hits.Stats().Allowed.Requests)
+		require.EqualValues(t, 2, hits.Stats().Refused.Requests)
+	})
+}
+
+func TestAShadowLetsThrough(t *testing.T) {
+	trial := limiter.NewNamed("trial", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1)}), limiter.NamedConfig{Shadow: true})
+	cc := serve(t, overTCP(t), &service{}, newServer(weirgrpc.Limit(trial)), nil)
+	for range 3 {
+		_, err := call(t.Context(), cc, get, "x")
+		require.NoError(t, err)
+	}
+	require.EqualValues(t, 2, trial.Stats().Shadowed.Requests)
+}
+
+func TestCallsBeyondTheBoundAreShed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 2})
+		shed := weirgrpc.NewShed("places", places)
+		slow := &service{
+			unary: func(context.Context, string) (string, error) {
+				time.Sleep(time.Second)
+				return "done", nil
+			},
+			stream: func(s grpc.ServerStream) error {
+				err := send(s, "a")
+				time.Sleep(time.Second)
+				return err
+			},
+		}
+		server := weirgrpc.NewServer(weirgrpc.ServerConfig{OnRefusal: func(_ context.Context, e *weirgrpc.RefusedError) {
+			require.Zero(t, weir.RetryAfter(e), "nobody knows")
+		}}, shed)
+		cc := serve(t, inMemory(), slow, server, nil)
+		answers := make(chan error, 1)
+		go func() {
+			_, err := call(t.Context(), cc, get, "")
+			answers <- err
+		}()
+		s, err := open(t.Context(), cc, chat)
+		require.NoError(t, err)
+		require.NoError(t, receive(s))
+		synctest.Wait()
+		require.Equal(t, 2, places.InFlight(), "a stream is in flight until its handler is over")
+
+		_, err = call(t.Context(), cc, get, "")
+		require.EqualError(t, err, `rpc error: code = ResourceExhausted desc = refused by limiter "places"`)
+		require.NoError(t, <-answers)
+		require.Error(t, receive(s))
+		synctest.Wait()
+		require.Zero(t, places.InFlight())
+		_, err = call(t.Context(), cc, get, "")
+		require.NoError(t, err)
+		require.Equal(t, map[string]float64{"allowed": 3, "refused": 1, "available": 2, "limit": 2}, figures(shed))
+	})
+}
+
+func TestAStreamIsJudgedWhereItIsServed(t *testing.T) {
+	broken := status.Error(codes.Internal, "broken")
+	for name, step := range map[string]struct {
+		stream func(grpc.ServerStream) error
+		want   window.Totals
+	}{
+		"a message":               {func(s grpc.ServerStream) error { return send(s, "a") }, oneSuccess},
+		"a message, then fails":   {func(s grpc.ServerStream) error { return cmp.Or(send(s, "a"), broken) }, oneSuccess},
+		"a message, then panics":  {func(s grpc.ServerStream) error { panic(send(s, "a")) }, oneSuccess},
+		"no message":              {func(grpc.ServerStream) error { return nil }, oneSuccess},
+		"fails at once":           {func(grpc.ServerStream) error { return broken }, oneFailure},
+		"headers, then fails":     {func(s grpc.ServerStream) error { return cmp.Or(s.SendHeader(nil), broken) }, oneFailure},
+		"a message that is none":  {func(s grpc.ServerStream) error { return s.SendMsg("no message") }, oneFailure},
+		"panics":                  {func(grpc.ServerStream) error { panic("at once") }, oneFailure},
+		"refused by another gate": {func(grpc.ServerStream) error { return &breaker.OpenError{} }, oneIgnored},
+	} {
+		t.Run(name, func(t *testing.T) {
+			gate := weir.New("shop", weir.Config{})
+			places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
+			server := newServer(weirgrpc.NewShed("places", places), weirgrpc.Guard(weirgrpc.One(gate)))
+			cc := serve(t, overTCP(t), &service{stream: step.stream}, server, nil)
+			s, err := open(t.Context(), cc, chat)
+			require.NoError(t, err)
+			for err == nil {
+				err = receive(s)
+			}
+			// Who sends what cannot be sent has the client hear of it before the handler does.
+			require.Eventually(t, func() bool { return places.InFlight() == 0 }, 10*time.Second, time.Millisecond)
+			require.Equal(t, step.want, outcomes(gate))
+		})
+	}
+}
+
+func TestAFirstMessageIsJudgedBeforeTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := halfOpen()
+		hang := func(s grpc.ServerStream) error {
+			err := send(s, "a")
+			<-s.Context().Done()
+			return err
+		}
+		cc := serve(t, inMemory(), &service{stream: hang}, newServer(weirgrpc.Guard(weirgrpc.One(gate))), nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		s, err := open(ctx, cc, chat)
+		require.NoError(t, err)
+		require.NoError(t, receive(s))
+		synctest.Wait() // the client may have it before the handler knows
+		require.Equal(t, breaker.Closed, gate.State(), "the probe has succeeded")
+	})
+}
+
+func TestAClientThatGoesAwayIsNoEvidence(t *testing.T) {
+	for name, ends := range map[string]error{
+		"says so":  context.Canceled,
+		"wraps it": errors.New("query: driver: bad connection"),
+		"a code":   status.Error(codes.Unavailable, "transport is closing"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				gate := halfOpen()
+				places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
+				wait := func(ctx context.Context) error {
+					<-ctx.Done()
+					return ends
+				}
+				shop := &service{
+					unary:  func(ctx context.Context, _ string) (string, error) { return "", wait(ctx) },
+					stream: func(s grpc.ServerStream) error { return wait(s.Context()) },
+				}
+				cc := serve(t, inMemory(), shop, newServer(weirgrpc.NewShed("places", places), weirgrpc.Guard(weirgrpc.One(gate))), nil)
+
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(time.Second, cancel)
+				_, err := call(ctx, cc, get, "")
+				require.Equal(t, codes.Canceled, status.Code(err))
+				synctest.Wait()
+				require.Zero(t, places.InFlight())
+
+				ctx, cancel = context.WithCancel(t.Context())
+				_, err = open(ctx, cc, chat)
+				require.NoError(t, err, "the probe's place is free again")
+				synctest.Wait()
+				require.Equal(t, 1, places.InFlight())
+				_ = cc.Close()
+				synctest.Wait()
+				cancel()
+				require.Zero(t, places.InFlight())
+				require.Equal(t, breaker.HalfOpen, gate.State())
+				_, err = gate.Allow(t.Context())
+				require.NoError(t, err, "and once more")
+			})
+		})
+	}
+}
+
+func TestWorkThatIsDoneCountsThoughNobodyWaitsForIt(t *testing.T) {
+	gate := weir.New("shop", weir.Config{})
+	server := newServer(weirgrpc.Guard(weirgrpc.One(gate)))
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := server.Unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: get}, func(context.Context, any) (any, error) {
+		cancel()
+		return "done", nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, oneSuccess, outcomes(gate))
+}
+
+func TestAPanicOfAHandlerIsAFailureAndLeavesNothing(t *testing.T) {
+	gate := weir.New("shop", weir.Config{})
+	places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
+	shop := &service{unary: func(context.Context, string) (string, error) { panic("handler") }}
+	cc := serve(t, overTCP(t), shop, newServer(weirgrpc.NewShed("places", places), weirgrpc.Guard(weirgrpc.One(gate))), nil)
+	_, err := call(t.Context(), cc, get, "")
+	require.EqualError(t, err, errPanicked.Error(), "it goes on up")
+	require.Equal(t, oneFailure, outcomes(gate))
+	require.Zero(t, places.InFlight())
+}
+
+func TestWhatALaterRuleRefusesTakesNothing(t *testing.T) {
+	gate := weir.New("gate", weir.Config{Rate: limiter.PerHour(2), Burst: 2})
+	hits := bucket("hits", limiter.PerHour(2), 2)
+	keys := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(2), Burst: 2})
+	places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
+	shut := weir.New("shut", weir.Config{})
+	shut.Breaker().Force(breaker.ForcedOpen)
+	shadow := limiter.NewNamed("shadow", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1)}), limiter.NamedConfig{Shadow: true})
+	shadow.Take(1)
+	panics := func(_ context.Context, c weirgrpc.Call) string {
+		if c.Method == put {
+			panic("key")
+		}
+		return ""
+	}
+	all := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(9)})
+	server := newServer(
+		weirgrpc.Guard(weirgrpc.One(gate)), weirgrpc.Limit(hits), weirgrpc.Limit(shadow),
+		weirgrpc.LimitBy(limiter.NewNamedGroup("keys", keys, limiter.NamedConfig{}), weirgrpc.ByMethod),
+		weirgrpc.NewShed("places", places),
+		weirgrpc.LimitBy(limiter.NewNamedGroup("all", all, limiter.NamedConfig{}), panics),
+		weirgrpc.Guard(weirgrpc.One(shut)),
+	)
+	cc := serve(t, overTCP(t), &service{}, server, nil)
+	for range 5 {
+		_, err := call(t.Context(), cc, get, "")
+		require.ErrorContains(t, err, `refused by breaker "shut"`)
+		_, err = call(t.Context(), cc, put, "")
+		require.EqualError(t, err, errPanicked.Error())
+	}
+	require.Equal(t, window.Totals{Ignored: 10}, outcomes(gate))
+	require.Equal(t, 2, gate.Limiter().Take(0).Remaining)
+	require.Equal(t, 2, hits.Take(0).Remaining)
+	require.Zero(t, shadow.Take(0).Remaining, "it has taken nothing, so it gets nothing back")
+	require.Equal(t, 2, keys.Take(get, 0).Remaining)
+	require.Equal(t, 2, keys.Take(put, 0).Remaining)
+	require.Zero(t, places.InFlight())
+}
+
+func TestClassifyOfAServer(t *testing.T) {
+	gate := weir.New("shop", weir.Config{})
+	server := weirgrpc.NewServer(weirgrpc.ServerConfig{Classify: func(err error) breaker.Outcome {
+		if status.Code(err) == codes.DeadlineExceeded {
+			return breaker.Ignored
+		}
+		return weirgrpc.Classify(err)
+	}}, weirgrpc.Guard(weirgrpc.One(gate)))
+	shop := &service{unary: func(context.Context, string) (string, error) { return "", status.Error(codes.DeadlineExceeded, "") }}
+	_, _ = call(t.Context(), serve(t, overTCP(t), shop, server, nil), get, "")
+	require.Equal(t, oneIgnored, outcomes(gate))
+}
+
+func TestCallsThatNoGateIsForPass(t *testing.T) {
+	none := weirgrpc.Pick(func(context.Context, weirgrpc.Call) *weir.Gate { return nil })
+	cc := serve(t, overTCP(t), &service{stream: func(s grpc.ServerStream) error { return send(s, "a") }}, newServer(weirgrpc.Guard(none)), newClient(none))
+	out, err := call(t.Context(), cc, get, "x")
+	require.NoError(t, err)
+	require.Equal(t, "x", out)
+	s, err := open(t.Context(), cc, chat)
+	require.NoError(t, err)
+	require.NoError(t, receive(s))
+	require.Error(t, receive(s))
+}
+
+func TestRulesNeedTheirParts(t *testing.T) {
+	require.Panics(t, func() { newServer(nil) })
+	require.Panics(t, func() { weirgrpc.Guard(nil) })
+	require.Panics(t, func() { weirgrpc.Limit(nil) })
+	require.Panics(t, func() { weirgrpc.NewShed("x", nil) })
+	require.Panics(t, func() { weirgrpc.LimitBy(nil, weirgrpc.ByPeer) })
+	require.Panics(t, func() { weirgrpc.LogRefusals(nil) })
+}

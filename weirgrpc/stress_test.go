@@ -1,0 +1,90 @@
+package weirgrpc_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirgrpc"
+)
+
+// hostile does something else at each call: it answers, fails, panics, is late, waits.
+type hostile struct{ calls atomic.Int64 }
+
+func (h *hostile) behave(ctx context.Context) error {
+	switch h.calls.Add(1) % 7 {
+	case 0:
+		panic("hostile")
+	case 1:
+		return status.Error(codes.Internal, "broken")
+	case 2:
+		return errors.New("plain")
+	case 3:
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return nil
+}
+
+// Amid calls that end in all ways, each is booked once on both sides, and nothing is left.
+func TestNothingIsLeftAmidTraffic(t *testing.T) {
+	const callers, rounds = 16, 60
+	never := weir.Config{Breaker: breaker.Config{FailureRate: breaker.Off}}
+	near, far := weir.New("near", never), weir.New("far", never)
+	places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: callers / 4})
+	shed := weirgrpc.NewShed("places", places)
+	h := &hostile{}
+	shop := &service{
+		unary:  func(ctx context.Context, in string) (string, error) { return in, h.behave(ctx) },
+		stream: func(s grpc.ServerStream) error { return errors.Join(h.behave(s.Context()), send(s, "a", "b")) },
+	}
+	cc := serve(t, overTCP(t), shop, newServer(shed, weirgrpc.Guard(weirgrpc.One(far))), newClient(weirgrpc.One(near)))
+
+	var sent atomic.Int64
+	over := grpc.OnFinish(func(error) { sent.Add(1) }) // what is refused does not get so far
+
+	patience := []time.Duration{1, 2, 3, 4, 100}
+	var wg sync.WaitGroup
+	for i := range callers {
+		wg.Go(func() {
+			for n := range rounds {
+				ctx, cancel := context.WithTimeout(t.Context(), patience[n%len(patience)]*time.Millisecond)
+				switch s, err := open(ctx, cc, chat, over); {
+				case (i+n)%3 == 0: // never read
+				case (i+n)%3 == 1 && err == nil:
+					_ = receive(s)
+				default:
+					for err == nil {
+						err = receive(s)
+					}
+				}
+				if n%2 == 0 {
+					cancel()
+				}
+				_, _ = call(ctx, cc, get, "x", over)
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	booked := func(g *weir.Gate) int64 { return g.Totals().Calls() + g.Totals().Ignored }
+	require.Eventually(t, func() bool {
+		return places.InFlight() == 0 && booked(far) == h.calls.Load() && booked(near) == sent.Load()
+	}, 10*time.Second, time.Millisecond, "each call has given its place back, and has a result on both sides")
+	got := far.Totals()
+	require.Zero(t, near.Totals().Refused+got.Refused)
+	require.NotZero(t, got.Successes)
+	require.NotZero(t, got.Failures)
+	require.Zero(t, near.Breaker().Stats().Late)
+}
