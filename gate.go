@@ -172,41 +172,28 @@ func (g *Gate) admit(ctx context.Context, permit *breaker.Permit, missing bool) 
 	if err = g.breaker.CheckAt(now); err != nil {
 		return err
 	}
-	waited, err := g.take(ctx, now)
-	if err != nil {
+	passed := &g.admitted.allowed
+	if r := g.limiter.TakeAt(now, 1); !r.OK {
+		if err = g.queue(ctx, now, r); err != nil {
+			return err
+		}
+		passed, now = &g.admitted.waited, g.now()
+	}
+	if err = g.breaker.AdmitAt(now, permit); err != nil { // it has opened since
+		g.limiter.Refund(1)
 		return err
 	}
-	if waited {
-		now = g.now()
-	}
-	err = g.breaker.AdmitAt(now, permit)
-	g.book(waited, err)
-	return err
+	passed.Add(1)
+	return nil
 }
 
-// book counts a token's use, or gives it back where the breaker has refused since.
-func (g *Gate) book(waited bool, err error) {
-	switch {
-	case err != nil:
-		g.limiter.Refund(1)
-	case waited:
-		g.admitted.waited.Add(1)
-	default:
-		g.admitted.allowed.Add(1)
-	}
-}
-
-// take takes a token, and waits for one if it may.
-func (g *Gate) take(ctx context.Context, now time.Time) (waited bool, err error) {
-	r := g.limiter.TakeAt(now, 1)
-	if r.OK {
-		return false, nil
-	}
+// queue waits for a token, if the caller may, after the limiter has refused one.
+func (g *Gate) queue(ctx context.Context, now time.Time, r limiter.Result) error {
 	if w, ok := g.limiter.(limiter.Waiter); ok && g.maxWait > 0 {
-		return true, g.wait(ctx, w)
+		return g.wait(ctx, w)
 	}
 	g.admitted.refused.Add(1)
-	return false, g.admitted.refusal(g.name, now, r)
+	return g.admitted.refusal(g.name, now, r)
 }
 
 // errOpened is the cause for which a wait ends when the breaker opens.

@@ -486,20 +486,24 @@ func TestAPermitMakesItsCall(t *testing.T) {
 	require.False(t, permit.Done(breaker.Failure), "it is used up")
 	require.PanicsWithValue(t, "breaker: the permit is used up", func() { _ = permit.Run(bg(), succeed) })
 
-	require.NoError(t, b.AdmitAt(time.Now(), &permit), "a permit may be used again")
+	permit = breaker.Permit{}
+	require.NoError(t, b.AdmitAt(time.Now(), &permit))
 	require.PanicsWithValue(t, "x", func() { _ = permit.Run(bg(), func(ctx) error { panic("x") }) })
 	require.EqualValues(t, 1, b.Counts().Failures)
+	permit = breaker.Permit{}
 	require.NoError(t, b.Admit(&permit))
 	require.True(t, permit.Done(breaker.Success))
 	require.Panics(t, func() { _ = permit.Run(bg(), succeed) })
 
 	for range 2 {
+		permit = breaker.Permit{}
 		require.NoError(t, b.Admit(&permit))
 		require.ErrorIs(t, permit.Run(bg(), fail), errDown)
 	}
+	permit = breaker.Permit{}
 	require.ErrorIs(t, b.Admit(&permit), breaker.ErrOpen)
 	require.ErrorIs(t, b.AdmitAt(time.Now(), &permit), breaker.ErrOpen)
-	require.False(t, permit.Done(breaker.Success), "a refused permit is used up")
+	require.False(t, permit.Done(breaker.Success), "what was refused has no permit")
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		if b.Admit(&permit) == nil {
 			t.Fatal("let through")

@@ -83,6 +83,17 @@ func ExampleConfig_classify() {
 	// Output: 1 0
 }
 
+func ExampleOutcome() {
+	b := breaker.New("users", breaker.Config{})
+	permit, err := b.Allow()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(permit.Done(breaker.Ignored), b.Counts().Ignored, b.Counts().Calls())
+	// Output: true 1 0
+}
+
 func ExampleStats() {
 	b := breaker.New("users", breaker.Config{})
 	_ = b.Run(context.Background(), func(context.Context) error { return nil })

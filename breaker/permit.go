@@ -47,16 +47,12 @@ func (b *Breaker) AllowAt(t time.Time) (m Permit, err error) {
 	return
 }
 
-// Admit is Allow into a permit that is there already, zero or used up, which spares
-// copying one: for those who wrap a breaker.
-func (b *Breaker) Admit(m *Permit) error {
-	*m = Permit{}
-	return b.allow(m, unread)
-}
+// Admit is Allow into a zero permit that is there already, which spares copying one: for
+// those who wrap a breaker.
+func (b *Breaker) Admit(m *Permit) error { return b.allow(m, unread) }
 
 // AdmitAt is Admit at the time t.
 func (b *Breaker) AdmitAt(t time.Time, m *Permit) error {
-	*m = Permit{}
 	p := b.phase.Load()
 	if p.state == Closed && !p.rules.timed {
 		m.breaker, m.phase = b, p
