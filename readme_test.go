@@ -3,14 +3,15 @@ package weir_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// Go code in README.md is quoted, never written there. Above each block of it a comment
-// names the file and the region that it quotes:
+// Go code in README.md and in the pages of docs is quoted, never written there. Above each
+// block of it a comment names the file and the region that it quotes:
 //
 //	<!-- quote: examples/readme/main.go payments -->
 //	```go
@@ -27,14 +28,29 @@ import (
 // either end.
 
 func TestReadmeQuotesCodeThatIsCompiled(t *testing.T) {
-	text, err := os.ReadFile("README.md")
-	require.NoError(t, err)
+	require.GreaterOrEqual(t, checkPage(t, "README.md"), 3, "Go blocks in README.md: at least the three headline uses")
+}
 
-	blocks := goBlocks(string(text))
-	require.GreaterOrEqual(t, len(blocks), 3, "Go blocks in README.md: at least the three headline uses")
+func TestDocsQuoteCodeThatIsCompiled(t *testing.T) {
+	pages, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	quotes := 0
+	for _, page := range pages {
+		quotes += checkPage(t, page)
+	}
+	require.Positive(t, quotes)
+}
+
+// checkPage checks every Go block of a page and returns how many there are.
+func checkPage(t *testing.T, page string) int {
+	t.Helper()
+	text, err := readFile(page)
+	require.NoError(t, err)
+	blocks := goBlocks(page, text)
 	for _, b := range blocks {
 		require.NoError(t, b.check(readFile))
 	}
+	return len(blocks)
 }
 
 func TestReadmeCheckSeesWhatIsWrong(t *testing.T) {
@@ -61,7 +77,7 @@ func TestReadmeCheckSeesWhatIsWrong(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			var err error
-			for _, b := range goBlocks(c.readme) {
+			for _, b := range goBlocks("README.md", c.readme) {
 				if err == nil {
 					err = b.check(files)
 				}
@@ -77,14 +93,14 @@ func TestReadmeCheckSeesWhatIsWrong(t *testing.T) {
 
 // goBlock is a fenced block of Go code and what it says it quotes.
 type goBlock struct {
-	line         int
+	at           string // the page and the line
 	file, region string
 	code         string
 }
 
-// goBlocks finds the fenced Go blocks of a Markdown text. A comment belongs to the block
+// goBlocks finds the fenced Go blocks of a Markdown page. A comment belongs to the block
 // that follows it with nothing but blank lines in between.
-func goBlocks(text string) []goBlock {
+func goBlocks(page, text string) []goBlock {
 	var blocks []goBlock
 	var quote []string
 	inside := false
@@ -96,7 +112,7 @@ func goBlocks(text string) []goBlock {
 		case inside:
 			blocks[len(blocks)-1].code += line + "\n"
 		case fence == "```go":
-			b := goBlock{line: i + 1}
+			b := goBlock{at: fmt.Sprintf("%s:%d", page, i+1)}
 			if len(quote) == 2 {
 				b.file, b.region = quote[0], quote[1]
 			}
@@ -113,21 +129,21 @@ func goBlocks(text string) []goBlock {
 // check compares the block with the region that it quotes.
 func (b goBlock) check(read func(name string) (string, error)) error {
 	if b.file == "" {
-		return fmt.Errorf("README.md:%d quotes nothing: put <!-- quote: file region --> above it", b.line)
+		return fmt.Errorf("%s quotes nothing: put <!-- quote: file region --> above it", b.at)
 	}
 	if !strings.HasSuffix(b.file, ".go") {
-		return fmt.Errorf("README.md:%d: %s is no Go file", b.line, b.file)
+		return fmt.Errorf("%s: %s is no Go file", b.at, b.file)
 	}
 	source, err := read(b.file)
 	if err != nil {
-		return fmt.Errorf("README.md:%d: %w", b.line, err)
+		return fmt.Errorf("%s: %w", b.at, err)
 	}
 	want, found := codeRegion(source, b.region)
 	if !found {
-		return fmt.Errorf("README.md:%d: %s has no region %s", b.line, b.file, b.region)
+		return fmt.Errorf("%s: %s has no region %s", b.at, b.file, b.region)
 	}
 	if b.code != want {
-		return fmt.Errorf("README.md:%d differs from %s %s:\n%s\nwant\n%s", b.line, b.file, b.region, b.code, want)
+		return fmt.Errorf("%s differs from %s %s:\n%s\nwant\n%s", b.at, b.file, b.region, b.code, want)
 	}
 	return nil
 }

@@ -86,6 +86,39 @@ func ExampleConfig() {
 	// alert: Interval is -1s, must be at least 0
 }
 
+func ExampleNoData() {
+	at, there := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), true
+	load := alert.Custom(func(time.Time) alert.Sample { return alert.Sample{Value: 0.9, OK: there} })
+	monitor := alert.NewMonitor(alert.Config{},
+		alert.Rule{Name: "overloaded", Value: load, When: alert.Above(0.8)}, // KeepLast
+		alert.Rule{Name: "overloaded, as known", Value: load, When: alert.Above(0.8), NoData: alert.Resolve})
+	monitor.EvaluateAt(at)
+	there = false
+	monitor.EvaluateAt(at.Add(5 * time.Second))
+	for _, a := range monitor.Alerts() {
+		fmt.Println(a.Rule, a.Status())
+	}
+	// Output:
+	// overloaded firing
+	// overloaded, as known resolved
+}
+
+func ExampleState() {
+	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{
+		Name: "queue", Value: alert.Gauge(func() float64 { return 12 }), When: alert.Above(10), For: 10 * time.Second,
+	})
+	for range 3 {
+		monitor.EvaluateAt(at)
+		fmt.Println(monitor.Alerts()[0].State)
+		at = at.Add(5 * time.Second)
+	}
+	// Output:
+	// pending
+	// pending
+	// firing
+}
+
 func ExampleCondition() {
 	bad := alert.Above(0.05)
 	fmt.Println(bad, bad.Holds(0.05), bad.Holds(0.06))

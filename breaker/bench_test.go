@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/weir-go/weir/breaker"
 )
@@ -62,6 +63,17 @@ func BenchmarkAllowDone(b *testing.B) {
 	for b.Loop() {
 		p, err := br.Allow()
 		if err != nil || !p.Done(breaker.Success) {
+			b.Fatal("refused")
+		}
+	}
+}
+
+func BenchmarkRunClosedSuccessWithLatency(b *testing.B) {
+	br := breaker.New("b", breaker.Config{SlowCall: time.Second, Latency: true})
+	ctx := context.Background()
+	b.ReportAllocs()
+	for b.Loop() {
+		if br.Run(ctx, ok) != nil {
 			b.Fatal("refused")
 		}
 	}

@@ -35,7 +35,7 @@ type Config struct {
 	// adds a call, and memory for 40 counters. Default false.
 	HungCalls bool
 	// Active counts the calls in flight: Stats.Active and weir.breaker.call.active. A
-	// permit that is forgotten counts for good. It costs a second reading of the clock
+	// permit that is forgotten counts for good. It costs a reading of the clock
 	// and two atomic adds a call. Default false.
 	Active bool
 	// ConsecutiveFailures opens the breaker at so many failures in a row, however

@@ -29,7 +29,7 @@ type waiting interface{ RetryAfter() time.Duration }
 func (f *findings) search(err error) {
 	for err != nil {
 		f.look(err)
-		switch e := err.(type) {
+		switch e := err.(type) { //nolint:errorlint // this is what unwraps
 		case interface{ Unwrap() error }:
 			err = e.Unwrap()
 		case interface{ Unwrap() []error }:
@@ -53,7 +53,7 @@ func (f *findings) look(err error) {
 	if f.asked {
 		return
 	}
-	if e, ok := err.(waiting); ok { //nolint:errorlint // likewise
+	if e, ok := err.(waiting); ok {
 		f.asked, f.after = true, e.RetryAfter()
 	} else if e, ok := err.(interface{ As(any) bool }); ok {
 		if inner := waiting(nil); e.As(&inner) {

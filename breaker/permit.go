@@ -39,11 +39,7 @@ func (b *Breaker) Allow() (m Permit, err error) {
 
 // AllowAt is Allow at the time t.
 func (b *Breaker) AllowAt(t time.Time) (m Permit, err error) {
-	if p := b.phase.Load(); p.state == Closed && !p.rules.timed {
-		m.breaker, m.phase = b, p
-		return
-	}
-	err = b.allow(&m, t.Sub(b.epoch))
+	err = b.AdmitAt(t, &m)
 	return
 }
 
@@ -54,11 +50,11 @@ func (b *Breaker) Admit(m *Permit) error { return b.allow(m, unread) }
 // AdmitAt is Admit at the time t.
 func (b *Breaker) AdmitAt(t time.Time, m *Permit) error {
 	p := b.phase.Load()
-	if p.state == Closed && !p.rules.timed {
+	if p.state == Closed && !p.rules.timed && !p.rules.watched {
 		m.breaker, m.phase = b, p
 		return nil
 	}
-	return b.allowTimed(m, p, t.Sub(b.epoch))
+	return b.allow(m, t.Sub(b.epoch))
 }
 
 // Check returns the error with which Allow would refuse now, and nil if it would
@@ -171,8 +167,11 @@ func (b *Breaker) read(at time.Duration) time.Duration {
 // allow fills in the permit, which is zero and stays so where it refuses.
 func (b *Breaker) allow(m *Permit, at time.Duration) error {
 	p := b.phase.Load()
-	if p.state == Closed && !p.rules.timed {
+	if p.state == Closed && !p.rules.watched {
 		m.breaker, m.phase = b, p
+		if p.rules.timed {
+			m.start = b.read(at)
+		}
 		return nil
 	}
 	return b.allowTimed(m, p, b.read(at))

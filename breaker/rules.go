@@ -16,7 +16,8 @@ type rules struct {
 	slowRate    rate
 	minCalls    int64
 	consecutive int64
-	timed       bool // the time that calls take matters, or their number
+	timed       bool // the time that calls take matters
+	watched     bool // calls in flight are counted
 	asked       bool // somebody is asked at each result, whatever it is
 }
 
@@ -24,7 +25,7 @@ func newRules(c Config) *rules {
 	r := &rules{
 		config: c, failureRate: rateOf(c.FailureRate), slowRate: rateOf(c.SlowRate),
 		minCalls: int64(c.MinCalls), consecutive: int64(c.ConsecutiveFailures),
-		timed: c.SlowCall != math.MaxInt64 || c.Latency || c.Active, asked: c.Trip != nil || c.Judge != nil,
+		timed: c.SlowCall != math.MaxInt64 || c.Latency, watched: c.HungCalls || c.Active, asked: c.Trip != nil || c.Judge != nil,
 	}
 	if c.LastCalls > 0 {
 		r.minCalls = min(r.minCalls, int64(c.LastCalls))

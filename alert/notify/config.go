@@ -81,7 +81,9 @@ func (c Config) orDefault(kind string, repeat time.Duration) Config {
 
 func ownTransport() http.RoundTripper {
 	if t, ok := http.DefaultTransport.(*http.Transport); ok {
-		return t.Clone()
+		own := t.Clone()
+		own.MaxResponseHeaderBytes = 64 << 10
+		return own
 	}
 	return http.DefaultTransport
 }

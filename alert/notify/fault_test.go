@@ -130,6 +130,19 @@ func TestACancelledAttemptSaysNothingAboutTheServer(t *testing.T) {
 	})
 }
 
+func TestAnAttemptWithoutADeadlineHasOneAllTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer()
+		server.answer.Store(http.HandlerFunc(hang))
+		hook := notify.NewWebhook(notify.Config{URL: "http://a.example", Transport: server.transport})
+		began := time.Now()
+		require.Error(t, hook.Notify(context.Background(), firing()))
+		require.Equal(t, 30*time.Second, time.Since(began))
+		require.EqualValues(t, 1, hook.Breaker().Totals().Failures)
+		server.stop()
+	})
+}
+
 // roundTrip is a transport that fails in ways that name the address.
 type roundTrip func() error
 

@@ -35,6 +35,9 @@ func newSink(c Config, kind string, repeat time.Duration) *sink {
 	}
 }
 
+// longestAttempt bounds an attempt whose caller has set no bound.
+const longestAttempt = 30 * time.Second
+
 // Name returns the name that the config gave.
 func (s *sink) Name() string { return s.config.Name }
 
@@ -72,6 +75,11 @@ func (s *sink) post(ctx context.Context, url string, message any, header func(bo
 }
 
 func (s *sink) attempt(ctx context.Context, url string, body []byte, header http.Header) error {
+	if _, bounded := ctx.Deadline(); !bounded { // a Monitor's always is
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, longestAttempt)
+		defer cancel()
+	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return &alert.DeliveryError{Permanent: true, Err: errors.New("the request cannot be made")}

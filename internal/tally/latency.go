@@ -27,7 +27,8 @@ type Latencies struct {
 // kilobytes, so the window of calls' own buckets would be too many.
 const parts = 12
 
-// The columns of a row: the buckets, and then these. Times are added up in
+// The columns of a row: the buckets, and then these. What lies under and over the buckets
+// is in its own column alone, and part of the first and the last bucket for readers. Times are added up in
 // microseconds: in nanoseconds, ten thousand calls of a second each second would
 // overflow within eleven days.
 const (
@@ -48,14 +49,15 @@ type Times struct {
 // Record counts a time; one below 0 counts as 0.
 func (t *Times) Record(took time.Duration) {
 	ns := max(int64(took), 0)
-	t.cells[slot(ns)].Add(1)
-	t.cells[colSum].Add((min(ns, longestTime) + 500) / 1000)
+	col := colUnder
 	switch {
-	case ns <= shortestTime:
-		t.cells[colUnder].Add(1)
 	case ns > longestTime:
-		t.cells[colOver].Add(1)
+		col = colOver
+	case ns > shortestTime:
+		col = slot(ns)
 	}
+	t.cells[col].Add(1)
+	t.cells[colSum].Add((min(ns, longestTime) + 500) / 1000)
 	for old := t.max.Load(); ns > old && !t.max.CompareAndSwap(old, ns); old = t.max.Load() {
 	}
 }
@@ -69,6 +71,8 @@ func (t *Times) since(began *[columns]int64) Latencies {
 	for i := range d {
 		d[i] = max(t.cells[i].Load()-began[i], 0)
 	}
+	d[0] += d[colUnder]
+	d[Buckets-1] += d[colOver]
 	return Latencies{
 		Counts: [Buckets]int64(d[:Buckets]), Sum: float64(d[colSum]) / 1e6,
 		Max: time.Duration(t.max.Load()), Under: d[colUnder], Over: d[colOver],

@@ -1,0 +1,153 @@
+package migrating
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/failsafe-go/failsafe-go"
+	"github.com/failsafe-go/failsafe-go/circuitbreaker"
+	"github.com/failsafe-go/failsafe-go/ratelimiter"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+)
+
+func throughFailsafe(e failsafe.Executor[*User]) *side {
+	return &side{get: func(ctx context.Context, get fetch, id int) (*User, error) { return failsafeGet(ctx, e, get, id) }}
+}
+
+func throughGate(g *weir.Gate) *side {
+	return &side{get: func(ctx context.Context, get fetch, id int) (*User, error) { return gateGet(ctx, g, get, id) }}
+}
+
+func TestGateDoesAsFailsafe(t *testing.T) {
+	alike(t, func() *side { return throughFailsafe(failsafeUsers()) }, func() *side { return throughGate(gateUsers()) }, outage)
+}
+
+func TestGateLimitsAsFailsafe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		theirs, ours := throughFailsafe(failsafeUsers()), throughGate(gateUsers())
+		for range 2 {
+			start := time.Now()
+			compare(t, theirs, ours, []step{{calls: 100}})
+			require.Equal(t, start, time.Now(), "nobody has waited")
+			time.Sleep(2 * time.Second)
+		}
+	})
+}
+
+func TestOurTokensComeOneByOneAndFailsafesAllAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		theirs := ratelimiter.NewBursty[*User](100, time.Second)
+		ours := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(100), Burst: 100})
+		time.Sleep(950 * time.Millisecond)
+		require.True(t, theirs.TryAcquirePermits(100))
+		require.True(t, ours.Take(100).OK)
+
+		time.Sleep(60 * time.Millisecond)
+		require.True(t, theirs.TryAcquirePermits(100), "200 within 60 ms, around the edge of a period")
+		require.False(t, ours.Take(7).OK)
+		require.True(t, ours.Take(6).OK, "six intervals of 10 ms have passed")
+	})
+}
+
+func TestThresholdsOfFailsafe(t *testing.T) {
+	builder := func() circuitbreaker.Builder[*User] {
+		return circuitbreaker.NewBuilder[*User]().WithDelay(5 * time.Second).WithSuccessThreshold(1)
+	}
+	like := func(c breaker.Config) breaker.Config { c.Probes = 1; return c }
+	cases := map[string]struct {
+		theirs circuitbreaker.Builder[*User]
+		ours   breaker.Config
+	}{
+		"WithFailureThreshold":       {builder().WithFailureThreshold(5), like(breaker.Config{ConsecutiveFailures: 5, FailureRate: breaker.Off})},
+		"WithFailureThresholdRatio":  {builder().WithFailureThresholdRatio(5, 10), like(likeRatio)},
+		"WithFailureThresholdPeriod": {builder().WithFailureThresholdPeriod(5, time.Minute), like(likePeriod)},
+	}
+	scripts := map[string][]step{
+		"in a row":  {{calls: 4, err: errDown}, {calls: 1}, {calls: 4, err: errDown}, {calls: 1, err: errDown}, {calls: 3}, {wait: 6 * time.Second, calls: 1}, {calls: 5}},
+		"far apart": {{calls: 3, err: errDown}, {calls: 20}, {wait: 2 * time.Minute, calls: 4, err: errDown}, {calls: 3}, {calls: 1, err: errDown}, {calls: 3}},
+	}
+	for name, c := range cases {
+		for about, script := range scripts {
+			t.Run(name+" "+about, func(t *testing.T) {
+				theirs := func() *side { return throughFailsafe(failsafe.With[*User](c.theirs.Build())) }
+				alike(t, theirs, func() *side { return throughBreaker(c.ours) }, script)
+			})
+		}
+	}
+}
+
+func TestFailsafesBreakerAroundItsLimiterTakesRefusalsForFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stop := circuitbreaker.NewBuilder[*User]().WithFailureThreshold(5).Build()
+		theirs := throughFailsafe(failsafe.With[*User](stop, ratelimiter.NewBursty[*User](1, time.Second)))
+		gate := weir.New("users", weir.Config{Rate: limiter.PerSecond(1), Burst: 1, Breaker: breaker.Config{ConsecutiveFailures: 5}})
+		refusals(t, theirs, 10, nil)
+		refusals(t, throughGate(gate), 10, nil)
+		require.True(t, stop.IsOpen(), "and no call has failed")
+		require.Equal(t, breaker.Closed, gate.State())
+	})
+}
+
+func TestAResultThatComesLateClosesFailsafesBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		theirs := circuitbreaker.NewBuilder[*User]().WithFailureThreshold(1).WithDelay(5 * time.Second).Build()
+		ours := breaker.New("users", breaker.Config{ConsecutiveFailures: 1, FailureRate: breaker.Off, Cooldown: 5 * time.Second, Probes: 1})
+		require.True(t, theirs.TryAcquirePermit()) // a slow call begins
+		slow, err := ours.Allow()
+		require.NoError(t, err)
+		theirs.RecordFailure()
+		fails, err := ours.Allow()
+		require.NoError(t, err)
+		fails.Done(breaker.Failure)
+
+		time.Sleep(6 * time.Second)
+		require.True(t, theirs.TryAcquirePermit()) // the probe is out
+		_, err = ours.Allow()
+		require.NoError(t, err)
+		theirs.RecordSuccess() // and the slow call ends
+		require.False(t, slow.Done(breaker.Success))
+
+		require.True(t, theirs.IsClosed(), "by a call from before the outage")
+		require.Equal(t, breaker.HalfOpen, ours.State())
+	})
+}
+
+func TestAFailsafeCallerWhoGivesUpWaitingHasPaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		theirs := ratelimiter.NewSmooth[*User](1, time.Second)
+		ours := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1})
+		require.True(t, theirs.TryAcquirePermit())
+		require.True(t, ours.Take(1).OK)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		require.Error(t, theirs.AcquirePermit(ctx))
+		require.Error(t, ours.Wait(ctx, 1))
+
+		time.Sleep(1100 * time.Millisecond)
+		require.False(t, theirs.TryAcquirePermit())
+		require.True(t, ours.Take(1).OK)
+	})
+}
+
+func TestAProbeThatPanicsStopsFailsafeForGood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stop := circuitbreaker.NewBuilder[*User]().WithFailureThreshold(1).WithDelay(5 * time.Second).Build()
+		theirs := throughFailsafe(failsafe.With[*User](stop))
+		ours := throughBreaker(breaker.Config{ConsecutiveFailures: 1, FailureRate: breaker.Off, Cooldown: 5 * time.Second, Probes: 1})
+		panics := func(context.Context, int) (*User, error) { panic("probe") }
+		for _, s := range []*side{theirs, ours} {
+			require.Zero(t, refusals(t, s, 1, errDown))
+			time.Sleep(6 * time.Second)
+			require.PanicsWithValue(t, "probe", func() { _, _ = s.get(t.Context(), panics, 7) })
+			time.Sleep(24 * time.Hour)
+		}
+		require.Equal(t, 1, refusals(t, theirs, 1, nil))
+		require.Zero(t, refusals(t, ours, 1, nil))
+	})
+}

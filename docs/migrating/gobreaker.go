@@ -1,0 +1,77 @@
+package migrating
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+
+	"github.com/weir-go/weir/breaker"
+)
+
+//readme:gobreaker-before
+func gobreakerUsers() *gobreaker.CircuitBreaker[*User] {
+	return gobreaker.NewCircuitBreaker[*User](gobreaker.Settings{
+		Name:         "users",
+		Interval:     10 * time.Second,
+		BucketPeriod: time.Second,
+		Timeout:      5 * time.Second,
+		MaxRequests:  1,
+		ReadyToTrip: func(c gobreaker.Counts) bool {
+			return c.Requests >= 20 && float64(c.TotalFailures)/float64(c.Requests) >= 0.5
+		},
+		IsSuccessful: func(err error) bool { return err == nil || errors.Is(err, ErrNotFound) },
+		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) },
+		OnStateChange: func(name string, from, to gobreaker.State) {
+			slog.Warn("breaker", "name", name, "from", from.String(), "to", to.String())
+		},
+	})
+}
+
+func gobreakerGet(ctx context.Context, b *gobreaker.CircuitBreaker[*User], get fetch, id int) (*User, error) {
+	user, err := b.Execute(func() (*User, error) { return get(ctx, id) })
+	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
+		return nil, ErrUnavailable
+	}
+	return user, err
+}
+
+//readme:end
+
+//readme:gobreaker-after
+func breakerUsers() *breaker.Breaker {
+	return breaker.New("users", breaker.Config{
+		Window:      10 * time.Second,
+		Buckets:     10,
+		Cooldown:    5 * time.Second,
+		Probes:      1,
+		MinCalls:    20,
+		FailureRate: 0.5,
+		Classify:    breaker.Accept(ErrNotFound), // a cancelled caller is ignored anyhow
+		OnChange:    breaker.LogChanges(slog.Default()),
+	})
+}
+
+func breakerGet(ctx context.Context, b *breaker.Breaker, get fetch, id int) (*User, error) {
+	user, err := breaker.Do(ctx, b, func(ctx context.Context) (*User, error) { return get(ctx, id) })
+	if errors.Is(err, breaker.ErrOpen) {
+		return nil, ErrUnavailable
+	}
+	return user, err
+}
+
+//readme:end
+
+// The defaults of gobreaker, in ours: it opens at the sixth failure in a row, for a minute, and one failed probe opens it again.
+
+//readme:gobreaker-defaults
+var likeGobreaker = breaker.Config{
+	ConsecutiveFailures: 6,           // ReadyToTrip: c.ConsecutiveFailures > 5
+	FailureRate:         breaker.Off, // so that any failed probe opens it again
+	Cooldown:            time.Minute,
+	Probes:              1,
+}
+
+//readme:end

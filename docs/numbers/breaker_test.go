@@ -1,0 +1,140 @@
+package numbers
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+)
+
+var (
+	minCalls = []int{6, 10, 20, 50, 100}
+	failing  = []float64{0.01, 0.05, 0.10, 0.20}
+	t0       = time.Unix(0, 0)
+)
+
+// trips is how often chance alone opens a breaker at 50 %.
+func trips() string {
+	table := head("calls in the window", "1 % fail", "5 %", "10 %", "20 %")
+	for _, n := range minCalls {
+		cells := []any{n}
+		for _, p := range failing {
+			cells = append(cells, odds(atLeast(reach(50, n), n, p)))
+		}
+		table += row(cells...)
+	}
+	return table
+}
+
+// probes is how often so many probes close a breaker at 50 %.
+func probes() string {
+	share := []float64{0.01, 0.10, 0.50, 0.90}
+	table := head("Probes", "1 % fail", "10 %", "50 %", "90 %")
+	for _, n := range []int{1, 3, 5, 10} {
+		cells := []any{n}
+		for _, p := range share {
+			cells = append(cells, odds(1-atLeast(reach(50, n), n, p)))
+		}
+		table += row(cells...)
+	}
+	return table
+}
+
+// cooldowns is when a breaker whose probes go on failing tries again, and what that sends to the service.
+func cooldowns() string {
+	table := head("Cooldown, factor, cap", "tries again after", "later every", "100 clients with 3 probes send")
+	for _, c := range []breaker.Config{
+		{Cooldown: 5 * time.Second},
+		{Cooldown: 5 * time.Second, CooldownFactor: 2, MaxCooldown: time.Minute},
+		{Cooldown: 30 * time.Second},
+	} {
+		at, gaps := tries(c, 7)
+		last := gaps[len(gaps)-1]
+		name := fmt.Sprintf("%v", c.Cooldown)
+		if c.CooldownFactor > 1 {
+			name += fmt.Sprintf(", %v, %v", c.CooldownFactor, c.MaxCooldown)
+		}
+		table += row(name, seconds(at[:4])+" …", last, fmt.Sprintf("%.0f a second", 300/last.Seconds()))
+	}
+	return table
+}
+
+// tries runs a breaker through a lasting outage.
+func tries(c breaker.Config, n int) (at, gaps []time.Duration) {
+	c.Probes, c.MinCalls = 1, breaker.Off
+	b := breaker.NewAt("down", c, t0)
+	now := t0
+	for len(at) < n {
+		permit, err := b.AllowAt(now)
+		if err == nil {
+			if now.After(t0) {
+				gaps = append(gaps, now.Sub(t0)-sum(gaps))
+				at = append(at, now.Sub(t0))
+			}
+			permit.DoneAt(now, breaker.Failure)
+		}
+		now = now.Add(100 * time.Millisecond)
+	}
+	return at, gaps
+}
+
+func sum(gaps []time.Duration) (all time.Duration) {
+	for _, d := range gaps {
+		all += d
+	}
+	return all
+}
+
+func seconds(list []time.Duration) (s string) {
+	for n, d := range list {
+		if n > 0 {
+			s += ", "
+		}
+		s += fmt.Sprintf("%.0f", d.Seconds())
+	}
+	return s + " s"
+}
+
+// opensAfter is how long a breaker under steady traffic takes to open once every call fails.
+func opensAfter(c breaker.Config, every time.Duration) time.Duration {
+	b, now := breaker.NewAt("b", c, t0), t0
+	call := func(o breaker.Outcome) bool {
+		permit, err := b.AllowAt(now)
+		if err == nil {
+			permit.DoneAt(now, o)
+		}
+		now = now.Add(every)
+		return err == nil
+	}
+	for now.Before(t0.Add(time.Minute)) {
+		call(breaker.Success)
+	}
+	began := now
+	for call(breaker.Failure) && now.Before(began.Add(time.Hour)) {
+	}
+	return now.Sub(began)
+}
+
+func TestAnOutageOpensAfterTheRatesShareOfTheWindow(t *testing.T) {
+	for _, rate := range []float64{0.2, 0.5, 0.8} {
+		for _, window := range []time.Duration{10 * time.Second, time.Minute} {
+			got := opensAfter(breaker.Config{FailureRate: rate, Window: window}, 100*time.Millisecond)
+			require.InDelta(t, rate*window.Seconds(), got.Seconds(), window.Seconds()/10, "%v of %v", rate, window)
+		}
+	}
+}
+
+func TestBelowMinCallsNoRateOpensAndFailuresInARowDo(t *testing.T) {
+	const every = 530 * time.Millisecond // at most 19 calls in 10 s
+	require.GreaterOrEqual(t, opensAfter(breaker.Config{}, every), time.Hour)
+	require.Equal(t, 6*every, opensAfter(breaker.Config{ConsecutiveFailures: 5}, every), "the sixth call is refused")
+}
+
+func TestFailuresInARowByChance(t *testing.T) {
+	const day = 86_400
+	require.InDelta(t, 0.027, day*atLeast(5, 5, 0.05), 0.0005)
+	require.InDelta(t, 0.86, day*atLeast(5, 5, 0.10), 0.005)
+}

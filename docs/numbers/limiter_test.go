@@ -1,0 +1,83 @@
+package numbers
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+const perSecond = 200
+
+// arrivals calls f with the times at which so many independent callers come, as a share of the rate.
+func arrivals(load float64, n int, f func(at time.Time)) {
+	random, at := rand.New(rand.NewPCG(7, 11)), 0.0
+	for range n {
+		at += random.ExpFloat64() / (load * perSecond)
+		f(t0.Add(time.Duration(at * float64(time.Second))))
+	}
+}
+
+// refusals is the share of callers that a bucket refuses though fewer come than its rate.
+func refusals() string {
+	table := head("Burst", "80 % of the rate come", "90 %", "95 %")
+	for _, burst := range []int{1, 5, 10, 20, 50} {
+		cells := []any{burst}
+		for _, load := range []float64{0.80, 0.90, 0.95} {
+			cells = append(cells, share(load, burst))
+		}
+		table += row(cells...)
+	}
+	return table
+}
+
+func share(load float64, burst int) string {
+	const n = 100_000
+	b, refused := bucket(burst), 0
+	arrivals(load, n, func(at time.Time) {
+		if !b.TakeAt(at, 1).OK {
+			refused++
+		}
+	})
+	switch p := float64(refused) / n; {
+	case p < 0.001:
+		return "< 0.1 %"
+	case p < 0.1:
+		return fmt.Sprintf("%.1f %%", 100*p)
+	default:
+		return fmt.Sprintf("%.0f %%", 100*p)
+	}
+}
+
+func bucket(burst int) *limiter.TokenBucket {
+	return limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.PerSecond(perSecond), Burst: burst}, t0)
+}
+
+// To wait for up to w is, for who is refused, as good as a burst that is larger by what comes in w.
+func TestAWaitIsABurst(t *testing.T) {
+	const wait, extra = 50 * time.Millisecond, 10 // 10 tokens come in 50 ms
+	waits, takes := bucket(50), bucket(50+extra)
+	refused := 0
+	arrivals(1.1, 100_000, func(at time.Time) {
+		ok := waits.ReserveAt(at, 1, wait).OK
+		require.Equal(t, takes.TakeAt(at, 1).OK, ok)
+		if !ok {
+			refused++
+		}
+	})
+	require.Greater(t, refused, 5000)
+}
+
+func TestMostInASecond(t *testing.T) {
+	b, admitted := bucket(50), 0
+	for n := range 1_000_000 {
+		if b.TakeAt(t0.Add(time.Duration(n)*time.Microsecond), 1).OK {
+			admitted++
+		}
+	}
+	require.Equal(t, 50+perSecond-1, admitted, "the last token of the second comes at its end")
+}

@@ -1,0 +1,109 @@
+package numbers
+
+import (
+	"fmt"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/window"
+)
+
+// object is something that is kept, and the most bytes that it takes where a word has 64 bits.
+type object struct {
+	name  string
+	bytes uint64
+	build func() any
+}
+
+var rate = limiter.PerSecond(100)
+
+var objects = []object{
+	{"`window.Counter`", 500, func() any { return window.NewCounter(window.Config{}) }},
+	{"`window.Calls`", 1500, func() any { return window.NewCalls(window.CallsConfig{}) }},
+	{"`window.Calls` of 100 buckets", 7000, func() any { return window.NewCalls(window.CallsConfig{Buckets: 100}) }},
+	{"`window.View` of 60 buckets", 4000, func() any { return window.NewView(window.Config{Buckets: 60}) }},
+	{"`breaker.Breaker`", 3000, func() any { return breaker.New("b", breaker.Config{}) }},
+	{"`breaker.Breaker` with HungCalls", 4000, func() any { return breaker.New("b", breaker.Config{SlowCall: time.Second, HungCalls: true}) }},
+	{"`breaker.Throttle`", 2000, func() any { return breaker.NewThrottle("t", breaker.ThrottleConfig{}) }},
+	{"`limiter.TokenBucket`", 300, func() any { return limiter.NewTokenBucket(limiter.Config{Rate: rate}) }},
+	{"`limiter.FixedWindow`", 250, func() any { return limiter.NewFixedWindow(limiter.WindowConfig{Limit: 1, Span: time.Second}) }},
+	{"`limiter.SlidingWindow`", 450, func() any { return limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 1, Span: time.Second}) }},
+	{"`limiter.SlidingWindow` of 100 parts", 1500, func() any {
+		return limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 1, Span: time.Second, Buckets: 100})
+	}},
+	{"`limiter.SlidingLog` with 1,000 entries", 25_000, func() any { return fullLog(1000) }},
+	{"`limiter.LeakyBucket`", 300, func() any { return limiter.NewLeakyBucket(limiter.LeakyConfig{Rate: rate}) }},
+	{"`limiter.Smooth`", 300, func() any { return limiter.NewSmooth(limiter.SmoothConfig{Rate: rate}) }},
+	{"`limiter.WarmUp`", 300, func() any { return limiter.NewWarmUp(limiter.WarmUpConfig{Rate: rate, Period: time.Second}) }},
+	{"`limiter.Concurrency`", 150, func() any { return limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1}) }},
+	{"`limiter.Named`, beside its limiter", 2000, func() any { return limiter.NewNamed("n", shared, limiter.NamedConfig{}) }},
+	{"`weir.Gate` with both", 3500, func() any { return weir.New("g", weir.Config{Rate: rate}) }},
+}
+
+var shared = limiter.NewTokenBucket(limiter.Config{Rate: rate})
+
+func fullLog(n int) *limiter.SlidingLog {
+	l := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: n, Span: time.Hour}, t0)
+	for i := range n {
+		l.TakeAt(t0.Add(time.Duration(i)*time.Second), 1)
+	}
+	return l
+}
+
+// memory is what the objects take with their defaults, or as said.
+func memory() string {
+	table := head("object", "bytes, at most")
+	for _, o := range objects {
+		table += row(o.name, thousands(o.bytes))
+	}
+	return table
+}
+
+func thousands(n uint64) string {
+	if n < 1000 {
+		return strconv.FormatUint(n, 10)
+	}
+	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+}
+
+func TestMemory(t *testing.T) {
+	for _, o := range objects {
+		const n = 500
+		var kept [n]any
+		before := heap()
+		for i := range kept {
+			kept[i] = o.build()
+		}
+		each := (heap() - before) / n
+		runtime.KeepAlive(&kept)
+		t.Logf("%s: %d bytes", o.name, each)
+		require.LessOrEqual(t, each, o.bytes, o.name)
+	}
+}
+
+func TestMemoryOfKeys(t *testing.T) {
+	const keys = 100_000
+	before := heap()
+	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 10, MaxKeys: 2 * keys})
+	for key := range keys {
+		g.Take(key, 1)
+	}
+	each := (heap() - before) / keys
+	runtime.KeepAlive(g)
+	t.Logf("%d bytes a key", each)
+	require.LessOrEqual(t, each, uint64(60))
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
