@@ -40,11 +40,7 @@ func newCrowd(faults *faults) *crowd {
 }
 
 func (c *crowd) visit(ctx context.Context, r *rand.Rand) {
-	defer func() {
-		if p := recover(); p != nil && p != errFailed {
-			panic(p)
-		}
-	}()
+	defer catch()
 	key := resident
 	if r.IntN(20) > 0 {
 		key = fmt.Sprintf("%d at %d", int(r.ExpFloat64()*crowdRoom), time.Since(c.began)/time.Minute)

@@ -56,11 +56,7 @@ func (h *house) changed(c breaker.Change) {
 
 // visit makes a call, and books what came of it.
 func (h *house) visit(ctx context.Context) {
-	defer func() {
-		if p := recover(); p != nil && p != errFailed {
-			panic(p)
-		}
-	}()
+	defer catch()
 	h.made.Add(1)
 	ran := false
 	err := h.gate.Run(ctx, func(ctx context.Context) error {

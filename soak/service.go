@@ -30,6 +30,15 @@ func (s *service) change(r *rand.Rand) {
 	s.now.Store(int32(r.IntN(2) * r.IntN(int(conducts))))
 }
 
+// catch recovers what a service that panics has panicked with, when deferred.
+func catch() {
+	if p := recover(); p != nil {
+		if err, ok := p.(error); !ok || !errors.Is(err, errFailed) {
+			panic(p)
+		}
+	}
+}
+
 // call calls the service. Those who are let hang are given up after a moment.
 func (s *service) call(ctx context.Context) error {
 	switch conduct(s.now.Load()) {
@@ -46,6 +55,7 @@ func (s *service) call(ctx context.Context) error {
 		return ctx.Err()
 	case panics:
 		panic(errFailed)
+	default: // it answers
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -83,7 +82,7 @@ func TestACounterThatGoesBackIsFound(t *testing.T) {
 	o.scrape()
 	require.Equal(t, []string{"counter"}, f.kinds)
 	require.EqualValues(t, 2, o.scrapes.Load())
-	o.collect(context.Background())
+	o.collect(t.Context())
 	require.EqualValues(t, 1, o.collections.Load())
 }
 

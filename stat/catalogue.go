@@ -173,6 +173,14 @@ var (
 		Name: "weir.window.coverage", Unit: "1", Kind: Gauge, Attrs: []string{attrWindow},
 		Help: "The part of the window's length that has been seen so far.",
 	}
+	WindowFlushes = &Instrument{
+		Name: "weir.window.flushes", Unit: "{flush}", Kind: Counter, Attrs: []string{attrWindow, "weir.window.outcome"},
+		Help: "Exchanges of a window with its fleet, by outcome.",
+	}
+	WindowLag = &Instrument{
+		Name: "weir.window.lag", Unit: "s", Kind: Gauge, Attrs: []string{attrWindow},
+		Help: "How old what is known of the fleet is.",
+	}
 	WindowLatency = &Instrument{
 		Name: "weir.window.latency", Unit: "s", Kind: Gauge, Attrs: []string{attrWindow, "weir.window.quantile"},
 		Help: "Quantiles of how long the events in the window took.",
@@ -262,7 +270,7 @@ func Catalogue() []*Instrument {
 			LimiterRequests, LimiterPermits, LimiterNear, LimiterWaiting, LimiterAvailable, LimiterLimit,
 			LimiterPeriod, LimiterKeys, LimiterEvictions, LimiterBackendErrors, LimiterWaitDuration,
 		},
-		[]*Instrument{WindowEvents, WindowEventsLate, WindowErrorRatio, WindowSize, WindowLength, WindowCoverage, WindowLatency},
+		[]*Instrument{WindowEvents, WindowEventsLate, WindowErrorRatio, WindowSize, WindowLength, WindowCoverage, WindowLatency, WindowFlushes, WindowLag},
 		[]*Instrument{AlertState, AlertTransitions, AlertValue, AlertEvaluations, AlertEvaluationDuration, AlertLastEvaluation},
 		[]*Instrument{
 			NotifierNotifications, NotifierAttempts, NotifierDeliveryDuration, NotifierPending, NotifierPendingLimit, NotifierLastSuccess,

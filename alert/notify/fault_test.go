@@ -136,7 +136,7 @@ func TestAnAttemptWithoutADeadlineHasOneAllTheSame(t *testing.T) {
 		server.answer.Store(http.HandlerFunc(hang))
 		hook := notify.NewWebhook(notify.Config{URL: "http://a.example", Transport: server.transport})
 		began := time.Now()
-		require.Error(t, hook.Notify(context.Background(), firing()))
+		require.Error(t, hook.Notify(t.Context(), firing()))
 		require.Equal(t, 30*time.Second, time.Since(began))
 		require.EqualValues(t, 1, hook.Breaker().Totals().Failures)
 		server.stop()

@@ -7,6 +7,9 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/weirhttp"
 )
 
 // receipt is what the payment service answers.
@@ -58,8 +61,10 @@ type paymentClient struct {
 	deadline time.Duration // of one call
 }
 
-func newPaymentClient(addr string, deadline time.Duration) *paymentClient {
-	transport := &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: 10 * time.Second}
+// newPaymentClient returns a client whose every request goes through the gate.
+func newPaymentClient(addr string, deadline time.Duration, gate *weir.Gate) *paymentClient {
+	base := &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: 10 * time.Second}
+	transport := weirhttp.NewTransport(base, weirhttp.One(gate))
 	return &paymentClient{http: &http.Client{Transport: transport}, url: "http://" + addr + "/charge", deadline: deadline}
 }
 

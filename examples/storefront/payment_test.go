@@ -18,7 +18,7 @@ func serviceThat(t *testing.T, does conduct) *paymentClient {
 	s, err := serve(t.Context(), "127.0.0.1:0", &paymentService{day: day, opened: time.Now()})
 	require.NoError(t, err)
 	t.Cleanup(s.close)
-	client := newPaymentClient(s.addr, 500*time.Millisecond)
+	client := newPaymentClient(s.addr, 500*time.Millisecond, newTestGate(time.Hour))
 	t.Cleanup(client.http.CloseIdleConnections)
 	return client
 }
@@ -58,7 +58,7 @@ func TestServerThatIsClosedAnswersNobody(t *testing.T) {
 	require.NoError(t, err)
 	s.close()
 
-	_, err = newPaymentClient(s.addr, time.Second).charge(t.Context())
+	_, err = newPaymentClient(s.addr, time.Second, newTestGate(time.Hour)).charge(t.Context())
 	require.ErrorContains(t, err, "connection refused")
 }
 
@@ -71,7 +71,7 @@ func TestNoCallIsCutOffWhenTheShopCloses(t *testing.T) {
 	}))
 	require.NoError(t, err)
 	t.Cleanup(s.close)
-	shop := newShop(newSchedule(time.Hour), newTestGate(time.Hour), newPaymentClient(s.addr, time.Minute))
+	shop := newShop(newSchedule(time.Hour), newPaymentClient(s.addr, time.Minute, newTestGate(time.Hour)))
 	t.Cleanup(shop.client.http.CloseIdleConnections)
 	ctx, closeShop := context.WithCancel(t.Context())
 	closed := make(chan struct{})

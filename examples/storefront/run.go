@@ -64,7 +64,7 @@ func build(ctx context.Context, o options) (s *storefront, err error) {
 		return nil, err
 	}
 	s.payments = weir.New("payments", gateConfig(o.run, s.journal.changed))
-	s.shop = newShop(s.day, s.payments, newPaymentClient(s.service.addr, deadline(o.run)))
+	s.shop = newShop(s.day, newPaymentClient(s.service.addr, deadline(o.run), s.payments))
 	tell := alert.Func("journal", s.journal.alerted)
 	s.monitor = alert.NewMonitor(alertConfig(o.run, tell), alertRule(o.run, s.payments))
 	err = s.export(ctx, o)

@@ -7,23 +7,21 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/window"
 )
 
-// shop sells. Each customer's order is a call of the payment service through the gate.
+// shop sells. Each customer's order is a call of the payment service.
 type shop struct {
 	day       schedule
-	gate      *weir.Gate
 	client    *paymentClient
 	customers *window.Counter // of the last second
 	sales     sales
 }
 
-func newShop(day schedule, gate *weir.Gate, client *paymentClient) *shop {
-	return &shop{day: day, gate: gate, client: client, customers: window.NewCounter(lastSecond())}
+func newShop(day schedule, client *paymentClient) *shop {
+	return &shop{day: day, client: client, customers: window.NewCounter(lastSecond())}
 }
 
 // open sells to whoever comes until the context is done, and returns when the last of them
@@ -48,7 +46,7 @@ func (s *shop) open(ctx context.Context, start time.Time) {
 
 func (s *shop) sell(ctx context.Context) {
 	s.customers.Add(1)
-	_, err := weir.Do(ctx, s.gate, s.client.charge)
+	_, err := s.client.charge(ctx)
 	s.sales.book(err)
 }
 

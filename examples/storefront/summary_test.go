@@ -15,7 +15,7 @@ import (
 )
 
 func TestSalesBookEachOutcomeOnce(t *testing.T) {
-	s := &shop{customers: newShop(schedule{}, nil, nil).customers}
+	s := &shop{customers: newShop(schedule{}, nil).customers}
 	for _, err := range []error{
 		nil,
 		&breaker.OpenError{Name: "payments"},

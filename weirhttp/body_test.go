@@ -1,0 +1,143 @@
+package weirhttp_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/weirhttp"
+	"github.com/weir-go/weir/window"
+)
+
+// withBody is a base that replies 200 with the body.
+func withBody(body io.ReadCloser) http.RoundTripper {
+	return baseFunc(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
+	})
+}
+
+// breaking is a body that breaks off after four bytes.
+func breaking() io.ReadCloser {
+	return io.NopCloser(io.MultiReader(strings.NewReader("some"), iotest.ErrReader(io.ErrUnexpectedEOF)))
+}
+
+func TestBodyThatFailsIsCountedOnceAndApart(t *testing.T) {
+	gate := weir.New("g", weir.Config{})
+	transport := weirhttp.NewTransport(withBody(breaking()), weirhttp.One(gate))
+	resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
+	require.NoError(t, err)
+	require.Equal(t, window.Counts{Successes: 1}, gate.Counts(), "judged at its headers")
+
+	for range 3 {
+		_, err = io.ReadAll(resp.Body)
+		require.Equal(t, io.ErrUnexpectedEOF, err, "as it is")
+	}
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, int64(1), transport.Stats().BodyFailures)
+	require.Equal(t, window.Counts{Successes: 1}, gate.Counts())
+}
+
+func TestBodyThatFailsMayCountAsACallThatFailed(t *testing.T) {
+	for _, c := range []struct {
+		state breaker.State
+		want  int64
+	}{
+		{breaker.Closed, 1},
+		{breaker.ForcedClosed, 1},
+		{breaker.Trial, 1},
+		{breaker.ForcedOpen, 0},
+		{breaker.Open, 0},
+		{breaker.HalfOpen, 0},
+	} {
+		gate := weir.New("g", weir.Config{})
+		transport := weirhttp.NewTransport(withBody(breaking()), weirhttp.One(gate))
+		transport.CountBodyFailures = true
+		resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
+		require.NoError(t, err)
+		switch b := gate.Breaker(); c.state { //nolint:exhaustive // closed it is
+		case breaker.Open:
+			b.OpenFor(1 << 40)
+		case breaker.HalfOpen:
+			b.OpenFor(1)
+		case breaker.ForcedOpen, breaker.ForcedClosed, breaker.Trial:
+			b.Force(c.state)
+		}
+		_, err = io.ReadAll(resp.Body)
+		require.Error(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, c.want, gate.Totals().Failures, "%v", c.state)
+		require.Equal(t, int64(1), gate.Totals().Successes, "%v", c.state)
+		require.Zero(t, gate.Totals().Refused, "%v", c.state)
+		require.Equal(t, int64(1), transport.Stats().BodyFailures, "%v", c.state)
+	}
+}
+
+func TestBodiesThatFailTripTheBreaker(t *testing.T) {
+	gate := weir.New("g", weir.Config{})
+	transport := weirhttp.NewTransport(baseFunc(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Body: breaking()}, nil
+	}), weirhttp.One(gate))
+	transport.CountBodyFailures = true
+	for range 10 {
+		resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
+		require.NoError(t, err)
+		_, err = io.ReadAll(resp.Body)
+		require.Error(t, err)
+		require.NoError(t, resp.Body.Close())
+	}
+	_, err := transport.RoundTrip(newGet(t, "https://a.example/"))
+	require.ErrorIs(t, err, breaker.ErrOpen, "half of the calls have failed")
+}
+
+func TestBodyThatTheCallerEndsHasNotFailed(t *testing.T) {
+	errClosed := errors.New("read on closed body")
+	var ctx context.Context
+	var cancel context.CancelFunc
+	for name, use := range map[string]func(io.ReadCloser){
+		"read to its end": func(b io.ReadCloser) { _, _ = io.ReadAll(io.LimitReader(b, 4)); _ = b.Close() },
+		"closed":          func(b io.ReadCloser) { _ = b.Close(); _, _ = io.ReadAll(b) },
+		"cancelled":       func(b io.ReadCloser) { cancel(); _, _ = io.ReadAll(b) },
+	} {
+		ctx, cancel = context.WithCancel(t.Context())
+		transport := weirhttp.NewTransport(withBody(io.NopCloser(io.MultiReader(strings.NewReader("some"), iotest.ErrReader(errClosed)))), weirhttp.One(weir.New("g", weir.Config{})))
+		resp, err := transport.RoundTrip(newGet(t, "https://a.example/").WithContext(ctx))
+		require.NoError(t, err)
+		use(resp.Body)
+		require.NoError(t, resp.Body.Close())
+		require.Zero(t, transport.Stats().BodyFailures, name)
+		cancel()
+	}
+}
+
+// upgraded stands for the connection of a 101, which can do more than be read.
+type upgraded struct{ bytes.Buffer }
+
+func (*upgraded) Close() error      { return nil }
+func (*upgraded) CloseWrite() error { return nil }
+
+func TestBodyThatCanBeWrittenToIsLeftAlone(t *testing.T) {
+	connection := &upgraded{}
+	transport := weirhttp.NewTransport(withBody(connection), weirhttp.One(weir.New("g", weir.Config{})))
+	resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Same(t, connection, resp.Body)
+}
+
+func TestNoBodyStaysNone(t *testing.T) {
+	for _, none := range []io.ReadCloser{nil, http.NoBody} {
+		transport := weirhttp.NewTransport(withBody(none), weirhttp.One(weir.New("g", weir.Config{})))
+		resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
+		require.NoError(t, err)
+		require.Equal(t, none, resp.Body)
+	}
+}

@@ -1,0 +1,248 @@
+package weirhttp_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/weirhttp"
+)
+
+func answering(status int) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+}
+
+// sendAnyhow sends a request and survives what the handler does.
+func sendAnyhow(ctx context.Context, h http.Handler) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { _ = recover() }()
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody))
+	}()
+	<-done
+}
+
+func TestBreakerJudgesWhatAHandlerDoes(t *testing.T) {
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	late, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	for _, c := range []struct {
+		what                     string
+		ctx                      context.Context
+		do                       func(w http.ResponseWriter, r *http.Request)
+		success, failed, ignored int64
+	}{
+		{"nothing", t.Context(), func(http.ResponseWriter, *http.Request) {}, 1, 0, 0},
+		{"writes", t.Context(), func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "x") }, 1, 0, 0},
+		{"404", t.Context(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, 1, 0, 0},
+		{"499", t.Context(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(499) }, 1, 0, 0},
+		{"500", t.Context(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, 0, 1, 0},
+		{"503", t.Context(), func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "x", http.StatusServiceUnavailable) }, 0, 1, 0},
+		{"hints, and then 500", t.Context(), func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusEarlyHints)
+			w.WriteHeader(http.StatusInternalServerError)
+		}, 0, 1, 0},
+		{"500 after 200", t.Context(), func(w http.ResponseWriter, _ *http.Request) {
+			w.Write([]byte("x"))
+			w.WriteHeader(http.StatusInternalServerError)
+		}, 1, 0, 0},
+		{"panics", t.Context(), func(http.ResponseWriter, *http.Request) { panic("oops") }, 0, 1, 0},
+		{"panics after 200", t.Context(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK); panic("oops") }, 0, 1, 0},
+		{"aborts", t.Context(), func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 0, 1, 0},
+		{"ends its goroutine", t.Context(), func(http.ResponseWriter, *http.Request) { runtime.Goexit() }, 0, 1, 0},
+		{"flushes, and then panics", t.Context(), func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush(); panic("oops") }, 1, 0, 0},
+		{"flushes 500", t.Context(), func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+			_ = http.NewResponseController(w).Flush()
+		}, 0, 1, 0},
+		{"the client is gone", gone, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, 0, 0, 1},
+		{"the client is gone, panics", gone, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 0, 0, 1},
+		{"the deadline has passed", late, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGatewayTimeout) }, 0, 1, 0},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			b := breaker.New("b", breaker.Config{})
+			sendAnyhow(c.ctx, weirhttp.Breaker(b, weirhttp.BreakerConfig{})(http.HandlerFunc(c.do)))
+			totals := b.Totals()
+			require.Equal(t, [3]int64{c.success, c.failed, c.ignored}, [3]int64{totals.Successes, totals.Failures, totals.Ignored})
+		})
+	}
+}
+
+func TestBreakerOpensOnAHandlerThatFailsAndTriesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("search", breaker.Config{MinCalls: 3, Probes: 1, Cooldown: 7500 * time.Millisecond})
+		status := 500
+		var told []weirhttp.Refusal
+		h := weirhttp.Breaker(b, weirhttp.BreakerConfig{
+			OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { told = append(told, f) },
+		})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		for range 3 {
+			require.Equal(t, 500, request{}.send(h).Code)
+		}
+		w := request{}.send(h)
+		require.Equal(t, 503, w.Code)
+		require.Equal(t, "8", w.Header().Get("Retry-After"), "rounded up")
+		require.Equal(t, "application/problem+json", w.Header().Get("Content-Type"))
+		require.Len(t, told, 1)
+		require.ErrorIs(t, told[0].Err, breaker.ErrOpen)
+
+		status = 200
+		time.Sleep(8 * time.Second)
+		require.Equal(t, 200, request{}.send(h).Code)
+		require.Equal(t, breaker.Closed, b.State())
+	})
+}
+
+func TestBreakerFallsBack(t *testing.T) {
+	b := breaker.New("search", breaker.Config{Initial: breaker.ForcedOpen})
+	h := weirhttp.Breaker(b, weirhttp.BreakerConfig{Fallback: func(w http.ResponseWriter, _ *http.Request, f weirhttp.Refusal) {
+		io.WriteString(w, "yesterday's page, for "+f.Err.Error())
+	}})(answering(500))
+	w := request{}.send(h)
+	require.Equal(t, 200, w.Code)
+	require.Contains(t, w.Body.String(), "yesterday's page, for breaker \"search\"")
+}
+
+func TestBreakersHaveOneForEachRoute(t *testing.T) {
+	g := breaker.NewGroup[string]("routes", breaker.GroupConfig{Breaker: breaker.Config{ConsecutiveFailures: 1}})
+	mux := http.NewServeMux()
+	mux.Handle("GET /good/{id}", answering(200))
+	mux.Handle("GET /bad/{id}", answering(500))
+	h := weirhttp.Breakers(g, weirhttp.BreakerConfig{Route: weirhttp.RouteOf(mux)})(mux)
+	for _, c := range []struct {
+		path string
+		want int
+	}{{"/bad/1", 500}, {"/bad/2", 503}, {"/good/1", 200}, {"/nowhere", 404}} {
+		require.Equal(t, c.want, request{path: c.path}.send(h).Code, c.path)
+	}
+
+	inner := http.NewServeMux()
+	inner.Handle("GET /x/{id}", weirhttp.Breakers(g, weirhttp.BreakerConfig{})(answering(500)))
+	require.Equal(t, 500, request{path: "/x/1"}.send(inner).Code)
+	require.Equal(t, 503, request{path: "/x/2"}.send(inner).Code)
+	require.Equal(t, breaker.Open, g.Get("GET /x/{id}").State())
+}
+
+func TestBreakerClassifiesAsTold(t *testing.T) {
+	b := breaker.New("b", breaker.Config{ConsecutiveFailures: 1})
+	h := weirhttp.Breaker(b, weirhttp.BreakerConfig{Classify: func(r *http.Request, status int) breaker.Outcome {
+		if r.URL.Path == "/strict" && status == 404 {
+			return breaker.Failure
+		}
+		return breaker.Success
+	}})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }))
+	require.Equal(t, 404, request{path: "/"}.send(h).Code)
+	require.Equal(t, 404, request{path: "/strict"}.send(h).Code)
+	require.Equal(t, 503, request{path: "/"}.send(h).Code)
+}
+
+func TestBreakerHoldsNoProbeForAStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("b", breaker.Config{Initial: breaker.Open, Cooldown: time.Second, Probes: 1, ProbeTimeout: time.Hour})
+		h := weirhttp.Breaker(b, weirhttp.BreakerConfig{})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}))
+		time.Sleep(time.Second)
+		ctx, leave := context.WithCancel(t.Context())
+		stream := sendIn(ctx, h)
+		require.Equal(t, breaker.Closed, b.State(), "the stream has begun, so the handler is well")
+		leave()
+		<-stream
+	})
+}
+
+// The parts of a ResponseWriter that some servers have and some do not.
+type (
+	bare    struct{ http.ResponseWriter }
+	flushes struct {
+		bare
+		http.Flusher
+	}
+	hijacks struct {
+		flushes
+		http.Hijacker
+	}
+	serverLike struct {
+		hijacks
+		io.ReaderFrom
+	}
+	http2Like struct {
+		flushes
+		http.Pusher
+	}
+	fakeConn struct{ strings.Builder }
+)
+
+func (*fakeConn) Hijack() (net.Conn, *bufio.ReadWriter, error) { return nil, nil, errors.New("no") }
+
+func (*fakeConn) ReadFrom(io.Reader) (int64, error) { return 0, nil }
+
+func (*fakeConn) Push(string, *http.PushOptions) error { return nil }
+
+func TestResponseCanDoWhatTheServersCanAndNoMore(t *testing.T) {
+	rec, conn := httptest.NewRecorder(), &fakeConn{}
+	f := flushes{bare{rec}, rec}
+	for _, c := range []struct {
+		what string
+		w    http.ResponseWriter
+	}{
+		{"bare", bare{rec}},
+		{"flushes", f},
+		{"flushes and hijacks", hijacks{f, conn}},
+		{"HTTP/1.1", serverLike{hijacks{f, conn}, conn}},
+		{"HTTP/2", http2Like{f, conn}},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			var given http.ResponseWriter
+			h := weirhttp.Breaker(breaker.New("b", breaker.Config{}), weirhttp.BreakerConfig{})
+			h(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { given = w })).
+				ServeHTTP(c.w, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+			require.Equal(t, able(c.w), able(given))
+			unwrapper, ok := given.(interface{ Unwrap() http.ResponseWriter })
+			require.True(t, ok)
+			require.Equal(t, c.w, unwrapper.Unwrap())
+		})
+	}
+}
+
+func able(w http.ResponseWriter) (all [4]bool) {
+	_, all[0] = w.(http.Flusher)
+	_, all[1] = w.(http.Hijacker)
+	_, all[2] = w.(io.ReaderFrom)
+	_, all[3] = w.(http.Pusher)
+	return all
+}
+
+func TestPushGoesThrough(t *testing.T) {
+	rec := httptest.NewRecorder()
+	var err error
+	h := weirhttp.Breaker(breaker.New("b", breaker.Config{}), weirhttp.BreakerConfig{})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		err = w.(http.Pusher).Push("/style.css", nil)
+	}))
+	h.ServeHTTP(http2Like{flushes{bare{rec}, rec}, noPush{}}, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+	require.ErrorIs(t, err, http.ErrNotSupported)
+}
+
+type noPush struct{}
+
+func (noPush) Push(string, *http.PushOptions) error { return http.ErrNotSupported }
+
+func TestBreakerNeedsABreaker(t *testing.T) {
+	require.Panics(t, func() { weirhttp.Breaker(nil, weirhttp.BreakerConfig{}) })
+	require.Panics(t, func() { weirhttp.Breakers(nil, weirhttp.BreakerConfig{}) })
+}

@@ -1,0 +1,245 @@
+package weirhttp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/weirhttp"
+)
+
+func TestVerdictByDefault(t *testing.T) {
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	late, stop := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer stop()
+	for _, c := range []struct {
+		name   string
+		ctx    context.Context
+		status int
+		err    error
+		want   breaker.Outcome
+	}{
+		{"200", nil, 200, nil, breaker.Success},
+		{"101", nil, 101, nil, breaker.Success},
+		{"302", nil, 302, nil, breaker.Success},
+		{"400", nil, 400, nil, breaker.Success},
+		{"404", nil, 404, nil, breaker.Success},
+		{"408", nil, 408, nil, breaker.Success},
+		{"429", nil, 429, nil, breaker.Failure},
+		{"499", nil, 499, nil, breaker.Success},
+		{"500", nil, 500, nil, breaker.Failure},
+		{"503", nil, 503, nil, breaker.Failure},
+		{"599", nil, 599, nil, breaker.Failure},
+		{"network", nil, 0, errDown, breaker.Failure},
+		{"end of file", nil, 0, io.ErrUnexpectedEOF, breaker.Failure},
+		{"refused further in", nil, 0, fmt.Errorf("inner: %w", weir.ErrRefused), breaker.Ignored},
+		{"cancelled by the caller", cancelled, 0, context.Canceled, breaker.Ignored},
+		{"cancelled by the caller, as HTTP/2 may word it", cancelled, 0, errors.New("stream error: stream ID 1; CANCEL"), breaker.Ignored},
+		{"cancelled by somebody else", nil, 0, context.Canceled, breaker.Failure},
+		{"answered before it was cancelled", cancelled, 200, nil, breaker.Success},
+		{"deadline of the caller", late, 0, context.DeadlineExceeded, breaker.Failure},
+	} {
+		gate := weir.New("g", weir.Config{})
+		transport := weirhttp.NewTransport(unless(c.err, c.status), weirhttp.One(gate))
+		req := newGet(t, "https://a.example/")
+		if c.ctx != nil { // it ends while the call is under way
+			transport = weirhttp.NewTransport(baseFunc(func(*http.Request) (*http.Response, error) {
+				*req = *req.WithContext(c.ctx)
+				return unless(c.err, c.status).RoundTrip(req)
+			}), weirhttp.One(gate))
+		}
+		resp, err := transport.RoundTrip(req)
+		require.ErrorIs(t, err, c.err, c.name)
+		if err == nil {
+			require.NoError(t, resp.Body.Close())
+		}
+		require.Equal(t, c.want, verdict(gate), c.name)
+	}
+}
+
+// unless is a base that replies with the status, or returns err if there is one.
+func unless(err error, status int) http.RoundTripper {
+	return baseFunc(func(*http.Request) (*http.Response, error) {
+		if err != nil {
+			return nil, err
+		}
+		return reply(status), nil
+	})
+}
+
+// verdict is that on the only call of the gate.
+func verdict(gate *weir.Gate) breaker.Outcome {
+	switch n := gate.Counts(); {
+	case n.Successes == 1 && n.Failures+n.Ignored == 0:
+		return breaker.Success
+	case n.Failures == 1 && n.Successes+n.Ignored == 0:
+		return breaker.Failure
+	case n.Ignored == 1 && n.Successes+n.Failures == 0:
+		return breaker.Ignored
+	}
+	return 255
+}
+
+func TestVerdictOfOnesOwn(t *testing.T) {
+	classify := func(resp *http.Response, err error) breaker.Outcome {
+		if resp != nil && resp.StatusCode == http.StatusNotImplemented {
+			return breaker.Success
+		}
+		return weirhttp.DefaultClassify(resp, err)
+	}
+	for _, c := range []struct {
+		status int
+		err    error
+		want   breaker.Outcome
+	}{
+		{501, nil, breaker.Success},
+		{500, nil, breaker.Failure},
+		{429, nil, breaker.Failure},
+		{404, nil, breaker.Success},
+		{0, errDown, breaker.Failure},
+		{0, weir.ErrRefused, breaker.Ignored},
+	} {
+		gate := weir.New("g", weir.Config{})
+		transport := weirhttp.NewTransport(unless(c.err, c.status), weirhttp.One(gate))
+		transport.Classify = classify
+		resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
+		require.ErrorIs(t, err, c.err)
+		if err == nil {
+			require.NoError(t, resp.Body.Close())
+		}
+		require.Equal(t, c.want, verdict(gate), "%d %v", c.status, c.err)
+	}
+}
+
+func TestErrorsAreJudgedAsTheBreakerSays(t *testing.T) {
+	gate := weir.New("g", weir.Config{Breaker: breaker.Config{Classify: breaker.Ignore(errDown)}})
+	_, err := weirhttp.NewTransport(unless(errDown, 0), weirhttp.One(gate)).RoundTrip(newGet(t, "https://a.example/"))
+	require.ErrorIs(t, err, errDown)
+	require.Equal(t, breaker.Ignored, verdict(gate))
+}
+
+func TestClassifyThatPanicsHasSaidNothing(t *testing.T) {
+	gate := weir.New("g", weir.Config{})
+	transport := weirhttp.NewTransport(always(200), weirhttp.One(gate))
+	transport.Classify = func(*http.Response, error) breaker.Outcome { panic("boom") }
+	require.PanicsWithValue(t, "boom", func() { _, _ = transport.RoundTrip(newGet(t, "https://a.example/")) })
+	require.Equal(t, breaker.Ignored, verdict(gate))
+}
+
+// What net/http refuses to send is no evidence against the host: else whoever may choose
+// a header could have everybody's calls refused.
+func TestWhatCannotBeSentIsNoFailureOfTheHost(t *testing.T) {
+	for name, spoil := range map[string]func(*http.Request){
+		"no URL":                 func(r *http.Request) { r.URL = nil },
+		"no host":                func(r *http.Request) { r.URL.Host = "" },
+		"no header":              func(r *http.Request) { r.Header = nil },
+		"a method with a space":  func(r *http.Request) { r.Method = "GET /" },
+		"a header that injects":  func(r *http.Request) { r.Header["X-A"] = []string{"a\r\nb: c"} },
+		"a zero in a header":     func(r *http.Request) { r.Header["X-A"] = []string{"\x00"} },
+		"DEL in a header":        func(r *http.Request) { r.Header["X-A"] = []string{"\x7f"} },
+		"a header without name":  func(r *http.Request) { r.Header[""] = []string{"a"} },
+		"a header's name":        func(r *http.Request) { r.Header["X A"] = []string{"a"} },
+		"a trailer that injects": func(r *http.Request) { r.Trailer = http.Header{"X-A": {"a\nb"}} },
+	} {
+		gate := weir.New("g", weir.Config{})
+		req := newGet(t, "http://127.0.0.1:1/")
+		spoil(req)
+		_, err := weirhttp.NewTransport(nil, weirhttp.One(gate)).RoundTrip(req)
+		require.Error(t, err, name)
+		require.Equal(t, breaker.Ignored, verdict(gate), "%s: %v", name, err)
+	}
+
+	gate := weir.New("g", weir.Config{})
+	req := newGet(t, "http://127.0.0.1:1/")
+	req.Header.Set("X-A", "tab\tand \xffbytes are fine")
+	_, err := weirhttp.NewTransport(nil, weirhttp.One(gate)).RoundTrip(req)
+	require.Error(t, err)
+	require.Equal(t, breaker.Failure, verdict(gate), "nobody listens there: %v", err)
+}
+
+func TestSchemeThatIsNotSpokenHasAGateOfItsOwn(t *testing.T) {
+	transport := weirhttp.NewTransport(nil, weirhttp.PerHost(fragile()))
+	for range 2 {
+		_, err := transport.RoundTrip(newGet(t, "ftp://127.0.0.1:1/"))
+		require.Error(t, err)
+	}
+	_, err := transport.RoundTrip(newGet(t, "http://127.0.0.1:1/"))
+	require.Error(t, err)
+	require.NotErrorIs(t, err, weir.ErrRefused)
+}
+
+var errUpload = errors.New("client went away")
+
+// A proxy's client that hangs up in the middle of its upload is not the server's fault.
+func TestUploadThatCannotBeReadIsNoFailureOfTheHost(t *testing.T) {
+	server := serve(t, http1, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+	})
+	gate := weir.New("g", weir.Config{})
+	transport := weirhttp.NewTransport(server.Client().Transport, weirhttp.One(gate))
+	body := io.MultiReader(strings.NewReader("some"), iotest.ErrReader(errUpload))
+
+	_, err := transport.RoundTrip(newPost(t, server.URL, body))
+	require.ErrorIs(t, err, errUpload)
+	require.Equal(t, breaker.Ignored, verdict(gate))
+
+	req := newPost(t, server.URL, io.MultiReader(strings.NewReader("all of it")))
+	resp, err := transport.RoundTrip(req)
+	require.NoError(t, err)
+	require.Same(t, req, resp.Request)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, int64(1), gate.Counts().Successes)
+}
+
+// The other way round: when the server breaks the connection, net/http closes the upload
+// under whoever reads it. That is the server's fault.
+func TestServerThatBreaksOffAnUploadHasFailed(t *testing.T) {
+	for name, use := range map[string]func(io.ReadCloser){
+		"in the middle": func(upload io.ReadCloser) { _ = upload.Close(); _, _ = upload.Read(make([]byte, 1)) },
+		"at the end":    func(upload io.ReadCloser) { _, _ = io.Copy(io.Discard, upload) },
+	} {
+		gate := weir.New("g", weir.Config{})
+		transport := weirhttp.NewTransport(baseFunc(func(req *http.Request) (*http.Response, error) {
+			use(req.Body)
+			return nil, errDown
+		}), weirhttp.One(gate))
+		read, write := io.Pipe()
+		go func() {
+			_, _ = io.WriteString(write, "all of it")
+			_ = write.Close()
+		}()
+		_, err := transport.RoundTrip(newPost(t, "https://a.example/", read))
+		require.ErrorIs(t, err, errDown)
+		require.Equal(t, breaker.Failure, verdict(gate), name)
+	}
+}
+
+func TestRequestIsSentAsItIsWhereItsBodyCannotFail(t *testing.T) {
+	file, err := os.Open(os.DevNull)
+	require.NoError(t, err)
+	defer file.Close()
+	for name, body := range map[string]io.Reader{
+		"none": nil, "none of it": http.NoBody, "in memory": strings.NewReader("x"), "file": file,
+	} {
+		req := newPost(t, "https://a.example/", body)
+		transport := weirhttp.NewTransport(baseFunc(func(sent *http.Request) (*http.Response, error) {
+			require.Same(t, req, sent, name)
+			return reply(http.StatusOK), nil
+		}), weirhttp.One(weir.New("g", weir.Config{})))
+		resp, err := transport.RoundTrip(req)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+	}
+}

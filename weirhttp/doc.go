@@ -1,0 +1,24 @@
+// Package weirhttp guards the HTTP calls that a program makes, and those that it serves.
+//
+// On the way out, a [Transport] stops calling hosts that fail and throttles what is sent:
+//
+//	var web = &http.Client{Transport: weirhttp.NewTransport(nil, weirhttp.PerHost(weir.Config{}))}
+//
+// Each host has a [weir.Gate] of its own:
+//
+//	request ──► which gate? ──► gate ──► base ──► headers ──────────► body
+//	             PerHost, Per,   │        │        judged: 5xx, 429    watched: one that
+//	             One, Pick       │        │        and no answer fail  fails is counted
+//	                             ▼        ▼
+//	                         refused:    no answer: a failure, unless the
+//	                         no call     caller cancelled
+//
+// A request that is refused fails with a [*RefusedError], which names the host and the wait,
+// or is answered by Transport.Fallback. A server that says when to come back is obeyed.
+//
+// On the way in, a [Limit] refuses who calls too often, by address, client and route and over
+// several periods at once, and [LimitBy] asks a limiter of yours, such as one of a fleet; a [Shed] refuses what is more than the server can do at the same
+// time; and [Breaker] answers in the place of a handler that fails. They are middleware:
+//
+//	server := &http.Server{Addr: ":8080", Handler: limit.Handler(mux), ReadHeaderTimeout: 5 * time.Second}
+package weirhttp

@@ -1,0 +1,56 @@
+package weirhttp
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+)
+
+// RefusedError is the error of a request that was not sent. It matches what Err matches:
+// [weir.ErrRefused], and breaker.ErrOpen or limiter.ErrLimited; and [weir.RetryAfter] finds
+// its wait, also in the [*net/url.Error] that an http.Client puts around it.
+type RefusedError struct {
+	Host string // as Host returns it
+	Err  error  // the gate's: a *breaker.OpenError or a *limiter.LimitedError
+}
+
+func (e *RefusedError) Error() string {
+	wait := weir.RetryAfter(e.Err)
+	if wait <= 0 || wait == limiter.Never {
+		return fmt.Sprintf("weirhttp: %s is not called: %v", e.Host, e.Err)
+	}
+	return fmt.Sprintf("weirhttp: %s is not called for %v: %v", e.Host, roughly(wait), e.Err)
+}
+
+// Unwrap returns Err.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// Attrs returns the facts as attributes for a log record or a span: weir.host; who refused,
+// as weir.breaker.name and weir.breaker.state or as weir.limiter.name; and where it is
+// known weir.retry_after, in seconds.
+func (e *RefusedError) Attrs() []slog.Attr {
+	attrs := []slog.Attr{slog.String("weir.host", e.Host)}
+	if open, ok := errors.AsType[*breaker.OpenError](e.Err); ok {
+		attrs = append(attrs, slog.String("weir.breaker.name", open.Name), slog.String("weir.breaker.state", open.State.String()))
+	}
+	if limited, ok := errors.AsType[*limiter.LimitedError](e.Err); ok {
+		attrs = append(attrs, slog.String("weir.limiter.name", limited.Name))
+	}
+	if wait := weir.RetryAfter(e.Err); wait > 0 && wait != limiter.Never {
+		attrs = append(attrs, slog.Float64("weir.retry_after", wait.Seconds()))
+	}
+	return attrs
+}
+
+// roughly drops the digits that nobody reads.
+func roughly(d time.Duration) time.Duration {
+	if d < time.Millisecond {
+		return d
+	}
+	return d.Round(time.Millisecond)
+}

@@ -1,0 +1,65 @@
+package weirhttp_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirhttp"
+)
+
+func TestRefusedCallsAreLoggedWithoutTheirSecretsAndTenASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		transport := weirhttp.NewTransport(always(500), weirhttp.PerHost(fragile()))
+		transport.OnRefusal = weirhttp.LogRefusedCalls(slog.New(slog.NewTextHandler(&out, nil)))
+		const secret = "https://me:secret@a.example/secret?token=secret"
+		trip(t, transport, secret)
+		for range 15 {
+			_, err := transport.RoundTrip(newGet(t, secret))
+			require.ErrorIs(t, err, breaker.ErrOpen)
+		}
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		require.Len(t, lines, 10)
+		require.Equal(t, `time=2000-01-01T00:00:00.000Z level=WARN msg="call refused" weir.host=a.example weir.breaker.name=http`+
+			` weir.breaker.state=open weir.retry_after=60 event.name=weir.http.call_refused http.request.method=GET`+
+			` error="breaker \"http\" for \"a.example\" is open until 00:01:00: 1 failures in a row, limit 1" weir.log.left_out=0`, lines[0])
+		require.NotContains(t, out.String(), "secret")
+
+		for _, leftOut := range []string{"5", "0"} {
+			time.Sleep(time.Second)
+			out.Reset()
+			_, err := transport.RoundTrip(newGet(t, secret))
+			require.Error(t, err)
+			require.Contains(t, out.String(), "weir.log.left_out="+leftOut)
+		}
+	})
+}
+
+func TestFactsOfARefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limited := &weirhttp.RefusedError{Host: "a.example", Err: &limiter.LimitedError{Name: "api", Until: time.Now().Add(time.Second)}}
+		require.Equal(t, []slog.Attr{
+			slog.String("weir.host", "a.example"), slog.String("weir.limiter.name", "api"), slog.Float64("weir.retry_after", 1),
+		}, limited.Attrs())
+		never := &weirhttp.RefusedError{Host: "a.example", Err: &limiter.LimitedError{Name: "api"}}
+		require.Equal(t, []slog.Attr{slog.String("weir.host", "a.example"), slog.String("weir.limiter.name", "api")}, never.Attrs())
+		require.EqualError(t, never, "weirhttp: a.example is not called: limiter api: ")
+		soon := &weirhttp.RefusedError{Host: "a.example", Err: &limiter.LimitedError{Until: time.Now().Add(time.Microsecond)}}
+		require.ErrorContains(t, soon, "is not called for 1µs")
+		odd := &weirhttp.RefusedError{Host: "a.example", Err: weir.ErrRefused}
+		require.Len(t, odd.Attrs(), 1)
+	})
+}
+
+func TestLogRefusedCallsNeedsALogger(t *testing.T) {
+	require.Panics(t, func() { weirhttp.LogRefusedCalls(nil) })
+}

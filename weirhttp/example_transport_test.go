@@ -1,0 +1,205 @@
+package weirhttp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirhttp"
+)
+
+// web is an HTTP client like any other, but for what it does not send.
+var web = &http.Client{Transport: weirhttp.NewTransport(nil, weirhttp.PerHost(weir.Config{}))}
+
+// get is what a program does with a client.
+func get(client *http.Client, url string) (string, error) {
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return resp.Status + " " + string(text), err
+}
+
+// broken is a server that is down, and says for how long.
+func broken() *httptest.Server {
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "30")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+}
+
+func ExampleNewTransport() {
+	server := broken()
+	defer server.Close()
+	for range 20 {
+		_, _ = get(web, server.URL) // 503 Service Unavailable
+	}
+
+	_, err := get(web, server.URL)
+	if errors.Is(err, breaker.ErrOpen) {
+		fmt.Println("not called for", weir.RetryAfter(err).Round(time.Second))
+	}
+	// Output: not called for 30s
+}
+
+// What is refused is logged, and answered from what was fetched before.
+func ExampleTransport() {
+	server := broken()
+	defer server.Close()
+	gate := weir.New("prices", weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}})
+	transport := weirhttp.NewTransport(nil, weirhttp.One(gate))
+	transport.OnRefusal = weirhttp.LogRefusedCalls(slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	transport.Fallback = func(req *http.Request, _ error) (*http.Response, error) {
+		return &http.Response{
+			Status: "203 Non-Authoritative Information", StatusCode: http.StatusNonAuthoritativeInfo,
+			Body: io.NopCloser(strings.NewReader("19.99 €")), Request: req,
+		}, nil
+	}
+	client := &http.Client{Transport: transport}
+	for range 2 {
+		fmt.Println(get(client, server.URL))
+	}
+	// Output:
+	// 503 Service Unavailable  <nil>
+	// 203 Non-Authoritative Information 19.99 € <nil>
+}
+
+// Where "not found" comes from a service that has lost its data, it is a failure.
+func ExampleDefaultClassify() {
+	transport := weirhttp.NewTransport(nil, weirhttp.PerHost(weir.Config{}))
+	transport.Classify = func(resp *http.Response, err error) breaker.Outcome {
+		if err == nil && resp.StatusCode == http.StatusNotFound {
+			return breaker.Failure
+		}
+		return weirhttp.DefaultClassify(resp, err)
+	}
+	fmt.Println(transport.Classify(&http.Response{StatusCode: http.StatusNotFound}, nil))
+	fmt.Println(transport.Classify(&http.Response{StatusCode: http.StatusGone}, nil))
+	// Output:
+	// failure
+	// success
+}
+
+// A group of one's own has bounds of one's own, and tells of its gates.
+func ExamplePer() {
+	server := broken()
+	defer server.Close()
+	hosts := weir.NewGroup[string]("partners", weir.GroupConfig{
+		Gate: weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}, Max: 500,
+	})
+	client := &http.Client{Transport: weirhttp.NewTransport(nil, weirhttp.Per(hosts, weirhttp.Host))}
+	_, _ = get(client, server.URL)
+
+	for host, b := range hosts.All() {
+		fmt.Println("http://"+host == server.URL, b.State())
+	}
+	// Output: true open
+}
+
+// One gate for all that goes to a service, whichever of its hosts answers.
+func ExampleOne() {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	search := weir.New("search", weir.Config{Rate: limiter.PerMinute(1)})
+	client := &http.Client{Transport: weirhttp.NewTransport(nil, weirhttp.One(search))}
+	for range 2 {
+		_, err := get(client, server.URL)
+		fmt.Println(errors.Is(err, limiter.ErrLimited))
+	}
+	// Output:
+	// false
+	// true
+}
+
+// Some hosts have gates made for them, the rest one each of the same kind, and what is
+// on this machine needs none.
+func ExamplePick() {
+	payments := weir.New("payments", weir.Config{Rate: limiter.PerSecond(50), MaxWait: time.Second})
+	others := weir.NewGroup[string]("others", weir.GroupConfig{})
+	gates := weirhttp.Pick(func(req *http.Request) *weir.Gate {
+		switch host := weirhttp.Host(req); host {
+		case "payments.example":
+			return payments
+		case "localhost":
+			return nil
+		default:
+			return others.Get(host)
+		}
+	}, payments, others)
+
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	client := &http.Client{Transport: weirhttp.NewTransport(nil, gates)}
+	fmt.Println(get(client, server.URL))
+	fmt.Println(payments.Totals().Calls(), others.Len())
+	// Output:
+	// 404 Not Found 404 page not found
+	//  <nil>
+	// 0 1
+}
+
+func ExampleGates() {
+	hosts := weirhttp.PerHost(weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}})
+	quick := &http.Client{Transport: weirhttp.NewTransport(nil, hosts), Timeout: time.Second}
+	patient := &http.Client{Transport: weirhttp.NewTransport(nil, hosts), Timeout: time.Minute}
+
+	server := broken()
+	defer server.Close()
+	_, _ = get(quick, server.URL)
+	_, err := get(patient, server.URL)
+	fmt.Println("what the one has learned the other knows:", errors.Is(err, breaker.ErrOpen))
+	// Output: what the one has learned the other knows: true
+}
+
+func ExampleRefusedError() {
+	gate := weir.New("api", weir.Config{})
+	gate.Breaker().Force(breaker.ForcedOpen)
+	client := &http.Client{Transport: weirhttp.NewTransport(nil, weirhttp.One(gate))}
+	_, err := get(client, "https://API.example.com:443/users")
+
+	if refused, ok := errors.AsType[*weirhttp.RefusedError](err); ok {
+		fmt.Println(refused)
+	}
+	// Output: weirhttp: api.example.com is not called: breaker "api" is forced open
+}
+
+func ExampleTransportStats() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "1000000")
+		fmt.Fprint(w, "some, and then") // the connection breaks
+	}))
+	defer server.Close()
+	transport := weirhttp.NewTransport(nil, weirhttp.PerHost(weir.Config{}))
+	_, err := get(&http.Client{Transport: transport}, server.URL)
+	fmt.Println(err, transport.Stats().BodyFailures)
+	// Output: unexpected EOF 1
+}
+
+func ExampleRetryAfter() {
+	resp := &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{}}
+	resp.Header.Set("RateLimit", `"minute";r=0;t=20, "day";r=1234;t=3600`)
+	fmt.Println(weirhttp.RetryAfter(resp))
+	// Output: 20s
+}
+
+func ExampleHost() {
+	req, _ := http.NewRequestWithContext(context.Background(), http.MethodGet, "https://me@API.Example.com:443/users", http.NoBody)
+	fmt.Println(weirhttp.Host(req))
+	// Output: api.example.com
+}

@@ -1,0 +1,165 @@
+package weirhttp_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/weirhttp"
+)
+
+func TestHeadersTellHowThingsStand(t *testing.T) {
+	for _, c := range []struct {
+		what     string
+		policies []weirhttp.Policy
+		n        int // requests; the headers are those of the last
+		policy   string
+		limit    string
+		retry    string
+	}{
+		{
+			"the first of ten a second",
+			[]weirhttp.Policy{{Name: "default", Limit: 10, Span: time.Second}},
+			1, `"default";q=10;w=1`, `"default";r=9;t=1`, "",
+		},
+		{
+			"one too many",
+			[]weirhttp.Policy{{Name: "default", Limit: 10, Span: time.Second}},
+			11, `"default";q=10;w=1`, `"default";r=0;t=1`, "1",
+		},
+		{
+			"two policies",
+			[]weirhttp.Policy{{Name: "default", Limit: 10, Span: time.Second}, {Name: "daily", Limit: 1000, Span: 24 * time.Hour}},
+			1, `"default";q=10;w=1, "daily";q=1000;w=86400`, `"default";r=9;t=1, "daily";r=999;t=86314`, "",
+		},
+		{
+			"two policies, one too many for one: the other gives no time, which could be later than Retry-After",
+			[]weirhttp.Policy{{Name: "default", Limit: 10, Span: time.Second}, {Name: "daily", Limit: 1000, Span: 24 * time.Hour}},
+			11, `"default";q=10;w=1, "daily";q=1000;w=86400`, `"default";r=0;t=1, "daily";r=990`, "1",
+		},
+		{
+			"r/t is no more than the rate, though all is there: not r=9999;t=1",
+			[]weirhttp.Policy{{Name: "somepolicy", Limit: 10_000, Span: 1000 * time.Second}},
+			1, `"somepolicy";q=10000;w=1000`, `"somepolicy";r=9999;t=1000`, "",
+		},
+		{
+			"nothing left: until there is one more",
+			[]weirhttp.Policy{{Name: "minute", Limit: 6, Span: time.Minute}},
+			6, `"minute";q=6;w=60`, `"minute";r=0;t=10`, "",
+		},
+		{
+			"less than a second",
+			[]weirhttp.Policy{{Name: "tenth", Limit: 10, Span: 100 * time.Millisecond}},
+			11, `"tenth";q=100;w=1`, `"tenth";r=0;t=1`, "1",
+		},
+		{
+			"a second and a half",
+			[]weirhttp.Policy{{Name: "odd", Limit: 3, Span: 1500 * time.Millisecond}},
+			1, `"odd";q=4;w=2`, `"odd";r=2;t=1`, "",
+		},
+		{
+			"fewer at once than in a span",
+			[]weirhttp.Policy{{Name: "smooth", Limit: 60, Span: time.Minute, Burst: 2}},
+			3, `"smooth";q=60;w=60`, `"smooth";r=0;t=1`, "1",
+		},
+		{
+			"a wait that is rounded up",
+			[]weirhttp.Policy{{Name: "week", Limit: 1, Span: 7*24*time.Hour + time.Millisecond}},
+			2, `"week";q=1;w=604801`, `"week";r=0;t=604801`, "604801",
+		},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: c.policies}).Handler(okHandler)
+				for range c.n - 1 {
+					request{}.send(h)
+				}
+				w := request{}.send(h)
+				require.Equal(t, c.policy, w.Header().Get("RateLimit-Policy"))
+				require.Equal(t, c.limit, w.Header().Get("RateLimit"))
+				require.Equal(t, c.retry, w.Header().Get("Retry-After"))
+				require.Equal(t, c.retry != "", w.Code == http.StatusTooManyRequests)
+				require.Empty(t, w.Header().Get("X-RateLimit-Limit"))
+			})
+		})
+	}
+}
+
+func TestWaitingAsLongAsRetryAfterIsEnough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perSecond(3, 0), perMinute(7, 0)}}).Handler(okHandler)
+		for range 50 {
+			w := request{}.send(h)
+			if w.Code == http.StatusTooManyRequests {
+				wait, err := time.ParseDuration(w.Header().Get("Retry-After") + "s")
+				require.NoError(t, err)
+				require.GreaterOrEqual(t, wait, time.Second)
+				time.Sleep(wait)
+				require.Equal(t, 200, request{}.send(h).Code)
+			}
+		}
+	})
+}
+
+func TestWhoeverKeepsToTheEffectiveWindowIsNeverRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{{Name: "q", Limit: 7, Span: 13 * time.Second, Burst: 4}}}).Handler(okHandler)
+		for i := range 100 {
+			w := request{}.send(h)
+			require.Equalf(t, 200, w.Code, "request %d", i)
+			var left, window int
+			_, err := fmt.Sscanf(w.Header().Get("RateLimit"), `"q";r=%d;t=%d`, &left, &window)
+			require.NoError(t, err)
+			time.Sleep(time.Duration(window) * time.Second / time.Duration(max(left, 1)))
+		}
+	})
+}
+
+func TestLegacyHeadersAreThoseOfTheNearestPolicy(t *testing.T) {
+	for _, c := range []struct {
+		what     string
+		policies []weirhttp.Policy
+		want     [][3]string
+	}{
+		{"the least that is left", []weirhttp.Policy{perMinute(20, 0), perSecond(2, 0)}, [][3]string{{"2", "1", "1"}, {"2", "0", "1"}, {"2", "0", "1"}}},
+		{"the longest wait", []weirhttp.Policy{perSecond(2, 0), perMinute(2, 0)}, [][3]string{{"2", "1", "1"}, {"2", "0", "1"}, {"2", "0", "60"}}},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: c.policies, Legacy: true, Quiet: true}).Handler(okHandler)
+				for _, want := range c.want {
+					got := request{}.send(h).Header()
+					require.Equal(t, want, [3]string{got.Get("X-RateLimit-Limit"), got.Get("X-RateLimit-Remaining"), got.Get("X-RateLimit-Reset")})
+					require.Empty(t, got.Get("RateLimit")+got.Get("RateLimit-Policy"))
+				}
+			})
+		})
+	}
+}
+
+func TestLimitsInARowAreAllTold(t *testing.T) {
+	inner := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perSecond(5, 0)}})
+	outer := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(9, 0)}})
+	w := request{}.send(outer.Handler(inner.Handler(okHandler)))
+	require.Equal(t, []string{`"minute";q=9;w=60`, `"second";q=5;w=1`}, w.Header().Values("RateLimit-Policy"))
+	require.Len(t, w.Header().Values("RateLimit"), 2)
+}
+
+func TestProblemNamesThePolicies(t *testing.T) {
+	h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perSecond(1, 0), perMinute(1, 0), {Name: "hour", Limit: 9, Span: time.Hour}}}).Handler(okHandler)
+	request{}.send(h)
+	w := request{}.send(h)
+	require.Equal(t, "application/problem+json", w.Header().Get("Content-Type"))
+	var body map[string]any
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &body))
+	require.Equal(t, map[string]any{
+		"type":   "https://iana.org/assignments/http-problem-types#quota-exceeded",
+		"title":  "Request cannot be satisfied as assigned quota has been exceeded",
+		"status": 429.0, "detail": "Try again in 60 s.", "violated-policies": []any{"second", "minute"},
+	}, body)
+}

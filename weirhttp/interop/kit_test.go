@@ -1,0 +1,134 @@
+package interop_test
+
+import (
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.uber.org/goleak"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/weirhttp"
+	"github.com/weir-go/weir/weirhttp/otelweir"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// protocol is a version of HTTP as a request names it.
+type protocol string
+
+const (
+	http1 protocol = "HTTP/1.1"
+	http2 protocol = "HTTP/2.0"
+)
+
+// server is one on loopback, which knows how many connections it has.
+type server struct {
+	*httptest.Server
+	connections atomic.Int64
+}
+
+func serve(t *testing.T, p protocol, handler http.Handler) *server {
+	s := &server{Server: httptest.NewUnstartedServer(handler)}
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			s.connections.Add(1)
+		case http.StateClosed, http.StateHijacked:
+			s.connections.Add(-1)
+		case http.StateActive, http.StateIdle:
+		}
+	}
+	if s.EnableHTTP2 = p == http2; s.EnableHTTP2 {
+		s.StartTLS()
+	} else {
+		s.Start()
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// order says which of the two is outside.
+type order string
+
+const (
+	otelOutside order = "otelhttp outside"
+	weirOutside order = "weirhttp outside"
+)
+
+// stack is a client with both, and what the spans were.
+type stack struct {
+	*http.Client
+	weir   *weirhttp.Transport
+	tracer *trace.TracerProvider
+	spans  *tracetest.SpanRecorder
+}
+
+func newStack(o order, base http.RoundTripper, gate *weir.Gate) *stack {
+	s := &stack{spans: tracetest.NewSpanRecorder()}
+	s.tracer = trace.NewTracerProvider(trace.WithSpanProcessor(s.spans))
+	otel := func(inner http.RoundTripper) http.RoundTripper {
+		return otelhttp.NewTransport(inner, otelhttp.WithTracerProvider(s.tracer), otelhttp.WithPropagators(propagation.TraceContext{}))
+	}
+	if o == otelOutside {
+		s.weir = weirhttp.NewTransport(base, weirhttp.One(gate))
+		s.Client = &http.Client{Transport: otel(s.weir)}
+	} else {
+		s.weir = weirhttp.NewTransport(otel(base), weirhttp.One(gate))
+		s.Client = &http.Client{Transport: s.weir}
+	}
+	s.weir.OnRefusal = otelweir.RefusedCall
+	return s
+}
+
+// in runs a call in a span of its own, named call.
+func (s *stack) in(t *testing.T, method, url string, body io.Reader) (*http.Response, error) {
+	ctx, span := s.tracer.Tracer("test").Start(t.Context(), "call")
+	defer span.End()
+	req, err := http.NewRequestWithContext(ctx, method, url, body)
+	require.NoError(t, err)
+	return s.Do(req)
+}
+
+// refused tells the attribute weir.refused of each span with the name.
+func (s *stack) refused(name string) (all []bool) {
+	for _, span := range s.spans.Ended() {
+		if span.Name() == name {
+			set := attribute.NewSet(span.Attributes()...)
+			v, _ := set.Value("weir.refused")
+			all = append(all, v.AsBool())
+		}
+	}
+	return all
+}
+
+func inBothOrders(t *testing.T, test func(*testing.T, protocol, order)) {
+	for _, p := range []protocol{http1, http2} {
+		for _, o := range []order{otelOutside, weirOutside} {
+			t.Run(string(p)+" "+string(o), func(t *testing.T) { test(t, p, o) })
+		}
+	}
+}
+
+// text reads a response to its end.
+func text(resp *http.Response, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	all, err := io.ReadAll(resp.Body)
+	if err2 := resp.Body.Close(); err == nil {
+		err = err2
+	}
+	return string(all), err
+}

@@ -1,0 +1,74 @@
+package interop_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+)
+
+// Callers who leave, time out, do not read what they get, upload and stream, to a server
+// that fails, stalls and breaks connections: when they are done, nothing is left of it.
+func TestLoadLeavesNothingBehind(t *testing.T) {
+	inBothOrders(t, func(t *testing.T, p protocol, o order) {
+		var turn atomic.Int64
+		s := serve(t, p, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			switch turn.Add(1) % 7 {
+			case 0:
+				w.WriteHeader(http.StatusInternalServerError)
+			case 1:
+				panic(http.ErrAbortHandler)
+			case 2:
+				w.Header().Set("Content-Length", "1000")
+				fmt.Fprint(w, "and then no more")
+			case 3:
+				<-r.Context().Done()
+			default:
+				fmt.Fprint(w, strings.Repeat("x", 10_000))
+			}
+		}))
+		gate := weir.New("shop", weir.Config{Breaker: breaker.Config{Active: true, FailureRate: 0.7, Cooldown: time.Millisecond, ProbeTimeout: time.Hour}})
+		client := newStack(o, s.Client().Transport, gate)
+		client.weir.CountBodyFailures = true
+
+		var callers sync.WaitGroup
+		for caller := range 8 {
+			callers.Go(func() {
+				for call := range 40 {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(caller+2)*10*time.Millisecond)
+					req, _ := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, strings.NewReader("some"))
+					switch resp, err := client.Do(req); {
+					case err != nil:
+					case call%3 == 0:
+						_ = resp.Body.Close()
+					default:
+						_, _ = text(resp, nil)
+					}
+					cancel()
+				}
+			})
+		}
+		callers.Wait()
+
+		require.Zero(t, gate.Breaker().Stats().Active, "permits")
+		totals := gate.Totals()
+		require.Positive(t, totals.Successes)
+		require.Positive(t, totals.Failures)
+		client.CloseIdleConnections()
+		s.CloseClientConnections()
+		s.Close()
+		require.Zero(t, s.connections.Load(), "connections")
+		// goleak looks for goroutines when all tests are done.
+	})
+}

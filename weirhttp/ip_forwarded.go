@@ -1,0 +1,69 @@
+package weirhttp
+
+import "strings"
+
+// lastHop cuts the last element off a list. It reads from the right and heeds quoted strings: an element written by a
+// trusted proxy is cut where it begins, whatever stands left of it, such as a quotation mark that never ends.
+func lastHop(list string) (hop, rest string, more bool) {
+	quoted := false
+	for i := len(list) - 1; i >= 0; i-- {
+		switch {
+		case list[i] == '"' && !escaped(list, i):
+			quoted = !quoted
+		case list[i] == ',' && !quoted:
+			return strings.Trim(list[i+1:], " \t"), list[:i], true
+		}
+	}
+	return strings.Trim(list, " \t"), "", false
+}
+
+// escaped reports whether the character at i stands behind an odd number of backslashes.
+func escaped(s string, i int) bool {
+	n := 0
+	for i--; i >= 0 && s[i] == '\\'; i-- {
+		n++
+	}
+	return n%2 == 1
+}
+
+// forwardedFor returns the node that an element of a Forwarded header names by its parameter for, of which there must
+// be one.
+func forwardedFor(element string) (node string, ok bool) {
+	for element != "" {
+		var pair string
+		pair, element = cutPair(element)
+		name, value, _ := strings.Cut(pair, "=")
+		if !strings.EqualFold(strings.Trim(name, " \t"), "for") {
+			continue
+		}
+		if ok {
+			return "", false
+		}
+		if node, ok = unquote(strings.Trim(value, " \t")); !ok {
+			return "", false
+		}
+	}
+	return node, ok
+}
+
+// cutPair cuts the first parameter off an element.
+func cutPair(element string) (pair, rest string) {
+	quoted := false
+	for i := range len(element) {
+		switch {
+		case element[i] == '"' && !escaped(element, i):
+			quoted = !quoted
+		case element[i] == ';' && !quoted:
+			return element[:i], element[i+1:]
+		}
+	}
+	return element, ""
+}
+
+// unquote returns a value without its quotation marks, which it has on both sides or on none. Escapes are left as they
+// are: no address has one.
+func unquote(value string) (string, bool) {
+	inner, opened := strings.CutPrefix(value, `"`)
+	inner, closed := strings.CutSuffix(inner, `"`)
+	return inner, opened == closed && !strings.Contains(inner, `"`)
+}

@@ -1,0 +1,63 @@
+package weirhttp_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirhttp"
+)
+
+// discard is a ResponseWriter that costs nothing.
+type discard struct{ h http.Header }
+
+func (d discard) Header() http.Header         { return d.h }
+func (d discard) Write(p []byte) (int, error) { return len(p), nil }
+func (d discard) WriteHeader(int)             {}
+
+func serves(b *testing.B, h http.Handler) {
+	r := &http.Request{Method: http.MethodGet, RemoteAddr: "192.0.2.1:1000", Header: http.Header{}}
+	w := discard{http.Header{}}
+	b.ReportAllocs()
+	for b.Loop() {
+		clear(w.h)
+		h.ServeHTTP(w, r)
+	}
+}
+
+var nothing = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+
+func benchPolicies(limit int) []weirhttp.Policy {
+	return []weirhttp.Policy{
+		{Name: "minute", Limit: limit, Span: time.Minute, By: weirhttp.ByIP}, {Name: "day", Limit: limit, Span: 24 * time.Hour, By: weirhttp.ByIP},
+	}
+}
+
+func BenchmarkServeBare(b *testing.B) { serves(b, nothing) }
+
+func BenchmarkServeLimited(b *testing.B) {
+	serves(b, weirhttp.NewLimit(weirhttp.LimitConfig{Policies: benchPolicies(1e9)[:1]}).Handler(nothing))
+}
+
+func BenchmarkServeLimitedTwice(b *testing.B) {
+	serves(b, weirhttp.NewLimit(weirhttp.LimitConfig{Policies: benchPolicies(1e9)}).Handler(nothing))
+}
+
+func BenchmarkServeLimitedQuietly(b *testing.B) {
+	serves(b, weirhttp.NewLimit(weirhttp.LimitConfig{Policies: benchPolicies(1e9), Quiet: true}).Handler(nothing))
+}
+
+func BenchmarkServeRefused(b *testing.B) {
+	serves(b, weirhttp.NewLimit(weirhttp.LimitConfig{Policies: benchPolicies(1)}).Handler(nothing))
+}
+
+func BenchmarkServeShed(b *testing.B) {
+	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 10})
+	serves(b, weirhttp.NewShed("api", flight, weirhttp.ShedConfig{}).Handler(nothing))
+}
+
+func BenchmarkServeBreaker(b *testing.B) {
+	serves(b, weirhttp.Breaker(breaker.New("api", breaker.Config{}), weirhttp.BreakerConfig{})(nothing))
+}

@@ -1,0 +1,39 @@
+package weirhttp_test
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/weirhttp"
+)
+
+func TestServerInABubbleLeavesNothing(t *testing.T) {
+	var g *guards
+	handler := func(w http.ResponseWriter, r *http.Request) { g.before(taking(time.Second).ServeHTTP)(w, r) }
+	inBubble(t, handler, func(t *testing.T, base http.RoundTripper) {
+		g = newGuards(perSecond(3, weirhttp.ByIP), weirhttp.Policy{Name: "hour", Limit: 5, Span: time.Hour})
+		var passed, refused int
+		start := time.Now()
+		for range 10 {
+			resp, err := base.RoundTrip(newRequest(t, "http://server/", nil))
+			_, err = body(resp, err)
+			require.NoError(t, err)
+			if resp.StatusCode == http.StatusOK {
+				passed++
+				continue
+			}
+			refused++
+			wait := weirhttp.RetryAfter(resp)
+			require.GreaterOrEqual(t, wait, time.Second)
+			time.Sleep(wait)
+		}
+		require.Equal(t, [2]int{7, 3}, [2]int{passed, refused}, "five at first, then one and one, each after the wait it was told")
+		require.Less(t, time.Since(start), 40*time.Minute)
+		g.wantIdle(t, 10)
+		synctest.Wait()
+	})
+}

@@ -1,0 +1,68 @@
+package weirhttp
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// LogLimits returns an OnRefusal that writes refusals to the logger, as information and with the context of the
+// request, so that a handler can relate them to a trace. It writes up to ten a second, and with them how many it has left out. One function serves
+// any number of limits. LogLimits panics if the logger is nil.
+//
+// The attributes are those of [Refusal.Attrs]; event.name is weir.http.limit.
+func LogLimits(logger *slog.Logger) func(*http.Request, Refusal) {
+	log := newPaced(logger, slog.LevelInfo)
+	return func(r *http.Request, f Refusal) {
+		log.write(r, "request refused", func() []slog.Attr {
+			return append(f.Attrs(), slog.String("event.name", "weir.http.limit"))
+		})
+	}
+}
+
+// paced writes up to ten records a second.
+type paced struct {
+	logger *slog.Logger
+	level  slog.Level
+	pace   *limiter.TokenBucket
+	left   atomic.Int64 // out, since the last record
+}
+
+func newPaced(logger *slog.Logger, level slog.Level) *paced {
+	if logger == nil {
+		panic(errors.New("weirhttp: the logger is nil"))
+	}
+	return &paced{logger: logger, level: level, pace: limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(10)})}
+}
+
+func (p *paced) write(r *http.Request, message string, facts func() []slog.Attr) {
+	if !p.pace.Take(1).OK {
+		p.left.Add(1)
+		return
+	}
+	p.logger.LogAttrs(r.Context(), p.level, message, append(facts(), slog.Int64("weir.log.left_out", p.left.Swap(0)))...)
+}
+
+// Attrs returns the facts as attributes for a log record or a span, by OpenTelemetry's names where it has some. What the
+// client calls itself is not among them.
+func (f Refusal) Attrs() []slog.Attr {
+	attrs := []slog.Attr{
+		slog.Int("http.response.status_code", f.Status),
+		slog.String("client.address", f.IP.String()),
+		slog.String("http.route", f.Route),
+	}
+	if f.RetryAfter != limiter.Never {
+		attrs = append(attrs, slog.Float64("weir.retry_after", f.RetryAfter.Seconds()))
+	}
+	if len(f.Policies) > 0 {
+		attrs = append(attrs, slog.String("weir.limiter.name", strings.Join(f.Policies, ",")))
+	}
+	if f.Err != nil {
+		attrs = append(attrs, slog.Any("error", f.Err))
+	}
+	return attrs
+}

@@ -1,0 +1,275 @@
+package weirhttp_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirhttp"
+)
+
+// guards are all middlewares, one behind the other, as a server would have them.
+type guards struct {
+	flight  *limiter.Concurrency
+	limit   *weirhttp.Limit
+	breaker *breaker.Breaker
+	ended   chan struct{} // gets one for each request that has passed the whole way back
+}
+
+func newGuards(policies ...weirhttp.Policy) *guards {
+	return &guards{
+		flight:  limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 100}),
+		limit:   weirhttp.NewLimit(weirhttp.LimitConfig{Policies: policies, Client: weirhttp.FromHeader("X-Api-Key"), Proxies: weirhttp.Proxies{Trusted: networks("127.0.0.0/8")}}),
+		breaker: breaker.New("handler", breaker.Config{}),
+		ended:   make(chan struct{}, 100),
+	}
+}
+
+func (g *guards) before(h http.HandlerFunc) http.HandlerFunc {
+	shed := weirhttp.NewShed("server", g.flight, weirhttp.ShedConfig{})
+	all := shed.Handler(g.limit.Handler(weirhttp.Breaker(g.breaker, weirhttp.BreakerConfig{})(h)))
+	return func(w http.ResponseWriter, r *http.Request) {
+		defer func() { g.ended <- struct{}{} }()
+		all.ServeHTTP(w, r)
+	}
+}
+
+// wantIdle sees that nothing is held when n requests have come to their end.
+func (g *guards) wantIdle(t *testing.T, n int) {
+	for range n {
+		<-g.ended
+	}
+	require.Zero(t, g.flight.InFlight())
+}
+
+func newRequest(t *testing.T, url string, header http.Header) *http.Request {
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	require.NoError(t, err)
+	if header != nil {
+		r.Header = header
+	}
+	return r
+}
+
+func TestServerLetsThroughAsManyAsItMay(t *testing.T) {
+	overBoth(t, func(t *testing.T, p protocol) {
+		g := newGuards(weirhttp.Policy{Name: "hour", Limit: 25, Span: time.Hour, By: weirhttp.ByIP})
+		server := serve(t, p, g.before(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "served") }))
+		var codes [600]atomic.Int64
+		var all sync.WaitGroup
+		for range 5 {
+			all.Go(func() {
+				for range 20 {
+					resp, err := server.Client().Do(newRequest(t, server.URL, nil))
+					if err != nil {
+						continue // and is missing in the sum
+					}
+					_, _ = io.Copy(io.Discard, resp.Body)
+					resp.Body.Close()
+					codes[resp.StatusCode].Add(1)
+				}
+			})
+		}
+		all.Wait()
+		require.Equal(t, []int64{25, 75}, []int64{codes[200].Load(), codes[429].Load()})
+		g.wantIdle(t, 100)
+
+		resp, err := server.Client().Do(newRequest(t, server.URL, nil))
+		require.NoError(t, err)
+		resp.Body.Close()
+		require.Equal(t, `"hour";q=25;w=3600`, resp.Header.Get("RateLimit-Policy"))
+		require.Contains(t, resp.Header.Get("RateLimit"), `"hour";r=0;t=`)
+		require.NotEmpty(t, resp.Header.Get("Retry-After"))
+		require.Equal(t, int64(25), g.breaker.Totals().Calls(), "what is refused is no call of the handler")
+	})
+}
+
+func TestServerIsNotFooledByForwardedHeaders(t *testing.T) {
+	overBoth(t, func(t *testing.T, p protocol) {
+		g := newGuards(weirhttp.Policy{Name: "hour", Limit: 1, Span: time.Hour, By: weirhttp.ByIP})
+		server := serve(t, p, g.before(func(http.ResponseWriter, *http.Request) {}))
+		for i, c := range []struct {
+			header http.Header
+			want   int
+		}{
+			{http.Header{"X-Forwarded-For": {"192.0.2.7"}}, 200},
+			{http.Header{"X-Forwarded-For": {"8.8.8.8, 192.0.2.7"}}, 429},
+			{http.Header{"X-Forwarded-For": {"127.0.0.1", "1.1.1.1 , 192.0.2.7"}}, 429},
+			{http.Header{"X-Forwarded-For": {"192.0.2.7"}, "Forwarded": {"for=1.1.1.1"}, "X-Real-Ip": {"2.2.2.2"}}, 429},
+			{http.Header{"X-Forwarded-For": {strings.Repeat("8.8.8.8,", 100_000) + "192.0.2.7"}}, 429},
+			{http.Header{"X-Forwarded-For": {strings.Repeat("127.0.0.1,", 90_000)}}, 200},
+			{http.Header{"X-Forwarded-For": {strings.Repeat("x", 900_000)}}, 429},
+			{http.Header{"Forwarded": {"for=1.1.1.1"}}, 429},
+		} {
+			resp, err := server.Client().Do(newRequest(t, server.URL, c.header))
+			require.NoError(t, err)
+			resp.Body.Close()
+			require.Equal(t, c.want, resp.StatusCode, "request %d", i)
+		}
+	})
+}
+
+func TestServerWithClientKeysOfAMegabyte(t *testing.T) {
+	overBoth(t, func(t *testing.T, p protocol) {
+		g := newGuards(weirhttp.Policy{Name: "hour", Limit: 1, Span: time.Hour, By: weirhttp.ByClient})
+		server := serve(t, p, g.before(func(http.ResponseWriter, *http.Request) {}))
+		key := strings.Repeat("k", 900_000)
+		for _, c := range []struct {
+			key  string
+			want int
+		}{{key, 200}, {key + "x", 200}, {key, 429}} {
+			resp, err := server.Client().Do(newRequest(t, server.URL, http.Header{"X-Api-Key": {c.key}}))
+			require.NoError(t, err)
+			resp.Body.Close()
+			require.Equal(t, c.want, resp.StatusCode)
+		}
+		g.wantIdle(t, 3)
+	})
+}
+
+func TestClientThatGoesAwayMidBodyIsNobodysFault(t *testing.T) {
+	overBoth(t, func(t *testing.T, p protocol) {
+		g := newGuards()
+		server := serve(t, p, g.before(func(w http.ResponseWriter, r *http.Request) {
+			if _, err := io.Copy(io.Discard, r.Body); err != nil {
+				<-r.Context().Done()
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+			}
+		}))
+		ctx, leave := context.WithCancel(t.Context())
+		body, upload := io.Pipe()
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, body)
+		require.NoError(t, err)
+		go func() {
+			fmt.Fprint(upload, "some of it")
+			leave()
+			_ = upload.CloseWithError(context.Canceled) // net/http may wait for its last reading of the body
+		}()
+		_, err = server.Client().Do(r)
+		require.ErrorIs(t, err, context.Canceled)
+		g.wantIdle(t, 1)
+		totals := g.breaker.Totals()
+		require.Equal(t, [2]int64{0, 1}, [2]int64{totals.Calls(), totals.Ignored})
+	})
+}
+
+func TestHandlerThatPanicsHasFailedAndHoldsNothing(t *testing.T) {
+	overBoth(t, func(t *testing.T, p protocol) {
+		g := newGuards()
+		server := serve(t, p, g.before(func(_ http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/abort" {
+				panic(http.ErrAbortHandler)
+			}
+			panic("oops")
+		}))
+		for _, path := range []string{"/abort", "/oops"} {
+			_, err := server.Client().Do(newRequest(t, server.URL+path, nil))
+			require.Error(t, err)
+			g.wantIdle(t, 1)
+		}
+		require.Equal(t, int64(2), g.breaker.Totals().Failures)
+	})
+}
+
+func TestStreamsPassAsTheyComeAndAreJudgedAtTheFirstFlush(t *testing.T) {
+	overBoth(t, func(t *testing.T, p protocol) {
+		g := newGuards(weirhttp.Policy{Name: "hour", Limit: 9, Span: time.Hour})
+		next := make(chan string)
+		server := serve(t, p, g.before(func(w http.ResponseWriter, _ *http.Request) {
+			rc := http.NewResponseController(w)
+			if rc.SetWriteDeadline(time.Now().Add(time.Hour)) != nil {
+				panic("the deadline does not reach the connection")
+			}
+			for line := range next {
+				fmt.Fprintln(w, line)
+				if rc.Flush() != nil {
+					panic("the flush does not reach the connection")
+				}
+			}
+		}))
+		go func() { next <- "one" }()
+		resp, err := server.Client().Do(newRequest(t, server.URL, nil))
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		lines := bufio.NewScanner(resp.Body)
+		for _, want := range []string{"one", "two", "three"} {
+			if want != "one" {
+				next <- want
+			}
+			require.True(t, lines.Scan())
+			require.Equal(t, want, lines.Text())
+			require.Equal(t, int64(1), g.breaker.Totals().Successes)
+			require.Equal(t, 1, g.flight.InFlight())
+		}
+		close(next)
+		require.False(t, lines.Scan())
+		require.NoError(t, lines.Err())
+		g.wantIdle(t, 1)
+		require.Equal(t, int64(1), g.breaker.Totals().Calls())
+	})
+}
+
+func TestConnectionsThatAreTakenOverPass(t *testing.T) {
+	g := newGuards(weirhttp.Policy{Name: "hour", Limit: 9, Span: time.Hour})
+	server := serve(t, http1, g.before(func(w http.ResponseWriter, _ *http.Request) {
+		conn, buffered, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		_, _ = io.Copy(conn, buffered)
+	}))
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
+	require.NoError(t, err)
+	defer conn.Close()
+	fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+	answers := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(answers, nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusSwitchingProtocols, resp.StatusCode)
+	for _, word := range []string{"hello\n", "there\n"} {
+		fmt.Fprint(conn, word)
+		echo, err := answers.ReadString('\n')
+		require.NoError(t, err)
+		require.Equal(t, word, echo)
+	}
+	require.Equal(t, int64(1), g.breaker.Totals().Successes, "judged when it was taken over")
+	conn.Close()
+	g.wantIdle(t, 1)
+	require.Equal(t, int64(1), g.breaker.Totals().Calls())
+}
+
+func TestFilesAreServedWholeAndInPart(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	content := strings.Repeat("0123456789", 100_000)
+	require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
+	overBoth(t, func(t *testing.T, p protocol) {
+		g := newGuards()
+		server := serve(t, p, g.before(func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, file) }))
+		got, err := body(server.Client().Do(newRequest(t, server.URL, nil)))
+		require.NoError(t, err)
+		require.Equal(t, content, got)
+		resp, err := server.Client().Do(newRequest(t, server.URL, http.Header{"Range": {"bytes=5-9"}}))
+		part, err := body(resp, err)
+		require.NoError(t, err)
+		require.Equal(t, "56789", part)
+		require.Equal(t, http.StatusPartialContent, resp.StatusCode)
+		g.wantIdle(t, 2)
+		require.Equal(t, int64(2), g.breaker.Totals().Successes)
+	})
+}

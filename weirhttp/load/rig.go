@@ -1,0 +1,129 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirhttp"
+)
+
+// rig is a server on loopback and a client that calls it.
+type rig struct {
+	name   string
+	url    string
+	server *http.Server
+	base   *http.Transport
+	client *http.Client
+	open   atomic.Int64 // connections of the server
+	held   []func() int64
+}
+
+// The limit of the runs that measure it.
+const (
+	rate  = 300
+	burst = 300
+)
+
+func hello(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello, world") }
+
+// newRig starts a server of the handler, and a client whose transport guard makes of a plain one.
+func (c config) newRig(name string, h http.Handler, guard func(http.RoundTripper) http.RoundTripper) *rig {
+	var protocols http.Protocols
+	protocols.SetHTTP1(!c.http2)
+	protocols.SetUnencryptedHTTP2(c.http2)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	r := &rig{name: name, url: "http://" + listener.Addr().String() + "/"}
+	r.server = &http.Server{Handler: h, Protocols: &protocols, ReadHeaderTimeout: time.Minute, ConnState: r.count}
+	r.base = &http.Transport{Protocols: &protocols, MaxIdleConnsPerHost: c.workers}
+	r.client = &http.Client{Transport: guard(r.base)}
+	go func() { _ = r.server.Serve(listener) }()
+	return r
+}
+
+func (r *rig) count(_ net.Conn, s http.ConnState) {
+	switch s {
+	case http.StateNew:
+		r.open.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		r.open.Add(-1)
+	default:
+	}
+}
+
+func unguarded(base http.RoundTripper) http.RoundTripper { return base }
+
+func (c config) bareServer(name string) *rig {
+	return c.newRig(name, http.HandlerFunc(hello), unguarded)
+}
+
+// guardedServer has all three middlewares, and two policies that never refuse.
+func (c config) guardedServer(name string) *rig {
+	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1000})
+	b := breaker.New("handler", breaker.Config{Active: true})
+	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
+		{Name: "second", Limit: 1e6, Span: time.Second, By: weirhttp.ByIP}, {Name: "day", Limit: 1e9, Span: 24 * time.Hour, By: weirhttp.ByIP},
+	}})
+	shed := weirhttp.NewShed("server", flight, weirhttp.ShedConfig{})
+	r := c.newRig(name, shed.Handler(limit.Handler(weirhttp.Breaker(b, weirhttp.BreakerConfig{})(http.HandlerFunc(hello)))), unguarded)
+	r.held = append(r.held, func() int64 { return int64(flight.InFlight()) }, func() int64 { return b.Stats().Active })
+	return r
+}
+
+func (c config) limitedServer(name string) *rig {
+	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1000})
+	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
+		{Name: "second", Limit: rate, Span: time.Second, Burst: burst, By: weirhttp.ByIP},
+	}})
+	r := c.newRig(name, weirhttp.NewShed("server", flight, weirhttp.ShedConfig{}).Handler(limit.Handler(http.HandlerFunc(hello))), unguarded)
+	r.held = append(r.held, func() int64 { return int64(flight.InFlight()) })
+	return r
+}
+
+func (c config) guardedClient(name string) *rig {
+	return c.gated(name, weir.Config{Rate: limiter.PerSecond(1e6), Burst: 1e6})
+}
+
+func (c config) limitedClient(name string) *rig {
+	return c.gated(name, weir.Config{Rate: limiter.PerSecond(rate), Burst: burst})
+}
+
+func (c config) gated(name string, gate weir.Config) *rig {
+	gate.Breaker.Active = true
+	group := weir.NewGroup[string](name, weir.GroupConfig{Gate: gate})
+	r := c.newRig(name, http.HandlerFunc(hello), func(base http.RoundTripper) http.RoundTripper {
+		return weirhttp.NewTransport(base, weirhttp.Per(group, weirhttp.Host))
+	})
+	host := r.url[len("http://") : len(r.url)-1]
+	r.held = append(r.held, func() int64 { return group.Get(host).Breaker().Stats().Active })
+	return r
+}
+
+// close ends all connections, and says what is left of the rig then.
+func (r *rig) close() error {
+	r.base.CloseIdleConnections()
+	err := r.server.Close()
+	var faults []error
+	for wait := time.Millisecond; r.open.Load() != 0 && wait < time.Second; wait *= 2 {
+		<-time.After(wait) // the server's goroutines have yet to see it
+	}
+	if n := r.open.Load(); n != 0 {
+		faults = append(faults, fmt.Errorf("%s: %d connections are left", r.name, n))
+	}
+	for _, held := range r.held {
+		if n := held(); n != 0 {
+			faults = append(faults, fmt.Errorf("%s: %d permits are left", r.name, n))
+		}
+	}
+	return errors.Join(append(faults, err)...)
+}

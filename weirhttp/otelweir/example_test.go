@@ -1,0 +1,64 @@
+package otelweir_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/weirhttp"
+	"github.com/weir-go/weir/weirhttp/otelweir"
+)
+
+func ExampleRefusedCall() {
+	gate := weir.New("users", weir.Config{})
+	gate.Breaker().Force(breaker.ForcedOpen)
+	transport := weirhttp.NewTransport(nil, weirhttp.One(gate))
+	transport.OnRefusal = otelweir.RefusedCall
+
+	spans := tracetest.NewSpanRecorder()
+	tracer := trace.NewTracerProvider(trace.WithSpanProcessor(spans)).Tracer("shop")
+	ctx, span := tracer.Start(context.Background(), "show the user")
+	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "https://users.example/7", http.NoBody)
+	_, err := transport.RoundTrip(req)
+	span.End()
+
+	fmt.Println(err)
+	for _, a := range spans.Ended()[0].Attributes() {
+		fmt.Println(a.Key, "=", a.Value.String())
+	}
+	// Output:
+	// weirhttp: users.example is not called: breaker "users" is forced open
+	// weir.refused = true
+	// weir.host = users.example
+	// weir.breaker.name = users
+	// weir.breaker.state = forced_open
+}
+
+// The limit is to be inside of otelhttp's handler, whose span it marks.
+func ExampleRefusedRequest() {
+	limit := weirhttp.NewLimit(weirhttp.LimitConfig{
+		Policies:  []weirhttp.Policy{{Name: "minute", Limit: 1, Span: time.Minute, By: weirhttp.ByIP}},
+		OnRefusal: otelweir.RefusedRequest,
+	})
+	spans := tracetest.NewSpanRecorder()
+	tracer := trace.NewTracerProvider(trace.WithSpanProcessor(spans)).Tracer("shop")
+	handler := limit.Handler(http.NotFoundHandler())
+	for range 2 {
+		ctx, span := tracer.Start(context.Background(), "GET /")
+		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody))
+		span.End()
+	}
+	for _, span := range spans.Ended() {
+		fmt.Println(len(span.Attributes()) > 0)
+	}
+	// Output:
+	// false
+	// true
+}

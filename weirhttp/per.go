@@ -1,0 +1,56 @@
+package weirhttp
+
+import (
+	"net/http"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/stat"
+)
+
+// Gates says which gate a request goes through, and shows the figures of all of them.
+// It is made by PerHost, Per, One or Pick, and may serve any number of transports.
+type Gates struct {
+	gate  func(*http.Request) *weir.Gate
+	shown []stat.Source
+}
+
+// PerHost gives each host a gate of its own, in bounded memory: see [weir.Group], whose
+// defaults it has and whose name is http. For other bounds, for another name where several
+// are exported, and to reach the gates of single hosts, use Per with a group of yours and
+// [Host]. PerHost panics, as NewGroup does, if c is not valid.
+func PerHost(c weir.Config) *Gates {
+	return Per(weir.NewGroup[string]("http", weir.GroupConfig{Gate: c}), Host)
+}
+
+// Per sends a request through that gate of the group which belongs to its key: a tenant, a
+// host and method, a shard. The key is asked for at each request and must not block.
+func Per[K comparable](group *weir.Group[K], key func(*http.Request) K) *Gates {
+	return Pick(func(req *http.Request) *weir.Gate { return group.Get(key(req)) }, group)
+}
+
+// One sends all requests through one gate.
+func One(gate *weir.Gate) *Gates {
+	return Pick(func(*http.Request) *weir.Gate { return gate }, gate)
+}
+
+// Pick sends a request through the gate that choose returns for it; nil lets it pass
+// unguarded. What choose picks from, gates and groups, is given too, for its figures.
+func Pick(choose func(*http.Request) *weir.Gate, from ...stat.Source) *Gates {
+	return &Gates{gate: choose, shown: from}
+}
+
+// Observe yields the figures of all gates.
+func (g *Gates) Observe(yield func(*stat.Series, float64)) {
+	for _, s := range g.shown {
+		s.Observe(yield)
+	}
+}
+
+// Histograms yields the distributions of all gates.
+func (g *Gates) Histograms(yield func(*stat.Series, stat.Histogram)) {
+	for _, s := range g.shown {
+		if h, ok := s.(stat.HistogramSource); ok {
+			h.Histograms(yield)
+		}
+	}
+}

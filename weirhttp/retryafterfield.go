@@ -1,0 +1,126 @@
+package weirhttp
+
+import "strings"
+
+// parseItems reads a List of Items, the structured field of RFC 9651, and returns the
+// parameters of each. A field that is malformed anywhere is to be ignored as a whole.
+func parseItems(field string) (items []map[string]string, ok bool) {
+	s := scanner(strings.Trim(field, " "))
+	for s != "" {
+		params, ok := s.item()
+		if !ok {
+			return nil, false
+		}
+		items = append(items, params)
+		s.skip(" \t")
+		if s == "" {
+			break
+		}
+		if !s.take(',') {
+			return nil, false
+		}
+		if s.skip(" \t"); s == "" {
+			return nil, false
+		}
+	}
+	return items, true
+}
+
+const (
+	lower  = "abcdefghijklmnopqrstuvwxyz"
+	number = "0123456789"
+	alnum  = lower + "ABCDEFGHIJKLMNOPQRSTUVWXYZ" + number
+
+	keyBytes    = lower + number + "_-.*"
+	tokenBytes  = alnum + "!#$%&'*+-.^_`|~:/"
+	base64Bytes = alnum + "+/="
+)
+
+// scanner is what is left of a field.
+type scanner string
+
+func (s *scanner) item() (params map[string]string, ok bool) {
+	if _, ok := s.value(); !ok {
+		return nil, false
+	}
+	params = map[string]string{}
+	for s.take(';') {
+		s.skip(" ")
+		key, value := s.skip(keyBytes), ""
+		if key == "" || strings.IndexByte(lower+"*", key[0]) < 0 {
+			return nil, false
+		}
+		if s.take('=') {
+			if value, ok = s.value(); !ok {
+				return nil, false
+			}
+		}
+		params[key] = value
+	}
+	return params, true
+}
+
+// value reads a bare item: a string, bytes, a boolean, a number, or a token.
+func (s *scanner) value() (string, bool) {
+	switch {
+	case s.take('"'):
+		return s.quoted()
+	case s.take(':'):
+		bytes := s.skip(base64Bytes)
+		return bytes, s.take(':')
+	case s.take('?'):
+		bit := s.skip("01")
+		return bit, len(bit) == 1
+	case *s == "":
+		return "", false
+	case strings.IndexByte(number+"-", (*s)[0]) >= 0:
+		return s.number()
+	}
+	token := s.skip(tokenBytes)
+	return token, token != "" && strings.IndexByte(alnum+"*", token[0]) >= 0
+}
+
+// quoted reads a string up to its closing quote.
+func (s *scanner) quoted() (string, bool) {
+	for i := 0; i < len(*s); i++ {
+		switch c := (*s)[i]; {
+		case c == '"':
+			text := string((*s)[:i])
+			*s = (*s)[i+1:]
+			return text, true
+		case c == '\\' && i+1 < len(*s) && ((*s)[i+1] == '"' || (*s)[i+1] == '\\'):
+			i++
+		case c == '\\' || c < ' ' || c > '~':
+			return "", false
+		}
+	}
+	return "", false
+}
+
+// number reads an integer of at most 15 digits, or a decimal.
+func (s *scanner) number() (string, bool) {
+	all := string(*s)
+	s.take('-')
+	whole, ok := s.skip(number), true
+	if s.take('.') {
+		tenths := s.skip(number)
+		ok = len(whole) <= 12 && 1 <= len(tenths) && len(tenths) <= 3
+	}
+	return all[:len(all)-len(*s)], ok && 1 <= len(whole) && len(whole) <= 15
+}
+
+func (s *scanner) take(c byte) bool {
+	if *s == "" || (*s)[0] != c {
+		return false
+	}
+	*s = (*s)[1:]
+	return true
+}
+
+// skip takes all bytes up to the first that is not among those given.
+func (s *scanner) skip(among string) string {
+	rest := strings.TrimLeft(string(*s), among)
+	skipped := string((*s)[:len(*s)-len(rest)])
+	*s = scanner(rest)
+	return skipped
+}

@@ -1,0 +1,130 @@
+package weirhttp_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirhttp"
+)
+
+// taking is a handler that takes so long, unless the client goes away.
+func taking(d time.Duration) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-time.After(d):
+			w.WriteHeader(http.StatusOK)
+		case <-r.Context().Done():
+		}
+	})
+}
+
+// sendIn sends a request in a goroutine of its own, and the status when it is answered.
+func sendIn(ctx context.Context, h http.Handler) <-chan int {
+	status := make(chan int, 1)
+	go func() {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody))
+		status <- w.Code
+	}()
+	synctest.Wait()
+	return status
+}
+
+func TestShedRefusesWhatIsTooMuchAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 2})
+		var told []weirhttp.Refusal
+		shed := weirhttp.NewShed("api", flight, weirhttp.ShedConfig{
+			RetryAfter: 2500 * time.Millisecond, OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { told = append(told, f) },
+		})
+		h := shed.Handler(taking(time.Second))
+		one, two := sendIn(t.Context(), h), sendIn(t.Context(), h)
+		require.Equal(t, 2, flight.InFlight())
+
+		w := request{}.send(h)
+		require.Equal(t, 503, w.Code)
+		require.Equal(t, "3", w.Header().Get("Retry-After"))
+		require.Equal(t, "application/problem+json", w.Header().Get("Content-Type"))
+		var body struct {
+			Type     string   `json:"type"`
+			Violated []string `json:"violated-policies"`
+		}
+		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &body))
+		require.Equal(t, "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity", body.Type)
+		require.Equal(t, []string{"api"}, body.Violated)
+		require.Equal(t, []string{"api"}, told[0].Policies)
+
+		require.Equal(t, 200, <-one)
+		require.Equal(t, 200, <-two)
+		require.Equal(t, 200, request{}.send(h).Code)
+		require.Zero(t, flight.InFlight())
+		require.Equal(t, map[string]float64{
+			"requests api allowed": 3, "requests api refused": 1, "requests api waited": 0, "requests api cancelled": 0, "available api": 2, "limit api": 2,
+		}, observed(shed))
+	})
+}
+
+func TestShedLetsSomeWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, MaxWaiters: 2})
+		shed := weirhttp.NewShed("api", flight, weirhttp.ShedConfig{MaxWait: 1500 * time.Millisecond})
+		h := shed.Handler(taking(time.Second))
+		start := time.Now()
+		one, two, three := sendIn(t.Context(), h), sendIn(t.Context(), h), sendIn(t.Context(), h)
+		require.Equal(t, 503, request{}.send(h).Code, "the queue is full")
+		require.Zero(t, time.Since(start))
+		require.Equal(t, 200, <-one)
+		require.Equal(t, 503, <-three, "its turn would come after 2 s")
+		require.Equal(t, 1500*time.Millisecond, time.Since(start))
+		require.Equal(t, 200, <-two)
+		require.Equal(t, 2*time.Second, time.Since(start))
+		require.Zero(t, flight.InFlight())
+		figures := observed(shed)
+		require.Equal(t, []float64{1, 1, 2, 0}, []float64{
+			figures["requests api allowed"], figures["requests api waited"], figures["requests api refused"], figures["requests api cancelled"],
+		})
+	})
+}
+
+func TestShedForgetsAClientThatGoesAwayWhileItWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
+		shed := weirhttp.NewShed("api", flight, weirhttp.ShedConfig{MaxWait: time.Minute})
+		h := shed.Handler(taking(time.Second))
+		one := sendIn(t.Context(), h)
+		ctx, leave := context.WithCancel(t.Context())
+		gone, last := sendIn(ctx, h), sendIn(t.Context(), h)
+		leave()
+		<-gone
+		require.Equal(t, 200, <-one)
+		require.Equal(t, 200, <-last)
+		require.Equal(t, 1.0, observed(shed)["requests api cancelled"])
+		require.Zero(t, flight.InFlight())
+	})
+}
+
+func TestShedKeepsNoPlaceForAHandlerThatPanics(t *testing.T) {
+	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
+	for _, with := range []any{"oops", http.ErrAbortHandler} {
+		h := weirhttp.NewShed("api", flight, weirhttp.ShedConfig{}).Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(with) }))
+		require.PanicsWithValue(t, with, func() { request{}.send(h) })
+		require.Zero(t, flight.InFlight())
+	}
+}
+
+func TestShedSaysWhatIsWrong(t *testing.T) {
+	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
+	bad := weirhttp.ShedConfig{MaxWait: -1, RetryAfter: 25 * time.Hour}
+	const want = "weirhttp: MaxWait is -1ns, must lie between 0 and 1h\nweirhttp: RetryAfter is 25h0m0s, must lie between 0 and 24h"
+	require.EqualError(t, bad.Validate(), want)
+	require.PanicsWithError(t, want, func() { weirhttp.NewShed("api", flight, bad) })
+	require.Panics(t, func() { weirhttp.NewShed("api", nil, weirhttp.ShedConfig{}) })
+}

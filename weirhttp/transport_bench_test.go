@@ -1,0 +1,85 @@
+package weirhttp_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirhttp"
+)
+
+// stub is a base that does nothing but what it cannot do without.
+type stub struct{}
+
+func (stub) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(nil)}, nil
+}
+
+func roundTrips(b *testing.B, transport http.RoundTripper) {
+	req := newGet(b, "https://api.example.com/users")
+	b.ReportAllocs()
+	for b.Loop() {
+		resp, err := transport.RoundTrip(req)
+		if err != nil {
+			b.Fatal(err)
+		}
+		_ = resp.Body.Close()
+	}
+}
+
+func BenchmarkRoundTripBare(b *testing.B) { roundTrips(b, stub{}) }
+
+func BenchmarkRoundTripOneGate(b *testing.B) {
+	roundTrips(b, weirhttp.NewTransport(stub{}, weirhttp.One(weir.New("api", weir.Config{}))))
+}
+
+func BenchmarkRoundTripPerHost(b *testing.B) {
+	roundTrips(b, weirhttp.NewTransport(stub{}, weirhttp.PerHost(weir.Config{})))
+}
+
+func BenchmarkRoundTripPerHostLimited(b *testing.B) {
+	roundTrips(b, weirhttp.NewTransport(stub{}, weirhttp.PerHost(weir.Config{Rate: limiter.PerSecond(1e9)})))
+}
+
+func BenchmarkRoundTripRefused(b *testing.B) {
+	gate := weir.New("api", weir.Config{})
+	gate.Breaker().Force(breaker.ForcedOpen)
+	transport := weirhttp.NewTransport(stub{}, weirhttp.One(gate))
+	req := newGet(b, "https://api.example.com/users")
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := transport.RoundTrip(req); err == nil {
+			b.Fatal("let through")
+		}
+	}
+}
+
+func BenchmarkHost(b *testing.B) {
+	req := newGet(b, "https://API.example.com:443/users")
+	b.ReportAllocs()
+	for b.Loop() {
+		weirhttp.Host(req)
+	}
+}
+
+// Over loopback, what the gate costs is lost in what HTTP costs.
+func BenchmarkLoopback(b *testing.B) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+	defer server.Close()
+	for name, transport := range map[string]http.RoundTripper{
+		"bare":    http.DefaultTransport,
+		"guarded": weirhttp.NewTransport(nil, weirhttp.PerHost(weir.Config{Rate: limiter.PerSecond(1e9)})),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				trip(b, transport, server.URL)
+			}
+		})
+	}
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+}

@@ -1,0 +1,318 @@
+package weirhttp_test
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirhttp"
+	"github.com/weir-go/weir/window"
+)
+
+// protocol is a version of HTTP as a request names it.
+type protocol string
+
+const (
+	http1 protocol = "HTTP/1.1"
+	http2 protocol = "HTTP/2.0"
+)
+
+// serve starts a server on loopback, whose Client speaks the protocol to it.
+func serve(t *testing.T, p protocol, handler http.HandlerFunc) *httptest.Server {
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // connections that were dialled in vain
+	if p == http2 {
+		server.EnableHTTP2 = true
+		server.StartTLS()
+	} else {
+		server.Start()
+	}
+	t.Cleanup(server.Close) // waits until no connection is in use
+	return server
+}
+
+// guarded returns a client of the server whose calls pass one gate.
+func guarded(server *httptest.Server, gate *weir.Gate) (*http.Client, *weirhttp.Transport) {
+	transport := weirhttp.NewTransport(server.Client().Transport, weirhttp.One(gate))
+	return &http.Client{Transport: transport}, transport
+}
+
+func overBoth(t *testing.T, test func(*testing.T, protocol)) {
+	for _, p := range []protocol{http1, http2} {
+		t.Run(string(p), func(t *testing.T) { test(t, p) })
+	}
+}
+
+func TestRealServerThatFailsIsNotCalledUntilItIsWell(t *testing.T) {
+	overBoth(t, func(t *testing.T, p protocol) {
+		var calls atomic.Int64
+		var down atomic.Bool
+		server := serve(t, p, func(w http.ResponseWriter, r *http.Request) {
+			calls.Add(1)
+			if down.Load() {
+				w.WriteHeader(http.StatusBadGateway)
+			}
+			fmt.Fprint(w, r.Proto)
+		})
+		gate := weir.New("server", weir.Config{Breaker: breaker.Config{Cooldown: time.Hour}})
+		client, _ := guarded(server, gate)
+		down.Store(true)
+
+		var refused atomic.Int64
+		var callers sync.WaitGroup
+		for range 8 {
+			callers.Go(func() {
+				for range 50 {
+					if _, err := body(client.Do(newGet(t, server.URL))); err != nil {
+						refused.Add(1)
+					}
+				}
+			})
+		}
+		callers.Wait()
+		require.Equal(t, int64(8*50), calls.Load()+refused.Load(), "each is sent or refused")
+		require.InDelta(t, 20, calls.Load(), 8, "and those under way when it opened")
+
+		down.Store(false)
+		gate.Breaker().OpenFor(time.Nanosecond) // the cooldown is over
+		for range 3 {
+			text, err := body(client.Do(newGet(t, server.URL)))
+			require.NoError(t, err)
+			require.Equal(t, string(p), text)
+		}
+		require.Equal(t, breaker.Closed, gate.State())
+	})
+}
+
+// body reads a response to its end.
+func body(resp *http.Response, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(resp.Body)
+	if err2 := resp.Body.Close(); err == nil {
+		err = err2
+	}
+	return string(text), err
+}
+
+// More streams than there are places for probes, all of them open at once.
+func TestStreamsHoldNoProbe(t *testing.T) {
+	overBoth(t, func(t *testing.T, p protocol) {
+		end := make(chan struct{})
+		server := serve(t, p, func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintln(w, "first")
+			w.(http.Flusher).Flush()
+			<-end
+			fmt.Fprintln(w, "last")
+		})
+		gate := weir.New("server", weir.Config{Breaker: breaker.Config{Probes: 1, ProbeTimeout: time.Hour}})
+		gate.Breaker().OpenFor(time.Nanosecond)
+		client, transport := guarded(server, gate)
+
+		var streams []*http.Response
+		for range 5 {
+			resp, err := client.Do(newGet(t, server.URL))
+			require.NoError(t, err)
+			streams = append(streams, resp)
+		}
+		require.Equal(t, breaker.Closed, gate.State())
+		close(end)
+		for _, s := range streams {
+			text, err := body(s, nil)
+			require.NoError(t, err)
+			require.Equal(t, "first\nlast\n", text)
+		}
+		require.Zero(t, transport.Stats())
+	})
+}
+
+func TestDownloadThatBreaksOffIsSeen(t *testing.T) {
+	overBoth(t, func(t *testing.T, p protocol) {
+		server := serve(t, p, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			fmt.Fprint(w, "some")
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		})
+		gate := weir.New("server", weir.Config{})
+		client, transport := guarded(server, gate)
+		transport.CountBodyFailures = true
+		text, err := body(client.Do(newGet(t, server.URL)))
+		require.Error(t, err)
+		require.Equal(t, "some", text)
+		require.Equal(t, int64(1), transport.Stats().BodyFailures)
+		require.Equal(t, window.Counts{Successes: 1, Failures: 1, ConsecutiveFailures: 1}, gate.Counts())
+	})
+}
+
+func TestCompressedDownloadThatIsCorruptIsSeen(t *testing.T) {
+	server := serve(t, http1, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		fmt.Fprint(z, "some")
+		_ = z.Flush() // and not closed
+	})
+	client, transport := guarded(server, weir.New("server", weir.Config{}))
+	_, err := body(client.Do(newGet(t, server.URL)))
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.Equal(t, int64(1), transport.Stats().BodyFailures)
+}
+
+func TestCallerWhoLeavesIsNeutral(t *testing.T) {
+	overBoth(t, func(t *testing.T, p protocol) {
+		began := make(chan struct{}, 1)
+		server := serve(t, p, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/stream" {
+				fmt.Fprint(w, "some")
+				w.(http.Flusher).Flush()
+			}
+			began <- struct{}{}
+			<-r.Context().Done()
+		})
+		gate := weir.New("server", weir.Config{})
+		client, transport := guarded(server, gate)
+
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { <-began; cancel() }()
+		_, err := client.Do(newGet(t, server.URL).WithContext(ctx))
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, window.Counts{Ignored: 1}, gate.Counts())
+
+		ctx, cancel = context.WithCancel(t.Context())
+		resp, err := client.Do(newGet(t, server.URL+"/stream").WithContext(ctx))
+		require.NoError(t, err)
+		<-began
+		cancel()
+		_, err = body(resp, nil)
+		require.ErrorIs(t, err, context.Canceled)
+
+		resp, err = client.Do(newGet(t, server.URL+"/stream"))
+		require.NoError(t, err)
+		<-began
+		require.NoError(t, resp.Body.Close(), "without reading it")
+		require.Equal(t, window.Counts{Successes: 2, Ignored: 1}, gate.Counts())
+		require.Zero(t, transport.Stats().BodyFailures)
+	})
+}
+
+func TestServerThatHangsUntilTheDeadlineHasFailed(t *testing.T) {
+	overBoth(t, func(t *testing.T, p protocol) {
+		server := serve(t, p, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		gate := weir.New("server", weir.Config{})
+		client, _ := guarded(server, gate)
+		client.Timeout = 20 * time.Millisecond
+		_, err := client.Do(newGet(t, server.URL))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, window.Counts{Failures: 1, ConsecutiveFailures: 1}, gate.Counts())
+	})
+}
+
+func TestUpgradedConnectionIsTheCallers(t *testing.T) {
+	server := serve(t, http1, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Connection", "Upgrade")
+		w.Header().Set("Upgrade", "echo")
+		w.WriteHeader(http.StatusSwitchingProtocols)
+		conn, rw, err := w.(http.Hijacker).Hijack()
+		if err == nil {
+			line, _ := rw.ReadString('\n')
+			_, _ = rw.WriteString("echo " + line)
+			_ = rw.Flush()
+			_ = conn.Close()
+		}
+	})
+	gate := weir.New("server", weir.Config{})
+	client, transport := guarded(server, gate)
+	req := newGet(t, server.URL)
+	req.Header.Set("Connection", "Upgrade")
+	req.Header.Set("Upgrade", "echo")
+
+	resp, err := client.Do(req)
+	require.NoError(t, err)
+	connection, ok := resp.Body.(io.ReadWriteCloser)
+	require.True(t, ok, "%T", resp.Body)
+	_, err = io.WriteString(connection, "hello\n")
+	require.NoError(t, err)
+	line, err := bufio.NewReader(connection).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "echo hello\n", line)
+	require.NoError(t, connection.Close())
+	require.Equal(t, window.Counts{Successes: 1}, gate.Counts())
+	require.Zero(t, transport.Stats().BodyFailures)
+}
+
+func TestRedirectsPassTheGateOfEachHost(t *testing.T) {
+	target := serve(t, http1, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
+	first := serve(t, http1, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, target.URL+"/there", http.StatusFound)
+	})
+	group := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: fragile()})
+	client := &http.Client{Transport: weirhttp.NewTransport(nil, weirhttp.Per(group, weirhttp.Host))}
+	defer client.CloseIdleConnections()
+
+	_, err := body(client.Do(newGet(t, first.URL)))
+	require.NoError(t, err)
+	_, err = body(client.Do(newGet(t, first.URL)))
+	require.ErrorIs(t, err, breaker.ErrOpen)
+	require.ErrorContains(t, err, strings.TrimPrefix(target.URL, "http://"))
+	require.False(t, group.Get(strings.TrimPrefix(first.URL, "http://")).IsOpen())
+}
+
+func TestTraceSeesTheCallThrough(t *testing.T) {
+	overBoth(t, func(t *testing.T, p protocol) {
+		server := serve(t, p, func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusEarlyHints)
+			_, _ = io.Copy(io.Discard, r.Body)
+		})
+		client, _ := guarded(server, weir.New("server", weir.Config{}))
+		seen := make(chan string, 3) // in any order: HTTP/2 may have the response before it says that it has sent the request
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+			GotConn:              func(httptrace.GotConnInfo) { seen <- "connection" },
+			WroteRequest:         func(httptrace.WroteRequestInfo) { seen <- "request" },
+			GotFirstResponseByte: func() { seen <- "response" },
+		})
+		_, err := body(client.Do(newPost(t, server.URL, io.MultiReader(strings.NewReader("x"))).WithContext(ctx)))
+		require.NoError(t, err)
+		require.ElementsMatch(t, []string{"connection", "request", "response"}, []string{<-seen, <-seen, <-seen})
+	})
+}
+
+// A server may say the oddest things, in as many bytes as net/http takes.
+func TestHeadersOfAMegabyteDoNoHarm(t *testing.T) {
+	overBoth(t, func(t *testing.T, p protocol) {
+		var header atomic.Pointer[http.Header]
+		server := serve(t, p, func(w http.ResponseWriter, _ *http.Request) {
+			maps.Copy(w.Header(), *header.Load())
+			w.WriteHeader(http.StatusTooManyRequests)
+		})
+		gate := weir.New("server", weir.Config{Rate: limiter.PerSecond(1000)})
+		client, _ := guarded(server, gate)
+		for name, value := range map[string]string{
+			"Retry-After":       strings.Repeat("9", 1<<20),
+			"Ratelimit":         strings.Repeat(`"a";r=0;t=9,`, 80_000),
+			"X-Ratelimit-Reset": strings.Repeat("1700000000", 100_000),
+			"X-Anything":        strings.Repeat("x", 1<<20),
+		} {
+			header.Store(&http.Header{name: {value}})
+			_, err := body(client.Do(newGet(t, server.URL)))
+			require.NoError(t, err, "%s: and the limiter is not held", name)
+		}
+	})
+}

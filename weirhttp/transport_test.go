@@ -1,0 +1,386 @@
+package weirhttp_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/weirhttp"
+	"github.com/weir-go/weir/window"
+)
+
+var errDown = errors.New("connection refused")
+
+// baseFunc is a base of a transport.
+type baseFunc func(*http.Request) (*http.Response, error)
+
+func (f baseFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// reply makes a response with headers given as pairs.
+func reply(status int, pairs ...string) *http.Response {
+	return &http.Response{StatusCode: status, Header: headers(pairs...), Body: io.NopCloser(strings.NewReader("body"))}
+}
+
+// always is a base that replies with the status.
+func always(status int, pairs ...string) http.RoundTripper {
+	return baseFunc(func(*http.Request) (*http.Response, error) { return reply(status, pairs...), nil })
+}
+
+func newGet(t testing.TB, rawURL string) *http.Request {
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, rawURL, http.NoBody)
+	require.NoError(t, err)
+	return req
+}
+
+// trip sends a request that is to be let through, and reads the response to its end.
+func trip(t testing.TB, transport http.RoundTripper, rawURL string) {
+	resp, err := transport.RoundTrip(newGet(t, rawURL))
+	require.NoError(t, err)
+	_, err = io.Copy(io.Discard, resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+}
+
+// upload is a request's body that knows whether it was closed.
+type upload struct {
+	io.Reader
+	closed int
+}
+
+func (b *upload) Close() error {
+	b.closed++
+	return nil
+}
+
+func newPost(t testing.TB, rawURL string, body io.Reader) *http.Request {
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, rawURL, body)
+	require.NoError(t, err)
+	return req
+}
+
+// fragile is a config of a gate that opens at the first failure, for a minute.
+func fragile() weir.Config {
+	return weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1, Cooldown: time.Minute}}
+}
+
+func TestEachHostHasItsOwnGate(t *testing.T) {
+	down := map[string]bool{"a.example": true}
+	transport := weirhttp.NewTransport(baseFunc(func(req *http.Request) (*http.Response, error) {
+		if down[req.URL.Host] {
+			return nil, errDown
+		}
+		return reply(http.StatusOK), nil
+	}), weirhttp.PerHost(fragile()))
+
+	_, err := transport.RoundTrip(newGet(t, "https://a.example/"))
+	require.ErrorIs(t, err, errDown)
+	for range 3 {
+		_, err = transport.RoundTrip(newGet(t, "https://a.example/"))
+		require.ErrorIs(t, err, breaker.ErrOpen)
+		trip(t, transport, "https://b.example/")
+	}
+}
+
+func TestErrorNamesTheHostAndTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := &http.Client{Transport: weirhttp.NewTransport(always(500), weirhttp.PerHost(fragile()))}
+		get := func() error {
+			resp, err := client.Do(newGet(t, "https://user:secret@API.example.com:443/path"))
+			if err == nil {
+				require.NoError(t, resp.Body.Close())
+			}
+			return err
+		}
+		require.NoError(t, get())
+		time.Sleep(2500 * time.Millisecond)
+
+		err := get()
+		require.EqualError(t, err, `Get "https://user:***@API.example.com:443/path": weirhttp: api.example.com is not called for 57.5s: `+
+			`breaker "http" for "api.example.com" is open until 00:01:00: 1 failures in a row, limit 1`)
+		require.ErrorIs(t, err, breaker.ErrOpen)
+		require.ErrorIs(t, err, weir.ErrRefused)
+		require.NotErrorIs(t, err, limiter.ErrLimited)
+		require.Equal(t, 57500*time.Millisecond, weir.RetryAfter(err))
+
+		refused, ok := errors.AsType[*weirhttp.RefusedError](err)
+		require.True(t, ok)
+		require.Equal(t, "api.example.com", refused.Host)
+		_, ok = errors.AsType[*url.Error](err)
+		require.True(t, ok)
+	})
+}
+
+func TestErrorOfALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport := weirhttp.NewTransport(always(200), weirhttp.PerHost(weir.Config{Rate: limiter.PerMinute(1)}))
+		trip(t, transport, "https://a.example/")
+
+		_, err := transport.RoundTrip(newGet(t, "https://a.example/"))
+		require.ErrorIs(t, err, limiter.ErrLimited)
+		require.ErrorIs(t, err, weir.ErrRefused)
+		require.Equal(t, time.Minute, weir.RetryAfter(err))
+		require.ErrorContains(t, err, "weirhttp: a.example is not called for 1m0s: limiter ")
+		trip(t, transport, "https://b.example/")
+	})
+}
+
+func TestForcedOpenSaysNoWait(t *testing.T) {
+	gate := weir.New("g", weir.Config{})
+	gate.Breaker().Force(breaker.ForcedOpen)
+	_, err := weirhttp.NewTransport(always(200), weirhttp.One(gate)).RoundTrip(newGet(t, "https://a.example/"))
+	require.EqualError(t, err, `weirhttp: a.example is not called: breaker "g" is forced open`)
+}
+
+func TestRefusedRequestsBodiesAreClosedUnread(t *testing.T) {
+	gate := weir.New("g", weir.Config{})
+	gate.Breaker().Force(breaker.ForcedOpen)
+	transport := weirhttp.NewTransport(always(200), weirhttp.One(gate))
+	body := &upload{Reader: strings.NewReader("x")}
+
+	_, err := transport.RoundTrip(newPost(t, "https://a.example/", body))
+	require.ErrorIs(t, err, weir.ErrRefused)
+	require.Equal(t, 1, body.closed)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = transport.RoundTrip(newPost(t, "https://a.example/", body).WithContext(ctx))
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotErrorIs(t, err, weir.ErrRefused)
+	require.Equal(t, 2, body.closed, "also where the caller gave up before")
+}
+
+func TestCallerWaitsForItsTurnOrGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport := weirhttp.NewTransport(always(200), weirhttp.PerHost(weir.Config{Rate: limiter.PerSecond(1), MaxWait: 10 * time.Second}))
+		start := time.Now()
+		for range 3 {
+			trip(t, transport, "https://a.example/")
+		}
+		require.Equal(t, 2*time.Second, time.Since(start))
+
+		body := &upload{Reader: strings.NewReader("x")}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second/2, cancel)
+		_, err := transport.RoundTrip(newPost(t, "https://a.example/", body).WithContext(ctx))
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, 1, body.closed)
+
+		ctx, cancel = context.WithTimeout(t.Context(), time.Second/4)
+		defer cancel()
+		_, err = transport.RoundTrip(newGet(t, "https://a.example/").WithContext(ctx))
+		require.ErrorIs(t, err, context.DeadlineExceeded, "a turn after the deadline is not waited for")
+		require.ErrorIs(t, err, weir.ErrRefused)
+	})
+}
+
+func TestRefusalIsToldAndAnswered(t *testing.T) {
+	var told []string
+	transport := weirhttp.NewTransport(always(503), weirhttp.PerHost(fragile()))
+	transport.OnRefusal = func(req *http.Request, err *weirhttp.RefusedError) {
+		told = append(told, req.Method+" "+err.Host)
+	}
+	transport.Fallback = func(_ *http.Request, err error) (*http.Response, error) {
+		if !errors.Is(err, breaker.ErrOpen) {
+			return nil, err
+		}
+		return reply(http.StatusNonAuthoritativeInfo), nil
+	}
+	client := &http.Client{Transport: transport}
+	body := &upload{Reader: strings.NewReader("x")}
+	for i, want := range []int{503, 203, 203} {
+		body.closed = 0
+		resp, err := client.Do(newPost(t, "https://a.example/", body))
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, want, resp.StatusCode)
+		require.Equal(t, min(i, 1), body.closed, "the stub of a base does not close it")
+	}
+	require.Equal(t, []string{"POST a.example", "POST a.example"}, told)
+}
+
+// A fallback that sends the request elsewhere leaves its body to whom it is sent to,
+// who may still read it when the response is there.
+func TestFallbackMayHandTheBodyOn(t *testing.T) {
+	gate := weir.New("g", weir.Config{})
+	gate.Breaker().Force(breaker.ForcedOpen)
+	var handed io.ReadCloser
+	mirror := baseFunc(func(req *http.Request) (*http.Response, error) {
+		_, err := req.Body.Read(make([]byte, 1))
+		handed = req.Body
+		return reply(200), err
+	})
+	transport := weirhttp.NewTransport(always(200), weirhttp.One(gate))
+	transport.Fallback = func(req *http.Request, _ error) (*http.Response, error) { return mirror.RoundTrip(req) }
+	body := &upload{Reader: strings.NewReader("xyz")}
+
+	resp, err := transport.RoundTrip(newPost(t, "https://a.example/", body))
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Zero(t, body.closed)
+	rest, err := io.ReadAll(handed)
+	require.NoError(t, err)
+	require.Equal(t, "yz", string(rest))
+	require.NoError(t, handed.Close())
+	require.Equal(t, 1, body.closed)
+}
+
+func TestPanicOfTheBaseIsAFailureAndGoesUp(t *testing.T) {
+	gate := weir.New("g", weir.Config{})
+	transport := weirhttp.NewTransport(baseFunc(func(*http.Request) (*http.Response, error) { panic("boom") }), weirhttp.One(gate))
+	require.PanicsWithValue(t, "boom", func() { _, _ = transport.RoundTrip(newGet(t, "https://a.example/")) })
+	require.Equal(t, window.Counts{Failures: 1, ConsecutiveFailures: 1}, gate.Counts())
+}
+
+func TestWaitThatTheServerAsksForStretchesTheCooldown(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		header []string
+		want   time.Duration
+	}{
+		{"no wish", nil, 5 * time.Second},
+		{"seconds", []string{"Retry-After", "40"}, 40 * time.Second},
+		{"date", []string{"Retry-After", "Sat, 01 Jan 2000 00:00:50 GMT"}, 50 * time.Second},
+		{"quota", []string{"RateLimit", `"a";r=0;t=30`}, 30 * time.Second},
+		{"less than the cooldown", []string{"Retry-After", "1"}, 5 * time.Second},
+		{"bounded by the breaker", []string{"Retry-After", "1000000"}, time.Minute},
+		{"absurd", []string{"Retry-After", "1e99"}, 5 * time.Second},
+		{"negative", []string{"Retry-After", "-1"}, 5 * time.Second},
+		{"past", []string{"Retry-After", "Sat, 01 Jan 1999 00:00:00 GMT"}, 5 * time.Second},
+		{"a megabyte", []string{"Retry-After", strings.Repeat("9", 1<<20)}, 5 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			transport := weirhttp.NewTransport(always(503, c.header...), weirhttp.PerHost(weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}))
+			trip(t, transport, "https://a.example/")
+			_, err := transport.RoundTrip(newGet(t, "https://a.example/"))
+			require.ErrorIs(t, err, breaker.ErrOpen, c.name)
+			require.Equal(t, c.want, weir.RetryAfter(err), c.name)
+		})
+	}
+}
+
+func TestWaitThatTheServerAsksForHoldsTheLimiter(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		status  int
+		header  []string
+		maxHold time.Duration
+		want    time.Duration
+	}{
+		{"no wish", 429, nil, 0, 0},
+		{"too many requests", 429, []string{"Retry-After", "40"}, 0, 40 * time.Second},
+		{"unavailable", 503, []string{"Retry-After", "40"}, 0, 40 * time.Second},
+		{"quota", 429, []string{"RateLimit", `"a";r=0;t=30`}, 0, 30 * time.Second},
+		{"bounded", 429, []string{"Retry-After", "9999999"}, 0, time.Minute},
+		{"bounded by us", 429, []string{"Retry-After", "9999999"}, time.Hour, time.Hour},
+		{"not listened to", 429, []string{"Retry-After", "40"}, -1, 0},
+		{"not a refusal", 200, []string{"Retry-After", "40"}, 0, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			transport := weirhttp.NewTransport(always(c.status, c.header...), weirhttp.PerHost(weir.Config{Rate: limiter.PerSecond(1000)}))
+			transport.MaxHold = c.maxHold
+			trip(t, transport, "https://a.example/")
+			trip(t, transport, "https://b.example/")
+			_, err := transport.RoundTrip(newGet(t, "https://a.example/"))
+			require.Equal(t, c.want, weir.RetryAfter(err).Truncate(time.Second), c.name)
+			if c.want > 0 {
+				require.ErrorIs(t, err, limiter.ErrLimited, c.name)
+				time.Sleep(weir.RetryAfter(err))
+				trip(t, transport, "https://a.example/")
+			}
+		})
+	}
+}
+
+func TestPickMayLeaveRequestsUnguarded(t *testing.T) {
+	payments := weir.New("payments", fragile())
+	transport := weirhttp.NewTransport(always(500), weirhttp.Pick(func(req *http.Request) *weir.Gate {
+		if req.URL.Host == "payments.example" {
+			return payments
+		}
+		return nil
+	}, payments))
+	for range 3 {
+		trip(t, transport, "https://elsewhere.example/")
+	}
+	trip(t, transport, "https://payments.example/")
+	_, err := transport.RoundTrip(newGet(t, "https://payments.example/"))
+	require.ErrorIs(t, err, breaker.ErrOpen)
+}
+
+func TestKeyMayBeAnythingOfTheRequest(t *testing.T) {
+	type key struct{ host, method string }
+	group := weir.NewGroup[key]("by method", weir.GroupConfig{Gate: fragile()})
+	transport := weirhttp.NewTransport(always(500), weirhttp.Per(group, func(req *http.Request) key {
+		return key{weirhttp.Host(req), req.Method}
+	}))
+	trip(t, transport, "https://a.example/")
+	_, err := transport.RoundTrip(newGet(t, "https://a.example/"))
+	require.ErrorIs(t, err, breaker.ErrOpen)
+	resp, err := transport.RoundTrip(newPost(t, "https://a.example/", strings.NewReader("x")))
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+}
+
+func TestTransportShowsTheFiguresOfItsGates(t *testing.T) {
+	timed := weir.New("timed", weir.Config{Breaker: breaker.Config{Latency: true}})
+	others := weir.NewGroup[string]("others", weir.GroupConfig{})
+	transport := weirhttp.NewTransport(always(200), weirhttp.Pick(func(*http.Request) *weir.Gate { return timed }, timed, others))
+	trip(t, transport, "https://a.example/")
+
+	names := map[string]bool{}
+	transport.Observe(func(s *stat.Series, _ float64) { names[s.Values[0]] = true })
+	require.Equal(t, map[string]bool{"timed": true, "others": true}, names)
+
+	var calls int64
+	transport.Histograms(func(s *stat.Series, h stat.Histogram) {
+		require.Equal(t, stat.BreakerCallDuration, s.Instrument)
+		calls += h.Count()
+	})
+	require.Equal(t, int64(1), calls)
+}
+
+// closer is a base that has connections to close.
+type closer struct {
+	http.RoundTripper
+	closed bool
+}
+
+func (c *closer) CloseIdleConnections() { c.closed = true }
+
+func TestIdleConnectionsAreClosedThroughTheClient(t *testing.T) {
+	base := &closer{RoundTripper: always(200)}
+	client := &http.Client{Transport: weirhttp.NewTransport(base, weirhttp.PerHost(weir.Config{}))}
+	client.CloseIdleConnections()
+	require.True(t, base.closed)
+
+	weirhttp.NewTransport(always(200), weirhttp.PerHost(weir.Config{})).CloseIdleConnections() // has none
+}
+
+func TestNewTransportNeedsGates(t *testing.T) {
+	require.PanicsWithValue(t, "weirhttp: NewTransport needs Gates", func() { weirhttp.NewTransport(nil, nil) })
+	require.PanicsWithError(t, "weir: Gate: weir: MaxWait is -1ns, must be at least 0", func() {
+		weirhttp.PerHost(weir.Config{MaxWait: -1})
+	})
+}
+
+// A base that keeps neither of the promises of a RoundTripper is let down gently.
+func TestBaseThatReturnsNothing(t *testing.T) {
+	gate := weir.New("g", weir.Config{})
+	nothing := weirhttp.NewTransport(baseFunc(func(*http.Request) (*http.Response, error) { return nil, nil }), weirhttp.One(gate))
+	resp, err := nothing.RoundTrip(newGet(t, "https://a.example/"))
+	require.Nil(t, resp)
+	require.NoError(t, err)
+	require.Equal(t, window.Counts{Failures: 1, ConsecutiveFailures: 1}, gate.Counts())
+}
