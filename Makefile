@@ -36,6 +36,10 @@ help: ## Say what can be made
 demo: ## Watch a shop survive its payment service
 	@go run -C examples ./storefront
 
+.PHONY: demo-fleet
+demo-fleet: ## Watch three processes share a limit, a breaker and an alert, if there is a redis-server
+	@go run -C examples ./fleet
+
 .PHONY: test
 test: install ## Test every module under the race detector
 	$(if $(RACE),,@echo '**** NO RACE DETECTOR: there is no C compiler ****' >&2)
@@ -47,12 +51,16 @@ install: ## Install what the tests use besides Go modules
 
 .PHONY: ci
 ci: ## All that has to hold before a change lands
-	@.ci/steps install tidy-diff format lint vet vet-386 race test-386 examples bench-guard vuln
+	@.ci/steps install tidy-diff format lint vet vet-386 race test-386 test-valkey examples bench-guard vuln
 
 .PHONY: race
 race: install
 	$(if $(RACE),,@echo 'there is no C compiler, so no race detector' >&2; exit 1)
 	$(call each,$(LIBRARIES),go test -race -shuffle=on -timeout=5m ./...)
+
+.PHONY: test-valkey
+test-valkey: ## Test the fleet on Valkey too, where it can be had
+	@server=$$(.ci/valkey) && [ -z "$$server" ] || WEIR_REDIS_SERVER="$$server" go test -C fleet -timeout=5m ./...
 
 .PHONY: test-386
 test-386: ## Test the core as on a 32-bit machine, where 64-bit atomics may be misaligned
@@ -83,11 +91,14 @@ tidy-diff: ## Fail where a go.mod is not tidy
 	$(call each,$(MODULES),go mod tidy -diff)
 
 .PHONY: examples
-examples: ## Build every example, and run the storefront to its last line
+examples: ## Build every example, and run the storefront and the fleet to their last lines
 	@go build -C examples -o /dev/null ./...
 	@set -o pipefail; go run -C examples ./storefront -for 10s | go run -C tools ./lastline \
 		calls succeeded failed refused_open refused_limited breaker_opened breaker_closed \
 		alerts_fired alerts_resolved otel_exports prometheus_series
+	@set -o pipefail; go run -C examples ./fleet -for 8s | go run -C tools ./lastline \
+		processes calls succeeded failed refused_open refused_limited breakers_opened_by_the_fleet breakers_closed \
+		alerts_fired alerts_resolved
 
 .PHONY: bench bench-quick bench-guard bench-results
 bench: ## Compare with other libraries and the machine's floor; fails where a bound is missed
