@@ -57,7 +57,9 @@ func (t *Times) Record(took time.Duration) {
 		col = slot(ns)
 	}
 	t.cells[col].Add(1)
-	t.cells[colSum].Add((min(ns, longestTime) + 500) / 1000)
+	if micros := (min(ns, longestTime) + 500) / 1000; micros != 0 {
+		t.cells[colSum].Add(micros)
+	}
 	for old := t.max.Load(); ns > old && !t.max.CompareAndSwap(old, ns); old = t.max.Load() {
 	}
 }
@@ -138,13 +140,9 @@ type timing struct {
 	live atomic.Pointer[latency]
 }
 
-func (t *timing) record(c *Calls, at, took int64) {
-	l := t.live.Load()
-	if l == nil {
-		t.live.CompareAndSwap(nil, newLatency(c.ring.Width(), c.buckets))
-		l = t.live.Load()
-	}
-	l.record(at, time.Duration(took))
+func (t *timing) begin(c *Calls) *latency {
+	t.live.CompareAndSwap(nil, newLatency(c.ring.Width(), c.buckets))
+	return t.live.Load()
 }
 
 // Time makes the tally count how long calls took from now on. It must be called

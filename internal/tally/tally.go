@@ -131,7 +131,11 @@ func (c *Calls) Record(at time.Duration, v Verdict, took time.Duration) {
 	}
 	c.follow(v)
 	if c.timing.on {
-		c.timing.record(c, int64(at), int64(took))
+		l := c.timing.live.Load()
+		if l == nil {
+			l = c.timing.begin(c)
+		}
+		l.record(int64(at), took)
 	}
 	// After the call itself, and read before it: a reader that knows a slow call
 	// knows the call.
