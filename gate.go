@@ -64,6 +64,7 @@ type Gate struct {
 	maxWait  time.Duration
 	breaker  *breaker.Breaker
 	limiter  limiter.Limiter // nil for none
+	bucket   *limiter.TokenBucket
 	admitted *admissions
 }
 
@@ -90,7 +91,8 @@ func Join(name string, b *breaker.Breaker, l limiter.Limiter) *Gate {
 	if b == nil {
 		panic("weir: Join needs a breaker")
 	}
-	return &Gate{name: name, epoch: time.Now(), breaker: b, limiter: l, admitted: new(admissions)}
+	bucket, _ := l.(*limiter.TokenBucket)
+	return &Gate{name: name, epoch: time.Now(), breaker: b, limiter: l, bucket: bucket, admitted: new(admissions)}
 }
 
 // Allow lets a call pass or refuses it, for those who make it themselves: the permit
@@ -173,8 +175,9 @@ func (g *Gate) admit(ctx context.Context, permit *breaker.Permit, missing bool) 
 		return err
 	}
 	passed := &g.admitted.allowed
-	if r := g.limiter.TakeAt(now, 1); !r.OK {
-		if err = g.queue(ctx, now, r); err != nil {
+	var refused limiter.Result
+	if !g.take(now, &refused) {
+		if err = g.queue(ctx, now, refused); err != nil {
 			return err
 		}
 		passed, now = &g.admitted.waited, g.now()
@@ -185,6 +188,15 @@ func (g *Gate) admit(ctx context.Context, permit *breaker.Permit, missing bool) 
 	}
 	passed.Add(1)
 	return nil
+}
+
+// take takes a token, or fills in the refusal.
+func (g *Gate) take(now time.Time, refused *limiter.Result) bool {
+	if g.bucket != nil {
+		return g.bucket.AdmitAt(now, 1, refused)
+	}
+	*refused = g.limiter.TakeAt(now, 1)
+	return refused.OK
 }
 
 // queue waits for a token, if the caller may, after the limiter has refused one.

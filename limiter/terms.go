@@ -61,6 +61,18 @@ func (s *terms) take(r *Result, at time.Duration, n int) bool {
 	}
 }
 
+// admit takes n tokens where that is simple; where it reports false, take knows more.
+func (s *terms) admit(at time.Duration, n int) bool {
+	if uint(n)-1 >= s.usual {
+		return false
+	}
+	at = s.clamp(at)
+	now := s.units(at)
+	old := s.full.Load()
+	next := s.start(old, now) + s.cost*int64(n)
+	return next <= now+s.capacity && s.full.CompareAndSwap(old, next) // replaced is beyond any time
+}
+
 // after is look at the present state. It reports false where the terms have been replaced.
 func (s *terms) after(r *Result, at time.Duration, ahead int64, n int) bool {
 	full := s.full.Load()

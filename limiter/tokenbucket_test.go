@@ -2,9 +2,11 @@ package limiter_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -311,4 +313,49 @@ func together(n int, f func() bool) int {
 	}
 	all.Wait()
 	return int(yes.Load())
+}
+
+// AdmitAt decides as TakeAt does, and says the same of what it refuses.
+func TestAdmitIsTakeInShort(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, rate := range []limiter.Rate{limiter.PerSecond(10), limiter.PerSecond(3), limiter.PerMinute(7), limiter.Unlimited()} {
+		take, admit := bucket(rate, 5), bucket(rate, 5)
+		at := start
+		for range 5000 {
+			at = at.Add(time.Duration(r.IntN(400)-20) * ms)
+			n := r.IntN(9) - 1
+			want := take.TakeAt(at, n)
+			var got limiter.Result
+			ok := admit.AdmitAt(at, n, &got)
+			require.Equal(t, want.OK, ok)
+			if !ok {
+				require.Equal(t, want, got)
+			}
+			switch r.IntN(50) {
+			case 0:
+				take.Refund(1)
+				admit.Refund(1)
+			case 1:
+				burst := 1 + r.IntN(9)
+				require.NoError(t, take.SetBurstAt(at, burst))
+				require.NoError(t, admit.SetBurstAt(at, burst))
+			}
+			require.InDelta(t, take.TokensAt(at), admit.TokensAt(at), 0)
+		}
+	}
+	b, none := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 1 << 30}), limiter.Result{}
+	require.Zero(t, testing.AllocsPerRun(100, func() { b.AdmitAt(time.Now(), 1, &none); b.AdmitAt(time.Now(), 1<<31, &none) }))
+}
+
+func TestAdmitPassesNobodyBy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 3})
+		l := newLine(t, b)
+		b.Take(2)
+		l.enter(t.Context(), "two", 2)
+		var refused limiter.Result
+		require.False(t, b.AdmitAt(time.Now(), 1, &refused), "one token is there, but not for the late")
+		require.Equal(t, "refused 0/3 retry 2s reset 4s", show(refused))
+		l.want(arrival{"two", sec, nil})
+	})
 }
