@@ -106,9 +106,9 @@ func (r Rate) second() int {
 	return max(1, int(min(math.Ceil(r.perSecond()), math.MaxInt)))
 }
 
-// ratio returns the rate as whole events in whole nanoseconds. A rate too slow
-// for that becomes one event in as long as a Duration can say.
-func (r Rate) ratio() (events int64, period time.Duration) {
+// Ratio returns a valid rate that is not Unlimited as whole events in a whole number of
+// nanoseconds. One too slow for that becomes one event in as long as a Duration can say.
+func (r Rate) Ratio() (events int64, period time.Duration) {
 	p, q := simplest(r.events, math.MaxInt64/int64(r.per))
 	if p == 0 {
 		if slow := float64(r.per) / r.events; slow < math.MaxInt64 {

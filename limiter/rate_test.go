@@ -76,3 +76,18 @@ func TestFractionsStandForTheSimplestRatio(t *testing.T) {
 		}
 	}
 }
+
+func TestRatioIsTheRateInWholeNumbers(t *testing.T) {
+	for rate, want := range map[limiter.Rate][2]int64{
+		limiter.PerSecond(200):              {200, 1e9},
+		limiter.PerSecond(0.1):              {1, 10e9},
+		limiter.PerMinute(7.5):              {15, 120e9},
+		limiter.Every(3 * time.Millisecond): {1, 3e6},
+		limiter.PerSecond(1e-300):           {1, math.MaxInt64},
+		limiter.Per(10, 13*time.Second):     {10, 13e9},
+		limiter.PerSecond(1.0 / 3):          {1, 3e9},
+	} {
+		events, per := rate.Ratio()
+		require.Equal(t, want, [2]int64{events, int64(per)}, "%v", rate)
+	}
+}

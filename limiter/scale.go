@@ -30,7 +30,7 @@ type scale struct {
 
 // newScale makes the scale for a valid, finite rate and a bucket of burst tokens.
 func newScale(r Rate, burst int) scale {
-	events, period := r.ratio()
+	events, period := r.Ratio()
 	room := maxCapacity / int64(burst)
 	if token := int64(period) / events; int64(period)%events == 0 && token <= room {
 		return scale{cost: token, plain: true, last: latest, end: latest}
