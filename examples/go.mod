@@ -4,10 +4,12 @@ go 1.26.0
 
 require (
 	github.com/prometheus/client_golang v1.25.0
+	github.com/redis/go-redis/v9 v9.23.0
 	github.com/stretchr/testify v1.12.1
 	github.com/weir-go/weir v0.0.0
 	github.com/weir-go/weir/exporters/otelmetric v0.0.0
 	github.com/weir-go/weir/exporters/prom v0.0.0
+	github.com/weir-go/weir/fleet v0.0.0
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp v1.47.0
 	go.opentelemetry.io/otel/exporters/stdout/stdoutmetric v1.47.0
@@ -20,6 +22,7 @@ require (
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.30.0 // indirect
 	go.opentelemetry.io/proto/otlp v1.11.0 // indirect
+	go.uber.org/atomic v1.12.0 // indirect
 	golang.org/x/net v0.59.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260928230214-8a89bd6388cc // indirect
@@ -51,4 +54,5 @@ replace (
 	github.com/weir-go/weir => ../
 	github.com/weir-go/weir/exporters/otelmetric => ../exporters/otelmetric
 	github.com/weir-go/weir/exporters/prom => ../exporters/prom
+	github.com/weir-go/weir/fleet => ../fleet
 )

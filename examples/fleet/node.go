@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync"
+	"time"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/limiter"
+)
+
+// nodeWord is the first argument of a process of the fleet; the others are the address of
+// Redis and the URL of the service.
+const nodeWord = "node"
+
+const (
+	offered = 30 // payments a second that a process makes
+	limit   = 60 // payments a second that all of them may make
+	span    = 2 * time.Second
+	enough  = 80 // calls to judge: more than a process makes in the span
+)
+
+// node is one process of the fleet.
+type node struct {
+	url     string
+	out     *reporter
+	shared  *fleet.Calls
+	gate    *weir.Gate
+	monitor *alert.Monitor
+	sum     summary
+	changes struct {
+		sync.Mutex
+		summary
+	}
+}
+
+// runNode is a process, until whoever started it closes its standard input.
+func runNode(redisAddress, url string) error {
+	signal.Ignore(os.Interrupt) // which is for the one that started it
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	c := client(redisAddress)
+	defer c.Close()
+	link, err := fleet.Connect(ctx, "redis", c, fleet.LinkConfig{})
+	if err != nil {
+		return err
+	}
+	n := newNode(link, url, &reporter{to: os.Stdout})
+	n.work(ctx)
+	return nil
+}
+
+// newNode builds what the processes share: a limit, a breaker, an alert.
+func newNode(link *fleet.Link, url string, out *reporter) *node {
+	n := &node{url: url, out: out}
+	bucket := fleet.NewTokenBucket(link, "payments", fleet.Bucket{Rate: limiter.PerSecond(limit), Burst: 6},
+		fleet.Config{Away: fleet.Local, Share: 1.0 / processes})
+	n.shared = fleet.NewCalls(link, "payments", fleet.CallsConfig{Span: span, Buckets: 20})
+	guard := breaker.New("payments", breaker.Config{
+		Window: span, Buckets: 20, MinCalls: enough, Cooldown: 500 * time.Millisecond, CooldownJitter: 0.2,
+		Judge: n.shared.Counts, OnChange: n.changed,
+	})
+	n.shared.Follow(guard)
+	n.gate = weir.Join("payments", guard, bucket.For("all"))
+	n.monitor = alert.NewMonitor(
+		alert.Config{Interval: 100 * time.Millisecond, Notify: []alert.Notifier{alert.Func("report", n.alerted)}},
+		alert.Rule{
+			Name: "payments fail", Value: alert.FailureRate(n.shared, span), When: alert.Above(0.2), Resolve: alert.Below(0.1),
+			MinCalls: 20, For: 200 * time.Millisecond,
+		})
+	return n
+}
+
+// work makes payments until the context is done, and reports the sums.
+func (n *node) work(ctx context.Context) {
+	var parts sync.WaitGroup
+	parts.Go(func() { n.shared.Run(ctx) })
+	parts.Go(func() { n.monitor.Run(ctx) })
+	ticker := time.NewTicker(time.Second / offered)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		n.pay(ctx)
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+		}
+	}
+	parts.Wait()
+	n.changes.Lock()
+	defer n.changes.Unlock()
+	sum := n.sum.plus(n.changes.summary)
+	n.out.report(message{Sum: &sum})
+}
+
+func (n *node) pay(ctx context.Context) {
+	err := n.gate.Run(ctx, n.charge)
+	if ctx.Err() != nil {
+		return
+	}
+	n.sum.Calls++
+	switch {
+	case errors.Is(err, breaker.ErrOpen):
+		n.sum.RefusedOpen++
+	case errors.Is(err, limiter.ErrLimited):
+		n.sum.RefusedLimited++
+	case err != nil:
+		n.sum.Failed++
+	default:
+		n.sum.Succeeded++
+	}
+}
+
+func (n *node) charge(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, n.url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("the service says %s", response.Status)
+	}
+	return nil
+}
+
+// changed is told by the breaker.
+func (n *node) changed(c breaker.Change) {
+	n.shared.Forget() // what was before it closed does not count
+	n.changes.Lock()
+	defer n.changes.Unlock()
+	switch {
+	case c.To == breaker.Closed:
+		n.changes.BreakersClosed++
+	case c.To == breaker.Open && c.Origin == breaker.ByJudge:
+		n.changes.BreakersOpened++
+	default: // tries in between are no news
+		return
+	}
+	n.out.report(message{Text: fmt.Sprintf("breaker %s: %s", c.To, c.Reason)})
+}
+
+// alerted is told by the monitor.
+func (n *node) alerted(_ context.Context, a alert.Alert) error {
+	n.out.report(message{Text: fmt.Sprintf("alert %s: %s", a.Status(), a.Summary), Alert: a.ID, Resolved: a.Resolved()})
+	return nil
+}

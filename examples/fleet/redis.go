@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// startRedis starts a server on a socket in a folder of its own. It ends with the context,
+// and stop waits for that.
+func startRedis(ctx context.Context) (address string, stop func(), err error) {
+	program, err := redisProgram()
+	if err != nil {
+		return "", nil, err
+	}
+	dir, err := os.MkdirTemp("", "fleet")
+	if err != nil {
+		return "", nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	address = filepath.Join(dir, "redis.sock")
+	server := exec.CommandContext(ctx, program, "--port", "0", "--unixsocket", address, "--dir", dir, "--save", "", "--appendonly", "no")
+	stop = func() {
+		cancel()
+		_ = server.Wait() // it was killed
+		_ = os.RemoveAll(dir)
+	}
+	if err = server.Start(); err == nil {
+		err = await(ctx, address)
+	}
+	if err != nil {
+		stop()
+		return "", nil, fmt.Errorf("%s: %w", program, err)
+	}
+	return address, stop, nil
+}
+
+func redisProgram() (string, error) {
+	for _, name := range []string{"redis-server", "valkey-server"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", errors.New("there is no redis-server or valkey-server: install Debian's package redis-server, or say with -redis where one is")
+}
+
+// client returns a client for the server at the address, which is a socket if it has a slash.
+func client(address string) *redis.Client {
+	o := &redis.Options{Addr: address, ContextTimeoutEnabled: true}
+	if filepath.IsAbs(address) {
+		o.Network = "unix"
+	}
+	return redis.NewClient(o)
+}
+
+// await waits until the server answers.
+func await(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	c := client(address)
+	defer c.Close()
+	for {
+		err := c.Ping(ctx).Err()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}

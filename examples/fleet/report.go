@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"sync"
+)
+
+// message is what a process tells whoever started it, one a line.
+type message struct {
+	Text     string   `json:"text,omitempty"`
+	Alert    string   `json:"alert,omitempty"` // its ID
+	Resolved bool     `json:"resolved,omitempty"`
+	Sum      *summary `json:"sum,omitempty"` // the last word
+}
+
+// reporter writes messages.
+type reporter struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+func (r *reporter) report(m message) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = json.NewEncoder(r.to).Encode(m) // nobody listens if that fails
+}
+
+// summary is what a run came to, in one process or all.
+type summary struct {
+	Processes      int64 `json:"processes"`
+	Calls          int64 `json:"calls"`
+	Succeeded      int64 `json:"succeeded"`
+	Failed         int64 `json:"failed"`
+	RefusedOpen    int64 `json:"refused_open"`
+	RefusedLimited int64 `json:"refused_limited"`
+	BreakersOpened int64 `json:"breakers_opened_by_the_fleet"`
+	BreakersClosed int64 `json:"breakers_closed"`
+	AlertsFired    int64 `json:"alerts_fired"`
+	AlertsResolved int64 `json:"alerts_resolved"`
+}
+
+func (s summary) plus(o summary) summary {
+	return summary{
+		s.Processes + o.Processes, s.Calls + o.Calls, s.Succeeded + o.Succeeded, s.Failed + o.Failed,
+		s.RefusedOpen + o.RefusedOpen, s.RefusedLimited + o.RefusedLimited,
+		s.BreakersOpened + o.BreakersOpened, s.BreakersClosed + o.BreakersClosed,
+		s.AlertsFired + o.AlertsFired, s.AlertsResolved + o.AlertsResolved,
+	}
+}
+
+// desk takes the messages of all processes.
+type desk struct {
+	mu     sync.Mutex
+	sum    summary
+	firing map[string]map[int]bool // by ID, where it fires
+}
+
+func newDesk() *desk { return &desk{firing: map[string]map[int]bool{}} }
+
+// take books a message. An alert counts once, however many processes tell of it.
+func (d *desk) take(process int, m message) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if m.Sum != nil {
+		d.sum = d.sum.plus(*m.Sum)
+		d.sum.Processes++
+	}
+	if m.Alert == "" {
+		return
+	}
+	where := d.firing[m.Alert]
+	if where == nil {
+		where = map[int]bool{}
+		d.firing[m.Alert] = where
+	}
+	if before := len(where); !m.Resolved {
+		where[process] = true
+		d.sum.AlertsFired += int64(1 - min(before, 1))
+	} else if delete(where, process); before == 1 && len(where) == 0 {
+		d.sum.AlertsResolved++
+	}
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The program starts itself, which is the test's here.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == nodeWord {
+		os.Exit(command(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+func TestThreeProcessesShareALimitABreakerAndAnAlert(t *testing.T) {
+	const length = 8 * time.Second
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), options{run: length}, &out), "if there is no Redis, install Debian's package redis-server")
+	t.Log(out.String())
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	var sum summary
+	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &sum))
+
+	require.Equal(t, int64(processes), sum.Processes)
+	require.Equal(t, sum.Calls, sum.Succeeded+sum.Failed+sum.RefusedOpen+sum.RefusedLimited, "each call has one outcome")
+	require.LessOrEqual(t, sum.Succeeded+sum.Failed, int64(limit*length.Seconds()*1.1), "one limit")
+	require.Positive(t, sum.RefusedLimited)
+	require.Equal(t, int64(processes), sum.BreakersOpened, "one breaker: each opens on what all have counted")
+	require.Equal(t, int64(processes), sum.BreakersClosed, "and closes for good")
+	require.Positive(t, sum.RefusedOpen)
+	require.Equal(t, int64(1), sum.AlertsFired, "one alert")
+	require.Equal(t, int64(1), sum.AlertsResolved)
+}
+
+func TestItEndsEarly(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	var out bytes.Buffer
+	began := time.Now()
+	require.NoError(t, run(ctx, options{run: time.Hour}, &out))
+	require.Less(t, time.Since(began), 20*time.Second)
+	require.Contains(t, out.String(), `{"processes":3,`)
+}
+
+func TestAnAlertOfManyProcessesIsOne(t *testing.T) {
+	d := newDesk()
+	for _, m := range []message{{Alert: "a"}, {Alert: "b"}, {Alert: "a", Resolved: true}} {
+		for process := range processes {
+			d.take(process, m)
+		}
+	}
+	require.Equal(t, summary{AlertsFired: 2, AlertsResolved: 1}, d.sum)
+	d.take(0, message{Alert: "a"})
+	d.take(0, message{Alert: "a"})
+	d.take(1, message{Alert: "a", Resolved: true})
+	require.Equal(t, summary{AlertsFired: 3, AlertsResolved: 1}, d.sum)
+}
+
+func TestFlags(t *testing.T) {
+	o, err := parse([]string{"-for", "1m", "-redis", "host:1"}, &bytes.Buffer{})
+	require.NoError(t, err)
+	require.Equal(t, options{time.Minute, "host:1"}, o)
+	for want, args := range map[string][]string{
+		"-for is -1s, must be above 0": {"-for", "-1s"},
+		`"x" is no flag`:               {"x"},
+	} {
+		var stderr bytes.Buffer
+		_, err := parse(args, &stderr)
+		require.EqualError(t, err, want)
+		require.Equal(t, "fleet: "+want+"\n", stderr.String())
+	}
+}
+
+func TestWithoutRedisItSaysWhatToInstall(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	require.ErrorContains(t, run(t.Context(), options{run: time.Second}, &bytes.Buffer{}), "install Debian's package redis-server")
+}

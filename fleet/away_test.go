@@ -1,0 +1,162 @@
+package fleet_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/limiter"
+)
+
+// awayLink is a link to a Redis that was there once and is not any more.
+func awayLink(t *testing.T) (*fake, *fleet.Link) {
+	t.Helper()
+	f := newFake(t, map[string]string{"evalsha": "-LOADING Redis is loading the dataset in memory\r\n"})
+	return f, connectTo(t, f.client(), fleet.LinkConfig{Timeout: 50 * ms, Breaker: breaker.Config{Cooldown: time.Minute, CooldownJitter: 1e-9}})
+}
+
+// Ten a second with a burst of 10, of which this node has a half.
+func TestThePolicyDecidesWhileRedisIsAway(t *testing.T) {
+	for away, c := range map[fleet.Away]struct {
+		share    float64
+		admitted int
+		refusal  limiter.Result
+	}{
+		fleet.Open:   {0, 30, limiter.Result{}},
+		fleet.Closed: {0, 0, limiter.Result{Limit: 10}},
+		fleet.Local:  {0.5, 5, limiter.Result{Limit: 10}},
+	} {
+		t.Run(away.String(), func(t *testing.T) {
+			_, l := awayLink(t)
+			b := newBucket(l, fleet.Config{Away: away, Share: c.share})
+			admitted := 0
+			for range 30 {
+				r, err := b.Take(t.Context(), "user", 1)
+				require.NoError(t, err)
+				require.Equal(t, fleet.FromAway, r.From)
+				require.Equal(t, 10, r.Limit)
+				require.Equal(t, r.OK, r.RetryAfter == 0, "%+v", r)
+				if r.OK {
+					admitted++
+				}
+			}
+			require.InDelta(t, c.admitted, admitted, 1) // where it refills, a slow machine gets one more
+			r, err := b.Take(t.Context(), "user", 11)
+			require.NoError(t, err)
+			require.Equal(t, limiter.Never, r.RetryAfter, "more than the limit is more than that without Redis too")
+			r, err = b.Peek(t.Context(), "user")
+			require.NoError(t, err)
+			require.True(t, r.OK)
+			r, err = b.Take(t.Context(), "user", -1)
+			require.NoError(t, err)
+			require.False(t, r.OK)
+		})
+	}
+}
+
+func TestAShareOfTheLimitIsRefundedWhileRedisIsAway(t *testing.T) {
+	_, l := awayLink(t)
+	b := fleet.NewAll(l, "all", fleet.Config{Away: fleet.Local, Share: 0.5},
+		fleet.Fixed{Limit: 10, Span: time.Hour}, fleet.Bucket{Rate: limiter.PerHour(1), Burst: 6})
+	take := func(n int) limiter.Result {
+		r, err := b.Take(t.Context(), "user", n)
+		require.NoError(t, err)
+		return r.Result
+	}
+	require.Less(t, take(4).RetryAfter, limiter.Never, "more than the share may be had once Redis is back")
+	require.True(t, take(3).OK, "a refusal by one limit takes nothing from another")
+	refused := take(1)
+	require.False(t, refused.OK)
+	require.Zero(t, refused.Remaining)
+	require.ErrorIs(t, b.Refund(t.Context(), "user", 2), fleet.ErrAway)
+	require.True(t, take(2).OK)
+	require.False(t, take(1).OK)
+}
+
+func TestARefusalOfAClosedPolicySaysWhenRedisIsAskedAgain(t *testing.T) {
+	f, l := awayLink(t)
+	b := newBucket(l, fleet.Config{Away: fleet.Closed})
+	for range 5 {
+		r, err := b.Take(t.Context(), "user", 1)
+		require.NoError(t, err)
+		require.Equal(t, 50*ms, r.RetryAfter)
+	}
+	f.commands()
+	r, err := b.Take(t.Context(), "user", 1)
+	require.NoError(t, err)
+	require.Greater(t, r.RetryAfter, 50*time.Second)
+	require.Empty(t, f.commands())
+}
+
+func TestWhenRedisIsBackItDecidesAgain(t *testing.T) {
+	f, l := awayLink(t)
+	b := fleet.NewFixedWindow(l, "window", fleet.Fixed{Limit: 10, Span: time.Second}, fleet.Config{Away: fleet.Open})
+	for range 10 {
+		_, err := b.Take(t.Context(), "user", 1)
+		require.NoError(t, err)
+	}
+	require.True(t, l.Breaker().IsOpen())
+	f.says("evalsha", integers(1, 10, 9, 0, 100_000))
+	l.Breaker().OpenFor(0)
+	r, err := b.Take(t.Context(), "user", 1)
+	require.NoError(t, err)
+	require.Equal(t, fleet.Result{Result: yes(10, 9, 100*ms)}, r)
+	require.Equal(t, fleet.FromServer, r.From)
+}
+
+func TestAServiceStartsWithoutRedis(t *testing.T) {
+	f := newFake(t, nil)
+	c := f.client()
+	f.says("info", "-LOADING Redis is loading the dataset in memory\r\n")
+	l, err := fleet.Connect(t.Context(), "main", c, fleet.LinkConfig{})
+	require.NoError(t, err)
+	r, err := newBucket(l, fleet.Config{Away: fleet.Local, Share: 0.1}).Take(t.Context(), "user", 1)
+	require.NoError(t, err)
+	require.True(t, r.OK)
+	require.Equal(t, fleet.FromAway, r.From)
+}
+
+func TestConfigSaysWhatIsWrong(t *testing.T) {
+	for want, c := range map[string]fleet.Config{
+		"fleet: Away is away 0, must be Open, Closed, Local or Error":                       {},
+		"fleet: Away is away 9, must be Open, Closed, Local or Error":                       {Away: 9},
+		"fleet: Share is 0, must be above 0 and at most 1":                                  {Away: fleet.Local},
+		"fleet: Share is 1.5, must be above 0 and at most 1":                                {Away: fleet.Local, Share: 1.5},
+		"fleet: Share is 0.5, must be 0 where Away is open":                                 {Away: fleet.Open, Share: 0.5},
+		"fleet: MaxKeys is -1, must lie between 1 and 2147483647 (or be 0 for the default)": {Away: fleet.Open, MaxKeys: -1},
+		"fleet: MaxWaiters is -1, must be at least 1 (or 0 for no bound)":                   {Away: fleet.Open, MaxWaiters: -1},
+	} {
+		require.EqualError(t, c.Validate(), want)
+	}
+	l := connect(t)
+	require.PanicsWithError(t, "fleet: the name is \"a}b\", must not be empty or have braces\n"+
+		"fleet: Away is away 0, must be Open, Closed, Local or Error\nfleet: the link is nil\nlimiter: Rate is unset, must be above 0",
+		func() { fleet.NewTokenBucket(nil, "a}b", fleet.Bucket{}, fleet.Config{}) })
+	require.PanicsWithError(t, "fleet: the limits are 0, must lie between 1 and 10", func() { fleet.NewAll(l, "all", orError) })
+	require.PanicsWithError(t, "fleet: a limit is nil", func() { fleet.NewAll(l, "all", orError, nil) })
+}
+
+func TestLimitsSayWhatIsWrong(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	for want, l := range map[string]fleet.Limit{
+		"limiter: Rate is unset, must be above 0":                                                                       fleet.Bucket{},
+		"fleet: Rate is unlimited, must be finite":                                                                      fleet.Bucket{Rate: limiter.Unlimited()},
+		"fleet: Burst is -1, must lie between 1 and 1099511627776 (or be 0 for the default)":                            fleet.Bucket{Rate: limiter.PerSecond(1), Burst: -1},
+		"fleet: Burst is 100, must be gathered within 438000h0m0s at a Rate of 1/8760h0m0s":                             fleet.Bucket{Rate: limiter.Every(year), Burst: 100},
+		"fleet: Limit is 0, must lie between 1 and 2147483647":                                                          fleet.Fixed{Span: time.Second},
+		"fleet: Span is 0s, must be whole microseconds between 1ms and 87600h0m0s":                                      fleet.Fixed{Limit: 1},
+		"fleet: Span is 1.0000005s, must be whole microseconds between 1ms and 87600h0m0s":                              fleet.Sliding{Limit: 1, Span: time.Second + 500},
+		"fleet: Buckets is 1001, must lie between 1 and 1000 (or be 0 for the default)":                                 fleet.Sliding{Limit: 1, Span: time.Second, Buckets: 1001},
+		"fleet: Client is \"x\", must be empty unless PerClient is set, and have no braces":                             fleet.Log{Limit: 1, Span: time.Second, Client: "x"},
+		"fleet: KeepRate is 1ms, must lie between 1s and 87600h0m0s (or be 0 for the default)":                          fleet.Log{Limit: 1, Span: time.Second, KeepRate: ms},
+		"fleet: Count is 0, must be at least 1\nfleet: Period is 1.5s, must be whole seconds between 1s and 87600h0m0s": fleet.Cell{Period: 1500 * ms},
+		"fleet: MaxBurst is -1, must lie between 0 and 1099511627775":                                                   fleet.Cell{MaxBurst: -1, Count: 1, Period: time.Second},
+		"fleet: Count is 2000000000, must be at most one a nanosecond, 1000000000":                                      fleet.Cell{Count: 2_000_000_000, Period: time.Second},
+		"fleet: MaxBurst is 99, must be gathered within 438000h0m0s at 1 in 8760h0m0s":                                  fleet.Cell{MaxBurst: 99, Count: 1, Period: year},
+	} {
+		require.EqualError(t, l.Validate(), want)
+	}
+}

@@ -1,0 +1,56 @@
+package fleet_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/limiter"
+)
+
+// BenchmarkTake is what a decision costs with 1, 8 and 64 callers, each with a key of its own, on a redis-server of its own.
+// Beside others on Redis: rivals.
+func BenchmarkTake(b *testing.B) {
+	l := connect(b)
+	const plenty = 1_000_000
+	bucket := fleet.Bucket{Rate: limiter.PerSecond(plenty), Burst: plenty}
+	none := fleet.NewTokenBucket(l, "none", fleet.Bucket{Rate: limiter.PerHour(1)}, fleet.Config{Away: fleet.Error})
+	_, err := none.Take(b.Context(), "k", 1)
+	require.NoError(b, err)
+	for _, test := range []struct {
+		name string
+		take func(ctx context.Context, key string, n int) (fleet.Result, error)
+	}{
+		{"TokenBucket", fleet.NewTokenBucket(l, "plain", bucket, fleet.Config{Away: fleet.Error}).Take},
+		{"leased", fleet.NewTokenBucket(l, "leased", bucket, fleet.Config{Away: fleet.Error, MaxLease: 100}).Take},
+		{"refused", func(ctx context.Context, _ string, n int) (fleet.Result, error) { return none.Take(ctx, "k", n) }},
+	} {
+		for _, callers := range []int{1, 8, 64} {
+			b.Run(fmt.Sprintf("%s/callers=%d", test.name, callers), func(b *testing.B) { benchmarkTake(b, callers, test.take) })
+		}
+	}
+}
+
+func benchmarkTake(b *testing.B, callers int, take func(context.Context, string, int) (fleet.Result, error)) {
+	b.ReportAllocs()
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	var g sync.WaitGroup
+	for i := range callers {
+		key := "user " + strconv.Itoa(i)
+		g.Go(func() {
+			for left.Add(-1) >= 0 {
+				if _, err := take(b.Context(), key, 1); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	g.Wait()
+}

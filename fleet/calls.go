@@ -1,0 +1,171 @@
+package fleet
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir/window"
+)
+
+// Counted is anything that counts its calls: a breaker, a gate, a window. Totals only
+// grow, are safe for concurrent use, and are read at each Calls.Counts.
+type Counted interface {
+	Totals() window.Totals
+}
+
+// Calls is a window.Calls that the nodes of a fleet share: each counts its own calls,
+// at the price of doing so alone, and knows what all of them have counted.
+//
+//	shared := fleet.NewCalls(link, "payments", fleet.CallsConfig{})
+//	payments := breaker.New("payments", breaker.Config{
+//		Judge:    shared.Counts,
+//		OnChange: func(breaker.Change) { shared.Forget() },
+//	})
+//	shared.Follow(payments)
+//	go shared.Run(ctx)
+//
+// A node counts calls that are given to Record and Refuse, and those of whatever it
+// Follows. Run takes them up once an interval, and tells Redis in one round trip what
+// is new; the answer is the window of the whole fleet. So a call counts for the other
+// nodes at most two intervals and a round trip after it ended, and for its own node
+// at once. Nothing but Run asks Redis.
+//
+// A call counts as of the moment when it was taken up, by the server's clock, however
+// long it then takes to arrive: in its bucket of the window if that is still there.
+// One that comes too late for the window is not counted with the others, so that
+// old news neither trips a breaker nor fires an alert; CallsStats.Late has it.
+//
+// Each call is counted once at most, though a flush may have to be sent many times: it
+// has a number that is kept beside the counts. Lost are
+//
+//   - with a process that is killed: what it had not flushed yet,
+//   - with a server that forgets: what it had been told,
+//   - with a failover: what the replica had not been told,
+//   - a flush of which it is not known for more than an hour whether it arrived.
+//
+// While Redis is away a node goes on by itself: what it knew of the others ages out of
+// the window, and its own calls count on. They wait until Redis is back.
+//
+// All methods may be called from any number of goroutines. A Calls takes about 5 kB. In
+// Redis a window takes one key of about 50 bytes for each bucket and 80 for each node,
+// and a flush some 60 µs. The key, and the trace of a node, last twice Span and two hours
+// longer than the latest call.
+type Calls struct {
+	name    string
+	key     string
+	link    *Link
+	config  CallsConfig
+	epoch   time.Time
+	own     *window.Calls
+	series  callsSeries
+	outlook atomic.Pointer[outlook]
+	running sync.Mutex // held by Run
+
+	mu      sync.Mutex
+	ledger  ledger
+	sources []source
+	stats   CallsStats
+	learnt  time.Duration // when the latest flush was sent that was answered
+}
+
+// NewCalls makes a window that all nodes share which give it the same name, Span and
+// Buckets. Nothing is read yet: Run does that. NewCalls panics with the error of
+// c.Validate if there is one, where the name is empty or has braces, and where there
+// is no link.
+func NewCalls(l *Link, name string, c CallsConfig) *Calls {
+	c = c.must(l, name)
+	calls := &Calls{
+		name: name, link: l, config: c, key: c.key(l.prefix, name), epoch: time.Now(), series: newCallsSeries(name),
+		own:    window.NewCalls(window.CallsConfig{Span: c.Span, Buckets: c.Buckets, Slow: c.Slow}),
+		ledger: newLedger(c),
+	}
+	calls.Follow(calls.own)
+	return calls
+}
+
+// Name returns the name.
+func (c *Calls) Name() string { return c.name }
+
+// Span returns the length of the window.
+func (c *Calls) Span() time.Duration { return c.config.Span }
+
+// Follow counts the calls of these sources as this node's, from now on. What is
+// followed twice counts twice.
+func (c *Calls) Follow(sources ...Counted) {
+	var more []source
+	for _, s := range sources {
+		more = append(more, source{s, rowOf(s.Totals())})
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sources = slices.Concat(c.sources, more) // outlooks share the old one
+	c.publish(c.now())
+}
+
+// Record counts a call of this node that ended now and took so long; took matters for
+// slow calls alone. It costs what window.Calls.Record does.
+func (c *Calls) Record(o window.Outcome, took time.Duration) { c.own.Record(o, took) }
+
+// Refuse counts a call of this node that was not let through.
+func (c *Calls) Refuse() { c.own.Refuse() }
+
+// Counts returns the calls of the whole fleet in the window, since the latest Forget:
+// those that Redis knew of when Run last asked, and all of this node's, each once. It
+// takes no lock and asks nobody. ConsecutiveFailures is 0. It fits
+// breaker.Config.Judge, which a closed breaker asks at each result of its own: so one
+// with no calls stays closed until it has some.
+func (c *Calls) Counts() window.Counts { return c.outlook.Load().window(c.now()).counts() }
+
+// Totals returns the calls of the whole fleet since this node began: all of its own,
+// and those of the others that it has learnt of since its first answer from Redis.
+// Every figure only grows. After a gap longer than the window it goes on with what is
+// in the window: old news is left out. It takes no lock. ConsecutiveFailures is 0.
+func (c *Calls) Totals() window.Totals {
+	o := c.outlook.Load()
+	return o.own().plus(o.others).counts()
+}
+
+// Forget leaves the calls that have ended so far, on whichever node, out of this
+// node's Counts. Other nodes, and Totals, do not notice. As calls are known by buckets
+// and intervals alone, what ends within an interval and a bucket after it may be left
+// out too.
+//
+// A breaker judges anew when it has closed, so evidence from before must not count:
+// call Forget from its OnChange.
+func (c *Calls) Forget() {
+	own := c.outlook.Load().own()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.now()
+	c.ledger.capture(now, own)
+	c.ledger.forget(now)
+	c.publish(now)
+}
+
+// Stats returns how the exchange with the fleet goes.
+func (c *Calls) Stats() CallsStats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.stats
+	s.Late, s.Lost, s.Lag = c.ledger.late, c.ledger.lost.counts(), c.now()-c.learnt
+	return s
+}
+
+// CallsStats is how the exchange of a Calls with its fleet goes.
+type CallsStats struct {
+	Flushes int64         // round trips that Redis answered
+	Failed  int64         // round trips that failed
+	Err     error         // of the latest round trip; nil where Redis answered it
+	Lag     time.Duration // how old what is known of the fleet is; since NewCalls where nothing is
+	Late    int64         // calls of this node that arrived too late for the window
+	Lost    window.Counts // calls of this node of which it is not known whether they arrived
+}
+
+func (c *Calls) now() time.Duration { return time.Since(c.epoch) }
+
+// publish makes the outlook anew. The lock is held.
+func (c *Calls) publish(now time.Duration) {
+	c.outlook.Store(c.ledger.outlook(now, c.sources))
+}

@@ -1,0 +1,296 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/window"
+)
+
+// member runs a Calls until the test is over, or until stop.
+type member struct {
+	*fleet.Calls
+	stop func()
+}
+
+func join(t *testing.T, l *fleet.Link, c fleet.CallsConfig) member {
+	t.Helper()
+	return run(t, fleet.NewCalls(l, name(t), c))
+}
+
+// name is the test's, as a fleet takes it. What is kept under it goes with the test.
+func name(t *testing.T) string {
+	t.Helper()
+	name := strings.NewReplacer("{", "", "}", "").Replace(t.Name())
+	t.Cleanup(func() {
+		server().Do("EVAL", "for _, k in ipairs(redis.call('KEYS', ARGV[1])) do redis.call('DEL', k) end return 1", 0, "*"+name+"*")
+	})
+	return name
+}
+
+func run(t *testing.T, c *fleet.Calls) member {
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { c.Run(ctx) })
+	stop := func() { cancel(); running.Wait() }
+	t.Cleanup(stop)
+	return member{c, stop}
+}
+
+// quick flushes often, so that tests are.
+var quick = fleet.CallsConfig{Span: 10 * time.Second, Buckets: 10, Interval: 20 * time.Millisecond}
+
+func (m member) record(o window.Outcome, n int) {
+	for range n {
+		m.Record(o, 0)
+	}
+}
+
+// soon is for what takes two intervals, on a machine that is busy.
+func soon(t *testing.T, holds func() bool, what ...any) {
+	t.Helper()
+	require.Eventually(t, holds, 10*time.Second, time.Millisecond, what...)
+}
+
+func TestCallsOfAllNodesAreCountedByEach(t *testing.T) {
+	l := connect(t)
+	nodes := []member{join(t, l, quick), join(t, l, quick), join(t, l, quick)}
+	for i, n := range nodes {
+		soon(t, func() bool { return n.Stats().Flushes > 0 })
+		n.record(window.Failure, i+1)
+		require.GreaterOrEqual(t, n.Counts().Failures, int64(i+1), "its own at once")
+		n.record(window.Success, 10)
+		n.record(window.Ignored, 2)
+		n.Refuse()
+	}
+	want := window.Counts{Successes: 30, Failures: 6, Ignored: 6, Refused: 3}
+	for _, n := range nodes {
+		soon(t, func() bool { return n.Counts() == want }, "each once")
+		require.Equal(t, want, n.Totals())
+		require.Never(t, func() bool { return n.Counts() != want }, 3*quick.Interval, time.Millisecond)
+		require.NoError(t, n.Stats().Err)
+		require.Less(t, n.Stats().Lag, time.Second)
+	}
+	late := join(t, l, quick)
+	soon(t, func() bool { return late.Counts() == want }, "who joins is told")
+	require.Zero(t, late.Totals(), "but has seen none of it")
+}
+
+func TestSlowCallsAreCounted(t *testing.T) {
+	c := quick
+	c.Slow = time.Second
+	l := connect(t)
+	a, b := join(t, l, c), join(t, l, quick)
+	a.Record(window.Success, 2*time.Second)
+	a.Record(window.Failure, 2*time.Second)
+	a.Record(window.Failure, time.Second)
+	soon(t, func() bool { return b.Counts() == window.Counts{Successes: 1, Failures: 2, Slow: 2, SlowFailures: 1} })
+}
+
+func TestTheLastCallsAreFlushedWhenRunEnds(t *testing.T) {
+	c := quick
+	c.Interval = 10 * time.Second
+	l := connect(t)
+	a := join(t, l, c)
+	soon(t, func() bool { return a.Stats().Flushes > 0 })
+	a.record(window.Failure, 5)
+	a.stop()
+	b := join(t, l, c)
+	soon(t, func() bool { return b.Counts().Failures == 5 })
+	require.NotPanics(t, func() { run(t, a.Calls).stop() }, "it may run again")
+}
+
+func TestCallsThatWereFollowedCount(t *testing.T) {
+	l := connect(t)
+	a, b := join(t, l, quick), join(t, l, quick)
+	guard := breaker.New("payments", breaker.Config{})
+	_ = guard.Run(t.Context(), func(context.Context) error { return errors.New("history") })
+	a.Follow(guard)
+	require.Zero(t, a.Counts())
+	_ = guard.Run(t.Context(), func(context.Context) error { return nil })
+	require.Equal(t, successes(1), a.Counts(), "at once")
+	_ = guard.Run(t.Context(), func(context.Context) error { return errors.New("no") })
+	want := window.Counts{Successes: 1, Failures: 1}
+	soon(t, func() bool { return b.Counts() == want })
+	require.Equal(t, want, a.Counts())
+}
+
+// caller makes calls through a breaker that judges by the fleet's counts.
+type caller struct {
+	member
+	guard   *breaker.Breaker
+	changes chan breaker.Change
+}
+
+func newCaller(t *testing.T, forgets bool) *caller {
+	shared := fleet.NewCalls(connect(t), name(t), fleet.CallsConfig{Interval: 50 * time.Millisecond})
+	c := &caller{changes: make(chan breaker.Change, 100)}
+	c.guard = breaker.New("payments", breaker.Config{
+		MinCalls: 30, Cooldown: 200 * time.Millisecond, Judge: shared.Counts,
+		OnChange: func(change breaker.Change) {
+			if forgets {
+				shared.Forget()
+			}
+			c.changes <- change
+		},
+	})
+	shared.Follow(c.guard)
+	c.member = run(t, shared)
+	return c
+}
+
+func (c *caller) call(err error) {
+	_ = c.guard.Run(context.Background(), func(context.Context) error { return err })
+}
+
+func TestABreakerTripsOnWhatTheFleetHasCounted(t *testing.T) {
+	nodes := []*caller{newCaller(t, true), newCaller(t, true), newCaller(t, true)}
+	for _, n := range nodes {
+		soon(t, func() bool { return n.Stats().Flushes > 0 })
+	}
+	for _, n := range nodes {
+		for range 12 { // of the 30 that it takes
+			n.call(errors.New("down"))
+		}
+	}
+	began := time.Now()
+	for i, n := range nodes {
+		soon(t, func() bool { return n.Counts().Failures == 36 })
+		t.Logf("node %d knows after %v", i, time.Since(began).Round(time.Millisecond))
+		require.Equal(t, breaker.Closed, n.guard.State())
+		n.call(nil)
+		require.Equal(t, breaker.Open, n.guard.State())
+		change := <-n.changes
+		require.Equal(t, breaker.ByJudge, change.Origin)
+		require.Equal(t, int64(13), change.Counts.Calls(), "its own")
+	}
+}
+
+func TestABreakerThatHasClosedForgetsWithItsFleet(t *testing.T) {
+	for forgets, opens := range map[bool]bool{true: false, false: true} {
+		n := newCaller(t, forgets)
+		for range 30 {
+			n.call(errors.New("down"))
+		}
+		require.Equal(t, breaker.Open, n.guard.State())
+		soon(t, func() bool { n.call(nil); return n.guard.State() == breaker.Closed })
+		again := false
+		deadline := time.After(4 * 50 * time.Millisecond)
+		for waiting := true; waiting; {
+			select {
+			case <-deadline:
+				waiting = false
+			case <-time.After(time.Millisecond):
+				n.call(nil)
+				again = again || n.guard.State() == breaker.Open
+			}
+		}
+		require.Equal(t, opens, again, "forgets: %v", forgets)
+		require.Equal(t, int64(30), n.Totals().Failures)
+		n.stop()
+		server().Do("DEL", keyOf(t))
+	}
+}
+
+func TestForgetCountsFromNowOn(t *testing.T) {
+	c := quick
+	c.Span, c.Interval = 100*time.Millisecond, 10*time.Millisecond
+	calls := fleet.NewCalls(connect(t), name(t), c)
+	calls.Record(window.Failure, 0)
+	require.Equal(t, failures(1), calls.Counts())
+	calls.Forget()
+	require.Zero(t, calls.Counts())
+	require.Never(t, func() bool { return calls.Counts().Failures > 0 }, 50*time.Millisecond, time.Millisecond)
+	calls.Record(window.Success, 0)
+	require.Equal(t, successes(1), calls.Counts())
+	require.Equal(t, window.Counts{Successes: 1, Failures: 1}, calls.Totals())
+}
+
+func TestCallsThatCannotBe(t *testing.T) {
+	l := connect(t)
+	for want, c := range map[string]fleet.CallsConfig{
+		"fleet: Buckets is -1, must lie between 1 and 500":                                                      {Buckets: -1},
+		"fleet: Buckets is 501, must lie between 1 and 500":                                                     {Buckets: 501},
+		"fleet: Span is -1s, must lie between 10ms and 720h0m0s":                                                {Span: -time.Second},
+		"fleet: Span is 721h0m0s, must lie between 10ms and 720h0m0s":                                           {Span: 721 * time.Hour},
+		"fleet: Span is 1s and Buckets is 500, a bucket must last between 10ms and 24h0m0s":                     {Span: time.Second, Buckets: 500},
+		"fleet: Interval is 1ms, must lie between 10ms and Span, 10s":                                           {Interval: time.Millisecond},
+		"fleet: Interval is 1m0s, must lie between 10ms and Span, 10s\nfleet: Slow is -1ns, must be at least 0": {Interval: time.Minute, Slow: -1},
+	} {
+		require.EqualError(t, c.Validate(), want)
+		require.PanicsWithError(t, want, func() { fleet.NewCalls(l, "calls", c) })
+	}
+	require.PanicsWithError(t, "fleet: the link is nil", func() { fleet.NewCalls(nil, "calls", fleet.CallsConfig{}) })
+	require.Panics(t, func() { fleet.NewCalls(l, "", fleet.CallsConfig{}) })
+	require.Panics(t, func() { fleet.NewCalls(l, "a{b}", fleet.CallsConfig{}) })
+
+	running := join(t, l, quick)
+	soon(t, func() bool { return running.Stats().Flushes > 0 })
+	require.PanicsWithError(t, "fleet: Calls.Run is running already", func() { running.Run(t.Context()) })
+}
+
+func TestWindowsOfOtherShapesAndNamesAreOthers(t *testing.T) {
+	l := connect(t)
+	a := join(t, l, quick)
+	a.record(window.Failure, 5)
+	soon(t, func() bool { return a.Stats().Flushes > 1 })
+	wide := quick
+	wide.Span *= 2
+	fine := quick
+	fine.Buckets *= 2
+	for _, c := range []fleet.CallsConfig{wide, fine} {
+		other := join(t, l, c)
+		soon(t, func() bool { return other.Stats().Flushes > 1 })
+		require.Zero(t, other.Counts())
+	}
+	other := run(t, fleet.NewCalls(l, name(t)+"2", quick))
+	soon(t, func() bool { return other.Stats().Flushes > 1 })
+	require.Zero(t, other.Counts())
+}
+
+func TestACallCostsNoMemoryAndAsksNobody(t *testing.T) {
+	c := fleet.NewCalls(connect(t), name(t), fleet.CallsConfig{})
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		c.Record(window.Failure, 0)
+		c.Refuse()
+		_ = c.Counts()
+		_ = c.Totals()
+	}))
+	require.Zero(t, c.Stats().Flushes)
+}
+
+func TestTheFiguresOfAWindow(t *testing.T) {
+	l := connect(t)
+	a, b := join(t, l, quick), join(t, l, quick)
+	a.record(window.Failure, 1)
+	b.record(window.Success, 3)
+	b.Refuse()
+	soon(t, func() bool { return a.Counts().Calls() == 4 && b.Counts().Calls() == 4 })
+	set, err := stat.NewSet(func(s *stat.Series) string { return s.Instrument.Name + " " + strings.Join(s.Values, " ") }, a)
+	require.NoError(t, err)
+	seen := map[string]float64{}
+	set.Observe(func(id string, value float64) { seen[id] = value })
+	figure := func(name string) float64 {
+		require.Contains(t, seen, name)
+		return seen[name]
+	}
+	n := name(t)
+	require.Equal(t, 1.0, figure("weir.window.events "+n+" failure"), "this node's")
+	require.Equal(t, 0.0, figure("weir.window.events "+n+" success"))
+	require.Equal(t, 4.0, figure("weir.window.size "+n), "the fleet's")
+	require.Equal(t, 0.25, figure("weir.window.error_ratio "+n))
+	require.Equal(t, 10.0, figure("weir.window.length "+n))
+	require.Equal(t, 0.0, figure("weir.window.events.late "+n))
+	require.Positive(t, figure("weir.window.flushes "+n+" success"))
+	require.Equal(t, 0.0, figure("weir.window.flushes "+n+" failure"))
+	require.Positive(t, figure("weir.window.lag "+n))
+}

@@ -1,0 +1,116 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/internal/redistest"
+	"github.com/weir-go/weir/window"
+)
+
+// newServer starts a Redis that has seen nothing yet.
+func newServer() string { return redistest.Start(&shared).Addr() }
+
+// A breaker on each node that opens on what all nodes have seen.
+func ExampleCalls() {
+	client := redis.NewClient(&redis.Options{Addr: newServer(), ContextTimeoutEnabled: true})
+	defer client.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	link, err := fleet.Connect(ctx, "redis", client, fleet.LinkConfig{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	node := func() (*fleet.Calls, *breaker.Breaker) {
+		shared := fleet.NewCalls(link, "payments", fleet.CallsConfig{})
+		payments := breaker.New("payments", breaker.Config{
+			Judge:    shared.Counts,
+			OnChange: func(breaker.Change) { shared.Forget() }, // what was before it closed does not count
+		})
+		shared.Follow(payments)
+		return shared, payments
+	}
+	onA, paymentsA := node()
+	onB, paymentsB := node()
+	go onA.Run(ctx)
+	go onB.Run(ctx)
+
+	fails := func(context.Context) error { return errors.New("no answer") }
+	for range 15 { // neither node alone has the 20 calls that it takes
+		_ = paymentsA.Run(ctx, fails)
+		_ = paymentsB.Run(ctx, fails)
+	}
+	fmt.Println(paymentsA.State(), paymentsB.State())
+	for onA.Counts().Calls() < 30 || onB.Counts().Calls() < 30 {
+		<-time.After(time.Millisecond)
+	}
+	_ = paymentsA.Run(ctx, fails)
+	_ = paymentsB.Run(ctx, fails)
+	fmt.Println(paymentsA.State(), paymentsB.State())
+	// Output:
+	// closed closed
+	// open open
+}
+
+// Calls that no breaker counts.
+func ExampleCalls_Record() {
+	client := redis.NewClient(&redis.Options{Addr: server().Addr(), ContextTimeoutEnabled: true})
+	defer client.Close()
+	link, err := fleet.Connect(context.Background(), "redis", client, fleet.LinkConfig{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	queue := fleet.NewCalls(link, "queue", fleet.CallsConfig{Span: time.Minute, Buckets: 12})
+	queue.Record(window.Success, 20*time.Millisecond)
+	queue.Record(window.Failure, time.Second)
+	fmt.Println(queue.Counts().FailureRate())
+	// Output: 0.5
+}
+
+// Whatever counts its calls can be followed, so that nothing is counted twice.
+func ExampleCounted() {
+	client := redis.NewClient(&redis.Options{Addr: newServer(), ContextTimeoutEnabled: true})
+	defer client.Close()
+	link, err := fleet.Connect(context.Background(), "redis", client, fleet.LinkConfig{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	local := window.NewCalls(window.CallsConfig{})
+	shared := fleet.NewCalls(link, "uploads", fleet.CallsConfig{})
+	shared.Follow(local)
+	local.Record(window.Failure, 0)
+	fmt.Println(shared.Counts().Failures)
+	// Output: 1
+}
+
+func ExampleCallsConfig() {
+	fmt.Println(fleet.CallsConfig{Span: time.Minute, Interval: time.Millisecond}.Validate())
+	// Output: fleet: Interval is 1ms, must lie between 10ms and Span, 1m0s
+}
+
+func ExampleCallsStats() {
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", ContextTimeoutEnabled: true, DialerRetries: 1})
+	defer client.Close()
+	link, err := fleet.Connect(context.Background(), "redis", client, fleet.LinkConfig{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	queue := fleet.NewCalls(link, "queue", fleet.CallsConfig{})
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	queue.Run(ctx) // once, for the context is done
+	stats := queue.Stats()
+	fmt.Println(stats.Flushes, stats.Failed, errors.Is(stats.Err, fleet.ErrAway))
+	// Output: 0 1 true
+}

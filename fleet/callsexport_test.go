@@ -1,0 +1,95 @@
+package fleet
+
+import (
+	"context"
+	"time"
+
+	"github.com/weir-go/weir/window"
+)
+
+// CallsNode is a node of a fleet without clock and network: what a Calls does, one step at
+// a time, at offsets from the node's epoch.
+type CallsNode struct {
+	config CallsConfig
+	key    string
+	link   *Link
+	ledger ledger
+	own    row
+}
+
+// NewCallsNode makes a node.
+func NewCallsNode(l *Link, name string, c CallsConfig) *CallsNode {
+	c = c.must(l, name)
+	return &CallsNode{config: c, key: c.key(l.prefix, name), link: l, ledger: newLedger(c)}
+}
+
+// Count counts calls.
+func (n *CallsNode) Count(c window.Counts) { n.own = n.own.plus(rowOf(c)) }
+
+// Capture takes up what was counted, and returns as of when.
+func (n *CallsNode) Capture(now time.Duration) time.Duration {
+	at := min(now, n.ledger.at+n.ledger.interval)
+	n.ledger.capture(now, n.own)
+	return at
+}
+
+// CaptureStale takes up what was counted as it was read some time ago.
+func (n *CallsNode) CaptureStale(now time.Duration, c window.Counts) { n.ledger.capture(now, rowOf(c)) }
+
+// Delta is what a node counted in a stretch of time.
+type Delta struct {
+	At    time.Duration
+	Calls window.Counts
+}
+
+// Message is a flush under way.
+type Message struct {
+	Number int64
+	Deltas []Delta
+	key    string
+	link   *Link
+	args   []any
+	sent   time.Duration
+}
+
+// Send returns the flush to send.
+func (n *CallsNode) Send(now time.Duration) Message {
+	m := Message{key: n.key, link: n.link, args: n.ledger.args(n.config, now, ""), sent: now, Number: n.ledger.number}
+	for _, d := range n.ledger.flush {
+		m.Deltas = append(m.Deltas, Delta{d.at, d.counts()})
+	}
+	return m
+}
+
+// Deliver runs the script as if at the given time of the server, since 1970, and returns
+// its answer.
+func (m Message) Deliver(ctx context.Context, at time.Duration) ([]int64, error) {
+	m.args[2] = micros(at)
+	return m.link.eval(ctx, callsScript, []string{m.key}, m.args)
+}
+
+// Receive takes the answer to the message that was sent last.
+func (n *CallsNode) Receive(m Message, reply []int64) { n.ledger.settle(readingOf(reply, m.sent)) }
+
+// Window is what Calls.Counts would return.
+func (n *CallsNode) Window(now time.Duration) window.Counts {
+	return n.ledger.outlook(now, nil).window(now).counts()
+}
+
+// Totals are what Calls.Totals would return.
+func (n *CallsNode) Totals() window.Counts { return n.own.plus(n.ledger.others).counts() }
+
+// Forget is that of Calls.
+func (n *CallsNode) Forget(now time.Duration) { n.ledger.forget(now) }
+
+// Late is that of CallsStats.
+func (n *CallsNode) Late() int64 { return n.ledger.late }
+
+// Lost is that of CallsStats.
+func (n *CallsNode) Lost() window.Counts { return n.ledger.lost.counts() }
+
+// Fleet is what Redis told last: what was counted in time, on all nodes.
+func (n *CallsNode) Fleet() window.Counts { return n.ledger.last.total.counts() }
+
+// Key is where Redis keeps the window.
+func (c *Calls) Key() string { return c.key }

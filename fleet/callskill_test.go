@@ -1,0 +1,68 @@
+package fleet_test
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/internal/redistest"
+	"github.com/weir-go/weir/window"
+)
+
+// victim is the environment variable that makes this test's program a node, on the server
+// that it names.
+const victim = "WEIR_TEST_VICTIM"
+
+func TestAProcessThatIsKilledLosesOneFlushAtMost(t *testing.T) {
+	if addr := os.Getenv(victim); addr != "" {
+		countUntilKilled(t, addr)
+	}
+	s := redistest.Start(t)
+	process := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	process.Env = append(os.Environ(), victim+"="+s.Addr())
+	out, err := process.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, process.Start())
+	counted, flushes := int64(0), int64(0)
+	atFlush := map[int64]int64{} // what it had counted when it first knew of so many flushes
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if _, err := fmt.Sscanf(lines.Text(), "counted %d, %d flushes", &counted, &flushes); err != nil {
+			t.Log(lines.Text())
+			continue
+		}
+		if _, known := atFlush[flushes]; !known {
+			atFlush[flushes] = counted
+		}
+		if counted == 300 {
+			require.NoError(t, process.Process.Kill())
+		}
+	}
+	require.Error(t, process.Wait(), "it was killed")
+
+	heir := join(t, linkTo(t, s.Options()), lasting)
+	soon(t, func() bool { return heir.Stats().Flushes > 0 })
+	kept := heir.Counts().Failures
+	t.Logf("%d calls in %d flushes, %d lost", counted, flushes, counted-kept)
+	require.LessOrEqual(t, kept, counted+1, "it may have died before it said so")
+	require.GreaterOrEqual(t, kept, atFlush[flushes-1], "all that was counted before its last flush but one had arrived")
+}
+
+// countUntilKilled counts a call a millisecond, and says so.
+func countUntilKilled(t *testing.T, addr string) {
+	calls := fleet.NewCalls(linkTo(t, &redis.Options{Addr: addr}), t.Name(), lasting)
+	go calls.Run(t.Context())
+	tick := time.NewTicker(time.Millisecond)
+	for n := 1; ; n++ {
+		<-tick.C
+		calls.Record(window.Failure, 0)
+		fmt.Printf("counted %d, %d flushes\n", n, calls.Stats().Flushes)
+	}
+}

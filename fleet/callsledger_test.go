@@ -1,0 +1,370 @@
+package fleet_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/window"
+)
+
+// stage is a few nodes and a server, all on one clock.
+type stage struct {
+	t   *testing.T
+	now time.Duration // since 1970
+}
+
+const dawn = 1_800_000_000 * time.Second
+
+func newStage(t *testing.T) *stage { return &stage{t, dawn} }
+
+// node makes one whose window has five buckets of a second, with flushes twice a second.
+func (s *stage) node() *fleet.CallsNode {
+	n := fleet.NewCallsNode(connect(s.t), name(s.t), fleet.CallsConfig{Span: 5 * time.Second, Buckets: 5, Interval: 500 * time.Millisecond})
+	n.Capture(s.local())
+	return n
+}
+
+func (s *stage) local() time.Duration { return s.now - dawn }
+
+func (s *stage) wait(d time.Duration) { s.now += d }
+
+// exchange sends what the node has and takes the answer.
+func (s *stage) exchange(nodes ...*fleet.CallsNode) {
+	s.t.Helper()
+	for _, n := range nodes {
+		n.Capture(s.local())
+		m := n.Send(s.local())
+		n.Receive(m, s.deliver(m))
+	}
+}
+
+func (s *stage) deliver(m fleet.Message) []int64 {
+	s.t.Helper()
+	reply, err := m.Deliver(s.t.Context(), s.now)
+	require.NoError(s.t, err)
+	return reply
+}
+
+func failures(n int64) window.Counts  { return window.Counts{Failures: n} }
+func successes(n int64) window.Counts { return window.Counts{Successes: n} }
+
+func (s *stage) requireWindow(want window.Counts, nodes ...*fleet.CallsNode) {
+	s.t.Helper()
+	for _, n := range nodes {
+		require.Equal(s.t, want, n.Window(s.local()), "at %v", s.local())
+	}
+}
+
+func TestOwnCallsCountWhileItIsNotKnownWhetherTheyArrived(t *testing.T) {
+	s := newStage(t)
+	a, b := s.node(), s.node()
+	s.exchange(a, b)
+	a.Count(failures(3))
+	s.wait(500 * time.Millisecond)
+	a.Capture(s.local())
+	lost := a.Send(s.local())
+	s.deliver(lost) // and the answer is lost
+	s.requireWindow(failures(3), a)
+	a.Count(failures(4))
+	s.wait(500 * time.Millisecond)
+	a.Capture(s.local())
+	s.requireWindow(failures(7), a)
+
+	again := a.Send(s.local())
+	require.Equal(t, lost.Deltas, again.Deltas)
+	a.Receive(again, s.deliver(again))
+	s.requireWindow(failures(7), a)
+	s.exchange(b)
+	s.requireWindow(failures(3), b)
+	s.exchange(a, b)
+	s.deliver(lost) // late, from the network's depths
+	s.exchange(a, b)
+	s.requireWindow(failures(7), a, b)
+	require.Equal(t, failures(7), a.Totals())
+	require.Equal(t, failures(7), b.Totals())
+}
+
+func TestANodeThatIsCutOffGoesOnByItself(t *testing.T) {
+	s := newStage(t)
+	a, b := s.node(), s.node()
+	a.Count(failures(10))
+	s.exchange(a, b)
+	for range 4 {
+		s.wait(500 * time.Millisecond)
+		b.Capture(s.local())
+		b.Count(successes(1))
+		s.wait(500 * time.Millisecond)
+		b.Capture(s.local())
+	}
+	s.requireWindow(window.Counts{Successes: 4, Failures: 10}, b)
+	s.wait(time.Second)
+	s.requireWindow(successes(4), b)
+	s.wait(4 * time.Second)
+	s.requireWindow(window.Counts{}, b)
+	require.Equal(t, window.Counts{Successes: 4}, b.Totals(), "what was there before it came is history")
+}
+
+func TestAHealedNodeBringsNoOldNews(t *testing.T) {
+	s := newStage(t)
+	cut, other := s.node(), s.node()
+	cut.Count(successes(1))
+	s.exchange(cut, other)
+	for range 20 {
+		for range 2 {
+			s.wait(500 * time.Millisecond)
+			cut.Count(failures(1))
+			cut.Capture(s.local())
+			other.Count(successes(1))
+			s.exchange(other)
+		}
+	}
+	s.requireWindow(successes(9), other)
+	s.requireWindow(failures(9), cut)
+
+	s.exchange(cut, other)
+	// Twenty seconds of failures: those of the window's five buckets count, and the others nowhere but in Late.
+	s.requireWindow(window.Counts{Successes: 9, Failures: 9}, cut, other)
+	require.Equal(t, window.Counts{Successes: 40, Failures: 9}, other.Totals())
+	require.Equal(t, window.Counts{Successes: 10, Failures: 40}, cut.Totals(), "of the others only what is in the window is news")
+	require.Equal(t, int64(31), cut.Late())
+	require.Zero(t, other.Late())
+}
+
+func TestAFlushThatWasHeldUpIsDatedByWhenItWasSent(t *testing.T) {
+	for held, want := range map[time.Duration]int64{0: 5, 3 * time.Second: 5, 8 * time.Second: 0} {
+		s := newStage(t)
+		a, b := s.node(), s.node()
+		s.exchange(a, b)
+		a.Count(failures(5))
+		s.wait(500 * time.Millisecond)
+		a.Capture(s.local())
+		m := a.Send(s.local())
+		s.wait(held)
+		a.Receive(m, s.deliver(m))
+		s.exchange(b)
+		s.requireWindow(failures(want), b)
+		s.wait(5*time.Second - held)
+		s.exchange(b)
+		s.requireWindow(window.Counts{}, b)
+		server().Do("DEL", keyOf(t))
+	}
+}
+
+func TestAServerThatForgotIsToldNothingTwice(t *testing.T) {
+	s := newStage(t)
+	a, b, reader := s.node(), s.node(), s.node()
+	a.Count(failures(10))
+	s.exchange(a, b, reader)
+	s.wait(time.Second)
+	b.Count(failures(1))
+	s.exchange(b, a, reader)
+	require.Equal(t, failures(11), a.Totals())
+
+	server().Do("DEL", keyOf(t))
+	a.Count(failures(2))
+	b.Count(failures(3))
+	s.exchange(a, b, a, b, reader)
+	s.requireWindow(failures(5), a, b, reader)
+	require.Equal(t, failures(16), a.Totals(), "totals go on")
+	require.Equal(t, failures(6), b.Totals(), "which knows of 10 that were before it came")
+	require.Equal(t, failures(6), reader.Totals())
+}
+
+func TestANodeThatOnlyReadsForHoursCountsItsOwnCallsOnce(t *testing.T) {
+	s := newStage(t)
+	a, b := s.node(), s.node()
+	a.Count(failures(10))
+	s.exchange(a, b)
+	for range 3000 {
+		s.wait(4 * time.Second)
+		s.exchange(a)
+	}
+	b.Capture(s.local())
+	b.Count(failures(1))
+	s.exchange(b, a) // by now the server has forgotten how many of the calls were a's
+	require.Equal(t, failures(11), a.Totals())
+}
+
+func TestWhoForgetsIsNotToldAgain(t *testing.T) {
+	s := newStage(t)
+	a, b := s.node(), s.node()
+	s.exchange(a, b)
+	s.wait(900 * time.Millisecond)
+	s.exchange(a)
+	a.Count(failures(1))
+	b.Count(failures(2))
+	b.Forget(s.local())
+	s.requireWindow(window.Counts{}, b)
+	s.wait(200 * time.Millisecond)
+	s.exchange(a, b) // takes up, in a new bucket, what was before
+	s.requireWindow(window.Counts{}, b)
+	s.wait(500 * time.Millisecond)
+	a.Count(failures(10))
+	s.exchange(a, b)
+	s.requireWindow(window.Counts{}, b) // the rest of that bucket is left out too
+	s.wait(400 * time.Millisecond)
+	a.Count(failures(20))
+	b.Count(failures(40))
+	s.exchange(b, a, b)
+	s.requireWindow(failures(60), b)
+	s.requireWindow(failures(73), a)
+	require.Equal(t, failures(73), b.Totals())
+}
+
+func TestCallsThatWereTakenUpLateAreOld(t *testing.T) {
+	s := newStage(t)
+	a, b := s.node(), s.node()
+	s.exchange(a, b)
+	a.Count(failures(10))
+	s.wait(20 * time.Second) // the process stands still
+	s.exchange(a, b)
+	s.requireWindow(window.Counts{}, a, b)
+	require.Equal(t, int64(10), a.Late())
+	require.Equal(t, failures(10), a.Totals())
+}
+
+func TestAFailoverTakesBackNoTotals(t *testing.T) {
+	s := newStage(t)
+	a, b := s.node(), s.node()
+	s.exchange(a, b)
+	a.Count(failures(10))
+	s.wait(time.Second)
+	s.exchange(a, b)
+	key := keyOf(t)
+	stale := server().Do("DUMP", key)
+	a.Count(failures(5))
+	s.wait(time.Second)
+	s.exchange(a, b)
+	require.Equal(t, failures(15), b.Totals())
+
+	server().Do("RESTORE", key, "0", stale, "REPLACE")
+	s.wait(time.Second)
+	s.exchange(a, b)
+	s.requireWindow(failures(10), a, b) // what the replica had not been told is lost
+	require.Equal(t, failures(15), b.Totals())
+	a.Count(failures(1))
+	s.wait(time.Second)
+	s.exchange(a, b)
+	require.Equal(t, failures(16), b.Totals())
+	require.Equal(t, failures(16), a.Totals())
+}
+
+// keyOf returns the one key of the test.
+func keyOf(t *testing.T) string {
+	keys, err := client(t, server()).Keys(t.Context(), "*"+t.Name()+"*").Result()
+	require.NoError(t, err)
+	require.Len(t, keys, 1)
+	return keys[0]
+}
+
+func TestAClockThatGoesBackRevivesNothing(t *testing.T) {
+	for back, want := range map[time.Duration]int64{2 * time.Second: 11, time.Hour: 1} {
+		s := newStage(t)
+		a := s.node()
+		a.Count(failures(10))
+		s.exchange(a)
+		s.wait(time.Second)
+		a.Count(failures(1))
+		a.Capture(s.local())
+		m := a.Send(s.local())
+		s.now -= back
+		reply := s.deliver(m)
+		s.now += back
+		a.Receive(m, reply)
+		s.requireWindow(failures(want), a)
+		server().Do("DEL", keyOf(t))
+	}
+}
+
+func TestAFlushInDoubtIsGivenUpBeforeItsNumberIsForgotten(t *testing.T) {
+	s := newStage(t)
+	a := s.node()
+	s.exchange(a)
+	a.Count(failures(5))
+	s.wait(time.Second)
+	a.Capture(s.local())
+	doubtful := a.Send(s.local())
+	s.deliver(doubtful)
+	a.Count(failures(2))
+	s.wait(time.Second)
+	a.Capture(s.local())
+
+	s.wait(2 * time.Hour)
+	next := a.Send(s.local())
+	require.NotEqual(t, doubtful.Number, next.Number)
+	require.Equal(t, failures(5), a.Lost())
+	a.Receive(next, s.deliver(next))
+	for i := range 4 {
+		s.wait(45 * time.Minute)
+		other := s.node()
+		other.Count(failures(1))
+		s.exchange(other) // a new node: those who have been silent for long are forgotten
+		nodes := 0
+		for _, field := range client(t, server()).HKeys(t.Context(), keyOf(t)).Val() {
+			if field[0] == 'n' {
+				nodes++
+			}
+		}
+		require.Equal(t, []int{2, 3, 3, 3}[i], nodes, "two hours and ten seconds after its last flush")
+	}
+	s.exchange(a)
+	require.Equal(t, failures(9), a.Fleet(), "nothing twice")
+	require.Equal(t, int64(2), a.Late())
+	require.InDelta(t, 2*time.Hour+10*time.Second, client(t, server()).PTTL(t.Context(), keyOf(t)).Val(), float64(time.Minute))
+}
+
+func TestFiguresThatWereReadBeforeOthersAddNothing(t *testing.T) {
+	s := newStage(t)
+	a := s.node()
+	a.Count(failures(5))
+	a.Capture(s.local())
+	a.CaptureStale(s.local(), failures(3))
+	a.Capture(s.local())
+	s.requireWindow(failures(5), a)
+}
+
+func TestWhatWaitsIsBoundedHoweverLongRedisIsAway(t *testing.T) {
+	s := newStage(t)
+	a := s.node()
+	for range 10_000 {
+		a.Count(failures(1))
+		s.wait(500 * time.Millisecond)
+		a.Capture(s.local())
+	}
+	m := a.Send(s.local())
+	require.LessOrEqual(t, len(m.Deltas), 14)
+	sum := int64(0)
+	for _, d := range m.Deltas {
+		sum += d.Calls.Failures
+	}
+	require.Equal(t, int64(10_000), sum)
+}
+
+func TestForeignValuesAreLeftAlone(t *testing.T) {
+	s := newStage(t)
+	a := s.node()
+	a.Count(failures(1))
+	s.exchange(a)
+	key := keyOf(t)
+	for _, spoil := range [][]any{
+		{"SET", key, "text"},
+		{"HSET", key, "field", "value"},
+		{"HSET", key, "life", "c12", "total", "1 2 3"},
+		{"HSET", key, "life", "c12", "total", "1 2 3 4 5 x6"},
+		{"HSET", key, "life", "c12", "0", "1 2 3 4 5 6 0x7"},
+		{"HSET", key, "life", "12"},
+		{"ZADD", key, "1", "member"},
+	} {
+		server().Do("DEL", key)
+		server().Do(spoil...)
+		before := server().Do("DUMP", key)
+		a.Count(failures(1))
+		a.Capture(s.local())
+		_, err := a.Send(s.local()).Deliver(t.Context(), s.now)
+		require.ErrorIs(t, err, fleet.ErrForeign)
+		require.Equal(t, before, server().Do("DUMP", key))
+	}
+}

@@ -1,0 +1,41 @@
+package fleet
+
+import "github.com/weir-go/weir/stat"
+
+type callsSeries struct {
+	events                                  [4]*stat.Series // success, failure, ignored, refused
+	late, ratio, size, length, answer, fail *stat.Series
+	lag                                     *stat.Series
+}
+
+func newCallsSeries(name string) callsSeries {
+	s := callsSeries{
+		late: stat.WindowEventsLate.Series(name), ratio: stat.WindowErrorRatio.Series(name),
+		size: stat.WindowSize.Series(name), length: stat.WindowLength.Series(name),
+		answer: stat.WindowFlushes.Series(name, "success"), fail: stat.WindowFlushes.Series(name, "failure"), lag: stat.WindowLag.Series(name),
+	}
+	for i, outcome := range [4]string{"success", "failure", "ignored", "refused"} {
+		s.events[i] = stat.WindowEvents.Series(name, outcome)
+	}
+	return s
+}
+
+// Observe yields the figures of the window: see [stat.Source]. Events are this node's, so
+// that those of all nodes add up; size and ratio are the fleet's. The ratio of no
+// calls is left out.
+func (c *Calls) Observe(yield func(*stat.Series, float64)) {
+	s, o := c.Stats(), c.outlook.Load()
+	own, now := o.own(), o.window(c.now()).counts()
+	for i, n := range [4]int64{own[0], own[1], own[4], own[5]} {
+		yield(c.series.events[i], float64(n))
+	}
+	yield(c.series.late, float64(s.Late))
+	yield(c.series.size, float64(now.Calls()))
+	if now.Calls() > 0 {
+		yield(c.series.ratio, now.FailureRate())
+	}
+	yield(c.series.length, c.config.Span.Seconds())
+	yield(c.series.answer, float64(s.Flushes))
+	yield(c.series.fail, float64(s.Failed))
+	yield(c.series.lag, s.Lag.Seconds())
+}

@@ -1,0 +1,44 @@
+package fleet
+
+import "time"
+
+// source counts calls of this node.
+type source struct {
+	Counted
+	before row // what it had counted when it was first followed
+}
+
+// outlook is what one node knows of the window, from one moment on: how it will age if
+// nothing is heard of the fleet any more. It does not change.
+type outlook struct {
+	sources []source
+	taken   row           // what they had counted, as far as it is in left
+	others  row           // calls of the other nodes since this one began
+	start   time.Duration // when the newest bucket began
+	width   time.Duration
+	left    []row // what is left in the window when so many more buckets have begun
+}
+
+// window is what is in the window now.
+func (o *outlook) window(now time.Duration) (r row) {
+	if begun := int64(max(now-o.start, 0) / o.width); begun < int64(len(o.left)) {
+		r = o.left[begun]
+	}
+	own := o.own()
+	for i := range r {
+		r[i] += max(own[i]-o.taken[i], 0)
+	}
+	return r
+}
+
+// own is what this node has counted.
+func (o *outlook) own() (r row) {
+	for i := range o.sources {
+		s := &o.sources[i]
+		t := rowOf(s.Totals())
+		for i := range r {
+			r[i] += max(t[i]-s.before[i], 0)
+		}
+	}
+	return r
+}

@@ -1,0 +1,68 @@
+package fleet
+
+import (
+	"context"
+	"strconv"
+	"time"
+)
+
+var callsScript = newScript("calls")
+
+// exchange sends one flush and takes the answer. It is called by one goroutine at a time.
+func (c *Calls) exchange(ctx context.Context) {
+	for again := true; again; {
+		c.mu.Lock()
+		now := c.now()
+		again = c.ledger.flush != nil // what waits behind a flush in doubt goes out at once when that has arrived
+		args := c.ledger.args(c.config, now, "")
+		c.mu.Unlock()
+		reply, err := c.link.eval(ctx, callsScript, []string{c.key}, args)
+		if err != nil && ctx.Err() != nil {
+			return // Run ends; that is no failure
+		}
+		c.mu.Lock()
+		if err == nil {
+			c.ledger.settle(readingOf(reply, now))
+			c.learnt = now
+			c.stats.Flushes++
+		} else {
+			c.stats.Failed++
+			again = false
+		}
+		c.stats.Err = err
+		c.publish(c.now())
+		c.mu.Unlock()
+	}
+}
+
+// args are what the script is given: see there. The time is for tests; without one it is
+// the server's.
+func (l *ledger) args(c CallsConfig, now time.Duration, server string) []any {
+	flush, sent := l.next(now), ""
+	if l.last != nil {
+		sent = micros(l.serverTime(now))
+	}
+	args := make([]any, 0, 7+7*len(flush))
+	args = append(args, micros(l.width), c.Buckets, server, c.keep().Milliseconds(), l.node, l.number, sent)
+	for _, d := range flush {
+		args = append(args, micros(now-d.at))
+		for _, n := range d.row {
+			args = append(args, n)
+		}
+	}
+	return args
+}
+
+func micros(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }
+
+// readingOf reads the script's answer to what was sent at the given moment.
+func readingOf(reply []int64, asked time.Duration) *reading {
+	r := &reading{
+		asked: asked, server: time.Duration(reply[0]) * time.Microsecond, life: reply[1], known: reply[2] == 1,
+		total: row(reply[3:9]), mine: row(reply[9:15]), late: reply[15],
+	}
+	for rest := reply[16:]; len(rest) >= 7; rest = rest[7:] {
+		r.buckets = append(r.buckets, bucket{rest[0], row(rest[1:7])})
+	}
+	return r
+}

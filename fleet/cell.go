@@ -1,0 +1,123 @@
+package fleet
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// cell is the arithmetic of redis-cell.
+type cell struct {
+	command   [3]any        // as CL.THROTTLE takes it: max_burst, count, period
+	interval  time.Duration // between two permits
+	tolerance time.Duration // for so many as can be taken at once
+	limit     int64
+}
+
+func newCell(c Cell) cell {
+	seconds := int64(c.Period / time.Second)
+	r := cell{command: [3]any{c.MaxBurst, c.Count, seconds}, limit: int64(c.MaxBurst) + 1}
+	r.interval = time.Duration(float64(seconds) * 1e9 / float64(c.Count))
+	r.tolerance = r.interval * time.Duration(r.limit)
+	return r
+}
+
+// remaining is how many permits can be taken while the tolerance is above what is owed by room.
+func (c cell) remaining(room time.Duration) int64 {
+	if room <= -c.interval {
+		return 0
+	}
+	switch permits := float64(room/time.Microsecond) / float64(c.interval/time.Microsecond); {
+	case permits != permits:
+		return 0
+	case permits >= math.MaxInt64:
+		return math.MaxInt64
+	default:
+		return int64(permits)
+	}
+}
+
+// cellStore asks CL.THROTTLE where the server has it, and otherwise the script.
+type cellStore struct {
+	cell
+	core *core
+}
+
+func (s *cellStore) stateKeys(key string) []string { return []string{s.core.base(key)} }
+
+func (s *cellStore) decide(ctx context.Context, key string, n int, at time.Time) (limiter.Result, error) {
+	if n > 0 && at.IsZero() && s.core.link.cell.Load() {
+		r, err := s.module(ctx, key, n)
+		if !redis.HasErrorPrefix(err, "unknown command") { // has not been executed: the server is another than it was
+			return r, err
+		}
+		s.core.link.cell.Store(false)
+	}
+	return s.script(ctx, key, n, at)
+}
+
+// module asks the server's own command. A request for more than the limit is refused, whatever it is for.
+func (s *cellStore) module(ctx context.Context, key string, n int) (limiter.Result, error) {
+	base := s.core.base(key)
+	args := append([]any{"cl.throttle", base}, s.command[:]...)
+	reply, err := s.core.link.call(ctx, base, append(args, min(int64(n), s.limit+1))...)
+	if err != nil || len(reply) != 5 {
+		return limiter.Result{}, err
+	}
+	r := limiter.Result{OK: reply[0] == 0, Limit: int(reply[1]), Remaining: int(reply[2]), ResetAfter: time.Duration(reply[4]) * time.Second}
+	switch {
+	case r.OK:
+	case reply[3] < 0:
+		r.RetryAfter = limiter.Never
+	default:
+		r.RetryAfter = max(time.Duration(reply[3])*time.Second, time.Millisecond)
+	}
+	return r, nil
+}
+
+func (s *cellStore) script(ctx context.Context, key string, n int, at time.Time) (limiter.Result, error) {
+	var seconds, nanos, extra any = "", "", 0
+	if !at.IsZero() {
+		seconds, nanos, extra = at.Unix(), at.Nanosecond(), replayed
+	}
+	n = int(max(min(int64(n), s.limit+1), -s.limit))
+	cost := s.interval * time.Duration(n)
+	write := 1
+	if n == 0 {
+		write = 0
+	}
+	reply, err := s.core.link.eval(ctx, throttleScript, []string{s.core.base(key)}, []any{
+		seconds, nanos, extra, floorSeconds(s.tolerance), floorNanos(s.tolerance), floorSeconds(cost), floorNanos(cost), write,
+	})
+	if err != nil || len(reply) != 5 {
+		return limiter.Result{}, err
+	}
+	owed := duration(reply[3], reply[4])
+	r := limiter.Result{OK: reply[0] == 0, Limit: int(s.limit), Remaining: int(s.remaining(s.tolerance - owed)), ResetAfter: owed}
+	switch {
+	case r.OK:
+	case cost > s.tolerance:
+		r.RetryAfter = limiter.Never
+	default:
+		r.RetryAfter = duration(reply[1], reply[2])
+	}
+	return r, nil
+}
+
+// floorSeconds and floorNanos are a duration as a pair: the seconds rounded down, and what is left, from 0 on.
+func floorSeconds(d time.Duration) int64 {
+	if d%time.Second < 0 {
+		return int64(d/time.Second) - 1
+	}
+	return int64(d / time.Second)
+}
+
+func floorNanos(d time.Duration) int64 { return int64(d) - floorSeconds(d)*int64(time.Second) }
+
+func duration(seconds, nanos int64) time.Duration {
+	return time.Duration(seconds)*time.Second + time.Duration(nanos)
+}

@@ -1,0 +1,75 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Config says what limiters of a fleet have in common.
+type Config struct {
+	// Away decides while Redis is away. Must be given.
+	Away Away
+	// Share is this node's share of the limit while Redis is away and Away is Local: above 0 and at most 1. With m nodes
+	// that is 1/m. Must be given there, and nowhere else.
+	Share float64
+	// MaxKeys is the most keys that are remembered while Redis is away and Away is Local. Default: 100,000.
+	MaxKeys int
+	// MaxWaiters is the most callers that may wait at once for one key; the next gets limiter.ErrQueueFull. Default: no bound.
+	MaxWaiters int
+
+	// MaxDenied is the most keys whose refusals are remembered, at 120 bytes each and the key. What Redis has refused is refused here too, and it is
+	// not asked, for the RetryAfter that it gave, but no longer than 10 s; requests for fewer permits are asked about. That refuses nothing that Redis
+	// would let through, unless another process gives permits back, resets the key or raises its limit, which is seen when that
+	// time is over. What this process does is seen at once. Where there is no room the refusal that ends soonest is forgotten.
+	// Off remembers none. Default: 10,000.
+	MaxDenied int
+	// MaxLease is the most permits of a key that this node takes from Redis in advance, to hand them out without a round trip
+	// each: at least 2 and at most 1,000,000. In any span of time all nodes together then admit at most what the limiter itself admits in that
+	// span, and m·MaxLease more where there are m of them; in the long run no more than the limiter. How many are taken depends on how
+	// busy the key is, and is at most an eighth of what remains, so that there are no leases near the limit. What a key has not been asked for in
+	// a second is given back by the next request for another key that goes to Redis, and all by Close; a process that ends without loses
+	// them, as if they had been used. 10,000 keys have leases at most. Default: no leases.
+	MaxLease int
+}
+
+// Off turns off what is on by default.
+const Off = -1
+
+const maxLease = 1_000_000
+
+// Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
+func (c Config) Validate() error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf("fleet: "+format, args...)) }
+	switch {
+	case c.Away < Open || c.Away > Error:
+		fault("Away is %s, must be Open, Closed, Local or Error", c.Away)
+	case c.Away == Local && !(c.Share > 0 && c.Share <= 1):
+		fault("Share is %v, must be above 0 and at most 1", c.Share)
+	case c.Away != Local && c.Share != 0:
+		fault("Share is %v, must be 0 where Away is %s", c.Share, c.Away)
+	}
+	if c.MaxKeys < 0 || c.MaxKeys > math.MaxInt32 {
+		fault("MaxKeys is %d, must lie between 1 and %d (or be 0 for the default)", c.MaxKeys, math.MaxInt32)
+	}
+	if c.MaxWaiters < 0 {
+		fault("MaxWaiters is %d, must be at least 1 (or 0 for no bound)", c.MaxWaiters)
+	}
+	if c.MaxDenied < Off || c.MaxDenied > math.MaxInt32 {
+		fault("MaxDenied is %d, must lie between 1 and %d (or be 0 for the default, or Off)", c.MaxDenied, math.MaxInt32)
+	}
+	if c.MaxLease != 0 && (c.MaxLease < 2 || c.MaxLease > maxLease) {
+		fault("MaxLease is %d, must lie between 2 and %d (or be 0 for no leases)", c.MaxLease, maxLease)
+	}
+	return errors.Join(faults...)
+}
+
+// validateName looks at a name, which stands in keys, errors and metrics.
+func validateName(name string) error {
+	if name == "" || strings.ContainsAny(name, "{}") {
+		return fmt.Errorf("fleet: the name is %q, must not be empty or have braces", name)
+	}
+	return nil
+}

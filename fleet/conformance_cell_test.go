@@ -1,0 +1,133 @@
+package fleet_test
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+)
+
+type cellConfig struct {
+	Name string `json:"name"`
+}
+
+type cellStep struct {
+	At       int64 `json:"t_ns"`
+	MaxBurst int   `json:"max_burst"`
+	Count    int   `json:"count"`
+	Period   int64 `json:"period_s"`
+	Quantity int   `json:"quantity"`
+
+	Reply *[5]int64 `json:"reply"`
+	Error string    `json:"error"`
+	Tat   *int64    `json:"tat_ns"`
+	TTL   int64     `json:"pttl_ms"`
+}
+
+func (s cellStep) limit() fleet.Cell {
+	return fleet.Cell{MaxBurst: s.MaxBurst, Count: s.Count, Period: time.Duration(s.Period) * time.Second}
+}
+
+// Ways in which Throttle differs from redis-cell's module on purpose.
+const (
+	zeroSeconds = "a refusal says to come back in 0 seconds: less than a millisecond, of which ours makes a second"
+	nonsense    = "a limit that ours refuses, or a sum that overflows in theirs: it answers with errors, or refuses for ever"
+	peekStored  = "theirs stores the time of a request for 0"
+	earlyDeath  = "theirs forgets up to a millisecond of what is owed, for its keys live whole milliseconds"
+	afterIdling = "a refusal in the last millisecond of a key that is of no use any more: theirs has more remaining than the limit"
+)
+
+// Throttle answers what the module of redis-cell was recorded to answer, in a real server, and stores what that stored, in all
+// sequences without negative quantities. Where the two have stored something else, ours goes on with theirs.
+func TestThrottleAnswersAsTheModuleDid(t *testing.T) {
+	l := connect(t)
+	seen := map[string]int{}
+	steps := 0
+	for _, seq := range traces[cellConfig, cellStep](t, "redis-cell-module") {
+		if slices.ContainsFunc(seq.Steps, func(s cellStep) bool { return s.Quantity < 0 }) {
+			continue
+		}
+		r := cellReplay{T: t, link: l, direct: client(t, server()), key: newKey(), seen: seen}
+		for _, s := range seq.Steps {
+			r.step(s)
+			steps++
+		}
+	}
+	require.Equal(t, map[string]int{zeroSeconds: 178, nonsense: 27, peekStored: 67, earlyDeath: 17, afterIdling: 6}, seen, "steps that differ on purpose, of %d", steps)
+}
+
+// cellReplay is one key of ours, driven as theirs was.
+type cellReplay struct {
+	*testing.T
+	link   *fleet.Link
+	direct *redis.Client
+	key    string
+	seen   map[string]int
+	tat    *int64 // what theirs has stored, and the last millisecond of its life
+	dies   int64
+}
+
+func (r *cellReplay) step(s cellStep) {
+	if r.tat != nil && s.At/1e6 > r.dies {
+		if *r.tat > s.At {
+			r.seen[earlyDeath]++
+		}
+		r.tat = nil
+		r.store()
+	}
+	if s.Error != "" || s.limit().Validate() != nil {
+		r.seen[nonsense]++
+	} else {
+		r.compare(s)
+	}
+	r.tat, r.dies = s.Tat, s.At/1e6+s.TTL
+	r.store()
+}
+
+func (r *cellReplay) compare(s cellStep) {
+	reply, err := r.link.ThrottleAt(r.Context(), time.Unix(0, s.At), s.limit(), r.key, s.Quantity)
+	require.NoError(r, err)
+	theirs := *s.Reply
+	if theirs[0] == 1 && theirs[3] == 0 {
+		r.seen[zeroSeconds]++
+		theirs[3] = 1
+	}
+	if theirs[0] == 1 && theirs[2] > theirs[1] && *r.tat < s.At {
+		r.seen[afterIdling]++
+		theirs[2] = theirs[1]
+	}
+	require.Equal(r, theirs, reply.Integers(), "%+v", s)
+	switch held := r.held(); {
+	case s.Quantity == 0:
+		if r.tat == nil || s.Tat != nil && *s.Tat != *r.tat {
+			r.seen[peekStored]++
+		}
+	case s.Tat == nil: // it died in the very millisecond
+	default:
+		require.Equal(r, strconv.FormatInt(*s.Tat, 10), held, "%+v", s)
+	}
+}
+
+// held is what Redis has.
+func (r *cellReplay) held() string {
+	text, err := r.direct.Get(r.Context(), r.link.RedisKey(r.key)).Result()
+	if !errors.Is(err, redis.Nil) {
+		require.NoError(r, err)
+	}
+	return text
+}
+
+// store puts what theirs has stored in the place of what ours has.
+func (r *cellReplay) store() {
+	if r.tat == nil {
+		require.NoError(r, r.direct.Del(r.Context(), r.link.RedisKey(r.key)).Err())
+		return
+	}
+	require.NoError(r, r.direct.Set(r.Context(), r.link.RedisKey(r.key), *r.tat, time.Minute).Err())
+}

@@ -1,0 +1,239 @@
+package fleet_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/limiter"
+)
+
+type redissonConfig struct {
+	Name     string `json:"name"`
+	Type     int    `json:"type"` // 0 OVERALL, 1 PER_CLIENT
+	Rate     int    `json:"rate"`
+	Interval int64  `json:"interval_ms"`
+}
+
+type redissonStep struct {
+	Op      string `json:"op"`
+	Client  string `json:"client"`
+	Now     int64  `json:"now_ms"`
+	Permits int    `json:"permits"`
+
+	Type     int   `json:"type"`
+	Rate     int   `json:"rate"`
+	Interval int64 `json:"interval_ms"`
+
+	Out struct {
+		Reply   *int64 `json:"reply"`
+		Granted bool   `json:"granted"`
+		Error   string `json:"error"`
+	} `json:"out"`
+	State struct {
+		Log []logEntry `json:"log"`
+	} `json:"state"`
+	Available json.RawMessage `json:"avail_peek"` // a number, or the text of an error
+	OverGrant bool            `json:"over_grant"`
+}
+
+func (s redissonStep) at() time.Time { return time.UnixMilli(s.Now) }
+
+// logEntry is what was taken at a time, in ms.
+type logEntry struct{ at, n int64 }
+
+func (e *logEntry) UnmarshalJSON(raw []byte) error {
+	return json.Unmarshal(raw, &[]any{&e.at, &e.n})
+}
+
+// redisson is what one RRateLimiter was, as a SlidingLog for each of its clients.
+type redisson struct {
+	*testing.T
+	direct  *redis.Client
+	key     string
+	clients map[string]*fleet.SlidingLog
+}
+
+func newRedisson(t *testing.T, l *fleet.Link, direct *redis.Client, c redissonConfig) *redisson {
+	r := &redisson{T: t, direct: direct, key: newKey(), clients: map[string]*fleet.SlidingLog{}}
+	for _, client := range []string{"c0", "c1"} {
+		log := fleet.Log{Limit: c.Rate, Span: time.Duration(c.Interval) * time.Millisecond}
+		if c.Type == 1 {
+			log.PerClient, log.Client = true, client
+		}
+		r.clients[client] = fleet.NewSlidingLog(l, "redisson", log, fleet.Config{Away: fleet.Error})
+	}
+	return r
+}
+
+// take asks as a client did.
+func (r *redisson) take(s redissonStep, n int) limiter.Result {
+	result, err := r.clients[s.Client].TakeAt(r.Context(), s.at(), r.key, n)
+	require.NoError(r, err)
+	return result.Result
+}
+
+// log is what Redis has of a client's log, without what no longer counts.
+func (r *redisson) log(s redissonStep, span int64) (log []logEntry) {
+	members, err := r.direct.ZRangeWithScores(r.Context(), r.clients[s.Client].StateKeys(r.key)[0], 1, -1).Result()
+	require.NoError(r, err)
+	for _, m := range members {
+		e := logEntry{at: int64(m.Score) / 1000}
+		_, weight, _ := strings.Cut(m.Member.(string), ":")
+		require.NoError(r, json.Unmarshal([]byte(weight), &e.n))
+		log = append(log, e)
+	}
+	return live(log, s.Now, span)
+}
+
+// live is the entries of a log that count, those of one moment by weight.
+func live(log []logEntry, now, span int64) (rest []logEntry) {
+	for _, e := range log {
+		if e.at > now-span {
+			rest = append(rest, e)
+		}
+	}
+	slices.SortFunc(rest, func(a, b logEntry) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.n, b.n)) })
+	return rest
+}
+
+// due is how long it is until n permits can be taken of a log.
+func due(log []logEntry, limit, n int, now, span int64) time.Duration {
+	beyond := int64(n - limit)
+	for _, e := range log {
+		beyond += e.n
+	}
+	for _, e := range log {
+		if beyond -= e.n; beyond <= 0 {
+			return time.Duration(e.at+span-now) * time.Millisecond
+		}
+	}
+	return limiter.Never
+}
+
+// SlidingLog grants what Redisson's limiter granted, keeps the same log, and has as many permits available at each step, as long as that is used
+// as it is meant to be. Where theirs says when the oldest entry goes, and 3 ms more, ours says when there will be enough.
+func TestSlidingLogGrantsWhatRedissonGranted(t *testing.T) {
+	l, direct := connect(t), client(t, server())
+	sequences, steps := 0, 0
+	for _, seq := range traces[redissonConfig, redissonStep](t, "redisson") {
+		c := seq.Config
+		if !strings.HasPrefix(c.Name, "random-overall") && !strings.HasPrefix(c.Name, "random-per-client") {
+			continue
+		}
+		sequences++
+		r := newRedisson(t, l, direct, c)
+		for i, s := range seq.Steps {
+			steps++
+			if s.Op == "tryAcquire" {
+				result := r.take(s, s.Permits)
+				require.Equal(t, s.Out.Granted, result.OK, "%s, step %d: %+v", c.Name, i, s)
+				log := live(s.State.Log, s.Now, c.Interval)
+				switch {
+				case s.Out.Error != "":
+					require.Equal(t, limiter.Never, result.RetryAfter, s.Out.Error)
+				case !s.Out.Granted:
+					require.Equal(t, due(log, c.Rate, s.Permits, s.Now, c.Interval), result.RetryAfter, "%s, step %d: %+v", c.Name, i, s)
+					require.Equal(t, log[0].at+c.Interval-s.Now+3, *s.Out.Reply)
+				}
+				require.Equal(t, log, r.log(s, c.Interval), "%s, step %d: %+v", c.Name, i, s)
+			}
+			require.JSONEq(t, string(s.Available), toJSON(t, r.take(s, 0).Remaining), "%s, step %d: %+v", c.Name, i, s)
+		}
+	}
+	require.Equal(t, []int{137, 5480}, []int{sequences, steps}, "sequences and steps")
+}
+
+func toJSON(t *testing.T, v any) string {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(raw)
+}
+
+// model is a log that forgets nothing, and by which it is judged what SlidingLog does.
+type model struct {
+	limit int
+	span  int64
+	log   []logEntry // what was taken and not given back
+}
+
+func (m *model) used(now int64) (sum int64) {
+	for _, e := range m.log {
+		if e.at > now-m.span {
+			sum += e.n
+		}
+	}
+	return sum
+}
+
+// refund gives back the oldest that count.
+func (m *model) refund(now, n int64) {
+	for i := range m.log {
+		if e := &m.log[i]; e.at > now-m.span {
+			back := min(n, e.n)
+			e.n, n = e.n-back, n-back
+		}
+	}
+}
+
+// Where Redisson's limiter grants more than its rate, after a release or a change of the rate, or by clients whose clocks are apart, SlidingLog
+// never does. It refuses nothing that it could grant either, but for a while after a span was made longer than its log reaches back.
+func TestSlidingLogNeverGrantsTooMuchWhereRedissonDoes(t *testing.T) {
+	l, direct := connect(t), client(t, server())
+	theirs, blind, granted := 0, 0, 0
+	for _, seq := range traces[redissonConfig, redissonStep](t, "redisson") {
+		c := seq.Config
+		if !strings.HasPrefix(c.Name, "random-release") && !strings.HasPrefix(c.Name, "random-rate-changes") && !strings.HasPrefix(c.Name, "random-skewed") {
+			continue
+		}
+		r := newRedisson(t, l, direct, c)
+		m := &model{limit: c.Rate, span: c.Interval}
+		latest := int64(0)
+		for i, s := range seq.Steps {
+			if s.OverGrant {
+				theirs++
+			}
+			switch s.Op {
+			case "tryAcquire":
+				now := max(s.Now, latest) // of what was granted: a clock that is behind takes nothing out of the window
+				result, used := r.take(s, s.Permits), m.used(now)
+				fits := used+int64(s.Permits) <= int64(m.limit)
+				require.False(t, result.OK && !fits, "%s, step %d: %d are used of %d: %+v", c.Name, i, used, m.limit, s)
+				switch {
+				case result.OK:
+					granted++
+					latest = now
+					m.log = append(m.log, logEntry{now, int64(s.Permits)})
+				case fits:
+					blind++
+					require.Greater(t, m.span, shortest(seq.Steps[:i], c.Interval), "%s, step %d is refused: %d are used of %d: %+v", c.Name, i, used, m.limit, s)
+				}
+			case "release":
+				require.NoError(t, r.clients[s.Client].RefundAt(t.Context(), s.at(), r.key, s.Permits))
+				m.refund(max(s.Now, latest), int64(s.Permits))
+			case "setRate", "setRateArgs", "updateRateArgs":
+				require.NoError(t, r.clients[s.Client].SetRate(t.Context(), r.key, s.Rate, time.Duration(s.Interval)*time.Millisecond))
+				m.limit, m.span = s.Rate, s.Interval
+			}
+		}
+	}
+	require.Equal(t, []int{90, 13, 2010}, []int{theirs, blind, granted}, "grants of theirs beyond the rate, refusals for want of a longer log, grants of ours")
+}
+
+// shortest is the shortest span there has been.
+func shortest(steps []redissonStep, span int64) int64 {
+	for _, s := range steps {
+		if s.Interval > 0 {
+			span = min(span, s.Interval)
+		}
+	}
+	return span
+}

@@ -1,0 +1,64 @@
+// Package fleet keeps the limits and the counts of many machines together, on Redis 6 or later, or Valkey, stand-alone or a Cluster.
+//
+//	client := redis.NewClient(&redis.Options{Addr: "redis:6379", ContextTimeoutEnabled: true})
+//	link, err := fleet.Connect(ctx, "limits", client, fleet.LinkConfig{})
+//	…
+//	users := fleet.NewTokenBucket(link, "users",
+//		fleet.Bucket{Rate: limiter.PerSecond(100), Burst: 50},
+//		fleet.Config{Away: fleet.Local, Share: 1.0 / 3})
+//
+//	r, err := users.Take(ctx, "user:42", 1)
+//	if err != nil {
+//		return err // no decision
+//	}
+//	if !r.OK {
+//		return fmt.Errorf("too many, try again in %s", r.RetryAfter)
+//	}
+//
+// A decision is one script in Redis, by the clock of Redis: the clocks of the machines do not matter, and two requests at once are
+// decided one after the other. A key costs nothing before it is used, and is gone from Redis once it is idle.
+//
+// # Which limiter when
+//
+// L is the limit and W its span; for a TokenBucket, L is its burst and R what its rate yields in a span.
+//
+//	I want to …                                  use            most in any W           in Redis, a key
+//	hold a rate and allow bursts                 TokenBucket    L + R                   100 bytes
+//	say "100 a minute" and be cheap about it     FixedWindow    2 L, around an edge     100 bytes
+//	never exceed L in any W                      SlidingWindow  L; returns W/N later    100 bytes, and 20 a part
+//	never exceed L in any W, and use all of it   SlidingLog     L                       100 bytes, and 100 a request
+//	replace redis-cell, or share its keys        Throttle       L + R                   100 bytes
+//	keep several limits at once                  All            the least of them       theirs
+//	have a breaker judge what all machines see   Calls
+//
+// The bounds are those of all machines together, to two microseconds. Leases ([Config].MaxLease) add to them what its comment
+// says, and so does a Redis that forgets: what a replica had not been told before it took over, and what was evicted, is admitted
+// a second time.
+//
+// # When Redis is away
+//
+// [Config].Away says who decides while Redis cannot be reached, is too slow, loading, read-only, full, or not sure which of its nodes has
+// the key: Open admits, Closed refuses, Local keeps to this node's share, and Error leaves it to the caller. There is no default.
+// [Result].From tells who has decided.
+//
+//	Take ──► deny cache ──► lease ──► breaker ──► Redis, for up to LinkConfig.Timeout
+//	                                     │          │
+//	                                     └──────────┴──► away: Open, Closed, Local or Error
+//
+// A breaker stands before Redis, one for all limiters of a [Link], so that an outage costs a Timeout five times and hardly
+// anything from then on. A request whose answer was lost is never sent again: it may have been decided.
+//
+// # Keys
+//
+// What limiters have in Redis begins with [LinkConfig].Prefix and the limiter's name; then comes the user's key, between braces,
+// so that all keys of a decision are in one slot of a Cluster. In a key of up to [MaxKey] bytes only '%' and '}' are written
+// otherwise (%25, %7D); of a longer one there is the SHA-256. Nothing is ever scanned. Who has the same prefix, name and key has
+// the same limit, so limiters of different limits or kinds need different names, but for Throttles. A rate or a limit may be
+// changed: what was taken still counts.
+//
+// # Errors
+//
+// An error of these limiters means that there is no decision; a refusal is a Result that is not OK. Errors of Redis are of type
+// *StoreError, and match [ErrAway], [ErrForeign] or [ErrServer]. They tell neither addresses nor credentials. Wait gives a
+// *limiter.LimitedError where it is of no use to wait.
+package fleet

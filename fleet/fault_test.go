@@ -1,0 +1,250 @@
+package fleet_test
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet/internal/redistest"
+)
+
+// site is a Redis to which something happens.
+type site struct {
+	t       *testing.T
+	server  *redistest.Server
+	replica *redistest.Server // where there is one
+	proxy   *redistest.Proxy
+}
+
+// fault is something that happens to a Redis.
+type fault struct {
+	name    string
+	options redistest.Options
+	replica bool
+	happens func(s site)
+
+	forgets int  // how often Redis may forget what was taken: each time a burst more may be admitted
+	away    bool // whether Redis is away meanwhile, for long enough to open the breaker
+	calm    bool // whether nobody may notice
+}
+
+func wait(d time.Duration) { <-time.After(d) }
+
+const outage = 700 * time.Millisecond
+
+var faults = []fault{
+	{name: "kill -9, nothing on disk", away: true, forgets: 1, happens: func(s site) {
+		s.server.Kill()
+		wait(outage)
+		s.server.Restart()
+	}},
+	{name: "kill -9, every write on disk", away: true, options: redistest.Options{AppendOnly: true}, happens: func(s site) {
+		s.server.Kill()
+		wait(outage)
+		s.server.Restart()
+	}},
+	{name: "SIGSTOP for 5 s", away: true, happens: func(s site) {
+		s.server.Pause()
+		wait(5 * time.Second)
+		s.server.Continue()
+	}},
+	{name: "each message late by 300 ms", away: true, happens: func(s site) {
+		s.proxy.Delay(300 * time.Millisecond)
+		wait(outage)
+		s.proxy.Delay(0)
+	}},
+	{name: "requests lost", away: true, happens: func(s site) {
+		s.proxy.Swallow(true, false)
+		wait(outage)
+		s.proxy.Swallow(false, false)
+	}},
+	{name: "answers lost", away: true, happens: func(s site) {
+		s.proxy.Swallow(false, true)
+		wait(outage)
+		s.proxy.Swallow(false, false)
+	}},
+	{name: "connections refused", away: true, happens: func(s site) {
+		s.proxy.Refuse()
+		wait(outage)
+		s.proxy.Accept()
+	}},
+	{name: "connections cut every 20 ms", happens: func(s site) {
+		for range 35 {
+			s.proxy.Cut()
+			wait(20 * time.Millisecond)
+		}
+	}},
+	{name: "40 answers cut off", happens: func(s site) {
+		for range 40 {
+			s.proxy.LoseReplies(1)
+			wait(outage / 40)
+		}
+	}},
+	{name: "failover to a replica", away: true, replica: true, forgets: 1, happens: func(s site) {
+		s.server.Kill()
+		wait(outage)
+		s.replica.Promote()
+		s.proxy.Lead(s.replica.Addr())
+	}},
+	{name: "a replica in the master's place", away: true, replica: true, happens: func(s site) {
+		s.proxy.Lead(s.replica.Addr())
+		wait(outage)
+		s.proxy.Lead(s.server.Addr())
+	}},
+	{name: "SCRIPT FLUSH every 50 ms", calm: true, happens: func(s site) {
+		for range 14 {
+			s.server.Do("SCRIPT", "FLUSH")
+			wait(50 * time.Millisecond)
+		}
+	}},
+	{name: "FLUSHALL three times", calm: true, forgets: 3, happens: func(s site) {
+		for range 3 {
+			s.server.Do("FLUSHALL")
+			wait(outage / 3)
+		}
+	}},
+	{name: "memory full, the least used evicted", calm: true, forgets: 5, options: redistest.Options{Args: []string{
+		"--maxmemory", "8mb", "--maxmemory-policy", "allkeys-lru",
+	}}, happens: func(s site) { s.fill(30_000) }},
+	{name: "memory full, only our keys to evict", forgets: 200, options: redistest.Options{Args: []string{
+		"--maxmemory", "8mb", "--maxmemory-policy", "volatile-ttl",
+	}}, happens: func(s site) {
+		s.fill(40_000)
+		s.server.Do("CONFIG", "SET", "maxmemory", "0")
+	}},
+	{name: "memory full, nothing evicted", away: true, options: redistest.Options{Args: []string{"--maxmemory-policy", "noeviction"}}, happens: func(s site) {
+		s.server.Do("CONFIG", "SET", "maxmemory", "1")
+		wait(outage)
+		s.server.Do("CONFIG", "SET", "maxmemory", "0")
+	}},
+	{name: "loading its data", away: true, options: redistest.Options{Args: []string{
+		"--key-load-delay", "400", "--loading-process-events-interval-bytes", "1024",
+	}}, happens: func(s site) {
+		filler := s.server.Client().Pipeline()
+		for i := range 2000 {
+			filler.Set(s.t.Context(), fmt.Sprint("filler", i), "", 0)
+		}
+		_, err := filler.Exec(s.t.Context())
+		require.NoError(s.t, err)
+		s.server.Do("DEBUG", "RELOAD")
+	}},
+	{name: "too many clients", away: true, happens: func(s site) {
+		held := s.server.Client() // has a connection when there are none to be had
+		require.NoError(s.t, held.ConfigSet(s.t.Context(), "maxclients", "1").Err())
+		s.proxy.Cut()
+		wait(outage)
+		require.NoError(s.t, held.ConfigSet(s.t.Context(), "maxclients", "1000").Err())
+	}},
+}
+
+// fill writes so many keys of 200 bytes, as far as there is room.
+func (s site) fill(keys int) {
+	c := s.server.Client()
+	for i := 0; i < keys; i += 100 {
+		_, err := c.Pipelined(s.t.Context(), func(p redis.Pipeliner) error {
+			for j := range 100 {
+				p.Set(s.t.Context(), fmt.Sprint("filler", i+j), make([]byte, 200), 0)
+			}
+			return nil
+		})
+		if !redis.IsOOMError(err) {
+			require.NoError(s.t, err)
+		}
+	}
+}
+
+// In the middle of a load something happens to Redis. With -v a line for each is a table of what was measured.
+func TestFaults(t *testing.T) {
+	for _, f := range faults {
+		t.Run(f.name, func(t *testing.T) {
+			s := site{t: t, server: f.options.Start(t)}
+			if f.replica {
+				s.replica = s.server.StartReplica()
+			}
+			s.proxy = redistest.NewProxy(t, s.server.Addr())
+			client := redis.NewClient(&redis.Options{Addr: s.proxy.Addr(), ContextTimeoutEnabled: true})
+			t.Cleanup(func() { _ = client.Close() })
+			l := newLoad(t, client)
+			l.run(t, func() {
+				wait(200 * time.Millisecond)
+				f.happens(s)
+			})
+			taken := l.taken(t)
+			t.Log(l.row(t, taken))
+			f.check(t, l, taken)
+		})
+	}
+}
+
+// What a server that was stopped finds when it goes on is what was on its way, and not what callers have asked for since.
+func TestRecoveryIsNoStampede(t *testing.T) {
+	const callers = 64
+	server := redistest.Start(t)
+	l := newLoad(t, client(t, server))
+	y := l.tallies[counting]
+	var attempts atomic.Int64
+	var g sync.WaitGroup
+	for range callers { // have them connected
+		g.Go(func() {
+			if err := y.take(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	g.Wait()
+	before := server.Calls()["evalsha"]
+	server.Pause()
+	end := time.Now().Add(2 * time.Second)
+	for range callers {
+		g.Go(func() {
+			for time.Now().Before(end) {
+				attempts.Add(1)
+				if err := y.take(t.Context()); err != nil {
+					t.Error(err)
+				}
+				wait(time.Millisecond)
+			}
+		})
+	}
+	g.Wait()
+	server.Continue()
+	executed := server.Calls()["evalsha"] - before
+	t.Logf("of %d attempts in 2 s %d were on their way when it went on", attempts.Load(), executed)
+	require.Less(t, executed, 2*callers, "what stood in the queue when the breaker opened was not sent")
+	require.Greater(t, attempts.Load(), int64(20*callers))
+	wait(300 * time.Millisecond)
+	require.NoError(t, y.take(t.Context()))
+	require.Equal(t, callers+1, y.granted)
+	require.LessOrEqual(t, l.taken(t), callers+1+executed)
+}
+
+func (f fault) check(t *testing.T, l *load, taken int) {
+	t.Helper()
+	counted := l.tallies[counting]
+	require.LessOrEqual(t, l.worst(), faultTimeout+faultSlack, "the longest call")
+	require.LessOrEqual(t, taken, counted.granted+counted.lost, "nothing is taken twice")
+	if f.forgets == 0 {
+		require.GreaterOrEqual(t, taken, counted.granted, "nothing is granted that was not taken")
+	}
+	require.LessOrEqual(t, l.over(), f.forgets*faultBurst, "admitted by Redis beyond what is lawful")
+
+	require.Zero(t, l.tallies["closed"].away, "admitted by the policy Closed")
+	require.Zero(t, l.tallies["error"].away, "admitted by the policy Error")
+	local := l.tallies["local"]
+	require.LessOrEqual(t, float64(local.away), faultShare*float64(l.lawful())+1, "admitted by the policy Local")
+	if f.calm {
+		require.Zero(t, counted.errors, "errors")
+		require.Zero(t, l.opened.Load())
+	}
+	if f.away {
+		require.Positive(t, l.tallies["open"].away, "admitted by the policy Open")
+		require.Positive(t, local.away, "admitted by the policy Local")
+		require.Positive(t, l.tallies["error"].errors)
+		require.Positive(t, l.opened.Load())
+	}
+}

@@ -1,0 +1,55 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Fixed is the limit of a [FixedWindow].
+type Fixed struct {
+	Limit int           // the most permits in a window, from 1 to 2^31-1. Must be given.
+	Span  time.Duration // the length of a window, whole µs from 1 ms to 10 years. Must be given.
+}
+
+// maxSpan bounds a window.
+const maxSpan = 10 * 365 * 24 * time.Hour
+
+// Validate returns nil for a limit that makes sense, and otherwise an error that names all faults.
+func (f Fixed) Validate() error { return validateWindow(f.Limit, f.Span) }
+
+func validateWindow(limit int, span time.Duration) error {
+	var faults []error
+	if limit < 1 || limit > math.MaxInt32 {
+		faults = append(faults, fmt.Errorf("fleet: Limit is %d, must lie between 1 and %d", limit, math.MaxInt32))
+	}
+	if span < time.Millisecond || span > maxSpan || span%time.Microsecond != 0 {
+		faults = append(faults, fmt.Errorf("fleet: Span is %s, must be whole microseconds between 1ms and %s", span, maxSpan))
+	}
+	return errors.Join(faults...)
+}
+
+// FixedWindow admits for each key Limit permits in each window of time, by the server's clock. The windows lie on the grid of
+// Unix time: those of a minute begin with the minute, those of a day at midnight UTC.
+//
+// It is what INCR and EXPIRE do, without their flaw that a crash between the two blocks a key for ever. The end of one window
+// and the beginning of the next can together admit twice Limit within a moment. Its RetryAfter is minimal, to the microsecond.
+//
+// All methods are safe for concurrent use, and block: see Take.
+type FixedWindow struct{ *core }
+
+// NewFixedWindow makes a limiter. It panics as [NewTokenBucket] does.
+func NewFixedWindow(l *Link, name string, f Fixed, c Config) *FixedWindow {
+	return &FixedWindow{newScripted(l, name, c, f).core}
+}
+
+func (f Fixed) rule() rule { return fixedRule{f} }
+
+type fixedRule struct{ Fixed }
+
+func (r fixedRule) kind() string                   { return "fixedwindow" }
+func (r fixedRule) keys(base string) []string      { return []string{base} }
+func (r fixedRule) numbers() []any                 { return []any{r.Limit, r.Span.Microseconds()} }
+func (r fixedRule) most() int                      { return r.Limit }
+func (r fixedRule) pace() (float64, time.Duration) { return float64(r.Limit), r.Span }

@@ -1,0 +1,107 @@
+package pipeline_test
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet/internal/pipeline"
+	"github.com/weir-go/weir/fleet/internal/redistest"
+)
+
+// counting adds to each key, and answers with what it has come to and how many keys it was asked about.
+var counting = decision(`local answer = {}
+for i, key in ipairs(KEYS) do
+	answer[2 * i - 1], answer[2 * i] = redis.call('INCRBY', key, ARGV[i]), #KEYS
+end
+return answer`, 2)
+
+func decision(text string, answers int) *pipeline.Decision {
+	sum := sha1.Sum([]byte(text))
+	return &pipeline.Decision{Text: text, SHA: hex.EncodeToString(sum[:]), Answers: answers}
+}
+
+// decide has callers decide about keys, all but the first in one batch, and returns how many keys the script was asked about at once.
+func decide(t *testing.T, client redis.UniversalClient, d *pipeline.Decision, keys ...string) map[string][]int64 {
+	t.Helper()
+	q := &queue{open: make(chan struct{})}
+	q.hook = &writes{do: func() { <-q.open }}
+	client.AddHook(q.hook)
+	q.writer = pipeline.New(client, pipeline.Config{Timeout: 10 * time.Second, Lanes: 1})
+	q.join(t.Context(), 1, func(int64, error) {})
+	var mu sync.Mutex
+	answers := map[string][]int64{}
+	for i, key := range keys {
+		before := pipeline.Waiting(q.writer)
+		q.group.Go(func() {
+			answer, err := q.writer.Decide(t.Context(), d, key, i+1)
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			answers[key] = answer
+		})
+		for pipeline.Waiting(q.writer) == before {
+			<-time.After(time.Millisecond)
+		}
+	}
+	q.finish()
+	return answers
+}
+
+func TestDecisionsThatWaitAreOneCommand(t *testing.T) {
+	client := dial(t, redistest.Start(t).Addr())
+	require.NoError(t, client.ScriptLoad(t.Context(), counting.Text).Err())
+	require.Equal(t, map[string][]int64{"a": {1, 3}, "b": {2, 3}, "c": {3, 3}}, decide(t, client, counting, "a", "b", "c"))
+}
+
+func TestDecisionsOfAScriptThatTheServerHasForgotten(t *testing.T) {
+	client := dial(t, redistest.Start(t).Addr())
+	require.Equal(t, map[string][]int64{"a": {1, 1}, "b": {2, 1}, "c": {3, 1}}, decide(t, client, counting, "a", "b", "c"))
+}
+
+func TestAScriptThatAnswersTooLittleIsAnError(t *testing.T) {
+	client := dial(t, redistest.Start(t).Addr())
+	short := decision("return {1}", 2)
+	_, err := pipeline.New(client, pipeline.Config{Timeout: time.Second}).Decide(t.Context(), short, "k")
+	require.ErrorContains(t, err, "1 numbers for 1 keys")
+}
+
+func TestManyDecideAtOnce(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		client redis.UniversalClient
+		joint  bool
+	}{
+		{"stand-alone", dial(t, redistest.Start(t).Addr()), true},
+		{"in a Cluster each by itself", dialCluster(t, cluster().Addrs()), false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := pipeline.New(test.client, pipeline.Config{Timeout: 10 * time.Second, Lanes: 1})
+			var g sync.WaitGroup
+			var most atomic.Int64
+			for range 32 {
+				g.Go(func() {
+					key := fresh("{k}")
+					for round := range int64(50) {
+						answer, err := w.Decide(t.Context(), counting, key, 1)
+						if err != nil || answer[0] != round+1 {
+							t.Errorf("key %s, round %d: %v, %v", key, round, answer, err)
+							return
+						}
+						most.Store(max(most.Load(), answer[1]))
+					}
+				})
+			}
+			g.Wait()
+			require.Equal(t, test.joint, most.Load() > 1, "%d at once", most.Load())
+		})
+	}
+}

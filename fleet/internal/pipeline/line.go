@@ -1,0 +1,138 @@
+package pipeline
+
+import (
+	"sync"
+	"time"
+)
+
+// call is a caller, and what it has to send: a command, or a decision about a key.
+type call struct {
+	key      string
+	args     []any
+	decision *Decision
+	whole    bool // the decision's text is sent
+
+	due   time.Time // when its time is up
+	hasty bool      // that is much sooner than for others, so that it must not lead them
+
+	turn   chan turn // what to do; nil as long as it never had to wait
+	answer []int64
+	err    error
+
+	place      place // and the links: under the lock of the line
+	next, prev *call
+}
+
+// turn is what a caller who waits is told.
+type turn uint8
+
+const (
+	done turn = iota // there is an answer
+	lead             // it has a lane
+)
+
+// place is where a call is.
+type place uint8
+
+const (
+	queued place = iota
+	taken        // in the batch of another
+	leading
+)
+
+// line is a queue before some lanes. While anybody is in the queue all lanes are busy.
+type line struct {
+	lanes, batch int
+	least        time.Duration // who has less time left is not sent
+
+	mu          sync.Mutex
+	busy        int
+	first, last *call
+}
+
+// join takes a free lane, or else a place in the queue; it reports which.
+func (l *line) join(c *call) (free bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.busy < l.lanes {
+		l.busy++
+		c.place = leading
+		return true
+	}
+	c.turn = make(chan turn, 1)
+	if c.prev = l.last; c.prev == nil {
+		l.first = c
+	} else {
+		c.prev.next = c
+	}
+	l.last = c
+	return false
+}
+
+// leave takes c out of the queue. Where it is under way already nothing can be done.
+func (l *line) leave(c *call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch c.place {
+	case queued:
+		l.remove(c)
+	case leading:
+		l.passLocked()
+	case taken:
+	}
+}
+
+// take returns the batch that c leads: itself, and those in the queue.
+func (l *line) take(c *call) []*call {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	batch := []*call{c}
+	for !c.hasty && l.first != nil && len(batch) < l.batch {
+		m := l.first
+		l.remove(m)
+		m.place = taken
+		batch = append(batch, m)
+	}
+	return batch
+}
+
+// pass gives a lane to who has waited longest, or frees it.
+func (l *line) pass() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.passLocked()
+}
+
+func (l *line) passLocked() {
+	if l.first == nil {
+		l.busy--
+		return
+	}
+	latest := time.Now().Add(l.least)
+	for c := l.first; c != nil; c = l.first {
+		l.remove(c)
+		if c.due.After(latest) {
+			c.place = leading
+			c.turn <- lead
+			return
+		}
+		c.place, c.err = taken, ErrUnsent
+		c.turn <- done
+	}
+	l.busy--
+}
+
+// remove takes c out of the queue.
+func (l *line) remove(c *call) {
+	if c.prev == nil {
+		l.first = c.next
+	} else {
+		c.prev.next = c.next
+	}
+	if c.next == nil {
+		l.last = c.prev
+	} else {
+		c.next.prev = c.prev
+	}
+	c.next, c.prev = nil, nil
+}

@@ -1,0 +1,492 @@
+package pipeline_test
+
+import (
+	"context"
+	cryptorand "crypto/rand"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet/internal/pipeline"
+	"github.com/weir-go/weir/fleet/internal/redistest"
+)
+
+var shared redistest.Package
+
+func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
+
+var cluster = sync.OnceValue(func() *redistest.Cluster { return redistest.StartCluster(&shared) })
+
+// count adds one to a key and answers with what it has come to.
+const count = "return {redis.call('INCRBY', KEYS[1], ARGV[1])}"
+
+func add(ctx context.Context, w *pipeline.Writer, key string, n int) (int64, error) {
+	answer, err := w.Do(ctx, key, "eval", count, 1, key, n)
+	if err != nil {
+		return 0, err
+	}
+	return answer[0], nil
+}
+
+// dial returns a client as a user would have it: it heeds contexts, and repeats what failed.
+func dial(t *testing.T, addr string) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, MaxRetries: 3, PoolSize: 20})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// fresh is a key that begins so and that nobody has used.
+func fresh(prefix string) string { return prefix + cryptorand.Text() }
+
+func dialCluster(t *testing.T, addrs []string) *redis.ClusterClient {
+	t.Helper()
+	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func TestEveryCallerGetsTheAnswerToItsOwnCommand(t *testing.T) {
+	server := redistest.Start(t)
+	clients := map[string]redis.UniversalClient{
+		"stand-alone": dial(t, server.Addr()),
+		"cluster":     dialCluster(t, cluster().Addrs()),
+	}
+	for name, client := range clients {
+		for _, callers := range []int{1, 8, 64} {
+			t.Run(fmt.Sprintf("%s, %d callers", name, callers), func(t *testing.T) {
+				w := pipeline.New(client, pipeline.Config{Timeout: 10 * time.Second})
+				var g sync.WaitGroup
+				for i := range callers {
+					key := fresh("k")
+					g.Go(func() {
+						for round := range int64(50) {
+							n, err := add(t.Context(), w, key, 1)
+							if err != nil || n != round+1 {
+								t.Errorf("caller %d, round %d: %d, %v", i, round, n, err)
+							}
+						}
+					})
+				}
+				g.Wait()
+			})
+		}
+	}
+}
+
+// writes counts the writes of a client, and how many commands they had.
+type writes struct {
+	single, batches, batched atomic.Int64
+	do                       func() // before each write
+}
+
+func (h *writes) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *writes) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "eval" { // and not a greeting of the client's own
+			h.single.Add(1)
+			h.do()
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (h *writes) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if cmds[0].Name() == "eval" {
+			h.batches.Add(1)
+			h.batched.Add(int64(len(cmds)))
+			h.do()
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// queue has callers stand in the queue of a writer with one lane, behind one that stop holds up.
+type queue struct {
+	hook   *writes
+	writer *pipeline.Writer
+	open   chan struct{} // closed to let the first one go
+	group  sync.WaitGroup
+}
+
+func newQueue(t *testing.T, c pipeline.Config) *queue {
+	t.Helper()
+	q := &queue{open: make(chan struct{})}
+	q.hook = &writes{do: func() { <-q.open }}
+	client := dial(t, redistest.Start(t).Addr())
+	client.AddHook(q.hook)
+	c.Lanes = 1
+	q.writer = pipeline.New(client, c)
+	return q
+}
+
+// join adds a caller, and returns when it is in the queue or on its way.
+func (q *queue) join(ctx context.Context, n int, then func(int64, error)) {
+	before := pipeline.Waiting(q.writer) + int(q.hook.single.Load())
+	q.group.Go(func() { then(add(ctx, q.writer, "k", n)) })
+	for pipeline.Waiting(q.writer)+int(q.hook.single.Load()) == before {
+		<-time.After(time.Millisecond)
+	}
+}
+
+func (q *queue) finish() {
+	close(q.open)
+	q.group.Wait()
+}
+
+func TestThoseWhoWaitGoTogether(t *testing.T) {
+	for _, test := range []struct {
+		name              string
+		batch             int
+		callers           int
+		batches, together int64
+	}{
+		{"nobody waits", 128, 1, 0, 0},
+		{"one waits and goes alone", 128, 2, 0, 0},
+		{"all in one", 128, 41, 1, 40},
+		{"no more than Batch in one", 16, 41, 3, 40},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			q := newQueue(t, pipeline.Config{Timeout: 10 * time.Second, Batch: test.batch})
+			var sum atomic.Int64
+			for range test.callers {
+				q.join(t.Context(), 1, func(n int64, err error) {
+					if err != nil {
+						t.Error(err)
+					}
+					sum.Add(n)
+				})
+			}
+			q.finish()
+			n := int64(test.callers)
+			require.Equal(t, n*(n+1)/2, sum.Load(), "the sum of all answers: each must come once")
+			require.Equal(t, test.batches, q.hook.batches.Load(), "batches")
+			require.Equal(t, test.together, q.hook.batched.Load(), "commands in batches")
+		})
+	}
+}
+
+func TestWhoGivesUpInTheQueueHasSentNothing(t *testing.T) {
+	q := newQueue(t, pipeline.Config{Timeout: 10 * time.Second})
+	ok := func(_ int64, err error) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	q.join(t.Context(), 1, ok)
+	q.join(t.Context(), 10, ok)
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan error)
+	q.join(ctx, 100, func(_ int64, err error) { left <- err })
+	q.join(t.Context(), 1000, ok)
+	cancel()
+	require.ErrorIs(t, <-left, context.Canceled, "and at once, while the server is held up")
+	q.finish()
+	total, err := add(t.Context(), q.writer, "k", 0)
+	require.NoError(t, err)
+	require.EqualValues(t, 1011, total)
+}
+
+func TestALeaderThatGivesUpDoesNotTakeTheOthersAlong(t *testing.T) {
+	q := newQueue(t, pipeline.Config{Timeout: 10 * time.Second})
+	ok := func(_ int64, err error) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	q.hook.do = func() {
+		<-q.open
+		if q.hook.batches.Load() == 1 {
+			cancel()
+		}
+	}
+	q.join(t.Context(), 1, ok)
+	q.join(ctx, 10, func(int64, error) {}) // leads the second batch, and is cancelled while it is on its way
+	q.join(t.Context(), 100, ok)
+	q.finish()
+	require.EqualValues(t, 1, q.hook.batches.Load())
+	total, err := add(t.Context(), q.writer, "k", 0)
+	require.NoError(t, err)
+	require.EqualValues(t, 111, total)
+}
+
+func TestWhoIsInAHurryDoesNotHurryTheOthers(t *testing.T) {
+	q := newQueue(t, pipeline.Config{Timeout: 10 * time.Second})
+	ok := func(_ int64, err error) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	q.join(t.Context(), 1, ok)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	q.join(ctx, 10, ok)
+	q.join(t.Context(), 100, ok)
+	q.join(t.Context(), 1000, ok)
+	q.finish()
+	require.EqualValues(t, 2, q.hook.single.Load(), "one with a deadline of its own goes alone")
+	require.EqualValues(t, 2, q.hook.batched.Load())
+}
+
+func TestAPanicInAHookWedgesNobody(t *testing.T) {
+	q := newQueue(t, pipeline.Config{Timeout: 10 * time.Second})
+	var once atomic.Bool
+	q.hook.do = func() {
+		<-q.open
+		if q.hook.batches.Load() == 1 && once.CompareAndSwap(false, true) {
+			panic("a hook's")
+		}
+	}
+	q.join(t.Context(), 1, func(int64, error) {})
+	panicked := make(chan any)
+	go func() {
+		defer func() { panicked <- recover() }()
+		_, _ = add(t.Context(), q.writer, "k", 1)
+	}()
+	for pipeline.Waiting(q.writer) == 0 {
+		<-time.After(time.Millisecond)
+	}
+	q.join(t.Context(), 1, func(_ int64, err error) {
+		if err == nil || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("who was in the batch that panicked: %v", err)
+		}
+	})
+	close(q.open)
+	require.Equal(t, "a hook's", <-panicked)
+	q.group.Wait()
+	_, err := add(t.Context(), q.writer, "k", 0)
+	require.NoError(t, err, "the lane is free again")
+}
+
+func TestWhoGivesUpAtTheWrongMomentKeepsNoLane(t *testing.T) {
+	client := dial(t, redistest.Start(t).Addr())
+	w := pipeline.New(client, pipeline.Config{Timeout: 10 * time.Second, Lanes: 1})
+	var g sync.WaitGroup
+	var given, answered atomic.Int64
+	for i := range 16 {
+		g.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(i), 1))
+			for range 300 {
+				ctx, cancel := context.WithCancel(t.Context())
+				stop := time.AfterFunc(time.Duration(r.IntN(1000))*time.Microsecond, cancel)
+				if _, err := add(ctx, w, "k", 1); err == nil {
+					answered.Add(1)
+				} else {
+					given.Add(1)
+				}
+				stop.Stop()
+				cancel()
+			}
+		})
+	}
+	g.Wait()
+	require.Zero(t, pipeline.Busy(w))
+	require.Positive(t, given.Load())
+	total, err := add(t.Context(), w, "k", 0)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, total, answered.Load())
+	require.LessOrEqual(t, total, answered.Load()+given.Load())
+}
+
+func TestADoneContextSendsNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := add(ctx, pipeline.New(nil, pipeline.Config{Timeout: time.Second}), "k", 1)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestErrorsGoToWhoCausedThem(t *testing.T) {
+	q := newQueue(t, pipeline.Config{Timeout: 10 * time.Second})
+	q.join(t.Context(), 1, func(int64, error) {})
+	var faults sync.Map
+	for i := range 9 {
+		before := pipeline.Waiting(q.writer)
+		q.group.Go(func() {
+			script := count
+			if i%3 == 0 {
+				script = "return redis.call('NONESUCH', KEYS[1], ARGV[1])"
+			}
+			_, err := q.writer.Do(t.Context(), "k", "eval", script, 1, "k", 1)
+			faults.Store(i, err)
+		})
+		for pipeline.Waiting(q.writer) == before {
+			<-time.After(time.Millisecond)
+		}
+	}
+	q.finish()
+	for i := range 9 {
+		if err, _ := faults.Load(i); i%3 == 0 {
+			require.ErrorContains(t, err.(error), "Unknown Redis command", "command %d", i)
+		} else {
+			require.Nil(t, err, "command %d", i)
+		}
+	}
+	total, err := add(t.Context(), q.writer, "k", 0)
+	require.NoError(t, err)
+	require.EqualValues(t, 7, total)
+}
+
+func TestNothingIsSentTwiceWhenTheAnswerIsLost(t *testing.T) {
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	master := cluster().Nodes[0]
+	clusterProxy := redistest.NewProxy(t, master.Addr())
+	through := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: cluster().Addrs(), ContextTimeoutEnabled: true,
+		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if addr == master.Addr() {
+				addr = clusterProxy.Addr()
+			}
+			return new(net.Dialer).DialContext(ctx, network, addr)
+		},
+	})
+	t.Cleanup(func() { _ = through.Close() })
+	for _, test := range []struct {
+		name   string
+		client redis.UniversalClient
+		proxy  *redistest.Proxy
+		key    string
+	}{
+		{"stand-alone", dial(t, proxy.Addr()), proxy, "k"},
+		{"cluster", through, clusterProxy, "{b}"}, // slot 3300, of the first master
+	} {
+		for _, callers := range []int{1, 64} {
+			t.Run(fmt.Sprintf("%s, %d callers", test.name, callers), func(t *testing.T) {
+				w := pipeline.New(test.client, pipeline.Config{Timeout: 2 * time.Second, Lanes: 2})
+				key := fresh(test.key)
+				_, err := add(t.Context(), w, key, 0)
+				require.NoError(t, err)
+				var sent, lost atomic.Int64
+				var g sync.WaitGroup
+				for range callers {
+					g.Go(func() {
+						for round := range 20 {
+							if round%5 == 0 {
+								test.proxy.LoseReplies(1)
+							}
+							sent.Add(1)
+							if _, err := add(t.Context(), w, key, 1); err != nil {
+								lost.Add(1)
+							}
+						}
+					})
+				}
+				g.Wait()
+				test.proxy.LoseReplies(0)
+				total, err := add(t.Context(), w, key, 0)
+				require.NoError(t, err)
+				require.Positive(t, lost.Load(), "otherwise this has shown nothing")
+				require.LessOrEqual(t, total, sent.Load(), "of %d, with %d answers lost", sent.Load(), lost.Load())
+				require.GreaterOrEqual(t, total, sent.Load()-lost.Load())
+			})
+		}
+	}
+}
+
+func TestNoCallLastsLongerThanTheTimeout(t *testing.T) {
+	const timeout, slack = 200 * time.Millisecond, 150 * time.Millisecond
+	server := redistest.Start(t)
+	w := pipeline.New(dial(t, server.Addr()), pipeline.Config{Timeout: timeout})
+	_, err := add(t.Context(), w, "k", 0)
+	require.NoError(t, err)
+	server.Pause()
+	var unsent, silent atomic.Int64
+	var g sync.WaitGroup
+	for range 100 {
+		g.Go(func() {
+			for range 3 {
+				start := time.Now()
+				_, err := add(t.Context(), w, "k", 1)
+				if took := time.Since(start); took > timeout+slack || err == nil {
+					t.Errorf("after %v: %v", took, err)
+				}
+				if errors.Is(err, pipeline.ErrUnsent) {
+					unsent.Add(1)
+				} else {
+					silent.Add(1)
+				}
+			}
+		})
+	}
+	g.Wait()
+	server.Continue()
+	total, err := add(t.Context(), w, "k", 0)
+	require.NoError(t, err, "as soon as the server is back")
+	require.LessOrEqual(t, total, silent.Load(), "what was not sent was not executed; %d were not", unsent.Load())
+	require.Positive(t, unsent.Load())
+	require.EqualValues(t, 300, unsent.Load()+silent.Load())
+}
+
+func TestAMasterThatHangsHoldsUpItsOwnSlotsAlone(t *testing.T) {
+	nodes := cluster().Nodes
+	w := pipeline.New(dialCluster(t, cluster().Addrs()), pipeline.Config{Timeout: 2 * time.Second})
+	hung, well := "{b}hung", "{a}well" // slots 3300 and 15495, of the first master and the last
+	for _, key := range []string{hung, well} {
+		_, err := add(t.Context(), w, key, 1)
+		require.NoError(t, err)
+	}
+	nodes[0].Pause()
+	var g sync.WaitGroup
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	for range 20 {
+		g.Go(func() { _, _ = add(ctx, w, hung, 1) })
+	}
+	for pipeline.Waiting(w) < 10 {
+		<-time.After(time.Millisecond)
+	}
+	start := time.Now()
+	_, err := add(t.Context(), w, well, 1)
+	require.NoError(t, err)
+	require.Less(t, time.Since(start), 500*time.Millisecond)
+	g.Wait()
+	nodes[0].Continue()
+}
+
+func TestSlotsAreRedisOwn(t *testing.T) {
+	client := cluster().Nodes[0].Client()
+	for _, key := range []string{
+		"", "a", "foo", "123456789", "{user1000}.following", "{user1000}.followers", "foo{}{bar}", "foo{{bar}}zap", "foo{bar}{zap}",
+		"{", "}", "{}", "a{b", "\x00\xff{\xfe}", "tag {with space} x",
+	} {
+		want, err := client.ClusterKeySlot(t.Context(), key).Result()
+		require.NoError(t, err)
+		require.EqualValues(t, want, pipeline.Slot(key), "slot of %q", key)
+	}
+}
+
+func BenchmarkDo(b *testing.B) {
+	client := redistest.Start(&shared).Client()
+	for _, callers := range []int{1, 8, 64} {
+		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
+			w := pipeline.New(client, pipeline.Config{Timeout: time.Second})
+			b.ReportAllocs()
+			var left atomic.Int64
+			left.Store(int64(b.N))
+			var g sync.WaitGroup
+			for range callers {
+				g.Go(func() {
+					for left.Add(-1) >= 0 {
+						if _, err := add(b.Context(), w, "k", 1); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			g.Wait()
+		})
+	}
+}

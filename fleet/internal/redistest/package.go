@@ -1,0 +1,82 @@
+package redistest
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9/logging"
+)
+
+// TB is what servers need of a test: any testing.TB is one, and so is a Package.
+type TB interface {
+	Helper()
+	Logf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Failed() bool
+	Cleanup(func())
+	TempDir() string
+}
+
+// Package is a TB for servers that all tests of a package share. Its Run goes into
+// TestMain:
+//
+//	var shared redistest.Package
+//
+//	func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
+//
+//	var cluster = sync.OnceValue(func() *redistest.Cluster { return redistest.StartCluster(&shared) })
+//
+// A server that does not start panics then, in the first test that asks for it.
+type Package struct {
+	mu       sync.Mutex
+	cleanups []func()
+}
+
+// Run runs the tests and then the cleanups, and returns the exit status. The client
+// library does not write to standard error meanwhile: its failures are the tests'.
+func (p *Package) Run(m *testing.M) (status int) {
+	logging.Disable()
+	defer p.clean()
+	return m.Run()
+}
+
+// Helper does nothing.
+func (p *Package) Helper() {}
+
+// Logf writes to standard error.
+func (p *Package) Logf(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+
+// Fatalf panics.
+func (p *Package) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+
+// Failed is false.
+func (p *Package) Failed() bool { return false }
+
+// Cleanup calls f after all tests.
+func (p *Package) Cleanup(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cleanups = append(p.cleanups, f)
+}
+
+// TempDir returns a new folder, which is removed after all tests.
+func (p *Package) TempDir() string {
+	dir, err := os.MkdirTemp("", "redistest")
+	if err != nil {
+		panic(err)
+	}
+	p.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// clean calls what was given to Cleanup, the last first.
+func (p *Package) clean() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, clean := range slices.Backward(p.cleanups) {
+		clean()
+	}
+}

@@ -1,0 +1,79 @@
+package fleet_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/limiter"
+)
+
+// hostile are keys as users may send them.
+var hostile = []string{
+	"", " ", "a", "%", "%25", "%7D", "{", "}", "{}", "{a}", "a}b", "a{b}c", "}{", "{{}}", "%sha256:", "a b\tc\r\nd", "\x00\xff\xfe", "ключ", "a:b:c", "user:42",
+	"a*?[x]", "' OR 1=1 --", "$(reboot)", strings.Repeat("k", fleet.MaxKey), strings.Repeat("k", fleet.MaxKey+1), strings.Repeat("}", 10_000), strings.Repeat("k", 10_000),
+}
+
+func TestKeysDoNotMeet(t *testing.T) {
+	l := connect(t)
+	b := fleet.NewTokenBucket(l, "hostile", fleet.Bucket{Rate: limiter.PerHour(1), Burst: 2}, orError)
+	seen := map[string]string{}
+	for _, key := range hostile {
+		redisKey := b.StateKeys(key)[0]
+		require.Empty(t, seen[redisKey], "%q and %q are one", key, seen[redisKey])
+		seen[redisKey] = "the key " + key
+		require.Less(t, len(redisKey), 2*fleet.MaxKey+50)
+	}
+	for want := 1; want >= 0; want-- {
+		for _, key := range hostile {
+			r, err := b.Take(t.Context(), key, 1)
+			require.NoError(t, err)
+			require.Equal(t, want, r.Remaining, "%q", key)
+		}
+	}
+}
+
+func TestAllKeysOfADecisionAreInOneSlot(t *testing.T) {
+	c := cluster().Client()
+	defer func() { require.NoError(t, c.Close()) }()
+	o := *c.Options()
+	o.ContextTimeoutEnabled = true
+	client := redis.NewClusterClient(&o)
+	defer func() { require.NoError(t, client.Close()) }()
+	l := connectTo(t, client, fleet.LinkConfig{Timeout: patient, Prefix: prefix(t)})
+	window := time.Hour
+	all := fleet.NewAll(l, "all", orError, fleet.Fixed{Limit: 10, Span: window}, fleet.Bucket{Rate: limiter.PerHour(1), Burst: 3},
+		fleet.Sliding{Limit: 10, Span: window}, fleet.Log{Limit: 5, Span: window, PerClient: true, Client: "c1"})
+	log := fleet.NewSlidingLog(l, "log", fleet.Log{Limit: 10, Span: window}, orError)
+	throttle := fleet.NewThrottle(l, "throttle", fleet.Cell{MaxBurst: 1, Count: 1, Period: window}, orError)
+	slots := map[int64]bool{}
+	for _, key := range hostile {
+		var first int64
+		for i, redisKey := range all.StateKeys(key) {
+			slot := client.ClusterKeySlot(t.Context(), redisKey).Val()
+			slots[slot] = true
+			if i == 0 {
+				first = slot
+			}
+			require.Equal(t, first, slot, "%q: %q", key, redisKey)
+		}
+		r, err := all.Take(t.Context(), key, 2)
+		require.NoError(t, err, "%q", key)
+		require.Equal(t, 1, r.Remaining)
+		set, err := log.TrySetRate(t.Context(), key, 3, window)
+		require.NoError(t, err)
+		require.True(t, set)
+		r, err = log.Take(t.Context(), key, 1)
+		require.NoError(t, err)
+		require.Equal(t, 2, r.Remaining)
+		reply, err := throttle.Ask(t.Context(), key, 1)
+		require.NoError(t, err)
+		require.Equal(t, int64(1), reply.Remaining)
+		require.NoError(t, all.Reset(t.Context(), key))
+	}
+	require.Greater(t, len(slots), 10, "keys are spread over the Cluster")
+}

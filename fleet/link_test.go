@@ -1,0 +1,265 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/internal/redistest"
+	"github.com/weir-go/weir/limiter"
+)
+
+func newBucket(l *fleet.Link, c fleet.Config) *fleet.TokenBucket {
+	return fleet.NewTokenBucket(l, "bucket", fleet.Bucket{Rate: limiter.PerSecond(10), Burst: 10}, c)
+}
+
+var orError = fleet.Config{Away: fleet.Error}
+
+func TestConnectRefusesWhatMakesNoSense(t *testing.T) {
+	unbounded := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer func() { require.NoError(t, unbounded.Close()) }()
+	_, err := fleet.Connect(t.Context(), "redis", unbounded, fleet.LinkConfig{})
+	require.EqualError(t, err, "fleet: the client's ContextTimeoutEnabled is false, must be true")
+	_, err = fleet.Connect(t.Context(), "redis", nil, fleet.LinkConfig{Timeout: time.Hour, Prefix: "{x}"})
+	require.EqualError(t, err, "fleet: Timeout is 1h0m0s, must lie between 1ms and 1m0s (or be 0 for the default)\n"+
+		"fleet: Prefix is \"{x}\", must have no braces\nfleet: the client is nil")
+}
+
+func TestConnectRefusesAnOldServer(t *testing.T) {
+	f := newFake(t, map[string]string{"info": bulk("redis_version:5.0.14\r\n")})
+	_, err := fleet.Connect(t.Context(), "main", f.client(), fleet.LinkConfig{})
+	require.ErrorIs(t, err, fleet.ErrServer)
+	require.EqualError(t, err, "fleet: redis main: older than version 6")
+}
+
+func TestConnectTakesAServerThatWillNotSayHowOldItIs(t *testing.T) {
+	f := newFake(t, map[string]string{"info": "-NOPERM this user has no permissions to run the 'info' command\r\n"})
+	_, err := fleet.Connect(t.Context(), "main", f.client(), fleet.LinkConfig{})
+	require.NoError(t, err)
+}
+
+func TestAnOldServerThatWasAwayIsFoundOutLater(t *testing.T) {
+	f := newFake(t, map[string]string{"info": "-LOADING Redis is loading the dataset in memory\r\n"})
+	l, err := fleet.Connect(t.Context(), "main", f.client(), fleet.LinkConfig{})
+	require.NoError(t, err)
+	b := newBucket(l, fleet.Config{Away: fleet.Open})
+	r, err := b.Take(t.Context(), "user", 1)
+	require.NoError(t, err)
+	require.Equal(t, fleet.FromAway, r.From)
+	f.says("info", bulk("redis_version:4.0.0\r\n"))
+	_, err = b.Take(t.Context(), "user", 1)
+	require.ErrorIs(t, err, fleet.ErrServer, "no policy stands in for a server of no use")
+}
+
+func TestErrorsOfAccessTellNoSecrets(t *testing.T) {
+	locked := redistest.Options{Password: "open sesame"}.Start(t)
+	sealed := redistest.Options{TLS: true}.Start(t)
+	for name, c := range map[string]struct {
+		to   *redistest.Server
+		set  func(*redis.Options)
+		want string
+	}{
+		"no password":       {locked, func(o *redis.Options) { o.Password = "" }, "fleet: redis main: access denied"},
+		"a wrong password":  {locked, func(o *redis.Options) { o.Password = "hunter2" }, "fleet: redis main: access denied"},
+		"a wrong user":      {locked, func(o *redis.Options) { o.Username, o.Password = "bob", "hunter2" }, "fleet: redis main: access denied"},
+		"unknown authority": {sealed, func(o *redis.Options) { o.TLSConfig.RootCAs = nil }, "fleet: redis main: no TLS with a certificate that is accepted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := c.to.Options()
+			o.ContextTimeoutEnabled = true
+			c.set(o)
+			client := redis.NewClient(o)
+			defer func() { require.NoError(t, client.Close()) }()
+			_, err := fleet.Connect(t.Context(), "main", client, fleet.LinkConfig{Timeout: patient})
+			require.EqualError(t, err, c.want)
+			require.ErrorIs(t, err, fleet.ErrServer)
+		})
+	}
+	for _, s := range []*redistest.Server{locked, sealed} {
+		b := newBucket(connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient}), orError)
+		r, err := b.Take(t.Context(), "user", 1)
+		require.NoError(t, err)
+		require.True(t, r.OK)
+	}
+}
+
+func TestAForgottenScriptIsSentAgain(t *testing.T) {
+	s := redistest.Start(t)
+	b := newBucket(connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient}), orError)
+	for want := 9; want >= 7; want-- {
+		r, err := b.Take(t.Context(), "user", 1)
+		require.NoError(t, err)
+		require.Equal(t, want, r.Remaining)
+		s.Do("SCRIPT", "FLUSH")
+	}
+	require.Equal(t, 3, s.Calls()["eval"])
+}
+
+// A server may have decided when its answer is lost. It is not asked again, however often the client is set to.
+func TestNothingIsTakenTwice(t *testing.T) {
+	s := redistest.Start(t)
+	proxy := redistest.NewProxy(t, s.Addr())
+	o := s.Options()
+	o.Addr, o.ContextTimeoutEnabled, o.MaxRetries = proxy.Addr(), true, 10
+	c := redis.NewClient(o)
+	defer func() { require.NoError(t, c.Close()) }()
+	b := newBucket(connectTo(t, c, fleet.LinkConfig{Timeout: patient}), orError)
+	r, err := b.Take(t.Context(), "user", 1)
+	require.NoError(t, err)
+	require.Equal(t, 9, r.Remaining)
+	before := s.Calls()["evalsha"]
+
+	proxy.LoseReplies(1)
+	_, err = b.Take(t.Context(), "user", 1)
+	require.ErrorIs(t, err, fleet.ErrAway)
+	require.EqualError(t, err, "fleet: redis "+t.Name()+": no connection")
+	require.Equal(t, before+1, s.Calls()["evalsha"])
+}
+
+func TestAnswersThatAreNoDecisionAreNotAskedForAgain(t *testing.T) {
+	for answer, want := range map[string]fleet.Fault{
+		"-LOADING Redis is loading the dataset in memory":                                           fleet.Loading,
+		"-READONLY You can't write against a read only replica. script: ab12, on @user_script:1.":   fleet.ReadOnly,
+		"-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.":         fleet.MasterDown,
+		"-CLUSTERDOWN The cluster is down":                                                          fleet.ClusterDown,
+		"-TRYAGAIN Multiple keys request during rehashing of slot":                                  fleet.ClusterDown,
+		"-MOVED 3999 127.0.0.1:1":                                                                   fleet.Moved,
+		"-ASK 3999 127.0.0.1:1":                                                                     fleet.Moved,
+		"-OOM command not allowed when used memory > 'maxmemory'. script: ab12, on @user_script:1.": fleet.OutOfMemory,
+		"-ERR Error running script (call to f_ab12): @user_script:12: @user_script: 12: -OOM command not allowed when used memory > 'maxmemory'.": fleet.OutOfMemory,
+		"-BUSY Redis is busy running a script.":                                                                    fleet.Busy,
+		"-MISCONF Redis is configured to save RDB snapshots":                                                       fleet.Busy,
+		"-NOREPLICAS Not enough good replicas to write.":                                                           fleet.Busy,
+		"-ERR max number of clients reached":                                                                       fleet.Busy,
+		"-ERR The user executing the script can't run this command or subcommand script: ab12, on @user_script:1.": fleet.Denied,
+		"-NOAUTH Authentication required.":                                                                         fleet.Denied,
+		"-NOPERM this user has no permissions to run the 'evalsha' command":                                        fleet.Denied,
+		"-ERR user_script:3: attempt to perform arithmetic on a nil value":                                         fleet.Trouble,
+	} {
+		t.Run(string(want), func(t *testing.T) {
+			f := newFake(t, map[string]string{"evalsha": answer + "\r\n"})
+			b := newBucket(connectTo(t, f.client(), fleet.LinkConfig{Timeout: patient}), orError)
+			_, err := b.Take(t.Context(), "user", 1)
+			require.Len(t, f.commands(), 1)
+			var store *fleet.StoreError
+			require.ErrorAs(t, err, &store)
+			require.Equal(t, want, store.Fault, err)
+			require.ErrorIs(t, err, fleet.ErrAway)
+			require.NotContains(t, err.Error(), "script")
+			require.NotContains(t, err.Error(), "127.0.0.1")
+		})
+	}
+}
+
+func TestAServerThatDoesNotAnswerCostsTheTimeoutAndThenNothing(t *testing.T) {
+	f := newFake(t, map[string]string{"evalsha": ""})
+	l := connectTo(t, f.client(), fleet.LinkConfig{Timeout: 20 * ms, Breaker: breaker.Config{Cooldown: time.Minute}})
+	b := newBucket(l, orError)
+	for range 5 {
+		began := time.Now()
+		_, err := b.Take(t.Context(), "user", 1)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, fleet.ErrAway)
+		require.Less(t, time.Since(began), time.Second)
+	}
+	require.Len(t, f.commands(), 5)
+	_, err := b.Take(t.Context(), "user", 1)
+	require.ErrorIs(t, err, breaker.ErrOpen)
+	require.ErrorIs(t, err, fleet.ErrAway)
+	require.EqualError(t, err, "fleet: redis "+t.Name()+": not asked, it has failed too often")
+	require.Empty(t, f.commands())
+	require.True(t, l.Breaker().IsOpen())
+	var store *fleet.StoreError
+	require.ErrorAs(t, err, &store)
+	require.Greater(t, store.RetryAfter(), 20*time.Second)
+}
+
+func TestConnectTakesNoLongerThanADecision(t *testing.T) {
+	f := newFake(t, map[string]string{"info": ""})
+	began := time.Now()
+	b := newBucket(connectTo(t, f.client(), fleet.LinkConfig{Timeout: 20 * ms}), orError)
+	_, err := b.Take(t.Context(), "user", 1)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Less(t, time.Since(began), time.Second)
+}
+
+func TestWhoGivesUpGetsTheContextsErrorAndSaysNothingAboutRedis(t *testing.T) {
+	f := newFake(t, map[string]string{"evalsha": ""})
+	l := connectTo(t, f.client(), fleet.LinkConfig{Timeout: 200 * ms})
+	b := newBucket(l, fleet.Config{Away: fleet.Open})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer time.AfterFunc(10*ms, cancel).Stop()
+	_, err := b.Take(ctx, "user", 1)
+	require.Equal(t, context.Canceled, err)
+	_, err = b.Take(ctx, "user", 1)
+	require.Equal(t, context.Canceled, err)
+	require.Zero(t, l.Breaker().Counts().Failures)
+	require.Len(t, f.commands(), 1)
+}
+
+// What something else has written under a key of ours stays as it is, and is no fault of Redis.
+func TestForeignValuesAreAnErrorOfTheirOwn(t *testing.T) {
+	l, direct := connect(t), client(t, server())
+	open := fleet.Config{Away: fleet.Open}
+	window := time.Minute
+	for name, b := range map[string]interface {
+		scripted
+		Take(ctx context.Context, key string, n int) (fleet.Result, error)
+		Peek(ctx context.Context, key string) (fleet.Result, error)
+		Refund(ctx context.Context, key string, n int) error
+	}{
+		"bucket":   fleet.NewTokenBucket(l, "foreign-bucket", fleet.Bucket{Rate: limiter.PerSecond(1)}, open),
+		"fixed":    fleet.NewFixedWindow(l, "foreign-fixed", fleet.Fixed{Limit: 1, Span: window}, open),
+		"sliding":  fleet.NewSlidingWindow(l, "foreign-sliding", fleet.Sliding{Limit: 1, Span: window}, open),
+		"log":      fleet.NewSlidingLog(l, "foreign-log", fleet.Log{Limit: 1, Span: window}, open),
+		"throttle": fleet.NewThrottle(l, "foreign-throttle", fleet.Cell{Count: 1, Period: window}, open),
+		"all":      fleet.NewAll(l, "foreign-all", open, fleet.Fixed{Limit: 1, Span: window}, fleet.Bucket{Rate: limiter.PerSecond(1)}),
+	} {
+		for what, write := range map[string][]any{
+			"a text":   {"set", "hello"},
+			"a number": {"set", "-42.5"},
+			"a list":   {"rpush", "x"},
+			"a hash":   {"hset", "x", "y"},
+			"a zset":   {"zadd", "17", "x"},
+			"ones":     {"zadd", "-1", "n1:1"},
+			"nothing":  {"set", ""},
+			"zeros":    {"set", "0 0 0 0 0"},
+		} {
+			t.Run(name+" on "+what, func(t *testing.T) {
+				key := b.StateKeys("user")[0]
+				require.NoError(t, direct.Del(t.Context(), key).Err())
+				require.NoError(t, direct.Do(t.Context(), append([]any{write[0], key}, write[1:]...)...).Err())
+				before := direct.Dump(t.Context(), key).Val()
+				_, err := b.Take(t.Context(), "user", 1)
+				require.ErrorIs(t, err, fleet.ErrForeign)
+				require.EqualError(t, err, "fleet: redis TestForeignValuesAreAnErrorOfTheirOwn: the key holds something else")
+				require.NotErrorIs(t, err, fleet.ErrAway)
+				_, err = b.Peek(t.Context(), "user")
+				require.ErrorIs(t, err, fleet.ErrForeign)
+				require.ErrorIs(t, b.Refund(t.Context(), "user", 1), fleet.ErrForeign)
+				require.Equal(t, before, direct.Dump(t.Context(), key).Val())
+			})
+		}
+	}
+	require.Zero(t, l.Breaker().Counts().Failures)
+}
+
+func TestStoreErrorsSayWhatTheyAre(t *testing.T) {
+	for fault, want := range map[fleet.Fault]error{
+		fleet.Timeout: fleet.ErrAway, fleet.Connection: fleet.ErrAway, fleet.Denied: fleet.ErrAway,
+		fleet.Foreign: fleet.ErrForeign, fleet.TooOld: fleet.ErrServer,
+	} {
+		e := &fleet.StoreError{Name: "main", Fault: fault}
+		for _, target := range []error{fleet.ErrAway, fleet.ErrForeign, fleet.ErrServer} {
+			require.Equal(t, errors.Is(want, target), errors.Is(e, target), "%s is %v", fault, target)
+		}
+		require.False(t, strings.HasSuffix(e.Error(), ": "), fault)
+	}
+}

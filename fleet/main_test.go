@@ -1,0 +1,57 @@
+package fleet_test
+
+import (
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/internal/redistest"
+)
+
+var shared redistest.Package
+
+func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
+
+// server is one for all tests that do it no harm. Each uses names of its own.
+var server = sync.OnceValue(func() *redistest.Server { return redistest.Start(&shared) })
+
+// cluster is a Cluster likewise.
+var cluster = sync.OnceValue(func() *redistest.Cluster { return redistest.StartCluster(&shared) })
+
+// connect makes a link to the shared server.
+func connect(t testing.TB) *fleet.Link {
+	t.Helper()
+	return connectTo(t, client(t, server()), fleet.LinkConfig{Timeout: patient, Prefix: prefix(t)})
+}
+
+// prefix stands before the keys of a test, and of this run of it alone.
+func prefix(t testing.TB) string {
+	p, _ := prefixes.LoadOrStore(t, newKey()+":")
+	return p.(string)
+}
+
+var prefixes sync.Map
+
+// client makes a client that keeps to its contexts' deadlines.
+func client(t testing.TB, s *redistest.Server) *redis.Client {
+	t.Helper()
+	o := s.Options()
+	o.ContextTimeoutEnabled = true
+	c := redis.NewClient(o)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// patient is a Timeout for tests in which nothing is slow on purpose.
+const patient = 10_000_000_000
+
+func connectTo(t testing.TB, client redis.UniversalClient, c fleet.LinkConfig) *fleet.Link {
+	t.Helper()
+	l, err := fleet.Connect(t.Context(), t.Name(), client, c)
+	require.NoError(t, err)
+	return l
+}

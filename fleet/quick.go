@@ -1,0 +1,83 @@
+package fleet
+
+import (
+	"context"
+	"time"
+
+	"github.com/weir-go/weir/fleet/internal/deny"
+	"github.com/weir-go/weir/fleet/internal/lease"
+	"github.com/weir-go/weir/limiter"
+)
+
+const (
+	defaultDenied = 10_000
+	denyFor       = 10 * time.Second // the longest that a refusal is remembered
+	leaseKeys     = 10_000           // the most keys with leases
+	leaseAge      = time.Second      // what has not been asked for in this time is given back
+)
+
+// newDenied makes a memory of refusals, nil where there is none.
+func newDenied(c Config) *deny.Cache {
+	switch c.MaxDenied {
+	case Off:
+		return nil
+	case 0:
+		c.MaxDenied = defaultDenied
+	}
+	return deny.New(c.MaxDenied, denyFor)
+}
+
+// newLeases makes a purse for the leases of a limiter, nil where there are none.
+func newLeases(k *core, c Config) *lease.Purse {
+	if c.MaxLease < 2 {
+		return nil
+	}
+	return lease.New(granter{k}, lease.Config{Max: c.MaxLease, Keys: leaseKeys, Age: leaseAge, Timeout: k.link.timeout})
+}
+
+// Close gives back what is left of leases, and takes none from then on. The limiter still decides. The error says that Redis gave no
+// answer; permits are lost then, as if they had been used.
+//
+// A limiter without leases has nothing to close.
+func (k *core) Close(ctx context.Context) error {
+	if k.leases == nil {
+		return nil
+	}
+	return k.leases.Close(ctx)
+}
+
+// ask has a lease decide, or Redis.
+func (k *core) ask(ctx context.Context, key string, n int) (limiter.Result, From, error) {
+	if k.leases == nil {
+		r, err := k.store.decide(ctx, key, n, time.Time{})
+		return r, FromServer, err
+	}
+	r, held, err := k.leases.Take(ctx, key, n)
+	if held {
+		return r, FromLease, err
+	}
+	if err != nil && ctx.Err() == nil {
+		err = k.link.explain(err) // the time is up that Redis may take, and not the caller's
+	}
+	return r, FromServer, err
+}
+
+// changed makes known that the key may have more permits than Redis said.
+func (k *core) changed(key string) {
+	k.denied.Forget(key)
+	k.lines.poke(key)
+}
+
+// granter is Redis as leases see it.
+type granter struct{ core *core }
+
+func (g granter) Take(ctx context.Context, key string, n int) (limiter.Result, error) {
+	return g.core.store.decide(ctx, key, n, time.Time{})
+}
+
+func (g granter) Refund(ctx context.Context, key string, n int) error {
+	_, err := g.core.store.decide(ctx, key, -n, time.Time{})
+	g.core.book.fault(err)
+	g.core.changed(key)
+	return err
+}

@@ -1,0 +1,236 @@
+package fleet_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/internal/redistest"
+	"github.com/weir-go/weir/limiter"
+)
+
+// asked is how many scripts a server has run.
+func asked(s *redistest.Server) int {
+	calls := s.Calls()
+	return calls["evalsha"] + calls["eval"]
+}
+
+func requireTake(t *testing.T, want fleet.Result, take func(context.Context, string, int) (fleet.Result, error), key string, n int) {
+	t.Helper()
+	got, err := take(t.Context(), key, n)
+	require.NoError(t, err)
+	require.Equalf(t, [2]any{want.OK, want.From.String()}, [2]any{got.OK, got.From.String()}, "Take(%d)", n)
+}
+
+var (
+	taken   = fleet.Result{Result: limiter.Result{OK: true}}
+	refused = fleet.Result{}
+	denied  = fleet.Result{From: fleet.FromDenyCache}
+	granted = fleet.Result{Result: limiter.Result{OK: true}, From: fleet.FromLease}
+)
+
+func TestWhatWasRefusedIsNotAskedAboutAgain(t *testing.T) {
+	s := redistest.Start(t)
+	l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient})
+	b := fleet.NewTokenBucket(l, "deny", fleet.Bucket{Rate: limiter.Every(2 * time.Second), Burst: 3}, fleet.Config{Away: fleet.Error})
+	requireTake(t, taken, b.Take, "k", 2)
+	requireTake(t, refused, b.Take, "k", 2)
+	before, start := asked(s), time.Now()
+	for range 10_000 {
+		requireTake(t, denied, b.Take, "k", 2)
+	}
+	require.Less(t, time.Since(start), 2*time.Second)
+	require.Equal(t, before, asked(s), "round trips for 10,000 refusals")
+	requireTake(t, denied, b.Take, "k", 3)
+	requireTake(t, taken, b.Take, "k", 1)
+	require.Equal(t, before+1, asked(s), "a request for fewer is asked about")
+	r, err := b.Take(t.Context(), "k", 2)
+	require.NoError(t, err)
+	require.Equal(t, fleet.FromDenyCache, r.From)
+	require.Positive(t, r.RetryAfter)
+	require.LessOrEqual(t, r.RetryAfter, 2*time.Second)
+}
+
+func TestARefusalIsForgottenWhenItsReasonIsGone(t *testing.T) {
+	l := connect(t)
+	hourly := fleet.Bucket{Rate: limiter.PerHour(1), Burst: 1}
+	c := fleet.Config{Away: fleet.Error}
+	here := fleet.NewTokenBucket(l, "gone", hourly, c)
+	there := fleet.NewTokenBucket(l, "gone", hourly, c) // as another process would have it
+	t.Run("by a refund of this process", func(t *testing.T) {
+		key := newKey()
+		requireTake(t, taken, here.Take, key, 1)
+		requireTake(t, refused, here.Take, key, 1)
+		require.NoError(t, here.Refund(t.Context(), key, 1))
+		requireTake(t, taken, here.Take, key, 1)
+	})
+	t.Run("by a reset of this process", func(t *testing.T) {
+		key := newKey()
+		requireTake(t, taken, here.Take, key, 1)
+		requireTake(t, refused, here.Take, key, 1)
+		require.NoError(t, here.Reset(t.Context(), key))
+		requireTake(t, taken, here.Take, key, 1)
+	})
+	t.Run("by a raise of the limit", func(t *testing.T) {
+		log, key := fleet.NewSlidingLog(l, "gone-log", fleet.Log{Limit: 1, Span: time.Hour}, c), newKey()
+		requireTake(t, taken, log.Take, key, 1)
+		requireTake(t, refused, log.Take, key, 1)
+		requireTake(t, denied, log.Take, key, 1)
+		require.NoError(t, log.SetRate(t.Context(), key, 2, time.Hour))
+		requireTake(t, taken, log.Take, key, 1)
+	})
+	t.Run("not by another process, as long as it was to last", func(t *testing.T) {
+		key := newKey()
+		quick := fleet.NewTokenBucket(l, "gone-quick", fleet.Bucket{Rate: limiter.Every(400 * time.Millisecond), Burst: 1}, c)
+		requireTake(t, taken, quick.Take, key, 1)
+		requireTake(t, refused, quick.Take, key, 1)
+		require.NoError(t, fleet.NewTokenBucket(l, "gone-quick", fleet.Bucket{Rate: limiter.Every(400 * time.Millisecond), Burst: 1}, c).Reset(t.Context(), key))
+		requireTake(t, denied, quick.Take, key, 1)
+		require.Eventually(t, func() bool {
+			r, err := quick.Take(t.Context(), key, 1)
+			return err == nil && r.OK
+		}, 2*time.Second, 10*time.Millisecond)
+	})
+	t.Run("Off remembers nothing", func(t *testing.T) {
+		key := newKey()
+		off := fleet.NewTokenBucket(l, "gone", hourly, fleet.Config{Away: fleet.Error, MaxDenied: fleet.Off})
+		requireTake(t, taken, there.Take, key, 1)
+		requireTake(t, refused, off.Take, key, 1)
+		requireTake(t, refused, off.Take, key, 1)
+		require.NoError(t, there.Reset(t.Context(), key))
+		requireTake(t, taken, off.Take, key, 1)
+	})
+}
+
+func TestLeasesSaveRoundTripsAndKeepTheirBound(t *testing.T) {
+	const nodes, maxLease, rate, burst = 3, 10, 1000, 400
+	s := redistest.Start(t)
+	var buckets []*fleet.TokenBucket
+	for range nodes {
+		l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient})
+		buckets = append(buckets, fleet.NewTokenBucket(l, "lease", fleet.Bucket{Rate: limiter.PerSecond(rate), Burst: burst},
+			fleet.Config{Away: fleet.Error, MaxLease: maxLease}))
+	}
+	before, start := asked(s), time.Now()
+	var admitted, leased atomic.Int64
+	var g sync.WaitGroup
+	for _, b := range buckets {
+		g.Go(func() {
+			for time.Since(start) < time.Second {
+				r, err := b.Take(t.Context(), "k", 1)
+				if err != nil {
+					t.Error(err)
+				}
+				if r.OK {
+					admitted.Add(1)
+				}
+				if r.From == fleet.FromLease {
+					leased.Add(1)
+				}
+				wait(5 * time.Millisecond) // 200 a second and node, at most
+			}
+		})
+	}
+	g.Wait()
+	trips := asked(s) - before
+	t.Logf("%d admitted, %d by leases, in %d round trips", admitted.Load(), leased.Load(), trips)
+	require.LessOrEqual(t, float64(admitted.Load()), burst+rate*time.Since(start).Seconds()+nodes*maxLease)
+	require.Greater(t, leased.Load(), admitted.Load()/2)
+	require.Less(t, int64(trips), admitted.Load()/3)
+}
+
+func TestLeasesAreGivenBack(t *testing.T) {
+	l := connect(t)
+	c := fleet.Config{Away: fleet.Error, MaxLease: 10}
+	b := fleet.NewTokenBucket(l, "returned", fleet.Bucket{Rate: limiter.PerHour(1), Burst: 1000}, c)
+	key := newKey()
+	for range 25 {
+		_, err := b.Take(t.Context(), key, 1)
+		require.NoError(t, err)
+	}
+	r, err := b.Peek(t.Context(), key)
+	require.NoError(t, err)
+	require.Less(t, r.Remaining, 975, "some are held")
+	require.NoError(t, b.Close(t.Context()))
+	r, err = b.Peek(t.Context(), key)
+	require.NoError(t, err)
+	require.Equal(t, 975, r.Remaining)
+	requireTake(t, taken, b.Take, key, 1)
+	require.NoError(t, fleet.NewTokenBucket(l, "none", fleet.Bucket{Rate: limiter.PerHour(1)}, fleet.Config{Away: fleet.Error}).Close(t.Context()))
+}
+
+func TestALeaseIsGoodWhileRedisIsAway(t *testing.T) {
+	s := redistest.Start(t)
+	l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: 200 * time.Millisecond})
+	b := fleet.NewTokenBucket(l, "away", fleet.Bucket{Rate: limiter.PerHour(1), Burst: 1000}, fleet.Config{Away: fleet.Closed, MaxLease: 10})
+	for from := fleet.FromServer; from != fleet.FromLease; {
+		r, err := b.Take(t.Context(), "k", 1)
+		require.NoError(t, err)
+		from = r.From
+	}
+	s.Kill()
+	requireTake(t, granted, b.Take, "k", 1)
+	requireTake(t, fleet.Result{From: fleet.FromAway}, b.Take, "k", 1)
+}
+
+func TestWithLeasesTooNoCallLastsLongerThanTheTimeout(t *testing.T) {
+	const timeout, slack = 400 * time.Millisecond, 250 * time.Millisecond
+	s := redistest.Start(t)
+	l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: timeout, Breaker: breaker.Config{ConsecutiveFailures: 1000, MinCalls: 1000}})
+	b := fleet.NewTokenBucket(l, "slow", fleet.Bucket{Rate: limiter.PerHour(1), Burst: 1000}, fleet.Config{Away: fleet.Closed, MaxLease: 10})
+	for from := fleet.FromServer; from != fleet.FromLease; {
+		r, err := b.Take(t.Context(), "k", 1)
+		require.NoError(t, err)
+		from = r.From
+	}
+	s.Pause()
+	var g sync.WaitGroup
+	for range 32 {
+		g.Go(func() {
+			start := time.Now()
+			r, err := b.Take(t.Context(), "k", 1)
+			if took := time.Since(start); took > timeout+slack || err != nil || r.OK && r.From != fleet.FromLease {
+				t.Errorf("after %s: %v from %s, %v", took, r.OK, r.From, err)
+			}
+		})
+	}
+	g.Wait()
+	s.Continue()
+}
+
+func TestALimitIsForgottenWithItsLease(t *testing.T) {
+	l := connect(t)
+	b := fleet.NewTokenBucket(l, "reset", fleet.Bucket{Rate: limiter.PerHour(1), Burst: 1000}, fleet.Config{Away: fleet.Error, MaxLease: 10})
+	key := newKey()
+	for range 10 {
+		_, err := b.Take(t.Context(), key, 1)
+		require.NoError(t, err)
+	}
+	require.NoError(t, b.Reset(t.Context(), key))
+	requireTake(t, taken, b.Take, key, 1)
+	r, err := b.Peek(t.Context(), key)
+	require.NoError(t, err)
+	require.Equal(t, 999, r.Remaining)
+}
+
+func TestConfigSaysWhatIsWrongWithMemories(t *testing.T) {
+	for _, test := range []struct {
+		config fleet.Config
+		want   string
+	}{
+		{fleet.Config{Away: fleet.Open, MaxDenied: -2}, "fleet: MaxDenied is -2, must lie between 1 and 2147483647 (or be 0 for the default, or Off)"},
+		{fleet.Config{Away: fleet.Open, MaxLease: 1}, "fleet: MaxLease is 1, must lie between 2 and 1000000 (or be 0 for no leases)"},
+		{fleet.Config{Away: fleet.Open, MaxLease: -1}, "fleet: MaxLease is -1, must lie between 2 and 1000000 (or be 0 for no leases)"},
+		{fleet.Config{Away: fleet.Open, MaxLease: 2_000_000}, "fleet: MaxLease is 2000000, must lie between 2 and 1000000 (or be 0 for no leases)"},
+	} {
+		t.Run(fmt.Sprint(test.config), func(t *testing.T) { require.EqualError(t, test.config.Validate(), test.want) })
+	}
+	require.NoError(t, fleet.Config{Away: fleet.Open, MaxDenied: fleet.Off, MaxLease: 2}.Validate())
+}

@@ -1,0 +1,62 @@
+package fleet_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/limiter"
+)
+
+func TestTheShorterScriptDecidesAsTheOtherDoes(t *testing.T) {
+	l := connect(t)
+	for _, rate := range []limiter.Rate{limiter.PerSecond(10), limiter.PerSecond(1_000_000), limiter.PerMinute(7.5), limiter.PerHour(1)} {
+		t.Run(rate.String(), func(t *testing.T) {
+			b := fleet.NewTokenBucket(l, "quick", fleet.Bucket{Rate: rate, Burst: 10}, fleet.Config{Away: fleet.Error})
+			require.True(t, b.Quick())
+			r := rand.New(rand.NewPCG(1, 2))
+			at, quick, slow := time.Now(), newKey(), newKey()
+			for step := range 500 {
+				at = at.Add(time.Duration(r.IntN(3)) * time.Duration(r.Int64N(int64(5*time.Second)/int64(1+r.IntN(1000)))))
+				n := r.IntN(11)
+				want, err := b.TakeAt(t.Context(), at, slow, n)
+				require.NoError(t, err)
+				got, decided, err := b.QuickAt(t.Context(), at, quick, n)
+				require.NoError(t, err)
+				require.True(t, decided)
+				require.Equalf(t, want, got, "step %d: Take(%d)", step, n)
+				if r.IntN(10) == 0 {
+					n := 1 + r.IntN(5)
+					require.NoError(t, b.RefundAt(t.Context(), at, slow, n))
+					require.NoError(t, b.RefundAt(t.Context(), at, quick, n))
+				}
+			}
+		})
+	}
+}
+
+func TestTheShorterScriptLeavesWhatItDoesNotKnowToTheOther(t *testing.T) {
+	l := connect(t)
+	c := fleet.Config{Away: fleet.Error}
+	now := fleet.NewTokenBucket(l, "unknown", fleet.Bucket{Rate: limiter.PerHour(10), Burst: 10}, c)
+	require.True(t, now.Quick())
+	before := fleet.NewTokenBucket(l, "unknown", fleet.Bucket{Rate: limiter.PerHour(7), Burst: 10}, c)
+	require.False(t, before.Quick(), "an hour is no seven times whole µs")
+	key := newKey()
+	_, err := before.Take(t.Context(), key, 4)
+	require.NoError(t, err)
+	r, err := now.Take(t.Context(), key, 4)
+	require.NoError(t, err)
+	require.True(t, r.OK)
+	require.Equal(t, 2, r.Remaining, "the missing tokens stay when the rate changes")
+
+	for _, foreign := range []string{"", "x", "abcdefghijklmnop 0 360000000 0 1"} {
+		key := newKey()
+		server().Do("SET", now.StateKeys(key)[0], foreign)
+		_, err := now.Take(t.Context(), key, 1)
+		require.ErrorIs(t, err, fleet.ErrForeign, "%q", foreign)
+	}
+}

@@ -1,0 +1,164 @@
+package fleet_test
+
+import (
+	"context"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/limiter"
+)
+
+// scripted is a limiter with all that these tests need of it.
+type scripted interface {
+	timed
+	StateKeys(key string) []string
+}
+
+// scriptStep asks a script: to take n permits at so many µs after the beginning, to look for 0, or to give back below that.
+type scriptStep struct {
+	at   int64
+	n    int
+	want limiter.Result
+	held string // by the key afterwards, "" for nothing
+}
+
+func yes(limit, remaining int, reset time.Duration) limiter.Result {
+	return limiter.Result{OK: true, Limit: limit, Remaining: remaining, ResetAfter: reset}
+}
+
+func no(limit, remaining int, retry, reset time.Duration) limiter.Result {
+	return limiter.Result{Limit: limit, Remaining: remaining, RetryAfter: retry, ResetAfter: reset}
+}
+
+const (
+	us = time.Microsecond
+	ms = time.Millisecond
+)
+
+// Each script answers and keeps what it should. The beginning is 1767225600 s since 1970.
+func TestScripts(t *testing.T) {
+	l, direct := connect(t), client(t, server())
+	c := fleet.Config{Away: fleet.Error}
+	for name, s := range map[string]struct {
+		limiter scripted
+		steps   []scriptStep
+	}{
+		"token bucket, 3/s and burst 2": {
+			fleet.NewTokenBucket(l, "script-bucket", fleet.Bucket{Rate: limiter.PerSecond(3), Burst: 2}, c),
+			[]scriptStep{
+				{0, 0, yes(2, 2, 0), ""},
+				{0, 1, yes(2, 1, 333334*us), "1767225600333333 1 333333 1 3"},
+				{0, 1, yes(2, 0, 666667*us), "1767225600666666 2 333333 1 3"},
+				{0, 1, no(2, 0, 333334*us, 666667*us), "1767225600666666 2 333333 1 3"},
+				{333333, 1, no(2, 0, 1*us, 333334*us), "1767225600666666 2 333333 1 3"},
+				{333334, 1, yes(2, 0, 666666*us), "1767225601000000 0 333333 1 3"},
+				{333334, 3, no(2, 0, limiter.Never, 666666*us), "1767225601000000 0 333333 1 3"},
+				{333334, -1, yes(2, 1, 333333*us), "1767225600666666 2 333333 1 3"},
+				{666667, -1, yes(2, 2, 0), ""},
+			},
+		},
+		"fixed window, 3 in 1 s": {
+			fleet.NewFixedWindow(l, "script-fixed", fleet.Fixed{Limit: 3, Span: time.Second}, c),
+			[]scriptStep{
+				{400_000, 0, yes(3, 3, 0), ""},
+				{400_000, 2, yes(3, 1, 600*ms), "f1767225600000000 2"},
+				{400_000, 2, no(3, 1, 600*ms, 600*ms), "f1767225600000000 2"},
+				{400_000, 4, no(3, 1, limiter.Never, 600*ms), "f1767225600000000 2"},
+				{999_999, -1, yes(3, 2, 1*us), "f1767225600000000 1"},
+				{1_000_000, 3, yes(3, 0, 1000*ms), "f1767225601000000 3"},
+				{900_000, 1, no(3, 0, 1100*ms, 1100*ms), "f1767225601000000 3"},
+				{1_900_000, -9, yes(3, 3, 0), ""},
+			},
+		},
+		"sliding window, 3 in 1 s, 4 buckets": {
+			fleet.NewSlidingWindow(l, "script-sliding", fleet.Sliding{Limit: 3, Span: time.Second, Buckets: 4}, c),
+			[]scriptStep{
+				{0, 0, yes(3, 3, 0), ""},
+				{249_999, 1, yes(3, 2, 1000*ms+us), "w250000 7068902400:1"},
+				{250_000, 1, yes(3, 1, 1250*ms), "w250000 7068902400:1 7068902401:1"},
+				{260_000, 1, yes(3, 0, 1240*ms), "w250000 7068902400:1 7068902401:2"},
+				{260_000, 1, no(3, 0, 990*ms, 1240*ms), "w250000 7068902400:1 7068902401:2"},
+				{260_000, 2, no(3, 0, 1240*ms, 1240*ms), "w250000 7068902400:1 7068902401:2"},
+				{1_249_999, 1, no(3, 0, 1*us, 250*ms+us), "w250000 7068902400:1 7068902401:2"},
+				{1_250_000, 1, yes(3, 0, 1250*ms), "w250000 7068902401:2 7068902405:1"},
+				{1_250_000, 4, no(3, 0, limiter.Never, 1250*ms), "w250000 7068902401:2 7068902405:1"},
+				{1_250_000, -1, yes(3, 1, 1250*ms), "w250000 7068902401:1 7068902405:1"},
+				{900_000, 1, yes(3, 0, 1600*ms), "w250000 7068902401:1 7068902405:2"},
+				{1_250_000, -3, yes(3, 3, 0), ""},
+			},
+		},
+		"throttle, 2 at once and 30 in 60 s": {
+			fleet.NewThrottle(l, "script-throttle", fleet.Cell{MaxBurst: 1, Count: 30, Period: time.Minute}, c),
+			[]scriptStep{
+				{0, 0, yes(2, 2, 0), ""},
+				{0, 1, yes(2, 1, 2*time.Second), "1767225602000000000"},
+				{0, 1, yes(2, 0, 4*time.Second), "1767225604000000000"},
+				{0, 1, no(2, 0, 2*time.Second, 4*time.Second), "1767225604000000000"},
+				{1_999_999, 1, no(2, 0, 1*us, 2*time.Second+us), "1767225604000000000"},
+				{2_000_000, 1, yes(2, 0, 4*time.Second), "1767225606000000000"},
+				{2_000_000, 3, no(2, 0, limiter.Never, 4*time.Second), "1767225606000000000"},
+				{2_000_000, math.MaxInt, no(2, 0, limiter.Never, 4*time.Second), "1767225606000000000"},
+				{-5_000_000, -1, no(2, 0, 5*time.Second, 9*time.Second), "1767225604000000000"},
+				{2_000_000, 0, yes(2, 1, 2*time.Second), "1767225604000000000"},
+				{2_000_000, -9, yes(2, 2, 0), ""},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, step := range s.steps {
+				r, err := askAt(t.Context(), s.limiter, begin.Add(time.Duration(step.at)*us), step.n)
+				require.NoError(t, err)
+				require.Equal(t, step.want, r, "%d at %d µs", step.n, step.at)
+				held, _ := direct.Get(t.Context(), s.limiter.StateKeys("user")[0]).Result()
+				require.Equal(t, step.held, held, "after %d at %d µs", step.n, step.at)
+			}
+		})
+	}
+}
+
+// askAt takes from the key user, or gives back to it, and returns how things stand then.
+func askAt(ctx context.Context, l timed, at time.Time, n int) (limiter.Result, error) {
+	if n < 0 {
+		if err := l.RefundAt(ctx, at, "user", -n); err != nil {
+			return limiter.Result{}, err
+		}
+		n = 0
+	}
+	r, err := l.TakeAt(ctx, at, "user", n)
+	return r.Result, err
+}
+
+// A sliding log has one key for all that it knows, with an entry for each grant, those of one moment too.
+func TestTheScriptOfASlidingLog(t *testing.T) {
+	l, direct := connect(t), client(t, server())
+	log := fleet.NewSlidingLog(l, "script-log", fleet.Log{Limit: 5, Span: time.Second}, fleet.Config{Away: fleet.Error})
+	for _, step := range []struct {
+		at   int64
+		n    int
+		want limiter.Result
+		held []string
+	}{
+		{0, 0, yes(5, 5, 0), nil},
+		{0, 1, yes(5, 4, 1000*ms), []string{"n1:1:0", "1:1"}},
+		{0, 1, yes(5, 3, 1000*ms), []string{"n2:2:0", "1:1", "2:1"}},
+		{100_000, 3, yes(5, 0, 1000*ms), []string{"n5:3:0", "1:1", "2:1", "3:3"}},
+		{900_000, 2, no(5, 0, 100*ms, 200*ms), []string{"n5:3:0", "1:1", "2:1", "3:3"}},
+		{900_000, 3, no(5, 0, 200*ms, 200*ms), []string{"n5:3:0", "1:1", "2:1", "3:3"}},
+		{900_000, 6, no(5, 0, limiter.Never, 200*ms), []string{"n5:3:0", "1:1", "2:1", "3:3"}},
+		{999_999, 1, no(5, 0, 1*us, 100*ms+us), []string{"n5:3:0", "1:1", "2:1", "3:3"}},
+		{1_000_000, 1, yes(5, 1, 1000*ms), []string{"n4:4:1767225600000000", "3:3", "4:1"}},
+		{1_000_000, -2, yes(5, 3, 1000*ms), []string{"n2:4:1767225600000000", "3:1", "4:1"}},
+		{1_000_000, -9, yes(5, 5, 0), []string{"n0:4:1767225600000000"}},
+	} {
+		r, err := askAt(t.Context(), log, begin.Add(time.Duration(step.at)*us), step.n)
+		require.NoError(t, err)
+		require.Equal(t, step.want, r, "%d at %d µs", step.n, step.at)
+		held, err := direct.ZRange(t.Context(), log.StateKeys("user")[0], 0, -1).Result()
+		require.NoError(t, err)
+		require.Equal(t, append([]string{}, step.held...), held, "after %d at %d µs", step.n, step.at)
+	}
+}

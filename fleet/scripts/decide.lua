@@ -1,0 +1,28 @@
+-- The last part of each decision: look at all limits, and write only if all agree.
+--
+-- The answer has five numbers for each limit: whether it agrees, its limit, what remains, and after how many µs to try
+-- again (-1 for never) and all is there again. Where a key holds something else it is the one number -1.
+
+local states, all = {}, true
+local key, arg = 1, 4
+while arg <= #ARGV do
+	local kind = kinds[ARGV[arg]]
+	local s = { kind = kind }
+	if not kind.look(s, key, arg + 1) then return { -1 } end
+	states[#states + 1] = s
+	all = all and s.ok
+	key, arg = key + kind.keys, arg + kind.numbers + 1
+end
+
+local answer = {}
+for i, s in ipairs(states) do
+	local kind, at = s.kind, 5 * i - 4
+	if n > 0 and all then
+		kind.take(s)
+	elseif n < 0 then
+		kind.refund(s, -n)
+	end
+	answer[at], answer[at + 1], answer[at + 3] = s.ok and 1 or 0, s.limit, s.retry
+	answer[at + 2], answer[at + 4] = kind.tell(s)
+end
+return answer

@@ -1,0 +1,3 @@
+-- Forgets what was taken.
+redis.call('DEL', unpack(KEYS))
+return { 1 }

@@ -1,0 +1,48 @@
+-- CL.THROTTLE of redis-cell, step by step, in nanoseconds.
+--
+-- Times in ns do not fit into a double, so each is a pair of seconds and the nanoseconds on top of them. The key holds what
+-- redis-cell's does, the time in ns at which nothing will be owed any more, so that either can go on where the other stopped.
+--
+-- ARGV is the time as s and ns, or '' twice for the server's; ms that the key lives on beyond its use; the tolerance; what the permits
+-- cost, below 0 to give back; and 1 to write. The answer is 1 if it is refused, by how much it is too early, and
+-- what is owed after it.
+
+local function pair(s, ns)
+	local carry = math.floor(ns / 1000000000)
+	return s + carry, ns - carry * 1000000000
+end
+
+local function before(s1, ns1, s2, ns2) return s1 < s2 or s1 == s2 and ns1 < ns2 end
+
+local now_s, now_ns = tonumber(ARGV[1]), tonumber(ARGV[2])
+if not now_s then
+	local time = redis.call('TIME')
+	now_s, now_ns = tonumber(time[1]), time[2] * 1000
+end
+local tolerance_s, tolerance_ns = tonumber(ARGV[4]), tonumber(ARGV[5])
+local cost_s, cost_ns = tonumber(ARGV[6]), tonumber(ARGV[7])
+
+local tat_s, tat_ns = now_s, now_ns
+local held = redis.call('GET', KEYS[1])
+if held then
+	if not string.match(held, '^%d+$') or #held > 19 then return { -1 } end
+	tat_s, tat_ns = tonumber(string.sub(held, 1, -10)) or 0, tonumber(string.sub(held, -9))
+end
+
+if before(tat_s, tat_ns, now_s, now_ns) then tat_s, tat_ns = now_s, now_ns end -- the key lives a little longer than it is of use
+local next_s, next_ns = pair(tat_s + cost_s, tat_ns + cost_ns)
+local early_s, early_ns = pair(next_s - tolerance_s - now_s, next_ns - tolerance_ns - now_ns)
+local limited = 0
+if cost_s >= 0 and before(0, 0, early_s, early_ns) then
+	limited, next_s, next_ns = 1, tat_s, tat_ns
+end
+local owed_s, owed_ns = pair(next_s - now_s, next_ns - now_ns)
+if ARGV[8] == '1' and limited == 0 then
+	if before(0, 0, owed_s, owed_ns) then
+		local ms = math.max(owed_s * 1000 + math.ceil(owed_ns / 1000000), 1) + ARGV[3]
+		redis.call('SET', KEYS[1], string.format('%.0f%09.0f', next_s, next_ns), 'PX', string.format('%.0f', ms))
+	else
+		redis.call('DEL', KEYS[1])
+	end
+end
+return { limited, early_s, early_ns, owed_s, owed_ns }

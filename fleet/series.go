@@ -1,0 +1,88 @@
+package fleet
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"github.com/weir-go/weir/stat"
+)
+
+// What becomes of a request.
+const (
+	allowed = iota
+	refused
+	waited
+	cancelled
+	outcomes
+)
+
+var outcomeNames = [outcomes]string{"allowed", "refused", "waited", "cancelled"}
+
+// book counts what a limiter does.
+type book struct {
+	requests, permits [outcomes]figure
+	faults            map[Fault]*figure // all of them, never changed
+	waiting           figure
+	limit             *stat.Series
+}
+
+// figure is a series and its value.
+type figure struct {
+	atomic.Int64
+	series *stat.Series
+}
+
+func (b *book) build(name string) {
+	for i, outcome := range outcomeNames {
+		b.requests[i].series = stat.LimiterRequests.Series(name, outcome)
+		b.permits[i].series = stat.LimiterPermits.Series(name, outcome)
+	}
+	b.faults = map[Fault]*figure{}
+	for _, fault := range faults {
+		b.faults[fault] = &figure{series: stat.LimiterBackendErrors.Series(name, string(fault))}
+	}
+	b.waiting.series = stat.LimiterWaiting.Series(name)
+	b.limit = stat.LimiterLimit.Series(name)
+}
+
+// count books a decision. Peeks and what was not decided are not counted.
+func (b *book) count(r Result, err error, n int) {
+	switch {
+	case err != nil || n == 0:
+	case r.OK:
+		b.add(allowed, n)
+	default:
+		b.add(refused, n)
+	}
+}
+
+func (b *book) add(outcome, n int) {
+	b.requests[outcome].Add(1)
+	b.permits[outcome].Add(int64(max(n, 0)))
+}
+
+// fault books an error of Redis.
+func (b *book) fault(err error) {
+	if e, ok := errors.AsType[*StoreError](err); ok {
+		b.faults[e.Fault].Add(1)
+	}
+}
+
+func (f *figure) observe(yield func(*stat.Series, float64)) { yield(f.series, float64(f.Load())) }
+
+// Observe yields the requests and permits by outcome, the callers that wait, the limit, and the errors of Redis: see
+// [stat.Source]. What is refused or admitted without Redis, by the policy for when it is away, is among them. It asks Redis
+// nothing.
+func (k *core) Observe(yield func(*stat.Series, float64)) {
+	for i := range outcomes {
+		k.book.requests[i].observe(yield)
+		k.book.permits[i].observe(yield)
+	}
+	k.book.waiting.observe(yield)
+	yield(k.book.limit, float64(k.limit))
+	for _, fault := range faults {
+		k.book.faults[fault].observe(yield)
+	}
+}
+
+var _ stat.Source = (*core)(nil)

@@ -1,0 +1,65 @@
+package fleet_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+)
+
+func TestFiguresOfALimiter(t *testing.T) {
+	l := connect(t)
+	b := fleet.NewTokenBucket(l, "figures", fleet.Bucket{Rate: limiter.PerHour(1), Burst: 5}, orError)
+	for _, n := range []int{3, 0, 9, 2, 1, -4} {
+		_, err := b.Take(t.Context(), "user", n)
+		require.NoError(t, err)
+	}
+	require.NoError(t, b.Refund(t.Context(), "user", 2))
+	require.NoError(t, b.Wait(t.Context(), "user", 2))
+	require.Error(t, b.TryWait(t.Context(), "user", 4, time.Second))
+	require.NoError(t, client(t, server()).Set(t.Context(), b.StateKeys("foreign")[0], "x", time.Minute).Err())
+	_, err := b.Take(t.Context(), "foreign", 1)
+	require.ErrorIs(t, err, fleet.ErrForeign)
+
+	got := observe(b)
+	for name, want := range map[string]float64{
+		"weir.limiter.requests allowed": 3, "weir.limiter.permits allowed": 7,
+		"weir.limiter.requests refused": 4, "weir.limiter.permits refused": 14,
+		"weir.limiter.requests waited": 0, "weir.limiter.requests cancelled": 0, "weir.limiter.waiting": 0, "weir.limiter.limit": 5,
+		"weir.limiter.backend.errors foreign": 1, "weir.limiter.backend.errors timeout": 0,
+	} {
+		require.InDelta(t, want, got[name], 0, name)
+	}
+}
+
+func TestSeriesAreBuiltOnceAndNeverTheKeys(t *testing.T) {
+	l := connect(t)
+	b := newBucket(l, orError)
+	collect := func() map[*stat.Series]bool {
+		series := map[*stat.Series]bool{}
+		b.Observe(func(s *stat.Series, _ float64) {
+			require.Equal(t, "bucket", s.Values[0])
+			series[s] = true
+		})
+		return series
+	}
+	before := collect()
+	for _, key := range hostile {
+		_, err := b.Take(t.Context(), key, 1)
+		require.NoError(t, err)
+	}
+	require.Equal(t, before, collect())
+	set, err := stat.NewSet(func(s *stat.Series) string { return s.ID() }, b, l)
+	require.NoError(t, err)
+	calls := 0.0
+	set.Observe(func(id string, value float64) {
+		if id == "weir.breaker.calls\xff"+t.Name()+"\xffsuccess\xff" {
+			calls = value
+		}
+	})
+	require.InDelta(t, len(hostile)+1, calls, 0, "the breaker before Redis has its own figures")
+}

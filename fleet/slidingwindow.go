@@ -1,0 +1,59 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Sliding is the limit of a [SlidingWindow].
+type Sliding struct {
+	Limit   int           // the most permits in any window, from 1 to 2^31-1. Must be given.
+	Span    time.Duration // the length of a window, whole µs from 1 ms to 10 years. Must be given.
+	Buckets int           // into how many parts the span is divided, up to 1000, none shorter than a µs. Default: 10.
+}
+
+const (
+	defaultParts = 10
+	maxParts     = 1000
+)
+
+// Validate returns nil for a limit that makes sense, and otherwise an error that names all faults.
+func (s Sliding) Validate() error {
+	err := validateWindow(s.Limit, s.Span)
+	if s.Buckets < 0 || s.Buckets > maxParts {
+		err = errors.Join(err, fmt.Errorf("fleet: Buckets is %d, must lie between 1 and %d (or be 0 for the default)", s.Buckets, maxParts))
+	}
+	return err
+}
+
+// SlidingWindow admits for each key at most Limit permits in any window of length Span, wherever it begins, by the server's
+// clock. It counts in Buckets parts of the span and one more, so permits come back up to a part later than they might: with 10
+// parts, a tenth of the span. A key costs some 20 bytes a part in which something was taken.
+//
+// Its RetryAfter is minimal for what it counts, to the microsecond. All methods are safe for concurrent use, and block: see Take.
+type SlidingWindow struct{ *core }
+
+// NewSlidingWindow makes a limiter. It panics as [NewTokenBucket] does.
+func NewSlidingWindow(l *Link, name string, s Sliding, c Config) *SlidingWindow {
+	return &SlidingWindow{newScripted(l, name, c, s).core}
+}
+
+func (s Sliding) rule() rule {
+	if s.Buckets == 0 {
+		s.Buckets = defaultParts
+	}
+	return slidingRule{s}
+}
+
+type slidingRule struct{ Sliding }
+
+func (r slidingRule) kind() string                   { return "slidingwindow" }
+func (r slidingRule) keys(base string) []string      { return []string{base} }
+func (r slidingRule) most() int                      { return r.Limit }
+func (r slidingRule) pace() (float64, time.Duration) { return float64(r.Limit), r.Span }
+
+func (r slidingRule) numbers() []any {
+	width := (r.Span.Microseconds() + int64(r.Buckets) - 1) / int64(r.Buckets)
+	return []any{r.Limit, r.Buckets, width}
+}

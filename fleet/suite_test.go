@@ -1,0 +1,120 @@
+package fleet_test
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/limiter/limitertest"
+)
+
+// timed is a fleet limiter as the tests see it: one that can be given times.
+type timed interface {
+	TakeAt(ctx context.Context, at time.Time, key string, n int) (fleet.Result, error)
+	RefundAt(ctx context.Context, at time.Time, key string, n int) error
+}
+
+// keyAt is one key of a fleet limiter, on given times, and a refund is of the latest of these. Its times go a thousand times as fast:
+// what is a nanosecond to the suite is a microsecond to the server, which knows no less.
+type keyAt struct {
+	testing.TB
+	limiter timed
+	key     string
+	mu      sync.Mutex
+	latest  time.Time
+}
+
+const ratio = 1000
+
+var begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+var keysMade atomic.Int64
+
+// newKey is a key that nobody has used.
+func newKey() string { return "key " + strconv.FormatInt(keysMade.Add(1), 10) }
+
+func (k *keyAt) Take(n int) limiter.Result { return k.TakeAt(time.Now(), n) }
+
+func (k *keyAt) TakeAt(at time.Time, n int) limiter.Result {
+	at = begin.Add(at.Sub(begin) * ratio)
+	k.mu.Lock()
+	if at.After(k.latest) {
+		k.latest = at
+	}
+	k.mu.Unlock()
+	r, err := k.limiter.TakeAt(context.Background(), at, k.key, n)
+	if err != nil {
+		k.Errorf("TakeAt(%s, %d): %v", at, n, err)
+	}
+	if r.RetryAfter != limiter.Never {
+		r.RetryAfter /= ratio
+	}
+	r.ResetAfter /= ratio
+	return r.Result
+}
+
+func (k *keyAt) Refund(n int) {
+	if n < 1 {
+		return
+	}
+	if err := k.limiter.RefundAt(context.Background(), k.latest, k.key, n); err != nil {
+		k.Errorf("Refund(%d): %v", n, err)
+	}
+}
+
+// The limiters of a fleet keep the promises of local ones.
+func TestFleetLimitersKeepThePromisesOfLimiters(t *testing.T) {
+	l := connect(t)
+	c := fleet.Config{Away: fleet.Error}
+	const second = ratio * time.Second
+	for name, s := range map[string]struct {
+		timed
+		limit int
+		most  func(time.Duration) int
+	}{
+		"token bucket": {
+			fleet.NewTokenBucket(l, "suite-bucket", fleet.Bucket{Rate: limiter.Every(second), Burst: 5}, c), 5,
+			func(d time.Duration) int { return 5 + int(d/time.Second) },
+		},
+		"token bucket of 3/s": {
+			fleet.NewTokenBucket(l, "suite-thirds", fleet.Bucket{Rate: limiter.Per(3, second), Burst: 4}, c), 4,
+			func(d time.Duration) int { return 4 + int(3*(d+2)/time.Second) },
+		},
+		"fixed window": {
+			fleet.NewFixedWindow(l, "suite-fixed", fleet.Fixed{Limit: 5, Span: 3 * second}, c), 5,
+			func(d time.Duration) int { return 5 * int(2+d/(3*time.Second)) },
+		},
+		"sliding window": {
+			fleet.NewSlidingWindow(l, "suite-sliding", fleet.Sliding{Limit: 5, Span: 3 * second, Buckets: 7}, c), 5,
+			func(d time.Duration) int { return 5 * int(1+d/(3*time.Second)) },
+		},
+		"sliding log": {
+			fleet.NewSlidingLog(l, "suite-log", fleet.Log{Limit: 5, Span: 3 * second}, c), 5,
+			func(d time.Duration) int { return 5 * int(1+d/(3*time.Second)) },
+		},
+		"throttle": {
+			fleet.NewThrottle(l, "suite-throttle", fleet.Cell{MaxBurst: 4, Count: 1, Period: second}, c), 5,
+			func(d time.Duration) int { return 5 + int(d/time.Second) },
+		},
+		"all": {
+			fleet.NewAll(
+				l, "suite-all", c, fleet.Bucket{Rate: limiter.Per(2, second), Burst: 5},
+				fleet.Log{Limit: 7, Span: 10 * second}, fleet.Sliding{Limit: 9, Span: time.Hour}, fleet.Fixed{Limit: 20, Span: time.Hour},
+			), 5,
+			func(d time.Duration) int { return min(5+int(2*d/time.Second), 7*int(1+d/(10*time.Second))) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			limitertest.Run(t, limitertest.Subject{
+				New:   func(time.Time) limiter.Limiter { return &keyAt{TB: t, limiter: s.timed, key: newKey()} },
+				Limit: s.limit, Most: s.most, Exact: true,
+			})
+		})
+	}
+}

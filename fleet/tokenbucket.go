@@ -1,0 +1,113 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// Bucket is the limit of a [TokenBucket].
+type Bucket struct {
+	Rate  limiter.Rate // how fast tokens come. Must be given, and finite.
+	Burst int          // the most tokens that gather, and so the most that can be taken at once. Default: those of one second, at least 1.
+}
+
+const (
+	maxBurst = 1 << 40
+	maxFill  = 50 * 365 * 24 * time.Hour
+)
+
+// Validate returns nil for a limit that makes sense, and otherwise an error that names all faults.
+func (b Bucket) Validate() error {
+	if err := b.Rate.Validate(); err != nil {
+		return err
+	}
+	switch {
+	case b.Rate.IsUnlimited():
+		return errors.New("fleet: Rate is unlimited, must be finite")
+	case b.Burst < 0 || int64(b.Burst) > maxBurst:
+		return fmt.Errorf("fleet: Burst is %d, must lie between 1 and %d (or be 0 for the default)", b.Burst, int64(maxBurst))
+	}
+	events, per := pace(b.Rate)
+	if fill := float64(b.burst()) / events * float64(per); fill > float64(maxFill) {
+		return fmt.Errorf("fleet: Burst is %d, must be gathered within %s at a Rate of %s", b.burst(), maxFill, b.Rate)
+	}
+	return nil
+}
+
+func (b Bucket) burst() int {
+	if b.Burst > 0 {
+		return b.Burst
+	}
+	events, per := pace(b.Rate)
+	return max(1, int(min(math.Ceil(events/per.Seconds()), maxBurst, math.MaxInt)))
+}
+
+// TokenBucket holds for each key up to Burst tokens, which come at a constant rate: the limiter of first choice. In any span of time
+// all nodes together take at most Burst and what the rate yields in that span, to two microseconds. Its RetryAfter
+// is minimal, to the microsecond. A key that is full again is not in Redis.
+//
+// It is a GCRA in whole microseconds and a fraction, by the server's clock. Fractions are exact as long as burst times the
+// denominator of a token's cost in µs is below 2^53 (3/s, 7/min, 10 in 13 s); beyond that a token
+// costs up to one part in 2^53/burst of a µs more, and never less. Where the rate or the burst changes, keys keep their missing tokens.
+//
+// All methods are safe for concurrent use, and block: see Take.
+type TokenBucket struct{ *core }
+
+// NewTokenBucket makes a limiter. It panics with the errors of b.Validate and c.Validate where there are any, and where the name,
+// which stands in keys, errors and metrics, is empty or has braces.
+func NewTokenBucket(l *Link, name string, b Bucket, c Config) *TokenBucket {
+	s := newScripted(l, name, c, b)
+	s.quicken()
+	return &TokenBucket{s.core}
+}
+
+func (b Bucket) rule() rule {
+	r := bucketRule{Bucket: b}
+	r.Burst = b.burst()
+	r.whole, r.part, r.parts = tokenCost(b.Rate, r.Burst)
+	return r
+}
+
+// bucketRule is a bucket whose tokens cost whole + part/parts µs.
+type bucketRule struct {
+	Bucket
+	whole, part, parts int64
+}
+
+func (r bucketRule) kind() string                   { return "tokenbucket" }
+func (r bucketRule) keys(base string) []string      { return []string{base} }
+func (r bucketRule) numbers() []any                 { return []any{r.whole, r.part, r.parts, r.Burst} }
+func (r bucketRule) most() int                      { return r.Burst }
+func (r bucketRule) pace() (float64, time.Duration) { return pace(r.Rate) }
+
+// tokenCost is what a token costs in µs, as a whole number and a fraction that Lua can multiply by up to burst.
+func tokenCost(r limiter.Rate, burst int) (whole, part, parts int64) {
+	events, per := r.Ratio()
+	cost, parts := int64(per), events*1000
+	shared := gcd(cost, parts)
+	cost, parts = cost/shared, parts/shared
+	whole, part = cost/parts, cost%parts
+	most := int64(1) << 53 / (int64(burst) + 1)
+	if parts <= most {
+		return whole, part, parts
+	}
+	coarse := int64(1) << (bits.Len64(uint64(most)) - 1)
+	high, low := bits.Mul64(uint64(part), uint64(coarse))
+	quotient, rest := bits.Div64(high, low, uint64(parts))
+	if rest > 0 {
+		quotient++
+	}
+	return whole + int64(quotient)/coarse, int64(quotient) % coarse, coarse
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}

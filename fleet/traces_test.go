@@ -1,0 +1,38 @@
+package fleet_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// sequence is one line of a trace: what a real system was asked, and what it answered.
+type sequence[C, S any] struct {
+	ID     json.RawMessage `json:"id"`
+	Config C               `json:"config"`
+	Steps  []S             `json:"steps"`
+}
+
+// traces reads the sequences of a file. FORMATS.md, which lies beside it, says what they mean.
+func traces[C, S any](t *testing.T, name string) (list []sequence[C, S]) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("..", "internal", "conformance", "testdata", name+".jsonl.gz"))
+	require.NoError(t, err)
+	unpacked, err := gzip.NewReader(bytes.NewReader(raw))
+	require.NoError(t, err)
+	text, err := io.ReadAll(unpacked)
+	require.NoError(t, err)
+	for line := range bytes.Lines(text) {
+		var s sequence[C, S]
+		require.NoError(t, json.Unmarshal(line, &s))
+		list = append(list, s)
+	}
+	require.NotEmpty(t, list)
+	return list
+}

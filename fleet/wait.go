@@ -1,0 +1,112 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// Wait takes n permits of the key as soon as there are that many, and returns nil then.
+//
+// Callers of one process who wait for one key are served in order of arrival, and only the first of them asks Redis, when the last
+// answer said that it is worth while. Between processes chance decides, and each asks a little later than it might, at
+// random, so that they do not all come at once. Take does not stand in line.
+//
+// A context that is done gives its error. One whose deadline comes before the permits can be there gives a *limiter.LimitedError
+// at once that matches context.DeadlineExceeded; what can never be had one whose RetryAfter is Never; a line that is full one
+// that matches limiter.ErrQueueFull. Where Redis is away the policy decides: with Closed the wait goes on until it is back. Other
+// errors are those of Take.
+func (k *core) Wait(ctx context.Context, key string, n int) error {
+	return k.TryWait(ctx, key, n, limiter.Never)
+}
+
+// TryWait is Wait that gives up, with a *limiter.LimitedError, as soon as it is plain that it would take longer than limit.
+func (k *core) TryWait(ctx context.Context, key string, n int, limit time.Duration) error {
+	outcome, err := k.wait(ctx, key, n, limit)
+	if _, undecided := errors.AsType[*StoreError](err); !undecided && n != 0 {
+		k.book.add(outcome, n)
+	}
+	return err
+}
+
+// wait is TryWait that also says what has become of the request.
+func (k *core) wait(ctx context.Context, key string, n int, limit time.Duration) (outcome int, err error) {
+	if err := ctx.Err(); err != nil {
+		return cancelled, err
+	}
+	p, ok := k.lines.join(key)
+	if !ok {
+		return refused, k.limited(limiter.QueueFull, k.link.timeout)
+	}
+	defer k.lines.leave(key, p)
+	k.book.waiting.Add(1)
+	defer k.book.waiting.Add(-1)
+	until := time.Now().Add(limit) // a limit of Never is 292 years
+	if p.first(ctx, limit) != nil {
+		return k.gaveUp(ctx)
+	}
+	for outcome = allowed; ; outcome = waited {
+		r, err := k.decide(ctx, key, n)
+		switch {
+		case err != nil:
+			return cancelled, err
+		case r.OK:
+			return outcome, nil
+		}
+		slack, reason := hopeless(ctx, r.RetryAfter, time.Until(until))
+		if reason != "" {
+			return refused, k.limited(reason, r.RetryAfter)
+		}
+		if p.sleep(ctx, r.RetryAfter+jitter(r.RetryAfter, slack)) != nil {
+			return k.gaveUp(ctx)
+		}
+	}
+}
+
+// gaveUp is what becomes of a wait that the context or the limit has ended.
+func (k *core) gaveUp(ctx context.Context) (int, error) {
+	switch err := ctx.Err(); {
+	case err == nil:
+		return refused, k.limited(limiter.WaitTooLong, k.link.timeout)
+	case errors.Is(err, context.DeadlineExceeded):
+		return refused, k.limited(limiter.PastDue, k.link.timeout)
+	default:
+		return cancelled, err
+	}
+}
+
+// hopeless is why waiting for retry is of no use, or nothing, and how much time there is beyond that.
+func hopeless(ctx context.Context, retry, limit time.Duration) (slack time.Duration, reason limiter.Reason) {
+	if retry == limiter.Never {
+		return 0, limiter.OverLimit
+	}
+	slack = limit - retry
+	if deadline, ok := ctx.Deadline(); ok {
+		slack = min(slack, time.Until(deadline)-retry)
+		if time.Until(deadline) < retry {
+			return 0, limiter.PastDue
+		}
+	}
+	if limit < retry {
+		return 0, limiter.WaitTooLong
+	}
+	return slack, ""
+}
+
+// limited is the error for a request that may succeed after d.
+func (k *core) limited(reason limiter.Reason, d time.Duration) error {
+	e := &limiter.LimitedError{Name: k.name, Reason: reason, Limit: k.limit}
+	if d != limiter.Never {
+		e.Until = time.Now().Add(d)
+	}
+	return e
+}
+
+// jitter is how much longer than d to wait: at random, up to a tenth of it or a millisecond, and to a half of what
+// there is time for.
+func jitter(d, slack time.Duration) time.Duration {
+	return rand.N(max(min(max(d/10, time.Millisecond), time.Second, slack/2), 1))
+}

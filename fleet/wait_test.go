@@ -1,0 +1,176 @@
+package fleet_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+)
+
+// eventually returns when the limiter has so many waiters.
+func eventually(t *testing.T, l stat.Source, waiting float64) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		return observe(l)["weir.limiter.waiting"] == waiting
+	}, 5*time.Second, time.Millisecond)
+}
+
+// observe reads the figures of a source by instrument and last attribute, where there are two.
+func observe(s stat.Source) map[string]float64 {
+	figures := map[string]float64{}
+	s.Observe(func(s *stat.Series, value float64) {
+		name := s.Instrument.Name
+		if len(s.Values) > 1 {
+			name += " " + s.Values[len(s.Values)-1]
+		}
+		figures[name] = value
+	})
+	return figures
+}
+
+func TestWaitersOfAKeyAreServedInOrder(t *testing.T) {
+	b := fleet.NewTokenBucket(connect(t), "order", fleet.Bucket{Rate: limiter.PerHour(1), Burst: 5}, orError)
+	_, err := b.Take(t.Context(), "user", 5)
+	require.NoError(t, err)
+	served := make(chan int)
+	for i, n := range []int{5, 4, 3, 5, 3} { // none leaves enough for the next
+		go func() {
+			if err := b.Wait(t.Context(), "user", n); err == nil {
+				served <- i
+			}
+		}()
+		eventually(t, b, float64(i+1))
+	}
+	for i := range 5 {
+		require.NoError(t, b.Reset(t.Context(), "user"))
+		require.Equal(t, i, <-served)
+	}
+}
+
+func TestWaitersOfOtherKeysAreNotInLine(t *testing.T) {
+	b := fleet.NewTokenBucket(connect(t), "lines", fleet.Bucket{Rate: limiter.PerHour(1), Burst: 1}, orError)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := b.Take(t.Context(), "slow", 1)
+	require.NoError(t, err)
+	done := make(chan error)
+	go func() { done <- b.Wait(ctx, "slow", 1) }()
+	eventually(t, b, 1)
+	require.NoError(t, b.Wait(t.Context(), "quick", 1))
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+	require.InDelta(t, 0, observe(b)["weir.limiter.waiting"], 0)
+}
+
+func TestAWaitThatIsOfNoUseEndsAtOnce(t *testing.T) {
+	l := connect(t)
+	b := fleet.NewTokenBucket(l, "hopeless", fleet.Bucket{Rate: limiter.PerHour(1), Burst: 2}, fleet.Config{Away: fleet.Error, MaxWaiters: 1})
+	_, err := b.Take(t.Context(), "user", 2)
+	require.NoError(t, err)
+	var limited *limiter.LimitedError
+
+	require.ErrorAs(t, b.Wait(t.Context(), "user", 3), &limited)
+	require.Equal(t, limiter.OverLimit, limited.Reason)
+	require.Equal(t, limiter.Never, limited.RetryAfter())
+	require.Equal(t, "hopeless", limited.Name)
+
+	soon, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	err = b.Wait(soon, "user", 1)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, err, limiter.ErrLimited)
+	require.ErrorIs(t, err, stat.ErrRefused)
+
+	require.ErrorAs(t, b.TryWait(t.Context(), "user", 1, time.Minute), &limited)
+	require.Equal(t, limiter.WaitTooLong, limited.Reason)
+	require.Greater(t, limited.RetryAfter(), 59*time.Minute)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- b.Wait(ctx, "user", 1) }()
+	eventually(t, b, 1)
+	require.ErrorIs(t, b.Wait(t.Context(), "user", 1), limiter.ErrQueueFull)
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+	require.Equal(t, context.Canceled, b.Wait(ctx, "user", 1))
+}
+
+func TestARefundWakesWhoWaits(t *testing.T) {
+	b := fleet.NewTokenBucket(connect(t), "refund", fleet.Bucket{Rate: limiter.PerHour(1), Burst: 1}, orError)
+	_, err := b.Take(t.Context(), "user", 1)
+	require.NoError(t, err)
+	done := make(chan error)
+	go func() { done <- b.Wait(t.Context(), "user", 1) }()
+	eventually(t, b, 1)
+	require.Eventually(t, func() bool { // the waiter may be about to ask, and not yet asleep
+		require.NoError(t, b.Refund(t.Context(), "user", 1))
+		select {
+		case err = <-done:
+			return true
+		case <-time.After(20 * ms):
+			return false
+		}
+	}, 5*time.Second, ms)
+	require.NoError(t, err)
+}
+
+func TestWhoWaitsInLineTooLongGivesUp(t *testing.T) {
+	b := fleet.NewTokenBucket(connect(t), "late", fleet.Bucket{Rate: limiter.PerHour(1), Burst: 1}, orError)
+	_, err := b.Take(t.Context(), "user", 1)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- b.Wait(ctx, "user", 1) }()
+	eventually(t, b, 1)
+	var limited *limiter.LimitedError
+	require.ErrorAs(t, b.TryWait(t.Context(), "user", 1, 20*ms), &limited)
+	require.Equal(t, limiter.WaitTooLong, limited.Reason)
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+}
+
+// Two processes, and in each of them several callers: what they get together is what one limiter gives.
+func TestProcessesShareALimit(t *testing.T) {
+	const perSecond, burst = 300, 10
+	var nodes []*fleet.TokenBucket
+	for range 2 {
+		nodes = append(nodes, fleet.NewTokenBucket(connect(t), "shared", fleet.Bucket{Rate: limiter.PerSecond(perSecond), Burst: burst}, orError))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 500*ms)
+	defer cancel()
+	began := time.Now()
+	var all sync.WaitGroup
+	got := make([]int, 8)
+	for i := range got {
+		all.Go(func() {
+			for nodes[i%2].Wait(ctx, "user", 1) == nil {
+				got[i]++
+			}
+		})
+	}
+	all.Wait()
+	sum := 0
+	for _, n := range got {
+		sum += n
+	}
+	most := burst + int(time.Since(began).Seconds()*perSecond) + 1
+	require.LessOrEqual(t, sum, most, fmt.Sprint(got))
+	require.Greater(t, sum, most/3, fmt.Sprint(got))
+}
+
+func TestWaitWithoutRedis(t *testing.T) {
+	_, l := awayLink(t)
+	require.NoError(t, newBucket(l, fleet.Config{Away: fleet.Open}).Wait(t.Context(), "user", 1))
+	require.ErrorIs(t, newBucket(l, orError).Wait(t.Context(), "user", 1), fleet.ErrAway)
+	ctx, cancel := context.WithTimeout(t.Context(), 150*ms)
+	defer cancel()
+	closed := newBucket(l, fleet.Config{Away: fleet.Closed})
+	err := closed.Wait(ctx, "user", 1)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
