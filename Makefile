@@ -51,7 +51,7 @@ install: ## Install what the tests use besides Go modules
 
 .PHONY: ci
 ci: ## All that has to hold before a change lands
-	@.ci/steps install tidy-diff format lint vet vet-386 race test-386 test-valkey examples bench-guard vuln
+	@.ci/steps install tidy-diff format lint vet vet-386 race test-386 test-valkey examples soak-minute bench-guard vuln
 
 .PHONY: race
 race: install
@@ -124,9 +124,11 @@ fuzz: ## Fuzz every fuzz test for FUZZTIME=10s
 			go test -run='^$$' -fuzz="^$$target$$" -fuzztime=$(FUZZTIME) "$$pkg" || exit 1; \
 		done; done)
 
-.PHONY: soak
+.PHONY: soak soak-minute
 soak: ## Wear everything down for SOAKTIME=10m, under the race detector
 	@go run -C soak $(RACE) . -for $(SOAKTIME)
+soak-minute:
+	@$(MAKE) soak SOAKTIME=1m
 
 .PHONY: vuln
 vuln: ## Look for known vulnerabilities, where the database can be reached

@@ -1,6 +1,7 @@
 // Command soak wears weir down: hundreds of gates and groups whose keys come and go call
 // services that fail, hang and recover, while breakers are overridden and reconfigured at
-// random, alerts are judged and delivered, and exporters and browsers look on. All along it
+// random, alerts are judged and delivered, and exporters and browsers look on. Two nodes of a
+// fleet share limits and counts on a Redis, if there is one, that is killed and started again. All along it
 // keeps books of its own, and it ends with exit status 1 if they and weir's disagree:
 //
 //   - each call has exactly one end, and none is lost

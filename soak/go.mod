@@ -6,10 +6,12 @@ require (
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/prometheus/client_golang v1.25.0
 	github.com/prometheus/client_model v0.6.3
+	github.com/redis/go-redis/v9 v9.23.0
 	github.com/stretchr/testify v1.12.1
 	github.com/weir-go/weir v0.0.0
 	github.com/weir-go/weir/exporters/otelmetric v0.0.0
 	github.com/weir-go/weir/exporters/prom v0.0.0
+	github.com/weir-go/weir/fleet v0.0.0
 	go.opentelemetry.io/otel/sdk/metric v1.47.0
 )
 
@@ -28,6 +30,7 @@ require (
 	go.opentelemetry.io/otel/metric v1.47.0 // indirect
 	go.opentelemetry.io/otel/sdk v1.47.0 // indirect
 	go.opentelemetry.io/otel/trace v1.47.0 // indirect
+	go.uber.org/atomic v1.12.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
@@ -37,4 +40,5 @@ replace (
 	github.com/weir-go/weir => ../
 	github.com/weir-go/weir/exporters/otelmetric => ../exporters/otelmetric
 	github.com/weir-go/weir/exporters/prom => ../exporters/prom
+	github.com/weir-go/weir/fleet => ../fleet
 )

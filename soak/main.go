@@ -8,6 +8,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/redis/go-redis/v9/logging"
 )
 
 func main() { os.Exit(command()) }
@@ -17,6 +19,7 @@ func command() int {
 	length := flag.Duration("for", 10*time.Minute, "how `long`")
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "of what is left to chance")
 	flag.Parse()
+	logging.Disable() // go-redis has much to say of a server that dies
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	fmt.Printf("soak: %v, seed %d\n", *length, *seed)

@@ -26,6 +26,7 @@ type world struct {
 	houses  []*house
 	crowd   *crowd
 	stricts []*strict
+	fleets  *fleets // nil where there is no Redis
 	monitor *alert.Monitor
 	look    *onlookers
 	growth  growth
@@ -61,6 +62,13 @@ func newWorld(seed uint64) (*world, error) {
 			Value: alert.FailureRate(h.gate, time.Second), For: 20 * time.Millisecond,
 		})
 	}
+	var err error
+	if w.fleets, err = newFleets(&w.faults); err != nil {
+		return nil, err
+	}
+	if w.fleets != nil {
+		sources = append(sources, w.fleets.sources()...)
+	}
 	tell := alert.Func("soak", func(context.Context, alert.Alert) error {
 		if w.told.Add(1)%10 == 0 {
 			return errFailed // is tried again
@@ -68,7 +76,6 @@ func newWorld(seed uint64) (*world, error) {
 		return nil
 	})
 	w.monitor = alert.NewMonitor(alert.Config{Interval: 50 * time.Millisecond, Notify: []alert.Notifier{tell}, Logger: slog.New(slog.DiscardHandler)}, rules...)
-	var err error
 	w.look, err = newOnlookers(&w.faults, append(sources, w.monitor)...)
 	return w, err
 }
@@ -88,6 +95,13 @@ func (w *world) live(ctx context.Context, sampled time.Duration) {
 	all.Go(func() { every(ctx, 70*time.Millisecond, func() { w.look.collect(ctx) }) })
 	all.Go(func() { every(ctx, sampled, w.growth.sample) })
 	all.Go(func() { w.monitor.Run(ctx) })
+	if w.fleets != nil {
+		r := rand.New(rand.NewPCG(w.seed, callers))
+		all.Go(func() { w.fleets.serve(ctx, r) })
+		for _, n := range w.fleets.nodes {
+			all.Go(func() { n.calls.Run(ctx) })
+		}
+	}
 	for i := range 4 {
 		r := rand.New(rand.NewPCG(w.seed, uint64(callers+2+i)))
 		all.Go(func() {
@@ -116,7 +130,11 @@ func (w *world) call(ctx context.Context, r *rand.Rand) {
 		if r.IntN(10) == 0 {
 			time.AfterFunc(time.Duration(r.IntN(5000))*time.Microsecond, cancel)
 		}
-		switch r.IntN(4) {
+		switch r.IntN(5) {
+		case 4:
+			if w.fleets != nil {
+				w.fleets.visit(context.WithoutCancel(mine), r)
+			}
 		case 0:
 			w.crowd.visit(context.WithoutCancel(mine), r)
 		case 1:
@@ -145,6 +163,9 @@ func (w *world) audit() {
 		h.audit()
 	}
 	w.crowd.audit()
+	if w.fleets != nil {
+		w.fleets.audit()
+	}
 	for _, s := range w.stricts {
 		s.audit(&w.faults)
 	}
@@ -164,6 +185,9 @@ func (w *world) settle(before int) {
 		h.settle()
 	}
 	w.crowd.settle()
+	if w.fleets != nil {
+		w.fleets.settle()
+	}
 	w.growth.judge(&w.faults)
 	for ; runtime.NumGoroutine() > before && ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
 	}
@@ -173,14 +197,19 @@ func (w *world) settle(before int) {
 }
 
 func (w *world) String() string {
+	fleet := "no redis-server, so no fleet"
+	if f := w.fleets; f != nil {
+		fleet = fmt.Sprintf("fleet: %d asked, %d admitted, %d refused for want of Redis, which was started %d times",
+			f.asked.Load(), f.taken.Load(), f.away.Load(), f.starts.Load())
+	}
 	var made, ran, open, limited int64
 	for _, h := range w.houses {
 		made, ran = made+h.made.Load(), ran+h.ran.Load()
 		open, limited = open+h.refusedOpen.Load(), limited+h.refusedLimited.Load()
 	}
 	return fmt.Sprintf("gates: %d calls, %d ran, %d refused by breakers, %d by limits\n"+
-		"group: %d calls, %d ran, %d keys let go\n"+
+		"group: %d calls, %d ran, %d keys let go\n%s\n"+
 		"looks: %d scrapes, %d collections, %d visits with %d events; %d notifications\n%v",
-		made, ran, open, limited, w.crowd.made.Load(), w.crowd.ran.Load(), w.crowd.group.Stats().Evictions,
+		made, ran, open, limited, w.crowd.made.Load(), w.crowd.ran.Load(), w.crowd.group.Stats().Evictions, fleet,
 		w.look.scrapes.Load(), w.look.collections.Load(), w.look.visits.Load(), w.look.events.Load(), w.told.Load(), &w.growth)
 }

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/window"
+)
+
+// fleets are two nodes of a fleet, on a real Redis that is killed and started again.
+type fleets struct {
+	faults *faults
+	dir    string
+	client *redis.Client
+	began  time.Time
+	nodes  [2]*node
+	starts atomic.Int64 // of Redis, which forgets each time
+	taken  atomic.Int64
+	asked  atomic.Int64
+	away   atomic.Int64 // refused because Redis was away
+}
+
+// node is one of them, in this process.
+type node struct {
+	link    *fleet.Link
+	bucket  *fleet.TokenBucket
+	window  *fleet.SlidingWindow
+	calls   *fleet.Calls
+	made    atomic.Int64
+	breaker *breaker.Breaker
+}
+
+const (
+	fleetRate  = 500
+	fleetBurst = 50
+)
+
+// newFleets returns nil where there is no Redis to be had.
+func newFleets(faults *faults) (*fleets, error) {
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		return nil, nil //nolint:nilnil // none is none
+	}
+	dir, err := os.MkdirTemp("", "soak")
+	if err != nil {
+		return nil, err
+	}
+	f := &fleets{faults: faults, dir: dir, began: time.Now()}
+	f.client = redis.NewClient(&redis.Options{
+		Network: "unix", Addr: filepath.Join(dir, "redis.sock"), ContextTimeoutEnabled: true, MaxRetries: -1,
+	})
+	for i, name := range []string{"first", "second"} {
+		if f.nodes[i], err = newNode(f.client, name); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+func newNode(client redis.UniversalClient, name string) (*node, error) {
+	link, err := fleet.Connect(context.Background(), name, client, fleet.LinkConfig{
+		Breaker: breaker.Config{Cooldown: 20 * time.Millisecond},
+	})
+	if err != nil {
+		return nil, err
+	}
+	n := &node{link: link, calls: fleet.NewCalls(link, "shared", fleet.CallsConfig{Span: 2 * time.Second, Interval: 50 * time.Millisecond})}
+	closed := fleet.Config{Away: fleet.Closed}
+	n.bucket = fleet.NewTokenBucket(link, "bucket", fleet.Bucket{Rate: limiter.PerSecond(fleetRate), Burst: fleetBurst}, closed)
+	n.window = fleet.NewSlidingWindow(link, "window", fleet.Sliding{Limit: 100, Span: time.Second}, closed)
+	n.breaker = breaker.New("shared by "+name, breaker.Config{
+		Window: time.Second, Cooldown: 50 * time.Millisecond, Judge: n.calls.Counts,
+		OnChange: func(breaker.Change) { n.calls.Forget() },
+	})
+	n.calls.Follow(n.breaker)
+	return n, nil
+}
+
+// sources are what of the nodes is exported.
+func (f *fleets) sources() (all []stat.Source) {
+	for _, n := range f.nodes {
+		all = append(all, n.link, n.breaker)
+	}
+	return append(all, f.nodes[0].bucket, f.nodes[0].window, f.nodes[0].calls)
+}
+
+// serve runs Redis, and kills it now and then, until the context is done.
+func (f *fleets) serve(ctx context.Context, r *rand.Rand) {
+	defer os.RemoveAll(f.dir)
+	for ctx.Err() == nil {
+		f.starts.Add(1) // before it may admit anything
+		server := exec.Command("redis-server", "--port", "0", "--unixsocket", filepath.Join(f.dir, "redis.sock"),
+			"--dir", f.dir, "--save", "", "--appendonly", "no")
+		if err := server.Start(); err != nil {
+			f.faults.add("redis", "%v", err)
+			return
+		}
+		pause(ctx, time.Duration(500+r.IntN(2500))*time.Millisecond)
+		if err := server.Process.Kill(); err != nil {
+			f.faults.add("redis", "%v", err)
+		}
+		_ = server.Wait() // it was killed
+		pause(ctx, time.Duration(r.IntN(500))*time.Millisecond)
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// visit asks one of the nodes.
+func (f *fleets) visit(ctx context.Context, r *rand.Rand) {
+	n := f.nodes[r.IntN(len(f.nodes))]
+	f.asked.Add(1)
+	began := time.Now()
+	res, err := n.bucket.Take(ctx, "one", 1)
+	if took := time.Since(began); took > 5*time.Second { // the link's timeout is a tenth of a second
+		f.faults.add("slow", "a decision took %v", took)
+	}
+	switch {
+	case err != nil && ctx.Err() == nil:
+		f.faults.add("fleet", "%v", err)
+	case err == nil && res.OK:
+		f.taken.Add(1)
+	case err == nil && res.From == fleet.FromAway:
+		f.away.Add(1)
+	}
+	if _, err := n.window.Take(ctx, "one", 1); err != nil && ctx.Err() == nil {
+		f.faults.add("fleet", "%v", err)
+	}
+	n.made.Add(1)
+	n.breaker.Run(ctx, func(context.Context) error { //nolint:errcheck // what fails is counted
+		if r.IntN(10) == 0 {
+			return errFailed
+		}
+		return nil
+	})
+}
+
+// audit looks at the bound: each start of Redis forgets what was taken before.
+func (f *fleets) audit() {
+	taken := f.taken.Load()
+	if most := float64(f.starts.Load())*fleetBurst + fleetRate*time.Since(f.began).Seconds() + 1; float64(taken) > most {
+		f.faults.add("limit", "the fleet admitted %d, at most %.0f", taken, most)
+	}
+	for _, n := range f.nodes {
+		if own := made(n.breaker.Totals()); own > n.made.Load() {
+			f.faults.add("counts", "%d calls ended of %d", own, n.made.Load())
+		}
+	}
+}
+
+func made(t window.Totals) int64 { return t.Calls() + t.Ignored + t.Refused }
+
+// settle closes the books when no call goes on any more.
+func (f *fleets) settle() {
+	for _, n := range f.nodes {
+		if own := made(n.breaker.Totals()) + n.breaker.Stats().Late; own != n.made.Load() {
+			f.faults.add("lost calls", "the fleet: %d of %d are counted", own, n.made.Load())
+		}
+	}
+	if f.taken.Load() == 0 {
+		f.faults.add("fleet", "nothing was ever admitted")
+	}
+	_ = f.client.Close()
+}
