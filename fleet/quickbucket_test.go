@@ -60,3 +60,13 @@ func TestTheShorterScriptLeavesWhatItDoesNotKnowToTheOther(t *testing.T) {
 		require.ErrorIs(t, err, fleet.ErrForeign, "%q", foreign)
 	}
 }
+
+func TestAForeignKeyDoesNoHarmToTheOthersOfItsBatch(t *testing.T) {
+	c := client(t, server())
+	foreign, mine := newKey(), newKey()
+	require.NoError(t, c.RPush(t.Context(), foreign, "x").Err())
+	terms := " 0 1000 0 1"
+	answer, err := c.Eval(t.Context(), fleet.QuickScript(), []string{foreign, mine}, 1000, 10_000, terms, 2000, 10_000, terms).Int64Slice()
+	require.NoError(t, err)
+	require.Equal(t, []int64{0, -1, -8000, 0}, answer)
+}

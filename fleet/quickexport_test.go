@@ -21,6 +21,9 @@ func (t *TokenBucket) QuickAt(ctx context.Context, at time.Time, key string, n i
 	return Result{Result: b.tell(cost, reply[0], reply[1])}, true, nil
 }
 
+// QuickScript is the text of the shorter script.
+func QuickScript() string { return quickBucketScript.Text }
+
 // Quick reports whether the limiter has the shorter script.
 func (t *TokenBucket) Quick() bool {
 	_, quick := t.store.(*quickBucket)

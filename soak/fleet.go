@@ -96,10 +96,10 @@ func (f *fleets) sources() (all []stat.Source) {
 
 // serve runs Redis, and kills it now and then, until the context is done.
 func (f *fleets) serve(ctx context.Context, r *rand.Rand) {
-	defer os.RemoveAll(f.dir)
+	defer func() { _ = os.RemoveAll(f.dir) }()
 	for ctx.Err() == nil {
 		f.starts.Add(1) // before it may admit anything
-		server := exec.Command("redis-server", "--port", "0", "--unixsocket", filepath.Join(f.dir, "redis.sock"),
+		server := exec.CommandContext(context.WithoutCancel(ctx), "redis-server", "--port", "0", "--unixsocket", filepath.Join(f.dir, "redis.sock"),
 			"--dir", f.dir, "--save", "", "--appendonly", "no")
 		if err := server.Start(); err != nil {
 			f.faults.add("redis", "%v", err)

@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"context"
 	"crypto/sha1"
 	"encoding/hex"
 	"sync"
@@ -65,6 +66,32 @@ func TestDecisionsThatWaitAreOneCommand(t *testing.T) {
 func TestDecisionsOfAScriptThatTheServerHasForgotten(t *testing.T) {
 	client := dial(t, redistest.Start(t).Addr())
 	require.Equal(t, map[string][]int64{"a": {1, 1}, "b": {2, 1}, "c": {3, 1}}, decide(t, client, counting, "a", "b", "c"))
+}
+
+func TestWhoGivesUpDoesNotTakeAlongThoseOfItsCommand(t *testing.T) {
+	client := dial(t, redistest.Start(t).Addr())
+	require.NoError(t, client.ScriptLoad(t.Context(), counting.Text).Err())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	q := &queue{open: make(chan struct{})}
+	q.hook = &writes{do: func() { <-q.open }, decides: cancel}
+	client.AddHook(q.hook)
+	q.writer = pipeline.New(client, pipeline.Config{Timeout: 10 * time.Second, Lanes: 1})
+	q.join(t.Context(), 1, func(int64, error) {})
+	for i, ctx := range []context.Context{ctx, t.Context(), t.Context()} {
+		q.group.Go(func() {
+			if _, err := q.writer.Decide(ctx, counting, "k", 1); err != nil && i > 0 {
+				t.Error(err)
+			}
+		})
+		for pipeline.Waiting(q.writer) == i {
+			<-time.After(time.Millisecond)
+		}
+	}
+	q.finish()
+	total, err := add(t.Context(), q.writer, "k", 0)
+	require.NoError(t, err)
+	require.EqualValues(t, 4, total)
 }
 
 func TestAScriptThatAnswersTooLittleIsAnError(t *testing.T) {

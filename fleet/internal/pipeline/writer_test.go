@@ -87,6 +87,7 @@ func TestEveryCallerGetsTheAnswerToItsOwnCommand(t *testing.T) {
 type writes struct {
 	single, batches, batched atomic.Int64
 	do                       func() // before each write
+	decides                  func() // before each decision, if anything
 }
 
 func (h *writes) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -96,6 +97,9 @@ func (h *writes) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if cmd.Name() == "eval" { // and not a greeting of the client's own
 			h.single.Add(1)
 			h.do()
+		}
+		if cmd.Name() == "evalsha" && h.decides != nil {
+			h.decides()
 		}
 		return next(ctx, cmd)
 	}
