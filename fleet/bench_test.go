@@ -14,7 +14,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// BenchmarkTake is what a decision costs with 1, 8 and 64 callers, each with a key of its own, on a redis-server of its own.
+// BenchmarkTake is what a decision costs with 1, 8 and 64 callers, each with a key of its own, on one redis-server.
 // Beside others on Redis: rivals.
 func BenchmarkTake(b *testing.B) {
 	l := connect(b)

@@ -87,11 +87,11 @@ type load struct {
 const counting = "counting"
 
 // newLoad connects through the client of a faulty Redis.
-func newLoad(t *testing.T, client redis.UniversalClient) *load {
+func newLoad(t *testing.T, client redis.UniversalClient, timeout time.Duration) *load {
 	t.Helper()
 	l := &load{tallies: map[string]*tally{}}
 	l.link = connectTo(t, client, fleet.LinkConfig{
-		Timeout: faultTimeout,
+		Timeout: timeout,
 		Breaker: breaker.Config{Cooldown: 200 * time.Millisecond, CooldownJitter: 0.2, OnChange: func(c breaker.Change) {
 			if c.From == breaker.Closed && c.To == breaker.Open {
 				l.opened.Add(1)

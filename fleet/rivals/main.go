@@ -4,8 +4,8 @@
 //
 //	go run -C fleet/rivals . -rounds 7 -time 500ms
 //
-// Each caller has a key of its own, and enough permits that none is refused, but for the last
-// two rows, which are about one key that is always refused. It needs redis-server.
+// Each caller has a key of its own, and enough permits that none is refused, but where a row is
+// about one key that is always refused. It needs redis-server.
 package main
 
 import (
