@@ -51,7 +51,7 @@ install: ## Install what the tests use besides Go modules
 
 .PHONY: ci
 ci: ## All that has to hold before a change lands
-	@.ci/steps install tidy-diff format lint vet vet-386 race test-386 test-valkey examples soak-minute bench-guard vuln
+	@.ci/steps install tidy-diff format lint vet vet-386 race test-386 test-valkey examples soak-minute bench-guard api vuln
 
 .PHONY: race
 race: install
@@ -129,6 +129,13 @@ soak: ## Wear everything down for SOAKTIME=10m, under the race detector
 	@go run -C soak $(RACE) . -for $(SOAKTIME)
 soak-minute:
 	@$(MAKE) soak SOAKTIME=1m
+
+# The last release, or before the first a commit of our choice.
+API_BASE ?= $(shell git describe --tags --abbrev=0 2>/dev/null || echo 5160908)
+
+.PHONY: api
+api: ## Say what of the API has changed since API_BASE so that users have to change too
+	@.ci/api $(API_BASE)
 
 .PHONY: vuln
 vuln: ## Look for known vulnerabilities, where the database can be reached
