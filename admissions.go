@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/window"
 )
 
 // Admissions are what became of the calls at a gate's limiter, over its whole life.
@@ -16,6 +17,7 @@ type Admissions struct {
 	Waited    int64 // passed after a wait
 	Refused   int64 // over the limit
 	Cancelled int64 // gave up while waiting
+	Waiting   int64 // wait now
 }
 
 // Admissions returns what became of the calls at the limiter; zeros where there is
@@ -25,7 +27,7 @@ func (g *Gate) Admissions() Admissions { return g.admitted.load() }
 func (a *admissions) load() Admissions {
 	return Admissions{
 		Allowed: a.allowed.Load(), Waited: a.waited.Load(),
-		Refused: a.refused.Load(), Cancelled: a.cancelled.Load(),
+		Refused: a.refused.Load(), Cancelled: a.cancelled.Load(), Waiting: a.waiting.Load(),
 	}
 }
 
@@ -33,9 +35,25 @@ func (a *admissions) load() Admissions {
 type admissions struct {
 	allowed, waited, refused, cancelled atomic.Int64
 
+	waiting atomic.Int64
+	waits   *window.Times // nil where that is not asked for
+
 	last   atomic.Pointer[limiter.LimitedError]
 	series sync.Once
 	shown  *limiterSeries
+}
+
+// enter and leave are before and after a wait.
+func (a *admissions) enter() (began time.Time) {
+	a.waiting.Add(1)
+	return time.Now()
+}
+
+func (a *admissions) leave(began time.Time, passed bool) {
+	a.waiting.Add(-1)
+	if passed && a.waits != nil {
+		a.waits.Record(time.Since(began))
+	}
 }
 
 // sameMoment is how far apart two refusals' ends may lie to share an error.
@@ -64,35 +82,55 @@ type limiterSeries struct {
 	requests, permits        [4]*stat.Series
 	available, limit, period *stat.Series
 	keys, evictions          *stat.Series
+	waiting, waits           *stat.Series
 }
 
 func newLimiterSeries(name string, began time.Time) *limiterSeries {
 	s := &limiterSeries{
 		available: stat.LimiterAvailable.Series(name), limit: stat.LimiterLimit.Series(name), period: stat.LimiterPeriod.Series(name),
 		keys: stat.LimiterKeys.Series(name), evictions: stat.LimiterEvictions.Series(name),
+		waiting: stat.LimiterWaiting.Series(name), waits: stat.LimiterWaitDuration.Series(name),
 	}
 	for i, o := range [4]string{"allowed", "waited", "refused", "cancelled"} {
 		s.requests[i] = stat.LimiterRequests.Series(name, o)
 		s.permits[i] = stat.LimiterPermits.Series(name, o)
 		s.requests[i].Created, s.permits[i].Created = began, began
 	}
-	s.evictions.Created = began
+	s.evictions.Created, s.waits.Created = began, began
 	return s
 }
 
 // observe yields what became of the calls, and returns the other lines.
 func (a *admissions) observe(name string, began time.Time, yield func(*stat.Series, float64)) *limiterSeries {
-	a.series.Do(func() { a.shown = newLimiterSeries(name, began) })
+	lines := a.lines(name, began)
 	for i, n := range [4]*atomic.Int64{&a.allowed, &a.waited, &a.refused, &a.cancelled} {
-		yield(a.shown.requests[i], float64(n.Load()))
-		yield(a.shown.permits[i], float64(n.Load())) // a call takes one permit
+		yield(lines.requests[i], float64(n.Load()))
+		yield(lines.permits[i], float64(n.Load())) // a call takes one permit
 	}
+	yield(lines.waiting, float64(a.waiting.Load()))
+	return lines
+}
+
+func (a *admissions) lines(name string, began time.Time) *limiterSeries {
+	a.series.Do(func() { a.shown = newLimiterSeries(name, began) })
 	return a.shown
 }
 
+// histograms yields how long those waited who passed after a wait.
+func (a *admissions) histograms(name string, began time.Time, yield func(*stat.Series, stat.Histogram)) {
+	if a.waits != nil {
+		waits := a.waits.Latency()
+		yield(a.lines(name, began).waits, waits.Histogram())
+	}
+}
+
 // Histograms yields how long all calls of the gate's breaker took, if
-// breaker.Config.Latency is set. It takes no lock.
-func (g *Gate) Histograms(yield func(*stat.Series, stat.Histogram)) { g.breaker.Histograms(yield) }
+// breaker.Config.Latency is set, and how long calls waited for their turn, if
+// Config.Waits is. It takes no lock.
+func (g *Gate) Histograms(yield func(*stat.Series, stat.Histogram)) {
+	g.breaker.Histograms(yield)
+	g.admitted.histograms(g.name, g.epoch, yield)
+}
 
 // Observe yields the figures of the gate's breaker and limiter. It takes no lock
 // but those that the limiter takes for a look.

@@ -69,7 +69,7 @@ func ExampleAdmissions() {
 		_ = g.Run(context.Background(), func(context.Context) error { return nil })
 	}
 	fmt.Printf("%+v\n", g.Admissions())
-	// Output: {Allowed:1 Waited:0 Refused:2 Cancelled:0}
+	// Output: {Allowed:1 Waited:0 Refused:2 Cancelled:0 Waiting:0}
 }
 
 func ExampleGroup() {

@@ -364,6 +364,7 @@ func TestObserveShowsBreakerAndLimiter(t *testing.T) {
 		"weir.limiter.permits g refused":    1,
 		"weir.limiter.available g":          0,
 		"weir.limiter.limit g":              2,
+		"weir.limiter.waiting g":            0,
 	} {
 		got, there := seen[name]
 		require.True(t, there, name)
@@ -390,4 +391,32 @@ func TestCallsAllocateNothing(t *testing.T) {
 	} {
 		require.Zero(t, testing.AllocsPerRun(1000, f), name)
 	}
+}
+
+func TestGateShowsWhoWaitsAndForHowLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.New("g", weir.Config{Rate: limiter.PerSecond(1), Burst: 1, MaxWait: 3 * time.Second, Waits: true})
+		ctx, leave := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for range 3 { // at once, after a second, after two
+			wg.Go(func() { _ = g.Run(t.Context(), succeed) })
+			synctest.Wait()
+		}
+		wg.Go(func() { _ = g.Run(ctx, succeed) })
+		synctest.Wait()
+		require.Equal(t, weir.Admissions{Allowed: 1, Waiting: 3}, g.Admissions())
+		leave()
+		wg.Wait()
+		require.Equal(t, weir.Admissions{Allowed: 1, Waited: 2, Cancelled: 1}, g.Admissions())
+		shown := 0
+		g.Histograms(func(s *stat.Series, h stat.Histogram) {
+			shown++
+			require.Equal(t, stat.LimiterWaitDuration, s.Instrument)
+			require.EqualValues(t, 2, h.Count())
+			require.InDelta(t, 3, h.Sum, 1e-6)
+		})
+		require.Equal(t, 1, shown)
+	})
+	weir.New("g", weir.Config{Rate: limiter.PerSecond(1)}).Histograms(func(*stat.Series, stat.Histogram) { t.Fatal("nobody asked for it") })
+	require.ErrorContains(t, weir.Config{Waits: true}.Validate(), "Waits is true, must be false where there is no Rate")
 }

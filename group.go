@@ -74,6 +74,7 @@ func NewGroup[K comparable](name string, c GroupConfig) *Group[K] {
 		name: name, epoch: time.Now(), maxWait: c.Gate.MaxWait,
 		breakers: breaker.NewGroup[K](name, c.breakers()),
 	}
+	g.admitted.waits = c.Gate.times()
 	if r := c.Gate.Rate; !r.IsZero() {
 		g.buckets = limiter.NewGroup(limiter.GroupConfig[K]{
 			Rate: r, Burst: c.Gate.Burst, MaxKeys: either(c.Max, defaultKeys), Overflow: limiter.ShareNew,
@@ -128,8 +129,12 @@ func (g *Group[K]) Stats() breaker.GroupStats { return g.breakers.Stats() }
 // where there are none.
 func (g *Group[K]) Admissions() Admissions { return g.admitted.load() }
 
-// Histograms yields how long the calls took, by key: see [breaker.Group.Histograms].
-func (g *Group[K]) Histograms(yield func(*stat.Series, stat.Histogram)) { g.breakers.Histograms(yield) }
+// Histograms yields how long the calls took, by key: see [breaker.Group.Histograms]; and
+// how long those of all keys waited, if Config.Waits is set.
+func (g *Group[K]) Histograms(yield func(*stat.Series, stat.Histogram)) {
+	g.breakers.Histograms(yield)
+	g.admitted.histograms(g.name, g.epoch, yield)
+}
 
 // Observe yields the figures of the breakers, by key as [breaker.Group.Observe] does,
 // and of the limiters of all keys together.
