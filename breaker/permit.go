@@ -254,11 +254,11 @@ func (b *Breaker) settle(m *Permit, o Outcome, at time.Duration) bool {
 	if m.phase.rules.timed {
 		took = at - m.start
 	}
-	p.tally.Record(at, verdict(o), took)
+	streak := p.tally.Record(at, verdict(o), took)
 	p.ask(at, m.after)
 	b.hold.keep(b)
 	if p.state != ForcedClosed && (o == Success || o == Failure) {
-		b.judge(p, at)
+		b.judge(p, at, streak)
 	}
 	return true
 }

@@ -209,7 +209,7 @@ func (b *Breaker) trip(p *phase, at time.Duration, why cause, calls tally.Pair) 
 // counts returns what the phase is judged by.
 func (p *phase) counts(at time.Duration) window.Counts {
 	c := window.Counts(p.tally.Window(at, p.floor))
-	c.ConsecutiveFailures = p.streak()
+	c.ConsecutiveFailures = p.failures(p.tally.Streak())
 	return c
 }
 

@@ -98,26 +98,28 @@ func (r *rules) cooldown(rounds int) time.Duration {
 
 // judge opens the breaker if the calls of a closed phase, or of a trial, call for
 // it. Every call is judged, a success too: it may be the one that reaches MinCalls.
-// But with no failure and no slow call in the window there is nothing to judge.
-func (b *Breaker) judge(p *phase, at time.Duration) {
+// But with no failure and no slow call in the window there is nothing to judge. The
+// failures in a row are those that the call itself has made it: the tally's may have been
+// ended since by a success at the same time, which does not undo what has been reached.
+func (b *Breaker) judge(p *phase, at time.Duration, streak int64) {
 	if !p.rules.asked && p.tally.Quiet() || at < p.mercy {
 		return
 	}
 	calls, slow := p.tally.Hush(at, p.judged, p.slowed)
-	if why, reached := p.cause(at, calls, slow); reached {
+	if why, reached := p.cause(at, calls, slow, streak); reached {
 		b.trip(p, at, why, calls)
 	}
 }
 
 // cause says why the phase ends, if it does. It calls the user's functions: no
 // lock is held.
-func (p *phase) cause(at time.Duration, calls, slow tally.Pair) (c cause, reached bool) {
+func (p *phase) cause(at time.Duration, calls, slow tally.Pair, streak int64) (c cause, reached bool) {
 	r := p.rules
 	if reason, reached := r.rates(calls, slow); reached {
 		return cause{reason, ByCalls}, true
 	}
-	if p.tally.Streak() >= r.consecutive && p.streak() >= r.consecutive {
-		return cause{fmt.Sprintf("%d failures in a row, limit %d", p.streak(), r.consecutive), ByCalls}, true
+	if streak >= r.consecutive && p.failures(streak) >= r.consecutive {
+		return cause{fmt.Sprintf("%d failures in a row, limit %d", p.failures(streak), r.consecutive), ByCalls}, true
 	}
 	if !r.asked {
 		return c, false
@@ -135,7 +137,7 @@ func (p *phase) cause(at time.Duration, calls, slow tally.Pair) (c cause, reache
 	return c, false
 }
 
-// streak returns the failures in a row since the phase began.
-func (p *phase) streak() int64 {
-	return min(p.tally.Streak(), p.totals().Failures-p.began.Failures)
+// failures returns how many of the failures in a row are of this phase.
+func (p *phase) failures(streak int64) int64 {
+	return min(streak, p.totals().Failures-p.began.Failures)
 }

@@ -110,12 +110,12 @@ func NewLast(calls int, slow time.Duration) *Calls {
 // SetSlow changes the time above which calls count as slow from now on.
 func (c *Calls) SetSlow(slow time.Duration) { c.slow.Store(int64(slow)) }
 
-// Record counts a call that ended at the offset and took so long.
-func (c *Calls) Record(at time.Duration, v Verdict, took time.Duration) {
+// Record counts a call that ended at the offset and took so long. It returns how many
+// failures in a row that makes, 0 for what is none.
+func (c *Calls) Record(at time.Duration, v Verdict, took time.Duration) (streak int64) {
 	if c.last != nil {
 		c.last.record(v, int64(took) > c.slow.Load())
-		c.follow(v)
-		return
+		return c.follow(v)
 	}
 	if int64(at) >= c.due.Load() {
 		c.roll(int64(at))
@@ -127,9 +127,9 @@ func (c *Calls) Record(at time.Duration, v Verdict, took time.Duration) {
 		c.words[judged].Add(both)
 	default:
 		c.words[others].Add(low)
-		return
+		return 0
 	}
-	c.follow(v)
+	streak = c.follow(v)
 	if c.timing.on {
 		l := c.timing.live.Load()
 		if l == nil {
@@ -146,16 +146,18 @@ func (c *Calls) Record(at time.Duration, v Verdict, took time.Duration) {
 			c.words[slowed].Add(low)
 		}
 	}
+	return streak
 }
 
-// follow keeps the streak of failures.
-func (c *Calls) follow(v Verdict) {
+// follow keeps the streak of failures, and returns what a failure has made it.
+func (c *Calls) follow(v Verdict) int64 {
 	switch {
 	case v == Failure:
-		c.streak.Add(1)
+		return c.streak.Add(1)
 	case v == Success && c.streak.Load() != 0:
 		c.streak.Store(0)
 	}
+	return 0
 }
 
 // Refuse counts a call that was not let through.

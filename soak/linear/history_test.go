@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	histories = 1500
+	histories = 600
 	steps     = 12 // of each worker
 )
 
