@@ -2,6 +2,7 @@ package weirgrpc
 
 import (
 	"context"
+	"strings"
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/stat"
@@ -38,7 +39,10 @@ func PerTarget(name string, c weir.Config) *Gates {
 func perString(name string, c weir.Config, key func(Call) string) *Gates {
 	return Per(weir.NewGroup[string](name, weir.GroupConfig{Gate: c}), func(_ context.Context, call Call) string {
 		k := key(call)
-		return k[:min(len(k), maxKey)]
+		if max(len(k), len(call.Method)) > maxKey {
+			return strings.Clone(k[:min(len(k), maxKey)]) // a part would keep the whole
+		}
+		return k
 	})
 }
 

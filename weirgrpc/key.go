@@ -10,8 +10,9 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// ByMethod is a key for [LimitBy]: the method in full.
-func ByMethod(_ context.Context, c Call) string { return c.Method }
+// ByMethod is a key for [LimitBy]: the method in full. One of more than 128 bytes, which
+// clients can choose where there is a grpc.UnknownServiceHandler, is kept as its SHA-256.
+func ByMethod(_ context.Context, c Call) string { return bounded(c.Method) }
 
 // ByPeer is a key for [LimitBy]: the address of the other end of the connection. Of
 // IPv4 it is the address, of IPv6 the network of 64 bits, which is what one customer
@@ -32,7 +33,7 @@ func ByPeer(ctx context.Context, _ Call) string {
 	return ip.String()
 }
 
-// maxValue is how long a value of metadata may be to be kept as it is.
+// maxValue is how long a method or a value of metadata may be to be kept as it is.
 const maxValue = 128
 
 // ByMetadata returns a key for [LimitBy]: the first value of the metadata of that name,
@@ -47,10 +48,15 @@ func ByMetadata(name string) func(context.Context, Call) string {
 		if len(values) == 0 {
 			return ""
 		}
-		if len(values[0]) <= maxValue {
-			return values[0]
-		}
-		sum := sha256.Sum256([]byte(values[0]))
-		return string(sum[:])
+		return bounded(values[0])
 	}
+}
+
+// bounded is what is kept of a word that a client may have chosen.
+func bounded(word string) string {
+	if len(word) <= maxValue {
+		return word
+	}
+	sum := sha256.Sum256([]byte(word))
+	return string(sum[:])
 }

@@ -94,18 +94,26 @@ func TestAFloodOfClientsTakesBoundedMemoryAndWashesNobodyOut(t *testing.T) {
 	for range 2 {
 		require.NoError(t, enter("me"))
 	}
+	const size = 64 << 10
+	kept := grown(func() {
+		for i := range 2000 {
+			_ = enter(fmt.Sprint(i, strings.Repeat("k", size)))
+		}
+	})
+	require.Error(t, enter("me"), "who has used up a limit does not get a new one")
+	require.LessOrEqual(t, keys.Group().Len(), 500)
+	require.Less(t, kept, int64(100*size), "500 keys as they came would be 500 times that")
+}
+
+// grown returns by how many bytes the heap is larger after f.
+func grown(f func()) int64 {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	const size = 64 << 10
-	for i := range 2000 {
-		_ = enter(fmt.Sprint(i, strings.Repeat("k", size)))
-	}
+	f()
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	require.Error(t, enter("me"), "who has used up a limit does not get a new one")
-	require.LessOrEqual(t, keys.Group().Len(), 500)
-	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(100*size), "500 keys as they came would be 500 times that")
+	return int64(after.HeapAlloc) - int64(before.HeapAlloc)
 }
 
 // Behind a grpc.UnknownServiceHandler clients choose the methods.
@@ -124,4 +132,23 @@ func TestAFloodOfMethodsIsCut(t *testing.T) {
 		}
 	})
 	require.Equal(t, 256, longest)
+}
+
+func TestMethodsOfAnyLengthAreNotKept(t *testing.T) {
+	const size = 64 << 10
+	for name, rule := range map[string]weirgrpc.Rule{
+		"PerMethod": weirgrpc.Guard(weirgrpc.PerMethod("shop", weir.Config{})), "PerService": weirgrpc.Guard(weirgrpc.PerService("shop", weir.Config{})),
+		"ByMethod": weirgrpc.LimitBy(clients(0), weirgrpc.ByMethod),
+	} {
+		server := newServer(rule)
+		kept := grown(func() {
+			for i := range 500 {
+				method := fmt.Sprint("/", i, "/", strings.Repeat("x", size))
+				_, err := server.Unary(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: method}, func(context.Context, any) (any, error) { return nil, nil })
+				require.NoError(t, err)
+			}
+		})
+		require.Less(t, kept, int64(100*size), name)
+		runtime.KeepAlive(server)
+	}
 }

@@ -7,11 +7,12 @@ import (
 	"sync/atomic"
 )
 
-// upload is a request's body that notices when it cannot be read, which is not the
-// server's fault. Whoever sends on what others upload would else open his breakers for
+// upload is a request's body that notices when it cannot be read, or ends too early, which
+// is not the server's fault. Whoever sends on what others upload would else open his breakers for
 // everybody whenever some of them hang up.
 type upload struct {
 	io.ReadCloser
+	announced, got int64 // bytes; announced is 0 or less where it is not known
 	closed, failed atomic.Bool
 }
 
@@ -25,7 +26,7 @@ func watchUpload(req *http.Request) (*http.Request, *upload) {
 	if _, ok := req.Body.(*os.File); ok {
 		return req, nil
 	}
-	u := &upload{ReadCloser: req.Body}
+	u := &upload{ReadCloser: req.Body, announced: req.ContentLength}
 	watched := req.WithContext(req.Context())
 	watched.Body = u
 	return watched, u
@@ -33,7 +34,8 @@ func watchUpload(req *http.Request) (*http.Request, *upload) {
 
 func (u *upload) Read(p []byte) (int, error) {
 	n, err := u.ReadCloser.Read(p)
-	if err != nil && err != io.EOF && !u.closed.Load() {
+	u.got += int64(n)
+	if err != nil && (err != io.EOF || u.got < u.announced) && !u.closed.Load() {
 		u.failed.Store(true)
 	}
 	return n, err

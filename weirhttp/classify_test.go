@@ -203,6 +203,19 @@ func TestUploadThatCannotBeReadIsNoFailureOfTheHost(t *testing.T) {
 	require.Equal(t, int64(1), gate.Counts().Successes)
 }
 
+// Of a request that ends too early the server never has the whole.
+func TestUploadThatIsShorterThanAnnouncedIsNoFailureOfTheHost(t *testing.T) {
+	server := serve(t, http1, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+	})
+	gate := weir.New("g", weir.Config{})
+	req := newPost(t, server.URL, io.MultiReader(strings.NewReader("some")))
+	req.ContentLength = 10
+	_, err := weirhttp.NewTransport(server.Client().Transport, weirhttp.One(gate)).RoundTrip(req)
+	require.ErrorContains(t, err, "ContentLength=10")
+	require.Equal(t, breaker.Ignored, verdict(gate))
+}
+
 // The other way round: when the server breaks the connection, net/http closes the upload
 // under whoever reads it. That is the server's fault.
 func TestServerThatBreaksOffAnUploadHasFailed(t *testing.T) {

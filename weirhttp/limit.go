@@ -86,7 +86,7 @@ func (l *Limit) Charge(r *http.Request, n int) {
 	rules := l.rules.Load()
 	who := rules.sender(r)
 	if !rules.exempt.has(&who) {
-		rules.charge(time.Now(), &who, n)
+		rules.charge(&who, n)
 	}
 }
 

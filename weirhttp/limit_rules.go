@@ -147,12 +147,19 @@ func (s *rules) look(to []answer, at time.Time, who *sender, cost int) []answer 
 }
 
 // charge takes n from each quota, or what is left.
-func (s *rules) charge(at time.Time, who *sender, n int) {
+func (s *rules) charge(who *sender, n int) {
 	for _, q := range s.quotas {
 		if q.applies(who) {
-			group, key := q.keys.Group(), q.key(who)
-			left := group.TakeAt(at, key, 0).Remaining
-			group.TakeAt(at, key, min(max(n, 0), left))
+			q.drain(q.key(who), n)
 		}
+	}
+}
+
+// drain takes n, or what is left where that is less, also while others take of the same: each attempt is at a time of its
+// own, since at one before theirs there seems to be less.
+func (q *quota) drain(key quotaKey, n int) {
+	group := q.keys.Group()
+	for n > 0 && !group.Take(key, n).OK {
+		n = min(n-1, group.Take(key, 0).Remaining)
 	}
 }

@@ -308,6 +308,18 @@ func TestChargeTakesMoreForWhatWentWrong(t *testing.T) {
 	require.Equal(t, 401, request{from: "192.0.2.99:1"}.send(login).Code, "others pay for themselves")
 }
 
+func TestChargesAtTheSameTimeTakeAllThatIsLeft(t *testing.T) {
+	for range 1000 {
+		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(7, weirhttp.ByIP)}})
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() { l.Charge(httptest.NewRequest(http.MethodGet, "/", http.NoBody), 5) })
+		}
+		both.Wait()
+		require.Equal(t, 429, request{}.send(l.Handler(http.NotFoundHandler())).Code)
+	}
+}
+
 func TestReconfigureKeepsQuotasThatGoOn(t *testing.T) {
 	changed := func(p weirhttp.Policy, change func(*weirhttp.Policy)) []weirhttp.Policy {
 		change(&p)

@@ -19,14 +19,16 @@ var outcomeNames = [outcomes]string{"allowed", "refused", "waited", "cancelled"}
 
 // counts are how many requests had which outcome.
 type counts struct {
-	n      [outcomes]atomic.Int64
-	series [outcomes]*stat.Series
+	n        [outcomes]atomic.Int64
+	requests [outcomes]*stat.Series
+	permits  [outcomes]*stat.Series
 }
 
 func newCounts(name string) *counts {
 	c := &counts{}
 	for i, outcome := range outcomeNames {
-		c.series[i] = stat.LimiterRequests.Series(name, outcome)
+		c.requests[i] = stat.LimiterRequests.Series(name, outcome)
+		c.permits[i] = stat.LimiterPermits.Series(name, outcome)
 	}
 	return c
 }
@@ -34,7 +36,9 @@ func newCounts(name string) *counts {
 func (c *counts) add(outcome int) { c.n[outcome].Add(1) }
 
 func (c *counts) observe(yield func(*stat.Series, float64)) {
-	for i, series := range c.series {
-		yield(series, float64(c.n[i].Load()))
+	for i := range c.n {
+		n := float64(c.n[i].Load())
+		yield(c.requests[i], n)
+		yield(c.permits[i], n) // a request takes one permit
 	}
 }
