@@ -15,7 +15,7 @@ type Away uint8
 const (
 	Open   Away = iota + 1 // all is admitted that does not ask for more than the limit
 	Closed                 // all is refused
-	Local                  // this node keeps to its share of the limit, by itself
+	Local                  // this node keeps to its share of the limit, by itself: see Config.Share
 	Error                  // the caller gets the error, and decides
 )
 

@@ -38,7 +38,9 @@ type Counted interface {
 // old news neither trips a breaker nor fires an alert; CallsStats.Late has it.
 //
 // Each call is counted once at most, though a flush may have to be sent many times: it
-// has a number that is kept beside the counts. Lost are
+// has a number that is kept beside the counts. Only where the server forgets a flush
+// before the node has its answer is it taken again: nodes that had learnt of it have it
+// twice in their Totals, and once in their Counts. Lost are
 //
 //   - with a process that is killed: what it had not flushed yet,
 //   - with a server that forgets: what it had been told,

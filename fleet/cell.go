@@ -60,6 +60,12 @@ func (s *cellStore) decide(ctx context.Context, key string, n int, at time.Time)
 	return s.script(ctx, key, n, at)
 }
 
+// rounds reports whether a refusal may end before it says, for the server's own command knows whole seconds alone.
+func (k *core) rounds() bool {
+	_, cell := k.store.(*cellStore)
+	return cell && k.link.cell.Load()
+}
+
 // module asks the server's own command. A request for more than the limit is refused, whatever it is for.
 func (s *cellStore) module(ctx context.Context, key string, n int) (limiter.Result, error) {
 	base := s.core.base(key)

@@ -12,7 +12,8 @@ type Config struct {
 	// Away decides while Redis is away. Must be given.
 	Away Away
 	// Share is this node's share of the limit while Redis is away and Away is Local: above 0 and at most 1. With m nodes
-	// that is 1/m. Must be given there, and nowhere else.
+	// that is 1/m. The node keeps to it by a token bucket, full at first, of that share of the rate and of the most that can be taken at
+	// once, but at least 1; so where the limit is a window, up to twice the share is admitted in one. Must be given there, and nowhere else.
 	Share float64
 	// MaxKeys is the most keys that are remembered while Redis is away and Away is Local. Default: 100,000.
 	MaxKeys int
@@ -21,8 +22,8 @@ type Config struct {
 
 	// MaxDenied is the most keys whose refusals are remembered, at 120 bytes each and the key. What Redis has refused is refused here too, and it is
 	// not asked, for the RetryAfter that it gave, but no longer than 10 s; requests for fewer permits are asked about. That refuses nothing that Redis
-	// would let through, unless another process gives permits back, resets the key or raises its limit, which is seen when that
-	// time is over. What this process does is seen at once. Where there is no room the refusal that ends soonest is forgotten.
+	// would let through, unless someone else gives permits back, resets the key or raises its limit, which is seen when that
+	// time is over. What this limiter does is seen at once; another of the same name is someone else. Where there is no room the refusal that ends soonest is forgotten.
 	// Off remembers none. Default: 10,000.
 	MaxDenied int
 	// MaxLease is the most permits of a key that this node takes from Redis in advance, to hand them out without a round trip

@@ -107,7 +107,9 @@ func (k *core) decide(ctx context.Context, key string, n int) (Result, error) {
 		k.book.fault(err)
 		return k.withoutRedis(key, n, err)
 	}
-	look.Remember(r)
+	if !k.rounds() {
+		look.Remember(r)
+	}
 	return Result{Result: negative(r, n), From: from}, nil
 }
 

@@ -16,7 +16,8 @@
 //	}
 //
 // A decision is one script in Redis, by the clock of Redis: the clocks of the machines do not matter, and two requests at once are
-// decided one after the other. A key costs nothing before it is used, and is gone from Redis once it is idle.
+// decided one after the other. Where the clock of Redis goes back, what was taken counts until it has caught up. A key costs
+// nothing before it is used, and is gone from Redis once it is idle.
 //
 // # Which limiter when
 //
@@ -54,7 +55,7 @@
 // so that all keys of a decision are in one slot of a Cluster. In a key of up to [MaxKey] bytes only '%' and '}' are written
 // otherwise (%25, %7D); of a longer one there is the SHA-256. Nothing is ever scanned. Who has the same prefix, name and key has
 // the same limit, so limiters of different limits or kinds need different names, but for Throttles. A rate or a limit may be
-// changed: what was taken still counts.
+// changed: what was taken still counts, but where the Span of a FixedWindow becomes shorter.
 //
 // # Errors
 //

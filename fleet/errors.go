@@ -138,6 +138,7 @@ var replies = []struct {
 	{"WRONGPASS", Denied},
 	{"NOPERM", Denied},
 	{"The user executing the script can't", Denied},
+	{"ACL failure in script", Denied}, // since Redis 7.2, and in Valkey
 	{"AUTH ", Denied},
 	{"invalid password", Denied},
 	{"Client sent AUTH", Denied},

@@ -35,6 +35,7 @@ func validateWindow(limit int, span time.Duration) error {
 //
 // It is what INCR and EXPIRE do, without their flaw that a crash between the two blocks a key for ever. The end of one window
 // and the beginning of the next can together admit twice Limit within a moment. Its RetryAfter is minimal, to the microsecond.
+// Where the Span becomes shorter, a window begins anew; otherwise what was taken still counts when the limit changes.
 //
 // All methods are safe for concurrent use, and block: see Take.
 type FixedWindow struct{ *core }

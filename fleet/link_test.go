@@ -99,7 +99,7 @@ func TestAForgottenScriptIsSentAgain(t *testing.T) {
 		require.Equal(t, want, r.Remaining)
 		s.Do("SCRIPT", "FLUSH")
 	}
-	require.Equal(t, 3, s.Calls()["eval"])
+	require.Equal(t, 1+3, s.Calls()["eval"], "that of Connect, and each script")
 }
 
 // A server may have decided when its answer is lost. It is not asked again, however often the client is set to.
@@ -134,14 +134,15 @@ func TestAnswersThatAreNoDecisionAreNotAskedForAgain(t *testing.T) {
 		"-ASK 3999 127.0.0.1:1":                                                                     fleet.Moved,
 		"-OOM command not allowed when used memory > 'maxmemory'. script: ab12, on @user_script:1.": fleet.OutOfMemory,
 		"-ERR Error running script (call to f_ab12): @user_script:12: @user_script: 12: -OOM command not allowed when used memory > 'maxmemory'.": fleet.OutOfMemory,
-		"-BUSY Redis is busy running a script.":                                                                    fleet.Busy,
-		"-MISCONF Redis is configured to save RDB snapshots":                                                       fleet.Busy,
-		"-NOREPLICAS Not enough good replicas to write.":                                                           fleet.Busy,
-		"-ERR max number of clients reached":                                                                       fleet.Busy,
-		"-ERR The user executing the script can't run this command or subcommand script: ab12, on @user_script:1.": fleet.Denied,
-		"-NOAUTH Authentication required.":                                                                         fleet.Denied,
-		"-NOPERM this user has no permissions to run the 'evalsha' command":                                        fleet.Denied,
-		"-ERR user_script:3: attempt to perform arithmetic on a nil value":                                         fleet.Trouble,
+		"-BUSY Redis is busy running a script.":                                                                              fleet.Busy,
+		"-MISCONF Redis is configured to save RDB snapshots":                                                                 fleet.Busy,
+		"-NOREPLICAS Not enough good replicas to write.":                                                                     fleet.Busy,
+		"-ERR max number of clients reached":                                                                                 fleet.Busy,
+		"-ERR The user executing the script can't run this command or subcommand script: ab12, on @user_script:1.":           fleet.Denied,
+		"-ERR ACL failure in script: User bob has no permissions to run the 'time' command script: ab12, on @user_script:1.": fleet.Denied,
+		"-NOAUTH Authentication required.":                                                                                   fleet.Denied,
+		"-NOPERM this user has no permissions to run the 'evalsha' command":                                                  fleet.Denied,
+		"-ERR user_script:3: attempt to perform arithmetic on a nil value":                                                   fleet.Trouble,
 	} {
 		t.Run(string(want), func(t *testing.T) {
 			f := newFake(t, map[string]string{"evalsha": answer + "\r\n"})

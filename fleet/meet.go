@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// meet asks the server, once, whether it is new enough, and whether it has redis-cell.
+// meet asks the server, once, whether it is new enough, lets us do what scripts do, and has redis-cell.
 func (l *Link) meet(ctx context.Context) error {
 	if l.met.Load() {
 		return nil
@@ -19,6 +19,10 @@ func (l *Link) meet(ctx context.Context) error {
 	}
 	if major := majorVersion(info); major > 0 && major < 6 {
 		return &StoreError{Name: l.name, Fault: TooOld}
+	}
+	const attempt = "redis.call('TIME') redis.call('GET', KEYS[1]) return 1" // what else may be wrong shows when it decides
+	if err := l.about(ctx, "eval", attempt, 1, l.prefix+"{}").Err(); err != nil && faultOf(err) == Denied {
+		return err
 	}
 	l.cell.Store(l.hasCommand(ctx, "cl.throttle"))
 	l.met.Store(true)

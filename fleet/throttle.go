@@ -55,8 +55,8 @@ func (c Cell) validateInterval() error {
 //
 // As redis-cell's, its interval between two permits is cut to whole nanoseconds (3/s is a billionth too fast), and what remains
 // is reckoned in whole microseconds, which is not to be relied on where an interval is shorter than a few. The times of a Result
-// are exact where the script has answered, and whole seconds where the module has. All methods are safe for concurrent use, and
-// block: see Take.
+// are exact where the script has answered, and whole seconds where the module has, whose refusals are not remembered for that
+// reason. All methods are safe for concurrent use, and block: see Take.
 type Throttle struct{ *core }
 
 // NewThrottle makes a limiter. It panics as [NewTokenBucket] does.

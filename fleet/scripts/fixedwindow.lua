@@ -13,7 +13,7 @@ function kinds.fixedwindow.look(s, key, arg)
 	local held = call('GET', s.key)
 	if held then
 		local start, used = match(held, '^f(%d+) (%d+)$')
-		if not start or #held > 50 then return false end
+		if not start or #start > 16 or #held > 50 then return false end
 		start = tonumber(start)
 		if start >= s.start then
 			s.start, s.used = start - start % s.span, tonumber(used)

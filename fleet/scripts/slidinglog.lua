@@ -19,7 +19,7 @@ local function read_rate(s)
 	if not held then return true end
 	local limit, span = match(held, '^l(%d+) (%d+)$')
 	s.limit, s.span, s.set = tonumber(limit), tonumber(span), true
-	return limit and #held < 50
+	return limit and #limit <= 10 and #span <= 15
 end
 
 local function read_note(s)
@@ -51,10 +51,13 @@ function kinds.slidinglog.look(s, key, arg)
 	s.at, s.used, s.dropped = now, s.sum, 0
 	local newest = s.note and call('ZRANGE', s.key, -1, -1, 'WITHSCORES')
 	if newest then
+		if newest[1] ~= s.note and not entry_weight(newest[1]) then return false end
 		s.newest = tonumber(newest[2])
 		s.at = max(now, s.newest) -- a clock that has gone back takes nothing out of the window
 		for _, member in ipairs(call('ZRANGEBYSCORE', s.key, 0, whole(s.at - s.span))) do
-			s.used, s.dropped = s.used - entry_weight(member), s.dropped + 1
+			local weight = entry_weight(member)
+			if not weight then return false end
+			s.used, s.dropped = s.used - weight, s.dropped + 1
 		end
 	end
 	-- A span made longer reaches back to where entries have been dropped: until it no longer does, all counts as used.
@@ -69,7 +72,7 @@ function kinds.slidinglog.look(s, key, arg)
 		if s.blind then s.retry = s.gone + s.span - now end
 		if beyond > 0 then
 			after(s, function(_, weight, at)
-				beyond = beyond - weight
+				beyond = beyond - (weight or 0)
 				s.retry = max(s.retry, at + s.span - now)
 				return beyond <= 0
 			end)
@@ -114,8 +117,8 @@ function kinds.slidinglog.refund(s, k)
 	if not s.blind then s.left = max(s.limit - s.used, 0) end
 	local given = {}
 	after(s, function(member, weight, at)
-		given[#given + 1] = { member, weight, at }
-		back = back - weight
+		if weight then given[#given + 1] = { member, weight, at } end
+		back = back - (weight or 0)
 		return back <= 0
 	end)
 	for i, entry in ipairs(given) do

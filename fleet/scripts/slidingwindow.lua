@@ -10,8 +10,9 @@ kinds.slidingwindow = { keys = 1, numbers = 3 }
 -- unpack_window reads what the key holds; false where it is something else.
 local function unpack_window(s, held)
 	local width, list = match(held, '^w(%d+)(.*)$')
+	if not width or #width > 15 or list == '' or string.gsub(list, ' %d+:%d+', '') ~= '' then return false end
 	width = tonumber(width)
-	if not width or width == 0 then return false end
+	if width == 0 then return false end
 	for bucket, count in string.gmatch(list, ' (%d+):(%d+)') do
 		bucket, count = tonumber(bucket), tonumber(count)
 		if width ~= s.width then -- counted by another config: where it ended

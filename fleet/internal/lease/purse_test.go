@@ -236,7 +236,7 @@ func TestABusyKeyBelowItsLimitCostsFewRoundTrips(t *testing.T) {
 		}
 		g.Wait()
 		require.Equal(t, 9000, f.total)
-		require.LessOrEqual(t, len(s.questions()), 9000/8)
+		require.LessOrEqual(t, len(s.questions()), 9000/10)
 	})
 }
 

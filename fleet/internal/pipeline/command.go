@@ -37,7 +37,7 @@ func (w *Writer) commands(ctx context.Context, batch []*call) []*command {
 			groups = append(groups, nil)
 		}
 		groups[i] = append(groups[i], c)
-		if c.decision != nil && !c.whole && len(w.lines) == 1 {
+		if c.decision != nil && !c.whole && w.joint {
 			joint[c.decision] = i
 		}
 	}

@@ -33,6 +33,7 @@ const (
 type Writer struct {
 	client  redis.UniversalClient
 	timeout time.Duration
+	joint   bool   // commands about several keys may become one
 	lines   []line // one, or those that the slots of a Cluster are divided among
 }
 
@@ -49,6 +50,7 @@ func New(client redis.UniversalClient, c Config) *Writer {
 		c.Batch = defaultBatch
 	}
 	w := &Writer{client: client, timeout: c.Timeout, lines: make([]line, lines)}
+	_, w.joint = client.(*redis.Client) // others may divide the keys among servers: a Cluster, a Ring, or who wraps one
 	for i := range w.lines {
 		w.lines[i] = line{lanes: lanes, batch: c.Batch, least: c.Timeout / 4}
 	}

@@ -333,7 +333,7 @@ func TestErrorsGoToWhoCausedThem(t *testing.T) {
 	q.finish()
 	for i := range 9 {
 		if err, _ := faults.Load(i); i%3 == 0 {
-			require.ErrorContains(t, err.(error), "Unknown Redis command", "command %d", i)
+			require.ErrorContains(t, err.(error), "command called from script", "command %d", i)
 		} else {
 			require.Nil(t, err, "command %d", i)
 		}

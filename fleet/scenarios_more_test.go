@@ -1,0 +1,300 @@
+package fleet_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/internal/redistest"
+	"github.com/weir-go/weir/limiter"
+)
+
+// The project's limiter scenarios on Redis, by their numbers. The others are elsewhere:
+//
+//	56  TestEveryKeyDies
+//	57  TestSeveralLimitsInOneRoundTrip
+//	58  TestAllKeysOfADecisionAreInOneSlot
+//	61  the tests of internal/lease, and TestLeasesSaveRoundTripsAndKeepTheirBound
+//	62  TestWhatWasRefusedIsNotAskedAboutAgain
+//	63  TestSlidingLogAsRedissonsDocumentsSay, TestAChangeOfTheRateKeepsWhatWasTaken, TestTrySetRateChangesNothingThatIsSet
+//	64  TestARefundIsTakenOutOfTheLog
+
+func TestScenarioL53_TenASecond(t *testing.T) {
+	l := connect(t)
+	b := fleet.NewTokenBucket(l, "ten", fleet.Bucket{Rate: limiter.PerSecond(10), Burst: 10}, orError)
+	take := func(n int, want limiter.Result) {
+		t.Helper()
+		r, err := b.TakeAt(t.Context(), begin, "user", n)
+		require.NoError(t, err)
+		require.Equal(t, want, r.Result)
+	}
+	take(0, yes(10, 10, 0))
+	require.Zero(t, client(t, server()).Exists(t.Context(), b.StateKeys("user")...).Val(), "a look stores nothing")
+	take(1, yes(10, 9, 100*ms))
+	require.NoError(t, b.Reset(t.Context(), "user"))
+	take(1, yes(10, 9, 100*ms))
+	take(2, yes(10, 7, 300*ms))
+	take(7, yes(10, 0, time.Second))
+	take(1000, no(10, 0, limiter.Never, time.Second))
+}
+
+func TestScenarioL54_ClocksThatDiffer(t *testing.T) {
+	for name, here := range ofEachKind(connect(t), "skewed", time.Hour) {
+		there := ofEachKind(connect(t), "skewed", time.Hour)[name]
+		admitted := 0
+		for range 100 {
+			for skew, node := range map[time.Duration]anyLimiter{-5 * time.Second: here, 5 * time.Second: there} {
+				if node.For("user").TakeAt(time.Now().Add(skew), 1).OK {
+					admitted++
+				}
+			}
+		}
+		require.Equal(t, 10, admitted, name)
+	}
+}
+
+func TestScenarioL55_SlowRestartedForgetful(t *testing.T) {
+	s := redistest.Start(t)
+	proxy := redistest.NewProxy(t, s.Addr())
+	c := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true})
+	defer func() { require.NoError(t, c.Close()) }()
+	b := fleet.NewTokenBucket(connectTo(t, c, fleet.LinkConfig{Timeout: patient}), "slow", fleet.Bucket{Rate: limiter.PerHour(1), Burst: 10}, orError)
+	next := func(want int) {
+		t.Helper()
+		r, err := b.Take(t.Context(), "user", 1)
+		require.NoError(t, err)
+		require.Equal(t, want, r.Remaining)
+	}
+	next(9)
+	proxy.Delay(500 * ms) // each way
+	next(8)
+	proxy.Delay(0)
+	s.Do("SCRIPT", "FLUSH")
+	next(7)
+	s.Do("DEL", b.StateKeys("user")[0])
+	next(9)
+	s.Restart()
+	proxy.Cut()
+	require.Eventually(t, func() bool {
+		r, err := b.Take(t.Context(), "user", 1)
+		return err == nil && r.Remaining == 9
+	}, 5*time.Second, 10*ms, "the first answer after a restart")
+}
+
+func TestScenarioL56_NoTimeToLiveIsZero(t *testing.T) {
+	direct := client(t, server())
+	for _, b := range []fleet.Bucket{{Rate: limiter.PerSecond(100), Burst: 10}, {Rate: limiter.Every(ms), Burst: 1}} {
+		bucket := fleet.NewTokenBucket(connect(t), newKey(), b, orError)
+		for range 50 {
+			r, err := bucket.Take(t.Context(), "user", 1)
+			require.NoError(t, err)
+			left := direct.PTTL(t.Context(), bucket.StateKeys("user")[0]).Val()
+			require.NotEqual(t, time.Duration(-1), left, "there is a time to live")
+			require.LessOrEqual(t, left, r.ResetAfter+time.Second)
+		}
+	}
+}
+
+// A server that hangs: who decides, how long that takes, and what the server finds when it goes on.
+func TestScenarioL59_RedisHangs(t *testing.T) {
+	const timeout, slack, failures = 100 * ms, 400 * ms, 5
+	for away, want := range map[fleet.Away]int{fleet.Open: 100, fleet.Closed: 0, fleet.Local: 5, fleet.Error: 0} {
+		t.Run(away.String(), func(t *testing.T) {
+			s := redistest.Start(t)
+			l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: timeout, Breaker: breaker.Config{Cooldown: 300 * ms}})
+			c := fleet.Config{Away: away}
+			if away == fleet.Local {
+				c.Share = 0.5
+			}
+			b := fleet.NewTokenBucket(l, "hangs", fleet.Bucket{Rate: limiter.PerHour(1), Burst: 10}, c)
+			_, err := b.Take(t.Context(), "other", 1)
+			require.NoError(t, err)
+			before := asked(s)
+			s.Pause()
+			admitted := 0
+			for i := range 100 {
+				start := time.Now()
+				r, err := b.Take(t.Context(), "user", 1)
+				require.Less(t, time.Since(start), timeout+slack)
+				require.Equal(t, away == fleet.Error, err != nil)
+				if err == nil {
+					require.Equal(t, fleet.FromAway, r.From)
+				}
+				if r.OK {
+					admitted++
+				}
+				require.Equal(t, i >= failures-1, l.Breaker().IsOpen() || l.Breaker().State() == breaker.HalfOpen, "after %d calls", i+1)
+			}
+			require.Equal(t, want, admitted)
+			s.Continue()
+			require.Eventually(t, func() bool {
+				r, err := b.Peek(t.Context(), "user")
+				return err == nil && r.From == fleet.FromServer
+			}, 5*time.Second, 10*ms)
+			r, err := b.Peek(t.Context(), "user")
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, r.Remaining, 10-failures-2, "what was admitted without Redis is not made up for")
+			require.LessOrEqual(t, asked(s)-before, failures+20)
+		})
+	}
+}
+
+func TestScenarioL60_TheAnswerComesTooLate(t *testing.T) {
+	for name := range ofEachKind(connect(t), "names", time.Hour) {
+		t.Run(name, func(t *testing.T) {
+			s := redistest.Start(t)
+			proxy := redistest.NewProxy(t, s.Addr())
+			c := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true, MaxRetries: 5})
+			defer func() { require.NoError(t, c.Close()) }()
+			b := ofEachKind(connectTo(t, c, fleet.LinkConfig{Timeout: 200 * ms}), "late", time.Hour)[name]
+			_, err := b.Take(t.Context(), "user", 1)
+			require.NoError(t, err)
+			before := asked(s)
+			proxy.Swallow(false, true)
+			_, err = b.Take(t.Context(), "user", 1)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorIs(t, err, fleet.ErrAway)
+			proxy.Swallow(false, false)
+			proxy.Cut()
+			require.Equal(t, before+1, asked(s))
+			var r fleet.Result
+			require.Eventually(t, func() bool { r, err = b.Peek(t.Context(), "user"); return err == nil }, 5*time.Second, 10*ms)
+			require.Equal(t, 8, r.Remaining)
+		})
+	}
+}
+
+// A Ring divides the keys among servers that know nothing of each other. Each key is decided about where it lies.
+func TestKeysThatAreDividedAmongServers(t *testing.T) {
+	one, two := redistest.Start(t), redistest.Start(t)
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": one.Addr(), "two": two.Addr()}, ContextTimeoutEnabled: true})
+	defer func() { require.NoError(t, ring.Close()) }()
+	b := newBucket(connectTo(t, ring, fleet.LinkConfig{Timeout: patient}), fleet.Config{Away: fleet.Error, MaxDenied: fleet.Off})
+	const keys, each, callers = 20, 10, 64
+	var admitted [keys]atomic.Int64
+	var g sync.WaitGroup
+	for range callers {
+		g.Go(func() {
+			for i := range keys {
+				r, err := b.Take(t.Context(), fmt.Sprint(i), each/2)
+				if err != nil {
+					t.Error(err)
+				}
+				if r.OK {
+					admitted[i].Add(each / 2)
+				}
+			}
+		})
+	}
+	g.Wait()
+	for i := range admitted {
+		require.LessOrEqual(t, admitted[i].Load(), int64(each+each/2), "key %d", i) // 10 a second come
+	}
+	require.Positive(t, asked(one))
+	require.Positive(t, asked(two))
+}
+
+// redis-cell says a second where it is a tenth of one.
+func TestWhatTheModuleRefusesIsAskedAboutAgain(t *testing.T) {
+	f := newFake(t, map[string]string{
+		"command":     "*1\r\n*6\r\n$11\r\ncl.throttle\r\n:-1\r\n*0\r\n:1\r\n:1\r\n:1\r\n",
+		"cl.throttle": integers(1, 1, 0, 1, 1),
+	})
+	b := fleet.NewThrottle(connectTo(t, f.client(), fleet.LinkConfig{Timeout: patient}), "cell", fleet.Cell{Count: 10, Period: time.Second}, orError)
+	requireTake(t, refused, b.Take, "user", 1)
+	f.says("cl.throttle", integers(0, 1, 0, -1, 1))
+	requireTake(t, taken, b.Take, "user", 1)
+}
+
+// What only begins as ours does is not ours, and is left as it is.
+func TestForeignValuesThatLookLikeOurs(t *testing.T) {
+	l, direct := connect(t), client(t, server())
+	limiters := ofEachKind(l, "alike", time.Minute)
+	live := time.Now().Add(time.Second).UnixMicro()
+	for _, c := range []struct {
+		kind  string
+		write []any
+		own   bool // on top of what the limiter has written
+	}{
+		{"sliding", []any{"set", "w100 hello world"}, false},
+		{"sliding", []any{"set", "w12"}, false},
+		{"sliding", []any{"set", "w5 1:2 x"}, false},
+		{"sliding", []any{"set", "w99999999999999999999 1:1"}, false},
+		{"fixed", []any{"set", "f99999999999999999999 1"}, false},
+		{"log", []any{"zadd", 17, "x"}, true},
+		{"log", []any{"zadd", live, "x"}, true},
+	} {
+		key, b := newKey(), limiters[c.kind]
+		if c.own {
+			_, err := b.Take(t.Context(), key, 1)
+			require.NoError(t, err)
+		}
+		held := b.StateKeys(key)[0]
+		require.NoError(t, direct.Do(t.Context(), append([]any{c.write[0], held}, c.write[1:]...)...).Err())
+		before := direct.Dump(t.Context(), held).Val()
+		_, err := b.Take(t.Context(), key, 1)
+		require.ErrorIs(t, err, fleet.ErrForeign, "%s: %v", c.kind, c.write)
+		require.ErrorIs(t, b.Refund(t.Context(), key, 1), fleet.ErrForeign)
+		require.Equal(t, before, direct.Dump(t.Context(), held).Val())
+	}
+	require.Zero(t, l.Breaker().Counts().Failures)
+}
+
+func TestALimitThatChangesKeepsWhatWasTaken(t *testing.T) {
+	l := connect(t)
+	at := begin.Add(30*time.Minute + 10*time.Second)
+	for _, c := range []struct {
+		before, after fleet.Fixed
+		left          int
+	}{
+		{fleet.Fixed{Limit: 10, Span: time.Hour}, fleet.Fixed{Limit: 12, Span: time.Hour}, 2},
+		{fleet.Fixed{Limit: 10, Span: time.Minute}, fleet.Fixed{Limit: 12, Span: time.Hour}, 2},
+		{fleet.Fixed{Limit: 10, Span: time.Hour}, fleet.Fixed{Limit: 12, Span: time.Minute}, 12}, // begins anew
+	} {
+		key := newKey()
+		_, err := fleet.NewFixedWindow(l, "changed", c.before, orError).TakeAt(t.Context(), at, key, 10)
+		require.NoError(t, err)
+		r, err := fleet.NewFixedWindow(l, "changed", c.after, orError).TakeAt(t.Context(), at, key, 0)
+		require.NoError(t, err)
+		require.Equal(t, c.left, r.Remaining, "%v, then %v", c.before, c.after)
+	}
+}
+
+// Where the server does not let us do what scripts do, no policy stands in for it.
+func TestConnectRefusesAServerThatDeniesWhatIsNeeded(t *testing.T) {
+	s := redistest.Start(t)
+	for rules, enough := range map[string]bool{
+		"~* +@all -@scripting": false,
+		"~* +@all -time":       false,
+		"~other:* +@all":       false,
+		"~* +@all -info":       true,
+		"~weir:* +@all":        true,
+	} {
+		t.Run(rules, func(t *testing.T) {
+			setUser := []any{"ACL", "SETUSER", "bob", "reset", "on", ">open sesame"}
+			for rule := range strings.FieldsSeq(rules) {
+				setUser = append(setUser, rule)
+			}
+			s.Do(setUser...)
+			c := redis.NewClient(&redis.Options{Addr: s.Addr(), Username: "bob", Password: "open sesame", ContextTimeoutEnabled: true})
+			defer func() { require.NoError(t, c.Close()) }()
+			l, err := fleet.Connect(t.Context(), "main", c, fleet.LinkConfig{Timeout: patient})
+			if !enough {
+				require.ErrorIs(t, err, fleet.ErrServer)
+				require.EqualError(t, err, "fleet: redis main: access denied")
+				return
+			}
+			require.NoError(t, err)
+			requireTake(t, taken, newBucket(l, orError).Take, newKey(), 1)
+		})
+	}
+}
