@@ -27,9 +27,9 @@ type Counted interface {
 //	go shared.Run(ctx)
 //
 // A node counts calls that are given to Record and Refuse, and those of whatever it
-// Follows. Run takes them up once an interval, and tells Redis in one round trip what
+// Follows. Run takes them up twice in an interval, and tells Redis in one round trip what
 // is new; the answer is the window of the whole fleet. So a call counts for the other
-// nodes at most two intervals and a round trip after it ended, and for its own node
+// nodes at most an interval and a round trip after it ended, and for its own node
 // at once. Nothing but Run asks Redis.
 //
 // A call counts as of the moment when it was taken up, by the server's clock, however

@@ -15,8 +15,8 @@ type CallsConfig struct {
 	// Buckets divide the span, from 1 to 500; each lasts from 10 ms to a day. The window
 	// moves by one bucket at a time. Default 10.
 	Buckets int
-	// Interval is the time between two flushes, from 10 ms to Span. Default a bucket,
-	// but at most 1 s.
+	// Interval is the time in which the other nodes know of a call, but for a round trip,
+	// from 10 ms to Span: there are two flushes in it. Default a bucket, but at most 1 s.
 	Interval time.Duration
 	// Slow is the time above which a call that is given to Record counts as slow; 0, the
 	// default, counts none so.

@@ -9,8 +9,8 @@ import (
 )
 
 // Run exchanges what is counted with the fleet until the context is done: at once, then
-// after some random part of the interval, so that the nodes do not march in step, and
-// from there on at every interval. While an exchange lasts longer, the next waits.
+// after some random part of half the interval, so that the nodes do not march in step, and
+// from there on twice in every interval. While an exchange lasts longer, the next waits.
 //
 // When the context is done it flushes a last time, which takes as long as the link's
 // Timeout at most: wait until Run has returned, or what is not flushed yet is lost. Run
@@ -20,7 +20,7 @@ func (c *Calls) Run(ctx context.Context) {
 		panic(errors.New("fleet: Calls.Run is running already"))
 	}
 	defer c.running.Unlock()
-	// Calls are taken up at every interval, however long an exchange lasts, so exchanges have
+	// Calls are taken up every time, however long an exchange lasts, so exchanges have
 	// a goroutine of their own.
 	due := make(chan struct{}, 1)
 	var exchanges sync.WaitGroup
@@ -38,7 +38,8 @@ func (c *Calls) Run(ctx context.Context) {
 
 // tick takes calls up and says that an exchange is due, until the context is done.
 func (c *Calls) tick(ctx context.Context, due chan<- struct{}) {
-	next := c.now() + time.Duration(rand.Int64N(int64(c.config.Interval)))
+	every := c.config.Interval / 2 // news waits for its own node's flush, and then for the next one of each other
+	next := c.now() + rand.N(every)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	<-timer.C
@@ -54,7 +55,7 @@ func (c *Calls) tick(ctx context.Context, due chan<- struct{}) {
 		case <-ctx.Done():
 			return
 		}
-		next = max(next+c.config.Interval, c.now()) // what was missed while the process stood still is not made up for
+		next = max(next+every, c.now()) // what was missed while the process stood still is not made up for
 	}
 }
 
