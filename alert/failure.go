@@ -24,12 +24,17 @@ const (
 // failures is how many kinds there are.
 const failures = Panicked + 1
 
+// known returns the failure, and Other for what is none of them.
+func (f Failure) known() Failure {
+	if f >= failures {
+		return Other
+	}
+	return f
+}
+
 // String returns the failure as the error.type of the figures.
 func (f Failure) String() string {
-	if f >= failures {
-		f = Other
-	}
-	return [failures]string{"_OTHER", "timeout", "unreachable", "http_4xx", "http_5xx", "breaker_open", "panic"}[f]
+	return [failures]string{"_OTHER", "timeout", "unreachable", "http_4xx", "http_5xx", "breaker_open", "panic"}[f.known()]
 }
 
 // DeliveryError is what a notifier may return to say more than that it failed.

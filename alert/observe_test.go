@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,5 +55,30 @@ func TestMonitorShowsHowLongItTakes(t *testing.T) {
 			require.InDelta(t, want.seconds, h.Sum, 1e-6, name)
 		}
 		require.Len(t, seen, 3)
+	})
+}
+
+// strange fails in a way that there is no name for.
+type strange struct{}
+
+func (strange) Name() string { return "strange" }
+
+func (strange) Notify(context.Context, alert.Alert) error {
+	return &alert.DeliveryError{Kind: 200, Permanent: true, Err: errors.New("strange")}
+}
+
+func TestAFailureOfNoKnownKindIsOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{strange{}}, Logger: slog.New(slog.DiscardHandler)},
+			alert.Rule{Name: "on", When: alert.Above(0), Value: alert.True(func() bool { return true })})
+		m.Evaluate()
+		require.NoError(t, m.Flush(t.Context()))
+		failed := map[string]float64{}
+		m.Observe(func(s *stat.Series, v float64) {
+			if s.Instrument == stat.NotifierNotifications && v > 0 {
+				failed[s.Values[1]+" "+s.Values[2]] = v
+			}
+		})
+		require.Equal(t, map[string]float64{"failed _OTHER": 1, "dropped ": 1}, failed)
 	})
 }

@@ -169,7 +169,7 @@ func (o *outbox) book(size int, failed *DeliveryError) {
 	o.failing = failed != nil
 	o.working.attempts++
 	if failed != nil {
-		o.working.failed[min(failed.Kind, failures-1)]++
+		o.working.failed[failed.Kind.known()]++
 		return
 	}
 	o.working.delivered += int64(size)

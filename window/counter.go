@@ -151,7 +151,7 @@ func (c *Counter) buckets(at time.Duration) iter.Seq2[time.Time, int64] {
 func (c *Counter) bucket(b int64) int64 {
 	for {
 		newest := c.ring.Newest()
-		if b < newest-int64(c.shape.Buckets) {
+		if b <= newest-int64(c.shape.Buckets) {
 			return 0
 		}
 		sum := c.since(b, newest)

@@ -1,0 +1,228 @@
+package limiter_test
+
+import (
+	"context"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// TestADebtOfTheLongestTimeIsOwed asks for permits that cost 2⁶³ µs, the first number that is no int64.
+func TestADebtOfTheLongestTimeIsOwed(t *testing.T) {
+	p := limiter.NewSmoothAt(limiter.SmoothConfig{Rate: limiter.PerSecond(1e6 / math.Exp2(32))}, start)
+	_, ok := p.ReserveAt(start, 1<<31, 0)
+	require.True(t, ok, "nothing was owed")
+	_, ok = p.ReserveAt(start, 1, time.Hour)
+	require.False(t, ok)
+}
+
+func TestARefundToAJointWakesWhoWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := limiter.All(limiter.NewSlidingLog(limiter.WindowConfig{Limit: 2, Span: hour}))
+		require.True(t, l.Take(2).OK)
+		line := newLine(t, l)
+		line.enter(t.Context(), "a", 1)
+		time.Sleep(sec)
+		l.Refund(1)
+		line.want(arrival{"a", sec, nil})
+	})
+}
+
+// late is a limiter that has more to give by the time it is asked than when it was looked at.
+type late struct {
+	limiter.Limiter
+	given, back int
+}
+
+func (l *late) TakeAt(t time.Time, n int) limiter.Result {
+	r := l.Limiter.TakeAt(t, n)
+	if n > 0 && l.given == 0 {
+		l.Refund(1)
+		r = l.Limiter.TakeAt(t, n)
+		l.given = n
+	}
+	return r
+}
+
+func (l *late) Refund(n int) {
+	l.back += n
+	l.Limiter.Refund(n)
+}
+
+func TestWhatAJointTookWhileLookingGoesBack(t *testing.T) {
+	l := &late{Limiter: exactLog(1, hour)}
+	take(t, l.Limiter, step{0, 1, "ok"})
+	full := exactLog(1, hour)
+	take(t, full, step{0, 1, "ok"})
+	take(t, limiter.All(l, full), step{0, 1, "refused"})
+	require.Equal(t, 1, l.given)
+	require.Equal(t, 2, l.back, "what came free, and what was taken of it")
+	take(t, l.Limiter, step{0, 1, "ok"})
+}
+
+func TestARefundWakesWhoWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := limiter.WindowConfig{Limit: 2, Span: hour}
+		for name, l := range map[string]interface {
+			limiter.Limiter
+			limiter.Waiter
+		}{
+			"bucket":  limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 2}),
+			"fixed":   limiter.NewFixedWindow(config),
+			"sliding": limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 2, Span: hour}),
+			"log":     limiter.NewSlidingLog(config),
+			"key":     limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 2}).Get("k"),
+		} {
+			require.True(t, l.Take(2).OK, name)
+			line := newLine(t, l)
+			line.enter(t.Context(), name, 1)
+			time.Sleep(sec)
+			l.Refund(1)
+			line.want(arrival{name, sec, nil})
+		}
+	})
+}
+
+// TestAQueueThatIsTooLongNeverEnds has so many wait that the next one's turn is beyond the life of a limiter.
+func TestAQueueThatIsTooLongNeverEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := limiter.NewSlidingLog(limiter.WindowConfig{Limit: 1, Span: 36 * year})
+		time.Sleep(sec)
+		require.True(t, l.Take(1).OK)
+		ctx, leave := context.WithCancel(t.Context())
+		line := newLine(t, l)
+		for range 5 {
+			line.enter(ctx, "w", 1)
+		}
+		require.Equal(t, limiter.Never, l.Take(1).RetryAfter)
+		leave()
+		line.all.Wait()
+	})
+}
+
+func TestTimesBeforeThePacerBeganAreRoundedDown(t *testing.T) {
+	for before, want := range map[time.Duration]time.Duration{
+		1500 * time.Nanosecond: 2 * time.Microsecond,
+		time.Microsecond:       time.Microsecond,
+	} {
+		p := limiter.NewSmoothAt(limiter.SmoothConfig{Rate: limiter.PerSecond(1)}, start)
+		wait, ok := p.ReserveAt(start.Add(-before), 1, time.Hour)
+		require.True(t, ok)
+		require.Equal(t, want, wait, "%v before", before)
+	}
+}
+
+func TestADeadlineThatPassesInTheQueueTellsWhenItWouldHaveBeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1})
+		require.True(t, b.Take(1).OK)
+		ctx, cancel := context.WithTimeout(t.Context(), 1500*ms)
+		defer cancel()
+		line := newLine(t, b)
+		line.enter(ctx, "w", 1)
+		require.NoError(t, b.SetRate(limiter.PerHour(1)))
+		line.all.Wait()
+		var limited *limiter.LimitedError
+		require.ErrorAs(t, line.log[0].err, &limited)
+		require.ErrorIs(t, limited, context.DeadlineExceeded)
+		require.Equal(t, 1, limited.Limit)
+		require.Equal(t, hour-1500*ms, limited.RetryAfter())
+	})
+}
+
+func TestNothingIsReservedWhileSomebodyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1})
+		require.True(t, b.Take(1).OK)
+		line := newLine(t, b)
+		line.enter(t.Context(), "w", 1)
+		for _, n := range []int{0, 1} {
+			r := b.Reserve(n, hour)
+			require.False(t, r.OK, "Reserve(%d)", n)
+			require.False(t, r.Cancel(), "Reserve(%d)", n)
+		}
+		line.want(arrival{"w", sec, nil})
+	})
+}
+
+// TestRatiosAreExactToTheirBounds has the longest period and the most events that a ratio can have.
+func TestRatiosAreExactToTheirBounds(t *testing.T) {
+	const odd = hour + 1
+	events, period := limiter.Per(1.0/2562047, odd).Ratio()
+	require.Equal(t, int64(1), events)
+	require.Equal(t, 2562047*odd, period)
+
+	const fortnight = 14 * 24 * hour
+	events, period = limiter.Per(1<<52-0.5, fortnight).Ratio()
+	require.Equal(t, int64(1<<53-1), events)
+	require.Equal(t, 2*fortnight, period)
+}
+
+// TestBucketsOfManySlowTokensBeforeTheyBegan has a unit longer than a nanosecond, and given times before t0.
+func TestBucketsOfManySlowTokensBeforeTheyBegan(t *testing.T) {
+	const all = 1 << 40
+	b := bucket(limiter.Every(hour), all)
+	then := start.Add(-2 * hour)
+	require.True(t, b.TakeAt(then, all).OK)
+	r := b.TakeAt(then, 1)
+	require.False(t, r.OK)
+	require.InDelta(t, hour, r.RetryAfter, float64(8*ms), "to two units")
+	require.False(t, b.TakeAt(then.Add(r.RetryAfter-1), 1).OK)
+	require.True(t, b.TakeAt(then.Add(r.RetryAfter), 1).OK)
+}
+
+func TestAPeekIsNotRefusedWhereRefusalsCount(t *testing.T) {
+	log := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 2, Span: sec, CountRefused: true}, start)
+	take(t, log, step{0, 2, "ok"}, step{0, 2, "refused"}, step{0, 0, "ok 0/2 reset 1s"})
+}
+
+func TestEveryKeyIsRememberedOrCountedAsForgotten(t *testing.T) {
+	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, MaxKeys: 100}, start)
+	admitted := 0
+	for round := range 5 {
+		for i := range 100 {
+			if g.TakeAt(start.Add(time.Duration(round)*time.Minute), 100*round+i, 1).OK {
+				admitted++
+			}
+		}
+		require.EqualValues(t, admitted, int64(g.Len())+g.Evictions(), "round %d", round)
+	}
+	require.Greater(t, admitted, 400)
+}
+
+// TestAForgottenKeyGainsNothingByAnEarlierTime has a new key take the slot of an idle one, or the table built anew for it, and asks for the idle ones
+// again at the time at which they were in use.
+func TestAForgottenKeyGainsNothingByAnEarlierTime(t *testing.T) {
+	for range 60 {
+		g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, MaxKeys: 100}, start)
+		for key := range 6 {
+			require.True(t, g.TakeAt(start.Add(10*sec), key, 1).OK)
+		}
+		require.True(t, g.TakeAt(start.Add(60*sec), 99, 1).OK)
+		for key := range 6 {
+			require.False(t, g.TakeAt(start.Add(10*sec), key, 1).OK, "key %d", key)
+		}
+	}
+}
+
+func TestNewKeysMoveTheOthersSeldom(t *testing.T) {
+	const keys = 10_000
+	require.Less(t, testing.AllocsPerRun(1, func() {
+		g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 1}, start)
+		for key := range keys {
+			g.TakeAt(start, key, 1)
+		}
+	}), keys/10.0)
+}
+
+func TestABurstHasAnUpperBound(t *testing.T) {
+	c := limiter.Config{Rate: limiter.PerSecond(1), Burst: 1 << 40}
+	require.NoError(t, c.Validate())
+	c.Burst++
+	require.EqualError(t, c.Validate(), "limiter: Burst is 1099511627777, must be at most 1099511627776")
+}

@@ -1,0 +1,61 @@
+package weir_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+)
+
+// shown is what a source shows, by instrument, and the series that show it.
+func shown(s stat.Source) (values map[string]float64, series map[string]*stat.Series) {
+	values, series = map[string]float64{}, map[string]*stat.Series{}
+	s.Observe(func(line *stat.Series, v float64) {
+		values[line.Instrument.Name], series[line.Instrument.Name] = v, line
+	})
+	return values, series
+}
+
+func TestAGateShowsTheLimitThatItHas(t *testing.T) {
+	values, _ := shown(weir.New("g", weir.Config{Rate: limiter.PerSecond(2), Burst: 10}))
+	require.InDelta(t, 10, values["weir.limiter.limit"], 0)
+	require.InDelta(t, 5, values["weir.limiter.period"], 0)
+
+	unlimited := limiter.NewTokenBucket(limiter.Config{Rate: limiter.Unlimited()})
+	values, _ = shown(weir.Join("g", breaker.New("b", breaker.Config{}), unlimited))
+	require.Contains(t, values, "weir.limiter.requests")
+	for _, name := range []string{"available", "limit", "period"} {
+		require.NotContains(t, values, "weir.limiter."+name)
+	}
+
+	timeless := limiter.All(limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(2), Burst: 10}))
+	values, _ = shown(weir.Join("g", breaker.New("b", breaker.Config{}), timeless))
+	require.InDelta(t, 10, values["weir.limiter.limit"], 0)
+	require.NotContains(t, values, "weir.limiter.period")
+}
+
+func TestCountersOfALimiterTellWhenTheyBegan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1)}})
+		time.Sleep(time.Hour)
+		_, series := shown(g)
+		for _, name := range []string{"requests", "permits", "evictions"} {
+			require.Equal(t, began, series["weir.limiter."+name].Created, name)
+		}
+	})
+}
+
+func TestAGateShowsHowLongItsCallsTook(t *testing.T) {
+	g := weir.New("g", weir.Config{Breaker: breaker.Config{Latency: true}})
+	require.NoError(t, g.Run(t.Context(), succeed))
+	var calls int64
+	g.Histograms(func(_ *stat.Series, h stat.Histogram) { calls += h.Count() })
+	require.EqualValues(t, 1, calls)
+}

@@ -1,0 +1,130 @@
+package window_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/window"
+)
+
+func TestSmallStepsBeyondTheSumsBoundAreTakenBack(t *testing.T) {
+	const limit = int64(1) << 61
+	for _, c := range []struct {
+		to, step, want int64
+	}{
+		{math.MaxInt64, 1, limit - 1},
+		{math.MinInt64, -1, -limit + 1},
+	} {
+		counter := window.NewCounterAt(window.Config{}, t0)
+		counter.AddAt(t0, c.to)
+		for range 3 {
+			counter.AddAt(t0, c.step)
+		}
+		counter.AddAt(t0, -c.step)
+		require.Equal(t, c.want, counter.Total(), "nothing is left of steps of %d", c.step)
+	}
+}
+
+func TestTheSpanIsRoundedUpToWholeBuckets(t *testing.T) {
+	c := window.Config{Span: time.Second + 1, Buckets: 10}
+	require.Equal(t, time.Second+10, window.NewCounterAt(c, t0).Span())
+	require.Equal(t, time.Second+10, window.NewViewAt(c, t0).Span())
+}
+
+func TestOverASpanBelowZeroHoldsNothing(t *testing.T) {
+	c := window.NewCounterAt(window.Config{}, t0)
+	c.AddAt(t0, 5)
+	require.Zero(t, c.OverAt(t0, -1))
+}
+
+func TestNamedShowsTheDefaultSpan(t *testing.T) {
+	seen := shown(t, window.NewNamed("queue", window.NewCalls(window.CallsConfig{})))
+	require.InDelta(t, 10, seen["weir.window.length"], 0)
+	require.InDelta(t, 0, seen["weir.window.coverage"], 0.01)
+}
+
+func TestAQuantileMovesEvenlyThroughItsBucket(t *testing.T) {
+	c := timed(time.Second)
+	for range 10 {
+		record(c, 10*time.Millisecond)
+	}
+	for range 100 {
+		record(c, time.Second) // the bucket from 2^(-1/8) to 1 s
+	}
+	l := c.LatencyAt(t0)
+	for _, share := range []float64{0.25, 0.5, 0.75, 1} {
+		q := (10 + 100*share) / 110
+		require.InDelta(t, math.Exp2((share-1)/8), l.Quantile(q).Seconds(), 1e-6, "a share of %v of the upper bucket", share)
+	}
+}
+
+func TestSumsOfLatenciesKeepWhatLiesOutsideTheBuckets(t *testing.T) {
+	a, b := timed(time.Second), timed(time.Second)
+	record(a, 0, 2*time.Hour)
+	record(b, 0, 0, 3*time.Hour, 3*time.Hour, 3*time.Hour)
+	sum := a.LatencyAt(t0).Plus(b.LatencyAt(t0))
+	require.Equal(t, int64(3), sum.Under)
+	require.Equal(t, int64(4), sum.Over)
+	require.Equal(t, 3*time.Hour, sum.Max)
+}
+
+func TestViewShowsEveryFigure(t *testing.T) {
+	v := window.NewViewAt(window.Config{Span: 10 * time.Second, Buckets: 10, Edge: window.Interpolated}, t0)
+	v.SampleAt(t0, window.Totals{})
+	all := window.Totals{Successes: 2, Failures: 4, Slow: 6, SlowFailures: 8, Ignored: 10, Refused: 12, ConsecutiveFailures: 3}
+	v.SampleAt(t0.Add(500*time.Millisecond), all)
+	require.Equal(t, all, v.CountsAt(t0.Add(9*time.Second)))
+	half := window.Counts{Successes: 1, Failures: 2, Slow: 3, SlowFailures: 4, Ignored: 5, Refused: 6, ConsecutiveFailures: 3}
+	require.Equal(t, half, v.CountsAt(t0.Add(10*time.Second+500*time.Millisecond)))
+	v.SampleAt(t0.Add(12*time.Second), all)
+	more := all.Minus(window.Totals{Successes: -1, Failures: -1, Slow: -1, SlowFailures: -1, Ignored: -1, Refused: -1})
+	v.SampleAt(t0.Add(12*time.Second), more)
+	require.Equal(t, window.Counts{Successes: 1, Failures: 1, Slow: 1, SlowFailures: 1, Ignored: 1, Refused: 1}, v.CountsAt(t0.Add(13*time.Second)))
+}
+
+func TestCoverageBeginsWithTheFirstSample(t *testing.T) {
+	v := window.NewViewAt(window.Config{Span: 20 * time.Second}, t0)
+	at := func(s int) float64 { return v.CoverageAt(t0.Add(time.Duration(s) * time.Second)) }
+	require.Zero(t, at(5), "no sample yet")
+	v.SampleAt(t0.Add(5*time.Second), window.Totals{})
+	require.Zero(t, at(3), "before the first sample")
+	require.InDelta(t, 0.25, at(10), 0)
+	require.InDelta(t, 1, at(40), 0)
+}
+
+func TestTheLongestTimeIsWithinTheBuckets(t *testing.T) {
+	c := timed(time.Second)
+	record(c, 4096*time.Second)
+	l := c.LatencyAt(t0)
+	require.Zero(t, l.Over)
+	record(c, 4096*time.Second+1)
+	l = c.LatencyAt(t0)
+	require.Equal(t, int64(1), l.Over)
+	require.Equal(t, int64(2), l.Counts[window.LatencyBuckets-1])
+}
+
+// TestLatencyMovesByTheCoarserOfTwelfthsAndBuckets records one call and looks for it at later times.
+func TestLatencyMovesByTheCoarserOfTwelfthsAndBuckets(t *testing.T) {
+	const span = 12 * time.Second
+	for _, step := range []struct {
+		buckets  int
+		at, look time.Duration
+		want     int64
+	}{
+		{120, 500 * time.Millisecond, span - 1, 1},
+		{120, 500 * time.Millisecond, span, 0},
+		{12, time.Second - 1, span, 0},
+		{12, time.Second, span, 1},
+		{3, 3 * time.Second, span - 1, 1},
+		{3, 3 * time.Second, span, 0},
+		{3, 4 * time.Second, span, 1},
+	} {
+		c := window.NewCallsAt(window.CallsConfig{Span: span, Buckets: step.buckets, Latency: true}, t0)
+		c.RecordAt(t0.Add(step.at), window.Success, time.Second)
+		l := c.LatencyAt(t0.Add(step.look))
+		require.Equal(t, step.want, l.Count(), "%d buckets, a call at %v, seen from %v", step.buckets, step.at, step.look)
+	}
+}
