@@ -15,7 +15,7 @@ import (
 )
 
 // enough is a burst that none of these experiments uses up.
-const enough = 1 << 20
+const enough = 1 << 30
 
 // keys grows the number of keys of a keyed limiter. Of the map of others the last size takes too much memory.
 func (t timer) keys() Experiment {
@@ -31,7 +31,7 @@ func (t timer) keys() Experiment {
 }
 
 func (t timer) groupKeys(keys int) (float64, error) {
-	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: enough, MaxKeys: 2 * keys})
+	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: enough, MaxKeys: 2 * keys})
 	for key := range keys {
 		g.Take(key, 1)
 	}
@@ -43,7 +43,7 @@ func (t timer) throttledKeys(keys int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	l, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{MaxRate: throttled.PerDuration(1, time.Hour), MaxBurst: enough})
+	l, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{MaxRate: throttled.PerDuration(1, time.Second), MaxBurst: enough})
 	if err != nil {
 		return 0, err
 	}
