@@ -40,7 +40,8 @@ func (c Config) Validate() error {
 
 // TokenBucket holds up to Burst tokens, which come at a constant rate; a request takes
 // its tokens or is refused. It starts full. In any span of time it admits at most Burst and what
-// the rate yields in that span, to two nanoseconds. RetryAfter is minimal.
+// the rate yields in that span, to two nanoseconds, or to one part in 2^59 of the time in which it fills, where that is
+// longer than 18 years. RetryAfter is minimal likewise.
 //
 // It is the limiter of first choice: the leaky bucket as a meter, the funnel and redis-cell's GCRA are the
 // same machine seen from other sides. Its whole state is one word, the time at which the bucket
