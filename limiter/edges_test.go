@@ -14,8 +14,8 @@ import (
 
 // TestADebtOfTheLongestTimeIsOwed asks for permits that cost 2⁶³ µs, the first number that is no int64.
 func TestADebtOfTheLongestTimeIsOwed(t *testing.T) {
-	p := limiter.NewSmoothAt(limiter.SmoothConfig{Rate: limiter.PerSecond(1e6 / math.Exp2(32))}, start)
-	_, ok := p.ReserveAt(start, 1<<31, 0)
+	p := limiter.NewSmoothAt(limiter.SmoothConfig{Rate: limiter.PerSecond(1e6 / math.Exp2(33))}, start)
+	_, ok := p.ReserveAt(start, 1<<30, 0)
 	require.True(t, ok, "nothing was owed")
 	_, ok = p.ReserveAt(start, 1, time.Hour)
 	require.False(t, ok)
@@ -163,19 +163,6 @@ func TestRatiosAreExactToTheirBounds(t *testing.T) {
 	require.Equal(t, 2*fortnight, period)
 }
 
-// TestBucketsOfManySlowTokensBeforeTheyBegan has a unit longer than a nanosecond, and given times before t0.
-func TestBucketsOfManySlowTokensBeforeTheyBegan(t *testing.T) {
-	const all = 1 << 40
-	b := bucket(limiter.Every(hour), all)
-	then := start.Add(-2 * hour)
-	require.True(t, b.TakeAt(then, all).OK)
-	r := b.TakeAt(then, 1)
-	require.False(t, r.OK)
-	require.InDelta(t, hour, r.RetryAfter, float64(8*ms), "to two units")
-	require.False(t, b.TakeAt(then.Add(r.RetryAfter-1), 1).OK)
-	require.True(t, b.TakeAt(then.Add(r.RetryAfter), 1).OK)
-}
-
 func TestAPeekIsNotRefusedWhereRefusalsCount(t *testing.T) {
 	log := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 2, Span: sec, CountRefused: true}, start)
 	take(t, log, step{0, 2, "ok"}, step{0, 2, "refused"}, step{0, 0, "ok 0/2 reset 1s"})
@@ -218,11 +205,4 @@ func TestNewKeysMoveTheOthersSeldom(t *testing.T) {
 			g.TakeAt(start, key, 1)
 		}
 	}), keys/10.0)
-}
-
-func TestABurstHasAnUpperBound(t *testing.T) {
-	c := limiter.Config{Rate: limiter.PerSecond(1), Burst: 1 << 40}
-	require.NoError(t, c.Validate())
-	c.Burst++
-	require.EqualError(t, c.Validate(), "limiter: Burst is 1099511627777, must be at most 1099511627776")
 }

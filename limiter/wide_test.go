@@ -1,0 +1,33 @@
+//go:build !386 && !arm && !mips && !mipsle
+
+package limiter_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// What follows takes more tokens than an int of 32 bits can say.
+
+// TestBucketsOfManySlowTokensBeforeTheyBegan has a unit longer than a nanosecond, and given times before t0.
+func TestBucketsOfManySlowTokensBeforeTheyBegan(t *testing.T) {
+	const all = 1 << 40
+	b := bucket(limiter.Every(hour), all)
+	then := start.Add(-2 * hour)
+	require.True(t, b.TakeAt(then, all).OK)
+	r := b.TakeAt(then, 1)
+	require.False(t, r.OK)
+	require.InDelta(t, hour, r.RetryAfter, float64(8*ms), "to two units")
+	require.False(t, b.TakeAt(then.Add(r.RetryAfter-1), 1).OK)
+	require.True(t, b.TakeAt(then.Add(r.RetryAfter), 1).OK)
+}
+
+func TestABurstHasAnUpperBound(t *testing.T) {
+	c := limiter.Config{Rate: limiter.PerSecond(1), Burst: 1 << 40}
+	require.NoError(t, c.Validate())
+	c.Burst++
+	require.EqualError(t, c.Validate(), "limiter: Burst is 1099511627777, must be at most 1099511627776")
+}
