@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Stats are what a [Named] or a [NamedGroup] has counted since it was made.
+// Stats are what a [Named], [NamedGroup] or [NamedConcurrency] has counted since it was made.
 type Stats struct {
 	Allowed   Tally // admitted at once
 	Waited    Tally // admitted after waiting

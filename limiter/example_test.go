@@ -276,6 +276,16 @@ func ExampleNamed() {
 	// [search refused] 1
 }
 
+func ExampleNamedConcurrency() {
+	reports := limiter.NewNamedConcurrency("reports", limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1}), limiter.NamedConfig{})
+	release, _ := reports.TryAcquire()
+	_, ok := reports.TryAcquire()
+	release()
+	stats := reports.Stats()
+	fmt.Println(ok, stats.Allowed.Requests, stats.Refused.Requests)
+	// Output: false 1 1
+}
+
 func ExampleStats() {
 	l := limiter.NewNamed("search", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 2}), limiter.NamedConfig{Shadow: true})
 	for range 5 {

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// NamedConfig says what a [Named] or a [NamedGroup] does beside counting.
+// NamedConfig says what a [Named], [NamedGroup] or [NamedConcurrency] does beside counting.
 type NamedConfig struct {
 	// Near is the share of the limit beyond which permits count as near the limit, above 0 and at most 1. Default: 0.8.
 	Near float64

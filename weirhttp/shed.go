@@ -45,11 +45,8 @@ func (c ShedConfig) Validate() error {
 // before a Limit, and both before a Breaker, for which a 503 is a failure. It is a [stat.Source]. All methods are safe
 // for concurrent use; requests wait in Handler.
 type Shed struct {
-	name   string
-	flight *limiter.Concurrency
+	flight *limiter.NamedConcurrency
 	config ShedConfig
-	counts *counts
-	room   [2]*stat.Series // available and limit
 }
 
 // NewShed makes middleware of a limiter, which may be shared and whose limit may be changed at any time. The name stands in problems and
@@ -64,10 +61,7 @@ func NewShed(name string, flight *limiter.Concurrency, c ShedConfig) *Shed {
 	if c.RetryAfter == 0 {
 		c.RetryAfter = time.Second
 	}
-	return &Shed{
-		name: name, flight: flight, config: c, counts: newCounts(name),
-		room: [2]*stat.Series{stat.LimiterAvailable.Series(name), stat.LimiterLimit.Series(name)},
-	}
+	return &Shed{flight: limiter.NewNamedConcurrency(name, flight, limiter.NamedConfig{}), config: c}
 }
 
 // Handler returns next behind the bound. It keeps the ResponseWriter as it is.
@@ -76,7 +70,7 @@ func (s *Shed) Handler(next http.Handler) http.Handler {
 		release, ok := s.enter(r.Context())
 		if !ok {
 			refusal := Refusal{
-				Status: http.StatusServiceUnavailable, Policies: []string{s.name}, RetryAfter: s.config.RetryAfter,
+				Status: http.StatusServiceUnavailable, Policies: []string{s.flight.Name()}, RetryAfter: s.config.RetryAfter,
 				IP: Proxies{}.ClientIP(r), Route: r.Pattern,
 			}
 			refusal.answer(w, r, s.config.OnRefusal, s.config.Answer)
@@ -88,32 +82,14 @@ func (s *Shed) Handler(next http.Handler) http.Handler {
 }
 
 func (s *Shed) enter(ctx context.Context) (release func(), ok bool) {
-	if release, ok = s.flight.TryAcquire(); ok {
-		s.counts.add(allowed)
-		return release, true
-	}
 	if s.config.MaxWait == 0 {
-		s.counts.add(refused)
-		return nil, false
+		return s.flight.TryAcquire()
 	}
 	waiting, cancel := context.WithTimeout(ctx, s.config.MaxWait)
 	defer cancel()
 	release, err := s.flight.Acquire(waiting)
-	switch {
-	case err == nil:
-		s.counts.add(waited)
-	case gaveUp(ctx):
-		s.counts.add(cancelled)
-	default:
-		s.counts.add(refused)
-	}
 	return release, err == nil
 }
 
-// Observe yields what became of requests, and how many more could be served now: see [stat.Source].
-func (s *Shed) Observe(yield func(*stat.Series, float64)) {
-	s.counts.observe(yield)
-	limit := s.flight.Limit()
-	yield(s.room[0], float64(max(limit-s.flight.InFlight(), 0)))
-	yield(s.room[1], float64(limit))
-}
+// Observe yields what became of requests, and how many more could be served now: see [limiter.NamedConcurrency].
+func (s *Shed) Observe(yield func(*stat.Series, float64)) { s.flight.Observe(yield) }

@@ -69,6 +69,7 @@ func TestShedRefusesWhatIsTooMuchAtOnce(t *testing.T) {
 		require.Equal(t, map[string]float64{
 			"requests api allowed": 3, "requests api refused": 1, "requests api waited": 0, "requests api cancelled": 0,
 			"permits api allowed": 3, "permits api refused": 1, "permits api waited": 0, "permits api cancelled": 0, "available api": 2, "limit api": 2,
+			"near_limit api": 1, "waiting api": 0,
 		}, observed(shed))
 	})
 }

@@ -18,7 +18,8 @@ import (
 // A call is judged when its response's headers are there, so that a long download or a
 // stream holds no place of a probe. No verdict is made on a call that the caller cancelled,
 // whose body the caller could not provide, or which holds what HTTP cannot say. A base that
-// panics has failed.
+// panics has failed. A caller cancels by its context; the Timeout of an http.Client is a
+// deadline, and so a failure, and the Cancel of a Request, long deprecated, is not looked at.
 //
 // A response of status 429 or 503 that says when to come back (see [RetryAfter]) is obeyed
 // by the gate: the breaker, should it open, stays open at least as long, up to its

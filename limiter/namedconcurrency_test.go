@@ -1,0 +1,119 @@
+package limiter_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+)
+
+func namedFlight(flight limiter.ConcurrencyConfig, c limiter.NamedConfig) *limiter.NamedConcurrency {
+	return limiter.NewNamedConcurrency("logins", limiter.NewConcurrency(flight), c)
+}
+
+func TestNamedConcurrencyCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := namedFlight(limiter.ConcurrencyConfig{Limit: 2, MaxWaiters: 2}, limiter.NamedConfig{Waits: true})
+		one, ok := l.TryAcquire()
+		require.True(t, ok)
+		two, err := l.Acquire(t.Context())
+		require.NoError(t, err)
+		none, ok := l.TryAcquire()
+		require.False(t, ok)
+		require.Nil(t, none)
+
+		var three func()
+		go func() { three, _ = l.Acquire(t.Context()) }()
+		synctest.Wait()
+		ctx, leave := context.WithCancel(t.Context())
+		go func() { _, err = l.Acquire(ctx) }()
+		synctest.Wait()
+		require.EqualValues(t, 2, l.Stats().Waiting)
+
+		none, full := l.Acquire(t.Context())
+		require.Nil(t, none)
+		require.ErrorIs(t, full, limiter.ErrQueueFull)
+		require.EqualError(t, full, "limiter logins: queue is full (limit 2), retry in 0s")
+
+		time.Sleep(3 * time.Second)
+		leave()
+		synctest.Wait()
+		require.ErrorIs(t, err, context.Canceled)
+		one()
+		one()
+		synctest.Wait()
+		require.NotNil(t, three)
+		require.Equal(t, 2, l.Concurrency().InFlight())
+		two()
+		three()
+		require.Zero(t, l.Concurrency().InFlight())
+		_, err = l.Acquire(ctx)
+		require.Equal(t, context.Canceled, err, "is not counted: it never asked")
+
+		require.Equal(t, limiter.Stats{
+			Allowed: limiter.Tally{Requests: 2, Permits: 2}, Waited: limiter.Tally{Requests: 1, Permits: 1},
+			Refused: limiter.Tally{Requests: 2, Permits: 2}, Cancelled: limiter.Tally{Requests: 1, Permits: 1}, Near: 1,
+		}, l.Stats())
+		waits := l.Waits()
+		require.EqualValues(t, 1, waits.Count())
+		require.Equal(t, 3*time.Second, waits.Mean())
+		require.Equal(t, map[string]float64{
+			"weir.limiter.requests allowed": 2, "weir.limiter.requests waited": 1,
+			"weir.limiter.requests refused": 2, "weir.limiter.requests cancelled": 1,
+			"weir.limiter.permits allowed": 2, "weir.limiter.permits waited": 1,
+			"weir.limiter.permits refused": 2, "weir.limiter.permits cancelled": 1,
+			"weir.limiter.near_limit": 1, "weir.limiter.waiting": 0, "weir.limiter.available": 2, "weir.limiter.limit": 2,
+		}, observed(t, l))
+	})
+}
+
+func TestNamedConcurrencyTellsOfALimitThatWasLowered(t *testing.T) {
+	l := namedFlight(limiter.ConcurrencyConfig{Limit: 3}, limiter.NamedConfig{})
+	for range 3 {
+		_, ok := l.TryAcquire()
+		require.True(t, ok)
+	}
+	require.NoError(t, l.Concurrency().SetLimit(1))
+	figures := observed(t, l)
+	require.Zero(t, figures["weir.limiter.available"], "and not less than none")
+	require.EqualValues(t, 1, figures["weir.limiter.limit"])
+}
+
+func TestNamedConcurrencyInShadowMode(t *testing.T) {
+	l := namedFlight(limiter.ConcurrencyConfig{Limit: 1}, limiter.NamedConfig{Shadow: true})
+	room, ok := l.TryAcquire()
+	require.True(t, ok)
+	none, ok := l.TryAcquire()
+	require.True(t, ok)
+	none()
+	require.Equal(t, 1, l.Concurrency().InFlight(), "what took no place gives none back")
+	none, err := l.Acquire(t.Context())
+	require.NoError(t, err, "and nobody waits")
+	none()
+	room()
+	require.Zero(t, l.Concurrency().InFlight())
+	stats := l.Stats()
+	require.Equal(t, limiter.Tally{Requests: 1, Permits: 1}, stats.Allowed)
+	require.Equal(t, limiter.Tally{Requests: 2, Permits: 2}, stats.Shadowed)
+	require.Zero(t, stats.Refused)
+	require.EqualValues(t, 2, observed(t, l)["weir.limiter.requests shadowed"])
+}
+
+func TestNamedConcurrencyRefusesWhatMakesNoSense(t *testing.T) {
+	require.PanicsWithError(t, "limiter: Near is -1, must be above 0 and at most 1 (or 0 for the default)", func() {
+		namedFlight(limiter.ConcurrencyConfig{Limit: 1}, limiter.NamedConfig{Near: -1})
+	})
+	require.PanicsWithError(t, "limiter: the limiter to name is nil", func() {
+		limiter.NewNamedConcurrency("logins", nil, limiter.NamedConfig{})
+	})
+}
+
+func TestNamedConcurrencyObservesWithoutAllocating(t *testing.T) {
+	l := namedFlight(limiter.ConcurrencyConfig{Limit: 1}, limiter.NamedConfig{})
+	require.Zero(t, testing.AllocsPerRun(100, func() { l.Observe(func(*stat.Series, float64) {}) }))
+}
