@@ -3,7 +3,7 @@ package weir
 import (
 	"context"
 	"errors"
-	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/weir-go/weir/breaker"
@@ -16,60 +16,6 @@ import (
 // stat.ErrRefused.
 var ErrRefused = stat.ErrRefused
 
-// Config says how a gate throttles and when it stops. The zero value limits
-// nothing and has a breaker with its defaults.
-type Config struct {
-	// Rate is how many calls may pass in a span of time. Default no limit.
-	Rate limiter.Rate
-	// Burst is how many calls may pass at once. Default those of one second, at least 1.
-	Burst int
-	// MaxWait is how long a call may wait for its turn. When the breaker opens those
-	// who wait are refused. Default 0: nobody waits.
-	MaxWait time.Duration
-	// Waits keeps a histogram of how long those calls waited that passed after a wait, of
-	// 2 kB. Default false.
-	Waits bool
-	// Breaker says when calls stop. Default breaker.Config's own.
-	Breaker breaker.Config
-}
-
-// Validate returns an error that names every field that is out of bounds, and nil
-// where there is none.
-func (c Config) Validate() error {
-	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("weir: "+format, args...)) }
-	if c.MaxWait < 0 {
-		fault("MaxWait is %v, must be at least 0", c.MaxWait)
-	}
-	if c.Rate.IsZero() {
-		if c.Burst != 0 {
-			fault("Burst is %d, must be 0 where there is no Rate", c.Burst)
-		}
-		if c.MaxWait > 0 {
-			fault("MaxWait is %v, must be 0 where there is no Rate", c.MaxWait)
-		}
-		if c.Waits {
-			fault("Waits is true, must be false where there is no Rate")
-		}
-	} else if err := c.limit().Validate(); err != nil {
-		errs = append(errs, fmt.Errorf("weir: %w", err))
-	}
-	if err := c.Breaker.Validate(); err != nil {
-		errs = append(errs, fmt.Errorf("weir: Breaker: %w", err))
-	}
-	return errors.Join(errs...)
-}
-
-// times returns what counts waits, nil where that is not asked for.
-func (c Config) times() *window.Times {
-	if !c.Waits {
-		return nil
-	}
-	return new(window.Times)
-}
-
-func (c Config) limit() limiter.Config { return limiter.Config{Rate: c.Rate, Burst: c.Burst} }
-
 // Gate is a limiter and a breaker before one service. All its methods may be
 // called from any number of goroutines.
 type Gate struct {
@@ -77,8 +23,8 @@ type Gate struct {
 	epoch    time.Time
 	maxWait  time.Duration
 	breaker  *breaker.Breaker
-	limiter  limiter.Limiter // nil for none
-	bucket   *limiter.TokenBucket
+	limiter  limiter.Limiter      // nil for none
+	bucket   *limiter.TokenBucket // the limiter, if it and the breaker reckon from the gate's epoch
 	admitted *admissions
 }
 
@@ -89,13 +35,12 @@ func New(name string, c Config) *Gate {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	var l limiter.Limiter
+	g := &Gate{name: name, epoch: time.Now(), maxWait: c.MaxWait, admitted: &admissions{waits: c.times()}}
+	g.breaker = breaker.NewAt(name, c.Breaker, g.epoch)
 	if !c.Rate.IsZero() {
-		l = limiter.NewTokenBucket(c.limit())
+		g.bucket = limiter.NewTokenBucketAt(c.limit(), g.epoch)
+		g.limiter = g.bucket
 	}
-	g := Join(name, breaker.New(name, c.Breaker), l)
-	g.maxWait = c.MaxWait
-	g.admitted.waits = c.times()
 	return g
 }
 
@@ -106,8 +51,7 @@ func Join(name string, b *breaker.Breaker, l limiter.Limiter) *Gate {
 	if b == nil {
 		panic("weir: Join needs a breaker")
 	}
-	bucket, _ := l.(*limiter.TokenBucket)
-	return &Gate{name: name, epoch: time.Now(), breaker: b, limiter: l, bucket: bucket, admitted: new(admissions)}
+	return &Gate{name: name, epoch: time.Now(), breaker: b, limiter: l, admitted: new(admissions)}
 }
 
 // Allow lets a call pass or refuses it, for those who make it themselves: the permit
@@ -171,9 +115,8 @@ func call[T any](ctx context.Context, permit *breaker.Permit, fn func(context.Co
 	return v, err
 }
 
-// admit takes what a call needs: a token, then a permit. The breaker is looked at
-// first, so that while it is open no token is spent; the permit is taken last, so
-// that a call that is over the limit holds no place of a probe.
+// admit takes what a call needs: a token and a permit. While the breaker is open no
+// token is spent, and a call that is over the limit holds no place of a probe.
 func (g *Gate) admit(ctx context.Context, permit *breaker.Permit, missing bool) error {
 	if missing {
 		panic("weir: the function to call is nil")
@@ -185,85 +128,42 @@ func (g *Gate) admit(ctx context.Context, permit *breaker.Permit, missing bool) 
 	if g.limiter == nil {
 		return g.breaker.Admit(permit)
 	}
-	now := g.now()
-	if err = g.breaker.CheckAt(now); err != nil {
+	at := time.Since(g.epoch)
+	if g.bucket != nil && g.breaker.AdmitAfter(at, permit) { // which holds nothing, so that it may come first
+		if g.bucket.AdmitAfter(at, 1) {
+			g.admitted.allowed.Add(1)
+			return nil
+		}
+		*permit = breaker.Permit{}
+	}
+	return g.claim(ctx, g.epoch.Add(at), permit)
+}
+
+// claim is admit for all cases.
+func (g *Gate) claim(ctx context.Context, now time.Time, permit *breaker.Permit) error {
+	if err := g.breaker.CheckAt(now); err != nil {
 		return err
 	}
-	passed := &g.admitted.allowed
-	var refused limiter.Result
-	if !g.take(now, &refused) {
-		if err = g.queue(ctx, now, refused); err != nil {
-			return err
-		}
-		passed, now = &g.admitted.waited, g.now()
+	r := g.limiter.TakeAt(now, 1)
+	if r.OK {
+		return g.enter(now, permit, &g.admitted.allowed)
 	}
-	if err = g.breaker.AdmitAt(now, permit); err != nil { // it has opened since
+	if err := g.queue(ctx, now, r); err != nil {
+		return err
+	}
+	return g.enter(g.now(), permit, &g.admitted.waited)
+}
+
+// enter takes the permit of a call that has its token. The breaker may have opened since
+// it was looked at.
+func (g *Gate) enter(now time.Time, permit *breaker.Permit, passed *atomic.Int64) error {
+	err := g.breaker.AdmitAt(now, permit)
+	if err != nil {
 		g.limiter.Refund(1)
 		return err
 	}
 	passed.Add(1)
 	return nil
-}
-
-// take takes a token, or fills in the refusal.
-func (g *Gate) take(now time.Time, refused *limiter.Result) bool {
-	if g.bucket != nil {
-		return g.bucket.AdmitAt(now, 1, refused)
-	}
-	*refused = g.limiter.TakeAt(now, 1)
-	return refused.OK
-}
-
-// queue waits for a token, if the caller may, after the limiter has refused one.
-func (g *Gate) queue(ctx context.Context, now time.Time, r limiter.Result) error {
-	if w, ok := g.limiter.(limiter.Waiter); ok && g.maxWait > 0 {
-		return g.wait(ctx, w)
-	}
-	g.admitted.refused.Add(1)
-	return g.admitted.refusal(g.name, now, r)
-}
-
-// errOpened is the cause for which a wait ends when the breaker opens.
-var errOpened = errors.New("weir: the breaker has opened")
-
-// wait waits for a token. When the breaker opens there is nothing to wait for, and
-// the call is refused as those that come later are.
-func (g *Gate) wait(ctx context.Context, w limiter.Waiter) error {
-	waiting, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer g.breaker.AfterOpen(func() { cancel(errOpened) })()
-	began := g.admitted.enter()
-	err := w.TryWait(waiting, 1, g.maxWait)
-	g.admitted.leave(began, err == nil)
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, ErrRefused):
-		g.admitted.refused.Add(1)
-		return g.named(err)
-	case errors.Is(context.Cause(waiting), errOpened) && ctx.Err() == nil:
-		return g.opened()
-	}
-	g.admitted.cancelled.Add(1)
-	return err
-}
-
-// opened is the breaker's refusal of a call that it opened over.
-func (g *Gate) opened() error {
-	if err := g.breaker.Check(); err != nil {
-		return err
-	}
-	return &breaker.OpenError{Name: g.breaker.Name(), State: breaker.Open, Reason: errOpened.Error(), Until: time.Now()}
-}
-
-// named puts the gate's name into the limiter's error.
-func (g *Gate) named(err error) error {
-	if e, ok := errors.AsType[*limiter.LimitedError](err); ok && e.Name == "" {
-		named := *e
-		named.Name = g.name
-		return &named
-	}
-	return err
 }
 
 // now is time.Now at little more than half its price.

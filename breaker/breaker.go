@@ -75,8 +75,11 @@ func build(name string, r *rules, t0 time.Time, h *hold) *Breaker {
 // its goroutine. Run panics if fn is nil.
 func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) error {
 	var m Permit
-	err := b.admit(ctx, &m, fn == nil)
+	err := ready(ctx, fn == nil)
 	if err != nil {
+		return err
+	}
+	if err = b.allow(&m, unread); err != nil {
 		return err
 	}
 	return m.run(ctx, fn)
@@ -85,7 +88,10 @@ func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) error
 // Do is [Breaker.Run] for a function that returns a value.
 func Do[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, error)) (v T, err error) {
 	var m Permit
-	if err = b.admit(ctx, &m, fn == nil); err != nil {
+	if err = ready(ctx, fn == nil); err != nil {
+		return v, err
+	}
+	if err = b.allow(&m, unread); err != nil {
 		return v, err
 	}
 	defer m.abort()
@@ -99,7 +105,10 @@ func Do[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, err
 // Config.Classify, unless the caller gave up.
 func DoResult[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, error), judge func(T, error) Outcome) (v T, err error) {
 	var m Permit
-	if err = b.admit(ctx, &m, fn == nil || judge == nil); err != nil {
+	if err = ready(ctx, fn == nil || judge == nil); err != nil {
+		return v, err
+	}
+	if err = b.allow(&m, unread); err != nil {
 		return v, err
 	}
 	defer m.abort()
@@ -108,14 +117,12 @@ func DoResult[T any](ctx context.Context, b *Breaker, fn func(context.Context) (
 	return v, err
 }
 
-func (b *Breaker) admit(ctx context.Context, m *Permit, missing bool) error {
+// ready reports whether a call with ctx is worth asking for.
+func ready(ctx context.Context, missing bool) error {
 	if missing {
 		panic("breaker: the function to call is nil")
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return b.allow(m, unread)
+	return ctx.Err()
 }
 
 // Name returns the breaker's name.

@@ -510,3 +510,29 @@ func TestAPermitMakesItsCall(t *testing.T) {
 		}
 	}))
 }
+
+// AdmitAfter is AdmitAt where the breaker is closed, and leaves all else to it.
+func TestAdmitAfter(t *testing.T) {
+	var permit breaker.Permit
+	b := breaker.NewAt("x", breaker.Config{SlowCall: time.Second, MinCalls: 3}, modelAt(0))
+	require.True(t, b.AdmitAfter(time.Second, &permit))
+	require.True(t, permit.DoneAt(modelAt(1500), breaker.Success))
+	require.Zero(t, b.CountsAt(modelAt(1500)).Slow, "it took half a second")
+	for range 2 {
+		permit = breaker.Permit{}
+		require.True(t, b.AdmitAfter(2*time.Second, &permit))
+		require.True(t, permit.DoneAt(modelAt(3500), breaker.Failure))
+	}
+	require.EqualValues(t, 2, b.CountsAt(modelAt(3500)).Slow)
+
+	permit = breaker.Permit{}
+	require.False(t, b.AdmitAfter(4*time.Second, &permit), "it is open")
+	require.False(t, b.AdmitAfter(time.Hour, &permit), "and would be half-open, which is for AdmitAt")
+	require.Zero(t, b.CountsAt(modelAt(4000)).Refused)
+	require.False(t, permit.Done(breaker.Success), "what was not let through has no permit")
+
+	b = breaker.NewAt("x", breaker.Config{SlowCall: time.Second, HungCalls: true}, modelAt(0))
+	require.False(t, b.AdmitAfter(0, &permit), "calls in flight are watched")
+	b = breaker.NewAt("x", breaker.Config{Active: true}, modelAt(0))
+	require.False(t, b.AdmitAfter(0, &permit), "calls in flight are counted")
+}

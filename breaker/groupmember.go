@@ -28,7 +28,13 @@ func (h *hold) text() string {
 // keep keeps the breaker, to which something has happened. It must have happened
 // before the call: see member.release, which looks in the other order.
 func (h *hold) keep(b *Breaker) {
-	if h != nil && h.kept.Load() == nil && h.kept.CompareAndSwap(nil, b) {
+	if h != nil && h.kept.Load() == nil {
+		h.gain(b)
+	}
+}
+
+func (h *hold) gain(b *Breaker) {
+	if h.kept.CompareAndSwap(nil, b) {
 		h.extra.Add(1)
 	}
 }

@@ -48,13 +48,19 @@ func (b *Breaker) AllowAt(t time.Time) (m Permit, err error) {
 func (b *Breaker) Admit(m *Permit) error { return b.allow(m, unread) }
 
 // AdmitAt is Admit at the time t.
-func (b *Breaker) AdmitAt(t time.Time, m *Permit) error {
+func (b *Breaker) AdmitAt(t time.Time, m *Permit) error { return b.allow(m, t.Sub(b.epoch)) }
+
+// AdmitAfter lets a call through at a time that is given as what has passed since the
+// time of NewAt, if the breaker is closed and watches no calls in flight. It reports
+// whether it did; where it did not, nothing has been refused or counted, and AdmitAt
+// decides.
+func (b *Breaker) AdmitAfter(d time.Duration, m *Permit) bool {
 	p := b.phase.Load()
-	if p.state == Closed && !p.rules.timed && !p.rules.watched {
-		m.breaker, m.phase = b, p
-		return nil
+	if p.state != Closed || p.rules.watched {
+		return false
 	}
-	return b.allow(m, t.Sub(b.epoch))
+	m.breaker, m.phase, m.start = b, p, d
+	return true
 }
 
 // Check returns the error with which Allow would refuse now, and nil if it would
@@ -255,9 +261,11 @@ func (b *Breaker) settle(m *Permit, o Outcome, at time.Duration) bool {
 		took = at - m.start
 	}
 	streak := p.tally.Record(at, verdict(o), took)
-	p.ask(at, m.after)
+	if m.after > 0 {
+		p.ask(at, m.after)
+	}
 	b.hold.keep(b)
-	if p.state != ForcedClosed && (o == Success || o == Failure) {
+	if o <= Failure && p.state != ForcedClosed && !p.quiet() {
 		b.judge(p, at, streak)
 	}
 	return true
@@ -265,7 +273,7 @@ func (b *Breaker) settle(m *Permit, o Outcome, at time.Duration) bool {
 
 // ask notes until when the service asks not to be called.
 func (p *phase) ask(at, after time.Duration) {
-	if after <= 0 || p.rules.config.MaxRetryAfter == 0 {
+	if p.rules.config.MaxRetryAfter == 0 {
 		return
 	}
 	until := int64(add(at, min(after, p.rules.config.MaxRetryAfter)))

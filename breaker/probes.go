@@ -169,7 +169,9 @@ func (b *Breaker) probed(m *Permit, o Outcome, at time.Duration) bool {
 	}
 	took := at - m.start
 	p.tally.Record(at, verdict(o), took)
-	p.ask(at, m.after)
+	if m.after > 0 {
+		p.ask(at, m.after)
+	}
 	if o != Success && o != Failure {
 		b.probes.give(m.place, m.turn, free)
 	} else {

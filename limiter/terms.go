@@ -66,11 +66,16 @@ func (s *terms) admit(at time.Duration, n int) bool {
 	if uint(n)-1 >= s.usual {
 		return false
 	}
-	at = s.clamp(at)
-	now := s.units(at)
-	old := s.full.Load()
-	next := s.start(old, now) + s.cost*int64(n)
-	return next <= now+s.capacity && s.full.CompareAndSwap(old, next) // replaced is beyond any time
+	now := s.units(s.clamp(at))
+	for old := s.full.Load(); ; old = s.full.Add(0) {
+		next := s.start(old, now) + s.cost*int64(n)
+		if next > now+s.capacity { // as for terms that have been replaced, which is beyond any time
+			return false
+		}
+		if s.full.CompareAndSwap(old, next) {
+			return true
+		}
+	}
 }
 
 // after is look at the present state. It reports false where the terms have been replaced.

@@ -56,12 +56,13 @@ func (t *Times) Record(took time.Duration) {
 	case ns > shortestTime:
 		col = slot(ns)
 	}
-	t.cells[col].Add(1)
 	if micros := (min(ns, longestTime) + 500) / 1000; micros != 0 {
 		t.cells[colSum].Add(micros)
 	}
 	for old := t.max.Load(); ns > old && !t.max.CompareAndSwap(old, ns); old = t.max.Load() {
 	}
+	// Last, and read first: a reader that knows the call knows its part in the sum, and in the maximum.
+	t.cells[col].Add(1)
 }
 
 // Lifetime returns what was counted.
@@ -95,14 +96,7 @@ func newLatency(width int64, buckets int64) *latency {
 	return &latency{parts: n, ring: ring.New((width*buckets+n-1)/n, int(n), columns)}
 }
 
-// record counts a time.
-func (l *latency) record(at int64, took time.Duration) {
-	if l.ring.Due(at) {
-		l.roll(at)
-	}
-	l.Record(took)
-}
-
+// roll begins a new part of the window.
 func (l *latency) roll(at int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -135,7 +135,10 @@ func (c *Calls) Record(at time.Duration, v Verdict, took time.Duration) (streak 
 		if l == nil {
 			l = c.timing.begin(c)
 		}
-		l.record(int64(at), took)
+		if l.ring.Due(int64(at)) {
+			l.roll(int64(at))
+		}
+		l.Record(took)
 	}
 	// After the call itself, and read before it: a reader that knows a slow call
 	// knows the call.

@@ -1,0 +1,65 @@
+package weir
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/window"
+)
+
+// Config says how a gate throttles and when it stops. The zero value limits
+// nothing and has a breaker with its defaults.
+type Config struct {
+	// Rate is how many calls may pass in a span of time. Default no limit.
+	Rate limiter.Rate
+	// Burst is how many calls may pass at once. Default those of one second, at least 1.
+	Burst int
+	// MaxWait is how long a call may wait for its turn. When the breaker opens those
+	// who wait are refused. Default 0: nobody waits.
+	MaxWait time.Duration
+	// Waits keeps a histogram of how long those calls waited that passed after a wait, of
+	// 2 kB. Default false.
+	Waits bool
+	// Breaker says when calls stop. Default breaker.Config's own.
+	Breaker breaker.Config
+}
+
+// Validate returns an error that names every field that is out of bounds, and nil
+// where there is none.
+func (c Config) Validate() error {
+	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("weir: "+format, args...)) }
+	if c.MaxWait < 0 {
+		fault("MaxWait is %v, must be at least 0", c.MaxWait)
+	}
+	if c.Rate.IsZero() {
+		if c.Burst != 0 {
+			fault("Burst is %d, must be 0 where there is no Rate", c.Burst)
+		}
+		if c.MaxWait > 0 {
+			fault("MaxWait is %v, must be 0 where there is no Rate", c.MaxWait)
+		}
+		if c.Waits {
+			fault("Waits is true, must be false where there is no Rate")
+		}
+	} else if err := c.limit().Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("weir: %w", err))
+	}
+	if err := c.Breaker.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("weir: Breaker: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+// times returns what counts waits, nil where that is not asked for.
+func (c Config) times() *window.Times {
+	if !c.Waits {
+		return nil
+	}
+	return new(window.Times)
+}
+
+func (c Config) limit() limiter.Config { return limiter.Config{Rate: c.Rate, Burst: c.Burst} }
