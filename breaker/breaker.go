@@ -74,12 +74,16 @@ func build(name string, r *rules, t0 time.Time, h *hold) *Breaker {
 // A panic of fn counts as a failure and goes on up untouched; so does the end of
 // its goroutine. Run panics if fn is nil.
 func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) error {
-	var m Permit
 	err := ready(ctx, fn == nil)
 	if err != nil {
 		return err
 	}
-	if err = b.allow(&m, unread); err != nil {
+	p := b.phase.Load()
+	if err = b.shut(p); err != nil {
+		return err
+	}
+	var m Permit
+	if err = b.allow(&m, p, unread); err != nil {
 		return err
 	}
 	return m.run(ctx, fn)
@@ -87,11 +91,15 @@ func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) error
 
 // Do is [Breaker.Run] for a function that returns a value.
 func Do[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, error)) (v T, err error) {
-	var m Permit
 	if err = ready(ctx, fn == nil); err != nil {
 		return v, err
 	}
-	if err = b.allow(&m, unread); err != nil {
+	p := b.phase.Load()
+	if err = b.shut(p); err != nil {
+		return v, err
+	}
+	var m Permit
+	if err = b.allow(&m, p, unread); err != nil {
 		return v, err
 	}
 	defer m.abort()
@@ -108,7 +116,7 @@ func DoResult[T any](ctx context.Context, b *Breaker, fn func(context.Context) (
 	if err = ready(ctx, fn == nil || judge == nil); err != nil {
 		return v, err
 	}
-	if err = b.allow(&m, unread); err != nil {
+	if err = b.allow(&m, b.phase.Load(), unread); err != nil {
 		return v, err
 	}
 	defer m.abort()
@@ -123,6 +131,22 @@ func ready(ctx context.Context, missing bool) error {
 		panic("breaker: the function to call is nil")
 	}
 	return ctx.Err()
+}
+
+// shut returns the error with which an open phase refuses: nil where it is not open, or
+// open no more. allow would say the same, but what refuses most should do it soonest.
+func (b *Breaker) shut(p *phase) error {
+	if p.state == Open {
+		return b.refuseUntil(p)
+	}
+	return nil
+}
+
+func (b *Breaker) refuseUntil(p *phase) error {
+	if at := time.Since(b.epoch); at < p.until {
+		return b.refuse(p, p.err, at)
+	}
+	return nil
 }
 
 // Name returns the breaker's name.

@@ -33,7 +33,7 @@ type Permit struct {
 // Report, or an [*OpenError]. It neither blocks nor allocates, but for a change
 // callback that it may have to run.
 func (b *Breaker) Allow() (m Permit, err error) {
-	err = b.allow(&m, unread)
+	err = b.allow(&m, b.phase.Load(), unread)
 	return
 }
 
@@ -45,10 +45,12 @@ func (b *Breaker) AllowAt(t time.Time) (m Permit, err error) {
 
 // Admit is Allow into a zero permit that is there already, which spares copying one: for
 // those who wrap a breaker.
-func (b *Breaker) Admit(m *Permit) error { return b.allow(m, unread) }
+func (b *Breaker) Admit(m *Permit) error { return b.allow(m, b.phase.Load(), unread) }
 
 // AdmitAt is Admit at the time t.
-func (b *Breaker) AdmitAt(t time.Time, m *Permit) error { return b.allow(m, t.Sub(b.epoch)) }
+func (b *Breaker) AdmitAt(t time.Time, m *Permit) error {
+	return b.allow(m, b.phase.Load(), t.Sub(b.epoch))
+}
 
 // AdmitAfter lets a call through at a time that is given as what has passed since the
 // time of NewAt, if the breaker is closed and watches no calls in flight. It reports
@@ -171,8 +173,7 @@ func (b *Breaker) read(at time.Duration) time.Duration {
 }
 
 // allow fills in the permit, which is zero and stays so where it refuses.
-func (b *Breaker) allow(m *Permit, at time.Duration) error {
-	p := b.phase.Load()
+func (b *Breaker) allow(m *Permit, p *phase, at time.Duration) error {
 	if p.state == Closed && !p.rules.watched {
 		m.breaker, m.phase = b, p
 		if p.rules.timed {

@@ -94,7 +94,7 @@ func (b *Breaker) probe(m *Permit, at time.Duration) error {
 		return b.refuse(p, refusal, at)
 	}
 	if p.state != HalfOpen { // closed, or under an override, since the caller looked
-		return b.allow(m, at)
+		return b.allow(m, b.phase.Load(), at)
 	}
 	m.give(b, p, at)
 	m.place, m.turn = int32(place), turn
