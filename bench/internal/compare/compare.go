@@ -45,7 +45,7 @@ func Run(p measure.Plan, row rows.Row, modes ...measure.Mode) (Outcome, error) {
 	o := Outcome{Row: row, Modes: modes}
 	ours, theirs := row.Ours.Make(), row.Theirs.Make()
 	for _, m := range modes {
-		c, err := p.Compare(m, ours, theirs)
+		c, err := p.Compare(m, ours, theirs, row.Least())
 		if err != nil {
 			return o, fmt.Errorf("%s, %s: %w", row.Name, m, err)
 		}

@@ -56,7 +56,7 @@ type Meter func(ours, theirs measure.Loop) (ratio float64, err error)
 // Quickest is a meter that compares the quickest of many turns.
 func Quickest(p measure.Plan) Meter {
 	return func(ours, theirs measure.Loop) (float64, error) {
-		c, err := p.Compare(measure.Serial, ours, theirs)
+		c, err := p.Compare(measure.Serial, ours, theirs, nil)
 		if err != nil {
 			return 0, err
 		}

@@ -38,9 +38,9 @@ func TestWorkThatDoesNotComeOutAsItShouldHasNoCost(t *testing.T) {
 	require.Error(t, err)
 
 	var total atomic.Int64
-	_, err = measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Serial, counting(&total), lazy)
+	_, err = measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Serial, counting(&total), lazy, nil)
 	require.ErrorContains(t, err, "theirs: ")
-	_, err = measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Serial, lazy, counting(&total))
+	_, err = measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Serial, lazy, counting(&total), nil)
 	require.ErrorContains(t, err, "ours: ")
 }
 
@@ -61,7 +61,7 @@ func TestCompareTakesTurns(t *testing.T) {
 			return n
 		}
 	}
-	c, err := measure.Plan{Rounds: 3, Each: time.Millisecond}.Compare(measure.Serial, turn("A"), turn("B"))
+	c, err := measure.Plan{Rounds: 3, Each: time.Millisecond}.Compare(measure.Serial, turn("A"), turn("B"), nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"A", "B", "A", "B", "A", "B"}, order[len(order)-6:])
 	require.Len(t, c.Ratio, 3)
@@ -83,10 +83,16 @@ func TestCostIsThatOfOneSideAlone(t *testing.T) {
 
 func TestTwoThreadsAreComparedWithACanary(t *testing.T) {
 	var total atomic.Int64
-	c, err := measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Threads, counting(&total), counting(&total))
+	c, err := measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Threads, counting(&total), counting(&total), counting(&total))
 	require.NoError(t, err)
 	require.Len(t, c.Canary, 2)
 	require.Positive(t, c.Canary[0])
+	require.Len(t, c.Least, 2)
+	require.Positive(t, c.Least[0])
+
+	c, err = measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Threads, counting(&total), counting(&total), nil)
+	require.NoError(t, err)
+	require.Empty(t, c.Least)
 }
 
 func TestSpreadIsMedianIntervalAndWorst(t *testing.T) {
@@ -108,18 +114,32 @@ func TestVerdicts(t *testing.T) {
 			middle + 0.01, middle + 0.03, middle + 0.05, middle + 0.07, middle + 0.09,
 		}, Canary: canary}
 	}
+	steady := func(ratio float64) measure.Comparison {
+		return measure.Comparison{Ratio: slices.Repeat([]float64{ratio}, 10)}
+	}
+	bare := func(ratio, least float64) measure.Comparison {
+		c := steady(ratio)
+		c.Least = slices.Repeat([]float64{least}, 10)
+		return c
+	}
 	for name, step := range map[string]struct {
 		c     measure.Comparison
 		bound float64
 		want  measure.Verdict
 	}{
-		"no bound":                        {around(9), 0, measure.NoBound},
-		"below the bound":                 {around(0.3), 0.35, measure.Reached},
-		"above it by less than the noise": {around(0.4), 0.35, measure.Close},
-		"above it by more than the noise": {around(0.5), 0.35, measure.Missed},
-		"two threads with two cores":      {around(0.5, 0.5, 0.51, 0.52), 0.35, measure.Missed},
-		"two threads that shared one":     {around(0.5, 0.5, 0.9, 0.8), 0.35, measure.NotJudged},
-		"or seem to keep it":              {around(0.3, 0.5, 0.9, 0.8), 0.35, measure.NotJudged},
+		"no bound":                         {around(9), 0, measure.NoBound},
+		"below the bound":                  {around(0.3), 0.35, measure.Reached},
+		"above it by less than the noise":  {around(0.4), 0.35, measure.Close},
+		"above it by more than the noise":  {around(0.5), 0.35, measure.Missed},
+		"two threads with two cores":       {around(0.5, 0.5, 0.51, 0.52), 0.35, measure.Missed},
+		"two threads, by less than theirs": {around(0.5, 0.5, 0.51, 0.52), 0.42, measure.Close},
+		"two threads that shared one":      {around(0.5, 0.5, 0.9, 0.8), 0.35, measure.NotJudged},
+		"or seem to keep it":               {around(0.3, 0.5, 0.9, 0.8), 0.35, measure.NotJudged},
+		"above it by less than the drift":  {steady(0.367), 0.35, measure.Close},
+		"above it by more than the drift":  {steady(0.368), 0.35, measure.Missed},
+		"the machine alone is above it":    {bare(0.5, 0.36), 0.35, measure.Beyond},
+		"the machine alone is below it":    {bare(0.5, 0.34), 0.35, measure.Missed},
+		"the machine is in nobody's way":   {bare(0.3, 0.36), 0.35, measure.Reached},
 	} {
 		require.Equal(t, step.want, step.c.Judge(step.bound), name)
 	}

@@ -18,6 +18,7 @@ type Comparison struct {
 	Ours   []float64 // ns
 	Theirs []float64 // ns
 	Ratio  []float64 // ours by theirs
+	Least  []float64 // the machine's share of ours, by theirs; only for [Threads]
 	Canary []float64 // see [Canary]; only for [Threads]
 }
 
@@ -25,8 +26,9 @@ type Comparison struct {
 // ones the quickest were left alone, however busy it is; but how much the ratio may be off is not known.
 func (c Comparison) Best() float64 { return slices.Min(c.Ours) / slices.Min(c.Theirs) }
 
-// Compare lets the two sides take turns.
-func (p Plan) Compare(m Mode, ours, theirs Loop) (c Comparison, err error) {
+// Compare lets the two sides take turns. On two threads it asks the machine too what it can do: the canary, and what
+// part of ours is its own, if least says so.
+func (p Plan) Compare(m Mode, ours, theirs, least Loop) (c Comparison, err error) {
 	counts := [2]int{}
 	for i, loop := range []Loop{ours, theirs} {
 		if counts[i], err = m.Enough(loop, p.Each); err != nil {
@@ -38,8 +40,13 @@ func (p Plan) Compare(m Mode, ours, theirs Loop) (c Comparison, err error) {
 		if err := c.round(m, counts, ours, theirs); err != nil {
 			return c, err
 		}
-		if m == Threads {
-			c.Canary = append(c.Canary, Canary(p.Each/4))
+		if m != Threads {
+			continue
+		}
+		c.Canary = append(c.Canary, Canary(p.Each/4))
+		if least != nil {
+			ns, _ := m.Cost(least, counts[0]) // which cannot fail
+			c.Least = append(c.Least, ns/c.Theirs[len(c.Theirs)-1])
 		}
 	}
 	return c, nil

@@ -51,6 +51,9 @@ func remark(o compare.Outcome, i int) string {
 	if canary := measure.SpreadOf(o.In[i].Canary).Median; canary > measure.CanaryLimit {
 		words = append(words, fmt.Sprintf("canary %.2f", canary))
 	}
+	if least := measure.SpreadOf(o.In[i].Least).Median; least > 0 {
+		words = append(words, fmt.Sprintf("the machine alone %.2f", least))
+	}
 	if i == 0 && o.Allocs != (compare.Allocs{}) {
 		words = append(words, fmt.Sprintf("%d/%d allocs", o.Allocs.Ours, o.Allocs.Theirs))
 	}

@@ -14,24 +14,24 @@ func breakers() []Row {
 	twoReadings := breakerDo("the same with slow calls and a latency histogram; two readings of the clock", breaker.Config{SlowCall: time.Second, Latency: true})
 	return []Row{
 		{
-			Name: "breaker: closed, success", Main: true, Serial: 0.35, Threads: 0.45,
+			Name: "breaker: closed, success", Main: true, Serial: 0.35, Threads: 0.45, Writes: []Write{Add},
 			Ours: breakerDo(oneReading, breaker.Config{}), Theirs: gobreakerExecute(),
 			Why: "gobreaker locks twice and reads both clocks twice; it cannot tell slow calls either way",
 		},
 		{
-			Name: "breaker: closed, success, with latency", Main: true, Serial: 0.55, Threads: 0.55,
+			Name: "breaker: closed, success, with latency", Main: true, Serial: 0.55, Threads: 0.55, Writes: []Write{Add},
 			Ours: twoReadings, Theirs: gobreakerExecute(),
 			Why: "ours does more: a histogram of all latencies and the slow-call rule",
 		},
 		{
-			Name: "breaker: closed, failure", Main: true, Serial: 0.50, Threads: 0.60,
+			Name: "breaker: closed, failure", Main: true, Serial: 0.50, Threads: 0.60, Writes: []Write{Add},
 			Ours: breakerFails(), Theirs: gobreakerFails(),
 			Why: "both judge each failure by the rate in the window",
 		},
 		{
-			Name: "breaker: open", Main: true, Serial: 0.50, Threads: 0.30,
+			Name: "breaker: open", Main: true, Serial: 0.50, Threads: 0.30, Writes: []Write{Add},
 			Ours: breakerRefuses(), Theirs: gobreakerRefuses(),
-			Why: "ours returns who refused, why and until when; gobreaker a bare error",
+			Why: "ours looks at the context first, and returns who refused, why and until when; gobreaker looks at none, and returns a bare error",
 		},
 		{
 			Name: "breaker: success, 1 reading, by the clock", Main: true, Serial: 1.8,

@@ -71,6 +71,42 @@ func sinceAndAdd() Side {
 	}}
 }
 
+// Write is a way to write a word.
+type Write int
+
+// The ways. What depends on the value that was there has to be swapped, and tried again where somebody else was first.
+const (
+	Add Write = iota
+	Swap
+)
+
+// writing is what a call costs at least that makes such writes, each to a line of its own and after a reading of the
+// clock.
+func writing(writes []Write) measure.Loop {
+	lines, epoch := make([]struct {
+		word atomic.Int64
+		_    [120]byte
+	}, len(writes)), time.Now()
+	return func(n int) (right int) {
+		for range n {
+			for i, how := range writes {
+				if time.Since(epoch) < 0 {
+					right--
+				}
+				word := &lines[i].word
+				if how == Add {
+					word.Add(1)
+					continue
+				}
+				for old := word.Load(); !word.CompareAndSwap(old, old+1); old = word.Add(0) {
+				}
+			}
+			right++
+		}
+		return right
+	}
+}
+
 func mutexFloor() Side {
 	return Side{"sync.Mutex Lock + Unlock", "one lock, shared by all threads", func() measure.Loop {
 		var mu sync.Mutex

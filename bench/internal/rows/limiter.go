@@ -16,12 +16,12 @@ const plenty = 1 << 30
 func limiters() []Row {
 	return []Row{
 		{
-			Name: "limiter: allowed", Main: true, Serial: 0.60, Threads: 0.55,
+			Name: "limiter: allowed", Main: true, Serial: 0.60, Threads: 0.55, Writes: []Write{Swap},
 			Ours: bucketTakes(limiter.PerSecond(1e8)), Theirs: rateAllows(1e8),
 			Why: "ours answers with five numbers and keeps the rate exactly; x/time/rate answers yes or no, and rounds",
 		},
 		{
-			Name: "limiter: allowed, 10/3 ns a token", Serial: 0.60, Threads: 0.55,
+			Name: "limiter: allowed, 10/3 ns a token", Serial: 0.60, Threads: 0.55, Writes: []Write{Swap},
 			Ours: bucketTakes(limiter.PerSecond(3e8)), Theirs: rateAllows(3e8),
 			Why: "where a token does not take a whole number of nanoseconds, ours converts time by a 128-bit multiplication, and x/time/rate rounds",
 		},

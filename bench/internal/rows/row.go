@@ -8,6 +8,7 @@ type Row struct {
 	Ours, Theirs Side
 	Serial       float64 // the most that ours may cost, as a share of theirs; 0 where the row is for information
 	Threads      float64 // the same on two threads
+	Writes       []Write // those of a call of ours to words that all threads share; none where that is not asked
 	Floor        bool    // theirs is the bare machine, and no library
 	Main         bool    // belongs to the quick table too
 	Why          string  // what the figures do not tell: where the two differ, or why theirs is faster
@@ -23,6 +24,15 @@ func (r Row) Bound(m measure.Mode) float64 {
 	default:
 		return 0
 	}
+}
+
+// Least is the machine's part of ours: to write those words, with a reading of the clock before each. It is nil where
+// that is not asked.
+func (r Row) Least() measure.Loop {
+	if len(r.Writes) == 0 {
+		return nil
+	}
+	return writing(r.Writes)
 }
 
 // Side is one of two that are compared.

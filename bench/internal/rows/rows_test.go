@@ -77,3 +77,18 @@ func TestBounds(t *testing.T) {
 	}
 	require.Equal(t, want, got)
 }
+
+// What a call of ours costs the machine at least: to be compared with a bound, it must be done, and by all threads.
+func TestTheMachinesPartIsDone(t *testing.T) {
+	asked := 0
+	for _, row := range rows.All(1000) {
+		least := row.Least()
+		if least == nil {
+			continue
+		}
+		asked++
+		require.NotZero(t, row.Threads, row.Name)
+		require.Equal(t, 100, least(100), row.Name)
+	}
+	require.Equal(t, 8, asked)
+}
