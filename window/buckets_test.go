@@ -48,6 +48,17 @@ func TestBucketsThatTheWindowHasLeftBehindShowNothing(t *testing.T) {
 		c.AddAt(t0.Add(time.Hour), 7)
 	}
 	require.Equal(t, []int64{5, 0, 0, 0}, sums)
+
+	c = window.NewCounterAt(window.Config{Span: 4 * time.Second, Buckets: 4}, t0)
+	for s := range 4 {
+		c.AddAt(t0.Add(time.Duration(s)*time.Second), 5)
+	}
+	sums = nil
+	for _, sum := range c.BucketsAt(t0.Add(3 * time.Second)) {
+		sums = append(sums, sum)
+		c.AddAt(t0.Add(5*time.Second), 7)
+	}
+	require.Equal(t, []int64{5, 0, 5, 5}, sums, "two of the four are still in the window")
 }
 
 func TestBucketsStopWhenAsked(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
 
@@ -34,10 +35,42 @@ func TestTheSpanIsRoundedUpToWholeBuckets(t *testing.T) {
 	require.Equal(t, time.Second+10, window.NewViewAt(c, t0).Span())
 }
 
-func TestOverASpanBelowZeroHoldsNothing(t *testing.T) {
-	c := window.NewCounterAt(window.Config{}, t0)
-	c.AddAt(t0, 5)
-	require.Zero(t, c.OverAt(t0, -1))
+func TestOverASpanOfNothingHoldsNothing(t *testing.T) {
+	for _, edge := range []window.Edge{window.Recent, window.Strict, window.Interpolated} {
+		c := window.NewCounterAt(window.Config{Edge: edge}, t0)
+		c.AddAt(t0, 5)
+		require.Zero(t, c.OverAt(t0, 0), edge)
+		require.Zero(t, c.OverAt(t0, -1), edge)
+	}
+}
+
+func TestTheSumsBoundItselfIsReached(t *testing.T) {
+	const limit = int64(1) << 61
+	for _, sign := range []int64{1, -1} {
+		c := window.NewCounterAt(window.Config{}, t0)
+		c.AddAt(t0, sign*(limit-1))
+		c.AddAt(t0, sign)
+		require.Equal(t, sign*limit, c.Total())
+		c.AddAt(t0, -sign)
+		require.Equal(t, sign*(limit-1), c.Total(), "the last step has been kept")
+	}
+}
+
+func TestRateIsTheSumASecond(t *testing.T) {
+	c := window.NewCounterAt(window.Config{Span: 4 * time.Second, Buckets: 4}, t0)
+	c.AddAt(t0, 6)
+	c.AddAt(t0.Add(time.Second), 4)
+	require.InDelta(t, 2.5, c.RateAt(t0.Add(time.Second)), 0)
+	require.InDelta(t, 1, c.RateAt(t0.Add(4*time.Second)), 0)
+}
+
+func TestNamedCountsFromTheWindowsBeginning(t *testing.T) {
+	n := window.NewNamed("queue", window.NewCallsAt(window.CallsConfig{}, t0))
+	n.Observe(func(line *stat.Series, _ float64) {
+		if line.Instrument.Kind == stat.Counter {
+			require.Equal(t, t0, line.Created, line.Instrument.Name)
+		}
+	})
 }
 
 func TestNamedShowsTheDefaultSpan(t *testing.T) {

@@ -73,10 +73,7 @@ func (l *Latency) Quantile(q float64) time.Duration {
 // true quantile lies above the lower and not above the upper one, but for times
 // counted in Under and Over.
 func (l *Latency) QuantileBounds(q float64) (lower, upper time.Duration) {
-	b, _, ok := l.at(q)
-	if !ok {
-		return 0, 0
-	}
+	b, _, _ := l.at(q)
 	return seconds(b.Lower), seconds(b.Upper)
 }
 
@@ -139,9 +136,5 @@ func clampShare(q float64) float64 {
 	return 0
 }
 
-func seconds(s float64) time.Duration {
-	if s >= math.MaxInt64/float64(time.Second) {
-		return math.MaxInt64
-	}
-	return time.Duration(s * float64(time.Second))
-}
+// seconds makes a time of a bound, which is never longer than a day.
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

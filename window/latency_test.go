@@ -37,6 +37,9 @@ func TestLatencyOfNoCalls(t *testing.T) {
 		require.Zero(t, l.Quantile(0.5), name)
 		lower, upper := l.QuantileBounds(0.5)
 		require.Zero(t, lower+upper, name)
+		for range l.Buckets(window.LatencySchema) {
+			require.Fail(t, "there are no buckets", name)
+		}
 		require.Zero(t, c.LifetimeLatency(), name)
 	}
 }

@@ -77,7 +77,6 @@ func (v *View) sample(at time.Duration, total Totals) {
 	row := v.counted.row()
 	v.ring.Advance(v.ring.Bucket(int64(at)), row[:])
 	v.counted = v.counted.plus(total.Minus(v.last))
-	v.counted.ConsecutiveFailures = total.ConsecutiveFailures
 	v.last = total
 }
 

@@ -18,6 +18,7 @@ func TestQuietUntilAFailureOrASlowCall(t *testing.T) {
 	}{
 		"failure":   {tally.Failure, 0, tally.Pair{Low: 1, High: 1}, tally.Pair{}},
 		"slow call": {tally.Success, slow + 1, tally.Pair{Low: 1}, tally.Pair{Low: 1}},
+		"both":      {tally.Failure, slow + 1, tally.Pair{Low: 1, High: 1}, tally.Pair{Low: 1, High: 1}},
 	} {
 		c := tally.New(time.Second, 10, slow)
 		require.True(t, c.Quiet(), name)

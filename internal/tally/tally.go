@@ -78,7 +78,7 @@ type Calls struct {
 	slow    atomic.Int64  // slower than this is slow
 	last    *last         // not nil: the window is over calls, and none of the rest is used but streak
 	buckets int64         // in the window, the current one included
-	due     atomic.Int64  // the offset from which a call must roll first
+	due     atomic.Int64  // the offset from which a call must roll first, as the very first does
 	head    atomic.Uint64 // frames[head&1] is the one in force
 	ring    *ring.Ring
 	mu      sync.Mutex // held to roll
@@ -96,7 +96,6 @@ type Calls struct {
 func New(width time.Duration, buckets int, slow time.Duration) *Calls {
 	c := &Calls{buckets: int64(buckets), ring: ring.New(int64(width), buckets, 2*words)}
 	c.SetSlow(slow)
-	c.due.Store(min(int64(width), longest))
 	return c
 }
 

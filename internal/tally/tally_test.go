@@ -176,6 +176,14 @@ func TestLongBucketsDoNotOverflowAWord(t *testing.T) {
 // TestNoIncrementIsLost has many goroutines record across bucket edges and idle
 // gaps longer than the window, while others read. What is read never tears: every
 // call is a failure, so calls and failures are the same number in any reading.
+func TestABucketBeginsWithARefusalToo(t *testing.T) {
+	c := tally.New(time.Second, 2, slow)
+	c.Record(0, tally.Success, 0)
+	c.Refuse(time.Second) // the first nanosecond of the second bucket
+	require.EqualValues(t, 1, c.Window(2*time.Second, tally.Counts{}).Refused)
+	require.Zero(t, c.Window(3*time.Second, tally.Counts{}).Refused)
+}
+
 func TestNoIncrementIsLost(t *testing.T) {
 	const writers, calls, width = 8, 20_000, 1000
 	c := tally.New(width, 8, math.MaxInt64)
