@@ -87,3 +87,26 @@ func ExampleGroup() {
 	// b.example false
 	// a.example true
 }
+
+// All that is wrong is named at once.
+func ExampleConfig() {
+	c := weir.Config{Burst: 10, MaxWait: -time.Second, Breaker: breaker.Config{FailureRate: 1.5}}
+	fmt.Println(c.Validate())
+	// Output:
+	// weir: MaxWait is -1s, must be at least 0
+	// weir: Burst is 10, must be 0 where there is no Rate
+	// weir: Breaker: breaker: FailureRate is 1.5, must be above 0 and at most 1, or Off
+}
+
+func ExampleGroupConfig() {
+	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 2}, Max: 1000})
+	ok := func(context.Context) error { return nil }
+	for _, host := range []string{"a.example", "a.example", "b.example", "a.example"} {
+		fmt.Println(errors.Is(hosts.Get(host).Run(context.Background(), ok), limiter.ErrLimited))
+	}
+	// Output:
+	// false
+	// false
+	// false
+	// true
+}

@@ -280,3 +280,10 @@ func ExampleDeliveryError() {
 	// level=ERROR msg="alert: refused by its receiver" notifier=pager error="alert: not delivered: no such number"
 	// <nil>
 }
+
+// A notifier says why it did not deliver, and whether to try again.
+func ExampleFailure() {
+	err := &alert.DeliveryError{Kind: alert.ClientError, Permanent: true, Err: errors.New("status 410 Gone")}
+	fmt.Println(err.Kind, err)
+	// Output: http_4xx alert: not delivered: status 410 Gone
+}

@@ -224,3 +224,49 @@ func ExampleCell() {
 	fmt.Println(fleet.Cell{MaxBurst: 15, Count: 30, Period: 90 * time.Millisecond}.Validate())
 	// Output: fleet: Period is 90ms, must be whole seconds between 1s and 87600h0m0s
 }
+
+// Leases and what is remembered of refusals are bounded.
+func ExampleConfig() {
+	fmt.Println(fleet.Config{Away: fleet.Local, Share: 0.25, MaxLease: 100}.Validate())
+	fmt.Println(fleet.Config{Away: fleet.Local, MaxLease: 1}.Validate())
+	// Output:
+	// <nil>
+	// fleet: Share is 0, must be above 0 and at most 1
+	// fleet: MaxLease is 1, must lie between 2 and 1000000 (or be 0 for no leases)
+}
+
+func ExampleLinkConfig() {
+	fmt.Println(fleet.LinkConfig{Timeout: 20 * time.Millisecond, Prefix: "shop:"}.Validate())
+	fmt.Println(fleet.LinkConfig{Timeout: time.Hour, Prefix: "{shop}"}.Validate())
+	// Output:
+	// <nil>
+	// fleet: Timeout is 1h0m0s, must lie between 1ms and 1m0s (or be 0 for the default)
+	// fleet: Prefix is "{shop}", must have no braces
+}
+
+// A key that Redis has refused is refused here, until the time that Redis gave.
+func ExampleFrom() {
+	link := exampleLink()
+	users := fleet.NewTokenBucket(link, "from", fleet.Bucket{Rate: limiter.PerMinute(1), Burst: 1}, fleet.Config{Away: fleet.Closed})
+	for range 3 {
+		r, _ := users.Take(context.Background(), "user:42", 1)
+		fmt.Println(r.OK, r.From)
+	}
+	// Output:
+	// true server
+	// false server
+	// false deny cache
+}
+
+func ExampleFault() {
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", ContextTimeoutEnabled: true, DialerRetries: 1})
+	defer func() { _ = client.Close() }()
+	link, _ := fleet.Connect(context.Background(), "limits", client, fleet.LinkConfig{Timeout: 5 * time.Second})
+	users := fleet.NewTokenBucket(link, "users", fleet.Bucket{Rate: limiter.PerSecond(100)}, fleet.Config{Away: fleet.Error})
+
+	_, err := users.Take(context.Background(), "user:42", 1)
+	if store, ok := errors.AsType[*fleet.StoreError](err); ok {
+		fmt.Println(store.Fault)
+	}
+	// Output: connection
+}

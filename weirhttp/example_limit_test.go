@@ -268,3 +268,21 @@ func ExampleLimitBy() {
 	// 200 RateLimit: "all";r=0
 	// 429
 }
+
+// Answers of one's own keep what the middleware has set.
+func ExampleLimitByConfig() {
+	queue := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerMinute(1), Burst: 1})
+	limit := weirhttp.LimitBy(func(*http.Request) (limiter.Result, error) { return queue.Take(1), nil }, weirhttp.LimitByConfig{
+		Name: "queue",
+		Answer: func(w http.ResponseWriter, _ *http.Request, _ weirhttp.Refusal) {
+			http.Error(w, "the queue is full", http.StatusServiceUnavailable)
+		},
+	})
+	server := limit(hello)
+	for range 2 {
+		show(server, ask("/"), "Retry-After")
+	}
+	// Output:
+	// 200
+	// 503 Retry-After: 60
+}

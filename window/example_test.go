@@ -141,3 +141,22 @@ func ExampleTimes() {
 	fmt.Println(took.Count(), took.Mean())
 	// Output: 2 40ms
 }
+
+func ExampleCallsConfig() {
+	calls := window.NewCalls(window.CallsConfig{Last: 100, Slow: time.Second})
+	calls.Record(window.Success, 1500*time.Millisecond)
+	calls.Record(window.Failure, 20*time.Millisecond)
+	fmt.Printf("%+v\n", calls.Counts())
+	// Output: {Successes:1 Failures:1 Slow:1 SlowFailures:0 Ignored:0 Refused:0 ConsecutiveFailures:1}
+}
+
+// What happened between two looks is the difference of their totals.
+func ExampleTotals() {
+	calls := window.NewCalls(window.CallsConfig{})
+	calls.Record(window.Success, 0)
+	before := calls.Totals()
+	calls.Record(window.Failure, 0)
+	calls.Record(window.Failure, 0)
+	fmt.Println(calls.Totals().Minus(before).Failures)
+	// Output: 2
+}
