@@ -18,7 +18,7 @@ type Alert struct {
 	ID       string
 	Rule     string            // the rule's name
 	Key      string            // the member's key, for rules over Each
-	Severity string            //
+	Severity string            // of the rule
 	Labels   map[string]string // the rule's, with alertname, severity and key
 	Summary  string            // one line for a human
 	State    State             // Inactive with EndsAt set: resolved

@@ -40,7 +40,7 @@ func (f Failure) String() string {
 // DeliveryError is what a notifier may return to say more than that it failed.
 // An error that is none counts as Other and is tried again.
 type DeliveryError struct {
-	Kind       Failure
+	Kind       Failure       // why it failed
 	Permanent  bool          // trying the same alert again is in vain
 	RetryAfter time.Duration // do not try before this time has passed; at most an hour is honored
 	Err        error         // what happened; may be nil

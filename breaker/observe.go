@@ -11,16 +11,16 @@ import (
 
 // Stats are what a breaker has been through, as plain numbers.
 type Stats struct {
-	State        State
-	Since        time.Time // when the state began
-	Counts       window.Counts
-	Totals       window.Totals
-	Active       int64 // calls in flight, if Config.Active is set
-	Late         int64 // results of calls that an earlier state had let through
-	Abandoned    int64 // probes that were unheard of for ProbeTimeout
-	Dropped      int64 // changes that no callback saw: too many waited, or it panicked
-	TrialOpened  int64 // times that a breaker on trial would have opened
-	TrialRefused int64 // calls that it would have refused then
+	State        State         // as it is now
+	Since        time.Time     // when the state began
+	Counts       window.Counts // what the state is judged by: see Breaker.Counts
+	Totals       window.Totals // the calls of its whole life
+	Active       int64         // calls in flight, if Config.Active is set
+	Late         int64         // results of calls that an earlier state had let through
+	Abandoned    int64         // probes that were unheard of for ProbeTimeout
+	Dropped      int64         // changes that no callback saw: too many waited, or it panicked
+	TrialOpened  int64         // times that a breaker on trial would have opened
+	TrialRefused int64         // calls that it would have refused then
 }
 
 // Stats returns what the breaker has been through so far.

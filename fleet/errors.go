@@ -60,7 +60,7 @@ var faults = []Fault{
 // where it is BreakerOpen.
 type StoreError struct {
 	Name  string    // of the link
-	Fault Fault     //
+	Fault Fault     // what is wrong
 	Until time.Time // for BreakerOpen: when Redis will be asked again, as far as that is known
 	final bool      // found out while the link was made
 }

@@ -9,7 +9,7 @@ import (
 // Result is what a limiter of a fleet answers: that of any limiter, and who decided.
 type Result struct {
 	limiter.Result
-	From From
+	From From // who decided
 }
 
 // From says who decided.

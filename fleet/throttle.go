@@ -70,9 +70,9 @@ func NewThrottle(l *Link, name string, limit Cell, c Config) *Throttle {
 
 // Reply is the answer of CL.THROTTLE, in its order.
 type Reply struct {
-	Limited    bool
+	Limited    bool  // the request was refused
 	Limit      int64 // the most that can be taken at once: MaxBurst + 1
-	Remaining  int64 //
+	Remaining  int64 // how much can be taken right after this answer
 	RetryAfter int64 // seconds, at least 1 for a refusal; -1 where the request was admitted, or never will be
 	ResetAfter int64 // seconds until Remaining is Limit again
 }

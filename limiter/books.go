@@ -23,8 +23,8 @@ type Stats struct {
 
 // Tally is a number of requests and of the permits they were for.
 type Tally struct {
-	Requests int64
-	Permits  int64
+	Requests int64 // for at least one permit each
+	Permits  int64 // that they were for, added up
 }
 
 // books are what is counted under a name.

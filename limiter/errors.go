@@ -32,7 +32,7 @@ const (
 // [stat.ErrRefused], and what its Reason says.
 type LimitedError struct {
 	Name   string    // of the limiter, where it has one
-	Reason Reason    //
+	Reason Reason    // why it was refused
 	Limit  int       // the most permits that can be had at once; 0 where there is no such limit
 	Until  time.Time // when the same request may succeed; zero where it never will
 }

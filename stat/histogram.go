@@ -18,6 +18,7 @@ type Histogram struct {
 	// above base^(i−1) and not above base^i, where base is 2^(2^−Schema);
 	// OpenTelemetry's number for it is i−1.
 	Offset int
+	// Counts has the values in each bucket, the lowest first.
 	Counts []int64
 
 	Zero          int64   // values that are not above ZeroThreshold, and in no bucket

@@ -47,7 +47,7 @@ type Instrument struct {
 	Name  string   // in OpenTelemetry's form: lower case, parts divided by dots
 	Unit  string   // UCUM; an annotation such as {call} for counted things
 	Help  string   // one sentence
-	Kind  Kind     //
+	Kind  Kind     // how it grows, and what it may be added up over
 	Attrs []string // the keys of its attributes
 
 	// Bounds are where a distribution is cut for backends that have no exponential
@@ -60,8 +60,8 @@ type Instrument struct {
 // its attributes. A source builds its series once and yields the same pointers
 // ever after, so that an exporter may keep what it prepared for one by its address.
 type Series struct {
-	Instrument *Instrument
-	Values     []string // in the order of Instrument.Attrs; "" where one does not apply
+	Instrument *Instrument // what the line belongs to
+	Values     []string    // in the order of Instrument.Attrs; "" where one does not apply
 
 	// Created is when a counter or a distribution began at 0; zero where that is not
 	// known. Exporters that can say so do, for it tells a restart from a pause.

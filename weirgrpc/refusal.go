@@ -39,7 +39,7 @@ const ErrorDomain = "github.com/weir-go/weir"
 // breaker.ErrOpen or limiter.ErrLimited. What arrives at a client is the status alone.
 type RefusedError struct {
 	Method string // of the call, in full
-	Reason Reason
+	Reason Reason // why it was refused
 	Name   string // of the breaker or limiter
 	Key    string // of the gate of a Group, where it is known; not sent to clients
 	Err    error  // a *breaker.OpenError or a *limiter.LimitedError

@@ -30,8 +30,8 @@ func (o Outcome) String() string {
 // Counts are the calls of some span of time, as plain numbers: raw figures are
 // fields, what follows from them are methods. The zero value means no calls.
 type Counts struct {
-	Successes    int64 `json:"successes"`
-	Failures     int64 `json:"failures"`
+	Successes    int64 `json:"successes"`     // calls that the service answered as it should
+	Failures     int64 `json:"failures"`      // calls that it failed
 	Slow         int64 `json:"slow"`          // of successes and failures, those slower than the threshold
 	SlowFailures int64 `json:"slow_failures"` // of the slow ones, those that failed
 	Ignored      int64 `json:"ignored"`       // ended without a verdict; no part of Calls
@@ -78,7 +78,7 @@ func (c Counts) Minus(old Totals) Counts {
 // Snapshot is a window at one moment: its counts, and all that belongs to them.
 type Snapshot struct {
 	Counts
-	Totals  Totals  `json:"totals"`
+	Totals  Totals  `json:"totals"`  // of the whole life
 	Latency Latency `json:"latency"` // zero where none is kept
 }
 

@@ -35,7 +35,7 @@ const (
 type Bucket struct {
 	Index        int     // Prometheus's number
 	Lower, Upper float64 // seconds
-	Count        int64
+	Count        int64   // calls in it
 }
 
 // Count returns the number of calls.

@@ -13,14 +13,14 @@ import (
 // Group is a group of rules, which Prometheus evaluates together. The names of the
 // groups in a file have to differ.
 type Group struct {
-	Name  string
-	Rules []Rule
+	Name  string // of the group; no two in a file may have the same
+	Rules []Rule // in the order in which Prometheus evaluates them
 }
 
 // Rule is one alerting rule. Times are rounded down to whole seconds.
 type Rule struct {
-	Alert       string
-	Expr        string
+	Alert       string            // the name of the alert
+	Expr        string            // in PromQL
 	For         time.Duration     // 0 for at once
 	KeepFiring  time.Duration     // 0 for not at all; needs Prometheus 2.42
 	Labels      map[string]string // may be nil
