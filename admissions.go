@@ -146,7 +146,7 @@ func (g *Gate) Observe(yield func(*stat.Series, float64)) {
 	}
 	yield(lines.available, float64(now.Remaining))
 	yield(lines.limit, float64(now.Limit))
-	if l, ok := g.limiter.(interface{ Period() time.Duration }); ok {
+	if l, ok := g.limiter.(interface{ Period() time.Duration }); ok && l.Period() > 0 {
 		yield(lines.period, l.Period().Seconds())
 	}
 }

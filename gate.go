@@ -61,10 +61,10 @@ func (g *Gate) Allow(ctx context.Context) (permit breaker.Permit, err error) {
 	return
 }
 
-// Hold makes the limiter let nothing through for d, if it is one that can hold, as a
+// Hold makes the limiter let nothing through for d, if it is a limiter.Holder, as a
 // TokenBucket is: what to do when the service has said when to come back.
 func (g *Gate) Hold(d time.Duration) {
-	if l, ok := g.limiter.(interface{ Hold(d time.Duration) }); ok {
+	if l, ok := g.limiter.(limiter.Holder); ok {
 		l.Hold(d)
 	}
 }

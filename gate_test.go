@@ -202,6 +202,15 @@ func TestWaitersAreRefusedWhenTheBreakerOpens(t *testing.T) {
 	})
 }
 
+func TestAHoldReachesALimiterThatHasAName(t *testing.T) {
+	bucket := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(100)})
+	g := weir.Join("g", breaker.New("g", breaker.Config{}), limiter.NewNamed("g", bucket, limiter.NamedConfig{}))
+	g.Hold(time.Hour)
+	require.ErrorIs(t, g.Run(t.Context(), succeed), limiter.ErrLimited)
+	values, _ := shown(g)
+	require.InDelta(t, 1, values["weir.limiter.period"], 0)
+}
+
 func TestGateWithoutALimit(t *testing.T) {
 	g := weir.New("g", weir.Config{})
 	require.Nil(t, g.Limiter())

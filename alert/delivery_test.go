@@ -300,6 +300,32 @@ func TestWhoHasWaitedLongestIsDeliveredFirst(t *testing.T) {
 	require.Equal(t, []string{"r3 firing", "r0 firing", "r4 firing", "r1 firing", "r2 firing"}, f.lines())
 }
 
+func TestAFlushDoesNotWaitWhereRunHasBeenAskedTo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		busy := true
+		f := newFlaky(func(alert.Alert) error {
+			if busy {
+				return &alert.DeliveryError{RetryAfter: 30 * time.Minute}
+			}
+			return nil
+		})
+		m, bad := manual(f, 1)
+		bad[0] = true
+		ctx, stop := context.WithCancel(t.Context())
+		go m.Run(ctx)
+		time.Sleep(time.Minute)
+		busy = false
+		began := time.Now()
+		require.NoError(t, m.Flush(t.Context()))
+		require.Zero(t, time.Since(began))
+		require.Equal(t, []string{"r0 firing"}, f.lines())
+		time.Sleep(time.Hour)
+		require.Equal(t, []string{"r0 firing"}, f.lines(), "once")
+		stop()
+		synctest.Wait()
+	})
+}
+
 func TestAFinalRefusalDoesNotEndAFlush(t *testing.T) {
 	f := newFlaky(func(a alert.Alert) error {
 		if a.Rule == "r0" {

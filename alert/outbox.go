@@ -83,37 +83,48 @@ func (o *outbox) run(ctx context.Context) {
 	}
 }
 
-// drain delivers until nothing is owed or the context is done.
+// drain delivers until nothing is owed or the context is done. Between two attempts it is
+// others' turn, so that a flush need not wait where a receiver has asked Run to.
 func (o *outbox) drain(ctx context.Context) error {
+	var pauses backoff
+	for {
+		pause, owed, err := o.deliver(ctx, &pauses)
+		if err != nil || !owed {
+			return err
+		}
+		_ = sleep(ctx, pause)
+	}
+}
+
+// deliver makes one attempt, if anything is owed, and returns how long to wait before the
+// next.
+func (o *outbox) deliver(ctx context.Context, pauses *backoff) (pause time.Duration, owed bool, err error) {
 	select {
 	case o.turn <- struct{}{}:
 		defer func() { <-o.turn }()
 	case <-ctx.Done():
-		return ctx.Err()
 	}
-	var pauses backoff
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		batch := o.take()
-		if len(batch) == 0 {
-			return nil
-		}
-		began := time.Now()
-		failed := o.attempt(ctx, batch)
-		if failed == nil || ctx.Err() == nil {
-			o.took.Record(time.Since(began))
-		}
-		o.settle(ctx, batch, failed)
-		switch {
-		case failed == nil:
-			pauses.reset()
-		case failed.Permanent && failed.RetryAfter <= 0:
-		default:
-			_ = sleep(ctx, pauses.pause(failed.RetryAfter))
-		}
+	if err := ctx.Err(); err != nil {
+		return 0, false, err
 	}
+	batch := o.take()
+	if len(batch) == 0 {
+		return 0, false, nil
+	}
+	began := time.Now()
+	failed := o.attempt(ctx, batch)
+	if failed == nil || ctx.Err() == nil {
+		o.took.Record(time.Since(began))
+	}
+	o.settle(ctx, batch, failed)
+	switch {
+	case failed == nil:
+		pauses.reset()
+	case failed.Permanent && failed.RetryAfter <= 0:
+	default:
+		pause = pauses.pause(failed.RetryAfter)
+	}
+	return pause, true, nil
 }
 
 // attempt calls the notifier once.

@@ -171,8 +171,8 @@ func (c Config) validateRecovery(fs *faults) {
 		fs.add("CooldownFactor is %v, must lie between 1 and %d", c.CooldownFactor, maxFactor)
 	}
 	fs.atLeast("MaxCooldown", c.MaxCooldown, 0)
-	if c.MaxCooldown > 0 && c.MaxCooldown < c.Cooldown {
-		fs.add("MaxCooldown is %v, must be at least Cooldown, %v", c.MaxCooldown, c.Cooldown)
+	if cooldown := c.orDefault().Cooldown; c.MaxCooldown > 0 && c.MaxCooldown < cooldown {
+		fs.add("MaxCooldown is %v, must be at least Cooldown, %v", c.MaxCooldown, cooldown)
 	}
 	if !(c.CooldownJitter >= 0 && c.CooldownJitter <= 1) {
 		fs.add("CooldownJitter is %v, must lie between 0 and 1", c.CooldownJitter)

@@ -514,6 +514,7 @@ breaker: Initial is half_open, must be Closed, Open or an override`)
 		{HungCalls: true},
 		{LastCalls: 5, Window: 1},
 		{MaxCooldown: 1, Cooldown: 2},
+		{MaxCooldown: 5*time.Second - 1},
 		{CooldownFactor: math.Inf(1)},
 		{CooldownJitter: math.NaN()},
 		{CooldownFactor: math.NaN()},

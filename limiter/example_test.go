@@ -322,3 +322,14 @@ func ExampleKeyed() {
 	fmt.Println(ann.Take(1).OK, ann.Take(1).OK)
 	// Output: true false
 }
+
+// The service behind has answered 503 with a Retry-After.
+func ExampleHolder() {
+	var search limiter.Limiter = limiter.NewNamed("search", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(100)}), limiter.NamedConfig{})
+	if h, ok := search.(limiter.Holder); ok {
+		h.Hold(time.Minute)
+	}
+	r := search.Take(1)
+	fmt.Println(r.OK, r.RetryAfter > 59*time.Second)
+	// Output: false true
+}

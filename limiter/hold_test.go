@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -30,4 +32,29 @@ func TestPenalties(t *testing.T) {
 	free := bucket(limiter.Unlimited(), 1)
 	free.HoldAt(start, time.Hour)
 	take(t, free, step{0, 1, "ok"})
+}
+
+// stubborn is a limiter that cannot be held, and has no period.
+type stubborn struct{ limiter.Limiter }
+
+func TestHoldReachesWhatIsBehind(t *testing.T) {
+	fresh := func() *limiter.TokenBucket {
+		return limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 5})
+	}
+	for name, l := range map[string]limiter.Limiter{
+		"named": limiter.NewNamed("x", fresh(), limiter.NamedConfig{}),
+		"joint": limiter.All(fixedWindow(100, time.Hour), fresh()),
+		"both":  limiter.NewNamed("x", limiter.All(fresh(), fresh()), limiter.NamedConfig{}),
+	} {
+		l.(limiter.Holder).Hold(24 * time.Hour)
+		require.Greater(t, l.Take(1).RetryAfter, 23*time.Hour, name)
+	}
+	rest := limiter.NewNamed("x", stubborn{fresh()}, limiter.NamedConfig{})
+	rest.Hold(24 * time.Hour)
+	require.True(t, rest.Take(1).OK)
+}
+
+func TestNamedHasThePeriodOfItsLimiter(t *testing.T) {
+	require.Equal(t, time.Minute, limiter.NewNamed("x", fixedWindow(10, time.Minute), limiter.NamedConfig{}).Period())
+	require.Zero(t, limiter.NewNamed("x", stubborn{fixedWindow(10, time.Minute)}, limiter.NamedConfig{}).Period())
 }

@@ -40,6 +40,15 @@ func Stacked(limits ...Limiter) *Joint {
 	return j
 }
 
+// Hold admits nothing for d, where a member is a [Holder].
+func (j *Joint) Hold(d time.Duration) {
+	for _, l := range j.members {
+		if h, ok := l.(Holder); ok {
+			h.Hold(d)
+		}
+	}
+}
+
 // Take takes n permits from every member, or none from any.
 func (j *Joint) Take(n int) Result { return j.TakeAt(time.Now(), n) }
 

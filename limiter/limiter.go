@@ -30,3 +30,11 @@ type Waiter interface {
 	// TryWait is Wait that gives up at once where it would take longer than limit.
 	TryWait(ctx context.Context, n int, limit time.Duration) error
 }
+
+// Holder is a limiter that can be told to admit nothing for a while: what to do when the service behind it has said
+// when to come back. A [TokenBucket] is one; a [Named], a [Joint] and a [Keyed] hold what is behind them, if that can be
+// held. A gate of package weir holds its limiter if it is one.
+type Holder interface {
+	// Hold admits nothing for d.
+	Hold(d time.Duration)
+}

@@ -38,6 +38,7 @@ type Named struct {
 	inner  Limiter
 	waiter Waiter                              // inner, where that can be waited for
 	period interface{ Period() time.Duration } // inner, where it has one
+	holder Holder                              // inner, where it is one
 }
 
 // NewNamed gives a limiter a name. Wait and TryWait are those of l; where l is no [Waiter] they do not wait, but take or
@@ -52,6 +53,7 @@ func NewNamed(name string, l Limiter, c NamedConfig) *Named {
 	n := &Named{inner: l}
 	n.waiter, _ = l.(Waiter)
 	n.period, _ = l.(interface{ Period() time.Duration })
+	n.holder, _ = l.(Holder)
 	n.open(name, c)
 	return n
 }
@@ -65,6 +67,21 @@ func (l *Named) TakeAt(t time.Time, n int) Result { return l.count(l.inner.TakeA
 
 // Refund gives n permits back. It takes back nothing that has been counted.
 func (l *Named) Refund(n int) { l.inner.Refund(n) }
+
+// Hold admits nothing for d, where the limiter is a [Holder].
+func (l *Named) Hold(d time.Duration) {
+	if l.holder != nil {
+		l.holder.Hold(d)
+	}
+}
+
+// Period is that of the limiter, and 0 where it has none.
+func (l *Named) Period() time.Duration {
+	if l.period == nil {
+		return 0
+	}
+	return l.period.Period()
+}
 
 // Wait waits for n permits as the limiter does; errors carry the name. In shadow mode it does not wait.
 func (l *Named) Wait(ctx context.Context, n int) error { return l.TryWait(ctx, n, Never) }
@@ -90,7 +107,7 @@ func (l *Named) Observe(yield func(*stat.Series, float64)) {
 	}
 	yield(l.series.available, float64(r.Remaining))
 	yield(l.series.limit, float64(r.Limit))
-	if l.period != nil {
-		yield(l.series.period, l.period.Period().Seconds())
+	if d := l.Period(); d > 0 {
+		yield(l.series.period, d.Seconds())
 	}
 }

@@ -356,4 +356,8 @@ func TestClientConfigSaysWhatIsWrong(t *testing.T) {
 	require.PanicsWithError(t, bad.Validate().Error(), func() { weirgrpc.NewClient(weirgrpc.PerMethod("g", weir.Config{}), bad) })
 	require.PanicsWithValue(t, "weirgrpc: NewClient needs gates", func() { newClient(nil) })
 	require.PanicsWithValue(t, "weirgrpc: One needs a gate", func() { weirgrpc.One(nil) })
+	require.Panics(t, func() { weirgrpc.Per[int](nil, func(context.Context, weirgrpc.Call) int { return 1 }) })
+	require.Panics(t, func() { weirgrpc.Per(weir.NewGroup[int]("g", weir.GroupConfig{}), nil) })
+	require.Panics(t, func() { weirgrpc.Pick(nil) })
+	require.Panics(t, func() { weirgrpc.Pick(func(context.Context, weirgrpc.Call) *weir.Gate { return nil }, nil) })
 }

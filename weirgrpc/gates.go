@@ -2,6 +2,7 @@ package weirgrpc
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/weir-go/weir"
@@ -21,7 +22,7 @@ type Gates struct {
 const maxKey = 256
 
 // PerMethod gives each method a gate of its own, so that one that fails does not stop the
-// others. The name is that of the [weir.Group], whose defaults bound its memory. It panics
+// others; of longer names the first 256 bytes count. The name is that of the [weir.Group], whose defaults bound its memory. It panics
 // with the error of c.Validate if there is one.
 func PerMethod(name string, c weir.Config) *Gates {
 	return perString(name, c, func(call Call) string { return call.Method })
@@ -47,8 +48,12 @@ func perString(name string, c weir.Config, key func(Call) string) *Gates {
 }
 
 // Per sends a call through that gate of the group which belongs to its key: a tenant, a
-// shard. The key is asked for at each call and must not block.
+// shard. The key is asked for at each call and must not block. Per panics if one of them is
+// nil.
 func Per[K comparable](group *weir.Group[K], key func(context.Context, Call) K) *Gates {
+	if group == nil || key == nil {
+		panic("weirgrpc: Per needs a group and a key")
+	}
 	return Pick(func(ctx context.Context, call Call) *weir.Gate { return group.Get(key(ctx, call)) }, group)
 }
 
@@ -61,8 +66,12 @@ func One(gate *weir.Gate) *Gates {
 }
 
 // Pick sends a call through the gate that choose returns for it; nil lets it pass
-// unguarded. What choose picks from, gates and groups, is given too, for its figures.
+// unguarded. What choose picks from, gates and groups, is given too, for its figures. Pick
+// panics if choose or one of these is nil.
 func Pick(choose func(context.Context, Call) *weir.Gate, from ...stat.Source) *Gates {
+	if choose == nil || slices.Contains(from, nil) {
+		panic("weirgrpc: Pick needs a func, and sources that are not nil")
+	}
 	return &Gates{gate: choose, shown: from}
 }
 

@@ -2,6 +2,7 @@ package weirhttp
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/stat"
@@ -24,18 +25,29 @@ func PerHost(c weir.Config) *Gates {
 
 // Per sends a request through that gate of the group which belongs to its key: a tenant, a
 // host and method, a shard. The key is asked for at each request and must not block.
+// Per panics if one of them is nil.
 func Per[K comparable](group *weir.Group[K], key func(*http.Request) K) *Gates {
+	if group == nil || key == nil {
+		panic("weirhttp: Per needs a group and a key")
+	}
 	return Pick(func(req *http.Request) *weir.Gate { return group.Get(key(req)) }, group)
 }
 
-// One sends all requests through one gate.
+// One sends all requests through one gate. It panics if that is nil.
 func One(gate *weir.Gate) *Gates {
+	if gate == nil {
+		panic("weirhttp: One needs a gate")
+	}
 	return Pick(func(*http.Request) *weir.Gate { return gate }, gate)
 }
 
 // Pick sends a request through the gate that choose returns for it; nil lets it pass
-// unguarded. What choose picks from, gates and groups, is given too, for its figures.
+// unguarded. What choose picks from, gates and groups, is given too, for its figures. Pick
+// panics if choose or one of these is nil.
 func Pick(choose func(*http.Request) *weir.Gate, from ...stat.Source) *Gates {
+	if choose == nil || slices.Contains(from, nil) {
+		panic("weirhttp: Pick needs a func, and sources that are not nil")
+	}
 	return &Gates{gate: choose, shown: from}
 }
 

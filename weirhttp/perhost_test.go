@@ -122,16 +122,24 @@ func TestFloodOfFailingHostsIsBounded(t *testing.T) {
 }
 
 func FuzzHost(f *testing.F) {
-	for _, s := range []string{"a.example", "A.example:443", "[::1%25x]:80", "u@h:0", "[", "]:", "::1", ".", "@", "A\xff"} {
+	for _, s := range []string{"a.example", "A.example:443", "[::1%25x]:80", "u@h:0", "[", "]:", "::1", ".", "@", "A\xff", "..:1", ".:1"} {
 		f.Add("https", s)
 	}
 	f.Fuzz(func(t *testing.T, scheme, host string) {
 		once := weirhttp.Host(&http.Request{URL: &url.URL{Scheme: scheme, Host: host}})
 		require.LessOrEqual(t, len(once), 300)
-		if scheme != "http" && scheme != "https" || strings.ContainsAny(host, "@[]") || strings.HasSuffix(once, ".") || len(host) > 250 {
-			return
+		if scheme != "http" && scheme != "https" || strings.ContainsAny(host, "@[]") || strings.Contains(host, "..") || len(host) > 250 {
+			return // what has an empty label is no host
 		}
 		again := weirhttp.Host(&http.Request{URL: &url.URL{Scheme: scheme, Host: once}})
 		require.Equal(t, once, again, "the form of a form is itself")
 	})
+}
+
+func TestGatesNeedWhatTheyAreMadeOf(t *testing.T) {
+	require.PanicsWithValue(t, "weirhttp: One needs a gate", func() { weirhttp.One(nil) })
+	require.Panics(t, func() { weirhttp.Per[string](nil, weirhttp.Host) })
+	require.Panics(t, func() { weirhttp.Per(weir.NewGroup[string]("g", weir.GroupConfig{}), nil) })
+	require.Panics(t, func() { weirhttp.Pick(nil) })
+	require.Panics(t, func() { weirhttp.Pick(func(*http.Request) *weir.Gate { return nil }, nil) })
 }

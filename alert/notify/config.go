@@ -48,7 +48,7 @@ func (c Config) Validate() error {
 	if c.Repeat < Off {
 		errs = append(errs, fmt.Errorf("notify: Repeat is %v, must be at least 0, or Off", c.Repeat))
 	}
-	if err := c.Breaker.Validate(); err != nil {
+	if err := c.guard().Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("notify: Breaker: %w", err))
 	}
 	return errors.Join(errs...)
@@ -69,14 +69,23 @@ func (c Config) orDefault(kind string, repeat time.Duration) Config {
 	if c.Transport == nil {
 		c.Transport = ownTransport()
 	}
-	c.Breaker.MinCalls = cmp.Or(c.Breaker.MinCalls, 5)
-	c.Breaker.Window = cmp.Or(c.Breaker.Window, time.Minute)
-	c.Breaker.Cooldown = cmp.Or(c.Breaker.Cooldown, 15*time.Second)
-	c.Breaker.Probes = cmp.Or(c.Breaker.Probes, 1)
-	if c.Breaker.Classify == nil {
-		c.Breaker.Classify = classify
-	}
+	c.Breaker = c.guard()
 	return c
+}
+
+// guard is the config of the breaker before the server.
+func (c Config) guard() breaker.Config {
+	b := c.Breaker
+	b.MinCalls = cmp.Or(b.MinCalls, 5)
+	if b.LastCalls == 0 {
+		b.Window = cmp.Or(b.Window, time.Minute)
+	}
+	b.Cooldown = cmp.Or(b.Cooldown, 15*time.Second)
+	b.Probes = cmp.Or(b.Probes, 1)
+	if b.Classify == nil {
+		b.Classify = classify
+	}
+	return b
 }
 
 func ownTransport() http.RoundTripper {

@@ -223,6 +223,13 @@ func TestConfigsThatMakeNoSenseAreRefused(t *testing.T) {
 	err := notify.Config{URL: "http://a.example", Repeat: -2, Breaker: breaker.Config{Probes: -3}}.Validate()
 	require.EqualError(t, err, "notify: Repeat is -2ns, must be at least 0, or Off\nnotify: Breaker: breaker: Probes is -3, must lie between 1 and 10000")
 	require.NoError(t, notify.Config{URL: "http://a.example", Repeat: notify.Off}.Validate())
+
+	// It is the breaker with the defaults of this package that has to make sense.
+	calls := notify.Config{URL: "http://a.example", Breaker: breaker.Config{LastCalls: 20}}
+	require.NoError(t, calls.Validate())
+	require.NotPanics(t, func() { notify.NewWebhook(calls) })
+	short := notify.Config{URL: "http://a.example", Breaker: breaker.Config{MaxCooldown: 10 * time.Second}}
+	require.EqualError(t, short.Validate(), "notify: Breaker: breaker: MaxCooldown is 10s, must be at least Cooldown, 15s")
 	require.Zero(t, notify.NewWebhook(notify.Config{URL: "http://a.example", Repeat: notify.Off}).Repeat())
 	require.Equal(t, 4*time.Hour, notify.NewSlack(notify.Config{URL: "http://a.example"}).Repeat())
 	require.Equal(t, time.Minute, notify.NewAlertmanager(notify.Config{URL: "http://a.example"}).Repeat())
