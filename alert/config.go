@@ -9,7 +9,8 @@ import (
 
 // Config is how a monitor works. The zero value is a monitor that tells nobody.
 type Config struct {
-	// Interval is the time between evaluations. Default 5 s.
+	// Interval is the time between evaluations, of any length. Where they take
+	// longer than that, one follows the other without a pause. Default 5 s.
 	Interval time.Duration
 	// Budget is what one rule's own functions may take at an evaluation. A rule
 	// that takes longer is left alone and has no data until it comes back; the

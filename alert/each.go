@@ -15,7 +15,7 @@ const MaxMembers = 1000
 // function makes for it. The members' alerts are told apart by the label "key", in
 // which bytes that are not UTF-8 are replaced by U+FFFD. The keys are unique.
 //
-//	alert.Each(hosts.All(), func(host *weir.Gate) alert.Value {
+//	alert.Each(hosts.All(), func(host *breaker.Breaker) alert.Value {
 //		return alert.FailureRate(host, 5*time.Minute)
 //	})
 //

@@ -21,7 +21,7 @@ type Change struct {
 	To     State         // that it would open now
 	Reason string        // in words, with the figures
 	Origin Origin        // what brought it about
-	Counts window.Counts // what the change was judged by: the breaker's own calls, also by Config.Judge
+	Counts window.Counts // the breaker's own calls, whoever judged; none where Origin is ByClock or ByHand
 }
 
 func (c Change) String() string { return fmt.Sprintf("%s to %s: %s", c.From, c.To, c.Reason) }

@@ -41,6 +41,7 @@
 //   - After it has closed, what failed before does not count against it.
 //   - A panic is a failure and goes on up untouched; a caller who gives up, or an
 //     inner breaker or limiter that refuses, is no evidence either way.
-//   - A call costs one reading of the clock, two where SlowCall is set, and a
-//     refusal one; neither allocates. No goroutine and no timer is ever started.
+//   - A call through a closed breaker costs one reading of the clock, two where
+//     SlowCall, Latency or Active is set, and a refusal one; neither allocates. No
+//     goroutine and no timer is ever started.
 package breaker

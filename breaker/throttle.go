@@ -23,8 +23,8 @@ import (
 // those that it refused itself where [ThrottleConfig].CountRefused is set. It needs
 // no state to recover: what was refused and what failed leaves the window.
 //
-// All its methods may be called from any number of goroutines; none blocks or
-// allocates. No goroutine and no timer is ever started.
+// All its methods may be called from any number of goroutines; Allow and Done neither
+// block nor allocate. No goroutine and no timer is ever started.
 type Throttle struct {
 	name    string
 	config  ThrottleConfig // with its defaults

@@ -28,7 +28,7 @@ var ErrServer = errors.New("fleet: the server cannot be used")
 // Fault is what is wrong with Redis. It is what the metric weir.limiter.backend.errors has as error.type.
 type Fault string
 
-// The faults. The first ones mean that Redis is away.
+// The faults. Those up to Trouble match ErrAway.
 const (
 	Timeout     Fault = "timeout"     // no answer in time; it may have decided all the same
 	Connection  Fault = "connection"  // it cannot be reached, or the connection was lost

@@ -13,7 +13,7 @@ import (
 type Log struct {
 	Limit int           // the most permits in any window, from 1 to 2^31-1. Must be given.
 	Span  time.Duration // the length of a window, whole µs from 1 ms to 10 years. Must be given.
-	// PerClient gives each client a limit of its own: Redisson's PER_CLIENT, where the limit is for all together otherwise.
+	// PerClient gives each client a limit of its own: Redisson's PER_CLIENT. Default: the limit is for all together.
 	PerClient bool
 	// Client is who this client is, where PerClient is set: a name without braces. Default: one made up at random.
 	Client string

@@ -20,7 +20,7 @@
 //	hold a rate and allow bursts                 TokenBucket    L + R                   250 B        lock-free
 //	say "100 a minute" and be cheap about it     FixedWindow    2 L, around an edge     200 B        a mutex
 //	never exceed L in any W                      SlidingWindow  L; returns W/N later    8 B a part   a mutex
-//	never exceed L in any W, and use all of it   SlidingLog     L                       21 B an entry, at most L of them
+//	never exceed L in any W, and use all of it   SlidingLog     L                       40 B an entry, at most L of them
 //	keep several limits at once                  All            the least of them       theirs       theirs
 //	let calls go one by one, and queue some      LeakyBucket    R + 1                   200 B a waiter
 //	pace as Guava does, paying later             Smooth         R + a second's worth    200 B a waiter

@@ -10,7 +10,7 @@ import (
 // WindowConfig says how a [FixedWindow] or a [SlidingLog] limits.
 type WindowConfig struct {
 	Limit        int           // the most permits in a window, from 1 to 2^31-1. Must be given.
-	Span         time.Duration // the length of a window, up to 36 years. Must be given.
+	Span         time.Duration // the length of a window, from 1 ns to 36 years. Must be given.
 	CountRefused bool          // whether refused requests count as well, so that a caller who keeps asking stays locked out. Default: they do not.
 	MaxWaiters   int           // the most callers that may wait at once; the next gets ErrQueueFull. Default: no bound.
 	Barge        bool          // whether Take may pass by those who wait. Default: it is refused while anybody waits.
@@ -35,8 +35,9 @@ func (c WindowConfig) Validate() error {
 	return errors.Join(faults...)
 }
 
-// FixedWindow admits Limit permits in each window of time. The windows lie on the grid of Unix time:
-// those of a minute begin with the minute, those of a day at midnight UTC.
+// FixedWindow admits Limit permits in each window of time. The windows lie on the grid of Unix time, as the clock
+// stood when it was made: those of a minute begin with the minute, those of a day at midnight UTC. Later steps of
+// the wall clock do not move them.
 //
 // It is the cheapest thing to explain (INCR and EXPIRE, in Redis), and the one with the loosest bound: the
 // end of one window and the beginning of the next can together admit twice Limit within a moment.

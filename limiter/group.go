@@ -33,23 +33,24 @@ func (o Overflow) String() string {
 // GroupConfig says how a [Group] limits.
 type GroupConfig[K comparable] struct {
 	Rate     Rate     // how fast tokens come to each key. Must be given.
-	Burst    int      // the most tokens of a key. Default: those of one second, at least 1.
+	Burst    int      // the most tokens of a key, up to 2^40. Off admits nothing. Default: those of one second, at least 1.
 	MaxKeys  int      // the most keys that are remembered (parts of them fill up apart, so it may be a few per cent fewer). Default: 100,000.
 	Overflow Overflow // what becomes of a new key when all remembered ones are in use. Default: RefuseNew.
 
 	MaxWaiters int // the most callers that may wait for one key at once; the next gets ErrQueueFull. Default: no bound.
 
-	// Tiers are limits for keys that have others, and Tier tells which of them: -1 for the limits above, else the
-	// index of one of Tiers. It is called once a decision and must be quick. A key whose tier changes starts anew
-	// in its new one. Default: the limits above for all.
+	// Tiers are limits for keys that have others. Default: the limits above for all.
 	Tiers []Tier
-	Tier  func(key K) int
+	// Tier tells which of Tiers are a key's, by their index, or -1 for the limits above; less is as -1, and too much as
+	// the last index. It is called once a decision and must be quick. A key whose tier changes starts anew in its new
+	// one. Must be given where Tiers are, and only there.
+	Tier func(key K) int
 }
 
 // Tier is the limits of some of the keys of a [Group].
 type Tier struct {
 	Rate  Rate // how fast tokens come to each key. Must be given.
-	Burst int  // the most tokens of a key. Default: those of one second, at least 1.
+	Burst int  // the most tokens of a key, up to 2^40. Off admits nothing. Default: those of one second, at least 1.
 }
 
 // Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.

@@ -12,7 +12,7 @@ import (
 // SlidingConfig says how a [SlidingWindow] limits.
 type SlidingConfig struct {
 	Limit        int           // the most permits in any window, from 1 to 2^31-1. Must be given.
-	Span         time.Duration // the length of a window, up to 36 years. Must be given.
+	Span         time.Duration // the length of a window, from 1 ns to 36 years. Must be given.
 	Buckets      int           // into how many parts the span is divided, up to 100,000. Default: 10.
 	CountRefused bool          // whether refused requests count as well, so that a caller who keeps asking stays locked out. Default: they do not.
 	MaxWaiters   int           // the most callers that may wait at once; the next gets ErrQueueFull. Default: no bound.
@@ -42,7 +42,7 @@ func (c SlidingConfig) window() WindowConfig {
 //	|  3  |  0  |  5  |  1  |  0  |  2  |
 //	└─ still counts, though only a part of it lies in the span
 //
-// It is the moving window of the seeds with a bound that holds, at 8 bytes a part. Its RetryAfter is
+// It costs 8 bytes for each part and two more, their number rounded up to a power of two. Its RetryAfter is
 // minimal for what it counts. All methods are safe for concurrent use; only Wait and TryWait block.
 type SlidingWindow struct{ *meter }
 

@@ -8,8 +8,8 @@ import (
 
 // SmoothConfig says how a [Smooth] paces.
 type SmoothConfig struct {
-	Rate       Rate          // how fast permits come. Must be given.
-	Burst      time.Duration // of what idle time the permits are kept. Default: 1 s.
+	Rate       Rate          // how fast permits come, finite. Must be given.
+	Burst      time.Duration // of what idle time the permits are kept, above 0. Default: 1 s.
 	MaxWaiters int           // the most callers that may wait at once; the next gets ErrQueueFull. Default: no bound.
 }
 

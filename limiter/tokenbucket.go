@@ -12,7 +12,7 @@ import (
 // Config says how a [TokenBucket] limits.
 type Config struct {
 	Rate       Rate // how fast tokens come. Must be given.
-	Burst      int  // the most tokens that gather, and so the most that can be taken at once. Off admits nothing. Default: those of one second, at least 1.
+	Burst      int  // the most tokens that gather, and so the most that can be taken at once, up to 2^40. Off admits nothing. Default: those of one second, at least 1.
 	MaxWaiters int  // the most callers that may wait at once; the next gets ErrQueueFull. Default: no bound.
 	Barge      bool // whether Take may pass by those who wait. Default: it is refused while anybody waits.
 }
@@ -124,7 +124,8 @@ func (b *TokenBucket) Refund(n int) {
 }
 
 // Wait takes n tokens as soon as there are that many, and returns nil then. Callers are served in
-// order of arrival; one that gives up has taken nothing. While anybody waits, Take is refused.
+// order of arrival; one that gives up has taken nothing. While anybody waits, Take is refused,
+// unless Config.Barge is set.
 //
 // A context that is done already gives its error at once. One whose deadline comes before
 // the tokens can be there gives a *LimitedError at once that matches context.DeadlineExceeded; a queue

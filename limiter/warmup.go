@@ -9,7 +9,7 @@ import (
 
 // WarmUpConfig says how a [WarmUp] paces.
 type WarmUpConfig struct {
-	Rate       Rate          // how fast permits come once it is warm. Must be given.
+	Rate       Rate          // how fast permits come once it is warm, finite. Must be given.
 	Period     time.Duration // how long it takes to warm up, and to cool down; at least 1 µs. Must be given.
 	Cold       float64       // how many times longer the interval is when cold; at least 1. Default: 3.
 	MaxWaiters int           // the most callers that may wait at once; the next gets ErrQueueFull. Default: no bound.

@@ -45,11 +45,12 @@ type Policy struct {
 	Except []Match // the requests that it is not for: what any of these selects. Default: none.
 	Shadow bool    // whether it refuses nothing and only counts what it would have refused. Default: it refuses.
 
-	MaxKeys  int              // the most quotas that are remembered, as GroupConfig.MaxKeys of limiter. Default: 100,000.
+	MaxKeys  int              // the most quotas that are remembered, as GroupConfig.MaxKeys of limiter. Default: 100,000, or 1 where all requests share one.
 	Overflow limiter.Overflow // what becomes of who comes when all of them are in use. Default: refused, so that nobody can wash out what others have used.
 }
 
-// Match selects requests by what they have in common. Of the fields that are given, all must hold.
+// Match selects requests by what they have in common. Of the fields that are given, all must hold, and at least one must be
+// given. Clients and routes may be of any length, and are compared whole.
 type Match struct {
 	Networks []netip.Prefix // the client's address lies in one of these
 	Clients  []string       // the client says that it is one of these, by LimitConfig.Client

@@ -12,9 +12,9 @@ import (
 
 // Refusal is a request that a server did not serve, with the facts.
 type Refusal struct {
-	Status     int           // 429 where the client asked for too much, 503 where the server has enough
-	Policies   []string      // the policies that refused it, or the name of the Shed
-	Err        error         // of the breaker, where it was one that refused
+	Status     int           // 429 where the client asked for too much, 503 where the server has enough, or came to no decision
+	Policies   []string      // the policies that refused it, or the name of the Shed or LimitBy; none where a breaker refused
+	Err        error         // of the breaker, where it was one that refused, or of a LimitBy that came to no decision; otherwise nil
 	RetryAfter time.Duration // how long the client is to wait; limiter.Never where the request can never succeed
 	IP         netip.Addr    // the client's address, by LimitConfig.Proxies; the peer's, where it was no Limit
 	Route      string        // by LimitConfig.Route; http.Request.Pattern, where it was no Limit

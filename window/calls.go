@@ -94,8 +94,9 @@ func (c CallsConfig) tally() *tally.Calls {
 // span. A window takes about 500 bytes, and 48 bytes for each of its buckets and
 // two more, their number rounded up to a power of two.
 //
-// Over calls, each method takes a lock for a moment, and the window takes 48 bytes a
-// call. What was ignored or refused counts from the window's oldest call on.
+// Over calls, each method takes a lock for a moment, and the window takes about 700
+// bytes and 48 for each call. What was ignored or refused counts from the window's
+// oldest call on.
 type Calls struct {
 	epoch time.Time
 	shape CallsConfig
@@ -116,8 +117,9 @@ func NewCallsAt(c CallsConfig, t0 time.Time) *Calls {
 	return &Calls{epoch: t0, shape: c.orDefault(), tally: c.tally()}
 }
 
-// Record counts a call that ended now and took so long; took matters for slow
-// calls alone. An outcome that is none of the three counts as Ignored.
+// Record counts a call that ended now and took so long; took matters only where
+// CallsConfig.Slow or Latency is set. An outcome that is none of the three counts
+// as Ignored.
 func (c *Calls) Record(o Outcome, took time.Duration) {
 	c.tally.Record(time.Since(c.epoch), tally.Verdict(o), took)
 }
@@ -172,14 +174,14 @@ func (c *Calls) Snapshot() Snapshot { return c.snapshot(time.Since(c.epoch)) }
 // SnapshotAt is Snapshot as seen at the time t.
 func (c *Calls) SnapshotAt(t time.Time) Snapshot { return c.snapshot(t.Sub(c.epoch)) }
 
-// Latency returns how long the calls of the last span took, if Config.Latency is
-// set. Its window moves by a twelfth of the span, or by buckets if they are fewer.
+// Latency returns how long the calls of the last span took, if CallsConfig.Latency
+// is set. Its window moves by a twelfth of the span, or by buckets if they are fewer.
 func (c *Calls) Latency() Latency { return Latency(c.tally.Latency(time.Since(c.epoch))) }
 
 // LatencyAt is Latency as seen at the time t.
 func (c *Calls) LatencyAt(t time.Time) Latency { return Latency(c.tally.Latency(t.Sub(c.epoch))) }
 
-// LifetimeLatency returns how long all calls took, if Config.Latency is set.
+// LifetimeLatency returns how long all calls took, if CallsConfig.Latency is set.
 func (c *Calls) LifetimeLatency() Latency { return Latency(c.tally.LifetimeLatency()) }
 
 func (c *Calls) since(at time.Duration, baseline Totals) Counts {

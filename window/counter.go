@@ -11,8 +11,7 @@ import (
 )
 
 // Counter is a bucketed moving window over one sum: how much was added in the
-// last span of time. It is the MovingWindow of the sources: Add is its incr and
-// Sum its count.
+// last span of time.
 //
 // All methods may be called from any number of goroutines. Add is wait-free but
 // for the first one of each bucket, which takes a lock to roll the window on; no
@@ -38,7 +37,7 @@ const sumLimit = 1 << 61
 func NewCounter(c Config) *Counter { return NewCounterAt(c, time.Now()) }
 
 // NewCounterAt is NewCounter for a window that begins at t0 and lives on the
-// times given to AddAt and SumAt.
+// times given to the At verbs.
 func NewCounterAt(c Config, t0 time.Time) *Counter {
 	c = c.must()
 	return &Counter{epoch: t0, shape: c, ring: ring.New(int64(c.width()), c.Buckets, 1)}

@@ -49,6 +49,7 @@ type Totals = Counts
 func (c Counts) Calls() int64 { return c.Successes + c.Failures }
 
 // FailureRate returns the share of calls that failed, in 0..1, and 0 where there were no calls.
+// Refused calls are no part of it; alert.FailureRate differs, in that it counts them as failed.
 func (c Counts) FailureRate() float64 { return share(c.Failures, c.Calls()) }
 
 // SlowRate returns the share of calls that were slow, in 0..1, and 0 where there were no calls.

@@ -6,7 +6,8 @@ import (
 )
 
 // Histogram returns the same in the words that exporters know, without loss but for
-// Over. What is in Under is in no bucket there, and in Zero instead.
+// Over. What is in Under is in no bucket there, and in Zero instead. Max is that of
+// the Latency, which may be older than the values.
 func (l *Latency) Histogram() stat.Histogram {
 	counts := l.Counts
 	zero := min(l.Under, counts[0]) // of a moment a little later, it may be more

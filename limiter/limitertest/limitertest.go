@@ -24,13 +24,13 @@ import (
 
 // Subject is a limiter to be checked, with the promises that it makes.
 type Subject struct {
-	// New makes a limiter that is driven by given times, from t0 on, with everything to be had.
+	// New makes a limiter that is driven by given times, from t0 on, with everything to be had. Must be given.
 	New func(t0 time.Time) limiter.Limiter
-	// Limit is the most permits that can be taken at once.
+	// Limit is the most permits that can be taken at once, at least 1. Must be given.
 	Limit int
-	// Most is the most permits that may be admitted within a span of time, both ends included.
+	// Most is the most permits that may be admitted within a span of time, both ends included. Must be given.
 	Most func(span time.Duration) int
-	// Exact says that the RetryAfter of a refusal is minimal.
+	// Exact says that the RetryAfter of a refusal is minimal. Default: it may be longer.
 	Exact bool
 	// Step is about how long a permit takes to come back; random histories move in
 	// steps of this order. Default: a second.

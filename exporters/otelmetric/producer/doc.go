@@ -13,8 +13,8 @@
 // All other figures of the same sources go through the package otelmetric, which
 // needs the API alone; this one is what needs the SDK.
 //
-// A breaker has a distribution, weir.breaker.call.duration, if its Config.Latency is
-// set. It goes out with scale 3.
+// A breaker has a distribution, weir.breaker.call.duration, if breaker.Config.Latency
+// is set. It goes out with scale 3.
 //
 // # Limits
 //
