@@ -184,7 +184,7 @@ func (g *Gate) State() breaker.State { return g.breaker.State() }
 // IsOpen reports whether the breaker is open.
 func (g *Gate) IsOpen() bool { return g.breaker.IsOpen() }
 
-// Counts returns the calls that the breaker judges: see breaker.Counts.
+// Counts returns the calls that the breaker judges: see [breaker.Breaker.Counts].
 func (g *Gate) Counts() window.Counts { return g.breaker.Counts() }
 
 // Totals returns the calls of the breaker's whole life. Refused are those that the
@@ -198,8 +198,8 @@ func (g *Gate) Latency() window.Latency { return g.breaker.Latency() }
 // LifetimeLatency returns how long all calls took, if breaker.Config.Latency is set.
 func (g *Gate) LifetimeLatency() window.Latency { return g.breaker.LifetimeLatency() }
 
-// RetryAfter returns how long to wait before a refused call may be tried again, as
-// any error in the tree of err says that has a method RetryAfter() time.Duration;
+// RetryAfter returns how long to wait before a refused call may be tried again, as the
+// first error in the tree of err says that has a method RetryAfter() time.Duration;
 // 0 where none has. It is limiter.Never for what will never be let through.
 func RetryAfter(err error) time.Duration {
 	var e interface{ RetryAfter() time.Duration }

@@ -15,13 +15,14 @@ import (
 // GroupConfig says what the gates of a [Group] are like, and how many keys it knows.
 // The zero value is sensible.
 type GroupConfig struct {
-	// Gate is the config of each gate.
+	// Gate is the config of each gate. Default Config's own.
 	Gate Config
 	// Max is the most keys that have a breaker, and the most that have a token bucket.
 	// Default 10,000.
 	Max int
 	// MaxSeries is how many breakers have series of their own in metrics; see
-	// breaker.GroupConfig. Default 100, or half of Max where that is less.
+	// breaker.GroupConfig, and breaker.Off for none. Default 100, or half of Max where that is
+	// less.
 	MaxSeries int
 }
 

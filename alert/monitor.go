@@ -13,8 +13,8 @@ import (
 // Monitor evaluates rules and delivers their alerts.
 //
 // Run does both until its context is done; Evaluate and EvaluateAt are for those
-// who want to say when. Alerts and Observe may be called from any number of
-// goroutines, also by the rules themselves. Evaluations are made one at a time:
+// who want to say when. All else may be called from any number of goroutines, and Alerts,
+// Observe and Histograms by the rules themselves too. Evaluations are made one at a time:
 // to start one while another goes on, or while Run does, panics.
 type Monitor struct {
 	config   Config

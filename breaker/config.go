@@ -39,7 +39,7 @@ type Config struct {
 	// and two atomic adds a call. Default false.
 	Active bool
 	// ConsecutiveFailures opens the breaker at so many failures in a row, however
-	// far apart they are and whatever MinCalls says. Default 0: never.
+	// far apart they are and whatever MinCalls says. Default 0, as Off: never.
 	ConsecutiveFailures int
 	// Trip opens the breaker where it says so, with the reason that it gives. It is
 	// asked at each result while the breaker is closed, outside all locks, with the
@@ -73,8 +73,8 @@ type Config struct {
 	// CooldownFactor makes each cooldown so many times longer than the one before, as
 	// long as the probes fail; from 1 to 100. Default 1.
 	CooldownFactor float64
-	// MaxCooldown bounds the cooldowns that grow. Default 5 min, or Cooldown where it
-	// is longer.
+	// MaxCooldown bounds the cooldowns that grow, and must be at least Cooldown. Default
+	// 5 min, or Cooldown where it is longer.
 	MaxCooldown time.Duration
 	// CooldownJitter shortens each cooldown by a random share of it up to this one, from
 	// 0 to 1, so that a fleet does not try again all at once. Default 0.
@@ -100,8 +100,8 @@ type Config struct {
 	Initial State
 
 	// Classify says what an error, or nil, means. It is not asked about a call that
-	// panicked, which is a failure, nor about one whose own context was cancelled,
-	// which is ignored. It runs outside all locks; if it panics the call is ignored and
+	// panicked, which is a failure, nor about an error that is the cancellation of the
+	// call's own context, which is ignored. It runs outside all locks; if it panics the call is ignored and
 	// the panic goes on up to the caller. Default DefaultClassify.
 	Classify func(err error) Outcome
 

@@ -78,9 +78,10 @@ func (b *Breaker) CheckAt(t time.Time) error {
 	return b.check(t.Sub(b.epoch))
 }
 
-// Done books the result of the call. It counts once: it returns whether it did,
-// and false for a permit that was used before or whose state has ended since. Such
-// a late result is counted apart (Stats.Late). Any goroutine may call it.
+// Done books the result of the call. It counts once: it returns whether it did. It does
+// not for a permit that was used before, while the breaker is Disabled, or where the
+// permit's state has ended since; such a late result is counted apart (Stats.Late). Any
+// goroutine may call it.
 func (m *Permit) Done(o Outcome) bool { return m.take() && m.breaker.settle(m, o, unread) }
 
 // DoneAt is Done at the time t.

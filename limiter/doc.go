@@ -19,8 +19,8 @@
 //	I want to …                                  use            most in any W           memory       a decision
 //	hold a rate and allow bursts                 TokenBucket    L + R                   250 B        lock-free
 //	say "100 a minute" and be cheap about it     FixedWindow    2 L, around an edge     200 B        a mutex
-//	never exceed L in any W                      SlidingWindow  L; returns W/N later    8 B a part   a mutex
-//	never exceed L in any W, and use all of it   SlidingLog     L                       40 B an entry, at most L of them
+//	never exceed L in any W                      SlidingWindow  L; returns W/N later    16 B a part  a mutex
+//	never exceed L in any W, and use all of it   SlidingLog     L                       32 B an entry, at most L of them
 //	keep several limits at once                  All            the least of them       theirs       theirs
 //	let calls go one by one, and queue some      LeakyBucket    R + 1                   200 B a waiter
 //	pace as Guava does, paying later             Smooth         R + a second's worth    200 B a waiter
@@ -44,5 +44,5 @@
 //
 // Refusals are of type *[LimitedError] and match [ErrLimited] and [stat.ErrRefused]. Take does not
 // allocate, unless a [SlidingLog] grows or a [Group] meets a new key. Nothing is counted for
-// statistics, except by a [Named].
+// statistics, except by what has a name: [Named], [NamedGroup] and [NamedConcurrency].
 package limiter

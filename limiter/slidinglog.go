@@ -5,7 +5,7 @@ import "time"
 // SlidingLog admits Limit permits in any window of length Span, and exactly that: it remembers when
 // each was taken, and each comes back when it is Span old.
 //
-// It is what the limiters on sorted sets do, and Redisson's. It costs some 40 bytes for each moment in the window
+// It is what the limiters on sorted sets do, and Redisson's. It costs 20 to 32 bytes for each moment in the window
 // at which permits were taken, Limit of them at most; where that is too much, take a [SlidingWindow].
 // Its RetryAfter is minimal. All methods are safe for concurrent use; only Wait and TryWait block.
 type SlidingLog struct{ *meter }
@@ -52,7 +52,8 @@ func (l *logRule) add(n int64) {
 		l.log[last].n += n
 		return
 	}
-	if l.gone > len(l.log)/2 {
+	// Only where there is no room is it made in front, and where that is worth it.
+	if len(l.log) == cap(l.log) && l.gone > len(l.log)/8 {
 		l.log = l.log[:copy(l.log, l.log[l.gone:])]
 		l.gone = 0
 	}

@@ -51,8 +51,8 @@ var shared = limiter.NewTokenBucket(limiter.Config{Rate: rate})
 
 func fullLog(n int) *limiter.SlidingLog {
 	l := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: n, Span: time.Hour}, t0)
-	for i := range n {
-		l.TakeAt(t0.Add(time.Duration(i)*time.Second), 1)
+	for i := range 5 * n { // long after the first ones have gone
+		l.TakeAt(t0.Add(time.Duration(i)*time.Hour/time.Duration(n)), 1)
 	}
 	return l
 }
