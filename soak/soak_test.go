@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/limiter"
@@ -59,6 +62,78 @@ func TestALimitThatLetsTooMuchThroughIsFound(t *testing.T) {
 	s.visit()
 	s.audit(f)
 	require.Equal(t, []string{"window"}, f.kinds)
+}
+
+// newTestFleets has two nodes that never reach a Redis, of which it believes that it was
+// started once.
+func newTestFleets(t *testing.T) (*fleets, *faults) {
+	f := &fleets{faults: &faults{}, began: time.Now()}
+	f.client = redis.NewClient(&redis.Options{Network: "unix", Addr: "nowhere", ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1})
+	t.Cleanup(func() { _ = f.client.Close() })
+	for i := range f.nodes {
+		var err error
+		f.nodes[i], err = newNode(f.client, "a node")
+		require.NoError(t, err)
+	}
+	f.starts.Store(1)
+	return f, f.faults
+}
+
+func TestAFleetThatAdmitsTooMuchIsFound(t *testing.T) {
+	for name, c := range map[string]struct {
+		starts int64
+		lasts  time.Duration
+		most   int64 // a burst a start, the rate, and one
+	}{
+		"at once":                  {0, 0, 50 + 1},
+		"after a time":             {0, 3 * time.Second, 50 + 3*500 + 1},
+		"after Redis forgot twice": {2, 3 * time.Second, 3*50 + 3*500 + 1},
+	} {
+		fleets, faults := newTestFleets(t) // a client has goroutines of its own, so not in the bubble
+		synctest.Test(t, func(t *testing.T) {
+			fleets.began = time.Now()
+			time.Sleep(c.lasts)
+			fleets.starts.Add(c.starts)
+			fleets.taken.Store(c.most)
+			fleets.audit()
+			require.Empty(t, faults.list(), name)
+			fleets.taken.Add(1)
+			fleets.audit()
+			require.Equal(t, []string{"limit"}, faults.kinds, name)
+		})
+	}
+}
+
+func TestACallThatAFleetCountsWronglyIsFound(t *testing.T) {
+	fleets, faults := newTestFleets(t)
+	succeed := func(context.Context) error { return nil }
+	fleets.taken.Store(1)
+	for _, n := range fleets.nodes {
+		n.made.Add(1)
+		require.NoError(t, n.breaker.Run(t.Context(), succeed))
+	}
+	fleets.audit()
+	fleets.settle()
+	require.Empty(t, faults.list())
+
+	last := fleets.nodes[len(fleets.nodes)-1]
+	last.made.Add(1) // which the breaker does not know of
+	fleets.audit()
+	require.Empty(t, faults.list(), "it may be under way")
+	fleets.settle()
+	require.Equal(t, []string{"lost calls"}, faults.kinds)
+
+	for range 2 {
+		require.NoError(t, last.breaker.Run(t.Context(), succeed))
+	}
+	fleets.audit()
+	require.Equal(t, []string{"lost calls", "counts"}, faults.kinds)
+}
+
+func TestAFleetThatAdmitsNothingIsFound(t *testing.T) {
+	fleets, faults := newTestFleets(t)
+	fleets.settle()
+	require.Equal(t, []string{"fleet"}, faults.kinds)
 }
 
 // back is a counter that goes back.

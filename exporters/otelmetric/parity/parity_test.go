@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"slices"
 	"strconv"
@@ -143,8 +144,8 @@ func TestGatesAndBreakers(t *testing.T) {
 	})
 }
 
-// Histograms go around by the producer. OpenTelemetry's exporter makes native ones
-// alone of them.
+// Histograms go around by the producer. In a bubble, so that it is known how often
+// each has counted.
 func TestHistograms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		users, idle := breaker.New("users", breaker.Config{Latency: true}), breaker.New("idle", breaker.Config{Latency: true})
@@ -152,28 +153,130 @@ func TestHistograms(t *testing.T) {
 			took := time.Duration(n*n*n) * 100 * time.Nanosecond
 			_ = users.Run(t.Context(), func(context.Context) error { time.Sleep(took); return nil })
 		}
-		direct := prometheus.NewPedanticRegistry()
-		require.NoError(t, direct.Register(prom.NewCollector(users, idle)))
-		histograms, err := producer.New(users, idle)
-		require.NoError(t, err)
-		around := prometheus.NewRegistry()
-		exporter, err := otelprom.New(otelprom.WithRegisterer(around), otelprom.WithoutScopeInfo(), otelprom.WithoutTargetInfo(), otelprom.WithProducer(histograms))
-		require.NoError(t, err)
-		sdk.NewMeterProvider(sdk.WithReader(exporter))
-
-		want := gather(t, around)
-		require.Len(t, want, 1)
-		got := gather(t, direct)
-		got = slices.DeleteFunc(got, func(f *dto.MetricFamily) bool { return !isHistogram(f) })
-		require.Len(t, got, 1)
-		require.Len(t, got[0].Metric, 2)
-		for n, m := range got[0].Metric {
-			require.Len(t, m.Histogram.Bucket, 20)
-			m.Histogram.Bucket = nil
-			require.Equal(t, decode(want[0].Metric[n].Histogram), decode(m.Histogram))
-		}
-		require.Equal(t, want[0].String(), got[0].String(), "expected: by the producer, actual: by prom")
+		sources := append(slices.Concat(gatesThatWaited(t), limitersThatWaited(t)), users, idle, monitorThatTook(t))
+		require.Equal(t, map[string]uint64{
+			"weir_breaker_call_duration_seconds users":       60,
+			"weir_breaker_call_duration_seconds idle":        0,
+			"weir_breaker_call_duration_seconds payments":    5,
+			"weir_breaker_call_duration_seconds hosts a":     3,
+			"weir_breaker_call_duration_seconds hosts b":     1,
+			"weir_limiter_wait_duration_seconds payments":    4, // all but the first
+			"weir_limiter_wait_duration_seconds hosts":       2, // of its keys together
+			"weir_limiter_wait_duration_seconds logins":      3, // likewise
+			"weir_limiter_wait_duration_seconds uploads":     5,
+			"weir_limiter_wait_duration_seconds jobs":        1,
+			"weir_alert_evaluation_duration_seconds quick":   2,
+			"weir_alert_evaluation_duration_seconds on page": 2,
+			"weir_notifier_delivery_duration_seconds pager":  1,
+			"weir_notifier_delivery_duration_seconds chat":   2, // attempts
+		}, sameHistograms(t, sources...))
 	})
+}
+
+// gatesThatWaited are a gate and a group of them after calls that waited for their turn.
+func gatesThatWaited(t *testing.T) []stat.Source {
+	c := weir.Config{Rate: limiter.PerSecond(10), Burst: 1, MaxWait: time.Minute, Waits: true, Breaker: breaker.Config{Latency: true}}
+	payments, hosts := weir.New("payments", c), weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: c})
+	run := func(g *weir.Gate, calls int) {
+		for n := range calls {
+			took := time.Duration(n) * time.Millisecond
+			require.NoError(t, g.Run(t.Context(), func(context.Context) error { time.Sleep(took); return nil }))
+		}
+	}
+	run(payments, 5)
+	run(hosts.Get("a"), 3)
+	run(hosts.Get("b"), 1)
+	return []stat.Source{payments, hosts}
+}
+
+// limitersThatWaited are limiters with names after waits.
+func limitersThatWaited(t *testing.T) []stat.Source {
+	c := limiter.NamedConfig{Waits: true}
+	logins := limiter.NewNamedGroup("logins", limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 1}), c)
+	for _, key := range []string{"ann", "ann", "ann", "bob", "bob"} {
+		require.NoError(t, logins.Wait(t.Context(), key, 1))
+	}
+	uploads := limiter.NewNamed("uploads", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1000), Burst: 50}), c)
+	uploads.Take(50)
+	for n := range 5 {
+		require.NoError(t, uploads.Wait(t.Context(), 10*(n+1)))
+	}
+	jobs := limiter.NewNamedConcurrency("jobs", limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1}), c)
+	release, err := jobs.Acquire(t.Context())
+	require.NoError(t, err)
+	time.AfterFunc(100*time.Second, release) // beyond the last bound
+	_, err = jobs.Acquire(t.Context())
+	require.NoError(t, err)
+	return []stat.Source{logins, uploads, jobs}
+}
+
+// monitorThatTook is a monitor whose rules and notifiers took time.
+func monitorThatTook(t *testing.T) stat.Source {
+	tries := 0
+	m := alert.NewMonitor(alert.Config{Logger: slog.New(slog.DiscardHandler), Notify: []alert.Notifier{
+		alert.Func("pager", func(context.Context, alert.Alert) error { time.Sleep(3 * time.Second); return nil }),
+		alert.Func("chat", func(context.Context, alert.Alert) error {
+			time.Sleep(20 * time.Millisecond)
+			if tries++; tries == 1 {
+				return errors.New("not now")
+			}
+			return nil
+		}),
+	}},
+		alert.Rule{Name: "quick", Value: alert.True(func() bool { return false }), When: alert.Above(0)}, // takes no time at all
+		alert.Rule{Name: "on", Severity: "page", When: alert.Above(0), Value: alert.True(func() bool { time.Sleep(200 * time.Millisecond); return true })})
+	m.Evaluate()
+	m.Evaluate()
+	require.NoError(t, m.Flush(t.Context()))
+	return m
+}
+
+// sameHistograms fails the test unless the sources, sent both ways, make the same
+// histograms of every distribution in the catalogue. It returns how often each
+// counted. OpenTelemetry's exporter makes native ones alone.
+func sameHistograms(t *testing.T, sources ...stat.Source) map[string]uint64 {
+	t.Helper()
+	direct := prometheus.NewPedanticRegistry()
+	require.NoError(t, direct.Register(prom.NewCollector(sources...)))
+	histograms, err := producer.New(sources...)
+	require.NoError(t, err)
+	around := prometheus.NewRegistry()
+	exporter, err := otelprom.New(otelprom.WithRegisterer(around), otelprom.WithoutScopeInfo(), otelprom.WithoutTargetInfo(), otelprom.WithProducer(histograms))
+	require.NoError(t, err)
+	sdk.NewMeterProvider(sdk.WithReader(exporter))
+
+	want := gather(t, around)
+	got := slices.DeleteFunc(gather(t, direct), func(f *dto.MetricFamily) bool { return !isHistogram(f) })
+	distributions := distributions()
+	require.Len(t, want, len(distributions))
+	require.Len(t, got, len(distributions))
+	counts := map[string]uint64{}
+	for k, f := range got {
+		require.Len(t, want[k].Metric, len(f.Metric), f.GetName())
+		for n, m := range f.Metric {
+			id := f.GetName()
+			for _, l := range m.Label {
+				id += " " + l.GetValue()
+			}
+			require.Len(t, m.Histogram.Bucket, len(distributions[f.GetName()].Bounds), id)
+			m.Histogram.Bucket = nil
+			require.Equal(t, decode(want[k].Metric[n].Histogram), decode(m.Histogram), id)
+			counts[id] = m.Histogram.GetSampleCount()
+		}
+		require.Equal(t, want[k].String(), f.String(), "expected: by the producer, actual: by prom")
+	}
+	return counts
+}
+
+// distributions are those of the catalogue, by their names in Prometheus.
+func distributions() map[string]*stat.Instrument {
+	all := map[string]*stat.Instrument{}
+	for _, i := range stat.Catalogue() {
+		if i.Kind == stat.Distribution {
+			all[strings.ReplaceAll(i.Name, ".", "_")+"_seconds"] = i
+		}
+	}
+	return all
 }
 
 // decode takes the buckets out of the histogram, which may be written in several
@@ -218,7 +321,8 @@ func same(t *testing.T, families int, sources ...stat.Source) {
 	}
 }
 
-// gather also drops empty labels, which are to Prometheus as if they were not there.
+// gather also drops empty labels, which are to Prometheus as if they were not there,
+// and sorts the metrics by what is left.
 func gather(t *testing.T, g prometheus.Gatherer) []*dto.MetricFamily {
 	t.Helper()
 	families, err := g.Gather()
@@ -227,6 +331,7 @@ func gather(t *testing.T, g prometheus.Gatherer) []*dto.MetricFamily {
 		for _, m := range f.Metric {
 			m.Label = slices.DeleteFunc(slices.Clone(m.Label), func(l *dto.LabelPair) bool { return l.GetValue() == "" })
 		}
+		slices.SortFunc(f.Metric, func(a, b *dto.Metric) int { return strings.Compare(labels(a), labels(b)) })
 	}
 	return families
 }
@@ -236,7 +341,6 @@ func text(t *testing.T, families []*dto.MetricFamily) string {
 	t.Helper()
 	var out bytes.Buffer
 	for _, f := range families {
-		slices.SortFunc(f.Metric, func(a, b *dto.Metric) int { return strings.Compare(labels(a), labels(b)) })
 		_, err := expfmt.MetricFamilyToText(&out, f)
 		require.NoError(t, err)
 	}

@@ -1,0 +1,90 @@
+package fleet_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/window"
+)
+
+// slowly has an interval beside which a round trip is short, on a busy machine too.
+var slowly = fleet.CallsConfig{Span: time.Minute, Buckets: 60, Interval: time.Second}
+
+// withinAnInterval waits until it holds, and fails the test where that takes longer than an
+// interval of slowly, a fifth for the machine, and the longest time for which that stood still.
+func withinAnInterval(t *testing.T, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	began := time.Now()
+	stood := time.Duration(0)
+	for last := began; !holds(); {
+		<-tick.C
+		now := time.Now()
+		stood = max(stood, now.Sub(last))
+		last = now
+		require.LessOrEqual(t, now.Sub(began), slowly.Interval*6/5+stood)
+	}
+	t.Logf("took %v; the machine stood still for %v", time.Since(began).Round(time.Millisecond), stood.Round(time.Millisecond))
+}
+
+func TestEveryNodeKnowsOfACallWithinAnInterval(t *testing.T) {
+	l := connect(t)
+	nodes := []member{join(t, l, slowly), join(t, l, slowly), join(t, l, slowly)}
+	for _, n := range nodes {
+		soon(t, func() bool { return n.Stats().Flushes > 0 })
+	}
+	for round := range int64(5) {
+		<-time.After(time.Duration(round) * slowly.Interval / 10) // each begins at another point between two flushes
+		for _, n := range nodes {
+			n.record(window.Failure, 1)
+		}
+		withinAnInterval(t, func() bool {
+			for _, n := range nodes {
+				if n.Counts() != failures(3*(round+1)) {
+					return false
+				}
+			}
+			return true
+		})
+	}
+}
+
+func TestBreakersOfAllNodesOpenAfterAnInterval(t *testing.T) {
+	l := connect(t)
+	var nodes []*caller
+	for range 3 {
+		shared := fleet.NewCalls(l, name(t), slowly)
+		n := &caller{guard: breaker.New("payments", breaker.Config{MinCalls: 30, Judge: shared.Counts})}
+		shared.Follow(n.guard)
+		n.member = run(t, shared)
+		nodes = append(nodes, n)
+	}
+	for _, n := range nodes {
+		soon(t, func() bool { return n.Stats().Flushes > 0 })
+	}
+	for _, n := range nodes {
+		for range 12 { // of the 30 that it takes
+			n.call(errors.New("down"))
+		}
+		require.Equal(t, breaker.Closed, n.guard.State())
+	}
+	withinAnInterval(t, func() bool {
+		for _, n := range nodes {
+			if n.Counts() != failures(36) {
+				return false
+			}
+		}
+		return true
+	})
+	for _, n := range nodes {
+		require.Equal(t, breaker.Closed, n.guard.State(), "it judges at its own results")
+		n.call(errors.New("down"))
+		require.Equal(t, breaker.Open, n.guard.State())
+	}
+}
