@@ -99,7 +99,7 @@ func ExampleConfig() {
 }
 
 func ExampleGroupConfig() {
-	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 2}, Max: 1000})
+	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 2}, MaxKeys: 1000})
 	ok := func(context.Context) error { return nil }
 	for _, host := range []string{"a.example", "a.example", "b.example", "a.example"} {
 		fmt.Println(errors.Is(hosts.Get(host).Run(context.Background(), ok), limiter.ErrLimited))

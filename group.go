@@ -17,11 +17,11 @@ import (
 type GroupConfig struct {
 	// Gate is the config of each gate. Default Config's own.
 	Gate Config
-	// Max is the most keys that have a breaker, and the most that have a token bucket.
+	// MaxKeys is the most keys that have a breaker, and the most that have a token bucket.
 	// Default 10,000.
-	Max int
+	MaxKeys int
 	// MaxSeries is how many breakers have series of their own in metrics; see
-	// breaker.GroupConfig, and breaker.Off for none. Default 100, or half of Max where that is
+	// breaker.GroupConfig, and breaker.Off for none. Default 100, or half of MaxKeys where that is
 	// less.
 	MaxSeries int
 }
@@ -38,7 +38,7 @@ func (c GroupConfig) Validate() error {
 }
 
 func (c GroupConfig) breakers() breaker.GroupConfig {
-	return breaker.GroupConfig{Breaker: c.Gate.Breaker, Max: c.Max, MaxSeries: c.MaxSeries}
+	return breaker.GroupConfig{Breaker: c.Gate.Breaker, MaxKeys: c.MaxKeys, MaxSeries: c.MaxSeries}
 }
 
 // Group is a gate a key: for each host, tenant or shard, in bounded memory.
@@ -78,7 +78,7 @@ func NewGroup[K comparable](name string, c GroupConfig) *Group[K] {
 	g.admitted.waits = c.Gate.times()
 	if r := c.Gate.Rate; !r.IsZero() {
 		g.buckets = limiter.NewGroup(limiter.GroupConfig[K]{
-			Rate: r, Burst: c.Gate.Burst, MaxKeys: either(c.Max, defaultKeys), Overflow: limiter.ShareNew,
+			Rate: r, Burst: c.Gate.Burst, MaxKeys: either(c.MaxKeys, defaultKeys), Overflow: limiter.ShareNew,
 		})
 	}
 	return g
@@ -120,7 +120,7 @@ func (g *Group[K]) All() iter.Seq2[K, *breaker.Breaker] { return g.breakers.All(
 // Name returns the group's name.
 func (g *Group[K]) Name() string { return g.name }
 
-// Len returns the number of keys that have a breaker, GroupConfig.Max at most.
+// Len returns the number of keys that have a breaker, GroupConfig.MaxKeys at most.
 func (g *Group[K]) Len() int { return g.breakers.Len() }
 
 // Stats returns what the group of the breakers has been through.

@@ -83,7 +83,7 @@ func TestGroupWithoutARateHasNoLimits(t *testing.T) {
 // A flood of keys takes no more memory than was said, washes nothing out, and what came
 // too late is limited together.
 func TestAFloodOfKeysIsBounded(t *testing.T) {
-	g := hosts(weir.GroupConfig{Max: 100, MaxSeries: 5, Gate: weir.Config{
+	g := hosts(weir.GroupConfig{MaxKeys: 100, MaxSeries: 5, Gate: weir.Config{
 		Rate: limiter.PerHour(1), Burst: 1, Breaker: breaker.Config{ConsecutiveFailures: 1, Cooldown: time.Hour},
 	}})
 	require.ErrorIs(t, g.Get("bad").Run(t.Context(), fail), errDown)
@@ -124,9 +124,9 @@ func TestGroupIsASource(t *testing.T) {
 }
 
 func TestGroupConfigNamesAllFaults(t *testing.T) {
-	c := weir.GroupConfig{Max: -1, MaxSeries: -2, Gate: weir.Config{MaxWait: -1, Breaker: breaker.Config{MinCalls: -7}}}
+	c := weir.GroupConfig{MaxKeys: -1, MaxSeries: -2, Gate: weir.Config{MaxWait: -1, Breaker: breaker.Config{MinCalls: -7}}}
 	err := c.Validate()
-	for _, fault := range []string{"Gate: weir: MaxWait is -1ns", "MinCalls is -7", "Max is -1", "MaxSeries is -2"} {
+	for _, fault := range []string{"Gate: weir: MaxWait is -1ns", "MinCalls is -7", "MaxKeys is -1", "MaxSeries is -2"} {
 		require.ErrorContains(t, err, fault)
 	}
 	require.Equal(t, 1, strings.Count(err.Error(), "MinCalls"), "once")
@@ -162,7 +162,7 @@ func TestHoldHoldsBackAGate(t *testing.T) {
 // Many callers of few keys, with a group so small that keys come and go: no key is let in
 // more often than its bucket allows.
 func TestKeysComeAndGoUnderLoad(t *testing.T) {
-	g := hosts(weir.GroupConfig{Max: 50, Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 3}})
+	g := hosts(weir.GroupConfig{MaxKeys: 50, Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 3}})
 	var admitted [20]atomic.Int64
 	var wg sync.WaitGroup
 	for worker := range 8 {

@@ -31,12 +31,6 @@ func (c Condition) Holds(figure float64) bool {
 	return figure > c.threshold
 }
 
-// IsZero says whether c is no condition at all.
-func (c Condition) IsZero() bool { return !c.set }
-
-// Threshold returns the figure that c compares with, and whether c holds below it.
-func (c Condition) Threshold() (threshold float64, below bool) { return c.threshold, c.below }
-
 func (c Condition) String() string {
 	switch {
 	case !c.set:

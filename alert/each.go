@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// MaxMembers is the most members that a rule over [Each] watches. Those that come
-// when it is full are left out, and counted as an error of each evaluation.
-const MaxMembers = 1000
+// maxMembers is the most members that a rule over [Each] watches.
+const maxMembers = 1000
 
 // Each makes one rule watch every member of a group, each by the value that the
 // function makes for it. The members' alerts are told apart by the label "key", in
-// which bytes that are not UTF-8 are replaced by U+FFFD. The keys are unique.
+// which bytes that are not UTF-8 are replaced by U+FFFD. The keys are unique. At most 1,000
+// members are watched: those that come when it is full are left out, and counted as an error
+// of each evaluation.
 //
 //	alert.Each(hosts.All(), func(host *breaker.Breaker) alert.Value {
 //		return alert.FailureRate(host, 5*time.Minute)
@@ -72,7 +73,7 @@ func (g *group[S]) roll() (found fault) {
 		}
 	}
 	for key, is := range fresh {
-		if len(probes) >= MaxMembers {
+		if len(probes) >= maxMembers {
 			found = tooMany
 			break
 		}

@@ -150,13 +150,13 @@ func (r Rule) checkValue(fault faultFunc) {
 		fault("MinBad is %d, but the %s counts no bad calls", r.MinBad, v.name)
 	}
 	switch {
-	case r.When.IsZero():
+	case !r.When.set:
 		fault("When is not set")
 	case !r.When.finite():
 		fault("When is %v, must be finite", r.When)
 	case !r.When.reachable(v.low, v.high):
 		fault("When is %v, but the %s lies between %.6g and %.6g: the rule could never fire", r.When, v.name, v.low, v.high)
-	case !r.Resolve.IsZero():
+	case r.Resolve.set:
 		r.checkResolve(fault)
 	}
 }

@@ -82,7 +82,7 @@ func (r *Rule) verdict(m memory, s Sample) bool {
 	if !r.judges(s) {
 		return r.NoData == Fire || r.NoData == KeepLast && m.bad
 	}
-	if m.state == Firing && !r.Resolve.IsZero() {
+	if m.state == Firing && r.Resolve.set {
 		return !r.Resolve.Holds(s.Value)
 	}
 	return r.When.Holds(s.Value) && s.Bad >= r.MinBad

@@ -211,9 +211,8 @@ func TestStatesEqualThePlainModel(t *testing.T) {
 			For: time.Duration(random.IntN(4)*30) * s, KeepFiring: time.Duration(random.IntN(4)*30) * s,
 		}
 		if random.IntN(2) == 0 {
-			rule.Resolve = alert.Below(float64(random.IntN(6)))
-			if threshold, _ := rule.Resolve.Threshold(); threshold == 0 {
-				rule.Resolve = alert.Condition{}
+			if threshold := random.IntN(6); threshold > 0 {
+				rule.Resolve = alert.Below(float64(threshold))
 			}
 		}
 		p, m := newProbe(rule), &model{rule: rule}

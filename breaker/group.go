@@ -71,7 +71,7 @@ func NewGroupAt[K comparable](name string, c GroupConfig, t0 time.Time) *Group[K
 	rules := newRules(c.Breaker.orDefault())
 	g := &Group[K]{
 		name: name, config: c, rules: rules, epoch: t0, rest: rules.rest(), hash: maphash.MakeSeed(),
-		shards: make([]shard[K], min((c.Max+perShard-1)/perShard, maxShards)), seats: map[string]struct{}{},
+		shards: make([]shard[K], min((c.MaxKeys+perShard-1)/perShard, maxShards)), seats: map[string]struct{}{},
 	}
 	open := Config{Initial: ForcedClosed, FailureRate: Off, Classify: c.Breaker.Classify, Active: c.Breaker.Active}
 	g.unguarded = newMember(name, &hold{label: otherKey, rules: newRules(open.orDefault())}, t0)
@@ -79,7 +79,7 @@ func NewGroupAt[K comparable](name string, c GroupConfig, t0 time.Time) *Group[K
 	g.own = newGroupSeries(name, t0)
 	for i := range g.shards {
 		s := &g.shards[i]
-		s.max = (c.Max + i) / len(g.shards)
+		s.max = (c.MaxKeys + i) / len(g.shards)
 		s.byKey = map[K]*member[K]{}
 		s.census.Store(&[]*member[K]{})
 		none := g.other.none()
@@ -122,7 +122,7 @@ func (g *Group[K]) All() iter.Seq2[K, *Breaker] {
 	}
 }
 
-// Len returns the number of members, GroupConfig.Max at most.
+// Len returns the number of members, GroupConfig.MaxKeys at most.
 func (g *Group[K]) Len() int { return int(g.placed.Load()) }
 
 // Name returns the group's name.

@@ -14,7 +14,7 @@ import (
 // first, the breaker is kept.
 func TestAResultKeepsTheBreakerThatIsBeingLetGo(t *testing.T) {
 	t0 := time.Now()
-	g := NewGroupAt[int]("g", GroupConfig{Max: 1, MaxSeries: Off}, t0)
+	g := NewGroupAt[int]("g", GroupConfig{MaxKeys: 1, MaxSeries: Off}, t0)
 	g.Get(0)
 	m, both := g.shards[0].places[0], make(chan struct{})
 	b, now := m.alive(), t0
@@ -51,7 +51,7 @@ func TestAResultKeepsTheBreakerThatIsBeingLetGo(t *testing.T) {
 
 // After any traffic the books of a group agree with each other.
 func TestTheBooksOfAGroupAgree(t *testing.T) {
-	g := NewGroup[int]("g", GroupConfig{Breaker: Config{Window: time.Millisecond, Buckets: 1, MinCalls: 5}, Max: 300, MaxSeries: 20})
+	g := NewGroup[int]("g", GroupConfig{Breaker: Config{Window: time.Millisecond, Buckets: 1, MinCalls: 5}, MaxKeys: 300, MaxSeries: 20})
 	var wg sync.WaitGroup
 	for worker := range 4 {
 		wg.Go(func() {

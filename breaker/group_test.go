@@ -30,7 +30,7 @@ func after(d time.Duration) time.Time { return t0.Add(d) }
 
 // group makes a group in which all members can be let go.
 func group(most int, c breaker.Config) *breaker.Group[string] {
-	return breaker.NewGroupAt[string]("g", breaker.GroupConfig{Breaker: c, Max: most, MaxSeries: breaker.Off}, t0)
+	return breaker.NewGroupAt[string]("g", breaker.GroupConfig{Breaker: c, MaxKeys: most, MaxSeries: breaker.Off}, t0)
 }
 
 // call makes a call to the breaker of the key that ends at once.
@@ -284,7 +284,7 @@ func TestGroupKeepsABreakerAgainToWhichSomethingHappens(t *testing.T) {
 }
 
 func TestGroupKeepsTheMembersWithSeriesForGood(t *testing.T) {
-	g := breaker.NewGroupAt[string]("g", breaker.GroupConfig{Max: 4, MaxSeries: 2}, t0)
+	g := breaker.NewGroupAt[string]("g", breaker.GroupConfig{MaxKeys: 4, MaxSeries: 2}, t0)
 	first := weak.Make(g.GetAt(t0, "first"))
 	g.GetAt(t0, "second")
 	for day := range 5 {
@@ -410,7 +410,7 @@ func TestScenarioA46DroppedBreakersLeaveNothing(t *testing.T) {
 	const n = 100_000
 	goroutines, before := runtime.NumGoroutine(), heap()
 	func() {
-		g := breaker.NewGroup[int]("g", breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 1}, Max: n})
+		g := breaker.NewGroup[int]("g", breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 1}, MaxKeys: n})
 		for i := range n {
 			alone := breaker.New("b", breaker.Config{MinCalls: 1})
 			_, _ = alone.Run(bg(), fail), g.Get(i).Run(bg(), fail)
@@ -441,7 +441,7 @@ func groupLines(s stat.Source) map[string]float64 {
 
 func TestGroupShowsItsFirstKeysAndTheSumOfTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 2}, Max: 6, MaxSeries: 2}
+		c := breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 2}, MaxKeys: 6, MaxSeries: 2}
 		g := breaker.NewGroup[string]("g", c)
 		empty := groupLines(g)
 		require.Zero(t, empty["calls success _other"], "there from the start")
@@ -478,7 +478,7 @@ func TestGroupShowsItsFirstKeysAndTheSumOfTheOthers(t *testing.T) {
 }
 
 func TestGroupHasABoundedNumberOfSeries(t *testing.T) {
-	g := breaker.NewGroup[int]("g", breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 1}, Max: 1000, MaxSeries: 10})
+	g := breaker.NewGroup[int]("g", breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 1}, MaxKeys: 1000, MaxSeries: 10})
 	var series []*stat.Series
 	for round := range 3 {
 		for i := range 5000 {
@@ -499,7 +499,7 @@ func TestGroupHasABoundedNumberOfSeries(t *testing.T) {
 // The members with series of their own are kept for good, and the sum of the others
 // goes on through all that comes and goes.
 func TestGroupCountersOnlyGrow(t *testing.T) {
-	g := breaker.NewGroup[int]("g", breaker.GroupConfig{Breaker: breaker.Config{Window: time.Millisecond, Buckets: 1, MinCalls: 3, Cooldown: breaker.Off}, Max: 50, MaxSeries: 5})
+	g := breaker.NewGroup[int]("g", breaker.GroupConfig{Breaker: breaker.Config{Window: time.Millisecond, Buckets: 1, MinCalls: 3, Cooldown: breaker.Off}, MaxKeys: 50, MaxSeries: 5})
 	var made atomic.Int64
 	var wg sync.WaitGroup
 	for worker := range 4 {
@@ -614,13 +614,13 @@ func TestGroupWithAwkwardKeys(t *testing.T) {
 }
 
 func TestGroupConfigSaysWhatIsWrong(t *testing.T) {
-	for _, good := range []breaker.GroupConfig{{}, {Max: 1}, {Max: 5, MaxSeries: 5}, {MaxSeries: breaker.Off}, {MaxSeries: 10_000}} {
+	for _, good := range []breaker.GroupConfig{{}, {MaxKeys: 1}, {MaxKeys: 5, MaxSeries: 5}, {MaxSeries: breaker.Off}, {MaxSeries: 10_000}} {
 		require.NoError(t, good.Validate(), good)
 	}
-	require.EqualError(t, breaker.GroupConfig{Max: -1, MaxSeries: -2}.Validate(),
-		"breaker: Max is -1, must be at least 1\nbreaker: MaxSeries is -2, must be at least 1 and at most Max, or Off")
-	require.EqualError(t, breaker.GroupConfig{Max: 5, MaxSeries: 6}.Validate(),
-		"breaker: MaxSeries is 6, must be at least 1 and at most Max, or Off")
+	require.EqualError(t, breaker.GroupConfig{MaxKeys: -1, MaxSeries: -2}.Validate(),
+		"breaker: MaxKeys is -1, must be at least 1\nbreaker: MaxSeries is -2, must be at least 1 and at most MaxKeys, or Off")
+	require.EqualError(t, breaker.GroupConfig{MaxKeys: 5, MaxSeries: 6}.Validate(),
+		"breaker: MaxSeries is 6, must be at least 1 and at most MaxKeys, or Off")
 	bad := breaker.GroupConfig{Breaker: breaker.Config{MinCalls: -3}}
 	require.EqualError(t, bad.Validate(), "breaker: Breaker: breaker: MinCalls is -3, must be at least 1, or Off")
 	require.PanicsWithError(t, bad.Validate().Error(), func() { breaker.NewGroup[int]("g", bad) })
@@ -661,16 +661,16 @@ func ExampleGroup_All() {
 }
 
 func ExampleGroupConfig() {
-	c := breaker.GroupConfig{Breaker: breaker.Config{FailureRate: 2}, Max: -5}
+	c := breaker.GroupConfig{Breaker: breaker.Config{FailureRate: 2}, MaxKeys: -5}
 	fmt.Println(c.Validate())
 	// Output:
 	// breaker: Breaker: breaker: FailureRate is 2, must be above 0 and at most 1, or Off
-	// breaker: Max is -5, must be at least 1
+	// breaker: MaxKeys is -5, must be at least 1
 }
 
 // A key for which there is no room passes, and is counted.
 func ExampleGroupStats() {
-	hosts := breaker.NewGroup[string]("hosts", breaker.GroupConfig{Max: 1})
+	hosts := breaker.NewGroup[string]("hosts", breaker.GroupConfig{MaxKeys: 1})
 	hosts.Get("a.example").OpenFor(time.Minute)
 	fmt.Println(hosts.Get("b.example").State())
 	fmt.Printf("%+v", hosts.Stats())
@@ -684,7 +684,7 @@ func BenchmarkGroupGet(b *testing.B) {
 	for i := range keys {
 		keys[i] = fmt.Sprint("host-", i)
 	}
-	full := breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 1}, Max: 1000}
+	full := breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 1}, MaxKeys: 1000}
 	for name, c := range map[string]breaker.GroupConfig{"members": {}, "most of them unguarded": full} {
 		b.Run(name, func(b *testing.B) {
 			g, i := breaker.NewGroup[string]("g", c), 0

@@ -13,15 +13,15 @@ type GroupConfig struct {
 	// members, and of which by Change.Key. With Latency each member that is called takes
 	// some forty kilobytes.
 	Breaker Config
-	// Max is the most members that the group has. Parts of it fill up apart, so it may
+	// MaxKeys is the most members that the group has. Parts of it fill up apart, so it may
 	// be some per cent fewer. What was let go and is in use again while there is no room
-	// is kept beside them: Max more at most, but for breakers that others hold. A member
+	// is kept beside them: MaxKeys more at most, but for breakers that others hold. A member
 	// takes about 3 KB with the default window. Default 10,000.
-	Max int
-	// MaxSeries is how many members have series of their own in metrics, up to Max:
+	MaxKeys int
+	// MaxSeries is how many members have series of their own in metrics, up to MaxKeys:
 	// those of the first keys, which are kept for good, so that no series ends. The
 	// others share one set of series, with the key _other. Off gives none its own.
-	// Default 100, or half of Max where that is less.
+	// Default 100, or half of MaxKeys where that is less.
 	MaxSeries int
 }
 
@@ -37,18 +37,18 @@ func (c GroupConfig) Validate() error {
 	if err := c.Breaker.Validate(); err != nil {
 		fs = append(fs, fmt.Errorf("breaker: Breaker: %w", err))
 	}
-	if c.Max < 0 {
-		fs.add("Max is %d, must be at least 1", c.Max)
+	if c.MaxKeys < 0 {
+		fs.add("MaxKeys is %d, must be at least 1", c.MaxKeys)
 	}
-	if c.MaxSeries < Off || c.Max >= 0 && c.MaxSeries > c.orDefault().Max {
-		fs.add("MaxSeries is %d, must be at least 1 and at most Max, or Off", c.MaxSeries)
+	if c.MaxSeries < Off || c.MaxKeys >= 0 && c.MaxSeries > c.orDefault().MaxKeys {
+		fs.add("MaxSeries is %d, must be at least 1 and at most MaxKeys, or Off", c.MaxSeries)
 	}
 	return errors.Join(fs...)
 }
 
 func (c GroupConfig) orDefault() GroupConfig {
-	c.Max = either(c.Max, defaultMembers, Off)
-	c.MaxSeries = either(c.MaxSeries, min(defaultSeries, c.Max/2), 0)
+	c.MaxKeys = either(c.MaxKeys, defaultMembers, Off)
+	c.MaxSeries = either(c.MaxSeries, min(defaultSeries, c.MaxKeys/2), 0)
 	return c
 }
 

@@ -79,7 +79,7 @@ func (s *shard[K]) revive(g *Group[K], m *member[K], b *Breaker, t time.Time) *B
 	case s.place(g, m, t):
 		s.unlist(m)
 		m.regain(b)
-	case g.extra.Load() >= int64(g.config.Max) && m.kept.Load() == nil:
+	case g.extra.Load() >= int64(g.config.MaxKeys) && m.kept.Load() == nil:
 		return nil
 	}
 	return b

@@ -124,7 +124,7 @@ func ExampleKeyed() {
 	outbound := fleet.NewTokenBucket(link, "outbound", fleet.Bucket{Rate: limiter.PerSecond(200)}, fleet.Config{Away: fleet.Open})
 
 	// All processes together make 200 calls a second; each has a breaker of its own.
-	payments := weir.Join("payments", breaker.New("payments", breaker.Config{}), outbound.For("payments"))
+	payments := weir.Join("payments", breaker.New("payments", breaker.Config{}), outbound.Get("payments"))
 	err := payments.Run(context.Background(), func(context.Context) error { return nil })
 	fmt.Println(err)
 	// Output: <nil>

@@ -21,8 +21,8 @@ var (
 	_ limiter.Waiter  = (*Keyed)(nil)
 )
 
-// For is the limiter of one key.
-func (k *core) For(key string) *Keyed { return &Keyed{core: k, key: key} }
+// Get returns the limiter of one key.
+func (k *core) Get(key string) *Keyed { return &Keyed{core: k, key: key} }
 
 // Take takes n permits, all or none.
 func (l *Keyed) Take(n int) limiter.Result {

@@ -53,7 +53,7 @@ type anyLimiter interface {
 	Refund(ctx context.Context, key string, n int) error
 	Reset(ctx context.Context, key string) error
 	Wait(ctx context.Context, key string, n int) error
-	For(key string) *fleet.Keyed
+	Get(key string) *fleet.Keyed
 }
 
 // ofEachKind are limiters of 10 in a span, one of each kind.
@@ -356,7 +356,7 @@ func TestNoWindowHoldsMoreThanTheLimit(t *testing.T) {
 func TestAKeyIsALimiter(t *testing.T) {
 	l := connect(t)
 	for name, b := range ofEachKind(l, "keyed", time.Hour) {
-		var key limiter.Limiter = b.For("user")
+		var key limiter.Limiter = b.Get("user")
 		require.True(t, key.Take(9).OK, name)
 		require.True(t, key.TakeAt(begin, 1).OK, name, "nobody but the server says what time it is")
 		require.False(t, key.Take(1).OK, name)
@@ -365,5 +365,5 @@ func TestAKeyIsALimiter(t *testing.T) {
 		require.ErrorIs(t, key.(limiter.Waiter).TryWait(t.Context(), 11, time.Minute), limiter.ErrLimited, name)
 	}
 	_, away := awayLink(t)
-	require.Equal(t, limiter.Result{Limit: 10, RetryAfter: 50 * ms}, newBucket(away, orError).For("user").Take(1))
+	require.Equal(t, limiter.Result{Limit: 10, RetryAfter: 50 * ms}, newBucket(away, orError).Get("user").Take(1))
 }

@@ -53,7 +53,7 @@ func TestScenarioL54_ClocksThatDiffer(t *testing.T) {
 		admitted := 0
 		for range 100 {
 			for skew, node := range map[time.Duration]anyLimiter{-5 * time.Second: here, 5 * time.Second: there} {
-				if node.For("user").TakeAt(time.Now().Add(skew), 1).OK {
+				if node.Get("user").TakeAt(time.Now().Add(skew), 1).OK {
 					admitted++
 				}
 			}

@@ -124,7 +124,7 @@ func TestChangesThatMakeNoSenseChangeNothing(t *testing.T) {
 	b := bucket(limiter.PerSecond(1), 5)
 	require.EqualError(t, b.SetRate(limiter.PerSecond(-1)), "limiter: Rate is -1/s, must be above 0")
 	require.EqualError(t, b.SetBurst(0), "limiter: Burst is 0, must be at least 1")
-	require.EqualError(t, b.SetBurst(-2), "limiter: Burst is -2, must be at least 1 (or 0 for the default, or Off)")
+	require.EqualError(t, b.SetBurst(-2), "limiter: Burst is -2, must be at least 1 (or 0 for the default, or None)")
 	take(t, b, step{0, 5, "ok 0/5 reset 5s"})
 }
 

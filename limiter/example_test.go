@@ -42,7 +42,7 @@ func ExampleTokenBucket_Wait() {
 func ExampleConfig() {
 	err := limiter.Config{Rate: limiter.PerSecond(10), Burst: -3}.Validate()
 	fmt.Println(err)
-	// Output: limiter: Burst is -3, must be at least 1 (or 0 for the default, or Off)
+	// Output: limiter: Burst is -3, must be at least 1 (or 0 for the default, or None)
 }
 
 func ExampleRate() {
@@ -251,7 +251,7 @@ func ExampleTier() {
 	users := limiter.NewGroupAt(limiter.GroupConfig[string]{
 		Rate: limiter.PerSecond(1), Burst: 1,
 		Tiers: []limiter.Tier{gold: {Rate: limiter.PerSecond(100), Burst: 50}},
-		Tier: func(user string) int {
+		TierOf: func(user string) int {
 			if plan, ok := plans[user]; ok {
 				return plan
 			}

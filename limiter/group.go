@@ -33,7 +33,7 @@ func (o Overflow) String() string {
 // GroupConfig says how a [Group] limits.
 type GroupConfig[K comparable] struct {
 	Rate     Rate     // how fast tokens come to each key. Must be given.
-	Burst    int      // the most tokens of a key, up to 2^40. Off admits nothing. Default: those of one second, at least 1.
+	Burst    int      // the most tokens of a key, up to 2^40. None admits nothing. Default: those of one second, at least 1.
 	MaxKeys  int      // the most keys that are remembered (parts of them fill up apart, so it may be a few per cent fewer). Default: 100,000.
 	Overflow Overflow // what becomes of a new key when all remembered ones are in use. Default: RefuseNew.
 
@@ -41,16 +41,16 @@ type GroupConfig[K comparable] struct {
 
 	// Tiers are limits for keys that have others. Default: the limits above for all.
 	Tiers []Tier
-	// Tier tells which of Tiers are a key's, by their index, or -1 for the limits above; less is as -1, and too much as
+	// TierOf tells which of Tiers are a key's, by their index, or -1 for the limits above; less is as -1, and too much as
 	// the last index. It is called once a decision and must be quick. A key whose tier changes starts anew in its new
 	// one. Must be given where Tiers are, and only there.
-	Tier func(key K) int
+	TierOf func(key K) int
 }
 
 // Tier is the limits of some of the keys of a [Group].
 type Tier struct {
 	Rate  Rate // how fast tokens come to each key. Must be given.
-	Burst int  // the most tokens of a key, up to 2^40. Off admits nothing. Default: those of one second, at least 1.
+	Burst int  // the most tokens of a key, up to 2^40. None admits nothing. Default: those of one second, at least 1.
 }
 
 // Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
@@ -61,8 +61,8 @@ func (c GroupConfig[K]) Validate() error {
 			faults = append(faults, fmt.Errorf("tier %d: %w", i, err))
 		}
 	}
-	if (c.Tier == nil) != (len(c.Tiers) == 0) {
-		faults = append(faults, fmt.Errorf("limiter: Tiers are %d and Tier is given: %t, must be both or neither", len(c.Tiers), c.Tier != nil))
+	if (c.TierOf == nil) != (len(c.Tiers) == 0) {
+		faults = append(faults, fmt.Errorf("limiter: Tiers are %d and TierOf is given: %t, must be both or neither", len(c.Tiers), c.TierOf != nil))
 	}
 	if c.MaxKeys < 0 {
 		faults = append(faults, fmt.Errorf("limiter: MaxKeys is %d, must be at least 1 (or 0 for the default)", c.MaxKeys))
@@ -108,7 +108,7 @@ func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
 	}
 	rates := append([]Tier{{Rate: c.Rate, Burst: c.Burst}}, c.Tiers...)
 	g := &Group[K]{
-		epoch: t0, tier: c.Tier, seed: maphash.MakeSeed(),
+		epoch: t0, tier: c.TierOf, seed: maphash.MakeSeed(),
 		shards: make([]shard[K], min(64, (c.MaxKeys+127)/128)), tiers: make([]atomic.Pointer[tierLimits], len(rates)),
 		maxWaiters: c.MaxWaiters,
 	}

@@ -124,7 +124,7 @@ func TestGroupTiers(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{
 		Rate: limiter.PerSecond(1), Burst: 1,
 		Tiers: []limiter.Tier{{Rate: limiter.PerSecond(10), Burst: 5}, {Rate: limiter.Unlimited()}},
-		Tier: func(key string) int {
+		TierOf: func(key string) int {
 			return strings.Index("gs", key[:1]) // gold, staff
 		},
 	})
@@ -160,7 +160,7 @@ func TestGroupConfigRefusesWhatMakesNoSense(t *testing.T) {
 	bad := limiter.GroupConfig[int]{Tiers: []limiter.Tier{{Rate: limiter.PerSecond(-1)}}, MaxKeys: -1, Overflow: 9}
 	require.EqualError(t, bad.Validate(), "limiter: Rate is unset, must be above 0\n"+
 		"tier 0: limiter: Rate is -1/s, must be above 0\n"+
-		"limiter: Tiers are 1 and Tier is given: false, must be both or neither\n"+
+		"limiter: Tiers are 1 and TierOf is given: false, must be both or neither\n"+
 		"limiter: MaxKeys is -1, must be at least 1 (or 0 for the default)\n"+
 		"limiter: Overflow is 9, must be RefuseNew, PassNew or ShareNew")
 	require.Panics(t, func() { limiter.NewGroup(bad) })

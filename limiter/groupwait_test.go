@@ -95,7 +95,7 @@ func TestPeriodIsWhatALimitRefersTo(t *testing.T) {
 	require.Equal(t, 5*sec, bucket(limiter.PerSecond(2), 10).Period())
 	require.Equal(t, 3333333334*time.Nanosecond, bucket(limiter.PerSecond(3), 10).Period())
 	require.Zero(t, bucket(limiter.Unlimited(), 0).Period())
-	require.Zero(t, bucket(limiter.PerSecond(1), limiter.Off).Period())
+	require.Zero(t, bucket(limiter.PerSecond(1), limiter.None).Period())
 	require.Equal(t, time.Minute, fixedWindow(3, time.Minute).Period())
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 2})
 	require.Equal(t, 2*time.Minute, g.Period())

@@ -13,7 +13,7 @@ type limits struct {
 	burst    int
 }
 
-// newLimits makes the limits for a valid rate; a burst of 0 means the default, Off none.
+// newLimits makes the limits for a valid rate; a burst of 0 means the default, None no tokens.
 func newLimits(r Rate, burst int) limits {
 	if r.IsUnlimited() {
 		return limits{burst: math.MaxInt}
@@ -21,7 +21,7 @@ func newLimits(r Rate, burst int) limits {
 	switch burst {
 	case 0:
 		burst = r.second()
-	case Off:
+	case None:
 		return limits{}
 	}
 	l := limits{scale: newScale(r, burst), burst: burst, usual: uint(burst)}

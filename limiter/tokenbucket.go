@@ -12,13 +12,13 @@ import (
 // Config says how a [TokenBucket] limits.
 type Config struct {
 	Rate       Rate // how fast tokens come. Must be given.
-	Burst      int  // the most tokens that gather, and so the most that can be taken at once, up to 2^40. Off admits nothing. Default: those of one second, at least 1.
+	Burst      int  // the most tokens that gather, and so the most that can be taken at once, up to 2^40. None admits nothing. Default: those of one second, at least 1.
 	MaxWaiters int  // the most callers that may wait at once; the next gets ErrQueueFull. Default: no bound.
 	Barge      bool // whether Take may pass by those who wait. Default: it is refused while anybody waits.
 }
 
-// Off is a burst of none: nothing is admitted.
-const Off = -1
+// None is a burst of no token: nothing is admitted.
+const None = -1
 
 // maxBurst bounds a bucket, so that rates of many tokens can still be counted finely.
 const maxBurst = 1 << 40
@@ -26,8 +26,8 @@ const maxBurst = 1 << 40
 // Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
 func (c Config) Validate() error {
 	faults := []error{c.Rate.Validate()}
-	if c.Burst < Off {
-		faults = append(faults, fmt.Errorf("limiter: Burst is %d, must be at least 1 (or 0 for the default, or Off)", c.Burst))
+	if c.Burst < None {
+		faults = append(faults, fmt.Errorf("limiter: Burst is %d, must be at least 1 (or 0 for the default, or None)", c.Burst))
 	}
 	if int64(c.Burst) > maxBurst {
 		faults = append(faults, fmt.Errorf("limiter: Burst is %d, must be at most %d", c.Burst, int64(maxBurst)))

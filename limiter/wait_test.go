@@ -351,7 +351,7 @@ func TestWaitStress(t *testing.T) {
 
 // Scenario 4: where nothing is ever admitted nobody waits.
 func TestWaitForWhatNeverComes(t *testing.T) {
-	b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: limiter.Off})
+	b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: limiter.None})
 	err := b.Wait(t.Context(), 1)
 	require.ErrorIs(t, err, limiter.ErrLimited)
 	refusal, ok := errors.AsType[*limiter.LimitedError](err)
@@ -362,7 +362,7 @@ func TestWaitForWhatNeverComes(t *testing.T) {
 	require.Zero(t, taken)
 	require.NoError(t, b.SetBurst(2))
 	require.True(t, b.Take(2).OK)
-	require.NoError(t, b.SetBurst(limiter.Off))
+	require.NoError(t, b.SetBurst(limiter.None))
 	require.False(t, b.Take(1).OK)
 }
 

@@ -32,7 +32,7 @@ const (
 
 func newCrowd(faults *faults) *crowd {
 	return &crowd{began: time.Now(), faults: faults, group: weir.NewGroup[string]("crowd", weir.GroupConfig{
-		Max: crowdRoom, MaxSeries: 50,
+		MaxKeys: crowdRoom, MaxSeries: 50,
 		Gate: weir.Config{Rate: limiter.PerSecond(crowdRate), Burst: 10, Breaker: breaker.Config{
 			Window: 100 * time.Millisecond, MinCalls: 5, Cooldown: 20 * time.Millisecond,
 		}},

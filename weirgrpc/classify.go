@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// Classify is the verdict on the error of a call where the config has none of its own:
+// DefaultClassify is the verdict on the error of a call where the config has none of its own:
 //
 //   - Unavailable, DeadlineExceeded, ResourceExhausted, Internal, Unknown, DataLoss, and
 //     codes that gRPC does not have, are failures,
@@ -22,7 +22,7 @@ import (
 //
 // An error that is no status counts as what gRPC makes of it: Unknown, or the code of a
 // context's error. It can stand as the Classify of a breaker.Config too.
-func Classify(err error) breaker.Outcome {
+func DefaultClassify(err error) breaker.Outcome {
 	if errors.Is(err, weir.ErrRefused) {
 		return breaker.Ignored
 	}
@@ -60,7 +60,7 @@ func clientGone(ctx context.Context, err error) bool {
 
 func orClassify(f func(error) breaker.Outcome) func(error) breaker.Outcome {
 	if f == nil {
-		return Classify
+		return DefaultClassify
 	}
 	return f
 }

@@ -24,11 +24,11 @@ func TestCodesAreClassified(t *testing.T) {
 		17: breaker.Failure, 1 << 31: breaker.Failure,
 	}
 	for c := codes.Canceled; c <= codes.Unauthenticated; c++ { // those that are not above are successes
-		require.Equal(t, want[c], weirgrpc.Classify(status.Error(c, "")), c)
-		require.Equal(t, want[c], weirgrpc.Classify(fmt.Errorf("wrapped: %w", status.Error(c, ""))), c)
+		require.Equal(t, want[c], weirgrpc.DefaultClassify(status.Error(c, "")), c)
+		require.Equal(t, want[c], weirgrpc.DefaultClassify(fmt.Errorf("wrapped: %w", status.Error(c, ""))), c)
 	}
 	for c, outcome := range want {
-		require.Equal(t, outcome, weirgrpc.Classify(status.Error(c, "")), c)
+		require.Equal(t, outcome, weirgrpc.DefaultClassify(status.Error(c, "")), c)
 	}
 }
 
@@ -46,6 +46,6 @@ func TestErrorsThatAreNoStatusAreClassifiedAsGRPCSendsThem(t *testing.T) {
 		{&limiter.LimitedError{Reason: limiter.PastDue}, breaker.Ignored},
 		{&weirgrpc.RefusedError{Reason: weirgrpc.Open, Err: &breaker.OpenError{}}, breaker.Ignored},
 	} {
-		require.Equal(t, step.want, weirgrpc.Classify(step.err), "%v", step.err)
+		require.Equal(t, step.want, weirgrpc.DefaultClassify(step.err), "%v", step.err)
 	}
 }

@@ -18,7 +18,7 @@ const Off = -1
 type ClientConfig struct {
 	// Classify says what the error of a call means; nil is a call that succeeded. It is
 	// not asked about one that its own caller cancelled, which is ignored. It takes the
-	// place of breaker.Config.Classify, which is not asked. Begin with Classify of this
+	// place of breaker.Config.Classify, which is not asked. Begin with DefaultClassify of this
 	// package for what it is to leave as it is; that is the default.
 	Classify func(err error) breaker.Outcome
 	// MaxRetryAfter bounds the wait that a server asks for in the RetryInfo of a call that

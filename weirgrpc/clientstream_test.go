@@ -53,7 +53,7 @@ func TestAStreamIsJudgedAtItsFirstMessageOrItsEnd(t *testing.T) {
 			gate, asked := weir.New("shop", weir.Config{}), 0
 			client := weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{Classify: func(err error) breaker.Outcome {
 				asked++
-				return weirgrpc.Classify(err)
+				return weirgrpc.DefaultClassify(err)
 			}})
 			cc := serve(t, overTCP(t), &service{stream: step.stream}, nil, client)
 			s, err := open(t.Context(), cc, chat)

@@ -42,7 +42,7 @@
 // [*RefusedError] and matches breaker.ErrOpen or limiter.ErrLimited, and weir.ErrRefused.
 //
 // Where OpenTelemetry records a span for the context of the call (a client's is that of
-// its caller), a refusal sets attributes on it; [LogRefusals] writes the same:
+// its caller), a refusal sets attributes on it; [LogRefusedCalls] writes the same:
 //
 //	weir.refusal.reason                     open or limited
 //	weir.breaker.name or weir.limiter.name  what refused

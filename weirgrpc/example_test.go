@@ -72,10 +72,10 @@ func ExampleClientConfig() {
 			if status.Code(err) == codes.ResourceExhausted {
 				return breaker.Ignored
 			}
-			return weirgrpc.Classify(err)
+			return weirgrpc.DefaultClassify(err)
 		},
 		MaxRetryAfter: 10 * time.Second,
-		OnRefusal:     weirgrpc.LogRefusals(slog.Default()),
+		OnRefusal:     weirgrpc.LogRefusedCalls(slog.Default()),
 	}
 	fmt.Println(config.Validate(), weirgrpc.ClientConfig{MaxRetryAfter: -5}.Validate())
 	// Output: <nil> weirgrpc: MaxRetryAfter is -5ns, must not be negative, or Off
@@ -114,7 +114,7 @@ func ExampleServerConfig() {
 			if status.Code(err) == codes.DeadlineExceeded {
 				return breaker.Ignored
 			}
-			return weirgrpc.Classify(err)
+			return weirgrpc.DefaultClassify(err)
 		},
 	}, weirgrpc.Guard(weirgrpc.One(gate)))
 
@@ -127,7 +127,7 @@ func ExampleServerConfig() {
 // A tenant that fails does not stop the others, and some calls are not guarded at all. An
 // exporter that is given gates shows the figures of all tenants.
 func ExampleGates() {
-	tenants := weir.NewGroup[string]("tenants", weir.GroupConfig{Max: 1000})
+	tenants := weir.NewGroup[string]("tenants", weir.GroupConfig{MaxKeys: 1000})
 	gates := weirgrpc.Pick(func(ctx context.Context, call weirgrpc.Call) *weir.Gate {
 		if call.Service() == "grpc.health.v1.Health" {
 			return nil
@@ -215,7 +215,7 @@ func ExampleReason() {
 	// Output: limited ResourceExhausted
 }
 
-func ExampleLogRefusals() {
+func ExampleLogRefusedCalls() {
 	plain := slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
 			return slog.Attr{}
@@ -225,7 +225,7 @@ func ExampleLogRefusals() {
 	gate := weir.New("stock", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen)
 	conn := dial("127.0.0.1:1", weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{
-		OnRefusal: weirgrpc.LogRefusals(slog.New(plain)),
+		OnRefusal: weirgrpc.LogRefusedCalls(slog.New(plain)),
 	}))
 	defer conn.Close()
 	_, _ = grpc_health_v1.NewHealthClient(conn).Check(context.Background(), &grpc_health_v1.HealthCheckRequest{})

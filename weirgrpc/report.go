@@ -23,16 +23,16 @@ const (
 	keyWait    = "weir.retry_after" // in seconds
 )
 
-// LogRefusals returns a function for ClientConfig.OnRefusal and ServerConfig.OnRefusal
+// LogRefusedCalls returns a function for ClientConfig.OnRefusal and ServerConfig.OnRefusal
 // that writes refusals to the logger, as information and with the context of the call: up
 // to ten a second, and with them how many were left out since the last. One function
 // serves any number of clients and servers. It panics if the logger is nil.
 //
 // The attributes are event.name, which is weir.grpc.refusal, rpc.method, those that spans
 // get too (see the package), and weir.log.left_out.
-func LogRefusals(logger *slog.Logger) func(context.Context, *RefusedError) {
+func LogRefusedCalls(logger *slog.Logger) func(context.Context, *RefusedError) {
 	if logger == nil {
-		panic("weirgrpc: LogRefusals: the logger is nil")
+		panic("weirgrpc: LogRefusedCalls: the logger is nil")
 	}
 	pace := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(10)})
 	var left atomic.Int64

@@ -77,7 +77,7 @@ func TestRefusalsAreToldAndLogged(t *testing.T) {
 			}
 			return a
 		}}))
-		logs := weirgrpc.LogRefusals(logger)
+		logs := weirgrpc.LogRefusedCalls(logger)
 		told := 0
 		server := weirgrpc.NewServer(weirgrpc.ServerConfig{OnRefusal: func(ctx context.Context, e *weirgrpc.RefusedError) {
 			method, _ := grpc.Method(ctx)

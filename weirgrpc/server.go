@@ -15,7 +15,7 @@ import (
 type ServerConfig struct {
 	// Classify says what the error of a handler means; nil is a call that succeeded. It is
 	// not asked about errors of calls whose client has gone, which are ignored. It takes
-	// the place of breaker.Config.Classify, which is not asked. Default Classify of this
+	// the place of breaker.Config.Classify, which is not asked. Default DefaultClassify of this
 	// package.
 	Classify func(err error) breaker.Outcome
 	// OnRefusal is told of each call that was refused, before its client is. Default none.

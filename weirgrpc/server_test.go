@@ -298,7 +298,7 @@ func TestClassifyOfAServer(t *testing.T) {
 		if status.Code(err) == codes.DeadlineExceeded {
 			return breaker.Ignored
 		}
-		return weirgrpc.Classify(err)
+		return weirgrpc.DefaultClassify(err)
 	}}, weirgrpc.Guard(weirgrpc.One(gate)))
 	shop := &service{unary: func(context.Context, string) (string, error) { return "", status.Error(codes.DeadlineExceeded, "") }}
 	_, _ = call(t.Context(), serve(t, overTCP(t), shop, server, nil), get, "")
@@ -323,5 +323,5 @@ func TestRulesNeedTheirParts(t *testing.T) {
 	require.Panics(t, func() { weirgrpc.Limit(nil) })
 	require.Panics(t, func() { weirgrpc.NewShed("x", nil) })
 	require.Panics(t, func() { weirgrpc.LimitBy(nil, weirgrpc.ByPeer) })
-	require.Panics(t, func() { weirgrpc.LogRefusals(nil) })
+	require.Panics(t, func() { weirgrpc.LogRefusedCalls(nil) })
 }

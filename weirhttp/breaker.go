@@ -16,11 +16,11 @@ type BreakerConfig struct {
 	// Before one, use RouteOf.
 	Route func(*http.Request) string
 
-	// OnRefusal is told of each refusal, in the goroutine of the request: see LogLimits. Default: none.
+	// OnRefusal is told of each refusal, in the goroutine of the request: see LogRefusedRequests. Default: none.
 	OnRefusal func(*http.Request, Refusal)
-	// Fallback answers a request that the breaker refuses; Retry-After is set. Default: Refusal.WriteProblem, with
+	// Answer answers a request that the breaker refuses; Retry-After is set. Default: Refusal.WriteProblem, with
 	// status 503.
-	Fallback func(http.ResponseWriter, *http.Request, Refusal)
+	Answer func(http.ResponseWriter, *http.Request, Refusal)
 }
 
 // Breaker returns middleware that calls a handler through a breaker: when too many of its responses are failures, the
@@ -78,7 +78,7 @@ func (c BreakerConfig) refuse(w http.ResponseWriter, r *http.Request, err error)
 		Status: http.StatusServiceUnavailable, RetryAfter: weir.RetryAfter(err), Err: err,
 		IP: Proxies{}.ClientIP(r), Route: r.Pattern,
 	}
-	refusal.answer(w, r, c.OnRefusal, c.Fallback)
+	refusal.answer(w, r, c.OnRefusal, c.Answer)
 }
 
 func judgeStatus(status int) breaker.Outcome {

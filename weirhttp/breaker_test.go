@@ -109,7 +109,7 @@ func TestBreakerOpensOnAHandlerThatFailsAndTriesAgain(t *testing.T) {
 
 func TestBreakerFallsBack(t *testing.T) {
 	b := breaker.New("search", breaker.Config{Initial: breaker.ForcedOpen})
-	h := weirhttp.Breaker(b, weirhttp.BreakerConfig{Fallback: func(w http.ResponseWriter, _ *http.Request, f weirhttp.Refusal) {
+	h := weirhttp.Breaker(b, weirhttp.BreakerConfig{Answer: func(w http.ResponseWriter, _ *http.Request, f weirhttp.Refusal) {
 		io.WriteString(w, "yesterday's page, for "+f.Err.Error())
 	}})(answering(500))
 	w := request{}.send(h)

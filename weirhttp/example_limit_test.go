@@ -201,7 +201,7 @@ func ExampleShedConfig() {
 func ExampleBreaker() {
 	search := breaker.New("search", breaker.Config{ConsecutiveFailures: 2})
 	server := weirhttp.Breaker(search, weirhttp.BreakerConfig{
-		Fallback: func(w http.ResponseWriter, _ *http.Request, f weirhttp.Refusal) {
+		Answer: func(w http.ResponseWriter, _ *http.Request, f weirhttp.Refusal) {
 			fmt.Fprint(w, "yesterday's page, for the breaker is open: ", errors.Is(f.Err, breaker.ErrOpen))
 		},
 	})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -101,7 +101,7 @@ func ExamplePer() {
 	server := broken()
 	defer server.Close()
 	hosts := weir.NewGroup[string]("partners", weir.GroupConfig{
-		Gate: weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}, Max: 500,
+		Gate: weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}, MaxKeys: 500,
 	})
 	client := &http.Client{Transport: weirhttp.NewTransport(nil, weirhttp.Per(hosts, weirhttp.Host))}
 	_, _ = get(client, server.URL)

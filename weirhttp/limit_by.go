@@ -14,7 +14,7 @@ import (
 type LimitByConfig struct {
 	Name string // of the limit, in headers and problems, as Policy.Name. Must be given.
 
-	// OnRefusal is told of each refusal, in the goroutine of the request: see LogLimits. Default: none.
+	// OnRefusal is told of each refusal, in the goroutine of the request: see LogRefusedRequests. Default: none.
 	OnRefusal func(*http.Request, Refusal)
 	// Answer answers a refused request; Retry-After is set. Default: Refusal.WriteProblem.
 	Answer func(http.ResponseWriter, *http.Request, Refusal)

@@ -27,7 +27,7 @@ type LimitConfig struct {
 	Legacy       bool // whether responses have X-RateLimit-Limit, -Remaining and -Reset (in seconds) as well, of the policy that is nearest. Default: no.
 	Quiet        bool // whether responses lack RateLimit-Policy and RateLimit. Default: they have them.
 
-	// OnRefusal is told of each refusal, in the goroutine of the request: see LogLimits. Default: none.
+	// OnRefusal is told of each refusal, in the goroutine of the request: see LogRefusedRequests. Default: none.
 	OnRefusal func(*http.Request, Refusal)
 	// Answer answers a refused request; the headers of above are set. Default: Refusal.WriteProblem.
 	Answer func(http.ResponseWriter, *http.Request, Refusal)

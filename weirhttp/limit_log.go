@@ -10,12 +10,12 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// LogLimits returns an OnRefusal that writes refusals to the logger, as information and with the context of the
+// LogRefusedRequests returns an OnRefusal that writes refusals to the logger, as information and with the context of the
 // request, so that a handler can relate them to a trace. It writes up to ten a second, and with them how many it has left out. One function serves
-// any number of limits. LogLimits panics if the logger is nil.
+// any number of limits. LogRefusedRequests panics if the logger is nil.
 //
 // The attributes are those of [Refusal.Attrs]; event.name is weir.http.limit.
-func LogLimits(logger *slog.Logger) func(*http.Request, Refusal) {
+func LogRefusedRequests(logger *slog.Logger) func(*http.Request, Refusal) {
 	log := newPaced(logger, slog.LevelInfo)
 	return func(r *http.Request, f Refusal) {
 		log.write(r, "request refused", func() []slog.Attr {

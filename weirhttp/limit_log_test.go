@@ -39,10 +39,10 @@ func TestLogOfRefusalsHasTheFactsAndNoSecrets(t *testing.T) {
 		var out bytes.Buffer
 		r := httptest.NewRequest(http.MethodGet, "/a?token=secret", http.NoBody)
 		r.Header.Set("X-Api-Key", "secret")
-		weirhttp.LogLimits(plainLogger(&out))(r, c.refusal)
+		weirhttp.LogRefusedRequests(plainLogger(&out))(r, c.refusal)
 		require.Equal(t, c.want+"\n", out.String())
 	}
-	require.Panics(t, func() { weirhttp.LogLimits(nil) })
+	require.Panics(t, func() { weirhttp.LogRefusedRequests(nil) })
 }
 
 func plainLogger(out *bytes.Buffer) *slog.Logger {
@@ -57,7 +57,7 @@ func plainLogger(out *bytes.Buffer) *slog.Logger {
 func TestLogOfRefusalsIsNoFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(1, 0)}, OnRefusal: weirhttp.LogLimits(plainLogger(&out))})
+		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(1, 0)}, OnRefusal: weirhttp.LogRefusedRequests(plainLogger(&out))})
 		for range 1001 {
 			request{}.send(l.Handler(okHandler))
 		}

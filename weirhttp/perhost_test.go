@@ -80,7 +80,7 @@ func TestHostAllocatesNothingForWhatIsPlain(t *testing.T) {
 // the group; it does not wash out the host that fails, and what is beyond passes.
 func TestFloodOfHostsIsBoundedAndWashesNothingOut(t *testing.T) {
 	const most = 1000
-	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{Max: most, MaxSeries: 10})
+	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{MaxKeys: most, MaxSeries: 10})
 	base := baseFunc(func(req *http.Request) (*http.Response, error) {
 		if req.URL.Host == "down.example" {
 			return reply(http.StatusInternalServerError), nil
@@ -110,7 +110,7 @@ func TestFloodOfHostsIsBoundedAndWashesNothingOut(t *testing.T) {
 }
 
 func TestFloodOfFailingHostsIsBounded(t *testing.T) {
-	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{Max: 100})
+	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{MaxKeys: 100})
 	transport := weirhttp.NewTransport(baseFunc(func(*http.Request) (*http.Response, error) {
 		return nil, errDown
 	}), weirhttp.Per(hosts, weirhttp.Host))

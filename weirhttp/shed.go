@@ -16,7 +16,7 @@ type ShedConfig struct {
 	MaxWait    time.Duration // how long a request may wait for its turn, up to 1 h. Default: none waits.
 	RetryAfter time.Duration // what those who are refused are told to wait, up to 24 h. Default: 1 s.
 
-	// OnRefusal is told of each refusal, in the goroutine of the request: see LogLimits. Default: none.
+	// OnRefusal is told of each refusal, in the goroutine of the request: see LogRefusedRequests. Default: none.
 	OnRefusal func(*http.Request, Refusal)
 	// Answer answers a refused request; Retry-After is set. Default: Refusal.WriteProblem.
 	Answer func(http.ResponseWriter, *http.Request, Refusal)

@@ -24,7 +24,7 @@ import (
 // A response of status 429 or 503 that says when to come back (see [RetryAfter]) is obeyed
 // by the gate: the breaker, should it open, stays open at least as long, up to its
 // MaxRetryAfter; the limiter, where it can be held, lets nothing through until then, up to
-// MaxHold.
+// MaxRetryAfter.
 type Transport struct {
 	// Classify says what a response, or the error in its place, tells about the service.
 	// It leaves the body alone. If it panics nothing is told, and the panic goes on up.
@@ -42,9 +42,9 @@ type Transport struct {
 	// Fallback is asked: see [LogRefusedCalls]. It leaves the request as it is. Default none.
 	OnRefusal func(*http.Request, *RefusedError)
 
-	// MaxHold bounds for how long a server can have the limiter held; below 0 it cannot.
-	// Default 1 min.
-	MaxHold time.Duration
+	// MaxRetryAfter bounds for how long a server can have the limiter held. Off does not
+	// listen to it. Default 1 min.
+	MaxRetryAfter time.Duration
 
 	// CountBodyFailures books each body that fails while it is read (see TransportStats) as one
 	// more call that failed, beside the one that its headers were. Default false.
@@ -55,7 +55,10 @@ type Transport struct {
 	bodyFailures atomic.Int64
 }
 
-const defaultMaxHold = time.Minute
+// Off turns Transport.MaxRetryAfter off.
+const Off = -1
+
+const defaultMaxRetryAfter = time.Minute
 
 // NewTransport returns a transport that sends what the gates let through by base, or by
 // [http.DefaultTransport] if base is nil:
@@ -124,9 +127,9 @@ func (t *Transport) verdict(req *http.Request, gate *weir.Gate, resp *http.Respo
 }
 
 func (t *Transport) hold(gate *weir.Gate, wait time.Duration) {
-	longest := t.MaxHold
+	longest := t.MaxRetryAfter
 	if longest == 0 {
-		longest = defaultMaxHold
+		longest = defaultMaxRetryAfter
 	}
 	if longest > 0 {
 		gate.Hold(min(wait, longest))

@@ -275,7 +275,7 @@ func TestWaitThatTheServerAsksForHoldsTheLimiter(t *testing.T) {
 		name    string
 		status  int
 		header  []string
-		maxHold time.Duration
+		longest time.Duration
 		want    time.Duration
 	}{
 		{"no wish", 429, nil, 0, 0},
@@ -284,12 +284,12 @@ func TestWaitThatTheServerAsksForHoldsTheLimiter(t *testing.T) {
 		{"quota", 429, []string{"RateLimit", `"a";r=0;t=30`}, 0, 30 * time.Second},
 		{"bounded", 429, []string{"Retry-After", "9999999"}, 0, time.Minute},
 		{"bounded by us", 429, []string{"Retry-After", "9999999"}, time.Hour, time.Hour},
-		{"not listened to", 429, []string{"Retry-After", "40"}, -1, 0},
+		{"not listened to", 429, []string{"Retry-After", "40"}, weirhttp.Off, 0},
 		{"not a refusal", 200, []string{"Retry-After", "40"}, 0, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			transport := weirhttp.NewTransport(always(c.status, c.header...), weirhttp.PerHost(weir.Config{Rate: limiter.PerSecond(1000)}))
-			transport.MaxHold = c.maxHold
+			transport.MaxRetryAfter = c.longest
 			trip(t, transport, "https://a.example/")
 			trip(t, transport, "https://b.example/")
 			_, err := transport.RoundTrip(newGet(t, "https://a.example/"))

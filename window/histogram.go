@@ -8,7 +8,7 @@ import (
 // Histogram returns the same in the words that exporters know, without loss but for
 // Over. What is in Under is in no bucket there, and in Zero instead. Max is that of
 // the Latency, which may be older than the values.
-func (l *Latency) Histogram() stat.Histogram {
+func (l Latency) Histogram() stat.Histogram {
 	counts := l.Counts
 	zero := min(l.Under, counts[0]) // of a moment a little later, it may be more
 	counts[0] -= zero
@@ -18,7 +18,7 @@ func (l *Latency) Histogram() stat.Histogram {
 	for ; first < end && counts[first] == 0; first++ {
 	}
 	return stat.Histogram{
-		Schema: LatencySchema, Offset: LatencyOffset + first, Counts: append([]int64(nil), counts[first:end]...),
-		Zero: zero, ZeroThreshold: tally.Bound(LatencyOffset - 1), Sum: l.Sum, Max: l.Max.Seconds(),
+		Schema: LatencySchema, Offset: latencyOffset + first, Counts: append([]int64(nil), counts[first:end]...),
+		Zero: zero, ZeroThreshold: tally.Bound(latencyOffset - 1), Sum: l.Sum, Max: l.Max.Seconds(),
 	}
 }

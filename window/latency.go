@@ -27,7 +27,7 @@ type Latency struct {
 const (
 	LatencyBuckets = tally.Buckets
 	LatencySchema  = tally.Schema // Prometheus's schema, OpenTelemetry's scale
-	LatencyOffset  = tally.Lowest // Prometheus's number of the bucket Counts[0]
+	latencyOffset  = tally.Lowest // Prometheus's number of the bucket Counts[0]
 )
 
 // Bucket is one bucket of a histogram: the calls that took longer than Lower and
@@ -39,7 +39,7 @@ type Bucket struct {
 }
 
 // Count returns the number of calls.
-func (l *Latency) Count() (n int64) {
+func (l Latency) Count() (n int64) {
 	for _, c := range l.Counts {
 		n += c
 	}
@@ -47,7 +47,7 @@ func (l *Latency) Count() (n int64) {
 }
 
 // Mean returns the mean time, and 0 where there were no calls.
-func (l *Latency) Mean() time.Duration {
+func (l Latency) Mean() time.Duration {
 	n := l.Count()
 	if n == 0 {
 		return 0
@@ -58,7 +58,7 @@ func (l *Latency) Mean() time.Duration {
 // Quantile returns the time that the share q of the calls did not exceed, q in
 // 0..1: estimated within the bucket it falls into, as if the bucket were filled
 // evenly on its exponential scale. It is 0 where there were no calls.
-func (l *Latency) Quantile(q float64) time.Duration {
+func (l Latency) Quantile(q float64) time.Duration {
 	b, below, ok := l.at(q)
 	if !ok {
 		return 0
@@ -72,14 +72,14 @@ func (l *Latency) Quantile(q float64) time.Duration {
 // QuantileBounds returns the bounds of the bucket that Quantile falls into: the
 // true quantile lies above the lower and not above the upper one, but for times
 // counted in Under and Over.
-func (l *Latency) QuantileBounds(q float64) (lower, upper time.Duration) {
+func (l Latency) QuantileBounds(q float64) (lower, upper time.Duration) {
 	b, _, _ := l.at(q)
 	return seconds(b.Lower), seconds(b.Upper)
 }
 
 // at returns the bucket that holds the call of rank q, and how many calls lie in
 // the buckets below it.
-func (l *Latency) at(q float64) (found Bucket, below int64, ok bool) {
+func (l Latency) at(q float64) (found Bucket, below int64, ok bool) {
 	rank := max(int64(math.Ceil(clampShare(q)*float64(l.Count()))), 1)
 	for b := range l.Buckets(LatencySchema) {
 		if below+b.Count >= rank {
@@ -93,7 +93,7 @@ func (l *Latency) at(q float64) (found Bucket, below int64, ok bool) {
 // Buckets yields the buckets that hold calls, from the shortest on, at the given
 // schema: LatencySchema or less, down to −4, where each step joins two buckets
 // into one. A higher schema gives LatencySchema's.
-func (l *Latency) Buckets(schema int) iter.Seq[Bucket] {
+func (l Latency) Buckets(schema int) iter.Seq[Bucket] {
 	shift := min(max(LatencySchema-schema, 0), LatencySchema+4)
 	return func(yield func(Bucket) bool) {
 		var b Bucket
@@ -101,7 +101,7 @@ func (l *Latency) Buckets(schema int) iter.Seq[Bucket] {
 			if n == 0 {
 				continue
 			}
-			index := (LatencyOffset + i + 1<<shift - 1) >> shift
+			index := (latencyOffset + i + 1<<shift - 1) >> shift
 			if b.Count > 0 && index != b.Index && !yield(b) {
 				return
 			}

@@ -58,7 +58,7 @@ func TestBreakerGroup(t *testing.T) {
 	evictions := int64(0)
 	check(t, holdModel(), func() func(*client) {
 		g := breaker.NewGroup[int]("g", breaker.GroupConfig{
-			Max: 1, MaxSeries: breaker.Off, Breaker: breaker.Config{Window: time.Millisecond, Buckets: 1},
+			MaxKeys: 1, MaxSeries: breaker.Off, Breaker: breaker.Config{Window: time.Millisecond, Buckets: 1},
 		})
 		held := make([]map[int]*breaker.Breaker, workers)
 		var mu sync.Mutex

@@ -25,7 +25,7 @@ func (t timer) breakers() Experiment {
 
 // group is one with so many members, which all have been called once.
 func group(members int) *breaker.Group[int] {
-	g := breaker.NewGroup[int]("bench", breaker.GroupConfig{Max: 2*members + 1000})
+	g := breaker.NewGroup[int]("bench", breaker.GroupConfig{MaxKeys: 2*members + 1000})
 	for key := range members {
 		_ = g.Get(key).Run(context.Background(), succeed)
 	}
