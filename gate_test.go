@@ -211,6 +211,23 @@ func TestAHoldReachesALimiterThatHasAName(t *testing.T) {
 	require.InDelta(t, 1, values["weir.limiter.period"], 0)
 }
 
+// The breaker may have closed again before the caller who waited knows that it had opened.
+func TestAWaiterThatIsRefusedTooLateIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.New("g", weir.Config{Rate: limiter.PerMinute(1), Burst: 1, MaxWait: time.Hour})
+		require.NoError(t, g.Run(t.Context(), succeed))
+		var err error
+		go func() { err = g.Run(t.Context(), succeed) }()
+		synctest.Wait()
+		g.Breaker().Force(breaker.ForcedOpen)
+		g.Breaker().Release()
+		synctest.Wait()
+		require.ErrorIs(t, err, breaker.ErrOpen)
+		require.EqualValues(t, 1, g.Totals().Refused)
+		require.Zero(t, g.Admissions().Waiting)
+	})
+}
+
 func TestGateWithoutALimit(t *testing.T) {
 	g := weir.New("g", weir.Config{})
 	require.Nil(t, g.Limiter())

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -48,7 +47,7 @@ func (g *Gate) opened() error {
 	if err := g.breaker.Check(); err != nil {
 		return err
 	}
-	return &breaker.OpenError{Name: g.breaker.Name(), State: breaker.Open, Reason: errOpened.Error(), Until: time.Now()}
+	return g.breaker.Refuse(errOpened.Error())
 }
 
 // named puts the gate's name into the limiter's error.

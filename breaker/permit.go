@@ -78,6 +78,16 @@ func (b *Breaker) CheckAt(t time.Time) error {
 	return b.check(t.Sub(b.epoch))
 }
 
+// Refuse refuses a call in the breaker's name, for a reason of yours: one that waited for
+// something else when the breaker opened, say, and is not to be made though the breaker may
+// have closed since. The refusal is counted as those of Allow are.
+func (b *Breaker) Refuse(reason string) error {
+	at := time.Since(b.epoch)
+	return b.refuse(b.phase.Load(), &OpenError{
+		Name: b.name, Key: b.hold.text(), State: Open, Reason: reason, Until: b.epoch.Add(at),
+	}, at)
+}
+
 // Done books the result of the call. It counts once: it returns whether it did. It does
 // not for a permit that was used before, while the breaker is Disabled, or where the
 // permit's state has ended since; such a late result is counted apart (Stats.Late). Any
