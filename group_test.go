@@ -130,7 +130,35 @@ func TestGroupConfigNamesAllFaults(t *testing.T) {
 		require.ErrorContains(t, err, fault)
 	}
 	require.Equal(t, 1, strings.Count(err.Error(), "MinCalls"), "once")
-	require.Panics(t, func() { hosts(c) })
+	require.PanicsWithError(t, err.Error(), func() { hosts(c) })
+}
+
+func TestAGroupShowsHowLongAllItsKeysWaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1), Burst: 1, MaxWait: time.Minute, Waits: true}})
+		for _, key := range []string{"a", "a", "b", "b"} { // each second one waits a second
+			require.NoError(t, g.Get(key).Run(t.Context(), succeed))
+		}
+		shown := 0
+		g.Histograms(func(s *stat.Series, h stat.Histogram) {
+			shown++
+			require.Equal(t, stat.LimiterWaitDuration, s.Instrument)
+			require.EqualValues(t, 2, h.Count())
+			require.InDelta(t, 2, h.Sum, 1e-6)
+		})
+		require.Equal(t, 1, shown)
+	})
+}
+
+func TestAGroupKnowsTenThousandKeysUnlessToldOtherwise(t *testing.T) {
+	g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 1}})
+	admitted := 0
+	for i := range 12_000 {
+		if g.Get(fmt.Sprint(i)).Run(t.Context(), succeed) == nil {
+			admitted++
+		}
+	}
+	require.InDelta(t, 10_000, admitted, 500, "parts of it fill up apart")
 }
 
 func TestAllowIsTheTwoStepForm(t *testing.T) {
@@ -145,6 +173,17 @@ func TestAllowIsTheTwoStepForm(t *testing.T) {
 	cancel()
 	_, err = g.Allow(ctx)
 	require.Equal(t, context.Canceled, err)
+}
+
+func TestAllowOverTheLimitGivesNoPermit(t *testing.T) {
+	g := weir.New("g", weir.Config{Rate: limiter.PerHour(1), Burst: 1})
+	permit, err := g.Allow(t.Context())
+	require.NoError(t, err)
+	require.True(t, permit.Done(breaker.Success))
+	permit, err = g.Allow(t.Context())
+	require.ErrorIs(t, err, limiter.ErrLimited)
+	require.False(t, permit.Done(breaker.Success))
+	require.EqualValues(t, 1, g.Totals().Successes)
 }
 
 func TestHoldHoldsBackAGate(t *testing.T) {
