@@ -278,6 +278,7 @@ func TestGroupKeepsABreakerAgainToWhichSomethingHappens(t *testing.T) {
 				press(g, released, 20)
 				runtime.GC()
 				require.Nil(t, w.Value())
+				runtime.KeepAlive(g)
 			}
 		})
 	}

@@ -40,9 +40,7 @@ func newFlights(r *rules) *flights {
 	if c.Buckets > 0 {
 		grain = max(grain, c.Window/time.Duration(c.Buckets))
 	}
-	f := &flights{grain: grain, slow: c.SlowCall}
-	f.looks.Store(-1)
-	return f
+	return &flights{grain: grain, slow: c.SlowCall}
 }
 
 // start counts a call, and returns what end wants to know.

@@ -107,7 +107,6 @@ func (p *phase) after(s stay, half time.Duration) stay {
 func (b *Breaker) enter(s stay, why cause, counts window.Counts) *phase {
 	old := b.phase.Load()
 	next := old.next(s)
-	next.reason = why.reason
 	next.prepare(b)
 	b.publish(next, Change{From: old.state, To: s.state, Reason: why.reason, Origin: why.origin, Counts: counts})
 	return next
@@ -220,7 +219,6 @@ func (p *phase) judgedBy(at time.Duration, calls tally.Pair) window.Counts {
 	c.Successes, c.Failures = calls.Low-calls.High, calls.High
 	c.Slow = min(c.Slow, calls.Low)
 	c.SlowFailures = min(c.SlowFailures, c.Slow, c.Failures)
-	c.ConsecutiveFailures = min(c.ConsecutiveFailures, p.totals().Failures-p.began.Failures)
 	return c
 }
 

@@ -1,0 +1,122 @@
+package breaker_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/window"
+)
+
+func TestWhatABoundNamesIsWithinIt(t *testing.T) {
+	for _, c := range []breaker.Config{
+		{LastCalls: 1}, {LastCalls: window.MaxLast}, {CooldownJitter: 1}, {Probes: 1}, {Probes: 10_000}, {Initial: breaker.Trial},
+	} {
+		require.NoError(t, c.Validate(), "%+v", c)
+	}
+	for _, c := range []breaker.ThrottleConfig{{K: 1}, {K: math.MaxFloat64}, {MinRefusal: 1, MaxRefusal: 1}} {
+		require.NoError(t, c.Validate(), "%+v", c)
+	}
+	require.EqualError(t, breaker.Config{Initial: breaker.Trial + 1}.Validate(),
+		"breaker: Initial is state 7, must be Closed, Open or an override")
+	require.ErrorContains(t, breaker.GroupConfig{MaxSeries: 10_001}.Validate(),
+		"MaxSeries is 10001, must be at least 1", "one more than the default members")
+}
+
+func TestAStateThatIsNoneHasItsNumber(t *testing.T) {
+	require.Equal(t, "trial", breaker.Trial.String())
+	require.Equal(t, "state 7", (breaker.Trial + 1).String())
+	require.Equal(t, "state 255", breaker.State(255).String())
+}
+
+func TestAnEndlessCooldownBeginsWithTheBreaker(t *testing.T) {
+	b := breaker.NewAt("b", breaker.Config{Initial: breaker.Open, Cooldown: math.MaxInt64}, t0)
+	for _, d := range []time.Duration{0, 24 * time.Hour, 100 * 365 * 24 * time.Hour} {
+		require.Equal(t, breaker.Open, b.StateAt(after(d)), d)
+		require.ErrorIs(t, b.CheckAt(after(d)), breaker.ErrOpen, d)
+	}
+}
+
+// judgedElsewhere plays one success on a breaker whose judge has seen the given calls.
+func judgedElsewhere(t *testing.T, c breaker.Config, seen window.Counts) *breaker.Breaker {
+	t.Helper()
+	c.Judge = func() window.Counts { return seen }
+	b := breaker.New("b", c)
+	run(t, b, 1, succeed)
+	return b
+}
+
+func TestARateIsExactToABillionth(t *testing.T) {
+	for _, c := range []struct {
+		rate     float64
+		failures int64
+		want     breaker.State
+	}{
+		{0.5, 499_999_999, breaker.Closed},
+		{0.5, 500_000_000, breaker.Open},
+		{0.57, 569_999_999, breaker.Closed},
+		{0.57, 570_000_000, breaker.Open},
+		{1, 999_999_999, breaker.Closed},
+		{1, 1_000_000_000, breaker.Open},
+		{2.0 / 3, 666_666_665, breaker.Closed},
+		{2.0 / 3, 666_666_667, breaker.Open},
+	} {
+		b := judgedElsewhere(t, breaker.Config{FailureRate: c.rate}, window.Counts{Successes: 1_000_000_000 - c.failures, Failures: c.failures})
+		require.Equal(t, c.want, b.State(), "%d of a billion at %v", c.failures, c.rate)
+	}
+}
+
+func TestNoMoreCallsAreSlowThanThereAre(t *testing.T) {
+	b := judgedElsewhere(t, breaker.Config{SlowCall: time.Second}, window.Counts{Successes: 20, Slow: 30})
+	require.Equal(t, breaker.Open, b.State())
+	require.Equal(t, "slow rate 100% of 20 calls, limit 50%, judged elsewhere", b.Changes()[0].Reason)
+}
+
+// A result that asks for no wait moves no deadline, even if a later one has come before it.
+func TestOnlyAWaitThatWasAskedForHolds(t *testing.T) {
+	b := breaker.NewAt("b", breaker.Config{MinCalls: 2, Cooldown: breaker.Off}, t0)
+	for _, c := range []struct {
+		at float64
+		o  breaker.Outcome
+	}{{10.9, breaker.Success}, {10.5, breaker.Failure}} {
+		p, err := b.AllowAt(after(sec(c.at)))
+		require.NoError(t, err)
+		require.True(t, p.DoneAt(after(sec(c.at)), c.o))
+	}
+	require.Equal(t, breaker.HalfOpen, b.StateAt(after(sec(10.6))), "it opened at 10.5 s for no time at all")
+}
+
+func TestCallsInFlightAreNotSlowUnlessHungCallsSaysSo(t *testing.T) {
+	c := breaker.Config{SlowCall: time.Second, Active: true, MinCalls: 20}
+	play(t, c, "0 AAAAAAAAAAAAAAAAAAAA .................... closed", "3.1 S . closed")
+}
+
+func TestCallsThatHangForLongerThanTheWindowAreSeen(t *testing.T) {
+	c := breaker.Config{SlowCall: time.Minute, HungCalls: true, MinCalls: 20}
+	play(t, c, "0 AAAAAAAAAAAAAAAAAAAA .................... closed", "59 A . closed", "65 S r open")
+}
+
+// Asking to pass judges nothing where no call hangs; the next result does.
+func TestWhereNoCallHangsAskingOpensNothing(t *testing.T) {
+	c := breaker.Config{SlowCall: time.Second, HungCalls: true, MinCalls: 4}
+	s := play(t, c, "0 SSSSSSSSS ......... closed", "1 ssss .... closed")
+	s.do("10.5 A . closed") // the fast ones have left the window
+	s.slow(4)
+	s.do("10.5 g . open")
+}
+
+func TestRefusalsOfAHalfOpenBreakerShareOneError(t *testing.T) {
+	b := breaker.New("b", breaker.Config{MinCalls: 1, Cooldown: breaker.Off, Probes: 1})
+	run(t, b, 1, fail)
+	hold(t, b, 1)
+	first := b.Run(bg(), succeed)
+	require.ErrorIs(t, first, breaker.ErrOpen)
+	for range 3 {
+		require.Same(t, first, b.Run(bg(), succeed))
+		require.Same(t, first, b.Check())
+	}
+	require.Zero(t, testing.AllocsPerRun(100, func() { _ = b.Run(bg(), succeed) }))
+}

@@ -1,0 +1,93 @@
+package breaker_test
+
+import (
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/stat"
+)
+
+func TestTheTimeInEachStateAddsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("b", breaker.Config{})
+		time.Sleep(2 * time.Second)
+		open(t, b)
+		time.Sleep(6 * time.Second) // the cooldown, and a second more
+		run(t, b, 3, succeed)
+		time.Sleep(3 * time.Second)
+		for range 2 { // looking changes nothing
+			seen := observe(b)
+			require.InDelta(t, 2+3, seen["state.time closed"], 1e-9)
+			require.InDelta(t, 5, seen["state.time open"], 1e-9)
+			require.InDelta(t, 1, seen["state.time half_open"], 1e-9)
+		}
+	})
+}
+
+func TestTheSameStateAgainIsNoTransition(t *testing.T) {
+	b := breaker.New("b", breaker.Config{})
+	b.Reset()
+	require.Zero(t, observe(b)["transitions closed"])
+	b.OpenFor(time.Hour)
+	b.OpenFor(2 * time.Hour)
+	seen := observe(b)
+	require.InDelta(t, 1, seen["transitions open"], 0)
+	require.InDelta(t, 1, seen["state open"], 0)
+	require.Greater(t, seen["open.remaining "], 3700.0, "but the time is anew")
+}
+
+func TestTheShareOfSlowCallsIsShownWhereThereAreAny(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("b", breaker.Config{SlowCall: time.Second, SlowRate: 1, MinCalls: 4})
+		run(t, b, 3, succeed)
+		require.NotContains(t, observe(b), "window.slow_ratio ", "too few calls")
+		run(t, b, 1, func(ctx) error { time.Sleep(2 * time.Second); return nil })
+		require.InDelta(t, 0.25, observe(b)["window.slow_ratio "], 0)
+		require.NoError(t, b.Reconfigure(breaker.Config{SlowCall: time.Second, SlowRate: breaker.Off, MinCalls: 4}))
+		require.NotContains(t, observe(b), "window.slow_ratio ", "nobody asks")
+	})
+}
+
+func TestOnlyAnOpenBreakerWithADeadlineShowsTheTimeLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const left = "open.remaining "
+		b := breaker.New("b", breaker.Config{HalfOpenTimeout: time.Minute})
+		require.NotContains(t, observe(b), left, "closed")
+		b.OpenFor(7 * time.Second)
+		require.InDelta(t, 7, observe(b)[left], 1e-9)
+		time.Sleep(8 * time.Second)
+		require.NotContains(t, observe(b), left, "half-open is due")
+		hold(t, b, 1)
+		require.NotContains(t, observe(b), left, "half-open")
+		b.OpenFor(math.MaxInt64)
+		require.NotContains(t, observe(b), left, "open for ever")
+	})
+}
+
+func TestAGroupShowsTheLatencyOfItsFirstKeys(t *testing.T) {
+	g := breaker.NewGroup[string]("g", breaker.GroupConfig{Breaker: breaker.Config{Latency: true}, MaxSeries: 2})
+	for n, key := range []string{"a", "b", "c"} {
+		run(t, g.Get(key), n+1, succeed)
+	}
+	shown := map[string]int64{}
+	g.Histograms(func(s *stat.Series, h stat.Histogram) {
+		require.Equal(t, stat.BreakerCallDuration, s.Instrument)
+		require.Equal(t, "g", s.Values[0])
+		shown[s.Values[1]] += h.Count()
+	})
+	require.Equal(t, map[string]int64{"a": 1, "b": 2}, shown)
+}
+
+func TestTheSeriesOfGroupsAndThrottlesBeganWhenTheyDid(t *testing.T) {
+	g, th := breaker.NewGroupAt[string]("g", breaker.GroupConfig{}, t0), breaker.NewThrottleAt("t", breaker.ThrottleConfig{}, t0)
+	for _, source := range []stat.Source{g, th} {
+		source.Observe(func(s *stat.Series, _ float64) {
+			require.True(t, s.Created.Equal(t0), "%s: %v", s.Instrument.Name, s.Created)
+		})
+	}
+}

@@ -1,0 +1,80 @@
+package breaker
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A small group is one part, so that it fills up whole, and the parts make up the group.
+func TestThePartsOfAGroup(t *testing.T) {
+	for most, parts := range map[int]int{1: 1, 127: 1, 128: 1, 129: 2, 256: 2, 257: 3, 300: 3, 10_000: 79, 1_000_000: 256} {
+		g := NewGroupAt[int]("g", GroupConfig{MaxKeys: most, MaxSeries: Off}, time.Now())
+		require.Len(t, g.shards, parts, "of %d", most)
+		sum := 0
+		for i := range g.shards {
+			sum += g.shards[i].max
+			require.InDelta(t, most/parts, g.shards[i].max, 1, "of %d", most)
+		}
+		require.Equal(t, most, sum)
+	}
+}
+
+func TestTheDefaultOfMaxSeries(t *testing.T) {
+	for most, want := range map[int]int{0: 100, 10_000: 100, 200: 100, 199: 99, 10: 5, 1: 0} {
+		require.Equal(t, want, GroupConfig{MaxKeys: most}.orDefault().MaxSeries, "of %d", most)
+	}
+	require.Zero(t, GroupConfig{MaxSeries: Off}.orDefault().MaxSeries)
+	require.Equal(t, 7, GroupConfig{MaxSeries: 7}.orDefault().MaxSeries)
+}
+
+// Of what came, went and was taken by the garbage collector nothing stays behind.
+func TestAGroupForgetsWhatTheCollectorTook(t *testing.T) {
+	t0 := time.Now()
+	g := NewGroupAt[int]("g", GroupConfig{MaxKeys: 1, MaxSeries: Off}, t0)
+	s := &g.shards[0]
+	taken := func() bool {
+		for _, m := range s.loose {
+			if !m.dead.Load() {
+				return false
+			}
+		}
+		return true
+	}
+	const keys = 50
+	for key := range keys {
+		g.GetAt(t0.Add(time.Duration(key)*time.Minute), key) // in the place of the one before
+		for try := 0; !taken(); try++ {
+			require.Less(t, try, 1000, "the collector does not say what it took")
+			runtime.GC()
+		}
+		require.LessOrEqual(t, len(s.loose), 1)
+		require.LessOrEqual(t, len(s.byKey), 2)
+		census := *s.census.Load()
+		require.LessOrEqual(t, s.dropped, len(census)/2, "the rest of the census is in use")
+		require.Len(t, census, len(s.places)+len(s.loose)+s.dropped)
+	}
+	require.EqualValues(t, keys-1, g.evictions.Load())
+}
+
+// A new key never waits until a whole large part was looked through; the next one goes on
+// from there.
+func TestAPartLooksAtSomeOfItsMembersForRoom(t *testing.T) {
+	t0 := time.Now()
+	g := NewGroupAt[int]("g", GroupConfig{MaxKeys: 100_000, MaxSeries: Off}, t0)
+	s := &g.shards[0]
+	require.Greater(t, s.max, looks+1)
+	for key := range s.max {
+		b := s.admit(g, key, "", t0)
+		require.NotNil(t, b)
+		if key >= 1 && key <= looks { // those that are looked at first
+			b.OpenForAt(t0, time.Hour)
+		}
+	}
+	u := t0.Add(time.Minute)
+	require.Nil(t, s.admit(g, s.max, "", u))
+	require.NotNil(t, s.admit(g, s.max, "", u))
+	require.EqualValues(t, 1, g.evictions.Load())
+}

@@ -1,0 +1,151 @@
+package breaker_test
+
+import (
+	"bytes"
+	"log"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/window"
+)
+
+// Whoever notices what the clock has brought tells of it, and does not leave that to the
+// next call.
+func TestWhoeverNoticesAChangeTellsOfIt(t *testing.T) {
+	var told []breaker.State
+	c := breaker.Config{MinCalls: 1, Cooldown: 5 * time.Second, HalfOpenTimeout: 2 * time.Second, OnChange: func(c breaker.Change) { told = append(told, c.To) }}
+	probing := func() (*breaker.Breaker, *breaker.Permit) {
+		told = nil
+		b := breaker.NewAt("b", c, t0)
+		p, err := b.AllowAt(t0)
+		require.NoError(t, err)
+		p.DoneAt(t0, breaker.Failure)
+		p, err = b.AllowAt(after(5 * time.Second))
+		require.NoError(t, err)
+		require.Equal(t, []breaker.State{breaker.Open, breaker.HalfOpen}, told, "the probe asks")
+		return b, &p
+	}
+	gaveUp := []breaker.State{breaker.Open, breaker.HalfOpen, breaker.Open}
+
+	b, _ := probing()
+	require.ErrorIs(t, b.CheckAt(after(8*time.Second)), breaker.ErrOpen)
+	require.Equal(t, gaveUp, told, "somebody checks")
+
+	_, p := probing()
+	require.False(t, p.DoneAt(after(8*time.Second), breaker.Success))
+	require.Equal(t, gaveUp, told, "a late result comes")
+}
+
+func TestACallbackThatWasTakenAwayIsNotCalled(t *testing.T) {
+	var b *breaker.Breaker
+	var told []breaker.State
+	b = breaker.New("b", breaker.Config{OnChange: func(c breaker.Change) {
+		told = append(told, c.To)
+		b.Force(breaker.Trial) // waits until this one has returned
+		require.NoError(t, b.Reconfigure(breaker.Config{}))
+	}})
+	b.Force(breaker.ForcedOpen)
+	require.Equal(t, []breaker.State{breaker.ForcedOpen}, told)
+	require.Zero(t, b.Stats().Dropped, "nobody is there who missed it")
+}
+
+func TestACallbackThatPanicsIsLogged(t *testing.T) {
+	var text bytes.Buffer
+	before, writer, flags := slog.Default(), log.Writer(), log.Flags()
+	slog.SetDefault(slog.New(slog.NewJSONHandler(&text, nil)))
+	t.Cleanup(func() {
+		slog.SetDefault(before)
+		log.SetOutput(writer)
+		log.SetFlags(flags)
+	})
+	b := breaker.New("b", breaker.Config{OnChange: func(breaker.Change) { panic("boom") }})
+	b.Force(breaker.ForcedOpen)
+	lines := records(t, &text)
+	require.Len(t, lines, 1)
+	require.Equal(t, "ERROR", lines[0]["level"])
+	require.Equal(t, "breaker: OnChange panicked", lines[0]["msg"])
+	require.Equal(t, "closed to forced_open: forced", lines[0]["change"])
+	require.Equal(t, "boom", lines[0]["panic"])
+}
+
+func TestAfterOpenHearsOfNothingButAnOpening(t *testing.T) {
+	b := breaker.New("b", breaker.Config{})
+	b.Force(breaker.ForcedOpen) // before anybody watches
+	b.Release()
+	calls := 0
+	b.AfterOpen(func() { calls++ })
+	for _, s := range []breaker.State{breaker.Trial, breaker.ForcedClosed, breaker.Disabled} {
+		b.Force(s)
+		require.Zero(t, calls, s)
+	}
+	b.Release()
+	b.Reset()
+	require.Zero(t, calls)
+	b.Force(breaker.ForcedOpen)
+	require.Equal(t, 1, calls)
+}
+
+// What Trip was asked about is what its change tells, whatever has come while it answered.
+func TestAChangeTellsTheVeryCountsThatTripSaw(t *testing.T) {
+	var other breaker.Permit
+	asked := 0
+	b := breaker.NewAt("b", breaker.Config{Trip: func(c window.Counts) (string, bool) {
+		asked++
+		if asked > 1 {
+			require.Equal(t, window.Counts{Successes: 1, Failures: 1}, c)
+			return "", false
+		}
+		require.Equal(t, window.Counts{Failures: 1, ConsecutiveFailures: 1}, c)
+		require.True(t, other.DoneAt(t0, breaker.Success))
+		return "enough", true
+	}}, t0)
+	require.NoError(t, b.AdmitAt(t0, &other))
+	p, err := b.AllowAt(t0)
+	require.NoError(t, err)
+	require.True(t, p.DoneAt(t0, breaker.Failure))
+	require.Equal(t, 2, asked)
+	changes := b.Changes()
+	require.Len(t, changes, 1)
+	require.Equal(t, window.Counts{Failures: 1}, withoutStreak(changes[0].Counts))
+}
+
+// A stale time moves no deadline, of a trial neither.
+func TestATrialThatWouldOpenAtAStaleTimeWouldSoNow(t *testing.T) {
+	b := breaker.NewAt("b", breaker.Config{MinCalls: 2, Initial: breaker.Trial}, t0)
+	for _, c := range []struct {
+		at time.Duration
+		o  breaker.Outcome
+	}{{10 * time.Second, breaker.Success}, {3 * time.Second, breaker.Failure}} {
+		p, err := b.AllowAt(after(c.at))
+		require.NoError(t, err)
+		p.DoneAt(after(c.at), c.o)
+	}
+	changes := b.Changes()
+	require.Len(t, changes, 1)
+	require.True(t, changes[0].At.Equal(after(10*time.Second)), "at %v", changes[0].At.Sub(t0))
+	_, err := b.AllowAt(after(15*time.Second - 1))
+	require.NoError(t, err)
+	_, err = b.AllowAt(after(15 * time.Second))
+	require.NoError(t, err)
+	require.EqualValues(t, 1, b.StatsAt(after(15*time.Second)).TrialRefused, "for the cooldown of five seconds")
+}
+
+func TestAKeyStandsInTheErrorsAndTheLogOfItsBreaker(t *testing.T) {
+	var text bytes.Buffer
+	c := breaker.Config{OnChange: breaker.LogChanges(slog.New(slog.NewJSONHandler(&text, nil)))}
+	g := breaker.NewGroup[string]("hosts", breaker.GroupConfig{Breaker: c})
+	g.Get("a.example").Force(breaker.ForcedOpen)
+	require.EqualError(t, g.Get("a.example").Check(), `breaker "hosts" for "a.example" is forced open`)
+	lone := breaker.New("lone", c)
+	lone.Force(breaker.ForcedOpen)
+	require.EqualError(t, lone.Check(), `breaker "lone" is forced open`)
+
+	lines := records(t, &text)
+	require.Len(t, lines, 2)
+	require.Equal(t, "a.example", lines[0]["weir.group.key"])
+	require.NotContains(t, lines[1], "weir.group.key")
+}
