@@ -184,12 +184,9 @@ func (b *Breaker) Latency() window.Latency {
 }
 
 // LifetimeLatency returns how long all calls took, if Config.Latency is set.
-func (b *Breaker) LifetimeLatency() (sum window.Latency) {
+func (b *Breaker) LifetimeLatency() window.Latency {
 	p := b.phase.Load()
-	for _, old := range p.old {
-		sum = sum.Plus(window.Latency(old.LifetimeLatency()))
-	}
-	return sum.Plus(window.Latency(p.tally.LifetimeLatency()))
+	return p.past.lifetimeLatency().Plus(window.Latency(p.tally.LifetimeLatency()))
 }
 
 func (b *Breaker) counts(at time.Duration) (c window.Counts) {

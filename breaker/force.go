@@ -3,7 +3,6 @@ package breaker
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/weir-go/weir/internal/tally"
@@ -163,7 +162,7 @@ func (p *phase) by(r *rules, at time.Duration) *phase {
 	next := *p
 	next.rules = r
 	if !r.sameWindow(p.rules) {
-		next.old = slices.Concat(p.old, []*tally.Calls{p.tally})
+		next.past = p.past.with(p.tally, at)
 		next.tally = r.newTally()
 		next.tally.SetStreak(p.tally.Streak())
 		next.floor, next.judged, next.slowed = tally.Counts{}, tally.Pair{}, tally.Pair{}

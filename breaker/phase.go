@@ -18,11 +18,11 @@ type phase struct {
 	state State
 	rules *rules
 	tally *tally.Calls
-	old   []*tally.Calls // of shapes that Reconfigure has ended: they have a part in the totals
-	epoch uint64         // permits of the same epoch count; a new config keeps it
-	since time.Duration  // when it began
-	until time.Duration  // Open: when it is over; HalfOpen: when it gives up
-	mercy time.Duration  // nothing is judged before: Config.Grace
+	past  past          // of windows that Reconfigure has ended: a part of the totals
+	epoch uint64        // permits of the same epoch count; a new config keeps it
+	since time.Duration // when it began
+	until time.Duration // Open: when it is over; HalfOpen: when it gives up
+	mercy time.Duration // nothing is judged before: Config.Grace
 
 	floor   tally.Counts  // the totals when it began: what came before does not count
 	judged  tally.Pair    // of floor
@@ -116,7 +116,7 @@ func (b *Breaker) enter(s stay, why cause, counts window.Counts) *phase {
 func (p *phase) next(s stay) *phase {
 	s.since = p.latest(s.since)
 	next := &phase{
-		state: s.state, rules: p.rules, tally: p.tally, old: p.old, epoch: p.epoch + 1,
+		state: s.state, rules: p.rules, tally: p.tally, past: p.past, epoch: p.epoch + 1,
 		since: s.since, until: s.until, mercy: p.mercy, rounds: p.rounds, cooldown: p.cooldown,
 		reason: p.reason, tripped: p.tripped, spent: p.spent, entered: p.entered,
 		floor: p.tally.Totals(), began: p.totals(),
@@ -135,12 +135,9 @@ func (p *phase) latest(at time.Duration) time.Duration {
 
 // totals returns the calls of the breaker's whole life.
 func (p *phase) totals() tally.Counts {
-	sum := p.tally.Totals()
-	streak := sum.ConsecutiveFailures
-	for _, old := range p.old {
-		sum = sum.Plus(old.Totals())
-	}
-	sum.ConsecutiveFailures = streak
+	now := p.tally.Totals()
+	sum := now.Plus(p.past.totals())
+	sum.ConsecutiveFailures = now.ConsecutiveFailures
 	return sum
 }
 
