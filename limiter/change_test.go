@@ -165,3 +165,16 @@ func TestChangesRefuseNobody(t *testing.T) {
 	})
 	require.Zero(t, refused)
 }
+
+func TestNothingComesOutOfABurstOfNone(t *testing.T) {
+	require.True(t, bucket(limiter.Unlimited(), limiter.None).TakeAt(start, 1).OK, "but where there is no limit")
+
+	b := bucket(limiter.PerSecond(1), 5)
+	require.NoError(t, b.SetBurstAt(start, limiter.None))
+	require.NoError(t, b.SetBurstAt(start.Add(sec), 5))
+	take(t, b, step{sec, 1, "refused 0/5 retry 1s reset 5s"}, step{2 * sec, 1, "ok"})
+
+	require.NoError(t, b.SetRateAt(start.Add(2*sec), limiter.Unlimited()))
+	require.NoError(t, b.SetRateAt(start.Add(3*sec), limiter.PerSecond(1)))
+	require.Equal(t, 5, b.TakeAt(start.Add(3*sec), 0).Remaining, "what had no limit is full")
+}

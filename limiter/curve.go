@@ -68,8 +68,7 @@ func (c *curve) reserve(now int64, n float64) {
 	c.sync(now)
 	old := math.Min(n, c.stored)
 	fresh := n - old
-	wait := c.thaw(old) + micros(fresh*c.interval)
-	c.next += min(wait, math.MaxInt64-max(c.next, 0))
+	c.next = plus(c.next, plus(c.thaw(old), micros(fresh*c.interval)))
 	c.stored -= old
 }
 
@@ -84,15 +83,18 @@ func (c *curve) thaw(n float64) (cost int64) {
 		cost = micros(k * length / 2)
 		n -= k
 	}
-	return cost + micros(c.interval*n)
+	return plus(cost, micros(c.interval*n))
 }
 
 func (c *curve) price(above float64) float64 { return c.interval + float64(above*c.slope) }
 
-// micros is x without its fraction, within an int64.
+// micros is x without its fraction, within an int64; what is not a number is forever.
 func micros(x float64) int64 {
-	if x >= math.MaxInt64 {
-		return math.MaxInt64
+	if x < math.MaxInt64 {
+		return int64(x)
 	}
-	return int64(x)
+	return math.MaxInt64
 }
+
+// plus adds a time of at least 0, up to the longest there is.
+func plus(a, b int64) int64 { return a + min(b, math.MaxInt64-max(a, 0)) }

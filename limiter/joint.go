@@ -12,7 +12,8 @@ import (
 // admitted by all of them, or refused and taken from none.
 //
 // The result is that of all together: the least Limit and Remaining, the largest RetryAfter and
-// ResetAfter. RetryAfter is minimal where it is for each. A Joint of limiters that are shared with others never
+// ResetAfter. RetryAfter is minimal where it is for each; while others wait it reckons with them where the members are
+// limiters of this package without names. A Joint of limiters that are shared with others never
 // admits too much; it may refuse a request at the moment in which a member is taken by someone else.
 // All methods are safe for concurrent use; only Wait and TryWait block.
 type Joint struct {
@@ -59,14 +60,14 @@ func (j *Joint) TakeAt(t time.Time, n int) Result {
 }
 
 // TakeWhich is Take that also tells which member decided, by its index: of those that
-// refused the one with the largest RetryAfter; of an admission, the one with the least Remaining.
+// refused the one with the largest RetryAfter; of an admission, the one with the least Remaining; of equals the first.
 // It is -1 where callers in the queue decided, or there are no members.
 func (j *Joint) TakeWhich(n int) (Result, int) { return j.TakeWhichAt(time.Now(), n) }
 
 // TakeWhichAt is TakeWhich at a given time.
 func (j *Joint) TakeWhichAt(t time.Time, n int) (Result, int) {
-	if j.line.ahead.Load() != 0 {
-		r, _ := j.look(t, n)
+	if ahead := j.line.ahead.Load(); ahead != 0 {
+		r := j.behind(t, ahead, n)
 		stepBack(&r, n)
 		return r, -1
 	}
@@ -116,16 +117,39 @@ func (j *Joint) decide(t time.Time, n int) (Result, int) {
 func (j *Joint) look(t time.Time, n int) (Result, int) {
 	v := verdict{which: -1}
 	for i, m := range j.members {
-		r := m.TakeAt(t, 0)
-		left := r.Remaining - n
-		if n < 0 || left < 0 { // a refusal changes nothing
-			if r = m.TakeAt(t, n); r.OK {
-				m.Refund(n) // it has just become free
-			}
-		}
+		r, left := peek(m, t, n)
 		v.add(i, r, left)
 	}
 	return v.result()
+}
+
+// peek tells what a member would answer, and what it would have left.
+func peek(m Limiter, t time.Time, n int) (r Result, left int) {
+	r = m.TakeAt(t, 0)
+	left = r.Remaining - n
+	if n < 0 || left < 0 { // a refusal changes nothing
+		if r = m.TakeAt(t, n); r.OK {
+			m.Refund(n) // it has just become free
+		}
+	}
+	return r, left
+}
+
+// behind tells how things will stand for one who wants n permits when ahead others have been
+// handed out. Of those a member does not know that is not of this package, or has a name.
+func (j *Joint) behind(t time.Time, ahead int64, n int) Result {
+	v := verdict{which: -1}
+	for i, m := range j.members {
+		var r Result
+		if s, ok := m.(server); ok {
+			s.after(&r, s.now(), ahead, n)
+		} else {
+			r, _ = peek(m, t, n)
+		}
+		v.add(i, r, r.Remaining)
+	}
+	r, _ := v.result()
+	return r
 }
 
 // pile takes from those members that have something left.
@@ -141,7 +165,9 @@ func (j *Joint) now() time.Duration { return 0 }
 
 func (j *Joint) serve(r *Result, _ time.Duration, n int) { *r, _ = j.decide(time.Now(), n) }
 
-func (j *Joint) after(r *Result, _ time.Duration, _ int64, n int) { *r, _ = j.look(time.Now(), n) }
+func (j *Joint) after(r *Result, _ time.Duration, ahead int64, n int) {
+	*r = j.behind(time.Now(), ahead, n)
+}
 
 // verdict gathers the results of several limiters into one.
 type verdict struct {

@@ -75,7 +75,7 @@ func TestAllWaits(t *testing.T) {
 		for _, who := range []string{"a", "b", "c", "d"} {
 			l.enter(t.Context(), who, 1)
 		}
-		require.Equal(t, "refused 0/1 retry 100ms reset 1m0s", show(all.Take(1)))
+		require.Equal(t, "refused 0/1 retry 1m0s reset 1m0s", show(all.Take(1)))
 		require.ErrorIs(t, all.TryWait(t.Context(), 2, sec), limiter.ErrLimited)
 		l.want(arrival{"a", 0, nil}, arrival{"b", 100 * ms, nil}, arrival{"c", 200 * ms, nil}, arrival{"d", 60 * sec, nil})
 	})
@@ -104,4 +104,22 @@ func TestAllNeverAdmitsTooManyAmidTraffic(t *testing.T) {
 		require.Equal(t, 40-sum, a.TakeAt(start, 0).Remaining, "what was not admitted was given back")
 		require.Equal(t, 30-sum, b.TakeAt(start, 0).Remaining)
 	}
+}
+
+// Waiting as long as a Joint says is enough, also behind those who wait already.
+func TestAJointReckonsWithThoseWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := limiter.All(
+			limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 3}),
+			limiter.NewSlidingLog(limiter.WindowConfig{Limit: 100, Span: time.Hour}),
+		)
+		require.True(t, all.Take(3).OK)
+		line := newLine(t, all)
+		line.enter(t.Context(), "three", 3)
+		r := all.Take(1)
+		require.Equal(t, 4*sec, r.RetryAfter)
+		time.Sleep(r.RetryAfter)
+		require.True(t, all.Take(1).OK)
+		line.want(arrival{"three", 3 * sec, nil})
+	})
 }

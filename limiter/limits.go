@@ -15,14 +15,13 @@ type limits struct {
 
 // newLimits makes the limits for a valid rate; a burst of 0 means the default, None no tokens.
 func newLimits(r Rate, burst int) limits {
-	if r.IsUnlimited() {
+	switch {
+	case r.IsUnlimited():
 		return limits{burst: math.MaxInt}
-	}
-	switch burst {
-	case 0:
-		burst = r.second()
-	case None:
+	case burst == None:
 		return limits{}
+	case burst == 0:
+		burst = r.second()
 	}
 	l := limits{scale: newScale(r, burst), burst: burst, usual: uint(burst)}
 	l.capacity = l.cost * int64(burst)
@@ -111,8 +110,11 @@ func (l *limits) refund(full int64, n int) int64 {
 
 // carry is the position that means at a time as many tokens by l as full does by old.
 func (l *limits) carry(old *limits, full int64, at time.Duration) int64 {
-	if l.usual == 0 || old.usual == 0 {
+	switch {
+	case l.usual == 0 || old.burst == math.MaxInt:
 		return always
+	case old.burst == 0: // and so without a token
+		return l.units(l.clamp(at)) + l.capacity
 	}
 	level := old.capacity - max(full-old.units(old.clamp(at)), 0)
 	level = proportion(level, l.cost, old.cost)

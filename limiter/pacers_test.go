@@ -333,3 +333,18 @@ func TestSmoothOwesNoMoreThanThereIsTime(t *testing.T) {
 	require.Equal(t, limiter.Never, wait)
 	c.try(1, 100*year, false)
 }
+
+// What would take longer than time lasts is refused, and not let through at once.
+func TestWarmUpThatIsAskedForTooMuch(t *testing.T) {
+	w := limiter.NewWarmUpAt(limiter.WarmUpConfig{Rate: limiter.PerHour(0.5), Period: time.Hour}, start)
+	_, ok := w.ReserveAt(start, 1<<31-1, limiter.Never)
+	require.True(t, ok)
+	wait, ok := w.ReserveAt(start, 1, limiter.Never-1)
+	require.False(t, ok, "after %v", wait)
+
+	w = limiter.NewWarmUpAt(limiter.WarmUpConfig{Rate: limiter.PerSecond(1e-310), Period: time.Hour}, start)
+	_, ok = w.ReserveAt(start, 1, limiter.Never)
+	require.True(t, ok)
+	_, ok = w.ReserveAt(start, 1, limiter.Never-1)
+	require.False(t, ok)
+}

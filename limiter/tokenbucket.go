@@ -17,7 +17,7 @@ type Config struct {
 	Barge      bool // whether Take may pass by those who wait. Default: it is refused while anybody waits.
 }
 
-// None is a burst of no token: nothing is admitted.
+// None is a burst of no token: nothing is admitted, unless the rate is Unlimited, when everything is.
 const None = -1
 
 // maxBurst bounds a bucket, so that rates of many tokens can still be counted finely.

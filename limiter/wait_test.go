@@ -351,19 +351,21 @@ func TestWaitStress(t *testing.T) {
 
 // Scenario 4: where nothing is ever admitted nobody waits.
 func TestWaitForWhatNeverComes(t *testing.T) {
-	b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: limiter.None})
-	err := b.Wait(t.Context(), 1)
-	require.ErrorIs(t, err, limiter.ErrLimited)
-	refusal, ok := errors.AsType[*limiter.LimitedError](err)
-	require.True(t, ok)
-	require.Equal(t, limiter.Never, refusal.RetryAfter())
-	require.Zero(t, b.Tokens())
-	taken, _ := b.TakeUpTo(5)
-	require.Zero(t, taken)
-	require.NoError(t, b.SetBurst(2))
-	require.True(t, b.Take(2).OK)
-	require.NoError(t, b.SetBurst(limiter.None))
-	require.False(t, b.Take(1).OK)
+	synctest.Test(t, func(t *testing.T) {
+		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: limiter.None})
+		err := b.Wait(t.Context(), 1)
+		require.ErrorIs(t, err, limiter.ErrLimited)
+		refusal, ok := errors.AsType[*limiter.LimitedError](err)
+		require.True(t, ok)
+		require.Equal(t, limiter.Never, refusal.RetryAfter())
+		require.Zero(t, b.Tokens())
+		taken, _ := b.TakeUpTo(5)
+		require.Zero(t, taken)
+		require.NoError(t, b.SetBurst(2))
+		require.NoError(t, b.Wait(t.Context(), 2), "they come at the rate")
+		require.NoError(t, b.SetBurst(limiter.None))
+		require.False(t, b.Take(1).OK)
+	})
 }
 
 func TestWaitThatNeedNotAllocatesNothing(t *testing.T) {

@@ -1,0 +1,397 @@
+package alert_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/stat"
+)
+
+// journal is a logger whose lines have neither time nor stack.
+func journal(w io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey || a.Key == "stack" {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+}
+
+// ofFlaky returns a figure of the notifier of that name.
+func ofFlaky(m *alert.Monitor, i *stat.Instrument, attributes ...string) float64 {
+	return figures(m)[strings.Join(append([]string{i.Name, "flaky"}, attributes...), "|")]
+}
+
+func TestTheLogNamesTheBeginningAndTheEndOfAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		bad := false
+		f := newFlaky(take)
+		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{f}, Logger: journal(&log)},
+			alert.Rule{Name: "x", When: alert.Above(0), Value: alert.True(func() bool { return bad })})
+		deliver := func(answers ...error) {
+			f.answer.Store(func(alert.Alert) error {
+				answer := answers[0]
+				answers = answers[1:]
+				return answer
+			})
+			bad = !bad
+			m.Evaluate()
+			require.NoError(t, m.Flush(t.Context()))
+			require.Empty(t, answers)
+		}
+		never := &alert.DeliveryError{Kind: alert.ClientError, Permanent: true}
+		const (
+			fails   = `level=WARN msg="alert: cannot deliver, will try again" notifier=flaky error="alert: not delivered: not now"` + "\n"
+			again   = `level=INFO msg="alert: delivers again" notifier=flaky` + "\n"
+			refused = `level=ERROR msg="alert: refused by its receiver" notifier=flaky error="alert: not delivered: http_4xx"` + "\n"
+		)
+		for _, step := range []struct {
+			answers []error
+			want    string
+		}{
+			{[]error{nil}, ""},
+			{[]error{errFlaky, errFlaky, errFlaky, nil}, fails + again},
+			{[]error{nil}, ""},
+			{[]error{never}, refused},
+			{[]error{never}, refused},
+			{[]error{errFlaky, nil}, again},
+			{[]error{nil}, ""},
+		} {
+			log.Reset()
+			deliver(step.answers...)
+			require.Equal(t, step.want, log.String())
+		}
+	})
+}
+
+func TestTheLogNamesTheBeginningAndTheEndOfAFault(t *testing.T) {
+	var log strings.Builder
+	var read func() float64
+	m := alert.NewMonitor(alert.Config{Logger: journal(&log)},
+		alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 { return read() })})
+	fine, breaks, exits := func() float64 { return 1 }, func() float64 { panic("broken") }, func() float64 { runtime.Goexit(); return 0 }
+	const works = `level=INFO msg="alert: the rule works again" rule=x` + "\n"
+	for _, step := range []struct {
+		read func() float64
+		want string
+	}{
+		{fine, ""},
+		{breaks, `level=ERROR msg="alert: the rule panicked" rule=x panic=broken` + "\n"},
+		{breaks, ""},
+		{fine, works},
+		{math.NaN, `level=ERROR msg="alert: the rule failed" rule=x error=not_finite` + "\n"},
+		{math.NaN, ""},
+		{exits, `level=ERROR msg="alert: the rule failed" rule=x error=goexit` + "\n"},
+		{fine, works},
+		{fine, ""},
+	} {
+		log.Reset()
+		read = step.read
+		m.Evaluate()
+		require.Equal(t, step.want, log.String())
+	}
+}
+
+func TestTimesAreShownInSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, bad := manual(newFlaky(take), 1)
+		bad[0] = true
+		m.EvaluateAt(time.UnixMilli(1_500_000_001_500))
+		require.Equal(t, 1_500_000_001.5, figures(m)[stat.AlertLastEvaluation.Name+"|r0|"])
+		time.Sleep(1500 * time.Millisecond)
+		require.NoError(t, m.Flush(t.Context()))
+		require.Equal(t, 946_684_801.5, ofFlaky(m, stat.NotifierLastSuccess), "the bubble begins at midnight of 2000-01-01 UTC")
+	})
+}
+
+func TestWhatIsPendingIsShownBeforeItIsTried(t *testing.T) {
+	m, bad := manual(newFlaky(take), 2)
+	start := time.Now()
+	for _, step := range []struct {
+		at             time.Duration
+		bad            [2]bool
+		pending, limit float64
+	}{
+		{0, [2]bool{true, false}, 1, 1},
+		{1 * s, [2]bool{true, true}, 1, 2},
+		{2 * s, [2]bool{true, true}, 0, 2},
+		{3 * s, [2]bool{true, false}, 1, 2},
+		{time.Hour, [2]bool{true, false}, 0, 1}, // the one that resolved is forgotten
+	} {
+		copy(bad, step.bad[:])
+		m.EvaluateAt(start.Add(step.at))
+		require.Equal(t, step.pending, ofFlaky(m, stat.NotifierPending), "at %v", step.at)
+		require.Equal(t, step.limit, ofFlaky(m, stat.NotifierPendingLimit), "at %v", step.at)
+		require.NoError(t, m.Flush(t.Context()))
+	}
+}
+
+func TestASuccessEndsTheGrowthOfPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var at []time.Time
+		f := newFlaky(func(alert.Alert) error {
+			at = append(at, time.Now())
+			if len(at) < 10 || len(at)%2 == 1 {
+				return errFlaky
+			}
+			return nil
+		})
+		m, bad := manual(f, 20)
+		for i := range bad {
+			bad[i] = true
+		}
+		m.Evaluate()
+		require.NoError(t, m.Flush(t.Context()))
+		require.Len(t, f.lines(), 20)
+		for i := 10; i < len(at); i++ {
+			require.Less(t, at[i].Sub(at[i-1]), s, "before attempt %d", i+1)
+		}
+	})
+}
+
+func TestAFinalRefusalMakesOthersWaitOnlyIfItSaysSo(t *testing.T) {
+	for _, asked := range []time.Duration{0, 10 * time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFlaky(func(a alert.Alert) error {
+				if a.Rule == "r0" {
+					return &alert.DeliveryError{Permanent: true, RetryAfter: asked}
+				}
+				return nil
+			})
+			m, bad := manual(f, 2)
+			bad[0], bad[1] = true, true
+			m.Evaluate()
+			began := time.Now()
+			require.NoError(t, m.Flush(t.Context()))
+			require.Equal(t, []string{"r1 firing"}, f.lines())
+			require.Equal(t, asked, time.Since(began))
+		})
+	}
+}
+
+func TestANotifierThatGivesUpInTimeHasTimedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		f := alert.Func("flaky", func(ctx context.Context, _ alert.Alert) error {
+			if calls++; calls > 1 {
+				return nil
+			}
+			<-ctx.Done()
+			return fmt.Errorf("dialing: %w", ctx.Err())
+		})
+		m, bad := manual(f, 1)
+		bad[0] = true
+		m.Evaluate()
+		require.NoError(t, m.Flush(t.Context()))
+		require.Equal(t, 1.0, ofFlaky(m, stat.NotifierNotifications, "failed", "timeout"))
+		require.Zero(t, ofFlaky(m, stat.NotifierNotifications, "failed", "_OTHER"))
+	})
+}
+
+func TestARepetitionIsDueAtItsMoment(t *testing.T) {
+	r := &repeating{flaky: newFlaky(take), every: time.Minute}
+	m, bad := manual(r, 1)
+	bad[0] = true
+	start := time.Now()
+	for _, step := range []struct {
+		at   time.Duration
+		want int
+	}{{0, 1}, {time.Minute - 1, 1}, {time.Minute, 2}, {2*time.Minute - 1, 2}, {2 * time.Minute, 3}} {
+		m.EvaluateAt(start.Add(step.at))
+		require.NoError(t, m.Flush(t.Context()))
+		require.Len(t, r.lines(), step.want, "at %v", step.at)
+	}
+}
+
+func TestAStateThatPassedDuringAFailedAttemptIsSuperseded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m *alert.Monitor
+		var bad []bool
+		f := newFlaky(func(alert.Alert) error {
+			if !bad[0] {
+				return nil
+			}
+			bad[0] = false
+			m.Evaluate()
+			return errFlaky
+		})
+		m, bad = manual(f, 1)
+		bad[0] = true
+		m.Evaluate()
+		require.NoError(t, m.Flush(t.Context()))
+		require.Equal(t, []string{"r0 resolved"}, f.lines())
+		require.Equal(t, 1.0, ofFlaky(m, stat.NotifierNotifications, "superseded", ""))
+	})
+}
+
+// The end of an alert matters to whoever has heard of its beginning, however late.
+func TestAnAlertThatWentDuringAnAttempt(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer  error
+		want    []string
+		dropped float64
+	}{
+		"is taken back where the attempt succeeds": {nil, []string{"r0 firing", "r0 resolved"}, 0},
+		"is dropped where it fails":                {errFlaky, nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var m *alert.Monitor
+				var bad []bool
+				start := time.Now()
+				f := newFlaky(func(alert.Alert) error {
+					if !bad[0] {
+						return nil
+					}
+					bad[0] = false
+					m.EvaluateAt(start.Add(s))
+					m.EvaluateAt(start.Add(time.Hour))
+					return test.answer
+				})
+				m, bad = manual(f, 1)
+				bad[0] = true
+				m.EvaluateAt(start)
+				require.NoError(t, m.Flush(t.Context()))
+				require.Equal(t, test.want, f.lines())
+				require.Equal(t, test.dropped, ofFlaky(m, stat.NotifierNotifications, "dropped", ""))
+				require.Zero(t, ofFlaky(m, stat.NotifierPendingLimit), "it is forgotten")
+			})
+		})
+	}
+}
+
+// twoRules are a monitor of a rule that is bad or not, and of one that hangs or is bad.
+type twoRules struct {
+	*alert.Monitor
+	bad, hangs bool
+	release    chan struct{}
+}
+
+func newTwoRules(notify alert.Notifier) *twoRules {
+	two := &twoRules{release: make(chan struct{})}
+	two.Monitor = alert.NewMonitor(alert.Config{Notify: []alert.Notifier{notify}, Logger: quiet()},
+		alert.Rule{Name: "first", When: alert.Above(0), Value: alert.True(func() bool { return two.bad })},
+		alert.Rule{Name: "second", When: alert.Above(0), Value: alert.True(func() bool {
+			if two.hangs {
+				<-two.release
+			}
+			return two.bad
+		})})
+	return two
+}
+
+// cutShort runs the monitor until the second rule hangs, and ends it then.
+func (two *twoRules) cutShort(ctx context.Context) {
+	two.hangs = true
+	ctx, cancel := context.WithTimeout(ctx, s/2)
+	defer cancel()
+	two.Run(ctx)
+	close(two.release)
+	synctest.Wait()
+	two.hangs = false
+}
+
+func TestAnEvaluationThatTheEndCutsShortChangesNoAlerts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlaky(fail)
+		two := newTwoRules(f)
+		two.bad = true
+		two.Evaluate()
+		before := two.Alerts()
+		require.Len(t, before, 2)
+		two.cutShort(t.Context())
+		require.Equal(t, before, two.Alerts())
+		f.answer.Store(take)
+		require.NoError(t, two.Flush(t.Context()))
+		require.ElementsMatch(t, []string{"first firing", "second firing"}, f.lines())
+	})
+}
+
+// The alert fires in an evaluation that nobody hears of, and has resolved in the next.
+func TestAnAlertThatNobodyHeardOfIsNotTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &repeating{flaky: newFlaky(take), every: time.Minute}
+		two := newTwoRules(r)
+		two.bad = true
+		two.cutShort(t.Context())
+		two.bad = false
+		for range 3 {
+			two.Evaluate()
+			require.Equal(t, "resolved", two.Alerts()[0].Status())
+			require.NoError(t, two.Flush(t.Context()))
+			require.Zero(t, ofFlaky(two.Monitor, stat.NotifierPendingLimit))
+			time.Sleep(time.Minute)
+		}
+		require.Empty(t, r.lines())
+	})
+}
+
+func TestRunThatEndsWhileItWaitsEvaluatesNothingMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reads := 0
+		m := alert.NewMonitor(alert.Config{Interval: 1000 * time.Hour}, alert.Rule{
+			Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 { reads++; return 0 }),
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		m.Run(ctx)
+		synctest.Wait()
+		require.Equal(t, 1, reads)
+	})
+}
+
+// What an attempt gets done after the end counts; that it fails then says nothing.
+func TestRunWaitsForTheAttemptThatGoesOn(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer error
+		want   int64
+	}{"success": {nil, 1}, "failure": {errFlaky, 0}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := alert.Func("flaky", func(ctx context.Context, _ alert.Alert) error {
+					<-ctx.Done()
+					time.Sleep(50 * time.Millisecond)
+					return test.answer
+				})
+				m, bad := manual(f, 1)
+				bad[0] = true
+				ctx, cancel := context.WithTimeout(t.Context(), s)
+				defer cancel()
+				began := time.Now()
+				m.Run(ctx)
+				require.Equal(t, 1050*time.Millisecond, time.Since(began))
+				require.EqualValues(t, test.want, ofFlaky(m, stat.NotifierAttempts))
+				require.EqualValues(t, test.want, ofFlaky(m, stat.NotifierNotifications, "delivered", ""))
+				m.Histograms(func(series *stat.Series, h stat.Histogram) {
+					if series.Instrument == stat.NotifierDeliveryDuration {
+						require.Equal(t, test.want, h.Count(), "attempts whose time is known")
+					}
+				})
+			})
+		})
+	}
+}
+
+// The logger is the only code of the user's on the goroutine of Run itself.
+func TestRunThatPanicsLeavesNothingBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := journal(writer(func(string) { panic("full") }))
+		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{newFlaky(take)}, Logger: full},
+			alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Gauge(math.NaN)})
+		require.PanicsWithValue(t, "full", func() { m.Run(t.Context()) })
+		synctest.Wait()
+		require.NotPanics(t, m.Evaluate, "Run has returned")
+	})
+}

@@ -1,0 +1,136 @@
+package alert_test
+
+import (
+	"maps"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/stat"
+)
+
+// Each rule has the one fault that is named, and no other that follows from it.
+func TestAFaultIsNamedAlone(t *testing.T) {
+	one := func(int) alert.Value { return alert.Gauge(func() float64 { return 1 }) }
+	burn := func(slo float64) alert.Value { return alert.Burn(&totals{}, slo, time.Hour, 5*time.Minute) }
+	quantile := func(q float64) alert.Value { return alert.Quantile(&timed{}, q, s) }
+	labelled := func(name string) alert.Rule {
+		return alert.Rule{Value: alert.Gauge(func() float64 { return 1 }), Labels: map[string]string{name: "x"}}
+	}
+	for _, test := range []struct {
+		rule alert.Rule
+		want string
+	}{
+		{alert.Rule{Value: alert.Burn(nil, 0.99, time.Hour, time.Minute)}, "Value: its source of calls is nil"},
+		{alert.Rule{Value: burn(0)}, "Value: its slo is 0, must lie between 0 and 1"},
+		{alert.Rule{Value: burn(-1)}, "Value: its slo is -1, must lie between 0 and 1"},
+		{alert.Rule{Value: burn(1)}, "Value: its slo is 1, must lie between 0 and 1"},
+		{alert.Rule{Value: burn(2)}, "Value: its slo is 2, must lie between 0 and 1"},
+		{alert.Rule{Value: burn(math.NaN())}, "Value: its slo is NaN, must lie between 0 and 1"},
+		{alert.Rule{Value: alert.Burn(&totals{}, 0.99, time.Hour, time.Hour)}, "Value: its spans are 1h0m0s and 1h0m0s, the long one must be longer"},
+		{alert.Rule{Value: quantile(-0.5)}, "Value: its quantile is -0.5, must lie between 0 and 1"},
+		{alert.Rule{Value: quantile(1.5)}, "Value: its quantile is 1.5, must lie between 0 and 1"},
+		{alert.Rule{Value: quantile(math.NaN())}, "Value: its quantile is NaN, must lie between 0 and 1"},
+		{alert.Rule{Value: alert.Each(nil, one)}, "Value: its members or its function are nil"},
+		{alert.Rule{Value: alert.Each(maps.All(map[string]int{}), nil)}, "Value: its members or its function are nil"},
+		{labelled("alertname"), `Labels has "alertname", which is set by the monitor`},
+		{labelled("severity"), `Labels has "severity", which is set by the monitor`},
+		{labelled("key"), `Labels has "key", which is set by the monitor`},
+	} {
+		test.rule.Name, test.rule.When = "bad", alert.Above(14.4)
+		require.EqualError(t, test.rule.Validate(), `alert: rule "bad": `+test.want)
+	}
+}
+
+func TestRulesThatMakeSenseAreAccepted(t *testing.T) {
+	for name, value := range map[string]alert.Value{
+		"Rate":       alert.Rate(&totals{}, time.Minute),
+		"Count":      alert.Count(&totals{}, time.Minute),
+		"Refusals":   alert.Refusals(&totals{}, time.Minute),
+		"Quantile 0": alert.Quantile(&timed{}, 0, time.Minute),
+		"Quantile 1": alert.Quantile(&timed{}, 1, time.Minute),
+	} {
+		require.NoError(t, alert.Rule{Name: name, Value: value, When: alert.Above(2), MinCalls: 10}.Validate(), name)
+	}
+}
+
+func TestNoCallsAreNoFault(t *testing.T) {
+	for name, value := range map[string]alert.Value{
+		"Rate":        alert.Rate(&totals{}, time.Minute),
+		"FailureRate": alert.FailureRate(&totals{}, time.Minute),
+		"SlowRate":    alert.SlowRate(&totals{}, time.Minute),
+	} {
+		v := see(value)
+		v.requireNone(t, 0)
+		require.Equal(t, 1.0, evaluations(v.monitor, "seen", ""), name)
+	}
+}
+
+func TestMembersHaveNoMembers(t *testing.T) {
+	members := map[string]int{"a": 1}
+	inner := alert.Each(maps.All(members), func(int) alert.Value { return alert.Gauge(func() float64 { return 1 }) })
+	v := see(alert.Each(maps.All(members), func(int) alert.Value { return inner }))
+	v.requireNone(t, 0)
+	require.Equal(t, 1.0, evaluations(v.monitor, "seen", "panic"))
+}
+
+func TestASpanOfDaysIsDividedIntoHours(t *testing.T) {
+	calls := &totals{}
+	const week = 7 * 24 * time.Hour
+	v := see(alert.FailureRate(calls, week))
+	v.requireNone(t, 0)
+	calls.Failures = 1
+	v.require(t, 59*time.Minute+50*s, 1)
+	v.require(t, week-s, 1)
+	v.requireNone(t, week) // out with its hour, the first
+}
+
+func TestASpanOfLatenciesIsDividedIntoTwelve(t *testing.T) {
+	calls := newTimed()
+	v := see(alert.Quantile(calls, 0.5, 2*time.Minute))
+	v.requireNone(t, 0)
+	calls.record(0, time.Second)
+	for _, at := range []time.Duration{5 * s, 2*time.Minute - 1} {
+		_, ok := v.at(at)
+		require.True(t, ok, "data at %v", at)
+	}
+	v.requireNone(t, 2*time.Minute) // out with its twelfth, the first
+}
+
+// A rule that is broken from the start has no data either.
+func TestARuleThatNeverWorkedFiresIfItIsToldTo(t *testing.T) {
+	m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
+		Name: "x", When: alert.Above(0), NoData: alert.Fire, Value: alert.Gauge(func() float64 { panic("broken") }),
+	})
+	m.Evaluate()
+	require.Len(t, m.Alerts(), 1)
+	require.Equal(t, alert.Firing, m.Alerts()[0].State)
+	require.Equal(t, 1.0, figures(m)[stat.AlertState.Name+"|x||firing"])
+}
+
+func TestTransitionsAreCountedByTheStateEntered(t *testing.T) {
+	p := newProbe(alert.Rule{When: alert.Above(5), For: 10 * s})
+	for _, step := range []struct {
+		at    time.Duration
+		value float64
+	}{
+		{0, 1}, {1 * s, 6}, {5 * s, 6}, {11 * s, 6}, {12 * s, 6}, {13 * s, 1}, {14 * s, 1}, {15 * s, 6}, {16 * s, 1},
+	} {
+		p.at(step.at, is(step.value))
+	}
+	for state, want := range map[string]float64{"pending": 2, "firing": 1, "inactive": 2} {
+		require.Equal(t, want, figures(p.monitor)[stat.AlertTransitions.Name+"|probe||"+state], state)
+	}
+}
+
+// Receivers see the wall clock alone, and so it is what an alert's times go by.
+func TestTimesOfAnAlertHaveNoMonotonicClock(t *testing.T) {
+	m := alert.NewMonitor(alert.Config{}, alert.Rule{Name: "x", When: alert.Above(0), Value: alert.True(func() bool { return true })})
+	m.Evaluate()
+	a := m.Alerts()[0]
+	require.Equal(t, a.ActiveAt.Round(0), a.ActiveAt)
+	require.Equal(t, a.StartsAt.Round(0), a.StartsAt)
+}

@@ -1,0 +1,381 @@
+package limiter_test
+
+import (
+	"context"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// lastMoment is the last time that limiters tell from later ones.
+const lastMoment time.Duration = 1<<62 - 1
+
+// waitingLimiter is a limiter that callers can wait for.
+type waitingLimiter interface {
+	limiter.Limiter
+	limiter.Waiter
+}
+
+func allWindows(c limiter.WindowConfig, t0 time.Time) map[string]waitingLimiter {
+	sliding := limiter.SlidingConfig{Limit: c.Limit, Span: c.Span, CountRefused: c.CountRefused, MaxWaiters: c.MaxWaiters}
+	return map[string]waitingLimiter{
+		"fixed":   limiter.NewFixedWindowAt(c, t0),
+		"sliding": limiter.NewSlidingWindowAt(sliding, t0),
+		"log":     limiter.NewSlidingLogAt(c, t0),
+	}
+}
+
+func TestConfigsMayGoToTheirBounds(t *testing.T) {
+	require.NoError(t, limiter.WindowConfig{Limit: math.MaxInt32, Span: 1}.Validate())
+	require.NoError(t, limiter.SlidingConfig{Limit: 1, Span: sec, Buckets: 100_000}.Validate())
+	require.Error(t, limiter.SlidingConfig{Limit: 1, Span: sec, Buckets: 100_001}.Validate())
+	require.NoError(t, limiter.WarmUpConfig{Rate: limiter.PerSecond(1), Period: us}.Validate())
+}
+
+func TestRatiosAtTheirEdges(t *testing.T) {
+	const (
+		longest = time.Duration(math.MaxInt64)
+		trip    = time.Duration(1<<43 - 1) // of which 2^20 fit into a Duration
+	)
+	for _, c := range []struct {
+		why    string
+		rate   limiter.Rate
+		events int64
+		period time.Duration
+	}{
+		{"what is left of the fraction is rounding", limiter.Per(0.7, 1), 7, 10},
+		{"one in 2^55 ns", limiter.Per(0x1p-55, 1), 1, 1 << 55},
+		{"one in 2^63 ns, the first that is no Duration", limiter.Per(0.25, 1<<61), 1, longest},
+		{"a next term far beyond the bound", limiter.Per(10_000.0/10_000_001, hour+1), 1, 1000 * (hour + 1)},
+		{"a next term just beyond the bound", limiter.Per(1024.0/(1<<20+1), trip), 1, 1024 * trip},
+	} {
+		events, period := c.rate.Ratio()
+		require.Equal(t, c.events, events, c.why)
+		require.Equal(t, c.period, period, c.why)
+	}
+}
+
+func TestTheQueueOfAWindowIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, leave := context.WithCancel(t.Context())
+		for name, w := range allWindows(limiter.WindowConfig{Limit: 1, Span: hour, MaxWaiters: 1}, time.Now()) {
+			require.True(t, w.Take(1).OK, name)
+			newLine(t, w).enter(ctx, "w", 1)
+			require.ErrorIs(t, w.TryWait(t.Context(), 1, limiter.Never), limiter.ErrQueueFull, name)
+		}
+		leave()
+	})
+}
+
+func TestWhatAWindowNeverAdmitsIsRefusedForeverWhileSomebodyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, leave := context.WithCancel(t.Context())
+		for name, w := range allWindows(limiter.WindowConfig{Limit: 2, Span: hour}, time.Now()) {
+			require.True(t, w.Take(2).OK, name)
+			newLine(t, w).enter(ctx, "w", 1)
+			for _, n := range []int{3, -1} {
+				r := w.Take(n)
+				require.False(t, r.OK, "%s: Take(%d)", name, n)
+				require.Equal(t, limiter.Never, r.RetryAfter, "%s: Take(%d)", name, n)
+			}
+			require.EqualError(t, w.Wait(t.Context(), 3), "limiter: more than the limit (limit 2)", name)
+		}
+		leave()
+	})
+}
+
+// TestAWindowIsNotPassedByWhenTheHeadIsDue asks at times at which there is enough for the one who waits and for the one who asks.
+func TestAWindowIsNotPassedByWhenTheHeadIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Minute) // off the grid
+		ctx, leave := context.WithCancel(t.Context())
+		for _, later := range []time.Duration{2 * hour, math.MaxInt64} {
+			for name, w := range allWindows(limiter.WindowConfig{Limit: 2, Span: hour}, time.Now()) {
+				require.True(t, w.Take(2).OK, name)
+				newLine(t, w).enter(ctx, "w", 1)
+				require.Equal(t, "refused 0/2 retry 1ns reset 0s", show(w.TakeAt(time.Now().Add(later), 1)), "%s, %s later", name, later)
+			}
+		}
+		leave()
+	})
+}
+
+func TestAnEmptyWindowHasNothingToResetAtAnEarlierTime(t *testing.T) {
+	for _, w := range allWindows(limiter.WindowConfig{Limit: 2, Span: sec}, start) {
+		take(t, w, step{10 * sec, 0, "ok 2/2 reset 0s"}, step{0, 0, "ok 2/2 reset 0s"})
+	}
+}
+
+func TestRefusalsThatCountMakeAWindowNoMoreThanFull(t *testing.T) {
+	for _, w := range allWindows(limiter.WindowConfig{Limit: 5, Span: sec, CountRefused: true}, start) {
+		take(t, w, step{0, 5, "ok"}, step{0, 3, "refused"})
+		w.Refund(1)
+		take(t, w, step{0, 0, "ok 1/5 reset " + w.TakeAt(start, 0).ResetAfter.String()}, step{0, 1, "ok"})
+	}
+}
+
+// TestASlidingWindowCountsThoseAheadByTheBucket has two wait for what was taken in two buckets. Who comes then needs a window and, of the
+// permits there are now, only the first back.
+func TestASlidingWindowCountsThoseAheadByTheBucket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 2, Span: sec, Buckets: 10})
+		require.True(t, w.Take(1).OK)
+		time.Sleep(500 * ms)
+		require.True(t, w.Take(1).OK)
+		l := newLine(t, w)
+		l.enter(t.Context(), "a", 1)
+		l.enter(t.Context(), "b", 1)
+		require.Equal(t, "refused 0/2 retry 1.6s reset 1.1s", show(w.Take(1)))
+		l.want(arrival{"a", 600 * ms, nil}, arrival{"b", 1100 * ms, nil})
+	})
+}
+
+func TestASlidingLogKeepsOneEntryAMoment(t *testing.T) {
+	const takes = 1000
+	log := exactLog(2*takes, sec)
+	require.Zero(t, testing.AllocsPerRun(1, func() {
+		for range takes {
+			log.TakeAt(start, 1)
+		}
+	}))
+	take(t, log, step{0, 1, "refused"})
+}
+
+func TestWhatComesBackAtTheLastMomentIsNotLost(t *testing.T) {
+	for _, l := range []func() limiter.Limiter{
+		func() limiter.Limiter { return exactLog(1, hour) },
+		func() limiter.Limiter { return bucket(limiter.PerHour(1), 1) },
+	} {
+		take(t, l(), step{lastMoment - hour, 1, "ok 0/1 reset 1h0m0s"}, step{lastMoment - hour, 1, "refused 0/1 retry 1h0m0s reset 1h0m0s"})
+		take(t, l(), step{lastMoment - hour + 1, 1, "ok 0/1 reset never"})
+	}
+}
+
+// TestABucketIsFullAtAnyTime has a rate that is not counted in nanoseconds, and times that would overflow.
+func TestABucketIsFullAtAnyTime(t *testing.T) {
+	for _, at := range []time.Duration{250 * year, -250 * year} {
+		fresh := func() *limiter.TokenBucket { return bucket(limiter.PerSecond(3), 3) }
+		group := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(3), Burst: 3}, start)
+		take(t, fresh(), step{at, 0, "ok 3/3 reset 0s"})
+		for how, r := range map[string]limiter.Result{
+			"taken":    fresh().TakeAt(start.Add(at), 1),
+			"reserved": fresh().ReserveAt(start.Add(at), 1, 0).Result,
+			"of a key": group.TakeAt(start.Add(at), 1, 1),
+		} {
+			require.True(t, r.OK, "%s at %s", how, at)
+			require.Equal(t, 2, r.Remaining, "%s at %s", how, at)
+		}
+	}
+	take(t, bucket(limiter.Per(4, 1), 8), step{-250 * year, 8, "ok"}) // the fastest rate goes farthest
+}
+
+func TestSlowBucketsAreExact(t *testing.T) {
+	take(t, bucket(limiter.Every(1<<61), 1), step{0, 1, "ok"}, step{0, 1, "refused 0/1 retry " + span(1<<61) + " reset " + span(1<<61)})
+	r := bucket(limiter.Every(292*year), 1<<30).ReserveAt(start, 1, 0)
+	require.True(t, r.OK)
+	require.Zero(t, r.Delay)
+}
+
+func TestADebtThatIsTooLongAtANewRateIsOwedForever(t *testing.T) {
+	b := bucket(limiter.Every(1), 1)
+	for range 41 {
+		require.True(t, b.ReserveAt(start, 1, sec).OK)
+	}
+	require.NoError(t, b.SetRateAt(start, limiter.Every(100*year)))
+	take(t, b, step{0, 1, "refused 0/1 retry never reset never"})
+}
+
+// TestATurnThatIsTooFarOffNeverComes has the rate become so low that the turn of the next one is beyond the life of a bucket.
+func TestATurnThatIsTooFarOffNeverComes(t *testing.T) {
+	for _, c := range []struct {
+		age   time.Duration
+		burst int
+		slow  time.Duration
+		want  string
+	}{
+		{80 * year, 1, 36 * year, "refused 0/1 retry never reset never"}, // in nanoseconds
+		{0, 3, 100 * year, "refused 0/3 retry never reset never"},        // in longer units
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.PerSecond(1), Burst: c.burst}, time.Now().Add(-c.age))
+			require.True(t, b.Take(c.burst).OK)
+			ctx, leave := context.WithCancel(t.Context())
+			line := newLine(t, b)
+			for range 30 {
+				line.enter(ctx, "w", 1)
+			}
+			require.NoError(t, b.SetRate(limiter.Every(c.slow)))
+			require.Equal(t, c.want, show(b.Take(c.burst)))
+			leave()
+		})
+	}
+}
+
+func TestAdmitAfterAdmitsTheTokensThereAre(t *testing.T) {
+	b := bucket(limiter.PerSecond(1), 2)
+	require.True(t, b.AdmitAfter(0, 2), "all at once")
+	require.False(t, b.AdmitAfter(sec-1, 1))
+	require.True(t, b.AdmitAfter(sec, 1))
+
+	none := bucket(limiter.PerSecond(1), limiter.None)
+	require.False(t, none.AdmitAfter(0, 1))
+}
+
+func TestTryWaitThatDoesNotWaitSaysThatNothingIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1})
+		require.True(t, b.Take(1).OK)
+		require.EqualError(t, b.TryWait(t.Context(), 1, 0), "limiter: no permits left (limit 1), retry in 1s")
+		require.EqualError(t, b.TryWait(t.Context(), 1, 1), "limiter: wait longer than wanted (limit 1), retry in 1s")
+	})
+}
+
+// TestNothingIsReservedWhenTheHeadIsDue asks at a time at which there is enough for the one who waits and for the one who asks.
+func TestNothingIsReservedWhenTheHeadIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 3})
+		require.True(t, b.Take(3).OK)
+		line := newLine(t, b)
+		line.enter(t.Context(), "w", 1)
+		later := time.Now().Add(10 * sec)
+		require.Equal(t, "refused 0/3 retry 1ns reset 1s", show(b.ReserveAt(later, 1, hour).Result))
+		peek := b.ReserveAt(later, 0, hour)
+		require.False(t, peek.OK)
+		require.Zero(t, peek.Remaining)
+		require.False(t, peek.CancelAt(later))
+		line.want(arrival{"w", sec, nil})
+	})
+}
+
+func TestACancelledReservationWakesWhoWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 1})
+		require.True(t, b.Take(1).OK)
+		r := b.Reserve(1, hour)
+		require.True(t, r.OK)
+		line := newLine(t, b)
+		line.enter(t.Context(), "w", 1)
+		require.True(t, r.Cancel())
+		line.want(arrival{"w", hour, nil})
+	})
+}
+
+func TestAnUnlimitedReservationCanBeCancelledUntilItIsDue(t *testing.T) {
+	for after, want := range map[time.Duration]bool{0: true, 1: false} {
+		r := bucket(limiter.Unlimited(), 0).ReserveAt(start.Add(sec), 5, 0)
+		require.True(t, r.OK)
+		require.Equal(t, want, r.CancelAt(start.Add(sec+after)), "%s after", after)
+	}
+}
+
+func TestALeakyBucketTakesWhatFillsItAndNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := limiter.NewLeakyBucket(limiter.LeakyConfig{Rate: limiter.PerSecond(1), Capacity: 3})
+		began := time.Now()
+		require.NoError(t, b.Wait(t.Context(), 0))
+		require.NoError(t, b.Wait(t.Context(), 3))
+		require.Zero(t, time.Since(began))
+	})
+}
+
+func TestALeakyBucketCountsThoseAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := limiter.NewLeakyBucket(limiter.LeakyConfig{Rate: limiter.PerSecond(2), Capacity: 6})
+		line := newLine(t, b)
+		for _, who := range []string{"a", "b", "c"} {
+			line.enter(t.Context(), who, 1)
+		}
+		require.EqualError(t, b.TryWait(t.Context(), 1, 1500*ms-1), "limiter: wait longer than wanted (limit 6), retry in 1.5s")
+		require.NoError(t, b.TryWait(t.Context(), 1, 1500*ms))
+		line.want(arrival{"a", 0, nil}, arrival{"b", 500 * ms, nil}, arrival{"c", sec, nil})
+		require.Equal(t, 1500*ms, time.Since(line.began))
+	})
+}
+
+func TestALeakyBucketDripsNoMoreAfterItsLife(t *testing.T) {
+	for _, perSecond := range []float64{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			b := limiter.NewLeakyBucket(limiter.LeakyConfig{Rate: limiter.PerSecond(perSecond)})
+			time.Sleep(200 * year)
+			require.NoError(t, b.Wait(t.Context(), 1), "the first to come to an empty bucket")
+			require.ErrorIs(t, b.Wait(t.Context(), 1), limiter.ErrLimited)
+		})
+	}
+}
+
+func TestALeakyBucketRefusesATurnThatNeverComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := limiter.NewLeakyBucket(limiter.LeakyConfig{Rate: limiter.Every(year), Capacity: 1000})
+		time.Sleep(40 * year)
+		require.NoError(t, b.Wait(t.Context(), 40))
+		ctx, leave := context.WithCancel(t.Context())
+		line := newLine(t, b)
+		line.enter(ctx, "w", 300)
+		require.EqualError(t, b.Wait(t.Context(), 1), "limiter: no permits left (limit 1000)")
+		leave()
+		line.all.Wait()
+	})
+}
+
+func TestPacersCountThoseAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := limiter.NewSmooth(limiter.SmoothConfig{Rate: limiter.PerSecond(1)})
+		line := newLine(t, waits{s})
+		for _, who := range []string{"a", "b", "c"} {
+			line.enter(t.Context(), who, 1)
+		}
+		_, err := s.TryWait(t.Context(), 1, 3*sec-1)
+		require.EqualError(t, err, "limiter: wait longer than wanted, retry in 3s")
+		waited, err := s.TryWait(t.Context(), 1, 3*sec)
+		require.NoError(t, err)
+		require.Equal(t, 3*sec, waited)
+	})
+}
+
+func TestTheLongestDebtOfAPacerOnlyGrows(t *testing.T) {
+	p := limiter.NewSmoothAt(limiter.SmoothConfig{Rate: limiter.PerSecond(1e6 / math.Exp2(33))}, start)
+	_, ok := p.ReserveAt(start, 1<<30, 0) // 2⁶³ µs
+	require.True(t, ok)
+	for i := range 4 {
+		wait, ok := p.ReserveAt(start, 1<<30, limiter.Never)
+		require.True(t, ok, "request %d", i)
+		require.Equal(t, limiter.Never, wait, "request %d", i)
+	}
+}
+
+func TestThePacersDebtIsToldUpToTheLastMoment(t *testing.T) {
+	p := limiter.NewSmoothAt(limiter.SmoothConfig{Rate: limiter.PerSecond(1)}, start)
+	for _, debt := range []struct {
+		each time.Duration
+		n    int
+	}{{1e6 * sec, 4611}, {sec, 686018}, {us, 427387}} { // 4,611,686,018,427,387 µs in all
+		require.NoError(t, p.SetRateAt(start, limiter.Every(debt.each)))
+		_, ok := p.ReserveAt(start, debt.n, limiter.Never)
+		require.True(t, ok)
+	}
+	wait, ok := p.ReserveAt(start, 1, limiter.Never)
+	require.True(t, ok)
+	require.Equal(t, lastMoment.Truncate(us), wait)
+	wait, _ = p.ReserveAt(start, 1, limiter.Never) // a microsecond more
+	require.Equal(t, limiter.Never, wait)
+}
+
+// TestAChangeOfRateStoresAtTheOldRateFirst has an idle time whose permits are rounded in another way at either rate. Guava stores
+// those of the old rate and takes their share of the new one; the exact time is 800 ms.
+func TestAChangeOfRateStoresAtTheOldRateFirst(t *testing.T) {
+	idle, before, now := 200e3, 3.0, 1.0
+	stored := idle / (1e6 / before)
+	stored = stored * now / before
+	want := time.Duration((1-stored)*(1e6/now)) * us
+	require.Equal(t, 799_999*us, want)
+
+	c := smooth(t, before)
+	c.at += 200 * ms
+	c.set(limiter.PerSecond(now))
+	c.acquire(1, 0, want)
+}

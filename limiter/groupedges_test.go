@@ -1,0 +1,284 @@
+package limiter_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+)
+
+func TestGroupRefusesANegativeQueue(t *testing.T) {
+	require.PanicsWithError(t, "limiter: MaxWaiters is -2, must be at least 1 (or 0 for no bound)", func() {
+		limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), MaxWaiters: -2})
+	})
+}
+
+func TestGroupTakesATierThatIsNoneForTheNearest(t *testing.T) {
+	g := limiter.NewGroupAt(limiter.GroupConfig[int]{
+		Rate: limiter.PerSecond(1), Burst: 1,
+		Tiers:  []limiter.Tier{{Rate: limiter.PerSecond(1), Burst: 2}, {Rate: limiter.PerSecond(1), Burst: 3}},
+		TierOf: func(key int) int { return key },
+	}, start)
+	for tier, want := range map[int]int{-7: 1, -1: 1, 0: 2, 1: 3, 2: 3, 7: 3} {
+		require.Equal(t, want, g.TakeAt(start, tier, 1).Limit, "tier %d", tier)
+	}
+}
+
+func TestGroupRemembersAsManyKeysAsItMay(t *testing.T) {
+	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 1, MaxKeys: 1003}, start) // eight parts, of different sizes
+	for key := range 5000 {
+		g.TakeAt(start, key, 1)
+	}
+	require.Equal(t, 1003, g.Len())
+}
+
+// The places of keys that were forgotten are not there beside those that MaxKeys allows.
+func TestGroupIsBoundedAfterItHasForgotten(t *testing.T) {
+	for range 20 {
+		g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, MaxKeys: 3}, start)
+		for key := range 3 {
+			require.True(t, g.TakeAt(start, key, 1).OK)
+		}
+		admitted := 0
+		for key := range 100 {
+			if g.TakeAt(start.Add(10*sec), 10+key, 1).OK {
+				admitted++
+			}
+		}
+		require.Equal(t, 3, admitted)
+		require.Equal(t, 3, g.Len())
+		require.EqualValues(t, 3, g.Evictions())
+	}
+}
+
+func TestGroupForgetsFewForANewKey(t *testing.T) {
+	for idle, few := range map[int]int64{2: 1, 100: 50} {
+		for range 30 {
+			g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, MaxKeys: 100}, start)
+			for key := range idle {
+				require.True(t, g.TakeAt(start, key, 1).OK)
+			}
+			require.True(t, g.TakeAt(start.Add(10*sec), -1, 1).OK)
+			require.LessOrEqual(t, g.Evictions(), few, "of %d idle ones", idle)
+		}
+	}
+}
+
+// A caller at the exact cadence is up to a nanosecond late, and finds its bucket full by then. That does not make it idle:
+// others, who come first each time, do not get its place.
+func TestOthersDoNotTakeThePlaceOfAKeyAtTheExactCadence(t *testing.T) {
+	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(3), Burst: 1, MaxKeys: 1}, start)
+	for i := range 30 {
+		at := start.Add((time.Duration(i)*sec + 2) / 3)
+		for other := range 20 {
+			if i > 0 {
+				g.TakeAt(at, 1+other, 1)
+			}
+		}
+		require.True(t, g.TakeAt(at, 0, 1).OK, "token %d", i)
+	}
+}
+
+func TestARaisedBurstFillsAtTheRateForNewKeysToo(t *testing.T) {
+	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 2})
+	take(t, member{g, "ann"}, step{0, 1, "ok"})
+	require.NoError(t, g.SetTierAt(start.Add(10*sec), -1, limiter.Tier{Rate: limiter.PerSecond(1), Burst: 5}))
+	for _, who := range []string{"ann", "bob"} {
+		take(t, member{g, who}, step{10 * sec, 0, "ok 2/5 reset 3s"}, step{11 * sec, 4, "refused 3/5 retry 1s reset 2s"}, step{12 * sec, 4, "ok 0/5 reset 5s"})
+	}
+}
+
+func TestANewTierBringsNoForgottenKeyBack(t *testing.T) {
+	for range 20 {
+		g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 1, MaxKeys: 1})
+		take(t, member{g, "ann"}, step{0, 1, "ok"})
+		take(t, member{g, "bob"}, step{10 * sec, 1, "ok"})
+		require.NoError(t, g.SetTierAt(start.Add(10*sec), -1, limiter.Tier{Rate: limiter.PerSecond(2), Burst: 1}))
+		take(t, member{g, "cid"}, step{20 * sec, 1, "ok"})
+		require.Equal(t, 1, g.Len())
+		require.EqualValues(t, 2, g.Evictions())
+	}
+}
+
+// A key whose bucket is full for as long as time is counted can still be forgotten.
+func TestAKeyThatIsFullFromTheFirstGivesWay(t *testing.T) {
+	for name, fill := range map[string]func(g *limiter.Group[string]){
+		"refunds": func(g *limiter.Group[string]) {
+			for range 10 {
+				g.Refund("ann", 10)
+			}
+		},
+		"unlimited for a while": func(g *limiter.Group[string]) {
+			require.NoError(t, g.SetTierAt(start, -1, limiter.Tier{Rate: limiter.Unlimited()}))
+			take(t, member{g, "ann"}, step{0, 1000, "ok"})
+			require.NoError(t, g.SetTierAt(start, -1, limiter.Tier{Rate: limiter.Every(year), Burst: 10}))
+		},
+	} {
+		g := group(limiter.GroupConfig[string]{Rate: limiter.Every(year), Burst: 10, MaxKeys: 1})
+		take(t, member{g, "ann"}, step{0, 1, "ok"})
+		fill(g)
+		require.Equal(t, 1, g.Len(), name)
+		require.True(t, g.TakeAt(start, "bob", 10).OK, name)
+		require.Equal(t, 1, g.Len(), name)
+		require.EqualValues(t, 1, g.Evictions(), name)
+	}
+}
+
+func TestARefusalForWantOfRoomLongBeforeTheBeginning(t *testing.T) {
+	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(3), Burst: 1, MaxKeys: 1})
+	take(t, member{g, "ann"}, step{0, 1, "ok"})
+	r := g.TakeAt(time.Time{}, "bob", 1)
+	require.False(t, r.OK)
+	require.InDelta(t, sec/3, r.RetryAfter, 1)
+}
+
+func TestGroupHoldsNobodyForNoTime(t *testing.T) {
+	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 3})
+	g.HoldAt(start, "ann", 0)
+	g.HoldAt(start, "bob", -sec)
+	free := group(limiter.GroupConfig[string]{Rate: limiter.Unlimited()})
+	free.HoldAt(start, "ann", hour)
+	require.Zero(t, g.Len()+free.Len(), "nor is it remembered")
+	take(t, member{g, "ann"}, step{0, 3, "ok"})
+	take(t, member{g, "bob"}, step{0, 3, "ok"})
+}
+
+func TestHoldAtTheEdgesOfTime(t *testing.T) {
+	b := bucket(limiter.PerSecond(1), 3)
+	b.HoldAt(start, 0)
+	b.HoldAt(start, -1)
+	take(t, b, step{0, 0, "ok 3/3 reset 0s"})
+	b.HoldAt(time.Time{}, hour) // which was over long ago
+	take(t, b, step{0, 0, "ok 3/3 reset 0s"})
+	b.HoldAt(start.Add(100*year), limiter.Never)
+	take(t, b, step{100 * year, 1, "refused"})
+}
+
+func TestNothingIsTakenOfAKeyWhileTheHeadOfItsQueueIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 5})
+		g.Take("ann", 5)
+		l := newLine(t, g.Get("ann"))
+		l.enter(t.Context(), "two", 2)
+		later := time.Now().Add(5 * sec) // when there is enough for both
+		require.Equal(t, "refused 0/5 retry 1ns reset 2s", show(g.TakeAt(later, "ann", 1)))
+		require.Zero(t, g.TakeAt(later, "ann", 0).Remaining)
+		l.want(arrival{"two", 2 * sec, nil})
+	})
+}
+
+// Whoever has waited for a key leaves nothing behind: neither a queue, nor the key in it.
+func TestNothingIsKeptOfAKeyThatNobodyWaitsFor(t *testing.T) {
+	type key struct {
+		name string
+		_    [100]byte
+	}
+	g := limiter.NewGroup(limiter.GroupConfig[*key]{Rate: limiter.PerSecond(1), Burst: 1})
+	var keys []weak.Pointer[key]
+	for i := range 100 {
+		k := &key{name: fmt.Sprint(i)}
+		keys = append(keys, weak.Make(k))
+		require.ErrorIs(t, g.Wait(t.Context(), k, 2), limiter.ErrLimited)
+	}
+	runtime.GC()
+	kept := 0
+	for _, k := range keys {
+		if k.Value() != nil {
+			kept++
+		}
+	}
+	runtime.KeepAlive(g)
+	require.LessOrEqual(t, kept, 1, "the last may still be at hand")
+}
+
+func TestNamedGroupWithoutALimitHasNoFiguresOfOne(t *testing.T) {
+	g := limiter.NewNamedGroup("logins", group(limiter.GroupConfig[string]{Rate: limiter.Unlimited()}), limiter.NamedConfig{})
+	figures := observed(t, g)
+	require.NotContains(t, figures, stat.LimiterLimit.Name)
+	require.NotContains(t, figures, stat.LimiterPeriod.Name)
+	require.Contains(t, figures, stat.LimiterKeys.Name)
+}
+
+func TestNothingIsNearWhereNearIsTheWholeLimit(t *testing.T) {
+	l := named(fixedWindow(10, time.Minute), limiter.NamedConfig{Near: 1})
+	take(t, l, step{0, 10, "ok"})
+	require.Zero(t, l.Stats().Near)
+}
+
+func TestNothingIsTakenOfAJointWhileSomebodyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := limiter.All(limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 3}))
+		require.True(t, all.Take(2).OK)
+		l := newLine(t, all)
+		l.enter(t.Context(), "two", 2)
+		r, which := all.TakeWhich(1)
+		require.False(t, r.OK, "one token is there, but not for the late")
+		require.Positive(t, r.RetryAfter)
+		require.Zero(t, r.Remaining)
+		require.Equal(t, -1, which)
+		require.Zero(t, all.Take(0).Remaining)
+		l.want(arrival{"two", sec, nil})
+	})
+}
+
+func TestWaitingForAJointFailsAtOnceWhereItWouldTakeTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := limiter.All(limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 3}))
+		require.True(t, all.Take(3).OK)
+		began := time.Now()
+		err := all.TryWait(t.Context(), 2, 2*sec-1)
+		require.EqualError(t, err, "limiter: wait longer than wanted (limit 3), retry in 2s")
+		ctx, cancel := context.WithTimeout(t.Context(), 2*sec-1)
+		defer cancel()
+		err = all.Wait(ctx, 2)
+		require.EqualError(t, err, "limiter: deadline cannot be met (limit 3), retry in 2s")
+		require.Zero(t, time.Since(began))
+		require.NoError(t, all.TryWait(t.Context(), 2, 2*sec))
+	})
+}
+
+func TestStackedTakesTheLastOnes(t *testing.T) {
+	minute := exactLog(2, time.Minute)
+	both := limiter.Stacked(exactLog(1, sec), minute)
+	take(t, both, step{0, 1, "ok"}, step{0, 1, "refused"})
+	take(t, minute, step{0, 0, "ok 0/2 reset 1m0s"})
+}
+
+func TestOfEqualsTheFirstDecides(t *testing.T) {
+	same := limiter.All(exactLog(1, sec), exactLog(1, sec), exactLog(1, sec))
+	for _, want := range []bool{true, false} {
+		r, which := same.TakeWhichAt(start, 1)
+		require.Equal(t, want, r.OK)
+		require.Zero(t, which)
+	}
+}
+
+// robbed is a limiter of which others take all that is left as soon as it has been looked at.
+type robbed struct{ limiter.Limiter }
+
+func (l robbed) TakeAt(t time.Time, n int) limiter.Result {
+	r := l.Limiter.TakeAt(t, n)
+	if n == 0 {
+		l.Limiter.TakeAt(t, r.Remaining)
+	}
+	return r
+}
+
+func TestWhatAJointTookBeforeARefusalGoesBack(t *testing.T) {
+	before, after := exactLog(5, sec), exactLog(5, sec)
+	robbers := func() limiter.Limiter { return robbed{exactLog(5, sec)} }
+	take(t, limiter.All(before, robbers(), after), step{0, 2, "refused 0/5 retry 1s reset 1s"})
+	take(t, before, step{0, 0, "ok 5/5 reset 0s"})
+	take(t, after, step{0, 0, "ok 5/5 reset 0s"})
+	take(t, limiter.Stacked(before, robbers(), after), step{0, 2, "refused"})
+	take(t, before, step{0, 0, "ok 3/5 reset 1s"})
+	take(t, after, step{0, 0, "ok 3/5 reset 1s"})
+}
