@@ -82,12 +82,11 @@ func (l *latencies) sample(t time.Time, total window.Latency) window.Latency {
 	return less(l.counted, l.marks[0].counted)
 }
 
-// less returns what was counted between two readings of one histogram.
+// less returns what was counted between two readings of one histogram: its counts, which
+// are all that a quantile is made of.
 func less(now, old window.Latency) window.Latency {
 	for i, n := range old.Counts {
 		now.Counts[i] = max(now.Counts[i]-n, 0)
 	}
-	now.Sum = max(now.Sum-old.Sum, 0)
-	now.Under, now.Over = max(now.Under-old.Under, 0), max(now.Over-old.Over, 0)
 	return now
 }
