@@ -302,9 +302,9 @@ func TestWhoHasWaitedLongestIsDeliveredFirst(t *testing.T) {
 
 func TestAFlushDoesNotWaitWhereRunHasBeenAskedTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		busy := true
+		var free atomic.Bool
 		f := newFlaky(func(alert.Alert) error {
-			if busy {
+			if !free.Load() {
 				return &alert.DeliveryError{RetryAfter: 30 * time.Minute}
 			}
 			return nil
@@ -314,7 +314,7 @@ func TestAFlushDoesNotWaitWhereRunHasBeenAskedTo(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		go m.Run(ctx)
 		time.Sleep(time.Minute)
-		busy = false
+		free.Store(true)
 		began := time.Now()
 		require.NoError(t, m.Flush(t.Context()))
 		require.Zero(t, time.Since(began))
