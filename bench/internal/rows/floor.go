@@ -75,13 +75,14 @@ func sinceAndAdd() Side {
 type Write int
 
 // The ways. What depends on the value that was there has to be swapped, and tried again where somebody else was first.
+// Before an Add and a Swap the clock is read; Count is an Add that comes right after another write.
 const (
 	Add Write = iota
 	Swap
+	Count
 )
 
-// writing is what a call costs at least that makes such writes, each to a line of its own and after a reading of the
-// clock.
+// writing is what a call costs at least that makes such writes, each to a line of its own.
 func writing(writes []Write) measure.Loop {
 	lines, epoch := make([]struct {
 		word atomic.Int64
@@ -90,11 +91,11 @@ func writing(writes []Write) measure.Loop {
 	return func(n int) (right int) {
 		for range n {
 			for i, how := range writes {
-				if time.Since(epoch) < 0 {
+				if how != Count && time.Since(epoch) < 0 {
 					right--
 				}
 				word := &lines[i].word
-				if how == Add {
+				if how != Swap {
 					word.Add(1)
 					continue
 				}

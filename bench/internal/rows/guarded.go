@@ -21,6 +21,6 @@ func AllGuarded() []Guarded {
 		{"TokenBucket.Take, refused", bucketRefuses(), sinceFloor(), rateRefuses(), 2.4, 0.66},
 		{"window.Calls.Record", callsRecord(), sinceAndAdd(), failsafePermits("", timed()), 1.75, 0.54},
 		{"limiter.Group.Take", groupTakes(1), sinceFloor(), throttledTakes(1), 4.7, 0.93},
-		{"weir.Do, success", gateDo(), sinceAndAdd(), rateAndGobreaker(), 6.6, 0.80},
+		{"weir.Do, success", gateDo(), sinceAndAdd(), rateAndGobreaker(), 4.9, 0.60},
 	}
 }
