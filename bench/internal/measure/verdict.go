@@ -13,13 +13,10 @@ const (
 	Beyond    Verdict = "beyond reach" // the machine's share of ours alone is more than the bound
 )
 
-// How far apart the ratios of two sides that have not changed may lie from one build or hour to the next, whatever the
-// noise within one run: where the code happens to lie in memory matters that much, and on two threads, which of them
-// gets the word that they share. Of 14 runs in an hour the most that a serial row moved was 4 %, and one on two threads 20 %.
-const (
-	Drift       = 0.05
-	SharedDrift = 0.2
-)
+// SharedDrift is how far apart the ratios on two threads may lie from one run to the next, whatever the noise within one:
+// it depends on which of the threads gets the word that they share. In eight runs of a day that of "limiter: allowed"
+// lay between 0.50 and 0.65. Serial ratios are held to the noise that is measured in the run.
+const SharedDrift = 0.2
 
 // Judge compares the ratio with the bound, where 0 is none.
 func (c Comparison) Judge(bound float64) Verdict {
@@ -33,15 +30,8 @@ func (c Comparison) Judge(bound float64) Verdict {
 		return Reached
 	case SpreadOf(c.Least).Median > bound:
 		return Beyond
-	case min(ratio.Lo, ratio.Median/(1+c.drift())) <= bound:
+	case ratio.Lo <= bound || len(c.Canary) > 0 && ratio.Median <= bound*(1+SharedDrift):
 		return Close
 	}
 	return Missed
-}
-
-func (c Comparison) drift() float64 {
-	if len(c.Canary) > 0 {
-		return SharedDrift
-	}
-	return Drift
 }

@@ -90,19 +90,24 @@ func writing(writes []Write) measure.Loop {
 	}, len(writes)), time.Now()
 	return func(n int) (right int) {
 		for range n {
+			done := 0
 			for i, how := range writes {
 				if how != Count && time.Since(epoch) < 0 {
-					right--
+					break
 				}
 				word := &lines[i].word
 				if how != Swap {
-					word.Add(1)
+					done += int(min(word.Add(1), 1)) // 1, unless it was not written
 					continue
 				}
-				for old := word.Load(); !word.CompareAndSwap(old, old+1); old = word.Add(0) {
+				old := word.Load()
+				for ; !word.CompareAndSwap(old, old+1); old = word.Add(0) {
 				}
+				done += int(min(old+1, 1))
 			}
-			right++
+			if done == len(writes) {
+				right++
+			}
 		}
 		return right
 	}
