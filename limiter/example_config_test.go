@@ -24,19 +24,24 @@ func ExampleWindowConfig() {
 	// false
 }
 
+// A permit comes back when its whole part of the span has left the window, so more parts bring it back sooner.
 func ExampleSlidingConfig() {
-	fmt.Println(limiter.SlidingConfig{Limit: 100, Span: time.Hour, Buckets: 3600}.Validate()) // moves each second
-	fmt.Println(limiter.SlidingConfig{Limit: 100, Span: time.Hour, Buckets: 1_000_000}.Validate())
+	for _, parts := range []int{10, 60} {
+		l := limiter.NewSlidingWindowAt(limiter.SlidingConfig{Limit: 100, Span: time.Minute, Buckets: parts}, noon)
+		l.TakeAt(noon, 100)
+		fmt.Println(l.TakeAt(noon, 1).RetryAfter)
+	}
 	// Output:
-	// <nil>
-	// limiter: Buckets is 1000000, must lie between 1 and 100000 (or be 0 for the default)
+	// 1m6s
+	// 1m1s
 }
 
+// What does not go into the bucket overflows.
 func ExampleLeakyConfig() {
-	fmt.Println(limiter.LeakyConfig{Capacity: -1}.Validate())
-	// Output:
-	// limiter: Rate is unset, must be above 0
-	// limiter: Capacity is -1, must be at least 1 (or 0 for the default)
+	mails := limiter.NewLeakyBucket(limiter.LeakyConfig{Rate: limiter.PerSecond(50), Capacity: 2})
+	err := mails.Wait(context.Background(), 3)
+	fmt.Println(errors.Is(err, limiter.ErrLimited), err)
+	// Output: true limiter: more than the limit (limit 2)
 }
 
 // After a pause of any length the permits of two seconds are there at once.
@@ -63,10 +68,15 @@ func ExampleWarmUpConfig() {
 }
 
 func ExampleConcurrencyConfig() {
-	fmt.Println(limiter.ConcurrencyConfig{Limit: 0, MaxWaiters: -1}.Validate())
+	reports := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 2})
+	for range 3 {
+		_, ok := reports.TryAcquire()
+		fmt.Println(ok)
+	}
 	// Output:
-	// limiter: Limit is 0, must be at least 1
-	// limiter: MaxWaiters is -1, must be at least 1 (or 0 for no bound)
+	// true
+	// true
+	// false
 }
 
 func ExampleGroupConfig() {
