@@ -31,6 +31,7 @@ type world struct {
 	look    *onlookers
 	growth  growth
 	told    atomic.Int64 // notifications
+	ended   atomic.Bool  // calls are over, and the receiver of notifications is well
 }
 
 // soak runs everything for a while. It returns what was wrong, and the sums.
@@ -43,6 +44,7 @@ func soak(ctx context.Context, length time.Duration, seed uint64) ([]string, str
 	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
 	w.live(ctx, max(length/60, 50*time.Millisecond))
+	w.ended.Store(true)
 	w.settle(before)
 	return w.faults.list(), w.String()
 }
@@ -70,7 +72,7 @@ func newWorld(seed uint64) (*world, error) {
 		sources = append(sources, w.fleets.sources()...)
 	}
 	tell := alert.Func("soak", func(context.Context, alert.Alert) error {
-		if w.told.Add(1)%10 == 0 {
+		if w.told.Add(1)%10 == 0 && !w.ended.Load() {
 			return errFailed // is tried again
 		}
 		return nil
