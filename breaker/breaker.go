@@ -30,6 +30,8 @@ type Breaker struct {
 
 	mu     sync.Mutex // held to change the phase, and to use the probes
 	probes probes
+
+	refused atomic.Int64 // far from phase, which calls that are refused only read
 }
 
 // New returns a breaker on the real clock, closed unless c.Initial says otherwise.
@@ -79,11 +81,13 @@ func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) error
 		return err
 	}
 	p := b.phase.Load()
-	if err = b.shut(p); err != nil {
-		return err
+	if p.state == Open && time.Since(b.epoch) < p.until { // allow would say the same, but what refuses most should do it soonest
+		return b.refuse(p.err)
 	}
 	var m Permit
-	if err = b.allow(&m, p, unread); err != nil {
+	if p.free() {
+		m.breaker, m.phase, m.start = b, p, b.start(p)
+	} else if err = b.allow(&m, p, unread); err != nil {
 		return err
 	}
 	return m.run(ctx, fn)
@@ -95,16 +99,25 @@ func Do[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, err
 		return v, err
 	}
 	p := b.phase.Load()
-	if err = b.shut(p); err != nil {
-		return v, err
+	if p.state == Open && time.Since(b.epoch) < p.until {
+		return v, b.refuse(p.err)
 	}
 	var m Permit
-	if err = b.allow(&m, p, unread); err != nil {
+	if p.free() {
+		m.breaker, m.phase, m.start = b, p, b.start(p)
+	} else if err = b.allow(&m, p, unread); err != nil {
 		return v, err
 	}
-	defer m.abort()
+	returned := false
+	defer func() {
+		o := Success
+		if !returned || err != nil || m.phase.rules.config.Classify != nil {
+			o = m.outcome(ctx, err, returned, m.phase.rules.config.Classify)
+		}
+		m.book(o)
+	}()
 	v, err = fn(ctx)
-	m.report(ctx, err)
+	returned = true
 	return v, err
 }
 
@@ -119,9 +132,12 @@ func DoResult[T any](ctx context.Context, b *Breaker, fn func(context.Context) (
 	if err = b.allow(&m, b.phase.Load(), unread); err != nil {
 		return v, err
 	}
-	defer m.abort()
+	returned := false
+	defer func() {
+		m.book(m.outcome(ctx, err, returned, func(err error) Outcome { return judge(v, err) }))
+	}()
 	v, err = fn(ctx)
-	m.reportBy(ctx, err, func(err error) Outcome { return judge(v, err) })
+	returned = true
 	return v, err
 }
 
@@ -131,22 +147,6 @@ func ready(ctx context.Context, missing bool) error {
 		panic("breaker: the function to call is nil")
 	}
 	return ctx.Err()
-}
-
-// shut returns the error with which an open phase refuses: nil where it is not open, or
-// open no more. allow would say the same, but what refuses most should do it soonest.
-func (b *Breaker) shut(p *phase) error {
-	if p.state == Open {
-		return b.refuseUntil(p)
-	}
-	return nil
-}
-
-func (b *Breaker) refuseUntil(p *phase) error {
-	if at := time.Since(b.epoch); at < p.until {
-		return b.refuse(p, p.err, at)
-	}
-	return nil
 }
 
 // Name returns the breaker's name.
@@ -176,7 +176,11 @@ func (b *Breaker) Counts() window.Counts { return b.counts(time.Since(b.epoch)) 
 func (b *Breaker) CountsAt(t time.Time) window.Counts { return b.counts(t.Sub(b.epoch)) }
 
 // Totals returns the calls of the breaker's whole life.
-func (b *Breaker) Totals() window.Totals { return window.Totals(b.phase.Load().totals()) }
+func (b *Breaker) Totals() window.Totals {
+	t := window.Totals(b.phase.Load().totals())
+	t.Refused = b.refused.Load()
+	return t
+}
 
 // Latency returns how long the calls of the window took, if Config.Latency is set.
 func (b *Breaker) Latency() window.Latency {
@@ -207,6 +211,6 @@ func (b *Breaker) counts(at time.Duration) (c window.Counts) {
 		c.Refused = 0
 		return c
 	}
-	c.Refused = p.totals().Refused - p.began.Refused
+	c.Refused = b.refused.Load() - p.refused
 	return c
 }

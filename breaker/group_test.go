@@ -255,6 +255,7 @@ func TestGroupKeepsABreakerAgainToWhichSomethingHappens(t *testing.T) {
 		"a late result": func(_ *breaker.Breaker, u time.Time) { require.False(t, old.DoneAt(u, breaker.Success)) },
 		"a failure":     func(b *breaker.Breaker, u time.Time) { p, _ := b.AllowAt(u); p.DoneAt(u, breaker.Failure) },
 		"a success":     func(b *breaker.Breaker, u time.Time) { p, _ := b.AllowAt(u); p.DoneAt(u, breaker.Success) },
+		"refused":       func(b *breaker.Breaker, _ time.Time) { require.Error(t, b.Refuse("it is late")) },
 		"forced":        func(b *breaker.Breaker, u time.Time) { b.ForceAt(u, breaker.Trial) },
 		"opened":        func(b *breaker.Breaker, u time.Time) { b.OpenForAt(u, time.Hour) },
 	} {

@@ -51,12 +51,11 @@ func modelDefaults(c breaker.Config) breaker.Config {
 	return c
 }
 
-// modelResult is a call that has ended, or one that was refused.
+// modelResult is a call that has ended.
 type modelResult struct {
 	bucket  int64
 	outcome breaker.Outcome
 	slow    bool
-	refused bool
 }
 
 func (m *modelBreaker) write(t time.Duration, r modelResult) {
@@ -64,15 +63,14 @@ func (m *modelBreaker) write(t time.Duration, r modelResult) {
 	r.bucket = m.newest
 	m.results = append(m.results, r)
 	m.totals = modelCount([]modelResult{r}, m.totals)
-	switch {
-	case r.refused:
-		m.refused++
-	case r.outcome == breaker.Failure:
+	switch r.outcome {
+	case breaker.Failure:
 		m.streak++
 		m.totals.ConsecutiveFailures++
-	case r.outcome == breaker.Success:
+	case breaker.Success:
 		m.streak = 0
 		m.totals.ConsecutiveFailures = 0
+	default: // says nothing
 	}
 }
 
@@ -101,18 +99,15 @@ func (m *modelBreaker) window(t time.Duration) (in []modelResult) {
 	return nil
 }
 
-func (r modelResult) judged() bool { return !r.refused && r.outcome <= breaker.Failure }
+func (r modelResult) judged() bool { return r.outcome <= breaker.Failure }
 
 // modelCount adds up results. Streaks are counted elsewhere.
 func modelCount(rs []modelResult, c window.Counts) window.Counts {
 	for _, r := range rs {
-		switch {
-		case r.refused:
-			c.Refused++
-			continue
-		case r.outcome == breaker.Success:
+		switch r.outcome {
+		case breaker.Success:
 			c.Successes++
-		case r.outcome == breaker.Failure:
+		case breaker.Failure:
 			c.Failures++
 		default:
 			c.Ignored++

@@ -237,11 +237,11 @@ func (m *modelBreaker) allow(t time.Duration) (*modelCall, *breaker.OpenError) {
 	c := &modelCall{visit: m.visit, start: t, timed: m.config.SlowCall > 0}
 	switch m.stay.state {
 	case breaker.Open, breaker.ForcedOpen:
-		return nil, m.refuse(t)
+		return nil, m.refuse()
 	case breaker.HalfOpen:
 		c.place = m.vacant(t)
 		if c.place < 0 {
-			return nil, m.refuse(t)
+			return nil, m.refuse()
 		}
 		if m.places[c.place] != nil {
 			m.abandoned++
@@ -263,13 +263,14 @@ func (m *modelBreaker) check(t time.Duration) *breaker.OpenError {
 	switch s, settled := m.seen(t); {
 	case s.state == breaker.Open, s.state == breaker.ForcedOpen, s.state == breaker.HalfOpen && settled && m.vacant(t) < 0:
 		m.settle(t)
-		return m.refuse(t)
+		return m.refuse()
 	}
 	return nil
 }
 
-func (m *modelBreaker) refuse(t time.Duration) *breaker.OpenError {
-	m.write(t, modelResult{refused: true})
+func (m *modelBreaker) refuse() *breaker.OpenError {
+	m.refused++
+	m.totals.Refused++
 	e := &breaker.OpenError{Name: "model", State: m.stay.state, Reason: m.stay.reason}
 	switch m.stay.state {
 	case breaker.Open:

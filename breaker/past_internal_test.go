@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/tally"
 )
 
 // Reconfigure a breaker from one shape to another and back all day: it counts on, and keeps
@@ -32,10 +34,10 @@ func TestWindowsThatHaveEndedAreSummedUp(t *testing.T) {
 	require.Len(t, b.phase.Load().past.recent, 3, "those of the last minute")
 
 	straggler := b.phase.Load().past.recent[0].tally
-	straggler.Refuse(0)
-	require.EqualValues(t, 1, b.Totals().Refused)
+	straggler.Record(0, tally.Ignored, 0)
+	require.EqualValues(t, 1, b.Totals().Ignored)
 	require.NoError(t, b.ReconfigureAt(at.Add(time.Hour), Config{Window: time.Minute}))
-	require.EqualValues(t, 1, b.Totals().Refused)
+	require.EqualValues(t, 1, b.Totals().Ignored)
 	require.EqualValues(t, changes, b.Totals().Successes)
 	require.Len(t, b.phase.Load().past.recent, 1)
 }

@@ -58,7 +58,7 @@ func (b *Breaker) AdmitAt(t time.Time, m *Permit) error {
 // decides.
 func (b *Breaker) AdmitAfter(d time.Duration, m *Permit) bool {
 	p := b.phase.Load()
-	if p.state != Closed || p.rules.watched {
+	if !p.free() {
 		return false
 	}
 	m.breaker, m.phase, m.start = b, p, d
@@ -82,10 +82,11 @@ func (b *Breaker) CheckAt(t time.Time) error {
 // something else when the breaker opened, say, and is not to be made though the breaker may
 // have closed since. The refusal is counted as those of Allow are.
 func (b *Breaker) Refuse(reason string) error {
-	at := time.Since(b.epoch)
-	return b.refuse(b.phase.Load(), &OpenError{
-		Name: b.name, Key: b.hold.text(), State: Open, Reason: reason, Until: b.epoch.Add(at),
-	}, at)
+	err := b.refuse(&OpenError{
+		Name: b.name, Key: b.hold.text(), State: Open, Reason: reason, Until: b.epoch.Add(time.Since(b.epoch)),
+	})
+	b.hold.keep(b)
+	return err
 }
 
 // Done books the result of the call. It counts once: it returns whether it did. It does
@@ -103,7 +104,7 @@ func (m *Permit) DoneAt(t time.Time, o Outcome) bool {
 // err: see Breaker.Outcome. A wait that a failure's err asks for counts as if given
 // to RetryAfter. For a call that may panic, defer Done(Failure) before it.
 func (m *Permit) Report(ctx context.Context, err error) bool {
-	return m.take() && m.report(ctx, err)
+	return m.take() && m.book(m.outcome(ctx, err, true, m.phase.rules.config.Classify))
 }
 
 // Run makes the call: it calls fn, reports its result and returns its error, as
@@ -119,10 +120,17 @@ func (m *Permit) Run(ctx context.Context, fn func(context.Context) error) error 
 	return m.run(ctx, fn)
 }
 
-func (m *Permit) run(ctx context.Context, fn func(context.Context) error) error {
-	defer m.abort()
-	err := fn(ctx)
-	m.report(ctx, err)
+func (m *Permit) run(ctx context.Context, fn func(context.Context) error) (err error) {
+	returned := false
+	defer func() {
+		o := Success
+		if !returned || err != nil || m.phase.rules.config.Classify != nil {
+			o = m.outcome(ctx, err, returned, m.phase.rules.config.Classify)
+		}
+		m.book(o)
+	}()
+	err = fn(ctx)
+	returned = true
 	return err
 }
 
@@ -135,40 +143,32 @@ func (m *Permit) take() bool {
 	return m.breaker != nil && !m.booked && !m.done.Load() && m.done.CompareAndSwap(false, true)
 }
 
-// report books the result of a permit that is in the hands of its user alone.
-func (m *Permit) report(ctx context.Context, err error) bool {
-	classify := m.phase.rules.config.Classify
-	if err == nil && classify == nil {
-		return m.book(Success)
+// outcome returns what a call came to that was made with ctx and returned err, or did
+// not return: then it panicked or ended its goroutine. A classifier that panics has said
+// nothing, and goes on up.
+func (m *Permit) outcome(ctx context.Context, err error, returned bool, classify func(error) Outcome) Outcome {
+	if !returned {
+		return Failure
 	}
-	return m.reportBy(ctx, err, classify)
-}
-
-// reportBy is report with a classifier of its own. One that panics has said nothing.
-func (m *Permit) reportBy(ctx context.Context, err error, classify func(error) Outcome) bool {
-	outcome := Ignored
+	judged := false
 	defer func() {
-		if !m.booked {
-			m.book(outcome)
+		if !judged {
+			m.book(Ignored)
 		}
 	}()
 	var f findings
-	if outcome = f.verdict(ctx, err, classify); outcome == Failure && m.after == 0 {
+	o := f.verdict(ctx, err, classify)
+	judged = true
+	if o == Failure && m.after == 0 {
 		m.after = max(f.after, 0)
 	}
-	return m.book(outcome)
+	return o
 }
 
+// book books the outcome of a permit that is in the hands of its user alone.
 func (m *Permit) book(o Outcome) bool {
 	m.booked = true
 	return m.breaker.settle(m, o, unread)
-}
-
-// abort books a call that did not return: it panicked or ended its goroutine.
-func (m *Permit) abort() {
-	if !m.booked {
-		m.book(Failure)
-	}
 }
 
 // unread stands for a time that has not been read from the clock, since nobody
@@ -183,9 +183,21 @@ func (b *Breaker) read(at time.Duration) time.Duration {
 	return at
 }
 
+// free reports whether calls pass without being asked about: whether the phase is closed
+// and watches none in flight.
+func (p *phase) free() bool { return p.state == Closed && !p.rules.watched }
+
+// start returns the time at which a call of a free phase begins, if that matters.
+func (b *Breaker) start(p *phase) (at time.Duration) {
+	if p.rules.timed {
+		at = time.Since(b.epoch)
+	}
+	return at
+}
+
 // allow fills in the permit, which is zero and stays so where it refuses.
 func (b *Breaker) allow(m *Permit, p *phase, at time.Duration) error {
-	if p.state == Closed && !p.rules.watched {
+	if p.free() {
 		m.breaker, m.phase = b, p
 		if p.rules.timed {
 			m.start = b.read(at)
@@ -204,13 +216,13 @@ func (b *Breaker) allowTimed(m *Permit, p *phase, at time.Duration) error {
 		}
 	case Open:
 		if at < p.until {
-			return b.refuse(p, p.err, at)
+			return b.refuse(p.err)
 		}
 		return b.probe(m, at)
 	case HalfOpen:
 		return b.probe(m, at)
 	case ForcedOpen:
-		return b.refuse(p, p.err, at)
+		return b.refuse(p.err)
 	case Trial:
 		if at < time.Duration(p.live.shadow.Load()) {
 			b.trialRefused.Add(1)
@@ -242,13 +254,13 @@ func (b *Breaker) check(at time.Duration) error {
 	case s.state == HalfOpen || p.over(at):
 		return b.checkProbes(at)
 	case s.state == Open || s.state == ForcedOpen:
-		return b.refuse(p, p.err, at)
+		return b.refuse(p.err)
 	}
 	return nil
 }
 
-func (b *Breaker) refuse(p *phase, err *OpenError, at time.Duration) error {
-	p.tally.Refuse(at)
+func (b *Breaker) refuse(err *OpenError) error {
+	b.refused.Add(1)
 	return err
 }
 
@@ -272,12 +284,12 @@ func (b *Breaker) settle(m *Permit, o Outcome, at time.Duration) bool {
 	if m.phase.rules.timed {
 		took = at - m.start
 	}
-	streak := p.tally.Record(at, verdict(o), took)
+	streak, quiet := p.tally.Record(at, verdict(o), took)
 	if m.after > 0 {
 		p.ask(at, m.after)
 	}
 	b.hold.keep(b)
-	if o <= Failure && p.state != ForcedClosed && !p.quiet() {
+	if o <= Failure && (!quiet || p.rules.asked) && p.state != ForcedClosed {
 		b.judge(p, at, streak)
 	}
 	return true

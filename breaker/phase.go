@@ -28,6 +28,7 @@ type phase struct {
 	judged  tally.Pair    // of floor
 	slowed  tally.Pair    // of floor
 	began   tally.Counts  // the breaker's totals then
+	refused int64         // how many the breaker had refused then
 	tripped window.Counts // Open: the counts that opened it
 	reason  string        // Open and HalfOpen: what opened the breaker
 	err     *OpenError    // with which it refuses
@@ -143,7 +144,7 @@ func (p *phase) totals() tally.Counts {
 
 // prepare makes what belongs to the phase's state.
 func (p *phase) prepare(b *Breaker) {
-	p.live = &live{}
+	p.live, p.refused = &live{}, b.refused.Load()
 	p.live.probed.Store(&window.Counts{})
 	p.live.retry.Store(math.MinInt64)
 	p.live.shadow.Store(math.MinInt64)

@@ -91,7 +91,7 @@ func (b *Breaker) probe(m *Permit, at time.Duration) error {
 	b.mu.Unlock()
 	b.changes.deliver()
 	if refusal != nil {
-		return b.refuse(p, refusal, at)
+		return b.refuse(refusal)
 	}
 	if p.state != HalfOpen { // closed, or under an override, since the caller looked
 		return b.allow(m, b.phase.Load(), at)
@@ -110,7 +110,7 @@ func (b *Breaker) checkProbes(at time.Duration) error {
 	b.mu.Unlock()
 	b.changes.deliver()
 	if refusal != nil {
-		return b.refuse(p, refusal, at)
+		return b.refuse(refusal)
 	}
 	return nil
 }

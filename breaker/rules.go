@@ -96,10 +96,6 @@ func (r *rules) cooldown(rounds int) time.Duration {
 	return time.Duration(d)
 }
 
-// quiet reports whether there is nothing to judge: no failure and no slow call in the
-// window, and nobody else to ask.
-func (p *phase) quiet() bool { return !p.rules.asked && p.tally.Quiet() }
-
 // judge opens the breaker if the calls of a closed phase, or of a trial, call for
 // it. Every call is judged, a success too: it may be the one that reaches MinCalls. The
 // failures in a row are those that the call itself has made it: the tally's may have been

@@ -241,3 +241,23 @@ func TestMemory(t *testing.T) {
 		require.LessOrEqual(t, each, c.bytes, name)
 	}
 }
+
+// A part of the latency's window that begins in the middle of a bucket begins with the
+// first call after that, not with the next bucket.
+func TestLatencyPartsThatBeginInsideBuckets(t *testing.T) {
+	c := window.NewCallsAt(window.CallsConfig{Span: 30 * time.Second, Buckets: 30, Latency: true}, t0) // 12 parts of 2.5 s
+	at := func(seconds float64) time.Time { return t0.Add(time.Duration(seconds * float64(time.Second))) }
+	c.RecordAt(at(2.2), window.Success, time.Millisecond)
+	c.RecordAt(at(2.6), window.Success, time.Second)
+	seen := c.LatencyAt(at(30)) // the twelve parts from 2.5 s on
+	require.EqualValues(t, 1, seen.Count())
+	require.Equal(t, 1.0, seen.Sum)
+	require.EqualValues(t, 2, c.LifetimeLatency().Count())
+}
+
+func TestLatencyOfCallsBeforeTheBeginning(t *testing.T) {
+	c := timed(time.Second)
+	c.RecordAt(t0.Add(-time.Hour), window.Success, time.Second)
+	require.EqualValues(t, 1, c.LatencyAt(t0).Count())
+	require.EqualValues(t, 1, c.LifetimeLatency().Count())
+}

@@ -1,7 +1,6 @@
 package tally
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -88,7 +87,6 @@ type latency struct {
 	Times
 	parts int64
 	ring  *ring.Ring
-	mu    sync.Mutex // held to roll
 }
 
 func newLatency(width int64, buckets int64) *latency {
@@ -96,15 +94,17 @@ func newLatency(width int64, buckets int64) *latency {
 	return &latency{parts: n, ring: ring.New((width*buckets+n-1)/n, int(n), columns)}
 }
 
-// roll begins a new part of the window.
-func (l *latency) roll(at int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var now [columns]int64
-	for i := range now {
-		now[i] = l.cells[i].Load()
+// roll begins the part of the window that holds the offset, unless it has begun, and
+// returns when the newest part ends.
+func (l *latency) roll(at int64) (due int64) {
+	if l.ring.Due(at) {
+		var now [columns]int64
+		for i := range now {
+			now[i] = l.cells[i].Load()
+		}
+		l.ring.Advance(l.ring.Bucket(at), now[:])
 	}
-	l.ring.Advance(l.ring.Bucket(at), now[:])
+	return l.ring.End(l.ring.Newest())
 }
 
 // window returns what was counted in the window as seen from the offset.
@@ -127,27 +127,25 @@ func (l *latency) window(at int64) Latencies {
 	}
 }
 
-// timing makes the calls' latency count when it is first needed: it takes some
-// forty kilobytes.
-type timing struct {
-	on   bool
-	live atomic.Pointer[latency]
-}
-
-func (t *timing) begin(c *Calls) *latency {
-	t.live.CompareAndSwap(nil, newLatency(c.ring.Width(), c.buckets))
-	return t.live.Load()
-}
-
 // Time makes the tally count how long calls took from now on. It must be called
 // before the first call is recorded.
-func (c *Calls) Time() { c.timing.on = true }
+func (c *Calls) Time() { c.timed = true }
+
+// rollTimes is roll for how long calls took. The lock is held.
+func (c *Calls) rollTimes(at int64) (due int64) {
+	l := c.times.Load()
+	if l == nil {
+		l = newLatency(c.ring.Width(), c.buckets)
+		c.times.Store(l)
+	}
+	return l.roll(at)
+}
 
 // Latency returns how long the calls took that ended in the window, as seen from
 // the offset. The window moves by a twelfth of its length, or by buckets where they
 // are fewer.
 func (c *Calls) Latency(at time.Duration) (l Latencies) {
-	if live := c.timing.live.Load(); live != nil {
+	if live := c.times.Load(); live != nil {
 		l = live.window(int64(at))
 	}
 	return l
@@ -155,7 +153,7 @@ func (c *Calls) Latency(at time.Duration) (l Latencies) {
 
 // LifetimeLatency returns how long all calls took.
 func (c *Calls) LifetimeLatency() (l Latencies) {
-	if live := c.timing.live.Load(); live != nil {
+	if live := c.times.Load(); live != nil {
 		l = live.Lifetime()
 	}
 	return l

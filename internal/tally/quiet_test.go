@@ -9,6 +9,12 @@ import (
 	"github.com/weir-go/weir/internal/tally"
 )
 
+// quiet says what a good call is told.
+func quiet(c *tally.Calls, at time.Duration) bool {
+	_, quiet := c.Record(at, tally.Success, 0)
+	return quiet
+}
+
 func TestQuietUntilAFailureOrASlowCall(t *testing.T) {
 	for name, bad := range map[string]struct {
 		verdict tally.Verdict
@@ -21,29 +27,43 @@ func TestQuietUntilAFailureOrASlowCall(t *testing.T) {
 		"both":      {tally.Failure, slow + 1, tally.Pair{Low: 1, High: 1}, tally.Pair{Low: 1, High: 1}},
 	} {
 		c := tally.New(time.Second, 10, slow)
-		require.True(t, c.Quiet(), name)
 		for _, at := range []time.Duration{0, time.Minute} {
-			c.Record(at, bad.verdict, bad.took)
-			require.False(t, c.Quiet(), name)
+			require.True(t, quiet(c, at), name)
+			_, calm := c.Record(at, bad.verdict, bad.took)
+			require.False(t, calm, "%s: it is bad itself", name)
+			require.False(t, quiet(c, at), name)
 			judged, slowed := c.Hush(at, tally.Pair{}, tally.Pair{})
-			require.Equal(t, bad.judged, judged, name)
+			require.Equal(t, bad.judged.Low+2, judged.Low, name)
+			require.Equal(t, bad.judged.High, judged.High, name)
 			require.Equal(t, bad.slowed, slowed, name)
-			require.False(t, c.Quiet(), "%s: it is in the window", name)
+			require.False(t, quiet(c, at), "%s: it is in the window", name)
 			c.Hush(at+20*time.Second, tally.Pair{}, tally.Pair{})
-			require.True(t, c.Quiet(), "%s: it has left the window", name)
-			c.Record(at+20*time.Second, tally.Success, 0)
-			require.True(t, c.Quiet(), name)
+			require.True(t, quiet(c, at+20*time.Second), "%s: it has left the window", name)
 		}
+	}
+}
+
+func TestABadCallIsNotQuietWhereOneWasHushedBefore(t *testing.T) {
+	for _, bad := range []struct {
+		verdict tally.Verdict
+		took    time.Duration
+	}{{tally.Failure, 0}, {tally.Success, slow + 1}, {tally.Failure, slow + 1}} {
+		c := tally.New(time.Second, 10, slow)
+		c.Record(0, tally.Failure, slow+1)
+		c.Hush(20*time.Second, tally.Pair{}, tally.Pair{})
+		_, calm := c.Record(20*time.Second, bad.verdict, bad.took)
+		require.False(t, calm, "%v", bad)
 	}
 }
 
 func TestAWindowOverCallsIsNeverQuiet(t *testing.T) {
 	c := tally.NewLast(4, slow)
+	require.False(t, quiet(c, 0))
 	c.Record(0, tally.Success, slow+1)
 	judged, slowed := c.Hush(0, tally.Pair{}, tally.Pair{})
-	require.Equal(t, tally.Pair{Low: 1}, judged)
+	require.Equal(t, tally.Pair{Low: 2}, judged)
 	require.Equal(t, tally.Pair{Low: 1}, slowed)
-	require.False(t, c.Quiet())
+	require.False(t, quiet(c, 0))
 }
 
 func TestAnIgnoredCallEndsNoStreak(t *testing.T) {

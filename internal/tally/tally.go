@@ -3,6 +3,7 @@
 package tally
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,20 +71,21 @@ type frame [words]struct {
 
 // Calls counts calls. All methods may be called from any number of goroutines.
 //
-// Recording is one comparison and one atomic add; the first call of each bucket
-// takes the lock and rolls. Readers write nothing and take no lock: they read the
-// frame and the ring between two looks at their numbers, and read again if one of
-// them changed meanwhile.
+// Recording is one comparison and one atomic add, and another one where calls are timed;
+// the first call of each bucket takes the lock and rolls. Readers write nothing and take
+// no lock: they read the frame and the ring between two looks at their numbers, and read
+// again if one of them changed meanwhile.
 type Calls struct {
 	slow    atomic.Int64  // slower than this is slow
 	last    *last         // not nil: the window is over calls, and none of the rest is used but streak
 	buckets int64         // in the window, the current one included
-	due     atomic.Int64  // the offset from which a call must roll first, as the very first does
+	due     atomic.Int64  // the offset from which a call must roll first, as the very first must
 	head    atomic.Uint64 // frames[head&1] is the one in force
 	ring    *ring.Ring
 	mu      sync.Mutex // held to roll
-	timing  timing
-	hushed  atomic.Uint32 // what bad was when the window held nothing bad
+	timed   bool
+	times   atomic.Pointer[latency] // made by the first roll, if timed: it takes some forty kilobytes
+	hushed  atomic.Uint32           // what bad was when the window held nothing bad
 	frames  [2]frame
 	_       [64]byte // what every call reads stays off the line that every call writes
 	words   [words]atomic.Uint64
@@ -95,6 +97,7 @@ type Calls struct {
 // take longer than slow count as slow.
 func New(width time.Duration, buckets int, slow time.Duration) *Calls {
 	c := &Calls{buckets: int64(buckets), ring: ring.New(int64(width), buckets, 2*words)}
+	c.due.Store(math.MinInt64)
 	c.SetSlow(slow)
 	return c
 }
@@ -110,35 +113,32 @@ func NewLast(calls int, slow time.Duration) *Calls {
 func (c *Calls) SetSlow(slow time.Duration) { c.slow.Store(int64(slow)) }
 
 // Record counts a call that ended at the offset and took so long. It returns how many
-// failures in a row that makes, 0 for what is none.
-func (c *Calls) Record(at time.Duration, v Verdict, took time.Duration) (streak int64) {
+// failures in a row that makes, 0 for what is none, and whether it is quiet: whether
+// neither this call nor any since Hush found none in the window failed or was slow. Then
+// there is none now.
+func (c *Calls) Record(at time.Duration, v Verdict, took time.Duration) (streak int64, quiet bool) {
 	if c.last != nil {
 		c.last.record(v, int64(took) > c.slow.Load())
-		return c.follow(v)
+		return c.follow(v), false
 	}
 	if int64(at) >= c.due.Load() {
 		c.roll(int64(at))
 	}
-	switch v {
-	case Success:
-		c.words[judged].Add(low)
-	case Failure:
-		c.words[judged].Add(both)
-	default:
+	if v > Failure {
 		c.words[others].Add(low)
-		return 0
+		return 0, false
 	}
-	streak = c.follow(v)
-	if c.timing.on {
-		l := c.timing.live.Load()
-		if l == nil {
-			l = c.timing.begin(c)
-		}
-		if l.ring.Due(int64(at)) {
-			l.roll(int64(at))
-		}
+	if l := c.times.Load(); l != nil {
 		l.Record(took)
 	}
+	var calls uint64
+	if v == Success {
+		calls = c.words[judged].Add(low)
+	} else {
+		calls = c.words[judged].Add(both)
+	}
+	streak = c.follow(v)
+	quiet = bad(calls, c.words[slowed].Load()) == c.hushed.Load()
 	// After the call itself, and read before it: a reader that knows a slow call
 	// knows the call.
 	if int64(took) > c.slow.Load() {
@@ -147,8 +147,9 @@ func (c *Calls) Record(at time.Duration, v Verdict, took time.Duration) (streak 
 		} else {
 			c.words[slowed].Add(low)
 		}
+		quiet = false
 	}
-	return streak
+	return streak, quiet
 }
 
 // follow keeps the streak of failures, and returns what a failure has made it.
@@ -207,15 +208,11 @@ func (c *Calls) Streak() int64 { return c.streak.Load() }
 // SetStreak sets what Streak returns, for a tally that goes on from another.
 func (c *Calls) SetStreak(n int64) { c.streak.Store(n) }
 
-// Quiet reports whether no failure and no slow call has been recorded since Hush
-// found none in the window: then there is none now.
-func (c *Calls) Quiet() bool { return c.last == nil && c.bad() == c.hushed.Load() }
-
-// Hush looks for failures and slow calls in the window, and makes Quiet say so if
-// there are none. It returns what Judged and, where any call has ever been slow,
+// Hush looks for failures and slow calls in the window, and makes Record say that it is
+// quiet if there are none. It returns what Judged and, where any call has ever been slow,
 // Slowed do.
 func (c *Calls) Hush(at time.Duration, calls, slow Pair) (judge, slows Pair) {
-	bad := c.bad()
+	bad := bad(c.words[judged].Load(), c.words[slowed].Load())
 	judge = c.Judged(at, calls)
 	if c.last != nil || c.words[slowed].Load() != 0 {
 		slows = c.Slowed(at, slow)
@@ -228,9 +225,7 @@ func (c *Calls) Hush(at time.Duration, calls, slow Pair) (judge, slows Pair) {
 
 // bad changes with every failure and every slow call. It comes round after 2³² of
 // them; each of those was judged by itself.
-func (c *Calls) bad() uint32 {
-	return uint32(c.words[judged].Load()>>32) + uint32(c.words[slowed].Load())
-}
+func bad(calls, slow uint64) uint32 { return uint32(calls>>32) + uint32(slow) }
 
 // Plus returns the sum of two totals.
 func (n Counts) Plus(m Counts) Counts {
@@ -336,6 +331,9 @@ func (c *Calls) roll(at int64) {
 	due := c.ring.End(b)
 	if soon := at + longest; soon > at {
 		due = min(due, soon)
+	}
+	if c.timed {
+		due = min(due, c.rollTimes(at))
 	}
 	c.due.Store(due) // last: whoever sees it finds the bucket begun
 }
