@@ -11,6 +11,9 @@
 //	b ────────────────────────────►  [b]  ───────────►
 //	c, d, e ─────► c d e ─────────►  [c d e] ────────►  one round trip for three
 //
+// When a batch has its answers and nobody is in the queue, the last of the batch frees the lane, and not the first: so those who
+// come back at once find each other in the queue, and need one round trip again instead of one each.
+//
 // All is done by the goroutines of the callers; none is started. What is of one script becomes one command, where the script can decide
 // about many keys: see [Decision].
 //

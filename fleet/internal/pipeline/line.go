@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -19,7 +20,8 @@ type call struct {
 	answer []int64
 	err    error
 
-	place      place // and the links: under the lock of the line
+	place      place // this and what follows: under the lock of the line, until there is an answer
+	heir       bool  // is to pass the lane on
 	next, prev *call
 }
 
@@ -38,6 +40,7 @@ const (
 	queued place = iota
 	taken        // in the batch of another
 	leading
+	gone // has left a batch that is under way
 )
 
 // line is a queue before some lanes. While anybody is in the queue all lanes are busy.
@@ -79,6 +82,11 @@ func (l *line) leave(c *call) {
 	case leading:
 		l.passLocked()
 	case taken:
+		c.place = gone
+		if c.heir {
+			l.passLocked()
+		}
+	case gone:
 	}
 }
 
@@ -94,6 +102,22 @@ func (l *line) take(c *call) []*call {
 		batch = append(batch, m)
 	}
 	return batch
+}
+
+// passAfter passes the lane on when a batch has its answers. Where nobody is in the queue its heir is to do that, the last of the
+// batch, when it runs: those before it may have come back by then, and go together again.
+func (l *line) passAfter(batch []*call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.first == nil {
+		for _, c := range slices.Backward(batch[1:]) {
+			if c.place == taken {
+				c.heir = true
+				return
+			}
+		}
+	}
+	l.passLocked()
 }
 
 // pass gives a lane to who has waited longest, or frees it.

@@ -91,8 +91,11 @@ func (w *Writer) do(ctx context.Context, c *call) ([]int64, error) {
 	}
 	select {
 	case t := <-c.turn:
-		if t == lead {
+		switch {
+		case t == lead:
 			w.lead(ctx, l, c)
+		case c.heir:
+			l.pass()
 		}
 		return c.answer, c.err
 	case <-ctx.Done():
@@ -108,7 +111,7 @@ func (w *Writer) lead(ctx context.Context, l *line, c *call) {
 		m.err = errAborted // stays where send does not come back
 	}
 	defer func() {
-		l.pass()
+		l.passAfter(batch)
 		for _, m := range batch[1:] {
 			m.turn <- done
 		}
