@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,8 +25,9 @@ func compareAll(w io.Writer, s settings) error {
 	if err != nil {
 		return err
 	}
+	onRedis, unasked := fleetComparisons(w, s) // without a Redis the rest is judged all the same
 	sizes, err := sizes(w, s, memory.Keyed(s.keys))
-	return errors.Join(err, missed(outcomes, sizes))
+	return errors.Join(unasked, err, missed(append(outcomes, onRedis...), sizes))
 }
 
 // compareMain runs the main rows of the table.
@@ -76,6 +78,21 @@ func comparisons(w io.Writer, s settings, all []rows.Row, modes ...measure.Mode)
 		outcomes = append(outcomes, o)
 	}
 	return outcomes, nil
+}
+
+// fleetComparisons runs those of decisions on a Redis, which it starts if one is wanted. A turn is longer than those of
+// work in memory, so that each of many callers gets some.
+func fleetComparisons(w io.Writer, s settings) (outcomes []compare.Outcome, err error) {
+	if !slices.ContainsFunc(rows.Fleet(nil), func(row rows.Row) bool { return s.only.MatchString(row.Name) }) {
+		return nil, nil
+	}
+	r, err := rows.StartRedis(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Stop()) }()
+	s.plan.Rounds, s.plan.Each = (s.plan.Rounds+1)/2, 3*s.plan.Each
+	return comparisons(w, s, rows.Fleet(r), rows.FleetModes()...)
 }
 
 // sizes weighs those of the things that are wanted, and shows each.

@@ -12,6 +12,6 @@
 // two threads only while a canary says that there are two cores to be had. Each loop counts what came of its calls,
 // and one that did not do its work is an error.
 //
-// The comparisons of limits and windows on Redis need a server, and so are in a module of their own beside the fleet
-// package.
+// The comparisons of decisions on a Redis start a redis-server of their own, on a unix socket; without one, compare and
+// results fail unless -only leaves those out. They are rows whose names begin with "fleet: ".
 package main

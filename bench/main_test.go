@@ -30,6 +30,19 @@ func TestCompareShowsTheRowsThatAreWanted(t *testing.T) {
 	require.Len(t, strings.Split(strings.TrimSpace(byDefault), "\n"), 1+3, byDefault)
 }
 
+func TestCompareAsksARedisWhereThatIsWanted(t *testing.T) {
+	out, err := output(t, "compare", "-only=^fleet: throttled")
+	require.NoError(t, err, "for information")
+	require.Regexp(t, `(?m)^fleet: throttled +serial +[0-9]+ +[0-9]+ .*\n.* 8 goroutines.*\n.* 64 goroutines`, out)
+
+	t.Setenv("PATH", t.TempDir())
+	_, err = output(t, "compare", "-only=^floor: atomic add")
+	require.NoError(t, err, "none is needed")
+	out, err = output(t, "compare", "-only=^fleet|^floor: atomic add")
+	require.ErrorContains(t, err, "make install")
+	require.Contains(t, out, "floor: atomic add", "the rest is shown")
+}
+
 func TestGuardShowsEveryCost(t *testing.T) {
 	out, _ := output(t, "guard") // which may find anything in such a hurry
 	require.Len(t, strings.Split(strings.TrimSpace(out), "\n"), 7, out)
@@ -43,7 +56,7 @@ func TestResultsWritesEverything(t *testing.T) {
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "RESULTS.md"))
 	require.NoError(t, err)
-	for _, heading := range []string{"## The floor", "## Comparisons with a bound", "## How costs grow", "## Contention", "## Memory"} {
+	for _, heading := range []string{"## The floor", "## Comparisons with a bound", "## Decisions on a Redis", "## How costs grow", "## Contention", "## Memory"} {
 		require.Contains(t, string(text), heading)
 	}
 	pictures, err := filepath.Glob(filepath.Join(dir, "results", "*.svg"))

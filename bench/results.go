@@ -29,14 +29,17 @@ func writeResults(w io.Writer, s settings) error {
 	if err := write(filepath.Join(s.dir, "RESULTS.md"), r.Write); err != nil {
 		return err
 	}
-	return errors.Join(missed(r.Outcomes, r.Memory), disagree(r))
+	return errors.Join(missed(append(r.Outcomes, r.Fleet...), r.Memory), disagree(r))
 }
 
 func compared(w io.Writer, s settings, r *report.Results) (err error) {
 	if r.Floors, err = floors(w, s, measure.Modes()...); err != nil {
 		return err
 	}
-	r.Outcomes, err = comparisons(w, s, rows.All(s.keys), measure.Modes()...)
+	if r.Outcomes, err = comparisons(w, s, rows.All(s.keys), measure.Modes()...); err != nil {
+		return err
+	}
+	r.Fleet, err = fleetComparisons(w, s)
 	return err
 }
 

@@ -16,9 +16,10 @@ const (
 	Serial  Mode = 1
 	Threads Mode = 2
 	Crowd   Mode = 8
+	Horde   Mode = 64 // of callers of a server
 )
 
-// Modes lists them all.
+// Modes lists those of what happens in the process.
 func Modes() []Mode { return []Mode{Serial, Threads, Crowd} }
 
 func (m Mode) String() string {

@@ -43,6 +43,13 @@ func results() report.Results {
 		Versions: []string{"example.org/peer v1.2.3"},
 		Floors:   []compare.Floor{{Side: rows.Side{Name: "clock", Does: "one reading"}, Costs: []measure.Spread{{Median: 22.2}, {Median: 11.1}, {Median: 11.3}}}},
 		Outcomes: []compare.Outcome{outcome("kept", 0.5, 40, 100), outcome("lost", 0.5, 60, 100), outcome("slow", 0, 60, 30)},
+		Fleet: []compare.Outcome{{
+			Row: rows.Row{
+				Name: "asked", Crowd: 0.5, Horde: 0.5, Why: "a round trip",
+				Ours: rows.Side{Name: "Ours.Ask", Does: "at once"}, Theirs: rows.Side{Name: "Theirs.Ask", Does: "one by one"},
+			},
+			Modes: rows.FleetModes(), In: []measure.Comparison{turns(40_000, 20_000), turns(8_000, 20_000), turns(12_000, 20_000)},
+		}},
 		Scaling: []report.Scaling{{
 			Experiment: scale.Experiment{Title: "Things", File: "things", X: "things", Y: "ns", Sizes: []int{1, 10, 100}, Why: "It just is."},
 			Curves: []scale.Curve{
@@ -72,6 +79,10 @@ func TestResultsHoldEveryFigure(t *testing.T) {
 		"| lost | 60 / 100 | 0.6 ±0% | 0.50, MISSED | 60 / 100 | 0.6 ±0% (0.60) | 0.50, MISSED | 0.6 ±0% | 0 / 14 |",
 		"| slow | 60 / 30 | 2 ±0% |  | 60 / 30 | 2 ±0% (2.00) |  | 2 ±0% | 0 / 14 |",
 		"- slow: they do less.",
+		"| comparison | 1 at once: ours / theirs a second | ratio | bound | 8 at once: ours / theirs a second | ratio | bound |",
+		"| asked | 25000 / 50000 | 2 ±0% |  | 125000 / 50000 | 0.4 ±0% | 0.50 | 83300 / 50000 | 0.6 ±0% | 0.50, MISSED |",
+		"- asked: a round trip.",
+		"| asked | `Ours.Ask`: at once | `Theirs.Ask`: one by one | a round trip |",
 		"| kept | `Ours.Do`: all | `Theirs.Do`: some | they do less |",
 		"![Things](results/things.svg)",
 		"| flat | 5 | 5 |  | O(1) | 0.00 | agrees |",
@@ -90,8 +101,8 @@ func TestResultsHoldEveryFigure(t *testing.T) {
 func TestWhatIsLostOrSharedIsSaid(t *testing.T) {
 	r := results()
 	require.Equal(t, []string{"Things, steep: slope 1.00, stated O(1)"}, r.Disagree())
-	require.Len(t, r.Slower(), 1)
-	r.Outcomes[2].Floor = true
+	require.Len(t, r.Slower(), 2)
+	r.Outcomes[2].Floor, r.Fleet[0].Floor = true, true
 	require.Empty(t, r.Slower(), "nothing is faster than the floor")
 	r.Neighbours[1].Next.Median = 60
 	require.Equal(t, "Of ours do: breakers.", r.Aside())

@@ -5,6 +5,8 @@ import (
 	_ "embed" // the text around the tables
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -22,6 +24,7 @@ type Results struct {
 	Versions   []string
 	Floors     []compare.Floor
 	Outcomes   []compare.Outcome
+	Fleet      []compare.Outcome // on a Redis, in rows.FleetModes
 	Scaling    []Scaling
 	Neighbours []Neighbours
 	Canary     float64 // as it was when the neighbours were measured
@@ -103,6 +106,27 @@ func comparison(o compare.Outcome) []string {
 	return append(cells, fmt.Sprintf("%d / %d", o.Allocs.Ours, o.Allocs.Theirs))
 }
 
+// FleetTable is the comparisons of decisions on a Redis.
+func (r Results) FleetTable() string {
+	t := table{head: []string{"comparison"}}
+	for _, m := range rows.FleetModes() {
+		t.head = append(t.head, fmt.Sprintf("%d at once: ours / theirs a second", int(m)), "ratio", "bound")
+	}
+	for _, o := range r.Fleet {
+		cells := []string{o.Name}
+		for i, c := range o.In {
+			cells = append(cells, perSecond(c.Ours)+" / "+perSecond(c.Theirs), measure.SpreadOf(c.Ratio).String(), boundAnd(o, i))
+		}
+		t.add(cells...)
+	}
+	return t.String()
+}
+
+// perSecond is how many pieces of work fit into a second, rounded to hundreds.
+func perSecond(ns []float64) string {
+	return fmt.Sprintf("%.0f", math.Round(1e7/measure.SpreadOf(ns).Median)*100)
+}
+
 // boundAnd is the bound, with the verdict unless it is simply reached.
 func boundAnd(o compare.Outcome, i int) string {
 	switch v := o.Verdict(i); v {
@@ -118,7 +142,7 @@ func boundAnd(o compare.Outcome, i int) string {
 // SideTable is what the two sides of each comparison do.
 func (r Results) SideTable() string {
 	t := table{words: true, head: []string{"comparison", "ours", "theirs", "to know"}}
-	for _, o := range r.Outcomes {
+	for _, o := range slices.Concat(r.Outcomes, r.Fleet) {
 		t.add(o.Name, code(o.Ours), code(o.Theirs), o.Why)
 	}
 	return t.String()
@@ -126,10 +150,11 @@ func (r Results) SideTable() string {
 
 func code(s rows.Side) string { return "`" + s.Name + "`: " + s.Does }
 
-// Slower lists the comparisons that ours loses, serially: the others' names and why.
+// Slower lists the comparisons that ours loses in any of the modes: the others' names and why.
 func (r Results) Slower() (slower []compare.Outcome) {
-	for _, o := range r.Outcomes {
-		if !o.Floor && measure.SpreadOf(o.In[0].Ratio).Lo > 1 {
+	for _, o := range slices.Concat(r.Outcomes, r.Fleet) {
+		loses := func(c measure.Comparison) bool { return measure.SpreadOf(c.Ratio).Lo > 1 }
+		if !o.Floor && slices.ContainsFunc(o.In, loses) {
 			slower = append(slower, o)
 		}
 	}

@@ -44,7 +44,7 @@ func otherLimiters() []Row {
 		},
 		{
 			Name: "keyed, one key: ulule", Ours: groupTakes(1), Theirs: ululeTakes(),
-			Why: "a fixed window of an hour; makes the key's full name at each call",
+			Why: "a fixed window of an hour, under a lock a key, where ours is one a shard; makes the key's full name at each call",
 		},
 	}
 }

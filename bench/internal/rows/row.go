@@ -8,21 +8,24 @@ type Row struct {
 	Ours, Theirs Side
 	Serial       float64 // the most that ours may cost, as a share of theirs; 0 where the row is for information
 	Threads      float64 // the same on two threads
+	Crowd, Horde float64 // the same with many goroutines
 	Writes       []Write // those of a call of ours to words that all threads share; none where that is not asked
 	Floor        bool    // theirs is the bare machine, and no library
 	Main         bool    // belongs to the quick table too
 	Why          string  // what the figures do not tell: where the two differ, or why theirs is faster
 }
 
-// Bound is the row's bound in a mode. In a crowd there is none.
+// Bound is the row's bound in a mode, 0 where it has none.
 func (r Row) Bound(m measure.Mode) float64 {
 	switch m {
 	case measure.Serial:
 		return r.Serial
 	case measure.Threads:
 		return r.Threads
+	case measure.Crowd:
+		return r.Crowd
 	default:
-		return 0
+		return r.Horde
 	}
 }
 

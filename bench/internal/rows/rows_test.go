@@ -25,6 +25,42 @@ func TestEverySideDoesItsWork(t *testing.T) {
 	}
 }
 
+func TestEverySideOnARedisDoesItsWork(t *testing.T) {
+	r, err := rows.StartRedis(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Stop()) }()
+	for _, row := range rows.Fleet(r) {
+		for _, side := range []rows.Side{row.Ours, row.Theirs} {
+			loop := side.Make()
+			for _, m := range rows.FleetModes() {
+				_, err := m.Cost(loop, 500)
+				require.NoErrorf(t, err, "%s: %s, %s", row.Name, side.Name, m)
+			}
+		}
+	}
+}
+
+// A Redis that is away lets no side look fast.
+func TestNoSideDoesItsWorkWithoutItsRedis(t *testing.T) {
+	r, err := rows.StartRedis(t.Context())
+	require.NoError(t, err)
+	var loops []measure.Loop
+	for _, row := range rows.Fleet(r)[:1] {
+		loops = append(loops, row.Ours.Make(), row.Theirs.Make())
+	}
+	require.NoError(t, r.Stop())
+	for _, loop := range loops {
+		_, err := measure.Serial.Cost(loop, 10)
+		require.ErrorContains(t, err, "0 of 10 came out as they should")
+	}
+}
+
+func TestWithoutARedisServerItIsSaidHowToGetOne(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, err := rows.StartRedis(t.Context())
+	require.ErrorContains(t, err, "make install")
+}
+
 func TestOursAllocateNothingWhereThereIsABound(t *testing.T) {
 	for _, row := range rows.All(100) {
 		if row.Serial == 0 {
@@ -36,13 +72,12 @@ func TestOursAllocateNothingWhereThereIsABound(t *testing.T) {
 
 func TestEveryRowSaysWhatBothSidesDoAndWhy(t *testing.T) {
 	names := map[string]bool{}
-	for _, row := range rows.All(1000) {
+	for _, row := range append(rows.All(1000), rows.Fleet(nil)...) {
 		require.False(t, names[row.Name], row.Name)
 		names[row.Name] = true
 		for _, text := range []string{row.Name, row.Why, row.Ours.Name, row.Ours.Does, row.Theirs.Name, row.Theirs.Does} {
 			require.NotEmpty(t, text, row.Name)
 		}
-		require.Zero(t, row.Bound(measure.Crowd), row.Name)
 		if row.Main {
 			require.Positive(t, row.Bound(measure.Serial), "%s: a main row has a bound", row.Name)
 		}
@@ -76,6 +111,19 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	require.Equal(t, want, got)
+
+	// Those on a Redis ask for so many times as many decisions a second, with 8 and with 64 callers.
+	times := map[string][2]float64{}
+	for _, row := range rows.Fleet(nil) {
+		if row.Crowd > 0 || row.Horde > 0 {
+			times[row.Name] = [2]float64{row.Bound(measure.Crowd), row.Bound(measure.Horde)}
+		}
+	}
+	require.Equal(t, map[string][2]float64{
+		"fleet: token bucket":    {1 / 1.15, 1 / 2.},
+		"fleet: hot key, leased": {1 / 20., 1 / 20.},
+		"fleet: refused key":     {1 / 20., 1 / 20.},
+	}, times)
 }
 
 // What a call of ours costs the machine at least: to be compared with a bound, it must be done, and by all threads.

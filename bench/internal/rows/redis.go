@@ -1,0 +1,73 @@
+package rows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weir-go/weir/fleet"
+)
+
+// Redis is a redis-server of our own on a unix socket, with a client.
+type Redis struct {
+	server *exec.Cmd
+	dir    string
+	client *redis.Client
+	link   *fleet.Link
+	names  atomic.Int64
+}
+
+// StartRedis starts one. Who is done with it stops it.
+func StartRedis(ctx context.Context) (*Redis, error) {
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		return nil, fmt.Errorf("decisions on a Redis need one (make install brings it): %w", err)
+	}
+	dir, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return nil, err
+	}
+	socket := filepath.Join(dir, "socket")
+	r := &Redis{
+		server: exec.CommandContext(context.WithoutCancel(ctx), program, "--port", "0", "--unixsocket", socket, "--save", "", "--dir", dir), dir: dir,
+		client: redis.NewClient(&redis.Options{Network: "unix", Addr: socket, ContextTimeoutEnabled: true, PoolSize: 64}),
+	}
+	if err := r.server.Start(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if err := r.connect(ctx); err != nil {
+		return nil, errors.Join(err, r.Stop())
+	}
+	return r, nil
+}
+
+// connect waits until the server answers.
+func (r *Redis) connect(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	for err = r.client.Ping(ctx).Err(); err != nil && ctx.Err() == nil; err = r.client.Ping(ctx).Err() {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err != nil {
+		return err
+	}
+	r.link, err = fleet.Connect(ctx, "bench", r.client, fleet.LinkConfig{Timeout: 5 * time.Second})
+	return err
+}
+
+// name is a new name for a limiter, so that no two share keys.
+func (r *Redis) name() string { return fmt.Sprint("bench ", r.names.Add(1)) }
+
+// Stop ends the server.
+func (r *Redis) Stop() error {
+	err := errors.Join(r.client.Close(), r.server.Process.Kill())
+	_ = r.server.Wait() // it was killed
+	return errors.Join(err, os.RemoveAll(r.dir))
+}
