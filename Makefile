@@ -101,13 +101,13 @@ examples: ## Build every example, and run the storefront and the fleet to their 
 		alerts_fired alerts_resolved
 
 .PHONY: bench bench-quick bench-guard bench-results
-bench: ## Compare with other libraries and the machine's floor; fails where a bound is missed
+bench: install ## Compare with other libraries and the machine's floor; fails where a bound is missed
 	@go run -C bench . compare
 bench-quick: ## The main rows of that, in about a minute
 	@go run -C bench . quick
 bench-guard: ## Fail where a cost has doubled
 	@go run -C bench . guard
-bench-results: ## Measure everything and write bench/RESULTS.md
+bench-results: install ## Measure everything and write bench/RESULTS.md
 	@go run -C bench . results
 
 .PHONY: benchmarks benchstat
