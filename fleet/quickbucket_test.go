@@ -61,6 +61,33 @@ func TestTheShorterScriptLeavesWhatItDoesNotKnowToTheOther(t *testing.T) {
 	}
 }
 
+// A key lives until its bucket is full, and what the shorter script has written the other can read.
+func TestWhatTheShorterScriptWrites(t *testing.T) {
+	l, c := connect(t), client(t, server())
+	for _, every := range []time.Duration{time.Second, time.Hour, 30 * 24 * time.Hour} { // the last in ms is more than 32 bits
+		b := fleet.NewTokenBucket(l, "written", fleet.Bucket{Rate: limiter.Every(every), Burst: 2}, fleet.Config{Away: fleet.Error})
+		require.True(t, b.Quick())
+		for range 10 {
+			key := newKey()
+			before := time.Now()
+			r, err := b.Take(t.Context(), key, 2)
+			require.NoError(t, err)
+			require.True(t, r.OK)
+			require.Equal(t, 2*every, r.ResetAfter)
+			life, err := c.PTTL(t.Context(), b.StateKeys(key)[0]).Result()
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, life, 2*every-time.Since(before))
+			require.LessOrEqual(t, life, 2*every+time.Millisecond)
+			require.NoError(t, b.Refund(t.Context(), key, 1), "by the other script")
+			r, err = b.Take(t.Context(), key, 1)
+			require.NoError(t, err)
+			require.True(t, r.OK)
+			require.LessOrEqual(t, r.ResetAfter, 2*every)
+			require.Greater(t, r.ResetAfter, 2*every-time.Since(before)-time.Millisecond)
+		}
+	}
+}
+
 func TestAForeignKeyDoesNoHarmToTheOthersOfItsBatch(t *testing.T) {
 	c := client(t, server())
 	foreign, mine := newKey(), newKey()

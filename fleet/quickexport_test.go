@@ -9,8 +9,16 @@ import (
 // QuickAt is TakeAt by the shorter script, for a limiter that has it, and false where that leaves the decision to the other.
 func (t *TokenBucket) QuickAt(ctx context.Context, at time.Time, key string, n int) (Result, bool, error) {
 	b := t.store.(*quickBucket)
-	// Keys die by the server's clock, and so must live longer.
-	text := strings.NewReplacer("call('TIME')", "{ ARGV[4], ARGV[5] }", ", ceil(", ", 3600000 + ceil(").Replace(quickBucketScript.Text)
+	text := quickBucketScript.Text
+	for old, timed := range map[string]string{
+		"call('TIME')":     "{ ARGV[4], ARGV[5] }",
+		"local life = (to": "local life = 3600000 + (to", // keys die by the server's clock
+	} {
+		if strings.Count(text, old) != 1 {
+			panic("not once in the script: " + old)
+		}
+		text = strings.Replace(text, old, timed, 1)
+	}
 	timed := &script{text: text, sha: "unknown"}
 	cost := int64(n) * b.cost
 	args := []any{cost, b.burst * b.cost, b.terms, at.Unix(), at.UnixMicro() % 1_000_000}
