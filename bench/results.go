@@ -33,13 +33,13 @@ func writeResults(w io.Writer, s settings) error {
 }
 
 func compared(w io.Writer, s settings, r *report.Results) (err error) {
+	if r.Fleet, err = fleetComparisons(w, s); err != nil { // first, lest all else was measured when there is no Redis
+		return err
+	}
 	if r.Floors, err = floors(w, s, measure.Modes()...); err != nil {
 		return err
 	}
-	if r.Outcomes, err = comparisons(w, s, rows.All(s.keys), measure.Modes()...); err != nil {
-		return err
-	}
-	r.Fleet, err = fleetComparisons(w, s)
+	r.Outcomes, err = comparisons(w, s, rows.All(s.keys), measure.Modes()...)
 	return err
 }
 

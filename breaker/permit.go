@@ -120,6 +120,8 @@ func (m *Permit) Run(ctx context.Context, fn func(context.Context) error) error 
 	return m.run(ctx, fn)
 }
 
+// run is the end of Do for a function without a value. What both say in their defer would be
+// one more call at the end of each if it were a function.
 func (m *Permit) run(ctx context.Context, fn func(context.Context) error) (err error) {
 	returned := false
 	defer func() {

@@ -47,6 +47,7 @@ func TestFloorsAreMeasuredInEachMode(t *testing.T) {
 
 func TestMissedNamesEachBound(t *testing.T) {
 	of := func(ratios ...float64) measure.Comparison { return measure.Comparison{Ratio: ratios} }
+	beyond := measure.Comparison{Ratio: []float64{0.9, 0.9, 0.9}, Canary: []float64{0.5}, Least: []float64{0.7}}
 	o := compare.Outcome{
 		Row:    rows.Row{Name: "row", Serial: 0.5, Threads: 0.6},
 		Modes:  measure.Modes(),
@@ -54,7 +55,10 @@ func TestMissedNamesEachBound(t *testing.T) {
 		Allocs: compare.Allocs{Ours: 1, Theirs: 14},
 	}
 	require.Equal(t, []measure.Verdict{measure.Missed, measure.Reached, measure.NoBound}, []measure.Verdict{o.Verdict(0), o.Verdict(1), o.Verdict(2)})
-	require.Equal(t, []string{"row, serial: ratio 0.7 ±0%, bound 0.5", "row: 1 allocations a call, bound 0"}, o.Missed())
+	require.Equal(t, []string{"row, serial: ratio 0.7 ±0%, bound 0.5, MISSED", "row: 1 allocations a call, bound 0"}, o.Missed())
+	o.In[1] = beyond
+	require.Contains(t, o.Missed(), "row, 2 threads: ratio 0.9 ±0%, bound 0.6, beyond reach", "that it cannot be reached does not make it so")
+	o.In[1] = of(0.5, 0.5, 0.5)
 
 	o.Serial = 0
 	require.Empty(t, o.Missed(), "a row for information misses nothing")

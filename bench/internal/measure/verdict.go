@@ -28,9 +28,11 @@ func (c Comparison) Judge(bound float64) Verdict {
 		return NotJudged
 	case ratio.Median <= bound:
 		return Reached
+	case ratio.Lo <= bound:
+		return Close
 	case SpreadOf(c.Least).Median > bound:
 		return Beyond
-	case ratio.Lo <= bound || len(c.Canary) > 0 && ratio.Median <= bound*(1+SharedDrift):
+	case len(c.Canary) > 0 && ratio.Median <= bound*(1+SharedDrift):
 		return Close
 	}
 	return Missed

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -17,14 +19,15 @@ import (
 
 // Redis is a redis-server of our own on a unix socket, with a client.
 type Redis struct {
-	server *exec.Cmd
-	dir    string
-	client *redis.Client
-	link   *fleet.Link
-	names  atomic.Int64
+	server  *exec.Cmd
+	signals chan os.Signal
+	dir     string
+	client  *redis.Client
+	link    *fleet.Link
+	names   atomic.Int64
 }
 
-// StartRedis starts one. Who is done with it stops it.
+// StartRedis starts one. Who is done with it stops it; where the program is interrupted or terminated, it goes too.
 func StartRedis(ctx context.Context) (*Redis, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -35,13 +38,16 @@ func StartRedis(ctx context.Context) (*Redis, error) {
 		return nil, err
 	}
 	socket := filepath.Join(dir, "socket")
-	r := &Redis{
-		server: exec.CommandContext(context.WithoutCancel(ctx), program, "--port", "0", "--unixsocket", socket, "--save", "", "--dir", dir), dir: dir,
-		client: redis.NewClient(&redis.Options{Network: "unix", Addr: socket, ContextTimeoutEnabled: true, PoolSize: 64}),
-	}
-	if err := r.server.Start(); err != nil {
+	server := exec.CommandContext(context.WithoutCancel(ctx), program, "--port", "0", "--unixsocket", socket, "--save", "", "--dir", dir)
+	if err := server.Start(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
+	r := &Redis{
+		server: server, dir: dir, signals: make(chan os.Signal, 1),
+		client: redis.NewClient(&redis.Options{Network: "unix", Addr: socket, ContextTimeoutEnabled: true, PoolSize: 64}),
+	}
+	signal.Notify(r.signals, os.Interrupt, syscall.SIGTERM)
+	go r.endWithUs()
 	if err := r.connect(ctx); err != nil {
 		return nil, errors.Join(err, r.Stop())
 	}
@@ -62,11 +68,22 @@ func (r *Redis) connect(ctx context.Context) (err error) {
 	return err
 }
 
+// endWithUs ends the server, and the program, when a signal asks for that.
+func (r *Redis) endWithUs() {
+	if _, asked := <-r.signals; asked {
+		_ = r.server.Process.Kill()
+		_ = os.RemoveAll(r.dir)
+		os.Exit(1)
+	}
+}
+
 // name is a new name for a limiter, so that no two share keys.
 func (r *Redis) name() string { return fmt.Sprint("bench ", r.names.Add(1)) }
 
 // Stop ends the server.
 func (r *Redis) Stop() error {
+	signal.Stop(r.signals)
+	close(r.signals)
 	err := errors.Join(r.client.Close(), r.server.Process.Kill())
 	_ = r.server.Wait() // it was killed
 	return errors.Join(err, os.RemoveAll(r.dir))
