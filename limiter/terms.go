@@ -14,13 +14,16 @@ type terms struct {
 	rate   Rate
 	chosen int // the burst that was asked for, 0 for the default
 
-	// full is the position at which the bucket is full again, if nothing is taken. The tokens
-	// missing at an earlier one are those that come between the two.
-	full atomic.Int64
-
 	// What took their place, and when. Guarded by the bucket's lock.
 	next  *terms
 	ended time.Duration
+
+	// full is the position at which the bucket is full again, if nothing is taken. The tokens
+	// missing at an earlier one are those that come between the two. It has a line of the cache for
+	// itself: who writes it takes the limits from nobody, and no bucket is in its neighbour's way.
+	_    [56]byte
+	full atomic.Int64
+	_    [56]byte
 }
 
 // Special states.
