@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-go/weir/internal/tally"
 	"github.com/weir-go/weir/window"
 )
 
@@ -31,7 +32,7 @@ type Breaker struct {
 	mu     sync.Mutex // held to change the phase, and to use the probes
 	probes probes
 
-	refused atomic.Int64 // far from phase, which calls that are refused only read
+	refused tally.Count // far from phase, which calls that are refused only read
 }
 
 // New returns a breaker on the real clock, closed unless c.Initial says otherwise.
@@ -53,7 +54,8 @@ func build(name string, r *rules, t0 time.Time, h *hold) *Breaker {
 	c := &r.config
 	b := &Breaker{name: name, epoch: t0, hold: h}
 	b.changes.tell.Store(&r.config.OnChange)
-	p := &phase{state: Closed, rules: r, tally: r.newTally(), until: math.MaxInt64, mercy: c.Grace, reason: "initial state"}
+	p := &phase{state: Closed, tally: r.newTally(), until: math.MaxInt64, mercy: c.Grace, reason: "initial state"}
+	p.obey(r)
 	p.cooldown = r.cooldown(0)
 	if c.Initial != Closed {
 		closed := *p
@@ -82,7 +84,11 @@ func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) error
 	}
 	p := b.phase.Load()
 	if p.state == Open && time.Since(b.epoch) < p.until { // allow would say the same, but what refuses most should do it soonest
-		return b.refuse(p.err)
+		refusal := p.err // before the add, which holds up loads
+		if more := b.refused.Quick(); more <= 0 {
+			b.refused.Rest(more)
+		}
+		return refusal
 	}
 	var m Permit
 	if p.free() {
@@ -100,7 +106,11 @@ func Do[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, err
 	}
 	p := b.phase.Load()
 	if p.state == Open && time.Since(b.epoch) < p.until {
-		return v, b.refuse(p.err)
+		refusal := p.err
+		if more := b.refused.Quick(); more <= 0 {
+			b.refused.Rest(more)
+		}
+		return v, refusal
 	}
 	var m Permit
 	if p.free() {
@@ -111,7 +121,7 @@ func Do[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, err
 	returned := false
 	defer func() {
 		o := Success
-		if !returned || err != nil || m.phase.rules.config.Classify != nil {
+		if !returned || err != nil || m.phase.classified {
 			o = m.outcome(ctx, err, returned, m.phase.rules.config.Classify)
 		}
 		m.book(o)

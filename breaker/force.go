@@ -160,7 +160,7 @@ func (b *Breaker) ReconfigureAt(t time.Time, c Config) error {
 // by returns the same phase under other rules from the given offset on.
 func (p *phase) by(r *rules, at time.Duration) *phase {
 	next := *p
-	next.rules = r
+	next.obey(r)
 	if !r.sameWindow(p.rules) {
 		next.past = p.past.with(p.tally, at)
 		next.tally = r.newTally()
@@ -173,7 +173,8 @@ func (p *phase) by(r *rules, at time.Duration) *phase {
 	}
 	if p.under != nil {
 		under, s := *p.under, p.under.at(at) // what the clock has brought by the old rules stands
-		under.rules, under.state, under.since, under.until = r, s.state, s.since, s.until
+		under.obey(r)
+		under.state, under.since, under.until = s.state, s.since, s.until
 		next.under = &under
 	}
 	return &next

@@ -126,7 +126,7 @@ func (m *Permit) run(ctx context.Context, fn func(context.Context) error) (err e
 	returned := false
 	defer func() {
 		o := Success
-		if !returned || err != nil || m.phase.rules.config.Classify != nil {
+		if !returned || err != nil || m.phase.classified {
 			o = m.outcome(ctx, err, returned, m.phase.rules.config.Classify)
 		}
 		m.book(o)
@@ -187,11 +187,11 @@ func (b *Breaker) read(at time.Duration) time.Duration {
 
 // free reports whether calls pass without being asked about: whether the phase is closed
 // and watches none in flight.
-func (p *phase) free() bool { return p.state == Closed && !p.rules.watched }
+func (p *phase) free() bool { return p.state == Closed && !p.watched }
 
 // start returns the time at which a call of a free phase begins, if that matters.
 func (b *Breaker) start(p *phase) (at time.Duration) {
-	if p.rules.timed {
+	if p.timed {
 		at = time.Since(b.epoch)
 	}
 	return at
@@ -201,7 +201,7 @@ func (b *Breaker) start(p *phase) (at time.Duration) {
 func (b *Breaker) allow(m *Permit, p *phase, at time.Duration) error {
 	if p.free() {
 		m.breaker, m.phase = b, p
-		if p.rules.timed {
+		if p.timed {
 			m.start = b.read(at)
 		}
 		return nil
@@ -262,7 +262,7 @@ func (b *Breaker) check(at time.Duration) error {
 }
 
 func (b *Breaker) refuse(err *OpenError) error {
-	b.refused.Add(1)
+	b.refused.Add()
 	return err
 }
 
@@ -283,7 +283,7 @@ func (b *Breaker) settle(m *Permit, o Outcome, at time.Duration) bool {
 		return p.state == HalfOpen
 	}
 	var took time.Duration
-	if m.phase.rules.timed {
+	if m.phase.timed {
 		took = at - m.start
 	}
 	streak, quiet := p.tally.Record(at, verdict(o), took)
@@ -291,7 +291,7 @@ func (b *Breaker) settle(m *Permit, o Outcome, at time.Duration) bool {
 		p.ask(at, m.after)
 	}
 	b.hold.keep(b)
-	if o <= Failure && (!quiet || p.rules.asked) && p.state != ForcedClosed {
+	if o <= Failure && (!quiet || p.asked) && p.state != ForcedClosed {
 		b.judge(p, at, streak)
 	}
 	return true

@@ -16,6 +16,7 @@ import (
 // A phase never changes, but for what is atomic in it.
 type phase struct {
 	state State
+	needs
 	rules *rules
 	tally *tally.Calls
 	past  past          // of windows that Reconfigure has ended: a part of the totals
@@ -117,16 +118,20 @@ func (b *Breaker) enter(s stay, why cause, counts window.Counts) *phase {
 func (p *phase) next(s stay) *phase {
 	s.since = p.latest(s.since)
 	next := &phase{
-		state: s.state, rules: p.rules, tally: p.tally, past: p.past, epoch: p.epoch + 1,
+		state: s.state, tally: p.tally, past: p.past, epoch: p.epoch + 1,
 		since: s.since, until: s.until, mercy: p.mercy, rounds: p.rounds, cooldown: p.cooldown,
 		reason: p.reason, tripped: p.tripped, spent: p.spent, entered: p.entered,
 		floor: p.tally.Totals(), began: p.totals(),
 	}
+	next.obey(p.rules)
 	next.judged, next.slowed = next.floor.Judged(), next.floor.Slowed()
 	next.spent[p.state] += s.since - p.since
 	next.entered[s.state]++
 	return next
 }
+
+// obey gives the phase its rules, before it is published.
+func (p *phase) obey(r *rules) { p.rules, p.needs = r, r.needs }
 
 // latest returns the offset, or the newest moment that the phase knows of: a stale
 // time moves no deadline.

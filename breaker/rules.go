@@ -16,16 +16,26 @@ type rules struct {
 	slowRate    rate
 	minCalls    int64
 	consecutive int64
-	timed       bool // the time that calls take matters
-	watched     bool // calls in flight are counted
-	asked       bool // somebody is asked at each result, whatever it is
+	needs
+}
+
+// needs say what a call has to do by the rules. Each phase has a copy, which is one step less
+// on the way of every call.
+type needs struct {
+	timed      bool // the time that it takes matters
+	watched    bool // it is counted while in flight
+	classified bool // Classify says what it came to
+	asked      bool // somebody is asked at its result, whatever that is
 }
 
 func newRules(c Config) *rules {
 	r := &rules{
 		config: c, failureRate: rateOf(c.FailureRate), slowRate: rateOf(c.SlowRate),
 		minCalls: int64(c.MinCalls), consecutive: int64(c.ConsecutiveFailures),
-		timed: c.SlowCall != math.MaxInt64 || c.Latency, watched: c.HungCalls || c.Active, asked: c.Trip != nil || c.Judge != nil,
+		needs: needs{
+			timed: c.SlowCall != math.MaxInt64 || c.Latency, watched: c.HungCalls || c.Active,
+			classified: c.Classify != nil, asked: c.Trip != nil || c.Judge != nil,
+		},
 	}
 	if c.LastCalls > 0 {
 		r.minCalls = min(r.minCalls, int64(c.LastCalls))
@@ -43,6 +53,9 @@ func (r *rules) newTally() *tally.Calls {
 	t := tally.New(width, c.Buckets, c.SlowCall)
 	if c.Latency {
 		t.Time()
+	}
+	if !r.asked { // who is, looks at the window at each call
+		t.Share()
 	}
 	return t
 }

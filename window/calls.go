@@ -75,6 +75,7 @@ func (c CallsConfig) tally() *tally.Calls {
 	}
 	shape := c.shape().must()
 	t := tally.New(shape.width(), shape.Buckets, slow)
+	t.Share()
 	if c.Latency {
 		t.Time()
 	}
@@ -92,7 +93,9 @@ func (c CallsConfig) tally() *tally.Calls {
 // takes a lock to roll the window on. Readers never write and take no lock.
 // Readings are of the last N buckets with the current one: never more than the
 // span. A window takes about 500 bytes, and 48 bytes for each of its buckets and
-// two more, their number rounded up to a power of two.
+// two more, their number rounded up to a power of two. Where several processors
+// record millions of calls a second each, it takes 2 kB more for cells in which they
+// count successes without being in each other's way.
 //
 // Over calls, each method takes a lock for a moment, and the window takes about 700
 // bytes and 48 for each call. What was ignored or refused counts from the window's

@@ -106,6 +106,18 @@ func TestNamedAllocatesNothing(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() { n.Observe(func(*stat.Series, float64) {}) }))
 }
 
+func TestTimesAreSummedInMicroseconds(t *testing.T) {
+	for _, c := range []struct {
+		took time.Duration
+		want float64
+	}{{-time.Hour, 0}, {499, 0}, {500, 1e-6}, {1499, 1e-6}, {1500, 2e-6}} {
+		var times window.Times
+		times.Record(c.took)
+		l := times.Latency()
+		require.InDelta(t, c.want, l.Sum, 1e-12, "%v", c.took)
+	}
+}
+
 func TestTimes(t *testing.T) {
 	var times window.Times
 	none := times.Latency()

@@ -47,16 +47,15 @@ type Times struct {
 
 // Record counts a time; one below 0 counts as 0.
 func (t *Times) Record(took time.Duration) {
-	ns := max(int64(took), 0)
-	col := colUnder
-	switch {
-	case ns > longestTime:
+	ns, col := int64(took), colUnder
+	if ns > shortestTime {
 		col = colOver
-	case ns > shortestTime:
-		col = slot(ns)
+		if ns <= longestTime {
+			col = slot(ns)
+		}
 	}
-	if micros := (min(ns, longestTime) + 500) / 1000; micros != 0 {
-		t.cells[colSum].Add(micros)
+	if ns >= 500 {
+		t.cells[colSum].Add((min(ns, longestTime) + 500) / 1000)
 	}
 	for old := t.max.Load(); ns > old && !t.max.CompareAndSwap(old, ns); old = t.max.Load() {
 	}

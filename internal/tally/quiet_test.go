@@ -16,6 +16,11 @@ func quiet(c *tally.Calls, at time.Duration) bool {
 }
 
 func TestQuietUntilAFailureOrASlowCall(t *testing.T) {
+	quietUntilBad(t, func(*tally.Calls) {})
+	quietUntilBad(t, tally.Spread)
+}
+
+func quietUntilBad(t *testing.T, prepare func(*tally.Calls)) {
 	for name, bad := range map[string]struct {
 		verdict tally.Verdict
 		took    time.Duration
@@ -27,6 +32,7 @@ func TestQuietUntilAFailureOrASlowCall(t *testing.T) {
 		"both":      {tally.Failure, slow + 1, tally.Pair{Low: 1, High: 1}, tally.Pair{Low: 1, High: 1}},
 	} {
 		c := tally.New(time.Second, 10, slow)
+		prepare(c)
 		for _, at := range []time.Duration{0, time.Minute} {
 			require.True(t, quiet(c, at), name)
 			_, calm := c.Record(at, bad.verdict, bad.took)
@@ -49,6 +55,7 @@ func TestABadCallIsNotQuietWhereOneWasHushedBefore(t *testing.T) {
 		took    time.Duration
 	}{{tally.Failure, 0}, {tally.Success, slow + 1}, {tally.Failure, slow + 1}} {
 		c := tally.New(time.Second, 10, slow)
+		tally.Spread(c)
 		c.Record(0, tally.Failure, slow+1)
 		c.Hush(20*time.Second, tally.Pair{}, tally.Pair{})
 		_, calm := c.Record(20*time.Second, bad.verdict, bad.took)

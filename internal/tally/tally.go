@@ -34,8 +34,9 @@ const (
 
 // Each word counts a pair of things, one in its low half and one in its high
 // half. Words only grow and are never reset: one atomic add counts a call, one
-// load reads a pair that was true at one instant. A carry from the low half into
-// the high one does no harm, because only differences are read.
+// load reads a pair that was true at one instant (see Calls.word for one that is
+// spread). A carry from the low half into the high one does no harm, because only
+// differences are read.
 const (
 	judged = iota // calls with a verdict; failures among them
 	slowed        // slow calls; failures among them
@@ -50,9 +51,9 @@ const (
 )
 
 // longest bounds how long a word may grow before the difference is moved into
-// 64-bit totals. One word takes some 30 million adds a second, so in a minute
-// neither half of a difference comes near 2³².
-const longest = int64(time.Minute)
+// 64-bit totals. One word takes some 30 million adds a second, and all cells of one that is
+// spread take less than 2 billion, so that neither half of a difference comes to 2³².
+const longest = int64(time.Second)
 
 // Pair is what one word counts, in full width.
 type Pair struct{ Low, High int64 }
@@ -72,9 +73,10 @@ type frame [words]struct {
 // Calls counts calls. All methods may be called from any number of goroutines.
 //
 // Recording is one comparison and one atomic add, and another one where calls are timed;
-// the first call of each bucket takes the lock and rolls. Readers write nothing and take
-// no lock: they read the frame and the ring between two looks at their numbers, and read
-// again if one of them changed meanwhile.
+// the first call of each bucket takes the lock and rolls. Where it is found that many record at
+// once, successes go into cells of their own (see spread) as long as none need be judged: see
+// Hush. Readers write nothing and take no lock: they read the frame and the ring between two
+// looks at their numbers, and read again if one of them changed meanwhile.
 type Calls struct {
 	slow    atomic.Int64  // slower than this is slow
 	last    *last         // not nil: the window is over calls, and none of the rest is used but streak
@@ -87,7 +89,9 @@ type Calls struct {
 	times   atomic.Pointer[latency] // made by the first roll, if timed: it takes some forty kilobytes
 	hushed  atomic.Uint32           // what bad was when the window held nothing bad
 	frames  [2]frame
-	_       [64]byte // what every call reads stays off the line that every call writes
+	shared  bool                   // successes may be spread
+	spread  atomic.Pointer[spread] // a part of the judged successes, once callers were found to crowd
+	_       [64]byte               // what every call reads stays off the line that every call writes
 	words   [words]atomic.Uint64
 	streak  atomic.Int64
 	_       [32]byte
@@ -133,7 +137,15 @@ func (c *Calls) Record(at time.Duration, v Verdict, took time.Duration) (streak 
 	}
 	var calls uint64
 	if v == Success {
-		calls = c.words[judged].Add(low)
+		if s := c.spread.Load(); s != nil && int64(took) <= c.slow.Load() && c.calm() {
+			// Calm once more after the add: of a success and a failure at the same time, whoever
+			// comes last sees the other, and judges both.
+			s.add()
+			return c.follow(v), c.calm()
+		}
+		if calls = c.words[judged].Add(low); calls%seldom == 0 {
+			c.look()
+		}
 	} else {
 		calls = c.words[judged].Add(both)
 	}
@@ -150,6 +162,35 @@ func (c *Calls) Record(at time.Duration, v Verdict, took time.Duration) (streak 
 		quiet = false
 	}
 	return streak, quiet
+}
+
+// calm reports whether nothing bad was counted since Hush found nothing bad.
+func (c *Calls) calm() bool {
+	return bad(c.words[judged].Load(), c.words[slowed].Load()) == c.hushed.Load()
+}
+
+// Share lets successes be spread where many are recorded at once, which makes recording
+// cheaper then and reading dearer: for those who do not read at every call. It must be called
+// before the first call is recorded.
+func (c *Calls) Share() { c.shared = true }
+
+// look spreads the successes if their word is crowded.
+func (c *Calls) look() {
+	if c.shared && c.spread.Load() == nil && crowded(c.words[judged].Load) {
+		c.spread.CompareAndSwap(nil, new(spread))
+	}
+}
+
+// word returns what a word has come to, with what is spread of it. The word itself is read
+// first, so that no failure is seen without the successes before it: as these grow by one at
+// a time, there was a moment with just so many of them, and no fewer failures than are seen.
+// A rate that is found too high was so at that moment.
+func (c *Calls) word(w int) uint64 {
+	n := c.words[w].Load()
+	if w == judged {
+		n += c.spread.Load().sum()
+	}
+	return n
 }
 
 // follow keeps the streak of failures, and returns what a failure has made it.
@@ -267,7 +308,7 @@ func (c *Calls) total(w int) Pair {
 	}
 	for {
 		head := c.head.Load()
-		p := c.frames[head&1].plus(w, c.words[w].Load())
+		p := c.frames[head&1].plus(w, c.word(w))
 		if c.head.Load() == head {
 			return p
 		}
@@ -287,7 +328,7 @@ func (c *Calls) since(w int, at time.Duration, floor Pair) Pair {
 			row := c.ring.Row(first)
 			began = floor.max(Pair{row[2*w].Load(), row[2*w+1].Load()})
 		}
-		now := c.frames[head&1].plus(w, c.words[w].Load())
+		now := c.frames[head&1].plus(w, c.word(w))
 		if c.head.Load() != head || c.ring.Newest() != newest {
 			continue
 		}
@@ -317,7 +358,7 @@ func (c *Calls) roll(at int64) {
 	head := c.head.Load()
 	var totals [2 * words]int64
 	for w := words - 1; w >= 0; w-- { // slow before judged: see Record
-		now := c.words[w].Load()
+		now := c.word(w)
 		p := c.frames[head&1].plus(w, now)
 		next := &c.frames[(head+1)&1][w]
 		next.word.Store(now)

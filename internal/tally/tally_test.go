@@ -106,6 +106,9 @@ func FuzzAgainstPlainLog(f *testing.F) {
 		w := time.Duration(width)*time.Millisecond + 1
 		n := int(buckets)%50 + 1
 		c := tally.New(w, n, slow)
+		if width%2 == 1 {
+			tally.Spread(c)
+		}
 		l := &plainLog{width: int64(w), buckets: int64(n)}
 		var at time.Duration
 		var floor tally.Counts
@@ -121,6 +124,10 @@ func FuzzAgainstPlainLog(f *testing.F) {
 			require.Equal(t, l.window(look, since), c.Window(look, floor), "window since step %d at %v", since, look)
 			judged := l.window(look, since)
 			require.Equal(t, judged.Judged(), c.Judged(look, floor.Judged()))
+			if ops[i]&32 != 0 {
+				calls, _ := c.Hush(look, floor.Judged(), tally.Pair{})
+				require.Equal(t, judged.Judged(), calls)
+			}
 			require.Equal(t, tally.Pair{Low: judged.Slow, High: judged.SlowFailures}, c.Slowed(look, tally.Pair{Low: floor.Slow, High: floor.SlowFailures}))
 		}
 		l.buckets = math.MaxInt64 / 2
@@ -231,8 +238,15 @@ func TestNoIncrementIsLost(t *testing.T) {
 // every now and then, and finds exactly what a plain log of their calls holds: across
 // bucket edges, after idle times longer than the window, and at stale times.
 func TestScenarioA10_QuietMomentsEqualThePlainLog(t *testing.T) {
+	for _, prepare := range []func(*tally.Calls){func(*tally.Calls) {}, tally.Spread} {
+		quietMoments(t, prepare)
+	}
+}
+
+func quietMoments(t *testing.T, prepare func(*tally.Calls)) {
 	const writers, each, width, buckets = 8, 50, 1000, 6
 	c := tally.New(width, buckets, slow)
+	prepare(c)
 	l := &plainLog{width: width, buckets: buckets}
 	rnd := rand.New(rand.NewPCG(4, 4))
 	var at time.Duration
