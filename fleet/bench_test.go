@@ -15,7 +15,7 @@ import (
 )
 
 // BenchmarkTake is what a decision costs with 1, 8 and 64 callers, each with a key of its own, on one redis-server.
-// Beside others on Redis: rivals.
+// Beside others on Redis: module bench.
 func BenchmarkTake(b *testing.B) {
 	l := connect(b)
 	const plenty = 1_000_000
