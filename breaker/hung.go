@@ -102,7 +102,7 @@ func (b *Breaker) hung(p *phase, at time.Duration) bool {
 		return false
 	}
 	r := p.rules
-	calls, slow := p.tally.Judged(at, p.judged), p.tally.Slowed(at, p.slowed)
+	calls, slow := p.tally.Verdicts(at, p.judged, p.slowed)
 	all, bad := calls.Low+n, min(slow.Low, calls.Low)+n
 	if all < r.minCalls || !r.slowRate.reached(bad, all) {
 		return false

@@ -54,8 +54,8 @@ func (r *rules) newTally() *tally.Calls {
 	if c.Latency {
 		t.Time()
 	}
-	if !r.asked { // who is, looks at the window at each call
-		t.Share()
+	if !r.asked { // somebody who is asked may look at the window, at each call
+		t.Share(false)
 	}
 	return t
 }

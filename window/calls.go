@@ -75,7 +75,7 @@ func (c CallsConfig) tally() *tally.Calls {
 	}
 	shape := c.shape().must()
 	t := tally.New(shape.width(), shape.Buckets, slow)
-	t.Share()
+	t.Share(true)
 	if c.Latency {
 		t.Time()
 	}
@@ -89,13 +89,14 @@ func (c CallsConfig) tally() *tally.Calls {
 // and a call counts when it ends, however long it took.
 //
 // Over time, Record and Refuse cost one reading of the clock and one atomic add,
-// two for a slow call and two more with Latency; the first call of each bucket
-// takes a lock to roll the window on. Readers never write and take no lock.
+// two for a slow call and two more with Latency; the first call of each bucket,
+// and of each second, takes a lock to roll the window on. Readers never write and take no lock.
 // Readings are of the last N buckets with the current one: never more than the
 // span. A window takes about 500 bytes, and 48 bytes for each of its buckets and
 // two more, their number rounded up to a power of two. Where several processors
-// record millions of calls a second each, it takes 2 kB more for cells in which they
-// count successes without being in each other's way.
+// record millions of calls a second each, it takes 2 kB more, and up to 256 bytes for
+// each processor, for cells in which they count successes without being in each
+// other's way.
 //
 // Over calls, each method takes a lock for a moment, and the window takes about 700
 // bytes and 48 for each call. What was ignored or refused counts from the window's

@@ -33,9 +33,12 @@ func (c *Count) Rest(more int64) {
 	case more < 0:
 		c.spread.Load().add()
 	case more == 0 && crowded(c.word.Load):
-		c.spread.CompareAndSwap(nil, new(spread))
+		c.Spread()
 	}
 }
+
+// Spread spreads the count from now on.
+func (c *Count) Spread() { c.spread.CompareAndSwap(nil, new(spread)) }
 
 // Load returns the count.
 func (c *Count) Load() int64 { return int64(c.word.Load() + c.spread.Load().sum()) }

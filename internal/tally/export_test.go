@@ -1,5 +1,7 @@
 package tally
 
+import "testing"
+
 // Inflate adds n failures at once, to reach counts that a test could not count to.
 func Inflate(c *Calls, n uint64) { c.words[judged].Add(n * both) }
 
@@ -9,21 +11,23 @@ func Slot(nanos int64) int { return slot(nanos) }
 // Guess is the place at which the search for a time's place begins.
 func Guess(nanos int64) int { return int(guesses[lead(nanos)]) }
 
-// Spread makes the tally count successes in cells, as it does when it finds that many record
-// at once.
-func Spread(c *Calls) { c.spread.CompareAndSwap(nil, new(spread)) }
-
 // Spreads reports whether the tally counts successes in cells.
 func Spreads(c *Calls) bool { return c.spread.Load() != nil }
 
-// SpreadOut spreads a count, as it does itself when it finds that many add at once.
-func SpreadOut(c *Count) { c.spread.CompareAndSwap(nil, new(spread)) }
+// InCells is how many successes the tally counted in cells.
+func InCells(c *Calls) uint64 { return c.spread.Load().sum() }
 
 // IsSpread reports whether a count is spread.
 func IsSpread(c *Count) bool { return c.spread.Load() != nil }
 
-// Crowded is asked of every so many adds.
-func Crowded(read func() uint64) bool { return crowded(read) }
+// Changing is asked about the word at every so many adds.
+func Changing(read func() uint64) bool { return changing(read) }
 
-// Seldom is how many adds there are for each time that Crowded is asked.
+// Seldom is how many adds there are for each time that it is asked.
 const Seldom = seldom
+
+// Crowd makes every word that is looked at crowded or not, until the test is over.
+func Crowd(t *testing.T, is bool) {
+	t.Cleanup(func() { crowded = changing })
+	crowded = func(func() uint64) bool { return is }
+}

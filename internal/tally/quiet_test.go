@@ -17,7 +17,10 @@ func quiet(c *tally.Calls, at time.Duration) bool {
 
 func TestQuietUntilAFailureOrASlowCall(t *testing.T) {
 	quietUntilBad(t, func(*tally.Calls) {})
-	quietUntilBad(t, tally.Spread)
+	quietUntilBad(t, func(c *tally.Calls) {
+		c.Share(false)
+		c.Spread()
+	})
 }
 
 func quietUntilBad(t *testing.T, prepare func(*tally.Calls)) {
@@ -55,7 +58,8 @@ func TestABadCallIsNotQuietWhereOneWasHushedBefore(t *testing.T) {
 		took    time.Duration
 	}{{tally.Failure, 0}, {tally.Success, slow + 1}, {tally.Failure, slow + 1}} {
 		c := tally.New(time.Second, 10, slow)
-		tally.Spread(c)
+		c.Share(false)
+		c.Spread()
 		c.Record(0, tally.Failure, slow+1)
 		c.Hush(20*time.Second, tally.Pair{}, tally.Pair{})
 		_, calm := c.Record(20*time.Second, bad.verdict, bad.took)

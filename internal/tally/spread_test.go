@@ -1,7 +1,6 @@
 package tally_test
 
 import (
-	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -13,8 +12,8 @@ import (
 	"github.com/weir-go/weir/internal/tally"
 )
 
-// TestCrowded reads words that change so often while they are looked at.
-func TestCrowded(t *testing.T) {
+// TestChanging reads words that change so often while they are looked at.
+func TestChanging(t *testing.T) {
 	for _, c := range []struct {
 		changes int
 		want    bool
@@ -26,13 +25,13 @@ func TestCrowded(t *testing.T) {
 			}
 			return word
 		}
-		require.Equal(t, c.want, tally.Crowded(read), "%d changes", c.changes)
+		require.Equal(t, c.want, tally.Changing(read), "%d changes", c.changes)
 	}
 }
 
 func TestACountIsExactHoweverManyAdd(t *testing.T) {
 	const adders, each = 8, 50_000
-	for name, prepare := range map[string]func(*tally.Count){"as it comes": func(*tally.Count) {}, "spread": tally.SpreadOut} {
+	for name, prepare := range map[string]func(*tally.Count){"as it comes": func(*tally.Count) {}, "spread": (*tally.Count).Spread} {
 		var c tally.Count
 		prepare(&c)
 		var done atomic.Bool
@@ -52,7 +51,7 @@ func TestACountIsExactHoweverManyAdd(t *testing.T) {
 				for i := range each {
 					c.Add()
 					if i == each/2 {
-						tally.SpreadOut(&c) // while others add
+						c.Spread() // while others add
 					}
 				}
 			})
@@ -64,53 +63,11 @@ func TestACountIsExactHoweverManyAdd(t *testing.T) {
 	}
 }
 
-// meanwhile calls f on several goroutines until it has what it wants, which takes two processors:
-// on one nobody adds while another one looks.
-func meanwhile(t *testing.T, f func(), enough func() bool) {
-	var all sync.WaitGroup
-	for range 4 {
-		all.Go(func() {
-			for end := time.Now().Add(time.Minute); !enough() && time.Now().Before(end) && runtime.NumCPU() > 1; {
-				for range 10_000 {
-					f()
-				}
-			}
-		})
-	}
-	all.Wait()
-	require.Equal(t, runtime.NumCPU() > 1, enough())
-}
-
-func TestACountIsSpreadOnceItIsCrowded(t *testing.T) {
-	var c tally.Count
-	for range 10 * tally.Seldom {
-		c.Add()
-	}
-	require.False(t, tally.IsSpread(&c), "by one goroutine")
-	meanwhile(t, c.Add, func() bool { return tally.IsSpread(&c) })
-}
-
-func TestSuccessesAreSpreadOnceTheyAreCrowded(t *testing.T) {
-	apart, shared := tally.New(time.Hour, 2, slow), tally.New(time.Hour, 2, slow)
-	shared.Share()
-	for range 10 * tally.Seldom {
-		shared.Record(0, tally.Success, 0)
-	}
-	require.False(t, tally.Spreads(shared), "by one goroutine")
-	both := func() {
-		apart.Record(0, tally.Success, 0)
-		shared.Record(0, tally.Success, 0)
-	}
-	meanwhile(t, both, func() bool { return tally.Spreads(shared) })
-	require.False(t, tally.Spreads(apart), "which has not been told to share")
-	require.Equal(t, apart.Totals().Successes, shared.Totals().Successes-10*tally.Seldom)
-}
-
 // TestEveryCellCounts takes a new cell for each add, since the collector empties the pool, and
 // begins anew when all are taken.
 func TestEveryCellCounts(t *testing.T) {
 	var c tally.Count
-	tally.SpreadOut(&c)
+	c.Spread()
 	for n := range int64(40) {
 		require.Equal(t, n, c.Load())
 		c.Add()
@@ -119,9 +76,76 @@ func TestEveryCellCounts(t *testing.T) {
 	}
 }
 
+// TestACountIsSpreadOnceItIsCrowded is looked at once in so many adds.
+func TestACountIsSpreadOnceItIsCrowded(t *testing.T) {
+	var c tally.Count
+	add := func(n int) {
+		for range n {
+			c.Add()
+		}
+	}
+	tally.Crowd(t, false)
+	add(tally.Seldom)
+	tally.Crowd(t, true)
+	add(tally.Seldom - 1)
+	require.False(t, tally.IsSpread(&c))
+	add(1)
+	require.True(t, tally.IsSpread(&c))
+	add(3 * tally.Seldom)
+	require.EqualValues(t, 5*tally.Seldom, c.Load())
+}
+
+func TestSuccessesAreSpreadOnceTheyAreCrowded(t *testing.T) {
+	for name, share := range map[string]func(*tally.Calls){
+		"":          func(*tally.Calls) {},
+		"otherwise": func(c *tally.Calls) { c.Share(false) },
+		"always":    func(c *tally.Calls) { c.Share(true) },
+	} {
+		c := tally.New(time.Hour, 2, slow)
+		share(c)
+		record := func(n int) {
+			for range n {
+				c.Record(0, tally.Success, 0)
+			}
+		}
+		tally.Crowd(t, false)
+		record(tally.Seldom)
+		tally.Crowd(t, true)
+		record(tally.Seldom - 1)
+		require.False(t, tally.Spreads(c), name)
+		record(1)
+		require.Equal(t, name != "", tally.Spreads(c), name)
+		require.Equal(t, name != "", c.Spread(), name)
+		record(3 * tally.Seldom)
+		require.EqualValues(t, 5*tally.Seldom, c.Totals().Successes, name)
+	}
+}
+
+// TestWhoSharesAlwaysDoesSoAfterAFailureToo looks for where calls were counted.
+func TestWhoSharesAlwaysDoesSoAfterAFailureToo(t *testing.T) {
+	for _, always := range []bool{false, true} {
+		c := tally.New(time.Hour, 2, slow)
+		c.Share(always)
+		c.Spread()
+		c.Record(0, tally.Success, 0)
+		c.Record(0, tally.Failure, 0)
+		require.EqualValues(t, 1, tally.InCells(c))
+		c.Record(0, tally.Success, 0)
+		c.Record(0, tally.Success, slow+1)
+		c.Record(0, tally.Ignored, 0)
+		if always {
+			require.EqualValues(t, 2, tally.InCells(c))
+		} else {
+			require.EqualValues(t, 1, tally.InCells(c), "who judges each call would have to look into the cells")
+		}
+		require.Equal(t, tally.Counts{Successes: 3, Failures: 1, Slow: 1, Ignored: 1}, c.Totals())
+	}
+}
+
 func TestASpreadSuccessEndsAStreak(t *testing.T) {
 	c := tally.New(time.Second, 2, slow)
-	tally.Spread(c)
+	c.Share(false)
+	c.Spread()
 	c.Record(0, tally.Failure, 0)
 	c.Hush(time.Minute, tally.Pair{}, tally.Pair{})
 	require.EqualValues(t, 1, c.Streak())
@@ -129,12 +153,54 @@ func TestASpreadSuccessEndsAStreak(t *testing.T) {
 	require.Zero(t, c.Streak())
 }
 
+// TestNoSuccessIsLostWhileBucketsRoll counts into cells across bucket edges.
+func TestNoSuccessIsLostWhileBucketsRoll(t *testing.T) {
+	const writers, calls, width, buckets = 4, 50_000, 1000, 4
+	c := tally.New(width, buckets, slow)
+	c.Share(true)
+	c.Spread()
+	var clock atomic.Int64
+	var done atomic.Bool
+	var writing, reading sync.WaitGroup
+	for i := range writers {
+		writing.Go(func() {
+			for n := range calls {
+				v := tally.Success
+				if n%10 == i {
+					v = tally.Failure
+				}
+				c.Record(time.Duration(clock.Add(width/10)), v, 0)
+			}
+		})
+	}
+	reading.Go(func() {
+		for last := (tally.Counts{}); !done.Load(); {
+			n, p := c.Totals(), c.Judged(time.Duration(clock.Load()), tally.Pair{})
+			if n.Successes < last.Successes || n.Failures < last.Failures || p.High > p.Low || p.Low > writers*calls {
+				t.Errorf("totals went from %+v to %+v; %d failures of %d calls in the window", last, n, p.High, p.Low)
+				return
+			}
+			last = n
+		}
+	})
+	writing.Wait()
+	done.Store(true)
+	reading.Wait()
+	require.Equal(t, tally.Pair{Low: writers * calls, High: writers * calls / 10}, c.Totals().Judged())
+	require.Greater(t, tally.InCells(c), uint64(writers*calls/2))
+	// What was added to the words after the last roll is of no more than the window's calls.
+	at := time.Duration(clock.Load())
+	require.LessOrEqual(t, c.Judged(at, tally.Pair{}).Low, int64(buckets*10+writers))
+	require.Zero(t, c.Judged(at+buckets*width, tally.Pair{}).Low)
+}
+
 // TestNoFailureIsSeenWithoutTheSuccessesBeforeIt has a success go before each failure, in a
-// cell, as nothing bad counts then. So there are never more failures.
+// cell. So there are never more failures.
 func TestNoFailureIsSeenWithoutTheSuccessesBeforeIt(t *testing.T) {
 	const rounds = 300_000
-	c := tally.New(time.Hour, 1, math.MaxInt64)
-	tally.Spread(c)
+	c := tally.New(time.Hour, 1, slow)
+	c.Share(true)
+	c.Spread()
 	var done atomic.Bool
 	var reading sync.WaitGroup
 	reading.Go(func() {
@@ -145,50 +211,106 @@ func TestNoFailureIsSeenWithoutTheSuccessesBeforeIt(t *testing.T) {
 			}
 		}
 	})
-	for n := range int64(rounds) {
-		if _, quiet := c.Record(0, tally.Success, 0); !quiet {
-			t.Fatal("what is before the floor is bad no more")
-		}
+	for range rounds {
+		c.Record(0, tally.Success, 0)
 		c.Record(0, tally.Failure, 0)
-		c.Hush(0, tally.Pair{Low: 2*n + 2, High: n + 1}, tally.Pair{})
 	}
 	done.Store(true)
 	reading.Wait()
 	require.Equal(t, tally.Pair{Low: 2 * rounds, High: rounds}, c.Totals().Judged())
+	require.EqualValues(t, rounds, tally.InCells(c))
+}
+
+// TestNoSlowCallIsSeenWithoutTheCallsBeforeIt has nine good calls go before each slow one.
+func TestNoSlowCallIsSeenWithoutTheCallsBeforeIt(t *testing.T) {
+	c := tally.New(time.Hour, 1, slow)
+	var done atomic.Bool
+	var reading sync.WaitGroup
+	for range 4 { // more than there are processors: who is put aside between two loads sees the most
+		reading.Go(func() {
+			for !done.Load() {
+				if calls, slows := c.Hush(0, tally.Pair{}, tally.Pair{}); slows.Low*10 > calls.Low {
+					t.Errorf("%d slow calls of %d", slows.Low, calls.Low)
+					return
+				}
+			}
+		})
+	}
+	for end := time.Now().Add(500 * time.Millisecond); time.Now().Before(end); {
+		for i := range 1000 {
+			took := time.Duration(0)
+			if i%10 == 9 {
+				took = slow + 1
+			}
+			c.Record(0, tally.Success, took)
+		}
+	}
+	done.Store(true)
+	reading.Wait()
+}
+
+// meet runs two functions at the same time, round after round, and then a third.
+func meet(rounds int, prepare, one, other, after func()) {
+	var begun, ended atomic.Int64
+	wait := func(n *atomic.Int64, round int) {
+		for spins := 1; n.Load() < int64(round); spins++ {
+			if spins%1000 == 0 {
+				runtime.Gosched()
+			}
+		}
+	}
+	go func() {
+		for round := range rounds {
+			wait(&begun, round+1)
+			other()
+			ended.Add(1)
+		}
+	}()
+	for round := range rounds {
+		prepare()
+		begun.Add(1)
+		for range round % 64 { // the other one has to hear of it
+			begun.Load()
+		}
+		one()
+		wait(&ended, round+1)
+		after()
+	}
 }
 
 // TestWhoComesLastJudgesAll lets a failure and a success meet in a quiet tally. Each looks at
 // the window unless it is told that it is quiet: one of them must have seen both.
 func TestWhoComesLastJudgesAll(t *testing.T) {
-	const rounds = 20_000
-	verdicts := [2]tally.Verdict{tally.Success, tally.Failure}
-	tallies := make([]*tally.Calls, rounds)
-	for i := range tallies {
-		tallies[i] = tally.New(time.Hour, 1, slow)
-		tally.Spread(tallies[i])
-		tallies[i].Record(0, tally.Success, 0)
+	var c *tally.Calls
+	var seen [2]tally.Pair
+	record := func(i int, v tally.Verdict) {
+		if _, quiet := c.Record(0, v, 0); !quiet {
+			seen[i] = c.Judged(0, tally.Pair{})
+		}
 	}
-	var seen [2][rounds]tally.Pair
-	var turn [2]atomic.Int64
-	var both sync.WaitGroup
-	for me, v := range verdicts {
-		both.Go(func() {
-			for i, c := range tallies {
-				turn[me].Store(int64(i))
-				for spins := 1; turn[1-me].Load() < int64(i); spins++ { // until the other is here too
-					if spins%1000 == 0 {
-						runtime.Gosched()
-					}
-				}
-				if _, quiet := c.Record(0, v, 0); !quiet {
-					seen[me][i] = c.Judged(0, tally.Pair{})
-				}
-			}
-		})
-	}
-	both.Wait()
-	for i := range rounds {
+	meet(50_000, func() {
+		c, seen = tally.New(time.Hour, 1, slow), [2]tally.Pair{}
+		c.Share(false)
+		c.Spread()
+		c.Record(0, tally.Success, 0)
+	}, func() { record(0, tally.Success) }, func() { record(1, tally.Failure) }, func() {
 		all := tally.Pair{Low: 3, High: 1}
-		require.True(t, seen[0][i] == all || seen[1][i] == all, "in round %d the success saw %v and the failure %v", i, seen[0][i], seen[1][i])
+		require.True(t, seen[0] == all || seen[1] == all, "the success saw %v and the failure %v", seen[0], seen[1])
+	})
+}
+
+// TestAFailureIsNotHushedUnseen lets a failure meet one who looks whether there is none.
+func TestAFailureIsNotHushedUnseen(t *testing.T) {
+	for _, bad := range []func(*tally.Calls){
+		func(c *tally.Calls) { c.Record(0, tally.Failure, 0) },
+		func(c *tally.Calls) { c.Record(0, tally.Success, slow+1) },
+	} {
+		var c *tally.Calls
+		meet(50_000, func() {
+			c = tally.New(time.Hour, 1, slow)
+			c.Record(0, tally.Success, 0)
+		}, func() { c.Hush(0, tally.Pair{}, tally.Pair{}) }, func() { bad(c) }, func() {
+			require.False(t, quiet(c, 0), "with a bad call in the window")
+		})
 	}
 }

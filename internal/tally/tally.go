@@ -73,9 +73,8 @@ type frame [words]struct {
 // Calls counts calls. All methods may be called from any number of goroutines.
 //
 // Recording is one comparison and one atomic add, and another one where calls are timed;
-// the first call of each bucket takes the lock and rolls. Where it is found that many record at
-// once, successes go into cells of their own (see spread) as long as none need be judged: see
-// Hush. Readers write nothing and take no lock: they read the frame and the ring between two
+// the first call of each bucket, and of each second, takes the lock and rolls. Where it is found that many record at
+// once, successes go into cells of their own (see spread and Share). Readers write nothing and take no lock: they read the frame and the ring between two
 // looks at their numbers, and read again if one of them changed meanwhile.
 type Calls struct {
 	slow    atomic.Int64  // slower than this is slow
@@ -89,7 +88,8 @@ type Calls struct {
 	times   atomic.Pointer[latency] // made by the first roll, if timed: it takes some forty kilobytes
 	hushed  atomic.Uint32           // what bad was when the window held nothing bad
 	frames  [2]frame
-	shared  bool                   // successes may be spread
+	shared  bool                   // successes may be spread,
+	always  bool                   // be it quiet or not
 	spread  atomic.Pointer[spread] // a part of the judged successes, once callers were found to crowd
 	_       [64]byte               // what every call reads stays off the line that every call writes
 	words   [words]atomic.Uint64
@@ -137,7 +137,7 @@ func (c *Calls) Record(at time.Duration, v Verdict, took time.Duration) (streak 
 	}
 	var calls uint64
 	if v == Success {
-		if s := c.spread.Load(); s != nil && int64(took) <= c.slow.Load() && c.calm() {
+		if s := c.spread.Load(); s != nil && int64(took) <= c.slow.Load() && (c.always || c.calm()) {
 			// Calm once more after the add: of a success and a failure at the same time, whoever
 			// comes last sees the other, and judges both.
 			s.add()
@@ -170,21 +170,30 @@ func (c *Calls) calm() bool {
 }
 
 // Share lets successes be spread where many are recorded at once, which makes recording
-// cheaper then and reading dearer: for those who do not read at every call. It must be called
-// before the first call is recorded.
-func (c *Calls) Share() { c.shared = true }
+// cheaper then, and reading dearer. Those who look at the window after each call that is not
+// quiet share only the others; those who do not share always. It must be called before the
+// first call is recorded.
+func (c *Calls) Share(always bool) { c.shared, c.always = true, always }
+
+// Spread spreads successes from now on, if they may be, and reports whether they may.
+func (c *Calls) Spread() bool {
+	if c.shared {
+		c.spread.CompareAndSwap(nil, new(spread))
+	}
+	return c.shared
+}
 
 // look spreads the successes if their word is crowded.
 func (c *Calls) look() {
-	if c.shared && c.spread.Load() == nil && crowded(c.words[judged].Load) {
-		c.spread.CompareAndSwap(nil, new(spread))
+	if c.spread.Load() == nil && crowded(c.words[judged].Load) {
+		c.Spread()
 	}
 }
 
 // word returns what a word has come to, with what is spread of it. The word itself is read
-// first, so that no failure is seen without the successes before it: as these grow by one at
-// a time, there was a moment with just so many of them, and no fewer failures than are seen.
-// A rate that is found too high was so at that moment.
+// first, so that no failure is seen without the successes before it. As calls grow by one at a
+// time, there was a moment meanwhile with just so many of them, and no fewer failures among
+// them than are seen: a rate that is found too high was so then.
 func (c *Calls) word(w int) uint64 {
 	n := c.words[w].Load()
 	if w == judged {
@@ -240,8 +249,15 @@ func (c *Calls) Newest() time.Duration { return time.Duration(c.ring.Start(c.rin
 // failures among them: what a breaker asks for at each call.
 func (c *Calls) Judged(at time.Duration, floor Pair) Pair { return c.since(judged, at, floor) }
 
-// Slowed returns the slow calls that Window would return and the failures among them.
-func (c *Calls) Slowed(at time.Duration, floor Pair) Pair { return c.since(slowed, at, floor) }
+// Verdicts returns what Judged does and, where any call has ever been slow, the slow calls
+// that Window would return and the failures among them. They are read first: no slow call is
+// seen without the calls before it.
+func (c *Calls) Verdicts(at time.Duration, calls, slow Pair) (judge, slows Pair) {
+	if c.last != nil || c.words[slowed].Load() != 0 {
+		slows = c.since(slowed, at, slow)
+	}
+	return c.Judged(at, calls), slows
+}
 
 // Streak returns the number of failures since the last success.
 func (c *Calls) Streak() int64 { return c.streak.Load() }
@@ -249,15 +265,11 @@ func (c *Calls) Streak() int64 { return c.streak.Load() }
 // SetStreak sets what Streak returns, for a tally that goes on from another.
 func (c *Calls) SetStreak(n int64) { c.streak.Store(n) }
 
-// Hush looks for failures and slow calls in the window, and makes Record say that it is
-// quiet if there are none. It returns what Judged and, where any call has ever been slow,
-// Slowed do.
+// Hush is Verdicts that makes Record say that it is quiet if there are neither failures nor
+// slow calls in the window.
 func (c *Calls) Hush(at time.Duration, calls, slow Pair) (judge, slows Pair) {
 	bad := bad(c.words[judged].Load(), c.words[slowed].Load())
-	judge = c.Judged(at, calls)
-	if c.last != nil || c.words[slowed].Load() != 0 {
-		slows = c.Slowed(at, slow)
-	}
+	judge, slows = c.Verdicts(at, calls, slow)
 	if judge.High == 0 && slows.Low == 0 {
 		c.hushed.Store(bad) // read first: what came meanwhile is not quiet
 	}

@@ -1,0 +1,72 @@
+package breaker
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/window"
+)
+
+// hammer makes so many calls, of several goroutines.
+func hammer(calls int64, call func()) {
+	const crowd = 4
+	var all sync.WaitGroup
+	for range crowd {
+		all.Go(func() {
+			for range calls / crowd {
+				call()
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestWhatACrowdCallsIsJudgedToTheCall(t *testing.T) {
+	const calls = 100_000
+	b := New("crowded", Config{Window: time.Hour, Buckets: 1, FailureRate: 0.001})
+	call := func() { _ = b.Run(t.Context(), func(context.Context) error { return nil }) }
+	hammer(calls/2, call)
+	require.True(t, b.phase.Load().tally.Spread())
+	hammer(calls/2, call)
+	failures := int64(0)
+	for !b.IsOpen() {
+		_ = b.Run(t.Context(), func(context.Context) error { return errors.New("down") })
+		failures++
+	}
+	require.EqualValues(t, calls/999+1, failures, "the fewest of which 999 times as many are more than the successes")
+	require.EqualValues(t, calls, b.Totals().Successes)
+	require.Equal(t, failures, b.Totals().Failures)
+	require.EqualValues(t, calls, b.Counts().Successes)
+}
+
+func TestWhoIsAskedAtEachCallNeedNotAddCellsUp(t *testing.T) {
+	for _, c := range []Config{
+		{Trip: func(window.Counts) (string, bool) { return "", false }},
+		{Judge: func() window.Counts { return window.Counts{} }},
+	} {
+		require.False(t, New("asked", c).phase.Load().tally.Spread())
+	}
+}
+
+func TestWhatACrowdIsRefusedIsCountedToTheCall(t *testing.T) {
+	const calls = 50_000
+	b := New("crowded", Config{Initial: Open, Cooldown: time.Hour})
+	call := func() {
+		_ = b.Run(t.Context(), func(context.Context) error { panic("called") })
+		_, _ = Do(t.Context(), b, func(context.Context) (int, error) { panic("called") })
+		_, _ = b.Allow()
+	}
+	hammer(calls, call)
+	b.refused.Spread()
+	hammer(calls, call)
+	require.EqualValues(t, 6*calls, b.Totals().Refused)
+	require.EqualValues(t, 6*calls, b.Counts().Refused)
+	b.Reset()
+	require.Zero(t, b.Counts().Refused, "since the state began")
+	require.EqualValues(t, 6*calls, b.Totals().Refused)
+}
