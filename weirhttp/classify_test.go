@@ -212,7 +212,7 @@ func TestUploadThatIsShorterThanAnnouncedIsNoFailureOfTheHost(t *testing.T) {
 	req := newPost(t, server.URL, io.MultiReader(strings.NewReader("some")))
 	req.ContentLength = 10
 	_, err := weirhttp.NewTransport(server.Client().Transport, weirhttp.One(gate)).RoundTrip(req)
-	require.ErrorContains(t, err, "ContentLength=10")
+	require.Error(t, err) // of the length, or of the connection that is closed for it: net/http's two halves race
 	require.Equal(t, breaker.Ignored, verdict(gate))
 }
 

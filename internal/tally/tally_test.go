@@ -247,7 +247,7 @@ func TestScenarioA10_QuietMomentsEqualThePlainLog(t *testing.T) {
 }
 
 func quietMoments(t *testing.T, spread bool) {
-	const writers, each, width, buckets = 8, 50, 1000, 6
+	const rounds, writers, each, width, buckets = 150, 8, 50, 1000, 6
 	c := tally.New(width, buckets, slow)
 	if spread {
 		c.Share(true)
@@ -256,7 +256,7 @@ func quietMoments(t *testing.T, spread bool) {
 	l := &plainLog{width: width, buckets: buckets}
 	rnd := rand.New(rand.NewPCG(4, 4))
 	var at time.Duration
-	for range 300 {
+	for range rounds {
 		at += []time.Duration{0, 1, width / 3, width, 3 * width, 50 * width, -width}[rnd.IntN(7)]
 		kinds := make([]byte, writers)
 		for i := range kinds {
@@ -282,7 +282,7 @@ func quietMoments(t *testing.T, spread bool) {
 		require.Equal(t, want, got)
 		l.calls = l.calls[max(0, len(l.calls)-50_000):]
 	}
-	require.Equal(t, int64(300*writers*each), ended(c.Totals()))
+	require.Equal(t, int64(rounds*writers*each), ended(c.Totals()))
 }
 
 // ended is the number of calls in all.
