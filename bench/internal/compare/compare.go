@@ -22,11 +22,11 @@ type Allocs struct{ Ours, Theirs int }
 // Verdict is that on the i-th of the modes.
 func (o Outcome) Verdict(i int) measure.Verdict { return o.In[i].Judge(o.Bound(o.Modes[i])) }
 
-// Missed says in which modes the row has missed its bound by more than the noise, be it in reach or not, and whether ours
-// allocates where it has promised not to.
+// Missed says in which modes the row has missed its bound by more than the noise, and whether ours allocates where it has
+// promised not to.
 func (o Outcome) Missed() (faults []string) {
 	for i, m := range o.Modes {
-		if v := o.Verdict(i); v == measure.Missed || v == measure.Beyond {
+		if v := o.Verdict(i); v == measure.Missed {
 			ratio := measure.SpreadOf(o.In[i].Ratio)
 			faults = append(faults, fmt.Sprintf("%s, %s: ratio %s, bound %.3g, %s", o.Name, m, ratio, o.Bound(m), v))
 		}

@@ -18,7 +18,7 @@ type Comparison struct {
 	Ours   []float64 // ns
 	Theirs []float64 // ns
 	Ratio  []float64 // ours by theirs
-	Least  []float64 // the machine's share of ours, by theirs; only for [Threads]
+	Least  []float64 // the machine's share of ours, by theirs: for information; only for [Threads]
 	Canary []float64 // see [Canary]; only for [Threads]
 }
 

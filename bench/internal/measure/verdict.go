@@ -10,12 +10,11 @@ const (
 	Close     Verdict = "within noise" // the median is not, but the bound lies within the noise
 	Missed    Verdict = "MISSED"       // and it does not
 	NotJudged Verdict = "not judged"   // the machine had not two cores to spare
-	Beyond    Verdict = "beyond reach" // the machine's share of ours alone is more than the bound
 )
 
 // SharedDrift is how far apart the ratios on two threads may lie from one run to the next, whatever the noise within one:
 // it depends on which of the threads gets the word that they share. In eight runs of a day that of "limiter: allowed"
-// lay between 0.50 and 0.65. Serial ratios are held to the noise that is measured in the run.
+// lay between 0.50 and 0.65, and in three of another between 0.48 and 0.58. Serial ratios are held to the noise that is measured in the run.
 const SharedDrift = 0.2
 
 // Judge compares the ratio with the bound, where 0 is none.
@@ -30,8 +29,6 @@ func (c Comparison) Judge(bound float64) Verdict {
 		return Reached
 	case ratio.Lo <= bound:
 		return Close
-	case SpreadOf(c.Least).Median > bound:
-		return Beyond
 	case len(c.Canary) > 0 && ratio.Median <= bound*(1+SharedDrift):
 		return Close
 	}
