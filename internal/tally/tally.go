@@ -83,15 +83,15 @@ type Calls struct {
 	due     atomic.Int64  // the offset from which a call must roll first, as the very first must
 	head    atomic.Uint64 // frames[head&1] is the one in force
 	ring    *ring.Ring
-	mu      sync.Mutex // held to roll
-	timed   bool
+	mu      sync.Mutex              // held to roll
+	timed   bool                    // times are counted
+	shared  bool                    // successes may be spread,
+	always  bool                    // be it quiet or not
 	times   atomic.Pointer[latency] // made by the first roll, if timed: it takes some forty kilobytes
 	hushed  atomic.Uint32           // what bad was when the window held nothing bad
 	frames  [2]frame
-	shared  bool                   // successes may be spread,
-	always  bool                   // be it quiet or not
 	spread  atomic.Pointer[spread] // a part of the judged successes, once callers were found to crowd
-	_       [64]byte               // what every call reads stays off the line that every call writes
+	_       [56]byte               // what every call reads stays off the line that every call writes
 	words   [words]atomic.Uint64
 	streak  atomic.Int64
 	_       [32]byte

@@ -57,6 +57,7 @@ func (c Case) Run(each time.Duration) (cost Cost, err error) {
 		steps int
 		into  *measure.Spread
 	}{{0, &cost.Same}, {1, &cost.Next}, {far, &cost.Apart}} {
+		loops = c.Make(pairs + far + 1) // anew, since two threads on the same one may have changed it for good
 		if *distance.into, err = together(n, loops, distance.steps); err != nil {
 			return cost, err
 		}
