@@ -314,6 +314,7 @@ func leaveInOrder(t *testing.T, waiters int, order func([]context.CancelFunc)) {
 	}
 	synctest.Wait()
 	time.Sleep(sec)
+	synctest.Wait() // the tenth is served at this very moment
 	order(leave)
 	for _, cancel := range leave {
 		cancel()
