@@ -26,9 +26,9 @@ func (o Outcome) Verdict(i int) measure.Verdict { return o.In[i].Judge(o.Bound(o
 // promised not to.
 func (o Outcome) Missed() (faults []string) {
 	for i, m := range o.Modes {
-		if v := o.Verdict(i); v == measure.Missed {
+		if o.Verdict(i) == measure.Missed {
 			ratio := measure.SpreadOf(o.In[i].Ratio)
-			faults = append(faults, fmt.Sprintf("%s, %s: ratio %s, bound %.3g, %s", o.Name, m, ratio, o.Bound(m), v))
+			faults = append(faults, fmt.Sprintf("%s, %s: ratio %s, bound %.3g", o.Name, m, ratio, o.Bound(m)))
 		}
 	}
 	if o.Serial > 0 && o.Allocs.Ours > 0 {
