@@ -70,3 +70,14 @@ func TestWhatACrowdIsRefusedIsCountedToTheCall(t *testing.T) {
 	require.Zero(t, b.Counts().Refused, "since the state began")
 	require.EqualValues(t, 6*calls, b.Totals().Refused)
 }
+
+func TestACrowdAllocatesNothingEither(t *testing.T) {
+	closed, open := New("closed", Config{}), New("open", Config{Initial: Open, Cooldown: time.Hour})
+	require.True(t, closed.phase.Load().tally.Spread())
+	open.refused.Spread()
+	for _, b := range []*Breaker{closed, open} {
+		require.Zero(t, testing.AllocsPerRun(1000, func() {
+			_ = b.Run(t.Context(), func(context.Context) error { return nil })
+		}), b.Name())
+	}
+}

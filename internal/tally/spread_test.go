@@ -63,6 +63,38 @@ func TestACountIsExactHoweverManyAdd(t *testing.T) {
 	}
 }
 
+// TestMemoryOfASpreadCount measures what docs/accuracy.md says.
+func TestMemoryOfASpreadCount(t *testing.T) {
+	const n = 500
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	counts := make([]tally.Count, n)
+	before := heap()
+	for i := range counts {
+		counts[i].Spread()
+	}
+	cells := (heap() - before) / n
+	for i := range counts {
+		counts[i].Add()
+	}
+	runtime.GC() // after which the pools have what they had before, and what they have now
+	for i := range counts {
+		counts[i].Add()
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	all := (m.HeapAlloc - before) / n
+	runtime.KeepAlive(counts)
+	t.Logf("%d bytes of cells, %d with the pools of %d processors", cells, all, runtime.GOMAXPROCS(0))
+	require.LessOrEqual(t, cells, uint64(2350))
+	require.LessOrEqual(t, all, uint64(2350+320*runtime.GOMAXPROCS(0)))
+}
+
 // TestEveryCellCounts takes a new cell for each add, since the collector empties the pool, and
 // begins anew when all are taken.
 func TestEveryCellCounts(t *testing.T) {

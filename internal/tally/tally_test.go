@@ -165,27 +165,24 @@ func TestTimesAtTheEndsOfTheRangeAreHarmless(t *testing.T) {
 }
 
 // TestLongBucketsDoNotOverflowAWord lets one word pass 2³² of both halves within a
-// bucket, as only ten minutes of calls at ten million a second do: the difference
-// is moved into the totals once a minute.
+// bucket, as many processors do in seconds by the cells of one that is spread: the
+// difference is moved into the totals once a second.
 func TestLongBucketsDoNotOverflowAWord(t *testing.T) {
 	c := tally.New(time.Hour, 2, slow)
-	const perMinute = 1 << 31
+	const perSecond = 1 << 31
 	var want int64
-	for minute := range 5 {
-		at := time.Duration(minute) * time.Minute
+	for second := range 5 {
+		at := time.Duration(second) * time.Second
 		c.Record(at, tally.Failure, 0)
-		tally.Inflate(c, perMinute)
-		want += 1 + perMinute
+		tally.Inflate(c, perSecond)
+		want += 1 + perSecond
 	}
-	sum := c.Window(5*time.Minute, tally.Counts{})
+	sum := c.Window(5*time.Second, tally.Counts{})
 	require.Equal(t, want, sum.Failures)
 	require.Zero(t, sum.Successes)
 	require.Equal(t, want, c.Totals().Failures)
 }
 
-// TestNoIncrementIsLost has many goroutines record across bucket edges and idle
-// gaps longer than the window, while others read. What is read never tears: every
-// call is a failure, so calls and failures are the same number in any reading.
 func TestABucketBeginsWithARefusalToo(t *testing.T) {
 	c := tally.New(time.Second, 2, slow)
 	c.Record(0, tally.Success, 0)
@@ -194,6 +191,9 @@ func TestABucketBeginsWithARefusalToo(t *testing.T) {
 	require.Zero(t, c.Window(3*time.Second, tally.Counts{}).Refused)
 }
 
+// TestNoIncrementIsLost has many goroutines record across bucket edges and idle
+// gaps longer than the window, while others read. What is read never tears: every
+// call is a failure, so calls and failures are the same number in any reading.
 func TestNoIncrementIsLost(t *testing.T) {
 	const writers, calls, width = 8, 20_000, 1000
 	c := tally.New(width, 8, math.MaxInt64)
