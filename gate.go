@@ -184,6 +184,10 @@ func (g *Gate) State() breaker.State { return g.breaker.State() }
 // IsOpen reports whether the breaker is open.
 func (g *Gate) IsOpen() bool { return g.breaker.IsOpen() }
 
+// Tripped reports whether the breaker has opened and has not closed since: see
+// [breaker.Breaker.Tripped].
+func (g *Gate) Tripped() bool { return g.breaker.Tripped() }
+
 // Counts returns the calls that the breaker judges: see [breaker.Breaker.Counts].
 func (g *Gate) Counts() window.Counts { return g.breaker.Counts() }
 

@@ -60,6 +60,7 @@ func TestGateTripsAndSpendsNoTokenWhileOpen(t *testing.T) {
 			require.ErrorIs(t, g.Run(bg(), fail), errDown)
 		}
 		require.True(t, g.IsOpen())
+		require.True(t, g.Tripped())
 		require.Equal(t, breaker.Open, g.State())
 		for range 500 {
 			err := g.Run(bg(), succeed)

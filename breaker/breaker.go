@@ -177,6 +177,20 @@ func (b *Breaker) IsOpen() bool {
 	return s == Open || s == ForcedOpen
 }
 
+// Tripped reports whether the breaker has opened, by a verdict, by OpenFor or by ForcedOpen,
+// and has not closed since. It is true through the cooldown and through every half-open round of
+// probes, so it does not flicker while the service stays down: use it for alerts. Under an
+// override it is true for ForcedOpen alone, whatever the state underneath is: ForcedClosed,
+// Disabled and Trial let all calls through.
+func (b *Breaker) Tripped() bool {
+	switch b.phase.Load().state { // the clock alone leads from Open to HalfOpen and back only
+	case Open, HalfOpen, ForcedOpen:
+		return true
+	default:
+		return false
+	}
+}
+
 // Counts returns the calls that the state is judged by: those of the window since
 // the breaker closed; while it is open those that opened it; while it is half-open
 // the results of the probes. Refused counts since the state began.
