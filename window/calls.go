@@ -172,12 +172,6 @@ func (c *Calls) SinceAt(t time.Time, baseline Totals) Counts {
 // Totals returns the calls of the whole lifetime.
 func (c *Calls) Totals() Totals { return Totals(c.tally.Totals()) }
 
-// Snapshot returns the counts of the last span with all that belongs to them.
-func (c *Calls) Snapshot() Snapshot { return c.snapshot(time.Since(c.epoch)) }
-
-// SnapshotAt is Snapshot as seen at the time t.
-func (c *Calls) SnapshotAt(t time.Time) Snapshot { return c.snapshot(t.Sub(c.epoch)) }
-
 // Latency returns how long the calls of the last span took, if CallsConfig.Latency
 // is set. Its window moves by a twelfth of the span, or by buckets if they are fewer.
 func (c *Calls) Latency() Latency { return Latency(c.tally.Latency(time.Since(c.epoch))) }
@@ -190,11 +184,4 @@ func (c *Calls) LifetimeLatency() Latency { return Latency(c.tally.LifetimeLaten
 
 func (c *Calls) since(at time.Duration, baseline Totals) Counts {
 	return Counts(c.tally.Window(at, tally.Counts(baseline)))
-}
-
-func (c *Calls) snapshot(at time.Duration) Snapshot {
-	return Snapshot{
-		Counts: c.since(at, Totals{}), Totals: c.Totals(),
-		Latency: Latency(c.tally.Latency(at)),
-	}
 }

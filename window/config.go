@@ -111,20 +111,6 @@ func (c Config) must() Config {
 	return c
 }
 
-// buckets returns how many buckets a reading of the span wants, at bucket grain:
-// at least one, at most the window's own.
-func (c Config) buckets(span time.Duration) int64 {
-	if span <= 0 {
-		return 0
-	}
-	width := c.width()
-	n := int64(span / width)
-	if span%width != 0 {
-		n++
-	}
-	return min(n, int64(c.Buckets))
-}
-
 // oldestShare returns how much of the bucket before the last N counts, in 0..1,
 // as seen from the offset in bucket b: the true span has moved off that bucket as
 // far as the offset lies in b.

@@ -2,7 +2,6 @@ package window
 
 import (
 	"iter"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,7 +17,8 @@ import (
 // addition is ever lost. Readers never write: what has aged out is gone at the
 // next reading, whether anybody adds or not.
 //
-// Sums are kept within ±2⁶¹: an addition beyond that saturates.
+// Sums wrap around, as int64 does. Sum is therefore right for as long as what lies in
+// the window fits an int64, however much was added before.
 type Counter struct {
 	epoch time.Time
 	shape Config
@@ -28,9 +28,6 @@ type Counter struct {
 	total atomic.Int64
 	_     [56]byte
 }
-
-// sumLimit leaves room to add and subtract two sums without overflow.
-const sumLimit = 1 << 61
 
 // NewCounter returns an empty window that lives on the real clock. It panics with
 // the error of c.Validate if there is one.
@@ -50,17 +47,10 @@ func (c *Counter) Add(n int64) { c.add(time.Since(c.epoch), n) }
 func (c *Counter) AddAt(t time.Time, n int64) { c.add(t.Sub(c.epoch), n) }
 
 // Sum returns what was added in the last Config.Span, by the rule of Config.Edge.
-func (c *Counter) Sum() int64 { return c.sum(time.Since(c.epoch), c.shape.Span) }
+func (c *Counter) Sum() int64 { return c.sum(time.Since(c.epoch)) }
 
 // SumAt is Sum as seen at the time t.
-func (c *Counter) SumAt(t time.Time) int64 { return c.sum(t.Sub(c.epoch), c.shape.Span) }
-
-// Over returns what was added in the last span, which is rounded up to whole
-// buckets and cut to Config.Span; a span of 0 or less holds nothing.
-func (c *Counter) Over(span time.Duration) int64 { return c.sum(time.Since(c.epoch), span) }
-
-// OverAt is Over as seen at the time t.
-func (c *Counter) OverAt(t time.Time, span time.Duration) int64 { return c.sum(t.Sub(c.epoch), span) }
+func (c *Counter) SumAt(t time.Time) int64 { return c.sum(t.Sub(c.epoch)) }
 
 // Rate returns the sum a second over Config.Span.
 func (c *Counter) Rate() float64 { return float64(c.Sum()) / c.shape.Span.Seconds() }
@@ -79,8 +69,8 @@ func (c *Counter) BucketsAt(t time.Time) iter.Seq2[time.Time, int64] {
 	return c.buckets(t.Sub(c.epoch))
 }
 
-// Total returns what was added in the counter's whole life.
-func (c *Counter) Total() int64 { return clamp(c.total.Load()) }
+// Total returns what was added in the counter's whole life. It wraps around.
+func (c *Counter) Total() int64 { return c.total.Load() }
 
 // Span returns the length of the window.
 func (c *Counter) Span() time.Duration { return c.shape.Span }
@@ -89,25 +79,7 @@ func (c *Counter) add(at time.Duration, n int64) {
 	if c.ring.Due(int64(at)) {
 		c.roll(c.ring.Bucket(int64(at)))
 	}
-	if n > math.MaxUint32 || n < -math.MaxUint32 {
-		c.addLarge(n)
-		return
-	}
-	// Small steps are taken back when they leave the limit, whence no number of
-	// goroutines can carry the sum on to an overflow.
-	if sum := c.total.Add(n); sum > sumLimit || sum < -sumLimit {
-		c.total.Add(-n)
-	}
-}
-
-func (c *Counter) addLarge(n int64) {
-	n = clamp(n)
-	for {
-		old := c.total.Load()
-		if c.total.CompareAndSwap(old, clamp(clamp(old)+n)) {
-			return
-		}
-	}
+	c.total.Add(n)
 }
 
 func (c *Counter) roll(b int64) {
@@ -116,18 +88,14 @@ func (c *Counter) roll(b int64) {
 	c.ring.Advance(b, []int64{c.Total()})
 }
 
-func (c *Counter) sum(at, span time.Duration) int64 {
-	buckets := c.shape.buckets(span)
-	if buckets == 0 {
-		return 0
-	}
+func (c *Counter) sum(at time.Duration) int64 {
+	buckets := int64(c.shape.Buckets)
 	for {
 		newest := c.ring.Newest()
 		b := max(c.ring.Bucket(int64(at)), newest)
 		sum := c.since(b-buckets+1, newest)
 		if share := c.shape.oldestShare(c.ring, int64(at), b); share > 0 {
-			oldest := c.since(b-buckets, newest) - sum
-			sum += int64(math.Round(float64(oldest) * share))
+			sum += partOf(c.since(b-buckets, newest)-sum, share)
 		}
 		if c.ring.Newest() == newest {
 			return sum
@@ -170,7 +138,5 @@ func (c *Counter) since(first, newest int64) int64 {
 		return 0
 	}
 	began := c.ring.Row(first)[0].Load()
-	return clamp(c.Total() - began)
+	return c.Total() - began
 }
-
-func clamp(n int64) int64 { return min(max(n, -sumLimit), sumLimit) }

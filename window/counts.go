@@ -63,24 +63,27 @@ func (c Counts) PerSecond(span time.Duration) float64 {
 	return float64(c.Calls()) / span.Seconds()
 }
 
-// Minus returns what was counted between old and c, two readings of one total.
-// Figures that went down count as 0.
+// Minus returns what was counted between old and c, two readings of one total. If any figure is
+// lower than it was, the total began anew in between: Minus then returns all of c, as Prometheus'
+// increase does.
 func (c Counts) Minus(old Totals) Counts {
-	return Counts{
-		Successes:    max(c.Successes-old.Successes, 0),
-		Failures:     max(c.Failures-old.Failures, 0),
-		Slow:         max(c.Slow-old.Slow, 0),
-		SlowFailures: max(c.SlowFailures-old.SlowFailures, 0),
-		Ignored:      max(c.Ignored-old.Ignored, 0),
-		Refused:      max(c.Refused-old.Refused, 0),
+	before, now := old.row(), c.row()
+	for i := range now {
+		if now[i] < before[i] {
+			return countsOf(now)
+		}
 	}
+	return c.less(old)
 }
 
-// Snapshot is a window at one moment: its counts, and all that belongs to them.
-type Snapshot struct {
-	Counts
-	Totals  Totals  `json:"totals"`  // of the whole life
-	Latency Latency `json:"latency"` // zero where none is kept
+// less returns the difference of the figures that add up. It wraps around, so that it is right
+// for two readings of a sum that has wrapped around.
+func (c Counts) less(old Counts) Counts {
+	before, now := old.row(), c.row()
+	for i := range now {
+		now[i] -= before[i]
+	}
+	return countsOf(now)
 }
 
 func share(part, whole int64) float64 {
@@ -95,20 +98,34 @@ func (c Counts) row() [viewCols]int64 {
 	return [viewCols]int64{c.Successes, c.Failures, c.Slow, c.SlowFailures, c.Ignored, c.Refused}
 }
 
+// countsOf is the inverse of row.
+func countsOf(row [viewCols]int64) Counts {
+	return Counts{
+		Successes: row[0], Failures: row[1], Slow: row[2], SlowFailures: row[3], Ignored: row[4], Refused: row[5],
+	}
+}
+
 func (c Counts) plus(d Counts) Counts {
-	c.Successes += d.Successes
-	c.Failures += d.Failures
-	c.Slow += d.Slow
-	c.SlowFailures += d.SlowFailures
-	c.Ignored += d.Ignored
-	c.Refused += d.Refused
-	return c
+	sum, more := c.row(), d.row()
+	for i := range sum {
+		sum[i] += more[i]
+	}
+	return countsOf(sum)
 }
 
 func (c Counts) times(share float64) Counts {
-	part := func(n int64) int64 { return int64(math.Round(float64(n) * share)) }
-	return Counts{
-		Successes: part(c.Successes), Failures: part(c.Failures), Slow: part(c.Slow),
-		SlowFailures: part(c.SlowFailures), Ignored: part(c.Ignored), Refused: part(c.Refused),
+	row := c.row()
+	for i := range row {
+		row[i] = partOf(row[i], share)
 	}
+	return countsOf(row)
+}
+
+// partOf returns the share of n, in 0..1, rounded. It is exact for a share of 1, also where a
+// float64 cannot hold n.
+func partOf(n int64, share float64) int64 {
+	if share >= 1 {
+		return n
+	}
+	return int64(math.Round(float64(n) * share))
 }

@@ -85,12 +85,11 @@ func ExampleLatency() {
 		calls.Record(window.Success, time.Duration(ms+1)*time.Millisecond)
 	}
 	l := calls.Latency()
-	lower, upper := l.QuantileBounds(0.99)
 	fmt.Println(l.Count(), l.Mean(), l.Max)
-	fmt.Println("p99 between", lower.Round(time.Millisecond), "and", upper.Round(time.Millisecond))
+	fmt.Println("p50", l.Quantile(0.5).Round(time.Millisecond))
 	// Output:
 	// 100 50.5ms 100ms
-	// p99 between 96ms and 105ms
+	// p50 50ms
 }
 
 func ExampleBucket() {
@@ -104,16 +103,6 @@ func ExampleBucket() {
 	// Output:
 	// 2 4 1
 	// 4 8 1
-}
-
-func ExampleSnapshot() {
-	calls := window.NewCalls(window.CallsConfig{Last: 2})
-	calls.Record(window.Failure, 0)
-	calls.Record(window.Success, 0)
-	calls.Record(window.Success, 0)
-	s := calls.Snapshot()
-	fmt.Println(s.FailureRate(), s.Totals.Failures)
-	// Output: 0 1
 }
 
 func ExampleOutcome() {

@@ -69,18 +69,11 @@ func (l Latency) Quantile(q float64) time.Duration {
 	return min(seconds(estimate), l.Max)
 }
 
-// QuantileBounds returns the bounds of the bucket that Quantile falls into: the
-// true quantile lies above the lower and not above the upper one, but for times
-// counted in Under and Over.
-func (l Latency) QuantileBounds(q float64) (lower, upper time.Duration) {
-	b, _, _ := l.at(q)
-	return seconds(b.Lower), seconds(b.Upper)
-}
-
 // at returns the bucket that holds the call of rank q, and how many calls lie in
 // the buckets below it.
 func (l Latency) at(q float64) (found Bucket, below int64, ok bool) {
-	rank := max(int64(math.Ceil(clampShare(q)*float64(l.Count()))), 1)
+	n := l.Count()
+	rank := min(max(int64(math.Ceil(clampShare(q)*float64(n))), 1), n) // a float64 may round n up
 	for b := range l.Buckets(LatencySchema) {
 		if below+b.Count >= rank {
 			return b, below, true
@@ -94,7 +87,7 @@ func (l Latency) at(q float64) (found Bucket, below int64, ok bool) {
 // schema: LatencySchema or less, down to −4, where each step joins two buckets
 // into one. A higher schema gives LatencySchema's.
 func (l Latency) Buckets(schema int) iter.Seq[Bucket] {
-	shift := min(max(LatencySchema-schema, 0), LatencySchema+4)
+	shift := LatencySchema - min(max(schema, -4), LatencySchema)
 	return func(yield func(Bucket) bool) {
 		var b Bucket
 		for i, n := range l.Counts {

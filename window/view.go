@@ -18,8 +18,9 @@ import (
 //
 // What happened between two samples counts as of the later one, so a reading is
 // as fine as the sampling is. The first sample is where the view begins: what was
-// counted before it is history. Totals that go back, because their owner began
-// anew, count from there on.
+// counted before it is history. If any figure of the totals falls, their owner began
+// anew: all of them are then what was counted since, as for Prometheus' increase.
+// Totals are read as figures from 0 to 2⁶⁰.
 //
 // All methods may be called from any number of goroutines.
 type View struct {
@@ -71,6 +72,7 @@ func (v *View) Span() time.Duration { return v.shape.Span }
 func (v *View) sample(at time.Duration, total Totals) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	total = plausible(total)
 	if !v.seen {
 		v.seen, v.first, v.last = true, at, total
 	}
@@ -78,6 +80,20 @@ func (v *View) sample(at time.Duration, total Totals) {
 	v.ring.Advance(v.ring.Bucket(int64(at)), row[:])
 	v.counted = v.counted.plus(total.Minus(v.last))
 	v.last = total
+}
+
+// mostCounted is the most that a view takes a figure for: the sum of four does not overflow.
+const mostCounted = 1 << 60
+
+// plausible returns the totals with each figure between 0 and mostCounted.
+func plausible(total Totals) Totals {
+	row := total.row()
+	for i, n := range row {
+		row[i] = min(max(n, 0), mostCounted)
+	}
+	c := countsOf(row)
+	c.ConsecutiveFailures = total.ConsecutiveFailures
+	return c
 }
 
 func (v *View) counts(at time.Duration) Counts {
@@ -88,7 +104,7 @@ func (v *View) counts(at time.Duration) Counts {
 	n := int64(v.shape.Buckets)
 	counts := v.since(b-n+1, newest)
 	if share := v.shape.oldestShare(v.ring, int64(at), b); share > 0 {
-		oldest := v.since(b-n, newest).Minus(counts)
+		oldest := v.since(b-n, newest).less(counts)
 		counts = counts.plus(oldest.times(share))
 	}
 	counts.ConsecutiveFailures = v.last.ConsecutiveFailures
@@ -100,11 +116,11 @@ func (v *View) since(first, newest int64) Counts {
 	if first > newest {
 		return Counts{}
 	}
-	row := v.ring.Row(first)
-	return v.counted.Minus(Totals{
-		Successes: row[0].Load(), Failures: row[1].Load(), Slow: row[2].Load(),
-		SlowFailures: row[3].Load(), Ignored: row[4].Load(), Refused: row[5].Load(),
-	})
+	var began [viewCols]int64
+	for i := range began {
+		began[i] = v.ring.Row(first)[i].Load()
+	}
+	return v.counted.less(countsOf(began))
 }
 
 func (v *View) coverage(at time.Duration) float64 {

@@ -1,6 +1,7 @@
 package window_test
 
 import (
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,7 +47,42 @@ func TestViewOverTotalsThatBeganAnew(t *testing.T) {
 	v.SampleAt(t0.Add(time.Second), window.Totals{Successes: 110})
 	v.SampleAt(t0.Add(2*time.Second), window.Totals{Successes: 3})
 	v.SampleAt(t0.Add(3*time.Second), window.Totals{Successes: 8})
-	require.Equal(t, int64(15), v.CountsAt(t0.Add(3*time.Second)).Successes, "10 before, 5 after")
+	require.Equal(t, int64(18), v.CountsAt(t0.Add(3*time.Second)).Successes, "10 before, 8 after")
+}
+
+// A new owner of the totals may have counted more of one figure than the old one had, and less
+// of another. What it has counted is then all of its figures.
+func TestOneTotalThatFallsMeansThatAllBeganAnew(t *testing.T) {
+	old := window.Totals{Successes: 100, Failures: 3, Slow: 7, SlowFailures: 2, Ignored: 5, Refused: 9}
+	for name, now := range map[string]window.Totals{
+		"successes":     {Successes: 99, Failures: 40, Slow: 50, SlowFailures: 8, Ignored: 60, Refused: 70},
+		"failures":      {Successes: 960, Failures: 2, Slow: 50, SlowFailures: 8, Ignored: 60, Refused: 70},
+		"slow":          {Successes: 960, Failures: 40, Slow: 6, SlowFailures: 6, Ignored: 60, Refused: 70},
+		"slow failures": {Successes: 960, Failures: 40, Slow: 50, SlowFailures: 1, Ignored: 60, Refused: 70},
+		"ignored":       {Successes: 960, Failures: 40, Slow: 50, SlowFailures: 8, Refused: 70},
+		"refused":       {Successes: 960, Failures: 40, Slow: 50, SlowFailures: 8, Ignored: 60, Refused: 8},
+	} {
+		require.Equal(t, now, now.Minus(old), name)
+		v := window.NewViewAt(window.Config{Span: time.Minute}, t0)
+		v.SampleAt(t0, old)
+		v.SampleAt(t0.Add(time.Second), now)
+		require.Equal(t, now, v.CountsAt(t0.Add(time.Second)), name)
+	}
+	require.Zero(t, old.Minus(old))
+	require.Zero(t, window.Totals{ConsecutiveFailures: 1}.Minus(window.Totals{ConsecutiveFailures: 9}), "it is no total")
+}
+
+// What a source of the user's returns may be anything.
+func TestViewOfTotalsThatAreNone(t *testing.T) {
+	v := window.NewViewAt(window.Config{Span: time.Minute}, t0)
+	for i, n := range []int64{0, math.MaxInt64, -1, math.MinInt64, 5, math.MaxInt64} {
+		at := t0.Add(time.Duration(i) * time.Minute)
+		v.SampleAt(at, window.Totals{Successes: n, Failures: n, Slow: n, SlowFailures: n, Ignored: n, Refused: n})
+		c := v.CountsAt(at)
+		require.GreaterOrEqual(t, c.Successes, int64(0), "after %d", n)
+		require.GreaterOrEqual(t, c.Calls()+c.Ignored+c.Refused, int64(0), "after %d", n)
+	}
+	require.Equal(t, int64(1<<60-5), v.CountsAt(t0.Add(5*time.Minute)).Failures)
 }
 
 func TestViewStrictReachesOneBucketFurther(t *testing.T) {
