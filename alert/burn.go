@@ -33,8 +33,8 @@ func Burn(of Counted, slo float64, long, short time.Duration) Value {
 	if long <= short {
 		v.errs = append(v.errs, fmt.Errorf("its spans are %v and %v, the long one must be longer", long, short))
 	}
-	v.start = func(born bool) probe {
-		feed := newFeed(of, born, viewShape(long), viewShape(short))
+	v.start = func() probe {
+		feed := newFeed(of, viewShape(long), viewShape(short))
 		return single(v.name, func(t time.Time) Sample {
 			feed.sample(t)
 			return burn(feed.views[0], feed.views[1], slo, t)

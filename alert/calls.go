@@ -84,8 +84,8 @@ func viewed(name string, of Counted, span time.Duration, sample func(*window.Vie
 		v.errs = append(v.errs, errors.New("its source of calls is nil"))
 	}
 	v.errs = append(v.errs, spanFaults(span)...)
-	v.start = func(born bool) probe {
-		feed := newFeed(of, born, viewShape(span))
+	v.start = func() probe {
+		feed := newFeed(of, viewShape(span))
 		return single(v.name, func(t time.Time) Sample {
 			feed.sample(t)
 			return sample(feed.views[0], t)

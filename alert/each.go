@@ -20,17 +20,18 @@ const maxMembers = 1000
 //		return alert.FailureRate(host, 5*time.Minute)
 //	})
 //
-// The sequence is gone through at every evaluation. A member that appears after
-// the first is watched from its birth on; one that is gone has nothing wrong with
-// it, so that its alert resolves. A key with another member than before starts
-// anew. A value that is not valid counts as a panic of the rule.
+// The sequence is gone through at every evaluation. A member is watched from the first
+// evaluation on that finds it: what it counted before is history, also for a member that
+// was absent and comes back, and for a key with another member than before. A member that
+// is absent has nothing wrong with it, so that its alert resolves. A member whose value
+// panics, or is not valid, has no data, and counts as a panic of the rule; the others go on.
 func Each[S comparable](members iter.Seq2[string, S], value func(member S) Value) Value {
 	v := Value{name: "value", low: math.Inf(-1), high: math.Inf(1), counts: true, countsBad: true, each: true}
 	if members == nil || value == nil {
 		v.errs = []error{errors.New("its members or its function are nil")}
 	}
-	v.start = func(born bool) probe {
-		g := &group[S]{members: members, value: value, born: born}
+	v.start = func() probe {
+		g := &group[S]{members: members, value: value}
 		return g.sample
 	}
 	return v
@@ -40,7 +41,6 @@ func Each[S comparable](members iter.Seq2[string, S], value func(member S) Value
 type group[S comparable] struct {
 	members iter.Seq2[string, S]
 	value   func(S) Value
-	born    bool // a member that is new now was born since the last evaluation
 	probes  map[string]member[S]
 }
 
@@ -49,21 +49,30 @@ type member[S comparable] struct {
 	probe probe
 }
 
-func (g *group[S]) sample(t time.Time, yield func(reading)) fault {
+func (g *group[S]) sample(t time.Time, yield func(reading)) outcome {
 	found := g.roll()
-	g.born = true
 	for key, m := range g.probes {
-		m.probe(t, func(r reading) {
-			r.key = key
-			yield(r)
-		})
+		var r reading
+		if how := protect(func() { g.probe(&m)(t, func(read reading) { r = read }) }); how.fault != noFault {
+			r.sample, found = Sample{}, how
+		}
+		r.key, g.probes[key] = key, m
+		yield(r)
 	}
 	return found
 }
 
+// probe returns the member's, which is made the first time that it is needed.
+func (g *group[S]) probe(m *member[S]) probe {
+	if m.probe == nil {
+		m.probe = g.begin(m.is)
+	}
+	return m.probe
+}
+
 // roll brings the probes up to date. Members that are known stay ahead of new ones,
 // so that a group that is too large does not make alerts come and go.
-func (g *group[S]) roll() (found fault) {
+func (g *group[S]) roll() (found outcome) {
 	probes, fresh := map[string]member[S]{}, map[string]S{}
 	for key, is := range g.members {
 		if m, known := g.probes[key]; known && m.is == is {
@@ -74,10 +83,10 @@ func (g *group[S]) roll() (found fault) {
 	}
 	for key, is := range fresh {
 		if len(probes) >= maxMembers {
-			found = tooMany
+			found.fault = tooMany
 			break
 		}
-		probes[key] = member[S]{is, g.begin(is)}
+		probes[key] = member[S]{is: is}
 	}
 	g.probes = probes
 	return found
@@ -91,5 +100,5 @@ func (g *group[S]) begin(is S) probe {
 	case v.start == nil || v.each:
 		panic("alert: the value of a member is not set, or has members itself")
 	}
-	return v.start(g.born)
+	return v.start()
 }

@@ -30,13 +30,12 @@ func spanFaults(spans ...time.Duration) (errs []error) {
 // feed samples one source into views of several spans.
 type feed struct {
 	of     Counted
-	born   bool
 	shapes []window.Config
 	views  []*window.View
 }
 
-func newFeed(of Counted, born bool, shapes ...window.Config) *feed {
-	return &feed{of: of, born: born, shapes: shapes}
+func newFeed(of Counted, shapes ...window.Config) *feed {
+	return &feed{of: of, shapes: shapes}
 }
 
 // sample reads the source once. The views are made with the first sample, since
@@ -44,11 +43,7 @@ func newFeed(of Counted, born bool, shapes ...window.Config) *feed {
 func (f *feed) sample(t time.Time) {
 	totals := f.of.Totals()
 	for _, shape := range f.shapes[len(f.views):] {
-		view := window.NewViewAt(shape, t)
-		if f.born {
-			view.SampleAt(t, window.Totals{})
-		}
-		f.views = append(f.views, view)
+		f.views = append(f.views, window.NewViewAt(shape, t))
 	}
 	for _, view := range f.views {
 		view.SampleAt(t, totals)

@@ -62,16 +62,22 @@ func (g *guard) call(ctx context.Context, fn func()) outcome {
 	}
 }
 
-// run recovers fn's panic: nobody else stands above it who could.
 func (g *guard) run(fn func(), done chan<- outcome) {
 	o := outcome{fault: exited}
+	defer func() {
+		g.busy.Store(false)
+		done <- o
+	}()
+	o = protect(fn)
+}
+
+// protect runs fn and recovers its panic: no caller above it on its goroutine could.
+func protect(fn func()) (o outcome) {
 	defer func() {
 		if p := recover(); p != nil {
 			o = outcome{fault: panicked, detail: p, stack: debug.Stack()}
 		}
-		g.busy.Store(false)
-		done <- o
 	}()
 	fn()
-	o = outcome{}
+	return outcome{}
 }

@@ -28,8 +28,8 @@ func Quantile(of Timed, q float64, span time.Duration) Value {
 		v.errs = append(v.errs, fmt.Errorf("its quantile is %v, must lie between 0 and 1", q))
 	}
 	v.errs = append(v.errs, spanFaults(span)...)
-	v.start = func(born bool) probe {
-		recent := latencies{width: (span + latencyParts - 1) / latencyParts, born: born}
+	v.start = func() probe {
+		recent := latencies{width: (span + latencyParts - 1) / latencyParts}
 		return single(v.name, func(t time.Time) Sample {
 			window := recent.sample(t, of.LifetimeLatency())
 			calls := window.Count()
@@ -47,7 +47,6 @@ const latencyParts = 12
 // is over totals: what was counted, and what that was when each recent part began.
 type latencies struct {
 	width   time.Duration
-	born    bool           // what was counted before the first sample is no history
 	epoch   time.Time      // of the first sample
 	last    window.Latency // the latest sample
 	counted window.Latency // since the first
@@ -64,10 +63,7 @@ type mark struct {
 // sample returns the calls of the window, which ends with the total at the time t.
 func (l *latencies) sample(t time.Time, total window.Latency) window.Latency {
 	if l.epoch.IsZero() {
-		l.epoch, l.marks = t, []mark{{}}
-		if !l.born {
-			l.last = total
-		}
+		l.epoch, l.marks, l.last = t, []mark{{}}, total
 	}
 	if part := int64(t.Sub(l.epoch) / l.width); part > l.newest {
 		// The parts that nobody looked at began with what the latest sample had counted.
@@ -77,16 +73,26 @@ func (l *latencies) sample(t time.Time, total window.Latency) window.Latency {
 	for len(l.marks) > 1 && l.marks[1].part <= l.newest-latencyParts+1 {
 		l.marks = l.marks[1:]
 	}
-	l.counted = l.counted.Plus(less(total, l.last))
+	l.counted = l.counted.Plus(increase(total, l.last))
 	l.last = total
 	return less(l.counted, l.marks[0].counted)
 }
 
-// less returns what was counted between two readings of one histogram: its counts, which
-// are all that a quantile is made of.
+// increase returns what was counted between two readings of one histogram. If any of its counts
+// has fallen the histogram began anew, and all of it was counted since.
+func increase(now, old window.Latency) window.Latency {
+	for i, n := range old.Counts {
+		if now.Counts[i] < n {
+			return now
+		}
+	}
+	return less(now, old)
+}
+
+// less returns the difference of the counts, which are all that a quantile is made of.
 func less(now, old window.Latency) window.Latency {
 	for i, n := range old.Counts {
-		now.Counts[i] = max(now.Counts[i]-n, 0)
+		now.Counts[i] -= n
 	}
 	return now
 }

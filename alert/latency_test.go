@@ -96,7 +96,7 @@ func TestQuantileCountsTheCallsOfItsSpan(t *testing.T) {
 	}
 }
 
-func TestQuantileOfAMemberIsCountedFromItsBirth(t *testing.T) {
+func TestQuantileOfAMemberIsCountedFromItsFirstEvaluation(t *testing.T) {
 	hosts := map[string]*timed{}
 	m := alert.NewMonitor(alert.Config{}, alert.Rule{
 		Name: "slow", When: alert.Above(1),
@@ -104,10 +104,43 @@ func TestQuantileOfAMemberIsCountedFromItsBirth(t *testing.T) {
 	})
 	m.Evaluate()
 	hosts["a"] = newTimed()
+	hosts["a"].record(0, time.Hour) // history
+	m.Evaluate()
+	require.Empty(t, m.Alerts())
 	hosts["a"].record(0, 2*time.Second)
 	m.Evaluate()
 	require.Equal(t, alert.Firing, m.Alerts()[0].State)
 	require.InEpsilon(t, 2, m.Alerts()[0].Value, 0.09)
+}
+
+// fixed is a source whose histogram a test sets.
+type fixed struct{ window.Latency }
+
+func (f *fixed) LifetimeLatency() window.Latency { return f.Latency }
+
+func histogram(fast, slow int) window.Latency {
+	var times window.Times
+	for range fast {
+		times.Record(time.Millisecond)
+	}
+	for range slow {
+		times.Record(2 * time.Second)
+	}
+	return times.Latency()
+}
+
+// A new source may hold more slow calls than the old one did, and fewer fast ones.
+func TestQuantileOfASourceThatBeganAnew(t *testing.T) {
+	source := &fixed{histogram(1000, 5)}
+	v := see(alert.Quantile(source, 0.5, 5*time.Minute))
+	v.requireNone(t, 0)
+	source.Latency = histogram(500, 50)
+	got, ok := v.at(5 * s)
+	require.True(t, ok)
+	require.InEpsilon(t, 0.001, got, 0.09, "most of its 550 calls are fast")
+	source.Latency = histogram(500, 2000)
+	got, _ = v.at(10 * s)
+	require.InEpsilon(t, 2, got, 0.09, "550 calls and 1950 slow ones")
 }
 
 func ExampleTimed() {

@@ -27,10 +27,8 @@ type Value struct {
 	errs              []error // what is wrong with the arguments it was made of
 	each              bool    // whether it has members, which may come and go
 
-	// start begins a series of samples. A born value is known to have begun since
-	// the last evaluation, at zero; for others what was counted before the first
-	// sample is history.
-	start func(born bool) probe
+	// start begins a series of samples. What was counted before the first is history.
+	start func() probe
 }
 
 // reading is the sample of one member. Values without members have one, with no key.
@@ -41,13 +39,13 @@ type reading struct {
 }
 
 // probe takes one sample of each member at a time.
-type probe func(t time.Time, yield func(reading)) fault
+type probe func(t time.Time, yield func(reading)) outcome
 
 // single is a probe of one member.
 func single(name string, sample func(t time.Time) Sample) probe {
-	return func(t time.Time, yield func(reading)) fault {
+	return func(t time.Time, yield func(reading)) outcome {
 		yield(reading{name: name, sample: sample(t)})
-		return noFault
+		return outcome{}
 	}
 }
 
@@ -83,6 +81,6 @@ func plain(name string, missing bool, sample func(time.Time) Sample) Value {
 	if missing {
 		v.errs = []error{errors.New("its function is nil")}
 	}
-	v.start = func(bool) probe { return single(name, sample) }
+	v.start = func() probe { return single(name, sample) }
 	return v
 }

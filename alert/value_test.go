@@ -148,7 +148,9 @@ func TestEachWatchesEveryMember(t *testing.T) {
 	require.Equal(t, map[string]string{"alertname": "errors", "severity": "page", "team": "shop", "key": "b"}, m.Alerts()[0].Labels)
 
 	hosts["c"] = &totals{Failures: 1}
-	require.Equal(t, []string{"b firing", "c firing"}, evaluate(), "a member is watched from its birth on")
+	require.Equal(t, []string{"b firing"}, evaluate(), "a new member starts from its present totals")
+	hosts["c"].Failures++
+	require.Equal(t, []string{"b firing", "c firing"}, evaluate())
 	require.NotEqual(t, m.Alerts()[0].ID, m.Alerts()[1].ID)
 	require.Equal(t, "errors (c): firing: failure rate over 1m is 1, alerts above 0.5", m.Alerts()[1].String())
 	require.Equal(t, 2.0, figures(m)[stat.AlertState.Name+"|errors|page|firing"])

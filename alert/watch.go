@@ -38,7 +38,7 @@ type watchFigures struct {
 }
 
 func newWatch(r Rule, budget time.Duration) *watch {
-	w := &watch{rule: r, budget: budget, probe: r.Value.start(false), tracks: map[string]*track{}}
+	w := &watch{rule: r, budget: budget, probe: r.Value.start(), tracks: map[string]*track{}}
 	w.rule.Labels = maps.Clone(r.Labels)
 	if !r.Value.each {
 		w.tracks[""] = newTrack(&w.rule, "")
@@ -52,11 +52,11 @@ func newWatch(r Rule, budget time.Duration) *watch {
 // to tell about. If the context ends meanwhile, nothing was evaluated.
 func (w *watch) evaluate(ctx context.Context, at time.Time) ([]Alert, outcome) {
 	began := time.Now()
-	readings, how := w.look(ctx, at)
+	readings, seen, how := w.look(ctx, at)
 	if ctx.Err() != nil {
 		return nil, how
 	}
-	if how.fault == noFault || how.fault == notFinite || how.fault == tooMany {
+	if seen {
 		w.advance(readings, at)
 	} else {
 		w.advanceBlind(at)
@@ -77,22 +77,25 @@ func (w *watch) within(ctx context.Context, fn func()) outcome {
 	return w.guard.call(ctx, fn)
 }
 
-// look takes a sample of each member. A figure that is none is no data.
-func (w *watch) look(ctx context.Context, at time.Time) ([]reading, outcome) {
-	var readings []reading
-	var found fault
-	how := w.within(ctx, func() {
+// look takes a sample of each member, and reports whether it has seen them all. A figure
+// that is not finite is no data.
+func (w *watch) look(ctx context.Context, at time.Time) (readings []reading, seen bool, how outcome) {
+	var found outcome
+	how = w.within(ctx, func() {
 		found = w.probe(at, func(r reading) { readings = append(readings, r) })
 	})
 	if how.fault != noFault {
-		return nil, how
+		return nil, false, how
 	}
 	for i, r := range readings {
 		if r.sample.OK && (math.IsNaN(r.sample.Value) || math.IsInf(r.sample.Value, 0)) {
-			readings[i].sample, found = Sample{}, notFinite
+			readings[i].sample = Sample{}
+			if found.fault == noFault {
+				found.fault = notFinite
+			}
 		}
 	}
-	return readings, outcome{fault: found}
+	return readings, true, found
 }
 
 func (w *watch) advance(readings []reading, at time.Time) {
@@ -104,7 +107,7 @@ func (w *watch) advance(readings []reading, at time.Time) {
 			t = newTrack(&w.rule, r.key)
 			w.tracks[r.key] = t
 		}
-		t.name = r.name
+		t.name = cmp.Or(r.name, t.name)
 		w.count(t.see(r.sample, at), t.state)
 	}
 	for key, t := range w.tracks {
@@ -150,17 +153,22 @@ func (w *watch) describe(ctx context.Context, alerts []Alert) outcome {
 	}
 	given := cloned(alerts)
 	texts := make([]string, len(alerts))
+	var found outcome
 	how := w.within(ctx, func() {
 		for i, a := range given {
-			texts[i] = w.rule.Describe(a)
+			texts[i] = a.Summary
+			if one := protect(func() { texts[i] = w.rule.Describe(a) }); one.fault != noFault {
+				found = one
+			}
 		}
 	})
-	if how.fault == noFault {
-		for i := range alerts {
-			alerts[i].Summary = texts[i]
-		}
+	if how.fault != noFault {
+		return how
 	}
-	return how
+	for i := range alerts {
+		alerts[i].Summary = texts[i]
+	}
+	return found
 }
 
 func (w *watch) book(f fault, readings []reading, at time.Time) {

@@ -1,0 +1,154 @@
+package alert_test
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/window"
+)
+
+// veteran is a member with a long life, in which a tenth of its calls failed, a fifth were
+// refused and all took a second.
+type veteran struct {
+	totals
+	window.Latency
+}
+
+func newVeteran() *veteran {
+	v := &veteran{totals: totals{Successes: 900_000, Failures: 100_000, Slow: 900_000, Refused: 200_000}}
+	v.Counts[150] = 1_000_000
+	v.Max = time.Second
+	return v
+}
+
+func (v *veteran) LifetimeLatency() window.Latency { return v.Latency }
+
+// judged are all values over a source of calls, with a condition that the life of a veteran meets.
+func judged() map[string]func(*veteran) alert.Value {
+	return map[string]func(*veteran) alert.Value{
+		"FailureRate": func(v *veteran) alert.Value { return alert.FailureRate(v, 5*time.Minute) },
+		"SlowRate":    func(v *veteran) alert.Value { return alert.SlowRate(v, 5*time.Minute) },
+		"Rate":        func(v *veteran) alert.Value { return alert.Rate(v, 5*time.Minute) },
+		"Count":       func(v *veteran) alert.Value { return alert.Count(v, 5*time.Minute) },
+		"Refusals":    func(v *veteran) alert.Value { return alert.Refusals(v, 5*time.Minute) },
+		"Burn":        func(v *veteran) alert.Value { return alert.Burn(v, 0.99, time.Hour, 5*time.Minute) },
+		"Quantile":    func(v *veteran) alert.Value { return alert.Quantile(v, 0.5, 5*time.Minute) },
+	}
+}
+
+// watchVeterans watches the members by the value and returns what evaluates once and shows the
+// alerts.
+func watchVeterans(members map[string]*veteran, value func(*veteran) alert.Value) func() []alert.Alert {
+	m := alert.NewMonitor(alert.Config{Logger: quiet(), Budget: time.Minute}, alert.Rule{
+		Name: "x", When: alert.Above(0.001), Value: alert.Each(maps.All(members), value),
+	})
+	at := time.Now()
+	return func() []alert.Alert {
+		at = at.Add(5 * s)
+		m.EvaluateAt(at)
+		return m.Alerts()
+	}
+}
+
+func TestAMemberThatComesBackStartsFromItsPresentTotals(t *testing.T) {
+	for name, value := range judged() {
+		host := newVeteran()
+		members := map[string]*veteran{"h": host}
+		evaluate := watchVeterans(members, value)
+		for i := range 20 {
+			members["h"] = host
+			if i == 10 {
+				delete(members, "h")
+			}
+			require.Empty(t, evaluate(), "%s: evaluation %d, and no call was made", name, i)
+		}
+		members["new"] = newVeteran()
+		require.Empty(t, evaluate(), "%s: a member that is new has had no call either", name)
+		members["h"] = newVeteran()
+		require.Empty(t, evaluate(), "%s: nor has one that takes the place of another", name)
+		members["h"].Failures, members["h"].Refused, members["h"].Slow = 200_000, 300_000, 1_000_000
+		members["h"].Counts[150]++
+		require.Len(t, evaluate(), 1, name)
+	}
+}
+
+func TestMembersThatGetThePlacesOfOthersStartFromTheirPresentTotals(t *testing.T) {
+	members := map[string]*veteran{}
+	for i := range 1200 {
+		members[fmt.Sprint(i)] = newVeteran()
+	}
+	evaluate := watchVeterans(members, judged()["FailureRate"])
+	require.Empty(t, evaluate())
+	require.Empty(t, evaluate())
+	for i := range 300 {
+		delete(members, fmt.Sprint(4*i))
+	}
+	require.Empty(t, evaluate())
+	require.Empty(t, evaluate())
+}
+
+// A process that restarts counts from zero: more calls of one kind than the old one had, maybe,
+// and fewer of another.
+func TestARuleOverASourceThatBeganAnew(t *testing.T) {
+	calls := &totals{Successes: 100_000, Failures: 3, Refused: 1}
+	v := see(alert.FailureRate(calls, 5*time.Minute))
+	v.requireNone(t, 0)
+	*calls = totals{Successes: 950, Failures: 40, Refused: 10}
+	v.require(t, 5*s, 0.05)
+	calls.Successes += 1000
+	v.require(t, 10*s, 0.025)
+}
+
+func TestAMemberThatPanicsStopsNoOther(t *testing.T) {
+	panics := func(is bool) bool {
+		if is {
+			panic("broken")
+		}
+		return true
+	}
+	broken := false
+	m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
+		Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(map[string]int{"a": 0, "b": 1, "c": 2}), func(i int) alert.Value {
+			panics(i == 0) // it has never had a value
+			return alert.True(func() bool { return panics(i == 1 && broken) })
+		}),
+	})
+	at := time.Now()
+	shown := func() (lines []string) {
+		at = at.Add(s)
+		m.EvaluateAt(at)
+		for _, a := range m.Alerts() {
+			lines = append(lines, a.String())
+		}
+		return lines
+	}
+	both := []string{"x (b): firing: truth is 1, alerts above 0", "x (c): firing: truth is 1, alerts above 0"}
+	require.Equal(t, both, shown())
+	broken = true
+	require.Equal(t, both, shown(), "a panic is no data, which keeps the last verdict")
+	require.Equal(t, 2.0, figures(m)[stat.AlertEvaluations.Name+"|x||panic"])
+}
+
+func TestADescriptionThatPanicsStopsNoOther(t *testing.T) {
+	m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
+		Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(map[string]int{"a": 0, "b": 1}), func(int) alert.Value {
+			return alert.True(func() bool { return true })
+		}),
+		Describe: func(a alert.Alert) string {
+			if a.Key == "a" {
+				panic("no words")
+			}
+			return "b is bad"
+		},
+	})
+	m.Evaluate()
+	require.Equal(t, "truth is 1, alerts above 0", m.Alerts()[0].Summary)
+	require.Equal(t, "b is bad", m.Alerts()[1].Summary)
+	require.Equal(t, 1.0, figures(m)[stat.AlertEvaluations.Name+"|x||panic"])
+}

@@ -1,0 +1,79 @@
+package alert_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/window"
+)
+
+// source is what rules read of a breaker or a window.
+type source interface {
+	Totals() window.Totals
+	LifetimeLatency() window.Latency
+}
+
+// A figure that falls would be taken for a source that began anew, and the whole life of the
+// source for calls of this moment. So none may fall, not even between two readings of one
+// goroutine while others count, and while the window changes its shape.
+func TestTotalsNeverFall(t *testing.T) {
+	const calls = 20_000
+	windows := []time.Duration{time.Millisecond, 10 * time.Millisecond, time.Second}
+	config := func(i int) breaker.Config {
+		return breaker.Config{Window: windows[i%len(windows)], SlowCall: time.Nanosecond, Latency: true, MinCalls: 1_000_000}
+	}
+	guarded := breaker.New("x", config(0))
+	plain := window.NewCalls(window.CallsConfig{Span: time.Millisecond, Slow: time.Nanosecond, Latency: true})
+	var writers, readers sync.WaitGroup
+	done := make(chan struct{})
+	for range 4 {
+		writers.Go(func() {
+			for i := range calls {
+				if i%500 == 0 {
+					_ = guarded.Reconfigure(config(i / 500))
+				}
+				_ = guarded.Run(context.Background(), func(context.Context) error {
+					return []error{nil, errDown, context.Canceled}[i%3]
+				})
+				plain.Record(window.Outcome(i%3), time.Duration(i)*time.Microsecond)
+				plain.Refuse()
+			}
+		})
+	}
+	for _, of := range []source{guarded, plain} {
+		readers.Go(func() { requireGrowth(t, of, done) })
+	}
+	writers.Wait()
+	close(done)
+	readers.Wait()
+	require.EqualValues(t, 4*calls, plain.Totals().Refused)
+}
+
+func requireGrowth(t *testing.T, of source, done <-chan struct{}) {
+	was, took := of.Totals(), of.LifetimeLatency()
+	for {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		now, takes := of.Totals(), of.LifetimeLatency()
+		if now.Successes < was.Successes || now.Failures < was.Failures || now.Slow < was.Slow ||
+			now.SlowFailures < was.SlowFailures || now.Ignored < was.Ignored || now.Refused < was.Refused {
+			t.Errorf("%T: totals fell from %+v to %+v", of, was, now)
+			return
+		}
+		for i, n := range took.Counts {
+			if takes.Counts[i] < n {
+				t.Errorf("%T: bucket %d fell from %d to %d", of, i, n, takes.Counts[i])
+				return
+			}
+		}
+		was, took = now, takes
+	}
+}
