@@ -34,7 +34,7 @@ func ExampleMonitor() {
 		return nil
 	})
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{page}},
-		alert.Rule{Name: "users-api open", Value: alert.True(users.IsOpen), When: alert.Above(0)})
+		alert.Rule{Name: "users-api open", Value: alert.Tripped(users), When: alert.Above(0)})
 
 	ctx := context.Background()
 	_ = users.Run(ctx, func(context.Context) error { return errors.New("down") })

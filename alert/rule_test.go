@@ -53,6 +53,7 @@ func TestRulesThatMakeNoSenseAreRefused(t *testing.T) {
 		{alert.Rule{Value: alert.Quantile(&timed{}, 0.5, -s), When: over}, "Value: its span is -1s, must be above 0"},
 		{alert.Rule{Value: alert.Quantile(&timed{}, 0.5, s), When: alert.Below(0)}, "the rule could never fire"},
 		{alert.Rule{Value: alert.True(nil), When: over}, "Value: its function is nil"},
+		{alert.Rule{Value: alert.Tripped(nil), When: over}, "Value: its breaker is nil"},
 		{alert.Rule{Value: alert.Each[int](nil, nil), When: over}, "Value: its members or its function are nil"},
 	} {
 		if test.rule.Name == "" && test.want != `rule "": Name is empty` {
