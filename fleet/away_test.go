@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -59,8 +60,8 @@ func TestThePolicyDecidesWhileRedisIsAway(t *testing.T) {
 
 func TestAShareOfTheLimitIsRefundedWhileRedisIsAway(t *testing.T) {
 	_, l := awayLink(t)
-	b := fleet.NewAll(l, "all", fleet.Config{Away: fleet.Local, Share: 0.5},
-		fleet.Fixed{Limit: 10, Span: time.Hour}, fleet.Bucket{Rate: limiter.PerHour(1), Burst: 6})
+	b := newLimiters(l, "all", fleet.Config{Away: fleet.Local, Share: 0.5},
+		fleet.FixedWindow{Limit: 10, Span: time.Hour}, fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 6})
 	take := func(n int) limiter.Result {
 		r, err := b.Take(t.Context(), "user", n)
 		require.NoError(t, err)
@@ -93,7 +94,7 @@ func TestARefusalOfAClosedPolicySaysWhenRedisIsAskedAgain(t *testing.T) {
 
 func TestWhenRedisIsBackItDecidesAgain(t *testing.T) {
 	f, l := awayLink(t)
-	b := fleet.NewFixedWindow(l, "window", fleet.Fixed{Limit: 10, Span: time.Second}, fleet.Config{Away: fleet.Open})
+	b := newLimiter(l, "window", fleet.FixedWindow{Limit: 10, Span: time.Second}, fleet.Config{Away: fleet.Open})
 	for range 10 {
 		_, err := b.Take(t.Context(), "user", 1)
 		require.NoError(t, err)
@@ -120,38 +121,41 @@ func TestAServiceStartsWithoutRedis(t *testing.T) {
 }
 
 func TestConfigSaysWhatIsWrong(t *testing.T) {
+	l := connect(t)
+	one := []fleet.Limit{hourly}
 	for want, c := range map[string]fleet.Config{
-		"fleet: Away is away 0, must be Open, Closed, Local or Error":                       {},
-		"fleet: Away is away 9, must be Open, Closed, Local or Error":                       {Away: 9},
-		"fleet: Share is 0, must be above 0 and at most 1":                                  {Away: fleet.Local},
-		"fleet: Share is 1.5, must be above 0 and at most 1":                                {Away: fleet.Local, Share: 1.5},
-		"fleet: Share is 0.5, must be 0 where Away is open":                                 {Away: fleet.Open, Share: 0.5},
-		"fleet: MaxKeys is -1, must lie between 1 and 2147483647 (or be 0 for the default)": {Away: fleet.Open, MaxKeys: -1},
-		"fleet: MaxWaiters is -1, must be at least 1 (or 0 for no bound)":                   {Away: fleet.Open, MaxWaiters: -1},
+		"fleet: Away is away 0, must be Open, Closed, Local or Error":                       {Link: l, Limits: one},
+		"fleet: Away is away 9, must be Open, Closed, Local or Error":                       {Link: l, Limits: one, Away: 9},
+		"fleet: Share is 0, must be above 0 and at most 1":                                  {Link: l, Limits: one, Away: fleet.Local},
+		"fleet: Share is 1.5, must be above 0 and at most 1":                                {Link: l, Limits: one, Away: fleet.Local, Share: 1.5},
+		"fleet: Share is 0.5, must be 0 where Away is open":                                 {Link: l, Limits: one, Away: fleet.Open, Share: 0.5},
+		"fleet: MaxKeys is -1, must lie between 1 and 2147483647 (or be 0 for the default)": {Link: l, Limits: one, Away: fleet.Open, MaxKeys: -1},
+		"fleet: MaxWaiters is -1, must be at least 1 (or 0 for no bound)":                   {Link: l, Limits: one, Away: fleet.Open, MaxWaiters: -1},
+		"fleet: Link is nil, must be given":                                                 {Limits: one, Away: fleet.Open},
+		"fleet: Limits has 0, must have between 1 and 10":                                   {Link: l, Away: fleet.Open},
+		"fleet: Limits has 11, must have between 1 and 10":                                  {Link: l, Away: fleet.Open, Limits: slices.Repeat(one, 11)},
+		"fleet: Limits[1] is nil, must be given":                                            {Link: l, Away: fleet.Open, Limits: []fleet.Limit{hourly, nil}},
 	} {
 		require.EqualError(t, c.Validate(), want)
 	}
-	l := connect(t)
 	require.PanicsWithError(t, "fleet: the name is \"a}b\", must not be empty or have braces\n"+
-		"fleet: Away is away 0, must be Open, Closed, Local or Error\nfleet: the link is nil\nlimiter: Rate is unset, must be above 0",
-		func() { fleet.NewTokenBucket(nil, "a}b", fleet.Bucket{}, fleet.Config{}) })
-	require.PanicsWithError(t, "fleet: the limits are 0, must lie between 1 and 10", func() { fleet.NewAll(l, "all", orError) })
-	require.PanicsWithError(t, "fleet: a limit is nil", func() { fleet.NewAll(l, "all", orError, nil) })
+		"fleet: Link is nil, must be given\nlimiter: Rate is unset, must be above 0\nfleet: Away is away 0, must be Open, Closed, Local or Error",
+		func() { fleet.NewLimiter("a}b", fleet.Config{Limits: []fleet.Limit{fleet.TokenBucket{}}}) })
 }
 
 func TestLimitsSayWhatIsWrong(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	for want, l := range map[string]fleet.Limit{
-		"limiter: Rate is unset, must be above 0":                                                                       fleet.Bucket{},
-		"fleet: Rate is unlimited, must be finite":                                                                      fleet.Bucket{Rate: limiter.Unlimited()},
-		"fleet: Burst is -1, must lie between 1 and 1099511627776 (or be 0 for the default)":                            fleet.Bucket{Rate: limiter.PerSecond(1), Burst: -1},
-		"fleet: Burst is 100, must be gathered within 438000h0m0s at a Rate of 1/8760h0m0s":                             fleet.Bucket{Rate: limiter.Every(year), Burst: 100},
-		"fleet: Limit is 0, must lie between 1 and 2147483647":                                                          fleet.Fixed{Span: time.Second},
-		"fleet: Span is 0s, must be whole microseconds between 1ms and 87600h0m0s":                                      fleet.Fixed{Limit: 1},
-		"fleet: Span is 1.0000005s, must be whole microseconds between 1ms and 87600h0m0s":                              fleet.Sliding{Limit: 1, Span: time.Second + 500},
-		"fleet: Buckets is 1001, must lie between 1 and 1000 (or be 0 for the default)":                                 fleet.Sliding{Limit: 1, Span: time.Second, Buckets: 1001},
-		"fleet: Client is \"x\", must be empty unless PerClient is set, and have no braces":                             fleet.Log{Limit: 1, Span: time.Second, Client: "x"},
-		"fleet: KeepRate is 1ms, must lie between 1s and 87600h0m0s (or be 0 for the default)":                          fleet.Log{Limit: 1, Span: time.Second, KeepRate: ms},
+		"limiter: Rate is unset, must be above 0":                                                                       fleet.TokenBucket{},
+		"fleet: Rate is unlimited, must be finite":                                                                      fleet.TokenBucket{Rate: limiter.Unlimited()},
+		"fleet: Burst is -1, must lie between 1 and 1099511627776 (or be 0 for the default)":                            fleet.TokenBucket{Rate: limiter.PerSecond(1), Burst: -1},
+		"fleet: Burst is 100, must be gathered within 438000h0m0s at a Rate of 1/8760h0m0s":                             fleet.TokenBucket{Rate: limiter.Every(year), Burst: 100},
+		"fleet: Limit is 0, must lie between 1 and 2147483647":                                                          fleet.FixedWindow{Span: time.Second},
+		"fleet: Span is 0s, must be whole microseconds between 1ms and 87600h0m0s":                                      fleet.FixedWindow{Limit: 1},
+		"fleet: Span is 1.0000005s, must be whole microseconds between 1ms and 87600h0m0s":                              fleet.SlidingWindow{Limit: 1, Span: time.Second + 500},
+		"fleet: Buckets is 1001, must lie between 1 and 1000 (or be 0 for the default)":                                 fleet.SlidingWindow{Limit: 1, Span: time.Second, Buckets: 1001},
+		"fleet: Client is \"x\", must be empty unless PerClient is set, and have no braces":                             fleet.SlidingLog{Limit: 1, Span: time.Second, Client: "x"},
+		"fleet: KeepRate is 1ms, must lie between 1s and 87600h0m0s (or be 0 for the default)":                          fleet.SlidingLog{Limit: 1, Span: time.Second, KeepRate: ms},
 		"fleet: Count is 0, must be at least 1\nfleet: Period is 1.5s, must be whole seconds between 1s and 87600h0m0s": fleet.Cell{Period: 1500 * ms},
 		"fleet: MaxBurst is -1, must lie between 0 and 1099511627775":                                                   fleet.Cell{MaxBurst: -1, Count: 1, Period: time.Second},
 		"fleet: Count is 2000000000, must be at most one a nanosecond, 1000000000":                                      fleet.Cell{Count: 2_000_000_000, Period: time.Second},

@@ -1,14 +1,73 @@
 package fleet
 
 import (
-	"context"
+	"errors"
+	"fmt"
 	"math"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/weir-go/weir/limiter"
 )
+
+// Cell is the limit of redis-cell's CL.THROTTLE. As the only limit of a [Limiter] it answers as redis-cell 0.4.0 and later does,
+// with the module or without it: a server that has the module is asked, and otherwise a script does the same steps. The keys
+// hold the same, so either can go on where the other stopped. A limit is not kept with a key, so limiters of one name and several
+// Cells share their keys. Package rediscell gives the answer as CL.THROTTLE's five integers. Among several limits a Cell stands
+// for the [TokenBucket] of its rate.
+//
+// In one thing its answers differ: a refusal never says to come back in 0 seconds, as redis-cell does of less than a millisecond.
+// In two more the keys do: a request for 0 is not stored, and a key lives up to a millisecond longer than there is something
+// owed, where redis-cell's die as much too early.
+//
+// As in redis-cell, the interval between two permits is cut to whole nanoseconds (3/s is a billionth too fast), and what remains
+// is reckoned in whole microseconds, which is not to be relied on where an interval is shorter than a few. The times of a Result
+// are exact where the script has answered, and whole seconds where the module has, whose refusals are not remembered for that
+// reason.
+type Cell struct {
+	MaxBurst int           // how many can be taken at once on top of the first, from 0 to 2^40. Default: 0.
+	Count    int           // how many come in a Period, from 1 on. Must be given.
+	Period   time.Duration // whole seconds, from 1 s on. Must be given.
+}
+
+// Validate returns nil for a limit that makes sense, and otherwise an error that names all faults.
+func (c Cell) Validate() error {
+	var faults []error
+	if c.MaxBurst < 0 || int64(c.MaxBurst) >= maxBurst {
+		faults = append(faults, fmt.Errorf("fleet: MaxBurst is %d, must lie between 0 and %d", c.MaxBurst, int64(maxBurst)-1))
+	}
+	if c.Count < 1 {
+		faults = append(faults, fmt.Errorf("fleet: Count is %d, must be at least 1", c.Count))
+	}
+	if c.Period < time.Second || c.Period > maxSpan || c.Period%time.Second != 0 {
+		faults = append(faults, fmt.Errorf("fleet: Period is %s, must be whole seconds between 1s and %s", c.Period, maxSpan))
+	}
+	if len(faults) == 0 {
+		faults = append(faults, c.validateInterval())
+	}
+	return errors.Join(faults...)
+}
+
+func (c Cell) validateInterval() error {
+	interval := newCell(c).interval
+	if interval == 0 {
+		return fmt.Errorf("fleet: Count is %d, must be at most one a nanosecond, %d", c.Count, c.Period)
+	}
+	if float64(interval)*float64(c.MaxBurst+1) > float64(maxFill) {
+		return fmt.Errorf("fleet: MaxBurst is %d, must be gathered within %s at %d in %s", c.MaxBurst, maxFill, c.Count, c.Period)
+	}
+	return nil
+}
+
+func (c Cell) rule() rule {
+	bucket := TokenBucket{Rate: limiter.Per(float64(c.Count), c.Period), Burst: c.MaxBurst + 1}
+	return cellRule{Cell: c, bucketRule: bucket.rule().(bucketRule)}
+}
+
+// cellRule is a Cell, and the bucket of its rate for the policies and among other limits.
+type cellRule struct {
+	Cell
+	bucketRule
+}
 
 // cell is the arithmetic of redis-cell.
 type cell struct {
@@ -39,91 +98,4 @@ func (c cell) remaining(room time.Duration) int64 {
 	default:
 		return int64(permits)
 	}
-}
-
-// cellStore asks CL.THROTTLE where the server has it, and otherwise the script.
-type cellStore struct {
-	cell
-	core *core
-}
-
-func (s *cellStore) stateKeys(key string) []string { return []string{s.core.base(key)} }
-
-func (s *cellStore) decide(ctx context.Context, key string, n int, at time.Time) (limiter.Result, error) {
-	if n > 0 && at.IsZero() && s.core.link.cell.Load() {
-		r, err := s.module(ctx, key, n)
-		if !redis.HasErrorPrefix(err, "unknown command") { // has not been executed: the server is another than it was
-			return r, err
-		}
-		s.core.link.cell.Store(false)
-	}
-	return s.script(ctx, key, n, at)
-}
-
-// rounds reports whether a refusal may end before it says, for the server's own command knows whole seconds alone.
-func (k *core) rounds() bool {
-	_, cell := k.store.(*cellStore)
-	return cell && k.link.cell.Load()
-}
-
-// module asks the server's own command. A request for more than the limit is refused, whatever it is for.
-func (s *cellStore) module(ctx context.Context, key string, n int) (limiter.Result, error) {
-	base := s.core.base(key)
-	args := append([]any{"cl.throttle", base}, s.command[:]...)
-	reply, err := s.core.link.call(ctx, base, append(args, min(int64(n), s.limit+1))...)
-	if err != nil || len(reply) != 5 {
-		return limiter.Result{}, err
-	}
-	r := limiter.Result{OK: reply[0] == 0, Limit: int(reply[1]), Remaining: int(reply[2]), ResetAfter: time.Duration(reply[4]) * time.Second}
-	switch {
-	case r.OK:
-	case reply[3] < 0:
-		r.RetryAfter = limiter.Never
-	default:
-		r.RetryAfter = max(time.Duration(reply[3])*time.Second, time.Millisecond)
-	}
-	return r, nil
-}
-
-func (s *cellStore) script(ctx context.Context, key string, n int, at time.Time) (limiter.Result, error) {
-	var seconds, nanos, extra any = "", "", 0
-	if !at.IsZero() {
-		seconds, nanos, extra = at.Unix(), at.Nanosecond(), replayed
-	}
-	n = int(max(min(int64(n), s.limit+1), -s.limit))
-	cost := s.interval * time.Duration(n)
-	write := 1
-	if n == 0 {
-		write = 0
-	}
-	reply, err := s.core.link.eval(ctx, throttleScript, []string{s.core.base(key)}, []any{
-		seconds, nanos, extra, floorSeconds(s.tolerance), floorNanos(s.tolerance), floorSeconds(cost), floorNanos(cost), write,
-	})
-	if err != nil || len(reply) != 5 {
-		return limiter.Result{}, err
-	}
-	owed := duration(reply[3], reply[4])
-	r := limiter.Result{OK: reply[0] == 0, Limit: int(s.limit), Remaining: int(s.remaining(s.tolerance - owed)), ResetAfter: owed}
-	switch {
-	case r.OK:
-	case cost > s.tolerance:
-		r.RetryAfter = limiter.Never
-	default:
-		r.RetryAfter = duration(reply[1], reply[2])
-	}
-	return r, nil
-}
-
-// floorSeconds and floorNanos are a duration as a pair: the seconds rounded down, and what is left, from 0 on.
-func floorSeconds(d time.Duration) int64 {
-	if d%time.Second < 0 {
-		return int64(d/time.Second) - 1
-	}
-	return int64(d / time.Second)
-}
-
-func floorNanos(d time.Duration) int64 { return int64(d) - floorSeconds(d)*int64(time.Second) }
-
-func duration(seconds, nanos int64) time.Duration {
-	return time.Duration(seconds)*time.Second + time.Duration(nanos)
 }

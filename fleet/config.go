@@ -7,8 +7,14 @@ import (
 	"strings"
 )
 
-// Config says what limiters of a fleet have in common.
+// Config configures a [Limiter].
 type Config struct {
+	// Link is the Redis that keeps the limits. Must be given.
+	Link *Link
+	// Limits are the limits of each key, 1 to 10. A request is admitted by all of them, or refused and taken from none, in one
+	// round trip. If there are several, what was taken of each is found by its place among them: keep their order. Must be given.
+	Limits []Limit
+
 	// Away decides while Redis is away. Must be given.
 	Away Away
 	// Share is this node's share of the limit while Redis is away and Away is Local: above 0 and at most 1. With m nodes
@@ -38,12 +44,37 @@ type Config struct {
 // Off turns off what is on by default.
 const Off = -1
 
-const maxLease = 1_000_000
+const (
+	maxLimits = 10
+	maxLease  = 1_000_000
+)
+
+// rules are the limits, ready for the scripts.
+func (c Config) rules() []rule {
+	rules := make([]rule, 0, len(c.Limits))
+	for _, limit := range c.Limits {
+		rules = append(rules, limit.rule())
+	}
+	return rules
+}
 
 // Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
 func (c Config) Validate() error {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf("fleet: "+format, args...)) }
+	if c.Link == nil {
+		fault("Link is nil, must be given")
+	}
+	if len(c.Limits) < 1 || len(c.Limits) > maxLimits {
+		fault("Limits has %d, must have between 1 and %d", len(c.Limits), maxLimits)
+	}
+	for i, limit := range c.Limits {
+		if limit == nil {
+			fault("Limits[%d] is nil, must be given", i)
+		} else if err := limit.Validate(); err != nil {
+			faults = append(faults, err)
+		}
+	}
 	switch {
 	case c.Away < Open || c.Away > Error:
 		fault("Away is %s, must be Open, Closed, Local or Error", c.Away)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/rediscell"
 )
 
 type cellConfig struct {
@@ -34,7 +35,7 @@ func (s cellStep) limit() fleet.Cell {
 	return fleet.Cell{MaxBurst: s.MaxBurst, Count: s.Count, Period: time.Duration(s.Period) * time.Second}
 }
 
-// Ways in which Throttle differs from redis-cell's module on purpose.
+// Ways in which a Cell differs from redis-cell's module on purpose.
 const (
 	zeroSeconds = "a refusal says to come back in 0 seconds: less than a millisecond, of which ours makes a second"
 	nonsense    = "a limit that ours refuses, or a sum that overflows in theirs: it answers with errors, or refuses for ever"
@@ -43,9 +44,9 @@ const (
 	afterIdling = "a refusal in the last millisecond of a key that is of no use any more: theirs has more remaining than the limit"
 )
 
-// Throttle answers what the module of redis-cell was recorded to answer, in a real server, and stores what that stored, in all
+// A Cell answers what the module of redis-cell was recorded to answer, in a real server, and stores what that stored, in all
 // sequences without negative quantities. Where the two have stored something else, ours goes on with theirs.
-func TestThrottleAnswersAsTheModuleDid(t *testing.T) {
+func TestCellAnswersAsTheModuleDid(t *testing.T) {
 	l := connect(t)
 	seen := map[string]int{}
 	steps := 0
@@ -91,7 +92,7 @@ func (r *cellReplay) step(s cellStep) {
 }
 
 func (r *cellReplay) compare(s cellStep) {
-	reply, err := r.link.ThrottleAt(r.Context(), time.Unix(0, s.At), s.limit(), r.key, s.Quantity)
+	reply, err := r.link.CellAt(r.Context(), time.Unix(0, s.At), s.limit(), r.key, s.Quantity)
 	require.NoError(r, err)
 	theirs := *s.Reply
 	if theirs[0] == 1 && theirs[3] == 0 {
@@ -102,7 +103,7 @@ func (r *cellReplay) compare(s cellStep) {
 		r.seen[afterIdling]++
 		theirs[2] = theirs[1]
 	}
-	require.Equal(r, theirs, reply.Integers(), "%+v", s)
+	require.Equal(r, theirs, rediscell.ReplyOf(reply).Integers(), "%+v", s)
 	switch held := r.held(); {
 	case s.Quantity == 0:
 		if r.tat == nil || s.Tat != nil && *s.Tat != *r.tat {

@@ -58,17 +58,17 @@ type redisson struct {
 	*testing.T
 	direct  *redis.Client
 	key     string
-	clients map[string]*fleet.SlidingLog
+	clients map[string]*fleet.Limiter
 }
 
 func newRedisson(t *testing.T, l *fleet.Link, direct *redis.Client, c redissonConfig) *redisson {
-	r := &redisson{T: t, direct: direct, key: newKey(), clients: map[string]*fleet.SlidingLog{}}
+	r := &redisson{T: t, direct: direct, key: newKey(), clients: map[string]*fleet.Limiter{}}
 	for _, client := range []string{"c0", "c1"} {
-		log := fleet.Log{Limit: c.Rate, Span: time.Duration(c.Interval) * time.Millisecond}
+		log := fleet.SlidingLog{Limit: c.Rate, Span: time.Duration(c.Interval) * time.Millisecond}
 		if c.Type == 1 {
 			log.PerClient, log.Client = true, client
 		}
-		r.clients[client] = fleet.NewSlidingLog(l, "redisson", log, fleet.Config{Away: fleet.Error})
+		r.clients[client] = newLimiter(l, "redisson", log, fleet.Config{Away: fleet.Error})
 	}
 	return r
 }

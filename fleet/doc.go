@@ -3,9 +3,11 @@
 //	client := redis.NewClient(&redis.Options{Addr: "redis:6379", ContextTimeoutEnabled: true})
 //	link, err := fleet.Connect(ctx, "limits", client, fleet.LinkConfig{})
 //	…
-//	users := fleet.NewTokenBucket(link, "users",
-//		fleet.Bucket{Rate: limiter.PerSecond(100), Burst: 50},
-//		fleet.Config{Away: fleet.Local, Share: 1.0 / 3})
+//	users := fleet.NewLimiter("users", fleet.Config{
+//		Link:   link,
+//		Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerSecond(100), Burst: 50}},
+//		Away:   fleet.Local, Share: 1.0 / 3,
+//	})
 //
 //	r, err := users.Take(ctx, "user:42", 1)
 //	if err != nil {
@@ -19,7 +21,7 @@
 // decided one after the other. Where the clock of Redis goes back, what was taken counts until it has caught up. A key costs
 // nothing before it is used, and is gone from Redis once it is idle.
 //
-// # Which limiter when
+// # Which limit when
 //
 // L is the limit and W its span; for a TokenBucket, L is its burst and R what its rate yields in a span.
 //
@@ -28,8 +30,8 @@
 //	say "100 a minute" and be cheap about it     FixedWindow    2 L, around an edge     100 bytes
 //	never exceed L in any W                      SlidingWindow  L; returns W/N later    100 bytes, and 20 a part
 //	never exceed L in any W, and use all of it   SlidingLog     L                       100 bytes, and 100 a request
-//	replace redis-cell, or share its keys        Throttle       L + R                   100 bytes
-//	keep several limits at once                  All            the least of them       theirs
+//	replace redis-cell, or share its keys        Cell           L + R                   100 bytes
+//	keep several limits at once                  several        the least of them       theirs
 //	have a breaker judge what all machines see   Calls
 //
 // The bounds are those of all machines together, to two microseconds. Leases ([Config].MaxLease) add to them what its comment
@@ -54,7 +56,7 @@
 // What limiters have in Redis begins with [LinkConfig].Prefix and the limiter's name; then comes the user's key, between braces,
 // so that all keys of a decision are in one slot of a Cluster. In a key of up to [MaxKey] bytes only '%' and '}' are written
 // otherwise (%25, %7D); of a longer one there is the SHA-256. Nothing is ever scanned. Who has the same prefix, name and key has
-// the same limit, so limiters of different limits or kinds need different names, but for Throttles. A rate or a limit may be
+// the same limit, so limiters of different limits or kinds need different names, but for Cells. A rate or a limit may be
 // changed: what was taken still counts, but where the Span of a FixedWindow becomes shorter.
 //
 // # Errors

@@ -11,6 +11,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/rediscell"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 )
@@ -39,9 +40,12 @@ func ExampleConnect() {
 	// Output: limits closed
 }
 
-func ExampleTokenBucket() {
+func ExampleNewLimiter() {
 	link := exampleLink()
-	users := fleet.NewTokenBucket(link, "users", fleet.Bucket{Rate: limiter.PerMinute(1), Burst: 2}, fleet.Config{Away: fleet.Closed})
+	users := fleet.NewLimiter("users", fleet.Config{
+		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerMinute(1), Burst: 2}},
+		Away: fleet.Closed,
+	})
 
 	for range 3 {
 		r, err := users.Take(context.Background(), "user:42", 1)
@@ -57,9 +61,24 @@ func ExampleTokenBucket() {
 	// false 0 1m0s server
 }
 
+// 100 a second, of which 20 can be taken at once: a token comes each 10 ms.
+func ExampleTokenBucket() {
+	bucket := fleet.NewLimiter("bucket", fleet.Config{
+		Link: exampleLink(), Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerSecond(100), Burst: 20}},
+		Away: fleet.Closed,
+	})
+
+	r, err := bucket.Take(context.Background(), "user:42", 15)
+	fmt.Println(r.OK, r.Remaining, r.ResetAfter, err)
+	// Output: true 5 150ms <nil>
+}
+
 func ExampleFixedWindow() {
 	link := exampleLink()
-	daily := fleet.NewFixedWindow(link, "daily", fleet.Fixed{Limit: 1000, Span: 24 * time.Hour}, fleet.Config{Away: fleet.Open})
+	daily := fleet.NewLimiter("daily", fleet.Config{
+		Link: link, Limits: []fleet.Limit{fleet.FixedWindow{Limit: 1000, Span: 24 * time.Hour}},
+		Away: fleet.Open,
+	})
 
 	r, err := daily.Take(context.Background(), "tenant:7", 400)
 	fmt.Println(r.OK, r.Remaining, err)
@@ -72,7 +91,10 @@ func ExampleFixedWindow() {
 
 func ExampleSlidingWindow() {
 	link := exampleLink()
-	logins := fleet.NewSlidingWindow(link, "logins", fleet.Sliding{Limit: 3, Span: time.Minute}, fleet.Config{Away: fleet.Closed})
+	logins := fleet.NewLimiter("logins", fleet.Config{
+		Link: link, Limits: []fleet.Limit{fleet.SlidingWindow{Limit: 3, Span: time.Minute}},
+		Away: fleet.Closed,
+	})
 
 	for range 4 {
 		r, _ := logins.Take(context.Background(), "203.0.113.9", 1)
@@ -84,31 +106,42 @@ func ExampleSlidingWindow() {
 func ExampleSlidingLog() {
 	link := exampleLink()
 	ctx := context.Background()
-	partner := fleet.NewSlidingLog(link, "partner", fleet.Log{Limit: 10, Span: time.Minute}, fleet.Config{Away: fleet.Error})
+	partner := fleet.NewLimiter("partner", fleet.Config{
+		Link: link, Limits: []fleet.Limit{fleet.SlidingLog{Limit: 10, Span: time.Minute}},
+		Away: fleet.Error,
+	})
 
 	_, _ = partner.Take(ctx, "acme", 3)
 	_ = partner.SetRate(ctx, "acme", 20, time.Minute) // for all nodes
-	left, _ := partner.Available(ctx, "acme")
-	fmt.Println(left)
+	r, _ := partner.Peek(ctx, "acme")
+	fmt.Println(r.Remaining)
 	// Output: 17
 }
 
-func ExampleThrottle() {
+// The numbers of redis-cell's CL.THROTTLE user:42 15 30 60.
+func ExampleCell() {
 	link := exampleLink()
-	// CL.THROTTLE reply:user:42 15 30 60
-	replies := fleet.NewThrottle(link, "reply", fleet.Cell{MaxBurst: 15, Count: 30, Period: time.Minute}, fleet.Config{Away: fleet.Open})
+	replies := fleet.NewLimiter("reply", fleet.Config{
+		Link: link, Limits: []fleet.Limit{fleet.Cell{MaxBurst: 15, Count: 30, Period: time.Minute}},
+		Away: fleet.Open,
+	})
 
-	reply, err := replies.Ask(context.Background(), "user:42", 1)
+	reply, err := rediscell.Throttle(context.Background(), replies, "user:42", 1)
 	fmt.Println(reply.Integers(), err)
 	// Output: [0 16 15 -1 2] <nil>
 }
 
-func ExampleAll() {
+// Several limits on each key: all of them admit a request, or none is taken from.
+func ExampleLimiter_TakeEach() {
 	link := exampleLink()
-	api := fleet.NewAll(link, "api", fleet.Config{Away: fleet.Local, Share: 0.25},
-		fleet.Bucket{Rate: limiter.PerSecond(10)},
-		fleet.Sliding{Limit: 100, Span: time.Hour},
-	)
+	api := fleet.NewLimiter("api", fleet.Config{
+		Link: link,
+		Limits: []fleet.Limit{
+			fleet.TokenBucket{Rate: limiter.PerSecond(10)},
+			fleet.SlidingWindow{Limit: 100, Span: time.Hour},
+		},
+		Away: fleet.Local, Share: 0.25,
+	})
 	r, err := api.Take(context.Background(), "user:42", 5)
 	fmt.Println(r.OK, r.Limit, r.Remaining, err)
 
@@ -121,7 +154,10 @@ func ExampleAll() {
 
 func ExampleKeyed() {
 	link := exampleLink()
-	outbound := fleet.NewTokenBucket(link, "outbound", fleet.Bucket{Rate: limiter.PerSecond(200)}, fleet.Config{Away: fleet.Open})
+	outbound := fleet.NewLimiter("outbound", fleet.Config{
+		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerSecond(200)}},
+		Away: fleet.Open,
+	})
 
 	// All processes together make 200 calls a second; each has a breaker of its own.
 	payments := weir.Join("payments", breaker.New("payments", breaker.Config{}), outbound.Get("payments"))
@@ -134,7 +170,10 @@ func ExampleStoreError() {
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", ContextTimeoutEnabled: true, DialerRetries: 1})
 	defer func() { _ = client.Close() }()
 	link, _ := fleet.Connect(context.Background(), "limits", client, fleet.LinkConfig{Timeout: 5 * time.Second})
-	users := fleet.NewTokenBucket(link, "users", fleet.Bucket{Rate: limiter.PerSecond(100)}, fleet.Config{Away: fleet.Error})
+	users := fleet.NewLimiter("users", fleet.Config{
+		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerSecond(100)}},
+		Away: fleet.Error,
+	})
 
 	_, err := users.Take(context.Background(), "user:42", 1)
 	fmt.Println(err)
@@ -148,8 +187,10 @@ func ExampleAway() {
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", ContextTimeoutEnabled: true, DialerRetries: 1})
 	defer func() { _ = client.Close() }()
 	link, _ := fleet.Connect(context.Background(), "limits", client, fleet.LinkConfig{})
-	users := fleet.NewTokenBucket(link, "users",
-		fleet.Bucket{Rate: limiter.PerHour(1), Burst: 12}, fleet.Config{Away: fleet.Local, Share: 1.0 / 6})
+	users := fleet.NewLimiter("users", fleet.Config{
+		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 12}},
+		Away: fleet.Local, Share: 1.0 / 6,
+	})
 
 	for range 3 {
 		r, _ := users.Take(context.Background(), "user:42", 1)
@@ -172,24 +213,21 @@ func ExampleLink() {
 
 func ExampleResult() {
 	link := exampleLink()
-	users := fleet.NewTokenBucket(link, "results", fleet.Bucket{Rate: limiter.PerMinute(1), Burst: 3}, fleet.Config{Away: fleet.Open})
+	users := fleet.NewLimiter("results", fleet.Config{
+		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerMinute(1), Burst: 3}},
+		Away: fleet.Open,
+	})
 
 	r, err := users.Take(context.Background(), "user:42", 4)
 	fmt.Println(r.OK, r.Remaining, r.RetryAfter == limiter.Never, r.From, err)
 	// Output: false 3 true server <nil>
 }
 
-func ExampleReply() {
-	reply := fleet.Reply{Limited: true, Limit: 16, Remaining: 0, RetryAfter: 2, ResetAfter: 32}
-	fmt.Println(reply.Integers())
-	// Output: [1 16 0 2 32]
-}
-
 func ExampleLimit() {
 	for _, limit := range []fleet.Limit{
-		fleet.Bucket{Rate: limiter.PerSecond(10)},
-		fleet.Fixed{Limit: 100, Span: time.Minute},
-		fleet.Sliding{Limit: 0, Span: time.Hour},
+		fleet.TokenBucket{Rate: limiter.PerSecond(10)},
+		fleet.FixedWindow{Limit: 100, Span: time.Minute},
+		fleet.SlidingWindow{Limit: 0, Span: time.Hour},
 	} {
 		fmt.Println(limit.Validate())
 	}
@@ -199,36 +237,13 @@ func ExampleLimit() {
 	// fleet: Limit is 0, must lie between 1 and 2147483647
 }
 
-func ExampleBucket() {
-	fmt.Println(fleet.Bucket{Rate: limiter.Unlimited()}.Validate())
-	// Output: fleet: Rate is unlimited, must be finite
-}
-
-func ExampleFixed() {
-	fmt.Println(fleet.Fixed{Limit: 100, Span: time.Minute}.Validate())
-	// Output: <nil>
-}
-
-func ExampleSliding() {
-	fmt.Println(fleet.Sliding{Limit: 100, Span: time.Minute, Buckets: 60}.Validate()) // permits come back up to a second late
-	// Output: <nil>
-}
-
-func ExampleLog() {
-	// Each client has 100 a minute of its own, as with Redisson's PER_CLIENT.
-	fmt.Println(fleet.Log{Limit: 100, Span: time.Minute, PerClient: true, Client: "worker-1"}.Validate())
-	// Output: <nil>
-}
-
-func ExampleCell() {
-	fmt.Println(fleet.Cell{MaxBurst: 15, Count: 30, Period: 90 * time.Millisecond}.Validate())
-	// Output: fleet: Period is 90ms, must be whole seconds between 1s and 87600h0m0s
-}
-
 // Leases and what is remembered of refusals are bounded.
 func ExampleConfig() {
-	fmt.Println(fleet.Config{Away: fleet.Local, Share: 0.25, MaxLease: 100}.Validate())
-	fmt.Println(fleet.Config{Away: fleet.Local, MaxLease: 1}.Validate())
+	c := fleet.Config{Link: exampleLink(), Limits: []fleet.Limit{fleet.FixedWindow{Limit: 100, Span: time.Minute}}}
+	c.Away, c.Share, c.MaxLease = fleet.Local, 0.25, 100
+	fmt.Println(c.Validate())
+	c.Share, c.MaxLease = 0, 1
+	fmt.Println(c.Validate())
 	// Output:
 	// <nil>
 	// fleet: Share is 0, must be above 0 and at most 1
@@ -247,7 +262,10 @@ func ExampleLinkConfig() {
 // A key that Redis has refused is refused here, until the time that Redis gave.
 func ExampleFrom() {
 	link := exampleLink()
-	users := fleet.NewTokenBucket(link, "from", fleet.Bucket{Rate: limiter.PerMinute(1), Burst: 1}, fleet.Config{Away: fleet.Closed})
+	users := fleet.NewLimiter("from", fleet.Config{
+		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerMinute(1), Burst: 1}},
+		Away: fleet.Closed,
+	})
 	for range 3 {
 		r, _ := users.Take(context.Background(), "user:42", 1)
 		fmt.Println(r.OK, r.From)
@@ -262,7 +280,10 @@ func ExampleFault() {
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", ContextTimeoutEnabled: true, DialerRetries: 1})
 	defer func() { _ = client.Close() }()
 	link, _ := fleet.Connect(context.Background(), "limits", client, fleet.LinkConfig{Timeout: 5 * time.Second})
-	users := fleet.NewTokenBucket(link, "users", fleet.Bucket{Rate: limiter.PerSecond(100)}, fleet.Config{Away: fleet.Error})
+	users := fleet.NewLimiter("users", fleet.Config{
+		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerSecond(100)}},
+		Away: fleet.Error,
+	})
 
 	_, err := users.Take(context.Background(), "user:42", 1)
 	if store, ok := errors.AsType[*fleet.StoreError](err); ok {

@@ -33,7 +33,7 @@ const (
 
 // tally is what became of the requests of one limiter.
 type tally struct {
-	limiter *fleet.TokenBucket
+	limiter *fleet.Limiter
 
 	mu      sync.Mutex
 	granted int           // by Redis
@@ -103,11 +103,11 @@ func newLoad(t *testing.T, client redis.UniversalClient, timeout time.Duration) 
 		if away == fleet.Local {
 			c.Share = faultShare
 		}
-		bucket := fleet.Bucket{Rate: limiter.PerSecond(faultRate), Burst: faultBurst}
-		l.tallies[away.String()] = &tally{limiter: fleet.NewTokenBucket(l.link, "fault-"+away.String(), bucket, c)}
+		bucket := fleet.TokenBucket{Rate: limiter.PerSecond(faultRate), Burst: faultBurst}
+		l.tallies[away.String()] = &tally{limiter: newLimiter(l.link, "fault-"+away.String(), bucket, c)}
 	}
-	bucket := fleet.Bucket{Rate: limiter.PerHour(1), Burst: faultTotal}
-	l.tallies[counting] = &tally{limiter: fleet.NewTokenBucket(l.link, "fault-counting", bucket, fleet.Config{Away: fleet.Error})}
+	bucket := fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: faultTotal}
+	l.tallies[counting] = &tally{limiter: newLimiter(l.link, "fault-counting", bucket, fleet.Config{Away: fleet.Error})}
 	return l
 }
 

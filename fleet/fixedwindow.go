@@ -7,8 +7,13 @@ import (
 	"time"
 )
 
-// Fixed is the limit of a [FixedWindow].
-type Fixed struct {
+// FixedWindow admits for each key Limit permits in each window of time, by the server's clock. The windows lie on the grid of
+// Unix time: those of a minute begin with the minute, those of a day at midnight UTC.
+//
+// It is what INCR and EXPIRE do, without their flaw that a crash between the two blocks a key for ever. The end of one window
+// and the beginning of the next can together admit twice Limit within a moment. RetryAfter is minimal, to the microsecond.
+// If Span becomes shorter, a window begins anew; otherwise what was taken still counts when the limit changes.
+type FixedWindow struct {
 	Limit int           // the most permits in a window, from 1 to 2^31-1. Must be given.
 	Span  time.Duration // the length of a window, whole µs from 1 ms to 10 years. Must be given.
 }
@@ -17,7 +22,7 @@ type Fixed struct {
 const maxSpan = 10 * 365 * 24 * time.Hour
 
 // Validate returns nil for a limit that makes sense, and otherwise an error that names all faults.
-func (f Fixed) Validate() error { return validateWindow(f.Limit, f.Span) }
+func (f FixedWindow) Validate() error { return validateWindow(f.Limit, f.Span) }
 
 func validateWindow(limit int, span time.Duration) error {
 	var faults []error
@@ -30,24 +35,9 @@ func validateWindow(limit int, span time.Duration) error {
 	return errors.Join(faults...)
 }
 
-// FixedWindow admits for each key Limit permits in each window of time, by the server's clock. The windows lie on the grid of
-// Unix time: those of a minute begin with the minute, those of a day at midnight UTC.
-//
-// It is what INCR and EXPIRE do, without their flaw that a crash between the two blocks a key for ever. The end of one window
-// and the beginning of the next can together admit twice Limit within a moment. Its RetryAfter is minimal, to the microsecond.
-// Where the Span becomes shorter, a window begins anew; otherwise what was taken still counts when the limit changes.
-//
-// All methods are safe for concurrent use, and block: see Take.
-type FixedWindow struct{ *core }
+func (f FixedWindow) rule() rule { return fixedRule{f} }
 
-// NewFixedWindow makes a limiter. It panics as [NewTokenBucket] does.
-func NewFixedWindow(l *Link, name string, f Fixed, c Config) *FixedWindow {
-	return &FixedWindow{newScripted(l, name, c, f).core}
-}
-
-func (f Fixed) rule() rule { return fixedRule{f} }
-
-type fixedRule struct{ Fixed }
+type fixedRule struct{ FixedWindow }
 
 func (r fixedRule) kind() string                   { return "fixedwindow" }
 func (r fixedRule) keys(base string) []string      { return []string{base} }

@@ -20,7 +20,7 @@ var hostile = []string{
 
 func TestKeysDoNotMeet(t *testing.T) {
 	l := connect(t)
-	b := fleet.NewTokenBucket(l, "hostile", fleet.Bucket{Rate: limiter.PerHour(1), Burst: 2}, orError)
+	b := newLimiter(l, "hostile", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 2}, orError)
 	seen := map[string]string{}
 	for _, key := range hostile {
 		redisKey := b.StateKeys(key)[0]
@@ -46,10 +46,10 @@ func TestAllKeysOfADecisionAreInOneSlot(t *testing.T) {
 	defer func() { require.NoError(t, client.Close()) }()
 	l := connectTo(t, client, fleet.LinkConfig{Timeout: patient, Prefix: prefix(t)})
 	window := time.Hour
-	all := fleet.NewAll(l, "all", orError, fleet.Fixed{Limit: 10, Span: window}, fleet.Bucket{Rate: limiter.PerHour(1), Burst: 3},
-		fleet.Sliding{Limit: 10, Span: window}, fleet.Log{Limit: 5, Span: window, PerClient: true, Client: "c1"})
-	log := fleet.NewSlidingLog(l, "log", fleet.Log{Limit: 10, Span: window}, orError)
-	throttle := fleet.NewThrottle(l, "throttle", fleet.Cell{MaxBurst: 1, Count: 1, Period: window}, orError)
+	all := newLimiters(l, "all", orError, fleet.FixedWindow{Limit: 10, Span: window}, fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 3},
+		fleet.SlidingWindow{Limit: 10, Span: window}, fleet.SlidingLog{Limit: 5, Span: window, PerClient: true, Client: "c1"})
+	log := newLimiter(l, "log", fleet.SlidingLog{Limit: 10, Span: window}, orError)
+	throttle := newLimiter(l, "throttle", fleet.Cell{MaxBurst: 1, Count: 1, Period: window}, orError)
 	slots := map[int64]bool{}
 	for _, key := range hostile {
 		var first int64
@@ -64,15 +64,13 @@ func TestAllKeysOfADecisionAreInOneSlot(t *testing.T) {
 		r, err := all.Take(t.Context(), key, 2)
 		require.NoError(t, err, "%q", key)
 		require.Equal(t, 1, r.Remaining)
-		set, err := log.TrySetRate(t.Context(), key, 3, window)
-		require.NoError(t, err)
-		require.True(t, set)
+		require.NoError(t, log.SetRate(t.Context(), key, 3, window))
 		r, err = log.Take(t.Context(), key, 1)
 		require.NoError(t, err)
 		require.Equal(t, 2, r.Remaining)
-		reply, err := throttle.Ask(t.Context(), key, 1)
+		reply, err := throttle.Take(t.Context(), key, 1)
 		require.NoError(t, err)
-		require.Equal(t, int64(1), reply.Remaining)
+		require.Equal(t, 1, reply.Remaining)
 		require.NoError(t, all.Reset(t.Context(), key))
 	}
 	require.Greater(t, len(slots), 10, "keys are spread over the Cluster")

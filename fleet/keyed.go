@@ -12,8 +12,8 @@ import (
 // Unlike local limiters it blocks for as long as Redis takes, up to the link's Timeout. Times are the server's alone. Where there
 // is no decision (see Take of the limiters) it refuses; choose another policy than Error to have it decide.
 type Keyed struct {
-	core *core
-	key  string
+	limiter *Limiter
+	key     string
 }
 
 var (
@@ -22,29 +22,29 @@ var (
 )
 
 // Get returns the limiter of one key.
-func (k *core) Get(key string) *Keyed { return &Keyed{core: k, key: key} }
+func (l *Limiter) Get(key string) *Keyed { return &Keyed{limiter: l, key: key} }
 
 // Take takes n permits, all or none.
-func (l *Keyed) Take(n int) limiter.Result {
-	r, err := l.core.Take(context.Background(), l.key, n)
+func (k *Keyed) Take(n int) limiter.Result {
+	r, err := k.limiter.Take(context.Background(), k.key, n)
 	if err != nil {
-		return limiter.Result{Limit: l.core.limit, RetryAfter: l.core.link.timeout}
+		return limiter.Result{Limit: k.limiter.limit, RetryAfter: k.limiter.link.timeout}
 	}
 	return r.Result
 }
 
 // TakeAt is Take: nobody but the server says what time it is.
-func (l *Keyed) TakeAt(_ time.Time, n int) limiter.Result { return l.Take(n) }
+func (k *Keyed) TakeAt(_ time.Time, n int) limiter.Result { return k.Take(n) }
 
 // Refund gives n permits back. Where Redis is away they are lost.
-func (l *Keyed) Refund(n int) {
-	_ = l.core.Refund(context.Background(), l.key, n) // counted by the limiter
+func (k *Keyed) Refund(n int) {
+	_ = k.limiter.Refund(context.Background(), k.key, n) // counted by the limiter
 }
 
 // Wait takes n permits as soon as there are that many, and returns nil then.
-func (l *Keyed) Wait(ctx context.Context, n int) error { return l.core.Wait(ctx, l.key, n) }
+func (k *Keyed) Wait(ctx context.Context, n int) error { return k.limiter.Wait(ctx, k.key, n) }
 
 // TryWait is Wait that gives up where it would take longer than limit.
-func (l *Keyed) TryWait(ctx context.Context, n int, limit time.Duration) error {
-	return l.core.TryWait(ctx, l.key, n, limit)
+func (k *Keyed) TryWait(ctx context.Context, n int, limit time.Duration) error {
+	return k.limiter.TryWait(ctx, k.key, n, limit)
 }

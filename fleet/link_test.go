@@ -16,8 +16,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-func newBucket(l *fleet.Link, c fleet.Config) *fleet.TokenBucket {
-	return fleet.NewTokenBucket(l, "bucket", fleet.Bucket{Rate: limiter.PerSecond(10), Burst: 10}, c)
+func newBucket(l *fleet.Link, c fleet.Config) *fleet.Limiter {
+	return newLimiter(l, "bucket", fleet.TokenBucket{Rate: limiter.PerSecond(10), Burst: 10}, c)
 }
 
 var orError = fleet.Config{Away: fleet.Error}
@@ -216,12 +216,12 @@ func TestForeignValuesAreAnErrorOfTheirOwn(t *testing.T) {
 		Peek(ctx context.Context, key string) (fleet.Result, error)
 		Refund(ctx context.Context, key string, n int) error
 	}{
-		"bucket":   fleet.NewTokenBucket(l, "foreign-bucket", fleet.Bucket{Rate: limiter.PerSecond(1)}, open),
-		"fixed":    fleet.NewFixedWindow(l, "foreign-fixed", fleet.Fixed{Limit: 1, Span: window}, open),
-		"sliding":  fleet.NewSlidingWindow(l, "foreign-sliding", fleet.Sliding{Limit: 1, Span: window}, open),
-		"log":      fleet.NewSlidingLog(l, "foreign-log", fleet.Log{Limit: 1, Span: window}, open),
-		"throttle": fleet.NewThrottle(l, "foreign-throttle", fleet.Cell{Count: 1, Period: window}, open),
-		"all":      fleet.NewAll(l, "foreign-all", open, fleet.Fixed{Limit: 1, Span: window}, fleet.Bucket{Rate: limiter.PerSecond(1)}),
+		"bucket":   newLimiter(l, "foreign-bucket", fleet.TokenBucket{Rate: limiter.PerSecond(1)}, open),
+		"fixed":    newLimiter(l, "foreign-fixed", fleet.FixedWindow{Limit: 1, Span: window}, open),
+		"sliding":  newLimiter(l, "foreign-sliding", fleet.SlidingWindow{Limit: 1, Span: window}, open),
+		"log":      newLimiter(l, "foreign-log", fleet.SlidingLog{Limit: 1, Span: window}, open),
+		"throttle": newLimiter(l, "foreign-throttle", fleet.Cell{Count: 1, Period: window}, open),
+		"all":      newLimiters(l, "foreign-all", open, fleet.FixedWindow{Limit: 1, Span: window}, fleet.TokenBucket{Rate: limiter.PerSecond(1)}),
 	} {
 		for what, write := range map[string][]any{
 			"a text":   {"set", "hello"},

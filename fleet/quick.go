@@ -28,56 +28,56 @@ func newDenied(c Config) *deny.Cache {
 }
 
 // newLeases makes a purse for the leases of a limiter, nil where there are none.
-func newLeases(k *core, c Config) *lease.Purse {
+func newLeases(l *Limiter, c Config) *lease.Purse {
 	if c.MaxLease < 2 {
 		return nil
 	}
-	return lease.New(granter{k}, lease.Config{Max: c.MaxLease, Keys: leaseKeys, Age: leaseAge, Timeout: k.link.timeout})
+	return lease.New(granter{l}, lease.Config{Max: c.MaxLease, Keys: leaseKeys, Age: leaseAge, Timeout: l.link.timeout})
 }
 
 // Close gives back what is left of leases, and takes none from then on. The limiter still decides. The error says that Redis gave no
 // answer; permits are lost then, as if they had been used.
 //
 // A limiter without leases has nothing to close.
-func (k *core) Close(ctx context.Context) error {
-	if k.leases == nil {
+func (l *Limiter) Close(ctx context.Context) error {
+	if l.leases == nil {
 		return nil
 	}
-	return k.leases.Close(ctx)
+	return l.leases.Close(ctx)
 }
 
 // ask has a lease decide, or Redis.
-func (k *core) ask(ctx context.Context, key string, n int) (limiter.Result, From, error) {
-	if k.leases == nil {
-		r, err := k.store.decide(ctx, key, n, time.Time{})
+func (l *Limiter) ask(ctx context.Context, tag string, n int) (limiter.Result, From, error) {
+	if l.leases == nil {
+		r, err := l.store.decide(ctx, tag, n, time.Time{})
 		return r, FromServer, err
 	}
-	r, held, err := k.leases.Take(ctx, key, n)
+	r, held, err := l.leases.Take(ctx, tag, n)
 	if held {
 		return r, FromLease, err
 	}
 	if err != nil && ctx.Err() == nil {
-		err = k.link.explain(err) // the time is up that Redis may take, and not the caller's
+		err = l.link.explain(err) // the time is up that Redis may take, and not the caller's
 	}
 	return r, FromServer, err
 }
 
 // changed makes known that the key may have more permits than Redis said.
-func (k *core) changed(key string) {
-	k.denied.Forget(key)
-	k.lines.poke(key)
+func (l *Limiter) changed(tag string) {
+	l.denied.Forget(tag)
+	l.lines.poke(tag)
 }
 
 // granter is Redis as leases see it.
-type granter struct{ core *core }
+type granter struct{ limiter *Limiter }
 
-func (g granter) Take(ctx context.Context, key string, n int) (limiter.Result, error) {
-	return g.core.store.decide(ctx, key, n, time.Time{})
+func (g granter) Take(ctx context.Context, tag string, n int) (limiter.Result, error) {
+	return g.limiter.store.decide(ctx, tag, n, time.Time{})
 }
 
-func (g granter) Refund(ctx context.Context, key string, n int) error {
-	_, err := g.core.store.decide(ctx, key, -n, time.Time{})
-	g.core.book.fault(err)
-	g.core.changed(key)
+func (g granter) Refund(ctx context.Context, tag string, n int) error {
+	_, err := g.limiter.store.decide(ctx, tag, -n, time.Time{})
+	g.limiter.book.fault(err)
+	g.limiter.changed(tag)
 	return err
 }

@@ -2,7 +2,6 @@ package fleet_test
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -39,7 +38,7 @@ var (
 func TestWhatWasRefusedIsNotAskedAboutAgain(t *testing.T) {
 	s := redistest.Start(t)
 	l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient})
-	b := fleet.NewTokenBucket(l, "deny", fleet.Bucket{Rate: limiter.Every(2 * time.Second), Burst: 3}, fleet.Config{Away: fleet.Error})
+	b := newLimiter(l, "deny", fleet.TokenBucket{Rate: limiter.Every(2 * time.Second), Burst: 3}, fleet.Config{Away: fleet.Error})
 	requireTake(t, taken, b.Take, "k", 2)
 	requireTake(t, refused, b.Take, "k", 2)
 	before, start := asked(s), time.Now()
@@ -60,10 +59,10 @@ func TestWhatWasRefusedIsNotAskedAboutAgain(t *testing.T) {
 
 func TestARefusalIsForgottenWhenItsReasonIsGone(t *testing.T) {
 	l := connect(t)
-	hourly := fleet.Bucket{Rate: limiter.PerHour(1), Burst: 1}
+	hourly := fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1}
 	c := fleet.Config{Away: fleet.Error}
-	here := fleet.NewTokenBucket(l, "gone", hourly, c)
-	there := fleet.NewTokenBucket(l, "gone", hourly, c) // as another process would have it
+	here := newLimiter(l, "gone", hourly, c)
+	there := newLimiter(l, "gone", hourly, c) // as another process would have it
 	t.Run("by a refund of this process", func(t *testing.T) {
 		key := newKey()
 		requireTake(t, taken, here.Take, key, 1)
@@ -79,7 +78,7 @@ func TestARefusalIsForgottenWhenItsReasonIsGone(t *testing.T) {
 		requireTake(t, taken, here.Take, key, 1)
 	})
 	t.Run("by a raise of the limit", func(t *testing.T) {
-		log, key := fleet.NewSlidingLog(l, "gone-log", fleet.Log{Limit: 1, Span: time.Hour}, c), newKey()
+		log, key := newLimiter(l, "gone-log", fleet.SlidingLog{Limit: 1, Span: time.Hour}, c), newKey()
 		requireTake(t, taken, log.Take, key, 1)
 		requireTake(t, refused, log.Take, key, 1)
 		requireTake(t, denied, log.Take, key, 1)
@@ -88,10 +87,10 @@ func TestARefusalIsForgottenWhenItsReasonIsGone(t *testing.T) {
 	})
 	t.Run("not by another process, as long as it was to last", func(t *testing.T) {
 		key := newKey()
-		quick := fleet.NewTokenBucket(l, "gone-quick", fleet.Bucket{Rate: limiter.Every(400 * time.Millisecond), Burst: 1}, c)
+		quick := newLimiter(l, "gone-quick", fleet.TokenBucket{Rate: limiter.Every(400 * time.Millisecond), Burst: 1}, c)
 		requireTake(t, taken, quick.Take, key, 1)
 		requireTake(t, refused, quick.Take, key, 1)
-		require.NoError(t, fleet.NewTokenBucket(l, "gone-quick", fleet.Bucket{Rate: limiter.Every(400 * time.Millisecond), Burst: 1}, c).Reset(t.Context(), key))
+		require.NoError(t, newLimiter(l, "gone-quick", fleet.TokenBucket{Rate: limiter.Every(400 * time.Millisecond), Burst: 1}, c).Reset(t.Context(), key))
 		requireTake(t, denied, quick.Take, key, 1)
 		require.Eventually(t, func() bool {
 			r, err := quick.Take(t.Context(), key, 1)
@@ -100,7 +99,7 @@ func TestARefusalIsForgottenWhenItsReasonIsGone(t *testing.T) {
 	})
 	t.Run("Off remembers nothing", func(t *testing.T) {
 		key := newKey()
-		off := fleet.NewTokenBucket(l, "gone", hourly, fleet.Config{Away: fleet.Error, MaxDenied: fleet.Off})
+		off := newLimiter(l, "gone", hourly, fleet.Config{Away: fleet.Error, MaxDenied: fleet.Off})
 		requireTake(t, taken, there.Take, key, 1)
 		requireTake(t, refused, off.Take, key, 1)
 		requireTake(t, refused, off.Take, key, 1)
@@ -112,10 +111,10 @@ func TestARefusalIsForgottenWhenItsReasonIsGone(t *testing.T) {
 func TestLeasesSaveRoundTripsAndKeepTheirBound(t *testing.T) {
 	const nodes, maxLease, rate, burst = 3, 10, 1000, 400
 	s := redistest.Start(t)
-	var buckets []*fleet.TokenBucket
+	var buckets []*fleet.Limiter
 	for range nodes {
 		l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient})
-		buckets = append(buckets, fleet.NewTokenBucket(l, "lease", fleet.Bucket{Rate: limiter.PerSecond(rate), Burst: burst},
+		buckets = append(buckets, newLimiter(l, "lease", fleet.TokenBucket{Rate: limiter.PerSecond(rate), Burst: burst},
 			fleet.Config{Away: fleet.Error, MaxLease: maxLease}))
 	}
 	before, start := asked(s), time.Now()
@@ -149,7 +148,7 @@ func TestLeasesSaveRoundTripsAndKeepTheirBound(t *testing.T) {
 func TestLeasesAreGivenBack(t *testing.T) {
 	l := connect(t)
 	c := fleet.Config{Away: fleet.Error, MaxLease: 10}
-	b := fleet.NewTokenBucket(l, "returned", fleet.Bucket{Rate: limiter.PerHour(1), Burst: 1000}, c)
+	b := newLimiter(l, "returned", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1000}, c)
 	key := newKey()
 	for range 25 {
 		_, err := b.Take(t.Context(), key, 1)
@@ -163,13 +162,13 @@ func TestLeasesAreGivenBack(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 975, r.Remaining)
 	requireTake(t, taken, b.Take, key, 1)
-	require.NoError(t, fleet.NewTokenBucket(l, "none", fleet.Bucket{Rate: limiter.PerHour(1)}, fleet.Config{Away: fleet.Error}).Close(t.Context()))
+	require.NoError(t, newLimiter(l, "none", fleet.TokenBucket{Rate: limiter.PerHour(1)}, fleet.Config{Away: fleet.Error}).Close(t.Context()))
 }
 
 func TestALeaseIsGoodWhileRedisIsAway(t *testing.T) {
 	s := redistest.Start(t)
 	l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: 200 * time.Millisecond})
-	b := fleet.NewTokenBucket(l, "away", fleet.Bucket{Rate: limiter.PerHour(1), Burst: 1000}, fleet.Config{Away: fleet.Closed, MaxLease: 10})
+	b := newLimiter(l, "away", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1000}, fleet.Config{Away: fleet.Closed, MaxLease: 10})
 	for from := fleet.FromServer; from != fleet.FromLease; {
 		r, err := b.Take(t.Context(), "k", 1)
 		require.NoError(t, err)
@@ -184,7 +183,7 @@ func TestWithLeasesTooNoCallLastsLongerThanTheTimeout(t *testing.T) {
 	const timeout, slack = 400 * time.Millisecond, 250 * time.Millisecond
 	s := redistest.Start(t)
 	l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: timeout, Breaker: breaker.Config{ConsecutiveFailures: 1000, MinCalls: 1000}})
-	b := fleet.NewTokenBucket(l, "slow", fleet.Bucket{Rate: limiter.PerHour(1), Burst: 1000}, fleet.Config{Away: fleet.Closed, MaxLease: 10})
+	b := newLimiter(l, "slow", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1000}, fleet.Config{Away: fleet.Closed, MaxLease: 10})
 	for from := fleet.FromServer; from != fleet.FromLease; {
 		r, err := b.Take(t.Context(), "k", 1)
 		require.NoError(t, err)
@@ -207,7 +206,7 @@ func TestWithLeasesTooNoCallLastsLongerThanTheTimeout(t *testing.T) {
 
 func TestALimitIsForgottenWithItsLease(t *testing.T) {
 	l := connect(t)
-	b := fleet.NewTokenBucket(l, "reset", fleet.Bucket{Rate: limiter.PerHour(1), Burst: 1000}, fleet.Config{Away: fleet.Error, MaxLease: 10})
+	b := newLimiter(l, "reset", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1000}, fleet.Config{Away: fleet.Error, MaxLease: 10})
 	key := newKey()
 	for range 10 {
 		_, err := b.Take(t.Context(), key, 1)
@@ -221,6 +220,7 @@ func TestALimitIsForgottenWithItsLease(t *testing.T) {
 }
 
 func TestConfigSaysWhatIsWrongWithMemories(t *testing.T) {
+	l := connect(t)
 	for _, test := range []struct {
 		config fleet.Config
 		want   string
@@ -230,7 +230,8 @@ func TestConfigSaysWhatIsWrongWithMemories(t *testing.T) {
 		{fleet.Config{Away: fleet.Open, MaxLease: -1}, "fleet: MaxLease is -1, must lie between 2 and 1000000 (or be 0 for no leases)"},
 		{fleet.Config{Away: fleet.Open, MaxLease: 2_000_000}, "fleet: MaxLease is 2000000, must lie between 2 and 1000000 (or be 0 for no leases)"},
 	} {
-		t.Run(fmt.Sprint(test.config), func(t *testing.T) { require.EqualError(t, test.config.Validate(), test.want) })
+		test.config.Link, test.config.Limits = l, []fleet.Limit{hourly}
+		t.Run(test.want, func(t *testing.T) { require.EqualError(t, test.config.Validate(), test.want) })
 	}
-	require.NoError(t, fleet.Config{Away: fleet.Open, MaxDenied: fleet.Off, MaxLease: 2}.Validate())
+	require.NoError(t, fleet.Config{Link: l, Limits: []fleet.Limit{hourly}, Away: fleet.Open, MaxDenied: fleet.Off, MaxLease: 2}.Validate())
 }

@@ -18,25 +18,22 @@ type quickBucket struct {
 	terms       string
 }
 
-// quicken has a limiter of one bucket use the shorter script, if it can.
-func (s *scripted) quicken() {
-	if r, ok := s.rules[0].(bucketRule); ok && r.part == 0 {
-		terms := fmt.Sprintf(" 0 %d %d %d", r.whole, r.part, r.parts)
-		s.core.store = &quickBucket{scripted: s, cost: r.whole, burst: int64(r.Burst), terms: terms}
-	}
+func newQuickBucket(ns namespace, r bucketRule) *quickBucket {
+	terms := fmt.Sprintf(" 0 %d %d %d", r.whole, r.part, r.parts)
+	return &quickBucket{scripted: newScripted(ns, []rule{r}), cost: r.whole, burst: int64(r.Burst), terms: terms}
 }
 
-func (b *quickBucket) decide(ctx context.Context, key string, n int, at time.Time) (limiter.Result, error) {
+func (b *quickBucket) decide(ctx context.Context, tag string, n int, at time.Time) (limiter.Result, error) {
 	if n < 0 || int64(n) > b.burst || !at.IsZero() {
-		return b.scripted.decide(ctx, key, n, at)
+		return b.scripted.decide(ctx, tag, n, at)
 	}
 	cost := int64(n) * b.cost
-	reply, err := b.core.link.decide(ctx, quickBucketScript, b.base(key, 0), cost, b.burst*b.cost, b.terms)
+	reply, err := b.link.decide(ctx, quickBucketScript, b.base(tag), cost, b.burst*b.cost, b.terms)
 	switch {
 	case err != nil:
 		return limiter.Result{}, err
 	case reply[1] < 0:
-		return b.scripted.decide(ctx, key, n, at)
+		return b.scripted.decide(ctx, tag, n, at)
 	}
 	return b.tell(cost, reply[0], reply[1]), nil
 }

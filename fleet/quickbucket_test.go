@@ -15,7 +15,7 @@ func TestTheShorterScriptDecidesAsTheOtherDoes(t *testing.T) {
 	l := connect(t)
 	for _, rate := range []limiter.Rate{limiter.PerSecond(10), limiter.PerSecond(1_000_000), limiter.PerMinute(7.5), limiter.PerHour(1)} {
 		t.Run(rate.String(), func(t *testing.T) {
-			b := fleet.NewTokenBucket(l, "quick", fleet.Bucket{Rate: rate, Burst: 10}, fleet.Config{Away: fleet.Error})
+			b := newLimiter(l, "quick", fleet.TokenBucket{Rate: rate, Burst: 10}, fleet.Config{Away: fleet.Error})
 			require.True(t, b.Quick())
 			r := rand.New(rand.NewPCG(1, 2))
 			at, quick, slow := time.Now(), newKey(), newKey()
@@ -41,9 +41,9 @@ func TestTheShorterScriptDecidesAsTheOtherDoes(t *testing.T) {
 func TestTheShorterScriptLeavesWhatItDoesNotKnowToTheOther(t *testing.T) {
 	l := connect(t)
 	c := fleet.Config{Away: fleet.Error}
-	now := fleet.NewTokenBucket(l, "unknown", fleet.Bucket{Rate: limiter.PerHour(10), Burst: 10}, c)
+	now := newLimiter(l, "unknown", fleet.TokenBucket{Rate: limiter.PerHour(10), Burst: 10}, c)
 	require.True(t, now.Quick())
-	before := fleet.NewTokenBucket(l, "unknown", fleet.Bucket{Rate: limiter.PerHour(7), Burst: 10}, c)
+	before := newLimiter(l, "unknown", fleet.TokenBucket{Rate: limiter.PerHour(7), Burst: 10}, c)
 	require.False(t, before.Quick(), "an hour is no seven times whole µs")
 	key := newKey()
 	_, err := before.Take(t.Context(), key, 4)
@@ -65,7 +65,7 @@ func TestTheShorterScriptLeavesWhatItDoesNotKnowToTheOther(t *testing.T) {
 func TestWhatTheShorterScriptWrites(t *testing.T) {
 	l, c := connect(t), client(t, server())
 	for _, every := range []time.Duration{time.Second, time.Hour, 30 * 24 * time.Hour} { // the last in ms is more than 32 bits
-		b := fleet.NewTokenBucket(l, "written", fleet.Bucket{Rate: limiter.Every(every), Burst: 2}, fleet.Config{Away: fleet.Error})
+		b := newLimiter(l, "written", fleet.TokenBucket{Rate: limiter.Every(every), Burst: 2}, fleet.Config{Away: fleet.Error})
 		require.True(t, b.Quick())
 		for range 10 {
 			key := newKey()

@@ -7,8 +7,8 @@ import (
 )
 
 // QuickAt is TakeAt by the shorter script, for a limiter that has it, and false where that leaves the decision to the other.
-func (t *TokenBucket) QuickAt(ctx context.Context, at time.Time, key string, n int) (Result, bool, error) {
-	b := t.store.(*quickBucket)
+func (l *Limiter) QuickAt(ctx context.Context, at time.Time, key string, n int) (Result, bool, error) {
+	b := l.store.(*quickBucket)
 	text := quickBucketScript.Text
 	for old, timed := range map[string]string{
 		"call('TIME')":     "{ ARGV[4], ARGV[5] }",
@@ -22,7 +22,7 @@ func (t *TokenBucket) QuickAt(ctx context.Context, at time.Time, key string, n i
 	timed := &script{text: text, sha: "unknown"}
 	cost := int64(n) * b.cost
 	args := []any{cost, b.burst * b.cost, b.terms, at.Unix(), at.UnixMicro() % 1_000_000}
-	reply, err := t.link.eval(ctx, timed, []string{b.base(key, 0)}, args)
+	reply, err := l.link.eval(ctx, timed, []string{b.base(tag(key))}, args)
 	if err != nil || reply[1] < 0 {
 		return Result{}, false, err
 	}
@@ -33,7 +33,7 @@ func (t *TokenBucket) QuickAt(ctx context.Context, at time.Time, key string, n i
 func QuickScript() string { return quickBucketScript.Text }
 
 // Quick reports whether the limiter has the shorter script.
-func (t *TokenBucket) Quick() bool {
-	_, quick := t.store.(*quickBucket)
+func (l *Limiter) Quick() bool {
+	_, quick := l.store.(*quickBucket)
 	return quick
 }

@@ -58,15 +58,15 @@ type anyLimiter interface {
 
 // ofEachKind are limiters of 10 in a span, one of each kind.
 func ofEachKind(l *fleet.Link, name string, span time.Duration) map[string]anyLimiter {
-	bucket := fleet.Bucket{Rate: limiter.Per(10, span), Burst: 10}
-	fixed, log := fleet.Fixed{Limit: 10, Span: span}, fleet.Log{Limit: 10, Span: span}
+	bucket := fleet.TokenBucket{Rate: limiter.Per(10, span), Burst: 10}
+	fixed, log := fleet.FixedWindow{Limit: 10, Span: span}, fleet.SlidingLog{Limit: 10, Span: span}
 	return map[string]anyLimiter{
-		"bucket":   fleet.NewTokenBucket(l, name+"-bucket", bucket, orError),
-		"fixed":    fleet.NewFixedWindow(l, name+"-fixed", fixed, orError),
-		"sliding":  fleet.NewSlidingWindow(l, name+"-sliding", fleet.Sliding{Limit: 10, Span: span}, orError),
-		"log":      fleet.NewSlidingLog(l, name+"-log", log, orError),
-		"throttle": fleet.NewThrottle(l, name+"-throttle", fleet.Cell{MaxBurst: 9, Count: int(10 * time.Hour / span), Period: time.Hour}, orError),
-		"all":      fleet.NewAll(l, name+"-all", orError, bucket, fixed, log),
+		"bucket":   newLimiter(l, name+"-bucket", bucket, orError),
+		"fixed":    newLimiter(l, name+"-fixed", fixed, orError),
+		"sliding":  newLimiter(l, name+"-sliding", fleet.SlidingWindow{Limit: 10, Span: span}, orError),
+		"log":      newLimiter(l, name+"-log", log, orError),
+		"throttle": newLimiter(l, name+"-throttle", fleet.Cell{MaxBurst: 9, Count: int(10 * time.Hour / span), Period: time.Hour}, orError),
+		"all":      newLimiters(l, name+"-all", orError, bucket, fixed, log),
 	}
 }
 
@@ -113,7 +113,7 @@ func TestEveryKeyDies(t *testing.T) {
 			}
 		}
 	}
-	short := fleet.NewTokenBucket(l, "short", fleet.Bucket{Rate: limiter.PerSecond(1_000_000), Burst: 1}, orError)
+	short := newLimiter(l, "short", fleet.TokenBucket{Rate: limiter.PerSecond(1_000_000), Burst: 1}, orError)
 	for range 20 {
 		r, err := short.Take(t.Context(), "user", 1)
 		require.NoError(t, err)
@@ -137,8 +137,8 @@ func TestAnEvictedKeyIsFull(t *testing.T) {
 // Ten a second, a hundred a minute, a thousand an hour, in one round trip.
 func TestSeveralLimitsInOneRoundTrip(t *testing.T) {
 	s := redistest.Start(t)
-	all := fleet.NewAll(connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient}), "api", fleet.Config{Away: fleet.Error, MaxDenied: fleet.Off},
-		fleet.Log{Limit: 10, Span: time.Second}, fleet.Sliding{Limit: 100, Span: time.Minute}, fleet.Fixed{Limit: 1000, Span: time.Hour})
+	all := newLimiters(connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient}), "api", fleet.Config{Away: fleet.Error, MaxDenied: fleet.Off},
+		fleet.SlidingLog{Limit: 10, Span: time.Second}, fleet.SlidingWindow{Limit: 100, Span: time.Minute}, fleet.FixedWindow{Limit: 1000, Span: time.Hour})
 	calls := func() int { c := s.Calls(); return c["evalsha"] + c["eval"] }
 	_, err := all.Peek(t.Context(), "user")
 	require.NoError(t, err)
@@ -163,13 +163,13 @@ func TestSeveralLimitsInOneRoundTrip(t *testing.T) {
 
 func TestTakeEachSaysWhichLimitRefused(t *testing.T) {
 	_, l := awayLink(t)
-	b := fleet.NewAll(l, "away", fleet.Config{Away: fleet.Closed}, fleet.Fixed{Limit: 1, Span: time.Hour}, fleet.Fixed{Limit: 2, Span: time.Hour})
+	b := newLimiters(l, "away", fleet.Config{Away: fleet.Closed}, fleet.FixedWindow{Limit: 1, Span: time.Hour}, fleet.FixedWindow{Limit: 2, Span: time.Hour})
 	each, err := b.TakeEach(t.Context(), "user", 1)
 	require.NoError(t, err)
 	require.Len(t, each, 1)
 	require.Equal(t, fleet.FromAway, each[0].From)
 
-	b = fleet.NewAll(connect(t), "each", orError, fleet.Fixed{Limit: 1, Span: time.Hour}, fleet.Fixed{Limit: 2, Span: time.Hour})
+	b = newLimiters(connect(t), "each", orError, fleet.FixedWindow{Limit: 1, Span: time.Hour}, fleet.FixedWindow{Limit: 2, Span: time.Hour})
 	for _, want := range [][]bool{{true, true}, {false, true}} {
 		each, err = b.TakeEach(t.Context(), "user", 1)
 		require.NoError(t, err)
@@ -183,7 +183,7 @@ func TestTakeEachSaysWhichLimitRefused(t *testing.T) {
 // logSteps drives the log of a key at given times.
 type logSteps struct {
 	*testing.T
-	*fleet.SlidingLog
+	*fleet.Limiter
 }
 
 func (l logSteps) take(at time.Duration, n int) bool {
@@ -208,7 +208,7 @@ func (l logSteps) set(limit int, span time.Duration) {
 
 // newLog is a log of a name of its own.
 func newLog(t *testing.T, limit int, span time.Duration) logSteps {
-	return logSteps{t, fleet.NewSlidingLog(connect(t), newKey(), fleet.Log{Limit: limit, Span: span}, orError)}
+	return logSteps{t, newLimiter(connect(t), newKey(), fleet.SlidingLog{Limit: limit, Span: span}, orError)}
 }
 
 func TestSlidingLogAsRedissonsDocumentsSay(t *testing.T) {
@@ -240,16 +240,19 @@ func TestAChangeOfTheRateKeepsWhatWasTaken(t *testing.T) {
 	require.Equal(t, 10, l.left(1100*ms))
 }
 
-func TestTrySetRateChangesNothingThatIsSet(t *testing.T) {
-	l := newLog(t, 10, time.Second)
-	for i, limit := range []int{5, 7} {
-		set, err := l.TrySetRate(t.Context(), "user", limit, time.Second)
+// Redisson's trySetRate is a limiter's config: it counts only as long as no rate has been set.
+func TestARateThatIsSetCountsWhateverTheConfigSays(t *testing.T) {
+	link, name := connect(t), newKey()
+	l := newLimiter(link, name, fleet.SlidingLog{Limit: 10, Span: time.Second}, orError)
+	require.NoError(t, l.SetRate(t.Context(), "user", 5, time.Second))
+	for _, limit := range []int{10, 7, 1} {
+		other := newLimiter(link, name, fleet.SlidingLog{Limit: limit, Span: time.Minute}, orError)
+		left, err := other.Peek(t.Context(), "user")
 		require.NoError(t, err)
-		require.Equal(t, i == 0, set)
-		left, err := l.Available(t.Context(), "user")
-		require.NoError(t, err)
-		require.Equal(t, 5, left)
+		require.Equal(t, 5, left.Remaining)
 	}
+	require.EqualError(t, newLimiter(link, name, hourly, orError).SetRate(t.Context(), "user", 5, time.Second),
+		`fleet: limiter "`+name+`" cannot set a rate: its only limit must be a SlidingLog`)
 	require.EqualError(t, l.SetRate(t.Context(), "user", 0, time.Second), "fleet: Limit is 0, must lie between 1 and 2147483647")
 	left := client(t, server()).PTTL(t.Context(), l.StateKeys("user")[0]+":rate").Val()
 	require.InDelta(t, 24, left.Hours(), 0.1, "a rate is kept for a day")
@@ -303,9 +306,9 @@ func TestARefundIsTakenOutOfTheLog(t *testing.T) {
 
 func TestClientsWithALimitOfTheirOwn(t *testing.T) {
 	l := connect(t)
-	var logs []*fleet.SlidingLog
+	var logs []*fleet.Limiter
 	for _, client := range []string{"a", "b", "", ""} {
-		logs = append(logs, fleet.NewSlidingLog(l, "clients", fleet.Log{Limit: 2, Span: time.Hour, PerClient: true, Client: client}, orError))
+		logs = append(logs, newLimiter(l, "clients", fleet.SlidingLog{Limit: 2, Span: time.Hour, PerClient: true, Client: client}, orError))
 	}
 	for _, log := range logs {
 		for i := range 3 {
@@ -316,9 +319,9 @@ func TestClientsWithALimitOfTheirOwn(t *testing.T) {
 	}
 	require.NoError(t, logs[0].SetRate(t.Context(), "user", 5, time.Hour))
 	for _, log := range logs {
-		left, err := log.Available(t.Context(), "user")
+		left, err := log.Peek(t.Context(), "user")
 		require.NoError(t, err)
-		require.Equal(t, 3, left, "the rate is for all")
+		require.Equal(t, 3, left.Remaining, "the rate is for all")
 	}
 }
 
@@ -329,8 +332,8 @@ func TestNoWindowHoldsMoreThanTheLimit(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 7))
 		limit, span := 1+random.IntN(20), time.Duration(1+random.Int64N(5000))*ms
 		for name, b := range map[string]timed{
-			"sliding": fleet.NewSlidingWindow(l, "bound-sliding", fleet.Sliding{Limit: limit, Span: span, Buckets: 1 + random.IntN(30)}, orError),
-			"log":     fleet.NewSlidingLog(l, "bound-log", fleet.Log{Limit: limit, Span: span}, orError),
+			"sliding": newLimiter(l, "bound-sliding", fleet.SlidingWindow{Limit: limit, Span: span, Buckets: 1 + random.IntN(30)}, orError),
+			"log":     newLimiter(l, "bound-log", fleet.SlidingLog{Limit: limit, Span: span}, orError),
 		} {
 			key, at := newKey(), begin
 			var admitted []logEntry

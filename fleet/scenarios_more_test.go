@@ -25,12 +25,12 @@ import (
 //	58  TestAllKeysOfADecisionAreInOneSlot
 //	61  the tests of internal/lease, and TestLeasesSaveRoundTripsAndKeepTheirBound
 //	62  TestWhatWasRefusedIsNotAskedAboutAgain
-//	63  TestSlidingLogAsRedissonsDocumentsSay, TestAChangeOfTheRateKeepsWhatWasTaken, TestTrySetRateChangesNothingThatIsSet
+//	63  TestSlidingLogAsRedissonsDocumentsSay, TestAChangeOfTheRateKeepsWhatWasTaken, TestARateThatIsSetCountsWhateverTheConfigSays
 //	64  TestARefundIsTakenOutOfTheLog
 
 func TestScenarioL53_TenASecond(t *testing.T) {
 	l := connect(t)
-	b := fleet.NewTokenBucket(l, "ten", fleet.Bucket{Rate: limiter.PerSecond(10), Burst: 10}, orError)
+	b := newLimiter(l, "ten", fleet.TokenBucket{Rate: limiter.PerSecond(10), Burst: 10}, orError)
 	take := func(n int, want limiter.Result) {
 		t.Helper()
 		r, err := b.TakeAt(t.Context(), begin, "user", n)
@@ -67,7 +67,7 @@ func TestScenarioL55_SlowRestartedForgetful(t *testing.T) {
 	proxy := redistest.NewProxy(t, s.Addr())
 	c := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true})
 	defer func() { require.NoError(t, c.Close()) }()
-	b := fleet.NewTokenBucket(connectTo(t, c, fleet.LinkConfig{Timeout: patient}), "slow", fleet.Bucket{Rate: limiter.PerHour(1), Burst: 10}, orError)
+	b := newLimiter(connectTo(t, c, fleet.LinkConfig{Timeout: patient}), "slow", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 10}, orError)
 	next := func(want int) {
 		t.Helper()
 		r, err := b.Take(t.Context(), "user", 1)
@@ -92,8 +92,8 @@ func TestScenarioL55_SlowRestartedForgetful(t *testing.T) {
 
 func TestScenarioL56_NoTimeToLiveIsZero(t *testing.T) {
 	direct := client(t, server())
-	for _, b := range []fleet.Bucket{{Rate: limiter.PerSecond(100), Burst: 10}, {Rate: limiter.Every(ms), Burst: 1}} {
-		bucket := fleet.NewTokenBucket(connect(t), newKey(), b, orError)
+	for _, b := range []fleet.TokenBucket{{Rate: limiter.PerSecond(100), Burst: 10}, {Rate: limiter.Every(ms), Burst: 1}} {
+		bucket := newLimiter(connect(t), newKey(), b, orError)
 		for range 50 {
 			r, err := bucket.Take(t.Context(), "user", 1)
 			require.NoError(t, err)
@@ -115,7 +115,7 @@ func TestScenarioL59_RedisHangs(t *testing.T) {
 			if away == fleet.Local {
 				c.Share = 0.5
 			}
-			b := fleet.NewTokenBucket(l, "hangs", fleet.Bucket{Rate: limiter.PerHour(1), Burst: 10}, c)
+			b := newLimiter(l, "hangs", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 10}, c)
 			_, err := b.Take(t.Context(), "other", 1)
 			require.NoError(t, err)
 			before := asked(s)
@@ -209,7 +209,7 @@ func TestWhatTheModuleRefusesIsAskedAboutAgain(t *testing.T) {
 		"command":     "*1\r\n*6\r\n$11\r\ncl.throttle\r\n:-1\r\n*0\r\n:1\r\n:1\r\n:1\r\n",
 		"cl.throttle": integers(1, 1, 0, 1, 1),
 	})
-	b := fleet.NewThrottle(connectTo(t, f.client(), fleet.LinkConfig{Timeout: patient}), "cell", fleet.Cell{Count: 10, Period: time.Second}, orError)
+	b := newLimiter(connectTo(t, f.client(), fleet.LinkConfig{Timeout: patient}), "cell", fleet.Cell{Count: 10, Period: time.Second}, orError)
 	requireTake(t, refused, b.Take, "user", 1)
 	f.says("cl.throttle", integers(0, 1, 0, -1, 1))
 	requireTake(t, taken, b.Take, "user", 1)
@@ -253,17 +253,17 @@ func TestALimitThatChangesKeepsWhatWasTaken(t *testing.T) {
 	l := connect(t)
 	at := begin.Add(30*time.Minute + 10*time.Second)
 	for _, c := range []struct {
-		before, after fleet.Fixed
+		before, after fleet.FixedWindow
 		left          int
 	}{
-		{fleet.Fixed{Limit: 10, Span: time.Hour}, fleet.Fixed{Limit: 12, Span: time.Hour}, 2},
-		{fleet.Fixed{Limit: 10, Span: time.Minute}, fleet.Fixed{Limit: 12, Span: time.Hour}, 2},
-		{fleet.Fixed{Limit: 10, Span: time.Hour}, fleet.Fixed{Limit: 12, Span: time.Minute}, 12}, // begins anew
+		{fleet.FixedWindow{Limit: 10, Span: time.Hour}, fleet.FixedWindow{Limit: 12, Span: time.Hour}, 2},
+		{fleet.FixedWindow{Limit: 10, Span: time.Minute}, fleet.FixedWindow{Limit: 12, Span: time.Hour}, 2},
+		{fleet.FixedWindow{Limit: 10, Span: time.Hour}, fleet.FixedWindow{Limit: 12, Span: time.Minute}, 12}, // begins anew
 	} {
 		key := newKey()
-		_, err := fleet.NewFixedWindow(l, "changed", c.before, orError).TakeAt(t.Context(), at, key, 10)
+		_, err := newLimiter(l, "changed", c.before, orError).TakeAt(t.Context(), at, key, 10)
 		require.NoError(t, err)
-		r, err := fleet.NewFixedWindow(l, "changed", c.after, orError).TakeAt(t.Context(), at, key, 0)
+		r, err := newLimiter(l, "changed", c.after, orError).TakeAt(t.Context(), at, key, 0)
 		require.NoError(t, err)
 		require.Equal(t, c.left, r.Remaining, "%v, then %v", c.before, c.after)
 	}

@@ -73,16 +73,16 @@ func (f *figure) observe(yield func(*stat.Series, float64)) { yield(f.series, fl
 // Observe yields the requests and permits by outcome, the callers that wait, the limit, and the errors of Redis: see
 // [stat.Source]. What is refused or admitted without Redis, by the policy for when it is away, is among them. It asks Redis
 // nothing.
-func (k *core) Observe(yield func(*stat.Series, float64)) {
+func (l *Limiter) Observe(yield func(*stat.Series, float64)) {
 	for i := range outcomes {
-		k.book.requests[i].observe(yield)
-		k.book.permits[i].observe(yield)
+		l.book.requests[i].observe(yield)
+		l.book.permits[i].observe(yield)
 	}
-	k.book.waiting.observe(yield)
-	yield(k.book.limit, float64(k.limit))
+	l.book.waiting.observe(yield)
+	yield(l.book.limit, float64(l.limit))
 	for _, fault := range faults {
-		k.book.faults[fault].observe(yield)
+		l.book.faults[fault].observe(yield)
 	}
 }
 
-var _ stat.Source = (*core)(nil)
+var _ stat.Source = (*Limiter)(nil)

@@ -6,8 +6,10 @@ import (
 	"time"
 )
 
-// Sliding is the limit of a [SlidingWindow].
-type Sliding struct {
+// SlidingWindow admits for each key at most Limit permits in any window of length Span, wherever it begins, by the server's
+// clock. It counts in Buckets parts of the span and one more, so permits come back up to a part later than they might: with 10
+// parts, a tenth of the span. RetryAfter is minimal for what it counts, to the microsecond.
+type SlidingWindow struct {
 	Limit   int           // the most permits in any window, from 1 to 2^31-1. Must be given.
 	Span    time.Duration // the length of a window, whole µs from 1 ms to 10 years. Must be given.
 	Buckets int           // into how many parts the span is divided, up to 1000, none shorter than a µs. Default: 10.
@@ -19,7 +21,7 @@ const (
 )
 
 // Validate returns nil for a limit that makes sense, and otherwise an error that names all faults.
-func (s Sliding) Validate() error {
+func (s SlidingWindow) Validate() error {
 	err := validateWindow(s.Limit, s.Span)
 	if s.Buckets < 0 || s.Buckets > maxParts {
 		err = errors.Join(err, fmt.Errorf("fleet: Buckets is %d, must lie between 1 and %d (or be 0 for the default)", s.Buckets, maxParts))
@@ -27,26 +29,14 @@ func (s Sliding) Validate() error {
 	return err
 }
 
-// SlidingWindow admits for each key at most Limit permits in any window of length Span, wherever it begins, by the server's
-// clock. It counts in Buckets parts of the span and one more, so permits come back up to a part later than they might: with 10
-// parts, a tenth of the span. A key costs some 20 bytes a part in which something was taken.
-//
-// Its RetryAfter is minimal for what it counts, to the microsecond. All methods are safe for concurrent use, and block: see Take.
-type SlidingWindow struct{ *core }
-
-// NewSlidingWindow makes a limiter. It panics as [NewTokenBucket] does.
-func NewSlidingWindow(l *Link, name string, s Sliding, c Config) *SlidingWindow {
-	return &SlidingWindow{newScripted(l, name, c, s).core}
-}
-
-func (s Sliding) rule() rule {
+func (s SlidingWindow) rule() rule {
 	if s.Buckets == 0 {
 		s.Buckets = defaultParts
 	}
 	return slidingRule{s}
 }
 
-type slidingRule struct{ Sliding }
+type slidingRule struct{ SlidingWindow }
 
 func (r slidingRule) kind() string                   { return "slidingwindow" }
 func (r slidingRule) keys(base string) []string      { return []string{base} }

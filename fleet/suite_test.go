@@ -78,33 +78,33 @@ func TestFleetLimitersKeepThePromisesOfLimiters(t *testing.T) {
 		most  func(time.Duration) int
 	}{
 		"token bucket": {
-			fleet.NewTokenBucket(l, "suite-bucket", fleet.Bucket{Rate: limiter.Every(second), Burst: 5}, c), 5,
+			newLimiter(l, "suite-bucket", fleet.TokenBucket{Rate: limiter.Every(second), Burst: 5}, c), 5,
 			func(d time.Duration) int { return 5 + int(d/time.Second) },
 		},
 		"token bucket of 3/s": {
-			fleet.NewTokenBucket(l, "suite-thirds", fleet.Bucket{Rate: limiter.Per(3, second), Burst: 4}, c), 4,
+			newLimiter(l, "suite-thirds", fleet.TokenBucket{Rate: limiter.Per(3, second), Burst: 4}, c), 4,
 			func(d time.Duration) int { return 4 + int(3*(d+2)/time.Second) },
 		},
 		"fixed window": {
-			fleet.NewFixedWindow(l, "suite-fixed", fleet.Fixed{Limit: 5, Span: 3 * second}, c), 5,
+			newLimiter(l, "suite-fixed", fleet.FixedWindow{Limit: 5, Span: 3 * second}, c), 5,
 			func(d time.Duration) int { return 5 * int(2+d/(3*time.Second)) },
 		},
 		"sliding window": {
-			fleet.NewSlidingWindow(l, "suite-sliding", fleet.Sliding{Limit: 5, Span: 3 * second, Buckets: 7}, c), 5,
+			newLimiter(l, "suite-sliding", fleet.SlidingWindow{Limit: 5, Span: 3 * second, Buckets: 7}, c), 5,
 			func(d time.Duration) int { return 5 * int(1+d/(3*time.Second)) },
 		},
 		"sliding log": {
-			fleet.NewSlidingLog(l, "suite-log", fleet.Log{Limit: 5, Span: 3 * second}, c), 5,
+			newLimiter(l, "suite-log", fleet.SlidingLog{Limit: 5, Span: 3 * second}, c), 5,
 			func(d time.Duration) int { return 5 * int(1+d/(3*time.Second)) },
 		},
 		"throttle": {
-			fleet.NewThrottle(l, "suite-throttle", fleet.Cell{MaxBurst: 4, Count: 1, Period: second}, c), 5,
+			newLimiter(l, "suite-throttle", fleet.Cell{MaxBurst: 4, Count: 1, Period: second}, c), 5,
 			func(d time.Duration) int { return 5 + int(d/time.Second) },
 		},
 		"all": {
-			fleet.NewAll(
-				l, "suite-all", c, fleet.Bucket{Rate: limiter.Per(2, second), Burst: 5},
-				fleet.Log{Limit: 7, Span: 10 * second}, fleet.Sliding{Limit: 9, Span: time.Hour}, fleet.Fixed{Limit: 20, Span: time.Hour},
+			newLimiters(
+				l, "suite-all", c, fleet.TokenBucket{Rate: limiter.Per(2, second), Burst: 5},
+				fleet.SlidingLog{Limit: 7, Span: 10 * second}, fleet.SlidingWindow{Limit: 9, Span: time.Hour}, fleet.FixedWindow{Limit: 20, Span: time.Hour},
 			), 5,
 			func(d time.Duration) int { return min(5+int(2*d/time.Second), 7*int(1+d/(10*time.Second))) },
 		},

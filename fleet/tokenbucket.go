@@ -10,8 +10,14 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Bucket is the limit of a [TokenBucket].
-type Bucket struct {
+// TokenBucket holds for each key up to Burst tokens, which come at a constant rate: the limit of first choice. In any span of time
+// all nodes together take at most Burst and what the rate yields in that span, to two microseconds. RetryAfter is minimal, to the
+// microsecond. A key that is full again is not in Redis.
+//
+// It is a GCRA in whole microseconds and a fraction, by the server's clock. Fractions are exact as long as burst times the
+// denominator of a token's cost in µs is below 2^53 (3/s, 7/min, 10 in 13 s); beyond that a token
+// costs up to one part in 2^53/burst of a µs more, and never less. If the rate or the burst changes, keys keep their missing tokens.
+type TokenBucket struct {
 	Rate  limiter.Rate // how fast tokens come. Must be given, and finite.
 	Burst int          // the most tokens that gather, and so the most that can be taken at once. Default: those of one second, at least 1.
 }
@@ -22,7 +28,7 @@ const (
 )
 
 // Validate returns nil for a limit that makes sense, and otherwise an error that names all faults.
-func (b Bucket) Validate() error {
+func (b TokenBucket) Validate() error {
 	if err := b.Rate.Validate(); err != nil {
 		return err
 	}
@@ -39,7 +45,7 @@ func (b Bucket) Validate() error {
 	return nil
 }
 
-func (b Bucket) burst() int {
+func (b TokenBucket) burst() int {
 	if b.Burst > 0 {
 		return b.Burst
 	}
@@ -47,27 +53,8 @@ func (b Bucket) burst() int {
 	return max(1, int(min(math.Ceil(events/per.Seconds()), maxBurst, math.MaxInt)))
 }
 
-// TokenBucket holds for each key up to Burst tokens, which come at a constant rate: the limiter of first choice. In any span of time
-// all nodes together take at most Burst and what the rate yields in that span, to two microseconds. Its RetryAfter
-// is minimal, to the microsecond. A key that is full again is not in Redis.
-//
-// It is a GCRA in whole microseconds and a fraction, by the server's clock. Fractions are exact as long as burst times the
-// denominator of a token's cost in µs is below 2^53 (3/s, 7/min, 10 in 13 s); beyond that a token
-// costs up to one part in 2^53/burst of a µs more, and never less. Where the rate or the burst changes, keys keep their missing tokens.
-//
-// All methods are safe for concurrent use, and block: see Take.
-type TokenBucket struct{ *core }
-
-// NewTokenBucket makes a limiter. It panics with the errors of b.Validate and c.Validate where there are any, and where the name,
-// which stands in keys, errors and metrics, is empty or has braces.
-func NewTokenBucket(l *Link, name string, b Bucket, c Config) *TokenBucket {
-	s := newScripted(l, name, c, b)
-	s.quicken()
-	return &TokenBucket{s.core}
-}
-
-func (b Bucket) rule() rule {
-	r := bucketRule{Bucket: b}
+func (b TokenBucket) rule() rule {
+	r := bucketRule{TokenBucket: b}
 	r.Burst = b.burst()
 	r.whole, r.part, r.parts = tokenCost(b.Rate, r.Burst)
 	return r
@@ -75,7 +62,7 @@ func (b Bucket) rule() rule {
 
 // bucketRule is a bucket whose tokens cost whole + part/parts µs.
 type bucketRule struct {
-	Bucket
+	TokenBucket
 	whole, part, parts int64
 }
 

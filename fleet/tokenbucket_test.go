@@ -17,20 +17,20 @@ import (
 
 // rates are such as divide a second evenly, and such as do not.
 var rates = map[string]struct {
-	fleet.Bucket
+	fleet.TokenBucket
 	cost *big.Rat // of a token, in µs
 }{
-	"10/s":       {fleet.Bucket{Rate: limiter.PerSecond(10), Burst: 5}, big.NewRat(100_000, 1)},
-	"3/s":        {fleet.Bucket{Rate: limiter.PerSecond(3), Burst: 4}, big.NewRat(1_000_000, 3)},
-	"7/min":      {fleet.Bucket{Rate: limiter.PerMinute(7), Burst: 10}, big.NewRat(60_000_000, 7)},
-	"10/13s":     {fleet.Bucket{Rate: limiter.Per(10, 13*time.Second), Burst: 3}, big.NewRat(1_300_000, 1)},
-	"1/3 a s":    {fleet.Bucket{Rate: limiter.PerSecond(1.0 / 3), Burst: 2}, big.NewRat(3_000_000, 1)},
-	"0.1/s":      {fleet.Bucket{Rate: limiter.PerSecond(0.1), Burst: 2}, big.NewRat(10_000_000, 1)},
-	"999983/s":   {fleet.Bucket{Rate: limiter.PerSecond(999_983), Burst: 100}, big.NewRat(1_000_000, 999_983)},
-	"3000000/s":  {fleet.Bucket{Rate: limiter.PerSecond(3_000_000), Burst: 1000}, big.NewRat(1, 3)},
-	"4/ns":       {fleet.Bucket{Rate: limiter.Per(4, 1), Burst: 1 << 30}, big.NewRat(1, 4000)},
-	"1000/h":     {fleet.Bucket{Rate: limiter.PerHour(1000), Burst: 1000}, big.NewRat(3_600_000, 1)},
-	"one in 7ns": {fleet.Bucket{Rate: limiter.Every(7), Burst: 1 << 20}, big.NewRat(7, 1000)},
+	"10/s":       {fleet.TokenBucket{Rate: limiter.PerSecond(10), Burst: 5}, big.NewRat(100_000, 1)},
+	"3/s":        {fleet.TokenBucket{Rate: limiter.PerSecond(3), Burst: 4}, big.NewRat(1_000_000, 3)},
+	"7/min":      {fleet.TokenBucket{Rate: limiter.PerMinute(7), Burst: 10}, big.NewRat(60_000_000, 7)},
+	"10/13s":     {fleet.TokenBucket{Rate: limiter.Per(10, 13*time.Second), Burst: 3}, big.NewRat(1_300_000, 1)},
+	"1/3 a s":    {fleet.TokenBucket{Rate: limiter.PerSecond(1.0 / 3), Burst: 2}, big.NewRat(3_000_000, 1)},
+	"0.1/s":      {fleet.TokenBucket{Rate: limiter.PerSecond(0.1), Burst: 2}, big.NewRat(10_000_000, 1)},
+	"999983/s":   {fleet.TokenBucket{Rate: limiter.PerSecond(999_983), Burst: 100}, big.NewRat(1_000_000, 999_983)},
+	"3000000/s":  {fleet.TokenBucket{Rate: limiter.PerSecond(3_000_000), Burst: 1000}, big.NewRat(1, 3)},
+	"4/ns":       {fleet.TokenBucket{Rate: limiter.Per(4, 1), Burst: 1 << 30}, big.NewRat(1, 4000)},
+	"1000/h":     {fleet.TokenBucket{Rate: limiter.PerHour(1000), Burst: 1000}, big.NewRat(3_600_000, 1)},
+	"one in 7ns": {fleet.TokenBucket{Rate: limiter.Every(7), Burst: 1 << 20}, big.NewRat(7, 1000)},
 }
 
 func TestATokenCostsWhatTheRateSays(t *testing.T) {
@@ -48,7 +48,7 @@ func TestATokenNeverCostsLess(t *testing.T) {
 	for range 20_000 {
 		per := time.Duration(1 + random.Int64N(int64(time.Second)))
 		events := math.Exp(random.Float64()*40 - 10)
-		b := fleet.Bucket{Rate: limiter.Per(events, per), Burst: 1 + int(random.Int64N(1<<(1+random.IntN(40))))}
+		b := fleet.TokenBucket{Rate: limiter.Per(events, per), Burst: 1 + int(random.Int64N(1<<(1+random.IntN(40))))}
 		if b.Validate() != nil {
 			continue
 		}
@@ -111,7 +111,7 @@ func TestTokenBucketIsExact(t *testing.T) {
 	for name, r := range rates {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := fleet.NewTokenBucket(l, "exact "+name, r.Bucket, orError)
+			b := newLimiter(l, "exact "+name, r.TokenBucket, orError)
 			for seed := range uint64(3) {
 				random := rand.New(rand.NewPCG(seed, 0))
 				key, now := newKey(), begin.UnixMicro()
@@ -141,7 +141,7 @@ func TestCallersAtTheExactCadenceAreNeverRefused(t *testing.T) {
 			continue
 		}
 		r.Burst = 1
-		b := fleet.NewTokenBucket(l, "cadence "+name, r.Bucket, orError)
+		b := newLimiter(l, "cadence "+name, r.TokenBucket, orError)
 		o := oracle{cost: r.cost}
 		take := func(key string, micros int64) bool {
 			got, err := b.TakeAt(t.Context(), begin.Add(time.Duration(micros)*us), key, 1)
@@ -162,7 +162,7 @@ func TestCallersAtTheExactCadenceAreNeverRefused(t *testing.T) {
 func TestAChangedRateKeepsTheTokens(t *testing.T) {
 	l := connect(t)
 	take := func(r limiter.Rate, burst, n int, at time.Duration) limiter.Result {
-		b := fleet.NewTokenBucket(l, "changed", fleet.Bucket{Rate: r, Burst: burst}, orError)
+		b := newLimiter(l, "changed", fleet.TokenBucket{Rate: r, Burst: burst}, orError)
 		got, err := b.TakeAt(t.Context(), begin.Add(at), "user", n)
 		require.NoError(t, err)
 		return got.Result
@@ -179,7 +179,7 @@ func TestNodesTogetherGetNoMoreThanTheLimit(t *testing.T) {
 	var admitted atomic.Int64
 	var all sync.WaitGroup
 	for range nodes {
-		b := fleet.NewTokenBucket(connect(t), "together", fleet.Bucket{Rate: limiter.PerHour(1), Burst: burst}, orError)
+		b := newLimiter(connect(t), "together", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: burst}, orError)
 		for range 4 {
 			all.Go(func() {
 				for range burst {

@@ -19,37 +19,38 @@ import (
 // at once that matches context.DeadlineExceeded; what can never be had one whose RetryAfter is Never; a line that is full one
 // that matches limiter.ErrQueueFull. Where Redis is away the policy decides: with Closed the wait goes on until it is back. Other
 // errors are those of Take.
-func (k *core) Wait(ctx context.Context, key string, n int) error {
-	return k.TryWait(ctx, key, n, limiter.Never)
+func (l *Limiter) Wait(ctx context.Context, key string, n int) error {
+	return l.TryWait(ctx, key, n, limiter.Never)
 }
 
 // TryWait is Wait that gives up, with a *limiter.LimitedError, as soon as it is plain that it would take longer than limit.
-func (k *core) TryWait(ctx context.Context, key string, n int, limit time.Duration) error {
-	outcome, err := k.wait(ctx, key, n, limit)
+func (l *Limiter) TryWait(ctx context.Context, key string, n int, limit time.Duration) error {
+	outcome, err := l.wait(ctx, key, n, limit)
 	if _, undecided := errors.AsType[*StoreError](err); !undecided && n != 0 {
-		k.book.add(outcome, n)
+		l.book.add(outcome, n)
 	}
 	return err
 }
 
 // wait is TryWait that also says what has become of the request.
-func (k *core) wait(ctx context.Context, key string, n int, limit time.Duration) (outcome int, err error) {
+func (l *Limiter) wait(ctx context.Context, key string, n int, limit time.Duration) (outcome int, err error) {
 	if err := ctx.Err(); err != nil {
 		return cancelled, err
 	}
-	p, ok := k.lines.join(key)
+	tagged := tag(key)
+	p, ok := l.lines.join(tagged)
 	if !ok {
-		return refused, k.limited(limiter.QueueFull, k.link.timeout)
+		return refused, l.limited(limiter.QueueFull, l.link.timeout)
 	}
-	defer k.lines.leave(key, p)
-	k.book.waiting.Add(1)
-	defer k.book.waiting.Add(-1)
+	defer l.lines.leave(tagged, p)
+	l.book.waiting.Add(1)
+	defer l.book.waiting.Add(-1)
 	until := time.Now().Add(limit) // a limit of Never is 292 years
 	if p.first(ctx, limit) != nil {
-		return k.gaveUp(ctx)
+		return l.gaveUp(ctx)
 	}
 	for outcome = allowed; ; outcome = waited {
-		r, err := k.decide(ctx, key, n)
+		r, err := l.decide(ctx, tagged, n)
 		switch {
 		case err != nil:
 			return cancelled, err
@@ -58,21 +59,21 @@ func (k *core) wait(ctx context.Context, key string, n int, limit time.Duration)
 		}
 		slack, reason := hopeless(ctx, r.RetryAfter, time.Until(until))
 		if reason != "" {
-			return refused, k.limited(reason, r.RetryAfter)
+			return refused, l.limited(reason, r.RetryAfter)
 		}
 		if p.sleep(ctx, r.RetryAfter+jitter(r.RetryAfter, slack)) != nil {
-			return k.gaveUp(ctx)
+			return l.gaveUp(ctx)
 		}
 	}
 }
 
 // gaveUp is what becomes of a wait that the context or the limit has ended.
-func (k *core) gaveUp(ctx context.Context) (int, error) {
+func (l *Limiter) gaveUp(ctx context.Context) (int, error) {
 	switch err := ctx.Err(); {
 	case err == nil:
-		return refused, k.limited(limiter.WaitTooLong, k.link.timeout)
+		return refused, l.limited(limiter.WaitTooLong, l.link.timeout)
 	case errors.Is(err, context.DeadlineExceeded):
-		return refused, k.limited(limiter.PastDue, k.link.timeout)
+		return refused, l.limited(limiter.PastDue, l.link.timeout)
 	default:
 		return cancelled, err
 	}
@@ -97,8 +98,8 @@ func hopeless(ctx context.Context, retry, limit time.Duration) (slack time.Durat
 }
 
 // limited is the error for a request that may succeed after d.
-func (k *core) limited(reason limiter.Reason, d time.Duration) error {
-	e := &limiter.LimitedError{Name: k.name, Reason: reason, Limit: k.limit}
+func (l *Limiter) limited(reason limiter.Reason, d time.Duration) error {
+	e := &limiter.LimitedError{Name: l.name, Reason: reason, Limit: l.limit}
 	if d != limiter.Never {
 		e.Until = time.Now().Add(d)
 	}

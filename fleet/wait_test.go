@@ -36,7 +36,7 @@ func observe(s stat.Source) map[string]float64 {
 }
 
 func TestWaitersOfAKeyAreServedInOrder(t *testing.T) {
-	b := fleet.NewTokenBucket(connect(t), "order", fleet.Bucket{Rate: limiter.PerHour(1), Burst: 5}, orError)
+	b := newLimiter(connect(t), "order", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 5}, orError)
 	_, err := b.Take(t.Context(), "user", 5)
 	require.NoError(t, err)
 	served := make(chan int)
@@ -55,7 +55,7 @@ func TestWaitersOfAKeyAreServedInOrder(t *testing.T) {
 }
 
 func TestWaitersOfOtherKeysAreNotInLine(t *testing.T) {
-	b := fleet.NewTokenBucket(connect(t), "lines", fleet.Bucket{Rate: limiter.PerHour(1), Burst: 1}, orError)
+	b := newLimiter(connect(t), "lines", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1}, orError)
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := b.Take(t.Context(), "slow", 1)
 	require.NoError(t, err)
@@ -70,7 +70,7 @@ func TestWaitersOfOtherKeysAreNotInLine(t *testing.T) {
 
 func TestAWaitThatIsOfNoUseEndsAtOnce(t *testing.T) {
 	l := connect(t)
-	b := fleet.NewTokenBucket(l, "hopeless", fleet.Bucket{Rate: limiter.PerHour(1), Burst: 2}, fleet.Config{Away: fleet.Error, MaxWaiters: 1})
+	b := newLimiter(l, "hopeless", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 2}, fleet.Config{Away: fleet.Error, MaxWaiters: 1})
 	_, err := b.Take(t.Context(), "user", 2)
 	require.NoError(t, err)
 	var limited *limiter.LimitedError
@@ -102,7 +102,7 @@ func TestAWaitThatIsOfNoUseEndsAtOnce(t *testing.T) {
 }
 
 func TestARefundWakesWhoWaits(t *testing.T) {
-	b := fleet.NewTokenBucket(connect(t), "refund", fleet.Bucket{Rate: limiter.PerHour(1), Burst: 1}, orError)
+	b := newLimiter(connect(t), "refund", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1}, orError)
 	_, err := b.Take(t.Context(), "user", 1)
 	require.NoError(t, err)
 	done := make(chan error)
@@ -121,7 +121,7 @@ func TestARefundWakesWhoWaits(t *testing.T) {
 }
 
 func TestWhoWaitsInLineTooLongGivesUp(t *testing.T) {
-	b := fleet.NewTokenBucket(connect(t), "late", fleet.Bucket{Rate: limiter.PerHour(1), Burst: 1}, orError)
+	b := newLimiter(connect(t), "late", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1}, orError)
 	_, err := b.Take(t.Context(), "user", 1)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -138,9 +138,9 @@ func TestWhoWaitsInLineTooLongGivesUp(t *testing.T) {
 // Two processes, and in each of them several callers: what they get together is what one limiter gives.
 func TestProcessesShareALimit(t *testing.T) {
 	const perSecond, burst = 300, 10
-	var nodes []*fleet.TokenBucket
+	var nodes []*fleet.Limiter
 	for range 2 {
-		nodes = append(nodes, fleet.NewTokenBucket(connect(t), "shared", fleet.Bucket{Rate: limiter.PerSecond(perSecond), Burst: burst}, orError))
+		nodes = append(nodes, newLimiter(connect(t), "shared", fleet.TokenBucket{Rate: limiter.PerSecond(perSecond), Burst: burst}, orError))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 500*ms)
 	defer cancel()

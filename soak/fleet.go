@@ -34,8 +34,8 @@ type fleets struct {
 // node is one of them, in this process.
 type node struct {
 	link    *fleet.Link
-	bucket  *fleet.TokenBucket
-	window  *fleet.SlidingWindow
+	bucket  *fleet.Limiter
+	window  *fleet.Limiter
 	calls   *fleet.Calls
 	made    atomic.Int64
 	breaker *breaker.Breaker
@@ -75,9 +75,12 @@ func newNode(client redis.UniversalClient, name string) (*node, error) {
 		return nil, err
 	}
 	n := &node{link: link, calls: fleet.NewCalls(link, "shared", fleet.CallsConfig{Span: 2 * time.Second, Interval: 50 * time.Millisecond})}
-	closed := fleet.Config{Away: fleet.Closed}
-	n.bucket = fleet.NewTokenBucket(link, "bucket", fleet.Bucket{Rate: limiter.PerSecond(fleetRate), Burst: fleetBurst}, closed)
-	n.window = fleet.NewSlidingWindow(link, "window", fleet.Sliding{Limit: 100, Span: time.Second}, closed)
+	n.bucket = fleet.NewLimiter("bucket", fleet.Config{
+		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerSecond(fleetRate), Burst: fleetBurst}}, Away: fleet.Closed,
+	})
+	n.window = fleet.NewLimiter("window", fleet.Config{
+		Link: link, Limits: []fleet.Limit{fleet.SlidingWindow{Limit: 100, Span: time.Second}}, Away: fleet.Closed,
+	})
 	n.breaker = breaker.New("shared by "+name, breaker.Config{
 		Window: time.Second, Cooldown: 50 * time.Millisecond, Judge: n.calls.Counts,
 		OnChange: func(breaker.Change) { n.calls.Forget() },

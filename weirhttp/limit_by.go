@@ -31,7 +31,7 @@ func (c LimitByConfig) Validate() error {
 // LimitBy returns middleware that lets a limiter of yours decide, of whatever kind it is, on one machine or many:
 //
 //	limit := weirhttp.LimitBy(func(r *http.Request) (limiter.Result, error) {
-//		res, err := users.Take(r.Context(), r.Header.Get("X-Api-Key"), 1) // a fleet.TokenBucket
+//		res, err := users.Take(r.Context(), r.Header.Get("X-Api-Key"), 1) // a fleet.Limiter
 //		return res.Result, err
 //	}, weirhttp.LimitByConfig{Name: "users"})
 //

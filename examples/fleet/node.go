@@ -66,8 +66,10 @@ func runNode(redisAddress, url string) error {
 // newNode builds what the processes share: a limit, a breaker, an alert.
 func newNode(link *fleet.Link, url string, out *reporter) *node {
 	n := &node{url: url, out: out}
-	bucket := fleet.NewTokenBucket(link, "payments", fleet.Bucket{Rate: limiter.PerSecond(limit), Burst: 6},
-		fleet.Config{Away: fleet.Local, Share: 1.0 / processes})
+	bucket := fleet.NewLimiter("payments", fleet.Config{
+		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerSecond(limit), Burst: 6}},
+		Away: fleet.Local, Share: 1.0 / processes,
+	})
 	n.shared = fleet.NewCalls(link, "payments", fleet.CallsConfig{Span: span, Buckets: 20})
 	guard := breaker.New("payments", breaker.Config{
 		Window: span, Buckets: 20, MinCalls: enough, Cooldown: 500 * time.Millisecond, CooldownJitter: 0.2,

@@ -1,10 +1,8 @@
 -- Sets the rate of a sliding log for all.
 --
--- KEYS is that of the rate, and the log. ARGV is the limit, the span in µs, the ms to keep it, and 1 to set it only where
--- none is. The answer is 1 if it has been set.
+-- KEYS is that of the rate, and the log. ARGV is the limit, the span in µs, and the ms to keep it.
 local held = redis.call('GET', KEYS[1])
 if held and not string.match(held, '^l%d+ %d+$') then return { -1 } end
-if held and ARGV[4] == '1' then return { 0 } end
 redis.call('SET', KEYS[1], 'l' .. ARGV[1] .. ' ' .. ARGV[2], 'PX', ARGV[3])
 -- What is in the log may have to count for longer than was thought when it was written.
 local left = redis.call('PTTL', KEYS[2])

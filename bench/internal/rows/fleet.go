@@ -28,7 +28,7 @@ const ample = 1_000_000
 // With no Redis the rows can be looked at, but not run.
 func Fleet(r *Redis) []Row {
 	bucket := r.takes("a token bucket a key; decisions that are asked for at once share one call of a script",
-		fleet.Bucket{Rate: limiter.PerSecond(ample), Burst: ample}, 0, true, apart)
+		fleet.TokenBucket{Rate: limiter.PerSecond(ample), Burst: ample}, 0, true, apart)
 	return []Row{
 		{
 			Name: "fleet: token bucket", Crowd: 1 / 1.15, Horde: 1 / 2.,
@@ -37,13 +37,13 @@ func Fleet(r *Redis) []Row {
 		},
 		{
 			Name: "fleet: hot key, leased", Crowd: 1 / 20., Horde: 1 / 20.,
-			Ours:   r.takes("one key; takes up to 1,000 permits from Redis in advance", fleet.Bucket{Rate: limiter.PerSecond(100 * ample), Burst: 100 * ample}, 1000, true, together),
+			Ours:   r.takes("one key; takes up to 1,000 permits from Redis in advance", fleet.TokenBucket{Rate: limiter.PerSecond(100 * ample), Burst: 100 * ample}, 1000, true, together),
 			Theirs: r.redisRate("one key; a call of a script a decision", redis_rate.PerSecond(ample), true, together),
 			Why:    "what was taken in advance is handed out without a round trip; the limit is then kept to the lease, which is stated",
 		},
 		{
 			Name: "fleet: refused key", Crowd: 1 / 20., Horde: 1 / 20.,
-			Ours:   r.takes("one key that is empty; remembers until when", fleet.Bucket{Rate: limiter.PerHour(1)}, 0, false, together),
+			Ours:   r.takes("one key that is empty; remembers until when", fleet.TokenBucket{Rate: limiter.PerHour(1)}, 0, false, together),
 			Theirs: r.redisRate("one key that is empty; asks Redis each time", redis_rate.PerHour(1), false, together),
 			Why:    "what Redis has refused until a moment need not be asked for again before",
 		},
@@ -88,9 +88,9 @@ func asking(keys keying, ask func(ctx context.Context, key string) (right bool))
 }
 
 // takes is ours: a bucket that gives leases of up to so many permits, which lets through or refuses.
-func (r *Redis) takes(does string, b fleet.Bucket, lease int, ok bool, keys func() keying) Side {
+func (r *Redis) takes(does string, b fleet.TokenBucket, lease int, ok bool, keys func() keying) Side {
 	return Side{"fleet.TokenBucket", does, func() measure.Loop {
-		l := fleet.NewTokenBucket(r.link, r.name(), b, fleet.Config{Away: fleet.Error, MaxLease: lease})
+		l := r.limiter(b, lease)
 		all := keys()
 		if !ok {
 			_, _ = l.Take(context.Background(), all(), 1) // the one that it has
@@ -100,6 +100,11 @@ func (r *Redis) takes(does string, b fleet.Bucket, lease int, ok bool, keys func
 			return err == nil && got.OK == ok
 		})
 	}}
+}
+
+// limiter makes one of ours.
+func (r *Redis) limiter(limit fleet.Limit, lease int) *fleet.Limiter {
+	return fleet.NewLimiter(r.name(), fleet.Config{Link: r.link, Limits: []fleet.Limit{limit}, Away: fleet.Error, MaxLease: lease})
 }
 
 func (r *Redis) redisRate(does string, limit redis_rate.Limit, ok bool, keys func() keying) Side {
@@ -131,7 +136,7 @@ func (r *Redis) throttled() Side {
 
 func (r *Redis) fixed() Side {
 	return Side{"fleet.FixedWindow", "a counter a window, by one script", func() measure.Loop {
-		l := fleet.NewFixedWindow(r.link, r.name(), fleet.Fixed{Limit: plenty, Span: time.Second}, fleet.Config{Away: fleet.Error})
+		l := r.limiter(fleet.FixedWindow{Limit: plenty, Span: time.Second}, 0)
 		return asking(apart(), func(ctx context.Context, key string) bool {
 			got, err := l.Take(ctx, key, 1)
 			return err == nil && got.OK

@@ -7,18 +7,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/rediscell"
 	"github.com/weir-go/weir/limiter"
 )
 
 var seed = fleet.Cell{MaxBurst: 15, Count: 30, Period: time.Minute}
 
 // The table of the documentation of redis-cell, with the 16 that it admits where some texts say 15.
-func TestThrottleBySixtyThirties(t *testing.T) {
-	throttle := fleet.NewThrottle(connect(t), "table", seed, orError)
+func TestCellBySixtyThirties(t *testing.T) {
+	throttle := newLimiter(connect(t), "table", seed, orError)
 	at := func(d time.Duration, n int) [5]int64 {
 		r, err := throttle.TakeAt(t.Context(), begin.Add(d), "user", n)
 		require.NoError(t, err)
-		return fleet.ReplyOf(r).Integers()
+		return rediscell.ReplyOf(r.Result).Integers()
 	}
 	for i := range int64(16) {
 		require.Equal(t, [5]int64{0, 16, 15 - i, -1, 2 * (i + 1)}, at(0, 1))
@@ -42,19 +43,19 @@ func TestThrottleBySixtyThirties(t *testing.T) {
 	}
 }
 
-func TestThrottleAsksTheModuleWhereThereIsOne(t *testing.T) {
+func TestCellAsksTheModuleWhereThereIsOne(t *testing.T) {
 	f := newFake(t, map[string]string{
 		"command":     "*1\r\n*6\r\n$11\r\ncl.throttle\r\n:-1\r\n*0\r\n:1\r\n:1\r\n:1\r\n",
 		"cl.throttle": integers(0, 16, 15, -1, 2),
 		"evalsha":     integers(0, 0, 0, 4, 0),
 	})
-	throttle := fleet.NewThrottle(connectTo(t, f.client(), fleet.LinkConfig{Timeout: patient}), "cell", seed, fleet.Config{Away: fleet.Error, MaxDenied: fleet.Off})
-	ask := func(n int) fleet.Reply {
-		r, err := throttle.Ask(t.Context(), "user:42", n)
+	throttle := newLimiter(connectTo(t, f.client(), fleet.LinkConfig{Timeout: patient}), "cell", seed, fleet.Config{Away: fleet.Error, MaxDenied: fleet.Off})
+	ask := func(n int) rediscell.Reply {
+		r, err := rediscell.Throttle(t.Context(), throttle, "user:42", n)
 		require.NoError(t, err)
 		return r
 	}
-	require.Equal(t, fleet.Reply{Limit: 16, Remaining: 15, RetryAfter: -1, ResetAfter: 2}, ask(1))
+	require.Equal(t, rediscell.Reply{Limit: 16, Remaining: 15, RetryAfter: -1, ResetAfter: 2}, ask(1))
 	require.Equal(t, []string{"cl.throttle weir:cell:{user:42} 15 30 60 1"}, f.commands())
 
 	f.says("cl.throttle", integers(1, 16, 0, 2, 32))
@@ -76,10 +77,10 @@ func TestThrottleAsksTheModuleWhereThereIsOne(t *testing.T) {
 	require.Len(t, f.commands(), 1, "and nobody asks the module any more")
 }
 
-func TestThrottleWithoutTheModule(t *testing.T) {
-	throttle := fleet.NewThrottle(connect(t), "plain", fleet.Cell{MaxBurst: 2, Count: 1, Period: time.Hour}, orError)
+func TestCellWithoutTheModule(t *testing.T) {
+	throttle := newLimiter(connect(t), "plain", fleet.Cell{MaxBurst: 2, Count: 1, Period: time.Hour}, orError)
 	for _, want := range [][5]int64{{0, 3, 2, -1, 3600}, {0, 3, 1, -1, 7200}, {0, 3, 0, -1, 10800}, {1, 3, 0, 3600, 10800}} {
-		r, err := throttle.Ask(t.Context(), "user", 1)
+		r, err := rediscell.Throttle(t.Context(), throttle, "user", 1)
 		require.NoError(t, err)
 		require.Equal(t, want, r.Integers())
 	}
@@ -88,16 +89,16 @@ func TestThrottleWithoutTheModule(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, r.Remaining)
 	require.NoError(t, throttle.Reset(t.Context(), "user"))
-	reply, err := throttle.Ask(t.Context(), "user", -1)
+	reply, err := rediscell.Throttle(t.Context(), throttle, "user", -1)
 	require.NoError(t, err)
 	require.Equal(t, [5]int64{1, 3, 3, -1, 0}, reply.Integers())
 }
 
-func TestThrottleWithoutRedis(t *testing.T) {
+func TestCellWithoutRedis(t *testing.T) {
 	_, l := awayLink(t)
-	throttle := fleet.NewThrottle(l, "away", fleet.Cell{MaxBurst: 5, Count: 3600, Period: time.Hour}, fleet.Config{Away: fleet.Local, Share: 0.5})
+	throttle := newLimiter(l, "away", fleet.Cell{MaxBurst: 5, Count: 3600, Period: time.Hour}, fleet.Config{Away: fleet.Local, Share: 0.5})
 	for _, want := range []bool{false, false, false, true} {
-		r, err := throttle.Ask(t.Context(), "user", 1)
+		r, err := rediscell.Throttle(t.Context(), throttle, "user", 1)
 		require.NoError(t, err)
 		require.Equal(t, want, r.Limited)
 		require.Equal(t, want, r.RetryAfter > 0)
@@ -105,11 +106,11 @@ func TestThrottleWithoutRedis(t *testing.T) {
 }
 
 // Two rates on one key: redis-cell keeps no limits, and neither does Throttle.
-func TestThrottlesOfOneNameShareTheirKeys(t *testing.T) {
+func TestCellsOfOneNameShareTheirKeys(t *testing.T) {
 	l := connect(t)
-	slow := fleet.NewThrottle(l, "tiers", fleet.Cell{Count: 1, Period: 10 * time.Second}, orError)
-	quick := fleet.NewThrottle(l, "tiers", fleet.Cell{MaxBurst: 9, Count: 10, Period: 10 * time.Second}, orError)
-	take := func(b *fleet.Throttle) limiter.Result {
+	slow := newLimiter(l, "tiers", fleet.Cell{Count: 1, Period: 10 * time.Second}, orError)
+	quick := newLimiter(l, "tiers", fleet.Cell{MaxBurst: 9, Count: 10, Period: 10 * time.Second}, orError)
+	take := func(b *fleet.Limiter) limiter.Result {
 		r, err := b.TakeAt(t.Context(), begin, "user", 1)
 		require.NoError(t, err)
 		return r.Result

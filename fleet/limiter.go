@@ -1,0 +1,162 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/weir-go/weir/fleet/internal/deny"
+	"github.com/weir-go/weir/fleet/internal/lease"
+	"github.com/weir-go/weir/limiter"
+)
+
+// Limiter keeps the limits of a fleet for any number of keys. Limiters with the same prefix, name and limits, in any number of
+// processes, share what has been taken.
+//
+// It is a [stat.Source]. All methods are safe for concurrent use, and block: see Take. The zero value does not work: use
+// [NewLimiter].
+type Limiter struct {
+	name  string
+	link  *Link
+	store store
+	limit int // the most that can be taken at once, by the config
+	away  fallback
+	lines lines
+	book  book
+
+	denied *deny.Cache  // nil where refusals are not remembered
+	leases *lease.Purse // nil where there are none
+}
+
+// store is how a limiter asks Redis. A key is given as its tag.
+type store interface {
+	// decide takes n permits, looks for 0, and gives back −n below that. The time is the server's where at is zero; others are
+	// for tests and replays.
+	decide(ctx context.Context, tag string, n int, at time.Time) (limiter.Result, error)
+	// each is decide with the answers of each limit, in the order of the config.
+	each(ctx context.Context, tag string, n int, at time.Time) ([]limiter.Result, error)
+	// stateKeys are where Redis has what was taken of a key.
+	stateKeys(tag string) []string
+}
+
+// NewLimiter returns a limiter. It panics with the error of c.Validate if there is one, and if the name is empty or has braces.
+// The name is part of errors, metrics and Redis keys.
+func NewLimiter(name string, c Config) *Limiter {
+	if err := errors.Join(validateName(name), c.Validate()); err != nil {
+		panic(err)
+	}
+	l := &Limiter{name: name, link: c.Link, lines: lines{max: c.MaxWaiters}, denied: newDenied(c)}
+	rules := c.rules()
+	l.limit = most(rules)
+	l.store = newStore(namespace{link: c.Link, name: name}, rules)
+	l.away = newFallback(c, rules)
+	l.leases = newLeases(l, c)
+	l.book.build(name)
+	return l
+}
+
+// Name returns the name.
+func (l *Limiter) Name() string { return l.name }
+
+// Take takes n permits of the key now, all of them or none. If there are several limits, it takes n permits of each of them, or
+// none of any. The result is that of all limits together: the least Limit and Remaining, the largest RetryAfter and ResetAfter.
+//
+// Take blocks for as long as Redis takes, up to the link's Timeout, also if ctx is cancelled meanwhile. An error means that there
+// is no decision: Redis is away and the policy is Error (a [*StoreError] that matches [ErrAway]), the key holds a value that no
+// limiter of this kind has written ([ErrForeign]), or ctx was done. If ctx was done before Redis answered, or Redis did not answer
+// in time, the permits may have been taken all the same.
+func (l *Limiter) Take(ctx context.Context, key string, n int) (Result, error) {
+	r, err := l.decide(ctx, tag(key), n)
+	l.book.count(r, err, n)
+	return r, err
+}
+
+// TakeEach is Take that returns the result of each limit, in the order of [Config].Limits: which of them refused, and how the
+// others stand. While Redis is away it returns one result, that of the policy. Nothing has been taken unless all are OK.
+func (l *Limiter) TakeEach(ctx context.Context, key string, n int) ([]Result, error) {
+	tagged := tag(key)
+	results, err := l.store.each(ctx, tagged, max(n, 0), time.Time{})
+	if err != nil {
+		l.book.fault(err)
+		r, err := l.withoutRedis(tagged, n, err)
+		l.book.count(r, err, n)
+		return []Result{r}, err
+	}
+	l.book.count(Result{Result: negative(join(results), n)}, nil, n)
+	each := make([]Result, len(results))
+	for i, r := range results {
+		each[i] = Result{Result: negative(r, n)}
+	}
+	return each, nil
+}
+
+// Peek reports how things stand for the key. It changes nothing and leaves nothing behind in Redis.
+func (l *Limiter) Peek(ctx context.Context, key string) (Result, error) {
+	return l.decide(ctx, tag(key), 0)
+}
+
+// Refund gives n permits back to the key, as if they had never been taken. It never fills a limit above its maximum. A window or a
+// log gives back the oldest permits that still count, which can only err on the strict side. Refund does nothing if n is below 1.
+// An error means that Redis gave no answer; it is not asked again.
+func (l *Limiter) Refund(ctx context.Context, key string, n int) error {
+	if n < 1 {
+		return nil
+	}
+	tagged := tag(key)
+	_, err := l.store.decide(ctx, tagged, -n, time.Time{})
+	if errors.Is(err, ErrAway) {
+		l.away.refund(tagged, n)
+	}
+	l.book.fault(err)
+	l.changed(tagged)
+	return err
+}
+
+// Reset forgets what has been taken of the key. An error means that Redis gave no answer.
+func (l *Limiter) Reset(ctx context.Context, key string) error {
+	tagged := tag(key)
+	_, err := l.link.eval(ctx, resetScript, l.store.stateKeys(tagged), nil)
+	l.book.fault(err)
+	if l.leases != nil {
+		l.leases.Forget(tagged)
+	}
+	l.changed(tagged)
+	return err
+}
+
+// decide answers a request in the quickest way there is: from memory, from Redis, or by the policy if Redis is away.
+func (l *Limiter) decide(ctx context.Context, tag string, n int) (Result, error) {
+	look := l.denied.Look(tag, n)
+	if look.Refused {
+		return Result{Result: look.Result, From: FromDenyCache}, nil
+	}
+	r, from, err := l.ask(ctx, tag, max(n, 0))
+	if err != nil {
+		l.book.fault(err)
+		return l.withoutRedis(tag, n, err)
+	}
+	if !l.rounds() {
+		look.Remember(r)
+	}
+	return Result{Result: negative(r, n), From: from}, nil
+}
+
+// negative makes a refusal of the answer to a request for fewer than 0.
+func negative(r limiter.Result, n int) limiter.Result {
+	if n < 0 {
+		r.OK, r.RetryAfter = false, limiter.Never
+	}
+	return r
+}
+
+// withoutRedis decides by the policy if Redis has not, for that reason.
+func (l *Limiter) withoutRedis(tag string, n int, why error) (Result, error) {
+	if !errors.Is(why, ErrAway) || l.away.away == Error {
+		return Result{}, why
+	}
+	again := l.link.timeout
+	if e, ok := errors.AsType[*StoreError](why); ok {
+		again = max(e.RetryAfter(), again)
+	}
+	return Result{Result: l.away.decide(tag, n, l.limit, again), From: FromAway}, nil
+}
