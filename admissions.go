@@ -15,13 +15,13 @@ import (
 type Admissions struct {
 	Allowed   int64 // passed at once
 	Waited    int64 // passed after a wait
-	Refused   int64 // over the limit
+	Refused   int64 // over the limit, or while the service had asked to wait
 	Cancelled int64 // gave up while waiting
 	Waiting   int64 // wait now
 }
 
-// Admissions returns what became of the calls at the limiter; zeros where there is
-// none. For a gate of a [Group] they are those of all its gates.
+// Admissions returns what became of the calls at the limiter; where there is none, only those are
+// counted that were refused because the service had asked to wait. For a gate of a [Group] they are those of all its gates.
 func (g *Gate) Admissions() Admissions { return g.admitted.load() }
 
 func (a *admissions) load() Admissions {
@@ -59,20 +59,16 @@ func (a *admissions) leave(began time.Time, passed bool) {
 // sameMoment is how far apart two refusals' ends may lie to share an error.
 const sameMoment = time.Microsecond
 
-// refusal returns the error for a result. Until the next token is there all calls
-// are refused until the same moment, so they share one error: an upstream that is
-// hammered does not cost an allocation a call.
-func (a *admissions) refusal(name string, now time.Time, r limiter.Result) error {
-	var until time.Time
-	if r.RetryAfter != limiter.Never {
-		until = now.Add(r.RetryAfter)
-	}
-	if e := a.last.Load(); e != nil && e.Limit == r.Limit {
+// refusal returns the error to refuse with. Until the next token is there, or the service may be
+// called again, all calls are refused until the same moment, so they share one error: an upstream
+// that is hammered does not cost an allocation a call.
+func (a *admissions) refusal(name string, reason limiter.Reason, limit int, until time.Time) error {
+	if e := a.last.Load(); e != nil && e.Limit == limit && e.Reason == reason {
 		if early := e.Until.Sub(until); early >= 0 && early < sameMoment {
 			return e
 		}
 	}
-	e := &limiter.LimitedError{Name: name, Reason: limiter.NoPermits, Limit: r.Limit, Until: until}
+	e := &limiter.LimitedError{Name: name, Reason: reason, Limit: limit, Until: until}
 	a.last.Store(e)
 	return e
 }
@@ -111,6 +107,14 @@ func (a *admissions) observe(name string, began time.Time, yield func(*stat.Seri
 	return lines
 }
 
+// observeHeld is observe for what has no limiter: it yields nothing unless the service has asked to
+// wait and calls were refused for that.
+func (a *admissions) observeHeld(name string, began time.Time, yield func(*stat.Series, float64)) {
+	if n := a.refused.Load(); n > 0 {
+		yield(a.lines(name, began).requests[2], float64(n))
+	}
+}
+
 func (a *admissions) lines(name string, began time.Time) *limiterSeries {
 	a.series.Do(func() { a.shown = newLimiterSeries(name, began) })
 	return a.shown
@@ -137,6 +141,7 @@ func (g *Gate) Histograms(yield func(*stat.Series, stat.Histogram)) {
 func (g *Gate) Observe(yield func(*stat.Series, float64)) {
 	g.breaker.Observe(yield)
 	if g.limiter == nil {
+		g.admitted.observeHeld(g.name, g.epoch, yield)
 		return
 	}
 	lines := g.admitted.observe(g.name, g.epoch, yield)

@@ -13,8 +13,10 @@
 // Each call goes the same way:
 //
 //	look at the breaker ──► take a token ──► take a permit ──► call ──► book the outcome
-//	 open: refused, and      none left:       half-open: a probe        success, failure,
-//	 no token is spent       refused, and     at most Probes of them    or no verdict
+//	 open: refused, and      none left, or    half-open: a probe        success, failure,
+//	 no token is spent       the service      at most Probes of them    or no verdict
+//	                         asked to wait:
+//	                         refused, and
 //	                         no probe is out
 //
 // What is refused has an error that matches [ErrRefused], says why, and tells when

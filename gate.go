@@ -26,6 +26,11 @@ type Gate struct {
 	limiter  limiter.Limiter      // nil for none
 	bucket   *limiter.TokenBucket // the limiter, if it and the breaker reckon from the gate's epoch
 	admitted *admissions
+	held     *atomic.Int64 // not 0 while a call must look at hold
+	hold     interface {
+		end(at int64) int64
+		extend(at int64, d time.Duration)
+	}
 }
 
 // New returns a gate with a breaker and, where c.Rate is set, a token bucket of
@@ -35,7 +40,8 @@ func New(name string, c Config) *Gate {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	g := &Gate{name: name, epoch: time.Now(), maxWait: c.MaxWait, admitted: &admissions{waits: c.times()}}
+	g := newGate(name, &admissions{waits: c.times()})
+	g.maxWait = c.MaxWait
 	g.breaker = breaker.NewAt(name, c.Breaker, g.epoch)
 	if !c.Rate.IsZero() {
 		g.bucket = limiter.NewTokenBucketAt(c.limit(), g.epoch)
@@ -51,7 +57,15 @@ func Join(name string, b *breaker.Breaker, l limiter.Limiter) *Gate {
 	if b == nil {
 		panic("weir: Join needs a breaker")
 	}
-	return &Gate{name: name, epoch: time.Now(), breaker: b, limiter: l, admitted: new(admissions)}
+	g := newGate(name, new(admissions))
+	g.breaker, g.limiter = b, l
+	return g
+}
+
+// newGate makes a gate that lacks its breaker and limiter.
+func newGate(name string, a *admissions) *Gate {
+	own := &hold[struct{}]{of: &holds[struct{}]{max: 1}}
+	return &Gate{name: name, epoch: time.Now(), admitted: a, held: &own.of.latest, hold: own}
 }
 
 // Allow lets a call pass or refuses it, for those who make it themselves: the permit
@@ -61,9 +75,15 @@ func (g *Gate) Allow(ctx context.Context) (permit breaker.Permit, err error) {
 	return
 }
 
-// Hold makes the limiter let nothing through for d, if it is a limiter.Holder, as a
-// TokenBucket is: what to do when the service has said when to come back.
+// Hold lets no call through for d: what to do when the service has said when to come back.
+// Calls are refused with a [*limiter.LimitedError] whose Reason is limiter.Held, unless they may
+// wait that long (Config.MaxWait). A hold that ends later stays; a d of 0 or less does nothing.
+// Package weirhttp and weirgrpc call Hold with what servers ask for.
+//
+// The limiter is held too, if it is a limiter.Holder, so that those who wait for it already
+// obey. Calls that were let through before are not affected.
 func (g *Gate) Hold(d time.Duration) {
+	g.hold.extend(int64(time.Since(g.epoch)), d)
 	if l, ok := g.limiter.(limiter.Holder); ok {
 		l.Hold(d)
 	}
@@ -125,11 +145,12 @@ func (g *Gate) admit(ctx context.Context, permit *breaker.Permit, missing bool) 
 	if err != nil {
 		return err
 	}
-	if g.limiter == nil {
+	held := g.held.Load() != 0
+	if g.limiter == nil && !held {
 		return g.breaker.Admit(permit)
 	}
 	at := time.Since(g.epoch)
-	if g.bucket != nil && g.breaker.AdmitAfter(at, permit) { // which holds nothing, so that it may come first
+	if g.bucket != nil && !held && g.breaker.AdmitAfter(at, permit) { // which holds nothing, so that it may come first
 		if g.bucket.AdmitAfter(at, 1) {
 			g.admitted.allowed.Add(1)
 			return nil
@@ -143,6 +164,15 @@ func (g *Gate) admit(ctx context.Context, permit *breaker.Permit, missing bool) 
 func (g *Gate) claim(ctx context.Context, now time.Time, permit *breaker.Permit) error {
 	if err := g.breaker.CheckAt(now); err != nil {
 		return err
+	}
+	if held := g.heldUntil(now); !held.IsZero() {
+		if err := g.outlast(ctx, now, held); err != nil {
+			return err
+		}
+		return g.enter(g.now(), permit, &g.admitted.waited)
+	}
+	if g.limiter == nil {
+		return g.breaker.AdmitAt(now, permit)
 	}
 	r := g.limiter.TakeAt(now, 1)
 	if r.OK {

@@ -17,7 +17,8 @@ import (
 type GroupConfig struct {
 	// Gate is the config of each gate. Default Config's own.
 	Gate Config
-	// MaxKeys is the most keys that have a breaker, and the most that have a token bucket.
+	// MaxKeys is the most keys that have a breaker, the most that have a token bucket, and the
+	// most that can be held at the same time (Gate.Hold).
 	// Default 10,000.
 	MaxKeys int
 	// MaxSeries is how many breakers have series of their own in metrics; see
@@ -63,6 +64,7 @@ type Group[K comparable] struct {
 	breakers *breaker.Group[K]
 	buckets  *limiter.Group[K] // nil for no limit
 	admitted admissions
+	holds    holds[K] // of keys whose services have asked to wait
 }
 
 // NewGroup returns a group without keys. The name stands in errors and metrics.
@@ -74,6 +76,7 @@ func NewGroup[K comparable](name string, c GroupConfig) *Group[K] {
 	g := &Group[K]{
 		name: name, epoch: time.Now(), maxWait: c.Gate.MaxWait,
 		breakers: breaker.NewGroup[K](name, c.breakers()),
+		holds:    holds[K]{max: either(c.MaxKeys, defaultKeys)},
 	}
 	g.admitted.waits = c.Gate.times()
 	if r := c.Gate.Rate; !r.IsZero() {
@@ -97,6 +100,7 @@ func either(n, zero int) int {
 type keyed[K comparable] struct {
 	Gate
 	bucket limiter.Keyed[K]
+	hold   hold[K]
 }
 
 // Get returns the gate of the key. It is a small thing that leads to the key's breaker
@@ -104,8 +108,9 @@ type keyed[K comparable] struct {
 // that is kept stays right, unless it was unguarded. Get never blocks.
 func (g *Group[K]) Get(key K) *Gate {
 	k := &keyed[K]{Gate: Gate{
-		name: g.name, epoch: g.epoch, maxWait: g.maxWait, breaker: g.breakers.Get(key), admitted: &g.admitted,
-	}}
+		name: g.name, epoch: g.epoch, maxWait: g.maxWait, breaker: g.breakers.Get(key), admitted: &g.admitted, held: &g.holds.latest,
+	}, hold: hold[K]{of: &g.holds, key: key}}
+	k.Gate.hold = &k.hold
 	if g.buckets != nil {
 		k.bucket = g.buckets.Get(key)
 		k.limiter = &k.bucket
@@ -142,6 +147,7 @@ func (g *Group[K]) Histograms(yield func(*stat.Series, stat.Histogram)) {
 func (g *Group[K]) Observe(yield func(*stat.Series, float64)) {
 	g.breakers.Observe(yield)
 	if g.buckets == nil {
+		g.admitted.observeHeld(g.name, g.epoch, yield)
 		return
 	}
 	lines := g.admitted.observe(g.name, g.epoch, yield)

@@ -75,8 +75,6 @@ func TestGroupWithoutARateHasNoLimits(t *testing.T) {
 		require.NoError(t, g.Get("a").Run(t.Context(), succeed))
 	}
 	require.Nil(t, g.Get("a").Limiter())
-	g.Get("a").Hold(time.Hour)
-	require.NoError(t, g.Get("a").Run(t.Context(), succeed))
 	g.Observe(func(s *stat.Series, _ float64) { require.NotContains(t, s.Instrument.Name, "weir.limiter") })
 }
 

@@ -14,7 +14,20 @@ func (g *Gate) queue(ctx context.Context, now time.Time, r limiter.Result) error
 		return g.wait(ctx, w)
 	}
 	g.admitted.refused.Add(1)
-	return g.admitted.refusal(g.name, now, r)
+	var until time.Time
+	if r.RetryAfter != limiter.Never {
+		until = now.Add(r.RetryAfter)
+	}
+	return g.admitted.refusal(g.name, limiter.NoPermits, r.Limit, until)
+}
+
+// outlast waits for the end of a hold and for a token, if the caller may wait that long.
+func (g *Gate) outlast(ctx context.Context, now, held time.Time) error {
+	if w, ok := g.limiter.(limiter.Waiter); ok && held.Sub(now) <= g.maxWait {
+		return g.wait(ctx, w)
+	}
+	g.admitted.refused.Add(1)
+	return g.admitted.refusal(g.name, limiter.Held, 0, held)
 }
 
 // errOpened is the cause for which a wait ends when the breaker opens.
@@ -27,14 +40,14 @@ func (g *Gate) wait(ctx context.Context, w limiter.Waiter) error {
 	defer cancel(nil)
 	defer g.breaker.AfterOpen(func() { cancel(errOpened) })()
 	began := g.admitted.enter()
-	err := w.TryWait(waiting, 1, g.maxWait)
+	err := g.turn(waiting, w)
 	g.admitted.leave(began, err == nil)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrRefused):
 		g.admitted.refused.Add(1)
-		return g.named(err)
+		return g.explained(err)
 	case errors.Is(context.Cause(waiting), errOpened) && ctx.Err() == nil:
 		return g.opened()
 	}
@@ -50,12 +63,71 @@ func (g *Gate) opened() error {
 	return g.breaker.Refuse(errOpened.Error())
 }
 
-// named puts the gate's name into the limiter's error.
-func (g *Gate) named(err error) error {
-	if e, ok := errors.AsType[*limiter.LimitedError](err); ok && e.Name == "" {
-		named := *e
-		named.Name = g.name
-		return &named
+// turn waits until there is a token and the service has not asked to wait. The limiter may know
+// nothing of that: not every one can be held, and one that waited when the hold came has its token.
+func (g *Gate) turn(ctx context.Context, w limiter.Waiter) error {
+	now := g.now()
+	for last := now.Add(g.maxWait); ; now = g.now() {
+		if err := w.TryWait(ctx, 1, last.Sub(now)); err != nil {
+			return err
+		}
+		now = g.now()
+		end := g.heldUntil(now)
+		if end.IsZero() {
+			return nil
+		}
+		g.limiter.Refund(1)
+		if deadline, ok := ctx.Deadline(); ok && deadline.Before(end) {
+			return &limiter.LimitedError{Name: g.name, Reason: limiter.PastDue, Until: end}
+		}
+		if end.After(last) {
+			return &limiter.LimitedError{Name: g.name, Reason: limiter.Held, Until: end}
+		}
+		if err := sleep(ctx, end.Sub(now)); err != nil {
+			return err
+		}
 	}
-	return err
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// explained puts the gate's name into the limiter's error; and that the service has asked to wait,
+// where that is why there was no token in time.
+func (g *Gate) explained(err error) error {
+	e, ok := errors.AsType[*limiter.LimitedError](err)
+	if !ok {
+		return err
+	}
+	told := *e
+	if told.Name == "" {
+		told.Name = g.name
+	}
+	inVain := (e.Reason == limiter.NoPermits || e.Reason == limiter.WaitTooLong) && !e.Until.IsZero()
+	if held := g.heldUntil(g.now()); inVain && !held.IsZero() {
+		told = limiter.LimitedError{Name: g.name, Reason: limiter.Held, Until: e.Until}
+		if held.After(e.Until) {
+			told.Until = held
+		}
+	}
+	return &told
+}
+
+// heldUntil returns until when the service has asked to wait, and zero where it has not.
+func (g *Gate) heldUntil(now time.Time) (t time.Time) {
+	if g.held.Load() == 0 {
+		return t
+	}
+	if end := g.hold.end(int64(now.Sub(g.epoch))); end > 0 {
+		t = g.epoch.Add(time.Duration(end))
+	}
+	return t
 }

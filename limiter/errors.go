@@ -21,11 +21,12 @@ type Reason string
 
 // The reasons.
 const (
-	NoPermits   Reason = "no permits left"         // too few permits at the moment
-	OverLimit   Reason = "more than the limit"     // more than can ever be had at once, or fewer than none
-	QueueFull   Reason = "queue is full"           // the queue is as long as it may be; matches ErrQueueFull
-	PastDue     Reason = "deadline cannot be met"  // the context's deadline; matches context.DeadlineExceeded
-	WaitTooLong Reason = "wait longer than wanted" // the limit that was given to TryWait
+	NoPermits   Reason = "no permits left"           // too few permits at the moment
+	OverLimit   Reason = "more than the limit"       // more than can ever be had at once, or fewer than none
+	QueueFull   Reason = "queue is full"             // the queue is as long as it may be; matches ErrQueueFull
+	PastDue     Reason = "deadline cannot be met"    // the context's deadline; matches context.DeadlineExceeded
+	WaitTooLong Reason = "wait longer than wanted"   // the limit that was given to TryWait
+	Held        Reason = "the service asked to wait" // and was obeyed: see Holder, and Gate.Hold of package weir
 )
 
 // LimitedError is a refusal with its facts. It matches [ErrLimited] and
@@ -38,6 +39,9 @@ type LimitedError struct {
 }
 
 func (e *LimitedError) Error() string {
+	if e.Reason == Held { // which no limiter is to blame for
+		return fmt.Sprintf("%q: %s, retry after %v", e.Name, e.Reason, e.RetryAfter().Round(time.Millisecond))
+	}
 	text := "limiter: "
 	if e.Name != "" {
 		text = "limiter " + e.Name + ": "

@@ -52,7 +52,7 @@ func ExampleNewTransport() {
 	}
 
 	_, err := get(web, server.URL)
-	if errors.Is(err, breaker.ErrOpen) {
+	if errors.Is(err, weir.ErrRefused) {
 		fmt.Println("not called for", weir.RetryAfter(err).Round(time.Second))
 	}
 	// Output: not called for 30s

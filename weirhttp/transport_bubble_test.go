@@ -81,9 +81,10 @@ func TestOutageOverARealStack(t *testing.T) {
 		retryAfter string
 		least      int // calls that reach the service meanwhile
 		most       int
+		refusal    error
 	}{
-		{"without a word", "", 20 + 11, 20 + 36},
-		{"saying when to come back", "45", 20, 20 + 2*3},
+		{"without a word", "", 20 + 11, 20 + 36, breaker.ErrOpen},
+		{"saying when to come back", "45", 2, 2, limiter.ErrLimited},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var began time.Time
@@ -103,7 +104,7 @@ func TestOutageOverARealStack(t *testing.T) {
 				for range 2 * 60 * 10 {
 					resp, err := client.Do(newGet(t, "http://a.example/"))
 					if err != nil {
-						require.ErrorIs(t, err, breaker.ErrOpen)
+						require.ErrorIs(t, err, c.refusal)
 						lastRefused = time.Since(began)
 					} else {
 						require.NoError(t, resp.Body.Close())

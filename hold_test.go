@@ -1,0 +1,308 @@
+package weir_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+)
+
+// plain is a limiter that can neither be held nor waited for.
+type plain struct{ limiter.Limiter }
+
+// full returns the gate of a key for which its group has no room.
+func full(c weir.Config) *weir.Gate {
+	g := hosts(weir.GroupConfig{MaxKeys: 2, Gate: c})
+	for i := range 10 {
+		_ = g.Get(fmt.Sprint("busy", i)).Run(bg(), fail)
+	}
+	return g.Get("late")
+}
+
+// everyGate has a gate of each kind that there is. None limits anything by itself.
+func everyGate() map[string]*weir.Gate {
+	rate := weir.Config{Rate: limiter.PerSecond(1000)}
+	in := func(s breaker.State) weir.Config { return weir.Config{Breaker: breaker.Config{Initial: s}} }
+	gates := map[string]*weir.Gate{
+		"the zero config":               weir.New("g", weir.Config{}),
+		"a rate":                        weir.New("g", rate),
+		"an unlimited rate":             weir.New("g", weir.Config{Rate: limiter.Unlimited()}),
+		"latency":                       weir.New("g", weir.Config{Breaker: breaker.Config{Latency: true}}),
+		"a shadow breaker":              weir.New("g", in(breaker.Trial)),
+		"a breaker that is forced shut": weir.New("g", in(breaker.ForcedClosed)),
+		"a breaker that is disabled":    weir.New("g", in(breaker.Disabled)),
+		"joined, no limiter":            weir.Join("g", breaker.New("b", breaker.Config{}), nil),
+		"a key":                         hosts(weir.GroupConfig{}).Get("a"),
+		"a key with a rate":             hosts(weir.GroupConfig{Gate: rate}).Get("a"),
+		"a key without room":            full(weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}),
+		"a key without room, a rate":    full(rate),
+		"a rate, and time to wait":      weir.New("g", weir.Config{Rate: limiter.PerSecond(1000), MaxWait: time.Second}),
+	}
+	for name, l := range map[string]limiter.Limiter{
+		"a bucket":               limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1000)}),
+		"a named bucket":         limiter.NewNamed("n", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1000)}), limiter.NamedConfig{}),
+		"what cannot be held":    plain{limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1000)})},
+		"a window":               limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 1000, Span: time.Second}),
+		"a limiter in the shade": limiter.NewNamed("n", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1)}), limiter.NamedConfig{Shadow: true}),
+	} {
+		gates["joined, "+name] = weir.Join("g", breaker.New("b", breaker.Config{}), l)
+	}
+	return gates
+}
+
+// verbs are all ways to make a call.
+var verbs = map[string]func(ctx context.Context, g *weir.Gate, call func()) error{
+	"Run": func(ctx context.Context, g *weir.Gate, call func()) error {
+		return g.Run(ctx, func(context.Context) error { call(); return nil })
+	},
+	"Do": func(ctx context.Context, g *weir.Gate, call func()) error {
+		_, err := weir.Do(ctx, g, func(context.Context) (int, error) { call(); return 0, nil })
+		return err
+	},
+	"DoOr": func(ctx context.Context, g *weir.Gate, call func()) error {
+		_, err := weir.DoOr(ctx, g, func(context.Context) (int, error) { call(); return 0, nil },
+			func(_ context.Context, err error) (int, error) { return 0, err })
+		return err
+	},
+	"Allow": func(ctx context.Context, g *weir.Gate, call func()) error {
+		permit, err := g.Allow(ctx)
+		if err == nil {
+			call()
+			permit.Done(breaker.Success)
+		}
+		return err
+	},
+}
+
+func TestAHoldIsObeyedByEveryGateAndVerb(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, g := range everyGate() {
+			time.Sleep(time.Second)
+			calls := 0
+			g.Hold(5 * time.Second)
+			for verb, call := range verbs {
+				err := call(t.Context(), g, func() { calls++ })
+				require.Zerof(t, calls, "%s: %s called the service", name, verb)
+				require.ErrorIs(t, err, weir.ErrRefused)
+				require.ErrorIs(t, err, limiter.ErrLimited)
+				var e *limiter.LimitedError
+				require.ErrorAs(t, err, &e)
+				require.Equalf(t, limiter.Held, e.Reason, "%s: %s", name, verb)
+				require.Equal(t, 5*time.Second, weir.RetryAfter(err))
+				require.Equal(t, fmt.Sprintf("%q: the service asked to wait, retry after 5s", g.Name()), err.Error())
+			}
+			time.Sleep(5*time.Second - time.Nanosecond)
+			if name != "a rate, and time to wait" {
+				require.Errorf(t, g.Run(t.Context(), succeed), "%s: a nanosecond early", name)
+			}
+			time.Sleep(time.Millisecond)
+			for verb, call := range verbs {
+				require.NoErrorf(t, call(t.Context(), g, func() { calls++ }), "%s: %s after the hold", name, verb)
+				time.Sleep(time.Millisecond)
+			}
+			require.Equal(t, len(verbs), calls, name)
+		}
+	})
+}
+
+func TestAHoldOfOneKeyIsOfThatKeyAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := hosts(weir.GroupConfig{})
+		kept := g.Get("a")
+		g.Get("a").Hold(time.Second)
+		require.ErrorIs(t, kept.Run(t.Context(), succeed), weir.ErrRefused, "all gates of a key are as one")
+		require.NoError(t, g.Get("b").Run(t.Context(), succeed))
+		g.Get("b").Hold(time.Minute)
+		time.Sleep(time.Second)
+		require.NoError(t, kept.Run(t.Context(), succeed), "while another is held for longer")
+		require.ErrorIs(t, g.Get("b").Run(t.Context(), succeed), weir.ErrRefused)
+	})
+}
+
+func TestTheLongerHoldStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, g := range []*weir.Gate{weir.New("g", weir.Config{}), hosts(weir.GroupConfig{}).Get("a")} {
+			for _, d := range []time.Duration{0, -1, math.MinInt64} {
+				g.Hold(d)
+				require.NoError(t, g.Run(t.Context(), succeed))
+			}
+			g.Hold(time.Minute)
+			for _, d := range []time.Duration{time.Second, 0, -time.Hour} {
+				g.Hold(d)
+				require.Equal(t, time.Minute, weir.RetryAfter(g.Run(t.Context(), succeed)))
+			}
+			g.Hold(math.MaxInt64)
+			time.Sleep(100 * 365 * 24 * time.Hour)
+			require.ErrorIs(t, g.Run(t.Context(), succeed), weir.ErrRefused)
+		}
+	})
+}
+
+func TestANaNIsNotHeld(t *testing.T) {
+	g := weir.NewGroup[float64]("g", weir.GroupConfig{})
+	g.Get(math.NaN()).Hold(time.Hour)
+	require.NoError(t, g.Get(math.NaN()).Run(t.Context(), succeed))
+}
+
+// An unlimited rate has no queue that could be held.
+func unlimited(maxWait time.Duration) *weir.Gate {
+	return weir.New("g", weir.Config{Rate: limiter.Unlimited(), MaxWait: maxWait})
+}
+
+func TestACallOutlastsAHoldWithinMaxWait(t *testing.T) {
+	for name, g := range map[string]func() *weir.Gate{
+		"a rate": func() *weir.Gate {
+			return weir.New("g", weir.Config{Rate: limiter.PerSecond(1), MaxWait: 10 * time.Second})
+		},
+		"an unlimited rate":  func() *weir.Gate { return unlimited(10 * time.Second) },
+		"a key without room": func() *weir.Gate { return full(weir.Config{Rate: limiter.PerSecond(10), MaxWait: 10 * time.Second}) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := g()
+			time.Sleep(time.Minute)
+			began := time.Now()
+			g.Hold(4 * time.Second)
+			require.NoError(t, g.Run(t.Context(), succeed))
+			require.Equal(t, 4*time.Second, time.Since(began), name)
+			g.Hold(20 * time.Second)
+			err := g.Run(t.Context(), succeed)
+			require.Equal(t, 4*time.Second, time.Since(began), "longer than MaxWait: refused at once")
+			require.ErrorContains(t, err, "the service asked to wait, retry after 20s")
+			require.EqualValues(t, 1, g.Admissions().Waited)
+			require.Zero(t, g.Admissions().Waiting)
+		})
+	}
+}
+
+// What ends the wait of a call that waits for the end of a hold.
+func TestACallLeavesAHoldInTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		meanwhile func(g *weir.Gate, cancel func())
+		err       error
+		after     time.Duration
+	}{
+		"another hold":    {func(g *weir.Gate, _ func()) { g.Hold(time.Hour) }, limiter.ErrLimited, 2 * time.Second},
+		"an open breaker": {func(g *weir.Gate, _ func()) { g.Breaker().Force(breaker.ForcedOpen) }, breaker.ErrOpen, time.Second},
+		"its caller":      {func(_ *weir.Gate, cancel func()) { cancel() }, context.Canceled, time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := unlimited(3 * time.Second)
+			g.Hold(2 * time.Second)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			time.AfterFunc(time.Second, func() { c.meanwhile(g, cancel) })
+			began := time.Now()
+			require.ErrorIs(t, g.Run(ctx, succeed), c.err, name)
+			require.Equal(t, c.after, time.Since(began), name)
+			require.Zero(t, g.Admissions().Waiting)
+		})
+	}
+}
+
+func TestADeadlineBeforeTheEndOfAHoldRefusesAtOnce(t *testing.T) {
+	for name, g := range map[string]func() *weir.Gate{
+		"a rate":            func() *weir.Gate { return weir.New("g", weir.Config{Rate: limiter.PerSecond(1), MaxWait: time.Minute}) },
+		"an unlimited rate": func() *weir.Gate { return unlimited(time.Minute) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := g()
+			g.Hold(10 * time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			began := time.Now()
+			err := g.Run(ctx, succeed)
+			require.Zero(t, time.Since(began), name)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorIs(t, err, weir.ErrRefused)
+		})
+	}
+}
+
+func TestAHeldCallSpendsNeitherTokenNorProbe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.New("g", weir.Config{
+			Rate: limiter.PerHour(1), Burst: 3, Breaker: breaker.Config{ConsecutiveFailures: 1, Probes: 1, Cooldown: time.Second, MaxRetryAfter: breaker.Off},
+		})
+		require.ErrorIs(t, g.Run(t.Context(), fail), errDown)
+		g.Hold(time.Minute)
+		require.ErrorIs(t, g.Run(t.Context(), succeed), breaker.ErrOpen, "the breaker is asked first")
+		time.Sleep(2 * time.Second)
+		for range 5 {
+			require.ErrorIs(t, g.Run(t.Context(), succeed), limiter.ErrLimited)
+		}
+		time.Sleep(time.Minute)
+		require.NoError(t, g.Run(t.Context(), succeed), "the place of the probe is free")
+		require.EqualValues(t, 5, g.Admissions().Refused)
+	})
+}
+
+func TestHeldCallsAreCountedAndShown(t *testing.T) {
+	g, group := weir.New("g", weir.Config{}), hosts(weir.GroupConfig{})
+	for _, shows := range []struct {
+		gate   *weir.Gate
+		source stat.Source
+	}{{g, g}, {group.Get("a"), group}} {
+		before, _ := shown(shows.source)
+		require.NotContains(t, before, "weir.limiter.requests")
+		shows.gate.Hold(time.Hour)
+		for range 3 {
+			require.Error(t, shows.gate.Run(t.Context(), succeed))
+		}
+		require.Equal(t, weir.Admissions{Refused: 3}, shows.gate.Admissions())
+		after, _ := shown(shows.source)
+		require.InDelta(t, 3, after["weir.limiter.requests"], 0)
+		require.Zero(t, shows.gate.Totals().Refused, "the breaker refused nothing")
+	}
+}
+
+func TestHeldCallsAllocateNothing(t *testing.T) {
+	for name, g := range everyGate() {
+		g.Hold(time.Hour)
+		_ = g.Run(bg(), succeed)
+		require.Zerof(t, testing.AllocsPerRun(100, func() { _ = g.Run(bg(), succeed) }), name)
+	}
+}
+
+// Callers and holds of many keys at the same time. No call is made while its key is held.
+func TestNoCallPassesAHold(t *testing.T) {
+	g := hosts(weir.GroupConfig{MaxKeys: 8})
+	var until [16]atomic.Int64
+	var passed atomic.Int64
+	epoch := time.Now()
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for n := range 2000 {
+				k := (i + n) % len(until)
+				gate := g.Get(fmt.Sprint(k))
+				before := int64(time.Since(epoch))
+				held := until[k].Load()
+				err := gate.Run(bg(), succeed)
+				if err == nil {
+					passed.Add(1)
+				}
+				if err == nil && k < 4 && int64(time.Since(epoch)) < held && before < held {
+					t.Errorf("key %d was called during its hold", k)
+				}
+				if n%64 == 0 && k < 4 { // fewer than there is room for
+					at := int64(time.Since(epoch) + 100*time.Microsecond)
+					gate.Hold(150 * time.Microsecond)
+					until[k].Store(max(at, until[k].Load()))
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.NotZero(t, passed.Load())
+}
