@@ -47,14 +47,9 @@ func code(err error) codes.Code {
 	return status.FromContextError(err).Code()
 }
 
-// gaveUp reports whether a call ended because its caller cancelled it.
+// gaveUp reports whether a call failed after it was cancelled: by its caller, or on a server by a
+// client that went away. However the error is worded, it may have come of that.
 func gaveUp(ctx context.Context, err error) bool {
-	return errors.Is(ctx.Err(), context.Canceled) && code(err) == codes.Canceled
-}
-
-// clientGone reports whether a call failed after its client had gone. Whatever the
-// handler says then may have come of that.
-func clientGone(ctx context.Context, err error) bool {
 	return err != nil && errors.Is(ctx.Err(), context.Canceled)
 }
 

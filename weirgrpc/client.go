@@ -2,10 +2,12 @@ package weirgrpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
@@ -21,10 +23,11 @@ type ClientConfig struct {
 	// place of breaker.Config.Classify, which is not asked. Begin with DefaultClassify of this
 	// package for what it is to leave as it is; that is the default.
 	Classify func(err error) breaker.Outcome
-	// MaxRetryAfter bounds the wait that a server asks for in the RetryInfo of a call that
-	// failed. For so long the gate's limiter lets nothing through, where it can hold, and
-	// so long the breaker stays open at least if it opens, within its own MaxRetryAfter.
-	// Off does not listen to it. Default 1 min.
+	// MaxRetryAfter bounds the wait that a server asks for in the RetryInfo of a failure, and
+	// of Unavailable and ResourceExhausted whatever Classify says. For so long the gate lets
+	// nothing through, whatever its config is (weir.Gate.Hold), and so long the breaker stays
+	// open at least if it opens, within its own MaxRetryAfter. Off does not listen to it.
+	// Default 1 min.
 	MaxRetryAfter time.Duration
 	// OnRefusal is told of each call that was refused, before its caller is. Default none.
 	OnRefusal func(ctx context.Context, e *RefusedError)
@@ -90,15 +93,22 @@ func (c *Client) Unary(ctx context.Context, method string, req, reply any, cc *g
 func (c *Client) book(ctx context.Context, g *weir.Gate, m *breaker.Permit, err error) {
 	outcome := breaker.Ignored // until Classify has spoken: it may panic
 	defer func() { m.Done(outcome) }()
-	if err != nil && gaveUp(ctx, err) {
+	if gaveUp(ctx, err) {
 		return
 	}
 	outcome = c.classify(err)
-	if outcome != breaker.Failure || err == nil {
+	if err == nil || outcome != breaker.Failure && !isBusy(err) || errors.Is(err, weir.ErrRefused) {
 		return
 	}
 	if wait := min(RetryAfter(err), c.maxRetryAfter); wait > 0 {
 		m.RetryAfter(wait)
 		g.Hold(wait)
 	}
+}
+
+// isBusy reports whether a service that gives this error with a RetryInfo asks to be left alone,
+// whatever Classify says of it.
+func isBusy(err error) bool {
+	c := code(err)
+	return c == codes.Unavailable || c == codes.ResourceExhausted
 }

@@ -303,7 +303,8 @@ func TestAClassifyThatPanicsHasSaidNothing(t *testing.T) {
 func TestRefusalsOfAServerAreFailuresOfIts(t *testing.T) {
 	hits := limiter.NewNamed("hits", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1)}), limiter.NamedConfig{})
 	gate := weir.New("shop", weir.Config{})
-	cc := serve(t, overTCP(t), &service{}, weirgrpc.NewServer(weirgrpc.ServerConfig{}, weirgrpc.Limit(hits)), newClient(weirgrpc.One(gate)))
+	deaf := weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{MaxRetryAfter: weirgrpc.Off})
+	cc := serve(t, overTCP(t), &service{}, newServer(weirgrpc.Limit(hits)), deaf)
 	for range 3 {
 		_, err := call(t.Context(), cc, get, "")
 		require.NotErrorIs(t, err, weir.ErrRefused, "nobody here has refused")

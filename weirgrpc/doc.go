@@ -36,15 +36,16 @@
 // # Refusals
 //
 // A refusal is a status: Unavailable where a breaker is open, ResourceExhausted where a
-// limit is reached. Its details are a google.rpc.ErrorInfo, with [ErrorDomain] and the
+// limit is reached or the service has asked to wait. Its details are a google.rpc.ErrorInfo, with [ErrorDomain] and the
 // name of what refused, and a google.rpc.RetryInfo where it is known when to come back,
-// for clients in any language. In the process that refused, the error is a
+// for clients in any language. A server tells the wait in the trailer grpc-retry-pushback-ms as
+// well, which is what clients that gRPC itself retries for keep to. In the process that refused, the error is a
 // [*RefusedError] and matches breaker.ErrOpen or limiter.ErrLimited, and weir.ErrRefused.
 //
 // Where OpenTelemetry records a span for the context of the call (a client's is that of
 // its caller), a refusal sets attributes on it; [LogRefusedCalls] writes the same:
 //
-//	weir.refusal.reason                     open or limited
+//	weir.refusal.reason                     open, limited or held
 //	weir.breaker.name or weir.limiter.name  what refused
 //	weir.group.key                          the key of a breaker of a group
 //	weir.retry_after                        seconds, where they are known
@@ -54,7 +55,7 @@
 // [Classify] judges calls by their codes: Unavailable, DeadlineExceeded,
 // ResourceExhausted, Internal, Unknown and DataLoss are failures, Canceled tells nothing,
 // and the others are successes. A caller who cancels, and a client that goes away, tell
-// nothing either; a deadline that passes is a failure. When a deadline is over a server
+// nothing either, however the error is worded; a deadline that passes is a failure. When a deadline is over a server
 // may hear first of the one or of the other.
 //
 // A stream is judged once, by its first message or by its end where that comes first: one

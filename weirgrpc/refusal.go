@@ -3,6 +3,7 @@ package weirgrpc
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -25,16 +26,17 @@ type Reason string
 const (
 	Open    Reason = "open"    // a breaker
 	Limited Reason = "limited" // a limiter
+	Held    Reason = "held"    // the service itself, which had asked to wait: weir.Gate.Hold
 )
 
 // ErrorDomain is the domain of the ErrorInfo that a refusal has among its details. Its
-// reason is BREAKER_OPEN or LIMITED, and its metadata has the name of what refused.
+// reason is BREAKER_OPEN, LIMITED or HELD, and its metadata has the name of what refused.
 const ErrorDomain = "github.com/weir-go/weir"
 
 // RefusedError is a refusal: the call was not made, or not served.
 //
 // It is a status of gRPC: Unavailable where a breaker is open, ResourceExhausted where a
-// limit is reached; with an ErrorInfo, and a RetryInfo where it is known when to come
+// limit is reached or the service has asked to wait; with an ErrorInfo, and a RetryInfo where it is known when to come
 // back. In this process it also matches what its Err matches: weir.ErrRefused, and
 // breaker.ErrOpen or limiter.ErrLimited. What arrives at a client is the status alone.
 type RefusedError struct {
@@ -51,6 +53,9 @@ func newRefusedError(method string, err error) *RefusedError {
 		e.Reason, e.Name, e.Key = Open, open.Name, open.Key
 	} else if limited, ok := errors.AsType[*limiter.LimitedError](err); ok {
 		e.Name = limited.Name
+		if limited.Reason == limiter.Held {
+			e.Reason = Held
+		}
 	}
 	return e
 }
@@ -64,9 +69,13 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 func (e *RefusedError) GRPCStatus() *status.Status {
 	s := &spb.Status{Code: int32(codes.ResourceExhausted), Message: fmt.Sprintf("refused by limiter %q", e.Name)}
 	info := &errdetails.ErrorInfo{Domain: ErrorDomain, Reason: "LIMITED", Metadata: map[string]string{"name": e.Name}}
-	if e.Reason == Open {
+	switch e.Reason {
+	case Open:
 		s.Code, s.Message = int32(codes.Unavailable), fmt.Sprintf("refused by breaker %q", e.Name)
 		info.Reason = "BREAKER_OPEN"
+	case Held:
+		s.Message, info.Reason = fmt.Sprintf("%q: the service asked to wait", e.Name), "HELD"
+	case Limited:
 	}
 	s.Details = []*anypb.Any{wrapped(info)}
 	if wait, known := e.wait(); known {
@@ -83,6 +92,16 @@ func (e *RefusedError) wait() (d time.Duration, known bool) {
 		return 0, false
 	}
 	return (d + time.Millisecond - 1).Truncate(time.Millisecond), true
+}
+
+// pushback returns the wait as the gRPC retry design (A6) has it: in milliseconds as an int32, or
+// below 0 where trying again is of no use; and whether there is anything to say.
+func (e *RefusedError) pushback() (ms int64, ok bool) {
+	if weir.RetryAfter(e.Err) == limiter.Never {
+		return -1, true
+	}
+	wait, known := e.wait()
+	return min(wait.Milliseconds(), math.MaxInt32), known
 }
 
 // wrapped packs a message. Those of this file always can be.

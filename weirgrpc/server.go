@@ -2,11 +2,14 @@ package weirgrpc
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strconv"
 	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/weir-go/weir/breaker"
 )
@@ -56,7 +59,7 @@ func (s *Server) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	}
 	defer v.leave()
 	reply, err := handler(ctx, req)
-	v.judge(err, clientGone(ctx, err))
+	v.judge(err, gaveUp(ctx, err))
 	return reply, err
 }
 
@@ -74,7 +77,7 @@ func (s *Server) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServ
 	}
 	defer v.leave()
 	err := handler(srv, &serverStream{ServerStream: stream, visit: v})
-	v.judge(err, clientGone(v.ctx, err))
+	v.judge(err, gaveUp(v.ctx, err))
 	return err
 }
 
@@ -114,7 +117,9 @@ func (v *visit) enter(call Call) error {
 	for _, rule := range v.server.rules {
 		p, err := rule.admit(v.ctx, call)
 		if err != nil {
-			return refuse(v.ctx, call, err, v.server.onRefusal)
+			err = refuse(v.ctx, call, err, v.server.onRefusal)
+			pushBack(v.ctx, err)
+			return err
 		}
 		if p != nil {
 			v.held = append(v.held, p)
@@ -122,6 +127,18 @@ func (v *visit) enter(call Call) error {
 	}
 	in = true
 	return nil
+}
+
+// pushBack tells a client that gRPC itself retries for when to do that: gRPC does not look at the
+// RetryInfo. Where there is no stream of a server in ctx there is nobody to tell.
+func pushBack(ctx context.Context, err error) {
+	e, ok := errors.AsType[*RefusedError](err)
+	if !ok {
+		return
+	}
+	if ms, ok := e.pushback(); ok {
+		_ = grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", strconv.FormatInt(ms, 10)))
+	}
 }
 
 func (v *visit) turnBack() {

@@ -1,0 +1,183 @@
+package weirgrpc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirgrpc"
+)
+
+// everyGates has gates of each kind, none of which limits anything by itself.
+func everyGates() map[string]*weirgrpc.Gates {
+	rate := weir.Config{Rate: limiter.PerSecond(1000)}
+	in := func(s breaker.State) weir.Config { return weir.Config{Breaker: breaker.Config{Initial: s}} }
+	small := weir.NewGroup[string]("shop", weir.GroupConfig{MaxKeys: 1})
+	_ = small.Get("busy").Run(context.Background(), func(context.Context) error { return errors.New("down") })
+	return map[string]*weirgrpc.Gates{
+		"method":       weirgrpc.PerMethod("shop", weir.Config{}),
+		"service":      weirgrpc.PerService("shop", rate),
+		"target":       weirgrpc.PerTarget("shop", weir.Config{Rate: limiter.Unlimited()}),
+		"one":          weirgrpc.One(weir.New("shop", weir.Config{})),
+		"joined":       weirgrpc.One(weir.Join("shop", breaker.New("b", breaker.Config{}), nil)),
+		"shadow":       weirgrpc.PerMethod("shop", in(breaker.Trial)),
+		"forced":       weirgrpc.PerMethod("shop", in(breaker.ForcedClosed)),
+		"disabled":     weirgrpc.PerMethod("shop", in(breaker.Disabled)),
+		"without room": weirgrpc.Per(small, func(_ context.Context, c weirgrpc.Call) string { return c.Method }),
+	}
+}
+
+// asked are the ways to ask a server. Each returns the error that comes of it.
+var asked = map[string]func(ctx context.Context, cc *grpc.ClientConn) error{
+	get: func(ctx context.Context, cc *grpc.ClientConn) error {
+		_, err := call(ctx, cc, get, "")
+		return err
+	},
+	chat: func(ctx context.Context, cc *grpc.ClientConn) error {
+		s, err := open(ctx, cc, chat)
+		if err == nil {
+			err = receive(s)
+		}
+		return err
+	},
+}
+
+// busyShop is a service that asks for a wait whatever it is asked, and counts.
+func busyShop(wait time.Duration, served *int) *service {
+	answer := func() error {
+		*served++
+		return busy(codes.ResourceExhausted, durationpb.New(wait))
+	}
+	return &service{
+		unary:  func(context.Context, string) (string, error) { return "", answer() },
+		stream: func(grpc.ServerStream) error { return answer() },
+	}
+}
+
+func TestAServerThatSaysWhenToComeBackIsObeyed(t *testing.T) {
+	lenient := func(error) breaker.Outcome { return breaker.Success }
+	for name := range everyGates() {
+		for method, ask := range asked {
+			for _, classify := range []func(error) breaker.Outcome{nil, lenient} {
+				synctest.Test(t, func(t *testing.T) {
+					served := 0
+					client := weirgrpc.NewClient(everyGates()[name], weirgrpc.ClientConfig{Classify: classify})
+					cc := serve(t, inMemory(), busyShop(30*time.Second, &served), nil, client)
+					require.NotErrorIs(t, ask(t.Context(), cc), weir.ErrRefused)
+					for range 3 {
+						err := ask(t.Context(), cc)
+						require.Equalf(t, 1, served, "%s %s", name, method)
+						refused, ok := errors.AsType[*weirgrpc.RefusedError](err)
+						require.True(t, ok, err)
+						require.Equal(t, weirgrpc.Held, refused.Reason)
+						require.Equal(t, 30*time.Second, weirgrpc.RetryAfter(err))
+						require.EqualError(t, err, fmt.Sprintf("weirgrpc: %s refused: \"shop\": the service asked to wait, retry after 30s", method))
+						require.Equal(t, `"shop": the service asked to wait, retry in 30s`, status.Convert(err).Message())
+						require.Equal(t, codes.ResourceExhausted, status.Code(err))
+						info, _ := detail[*errdetails.ErrorInfo](err)
+						require.Equal(t, "HELD", info.GetReason())
+					}
+					time.Sleep(30*time.Second + time.Millisecond)
+					require.NotErrorIs(t, ask(t.Context(), cc), weir.ErrRefused)
+					require.Equal(t, 2, served)
+				})
+			}
+		}
+	}
+}
+
+func TestTheRefusalOfAnInnerGateIsNotTheServicesWish(t *testing.T) {
+	inner := newClient(weirgrpc.One(weir.New("inner", weir.Config{Rate: limiter.PerHour(1)})))
+	outer := weir.New("outer", weir.Config{})
+	over := overTCP(t)
+	over.dial = []grpc.DialOption{grpc.WithChainUnaryInterceptor(
+		weirgrpc.NewClient(weirgrpc.One(outer), weirgrpc.ClientConfig{Classify: strict}).Unary, inner.Unary)}
+	cc := serve(t, over, &service{}, nil, nil)
+	_, err := call(t.Context(), cc, get, "")
+	require.NoError(t, err)
+	for range 3 {
+		_, err = call(t.Context(), cc, get, "")
+		require.ErrorContains(t, err, "limiter inner")
+	}
+	require.EqualValues(t, 4, outer.Totals().Failures, "it let all calls through")
+}
+
+// trailers returns what a server says of retries in the trailers of calls that the rule refuses, by method.
+func trailers(t *testing.T, rule weirgrpc.Rule) map[string][]string {
+	cc := serve(t, overTCP(t), &service{stream: func(grpc.ServerStream) error { return nil }}, newServer(rule), nil)
+	said := map[string][]string{}
+	var md metadata.MD
+	_, err := call(t.Context(), cc, get, "", grpc.Trailer(&md))
+	require.Error(t, err)
+	said[get] = md.Get("grpc-retry-pushback-ms")
+	s, err := open(t.Context(), cc, chat)
+	require.NoError(t, err)
+	require.Error(t, receive(s))
+	said[chat] = s.Trailer().Get("grpc-retry-pushback-ms")
+	return said
+}
+
+func TestAServerTellsGRPCWhenToRetry(t *testing.T) {
+	empty := bucket("hits", limiter.PerHour(1), 1)
+	empty.Take(1)
+	year := bucket("year", limiter.Per(1, 366*24*time.Hour), 1)
+	year.Take(1)
+	forced := weir.New("forced", weir.Config{Breaker: breaker.Config{Initial: breaker.ForcedOpen}})
+	held := weir.New("held", weir.Config{})
+	held.Hold(time.Hour)
+	for name, c := range map[string]struct {
+		rule        weirgrpc.Rule
+		least, most int64
+		silent      bool
+	}{
+		"a limit":                   {weirgrpc.Limit(empty), 3_500_000, 3_600_000, false},
+		"a hold":                    {weirgrpc.Guard(weirgrpc.One(held)), 3_500_000, 3_600_000, false},
+		"more than an int32":        {weirgrpc.Limit(year), math.MaxInt32, math.MaxInt32, false},
+		"what is never let through": {weirgrpc.Limit(bucket("none", limiter.PerHour(1), limiter.None)), -1, -1, false},
+		"nobody knows when":         {weirgrpc.Guard(weirgrpc.One(forced)), 0, 0, true},
+	} {
+		for method, said := range trailers(t, c.rule) {
+			if c.silent {
+				require.Empty(t, said, "%s %s", name, method)
+				continue
+			}
+			require.Len(t, said, 1, "%s %s", name, method)
+			ms, err := strconv.ParseInt(said[0], 10, 64)
+			require.NoError(t, err)
+			require.True(t, c.least <= ms && ms <= c.most, "%s %s: %s", name, method, said[0])
+		}
+	}
+}
+
+// gRPC's own retries come when the server has said, not after their backoff of a millisecond.
+func TestRetriesOfGRPCComeInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		over := inMemory()
+		over.dial = append(over.dial, grpc.WithDefaultServiceConfig(`{"methodConfig": [{"name": [{}], "retryPolicy": {
+			"maxAttempts": 2, "initialBackoff": "0.001s", "maxBackoff": "0.001s", "backoffMultiplier": 1, "retryableStatusCodes": ["RESOURCE_EXHAUSTED"]
+		}}]}`))
+		cc := serve(t, over, &service{}, newServer(weirgrpc.Limit(bucket("hits", limiter.PerMinute(1), 1))), nil)
+		began := time.Now()
+		for range 3 {
+			_, err := call(t.Context(), cc, get, "")
+			require.NoError(t, err)
+		}
+		require.InDelta(t, 2*time.Minute, time.Since(began), float64(10*time.Millisecond))
+	})
+}
