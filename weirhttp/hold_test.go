@@ -1,0 +1,179 @@
+package weirhttp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirhttp"
+)
+
+// everyGates has gates of each kind, none of which limits anything by itself.
+func everyGates() map[string]*weirhttp.Gates {
+	rate := weir.Config{Rate: limiter.PerSecond(1000)}
+	in := func(s breaker.State) weir.Config { return weir.Config{Breaker: breaker.Config{Initial: s}} }
+	full := weir.NewGroup[string]("http", weir.GroupConfig{MaxKeys: 1})
+	_ = full.Get("busy").Run(context.Background(), func(context.Context) error { return errDown })
+	return map[string]*weirhttp.Gates{
+		"per host":            weirhttp.PerHost(weir.Config{}),
+		"per host, a rate":    weirhttp.PerHost(rate),
+		"unlimited":           weirhttp.PerHost(weir.Config{Rate: limiter.Unlimited()}),
+		"shadow breaker":      weirhttp.PerHost(in(breaker.Trial)),
+		"forced closed":       weirhttp.PerHost(in(breaker.ForcedClosed)),
+		"disabled":            weirhttp.PerHost(in(breaker.Disabled)),
+		"one":                 weirhttp.One(weir.New("http", weir.Config{})),
+		"joined":              weirhttp.One(weir.Join("http", breaker.New("b", breaker.Config{}), nil)),
+		"a host without room": weirhttp.Per(full, weirhttp.Host),
+	}
+}
+
+func TestAServerThatSaysWhenToComeBackIsObeyed(t *testing.T) {
+	healthy := func(*http.Response, error) breaker.Outcome { return breaker.Success }
+	for name := range everyGates() {
+		for _, classify := range []func(*http.Response, error) breaker.Outcome{nil, healthy} {
+			for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+				synctest.Test(t, func(t *testing.T) {
+					calls := 0
+					transport := weirhttp.NewTransport(baseFunc(func(*http.Request) (*http.Response, error) {
+						calls++
+						return reply(status, "Retry-After", "5"), nil
+					}), everyGates()[name])
+					transport.Classify = classify
+					trip(t, transport, "http://a.example/")
+					for range 3 {
+						_, err := transport.RoundTrip(newGet(t, "http://a.example/"))
+						require.Equalf(t, 1, calls, "%s, %d", name, status)
+						require.EqualError(t, err, `weirhttp: a.example is not called for 5s: "http": the service asked to wait, retry after 5s`)
+						require.ErrorIs(t, err, weir.ErrRefused)
+						require.Equal(t, 5*time.Second, weir.RetryAfter(err))
+					}
+					time.Sleep(5*time.Second + time.Millisecond)
+					trip(t, transport, "http://a.example/")
+					require.Equal(t, 2, calls)
+				})
+			}
+		}
+	}
+}
+
+func TestAHostIsHeldAlone(t *testing.T) {
+	transport := weirhttp.NewTransport(baseFunc(func(req *http.Request) (*http.Response, error) {
+		if req.URL.Host == "busy.example" {
+			return reply(http.StatusTooManyRequests, "Retry-After", "60"), nil
+		}
+		return reply(http.StatusOK), nil
+	}), weirhttp.PerHost(weir.Config{}))
+	trip(t, transport, "http://busy.example/")
+	for range 100 {
+		trip(t, transport, "http://b.example/")
+		_, err := transport.RoundTrip(newGet(t, "http://busy.example/"))
+		require.ErrorIs(t, err, limiter.ErrLimited)
+	}
+}
+
+// Nothing that a server says stops a client for longer than MaxRetryAfter, and nonsense does not stop it at all.
+func TestWhatAServerMayAskForIsBounded(t *testing.T) {
+	for _, c := range []struct {
+		after  string
+		bound  time.Duration
+		wanted time.Duration
+	}{
+		{"31536000", 0, time.Minute}, // a year
+		{"Fri, 31 Dec 9999 23:59:59 GMT", 0, time.Minute},
+		{"9223372036854775807", 0, 0}, // a moment that has no time
+		{"31536000", time.Hour, time.Hour},
+		{"31536000", weirhttp.Off, 0},
+		{"-5", 0, 0},
+		{"0", 0, 0},
+		{"1e9", 0, 0},
+		{"Fri, 31 Dec 1999 23:59:59 GMT", 0, 0}, // a second ago
+		{"Mon, 01 Jan 0001 00:00:00 GMT", 0, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) { // it is midnight of 1 January 2000
+			transport := weirhttp.NewTransport(always(http.StatusTooManyRequests, "Retry-After", c.after), weirhttp.PerHost(weir.Config{}))
+			transport.MaxRetryAfter = c.bound
+			trip(t, transport, "http://a.example/")
+			resp, err := transport.RoundTrip(newGet(t, "http://a.example/"))
+			require.Equal(t, c.wanted, weir.RetryAfter(err), c.after)
+			if err == nil {
+				require.NoError(t, resp.Body.Close())
+			}
+		})
+	}
+}
+
+// A chain of two transports: what the inner one refuses, the service has not said.
+func TestTheRefusalOfAnInnerTransportHoldsNobody(t *testing.T) {
+	inner := weirhttp.NewTransport(always(http.StatusTooManyRequests, "Retry-After", "60"), weirhttp.PerHost(weir.Config{}))
+	outer := weir.New("outer", weir.Config{})
+	transport := weirhttp.NewTransport(baseFunc(func(req *http.Request) (*http.Response, error) {
+		resp, err := inner.RoundTrip(req)
+		if err == nil {
+			resp.Header.Del("Retry-After")
+		}
+		return resp, err
+	}), weirhttp.One(outer))
+	trip(t, transport, "http://a.example/")
+	for range 3 {
+		_, err := transport.RoundTrip(newGet(t, "http://a.example/"))
+		require.ErrorContains(t, err, `"http": the service asked to wait`)
+	}
+	require.EqualValues(t, 3, outer.Totals().Ignored)
+	require.Zero(t, outer.Admissions().Refused)
+}
+
+// Requests that their callers cancelled, as hedging does with the slower one, are no evidence however the error is worded.
+func TestCancelledRequestsAreNoEvidence(t *testing.T) {
+	for _, word := range []error{
+		context.Canceled, io.ErrUnexpectedEOF, errDown, errors.New("http2: stream closed"),
+		fmt.Errorf("proxy: %w", context.DeadlineExceeded), &http.ProtocolError{ErrorString: "reset"},
+	} {
+		gate := weir.New("g", weir.Config{})
+		var leave func()
+		transport := weirhttp.NewTransport(baseFunc(func(*http.Request) (*http.Response, error) {
+			leave()
+			return nil, word
+		}), weirhttp.One(gate))
+		transport.Classify = func(*http.Response, error) breaker.Outcome { return breaker.Failure }
+		for range 40 {
+			ctx, cancel := context.WithCancel(t.Context())
+			leave = cancel
+			_, err := transport.RoundTrip(newGet(t, "http://a.example/").WithContext(ctx))
+			require.ErrorIs(t, err, word)
+			cancel()
+		}
+		require.EqualValues(t, 40, gate.Totals().Ignored, word)
+		require.Equal(t, breaker.Closed, gate.State())
+	}
+}
+
+func TestHandlersWhoseClientWentAwayAreNoEvidence(t *testing.T) {
+	b := breaker.New("b", breaker.Config{})
+	guard := weirhttp.Breaker(b, weirhttp.BreakerConfig{Classify: func(*http.Request, int) breaker.Outcome { return breaker.Failure }})
+	for _, end := range []func(w http.ResponseWriter){
+		func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) },
+		func(w http.ResponseWriter) { w.WriteHeader(499) },
+		func(http.ResponseWriter) {},
+		func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
+	} {
+		for range 40 {
+			ctx, leave := context.WithCancel(t.Context())
+			sendAnyhow(ctx, guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				leave()
+				end(w)
+			})))
+		}
+	}
+	require.EqualValues(t, 160, b.Totals().Ignored)
+	require.Equal(t, breaker.Closed, b.State())
+}
