@@ -173,9 +173,9 @@ func ExampleJoint() {
 	)
 	perUser.TakeAt(noon, 2)
 	perUser.TakeAt(noon.Add(time.Second), 1)
-	r, which := perUser.TakeWhichAt(noon.Add(2*time.Second), 1)
-	fmt.Println(r.OK, r.RetryAfter, which)
-	// Output: false 59m58s 1
+	r := perUser.TakeAt(noon.Add(2*time.Second), 1)
+	fmt.Println(r.OK, r.RetryAfter)
+	// Output: false 59m58s
 }
 
 func ExampleLeakyBucket() {

@@ -219,11 +219,10 @@ func TestNothingIsTakenOfAJointWhileSomebodyWaits(t *testing.T) {
 		require.True(t, all.Take(2).OK)
 		l := newLine(t, all)
 		l.enter(t.Context(), "two", 2)
-		r, which := all.TakeWhich(1)
+		r := all.Take(1)
 		require.False(t, r.OK, "one token is there, but not for the late")
 		require.Positive(t, r.RetryAfter)
 		require.Zero(t, r.Remaining)
-		require.Equal(t, -1, which)
 		require.Zero(t, all.Take(0).Remaining)
 		l.want(arrival{"two", sec, nil})
 	})
@@ -245,22 +244,6 @@ func TestWaitingForAJointFailsAtOnceWhereItWouldTakeTooLong(t *testing.T) {
 	})
 }
 
-func TestStackedTakesTheLastOnes(t *testing.T) {
-	minute := exactLog(2, time.Minute)
-	both := limiter.Stacked(exactLog(1, sec), minute)
-	take(t, both, step{0, 1, "ok"}, step{0, 1, "refused"})
-	take(t, minute, step{0, 0, "ok 0/2 reset 1m0s"})
-}
-
-func TestOfEqualsTheFirstDecides(t *testing.T) {
-	same := limiter.All(exactLog(1, sec), exactLog(1, sec), exactLog(1, sec))
-	for _, want := range []bool{true, false} {
-		r, which := same.TakeWhichAt(start, 1)
-		require.Equal(t, want, r.OK)
-		require.Zero(t, which)
-	}
-}
-
 // robbed is a limiter of which others take all that is left as soon as it has been looked at.
 type robbed struct{ limiter.Limiter }
 
@@ -278,7 +261,4 @@ func TestWhatAJointTookBeforeARefusalGoesBack(t *testing.T) {
 	take(t, limiter.All(before, robbers(), after), step{0, 2, "refused 0/5 retry 1s reset 1s"})
 	take(t, before, step{0, 0, "ok 5/5 reset 0s"})
 	take(t, after, step{0, 0, "ok 5/5 reset 0s"})
-	take(t, limiter.Stacked(before, robbers(), after), step{0, 2, "refused"})
-	take(t, before, step{0, 0, "ok 3/5 reset 1s"})
-	take(t, after, step{0, 0, "ok 3/5 reset 1s"})
 }

@@ -18,7 +18,6 @@ import (
 // All methods are safe for concurrent use; only Wait and TryWait block.
 type Joint struct {
 	members []Limiter
-	stacked bool
 	line    queue
 }
 
@@ -31,14 +30,6 @@ func All(limits ...Limiter) *Joint {
 		}
 	}
 	return &Joint{members: slices.Clone(limits)}
-}
-
-// Stacked joins limits into one where a request that some refuse is still taken from the
-// others, so that a caller who keeps asking uses up the long-term limits as well.
-func Stacked(limits ...Limiter) *Joint {
-	j := All(limits...)
-	j.stacked = true
-	return j
 }
 
 // Hold admits nothing for d, where a member is a [Holder].
@@ -55,21 +46,10 @@ func (j *Joint) Take(n int) Result { return j.TakeAt(time.Now(), n) }
 
 // TakeAt is Take at a given time.
 func (j *Joint) TakeAt(t time.Time, n int) Result {
-	r, _ := j.TakeWhichAt(t, n)
-	return r
-}
-
-// TakeWhich is Take that also tells which member decided, by its index: of those that
-// refused the one with the largest RetryAfter; of an admission, the one with the least Remaining; of equals the first.
-// It is -1 where callers in the queue decided, or there are no members.
-func (j *Joint) TakeWhich(n int) (Result, int) { return j.TakeWhichAt(time.Now(), n) }
-
-// TakeWhichAt is TakeWhich at a given time.
-func (j *Joint) TakeWhichAt(t time.Time, n int) (Result, int) {
 	if ahead := j.line.ahead.Load(); ahead != 0 {
 		r := j.behind(t, ahead, n)
 		stepBack(&r, n)
-		return r, -1
+		return r
 	}
 	return j.decide(t, n)
 }
@@ -92,112 +72,79 @@ func (j *Joint) TryWait(ctx context.Context, n int, limit time.Duration) error {
 }
 
 // decide looks first, because a permit that is taken and given back may have been missing elsewhere meanwhile.
-func (j *Joint) decide(t time.Time, n int) (Result, int) {
-	if r, which := j.look(t, n); !r.OK {
-		if j.stacked {
-			j.pile(t, n)
-		}
-		return r, which
+func (j *Joint) decide(t time.Time, n int) Result {
+	if r := j.look(t, n); !r.OK {
+		return r
 	}
-	v := verdict{which: -1}
+	v := newVerdict()
 	for i, m := range j.members {
 		r := m.TakeAt(t, n)
-		v.add(i, r, r.Remaining)
-		if !r.OK && !j.stacked { // somebody was faster
+		v.add(r)
+		if !r.OK { // somebody was faster
 			for _, taken := range j.members[:i] {
 				taken.Refund(n)
 			}
 			break
 		}
 	}
-	return v.result()
+	return v.Result
 }
 
 // look tells what a request would get, and takes nothing.
-func (j *Joint) look(t time.Time, n int) (Result, int) {
-	v := verdict{which: -1}
-	for i, m := range j.members {
-		r, left := peek(m, t, n)
-		v.add(i, r, left)
+func (j *Joint) look(t time.Time, n int) Result {
+	v := newVerdict()
+	for _, m := range j.members {
+		v.add(peek(m, t, n))
 	}
-	return v.result()
+	return v.Result
 }
 
-// peek tells what a member would answer, and what it would have left.
-func peek(m Limiter, t time.Time, n int) (r Result, left int) {
-	r = m.TakeAt(t, 0)
-	left = r.Remaining - n
-	if n < 0 || left < 0 { // a refusal changes nothing
+// peek tells what a member would answer.
+func peek(m Limiter, t time.Time, n int) Result {
+	r := m.TakeAt(t, 0)
+	if n < 0 || r.Remaining < n { // a refusal changes nothing
 		if r = m.TakeAt(t, n); r.OK {
 			m.Refund(n) // it has just become free
 		}
 	}
-	return r, left
+	return r
 }
 
 // behind tells how things will stand for one who wants n permits when ahead others have been
 // handed out. Of those a member does not know that is not of this package, or has a name.
 func (j *Joint) behind(t time.Time, ahead int64, n int) Result {
-	v := verdict{which: -1}
-	for i, m := range j.members {
+	v := newVerdict()
+	for _, m := range j.members {
 		var r Result
 		if s, ok := m.(server); ok {
 			s.after(&r, s.now(), ahead, n)
 		} else {
-			r, _ = peek(m, t, n)
+			r = peek(m, t, n)
 		}
-		v.add(i, r, r.Remaining)
+		v.add(r)
 	}
-	r, _ := v.result()
-	return r
-}
-
-// pile takes from those members that have something left.
-func (j *Joint) pile(t time.Time, n int) {
-	for _, m := range j.members {
-		if m.TakeAt(t, 0).Remaining >= n {
-			m.TakeAt(t, n)
-		}
-	}
+	return v.Result
 }
 
 func (j *Joint) now() time.Duration { return 0 }
 
-func (j *Joint) serve(r *Result, _ time.Duration, n int) { *r, _ = j.decide(time.Now(), n) }
+func (j *Joint) serve(r *Result, _ time.Duration, n int) { *r = j.decide(time.Now(), n) }
 
 func (j *Joint) after(r *Result, _ time.Duration, ahead int64, n int) {
 	*r = j.behind(time.Now(), ahead, n)
 }
 
-// verdict gathers the results of several limiters into one.
-type verdict struct {
-	all   Result
-	which int
-	left  int // of the member that decided so far
-	some  bool
+// verdict is the results of several limiters in one.
+type verdict struct{ Result }
+
+// newVerdict is the result of no limiter: there is no limit.
+func newVerdict() verdict {
+	return verdict{Result{OK: true, Limit: math.MaxInt, Remaining: math.MaxInt}}
 }
 
-func (v *verdict) add(i int, r Result, left int) {
-	if !v.some {
-		v.some, v.all, v.which, v.left = true, r, i, left
-		return
+func (v *verdict) add(r Result) {
+	v.Result = Result{
+		OK: v.OK && r.OK, Limit: min(v.Limit, r.Limit), Remaining: min(v.Remaining, r.Remaining),
+		RetryAfter: max(v.RetryAfter, r.RetryAfter), ResetAfter: max(v.ResetAfter, r.ResetAfter),
 	}
-	worse := v.all.OK && left < v.left
-	if !r.OK {
-		worse = v.all.OK || r.RetryAfter > v.all.RetryAfter
-	}
-	if worse {
-		v.which, v.left = i, left
-	}
-	v.all = Result{
-		OK: v.all.OK && r.OK, Limit: min(v.all.Limit, r.Limit), Remaining: min(v.all.Remaining, r.Remaining),
-		RetryAfter: max(v.all.RetryAfter, r.RetryAfter), ResetAfter: max(v.all.ResetAfter, r.ResetAfter),
-	}
-}
-
-func (v *verdict) result() (Result, int) {
-	if !v.some {
-		return Result{OK: true, Limit: math.MaxInt, Remaining: math.MaxInt}, -1
-	}
-	return v.all, v.which
 }

@@ -19,20 +19,7 @@ func TestAllAdmitsByAllOrNone(t *testing.T) {
 	take(t, minute, step{0, 0, "ok 1/3 reset 1m0s"}) // the refused one cost nothing here
 	take(t, both, step{sec, 2, "refused 1/2 retry 59s reset 59s"}, step{sec, 1, "ok 0/2 reset 1m0s"})
 
-	r, which := both.TakeWhichAt(start.Add(sec), 1)
-	require.False(t, r.OK)
-	require.Equal(t, 1, which, "the minute refuses for longest")
-	_, which = limiter.All(minute, exactLog(1, sec), second).TakeWhichAt(start.Add(sec), 2)
-	require.Equal(t, 1, which, "never is longest")
-	full := exactLog(1, 2*time.Minute)
-	take(t, full, step{sec, 1, "ok"})
-	for want, all := range []*limiter.Joint{limiter.All(full, minute, second), limiter.All(minute, full, second), limiter.All(minute, second, full)} {
-		_, which = all.TakeWhichAt(start.Add(sec), 1)
-		require.Equal(t, want, which)
-	}
-	r, which = both.TakeWhichAt(start.Add(2*time.Minute), 1)
-	require.True(t, r.OK)
-	require.Equal(t, 0, which, "of the second least is left")
+	take(t, both, step{2 * time.Minute, 1, "ok 1/2 reset 1m0s"})
 	both.Refund(1)
 	take(t, both, step{2 * time.Minute, 0, "ok 2/2 reset 0s"})
 }
@@ -42,22 +29,9 @@ func TestAllOfThreeLimits(t *testing.T) {
 	second, minute, hourly := exactLog(10, sec), exactLog(100, time.Minute), exactLog(1000, hour)
 	all := limiter.All(second, minute, hourly)
 	require.Equal(t, 10, offer(all, 11, ms))
-	_, which := all.TakeWhichAt(start.Add(ms), 1)
-	require.Equal(t, 0, which)
+	require.Equal(t, sec, all.TakeAt(start.Add(ms), 1).RetryAfter+ms, "the second's, and not the minute's")
 	require.Equal(t, 90, minute.TakeAt(start.Add(ms), 0).Remaining)
 	require.Equal(t, 990, hourly.TakeAt(start, 0).Remaining)
-}
-
-func TestStackedLimitsCountWhatOthersRefuse(t *testing.T) { // scenario 72
-	for stacked, want := range map[bool]int{false: 1, true: 3} {
-		second, minute := exactLog(1, sec), exactLog(30, time.Minute)
-		both := limiter.All(second, minute)
-		if stacked {
-			both = limiter.Stacked(second, minute)
-		}
-		require.Equal(t, 1, offer(both, 3, 300*ms))
-		require.Equal(t, 30-want, minute.TakeAt(start.Add(sec), 0).Remaining)
-	}
 }
 
 func TestAllOfNothing(t *testing.T) {

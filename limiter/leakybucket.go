@@ -62,9 +62,6 @@ func (b *LeakyBucket) TryWait(ctx context.Context, n int, limit time.Duration) e
 	return b.line.wait(ctx, b, request{n: n, limit: limit})
 }
 
-// Level is how much waits in the bucket.
-func (b *LeakyBucket) Level() int { return int(b.line.ahead.Load()) }
-
 func (b *LeakyBucket) now() time.Duration { return time.Since(b.epoch) }
 
 func (b *LeakyBucket) serve(r *Result, at time.Duration, n int) {

@@ -134,25 +134,3 @@ func TestReserveOwesNoMoreThanALifetime(t *testing.T) {
 	require.Equal(t, limiter.Never, r.RetryAfter)
 	take(t, b, step{math.MinInt64, 1, "refused"}, step{0, 1, "refused"}, step{math.MaxInt64, 1, "refused"})
 }
-
-func TestTakeUpTo(t *testing.T) {
-	upTo := func(b *limiter.TokenBucket, at time.Duration, n, want int, result string) {
-		t.Helper()
-		taken, r := b.TakeUpToAt(start.Add(at), n)
-		require.Equal(t, want, taken, "TakeUpTo(%d) at %s", n, at)
-		require.Equal(t, result, show(r), "TakeUpTo(%d) at %s", n, at)
-	}
-	b := bucket(limiter.PerSecond(1), 2) // scenario 19
-	upTo(b, 0, 2, 2, "ok 0/2 reset 2s")
-	upTo(b, 1600*ms, 5, 1, "ok 0/2 reset 1.4s")
-	upTo(b, 2100*ms, 5, 1, "ok 0/2 reset 1.9s")
-
-	b = bucket(limiter.PerSecond(10), 10) // scenario 20
-	upTo(b, 0, 1, 1, "ok 9/10 reset 100ms")
-	upTo(b, 0, 2, 2, "ok 7/10 reset 300ms")
-	upTo(b, 0, 10, 7, "ok 0/10 reset 1s")
-	upTo(b, 0, 1000, 0, "refused 0/10 retry 100ms reset 1s")
-	take(t, b, step{0, 1000, "refused 0/10 retry never reset 1s"})
-	upTo(b, sec, 0, 0, "ok 10/10 reset 0s")
-	upTo(b, sec, -1, 0, "refused 10/10 retry never reset 0s")
-}

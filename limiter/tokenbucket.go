@@ -94,15 +94,6 @@ func (b *TokenBucket) AdmitAfter(d time.Duration, n int) bool {
 	return b.line.ahead.Load() == 0 && b.terms.Load().admit(d, n)
 }
 
-// TakeUpTo takes as many tokens as there are, up to n, and returns how many it took. Parts
-// of a token stay. The result is that of taking them, or of asking for one where there was none.
-func (b *TokenBucket) TakeUpTo(n int) (int, Result) { return b.takeUpTo(b.now(), n) }
-
-// TakeUpToAt is TakeUpTo at a given time.
-func (b *TokenBucket) TakeUpToAt(t time.Time, n int) (int, Result) {
-	return b.takeUpTo(t.Sub(b.epoch), n)
-}
-
 // Tokens is how many tokens there are, with fractions: below 0 where they are owed to reservations.
 func (b *TokenBucket) Tokens() float64 { return b.tokens(b.now()) }
 
@@ -165,23 +156,6 @@ func (b *TokenBucket) serve(r *Result, at time.Duration, n int) {
 // after tells how things stand for one who comes after ahead other tokens.
 func (b *TokenBucket) after(r *Result, at time.Duration, ahead int64, n int) {
 	for s := b.terms.Load(); !s.after(r, at, ahead, n); s = b.current() {
-	}
-}
-
-func (b *TokenBucket) takeUpTo(at time.Duration, n int) (int, Result) {
-	for {
-		var r, taken Result
-		b.take(&r, at, 0)
-		want := n
-		if n > 1 {
-			want = max(1, min(n, r.Remaining))
-		}
-		switch b.take(&taken, at, want); {
-		case taken.OK:
-			return want, taken
-		case want <= 1: // otherwise somebody else took some in between
-			return 0, taken
-		}
 	}
 }
 
