@@ -27,7 +27,8 @@ type Waiter interface {
 	// returns nil then. Otherwise nothing has been taken: the context was done
 	// first, or waiting is of no use (see LimitedError).
 	Wait(ctx context.Context, n int) error
-	// TryWait is Wait that gives up at once where it would take longer than limit.
+	// TryWait is Wait that gives up at once where it would take longer than limit, and after
+	// limit where the limiter has changed meanwhile.
 	TryWait(ctx context.Context, n int, limit time.Duration) error
 }
 

@@ -11,8 +11,9 @@ import (
 // queue lets callers wait for a limiter in order of arrival.
 //
 // Nothing is charged before a caller's turn comes, so one that leaves leaves no debt, and a
-// change of the rate holds for all who still wait. Only the head of the queue looks at the limiter
-// and sleeps on a timer; the goroutines that run it are those of the callers.
+// change of the rate holds for all who still wait. Only the head of the queue sleeps until the limiter
+// has something for it; every waiter with a limit also has a timer of its own, so it leaves when its
+// time is up, whatever has become of the limiter meanwhile. The goroutines are those of the callers.
 type queue struct {
 	ahead atomic.Int64 // permits asked for by all who wait; above 0 exactly while anybody does
 	max   int          // callers that may wait, 0 for any number
@@ -41,6 +42,15 @@ type request struct {
 	limit time.Duration // the longest wait wanted
 }
 
+// timeout is the channel that ends a wait of the request, nil where it has no limit.
+func (r request) timeout() (due <-chan time.Time, stop func() bool) {
+	if r.limit == Never {
+		return nil, func() bool { return true }
+	}
+	t := time.NewTimer(r.limit)
+	return t.C, t.Stop
+}
+
 type waiter struct {
 	n          int
 	wake       chan struct{} // with room for one: look again
@@ -67,7 +77,9 @@ func (q *queue) wait(ctx context.Context, s server, req request) error {
 	if err != nil {
 		return err
 	}
-	return q.stand(ctx, s, w)
+	timeout, stop := req.timeout()
+	defer stop()
+	return q.stand(ctx, s, w, timeout)
 }
 
 // join puts the caller at the end of the queue, unless it is plain that waiting there is of no use.
@@ -94,14 +106,19 @@ func (q *queue) join(ctx context.Context, s server, req request) (*waiter, error
 }
 
 // stand waits in the queue.
-func (q *queue) stand(ctx context.Context, s server, w *waiter) error {
+func (q *queue) stand(ctx context.Context, s server, w *waiter, timeout <-chan time.Time) error {
 	for {
 		due := q.lead(s, w)
 		select {
 		case <-w.wake:
 		case <-due:
+		case <-timeout:
+			return q.leave(s, w, WaitTooLong, nil)
 		case <-ctx.Done():
-			return q.leave(s, w, ctx.Err())
+			if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
+				return q.leave(s, w, "", err)
+			}
+			return q.leave(s, w, PastDue, nil)
 		}
 		if w.done(q) {
 			return w.err
@@ -109,25 +126,32 @@ func (q *queue) stand(ctx context.Context, s server, w *waiter) error {
 	}
 }
 
-// lead does the work of the head of the queue, if that is w: it serves whoever can be
-// served, and returns the timer that says when to look again. To others it returns nil.
+// lead does the work of the head of the queue, if that is w: it serves all that can be served, and
+// returns the timer that says when to look again. To others it returns nil.
 func (q *queue) lead(s server, w *waiter) <-chan time.Time {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.first != w {
 		return nil
 	}
+	retry := q.serveAll(s)
+	if q.first != w {
+		q.first.signal()
+		return nil
+	}
+	if retry == 0 {
+		return nil
+	}
+	return q.alarm(retry)
+}
+
+// serveAll serves from the head on, until one cannot be served, and returns its RetryAfter. One that never can be is sent away.
+func (q *queue) serveAll(s server) (retry time.Duration) {
 	for q.first != nil {
 		var r Result
 		s.serve(&r, s.now(), q.first.n)
 		if !r.OK && r.RetryAfter < Never {
-			if q.first != w {
-				break
-			}
-			if r.RetryAfter == 0 {
-				return nil
-			}
-			return q.alarm(r.RetryAfter)
+			return r.RetryAfter
 		}
 		if !r.OK {
 			q.first.err = refused(r, q.first.n)
@@ -136,29 +160,33 @@ func (q *queue) lead(s server, w *waiter) <-chan time.Time {
 		q.first.signal()
 		q.remove(q.first)
 	}
-	q.first.signal()
-	return nil
+	return 0
 }
 
-// leave takes w out of the queue. Where w has been served already its permits are its own, and
-// it is too late to leave.
-func (q *queue) leave(s server, w *waiter, cause error) error {
+// leave takes w out of the queue. Where it has been served already its permits are its own, and it is too late to
+// leave. One whose time is up, for a reason and not by an error of its own, is still served with what is there at that very moment.
+func (q *queue) leave(s server, w *waiter, reason Reason, err error) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	head := q.first
+	if err == nil && !w.served {
+		q.serveAll(s)
+	}
+	if !w.served {
+		q.remove(w)
+	}
+	if q.first != head {
+		q.first.signal()
+	}
 	if w.served {
 		return w.err
 	}
-	head := q.first == w
-	q.remove(w)
-	if head {
-		q.first.signal()
+	if err != nil {
+		return err
 	}
-	if errors.Is(cause, context.DeadlineExceeded) {
-		var r Result
-		s.after(&r, s.now(), q.ahead.Load(), w.n)
-		return refusal(PastDue, r.Limit, r.RetryAfter)
-	}
-	return cause
+	var r Result
+	s.after(&r, s.now(), q.ahead.Load(), w.n)
+	return refusal(reason, r.Limit, r.RetryAfter)
 }
 
 // poke makes the head look again, because the limiter may have more to give than it had.

@@ -1,0 +1,140 @@
+package limiter_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// obstructed is a limiter that has nothing for a caller for some half a second, and what makes that time longer.
+type obstructed struct {
+	wait     func(ctx context.Context, limit time.Duration) error
+	obstruct func()
+}
+
+// of makes one of a limiter of which something has been taken.
+func of(l limiter.Waiter, n int, obstruct func()) obstructed {
+	return obstructed{func(ctx context.Context, limit time.Duration) error { return l.TryWait(ctx, n, limit) }, obstruct}
+}
+
+// pace is what Smooth and WarmUp have in common.
+type pace interface {
+	Reserve(n int, limit time.Duration) (time.Duration, bool)
+	TryWait(ctx context.Context, n int, limit time.Duration) (time.Duration, error)
+}
+
+func paced(p pace) obstructed {
+	p.Reserve(1, limiter.Never)
+	return obstructed{
+		func(ctx context.Context, limit time.Duration) error {
+			_, err := p.TryWait(ctx, 1, limit)
+			return err
+		},
+		func() { p.Reserve(7200, limiter.Never) },
+	}
+}
+
+// obstructions are all limiters that can wait for a time, with all that can make a wait longer after it has begun.
+func obstructions() map[string]func() obstructed {
+	empty := func(c limiter.Config) *limiter.TokenBucket {
+		b := limiter.NewTokenBucket(c)
+		b.Take(1)
+		return b
+	}
+	plain := limiter.Config{Rate: limiter.PerSecond(2), Burst: 1}
+	hourly := limiter.PerHour(1)
+	// Of two permits one is taken always, so whoever wants both waits for ever.
+	window := limiter.WindowConfig{Limit: 2, Span: 500 * ms, Barge: true}
+	halved := func(w waitingLimiter) obstructed {
+		w.Take(1)
+		return of(w, 2, func() { w.Take(1) })
+	}
+	group := func(change func(g *limiter.Group[string])) func() obstructed {
+		return func() obstructed {
+			g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: plain.Rate, Burst: 1})
+			g.Take("k", 1)
+			return of(g.Get("k"), 1, func() { change(g) })
+		}
+	}
+	return map[string]func() obstructed{
+		"bucket, SetRate": func() obstructed { b := empty(plain); return of(b, 1, func() { _ = b.SetRate(hourly) }) },
+		"bucket, Hold":    func() obstructed { b := empty(plain); return of(b, 1, func() { b.Hold(hour) }) },
+		"bucket, barging": func() obstructed {
+			b := empty(limiter.Config{Rate: plain.Rate, Burst: 1, Barge: true})
+			return of(b, 1, func() { b.Reserve(1, sec); _ = b.SetRate(hourly) })
+		},
+		"named, Hold": func() obstructed {
+			n := limiter.NewNamed("n", empty(plain), limiter.NamedConfig{})
+			return of(n, 1, func() { n.Hold(hour) })
+		},
+		"joint, SetRate of a member": func() obstructed {
+			b := empty(plain)
+			return of(limiter.All(b, exactLog(9, hour)), 1, func() { _ = b.SetRate(hourly) })
+		},
+		"joint, Hold": func() obstructed { j := limiter.All(empty(plain)); return of(j, 1, func() { j.Hold(hour) }) },
+		"joint, a member is emptied": func() obstructed {
+			b := limiter.NewSlidingLog(limiter.WindowConfig{Limit: 9, Span: hour})
+			return of(limiter.All(empty(plain), b), 1, func() { b.Take(9) })
+		},
+		"named group, Hold": func() obstructed {
+			g := limiter.NewNamedGroup("g", limiter.NewGroup(limiter.GroupConfig[string]{Rate: plain.Rate, Burst: 1}), limiter.NamedConfig{})
+			g.Take("k", 1)
+			return obstructed{func(ctx context.Context, limit time.Duration) error { return g.TryWait(ctx, "k", 1, limit) }, func() { g.Hold("k", hour) }}
+		},
+		"key, SetTier": group(func(g *limiter.Group[string]) { _ = g.SetTier(-1, limiter.Tier{Rate: hourly, Burst: 1}) }),
+		"key, Hold":    group(func(g *limiter.Group[string]) { g.Hold("k", hour) }),
+		"log, barging": func() obstructed { return halved(limiter.NewSlidingLog(window)) },
+		"sliding, barging": func() obstructed {
+			return halved(limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 2, Span: 500 * ms, Buckets: 5, Barge: true}))
+		},
+		"smooth, Reserve": func() obstructed { return paced(limiter.NewSmooth(limiter.SmoothConfig{Rate: plain.Rate})) },
+		"warm-up, Reserve": func() obstructed {
+			return paced(limiter.NewWarmUp(limiter.WarmUpConfig{Rate: plain.Rate, Period: sec, Cold: 1}))
+		},
+	}
+}
+
+// TestEveryWaiterLeavesWhenItsTimeIsUp has several wait, and then something happens that makes their waits too long. Each leaves at its
+// limit, be it the first or not, or when its deadline has passed.
+func TestEveryWaiterLeavesWhenItsTimeIsUp(t *testing.T) {
+	for name, make := range obstructions() {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := make()
+				began := time.Now()
+				late, stop := context.WithDeadline(t.Context(), began.Add(8*sec))
+				defer stop()
+				left := map[time.Duration]error{}
+				var mu sync.Mutex
+				wait := func(ctx context.Context, limit time.Duration) {
+					go func() {
+						err := o.wait(ctx, limit)
+						mu.Lock()
+						defer mu.Unlock()
+						left[time.Since(began)] = err
+					}()
+					synctest.Wait()
+				}
+				for _, limit := range []time.Duration{5 * sec, 7 * sec, 6 * sec} {
+					wait(t.Context(), limit)
+				}
+				wait(late, limiter.Never)
+				for time.Sleep(100 * ms); time.Since(began) < 10*sec; time.Sleep(50 * ms) {
+					o.obstruct()
+				}
+				require.Len(t, left, 4)
+				for _, at := range []time.Duration{5 * sec, 6 * sec, 7 * sec} {
+					require.ErrorIs(t, left[at], limiter.ErrLimited, "at %s", at)
+					require.ErrorContains(t, left[at], "wait longer than wanted")
+				}
+				require.ErrorIs(t, left[8*sec], context.DeadlineExceeded)
+			})
+		})
+	}
+}
