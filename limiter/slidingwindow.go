@@ -42,7 +42,7 @@ func (c SlidingConfig) window() WindowConfig {
 //	|  3  |  0  |  5  |  1  |  0  |  2  |
 //	└─ still counts, though only a part of it lies in the span
 //
-// It costs 8 bytes for each part and two more, their number rounded up to a power of two. Its RetryAfter is
+// It costs 16 bytes for each part and two more. Its RetryAfter is
 // minimal for what it counts. All methods are safe for concurrent use; only Wait and TryWait block.
 type SlidingWindow struct{ *meter }
 

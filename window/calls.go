@@ -92,8 +92,8 @@ func (c CallsConfig) tally() *tally.Calls {
 // two for a slow call and two more with Latency; the first call of each bucket,
 // and of each second, takes a lock to roll the window on. Readers never write and
 // take no lock. Readings are of the last N buckets with the current one: never more
-// than the span. A window takes about 500 bytes, and 48 bytes for each of its buckets and
-// two more, their number rounded up to a power of two. Where several processors
+// than the span. A window takes about 500 bytes, and 56 bytes for each of its buckets and
+// two more. Where several processors
 // record millions of calls a second each, it takes 2 kB more, and up to 320 bytes for
 // each processor, for cells in which they count successes without being in each
 // other's way.

@@ -28,14 +28,14 @@ var objects = []object{
 	{"`window.Counter`", 500, func() any { return window.NewCounter(window.Config{}) }},
 	{"`window.Calls`", 1500, func() any { return window.NewCalls(window.CallsConfig{}) }},
 	{"`window.Calls` of 100 buckets", 7000, func() any { return window.NewCalls(window.CallsConfig{Buckets: 100}) }},
-	{"`window.View` of 60 buckets", 4000, func() any { return window.NewView(window.Config{Buckets: 60}) }},
+	{"`window.View` of 60 buckets", 4500, func() any { return window.NewView(window.Config{Buckets: 60}) }},
 	{"`breaker.Breaker`", 3000, func() any { return breaker.New("b", breaker.Config{}) }},
 	{"`breaker.Breaker` with HungCalls", 4000, func() any { return breaker.New("b", breaker.Config{SlowCall: time.Second, HungCalls: true}) }},
 	{"`breaker.Throttle`", 2000, func() any { return breaker.NewThrottle("t", breaker.ThrottleConfig{}) }},
 	{"`limiter.TokenBucket`", 400, func() any { return limiter.NewTokenBucket(limiter.Config{Rate: rate}) }},
 	{"`limiter.FixedWindow`", 250, func() any { return limiter.NewFixedWindow(limiter.WindowConfig{Limit: 1, Span: time.Second}) }},
-	{"`limiter.SlidingWindow`", 450, func() any { return limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 1, Span: time.Second}) }},
-	{"`limiter.SlidingWindow` of 100 parts", 1500, func() any {
+	{"`limiter.SlidingWindow`", 500, func() any { return limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 1, Span: time.Second}) }},
+	{"`limiter.SlidingWindow` of 100 parts", 2200, func() any {
 		return limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 1, Span: time.Second, Buckets: 100})
 	}},
 	{"`limiter.SlidingLog` with 1,000 entries", 25_000, func() any { return fullLog(1000) }},

@@ -1,7 +1,9 @@
 package ring_test
 
 import (
+	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,4 +15,29 @@ func TestDueAfterAGapLongerThanTheRing(t *testing.T) {
 	r.Advance(1000, []int64{1})
 	require.False(t, r.Due(10_009))
 	require.True(t, r.Due(10_010))
+}
+
+// A pause longer than the ring costs what a step by one bucket does, however many buckets there
+// are: it does not visit them.
+func TestAPauseCostsAsMuchAsAStep(t *testing.T) {
+	const reach, advances = 100_000, 2_000
+	r := ring.New(10, reach, 6)
+	var b int64
+	cost := func(step int64) time.Duration {
+		best := time.Duration(math.MaxInt64)
+		for range 5 { // the best of them is the least disturbed
+			began := time.Now()
+			for range advances {
+				b += step
+				r.Advance(b, []int64{b, 0, 0, 0, 0, 0})
+				if got := r.Row(b - reach/2)[0].Load(); got != b && step > reach {
+					t.Fatalf("%d buckets on, the window begins at %d, want %d", step, got, b)
+				}
+			}
+			best = min(best, time.Since(began))
+		}
+		return best
+	}
+	steps := cost(1)
+	require.Less(t, cost(reach+7), 50*steps, "2,000 steps take %v", steps)
 }
