@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"errors"
+	"math"
 	"sync/atomic"
 
 	"github.com/weir-go/weir/stat"
@@ -58,7 +59,9 @@ func (b *book) count(r Result, err error, n int) {
 
 func (b *book) add(outcome, n int) {
 	b.requests[outcome].Add(1)
-	b.permits[outcome].Add(int64(max(n, 0)))
+	if permits := &b.permits[outcome]; permits.Add(int64(max(n, 0))) < 0 {
+		permits.Store(math.MaxInt64) // requests for very many: it stays there rather than to wrap around
+	}
 }
 
 // fault books an error of Redis.
@@ -68,7 +71,13 @@ func (b *book) fault(err error) {
 	}
 }
 
-func (f *figure) observe(yield func(*stat.Series, float64)) { yield(f.series, float64(f.Load())) }
+func (f *figure) observe(yield func(*stat.Series, float64)) {
+	value := f.Load()
+	if value < 0 {
+		value = math.MaxInt64 // just about to be put there
+	}
+	yield(f.series, float64(value))
+}
 
 // Observe yields the requests and permits by outcome, the callers that wait, the limit, and the errors of Redis: see
 // [stat.Source]. What is refused or admitted without Redis, by the policy for when it is away, is among them. It asks Redis

@@ -159,7 +159,7 @@ func (p *Purse) await(ctx context.Context, refill chan struct{}, l *lease, n int
 
 // ask takes n permits from the server, and some to hold.
 func (p *Purse) ask(ctx context.Context, l *lease, n int) (limiter.Result, error) {
-	if more := p.begin(l); more > 0 {
+	if more := p.begin(l, n); more > 0 {
 		r, err := p.refill(ctx, l, n, more)
 		if err != nil || r.OK {
 			return r, err
@@ -175,12 +175,12 @@ func (p *Purse) ask(ctx context.Context, l *lease, n int) (limiter.Result, error
 	return r, err
 }
 
-// begin says how many permits to take in advance. Only one caller at a time does, or else there might be more in hand
-// than the bound says.
-func (p *Purse) begin(l *lease) int {
+// begin says how many permits to take in advance of a request for n. Only one caller at a time does, or else there might be more in
+// hand than the bound says. A request for more than a lease can hold takes none: the sum of both must not wrap around.
+func (p *Purse) begin(l *lease, n int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if l.refill != nil || l.size <= 1 || l.size <= l.left || p.closed {
+	if n > p.config.Max || l.refill != nil || l.size <= 1 || l.size <= l.left || p.closed {
 		return 0
 	}
 	l.refill = make(chan struct{})

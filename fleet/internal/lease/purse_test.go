@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -566,4 +567,25 @@ func BenchmarkTakeHeld(b *testing.B) {
 	for b.Loop() {
 		_, _, _ = p.Take(b.Context(), "k", 1)
 	}
+}
+
+// A request that no lease could serve takes none: n and what would be taken in advance never add up to more than an int holds.
+func TestARequestForMoreThanALeaseHoldsIsAskedForAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, n := range []int{config.Max + 1, 1 << 40, math.MaxInt - 1, math.MaxInt} {
+			s := newServer(bucket(100, 1000))
+			p := lease.New(s, config)
+			for range 24 {
+				_, _, err := p.Take(t.Context(), "k", 1)
+				require.NoError(t, err)
+			}
+			before := s.questions()
+			require.Equal(t, config.Max+1, before[len(before)-1], "the key is busy: its lease is as large as can be")
+			r, held, err := p.Take(t.Context(), "k", n)
+			require.NoError(t, err)
+			require.False(t, held)
+			require.Equal(t, n <= 1000, r.OK, "Take(%d)", n)
+			require.Equal(t, []int{n}, s.questions(), "Take(%d)", n)
+		}
+	})
 }

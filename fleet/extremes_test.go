@@ -1,0 +1,99 @@
+package fleet_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/limiter"
+)
+
+// kinds are limits of 50 permits that come back in an hour, of every kind, and some together.
+var kinds = map[string][]fleet.Limit{
+	"bucket":          {fleet.TokenBucket{Rate: limiter.PerHour(50), Burst: 50}},
+	"bucket of parts": {fleet.TokenBucket{Rate: limiter.Per(50, 3601*time.Second+1), Burst: 50}},
+	"fixed":           {fleet.FixedWindow{Limit: 50, Span: 24 * time.Hour}},
+	"sliding":         {fleet.SlidingWindow{Limit: 50, Span: time.Hour}},
+	"log":             {fleet.SlidingLog{Limit: 50, Span: time.Hour}},
+	"cell":            {fleet.Cell{MaxBurst: 49, Count: 50, Period: time.Hour}},
+	"several": {
+		fleet.TokenBucket{Rate: limiter.PerHour(60), Burst: 60}, fleet.FixedWindow{Limit: 70, Span: 24 * time.Hour},
+		fleet.SlidingWindow{Limit: 80, Span: time.Hour}, fleet.SlidingLog{Limit: 50, Span: time.Hour},
+	},
+}
+
+// edges are numbers at which sums and products of permits wrap around, and others around the limit.
+var edges = []int{
+	math.MaxInt, math.MaxInt - 1, math.MaxInt - 9, math.MaxInt - 99, math.MaxInt / 2, math.MaxInt/2 + 1, 1 << 62, 1<<53 + 1, 1 << 53,
+	1 << 40, math.MaxUint32, math.MaxInt32 + 1, math.MaxInt32, 51, 50, 49, 7, 1, 0, -1, math.MinInt32, math.MinInt + 1, math.MinInt,
+}
+
+// Whatever number is asked for, and whatever is given back of it, no limit admits more than it has, and no result is out of range.
+func TestNoNumberOfPermitsIsTooLarge(t *testing.T) {
+	l := connect(t)
+	for name, limits := range kinds {
+		for lease, c := range map[string]fleet.Config{
+			"plain": {Away: fleet.Error, MaxDenied: fleet.Off}, "remembered": {Away: fleet.Error},
+			"leased": {Away: fleet.Error, MaxDenied: fleet.Off, MaxLease: 10}, "leased and remembered": {Away: fleet.Error, MaxLease: 1_000_000},
+		} {
+			t.Run(name+", "+lease, func(t *testing.T) {
+				t.Parallel()
+				requireHeld(t, newLimiters(l, "extremes "+name+lease, c, limits...))
+			})
+		}
+	}
+}
+
+func TestNoNumberOfPermitsIsTooLargeWhileRedisIsAway(t *testing.T) {
+	_, l := awayLink(t)
+	for name, limits := range kinds {
+		t.Run(name, func(t *testing.T) {
+			requireHeld(t, newLimiters(l, "extremes "+name, fleet.Config{Away: fleet.Local, Share: 1}, limits...))
+		})
+	}
+}
+
+// requireHeld takes and gives back numbers at random.
+func requireHeld(t *testing.T, l *fleet.Limiter) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	held := 0 // permits taken and not given back
+	for range 400 {
+		n := edges[random.IntN(len(edges))]
+		if random.IntN(2) == 0 {
+			n = 1
+		}
+		if n < 1 && random.IntN(3) == 0 {
+			require.NoError(t, l.Refund(t.Context(), "k", n))
+			continue
+		}
+		r, err := l.Take(t.Context(), "k", n)
+		require.NoError(t, err)
+		require.False(t, r.OK && n < 0 || r.OK && n > 50, "Take(%d) = %+v", n, r)
+		require.True(t, r.Remaining >= 0 && r.Remaining <= r.Limit && r.RetryAfter >= 0 && r.ResetAfter >= 0, "Take(%d) = %+v", n, r)
+		if n > 50 || n < 0 {
+			require.Equal(t, limiter.Never, r.RetryAfter, "Take(%d)", n)
+		}
+		if r.OK {
+			held += n
+		}
+		require.LessOrEqual(t, held, 50, "after Take(%d)", n)
+	}
+	for name, value := range observe(l) {
+		require.GreaterOrEqual(t, value, 0.0, name)
+	}
+	if err := l.Refund(t.Context(), "k", math.MaxInt); err != nil {
+		require.ErrorIs(t, err, fleet.ErrAway)
+	}
+	require.NoError(t, l.Close(t.Context()))
+	r, err := l.Take(t.Context(), "k", 50)
+	require.NoError(t, err)
+	require.True(t, r.OK, "after a Refund of everything: %+v", r)
+	r, err = l.Take(t.Context(), "k", 1)
+	require.NoError(t, err)
+	require.False(t, r.OK)
+}
