@@ -75,8 +75,8 @@ func build(name string, r *rules, t0 time.Time, h *hold) *Breaker {
 // error; otherwise it returns an [*OpenError], and fn has not been called. Where
 // ctx is done already it returns ctx's error and counts nothing.
 //
-// A panic of fn counts as a failure and goes on up untouched; so does the end of
-// its goroutine. Run panics if fn is nil.
+// A panic of fn counts as a failure, unless the caller has cancelled ctx, and goes on up
+// untouched; so does the end of its goroutine. Run panics if fn is nil.
 func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) error {
 	err := ready(ctx, fn == nil)
 	if err != nil {
@@ -133,7 +133,7 @@ func Do[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, err
 
 // DoResult is [Do] for calls whose value too says whether the service failed, such
 // as a response with a status: judge gives the verdict in the place of
-// Config.Classify, unless the caller gave up.
+// Config.Classify. What the caller has cancelled is ignored as [Breaker.Outcome] says.
 func DoResult[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, error), judge func(T, error) Outcome) (v T, err error) {
 	var m Permit
 	if err = ready(ctx, fn == nil || judge == nil); err != nil {

@@ -312,7 +312,7 @@ func TestVerdicts(t *testing.T) {
 		{"a wrapped inner refusal", bg(), errors.Join(io.EOF, fmt.Errorf("in: %w", stat.ErrRefused)), breaker.Ignored},
 		{"the caller gave up", cancelled, fmt.Errorf("get: %w", context.Canceled), breaker.Ignored},
 		{"the caller gave up, by its cause", cancelled, io.ErrClosedPipe, breaker.Ignored},
-		{"an error of the service's own after the caller gave up", cancelled, errDown, breaker.Failure},
+		{"the caller gave up, in other words", cancelled, errDown, breaker.Ignored},
 		{"somebody else's cancelling", bg(), context.Canceled, breaker.Failure},
 		{"the deadline passed", late, context.DeadlineExceeded, breaker.Failure},
 		{"the service's own deadline", bg(), context.DeadlineExceeded, breaker.Failure},

@@ -71,9 +71,12 @@ func isAny(err error, targets []error) bool {
 	return false
 }
 
-// Outcome returns the verdict on a call that was made with ctx and returned err:
-// Ignored where the caller itself gave up, and what Config.Classify says otherwise.
-// A deadline that passed is no giving up: a service that hangs until its callers'
+// Outcome returns the verdict on a call that was made with ctx and returned err. If the
+// caller has cancelled ctx, an error is Ignored, however it is worded and before
+// Config.Classify is asked: it says nothing about the service. A result without an error
+// still counts then if it is a success, since the service has answered; if Classify takes it
+// for a failure it is Ignored. In all other cases the verdict is that of Config.Classify. A
+// deadline that has passed is no cancellation: a service that hangs until its callers'
 // deadlines has failed.
 func (b *Breaker) Outcome(ctx context.Context, err error) Outcome {
 	return verdictOn(ctx, err, b.phase.Load().rules.config.Classify)
@@ -88,24 +91,32 @@ func verdictOn(ctx context.Context, err error, classify func(error) Outcome) Out
 // verdict is verdictOn that keeps what it finds in the error of a failure.
 func (f *findings) verdict(ctx context.Context, err error, classify func(error) Outcome) Outcome {
 	switch {
-	case err != nil && gaveUp(ctx, err):
+	case err != nil && cancelled(ctx):
 		return Ignored
-	case classify != nil:
-		o := classify(err)
-		if o == Failure {
-			f.search(err)
-		}
-		return o
-	case err == nil:
+	case classify == nil && err == nil:
 		return Success
+	case classify == nil:
+		f.search(err)
+		return f.outcome()
 	}
-	f.search(err)
-	return f.outcome()
+	o := classify(err)
+	if o == Failure {
+		if err == nil && cancelled(ctx) {
+			return Ignored
+		}
+		f.search(err)
+	}
+	return o
 }
 
-// gaveUp reports whether err is the caller's own cancelling of ctx.
-func gaveUp(ctx context.Context, err error) bool {
-	done := ctx.Err()
-	return done != nil && errors.Is(done, context.Canceled) &&
-		(errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx)))
+// unreturned is the verdict on a call that panicked or ended its goroutine.
+func unreturned(ctx context.Context) Outcome {
+	if cancelled(ctx) {
+		return Ignored
+	}
+	return Failure
 }
+
+// cancelled reports whether the caller has cancelled the call. What such a call fails with is
+// no evidence: a deadline, which is, has another error.
+func cancelled(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }

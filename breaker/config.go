@@ -100,9 +100,9 @@ type Config struct {
 	Initial State
 
 	// Classify says what an error, or nil, means. It is not asked about a call that
-	// panicked, which is a failure, nor about an error that is the cancellation of the
-	// call's own context, which is ignored. It runs outside all locks; if it panics the call is ignored and
-	// the panic goes on up to the caller. Default DefaultClassify.
+	// panicked, which is a failure, nor about an error of a call whose context the caller has
+	// cancelled, which is ignored: see Breaker.Outcome. It runs outside all locks; if it panics
+	// the call is ignored and the panic goes on up to the caller. Default DefaultClassify.
 	Classify func(err error) Outcome
 
 	// OnChange is told of every state change, one at a time and in their order, by

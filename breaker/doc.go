@@ -39,8 +39,8 @@
 //   - A result counts for the state that let the call through. One that comes later
 //     changes nothing, and is counted as late.
 //   - After it has closed, what failed before does not count against it.
-//   - A panic is a failure and goes on up untouched; a caller who gives up, or an
-//     inner breaker or limiter that refuses, is no evidence either way.
+//   - A panic is a failure and goes on up untouched. A call that its caller cancelled is no
+//     evidence, unless it succeeded; neither is one that an inner breaker or limiter refused.
 //   - A call through a closed breaker costs one reading of the clock, two where
 //     SlowCall, Latency or Active is set, and a refusal one; neither allocates. No
 //     goroutine and no timer is ever started.

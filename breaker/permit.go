@@ -102,7 +102,8 @@ func (m *Permit) DoneAt(t time.Time, o Outcome) bool {
 
 // Report is Done with the verdict on a call that was made with ctx and returned
 // err: see Breaker.Outcome. A wait that a failure's err asks for counts as if given
-// to RetryAfter. For a call that may panic, defer Done(Failure) before it.
+// to RetryAfter. Report before you cancel ctx yourself: under a cancelled context errors are
+// ignored. For a call that may panic, defer Done(Failure) before it.
 func (m *Permit) Report(ctx context.Context, err error) bool {
 	return m.take() && m.book(m.outcome(ctx, err, true, m.phase.rules.config.Classify))
 }
@@ -150,7 +151,7 @@ func (m *Permit) take() bool {
 // nothing, and goes on up.
 func (m *Permit) outcome(ctx context.Context, err error, returned bool, classify func(error) Outcome) Outcome {
 	if !returned {
-		return Failure
+		return unreturned(ctx)
 	}
 	judged := false
 	defer func() {

@@ -58,16 +58,16 @@ func NewThrottleAt(name string, c ThrottleConfig, t0 time.Time) *Throttle {
 // error; otherwise it returns a [*ThrottledError], and fn has not been called. Where
 // ctx is done already it returns ctx's error and counts nothing.
 //
-// A panic of fn counts as a failure and goes on up untouched; so does the end of
-// its goroutine. Run panics if fn is nil.
+// A panic of fn counts as a failure, unless the caller has cancelled ctx, and goes on up
+// untouched; so does the end of its goroutine. Run panics if fn is nil.
 func (t *Throttle) Run(ctx context.Context, fn func(context.Context) error) error {
 	if err := t.admit(ctx, fn == nil); err != nil {
 		return err
 	}
-	outcome := Failure // until fn has returned: it may panic or end its goroutine
-	defer func() { t.book(outcome) }()
+	returned, outcome := false, Ignored // until Classify has spoken: it may panic, as fn may
+	defer func() { t.finish(ctx, returned, outcome) }()
 	err := fn(ctx)
-	outcome = Ignored // until Classify has
+	returned = true
 	outcome = t.Outcome(ctx, err)
 	return err
 }
@@ -77,10 +77,10 @@ func DoThrottled[T any](ctx context.Context, t *Throttle, fn func(context.Contex
 	if err = t.admit(ctx, fn == nil); err != nil {
 		return v, err
 	}
-	outcome := Failure
-	defer func() { t.book(outcome) }()
+	returned, outcome := false, Ignored
+	defer func() { t.finish(ctx, returned, outcome) }()
 	v, err = fn(ctx)
-	outcome = Ignored
+	returned = true
 	outcome = t.Outcome(ctx, err)
 	return v, err
 }
@@ -135,6 +135,14 @@ func (t *Throttle) allow(at time.Duration) (ThrottlePermit, error) {
 		return ThrottlePermit{}, err
 	}
 	return ThrottlePermit{throttle: t}, nil
+}
+
+// finish books what a call came to that may not have returned.
+func (t *Throttle) finish(ctx context.Context, returned bool, o Outcome) {
+	if !returned {
+		o = unreturned(ctx)
+	}
+	t.book(o)
 }
 
 func (t *Throttle) book(o Outcome) { t.tally.Record(time.Since(t.epoch), verdict(o), 0) }

@@ -34,7 +34,7 @@ func (m *ThrottlePermit) DoneAt(t time.Time, o Outcome) bool {
 }
 
 // Report is Done with the verdict on a call that was made with ctx and returned err:
-// see [Throttle.Outcome]. For a call that may panic, defer Done(Failure) before it.
+// see [Throttle.Outcome]. Report before you cancel ctx yourself. For a call that may panic, defer Done(Failure) before it.
 func (m *ThrottlePermit) Report(ctx context.Context, err error) bool {
 	if !m.take() {
 		return false

@@ -1,0 +1,182 @@
+package breaker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/window"
+)
+
+// wordings are what a call may return when it is ended early: the errors of clients that do
+// not return the context's own.
+var wordings = map[string]error{
+	"the context's own":          context.Canceled,
+	"wrapped":                    fmt.Errorf("get: %w", context.Canceled),
+	"as gRPC words it":           errors.New("rpc error: code = Canceled desc = context canceled"),
+	"as a connection words it":   errors.New("use of closed network connection"),
+	"as a deadline":              context.DeadlineExceeded,
+	"as the service's own error": errDown,
+}
+
+// judged are the ways in which the result of a call made with a context is judged. Each makes
+// a call that ends by what fn does, and returns the counts of all that were judged.
+var judged = map[string]func(ask func(error) breaker.Outcome) (call func(c ctx, fn func(ctx) error), counts func() window.Counts){
+	"Run": judgedBy(func(c ctx, b *breaker.Breaker, fn func(ctx) error) { _ = b.Run(c, fn) }),
+	"Do": judgedBy(func(c ctx, b *breaker.Breaker, fn func(ctx) error) {
+		_, _ = breaker.Do(c, b, func(c ctx) (int, error) { return 0, fn(c) })
+	}),
+	"Permit.Run": judgedBy(func(c ctx, b *breaker.Breaker, fn func(ctx) error) {
+		if p, err := b.Allow(); err == nil {
+			_ = p.Run(c, fn)
+		}
+	}),
+	"Report": judgedBy(func(c ctx, b *breaker.Breaker, fn func(ctx) error) {
+		if p, err := b.Allow(); err == nil {
+			p.Report(c, fn(c))
+		}
+	}),
+	"Outcome": judgedBy(func(c ctx, b *breaker.Breaker, fn func(ctx) error) {
+		if p, err := b.Allow(); err == nil {
+			p.Done(b.Outcome(c, fn(c)))
+		}
+	}),
+	"DoResult": func(ask func(error) breaker.Outcome) (func(ctx, func(ctx) error), func() window.Counts) {
+		b := breaker.New("b", breaker.Config{})
+		return func(c ctx, fn func(ctx) error) {
+			_, _ = breaker.DoResult(c, b, func(c ctx) (int, error) { return 0, fn(c) },
+				func(_ int, err error) breaker.Outcome { return ask(err) })
+		}, b.Counts
+	},
+	"Throttle.Run": throttledBy(func(c ctx, t *breaker.Throttle, fn func(ctx) error) { _ = t.Run(c, fn) }),
+	"DoThrottled": throttledBy(func(c ctx, t *breaker.Throttle, fn func(ctx) error) {
+		_, _ = breaker.DoThrottled(c, t, func(c ctx) (int, error) { return 0, fn(c) })
+	}),
+	"ThrottlePermit.Report": throttledBy(func(c ctx, t *breaker.Throttle, fn func(ctx) error) {
+		if p, err := t.Allow(); err == nil {
+			p.Report(c, fn(c))
+		}
+	}),
+}
+
+type judging = func(func(error) breaker.Outcome) (func(ctx, func(ctx) error), func() window.Counts)
+
+func judgedBy(call func(ctx, *breaker.Breaker, func(ctx) error)) judging {
+	return func(ask func(error) breaker.Outcome) (func(ctx, func(ctx) error), func() window.Counts) {
+		b := breaker.New("b", breaker.Config{Classify: ask})
+		return func(c ctx, fn func(ctx) error) { call(c, b, fn) }, b.Counts
+	}
+}
+
+func throttledBy(call func(ctx, *breaker.Throttle, func(ctx) error)) judging {
+	return func(ask func(error) breaker.Outcome) (func(ctx, func(ctx) error), func() window.Counts) {
+		t := breaker.NewThrottle("t", breaker.ThrottleConfig{Classify: ask})
+		return func(c ctx, fn func(ctx) error) { call(c, t, fn) }, t.Counts
+	}
+}
+
+func TestAnErrorOfACancelledCallIsIgnoredHoweverItIsWorded(t *testing.T) {
+	for verb, judge := range judged {
+		for wording, err := range wordings {
+			for _, cause := range []error{nil, errors.New("another request was faster"), err} {
+				call, counts := judge(func(error) breaker.Outcome {
+					t.Errorf("%s, %s: the classifier is asked", verb, wording)
+					return breaker.Failure
+				})
+				c, cancel := context.WithCancelCause(bg())
+				call(c, func(ctx) error { cancel(cause); return err })
+				require.Equal(t, window.Counts{Ignored: 1}, counts(), "%s, %s, cause %v", verb, wording, cause)
+			}
+		}
+	}
+}
+
+func TestACancelledCallThatSucceedsIsASuccess(t *testing.T) {
+	for verb, judge := range judged {
+		for _, c := range []struct {
+			verdict breaker.Outcome
+			want    window.Counts
+		}{
+			{breaker.Success, window.Counts{Successes: 1}},
+			{breaker.Failure, window.Counts{Ignored: 1}}, // a value that the cancellation may have made
+			{breaker.Ignored, window.Counts{Ignored: 1}},
+		} {
+			call, counts := judge(func(error) breaker.Outcome { return c.verdict })
+			cancelled, cancel := context.WithCancel(bg())
+			call(cancelled, func(ctx) error { cancel(); return nil })
+			require.Equal(t, c.want, counts(), "%s judged %v", verb, c.verdict)
+		}
+	}
+}
+
+func TestADeadlineThatHasPassedIsAFailureInEveryForm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for verb, judge := range judged {
+			for wording, err := range wordings {
+				call, counts := judge(breaker.DefaultClassify)
+				c, cancel := context.WithTimeout(bg(), time.Millisecond)
+				call(c, func(ctx) error {
+					<-c.Done()
+					cancel() // too late to be a cancellation
+					return err
+				})
+				require.Equal(t, window.Counts{Failures: 1, ConsecutiveFailures: 1}, counts(), "%s, %s", verb, wording)
+			}
+		}
+	})
+}
+
+func TestAPanicOfACancelledCallIsIgnored(t *testing.T) {
+	for verb, judge := range judged {
+		if verb == "Report" || verb == "Outcome" || verb == "ThrottlePermit.Report" {
+			continue // nothing is reported of a call that does not return
+		}
+		call, counts := judge(nil)
+		c, cancel := context.WithCancel(bg())
+		require.PanicsWithValue(t, "aborted", func() { call(c, func(ctx) error { cancel(); panic("aborted") }) }, verb)
+		require.Equal(t, window.Counts{Ignored: 1}, counts(), verb)
+	}
+}
+
+func TestAProbeThatIsCancelledIsNoVerdictHoweverItIsWorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for wording, err := range wordings {
+			b := halfOpen(t, breaker.Config{Probes: 1})
+			for range 5 {
+				c, cancel := context.WithCancel(bg())
+				require.Equal(t, err, b.Run(c, func(ctx) error { cancel(); return err }), wording)
+				require.Equal(t, breaker.HalfOpen, b.State(), wording)
+			}
+			require.NoError(t, b.Run(bg(), succeed), wording)
+			require.Equal(t, breaker.Closed, b.State(), wording)
+		}
+	})
+}
+
+// A call hangs while it is in flight. Once its caller has cancelled it and it has returned it is
+// neither slow nor a failure.
+func TestACancelledCallHangsOnlyUntilItReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("b", breaker.Config{SlowCall: time.Second, HungCalls: true, MinCalls: 5})
+		c, cancel := context.WithCancel(bg())
+		for range 10 {
+			go func() { _ = b.Run(c, func(c ctx) error { <-c.Done(); return errDown }) }()
+		}
+		time.Sleep(900 * time.Millisecond) // not yet slow
+		cancel()
+		synctest.Wait()
+		for range 10 {
+			time.Sleep(time.Second)
+			require.NoError(t, b.Run(bg(), succeed))
+		}
+		require.Equal(t, breaker.Closed, b.State())
+		require.Equal(t, int64(10), b.Totals().Ignored)
+		require.Zero(t, b.Totals().Slow)
+	})
+}
