@@ -42,6 +42,7 @@ type quota struct {
 	only, except selection
 	field        string // its item in RateLimit-Policy
 	keys         *limiter.NamedGroup[quotaKey]
+	late         *limiter.NamedGroup[netip.Prefix] // of newcomers, nil where they are not counted by network
 }
 
 func newRules(c LimitConfig, old *rules) (*rules, error) {
@@ -80,14 +81,22 @@ func (s *rules) find(p Policy) *quota {
 func (q *quota) goOn(old *quota) error {
 	named := limiter.NamedConfig{Shadow: q.policy.Shadow}
 	if old == nil {
-		q.keys = limiter.NewNamedGroup(q.policy.Name, limiter.NewGroup(q.policy.group()), named)
+		q.keys, q.late = limiter.NewNamedGroup(q.policy.Name, limiter.NewGroup(q.policy.group()), named), q.policy.newLate()
 		return nil
 	}
-	if q.keys = old.keys; q.policy.Shadow != old.policy.Shadow {
+	if q.keys, q.late = old.keys, old.late; q.policy.Shadow != old.policy.Shadow {
 		q.keys = limiter.NewNamedGroup(q.policy.Name, old.keys.Group(), named)
+		if q.late != nil {
+			q.late = limiter.NewNamedGroup(q.policy.lateName(), old.late.Group(), named)
+		}
 	}
 	if q.policy.tier() == old.policy.tier() {
 		return nil
+	}
+	if q.late != nil {
+		if err := q.late.Group().SetTier(-1, q.policy.tier()); err != nil {
+			return err
+		}
 	}
 	return q.keys.Group().SetTier(-1, q.policy.tier())
 }
@@ -138,7 +147,7 @@ func bounded(word string) string {
 func (s *rules) look(to []answer, at time.Time, who *sender, cost int) []answer {
 	for _, q := range s.quotas {
 		if q.applies(who) {
-			a := answer{quota: q, key: q.key(who)}
+			a := answer{quota: q, key: q.key(who), addr: who.addr}
 			a.look(at, cost)
 			to = append(to, a)
 		}
@@ -150,16 +159,9 @@ func (s *rules) look(to []answer, at time.Time, who *sender, cost int) []answer 
 func (s *rules) charge(who *sender, n int) {
 	for _, q := range s.quotas {
 		if q.applies(who) {
-			q.drain(q.key(who), n)
+			if !drain(q.keys.Group(), q.key(who), n) && q.late != nil {
+				drain(q.late.Group(), lateKey(who.addr), n)
+			}
 		}
-	}
-}
-
-// drain takes n, or what is left where that is less, also while others take of the same: each attempt is at a time of its
-// own, since at one before theirs there seems to be less.
-func (q *quota) drain(key quotaKey, n int) {
-	group := q.keys.Group()
-	for n > 0 && !group.Take(key, n).OK {
-		n = min(n-1, group.Take(key, 0).Remaining)
 	}
 }

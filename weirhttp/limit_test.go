@@ -449,10 +449,11 @@ func TestWhoFindsNoRoomTakesNothingFromAnybody(t *testing.T) {
 	for _, policies := range [][]weirhttp.Policy{{perMinute(10, 0), full}, {full, perMinute(10, 0)}} {
 		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: policies, Client: weirhttp.FromHeader("X-Api-Key")}).Handler(okHandler)
 		require.Equal(t, 200, request{key: "first"}.send(h).Code)
+		require.Equal(t, 200, request{key: "second"}.send(h).Code, "takes what there is for newcomers of its network")
 		for range 20 {
 			w := request{key: "stranger"}.send(h)
 			require.Equal(t, 429, w.Code)
-			require.Contains(t, w.Header().Get("RateLimit"), `"minute";r=9`)
+			require.Contains(t, w.Header().Get("RateLimit"), `"minute";r=8`)
 			require.Contains(t, w.Header().Get("RateLimit"), `"client";r=0`)
 		}
 	}

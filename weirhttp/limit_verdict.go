@@ -1,6 +1,7 @@
 package weirhttp
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/weir-go/weir/limiter"
@@ -10,11 +11,18 @@ import (
 type answer struct {
 	quota  *quota
 	key    quotaKey
+	addr   netip.Addr
+	late   bool // counted by its network, since there was no room for the key
 	result limiter.Result
 }
 
 // take takes, and is counted. In the shadow it is always OK.
-func (a *answer) take(at time.Time, n int) { a.result = a.quota.keys.TakeAt(at, a.key, n) }
+func (a *answer) take(at time.Time, n int) {
+	a.result = a.quota.keys.TakeAt(at, a.key, n)
+	if a.late = a.quota.late != nil && foundNoRoom(a.result); a.late {
+		a.result = a.quota.late.TakeAt(at, lateKey(a.addr), n)
+	}
+}
 
 // look tells what a request would get, and takes nothing. A shadow refuses nothing, so there is nothing to see.
 func (a *answer) look(at time.Time, n int) {
@@ -22,20 +30,19 @@ func (a *answer) look(at time.Time, n int) {
 		a.result.OK = true
 		return
 	}
-	group := a.quota.keys.Group()
-	a.result = group.TakeAt(at, a.key, 0)
+	a.result = a.ask(at, 0)
 	if n <= a.result.Remaining {
 		return
 	}
-	if a.result = group.TakeAt(at, a.key, n); a.result.OK { // it has just become free
-		group.Refund(a.key, n)
+	if a.result = a.ask(at, n); a.result.OK { // it has just become free
+		a.refund(n)
 	}
 }
 
 // giveBack undoes a take that was OK. Of the shadow it is not known whether anything was taken.
 func (a *answer) giveBack(n int) {
 	if !a.quota.policy.Shadow {
-		a.quota.keys.Refund(a.key, n)
+		a.refund(n)
 	}
 }
 

@@ -27,6 +27,8 @@ const (
 	minSpan  = time.Millisecond
 	maxSpan  = 366 * 24 * time.Hour
 	maxName  = 64
+
+	defaultKeys = 100_000 // of a limiter.Group
 )
 
 // Policy is one limit: so many requests in a span of time for each of those who have a quota of their own.
@@ -45,8 +47,13 @@ type Policy struct {
 	Except []Match // the requests that it is not for: what any of these selects. Default: none.
 	Shadow bool    // whether it refuses nothing and only counts what it would have refused. Default: it refuses.
 
-	MaxKeys  int              // the most quotas that are remembered, as GroupConfig.MaxKeys of limiter. Default: 100,000, or 1 where all requests share one.
-	Overflow limiter.Overflow // what becomes of who comes when all of them are in use. Default: refused, so that nobody can wash out what others have used.
+	MaxKeys int // the most quotas that are remembered, as GroupConfig.MaxKeys of limiter. Default: 100,000, or 1 where all requests share one.
+	// Overflow is what becomes of those who come when all quotas are in use. Default: nobody can wash out what others
+	// have used, so there is none for them. By IP and by client they share one quota with all others of their network
+	// for whom there is no room: of IPv4 a /24, of IPv6 a /32. So a flood from one network keeps out that network alone.
+	// The most networks that are remembered are a quarter of MaxKeys; those beyond are refused, and so are newcomers
+	// where requests are told apart by nothing but their route.
+	Overflow limiter.Overflow
 }
 
 // Match selects requests by what they have in common. Of the fields that are given, all must hold, and at least one must be
@@ -159,6 +166,9 @@ func newSelection(matches []Match) selection {
 	s := make(selection, len(matches))
 	for i, m := range matches {
 		s[i] = matcher{networks: append([]netip.Prefix(nil), m.Networks...), clients: setOf(m.Clients), routes: setOf(m.Routes)}
+		for _, c := range m.Clients {
+			s[i].clients[bounded(c)] = true // as FromHeader has it
+		}
 	}
 	return s
 }

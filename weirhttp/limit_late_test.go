@@ -1,0 +1,147 @@
+package weirhttp_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirhttp"
+)
+
+func perDay(n int, by weirhttp.By) weirhttp.Policy {
+	return weirhttp.Policy{Name: "day", Limit: n, Span: 24 * time.Hour, By: by, MaxKeys: 1000}
+}
+
+// flood sends one request from each of so many IPv6 networks of one /47, and returns how many passed.
+func flood(h http.Handler, networks int) (passed int) {
+	for i := range networks {
+		if (request{from: fmt.Sprintf("[2001:db8:%x:%x::1]:9", i>>16, i&0xffff)}).send(h).Code == http.StatusOK {
+			passed++
+		}
+	}
+	return passed
+}
+
+func TestAFloodFromOneNetworkKeepsOutThatNetworkAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perDay(20, weirhttp.ByIP)}})
+		h := l.Handler(okHandler)
+		for range 20 {
+			require.Equal(t, 200, request{from: "192.0.2.1:1"}.send(h).Code)
+		}
+		passed := flood(h, 5000)
+		require.LessOrEqual(t, passed, 1000+20, "one for each key, and the quota of the network")
+		require.Greater(t, passed, 800)
+		require.Equal(t, 429, request{from: "[2001:db8:ffff::1]:1"}.send(h).Code, "a newcomer of that network")
+		for i := range 60 { // of networks too no more than 250 are remembered
+			for _, from := range []string{fmt.Sprintf("198.51.%d.1:1", i), fmt.Sprintf("[2001:%x::1]:1", 0x1000+i)} {
+				require.Equal(t, 200, request{from: from}.send(h).Code, from)
+			}
+		}
+		for range 19 {
+			require.Equal(t, 200, request{from: "198.51.0.9:1"}.send(h).Code, "of the quota of its network 19 are left")
+		}
+		w := request{from: "198.51.0.10:1"}.send(h)
+		require.Equal(t, 429, w.Code)
+		require.Equal(t, "4320", w.Header().Get("Retry-After"), "a day for 20: the truth, and not a guess")
+		require.Equal(t, 429, request{from: "192.0.2.1:1"}.send(h).Code, "what was used is not forgotten")
+
+		seen := observed(l)
+		require.LessOrEqual(t, seen["keys day"], 1000.0)
+		require.LessOrEqual(t, seen["keys day by network"], 250.0)
+		require.GreaterOrEqual(t, seen["requests day by network allowed"], 20+120+19.0)
+	})
+}
+
+func TestAFloodOfMadeUpClientsKeepsOutItsOwnNetworkAlone(t *testing.T) {
+	l := weirhttp.NewLimit(weirhttp.LimitConfig{
+		Policies: []weirhttp.Policy{perDay(5, weirhttp.ByClient)}, Client: weirhttp.FromHeader("X-Api-Key"),
+	})
+	h := l.Handler(okHandler)
+	for i := range 5000 {
+		request{from: "203.0.113.7:1", key: fmt.Sprint("made up ", i)}.send(h)
+	}
+	require.Equal(t, 429, request{from: "203.0.113.8:1", key: "neighbour"}.send(h).Code)
+	require.Equal(t, 200, request{from: "192.0.2.1:1", key: "somebody"}.send(h).Code)
+}
+
+func TestAFloodFromManyNetworksIsBounded(t *testing.T) {
+	l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perDay(5, weirhttp.ByIP)}})
+	h := l.Handler(okHandler)
+	for i := range 20_000 {
+		request{from: fmt.Sprintf("%d.%d.%d.1:1", 1+i>>16, i>>8&0xff, i&0xff)}.send(h)
+	}
+	seen := observed(l)
+	require.LessOrEqual(t, seen["keys day"], 1000.0)
+	require.LessOrEqual(t, seen["keys day by network"], 250.0)
+	require.Equal(t, 429, request{from: "192.0.2.1:1"}.send(h).Code)
+}
+
+// What another policy refuses takes nothing of a network either; nor does what is given back stay away.
+func TestNewcomersTakeFromAllOrNone(t *testing.T) {
+	for _, order := range [][2]int{{0, 1}, {1, 0}} {
+		both := [2]weirhttp.Policy{perDay(5, weirhttp.ByIP), {Name: "tight", Limit: 1, Span: 24 * time.Hour, By: weirhttp.ByIP, MaxKeys: 1}}
+		both[0].MaxKeys = 1
+		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{both[order[0]], both[order[1]]}})
+		h := l.Handler(okHandler)
+		require.Equal(t, 200, request{from: "192.0.2.1:1"}.send(h).Code)
+		require.Equal(t, 200, request{from: "198.51.100.1:1"}.send(h).Code)
+		for range 10 {
+			require.Equal(t, 429, request{from: "198.51.100.2:1"}.send(h).Code)
+		}
+		require.NoError(t, l.Reconfigure(weirhttp.LimitConfig{Policies: both[:1]}))
+		w := request{from: "198.51.100.3:1"}.send(h)
+		require.Equal(t, `"day";r=3`, strings.Split(w.Header().Get("RateLimit"), ";t")[0], "one was taken, and now another")
+	}
+}
+
+func TestReconfigureGoesOnWithTheQuotasOfNetworks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		policy := perDay(3, weirhttp.ByIP)
+		policy.MaxKeys = 1
+		config := func() weirhttp.LimitConfig { return weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}} }
+		l := weirhttp.NewLimit(config())
+		h := l.Handler(okHandler)
+		for _, from := range []string{"192.0.2.1:1", "198.51.100.1:1", "198.51.100.2:1"} {
+			require.Equal(t, 200, request{from: from}.send(h).Code)
+		}
+		policy.Limit = 2
+		require.NoError(t, l.Reconfigure(config()))
+		require.Equal(t, 200, request{from: "198.51.100.3:1"}.send(h).Code, "one of three was left")
+		require.Equal(t, 429, request{from: "198.51.100.4:1"}.send(h).Code)
+		policy.Shadow = true
+		require.NoError(t, l.Reconfigure(config()))
+		require.Equal(t, 200, request{from: "198.51.100.4:1"}.send(h).Code)
+		require.InDelta(t, 1, observed(l)["requests day by network shadowed"], 0)
+		policy.Shadow = false
+		require.NoError(t, l.Reconfigure(config()))
+		require.Equal(t, 429, request{from: "198.51.100.4:1"}.send(h).Code)
+	})
+}
+
+// A charge of any size is over at once, also for those for whom there is no room, and takes what they are counted by.
+func TestChargesOfNewcomersAreTakenFromTheirNetwork(t *testing.T) {
+	for overflow, then := range map[limiter.Overflow]int{limiter.RefuseNew: 429, limiter.ShareNew: 429, limiter.PassNew: 200} {
+		policy := perDay(1, weirhttp.ByIP)
+		policy.Burst, policy.MaxKeys, policy.Overflow = 1_000_000_000, 1, overflow
+		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}})
+		h := l.Handler(okHandler)
+		require.Equal(t, 200, request{from: "192.0.2.1:1"}.send(h).Code)
+		require.Equal(t, 200, request{from: "198.51.100.1:1"}.send(h).Code)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
+		require.NoError(t, err)
+		r.RemoteAddr = "198.51.100.1:1"
+		began := time.Now()
+		l.Charge(r, 1_000_000_000)
+		l.Charge(r, 1_000_000_000)
+		require.Less(t, time.Since(began), time.Second, overflow)
+		require.Equal(t, then, request{from: "198.51.100.1:1"}.send(h).Code, overflow)
+		require.Equal(t, 200, request{from: "192.0.2.1:1"}.send(h).Code, "another's are not touched")
+	}
+}
