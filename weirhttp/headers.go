@@ -104,7 +104,8 @@ func (a *answer) window() int64 {
 	return wholeSeconds(time.Duration(min(max(next, float64(r.Remaining)*each), math.MaxInt64/2)))
 }
 
-// tellLegacy sets the headers that many clients know: one policy, and the time until its quota is full again.
+// tellLegacy sets the headers that many clients know: of one policy, and the time until its quota is full again. Both
+// are chosen alike whether the request is refused or not.
 func (v *verdict) tellLegacy(h http.Header) {
 	var nearest *answer
 	for i := range v.answers {
@@ -117,13 +118,21 @@ func (v *verdict) tellLegacy(h http.Header) {
 	}
 	h.Set(legacyLimit, strconv.Itoa(nearest.result.Limit))
 	h.Set(legacyRemaining, strconv.Itoa(nearest.result.Remaining))
-	h.Set(legacyReset, strconv.FormatInt(wholeSeconds(nearest.result.ResetAfter), 10))
+	h.Set(legacyReset, strconv.FormatInt(wholeSeconds(nearest.reset()), 10))
 }
 
-// nearer reports whether a says more than b about when the client will be refused.
-func (a *answer) nearer(b *answer) bool {
-	if !a.result.OK || !b.result.OK {
-		return a.result.RetryAfter > b.result.RetryAfter
+// reset is the time until the quota is full again, and never less than until it lets the request through.
+func (a *answer) reset() time.Duration {
+	if a.result.RetryAfter == limiter.Never {
+		return a.result.ResetAfter
 	}
-	return a.result.Remaining < b.result.Remaining
+	return max(a.result.ResetAfter, a.result.RetryAfter)
+}
+
+// nearer reports whether a is nearer to refusing than b: it has less left, or as much for longer.
+func (a *answer) nearer(b *answer) bool {
+	if a.result.Remaining != b.result.Remaining {
+		return a.result.Remaining < b.result.Remaining
+	}
+	return a.reset() > b.reset()
 }

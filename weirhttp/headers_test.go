@@ -127,7 +127,7 @@ func TestLegacyHeadersAreThoseOfTheNearestPolicy(t *testing.T) {
 		want     [][3]string
 	}{
 		{"the least that is left", []weirhttp.Policy{perMinute(20, 0), perSecond(2, 0)}, [][3]string{{"2", "1", "1"}, {"2", "0", "1"}, {"2", "0", "1"}}},
-		{"the longest wait", []weirhttp.Policy{perSecond(2, 0), perMinute(2, 0)}, [][3]string{{"2", "1", "1"}, {"2", "0", "1"}, {"2", "0", "60"}}},
+		{"as much that is left, for longer", []weirhttp.Policy{perSecond(2, 0), perMinute(2, 0)}, [][3]string{{"2", "1", "30"}, {"2", "0", "60"}, {"2", "0", "60"}}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

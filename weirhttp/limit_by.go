@@ -30,10 +30,13 @@ func (c LimitByConfig) Validate() error {
 
 // LimitBy returns middleware that lets a limiter of yours decide, of whatever kind it is, on one machine or many:
 //
+//	key := weirhttp.FromHeader("X-Api-Key")
 //	limit := weirhttp.LimitBy(func(r *http.Request) (limiter.Result, error) {
-//		res, err := users.Take(r.Context(), r.Header.Get("X-Api-Key"), 1) // a fleet.Limiter
+//		res, err := users.Take(r.Context(), key(r), 1) // a fleet.Limiter
 //		return res.Result, err
 //	}, weirhttp.LimitByConfig{Name: "users"})
+//
+// A limiter may keep the key for long, so it should not be as long as a client likes: [FromHeader] bounds it.
 //
 // What is refused is answered as a [Limit] does; RateLimit tells what is left, and when to come back where nothing is.
 // An error means that there is no decision, and is answered with status 503. LimitBy panics with the error of c.Validate where

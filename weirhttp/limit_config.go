@@ -24,7 +24,7 @@ type LimitConfig struct {
 	Cost func(*http.Request) int
 
 	CountRefused bool // whether a request that some policies refuse is still counted by the others, so that who keeps asking uses up the long-term quotas as well. Default: it is not.
-	Legacy       bool // whether responses have X-RateLimit-Limit, -Remaining and -Reset (in seconds) as well, of the policy that is nearest. Default: no.
+	Legacy       bool // whether responses have X-RateLimit-Limit, -Remaining and -Reset as well, of the policy of which the least is left. Reset is the seconds until its quota is full again, on a refusal too. Default: no.
 	Quiet        bool // whether responses lack RateLimit-Policy and RateLimit. Default: they have them.
 
 	// OnRefusal is told of each refusal, in the goroutine of the request: see LogRefusedRequests. Default: none.
@@ -54,9 +54,16 @@ func (c LimitConfig) Validate() error {
 	return errors.Join(faults...)
 }
 
-// FromHeader is a LimitConfig.Client that takes the client's key from a header.
+// FromHeader is a LimitConfig.Client that takes the client's key from a header, and a key for a limiter of yours in
+// [LimitBy]. A value of more than 64 bytes comes as its SHA-256, so that strangers cannot fill memory with long ones.
 func FromHeader(name string) func(*http.Request) string {
-	return func(r *http.Request) string { return r.Header.Get(name) }
+	return func(r *http.Request) string {
+		key := r.Header.Get(name)
+		if len(key) > maxWord {
+			return bounded(key)
+		}
+		return key
+	}
 }
 
 // RouteOf is a LimitConfig.Route for a limit that stands before mux: it looks up the pattern that mux will choose.
