@@ -35,7 +35,7 @@ var mayImport = map[string][]string{
 
 // apart has a row for each module around the core that others import: what of the core it imports.
 var apart = map[string][]string{
-	"exporters/prom":       {"stat"},
+	"exporters/prom":       {"stat", "alert/promrules"},
 	"exporters/otelmetric": {"stat"},
 	"exporters/otellog":    {},
 	"fleet":                {"stat", "window", "limiter", "breaker"},

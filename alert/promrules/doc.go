@@ -6,7 +6,11 @@
 //	if err != nil {
 //		return err
 //	}
-//	err = promrules.Write(file, burn, promrules.Health(15*time.Second))
+//	health, err := promrules.Health(promrules.HealthConfig{Scrape: 15 * time.Second})
+//	if err != nil {
+//		return err
+//	}
+//	err = promrules.Write(file, burn, health)
 //
 // BurnRate has the two rules of alert.BurnRate, by the same names and with the same
 // labels, so that an Alertmanager takes what the processes and the server raise for

@@ -24,7 +24,10 @@ func ExampleWrite() {
 }
 
 func ExampleGroup() {
-	health := promrules.Health(5 * time.Second)
+	health, err := promrules.Health(promrules.HealthConfig{Scrape: 15 * time.Second})
+	if err != nil {
+		panic(err)
+	}
 	health.Rules = health.Rules[:1] // only the first of them
 	_ = promrules.Write(os.Stdout, health)
 	// Output:
@@ -32,13 +35,13 @@ func ExampleGroup() {
 	// - name: "weir health"
 	//   rules:
 	//   - alert: "BreakerOpen"
-	//     expr: "weir_breaker_state{weir_breaker_state=\"open\"} > 0"
-	//     for: 60s
+	//     expr: "sum without (weir_breaker_state) (weir_breaker_state{weir_breaker_state=~\"open|half_open|forced_open\",weir_group_key=\"\"}) > 0"
+	//     for: 75s
 	//     keep_firing_for: 300s
 	//     labels:
 	//       severity: "page"
 	//     annotations:
-	//       summary: "breaker {{ $labels.weir_breaker_name }} has been open for a minute"
+	//       summary: "breaker {{ $labels.weir_breaker_name }} has not been closed for a minute"
 }
 
 func ExampleRule() {

@@ -17,7 +17,7 @@ type Group struct {
 	Rules []Rule // in the order in which Prometheus evaluates them
 }
 
-// Rule is one alerting rule. Times are rounded down to whole seconds.
+// Rule is one alerting rule. Times are rounded up to whole milliseconds.
 type Rule struct {
 	Alert       string            // the name of the alert
 	Expr        string            // in PromQL
@@ -44,11 +44,11 @@ func Write(w io.Writer, groups ...Group) error {
 
 func (r Rule) write(b *strings.Builder) {
 	fmt.Fprintf(b, "  - alert: %s\n    expr: %s\n", quoted(r.Alert), quoted(r.Expr))
-	if r.For >= time.Second {
-		fmt.Fprintf(b, "    for: %ds\n", int64(r.For.Seconds()))
+	if r.For > 0 {
+		fmt.Fprintf(b, "    for: %s\n", promDuration(r.For))
 	}
-	if r.KeepFiring >= time.Second {
-		fmt.Fprintf(b, "    keep_firing_for: %ds\n", int64(r.KeepFiring.Seconds()))
+	if r.KeepFiring > 0 {
+		fmt.Fprintf(b, "    keep_firing_for: %s\n", promDuration(r.KeepFiring))
 	}
 	writeMap(b, "labels", r.Labels)
 	writeMap(b, "annotations", r.Annotations)
@@ -71,4 +71,13 @@ func quoted(s string) string {
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(s) // a string and a builder: neither fails
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// promDuration writes d as Prometheus reads it.
+func promDuration(d time.Duration) string {
+	if d%time.Second == 0 {
+		return fmt.Sprintf("%ds", d/time.Second)
+	}
+	const unit = time.Millisecond
+	return fmt.Sprintf("%dms", (d+unit-1)/unit)
 }

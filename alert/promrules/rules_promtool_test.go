@@ -124,7 +124,9 @@ type source window.Totals
 func (s *source) Totals() window.Totals { return window.Totals(*s) }
 
 func TestHealthRules(t *testing.T) {
-	dir := rules(t, promrules.Health(5*time.Second))
+	health, err := promrules.Health(promrules.HealthConfig{})
+	require.NoError(t, err)
+	dir := rules(t, health)
 	quiet := []series{
 		{`weir_breaker_state{weir_breaker_name="a",weir_breaker_state="open"}`, "0x60"},
 		{`weir_breaker_state{weir_breaker_name="a",weir_breaker_state="closed"}`, "1x60"},

@@ -38,7 +38,9 @@
 // # Rules and a dashboard
 //
 // The folder mixin has a rules file for Prometheus and a dashboard for Grafana over
-// these names.
+// these names. It is a command too, which writes the rules for your intervals:
+//
+//	go run github.com/weir-go/weir/exporters/prom/mixin -scrape 15s >alerts.yml
 //
 // # What goes wrong
 //

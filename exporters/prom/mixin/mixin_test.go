@@ -1,4 +1,4 @@
-package mixin_test
+package main_test
 
 import (
 	"encoding/json"
@@ -27,19 +27,41 @@ import (
 
 var update = flag.Bool("update", false, "write alerts.yml anew")
 
-// shipped are the rules that alerts.yml has.
-func shipped() promrules.Group { return promrules.Health(5 * time.Second) }
+// written has what the command writes.
+func written(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", append([]string{"run", "."}, args...)...).Output()
+	require.NoError(t, err)
+	return string(out)
+}
+
+// health are the rules for the intervals.
+func health(t *testing.T, c promrules.HealthConfig) promrules.Group {
+	t.Helper()
+	group, err := promrules.Health(c)
+	require.NoError(t, err)
+	return group
+}
 
 func TestRulesAreUpToDate(t *testing.T) {
-	var want strings.Builder
-	want.WriteString("# Written by promrules.Health; go test ./mixin -update writes it anew.\n")
-	require.NoError(t, promrules.Write(&want, shipped()))
+	want := written(t)
 	if *update {
-		require.NoError(t, os.WriteFile("alerts.yml", []byte(want.String()), 0o644))
+		require.NoError(t, os.WriteFile("alerts.yml", []byte(want), 0o644))
 	}
 	got, err := os.ReadFile("alerts.yml")
 	require.NoError(t, err)
-	require.Equal(t, want.String(), string(got), "go test ./mixin -update")
+	require.Equal(t, want, string(got), "go test ./mixin -update")
+}
+
+func TestRulesAreWrittenForTheIntervalsGiven(t *testing.T) {
+	for _, c := range []promrules.HealthConfig{{}, {Scrape: 15 * time.Second}, {Scrape: time.Second, Interval: time.Minute}} {
+		var want strings.Builder
+		want.WriteString("# Written by go run ./mixin.\n")
+		require.NoError(t, promrules.Write(&want, health(t, c)))
+		require.Equal(t, want.String(), written(t, "-scrape", c.Scrape.String(), "-interval", c.Interval.String()))
+	}
+	err := exec.CommandContext(t.Context(), "go", "run", ".", "-scrape", "1h").Run()
+	require.Error(t, err, "promrules.Health refuses it")
 }
 
 func TestRulesPassPromtool(t *testing.T) {
@@ -50,7 +72,7 @@ func TestRulesPassPromtool(t *testing.T) {
 func TestEveryRuleHasATest(t *testing.T) {
 	tests, err := os.ReadFile("alerts_test.yml")
 	require.NoError(t, err)
-	for _, r := range shipped().Rules {
+	for _, r := range health(t, promrules.HealthConfig{}).Rules {
 		require.Contains(t, string(tests), "alertname: "+r.Alert+"\n")
 	}
 }
@@ -104,8 +126,8 @@ func (d *dashboard) expressions() (list []string) {
 	return list
 }
 
-// written is the expression as Grafana sends it.
-func written(expr string) string {
+// asGrafanaSends is the expression with Grafana's variables filled in.
+func asGrafanaSends(expr string) string {
 	return strings.NewReplacer("$job", "shop", "$breaker", "a|b", "$limiter", ".*", "$__rate_interval", "1m0s").Replace(expr)
 }
 
@@ -113,8 +135,8 @@ func TestExpressionsOfTheDashboardAreParsedByPromtool(t *testing.T) {
 	d := readDashboard(t)
 	rules := promrules.Group{Name: "dashboard"}
 	for _, expr := range d.expressions() {
-		require.NotContains(t, written(expr), "$", "no other variables")
-		rules.Rules = append(rules.Rules, promrules.Rule{Alert: "Panel", Expr: written(expr)})
+		require.NotContains(t, asGrafanaSends(expr), "$", "no other variables")
+		rules.Rules = append(rules.Rules, promrules.Rule{Alert: "Panel", Expr: asGrafanaSends(expr)})
 	}
 	require.Greater(t, len(rules.Rules), 40)
 	var text strings.Builder
@@ -128,7 +150,7 @@ func TestMetricsLabelsAndValuesOfRulesAndDashboardExist(t *testing.T) {
 	known := exported(t)
 	d := readDashboard(t)
 	exprs := d.expressions()
-	for _, r := range shipped().Rules {
+	for _, r := range health(t, promrules.HealthConfig{}).Rules {
 		exprs = append(exprs, r.Expr)
 	}
 	for _, v := range d.Templating.List {
@@ -174,7 +196,7 @@ func exported(t *testing.T) metrics {
 		alert.Rule{Name: "down", Value: alert.True(down.IsOpen), When: alert.Above(0)})
 	monitor.Evaluate()
 	known := metrics{}
-	known.add(t, weir.New("payments", weir.Config{Rate: limiter.PerSecond(1)}), down, monitor)
+	known.add(t, weir.New("payments", weir.Config{Rate: limiter.PerSecond(1)}), down, monitor, breaker.NewGroup[string]("hosts", breaker.GroupConfig{}))
 	known.add(t, catalogue{})
 	return known
 }
@@ -216,9 +238,9 @@ func (m metrics) add(t *testing.T, sources ...stat.Source) {
 
 var (
 	labelValues = regexp.MustCompile(`^label_values\((.*), (\w+)\)$`)
-	grouping    = regexp.MustCompile(`\bby \(([^)]*)\)`)
+	grouping    = regexp.MustCompile(`\b(?:by|without) \(([^)]*)\)`)
 	selector    = regexp.MustCompile(`(weir_\w+)(?:\{([^}]*)\})?`)
-	matcher     = regexp.MustCompile(`(\w+)(=~|!=|=)"([^"]*)"`)
+	matcher     = regexp.MustCompile(`(\w+)(=~|!~|!=|=)"([^"]*)"`)
 )
 
 // check finds every metric that the expression names, every label that it matches or

@@ -1,0 +1,97 @@
+package promrules_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert/promrules"
+)
+
+func TestHealthConfigNamesWhatIsOutOfBounds(t *testing.T) {
+	for _, c := range []struct {
+		config promrules.HealthConfig
+		want   string
+	}{
+		{promrules.HealthConfig{}, ""},
+		{promrules.HealthConfig{Interval: time.Hour, Scrape: 2 * time.Minute}, ""},
+		{promrules.HealthConfig{Interval: time.Nanosecond, Scrape: time.Millisecond}, ""},
+		{promrules.HealthConfig{Interval: -1}, "promrules: Interval is -1ns, must be at most 1h0m0s"},
+		{promrules.HealthConfig{Scrape: time.Hour}, "promrules: Scrape is 1h0m0s, must be from 1ms to 2m0s"},
+		{
+			promrules.HealthConfig{Interval: 1 << 62, Scrape: -time.Second},
+			"promrules: Interval is 1281023h53m38.427387904s, must be at most 1h0m0s\npromrules: Scrape is -1s, must be from 1ms to 2m0s",
+		},
+	} {
+		group, err := promrules.Health(c.config)
+		if c.want == "" {
+			require.NoError(t, err, "%+v", c.config)
+			rules(t, group)
+			continue
+		}
+		require.EqualError(t, err, c.want)
+		require.EqualError(t, c.config.Validate(), c.want)
+		require.Empty(t, group)
+	}
+}
+
+// evaluations are the times of a monitor's last evaluation at each scrape, by a clock that
+// is wrong by the error. The monitor stops at a time, 0 for never.
+func evaluations(scrape, interval, wrong, stop time.Duration) string {
+	var values []string
+	for at := time.Duration(0); at <= 40*time.Minute; at += scrape {
+		last := at.Truncate(interval)
+		if stop > 0 {
+			last = min(last, stop.Truncate(interval))
+		}
+		values = append(values, fmt.Sprint(1e6+(last+wrong).Seconds()))
+	}
+	return strings.Join(values, " ")
+}
+
+func TestAMonitorThatEvaluatesIsNotStalledAndOneThatStopsIs(t *testing.T) {
+	for _, scrape := range []time.Duration{time.Second, 15 * time.Second, time.Minute, 2 * time.Minute} {
+		for _, interval := range []time.Duration{5 * time.Second, 5 * time.Minute} {
+			t.Run(fmt.Sprint(scrape, " ", interval), func(t *testing.T) {
+				group, err := promrules.Health(promrules.HealthConfig{Scrape: scrape, Interval: interval})
+				require.NoError(t, err)
+				dir, every := rules(t, group), max(min(scrape, 15*time.Second), 5*time.Second)
+				const firing = `count by (alertname, weir_alert_rule) (ALERTS{alertstate="firing"})`
+				const ever = `count by (alertname, weir_alert_rule) (last_over_time(ALERTS{alertstate="firing"}[40m]))`
+				name := func(rule string) string {
+					return `weir_alert_last_evaluation_timestamp_seconds{weir_alert_rule="` + rule + `"}`
+				}
+				stopped := expectation{40 * time.Minute, ever, []string{"AlertEngineStalled stops"}}
+				promtoolTest(t, dir, "weir_alert_rule", scrape, every, []series{
+					{name("right"), evaluations(scrape, interval, 0, 0)},
+					{name("slow"), evaluations(scrape, interval, -time.Hour, 0)},
+					{name("fast"), evaluations(scrape, interval, time.Hour, 0)},
+					{name("stops"), evaluations(scrape, interval, 0, 10*time.Minute)},
+				}, []expectation{
+					{10*time.Minute + 3*interval - every, firing, nil},
+					{10*time.Minute + 4*interval + 3*scrape, firing, stopped.want},
+					stopped,
+				})
+			})
+		}
+	}
+}
+
+// A program that starts anew while members of a group were open is taken for no outage,
+// nor are its counters, which begin at 0 again.
+func TestARestartIsNoOutage(t *testing.T) {
+	group, err := promrules.Health(promrules.HealthConfig{Scrape: 15 * time.Second})
+	require.NoError(t, err)
+	of := func(key, state string) string {
+		return `{weir_breaker_name="g",weir_group_key="` + key + `",weir_breaker_state="` + state + `"}`
+	}
+	promtoolTest(t, rules(t, group), "weir_breaker_name", 15*time.Second, 15*time.Second, []series{
+		{"weir_breaker_state" + of("a", "open"), "0x10 1 1 1 0x40"},
+		{"weir_breaker_state" + of("_other", "open"), "0x10 3 3 3 0 1 1 0x38"},
+		{"weir_breaker_transitions_total" + of("a", "closed"), "50x12 0x40"},
+		{"weir_breaker_transitions_total" + of("_other", "closed"), "5000x12 0x40"},
+	}, []expectation{{12 * time.Minute, `count by (alertname, weir_breaker_name) (last_over_time(ALERTS{alertstate="firing"}[12m]))`, nil}})
+}

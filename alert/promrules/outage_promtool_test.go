@@ -1,0 +1,228 @@
+package promrules_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert/promrules"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/stat"
+)
+
+const (
+	outageBegins = 2 * time.Minute
+	outageEnds   = 14 * time.Minute
+	recordingEnd = 26 * time.Minute
+)
+
+// A page fires once and resolves once through a total outage of any kind, at short and
+// at long scrape intervals; and what is healthy, or overridden, never pages.
+func TestAnOutagePagesOnce(t *testing.T) {
+	all := recordOutage(t)
+	want := []string{
+		"BreakerGroupOpen hosts", "BreakerGroupOpen many",
+		"BreakerOpen forced", "BreakerOpen hanging", "BreakerOpen quiet", "BreakerOpen refused", "BreakerOpen slow",
+	}
+	for scrape, phase := range map[time.Duration]time.Duration{time.Second: 0, 15 * time.Second: 7 * time.Second, time.Minute: 31 * time.Second} {
+		t.Run(scrape.String(), func(t *testing.T) {
+			health, err := promrules.Health(promrules.HealthConfig{Scrape: scrape})
+			require.NoError(t, err)
+			dir, every := rules(t, health), min(scrape, 15*time.Second)
+			// Two scrapes and two evaluations; a minute until a quiet client has noticed; and three half-open moments.
+			slack := 2*scrape + 2*every + time.Minute
+			const pages = `sum by (alertname, weir_breaker_name) (ALERTS{alertstate="firing",severity="page"}%s)`
+			firing := fmt.Sprintf(pages, "")
+			step := max(every, 5*time.Second)
+			before := fmt.Sprintf(pages, " offset "+step.String())
+			starts := fmt.Sprintf(`count_over_time((%s unless %s)[%s:%s])`, firing, before, recordingEnd-phase, step)
+			promtoolTest(t, dir, "weir_breaker_name", scrape, every, all.sampled(scrape, phase), []expectation{
+				{outageBegins - phase + time.Minute, firing, nil},
+				{outageBegins - phase + time.Minute + slack, firing, want},
+				{outageEnds - phase, firing, want},
+				{outageEnds - phase + 5*time.Minute + slack, firing, nil},
+				{recordingEnd - phase, starts, want},
+			})
+		})
+	}
+}
+
+// recording has the value of each series at each second, "_" where it had none.
+type recording map[string][]string
+
+// sampled is what a scrape sees that is made at each interval from phase on.
+func (r recording) sampled(scrape, phase time.Duration) (list []series) {
+	for _, name := range slices.Sorted(maps.Keys(r)) {
+		var seen []string
+		for at := phase; at < recordingEnd; at += scrape {
+			seen = append(seen, r[name][at/time.Second])
+		}
+		list = append(list, series{name, strings.Join(seen, " ")})
+	}
+	return list
+}
+
+func (r recording) note(second int, sources ...stat.Source) {
+	for _, source := range sources {
+		source.Observe(func(s *stat.Series, v float64) {
+			switch s.Instrument {
+			case stat.BreakerState, stat.BreakerTransitions, stat.BreakerCalls:
+				name := text(s)
+				for len(r[name]) < second {
+					r[name] = append(r[name], "_")
+				}
+				r[name] = append(r[name], fmt.Sprint(v))
+			}
+		})
+	}
+}
+
+// text writes a series as Prometheus does.
+func text(s *stat.Series) string {
+	name := strings.ReplaceAll(s.Instrument.Name, ".", "_")
+	if s.Instrument.Kind == stat.Counter {
+		name += "_total"
+	}
+	var labels []string
+	for n, key := range s.Instrument.Attrs {
+		if s.Values[n] != "" {
+			labels = append(labels, fmt.Sprintf("%s=%q", strings.ReplaceAll(key, ".", "_"), s.Values[n]))
+		}
+	}
+	return name + "{" + strings.Join(labels, ",") + "}"
+}
+
+var errDown = errors.New("down")
+
+// recordOutage has real breakers go through an outage in virtual time.
+func recordOutage(t *testing.T) recording {
+	r := recording{}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		start := time.Now()
+		outage := func() bool { at := time.Since(start); return at >= outageBegins && at < outageEnds }
+		time.Sleep(370 * time.Millisecond) // calls are not made at the moments of scrapes
+		sources := append(downOnes(ctx, start, outage), fineOnes(ctx, start, outage)...)
+		for second := range int(recordingEnd / time.Second) {
+			time.Sleep(time.Until(start.Add(time.Duration(second)*time.Second + time.Second/2)))
+			r.note(second, sources...)
+		}
+		cancel()
+	})
+	return r
+}
+
+// every calls f at each interval until the context ends, with the number of the call.
+func every(ctx context.Context, interval time.Duration, f func(n int)) {
+	go func() {
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for n := 0; ; n++ {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				f(n)
+			}
+		}
+	}()
+}
+
+// takes is a call that takes the time and then ends so.
+func takes(d time.Duration, err error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+		case <-time.After(d):
+		}
+		return err
+	}
+}
+
+// ends is the result of a call in an outage, if there is one.
+func ends(down bool) error {
+	if down {
+		return errDown
+	}
+	return nil
+}
+
+// downOnes has what must page: every kind of outage, each with a breaker or a group.
+func downOnes(ctx context.Context, start time.Time, outage func() bool) []stat.Source {
+	refused, hanging := breaker.New("refused", breaker.Config{}), breaker.New("hanging", breaker.Config{})
+	slow, quiet := breaker.New("slow", breaker.Config{SlowCall: time.Second}), breaker.New("quiet", breaker.Config{ConsecutiveFailures: 3})
+	forced := breaker.New("forced", breaker.Config{})
+	hosts := breaker.NewGroup[string]("hosts", breaker.GroupConfig{})
+	many := breaker.NewGroup[string]("many", breaker.GroupConfig{MaxSeries: breaker.Off, Breaker: breaker.Config{ConsecutiveFailures: 5}})
+	every(ctx, 50*time.Millisecond, func(int) { _ = refused.Run(ctx, takes(0, ends(outage()))) })
+	every(ctx, 100*time.Millisecond, func(int) {
+		if outage() {
+			go func() { _ = hanging.Run(ctx, takes(10*time.Second, errDown)) }()
+			go func() { _ = slow.Run(ctx, takes(3*time.Second, nil)) }()
+			return
+		}
+		_, _ = hanging.Run(ctx, takes(0, nil)), slow.Run(ctx, takes(0, nil))
+	})
+	every(ctx, 15*time.Second, func(int) { go func() { _ = quiet.Run(ctx, takes(2*time.Second, ends(outage()))) }() })
+	every(ctx, 50*time.Millisecond, func(n int) {
+		_ = hosts.Get(fmt.Sprint("host-", n%3)).Run(ctx, takes(0, ends(outage())))
+		_ = many.Get(fmt.Sprint("host-", n%20)).Run(ctx, takes(0, ends(outage())))
+	})
+	time.AfterFunc(outageBegins-time.Since(start), func() { forced.Force(breaker.ForcedOpen) })
+	time.AfterFunc(outageEnds-time.Since(start), forced.Release)
+	return []stat.Source{refused, hanging, slow, quiet, forced, hosts, many}
+}
+
+// fineOnes has what must not page.
+func fineOnes(ctx context.Context, start time.Time, outage func() bool) []stat.Source {
+	fine, brief := breaker.New("fine", breaker.Config{}), breaker.New("brief", breaker.Config{})
+	trial, disabled := breaker.New("trial", breaker.Config{Initial: breaker.Trial}), breaker.New("disabled", breaker.Config{Initial: breaker.Disabled})
+	turns := breaker.NewGroup[string]("turns", breaker.GroupConfig{MaxSeries: breaker.Off, Breaker: breaker.Config{ConsecutiveFailures: 3}})
+	every(ctx, 50*time.Millisecond, func(n int) {
+		_ = fine.Run(ctx, takes(0, ends(n%100 == 0)))
+		_ = brief.Run(ctx, takes(0, ends(time.Since(start)%(5*time.Minute) < 20*time.Second)))
+		_, _ = trial.Run(ctx, takes(0, ends(outage()))), disabled.Run(ctx, takes(0, ends(outage())))
+		// A host fails for 20 s in each turn of 25 s, and another host in the next one.
+		turn, phase := time.Since(start)/(25*time.Second), time.Since(start)%(25*time.Second)
+		for host := range time.Duration(40) {
+			_ = turns.Get(fmt.Sprint("host-", int(host))).Run(ctx, takes(0, ends(host == turn%40 && phase < 20*time.Second)))
+		}
+	})
+	return []stat.Source{fine, brief, trial, disabled, turns}
+}
+
+// expectation is what an expression over alerts gives at a time: 1 for each of these.
+type expectation struct {
+	at   time.Duration
+	expr string
+	want []string // the alert's name, and what it is about
+}
+
+// promtoolTest checks the expectations at the first evaluation at their times or after.
+// The label says what an alert is about.
+func promtoolTest(t *testing.T, dir, label string, scrape, evaluation time.Duration, input []series, list []expectation) {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "rule_files: [rules.yml]\nevaluation_interval: %s\ntests:\n- interval: %s\n  input_series:\n", evaluation, scrape)
+	for _, s := range input {
+		fmt.Fprintf(&b, "  - series: '%s'\n    values: '%s'\n", s.name, s.values)
+	}
+	b.WriteString("  promql_expr_test:\n")
+	for _, e := range list {
+		at := (e.at + evaluation - 1).Truncate(evaluation)
+		fmt.Fprintf(&b, "  - expr: '%s'\n    eval_time: %s\n    exp_samples:\n", e.expr, at)
+		for _, one := range e.want {
+			rule, name, _ := strings.Cut(one, " ")
+			fmt.Fprintf(&b, "    - labels: '{alertname=\"%s\",%s=\"%s\"}'\n      value: 1\n", rule, label, name)
+		}
+	}
+	promtool(t, dir, "test.yml", b.String(), "test", "rules")
+}
