@@ -40,14 +40,22 @@ func (b *TokenBucket) setBurst(at time.Duration, n int) error {
 	return nil
 }
 
-// change replaces the terms. Requests meanwhile either happened before or wait for the lock.
+// change replaces the terms, unless the successor is nil. Requests meanwhile either happened before or wait for the lock.
 func (b *TokenBucket) change(at time.Duration, successor func(old *terms) *terms) {
 	b.mu.Lock()
 	old := b.terms.Load()
-	old.next, old.ended = successor(old), at
-	full := old.full.Swap(replaced)
-	old.next.full.Store(old.next.carry(&old.limits, full, at))
-	b.terms.Store(old.next)
+	next := successor(old)
+	if next == nil {
+		b.mu.Unlock()
+		return
+	}
+	old.next, old.ended = next, at
+	if next.hold == unheld {
+		next.hold = next.carryHold(&old.limits, old.hold, at)
+	}
+	next.promised = promise{end: old.carried(old.promised.end), serial: old.promised.serial}
+	next.full.Store(old.carried(old.full.Swap(replaced)))
+	b.terms.Store(next)
 	b.mu.Unlock()
 	b.line.poke()
 }

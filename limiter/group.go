@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -13,9 +14,9 @@ type Overflow uint8
 
 // What to do with a key for which there is no room.
 const (
-	RefuseNew Overflow = iota // refuse it, until others have become idle; when that will be is not known, RetryAfter is a guess
+	RefuseNew Overflow = iota // refuse it, also if it would wait, until others have become idle; when that will be is not known, RetryAfter is a guess
 	PassNew                   // admit it without counting
-	ShareNew                  // count it together with all others for which there is no room, as if they were one key
+	ShareNew                  // count it together with all others of its tier for which there is no room, as if they were one key
 )
 
 func (o Overflow) String() string {
@@ -34,7 +35,7 @@ func (o Overflow) String() string {
 type GroupConfig[K comparable] struct {
 	Rate     Rate     // how fast tokens come to each key. Must be given.
 	Burst    int      // the most tokens of a key, up to 2^40. None admits nothing. Default: those of one second, at least 1.
-	MaxKeys  int      // the most keys that are remembered (parts of them fill up apart, so it may be a few per cent fewer). Default: 100,000.
+	MaxKeys  int      // the most keys that are remembered, and the most that are held. Default: 100,000.
 	Overflow Overflow // what becomes of a new key when all remembered ones are in use. Default: RefuseNew.
 
 	MaxWaiters int // the most callers that may wait for one key at once; the next gets ErrQueueFull. Default: no bound.
@@ -81,15 +82,23 @@ func (c GroupConfig[K]) Validate() error {
 // A bucket that has become full again is as good as one that was never touched. So a key costs nothing until it is
 // first used, and is forgotten once it is idle, to make room for new ones, without any decision
 // being different. A key that is in use is never forgotten: nobody is let in again because others have come.
-// Keys are compared as a whole, not by a hash; a key that is held stays in memory.
+// Keys are compared as a whole, not by a hash. One that is not equal to itself, such as a NaN, finds no room.
 //
 // All methods are safe for concurrent use; only Wait and TryWait block.
 type Group[K comparable] struct {
-	epoch  time.Time
-	tier   func(K) int
-	seed   maphash.Seed
-	shards []shard[K]
-	tiers  []atomic.Pointer[tierLimits] // the first is that of the group itself
+	epoch    time.Time
+	tier     func(K) int
+	seed     maphash.Seed
+	overflow Overflow
+	maxKeys  int64
+	keys     atomic.Int64  // remembered by all shards
+	held     atomic.Int64  // keys that are held, likewise
+	hand     atomic.Uint64 // where room is looked for beside a key's own shard
+	shards   []shard[K]
+
+	mu    sync.Mutex               // held while a tier is changed
+	tiers []atomic.Pointer[limits] // the first is that of the group itself
+	spare []*TokenBucket           // for each tier, of all keys for which there is no room, where they share one
 
 	lines      lines[K]
 	maxWaiters int
@@ -108,19 +117,22 @@ func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
 	}
 	rates := append([]Tier{{Rate: c.Rate, Burst: c.Burst}}, c.Tiers...)
 	g := &Group[K]{
-		epoch: t0, tier: c.TierOf, seed: maphash.MakeSeed(),
-		shards: make([]shard[K], min(64, (c.MaxKeys+127)/128)), tiers: make([]atomic.Pointer[tierLimits], len(rates)),
+		epoch: t0, tier: c.TierOf, seed: maphash.MakeSeed(), overflow: c.Overflow, maxKeys: int64(c.MaxKeys),
+		shards: make([]shard[K], min(64, (c.MaxKeys+127)/128)), tiers: make([]atomic.Pointer[limits], len(rates)),
 		maxWaiters: c.MaxWaiters,
 	}
 	for i, t := range rates {
-		g.tiers[i].Store(&tierLimits{limits: newLimits(t.Rate, t.Burst)})
+		by := newLimits(t.Rate, t.Burst)
+		g.tiers[i].Store(&by)
+		if c.Overflow == ShareNew {
+			g.spare = append(g.spare, NewTokenBucketAt(Config{Rate: t.Rate, Burst: t.Burst, MaxWaiters: c.MaxWaiters}, t0))
+		}
 	}
 	for i := range g.shards {
 		s := &g.shards[i]
-		s.max, s.overflow = (c.MaxKeys+i)/len(g.shards), c.Overflow
 		s.classes = make([]class[K], len(rates))
 		for j := range s.classes {
-			s.classes[j] = class[K]{by: g.tiers[j].Load(), shared: always, table: table[K]{dropped: always + 1}}
+			s.classes[j] = class[K]{by: g.tiers[j].Load(), table: table[K]{dropped: always + 1}}
 		}
 	}
 	return g
@@ -150,34 +162,19 @@ func (g *Group[K]) Refund(key K, n int) {
 }
 
 func (g *Group[K]) giveBack(key K, n int) {
-	s, tier, hash := g.place(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.class(g, tier)
-	if b, held := c.table.seek(hash, key, always); held {
+	var p place[K]
+	g.place(&p, key)
+	p.shard.mu.Lock()
+	defer p.shard.mu.Unlock()
+	c := p.class()
+	if b, known := c.table.seek(p.hash, key, always); known {
 		b.full = max(c.by.refund(b.full, n), always+1)
 	}
 }
 
-// Hold admits nothing for the key for d, and begins again with one token after that: see [TokenBucket.Hold]. A new key
-// for which there is no room is not held.
-func (g *Group[K]) Hold(key K, d time.Duration) { g.hold(time.Since(g.epoch), key, d) }
-
-// HoldAt is Hold at a given time.
-func (g *Group[K]) HoldAt(t time.Time, key K, d time.Duration) { g.hold(t.Sub(g.epoch), key, d) }
-
-func (g *Group[K]) hold(at time.Duration, key K, d time.Duration) {
-	s, tier, hash := g.place(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.class(g, tier)
-	if c.by.usual != 0 && d > 0 {
-		s.hold(c, hash, key, at, d)
-	}
-}
-
-// SetTier changes the limits of a tier, or those of the group where i is -1, for all its keys. Their tokens stay as
-// they do with [TokenBucket.SetRate] and [TokenBucket.SetBurst]. An error says that they make no sense, and then nothing changes.
+// SetTier changes the limits of a tier, or those of the group where i is -1, for all its keys, one after the other. Their
+// tokens and holds stay as they do with [TokenBucket.SetRate] and [TokenBucket.SetBurst]. An error says that the limits
+// make no sense, and then nothing changes.
 func (g *Group[K]) SetTier(i int, t Tier) error { return g.setTier(time.Since(g.epoch), i, t) }
 
 // SetTierAt is SetTier at a given time, which must not lie before any that was given before.
@@ -192,21 +189,25 @@ func (g *Group[K]) setTier(at time.Duration, i int, t Tier) error {
 	if err := (Config{Rate: t.Rate, Burst: t.Burst}).Validate(); err != nil {
 		return err
 	}
-	g.tiers[i+1].Store(&tierLimits{limits: newLimits(t.Rate, t.Burst), since: at})
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	by := newLimits(t.Rate, t.Burst)
+	for j := range g.shards {
+		s := &g.shards[j]
+		s.mu.Lock()
+		s.change(i+1, &by, at)
+		s.mu.Unlock()
+	}
+	g.tiers[i+1].Store(&by)
+	if g.spare != nil {
+		g.spare[i+1].change(at, func(*terms) *terms { return newTerms(t.Rate, t.Burst) })
+	}
 	g.lines.pokeAll()
 	return nil
 }
 
 // Len is how many keys are remembered: those in use, and idle ones that have not been forgotten yet.
-func (g *Group[K]) Len() (keys int) {
-	for i := range g.shards {
-		s := &g.shards[i]
-		s.mu.Lock()
-		keys += s.keys()
-		s.mu.Unlock()
-	}
-	return keys
-}
+func (g *Group[K]) Len() (keys int) { return int(g.keys.Load()) }
 
 // Evictions is how many idle keys have been forgotten.
 func (g *Group[K]) Evictions() (keys int64) {
@@ -225,15 +226,6 @@ func (g *Group[K]) Limit() (tokens int) { return g.tiers[0].Load().burst }
 // Period is the time in which an empty bucket of such a key becomes full: see [TokenBucket.Period].
 func (g *Group[K]) Period() time.Duration { return g.tiers[0].Load().period() }
 
-// place tells where a key belongs. Its hash is not 0.
-func (g *Group[K]) place(key K) (s *shard[K], tier int, hash uint64) {
-	if g.tier != nil {
-		tier = min(max(g.tier(key), -1), len(g.tiers)-2) + 1
-	}
-	hash = maphash.Comparable(g.seed, key)
-	return &g.shards[hash%uint64(len(g.shards))], tier, hash | 1
-}
-
 // take takes n tokens, unless somebody waits for them.
 func (g *Group[K]) take(r *Result, at time.Duration, key K, n int) {
 	if q := g.lines.of(key); q != nil {
@@ -248,21 +240,46 @@ func (g *Group[K]) take(r *Result, at time.Duration, key K, n int) {
 
 // serve takes n tokens, whoever waits.
 func (g *Group[K]) serve(r *Result, at time.Duration, key K, n int) {
-	s, tier, hash := g.place(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.take(r, s.class(g, tier), hash, key, at, n)
+	var p place[K]
+	g.place(&p, key)
+	p.shard.mu.Lock()
+	room := g.takeAt(&p, r, at, n)
+	p.shard.mu.Unlock()
+	if !room {
+		g.takeNew(r, at, p.tier, n)
+	}
 }
 
 // after tells how things stand for one who comes after ahead other tokens.
 func (g *Group[K]) after(r *Result, at time.Duration, key K, ahead int64, n int) {
-	s, tier, hash := g.place(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.class(g, tier)
-	full := c.table.dropped
-	if b, held := c.table.seek(hash, key, always); held {
-		full = b.full
+	var p place[K]
+	g.place(&p, key)
+	p.shard.mu.Lock()
+	room := g.lookAt(&p, r, at, ahead, n)
+	p.shard.mu.Unlock()
+	if !room {
+		g.lookNew(r, at, p.tier, ahead, n)
 	}
-	c.by.look(r, at, full, ahead, n)
+}
+
+// takeNew answers for a key for which there is no room.
+func (g *Group[K]) takeNew(r *Result, at time.Duration, tier, n int) {
+	if g.overflow == ShareNew {
+		g.spare[tier].take(r, at, n)
+		return
+	}
+	g.lookNew(r, at, tier, 0, n)
+}
+
+// lookNew is takeNew that takes nothing.
+func (g *Group[K]) lookNew(r *Result, at time.Duration, tier int, ahead int64, n int) {
+	switch by := g.tiers[tier].Load(); g.overflow {
+	case ShareNew:
+		g.spare[tier].look(r, at, ahead, n)
+	case PassNew:
+		by.look(r, at, always, unheld, 0, n)
+	case RefuseNew:
+		at = by.clamp(at)
+		*r = Result{Limit: by.burst, RetryAfter: by.until(by.units(at)+by.cost, at)}
+	}
 }

@@ -76,11 +76,35 @@ func (g *Group[K]) Wait(ctx context.Context, key K, n int) error {
 	return g.TryWait(ctx, key, n, Never)
 }
 
-// TryWait is Wait that gives up at once, with a *LimitedError, where it would take longer than limit.
+// TryWait is Wait that gives up at once, with a *LimitedError, where it would take longer than limit. For a key for which
+// there is no room nobody waits, as it is not known when there will be; but where such keys share a bucket, they wait for that.
 func (g *Group[K]) TryWait(ctx context.Context, key K, n int, limit time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if tier, room := g.hasRoom(key, n); !room {
+		if g.overflow == ShareNew {
+			return g.spare[tier].TryWait(ctx, n, limit)
+		}
+		var r Result
+		if g.lookNew(&r, time.Since(g.epoch), tier, 0, n); !r.OK {
+			return refused(r, n)
+		}
+		return nil
+	}
 	q := g.lines.enter(key, g.maxWaiters)
 	defer g.lines.leave(key, q)
 	return q.wait(ctx, keyServer[K]{g, key}, request{n: n, limit: limit})
+}
+
+// hasRoom reports whether a request for n tokens of the key finds room for it.
+func (g *Group[K]) hasRoom(key K, n int) (tier int, room bool) {
+	var p place[K]
+	g.place(&p, key)
+	p.shard.mu.Lock()
+	defer p.shard.mu.Unlock()
+	var r Result
+	return p.tier, g.lookAt(&p, &r, time.Since(g.epoch), 0, n)
 }
 
 // keyServer is one key of a group as its queue sees it.

@@ -80,7 +80,8 @@ func TestGroupHoldsAKey(t *testing.T) {
 	require.Equal(t, 1, g.Len())
 	free := group(limiter.GroupConfig[string]{Rate: limiter.Unlimited()})
 	free.HoldAt(start, "ann", time.Hour)
-	require.True(t, free.TakeAt(start, "ann", 1).OK)
+	require.False(t, free.TakeAt(start, "ann", 1).OK)
+	require.True(t, free.TakeAt(start, "bob", 1).OK)
 
 	synctest.Test(t, func(t *testing.T) {
 		g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 1})

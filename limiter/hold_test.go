@@ -1,6 +1,7 @@
 package limiter_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -31,7 +32,102 @@ func TestPenalties(t *testing.T) {
 
 	free := bucket(limiter.Unlimited(), 1)
 	free.HoldAt(start, time.Hour)
-	take(t, free, step{0, 1, "ok"})
+	take(t, free, step{hour - 1, 1, "refused"}, step{hour - 1, 0, "refused"}, step{hour, 1000, "ok"})
+}
+
+// held is a limiter of one rate and burst that can be changed and held at given times.
+type held interface {
+	limiter.Limiter
+	set(at time.Duration, r limiter.Rate, burst int)
+	hold(at, d time.Duration)
+}
+
+type heldBucket struct{ *limiter.TokenBucket }
+
+func (b heldBucket) hold(at, d time.Duration) { b.HoldAt(start.Add(at), d) }
+
+func (b heldBucket) set(at time.Duration, r limiter.Rate, burst int) {
+	_ = b.SetBurstAt(start.Add(at), burst)
+	_ = b.SetRateAt(start.Add(at), r)
+}
+
+type heldKey struct{ member }
+
+func (k heldKey) hold(at, d time.Duration) { k.Group.HoldAt(start.Add(at), k.key, d) }
+
+func (k heldKey) set(at time.Duration, r limiter.Rate, burst int) {
+	_ = k.Group.SetTierAt(start.Add(at), -1, limiter.Tier{Rate: r, Burst: burst})
+}
+
+func heldOnes(r limiter.Rate, burst int) map[string]held {
+	return map[string]held{
+		"bucket": heldBucket{bucket(r, burst)},
+		"key":    heldKey{member{group(limiter.GroupConfig[string]{Rate: r, Burst: burst}), "k"}},
+	}
+}
+
+// TestAHoldIsATimeWhateverTheRateBecomes has a rate that is changed before, while and after it is held. Nothing is admitted before
+// the hold is over, and one token right then.
+func TestAHoldIsATimeWhateverTheRateBecomes(t *testing.T) {
+	rates := []limiter.Rate{limiter.PerSecond(1000), limiter.PerSecond(3), limiter.PerHour(1), limiter.Unlimited(), limiter.Every(24 * hour)}
+	for _, from := range rates {
+		for _, to := range rates {
+			for name, l := range heldOnes(from, 1000) {
+				why := fmt.Sprint(name, ": ", from, " to ", to)
+				l.TakeAt(start, 7)
+				l.hold(0, 10*sec)
+				l.set(sec, to, 500)
+				l.Refund(1000)
+				l.hold(2*sec, sec) // is shorter
+				for _, at := range []time.Duration{2 * sec, 10*sec - 1} {
+					r := l.TakeAt(start.Add(at), 1)
+					require.False(t, r.OK, "%s at %s", why, at)
+					require.Equal(t, 10*sec-at, r.RetryAfter, "%s at %s", why, at)
+					require.Zero(t, r.Remaining, "%s at %s", why, at)
+					require.False(t, l.TakeAt(start.Add(at), 0).OK, "%s at %s", why, at)
+				}
+				require.Equal(t, to.IsUnlimited(), l.TakeAt(start.Add(10*sec), 2).OK, "%s: a hold does not end with a burst", why)
+				require.True(t, l.TakeAt(start.Add(10*sec), 1).OK, why)
+			}
+		}
+	}
+}
+
+func TestTokensComeAgainAfterAHoldAtTheRateOfThen(t *testing.T) {
+	for _, l := range heldOnes(limiter.PerSecond(10), 100) {
+		l.hold(0, 10*sec)
+		l.set(12*sec, limiter.PerSecond(1), 100) // 21 tokens are there
+		take(t, l, step{12 * sec, 22, "refused 21/100 retry 1s reset 1m19s"}, step{13 * sec, 22, "ok"})
+		l.hold(13*sec, sec)
+		l.hold(13*sec+1, 5*sec) // is longer
+		take(t, l, step{18 * sec, 1, "refused 0/100 retry 1ns reset 1m39.000000001s"}, step{18*sec + 1, 1, "ok"})
+	}
+}
+
+func TestWhatIsOwedOutlastsAHold(t *testing.T) {
+	b := bucket(limiter.PerSecond(1), 5)
+	reserve(t, b, 0, 5, 0)
+	reserve(t, b, 0, 5, 5*sec)
+	b.HoldAt(start, 2*sec)
+	require.InDelta(t, -5, b.TokensAt(start), 1e-9)
+	require.NoError(t, b.SetRateAt(start.Add(sec), limiter.PerSecond(2)))
+	take(t, b, step{sec, 1, "refused 0/5 retry 2.5s reset 4.5s"}, step{3500 * ms, 1, "ok"})
+}
+
+func TestNothingIsReservedWhileItIsHeld(t *testing.T) {
+	b := bucket(limiter.PerSecond(1), 5)
+	b.HoldAt(start, 10*sec)
+	r := b.ReserveAt(start, 1, limiter.Never)
+	require.False(t, r.OK)
+	require.Equal(t, 10*sec, r.RetryAfter)
+	require.Zero(t, b.TokensAt(start))
+	require.False(t, b.ReserveAt(start, 0, limiter.Never).OK)
+	require.False(t, b.AdmitAfter(10*sec-1, 1))
+	require.True(t, b.AdmitAfter(10*sec, 1))
+	free := bucket(limiter.Unlimited(), 1)
+	free.HoldAt(start, 10*sec)
+	require.False(t, free.ReserveAt(start, 1, limiter.Never).OK)
+	require.Zero(t, free.TokensAt(start))
 }
 
 // stubborn is a limiter that cannot be held, and has no period.

@@ -62,14 +62,24 @@ func (l *limits) refused(r *Result, at time.Duration, start, next int64) {
 }
 
 // look tells, without taking anything, what a request for n would get of a bucket that is full at
-// position full, once ahead other tokens have been handed out.
-func (l *limits) look(r *Result, at time.Duration, full, ahead int64, n int) {
+// position full and held by h, once ahead other tokens have been handed out.
+func (l *limits) look(r *Result, at time.Duration, full int64, h hold, ahead int64, n int) {
 	if l.usual == 0 {
-		no := n < 0 || n > l.burst
-		*r = Result{OK: !no, Limit: l.burst, Remaining: l.burst, RetryAfter: never(no)}
-		return
+		*r = Result{OK: true, Limit: l.burst, Remaining: l.burst}
+	} else {
+		l.lookAhead(r, l.clamp(at), max(full, h.floor), ahead, n)
 	}
-	at = l.clamp(at)
+	if wait := h.left(at); wait > 0 {
+		r.OK, r.Remaining = false, 0
+		r.RetryAfter, r.ResetAfter = max(r.RetryAfter, wait), max(r.ResetAfter, wait)
+	}
+	if n < 0 || n > l.burst {
+		r.OK, r.RetryAfter = false, Never
+	}
+}
+
+// lookAhead is look where tokens are counted.
+func (l *limits) lookAhead(r *Result, at time.Duration, full, ahead int64, n int) {
 	now := l.units(at)
 	start := max(full, now)
 	start += product(ahead, l.cost, replaced-max(start, 0))
@@ -79,21 +89,18 @@ func (l *limits) look(r *Result, at time.Duration, full, ahead int64, n int) {
 	} else {
 		l.refused(r, at, start, next)
 	}
-	if n < 0 || n > l.burst {
-		r.OK, r.RetryAfter = false, Never
-	}
 }
 
-// decide answers a request for n of a bucket that is full at position full, and returns the position
+// decide answers a request for n of a bucket that is full at position full and held by h, and returns the position
 // at which it is after that.
-func (l *limits) decide(r *Result, at time.Duration, full int64, n int) int64 {
+func (l *limits) decide(r *Result, at time.Duration, full int64, h hold, n int) int64 {
 	if uint(n)-1 >= l.usual {
-		l.look(r, at, full, 0, n)
+		l.look(r, at, full, h, 0, n)
 		return full
 	}
 	at = l.clamp(at)
 	now := l.units(at)
-	start := l.start(full, now)
+	start := l.start(max(full, h.floor), now)
 	next := start + l.cost*int64(n)
 	if next > now+l.capacity {
 		l.refused(r, at, start, next)
@@ -120,11 +127,4 @@ func (l *limits) carry(old *limits, full int64, at time.Duration) int64 {
 	level = proportion(level, l.cost, old.cost)
 	now := l.units(l.clamp(at))
 	return now + l.capacity - max(level, now-latest)
-}
-
-func never(yes bool) time.Duration {
-	if yes {
-		return Never
-	}
-	return 0
 }

@@ -19,13 +19,20 @@ type Reservation struct {
 	terms     *terms
 	n         int
 	due       time.Duration // when the holder may act
-	end       int64         // when the bucket would be full if nothing followed
+	promise                 // what it was promised
+	before    promise       // the last one before it that was still to come
 	cancelled atomic.Bool
 }
 
+// promise is a right to tokens that are still to come.
+type promise struct {
+	end    int64  // the position at which the bucket would be full if nothing followed
+	serial uint64 // of the reservation, 0 for none
+}
+
 // Reserve takes n tokens that may be there only later, up to limit from now. Where it
-// would take longer (or for ever, or somebody waits in the queue) nothing is taken. What is reserved
-// is owed by those who come after.
+// would take longer (or for ever, or somebody waits in the queue, or the bucket is held) nothing is taken. What is
+// reserved is owed by those who come after.
 func (b *TokenBucket) Reserve(n int, limit time.Duration) *Reservation {
 	return b.reserve(time.Since(b.epoch), n, limit)
 }
@@ -55,38 +62,43 @@ func (b *TokenBucket) reserve(at time.Duration, n int, limit time.Duration) *Res
 		r.OK = false
 		return r
 	}
-	for r.terms = b.terms.Load(); !r.terms.reserve(r, at, max(limit, 0)); r.terms = b.current() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r.terms, r.serial = b.terms.Load(), b.serial+1
+	if r.terms.reserve(r, at, max(limit, 0)); r.OK {
+		b.serial++
 	}
 	return r
 }
 
-// reserve fills in the reservation. It reports false where the terms have been replaced.
-func (s *terms) reserve(r *Reservation, at, limit time.Duration) bool {
+// reserve fills in the reservation. The bucket's lock is held, so the terms stay.
+func (s *terms) reserve(r *Reservation, at, limit time.Duration) {
 	if uint(r.n) > s.usual || s.usual == 0 {
 		r.due = at
-		return s.after(&r.Result, at, 0, r.n)
+		s.after(&r.Result, at, 0, r.n)
+		return
 	}
 	at = s.clamp(at)
-	now := s.units(at)
+	now, held := s.units(at), s.hold.left(at)
 	for {
 		old := s.full.Load()
-		if old == replaced {
-			return false
-		}
-		start := s.start(old, now)
+		start := s.start(max(old, s.hold.floor), now)
 		r.end = start + s.cost*int64(r.n)
-		r.Delay = s.until(r.end-s.capacity, at)
-		if r.Delay == Never || r.Delay > limit {
+		delay := s.until(r.end-s.capacity, at)
+		if delay == Never || delay > limit || held > 0 {
 			s.refused(&r.Result, at, start, r.end)
-			if r.Delay = 0; r.RetryAfter < Never {
-				r.RetryAfter -= limit
+			if r.RetryAfter < Never {
+				r.RetryAfter = max(r.RetryAfter-limit, held)
 			}
-			return true
+			return
 		}
 		if s.full.CompareAndSwap(old, r.end) {
 			s.granted(&r.Result, at, r.end)
-			r.due = at + r.Delay
-			return true
+			r.Delay, r.due = delay, at+delay
+			if r.before = s.promised; delay > 0 && r.end > s.promised.end {
+				s.promised = r.promise
+			}
+			return
 		}
 	}
 }
@@ -97,24 +109,39 @@ func (r *Reservation) cancel(at time.Duration) bool {
 	}
 	b := r.bucket
 	b.mu.Lock()
-	s, end := r.terms, r.end
-	for ; s.next != nil; s = s.next {
-		end = s.next.carry(&s.limits, end, s.ended)
+	s, end, before := r.terms, r.end, r.before
+	if s.usual == 0 { // it took nothing
+		b.mu.Unlock()
+		return true
 	}
-	s.unreserve(end, at, r.n)
+	for ; s.next != nil; s = s.next {
+		end, before.end = s.carried(end), s.carried(before.end)
+	}
+	back := s.cost * int64(r.n)
+	if r.serial != b.serial { // others have counted on it since
+		back -= s.promisedSince(end, at)
+	}
+	s.credit(back)
+	if s.promised.serial == r.serial {
+		s.promised = before
+	}
 	b.mu.Unlock()
 	b.line.poke()
 	return true
 }
 
-// unreserve gives n tokens back but for those that were charged beyond end and are still to
-// come: these are promised for times that have been counted from there.
-func (s *terms) unreserve(end int64, at time.Duration, n int) {
-	end = max(end, s.units(s.clamp(at))+s.capacity)
-	for {
+// promisedSince is how much lies between end and what has been promised last: those who were promised tokens in that time
+// count on it that nobody else gets these. The rule is that of golang.org/x/time/rate, but for which is the last: here
+// a later promise of an earlier time does not make one forgotten that is still to be kept.
+func (s *terms) promisedSince(end int64, at time.Duration) int64 {
+	return max(s.promised.end-max(end, s.units(s.clamp(at))+s.capacity), 0)
+}
+
+// credit gives some units back. The bucket's lock is held, so the terms stay.
+func (s *terms) credit(units int64) {
+	for units > 0 {
 		old := s.full.Load()
-		back := max(s.cost*int64(n)-max(old-end, 0), 0)
-		if s.full.CompareAndSwap(old, max(old-back, always)) {
+		if s.full.CompareAndSwap(old, max(old-units, always)) {
 			return
 		}
 	}

@@ -88,6 +88,36 @@ func TestCancelKeepsWhatLaterReservationsWerePromised(t *testing.T) {
 	reserve(t, b, 0, 1, 4*tick) // and not with the third
 }
 
+// However reservations are cancelled, those that stand and all that is taken stay within the bound.
+func TestCancelsGiveBackNothingThatIsPromised(t *testing.T) {
+	b := bucket(limiter.PerSecond(1), 10)
+	take(t, b, step{0, 10, "ok"})
+	first, second, third := reserve(t, b, 0, 10, 10*sec), reserve(t, b, 0, 10, 20*sec), reserve(t, b, 0, 3, 23*sec)
+	require.True(t, second.CancelAt(start))
+	require.True(t, first.CancelAt(start))
+	require.Zero(t, third.RetryAfter)
+	take(t, b, step{23 * sec, 8, "refused 7/10 retry 1s reset 3s"}, step{23 * sec, 7, "ok"})
+
+	// A later reservation for an earlier time does not make the last one forgotten.
+	b = bucket(limiter.PerSecond(1), 10)
+	take(t, b, step{0, 10, "ok"})
+	first, second = reserve(t, b, 0, 10, 10*sec), reserve(t, b, 0, 10, 20*sec)
+	reserve(t, b, 0, 3, 23*sec)
+	require.True(t, second.CancelAt(start))
+	between := reserve(t, b, 0, 1, 17*sec)
+	require.True(t, first.CancelAt(start))
+	require.True(t, between.CancelAt(start))
+	take(t, b, step{23 * sec, 8, "refused 7/10 retry 1s reset 3s"}, step{23 * sec, 7, "ok"})
+
+	// The last one gives back all of its own.
+	b = bucket(limiter.PerSecond(1), 10)
+	take(t, b, step{0, 10, "ok"})
+	reserve(t, b, 0, 10, 10*sec)
+	last := reserve(t, b, 0, 5, 15*sec)
+	require.True(t, last.CancelAt(start))
+	reserve(t, b, 0, 5, 15*sec)
+}
+
 func TestCancelAtTheMomentOfReservingGivesAllBack(t *testing.T) {
 	b := bucket(limiter.PerSecond(10), 5)
 	r := reserve(t, b, 0, 2, 0)

@@ -11,7 +11,7 @@ const Never time.Duration = math.MaxInt64
 // Result is what a limiter answers: the five numbers of redis-cell's CL.THROTTLE, typed.
 //
 // A request for 0 permits is a peek: it changes nothing, and the result tells how
-// things stand. It is OK unless permits are owed or somebody waits for some. A request for more than Limit is refused with RetryAfter Never, and so
+// things stand. It is OK unless permits are owed, somebody waits for some or the limiter is held. A request for more than Limit is refused with RetryAfter Never, and so
 // is one for fewer than 0; neither touches the limiter.
 type Result struct {
 	OK    bool // the permits were taken

@@ -8,7 +8,7 @@ import (
 // Bounds on what a scale counts, such that no sum of a time, a bucket and a request overflows.
 const (
 	latest      = 1<<62 - 1 // the last position in time
-	earliest    = -1 << 60  // and the first
+	earliest    = -1 << 61  // and the first
 	maxCapacity = 1<<60 - 1 // a bucket holds at most this
 )
 
@@ -24,7 +24,8 @@ type scale struct {
 	up    fixed         // units a nanosecond is worth, rounded up by less than 2^-64
 	down  fixed         // nanoseconds a unit is worth, rounded down likewise
 	slack int64         // units by which a caller may be late without losing them, being within the nanosecond
-	last  time.Duration // the last time; all beyond is the same
+	first time.Duration // the first time; all before is the same
+	last  time.Duration // and the last; all beyond is the same
 	end   int64         // the position of last
 }
 
@@ -33,7 +34,7 @@ func newScale(r Rate, burst int) scale {
 	events, period := r.Ratio()
 	room := maxCapacity / int64(burst)
 	if token := int64(period) / events; int64(period)%events == 0 && token <= room {
-		return scale{cost: token, plain: true, last: latest, end: latest}
+		return scale{cost: token, plain: true, first: earliest, last: latest, end: latest}
 	}
 	worth, cost := uint64(events), int64(1) // as many units come in as many nanoseconds as the period has
 	for worth < uint64(period) && cost <= room/2 {
@@ -43,6 +44,7 @@ func newScale(r Rate, burst int) scale {
 	if s.up.whole == 1 && cost > 1 {
 		s.slack = 1 // else callers at the exact cadence, rounded up to nanoseconds, would come early once they had come late
 	}
+	s.first = time.Duration(earliest / (s.up.whole + 1))
 	s.last = time.Duration(latest / (s.up.whole + 1))
 	s.end = s.up.times(int64(s.last))
 	return s
@@ -50,7 +52,7 @@ func newScale(r Rate, burst int) scale {
 
 // clamp keeps a time within the life of a limiter.
 func (s *scale) clamp(at time.Duration) time.Duration {
-	return min(max(at, earliest/(maxPerNano+1)), s.last)
+	return min(max(at, s.first), s.last)
 }
 
 // units is the position of a clamped time, rounded down.

@@ -1,6 +1,7 @@
 package limiter
 
 import (
+	"hash/maphash"
 	"sync"
 	"time"
 )
@@ -8,120 +9,146 @@ import (
 // shard is a part of the keys of a Group.
 type shard[K comparable] struct {
 	mu        sync.Mutex
-	classes   []class[K] // one a tier
-	max       int
-	overflow  Overflow
+	classes   []class[K]    // one a tier
+	holds     map[K]keyHold // of the keys that are held
 	evictions int64
 	_         [64]byte // the locks of two shards lie on different lines
 }
 
 // class is the keys of one tier.
 type class[K comparable] struct {
-	table  table[K]
-	by     *tierLimits // what the positions mean
-	shared int64       // the bucket of all keys for which there was no room
+	table table[K]
+	by    *limits // what the positions mean
 }
 
-// tierLimits are the limits of a tier, and since when.
-type tierLimits struct {
-	limits
-	since time.Duration
+// place is where a key belongs.
+type place[K comparable] struct {
+	shard *shard[K]
+	tier  int
+	hash  uint64 // not 0
+	key   K
 }
+
+// place finds where a key belongs. It fills in what p points to, as a struct that is returned is copied through memory.
+func (g *Group[K]) place(p *place[K], key K) {
+	p.key, p.tier = key, 0
+	if g.tier != nil {
+		p.tier = min(max(g.tier(key), -1), len(g.tiers)-2) + 1
+	}
+	hash := maphash.Comparable(g.seed, key)
+	p.shard, p.hash = &g.shards[hash%uint64(len(g.shards))], hash|1
+}
+
+func (p *place[K]) class() *class[K] { return &p.shard.classes[p.tier] }
 
 // idle is the position before which a full bucket is as good as a new one.
-func (l *tierLimits) idle(at time.Duration) int64 { return l.units(l.clamp(at)) - l.slack }
+func (l *limits) idle(at time.Duration) int64 { return l.units(l.clamp(at)) - l.slack }
 
-// class returns the class of a tier, after a change of its limits with all its keys carried over.
-func (s *shard[K]) class(g *Group[K], tier int) *class[K] {
+// change makes other limits those of a tier. All its keys are carried over at once, as of the time of the change.
+func (s *shard[K]) change(tier int, by *limits, at time.Duration) {
 	c := &s.classes[tier]
-	if by := g.tiers[tier].Load(); by != c.by {
-		for i := range c.table.slots {
-			if slot := &c.table.slots[i]; slot.hash != 0 && slot.full != always {
-				slot.full = max(by.carry(&c.by.limits, slot.full, by.since), always+1)
-			}
+	for i := range c.table.slots {
+		if slot := &c.table.slots[i]; slot.used() {
+			slot.full = max(by.carry(c.by, slot.full, at), always+1)
 		}
-		c.shared = by.carry(&c.by.limits, c.shared, by.since)
-		c.table.dropped = max(by.carry(&c.by.limits, c.table.dropped, by.since), always+1)
-		c.by = by
 	}
-	return c
+	c.table.dropped = max(by.carry(c.by, c.table.dropped, at), always+1)
+	for key, h := range s.holds {
+		if h.tier == tier {
+			h.hold = by.carryHold(c.by, h.hold, at)
+			s.holds[key] = h
+		}
+	}
+	c.by = by
 }
 
-// take answers a request of a key.
-func (s *shard[K]) take(r *Result, c *class[K], hash uint64, key K, at time.Duration, n int) {
-	b, found := c.table.seek(hash, key, c.by.idle(at))
-	if !found {
-		if uint(n)-1 >= c.by.usual { // a peek, or nonsense, or no limit
-			c.by.look(r, at, c.table.dropped, 0, n)
-			return
+// takeAt answers a request of a key. It reports false where there is no room for the key.
+func (g *Group[K]) takeAt(p *place[K], r *Result, at time.Duration, n int) bool {
+	c, h := p.class(), unheld
+	if len(p.shard.holds) > 0 {
+		h = g.heldAt(p, at)
+	}
+	b, known := c.table.seek(p.hash, p.key, c.by.idle(at))
+	if !known {
+		if uint(n)-1 >= c.by.usual || h.left(at) > 0 { // a peek, or nonsense, or no limit, or nothing to be had
+			c.by.look(r, at, c.table.dropped, h, 0, n)
+			return true
 		}
-		if b = s.admit(c, b, hash, key, at); b == nil {
-			c.takeNew(r, s.overflow, at, n)
-			return
+		if b = g.admit(p, b, at); b == nil {
+			return false
 		}
 	}
-	b.full = c.by.decide(r, at, b.full, n)
+	b.full = c.by.decide(r, at, b.full, h, n)
+	return true
+}
+
+// lookAt tells what a request of a key would get after ahead other tokens. It reports false where there is no room for
+// the key.
+func (g *Group[K]) lookAt(p *place[K], r *Result, at time.Duration, ahead int64, n int) bool {
+	c, h := p.class(), unheld
+	if len(p.shard.holds) > 0 {
+		h = g.heldAt(p, at)
+	}
+	b, known := c.table.seek(p.hash, p.key, c.by.idle(at))
+	full := c.table.dropped
+	switch {
+	case known:
+		full = b.full
+	case uint(n)-1 >= c.by.usual, h.left(at) > 0:
+	case !g.room(p, b, at):
+		return false
+	}
+	c.by.look(r, at, full, h, ahead, n)
+	return true
 }
 
 // admit gives a new key, with a full bucket, the slot that seek has found for it or, where that must not be
 // used, another. It returns nil where there is no room.
-func (s *shard[K]) admit(c *class[K], b *slot[K], hash uint64, key K, at time.Duration) *slot[K] {
-	if reuse := b.hash != 0 && b.full != always; !reuse && !s.room(at) {
+func (g *Group[K]) admit(p *place[K], b *slot[K], at time.Duration) *slot[K] {
+	c := p.class()
+	if !g.room(p, b, at) || !b.used() && !claim(&g.keys, g.maxKeys) {
 		return nil
 	}
 	if b.hash == 0 && c.table.crowded() {
 		idle := c.by.idle(at)
-		s.evictions += int64(c.table.rebuild(idle))
-		b, _ = c.table.seek(hash, key, idle)
+		g.forgot(p.shard, c.table.rebuild(idle))
+		b, _ = c.table.seek(p.hash, p.key, idle)
 	}
-	if c.table.put(b, slot[K]{hash: hash, key: key, full: c.table.dropped}) {
-		s.evictions++
+	if c.table.put(b, slot[K]{hash: p.hash, key: p.key, full: c.table.dropped}) {
+		p.shard.evictions++
 	}
 	return b
 }
 
-// hold admits nothing for a key for d, if there is room to remember it.
-func (s *shard[K]) hold(c *class[K], hash uint64, key K, at, d time.Duration) {
-	b, found := c.table.seek(hash, key, c.by.idle(at))
-	if !found {
-		if b = s.admit(c, b, hash, key, at); b == nil {
-			return
-		}
+// room reports whether there is room for a new key, which it makes if it can: the slot that seek has found holds a key
+// that may go, or fewer keys are remembered than may be.
+func (g *Group[K]) room(p *place[K], b *slot[K], at time.Duration) bool {
+	if p.key != p.key { //nolint:gocritic // a NaN is not, and would never be found again
+		return false
 	}
-	b.full = max(b.full, c.by.held(at, d))
-}
-
-// glance is how many slots are looked at for idle keys when there is no room for a new one.
-const glance = 16
-
-// room reports whether there is room for another key, which it makes if it can.
-func (s *shard[K]) room(at time.Duration) bool {
-	if s.keys() < s.max {
+	if b.used() || g.keys.Load() < g.maxKeys {
 		return true
 	}
+	g.forgetIdle(p.shard, at)
+	if other := &g.shards[g.hand.Add(1)%uint64(len(g.shards))]; other != p.shard && other.mu.TryLock() {
+		g.forgetIdle(other, at)
+		other.mu.Unlock()
+	}
+	return g.keys.Load() < g.maxKeys
+}
+
+// glance is how many slots, or holds, are looked at for idle ones when there is no room for another.
+const glance = 16
+
+func (g *Group[K]) forgetIdle(s *shard[K], at time.Duration) {
 	for i := range s.classes {
 		c := &s.classes[i]
-		s.evictions += int64(c.table.forget(glance, c.by.idle(at)))
+		g.forgot(s, c.table.forget(glance, c.by.idle(at)))
 	}
-	return s.keys() < s.max
 }
 
-func (s *shard[K]) keys() (n int) {
-	for i := range s.classes {
-		n += s.classes[i].table.keys
-	}
-	return n
-}
-
-// takeNew answers for a key for which there is no room.
-func (c *class[K]) takeNew(r *Result, o Overflow, at time.Duration, n int) {
-	switch o {
-	case ShareNew:
-		c.shared = c.by.decide(r, at, c.shared, n)
-	case PassNew:
-		c.by.look(r, at, always, 0, n)
-	case RefuseNew:
-		at = c.by.clamp(at)
-		*r = Result{Limit: c.by.burst, RetryAfter: c.by.until(c.by.units(at)+c.by.cost, at)}
-	}
+// forgot counts keys that have been forgotten.
+func (g *Group[K]) forgot(s *shard[K], keys int) {
+	s.evictions += int64(keys)
+	g.keys.Add(int64(-keys))
 }

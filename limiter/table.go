@@ -25,6 +25,9 @@ type slot[K comparable] struct {
 	key  K
 }
 
+// used reports whether the slot is a key's.
+func (s *slot[K]) used() bool { return s.hash != 0 && s.full != always }
+
 // seek finds the slot of the key, or the one that it would get: the first in its way of which
 // the key is idle, its bucket being full before a position, or else the vacant one at the end.
 func (t *table[K]) seek(hash uint64, key K, idle int64) (s *slot[K], found bool) {
@@ -62,7 +65,7 @@ func (t *table[K]) put(s *slot[K], with slot[K]) (evicted bool) {
 	if s.hash == 0 {
 		t.taken++
 	}
-	if evicted = s.hash != 0 && s.full != always; evicted {
+	if evicted = s.used(); evicted {
 		t.dropped = max(t.dropped, s.full)
 	} else {
 		t.keys++

@@ -11,12 +11,14 @@ import (
 // no request ever sees the one without the other.
 type terms struct {
 	limits
+	hold   hold
 	rate   Rate
 	chosen int // the burst that was asked for, 0 for the default
 
-	// What took their place, and when. Guarded by the bucket's lock.
-	next  *terms
-	ended time.Duration
+	// Guarded by the bucket's lock.
+	next     *terms // what took their place, and when
+	ended    time.Duration
+	promised promise
 
 	// full is the position at which the bucket is full again, if nothing is taken. The tokens
 	// missing at an earlier one are those that come between the two. It has a line of the cache for
@@ -34,7 +36,7 @@ const (
 
 // newTerms makes the terms for a full bucket.
 func newTerms(r Rate, burst int) *terms {
-	s := &terms{limits: newLimits(r, burst), rate: r, chosen: burst}
+	s := &terms{limits: newLimits(r, burst), hold: unheld, rate: r, chosen: burst, promised: promise{end: always}}
 	s.full.Store(always)
 	return s
 }
@@ -51,7 +53,7 @@ func (s *terms) take(r *Result, at time.Duration, n int) bool {
 		if old == replaced {
 			return false
 		}
-		start := s.start(old, now)
+		start := s.start(max(old, s.hold.floor), now)
 		next := start + s.cost*int64(n)
 		if next > now+s.capacity {
 			s.refused(r, at, start, next)
@@ -71,7 +73,7 @@ func (s *terms) admit(at time.Duration, n int) bool {
 	}
 	now := s.units(s.clamp(at))
 	for old := s.full.Load(); ; old = s.full.Add(0) {
-		next := s.start(old, now) + s.cost*int64(n)
+		next := s.start(max(old, s.hold.floor), now) + s.cost*int64(n)
 		if next > now+s.capacity { // as for terms that have been replaced, which is beyond any time
 			return false
 		}
@@ -87,20 +89,32 @@ func (s *terms) after(r *Result, at time.Duration, ahead int64, n int) bool {
 	if full == replaced {
 		return false
 	}
-	s.look(r, at, full, ahead, n)
+	s.look(r, at, full, s.hold, ahead, n)
 	return true
 }
 
 // level is the number of tokens at a time.
 func (s *terms) level(full int64, at time.Duration) float64 {
 	switch {
-	case s.burst == 0:
+	case s.burst == 0, s.usual == 0 && s.hold.left(at) > 0:
 		return 0
 	case s.usual == 0:
 		return math.Inf(1)
 	}
-	missing := max(full-s.units(s.clamp(at)), 0)
-	return float64(s.capacity-missing) / float64(s.cost)
+	now := s.units(s.clamp(at))
+	owed := func(full int64) float64 { return float64(s.capacity-max(full-now, 0)) / float64(s.cost) }
+	if s.hold.left(at) > 0 {
+		return min(owed(full), 0)
+	}
+	return owed(max(full, s.hold.floor))
+}
+
+// carried is the position that means by the next terms as many tokens as full does by these.
+func (s *terms) carried(full int64) int64 {
+	if s.next.limits == s.limits {
+		return full
+	}
+	return s.next.carry(&s.limits, full, s.ended)
 }
 
 // giveBack gives tokens back. It reports false where the terms have been replaced.

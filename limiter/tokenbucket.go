@@ -58,7 +58,9 @@ type TokenBucket struct {
 	barge bool
 	terms atomic.Pointer[terms]
 	line  queue
-	mu    sync.Mutex // held while terms are being replaced
+
+	mu     sync.Mutex // held while terms are being replaced, and while something is reserved
+	serial uint64     // of the last reservation
 }
 
 // NewTokenBucket makes a full bucket. It panics with the error of c.Validate where there is one.
@@ -94,7 +96,8 @@ func (b *TokenBucket) AdmitAfter(d time.Duration, n int) bool {
 	return b.line.ahead.Load() == 0 && b.terms.Load().admit(d, n)
 }
 
-// Tokens is how many tokens there are, with fractions: below 0 where they are owed to reservations.
+// Tokens is how many tokens there are, with fractions: below 0 where they are owed to reservations, and not above while
+// the bucket is held.
 func (b *TokenBucket) Tokens() float64 { return b.tokens(b.now()) }
 
 // TokensAt is Tokens at a given time.
@@ -139,9 +142,8 @@ func (b *TokenBucket) TryWait(ctx context.Context, n int, limit time.Duration) e
 // take is the hot path. Results are filled in where they lie, because the compiler copies a struct
 // of five fields through memory at each return, which cost as much as all the arithmetic here.
 func (b *TokenBucket) take(r *Result, at time.Duration, n int) {
-	if ahead := b.line.ahead.Load(); ahead != 0 && !b.barge {
-		b.after(r, at, ahead, n)
-		stepBack(r, n)
+	if b.line.ahead.Load() != 0 && !b.barge {
+		b.look(r, at, 0, n)
 		return
 	}
 	b.serve(r, at, n)
@@ -156,6 +158,18 @@ func (b *TokenBucket) serve(r *Result, at time.Duration, n int) {
 // after tells how things stand for one who comes after ahead other tokens.
 func (b *TokenBucket) after(r *Result, at time.Duration, ahead int64, n int) {
 	for s := b.terms.Load(); !s.after(r, at, ahead, n); s = b.current() {
+	}
+}
+
+// look tells what Take answers, without taking anything, once ahead other tokens have been taken.
+func (b *TokenBucket) look(r *Result, at time.Duration, ahead int64, n int) {
+	waiting := int64(0)
+	if !b.barge {
+		waiting = b.line.ahead.Load()
+	}
+	b.after(r, at, waiting+ahead, n)
+	if waiting != 0 {
+		stepBack(r, n)
 	}
 }
 

@@ -3,7 +3,6 @@ package limiter
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -18,8 +17,6 @@ func TestTermsThatAreReplacedAnswerNobody(t *testing.T) {
 	require.False(t, old.admit(0, 1))
 	require.False(t, old.after(&r, 0, 0, 1))
 	require.False(t, old.giveBack(1))
-	require.False(t, old.hold(0, time.Hour))
-	require.False(t, old.reserve(&Reservation{bucket: b, n: 1}, 0, time.Hour))
 	require.Zero(t, r)
 	require.Equal(t, int64(replaced), old.full.Load())
 	require.Equal(t, 3, b.Take(0).Remaining)

@@ -1,0 +1,188 @@
+package limiter_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+func TestNobodyWaitsForAKeyWithoutRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerMinute(1), Burst: 1, MaxKeys: 10, MaxWaiters: 1})
+		for key := range 10 {
+			require.True(t, g.Take(key, 1).OK)
+		}
+		began := time.Now()
+		for key := range 100 {
+			for _, limit := range []time.Duration{0, 10 * ms, hour, limiter.Never} {
+				err := g.TryWait(t.Context(), 100+key, 1, limit)
+				require.EqualError(t, err, "limiter: no permits left (limit 1), retry in 1m0s")
+			}
+		}
+		require.EqualError(t, g.Wait(t.Context(), 100, 2), "limiter: more than the limit (limit 1)")
+		require.NoError(t, g.Wait(t.Context(), 100, 0))
+		require.Zero(t, time.Since(began))
+		require.NoError(t, g.Wait(t.Context(), 3, 1), "a key that is known can be waited for")
+		require.Equal(t, time.Minute, time.Since(began))
+		time.Sleep(1)
+		require.NoError(t, g.Wait(t.Context(), 100, 1), "now there is room")
+
+		pass := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerMinute(1), Burst: 1, MaxKeys: 1, Overflow: limiter.PassNew})
+		require.True(t, pass.Take(1, 1).OK)
+		for range 3 {
+			require.NoError(t, pass.TryWait(t.Context(), 2, 1, 0))
+		}
+	})
+}
+
+// TestKeysWithoutRoomShareOneBucketAndOneQueue has keys of many shards, which are one key together.
+func TestKeysWithoutRoomShareOneBucketAndOneQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const keys = 1000 // eight shards
+		g := limiter.NewGroup(limiter.GroupConfig[int]{
+			Rate: limiter.PerMinute(1), Burst: 2, MaxKeys: keys, MaxWaiters: 3, Overflow: limiter.ShareNew,
+		})
+		for key := range keys {
+			require.True(t, g.Take(key, 1).OK)
+		}
+		admitted := 0
+		for key := range keys {
+			if g.Take(keys+key, 1).OK {
+				admitted++
+			}
+		}
+		require.Equal(t, 2, admitted)
+		require.ErrorIs(t, g.TryWait(t.Context(), 5000, 1, time.Minute-1), limiter.ErrLimited)
+		began := time.Now()
+		var served, full atomic.Int32
+		var all sync.WaitGroup
+		for key := range 20 {
+			all.Go(func() {
+				if err := g.Wait(t.Context(), 6000+key, 1); err == nil {
+					served.Add(1)
+				} else {
+					require.ErrorIs(t, err, limiter.ErrQueueFull)
+					full.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		require.EqualValues(t, 3, served.Load())
+		require.EqualValues(t, 17, full.Load())
+		require.Equal(t, 3*time.Minute, time.Since(began))
+	})
+}
+
+func TestEveryKeyUpToMaxKeysFindsRoom(t *testing.T) {
+	for _, most := range []int{1, 10, 128, 129, 200, 257, 1000, 10_000} {
+		g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 1, MaxKeys: most}, start)
+		for key := range most {
+			require.True(t, g.TakeAt(start, key, 1).OK, "key %d of %d", key, most)
+		}
+		require.False(t, g.TakeAt(start, most, 1).OK)
+		require.Equal(t, most, g.Len())
+	}
+}
+
+// TestIdleKeysOfAllPartsGiveWay has a full group of idle keys, and as many new ones.
+func TestIdleKeysOfAllPartsGiveWay(t *testing.T) {
+	const keys = 1000
+	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, MaxKeys: keys}, start)
+	refused := 0
+	for round := range 5 {
+		for key := range keys {
+			if !g.TakeAt(start.Add(time.Duration(round)*time.Minute), keys*round+key, 1).OK {
+				refused++
+			}
+		}
+		require.LessOrEqual(t, g.Len(), keys)
+	}
+	require.Less(t, refused, keys/20, "seldom are 32 slots full of others that have just come")
+}
+
+func TestAKeyThatIsNotItselfFindsNoRoom(t *testing.T) {
+	for overflow, want := range map[limiter.Overflow]int{limiter.RefuseNew: 0, limiter.PassNew: 100, limiter.ShareNew: 3} {
+		g := limiter.NewGroup(limiter.GroupConfig[float64]{Rate: limiter.PerHour(1), Burst: 3, Overflow: overflow})
+		admitted := 0
+		for i := range 100 {
+			if g.Take(math.NaN(), 1).OK {
+				admitted++
+			}
+			cancelled, cancel := context.WithTimeout(t.Context(), time.Duration(i%2))
+			_ = g.Wait(cancelled, math.NaN(), 2)
+			cancel()
+			g.Hold(math.NaN(), hour)
+			g.Refund(math.NaN(), 1)
+		}
+		require.Equal(t, want, min(admitted, 100), "%s", overflow)
+		require.Zero(t, g.Len())
+		require.True(t, g.Take(1, 1).OK)
+	}
+}
+
+// TestHeldKeysAreBounded holds more keys than a group remembers. Those beyond are not held, and others are when the first have ended.
+func TestHeldKeysAreBounded(t *testing.T) {
+	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 2, MaxKeys: 100, Overflow: limiter.PassNew}, start)
+	held := func(at time.Duration, from int) (n int) {
+		for key := range 300 {
+			g.HoldAt(start.Add(at), from+key, 10*sec)
+		}
+		for key := range 300 {
+			if !g.TakeAt(start.Add(at), from+key, 1).OK {
+				n++
+			}
+		}
+		return n
+	}
+	require.Equal(t, 100, held(0, 0))
+	require.Equal(t, 100, held(hour, 1000))
+	require.LessOrEqual(t, g.Len(), 100)
+}
+
+// TestTheTiersOfAGroupBehaveAsATokenBucket drives a key and a bucket side by side through all verbs, with changes of the limits
+// right after one another as well. All answers are equal.
+func TestTheTiersOfAGroupBehaveAsATokenBucket(t *testing.T) {
+	rates := []limiter.Rate{
+		limiter.PerSecond(1), limiter.PerSecond(100), limiter.PerSecond(3), limiter.PerHour(7), limiter.PerSecond(1e6 / 7.0), limiter.Unlimited(), limiter.Per(3, 2),
+	}
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 7))
+		l := heldOnes(rates[seed%5], 10)
+		key, alone := l["key"], l["bucket"]
+		var at time.Duration
+		for i := range 200 {
+			if random.IntN(3) > 0 {
+				at += time.Duration(random.Int64N(int64(sec) << random.IntN(5)))
+			}
+			n := random.IntN(12)
+			switch random.IntN(8) {
+			case 0:
+				r, burst := rates[random.IntN(len(rates))], 1+random.IntN(20)
+				if random.IntN(10) == 0 {
+					burst = limiter.None
+				}
+				key.set(at, r, burst)
+				alone.set(at, r, burst)
+			case 1:
+				d := time.Duration(random.Int64N(int64(10*sec))) - sec
+				key.hold(at, d)
+				alone.hold(at, d)
+			case 2:
+				key.Refund(n)
+				alone.Refund(n)
+			default:
+				asked := start.Add(at)
+				require.Equal(t, show(alone.TakeAt(asked, n)), show(key.TakeAt(asked, n)), "seed %d, step %d: Take(%d) at %s", seed, i, n, at)
+			}
+		}
+	}
+}
