@@ -110,13 +110,17 @@ func (b *books) countNear(r Result, n int) {
 		return
 	}
 	used := r.Limit - r.Remaining
-	if beyond := used - int(math.Floor(b.near*float64(r.Limit))); beyond > 0 {
+	near := b.near * float64(r.Limit) * (1 + 0x1p-50) // 0.29 of 100 is 29, though not in floats
+	if beyond := used - int(math.Floor(near)); beyond > 0 {
 		b.nearby.Add(int64(min(n, beyond)))
 	}
 }
 
 // await books a wait for n.
 func (b *books) await(n int, wait func() error) error {
+	if n == 0 { // a peek
+		return b.sign(wait())
+	}
 	b.waiting.Add(1)
 	began := time.Now()
 	err := wait()

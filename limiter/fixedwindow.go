@@ -11,7 +11,7 @@ import (
 type WindowConfig struct {
 	Limit        int           // the most permits in a window, from 1 to 2^31-1. Must be given.
 	Span         time.Duration // the length of a window, from 1 ns to 36 years. Must be given.
-	CountRefused bool          // whether refused requests count as well, so that a caller who keeps asking stays locked out. Default: they do not.
+	CountRefused bool          // whether refused requests count as well, so that a caller who keeps asking stays locked out: those to a Joint too, whichever member refused them, but not those that wait. Default: they do not.
 	MaxWaiters   int           // the most callers that may wait at once; the next gets ErrQueueFull. Default: no bound.
 	Barge        bool          // whether Take may pass by those who wait. Default: it is refused while anybody waits.
 }

@@ -228,14 +228,23 @@ func (g *Group[K]) Period() time.Duration { return g.tiers[0].Load().period() }
 
 // take takes n tokens, unless somebody waits for them.
 func (g *Group[K]) take(r *Result, at time.Duration, key K, n int) {
-	if q := g.lines.of(key); q != nil {
-		if ahead := q.ahead.Load(); ahead != 0 {
-			g.after(r, at, key, ahead, n)
-			stepBack(r, n)
-			return
-		}
+	if q := g.lines.of(key); q != nil && q.ahead.Load() != 0 {
+		g.look(r, at, key, 0, n)
+		return
 	}
 	g.serve(r, at, key, n)
+}
+
+// look tells what Take answers once ahead other tokens have been taken, and takes nothing.
+func (g *Group[K]) look(r *Result, at time.Duration, key K, ahead int64, n int) {
+	waiting := int64(0)
+	if q := g.lines.of(key); q != nil {
+		waiting = q.ahead.Load()
+	}
+	g.after(r, at, key, waiting+ahead, n)
+	if waiting != 0 {
+		stepBack(r, n)
+	}
 }
 
 // serve takes n tokens, whoever waits.

@@ -143,6 +143,24 @@ func (k Keyed[K]) Refund(n int) { k.group.Refund(k.key, n) }
 // Hold admits nothing for d: see [TokenBucket.Hold].
 func (k Keyed[K]) Hold(d time.Duration) { k.group.Hold(k.key, d) }
 
+func (k Keyed[K]) peek(r *Result, t time.Time, ahead int64, n int) {
+	k.group.look(r, t.Sub(k.group.epoch), k.key, ahead, n)
+}
+
+// watch keeps the queue of the key for as long as somebody watches it.
+func (k Keyed[K]) watch(b bell) {
+	if k.key == k.key { //nolint:gocritic // a NaN is not, and its queue would never be found again
+		k.group.lines.enter(k.key, k.group.maxWaiters).watch(b)
+	}
+}
+
+func (k Keyed[K]) unwatch(b bell) {
+	if q := k.group.lines.of(k.key); q != nil {
+		q.unwatch(b)
+		k.group.lines.leave(k.key, q)
+	}
+}
+
 // Wait takes n tokens of the key as soon as there are that many: see [Group.Wait].
 func (k Keyed[K]) Wait(ctx context.Context, n int) error { return k.group.Wait(ctx, k.key, n) }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -13,23 +14,43 @@ import (
 //
 // The result is that of all together: the least Limit and Remaining, the largest RetryAfter and
 // ResetAfter. RetryAfter is minimal where it is for each; while others wait it reckons with them where the members are
-// limiters of this package without names. A Joint of limiters that are shared with others never
+// limiters of this package. Those who wait are woken by what changes in such members, and not in others: for these they
+// look again after RetryAfter. A Joint of limiters that are shared with others never
 // admits too much; it may refuse a request at the moment in which a member is taken by someone else.
 // All methods are safe for concurrent use; only Wait and TryWait block.
 type Joint struct {
 	members []Limiter
 	line    queue
+
+	mu      sync.Mutex
+	waiting int // callers of Wait; while there are any, the members ring the queue's bell
 }
 
-// All joins limits into one. A refused request costs nothing anywhere.
-// It panics where one is nil.
+// member is a limiter of this package as a Joint of it sees it.
+type member interface {
+	// peek tells what Take answers once ahead other permits have been taken. It takes and counts nothing.
+	peek(r *Result, t time.Time, ahead int64, n int)
+	watch(b bell)
+	unwatch(b bell)
+}
+
+// refuser is a member that counts requests which are refused.
+type refuser interface {
+	// refuse counts one.
+	refuse(t time.Time, n int)
+}
+
+// All joins limits into one. A refused request costs nothing anywhere, but where a member counts refused requests
+// (WindowConfig.CountRefused): there each counts, whichever member has refused it. It panics where one is nil.
 func All(limits ...Limiter) *Joint {
 	for i, l := range limits {
 		if l == nil {
 			panic(fmt.Errorf("limiter: limit %d is nil, must be a Limiter", i))
 		}
 	}
-	return &Joint{members: slices.Clone(limits)}
+	j := &Joint{members: slices.Clone(limits)}
+	j.line.bell = make(bell, 1)
+	return j
 }
 
 // Hold admits nothing for d, where a member is a [Holder].
@@ -46,12 +67,16 @@ func (j *Joint) Take(n int) Result { return j.TakeAt(time.Now(), n) }
 
 // TakeAt is Take at a given time.
 func (j *Joint) TakeAt(t time.Time, n int) Result {
-	if ahead := j.line.ahead.Load(); ahead != 0 {
-		r := j.behind(t, ahead, n)
-		stepBack(&r, n)
+	if j.line.ahead.Load() != 0 {
+		var r Result
+		j.peek(&r, t, 0, n)
 		return r
 	}
-	return j.decide(t, n)
+	r := j.decide(t, n)
+	if !r.OK {
+		j.refuse(t, n)
+	}
+	return r
 }
 
 // Refund gives n permits back to every member.
@@ -68,12 +93,66 @@ func (j *Joint) Wait(ctx context.Context, n int) error { return j.TryWait(ctx, n
 
 // TryWait is Wait that gives up at once, with a *LimitedError, where it would take longer than limit.
 func (j *Joint) TryWait(ctx context.Context, n int, limit time.Duration) error {
+	if n > 0 && j.line.ahead.Load() == 0 && ctx.Err() == nil && j.decide(time.Now(), n).OK {
+		return nil
+	}
+	j.listen(1)
+	defer j.listen(-1)
 	return j.line.wait(ctx, j, request{n: n, limit: limit})
+}
+
+// listen counts callers of Wait. The first has the members ring, and the last has them stop.
+func (j *Joint) listen(callers int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	before := j.waiting
+	j.waiting += callers
+	switch {
+	case before == 0:
+		j.watchMembers(j.line.bell)
+	case j.waiting == 0:
+		j.unwatchMembers(j.line.bell)
+	}
+}
+
+func (j *Joint) watchMembers(b bell) {
+	for _, l := range j.members {
+		if m, ok := l.(member); ok {
+			m.watch(b)
+		}
+	}
+}
+
+func (j *Joint) unwatchMembers(b bell) {
+	for _, l := range j.members {
+		if m, ok := l.(member); ok {
+			m.unwatch(b)
+		}
+	}
+}
+
+func (j *Joint) watch(b bell) {
+	j.line.watch(b)
+	j.watchMembers(b)
+}
+
+func (j *Joint) unwatch(b bell) {
+	j.line.unwatch(b)
+	j.unwatchMembers(b)
+}
+
+// try is Take that counts no refusal.
+func (j *Joint) try(n int) (r Result) {
+	if j.line.ahead.Load() != 0 {
+		j.peek(&r, time.Now(), 0, n)
+		return r
+	}
+	return j.decide(time.Now(), n)
 }
 
 // decide looks first, because a permit that is taken and given back may have been missing elsewhere meanwhile.
 func (j *Joint) decide(t time.Time, n int) Result {
-	if r := j.look(t, n); !r.OK {
+	if r := j.look(t, 0, n); !r.OK {
 		return r
 	}
 	v := newVerdict()
@@ -90,40 +169,46 @@ func (j *Joint) decide(t time.Time, n int) Result {
 	return v.Result
 }
 
-// look tells what a request would get, and takes nothing.
-func (j *Joint) look(t time.Time, n int) Result {
+// look tells what the members together would answer once ahead other permits have been taken.
+func (j *Joint) look(t time.Time, ahead int64, n int) Result {
 	v := newVerdict()
-	for _, m := range j.members {
-		v.add(peek(m, t, n))
+	for _, l := range j.members {
+		var r Result
+		if m, ok := l.(member); ok {
+			m.peek(&r, t, ahead, n)
+		} else {
+			r = peek(l, t, n)
+		}
+		v.add(r)
 	}
 	return v.Result
 }
 
-// peek tells what a member would answer.
-func peek(m Limiter, t time.Time, n int) Result {
-	r := m.TakeAt(t, 0)
+// peek tells what a limiter of another package would answer. Of those ahead it does not know.
+func peek(l Limiter, t time.Time, n int) Result {
+	r := l.TakeAt(t, 0)
 	if n < 0 || r.Remaining < n { // a refusal changes nothing
-		if r = m.TakeAt(t, n); r.OK {
-			m.Refund(n) // it has just become free
+		if r = l.TakeAt(t, n); r.OK {
+			l.Refund(n) // it has just become free
 		}
 	}
 	return r
 }
 
-// behind tells how things will stand for one who wants n permits when ahead others have been
-// handed out. Of those a member does not know that is not of this package, or has a name.
-func (j *Joint) behind(t time.Time, ahead int64, n int) Result {
-	v := newVerdict()
-	for _, m := range j.members {
-		var r Result
-		if s, ok := m.(server); ok {
-			s.after(&r, s.now(), ahead, n)
-		} else {
-			r = peek(m, t, n)
-		}
-		v.add(r)
+func (j *Joint) peek(r *Result, t time.Time, ahead int64, n int) {
+	waiting := j.line.ahead.Load()
+	*r = j.look(t, ahead+waiting, n)
+	if waiting != 0 {
+		stepBack(r, n)
 	}
-	return v.Result
+}
+
+func (j *Joint) refuse(t time.Time, n int) {
+	for _, l := range j.members {
+		if m, ok := l.(refuser); ok {
+			m.refuse(t, n)
+		}
+	}
 }
 
 func (j *Joint) now() time.Duration { return 0 }
@@ -131,7 +216,7 @@ func (j *Joint) now() time.Duration { return 0 }
 func (j *Joint) serve(r *Result, _ time.Duration, n int) { *r = j.decide(time.Now(), n) }
 
 func (j *Joint) after(r *Result, _ time.Duration, ahead int64, n int) {
-	*r = j.behind(time.Now(), ahead, n)
+	*r = j.look(time.Now(), ahead, n)
 }
 
 // verdict is the results of several limiters in one.
@@ -143,6 +228,9 @@ func newVerdict() verdict {
 }
 
 func (v *verdict) add(r Result) {
+	if r.OK {
+		r.RetryAfter = 0 // where a Named lets through what its limiter refuses, it still says how that refused
+	}
 	v.Result = Result{
 		OK: v.OK && r.OK, Limit: min(v.Limit, r.Limit), Remaining: min(v.Remaining, r.Remaining),
 		RetryAfter: max(v.RetryAfter, r.RetryAfter), ResetAfter: max(v.ResetAfter, r.ResetAfter),

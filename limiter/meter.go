@@ -42,13 +42,13 @@ func newMeter(c WindowConfig, epoch time.Time, r rule) *meter {
 
 // Take takes n permits, all or none.
 func (m *meter) Take(n int) (r Result) {
-	m.take(&r, time.Since(m.epoch), n)
+	m.take(&r, time.Since(m.epoch), n, m.penalise)
 	return r
 }
 
 // TakeAt is Take at a given time.
 func (m *meter) TakeAt(t time.Time, n int) (r Result) {
-	m.take(&r, t.Sub(m.epoch), n)
+	m.take(&r, t.Sub(m.epoch), n, m.penalise)
 	return r
 }
 
@@ -78,14 +78,44 @@ func (m *meter) TryWait(ctx context.Context, n int, limit time.Duration) error {
 
 func (m *meter) now() time.Duration { return time.Since(m.epoch) }
 
-func (m *meter) take(r *Result, at time.Duration, n int) {
-	if ahead := m.line.ahead.Load(); ahead != 0 && !m.barge {
-		m.after(r, at, ahead, n)
-		stepBack(r, n)
+func (m *meter) take(r *Result, at time.Duration, n int, penalise bool) {
+	if m.line.ahead.Load() != 0 && !m.barge {
+		m.look(r, at, 0, n)
 		return
 	}
-	m.attempt(r, at, int64(n), m.penalise)
+	m.attempt(r, at, int64(n), penalise)
 }
+
+// look tells what Take answers once ahead other permits have been taken. It takes and counts nothing.
+func (m *meter) look(r *Result, at time.Duration, ahead int64, n int) {
+	waiting := int64(0)
+	if !m.barge {
+		waiting = m.line.ahead.Load()
+	}
+	m.after(r, at, waiting+ahead, n)
+	if waiting != 0 {
+		stepBack(r, n)
+	}
+}
+
+// try is Take that counts no refusal.
+func (m *meter) try(n int) (r Result) {
+	m.take(&r, m.now(), n, false)
+	return r
+}
+
+func (m *meter) peek(r *Result, t time.Time, ahead int64, n int) {
+	m.look(r, t.Sub(m.epoch), ahead, n)
+}
+
+func (m *meter) refuse(t time.Time, n int) {
+	if m.penalise {
+		m.TakeAt(t, n)
+	}
+}
+
+func (m *meter) watch(b bell)   { m.line.watch(b) }
+func (m *meter) unwatch(b bell) { m.line.unwatch(b) }
 
 func (m *meter) serve(r *Result, at time.Duration, n int) { m.attempt(r, at, int64(n), false) }
 

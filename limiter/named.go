@@ -91,11 +91,69 @@ func (l *Named) TryWait(ctx context.Context, n int, limit time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r := l.inner.Take(n)
-	if r.OK || l.shadow || l.waiter == nil {
-		return l.answer(r, n)
+	r := l.try(n)
+	if r.OK {
+		return nil
+	}
+	if l.shadow || l.waiter == nil {
+		return l.sign(refused(r, n))
 	}
 	return l.await(n, func() error { return l.waiter.TryWait(ctx, n, limit) })
+}
+
+// trier is a limiter that may count refused requests.
+type trier interface {
+	// try is Take that counts no refusal, for a request that then waits.
+	try(n int) Result
+}
+
+// try takes n permits. It counts what it answers, unless the request is refused and then waits.
+func (l *Named) try(n int) Result {
+	if l.shadow || l.waiter == nil {
+		return l.Take(n)
+	}
+	var r Result
+	if t, ok := l.inner.(trier); ok {
+		r = t.try(n)
+	} else {
+		r = l.inner.Take(n)
+	}
+	if r.OK {
+		l.count(r, n)
+	}
+	return r
+}
+
+func (l *Named) peek(r *Result, t time.Time, ahead int64, n int) {
+	if m, ok := l.inner.(member); ok {
+		m.peek(r, t, ahead, n)
+	} else {
+		*r = peek(l.inner, t, n)
+	}
+	r.OK = r.OK || l.shadow && n != 0
+}
+
+// refuse counts a request to a Joint that was refused, if it is this limiter that refuses it.
+func (l *Named) refuse(t time.Time, n int) {
+	var r Result
+	if l.peek(&r, t, 0, n); !r.OK {
+		l.count(r, n)
+	}
+	if m, ok := l.inner.(refuser); ok {
+		m.refuse(t, n)
+	}
+}
+
+func (l *Named) watch(b bell) {
+	if m, ok := l.inner.(member); ok {
+		m.watch(b)
+	}
+}
+
+func (l *Named) unwatch(b bell) {
+	if m, ok := l.inner.(member); ok {
+		m.unwatch(b)
+	}
 }
 
 // Observe yields the statistics: see [stat.Source]. It peeks at the limiter.

@@ -3,6 +3,7 @@ package limiter
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,10 +20,42 @@ type queue struct {
 	max   int          // callers that may wait, 0 for any number
 	room  int64        // permits that may be waited for, 0 for any number
 
+	bell  bell         // rung when something has changed that the limiter itself is not told of; nil for most
+	heard atomic.Int32 // how many bells are to be rung
+
 	mu          sync.Mutex
 	first, last *waiter
 	length      int
 	timer       *time.Timer // runs for the first alone
+	bells       []bell      // of those who want to know when there may be more to have here
+}
+
+// bell tells the head of another queue to look again. It has room for one ring, and who rings never waits.
+type bell chan struct{}
+
+func (b bell) ring() {
+	select {
+	case b <- struct{}{}:
+	default:
+	}
+}
+
+// watch has a bell rung from now on whenever there may be more to have.
+func (q *queue) watch(b bell) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.bells = append(q.bells, b)
+	q.heard.Add(1)
+}
+
+// unwatch ends one watch.
+func (q *queue) unwatch(b bell) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if i := slices.Index(q.bells, b); i >= 0 {
+		q.bells = slices.Delete(q.bells, i, i+1)
+		q.heard.Add(-1)
+	}
 }
 
 // server is a limiter as its queue sees it.
@@ -108,10 +141,11 @@ func (q *queue) join(ctx context.Context, s server, req request) (*waiter, error
 // stand waits in the queue.
 func (q *queue) stand(ctx context.Context, s server, w *waiter, timeout <-chan time.Time) error {
 	for {
-		due := q.lead(s, w)
+		due, bell := q.lead(s, w)
 		select {
 		case <-w.wake:
 		case <-due:
+		case <-bell:
 		case <-timeout:
 			return q.leave(s, w, WaitTooLong, nil)
 		case <-ctx.Done():
@@ -127,22 +161,22 @@ func (q *queue) stand(ctx context.Context, s server, w *waiter, timeout <-chan t
 }
 
 // lead does the work of the head of the queue, if that is w: it serves all that can be served, and
-// returns the timer that says when to look again. To others it returns nil.
-func (q *queue) lead(s server, w *waiter) <-chan time.Time {
+// returns the timer and the bell that say when to look again. To others it returns nil.
+func (q *queue) lead(s server, w *waiter) (<-chan time.Time, bell) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.first != w {
-		return nil
+		return nil, nil
 	}
 	retry := q.serveAll(s)
 	if q.first != w {
 		q.first.signal()
-		return nil
+		return nil, nil
 	}
 	if retry == 0 {
-		return nil
+		return nil, q.bell
 	}
-	return q.alarm(retry)
+	return q.alarm(retry), q.bell
 }
 
 // serveAll serves from the head on, until one cannot be served, and returns its RetryAfter. One that never can be is sent away.
@@ -191,12 +225,19 @@ func (q *queue) leave(s server, w *waiter, reason Reason, err error) error {
 
 // poke makes the head look again, because the limiter may have more to give than it had.
 func (q *queue) poke() {
-	if q.ahead.Load() == 0 {
+	if q.ahead.Load() == 0 && q.heard.Load() == 0 {
 		return
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.first.signal()
+	q.ringBells()
+}
+
+func (q *queue) ringBells() {
+	for _, b := range q.bells {
+		b.ring()
+	}
 }
 
 func (q *queue) alarm(d time.Duration) <-chan time.Time {
@@ -232,9 +273,13 @@ func (q *queue) remove(w *waiter) {
 	}
 	w.prev, w.next = nil, nil
 	q.length--
-	if q.ahead.Add(int64(-w.n)) == 0 && q.timer != nil {
+	if q.ahead.Add(int64(-w.n)) > 0 {
+		return
+	}
+	if q.timer != nil {
 		q.timer.Stop()
 	}
+	q.ringBells() // who was refused because of them need not be now
 }
 
 func (w *waiter) done(q *queue) bool {

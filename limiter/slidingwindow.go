@@ -14,7 +14,7 @@ type SlidingConfig struct {
 	Limit        int           // the most permits in any window, from 1 to 2^31-1. Must be given.
 	Span         time.Duration // the length of a window, from 1 ns to 36 years. Must be given.
 	Buckets      int           // into how many parts the span is divided, up to 100,000. Default: 10.
-	CountRefused bool          // whether refused requests count as well, so that a caller who keeps asking stays locked out. Default: they do not.
+	CountRefused bool          // as in WindowConfig. Default: they do not.
 	MaxWaiters   int           // the most callers that may wait at once; the next gets ErrQueueFull. Default: no bound.
 	Barge        bool          // whether Take may pass by those who wait. Default: it is refused while anybody waits.
 }

@@ -173,6 +173,13 @@ func (b *TokenBucket) look(r *Result, at time.Duration, ahead int64, n int) {
 	}
 }
 
+func (b *TokenBucket) peek(r *Result, t time.Time, ahead int64, n int) {
+	b.look(r, t.Sub(b.epoch), ahead, n)
+}
+
+func (b *TokenBucket) watch(l bell)   { b.line.watch(l) }
+func (b *TokenBucket) unwatch(l bell) { b.line.unwatch(l) }
+
 func (b *TokenBucket) tokens(at time.Duration) float64 {
 	for s := b.terms.Load(); ; s = b.current() {
 		if full := s.full.Load(); full != replaced {

@@ -1,0 +1,207 @@
+package limiter_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// changing is a limiter of which nothing is left for an hour, and what makes something of it come back.
+type changing struct {
+	limiter.Limiter
+	change func()
+}
+
+// changes are all ways in which a limiter can have more to give than it said.
+func changes(t *testing.T) map[string]func() changing {
+	hourly := limiter.Config{Rate: limiter.PerHour(1), Burst: 1}
+	empty := func(l limiter.Limiter) limiter.Limiter {
+		require.True(t, l.Take(1).OK)
+		return l
+	}
+	bucket := func(change func(b *limiter.TokenBucket)) func() changing {
+		return func() changing {
+			b := limiter.NewTokenBucket(hourly)
+			return changing{empty(b), func() { change(b) }}
+		}
+	}
+	refunded := func(l limiter.Limiter) func() changing {
+		return func() changing { return changing{empty(l), func() { l.Refund(1) }} }
+	}
+	group := func(change func(g *limiter.Group[string])) func() changing {
+		return func() changing {
+			g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: hourly.Rate, Burst: 1})
+			return changing{empty(g.Get("k")), func() { change(g) }}
+		}
+	}
+	window := limiter.WindowConfig{Limit: 1, Span: hour}
+	return map[string]func() changing{
+		"SetRate":            bucket(func(b *limiter.TokenBucket) { _ = b.SetRate(limiter.Unlimited()) }),
+		"SetRate and -Burst": bucket(func(b *limiter.TokenBucket) { _, _ = b.SetBurst(2), b.SetRate(limiter.PerSecond(1e9)) }),
+		"Refund":             bucket(func(b *limiter.TokenBucket) { b.Refund(1) }),
+		"Cancel": func() changing {
+			b := limiter.NewTokenBucket(hourly)
+			b.Reserve(1, limiter.Never)
+			r := b.Reserve(1, limiter.Never)
+			return changing{b, func() { r.Cancel(); b.Refund(1) }}
+		},
+		"the end of a queue": func() changing {
+			b := limiter.NewTokenBucket(limiter.Config{Rate: hourly.Rate, Burst: 2})
+			b.Take(1)
+			ctx, leave := context.WithCancel(t.Context())
+			go func() { _ = b.Wait(ctx, 2) }()
+			synctest.Wait()
+			return changing{b, leave}
+		},
+		"a fixed window's":   refunded(limiter.NewFixedWindow(window)),
+		"a log's":            refunded(limiter.NewSlidingLog(window)),
+		"a sliding window's": refunded(limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 1, Span: hour})),
+		"a named one's":      refunded(limiter.NewNamed("x", limiter.NewTokenBucket(hourly), limiter.NamedConfig{})),
+		"a key's":            group(func(g *limiter.Group[string]) { g.Refund("k", 1) }),
+		"SetTier":            group(func(g *limiter.Group[string]) { _ = g.SetTier(-1, limiter.Tier{Rate: limiter.Unlimited()}) }),
+	}
+}
+
+// TestAChangeOfAMemberWakesThoseWhoWaitForAJoint has two wait for a Joint, and for one of Joints, and not for the member itself.
+func TestAChangeOfAMemberWakesThoseWhoWaitForAJoint(t *testing.T) {
+	for name := range changes(t) {
+		for depth, join := range map[string]func(limiter.Limiter) *limiter.Joint{
+			"once":  func(l limiter.Limiter) *limiter.Joint { return limiter.All(exactLog(9, hour), l) },
+			"twice": func(l limiter.Limiter) *limiter.Joint { return limiter.All(limiter.All(l), exactLog(9, hour)) },
+			"named": func(l limiter.Limiter) *limiter.Joint {
+				return limiter.All(limiter.NewNamed("x", limiter.All(l), limiter.NamedConfig{}))
+			},
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				l := changes(t)[name]()
+				ctx, leave := context.WithCancel(t.Context())
+				all := newLine(t, join(l.Limiter))
+				all.enter(ctx, "first", 1)
+				all.enter(ctx, "second", 1)
+				time.Sleep(sec)
+				l.change()
+				synctest.Wait()
+				time.Sleep(sec)
+				require.NotEmpty(t, all.log, "%s, %s", name, depth)
+				require.NoError(t, all.log[0].err, "%s, %s", name, depth)
+				require.Equal(t, "first", all.log[0].who, "%s, %s", name, depth)
+				require.Equal(t, sec, all.log[0].at.Truncate(ms), "%s, %s", name, depth)
+				leave()
+				all.all.Wait()
+			})
+		}
+	}
+}
+
+// TestNothingOfAJointStaysWithItsMembers has many Joints come and go before one member.
+func TestNothingOfAJointStaysWithItsMembers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 1})
+		b.Take(1)
+		before := heap()
+		for range 10_000 {
+			require.Error(t, limiter.All(b).TryWait(t.Context(), 1, sec))
+		}
+		require.Less(t, int64(heap()-before), int64(1<<18))
+		b.Refund(1)
+	})
+}
+
+// Scenario 72, in the limits of one caller.
+func TestAllCountsRefusedRequestsWhereAMemberDoes(t *testing.T) {
+	for counts, want := range map[bool]int{false: 1, true: 3} {
+		minute := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 30, Span: time.Minute, CountRefused: counts}, start)
+		both := limiter.All(exactLog(1, sec), limiter.NewNamed("x", limiter.All(minute), limiter.NamedConfig{}))
+		require.Equal(t, 1, offer(both, 3, 300*ms))
+		require.Equal(t, 30-want, minute.TakeAt(start.Add(sec), 0).Remaining)
+	}
+}
+
+// TestAWaitIsOneRequestWhereRefusedOnesCount waits by way of all that can stand before a window that counts what it refuses.
+func TestAWaitIsOneRequestWhereRefusedOnesCount(t *testing.T) {
+	type behind = func(limiter.Limiter) waitingLimiter
+	naming := func(l limiter.Limiter) waitingLimiter { return limiter.NewNamed("x", l, limiter.NamedConfig{}) }
+	joining := func(l limiter.Limiter) waitingLimiter { return limiter.All(l, exactLog(100, hour)) }
+	for name, way := range map[string]behind{
+		"named": naming, "joint": joining,
+		"named joint": func(l limiter.Limiter) waitingLimiter { return naming(joining(l)) },
+		"joint named": func(l limiter.Limiter) waitingLimiter { return joining(naming(l)) },
+		"named twice": func(l limiter.Limiter) waitingLimiter { return naming(naming(l)) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			log := limiter.NewSlidingLog(limiter.WindowConfig{Limit: 1, Span: time.Minute, CountRefused: true})
+			l := way(log)
+			require.True(t, l.Take(1).OK)
+			time.Sleep(50 * sec)
+			began := time.Now()
+			require.NoError(t, l.TryWait(t.Context(), 1, 10*sec), name)
+			require.Equal(t, 10*sec, time.Since(began), name)
+			require.Error(t, l.TryWait(t.Context(), 1, sec), name)
+			require.Equal(t, time.Minute, log.Take(0).ResetAfter, name)
+			time.Sleep(30 * sec)
+			require.False(t, l.Take(1).OK, "%s: but a Take that is refused counts", name)
+			require.Equal(t, time.Minute, log.Take(0).ResetAfter, name)
+		})
+	}
+}
+
+// TestAJointsRequestIsCountedOnceByANamedMember has a request wait that is looked at often before it is served.
+func TestAJointsRequestIsCountedOnceByANamedMember(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1})
+		l := limiter.NewNamed("x", b, limiter.NamedConfig{})
+		all := limiter.All(l)
+		require.True(t, all.Take(1).OK)
+		require.False(t, all.Take(1).OK)
+		line := newLine(t, all)
+		line.enter(t.Context(), "w", 1)
+		for range 5 {
+			time.Sleep(100 * ms)
+			b.Refund(0)
+			_ = b.SetBurst(1)
+		}
+		line.want(arrival{"w", sec, nil})
+		require.EqualValues(t, 2, l.Stats().Allowed.Requests)
+		require.EqualValues(t, 1, l.Stats().Refused.Requests, "the Take")
+	})
+}
+
+func TestAMemberInShadowModeHoldsNobodyUp(t *testing.T) {
+	shadow := limiter.NewNamed("x", exactLog(1, hour), limiter.NamedConfig{Shadow: true})
+	all := limiter.All(shadow, exactLog(2, sec))
+	take(t, all, step{0, 1, "ok"}, step{0, 1, "ok"}, step{0, 1, "refused 0/1 retry 1s reset 1h0m0s"})
+	require.EqualValues(t, 1, shadow.Stats().Shadowed.Requests)
+}
+
+func TestPeeksAreNotCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1})
+		b.Reserve(1, limiter.Never)
+		b.Reserve(1, limiter.Never) // one is owed, so a peek is refused
+		n := limiter.NewNamed("x", b, limiter.NamedConfig{})
+		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1})
+		g.Hold(1, sec)
+		keys := limiter.NewNamedGroup("x", g, limiter.NamedConfig{})
+		n.Take(0)
+		keys.Take(1, 0)
+		require.NoError(t, n.Wait(t.Context(), 0))
+		require.NoError(t, keys.Wait(t.Context(), 1, 0))
+		require.Zero(t, n.Stats())
+		require.Zero(t, keys.Stats())
+	})
+}
+
+func TestNearIsAShareInDecimals(t *testing.T) {
+	for percent := 1; percent <= 100; percent++ {
+		l := limiter.NewNamed("x", fixedWindow(100, hour), limiter.NamedConfig{Near: float64(percent) / 100})
+		l.TakeAt(start, percent)
+		require.Zero(t, l.Stats().Near, "%d of 100", percent)
+		l.TakeAt(start, 100-percent)
+		require.EqualValues(t, 100-percent, l.Stats().Near, "%d of 100", percent)
+	}
+}
