@@ -2,25 +2,21 @@ package alert
 
 import (
 	"fmt"
-	"hash/fnv"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 )
 
 // Alert is one rule, or one member of a rule over [Each], as it stands at an
 // evaluation: a plain value for whoever wants to know.
 type Alert struct {
-	// ID is the same for the same rule and labels, in every process and at every
-	// time: 16 hexadecimal digits, the fingerprint that Prometheus and Alertmanager
-	// compute of the same labels.
+	// ID is the same for the same labels, at every time: 16 hexadecimal digits, the
+	// fingerprint that Prometheus and Alertmanager compute of them. The label "instance"
+	// makes it differ between processes: see Config.Instance.
 	ID       string
 	Rule     string            // the rule's name
-	Key      string            // the member's key, for rules over Each
+	Key      string            // the member's key, for rules over Each; one longer than 1,024 bytes as in the label
 	Severity string            // of the rule
-	Labels   map[string]string // the rule's, with alertname, severity and key
-	Summary  string            // one line for a human
+	Labels   map[string]string // the rule's, with alertname, severity, instance and key
+	Summary  string            // one line for a human, of at most 4,096 bytes
 	State    State             // Inactive with EndsAt set: resolved
 	Value    float64           // the latest figure there was
 	Calls    int64             // how many calls it rests on, where it counts them
@@ -50,27 +46,4 @@ func (a Alert) title() string {
 		return a.Rule
 	}
 	return a.Rule + " (" + a.Key + ")"
-}
-
-// labelsOf returns the labels of a rule's alert for the member with the key.
-func labelsOf(r *Rule, key string) map[string]string {
-	labels := map[string]string{LabelName: r.Name}
-	maps.Copy(labels, r.Labels)
-	if r.Severity != "" {
-		labels[LabelSeverity] = r.Severity
-	}
-	if key != "" {
-		labels[LabelKey] = strings.ToValidUTF8(key, "\uFFFD")
-	}
-	return labels
-}
-
-// fingerprint is the one of Prometheus's model.LabelSet: FNV-1a over the sorted
-// names and values, each followed by 0xff.
-func fingerprint(labels map[string]string) string {
-	h := fnv.New64a()
-	for _, name := range slices.Sorted(maps.Keys(labels)) {
-		fmt.Fprintf(h, "%s\xff%s\xff", name, labels[name])
-	}
-	return fmt.Sprintf("%016x", h.Sum64())
 }

@@ -11,6 +11,7 @@ const (
 	firstPause   = time.Second
 	longestPause = 30 * time.Second // below any sensible repeat, so that a recovered receiver hears within one
 	longestWait  = time.Hour        // the most that a receiver may ask for
+	refusedPause = time.Second      // where the next one was refused before, too, or none is left
 )
 
 // backoff is "full jitter": each pause is drawn evenly between zero and a bound

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+	"unicode/utf8"
 )
 
 // Config is how a monitor works. The zero value is a monitor that tells nobody.
@@ -20,9 +21,21 @@ type Config struct {
 	Notify []Notifier
 	// Timeout is what one attempt of a notifier may take. Default 10 s.
 	Timeout time.Duration
+	// Instance tells the alerts of this process from those that other processes raise by
+	// the same rules: it is the label "instance" of each alert, and so part of its ID.
+	// Without it one process that is well resolves, at a receiver such as Alertmanager,
+	// what another one fires. It takes at most 1,024 bytes. Choose a name that a process
+	// keeps when it restarts, if it has one, so that it can resolve what it fired before.
+	// NoInstance leaves the label out. Default the host's name and the number of the
+	// process, as in "web-1:4711".
+	Instance string
 	// Logger is told about rules and notifiers that fail. Default slog.Default().
 	Logger *slog.Logger
 }
+
+// NoInstance as Config.Instance leaves the label "instance" out: for one process alone, or for
+// receivers that must not tell the processes apart.
+const NoInstance = "-"
 
 // Validate returns an error that names every field that makes no sense, and nil
 // where there is none.
@@ -37,6 +50,9 @@ func (c Config) Validate() error {
 	}
 	if c.Timeout < 0 {
 		fault("Timeout is %v, must be at least 0", c.Timeout)
+	}
+	if !utf8.ValidString(c.Instance) || len(c.Instance) > maxLabel {
+		fault("Instance is %.100q, must be UTF-8 and take at most %d bytes", c.Instance, maxLabel)
 	}
 	seen := map[string]bool{}
 	for i, n := range c.Notify {
@@ -63,6 +79,9 @@ func (c Config) orDefault() Config {
 	}
 	if c.Timeout == 0 {
 		c.Timeout = 10 * time.Second
+	}
+	if c.Instance == "" {
+		c.Instance = ownInstance()
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()

@@ -32,11 +32,12 @@
 // # Delivery
 //
 // A [Notifier] is told the latest state of each alert, at least once, and tried again
-// until it has been; a state that changes meanwhile takes the place of the older one,
-// so what waits for a dead receiver is bounded by the alerts there are. Package
+// until it has been; a state that changes meanwhile takes the place of the older one.
+// What a receiver refuses is tried again after minutes, and holds up nothing else. Package
 // alert/notify has notifiers that speak to servers. An alert lives in the process:
 // if that ends while the alert fires, nobody is told that it resolved, save through
-// Alertmanager, which resolves what is not repeated.
+// Alertmanager, which resolves what is not repeated. Processes with the same rules raise
+// alerts of their own, told apart by the label "instance": see Config.Instance.
 //
 // # Limits
 //

@@ -152,7 +152,7 @@ func ExampleSample() {
 }
 
 func ExampleAlert() {
-	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{
+	monitor := alert.NewMonitor(alert.Config{Instance: alert.NoInstance}, alert.Rule{
 		Name: "disk", Value: alert.Gauge(func() float64 { return 0.97 }), When: alert.Above(0.9), For: time.Hour,
 	})
 	monitor.Evaluate()

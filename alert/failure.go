@@ -41,7 +41,8 @@ func (f Failure) String() string {
 // An error that is none counts as Other and is tried again.
 type DeliveryError struct {
 	Kind       Failure       // why it failed
-	Permanent  bool          // trying the same alert again is in vain
+	Permanent  bool          // trying the same alert again is in vain: it is dropped
+	Refused    bool          // the receiver refuses the alert, maybe only for now: it is tried again after minutes
 	RetryAfter time.Duration // do not try before this time has passed; at most an hour is honored
 	Err        error         // what happened; may be nil
 }
@@ -54,6 +55,9 @@ func (e *DeliveryError) Error() string {
 }
 
 func (e *DeliveryError) Unwrap() error { return e.Err }
+
+// refusal reports whether the receiver has answered, and does not want what it was sent.
+func (e *DeliveryError) refusal() bool { return e.Permanent || e.Refused }
 
 // deliveryError returns what err says about its delivery.
 func deliveryError(err error) *DeliveryError {

@@ -42,7 +42,7 @@ func NewMonitor(c Config, rules ...Rule) *Monitor {
 	}
 	m := &Monitor{config: c.orDefault()}
 	for _, r := range rules {
-		m.watches = append(m.watches, newWatch(r, m.config.Budget))
+		m.watches = append(m.watches, newWatch(r, m.config))
 	}
 	for _, n := range c.Notify {
 		m.outboxes = append(m.outboxes, newOutbox(n, m.config.Timeout, m.config.Logger))
@@ -148,8 +148,9 @@ func cloned(alerts []Alert) []Alert {
 }
 
 // Flush delivers what is owed to each notifier. It returns when nothing is owed any
-// more, or when the context is done, then with an error that matches ErrUndelivered. It
-// begins at once, also where a receiver has asked Run to wait.
+// more, but for what was refused once more, or when the context is done; if anything is
+// still owed, with an error that matches ErrUndelivered. It begins at once, also where a
+// receiver has asked Run to wait.
 func (m *Monitor) Flush(ctx context.Context) error {
 	errs := make([]error, len(m.outboxes))
 	var deliveries sync.WaitGroup

@@ -12,8 +12,8 @@ import (
 // Each notifier is called by one goroutine at a time and waits for no other. Notify
 // returns nil once the alert is delivered. After an error the monitor tries again,
 // with growing pauses, until it succeeds or the alert's state has changed, in which
-// case it tries the new state instead; a [DeliveryError] can ask for a pause or say
-// that trying is in vain. So an alert may arrive twice, with the same ID, State and
+// case it tries the new state instead; a [DeliveryError] can ask for a pause, or say that
+// the alert is refused or that trying is in vain. So an alert may arrive twice, with the same ID, State and
 // StartsAt, but its latest state does arrive.
 //
 // The name is for figures and logs, and unique within a monitor. It holds no secret.
@@ -23,7 +23,9 @@ type Notifier interface {
 }
 
 // Batcher is a notifier that takes up to 64 alerts at once, which are delivered
-// together or not at all. A monitor that has one calls NotifyAll and never Notify.
+// together or not at all. A monitor that has one calls NotifyAll and never Notify. The
+// alerts of a batch that is refused are sent again one by one, so that a bad one among
+// them costs itself alone.
 type Batcher interface {
 	Notifier
 	NotifyAll(ctx context.Context, alerts []Alert) error

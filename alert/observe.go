@@ -19,7 +19,7 @@ type ruleSeries struct {
 
 type notifierSeries struct {
 	outbox                                            *outbox
-	delivered, superseded, dropped                    *stat.Series
+	delivered, superseded, postponed, dropped         *stat.Series
 	failed                                            [failures]*stat.Series
 	attempts, pending, pendingLimit, lastSuccessStamp *stat.Series
 	took                                              *stat.Series
@@ -60,6 +60,7 @@ func newNotifierSeries(o *outbox) *notifierSeries {
 		outbox:           o,
 		delivered:        stat.NotifierNotifications.Series(name, "delivered", ""),
 		superseded:       stat.NotifierNotifications.Series(name, "superseded", ""),
+		postponed:        stat.NotifierNotifications.Series(name, "refused", ""),
 		dropped:          stat.NotifierNotifications.Series(name, "dropped", ""),
 		attempts:         stat.NotifierAttempts.Series(name),
 		pending:          stat.NotifierPending.Series(name),
@@ -77,8 +78,9 @@ func newNotifierSeries(o *outbox) *notifierSeries {
 // yields how many of its alerts are in each state, and the worst of their values.
 //
 // A notification that failed is tried again, and so counts as failed as often as it
-// did; dropped are those that were given up: refused by the receiver for good, or
-// resolved long before they could be told of.
+// did. Refused are those that the receiver does not want, maybe only for now: they wait for
+// 5 minutes, or for a repeat if that is less, and are pending meanwhile. Dropped are those that
+// were given up: resolved long before they could be told of, or in vain.
 func (m *Monitor) Observe(yield func(s *stat.Series, value float64)) {
 	for _, s := range m.series.rules {
 		s.observe(yield)
@@ -122,6 +124,7 @@ func (s *notifierSeries) observe(yield func(*stat.Series, float64)) {
 	f := s.outbox.figures.Load()
 	yield(s.delivered, float64(f.delivered))
 	yield(s.superseded, float64(f.superseded))
+	yield(s.postponed, float64(f.postponed))
 	yield(s.dropped, float64(f.dropped))
 	for i, n := range f.failed {
 		yield(s.failed[i], float64(n))

@@ -13,7 +13,7 @@ import (
 )
 
 // ErrUndelivered is matched by the error of a Flush or Shutdown that ran out of
-// time with notifications still owed.
+// time, or was refused, with notifications still owed.
 var ErrUndelivered = errors.New("alert: not everything was delivered")
 
 // batchLimit is the most alerts that a Batcher gets at once: Prometheus's batch size.
@@ -39,10 +39,10 @@ type outbox struct {
 
 // outboxFigures are published as a whole and not changed after that.
 type outboxFigures struct {
-	attempts, delivered, superseded, dropped int64
-	failed                                   [failures]int64
-	owed, alerts                             int
-	lastSuccess                              time.Time
+	attempts, delivered, superseded, postponed, dropped int64
+	failed                                              [failures]int64
+	owed, alerts                                        int
+	lastSuccess                                         time.Time
 }
 
 func newOutbox(n Notifier, timeout time.Duration, logger *slog.Logger) *outbox {
@@ -61,7 +61,7 @@ func newOutbox(n Notifier, timeout time.Duration, logger *slog.Logger) *outbox {
 func (o *outbox) offer(alerts []Alert, at time.Time) {
 	o.mu.Lock()
 	o.ledger.offer(alerts, at)
-	owed := o.ledger.owed
+	owed := o.ledger.owed()
 	o.publish()
 	o.mu.Unlock()
 	if owed == 0 {
@@ -116,11 +116,14 @@ func (o *outbox) deliver(ctx context.Context, pauses *backoff) (pause time.Durat
 	if failed == nil || ctx.Err() == nil {
 		o.took.Record(time.Since(began))
 	}
-	o.settle(ctx, batch, failed)
+	fresh := o.settle(ctx, batch, failed)
 	switch {
 	case failed == nil:
 		pauses.reset()
-	case failed.Permanent && failed.RetryAfter <= 0:
+	case failed.refusal() && failed.RetryAfter <= 0:
+		if failed.Refused && !fresh {
+			pause = refusedPause
+		}
 	default:
 		pause = pauses.pause(failed.RetryAfter)
 	}
@@ -158,15 +161,17 @@ func (o *outbox) take() []Alert {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return cloned(o.ledger.take(limit))
+	return cloned(o.ledger.take(limit, time.Now()))
 }
 
-// settle books an attempt. One that was cut short by the end of the delivery says
-// nothing about the notifier.
-func (o *outbox) settle(ctx context.Context, batch []Alert, failed *DeliveryError) {
+// settle books an attempt, and reports whether the next alert is one that was not refused
+// before. An attempt that was cut short by the end of the delivery says nothing about the
+// notifier.
+func (o *outbox) settle(ctx context.Context, batch []Alert, failed *DeliveryError) (fresh bool) {
 	o.mu.Lock()
 	wasFailing := o.failing
-	o.ledger.settle(batch, failed)
+	o.ledger.settle(batch, failed, time.Now())
+	fresh = o.ledger.fresh()
 	if failed == nil || ctx.Err() == nil {
 		o.book(len(batch), failed)
 	}
@@ -174,6 +179,7 @@ func (o *outbox) settle(ctx context.Context, batch []Alert, failed *DeliveryErro
 	o.publish()
 	o.mu.Unlock()
 	o.tell(wasFailing, isFailing, failed)
+	return fresh
 }
 
 func (o *outbox) book(size int, failed *DeliveryError) {
@@ -190,8 +196,8 @@ func (o *outbox) book(size int, failed *DeliveryError) {
 // publish is called with the lock held.
 func (o *outbox) publish() {
 	figures := o.working
-	figures.superseded, figures.dropped = o.ledger.superseded, o.ledger.dropped
-	figures.owed, figures.alerts = o.ledger.owed, len(o.ledger.entries)
+	figures.superseded, figures.postponed, figures.dropped = o.ledger.superseded, o.ledger.postponed, o.ledger.dropped
+	figures.owed, figures.alerts = o.ledger.owed(), len(o.ledger.entries)
 	o.figures.Store(&figures)
 }
 
@@ -201,6 +207,8 @@ func (o *outbox) tell(was, is bool, failed *DeliveryError) {
 	switch {
 	case is && failed.Permanent:
 		o.logger.Error("alert: refused by its receiver", name, "error", failed.Error())
+	case is && !was && failed.Refused:
+		o.logger.Error("alert: refused by its receiver, will try again", name, "error", failed.Error(), "after", o.ledger.retry)
 	case is && !was:
 		o.logger.Warn("alert: cannot deliver, will try again", name, "error", failed.Error())
 	case was && !is:
@@ -208,11 +216,18 @@ func (o *outbox) tell(was, is bool, failed *DeliveryError) {
 	}
 }
 
-// flush drains and says what is left.
+// flush drains and says what is left: what was refused is tried once more.
 func (o *outbox) flush(ctx context.Context) error {
+	o.mu.Lock()
+	o.ledger.hurry()
+	o.mu.Unlock()
 	err := o.drain(ctx)
-	if err == nil {
-		return nil
+	owed := o.figures.Load().owed
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %q is owed %d: %w", ErrUndelivered, o.notifier.Name(), owed, err)
+	case owed > 0:
+		return fmt.Errorf("%w: %q refuses %d", ErrUndelivered, o.notifier.Name(), owed)
 	}
-	return fmt.Errorf("%w: %q is owed %d: %w", ErrUndelivered, o.notifier.Name(), o.figures.Load().owed, err)
+	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -15,7 +14,8 @@ import (
 // rule may be given to several monitors.
 type Rule struct {
 	// Name is unique among the rules of a monitor, and stays the same over the
-	// life of the service: receivers tell alerts apart by it. Required.
+	// life of the service: receivers tell alerts apart by it. It takes at most 1,024
+	// bytes, as Severity and the values of Labels do. Required.
 	Name string
 	// Value is what the rule looks at. Required.
 	Value Value
@@ -41,8 +41,9 @@ type Rule struct {
 	NoData NoData
 	// Severity is free text for the receivers, such as "page" or "ticket". Default none.
 	Severity string
-	// Labels are passed on with each alert of the rule. Their names are letters,
-	// digits and underscores, and none of "alertname", "severity" and "key". Default none.
+	// Labels are passed on with each alert of the rule: at most 32. Their names are up to
+	// 128 letters, digits and underscores, and none of "alertname", "severity" and "key".
+	// A label "instance" takes the place of Config.Instance. Default none.
 	Labels map[string]string
 	// Describe writes the one line that tells a human what is wrong. It is called
 	// while the monitor evaluates, within the rule's budget. Default: the value
@@ -72,21 +73,12 @@ func (n NoData) String() string {
 	return fmt.Sprintf("no data %d", uint8(n))
 }
 
-// Names of the labels that the monitor itself gives to an alert.
-const (
-	LabelName     = "alertname" // the rule's name, as Prometheus calls it
-	LabelSeverity = "severity"  // the rule's severity, where it has one
-	LabelKey      = "key"       // the member's key, for rules over Each
-)
-
-var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
-
 // Validate returns an error that names every field that makes no sense, and nil
 // where there is none.
 func (r Rule) Validate() error {
 	var errs []error
 	fault := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("alert: rule %q: "+format, append([]any{r.Name}, args...)...))
+		errs = append(errs, fmt.Errorf("alert: rule %.100q: "+format, append([]any{r.Name}, args...)...))
 	}
 	if r.Name == "" {
 		fault("Name is empty")
@@ -107,13 +99,21 @@ func (r Rule) checkText(fault faultFunc) {
 	if !utf8.ValidString(r.Name) || !utf8.ValidString(r.Severity) {
 		fault("Name is %q and Severity %q, must be UTF-8", r.Name, r.Severity)
 	}
+	if len(r.Name) > maxLabel || len(r.Severity) > maxLabel {
+		fault("Name takes %d bytes and Severity %d, must take at most %d", len(r.Name), len(r.Severity), maxLabel)
+	}
+	if len(r.Labels) > maxLabels {
+		fault("Labels has %d labels, must have at most %d", len(r.Labels), maxLabels)
+	}
 	for _, name := range slices.Sorted(maps.Keys(r.Labels)) {
 		value := r.Labels[name]
 		switch {
 		case name == LabelName || name == LabelSeverity || name == LabelKey:
 			fault("Labels has %q, which is set by the monitor", name)
-		case !labelName.MatchString(name):
-			fault("Labels has %q, must be letters, digits and underscores, with no digit in front", name)
+		case !labelName.MatchString(name) || len(name) > maxLabelName:
+			fault("Labels has %.200q, must be up to %d letters, digits and underscores, with no digit in front", name, maxLabelName)
+		case len(value) > maxLabel:
+			fault("Labels[%q] takes %d bytes, must take at most %d", name, len(value), maxLabel)
 		case value == "" || !utf8.ValidString(value):
 			fault("Labels[%q] is %q, must be UTF-8 and not empty", name, value)
 		}

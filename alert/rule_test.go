@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,8 +41,13 @@ func TestRulesThatMakeNoSenseAreRefused(t *testing.T) {
 		{alert.Rule{Value: truth, When: over, MinCalls: 1}, "MinCalls is 1, but the truth counts no calls"},
 		{alert.Rule{Value: alert.Count(&totals{}, s), When: over, MinBad: 1}, "MinBad is 1, but the number of calls over 1s counts no bad calls"},
 		{alert.Rule{Value: rate, When: over, Labels: map[string]string{"key": "x"}}, `Labels has "key", which is set by the monitor`},
-		{alert.Rule{Value: rate, When: over, Labels: map[string]string{"a-b": "x"}}, `Labels has "a-b", must be letters`},
+		{alert.Rule{Value: rate, When: over, Labels: map[string]string{"a-b": "x"}}, `Labels has "a-b", must be up to 128 letters`},
 		{alert.Rule{Value: rate, When: over, Labels: map[string]string{"a": ""}}, `Labels["a"] is "", must be UTF-8 and not empty`},
+		{alert.Rule{Value: rate, When: over, Labels: map[string]string{strings.Repeat("a", 129): "x"}}, "must be up to 128 letters, digits"},
+		{alert.Rule{Value: rate, When: over, Labels: map[string]string{"a": strings.Repeat("x", 1025)}}, `Labels["a"] takes 1025 bytes, must take at most 1024`},
+		{alert.Rule{Value: rate, When: over, Labels: manyLabels(33)}, "Labels has 33 labels, must have at most 32"},
+		{alert.Rule{Value: rate, When: over, Severity: strings.Repeat("x", 1025)}, "Name takes 3 bytes and Severity 1025, must take at most 1024"},
+		{alert.Rule{Name: strings.Repeat("x", 1025), Value: rate, When: over}, "Name takes 1025 bytes and Severity 0, must take at most 1024"},
 		{alert.Rule{Value: alert.FailureRate(nil, time.Minute), When: over}, "Value: its source of calls is nil"},
 		{alert.Rule{Value: alert.FailureRate(&totals{}, 0), When: over}, "Value: its span is 0s, must be above 0"},
 		{alert.Rule{Value: alert.FailureRate(&totals{}, 1e6*time.Hour), When: over}, "must lie between 1ms and 720h0m0s"},
@@ -74,14 +80,15 @@ func TestConfigsThatMakeNoSenseAreRefused(t *testing.T) {
 	fine := alert.Rule{Name: "fine", Value: alert.True(func() bool { return true }), When: alert.Above(0)}
 	unnamed := alert.Func("", func(context.Context, alert.Alert) error { return nil })
 	for want, c := range map[string]alert.Config{
-		"alert: Interval is -1s, must be at least 0":                          {Interval: -s},
-		"alert: Budget is -1s, must be at least 0":                            {Budget: -s},
-		"alert: Timeout is -1s, must be at least 0":                           {Timeout: -s},
-		"alert: Notify[0] is nil":                                             {Notify: []alert.Notifier{nil}},
-		"alert: Notify[0] has no name":                                        {Notify: []alert.Notifier{unnamed}},
-		`alert: Notify[1] has the name "log", as has one before it`:           {Notify: []alert.Notifier{alert.Log(quiet()), alert.Log(quiet())}},
-		"alert: Notify[0] is nil\nalert: Notify[1] is nil":                    {Notify: []alert.Notifier{nil, nil}},
-		"alert: Interval is -1s, must be at least 0\nalert: Notify[0] is nil": {Interval: -s, Notify: []alert.Notifier{nil}},
+		"alert: Interval is -1s, must be at least 0":                           {Interval: -s},
+		"alert: Budget is -1s, must be at least 0":                             {Budget: -s},
+		"alert: Timeout is -1s, must be at least 0":                            {Timeout: -s},
+		`alert: Instance is "\xff", must be UTF-8 and take at most 1024 bytes`: {Instance: "\xff"},
+		"alert: Notify[0] is nil":                                              {Notify: []alert.Notifier{nil}},
+		"alert: Notify[0] has no name":                                         {Notify: []alert.Notifier{unnamed}},
+		`alert: Notify[1] has the name "log", as has one before it`:            {Notify: []alert.Notifier{alert.Log(quiet()), alert.Log(quiet())}},
+		"alert: Notify[0] is nil\nalert: Notify[1] is nil":                     {Notify: []alert.Notifier{nil, nil}},
+		"alert: Interval is -1s, must be at least 0\nalert: Notify[0] is nil":  {Interval: -s, Notify: []alert.Notifier{nil}},
 	} {
 		require.EqualError(t, c.Validate(), want)
 		require.PanicsWithError(t, want, func() { alert.NewMonitor(c, fine) })

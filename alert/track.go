@@ -16,8 +16,12 @@ type track struct {
 	latest Sample // that had data
 }
 
-func newTrack(r *Rule, key string) *track {
-	labels := labelsOf(r, key)
+// newTrack follows the member with the key, whose label is given.
+func newTrack(r *Rule, key, label string) *track {
+	labels := labelsOf(r, label)
+	if len(key) > maxLabel {
+		key = label
+	}
 	return &track{rule: r, key: key, name: r.Value.name, labels: labels, id: fingerprint(labels)}
 }
 
@@ -32,6 +36,21 @@ func (t *track) see(s Sample, at time.Time) (changed bool) {
 // miss takes in that the member is gone: nothing is wrong with what is not there.
 func (t *track) miss(at time.Time) (changed bool) {
 	return t.move(t.rule.advance(t.memory, false, at))
+}
+
+// end resolves a firing alert.
+func (t *track) end(at time.Time) (changed bool) {
+	m := t.memory
+	m.state, m.resolvedAt = Inactive, at
+	return t.move(m)
+}
+
+// lastSeen returns when the condition of an alert that is gone ceased to hold.
+func (t *track) lastSeen() time.Time {
+	if t.state == Firing {
+		return t.easedAt
+	}
+	return t.resolvedAt
 }
 
 func (t *track) move(to memory) (changed bool) {

@@ -129,7 +129,7 @@ func TestSpansOfDays(t *testing.T) {
 
 func TestEachWatchesEveryMember(t *testing.T) {
 	hosts := map[string]*totals{"a": {Successes: 100}, "b": {}}
-	m := alert.NewMonitor(alert.Config{}, alert.Rule{
+	m := alert.NewMonitor(alert.Config{Instance: "a:1"}, alert.Rule{
 		Name: "errors", When: alert.Above(0.5), Severity: "page", Labels: map[string]string{"team": "shop"},
 		Value: alert.Each(maps.All(hosts), func(c *totals) alert.Value { return alert.FailureRate(c, time.Minute) }),
 	})
@@ -145,7 +145,7 @@ func TestEachWatchesEveryMember(t *testing.T) {
 	require.Empty(t, evaluate())
 	hosts["b"].Failures = 3
 	require.Equal(t, []string{"b firing"}, evaluate())
-	require.Equal(t, map[string]string{"alertname": "errors", "severity": "page", "team": "shop", "key": "b"}, m.Alerts()[0].Labels)
+	require.Equal(t, map[string]string{"alertname": "errors", "severity": "page", "team": "shop", "instance": "a:1", "key": "b"}, m.Alerts()[0].Labels)
 
 	hosts["c"] = &totals{Failures: 1}
 	require.Equal(t, []string{"b firing"}, evaluate(), "a new member starts from its present totals")
@@ -165,16 +165,6 @@ func TestEachWatchesEveryMember(t *testing.T) {
 	at = at.Add(16 * time.Minute)
 	require.Empty(t, evaluate())
 	require.Equal(t, 2.0, figures(m)[stat.AlertState.Name+"|errors|page|inactive"], "a and c are all that is left")
-}
-
-func TestKeysThatAreNotUTF8(t *testing.T) {
-	m := alert.NewMonitor(alert.Config{}, alert.Rule{
-		Name: "x", When: alert.Above(0),
-		Value: alert.Each(maps.All(map[string]int{"a\xff": 0}), func(int) alert.Value { return alert.Gauge(func() float64 { return 1 }) }),
-	})
-	m.Evaluate()
-	require.Equal(t, "a\uFFFD", m.Alerts()[0].Labels["key"])
-	require.Equal(t, "a\xff", m.Alerts()[0].Key)
 }
 
 func TestEachIsBounded(t *testing.T) {

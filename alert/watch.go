@@ -19,7 +19,7 @@ type watch struct {
 	budget time.Duration
 	guard  guard
 	probe  probe
-	tracks map[string]*track
+	tracks map[string]*track // by the label "key"
 
 	took    window.Times
 	working watchFigures                 // of the evaluation
@@ -37,11 +37,15 @@ type watchFigures struct {
 	at          time.Time
 }
 
-func newWatch(r Rule, budget time.Duration) *watch {
-	w := &watch{rule: r, budget: budget, probe: r.Value.start(), tracks: map[string]*track{}}
-	w.rule.Labels = maps.Clone(r.Labels)
+func newWatch(r Rule, c Config) *watch {
+	w := &watch{rule: r, budget: c.Budget, probe: r.Value.start(), tracks: map[string]*track{}}
+	w.rule.Labels = map[string]string{}
+	if c.Instance != NoInstance {
+		w.rule.Labels[LabelInstance] = c.Instance
+	}
+	maps.Copy(w.rule.Labels, r.Labels)
 	if !r.Value.each {
-		w.tracks[""] = newTrack(&w.rule, "")
+		w.tracks[""] = newTrack(&w.rule, "", "")
 		w.working.states[Inactive] = 1
 	}
 	w.publish()
@@ -101,22 +105,46 @@ func (w *watch) look(ctx context.Context, at time.Time) (readings []reading, see
 func (w *watch) advance(readings []reading, at time.Time) {
 	present := make(map[string]bool, len(readings))
 	for _, r := range readings {
-		present[r.key] = true
-		t := w.tracks[r.key]
+		label := labelText(r.key)
+		present[label] = true
+		t := w.tracks[label]
 		if t == nil {
-			t = newTrack(&w.rule, r.key)
-			w.tracks[r.key] = t
+			t = newTrack(&w.rule, r.key, label)
+			w.tracks[label] = t
 		}
 		t.name = cmp.Or(r.name, t.name)
 		w.count(t.see(r.sample, at), t.state)
 	}
-	for key, t := range w.tracks {
-		if present[key] {
+	var gone []*track
+	for label, t := range w.tracks {
+		if present[label] {
 			continue
 		}
 		w.count(t.miss(at), t.state)
-		if !t.live() {
-			delete(w.tracks, key)
+		if t.live() {
+			gone = append(gone, t)
+		} else {
+			delete(w.tracks, label)
+		}
+	}
+	w.bound(gone, at)
+}
+
+// maxGone is how many alerts of members that are gone a rule remembers.
+const maxGone = 1000
+
+// bound forgets the oldest alerts of members that are gone, if there are too many. One that
+// goes on firing resolves first, so that its receivers hear of it.
+func (w *watch) bound(gone []*track, at time.Time) {
+	if len(gone) <= maxGone {
+		return
+	}
+	slices.SortFunc(gone, func(a, b *track) int { return a.lastSeen().Compare(b.lastSeen()) })
+	for _, t := range gone[:len(gone)-maxGone] {
+		if t.state == Firing {
+			w.count(t.end(at), t.state)
+		} else {
+			delete(w.tracks, t.labels[LabelKey])
 		}
 	}
 }
@@ -166,7 +194,7 @@ func (w *watch) describe(ctx context.Context, alerts []Alert) outcome {
 		return how
 	}
 	for i := range alerts {
-		alerts[i].Summary = texts[i]
+		alerts[i].Summary = summaryText(texts[i])
 	}
 	return found
 }

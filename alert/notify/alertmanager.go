@@ -9,8 +9,9 @@ import (
 )
 
 // Alertmanager posts alerts to an Alertmanager's API, version 2. That groups,
-// silences and routes them, also those of several processes. Of a cluster, tell each
-// member: one of these for each. All methods are safe for concurrent use.
+// silences and routes them, also those of several processes: the label "instance" (see
+// alert.Config.Instance) tells these apart, and group_by: [alertname] joins them into one
+// notification. Of a cluster, tell each member: one of these for each. All methods are safe for concurrent use.
 type Alertmanager struct {
 	*sink
 	url string

@@ -201,3 +201,36 @@ func TestWithARealAlertmanager(t *testing.T) {
 	require.Equal(t, "resolved", receiver.statuses()[len(receiver.statuses())-1])
 	t.Logf("the receiver got %v", receiver.statuses())
 }
+
+// Two processes have the same rule: one fails for good, the other one for a moment.
+func TestTwoProcessesDoNotResolveEachOthersAlerts(t *testing.T) {
+	receiver := newPager(t)
+	server := startAlertmanager(t, receiver.URL)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	process := func(instance string) (bad *atomic.Bool, m *alert.Monitor) {
+		bad = new(atomic.Bool)
+		sink := notify.NewAlertmanager(notify.Config{URL: "http://" + server.address, Repeat: time.Second})
+		m = alert.NewMonitor(alert.Config{
+			Interval: 100 * time.Millisecond, Instance: instance, Notify: []alert.Notifier{sink}, Logger: quiet(),
+		}, alert.Rule{Name: "errors", Value: alert.True(bad.Load), When: alert.Above(0)})
+		go m.Run(ctx)
+		return bad, m
+	}
+	down, one := process("") // the default
+	blip, other := process("web-2:1")
+	down.Store(true)
+	require.Eventually(t, func() bool { return len(server.known()) == 1 }, 20*time.Second, 20*time.Millisecond, "the first has fired")
+	id := one.Alerts()[0].ID
+	require.Equal(t, []string{id}, server.known())
+
+	blip.Store(true)
+	require.Eventually(t, func() bool { return len(server.known()) == 2 }, 20*time.Second, 20*time.Millisecond, "the second has fired")
+	require.NotEqual(t, id, other.Alerts()[0].ID)
+	blip.Store(false)
+	require.Eventually(t, func() bool { return len(server.known()) == 1 }, 20*time.Second, 20*time.Millisecond, "the second is over")
+	require.Never(t, func() bool { return len(server.known()) != 1 || server.known()[0] != id }, 3*time.Second, 50*time.Millisecond,
+		"the first goes on")
+	down.Store(false)
+	require.Eventually(t, func() bool { return len(server.known()) == 0 }, 20*time.Second, 20*time.Millisecond, "the first is over")
+}

@@ -8,8 +8,10 @@
 // A notifier here makes one attempt at a time and says exactly how it went; the
 // monitor keeps what is owed, tries again with growing pauses, and runs them all, so
 // that nothing needs to be started here. Statuses 429, 408, 425 and 5xx are tried
-// again, not before the time that a Retry-After header asks for; all others that are
-// not 2xx are final. Redirects are not followed.
+// again soon, not before the time that a Retry-After header asks for. All others that are
+// not 2xx are refusals, maybe for now only (a token that has expired, a page that is being
+// moved): they are tried again every 5 minutes, or after a Repeat if that is less, and hold
+// up no other alert. Redirects are not followed.
 //
 // A breaker stands before each server, so that a dead one is left in peace and costs
 // nothing. It is an ordinary one, for your exporters to show.

@@ -28,9 +28,9 @@ func answered(r *http.Response, now time.Time) error {
 	case again(r.StatusCode):
 		verdict.Kind, verdict.RetryAfter = alert.ClientError, retryAfter(r.Header, now)
 	case r.StatusCode >= 400:
-		verdict.Kind, verdict.Permanent = alert.ClientError, true
+		verdict.Kind, verdict.Refused = alert.ClientError, true
 	default:
-		verdict.Permanent = true
+		verdict.Refused = true
 	}
 	return verdict
 }
@@ -97,7 +97,7 @@ func classify(err error) breaker.Outcome {
 	switch {
 	case !ok:
 		return breaker.DefaultClassify(err)
-	case verdict.Permanent:
+	case verdict.Permanent, verdict.Refused:
 		return breaker.Success
 	case verdict.Kind == alert.ClientError:
 		return breaker.Ignored

@@ -104,9 +104,9 @@ func TestWhatAnswersMean(t *testing.T) {
 		{status: 429, header: []string{"Retry-After", "-5"}, want: alert.DeliveryError{Kind: alert.ClientError}, text: "status 429 Too Many Requests"},
 		{status: 429, header: []string{"Retry-After", "Wed, 21 Oct 1999 07:28:00 GMT"}, want: alert.DeliveryError{Kind: alert.ClientError}, text: "status 429 Too Many Requests"},
 		{status: 408, want: alert.DeliveryError{Kind: alert.ClientError}, text: "status 408 Request Timeout"},
-		{status: 400, header: []string{"Retry-After", "7"}, want: alert.DeliveryError{Kind: alert.ClientError, Permanent: true}, text: "status 400 Bad Request"},
-		{status: 404, want: alert.DeliveryError{Kind: alert.ClientError, Permanent: true}, text: "status 404 Not Found"},
-		{status: 307, header: []string{"Location", "http://elsewhere.example/" + secret}, want: alert.DeliveryError{Permanent: true}, text: "status 307 Temporary Redirect"},
+		{status: 400, header: []string{"Retry-After", "7"}, want: alert.DeliveryError{Kind: alert.ClientError, Refused: true}, text: "status 400 Bad Request"},
+		{status: 404, want: alert.DeliveryError{Kind: alert.ClientError, Refused: true}, text: "status 404 Not Found"},
+		{status: 307, header: []string{"Location", "http://elsewhere.example/" + secret}, want: alert.DeliveryError{Refused: true}, text: "status 307 Temporary Redirect"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			server := newServer()

@@ -1,0 +1,155 @@
+package alert_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert"
+)
+
+// manyLabels returns so many labels.
+func manyLabels(n int) map[string]string {
+	labels := map[string]string{}
+	for i := range n {
+		labels[fmt.Sprint("l", i)] = "x"
+	}
+	return labels
+}
+
+// always is a rule that fires for each of the keys.
+func always(keys map[string]int) alert.Rule {
+	return alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(keys), func(int) alert.Value {
+		return alert.True(func() bool { return true })
+	})}
+}
+
+func TestAlertsOfTwoProcessesAreTwo(t *testing.T) {
+	alertOf := func(instance string, labels map[string]string) alert.Alert {
+		m := alert.NewMonitor(alert.Config{Instance: instance}, alert.Rule{
+			Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 { return 1 }), Labels: labels,
+		})
+		m.Evaluate()
+		return m.Alerts()[0]
+	}
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprintf("%s:%d", host, os.Getpid()), alertOf("", nil).Labels["instance"])
+	require.Equal(t, "web-1", alertOf("web-1", nil).Labels["instance"])
+	require.NotContains(t, alertOf(alert.NoInstance, nil).Labels, "instance")
+	own := map[string]string{"instance": "mine"}
+	require.Equal(t, "mine", alertOf("web-1", own).Labels["instance"], "the rule's own label is kept")
+
+	require.Equal(t, alertOf("web-1", nil).ID, alertOf("web-1", nil).ID)
+	require.NotEqual(t, alertOf("web-1", nil).ID, alertOf("web-2", nil).ID)
+	require.Equal(t, alertOf("web-1", own).ID, alertOf("web-2", own).ID)
+	require.NotEqual(t, alertOf("web-1", nil).ID, alertOf(alert.NoInstance, nil).ID)
+}
+
+func TestDistinctKeysHaveDistinctIDs(t *testing.T) {
+	long := strings.Repeat("k", 1024)
+	keys := []string{
+		"", "a", "a\xff", "a\xfe", "a\xff\xff", "a\xfe\xff", "a?", "a\uFFFD", "a\uFFFD\uFFFD", "é", "\x80", "\xbf",
+		long, long + "k", long + "l", long[:1023], long[:1023] + "é", long + "é", long[:1000] + "\xff", strings.Repeat("\x80", 5000),
+	}
+	members := map[string]int{}
+	for i, key := range keys {
+		members[key] = i
+	}
+	m := alert.NewMonitor(alert.Config{}, always(members))
+	m.Evaluate()
+	for _, a := range m.Alerts() { // keys that look like what others became
+		members[a.Labels["key"]] = 1
+		members[a.Key] = 1
+	}
+	m.Evaluate()
+	m.Evaluate()
+	ids, labels := map[string]bool{}, map[string]bool{}
+	for _, a := range m.Alerts() {
+		label := a.Labels["key"]
+		ids[a.ID], labels[label] = true, true
+		require.LessOrEqual(t, len(label), 1024)
+		require.LessOrEqual(t, len(a.Key), 1024)
+		require.True(t, utf8.ValidString(label), "%q", label)
+		if a.Key == "a" || a.Key == "é" || a.Key == long {
+			require.Equal(t, a.Key, label, "an ordinary key is its label")
+		}
+	}
+	require.Greater(t, len(members), len(keys))
+	require.Equal(t, len(members), len(m.Alerts()))
+	require.Equal(t, len(members), len(ids))
+	require.Equal(t, len(members), len(labels))
+}
+
+func TestAMemberWithAChangedLabelKeepsItsAlert(t *testing.T) {
+	var told diary
+	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("x")}, Logger: quiet()},
+		always(map[string]int{"a\xff": 1, "a\xfe": 2, strings.Repeat("k", 5000): 3}))
+	for range 10 {
+		m.Evaluate()
+		require.NoError(t, m.Flush(t.Context()))
+	}
+	require.Equal(t, []string{"x firing", "x firing", "x firing"}, told.lines())
+}
+
+func TestSummariesAreCut(t *testing.T) {
+	for _, text := range []string{strings.Repeat("x", 100_000), strings.Repeat("é", 100_000), strings.Repeat("\x80", 100_000)} {
+		r := always(map[string]int{"a": 1})
+		r.Describe = func(alert.Alert) string { return text }
+		m := alert.NewMonitor(alert.Config{}, r)
+		m.Evaluate()
+		summary := m.Alerts()[0].Summary
+		require.LessOrEqual(t, len(summary), 4096)
+		require.True(t, strings.HasSuffix(summary, "…"))
+		require.True(t, strings.HasPrefix(text, strings.TrimSuffix(summary, "…")))
+	}
+}
+
+// Strangers choose the keys: each evaluation brings others, and they are long. The receiver takes
+// what fires and refuses what has resolved.
+func TestAlertsOfStrangersKeysTakeBoundedMemory(t *testing.T) {
+	keys := map[string]int{}
+	r := always(keys)
+	f := newFlaky(func(a alert.Alert) error {
+		if a.Resolved() {
+			return errFlaky
+		}
+		return nil
+	})
+	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{f}, Logger: quiet(), Budget: time.Minute, Timeout: time.Minute}, r)
+	at, before := time.Now(), heap()
+	const rounds, members, long = 20, 1000, 5_000
+	for round := range rounds {
+		clear(keys)
+		for i := range members {
+			keys[fmt.Sprint(round, " ", i)+strings.Repeat("k", long)] = i
+		}
+		at = at.Add(5 * s)
+		m.EvaluateAt(at)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		_ = m.Flush(ctx)
+		cancel()
+		f.diary = diary{}
+	}
+	clear(keys)
+	m.EvaluateAt(at.Add(5 * s))
+	require.Less(t, heap()-before, int64(40<<20), "of %d MB of keys", rounds*members*long>>20)
+	require.LessOrEqual(t, len(m.Alerts()), 2000, "a thousand members, and the latest thousand of those that are gone")
+	runtime.KeepAlive(m)
+}
+
+// heap returns the bytes in use.
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

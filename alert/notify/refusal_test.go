@@ -1,0 +1,80 @@
+package notify_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/alert/notify"
+)
+
+// A token expires, a page is moved, a proxy is set up wrong: it is mended after a minute.
+func TestAReceiverThatRefusesForAMinuteHearsOfTheAlertSoonAfter(t *testing.T) {
+	for _, code := range []int{301, 302, 304, 307, 400, 401, 403, 404, 405, 407, 409, 410, 413, 415, 418, 422, 451} {
+		synctest.Test(t, func(t *testing.T) {
+			server := newServer()
+			server.replies(code)
+			hook := notify.NewWebhook(notify.Config{URL: "http://a.example", Transport: server.transport})
+			w := watch(t, hook, quiet())
+			w.set(true)
+			time.Sleep(time.Minute)
+			require.Len(t, server.requests(), 1, "%d: it is tried slowly", code)
+			require.Equal(t, 1.0, w.figure("refused", ""), code)
+			require.Zero(t, hook.Breaker().Totals().Failures, "%d: a server that refuses an alert is well", code)
+			server.replies(200)
+			time.Sleep(5 * time.Minute)
+			require.Equal(t, 1.0, w.figure("delivered", ""), code)
+			require.Zero(t, w.figure("dropped", ""), code)
+			w.stop()
+			server.stop()
+		})
+	}
+}
+
+// An Alertmanager may stand behind a proxy that takes requests up to some size alone.
+func TestABatchThatIsRefusedIsSentOneByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		got := map[string]bool{}
+		server := newServer()
+		server.answer.Store(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			if strings.Contains(string(body), `"key":"bad"`) {
+				w.WriteHeader(http.StatusRequestEntityTooLarge)
+				return
+			}
+			for i := range 100 {
+				if key := fmt.Sprint("k", i); strings.Contains(string(body), `"key":"`+key+`"`) {
+					got[key] = true
+				}
+			}
+		}))
+		keys := map[string]int{"bad": 0}
+		for i := range 100 {
+			keys[fmt.Sprint("k", i)] = i
+		}
+		m := alert.NewMonitor(alert.Config{
+			Logger: quiet(),
+			Notify: []alert.Notifier{notify.NewAlertmanager(notify.Config{URL: "http://am.example", Transport: server.transport})},
+		}, alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(keys), func(int) alert.Value {
+			return alert.True(func() bool { return true })
+		})})
+		ctx, cancel := context.WithCancel(t.Context())
+		go m.Run(ctx)
+		time.Sleep(10 * time.Second)
+		require.Len(t, got, 100, "all but the bad one")
+		clear(got)
+		time.Sleep(70 * time.Second)
+		require.Len(t, got, 100, "and they are repeated in time")
+		cancel()
+		server.stop()
+	})
+}

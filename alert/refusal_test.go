@@ -1,0 +1,239 @@
+package alert_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/stat"
+)
+
+// errRefused is how a receiver refuses an alert that it may take later.
+var errRefused = &alert.DeliveryError{Kind: alert.ClientError, Refused: true}
+
+func refuse(alert.Alert) error { return errRefused }
+
+func TestARefusedAlertIsTriedAgainAfterMinutes(t *testing.T) {
+	for _, test := range []struct{ repeat, want time.Duration }{{0, 5 * time.Minute}, {4 * time.Hour, 5 * time.Minute}, {time.Minute, time.Minute}} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &repeating{flaky: newFlaky(refuse), every: test.repeat}
+			st := newStage(t, f)
+			st.set(0, true)
+			time.Sleep(test.want - 10*s)
+			require.EqualValues(t, 1, f.attempts.Load())
+			time.Sleep(20 * s)
+			require.EqualValues(t, 2, f.attempts.Load())
+			require.Equal(t, 2.0, st.notifications("flaky", "failed", "http_4xx"))
+			require.Equal(t, 2.0, st.notifications("flaky", "refused", ""), "each refusal is shown")
+			require.Equal(t, 1.0, figures(st)[stat.NotifierPending.Name+"|flaky"], "and the alert is still owed")
+			require.Zero(t, st.notifications("flaky", "dropped", ""))
+
+			f.answer.Store(take)
+			time.Sleep(test.want)
+			require.Contains(t, f.lines(), "r0 firing")
+			require.Zero(t, figures(st)[stat.NotifierPending.Name+"|flaky"])
+			st.stop()
+		})
+	}
+}
+
+func TestANewStateOfARefusedAlertIsTriedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlaky(refuse)
+		st := newStage(t, f)
+		st.set(0, true)
+		f.answer.Store(take)
+		st.set(0, false)
+		require.Equal(t, []string{"r0 resolved"}, f.lines())
+		require.Equal(t, 1.0, st.notifications("flaky", "superseded", ""))
+		st.stop()
+	})
+}
+
+func TestRefusedAlertsHoldUpNoOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := 0
+		f := newFlaky(func(a alert.Alert) error {
+			if a.Key != "good" {
+				refused++
+				return errRefused
+			}
+			return nil
+		})
+		keys := map[string]int{}
+		for i := range 100 {
+			keys[fmt.Sprint(i)] = i
+		}
+		m := alert.NewMonitor(alert.Config{Interval: s, Notify: []alert.Notifier{f}, Logger: quiet()}, always(keys))
+		ctx, cancel := context.WithCancel(t.Context())
+		go m.Run(ctx)
+		time.Sleep(time.Hour)
+		require.Greater(t, refused, 500, "all are tried every few minutes")
+		require.Less(t, refused, 1400, "and no more often")
+		cancel()
+		synctest.Wait()
+
+		keys["good"] = 1
+		m.Evaluate()
+		began := time.Now()
+		ending, done := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer done()
+		_ = m.Flush(ending)
+		require.Equal(t, []string{"x firing"}, f.lines())
+		require.Less(t, time.Since(began), 3*time.Minute)
+	})
+}
+
+func TestAFlushTriesOnceMoreWhatWasRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlaky(refuse)
+		m, bad := manual(f, 2)
+		bad[0], bad[1] = true, true
+		m.Evaluate()
+		err := m.Flush(t.Context())
+		require.EqualError(t, err, `alert: not everything was delivered: "flaky" refuses 2`)
+		require.ErrorIs(t, err, alert.ErrUndelivered)
+		require.ErrorIs(t, m.Flush(t.Context()), alert.ErrUndelivered)
+		require.EqualValues(t, 4, f.attempts.Load())
+		f.answer.Store(take)
+		require.NoError(t, m.Flush(t.Context()))
+		require.Equal(t, []string{"r0 firing", "r1 firing"}, f.lines())
+	})
+}
+
+func TestTheLogNamesARefusalOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		f := newFlaky(refuse)
+		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{f}, Logger: journal(&log)}, always(map[string]int{"a": 1}))
+		ctx, cancel := context.WithCancel(t.Context())
+		go m.Run(ctx)
+		time.Sleep(time.Hour)
+		f.answer.Store(take)
+		time.Sleep(6 * time.Minute)
+		cancel()
+		synctest.Wait()
+		require.Equal(t, `level=ERROR msg="alert: refused by its receiver, will try again" notifier=flaky `+
+			`error="alert: not delivered: http_4xx" after=5m0s`+"\n"+
+			`level=INFO msg="alert: delivers again" notifier=flaky`+"\n", log.String())
+	})
+}
+
+// The receiver takes what fires, refuses what resolves, and never sees that it should not.
+func TestARefusedEndIsGivenUpAfterADay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlaky(func(a alert.Alert) error {
+			if a.Resolved() {
+				return errRefused
+			}
+			return nil
+		})
+		st := newStage(t, f)
+		st.set(0, true)
+		st.set(0, false)
+		time.Sleep(23 * time.Hour)
+		require.Equal(t, 1.0, figures(st)[stat.NotifierPending.Name+"|flaky"])
+		time.Sleep(2 * time.Hour)
+		require.Zero(t, figures(st)[stat.NotifierPending.Name+"|flaky"])
+		require.Zero(t, figures(st)[stat.NotifierPendingLimit.Name+"|flaky"], "it is forgotten")
+		require.Equal(t, 1.0, st.notifications("flaky", "dropped", ""))
+		st.stop()
+	})
+}
+
+// spoilt is a batcher that fails as long as a bad alert is in the batch.
+type spoilt struct {
+	batch
+	err error
+}
+
+func (b *spoilt) NotifyAll(ctx context.Context, alerts []alert.Alert) error {
+	for _, a := range alerts {
+		if a.Key == "77" {
+			b.sizes = append(b.sizes, len(alerts))
+			return b.err
+		}
+	}
+	return b.batch.NotifyAll(ctx, alerts)
+}
+
+func TestABadAlertOfABatchCostsItselfAlone(t *testing.T) {
+	for name, err := range map[string]error{
+		"refused":   errRefused,
+		"permanent": &alert.DeliveryError{Kind: alert.ClientError, Permanent: true},
+		"5xx":       &alert.DeliveryError{Kind: alert.ServerError},
+		"timeout":   &alert.DeliveryError{Kind: alert.Timeout},
+		"any":       errors.New("broken"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := &spoilt{batch{flaky: newFlaky(take)}, err}
+				keys := map[string]int{}
+				for i := range 150 {
+					keys[fmt.Sprint(i)] = i
+				}
+				m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{b}, Logger: quiet()}, always(keys))
+				m.Evaluate()
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+				defer cancel()
+				_ = m.Flush(ctx)
+				require.Len(t, b.lines(), 149)
+				require.Contains(t, b.sizes, 1)
+
+				delete(keys, "77")
+				b.sizes, b.err = nil, nil
+				m.Evaluate()
+				require.NoError(t, m.Flush(t.Context()))
+				for i := range 150 {
+					keys[fmt.Sprint("more ", i)] = i
+				}
+				b.sizes = nil
+				m.Evaluate()
+				require.NoError(t, m.Flush(t.Context()))
+				require.Equal(t, []int{64, 64, 22}, b.sizes, "others are sent together as before")
+			})
+		})
+	}
+}
+
+// A dead receiver says nothing about the alerts.
+func TestABatchThatDoesNotArriveStaysTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &spoilt{batch{flaky: newFlaky(take)}, &alert.DeliveryError{Kind: alert.Unreachable}}
+		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{b}, Logger: quiet()}, always(map[string]int{"77": 1, "78": 2}))
+		m.Evaluate()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		require.ErrorIs(t, m.Flush(ctx), alert.ErrUndelivered)
+		require.NotContains(t, b.sizes, 1)
+	})
+}
+
+// Each step of a delivery costs the same however many wait: with a search through all of them
+// 20,000 took 40 seconds.
+func TestManyAlertsAreDeliveredInLittleTime(t *testing.T) {
+	keys := map[string]int{}
+	for i := range 1000 {
+		keys[fmt.Sprint(i)] = i
+	}
+	var rules []alert.Rule
+	for i := range 20 {
+		r := always(keys)
+		r.Name = fmt.Sprint("r", i)
+		rules = append(rules, r)
+	}
+	f := newFlaky(take)
+	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{f}, Budget: time.Minute}, rules...)
+	m.Evaluate()
+	began := time.Now()
+	require.NoError(t, m.Flush(t.Context()))
+	require.Len(t, f.lines(), 20_000)
+	require.Less(t, time.Since(began), 10*time.Second)
+}
