@@ -83,9 +83,10 @@ func (w *watch) within(ctx context.Context, fn func()) outcome {
 
 // look takes a sample of each member, and reports whether it has seen them all. A figure
 // that is not finite is no data.
-func (w *watch) look(ctx context.Context, at time.Time) (readings []reading, seen bool, how outcome) {
+func (w *watch) look(ctx context.Context, at time.Time) ([]reading, bool, outcome) {
+	var readings []reading // no named results: code that hangs may write to these for ever
 	var found outcome
-	how = w.within(ctx, func() {
+	how := w.within(ctx, func() {
 		found = w.probe(at, func(r reading) { readings = append(readings, r) })
 	})
 	if how.fault != noFault {

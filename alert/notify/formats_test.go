@@ -12,22 +12,6 @@ import (
 	"github.com/weir-go/weir/alert/notify"
 )
 
-func TestSlackMessage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := newServer()
-		slack := notify.NewSlack(notify.Config{URL: "http://slack.example/services/x", Transport: server.transport})
-		require.NoError(t, slack.Notify(t.Context(), firing()))
-		require.NoError(t, slack.Notify(t.Context(), resolved()))
-		require.JSONEq(t, `{"text": "[FIRING] errors", "attachments": [{
-			"color": "danger", "text": "failure rate is &lt;0.4&gt; &amp; rising", "ts": 1767323045,
-			"fields": [{"title": "severity", "value": "page", "short": true}]}]}`, string(server.requests()[0].body))
-		require.Contains(t, string(server.requests()[1].body), `"text":"[RESOLVED] errors"`)
-		require.Contains(t, string(server.requests()[1].body), `"color":"good"`)
-		require.Contains(t, string(server.requests()[1].body), `"ts":1767326645`)
-		server.stop()
-	})
-}
-
 func TestAlertmanagerAlerts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
