@@ -26,5 +26,9 @@
 // Windows made with New… live on the real, monotonic clock; those made with New…At
 // live on the times given to their At verbs, for replay and event time. One window
 // lives on one or the other. A time that lies before the newest bucket counts into
-// that bucket: a clock that goes back neither loses nor revives anything.
+// that bucket: a clock that goes back neither loses nor revives anything. A window begins
+// with the first time at which something is counted if that lies before the one at which it
+// was made: so a variable of a package works in a testing/synctest bubble, whose clock begins
+// in the year 2000. It works in the first such bubble that uses it: in the next one all times
+// are older than its newest.
 package window

@@ -27,10 +27,10 @@ func NewNamed(name string, c *Calls) *Named {
 		name: name, calls: c, late: stat.WindowEventsLate.Series(name), ratio: stat.WindowErrorRatio.Series(name),
 		size: stat.WindowSize.Series(name), length: stat.WindowLength.Series(name), coverage: stat.WindowCoverage.Series(name),
 	}
-	n.late.Created = c.epoch
+	n.late.Created = c.clock.epoch
 	for i, outcome := range [4]string{"success", "failure", "ignored", "refused"} {
 		n.events[i] = stat.WindowEvents.Series(name, outcome)
-		n.events[i].Created = c.epoch
+		n.events[i].Created = c.clock.epoch
 	}
 	for i, q := range [3]string{"0.5", "0.9", "0.99"} {
 		n.latency[i] = stat.WindowLatency.Series(name, q)
@@ -48,7 +48,7 @@ func (n *Named) Calls() *Calls { return n.calls }
 // of no calls, their latency, and the length of a window that has none. It takes a
 // lock only where the window is over the last so many calls.
 func (n *Named) Observe(yield func(*stat.Series, float64)) {
-	at := time.Since(n.calls.epoch)
+	at := n.calls.clock.seenNow()
 	now, total := n.calls.since(at, Totals{}), n.calls.Totals()
 	for i, v := range [4]int64{total.Successes, total.Failures, total.Ignored, total.Refused} {
 		yield(n.events[i], float64(v))

@@ -24,7 +24,7 @@ import (
 //
 // All methods may be called from any number of goroutines.
 type View struct {
-	epoch time.Time
+	clock clock
 	shape Config
 
 	mu      sync.Mutex
@@ -44,27 +44,27 @@ func NewView(c Config) *View { return NewViewAt(c, time.Now()) }
 // NewViewAt is NewView for a view that begins at t0 and lives on given times.
 func NewViewAt(c Config, t0 time.Time) *View {
 	c = c.must()
-	return &View{epoch: t0, shape: c, ring: ring.New(int64(c.width()), c.Buckets, viewCols)}
+	return &View{clock: clock{epoch: t0}, shape: c, ring: ring.New(int64(c.width()), c.Buckets, viewCols)}
 }
 
 // Sample tells the view what the totals are now.
-func (v *View) Sample(total Totals) { v.sample(time.Since(v.epoch), total) }
+func (v *View) Sample(total Totals) { v.sample(v.clock.now(), total) }
 
 // SampleAt is Sample at the time t.
-func (v *View) SampleAt(t time.Time, total Totals) { v.sample(t.Sub(v.epoch), total) }
+func (v *View) SampleAt(t time.Time, total Totals) { v.sample(v.clock.at(t), total) }
 
 // Counts returns the calls of the last span, as far as they were sampled.
-func (v *View) Counts() Counts { return v.counts(time.Since(v.epoch)) }
+func (v *View) Counts() Counts { return v.counts(v.clock.seenNow()) }
 
 // CountsAt is Counts as seen at the time t.
-func (v *View) CountsAt(t time.Time) Counts { return v.counts(t.Sub(v.epoch)) }
+func (v *View) CountsAt(t time.Time) Counts { return v.counts(v.clock.seen(t)) }
 
 // Coverage returns the share of the span that lies after the first sample, in
 // 0..1: below 1 the view does not reach back as far as its span.
-func (v *View) Coverage() float64 { return v.coverage(time.Since(v.epoch)) }
+func (v *View) Coverage() float64 { return v.coverage(v.clock.seenNow()) }
 
 // CoverageAt is Coverage as seen at the time t.
-func (v *View) CoverageAt(t time.Time) float64 { return v.coverage(t.Sub(v.epoch)) }
+func (v *View) CoverageAt(t time.Time) float64 { return v.coverage(v.clock.seen(t)) }
 
 // Span returns the length of the window.
 func (v *View) Span() time.Duration { return v.shape.Span }

@@ -1,0 +1,125 @@
+package window_test
+
+import (
+	"math"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/window"
+)
+
+// Variables of a package are made on the real clock, and used in a bubble whose clock begins in
+// the year 2000.
+func TestWindowsThatWereMadeLaterThanTheyAreUsed(t *testing.T) {
+	counter := window.NewCounter(window.Config{Span: time.Minute, Buckets: 6, Edge: window.Interpolated})
+	calls := window.NewCalls(window.CallsConfig{Span: time.Minute, Buckets: 6, Latency: true})
+	last := window.NewCalls(window.CallsConfig{Last: 2})
+	view := window.NewView(window.Config{Span: time.Minute, Buckets: 6})
+	named := window.NewNamed("queue", calls)
+	synctest.Test(t, func(t *testing.T) {
+		require.Zero(t, counter.Sum(), "a reader may come first")
+		require.Zero(t, calls.Counts().Calls()+calls.Latency().Count()+view.Counts().Calls())
+		require.InDelta(t, 0, view.Coverage(), 0)
+		named.Observe(func(*stat.Series, float64) {})
+		view.Sample(calls.Totals())
+		for range 3 {
+			counter.Add(1)
+			calls.Record(window.Failure, time.Second)
+			last.Record(window.Failure, 0)
+		}
+		view.Sample(calls.Totals())
+		seen := []int64{counter.Sum(), calls.Counts().Failures, calls.Latency().Count(), view.Counts().Failures, last.Counts().Failures}
+		require.Equal(t, []int64{3, 3, 3, 3, 2}, seen)
+		time.Sleep(30 * time.Second)
+		require.InDelta(t, 0.5, view.Coverage(), 1e-9)
+		counter.Add(1)
+		time.Sleep(35 * time.Second)
+		require.Equal(t, int64(3), counter.Sum(), "half of what was first is still in the span, and one more")
+		require.Zero(t, calls.Counts().Failures+calls.Latency().Count()+view.Counts().Failures)
+		require.InDelta(t, 1, view.Coverage(), 0)
+		require.Zero(t, calls.Late())
+		first, n := time.Time{}, 0
+		for at := range counter.Buckets() {
+			if n++; n == 1 {
+				first = at
+			}
+		}
+		require.Equal(t, 2000, first.Year())
+	})
+	require.Zero(t, counter.Sum(), "and on the real clock again")
+	counter.Add(5)
+	calls.Record(window.Success, 0)
+	require.Equal(t, int64(5), counter.Sum())
+	require.Equal(t, int64(1), calls.Counts().Calls())
+}
+
+// The zero time, and times further away than an offset reaches.
+func TestWindowsOfAnyTimes(t *testing.T) {
+	far := t0.AddDate(1000, 0, 0)
+	for name, c := range map[string]struct{ made, first time.Time }{
+		"made at the zero time":          {time.Time{}, t0},
+		"used in another millennium":     {t0, far},
+		"made long before, used earlier": {time.Time{}, time.Time{}},
+		"made now, used 26 years ago":    {t0, t0.AddDate(-26, 0, 0)},
+		"made now":                       {t0, t0},
+	} {
+		counter := window.NewCounterAt(window.Config{Span: time.Minute}, c.made)
+		calls := window.NewCallsAt(window.CallsConfig{Span: time.Minute, Latency: true}, c.made)
+		view := window.NewViewAt(window.Config{Span: time.Minute}, c.made)
+		view.SampleAt(c.first, window.Totals{})
+		for i := range 5 {
+			now := c.first.Add(time.Duration(i) * 2 * time.Minute)
+			counter.AddAt(now, 1)
+			calls.RecordAt(now, window.Failure, time.Second)
+			view.SampleAt(now, calls.Totals())
+			require.Equal(t, int64(1), counter.SumAt(now), "%s, %d", name, i)
+			require.Equal(t, int64(1), calls.CountsAt(now).Failures, "%s, %d", name, i)
+			require.Equal(t, int64(1), calls.LatencyAt(now).Count(), "%s, %d", name, i)
+			require.Equal(t, int64(1), view.CountsAt(now).Failures, "%s, %d", name, i)
+		}
+		now := c.first.Add(9 * time.Minute)
+		require.Zero(t, counter.SumAt(now)+calls.CountsAt(now).Calls()+view.CountsAt(now).Calls(), name)
+		require.InDelta(t, 1, view.CoverageAt(now), 0, name)
+	}
+}
+
+func TestATimeThatIsStaleForAnyClockBeginsNothing(t *testing.T) {
+	counter := window.NewCounterAt(window.Config{Span: time.Minute}, t0)
+	calls := window.NewCallsAt(window.CallsConfig{Span: time.Minute}, t0)
+	for range 2 {
+		counter.AddAt(time.Time{}, 1)
+		calls.RecordAt(time.Time{}, window.Failure, 0)
+		counter.AddAt(t0.Add(30*time.Second), 1)
+		calls.RecordAt(t0.Add(30*time.Second), window.Failure, 0)
+	}
+	require.Equal(t, int64(4), counter.SumAt(t0.Add(30*time.Second)))
+	require.Equal(t, int64(4), calls.CountsAt(t0.Add(30*time.Second)).Failures)
+	require.Equal(t, int64(4), counter.SumAt(time.Time{}), "seen from a stale time")
+	require.Zero(t, counter.SumAt(time.Unix(math.MaxInt32, 0)))
+	require.Zero(t, calls.CountsAt(t0.Add(5*time.Minute)).Failures)
+}
+
+func TestTheFirstCountsOfManyGoroutinesAreKept(t *testing.T) {
+	for range 50 {
+		counter := window.NewCounter(window.Config{Span: time.Minute})
+		calls := window.NewCalls(window.CallsConfig{Span: time.Minute})
+		synctest.Test(t, func(t *testing.T) {
+			var wg sync.WaitGroup
+			for range 8 {
+				wg.Go(func() {
+					counter.Add(1)
+					calls.Record(window.Failure, 0)
+					_ = counter.Sum()
+				})
+			}
+			wg.Wait()
+			require.Equal(t, int64(8), counter.Sum())
+			require.Equal(t, int64(8), calls.Counts().Failures)
+		})
+	}
+}
