@@ -18,8 +18,9 @@
 //	}
 //
 // A decision is one script in Redis, by the clock of Redis: the clocks of the machines do not matter, and two requests at once are
-// decided one after the other. Where the clock of Redis goes back, what was taken counts until it has caught up. A key costs
-// nothing before it is used, and is gone from Redis once it is idle.
+// decided one after the other. If the clock of Redis goes back, what was taken counts until it has caught up, but no longer than a
+// bucket takes to fill, or two windows. (A [Cell] has redis-cell's format, which does not tell for how long: reset such keys.) If the
+// clock goes forward, what it steps over has come back. A key costs nothing before it is used, and is gone from Redis once it is idle.
 //
 // # Which limit when
 //

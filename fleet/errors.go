@@ -17,7 +17,8 @@ import (
 // slow, or is in no state to decide. The policy of the limiter decides then: see [Away].
 var ErrAway = errors.New("fleet: redis is away")
 
-// ErrForeign is matched by the error which says that a key of ours holds what something else has written. Nothing is changed there.
+// ErrForeign is matched by the error which says that a key of ours holds what no limiter of its kind can have written: all that is
+// read from Redis is checked before it is used. Nothing is changed there.
 // No policy applies, for waiting does not help: choose another [LinkConfig].Prefix or name, or delete the key.
 var ErrForeign = errors.New("fleet: the key holds something else")
 

@@ -19,7 +19,7 @@ type quickBucket struct {
 }
 
 func newQuickBucket(ns namespace, r bucketRule) *quickBucket {
-	terms := fmt.Sprintf(" 0 %d %d %d", r.whole, r.part, r.parts)
+	terms := fmt.Sprintf(" 0 %d %d %d %d", r.whole, r.part, r.parts, r.Burst)
 	return &quickBucket{scripted: newScripted(ns, []rule{r}), cost: r.whole, burst: int64(r.Burst), terms: terms}
 }
 

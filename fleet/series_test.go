@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -62,4 +63,13 @@ func TestSeriesAreBuiltOnceAndNeverTheKeys(t *testing.T) {
 		}
 	})
 	require.InDelta(t, len(hostile)+1, calls, 0, "the breaker before Redis has its own figures")
+}
+
+func TestACountOfPermitsStaysAtTheLargestNumber(t *testing.T) {
+	b := newLimiter(connect(t), "many", hourly, orError)
+	for range 3 {
+		_, err := b.Take(t.Context(), "k", math.MaxInt)
+		require.NoError(t, err)
+		require.InEpsilon(t, float64(math.MaxInt64), observe(b)["weir.limiter.permits refused"], 1e-9)
+	}
 }

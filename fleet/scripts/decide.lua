@@ -19,6 +19,8 @@ for i, s in ipairs(states) do
 	local kind, at = s.kind, 5 * i - 4
 	if n > 0 and all then
 		kind.take(s)
+	elseif n > 0 and s.late then
+		kind.keep(s)
 	elseif n < 0 then
 		kind.refund(s, -n)
 	end

@@ -1,24 +1,31 @@
 -- A counter that begins anew on the grid of Unix time.
 --
 -- The key holds "f start count". Where a later window has been counted already, the clock has gone back, or another server
--- has taken over: it stays that one.
+-- has taken over: it stays that one, if it is no later than the next.
 --
 -- Numbers: the limit, and the span in µs.
 
 kinds.fixedwindow = { keys = 1, numbers = 2 }
 
+-- read_window reads what the key holds; false where it is something else.
+local function read_window(s, held)
+	if #held > 40 then return false end
+	local start, used = match(held, '^f(%d+) (%d+)$')
+	start, used = number(start, 0, most_exact), number(used, 0, most_permits)
+	if not start or not used then return false end
+	if start < s.start then return true end
+	start = start - start % s.span
+	s.late = by_server and start > s.start + s.span
+	if s.late then start = s.start + s.span end
+	s.start, s.used = start, used
+	return true
+end
+
 function kinds.fixedwindow.look(s, key, arg)
 	s.key, s.limit, s.span = KEYS[key], tonumber(ARGV[arg]), tonumber(ARGV[arg + 1])
 	s.start, s.used = now - now % s.span, 0
 	local held = call('GET', s.key)
-	if held then
-		local start, used = match(held, '^f(%d+) (%d+)$')
-		if not start or #start > 16 or #held > 50 then return false end
-		start = tonumber(start)
-		if start >= s.start then
-			s.start, s.used = start - start % s.span, tonumber(used)
-		end
-	end
+	if held and not read_window(s, held) then return false end
 	local wants = max(n, 0)
 	s.ok, s.retry = wants <= max(s.limit - s.used, 0), 0
 	if wants > s.limit then
@@ -32,6 +39,8 @@ end
 local function keep_window(s)
 	call('SET', s.key, 'f' .. whole(s.start) .. ' ' .. whole(s.used), 'PX', lifetime(s.start + s.span))
 end
+
+kinds.fixedwindow.keep = keep_window
 
 function kinds.fixedwindow.take(s)
 	s.used = s.used + n

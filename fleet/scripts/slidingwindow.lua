@@ -2,24 +2,49 @@
 -- ever holds more than the limit.
 --
 -- The key holds "w width bucket:count bucket:count …", the oldest first. A bucket is the number of its part since 1970.
+-- Where a later bucket has been counted already, the clock has gone back: it stands still until then. Where that is more than the window and
+-- one part, all buckets are moved, so that the newest is the next.
 --
 -- Numbers: the limit, the number of buckets in a span, and the width of one in µs.
 
 kinds.slidingwindow = { keys = 1, numbers = 3 }
 
--- unpack_window reads what the key holds; false where it is something else.
-local function unpack_window(s, held)
-	local width, list = match(held, '^w(%d+)(.*)$')
-	if not width or #width > 15 or list == '' or string.gsub(list, ' %d+:%d+', '') ~= '' then return false end
-	width = tonumber(width)
-	if width == 0 then return false end
+local longest_window = 30000 -- bytes: of 1001 parts
+
+-- read_parts reads the list of parts, in the order of time; false where it is something else.
+local function read_parts(s, list, width)
+	if list == '' or string.gsub(list, ' %d+:%d+', '') ~= '' then return false end
+	local before = 0
 	for bucket, count in string.gmatch(list, ' (%d+):(%d+)') do
-		bucket, count = tonumber(bucket), tonumber(count)
-		if width ~= s.width then -- counted by another config: where it ended
-			bucket = floor(((bucket + 1) * width - 1) / s.width)
-		end
+		bucket, count = number(bucket, before, most_exact / width - 1), number(count, 0, most_permits)
+		if not bucket or not count then return false end
 		s.parts[#s.parts + 1] = { bucket, count }
-		s.newest = max(s.newest, bucket)
+		before = bucket
+	end
+	return true
+end
+
+-- converted is the bucket of a part that another config has counted: where it ended, or now where it has not.
+local function converted(s, bucket, width)
+	local last = (bucket + 1) * width - 1
+	if last > now and bucket * width <= now then
+		s.late, last = true, now
+	end
+	return floor(last / s.width)
+end
+
+-- read_window reads what the key holds; false where it is something else.
+local function read_window(s, held)
+	if #held > longest_window then return false end
+	local width, list = match(held, '^w(%d+)(.*)$')
+	width = number(width, 1, most_exact)
+	if not width or not read_parts(s, list, width) then return false end
+	local ahead = s.parts[#s.parts][1] - floor(now / width) - 1
+	s.late = by_server and ahead * width > (s.buckets + 1) * s.width
+	for _, part in ipairs(s.parts) do
+		if ahead > 0 and s.late then part[1] = max(part[1] - ahead, 0) end
+		if width ~= s.width then part[1] = converted(s, part[1], width) end
+		s.newest = max(s.newest, part[1])
 	end
 	return true
 end
@@ -31,7 +56,7 @@ function kinds.slidingwindow.look(s, key, arg)
 	s.key, s.limit, s.buckets, s.width = KEYS[key], tonumber(ARGV[arg]), tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
 	s.parts, s.newest, s.used = {}, floor(now / s.width), 0
 	local held = call('GET', s.key)
-	if held and not unpack_window(s, held) then return false end
+	if held and not read_window(s, held) then return false end
 	local live = {}
 	for _, part in ipairs(s.parts) do
 		if part[1] >= s.newest - s.buckets and part[2] > 0 then
@@ -66,6 +91,8 @@ local function keep_parts(s)
 	end
 	call('SET', s.key, table.concat(text, ' '), 'PX', lifetime(expiry(s, s.parts[#s.parts][1])))
 end
+
+kinds.slidingwindow.keep = keep_parts
 
 function kinds.slidingwindow.take(s)
 	local last = s.parts[#s.parts]

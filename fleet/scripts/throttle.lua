@@ -1,7 +1,8 @@
 -- CL.THROTTLE of redis-cell, step by step, in nanoseconds.
 --
 -- Times in ns do not fit into a double, so each is a pair of seconds and the nanoseconds on top of them. The key holds what
--- redis-cell's does, the time in ns at which nothing will be owed any more, so that either can go on where the other stopped.
+-- redis-cell's does, the time in ns at which nothing will be owed any more, so that either can go on where the other stopped. It does not
+-- hold for which limit: so how much may be owed at most is not known, and a time that was written before the clock went back stays.
 --
 -- ARGV is the time as s and ns, or '' twice for the server's; ms that the key lives on beyond its use; the tolerance; what the permits
 -- cost, below 0 to give back; and 1 to write. The answer is 1 if it is refused, by how much it is too early, and
@@ -25,7 +26,7 @@ local cost_s, cost_ns = tonumber(ARGV[6]), tonumber(ARGV[7])
 local tat_s, tat_ns = now_s, now_ns
 local held = redis.call('GET', KEYS[1])
 if held then
-	if not string.match(held, '^%d+$') or #held > 19 then return { -1 } end
+	if #held > 19 or not string.match(held, '^%d+$') then return { -1 } end
 	tat_s, tat_ns = tonumber(string.sub(held, 1, -10)) or 0, tonumber(string.sub(held, -9))
 end
 

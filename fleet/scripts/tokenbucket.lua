@@ -1,11 +1,14 @@
 -- A token bucket, as the time at which it will be full (GCRA).
 --
--- A token costs a + b/d µs, so that time is a pair too: q + r/d µs, with r below d. The key holds "q r a b d": without the
--- last three the time would mean another number of tokens once the rate has changed. n*b must stay below 2^53.
+-- A token costs a + b/d µs, so that time is a pair too: q + r/d µs, with r below d. The key holds "q r a b d m": without a, b and d
+-- the time would mean another number of tokens once the rate has changed, and m is how many tokens may be missing at most, which is the
+-- burst. A time that is later than m tokens take was written before the clock went back: then the bucket is empty. n*b must stay below 2^53.
 --
 -- Numbers: a, b, d, and the burst.
 
 kinds.tokenbucket = { keys = 1, numbers = 4 }
+
+local longest_fill = 1600000000000000 -- µs that a bucket takes to be full: 50 years, and a little more
 
 -- cost is what k tokens cost, as a pair.
 local function cost(s, k)
@@ -34,13 +37,13 @@ local function pays(s, k, q, r)
 	return cost_q < q or cost_q == q and cost_r <= r
 end
 
--- affordable is how many tokens q + r/d µs are enough for. The quotient of doubles may be one off.
+-- affordable is how many tokens q + r/d µs are enough for. The quotient of doubles may be one off, and no more.
 local function affordable(s, q, r)
 	if q < 0 then return 0 end
 	if s.b == 0 then return min(floor(q / s.a), s.burst) end
 	local k = min(floor((q + r / s.d) / (s.a + s.b / s.d)), s.burst)
-	while k > 0 and not pays(s, k, q, r) do k = k - 1 end
-	while k < s.burst and pays(s, k + 1, q, r) do k = k + 1 end
+	if k > 0 and not pays(s, k, q, r) then return k - 1 end
+	if k < s.burst and pays(s, k + 1, q, r) then return k + 1 end
 	return k
 end
 
@@ -50,29 +53,32 @@ local function changed(s, q, r, a, b, d)
 	return now + ceil(min(missing, s.burst) * (s.a + s.b / s.d)), 0
 end
 
--- read_bucket is the time that the key holds, or nothing where it holds something else.
+-- read_bucket reads the time that the key holds; false where it holds something else.
 local function read_bucket(s, held)
-	if string.sub(held, -#s.rate) == s.rate then
-		local q, r = match(held, '^(%d+) (%d+) %d+ %d+ %d+$')
-		return tonumber(q), tonumber(r)
+	if #held > 120 then return false end
+	local q, r, a, b, d, m = match(held, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
+	q, r, a, b, d = number(q, 0, most_exact), number(r, 0, most_exact), number(a, 0, most_exact), number(b, 0, most_exact), number(d, 1, most_exact)
+	m = number(m, 1, most_exact)
+	if not (q and r and a and b and d and m) or r >= d or b >= d or a + b == 0 then return false end
+	local most = ceil(m * (a + b / d))
+	if most > longest_fill then return false end
+	if by_server and q > now + most then
+		s.late, q, r = true, now + most, 0
 	end
-	local q, r, a, b, d = match(held, '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
-	if not q or #held > 100 or tonumber(d) == 0 then return nil end
-	return changed(s, tonumber(q), tonumber(r), tonumber(a), tonumber(b), tonumber(d))
+	if a ~= s.a or b ~= s.b or d ~= s.d then
+		q, r = changed(s, q, r, a, b, d)
+	end
+	-- Callers at the exact cadence, rounded to µs, would lose the rest of one each time they come late.
+	if q >= now or s.b > 0 and q == now - 1 then s.q, s.r = q, r end
+	return true
 end
 
 function kinds.tokenbucket.look(s, key, arg)
-	local a, b, d = ARGV[arg], ARGV[arg + 1], ARGV[arg + 2]
-	s.key, s.rate = KEYS[key], ' ' .. a .. ' ' .. b .. ' ' .. d
-	s.a, s.b, s.d, s.burst = tonumber(a), tonumber(b), tonumber(d), tonumber(ARGV[arg + 3])
+	s.key, s.a, s.b, s.d = KEYS[key], tonumber(ARGV[arg]), tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
+	s.burst = tonumber(ARGV[arg + 3])
 	s.q, s.r, s.limit = now, 0, s.burst
 	local held = call('GET', s.key)
-	if held then
-		local q, r = read_bucket(s, held)
-		if not q then return false end
-		-- Callers at the exact cadence, rounded to µs, would lose the rest of one each time they come late.
-		if q >= now or s.b > 0 and q == now - 1 then s.q, s.r = q, r end
-	end
+	if held and not read_bucket(s, held) then return false end
 	local full_q, full_r = cost(s, s.burst)
 	s.most_q, s.most_r = now + full_q, full_r
 	local wants = max(n, 0)
@@ -88,9 +94,14 @@ function kinds.tokenbucket.look(s, key, arg)
 	return true
 end
 
+-- keep_bucket writes the bucket. Where the burst was larger once, more tokens may be missing than the burst is now.
 local function keep_bucket(s)
-	call('SET', s.key, format('%.0f %.0f', s.q, s.r) .. s.rate, 'PX', lifetime(s.q + 1))
+	local missing = s.burst
+	if s.q > s.most_q then missing = ceil((s.q + 1 - now) / (s.a + s.b / s.d)) end
+	call('SET', s.key, format('%.0f %.0f %.0f %.0f %.0f %.0f', s.q, s.r, s.a, s.b, s.d, missing), 'PX', lifetime(s.q + 1))
 end
+
+kinds.tokenbucket.keep = keep_bucket
 
 function kinds.tokenbucket.take(s)
 	s.q, s.r = s.next_q, s.next_r

@@ -1,0 +1,86 @@
+package fleet_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/limiter"
+)
+
+// The clock of Redis was ahead for a while, and requests were decided then. Once it is put right, keys owe what can honestly be owed, and no
+// more: what a bucket holds, or two windows.
+func TestAKeyIsFreeSoonAfterTheClockWasAhead(t *testing.T) {
+	const span = 300 * ms
+	l := connect(t)
+	for name, limit := range map[string]fleet.Limit{
+		"bucket":          fleet.TokenBucket{Rate: limiter.Per(10, span), Burst: 10},
+		"bucket of parts": fleet.TokenBucket{Rate: limiter.Per(10, span+1), Burst: 10},
+		"fixed":           fleet.FixedWindow{Limit: 10, Span: span},
+		"sliding":         fleet.SlidingWindow{Limit: 10, Span: span},
+		"log":             fleet.SlidingLog{Limit: 10, Span: span},
+	} {
+		for _, ahead := range []time.Duration{5 * span, 5 * time.Minute, 365 * 24 * time.Hour} {
+			t.Run(name+" "+ahead.String(), func(t *testing.T) {
+				t.Parallel()
+				b, key := newLimiter(l, "ahead "+name, limit, orError), newKey()
+				r, err := b.TakeAt(t.Context(), time.Now().Add(ahead), key, 10)
+				require.NoError(t, err)
+				require.True(t, r.OK)
+				began := time.Now()
+				peeked, err := b.Peek(t.Context(), key)
+				require.NoError(t, err)
+				require.LessOrEqual(t, peeked.ResetAfter, 2*span+span/5, "%+v", peeked)
+				r, err = b.Take(t.Context(), key, 10)
+				require.NoError(t, err)
+				require.False(t, r.OK, "what was taken counts as taken now: %+v", r)
+				require.LessOrEqual(t, r.RetryAfter, 2*span+span/5)
+				require.NoError(t, b.Wait(t.Context(), key, 10))
+				require.Greater(t, time.Since(began), span/2, "it still counts")
+				r, err = b.Take(t.Context(), key, 1)
+				require.NoError(t, err)
+				require.False(t, r.OK, "and then the limit is what it was: %+v", r)
+			})
+		}
+	}
+}
+
+// What redis-cell stores does not tell for which limit it is: so a Cell is blocked as in redis-cell, until it is reset.
+func TestACellIsBlockedUntilItsResetAfterTheClockWasAhead(t *testing.T) {
+	b := newLimiter(connect(t), "ahead", fleet.Cell{MaxBurst: 9, Count: 10, Period: time.Second}, orError)
+	_, err := b.TakeAt(t.Context(), time.Now().Add(time.Hour), "user", 1)
+	require.NoError(t, err)
+	r, err := b.Take(t.Context(), "user", 1)
+	require.NoError(t, err)
+	require.False(t, r.OK)
+	require.Greater(t, r.RetryAfter, 59*time.Minute)
+	require.NoError(t, b.Reset(t.Context(), "user"))
+	requireTake(t, taken, b.Take, "user", 1)
+}
+
+// What a node whose burst is smaller makes of a bucket gives one whose burst is larger nothing: more may be missing than its own burst.
+func TestNodesOfDifferentBurstsTakeNoMoreThanTheLargest(t *testing.T) {
+	l := connect(t)
+	for name, rate := range map[string]limiter.Rate{"whole": limiter.PerHour(100), "parts": limiter.Per(100, time.Hour+1)} {
+		large := newLimiter(l, "bursts "+name, fleet.TokenBucket{Rate: rate, Burst: 100}, fleet.Config{Away: fleet.Error, MaxDenied: fleet.Off})
+		small := newLimiter(l, "bursts "+name, fleet.TokenBucket{Rate: rate, Burst: 10}, fleet.Config{Away: fleet.Error, MaxDenied: fleet.Off})
+		admitted := 0
+		for range 50 {
+			for _, b := range []*fleet.Limiter{large, small} {
+				for _, n := range []int{10, 1} {
+					r, err := b.Take(t.Context(), "user", n)
+					require.NoError(t, err)
+					if r.OK {
+						admitted += n
+					}
+				}
+			}
+		}
+		require.LessOrEqual(t, admitted, 100, name)
+		require.NoError(t, small.Refund(t.Context(), "user", 1))
+		requireTake(t, taken, large.Take, "user", 1)
+		requireTake(t, refused, large.Take, "user", 1)
+	}
+}

@@ -1,0 +1,148 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/internal/redistest"
+	"github.com/weir-go/weir/limiter"
+)
+
+// brief are limits of 10 permits that come back within a second, of every kind.
+var brief = map[string]fleet.Limit{
+	"bucket":          fleet.TokenBucket{Rate: limiter.PerSecond(10), Burst: 10},
+	"bucket of parts": fleet.TokenBucket{Rate: limiter.Per(10, time.Second+1), Burst: 10},
+	"fixed":           fleet.FixedWindow{Limit: 10, Span: time.Second},
+	"sliding":         fleet.SlidingWindow{Limit: 10, Span: time.Second},
+	"log":             fleet.SlidingLog{Limit: 10, Span: time.Second},
+	"cell":            fleet.Cell{MaxBurst: 9, Count: 10, Period: time.Second},
+}
+
+// mutant makes something else of a value, at random.
+func mutant(random *rand.Rand, value string) string {
+	odd := []string{
+		"0", "-1", "9999999999999999", "99999999999999999999999999999", "9007199254740993", "1e300", "nan", "inf", " ", ":", "\x00", "f", "w", "n",
+		"18446744073709551616", "9223372036854775807", "{", "\n", "0x10", "1.5", strings.Repeat("7", 300), strings.Repeat(" 1:1", 10_000),
+	}
+	other := odd[random.IntN(len(odd))]
+	fields := strings.FieldsFunc(value, func(r rune) bool { return r == ' ' || r == ':' })
+	at := random.IntN(len(value))
+	switch random.IntN(4) {
+	case 0:
+		return strings.Replace(value, fields[random.IntN(len(fields))], other, 1)
+	case 1:
+		return value[:at] + other + value[at:]
+	case 2:
+		return value[:at]
+	}
+	return value[:at] + string(rune(random.IntN(256))) + value[at+1:]
+}
+
+// corrupt puts mutants in the place of what a key holds.
+func corrupt(t *testing.T, direct *redis.Client, random *rand.Rand, key string) {
+	t.Helper()
+	if direct.Type(t.Context(), key).Val() != "zset" {
+		held := direct.Get(t.Context(), key).Val()
+		require.NotEmpty(t, held)
+		require.NoError(t, direct.Set(t.Context(), key, mutant(random, held), time.Hour).Err())
+		return
+	}
+	members := direct.ZRangeWithScores(t.Context(), key, 0, -1).Val()
+	require.NoError(t, direct.Del(t.Context(), key).Err())
+	for _, m := range members {
+		if random.IntN(2) == 0 {
+			m.Member = mutant(random, m.Member.(string))
+		}
+		if random.IntN(6) == 0 {
+			m.Score = []float64{0, -5, 1e300, 1e18, 5, 0.5}[random.IntN(6)]
+		}
+		require.NoError(t, direct.ZAdd(t.Context(), key, m).Err())
+	}
+}
+
+// A value that something else has written, however much it looks like ours, is an error or a value in range, and the server goes on.
+func TestWhateverAKeyHoldsTheAnswerIsInRange(t *testing.T) {
+	const rounds = 600
+	l, direct := connect(t), client(t, server())
+	for name, limit := range brief {
+		t.Run(name, func(t *testing.T) {
+			b := newLimiter(l, "corrupt "+name, limit, fleet.Config{Away: fleet.Error, MaxDenied: fleet.Off})
+			random := rand.New(rand.NewPCG(7, 9))
+			foreign := 0
+			for range rounds {
+				key := newKey()
+				for range 3 {
+					_, err := b.Take(t.Context(), key, 1+random.IntN(3))
+					require.NoError(t, err)
+				}
+				held := b.StateKeys(key)[0]
+				corrupt(t, direct, random, held)
+				value := ""
+				for _, n := range []int{0, 1, 10} {
+					value = direct.Dump(t.Context(), held).Val()
+					r, err := b.Take(t.Context(), key, n)
+					if errors.Is(err, fleet.ErrForeign) {
+						foreign++
+						require.Equal(t, value, direct.Dump(t.Context(), held).Val(), "nothing is changed there")
+						continue
+					}
+					require.NoError(t, err, "%q", value)
+					require.Equal(t, 10, r.Limit, "%q", value)
+					require.True(t, r.Remaining >= 0 && r.Remaining <= 10, "%+v for %q", r, value)
+					require.True(t, r.RetryAfter >= 0 && r.ResetAfter >= 0, "%+v for %q", r, value)
+					if name != "cell" && !strings.HasPrefix(name, "bucket") {
+						require.LessOrEqual(t, max(r.RetryAfter, r.ResetAfter), 3*time.Second, "%q", value)
+					}
+				}
+				if err := b.Refund(t.Context(), key, 1+random.IntN(3)); err != nil {
+					require.ErrorIs(t, err, fleet.ErrForeign, "%q", value)
+				}
+				_, err := direct.Del(t.Context(), held).Result()
+				require.NoError(t, err)
+			}
+			require.Greater(t, foreign, rounds/4, "otherwise this has shown little")
+		})
+	}
+}
+
+// A fraction of a token that is more than a whole one once kept a script looping, which had written and so could not be killed.
+func TestNoValueHangsTheServer(t *testing.T) {
+	s := redistest.Start(t)
+	direct := client(t, s)
+	l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: time.Second})
+	b := newLimiter(l, "hang", fleet.TokenBucket{Rate: limiter.PerSecond(3), Burst: 10}, orError)
+	now := strconv.FormatInt(time.Now().Add(time.Second).UnixMicro(), 10)
+	for i, value := range []string{
+		now + " 99999999999999999999999999999 333333 1 3 10", now + " 9999999999999999 333333 1 3 10", now + " 3 333333 1 3 10",
+		now + " 0 333333 1 3 9999999999999999", now + " 0 0 0 3 10", now + " 0 333333 3 3 10", now + " 0 333333 1 0 10", now + " 0 333333 1 3",
+	} {
+		key := strconv.Itoa(i)
+		require.NoError(t, direct.Set(t.Context(), b.StateKeys(key)[0], value, time.Minute).Err())
+		_, err := b.Take(t.Context(), key, 1)
+		require.ErrorIs(t, err, fleet.ErrForeign, value)
+		soon, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.NoError(t, direct.Ping(soon).Err(), value)
+	}
+}
+
+func TestARateThatSomethingElseHasSetIsAnError(t *testing.T) {
+	b := newLimiter(connect(t), "rates", fleet.SlidingLog{Limit: 10, Span: time.Second}, orError)
+	direct := client(t, server())
+	for _, value := range []string{"", "x", "l", "l0 1000", "l1 0", "l2147483648 1000", "l10 999999999999999", "l10 1000 ", "l" + strings.Repeat("1", 300) + " 5"} {
+		key := newKey()
+		require.NoError(t, direct.Set(t.Context(), b.StateKeys(key)[0]+":rate", value, time.Minute).Err())
+		_, err := b.Take(t.Context(), key, 1)
+		require.ErrorIs(t, err, fleet.ErrForeign, "%q", value)
+		require.ErrorIs(t, b.Refund(t.Context(), key, 1), fleet.ErrForeign, "%q", value)
+	}
+}

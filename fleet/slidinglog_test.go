@@ -1,0 +1,63 @@
+package fleet_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+)
+
+// A log of any length holds up the server for a short while only: what has expired does not count, and is dropped a thousand entries at once.
+func TestALongLogIsDroppedInSteps(t *testing.T) {
+	const limit, span = 3500, time.Hour
+	direct := client(t, server())
+	b := newLimiter(connect(t), "long", fleet.SlidingLog{Limit: limit, Span: span}, orError)
+	for i := range limit {
+		r, err := b.TakeAt(t.Context(), begin.Add(time.Duration(i)*us), "user", 1)
+		require.NoError(t, err)
+		require.True(t, r.OK)
+	}
+	entries := func() int64 { return direct.ZCard(t.Context(), b.StateKeys("user")[0]).Val() - 1 }
+	require.EqualValues(t, limit, entries())
+	for _, n := range []int{1, 2, 1000, limit - 1, limit} {
+		r, err := b.TakeAt(t.Context(), begin.Add(time.Second), "user", n)
+		require.NoError(t, err)
+		require.Equal(t, no(limit, 0, span-time.Second+time.Duration(n-1)*us, span-time.Second+(limit-1)*us), r.Result, "Take(%d)", n)
+	}
+	later := begin.Add(2 * span)
+	for i, want := range []int64{2501, 1502, 503, 4, 5} {
+		r, err := b.TakeAt(t.Context(), later, "user", 1)
+		require.NoError(t, err)
+		require.Equal(t, yes(limit, limit-1-i, span), r.Result, "what has expired does not count, dropped or not")
+		require.Equal(t, want, entries())
+	}
+}
+
+// What is given back is dropped too: who takes and gives back for ever leaves no longer a log than the limit says.
+func TestALogOfRefundsStaysShort(t *testing.T) {
+	direct := client(t, server())
+	b := newLimiter(connect(t), "refunds", fleet.SlidingLog{Limit: 5, Span: time.Hour}, orError)
+	for range 200 {
+		requireTake(t, taken, b.Take, "user", 2)
+		require.NoError(t, b.Refund(t.Context(), "user", 2))
+		require.LessOrEqual(t, direct.ZCard(t.Context(), b.StateKeys("user")[0]).Val(), int64(6))
+	}
+	requireTake(t, taken, b.Take, "user", 5)
+	requireTake(t, refused, b.Take, "user", 1)
+}
+
+// Permits that were given back and others that have expired since are not taken for each other when the span is made longer.
+func TestARefundAmongWhatHasExpired(t *testing.T) {
+	l := newLog(t, 4, time.Second)
+	require.True(t, l.take(0, 1))
+	require.True(t, l.take(500*ms, 1))
+	require.True(t, l.take(900*ms, 2))
+	l.refund(1200*ms, 1) // the oldest that counts: that of 500 ms
+	require.Equal(t, 2, l.left(1200*ms))
+	l.set(4, 10*time.Second)
+	require.Zero(t, l.left(1200*ms), "the span reaches back to what has been dropped")
+	require.Equal(t, 2, l.left(10_100*ms), "and then not any more")
+	require.Equal(t, 4, l.left(10_900*ms))
+}
