@@ -21,4 +21,36 @@
 // time; and [Breaker] answers in the place of a handler that fails. They are middleware:
 //
 //	server := &http.Server{Addr: ":8080", Handler: limit.Handler(mux), ReadHeaderTimeout: 5 * time.Second}
+//
+// # Routes
+//
+// What is limited, matched or broken by route takes it from http.Request.Pattern, which an http.ServeMux sets before it
+// calls a handler. Before a ServeMux, [RouteOf] looks it up. Other routers need a line.
+//
+// chi sets the Pattern too, but not yet for what Use of the top router puts before all routes. There, ask it:
+//
+//	Route: func(r *http.Request) string { return router.Find(chi.NewRouteContext(), r.Method, r.URL.Path) }
+//
+// echo knows the route in all that Use puts before handlers. Set the Pattern first:
+//
+//	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+//		return func(c echo.Context) error {
+//			c.Request().Pattern = c.Path()
+//			return next(c)
+//		}
+//	}, echo.WrapMiddleware(limit.Handler))
+//
+// gin does as well, but has to be told when a request was refused:
+//
+//	router.Use(func(c *gin.Context) {
+//		c.Request.Pattern = c.FullPath()
+//		passed := false
+//		limit.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+//			passed = true
+//			c.Next()
+//		})).ServeHTTP(c.Writer, c.Request)
+//		if !passed {
+//			c.Abort()
+//		}
+//	})
 package weirhttp

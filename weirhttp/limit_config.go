@@ -17,7 +17,8 @@ type LimitConfig struct {
 	// Default: nobody does, and no policy may be by client.
 	Client func(*http.Request) string
 	// Route says where a request goes. Default: http.Request.Pattern, which is known behind a ServeMux. Before one,
-	// use RouteOf.
+	// use RouteOf; for other routers see the package's documentation. Where policies or matches ask for routes and the
+	// Pattern is empty, the first such request is logged to slog.Default as an error.
 	Route func(*http.Request) string
 	// Cost is what a request takes from each quota. One of 0 is free; one that is negative, or above a policy's Burst, is
 	// never let through. Default: 1.
@@ -63,13 +64,5 @@ func FromHeader(name string) func(*http.Request) string {
 			return bounded(key)
 		}
 		return key
-	}
-}
-
-// RouteOf is a LimitConfig.Route for a limit that stands before mux: it looks up the pattern that mux will choose.
-func RouteOf(mux *http.ServeMux) func(*http.Request) string {
-	return func(r *http.Request) string {
-		_, pattern := mux.Handler(r)
-		return pattern
 	}
 }

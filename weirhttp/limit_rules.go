@@ -50,6 +50,9 @@ func newRules(c LimitConfig, old *rules) (*rules, error) {
 	s.config.Proxies.Trusted = slices.Clone(c.Proxies.Trusted)
 	if c.Route == nil {
 		s.config.Route = pattern
+		if c.asksForRoutes() {
+			s.config.Route = loudPattern("a Limit")
+		}
 	}
 	for _, p := range c.Policies {
 		q := &quota{policy: p, only: newSelection(p.Only), except: newSelection(p.Except), field: policyField(p)}

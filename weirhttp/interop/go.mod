@@ -3,6 +3,7 @@ module github.com/weir-go/weir/weirhttp/interop
 go 1.26.0
 
 require (
+	github.com/go-chi/chi/v5 v5.5.0
 	github.com/stretchr/testify v1.12.1
 	github.com/weir-go/weir v0.0.0
 	github.com/weir-go/weir/weirhttp/otelweir v0.0.0

@@ -1,0 +1,93 @@
+package interop_test
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/weirhttp"
+)
+
+// one is one request a minute on each route, but for /healthz.
+func one(route func(*http.Request) string) *weirhttp.Limit {
+	return weirhttp.NewLimit(weirhttp.LimitConfig{
+		Policies: []weirhttp.Policy{{Name: "minute", Limit: 1, Span: time.Minute, By: weirhttp.ByRoute}},
+		Exempt:   []weirhttp.Match{{Routes: []string{"/healthz"}}},
+		Route:    route,
+	})
+}
+
+// wantQuotaForEachRoute asks for routes that the handler has.
+func wantQuotaForEachRoute(t *testing.T, h http.Handler) {
+	for _, step := range []struct {
+		path string
+		want int
+	}{
+		{"/items", 200},
+		{"/items", 429},
+		{"/items/1", 200},
+		{"/items/2", 429},
+		{"/items/1", 429},
+		{"/healthz", 200},
+		{"/healthz", 200},
+		{"/healthz", 200},
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, step.path, http.NoBody))
+		require.Equal(t, step.want, w.Code, step.path)
+	}
+}
+
+func onChi(r chi.Router) {
+	for _, path := range []string{"/items", "/items/{id}", "/healthz"} {
+		r.Get(path, func(http.ResponseWriter, *http.Request) {})
+	}
+}
+
+// listen has what is logged by default written to the buffer until the test is over.
+func listen(t *testing.T, to *bytes.Buffer) {
+	before := slog.Default()
+	t.Cleanup(func() { slog.SetDefault(before) })
+	slog.SetDefault(slog.New(slog.NewTextHandler(to, nil)))
+}
+
+func TestALimitBeforeChiAsksItForTheRoute(t *testing.T) {
+	router := chi.NewRouter()
+	limit := one(func(r *http.Request) string { return router.Find(chi.NewRouteContext(), r.Method, r.URL.Path) })
+	router.Use(limit.Handler)
+	onChi(router)
+	wantQuotaForEachRoute(t, router)
+}
+
+func TestALimitBehindChiKnowsTheRoute(t *testing.T) {
+	var log bytes.Buffer
+	listen(t, &log)
+	router := chi.NewRouter()
+	limit := one(nil)
+	router.Group(func(r chi.Router) {
+		r.Use(limit.Handler)
+		onChi(r)
+	})
+	wantQuotaForEachRoute(t, router)
+	require.Empty(t, log.String())
+}
+
+func TestALimitBeforeChiThatDoesNotAskSaysSo(t *testing.T) {
+	var log bytes.Buffer
+	listen(t, &log)
+	router := chi.NewRouter()
+	router.Use(one(nil).Handler)
+	onChi(router)
+	for range 5 {
+		router.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/items", http.NoBody))
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "http.Request.Pattern is empty"), log.String())
+	require.Contains(t, log.String(), "level=ERROR")
+}
