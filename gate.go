@@ -52,7 +52,9 @@ func New(name string, c Config) *Gate {
 
 // Join returns a gate of your own breaker and limiter, which may stand in other
 // gates too. Without a limiter (nil) nothing is throttled; calls that are over the
-// limit are refused, not queued. Join panics if b is nil.
+// limit are refused, not queued. What Hold is told is the gate's own: other gates of the same
+// breaker are not held by it, and those of the same limiter only where that can be held. Join
+// panics if b is nil.
 func Join(name string, b *breaker.Breaker, l limiter.Limiter) *Gate {
 	if b == nil {
 		panic("weir: Join needs a breaker")
