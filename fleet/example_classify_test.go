@@ -1,0 +1,26 @@
+package fleet_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+)
+
+// A key that is not there is an answer of Redis, and an error of its client: it must not open a breaker.
+func Example_redisNil() {
+	cache := weir.New("cache", weir.Config{Breaker: breaker.Config{Classify: breaker.Accept(redis.Nil)}})
+	for range 30 {
+		_, err := weir.Do(context.Background(), cache, func(context.Context) (string, error) {
+			return "", redis.Nil // client.Get(ctx, key).Result()
+		})
+		if err != redis.Nil { //nolint:errorlint // errors of the call are as they were
+			fmt.Println(err)
+		}
+	}
+	fmt.Println(cache.State(), cache.Counts().Failures)
+	// Output: closed 0
+}
