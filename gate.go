@@ -28,7 +28,7 @@ type Gate struct {
 	admitted *admissions
 	held     *atomic.Int64 // not 0 while a call must look at hold
 	hold     interface {
-		end(at int64) int64
+		end(at int64) (int64, bool)
 		extend(at int64, d time.Duration)
 	}
 }

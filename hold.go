@@ -8,13 +8,14 @@ import (
 )
 
 // holds are the times until which services have asked not to be called, by key and in bounded
-// memory. All times are nanoseconds since the epoch of the gates.
+// memory. All times are nanoseconds since the epoch of the gates, and below 0 in a bubble of
+// testing/synctest that uses gates from outside.
 //
 // An entry is made only when a service has answered, and goes with all others when the last of
 // them has ended. Where there is no room, the one that ends first of some gives way: that
 // service may be called too early, and nobody is held who should not be.
 type holds[K comparable] struct {
-	latest atomic.Int64 // when the last of them ends; 0 while there are none: the one word that every call reads
+	latest atomic.Int64 // when the last of them ends, but 0 while there are none: the one word that every call reads
 	max    int
 
 	mu   sync.RWMutex
@@ -30,18 +31,16 @@ type hold[K comparable] struct {
 // glance is how many entries are looked at to make room for another.
 const glance = 16
 
-// end returns when the hold of the key ends, and 0 where there is none at the time.
-func (h *hold[K]) end(at int64) int64 {
+// end returns when the hold of the key ends, and false where there is none at the time.
+func (h *hold[K]) end(at int64) (int64, bool) {
 	if at >= h.of.latest.Load() {
 		h.of.clear(at)
-		return 0
+		return 0, false
 	}
 	h.of.mu.RLock()
 	defer h.of.mu.RUnlock()
-	if end := h.of.ends[h.key]; end > at {
-		return end
-	}
-	return 0
+	end, held := h.of.ends[h.key]
+	return end, held && end > at
 }
 
 // extend makes the hold of the key last until d after the time. One that ends later stays.
@@ -49,13 +48,16 @@ func (h *hold[K]) extend(at int64, d time.Duration) {
 	if d <= 0 || h.key != h.key { //nolint:gocritic // a NaN is not, and would never be found again
 		return
 	}
-	end := at + min(int64(d), math.MaxInt64-at)
+	end := at + int64(d)
+	if end < at { // beyond all time
+		end = math.MaxInt64
+	}
 	s := h.of
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old, known := s.ends[h.key]
 	switch {
-	case old >= end:
+	case known && old >= end:
 		return
 	case s.ends == nil:
 		s.ends = map[K]int64{}
@@ -63,7 +65,12 @@ func (h *hold[K]) extend(at int64, d time.Duration) {
 		s.makeRoom(at)
 	}
 	s.ends[h.key] = end
-	s.latest.Store(max(s.latest.Load(), end))
+	if latest := s.latest.Load(); latest == 0 || end > latest {
+		if end == 0 {
+			end = 1
+		}
+		s.latest.Store(end)
+	}
 }
 
 // makeRoom drops what has ended of some entries, and at least the one of them that ends first.

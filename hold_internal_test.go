@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -12,12 +13,14 @@ func TestHoldsAreBounded(t *testing.T) {
 	for i := range 100_000 {
 		h := hold[int]{of: s, key: i}
 		h.extend(int64(i), time.Hour)
-		require.NotZero(t, h.end(int64(i)), "the last that came has room")
+		_, held := h.end(int64(i))
+		require.True(t, held, "the last that came has room")
 		require.LessOrEqual(t, len(s.ends), s.max)
 	}
 	require.Len(t, s.ends, s.max)
 	h := hold[int]{of: s, key: 1}
-	require.Zero(t, h.end(s.latest.Load()))
+	_, held := h.end(s.latest.Load())
+	require.False(t, held)
 	require.Empty(t, s.ends, "when the last has ended nothing is left")
 	require.Zero(t, s.latest.Load())
 }
@@ -31,7 +34,9 @@ func TestTheHoldThatEndsFirstGivesWay(t *testing.T) {
 		h := hold[int]{of: s, key: i}
 		h.extend(int64(i), time.Minute)
 	}
-	require.Equal(t, int64(time.Hour), long.end(10_000))
+	end, held := long.end(10_000)
+	require.True(t, held)
+	require.Equal(t, int64(time.Hour), end)
 }
 
 func TestHoldsThatHaveEndedGiveWay(t *testing.T) {
@@ -43,5 +48,26 @@ func TestHoldsThatHaveEndedGiveWay(t *testing.T) {
 	late := hold[int]{of: s, key: 10}
 	late.extend(9, time.Second)
 	require.Len(t, s.ends, 2, "the one that goes on, and the new one")
-	require.Equal(t, int64(9+time.Second), late.end(9))
+	end, held := late.end(9)
+	require.True(t, held)
+	require.Equal(t, int64(9+time.Second), end)
+}
+
+// Before the epoch, around it, and to the end of all time.
+func TestAHoldLastsAtAnyTime(t *testing.T) {
+	for _, at := range []int64{math.MinInt64, -int64(time.Hour), -5, -1, 0, 1, math.MaxInt64 - 9} {
+		for _, d := range []time.Duration{1, 5, time.Second, math.MaxInt64} {
+			h := hold[int]{of: &holds[int]{max: 1}}
+			h.extend(at, d)
+			last := at + min(int64(d)-1, math.MaxInt64-1-max(at, 0))
+			_, held := h.end(at)
+			require.True(t, held, "%d for %d", at, d)
+			_, held = h.end(last)
+			require.True(t, held, "%d for %d", at, d)
+			if last < math.MaxInt64-1 {
+				_, held = h.end(last + 2)
+				require.False(t, held, "%d for %d", at, d)
+			}
+		}
+	}
 }

@@ -149,6 +149,20 @@ func TestTheLongerHoldStays(t *testing.T) {
 	})
 }
 
+// Gates that are variables of a package, as most are, begin on the real clock.
+var outside, outsideGroup = weir.New("g", weir.Config{}), weir.NewGroup[string]("g", weir.GroupConfig{})
+
+func TestAHoldIsObeyedInABubbleByGatesFromOutside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, g := range []*weir.Gate{outside, outsideGroup.Get("a")} {
+			g.Hold(time.Minute)
+			require.Equal(t, time.Minute, weir.RetryAfter(g.Run(t.Context(), succeed)))
+			time.Sleep(time.Minute)
+			require.NoError(t, g.Run(t.Context(), succeed))
+		}
+	})
+}
+
 func TestANaNIsNotHeld(t *testing.T) {
 	g := weir.NewGroup[float64]("g", weir.GroupConfig{})
 	g.Get(math.NaN()).Hold(time.Hour)

@@ -126,7 +126,7 @@ func (g *Gate) heldUntil(now time.Time) (t time.Time) {
 	if g.held.Load() == 0 {
 		return t
 	}
-	if end := g.hold.end(int64(now.Sub(g.epoch))); end > 0 {
+	if end, held := g.hold.end(int64(now.Sub(g.epoch))); held {
 		t = g.epoch.Add(time.Duration(end))
 	}
 	return t
