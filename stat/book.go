@@ -23,36 +23,109 @@ type book[T, V any] struct {
 	sane          func(V) bool // or nil: all values are
 	known         *dictionary
 	health        *health
-	own           []Source                 // of the set itself
+	members       *members
+	own           []*member                // of the set itself
 	table         atomic.Pointer[table[T]] // never changed once it is here
+	claims        *claims                  // of what came after the table
 	idle          sync.Pool                // of *reading[T, V]
 }
 
 // observe reads the sources and yields what there is to show.
-func (b *book[T, V]) observe(sources []Source, yield func(T, V)) {
+func (b *book[T, V]) observe(yield func(T, V)) {
 	r := b.begin(yield)
-	b.read(sources, r.note)
+	list := *b.members.list.Load()
+	b.read(r, list)
 	b.judge(r, 0)
 	b.health.count(r.fresh)
 	from := len(r.fresh)
-	b.read(b.own, r.note)
+	b.read(r, b.own)
 	b.judge(r, from)
-	if r.sound > 0 || r.live < len(r.table.entries) {
-		b.table.Store(r.next(b.form))
+	next := r.table
+	if r.sound > 0 || r.live < len(r.table.entries) || len(r.moved) > 0 {
+		next = r.next(b.form)
+	}
+	// A reading that was overtaken by another may lack what that one has settled.
+	if b.table.CompareAndSwap(r.table, next) && len(list) > 0 {
+		b.claims.settle(list[len(list)-1].order)
 	}
 	b.end(r)
 }
 
-// check says what observe would leave out of more, if it were read after present.
-func (b *book[T, V]) check(present, more []Source) error {
-	r := b.begin(nil)
-	defer b.end(r)
-	b.read(present, r.note)
-	b.judge(r, 0)
-	from := len(r.fresh)
-	b.read(more, b.sieve(r.takeAsFresh))
-	b.judge(r, from)
-	return explain(r.fresh[from:])
+// meet reads members that are to come, and says what is wrong with what they show.
+func (b *book[T, V]) meet(list []*member) (shown []fresh) {
+	var from *member
+	note := b.sieve(func(s *Series, _ V) { shown = append(shown, fresh{series: s, from: from}) })
+	for _, from = range list {
+		read(b.health, from.source, b.look, note)
+	}
+	return shown
+}
+
+// examine finds the fault, or none, of each series that was met, among themselves.
+func (b *book[T, V]) examine(shown []fresh) {
+	ids := make(map[string]*Series, len(shown))
+	for n := range shown {
+		f := &shown[n]
+		f.fault = f.examine(b.known, b.health, b.distributions)
+		if f.fault != sound {
+			continue
+		}
+		if owner, ok := ids[f.id]; !ok {
+			ids[f.id] = f.series
+		} else if owner == f.series {
+			f.fault = again
+		} else {
+			f.fault = duplicate
+		}
+	}
+}
+
+// dispute finds those of the series that were met whose IDs others have. An ID belongs to
+// the series that had it at the last reading, or has been added since, for as long as
+// the first member that showed it is there and does: such members are read anew.
+func (b *book[T, V]) dispute(shown []fresh) {
+	live := map[*member]map[*Series]bool{}
+	for n := range shown {
+		f := &shown[n]
+		if f.fault != sound {
+			continue
+		}
+		owner, ok := b.owner(f.id)
+		if !ok || owner.from.gone.Load() {
+			continue
+		}
+		if owner.series == f.series {
+			f.fault = again
+			continue
+		}
+		if live[owner.from] == nil {
+			live[owner.from] = b.shown(owner.from)
+		}
+		if live[owner.from][owner.series] {
+			f.fault = duplicate
+		}
+	}
+}
+
+func (b *book[T, V]) owner(id string) (claim, bool) {
+	if c, ok := b.claims.find(id); ok {
+		return c, true
+	}
+	t := b.table.Load()
+	slot, ok := t.owners[id]
+	if !ok {
+		return claim{}, false
+	}
+	return t.entries[slot].claim, true
+}
+
+// shown has what a member shows now.
+func (b *book[T, V]) shown(m *member) map[*Series]bool {
+	series := map[*Series]bool{}
+	for _, f := range b.meet([]*member{m}) {
+		series[f.series] = true
+	}
+	return series
 }
 
 func (b *book[T, V]) begin(yield func(T, V)) *reading[T, V] {
@@ -61,7 +134,7 @@ func (b *book[T, V]) begin(yield func(T, V)) *reading[T, V] {
 		r = &reading[T, V]{}
 		r.note = b.sieve(r.take)
 	}
-	r.start(b.table.Load(), yield)
+	r.start(b.table.Load(), b.members.removed.Load(), yield)
 	return r
 }
 
@@ -84,9 +157,12 @@ func (b *book[T, V]) end(r *reading[T, V]) {
 	b.idle.Put(r)
 }
 
-func (b *book[T, V]) read(sources []Source, note func(*Series, V)) {
-	for _, source := range sources {
-		read(b.health, source, b.look, note)
+func (b *book[T, V]) read(r *reading[T, V], list []*member) {
+	for _, m := range list {
+		if !m.gone.Load() {
+			r.from = m
+			read(b.health, m.source, b.look, r.note)
+		}
 	}
 }
 

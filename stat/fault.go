@@ -3,6 +3,7 @@ package stat
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -23,6 +24,7 @@ var reasons = [faults]string{duplicate: "duplicate", unknown: "unknown", malform
 // fresh is a series that the table of a reading does not have.
 type fresh struct {
 	series *Series
+	from   *member // who showed it
 	clean  *Series // series with valid text and the dictionary's instrument
 	id     string
 	fault  fault
@@ -50,14 +52,14 @@ func (f *fresh) examine(known *dictionary, own *health, distribution bool) fault
 
 // explain makes an error of the first fault: the others are mostly the same
 // mistake seen in further series.
-func explain(list []fresh) error {
+func explain(lists ...[]fresh) error {
 	var first *fresh
 	others := 0
-	for n, f := range list {
+	for _, f := range slices.Concat(lists...) {
 		switch {
 		case f.fault == sound || f.fault == again:
 		case first == nil:
-			first = &list[n]
+			first = &f
 		default:
 			others++
 		}

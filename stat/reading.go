@@ -3,19 +3,22 @@ package stat
 // reading is one pass over the sources: what it has met, beside the table that
 // it began with. It is used by one goroutine.
 type reading[T, V any] struct {
-	table  *table[T]
-	yield  func(T, V)       // or nil: only the series matter
-	note   func(*Series, V) // take, bound once: a method value allocates
-	seen   []bool           // by slot of the table
-	live   int              // how many are seen
-	fresh  []fresh
-	values []V                // of the fresh ones
-	ids    map[string]*Series // of the fresh ones that are sound
-	sound  int                // how many those are
+	table   *table[T]
+	yield   func(T, V)
+	note    func(*Series, V) // take, bound once: a method value allocates
+	from    *member          // who is being read
+	seen    []bool           // by slot of the table
+	live    int              // how many are seen
+	moved   map[int]*member  // by slot: who shows what the first has shown that is gone
+	removed int64            // members, when it began
+	fresh   []fresh
+	values  []V                // of the fresh ones
+	ids     map[string]*Series // of the fresh ones that are sound
+	sound   int                // how many those are
 }
 
-func (r *reading[T, V]) start(t *table[T], yield func(T, V)) {
-	r.table, r.yield, r.live, r.sound = t, yield, 0, 0
+func (r *reading[T, V]) start(t *table[T], removed int64, yield func(T, V)) {
+	r.table, r.removed, r.yield, r.live, r.sound = t, removed, yield, 0, 0
 	if n := len(t.entries); n <= cap(r.seen) {
 		r.seen = r.seen[:n]
 		clear(r.seen)
@@ -26,7 +29,7 @@ func (r *reading[T, V]) start(t *table[T], yield func(T, V)) {
 
 // stop lets go of whatever belongs to others, since readings are kept for reuse.
 func (r *reading[T, V]) stop() {
-	r.table, r.yield, r.ids = nil, nil, nil
+	r.table, r.yield, r.from, r.moved, r.ids = nil, nil, nil, nil, nil
 	clear(r.fresh)
 	clear(r.values)
 	r.fresh, r.values = r.fresh[:0], r.values[:0]
@@ -42,23 +45,22 @@ func (r *reading[T, V]) take(s *Series, value V) {
 	case !r.seen[slot]:
 		r.seen[slot] = true
 		r.live++
-		if r.yield != nil {
-			r.yield(r.table.entries[slot].form, value)
+		if r.removed != r.table.removed && r.table.entries[slot].from.gone.Load() {
+			r.move(slot)
 		}
+		r.yield(r.table.entries[slot].form, value)
 	}
 }
 
-// takeAsFresh is take for sources that are to come. What only they show has no
-// right to its ID by having been live once: since then that ID may have gone to
-// another.
-func (r *reading[T, V]) takeAsFresh(s *Series, value V) {
-	if slot, ok := r.table.slots[s]; !ok || !r.seen[slot] {
-		r.meet(s, value)
+func (r *reading[T, V]) move(slot int) {
+	if r.moved == nil {
+		r.moved = map[int]*member{}
 	}
+	r.moved[slot] = r.from
 }
 
 func (r *reading[T, V]) meet(s *Series, value V) {
-	r.fresh, r.values = append(r.fresh, fresh{series: s}), append(r.values, value)
+	r.fresh, r.values = append(r.fresh, fresh{series: s, from: r.from}), append(r.values, value)
 }
 
 // claim gives f its ID, unless another live series has it.
@@ -84,14 +86,19 @@ func (r *reading[T, V]) claim(f *fresh) fault {
 // fresh series that are sound, which it yields.
 func (r *reading[T, V]) next(form func(*Series) T) *table[T] {
 	t := newTable[T](r.live + r.sound)
+	t.removed = r.removed
 	for slot, e := range r.table.entries {
-		if r.seen[slot] {
-			t.add(e)
+		if !r.seen[slot] {
+			continue
 		}
+		if from := r.moved[slot]; from != nil {
+			e.from = from
+		}
+		t.add(e)
 	}
 	for n, f := range r.fresh {
 		if f.fault == sound {
-			e := entry[T]{series: f.series, id: f.id, form: form(f.clean)}
+			e := entry[T]{claim: claim{f.series, f.from}, id: f.id, form: form(f.clean)}
 			t.add(e)
 			r.yield(e.form, r.values[n])
 		}
@@ -104,12 +111,13 @@ type table[T any] struct {
 	slots   map[*Series]int
 	owners  map[string]int // slots by ID
 	entries []entry[T]
+	removed int64 // members, when it was made
 }
 
 type entry[T any] struct {
-	series *Series
-	id     string
-	form   T
+	claim
+	id   string
+	form T
 }
 
 func newTable[T any](size int) *table[T] {

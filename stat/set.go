@@ -2,17 +2,16 @@ package stat
 
 import (
 	"errors"
-	"reflect"
 	"slices"
-	"sync/atomic"
+	"sync"
 )
 
 // Set is a set of sources that an exporter reads together. For each live series
 // it keeps a T, whatever the exporter makes of a series once so as not to make
 // it at every reading: a metric without its value, a line of a page.
 //
-// A set is made with [NewSet] and safe for concurrent use. Readings take no lock
-// and never wait for each other, nor for sources that are added or removed.
+// A set is made with [NewSet] and safe for concurrent use. Readings never wait for
+// each other, nor for sources that are added or removed.
 //
 // What is wrong with some sources does not cost the others. Left out of a
 // reading are
@@ -29,7 +28,8 @@ import (
 // source that blocks holds up the reading.
 type Set[T any] struct {
 	known      *dictionary
-	sources    atomic.Pointer[[]Source]
+	members    *members
+	adding     sync.Mutex // Add waits for another one, and for nothing else
 	figures    book[T, float64]
 	histograms book[T, Histogram]
 }
@@ -52,35 +52,44 @@ func NewSet[T any](form func(*Series) T, sources ...Source) (*Set[T], error) {
 	if err := refuseNil(sources); err != nil {
 		return nil, err
 	}
-	known, h := newDictionary(), newHealth()
+	known, h, m := newDictionary(), newHealth(), newMembers()
 	s := &Set[T]{
-		known:      known,
-		figures:    book[T, float64]{form: form, look: Source.Observe, known: known, health: h, own: []Source{h}},
-		histograms: book[T, Histogram]{distributions: true, form: form, look: histogramsOf, sane: Histogram.sane, known: known, health: h},
+		known: known, members: m,
+		figures: book[T, float64]{
+			form: form, look: Source.Observe, known: known, health: h, members: m, own: []*member{{source: h}}, claims: newClaims(),
+		},
+		histograms: book[T, Histogram]{
+			distributions: true, form: form, look: histogramsOf, sane: Histogram.sane, known: known, health: h, members: m, claims: newClaims(),
+		},
 	}
-	list := slices.Clone(sources)
-	s.sources.Store(&list)
 	s.figures.table.Store(newTable[T](0))
 	s.histograms.table.Store(newTable[T](0))
-	if err := s.learn(list); err != nil {
+	if err := s.admit(s.members.absent(sources), known.learn); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// learn reads the sources for the first time.
-func (s *Set[T]) learn(sources []Source) error {
-	f, h := s.figures.begin(nil), s.histograms.begin(nil)
-	defer s.figures.end(f)
-	defer s.histograms.end(h)
-	s.figures.read(sources, f.note)
-	s.histograms.read(sources, h.note)
-	if err := errors.Join(s.known.learn(f.fresh), s.known.learn(h.fresh)); err != nil {
+// admit reads the members and adds them if nothing is wrong with what they show.
+func (s *Set[T]) admit(list []*member, learn func([]fresh) error) error {
+	f, h := s.figures.meet(list), s.histograms.meet(list)
+	if err := errors.Join(learn(f), learn(h)); err != nil {
 		return err
 	}
-	s.figures.judge(f, 0)
-	s.histograms.judge(h, 0)
-	return explain(slices.Concat(f.fresh, h.fresh))
+	s.figures.examine(f)
+	s.histograms.examine(h)
+	if err := explain(f, h); err != nil {
+		return err
+	}
+	s.figures.dispute(f)
+	s.histograms.dispute(h)
+	if err := explain(f, h); err != nil {
+		return err
+	}
+	s.figures.claims.make(f)
+	s.histograms.claims.make(h)
+	s.members.add(list)
+	return nil
 }
 
 // Instruments lists the instruments that the set can show: those of [Catalogue],
@@ -95,63 +104,43 @@ func (s *Set[T]) Instruments() []*Instrument { return slices.Clone(s.known.list)
 // A yield runs while a source is being read: it should not block, and its panic
 // would be taken for one of the source's.
 func (s *Set[T]) Observe(yield func(form T, value float64)) {
-	s.figures.observe(*s.sources.Load(), yield)
+	s.figures.observe(yield)
 }
 
 // Histograms is to distributions what Observe is to all else, and has readings of
 // its own. What it leaves out is counted in what Observe shows next, so an exporter
 // of both calls it first.
 func (s *Set[T]) Histograms(yield func(form T, h Histogram)) {
-	s.histograms.observe(*s.sources.Load(), yield)
+	s.histograms.observe(yield)
 }
 
-// Add adds sources, which it reads once, for the next reading to show. Where
-// [NewSet] would have failed, or where one shows an instrument that is not one
-// of [Set.Instruments], it adds none and returns an error. Sources that are
-// there already, found by ==, change nothing.
+// Add adds sources, which it reads once, for the next reading to show. What it costs
+// does not depend on how many there are already.
+//
+// Where [NewSet] would have failed, or where one shows an instrument that is not one of
+// [Set.Instruments], it adds none and returns an error. What the others show is known
+// from when they were last read. Sources that are there already, found by ==, change
+// nothing.
 func (s *Set[T]) Add(sources ...Source) error {
-	for {
-		old := s.sources.Load()
-		if err := s.check(*old, sources); err != nil {
-			return err
-		}
-		list := slices.Concat(without(*old, sources), sources)
-		if s.sources.CompareAndSwap(old, &list) {
-			return nil
-		}
+	if err := refuseNil(sources); err != nil {
+		return err
 	}
+	s.adding.Lock()
+	defer s.adding.Unlock()
+	list := s.members.absent(sources)
+	if len(list) == 0 {
+		return nil
+	}
+	return s.admit(list, func([]fresh) error { return nil })
 }
 
 // Remove removes sources, found by ==. From the next reading on their series are
 // gone, save those that another source shows too.
 func (s *Set[T]) Remove(sources ...Source) {
-	for {
-		old := s.sources.Load()
-		list := without(*old, sources)
-		if s.sources.CompareAndSwap(old, &list) {
-			return
+	for _, source := range sources {
+		if m := s.members.remove(source); m != nil {
+			s.figures.claims.drop(m)
+			s.histograms.claims.drop(m)
 		}
 	}
-}
-
-// check says what a reading would leave out of more, if it were read after present.
-func (s *Set[T]) check(present, more []Source) error {
-	if err := refuseNil(more); err != nil {
-		return err
-	}
-	if err := s.figures.check(present, more); err != nil {
-		return err
-	}
-	return s.histograms.check(present, more)
-}
-
-func without(list, gone []Source) []Source {
-	return slices.DeleteFunc(slices.Clone(list), func(s Source) bool {
-		return slices.ContainsFunc(gone, func(g Source) bool { return same(s, g) })
-	})
-}
-
-// same is a == b, and false where that would panic.
-func same(a, b Source) bool {
-	return reflect.ValueOf(a).Comparable() && a == b
 }

@@ -1,6 +1,7 @@
 package stat_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -9,12 +10,22 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// naive is a set as it would be written without a thought of cost. All it
-// remembers of a reading is who showed each ID.
+// naive is a set as it would be written without a thought of cost. All it remembers is
+// who showed each ID: at the last reading, or when it was added since.
 type naive struct {
-	sources []*fake
-	live    map[string]*stat.Series
+	sources []*stay
+	live    map[string]shower
+	added   map[string]shower
 	own     figures
+}
+
+// stay is a source from when it is added until it is removed.
+type stay struct{ *fake }
+
+// shower is a series and the first source that showed it, of those that are there.
+type shower struct {
+	series *stat.Series
+	source *stay
 }
 
 // pass is what sources show in one reading, by ID, and what was wrong with the rest.
@@ -25,9 +36,9 @@ type pass struct {
 
 // over reads the sources. Those that were live come first, and then the others,
 // each in the order of the sources.
-func (n *naive) over(sources []*fake) *pass {
+func (n *naive) over(sources []*stay) *pass {
 	p := &pass{points: map[string]point{}}
-	wasLive := func(q point) bool { return faultOf(q.series) == "" && n.live[q.series.ID()] == q.series }
+	wasLive := func(q point) bool { return faultOf(q.series) == "" && n.live[q.series.ID()].series == q.series }
 	all := n.observe(sources)
 	for _, q := range all {
 		if wasLive(q) {
@@ -42,7 +53,7 @@ func (n *naive) over(sources []*fake) *pass {
 	return p
 }
 
-func (n *naive) observe(sources []*fake) (all []point) {
+func (n *naive) observe(sources []*stay) (all []point) {
 	for _, s := range sources {
 		all = append(all, s.points...)
 		if s.broken != nil {
@@ -80,9 +91,14 @@ func faultOf(s *stat.Series) string {
 func (n *naive) read() figures {
 	p := n.over(n.sources)
 	got := figures{}
-	clear(n.live)
+	before := n.live
+	n.live, n.added = map[string]shower{}, map[string]shower{}
 	for id, q := range p.points {
-		n.live[id] = q.series
+		n.live[id] = before[id]
+		if before[id].series != q.series || !slices.Contains(n.sources, before[id].source) {
+			first := slices.IndexFunc(n.sources, func(s *stay) bool { return s.shows(q.series) })
+			n.live[id] = shower{q.series, n.sources[first]}
+		}
 		got[line(q.series)] = q.value
 	}
 	for _, fault := range p.faults {
@@ -93,21 +109,56 @@ func (n *naive) read() figures {
 
 // add says whether the source is accepted.
 func (n *naive) add(s *fake) bool {
-	p := n.over(n.sources)
-	before := len(p.faults)
-	for _, q := range n.observe([]*fake{s}) {
+	if slices.ContainsFunc(n.sources, func(other *stay) bool { return other.fake == s }) {
+		return true
+	}
+	came := &stay{s}
+	p := &pass{points: map[string]point{}}
+	for _, q := range n.observe([]*stay{came}) {
 		p.see(q)
 	}
-	if len(p.faults) > before {
+	if len(p.faults) > 0 {
 		return false
 	}
-	n.remove(s)
-	n.sources = append(n.sources, s)
+	rivals, ok := []*stay{}, true
+	for id, q := range p.points {
+		owner := n.owner(id)
+		if owner.series == q.series || !slices.Contains(n.sources, owner.source) {
+			continue
+		}
+		if !slices.Contains(rivals, owner.source) {
+			rivals = append(rivals, owner.source)
+		}
+		ok = ok && !owner.source.shows(owner.series)
+	}
+	n.observe(rivals)
+	if !ok {
+		return false
+	}
+	for id, q := range p.points {
+		if owner := n.owner(id); owner.series != q.series || !slices.Contains(n.sources, owner.source) {
+			n.added[id] = shower{q.series, came}
+		}
+	}
+	n.sources = append(n.sources, came)
 	return true
 }
 
+// owner is who showed the ID last.
+func (n *naive) owner(id string) shower {
+	if added, ok := n.added[id]; ok {
+		return added
+	}
+	return n.live[id]
+}
+
 func (n *naive) remove(s *fake) {
-	n.sources = slices.DeleteFunc(n.sources, func(other *fake) bool { return other == s })
+	n.sources = slices.DeleteFunc(n.sources, func(other *stay) bool { return other.fake == s })
+	maps.DeleteFunc(n.added, func(_ string, one shower) bool { return one.source.fake == s })
+}
+
+func (f *fake) shows(s *stat.Series) bool {
+	return slices.ContainsFunc(f.points, func(p point) bool { return p.series == s })
 }
 
 // FuzzSet does with a set and a naive one what the bytes say: a source comes,
@@ -128,7 +179,7 @@ func FuzzSet(f *testing.F) {
 			queueLength.Series(), stat.ExporterSourcePanics.Series(),
 		}
 		sources := []*fake{{}, {}, {}}
-		set, want := newSet(t), &naive{live: map[string]*stat.Series{}, own: figures{}}
+		set, want := newSet(t), &naive{live: map[string]shower{}, added: map[string]shower{}, own: figures{}}
 		for step := 0; step < len(program); step++ {
 			op, source := program[step]%5, sources[program[step]/5%3]
 			switch op {

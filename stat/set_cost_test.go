@@ -1,0 +1,177 @@
+package stat_test
+
+import (
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/stat"
+)
+
+// allocated returns the bytes that f takes from the heap, whether it gives them back or not.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// crowd makes sources with the 37 series of a breaker each.
+func crowd(name string, n int) (list []stat.Source) {
+	for k := range n {
+		source := shows()
+		for i := range 37 {
+			source.points = append(source.points, point{stat.BreakerTransitions.Series(fmt.Sprint(name, k), fmt.Sprint(i), ""), 1})
+		}
+		list = append(list, source)
+	}
+	return list
+}
+
+func TestAddAndRemoveCostTheSameHoweverManySourcesThereAre(t *testing.T) {
+	const adds = 500
+	cost := func(there int, scraped bool) (add, remove uint64) {
+		old, more := crowd("old", there), crowd("more", adds)
+		s := newSet(t, old...)
+		if scraped {
+			s.Observe(func(string, float64) {})
+		}
+		before := old[0].(*fake).reads
+		add = allocated(func() {
+			for _, one := range more {
+				require.NoError(t, s.Add(one))
+			}
+		})
+		require.Equal(t, before, old[0].(*fake).reads, "what is there is not read")
+		remove = allocated(func() { s.Remove(more...) })
+		return add, remove
+	}
+	for _, scraped := range []bool{false, true} {
+		addTo10, removeFrom10 := cost(10, scraped)
+		addTo5000, removeFrom5000 := cost(5000, scraped)
+		require.Less(t, float64(addTo5000), 1.5*float64(addTo10), "bytes of %d Adds to 5,000, and to 10", adds)
+		require.Less(t, float64(removeFrom5000), 1.5*float64(removeFrom10)+100_000, "bytes of %d Removes from 5,500, and from 510", adds)
+	}
+}
+
+// Sources that come and go between two readings are let go, and so is what they showed.
+func TestSourcesThatComeAndGoWithoutAReadingAreLetGo(t *testing.T) {
+	s := newSet(t, shows(slow("stays", 1)))
+	var source weak.Pointer[fake]
+	var series weak.Pointer[stat.Series]
+	for n := range 1000 {
+		one := shows(slow(fmt.Sprint("guest", n), 1))
+		require.NoError(t, s.Add(one))
+		s.Remove(one)
+		source, series = weak.Make(one), weak.Make(one.points[0].series)
+	}
+	runtime.GC()
+	require.Nil(t, source.Value())
+	require.Nil(t, series.Value())
+	got, own := read(t, s)
+	require.Len(t, got, 1)
+	require.Empty(t, own)
+}
+
+func TestASourceThatCameBackKeepsItsNames(t *testing.T) {
+	a := shows(slow("a", 1))
+	s := newSet(t, a)
+	read(t, s)
+	s.Remove(a)
+	require.NoError(t, s.Add(a))
+	for range 2 {
+		require.ErrorContains(t, s.Add(shows(slow("a", 2))), "two different series are")
+		read(t, s)
+	}
+}
+
+// A series that two sources show is the other's once the first is gone.
+func TestASharedSeriesOutlivesItsFirstSource(t *testing.T) {
+	shared := slow("a", 1)
+	first, second := shows(shared), shows(shared)
+	s := newSet(t, first, second)
+	read(t, s)
+	s.Remove(first)
+	read(t, s)
+	require.ErrorContains(t, s.Add(shows(slow("a", 2))), "two different series are")
+	s.Remove(second)
+	require.NoError(t, s.Add(shows(slow("a", 2))))
+}
+
+// A name is free when its source shows it no more, without a reading in between.
+func TestANameIsFreeAsSoonAsItsSourceShowsItNoMore(t *testing.T) {
+	for _, scraped := range []bool{false, true} {
+		a := shows(slow("a", 1))
+		s := newSet(t, a)
+		if scraped {
+			read(t, s)
+		}
+		require.Error(t, s.Add(shows(slow("a", 2))))
+		a.show()
+		require.NoError(t, s.Add(shows(slow("a", 3))))
+		got, own := read(t, s)
+		require.Equal(t, figures{lineA: 3}, got)
+		require.Empty(t, own)
+	}
+}
+
+// A source that blocks while it is added holds up the reading of no other.
+func TestASourceThatBlocksWhileItIsAddedHoldsUpNoReading(t *testing.T) {
+	s := newSet(t, shows(slow("a", 1)))
+	reached, leave, added := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() { added <- s.Add(blocking{reached, leave}) }()
+	<-reached
+	got, _ := read(t, s)
+	require.Equal(t, figures{lineA: 1}, got)
+	s.Remove(shows())
+	close(leave)
+	require.NoError(t, <-added)
+}
+
+type blocking struct{ reached, leave chan struct{} }
+
+func (b blocking) Observe(func(*stat.Series, float64)) {
+	select {
+	case <-b.leave:
+	default:
+		close(b.reached)
+		<-b.leave
+	}
+}
+
+// A reading that began before a source was added, and ends after another that has read it,
+// takes nothing from it.
+func TestAReadingThatIsOvertakenForgetsNoNewcomer(t *testing.T) {
+	slowOne := &pausing{reached: make(chan struct{}), leave: make(chan struct{})}
+	s := newSet(t, shows(slow("a", 1)), slowOne)
+	slowOne.armed.Store(true)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Observe(func(string, float64) {})
+	}()
+	<-slowOne.reached
+	require.NoError(t, s.Add(shows(slow("b", 2))))
+	read(t, s)
+	close(slowOne.leave)
+	<-done
+	require.ErrorContains(t, s.Add(shows(slow("b", 3))), "two different series are")
+}
+
+// pausing is a source of which the first reading, once it is armed, waits.
+type pausing struct {
+	armed          atomic.Bool
+	reached, leave chan struct{}
+}
+
+func (p *pausing) Observe(func(*stat.Series, float64)) {
+	if p.armed.CompareAndSwap(true, false) {
+		close(p.reached)
+		<-p.leave
+	}
+}
