@@ -2,7 +2,6 @@ package notify
 
 import (
 	"context"
-	"net/url"
 	"time"
 
 	"github.com/weir-go/weir/alert"
@@ -12,10 +11,7 @@ import (
 // silences and routes them, also those of several processes: the label "instance" (see
 // alert.Config.Instance) tells these apart, and group_by: [alertname] joins them into one
 // notification. Of a cluster, tell each member: one of these for each. All methods are safe for concurrent use.
-type Alertmanager struct {
-	*sink
-	url string
-}
+type Alertmanager struct{ *sink }
 
 // NewAlertmanager returns a notifier for the Alertmanager at c.URL, which is its base,
 // as in http://alertmanager:9093. It panics with the error of c.Validate if there is
@@ -25,9 +21,7 @@ type Alertmanager struct {
 // that the alerts of a process that is gone resolve by themselves. With Repeat Off
 // they do so after the resolve_timeout of the Alertmanager.
 func NewAlertmanager(c Config) *Alertmanager {
-	s := newSink(c, "alertmanager", time.Minute)
-	base, _ := url.Parse(c.URL) // was parsed by Validate
-	return &Alertmanager{sink: s, url: base.JoinPath("api/v2/alerts").String()}
+	return &Alertmanager{newSink(c, "alertmanager", time.Minute, "api/v2/alerts")}
 }
 
 // Notify posts one alert, once. Errors are of type *alert.DeliveryError, unless the
@@ -45,14 +39,14 @@ func (m *Alertmanager) NotifyAll(ctx context.Context, alerts []alert.Alert) erro
 			Labels: a.Labels, Annotations: annotationsOf(a), StartsAt: a.StartsAt, EndsAt: m.end(a, now),
 		}
 	}
-	return m.post(ctx, m.url, posted, nil)
+	return m.post(ctx, posted, nil)
 }
 
 func (m *Alertmanager) end(a alert.Alert, now time.Time) time.Time {
-	if a.Resolved() || m.config.Repeat == 0 {
+	if a.Resolved() || m.repeat == 0 {
 		return a.EndsAt
 	}
-	return now.Add(4 * m.config.Repeat)
+	return now.Add(4 * m.repeat)
 }
 
 // postedAlert is a postableAlert of Alertmanager's OpenAPI description.

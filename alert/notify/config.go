@@ -2,8 +2,10 @@ package notify
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -15,7 +17,9 @@ import (
 // Off turns Config.Repeat off.
 const Off = -1
 
-// Config says where alerts go. Its text forms hide the URL and the header.
+// Config says where alerts go. It is printed, logged and marshalled without its URL and its
+// header. But fmt asks no method of a value in an unexported field: keep a Config that may be
+// printed as part of another struct in an exported one. The notifiers show nothing in either.
 type Config struct {
 	// Name is what figures and logs call the notifier, and its breaker. Give each
 	// one its own. Default the kind: "webhook", "slack" or "alertmanager".
@@ -58,6 +62,18 @@ func (c Config) String() string { return fmt.Sprintf("notify.Config{Name: %q, â€
 
 // GoString hides what String hides.
 func (c Config) GoString() string { return c.String() }
+
+// Format hides what String hides, whatever the verb.
+func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String()) }
+
+// MarshalText hides what String hides.
+func (c Config) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// MarshalJSON writes the name and the repeat.
+func (c Config) MarshalJSON() ([]byte, error) {
+	type fields Config // without methods
+	return json.Marshal(fields(c))
+}
 
 // LogValue hides what String hides.
 func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -217,6 +218,38 @@ func TestSecretsDoNotAppearInRealFaults(t *testing.T) {
 		err := notify.NewWebhook(notify.Config{URL: address + "/" + secret}).Notify(t.Context(), firing())
 		require.EqualError(t, err, "alert: not delivered: "+want)
 	}
+}
+
+// Whatever the verb, and however deep in other values.
+func TestSecretsAreInNoPrintedForm(t *testing.T) {
+	config := notify.Config{Name: "pager", URL: "https://a.example/" + secret, Header: http.Header{"Authorization": {secret}}}
+	const key = "VDBQU0VDUkVUVDBQU0VDUkVUVDBQU0VDUkVU"
+	hook, am, slack := notify.NewSignedWebhook(config, "whsec_"+key), notify.NewAlertmanager(config), notify.NewSlack(config)
+	type inner struct{ C notify.Config }
+	for _, value := range []any{
+		config, &config, []notify.Config{config}, map[string]notify.Config{"a": config}, inner{config}, &inner{config}, []inner{{config}},
+		hook, *hook, am, *am, slack, *slack, struct{ H notify.Webhook }{*hook}, struct{ h *notify.Webhook }{hook},
+		struct{ h notify.Webhook }{*hook}, struct{ a notify.Alertmanager }{*am}, struct{ s any }{slack}, []any{struct{ s notify.Slack }{*slack}},
+	} {
+		for _, verb := range []string{"v", "+v", "#v", "s", "q", "x", "X", "d", "t", "g", "c", "U", "z"} {
+			text := fmt.Sprintf("%"+verb, value)
+			for _, hidden := range []string{secret, key, "T0PSECRETT0PSECRETT0PSECRET", fmt.Sprintf("%x", secret), fmt.Sprintf("%X", secret), strings.Trim(fmt.Sprint([]byte(secret)), "[]")} {
+				require.NotContains(t, text, hidden, "%%%s of a %T", verb, value)
+			}
+		}
+		written, err := json.Marshal(value)
+		require.NoError(t, err)
+		require.NotContains(t, string(written), secret)
+	}
+	written, err := json.Marshal(config)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"Name": "pager", "Repeat": 0}`, string(written))
+	text, err := config.MarshalText()
+	require.NoError(t, err)
+	require.Equal(t, `notify.Config{Name: "pager", …}`, string(text))
+	text, err = hook.MarshalText()
+	require.NoError(t, err)
+	require.Equal(t, `notifier "pager"`, string(text))
 }
 
 func TestConfigsThatMakeNoSenseAreRefused(t *testing.T) {

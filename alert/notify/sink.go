@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/weir-go/weir/alert"
@@ -17,19 +18,28 @@ import (
 
 // sink is what the notifiers of this package share: one server behind one breaker.
 type sink struct {
-	config  Config
+	name    string
+	repeat  time.Duration
+	target  func() (url string, header http.Header) // a function, since fmt shows all but these
 	client  *http.Client
 	breaker *breaker.Breaker
 }
 
-func newSink(c Config, kind string, repeat time.Duration) *sink {
+// newSink returns the sink at the URL of the config, with the path appended.
+func newSink(c Config, kind string, repeat time.Duration, path ...string) *sink {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
 	c = c.orDefault(kind, repeat)
+	address := c.URL
+	if len(path) > 0 {
+		base, _ := url.Parse(c.URL) // was parsed by Validate
+		address = base.JoinPath(path...).String()
+	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &sink{
-		config:  c,
+		name: c.Name, repeat: c.Repeat,
+		target:  func() (string, http.Header) { return address, c.Header },
 		client:  &http.Client{Transport: c.Transport, CheckRedirect: stay},
 		breaker: breaker.New(c.Name, c.Breaker),
 	}
@@ -39,26 +49,32 @@ func newSink(c Config, kind string, repeat time.Duration) *sink {
 const longestAttempt = 30 * time.Second
 
 // Name returns the name that the config gave.
-func (s *sink) Name() string { return s.config.Name }
+func (s *sink) Name() string { return s.name }
 
 // Repeat returns how often firing alerts are sent again, 0 for never.
-func (s *sink) Repeat() time.Duration { return s.config.Repeat }
+func (s *sink) Repeat() time.Duration { return s.repeat }
 
 // Breaker returns the breaker before the server, for an exporter or a rule.
 func (s *sink) Breaker() *breaker.Breaker { return s.breaker }
 
 // String returns the name alone.
-func (s *sink) String() string { return fmt.Sprintf("notifier %q", s.config.Name) }
+func (s *sink) String() string { return fmt.Sprintf("notifier %q", s.name) }
 
 // GoString hides what String hides.
 func (s *sink) GoString() string { return s.String() }
 
+// Format hides what String hides, whatever the verb.
+func (s *sink) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
+
+// MarshalText hides what String hides.
+func (s *sink) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // LogValue hides what String hides.
 func (s *sink) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// post sends one message to the URL, if the breaker lets it. The header, which may
-// be nil, is made for the body.
-func (s *sink) post(ctx context.Context, url string, message any, header func(body []byte) http.Header) error {
+// post sends one message, if the breaker lets it. The header, which may be nil, is made
+// for the body.
+func (s *sink) post(ctx context.Context, message any, header func(body []byte) http.Header) error {
 	body, err := json.Marshal(message)
 	if err != nil {
 		return &alert.DeliveryError{Permanent: true, Err: errors.New("the alert cannot be written as JSON")}
@@ -67,26 +83,27 @@ func (s *sink) post(ctx context.Context, url string, message any, header func(bo
 	if header != nil {
 		more = header(body)
 	}
-	err = s.breaker.Run(ctx, func(ctx context.Context) error { return s.attempt(ctx, url, body, more) })
+	err = s.breaker.Run(ctx, func(ctx context.Context) error { return s.attempt(ctx, body, more) })
 	if open, refused := errors.AsType[*breaker.OpenError](err); refused {
 		return &alert.DeliveryError{Kind: alert.BreakerOpen, RetryAfter: open.RetryAfter(), Err: err}
 	}
 	return err
 }
 
-func (s *sink) attempt(ctx context.Context, url string, body []byte, header http.Header) error {
+func (s *sink) attempt(ctx context.Context, body []byte, header http.Header) error {
 	if _, bounded := ctx.Deadline(); !bounded { // a Monitor's always is
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, longestAttempt)
 		defer cancel()
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	address, own := s.target()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
 		return &alert.DeliveryError{Permanent: true, Err: errors.New("the request cannot be made")}
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", "weir")
-	for _, h := range []http.Header{s.config.Header, header} {
+	for _, h := range []http.Header{own, header} {
 		for key, values := range h {
 			request.Header[http.CanonicalHeaderKey(key)] = values
 		}

@@ -25,7 +25,7 @@ func NewSlack(c Config) *Slack { return &Slack{sink: newSink(c, "slack", 4*time.
 // Notify posts the alert once. Errors are of type *alert.DeliveryError, unless the
 // context was cancelled.
 func (s *Slack) Notify(ctx context.Context, a alert.Alert) error {
-	return s.post(ctx, s.config.URL, newSlackMessage(a), nil)
+	return s.post(ctx, newSlackMessage(a), nil)
 }
 
 // Slack's limits, in characters. Source: the references of chat.postMessage, and of the

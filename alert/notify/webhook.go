@@ -18,7 +18,7 @@ import (
 // The annotations are "summary" and "value". All methods are safe for concurrent use.
 type Webhook struct {
 	*sink
-	key signingKey
+	sign func(id string, at time.Time, body []byte) http.Header // nil for none; a function hides the key
 }
 
 // NewWebhook returns a webhook that sends nothing until a monitor, or you, call it.
@@ -37,7 +37,7 @@ func NewSignedWebhook(c Config, key string) *Webhook {
 	if err != nil {
 		panic(err)
 	}
-	w.key = parsed
+	w.sign = parsed.sign
 	return w
 }
 
@@ -45,10 +45,10 @@ func NewSignedWebhook(c Config, key string) *Webhook {
 // context was cancelled.
 func (w *Webhook) Notify(ctx context.Context, a alert.Alert) error {
 	var sign func(body []byte) http.Header
-	if w.key != nil {
-		sign = func(body []byte) http.Header { return w.key.sign(messageID(a), time.Now(), body) }
+	if w.sign != nil {
+		sign = func(body []byte) http.Header { return w.sign(messageID(a), time.Now(), body) }
 	}
-	return w.post(ctx, w.config.URL, newMessage(w.Name(), a), sign)
+	return w.post(ctx, newMessage(w.Name(), a), sign)
 }
 
 // messageID names one state of one firing of an alert.
