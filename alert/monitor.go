@@ -113,6 +113,9 @@ func (m *Monitor) end() { m.evaluating.Store(false) }
 // evaluate looks at each rule in turn. If the context ends meanwhile, what the rules
 // before have found is left for the next evaluation to tell.
 func (m *Monitor) evaluate(ctx context.Context, t time.Time) {
+	if m.now.IsZero() {
+		m.now = time.Unix(0, 0) // a time that is not set, such as the zero time, is stale
+	}
 	if t.After(m.now) {
 		m.now = t
 	}

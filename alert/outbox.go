@@ -25,11 +25,11 @@ type outbox struct {
 	timeout  time.Duration
 	logger   *slog.Logger
 	guard    guard
-	took     window.Times // by attempts
-	wake     chan struct{}
+	took     window.Times  // by attempts
 	turn     chan struct{} // held by the one who delivers
 
-	mu      sync.Mutex // guards what follows; nothing of the user's is called under it
+	mu      sync.Mutex    // guards what follows; nothing of the user's is called under it
+	wake    chan struct{} // of the Run that goes on
 	ledger  *ledger
 	working outboxFigures
 	failing bool // the latest attempt failed
@@ -51,8 +51,7 @@ func newOutbox(n Notifier, timeout time.Duration, logger *slog.Logger) *outbox {
 		repeat = r.Repeat()
 	}
 	o := &outbox{
-		notifier: n, timeout: timeout, logger: logger,
-		wake: make(chan struct{}, 1), turn: make(chan struct{}, 1), ledger: newLedger(repeat),
+		notifier: n, timeout: timeout, logger: logger, turn: make(chan struct{}, 1), ledger: newLedger(repeat),
 	}
 	o.figures.Store(&outboxFigures{})
 	return o
@@ -61,26 +60,36 @@ func newOutbox(n Notifier, timeout time.Duration, logger *slog.Logger) *outbox {
 func (o *outbox) offer(alerts []Alert, at time.Time) {
 	o.mu.Lock()
 	o.ledger.offer(alerts, at)
-	owed := o.ledger.owed()
+	owed, wake := o.ledger.owed(), o.wake
 	o.publish()
 	o.mu.Unlock()
 	if owed == 0 {
 		return
 	}
 	select {
-	case o.wake <- struct{}{}:
+	case wake <- struct{}{}:
 	default:
 	}
 }
 
-// run delivers until the context is done.
+// run delivers until the context is done. It makes its own channel, so that a monitor that was
+// made outside of a synctest bubble can be run in one.
 func (o *outbox) run(ctx context.Context) {
+	wake := make(chan struct{}, 1)
+	o.wakeBy(wake)
+	defer o.wakeBy(nil)
 	for o.drain(ctx) == nil {
 		select {
 		case <-ctx.Done():
-		case <-o.wake:
+		case <-wake:
 		}
 	}
+}
+
+func (o *outbox) wakeBy(wake chan struct{}) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.wake = wake
 }
 
 // drain delivers until nothing is owed or the context is done. Between two attempts it is

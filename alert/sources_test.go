@@ -37,7 +37,7 @@ func TestTotalsNeverFall(t *testing.T) {
 				if i%500 == 0 {
 					_ = guarded.Reconfigure(config(i / 500))
 				}
-				_ = guarded.Run(context.Background(), func(context.Context) error {
+				_ = guarded.Run(t.Context(), func(context.Context) error {
 					return []error{nil, errDown, context.Canceled}[i%3]
 				})
 				plain.Record(window.Outcome(i%3), time.Duration(i)*time.Microsecond)

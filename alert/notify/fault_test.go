@@ -227,9 +227,19 @@ func TestSecretsAreInNoPrintedForm(t *testing.T) {
 	hook, am, slack := notify.NewSignedWebhook(config, "whsec_"+key), notify.NewAlertmanager(config), notify.NewSlack(config)
 	type inner struct{ C notify.Config }
 	for _, value := range []any{
-		config, &config, []notify.Config{config}, map[string]notify.Config{"a": config}, inner{config}, &inner{config}, []inner{{config}},
-		hook, *hook, am, *am, slack, *slack, struct{ H notify.Webhook }{*hook}, struct{ h *notify.Webhook }{hook},
-		struct{ h notify.Webhook }{*hook}, struct{ a notify.Alertmanager }{*am}, struct{ s any }{slack}, []any{struct{ s notify.Slack }{*slack}},
+		config, &config,
+		[]notify.Config{config},
+		map[string]notify.Config{"a": config},
+		inner{config},
+		&inner{config},
+		[]inner{{config}},
+		hook, *hook, am, *am, slack, *slack,
+		struct{ H notify.Webhook }{*hook},
+		struct{ h *notify.Webhook }{hook},
+		struct{ h notify.Webhook }{*hook},
+		struct{ a notify.Alertmanager }{*am},
+		struct{ s any }{slack},
+		[]any{struct{ s notify.Slack }{*slack}},
 	} {
 		for _, verb := range []string{"v", "+v", "#v", "s", "q", "x", "X", "d", "t", "g", "c", "U", "z"} {
 			text := fmt.Sprintf("%"+verb, value)
