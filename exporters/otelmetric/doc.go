@@ -3,7 +3,10 @@
 // One call registers all sources (gates, breakers, alert monitors, your own
 // implementations of [stat.Source]) with a meter provider:
 //
-//	_, err := otelmetric.Register(otel.GetMeterProvider(), payments, users, monitor)
+//	registration, err := otelmetric.Register(otel.GetMeterProvider(), payments, users, monitor)
+//
+// [Registration.Add] and [Registration.Remove] are for sources that come and go. All
+// registrations with one provider share one callback and one set of names.
 //
 // It needs the API alone; which SDK collects, how often, and where it sends the
 // figures is the program's affair. The names, units and attributes are those of
@@ -38,10 +41,11 @@
 // # What goes wrong
 //
 // Two sources with different series of one name and attributes are refused by
-// [Register]. Where such series turn up later the first stays, the other is left
-// out and counted in weir.exporter.skipped_samples, and so are series of an
-// instrument that no source showed at registration. A source that panics while
-// being read loses what it had still to say, is counted in
-// weir.exporter.source_panics, and the first time logged through [log/slog]. One
-// that blocks holds up the collection: sources are expected not to.
+// [Register] and [Registration.Add], whichever calls they came by. Where such series
+// turn up later the first stays, the other is left out and counted in
+// weir.exporter.skipped_samples, and so are series of an instrument that no source
+// showed when it was added. A source that panics while being read loses what it had
+// still to say, is counted in weir.exporter.source_panics, and the first time logged
+// through [log/slog]. One that blocks holds up the collection: sources are expected
+// not to.
 package otelmetric

@@ -1,85 +1,99 @@
 package otelmetric
 
 import (
-	"context"
 	"errors"
-	"fmt"
+	"maps"
+	"sync"
 
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/weir-go/weir/exporters/otelmetric/internal/scope"
 	"github.com/weir-go/weir/stat"
 )
 
-// Register has the sources observed in every collection of the provider, until
-// Unregister is called on what it returns. It reads them once to learn their
+// Registration is a part of the sources that a provider observes: those given to one
+// call of [Register] and added since. It is safe for concurrent use.
+type Registration struct {
+	hub *hub
+
+	mu    sync.Mutex
+	ended bool
+	own   map[stat.Source]bool // as the hub knows them
+}
+
+// Register has the sources observed in every collection of the provider, until they are
+// removed or [Registration.Unregister] is called. It reads them once to learn their
 // instruments, and takes note of nothing if it fails.
 //
-// It fails if [stat.NewSet] fails with the sources or if the provider refuses an
-// instrument. A source that is given twice, or is part of another as a breaker is
-// of its gate, is fine and exported once. That holds within one call: a source
-// registered with one provider by two calls is added up by it and shows the double.
+// It fails if [stat.NewSet] fails with the sources, if one of them shows a series that
+// another source of the same provider has another one for, or if the provider refuses an
+// instrument. A source that is given twice, in one call or in several, or is part of
+// another as a breaker is of its gate, is fine and exported once.
 //
 // Register may be called at any time and from several goroutines, with a provider
-// that is to be set up later too.
-func Register(provider metric.MeterProvider, sources ...stat.Source) (metric.Registration, error) {
-	var instruments map[*stat.Instrument]metric.Float64Observable
-	set, err := stat.NewSet(func(s *stat.Series) line { return newLine(instruments[s.Instrument], s) }, sources...)
-	if err != nil {
+// that is to be set up later too. Providers are told apart by their addresses: what is
+// registered with the global provider before it is set up is not compared with what is
+// registered with the one that it is set up with.
+func Register(provider metric.MeterProvider, sources ...stat.Source) (*Registration, error) {
+	r := &Registration{hub: hubOf(provider), own: map[stat.Source]bool{}}
+	if err := r.Add(sources...); err != nil {
 		return nil, err
-	}
-	meter := provider.Meter(scope.Name, metric.WithInstrumentationVersion(scope.Version()))
-	instruments, all, err := newInstruments(meter, set.Instruments())
-	if err != nil {
-		return nil, fmt.Errorf("otelmetric: %w", err)
-	}
-	r, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		set.Observe(func(l line, value float64) { o.ObserveFloat64(l.instrument, value, l.options...) })
-		// Never an error: a periodic reader would throw away all that was collected, from anybody.
-		return nil
-	}, all...)
-	if err != nil {
-		return nil, fmt.Errorf("otelmetric: %w", err)
 	}
 	return r, nil
 }
 
-// newInstruments makes the instruments with the meter, but for distributions. All are
-// of floats, since that is what sources yield; whole numbers stay whole up to 2⁵³.
-func newInstruments(meter metric.Meter, list []*stat.Instrument) (map[*stat.Instrument]metric.Float64Observable, []metric.Observable, error) {
-	byOrigin := make(map[*stat.Instrument]metric.Float64Observable, len(list))
-	all := make([]metric.Observable, 0, len(list))
-	var errs []error
-	for _, i := range list {
-		if i.Kind == stat.Distribution {
-			continue // of which the API has no observable form
+// Add adds sources, which the next collection shows. What it costs does not depend on
+// how many there are already. It adds none of them and returns an error where [Register]
+// would have failed, and after Unregister. Sources that are there already, found by ==,
+// change nothing.
+func (r *Registration) Add(sources ...stat.Source) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return errors.New("otelmetric: the registration has ended")
+	}
+	more := make([]stat.Source, 0, len(sources))
+	seen := make(map[stat.Source]bool, len(sources))
+	for _, s := range sources {
+		if s = named(s); !r.own[s] && !seen[s] {
+			more, seen[s] = append(more, s), true
 		}
-		made, err := newInstrument(meter, i)
-		errs = append(errs, err)
-		byOrigin[i] = made
-		all = append(all, made)
 	}
-	return byOrigin, all, errors.Join(errs...)
-}
-
-func newInstrument(meter metric.Meter, i *stat.Instrument) (metric.Float64Observable, error) {
-	help, unit := metric.WithDescription(i.Help), metric.WithUnit(i.Unit)
-	switch i.Kind {
-	case stat.Counter:
-		return meter.Float64ObservableCounter(i.Name, help, unit)
-	case stat.UpDown:
-		return meter.Float64ObservableUpDownCounter(i.Name, help, unit)
-	default:
-		return meter.Float64ObservableGauge(i.Name, help, unit)
+	if err := r.hub.add(r, more); err != nil {
+		return err
 	}
+	maps.Copy(r.own, seen)
+	return nil
 }
 
-// line is a series in OpenTelemetry's form: all of an observation but its value.
-type line struct {
-	instrument metric.Float64Observable
-	options    []metric.ObserveOption
+// Remove removes sources of this registration, found by ==. Their series are gone from
+// the next collection, save those that another source or registration shows too.
+func (r *Registration) Remove(sources ...stat.Source) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var gone []stat.Source
+	for _, s := range sources {
+		if s = named(s); r.own[s] {
+			delete(r.own, s)
+			gone = append(gone, s)
+		}
+	}
+	r.hub.remove(gone)
 }
 
-func newLine(i metric.Float64Observable, s *stat.Series) line {
-	return line{instrument: i, options: []metric.ObserveOption{metric.WithAttributeSet(scope.Attributes(s))}}
+// Unregister removes all sources of this registration, for good. The error is the
+// provider's, from the end of its last registration; a second call does nothing.
+func (r *Registration) Unregister() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return nil
+	}
+	r.ended = true
+	gone := make([]stat.Source, 0, len(r.own))
+	for s := range r.own {
+		gone = append(gone, s)
+	}
+	r.own = nil
+	r.hub.remove(gone)
+	return r.hub.leave(r)
 }

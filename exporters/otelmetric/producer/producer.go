@@ -35,6 +35,15 @@ func New(sources ...stat.Source) (*Producer, error) {
 	return &Producer{set: set, scope: instrumentation.Scope{Name: scope.Name + "/producer", Version: scope.Version()}}, nil
 }
 
+// Add adds sources, which the next reading shows. It adds none of them and returns an
+// error where [New] would have failed, or where one shows an instrument that is neither
+// the library's nor known from New. Sources that are there already change nothing.
+func (p *Producer) Add(sources ...stat.Source) error { return p.set.Add(sources...) }
+
+// Remove removes the sources: their series are gone from the next reading, save those
+// that another source shows too. Sources are found by ==.
+func (p *Producer) Remove(sources ...stat.Source) { p.set.Remove(sources...) }
+
 // Produce implements the SDK's Producer. It never returns an error.
 func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	points, now := map[*stat.Instrument][]point{}, time.Now()

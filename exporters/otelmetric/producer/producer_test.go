@@ -195,3 +195,28 @@ func TestWhatCannotBeExportedIsLeftOut(t *testing.T) {
 	require.Equal(t, attribute.NewSet(attribute.String("weir.breaker.name", "quo\"ted\n\uFFFD")), got[1].Attributes)
 	require.Contains(t, log.String(), "negative time")
 }
+
+func TestSourcesComeAndGo(t *testing.T) {
+	one := stat.Histogram{Counts: []int64{1}, Sum: 1}
+	a, b := &spreads{took("a", one)}, &spreads{took("b", one)}
+	p, err := producer.New(a)
+	require.NoError(t, err)
+	names := func() (list []string) {
+		got, err := p.Produce(t.Context())
+		require.NoError(t, err)
+		for _, s := range got {
+			for _, m := range s.Metrics {
+				for _, dp := range m.Data.(metricdata.ExponentialHistogram[float64]).DataPoints {
+					name, _ := dp.Attributes.Value("weir.breaker.name")
+					list = append(list, name.AsString())
+				}
+			}
+		}
+		return list
+	}
+	require.NoError(t, p.Add(b, a))
+	require.Equal(t, []string{"a", "b"}, names())
+	require.ErrorContains(t, p.Add(&spreads{took("b", one)}), "two different series are")
+	p.Remove(a)
+	require.Equal(t, []string{"b"}, names())
+}

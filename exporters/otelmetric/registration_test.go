@@ -1,0 +1,267 @@
+package otelmetric_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/exporters/otelmetric"
+	"github.com/weir-go/weir/stat"
+)
+
+const seriesA, seriesB = "weir.breaker.slow_calls{weir.breaker.name=a}", "weir.breaker.slow_calls{weir.breaker.name=b}"
+
+func TestTwoSourcesOfOneNameAreRefusedByWhicheverCall(t *testing.T) {
+	r := sdk.NewManualReader()
+	p := sdk.NewMeterProvider(sdk.WithReader(r))
+	first, err := otelmetric.Register(p, breaker.New("payments", breaker.Config{}))
+	require.NoError(t, err)
+	second := breaker.New("payments", breaker.Config{})
+	second.Force(breaker.ForcedOpen)
+	refused, err := otelmetric.Register(p, second)
+	require.ErrorContains(t, err, "two different series are")
+	require.Nil(t, refused)
+	require.ErrorContains(t, first.Add(second), "two different series are")
+	got := collect(t, r)
+	require.Equal(t, 1.0, got["weir.breaker.state{weir.breaker.name=payments,weir.breaker.state=closed}"])
+	require.Zero(t, got["weir.breaker.state{weir.breaker.name=payments,weir.breaker.state=forced_open}"])
+
+	_, err = otelmetric.Register(sdk.NewMeterProvider(), second)
+	require.NoError(t, err, "another provider is another place")
+	require.NoError(t, first.Unregister())
+	_, err = otelmetric.Register(p, second)
+	require.NoError(t, err, "the name is free again")
+}
+
+func TestASourceOfSeveralRegistrationsIsObservedOnceUntilTheLastEnds(t *testing.T) {
+	r := sdk.NewManualReader()
+	p := sdk.NewMeterProvider(sdk.WithReader(r))
+	a := shows(slow("a", 1))
+	first, err := otelmetric.Register(p, a, a)
+	require.NoError(t, err)
+	second, err := otelmetric.Register(p, a)
+	require.NoError(t, err)
+	require.Equal(t, map[string]float64{seriesA: 1}, collect(t, r))
+	require.NoError(t, first.Unregister())
+	require.NoError(t, first.Unregister(), "which does nothing")
+	require.Equal(t, map[string]float64{seriesA: 1}, collect(t, r))
+	require.NoError(t, second.Unregister())
+	require.Empty(t, metrics(t, r), "nor the exporter's own")
+	require.EqualError(t, second.Add(a), "otelmetric: the registration has ended")
+
+	_, err = otelmetric.Register(p, a)
+	require.NoError(t, err)
+	require.Equal(t, map[string]float64{seriesA: 1}, collect(t, r))
+}
+
+func TestSourcesComeAndGo(t *testing.T) {
+	r := sdk.NewManualReader()
+	p := sdk.NewMeterProvider(sdk.WithReader(r))
+	a, b := shows(slow("a", 1)), shows(slow("b", 2))
+	registration, err := otelmetric.Register(p)
+	require.NoError(t, err)
+	other, err := otelmetric.Register(p, b)
+	require.NoError(t, err)
+	require.NoError(t, registration.Add(a, b))
+	require.Equal(t, map[string]float64{seriesA: 1, seriesB: 2}, collect(t, r))
+	registration.Remove(a, shows(), nil)
+	require.Equal(t, map[string]float64{seriesB: 2}, collect(t, r))
+	other.Remove(a, b)
+	require.Equal(t, map[string]float64{seriesB: 2}, collect(t, r), "the first has it still")
+	require.ErrorContains(t, registration.Add(a, nil), "is nil")
+	require.Equal(t, map[string]float64{seriesB: 2}, collect(t, r), "all or nothing")
+	require.NoError(t, registration.Add(shows(slow("a", 3)), still{slow("c", 4)}))
+	require.Len(t, collect(t, r), 3)
+	require.NoError(t, registration.Unregister())
+	require.Empty(t, collect(t, r), "nor what cannot be found by ==")
+}
+
+// A callback is given its instruments once, so that a source with others needs another
+// callback. No collection meanwhile shows a source by both.
+func TestALaterCallMayBringInstrumentsOfItsOwn(t *testing.T) {
+	r := sdk.NewManualReader()
+	p := sdk.NewMeterProvider(sdk.WithReader(r))
+	a := shows(slow("a", 1))
+	_, err := otelmetric.Register(p, a)
+	require.NoError(t, err)
+	var collecting sync.WaitGroup
+	done := make(chan struct{})
+	collecting.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			var rm metricdata.ResourceMetrics
+			if err := r.Collect(t.Context(), &rm); err != nil {
+				t.Errorf("Collect = %v", err)
+			}
+			for _, s := range rm.ScopeMetrics {
+				for _, p := range points(s.Metrics[0].Data) {
+					if p.Value > 1 {
+						t.Errorf("%v = %v", p.Attributes.ToSlice(), p.Value)
+					}
+				}
+			}
+		}
+	})
+	for n := range 50 {
+		queue := &stat.Instrument{Name: fmt.Sprint("shop.queue.length", n), Kind: stat.UpDown}
+		later, err := otelmetric.Register(p, shows(point{queue.Series(), 1}))
+		require.NoError(t, err)
+		_, err = otelmetric.Register(p, shows(slow("a", 9), point{(&stat.Instrument{Name: "shop.x", Kind: stat.Gauge}).Series(), 1}))
+		require.ErrorContains(t, err, "two different series are")
+		require.NoError(t, later.Unregister())
+	}
+	close(done)
+	collecting.Wait()
+	bad := &stat.Instrument{Name: "9 lives", Kind: stat.Counter}
+	_, err = otelmetric.Register(p, shows(point{bad.Series(), 1}))
+	require.EqualError(t, err, "otelmetric: invalid instrument name: 9 lives: must start with a letter")
+	require.Equal(t, map[string]float64{seriesA: 1}, collect(t, r))
+}
+
+func TestMemoryOfARegistration(t *testing.T) {
+	p := sdk.NewMeterProvider(sdk.WithReader(sdk.NewManualReader()))
+	kept := make([]*otelmetric.Registration, 0, 1001)
+	register := func(n int) {
+		one, err := otelmetric.Register(p, shows(slow(fmt.Sprint("breaker", n), 1)))
+		require.NoError(t, err)
+		kept = append(kept, one)
+	}
+	register(1000)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for n := range 1000 {
+		register(n)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	require.Less(t, (int64(after.HeapAlloc)-int64(before.HeapAlloc))/1000, int64(2000), "bytes for each, with a source of one series")
+	runtime.KeepAlive(kept)
+}
+
+func TestProvidersThatAreGoneAreLetGo(t *testing.T) {
+	last := func() weak.Pointer[sdk.MeterProvider] {
+		p := sdk.NewMeterProvider(sdk.WithReader(sdk.NewManualReader()))
+		_, err := otelmetric.Register(p, shows(slow("a", 1)))
+		require.NoError(t, err)
+		return weak.Make(p)
+	}()
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		return last.Value() == nil
+	}, 10*time.Second, time.Millisecond)
+}
+
+func TestProvidersWithoutAnAddressStandAlone(t *testing.T) {
+	for range 2 {
+		registration, err := otelmetric.Register(noop.NewMeterProvider(), shows(slow("a", math.NaN())))
+		require.NoError(t, err)
+		require.NoError(t, registration.Unregister())
+		_, err = otelmetric.Register(&noop.MeterProvider{}, shows(slow("a", 1)))
+		require.NoError(t, err)
+	}
+}
+
+// Registrations of one provider come and go beside each other and beside collections; a
+// series is never shown twice, and one that is always there is in each.
+func TestRegistrationsBesideEachOther(t *testing.T) {
+	r := sdk.NewManualReader()
+	p := sdk.NewMeterProvider(sdk.WithReader(r))
+	stable := shows(slow("stable", 1))
+	_, err := otelmetric.Register(p, stable)
+	require.NoError(t, err)
+	var changing sync.WaitGroup
+	for n := range 4 {
+		changing.Go(func() {
+			for k := range 200 {
+				guest := shows(slow(fmt.Sprint("guest", n), 1))
+				registration, err := otelmetric.Register(p, stable, guest)
+				if err != nil {
+					t.Errorf("Register = %v", err)
+					return
+				}
+				if k%2 == 0 {
+					registration.Remove(guest)
+					err = registration.Add(guest)
+				}
+				if unregister := registration.Unregister(); err != nil || unregister != nil {
+					t.Errorf("Add = %v, Unregister = %v", err, unregister)
+				}
+			}
+		})
+	}
+	for range 200 {
+		values := collect(t, r)
+		require.Equal(t, 1.0, values["weir.breaker.slow_calls{weir.breaker.name=stable}"])
+		for series, value := range values {
+			require.Equal(t, 1.0, value, series)
+		}
+	}
+	changing.Wait()
+	require.Len(t, collect(t, r), 1)
+}
+
+type noopMeter = noop.Meter // embedded, it does not take the name of the method
+
+// busyProvider collects whenever a callback comes or goes.
+type busyProvider struct {
+	noop.MeterProvider
+	noopMeter
+	callbacks map[*busyRegistration]metric.Callback
+	most      int // points in one collection
+}
+
+type busyRegistration struct {
+	noop.Registration
+	provider *busyProvider
+}
+
+func (p *busyProvider) Meter(string, ...metric.MeterOption) metric.Meter { return p }
+
+func (p *busyProvider) RegisterCallback(f metric.Callback, _ ...metric.Observable) (metric.Registration, error) {
+	r := &busyRegistration{provider: p}
+	p.callbacks[r] = f
+	p.collect()
+	return r, nil
+}
+
+func (r *busyRegistration) Unregister() error {
+	r.provider.collect()
+	delete(r.provider.callbacks, r)
+	return nil
+}
+
+func (p *busyProvider) collect() {
+	var o tally
+	for _, f := range p.callbacks {
+		_ = f(context.Background(), &o)
+	}
+	p.most = max(p.most, o.observed)
+}
+
+func TestNoCollectionShowsASourceByTwoCallbacks(t *testing.T) {
+	p := &busyProvider{callbacks: map[*busyRegistration]metric.Callback{}}
+	_, err := otelmetric.Register(p, shows(slow("a", 1)))
+	require.NoError(t, err)
+	_, err = otelmetric.Register(p, shows(point{(&stat.Instrument{Name: "shop.x", Kind: stat.Gauge}).Series(), 1}))
+	require.NoError(t, err)
+	require.Len(t, p.callbacks, 1)
+	p.collect()
+	require.Equal(t, 1+1+4, p.most, "two sources, and the exporter's own")
+}
