@@ -1,0 +1,30 @@
+package weir_test
+
+import (
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	usesAction   = regexp.MustCompile(`(?m)^\s*(?:- )?uses:(.*)$`)
+	pinnedAction = regexp.MustCompile(`^ [\w-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
+)
+
+// A tag can be moved to other code; a commit cannot.
+func TestActionsArePinnedToCommits(t *testing.T) {
+	files, err := filepath.Glob(".github/workflows/*.y*ml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		text, err := readFile(file)
+		require.NoError(t, err)
+		uses := usesAction.FindAllStringSubmatch(text, -1)
+		require.NotEmpty(t, uses, file)
+		for _, u := range uses {
+			require.Regexp(t, pinnedAction, u[1], file)
+		}
+	}
+}
