@@ -19,6 +19,12 @@ type Config struct {
 	// Clients is how many streams may be open at once. Who comes then is answered
 	// 503, and the page asks for snapshots instead. Default 32.
 	Clients int
+	// Hosts are the names by which the page may be asked for, without a port, besides
+	// addresses, localhost and names without a dot. A request for another name is answered
+	// 403; "*" stands for all names. Default: all names, but for requests that come in over
+	// the loopback interface, where a website could pass its own name off as this machine's.
+	// Set it where a proxy on the same machine passes names on.
+	Hosts []string
 }
 
 const (
@@ -40,6 +46,9 @@ func (c Config) Validate() error {
 	}
 	if d.Clients < 1 {
 		fault("Clients is %d, must be at least 1", c.Clients)
+	}
+	if err := checkHosts(d.Hosts); err != nil {
+		fault("%w", err)
 	}
 	return errors.Join(errs...)
 }

@@ -1,8 +1,10 @@
 package dashboard
 
 import (
+	"fmt"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/weir-go/weir/stat"
@@ -12,7 +14,7 @@ import (
 // [Handler], and safe for concurrent use.
 //
 // It answers GET and HEAD under any path, of which [http.StripPrefix] has taken
-// the part that it is mounted at.
+// the part that it is mounted at, for the hosts that [Config].Hosts lets it.
 //
 // Streams end when the [http.Server] that serves them begins its Shutdown: the
 // page registers itself with a server at the first request. Behind a server of
@@ -42,6 +44,7 @@ func New(c Config, sources ...stat.Source) *Page {
 		panic(err)
 	}
 	c = c.orDefault()
+	c.Hosts = slices.Clone(c.Hosts)
 	s, err := newSampler(c, sources)
 	if err != nil {
 		panic(err)
@@ -79,6 +82,10 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 
+	if !p.answers(r) {
+		http.Error(w, fmt.Sprintf("the host %.64q is not one of the dashboard's Config.Hosts", r.Host), http.StatusForbidden)
+		return
+	}
 	asked, _, _ := strings.Cut(r.RequestURI, "?")
 	switch rest := r.URL.Path; {
 	case rest == "" && asked != "" && !strings.HasSuffix(asked, "/"):

@@ -1,0 +1,55 @@
+package dashboard
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// anyHost in Config.Hosts stands for all names.
+const anyHost = "*"
+
+// answers says whether the page may answer the request by the name of its host. A website
+// can give its own name this machine's address, and then reads, by its visitors' browsers,
+// what answers to any name ("DNS rebinding"). It cannot do so with an address, nor with
+// a name that is nobody's: one without a dot, or below localhost.
+func (p *Page) answers(r *http.Request) bool {
+	host := hostOf(r)
+	_, err := netip.ParseAddr(host)
+	switch {
+	case err == nil, !strings.Contains(host, "."), strings.HasSuffix(host, ".localhost"):
+		return true
+	case len(p.config.Hosts) > 0:
+		return slices.ContainsFunc(p.config.Hosts, func(name string) bool { return name == anyHost || strings.EqualFold(name, host) })
+	}
+	return !fromHere(r)
+}
+
+// hostOf is the name or the address that the request asks for, without a port.
+func hostOf(r *http.Request) string {
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
+// fromHere says whether the request has come in over the loopback interface.
+func fromHere(r *http.Request) bool {
+	at, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	return ok && at.IP.IsLoopback()
+}
+
+// checkHosts returns what is wrong with the first of the names that is no name.
+func checkHosts(hosts []string) error {
+	for n, name := range hosts {
+		if name == "" || name != anyHost && strings.ContainsAny(name, "*/:[]@ ") {
+			return fmt.Errorf("Hosts[%d] is %.64q, must be a name without a port, or \"*\"", n, name)
+		}
+	}
+	return nil
+}
