@@ -47,8 +47,10 @@ func (c Config) Validate() error {
 	if d.Clients < 1 {
 		fault("Clients is %d, must be at least 1", c.Clients)
 	}
-	if err := checkHosts(d.Hosts); err != nil {
-		fault("%w", err)
+	for n, name := range d.Hosts {
+		if !isHost(name) {
+			fault("Hosts[%d] is %.64q, must be a name without a port, or \"*\"", n, name)
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -44,12 +43,7 @@ func fromHere(r *http.Request) bool {
 	return ok && at.IP.IsLoopback()
 }
 
-// checkHosts returns what is wrong with the first of the names that is no name.
-func checkHosts(hosts []string) error {
-	for n, name := range hosts {
-		if name == "" || name != anyHost && strings.ContainsAny(name, "*/:[]@ ") {
-			return fmt.Errorf("Hosts[%d] is %.64q, must be a name without a port, or \"*\"", n, name)
-		}
-	}
-	return nil
+// isHost says whether the text can stand in Config.Hosts.
+func isHost(name string) bool {
+	return name == anyHost || name != "" && !strings.ContainsAny(name, "*/:[]@ ")
 }
