@@ -15,7 +15,7 @@ func Example_redisNil() {
 	cache := weir.New("cache", weir.Config{Breaker: breaker.Config{Classify: breaker.Accept(redis.Nil)}})
 	for range 30 {
 		_, err := weir.Do(context.Background(), cache, func(context.Context) (string, error) {
-			return "", redis.Nil // client.Get(ctx, key).Result()
+			return "", redis.Nil // from a Get of a key that is not there
 		})
 		if err != redis.Nil { //nolint:errorlint // errors of the call are as they were
 			fmt.Println(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -136,7 +137,7 @@ func TestTheRefusalOfAnInnerTransportHoldsNobody(t *testing.T) {
 func TestCancelledRequestsAreNoEvidence(t *testing.T) {
 	for _, word := range []error{
 		context.Canceled, io.ErrUnexpectedEOF, errDown, errors.New("http2: stream closed"),
-		fmt.Errorf("proxy: %w", context.DeadlineExceeded), &http.ProtocolError{ErrorString: "reset"},
+		fmt.Errorf("proxy: %w", context.DeadlineExceeded), net.ErrClosed,
 	} {
 		gate := weir.New("g", weir.Config{})
 		var leave func()

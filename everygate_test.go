@@ -1,0 +1,78 @@
+package weir_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+)
+
+// plain is a limiter that can neither be held nor waited for.
+type plain struct{ limiter.Limiter }
+
+// full returns the gate of a key for which its group has no room.
+func full(c weir.Config) *weir.Gate {
+	g := hosts(weir.GroupConfig{MaxKeys: 2, Gate: c})
+	for i := range 10 {
+		_ = g.Get(fmt.Sprint("busy", i)).Run(bg(), fail)
+	}
+	return g.Get("late")
+}
+
+// everyGate has a gate of each kind that there is. None limits anything by itself.
+func everyGate() map[string]*weir.Gate {
+	rate := weir.Config{Rate: limiter.PerSecond(1000)}
+	in := func(s breaker.State) weir.Config { return weir.Config{Breaker: breaker.Config{Initial: s}} }
+	gates := map[string]*weir.Gate{
+		"the zero config":               weir.New("g", weir.Config{}),
+		"a rate":                        weir.New("g", rate),
+		"an unlimited rate":             weir.New("g", weir.Config{Rate: limiter.Unlimited()}),
+		"latency":                       weir.New("g", weir.Config{Breaker: breaker.Config{Latency: true}}),
+		"a shadow breaker":              weir.New("g", in(breaker.Trial)),
+		"a breaker that is forced shut": weir.New("g", in(breaker.ForcedClosed)),
+		"a breaker that is disabled":    weir.New("g", in(breaker.Disabled)),
+		"joined, no limiter":            weir.Join("g", breaker.New("b", breaker.Config{}), nil),
+		"a key":                         hosts(weir.GroupConfig{}).Get("a"),
+		"a key with a rate":             hosts(weir.GroupConfig{Gate: rate}).Get("a"),
+		"a key without room":            full(weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}),
+		"a key without room, a rate":    full(rate),
+		"a rate, and time to wait":      weir.New("g", weir.Config{Rate: limiter.PerSecond(1000), MaxWait: time.Second}),
+	}
+	for name, l := range map[string]limiter.Limiter{
+		"a bucket":               limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1000)}),
+		"a named bucket":         limiter.NewNamed("n", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1000)}), limiter.NamedConfig{}),
+		"what cannot be held":    plain{limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1000)})},
+		"a window":               limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 1000, Span: time.Second}),
+		"a limiter in the shade": limiter.NewNamed("n", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1)}), limiter.NamedConfig{Shadow: true}),
+	} {
+		gates["joined, "+name] = weir.Join("g", breaker.New("b", breaker.Config{}), l)
+	}
+	return gates
+}
+
+// verbs are all ways to make a call.
+var verbs = map[string]func(ctx context.Context, g *weir.Gate, call func()) error{
+	"Run": func(ctx context.Context, g *weir.Gate, call func()) error {
+		return g.Run(ctx, func(context.Context) error { call(); return nil })
+	},
+	"Do": func(ctx context.Context, g *weir.Gate, call func()) error {
+		_, err := weir.Do(ctx, g, func(context.Context) (int, error) { call(); return 0, nil })
+		return err
+	},
+	"DoOr": func(ctx context.Context, g *weir.Gate, call func()) error {
+		_, err := weir.DoOr(ctx, g, func(context.Context) (int, error) { call(); return 0, nil },
+			func(_ context.Context, err error) (int, error) { return 0, err })
+		return err
+	},
+	"Allow": func(ctx context.Context, g *weir.Gate, call func()) error {
+		permit, err := g.Allow(ctx)
+		if err == nil {
+			call()
+			permit.Done(breaker.Success)
+		}
+		return err
+	},
+}
