@@ -15,13 +15,13 @@ import (
 type Admissions struct {
 	Allowed   int64 // passed at once
 	Waited    int64 // passed after a wait
-	Refused   int64 // over the limit, or while the service had asked to wait
+	Refused   int64 // over the limit, or refused by a hold
 	Cancelled int64 // gave up while waiting
 	Waiting   int64 // wait now
 }
 
-// Admissions returns what became of the calls at the limiter; where there is none, only those are
-// counted that were refused because the service had asked to wait. For a gate of a [Group] they are those of all its gates.
+// Admissions returns what became of the calls at the limiter. Without a limiter it counts only calls
+// refused by a hold. For a gate of a [Group] it covers all gates of the group.
 func (g *Gate) Admissions() Admissions { return g.admitted.load() }
 
 func (a *admissions) load() Admissions {
@@ -59,9 +59,8 @@ func (a *admissions) leave(began time.Time, passed bool) {
 // sameMoment is how far apart two refusals' ends may lie to share an error.
 const sameMoment = time.Microsecond
 
-// refusal returns the error to refuse with. Until the next token is there, or the service may be
-// called again, all calls are refused until the same moment, so they share one error: an upstream
-// that is hammered does not cost an allocation a call.
+// refusal returns the error to refuse with. All calls that are refused until the same moment share
+// one error, so that refusals under load do not allocate.
 func (a *admissions) refusal(name string, reason limiter.Reason, limit int, until time.Time) error {
 	if e := a.last.Load(); e != nil && e.Limit == limit && e.Reason == reason {
 		if early := e.Until.Sub(until); early >= 0 && early < sameMoment {
@@ -107,8 +106,7 @@ func (a *admissions) observe(name string, began time.Time, yield func(*stat.Seri
 	return lines
 }
 
-// observeHeld is observe for what has no limiter: it yields nothing unless the service has asked to
-// wait and calls were refused for that.
+// observeHeld is observe without a limiter. It yields nothing until a hold has refused a call.
 func (a *admissions) observeHeld(name string, began time.Time, yield func(*stat.Series, float64)) {
 	if n := a.refused.Load(); n > 0 {
 		yield(a.lines(name, began).requests[2], float64(n))

@@ -19,8 +19,8 @@ type Config struct {
 	// Default those of one second, at least 1.
 	Burst int
 	// MaxWait is how long a call may wait for its turn. When the breaker opens those
-	// who wait are refused. A call that would have to wait longer because the service has
-	// asked to wait (Gate.Hold) is refused. Default 0: nobody waits.
+	// who wait are refused. A hold (Gate.Hold) that lasts longer refuses the call. Default 0: no
+	// call waits.
 	MaxWait time.Duration
 	// Waits keeps a histogram of how long those calls waited that passed after a wait, of
 	// 2 kB. Default false.

@@ -10,10 +10,10 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// plain is a limiter that can neither be held nor waited for.
+// plain is a limiter that is neither a Holder nor a Waiter.
 type plain struct{ limiter.Limiter }
 
-// full returns the gate of a key for which its group has no room.
+// full returns the gate of a key for which the group has no room.
 func full(c weir.Config) *weir.Gate {
 	g := hosts(weir.GroupConfig{MaxKeys: 2, Gate: c})
 	for i := range 10 {
@@ -22,7 +22,7 @@ func full(c weir.Config) *weir.Gate {
 	return g.Get("late")
 }
 
-// everyGate has a gate of each kind that there is. None limits anything by itself.
+// everyGate returns a gate of each kind. None refuses a call unless it is held.
 func everyGate() map[string]*weir.Gate {
 	rate := weir.Config{Rate: limiter.PerSecond(1000)}
 	in := func(s breaker.State) weir.Config { return weir.Config{Breaker: breaker.Config{Initial: s}} }
@@ -53,7 +53,7 @@ func everyGate() map[string]*weir.Gate {
 	return gates
 }
 
-// verbs are all ways to make a call.
+// verbs are the ways to make a call.
 var verbs = map[string]func(ctx context.Context, g *weir.Gate, call func()) error{
 	"Run": func(ctx context.Context, g *weir.Gate, call func()) error {
 		return g.Run(ctx, func(context.Context) error { call(); return nil })

@@ -10,12 +10,12 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// classifySQL is a breaker.Config.Classify for database/sql. A database that finds no row, or refuses a row that is
-// there already, has done its work: it is well, and only the question was wrong.
+// classifySQL is a breaker.Config.Classify for database/sql. A database that finds no row, or refuses a row that
+// violates a constraint, is healthy.
 //
-// The drivers of PostgreSQL have SQLState; class 22 is data that does not fit, 23 a constraint such as UNIQUE, 40 a
-// transaction that must be tried again. For MySQL ask for a *mysql.MySQLError and its Number 1062, for SQLite for the
-// Code of modernc.org/sqlite or the ExtendedCode of mattn/go-sqlite3.
+// The errors of the PostgreSQL drivers pgx and lib/pq have a method SQLState. Class 22 is invalid data, 23 a violated
+// constraint such as UNIQUE, and 40 a transaction to be retried. For MySQL, compare the Number of a *mysql.MySQLError
+// with 1062; for SQLite, compare the Code (modernc.org/sqlite) or ExtendedCode (mattn/go-sqlite3).
 func classifySQL(err error) breaker.Outcome {
 	if errors.Is(err, sql.ErrNoRows) {
 		return breaker.Success
@@ -32,13 +32,13 @@ func classifySQL(err error) breaker.Outcome {
 	return breaker.DefaultClassify(err)
 }
 
-// pgError is like the errors of pgx and lib/pq.
+// pgError stands for the error of a driver.
 type pgError struct{ code string }
 
 func (e *pgError) Error() string    { return "pq: " + e.code }
 func (e *pgError) SQLState() string { return e.code }
 
-// Thirty users ask for a name that is taken, and thirty for what is not there: the database is well.
+// UNIQUE violations and missing rows do not open the breaker; a database that shuts down does.
 func ExampleConfig_database() {
 	db := weir.New("db", weir.Config{Breaker: breaker.Config{Classify: classifySQL}})
 	insert := func(context.Context) error { return fmt.Errorf("insert: %w", &pgError{"23505"}) }

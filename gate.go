@@ -26,7 +26,7 @@ type Gate struct {
 	limiter  limiter.Limiter      // nil for none
 	bucket   *limiter.TokenBucket // the limiter, if it and the breaker reckon from the gate's epoch
 	admitted *admissions
-	held     *atomic.Int64 // not 0 while a call must look at hold
+	held     *atomic.Int64 // not 0 while hold must be asked
 	hold     interface {
 		end(at int64) (int64, bool)
 		extend(at int64, d time.Duration)
@@ -52,9 +52,8 @@ func New(name string, c Config) *Gate {
 
 // Join returns a gate of your own breaker and limiter, which may stand in other
 // gates too. Without a limiter (nil) nothing is throttled; calls that are over the
-// limit are refused, not queued. What Hold is told is the gate's own: other gates of the same
-// breaker are not held by it, and those of the same limiter only where that can be held. Join
-// panics if b is nil.
+// limit are refused, not queued. Hold holds this gate and its limiter, so it also affects other
+// gates of the same limiter, but not other gates of the same breaker. Join panics if b is nil.
 func Join(name string, b *breaker.Breaker, l limiter.Limiter) *Gate {
 	if b == nil {
 		panic("weir: Join needs a breaker")
@@ -64,10 +63,10 @@ func Join(name string, b *breaker.Breaker, l limiter.Limiter) *Gate {
 	return g
 }
 
-// newGate makes a gate that lacks its breaker and limiter.
+// newGate returns a gate without breaker and limiter.
 func newGate(name string, a *admissions) *Gate {
-	own := &hold[struct{}]{of: &holds[struct{}]{max: 1}}
-	return &Gate{name: name, epoch: time.Now(), admitted: a, held: &own.of.latest, hold: own}
+	own := &hold[struct{}]{table: &holds[struct{}]{max: 1}}
+	return &Gate{name: name, epoch: time.Now(), admitted: a, held: &own.table.latest, hold: own}
 }
 
 // Allow lets a call pass or refuses it, for those who make it themselves: the permit
@@ -77,13 +76,13 @@ func (g *Gate) Allow(ctx context.Context) (permit breaker.Permit, err error) {
 	return
 }
 
-// Hold lets no call through for d: what to do when the service has said when to come back.
-// Calls are refused with a [*limiter.LimitedError] whose Reason is limiter.Held, unless they may
-// wait that long (Config.MaxWait). A hold that ends later stays; a d of 0 or less does nothing.
-// Package weirhttp and weirgrpc call Hold with what servers ask for.
+// Hold refuses all calls for d, because the service has said when to come back. The refusal is a
+// [*limiter.LimitedError] whose Reason is limiter.Held. A call whose Config.MaxWait is long enough
+// waits instead. Hold never shortens an earlier hold, and does nothing if d is 0 or less.
 //
-// The limiter is held too, if it is a limiter.Holder, so that those who wait for it already
-// obey. Calls that were let through before are not affected.
+// Hold also holds the limiter if it is a limiter.Holder, so that calls in its queue wait too. Calls
+// that have been admitted are not affected. The packages weirhttp and weirgrpc call Hold with what
+// servers ask for; Run and Do do not look for a wait in the error of fn.
 func (g *Gate) Hold(d time.Duration) {
 	g.hold.extend(int64(time.Since(g.epoch)), d)
 	if l, ok := g.limiter.(limiter.Holder); ok {
@@ -168,7 +167,7 @@ func (g *Gate) claim(ctx context.Context, now time.Time, permit *breaker.Permit)
 		return err
 	}
 	if held := g.heldUntil(now); !held.IsZero() {
-		if err := g.outlast(ctx, now, held); err != nil {
+		if err := g.waitForHold(ctx, now, held); err != nil {
 			return err
 		}
 		return g.enter(g.now(), permit, &g.admitted.waited)

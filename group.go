@@ -18,7 +18,7 @@ type GroupConfig struct {
 	// Gate is the config of each gate. Default Config's own.
 	Gate Config
 	// MaxKeys is the most keys that have a breaker, the most that have a token bucket, and the
-	// most that can be held at the same time (Gate.Hold).
+	// most that are held at the same time (Gate.Hold).
 	// Default 10,000.
 	MaxKeys int
 	// MaxSeries is how many breakers have series of their own in metrics; see
@@ -64,7 +64,7 @@ type Group[K comparable] struct {
 	breakers *breaker.Group[K]
 	buckets  *limiter.Group[K] // nil for no limit
 	admitted admissions
-	holds    holds[K] // of keys whose services have asked to wait
+	holds    holds[K] // keys whose services have asked to wait
 }
 
 // NewGroup returns a group without keys. The name stands in errors and metrics.
@@ -109,7 +109,7 @@ type keyed[K comparable] struct {
 func (g *Group[K]) Get(key K) *Gate {
 	k := &keyed[K]{Gate: Gate{
 		name: g.name, epoch: g.epoch, maxWait: g.maxWait, breaker: g.breakers.Get(key), admitted: &g.admitted, held: &g.holds.latest,
-	}, hold: hold[K]{of: &g.holds, key: key}}
+	}, hold: hold[K]{table: &g.holds, key: key}}
 	k.Gate.hold = &k.hold
 	if g.buckets != nil {
 		k.bucket = g.buckets.Get(key)

@@ -7,52 +7,52 @@ import (
 	"time"
 )
 
-// holds are the times until which services have asked not to be called, by key and in bounded
-// memory. All times are nanoseconds since the epoch of the gates, and below 0 in a bubble of
-// testing/synctest that uses gates from outside.
+// holds keeps, by key and in bounded memory, until when services have asked not to be called. Times
+// are nanoseconds since the epoch of the gates. They are negative in a testing/synctest bubble that
+// uses a gate made outside.
 //
-// An entry is made only when a service has answered, and goes with all others when the last of
-// them has ended. Where there is no room, the one that ends first of some gives way: that
-// service may be called too early, and nobody is held who should not be.
+// Only an answer of a service adds an entry. All entries are dropped together when the last hold has
+// ended. A full table evicts, of a sample, the hold that ends first: that service may be called too
+// early, and no service is held by mistake.
 type holds[K comparable] struct {
-	latest atomic.Int64 // when the last of them ends, but 0 while there are none: the one word that every call reads
+	latest atomic.Int64 // when the last hold ends, 0 if there is none; the only word that every call reads
 	max    int
 
 	mu   sync.RWMutex
 	ends map[K]int64
 }
 
-// hold is one key of holds.
+// hold is the entry of one key.
 type hold[K comparable] struct {
-	of  *holds[K]
-	key K
+	table *holds[K]
+	key   K
 }
 
-// glance is how many entries are looked at to make room for another.
-const glance = 16
+// sampleSize is how many entries makeRoom looks at.
+const sampleSize = 16
 
-// end returns when the hold of the key ends, and false where there is none at the time.
+// end returns when the hold of the key ends. It returns false if the key is not held at the time.
 func (h *hold[K]) end(at int64) (int64, bool) {
-	if at >= h.of.latest.Load() {
-		h.of.clear(at)
+	if at >= h.table.latest.Load() {
+		h.table.clear(at)
 		return 0, false
 	}
-	h.of.mu.RLock()
-	defer h.of.mu.RUnlock()
-	end, held := h.of.ends[h.key]
+	h.table.mu.RLock()
+	defer h.table.mu.RUnlock()
+	end, held := h.table.ends[h.key]
 	return end, held && end > at
 }
 
-// extend makes the hold of the key last until d after the time. One that ends later stays.
+// extend holds the key until d after the time, unless its hold ends later.
 func (h *hold[K]) extend(at int64, d time.Duration) {
 	if d <= 0 || h.key != h.key { //nolint:gocritic // a NaN is not, and would never be found again
 		return
 	}
 	end := at + int64(d)
-	if end < at { // beyond all time
+	if end < at { // overflow
 		end = math.MaxInt64
 	}
-	s := h.of
+	s := h.table
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old, known := s.ends[h.key]
@@ -73,7 +73,7 @@ func (h *hold[K]) extend(at int64, d time.Duration) {
 	}
 }
 
-// makeRoom drops what has ended of some entries, and at least the one of them that ends first.
+// makeRoom deletes, of a sample of entries, those that have ended, and at least the one that ends first.
 func (s *holds[K]) makeRoom(at int64) {
 	var first K
 	soonest, looked := int64(math.MaxInt64), 0
@@ -84,14 +84,14 @@ func (s *holds[K]) makeRoom(at int64) {
 		if end <= soonest {
 			first, soonest = key, end
 		}
-		if looked++; looked == glance {
+		if looked++; looked == sampleSize {
 			break
 		}
 	}
 	delete(s.ends, first)
 }
 
-// clear forgets all entries once the last of them has ended.
+// clear deletes all entries if the last hold has ended.
 func (s *holds[K]) clear(at int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

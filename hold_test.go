@@ -82,7 +82,7 @@ func TestTheLongerHoldStays(t *testing.T) {
 	})
 }
 
-// Gates that are variables of a package, as most are, begin on the real clock.
+// Package variables are made on the real clock.
 var outside, outsideGroup = weir.New("g", weir.Config{}), weir.NewGroup[string]("g", weir.GroupConfig{})
 
 func TestAHoldIsObeyedInABubbleByGatesFromOutside(t *testing.T) {
@@ -132,7 +132,7 @@ func TestACallOutlastsAHoldWithinMaxWait(t *testing.T) {
 	}
 }
 
-// What ends the wait of a call that waits for the end of a hold.
+// A call that waits for the end of a hold also stops for other reasons.
 func TestACallLeavesAHoldInTime(t *testing.T) {
 	for name, c := range map[string]struct {
 		meanwhile func(g *weir.Gate, cancel func())
@@ -221,7 +221,7 @@ func TestHeldCallsAllocateNothing(t *testing.T) {
 	}
 }
 
-// Callers and holds of many keys at the same time. No call is made while its key is held.
+// Many goroutines call and hold many keys. No call is made while its key is held.
 func TestNoCallPassesAHold(t *testing.T) {
 	g := hosts(weir.GroupConfig{MaxKeys: 8})
 	var until [16]atomic.Int64

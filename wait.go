@@ -21,8 +21,9 @@ func (g *Gate) queue(ctx context.Context, now time.Time, r limiter.Result) error
 	return g.admitted.refusal(g.name, limiter.NoPermits, r.Limit, until)
 }
 
-// outlast waits for the end of a hold and for a token, if the caller may wait that long.
-func (g *Gate) outlast(ctx context.Context, now, held time.Time) error {
+// waitForHold waits until a hold has ended and there is a token. It refuses at once if that takes
+// longer than MaxWait.
+func (g *Gate) waitForHold(ctx context.Context, now, held time.Time) error {
 	if w, ok := g.limiter.(limiter.Waiter); ok && held.Sub(now) <= g.maxWait {
 		return g.wait(ctx, w)
 	}
@@ -40,14 +41,14 @@ func (g *Gate) wait(ctx context.Context, w limiter.Waiter) error {
 	defer cancel(nil)
 	defer g.breaker.AfterOpen(func() { cancel(errOpened) })()
 	began := g.admitted.enter()
-	err := g.turn(waiting, w)
+	err := g.waitForToken(waiting, w)
 	g.admitted.leave(began, err == nil)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrRefused):
 		g.admitted.refused.Add(1)
-		return g.explained(err)
+		return g.withReason(err)
 	case errors.Is(context.Cause(waiting), errOpened) && ctx.Err() == nil:
 		return g.opened()
 	}
@@ -63,9 +64,9 @@ func (g *Gate) opened() error {
 	return g.breaker.Refuse(errOpened.Error())
 }
 
-// turn waits until there is a token and the service has not asked to wait. The limiter may know
-// nothing of that: not every one can be held, and one that waited when the hold came has its token.
-func (g *Gate) turn(ctx context.Context, w limiter.Waiter) error {
+// waitForToken waits until there is a token and no hold. It looks for a hold again after each token,
+// because not every limiter can be held, and a hold may begin while the call waits.
+func (g *Gate) waitForToken(ctx context.Context, w limiter.Waiter) error {
 	now := g.now()
 	for last := now.Add(g.maxWait); ; now = g.now() {
 		if err := w.TryWait(ctx, 1, last.Sub(now)); err != nil {
@@ -100,9 +101,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// explained puts the gate's name into the limiter's error; and that the service has asked to wait,
-// where that is why there was no token in time.
-func (g *Gate) explained(err error) error {
+// withReason adds the gate's name to the limiter's error. If a hold is why there was no token in time,
+// the reason is limiter.Held.
+func (g *Gate) withReason(err error) error {
 	e, ok := errors.AsType[*limiter.LimitedError](err)
 	if !ok {
 		return err
@@ -111,8 +112,8 @@ func (g *Gate) explained(err error) error {
 	if told.Name == "" {
 		told.Name = g.name
 	}
-	inVain := (e.Reason == limiter.NoPermits || e.Reason == limiter.WaitTooLong) && !e.Until.IsZero()
-	if held := g.heldUntil(g.now()); inVain && !held.IsZero() {
+	tooLong := (e.Reason == limiter.NoPermits || e.Reason == limiter.WaitTooLong) && !e.Until.IsZero()
+	if held := g.heldUntil(g.now()); tooLong && !held.IsZero() {
 		told = limiter.LimitedError{Name: g.name, Reason: limiter.Held, Until: e.Until}
 		if held.After(e.Until) {
 			told.Until = held
@@ -121,7 +122,7 @@ func (g *Gate) explained(err error) error {
 	return &told
 }
 
-// heldUntil returns until when the service has asked to wait, and zero where it has not.
+// heldUntil returns when the hold ends, or the zero time if there is none.
 func (g *Gate) heldUntil(now time.Time) (t time.Time) {
 	if g.held.Load() == 0 {
 		return t

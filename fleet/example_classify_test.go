@@ -10,12 +10,12 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// A key that is not there is an answer of Redis, and an error of its client: it must not open a breaker.
+// The client returns redis.Nil for a missing key, which is no failure of Redis.
 func Example_redisNil() {
 	cache := weir.New("cache", weir.Config{Breaker: breaker.Config{Classify: breaker.Accept(redis.Nil)}})
 	for range 30 {
 		_, err := weir.Do(context.Background(), cache, func(context.Context) (string, error) {
-			return "", redis.Nil // from a Get of a key that is not there
+			return "", redis.Nil // as Get returns for a missing key
 		})
 		if err != redis.Nil { //nolint:errorlint // errors of the call are as they were
 			fmt.Println(err)

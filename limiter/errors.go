@@ -26,7 +26,7 @@ const (
 	QueueFull   Reason = "queue is full"             // the queue is as long as it may be; matches ErrQueueFull
 	PastDue     Reason = "deadline cannot be met"    // the context's deadline; matches context.DeadlineExceeded
 	WaitTooLong Reason = "wait longer than wanted"   // the limit that was given to TryWait
-	Held        Reason = "the service asked to wait" // and was obeyed: see Holder, and Gate.Hold of package weir
+	Held        Reason = "the service asked to wait" // a hold: see Gate.Hold of package weir
 )
 
 // LimitedError is a refusal with its facts. It matches [ErrLimited] and
@@ -39,7 +39,7 @@ type LimitedError struct {
 }
 
 func (e *LimitedError) Error() string {
-	if e.Reason == Held { // which no limiter is to blame for
+	if e.Reason == Held { // not the decision of a limiter
 		return fmt.Sprintf("%q: %s, retry after %v", e.Name, e.Reason, e.RetryAfter().Round(time.Millisecond))
 	}
 	text := "limiter: "

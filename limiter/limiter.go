@@ -34,7 +34,7 @@ type Waiter interface {
 
 // Holder is a limiter that can be told to admit nothing for a while: what to do when the service behind it has said
 // when to come back. A [TokenBucket] is one; a [Named], a [Joint] and a [Keyed] hold what is behind them, if that can be
-// held. A gate of package weir that is held holds its limiter too, if it is one.
+// held. Gate.Hold of package weir holds its limiter too, if it is one.
 type Holder interface {
 	// Hold admits nothing for d.
 	Hold(d time.Duration)

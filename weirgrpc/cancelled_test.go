@@ -19,11 +19,11 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// strict takes all that it is asked about for a failure.
+// strict classifies everything as a failure.
 func strict(error) breaker.Outcome { return breaker.Failure }
 
-// words are what an error may say after a call was cancelled: gRPC's own, that of a proxy between, of
-// a stream that was reset, or of an interceptor that wraps it.
+// words are errors that a cancelled call may return: from gRPC itself, a proxy, a reset stream, or an
+// interceptor.
 var words = []error{
 	context.Canceled, io.ErrUnexpectedEOF, errors.New("hedge: the other was faster"),
 	status.Error(codes.Canceled, "context canceled"), status.Error(codes.Unavailable, "transport is closing"),
@@ -31,7 +31,7 @@ var words = []error{
 	status.Error(codes.DeadlineExceeded, "upstream"), status.Error(codes.ResourceExhausted, "too many pings"),
 }
 
-// manyCancelled is what a gate shows after forty calls that were cancelled for each of the words.
+// manyCancelled is what a gate counts after 40 cancelled calls for each of the words.
 var manyCancelled = window.Totals{Ignored: 40 * int64(len(words))}
 
 func eachCancelled(t *testing.T, call func(ctx context.Context, cancel func(), word error)) {
@@ -44,7 +44,7 @@ func eachCancelled(t *testing.T, call func(ctx context.Context, cancel func(), w
 	}
 }
 
-// broken is a stream whose first message does not come.
+// broken is a stream that fails before its first message.
 type broken struct {
 	grpc.ClientStream
 	err error
@@ -87,7 +87,7 @@ func TestCancelledCallsOfAClientAreNoEvidence(t *testing.T) {
 	}
 }
 
-// outgoing is the stream of a handler.
+// outgoing is the stream that a handler gets.
 type outgoing struct {
 	grpc.ServerStream
 	ctx context.Context
@@ -115,7 +115,7 @@ func TestCallsWhoseClientWentAwayAreNoEvidence(t *testing.T) {
 	}
 }
 
-// Hedged calls: the one that comes second is cancelled. Neither side takes that for a fault, whatever the handler makes of it.
+// A client that hedges cancels the slower call. Neither side counts that as a failure, whatever the handler returns.
 func TestHedgedCallsOpenNoBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		here, there := weir.New("here", weir.Config{}), weir.New("there", weir.Config{})

@@ -47,8 +47,8 @@ func code(err error) codes.Code {
 	return status.FromContextError(err).Code()
 }
 
-// gaveUp reports whether a call failed after it was cancelled: by its caller, or on a server by a
-// client that went away. However the error is worded, it may have come of that.
+// gaveUp reports whether a call failed after its context was cancelled: by its caller or, on a server,
+// because the client went away. The cancellation may be the cause whatever the error says.
 func gaveUp(ctx context.Context, err error) bool {
 	return err != nil && errors.Is(ctx.Err(), context.Canceled)
 }

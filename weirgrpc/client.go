@@ -23,11 +23,10 @@ type ClientConfig struct {
 	// place of breaker.Config.Classify, which is not asked. Begin with DefaultClassify of this
 	// package for what it is to leave as it is; that is the default.
 	Classify func(err error) breaker.Outcome
-	// MaxRetryAfter bounds the wait that a server asks for in the RetryInfo of a failure, and
-	// of Unavailable and ResourceExhausted whatever Classify says. For so long the gate lets
-	// nothing through, whatever its config is (weir.Gate.Hold), and so long the breaker stays
-	// open at least if it opens, within its own MaxRetryAfter. Off does not listen to it.
-	// Default 1 min.
+	// MaxRetryAfter is the longest wait that a server can ask for with a RetryInfo. It is obeyed
+	// if the call failed, and always with the codes Unavailable and ResourceExhausted. The gate
+	// refuses calls for that long (weir.Gate.Hold), and a breaker that opens stays open at least
+	// as long, up to a MaxRetryAfter of its own. Off ignores what servers ask for. Default 1 min.
 	MaxRetryAfter time.Duration
 	// OnRefusal is told of each call that was refused, before its caller is. Default none.
 	OnRefusal func(ctx context.Context, e *RefusedError)
@@ -106,8 +105,7 @@ func (c *Client) book(ctx context.Context, g *weir.Gate, m *breaker.Permit, err 
 	}
 }
 
-// isBusy reports whether a service that gives this error with a RetryInfo asks to be left alone,
-// whatever Classify says of it.
+// isBusy reports whether a RetryInfo in this error is obeyed whatever Classify says.
 func isBusy(err error) bool {
 	c := code(err)
 	return c == codes.Unavailable || c == codes.ResourceExhausted

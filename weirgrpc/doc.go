@@ -36,11 +36,11 @@
 // # Refusals
 //
 // A refusal is a status: Unavailable where a breaker is open, ResourceExhausted where a
-// limit is reached or the service has asked to wait. Its details are a google.rpc.ErrorInfo, with [ErrorDomain] and the
-// name of what refused, and a google.rpc.RetryInfo where it is known when to come back,
-// for clients in any language. A server tells the wait in the trailer grpc-retry-pushback-ms as
-// well, which is what clients that gRPC itself retries for keep to. In the process that refused, the error is a
-// [*RefusedError] and matches breaker.ErrOpen or limiter.ErrLimited, and weir.ErrRefused.
+// limit is reached or the service has asked to wait. Its details are a google.rpc.ErrorInfo,
+// with [ErrorDomain] and the name of what refused, and a google.rpc.RetryInfo where it is
+// known when to come back, for clients in any language. A server also sends the wait in the
+// trailer grpc-retry-pushback-ms, which gRPC's own retries obey. In the process that refused,
+// the error is a [*RefusedError] and matches breaker.ErrOpen or limiter.ErrLimited, and weir.ErrRefused.
 //
 // Where OpenTelemetry records a span for the context of the call (a client's is that of
 // its caller), a refusal sets attributes on it; [LogRefusedCalls] writes the same:
@@ -55,8 +55,8 @@
 // [Classify] judges calls by their codes: Unavailable, DeadlineExceeded,
 // ResourceExhausted, Internal, Unknown and DataLoss are failures, Canceled tells nothing,
 // and the others are successes. A caller who cancels, and a client that goes away, tell
-// nothing either, however the error is worded; a deadline that passes is a failure. When a deadline is over a server
-// may hear first of the one or of the other.
+// nothing either, whatever the error says; a deadline that passes is a failure. When a
+// deadline is over a server may hear first of the one or of the other.
 //
 // A stream is judged once, by its first message or by its end where that comes first: one
 // that goes on for days does not hold the place of a probe, and one that has brought

@@ -24,7 +24,7 @@ import (
 	"github.com/weir-go/weir/weirgrpc"
 )
 
-// everyGates has gates of each kind, none of which limits anything by itself.
+// everyGates returns gates of each kind. None refuses a call unless it is held.
 func everyGates() map[string]*weirgrpc.Gates {
 	rate := weir.Config{Rate: limiter.PerSecond(1000)}
 	in := func(s breaker.State) weir.Config { return weir.Config{Breaker: breaker.Config{Initial: s}} }
@@ -43,7 +43,7 @@ func everyGates() map[string]*weirgrpc.Gates {
 	}
 }
 
-// asked are the ways to ask a server. Each returns the error that comes of it.
+// asked has a unary call and a stream, by method.
 var asked = map[string]func(ctx context.Context, cc *grpc.ClientConn) error{
 	get: func(ctx context.Context, cc *grpc.ClientConn) error {
 		_, err := call(ctx, cc, get, "")
@@ -58,7 +58,7 @@ var asked = map[string]func(ctx context.Context, cc *grpc.ClientConn) error{
 	},
 }
 
-// busyShop is a service that asks for a wait whatever it is asked, and counts.
+// busyShop is a service that asks every call to wait, and counts the calls.
 func busyShop(wait time.Duration, served *int) *service {
 	answer := func() error {
 		*served++
@@ -118,7 +118,7 @@ func TestTheRefusalOfAnInnerGateIsNotTheServicesWish(t *testing.T) {
 	require.EqualValues(t, 4, outer.Totals().Failures, "it let all calls through")
 }
 
-// trailers returns what a server says of retries in the trailers of calls that the rule refuses, by method.
+// trailers returns grpc-retry-pushback-ms of calls that the rule refuses, by method.
 func trailers(t *testing.T, rule weirgrpc.Rule) map[string][]string {
 	cc := serve(t, overTCP(t), &service{stream: func(grpc.ServerStream) error { return nil }}, newServer(rule), nil)
 	said := map[string][]string{}
@@ -165,7 +165,7 @@ func TestAServerTellsGRPCWhenToRetry(t *testing.T) {
 	}
 }
 
-// gRPC's own retries come when the server has said, not after their backoff of a millisecond.
+// gRPC's own retries wait as long as the server says, not for their backoff of 1 ms.
 func TestRetriesOfGRPCComeInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		over := inMemory()

@@ -26,7 +26,7 @@ type Reason string
 const (
 	Open    Reason = "open"    // a breaker
 	Limited Reason = "limited" // a limiter
-	Held    Reason = "held"    // the service itself, which had asked to wait: weir.Gate.Hold
+	Held    Reason = "held"    // a hold: see weir.Gate.Hold
 )
 
 // ErrorDomain is the domain of the ErrorInfo that a refusal has among its details. Its
@@ -36,8 +36,8 @@ const ErrorDomain = "github.com/weir-go/weir"
 // RefusedError is a refusal: the call was not made, or not served.
 //
 // It is a status of gRPC: Unavailable where a breaker is open, ResourceExhausted where a
-// limit is reached or the service has asked to wait; with an ErrorInfo, and a RetryInfo where it is known when to come
-// back. In this process it also matches what its Err matches: weir.ErrRefused, and
+// limit is reached or the service has asked to wait; with an ErrorInfo, and a RetryInfo where
+// it is known when to come back. In this process it also matches what its Err matches: weir.ErrRefused, and
 // breaker.ErrOpen or limiter.ErrLimited. What arrives at a client is the status alone.
 type RefusedError struct {
 	Method string // of the call, in full
@@ -94,8 +94,8 @@ func (e *RefusedError) wait() (d time.Duration, known bool) {
 	return (d + time.Millisecond - 1).Truncate(time.Millisecond), true
 }
 
-// pushback returns the wait as the gRPC retry design (A6) has it: in milliseconds as an int32, or
-// below 0 where trying again is of no use; and whether there is anything to say.
+// pushback returns the value of grpc-retry-pushback-ms as gRFC A6 defines it: an int32 of milliseconds,
+// negative if the call must not be retried. It returns false if the wait is not known.
 func (e *RefusedError) pushback() (ms int64, ok bool) {
 	if weir.RetryAfter(e.Err) == limiter.Never {
 		return -1, true

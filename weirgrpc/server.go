@@ -129,8 +129,8 @@ func (v *visit) enter(call Call) error {
 	return nil
 }
 
-// pushBack tells a client that gRPC itself retries for when to do that: gRPC does not look at the
-// RetryInfo. Where there is no stream of a server in ctx there is nobody to tell.
+// pushBack sends the wait to clients whose calls gRPC itself retries, because gRPC ignores RetryInfo.
+// SetTrailer fails only without a server's stream in ctx, and then there is no client.
 func pushBack(ctx context.Context, err error) {
 	e, ok := errors.AsType[*RefusedError](err)
 	if !ok {

@@ -13,8 +13,8 @@ type BreakerConfig struct {
 	// Classify says what a response means, by its status. Default: from 500 on a failure, else a success.
 	Classify func(r *http.Request, status int) breaker.Outcome
 	// Route is the key of a request in Breakers. Default: http.Request.Pattern, which is known behind a ServeMux.
-	// Before one, use RouteOf; for other routers see the package's documentation. Where the Pattern is empty, the first
-	// such request is logged to slog.Default as an error.
+	// Before one, use RouteOf; for other routers see the package's documentation. The first request with an empty
+	// Pattern is logged to slog.Default as an error.
 	Route func(*http.Request) string
 
 	// OnRefusal is told of each refusal, in the goroutine of the request: see LogRefusedRequests. Default: none.
@@ -50,7 +50,7 @@ func Breakers(g *breaker.Group[string], c BreakerConfig) func(http.Handler) http
 	}
 	route := c.Route
 	if route == nil {
-		route = loudPattern("Breakers")
+		route = patternOrLog("Breakers")
 	}
 	return c.guard(func(r *http.Request) *breaker.Breaker { return g.Get(route(r)) })
 }

@@ -24,14 +24,14 @@
 //
 // # Routes
 //
-// What is limited, matched or broken by route takes it from http.Request.Pattern, which an http.ServeMux sets before it
-// calls a handler. Before a ServeMux, [RouteOf] looks it up. Other routers need a line.
+// The route of a request is its http.Request.Pattern, which an http.ServeMux sets before it calls the handler. Before a
+// ServeMux, use [RouteOf]. Other routers need a few lines.
 //
-// chi sets the Pattern too, but not yet for what Use of the top router puts before all routes. There, ask it:
+// chi sets the Pattern too, but only after the middleware that the top router uses. There, ask the router:
 //
 //	Route: func(r *http.Request) string { return router.Find(chi.NewRouteContext(), r.Method, r.URL.Path) }
 //
-// echo knows the route in all that Use puts before handlers. Set the Pattern first:
+// With echo, set the Pattern before the limit:
 //
 //	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
 //		return func(c echo.Context) error {
@@ -40,7 +40,7 @@
 //		}
 //	}, echo.WrapMiddleware(limit.Handler))
 //
-// gin does as well, but has to be told when a request was refused:
+// With gin, set the Pattern, and abort a request that was refused:
 //
 //	router.Use(func(c *gin.Context) {
 //		c.Request.Pattern = c.FullPath()

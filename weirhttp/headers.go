@@ -104,8 +104,8 @@ func (a *answer) window() int64 {
 	return wholeSeconds(time.Duration(min(max(next, float64(r.Remaining)*each), math.MaxInt64/2)))
 }
 
-// tellLegacy sets the headers that many clients know: of one policy, and the time until its quota is full again. Both
-// are chosen alike whether the request is refused or not.
+// tellLegacy sets the headers that many clients know: those of the nearest policy, and the time until its quota is full
+// again. They mean the same whether the request is refused or not.
 func (v *verdict) tellLegacy(h http.Header) {
 	var nearest *answer
 	for i := range v.answers {
@@ -121,7 +121,7 @@ func (v *verdict) tellLegacy(h http.Header) {
 	h.Set(legacyReset, strconv.FormatInt(wholeSeconds(nearest.reset()), 10))
 }
 
-// reset is the time until the quota is full again, and never less than until it lets the request through.
+// reset returns the time until the quota is full again. It is never less than RetryAfter.
 func (a *answer) reset() time.Duration {
 	if a.result.RetryAfter == limiter.Never {
 		return a.result.ResetAfter
@@ -129,7 +129,7 @@ func (a *answer) reset() time.Duration {
 	return max(a.result.ResetAfter, a.result.RetryAfter)
 }
 
-// nearer reports whether a is nearer to refusing than b: it has less left, or as much for longer.
+// nearer reports whether a has less left than b or, if they have the same, takes longer to be full.
 func (a *answer) nearer(b *answer) bool {
 	if a.result.Remaining != b.result.Remaining {
 		return a.result.Remaining < b.result.Remaining

@@ -19,7 +19,7 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// everyGates has gates of each kind, none of which limits anything by itself.
+// everyGates returns gates of each kind. None refuses a call unless it is held.
 func everyGates() map[string]*weirhttp.Gates {
 	rate := weir.Config{Rate: limiter.PerSecond(1000)}
 	in := func(s breaker.State) weir.Config { return weir.Config{Breaker: breaker.Config{Initial: s}} }
@@ -82,7 +82,7 @@ func TestAHostIsHeldAlone(t *testing.T) {
 	}
 }
 
-// Nothing that a server says stops a client for longer than MaxRetryAfter, and nonsense does not stop it at all.
+// No server holds a client for longer than MaxRetryAfter, and a malformed, negative or past wait does not hold it at all.
 func TestWhatAServerMayAskForIsBounded(t *testing.T) {
 	for _, c := range []struct {
 		after  string
@@ -91,7 +91,7 @@ func TestWhatAServerMayAskForIsBounded(t *testing.T) {
 	}{
 		{"31536000", 0, time.Minute}, // a year
 		{"Fri, 31 Dec 9999 23:59:59 GMT", 0, time.Minute},
-		{"9223372036854775807", 0, 0}, // a moment that has no time
+		{"9223372036854775807", 0, 0}, // no time.Time is that late
 		{"31536000", time.Hour, time.Hour},
 		{"31536000", weirhttp.Off, 0},
 		{"-5", 0, 0},
@@ -113,7 +113,7 @@ func TestWhatAServerMayAskForIsBounded(t *testing.T) {
 	}
 }
 
-// A chain of two transports: what the inner one refuses, the service has not said.
+// A refusal by an inner transport is not a wish of the service.
 func TestTheRefusalOfAnInnerTransportHoldsNobody(t *testing.T) {
 	inner := weirhttp.NewTransport(always(http.StatusTooManyRequests, "Retry-After", "60"), weirhttp.PerHost(weir.Config{}))
 	outer := weir.New("outer", weir.Config{})
@@ -133,7 +133,7 @@ func TestTheRefusalOfAnInnerTransportHoldsNobody(t *testing.T) {
 	require.Zero(t, outer.Admissions().Refused)
 }
 
-// Requests that their callers cancelled, as hedging does with the slower one, are no evidence however the error is worded.
+// A cancelled request is no failure whatever its error says.
 func TestCancelledRequestsAreNoEvidence(t *testing.T) {
 	for _, word := range []error{
 		context.Canceled, io.ErrUnexpectedEOF, errDown, errors.New("http2: stream closed"),
@@ -177,4 +177,28 @@ func TestHandlersWhoseClientWentAwayAreNoEvidence(t *testing.T) {
 	}
 	require.EqualValues(t, 160, b.Totals().Ignored)
 	require.Equal(t, breaker.Closed, b.State())
+}
+
+// A service that is down and asks every call to wait is called once a minute, too seldom for MinCalls. Failures in a row
+// need no minimum, so they open the breaker.
+func TestFailuresInARowSeeAnOutageThatAsksToWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			config breaker.Config
+			open   bool
+		}{{breaker.Config{}, false}, {breaker.Config{ConsecutiveFailures: 3}, true}} {
+			gate := weir.New("g", weir.Config{Breaker: c.config})
+			transport := weirhttp.NewTransport(always(http.StatusServiceUnavailable, "Retry-After", "60"), weirhttp.One(gate))
+			opened := false
+			for range 5 * 60 {
+				if resp, err := transport.RoundTrip(newGet(t, "http://a.example/")); err == nil {
+					require.NoError(t, resp.Body.Close())
+				}
+				opened = opened || gate.IsOpen()
+				time.Sleep(time.Second)
+			}
+			require.Equal(t, c.open, opened)
+			require.Positive(t, gate.Admissions().Refused)
+		}
+	})
 }

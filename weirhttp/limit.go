@@ -24,9 +24,8 @@ import (
 // only of the policies that refused.
 //
 // Memory is bounded by MaxKeys of each policy, at about 120 bytes a key and what the client calls itself; a name or a
-// route of more than 64 bytes is kept as its SHA-256. A quarter as many networks come on top, while there is no room for
-// newcomers. It is a [stat.Source], by policy and never by key. All methods
-// are safe for concurrent use, and none blocks.
+// route of more than 64 bytes is kept as its SHA-256. A quarter as many networks come on top (see Policy.Overflow).
+// It is a [stat.Source], by policy and never by key. All methods are safe for concurrent use, and none blocks.
 type Limit struct {
 	changing sync.Mutex
 	rules    atomic.Pointer[rules]
@@ -101,13 +100,13 @@ func (s *rules) refuse(w http.ResponseWriter, r *http.Request, v *verdict, who *
 	refusal.answer(w, r, s.config.OnRefusal, s.config.Answer)
 }
 
-// Observe yields the figures of each policy: see [limiter.NamedGroup]. What found no room (see Policy.Overflow) is
-// refused there, and what became of it stands under the policy's name with " by network" behind it.
+// Observe yields the figures of each policy: see [limiter.NamedGroup]. Requests for which there was no
+// room (see Policy.Overflow) count as refused there, and are counted again under the policy's name and " by network".
 func (l *Limit) Observe(yield func(*stat.Series, float64)) {
 	for _, q := range l.rules.Load().quotas {
 		q.keys.Observe(yield)
-		if q.late != nil {
-			q.late.Observe(yield)
+		if q.networks != nil {
+			q.networks.Observe(yield)
 		}
 	}
 }

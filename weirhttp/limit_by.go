@@ -36,7 +36,7 @@ func (c LimitByConfig) Validate() error {
 //		return res.Result, err
 //	}, weirhttp.LimitByConfig{Name: "users"})
 //
-// A limiter may keep the key for long, so it should not be as long as a client likes: [FromHeader] bounds it.
+// Limiters keep keys in memory, so bound the length of a key that a client chooses, as [FromHeader] does.
 //
 // What is refused is answered as a [Limit] does; RateLimit tells what is left, and when to come back where nothing is.
 // An error means that there is no decision, and is answered with status 503. LimitBy panics with the error of c.Validate where

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// Strangers send keys of nearly a megabyte, the most that net/http takes.
-func TestLongKeysOfStrangersAreNotKeptByALimiterOfOnesOwn(t *testing.T) {
+// Keys of 900 kB are nearly the longest that net/http accepts.
+func TestLimitByDoesNotKeepLongKeys(t *testing.T) {
 	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(10)})
 	key := weirhttp.FromHeader("X-Api-Key")
 	h := weirhttp.LimitBy(func(r *http.Request) (limiter.Result, error) { return users.Take(key(r), 1), nil },

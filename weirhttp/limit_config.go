@@ -17,15 +17,15 @@ type LimitConfig struct {
 	// Default: nobody does, and no policy may be by client.
 	Client func(*http.Request) string
 	// Route says where a request goes. Default: http.Request.Pattern, which is known behind a ServeMux. Before one,
-	// use RouteOf; for other routers see the package's documentation. Where policies or matches ask for routes and the
-	// Pattern is empty, the first such request is logged to slog.Default as an error.
+	// use RouteOf; for other routers see the package's documentation. If policies or matches use
+	// routes, the first request with an empty Pattern is logged to slog.Default as an error.
 	Route func(*http.Request) string
 	// Cost is what a request takes from each quota. One of 0 is free; one that is negative, or above a policy's Burst, is
 	// never let through. Default: 1.
 	Cost func(*http.Request) int
 
 	CountRefused bool // whether a request that some policies refuse is still counted by the others, so that who keeps asking uses up the long-term quotas as well. Default: it is not.
-	Legacy       bool // whether responses have X-RateLimit-Limit, -Remaining and -Reset as well, of the policy of which the least is left. Reset is the seconds until its quota is full again, on a refusal too. Default: no.
+	Legacy       bool // whether responses have X-RateLimit-Limit, -Remaining and -Reset as well, of the policy that has the least left. Reset is the seconds until its quota is full again, also on a refusal. Default: no.
 	Quiet        bool // whether responses lack RateLimit-Policy and RateLimit. Default: they have them.
 
 	// OnRefusal is told of each refusal, in the goroutine of the request: see LogRefusedRequests. Default: none.
@@ -55,8 +55,8 @@ func (c LimitConfig) Validate() error {
 	return errors.Join(faults...)
 }
 
-// FromHeader is a LimitConfig.Client that takes the client's key from a header, and a key for a limiter of yours in
-// [LimitBy]. A value of more than 64 bytes comes as its SHA-256, so that strangers cannot fill memory with long ones.
+// FromHeader is a LimitConfig.Client that returns the value of a header. Use it for the key of a limiter in [LimitBy] as
+// well. A value of more than 64 bytes is replaced by its SHA-256, so that strangers cannot fill memory with long keys.
 func FromHeader(name string) func(*http.Request) string {
 	return func(r *http.Request) string {
 		key := r.Header.Get(name)

@@ -42,7 +42,7 @@ type quota struct {
 	only, except selection
 	field        string // its item in RateLimit-Policy
 	keys         *limiter.NamedGroup[quotaKey]
-	late         *limiter.NamedGroup[netip.Prefix] // of newcomers, nil where they are not counted by network
+	networks     *limiter.NamedGroup[netip.Prefix] // for keys without room, nil if they are not counted by network
 }
 
 func newRules(c LimitConfig, old *rules) (*rules, error) {
@@ -50,8 +50,8 @@ func newRules(c LimitConfig, old *rules) (*rules, error) {
 	s.config.Proxies.Trusted = slices.Clone(c.Proxies.Trusted)
 	if c.Route == nil {
 		s.config.Route = pattern
-		if c.asksForRoutes() {
-			s.config.Route = loudPattern("a Limit")
+		if c.usesRoutes() {
+			s.config.Route = patternOrLog("a Limit")
 		}
 	}
 	for _, p := range c.Policies {
@@ -84,20 +84,20 @@ func (s *rules) find(p Policy) *quota {
 func (q *quota) goOn(old *quota) error {
 	named := limiter.NamedConfig{Shadow: q.policy.Shadow}
 	if old == nil {
-		q.keys, q.late = limiter.NewNamedGroup(q.policy.Name, limiter.NewGroup(q.policy.group()), named), q.policy.newLate()
+		q.keys, q.networks = limiter.NewNamedGroup(q.policy.Name, limiter.NewGroup(q.policy.group()), named), q.policy.newNetworks()
 		return nil
 	}
-	if q.keys, q.late = old.keys, old.late; q.policy.Shadow != old.policy.Shadow {
+	if q.keys, q.networks = old.keys, old.networks; q.policy.Shadow != old.policy.Shadow {
 		q.keys = limiter.NewNamedGroup(q.policy.Name, old.keys.Group(), named)
-		if q.late != nil {
-			q.late = limiter.NewNamedGroup(q.policy.lateName(), old.late.Group(), named)
+		if q.networks != nil {
+			q.networks = limiter.NewNamedGroup(q.policy.networkName(), old.networks.Group(), named)
 		}
 	}
 	if q.policy.tier() == old.policy.tier() {
 		return nil
 	}
-	if q.late != nil {
-		if err := q.late.Group().SetTier(-1, q.policy.tier()); err != nil {
+	if q.networks != nil {
+		if err := q.networks.Group().SetTier(-1, q.policy.tier()); err != nil {
 			return err
 		}
 	}
@@ -162,8 +162,8 @@ func (s *rules) look(to []answer, at time.Time, who *sender, cost int) []answer 
 func (s *rules) charge(who *sender, n int) {
 	for _, q := range s.quotas {
 		if q.applies(who) {
-			if !drain(q.keys.Group(), q.key(who), n) && q.late != nil {
-				drain(q.late.Group(), lateKey(who.addr), n)
+			if !drain(q.keys.Group(), q.key(who), n) && q.networks != nil {
+				drain(q.networks.Group(), networkOf(who.addr), n)
 			}
 		}
 	}

@@ -9,18 +9,18 @@ import (
 
 // answer is what one quota says to a request.
 type answer struct {
-	quota  *quota
-	key    quotaKey
-	addr   netip.Addr
-	late   bool // counted by its network, since there was no room for the key
-	result limiter.Result
+	quota     *quota
+	key       quotaKey
+	addr      netip.Addr
+	byNetwork bool // counted by its network, because there was no room for the key
+	result    limiter.Result
 }
 
 // take takes, and is counted. In the shadow it is always OK.
 func (a *answer) take(at time.Time, n int) {
 	a.result = a.quota.keys.TakeAt(at, a.key, n)
-	if a.late = a.quota.late != nil && foundNoRoom(a.result); a.late {
-		a.result = a.quota.late.TakeAt(at, lateKey(a.addr), n)
+	if a.byNetwork = a.quota.networks != nil && foundNoRoom(a.result); a.byNetwork {
+		a.result = a.quota.networks.TakeAt(at, networkOf(a.addr), n)
 	}
 }
 
@@ -30,11 +30,11 @@ func (a *answer) look(at time.Time, n int) {
 		a.result.OK = true
 		return
 	}
-	a.result = a.ask(at, 0)
+	a.result = a.takeUncounted(at, 0)
 	if n <= a.result.Remaining {
 		return
 	}
-	if a.result = a.ask(at, n); a.result.OK { // it has just become free
+	if a.result = a.takeUncounted(at, n); a.result.OK { // it has just become free
 		a.refund(n)
 	}
 }

@@ -48,11 +48,10 @@ type Policy struct {
 	Shadow bool    // whether it refuses nothing and only counts what it would have refused. Default: it refuses.
 
 	MaxKeys int // the most quotas that are remembered, as GroupConfig.MaxKeys of limiter. Default: 100,000, or 1 where all requests share one.
-	// Overflow is what becomes of those who come when all quotas are in use. Default: nobody can wash out what others
-	// have used, so there is none for them. By IP and by client they share one quota with all others of their network
-	// for whom there is no room: of IPv4 a /24, of IPv6 a /32. So a flood from one network keeps out that network alone.
-	// The most networks that are remembered are a quarter of MaxKeys; those beyond are refused, and so are newcomers
-	// where requests are told apart by nothing but their route.
+	// Overflow is what becomes of a new key when all MaxKeys quotas are in use. Default: a quota in use is never
+	// forgotten. New keys by IP or by client share one quota per network, an IPv4 /24 or an IPv6 /32, so a flood of keys
+	// from one network refuses new keys of that network only. Up to MaxKeys/4 networks are remembered; requests from
+	// further networks are refused, and so are new keys by route alone.
 	Overflow limiter.Overflow
 }
 
@@ -167,7 +166,7 @@ func newSelection(matches []Match) selection {
 	for i, m := range matches {
 		s[i] = matcher{networks: append([]netip.Prefix(nil), m.Networks...), clients: setOf(m.Clients), routes: setOf(m.Routes)}
 		for _, c := range m.Clients {
-			s[i].clients[bounded(c)] = true // as FromHeader has it
+			s[i].clients[bounded(c)] = true // the form that FromHeader returns
 		}
 	}
 	return s

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// pattern is the route by default.
+// pattern is the default Route.
 func pattern(r *http.Request) string { return r.Pattern }
 
 // RouteOf is a LimitConfig.Route for a limit that stands before mux: it looks up the pattern that mux will choose.
@@ -17,23 +17,23 @@ func RouteOf(mux *http.ServeMux) func(*http.Request) string {
 	}
 }
 
-// loudPattern returns the route by default, for what tells requests apart by it. The first request without a route
-// is logged as an error: nobody has set http.Request.Pattern, so all routes count as one, and none is exempt.
-func loudPattern(what string) func(*http.Request) string {
+// patternOrLog returns the default Route for a configuration that uses routes. It logs the first request without a
+// Pattern as an error, because all such requests count as one route, and none matches a Match by route.
+func patternOrLog(what string) func(*http.Request) string {
 	var once sync.Once
 	return func(r *http.Request) string {
 		if r.Pattern == "" {
 			once.Do(func() {
-				slog.ErrorContext(r.Context(), "weirhttp: "+what+" tells requests apart by route, but http.Request.Pattern is empty, so all "+
-					"routes are one. Put it behind the http.ServeMux, or set Route; other routers need a line, see the package's documentation")
+				slog.ErrorContext(r.Context(), "weirhttp: "+what+" uses routes, but http.Request.Pattern is empty, so all routes count as one: "+
+					"put it behind the http.ServeMux or set Route (see Routes in the documentation of package weirhttp)")
 			})
 		}
 		return r.Pattern
 	}
 }
 
-// asksForRoutes reports whether any part of the configuration tells requests apart by route.
-func (c LimitConfig) asksForRoutes() bool {
+// usesRoutes reports whether any policy or match uses routes.
+func (c LimitConfig) usesRoutes() bool {
 	asks := namesRoutes(c.Exempt)
 	for _, p := range c.Policies {
 		asks = asks || p.By&ByRoute != 0 || namesRoutes(p.Only) || namesRoutes(p.Except)

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// logged returns how often it was logged by default that requests have no route, while f ran.
+// logged returns how often slog.Default logged a missing route while f ran.
 func logged(t *testing.T, f func()) int {
 	before := slog.Default()
 	defer slog.SetDefault(before)

@@ -22,9 +22,9 @@ import (
 // deadline, and so a failure, and the Cancel of a Request, long deprecated, is not looked at.
 //
 // A response of status 429 or 503 that says when to come back (see [RetryAfter]) is obeyed
-// by the gate, whatever its config is: it lets nothing through until then, up to
-// MaxRetryAfter ([weir.Gate.Hold]); and the breaker, should it open, stays open at least as
-// long, up to a MaxRetryAfter of its own.
+// by the gate, whatever its config is: it refuses requests until then, up to MaxRetryAfter
+// ([weir.Gate.Hold]). A breaker that opens stays open at least as long, up to a MaxRetryAfter
+// of its own.
 type Transport struct {
 	// Classify says what a response, or the error in its place, tells about the service.
 	// It leaves the body alone. If it panics nothing is told, and the panic goes on up.
@@ -42,8 +42,8 @@ type Transport struct {
 	// Fallback is asked: see [LogRefusedCalls]. It leaves the request as it is. Default none.
 	OnRefusal func(*http.Request, *RefusedError)
 
-	// MaxRetryAfter bounds for how long a server can have the gate held. Off does not
-	// listen to it. Default 1 min.
+	// MaxRetryAfter is the longest wait that a server can ask for. Off ignores what servers
+	// ask for. Default 1 min.
 	MaxRetryAfter time.Duration
 
 	// CountBodyFailures books each body that fails while it is read (see TransportStats) as one

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// one is one request a minute on each route, but for /healthz.
+// one allows one request per minute and route, and exempts /healthz.
 func one(route func(*http.Request) string) *weirhttp.Limit {
 	return weirhttp.NewLimit(weirhttp.LimitConfig{
 		Policies: []weirhttp.Policy{{Name: "minute", Limit: 1, Span: time.Minute, By: weirhttp.ByRoute}},
@@ -24,7 +24,7 @@ func one(route func(*http.Request) string) *weirhttp.Limit {
 	})
 }
 
-// wantQuotaForEachRoute asks for routes that the handler has.
+// wantQuotaForEachRoute requires that each route has a quota of its own.
 func wantQuotaForEachRoute(t *testing.T, h http.Handler) {
 	for _, step := range []struct {
 		path string
@@ -51,7 +51,7 @@ func onChi(r chi.Router) {
 	}
 }
 
-// listen has what is logged by default written to the buffer until the test is over.
+// listen writes what slog.Default logs to the buffer until the test ends.
 func listen(t *testing.T, to *bytes.Buffer) {
 	before := slog.Default()
 	t.Cleanup(func() { slog.SetDefault(before) })

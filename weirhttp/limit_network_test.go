@@ -18,7 +18,7 @@ func perDay(n int, by weirhttp.By) weirhttp.Policy {
 	return weirhttp.Policy{Name: "day", Limit: n, Span: 24 * time.Hour, By: by, MaxKeys: 1000}
 }
 
-// flood sends one request from each of so many IPv6 networks of one /47, and returns how many passed.
+// flood sends one request from each of the /64 networks of an IPv6 /47. It returns how many passed.
 func flood(h http.Handler, networks int) (passed int) {
 	for i := range networks {
 		if (request{from: fmt.Sprintf("[2001:db8:%x:%x::1]:9", i>>16, i&0xffff)}).send(h).Code == http.StatusOK {
@@ -39,7 +39,7 @@ func TestAFloodFromOneNetworkKeepsOutThatNetworkAlone(t *testing.T) {
 		require.LessOrEqual(t, passed, 1000+20, "one for each key, and the quota of the network")
 		require.Greater(t, passed, 800)
 		require.Equal(t, 429, request{from: "[2001:db8:ffff::1]:1"}.send(h).Code, "a newcomer of that network")
-		for i := range 60 { // of networks too no more than 250 are remembered
+		for i := range 60 { // fewer than the 250 networks that are remembered
 			for _, from := range []string{fmt.Sprintf("198.51.%d.1:1", i), fmt.Sprintf("[2001:%x::1]:1", 0x1000+i)} {
 				require.Equal(t, 200, request{from: from}.send(h).Code, from)
 			}
@@ -83,7 +83,7 @@ func TestAFloodFromManyNetworksIsBounded(t *testing.T) {
 	require.Equal(t, 429, request{from: "192.0.2.1:1"}.send(h).Code)
 }
 
-// What another policy refuses takes nothing of a network either; nor does what is given back stay away.
+// A request that another policy refuses takes nothing from the quota of its network.
 func TestNewcomersTakeFromAllOrNone(t *testing.T) {
 	for _, order := range [][2]int{{0, 1}, {1, 0}} {
 		both := [2]weirhttp.Policy{perDay(5, weirhttp.ByIP), {Name: "tight", Limit: 1, Span: 24 * time.Hour, By: weirhttp.ByIP, MaxKeys: 1}}
@@ -125,7 +125,7 @@ func TestReconfigureGoesOnWithTheQuotasOfNetworks(t *testing.T) {
 	})
 }
 
-// A charge of any size is over at once, also for those for whom there is no room, and takes what they are counted by.
+// A charge of any size returns at once, and is taken from the quota of the network if there is no room for the key.
 func TestChargesOfNewcomersAreTakenFromTheirNetwork(t *testing.T) {
 	for overflow, then := range map[limiter.Overflow]int{limiter.RefuseNew: 429, limiter.ShareNew: 429, limiter.PassNew: 200} {
 		policy := perDay(1, weirhttp.ByIP)
