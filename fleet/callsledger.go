@@ -112,7 +112,10 @@ func (l *ledger) settle(r *reading) {
 	}
 	l.late += max(r.late-before.late, 0)
 	if same && r.asked-before.asked <= l.span {
-		l.others = l.others.plus(r.total.less(r.mine).less(before.total.less(before.mine)))
+		now, then := r.total.less(r.mine), before.total.less(before.mine)
+		if now.holds(then) { // or else a failover has taken some back, and what came since cannot be told from the rest
+			l.others = l.others.plus(now.less(then))
+		}
 		return
 	}
 	// Nobody can say how much of the totals is news. What is in the window is.

@@ -252,6 +252,31 @@ func TestAFailoverTakesBackNoTotals(t *testing.T) {
 	require.Equal(t, failures(16), a.Totals())
 }
 
+// A replica that takes over has been told less. What comes after that must not make up for successes alone.
+func TestAFailoverDoesNotChangeTheRatesOfTotals(t *testing.T) {
+	s := newStage(t)
+	a, b := s.node(), s.node()
+	s.exchange(a, b)
+	a.Count(window.Counts{Successes: 100, Failures: 10})
+	s.wait(time.Second)
+	s.exchange(a, b)
+	stale := server().Do("DUMP", keyOf(t))
+	a.Count(window.Counts{Successes: 10, Failures: 10})
+	s.wait(time.Second)
+	s.exchange(a, b)
+	require.Equal(t, window.Counts{Successes: 110, Failures: 20}, b.Totals())
+
+	server().Do("RESTORE", keyOf(t), "0", stale, "REPLACE")
+	a.Count(window.Counts{Successes: 90, Failures: 9}) // more successes than were forgotten, and fewer failures
+	s.wait(time.Second)
+	s.exchange(a, b)
+	require.Equal(t, window.Counts{Successes: 110, Failures: 20}, b.Totals(), "what cannot be told apart is left out, all of it")
+	a.Count(window.Counts{Successes: 10, Failures: 1})
+	s.wait(time.Second)
+	s.exchange(a, b)
+	require.Equal(t, window.Counts{Successes: 120, Failures: 21}, b.Totals())
+}
+
 // keyOf returns the one key of the test.
 func keyOf(t *testing.T) string {
 	keys, err := client(t, server()).Keys(t.Context(), "*"+t.Name()+"*").Result()

@@ -32,6 +32,9 @@ func (r row) less(s row) row {
 	return r
 }
 
+// holds reports whether no figure of r is less than that of s.
+func (r row) holds(s row) bool { return s.less(r) == row{} }
+
 // delta is what one node counted in a stretch of time.
 type delta struct {
 	from time.Duration // when the first part of it was taken up

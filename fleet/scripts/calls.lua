@@ -3,6 +3,7 @@
 -- The key is a hash. "life" has when it was made, "total" what was counted in time, "0" to as many as there are buckets
 -- the buckets, each at its number modulo theirs and one, and "n" and a node's name what is known of that node: the number
 -- of its latest flush, when that came, what was counted in time of all its flushes, and how many of its calls were not.
+-- "sweep" is how far the search has come for nodes to be forgotten.
 -- Every six numbers are successes, failures, slow calls, slow failures, ignored and refused calls.
 --
 -- ARGV is the width of a bucket in µs; the buckets; the time in µs, or '' for the server's; how many ms are to pass before
@@ -45,6 +46,7 @@ end
 
 local names = { 'life', 'total', node }
 for i = 0, buckets do names[#names + 1] = tostring(i) end
+names[#names + 1] = 'sweep'
 local held = redis.pcall('HMGET', key, unpack(names))
 if held.err then return held end
 local life = tonumber(string.match(held[1] or '', '^c(%d+)$'))
@@ -92,13 +94,18 @@ local function take()
 	redis.call('PEXPIRE', key, ARGV[4])
 end
 
--- sweep forgets the nodes that have long been silent.
+-- sweep forgets nodes that have long been silent, or have come by a clock that was far ahead. It goes on where the last one
+-- ended, and each new node pays for some others alone: so it costs the same however many there are, and comes round while there
+-- are a fiftieth more of them.
 local function sweep()
-	local all = redis.call('HGETALL', key)
-	for i = 1, #all, 2 do
-		local seen = tonumber(string.match(all[i + 1], '^%d+ (%d+)'))
-		if string.sub(all[i], 1, 1) == 'n' and seen and seen < now - keep * 1000 then redis.call('HDEL', key, all[i]) end
+	local cursor = string.match(held[#names] or '', '^%d+$') or '0'
+	local found = redis.call('HSCAN', key, cursor, 'COUNT', 50)
+	for i = 1, #found[2], 2 do
+		local field = found[2][i]
+		local seen = tonumber(string.match(found[2][i + 1], '^%d+ (%d+)'))
+		if string.sub(field, 1, 1) == 'n' and seen and math.abs(now - seen) > keep * 1000 then redis.call('HDEL', key, field) end
 	end
+	redis.call('HSET', key, 'sweep', found[1])
 end
 
 if #ARGV > 7 and tonumber(ARGV[6]) > mine[1] then

@@ -1,0 +1,111 @@
+package fleet_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/internal/redistest"
+	"github.com/weir-go/weir/window"
+)
+
+// crowd writes so many nodes into the window of a test that were last seen at a time, as the script would.
+func crowd(t *testing.T, c *redis.Client, key string, first, n int, seen time.Duration) {
+	for from := first; from < first+n; from += 1000 {
+		_, err := c.Pipelined(t.Context(), func(p redis.Pipeliner) error {
+			for i := from; i < min(from+1000, first+n); i++ {
+				p.HSet(t.Context(), key, fmt.Sprintf("nCROWD%020d", i), fmt.Sprintf("1 %d 1 0 0 0 0 0 0", seen.Microseconds()))
+			}
+			return nil
+		})
+		require.NoError(t, err)
+	}
+}
+
+// nodes are how many nodes a window knows.
+func nodes(t *testing.T, c *redis.Client, key string) (n int) {
+	fields, err := c.HKeys(t.Context(), key).Result()
+	require.NoError(t, err)
+	for _, field := range fields {
+		if strings.HasPrefix(field, "n") {
+			n++
+		}
+	}
+	return n
+}
+
+// Processes that come and go leave their traces for two hours. A new one does not read them all.
+func TestANewNodeCostsTheSameHoweverManyThereWere(t *testing.T) {
+	s := redistest.Start(t)
+	c := client(t, s)
+	l := connectTo(t, c, fleet.LinkConfig{Timeout: patient})
+	cost := func(crowded int) (least time.Duration) {
+		shared := fleet.NewCalls(l, fmt.Sprint("crowded", crowded), fleet.CallsConfig{})
+		crowd(t, c, shared.Key(), 0, crowded, time.Duration(time.Now().UnixNano()))
+		require.NoError(t, c.HSet(t.Context(), shared.Key(), "life", "c1").Err())
+		for range 20 {
+			before := scriptTime(s)
+			once(t, fleet.NewCalls(l, shared.Name(), fleet.CallsConfig{}))
+			if took := scriptTime(s) - before; least == 0 || took < least {
+				least = took
+			}
+		}
+		require.Equal(t, crowded+20, nodes(t, c, shared.Key()), "all of them are remembered")
+		return least
+	}
+	few, many := cost(1000), cost(60_000)
+	t.Logf("the first flush of a node beside 1,000: %v, beside 60,000: %v", few, many)
+	require.Less(t, many, 4*few+time.Millisecond)
+}
+
+// once has a node count a call and flush it.
+func once(t *testing.T, shared *fleet.Calls) {
+	shared.Record(window.Success, 0)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	shared.Run(ended) // flushes as it ends
+	require.NoError(t, shared.Stats().Err)
+}
+
+// scriptTime is how long a server has spent in scripts.
+func scriptTime(s *redistest.Server) (spent time.Duration) {
+	for line := range strings.Lines(s.Do("INFO", "commandstats")) {
+		if name, rest, _ := strings.Cut(line, ":"); name == "cmdstat_evalsha" || name == "cmdstat_eval" {
+			_, rest, _ = strings.Cut(rest, "usec=")
+			usec, _, _ := strings.Cut(rest, ",")
+			n, _ := strconv.Atoi(usec)
+			spent += time.Duration(n) * time.Microsecond
+		}
+	}
+	return spent
+}
+
+// A clock that was far ahead for a while leaves nodes behind that would otherwise stay until it is that late.
+func TestNodesThatWereLongSilentAreForgottenAfterAWhile(t *testing.T) {
+	s := newStage(t)
+	keep := 2*5*time.Second + 2*time.Hour
+	c := client(t, server())
+	first := s.node()
+	first.Count(failures(1))
+	s.exchange(first)
+	key := keyOf(t)
+	crowd(t, c, key, 0, 1000, s.now-keep-time.Minute)
+	crowd(t, c, key, 1000, 1000, s.now+365*24*time.Hour)
+	crowd(t, c, key, 2000, 1000, s.now-keep+time.Minute)
+	const more = 150 // 3,000 nodes, of which each new one looks at 50, and as many again since the key is rebuilt meanwhile
+	for range more {
+		n := s.node()
+		n.Count(failures(1))
+		s.exchange(n)
+	}
+	require.Equal(t, 1+1000+more, nodes(t, c, key))
+	s.exchange(first)
+	s.requireWindow(failures(1+more), first)
+}
