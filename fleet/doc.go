@@ -49,8 +49,15 @@
 //	                                     │          │
 //	                                     └──────────┴──► away: Open, Closed, Local or Error
 //
-// A breaker stands before Redis, one for all limiters of a [Link], so that an outage costs a Timeout five times and hardly
-// anything from then on. A request whose answer was lost is never sent again: it may have been decided.
+// A breaker stands before Redis, one for all limiters of a [Link], so that an outage costs a Timeout five times and one a second from then
+// on: about once a second a decision finds out whether Redis is back. In a Cluster each master has a breaker of its own, so that
+// one that is away costs the limits of its own keys alone. A request whose answer was lost is never sent again: it may have been decided.
+// What a Cluster refuses while it moves a slot is asked again until the Timeout is over.
+//
+// What counts against Redis is what it does within the Timeout of the link. A caller that gives up, or comes with a deadline that is shorter,
+// counts for nothing; where its command is under way it stays until there is an answer, for a Timeout at most.
+//
+// A Cluster should have cluster-require-full-coverage set to no, or else one master that is away takes all others along.
 //
 // # Keys
 //

@@ -23,7 +23,8 @@ var ErrAway = errors.New("fleet: redis is away")
 var ErrForeign = errors.New("fleet: the key holds something else")
 
 // ErrServer is matched by the error which says that the server cannot be used as it is, and that waiting does not help: it is older
-// than Redis 6, or refuses the credentials, the certificate, or the commands that are needed.
+// than Redis 6, refuses the credentials or the commands that are needed, has a certificate that is not accepted, or is of a Cluster and the
+// client is not one for Clusters.
 var ErrServer = errors.New("fleet: the server cannot be used")
 
 // Fault is what is wrong with Redis. It is what the metric weir.limiter.backend.errors has as error.type.
@@ -38,7 +39,7 @@ const (
 	ReadOnly    Fault = "readonly"    // it is a replica
 	MasterDown  Fault = "masterdown"  // it is a replica that has lost its master
 	ClusterDown Fault = "clusterdown" // its Cluster does not serve the slot, or is moving it
-	Moved       Fault = "moved"       // the slot is on another server, and the client does not follow
+	Moved       Fault = "moved"       // the slot is on another server, and the client does not follow; matches ErrServer where INFO says so
 	OutOfMemory Fault = "oom"         // its memory is full
 	Busy        Fault = "busy"        // it runs some other script, has too many clients, or lacks replicas
 	Trouble     Fault = "server"      // any other error
@@ -63,7 +64,8 @@ type StoreError struct {
 	Name  string    // of the link
 	Fault Fault     // what is wrong
 	Until time.Time // for BreakerOpen: when Redis will be asked again, as far as that is known
-	final bool      // found out while the link was made
+	Cause error     // what the client library or the breaker said, if anything: it may tell addresses, so the text leaves it out
+	final bool      // found out while the link was made, or the server was first asked about itself
 }
 
 func (e *StoreError) Error() string { return "fleet: redis " + e.Name + ": " + faultText[e.Fault] }
@@ -85,6 +87,9 @@ var faultText = map[Fault]string{
 	Denied:      "access denied",
 	NoTLS:       "no TLS with a certificate that is accepted",
 }
+
+// Unwrap returns the Cause.
+func (e *StoreError) Unwrap() error { return e.Cause }
 
 // Is reports whether the error is to be treated as target.
 func (e *StoreError) Is(target error) bool {
@@ -111,7 +116,7 @@ func (e *StoreError) class() error {
 	switch {
 	case e.Fault == Foreign:
 		return ErrForeign
-	case e.Fault == TooOld, e.final && (e.Fault == Denied || e.Fault == NoTLS):
+	case e.Fault == TooOld, e.final && (e.Fault == Denied || e.Fault == NoTLS || e.Fault == Moved):
 		return ErrServer
 	}
 	return ErrAway

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"iter"
 	"sync/atomic"
 	"time"
 
@@ -13,26 +14,34 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// Link is a Redis or Valkey to which limiters are tied: its client, the breaker before it and the time that it may take.
+// Link is a Redis or Valkey to which limiters are tied: its client, the breakers before it and the time that it may take.
 // Limiters of one Redis share a Link, so that all know at once when it is away.
 //
-// It is a [stat.Source]: the breaker's figures, by the name of the link. All methods are safe for concurrent use.
+// A stand-alone Redis has one breaker. Each master of a Cluster, and each shard of a Ring, has its own, so that one that is away costs
+// the limits of its own keys alone.
+//
+// It is a [stat.Source]: the breakers' figures, by the name of the link, and by the address where there are several servers.
+// All methods are safe for concurrent use.
 type Link struct {
 	name    string
 	client  redis.UniversalClient
-	writer  *pipeline.Writer
 	timeout time.Duration
 	prefix  string
 	breaker *breaker.Breaker
-	met     atomic.Bool // the server has been found to be of use
-	cell    atomic.Bool // it has redis-cell
+	single  *node // the only server; nil where there are shards
+	shards  *shards
+	dials   dials
+	failure atomic.Pointer[StoreError] // the latest
+	cell    atomic.Bool                // the server has redis-cell
 }
 
 // Connect makes a link to the Redis or Valkey behind the client, stand-alone or a Cluster. The name stands in errors and metrics.
-// The client stays the caller's, to close as well, and may serve other ends.
+// The client stays the caller's, to close as well, and may serve other ends. It is given a hook that watches its dials.
 //
-// It asks the server who it is. One that cannot be used as it is (see [ErrServer]) is an error. One that is away is not: the
-// limiters' policies decide until it is back, and it is asked again then.
+// Connect asks the server who it is. One that cannot be used as it is (see [ErrServer]) is an error: a certificate that is not accepted or a
+// client without TLS settings that fit, credentials that are refused, a version before 6, and a server in cluster mode where the
+// client is not one for Clusters. A server that is away is not an error: the limiters' policies decide until it is back, and it is asked again
+// then. [Link.Err] tells why it is away.
 //
 // Where c makes no sense, its Validate's error is returned. The client must have ContextTimeoutEnabled, for otherwise a
 // decision takes as long as it pleases.
@@ -40,6 +49,22 @@ func Connect(ctx context.Context, name string, client redis.UniversalClient, c L
 	if err := errors.Join(c.Validate(), checkClient(client)); err != nil {
 		return nil, err
 	}
+	l := newLink(name, client, c)
+	err := l.within(ctx, l.prefix+"{}", func(*node, time.Time) error { return nil })
+	e, ok := errors.AsType[*StoreError](err)
+	if !ok {
+		return l, err
+	}
+	if e.Fault == Timeout && answersPlainly(ctx, client, l.timeout) {
+		e = &StoreError{Name: name, Fault: NoTLS, Cause: errPlain}
+	}
+	if e.final = true; !errors.Is(e, ErrAway) {
+		return nil, e
+	}
+	return l, nil
+}
+
+func newLink(name string, client redis.UniversalClient, c LinkConfig) *Link {
 	l := &Link{name: name, client: client, timeout: c.Timeout, prefix: c.Prefix, breaker: breaker.New(name, c.breaker())}
 	if l.timeout == 0 {
 		l.timeout = defaultTimeout
@@ -47,15 +72,13 @@ func Connect(ctx context.Context, name string, client redis.UniversalClient, c L
 	if l.prefix == "" {
 		l.prefix = defaultPrefix
 	}
-	l.writer = pipeline.New(client, pipeline.Config{Timeout: l.timeout})
-	err := l.within(ctx, l.meet)
-	if e, ok := errors.AsType[*StoreError](err); ok {
-		if e.final = true; !errors.Is(e, ErrAway) {
-			return nil, e
-		}
-		return l, nil
+	if locate := locator(client); locate != nil {
+		l.shards = newShards(locate, breaker.NewGroup[string](name, breaker.GroupConfig{Breaker: c.breaker()}))
+	} else {
+		l.single = l.newNode(client, "")
 	}
-	return l, err
+	l.dials.watch(client)
+	return l
 }
 
 // checkClient looks at what options a client has, where that can be seen.
@@ -80,32 +103,67 @@ func checkClient(client redis.UniversalClient) error {
 // Name is the name.
 func (l *Link) Name() string { return l.name }
 
-// Breaker is the breaker before Redis.
+// Breaker is the breaker before a stand-alone Redis. In a Cluster or a Ring it stands before what is asked of no server in particular: which of
+// them has which keys. See Breakers for the others.
 func (l *Link) Breaker() *breaker.Breaker { return l.breaker }
 
-// Observe yields the figures of the breaker: see [stat.Source].
-func (l *Link) Observe(yield func(*stat.Series, float64)) { l.breaker.Observe(yield) }
+// Breakers yields the breakers before the servers by their addresses: those that have been asked. For a stand-alone Redis
+// it yields the one, without an address.
+func (l *Link) Breakers() iter.Seq2[string, *breaker.Breaker] {
+	if l.shards != nil {
+		return l.shards.breakers.All()
+	}
+	return func(yield func(string, *breaker.Breaker) bool) { yield("", l.breaker) }
+}
 
-// Histograms yields the distributions of the breaker, where it keeps any.
-func (l *Link) Histograms(yield func(*stat.Series, stat.Histogram)) { l.breaker.Histograms(yield) }
+// Err returns the latest error that says that a server was away, and nil where none has been since the link was made. Its Cause has
+// what the client library said. It stays when the server is back.
+func (l *Link) Err() error {
+	if e := l.failure.Load(); e != nil {
+		return e
+	}
+	return nil
+}
+
+// Observe yields the figures of the breakers: see [stat.Source].
+func (l *Link) Observe(yield func(*stat.Series, float64)) {
+	l.breaker.Observe(yield)
+	if l.shards != nil {
+		l.shards.breakers.Observe(yield)
+	}
+}
+
+// Histograms yields the distributions of the breakers, where they keep any.
+func (l *Link) Histograms(yield func(*stat.Series, stat.Histogram)) {
+	l.breaker.Histograms(yield)
+	if l.shards != nil {
+		l.shards.breakers.Histograms(yield)
+	}
+}
 
 // eval runs a script once. All that is asked of Redis about limits goes through here, decide or call, and nothing of it is sent a
 // second time after it may have been executed.
 func (l *Link) eval(ctx context.Context, s *script, keys []string, args []any) ([]int64, error) {
-	return l.answer(ctx, func(ctx context.Context) ([]int64, error) { return l.run(ctx, s, keys, args) })
+	return l.answer(ctx, keys[0], func(w *pipeline.Writer, due time.Time) ([]int64, error) {
+		reply, err := w.Do(ctx, due, scriptCommand("evalsha", s.sha, keys, args)...)
+		if redis.HasErrorPrefix(err, "NOSCRIPT") { // which says that it was not executed
+			return w.Do(ctx, due, scriptCommand("eval", s.text, keys, args)...)
+		}
+		return reply, err
+	})
 }
 
 // decide is eval for a script that decides for many callers at once.
 func (l *Link) decide(ctx context.Context, d *pipeline.Decision, key string, args ...any) ([]int64, error) {
-	return l.answer(ctx, func(ctx context.Context) ([]int64, error) { return l.writer.Decide(ctx, d, key, args...) })
+	return l.answer(ctx, key, func(w *pipeline.Writer, due time.Time) ([]int64, error) { return w.Decide(ctx, due, d, key, args...) })
 }
 
 // call is eval for a command on a key that answers in numbers. An error that says that the server has no such command is returned
 // as it is.
 func (l *Link) call(ctx context.Context, key string, args ...any) ([]int64, error) {
 	var unknown error
-	reply, err := l.answer(ctx, func(ctx context.Context) ([]int64, error) {
-		reply, err := l.writer.Do(ctx, key, args...)
+	reply, err := l.answer(ctx, key, func(w *pipeline.Writer, due time.Time) ([]int64, error) {
+		reply, err := w.Do(ctx, due, args...)
 		if redis.HasErrorPrefix(err, "unknown command") {
 			unknown, err = err, nil
 		}
@@ -117,77 +175,15 @@ func (l *Link) call(ctx context.Context, key string, args ...any) ([]int64, erro
 	return reply, err
 }
 
-// answer gets an answer from a server that has been found to be of use.
-func (l *Link) answer(ctx context.Context, ask func(context.Context) ([]int64, error)) (reply []int64, err error) {
-	err = l.within(ctx, func(ctx context.Context) error {
-		if err := l.meet(ctx); err != nil {
-			return err
-		}
-		reply, err = ask(ctx)
+// answer gets an answer from the server that has the key.
+func (l *Link) answer(ctx context.Context, key string, ask func(*pipeline.Writer, time.Time) ([]int64, error)) (reply []int64, err error) {
+	err = l.within(ctx, key, func(n *node, due time.Time) error {
+		reply, err = ask(n.writer, due)
 		if err == nil && len(reply) == 1 && reply[0] == -1 {
 			err = &StoreError{Name: l.name, Fault: Foreign}
 		}
 		return err
 	})
-	return reply, err
-}
-
-// within calls Redis in the time that it may take, if the breaker lets it. The error is the caller's own context's, or a *StoreError.
-func (l *Link) within(ctx context.Context, call func(context.Context) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	permit, err := l.breaker.Allow()
-	if err != nil {
-		return l.notAsked(err)
-	}
-	defer permit.Done(breaker.Failure) // where call panics; otherwise it is used up by then
-	bounded, cancel := context.WithTimeout(ctx, l.timeout)
-	defer cancel()
-	err = call(bounded)
-	if err == nil {
-		permit.Done(breaker.Success)
-		return nil
-	}
-	if gone := ctx.Err(); gone != nil {
-		permit.Report(ctx, gone)
-		return gone
-	}
-	fault := l.explain(err)
-	permit.Done(outcome(fault))
-	return fault
-}
-
-// notAsked is the error for a refusal of the breaker.
-func (l *Link) notAsked(err error) *StoreError {
-	e := &StoreError{Name: l.name, Fault: BreakerOpen}
-	if open, ok := errors.AsType[*breaker.OpenError](err); ok {
-		e.Until = open.Until
-	}
-	return e
-}
-
-// outcome is what an error says about Redis.
-func outcome(e *StoreError) breaker.Outcome {
-	if errors.Is(e, ErrAway) {
-		return breaker.Failure
-	}
-	return breaker.Success
-}
-
-func (l *Link) explain(err error) *StoreError {
-	if e, ok := errors.AsType[*StoreError](err); ok {
-		return e
-	}
-	return &StoreError{Name: l.name, Fault: faultOf(err)}
-}
-
-// run sends a script by its name, and by its text where Redis does not know it, which it then has not executed.
-func (l *Link) run(ctx context.Context, s *script, keys []string, args []any) ([]int64, error) {
-	reply, err := l.writer.Do(ctx, keys[0], scriptCommand("evalsha", s.sha, keys, args)...)
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		return l.writer.Do(ctx, keys[0], scriptCommand("eval", s.text, keys, args)...)
-	}
 	return reply, err
 }
 

@@ -129,7 +129,6 @@ func TestAnswersThatAreNoDecisionAreNotAskedForAgain(t *testing.T) {
 		"-READONLY You can't write against a read only replica. script: ab12, on @user_script:1.":   fleet.ReadOnly,
 		"-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.":         fleet.MasterDown,
 		"-CLUSTERDOWN The cluster is down":                                                          fleet.ClusterDown,
-		"-TRYAGAIN Multiple keys request during rehashing of slot":                                  fleet.ClusterDown,
 		"-MOVED 3999 127.0.0.1:1":                                                                   fleet.Moved,
 		"-ASK 3999 127.0.0.1:1":                                                                     fleet.Moved,
 		"-OOM command not allowed when used memory > 'maxmemory'. script: ab12, on @user_script:1.": fleet.OutOfMemory,
@@ -189,20 +188,6 @@ func TestConnectTakesNoLongerThanADecision(t *testing.T) {
 	_, err := b.Take(t.Context(), "user", 1)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.Less(t, time.Since(began), time.Second)
-}
-
-func TestWhoGivesUpGetsTheContextsErrorAndSaysNothingAboutRedis(t *testing.T) {
-	f := newFake(t, map[string]string{"evalsha": ""})
-	l := connectTo(t, f.client(), fleet.LinkConfig{Timeout: 200 * ms})
-	b := newBucket(l, fleet.Config{Away: fleet.Open})
-	ctx, cancel := context.WithCancel(t.Context())
-	defer time.AfterFunc(10*ms, cancel).Stop()
-	_, err := b.Take(ctx, "user", 1)
-	require.Equal(t, context.Canceled, err)
-	_, err = b.Take(ctx, "user", 1)
-	require.Equal(t, context.Canceled, err)
-	require.Zero(t, l.Breaker().Counts().Failures)
-	require.Len(t, f.commands(), 1)
 }
 
 // What something else has written under a key of ours stays as it is, and is no fault of Redis.

@@ -16,9 +16,11 @@ type LinkConfig struct {
 	Timeout time.Duration
 	// Prefix stands before all keys, and has no braces. Default "weir:".
 	Prefix string
-	// Breaker is before Redis. It sees failures only where Redis is away: see [ErrAway]. Classify is not used. Default: that
-	// of the package breaker, but it opens at 5 failures in a row too, and tries again after 1 s, which grows twofold
-	// to 30 s and is shortened by up to a half at random, so that a fleet does not come back all at once.
+	// Breaker is before Redis, and of a Cluster or a Ring before each server. It sees a failure where the server does not answer within
+	// Timeout, or says that it can decide nothing at present. That a caller gave up sooner is none, nor is what concerns
+	// one key or one slot. Its OnChange is told the address by Change.Key. Classify is not used. Default: that
+	// of the package breaker, but it opens at 5 failures in a row too, and has one decision try again about once a second (after
+	// 1 s to 1.25 s, at random), which closes it if Redis answers.
 	Breaker breaker.Config
 }
 
@@ -47,13 +49,13 @@ func (c LinkConfig) breaker() breaker.Config {
 		b.ConsecutiveFailures = 5
 	}
 	if b.Cooldown == 0 {
-		b.Cooldown = time.Second
-		if b.CooldownFactor == 0 && b.MaxCooldown == 0 {
-			b.CooldownFactor, b.MaxCooldown = 2, 30*time.Second
-		}
+		b.Cooldown = 1250 * time.Millisecond
 		if b.CooldownJitter == 0 {
-			b.CooldownJitter = 0.5
+			b.CooldownJitter = 0.2
 		}
+	}
+	if b.Probes == 0 {
+		b.Probes = 1
 	}
 	return b
 }

@@ -4,41 +4,48 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// meet asks the server, once, whether it is new enough, lets us do what scripts do, and has redis-cell.
-func (l *Link) meet(ctx context.Context) error {
-	if l.met.Load() {
+// meet asks a server, once, whether it is new enough, is of a Cluster only where the client can follow, lets us do what scripts do with
+// the key, and has redis-cell.
+func (l *Link) meet(ctx context.Context, n *node, key string, due time.Time) error {
+	if n.met.Load() {
 		return nil
 	}
-	info, err := l.about(ctx, "info", "server").Text()
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), due)
+	defer cancel()
+	info, err := n.about(ctx, "info", "server").Text()
 	if err != nil && !redis.HasErrorPrefix(err, "NOPERM") { // who may not ask has to know
 		return err
 	}
 	if major := majorVersion(info); major > 0 && major < 6 {
 		return &StoreError{Name: l.name, Fault: TooOld}
 	}
+	if _, plain := l.client.(*redis.Client); plain && clustered(info) {
+		return &StoreError{Name: l.name, Fault: Moved, final: true}
+	}
 	const attempt = "redis.call('TIME') redis.call('GET', KEYS[1]) return 1" // what else may be wrong shows when it decides
-	if err := l.about(ctx, "eval", attempt, 1, l.prefix+"{}").Err(); err != nil && faultOf(err) == Denied {
+	if err := n.about(ctx, "eval", attempt, 1, key).Err(); err != nil && faultOf(err) == Denied {
 		return err
 	}
-	l.cell.Store(l.hasCommand(ctx, "cl.throttle"))
-	l.met.Store(true)
+	l.cell.Store(n.hasCommand(ctx, "cl.throttle"))
+	n.met.Store(true)
 	return nil
 }
 
 // hasCommand reports whether the server says that it knows a command.
-func (l *Link) hasCommand(ctx context.Context, name string) bool {
-	known, err := l.about(ctx, "command", "info", name).Slice()
+func (n *node) hasCommand(ctx context.Context, name string) bool {
+	known, err := n.about(ctx, "command", "info", name).Slice()
 	return err == nil && len(known) == 1 && known[0] != nil
 }
 
 // about asks the server about itself.
-func (l *Link) about(ctx context.Context, args ...any) *redis.Cmd {
+func (n *node) about(ctx context.Context, args ...any) *redis.Cmd {
 	command := question{redis.NewCmd(ctx, args...)}
-	_ = l.client.Process(ctx, command) // the command has the error
+	_ = n.client.Process(ctx, command) // the command has the error
 	return command.Cmd
 }
 
@@ -57,4 +64,9 @@ func majorVersion(info string) int {
 		return 0
 	}
 	return n
+}
+
+// clustered reports whether INFO says that the server is in cluster mode. Valkey has a word of its own for it.
+func clustered(info string) bool {
+	return strings.Contains(info, "redis_mode:cluster") || strings.Contains(info, "server_mode:cluster")
 }

@@ -64,7 +64,8 @@ func (p *Purse) Take(ctx context.Context, key string, n int) (r limiter.Result, 
 	_, listed := p.keys[key]
 	refill, stale := l.refill, p.drop(now, !listed)
 	p.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, p.config.Timeout)
+	due := time.Now().Add(p.config.Timeout)
+	ctx, cancel := context.WithDeadline(context.WithValue(ctx, dueKey{}, due), due)
 	defer cancel()
 	_ = p.giveBack(ctx, stale) // what is lost is lost
 	if refill != nil {

@@ -37,7 +37,7 @@ func (w *Writer) commands(ctx context.Context, batch []*call) []*command {
 			groups = append(groups, nil)
 		}
 		groups[i] = append(groups[i], c)
-		if c.decision != nil && !c.whole && w.joint {
+		if c.decision != nil && !c.whole && w.joint.Load() {
 			joint[c.decision] = i
 		}
 	}
@@ -81,7 +81,7 @@ func (d *Decision) about(verb, script string, calls []*call) []any {
 func (c *command) deal() {
 	answer, err := c.Result()
 	for i, m := range c.calls {
-		m.answer, m.err = answer, err
+		m.answer, m.err, m.shared = answer, err, len(c.calls) > 1
 		if d := m.decision; d != nil && err == nil {
 			if len(answer) != d.Answers*len(c.calls) {
 				m.answer, m.err = nil, fmt.Errorf("pipeline: a script gave %d numbers for %d keys", len(answer), len(c.calls))

@@ -19,17 +19,18 @@
 //
 // # Once at most
 //
-// A command is never sent again, whatever the retries of the client: a timeout does not tell whether
-// the server has executed it. (MOVED and ASK do tell that it has not: the client of a Cluster follows
-// them.) A caller that gives up while its command is in the queue has sent
-// nothing. Once a command is on its way giving up does not stop it: the server may execute
-// it although nobody waits for the answer.
+// A command that may have been executed is never sent again, whatever the retries of the client: a timeout does not tell whether
+// the server has executed it. Some answers do tell that it has not. The client of a Cluster follows MOVED and ASK. A Writer sends a
+// script's text after NOSCRIPT, sends decisions one by one after CROSSSLOT, and tries again, after pauses from 1 to 16 ms, for as
+// long as there is time, where a slot is on its way to another server: after TRYAGAIN, and where servers point at each other.
+// A caller that gives up while its command is in the queue has sent nothing. Once a command is on its way
+// giving up does not stop it: the server may execute it although nobody waits for the answer.
 //
 // # Time
 //
-// No call lasts longer than Config.Timeout, if the client heeds the deadlines of contexts
-// (ContextTimeoutEnabled). A server that hangs holds the lanes until then; what stands in the queue and has
-// less than a quarter of its time left is not sent any more, and fails with [ErrUnsent]. In a
-// Cluster the slots are divided among 16 queues, so that a master that hangs does not
-// hold up those of the others.
+// No call lasts longer than its due, if the client heeds the deadlines of contexts (ContextTimeoutEnabled). A caller in the queue, or in
+// the batch of another, leaves when its context is done. One that leads a batch stays until the answer has come or the batch is due: no
+// goroutine of a Writer's could do so in its stead, and if the caller's deadline cut the connection a server would be judged by
+// the patience of its callers. A server that hangs holds the lanes until then; what has less than a quarter of
+// Config.Timeout left is not sent any more, and fails with [ErrUnsent].
 package pipeline

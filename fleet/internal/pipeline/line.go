@@ -13,8 +13,8 @@ type call struct {
 	decision *Decision
 	whole    bool // the decision's text is sent
 
-	due   time.Time // when its time is up
-	hasty bool      // that is much sooner than for others, so that it must not lead them
+	due    time.Time // when its time is up
+	shared bool      // it was sent as a part of one command for several callers
 
 	turn   chan turn // what to do; nil as long as it never had to wait
 	answer []int64
@@ -95,7 +95,7 @@ func (l *line) take(c *call) []*call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	batch := []*call{c}
-	for !c.hasty && l.first != nil && len(batch) < l.batch {
+	for l.first != nil && len(batch) < l.batch {
 		m := l.first
 		l.remove(m)
 		m.place = taken

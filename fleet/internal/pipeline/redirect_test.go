@@ -2,6 +2,8 @@ package pipeline_test
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,21 +21,16 @@ type move struct {
 }
 
 var moves = []move{
-	{"MOVED", func(c *redistest.Cluster, slot int, _, to *redistest.Server) {
-		id := to.Do("CLUSTER", "MYID")
-		for _, node := range c.Nodes {
-			node.Do("CLUSTER", "SETSLOT", slot, "NODE", id)
-		}
-	}},
-	{"ASK", func(_ *redistest.Cluster, slot int, from, to *redistest.Server) {
-		to.Do("CLUSTER", "SETSLOT", slot, "IMPORTING", from.Do("CLUSTER", "MYID"))
-		from.Do("CLUSTER", "SETSLOT", slot, "MIGRATING", to.Do("CLUSTER", "MYID"))
-	}},
+	{"MOVED", func(c *redistest.Cluster, slot int, _, to *redistest.Server) { c.Settle(slot, to) }},
+	{"ASK", (*redistest.Cluster).Migrate},
 }
+
+// moving is a Cluster of which slots are moved, each by one test.
+var moving = sync.OnceValue(func() *redistest.Cluster { return redistest.StartCluster(&shared) })
 
 // A server that redirects has not executed the command, so it is executed where it is redirected to, and once.
 func TestRedirectsAreFollowedAndExecutedOnce(t *testing.T) {
-	c := redistest.StartCluster(t)
+	c := moving()
 	for _, m := range moves {
 		for _, callers := range []int{1, 32} {
 			t.Run(fmt.Sprintf("%s, %d callers", m.name, callers), func(t *testing.T) {
@@ -41,8 +38,9 @@ func TestRedirectsAreFollowedAndExecutedOnce(t *testing.T) {
 				key := "{" + fresh("k") + "}"
 				_, err := add(t.Context(), w, "elsewhere", 0) // the client knows the slots from now on
 				require.NoError(t, err)
-				from := pipeline.Slot(key) * 3 / 16384
-				m.do(c, pipeline.Slot(key), c.Nodes[from], c.Nodes[(from+1)%3])
+				slot := c.Slot(key)
+				from := c.Home(slot)
+				m.do(c, slot, c.Nodes[from], c.Nodes[(from+1)%3])
 				var g sync.WaitGroup
 				for range callers {
 					g.Go(func() {
@@ -58,4 +56,124 @@ func TestRedirectsAreFollowedAndExecutedOnce(t *testing.T) {
 			})
 		}
 	}
+}
+
+// sum adds what two keys hold.
+const sum = "return {redis.call('INCR', KEYS[1]) + redis.call('INCR', KEYS[2])}"
+
+// While some keys of a slot are here and some there no server can execute a script about them.
+func TestACommandAboutASlotThatMovesIsTriedAgainUntilItIsDue(t *testing.T) {
+	c := moving()
+	w := pipeline.New(dialCluster(t, c.Addrs()), pipeline.Config{Timeout: patience})
+	one, two := "{moves}1", "{moves}2"
+	both := func(within time.Duration) ([]int64, error) {
+		return w.Do(t.Context(), time.Now().Add(within), "eval", sum, 2, one, two)
+	}
+	_, err := both(patience)
+	require.NoError(t, err)
+	slot := c.Slot(one)
+	from := c.Nodes[c.Home(slot)]
+	to := c.Nodes[(c.Home(slot)+1)%3]
+	c.Migrate(slot, from, to)
+	from.Do("MIGRATE", "127.0.0.1", port(to), one, 0, 1000)
+
+	w = pipeline.New(dialCluster(t, c.Addrs()), pipeline.Config{Timeout: 400 * time.Millisecond})
+	began := time.Now()
+	_, err = both(400 * time.Millisecond)
+	require.ErrorContains(t, err, "TRYAGAIN")
+	require.Less(t, time.Since(began), 400*time.Millisecond)
+
+	w = pipeline.New(dialCluster(t, c.Addrs()), pipeline.Config{Timeout: patience})
+	type result struct {
+		answer []int64
+		err    error
+	}
+	results := make(chan result)
+	before := c.Nodes[0].Calls()["eval"] + c.Nodes[1].Calls()["eval"] + c.Nodes[2].Calls()["eval"]
+	go func() {
+		answer, err := both(patience)
+		results <- result{answer, err}
+	}()
+	<-time.After(50 * time.Millisecond)
+	from.Do("MIGRATE", "127.0.0.1", port(to), two, 0, 1000)
+	c.Settle(slot, to)
+	r := <-results
+	require.NoError(t, r.err)
+	require.Equal(t, []int64{4}, r.answer, "executed once, and once before")
+	after := c.Nodes[0].Calls()["eval"] + c.Nodes[1].Calls()["eval"] + c.Nodes[2].Calls()["eval"]
+	require.Equal(t, before+1, after)
+}
+
+func port(s *redistest.Server) string {
+	_, port, _ := strings.Cut(s.Addr(), ":")
+	return port
+}
+
+// Servers that do not agree yet point at each other, more often than a client follows.
+func TestRedirectsInACircleAreTriedAgain(t *testing.T) {
+	c := moving()
+	w := pipeline.New(dialCluster(t, c.Addrs()), pipeline.Config{Timeout: patience})
+	key := "{circle}"
+	_, err := add(t.Context(), w, key, 1)
+	require.NoError(t, err)
+	slot := c.Slot(key)
+	from := c.Nodes[c.Home(slot)]
+	to := c.Nodes[(c.Home(slot)+1)%3]
+	c.Migrate(slot, from, to)
+	from.Do("MIGRATE", "127.0.0.1", port(to), key, 0, 1000)
+	from.Do("CLUSTER", "SETSLOT", slot, "NODE", to.Do("CLUSTER", "MYID"))
+	time.AfterFunc(100*time.Millisecond, func() { to.Do("CLUSTER", "SETSLOT", slot, "NODE", to.Do("CLUSTER", "MYID")) })
+	total, err := add(t.Context(), w, key, 1)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, total)
+}
+
+// A client for a stand-alone server, at a server of a Cluster that does not say so.
+func TestKeysOfDifferentSlotsAreDecidedAboutOneByOne(t *testing.T) {
+	client := dial(t, cluster().Nodes[0].Addr())
+	require.NoError(t, client.ScriptLoad(t.Context(), counting.Text).Err())
+	keys := keysAtHome(0, 6)
+	first := decide(t, client, counting, keys[:3]...)
+	for i, key := range keys[:3] {
+		require.Equal(t, []int64{int64(i + 1), 1}, first[key], "key %s: once, and alone", key)
+	}
+	w := pipeline.New(client, pipeline.Config{Timeout: patience, Lanes: 1})
+	crossed := func() int { return rejected(cluster().Nodes[0]) }
+	before := crossed()
+	var g sync.WaitGroup
+	for range 200 {
+		for _, key := range keys[3:] {
+			g.Go(func() {
+				if _, err := w.Decide(t.Context(), time.Now().Add(patience), counting, key, 1); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	g.Wait()
+	require.Positive(t, crossed()-before, "otherwise this has shown nothing")
+	require.LessOrEqual(t, crossed()-before, 2, "it is not tried again")
+	for _, key := range keys[3:] {
+		answer, err := w.Decide(t.Context(), time.Now().Add(patience), counting, key, 0)
+		require.NoError(t, err)
+		require.EqualValues(t, 200, answer[0])
+	}
+}
+
+// keysAtHome are keys of different slots of one node.
+func keysAtHome(node, n int) (keys []string) {
+	for len(keys) < n {
+		if key := fresh("k"); cluster().Home(cluster().Slot(key)) == node {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// rejected is how many commands a server has rejected as being about several slots.
+func rejected(s *redistest.Server) int {
+	_, rest, _ := strings.Cut(s.Do("INFO", "errorstats"), "errorstat_CROSSSLOT:count=")
+	count, _, _ := strings.Cut(rest, "\r")
+	n, _ := strconv.Atoi(count)
+	return n
 }

@@ -30,7 +30,15 @@ var cluster = sync.OnceValue(func() *redistest.Cluster { return redistest.StartC
 const count = "return {redis.call('INCRBY', KEYS[1], ARGV[1])}"
 
 func add(ctx context.Context, w *pipeline.Writer, key string, n int) (int64, error) {
-	answer, err := w.Do(ctx, key, "eval", count, 1, key, n)
+	return addBy(ctx, w, time.Now().Add(patience), key, n)
+}
+
+// patience is more than any test takes in which nothing is slow on purpose.
+const patience = 10 * time.Second
+
+// addBy is add until a given time.
+func addBy(ctx context.Context, w *pipeline.Writer, due time.Time, key string, n int) (int64, error) {
+	answer, err := w.Do(ctx, due, "eval", count, 1, key, n)
 	if err != nil {
 		return 0, err
 	}
@@ -227,22 +235,31 @@ func TestALeaderThatGivesUpDoesNotTakeTheOthersAlong(t *testing.T) {
 	require.EqualValues(t, 111, total)
 }
 
-func TestWhoIsInAHurryDoesNotHurryTheOthers(t *testing.T) {
-	q := newQueue(t, pipeline.Config{Timeout: 10 * time.Second})
+// The one that leads is in a hurry: it stays for the answer all the same, and takes the others along.
+func TestALeaderInAHurryDoesNotHurryTheOthers(t *testing.T) {
+	q := newQueue(t, pipeline.Config{Timeout: patience})
 	ok := func(_ int64, err error) {
 		if err != nil {
 			t.Error(err)
 		}
 	}
-	q.join(t.Context(), 1, ok)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	q.join(ctx, 10, ok)
+	q.hook.do = func() {
+		<-q.open
+		if q.hook.batches.Load() == 1 {
+			<-ctx.Done()
+		}
+	}
+	q.join(t.Context(), 1, ok)
+	q.join(ctx, 10, func(int64, error) {})
 	q.join(t.Context(), 100, ok)
 	q.join(t.Context(), 1000, ok)
 	q.finish()
-	require.EqualValues(t, 2, q.hook.single.Load(), "one with a deadline of its own goes alone")
-	require.EqualValues(t, 2, q.hook.batched.Load())
+	require.EqualValues(t, 3, q.hook.batched.Load())
+	total, err := add(t.Context(), q.writer, "k", 0)
+	require.NoError(t, err)
+	require.EqualValues(t, 1111, total)
 }
 
 func TestAPanicInAHookWedgesNobody(t *testing.T) {
@@ -323,7 +340,7 @@ func TestErrorsGoToWhoCausedThem(t *testing.T) {
 			if i%3 == 0 {
 				script = "return redis.call('NONESUCH', KEYS[1], ARGV[1])"
 			}
-			_, err := q.writer.Do(t.Context(), "k", "eval", script, 1, "k", 1)
+			_, err := q.writer.Do(t.Context(), time.Now().Add(patience), "eval", script, 1, "k", 1)
 			faults.Store(i, err)
 		})
 		for pipeline.Waiting(q.writer) == before {
@@ -413,7 +430,7 @@ func TestNoCallLastsLongerThanTheTimeout(t *testing.T) {
 		g.Go(func() {
 			for range 3 {
 				start := time.Now()
-				_, err := add(t.Context(), w, "k", 1)
+				_, err := addBy(t.Context(), w, start.Add(timeout), "k", 1)
 				if took := time.Since(start); took > timeout+slack || err == nil {
 					t.Errorf("after %v: %v", took, err)
 				}
@@ -432,44 +449,6 @@ func TestNoCallLastsLongerThanTheTimeout(t *testing.T) {
 	require.LessOrEqual(t, total, silent.Load(), "what was not sent was not executed; %d were not", unsent.Load())
 	require.Positive(t, unsent.Load())
 	require.EqualValues(t, 300, unsent.Load()+silent.Load())
-}
-
-func TestAMasterThatHangsHoldsUpItsOwnSlotsAlone(t *testing.T) {
-	nodes := cluster().Nodes
-	w := pipeline.New(dialCluster(t, cluster().Addrs()), pipeline.Config{Timeout: 2 * time.Second})
-	hung, well := "{b}hung", "{a}well" // slots 3300 and 15495, of the first master and the last
-	for _, key := range []string{hung, well} {
-		_, err := add(t.Context(), w, key, 1)
-		require.NoError(t, err)
-	}
-	nodes[0].Pause()
-	var g sync.WaitGroup
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	for range 20 {
-		g.Go(func() { _, _ = add(ctx, w, hung, 1) })
-	}
-	for pipeline.Waiting(w) < 10 {
-		<-time.After(time.Millisecond)
-	}
-	start := time.Now()
-	_, err := add(t.Context(), w, well, 1)
-	require.NoError(t, err)
-	require.Less(t, time.Since(start), 500*time.Millisecond)
-	g.Wait()
-	nodes[0].Continue()
-}
-
-func TestSlotsAreRedisOwn(t *testing.T) {
-	client := cluster().Nodes[0].Client()
-	for _, key := range []string{
-		"", "a", "foo", "123456789", "{user1000}.following", "{user1000}.followers", "foo{}{bar}", "foo{{bar}}zap", "foo{bar}{zap}",
-		"{", "}", "{}", "a{b", "\x00\xff{\xfe}", "tag {with space} x",
-	} {
-		want, err := client.ClusterKeySlot(t.Context(), key).Result()
-		require.NoError(t, err)
-		require.EqualValues(t, want, pipeline.Slot(key), "slot of %q", key)
-	}
 }
 
 func BenchmarkDo(b *testing.B) {

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Cluster is a Redis Cluster of three masters without replicas.
+// Cluster is a Redis Cluster of three masters without replicas. Where a master is away the others go on to serve their slots.
 type Cluster struct {
 	t     TB
 	Nodes []*Server
@@ -22,7 +22,9 @@ func StartCluster(t TB) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t}
 	for range 3 {
-		c.Nodes = append(c.Nodes, Options{Args: []string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000"}}.Start(t))
+		c.Nodes = append(c.Nodes, Options{Args: []string{
+			"--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "no",
+		}}.Start(t))
 	}
 	for i, node := range c.Nodes {
 		add := []any{"CLUSTER", "ADDSLOTS"}
@@ -35,13 +37,49 @@ func StartCluster(t TB) *Cluster {
 			node.Do("CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(c.Nodes[0].port))
 		}
 	}
+	c.Await()
+	return c
+}
+
+// Await returns when every node says that the cluster is well.
+func (c *Cluster) Await() {
+	c.t.Helper()
 	for _, node := range c.Nodes {
 		node.await("the cluster is well", func(ctx context.Context, client *redis.Client) bool {
 			info := client.ClusterInfo(ctx).Val()
-			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3")
+			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3") &&
+				strings.Contains(info, "cluster_slots_ok:16384")
 		})
 	}
-	return c
+}
+
+// Slot is the slot of a key.
+func (c *Cluster) Slot(key string) int {
+	c.t.Helper()
+	slot, err := strconv.Atoi(c.Nodes[0].Do("CLUSTER", "KEYSLOT", key))
+	if err != nil {
+		c.t.Fatalf("the slot of %q: %v", key, err)
+	}
+	return slot
+}
+
+// Home is the number of the node that a slot is given to in the beginning.
+func (c *Cluster) Home(slot int) int { return (slot*3 + 2) / slots }
+
+// Migrate begins to move a slot: its keys are still at the first node, and the second is ready to take them.
+func (c *Cluster) Migrate(slot int, from, to *Server) {
+	c.t.Helper()
+	to.Do("CLUSTER", "SETSLOT", slot, "IMPORTING", from.Do("CLUSTER", "MYID"))
+	from.Do("CLUSTER", "SETSLOT", slot, "MIGRATING", to.Do("CLUSTER", "MYID"))
+}
+
+// Settle has all nodes know that a slot is at a node.
+func (c *Cluster) Settle(slot int, at *Server) {
+	c.t.Helper()
+	id := at.Do("CLUSTER", "MYID")
+	for _, node := range c.Nodes {
+		node.Do("CLUSTER", "SETSLOT", slot, "NODE", id)
+	}
 }
 
 // Addrs are the addresses of the nodes.

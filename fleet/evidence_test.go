@@ -1,0 +1,213 @@
+package fleet_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/internal/redistest"
+)
+
+// hurry makes contexts of callers that give up before Redis can have answered.
+var hurry = map[string]func(context.Context) (context.Context, context.CancelFunc){
+	"a deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
+		return context.WithTimeout(ctx, time.Duration(300+rand.IntN(900))*time.Microsecond)
+	},
+	"cancellation": func(ctx context.Context) (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithCancel(ctx)
+		time.AfterFunc(time.Duration(300+rand.IntN(900))*time.Microsecond, cancel)
+		return ctx, cancel
+	},
+}
+
+// A client of the service may choose the deadline of each call. It must not be able to choose that Redis is away.
+func TestCallersInAHurryAreNoEvidenceAgainstRedis(t *testing.T) {
+	for how, hurried := range hurry {
+		for leases, c := range map[string]fleet.Config{
+			"no leases": {Away: fleet.Open}, "leases": {Away: fleet.Open, MaxLease: 2},
+		} {
+			t.Run(how+", "+leases, func(t *testing.T) {
+				s := redistest.Start(t)
+				proxy := redistest.NewProxy(t, s.Addr())
+				client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true})
+				t.Cleanup(func() { _ = client.Close() })
+				l := connectTo(t, client, fleet.LinkConfig{Timeout: time.Second})
+				b := newBucket(l, c)
+				proxy.Delay(ms)
+				before := l.Breaker().Counts()
+				var gaveUp, away atomic.Int64
+				var g sync.WaitGroup
+				for range 8 {
+					g.Go(func() {
+						for range 50 {
+							ctx, cancel := hurried(t.Context())
+							if _, err := b.Take(ctx, newKey(), 1); err != nil {
+								gaveUp.Add(1)
+							}
+							cancel()
+						}
+					})
+				}
+				for range 2 {
+					g.Go(func() {
+						for range 50 {
+							if r, err := b.Take(t.Context(), newKey(), 1); err != nil || r.From == fleet.FromAway {
+								away.Add(1)
+							}
+						}
+					})
+				}
+				g.Wait()
+				require.Positive(t, gaveUp.Load(), "otherwise this has shown nothing")
+				require.Zero(t, away.Load(), "honest requests that were decided without Redis")
+				require.Empty(t, l.Breaker().Changes())
+				require.Equal(t, before.Failures, l.Breaker().Counts().Failures)
+				require.NoError(t, l.Err())
+			})
+		}
+	}
+}
+
+// Each connection that is closed for a caller in a hurry would cost Redis a new one.
+func TestCallersInAHurryCostNoConnections(t *testing.T) {
+	s := redistest.Start(t)
+	proxy := redistest.NewProxy(t, s.Addr())
+	client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = client.Close() })
+	b := newBucket(connectTo(t, client, fleet.LinkConfig{Timeout: time.Second}), orError)
+	proxy.Delay(2 * ms)
+	for range 100 {
+		ctx, cancel := context.WithTimeout(t.Context(), ms)
+		_, _ = b.Take(ctx, newKey(), 1)
+		cancel()
+	}
+	require.LessOrEqual(t, client.PoolStats().StaleConns, uint32(1))
+	require.LessOrEqual(t, client.PoolStats().Misses, uint32(5), "connections made")
+}
+
+func TestARedisThatHangsIsNoticedThoughAllCallersAreInAHurry(t *testing.T) {
+	const timeout, slack = 100 * ms, 400 * ms
+	for how, hurried := range hurry {
+		for _, callers := range []int{1, 16} {
+			t.Run(fmt.Sprintf("%s, %d callers", how, callers), func(t *testing.T) {
+				s := redistest.Start(t)
+				l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: timeout, Breaker: breaker.Config{Cooldown: time.Minute}})
+				b := newBucket(l, orError)
+				s.Pause()
+				defer s.Continue()
+				began := time.Now()
+				var g sync.WaitGroup
+				for range callers {
+					g.Go(func() {
+						for !l.Breaker().IsOpen() && time.Since(began) < 5*time.Second {
+							start := time.Now()
+							ctx, cancel := hurried(t.Context())
+							_, err := b.Take(ctx, newKey(), 1)
+							cancel()
+							if took := time.Since(start); err == nil || took > timeout+slack {
+								t.Errorf("%v after %v", err, took)
+							}
+						}
+					})
+				}
+				g.Wait()
+				require.True(t, l.Breaker().IsOpen())
+				require.Less(t, time.Since(began), 5*timeout+slack)
+			})
+		}
+	}
+}
+
+func TestACallerThatGivesUpGetsTheErrorOfItsContext(t *testing.T) {
+	f := newFake(t, map[string]string{"evalsha": ""})
+	l := connectTo(t, f.client(), fleet.LinkConfig{Timeout: 100 * ms})
+	b := newBucket(l, fleet.Config{Away: fleet.Open})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer time.AfterFunc(10*ms, cancel).Stop()
+	_, err := b.Take(ctx, "user", 1)
+	require.Equal(t, context.Canceled, err)
+	_, err = b.Take(ctx, "user", 1)
+	require.Equal(t, context.Canceled, err)
+	require.Len(t, f.commands(), 1)
+	require.EqualValues(t, 1, l.Breaker().Counts().Failures, "Redis had its Timeout, and gave no answer")
+}
+
+// A server that answers is there, whatever it says about one key, one slot or one script.
+func TestWhatIsEvidenceAgainstAServer(t *testing.T) {
+	for answer, evidence := range map[string]bool{
+		"-LOADING Redis is loading the dataset in memory":                                                          true,
+		"-READONLY You can't write against a read only replica.":                                                   true,
+		"-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.":                        true,
+		"-CLUSTERDOWN The cluster is down":                                                                         true,
+		"-OOM command not allowed when used memory > 'maxmemory'.":                                                 true,
+		"-BUSY Redis is busy running a script.":                                                                    true,
+		"-MISCONF Redis is configured to save RDB snapshots":                                                       true,
+		"-NOREPLICAS Not enough good replicas to write.":                                                           true,
+		"-ERR max number of clients reached":                                                                       true,
+		"-NOAUTH Authentication required.":                                                                         true,
+		"-CLUSTERDOWN Hash slot not served":                                                                        false,
+		"-TRYAGAIN Multiple keys request during rehashing of slot":                                                 false,
+		"-MOVED 3999 127.0.0.1:1":                                                                                  false,
+		"-ASK 3999 127.0.0.1:1":                                                                                    false,
+		"-CROSSSLOT Keys in request don't hash to the same slot":                                                   false,
+		"-NOPERM No permissions to access a key":                                                                   false,
+		"-ERR The user executing the script can't access at least one of the keys":                                 false,
+		"-ERR ACL failure in script: User bob has no permissions to access the 'x' key":                            false,
+		"-ERR user_script:3: attempt to perform arithmetic on a nil value":                                         false,
+		"-WRONGTYPE Operation against a key holding the wrong kind of value":                                       false,
+		"-ERR Error running script: @user_script: 12: WRONGTYPE Operation against a key holding the wrong kind of": false,
+	} {
+		t.Run(answer, func(t *testing.T) {
+			f := newFake(t, map[string]string{"evalsha": answer + "\r\n"})
+			l := connectTo(t, f.client(), fleet.LinkConfig{Timeout: 50 * ms, Breaker: breaker.Config{Cooldown: time.Minute}})
+			b := newBucket(l, orError)
+			for range 20 {
+				_, err := b.Take(t.Context(), "user", 1)
+				var store *fleet.StoreError
+				require.ErrorAs(t, err, &store)
+				require.Equal(t, evidence && l.Breaker().IsOpen(), l.Breaker().IsOpen())
+			}
+			require.Equal(t, evidence, l.Breaker().IsOpen())
+			require.Equal(t, evidence, l.Err() != nil)
+		})
+	}
+}
+
+// While Redis is away it is asked about once a second, by the next decision, however many there are; so it is found at once when it is back.
+func TestAServerThatIsBackIsFoundWithinAboutASecond(t *testing.T) {
+	f := newFake(t, map[string]string{"evalsha": "-LOADING Redis is loading the dataset in memory\r\n"})
+	l := connectTo(t, f.client(), fleet.LinkConfig{})
+	b := tenASecond(l, "window", fleet.Config{Away: fleet.Open, MaxDenied: fleet.Off})
+	take := func() fleet.From {
+		r, err := b.Take(t.Context(), "user", 1)
+		require.NoError(t, err)
+		<-time.After(ms)
+		return r.From
+	}
+	for !l.Breaker().IsOpen() {
+		take()
+	}
+	f.commands()
+	began := time.Now()
+	for time.Since(began) < 5*time.Second {
+		require.Equal(t, fleet.FromAway, take())
+	}
+	asked := len(f.commands())
+	require.LessOrEqual(t, asked, 5, "at most once a second")
+	require.GreaterOrEqual(t, asked, 3, "and no more seldom in the end than in the beginning")
+	f.says("evalsha", integers(1, 10, 9, 0, 100_000))
+	began = time.Now()
+	for take() != fleet.FromServer {
+		require.Less(t, time.Since(began), 1500*ms)
+	}
+	require.Equal(t, breaker.Closed, l.Breaker().State())
+}

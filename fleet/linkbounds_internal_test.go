@@ -1,0 +1,31 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+)
+
+// The servers of a Cluster come and go, each at an address of its own.
+func TestServersThatComeAndGoTakeBoundedMemory(t *testing.T) {
+	l := &Link{timeout: defaultTimeout}
+	s := newShards(nil, breaker.NewGroup[string]("shards", breaker.GroupConfig{}))
+	var d dials
+	client, other := redis.NewClient(&redis.Options{}), redis.NewClient(&redis.Options{})
+	defer func() { require.NoError(t, errors.Join(client.Close(), other.Close())) }()
+	for i := range 3 * maxNodes {
+		client.Options().Addr = fmt.Sprintf("server%d:6379", i)
+		n := s.node(client, l.newNode)
+		require.Same(t, n, s.node(client, l.newNode))
+		require.LessOrEqual(t, len(s.nodes), maxNodes)
+		d.book(n.addr, errors.New("refused"))
+		require.LessOrEqual(t, len(d.byAddr), maxNodes)
+	}
+	other.Options().Addr = client.Options().Addr
+	require.NotSame(t, s.node(client, l.newNode), s.node(other, l.newNode), "another server may be there now")
+}

@@ -1,0 +1,150 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/fleet/internal/lease"
+	"github.com/weir-go/weir/fleet/internal/pipeline"
+)
+
+// within asks the server that has the key, in the time that it may take, if its breaker lets it. The error is the caller's own
+// context's, or a *StoreError.
+func (l *Link) within(ctx context.Context, key string, ask func(*node, time.Time) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	began := time.Now()
+	due := began.Add(l.timeout)
+	if sooner, ok := lease.Due(ctx); ok && sooner.Before(due) {
+		due = sooner
+	}
+	n, b, err := l.server(ctx, key, began, due)
+	if err != nil {
+		return err
+	}
+	return l.guard(ctx, b, n.addr, began, func() error {
+		if err := l.meet(ctx, n, key, due); err != nil {
+			return err
+		}
+		return ask(n, due)
+	})
+}
+
+// server is the server that has the key, and the breaker before it.
+func (l *Link) server(ctx context.Context, key string, began, due time.Time) (*node, *breaker.Breaker, error) {
+	if l.shards == nil {
+		return l.single, l.breaker, nil
+	}
+	var client *redis.Client
+	var err error
+	if l.shards.known.Load() {
+		if client, err = l.shards.locate(ctx, key); err != nil {
+			return nil, nil, l.diagnose(err, anyAddr, began)
+		}
+	} else {
+		err = l.guard(ctx, l.breaker, anyAddr, began, func() error {
+			ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), due)
+			defer cancel()
+			client, err = l.shards.locate(ctx, key)
+			return err
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		l.shards.known.Store(true)
+	}
+	n := l.shards.node(client, l.newNode)
+	return n, l.shards.breakers.Get(n.addr), nil
+}
+
+// guard makes a call that began at a time to a server, if the breaker before it lets it.
+//
+// What the breaker is told is what became of the call within the link's own Timeout. That the caller gave up says nothing, neither by a
+// cancellation nor by a deadline: who calls often sets the deadline, and a stranger may choose one that no server can keep.
+func (l *Link) guard(ctx context.Context, b *breaker.Breaker, addr string, began time.Time, call func() error) error {
+	permit, err := b.Allow()
+	if err != nil {
+		return l.notAsked(err)
+	}
+	defer permit.Done(breaker.Failure) // where call panics; otherwise it is used up by then
+	err = call()
+	if err == nil {
+		permit.Done(breaker.Success)
+		return nil
+	}
+	if errors.Is(err, pipeline.ErrLeft) {
+		permit.Done(breaker.Ignored)
+		return ctx.Err()
+	}
+	e := l.diagnose(err, addr, began)
+	outcome := verdict(e)
+	if outcome == breaker.Failure {
+		l.failure.Store(e)
+	}
+	permit.Done(outcome)
+	if gone := ctx.Err(); gone != nil {
+		return gone
+	}
+	return e
+}
+
+// notAsked is the error for a refusal of the breaker.
+func (l *Link) notAsked(err error) *StoreError {
+	e := &StoreError{Name: l.name, Fault: BreakerOpen, Cause: err}
+	if open, ok := errors.AsType[*breaker.OpenError](err); ok {
+		e.Until = open.Until
+	}
+	return e
+}
+
+// explain is what an error means.
+func (l *Link) explain(err error) *StoreError {
+	if e, ok := errors.AsType[*StoreError](err); ok {
+		return e
+	}
+	return &StoreError{Name: l.name, Fault: faultOf(err), Cause: err}
+}
+
+// diagnose is explain for the error of a call that began at a time. Where there was no answer in time because the server could not be
+// dialed, of which the client tells only later, the error means what the dial says.
+func (l *Link) diagnose(err error, addr string, began time.Time) *StoreError {
+	e := l.explain(err)
+	if e.Fault == Timeout {
+		if dial := l.dials.failure(addr, began); dial != nil {
+			return l.explain(dial)
+		}
+	}
+	return e
+}
+
+// verdict is what a fault says about the server to the breaker before it. A server that answers is there, whatever it answers about one
+// key, one slot or one script; it fails if it does not answer, or says that it can decide nothing at present.
+func verdict(e *StoreError) breaker.Outcome {
+	switch e.Fault {
+	case Timeout, Connection, NoTLS, Loading, ReadOnly, MasterDown, OutOfMemory, Busy:
+		return breaker.Failure
+	case ClusterDown, Denied:
+		if !aboutSome(e.Cause) {
+			return breaker.Failure
+		}
+	case BreakerOpen, Moved, Trouble, Foreign, TooOld:
+	}
+	return breaker.Success
+}
+
+// aboutSome reports whether a reply concerns some keys or commands only: those of one slot, or those that an access rule leaves out.
+func aboutSome(err error) bool {
+	for _, prefix := range []string{
+		"TRYAGAIN", "CLUSTERDOWN Hash slot", "NOPERM", "ACL failure in script", "The user executing the script can't",
+	} {
+		if redis.HasErrorPrefix(err, prefix) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,53 @@
+package fleet
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var errPlain = errors.New("tls: the server answers without TLS")
+
+// answersPlainly reports whether a client with TLS settings has been given a port where Redis answers without TLS. Redis waits for the end
+// of the line in what a client says to begin TLS, so that the dial hangs and has no error that would say so.
+func answersPlainly(ctx context.Context, client redis.UniversalClient, timeout time.Duration) bool {
+	var secure *tls.Config
+	var addrs []string
+	switch c := client.(type) {
+	case *redis.Client:
+		secure, addrs = c.Options().TLSConfig, []string{c.Options().Addr}
+	case *redis.ClusterClient:
+		secure, addrs = c.Options().TLSConfig, c.Options().Addrs
+	}
+	if secure == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for _, addr := range addrs {
+		if pings(ctx, addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// pings reports whether what listens at an address answers a PING as Redis does, with an error as well.
+func pings(ctx context.Context, addr string) bool {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = conn.Close() }()
+	due, _ := ctx.Deadline()
+	_ = conn.SetDeadline(due) // a connection that has none fails at once
+	var first [1]byte
+	if _, err = conn.Write([]byte("PING\r\n")); err == nil {
+		_, err = conn.Read(first[:])
+	}
+	return err == nil && (first[0] == '+' || first[0] == '-')
+}

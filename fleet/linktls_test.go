@@ -1,0 +1,97 @@
+package fleet_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/internal/redistest"
+)
+
+const noTLS = "fleet: redis main: no TLS with a certificate that is accepted"
+
+// The client repeats a dial for longer than a decision may take. The reason is told all the same.
+func TestConnectTellsWhyThereIsNoTLS(t *testing.T) {
+	sealed, plain := redistest.Options{TLS: true}.Start(t), redistest.Start(t)
+	own := sealed.Options().TLSConfig
+	for name, c := range map[string]struct {
+		addr string
+		tls  *tls.Config
+	}{
+		"an authority that is not trusted": {sealed.Addr(), &tls.Config{RootCAs: x509.NewCertPool()}},
+		"another name":                     {sealed.Addr(), &tls.Config{RootCAs: own.RootCAs, ServerName: "redis.example"}},
+		"a port without TLS":               {plain.Addr(), &tls.Config{RootCAs: own.RootCAs}},
+	} {
+		for kind, client := range map[string]redis.UniversalClient{
+			"client":  redis.NewClient(&redis.Options{Addr: c.addr, TLSConfig: c.tls, ContextTimeoutEnabled: true}),
+			"cluster": redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{c.addr}, TLSConfig: c.tls, ContextTimeoutEnabled: true}),
+		} {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				defer func() { require.NoError(t, client.Close()) }()
+				began := time.Now()
+				_, err := fleet.Connect(t.Context(), "main", client, fleet.LinkConfig{})
+				require.EqualError(t, err, noTLS)
+				require.ErrorIs(t, err, fleet.ErrServer)
+				require.NotErrorIs(t, err, fleet.ErrAway)
+				var store *fleet.StoreError
+				require.ErrorAs(t, err, &store)
+				require.ErrorContains(t, store.Cause, "tls: ")
+				require.Less(t, time.Since(began), time.Second)
+			})
+		}
+	}
+}
+
+func TestALinkWorksOverTLS(t *testing.T) {
+	s := redistest.Options{TLS: true}.Start(t)
+	o := s.Options()
+	o.ContextTimeoutEnabled = true
+	c := redis.NewClient(o)
+	defer func() { require.NoError(t, c.Close()) }()
+	l := connectTo(t, c, fleet.LinkConfig{Timeout: patient})
+	r, err := newBucket(l, orError).Take(t.Context(), "user", 1)
+	require.NoError(t, err)
+	require.True(t, r.OK)
+	require.NoError(t, l.Err())
+}
+
+func TestALinkSaysWhyItsServerIsAway(t *testing.T) {
+	proxy := redistest.NewProxy(t, redistest.Start(t).Addr())
+	proxy.Refuse()
+	c := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true})
+	defer func() { require.NoError(t, c.Close()) }()
+	l, err := fleet.Connect(t.Context(), "main", c, fleet.LinkConfig{})
+	require.NoError(t, err)
+	require.EqualError(t, l.Err(), "fleet: redis main: no connection")
+	require.ErrorIs(t, l.Err(), fleet.ErrAway)
+	var store *fleet.StoreError
+	require.ErrorAs(t, l.Err(), &store)
+	require.ErrorContains(t, store.Cause, "connection refused")
+	require.NotContains(t, l.Err().Error(), "127.0.0.1")
+}
+
+// A certificate may become one that is not accepted while the link is in use.
+func TestALinkSaysThatTheCertificateIsNoLongerAccepted(t *testing.T) {
+	sealed, other := redistest.Options{TLS: true}.Start(t), redistest.Options{TLS: true}.Start(t)
+	proxy := redistest.NewProxy(t, sealed.Addr())
+	c := redis.NewClient(&redis.Options{Addr: proxy.Addr(), TLSConfig: sealed.Options().TLSConfig, ContextTimeoutEnabled: true})
+	defer func() { require.NoError(t, c.Close()) }()
+	l := connectTo(t, c, fleet.LinkConfig{Timeout: 300 * ms, Breaker: breaker.Config{ConsecutiveFailures: 100, MinCalls: 100}})
+	b := newBucket(l, orError)
+	_, err := b.Take(t.Context(), "user", 1)
+	require.NoError(t, err)
+	proxy.Lead(other.Addr())
+	require.Eventually(t, func() bool {
+		_, err = b.Take(t.Context(), "user", 1)
+		var store *fleet.StoreError
+		require.ErrorAs(t, err, &store)
+		require.ErrorIs(t, err, fleet.ErrAway)
+		return store.Fault == fleet.NoTLS
+	}, 5*time.Second, ms)
+}

@@ -1,0 +1,275 @@
+package fleet_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/internal/redistest"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+)
+
+// frail is a Cluster that tests do harm to, one after the other. Each leaves it well.
+var frail = sync.OnceValue(func() *redistest.Cluster { return redistest.StartCluster(&shared) })
+
+// taker is what these tests need of a limiter.
+type taker interface {
+	Take(ctx context.Context, key string, n int) (fleet.Result, error)
+}
+
+// counter is a limiter that does not limit but counts.
+func counter(l *fleet.Link, name string, c fleet.Config) taker {
+	return newLimiter(l, name, fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: faultTotal}, c)
+}
+
+// tenASecond is a limiter of ten in a second.
+func tenASecond(l *fleet.Link, name string, c fleet.Config) taker {
+	return newLimiter(l, name, fleet.FixedWindow{Limit: 10, Span: time.Second}, c)
+}
+
+// three is a limiter of three keys in Redis for each of a user's, none of which limits.
+func three(l *fleet.Link, name string, c fleet.Config) taker {
+	return newLimiters(l, name, c, fleet.FixedWindow{Limit: faultTotal, Span: time.Hour},
+		fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: faultTotal}, fleet.SlidingWindow{Limit: faultTotal, Span: time.Hour})
+}
+
+func dialCluster(t *testing.T, addrs ...string) *redis.ClusterClient {
+	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// openOf are the addresses of the servers whose breakers are not closed.
+func openOf(l *fleet.Link) (open []string) {
+	for addr, b := range l.Breakers() {
+		if b.State() != breaker.Closed {
+			open = append(open, addr)
+		}
+	}
+	return open
+}
+
+// shardLoad takes permits of many keys until the context is done, and counts for each node of the cluster who decided.
+type shardLoad struct {
+	server, other [3]atomic.Int64
+	worst         atomic.Int64
+}
+
+func (s *shardLoad) run(ctx context.Context, t *testing.T, c *redistest.Cluster, b taker, prefix string) {
+	keys := make([]string, 60)
+	homes := make([]int, len(keys))
+	for i := range keys {
+		keys[i] = newKey()
+		homes[i] = c.Home(c.Slot(prefix + "{" + keys[i] + "}"))
+	}
+	var g sync.WaitGroup
+	for first := range 6 {
+		g.Go(func() {
+			for i := first; ctx.Err() == nil; i = (i + 6) % len(keys) {
+				began := time.Now()
+				r, err := b.Take(context.WithoutCancel(ctx), keys[i], 1)
+				if took := int64(time.Since(began)); took > s.worst.Load() {
+					s.worst.Store(took)
+				}
+				switch {
+				case err != nil:
+					t.Errorf("key of node %d: %v", homes[i], err)
+					return
+				case r.From == fleet.FromServer:
+					s.server[homes[i]].Add(1)
+				default:
+					s.other[homes[i]].Add(1)
+				}
+				<-time.After(time.Millisecond)
+			}
+		})
+	}
+	g.Wait()
+}
+
+// reset forgets what was counted.
+func (s *shardLoad) reset() {
+	for i := range s.server {
+		s.server[i].Store(0)
+		s.other[i].Store(0)
+	}
+}
+
+func TestAMasterThatIsAwayCostsTheLimitsOfItsOwnKeysAlone(t *testing.T) {
+	const timeout, slack = 200 * ms, 400 * ms
+	c := frail()
+	last := c.Nodes[2]
+	for name, harm := range map[string]struct{ away, back func() }{
+		"killed":  {last.Kill, func() { last.Restart() }},
+		"hanging": {last.Pause, last.Continue},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.Await()
+			l := connectTo(t, dialCluster(t, c.Addrs()...), fleet.LinkConfig{Timeout: timeout})
+			b := counter(l, "shards-"+name, fleet.Config{Away: fleet.Open, MaxDenied: fleet.Off})
+			var load shardLoad
+			ctx, stop := context.WithCancel(t.Context())
+			var g sync.WaitGroup
+			g.Go(func() { load.run(ctx, t, c, b, "weir:shards-"+name+":") })
+			defer g.Wait()
+			defer stop()
+			wait(300 * ms)
+			require.Empty(t, openOf(l))
+			for i := range load.other {
+				require.Zero(t, load.other[i].Load(), "node %d", i)
+				require.Positive(t, load.server[i].Load(), "node %d", i)
+			}
+
+			harm.away()
+			wait(3 * time.Second) // the others find that it is gone after 2 s
+			harm.back()
+			require.Zero(t, load.other[0].Load()+load.other[1].Load(), "decided without Redis about keys of the servers that were well")
+			require.Positive(t, load.other[2].Load())
+			require.Equal(t, []string{last.Addr()}, openOf(l))
+			require.False(t, l.Breaker().IsOpen())
+			require.ErrorIs(t, l.Err(), fleet.ErrAway)
+
+			c.Await()
+			require.Eventually(t, func() bool { return len(openOf(l)) == 0 }, 3*time.Second, 10*ms)
+			load.reset()
+			wait(300 * ms)
+			require.Zero(t, load.other[0].Load()+load.other[1].Load()+load.other[2].Load())
+			require.Positive(t, load.server[2].Load())
+			require.Less(t, time.Duration(load.worst.Load()), timeout+slack, "the longest call")
+		})
+	}
+}
+
+// A process that starts while a master is away finds the others all the same.
+func TestALinkIsMadeWhileAMasterIsAway(t *testing.T) {
+	c := frail()
+	c.Await()
+	c.Nodes[2].Kill()
+	defer func() {
+		c.Nodes[2].Restart()
+		c.Await()
+	}()
+	l := connectTo(t, dialCluster(t, c.Addrs()...), fleet.LinkConfig{Timeout: 300 * ms, Prefix: prefix(t)})
+	b := counter(l, "start", fleet.Config{Away: fleet.Closed})
+	for i := range 30 {
+		key := fmt.Sprint("user", i)
+		if c.Home(c.Slot("{"+key+"}")) == 2 {
+			continue
+		}
+		require.Eventually(t, func() bool {
+			r, err := b.Take(t.Context(), key, 1)
+			require.NoError(t, err)
+			return r.From == fleet.FromServer
+		}, 3*time.Second, 10*ms, "key %s", key)
+	}
+}
+
+// A slot moves from server to server under load. Its keys go one by one, so that for some time those of one decision are apart.
+func TestASlotThatMovesUnderLoadLosesNoDecision(t *testing.T) {
+	c := frail()
+	c.Await()
+	l := connectTo(t, dialCluster(t, c.Addrs()...), fleet.LinkConfig{Timeout: 2 * time.Second, Prefix: prefix(t)})
+	all := three(l, "moving", fleet.Config{Away: fleet.Error, MaxDenied: fleet.Off})
+	slot := c.Slot(prefix(t) + "moving:{hot}")
+	from, to := c.Nodes[c.Home(slot)], c.Nodes[(c.Home(slot)+1)%3]
+	var granted atomic.Int64
+	ctx, stop := context.WithCancel(t.Context())
+	var g sync.WaitGroup
+	for range 16 {
+		g.Go(func() {
+			for ctx.Err() == nil {
+				r, err := all.Take(t.Context(), "hot", 1)
+				if err != nil || !r.OK {
+					t.Errorf("%+v, %v", r, err)
+					return
+				}
+				granted.Add(1)
+				<-time.After(ms)
+			}
+		})
+	}
+	for range 4 {
+		wait(100 * ms)
+		c.Migrate(slot, from, to)
+		for _, key := range from.Client().ClusterGetKeysInSlot(t.Context(), slot, 100).Val() {
+			wait(20 * ms)
+			from.Do("MIGRATE", "127.0.0.1", port(to), key, 0, 1000)
+		}
+		c.Settle(slot, to)
+		from, to = to, from
+	}
+	wait(100 * ms)
+	stop()
+	g.Wait()
+	require.Empty(t, openOf(l))
+	require.NoError(t, l.Err())
+	r, err := all.Take(t.Context(), "hot", 0)
+	require.NoError(t, err)
+	require.EqualValues(t, granted.Load(), faultTotal-r.Remaining, "each is taken once")
+	require.Greater(t, granted.Load(), int64(1000))
+}
+
+func port(s *redistest.Server) string {
+	_, port, _ := strings.Cut(s.Addr(), ":")
+	return port
+}
+
+func TestEachServerOfARingHasABreakerOfItsOwn(t *testing.T) {
+	well, ill := redistest.Start(t), redistest.Start(t)
+	ring := redis.NewRing(&redis.RingOptions{
+		Addrs: map[string]string{"well": well.Addr(), "ill": ill.Addr()}, ContextTimeoutEnabled: true, HeartbeatFrequency: time.Hour,
+	})
+	t.Cleanup(func() { _ = ring.Close() })
+	l := connectTo(t, ring, fleet.LinkConfig{Timeout: 100 * ms})
+	b := counter(l, "ring", fleet.Config{Away: fleet.Closed, MaxDenied: fleet.Off})
+	ill.Pause()
+	defer ill.Continue()
+	for i := range 100 {
+		key := fmt.Sprint("user", i)
+		client, err := ring.GetShardClientForKey("weir:ring:{" + key + "}")
+		require.NoError(t, err)
+		r, err := b.Take(t.Context(), key, 1)
+		require.NoError(t, err)
+		require.Equal(t, client.Options().Addr == well.Addr(), r.From == fleet.FromServer, key)
+	}
+	require.Equal(t, []string{ill.Addr()}, openOf(l))
+}
+
+func TestALinkToAClusterShowsTheBreakerOfEachServer(t *testing.T) {
+	l := connectTo(t, dialCluster(t, cluster().Addrs()...), fleet.LinkConfig{Timeout: patient, Prefix: prefix(t)})
+	b := counter(l, "shown", orError)
+	for i := range 30 {
+		_, err := b.Take(t.Context(), fmt.Sprint("user", i), 1)
+		require.NoError(t, err)
+	}
+	var asked []string
+	for addr, b := range l.Breakers() {
+		asked = append(asked, addr)
+		require.Positive(t, b.Counts().Successes, addr)
+	}
+	require.ElementsMatch(t, cluster().Addrs(), asked)
+	shown := map[string]bool{}
+	l.Observe(func(s *stat.Series, _ float64) { shown[fmt.Sprint(s)] = true })
+	text := fmt.Sprint(shown)
+	for _, addr := range cluster().Addrs() {
+		require.Contains(t, text, addr)
+	}
+}
+
+func TestAClientThatCannotFollowAClusterIsRefused(t *testing.T) {
+	for name, client := range map[string]*redis.Client{"one of three": client(t, cluster().Nodes[0])} {
+		_, err := fleet.Connect(t.Context(), "main", client, fleet.LinkConfig{Timeout: patient})
+		require.EqualError(t, err, "fleet: redis main: part of a cluster, and the client is not one for clusters", name)
+		require.ErrorIs(t, err, fleet.ErrServer)
+	}
+}
