@@ -77,7 +77,7 @@ func (g *group[S]) roll() (found outcome) {
 	for key, is := range g.members {
 		if m, known := g.probes[key]; known && m.is == is {
 			probes[key] = m
-		} else {
+		} else if len(fresh) <= maxMembers { // more of them than could be taken need no memory
 			fresh[key] = is
 		}
 	}

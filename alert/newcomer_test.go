@@ -3,6 +3,7 @@ package alert_test
 import (
 	"fmt"
 	"maps"
+	"runtime"
 	"testing"
 	"time"
 
@@ -151,4 +152,28 @@ func TestADescriptionThatPanicsStopsNoOther(t *testing.T) {
 	require.Equal(t, "truth is 1, alerts above 0", m.Alerts()[0].Summary)
 	require.Equal(t, "b is bad", m.Alerts()[1].Summary)
 	require.Equal(t, 1.0, figures(m)[stat.AlertEvaluations.Name+"|x||panic"])
+}
+
+// The members that are left out cost nothing, however many they are.
+func TestAGroupFarTooLargeTakesLittleMemory(t *testing.T) {
+	keys := make([]string, 200_000)
+	for i := range keys {
+		keys[i] = fmt.Sprint(i)
+	}
+	m := alert.NewMonitor(alert.Config{Logger: quiet(), Budget: time.Minute}, alert.Rule{
+		Name: "x", When: alert.Above(1), Value: alert.Each(func(yield func(string, int) bool) {
+			for i, key := range keys {
+				if !yield(key, i) {
+					return
+				}
+			}
+		}, func(int) alert.Value { return alert.Gauge(func() float64 { return 0 }) }),
+	})
+	m.Evaluate()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	m.Evaluate()
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4<<20))
+	require.Equal(t, 2.0, figures(m)[stat.AlertEvaluations.Name+"|x||too_many_members"])
 }

@@ -67,13 +67,21 @@ func (c Counts) PerSecond(span time.Duration) float64 {
 // lower than it was, the total began anew in between: Minus then returns all of c, as Prometheus'
 // increase does.
 func (c Counts) Minus(old Totals) Counts {
+	if c.fell(old) {
+		return countsOf(c.row())
+	}
+	return c.less(old)
+}
+
+// fell reports whether any figure that adds up is lower than it was.
+func (c Counts) fell(old Counts) bool {
 	before, now := old.row(), c.row()
 	for i := range now {
 		if now[i] < before[i] {
-			return countsOf(now)
+			return true
 		}
 	}
-	return c.less(old)
+	return false
 }
 
 // less returns the difference of the figures that add up. It wraps around, so that it is right

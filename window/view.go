@@ -22,7 +22,9 @@ import (
 // anew: all of them are then what was counted since, as for Prometheus' increase.
 // Totals are read as figures from 0 to 2⁶⁰.
 //
-// All methods may be called from any number of goroutines.
+// All methods may be called from any number of goroutines. But samples have to come in the
+// order in which the totals were read, since an older one would look like a new beginning: let
+// one goroutine take them. Given an earlier time than the latest sample, an older one is ignored.
 type View struct {
 	clock clock
 	shape Config
@@ -31,6 +33,7 @@ type View struct {
 	ring    *ring.Ring
 	seen    bool
 	first   time.Duration // when the first sample came
+	latest  time.Duration // when the latest sample came
 	last    Totals        // the latest sample
 	counted Counts        // all that was counted since the first
 }
@@ -73,9 +76,13 @@ func (v *View) sample(at time.Duration, total Totals) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	total = plausible(total)
-	if !v.seen {
-		v.seen, v.first, v.last = true, at, total
+	switch {
+	case !v.seen:
+		v.seen, v.first, v.latest, v.last = true, at, at, total
+	case at < v.latest && total.fell(v.last):
+		return
 	}
+	v.latest = max(v.latest, at)
 	row := v.counted.row()
 	v.ring.Advance(v.ring.Bucket(int64(at)), row[:])
 	v.counted = v.counted.plus(total.Minus(v.last))

@@ -72,6 +72,20 @@ func TestOneTotalThatFallsMeansThatAllBeganAnew(t *testing.T) {
 	require.Zero(t, window.Totals{ConsecutiveFailures: 1}.Minus(window.Totals{ConsecutiveFailures: 9}), "it is no total")
 }
 
+func TestAnOlderSampleIsNoNewBeginning(t *testing.T) {
+	v := window.NewViewAt(window.Config{Span: time.Minute}, t0)
+	at := func(s int, n int64) int64 {
+		v.SampleAt(t0.Add(time.Duration(s)*time.Second), window.Totals{Successes: n})
+		return v.CountsAt(t0.Add(10 * time.Second)).Successes
+	}
+	require.Equal(t, int64(0), at(0, 1000))
+	require.Equal(t, int64(5), at(2, 1005))
+	require.Equal(t, int64(5), at(1, 1003), "it came late")
+	require.Equal(t, int64(9), at(3, 1009))
+	require.Equal(t, int64(12), at(2, 1012), "late, but newer totals")
+	require.Equal(t, int64(19), at(3, 7), "a new beginning")
+}
+
 // What a source of the user's returns may be anything.
 func TestViewOfTotalsThatAreNone(t *testing.T) {
 	v := window.NewViewAt(window.Config{Span: time.Minute}, t0)
