@@ -3,6 +3,7 @@ package fleet
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/weir-go/weir/limiter"
@@ -73,6 +74,7 @@ func (f fallback) decide(key string, n, most int, again time.Duration) limiter.R
 // local takes from every group, or from none.
 func (f fallback) local(key string, n, most int, again time.Duration) limiter.Result {
 	all := limiter.Result{OK: true, Limit: most, Remaining: most}
+	key = strings.Clone(key) // it may be a part of something large
 	for i, g := range f.groups {
 		r := g.Take(key, n)
 		all.Remaining = min(all.Remaining, r.Remaining)

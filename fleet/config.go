@@ -26,7 +26,7 @@ type Config struct {
 	// MaxWaiters is the most callers that may wait at once for one key; the next gets limiter.ErrQueueFull. Default: no bound.
 	MaxWaiters int
 
-	// MaxDenied is the most keys whose refusals are remembered, at 120 bytes each and the key. What Redis has refused is refused here too, and it is
+	// MaxDenied is the most keys whose refusals are remembered, at 200 bytes each and the key. What Redis has refused is refused here too, and it is
 	// not asked, for the RetryAfter that it gave, but no longer than 10 s; requests for fewer permits are asked about. That refuses nothing that Redis
 	// would let through, unless someone else gives permits back, resets the key or raises its limit, which is seen when that
 	// time is over. What this limiter does is seen at once; another of the same name is someone else. Where there is no room the refusal that ends soonest is forgotten.

@@ -21,8 +21,10 @@ var kinds = map[string][]fleet.Limit{
 	"log":             {fleet.SlidingLog{Limit: 50, Span: time.Hour}},
 	"cell":            {fleet.Cell{MaxBurst: 49, Count: 50, Period: time.Hour}},
 	"several": {
-		fleet.TokenBucket{Rate: limiter.PerHour(60), Burst: 60}, fleet.FixedWindow{Limit: 70, Span: 24 * time.Hour},
-		fleet.SlidingWindow{Limit: 80, Span: time.Hour}, fleet.SlidingLog{Limit: 50, Span: time.Hour},
+		fleet.TokenBucket{Rate: limiter.PerHour(60), Burst: 60},
+		fleet.FixedWindow{Limit: 70, Span: 24 * time.Hour},
+		fleet.SlidingWindow{Limit: 80, Span: time.Hour},
+		fleet.SlidingLog{Limit: 50, Span: time.Hour},
 	},
 }
 

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// MaxKey is how long a key may be, in bytes, to stand as it is in Redis. A longer one is stood for by its SHA-256.
+// MaxKey is how long a key may be, in bytes, to stand as it is in Redis and in the tables of this process. A longer one is stood
+// for by its SHA-256, so none takes more than 3·MaxKey bytes in either.
 const MaxKey = 256
 
 // tag is the part of a Redis key that stands for the user's key. It goes between braces, so that Redis Cluster

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"sync"
@@ -12,13 +13,15 @@ type lines struct {
 	max int // that may wait for one key, 0 for any number
 
 	mu    sync.Mutex
-	byKey map[string][]*place // the first goes first; none is empty
+	byKey map[string]*list.List // of *place: the first goes first; none is empty
 }
 
 // place is a caller's place in a line.
 type place struct {
 	turn chan struct{} // closed when the caller is the first
 	wake chan struct{} // look again
+	line *list.List
+	at   *list.Element // of it
 }
 
 // join puts the caller at the end of the line, if there is room.
@@ -26,37 +29,34 @@ func (l *lines) join(key string) (*place, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	line := l.byKey[key]
-	if l.max > 0 && len(line) >= l.max {
+	switch {
+	case line == nil:
+		line = list.New()
+	case l.max > 0 && line.Len() >= l.max:
 		return nil, false
 	}
-	p := &place{turn: make(chan struct{}), wake: make(chan struct{}, 1)}
-	if len(line) == 0 {
+	p := &place{turn: make(chan struct{}), wake: make(chan struct{}, 1), line: line}
+	if p.at = line.PushBack(p); line.Front() == p.at {
 		close(p.turn)
 	}
 	if l.byKey == nil {
-		l.byKey = map[string][]*place{}
+		l.byKey = map[string]*list.List{}
 	}
-	l.byKey[key] = append(line, p)
+	l.byKey[key] = line
 	return p, true
 }
 
-// leave takes the caller out of the line.
+// leave takes the caller out of the line, and lets the next go first if the caller did. It takes as long wherever the caller stands.
 func (l *lines) leave(key string, p *place) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	line := l.byKey[key]
-	for i, other := range line {
-		if other != p {
-			continue
-		}
-		line = append(line[:i], line[i+1:]...)
-		if i == 0 && len(line) > 0 {
-			close(line[0].turn)
-		}
-		break
-	}
-	if l.byKey[key] = line; len(line) == 0 {
+	wasFirst := p.line.Front() == p.at
+	p.line.Remove(p.at)
+	switch next := p.line.Front(); {
+	case next == nil:
 		delete(l.byKey, key)
+	case wasFirst:
+		close(next.Value.(*place).turn)
 	}
 }
 
@@ -64,11 +64,13 @@ func (l *lines) leave(key string, p *place) {
 func (l *lines) poke(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if line := l.byKey[key]; len(line) > 0 {
-		select {
-		case line[0].wake <- struct{}{}:
-		default:
-		}
+	line := l.byKey[key]
+	if line == nil {
+		return
+	}
+	select {
+	case line.Front().Value.(*place).wake <- struct{}{}:
+	default:
 	}
 }
 

@@ -2,6 +2,7 @@ package deny
 
 import (
 	"hash/maphash"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -10,9 +11,6 @@ import (
 
 // ways is how many places a set has.
 const ways = 8
-
-// longest is the longest key that is remembered: places are counted, not bytes.
-const longest = 1024
 
 // Cache remembers refusals. It is made with New; all methods are safe for concurrent use, and none blocks. A nil Cache remembers
 // nothing.
@@ -44,7 +42,7 @@ type refusal struct {
 	result limiter.Result
 }
 
-// New returns a cache for at least so many keys, of 120 bytes each and the key. Nothing is remembered for longer than most.
+// New returns a cache for at least so many keys, of 200 bytes each and the key, which it copies; bound the length of keys before. Nothing is remembered for longer than most.
 func New(keys int, most time.Duration) *Cache {
 	return &Cache{epoch: time.Now(), most: most, seed: maphash.MakeSeed(), sets: make([]set, (keys+ways-1)/ways)}
 }
@@ -88,14 +86,14 @@ func (l *Look) find() {
 
 // Remember remembers that the request was refused after it had been looked for.
 func (l *Look) Remember(answer limiter.Result) {
-	if l.cache == nil || answer.OK || answer.RetryAfter <= 0 || answer.RetryAfter == limiter.Never || len(l.key) > longest {
+	if l.cache == nil || answer.OK || answer.RetryAfter <= 0 || answer.RetryAfter == limiter.Never {
 		return
 	}
 	// The server has decided between the two times. From the first on it says no for as long as it said; from the second on
 	// waiting for as long is enough.
 	now := time.Since(l.cache.epoch)
 	r := &refusal{
-		hash: l.hash, key: l.key, n: l.n, round: l.round, result: answer,
+		hash: l.hash, key: strings.Clone(l.key), n: l.n, round: l.round, result: answer,
 		until: later(l.at, min(answer.RetryAfter, l.cache.most)), retry: later(now, answer.RetryAfter), reset: later(now, answer.ResetAfter),
 	}
 	l.set.place(r).Store(r)

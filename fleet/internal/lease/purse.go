@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -111,9 +112,9 @@ func (p *Purse) lookup(key string, now time.Duration) *lease {
 		l.used = now
 		return l
 	}
-	l := &lease{key: key, size: 1, used: now, asked: now - p.config.Age}
+	l := &lease{key: strings.Clone(key), size: 1, used: now, asked: now - p.config.Age}
 	if len(p.keys) < p.config.Keys {
-		p.keys[key] = p.used.PushFront(l)
+		p.keys[l.key] = p.used.PushFront(l) // a copy: the key may be a part of something large
 	}
 	return l
 }

@@ -1,0 +1,29 @@
+package fleet
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Leaving takes as long from the end of a line as from its beginning: a crowd that gives up at once, the last first, costs no more for each
+// than a few do.
+func TestLeavingALineTakesAsLongHoweverLongItIs(t *testing.T) {
+	leaving := func(waiters int) time.Duration {
+		l := &lines{}
+		places := make([]*place, waiters)
+		for i := range places {
+			places[i], _ = l.join("key")
+		}
+		began := time.Now()
+		for i := waiters - 1; i >= 0; i-- {
+			l.leave("key", places[i])
+		}
+		require.Empty(t, l.byKey)
+		return time.Since(began) / time.Duration(waiters)
+	}
+	leaving(1000)
+	short, long := leaving(1000), leaving(100_000)
+	require.Less(t, long, 20*short+time.Microsecond, "each of 100,000 leaves as quickly as each of 1,000: %s", short)
+}

@@ -1,0 +1,80 @@
+package fleet_test
+
+import (
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/limiter"
+)
+
+// inUse is how many bytes are in use.
+func inUse() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC() // what the first has freed of pools
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// tables are the limiters that keep something of each key in this process.
+func tables(t *testing.T) map[string]*fleet.Limiter {
+	_, away := awayLink(t)
+	plenty := fleet.TokenBucket{Rate: limiter.PerSecond(1), Burst: 1_000_000}
+	return map[string]*fleet.Limiter{
+		"refusals": newLimiter(connect(t), "refusals", hourly, fleet.Config{Away: fleet.Error, MaxDenied: 500}),
+		"leases":   newLimiter(connect(t), "leases", plenty, fleet.Config{Away: fleet.Error, MaxLease: 10}),
+		"local":    newLimiter(away, "local", hourly, fleet.Config{Away: fleet.Local, Share: 1, MaxKeys: 500}),
+	}
+}
+
+// Strangers choose keys. However long they are, or whatever they are parts of, a table holds a bounded number of bytes for each.
+func TestLongKeysTakeNoMoreMemoryThanShortOnes(t *testing.T) {
+	long := func(i int) string { return strconv.Itoa(i) + strings.Repeat("A", 1<<20) }
+	for name, key := range map[string]func(i int) string{
+		"long": long, "parts of something long": func(i int) string { return long(i)[:20] + "!" }, "parts": func(i int) string { return long(i)[:20] },
+	} {
+		for table, b := range tables(t) {
+			t.Run(table+", "+name, func(t *testing.T) {
+				before := inUse()
+				for i := range 100 {
+					for range 4 {
+						_, err := b.Take(t.Context(), key(i), 1)
+						require.NoError(t, err)
+					}
+				}
+				require.Less(t, inUse()-before, int64(2<<20), "bytes for 100 keys of 1 MB")
+				runtime.KeepAlive(b)
+			})
+		}
+	}
+}
+
+// More keys than there is room for, and each as long as it stays when it is written in Redis: the bounds of SECURITY.md.
+func TestTablesOfKeysAreBoundedInBytes(t *testing.T) {
+	const longest = 3 * fleet.MaxKey
+	for name, test := range map[string]struct{ keys, bytes int }{
+		"refusals": {500, 200 + longest}, "leases": {10_000, 400 + longest}, "local": {500, 200 + longest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := tables(t)[name]
+			before := inUse()
+			for i := range test.keys * 3 / 2 {
+				key := fmt.Sprintf("%06d", i) + strings.Repeat("}", fleet.MaxKey-6)
+				for range 2 {
+					_, err := b.Take(t.Context(), key, 1)
+					require.NoError(t, err)
+				}
+			}
+			grown := inUse() - before
+			t.Logf("%d bytes for each of %d keys", grown/int64(test.keys), test.keys)
+			require.Less(t, grown, int64(test.keys*test.bytes+300_000))
+			runtime.KeepAlive(b)
+		})
+	}
+}
