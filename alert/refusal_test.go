@@ -59,10 +59,10 @@ func TestANewStateOfARefusedAlertIsTriedAtOnce(t *testing.T) {
 
 func TestRefusedAlertsHoldUpNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		refused := 0
+		var refused []time.Time
 		f := newFlaky(func(a alert.Alert) error {
 			if a.Key != "good" {
-				refused++
+				refused = append(refused, time.Now())
 				return errRefused
 			}
 			return nil
@@ -75,8 +75,11 @@ func TestRefusedAlertsHoldUpNoOthers(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go m.Run(ctx)
 		time.Sleep(time.Hour)
-		require.Greater(t, refused, 500, "all are tried every few minutes")
-		require.Less(t, refused, 1400, "and no more often")
+		require.Greater(t, len(refused), 500, "all are tried every few minutes")
+		require.Less(t, len(refused), 1400, "and no more often")
+		for i := 101; i < len(refused); i++ {
+			require.GreaterOrEqual(t, refused[i].Sub(refused[i-1]), s, "not all at once, attempt %d", i)
+		}
 		cancel()
 		synctest.Wait()
 
