@@ -26,6 +26,7 @@ type Config struct {
 	// Without it one process that is well resolves, at a receiver such as Alertmanager,
 	// what another one fires. It takes at most 1,024 bytes. Choose a name that a process
 	// keeps when it restarts, if it has one, so that it can resolve what it fired before.
+	// Two monitors of one process need different ones, or rules with different names.
 	// NoInstance leaves the label out. Default the host's name and the number of the
 	// process, as in "web-1:4711".
 	Instance string
