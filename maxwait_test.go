@@ -1,0 +1,110 @@
+package weir_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/limiter"
+)
+
+// impatient has the gates that can be waited for, each a function since a gate belongs to its bubble. All have one token a minute.
+var impatient = map[string]func(maxWait time.Duration) func(caller int) *weir.Gate{
+	"a gate": func(maxWait time.Duration) func(int) *weir.Gate {
+		g := weir.New("g", weir.Config{Rate: limiter.PerMinute(1), Burst: 1, MaxWait: maxWait})
+		return func(int) *weir.Gate { return g }
+	},
+	"a key": func(maxWait time.Duration) func(int) *weir.Gate {
+		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerMinute(1), Burst: 1, MaxWait: maxWait}})
+		return func(int) *weir.Gate { return g.Get("a") }
+	},
+	"keys without room": func(maxWait time.Duration) func(int) *weir.Gate {
+		g := hosts(weir.GroupConfig{MaxKeys: 10, Gate: weir.Config{Rate: limiter.PerMinute(1), Burst: 1, MaxWait: maxWait}})
+		for i := range 10 {
+			_ = g.Get(fmt.Sprint("known", i)).Run(bg(), succeed)
+		}
+		return func(caller int) *weir.Gate { return g.Get(fmt.Sprint("new", caller)) }
+	},
+}
+
+func TestNobodyWaitsLongerThanMaxWait(t *testing.T) {
+	for kind, gates := range impatient {
+		for change, meanwhile := range map[string]func(g *weir.Gate){
+			"nothing": func(*weir.Gate) {},
+			"a hold":  func(g *weir.Gate) { g.Hold(time.Hour) },
+			"two holds": func(g *weir.Gate) {
+				g.Hold(30 * time.Second)
+				time.Sleep(10 * time.Second)
+				g.Hold(time.Hour)
+			},
+			"a slower rate": func(g *weir.Gate) {
+				if b, ok := g.Limiter().(*limiter.TokenBucket); ok {
+					require.NoError(t, b.SetRate(limiter.PerHour(1)))
+				}
+			},
+			"a refund": func(g *weir.Gate) { g.Limiter().Refund(1) },
+		} {
+			t.Run(kind+", "+change, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					const maxWait = 100 * time.Second
+					gate := gates(maxWait)
+					var took [20]time.Duration
+					var wg sync.WaitGroup
+					for i := range took {
+						wg.Go(func() {
+							began := time.Now()
+							_ = gate(i).Run(t.Context(), succeed)
+							took[i] = time.Since(began)
+						})
+					}
+					time.Sleep(time.Second)
+					for i := range took {
+						wg.Go(func() { meanwhile(gate(i)) })
+					}
+					wg.Wait()
+					for _, d := range took {
+						require.LessOrEqual(t, d, maxWait)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestNobodyInAQueueIsSentDuringAHold(t *testing.T) {
+	for kind, gates := range impatient {
+		synctest.Test(t, func(t *testing.T) {
+			gate := gates(5 * time.Minute)
+			const held = 3 * time.Minute
+			began := time.Now()
+			var passed [5]time.Duration
+			var wg sync.WaitGroup
+			for i := range passed {
+				wg.Go(func() {
+					if gate(i).Run(t.Context(), succeed) == nil {
+						passed[i] = time.Since(began)
+					}
+				})
+			}
+			synctest.Wait()
+			time.Sleep(time.Second)
+			for i := range passed {
+				gate(i).Hold(held)
+			}
+			wg.Wait()
+			sent := 0
+			for _, at := range passed {
+				require.True(t, at == 0 || at >= held+time.Second, "%s: one was sent after %v", kind, at)
+				if at > 0 {
+					sent++
+				}
+			}
+			require.NotZero(t, sent, "%s: after the hold they are sent", kind)
+		})
+	}
+}

@@ -1,0 +1,51 @@
+package weirhttp_test
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirhttp"
+)
+
+// Requests queue; the first answer asks for a minute. None is sent in that minute, and none waits longer than MaxWait.
+func TestAQueueKeepsToMaxWaitDuringAHold(t *testing.T) {
+	config := weir.Config{Rate: limiter.PerSecond(10), Burst: 1, MaxWait: time.Second}
+	for name, gates := range map[string]func() *weirhttp.Gates{
+		"one":      func() *weirhttp.Gates { return weirhttp.One(weir.New("g", config)) },
+		"per host": func() *weirhttp.Gates { return weirhttp.PerHost(config) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			sent := 0
+			transport := weirhttp.NewTransport(baseFunc(func(*http.Request) (*http.Response, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				sent++
+				return reply(http.StatusTooManyRequests, "Retry-After", "60"), nil
+			}), gates())
+			var took [10]time.Duration
+			var wg sync.WaitGroup
+			for i := range took {
+				wg.Go(func() {
+					began := time.Now()
+					if resp, err := transport.RoundTrip(newGet(t, "http://a.example/")); err == nil {
+						_ = resp.Body.Close()
+					}
+					took[i] = time.Since(began)
+				})
+			}
+			wg.Wait()
+			for _, d := range took {
+				require.LessOrEqual(t, d, time.Second, name)
+			}
+			require.Equal(t, 1, sent, name)
+		})
+	}
+}
