@@ -53,9 +53,9 @@ func TestAddAndRemoveCostTheSameHoweverManySourcesThereAre(t *testing.T) {
 	}
 	for _, scraped := range []bool{false, true} {
 		addTo10, removeFrom10 := cost(10, scraped)
-		addTo5000, removeFrom5000 := cost(5000, scraped)
-		require.Less(t, float64(addTo5000), 1.5*float64(addTo10), "bytes of %d Adds to 5,000, and to 10", adds)
-		require.Less(t, float64(removeFrom5000), 1.5*float64(removeFrom10)+100_000, "bytes of %d Removes from 5,500, and from 510", adds)
+		addTo2000, removeFrom2000 := cost(2000, scraped)
+		require.Less(t, float64(addTo2000), 1.5*float64(addTo10), "bytes of %d Adds to 2,000, and to 10", adds)
+		require.Less(t, float64(removeFrom2000), 1.5*float64(removeFrom10)+100_000, "bytes of %d Removes from 2,500, and from 510", adds)
 	}
 }
 

@@ -1,10 +1,13 @@
 package stat
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // ErrRefused is matched, through [errors.Is], by every error with which weir
@@ -69,7 +72,9 @@ type Series struct {
 }
 
 // Series makes a series of the instrument, created now. Bytes that are not UTF-8
-// are replaced by U+FFFD. It panics unless there is one value for each attribute.
+// are replaced by U+FFFD. Of a weir.group.key of more than 1,024 bytes, which a stranger
+// may have chosen, the beginning is kept, and a hash of all of it, so that two of them
+// stay apart. It panics unless there is one value for each attribute.
 func (i *Instrument) Series(values ...string) *Series {
 	if len(values) != len(i.Attrs) {
 		panic(fmt.Sprintf("stat: %s takes %d attribute values, got %d", i.Name, len(i.Attrs), len(values)))
@@ -77,8 +82,26 @@ func (i *Instrument) Series(values ...string) *Series {
 	s := &Series{Instrument: i, Values: make([]string, len(values)), Created: time.Now()}
 	for n, v := range values {
 		s.Values[n] = strings.ToValidUTF8(v, "\uFFFD")
+		if i.Attrs[n] == attrGroup && max(len(v), len(s.Values[n])) > maxKey {
+			s.Values[n] = shortened(v)
+		}
 	}
 	return s
+}
+
+// maxKey is the most bytes that the key of a group's member has.
+const maxKey = 1024
+
+// shortened is the beginning of a key, and a hash of all of it.
+func shortened(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	end := "…" + base64.RawURLEncoding.EncodeToString(sum[:12])
+	begin := strings.ToValidUTF8(key[:min(len(key), maxKey)], "\uFFFD")
+	cut := min(maxKey-len(end), len(begin))
+	for cut < len(begin) && !utf8.RuneStart(begin[cut]) {
+		cut--
+	}
+	return begin[:cut] + end
 }
 
 // ID names the series among all others: two series with one ID are the same

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -69,4 +70,26 @@ func TestASeriesKnowsWhenItWasMade(t *testing.T) {
 func TestKindsHaveNames(t *testing.T) {
 	require.Equal(t, "counter, up-down counter, gauge, distribution, kind 0",
 		fmt.Sprintf("%v, %v, %v, %v, %v", stat.Counter, stat.UpDown, stat.Gauge, stat.Distribution, stat.Kind(0)))
+}
+
+func TestLongKeysAreShortenedAndStayApart(t *testing.T) {
+	long := strings.Repeat("key", 1<<18)
+	seen := map[string]bool{}
+	for _, v := range []string{
+		long, long + "a", long + "b", long[1:], strings.Repeat("é", 1000), "x" + strings.Repeat("é", 1000), strings.Repeat("\xff", 1<<20),
+		strings.Repeat("a\xff", 400), strings.Repeat("x", 1025), strings.Repeat("x", 1024), strings.Repeat("€", 341) + "x", strings.Repeat("€", 341) + "xx",
+	} {
+		series := stat.BreakerSlowCalls.Series(v, v)
+		require.Equal(t, strings.ToValidUTF8(v, "\uFFFD"), series.Values[0], "a name is the program's")
+		got := series.Values[1]
+		require.LessOrEqual(t, len(got), 1024)
+		require.True(t, utf8.ValidString(got))
+		require.False(t, seen[got], "%.20q has the name of another", v)
+		seen[got] = true
+		require.Equal(t, got, stat.BreakerSlowCalls.Series("", v).Values[1], "the same in every process")
+		require.Equal(t, got, stat.BreakerSlowCalls.Series("", got).Values[1])
+		if utf8.ValidString(v) {
+			require.True(t, strings.HasPrefix(got, v[:1000]), "its beginning")
+		}
+	}
 }
