@@ -38,6 +38,8 @@ func (a Away) String() string {
 type fallback struct {
 	away   Away
 	groups []*limiter.Group[string] // for Local: one for each rule
+	// interval is how long a permit takes to come again, in each group.
+	interval []time.Duration
 }
 
 func newFallback(c Config, rules []rule) fallback {
@@ -47,6 +49,7 @@ func newFallback(c Config, rules []rule) fallback {
 	}
 	for _, r := range rules {
 		events, per := r.pace()
+		f.interval = append(f.interval, max(time.Duration(float64(per)/(events*c.Share)), 1))
 		f.groups = append(f.groups, limiter.NewGroup(limiter.GroupConfig[string]{
 			Rate: limiter.Per(events*c.Share, per), Burst: max(1, int(math.Floor(float64(r.most())*c.Share))), MaxKeys: c.MaxKeys,
 		}))
@@ -94,8 +97,10 @@ func (f fallback) local(key string, n, most int, again time.Duration) limiter.Re
 	return all
 }
 
-func (f fallback) refund(key string, n int) {
-	for _, g := range f.groups {
-		g.Refund(key, n)
+// refund gives back what cannot have come again since it was taken.
+func (f fallback) refund(key string, n int, age time.Duration) {
+	for i, g := range f.groups {
+		back := float64(n) - math.Ceil(float64(age)/float64(f.interval[i]))
+		g.Refund(key, int(max(min(back, math.MaxInt32), 0)))
 	}
 }

@@ -58,12 +58,27 @@ func (s *cellStore) module(ctx context.Context, tag string, n int) (limiter.Resu
 }
 
 func (s *cellStore) script(ctx context.Context, tag string, n int, at time.Time) (limiter.Result, error) {
+	n = int(max(min(int64(n), s.limit+1), -s.limit))
+	return s.charge(ctx, tag, n, s.interval*time.Duration(n), at)
+}
+
+// giveBack gives back what cannot have come again since it was taken, as if nothing had been owed before.
+func (s *cellStore) giveBack(ctx context.Context, tag string, n int, age time.Duration, at time.Time) error {
+	n = int(min(int64(n), s.limit))
+	back := s.interval*time.Duration(n) - age
+	if back <= 0 {
+		return nil
+	}
+	_, err := s.charge(ctx, tag, -n, -back, at)
+	return err
+}
+
+// charge has the script take n permits at that cost, or give them back.
+func (s *cellStore) charge(ctx context.Context, tag string, n int, cost time.Duration, at time.Time) (limiter.Result, error) {
 	var seconds, nanos, extra any = "", "", 0
 	if !at.IsZero() {
 		seconds, nanos, extra = at.Unix(), at.Nanosecond(), replayed
 	}
-	n = int(max(min(int64(n), s.limit+1), -s.limit))
-	cost := s.interval * time.Duration(n)
 	write := 1
 	if n == 0 {
 		write = 0

@@ -217,7 +217,7 @@ func TestSlidingLogNeverGrantsTooMuchWhereRedissonDoes(t *testing.T) {
 					require.Greater(t, m.span, shortest(seq.Steps[:i], c.Interval), "%s, step %d is refused: %d are used of %d: %+v", c.Name, i, used, m.limit, s)
 				}
 			case "release":
-				require.NoError(t, r.clients[s.Client].RefundAt(t.Context(), s.at(), r.key, s.Permits))
+				require.NoError(t, r.clients[s.Client].GiveBackAt(t.Context(), s.at(), r.key, s.Permits))
 				m.refund(max(s.Now, latest), int64(s.Permits))
 			case "setRate", "setRateArgs", "updateRateArgs":
 				require.NoError(t, r.clients[s.Client].SetRate(t.Context(), r.key, s.Rate, time.Duration(s.Interval)*time.Millisecond))

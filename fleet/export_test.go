@@ -13,10 +13,14 @@ func (l *Limiter) TakeAt(ctx context.Context, at time.Time, key string, n int) (
 	return Result{Result: negative(r, n)}, err
 }
 
-// RefundAt is Refund at a given time.
-func (l *Limiter) RefundAt(ctx context.Context, at time.Time, key string, n int) error {
-	_, err := l.store.decide(ctx, tag(key), -n, at)
-	return err
+// GiveBackAt is Refund at a given time.
+func (l *Limiter) GiveBackAt(ctx context.Context, at time.Time, key string, n int) error {
+	return l.store.giveBack(ctx, tag(key), n, 0, at)
+}
+
+// GiveBackAged is RefundAt at a given time, of permits that were taken so long before.
+func (l *Limiter) GiveBackAged(ctx context.Context, at time.Time, age time.Duration, key string, n int) error {
+	return l.store.giveBack(ctx, tag(key), n, age, at)
 }
 
 // EachAt is TakeEach at a given time.

@@ -41,6 +41,11 @@ func (k *Keyed) Refund(n int) {
 	_ = k.limiter.Refund(context.Background(), k.key, n) // counted by the limiter
 }
 
+// RefundAt is Refund of permits that were taken at a time, of which it gives back what still counts.
+func (k *Keyed) RefundAt(taken time.Time, n int) {
+	_ = k.limiter.RefundAt(context.Background(), taken, k.key, n) // counted by the limiter
+}
+
 // Wait takes n permits as soon as there are that many, and returns nil then.
 func (k *Keyed) Wait(ctx context.Context, n int) error { return k.limiter.Wait(ctx, k.key, n) }
 

@@ -30,11 +30,12 @@ type Limiter struct {
 
 // store is how a limiter asks Redis. A key is given as its tag.
 type store interface {
-	// decide takes n permits, looks for 0, and gives back −n below that. The time is the server's where at is zero; others are
-	// for tests and replays.
+	// decide takes n permits, or looks for 0. The time is the server's where at is zero; others are for tests and replays.
 	decide(ctx context.Context, tag string, n int, at time.Time) (limiter.Result, error)
 	// each is decide with the answers of each limit, in the order of the config.
 	each(ctx context.Context, tag string, n int, at time.Time) ([]limiter.Result, error)
+	// giveBack gives back those of n permits, taken so long ago, that still count.
+	giveBack(ctx context.Context, tag string, n int, age time.Duration, at time.Time) error
 	// stateKeys are where Redis has what was taken of a key.
 	stateKeys(tag string) []string
 }
@@ -98,17 +99,29 @@ func (l *Limiter) Peek(ctx context.Context, key string) (Result, error) {
 // Refund gives n permits back to the key, as if they had never been taken. It never fills a limit above its maximum. A window or a
 // log gives back the oldest permits that still count, which can only err on the strict side. Refund does nothing if n is below 1.
 // An error means that Redis gave no answer; it is not asked again.
+//
+// Refund is for permits that were taken a moment ago. If they may have come back by themselves meanwhile, because their window is
+// over or the bucket has filled up, it would give back permits of others: use RefundAt.
 func (l *Limiter) Refund(ctx context.Context, key string, n int) error {
+	return l.giveBack(ctx, tag(key), n, 0)
+}
+
+// RefundAt is Refund of permits that were taken at a time of this process: that before the call of Take. It gives back only what
+// still counts: nothing if their window is over, and of a bucket no more than cannot have come again since.
+func (l *Limiter) RefundAt(ctx context.Context, taken time.Time, key string, n int) error {
+	return l.giveBack(ctx, tag(key), n, max(time.Since(taken), 0))
+}
+
+func (l *Limiter) giveBack(ctx context.Context, tag string, n int, age time.Duration) error {
 	if n < 1 {
 		return nil
 	}
-	tagged := tag(key)
-	_, err := l.store.decide(ctx, tagged, -n, time.Time{})
+	err := l.store.giveBack(ctx, tag, n, age, time.Time{})
 	if errors.Is(err, ErrAway) {
-		l.away.refund(tagged, n)
+		l.away.refund(tag, n, age)
 	}
 	l.book.fault(err)
-	l.changed(tagged)
+	l.changed(tag)
 	return err
 }
 

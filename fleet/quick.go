@@ -75,8 +75,8 @@ func (g granter) Take(ctx context.Context, tag string, n int) (limiter.Result, e
 	return g.limiter.store.decide(ctx, tag, n, time.Time{})
 }
 
-func (g granter) Refund(ctx context.Context, tag string, n int) error {
-	_, err := g.limiter.store.decide(ctx, tag, -n, time.Time{})
+func (g granter) Refund(ctx context.Context, tag string, n int, age time.Duration) error {
+	err := g.limiter.store.giveBack(ctx, tag, n, age, time.Time{})
 	g.limiter.book.fault(err)
 	g.limiter.changed(tag)
 	return err

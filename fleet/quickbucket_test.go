@@ -30,8 +30,8 @@ func TestTheShorterScriptDecidesAsTheOtherDoes(t *testing.T) {
 				require.Equalf(t, want, got, "step %d: Take(%d)", step, n)
 				if r.IntN(10) == 0 {
 					n := 1 + r.IntN(5)
-					require.NoError(t, b.RefundAt(t.Context(), at, slow, n))
-					require.NoError(t, b.RefundAt(t.Context(), at, quick, n))
+					require.NoError(t, b.GiveBackAt(t.Context(), at, slow, n))
+					require.NoError(t, b.GiveBackAt(t.Context(), at, quick, n))
 				}
 			}
 		})

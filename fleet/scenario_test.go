@@ -199,7 +199,7 @@ func (l logSteps) left(at time.Duration) int {
 }
 
 func (l logSteps) refund(at time.Duration, n int) {
-	require.NoError(l, l.RefundAt(l.Context(), begin.Add(at), "user", n))
+	require.NoError(l, l.GiveBackAt(l.Context(), begin.Add(at), "user", n))
 }
 
 func (l logSteps) set(limit int, span time.Duration) {

@@ -123,7 +123,7 @@ func TestScripts(t *testing.T) {
 // askAt takes from the key user, or gives back to it, and returns how things stand then.
 func askAt(ctx context.Context, l timed, at time.Time, n int) (limiter.Result, error) {
 	if n < 0 {
-		if err := l.RefundAt(ctx, at, "user", -n); err != nil {
+		if err := l.GiveBackAt(ctx, at, "user", -n); err != nil {
 			return limiter.Result{}, err
 		}
 		n = 0

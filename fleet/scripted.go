@@ -32,7 +32,7 @@ func (s *scripted) decide(ctx context.Context, tag string, n int, at time.Time) 
 }
 
 func (s *scripted) each(ctx context.Context, tag string, n int, at time.Time) ([]limiter.Result, error) {
-	reply, err := s.eval(ctx, tag, n, at)
+	reply, err := s.eval(ctx, tag, request{n: n, at: at})
 	if err != nil {
 		return nil, err
 	}
@@ -43,17 +43,30 @@ func (s *scripted) each(ctx context.Context, tag string, n int, at time.Time) ([
 	return results, nil
 }
 
+func (s *scripted) giveBack(ctx context.Context, tag string, n int, age time.Duration, at time.Time) error {
+	_, err := s.eval(ctx, tag, request{n: -n, at: at, age: age})
+	return err
+}
+
 // replayed is how many ms a key lives longer that was written at a given time, for keys die by the server's clock.
 const replayed = int64(time.Hour / time.Millisecond)
 
-func (s *scripted) eval(ctx context.Context, tag string, n int, at time.Time) ([]int64, error) {
+// request is what a script is asked: to take n permits, to look for 0, or below that to give back those that were taken so long ago.
+type request struct {
+	n   int
+	at  time.Time // zero for the server's
+	age time.Duration
+}
+
+func (s *scripted) eval(ctx context.Context, tag string, ask request) ([]int64, error) {
 	keys := make([]string, 0, 2*len(s.rules))
-	args := make([]any, 0, 3+6*len(s.rules))
-	if at.IsZero() {
-		args = append(args, n, "", 0)
+	args := make([]any, 0, 4+6*len(s.rules))
+	if ask.at.IsZero() {
+		args = append(args, ask.n, "", 0)
 	} else {
-		args = append(args, n, at.UnixMicro(), replayed)
+		args = append(args, ask.n, ask.at.UnixMicro(), replayed)
 	}
+	args = append(args, ask.age.Microseconds())
 	for i, r := range s.rules {
 		keys = append(keys, r.keys(s.baseOf(tag, i))...)
 		args = append(args, s.header[i]...)

@@ -16,7 +16,7 @@ import (
 // timed is a fleet limiter as the tests see it: one that can be given times.
 type timed interface {
 	TakeAt(ctx context.Context, at time.Time, key string, n int) (fleet.Result, error)
-	RefundAt(ctx context.Context, at time.Time, key string, n int) error
+	GiveBackAt(ctx context.Context, at time.Time, key string, n int) error
 }
 
 // keyAt is one key of a fleet limiter, on given times, and a refund is of the latest of these. Its times go a thousand times as fast:
@@ -62,7 +62,7 @@ func (k *keyAt) Refund(n int) {
 	if n < 1 {
 		return
 	}
-	if err := k.limiter.RefundAt(context.Background(), k.latest, k.key, n); err != nil {
+	if err := k.limiter.GiveBackAt(context.Background(), k.latest, k.key, n); err != nil {
 		k.Errorf("Refund(%d): %v", n, err)
 	}
 }

@@ -1,7 +1,8 @@
 -- The first part of each decision: what was asked, and the time.
 --
 -- KEYS are those of the limits, in turn. ARGV is n, the permits: to take, or 0 to look, or below 0 to give back; the time
--- in µs, or '' for the server's; ms that keys live on beyond their use; then for each limit the name of its kind and its numbers.
+-- in µs, or '' for the server's; ms that keys live on beyond their use; µs since what is given back was taken; then for each limit the name
+-- of its kind and its numbers.
 --
 -- Numbers in Lua are doubles, so whole numbers are exact up to 2^53. Times in µs since 1970 get there in the year 2255,
 -- and all that is added to one is bounded by whoever calls.
@@ -9,7 +10,7 @@
 -- A kind says how many keys and numbers it has, and does five things: look(s, key, arg) fills s with what it finds, from KEYS[key]
 -- and ARGV[arg] on, and with whether it agrees (s.ok), its limit (s.limit), after how many µs to ask again (s.retry), and whether what
 -- it found is later than can be, for the clock has gone back by much (s.late); it returns false where a key holds something else, and writes
--- nothing. take(s) takes, refund(s, k) gives k back, keep(s) writes what look has made of a late value, and tell(s) is what remains, and
+-- nothing. take(s) takes, refund(s, k) gives back those of k that still count, keep(s) writes what look has made of a late value, and tell(s) is what remains, and
 -- after how many µs all is there again.
 --
 -- Anybody can write to a key. So whatever is read is checked for its length and range before anything is reckoned with it: what is out of range
@@ -31,7 +32,7 @@ end
 -- whole is a number as text: tostring would round it.
 local function whole(value) return format('%.0f', value) end
 
-local n, extra = tonumber(ARGV[1]), tonumber(ARGV[3])
+local n, extra, age = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local now = tonumber(ARGV[2])
 local by_server = not now -- a time that is given may be older than others, and then nothing is late
 if by_server then

@@ -4,7 +4,7 @@
 -- again (-1 for never) and all is there again. Where a key holds something else it is the one number -1.
 
 local states, all = {}, true
-local key, arg = 1, 4
+local key, arg = 1, 5
 while arg <= #ARGV do
 	local kind = kinds[ARGV[arg]]
 	local s = { kind = kind }

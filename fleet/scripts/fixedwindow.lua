@@ -48,6 +48,7 @@ function kinds.fixedwindow.take(s)
 end
 
 function kinds.fixedwindow.refund(s, k)
+	if age > 0 and now - age < s.start then return end
 	if s.used > k then
 		s.used = s.used - k
 		keep_window(s)

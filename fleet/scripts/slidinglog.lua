@@ -177,7 +177,7 @@ end
 
 -- refund gives back the oldest that still count, which can only err on the strict side.
 function kinds.slidinglog.refund(s, k)
-	if s.used == 0 then return end
+	if s.used == 0 or age > 0 and now - age <= s.at - s.span then return end
 	if s.late then restart(s) end
 	if s.from > s.base then -- what has expired up to there, and is still in the log, is not given back
 		local last = call('ZREVRANGEBYSCORE', s.key, whole(max(s.at - s.span, 0)), 0, 'WITHSCORES', 'LIMIT', 0, 1)

@@ -107,6 +107,7 @@ end
 
 -- refund gives back the oldest that still count, which can only err on the strict side.
 function kinds.slidingwindow.refund(s, k)
+	if age > 0 and floor((now - age) / s.width) < s.newest - s.buckets then return end
 	while k > 0 and #s.parts > 0 do
 		local oldest = s.parts[1]
 		local back = min(k, oldest[2])

@@ -108,8 +108,11 @@ function kinds.tokenbucket.take(s)
 	keep_bucket(s)
 end
 
+-- refund gives back what cannot have come again since it was taken, as if a full bucket had been taken from.
 function kinds.tokenbucket.refund(s, k)
 	local cost_q, cost_r = cost(s, min(k, s.burst))
+	cost_q = cost_q - age
+	if cost_q < 0 then return end
 	s.q, s.r = minus(s, s.q, s.r, cost_q, cost_r)
 	if s.q >= now then keep_bucket(s) else call('DEL', s.key) end
 end

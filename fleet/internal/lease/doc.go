@@ -19,7 +19,8 @@
 // # Age
 //
 // What a key has not been asked for in Age is given back. No goroutine does it, but the next request
-// that has to go to the server anyway, for one key at a time; and Close gives back all. Where the process
+// that has to go to the server anyway, for one key at a time; and Close gives back all. The server is told how long
+// ago they were taken at most, and takes back what still counts. Where the process
 // ends without, at most Max permits a key are lost, as if they had been used.
 //
 // # Memory

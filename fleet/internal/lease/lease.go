@@ -11,6 +11,7 @@ type lease struct {
 	key    string
 	left   int            // permits in hand
 	size   int            // how many to have in hand after the next question
+	since  time.Duration  // when the oldest of them was taken, at the earliest
 	used   time.Duration  // when it was last asked for
 	asked  time.Duration  // when the last answer came
 	answer limiter.Result // the last answer, without what is in hand
@@ -29,7 +30,7 @@ func (l *lease) hand(n int, now time.Duration) limiter.Result {
 
 // empty takes out all that is in hand.
 func (l *lease) empty() lease {
-	held := lease{key: l.key, left: l.left}
+	held := lease{key: l.key, left: l.left, since: l.since}
 	l.left, l.size = 0, 1
 	return held
 }

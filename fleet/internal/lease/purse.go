@@ -15,8 +15,8 @@ import (
 type Server interface {
 	// Take takes n permits, all or none. An error says that there is no answer.
 	Take(ctx context.Context, key string, n int) (limiter.Result, error)
-	// Refund gives n permits back.
-	Refund(ctx context.Context, key string, n int) error
+	// Refund gives back those of n permits, taken so long ago, that still count.
+	Refund(ctx context.Context, key string, n int, age time.Duration) error
 }
 
 // Config says what a [Purse] holds. All fields must be given.
@@ -192,6 +192,7 @@ func (p *Purse) begin(l *lease, n int) int {
 // refill takes n permits and more to hold. Those who wait for it look again when it is over, whatever came of it.
 func (p *Purse) refill(ctx context.Context, l *lease, n, more int) (r limiter.Result, err error) {
 	var spare lease
+	began := p.now()
 	defer func() { _ = p.giveBack(ctx, spare) }()
 	defer func() {
 		p.mu.Lock()
@@ -202,6 +203,9 @@ func (p *Purse) refill(ctx context.Context, l *lease, n, more int) (r limiter.Re
 			return
 		}
 		l.learn(r, p.now(), p.config)
+		if l.left == 0 {
+			l.since = began
+		}
 		l.left += more
 		r.Remaining += l.left
 		if e := p.keys[l.key]; p.closed || e == nil || e.Value != l { // nobody would find it
@@ -216,7 +220,7 @@ func (p *Purse) giveBack(ctx context.Context, l lease) error {
 	if l.left == 0 {
 		return nil
 	}
-	return p.server.Refund(ctx, l.key, l.left)
+	return p.server.Refund(ctx, l.key, l.left, p.now()-l.since)
 }
 
 func (p *Purse) now() time.Duration { return time.Since(p.epoch) }

@@ -54,7 +54,7 @@ func (s *server) Take(ctx context.Context, _ string, n int) (limiter.Result, err
 	return r, err
 }
 
-func (s *server) Refund(_ context.Context, _ string, n int) error {
+func (s *server) Refund(_ context.Context, _ string, n int, _ time.Duration) error {
 	time.Sleep(s.way())
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,0 +1,92 @@
+package fleet_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+)
+
+// A refund of what has come back by itself would give back permits of others: ten at one moment, and ten more.
+func TestALateRefundGivesBackOnlyWhatStillCounts(t *testing.T) {
+	l := connect(t)
+	for name, limit := range brief {
+		t.Run(name, func(t *testing.T) {
+			b := newLimiter(l, "late "+name, limit, fleet.Config{Away: fleet.Error, MaxDenied: fleet.Off})
+			take := func(at time.Duration, n int) int {
+				r, err := b.TakeAt(t.Context(), begin.Add(at), "user", n)
+				require.NoError(t, err)
+				if !r.OK {
+					return 0
+				}
+				return n
+			}
+			back := func(at, age time.Duration, n int) {
+				require.NoError(t, b.GiveBackAged(t.Context(), begin.Add(at), age, "user", n))
+			}
+			const soon, late = 5 * ms, 3 * time.Second
+			require.Equal(t, 10, take(0, 10))
+			back(soon, soon, 10)
+			require.GreaterOrEqual(t, take(soon, 9), 9, "what still counts is given back")
+			require.Equal(t, 10, take(late, 10), "all has come back by itself")
+			back(late, late-soon, 9)
+			require.Zero(t, take(late, 1), "none of the ten was given back")
+			back(late, 0, 1)
+			require.Equal(t, 1, take(late, 1), "one was")
+			require.Zero(t, take(late, 1))
+		})
+	}
+}
+
+func TestRefundAtMeasuresHowLongAgoItWas(t *testing.T) {
+	b := newLimiter(connect(t), "ago", fleet.SlidingLog{Limit: 1, Span: time.Minute}, orError)
+	key := b.Get("user")
+	require.True(t, key.Take(1).OK)
+	key.RefundAt(time.Now().Add(-time.Minute), 1)
+	require.False(t, key.Take(1).OK)
+	key.RefundAt(time.Now(), 1)
+	require.True(t, key.Take(1).OK)
+	require.NoError(t, b.RefundAt(t.Context(), time.Now().Add(time.Hour), "user", 1), "a time to come is now")
+	require.True(t, key.Take(1).OK)
+	require.NoError(t, b.RefundAt(t.Context(), time.Time{}, "user", 1))
+	require.False(t, key.Take(1).OK)
+}
+
+func TestALateRefundWhileRedisIsAway(t *testing.T) {
+	_, l := awayLink(t)
+	b := newLimiter(l, "away", fleet.FixedWindow{Limit: 10, Span: time.Hour}, fleet.Config{Away: fleet.Local, Share: 1})
+	requireTake(t, fleet.Result{Result: taken.Result, From: fleet.FromAway}, b.Take, "user", 10)
+	require.ErrorIs(t, b.RefundAt(t.Context(), time.Now().Add(-2*time.Hour), "user", 10), fleet.ErrAway)
+	requireTake(t, fleet.Result{From: fleet.FromAway}, b.Take, "user", 1)
+	require.ErrorIs(t, b.RefundAt(t.Context(), time.Now().Add(-time.Minute), "user", 10), fleet.ErrAway)
+	requireTake(t, fleet.Result{Result: taken.Result, From: fleet.FromAway}, b.Take, "user", 9)
+}
+
+// What a lease gives back it took a while ago: permits that have come back by themselves meanwhile are not given back again.
+func TestALeaseThatIsGivenBackLateGivesBackOnlyWhatStillCounts(t *testing.T) {
+	const limit, span = 100, 300 * ms
+	l := connect(t)
+	for name, kind := range map[string]fleet.Limit{
+		"fixed": fleet.FixedWindow{Limit: limit, Span: span}, "sliding": fleet.SlidingWindow{Limit: limit, Span: span},
+		"log": fleet.SlidingLog{Limit: limit, Span: span},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			leased := newLimiter(l, "late lease "+name, kind, fleet.Config{Away: fleet.Error, MaxLease: 10})
+			plain := newLimiter(l, "late lease "+name, kind, orError)
+			for from := fleet.FromServer; from != fleet.FromLease; {
+				r, err := leased.Take(t.Context(), "user", 1)
+				require.NoError(t, err)
+				from = r.From
+			}
+			wait(2*span + 20*ms) // until the beginning of a window
+			at := time.Now()
+			wait(at.Truncate(span).Add(span + 5*ms).Sub(at))
+			requireTake(t, taken, plain.Take, "user", limit)
+			require.NoError(t, leased.Close(t.Context()))
+			requireTake(t, refused, plain.Take, "user", 1)
+		})
+	}
+}
