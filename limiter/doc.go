@@ -33,7 +33,8 @@
 //
 // Limiters take their time from the monotonic clock, so steps of the wall clock do not touch
 // them; the twins ending in At take a given time instead, for replays and simulations. Times that
-// go back may be refused more than they should; they never add permits.
+// go back may be refused more than they should; they never add permits. A limiter begins at the first time that it is given,
+// which may be up to 36 years before it was made: a variable of a package can be used in a bubble of testing/synctest.
 //
 // # Waiting
 //

@@ -111,6 +111,8 @@ func TestTimesBeforeThePacerBeganAreRoundedDown(t *testing.T) {
 		time.Microsecond:       time.Microsecond,
 	} {
 		p := limiter.NewSmoothAt(limiter.SmoothConfig{Rate: limiter.PerSecond(1)}, start)
+		_, ok := p.ReserveAt(start, 0, 0) // which lets it begin here
+		require.False(t, ok)
 		wait, ok := p.ReserveAt(start.Add(-before), 1, time.Hour)
 		require.True(t, ok)
 		require.Equal(t, want, wait, "%v before", before)

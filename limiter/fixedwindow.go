@@ -57,7 +57,8 @@ func NewFixedWindowAt(c WindowConfig, t0 time.Time) *FixedWindow {
 	if phase < 0 {
 		phase += c.Span
 	}
-	return &FixedWindow{newMeter(c, t0, &fixedRule{span: c.Span, begin: -phase, limit: int64(c.Limit)})}
+	begin := -phase + earliest/c.Span*c.Span // long before t0, as the first time that is given may be earlier
+	return &FixedWindow{newMeter(c, t0, &fixedRule{span: c.Span, begin: begin, limit: int64(c.Limit)})}
 }
 
 // fixedRule counts in the window that began last.
@@ -75,6 +76,8 @@ func (f *fixedRule) used(at time.Duration) int64 {
 }
 
 func (f *fixedRule) add(n int64) { f.count = min(f.count+n, f.limit) } // refused ones make no more than full
+
+func (f *fixedRule) counts(at time.Duration) bool { return at >= f.begin }
 
 func (f *fixedRule) giveBack(n int64) { f.count = max(f.count-n, 0) }
 

@@ -87,6 +87,15 @@ func (j *Joint) Refund(n int) {
 	j.line.poke()
 }
 
+// RefundAt gives n permits back to every member that were taken at a time: see [SlidingLog.RefundAt]. A member without
+// a RefundAt gets a Refund.
+func (j *Joint) RefundAt(taken time.Time, n int) {
+	for _, m := range j.members {
+		refundAt(m, taken, n)
+	}
+	j.line.poke()
+}
+
 // Wait takes n permits from every member as soon as that can be done, and returns nil then. It is served,
 // refused and given up as that of a [TokenBucket].
 func (j *Joint) Wait(ctx context.Context, n int) error { return j.TryWait(ctx, n, Never) }

@@ -16,8 +16,8 @@ type Limiter interface {
 	Take(n int) Result
 	// TakeAt is Take at a given time.
 	TakeAt(t time.Time, n int) Result
-	// Refund gives n permits back, as if they had never been taken: never more than
-	// fills the limiter up. n below 1 does nothing.
+	// Refund gives n permits back that were taken a moment ago, as if they had never been
+	// taken: never more than fills the limiter up. n below 1 does nothing.
 	Refund(n int)
 }
 

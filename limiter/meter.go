@@ -30,6 +30,8 @@ type rule interface {
 	add(n int64)
 	// giveBack takes n off what counts, and so that no window can hold too many for it.
 	giveBack(n int64)
+	// counts reports whether what was taken at a time still counts.
+	counts(at time.Duration) bool
 	// due is the earliest time at which n permits can have been admitted in all, if that starts now.
 	due(n int64) time.Duration
 }
@@ -56,13 +58,24 @@ func (m *meter) TakeAt(t time.Time, n int) (r Result) {
 func (m *meter) Period() time.Duration { return m.span }
 
 // Refund gives n permits back, as if they had never been taken: the oldest that still count,
-// which can only err on the strict side.
-func (m *meter) Refund(n int) {
+// which can only err on the strict side. It is for permits that were taken a moment ago. Where they may have left the window
+// meanwhile it would give back permits of others: then use RefundAt.
+func (m *meter) Refund(n int) { m.giveBack(n, func() bool { return true }) }
+
+// RefundAt is Refund of permits that were taken at the time, and does nothing where these no longer count.
+func (m *meter) RefundAt(taken time.Time, n int) {
+	at := within(taken.Sub(m.epoch))
+	m.giveBack(n, func() bool { return m.rule.counts(at) })
+}
+
+func (m *meter) giveBack(n int, count func() bool) {
 	if n < 1 {
 		return
 	}
 	m.mu.Lock()
-	m.rule.giveBack(int64(n))
+	if count() {
+		m.rule.giveBack(int64(n))
+	}
 	m.mu.Unlock()
 	m.line.poke()
 }
@@ -173,7 +186,7 @@ func between(from, to time.Duration) time.Duration {
 // later is the time n spans after another, or Never.
 func later(at time.Duration, n int64, span time.Duration) time.Duration {
 	high, low := bits.Mul64(uint64(n), uint64(span))
-	if high > 0 || low >= uint64(latest) || at > latest {
+	if high > 0 || low > uint64(latest) || at > latest-time.Duration(low) {
 		return Never
 	}
 	return at + time.Duration(low)

@@ -68,6 +68,18 @@ func (l *Named) TakeAt(t time.Time, n int) Result { return l.count(l.inner.TakeA
 // Refund gives n permits back. It takes back nothing that has been counted.
 func (l *Named) Refund(n int) { l.inner.Refund(n) }
 
+// RefundAt gives n permits back that were taken at a time, where the limiter has a RefundAt, and else as Refund does.
+func (l *Named) RefundAt(taken time.Time, n int) { refundAt(l.inner, taken, n) }
+
+// refundAt refunds permits that were taken at a time, by a limiter for which that makes a difference.
+func refundAt(l Limiter, taken time.Time, n int) {
+	if r, ok := l.(interface{ RefundAt(taken time.Time, n int) }); ok {
+		r.RefundAt(taken, n)
+	} else {
+		l.Refund(n)
+	}
+}
+
 // Hold admits nothing for d, where the limiter is a [Holder].
 func (l *Named) Hold(d time.Duration) {
 	if l.holder != nil {

@@ -26,6 +26,15 @@ type pacer struct {
 
 	mu    sync.Mutex
 	curve curve
+	begun bool
+}
+
+// begin has it begin at the first time that is given, where that is before it was made.
+func (p *pacer) begin(at time.Duration) {
+	if !p.begun {
+		p.begun = true
+		p.curve.next = min(p.curve.next, floorMicros(at))
+	}
 }
 
 func newPacer(r Rate, maxWaiters int, epoch time.Time, c curve) *pacer {
@@ -57,7 +66,7 @@ func (p *pacer) Reserve(n int, limit time.Duration) (wait time.Duration, ok bool
 
 // ReserveAt is Reserve at a given time.
 func (p *pacer) ReserveAt(t time.Time, n int, limit time.Duration) (wait time.Duration, ok bool) {
-	return p.reserve(t.Sub(p.epoch), n, limit)
+	return p.reserve(within(t.Sub(p.epoch)), n, limit)
 }
 
 // SetRate changes the rate. What is owed stays as it is, and stored permits keep their share of the most that
@@ -65,7 +74,7 @@ func (p *pacer) ReserveAt(t time.Time, n int, limit time.Duration) (wait time.Du
 func (p *pacer) SetRate(r Rate) error { return p.setRate(p.now(), r) }
 
 // SetRateAt is SetRate at a given time.
-func (p *pacer) SetRateAt(t time.Time, r Rate) error { return p.setRate(t.Sub(p.epoch), r) }
+func (p *pacer) SetRateAt(t time.Time, r Rate) error { return p.setRate(within(t.Sub(p.epoch)), r) }
 
 func (p *pacer) setRate(at time.Duration, r Rate) error {
 	if err := validatePace(r, 0); err != nil {
@@ -73,6 +82,7 @@ func (p *pacer) setRate(at time.Duration, r Rate) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.begin(at)
 	p.curve.setRate(floorMicros(at), r.perSecond()) // when the first of the queue may go stays, so it need not know
 	return nil
 }
@@ -80,6 +90,7 @@ func (p *pacer) setRate(at time.Duration, r Rate) error {
 func (p *pacer) reserve(at time.Duration, n int, limit time.Duration) (wait time.Duration, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.begin(at)
 	now := floorMicros(at)
 	wait = owed(p.curve.next, time.Duration(now)*time.Microsecond)
 	if n < 1 || wait > max(limit, 0) {
@@ -89,7 +100,7 @@ func (p *pacer) reserve(at time.Duration, n int, limit time.Duration) (wait time
 	return wait, true
 }
 
-func (p *pacer) now() time.Duration { return time.Since(p.epoch) }
+func (p *pacer) now() time.Duration { return within(time.Since(p.epoch)) }
 
 func (p *pacer) serve(r *Result, at time.Duration, n int) {
 	p.mu.Lock()
@@ -106,6 +117,7 @@ func (p *pacer) after(r *Result, at time.Duration, ahead int64, n int) {
 }
 
 func (p *pacer) look(r *Result, at time.Duration, ahead int64, n int) {
+	p.begin(at)
 	then := p.curve
 	if ahead > 0 {
 		then.reserve(floorMicros(at), float64(ahead))

@@ -3,7 +3,6 @@ package limiter
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,34 +27,6 @@ type queue struct {
 	length      int
 	timer       *time.Timer // runs for the first alone
 	bells       []bell      // of those who want to know when there may be more to have here
-}
-
-// bell tells the head of another queue to look again. It has room for one ring, and who rings never waits.
-type bell chan struct{}
-
-func (b bell) ring() {
-	select {
-	case b <- struct{}{}:
-	default:
-	}
-}
-
-// watch has a bell rung from now on whenever there may be more to have.
-func (q *queue) watch(b bell) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.bells = append(q.bells, b)
-	q.heard.Add(1)
-}
-
-// unwatch ends one watch.
-func (q *queue) unwatch(b bell) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if i := slices.Index(q.bells, b); i >= 0 {
-		q.bells = slices.Delete(q.bells, i, i+1)
-		q.heard.Add(-1)
-	}
 }
 
 // server is a limiter as its queue sees it.
@@ -232,12 +203,6 @@ func (q *queue) poke() {
 	defer q.mu.Unlock()
 	q.first.signal()
 	q.ringBells()
-}
-
-func (q *queue) ringBells() {
-	for _, b := range q.bells {
-		b.ring()
-	}
 }
 
 func (q *queue) alarm(d time.Duration) <-chan time.Time {

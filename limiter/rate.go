@@ -109,6 +109,9 @@ func (r Rate) second() int {
 // Ratio returns a valid rate that is not Unlimited as whole events in a whole number of
 // nanoseconds. One too slow for that becomes one event in as long as a Duration can say.
 func (r Rate) Ratio() (events int64, period time.Duration) {
+	for r.events >= math.MaxInt64 { // as a period of 2^63 ns or less has 2^65 events or fewer, half of either is as good
+		r.events, r.per = r.events/2, r.per/2
+	}
 	p, q := simplest(r.events, math.MaxInt64/int64(r.per))
 	if p == 0 {
 		if slow := float64(r.per) / r.events; slow < math.MaxInt64 {

@@ -23,7 +23,9 @@ type Result struct {
 	// RetryAfter is how long to wait before the same request can succeed, if nobody
 	// else takes permits meanwhile: 0 where OK, Never where it cannot succeed, and
 	// otherwise above 0. Waiting that long is always enough. Where a limiter
-	// says that it is minimal, waiting a nanosecond less is not.
+	// says that it is minimal, waiting a nanosecond less is not. While callers wait
+	// in a queue it counts the permits that they want. For a window that may be too
+	// short, as it does not know into which windows their requests will fit.
 	RetryAfter time.Duration
 
 	// ResetAfter is how long until Remaining is Limit again, if nobody takes permits.

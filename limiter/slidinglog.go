@@ -1,12 +1,16 @@
 package limiter
 
-import "time"
+import (
+	"sort"
+	"time"
+)
 
 // SlidingLog admits Limit permits in any window of length Span, and exactly that: it remembers when
 // each was taken, and each comes back when it is Span old.
 //
 // It is what the limiters on sorted sets do, and Redisson's. It costs 20 to 32 bytes for each moment in the window
-// at which permits were taken, Limit of them at most; where that is too much, take a [SlidingWindow].
+// at which permits were taken, Limit of them at most; where that is too much, take a [SlidingWindow]. What it does not need
+// any longer it gives back as permits are taken.
 // Its RetryAfter is minimal. All methods are safe for concurrent use; only Wait and TryWait block.
 type SlidingLog struct{ *meter }
 
@@ -27,68 +31,71 @@ type logRule struct {
 	limit  int64
 	newest time.Duration // the last time that was given
 	log    []entry
-	gone   int // entries at the front that no longer count
-	count  int64
+	gone   int   // entries at the front that no longer count
+	total  int64 // permits that were ever taken
+	past   int64 // of these the first, which no longer count
 }
 
-// entry is a moment at which permits were taken.
+// entry is a moment at which permits were taken, and how many had been taken in all by then.
 type entry struct {
-	at time.Duration
-	n  int64
+	at    time.Duration
+	total int64
 }
 
 func (l *logRule) used(at time.Duration) int64 {
 	l.newest = max(l.newest, at)
-	for l.gone < len(l.log) && l.newest-l.log[l.gone].at >= l.span {
-		l.drop()
+	for l.gone < len(l.log) && !l.counts(l.log[l.gone].at) {
+		l.past = max(l.past, l.log[l.gone].total)
+		l.gone++
 	}
-	return l.count
+	return l.total - l.past
 }
 
+func (l *logRule) counts(at time.Duration) bool { return l.newest-at < l.span }
+
 func (l *logRule) add(n int64) {
-	l.giveBack(l.count + n - l.limit) // where refused ones are counted, only the last matter
-	l.count += n
+	l.giveBack(l.total - l.past + n - l.limit) // where refused ones are counted, only the last matter
+	l.total += n
 	if last := len(l.log) - 1; last >= l.gone && l.log[last].at == l.newest {
-		l.log[last].n += n
+		l.log[last].total = l.total
 		return
 	}
-	// Only where there is no room is it made in front, and where that is worth it.
-	if len(l.log) == cap(l.log) && l.gone > len(l.log)/8 {
-		l.log = l.log[:copy(l.log, l.log[l.gone:])]
-		l.gone = 0
+	l.makeRoom()
+	l.log = append(l.log, entry{l.newest, l.total})
+}
+
+// makeRoom moves the log to the front of its memory where it has come to the end and that is worth it, and to less of it
+// where it needs but an eighth.
+func (l *logRule) makeRoom() {
+	const least = 64
+	left := l.log[l.gone:]
+	switch {
+	case cap(l.log) > least && len(left) < cap(l.log)/8:
+		l.log = append(make([]entry, 0, cap(l.log)/4), left...)
+	case len(l.log) == cap(l.log) && l.gone > len(l.log)/8:
+		l.log = l.log[:copy(l.log, left)]
+	default:
+		return
 	}
-	l.log = append(l.log, entry{l.newest, n})
+	l.gone = 0
 }
 
 func (l *logRule) giveBack(n int64) {
-	for n > 0 && l.gone < len(l.log) {
-		oldest := &l.log[l.gone]
-		if oldest.n > n {
-			oldest.n -= n
-			l.count -= n
-			return
-		}
-		n -= oldest.n
-		l.drop()
+	if n > 0 {
+		l.past = min(l.past+n, l.total)
 	}
-}
-
-// drop forgets the oldest entry.
-func (l *logRule) drop() {
-	l.count -= l.log[l.gone].n
-	l.gone++
+	for l.gone < len(l.log) && l.log[l.gone].total <= l.past {
+		l.gone++
+	}
 }
 
 func (l *logRule) due(n int64) time.Duration {
 	laps := max(n-1, 0) / l.limit
-	beyond := n - laps*l.limit - (l.limit - l.count)
-	at := l.newest
-	if beyond > 0 && beyond == l.count { // all of it, which every answer asks for
-		return later(l.log[len(l.log)-1].at+l.span, laps, l.span)
+	beyond := n - laps*l.limit - (l.limit - (l.total - l.past))
+	if beyond <= 0 {
+		return later(l.newest, laps, l.span)
 	}
-	for i := l.gone; beyond > 0; i++ {
-		at = l.log[i].at + l.span
-		beyond -= l.log[i].n
-	}
-	return later(at, laps, l.span)
+	left := l.log[l.gone:]
+	last := sort.Search(len(left)-1, func(i int) bool { return left[i].total >= l.past+beyond })
+	return later(left[last].at+l.span, laps, l.span)
 }

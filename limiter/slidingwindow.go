@@ -65,16 +65,25 @@ func NewSlidingWindowAt(c SlidingConfig, t0 time.Time) *SlidingWindow {
 // ringRule counts the newest bucket and as many before it as the span has: total is the sum over all
 // time, and the ring remembers what it was when each bucket began.
 type ringRule struct {
-	ring  *ring.Ring
-	back  int64
-	limit int64
-	total int64
+	ring   *ring.Ring
+	back   int64
+	limit  int64
+	total  int64
+	begun  bool
+	origin int64 // where the bucket of the first time that was given begins; the ring counts from there
 }
 
 func (r *ringRule) used(at time.Duration) int64 {
-	r.ring.Advance(r.ring.Bucket(int64(at)), []int64{r.total})
+	if !r.begun {
+		r.begun, r.origin = true, r.ring.Start(r.ring.Bucket(int64(at)))
+	}
+	r.ring.Advance(r.bucket(at), []int64{r.total})
 	return r.total - r.before(r.ring.Newest())
 }
+
+func (r *ringRule) bucket(at time.Duration) int64 { return r.ring.Bucket(int64(at) - r.origin) }
+
+func (r *ringRule) counts(at time.Duration) bool { return r.bucket(at) >= r.ring.Newest()-r.back }
 
 // before is the total that no longer counts when b is the newest bucket.
 func (r *ringRule) before(b int64) int64 {
@@ -104,5 +113,5 @@ func (r *ringRule) due(n int64) time.Duration {
 	gone := r.total - (r.limit - (n - laps*r.limit)) // as much must no longer count
 	newest := r.ring.Newest()
 	steps := sort.Search(int(r.back)+1, func(i int) bool { return r.before(newest+int64(i)) >= gone })
-	return later(time.Duration(r.ring.Start(newest+int64(steps))), laps, time.Duration(r.back*r.ring.Width()))
+	return later(time.Duration(r.origin+r.ring.Start(newest+int64(steps))), laps, time.Duration(r.back*r.ring.Width()))
 }

@@ -1,0 +1,125 @@
+package limiter_test
+
+import (
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// The limiters of this package's variables are made on the real clock, long before the time at which a bubble begins: in its future.
+var (
+	early       = limiter.Config{Rate: limiter.PerSecond(3), Burst: 3}
+	earlyBucket = limiter.NewTokenBucket(early)
+	earlyFast   = limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1e9 / 7.0), Burst: 3})
+	earlyNamed  = limiter.NewNamed("early", limiter.NewTokenBucket(early), limiter.NamedConfig{})
+	earlyJoint  = limiter.All(limiter.NewTokenBucket(early), limiter.NewFixedWindow(limiter.WindowConfig{Limit: 100, Span: sec}))
+	earlyKey    = limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(3), Burst: 3}).Get("k")
+	earlyFixed  = limiter.NewFixedWindow(limiter.WindowConfig{Limit: 3, Span: sec})
+	earlyWindow = limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 3, Span: sec})
+	earlyLog    = limiter.NewSlidingLog(limiter.WindowConfig{Limit: 3, Span: sec})
+	earlyLeaky  = limiter.NewLeakyBucket(limiter.LeakyConfig{Rate: limiter.PerSecond(3)})
+	earlySmooth = limiter.NewSmooth(limiter.SmoothConfig{Rate: limiter.PerSecond(3)})
+	earlyWarmUp = limiter.NewWarmUp(limiter.WarmUpConfig{Rate: limiter.PerSecond(3), Period: sec})
+)
+
+// TestALimiterWorksFromTheFirstTimeItIsGiven uses them in a bubble, where all of them have to wait for no more than seconds.
+func TestALimiterWorksFromTheFirstTimeItIsGiven(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, l := range map[string]waitingLimiter{
+			"bucket": earlyBucket, "fast bucket": earlyFast, "named": earlyNamed, "joint": earlyJoint, "key": earlyKey,
+			"fixed": earlyFixed, "sliding": earlyWindow, "log": earlyLog,
+		} {
+			for round := range 3 {
+				require.Equal(t, 3, l.Take(0).Remaining, "%s, round %d", name, round)
+				require.True(t, l.Take(3).OK, "%s, round %d", name, round)
+				require.False(t, l.Take(3).OK, "%s, round %d", name, round)
+				time.Sleep(3 * sec)
+			}
+			if h, ok := l.(limiter.Holder); ok {
+				h.Hold(sec)
+				require.False(t, l.Take(1).OK, name)
+				time.Sleep(sec)
+				require.True(t, l.Take(1).OK, name)
+			}
+		}
+		for name, l := range map[string]limiter.Waiter{"leaky": earlyLeaky, "smooth": waits{earlySmooth}, "warm-up": waits{earlyWarmUp}} {
+			began := time.Now()
+			for range 4 {
+				require.NoError(t, l.Wait(t.Context(), 1), name)
+			}
+			require.Greater(t, time.Since(began), 999*ms, name)
+			require.Less(t, time.Since(began), 4*sec, name)
+		}
+	})
+}
+
+func TestALimiterMayBeMadeDecadesBeforeOrAfterItIsUsed(t *testing.T) {
+	for _, off := range []time.Duration{-35 * year, -10 * year, 10 * year, 35 * year} {
+		for name, l := range map[string]limiter.Limiter{
+			"bucket": bucket(limiter.PerSecond(3), 3), "whole": bucket(limiter.PerSecond(5), 3), "slow": bucket(limiter.Per(3, hour+1), 3),
+			"key":   group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(3), Burst: 3}).Get("k"),
+			"fixed": fixedWindow(3, sec), "sliding": moving(3, sec, 100), "log": exactLog(3, sec),
+		} {
+			take(t, l, step{off, 3, "ok"}, step{off, 1, "refused"}, step{off + 2*hour, 3, "ok"}, step{off + 2*hour, 1, "refused"},
+				step{off + hour, 1, "refused"}, step{math.MinInt64, 1, "refused"})
+			require.NotEmpty(t, name)
+		}
+	}
+}
+
+// A zero time is as any that goes back: it gives nothing away.
+func TestAZeroTimeGivesNothingAway(t *testing.T) {
+	for name, p := range map[string]interface {
+		ReserveAt(t time.Time, n int, limit time.Duration) (time.Duration, bool)
+		SetRateAt(t time.Time, r limiter.Rate) error
+	}{
+		"smooth":  limiter.NewSmoothAt(limiter.SmoothConfig{Rate: limiter.PerSecond(1)}, start),
+		"warm-up": limiter.NewWarmUpAt(limiter.WarmUpConfig{Rate: limiter.PerSecond(1), Period: sec}, start),
+	} {
+		_, ok := p.ReserveAt(start, 100, 0)
+		require.True(t, ok, name)
+		for range 3 {
+			_, ok = p.ReserveAt(time.Time{}, 1, year)
+			require.False(t, ok, name)
+			require.NoError(t, p.SetRateAt(time.Time{}, limiter.PerSecond(1)))
+		}
+	}
+}
+
+// TestAWaitOfCenturiesIsNever asks for what comes some 240 years from now, and later than any.
+func TestAWaitOfCenturiesIsNever(t *testing.T) {
+	for _, each := range []time.Duration{60 * year, 60*year + 1, 120 * year, 240 * year, math.MaxInt64} {
+		b := bucket(limiter.Per(1, each), 1)
+		for b.ReserveAt(start, 1, limiter.Never).OK {
+		}
+		r := b.ReserveAt(start, 1, limiter.Never)
+		require.Zero(t, r.Delay)
+		require.Equal(t, limiter.Never, r.RetryAfter, "%s", each)
+		take(t, b, step{-70 * year, 1, "refused"}, step{math.MinInt64, 1, "refused"})
+		require.Equal(t, limiter.Never, b.TakeAt(start, 1).RetryAfter)
+		p := limiter.NewSmoothAt(limiter.SmoothConfig{Rate: limiter.Per(1, each)}, start)
+		var wait time.Duration
+		for range 5 {
+			wait, _ = p.ReserveAt(start, 1, limiter.Never)
+		}
+		require.Equal(t, limiter.Never, wait, "%s", each)
+	}
+}
+
+func TestARateOfMoreEventsThanAnInt64Holds(t *testing.T) {
+	for _, events := range []float64{1e19, 0x1p63, 0x1p64, 0x1p65} {
+		r := limiter.Per(events, math.MaxInt64)
+		require.NoError(t, r.Validate())
+		n, period := r.Ratio()
+		require.InEpsilon(t, events/math.MaxInt64, float64(n)/float64(period), 1e-15)
+		b := bucket(r, 1000)
+		take(t, b, step{0, 1000, "ok"})
+		require.LessOrEqual(t, b.TokensAt(start.Add(100)), 100*events/math.MaxInt64+1)
+		require.GreaterOrEqual(t, b.TokensAt(start.Add(100)), 100*events/math.MaxInt64-1)
+	}
+}

@@ -1,0 +1,65 @@
+package limiter_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// refundable is a window that can be told when what is refunded was taken.
+type refundable interface {
+	limiter.Limiter
+	RefundAt(taken time.Time, n int)
+}
+
+func refundables() map[string]refundable {
+	return map[string]refundable{
+		"fixed": fixedWindow(5, sec), "sliding": moving(5, sec, 10), "log": exactLog(5, sec),
+		"named": limiter.NewNamed("x", exactLog(5, sec), limiter.NamedConfig{}),
+		"joint": limiter.All(fixedWindow(5, sec), moving(5, sec, 10), exactLog(5, sec), bucket(limiter.PerSecond(1000), 5)),
+	}
+}
+
+// TestARefundGivesBackOnlyWhatStillCounts refunds what was taken in a window that has passed, and then what has just been taken.
+func TestARefundGivesBackOnlyWhatStillCounts(t *testing.T) {
+	for name, l := range refundables() {
+		later := 1100 * ms
+		take(t, l, step{0, 5, "ok"}, step{later, 5, "ok"})
+		l.RefundAt(start, 5)
+		r := l.TakeAt(start.Add(later), 1)
+		require.False(t, r.OK, "%s: five were taken at this moment, and none of them given back", name)
+		l.RefundAt(start.Add(later), 2)
+		take(t, l, step{later, 3, "refused"}, step{later, 2, "ok"}, step{later, 1, "refused"})
+		l.RefundAt(start.Add(later), 0)
+		l.RefundAt(start.Add(later), -1)
+		take(t, l, step{later, 1, "refused"})
+		l.RefundAt(start.Add(hour), 9) // which has not been yet; it never fills beyond the limit
+		take(t, l, step{later, 5, "ok"}, step{later, 1, "refused"})
+	}
+}
+
+func TestARefundOfWhatWasTakenEarlierInTheWindow(t *testing.T) {
+	for _, l := range refundables() {
+		take(t, l, step{100 * ms, 2, "ok"}, step{700 * ms, 3, "ok"})
+		l.RefundAt(start.Add(100*ms), 2)
+		take(t, l, step{900 * ms, 3, "refused"}, step{900 * ms, 2, "ok"})
+	}
+}
+
+func TestASlidingLogGivesItsMemoryBack(t *testing.T) {
+	const entries = 500_000
+	before := heap()
+	log := exactLog(entries, sec)
+	for i := range entries {
+		log.TakeAt(start.Add(time.Duration(i)), 1)
+	}
+	require.Greater(t, int64(heap()-before), int64(16*entries/2))
+	for i := range 20 {
+		require.True(t, log.TakeAt(start.Add(hour+time.Duration(i)*time.Minute), 1).OK)
+	}
+	require.Less(t, int64(heap()-before), int64(1<<14))
+	take(t, log, step{hour + 19*time.Minute, 0, "ok 499999/500000 reset 1s"})
+}
