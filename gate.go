@@ -84,6 +84,9 @@ func (g *Gate) Allow(ctx context.Context) (permit breaker.Permit, err error) {
 // that have been admitted are not affected. The packages weirhttp and weirgrpc call Hold with what
 // servers ask for; Run and Do do not look for a wait in the error of fn.
 func (g *Gate) Hold(d time.Duration) {
+	if d <= 0 {
+		return
+	}
 	g.hold.extend(int64(time.Since(g.epoch)), d)
 	if l, ok := g.limiter.(limiter.Holder); ok {
 		l.Hold(d)

@@ -43,9 +43,9 @@ func (h *hold[K]) end(at int64) (int64, bool) {
 	return end, held && end > at
 }
 
-// extend holds the key until d after the time, unless its hold ends later.
+// extend holds the key until d after the time, unless its hold ends later. d is positive.
 func (h *hold[K]) extend(at int64, d time.Duration) {
-	if d <= 0 || h.key != h.key { //nolint:gocritic // a NaN is not, and would never be found again
+	if h.key != h.key { //nolint:gocritic // a NaN would never be found again
 		return
 	}
 	end := at + int64(d)

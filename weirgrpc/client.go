@@ -96,17 +96,20 @@ func (c *Client) book(ctx context.Context, g *weir.Gate, m *breaker.Permit, err 
 		return
 	}
 	outcome = c.classify(err)
-	if err == nil || outcome != breaker.Failure && !isBusy(err) || errors.Is(err, weir.ErrRefused) {
-		return
-	}
-	if wait := min(RetryAfter(err), c.maxRetryAfter); wait > 0 {
+	if wait := c.asked(err, outcome == breaker.Failure); wait > 0 {
 		m.RetryAfter(wait)
 		g.Hold(wait)
 	}
 }
 
-// isBusy reports whether a RetryInfo in this error is obeyed whatever Classify says.
-func isBusy(err error) bool {
-	c := code(err)
-	return c == codes.Unavailable || c == codes.ResourceExhausted
+// asked returns how long the server asks the client to wait, 0 or less if it does not. A refusal by
+// another gate of this process is not the server's.
+func (c *Client) asked(err error, failed bool) time.Duration {
+	if err == nil || errors.Is(err, weir.ErrRefused) {
+		return 0
+	}
+	if code := code(err); !failed && code != codes.Unavailable && code != codes.ResourceExhausted {
+		return 0
+	}
+	return min(RetryAfter(err), c.maxRetryAfter)
 }

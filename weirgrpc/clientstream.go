@@ -19,7 +19,8 @@ var _ grpc.StreamClientInterceptor = (*Client)(nil).Stream
 // not begun; otherwise streams and their errors are as they are without it.
 //
 // A stream is judged once: by its first message, or by its end where that comes first.
-// What becomes of it later is not judged, and headers alone say nothing. It has its place
+// What becomes of it later is not judged, and headers alone say nothing. A wait that the
+// server asks for when it ends the stream is obeyed at any time. It has its place
 // in the breaker until then. A stream that is never read is over, as gRPC has it, when its
 // context is done or its connection is closed.
 func (c *Client) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
@@ -57,6 +58,7 @@ type clientStream struct {
 	ctx    context.Context // the caller's: that of the stream is always cancelled in the end
 	permit breaker.Permit
 	judged atomic.Bool
+	ended  atomic.Bool // with an error
 }
 
 func (s *clientStream) RecvMsg(m any) error {
@@ -66,11 +68,15 @@ func (s *clientStream) RecvMsg(m any) error {
 }
 
 func (s *clientStream) judge(err error) {
-	if s.judged.Load() || !s.judged.CompareAndSwap(false, true) {
-		return
-	}
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	s.client.book(s.ctx, s.gate, &s.permit, err)
+	first := !s.judged.Load() && s.judged.CompareAndSwap(false, true)
+	last := err != nil && s.ended.CompareAndSwap(false, true)
+	switch {
+	case first:
+		s.client.book(s.ctx, s.gate, &s.permit, err)
+	case last && !gaveUp(s.ctx, err):
+		s.gate.Hold(s.client.asked(err, false))
+	}
 }

@@ -102,6 +102,41 @@ func TestAServerThatSaysWhenToComeBackIsObeyed(t *testing.T) {
 	}
 }
 
+// A stream that has brought messages is no longer judged, but the wait that its end asks for is obeyed, once.
+func TestAStreamThatEndsWithAWaitIsObeyed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := weir.New("shop", weir.Config{})
+		shop := &service{stream: func(s grpc.ServerStream) error {
+			if err := send(s, "a", "b"); err != nil {
+				return err
+			}
+			return busy(codes.Unavailable, durationpb.New(30*time.Second))
+		}}
+		cc := serve(t, inMemory(), shop, nil, newClient(weirgrpc.One(gate)))
+		s, err := open(t.Context(), cc, chat)
+		require.NoError(t, err)
+		require.NoError(t, receive(s))
+		require.NoError(t, receive(s))
+		require.Equal(t, codes.Unavailable, status.Code(receive(s)))
+		require.Equal(t, oneSuccess, outcomes(gate))
+		time.Sleep(10 * time.Second)
+		require.Equal(t, codes.Unavailable, status.Code(receive(s)), "the same error again is no new wish")
+		_, err = open(t.Context(), cc, chat)
+		require.ErrorIs(t, err, weir.ErrRefused)
+		require.Equal(t, 20*time.Second, weir.RetryAfter(err))
+
+		time.Sleep(20 * time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		s, err = open(ctx, cc, chat)
+		require.NoError(t, err)
+		require.NoError(t, receive(s))
+		cancel()
+		synctest.Wait()
+		_ = receive(s)
+		require.NoError(t, gate.Run(t.Context(), func(context.Context) error { return nil }), "its caller ended it")
+	})
+}
+
 func TestTheRefusalOfAnInnerGateIsNotTheServicesWish(t *testing.T) {
 	inner := newClient(weirgrpc.One(weir.New("inner", weir.Config{Rate: limiter.PerHour(1)})))
 	outer := weir.New("outer", weir.Config{})

@@ -75,7 +75,8 @@ func Limit(l *limiter.Named) Rule {
 	})
 }
 
-// LimitBy is a limit for each key of calls, such as [ByPeer], [ByMethod] or one of yours.
+// LimitBy is a limit for each key of calls, such as [ByPeer], [ByMethod] or one of yours. A group that is full of keys
+// in use does with new keys what its Overflow says: with limiter.RefuseNew, a flood of keys refuses all new ones.
 // Several periods, a second and a day, are several rules. It panics if there is no group or
 // no key.
 func LimitBy[K comparable](g *limiter.NamedGroup[K], key func(ctx context.Context, call Call) K) Rule {

@@ -7,9 +7,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// A policy that is full of keys in use counts requests with new keys by the network they come from,
-// if clients choose the keys. So a flood of keys refuses new keys of its own network only, and what
-// keys have used is not forgotten.
+// A policy that is full of keys in use counts requests with new keys by the network they come from. So
+// a flood of keys refuses new keys of its own network only, and what keys have used is not forgotten.
 
 // The prefix lengths of these networks. One customer may hold an IPv6 /32; an IPv4 /24 is the smallest
 // network that is routed on the internet.
@@ -23,7 +22,7 @@ const networkShare = 4
 
 // countsByNetwork reports whether a full policy counts new keys by network.
 func (p Policy) countsByNetwork() bool {
-	return p.By&(ByIP|ByClient) != 0 && p.Overflow == limiter.RefuseNew
+	return p.By != 0 && p.Overflow == limiter.RefuseNew
 }
 
 // newNetworks returns the quotas of networks, or nil if the policy does not count by network.

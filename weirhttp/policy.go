@@ -49,9 +49,9 @@ type Policy struct {
 
 	MaxKeys int // the most quotas that are remembered, as GroupConfig.MaxKeys of limiter. Default: 100,000, or 1 where all requests share one.
 	// Overflow is what becomes of a new key when all MaxKeys quotas are in use. Default: a quota in use is never
-	// forgotten. New keys by IP or by client share one quota per network, an IPv4 /24 or an IPv6 /32, so a flood of keys
-	// from one network refuses new keys of that network only. Up to MaxKeys/4 networks are remembered; requests from
-	// further networks are refused, and so are new keys by route alone.
+	// forgotten. New keys share one quota per network of the client, an IPv4 /24 or an IPv6 /32, so a flood of keys from
+	// one network refuses new keys of that network only. Up to MaxKeys/4 networks are remembered; requests from further
+	// networks are refused.
 	Overflow limiter.Overflow
 }
 

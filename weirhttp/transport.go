@@ -42,8 +42,8 @@ type Transport struct {
 	// Fallback is asked: see [LogRefusedCalls]. It leaves the request as it is. Default none.
 	OnRefusal func(*http.Request, *RefusedError)
 
-	// MaxRetryAfter is the longest wait that a server can ask for. Off ignores what servers
-	// ask for. Default 1 min.
+	// MaxRetryAfter is the longest time for which a server can have the gate held. With Off
+	// no server can. Default 1 min.
 	MaxRetryAfter time.Duration
 
 	// CountBodyFailures books each body that fails while it is read (see TransportStats) as one
