@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -141,6 +142,59 @@ func TestACallerThatGivesUpGetsTheErrorOfItsContext(t *testing.T) {
 	require.EqualValues(t, 1, l.Breaker().Counts().Failures, "Redis had its Timeout, and gave no answer")
 }
 
+// loses is a hook that loses the first answer for which at least so many callers wait.
+type loses struct {
+	callers int
+	done    atomic.Bool
+}
+
+func (*loses) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *loses) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if n, ok := cmd.Args()[min(2, len(cmd.Args())-1)].(int); ok && cmd.Name() == "evalsha" && n >= h.callers && h.done.CompareAndSwap(false, true) {
+			_ = next(ctx, cmd)
+			cmd.SetErr(io.EOF)
+			return io.EOF
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (*loses) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// A connection that is lost is one failure, however many waited for its answer.
+func TestAnAnswerThatManyWaitForIsOnePieceOfEvidence(t *testing.T) {
+	const many = 10
+	c := client(t, redistest.Start(t))
+	hook := &loses{callers: many}
+	l := connectTo(t, c, fleet.LinkConfig{Timeout: patient})
+	b := newBucket(l, orError)
+	_, err := b.Take(t.Context(), "user", 1) // the server knows the script
+	require.NoError(t, err)
+	c.AddHook(hook)
+	var lost, decided atomic.Int64
+	var g sync.WaitGroup
+	for range 64 {
+		g.Go(func() {
+			for range 200 {
+				if _, err := b.Take(t.Context(), newKey(), 1); err != nil {
+					lost.Add(1)
+				} else {
+					decided.Add(1)
+				}
+			}
+		})
+	}
+	g.Wait()
+	require.GreaterOrEqual(t, lost.Load(), int64(many))
+	require.EqualValues(t, 1, l.Breaker().Counts().Failures)
+	require.Empty(t, l.Breaker().Changes())
+	require.EqualValues(t, 64*200, lost.Load()+decided.Load())
+}
+
 // A server that answers is there, whatever it says about one key, one slot or one script.
 func TestWhatIsEvidenceAgainstAServer(t *testing.T) {
 	for answer, evidence := range map[string]bool{
@@ -210,4 +264,31 @@ func TestAServerThatIsBackIsFoundWithinAboutASecond(t *testing.T) {
 		require.Less(t, time.Since(began), 1500*ms)
 	}
 	require.Equal(t, breaker.Closed, l.Breaker().State())
+}
+
+// Callers that waited for another's lease, in vain, have what is left of the Timeout, and no new one.
+func TestALeaseThatFailsCostsNoSecondTimeout(t *testing.T) {
+	const timeout, slack = time.Second, 400 * time.Millisecond
+	proxy := redistest.NewProxy(t, redistest.Start(t).Addr())
+	c := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = c.Close() })
+	b := counter(connectTo(t, c, fleet.LinkConfig{Timeout: timeout}), "lease", fleet.Config{Away: fleet.Closed, MaxLease: 10})
+	for from := fleet.FromServer; from != fleet.FromLease; {
+		r, err := b.Take(t.Context(), "k", 1)
+		require.NoError(t, err)
+		from = r.From
+	}
+	proxy.Swallow(false, true)
+	defer time.AfterFunc(timeout*8/10, proxy.Cut).Stop()
+	var g sync.WaitGroup
+	for range 16 {
+		g.Go(func() {
+			start := time.Now()
+			r, err := b.Take(t.Context(), "k", 1)
+			if took := time.Since(start); took > timeout+slack || err != nil || r.OK && r.From != fleet.FromLease {
+				t.Errorf("after %s: %v from %s, %v", took, r.OK, r.From, err)
+			}
+		})
+	}
+	g.Wait()
 }

@@ -50,7 +50,7 @@ func Connect(ctx context.Context, name string, client redis.UniversalClient, c L
 		return nil, err
 	}
 	l := newLink(name, client, c)
-	err := l.within(ctx, l.prefix+"{}", func(*node, time.Time) error { return nil })
+	err := l.within(ctx, l.prefix+"{}", func(*node, time.Time) (bool, error) { return true, nil })
 	e, ok := errors.AsType[*StoreError](err)
 	if !ok {
 		return l, err
@@ -141,33 +141,38 @@ func (l *Link) Histograms(yield func(*stat.Series, stat.Histogram)) {
 	}
 }
 
+// asking asks a server for numbers by the time at which they are due, and reports whether the caller led those who asked together.
+type asking func(w *pipeline.Writer, due time.Time) (reply []int64, led bool, err error)
+
 // eval runs a script once. All that is asked of Redis about limits goes through here, decide or call, and nothing of it is sent a
 // second time after it may have been executed.
 func (l *Link) eval(ctx context.Context, s *script, keys []string, args []any) ([]int64, error) {
-	return l.answer(ctx, keys[0], func(w *pipeline.Writer, due time.Time) ([]int64, error) {
-		reply, err := w.Do(ctx, due, scriptCommand("evalsha", s.sha, keys, args)...)
+	return l.answer(ctx, keys[0], func(w *pipeline.Writer, due time.Time) ([]int64, bool, error) {
+		reply, led, err := w.Do(ctx, due, scriptCommand("evalsha", s.sha, keys, args)...)
 		if redis.HasErrorPrefix(err, "NOSCRIPT") { // which says that it was not executed
 			return w.Do(ctx, due, scriptCommand("eval", s.text, keys, args)...)
 		}
-		return reply, err
+		return reply, led, err
 	})
 }
 
 // decide is eval for a script that decides for many callers at once.
 func (l *Link) decide(ctx context.Context, d *pipeline.Decision, key string, args ...any) ([]int64, error) {
-	return l.answer(ctx, key, func(w *pipeline.Writer, due time.Time) ([]int64, error) { return w.Decide(ctx, due, d, key, args...) })
+	return l.answer(ctx, key, func(w *pipeline.Writer, due time.Time) ([]int64, bool, error) {
+		return w.Decide(ctx, due, d, key, args...)
+	})
 }
 
 // call is eval for a command on a key that answers in numbers. An error that says that the server has no such command is returned
 // as it is.
 func (l *Link) call(ctx context.Context, key string, args ...any) ([]int64, error) {
 	var unknown error
-	reply, err := l.answer(ctx, key, func(w *pipeline.Writer, due time.Time) ([]int64, error) {
-		reply, err := w.Do(ctx, due, args...)
+	reply, err := l.answer(ctx, key, func(w *pipeline.Writer, due time.Time) ([]int64, bool, error) {
+		reply, led, err := w.Do(ctx, due, args...)
 		if redis.HasErrorPrefix(err, "unknown command") {
 			unknown, err = err, nil
 		}
-		return reply, err
+		return reply, led, err
 	})
 	if unknown != nil {
 		return nil, unknown
@@ -176,13 +181,13 @@ func (l *Link) call(ctx context.Context, key string, args ...any) ([]int64, erro
 }
 
 // answer gets an answer from the server that has the key.
-func (l *Link) answer(ctx context.Context, key string, ask func(*pipeline.Writer, time.Time) ([]int64, error)) (reply []int64, err error) {
-	err = l.within(ctx, key, func(n *node, due time.Time) error {
-		reply, err = ask(n.writer, due)
+func (l *Link) answer(ctx context.Context, key string, ask asking) (reply []int64, err error) {
+	err = l.within(ctx, key, func(n *node, due time.Time) (led bool, err error) {
+		reply, led, err = ask(n.writer, due)
 		if err == nil && len(reply) == 1 && reply[0] == -1 {
 			err = &StoreError{Name: l.name, Fault: Foreign}
 		}
-		return err
+		return led, err
 	})
 	return reply, err
 }

@@ -14,7 +14,7 @@ import (
 
 // within asks the server that has the key, in the time that it may take, if its breaker lets it. The error is the caller's own
 // context's, or a *StoreError.
-func (l *Link) within(ctx context.Context, key string, ask func(*node, time.Time) error) error {
+func (l *Link) within(ctx context.Context, key string, ask func(*node, time.Time) (led bool, err error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -27,9 +27,9 @@ func (l *Link) within(ctx context.Context, key string, ask func(*node, time.Time
 	if err != nil {
 		return err
 	}
-	return l.guard(ctx, b, n.addr, began, func() error {
+	return l.guard(ctx, b, n.addr, began, func() (bool, error) {
 		if err := l.meet(ctx, n, key, due); err != nil {
-			return err
+			return true, err
 		}
 		return ask(n, due)
 	})
@@ -47,11 +47,11 @@ func (l *Link) server(ctx context.Context, key string, began, due time.Time) (*n
 			return nil, nil, l.diagnose(err, anyAddr, began)
 		}
 	} else {
-		err = l.guard(ctx, l.breaker, anyAddr, began, func() error {
+		err = l.guard(ctx, l.breaker, anyAddr, began, func() (bool, error) {
 			ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), due)
 			defer cancel()
 			client, err = l.shards.locate(ctx, key)
-			return err
+			return true, err
 		})
 		if err != nil {
 			return nil, nil, err
@@ -65,28 +65,29 @@ func (l *Link) server(ctx context.Context, key string, began, due time.Time) (*n
 // guard makes a call that began at a time to a server, if the breaker before it lets it.
 //
 // What the breaker is told is what became of the call within the link's own Timeout. That the caller gave up says nothing, neither by a
-// cancellation nor by a deadline: who calls often sets the deadline, and a stranger may choose one that no server can keep.
-func (l *Link) guard(ctx context.Context, b *breaker.Breaker, addr string, began time.Time, call func() error) error {
+// cancellation nor by a deadline: who calls often sets the deadline, and a stranger may choose one that no server can keep. Where many
+// callers asked together the one that led tells for all: a connection that is lost is one failure, however many waited for it.
+func (l *Link) guard(ctx context.Context, b *breaker.Breaker, addr string, began time.Time, call func() (led bool, err error)) error {
 	permit, err := b.Allow()
 	if err != nil {
 		return l.notAsked(err)
 	}
 	defer permit.Done(breaker.Failure) // where call panics; otherwise it is used up by then
-	err = call()
-	if err == nil {
-		permit.Done(breaker.Success)
-		return nil
+	led, err := call()
+	outcome, e := breaker.Success, (*StoreError)(nil)
+	if err != nil && !errors.Is(err, pipeline.ErrLeft) {
+		e = l.diagnose(err, addr, began)
+		if outcome = verdict(e); outcome == breaker.Failure {
+			l.failure.Store(e)
+		}
 	}
-	if errors.Is(err, pipeline.ErrLeft) {
-		permit.Done(breaker.Ignored)
-		return ctx.Err()
-	}
-	e := l.diagnose(err, addr, began)
-	outcome := verdict(e)
-	if outcome == breaker.Failure {
-		l.failure.Store(e)
+	if !led {
+		outcome = breaker.Ignored
 	}
 	permit.Done(outcome)
+	if err == nil {
+		return nil
+	}
 	if gone := ctx.Err(); gone != nil {
 		return gone
 	}

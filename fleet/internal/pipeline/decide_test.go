@@ -41,7 +41,7 @@ func decide(t *testing.T, client redis.UniversalClient, d *pipeline.Decision, ke
 	for i, key := range keys {
 		before := pipeline.Waiting(q.writer)
 		q.group.Go(func() {
-			answer, err := q.writer.Decide(t.Context(), time.Now().Add(patience), d, key, i+1)
+			answer, _, err := q.writer.Decide(t.Context(), time.Now().Add(patience), d, key, i+1)
 			if err != nil {
 				t.Error(err)
 			}
@@ -80,7 +80,7 @@ func TestWhoGivesUpDoesNotTakeAlongThoseOfItsCommand(t *testing.T) {
 	q.join(t.Context(), 1, func(int64, error) {})
 	for i, ctx := range []context.Context{ctx, t.Context(), t.Context()} {
 		q.group.Go(func() {
-			if _, err := q.writer.Decide(ctx, time.Now().Add(patience), counting, "k", 1); err != nil && i > 0 {
+			if _, _, err := q.writer.Decide(ctx, time.Now().Add(patience), counting, "k", 1); err != nil && i > 0 {
 				t.Error(err)
 			}
 		})
@@ -97,7 +97,7 @@ func TestWhoGivesUpDoesNotTakeAlongThoseOfItsCommand(t *testing.T) {
 func TestAScriptThatAnswersTooLittleIsAnError(t *testing.T) {
 	client := dial(t, redistest.Start(t).Addr())
 	short := decision("return {1}", 2)
-	_, err := pipeline.New(client, pipeline.Config{Timeout: time.Second}).Decide(t.Context(), time.Now().Add(patience), short, "k")
+	_, _, err := pipeline.New(client, pipeline.Config{Timeout: time.Second}).Decide(t.Context(), time.Now().Add(patience), short, "k")
 	require.ErrorContains(t, err, "1 numbers for 1 keys")
 }
 
@@ -118,7 +118,7 @@ func TestManyDecideAtOnce(t *testing.T) {
 				g.Go(func() {
 					key := fresh("{k}")
 					for round := range int64(50) {
-						answer, err := w.Decide(t.Context(), time.Now().Add(patience), counting, key, 1)
+						answer, _, err := w.Decide(t.Context(), time.Now().Add(patience), counting, key, 1)
 						if err != nil || answer[0] != round+1 {
 							t.Errorf("key %s, round %d: %v, %v", key, round, answer, err)
 							return

@@ -67,7 +67,8 @@ func TestACommandAboutASlotThatMovesIsTriedAgainUntilItIsDue(t *testing.T) {
 	w := pipeline.New(dialCluster(t, c.Addrs()), pipeline.Config{Timeout: patience})
 	one, two := "{moves}1", "{moves}2"
 	both := func(within time.Duration) ([]int64, error) {
-		return w.Do(t.Context(), time.Now().Add(within), "eval", sum, 2, one, two)
+		answer, _, err := w.Do(t.Context(), time.Now().Add(within), "eval", sum, 2, one, two)
+		return answer, err
 	}
 	_, err := both(patience)
 	require.NoError(t, err)
@@ -144,7 +145,7 @@ func TestKeysOfDifferentSlotsAreDecidedAboutOneByOne(t *testing.T) {
 	for range 200 {
 		for _, key := range keys[3:] {
 			g.Go(func() {
-				if _, err := w.Decide(t.Context(), time.Now().Add(patience), counting, key, 1); err != nil {
+				if _, _, err := w.Decide(t.Context(), time.Now().Add(patience), counting, key, 1); err != nil {
 					t.Error(err)
 				}
 			})
@@ -154,7 +155,7 @@ func TestKeysOfDifferentSlotsAreDecidedAboutOneByOne(t *testing.T) {
 	require.Positive(t, crossed()-before, "otherwise this has shown nothing")
 	require.LessOrEqual(t, crossed()-before, 2, "it is not tried again")
 	for _, key := range keys[3:] {
-		answer, err := w.Decide(t.Context(), time.Now().Add(patience), counting, key, 0)
+		answer, _, err := w.Decide(t.Context(), time.Now().Add(patience), counting, key, 0)
 		require.NoError(t, err)
 		require.EqualValues(t, 200, answer[0])
 	}

@@ -68,29 +68,30 @@ func New(client redis.UniversalClient, c Config) *Writer {
 }
 
 // Do sends a command and returns its answer, which must be an array of integers, by the time at which it is due. The error is
-// that of Redis or of the client, ErrLeft where the caller gives up, or ErrUnsent.
-func (w *Writer) Do(ctx context.Context, due time.Time, args ...any) ([]int64, error) {
+// that of Redis or of the client, ErrLeft where the caller gives up, or ErrUnsent. Of the callers whose commands went together one led,
+// so that what became of them can be counted once.
+func (w *Writer) Do(ctx context.Context, due time.Time, args ...any) (answer []int64, led bool, err error) {
 	return w.do(ctx, call{args: args, due: due})
 }
 
 // Decide runs a script that decides about each of its keys by itself, for one key: with those of other callers at once where they wait for the same
 // script and one server has all keys. It sends the script's text where the server does not know it. Otherwise it is Do.
-func (w *Writer) Decide(ctx context.Context, due time.Time, d *Decision, key string, args ...any) ([]int64, error) {
+func (w *Writer) Decide(ctx context.Context, due time.Time, d *Decision, key string, args ...any) (answer []int64, led bool, err error) {
 	return w.do(ctx, call{key: key, args: args, decision: d, due: due})
 }
 
 // do sends a call, and sends it again where the answer is that it was not executed and there is a reason to hope.
-func (w *Writer) do(ctx context.Context, c call) ([]int64, error) {
+func (w *Writer) do(ctx context.Context, c call) (answer []int64, led bool, err error) {
 	pause := firstPause
 	var moving error // why it is tried again
 	for {
 		m := c // a new one each time: whoever took the last may still hold it
-		answer, err := w.once(ctx, &m)
+		answer, led, err = w.once(ctx, &m)
 		switch {
 		case err == nil:
-			return answer, nil
+			return answer, led, nil
 		case moving != nil && errors.Is(err, ErrUnsent):
-			return nil, moving // a server that answers is not to be taken for one that is slow
+			return nil, led, moving // a server that answers is not to be taken for one that is slow
 		case c.decision != nil && !c.whole && redis.HasErrorPrefix(err, "NOSCRIPT"):
 			c.whole = true
 		case redis.HasErrorPrefix(err, "CROSSSLOT") && m.shared:
@@ -98,7 +99,7 @@ func (w *Writer) do(ctx context.Context, c call) ([]int64, error) {
 		case w.moving(err) && w.rest(ctx, pause, c.due):
 			pause, moving = min(2*pause, longestPause), err
 		default:
-			return answer, err
+			return answer, led, err
 		}
 	}
 }
@@ -130,16 +131,16 @@ func (w *Writer) rest(ctx context.Context, pause time.Duration, due time.Time) b
 }
 
 // once has a call sent once, by its own goroutine or another caller's.
-func (w *Writer) once(ctx context.Context, c *call) ([]int64, error) {
+func (w *Writer) once(ctx context.Context, c *call) (answer []int64, led bool, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, leftError{err}
+		return nil, false, leftError{err}
 	}
 	if time.Until(c.due) < w.line.least {
-		return nil, ErrUnsent
+		return nil, false, ErrUnsent
 	}
 	if w.line.join(c) {
 		w.lead(ctx, c)
-		return c.answer, c.err
+		return c.answer, true, c.err
 	}
 	select {
 	case t := <-c.turn:
@@ -149,10 +150,10 @@ func (w *Writer) once(ctx context.Context, c *call) ([]int64, error) {
 		case c.heir:
 			w.line.pass()
 		}
-		return c.answer, c.err
+		return c.answer, t == lead, c.err
 	case <-ctx.Done():
 		w.line.leave(c)
-		return nil, leftError{ctx.Err()} // who has taken c may be writing to it
+		return nil, false, leftError{ctx.Err()} // who has taken c may be writing to it
 	}
 }
 

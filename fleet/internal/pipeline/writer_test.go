@@ -38,7 +38,7 @@ const patience = 10 * time.Second
 
 // addBy is add until a given time.
 func addBy(ctx context.Context, w *pipeline.Writer, due time.Time, key string, n int) (int64, error) {
-	answer, err := w.Do(ctx, due, "eval", count, 1, key, n)
+	answer, _, err := w.Do(ctx, due, "eval", count, 1, key, n)
 	if err != nil {
 		return 0, err
 	}
@@ -340,7 +340,7 @@ func TestErrorsGoToWhoCausedThem(t *testing.T) {
 			if i%3 == 0 {
 				script = "return redis.call('NONESUCH', KEYS[1], ARGV[1])"
 			}
-			_, err := q.writer.Do(t.Context(), time.Now().Add(patience), "eval", script, 1, "k", 1)
+			_, _, err := q.writer.Do(t.Context(), time.Now().Add(patience), "eval", script, 1, "k", 1)
 			faults.Store(i, err)
 		})
 		for pipeline.Waiting(q.writer) == before {
