@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,17 +72,17 @@ func TestRefusedAlertsHoldUpNoOthers(t *testing.T) {
 		for i := range 100 {
 			keys[fmt.Sprint(i)] = i
 		}
-		m := alert.NewMonitor(alert.Config{Interval: s, Notify: []alert.Notifier{f}, Logger: quiet()}, always(keys))
+		m := alert.NewMonitor(alert.Config{Interval: 10 * s, Notify: []alert.Notifier{f}, Logger: quiet()}, always(keys))
 		ctx, cancel := context.WithCancel(t.Context())
 		go m.Run(ctx)
 		time.Sleep(time.Hour)
+		cancel()
+		synctest.Wait()
 		require.Greater(t, len(refused), 500, "all are tried every few minutes")
 		require.Less(t, len(refused), 1400, "and no more often")
 		for i := 101; i < len(refused); i++ {
 			require.GreaterOrEqual(t, refused[i].Sub(refused[i-1]), s, "not all at once, attempt %d", i)
 		}
-		cancel()
-		synctest.Wait()
 
 		keys["good"] = 1
 		m.Evaluate()
@@ -138,16 +139,22 @@ func TestARefusedEndIsGivenUpAfterADay(t *testing.T) {
 			}
 			return nil
 		})
-		st := newStage(t, f)
-		st.set(0, true)
-		st.set(0, false)
+		var bad atomic.Bool
+		bad.Store(true)
+		m := alert.NewMonitor(alert.Config{Interval: time.Minute, Notify: []alert.Notifier{f}, Logger: quiet()},
+			alert.Rule{Name: "x", When: alert.Above(0), Value: alert.True(bad.Load)})
+		ctx, cancel := context.WithCancel(t.Context())
+		go m.Run(ctx)
+		time.Sleep(5 * time.Minute)
+		bad.Store(false)
 		time.Sleep(23 * time.Hour)
-		require.Equal(t, 1.0, figures(st)[stat.NotifierPending.Name+"|flaky"])
+		require.Equal(t, 1.0, figures(m)[stat.NotifierPending.Name+"|flaky"])
 		time.Sleep(2 * time.Hour)
-		require.Zero(t, figures(st)[stat.NotifierPending.Name+"|flaky"])
-		require.Zero(t, figures(st)[stat.NotifierPendingLimit.Name+"|flaky"], "it is forgotten")
-		require.Equal(t, 1.0, st.notifications("flaky", "dropped", ""))
-		st.stop()
+		require.Zero(t, figures(m)[stat.NotifierPending.Name+"|flaky"])
+		require.Zero(t, figures(m)[stat.NotifierPendingLimit.Name+"|flaky"], "it is forgotten")
+		require.Equal(t, 1.0, ofFlaky(m, stat.NotifierNotifications, "dropped", ""))
+		cancel()
+		synctest.Wait()
 	})
 }
 
