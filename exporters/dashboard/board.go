@@ -63,6 +63,7 @@ func (b *board) settle(at time.Time, times map[string]quantiles) *frame {
 	for _, f := range b.fresh {
 		l := b.line(subjectOf(f.series))
 		l.figures = append(l.figures, f)
+		l.note(f)
 	}
 	clear(b.fresh)
 	b.fresh = b.fresh[:0]

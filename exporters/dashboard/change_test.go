@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/exporters/dashboard"
+	"github.com/weir-go/weir/limiter"
 )
 
 // TestChangesAreDatedExactly looks once a minute at a breaker whose cooldown is
@@ -157,4 +158,53 @@ func TestSourceThatTakesAnothersNameIsNoChange(t *testing.T) {
 			require.Nil(t, s.row(t, "bank").Rate, "its totals are not those before")
 		})
 	}
+}
+
+// Another source of a name comes with a history of its own: with calls that were made
+// before, and with changes. They are neither a rate nor changes of now.
+func TestSourceThatTakesAnothersNameBringsNoHistory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		old := breaker.New("bank", breaker.Config{})
+		page := dashboard.Handler(old)
+		snap(t, page)
+		other := breaker.New("bank", breaker.Config{})
+		for range 3 {
+			other.Force(breaker.ForcedOpen)
+			other.Release()
+		}
+		run(other, 1000, 0)
+		time.Sleep(time.Second)
+		page.Remove(old)
+		require.NoError(t, page.Add(other))
+		s := snap(t, page)
+		require.Nil(t, s.row(t, "bank").Rate, "of calls that were made before")
+		require.Nil(t, s.row(t, "bank").Pulses[0])
+		require.Empty(t, s.Changes, "which were before")
+
+		time.Sleep(time.Second)
+		run(other, 5, 0)
+		other.Force(breaker.ForcedOpen)
+		s = snap(t, page)
+		require.Equal(t, 5.0, *s.row(t, "bank").Rate)
+		require.Len(t, s.Changes, 1)
+	})
+}
+
+// So does a limiter that joins the line of a breaker.
+func TestLimiterThatJoinsABreakerBringsNoHistory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bank := breaker.New("bank", breaker.Config{})
+		page := dashboard.Handler(bank)
+		snap(t, page)
+		bank.Force(breaker.ForcedOpen)
+		limit := limiter.NewNamed("bank", limiter.NewFixedWindow(limiter.WindowConfig{Limit: 1, Span: time.Hour}), limiter.NamedConfig{})
+		for range 1000 {
+			limit.Take(1)
+		}
+		time.Sleep(time.Second)
+		require.NoError(t, page.Add(limit))
+		s := snap(t, page)
+		require.Nil(t, s.row(t, "bank").Refused)
+		require.Len(t, s.Changes, 1, "the breaker's own is one of now")
+	})
 }

@@ -40,11 +40,11 @@ func (c clocked) Observe(yield func(*stat.Series, float64)) {
 // quantiles of the calls of one source, in seconds.
 type quantiles struct{ p50, p99 number }
 
-// clocks has the quantiles noted since it was last asked, by name. Sources may be
-// read for a sample and, to be added, at the same time.
+// clocks has the quantiles noted for the sample that goes on, by name. Sources that are
+// read to be added, while nobody looks, note nothing.
 type clocks struct {
 	mu    sync.Mutex
-	noted map[string]quantiles
+	noted map[string]quantiles // nil where no sample goes on
 }
 
 // wrap makes those of the sources that are timed tell their quantiles.
@@ -62,13 +62,21 @@ func (c *clocks) wrap(sources []stat.Source) []stat.Source {
 func (c *clocks) note(name string, q quantiles) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.noted[name] = q
+	if c.noted != nil {
+		c.noted[name] = q
+	}
+}
+
+func (c *clocks) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.noted = map[string]quantiles{}
 }
 
 func (c *clocks) take() map[string]quantiles {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	noted := c.noted
-	c.noted = make(map[string]quantiles, len(noted))
+	c.noted = nil
 	return noted
 }

@@ -86,6 +86,9 @@ type line struct {
 	id      string
 	figures []*figure
 
+	// Totals that come or go are no flow and no change: they are another source's history.
+	newCalls, newStages bool
+
 	now   reading
 	times quantiles
 	track track
@@ -99,6 +102,7 @@ func (l *line) read() bool {
 	live := l.figures[:0]
 	for _, f := range l.figures {
 		if !f.seen {
+			l.note(f)
 			continue // the set has forgotten this series, and would come with a new figure
 		}
 		f.seen, f.shown = false, f.value
@@ -108,6 +112,16 @@ func (l *line) read() bool {
 	clear(l.figures[len(live):])
 	l.figures = live
 	return len(live) > 0
+}
+
+// note takes note of a figure that has come or gone since the last sample.
+func (l *line) note(f *figure) {
+	switch f.series.Instrument {
+	case stat.BreakerCalls, stat.LimiterRequests:
+		l.newCalls = true
+	case stat.BreakerTransitions, stat.BreakerStateTime, stat.AlertTransitions:
+		l.newStages = true
+	}
 }
 
 // step moves the line to the sample at a time.
@@ -120,8 +134,12 @@ func (l *line) step(at time.Time, times map[string]quantiles) (c change, changed
 	}
 	l.past.add(point{
 		at: at.UnixMilli(), calls: l.now.count(), state: now.name,
-		value: small(value), p50: small(l.times.p50), p99: small(l.times.p99),
+		value: small(value), p50: small(l.times.p50), p99: small(l.times.p99), apart: l.newCalls,
 	})
+	if l.newStages {
+		l.track = track{}
+	}
+	l.newCalls, l.newStages = false, false
 	if now.name == "" {
 		return c, false
 	}

@@ -13,6 +13,7 @@ type point struct {
 
 	value    float32 // the failure rate, or the value of an alert; NaN where there is none
 	p50, p99 float32 // seconds; NaN where there are none
+	apart    bool    // the calls are not those of the point before, and more
 }
 
 // small stores a number in a point.
@@ -60,9 +61,10 @@ func (p *past) recent(span time.Duration) flow {
 	return p.between(first, last)
 }
 
-// joined says whether the point before n is known, and nobody has paused between them.
+// joined says whether the point before n is known, with the same totals, and nobody has
+// paused between them.
 func (p *past) joined(n int) bool {
-	return n > 0 && p.points[n].at-p.points[n-1].at < 3*p.interval.Milliseconds()
+	return n > 0 && !p.points[n].apart && p.points[n].at-p.points[n-1].at < 3*p.interval.Milliseconds()
 }
 
 // between is the flow between two points, and nothing where totals have shrunk:

@@ -28,7 +28,7 @@ type sampler struct {
 
 func newSampler(c Config, sources []stat.Source) (*sampler, error) {
 	s := &sampler{
-		interval: c.Interval, clocks: &clocks{noted: map[string]quantiles{}}, board: newBoard(c), epoch: time.Now(),
+		interval: c.Interval, clocks: &clocks{}, board: newBoard(c), epoch: time.Now(),
 		next: make(chan struct{}), last: &frame{},
 	}
 	var err error
@@ -104,6 +104,7 @@ func wait(ctx context.Context, next <-chan struct{}, left time.Duration) error {
 func (s *sampler) sample() {
 	defer s.rest()
 	began := time.Since(s.epoch)
+	s.clocks.begin()
 	s.set.Observe(s.board.note)
 	times := s.clocks.take()
 
