@@ -3,7 +3,9 @@ package dashboard
 import (
 	"context"
 	"net/http"
+	"runtime"
 	"sync"
+	"weak"
 )
 
 // clients are those who have a stream: bounded, and told when to go.
@@ -13,7 +15,7 @@ type clients struct {
 	mu      sync.Mutex
 	closed  bool
 	streams map[*client]struct{}
-	servers map[*http.Server]struct{} // those that tell when they shut down
+	servers map[weak.Pointer[http.Server]]struct{} // those that tell when they shut down
 }
 
 type client struct {
@@ -22,7 +24,7 @@ type client struct {
 }
 
 func newClients(limit int) *clients {
-	return &clients{limit: limit, streams: map[*client]struct{}{}, servers: map[*http.Server]struct{}{}}
+	return &clients{limit: limit, streams: map[*client]struct{}{}, servers: map[weak.Pointer[http.Server]]struct{}{}}
 }
 
 // enter lets one in, unless there are enough. The context ends when the request
@@ -55,11 +57,19 @@ func (c *clients) watch(r *http.Request) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, ok := c.servers[server]; ok {
+	known := weak.Make(server)
+	if _, ok := c.servers[known]; ok {
 		return
 	}
-	c.servers[server] = struct{}{}
+	c.servers[known] = struct{}{}
+	runtime.AddCleanup(server, c.forget, known)
 	server.RegisterOnShutdown(func() { c.end(server) })
+}
+
+func (c *clients) forget(server weak.Pointer[http.Server]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.servers, server)
 }
 
 // end ends the streams of one server.

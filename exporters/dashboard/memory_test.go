@@ -1,11 +1,16 @@
 package dashboard_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 
@@ -53,4 +58,37 @@ func TestLongKeysTakeLittleOfThePage(t *testing.T) {
 	require.Less(t, heap()-before, int64((series+2)*40*4000))
 	runtime.KeepAlive(page)
 	runtime.KeepAlive(g)
+}
+
+// A server that the page was mounted in is let go with the rest of it, however it ended.
+func TestServersThatHaveEndedAreLetGo(t *testing.T) {
+	page := dashboard.Handler()
+	gone := func() weak.Pointer[http.Server] {
+		server := httptest.NewServer(page)
+		response, err := server.Client().Get(server.URL)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		server.Close()
+		return weak.Make(server.Config)
+	}()
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		return gone.Value() == nil
+	}, 10*time.Second, time.Millisecond)
+	runtime.KeepAlive(page)
+}
+
+func TestPointsOfALineAreThoseOfItsHistory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const interval = 100 * time.Millisecond
+		page := dashboard.New(dashboard.Config{Interval: interval, History: 10 * interval}, breaker.New("bank", breaker.Config{}))
+		id := snap(t, page).Rows[0].ID
+		for range 100 {
+			time.Sleep(interval)
+			snap(t, page)
+		}
+		var d struct{ Past struct{ At []int64 } }
+		require.NoError(t, json.Unmarshal(get(page, "/source.json?id="+id).Body.Bytes(), &d))
+		require.Len(t, d.Past.At, 11, "both ends")
+	})
 }
