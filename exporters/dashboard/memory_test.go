@@ -65,7 +65,9 @@ func TestServersThatHaveEndedAreLetGo(t *testing.T) {
 	page := dashboard.Handler()
 	gone := func() weak.Pointer[http.Server] {
 		server := httptest.NewServer(page)
-		response, err := server.Client().Get(server.URL)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, http.NoBody)
+		require.NoError(t, err)
+		response, err := server.Client().Do(request)
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
 		server.Close()
