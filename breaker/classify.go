@@ -21,7 +21,9 @@ const (
 //
 //   - nil is a success,
 //   - an error that matches stat.ErrRefused is ignored: an inner breaker or
-//     limiter refused the call, so the service never saw it,
+//     limiter refused the call, so the service never saw it. So is one that joins a
+//     refusal and a failure: where calls of several services are guarded as one, give
+//     each its own breaker, or judge the parts in Config.Classify,
 //   - all else is a failure, a deadline that passed among it.
 func DefaultClassify(err error) Outcome {
 	if err == nil {
@@ -78,6 +80,10 @@ func isAny(err error, targets []error) bool {
 // for a failure it is Ignored. In all other cases the verdict is that of Config.Classify. A
 // deadline that has passed is no cancellation: a service that hangs until its callers'
 // deadlines has failed.
+//
+// Calls of a group that is cancelled with the first failure, as those of an errgroup, count
+// until then. The others are ignored, whatever they return: to judge all, give each call a
+// context that the group does not cancel.
 func (b *Breaker) Outcome(ctx context.Context, err error) Outcome {
 	return verdictOn(ctx, err, b.phase.Load().rules.config.Classify)
 }

@@ -1,7 +1,6 @@
 package breaker
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -10,8 +9,17 @@ import (
 )
 
 // ErrOpen is matched, through [errors.Is], by every error with which a breaker
-// refuses a call. The error itself is an [*OpenError].
-var ErrOpen = errors.New("breaker: open")
+// refuses a call. The error itself is an [*OpenError]. ErrOpen alone, as a wrapper may return
+// it, matches stat.ErrRefused too.
+var ErrOpen error = refusalError("breaker: open")
+
+// refusalError is an error by which refusals are matched. It matches stat.ErrRefused itself.
+type refusalError string
+
+func (e refusalError) Error() string { return string(e) }
+
+// Is reports whether the target is stat.ErrRefused.
+func (e refusalError) Is(target error) bool { return target == stat.ErrRefused }
 
 // OpenError says which breaker refused, why and until when. One is made for each
 // opening and shared by all calls that it refuses: do not change it.

@@ -1,7 +1,6 @@
 package breaker
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/weir-go/weir/stat"
@@ -9,7 +8,7 @@ import (
 
 // ErrThrottled is matched, through [errors.Is], by every error with which a throttle
 // refuses a call. The error itself is a [*ThrottledError].
-var ErrThrottled = errors.New("breaker: throttled")
+var ErrThrottled error = refusalError("breaker: throttled")
 
 // ThrottledError says which throttle refused. One is shared by all calls that it
 // refuses: do not change it.

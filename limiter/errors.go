@@ -2,7 +2,6 @@ package limiter
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -10,11 +9,19 @@ import (
 )
 
 // ErrLimited is matched, through [errors.Is], by every refusal of a limiter.
-var ErrLimited = errors.New("limiter: limited")
+var ErrLimited error = refusalError("limiter: limited")
 
 // ErrQueueFull is matched, through [errors.Is], by the refusal of a limiter in
 // whose queue as many callers wait as may.
-var ErrQueueFull = errors.New("limiter: queue is full")
+var ErrQueueFull error = refusalError("limiter: queue is full")
+
+// refusalError is an error by which refusals are matched. It matches stat.ErrRefused itself.
+type refusalError string
+
+func (e refusalError) Error() string { return string(e) }
+
+// Is reports whether the target is stat.ErrRefused.
+func (e refusalError) Is(target error) bool { return target == stat.ErrRefused }
 
 // Reason is why a limiter refused.
 type Reason string

@@ -1,0 +1,74 @@
+package breaker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/window"
+)
+
+func TestARefusalIsIgnoredHoweverItIsReturned(t *testing.T) {
+	open := breaker.New("inner", breaker.Config{Initial: breaker.ForcedOpen})
+	for _, refusal := range []error{
+		stat.ErrRefused, breaker.ErrOpen, breaker.ErrThrottled, limiter.ErrLimited, limiter.ErrQueueFull,
+		open.Run(bg(), succeed), &limiter.LimitedError{}, &breaker.ThrottledError{},
+	} {
+		for _, err := range []error{refusal, fmt.Errorf("wrapped: %w", refusal), fmt.Errorf("%w: %w", errDown, refusal)} {
+			require.ErrorIs(t, err, stat.ErrRefused)
+			require.Equal(t, breaker.Ignored, breaker.DefaultClassify(err), "%v", err)
+			require.Equal(t, breaker.Ignored, breaker.FailOn(errDown)(err), "%v", err)
+		}
+	}
+	require.NotErrorIs(t, breaker.ErrOpen, breaker.ErrThrottled)
+	require.NotErrorIs(t, breaker.ErrOpen, limiter.ErrLimited)
+}
+
+// An error that holds a refusal and a failure matches stat.ErrRefused, as one that words a
+// refusal by two errors does: it is ignored, unless Classify knows better.
+func TestARefusalJoinedWithAFailureIsIgnored(t *testing.T) {
+	both := errors.Join(breaker.ErrOpen, errDown)
+	require.Equal(t, breaker.Ignored, breaker.DefaultClassify(both))
+	b := breaker.New("b", breaker.Config{Classify: func(err error) breaker.Outcome {
+		if errors.Is(err, errDown) {
+			return breaker.Failure
+		}
+		return breaker.DefaultClassify(err)
+	}})
+	require.Equal(t, breaker.Failure, b.Outcome(bg(), both))
+}
+
+// Calls that are cancelled with the first failure among them, as those of an errgroup, count
+// until then.
+func TestOfCallsCancelledTogetherTheFirstFailuresCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fanOut := func(of func(context.Context) context.Context) window.Counts {
+			b := breaker.New("b", breaker.Config{FailureRate: breaker.Off})
+			c, cancel := context.WithCancelCause(bg())
+			for i := range 100 {
+				go func() {
+					_ = b.Run(of(c), func(context.Context) error {
+						if i >= 10 {
+							<-c.Done()
+						}
+						return errDown
+					})
+				}()
+			}
+			synctest.Wait() // ten have failed, and the others are in flight
+			cancel(errDown)
+			synctest.Wait()
+			return b.Counts()
+		}
+		require.Equal(t, window.Counts{Failures: 10, Ignored: 90, ConsecutiveFailures: 10},
+			fanOut(func(c context.Context) context.Context { return c }))
+		require.Equal(t, window.Counts{Failures: 100, ConsecutiveFailures: 100}, fanOut(context.WithoutCancel))
+	})
+}
