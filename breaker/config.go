@@ -48,7 +48,8 @@ type Config struct {
 	Trip func(window.Counts) (reason string, trip bool)
 	// Judge gives evidence from elsewhere, such as the counts of a fleet, which is
 	// judged by the same rates beside the breaker's own at each result while it is
-	// closed. It must leave out what came before the breaker closed. Default none.
+	// closed. It must leave out what came before the breaker closed. Negative counts are
+	// taken for 0. Default none.
 	Judge func() window.Counts
 	// MinCalls is the number of calls in the window below which no rate is judged,
 	// from 1 on. Off judges from the first call. Default 20.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/tally"
+	"github.com/weir-go/weir/window"
 )
 
 // rules are a config made ready: what a phase judges by. They never change.
@@ -98,6 +99,9 @@ func (r *rules) slowed(slow, calls int64) string {
 // cooldown draws the cooldown that follows so many rounds of failed probes.
 func (r *rules) cooldown(rounds int) time.Duration {
 	c := &r.config
+	if c.Cooldown == 0 { // of which no power is more
+		return 0
+	}
 	d := float64(c.Cooldown) * math.Pow(c.CooldownFactor, float64(rounds))
 	if c.CooldownFactor > 1 {
 		d = min(d, float64(c.MaxCooldown))
@@ -142,11 +146,20 @@ func (p *phase) cause(at time.Duration, calls, slow tally.Pair, streak int64) (c
 		}
 	}
 	if r.config.Judge != nil {
-		e := r.config.Judge()
+		e := sound(r.config.Judge())
 		reason, reached := r.rates(tally.Pair{Low: e.Calls(), High: e.Failures}, tally.Pair{Low: e.Slow, High: e.SlowFailures})
 		return cause{reason + ", judged elsewhere", ByJudge}, reached
 	}
 	return c, false
+}
+
+// sound returns the counts as far as there can be such: none is negative, and no sum of two
+// overflows.
+func sound(c window.Counts) window.Counts {
+	for _, n := range []*int64{&c.Successes, &c.Failures, &c.Slow, &c.SlowFailures} {
+		*n = min(max(*n, 0), math.MaxInt64/2)
+	}
+	return c
 }
 
 // failures returns how many of the failures in a row are of this phase.

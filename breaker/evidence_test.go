@@ -1,0 +1,48 @@
+package breaker_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/window"
+)
+
+func TestEvidenceThatCannotBeOpensNothing(t *testing.T) {
+	for _, e := range []window.Counts{
+		{Successes: 100, Failures: -1},
+		{Successes: -100, Failures: -100, Slow: -100},
+		{Successes: 100, Slow: -1, SlowFailures: 50},
+		{Successes: math.MinInt64, Failures: math.MinInt64, Slow: math.MinInt64},
+		{Successes: math.MaxInt64, Failures: math.MinInt64},
+		{Successes: 100, Failures: math.MinInt64, Ignored: math.MaxInt64, Refused: math.MaxInt64},
+	} {
+		b := breaker.New("b", breaker.Config{SlowCall: time.Hour, Judge: func() window.Counts { return e }})
+		require.NoError(t, b.Run(bg(), succeed))
+		require.Empty(t, b.Changes(), "%+v", e)
+	}
+}
+
+func TestAbsurdlyMuchEvidenceIsJudgedAsItSays(t *testing.T) {
+	for name, c := range map[string]struct {
+		evidence window.Counts
+		reason   string
+	}{
+		"all it can say": {
+			window.Counts{Successes: math.MaxInt64, Failures: math.MaxInt64},
+			"failure rate 50% of 9223372036854775806 calls, limit 50%, judged elsewhere",
+		},
+		"more slow calls than calls": {
+			window.Counts{Successes: 100, Failures: -7, Slow: math.MaxInt64},
+			"slow rate 100% of 100 calls, limit 50%, judged elsewhere",
+		},
+	} {
+		b := breaker.New("b", breaker.Config{SlowCall: time.Hour, Judge: func() window.Counts { return c.evidence }})
+		require.NoError(t, b.Run(bg(), succeed))
+		require.Len(t, b.Changes(), 1, name)
+		require.Equal(t, c.reason, b.Changes()[0].Reason, name)
+	}
+}
