@@ -8,6 +8,9 @@ package breaker
 // and waits in vain once the breaker is open. The function returned takes it back,
 // and reports whether it came before f.
 func (b *Breaker) AfterOpen(f func()) (stop func() bool) {
+	if f == nil {
+		panic("breaker: the function to call is nil")
+	}
 	key := &f
 	b.changes.watch(key)
 	if b.IsOpen() && b.changes.unwatch(key) {

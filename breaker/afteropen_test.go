@@ -52,3 +52,10 @@ func TestAfterOpenMissesNoOpening(t *testing.T) {
 		require.Equal(t, int64(3), called.Load())
 	}
 }
+
+func TestAfterOpenNeedsAFunction(t *testing.T) {
+	b := breaker.New("b", breaker.Config{})
+	require.PanicsWithValue(t, "breaker: the function to call is nil", func() { b.AfterOpen(nil) })
+	b.OpenFor(time.Hour)
+	require.True(t, b.IsOpen())
+}

@@ -14,9 +14,10 @@ import (
 // Breaker stops calls to a service that fails. All its methods may be called from
 // any number of goroutines.
 type Breaker struct {
-	name  string
-	epoch time.Time
-	hold  *hold // of a group; nil for a breaker of none
+	name string
+	clock
+	hold  *hold    // of a group; nil for a breaker of none
+	trial *Breaker // the breaker on trial whose shadow this is; nil for all others
 	phase atomic.Pointer[phase]
 
 	active       atomic.Int64
@@ -24,12 +25,12 @@ type Breaker struct {
 	abandoned    atomic.Int64
 	trialOpened  atomic.Int64
 	trialRefused atomic.Int64
-	changes      changes
+	changes      *changes
 	series       sync.Once
 	shown        *series
 	shownTimes   [states]atomic.Int64 // the longest that observers saw in each state
 
-	mu     sync.Mutex // held to change the phase, and to use the probes
+	mu     *sync.Mutex // held to change the phase, and to use the probes
 	probes probes
 
 	refused tally.Count // far from phase, which calls that are refused only read
@@ -41,7 +42,10 @@ type Breaker struct {
 func New(name string, c Config) *Breaker { return NewAt(name, c, time.Now()) }
 
 // NewAt is New for a breaker that begins at t0 and lives on the times given to
-// the At verbs.
+// the At verbs. It begins with the first time given if that lies before t0, as in a test
+// whose clock is not that of the package's variables, or more than 146 years after it.
+// Otherwise a time that is older than the newest one is stale: it counts as of the newest
+// one, and ends no cooldown and no window.
 func NewAt(name string, c Config, t0 time.Time) *Breaker {
 	if err := c.Validate(); err != nil {
 		panic(err)
@@ -52,11 +56,10 @@ func NewAt(name string, c Config, t0 time.Time) *Breaker {
 // build makes a breaker of rules that others may share.
 func build(name string, r *rules, t0 time.Time, h *hold) *Breaker {
 	c := &r.config
-	b := &Breaker{name: name, epoch: t0, hold: h}
+	b := &Breaker{name: name, hold: h, changes: new(changes), mu: new(sync.Mutex)}
+	b.epoch = t0
 	b.changes.tell.Store(&r.config.OnChange)
-	p := &phase{state: Closed, tally: r.newTally(), until: math.MaxInt64, mercy: c.Grace, reason: "initial state"}
-	p.obey(r)
-	p.cooldown = r.cooldown(0)
+	p := initial(r)
 	if c.Initial != Closed {
 		closed := *p
 		p.state = c.Initial
@@ -71,6 +74,14 @@ func build(name string, r *rules, t0 time.Time, h *hold) *Breaker {
 	return b
 }
 
+// initial returns a closed phase that begins with its breaker.
+func initial(r *rules) *phase {
+	p := &phase{state: Closed, tally: r.newTally(), until: math.MaxInt64, mercy: r.config.Grace, reason: "initial state"}
+	p.obey(r)
+	p.cooldown = r.cooldown(0)
+	return p
+}
+
 // Run calls fn if the breaker lets it pass, books its result and returns its
 // error; otherwise it returns an [*OpenError], and fn has not been called. Where
 // ctx is done already it returns ctx's error and counts nothing.
@@ -83,7 +94,7 @@ func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) error
 		return err
 	}
 	p := b.phase.Load()
-	if p.state == Open && time.Since(b.epoch) < p.until { // allow would say the same, but what refuses most should do it soonest
+	if p.state == Open && b.begun.Load() == asMade && time.Since(b.epoch) < p.until { // allow would say the same, but what refuses most should do it soonest
 		refusal := p.err // before the add, which holds up loads
 		if more := b.refused.Quick(); more <= 0 {
 			b.refused.Rest(more)
@@ -105,7 +116,7 @@ func Do[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, err
 		return v, err
 	}
 	p := b.phase.Load()
-	if p.state == Open && time.Since(b.epoch) < p.until {
+	if p.state == Open && b.begun.Load() == asMade && time.Since(b.epoch) < p.until {
 		refusal := p.err
 		if more := b.refused.Quick(); more <= 0 {
 			b.refused.Rest(more)
@@ -164,10 +175,10 @@ func (b *Breaker) Name() string { return b.name }
 
 // State returns the state. An open breaker whose cooldown is over is half-open,
 // whether anybody has called since or not.
-func (b *Breaker) State() State { return b.stateAt(time.Since(b.epoch)) }
+func (b *Breaker) State() State { return b.stateAt(b.seenNow()) }
 
 // StateAt is State at the time t.
-func (b *Breaker) StateAt(t time.Time) State { return b.stateAt(t.Sub(b.epoch)) }
+func (b *Breaker) StateAt(t time.Time) State { return b.stateAt(b.seen(t)) }
 
 func (b *Breaker) stateAt(at time.Duration) State { return b.phase.Load().at(at).state }
 
@@ -193,11 +204,12 @@ func (b *Breaker) Tripped() bool {
 
 // Counts returns the calls that the state is judged by: those of the window since
 // the breaker closed; while it is open those that opened it; while it is half-open
-// the results of the probes. Refused counts since the state began.
-func (b *Breaker) Counts() window.Counts { return b.counts(time.Since(b.epoch)) }
+// the results of the probes. On Trial they are all calls of the window, those too that would
+// have been refused. Refused counts since the state began.
+func (b *Breaker) Counts() window.Counts { return b.counts(b.seenNow()) }
 
 // CountsAt is Counts as seen at the time t.
-func (b *Breaker) CountsAt(t time.Time) window.Counts { return b.counts(t.Sub(b.epoch)) }
+func (b *Breaker) CountsAt(t time.Time) window.Counts { return b.counts(b.seen(t)) }
 
 // Totals returns the calls of the breaker's whole life.
 func (b *Breaker) Totals() window.Totals {
@@ -208,7 +220,7 @@ func (b *Breaker) Totals() window.Totals {
 
 // Latency returns how long the calls of the window took, if Config.Latency is set.
 func (b *Breaker) Latency() window.Latency {
-	return window.Latency(b.phase.Load().tally.Latency(time.Since(b.epoch)))
+	return window.Latency(b.phase.Load().tally.Latency(b.seenNow()))
 }
 
 // LifetimeLatency returns how long all calls took, if Config.Latency is set.

@@ -458,6 +458,7 @@ func TestCallsAllocateNothing(t *testing.T) {
 	b := breaker.New("b", breaker.Config{FailureRate: breaker.Off})
 	o := breaker.New("o", breaker.Config{MinCalls: 1, Cooldown: time.Hour})
 	run(t, o, 1, fail)
+	tried := breaker.New("t", breaker.Config{Initial: breaker.Trial, SlowCall: time.Hour, HungCalls: true})
 	ctx := bg()
 	value := func(context.Context) (int, error) { return 1, errDown }
 	for name, f := range map[string]func(){
@@ -470,6 +471,7 @@ func TestCallsAllocateNothing(t *testing.T) {
 		"Check when open":  func() { _ = o.Check() },
 		"State and Counts": func() { _, _ = b.State(), b.Counts() },
 		"Totals when open": func() { _ = o.Totals() },
+		"on trial":         func() { _ = tried.Run(ctx, succeed) },
 	} {
 		require.Zero(t, testing.AllocsPerRun(1000, f), name)
 	}

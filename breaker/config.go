@@ -92,8 +92,9 @@ type Config struct {
 	// ProbeTimeout is how long a probe keeps its place. One that is unheard of for
 	// longer gives it to the next call, without a verdict. Default 10 s.
 	ProbeTimeout time.Duration
-	// HalfOpenTimeout opens a breaker again that has been half-open for so long without
-	// a verdict. Default 0: never.
+	// HalfOpenTimeout opens a half-open breaker again that has no verdict so long after its
+	// first probe. It does not run while nobody calls: after the cooldown the next call is a
+	// probe, however late it comes. Default 0: never.
 	HalfOpenTimeout time.Duration
 
 	// Initial is the state of a new breaker: Closed, Open (for one cooldown), or an

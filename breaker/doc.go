@@ -24,7 +24,10 @@
 // on failures in a row, on a rule of yours, and on evidence from elsewhere: see
 // Config. By hand it is opened by OpenFor, closed by Reset, given other rules by
 // Reconfigure; Force puts an override over it, under which its state is kept until
-// Release. On Trial it lets everything through and says what it would have done.
+// Release. On Trial it lets everything through and says what a breaker of the same config
+// would have done that began closed when the trial did: Stats counts the calls that it would
+// have refused and the times that it would have opened. The results of calls that it would
+// have refused are not judged, since it would not have seen them.
 //
 // A [Group] has a breaker for each key, in bounded memory. A [Throttle] is no switch: to a
 // service that is overloaded it sends less, by the formula of Google's SRE book.

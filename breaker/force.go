@@ -56,6 +56,9 @@ func (b *Breaker) ReleaseAt(t time.Time) {
 
 // resume leaves an override for the state underneath. The lock is held.
 func (b *Breaker) resume(p *phase, s stay, at time.Duration) {
+	if s.state == HalfOpen {
+		s.until = math.MaxInt64 // until a probe goes out
+	}
 	next := p.next(stay{s.state, at, s.until})
 	next.reason, next.tripped, next.rounds, next.cooldown = p.under.reason, p.under.tripped, p.under.rounds, p.under.cooldown
 	next.prepare(b)
@@ -66,9 +69,6 @@ func (b *Breaker) resume(p *phase, s stay, at time.Duration) {
 // then it is half-open. Under an override it sets the state underneath. OpenFor(0)
 // ends a cooldown at once. A negative time counts as 0.
 func (b *Breaker) OpenFor(d time.Duration) { b.OpenForAt(time.Now(), d) }
-
-// OpenUntil is OpenFor until the time u.
-func (b *Breaker) OpenUntil(u time.Time) { b.OpenFor(time.Until(u)) }
 
 // OpenForAt is OpenFor at the time t.
 func (b *Breaker) OpenForAt(t time.Time, d time.Duration) {
@@ -124,7 +124,7 @@ func (b *Breaker) replaceUnder(p, under *phase) {
 // change runs f on the phase in force, under the lock, and then delivers what it
 // posted.
 func (b *Breaker) change(t time.Time, f func(p *phase, at time.Duration)) {
-	at := t.Sub(b.epoch)
+	at := b.at(t)
 	b.mu.Lock()
 	p := b.pay(at)
 	f(p, p.latest(at))
@@ -135,7 +135,9 @@ func (b *Breaker) change(t time.Time, f func(p *phase, at time.Duration)) {
 // Reconfigure gives the breaker another config, with c's defaults for what is zero,
 // and keeps its state: an open one goes on recovering, calls in flight count, and a
 // window of the same shape keeps its calls. A window of another shape begins empty;
-// totals go on. Initial and Grace belong to New, and are not looked at. If c is not
+// totals go on. A call in flight when SlowCall, Latency or HungCalls is switched on is not
+// timed and not watched, since its beginning was not noted. Another HalfOpenTimeout runs from
+// the next probe on. Initial and Grace belong to New, and are not looked at. If c is not
 // valid its error is returned and nothing has changed.
 func (b *Breaker) Reconfigure(c Config) error { return b.ReconfigureAt(time.Now(), c) }
 
@@ -147,14 +149,23 @@ func (b *Breaker) ReconfigureAt(t time.Time, c Config) error {
 	r := newRules(c.orDefault())
 	b.change(t, func(p *phase, at time.Duration) {
 		b.changes.tell.Store(&r.config.OnChange)
-		next := p.by(r, at)
-		b.phase.Store(next)
-		if next.state == HalfOpen {
-			b.probes.resize(r.config.Probes)
-			b.conclude(next, *next.live.probed.Load(), at)
+		b.reconfigure(p, r, at)
+		if p.shadow != nil {
+			now := b.at(t) // of which the shadow may know a later moment than the breaker, or not
+			shadow := p.shadow.pay(now)
+			p.shadow.reconfigure(shadow, shadowRules(r), shadow.latest(now))
 		}
 	})
 	return nil
+}
+
+// reconfigure puts the phase under other rules. The lock is held.
+func (b *Breaker) reconfigure(p *phase, r *rules, at time.Duration) {
+	next := p.by(r, at)
+	b.phase.Store(next)
+	if next.state == HalfOpen {
+		b.conclude(next, *next.live.probed.Load(), at)
+	}
 }
 
 // by returns the same phase under other rules from the given offset on.
@@ -171,10 +182,17 @@ func (p *phase) by(r *rules, at time.Duration) *phase {
 	if next.state == Closed && (next.tally != p.tally || r.config.HungCalls != p.rules.config.HungCalls || r.config.SlowCall != p.rules.config.SlowCall) {
 		next.flights = newFlights(r)
 	}
+	another := r.config.HalfOpenTimeout != p.rules.config.HalfOpenTimeout
+	if next.state == HalfOpen && another {
+		next.until = math.MaxInt64 // it runs from the next probe on
+	}
 	if p.under != nil {
 		under, s := *p.under, p.under.at(at) // what the clock has brought by the old rules stands
 		under.obey(r)
 		under.state, under.since, under.until = s.state, s.since, s.until
+		if s.state == HalfOpen && another {
+			under.until = math.MaxInt64
+		}
 		next.under = &under
 	}
 	return &next

@@ -36,7 +36,7 @@ func newFlights(r *rules) *flights {
 	if !c.HungCalls {
 		return nil
 	}
-	grain := max((c.SlowCall+c.Window)/32, 1)
+	grain := max(add(c.SlowCall, c.Window)/32, 1)
 	if c.Buckets > 0 {
 		grain = max(grain, c.Window/time.Duration(c.Buckets))
 	}
@@ -98,7 +98,7 @@ func (f *flights) look(at time.Duration) (hung int64, first bool) {
 // for it. It reports whether they do.
 func (b *Breaker) hung(p *phase, at time.Duration) bool {
 	n, first := p.flights.look(at)
-	if !first || n == 0 || at < p.mercy {
+	if !first || n == 0 || p.spared(at) {
 		return false
 	}
 	r := p.rules

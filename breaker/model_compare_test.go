@@ -51,7 +51,7 @@ func (r *modelRun) equalErrors(verb string, want *breaker.OpenError, err error) 
 
 // compare compares all that can be seen at the time given.
 func (r *modelRun) compare(at time.Duration) {
-	date, want := t0.Add(at), r.model.stats(at)
+	date, want := modelDate(at), r.model.stats(at)
 	if got := r.real.StatsAt(date); got != want {
 		r.fail(fmt.Sprintf("StatsAt(%v)", at), want, got)
 	}

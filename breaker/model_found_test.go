@@ -112,8 +112,10 @@ func TestFoundReconfigureHoldsUnderAnOverride(t *testing.T) {
 	b.ForceAt(modelAt(1), breaker.ForcedOpen)
 	c.HalfOpenTimeout = 50 * ms
 	require.NoError(t, b.ReconfigureAt(modelAt(2), c))
-	b.ReleaseAt(modelAt(160)) // open until 100, half-open until 150
-	require.Equal(t, breaker.Open, b.StateAt(modelAt(160)))
+	b.ReleaseAt(modelAt(160)) // open until 100
+	_, err := b.AllowAt(modelAt(160))
+	require.NoError(t, err)
+	require.Equal(t, breaker.Open, b.StateAt(modelAt(210)), "50 ms after the probe")
 }
 
 func TestFoundAStreakOutlivesItsWindow(t *testing.T) {

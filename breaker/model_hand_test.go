@@ -30,6 +30,9 @@ func (m *modelBreaker) release(t time.Duration) {
 	if brought := m.due(s, t); len(brought) > 0 {
 		s = brought[len(brought)-1]
 	}
+	if s.state == breaker.HalfOpen {
+		s.until = modelNever // its probes begin anew
+	}
 	s.since, m.under = t, nil
 	m.enter(s, breaker.ByHand, "released", window.Counts{})
 }
@@ -70,8 +73,8 @@ func (m *modelBreaker) hand(t time.Duration) time.Duration {
 	return m.latest(t)
 }
 
-func (m *modelBreaker) reconfigure(t time.Duration, c breaker.Config) {
-	t = m.hand(t)
+func (m *modelBreaker) reconfigure(given time.Duration, c breaker.Config) {
+	t := m.hand(given)
 	if m.under != nil {
 		if brought := m.due(*m.under, t); len(brought) > 0 {
 			m.under = &brought[len(brought)-1]
@@ -87,9 +90,17 @@ func (m *modelBreaker) reconfigure(t time.Duration, c breaker.Config) {
 	if c := m.config; c.SlowCall != old.SlowCall || c.HungCalls != old.HungCalls {
 		m.flying, m.looked = nil, -1
 	}
-	places := make([]*modelCall, m.config.Probes)
-	copy(places, m.places)
-	m.places = places
+	if m.config.HalfOpenTimeout != old.HalfOpenTimeout {
+		for _, s := range []*modelStay{&m.stay, m.under} {
+			if s != nil && s.state == breaker.HalfOpen {
+				s.until = modelNever // it runs from the next probe on
+			}
+		}
+	}
+	if m.shadow != nil {
+		m.shadow.reconfigure(given, c)
+		m.tell()
+	}
 	if m.stay.state == breaker.HalfOpen {
 		m.conclude(t)
 	}

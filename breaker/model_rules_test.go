@@ -130,9 +130,9 @@ func (m *modelBreaker) counted(t time.Duration) window.Counts {
 	return c
 }
 
-// judge opens the breaker, closed or on trial, if the results call for it.
+// judge opens a closed breaker if the results call for it.
 func (m *modelBreaker) judge(t time.Duration) {
-	if t < m.config.Grace || m.stay.state == breaker.Trial && t < m.wouldBe {
+	if m.latest(t) < m.config.Grace {
 		return
 	}
 	c, k := m.counted(t), &m.config
@@ -151,7 +151,7 @@ func (m *modelBreaker) judge(t time.Duration) {
 		}
 	}
 	if k.Judge != nil {
-		if reason := m.rates(m.evidence); reason != "" {
+		if reason := m.rates(*m.evidence); reason != "" {
 			m.open(t, breaker.ByJudge, reason+", judged elsewhere", c)
 		}
 	}
@@ -195,7 +195,7 @@ func modelReason(which string, part, all int64, limit float64) string {
 // probe takes the result of a probe. One with a verdict keeps its place.
 func (m *modelBreaker) probe(c *modelCall, t time.Duration, r modelResult) {
 	if !r.judged() {
-		if c.place < len(m.places) && m.places[c.place] == c {
+		if m.places[c.place] == c {
 			m.places[c.place] = nil
 		}
 		return
@@ -254,7 +254,7 @@ func (m *modelBreaker) lookForHung(t time.Duration) {
 	}
 	c := m.counted(t)
 	slow, all := c.Slow+hung, c.Calls()+hung
-	if hung > 0 && t >= k.Grace && all >= m.minCalls() && modelReached(slow, all, k.SlowRate) {
+	if hung > 0 && m.latest(t) >= k.Grace && all >= m.minCalls() && modelReached(slow, all, k.SlowRate) {
 		reason := fmt.Sprintf("%s, %d of them still in flight", modelReason("slow", slow, all, k.SlowRate), hung)
 		m.open(t, breaker.ByCalls, reason, c)
 	}

@@ -25,8 +25,9 @@ type modelRun struct {
 	evidence window.Counts
 	held     []*modelPair // calls in flight, and some that were reported
 	now      time.Duration
-	sick     int // how many of ten calls fail
-	hands    int // of a hundred steps, how many are by hand at the most
+	begun    bool // a time was given
+	sick     int  // how many of ten calls fail
+	hands    int  // of a hundred steps, how many are by hand at the most
 	steps    []modelStep
 	counts   map[string]int // how often what was done
 }
@@ -109,16 +110,31 @@ func (r *modelRun) at() time.Duration {
 		r.now = max(r.now, r.deadline())
 	case n < 98:
 		r.now += time.Duration(r.draw(30)) * time.Second
+	case !r.begun: // the first time given is none that is stale
 	default:
-		return r.now - modelPick(r, ms, 5*ms, 20*ms, 200*ms, time.Minute)
+		return modelPick(r, r.now-ms, r.now-5*ms, r.now-20*ms, r.now-200*ms, r.now-time.Minute, modelStale)
 	}
 	return r.now
+}
+
+// modelStale is the offset of the zero time, which is as stale as can be.
+const modelStale = -(1<<62 - 1)
+
+func modelDate(at time.Duration) time.Time {
+	if at == modelStale {
+		return time.Time{}
+	}
+	return t0.Add(at)
 }
 
 // deadline is a time at which something ends, or a nanosecond beside.
 func (r *modelRun) deadline() time.Duration {
 	ends := []time.Duration{r.now}
-	for _, end := range []time.Duration{r.model.stay.until, r.model.wouldBe} {
+	deadlines := []time.Duration{r.model.stay.until}
+	if r.model.shadow != nil {
+		deadlines = append(deadlines, r.model.shadow.stay.until)
+	}
+	for _, end := range deadlines {
 		if end >= r.now && end < r.now+time.Minute {
 			ends = append(ends, end)
 		}
@@ -173,7 +189,7 @@ func (r *modelRun) step() {
 		r.sick = modelPick(r, 0, 0, 1, 5, 10)
 	default:
 		r.evidence = window.Counts{Successes: int64(2 + r.draw(6)), Failures: int64(r.draw(3)), Slow: int64(r.draw(3))}
-		r.model.evidence = r.evidence
+		*r.model.evidence = r.evidence
 		r.note(at, "evidence", fmt.Sprintf("%+v", r.evidence))
 	}
 	if len(r.held) > 12 {
@@ -190,7 +206,8 @@ func (r *modelRun) probing() bool { return r.model.stay.state == breaker.HalfOpe
 
 // byHand lifts overrides more often than it lays them.
 func (r *modelRun) byHand(at time.Duration) {
-	date := t0.Add(at)
+	date := modelDate(at)
+	r.begun = true
 	switch n := r.draw(11); {
 	case n < 2:
 		s := modelPick(r, breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Trial, breaker.Trial)
@@ -230,14 +247,15 @@ func (r *modelRun) reconfigure(at time.Duration) {
 	}
 	r.given = c
 	r.note(at, "reconfigure", modelTell(c))
-	require.NoError(r.t, r.real.ReconfigureAt(t0.Add(at), c))
+	require.NoError(r.t, r.real.ReconfigureAt(modelDate(at), c))
 	r.model.reconfigure(at, c)
 }
 
 func (r *modelRun) allow(at time.Duration) *modelPair {
 	c := &modelPair{n: len(r.steps)}
+	r.begun = true
 	call, want := r.model.allow(at)
-	p, err := r.real.AllowAt(t0.Add(at))
+	p, err := r.real.AllowAt(modelDate(at))
 	r.note(at, "allow", "#", c.n, want == nil)
 	r.equalErrors("AllowAt", want, err)
 	if want != nil {
@@ -263,7 +281,7 @@ func (r *modelRun) done(at time.Duration, c *modelPair) {
 	}
 	c.permit.RetryAfter(after)
 	want := r.model.done(c.call, at, o, after)
-	got := c.permit.DoneAt(t0.Add(at), o)
+	got := c.permit.DoneAt(modelDate(at), o)
 	r.note(at, "done", "#", c.n, o, after, want)
 	if got != want {
 		r.fail("DoneAt", want, got)
@@ -272,7 +290,7 @@ func (r *modelRun) done(at time.Duration, c *modelPair) {
 
 func (r *modelRun) check(at time.Duration) {
 	want := r.model.check(at)
-	err := r.real.CheckAt(t0.Add(at))
+	err := r.real.CheckAt(modelDate(at))
 	r.note(at, "check", want == nil)
 	r.equalErrors("CheckAt", want, err)
 }

@@ -2,6 +2,7 @@ package breaker_test
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/weir-go/weir/breaker"
@@ -27,16 +28,16 @@ type modelBreaker struct {
 	from    int           // the results before are no longer judged
 	streak  int64         // failures in a row since the stay began
 	refused int64         // since the stay began
-	asked   time.Duration // until when the service asked not to be called
-	wouldBe time.Duration // Trial: until when it would be open
+	shadow  *modelBreaker // Trial: a real breaker that began with it
+	told    int           // Trial: how many of the shadow's changes were looked at
 	places  []*modelCall  // HalfOpen: nil is free
 	probed  window.Counts // HalfOpen: the results of the probes
 	looked  int64         // HungCalls: the grain in which was looked last
 	flying  []*modelCall  // HungCalls: all that started since it was turned on
 
-	results  []modelResult // in the order in which they came
-	newest   int64         // the bucket of the last of them
-	evidence window.Counts // what Config.Judge says
+	results  []modelResult  // in the order in which they came
+	newest   int64          // the bucket of the last of them
+	evidence *window.Counts // what Config.Judge says
 
 	totals                                     window.Totals
 	late, abandoned, trialOpened, trialRefused int64
@@ -52,6 +53,7 @@ type modelStay struct {
 	tripped  window.Counts // what opened it, in numbers
 	rounds   int           // rounds of probes that failed in a row
 	cooldown time.Duration // as it was when it opened
+	asked    time.Duration // until when the service asked not to be called
 }
 
 // modelCall is a call that was let through.
@@ -61,6 +63,7 @@ type modelCall struct {
 	timed   bool // its start was noted
 	used    bool // it was reported
 	place   int
+	trial   *modelCall    // Trial: that of the shadow, if it let the call through
 	lease   time.Duration // HalfOpen: until when it keeps its place
 	verdict bool          // HalfOpen: it has one
 }
@@ -68,7 +71,7 @@ type modelCall struct {
 const modelNever = time.Duration(math.MaxInt64)
 
 func newModel(c breaker.Config) *modelBreaker {
-	m := &modelBreaker{config: modelDefaults(c)}
+	m := &modelBreaker{config: modelDefaults(c), evidence: new(window.Counts)}
 	closed := modelStay{state: breaker.Closed, until: modelNever, reason: "initial state", cooldown: m.cooldown(0)}
 	first := closed
 	first.state = c.Initial
@@ -112,30 +115,21 @@ func (m *modelBreaker) due(s modelStay, t time.Duration) (brought []modelStay) {
 	for s.until != modelNever && t >= s.until {
 		s.since, s.until = s.until, modelNever
 		if s.state == breaker.Open {
-			s.state = breaker.HalfOpen
-			if m.config.HalfOpenTimeout > 0 {
-				s.until = modelAdd(s.since, m.config.HalfOpenTimeout)
-			}
+			s.state = breaker.HalfOpen // until a probe has gone out too long ago
 		} else {
-			s.state, s.until = breaker.Open, modelAdd(s.since, s.cooldown)
+			s.state, s.until = breaker.Open, max(modelAdd(s.since, s.cooldown), s.asked)
 		}
+		s.asked = math.MinInt64
 		brought = append(brought, s)
 	}
 	return brought
 }
 
-// settle enters the stays that the clock has brought. Whole rounds of open and
-// half-open in which nobody called are left out.
+// settle enters the stays that the clock has brought.
 func (m *modelBreaker) settle(t time.Duration) {
-	brought := m.due(m.stay, t)
-	if len(brought) == 0 {
-		return
+	for _, s := range m.due(m.stay, t) {
+		m.enter(s, breaker.ByClock, s.reason, window.Counts{})
 	}
-	last := brought[len(brought)-1]
-	if last.state == m.stay.state {
-		m.enter(brought[0], breaker.ByClock, brought[0].reason, window.Counts{})
-	}
-	m.enter(last, breaker.ByClock, last.reason, window.Counts{})
 }
 
 // --- states ---
@@ -157,9 +151,28 @@ func (m *modelBreaker) begin(s modelStay) {
 	m.stay = s
 	m.visit++
 	m.from, m.streak, m.refused = len(m.results), 0, 0
-	m.asked, m.wouldBe = math.MinInt64, math.MinInt64
+	m.stay.asked = math.MinInt64
 	m.places, m.probed = make([]*modelCall, m.config.Probes), window.Counts{}
 	m.looked, m.flying = -1, nil
+	m.shadow = nil
+	if s.state == breaker.Trial {
+		c := m.config
+		c.Initial = breaker.Closed
+		m.shadow, m.told = newModel(c), 0
+		m.shadow.config, m.shadow.evidence, m.shadow.stay.since = c, m.evidence, s.since
+	}
+}
+
+// tell says what the shadow of a breaker on trial has done.
+func (m *modelBreaker) tell() {
+	for _, c := range m.shadow.changes[m.told:] {
+		if c.To == breaker.Open {
+			m.trialOpened++
+			c.From, c.To, c.Reason = breaker.Trial, breaker.Trial, "would open: "+c.Reason
+			m.post(c)
+		}
+	}
+	m.told = len(m.shadow.changes)
 }
 
 func (m *modelBreaker) cooldown(rounds int) time.Duration {
@@ -173,23 +186,15 @@ func (m *modelBreaker) cooldown(rounds int) time.Duration {
 	return time.Duration(d)
 }
 
-// open opens a closed or half-open breaker, and says of one on trial that it would.
+// open opens a closed or half-open breaker.
 func (m *modelBreaker) open(t time.Duration, by breaker.Origin, reason string, counts window.Counts) {
 	t = m.latest(t)
-	if m.stay.state == breaker.Trial {
-		m.wouldBe = max(modelAdd(t, m.cooldown(0)), m.asked)
-		m.trialOpened++
-		m.post(breaker.Change{
-			At: t0.Add(t), From: breaker.Trial, To: breaker.Trial, Origin: by, Reason: "would open: " + reason, Counts: counts,
-		})
-		return
-	}
 	s := modelStay{state: breaker.Open, since: t, reason: reason, tripped: counts, rounds: m.stay.rounds}
 	if m.stay.state == breaker.HalfOpen {
 		s.rounds++
 	}
 	s.cooldown = m.cooldown(s.rounds)
-	s.until = max(modelAdd(t, s.cooldown), m.asked)
+	s.until = max(modelAdd(t, s.cooldown), m.stay.asked)
 	m.enter(s, by, reason, counts)
 }
 
@@ -237,21 +242,25 @@ func (m *modelBreaker) allow(t time.Duration) (*modelCall, *breaker.OpenError) {
 	c := &modelCall{visit: m.visit, start: t, timed: m.config.SlowCall > 0}
 	switch m.stay.state {
 	case breaker.Open, breaker.ForcedOpen:
-		return nil, m.refuse()
+		return nil, m.refuse(t)
 	case breaker.HalfOpen:
 		c.place = m.vacant(t)
 		if c.place < 0 {
-			return nil, m.refuse()
+			return nil, m.refuse(t)
 		}
 		if m.places[c.place] != nil {
 			m.abandoned++
 		}
 		m.places[c.place] = c
 		c.timed, c.lease = true, modelAdd(m.latest(t), m.config.ProbeTimeout)
+		if half := m.config.HalfOpenTimeout; half > 0 && m.stay.until == modelNever {
+			m.stay.until = modelAdd(m.latest(t), half)
+		}
 	case breaker.Trial:
-		if t < m.wouldBe {
+		if c.trial, _ = m.shadow.allow(t); c.trial == nil {
 			m.trialRefused++
 		}
+		m.tell()
 	default:
 	}
 	m.flying = append(m.flying, c)
@@ -263,39 +272,68 @@ func (m *modelBreaker) check(t time.Duration) *breaker.OpenError {
 	switch s, settled := m.seen(t); {
 	case s.state == breaker.Open, s.state == breaker.ForcedOpen, s.state == breaker.HalfOpen && settled && m.vacant(t) < 0:
 		m.settle(t)
-		return m.refuse()
+		return m.refuse(t)
 	}
 	return nil
 }
 
-func (m *modelBreaker) refuse() *breaker.OpenError {
+func (m *modelBreaker) refuse(t time.Duration) *breaker.OpenError {
 	m.refused++
 	m.totals.Refused++
 	e := &breaker.OpenError{Name: "model", State: m.stay.state, Reason: m.stay.reason}
 	switch m.stay.state {
 	case breaker.Open:
 		e.Until = t0.Add(m.stay.until)
-	case breaker.HalfOpen: // when the first of the probes that are out gives its place back
-		first := modelNever
-		for _, c := range m.places {
-			if !c.verdict {
-				first = min(first, c.lease)
-			}
+	case breaker.HalfOpen: // when a place falls back, or when it gave up before
+		until := m.vacated(t)
+		if until >= m.stay.until {
+			until = max(modelAdd(m.stay.until, m.stay.cooldown), m.stay.asked)
 		}
-		e.Until = t0.Add(first)
+		e.Until = t0.Add(until)
 	default:
 	}
 	return e
 }
 
-// vacant returns the first place that is free, or whose probe is unheard of.
+// out lists the leases of the probes that are out, and how many have a verdict.
+func (m *modelBreaker) out(t time.Duration) (leases []time.Duration, verdicts int) {
+	for _, c := range m.places {
+		switch {
+		case c == nil:
+		case c.verdict:
+			verdicts++
+		case t < c.lease:
+			leases = append(leases, c.lease)
+		}
+	}
+	return leases, verdicts
+}
+
+// vacant returns the first place that is free, or whose probe is unheard of, as long as no
+// more than Probes are out or have a verdict.
 func (m *modelBreaker) vacant(t time.Duration) int {
+	if leases, verdicts := m.out(t); len(leases)+verdicts >= m.config.Probes {
+		return -1
+	}
 	for i, c := range m.places {
 		if c == nil || !c.verdict && t >= c.lease {
 			return i
 		}
 	}
-	return -1
+	m.places = append(m.places, nil)
+	return len(m.places) - 1
+}
+
+// vacated returns when a place falls back: the first one, or the last one if too many are out.
+func (m *modelBreaker) vacated(t time.Duration) time.Duration {
+	leases, verdicts := m.out(t)
+	if len(leases) == 0 {
+		return modelNever
+	}
+	if len(leases)+verdicts > m.config.Probes {
+		return slices.Max(leases)
+	}
+	return slices.Min(leases)
 }
 
 // done reports a call, and returns whether it counted.
@@ -317,11 +355,16 @@ func (m *modelBreaker) done(c *modelCall, t time.Duration, o breaker.Outcome, af
 	r := modelResult{outcome: o, slow: c.timed && m.config.SlowCall > 0 && t-c.start > m.config.SlowCall}
 	m.write(t, r)
 	if after > 0 && m.config.MaxRetryAfter > 0 {
-		m.asked = max(m.asked, modelAdd(t, min(after, m.config.MaxRetryAfter)))
+		m.stay.asked = max(m.stay.asked, modelAdd(t, min(after, m.config.MaxRetryAfter)))
 	}
 	switch {
 	case m.stay.state == breaker.HalfOpen:
 		m.probe(c, t, r)
+	case m.stay.state == breaker.Trial:
+		if c.trial != nil {
+			m.shadow.done(c.trial, t, o, after)
+			m.tell()
+		}
 	case m.stay.state != breaker.ForcedClosed && r.judged():
 		m.judge(t)
 	}

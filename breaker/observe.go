@@ -20,19 +20,19 @@ type Stats struct {
 	Abandoned    int64         // probes that were unheard of for ProbeTimeout
 	Dropped      int64         // changes that no callback saw: too many waited, or it panicked
 	TrialOpened  int64         // times that a breaker on trial would have opened
-	TrialRefused int64         // calls that it would have refused then
+	TrialRefused int64         // calls that it would have refused, as Allow does
 }
 
 // Stats returns what the breaker has been through so far.
-func (b *Breaker) Stats() Stats { return b.stats(time.Since(b.epoch)) }
+func (b *Breaker) Stats() Stats { return b.stats(b.seenNow()) }
 
 // StatsAt is Stats as seen at the time t.
-func (b *Breaker) StatsAt(t time.Time) Stats { return b.stats(t.Sub(b.epoch)) }
+func (b *Breaker) StatsAt(t time.Time) Stats { return b.stats(b.seen(t)) }
 
 func (b *Breaker) stats(at time.Duration) Stats {
 	s := b.phase.Load().at(at)
 	return Stats{
-		State: s.state, Since: b.epoch.Add(s.since), Counts: b.counts(at), Totals: b.Totals(), Active: b.active.Load(),
+		State: s.state, Since: b.date(s.since), Counts: b.counts(at), Totals: b.Totals(), Active: b.active.Load(),
 		Late: b.late.Load(), Abandoned: b.abandoned.Load(), Dropped: b.changes.dropped.Load(),
 		TrialOpened: b.trialOpened.Load(), TrialRefused: b.trialRefused.Load(),
 	}
@@ -103,7 +103,7 @@ func (b *Breaker) Observe(yield func(*stat.Series, float64)) {
 
 // observe yields them under the given series.
 func (b *Breaker) observe(s *series, yield func(*stat.Series, float64)) {
-	at := time.Since(b.epoch)
+	at := b.seenNow()
 	b.observeStates(s, at, yield)
 
 	counts, totals, r := b.counts(at), b.Totals(), b.phase.Load().rules
@@ -141,7 +141,8 @@ func (b *Breaker) observeStates(s *series, at time.Duration, yield func(*stat.Se
 			now = s
 		}
 	}
-	spent[now.state] += max(at-now.since, 0)
+	at = max(at, now.since)
+	spent[now.state] += at - now.since
 	if now.state == Open && now.until != math.MaxInt64 {
 		yield(s.remaining, (now.until - at).Seconds())
 	}

@@ -2,11 +2,8 @@ package breaker
 
 import (
 	"context"
-	"math"
 	"sync/atomic"
 	"time"
-
-	"github.com/weir-go/weir/internal/tally"
 )
 
 // Permit lets one call through, and takes its result. It belongs to the state in
@@ -19,6 +16,7 @@ import (
 type Permit struct {
 	breaker *Breaker
 	phase   *phase
+	trial   *phase // Trial: that of the shadow, if it let the call through
 	start   time.Duration
 	after   time.Duration // the wait that the service asked for
 	flight  int64         // where it is counted while in flight
@@ -49,7 +47,7 @@ func (b *Breaker) Admit(m *Permit) error { return b.allow(m, b.phase.Load(), unr
 
 // AdmitAt is Admit at the time t.
 func (b *Breaker) AdmitAt(t time.Time, m *Permit) error {
-	return b.allow(m, b.phase.Load(), t.Sub(b.epoch))
+	return b.allow(m, b.phase.Load(), b.at(t))
 }
 
 // AdmitAfter lets a call through at a time that is given as what has passed since the
@@ -58,7 +56,7 @@ func (b *Breaker) AdmitAt(t time.Time, m *Permit) error {
 // decides.
 func (b *Breaker) AdmitAfter(d time.Duration, m *Permit) bool {
 	p := b.phase.Load()
-	if !p.free() {
+	if !p.free() || p.timed && !b.reckons(d) {
 		return false
 	}
 	m.breaker, m.phase, m.start = b, p, d
@@ -75,7 +73,7 @@ func (b *Breaker) CheckAt(t time.Time) error {
 	if b.phase.Load().state == Closed {
 		return nil
 	}
-	return b.check(t.Sub(b.epoch))
+	return b.check(b.at(t))
 }
 
 // Refuse refuses a call in the breaker's name, for a reason of yours: one that waited for
@@ -83,7 +81,7 @@ func (b *Breaker) CheckAt(t time.Time) error {
 // have closed since. The refusal is counted as those of Allow are.
 func (b *Breaker) Refuse(reason string) error {
 	err := b.refuse(&OpenError{
-		Name: b.name, Key: b.hold.text(), State: Open, Reason: reason, Until: b.epoch.Add(time.Since(b.epoch)),
+		Name: b.name, Key: b.hold.text(), State: Open, Reason: reason, Until: b.date(b.now()),
 	})
 	b.hold.keep(b)
 	return err
@@ -97,7 +95,7 @@ func (m *Permit) Done(o Outcome) bool { return m.take() && m.breaker.settle(m, o
 
 // DoneAt is Done at the time t.
 func (m *Permit) DoneAt(t time.Time, o Outcome) bool {
-	return m.take() && m.breaker.settle(m, o, t.Sub(m.breaker.epoch))
+	return m.take() && m.breaker.settle(m, o, m.breaker.at(t))
 }
 
 // Report is Done with the verdict on a call that was made with ctx and returned
@@ -174,18 +172,6 @@ func (m *Permit) book(o Outcome) bool {
 	return m.breaker.settle(m, o, unread)
 }
 
-// unread stands for a time that has not been read from the clock, since nobody
-// may need it.
-const unread time.Duration = math.MinInt64
-
-// read returns the offset, from the clock if need be.
-func (b *Breaker) read(at time.Duration) time.Duration {
-	if at == unread {
-		return time.Since(b.epoch)
-	}
-	return at
-}
-
 // free reports whether calls pass without being asked about: whether the phase is closed
 // and watches none in flight.
 func (p *phase) free() bool { return p.state == Closed && !p.watched }
@@ -193,7 +179,7 @@ func (p *phase) free() bool { return p.state == Closed && !p.watched }
 // start returns the time at which a call of a free phase begins, if that matters.
 func (b *Breaker) start(p *phase) (at time.Duration) {
 	if p.timed {
-		at = time.Since(b.epoch)
+		at = b.now()
 	}
 	return at
 }
@@ -227,9 +213,9 @@ func (b *Breaker) allowTimed(m *Permit, p *phase, at time.Duration) error {
 	case ForcedOpen:
 		return b.refuse(p.err)
 	case Trial:
-		if at < time.Duration(p.live.shadow.Load()) {
-			b.trialRefused.Add(1)
-		}
+		m.give(b, p, at)
+		p.try(b, m, at)
+		return nil
 	case ForcedClosed, Disabled:
 	}
 	m.give(b, p, at)
@@ -266,48 +252,3 @@ func (b *Breaker) refuse(err *OpenError) error {
 	b.refused.Add()
 	return err
 }
-
-// settle books a result, and reports whether it counted.
-func (b *Breaker) settle(m *Permit, o Outcome, at time.Duration) bool {
-	at = b.read(at)
-	m.phase.flights.end(m.flight)
-	if m.active {
-		b.active.Add(-1)
-	}
-	p := b.phase.Load()
-	if p != m.phase && p.epoch != m.phase.epoch || p.state == HalfOpen && !b.probed(m, o, at) {
-		b.late.Add(1)
-		b.hold.keep(b)
-		return false
-	}
-	if p.state == HalfOpen || p.state == Disabled {
-		return p.state == HalfOpen
-	}
-	var took time.Duration
-	if m.phase.timed {
-		took = at - m.start
-	}
-	streak, quiet := p.tally.Record(at, verdict(o), took)
-	if m.after > 0 {
-		p.ask(at, m.after)
-	}
-	b.hold.keep(b)
-	if o <= Failure && (!quiet || p.asked) && p.state != ForcedClosed {
-		b.judge(p, at, streak)
-	}
-	return true
-}
-
-// ask notes until when the service asks not to be called.
-func (p *phase) ask(at, after time.Duration) {
-	if p.rules.config.MaxRetryAfter == 0 {
-		return
-	}
-	until := int64(add(at, min(after, p.rules.config.MaxRetryAfter)))
-	for old := p.live.retry.Load(); until > old && !p.live.retry.CompareAndSwap(old, until); old = p.live.retry.Load() {
-	}
-}
-
-// verdict returns the outcome as the tally knows it; what is none of the three is
-// ignored.
-func verdict(o Outcome) tally.Verdict { return tally.Verdict(min(o, Ignored)) }

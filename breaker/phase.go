@@ -1,7 +1,6 @@
 package breaker
 
 import (
-	"fmt"
 	"math"
 	"sync/atomic"
 	"time"
@@ -22,7 +21,7 @@ type phase struct {
 	past  past          // of windows that Reconfigure has ended: a part of the totals
 	epoch uint64        // permits of the same epoch count; a new config keeps it
 	since time.Duration // when it began
-	until time.Duration // Open: when it is over; HalfOpen: when it gives up
+	until time.Duration // Open: when it is over; HalfOpen: when it gives up, once a probe went out
 	mercy time.Duration // nothing is judged before: Config.Grace
 
 	floor   tally.Counts  // the totals when it began: what came before does not count
@@ -38,6 +37,7 @@ type phase struct {
 	cooldown time.Duration // Open: as drawn
 	under    *phase        // of an override: the phase to which it returns
 	flights  *flights      // Closed: calls in flight, if they are watched
+	shadow   *Breaker      // Trial: does what a real one would
 
 	live    *live                 // what changes while the phase lasts
 	spent   [states]time.Duration // in each state, up to this phase
@@ -47,7 +47,6 @@ type phase struct {
 // live is what changes while a phase lasts. Phases of one epoch share it.
 type live struct {
 	retry  atomic.Int64                  // until when the service asked not to be called
-	shadow atomic.Int64                  // Trial: until when the breaker would be open
 	probed atomic.Pointer[window.Counts] // HalfOpen: the results so far
 	full   atomic.Pointer[OpenError]     // HalfOpen: with which it refuses while all places are lent
 }
@@ -74,34 +73,21 @@ func (p *phase) at(now time.Duration) stay {
 func (p *phase) over(now time.Duration) bool { return now >= p.until && p.until != math.MaxInt64 }
 
 // due returns the stays that the clock has brought since the phase was over, one or
-// two of them, the last of which holds now. After a half-open one that gave up, open
-// and half-open alternate; whole rounds of them in which nobody called are left out.
+// two of them, the last of which holds now.
 func (p *phase) due(now time.Duration) []stay {
-	half := p.rules.config.HalfOpenTimeout
-	s := p.after(stay{p.state, p.since, p.until}, half)
-	if round := half + p.cooldown; half > 0 && now >= s.until {
-		skip := (now - s.since) / round * round
-		s.since, s.until = add(s.since, skip), add(s.until, skip)
+	if p.state == Open {
+		return []stay{{HalfOpen, p.until, math.MaxInt64}}
 	}
-	last := s
-	if now >= s.until {
-		last = p.after(s, half)
+	again := p.again()
+	if now < again.until || again.until == math.MaxInt64 {
+		return []stay{again}
 	}
-	if last.state == p.state { // by way of the other state
-		return []stay{p.after(stay{p.state, p.since, p.until}, half), last}
-	}
-	return []stay{last}
+	return []stay{again, {HalfOpen, again.until, math.MaxInt64}}
 }
 
-// after returns the stay that follows one that the clock has ended.
-func (p *phase) after(s stay, half time.Duration) stay {
-	if s.state == HalfOpen {
-		return stay{Open, s.until, add(s.until, p.cooldown)}
-	}
-	if half == 0 {
-		return stay{HalfOpen, s.until, math.MaxInt64}
-	}
-	return stay{HalfOpen, s.until, add(s.until, half)}
+// again is the stay that follows a half-open phase without a verdict.
+func (p *phase) again() stay {
+	return stay{Open, p.until, max(add(p.until, p.cooldown), time.Duration(p.live.retry.Load()))}
 }
 
 // enter replaces the present phase, whose breaker's lock is held, by a new one, and
@@ -152,17 +138,18 @@ func (p *phase) prepare(b *Breaker) {
 	p.live, p.refused = &live{}, b.refused.Load()
 	p.live.probed.Store(&window.Counts{})
 	p.live.retry.Store(math.MinInt64)
-	p.live.shadow.Store(math.MinInt64)
 	refusal := OpenError{Name: b.name, Key: b.hold.text(), State: p.state, Reason: p.reason}
 	switch p.state {
 	case Closed:
 		p.rounds = 0
 		p.flights = newFlights(p.rules)
 	case Open:
-		refusal.Until = b.epoch.Add(p.until)
+		refusal.Until = b.date(p.until)
 	case HalfOpen:
 		b.probes.reset(p.rules.config.Probes)
-	default: // overrides need nothing
+	case Trial:
+		p.shadow = b.newShadow(p)
+	default: // the other overrides need nothing
 	}
 	p.err = &refusal
 }
@@ -170,8 +157,12 @@ func (p *phase) prepare(b *Breaker) {
 // publish puts the phase into force and posts the change that it is.
 func (b *Breaker) publish(p *phase, c Change) {
 	b.phase.Store(p)
+	if b.trial != nil {
+		b.trial.wouldOpen(b, p.since, c)
+		return
+	}
 	b.hold.keep(b)
-	c.Name, c.Key, c.At = b.name, b.hold.text(), b.epoch.Add(p.since)
+	c.Name, c.Key, c.At = b.name, b.hold.text(), b.date(p.since)
 	b.changes.post(c)
 }
 
@@ -189,21 +180,17 @@ func (b *Breaker) pay(at time.Duration) *phase {
 }
 
 // trip opens the breaker on what the calls of a closed phase have come to, unless
-// another call did so first. A trial only says so.
+// another call did so first.
 func (b *Breaker) trip(p *phase, at time.Duration, why cause, calls tally.Pair) {
 	b.mu.Lock()
 	now := b.phase.Load()
-	if now.epoch != p.epoch || p.state == Trial && at < time.Duration(p.live.shadow.Load()) {
+	if now.epoch != p.epoch {
 		b.mu.Unlock()
 		return
 	}
 	counts := p.judgedBy(at, calls)
 	p = now // another config may have come meanwhile
-	if p.state == Trial {
-		b.wouldOpen(p, at, why, counts)
-	} else {
-		b.open(p, at, why, counts)
-	}
+	b.open(p, at, why, counts)
 	b.mu.Unlock()
 	b.changes.deliver()
 }
@@ -238,17 +225,6 @@ func (b *Breaker) open(p *phase, at time.Duration, why cause, counts window.Coun
 	next.rounds, next.cooldown, next.reason, next.tripped = rounds, wait, why.reason, counts
 	next.prepare(b)
 	b.publish(next, Change{From: p.state, To: Open, Reason: why.reason, Origin: why.origin, Counts: counts})
-}
-
-// wouldOpen says that the breaker on trial would open now. The lock is held.
-func (b *Breaker) wouldOpen(p *phase, at time.Duration, why cause, counts window.Counts) {
-	at = p.latest(at)
-	p.live.shadow.Store(max(int64(add(at, p.rules.cooldown(0))), p.live.retry.Load()))
-	b.trialOpened.Add(1)
-	b.changes.post(Change{
-		Name: b.name, Key: b.hold.text(), At: b.epoch.Add(at), From: Trial, To: Trial, Origin: why.origin, Counts: counts,
-		Reason: fmt.Sprintf("would open: %s", why.reason),
-	})
 }
 
 // add is a + d without overflow, for d ≥ 0.

@@ -13,6 +13,9 @@ import (
 // A place is lent to a probe until it reports or its lease runs out. A probe with
 // a verdict keeps its place for the rest of the phase, so that no more go out than
 // the verdict needs; one that is ignored or unheard of gives it back.
+//
+// There are more places than Config.Probes where Reconfigure has made them fewer: a probe that
+// is out stays out.
 type probes []place
 
 type place struct {
@@ -40,21 +43,26 @@ func (ps *probes) reset(n int) {
 	}
 }
 
-// resize keeps the loans of as many places as there are then.
-func (ps *probes) resize(n int) {
-	old := *ps
-	*ps = make(probes, n)
-	copy(*ps, old)
-}
-
-// find returns a place that can be lent at the given offset, and -1 where there is none.
-func (ps probes) find(at time.Duration) int {
-	for i := range ps {
-		if s := &ps[i]; s.use == free || s.use == lent && at >= s.until {
-			return i
+// find returns a place that can be lent at the given offset while at most so many are in use,
+// and -1 where there is none.
+func (ps *probes) find(at time.Duration, most int) int {
+	inUse, vacant := 0, -1
+	for i := range *ps {
+		switch s := &(*ps)[i]; {
+		case s.use == used || s.use == lent && at < s.until:
+			inUse++
+		case vacant < 0:
+			vacant = i
 		}
 	}
-	return -1
+	if inUse >= most {
+		return -1
+	}
+	if vacant < 0 { // there are more since
+		*ps = append(*ps, place{})
+		vacant = len(*ps) - 1
+	}
+	return vacant
 }
 
 // lend gives out place i until the given offset. It reports whether the place was
@@ -70,9 +78,6 @@ func (ps probes) lend(i int, until time.Duration) (turn uint32, abandoned bool) 
 // give takes place i back from the given turn, and does nothing if it has been
 // lent anew since.
 func (ps probes) give(i int32, turn uint32, back use) {
-	if int(i) >= len(ps) { // there are fewer since
-		return
-	}
 	if s := &ps[i]; s.use == lent && s.turn == turn {
 		s.use = back
 	}
@@ -87,7 +92,7 @@ func (b *Breaker) probe(m *Permit, at time.Duration) error {
 	if p.state == HalfOpen {
 		place, turn = b.lend(p, at)
 	}
-	refusal := b.refusal(p, place)
+	refusal := b.refusal(p, place, at)
 	b.mu.Unlock()
 	b.changes.deliver()
 	if refusal != nil {
@@ -106,7 +111,7 @@ func (b *Breaker) probe(m *Permit, at time.Duration) error {
 func (b *Breaker) checkProbes(at time.Duration) error {
 	b.mu.Lock()
 	p := b.pay(at)
-	refusal := b.refusal(p, b.probes.find(at))
+	refusal := b.refusal(p, b.probes.find(at, p.rules.config.Probes), at)
 	b.mu.Unlock()
 	b.changes.deliver()
 	if refusal != nil {
@@ -117,14 +122,18 @@ func (b *Breaker) checkProbes(at time.Duration) error {
 
 // refusal returns the error for a call to which a place was found, or −1, and nil
 // if it may pass. The lock is held.
-func (b *Breaker) refusal(p *phase, place int) *OpenError {
+func (b *Breaker) refusal(p *phase, place int, at time.Duration) *OpenError {
 	switch {
 	case p.state == Open || p.state == ForcedOpen:
 		return p.err
 	case p.state != HalfOpen || place >= 0:
 		return nil
 	}
-	until := b.epoch.Add(b.probes.next())
+	next := b.probes.next(at, p.rules.config.Probes)
+	if next >= p.until { // it gives up before
+		next = p.again().until
+	}
+	until := b.date(next)
 	if e := p.live.full.Load(); e != nil && e.Until.Equal(until) {
 		return e
 	}
@@ -133,26 +142,39 @@ func (b *Breaker) refusal(p *phase, place int) *OpenError {
 	return e
 }
 
-// next returns when the first place that is lent falls back.
-func (ps probes) next() time.Duration {
-	next := time.Duration(math.MaxInt64)
+// next returns when a place that is lent falls back, so that fewer than so many are in use: the
+// first one, or at the latest the last one if there are too many.
+func (ps probes) next(at time.Duration, most int) time.Duration {
+	first, last, inUse := time.Duration(math.MaxInt64), time.Duration(math.MinInt64), 0
 	for _, s := range ps {
-		if s.use == lent {
-			next = min(next, s.until)
+		switch {
+		case s.use == used:
+			inUse++
+		case s.use == lent && s.until > at:
+			inUse++
+			first, last = min(first, s.until), max(last, s.until)
 		}
 	}
-	return next
+	if inUse > most && last > first {
+		return last
+	}
+	return first
 }
 
 // lend lends a place, and returns −1 where none can be had. The lock is held.
 func (b *Breaker) lend(p *phase, at time.Duration) (place int, turn uint32) {
-	place = b.probes.find(at)
+	place = b.probes.find(at, p.rules.config.Probes)
 	if place < 0 {
 		return place, 0
 	}
 	turn, abandoned := b.probes.lend(place, add(p.latest(at), p.rules.config.ProbeTimeout))
 	if abandoned {
 		b.abandoned.Add(1)
+	}
+	if half := p.rules.config.HalfOpenTimeout; half > 0 && p.until == math.MaxInt64 {
+		timed := *p
+		timed.until = add(p.latest(at), half)
+		b.phase.Store(&timed)
 	}
 	return place, turn
 }

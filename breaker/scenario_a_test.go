@@ -94,12 +94,12 @@ func TestScenarioA09_ManyFirstWritersAfterAnIdleTime(t *testing.T) {
 }
 
 func TestScenarioA11_TimesBeforeTheStart(t *testing.T) {
-	s := play(t, breaker.Config{MinCalls: 5})
+	s := play(t, breaker.Config{MinCalls: 5}, "0 S . closed -1 1 1 0 0")
 	s.now = t0.Add(-time.Hour)
-	s.do("-3600 SE .. closed -1 1 2 1 0")
+	s.do("-3600 SE .. closed -1 2 3 1 0")
 	s.now = t0.Add(-100 * 365 * 24 * time.Hour)
 	require.Equal(t, "..", s.call('S')+s.call('E'))
-	s.do("0 E . open 60 2 5 3 0")
+	s.do("0 E . open 50 3 6 3 0")
 }
 
 func TestScenarioA13A14A15_RowsAndMasks(t *testing.T) {

@@ -69,10 +69,10 @@ func TestScenarioB06_OpenForTwoHours(t *testing.T) {
 	s.do("0 S r open", "3600 S r open -1 0 0 0 2", "7201 A . half_open")
 }
 
-func TestScenarioB07_OpenUntilHalfPast(t *testing.T) {
+func TestScenarioB07_OpenForHalfAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("b", breaker.Config{})
-		b.OpenUntil(time.Now().Add(30 * time.Minute))
+		b.OpenFor(30 * time.Minute)
 		refused(t, b)
 		time.Sleep(15 * time.Minute)
 		refused(t, b)
@@ -199,14 +199,14 @@ func TestScenarioB26_TheSameStateAgainIsNoChange(t *testing.T) {
 func TestScenarioB27_HalfOpenWithoutAVerdict(t *testing.T) {
 	c := fast()
 	c.HalfOpenTimeout = time.Second
-	s := play(t, c, "0 EEEEE ..... open", "5.5 - - half_open", "6 - - open", "10.9 - - open", "11 - - half_open", "12 - - open")
-	s.do("16.999 S r open 100 0 5 5 1", "17.2 SSS ... half_open", "17.9 S . closed")
+	s := play(t, c, "0 EEEEE ..... open", "5.5 - - half_open", "3600 - - half_open") // nobody calls
+	s.do("3600 A . half_open", "3600.999 - - half_open", "3601 - - open", "3605.999 S r open 100 0 5 5 1", "3606.2 SSS ... half_open", "3606.9 S . closed")
 	var at []time.Duration
 	for _, change := range s.b.Changes() {
 		at = append(at, change.At.Sub(t0))
 	}
-	require.Equal(t, []time.Duration{0, sec(5), sec(12), sec(17), sec(17.9)}, at, "between 6 and 12 s nobody called")
-	s = play(t, c, "0 EEEEE ..... open", "5.5 A . half_open", "6 - - open", "11.5 - - half_open", "11.6 g ! half_open")
+	require.Equal(t, []time.Duration{0, sec(5), sec(3601), sec(3606), sec(3606.9)}, at)
+	s = play(t, c, "0 EEEEE ..... open", "5.5 A . half_open", "6.5 - - open", "11.5 - - half_open", "11.6 g ! half_open")
 	require.Equal(t, []breaker.State{breaker.Open, breaker.HalfOpen, breaker.Open, breaker.HalfOpen}, s.changes())
 	play(t, c, "0 EEEEE ..... open", "5.5 SE .. half_open -1 1 2 1 0", "11.5 - - half_open -1 0 0 0 0") // another round
 }

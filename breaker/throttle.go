@@ -26,9 +26,9 @@ import (
 // All its methods may be called from any number of goroutines; Allow and Done neither
 // block nor allocate. No goroutine and no timer is ever started.
 type Throttle struct {
-	name    string
-	config  ThrottleConfig // with its defaults
-	epoch   time.Time
+	name   string
+	config ThrottleConfig // with its defaults
+	clock
 	tally   *tally.Calls
 	passed  atomic.Int64 // when a call last passed that might have been refused
 	refused error        // with which it refuses
@@ -40,18 +40,19 @@ type Throttle struct {
 // metrics. It panics with the error of c.Validate if there is one.
 func NewThrottle(name string, c ThrottleConfig) *Throttle { return NewThrottleAt(name, c, time.Now()) }
 
-// NewThrottleAt is NewThrottle for one that begins at t0 and lives on the times
-// given to the At verbs.
+// NewThrottleAt is NewThrottle for one that begins at t0, or with the first time given as
+// [NewAt] says, and lives on the times given to the At verbs.
 func NewThrottleAt(name string, c ThrottleConfig, t0 time.Time) *Throttle {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
 	c = c.orDefault()
 	width := (c.Window + time.Duration(c.Buckets) - 1) / time.Duration(c.Buckets)
-	return &Throttle{
-		name: name, config: c, epoch: t0,
-		tally: tally.New(width, c.Buckets, math.MaxInt64), refused: &ThrottledError{Name: name},
+	t := &Throttle{
+		name: name, config: c, tally: tally.New(width, c.Buckets, math.MaxInt64), refused: &ThrottledError{Name: name},
 	}
+	t.epoch = t0
+	return t
 }
 
 // Run calls fn unless the throttle refuses, books its result and returns its
@@ -87,10 +88,10 @@ func DoThrottled[T any](ctx context.Context, t *Throttle, fn func(context.Contex
 
 // Allow asks for one call to pass. It returns a permit, to be used up by Done or
 // Report, or a [*ThrottledError].
-func (t *Throttle) Allow() (ThrottlePermit, error) { return t.allow(time.Since(t.epoch)) }
+func (t *Throttle) Allow() (ThrottlePermit, error) { return t.allow(t.now()) }
 
 // AllowAt is Allow at the time u.
-func (t *Throttle) AllowAt(u time.Time) (ThrottlePermit, error) { return t.allow(u.Sub(t.epoch)) }
+func (t *Throttle) AllowAt(u time.Time) (ThrottlePermit, error) { return t.allow(t.at(u)) }
 
 // Outcome returns the verdict on a call that was made with ctx and returned err, as
 // [Breaker.Outcome] does.
@@ -102,16 +103,16 @@ func (t *Throttle) Outcome(ctx context.Context, err error) Outcome {
 func (t *Throttle) Name() string { return t.name }
 
 // RefusalRate returns the probability, in 0..1, with which a call is refused now.
-func (t *Throttle) RefusalRate() float64 { return t.rate(time.Since(t.epoch)) }
+func (t *Throttle) RefusalRate() float64 { return t.rate(t.seenNow()) }
 
 // RefusalRateAt is RefusalRate at the time u.
-func (t *Throttle) RefusalRateAt(u time.Time) float64 { return t.rate(u.Sub(t.epoch)) }
+func (t *Throttle) RefusalRateAt(u time.Time) float64 { return t.rate(t.seen(u)) }
 
 // Counts returns the calls in the window.
-func (t *Throttle) Counts() window.Counts { return t.counts(time.Since(t.epoch)) }
+func (t *Throttle) Counts() window.Counts { return t.counts(t.seenNow()) }
 
 // CountsAt is Counts as seen at the time u.
-func (t *Throttle) CountsAt(u time.Time) window.Counts { return t.counts(u.Sub(t.epoch)) }
+func (t *Throttle) CountsAt(u time.Time) window.Counts { return t.counts(t.seen(u)) }
 
 // Totals returns the calls of the throttle's whole life.
 func (t *Throttle) Totals() window.Totals { return window.Totals(t.tally.Totals()) }
@@ -127,7 +128,7 @@ func (t *Throttle) admit(ctx context.Context, missing bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return t.decide(time.Since(t.epoch))
+	return t.decide(t.now())
 }
 
 func (t *Throttle) allow(at time.Duration) (ThrottlePermit, error) {
@@ -145,7 +146,7 @@ func (t *Throttle) finish(ctx context.Context, returned bool, o Outcome) {
 	t.book(o)
 }
 
-func (t *Throttle) book(o Outcome) { t.tally.Record(time.Since(t.epoch), verdict(o), 0) }
+func (t *Throttle) book(o Outcome) { t.tally.Record(t.now(), verdict(o), 0) }
 
 // decide returns nil for a call that may pass.
 func (t *Throttle) decide(at time.Duration) error {

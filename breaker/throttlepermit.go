@@ -29,7 +29,7 @@ func (m *ThrottlePermit) DoneAt(t time.Time, o Outcome) bool {
 	if !m.take() {
 		return false
 	}
-	m.throttle.tally.Record(t.Sub(m.throttle.epoch), verdict(o), 0)
+	m.throttle.tally.Record(m.throttle.at(t), verdict(o), 0)
 	return true
 }
 

@@ -40,7 +40,7 @@ func newThrottleSeries(name string, began time.Time) *throttleSeries {
 // takes no lock.
 func (t *Throttle) Observe(yield func(*stat.Series, float64)) {
 	t.series.Do(func() { t.shown = newThrottleSeries(t.name, t.epoch) })
-	s, at := t.shown, time.Since(t.epoch)
+	s, at := t.shown, t.seenNow()
 	counts := t.counts(at)
 	total, now := figures(t.Totals()), figures(counts)
 	for i := range outcomes {

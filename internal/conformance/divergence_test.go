@@ -28,6 +28,7 @@ const (
 	lateResult     divergence = "result from an earlier state"
 	byClock        divergence = "half-open by the clock"
 	closedUnproved divergence = "closed for want of a verdict"
+	idleTimeout    divergence = "half-open times out without a probe"
 	giveUpGrows    divergence = "half-open times out with a backoff"
 	handGrows      divergence = "opened by hand with a backoff"
 )
@@ -56,8 +57,9 @@ var divergences = map[divergence]string{
 	staleTimer:     "theirs leaves the timer of a state running when it is reset, and it then ends a later state",
 	startBuckets:   "theirs books a call in the bucket in which it began, drops it when that is gone, and forgets failures in a row as buckets leave; with ours a call counts when it ends, and failures in a row do not age",
 	lateResult:     "theirs credits a result to whatever state it is in when it comes, ours drops and counts those of calls that an earlier state let through",
-	byClock:        "ours is half-open as soon as its cooldown is over, theirs from the first call after that on, and its half-open time runs from there",
+	byClock:        "ours is half-open as soon as its cooldown is over, theirs from the first call after that on, unless a timer makes it so",
 	closedUnproved: "theirs can be told to close when probes give no verdict; ours opens again",
+	idleTimeout:    "with a timer for half-open, theirs opens again while nobody calls, so that a caller a minute may never pass; the half-open time of ours runs from the first probe",
 	giveUpGrows:    "theirs lengthens the wait when half-open gave no verdict; ours only when probes failed",
 	handGrows:      "theirs lengthens the next wait for each opening by hand; ours only when probes failed",
 }

@@ -16,7 +16,7 @@ func (x *r4jReplay) enter(state string, at time.Time, wait int64) {
 	if before != state {
 		x.events = append(x.events, fmt.Sprintf("STATE_TRANSITION:%s->%s", before, state))
 	}
-	x.state, x.until = state, time.Time{}
+	x.state, x.entered, x.until, x.probed = state, at, time.Time{}, false
 	x.epoch++
 	if state != "OPEN" {
 		x.refused = 0
@@ -95,6 +95,8 @@ func (x *r4jReplay) giveUp(at time.Time) {
 		x.leave(closedUnproved)
 	case x.c.Factor > 0:
 		x.leave(giveUpGrows)
+	case !x.probed:
+		x.leave(idleTimeout)
 	default:
 		x.kept = x.ours.CountsAt(at.Add(-1))
 		x.enter("OPEN", at, x.c.Wait)

@@ -40,7 +40,9 @@ type r4jReplay struct {
 
 	state   string
 	epoch   int // states so far
+	entered time.Time
 	until   time.Time
+	probed  bool // a call passed when the state began
 	attempt int
 	events  []string
 
@@ -121,15 +123,13 @@ func (x *r4jReplay) step(s r4jStep) {
 
 func (x *r4jReplay) acquire(s r4jStep) {
 	if x.state == "OPEN" && x.now.After(x.until) {
-		if x.c.HalfOpen > 0 { // ours has been half-open since it was due, theirs begins now
-			x.ours.OpenForAt(x.now, 0)
-		}
 		x.enter("HALF_OPEN", x.now, 0)
 	}
 	var err error
 	p := &r4jPermit{state: x.state, epoch: x.epoch}
 	if p.ours, err = x.ours.AllowAt(x.now); err == nil {
 		x.permits[s.I] = p
+		x.probed = x.probed || x.state == "HALF_OPEN" && x.entered.Equal(x.now)
 		x.backdate(s)
 	} else if x.state != "FORCED_OPEN" {
 		x.events = append(x.events, "NOT_PERMITTED")

@@ -116,6 +116,9 @@ func NewLast(calls int, slow time.Duration) *Calls {
 // SetSlow changes the time above which calls count as slow from now on.
 func (c *Calls) SetSlow(slow time.Duration) { c.slow.Store(int64(slow)) }
 
+// Untimed is how long a call took of which that is not known: no time is counted then.
+const Untimed = time.Duration(math.MinInt64)
+
 // Record counts a call that ended at the offset and took so long. It returns how many
 // failures in a row that makes, 0 for what is none, and whether it is quiet: whether
 // neither this call nor any since Hush found none in the window failed or was slow. Then
@@ -132,7 +135,7 @@ func (c *Calls) Record(at time.Duration, v Verdict, took time.Duration) (streak 
 		c.words[others].Add(low)
 		return 0, false
 	}
-	if l := c.times.Load(); l != nil {
+	if l := c.times.Load(); l != nil && took != Untimed {
 		l.Record(took)
 	}
 	var calls uint64

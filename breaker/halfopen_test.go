@@ -1,0 +1,148 @@
+package breaker_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+)
+
+// admit requires that a call passes at the time given, in milliseconds after t0.
+func admit(t *testing.T, b *breaker.Breaker, at int) *breaker.Permit {
+	t.Helper()
+	p, err := b.AllowAt(modelAt(at))
+	require.NoError(t, err, "at %d ms", at)
+	return &p
+}
+
+func TestACallerAMinuteFindsABreakerHalfOpen(t *testing.T) {
+	c := breaker.Config{ConsecutiveFailures: 3, Cooldown: 5 * time.Second, HalfOpenTimeout: 10 * time.Second, Probes: 1}
+	well, down := breaker.NewAt("b", c, t0), breaker.NewAt("b", c, t0)
+	for minute := range 1440 {
+		at := minute*60_000 + minute*37%6000 // at no round second
+		admit(t, down, at).DoneAt(modelAt(at), breaker.Failure)
+		o := breaker.Success
+		if minute < 3 {
+			o = breaker.Failure // three bad minutes, and well ever after
+		}
+		admit(t, well, at).DoneAt(modelAt(at), o)
+	}
+	require.Equal(t, breaker.Closed, well.StateAt(modelAt(1440*60_000)))
+	require.True(t, down.Tripped())
+}
+
+func TestTheHalfOpenTimeoutRunsFromTheFirstProbe(t *testing.T) {
+	c := breaker.Config{MinCalls: 1, Cooldown: 5 * time.Second, HalfOpenTimeout: time.Second, Probes: 2, ProbeTimeout: time.Minute}
+	b := breaker.NewAt("b", c, t0)
+	admit(t, b, 0).DoneAt(t0, breaker.Failure)
+	const hour = 3_600_000
+	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(hour)), "nobody has called")
+	admit(t, b, hour)
+	admit(t, b, hour+900) // does not begin it anew
+	err := modelDo(b, hour+999, breaker.Success)
+	var e *breaker.OpenError
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, breaker.HalfOpen, e.State)
+	require.Equal(t, modelAt(hour+6000), e.Until, "it gives up, and cools down, before a place falls back")
+	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(hour+1000).Add(-1)))
+	require.Equal(t, breaker.Open, b.StateAt(modelAt(hour+1000)))
+	require.ErrorIs(t, modelDo(b, hour+5999, breaker.Success), breaker.ErrOpen)
+	require.NoError(t, modelDo(b, 2*hour, breaker.Success), "half-open again for as long as nobody calls")
+}
+
+func TestAReleasedHalfOpenBreakerWaitsForAProbe(t *testing.T) {
+	c := breaker.Config{MinCalls: 1, Cooldown: 100 * ms, HalfOpenTimeout: 500 * ms}
+	b := breaker.NewAt("b", c, t0)
+	admit(t, b, 0).DoneAt(t0, breaker.Failure)
+	admit(t, b, 100)
+	b.ForceAt(modelAt(200), breaker.Disabled)
+	b.ReleaseAt(modelAt(300))
+	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(650)), "the probe of before began no round of its own")
+	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(60_000)))
+	admit(t, b, 60_000)
+	require.Equal(t, breaker.Open, b.StateAt(modelAt(60_500)))
+}
+
+func TestAnotherHalfOpenTimeoutRunsFromTheNextProbe(t *testing.T) {
+	for name, override := range map[string]func(b *breaker.Breaker, end bool){
+		"half-open": func(*breaker.Breaker, bool) {},
+		"under an override": func(b *breaker.Breaker, end bool) {
+			if end {
+				b.ReleaseAt(modelAt(200))
+			} else {
+				b.ForceAt(modelAt(110), breaker.Disabled)
+			}
+		},
+	} {
+		c := breaker.Config{MinCalls: 1, Cooldown: 100 * ms}
+		b := breaker.NewAt("b", c, t0)
+		admit(t, b, 0).DoneAt(t0, breaker.Failure)
+		admit(t, b, 100)
+		override(b, false)
+		c.HalfOpenTimeout = 50 * ms
+		require.NoError(t, b.ReconfigureAt(modelAt(200), c))
+		override(b, true)
+		require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(9_000)), name)
+		admit(t, b, 9_000)
+		c.HalfOpenTimeout = 0
+		require.NoError(t, b.ReconfigureAt(modelAt(9_001), c))
+		require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(9_100)), "%s: it never gives up now", name)
+	}
+}
+
+func TestABreakerThatGivesUpHalfOpenHeedsTheServicesWait(t *testing.T) {
+	c := breaker.Config{MinCalls: 1, Cooldown: 100 * ms, HalfOpenTimeout: 50 * ms}
+	b := breaker.NewAt("b", c, t0)
+	admit(t, b, 0).DoneAt(t0, breaker.Failure)
+	p := admit(t, b, 100)
+	p.RetryAfter(10 * time.Second)
+	require.True(t, p.DoneAt(modelAt(100), breaker.Ignored))
+	require.ErrorIs(t, modelDo(b, 10_099, breaker.Success), breaker.ErrOpen)
+	require.NoError(t, modelDo(b, 10_100, breaker.Success))
+}
+
+// outNow counts the probes that a half-open breaker lets out at t0.
+func outNow(b *breaker.Breaker) (n int) {
+	for ; n < 100; n++ {
+		if _, err := b.AllowAt(t0); err != nil {
+			return n
+		}
+	}
+	return n
+}
+
+func TestReconfigureLetsNoMoreProbesOutThanProbes(t *testing.T) {
+	c := breaker.Config{MinCalls: 10, Probes: 3, ProbeTimeout: time.Second}
+	b := breaker.NewAt("b", c, t0)
+	b.OpenForAt(t0, 0)
+	set := func(probes int) {
+		c.Probes = probes
+		require.NoError(t, b.ReconfigureAt(t0, c))
+	}
+	require.Equal(t, 3, outNow(b))
+	for range 5 {
+		set(1)
+		require.Zero(t, outNow(b))
+		err := b.CheckAt(t0)
+		var e *breaker.OpenError
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, t0.Add(time.Second), e.Until)
+		set(3)
+		require.Zero(t, outNow(b))
+	}
+	set(5)
+	require.Equal(t, 2, outNow(b))
+	set(2)
+	require.NoError(t, modelDo(b, 1000, breaker.Success), "all five are unheard of, and their places free")
+	require.NoError(t, modelDo(b, 1000, breaker.Success))
+	require.Equal(t, breaker.Closed, b.StateAt(modelAt(1000)))
+}
+
+func TestACooldownOfNothingStaysSoHoweverItGrows(t *testing.T) {
+	b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Probes: 1, Cooldown: breaker.Off, CooldownFactor: 100}, t0)
+	for at := range 400 { // 100 to the 400th is beyond any number
+		require.NoError(t, modelDo(b, at, breaker.Failure), "round %d", at)
+	}
+}

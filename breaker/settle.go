@@ -1,0 +1,84 @@
+package breaker
+
+import (
+	"time"
+
+	"github.com/weir-go/weir/internal/tally"
+)
+
+// settle books a result, and reports whether it counted.
+func (b *Breaker) settle(m *Permit, o Outcome, at time.Duration) bool {
+	if at == unread {
+		if b.begun.Load() == asMade { // now does so too, for the price of one more call
+			at = time.Since(b.epoch)
+		} else {
+			at = b.now()
+		}
+	}
+	m.phase.flights.end(m.flight)
+	if m.active {
+		b.active.Add(-1)
+	}
+	p := b.phase.Load()
+	switch {
+	case p != m.phase && p.epoch != m.phase.epoch:
+		return b.tooLate()
+	case p.state != Closed:
+		return b.settleOther(m, p, o, at)
+	}
+	streak, quiet := p.tally.Record(at, verdict(o), m.took(at))
+	if m.after > 0 {
+		p.ask(at, m.after)
+	}
+	b.hold.keep(b)
+	if o <= Failure && (!quiet || p.asked) {
+		b.judge(p, at, streak)
+	}
+	return true
+}
+
+// settleOther is settle for a phase that is not closed.
+func (b *Breaker) settleOther(m *Permit, p *phase, o Outcome, at time.Duration) bool {
+	switch p.state {
+	case Disabled:
+		return false
+	case HalfOpen:
+		return b.probed(m, o, at) || b.tooLate()
+	default: // the other overrides
+	}
+	p.tally.Record(at, verdict(o), m.took(at))
+	b.hold.keep(b)
+	if p.state == Trial {
+		p.tried(m, o, at)
+	}
+	return true
+}
+
+// tooLate counts a result of a state that has ended. It returns false, as settle does then.
+func (b *Breaker) tooLate() bool {
+	b.late.Add(1)
+	b.hold.keep(b)
+	return false
+}
+
+// took returns how long the call took, if its beginning was noted.
+func (m *Permit) took(at time.Duration) time.Duration {
+	if m.phase.timed {
+		return at - m.start
+	}
+	return tally.Untimed
+}
+
+// ask notes until when the service asks not to be called.
+func (p *phase) ask(at, after time.Duration) {
+	if p.rules.config.MaxRetryAfter == 0 {
+		return
+	}
+	until := int64(add(at, min(after, p.rules.config.MaxRetryAfter)))
+	for old := p.live.retry.Load(); until > old && !p.live.retry.CompareAndSwap(old, until); old = p.live.retry.Load() {
+	}
+}
+
+// verdict returns the outcome as the tally knows it; what is none of the three is
+// ignored.
+func verdict(o Outcome) tally.Verdict { return tally.Verdict(min(o, Ignored)) }

@@ -1,0 +1,24 @@
+package breaker_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/window"
+)
+
+// Of a call whose beginning was not noted, no time is made up.
+func TestACallInFlightIsNotTimedWhenTimingBegins(t *testing.T) {
+	b := breaker.NewAt("b", breaker.Config{}, t0)
+	early := admit(t, b, 0)
+	require.NoError(t, b.ReconfigureAt(modelAt(1), breaker.Config{SlowCall: ms, Latency: true, HungCalls: true}))
+	timed := admit(t, b, 1)
+	require.True(t, early.DoneAt(modelAt(10_000), breaker.Success))
+	require.True(t, timed.DoneAt(modelAt(10_000), breaker.Success))
+	require.Equal(t, window.Totals{Successes: 2, Slow: 1}, b.Totals())
+	l := b.LifetimeLatency()
+	require.Equal(t, int64(1), l.Count(), "of two calls one was timed")
+	require.InDelta(t, 9.999, l.Sum, 1e-6)
+}

@@ -1,0 +1,242 @@
+package breaker_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+)
+
+// Made on the real clock, and used on that of a test, which begins in the year 2000.
+var (
+	ofThePackage         = breaker.New("b", breaker.Config{MinCalls: 5, SlowCall: time.Second})
+	throttleOfThePackage = breaker.NewThrottle("t", breaker.ThrottleConfig{MinCalls: 5, Rand: func() float64 { return 0 }})
+)
+
+func TestABreakerOfThePackageWorksOnTheClockOfATest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := ofThePackage
+		require.NoError(t, b.Run(bg(), succeed), "looked at and called, and timed from its first call on")
+		require.Zero(t, b.Counts().Slow)
+		run(t, b, 4, fail)
+		require.Equal(t, breaker.Open, b.State())
+		require.Equal(t, time.Now(), b.Stats().Since)
+		require.ErrorIs(t, b.Run(bg(), succeed), breaker.ErrOpen)
+		time.Sleep(5*time.Second - 1)
+		require.ErrorIs(t, b.Run(bg(), succeed), breaker.ErrOpen)
+		time.Sleep(time.Nanosecond)
+		require.Equal(t, breaker.HalfOpen, b.State())
+		run(t, b, 3, succeed)
+		require.Equal(t, breaker.Closed, b.State())
+	})
+}
+
+func TestAThrottleOfThePackageWorksOnTheClockOfATest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := throttleOfThePackage
+		for range 5 {
+			require.ErrorIs(t, th.Run(bg(), fail), errDown)
+		}
+		require.ErrorIs(t, th.Run(bg(), fail), breaker.ErrThrottled)
+		time.Sleep(time.Second)
+		require.ErrorIs(t, th.Run(bg(), fail), errDown, "one passes each second")
+		require.ErrorIs(t, th.Run(bg(), fail), breaker.ErrThrottled)
+		time.Sleep(10 * time.Second)
+		require.NoError(t, th.Run(bg(), succeed))
+	})
+}
+
+const year = 365 * 24 * time.Hour
+
+func TestABreakerMadeAtAnotherTimeBeginsWithTheFirstTimeGiven(t *testing.T) {
+	for _, made := range []time.Time{{}, time.Unix(0, 0), t0.Add(-year), t0.Add(time.Nanosecond), t0.Add(time.Hour), t0.Add(26 * year), t0.Add(140 * year)} {
+		for name, c := range map[string]breaker.Config{
+			"rate":     {MinCalls: 5},
+			"calls":    {MinCalls: 5, LastCalls: 10},
+			"in a row": {ConsecutiveFailures: 5},
+			"of slow":  {MinCalls: 5, SlowCall: time.Nanosecond, FailureRate: breaker.Off, HungCalls: true},
+		} {
+			name = fmt.Sprintf("%s, made %v", name, made)
+			b := breaker.NewAt("b", c, made)
+			for at := range 5 {
+				p, err := b.AllowAt(modelAt(at))
+				require.NoError(t, err, name)
+				require.True(t, p.DoneAt(modelAt(at).Add(time.Microsecond), breaker.Failure))
+			}
+			require.Equal(t, breaker.Open, b.StateAt(modelAt(5)), name)
+			require.ErrorIs(t, modelDo(b, 4999, breaker.Success), breaker.ErrOpen, name)
+			for range 3 {
+				require.NoError(t, modelDo(b, 5010, breaker.Success), name)
+			}
+			require.Equal(t, breaker.Closed, b.StateAt(modelAt(5010)), name)
+			for i, want := range []int{4, 5004, 5010} {
+				require.WithinDuration(t, modelAt(want), b.Changes()[i].At, ms, name)
+			}
+		}
+	}
+}
+
+func TestGraceAndAnInitialCooldownBeginWithTheFirstTimeGiven(t *testing.T) {
+	for _, made := range []time.Time{t0, t0.Add(26 * year)} {
+		b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Grace: time.Second}, made)
+		require.NoError(t, modelDo(b, 0, breaker.Failure))
+		require.NoError(t, modelDo(b, 999, breaker.Failure))
+		require.Equal(t, breaker.Closed, b.StateAt(modelAt(999)), made)
+		require.NoError(t, modelDo(b, 1000, breaker.Failure))
+		require.Equal(t, breaker.Open, b.StateAt(modelAt(1000)), made)
+
+		b = breaker.NewAt("b", breaker.Config{Initial: breaker.Open, Cooldown: time.Second}, made)
+		require.ErrorIs(t, modelDo(b, 0, breaker.Success), breaker.ErrOpen, made)
+		require.ErrorIs(t, modelDo(b, 999, breaker.Success), breaker.ErrOpen, made)
+		require.NoError(t, modelDo(b, 1000, breaker.Success), made)
+	}
+}
+
+// To look at a breaker gives it no time.
+func TestToObserveABreakerDoesNotBeginIt(t *testing.T) {
+	b := breaker.NewAt("b", breaker.Config{MinCalls: 1}, t0.Add(26*year))
+	require.Equal(t, breaker.Closed, b.StateAt(t0.Add(30*year)))
+	require.Zero(t, b.CountsAt(t0.Add(30*year)))
+	require.NoError(t, modelDo(b, 0, breaker.Failure))
+	require.Equal(t, breaker.Open, b.StateAt(modelAt(0)))
+	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(5000)))
+}
+
+// stale are times before those that a breaker has been given.
+var stale = map[string]time.Time{
+	"zero": {}, "1600": time.Date(1600, 1, 1, 0, 0, 0, 0, time.UTC), "1700": time.Date(1700, 1, 1, 0, 0, 0, 0, time.UTC),
+	"1900": time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC), "a year before": t0.Add(-year), "just before": t0.Add(-1),
+}
+
+func TestAStaleTimeEndsNoCooldown(t *testing.T) {
+	for name, at := range stale {
+		for verb, do := range map[string]func(b *breaker.Breaker){
+			"AllowAt": func(b *breaker.Breaker) {
+				_, err := b.AllowAt(at)
+				require.ErrorIs(t, err, breaker.ErrOpen, name)
+			},
+			"AdmitAt": func(b *breaker.Breaker) {
+				require.ErrorIs(t, b.AdmitAt(at, new(breaker.Permit)), breaker.ErrOpen, name)
+			},
+			"CheckAt":   func(b *breaker.Breaker) { require.ErrorIs(t, b.CheckAt(at), breaker.ErrOpen, name) },
+			"StateAt":   func(b *breaker.Breaker) { require.Equal(t, breaker.Open, b.StateAt(at), name) },
+			"CountsAt":  func(b *breaker.Breaker) { b.CountsAt(at) },
+			"StatsAt":   func(b *breaker.Breaker) { b.StatsAt(at) },
+			"ForceAt":   func(b *breaker.Breaker) { b.ForceAt(at, breaker.Disabled); b.ReleaseAt(at) },
+			"Force, at": func(b *breaker.Breaker) { b.ForceAt(at, breaker.ForcedOpen); b.ReleaseAt(t0) },
+			"OpenForAt": func(b *breaker.Breaker) { b.OpenForAt(at, time.Hour) },
+			"ReconfigureAt": func(b *breaker.Breaker) {
+				require.NoError(t, b.ReconfigureAt(at, breaker.Config{MinCalls: 1}))
+			},
+		} {
+			b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Cooldown: time.Hour}, t0)
+			late, err := b.AllowAt(t0)
+			require.NoError(t, err)
+			require.NoError(t, modelDo(b, 0, breaker.Failure))
+			do(b)
+			require.False(t, late.DoneAt(at, breaker.Success))
+			require.Equal(t, breaker.Open, b.StateAt(modelAt(3_599_999)), "%s, %s", verb, name)
+			require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(3_600_000)), "%s, %s", verb, name)
+		}
+	}
+}
+
+func TestAResultAtAStaleTimeCountsAsOfTheNewest(t *testing.T) {
+	for name, at := range stale {
+		for _, c := range []breaker.Config{{}, {SlowCall: time.Hour, SlowRate: 0.1}, {LastCalls: 20}} {
+			b := breaker.NewAt("b", c, t0)
+			for range 19 {
+				require.NoError(t, modelDo(b, 0, breaker.Failure), name)
+			}
+			p := admit(t, b, 0)
+			require.True(t, p.DoneAt(at, breaker.Failure), name)
+			require.Equal(t, breaker.Open, b.StateAt(t0), name)
+			require.Equal(t, int64(20), b.CountsAt(t0).Failures, name)
+			require.Zero(t, b.CountsAt(t0).Slow, name)
+			require.Equal(t, breaker.Open, b.StateAt(modelAt(4999)), name)
+			require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(5000)), name)
+		}
+	}
+}
+
+// A stale time as the first one is none from which a breaker could begin, if it lies further
+// back than any clock.
+func TestTheZeroTimeIsNoBeginning(t *testing.T) {
+	b := breaker.NewAt("b", breaker.Config{MinCalls: 2, Grace: time.Second}, t0)
+	p, err := b.AllowAt(time.Time{})
+	require.NoError(t, err)
+	require.True(t, p.DoneAt(time.Time{}, breaker.Failure))
+	require.NoError(t, modelDo(b, 999, breaker.Failure))
+	require.Equal(t, breaker.Closed, b.StateAt(modelAt(999)), "the grace is not over")
+	require.NoError(t, modelDo(b, 1000, breaker.Failure))
+	require.Equal(t, breaker.Open, b.StateAt(modelAt(5999)))
+	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(6000)))
+}
+
+func TestFailuresAtStaleTimesOpenToo(t *testing.T) {
+	b := breaker.NewAt("b", breaker.Config{}, t0)
+	require.NoError(t, modelDo(b, 0, breaker.Success))
+	for range 19 {
+		require.NoError(t, modelDo(b, -1000, breaker.Failure))
+	}
+	require.Equal(t, breaker.Open, b.StateAt(t0))
+}
+
+// A clock that steps a year on ends the window and the cooldown, once; what comes at the old
+// times then is stale, and counts all the same.
+func TestAClockThatStepsByAYear(t *testing.T) {
+	b := breaker.NewAt("b", breaker.Config{MinCalls: 5, SlowCall: time.Second, HungCalls: true}, t0)
+	for range 4 {
+		require.NoError(t, modelDo(b, 0, breaker.Failure))
+	}
+	p, err := b.AllowAt(t0.Add(year))
+	require.NoError(t, err)
+	require.True(t, p.DoneAt(t0.Add(year), breaker.Failure))
+	require.Equal(t, breaker.Closed, b.StateAt(t0.Add(year)), "the first four have left the window")
+	for at := range 4 {
+		require.NoError(t, modelDo(b, at, breaker.Failure))
+	}
+	require.Equal(t, breaker.Open, b.StateAt(modelAt(4)))
+	require.ErrorIs(t, modelDo(b, 60_000, breaker.Success), breaker.ErrOpen)
+	require.Equal(t, breaker.HalfOpen, b.StateAt(t0.Add(year+5*time.Second)))
+}
+
+func TestAThrottleTakesNoStaleTimeForNow(t *testing.T) {
+	for name, at := range stale {
+		th := breaker.NewThrottleAt("t", breaker.ThrottleConfig{MinCalls: 1, Rand: func() float64 { return 0 }}, t0)
+		p, err := th.AllowAt(t0)
+		require.NoError(t, err)
+		require.True(t, p.DoneAt(t0, breaker.Failure))
+		_, err = th.AllowAt(t0.Add(time.Second)) // that of the second
+		require.NoError(t, err)
+		_, err = th.AllowAt(at)
+		require.ErrorIs(t, err, breaker.ErrThrottled, name)
+		require.Equal(t, int64(1), th.CountsAt(t0).Failures, name)
+		_, err = th.AllowAt(t0.Add(1999 * ms))
+		require.ErrorIs(t, err, breaker.ErrThrottled, name)
+	}
+}
+
+// Many goroutines give a breaker of another time its first one, and agree on it.
+func TestTheFirstTimeIsOneForAll(t *testing.T) {
+	for range 200 {
+		b := breaker.NewAt("b", breaker.Config{MinCalls: 8, SlowCall: time.Second}, time.Now().Add(year))
+		done := make(chan bool)
+		for range 8 {
+			go func() {
+				_ = b.Run(bg(), fail)
+				b.State()
+				done <- true
+			}()
+		}
+		for range 8 {
+			<-done
+		}
+		require.Equal(t, breaker.Open, b.State())
+		require.Zero(t, b.Totals().Slow)
+	}
+}
