@@ -1,0 +1,147 @@
+package breaker_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+)
+
+// ends are all the ways in which a call may be made and end. Each calls during in between.
+var ends = map[string]func(b *breaker.Breaker, during func()){
+	"Run": func(b *breaker.Breaker, during func()) {
+		_ = b.Run(bg(), func(context.Context) error { during(); return errDown })
+	},
+	"Do": func(b *breaker.Breaker, during func()) {
+		_, _ = breaker.Do(bg(), b, func(context.Context) (int, error) { during(); return 0, errDown })
+	},
+	"DoResult": func(b *breaker.Breaker, during func()) {
+		_, _ = breaker.DoResult(bg(), b, func(context.Context) (int, error) { during(); return 0, nil },
+			func(int, error) breaker.Outcome { return breaker.Failure })
+	},
+	"a panic": func(b *breaker.Breaker, during func()) {
+		defer func() { _ = recover() }()
+		_ = b.Run(bg(), func(context.Context) error { during(); panic("boom") })
+	},
+	"Permit.Run": func(b *breaker.Breaker, during func()) {
+		if p, err := b.Allow(); err == nil {
+			_ = p.Run(bg(), func(context.Context) error { during(); return errDown })
+		}
+	},
+	"Done": func(b *breaker.Breaker, during func()) {
+		if p, err := b.Allow(); err == nil {
+			during()
+			p.Done(breaker.Failure)
+			p.Done(breaker.Failure) // counts no more
+		}
+	},
+	"Report": func(b *breaker.Breaker, during func()) {
+		if p, err := b.Allow(); err == nil {
+			during()
+			p.Report(bg(), errDown)
+		}
+	},
+	"Admit": func(b *breaker.Breaker, during func()) {
+		var p breaker.Permit
+		if b.Admit(&p) == nil {
+			during()
+			p.Done(breaker.Failure)
+		}
+	},
+}
+
+// Whatever the verb, a result counts once if the state that let the call through lasts, and is
+// late once if it does not.
+func TestAResultCountsForItsStateInEveryForm(t *testing.T) {
+	c := breaker.Config{FailureRate: breaker.Off, SlowCall: time.Hour, HungCalls: true, Active: true}
+	another := c
+	another.Window, another.Probes, another.ProbeTimeout = time.Minute, 7, time.Hour
+	reconfigure := func(c breaker.Config) func(b *breaker.Breaker) {
+		return func(b *breaker.Breaker) { require.NoError(t, b.Reconfigure(c)) }
+	}
+	for state, begin := range map[breaker.State]func(b *breaker.Breaker){
+		breaker.Closed:       func(*breaker.Breaker) {},
+		breaker.HalfOpen:     func(b *breaker.Breaker) { b.OpenFor(0) },
+		breaker.ForcedClosed: func(b *breaker.Breaker) { b.Force(breaker.ForcedClosed) },
+		breaker.Trial:        func(b *breaker.Breaker) { b.Force(breaker.Trial) },
+	} {
+		for name, change := range map[string]struct {
+			do    func(b *breaker.Breaker)
+			stays bool
+		}{
+			"nothing":                    {func(*breaker.Breaker) {}, true},
+			"the same config":            {reconfigure(c), true},
+			"another config":             {reconfigure(another), true},
+			"open underneath or at all":  {func(b *breaker.Breaker) { b.OpenFor(time.Hour) }, state > breaker.HalfOpen},
+			"reset underneath or at all": {func(b *breaker.Breaker) { b.Reset() }, state > breaker.HalfOpen},
+			"forced open":                {func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen) }, false},
+			"disabled":                   {func(b *breaker.Breaker) { b.Force(breaker.Disabled) }, false},
+			"forced and released":        {func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen); b.Release() }, false},
+		} {
+			for verb, call := range ends {
+				b := breaker.New("b", c)
+				begin(b)
+				require.Equal(t, state, b.State())
+				called := false
+				call(b, func() { called = true; change.do(b) })
+				s := b.Stats()
+				require.True(t, called)
+				require.Zero(t, s.Active, "%v, %s, %s", state, name, verb)
+				want := []int64{1, 0}
+				if !change.stays {
+					want = []int64{0, 1}
+				}
+				require.Equal(t, want, []int64{s.Totals.Failures, s.Late}, "%v, %s, %s", state, name, verb)
+			}
+		}
+	}
+}
+
+// AfterOpen's function is called whatever opens the breaker.
+func TestAfterOpenHearsOfEveryWayToOpen(t *testing.T) {
+	c := breaker.Config{MinCalls: 1, Probes: 1, Cooldown: time.Hour}
+	brief := c
+	brief.HalfOpenTimeout = time.Nanosecond
+	probe := func(b *breaker.Breaker) *breaker.Permit {
+		p, err := b.Allow()
+		require.NoError(t, err)
+		return &p
+	}
+	closed, half := func(*breaker.Breaker) {}, func(b *breaker.Breaker) { b.OpenFor(0) }
+	under := func(b *breaker.Breaker) { b.Force(breaker.ForcedClosed); b.OpenFor(time.Hour) }
+	for name, way := range map[string]struct {
+		config      breaker.Config
+		begin, open func(b *breaker.Breaker)
+	}{
+		"a verdict":          {c, closed, func(b *breaker.Breaker) { _ = b.Run(bg(), fail) }},
+		"OpenFor":            {c, closed, func(b *breaker.Breaker) { b.OpenFor(time.Hour) }},
+		"OpenFor, half-open": {c, half, func(b *breaker.Breaker) { b.OpenFor(time.Hour) }},
+		"ForcedOpen":         {c, half, func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen) }},
+		"a probe":            {c, half, func(b *breaker.Breaker) { _ = b.Run(bg(), fail) }},
+		"a release":          {c, under, func(b *breaker.Breaker) { b.Release() }},
+		"another config": {breaker.Config{MinCalls: 2, Probes: 2}, half, func(b *breaker.Breaker) {
+			probe(b).Done(breaker.Failure)
+			require.NoError(t, b.Reconfigure(c))
+		}},
+		"a half-open time that is over": {brief, half, func(b *breaker.Breaker) {
+			probe(b)
+			for b.Check() == nil { // at once, but for a coarse clock
+				runtime.Gosched()
+			}
+		}},
+	} {
+		b := breaker.New("b", way.config)
+		way.begin(b)
+		require.False(t, b.IsOpen(), name)
+		calls := 0
+		b.AfterOpen(func() { calls++ })
+		require.Zero(t, calls, name)
+		way.open(b)
+		require.Equal(t, 1, calls, name)
+		require.True(t, b.IsOpen(), name)
+	}
+}
