@@ -105,7 +105,8 @@ type keyed[K comparable] struct {
 
 // Get returns the gate of the key. It is a small thing that leads to the key's breaker
 // and bucket: whoever asks gets one of their own, all of one key are as one, and one
-// that is kept stays right, unless it was unguarded. Get never blocks.
+// that is kept stays right, unless it was unguarded. Get waits at most for a new key's
+// search for room, as [breaker.Group.Get] does.
 func (g *Group[K]) Get(key K) *Gate {
 	k := &keyed[K]{Gate: Gate{
 		name: g.name, epoch: g.epoch, maxWait: g.maxWait, breaker: g.breakers.Get(key), admitted: &g.admitted, held: &g.holds.latest,
@@ -121,6 +122,10 @@ func (g *Group[K]) Get(key K) *Gate {
 // All yields the keys that have breakers, and these, in no particular order: see
 // [breaker.Group.All].
 func (g *Group[K]) All() iter.Seq2[K, *breaker.Breaker] { return g.breakers.All() }
+
+// ReconfigureBreakers gives the breakers of all keys another config, those that come later
+// included: see [breaker.Group.Reconfigure].
+func (g *Group[K]) ReconfigureBreakers(c breaker.Config) error { return g.breakers.Reconfigure(c) }
 
 // Name returns the group's name.
 func (g *Group[K]) Name() string { return g.name }

@@ -223,3 +223,28 @@ func TestKeysComeAndGoUnderLoad(t *testing.T) {
 		require.EqualValues(t, 3, admitted[i].Load(), i)
 	}
 }
+
+// A gate that is kept is judged with those that are asked for at each call, whatever became
+// of the key meanwhile, and by the config that its group has then.
+func TestAGateThatIsKeptStaysRight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := hosts(weir.GroupConfig{MaxKeys: 2, MaxSeries: breaker.Off, Gate: weir.Config{Breaker: breaker.Config{MinCalls: 9}}})
+		kept := g.Get("a")
+		require.NoError(t, kept.Run(t.Context(), succeed))
+		time.Sleep(time.Minute)
+		for i := range 4 {
+			g.Get(fmt.Sprint("other", i))
+		}
+		require.EqualValues(t, 3, g.Stats().Evictions)
+		require.ErrorContains(t, g.ReconfigureBreakers(breaker.Config{MinCalls: -7}), "MinCalls is -7")
+		require.NoError(t, g.ReconfigureBreakers(breaker.Config{MinCalls: 3}))
+		for _, gate := range []*weir.Gate{kept, g.Get("a"), kept} {
+			require.ErrorIs(t, gate.Run(t.Context(), fail), errDown)
+		}
+		require.True(t, kept.IsOpen())
+		require.True(t, g.Get("a").IsOpen())
+		require.ErrorIs(t, kept.Run(t.Context(), succeed), breaker.ErrOpen)
+		require.EqualValues(t, 3, kept.Totals().Failures)
+		require.Zero(t, g.Stats().Unguarded)
+	})
+}

@@ -12,7 +12,10 @@ func (b *Breaker) AfterOpen(f func()) (stop func() bool) {
 		panic("breaker: the function to call is nil")
 	}
 	key := &f
-	b.changes.watch(key)
+	for b.changes.watch(key); b.phase.Load().state == evicted; b.changes.watch(key) { // it was evicted meanwhile
+		b.changes.unwatch(key)
+		b = b.live()
+	}
 	if b.IsOpen() && b.changes.unwatch(key) {
 		f()
 	}

@@ -175,12 +175,24 @@ func (b *Breaker) Name() string { return b.name }
 
 // State returns the state. An open breaker whose cooldown is over is half-open,
 // whether anybody has called since or not.
-func (b *Breaker) State() State { return b.stateAt(b.seenNow()) }
+func (b *Breaker) State() State {
+	b = b.current()
+	return b.stateAt(b.seenNow())
+}
 
 // StateAt is State at the time t.
-func (b *Breaker) StateAt(t time.Time) State { return b.stateAt(b.seen(t)) }
+func (b *Breaker) StateAt(t time.Time) State {
+	b = b.current()
+	return b.stateAt(b.seen(t))
+}
 
-func (b *Breaker) stateAt(at time.Duration) State { return b.phase.Load().at(at).state }
+func (b *Breaker) stateAt(at time.Duration) State {
+	p := b.phase.Load()
+	if p.state == evicted { // and the key is forgotten: as a new breaker is
+		return p.rules.config.Initial
+	}
+	return p.at(at).state
+}
 
 // IsOpen reports whether the breaker refuses all calls: whether it is Open or ForcedOpen.
 func (b *Breaker) IsOpen() bool {
@@ -194,7 +206,7 @@ func (b *Breaker) IsOpen() bool {
 // override it is true for ForcedOpen alone, whatever the state underneath is: ForcedClosed,
 // Disabled and Trial let all calls through.
 func (b *Breaker) Tripped() bool {
-	switch b.phase.Load().state { // the clock alone leads from Open to HalfOpen and back only
+	switch b.current().phase.Load().state { // the clock alone leads from Open to HalfOpen and back only
 	case Open, HalfOpen, ForcedOpen:
 		return true
 	default:
@@ -206,26 +218,42 @@ func (b *Breaker) Tripped() bool {
 // the breaker closed; while it is open those that opened it; while it is half-open
 // the results of the probes. On Trial they are all calls of the window, those too that would
 // have been refused. Refused counts since the state began.
-func (b *Breaker) Counts() window.Counts { return b.counts(b.seenNow()) }
+func (b *Breaker) Counts() window.Counts {
+	b = b.current()
+	return b.counts(b.seenNow())
+}
 
 // CountsAt is Counts as seen at the time t.
-func (b *Breaker) CountsAt(t time.Time) window.Counts { return b.counts(b.seen(t)) }
+func (b *Breaker) CountsAt(t time.Time) window.Counts {
+	b = b.current()
+	return b.counts(b.seen(t))
+}
 
 // Totals returns the calls of the breaker's whole life.
-func (b *Breaker) Totals() window.Totals {
-	t := window.Totals(b.phase.Load().totals())
-	t.Refused = b.refused.Load()
+func (b *Breaker) Totals() window.Totals { return b.current().totals() }
+
+func (b *Breaker) totals() window.Totals {
+	p := b.phase.Load()
+	t := window.Totals(p.totals())
+	if p.state != evicted {
+		t.Refused = b.refused.Load()
+	}
 	return t
 }
 
 // Latency returns how long the calls of the window took, if Config.Latency is set.
 func (b *Breaker) Latency() window.Latency {
+	b = b.current()
 	return window.Latency(b.phase.Load().tally.Latency(b.seenNow()))
 }
 
 // LifetimeLatency returns how long all calls took, if Config.Latency is set.
 func (b *Breaker) LifetimeLatency() window.Latency {
-	p := b.phase.Load()
+	b = b.current()
+	return b.lifetime(b.phase.Load())
+}
+
+func (b *Breaker) lifetime(p *phase) window.Latency {
 	return p.past.lifetimeLatency().Plus(window.Latency(p.tally.LifetimeLatency()))
 }
 
@@ -241,9 +269,9 @@ func (b *Breaker) counts(at time.Duration) (c window.Counts) {
 		if !p.over(at) {
 			c = *p.live.probed.Load()
 		}
-	case ForcedOpen, Disabled: // nothing is judged
+	case ForcedOpen, Disabled, evicted: // nothing is judged
 	}
-	if p.over(at) { // the clock has brought another state, and nobody has called since
+	if p.over(at) || p.state == evicted { // the clock has brought another state, and nobody has called since
 		c.Refused = 0
 		return c
 	}

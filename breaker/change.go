@@ -77,6 +77,7 @@ type changes struct {
 
 // Changes returns the last changes, 32 at most, the oldest first.
 func (b *Breaker) Changes() []Change {
+	b = b.current()
 	b.changes.mu.Lock()
 	defer b.changes.mu.Unlock()
 	return slices.Clone(b.changes.history)

@@ -20,7 +20,7 @@ func (b *Breaker) ForceAt(t time.Time, s State) {
 	if !s.forced() {
 		panic(fmt.Sprintf("breaker: %v is no override", s))
 	}
-	b.change(t, func(p *phase, at time.Duration) {
+	b.change(t, func(b *Breaker, p *phase, at time.Duration) {
 		if p.state != s {
 			b.override(p, s, at)
 		}
@@ -47,7 +47,7 @@ func (b *Breaker) Release() { b.ReleaseAt(time.Now()) }
 
 // ReleaseAt is Release at the time t.
 func (b *Breaker) ReleaseAt(t time.Time) {
-	b.change(t, func(p *phase, at time.Duration) {
+	b.change(t, func(b *Breaker, p *phase, at time.Duration) {
 		if p.under != nil {
 			b.resume(p, p.under.at(at), at)
 		}
@@ -72,7 +72,7 @@ func (b *Breaker) OpenFor(d time.Duration) { b.OpenForAt(time.Now(), d) }
 
 // OpenForAt is OpenFor at the time t.
 func (b *Breaker) OpenForAt(t time.Time, d time.Duration) {
-	b.change(t, func(p *phase, at time.Duration) {
+	b.change(t, func(b *Breaker, p *phase, at time.Duration) {
 		b.set(p, stay{Open, at, add(at, max(d, 0))}, "opened")
 	})
 }
@@ -84,7 +84,7 @@ func (b *Breaker) Reset() { b.ResetAt(time.Now()) }
 
 // ResetAt is Reset at the time t.
 func (b *Breaker) ResetAt(t time.Time) {
-	b.change(t, func(p *phase, at time.Duration) {
+	b.change(t, func(b *Breaker, p *phase, at time.Duration) {
 		b.set(p, stay{Closed, at, math.MaxInt64}, "reset")
 	})
 }
@@ -122,12 +122,20 @@ func (b *Breaker) replaceUnder(p, under *phase) {
 }
 
 // change runs f on the phase in force, under the lock, and then delivers what it
-// posted.
-func (b *Breaker) change(t time.Time, f func(p *phase, at time.Duration)) {
+// posted. Of a breaker that was evicted, f gets the one that its key has now.
+func (b *Breaker) change(t time.Time, f func(b *Breaker, p *phase, at time.Duration)) {
+	if b.hold.shared() {
+		return
+	}
 	at := b.at(t)
 	b.mu.Lock()
 	p := b.pay(at)
-	f(p, p.latest(at))
+	if p.state == evicted {
+		b.mu.Unlock()
+		b.hold.group.get(t).change(t, f)
+		return
+	}
+	f(b, p, p.latest(at))
 	b.mu.Unlock()
 	b.changes.deliver()
 }
@@ -146,17 +154,20 @@ func (b *Breaker) ReconfigureAt(t time.Time, c Config) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	r := newRules(c.orDefault())
-	b.change(t, func(p *phase, at time.Duration) {
-		b.changes.tell.Store(&r.config.OnChange)
-		b.reconfigure(p, r, at)
-		if p.shadow != nil {
-			now := b.at(t) // of which the shadow may know a later moment than the breaker, or not
-			shadow := p.shadow.pay(now)
-			p.shadow.reconfigure(shadow, shadowRules(r), shadow.latest(now))
-		}
-	})
+	r := b.hold.rulesFor(c.orDefault())
+	b.change(t, func(b *Breaker, p *phase, _ time.Duration) { b.follow(r, p, t) })
 	return nil
+}
+
+// follow gives the breaker other rules, and its shadow if it has one. The lock is held.
+func (b *Breaker) follow(r *rules, p *phase, t time.Time) {
+	now := b.at(t) // of which the shadow may know a later moment than the breaker, or not
+	b.changes.tell.Store(&r.config.OnChange)
+	b.reconfigure(p, r, p.latest(now))
+	if p.shadow != nil {
+		shadow := p.shadow.pay(now)
+		p.shadow.reconfigure(shadow, shadowRules(r), shadow.latest(now))
+	}
 }
 
 // reconfigure puts the phase under other rules. The lock is held.

@@ -8,45 +8,101 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/tally"
+	"github.com/weir-go/weir/stat"
 )
 
-// A result and the letting go of its breaker, at the same moment: whichever comes
-// first, the breaker is kept.
-func TestAResultKeepsTheBreakerThatIsBeingLetGo(t *testing.T) {
+// booked returns all calls that the group shows, late ones included.
+func booked[K comparable](g *Group[K]) (n int) {
+	g.Observe(func(s *stat.Series, v float64) {
+		if s.Instrument == stat.BreakerCalls || s.Instrument == stat.BreakerLateResults {
+			n += int(v)
+		}
+	})
+	return n
+}
+
+// A result and the eviction of its breaker, at the same moment: whichever comes first, the
+// result counts once, and for the breaker that the key has then.
+func TestAResultCountsOnceWhileItsBreakerIsEvicted(t *testing.T) {
 	t0 := time.Now()
 	g := NewGroupAt[int]("g", GroupConfig{MaxKeys: 1, MaxSeries: Off}, t0)
-	g.Get(0)
-	m, both := g.shards[0].places[0], make(chan struct{})
-	b, now := m.alive(), t0
-	results := make(chan *Permit)
+	now, both := t0, make(chan struct{})
+	results := make(chan func())
 	go func() {
-		for p := range results {
+		for result := range results {
 			both <- struct{}{}
-			p.DoneAt(now, Failure)
+			result()
 			both <- struct{}{}
 		}
 	}()
-	let := 0
-	for i := range 50_000 {
+	b, first := g.GetAt(t0, 0), 0
+	const rounds = 50_000
+	for i := range rounds {
 		now = now.Add(time.Minute) // what failed before is no longer in the window
-		p, err := b.AllowAt(now)
+		u := now
+		p, err := b.AllowAt(u)
 		require.NoError(t, err)
-		results <- &p
+		o := []Outcome{Failure, Ignored, Success}[i%3]
+		results <- func() { p.DoneAt(u, o) }
 		<-both
 		for range i % 50 {
 			runtime.KeepAlive(i) // so that either may be the first
 		}
-		gone := m.release(now, g)
-		<-both
-		require.Same(t, b, m.kept.Load(), "round %d, let go: %t", i, gone)
-		if gone {
-			let++
-			g.extra.Add(-1) // it has its place still
+		evictions := g.evictions.Load()
+		g.GetAt(u, 1)
+		if g.evictions.Load() > evictions {
+			first++
 		}
-		require.Zero(t, g.extra.Load(), "round %d, let go: %t", i, gone)
+		<-both
+		c := b.CountsAt(u)
+		if o != Ignored { // with which alone a breaker may be evicted
+			require.EqualValues(t, 1, c.Successes+c.Failures, "round %d, %v", i, o)
+		}
+		if i%3 == 2 {
+			b = g.GetAt(u, 0) // or the handle of an eviction before
+		}
 	}
 	close(results)
-	t.Logf("let go before the result: %d times", let)
+	require.Equal(t, rounds, booked(g))
+	t.Logf("evicted in %d of %d rounds", first, rounds)
+}
+
+// A result that was recorded before its breaker was evicted, and whose caller sees that
+// only afterwards, stays with what the breaker has counted.
+func TestAResultThatTheEvictionHasSeenIsNotPassedOn(t *testing.T) {
+	t0 := time.Now()
+	g := NewGroupAt[int]("g", GroupConfig{MaxKeys: 1, MaxSeries: Off}, t0)
+	b := g.GetAt(t0, 0)
+	seen, err := b.AllowAt(t0)
+	require.NoError(t, err)
+	missed := Permit{breaker: seen.breaker, phase: seen.phase, flight: unwatched}
+	p := b.phase.Load()
+	p.tally.Record(0, tally.Ignored, 0)
+	g.GetAt(t0, 1)
+	require.Equal(t, evicted, b.phase.Load().state)
+	done, counted := b.settleEvicted(&seen, Ignored, 0)
+	require.True(t, done && counted)
+	require.Equal(t, 1, booked(g))
+	p.tally.Record(0, tally.Ignored, 0)
+	done, counted = b.settleEvicted(&missed, Ignored, 0)
+	require.True(t, done && counted)
+	require.Equal(t, 2, booked(g))
+	require.EqualValues(t, 1, g.GetAt(t0, 0).Totals().Ignored)
+}
+
+// A refusal that is counted only after its breaker was evicted is one of the breaker that
+// the key has then.
+func TestARefusalThatTheEvictionHasNotSeenIsPassedOn(t *testing.T) {
+	g := NewGroup[int]("g", GroupConfig{MaxKeys: 1, MaxSeries: Off})
+	b := g.Get(0)
+	require.Error(t, b.Refuse("a reason"))
+	g.Get(1)
+	require.Equal(t, 1, booked(g))
+	_, _ = b.refuse(&OpenError{}), b.refuse(&OpenError{})
+	require.Equal(t, 3, booked(g))
+	require.EqualValues(t, 2, g.Get(0).Totals().Refused)
 }
 
 // After any traffic the books of a group agree with each other.
@@ -62,41 +118,21 @@ func TestTheBooksOfAGroupAgree(t *testing.T) {
 				if p, err := held[r.IntN(min(i+1, len(held)))].Allow(); err == nil {
 					p.Done(Outcome(r.IntN(3)))
 				}
-				if i%1000 == 0 {
-					runtime.GC()
-				}
 			}
 		})
 	}
 	wg.Wait()
 	require.Positive(t, g.evictions.Load())
-	placed, extra := 0, 0
+	members := 0
 	for i := range g.shards {
 		s := &g.shards[i]
-		require.LessOrEqual(t, len(s.places), s.max)
-		placed += len(s.places)
-		for _, m := range s.places {
-			require.False(t, m.loose)
-			require.NotNil(t, m.kept.Load())
+		require.LessOrEqual(t, len(s.ring), s.max)
+		require.Len(t, s.byKey, len(s.ring))
+		members += len(s.ring)
+		for _, m := range s.ring {
 			require.Same(t, m, s.byKey[m.key])
+			require.NotEqual(t, evicted, m.breaker.phase.Load().state)
 		}
-		for at, m := range s.loose {
-			require.True(t, m.loose && !m.seated && !m.dropped.Load())
-			require.Equal(t, at, m.at)
-			if m.kept.Load() != nil {
-				extra++
-			}
-		}
-		dropped := 0
-		for _, m := range *s.census.Load() {
-			if m.dropped.Load() {
-				dropped++
-			}
-		}
-		require.Equal(t, s.dropped, dropped)
-		require.Len(t, *s.census.Load(), len(s.places)+len(s.loose)+dropped)
-		require.LessOrEqual(t, len(s.byKey), len(s.places)+len(s.loose))
 	}
-	require.EqualValues(t, placed, g.placed.Load())
-	require.EqualValues(t, extra, g.extra.Load())
+	require.EqualValues(t, members, g.members.Load())
 }

@@ -15,12 +15,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-	"weak"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/window"
 )
 
 type ctx = context.Context
@@ -65,59 +65,10 @@ func TestGroupGivesEachKeyOneBreaker(t *testing.T) {
 	}
 }
 
-// Scenario 45. Keys come and go all the time and the garbage collector takes what it
-// can, but whoever has a key's breaker while another has one too has the same.
-func TestScenarioA45SameKeySameBreakerUnderRaces(t *testing.T) {
-	g := group(8, breaker.Config{Window: time.Millisecond, Buckets: 1})
-	type holders struct {
-		sync.Mutex
-		n int
-		b *breaker.Breaker
-	}
-	var keys [24]holders
-	var now atomic.Int64
-	var wg sync.WaitGroup
-	for worker := range 8 {
-		wg.Go(func() {
-			r := rand.New(rand.NewPCG(uint64(worker), 0))
-			for range 3000 {
-				k := r.IntN(len(keys))
-				u := after(time.Duration(now.Add(int64(r.IntN(200_000)))))
-				b := g.GetAt(u, fmt.Sprint(k))
-				if b.StateAt(u) == breaker.ForcedClosed {
-					continue // unguarded: of no key
-				}
-				h := &keys[k]
-				h.Lock()
-				if h.n > 0 && h.b != b {
-					t.Errorf("key %d has two breakers", k)
-				}
-				h.n, h.b = h.n+1, b
-				h.Unlock()
-				if p, err := b.AllowAt(u); err == nil {
-					p.DoneAt(u, breaker.Outcome(r.IntN(3)))
-				}
-				runtime.Gosched()
-				h.Lock()
-				if h.n--; h.n == 0 {
-					h.b = nil
-				}
-				h.Unlock()
-				if r.IntN(500) == 0 {
-					runtime.GC()
-				}
-			}
-		})
-	}
-	wg.Wait()
-	require.Positive(t, g.Stats().Evictions)
-	require.Positive(t, g.Stats().Unguarded)
-}
-
 // Scenario 45. A group so small that its members are let go all the time decides as
 // a map does that keeps every breaker for ever.
 func TestScenarioA45EvictionChangesNoDecision(t *testing.T) {
-	c := breaker.Config{MinCalls: 4, ConsecutiveFailures: 6, Window: time.Second, Cooldown: 3 * time.Second, Probes: 2, SlowCall: 100 * time.Millisecond, CooldownFactor: 2}
+	c := breaker.Config{MinCalls: 4, Window: time.Second, Cooldown: 3 * time.Second, Probes: 2, SlowCall: 100 * time.Millisecond, CooldownFactor: 2}
 	g, r := group(20, c), rand.New(rand.NewPCG(4, 5))
 	all := map[string]*breaker.Breaker{}
 	at, refusals := time.Duration(0), 0
@@ -145,33 +96,19 @@ func TestScenarioA45EvictionChangesNoDecision(t *testing.T) {
 			o = breaker.Failure
 		}
 		require.Equal(t, q.DoneAt(end, o), p.DoneAt(end, o))
-		if step%200 == 0 {
-			runtime.GC()
-		}
 	}
 	require.Greater(t, g.Stats().Evictions, int64(200))
 	require.Greater(t, refusals, 200)
 }
 
-// outstanding is the permit of a call in flight.
-var outstanding breaker.Permit
-
 // kept says whether the group still has the breaker that prepare worked on when many
-// keys have wanted its place, at the time u, and the garbage collector has run.
+// keys have wanted its place at the time u.
 func kept(c breaker.Config, u time.Time, prepare func(b *breaker.Breaker)) bool {
 	g := group(1, c)
-	w := func() weak.Pointer[breaker.Breaker] {
-		b := g.GetAt(t0, "me")
-		prepare(b)
-		return weak.Make(b)
-	}()
-	for range 3 {
-		press(g, u, 20)
-		runtime.GC()
-	}
-	held := w.Value()
-	runtime.KeepAlive(g)
-	return held != nil
+	b := g.GetAt(t0, "me")
+	prepare(b)
+	press(g, u, 20)
+	return maps.Collect(g.All())["me"] == b
 }
 
 // at makes a call at t0 that ends later.
@@ -182,27 +119,32 @@ func at(end time.Duration, o breaker.Outcome) func(*breaker.Breaker) {
 	}
 }
 
+// begin begins a call at t0.
+func begin(b *breaker.Breaker) { _, _ = b.AllowAt(t0) }
+
+func neverTrip(window.Counts) (string, bool) { return "", false }
+
 // Scenario 45.
 func TestScenarioA45WhatMattersIsNeverLetGo(t *testing.T) {
-	const window = 10 * time.Second
+	const span = 10 * time.Second
 	for name, c := range map[string]struct {
 		config  breaker.Config
 		prepare func(*breaker.Breaker)
 		at      time.Duration
 		kept    bool
 	}{
-		"fresh, asked for a window ago": {prepare: func(*breaker.Breaker) {}, at: window},
-		"fresh, asked for lately":       {prepare: func(*breaker.Breaker) {}, at: window - 1, kept: true},
-		"failed a window ago":           {prepare: at(0, breaker.Failure), at: window},
-		"failed since":                  {prepare: at(9*time.Second, breaker.Failure), at: 18 * time.Second, kept: true},
-		"succeeded since":               {prepare: at(9*time.Second, breaker.Success), at: 18 * time.Second, kept: true},
-		"slow since":                    {config: breaker.Config{SlowCall: time.Second, Window: 5 * time.Second}, prepare: at(4*time.Second, breaker.Success), at: 8 * time.Second, kept: true},
-		"ignored since":                 {prepare: at(9*time.Second, breaker.Ignored), at: 18 * time.Second},
-		"open":                          {config: breaker.Config{MinCalls: 1, Cooldown: time.Hour}, prepare: at(0, breaker.Failure), at: time.Minute, kept: true},
-		"half-open":                     {config: breaker.Config{MinCalls: 1}, prepare: at(0, breaker.Failure), at: time.Minute, kept: true},
-		"closed again":                  {config: breaker.Config{MinCalls: 1, Probes: 1}, prepare: func(b *breaker.Breaker) { at(0, breaker.Failure)(b); b.ResetAt(after(1)) }, at: time.Minute},
-		"a streak that a rule looks at": {config: breaker.Config{ConsecutiveFailures: 5}, prepare: at(0, breaker.Failure), at: time.Hour, kept: true},
-		"a streak that is over":         {config: breaker.Config{ConsecutiveFailures: 5}, prepare: func(b *breaker.Breaker) { at(0, breaker.Failure)(b); at(0, breaker.Success)(b) }, at: time.Hour},
+		"fresh":                        {prepare: func(*breaker.Breaker) {}},
+		"failed a window ago":          {prepare: at(0, breaker.Failure), at: span},
+		"failed since":                 {prepare: at(9*time.Second, breaker.Failure), at: 18 * time.Second, kept: true},
+		"succeeded since":              {prepare: at(9*time.Second, breaker.Success), at: 18 * time.Second, kept: true},
+		"slow since":                   {config: breaker.Config{SlowCall: time.Second, Window: 5 * time.Second}, prepare: at(4*time.Second, breaker.Success), at: 8 * time.Second, kept: true},
+		"ignored since":                {prepare: at(9*time.Second, breaker.Ignored), at: 18 * time.Second},
+		"open":                         {config: breaker.Config{MinCalls: 1, Cooldown: time.Hour}, prepare: at(0, breaker.Failure), at: time.Minute, kept: true},
+		"half-open":                    {config: breaker.Config{MinCalls: 1}, prepare: at(0, breaker.Failure), at: time.Minute, kept: true},
+		"closed again":                 {config: breaker.Config{MinCalls: 1, Probes: 1}, prepare: func(b *breaker.Breaker) { at(0, breaker.Failure)(b); b.ResetAt(after(1)) }, at: time.Minute},
+		"a streak in the window":       {config: breaker.Config{ConsecutiveFailures: 5}, prepare: at(0, breaker.Failure), at: span - time.Second, kept: true},
+		"a streak from before":         {config: breaker.Config{ConsecutiveFailures: 5}, prepare: at(0, breaker.Failure), at: span},
+		"a streak that Trip might see": {config: breaker.Config{Trip: neverTrip}, prepare: at(0, breaker.Failure), at: span},
 		"asked to wait": {prepare: func(b *breaker.Breaker) {
 			p, _ := b.AllowAt(t0)
 			p.RetryAfter(time.Minute)
@@ -213,122 +155,32 @@ func TestScenarioA45WhatMattersIsNeverLetGo(t *testing.T) {
 			p.RetryAfter(time.Minute)
 			p.DoneAt(t0, breaker.Failure)
 		}, at: 61 * time.Second},
-		"forced open":                        {prepare: func(b *breaker.Breaker) { b.ForceAt(t0, breaker.ForcedOpen) }, at: time.Hour, kept: true},
-		"disabled":                           {prepare: func(b *breaker.Breaker) { b.ForceAt(t0, breaker.Disabled) }, at: time.Hour, kept: true},
-		"on trial":                           {prepare: func(b *breaker.Breaker) { b.ForceAt(t0, breaker.Trial) }, at: time.Hour, kept: true},
-		"released":                           {prepare: func(b *breaker.Breaker) { b.ForceAt(t0, breaker.ForcedOpen); b.ReleaseAt(after(1)) }, at: time.Hour},
-		"of a config of its own":             {prepare: func(b *breaker.Breaker) { _ = b.Reconfigure(breaker.Config{MinCalls: 3}) }, at: time.Hour, kept: true},
-		"not as it began":                    {config: breaker.Config{Initial: breaker.Open}, prepare: func(b *breaker.Breaker) { b.ResetAt(t0) }, at: time.Hour, kept: true},
-		"the last calls good":                {config: breaker.Config{LastCalls: 5}, prepare: at(0, breaker.Success), at: time.Hour},
-		"the last calls bad":                 {config: breaker.Config{LastCalls: 5}, prepare: at(0, breaker.Failure), at: time.Hour, kept: true},
-		"the last calls slow":                {config: breaker.Config{LastCalls: 5, SlowCall: time.Second}, prepare: at(2*time.Second, breaker.Success), at: time.Hour, kept: true},
-		"a call in flight":                   {prepare: func(b *breaker.Breaker) { outstanding, _ = b.AllowAt(t0) }, at: time.Hour, kept: true},
-		"a call in flight that has returned": {prepare: func(b *breaker.Breaker) { p, _ := b.AllowAt(t0); p.DoneAt(t0, breaker.Success) }, at: time.Hour},
+		"forced open":                       {prepare: func(b *breaker.Breaker) { b.ForceAt(t0, breaker.ForcedOpen) }, at: time.Hour, kept: true},
+		"disabled":                          {prepare: func(b *breaker.Breaker) { b.ForceAt(t0, breaker.Disabled) }, at: time.Hour, kept: true},
+		"on trial":                          {prepare: func(b *breaker.Breaker) { b.ForceAt(t0, breaker.Trial) }, at: time.Hour, kept: true},
+		"released":                          {prepare: func(b *breaker.Breaker) { b.ForceAt(t0, breaker.ForcedOpen); b.ReleaseAt(after(1)) }, at: time.Hour},
+		"of a config of its own":            {prepare: func(b *breaker.Breaker) { _ = b.Reconfigure(breaker.Config{MinCalls: 3}) }, at: time.Hour, kept: true},
+		"open at first":                     {config: breaker.Config{Initial: breaker.Open}, prepare: func(*breaker.Breaker) {}, at: 4 * time.Second, kept: true},
+		"open at first, and nobody came":    {config: breaker.Config{Initial: breaker.Open}, prepare: func(*breaker.Breaker) {}, at: 5 * time.Second},
+		"open at first, and being probed":   {config: breaker.Config{Initial: breaker.Open}, prepare: func(b *breaker.Breaker) { _, _ = b.AllowAt(after(5 * time.Second)) }, at: time.Hour, kept: true},
+		"open at first, and closed by now":  {config: breaker.Config{Initial: breaker.Open}, prepare: func(b *breaker.Breaker) { b.ResetAt(t0) }, at: time.Hour},
+		"on trial as all are":               {config: breaker.Config{Initial: breaker.Trial}, prepare: at(0, breaker.Failure), at: span},
+		"on trial as all are, failed since": {config: breaker.Config{Initial: breaker.Trial}, prepare: at(0, breaker.Failure), at: span - time.Second, kept: true},
+		"disabled as all are":               {config: breaker.Config{Initial: breaker.Disabled}, prepare: at(0, breaker.Failure)},
+		"released, as others are not":       {config: breaker.Config{Initial: breaker.ForcedClosed}, prepare: func(b *breaker.Breaker) { b.ReleaseAt(t0) }, at: time.Hour, kept: true},
+		"the last calls good":               {config: breaker.Config{LastCalls: 5}, prepare: at(0, breaker.Success), at: time.Hour},
+		"the last calls bad":                {config: breaker.Config{LastCalls: 5}, prepare: at(0, breaker.Failure), at: time.Hour, kept: true},
+		"the last calls slow":               {config: breaker.Config{LastCalls: 5, SlowCall: time.Second}, prepare: at(2*time.Second, breaker.Success), at: time.Hour, kept: true},
+		"a call in flight":                  {prepare: begin, at: time.Hour},
+		"a call in flight that is shown":    {config: breaker.Config{Active: true}, prepare: begin, at: time.Hour, kept: true},
+		"a call in flight that may hang":    {config: breaker.Config{HungCalls: true, SlowCall: time.Second}, prepare: begin, at: 11 * time.Second, kept: true},
+		"a call in flight that hung":        {config: breaker.Config{HungCalls: true, SlowCall: time.Second}, prepare: begin, at: time.Minute},
+		"a caller that waits":               {prepare: func(b *breaker.Breaker) { b.AfterOpen(func() {}) }, at: time.Hour, kept: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, c.kept, kept(c.config, after(c.at), c.prepare))
-			outstanding = breaker.Permit{}
 		})
 	}
-}
-
-func TestGroupFindsABreakerThatItLetGoAndSomebodyHas(t *testing.T) {
-	g := group(2, breaker.Config{})
-	mine := g.GetAt(t0, "mine")
-	press(g, after(time.Minute), 2)
-	require.EqualValues(t, 1, g.Stats().Evictions)
-	runtime.GC()
-	require.Same(t, mine, g.GetAt(after(time.Minute), "mine"), "there is no place for it, but it is the one")
-	require.Same(t, mine, maps.Collect(g.All())["mine"])
-	require.Equal(t, 2, g.Len())
-	require.Same(t, mine, g.GetAt(after(2*time.Minute), "mine"), "by now there is one")
-	require.Equal(t, 2, g.Len())
-	require.EqualValues(t, 2, g.Stats().Evictions)
-	runtime.KeepAlive(mine)
-}
-
-// What happens to a breaker that was let go has the group keep it again: so nothing is
-// lost when its holder lets go of it too.
-func TestGroupKeepsABreakerAgainToWhichSomethingHappens(t *testing.T) {
-	var old breaker.Permit
-	for name, happen := range map[string]func(*breaker.Breaker, time.Time){
-		"a late result": func(_ *breaker.Breaker, u time.Time) { require.False(t, old.DoneAt(u, breaker.Success)) },
-		"a failure":     func(b *breaker.Breaker, u time.Time) { p, _ := b.AllowAt(u); p.DoneAt(u, breaker.Failure) },
-		"a success":     func(b *breaker.Breaker, u time.Time) { p, _ := b.AllowAt(u); p.DoneAt(u, breaker.Success) },
-		"refused":       func(b *breaker.Breaker, _ time.Time) { require.Error(t, b.Refuse("it is late")) },
-		"forced":        func(b *breaker.Breaker, u time.Time) { b.ForceAt(u, breaker.Trial) },
-		"opened":        func(b *breaker.Breaker, u time.Time) { b.OpenForAt(u, time.Hour) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			g, u := group(1, breaker.Config{}), after(time.Minute)
-			b := g.GetAt(t0, "b")
-			old, _ = b.AllowAt(t0)
-			b.OpenForAt(t0, 0)
-			b.ResetAt(t0)
-			press(g, u, 1)
-			require.EqualValues(t, 1, g.Stats().Evictions)
-			happen(b, u)
-			require.Equal(t, 1, g.Len(), "it has no place")
-			w := weak.Make(b)
-			b, old = nil, breaker.Permit{}
-			runtime.GC()
-			require.NotNil(t, w.Value())
-
-			released := after(24 * time.Hour)
-			if w.Value().StateAt(released) == breaker.Closed { // it is idle some day, and goes for good
-				press(g, released, 20)
-				runtime.GC()
-				require.Nil(t, w.Value())
-				runtime.KeepAlive(g)
-			}
-		})
-	}
-}
-
-func TestGroupKeepsTheMembersWithSeriesForGood(t *testing.T) {
-	g := breaker.NewGroupAt[string]("g", breaker.GroupConfig{MaxKeys: 4, MaxSeries: 2}, t0)
-	first := weak.Make(g.GetAt(t0, "first"))
-	g.GetAt(t0, "second")
-	for day := range 5 {
-		press(g, after(24*time.Hour*time.Duration(day)), 10)
-		runtime.GC()
-	}
-	require.NotNil(t, first.Value())
-	require.Same(t, first.Value(), g.GetAt(after(24*time.Hour), "first"))
-	require.EqualValues(t, 4*2, g.Stats().Evictions, "both other places, each day but the first")
-	lines := groupLines(g)
-	require.InDelta(t, 1, lines["state closed first"], 0)
-	require.InDelta(t, 2, lines["state closed _other"], 0, "without those that are gone")
-}
-
-func TestGroupTakesAskingForUse(t *testing.T) {
-	g := group(1, breaker.Config{})
-	g.GetAt(t0, "a")
-	g.GetAt(after(9*time.Second), "a")
-	require.Equal(t, breaker.ForcedClosed, g.GetAt(after(12*time.Second), "b").StateAt(after(12*time.Second)))
-	require.Equal(t, breaker.ForcedClosed, g.GetAt(after(21*time.Second), "b").StateAt(after(21*time.Second)))
-	require.Equal(t, breaker.Closed, g.GetAt(after(22*time.Second), "b").StateAt(after(22*time.Second)),
-		"a window after the group has seen that somebody asked")
-}
-
-// Breakers without a place are bounded too, but for those that others have.
-func TestGroupBoundsWhatItKeepsWithoutAPlace(t *testing.T) {
-	g := group(1, breaker.Config{})
-	a := g.GetAt(t0, "a")
-	b := g.GetAt(after(time.Minute), "b") // in the place of a
-	p, _ := a.AllowAt(after(time.Minute))
-	p.DoneAt(after(time.Minute), breaker.Success)
-	u := after(time.Minute + 9*time.Second)
-	require.Same(t, a, g.GetAt(u, "a"), "as many as have a place may be kept without one")
-	u = after(time.Minute + 10*time.Second)
-	p, _ = a.AllowAt(u)
-	p.DoneAt(u, breaker.Success)
-	g.GetAt(u, "c") // in the place of b
-	require.Equal(t, breaker.ForcedClosed, g.GetAt(u, "b").StateAt(u), "one more would break the bound")
-	p, _ = b.AllowAt(u)
-	p.DoneAt(u, breaker.Success)
-	require.Same(t, b, g.GetAt(u, "b"), "it is in use: who has it decides that")
-	require.EqualValues(t, 2, g.Stats().Evictions)
 }
 
 func TestGroupPassesNewKeysUnguardedWhenNoMemberCanGo(t *testing.T) {
@@ -351,9 +203,8 @@ func TestGroupPassesNewKeysUnguardedWhenNoMemberCanGo(t *testing.T) {
 	for _, key := range []string{"a", "b"} {
 		g.GetAt(after(time.Minute), key).ResetAt(after(time.Minute))
 	}
-	press(g, after(time.Minute), 1)
-	require.NotSame(t, c, g.GetAt(after(2*time.Minute), "c"), "now there is room")
-	require.EqualValues(t, 103, g.Stats().Unguarded)
+	require.NotSame(t, c, g.GetAt(after(time.Minute), "c"), "now there is room")
+	require.Equal(t, breaker.GroupStats{Members: 2, Unguarded: 102, Evictions: 1}, g.Stats())
 }
 
 // A million keys, of which the last ten thousand or so have been in use lately.
@@ -401,7 +252,6 @@ func TestGroupIsBoundedWithAMillionKeys(t *testing.T) {
 
 func heap() int {
 	runtime.GC()
-	runtime.GC() // what was weakly held goes in the next round
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc)
@@ -498,8 +348,7 @@ func TestGroupHasABoundedNumberOfSeries(t *testing.T) {
 	}
 }
 
-// The members with series of their own are kept for good, and the sum of the others
-// goes on through all that comes and goes.
+// The series of a key, and the sum of the others, go on through all that comes and goes.
 func TestGroupCountersOnlyGrow(t *testing.T) {
 	g := breaker.NewGroup[int]("g", breaker.GroupConfig{Breaker: breaker.Config{Window: time.Millisecond, Buckets: 1, MinCalls: 3, Cooldown: breaker.Off}, MaxKeys: 50, MaxSeries: 5})
 	var made atomic.Int64
@@ -508,7 +357,7 @@ func TestGroupCountersOnlyGrow(t *testing.T) {
 		wg.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(worker), 1))
 			var mine []*breaker.Breaker
-			for i := range 20_000 {
+			for range 20_000 {
 				b := g.Get(int(r.ExpFloat64() * 100))
 				if r.IntN(10) == 0 {
 					mine = append(mine[max(0, len(mine)-20):], b)
@@ -518,9 +367,6 @@ func TestGroupCountersOnlyGrow(t *testing.T) {
 						p.Done(breaker.Outcome(r.IntN(3)))
 					}
 					made.Add(1)
-				}
-				if i%2000 == 0 {
-					runtime.GC()
 				}
 			}
 		})

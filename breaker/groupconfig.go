@@ -3,25 +3,28 @@ package breaker
 import (
 	"errors"
 	"fmt"
-	"time"
 )
 
 // GroupConfig says what the breakers of a [Group] are like, and how many there are.
 // The zero value is sensible.
 type GroupConfig struct {
-	// Breaker is the config of each member. Its OnChange is told of the changes of all
-	// members, and of which by Change.Key. With Latency each member that is called takes
-	// some forty kilobytes.
+	// Breaker is the config of each member. Its OnChange is called for the changes of all
+	// members; Change.Key says whose. Changes of one member come one at a time and in their
+	// order, those of several members may come at the same time: so OnChange must be safe
+	// for concurrent use, and one that is slow for one member delays no other. With Latency
+	// each member that is called takes some forty kilobytes. Group.Reconfigure replaces it.
 	Breaker Config
 	// MaxKeys is the most members that the group has. Parts of it fill up apart, so it may
-	// be some per cent fewer. What was let go and is in use again while there is no room
-	// is kept beside them: MaxKeys more at most, but for breakers that others hold. A member
-	// takes about 3 KB with the default window. Default 10,000.
+	// be some per cent fewer. A member takes about 3 KB with the default window, and at most
+	// 2 KB more for its key: the end of a string key of more than 256 bytes is replaced by
+	// its digest, and another key that refers to more than 1,024 bytes of text passes
+	// unguarded. Default 10,000.
 	MaxKeys int
-	// MaxSeries is how many members have series of their own in metrics, up to MaxKeys:
-	// those of the first keys, which are kept for good, so that no series ends. The
-	// others share one set of series, with the key _other. Off gives none its own.
-	// Default 100, or half of MaxKeys where that is less.
+	// MaxSeries is how many keys have series of their own in metrics, up to MaxKeys: those
+	// that came first. The others share one set of series, with the key _other. A key that
+	// has had no call for 10 minutes loses its series to one that is in use: its series
+	// end, and those of the other begin at 0. Off gives none its own. Default 100, or half
+	// of MaxKeys where that is less.
 	MaxSeries int
 }
 
@@ -51,8 +54,3 @@ func (c GroupConfig) orDefault() GroupConfig {
 	c.MaxSeries = either(c.MaxSeries, min(defaultSeries, c.MaxKeys/2), 0)
 	return c
 }
-
-// rest is for how long nobody may have asked for a member before it is let go: as long
-// as its window is, so that a call that was made then has ended, or takes longer than
-// what counts in its window.
-func (r *rules) rest() time.Duration { return either(r.config.Window, 10*time.Second, Off) }

@@ -2,20 +2,24 @@ package breaker
 
 import (
 	"math"
-	"runtime"
 	"sync/atomic"
 	"time"
-	"weak"
+
+	"github.com/weir-go/weir/internal/tally"
+	"github.com/weir-go/weir/window"
 )
 
-// hold is the hold of a group on a breaker, which knows it: one that was let go is
-// kept again as soon as anything happens to it, by whoever has it still. So a
-// breaker that the garbage collector takes had nothing to remember since.
+// hold is what a breaker of a group knows of it.
 type hold struct {
-	label string                  // the key as it stands in metrics
-	rules *rules                  // of all members
-	kept  atomic.Pointer[Breaker] // nil once it was let go
-	extra *atomic.Int64           // counts those that were let go and are kept again
+	label string // the key as it stands in errors, changes and metrics
+	group keeper // nil for the breaker that all keys without room share
+}
+
+// keeper leads from a member to what its group has for its key.
+type keeper interface {
+	get(t time.Time) *Breaker // as Group.GetAt does
+	peek() *Breaker           // without making one: nil if there is none
+	common() *rules           // of all members
 }
 
 func (h *hold) text() string {
@@ -25,113 +29,159 @@ func (h *hold) text() string {
 	return h.label
 }
 
-// keep keeps the breaker, to which something has happened. It must have happened
-// before the call: see member.release, which looks in the other order.
-func (h *hold) keep(b *Breaker) {
-	if h != nil && h.kept.Load() == nil {
-		h.gain(b)
-	}
-}
+// shared reports whether the breaker is the one for all keys without room.
+func (h *hold) shared() bool { return h != nil && h.group == nil }
 
-func (h *hold) gain(b *Breaker) {
-	if h.kept.CompareAndSwap(nil, b) {
-		h.extra.Add(1)
-	}
-}
-
-// regain is keep by the group itself, for a breaker that has a place.
-func (h *hold) regain(b *Breaker) {
-	if !h.kept.CompareAndSwap(nil, b) {
-		h.extra.Add(-1) // it was kept already, by somebody who did not know of the place
-	}
-}
-
-// newMember returns a breaker in the hold of a group.
-func newMember(name string, h *hold, t0 time.Time) *Breaker {
-	b := build(name, h.rules, t0, h)
-	h.kept.Store(b)
-	return b
-}
-
-// idle reports whether a fresh breaker would decide as this one does, whatever
-// comes: it is closed, as it was made, and has nothing in its window.
-func (h *hold) idle(b *Breaker, t time.Time) bool {
-	p, at := b.phase.Load(), t.Sub(b.epoch)
-	r := p.rules
-	if p.state != Closed || r != h.rules || r.config.Initial != Closed || time.Duration(p.live.retry.Load()) > at {
-		return false
-	}
-	c := b.counts(at)
-	if c.ConsecutiveFailures > 0 && (r.consecutive != math.MaxInt || r.config.Trip != nil) {
-		return false
-	}
-	// No time empties a window over the last calls. If they were good, that must do.
-	return c.Failures == 0 && c.Slow == 0 && (c.Calls() == 0 || r.config.LastCalls > 0)
-}
-
-// member is a key of a group with its breaker. Of what has no lock of its own the
-// shard's guards all.
+// member is a key of a group with its breaker.
 type member[K comparable] struct {
 	hold
+	breaker *Breaker
+	shard   *shard[K]
 	key     K
-	weak    weak.Pointer[Breaker]
-	seated  bool // has series of its own, and is kept for good
-	loose   bool // has no place: it was let go, and may be kept again
-	at      int  // loose: its index there
-	seen    time.Time
-	used    atomic.Bool               // asked for since seen
-	last    atomic.Pointer[[]float64] // the counters when it was let go
-	dead    *atomic.Bool              // the garbage collector took the breaker
-	dropped atomic.Bool               // the counters are part of the shard's
+	number  int64       // how many the group had admitted then
+	used    atomic.Bool // asked for since the group last looked
+	seen    time.Time   // when it looked and found that; guarded by the shard's lock
+	seated  bool        // has series of its own; guarded by the shard's lock, and written under the observers' too
+	shown   bool        // has been part of what is shown as _other; guarded by the observers' lock
 }
 
-// begin makes the breaker. To know when it is no more the garbage collector has to
-// say so: who asks a weak pointer gets a strong one, and with it keeps what it is for
-// through the collection that goes on at the time.
-func (m *member[K]) begin(name string, t time.Time) *Breaker {
-	b := newMember(name, &m.hold, t)
-	m.weak, m.dead = weak.Make(b), new(atomic.Bool)
-	runtime.AddCleanup(b, func(dead *atomic.Bool) { dead.Store(true) }, m.dead)
-	return b
-}
+func (m *member[K]) get(t time.Time) *Breaker { return m.shard.group.GetAt(t, m.key) }
 
-// alive returns the breaker, and nil if nobody has it any more.
-func (m *member[K]) alive() *Breaker {
-	if b := m.kept.Load(); b != nil {
-		return b
+func (m *member[K]) peek() *Breaker {
+	m.shard.mu.RLock()
+	defer m.shard.mu.RUnlock()
+	if now := m.shard.byKey[m.key]; now != nil {
+		return now.breaker
 	}
-	return m.weak.Value()
+	return nil
 }
 
-// use returns the breaker of a member that is kept, and nil for another.
-func (m *member[K]) use() *Breaker {
-	b := m.kept.Load()
-	if b != nil && !m.used.Load() {
-		m.used.Store(true)
+func (m *member[K]) common() *rules { return m.shard.group.rules.Load() }
+
+// evicted is the state of a breaker that was evicted. Nobody sees it: the breaker passes
+// all on to the one that its key has now.
+const evicted = states
+
+// lastCallsRest is how long a member that judges its last calls is kept for a failure
+// among them, when nobody asks for it: no time empties such a window.
+const lastCallsRest = time.Hour
+
+// horizon is the time after which an unused member has nothing to remember.
+func (r *rules) horizon() time.Duration {
+	if r.config.LastCalls > 0 {
+		return lastCallsRest
 	}
-	return b
+	return r.config.Window
 }
 
-// release lets go of a member that is idle and that nobody has asked for lately, and
-// reports whether it did. Whoever has the breaker still may use it meanwhile.
-func (m *member[K]) release(t time.Time, g *Group[K]) bool {
-	b := m.kept.Load()
-	switch {
-	case m.seated:
-		return false
-	case m.used.Load():
+// evict evicts the member's breaker if it is idle and nobody has asked for it since the
+// last look, and reports whether it did. The shard's lock is held.
+func (m *member[K]) evict(r *rules, t time.Time) bool {
+	if m.used.Load() {
 		m.used.Store(false)
 		m.seen = t
 		return false
-	case t.Sub(m.seen) < g.rest || !m.idle(b, t):
+	}
+	return m.breaker.evict(r, t, t.Sub(m.seen) >= lastCallsRest)
+}
+
+// evict makes the breaker one that passes all on, if it is idle by the rules that all
+// members have, and reports whether it did.
+//
+// Results are recorded without a lock. So the breaker is looked at once more after the
+// evicted phase is in force, and results look for that phase after they were recorded:
+// of the two at least one sees the other.
+func (b *Breaker) evict(r *rules, t time.Time, rested bool) bool {
+	if !b.mu.TryLock() {
+		return false // it is in use
+	}
+	defer b.mu.Unlock()
+	p := b.phase.Load()
+	at := p.latest(b.seen(t))
+	if !b.idle(p, r, at, rested) {
 		return false
 	}
-	m.kept.Store(nil) // from here on, whatever happens has it kept again
-	if !m.idle(b, t) {
-		m.regain(b)
+	counted := p.totals()
+	next := p.evicted(b, at, counted)
+	b.phase.Store(next)
+	if p.totals() != counted || b.refused.Load() != next.refused || !b.idle(p, r, at, rested) {
+		b.phase.Store(p)
 		return false
 	}
-	last := g.other.counters(b)
-	m.last.Store(&last)
 	return true
+}
+
+// idle reports whether a new breaker of the rules would decide as this one does in phase
+// p, but for a streak of failures that are older than the window. The lock is held.
+func (b *Breaker) idle(p *phase, r *rules, at time.Duration, rested bool) bool {
+	if p.rules != r || !p.asMade(at) && (p.state != Closed || r.config.Initial.forced()) {
+		return false // a new one would not be closed, or this one is not
+	}
+	if b.active.Load() > 0 || b.changes.busy() || p.busy(at) {
+		return false
+	}
+	if p.shadow != nil {
+		if s := p.shadow.phase.Load(); s.state != Closed || s.busy(at) {
+			return false
+		}
+	}
+	c := window.Counts(p.tally.Window(at, p.floor))
+	if r.config.LastCalls > 0 {
+		return rested || c.Failures == 0 && c.Slow == 0
+	}
+	return c.Calls() == 0
+}
+
+// busy reports whether the service asked to wait, or calls are in flight that may yet be
+// found to hang.
+func (p *phase) busy(at time.Duration) bool {
+	return time.Duration(p.live.retry.Load()) > at || p.flights.any(at)
+}
+
+// asMade reports whether the breaker has never changed its state: it is closed, or in the
+// override that its config begins with, or open as that says, and nobody came afterwards.
+func (p *phase) asMade(at time.Duration) bool {
+	return p.epoch == 0 && (p.under == nil || p.under.epoch == 0) && (p.state != Open || p.over(at))
+}
+
+// evicted returns the phase of a breaker that is evicted in phase p, with what has been
+// counted so far. What began and refused say is what of that the eviction has seen.
+func (p *phase) evicted(b *Breaker, at time.Duration, counted tally.Counts) *phase {
+	next := *p
+	next.state, next.needs, next.epoch = evicted, needs{}, p.epoch+1
+	next.spent[p.state] += max(at-p.since, 0)
+	next.since, next.until, next.refused = at, math.MaxInt64, b.refused.Load()
+	next.past = past{counts: counted}
+	next.past.counts.Refused = next.refused
+	if p.rules.config.Latency {
+		times := b.lifetime(p)
+		next.past.times = &times
+	}
+	next.began, next.floor = counted, tally.Counts{}
+	next.tally, next.under, next.flights = nothing, p, nil
+	return &next
+}
+
+// nothing is the window of all breakers that were evicted. Nobody writes to it.
+var nothing = tally.NewLast(1, 0)
+
+// any reports whether calls are in flight that may yet be found to hang.
+func (f *flights) any(at time.Duration) bool {
+	if f == nil {
+		return false
+	}
+	oldest := int64(max(at, 0)/f.grain) - int64(len(f.cells)) + 1
+	for i := range f.cells {
+		if c := &f.cells[i]; c.grain.Load() >= oldest && c.n.Load() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// busy reports whether changes are being delivered, or callers wait for the next opening.
+func (q *changes) busy() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.atWork || len(q.queue) > 0 || len(q.watchers) > 0
 }

@@ -2,10 +2,10 @@ package breaker
 
 import (
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/window"
 )
 
 // otherKey stands in metrics for all keys without series of their own.
@@ -14,123 +14,146 @@ const otherKey = "_other"
 // Observe yields the figures of the members, see [Breaker.Observe], each with its key
 // in the attribute weir.group.key; and those of the group itself.
 //
-// The first GroupConfig.MaxSeries keys have series of their own. Of all others
+// Up to GroupConfig.MaxSeries keys have series of their own: see there. Of all others
 // together, the key is _other, the counters are the sums, which go on when members are
-// let go, and weir.breaker.state is the number of members in each state; they have no
-// gauges. A key whose words are the same as another's, or none, is one of the others.
+// evicted, and weir.breaker.state is the number of members in each state; they have no
+// gauges. Unguarded calls are in these sums. A key whose words are the same as another's,
+// or none, is one of the others.
 //
 // The number of series is bounded; the time grows with the number of members. Observe
-// takes no lock that a call could wait for.
+// holds a lock that a new key waits for only while it copies a part of the members.
 func (g *Group[K]) Observe(yield func(*stat.Series, float64)) {
-	others := g.other.none()
-	for i := range g.shards {
-		plus(others, *g.shards[i].gone.Load())
-	}
-	for m := range g.members {
-		b := m.kept.Load()
-		switch {
-		case b == nil:
-			if last := m.last.Load(); last != nil { // it is being let go
-				plus(others, *last)
-			}
-		case m.seated:
-			b.Observe(yield)
-		default:
-			g.other.add(others, b)
-		}
-	}
+	seats, others := g.look((*lines).add)
 	if g.passed.Load() > 0 {
-		g.other.add(others, g.unguarded)
+		g.watching.others.addCalls(&others, g.unguarded)
 	}
-	g.other.yield(others, yield)
-	yield(g.own[0], float64(g.placed.Load()))
+	for _, s := range seats {
+		s.observe(yield)
+	}
+	for i, line := range g.watching.others.order {
+		yield(line, others.figures[i])
+	}
+	yield(g.own[0], float64(g.members.Load()))
 	yield(g.own[1], float64(g.evictions.Load()))
 	yield(g.own[2], float64(g.passed.Load()))
 }
 
 // Histograms yields how long the calls of each member with series of its own took, if
-// Config.Latency is set. Those of the others are not added up.
+// Config.Latency is set, and those of all others together, with the key _other.
 func (g *Group[K]) Histograms(yield func(*stat.Series, stat.Histogram)) {
-	for m := range g.members {
-		if m.seated {
-			m.kept.Load().Histograms(yield)
-		}
+	if !g.rules.Load().config.Latency {
+		return
+	}
+	seats, others := g.look((*lines).addTimes)
+	g.watching.others.addTimes(&others, g.unguarded)
+	for _, s := range seats {
+		yield(s.lines.duration, s.latency().Histogram())
+	}
+	yield(g.watching.others.duration, others.latency().Histogram())
+}
+
+// account is a sum of what breakers have counted.
+type account struct {
+	figures []float64       // in the order of lines
+	times   *window.Latency // nil for none
+}
+
+func (a *account) latency() (l window.Latency) {
+	if a.times != nil {
+		l = *a.times
+	}
+	return l
+}
+
+// plus adds another account as often as sign says: 1 or −1.
+func (a *account) plus(more account, sign float64) {
+	for i, v := range more.figures {
+		a.figures[i] += sign * v
+	}
+	if more.times != nil {
+		a.plusTimes(*more.times, int64(sign))
 	}
 }
 
-// sums are figures of several breakers, added up under one set of series.
-type sums struct {
-	series *series
-	order  []*stat.Series // that can be added up, in the order of Breaker.observe
-
-	mu    sync.Mutex // of observers among themselves
-	shown []float64
+func (a *account) plusTimes(more window.Latency, sign int64) {
+	sum := a.latency()
+	longest := max(sum.Max, more.Max)
+	for i := range more.Counts {
+		more.Counts[i] *= sign
+	}
+	more.Sum, more.Under, more.Over = more.Sum*float64(sign), more.Under*sign, more.Over*sign
+	sum = sum.Plus(more)
+	sum.Max = longest
+	a.times = &sum
 }
 
-// newSums learns from any breaker what there is to add up.
-func newSums(name string, b *Breaker) *sums {
-	s := &sums{series: newSeries(name, otherKey, b.epoch)}
-	b.observe(s.series, func(line *stat.Series, _ float64) {
-		if k := line.Instrument.Kind; k == stat.Counter || k == stat.UpDown {
-			s.order = append(s.order, line)
-		}
-	})
-	s.shown = s.none()
-	return s
+// lines are the series of a breaker, and those of them that can be added up.
+type lines struct {
+	*series
+	order []*stat.Series // as Breaker.observe yields them: those of the states first
 }
 
-func (s *sums) none() []float64 { return make([]float64, len(s.order)) }
+func newLines(name, key string, began time.Time) lines {
+	s := newSeries(name, key, began)
+	l := lines{series: s}
+	for state := range states {
+		l.order = append(l.order, s.state[state], s.transitions[state], s.time[state])
+	}
+	l.order = append(l.order, s.calls[:]...)
+	l.order = append(l.order, s.slow, s.late, s.abandoned, s.dropped, s.active)
+	return l
+}
+
+// addCalls adds what the breaker has counted, without its states: those of a breaker that
+// is no member.
+func (l *lines) addCalls(to *account, b *Breaker) {
+	all := account{figures: make([]float64, len(l.order))}
+	l.add(&all, b)
+	clear(all.figures[:3*states])
+	to.plus(all, 1)
+}
 
 // add adds the breaker's figures.
-func (s *sums) add(to []float64, b *Breaker) {
+func (l *lines) add(to *account, b *Breaker) {
 	next := 0
-	b.observe(s.series, func(line *stat.Series, v float64) {
-		if i := slices.Index(s.order[next:], line); i >= 0 {
+	b.observe(l.series, func(line *stat.Series, v float64) {
+		if i := slices.Index(l.order[next:], line); i >= 0 {
 			next += i
-			to[next] += v
+			to.figures[next] += v
 		}
 	})
 }
 
-func plus(sum, more []float64) {
-	for i, v := range more {
-		sum[i] += v
+// addTimes adds how long the breaker's calls took.
+func (l *lines) addTimes(to *account, b *Breaker) {
+	if p := b.phase.Load(); p.rules.config.Latency {
+		if times := b.lifetime(p); times.Count() > 0 {
+			to.plusTimes(times, 1)
+		}
 	}
 }
 
-// counters returns what the breaker has counted, with 0 for what is no counter.
-func (s *sums) counters(b *Breaker) []float64 {
-	sum := s.none()
-	s.add(sum, b)
-	for i, line := range s.order {
+// counted returns all that the breaker has counted, with 0 for what is no counter.
+func (l *lines) counted(b *Breaker) account {
+	a := account{figures: make([]float64, len(l.order))}
+	l.add(&a, b)
+	l.addTimes(&a, b)
+	for i, line := range l.order {
 		if line.Instrument.Kind != stat.Counter {
-			sum[i] = 0
+			a.figures[i] = 0
 		}
 	}
-	return sum
+	return a
 }
 
-// yield shows the sums. A counter never shows less than before: the counters of a
-// member may not be in sight while it is being dropped.
-func (s *sums) yield(now []float64, yield func(*stat.Series, float64)) {
-	s.mu.Lock()
-	for i, line := range s.order {
-		if line.Instrument.Kind == stat.Counter {
-			now[i] = max(now[i], s.shown[i])
-		}
-	}
-	copy(s.shown, now)
-	s.mu.Unlock()
-	for i, line := range s.order {
-		yield(line, now[i])
-	}
-}
+// take adds what the breaker has counted to an account as often as sign says.
+func (a *account) take(b *Breaker, sign float64, l lines) { a.plus(l.counted(b), sign) }
 
 // newGroupSeries makes the lines of a group itself: members, evictions, unguarded.
-func newGroupSeries(name string, began time.Time) (lines [3]*stat.Series) {
+func newGroupSeries(name string, began time.Time) (own [3]*stat.Series) {
 	for i, instrument := range []*stat.Instrument{stat.BreakerGroupMembers, stat.BreakerGroupEvictions, stat.BreakerGroupUnguarded} {
-		lines[i] = instrument.Series(name)
-		lines[i].Created = began
+		own[i] = instrument.Series(name)
+		own[i].Created = began
 	}
-	return lines
+	return own
 }

@@ -1,7 +1,6 @@
 package breaker
 
 import (
-	"runtime"
 	"testing"
 	"time"
 
@@ -30,35 +29,6 @@ func TestTheDefaultOfMaxSeries(t *testing.T) {
 	require.Equal(t, 7, GroupConfig{MaxSeries: 7}.orDefault().MaxSeries)
 }
 
-// Of what came, went and was taken by the garbage collector nothing stays behind.
-func TestAGroupForgetsWhatTheCollectorTook(t *testing.T) {
-	t0 := time.Now()
-	g := NewGroupAt[int]("g", GroupConfig{MaxKeys: 1, MaxSeries: Off}, t0)
-	s := &g.shards[0]
-	taken := func() bool {
-		for _, m := range s.loose {
-			if !m.dead.Load() {
-				return false
-			}
-		}
-		return true
-	}
-	const keys = 50
-	for key := range keys {
-		g.GetAt(t0.Add(time.Duration(key)*time.Minute), key) // in the place of the one before
-		for try := 0; !taken(); try++ {
-			require.Less(t, try, 1000, "the collector does not say what it took")
-			runtime.GC()
-		}
-		require.LessOrEqual(t, len(s.loose), 1)
-		require.LessOrEqual(t, len(s.byKey), 2)
-		census := *s.census.Load()
-		require.LessOrEqual(t, s.dropped, len(census)/2, "the rest of the census is in use")
-		require.Len(t, census, len(s.places)+len(s.loose)+s.dropped)
-	}
-	require.EqualValues(t, keys-1, g.evictions.Load())
-}
-
 // A new key never waits until a whole large part was looked through; the next one goes on
 // from there.
 func TestAPartLooksAtSomeOfItsMembersForRoom(t *testing.T) {
@@ -67,14 +37,15 @@ func TestAPartLooksAtSomeOfItsMembersForRoom(t *testing.T) {
 	s := &g.shards[0]
 	require.Greater(t, s.max, looks+1)
 	for key := range s.max {
-		b := s.admit(g, key, "", t0)
+		b := s.admit(key, "", t0)
 		require.NotNil(t, b)
 		if key >= 1 && key <= looks { // those that are looked at first
 			b.OpenForAt(t0, time.Hour)
 		}
+		s.byKey[key].used.Store(false)
 	}
 	u := t0.Add(time.Minute)
-	require.Nil(t, s.admit(g, s.max, "", u))
-	require.NotNil(t, s.admit(g, s.max, "", u))
+	require.Nil(t, s.admit(s.max, "", u))
+	require.NotNil(t, s.admit(s.max, "", u))
 	require.EqualValues(t, 1, g.evictions.Load())
 }

@@ -1,158 +1,105 @@
 package breaker
 
 import (
-	"slices"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
+// neverFull stands for an offset that no time has.
+const neverFull = math.MinInt64
+
 const (
 	perShard  = 128 // members, unless there are too many shards then
 	maxShards = 256
-	looks     = 256 // at members, for one that can be let go
-	sweeps    = 4   // of members that were let go, for each new key
+	looks     = 2 * perShard // at members, for one that can be evicted: each twice
 )
 
 // shard is a part of the keys of a group.
 type shard[K comparable] struct {
-	mu      sync.RWMutex // guards what follows, to census
-	byKey   map[K]*member[K]
-	max     int
-	places  []*member[K] // those that are kept, max at most
-	hand    int          // the place looked at last
-	loose   []*member[K] // those without a place that may still be in use
-	sweep   int          // the one of them looked at last
-	dropped int          // of the census
+	group *Group[K]
+	max   int // members
 
-	// What observers read. It may hold members that were dropped since, whose counters
-	// have then gone into gone: read gone first, and skip them.
-	census atomic.Pointer[[]*member[K]]
-	gone   atomic.Pointer[[]float64]
+	mu    sync.RWMutex // guards what follows, but for fullAt
+	byKey map[K]*member[K]
+	ring  []*member[K] // the same members, in the order in which they are looked at
+	hand  int          // the one looked at last
+	gone  account      // of the members that were evicted: see observers
 
-	fullUntil atomic.Int64 // offset from the group's epoch: nothing can be let go until then
+	fullAt atomic.Int64 // offset from the group's epoch, or neverFull: no member could be evicted then
 }
 
-// find returns the breaker of a key that is kept, and otherwise nil and whether the
-// key is known at all.
-func (s *shard[K]) find(key K) (b *Breaker, known bool) {
+// find returns the breaker of a key that has one, and nil otherwise.
+func (s *shard[K]) find(key K) *Breaker {
 	s.mu.RLock()
 	m := s.byKey[key]
 	s.mu.RUnlock()
 	if m == nil {
-		return nil, false
+		return nil
 	}
-	return m.use(), true
+	if !m.used.Load() {
+		m.used.Store(true)
+	}
+	return m.breaker
 }
 
-// admit returns the breaker of the key: the one that somebody may have still, or a new
-// one if there is a place for it, or nil.
-func (s *shard[K]) admit(g *Group[K], key K, label string, t time.Time) *Breaker {
+// list appends the members.
+func (s *shard[K]) list(to []*member[K]) []*member[K] {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return append(to, s.ring...)
+}
+
+// isFull reports whether no member could be evicted a moment ago, so that not each of
+// many new keys looks at all of them.
+func (s *shard[K]) isFull(t time.Time) bool {
+	full := s.fullAt.Load()
+	since := int64(t.Sub(s.group.epoch)) - full
+	return full != neverFull && since >= 0 && since < int64(s.group.rules.Load().horizon()/100)
+}
+
+// admit returns the breaker of the key: the one that it has by now, or a new one if there
+// is room for it, or nil.
+func (s *shard[K]) admit(key K, label string, t time.Time) *Breaker {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tidy(g, t)
 	if m := s.byKey[key]; m != nil {
-		if b := m.alive(); b != nil {
-			return s.revive(g, m, b, t)
-		}
+		return m.breaker
 	}
-	m := &member[K]{key: key, seen: t}
-	if !s.place(g, m, t) {
+	g := s.group
+	r := g.rules.Load()
+	place := s.place(r, t)
+	if place < 0 {
 		return nil
 	}
-	m.seated = g.seat(label)
-	m.label, m.rules, m.extra = label, g.rules, &g.extra
-	b := m.begin(g.name, t)
-	s.byKey[key] = m
-	census := append(*s.census.Load(), m)
-	s.census.Store(&census)
-	return b
-}
-
-// revive returns the breaker of a known key, which has a place again if there is one.
-// If not it is kept only once something happens to it: too many of those would break
-// the bound.
-func (s *shard[K]) revive(g *Group[K], m *member[K], b *Breaker, t time.Time) *Breaker {
+	m := &member[K]{key: key, shard: s, seen: t, number: g.admitted.Add(1)}
+	m.hold = hold{label: label, group: m}
+	m.breaker = build(g.name, r, t, &m.hold)
 	m.used.Store(true)
-	switch {
-	case !m.loose:
-	case s.place(g, m, t):
-		s.unlist(m)
-		m.regain(b)
-	case g.extra.Load() >= int64(g.config.MaxKeys) && m.kept.Load() == nil:
-		return nil
-	}
-	return b
+	s.byKey[key], s.ring[place] = m, m
+	return m.breaker
 }
 
-// place gives the member a place, that of another if need be.
-func (s *shard[K]) place(g *Group[K], m *member[K], t time.Time) bool {
-	if len(s.places) < s.max {
-		s.places = append(s.places, m)
-		g.placed.Add(1)
-		return true
+// place returns a place in the ring for a new member, that of another if need be, and −1
+// if there is none. Members that were asked for since the last look get a second chance.
+func (s *shard[K]) place(r *rules, t time.Time) int {
+	if len(s.ring) < s.max {
+		s.ring = append(s.ring, nil)
+		s.group.members.Add(1)
+		return len(s.ring) - 1
 	}
-	for range min(len(s.places), looks) {
-		s.hand = (s.hand + 1) % len(s.places)
-		if old := s.places[s.hand]; old.release(t, g) {
-			old.loose, old.at = true, len(s.loose)
-			s.loose = append(s.loose, old)
-			s.places[s.hand] = m
-			g.evictions.Add(1)
-			return true
-		}
-	}
-	// Not to look at all of them for each of many new keys.
-	s.fullUntil.Store(int64(t.Sub(g.epoch) + g.rest/100))
-	return false
-}
-
-// tidy looks at some of the members without a place. It drops those that the garbage
-// collector took, and lets those go again that were kept for what is over by now.
-func (s *shard[K]) tidy(g *Group[K], t time.Time) {
-	for range min(len(s.loose), sweeps) {
-		s.sweep = (s.sweep + 1) % len(s.loose)
-		m := s.loose[s.sweep]
-		switch {
-		case m.kept.Load() != nil:
-			if m.release(t, g) {
-				g.extra.Add(-1)
+	for range min(2*len(s.ring), looks) {
+		s.hand = (s.hand + 1) % len(s.ring)
+		if m := s.ring[s.hand]; m.evict(r, t) {
+			if !m.seated {
+				s.gone.take(m.breaker, 1, s.group.watching.others)
 			}
-		case m.dead.Load():
-			s.unlist(m)
-			s.drop(m)
+			delete(s.byKey, m.key)
+			s.group.evictions.Add(1)
+			return s.hand
 		}
 	}
-}
-
-// unlist takes the member off the list of loose ones.
-func (s *shard[K]) unlist(m *member[K]) {
-	end := len(s.loose) - 1
-	s.loose[m.at] = s.loose[end]
-	s.loose[m.at].at = m.at
-	s.loose[end] = nil
-	s.loose = s.loose[:end]
-	m.loose = false
-}
-
-// drop forgets a member whose breaker is no more.
-func (s *shard[K]) drop(m *member[K]) {
-	m.dropped.Store(true) // before its counters appear in gone
-	gone := slices.Clone(*s.gone.Load())
-	plus(gone, *m.last.Load())
-	s.gone.Store(&gone)
-	if s.byKey[m.key] == m {
-		delete(s.byKey, m.key)
-	}
-	census := *s.census.Load()
-	if s.dropped++; s.dropped > len(census)/2 {
-		kept := make([]*member[K], 0, len(census)-s.dropped)
-		for _, m := range census {
-			if !m.dropped.Load() {
-				kept = append(kept, m)
-			}
-		}
-		s.census.Store(&kept)
-		s.dropped = 0
-	}
+	s.fullAt.Store(int64(t.Sub(s.group.epoch)))
+	return -1
 }

@@ -1,52 +1,14 @@
 package breaker_test
 
 import (
-	"runtime"
+	"maps"
 	"testing"
 	"time"
-	"weak"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
 )
-
-func TestGroupLetsGoAfterTenSecondsWhereItsWindowIsTheLastCalls(t *testing.T) {
-	last, nothing := breaker.Config{LastCalls: 5}, func(*breaker.Breaker) {}
-	require.True(t, kept(last, after(10*time.Second-1), nothing))
-	require.False(t, kept(last, after(10*time.Second), nothing))
-}
-
-func TestGroupKeepsABreakerUntilTheWaitThatWasAskedForIsOver(t *testing.T) {
-	asked := func(b *breaker.Breaker) {
-		p, _ := b.AllowAt(t0)
-		p.RetryAfter(time.Minute)
-		p.DoneAt(t0, breaker.Failure)
-	}
-	require.True(t, kept(breaker.Config{}, after(time.Minute-1), asked))
-	require.False(t, kept(breaker.Config{}, after(time.Minute), asked))
-}
-
-// A key whose breaker somebody has still is no new key, however full the group is.
-func TestGroupThatIsFullFindsABreakerThatSomebodyHas(t *testing.T) {
-	g, u := group(1, breaker.Config{}), after(time.Minute)
-	mine := g.GetAt(t0, "mine")
-	g.GetAt(u, "b") // in the place of mine
-	require.EqualValues(t, 1, g.Stats().Evictions)
-	require.Equal(t, breaker.ForcedClosed, g.GetAt(u, "c").StateAt(u), "no room")
-	require.Same(t, mine, g.GetAt(u, "mine"))
-	require.EqualValues(t, 1, g.Stats().Unguarded)
-}
-
-func TestGroupTakesAskingForUseAlsoOfABreakerThatItLetGo(t *testing.T) {
-	g, u := group(1, breaker.Config{}), after(2*time.Minute)
-	mine := g.GetAt(t0, "mine")
-	g.GetAt(after(time.Minute), "b") // in the place of mine
-	require.Same(t, mine, g.GetAt(u, "mine"), "in the place of b")
-	require.EqualValues(t, 2, g.Stats().Evictions)
-	require.Equal(t, breaker.ForcedClosed, g.GetAt(u, "c").StateAt(u), "it was asked for just now")
-	runtime.KeepAlive(mine)
-}
 
 // A group that looked for room in vain looks again after a hundredth of a window, and not for
 // each new key.
@@ -62,30 +24,43 @@ func TestGroupThatIsFullDoesNotLookForRoomForEachKey(t *testing.T) {
 	require.Equal(t, breaker.Closed, g.GetAt(again, "b").StateAt(again))
 }
 
-// One that somebody holds for ever does not hide from the group those that were kept again
-// for what is over by now.
-func TestGroupLetsGoAgainOfWhatItKeptWithoutAPlace(t *testing.T) {
+// A clock that goes back does not close the group to new keys for as long.
+func TestGroupThatWasFullAtALaterTimeLooksForRoom(t *testing.T) {
 	g := group(1, breaker.Config{})
-	mine := g.GetAt(t0, "mine")
-	yours := func() weak.Pointer[breaker.Breaker] {
-		b := g.GetAt(after(time.Minute), "yours") // in the place of mine
-		u := after(2 * time.Minute)
-		g.GetAt(u, "third") // in the place of yours
-		p, err := b.AllowAt(u)
-		require.NoError(t, err)
-		require.True(t, p.DoneAt(u, breaker.Success))
-		return weak.Make(b)
-	}()
-	require.EqualValues(t, 2, g.Stats().Evictions)
-	runtime.GC()
-	require.NotNil(t, yours.Value(), "it has a call in its window")
-	for hour := range 5 {
-		press(g, after(time.Duration(hour+1)*time.Hour), 1)
-		runtime.GC()
+	a := g.GetAt(t0, "a")
+	a.OpenForAt(t0, time.Hour)
+	u := after(time.Minute)
+	require.Equal(t, breaker.ForcedClosed, g.GetAt(u, "b").StateAt(u))
+	a.ResetAt(t0)
+	require.Equal(t, breaker.Closed, g.GetAt(after(time.Second), "b").StateAt(u))
+}
+
+// Of members that are all idle, the one that nobody has asked for lately goes.
+func TestGroupEvictsWhatNobodyAskedForLately(t *testing.T) {
+	g := group(3, breaker.Config{})
+	for _, key := range []string{"a", "b", "c", "d"} { // all have been asked for, and one goes
+		g.GetAt(t0, key)
 	}
-	require.Nil(t, yours.Value())
-	require.Same(t, mine, g.GetAt(after(6*time.Hour), "mine"))
-	runtime.KeepAlive(g)
+	require.EqualValues(t, 1, g.Stats().Evictions)
+	before := maps.Collect(g.All())
+	delete(before, "d")
+	require.Len(t, before, 2)
+	for key, b := range before {
+		require.Same(t, b, g.GetAt(t0, key), "one of them is asked for again")
+		g.GetAt(t0, "e")
+		require.Same(t, b, maps.Collect(g.All())[key])
+		return
+	}
+}
+
+func TestGroupEvictsWhatNobodyAskedForForAnHourWhereItJudgesTheLastCalls(t *testing.T) {
+	g := group(1, breaker.Config{LastCalls: 5})
+	call(t, g, t0, "a", breaker.Failure)
+	press(g, t0, 1)
+	press(g, after(time.Hour-1), 1)
+	require.Zero(t, g.Stats().Evictions)
+	press(g, after(2*time.Hour), 1)
+	require.EqualValues(t, 1, g.Stats().Evictions)
 }
 
 func TestGroupGetAtAllocatesNothing(t *testing.T) {
@@ -96,4 +71,11 @@ func TestGroupGetAtAllocatesNothing(t *testing.T) {
 			t.Fatal("another breaker")
 		}
 	}))
+	b.OpenForAt(t0, time.Hour)
+	full := g.GetAt(t0, "b")
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		if g.GetAt(t0, "c") != full {
+			t.Fatal("there was room")
+		}
+	}), "of new keys for which there is no room")
 }

@@ -24,15 +24,21 @@ type Stats struct {
 }
 
 // Stats returns what the breaker has been through so far.
-func (b *Breaker) Stats() Stats { return b.stats(b.seenNow()) }
+func (b *Breaker) Stats() Stats {
+	b = b.current()
+	return b.stats(b.seenNow())
+}
 
 // StatsAt is Stats as seen at the time t.
-func (b *Breaker) StatsAt(t time.Time) Stats { return b.stats(b.seen(t)) }
+func (b *Breaker) StatsAt(t time.Time) Stats {
+	b = b.current()
+	return b.stats(b.seen(t))
+}
 
 func (b *Breaker) stats(at time.Duration) Stats {
 	s := b.phase.Load().at(at)
 	return Stats{
-		State: s.state, Since: b.date(s.since), Counts: b.counts(at), Totals: b.Totals(), Active: b.active.Load(),
+		State: b.stateAt(at), Since: b.date(s.since), Counts: b.counts(at), Totals: b.totals(), Active: b.active.Load(),
 		Late: b.late.Load(), Abandoned: b.abandoned.Load(), Dropped: b.changes.dropped.Load(),
 		TrialOpened: b.trialOpened.Load(), TrialRefused: b.trialRefused.Load(),
 	}
@@ -90,14 +96,15 @@ func (b *Breaker) lines() *series {
 // Histograms yields how long all calls took, if Config.Latency is set. It takes no
 // lock.
 func (b *Breaker) Histograms(yield func(*stat.Series, stat.Histogram)) {
-	if b.phase.Load().rules.config.Latency {
-		l := b.LifetimeLatency()
-		yield(b.lines().duration, l.Histogram())
+	b = b.current()
+	if p := b.phase.Load(); p.rules.config.Latency {
+		yield(b.lines().duration, b.lifetime(p).Histogram())
 	}
 }
 
 // Observe yields the breaker's figures. It takes no lock.
 func (b *Breaker) Observe(yield func(*stat.Series, float64)) {
+	b = b.current()
 	b.observe(b.lines(), yield)
 }
 
@@ -106,7 +113,7 @@ func (b *Breaker) observe(s *series, yield func(*stat.Series, float64)) {
 	at := b.seenNow()
 	b.observeStates(s, at, yield)
 
-	counts, totals, r := b.counts(at), b.Totals(), b.phase.Load().rules
+	counts, totals, r := b.counts(at), b.totals(), b.phase.Load().rules
 	total, now := figures(totals), figures(counts)
 	for i := range outcomes {
 		yield(s.calls[i], float64(total[i]))
@@ -142,7 +149,9 @@ func (b *Breaker) observeStates(s *series, at time.Duration, yield func(*stat.Se
 		}
 	}
 	at = max(at, now.since)
-	spent[now.state] += at - now.since
+	if now.state != evicted { // whose time is over
+		spent[now.state] += at - now.since
+	}
 	if now.state == Open && now.until != math.MaxInt64 {
 		yield(s.remaining, (now.until - at).Seconds())
 	}

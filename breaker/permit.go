@@ -80,11 +80,10 @@ func (b *Breaker) CheckAt(t time.Time) error {
 // something else when the breaker opened, say, and is not to be made though the breaker may
 // have closed since. The refusal is counted as those of Allow are.
 func (b *Breaker) Refuse(reason string) error {
-	err := b.refuse(&OpenError{
+	b = b.live()
+	return b.refuse(&OpenError{
 		Name: b.name, Key: b.hold.text(), State: Open, Reason: reason, Until: b.date(b.now()),
 	})
-	b.hold.keep(b)
-	return err
 }
 
 // Done books the result of the call. It counts once: it returns whether it did. It does
@@ -216,6 +215,9 @@ func (b *Breaker) allowTimed(m *Permit, p *phase, at time.Duration) error {
 		m.give(b, p, at)
 		p.try(b, m, at)
 		return nil
+	case evicted:
+		next, at := b.again(at)
+		return next.allow(m, next.phase.Load(), at)
 	case ForcedClosed, Disabled:
 	}
 	m.give(b, p, at)
@@ -237,6 +239,9 @@ func (b *Breaker) check(at time.Duration) error {
 		return nil
 	}
 	at = b.read(at)
+	if p.state == evicted {
+		return b.checkNext(at)
+	}
 	switch s := p.at(at); {
 	case s.state == HalfOpen && p.over(at): // just due: all places are free
 		return nil
@@ -250,5 +255,8 @@ func (b *Breaker) check(at time.Duration) error {
 
 func (b *Breaker) refuse(err *OpenError) error {
 	b.refused.Add()
+	if b.hold != nil && b.phase.Load().state == evicted { // it was evicted meanwhile
+		b.passRefusals()
+	}
 	return err
 }

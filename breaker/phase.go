@@ -161,7 +161,6 @@ func (b *Breaker) publish(p *phase, c Change) {
 		b.trial.wouldOpen(b, p.since, c)
 		return
 	}
-	b.hold.keep(b)
 	c.Name, c.Key, c.At = b.name, b.hold.text(), b.date(p.since)
 	b.changes.post(c)
 }

@@ -22,7 +22,7 @@ func (b *Breaker) settle(m *Permit, o Outcome, at time.Duration) bool {
 	p := b.phase.Load()
 	switch {
 	case p != m.phase && p.epoch != m.phase.epoch:
-		return b.tooLate()
+		return b.settleLate(m, o, at)
 	case p.state != Closed:
 		return b.settleOther(m, p, o, at)
 	}
@@ -30,7 +30,11 @@ func (b *Breaker) settle(m *Permit, o Outcome, at time.Duration) bool {
 	if m.after > 0 {
 		p.ask(at, m.after)
 	}
-	b.hold.keep(b)
+	if b.hold != nil && b.phase.Load().state == evicted { // it was evicted meanwhile
+		if done, counted := b.settleEvicted(m, o, at); done {
+			return counted
+		}
+	}
 	if o <= Failure && (!quiet || p.asked) {
 		b.judge(p, at, streak)
 	}
@@ -43,22 +47,19 @@ func (b *Breaker) settleOther(m *Permit, p *phase, o Outcome, at time.Duration) 
 	case Disabled:
 		return false
 	case HalfOpen:
-		return b.probed(m, o, at) || b.tooLate()
+		return b.probed(m, o, at) || b.settleLate(m, o, at)
 	default: // the other overrides
 	}
 	p.tally.Record(at, verdict(o), m.took(at))
-	b.hold.keep(b)
+	if b.hold != nil && b.phase.Load().state == evicted { // it was evicted meanwhile
+		if done, counted := b.settleEvicted(m, o, at); done {
+			return counted
+		}
+	}
 	if p.state == Trial {
 		p.tried(m, o, at)
 	}
 	return true
-}
-
-// tooLate counts a result of a state that has ended. It returns false, as settle does then.
-func (b *Breaker) tooLate() bool {
-	b.late.Add(1)
-	b.hold.keep(b)
-	return false
 }
 
 // took returns how long the call took, if its beginning was noted.

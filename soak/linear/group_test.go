@@ -1,7 +1,7 @@
 package linear_test
 
 import (
-	"runtime"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -11,43 +11,46 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// hold is having a key's breaker, or letting it go.
-type hold struct {
-	key   int
-	letGo bool
+// onKey is what a client does with a breaker of a key, which it may have got long ago.
+type onKey struct {
+	key int
+	do  action
 }
 
-// holders is how many have a key's breaker, and which it is.
-type holders struct {
-	n       int
-	breaker *breaker.Breaker
-}
+type action uint8
 
-// holdModel explains that nobody ever has another breaker of a key than those who have it
-// still. The one that lets all pass, of keys for which there is no room, is not theirs.
-func holdModel() porcupine.Model {
+const (
+	failCall action = iota // a call that fails: did it count?
+	askCount               // how many failures are in the window?
+	reset                  // forget them
+)
+
+// keyModel explains a key by one number: however many breakers of it the clients keep, and
+// whichever of them were evicted, its failures are counted together.
+func keyModel() porcupine.Model {
 	return porcupine.Model{
 		Partition: func(history []porcupine.Operation) (parts [][]porcupine.Operation) {
 			parts = make([][]porcupine.Operation, keys)
 			for _, op := range history {
-				key := op.Input.(hold).key
+				key := op.Input.(onKey).key
 				parts[key] = append(parts[key], op)
 			}
 			return parts
 		},
-		Init: func() any { return holders{} },
+		Init: func() any { return int64(0) },
 		Step: func(state, input, output any) (bool, any) {
-			s, got := state.(holders), output.(*breaker.Breaker)
-			switch {
-			case got == nil:
-				return true, s
-			case input.(hold).letGo:
-				s.n--
-				return s.breaker == got && s.n >= 0, s
-			case s.n > 0 && s.breaker != got:
-				return false, s
+			failures := state.(int64)
+			switch input.(onKey).do {
+			case failCall:
+				if output.(bool) {
+					failures++
+				}
+				return true, failures
+			case askCount:
+				return output.(int64) == failures, failures
+			default:
+				return true, int64(0)
 			}
-			return true, holders{s.n + 1, got}
 		},
 	}
 }
@@ -55,46 +58,44 @@ func holdModel() porcupine.Model {
 const keys = 3
 
 func TestBreakerGroup(t *testing.T) {
-	evictions := int64(0)
-	check(t, holdModel(), func() func(*client) {
-		g := breaker.NewGroup[int]("g", breaker.GroupConfig{
-			MaxKeys: 1, MaxSeries: breaker.Off, Breaker: breaker.Config{Window: time.Millisecond, Buckets: 1},
+	evictions, unguarded := int64(0), int64(0)
+	check(t, keyModel(), func() func(*client) {
+		g := breaker.NewGroup[string]("g", breaker.GroupConfig{
+			MaxKeys: keys + 2, MaxSeries: breaker.Off, Breaker: breaker.Config{Window: time.Hour, MinCalls: 1 << 20},
 		})
-		held := make([]map[int]*breaker.Breaker, workers)
 		var mu sync.Mutex
+		held := make([][keys]*breaker.Breaker, workers)
 		return func(c *client) {
-			if held[c.id] == nil {
-				held[c.id] = map[int]*breaker.Breaker{}
+			in := onKey{c.IntN(keys), action(c.IntN(3))}
+			b := held[c.id][in.key]
+			if b == nil || c.IntN(5) == 0 {
+				b = g.Get(fmt.Sprint(in.key))
+				held[c.id][in.key] = b
 			}
-			mine, key := held[c.id], c.IntN(keys)
-			if b := mine[key]; b != nil {
-				c.do(hold{key, true}, func() any {
-					delete(mine, key)
-					return b
-				})
-				runtime.KeepAlive(b)
-				return
+			for range c.IntN(3) {
+				g.Get(fmt.Sprint("new ", c.id, c.IntN(1000))) // wants the place of one that has no failures
 			}
-			if c.IntN(300) == 0 {
-				runtime.GC()
-			}
-			for began := time.Now(); c.IntN(2) == 0 && time.Since(began) < time.Millisecond; {
-				runtime.Gosched() // until the window of the others is over
-			}
-			c.do(hold{key, false}, func() any {
-				b := g.Get(key)
-				if b.State() == breaker.ForcedClosed {
-					return (*breaker.Breaker)(nil)
-				}
-				mine[key] = b
-				return b
-			})
+			c.do(in, func() any { return act(b, in.do) })
 			mu.Lock()
 			defer mu.Unlock()
-			evictions += g.Stats().Evictions
+			s := g.Stats()
+			evictions, unguarded = evictions+s.Evictions, unguarded+s.Unguarded
 		}
 	})
-	if evictions == 0 {
-		t.Fatal("nothing was ever let go")
+	if evictions == 0 || unguarded > 0 {
+		t.Fatalf("%d evictions, %d calls unguarded", evictions, unguarded)
+	}
+}
+
+func act(b *breaker.Breaker, do action) any {
+	switch do {
+	case failCall:
+		p, err := b.Allow()
+		return err == nil && p.Done(breaker.Failure)
+	case askCount:
+		return b.Counts().Failures
+	default:
+		b.Reset()
+		return nil
 	}
 }

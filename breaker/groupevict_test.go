@@ -1,0 +1,357 @@
+package breaker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/window"
+)
+
+// evictAll has other keys take the place of all members that can be evicted.
+func evictAll(g *breaker.Group[string], u time.Time) {
+	before := g.Stats().Evictions
+	for range 3 {
+		press(g, u, g.Len())
+		u = u.Add(time.Nanosecond)
+	}
+	if g.Stats().Evictions < before+int64(g.Len()) {
+		panic("they stay")
+	}
+}
+
+// crowded is a group in which one key is kept by many callers, each with a breaker that they
+// got at another time, while the places in the group are in demand. What the key's calls
+// came to is kept beside it, as plain numbers.
+type crowded struct {
+	group   *breaker.Group[string]
+	mu      sync.Mutex
+	handles [12][]*breaker.Breaker
+	counts  [12]window.Counts
+}
+
+// handle returns a breaker of the key that was got now, or at any time before.
+func (c *crowded) handle(r *rand.Rand, u time.Time, key int) *breaker.Breaker {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	of := &c.handles[key]
+	if len(*of) > 0 && r.IntN(3) > 0 {
+		return (*of)[r.IntN(len(*of))]
+	}
+	b := c.group.GetAt(u, fmt.Sprint(key))
+	*of = append(*of, b)
+	return b
+}
+
+func (c *crowded) book(key int, o breaker.Outcome) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if o == breaker.Failure {
+		c.counts[key].Failures++
+	} else {
+		c.counts[key].Successes++
+	}
+}
+
+// rush makes calls of all keys at the time u, and evicts what it can meanwhile.
+func (c *crowded) rush(t *testing.T, seed uint64, u time.Time, judge func(*rand.Rand) breaker.Outcome) {
+	c.counts = [12]window.Counts{}
+	var wg sync.WaitGroup
+	for worker := range 6 {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(seed, uint64(worker)))
+			for i := range 40 {
+				if worker < 2 {
+					c.group.GetAt(u, fmt.Sprint("new ", seed, worker, i))
+					continue
+				}
+				key := r.IntN(len(c.handles))
+				p, err := c.handle(r, u, key).AllowAt(u)
+				if err != nil {
+					assertOpen(t, err)
+					continue
+				}
+				if o := judge(r); p.DoneAt(u, o) {
+					c.book(key, o)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func assertOpen(t *testing.T, err error) {
+	if !errors.Is(err, breaker.ErrOpen) {
+		t.Error(err)
+	}
+}
+
+// Scenario 45. Whoever has a breaker of a key, got at whatever time, and evicted since or
+// not: all of their calls are judged together, and all of them see what comes of it.
+func TestScenarioA45CallsOfAKeyAreJudgedTogetherWhileMembersAreEvicted(t *testing.T) {
+	const rounds, limit = 300, 15
+	c := &crowded{group: group(32, breaker.Config{MinCalls: limit, FailureRate: 1})}
+	open := 0
+	for round := range rounds {
+		u := after(time.Duration(round) * time.Minute)
+		fails := round%2 == 0 // each second round also succeeds, so that nothing opens
+		c.rush(t, uint64(round), u, func(r *rand.Rand) breaker.Outcome {
+			if fails || r.IntN(2) == 0 {
+				return breaker.Failure
+			}
+			return breaker.Success
+		})
+		for key, want := range c.counts {
+			for n, b := range c.handles[key] {
+				got, opens := b.CountsAt(u), fails && want.Failures >= limit
+				require.Equal(t, opens, b.StateAt(u) == breaker.Open, "round %d, key %d, handle %d", round, key, n)
+				if opens { // on the first of them; some came at the same time
+					want.Failures = min(want.Failures, max(got.Failures, limit))
+				}
+				require.Equal(t, want.Failures, got.Failures, "round %d, key %d, handle %d", round, key, n)
+				require.Equal(t, want.Successes, got.Successes, "round %d, key %d, handle %d", round, key, n)
+			}
+			if n := len(c.handles[key]); n > 0 {
+				if b := c.handles[key][n/2]; b.StateAt(u) == breaker.Open {
+					open++
+					b.ResetAt(u)
+				}
+				require.Equal(t, breaker.Closed, c.handles[key][0].StateAt(u))
+				c.handles[key] = c.handles[key][max(0, n-40):]
+			}
+		}
+	}
+	require.Zero(t, c.group.Stats().Unguarded)
+	require.Greater(t, c.group.Stats().Evictions, int64(rounds*40))
+	require.Greater(t, open, rounds)
+	t.Logf("%+v, opened %d times", c.group.Stats(), open)
+}
+
+// A call that was let through before its key's breaker was evicted counts for the one that
+// the key has when it ends.
+func TestGroupCountsTheResultOfACallThatOutlivesItsBreaker(t *testing.T) {
+	g := group(2, breaker.Config{MinCalls: 2})
+	old := g.GetAt(t0, "a")
+	first, _ := old.AllowAt(t0)
+	second, _ := old.AllowAt(t0)
+	u := after(time.Minute)
+	evictAll(g, u)
+	require.True(t, first.DoneAt(u, breaker.Failure))
+	now := g.GetAt(u, "a")
+	require.NotSame(t, old, now)
+	require.EqualValues(t, 1, now.CountsAt(u).Failures)
+	require.True(t, second.DoneAt(u, breaker.Failure))
+	require.Equal(t, breaker.Open, now.StateAt(u))
+	require.Equal(t, breaker.Open, old.StateAt(u), "to whoever still has it")
+	require.False(t, second.DoneAt(u, breaker.Failure), "once")
+}
+
+// A result that was late already is late for the breaker that the key has now.
+func TestGroupCountsALateResultOfAnEvictedBreakerAsLate(t *testing.T) {
+	g := group(2, breaker.Config{})
+	b := g.GetAt(t0, "a")
+	old, _ := b.AllowAt(t0)
+	other, _ := b.AllowAt(t0)
+	b.OpenForAt(t0, 0)
+	b.ResetAt(t0)
+	u := after(time.Minute)
+	evictAll(g, u)
+	require.False(t, old.DoneAt(u, breaker.Failure))
+	require.Equal(t, breaker.Stats{State: breaker.Closed, Since: u, Late: 1}, g.GetAt(u, "a").StatsAt(u))
+
+	fresh, _ := b.AllowAt(u)
+	b.OpenForAt(u, time.Hour)
+	require.False(t, other.DoneAt(u, breaker.Failure))
+	require.False(t, fresh.DoneAt(u, breaker.Failure))
+	require.EqualValues(t, 3, g.GetAt(u, "a").StatsAt(u).Late)
+}
+
+// Every verb of a breaker that was evicted does what it does on the one that its key has.
+func TestGroupEvictedBreakerPassesEverythingOn(t *testing.T) {
+	u := after(time.Minute)
+	for name, do := range map[string]struct {
+		act  func(*breaker.Breaker)
+		want func(t *testing.T, now *breaker.Breaker)
+	}{
+		"Force": {
+			func(b *breaker.Breaker) { b.ForceAt(u, breaker.ForcedOpen) },
+			func(t *testing.T, now *breaker.Breaker) { require.Equal(t, breaker.ForcedOpen, now.StateAt(u)) },
+		},
+		"OpenFor": {
+			func(b *breaker.Breaker) { b.OpenForAt(u, time.Hour) },
+			func(t *testing.T, now *breaker.Breaker) { require.ErrorIs(t, now.CheckAt(u), breaker.ErrOpen) },
+		},
+		"Reconfigure": {
+			func(b *breaker.Breaker) { _ = b.ReconfigureAt(u, breaker.Config{ConsecutiveFailures: 1}) },
+			func(t *testing.T, now *breaker.Breaker) {
+				p, _ := now.AllowAt(u)
+				p.DoneAt(u, breaker.Failure)
+				require.Equal(t, breaker.Open, now.StateAt(u))
+			},
+		},
+		"Allow": {
+			func(b *breaker.Breaker) { p, _ := b.AllowAt(u); p.DoneAt(u, breaker.Failure) },
+			func(t *testing.T, now *breaker.Breaker) { require.EqualValues(t, 1, now.Totals().Failures) },
+		},
+		"Refuse": {
+			func(b *breaker.Breaker) { _ = b.Refuse("a reason") },
+			func(t *testing.T, now *breaker.Breaker) { require.EqualValues(t, 1, now.Totals().Refused) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := group(2, breaker.Config{})
+			old := g.GetAt(t0, "a")
+			evictAll(g, u)
+			do.act(old)
+			now := g.GetAt(u, "a")
+			require.NotSame(t, old, now)
+			do.want(t, now)
+			require.Equal(t, now.StatsAt(u), old.StatsAt(u))
+			require.Equal(t, now.Changes(), old.Changes())
+			require.Equal(t, now.CheckAt(u), old.CheckAt(u))
+			require.Equal(t, now.Totals(), old.Totals())
+			for _, line := range []string{"calls failure", "calls refused", "state forced_open"} {
+				require.InDelta(t, observe(now)[line], observe(old)[line], 0, line)
+			}
+		})
+	}
+}
+
+func TestGroupEvictedBreakerWakesThoseWhoWaitForItToOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 2, MaxSeries: breaker.Off})
+		old := g.Get("a")
+		time.Sleep(time.Minute)
+		evictAll(g, time.Now())
+		woken := 0
+		old.AfterOpen(func() { woken++ })
+		time.Sleep(time.Minute)
+		press(g, time.Now(), 20)
+		g.Get("a").OpenFor(time.Second)
+		require.Equal(t, 1, woken)
+	})
+}
+
+// Questions about a key that is forgotten make no member of it.
+func TestGroupAskingAForgottenBreakerTakesNoPlace(t *testing.T) {
+	g, u := group(2, breaker.Config{}), after(time.Minute)
+	old := g.GetAt(t0, "a")
+	evictAll(g, u)
+	evictions := g.Stats().Evictions
+	require.Equal(t, breaker.Closed, old.StateAt(u))
+	require.False(t, old.IsOpen())
+	require.NoError(t, old.CheckAt(u))
+	require.Zero(t, old.CountsAt(u))
+	require.Zero(t, old.StatsAt(u).Totals)
+	require.Empty(t, old.Changes())
+	require.Zero(t, old.Latency())
+	observe(old)
+	require.Equal(t, evictions, g.Stats().Evictions)
+}
+
+// A breaker that was evicted passes unguarded while there is no room for its key, and none
+// of that touches the other keys.
+func TestGroupWithoutRoomForAnEvictedBreakersKey(t *testing.T) {
+	g, u := group(1, breaker.Config{MinCalls: 1}), after(time.Minute)
+	old := g.GetAt(t0, "a")
+	g.GetAt(u, "b").OpenForAt(u, time.Hour)
+	require.EqualValues(t, 1, g.Stats().Evictions)
+	for range 3 {
+		p, err := old.AllowAt(u)
+		require.NoError(t, err)
+		require.True(t, p.DoneAt(u, breaker.Failure))
+	}
+	require.EqualValues(t, 3, g.Stats().Unguarded)
+	old.ForceAt(u, breaker.ForcedOpen)
+	unguarded := g.GetAt(u, "c")
+	for _, do := range []func(){
+		func() { unguarded.ForceAt(u, breaker.ForcedOpen) }, func() { unguarded.ReleaseAt(u) },
+	} {
+		do()
+		require.Equal(t, breaker.ForcedClosed, g.GetAt(u, "d").StateAt(u), "nobody changes the breaker of all such keys")
+	}
+	require.EqualValues(t, 3, unguarded.Totals().Failures)
+}
+
+// One member of a group holds up none of the others: their changes are told while the
+// callback works on one of its.
+func TestGroupTellsOfTheChangesOfSeveralMembersAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var atWork, most atomic.Int64
+		var mu sync.Mutex
+		order := map[string][]uint64{}
+		g := breaker.NewGroup[string]("g", breaker.GroupConfig{Breaker: breaker.Config{OnChange: func(c breaker.Change) {
+			if n := atWork.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			time.Sleep(time.Second)
+			mu.Lock()
+			order[c.Key] = append(order[c.Key], c.Seq)
+			mu.Unlock()
+			atWork.Add(-1)
+		}}})
+		began := time.Now()
+		var wg sync.WaitGroup
+		for _, key := range []string{"a", "b", "c"} {
+			for _, s := range []breaker.State{breaker.ForcedOpen, breaker.Disabled} {
+				wg.Go(func() { g.Get(key).Force(s) })
+			}
+		}
+		wg.Wait()
+		require.EqualValues(t, 3, most.Load())
+		require.Equal(t, 2*time.Second, time.Since(began))
+		for _, key := range []string{"a", "b", "c"} {
+			require.Equal(t, []uint64{1, 2}, order[key], "those of one member come one at a time and in order")
+		}
+	})
+}
+
+// A caller that gives up says nothing about the service, also through a breaker that was
+// evicted.
+func TestGroupIgnoresACallerThatGaveUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 2, MaxSeries: breaker.Off, Breaker: breaker.Config{ConsecutiveFailures: 1}})
+		old := g.Get("a")
+		time.Sleep(time.Minute)
+		evictAll(g, time.Now())
+		for range 3 {
+			ctx, cancel := context.WithCancel(t.Context())
+			_ = old.Run(ctx, func(ctx context.Context) error {
+				cancel()
+				return ctx.Err()
+			})
+		}
+		require.Equal(t, breaker.Closed, g.Get("a").State())
+		require.EqualValues(t, 3, g.Get("a").Totals().Ignored)
+	})
+}
+
+// What a member has counted is counted on when it is evicted, whoever used it.
+func TestGroupLosesNoCallToAnEviction(t *testing.T) {
+	g := group(3, breaker.Config{})
+	old := g.GetAt(t0, "a")
+	for i := range 50 {
+		u := after(time.Duration(i) * time.Minute)
+		p, err := old.AllowAt(u)
+		require.NoError(t, err)
+		evictAll(g, u)
+		require.True(t, p.DoneAt(u, breaker.Outcome(i%3)))
+	}
+	calls := 0.0
+	g.Observe(func(s *stat.Series, v float64) {
+		if s.Instrument == stat.BreakerCalls {
+			calls += v
+		}
+	})
+	require.InDelta(t, 50, calls, 0)
+}

@@ -1,0 +1,162 @@
+package breaker
+
+import (
+	"math"
+	"reflect"
+	"time"
+
+	"github.com/weir-go/weir/internal/tally"
+)
+
+// What a breaker that was evicted passes on to the one that its key has now: calls and
+// changes to Group.GetAt's, which makes one if there is none, and questions to what there
+// is.
+
+// current returns the breaker to ask: b, or the one that its key has after b was evicted.
+func (b *Breaker) current() *Breaker {
+	if b.phase.Load().state != evicted {
+		return b
+	}
+	if next := b.hold.group.peek(); next != nil {
+		return next
+	}
+	return b
+}
+
+// live returns the breaker to call: b, or the one that its key gets after b was evicted.
+func (b *Breaker) live() *Breaker {
+	for b.phase.Load().state == evicted {
+		b = b.hold.group.get(time.Now())
+	}
+	return b
+}
+
+// again returns the breaker that the key of an evicted one gets, and the offset by its
+// epoch.
+func (b *Breaker) again(at time.Duration) (next *Breaker, offset time.Duration) {
+	t := b.date(at)
+	next = b.hold.group.get(t)
+	return next, next.at(t)
+}
+
+// checkNext is check for a breaker that was evicted.
+func (b *Breaker) checkNext(at time.Duration) error {
+	next := b.hold.group.peek()
+	if next == nil {
+		return nil // as a new one
+	}
+	return next.check(next.at(b.date(at)))
+}
+
+// settleLate books a result that does not belong to the phase in force, or comes after
+// the breaker was evicted.
+func (b *Breaker) settleLate(m *Permit, o Outcome, at time.Duration) bool {
+	b.mu.Lock() // an eviction may be under way, and taken back
+	p := b.phase.Load()
+	mine := p == m.phase || p.epoch == m.phase.epoch
+	if p.state != evicted && !(mine && p.state != HalfOpen) {
+		b.late.Add(1)
+		b.mu.Unlock()
+		return false
+	}
+	b.mu.Unlock()
+	if p.state != evicted { // the eviction was taken back
+		m.flight, m.active = unwatched, false
+		return b.settle(m, o, at)
+	}
+	return b.passResult(m, o, at, p.epoch == m.phase.epoch+1)
+}
+
+// settleEvicted deals with a result that was recorded while the breaker was being
+// evicted. It reports false if the eviction was taken back. Otherwise either the
+// eviction has seen the result, or it is passed on: which of equal results is which does
+// not matter.
+func (b *Breaker) settleEvicted(m *Permit, o Outcome, at time.Duration) (done, counted bool) {
+	b.mu.Lock()
+	now := b.phase.Load()
+	if now.state != evicted {
+		b.mu.Unlock()
+		return false, false
+	}
+	all, next := now.under.totals(), *now
+	seen := countOf(&next.began, o)
+	if *seen >= *countOf(&all, o) {
+		b.mu.Unlock()
+		return true, true
+	}
+	*seen++
+	b.phase.Store(&next)
+	b.mu.Unlock()
+	return true, b.passResult(m, o, at, true)
+}
+
+// passRefusals has the breaker that the key has now count the refusals that came too late
+// for an eviction to see them.
+func (b *Breaker) passRefusals() {
+	b.mu.Lock()
+	p := b.phase.Load()
+	if p.state != evicted {
+		b.mu.Unlock()
+		return
+	}
+	more, next := b.refused.Load()-p.refused, *p
+	next.refused += more
+	b.phase.Store(&next)
+	b.mu.Unlock()
+	for to := b.live(); more > 0; more-- {
+		_ = to.refuse(nil)
+	}
+}
+
+func countOf(c *tally.Counts, o Outcome) *int64 {
+	switch o {
+	case Success:
+		return &c.Successes
+	case Failure:
+		return &c.Failures
+	default: // what is none of the three is ignored
+		return &c.Ignored
+	}
+}
+
+// passResult books the result of a call that an evicted breaker let through with the one
+// that its key has now; as late if it was late already, or would be there.
+func (b *Breaker) passResult(m *Permit, o Outcome, at time.Duration, inTime bool) bool {
+	next, offset := b.again(at)
+	n := Permit{breaker: next, phase: next.phase.Load(), after: m.after, flight: unwatched}
+	if m.phase.timed {
+		n.start = offset - (at - m.start)
+	} else {
+		n.start = offset
+	}
+	switch n.phase.state {
+	case Closed, ForcedClosed, Disabled, Trial:
+	default:
+		inTime = false
+	}
+	if !inTime {
+		n.phase = &phase{epoch: math.MaxUint64} // that of no breaker
+	}
+	return next.settle(&n, o, offset)
+}
+
+// rulesFor returns the rules of a config: those of the group, if they are the same, so that
+// the member is no other than its fellows.
+func (h *hold) rulesFor(c Config) *rules {
+	if h != nil && h.group != nil {
+		if r := h.group.common(); reflect.DeepEqual(r.config, c) {
+			return r
+		}
+	}
+	return newRules(c)
+}
+
+// obey gives the breaker the rules of its group, unless it was evicted.
+func (b *Breaker) obey(r *rules, t time.Time) {
+	b.mu.Lock()
+	if p := b.pay(b.at(t)); p.state != evicted && p.rules != r {
+		b.follow(r, p, t)
+	}
+	b.mu.Unlock()
+	b.changes.deliver()
+}

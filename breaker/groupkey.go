@@ -1,0 +1,89 @@
+package breaker
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+const (
+	maxKey  = 256  // bytes of a string key, and of any key's words
+	maxText = 1024 // bytes of text in a key of another kind
+)
+
+// textIn returns how many bytes of text a key refers to, which do not show in the size of
+// its type; never more than maxKey for a string, which can be shortened.
+func textIn[K comparable](key K) int {
+	switch k := any(key).(type) { // the usual kinds, which need no allocation
+	case string:
+		return min(len(k), maxKey+1)
+	case int, int64, int32, uint64, uint32, uint, bool:
+		return 0
+	}
+	return textInValue(key)
+}
+
+// textInValue is textIn for all kinds. It stands alone since its argument escapes.
+//
+//go:noinline
+func textInValue[K comparable](key K) int {
+	v := reflect.ValueOf(&key).Elem()
+	if v.Kind() == reflect.String {
+		return min(v.Len(), maxKey+1)
+	}
+	return deepText(v)
+}
+
+func deepText(v reflect.Value) (n int) {
+	switch v.Kind() { //nolint:exhaustive // the others refer to no text
+	case reflect.String:
+		n = v.Len()
+	case reflect.Interface:
+		if !v.IsNil() {
+			n = int(v.Elem().Type().Size()) + deepText(v.Elem())
+		}
+	case reflect.Struct:
+		for _, field := range v.Fields() {
+			n += deepText(field)
+		}
+	case reflect.Array:
+		if k := v.Type().Elem().Kind(); k >= reflect.Array { // numbers refer to nothing
+			for i := range v.Len() {
+				n += deepText(v.Index(i))
+			}
+		}
+	}
+	return n
+}
+
+// ownKey returns the key as a group keeps it. A string becomes a copy, since it may be
+// part of a larger text that would stay in memory with it; of one that is longer than
+// maxKey the digest stands for the end.
+//
+//go:noinline
+func ownKey[K comparable](key K) K {
+	if v := reflect.ValueOf(&key).Elem(); v.Kind() == reflect.String {
+		v.SetString(ownText(v.String()))
+	}
+	return key
+}
+
+func ownText(s string) string {
+	if len(s) <= maxKey {
+		return strings.Clone(s)
+	}
+	digest := sha256.Sum256([]byte(s))
+	end := "#" + hex.EncodeToString(digest[:])
+	return s[:maxKey-len(end)] + end
+}
+
+// labelOf returns the key in words, of which the first maxKey bytes count.
+func labelOf[K comparable](key K) string {
+	s := strings.ToValidUTF8(fmt.Sprint(key), "\uFFFD")
+	if len(s) > maxKey {
+		s = strings.Clone(strings.ToValidUTF8(s[:maxKey], ""))
+	}
+	return s
+}

@@ -1,0 +1,110 @@
+package breaker_test
+
+import (
+	"fmt"
+	"maps"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+)
+
+// A stranger who chooses the keys fills a group with MaxKeys times a few kilobytes at most,
+// however long the keys are, or the texts that they were cut from.
+func TestGroupIsBoundedInBytesWhateverTheKeys(t *testing.T) {
+	const most, size = 128, 1 << 20
+	type named string
+	type pair struct{ a, b string }
+	long := func(i int) string { return fmt.Sprint(i, strings.Repeat("x", size)) }
+	for name, fill := range map[string]func() any{
+		"long strings": func() any {
+			g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: most})
+			for i := range most {
+				g.Get(long(i))
+			}
+			require.Equal(t, most, g.Len())
+			return g
+		},
+		"parts of long strings": func() any {
+			g := breaker.NewGroup[named]("g", breaker.GroupConfig{MaxKeys: most})
+			for i := range most {
+				g.Get(named(long(i)[:20]))
+			}
+			require.Equal(t, most, g.Len())
+			return g
+		},
+		"long strings within other keys": func() any {
+			g := breaker.NewGroup[pair]("g", breaker.GroupConfig{MaxKeys: most})
+			for i := range most {
+				g.Get(pair{"a", long(i)})
+			}
+			require.Zero(t, g.Len())
+			require.EqualValues(t, most, g.Stats().Unguarded)
+			return g
+		},
+		"any": func() any {
+			g := breaker.NewGroup[any]("g", breaker.GroupConfig{MaxKeys: most})
+			for i := range most {
+				g.Get([2]any{i, long(i)})
+			}
+			require.Zero(t, g.Len())
+			return g
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := heap()
+			g := fill()
+			require.Less(t, heap()-before, most*6000)
+			runtime.KeepAlive(g)
+		})
+	}
+}
+
+func TestGroupTellsLongKeysApart(t *testing.T) {
+	g := breaker.NewGroup[string]("g", breaker.GroupConfig{})
+	long := strings.Repeat("x", 1000)
+	a, b := g.Get(long+"a"), g.Get(long+"b")
+	require.NotSame(t, a, b)
+	require.Same(t, a, g.Get(long+"a"))
+	require.Same(t, b, g.Get(long+"b"))
+	require.Equal(t, 2, g.Len())
+	for key := range g.All() {
+		require.Len(t, key, 256)
+		require.True(t, strings.HasPrefix(key, long[:100]))
+	}
+	whole := strings.Repeat("y", 256)
+	g.Get(whole)
+	require.Contains(t, maps.Collect(g.All()), whole, "what is not longer stands as it is")
+}
+
+func TestGroupTakesKeysOfSomeText(t *testing.T) {
+	type pair struct {
+		n    int
+		path [2]any
+	}
+	g := breaker.NewGroup[pair]("g", breaker.GroupConfig{})
+	key := pair{1, [2]any{strings.Repeat("x", 900), nil}}
+	b := g.Get(key)
+	require.Same(t, b, g.Get(key))
+	require.Zero(t, g.Stats().Unguarded)
+	key.path[1] = strings.Repeat("y", 200)
+	require.Equal(t, breaker.ForcedClosed, g.Get(key).State())
+}
+
+// wordy is a key whose words are longer than it is.
+type wordy int
+
+func (wordy) String() string { return strings.Repeat("日本", 1<<20) }
+
+func TestGroupBoundsTheWordsOfAKey(t *testing.T) {
+	g := breaker.NewGroup[wordy]("g", breaker.GroupConfig{})
+	g.Get(1).OpenFor(time.Hour)
+	err := g.Get(1).Check()
+	require.ErrorContains(t, err, "日本日本")
+	require.NotContains(t, err.Error(), "\uFFFD", "it is cut between characters")
+	require.Less(t, len(err.Error()), 400)
+}

@@ -1,0 +1,112 @@
+package breaker_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+)
+
+// opensAfter returns how many failures open the breaker.
+func opensAfter(t *testing.T, b *breaker.Breaker, u time.Time) (n int) {
+	t.Helper()
+	for n = 1; n < 100; n++ {
+		p, err := b.AllowAt(u)
+		require.NoError(t, err)
+		p.DoneAt(u, breaker.Failure)
+		if b.StateAt(u) == breaker.Open {
+			break
+		}
+	}
+	return n
+}
+
+func TestGroupReconfigureIsForPresentAndFutureMembers(t *testing.T) {
+	g, u := group(4, breaker.Config{MinCalls: 5}), after(time.Minute)
+	evicted := g.GetAt(t0, "evicted")
+	evictAll(g, after(time.Second))
+	early := g.GetAt(after(time.Second), "early")
+	require.NoError(t, g.ReconfigureAt(u, breaker.Config{MinCalls: 3}))
+	require.Equal(t, 3, opensAfter(t, early, u))
+	require.Equal(t, 3, opensAfter(t, g.GetAt(u, "late"), u))
+	require.Equal(t, 3, opensAfter(t, evicted, u), "which was evicted before")
+
+	err := g.ReconfigureAt(u, breaker.Config{MinCalls: -7})
+	require.EqualError(t, err, "breaker: MinCalls is -7, must be at least 1, or Off")
+	require.Equal(t, 3, opensAfter(t, g.GetAt(u, "still"), u), "nothing has changed")
+}
+
+// A member keeps its state and its calls when its group is reconfigured.
+func TestGroupReconfigureKeepsWhatMembersHave(t *testing.T) {
+	g := group(4, breaker.Config{MinCalls: 2, Cooldown: time.Hour})
+	open, failed := g.GetAt(t0, "open"), g.GetAt(t0, "failed")
+	require.Equal(t, 2, opensAfter(t, open, t0))
+	call(t, g, t0, "failed", breaker.Failure)
+	require.NoError(t, g.ReconfigureAt(t0, breaker.Config{MinCalls: 3}))
+	require.Equal(t, breaker.Open, open.StateAt(after(59*time.Minute)))
+	require.EqualValues(t, 1, failed.CountsAt(t0).Failures)
+	require.Equal(t, 2, opensAfter(t, failed, t0))
+}
+
+// However a group is reconfigured, members that are idle afterwards make room.
+func TestGroupReconfigurePinsNoMember(t *testing.T) {
+	same := breaker.Config{MinCalls: 5}
+	for name, reconfigure := range map[string]func(*breaker.Group[string]){
+		"the group":                   func(g *breaker.Group[string]) { _ = g.ReconfigureAt(t0, breaker.Config{MinCalls: 7}) },
+		"the group, to what it was":   func(g *breaker.Group[string]) { _ = g.ReconfigureAt(t0, same) },
+		"each member, to what it was": func(g *breaker.Group[string]) { reconfigureEach(g, same) },
+		"each member, then the group": func(g *breaker.Group[string]) {
+			reconfigureEach(g, breaker.Config{MinCalls: 9})
+			_ = g.ReconfigureAt(t0, same)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := group(100, same)
+			press(g, t0, 100)
+			reconfigure(g)
+			press(g, after(time.Hour), 100)
+			require.Equal(t, breaker.GroupStats{Members: 100, Evictions: 100}, g.Stats())
+		})
+	}
+}
+
+func reconfigureEach(g *breaker.Group[string], c breaker.Config) {
+	for _, b := range g.All() {
+		_ = b.ReconfigureAt(t0, c)
+	}
+}
+
+// A member with a config of its own keeps it, and its place.
+func TestGroupKeepsAMemberWithAConfigOfItsOwn(t *testing.T) {
+	g := group(2, breaker.Config{})
+	own := g.GetAt(t0, "own")
+	evictAll(g, after(time.Minute)) // it is given to a breaker that was evicted
+	require.NoError(t, own.ReconfigureAt(after(time.Minute), breaker.Config{MinCalls: 3}))
+	press(g, after(time.Hour), 20)
+	require.Equal(t, 3, opensAfter(t, g.GetAt(after(time.Hour), "own"), after(time.Hour)))
+	require.Zero(t, g.Stats().Unguarded, "the other place is in turn everybody's")
+}
+
+// Members that come while a group is reconfigured have the new config too.
+func TestGroupReconfigureMissesNoMemberThatComesMeanwhile(t *testing.T) {
+	for round := range 50 {
+		g := breaker.NewGroupAt[int]("g", breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 9}, MaxKeys: 1000, MaxSeries: breaker.Off}, t0)
+		var wg sync.WaitGroup
+		for worker := range 2 {
+			wg.Go(func() {
+				for i := range 100 {
+					g.GetAt(t0, 1000*worker+i)
+				}
+			})
+		}
+		wg.Go(func() { _ = g.ReconfigureAt(t0, breaker.Config{MinCalls: 3}) })
+		wg.Wait()
+		require.Equal(t, 200, g.Len())
+		for key, b := range g.All() {
+			require.Equal(t, 3, opensAfter(t, b, t0), "round %d, key %d", round, key)
+		}
+	}
+}

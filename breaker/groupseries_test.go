@@ -1,0 +1,235 @@
+package breaker_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/stat"
+)
+
+// meter reads a group again and again, and complains of a counter that falls, or that
+// moves by more than it can.
+type meter struct {
+	last map[*stat.Series]float64
+	at   time.Time
+}
+
+// read returns what the group shows, by name and values. Since the last reading there were
+// calls, by members that there are at most.
+func (m *meter) read(t *testing.T, g *breaker.Group[string], calls, members float64) map[string]float64 {
+	t.Helper()
+	if m.last == nil {
+		m.last = map[*stat.Series]float64{}
+	}
+	elapsed, seen := time.Since(m.at).Seconds(), map[*stat.Series]float64{}
+	g.Observe(func(s *stat.Series, v float64) {
+		if s.Instrument.Kind != stat.Counter {
+			return
+		}
+		old, there := m.last[s]
+		seen[s] = v
+		if !there {
+			return
+		}
+		require.GreaterOrEqual(t, v, old, "%s %v", s.Instrument.Name, s.Values)
+		switch s.Instrument {
+		case stat.BreakerStateTime:
+			require.LessOrEqual(t, v-old, elapsed*members+1e-6, "%v", s.Values)
+		case stat.BreakerCalls:
+			require.LessOrEqual(t, v-old, calls, "%v", s.Values)
+		}
+	})
+	m.last, m.at = seen, time.Now()
+	return groupLines(g)
+}
+
+// The first call without room for its key moves no counter by more than itself.
+func TestGroupCountsNoTimeOfUnguardedKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 1, MaxSeries: breaker.Off, Breaker: breaker.Config{MinCalls: 1}})
+		var m meter
+		_ = g.Get("a").Run(bg(), succeed)
+		m.read(t, g, 1, 1)
+		time.Sleep(10 * 24 * time.Hour)
+		m.read(t, g, 0, 1)
+		_ = g.Get("a").Run(bg(), fail)
+		_ = g.Get("b").Run(bg(), succeed)
+		time.Sleep(15 * time.Second)
+		lines := m.read(t, g, 2, 1)
+		require.Zero(t, lines["state forced_closed _other"])
+		require.Zero(t, lines["state.time forced_closed _other"])
+		require.InDelta(t, 2, lines["calls success _other"], 0)
+		require.InDelta(t, 1, lines["group.unguarded "], 0)
+	})
+}
+
+// The time for which a key was forgotten is no time in any state.
+func TestGroupCountsNoTimeOfAKeyThatWasForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 2, MaxSeries: breaker.Off})
+		var m meter
+		old := g.Get("a")
+		_ = old.Run(bg(), succeed)
+		m.read(t, g, 1, 2)
+		time.Sleep(time.Minute)
+		evictAll(g, time.Now())
+		for range 5 {
+			time.Sleep(time.Hour)
+			m.read(t, g, 0, 2)
+		}
+		_ = old.Run(bg(), succeed)
+		time.Sleep(15 * time.Second)
+		lines := m.read(t, g, 1, 2)
+		require.InDelta(t, 2, lines["state closed _other"], 0)
+		require.InDelta(t, 2, lines["calls success _other"], 0)
+		require.InDelta(t, 60+2*(5*3600+15), lines["state.time closed _other"], 1e-3, "of a before it was evicted, and of two members since")
+	})
+}
+
+// A key gets series of its own when it is in use and another's are not; none of the sums
+// falls or jumps, and each call is in one of them.
+func TestGroupGivesTheSeriesOfIdleKeysToThoseInUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxSeries: 2, Breaker: breaker.Config{Latency: true}})
+		var m meter
+		runs := func(keys ...string) {
+			for _, key := range keys {
+				_ = g.Get(key).Run(bg(), succeed)
+			}
+		}
+		runs("scanner 1", "scanner 2", "tenant 1", "tenant 2", "tenant 2")
+		lines := m.read(t, g, 0, 4)
+		require.InDelta(t, 1, lines["calls success scanner 1"], 0)
+		require.InDelta(t, 3, lines["calls success _other"], 0)
+		for range 9 {
+			time.Sleep(time.Minute)
+			runs("tenant 1", "tenant 2")
+			lines = m.read(t, g, 2, 4)
+			require.Contains(t, lines, "calls success scanner 1")
+		}
+		time.Sleep(time.Minute)
+		runs("tenant 1", "tenant 2")
+		lines = m.read(t, g, 2, 4)
+		require.NotContains(t, lines, "calls success scanner 1")
+		require.Zero(t, lines["calls success tenant 1"], "what it has counted before is in the sum of the others")
+		require.InDelta(t, 3+20, lines["calls success _other"], 0)
+		time.Sleep(time.Minute)
+		runs("tenant 1", "tenant 2", "scanner 1", "scanner 1")
+		lines = m.read(t, g, 4, 4)
+		require.InDelta(t, 1, lines["calls success tenant 1"], 0)
+		require.InDelta(t, 1, lines["calls success tenant 2"], 0)
+		require.InDelta(t, 3+20+2, lines["calls success _other"], 0, "the first call of scanner 1 was in its own series")
+		require.InDelta(t, 60, lines["state.time closed tenant 1"], 1e-6)
+
+		counts := map[string]int64{}
+		g.Histograms(func(s *stat.Series, h stat.Histogram) { counts[s.Values[1]] = h.Count() })
+		require.Equal(t, map[string]int64{"tenant 1": 1, "tenant 2": 1, "_other": 25}, counts)
+	})
+}
+
+// A key that comes back finds its series as they were, while nobody else has needed them.
+func TestGroupGoesOnWithTheSeriesOfAKeyThatComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 3, MaxSeries: 1, Breaker: breaker.Config{Latency: true}})
+		var m meter
+		_ = g.Get("a").Run(bg(), succeed)
+		m.read(t, g, 1, 3)
+		for n := 2; n < 6; n++ {
+			time.Sleep(time.Minute)
+			evictAll(g, time.Now())
+			lines := m.read(t, g, 0, 3)
+			require.InDelta(t, n-1, lines["calls success a"], 0, "though it is gone")
+			require.NotContains(t, lines, "state closed a")
+			_ = g.Get("a").Run(bg(), succeed)
+			lines = m.read(t, g, 1, 3)
+			require.InDelta(t, n, lines["calls success a"], 0)
+			require.InDelta(t, 1, lines["state closed a"], 0)
+		}
+		g.Histograms(func(s *stat.Series, h stat.Histogram) {
+			if s.Values[1] == "a" {
+				require.EqualValues(t, 5, h.Count())
+			}
+		})
+	})
+}
+
+// Whatever keys do: each call is in exactly one series and one histogram, while no series
+// has ended, and no counter falls or jumps.
+func TestGroupShowsEveryCallOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 20, MaxSeries: 5, Breaker: breaker.Config{
+			Latency: true, Window: time.Second, MinCalls: 3, Cooldown: time.Second,
+		}})
+		r := rand.New(rand.NewPCG(3, 4))
+		var m meter
+		var held []*breaker.Breaker
+		made, refused := 0.0, 0.0
+		for range 400 {
+			calls := float64(r.IntN(30))
+			for range int(calls) {
+				b := g.Get(fmt.Sprint(int(r.ExpFloat64() * 15)))
+				if held = append(held, b); r.IntN(2) == 0 {
+					b = held[r.IntN(len(held))]
+				}
+				ran := false
+				_ = b.Run(bg(), func(ctx) error { ran = true; return []error{nil, nil, errDown}[r.IntN(3)] })
+				if made++; !ran {
+					refused++
+				}
+			}
+			lines, sum := m.read(t, g, calls, 20), 0.0
+			for line, v := range lines {
+				if strings.HasPrefix(line, "calls ") {
+					sum += v
+				}
+			}
+			require.InDelta(t, made, sum, 0)
+			times := 0.0
+			g.Histograms(func(_ *stat.Series, h stat.Histogram) { times += float64(h.Count()) })
+			require.InDelta(t, made-refused, times, 0)
+			time.Sleep(time.Duration(r.IntN(1000)) * time.Millisecond)
+		}
+		require.Greater(t, g.Stats().Evictions, int64(100))
+		require.Positive(t, g.Stats().Unguarded)
+		require.Positive(t, refused)
+	})
+}
+
+// Several observers at once, and members that come and go, under the race detector.
+func TestGroupIsObservedBySeveralAtOnce(t *testing.T) {
+	g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 10, MaxSeries: 3, Breaker: breaker.Config{
+		Latency: true, Window: time.Millisecond, Buckets: 1, MinCalls: 5,
+	}})
+	var wg sync.WaitGroup
+	for worker := range 2 {
+		wg.Go(func() {
+			for i := range 3000 {
+				_ = g.Get(fmt.Sprint((i*7+worker)%25)).Run(bg(), succeed)
+			}
+		})
+		wg.Go(func() {
+			last := map[*stat.Series]float64{}
+			for range 200 {
+				g.Histograms(func(*stat.Series, stat.Histogram) {})
+				g.Observe(func(s *stat.Series, v float64) {
+					if s.Instrument.Kind != stat.Counter {
+						return
+					}
+					if v < last[s] {
+						t.Errorf("%s %v fell from %v to %v", s.Instrument.Name, s.Values, last[s], v)
+					}
+					last[s] = v
+				})
+			}
+		})
+	}
+	wg.Wait()
+}
