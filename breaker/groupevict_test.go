@@ -2,9 +2,6 @@ package breaker_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,7 +12,6 @@ import (
 
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/stat"
-	"github.com/weir-go/weir/window"
 )
 
 // evictAll has other keys take the place of all members that can be evicted.
@@ -28,113 +24,6 @@ func evictAll(g *breaker.Group[string], u time.Time) {
 	if g.Stats().Evictions < before+int64(g.Len()) {
 		panic("they stay")
 	}
-}
-
-// crowded is a group in which one key is kept by many callers, each with a breaker that they
-// got at another time, while the places in the group are in demand. What the key's calls
-// came to is kept beside it, as plain numbers.
-type crowded struct {
-	group   *breaker.Group[string]
-	mu      sync.Mutex
-	handles [12][]*breaker.Breaker
-	counts  [12]window.Counts
-}
-
-// handle returns a breaker of the key that was got now, or at any time before.
-func (c *crowded) handle(r *rand.Rand, u time.Time, key int) *breaker.Breaker {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	of := &c.handles[key]
-	if len(*of) > 0 && r.IntN(3) > 0 {
-		return (*of)[r.IntN(len(*of))]
-	}
-	b := c.group.GetAt(u, fmt.Sprint(key))
-	*of = append(*of, b)
-	return b
-}
-
-func (c *crowded) book(key int, o breaker.Outcome) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if o == breaker.Failure {
-		c.counts[key].Failures++
-	} else {
-		c.counts[key].Successes++
-	}
-}
-
-// rush makes calls of all keys at the time u, and evicts what it can meanwhile.
-func (c *crowded) rush(t *testing.T, seed uint64, u time.Time, judge func(*rand.Rand) breaker.Outcome) {
-	c.counts = [12]window.Counts{}
-	var wg sync.WaitGroup
-	for worker := range 6 {
-		wg.Go(func() {
-			r := rand.New(rand.NewPCG(seed, uint64(worker)))
-			for i := range 40 {
-				if worker < 2 {
-					c.group.GetAt(u, fmt.Sprint("new ", seed, worker, i))
-					continue
-				}
-				key := r.IntN(len(c.handles))
-				p, err := c.handle(r, u, key).AllowAt(u)
-				if err != nil {
-					assertOpen(t, err)
-					continue
-				}
-				if o := judge(r); p.DoneAt(u, o) {
-					c.book(key, o)
-				}
-			}
-		})
-	}
-	wg.Wait()
-}
-
-func assertOpen(t *testing.T, err error) {
-	if !errors.Is(err, breaker.ErrOpen) {
-		t.Error(err)
-	}
-}
-
-// Scenario 45. Whoever has a breaker of a key, got at whatever time, and evicted since or
-// not: all of their calls are judged together, and all of them see what comes of it.
-func TestScenarioA45CallsOfAKeyAreJudgedTogetherWhileMembersAreEvicted(t *testing.T) {
-	const rounds, limit = 300, 15
-	c := &crowded{group: group(32, breaker.Config{MinCalls: limit, FailureRate: 1})}
-	open := 0
-	for round := range rounds {
-		u := after(time.Duration(round) * time.Minute)
-		fails := round%2 == 0 // each second round also succeeds, so that nothing opens
-		c.rush(t, uint64(round), u, func(r *rand.Rand) breaker.Outcome {
-			if fails || r.IntN(2) == 0 {
-				return breaker.Failure
-			}
-			return breaker.Success
-		})
-		for key, want := range c.counts {
-			for n, b := range c.handles[key] {
-				got, opens := b.CountsAt(u), fails && want.Failures >= limit
-				require.Equal(t, opens, b.StateAt(u) == breaker.Open, "round %d, key %d, handle %d", round, key, n)
-				if opens { // on the first of them; some came at the same time
-					want.Failures = min(want.Failures, max(got.Failures, limit))
-				}
-				require.Equal(t, want.Failures, got.Failures, "round %d, key %d, handle %d", round, key, n)
-				require.Equal(t, want.Successes, got.Successes, "round %d, key %d, handle %d", round, key, n)
-			}
-			if n := len(c.handles[key]); n > 0 {
-				if b := c.handles[key][n/2]; b.StateAt(u) == breaker.Open {
-					open++
-					b.ResetAt(u)
-				}
-				require.Equal(t, breaker.Closed, c.handles[key][0].StateAt(u))
-				c.handles[key] = c.handles[key][max(0, n-40):]
-			}
-		}
-	}
-	require.Zero(t, c.group.Stats().Unguarded)
-	require.Greater(t, c.group.Stats().Evictions, int64(rounds*40))
-	require.Greater(t, open, rounds)
-	t.Logf("%+v, opened %d times", c.group.Stats(), open)
 }
 
 // A call that was let through before its key's breaker was evicted counts for the one that
