@@ -189,7 +189,7 @@ func (b *Breaker) StateAt(t time.Time) State {
 func (b *Breaker) stateAt(at time.Duration) State {
 	p := b.phase.Load()
 	if p.state == evicted { // and the key is forgotten: as a new breaker is
-		return p.rules.config.Initial
+		return b.rules().config.Initial
 	}
 	return p.at(at).state
 }

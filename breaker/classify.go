@@ -85,7 +85,7 @@ func isAny(err error, targets []error) bool {
 // until then. The others are ignored, whatever they return: to judge all, give each call a
 // context that the group does not cancel.
 func (b *Breaker) Outcome(ctx context.Context, err error) Outcome {
-	return verdictOn(ctx, err, b.phase.Load().rules.config.Classify)
+	return verdictOn(ctx, err, b.rules().config.Classify)
 }
 
 // verdictOn is the verdict on a call; a classifier of nil is DefaultClassify.

@@ -34,15 +34,15 @@ func (h *hold) shared() bool { return h != nil && h.group == nil }
 
 // member is a key of a group with its breaker.
 type member[K comparable] struct {
-	hold
-	breaker *Breaker
-	shard   *shard[K]
-	key     K
-	number  int64       // how many the group had admitted then
+	breaker *Breaker    // first, with used: Get reads these two
 	used    atomic.Bool // asked for since the group last looked
-	seen    time.Time   // when it looked and found that; guarded by the shard's lock
-	seated  bool        // has series of its own; guarded by the shard's lock, and written under the observers' too
-	shown   bool        // has been part of what is shown as _other; guarded by the observers' lock
+	hold
+	shard  *shard[K]
+	key    K
+	number int64     // how many the group had admitted then
+	seen   time.Time // when it looked and found that; guarded by the shard's lock
+	seated bool      // has series of its own; guarded by the shard's lock, and written under the observers' too
+	shown  bool      // has been part of what is shown as _other; guarded by the observers' lock
 }
 
 func (m *member[K]) get(t time.Time) *Breaker { return m.shard.group.GetAt(t, m.key) }

@@ -104,6 +104,9 @@ func (g *Group[K]) assign(list []*member[K], others *account, now time.Time) {
 // candidates returns the members that may get a seat; those without a claim to one only
 // if there is any to give.
 func (w *observers[K]) candidates(list []*member[K], room bool) (some []*member[K]) {
+	if !room && !slices.ContainsFunc(w.seats, (*seat[K]).evicted) {
+		return nil
+	}
 	for _, m := range list {
 		if m.seated || m.label == otherKey || m.label == "" {
 			continue
