@@ -155,20 +155,21 @@ func TestHistograms(t *testing.T) {
 		}
 		sources := append(slices.Concat(gatesThatWaited(t), limitersThatWaited(t)), users, idle, monitorThatTook(t))
 		require.Equal(t, map[string]uint64{
-			"weir_breaker_call_duration_seconds users":       60,
-			"weir_breaker_call_duration_seconds idle":        0,
-			"weir_breaker_call_duration_seconds payments":    5,
-			"weir_breaker_call_duration_seconds hosts a":     3,
-			"weir_breaker_call_duration_seconds hosts b":     1,
-			"weir_limiter_wait_duration_seconds payments":    4, // all but the first
-			"weir_limiter_wait_duration_seconds hosts":       2, // of its keys together
-			"weir_limiter_wait_duration_seconds logins":      3, // likewise
-			"weir_limiter_wait_duration_seconds uploads":     5,
-			"weir_limiter_wait_duration_seconds jobs":        1,
-			"weir_alert_evaluation_duration_seconds quick":   2,
-			"weir_alert_evaluation_duration_seconds on page": 2,
-			"weir_notifier_delivery_duration_seconds pager":  1,
-			"weir_notifier_delivery_duration_seconds chat":   2, // attempts
+			"weir_breaker_call_duration_seconds users":        60,
+			"weir_breaker_call_duration_seconds idle":         0,
+			"weir_breaker_call_duration_seconds payments":     5,
+			"weir_breaker_call_duration_seconds hosts a":      3,
+			"weir_breaker_call_duration_seconds hosts b":      1,
+			"weir_breaker_call_duration_seconds hosts _other": 0, // there from the start
+			"weir_limiter_wait_duration_seconds payments":     4, // all but the first
+			"weir_limiter_wait_duration_seconds hosts":        2, // of its keys together
+			"weir_limiter_wait_duration_seconds logins":       3, // likewise
+			"weir_limiter_wait_duration_seconds uploads":      5,
+			"weir_limiter_wait_duration_seconds jobs":         1,
+			"weir_alert_evaluation_duration_seconds quick":    2,
+			"weir_alert_evaluation_duration_seconds on page":  2,
+			"weir_notifier_delivery_duration_seconds pager":   1,
+			"weir_notifier_delivery_duration_seconds chat":    2, // attempts
 		}, sameHistograms(t, sources...))
 	})
 }
