@@ -247,16 +247,17 @@ func (g *Group[K]) look(r *Result, at time.Duration, key K, ahead int64, n int) 
 	}
 }
 
-// serve takes n tokens, whoever waits.
-func (g *Group[K]) serve(r *Result, at time.Duration, key K, n int) {
+// serve takes n tokens, whoever waits. It reports whether there is room for the key.
+func (g *Group[K]) serve(r *Result, at time.Duration, key K, n int) (room bool) {
 	var p place[K]
 	g.place(&p, key)
 	p.shard.mu.Lock()
-	room := g.takeAt(&p, r, at, n)
+	room = g.takeAt(&p, r, at, n)
 	p.shard.mu.Unlock()
 	if !room {
 		g.takeNew(r, at, p.tier, n)
 	}
+	return room
 }
 
 // after tells how things stand for one who comes after ahead other tokens.

@@ -115,7 +115,12 @@ type keyServer[K comparable] struct {
 
 func (s keyServer[K]) now() time.Duration { return time.Since(s.group.epoch) }
 
-func (s keyServer[K]) serve(r *Result, at time.Duration, n int) { s.group.serve(r, at, s.key, n) }
+// serve tells a caller to leave whose key has lost its room, as an idle one may while it is held.
+func (s keyServer[K]) serve(r *Result, at time.Duration, n int) {
+	if !s.group.serve(r, at, s.key, n) && s.group.overflow == RefuseNew {
+		r.ResetAfter = useless
+	}
+}
 
 func (s keyServer[K]) after(r *Result, at time.Duration, ahead int64, n int) {
 	s.group.after(r, at, s.key, ahead, n)

@@ -33,12 +33,15 @@ type queue struct {
 type server interface {
 	now() time.Duration
 	// serve takes n permits, whoever waits. RetryAfter is 0 where it cannot be told: then
-	// the limiter pokes its queue.
+	// the limiter pokes its queue. ResetAfter is useless where nobody is to wait for it.
 	serve(r *Result, at time.Duration, n int)
 	// after tells without taking anything how things will stand for one who wants n permits
 	// when ahead others have been handed out; its RetryAfter is never too long.
 	after(r *Result, at time.Duration, ahead int64, n int)
 }
+
+// useless is the ResetAfter by which a server says that waiting is of no use, although there is a RetryAfter.
+const useless time.Duration = -1
 
 // request is what a caller wants of a queue.
 type request struct {
@@ -73,7 +76,7 @@ func (q *queue) wait(ctx context.Context, s server, req request) error {
 		if s.serve(&r, s.now(), req.n); r.OK || req.n == 0 && r.RetryAfter < Never {
 			return nil
 		}
-		if r.RetryAfter == Never || req.limit <= 0 {
+		if r.RetryAfter == Never || r.ResetAfter == useless || req.limit <= 0 {
 			return refused(r, req.n)
 		}
 	}
@@ -155,7 +158,7 @@ func (q *queue) serveAll(s server) (retry time.Duration) {
 	for q.first != nil {
 		var r Result
 		s.serve(&r, s.now(), q.first.n)
-		if !r.OK && r.RetryAfter < Never {
+		if !r.OK && r.RetryAfter < Never && r.ResetAfter != useless {
 			return r.RetryAfter
 		}
 		if !r.OK {

@@ -49,10 +49,10 @@ func (s *shard[K]) change(tier int, by *limits, at time.Duration) {
 	c := &s.classes[tier]
 	for i := range c.table.slots {
 		if slot := &c.table.slots[i]; slot.used() {
-			slot.full = max(by.carry(c.by, slot.full, at), always+1)
+			slot.full = by.carryIdle(c.by, slot.full, at)
 		}
 	}
-	c.table.dropped = max(by.carry(c.by, c.table.dropped, at), always+1)
+	c.table.dropped = by.carryIdle(c.by, c.table.dropped, at)
 	for key, h := range s.holds {
 		if h.tier == tier {
 			h.hold = by.carryHold(c.by, h.hold, at)
@@ -60,6 +60,15 @@ func (s *shard[K]) change(tier int, by *limits, at time.Duration) {
 		}
 	}
 	c.by = by
+}
+
+// carryIdle is carry for which a bucket that was idle still is, if it is full, and has not just become full at this moment.
+func (l *limits) carryIdle(old *limits, full int64, at time.Duration) int64 {
+	now := l.carry(old, full, at)
+	if full < old.idle(at) && now <= l.units(l.clamp(at)) {
+		now = min(now, l.idle(at)-1)
+	}
+	return max(now, always+1)
 }
 
 // takeAt answers a request of a key. It reports false where there is no room for the key.

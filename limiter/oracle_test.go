@@ -1,0 +1,262 @@
+package limiter_test
+
+import (
+	"math"
+	"time"
+)
+
+// oracle says what a limiter must answer, in the plainest way there is. Times are since the beginning, permits are numbers with
+// fractions, and what is nearer to a whole number than edge is right either way.
+type oracle interface {
+	// room is how many permits may be had at a time.
+	room(at time.Duration) float64
+	take(at time.Duration, n int)
+	refund(n int)
+}
+
+const edge = 1e-6
+
+// levelOracle is a token bucket: a level that rises with time, and under a ceiling while it recovers from being held.
+type levelOracle struct {
+	rate    float64 // tokens a nanosecond
+	burst   float64
+	level   float64
+	at      time.Duration
+	until   time.Duration // it is held
+	ceiling float64       // the most that may be there at ceilAt, which rises at the rate
+	ceilAt  time.Duration
+	acts    []admitted // all that was taken, and when
+}
+
+func newLevelOracle(every time.Duration, burst int) *levelOracle {
+	return &levelOracle{rate: 1 / float64(every), burst: float64(burst), level: float64(burst), until: -1, ceiling: math.Inf(1)}
+}
+
+func (o *levelOracle) advance(at time.Duration) {
+	o.level, o.at = min(o.level+o.rate*float64(at-o.at), o.burst), at
+}
+
+// ceil is the ceiling at a time, none where it is as high as the bucket.
+func (o *levelOracle) ceil(at time.Duration) float64 {
+	if c := o.ceiling + o.rate*float64(at-o.ceilAt); c < o.burst {
+		return c
+	}
+	return math.Inf(1)
+}
+
+func (o *levelOracle) room(at time.Duration) float64 {
+	if at < o.until {
+		return 0
+	}
+	o.advance(at)
+	return min(o.level, o.ceil(at))
+}
+
+func (o *levelOracle) take(at time.Duration, n int) {
+	o.level = o.room(at) - float64(n)
+	o.acts = append(o.acts, admitted{at, n})
+}
+
+func (o *levelOracle) refund(n int) { o.level = min(o.level+float64(n), o.burst) }
+
+func (o *levelOracle) hold(at, d time.Duration) {
+	if o.advance(at); d > 0 && at+d > o.until {
+		o.until, o.ceiling, o.ceilAt = at+d, 1, at+d
+	}
+}
+
+func (o *levelOracle) set(at, every time.Duration, burst int) {
+	o.advance(at)
+	c := o.ceil(at)
+	o.rate, o.burst = 1/float64(every), float64(burst)
+	o.level = min(o.level, o.burst)
+	if at >= o.until {
+		o.ceiling, o.ceilAt = min(c, o.burst), at
+		if math.IsInf(c, 1) {
+			o.ceiling = c
+		}
+	}
+}
+
+// journalOracle is a window: all that was taken, and a rule that says from when on it counts.
+type journalOracle struct {
+	limit   int
+	since   func(at time.Duration) time.Duration
+	counts  bool                                 // what is refused counts
+	part    func(at time.Duration) time.Duration // the part of the window that holds a time; nil for a log
+	taken   []admitted
+	present time.Duration
+}
+
+type admitted struct {
+	at time.Duration
+	n  int
+}
+
+func (o *journalOracle) used() (n int) {
+	for _, a := range o.taken {
+		if a.at >= o.since(o.present) {
+			n += a.n
+		}
+	}
+	return n
+}
+
+func (o *journalOracle) room(at time.Duration) float64 {
+	o.present = at
+	return float64(o.limit - o.used())
+}
+
+func (o *journalOracle) take(at time.Duration, n int) {
+	o.present = at
+	o.taken = append(o.taken, admitted{at, n})
+}
+
+// refuse counts a refused request, of which no part of the window holds more than fills it.
+func (o *journalOracle) refuse(at time.Duration, n int) {
+	if !o.counts || n < 1 || n > o.limit {
+		return
+	}
+	o.present = at
+	if o.part == nil { // the oldest make way
+		o.refund(o.used() + n - o.limit)
+		o.take(at, n)
+		return
+	}
+	here := 0
+	for _, a := range o.taken {
+		if o.part(a.at) == o.part(at) {
+			here += a.n
+		}
+	}
+	o.take(at, min(n, o.limit-here))
+}
+
+// refund takes the oldest that still count.
+func (o *journalOracle) refund(n int) {
+	for i := range o.taken {
+		if a := &o.taken[i]; a.at >= o.since(o.present) && n > 0 {
+			back := min(a.n, n)
+			a.n -= back
+			n -= back
+		}
+	}
+}
+
+func (o *journalOracle) refundAt(taken time.Duration, n int) {
+	if taken >= o.since(o.present) {
+		o.refund(n)
+	}
+}
+
+// paceOracle lets one go after the other, however much each takes: a leaky bucket.
+type paceOracle struct {
+	every time.Duration
+	free  time.Duration
+	grain time.Duration // in which it counts
+}
+
+func (o *paceOracle) room(at time.Duration) float64 {
+	if at < o.free {
+		return 0
+	}
+	return math.Inf(1)
+}
+
+func (o *paceOracle) take(at time.Duration, n int) {
+	cost := time.Duration(n) * o.every
+	if at = at / o.grain * o.grain; o.grain > 1 && at > o.free {
+		cost -= o.grain // a part of a permit has been stored
+	}
+	o.free = max(o.free, at) + cost
+}
+
+func (o *paceOracle) refund(int) {}
+
+// flightOracle is calls in flight.
+type flightOracle struct{ limit, flying int }
+
+func (o *flightOracle) room(time.Duration) float64 { return float64(o.limit - o.flying) }
+func (o *flightOracle) take(time.Duration, int)    { o.flying++ }
+func (o *flightOracle) refund(n int)               { o.flying -= n }
+
+// node is a limiter with its queue, and those below it: of a Joint its members, of a Named what it names.
+type node struct {
+	name  string
+	of    oracle // of a limiter that has none below it
+	below []*node
+	queue []*guest
+	full  func(at time.Duration) bool // there is no room for the key
+	most  func() int                  // the most that can be had at once
+}
+
+// guest is a caller that waits.
+type guest struct {
+	n     int
+	until time.Duration // when its time is up, -1 for never
+	where *node
+	leave func()
+	gone  bool // its context has been cancelled
+}
+
+// room is how many permits all that lie below have.
+func (n *node) room(at time.Duration) float64 {
+	if n.of != nil {
+		return n.of.room(at)
+	}
+	least := math.Inf(1)
+	for _, b := range n.below {
+		least = min(least, b.room(at))
+	}
+	return least
+}
+
+// busy reports whether somebody waits for one of those below.
+func (n *node) busy() bool {
+	for _, b := range n.below {
+		if len(b.queue) > 0 || b.busy() {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *node) take(at time.Duration, k int) {
+	if n.of != nil {
+		n.of.take(at, k)
+	}
+	for _, b := range n.below {
+		b.take(at, k)
+	}
+}
+
+func (n *node) refund(k int) {
+	if n.of != nil {
+		n.of.refund(k)
+	}
+	for _, b := range n.below {
+		b.refund(k)
+	}
+}
+
+// refuse counts a refused request where refused ones count, and nobody waits.
+func (n *node) refuse(at time.Duration, k int) {
+	if j, ok := n.of.(*journalOracle); ok && len(n.queue) == 0 {
+		j.refuse(at, k)
+	}
+	if len(n.queue) == 0 {
+		for _, b := range n.below {
+			b.refuse(at, k)
+		}
+	}
+}
+
+// hold holds all buckets below.
+func (n *node) hold(at, d time.Duration) {
+	if o, ok := n.of.(*levelOracle); ok {
+		o.hold(at, d)
+	}
+	for _, b := range n.below {
+		b.hold(at, d)
+	}
+}

@@ -1,0 +1,252 @@
+package limiter_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// build makes all limiters. Some are members of others, and some are also asked by another name.
+func (w *world) build() {
+	w.grain = []time.Duration{ms, 1}[w.seed%2]
+	log := w.window("log", limiter.WindowConfig{Limit: 6, Span: 2 * sec})
+	counting := w.window("counting log", limiter.WindowConfig{Limit: 3, Span: sec, CountRefused: true})
+	fixed := w.window("fixed", limiter.WindowConfig{Limit: 5, Span: sec, CountRefused: w.seed%3 == 0})
+	sliding := w.window("sliding", limiter.WindowConfig{Limit: 8, Span: sec, CountRefused: w.seed%3 == 1})
+	bucket := w.bucket("bucket")
+	keys := w.group("key", 4, 100)
+	w.group("crowded key", 4, 3)
+	w.reserved()
+	one := w.joint("joint", bucket, log)
+	w.joint("joint of a joint", one, counting, keys[0])
+	w.joint("joint of windows", fixed, sliding, counting)
+	w.paces()
+	w.flight()
+	for _, s := range w.subjects {
+		if l, ok := s.waiters[0].(limiter.Limiter); ok && len(s.takers) > 0 {
+			named := limiter.NewNamed(s.name, l, limiter.NamedConfig{})
+			twice := limiter.NewNamed(s.name, named, limiter.NamedConfig{})
+			s.takers, s.waiters = append(s.takers, named, twice), append(s.waiters, named, twice)
+		}
+	}
+}
+
+func (w *world) add(s *subject, l waitingLimiter) *subject {
+	s.takers, s.waiters = append(s.takers, l), append(s.waiters, l)
+	w.subjects = append(w.subjects, s)
+	return s
+}
+
+func (w *world) window(name string, c limiter.WindowConfig) *subject {
+	o := &journalOracle{limit: c.Limit, counts: c.CountRefused}
+	var l waitingLimiter
+	switch name {
+	case "fixed":
+		l = limiter.NewFixedWindow(c)
+		o.since = func(at time.Duration) time.Duration { return at / c.Span * c.Span }
+		o.part = o.since
+	case "sliding":
+		l = limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: c.Limit, Span: c.Span, CountRefused: c.CountRefused})
+		width := c.Span / 10
+		o.part = func(at time.Duration) time.Duration { return at / width * width }
+		o.since = func(at time.Duration) time.Duration { return o.part(at) - c.Span }
+	default:
+		l = limiter.NewSlidingLog(c)
+		o.since = func(at time.Duration) time.Duration { return at - c.Span + 1 }
+	}
+	s := &subject{node: &node{name: name, of: o, most: func() int { return c.Limit }}}
+	s.refundAt = func(taken time.Duration, n int) {
+		if taken < 0 {
+			return
+		}
+		l.Take(0) // so that both are at the present
+		o.room(w.now())
+		o.refundAt(taken, n)
+		l.(refundable).RefundAt(w.began.Add(taken), n)
+	}
+	return w.add(s, l)
+}
+
+// every are the times in which a token comes; changes between them are exact for a while, and then nearly so.
+var every = []time.Duration{10 * ms, 100 * ms, 300 * ms, sec, 20 * sec}
+
+func (w *world) bucket(name string) *subject {
+	b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.Every(100 * ms), Burst: 10})
+	o := newLevelOracle(100*ms, 10)
+	interval := 100 * ms
+	s := &subject{node: &node{name: name, of: o, most: func() int { return int(o.burst) }}}
+	s.hold = func(d time.Duration) {
+		o.hold(w.now(), d)
+		b.Hold(d)
+	}
+	s.change = func() {
+		if w.IntN(2) == 0 {
+			interval = every[w.IntN(len(every))]
+			o.set(w.now(), interval, int(o.burst))
+			w.check(b.SetRate(limiter.Every(interval)) == nil, "SetRate")
+			return
+		}
+		burst := 3 + w.IntN(10)
+		o.set(w.now(), interval, burst)
+		w.check(b.SetBurst(burst) == nil, "SetBurst")
+	}
+	return w.add(s, b)
+}
+
+// group makes some keys of a group. Where more keys than may be remembered are in use, one has no room.
+func (w *world) group(name string, keys, most int) (all []*subject) {
+	const burst = 4
+	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Every(100 * ms), Burst: burst, MaxKeys: most})
+	crowded := keys > most
+	var oracles []*levelOracle
+	interval, now := 100*ms, burst
+	for key := range keys {
+		l, o := g.Get(key), newLevelOracle(100*ms, burst)
+		oracles = append(oracles, o)
+		s := &subject{node: &node{name: fmt.Sprint(name, " ", key), of: o, most: func() int { return now }}}
+		s.hold = func(d time.Duration) {
+			o.hold(w.now(), d)
+			l.Hold(d)
+		}
+		s.change = func() {
+			if !crowded {
+				now = 2 + w.IntN(6)
+			}
+			for range 1 + w.IntN(2) { // also twice with nothing in between
+				interval = every[w.IntN(len(every))]
+				for _, o := range oracles {
+					o.set(w.now(), interval, now)
+				}
+				w.check(g.SetTier(-1, limiter.Tier{Rate: limiter.Every(interval), Burst: now}) == nil, "SetTier")
+			}
+		}
+		if crowded {
+			s.full = func(at time.Duration) bool { return crowdedOut(oracles, key, at, most) }
+		} else {
+			l.Take(1) // so that it is remembered
+			l.Refund(1)
+		}
+		all = append(all, w.add(s, l))
+	}
+	return all
+}
+
+// crowdedOut reports whether a key is full, and so may have been forgotten, and all that are remembered are in use.
+func crowdedOut(all []*levelOracle, key int, at time.Duration, most int) bool {
+	inUse := 0
+	for i, o := range all {
+		o.advance(at)
+		switch idle := o.level > o.burst-edge; {
+		case i == key && (!idle || at < o.until):
+			return false
+		case !idle:
+			inUse++
+		}
+	}
+	return inUse >= most
+}
+
+// joint joins limiters that are there also by themselves.
+func (w *world) joint(name string, of ...*subject) *subject {
+	s := &subject{node: &node{name: name}}
+	var members []limiter.Limiter
+	for _, m := range of {
+		s.below = append(s.below, m.node)
+		if w.IntN(2) == 0 {
+			members = append(members, m.takers[0])
+		} else {
+			members = append(members, limiter.NewNamed("member", m.takers[0], limiter.NamedConfig{}))
+		}
+	}
+	s.most = func() int {
+		least := of[0].most()
+		for _, m := range of {
+			least = min(least, m.most())
+		}
+		return least
+	}
+	j := limiter.All(members...)
+	s.hold = func(d time.Duration) {
+		s.node.hold(w.now(), d)
+		j.Hold(d)
+	}
+	if name != "joint of windows" {
+		return w.add(s, j)
+	}
+	s.refundAt = func(taken time.Duration, n int) {
+		if taken < 0 {
+			return
+		}
+		j.Take(0)
+		for _, m := range of {
+			m.room(w.now())
+			m.of.(*journalOracle).refundAt(taken, n)
+		}
+		j.RefundAt(w.began.Add(taken), n)
+	}
+	return w.add(s, j)
+}
+
+// paces makes a leaky bucket, and a Smooth that stores next to nothing, which is much the same.
+func (w *world) paces() {
+	leaky := limiter.NewLeakyBucket(limiter.LeakyConfig{Rate: limiter.PerSecond(4), Capacity: 1000})
+	w.subjects = append(w.subjects, &subject{
+		node:    &node{name: "leaky", of: &paceOracle{every: 250 * ms, grain: 1}, most: func() int { return 4 }},
+		waiters: []limiter.Waiter{leaky},
+	})
+	smooth := limiter.NewSmooth(limiter.SmoothConfig{Rate: limiter.PerSecond(4), Burst: 1})
+	o := &paceOracle{every: 250 * ms, grain: us}
+	s := &subject{node: &node{name: "smooth", of: o, most: func() int { return 4 }}, waiters: []limiter.Waiter{waits{smooth}}}
+	s.change = func() {
+		o.every = time.Duration(1+w.IntN(5)) * 100 * ms
+		w.check(smooth.SetRate(limiter.Every(o.every)) == nil, "SetRate")
+	}
+	s.reserve = func() {
+		at, limit := w.now(), w.some()
+		wait, ok := smooth.Reserve(2, limit)
+		owes := max(o.free-at/us*us, 0)
+		w.check(ok == (owes <= limit), "smooth: Reserve within %s of %s: %t", limit, owes, ok)
+		if ok {
+			w.check(wait == owes, "smooth: Reserve of %s: %s", owes, wait)
+			o.take(at, 2)
+		}
+	}
+	w.subjects = append(w.subjects, s)
+}
+
+// flights is a Concurrency as a limiter that is waited for: what it has let in is given back one by one.
+type flights struct {
+	*limiter.Concurrency
+	release []func()
+}
+
+func (f *flights) Wait(ctx context.Context, n int) error { return f.TryWait(ctx, n, limiter.Never) }
+
+func (f *flights) TryWait(ctx context.Context, _ int, _ time.Duration) error {
+	release, err := f.Acquire(ctx)
+	if err == nil {
+		f.release = append(f.release, release)
+	}
+	return err
+}
+
+func (w *world) flight() {
+	f := &flights{Concurrency: limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 3})}
+	o := &flightOracle{limit: 3}
+	s := &subject{node: &node{name: "flight", of: o, most: func() int { return 1 }}, waiters: []limiter.Waiter{f}, unending: true}
+	s.reserve = func() { // calls come to an end
+		if len(f.release) > 0 {
+			o.flying--
+			f.release[0]()
+			f.release[0]() // which does nothing
+			f.release = f.release[1:]
+		}
+	}
+	s.change = func() {
+		o.limit = 1 + w.IntN(4)
+		w.check(f.SetLimit(o.limit) == nil, "SetLimit")
+	}
+	w.subjects = append(w.subjects, s)
+}

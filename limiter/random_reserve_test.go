@@ -1,0 +1,96 @@
+package limiter_test
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// booking is a reservation that stands.
+type booking struct {
+	*limiter.Reservation
+	n   int
+	due time.Duration
+}
+
+// reserved makes a bucket of which tokens are reserved, and reservations cancelled. All that is taken, and all that those with a
+// reservation take when it is time, must be within its bound.
+func (w *world) reserved() {
+	const interval, burst = 100 * ms, 10
+	b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.Every(interval), Burst: burst})
+	o := newLevelOracle(interval, burst)
+	var standing []booking
+	s := &subject{node: &node{name: "reserved", of: o, most: func() int { return burst }}, unending: true}
+	s.reserve = func() {
+		at := w.now()
+		standing = slices.DeleteFunc(standing, func(r booking) bool { return r.due < at })
+		switch w.IntN(5) {
+		case 0, 1:
+			if len(standing) > 0 {
+				i := w.IntN(len(standing))
+				w.cancelled(b, o, standing[i], i == len(standing)-1)
+				standing = slices.Delete(standing, i, i+1)
+			}
+		case 2:
+			if len(standing) > 0 && len(s.queue) == 0 { // whoever comes when one is due gets no more than there is
+				time.Sleep(standing[w.IntN(len(standing))].due - at)
+				w.settle()
+				if left := b.Take(0).Remaining; left > 0 && b.Take(left).OK {
+					o.take(w.now(), left)
+				}
+			}
+		default:
+			if r, ok := w.book(b, o, len(s.queue) > 0); ok {
+				standing = append(standing, r)
+			}
+		}
+		w.bounded(o, interval, burst)
+	}
+	w.add(s, b)
+}
+
+func (w *world) book(b *limiter.TokenBucket, o *levelOracle, blocked bool) (booking, bool) {
+	n, limit, at := 1+w.IntN(10), w.some(), w.now()
+	delay := time.Duration(max(float64(n)-o.room(at), 0) / o.rate)
+	r := b.Reserve(n, limit)
+	w.check(!r.OK || !blocked && delay < limit+moment, "reserved: Reserve(%d, %s) of %v: %+v", n, limit, o.level, r.Result)
+	w.check(r.OK || blocked || delay > limit-moment, "reserved: Reserve(%d, %s) of %v: %+v", n, limit, o.level, r.Result)
+	if !r.OK {
+		return booking{}, false
+	}
+	w.check((r.Delay-delay).Abs() <= moment, "reserved: Reserve(%d) may act in %s, not %s", n, r.Delay, delay)
+	o.level -= float64(n)
+	o.acts = append(o.acts, admitted{at + r.Delay, n})
+	return booking{r, n, at + r.Delay}, true
+}
+
+// cancelled cancels a reservation. It gives back no more than it took, and all of that where it is the last.
+func (w *world) cancelled(b *limiter.TokenBucket, o *levelOracle, r booking, last bool) {
+	at := w.now()
+	o.advance(at)
+	w.check(r.Cancel(), "reserved: a reservation for %s cannot be cancelled", r.due)
+	w.check(!r.Cancel(), "reserved: a reservation can be cancelled twice")
+	o.acts = slices.Delete(o.acts, slices.Index(o.acts, admitted{r.due, r.n}), slices.Index(o.acts, admitted{r.due, r.n})+1)
+	before := o.level
+	o.level = b.Tokens()
+	most := min(before+float64(r.n), o.burst)
+	w.check(o.level > before-edge && o.level < most+edge, "reserved: a Cancel of %d makes %v of %v", r.n, o.level, before)
+	_ = last
+}
+
+// bounded checks every span between two moments at which tokens are taken.
+func (w *world) bounded(o *levelOracle, interval time.Duration, burst int) {
+	slices.SortStableFunc(o.acts, func(a, b admitted) int { return int(a.at - b.at) })
+	for i, first := range o.acts {
+		sum := 0
+		for _, last := range o.acts[i:] {
+			sum += last.n
+			most := float64(burst) + float64(last.at-first.at+moment)/float64(interval)
+			w.check(float64(sum) <= most, "reserved: %d were taken from %s to %s, where %v may be", sum, first.at, last.at, most)
+		}
+	}
+	if len(o.acts) > 60 {
+		o.acts = o.acts[1:] // those long ago
+	}
+}

@@ -1,0 +1,107 @@
+package limiter_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing/synctest"
+	"time"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// moment is how much later than it could a caller may be served: rates are rounded to nanoseconds, and paces to microseconds.
+const moment = 2 * time.Microsecond
+
+// settle compares what has become of those who wait with what the oracles say.
+func (w *world) settle() {
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.events) > 0 {
+		i := w.next()
+		e := w.events[i]
+		w.events = slices.Delete(w.events, i, i+1)
+		if e.err == nil {
+			w.served(e)
+		} else {
+			w.left(e)
+		}
+		w.settled = e.at
+	}
+	now := w.now()
+	w.settled = now
+	for _, s := range w.subjects {
+		if len(s.queue) > 0 && !s.busy() {
+			room, n := s.room(now), s.queue[0].n
+			w.check(room < float64(n)+edge || s.full != nil && s.full(now), "%s: the first waits for %d of %v", s.name, n, room)
+		}
+	}
+	for _, g := range w.guests {
+		w.check(g.until < 0 || now <= g.until, "%s: a caller still waits %s after its time was up", g.where.name, now-g.until)
+		w.check(!g.gone, "%s: a caller still waits whose context is done", g.where.name)
+	}
+}
+
+// next is the event to look at: of those at the earliest time one of somebody who leaves, or of somebody who can have been served
+// before the others.
+func (w *world) next() int {
+	first := w.events[0].at
+	for _, e := range w.events {
+		first = min(first, e.at)
+	}
+	best := -1
+	for i, e := range w.events {
+		if e.at > first+moment {
+			continue
+		}
+		if e.err != nil {
+			return i
+		}
+		if g := e.who; best < 0 || g.where.queue[0] == g && !g.where.busy() {
+			best = i
+		}
+	}
+	return best
+}
+
+func (w *world) served(e event) {
+	g, n := e.who, e.who.where
+	w.check(n.queue[0] == g && !n.busy(), "%s: a caller is served before others", n.name)
+	if before := e.at - moment; before > w.settled {
+		room := n.room(before)
+		w.check(room < float64(g.n)+edge, "%s: a caller is served %d only at %s: there were %v", n.name, g.n, e.at, room)
+	}
+	room := n.room(e.at)
+	w.check(room > float64(g.n)-edge, "%s: a caller is served %d of %v", n.name, g.n, room)
+	w.check(g.until < 0 || e.at <= g.until, "%s: a caller is served %s after its time was up", n.name, e.at-g.until)
+	n.take(e.at, g.n)
+	w.forget(g)
+}
+
+func (w *world) left(e event) {
+	g, n := e.who, e.who.where
+	switch {
+	case errors.Is(e.err, context.Canceled):
+		w.check(g.gone, "%s: %v", n.name, e.err)
+	case errors.Is(e.err, limiter.ErrLimited):
+		most := n.most()
+		if n.full != nil && n.full(e.at) {
+			break
+		}
+		w.check(g.n > most || g.until == e.at, "%s: a caller leaves at %s whose time is up at %s: %v", n.name, e.at, g.until, e.err)
+		if n.queue[0] == g && !n.busy() && g.n <= most {
+			room := n.room(e.at)
+			w.check(room < float64(g.n)+edge, "%s: a caller is sent away that is due %d of %v", n.name, g.n, room)
+		}
+	default:
+		w.check(false, "%s: %v", n.name, e.err)
+	}
+	w.forget(g)
+}
+
+func (w *world) forget(g *guest) {
+	is := func(other *guest) bool { return other == g }
+	g.where.queue = slices.DeleteFunc(g.where.queue, is)
+	w.guests = slices.DeleteFunc(w.guests, is)
+}

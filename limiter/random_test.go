@@ -1,0 +1,234 @@
+package limiter_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// TestEveryVerbOfEveryLimiterAgainstAnOracle drives all limiters with all verbs at random, while callers wait, and compares each
+// answer, and when each caller is served or leaves, with what plain oracles say. WEIR_RANDOM_OPERATIONS makes it longer.
+func TestEveryVerbOfEveryLimiterAgainstAnOracle(t *testing.T) {
+	const each = 400
+	operations := 400_000
+	if s := os.Getenv("WEIR_RANDOM_OPERATIONS"); s != "" {
+		var err error
+		operations, err = strconv.Atoi(s)
+		require.NoError(t, err)
+	}
+	began := time.Now()
+	for seed := range uint64(operations / each) {
+		synctest.Test(t, func(t *testing.T) {
+			w := &world{T: t, Rand: rand.New(rand.NewPCG(seed, 17)), seed: seed, began: time.Now()}
+			w.build()
+			for w.steps = range each {
+				w.step()
+			}
+			w.end()
+		})
+	}
+	t.Logf("%d operations in %s", operations, time.Since(began).Round(ms))
+}
+
+// world is all limiters, with an oracle each.
+type world struct {
+	*testing.T
+	*rand.Rand
+	seed     uint64
+	grain    time.Duration // of the times at which something is done
+	steps    int
+	began    time.Time
+	settled  time.Duration // up to when all that has happened is known
+	subjects []*subject
+	guests   []*guest
+
+	mu     sync.Mutex
+	events []event
+}
+
+// event is the end of a wait.
+type event struct {
+	who *guest
+	at  time.Duration
+	err error
+}
+
+// subject is a limiter with its verbs and its oracle. What it has not is nil.
+type subject struct {
+	*node
+	takers   []limiter.Limiter // it, and others that are the same
+	waiters  []limiter.Waiter
+	unending bool // no wait has a limit
+	hold     func(d time.Duration)
+	change   func()
+	refundAt func(taken time.Duration, n int)
+	reserve  func()
+}
+
+func (w *world) now() time.Duration { return time.Since(w.began) }
+
+func (w *world) check(ok bool, format string, args ...any) {
+	w.Helper()
+	if !ok {
+		w.Fatalf("seed %d, operation %d, at %s: %s", w.seed, w.steps, w.now(), fmt.Sprintf(format, args...))
+	}
+}
+
+// some is a time of a few tokens.
+func (w *world) some() time.Duration {
+	return time.Duration(w.Int64N(int64(3*sec))) / w.grain * w.grain
+}
+
+func (w *world) step() {
+	s := w.subjects[w.IntN(len(w.subjects))]
+	switch w.IntN(20) {
+	case 0, 1, 2, 3, 4:
+		w.wait(s)
+	case 5:
+		w.cancel()
+	case 6:
+		w.refund(s)
+	case 7:
+		if s.refundAt != nil {
+			s.refundAt(w.now()-w.some(), 1+w.IntN(3))
+		}
+	case 8:
+		if s.hold != nil && w.IntN(2) == 0 {
+			s.hold(w.some() / 2 / w.grain * w.grain)
+		}
+	case 9, 10:
+		if s.change != nil {
+			s.change()
+		}
+	case 11, 12:
+		if s.reserve != nil {
+			s.reserve()
+		}
+	default:
+		w.take(s)
+	}
+	w.settle()
+	if w.IntN(3) == 0 {
+		time.Sleep(w.some() / time.Duration(1+w.IntN(20)) / w.grain * w.grain)
+		w.settle()
+	}
+}
+
+// end has all who wait leave.
+func (w *world) end() {
+	for _, g := range w.guests {
+		g.gone = true
+		g.leave()
+	}
+	w.settle()
+	for _, s := range w.subjects {
+		w.check(len(s.queue) == 0, "%s: somebody still waits", s.name)
+	}
+}
+
+func (w *world) take(s *subject) {
+	if len(s.takers) == 0 {
+		return
+	}
+	n, at := w.IntN(s.most()+2), w.now()
+	room, blocked := s.room(at), len(s.queue) > 0 || s.busy()
+	full := s.full != nil && n > 0 && s.full(at)
+	r := s.takers[w.IntN(len(s.takers))].Take(n)
+	may := n <= s.most() && !blocked && !full && room > float64(n)-edge
+	must := may && room > float64(n)+edge
+	w.check(r.OK || !must, "%s: Take(%d) is refused of %v: %+v", s.name, n, room, r)
+	w.check(!r.OK || may, "%s: Take(%d) is admitted of %v (somebody waits: %t)", s.name, n, room, blocked)
+	w.check((n > s.most()) == (r.RetryAfter == limiter.Never), "%s: Take(%d) of %v: %+v", s.name, n, room, r)
+	if !r.OK && n > 0 {
+		s.refuse(at, n)
+	}
+	if r.OK && n > 0 {
+		s.node.take(at, n)
+	}
+	left := s.room(at)
+	if left > 1e9 || full || (!r.OK && n > 0) { // a refusal may have counted
+		return
+	}
+	most := math.Floor(max(left, 0) + edge)
+	w.check(float64(r.Remaining) <= most || blocked, "%s: %d remain of %v", s.name, r.Remaining, left)
+	w.check(float64(r.Remaining) >= math.Floor(max(left, 0)-edge) || blocked, "%s: %d remain of %v", s.name, r.Remaining, left)
+}
+
+func (w *world) wait(s *subject) {
+	n, limit := 1+w.IntN(s.most()), limiter.Never
+	g := &guest{n: n, until: -1, where: s.node}
+	ctx, leave := context.WithCancel(w.Context())
+	g.leave = leave
+	switch w.IntN(4) {
+	case 0:
+		limit = w.some()
+		if s.unending {
+			limit = limiter.Never
+			break
+		}
+		g.until = w.now() + limit
+	case 1:
+		g.until = w.now() + w.some()
+		ctx, g.leave = context.WithDeadline(ctx, w.began.Add(g.until))
+	}
+	at := w.now()
+	room := s.room(at)
+	full := s.full != nil && s.full(at)
+	must := len(s.queue) == 0 && !s.busy() && !full && room > float64(n)+edge && (limit == 0 || g.until != at)
+	s.queue = append(s.queue, g)
+	w.guests = append(w.guests, g)
+	l := s.waiters[w.IntN(len(s.waiters))]
+	go func() {
+		err := l.TryWait(ctx, n, limit)
+		leave()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.events = append(w.events, event{g, w.now(), err})
+	}()
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, e := range w.events {
+		if e.who != g || e.err == nil {
+			continue
+		}
+		// Refused at once, which is for want of time, or of room for a key.
+		w.check(!must, "%s: Wait(%d) of %v: %v", s.name, n, room, e.err)
+		w.check(limit < limiter.Never || g.until >= 0 || full, "%s: Wait(%d) of %v for ever: %v", s.name, n, room, e.err)
+		w.check(errors.Is(e.err, limiter.ErrLimited) || g.until == at, "%s: %v", s.name, e.err)
+		w.forget(g)
+		w.events = append(w.events[:i], w.events[i+1:]...)
+		return
+	}
+	w.check(!full, "%s: somebody waits for a key without room", s.name)
+}
+
+func (w *world) cancel() {
+	if len(w.guests) > 0 {
+		g := w.guests[w.IntN(len(w.guests))]
+		g.gone = true
+		g.leave()
+	}
+}
+
+func (w *world) refund(s *subject) {
+	if len(s.takers) > 0 && !s.unending {
+		n := 1 + w.IntN(3)
+		s.room(w.now())
+		s.takers[0].Take(0) // so that windows are at the present too, which a refund does not tell
+		s.node.refund(n)
+		s.takers[w.IntN(len(s.takers))].Refund(n)
+	}
+}
