@@ -19,7 +19,9 @@ type Config struct {
 	Away Away
 	// Share is this node's share of the limit while Redis is away and Away is Local: above 0 and at most 1. With m nodes
 	// that is 1/m. The node keeps to it by a token bucket, full at first, of that share of the rate and of the most that can be taken at
-	// once, but at least 1; so where the limit is a window, up to twice the share is admitted in one. Must be given there, and nowhere else.
+	// once, but at least 1; so in any span of a window up to twice the share is admitted, on top of what Redis admitted before and after: with shares of 1 in all, a
+	// SlidingLog or SlidingWindow admits up to three times its Limit in a Span around an outage, a FixedWindow four times, and a
+	// TokenBucket twice what it admits otherwise. Must be given there, and nowhere else.
 	Share float64
 	// MaxKeys is the most keys that are remembered while Redis is away and Away is Local. Default: 100,000.
 	MaxKeys int

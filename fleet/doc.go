@@ -27,16 +27,16 @@
 // L is the limit and W its span; for a TokenBucket, L is its burst and R what its rate yields in a span.
 //
 //	I want to …                                  use            most in any W           in Redis, a key
-//	hold a rate and allow bursts                 TokenBucket    L + R                   100 bytes
-//	say "100 a minute" and be cheap about it     FixedWindow    2 L, around an edge     100 bytes
-//	never exceed L in any W                      SlidingWindow  L; returns W/N later    100 bytes, and 20 a part
-//	never exceed L in any W, and use all of it   SlidingLog     L                       100 bytes, and 100 a request
-//	replace redis-cell, or share its keys        Cell           L + R                   100 bytes
+//	hold a rate and allow bursts                 TokenBucket    L + R                   200 bytes
+//	say "100 a minute" and be cheap about it     FixedWindow    2 L, around an edge     200 bytes
+//	never exceed L in any W                      SlidingWindow  L; returns W/N later    200 bytes, and 20 a part
+//	never exceed L in any W, and use all of it   SlidingLog     L                       200 bytes, and 130 a request
+//	replace redis-cell, or share its keys        Cell           L + R                   200 bytes
 //	keep several limits at once                  several        the least of them       theirs
 //	have a breaker judge what all machines see   Calls
 //
 // The bounds are those of all machines together, to two microseconds. Leases ([Config].MaxLease) add to them what its comment
-// says, and so does a Redis that forgets: what a replica had not been told before it took over, and what was evicted, is admitted
+// says, an outage under the policy Local what [Config].Share says, and so does a Redis that forgets: what a replica had not been told before it took over, and what was evicted, is admitted
 // a second time.
 //
 // # When Redis is away
@@ -66,6 +66,20 @@
 // otherwise (%25, %7D); of a longer one there is the SHA-256. Nothing is ever scanned. Who has the same prefix, name and key has
 // the same limit, so limiters of different limits or kinds need different names, but for Cells. A rate or a limit may be
 // changed: what was taken still counts, but where the Span of a FixedWindow becomes shorter.
+//
+// Strangers who choose keys can choose many of one slot, since the slot is that of the key as it is. If that matters, give an HMAC of
+// the key.
+//
+// # Rights
+//
+// A user of Redis needs these rights, where the prefix is "weir:". The last five commands are for Calls alone.
+//
+//	ACL SETUSER limits on >secret ~weir:* +info +command|info +eval +evalsha +time +get +set +del +unlink +pttl
+//	+pexpire +zadd +zcard +zrange +zrangebyscore +zrevrangebyscore +zrem +zremrangebyrank
+//	+hmget +hset +hdel +hgetall +exists
+//
+// A limiter with a [Cell] needs +cl.throttle where the server has redis-cell. Without +info and +command|info all works, but a
+// server that is too old, or has redis-cell, is not known.
 //
 // # Errors
 //

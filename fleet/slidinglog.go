@@ -12,7 +12,7 @@ import (
 // remembers when each was taken, and each comes back when it is Span old. It is what Redisson's RRateLimiter does; its setRate is
 // [Limiter.SetRate], and its availablePermits is the Remaining of [Limiter.Peek].
 //
-// It costs some 100 bytes in Redis for each request in the window. RetryAfter is minimal, to the microsecond.
+// It costs up to 130 bytes in Redis for each request in the window. RetryAfter is minimal, to the microsecond.
 type SlidingLog struct {
 	Limit int           // the most permits in any window, from 1 to 2^31-1. Must be given.
 	Span  time.Duration // the length of a window, whole µs from 1 ms to 10 years. Must be given.

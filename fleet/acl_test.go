@@ -1,0 +1,117 @@
+package fleet_test
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/internal/redistest"
+	"github.com/weir-go/weir/window"
+)
+
+// rights is the list of rights in the package comment, as ACL SETUSER takes it.
+func rights(t *testing.T) []string {
+	t.Helper()
+	raw, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	_, list, found := strings.Cut(string(raw), "ACL SETUSER limits on >secret ")
+	require.True(t, found)
+	list, _, _ = strings.Cut(list, "\n//\n")
+	return strings.Fields(strings.ReplaceAll(list, "\n//", " "))
+}
+
+// A user with the rights that the package comment lists is denied nothing, and one who lacks a command of limiters is.
+func TestTheRightsThatAUserNeeds(t *testing.T) {
+	s := redistest.Start(t)
+	direct := client(t, s)
+	all := rights(t)
+	// denied uses all with these rights, and reports what was denied.
+	denied := func(rights []string) any {
+		setUser := []any{"acl", "setuser", "limits", "reset", "on", ">secret"}
+		for _, right := range rights {
+			setUser = append(setUser, right)
+		}
+		require.NoError(t, direct.Do(t.Context(), setUser...).Err())
+		require.NoError(t, direct.FlushAll(t.Context()).Err())
+		require.NoError(t, direct.Do(t.Context(), "acl", "log", "reset").Err())
+		o := s.Options()
+		o.Username, o.Password, o.ContextTimeoutEnabled, o.DisableIdentity = "limits", "secret", true, true
+		c := redis.NewClient(o)
+		defer func() { _ = c.Close() }()
+		if err := useAll(t, c); err != nil {
+			return err
+		}
+		return direct.Do(t.Context(), "acl", "log").Val()
+	}
+	require.Empty(t, denied(all), "with all rights")
+	for i, right := range all {
+		if slices.Contains([]string{"+hmget", "+hset", "+hdel", "+hgetall", "+exists"}, right) {
+			break // those of Calls come last
+		}
+		rest := slices.Concat(all[:i], all[i+1:])
+		require.NotEmpty(t, denied(rest), "without %s", right)
+	}
+}
+
+// useAll does all that a program can do with limits and counts.
+func useAll(t *testing.T, c *redis.Client) error {
+	link, err := fleet.Connect(t.Context(), "rights", c, fleet.LinkConfig{Timeout: time.Second})
+	if err != nil {
+		return err
+	}
+	for name, limit := range brief {
+		b := newLimiter(link, name, limit, fleet.Config{Away: fleet.Error, MaxDenied: fleet.Off})
+		for _, key := range []string{"user", "other"} {
+			for _, n := range []int{6, 6, 0} {
+				if _, err := b.Take(t.Context(), key, n); err != nil {
+					return err
+				}
+			}
+			if _, err := b.TakeEach(t.Context(), key, 1); err != nil {
+				return err
+			}
+			if err := b.Refund(t.Context(), key, 1); err != nil {
+				return err
+			}
+		}
+		if err := b.Refund(t.Context(), "user", 10); err != nil {
+			return err
+		}
+		if name == "log" {
+			for range 2 {
+				if err := b.SetRate(t.Context(), "other", 20, 2*time.Second); err != nil {
+					return err
+				}
+			}
+		}
+		if err := b.Reset(t.Context(), "user"); err != nil {
+			return err
+		}
+	}
+	short := newLimiter(link, "short", fleet.SlidingLog{Limit: 10, Span: 60 * ms}, orError)
+	for range 2 {
+		if _, err := short.Take(t.Context(), "user", 2); err != nil {
+			return err
+		}
+		wait(40 * ms)
+	}
+	if _, err := short.Take(t.Context(), "user", 2); err != nil {
+		return err
+	}
+	if err := short.Refund(t.Context(), "user", 1); err != nil {
+		return err
+	}
+	calls := fleet.NewCalls(link, "calls", fleet.CallsConfig{Interval: 20 * ms})
+	calls.Record(window.Success, ms)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*ms)
+	defer cancel()
+	calls.Run(ctx)
+	return nil
+}

@@ -1,0 +1,56 @@
+package fleet_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/internal/redistest"
+	"github.com/weir-go/weir/limiter"
+)
+
+// Redis admits a limit, goes away, and this node, which has all of the share, admits what its bucket holds and what comes in the span: the
+// bound that Config.Share states, and not much less.
+func TestTheBoundOfAnOutageUnderLocal(t *testing.T) {
+	const limit, span = 60, time.Second
+	for name, test := range map[string]struct {
+		kind fleet.Limit
+		most int // in any span: what the limit itself admits, and 2·limit
+	}{
+		"log":     {fleet.SlidingLog{Limit: limit, Span: span}, 3 * limit},
+		"sliding": {fleet.SlidingWindow{Limit: limit, Span: span}, 3 * limit},
+		"fixed":   {fleet.FixedWindow{Limit: limit, Span: span}, 4 * limit},
+		"bucket":  {fleet.TokenBucket{Rate: limiter.Per(limit, span), Burst: limit}, 4 * limit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := redistest.Start(t)
+			l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: 50 * ms})
+			b := newLimiter(l, "bound", test.kind, fleet.Config{Away: fleet.Local, Share: 1, MaxDenied: fleet.Off})
+			var admitted []time.Time
+			began := time.Now()
+			for gone := false; time.Since(began) < 2*span; {
+				if !gone && len(admitted) >= limit {
+					gone = true
+					s.Kill()
+				}
+				r, err := b.Take(t.Context(), "user", 1)
+				require.NoError(t, err)
+				if r.OK {
+					admitted = append(admitted, time.Now())
+				}
+			}
+			most := 0
+			for i, first := 0, 0; i < len(admitted); i++ {
+				for admitted[i].Sub(admitted[first]) >= span {
+					first++
+				}
+				most = max(most, i-first+1)
+			}
+			t.Logf("%d admitted within a span, of a limit of %d", most, limit)
+			require.LessOrEqual(t, most, test.most)
+			require.Greater(t, most, 2*limit-limit/4, "a lower bound would not be true")
+		})
+	}
+}

@@ -1,0 +1,46 @@
+package fleet_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/limiter"
+)
+
+// What a key takes in Redis is what the package comment says, some 80 bytes for its entry and its expiry included, which Redis does not count.
+func TestWhatAKeyTakesInRedis(t *testing.T) {
+	direct := client(t, server())
+	l := connectTo(t, client(t, server()), fleet.LinkConfig{Timeout: patient, Prefix: "size:"})
+	for name, test := range map[string]struct {
+		limit       fleet.Limit
+		takes       int
+		bytes, each int64 // of a key, and of each take
+	}{
+		"bucket":          {fleet.TokenBucket{Rate: limiter.PerHour(1000), Burst: 1000}, 200, 200, 0},
+		"bucket of parts": {fleet.TokenBucket{Rate: limiter.PerHour(999), Burst: 999}, 200, 200, 0},
+		"fixed":           {fleet.FixedWindow{Limit: 1000, Span: time.Hour}, 200, 200, 0},
+		"sliding":         {fleet.SlidingWindow{Limit: 1000, Span: time.Hour, Buckets: 1000}, 200, 200, 20},
+		"cell":            {fleet.Cell{MaxBurst: 999, Count: 1000, Period: time.Hour}, 200, 200, 0},
+		"log":             {fleet.SlidingLog{Limit: 1000, Span: time.Hour}, 1000, 200, 130},
+		"short log":       {fleet.SlidingLog{Limit: 1000, Span: time.Hour}, 10, 200, 130},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newLimiter(l, name, test.limit, orError)
+			for i := range test.takes {
+				at := begin
+				if name == "sliding" {
+					at = at.Add(time.Duration(i) * time.Hour / 1000)
+				}
+				_, err := b.TakeAt(t.Context(), at, "user:42", 1)
+				require.NoError(t, err)
+			}
+			held := direct.MemoryUsage(t.Context(), b.StateKeys("user:42")[0], 0).Val()
+			t.Logf("%d bytes after %d takes", held, test.takes)
+			require.Positive(t, held)
+			require.LessOrEqual(t, held+80, test.bytes+test.each*int64(test.takes))
+		})
+	}
+}
