@@ -21,9 +21,13 @@ const suffix = ".jsonl.gz"
 
 // replayers has a row for each file that ours is compared with.
 var replayers = map[string]replayer{
+	"doc-fixed004":     fixed,
 	"doc-funnel":       funnel,
+	"doc-handmade003":  handmade,
 	"doc-leakybucket":  leakyBucket,
+	"doc-lua004":       lua,
 	"doc-movingwindow": movingWindow,
+	"doc-zset002":      zset,
 	"gobreaker":        gobreaker,
 	"guava":            guava,
 	"redis-cell":       redisCell,
@@ -32,20 +36,16 @@ var replayers = map[string]replayer{
 	"xtime-rate-wait":  xtimeWait,
 }
 
-// later is why the limits of a fleet are not compared here: they live on a Redis, in a module of their own.
-const later = "the fleet's to replay, "
+// byFleet is why limits of a fleet are not compared here: they live on a Redis, and its module replays them in its own tests.
+const byFleet = "replayed by the module fleet, "
 
 // noReplayer has a row for each file that ours is not compared with, and why.
 var noReplayer = map[string]string{
-	"doc-fixed004":      later + "INCR and EXPIRE on Redis",
 	"doc-funnel-java":   "the funnel of doc-funnel once more, but each credit drops its fraction and a clock that goes back fills it up: not copied",
-	"doc-handmade003":   later + "the hand-written limiter of document 003, whose faults are an anti-example",
-	"doc-lua004":        later + "a sliding log on Redis",
 	"doc-tokenbucket":   "it forgets what is left over at each grant, hence admits one a second whatever the rate: nothing of ours does that",
-	"doc-zset002":       later + "a sliding log on Redis",
-	"redis-cell-module": later + "CL.THROTTLE by Redis",
-	"redisson":          later + "RRateLimiter on Redis",
-	"redisson-3.17.5":   later + "RRateLimiter on Redis",
+	"redis-cell-module": byFleet + "CL.THROTTLE by Redis",
+	"redisson":          byFleet + "RRateLimiter on Redis",
+	"redisson-3.17.5":   "an older RRateLimiter, whose faults are those of redisson and more",
 }
 
 // Ours does what the references were recorded to do, but for the divergences.

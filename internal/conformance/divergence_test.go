@@ -31,6 +31,10 @@ const (
 	idleTimeout    divergence = "half-open times out without a probe"
 	giveUpGrows    divergence = "half-open times out with a backoff"
 	handGrows      divergence = "opened by hand with a backoff"
+	oneMember      divergence = "one member for all calls of a moment"
+	refusedKept    divergence = "refused calls are kept"
+	oneWindow      divergence = "all of the rate at once when its window moves"
+	oneCursor      divergence = "nothing before its window moves"
 )
 
 // divergences is the one table of them: why each is no mismatch.
@@ -61,5 +65,9 @@ var divergences = map[divergence]string{
 	closedUnproved: "theirs can be told to close when probes give no verdict; ours opens again",
 	idleTimeout:    "with a timer for half-open, theirs opens again while nobody calls, so that a caller a minute may never pass; the half-open time of ours runs from the first probe",
 	giveUpGrows:    "theirs lengthens the wait when half-open gave no verdict; ours only when probes failed",
+	oneMember:      "theirs keeps one member of a sorted set for all calls of one time, and so lets through more than its limit; ours refuses",
+	refusedKept:    "theirs enters calls that it refuses, so that a caller who keeps asking stays refused; ours lets through what fits",
+	oneWindow:      "theirs has all of its rate again when its one window moves, and one member for all requests of one size, and so lets through more than its rate; ours refuses",
+	oneCursor:      "theirs gives nothing back before its one window is over; ours lets through what fits",
 	handGrows:      "theirs lengthens the next wait for each opening by hand; ours only when probes failed",
 }

@@ -1,0 +1,45 @@
+package conformance_test
+
+import (
+	"time"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+type fixedConfig struct {
+	Name string `json:"name"`
+	TTL  int64  `json:"ttl_s"`
+	Max  int    `json:"max"`
+	T0   int64  `json:"t0_ms"`
+}
+
+type fixedStep struct {
+	At int64 `json:"t_ms"`
+
+	Limited *bool  `json:"limited"`
+	Value   *int   `json:"value"`
+	Dies    *int64 `json:"dies_ms"`
+}
+
+// fixed replays the counter of document 004, INCR and EXPIRE, and compares it with a FixedWindow. Its windows begin with a key's first
+// call and those of ours lie on a grid, so ours is given each of its windows as one of the grid.
+var fixed = replaying("t_ms", func(r *run, c fixedConfig) func(fixedStep) {
+	span := time.Duration(c.TTL*1000+1) * time.Millisecond // a key lives for its last millisecond too
+	grid := time.UnixMilli(0)
+	ours := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: c.Max, Span: span}, grid)
+	value, dies := 0, int64(-1)
+	return func(s fixedStep) {
+		if value == 0 || s.At > dies {
+			value, dies = 0, s.At+c.TTL*1000
+			grid = grid.Add(span)
+		}
+		value++
+		same(r, "limited", s.Limited, value > c.Max)
+		same(r, "value", s.Value, value)
+		same(r, "dies_ms", s.Dies, dies)
+		got := ours.TakeAt(grid.Add(time.Duration(s.At-dies+c.TTL*1000)*time.Millisecond), 1)
+		if got.OK != (value <= c.Max) || got.Remaining != max(c.Max-value, 0) {
+			r.fault("ours has %+v for call %d of %d: %s", got, value, c.Max, r.seq.Steps[r.at])
+		}
+	}
+})

@@ -1,0 +1,222 @@
+package conformance_test
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// truth is what a program has let through, and a SlidingLog beside it that has let through the same. Where the program has let through more
+// than its limit there is none, for ours would not.
+type truth struct {
+	*run
+	limit  int
+	window time.Duration
+	log    []grant
+	ours   *limiter.SlidingLog
+}
+
+// grant is so many permits at a time.
+type grant struct {
+	at time.Time
+	n  int
+}
+
+// used is what counts at a time: what is as old as the window does not.
+func (h *truth) used(at time.Time) (sum int) {
+	for _, g := range h.log {
+		if g.at.After(at.Add(-h.window)) {
+			sum += g.n
+		}
+	}
+	return sum
+}
+
+// compare asks ours what the program was asked, and notes which divergence it is where they differ, in either direction.
+func (h *truth) compare(at time.Time, n int, ok bool, overGrants, underGrants divergence) {
+	used := h.used(at)
+	granted := false
+	if used <= h.limit {
+		granted = h.follow(at).TakeAt(at, n).OK
+		if granted != (used+n <= h.limit) {
+			h.fault("ours has ok %t for %d of %d, of which %d are used: %s", granted, n, h.limit, used, h.seq.Steps[h.at])
+		}
+	}
+	switch {
+	case ok && !granted:
+		h.part(overGrants)
+	case granted && !ok:
+		h.part(underGrants)
+	}
+	if ok {
+		h.log = append(h.log, grant{at, n})
+	}
+	if ok != granted {
+		h.ours = nil
+	}
+}
+
+// follow is ours, made anew of what the program has let through where they differed.
+func (h *truth) follow(at time.Time) *limiter.SlidingLog {
+	if h.ours != nil {
+		return h.ours
+	}
+	h.ours = limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: h.limit, Span: h.window}, at.Add(-2*h.window))
+	for _, g := range h.log {
+		if g.at.After(at.Add(-h.window)) && !h.ours.TakeAt(g.at, g.n).OK {
+			h.fault("ours refuses %d at %s of what theirs has let through", g.n, g.at)
+		}
+	}
+	return h.ours
+}
+
+type zsetConfig struct {
+	Name   string `json:"name"`
+	Period int64  `json:"period_s"`
+	Max    int    `json:"max_count"`
+	T0     int64  `json:"t0_ms"`
+}
+
+type zsetStep struct {
+	At int64 `json:"t_ms"`
+
+	OK      *bool    `json:"ok"`
+	Set     *[]int64 `json:"zset"`
+	Granted *int     `json:"true_granted_in_window"`
+}
+
+// zset replays the sliding window on a sorted set that document 002 prints, and compares it with a SlidingLog.
+var zset = replaying("t_ms", func(r *run, c zsetConfig) func(zsetStep) {
+	window := c.Period * 1000
+	h := &truth{run: r, limit: c.Max, window: time.Duration(window) * time.Millisecond}
+	set := map[int64]bool{}
+	return func(s zsetStep) {
+		set[s.At] = true
+		maps.DeleteFunc(set, func(at int64, _ bool) bool { return at <= s.At-window })
+		ok, at := len(set) <= c.Max, time.UnixMilli(s.At)
+		h.compare(at, 1, ok, oneMember, refusedKept)
+		same(r, "ok", s.OK, ok)
+		same(r, "zset", s.Set, slices.Sorted(maps.Keys(set)))
+		same(r, "true_granted_in_window", s.Granted, h.used(at))
+	}
+})
+
+type luaConfig struct {
+	Name   string `json:"name"`
+	Window int64  `json:"window_s"`
+	Limit  int    `json:"limit"`
+	T0     int64  `json:"t0_s"`
+}
+
+type luaStep struct {
+	At int64 `json:"t_s"`
+
+	OK      *bool    `json:"ok"`
+	Reply   *int     `json:"raw_reply"`
+	Set     *[]int64 `json:"zset"`
+	Granted *int     `json:"true_granted_in_window"`
+}
+
+// lua replays the script for a sliding window that document 004 prints, and compares it with a SlidingLog.
+var lua = replaying("t_s", func(r *run, c luaConfig) func(luaStep) {
+	h := &truth{run: r, limit: c.Limit, window: time.Duration(c.Window) * time.Second}
+	set := map[int64]bool{}
+	return func(s luaStep) {
+		maps.DeleteFunc(set, func(at int64, _ bool) bool { return at <= s.At-c.Window })
+		ok, at := len(set) < c.Limit, time.Unix(s.At, 0)
+		h.compare(at, 1, ok, oneMember, refusedKept)
+		var reply *int
+		if ok {
+			set[s.At] = true
+			reply = new(1)
+		}
+		same(r, "ok", s.OK, ok)
+		sameOrNull(r, "raw_reply", s.Reply, reply)
+		same(r, "zset", s.Set, slices.AppendSeq([]int64{}, slices.Values(slices.Sorted(maps.Keys(set)))))
+		same(r, "true_granted_in_window", s.Granted, h.used(at))
+	}
+})
+
+type handmadeConfig struct {
+	Name     string `json:"name"`
+	Case     int    `json:"case"`
+	Rate     int    `json:"rate"`
+	Interval int64  `json:"interval_ms"`
+	T0       int64  `json:"t0_ms"`
+	Cursor   int64  `json:"initial_cursor_ms"`
+}
+
+type handmadeStep struct {
+	At      int64 `json:"t_ms"`
+	Permits int   `json:"permits"`
+
+	OK      *bool    `json:"ok"`
+	Current *int     `json:"current"`
+	Cursor  *int64   `json:"cursor_ms"`
+	Set     *[][]any `json:"zset"`
+	Used    *int     `json:"true_used"`
+}
+
+// handmade replays the two limiters that document 003 writes by hand on the way to Redisson's, and compares them with a SlidingLog.
+var handmade = replaying("t_ms permits", func(r *run, c handmadeConfig) func(handmadeStep) {
+	m := &handmadeReplay{config: c, cursor: c.Cursor, set: map[int]int64{}}
+	h := &truth{run: r, limit: c.Rate, window: time.Duration(c.Interval) * time.Millisecond}
+	return func(s handmadeStep) {
+		ok, at := m.take(s.At, s.Permits), time.UnixMilli(s.At)
+		h.compare(at, s.Permits, ok, oneWindow, oneCursor)
+		same(r, "ok", s.OK, ok)
+		same(r, "current", s.Current, m.current)
+		same(r, "cursor_ms", s.Cursor, m.cursor)
+		sameOrNull(r, "zset", s.Set, m.members())
+		same(r, "true_used", s.Used, h.used(at))
+	}
+})
+
+type handmadeReplay struct {
+	config  handmadeConfig
+	current int
+	cursor  int64
+	set     map[int]int64 // a permit count's latest time
+}
+
+func (m *handmadeReplay) take(now int64, permits int) bool {
+	used := 0
+	for n, at := range m.set {
+		if at >= now-m.config.Interval {
+			used += n
+		}
+	}
+	switch {
+	case now-m.cursor <= m.config.Interval:
+		if m.current < permits {
+			return false
+		}
+	case m.config.Case == 2 && m.config.Rate-used < permits:
+		return false
+	default:
+		m.cursor, m.current = now, m.config.Rate
+	}
+	m.current -= permits
+	m.set[permits] = now
+	maps.DeleteFunc(m.set, func(_ int, at int64) bool { return at <= now-m.config.Interval })
+	return true
+}
+
+// members are the sorted set of case 2, in its order.
+func (m *handmadeReplay) members() *[][]any {
+	if m.config.Case == 1 {
+		return nil
+	}
+	list := [][]any{}
+	for n, at := range m.set {
+		list = append(list, []any{strconv.Itoa(n), float64(at)})
+	}
+	slices.SortFunc(list, func(a, b []any) int {
+		return cmp.Or(cmp.Compare(a[1].(float64), b[1].(float64)), cmp.Compare(a[0].(string), b[0].(string)))
+	})
+	return &list
+}
