@@ -93,7 +93,7 @@ type docReplay struct {
 	limiter *fleet.Limiter
 	config  docConfig
 	log     []docGrant // of theirs
-	key     string    // of ours, "" where ours has let through something else
+	key     string     // of ours, "" where ours has let through something else
 }
 
 // step asks ours what theirs was asked, and reports whether theirs has let through too much, or too little.

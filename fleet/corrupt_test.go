@@ -130,8 +130,9 @@ func TestNoValueHangsTheServer(t *testing.T) {
 		_, err := b.Take(t.Context(), key, 1)
 		require.ErrorIs(t, err, fleet.ErrForeign, value)
 		soon, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		require.NoError(t, direct.Ping(soon).Err(), value)
+		err = direct.Ping(soon).Err()
+		cancel()
+		require.NoError(t, err, value)
 	}
 }
 
