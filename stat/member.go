@@ -103,6 +103,7 @@ type claims struct {
 	mu       sync.Mutex
 	byID     map[string]claim
 	byMember map[*member][]string
+	used     bool // since the maps were made
 }
 
 // claim is a series and the first member that showed it.
@@ -132,6 +133,7 @@ func (c *claims) make(list []fresh) {
 			c.byMember[f.from] = append(c.byMember[f.from], f.id)
 		}
 	}
+	c.used = true
 }
 
 // settle forgets the claims of members up to one that has been read.
@@ -142,6 +144,9 @@ func (c *claims) settle(last int) {
 		if m.order <= last {
 			c.forget(m)
 		}
+	}
+	if len(c.byMember) == 0 && c.used { // a map keeps the size that it had
+		c.byID, c.byMember, c.used = map[string]claim{}, map[*member][]string{}, false
 	}
 }
 
