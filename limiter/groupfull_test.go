@@ -106,7 +106,7 @@ func TestIdleKeysOfAllPartsGiveWay(t *testing.T) {
 		}
 		require.LessOrEqual(t, g.Len(), keys)
 	}
-	require.Less(t, refused, keys/20, "seldom are 32 slots full of others that have just come")
+	require.Less(t, refused, 5*keys/20, "32 slots are seldom full of others that have just come") // some 16 of 5,000, and 76 once in 400 runs
 }
 
 func TestAKeyThatIsNotItselfFindsNoRoom(t *testing.T) {
