@@ -30,6 +30,9 @@ type Ring struct {
 	cells  []atomic.Int64 // row i starts at i · cols
 }
 
+// unmade is the bucket of a row that was not made yet: it lies before any that is asked for.
+const unmade = math.MinInt64
+
 // New returns a ring of zero rows whose newest bucket is that of offset 0. A
 // bucket is width nanoseconds long; rows can be read as far back as reach
 // buckets before the newest one.
@@ -37,7 +40,7 @@ func New(width int64, reach, cols int) *Ring {
 	rows, each := int64(reach)+2, int64(cols)+1 // the newest, reach before it, and the one being written
 	r := &Ring{width: width, reach: int64(reach), cols: each, cells: make([]atomic.Int64, rows*each)}
 	for i := int64(1); i < rows; i++ {
-		r.cells[i*each].Store(math.MinInt64) // before any bucket that is asked for
+		r.cells[i*each].Store(unmade)
 	}
 	r.due.Store(r.End(0))
 	return r
@@ -89,7 +92,11 @@ func (r *Ring) find(b int64) int64 {
 	found := r.start(head, 0)
 	// The bucket's own row, if each bucket since has one. No row before it is of b.
 	low := min(max(r.cells[found].Load()-b, 0), r.reach)
-	if at := r.start(head, low); r.cells[at].Load() >= b {
+	at := r.start(head, low)
+	if low > head && r.cells[at].Load() == unmade { // the first rows of all: theirs is at 0
+		low, at = head, 0
+	}
+	if r.cells[at].Load() >= b {
 		return at
 	}
 	for high := int64(0); low-high > 1; { // rows back from the head: low is before b, and high is not
