@@ -79,3 +79,14 @@ func TestGroupGetAtAllocatesNothing(t *testing.T) {
 		}
 	}), "of new keys for which there is no room")
 }
+
+// A group may be a variable of a package, made long after the times at which a test uses it.
+func TestGroupThatWasMadeLaterThanItIsUsed(t *testing.T) {
+	g := breaker.NewGroupAt[string]("g", breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 2}, MaxKeys: 1}, after(1000*time.Hour))
+	require.Equal(t, 2, opensAfter(t, g.GetAt(t0, "a"), t0))
+	require.Equal(t, breaker.ForcedClosed, g.GetAt(t0, "b").StateAt(t0))
+	require.Equal(t, breaker.HalfOpen, g.GetAt(t0, "a").StateAt(after(5*time.Second)))
+	g.GetAt(t0, "a").ResetAt(t0)
+	require.Equal(t, breaker.Closed, g.GetAt(after(time.Second), "b").StateAt(after(time.Second)))
+	require.EqualValues(t, 1, g.Stats().Evictions)
+}
