@@ -21,7 +21,7 @@ import (
 // closed, has no calls in its window and has not been asked for since the group last
 // looked. Any other member stays. A breaker that was evicted passes every call, result
 // and question on to the breaker that its key has now, as if the caller had called Get
-// again: so a breaker may be kept for any time, and no key is judged by two of them.
+// again. So a breaker may be kept for any time, and no key is judged by two of them.
 //
 // If no member can be evicted, a new key passes unguarded. It gets a breaker that all
 // such keys share, that is forced closed, refuses nothing, and cannot be forced, reset or
@@ -121,7 +121,7 @@ func (g *Group[K]) ReconfigureAt(t time.Time, c Config) error {
 		return err
 	}
 	r := newRules(c.orDefault())
-	g.rules.Store(r) // first: whoever is admitted with the old ones is among the members below
+	g.rules.Store(r) // first, so that members with the old ones are among those below
 	g.unguarded.obey(unguardedRules(c), t)
 	for i := range g.shards {
 		for _, m := range g.shards[i].list(nil) {

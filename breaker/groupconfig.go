@@ -10,15 +10,15 @@ import (
 type GroupConfig struct {
 	// Breaker is the config of each member. Its OnChange is called for the changes of all
 	// members; Change.Key says whose. Changes of one member come one at a time and in their
-	// order, those of several members may come at the same time: so OnChange must be safe
-	// for concurrent use, and one that is slow for one member delays no other. With Latency
-	// each member that is called takes some forty kilobytes. Group.Reconfigure replaces it.
+	// order. Those of several members may come at the same time, so OnChange must be safe for
+	// concurrent use; a call that is slow for one member delays no other. With Latency each
+	// member that is called takes some forty kilobytes. Group.Reconfigure replaces Breaker.
 	Breaker Config
 	// MaxKeys is the most members that the group has. Parts of it fill up apart, so it may
 	// be some per cent fewer. A member takes about 3 KB with the default window, and at most
-	// 2 KB more for its key: the end of a string key of more than 256 bytes is replaced by
-	// its digest, and another key that refers to more than 1,024 bytes of text passes
-	// unguarded. Default 10,000.
+	// 2 KB more for its key. A string key of more than 256 bytes is kept as its beginning and a
+	// digest. Another key that refers to more than 1,024 bytes of text passes unguarded.
+	// Default 10,000.
 	MaxKeys int
 	// MaxSeries is how many keys have series of their own in metrics, up to MaxKeys: those
 	// that came first. The others share one set of series, with the key _other. A key that

@@ -8,9 +8,9 @@ import (
 	"github.com/weir-go/weir/internal/tally"
 )
 
-// What a breaker that was evicted passes on to the one that its key has now: calls and
-// changes to Group.GetAt's, which makes one if there is none, and questions to what there
-// is.
+// A breaker that was evicted passes everything on to the one that its key has now: calls and
+// changes to the one that Group.GetAt returns, which may be new, and questions to the one that
+// the group has already.
 
 // current returns the breaker to ask: b, or the one that its key has after b was evicted.
 func (b *Breaker) current() *Breaker {

@@ -14,9 +14,9 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// crowded is a group in which one key is kept by many callers, each with a breaker that they
-// got at another time, while the places in the group are in demand. What the key's calls
-// came to is kept beside it, as plain numbers.
+// crowded is a group whose keys have many callers, each with a breaker that it got at
+// another time, while other keys want the places. Plain numbers beside it say how the calls
+// of each key ended.
 type crowded struct {
 	group   *breaker.Group[string]
 	mu      sync.Mutex
@@ -80,8 +80,8 @@ func assertOpen(t *testing.T, err error) {
 	}
 }
 
-// Scenario 45. Whoever has a breaker of a key, got at whatever time, and evicted since or
-// not: all of their calls are judged together, and all of them see what comes of it.
+// Scenario 45. The calls of a key are judged together, and all callers see the result,
+// whichever breaker of the key they have: got at any time, and evicted since or not.
 func TestScenarioA45CallsOfAKeyAreJudgedTogetherWhileMembersAreEvicted(t *testing.T) {
 	const rounds, limit = 300, 15
 	c := &crowded{group: group(32, breaker.Config{MinCalls: limit, FailureRate: 1})}

@@ -39,9 +39,9 @@ type seat[K comparable] struct {
 
 // look returns the seats, and the sum of all other members as add does it.
 //
-// The members and what has been kept of those evicted are copied together, for each part
-// under its lock: so each call is in exactly one of them, and what is read of a member
-// that is evicted afterwards stays as it was.
+// The members and the sums of those evicted are copied together, for each part under its
+// lock. So each call is in exactly one of them. A member that is evicted afterwards keeps
+// the figures that it had.
 func (g *Group[K]) look(add func(*lines, *account, *Breaker)) (seats []seat[K], others account) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -71,9 +71,9 @@ func (g *Group[K]) look(add func(*lines, *account, *Breaker)) (seats []seat[K], 
 	return seats, others
 }
 
-// assign gives seats to members without one: to a key that had one before its member was
-// evicted, and then, while there are free ones or such that nobody uses, to keys that were
-// not shown yet or are in use, in the order in which they came. The observers' lock is held.
+// assign gives seats to members without one. A key that had a seat before its member was
+// evicted gets it back. Free and idle seats go to keys that were not shown yet or are in use,
+// in the order in which the group admitted them. The observers' lock is held.
 func (g *Group[K]) assign(list []*member[K], others *account, now time.Time) {
 	w := &g.watching
 	idle := w.idle(now)
@@ -142,8 +142,8 @@ func (w *observers[K]) idle(now time.Time) (idle []*seat[K]) {
 	return idle
 }
 
-// sit gives a seat to a member, unless it was evicted meanwhile. What the member was part
-// of the others with stays with them: neither they nor the series jump.
+// sit gives a seat to a member, unless it was evicted meanwhile. Calls that were shown as
+// those of the others stay with them: neither their counters nor the member's jump.
 func (g *Group[K]) sit(s *seat[K], m *member[K], others *account) bool {
 	m.shard.mu.Lock()
 	defer m.shard.mu.Unlock()
