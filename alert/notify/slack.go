@@ -14,8 +14,8 @@ import (
 
 // Slack posts each alert to a Slack channel, through an incoming webhook of its own
 // URL: red when it fires, green when it has resolved. Names, labels and summaries are
-// shown as they are, without markup, mentions and links, and are cut to the lengths that
-// Slack takes. All methods are safe for concurrent use.
+// text: what looks like markup, a mention or a link in them is shown and does nothing. They
+// are cut to the lengths that Slack takes. All methods are safe for concurrent use.
 type Slack struct{ *sink }
 
 // NewSlack returns a notifier for the incoming webhook at c.URL. It panics with the
@@ -28,110 +28,85 @@ func (s *Slack) Notify(ctx context.Context, a alert.Alert) error {
 	return s.post(ctx, newSlackMessage(a), nil)
 }
 
-// Slack's limits, in characters. Source: the references of chat.postMessage, and of the
-// blocks and composition objects of Block Kit.
+// Bounds in characters. Slack asks for texts of up to 4,000 characters, and fields of up to 2,000,
+// and cuts or refuses what is much longer.
 const (
-	slackLine   = 3000 // of the text of a section
-	slackField  = 2000 // of a field
-	slackFields = 10   // of a section
-	slackLabels = 100  // ours: 10 of the 50 blocks that a message may have
+	slackLine   = 3000
+	slackField  = 2000
+	slackFields = 50
 )
 
+// slackMessage is of the older of Slack's two forms, which other chats take as well.
 type slackMessage struct {
-	Text        string            `json:"text"` // of the notification; the blocks are what is shown
-	Parse       string            `json:"parse"`
-	Blocks      []slackBlock      `json:"blocks"`
+	Text        string            `json:"text"`
+	Markup      bool              `json:"mrkdwn"` // false: asterisks and the like are text
+	Parse       string            `json:"parse"`  // none: addresses are no links
+	UnfurlLinks bool              `json:"unfurl_links"`
+	UnfurlMedia bool              `json:"unfurl_media"`
 	Attachments []slackAttachment `json:"attachments"`
 }
 
 type slackAttachment struct {
-	Color  string       `json:"color"`
-	Blocks []slackBlock `json:"blocks"`
+	Color    string      `json:"color"`
+	Text     string      `json:"text"`
+	MarkupIn []string    `json:"mrkdwn_in"` // empty: no part has markup
+	Fields   []slackPair `json:"fields"`
+	Time     int64       `json:"ts"`
 }
 
-type slackBlock struct {
-	Type     string      `json:"type"`
-	Text     *slackText  `json:"text,omitempty"`
-	Fields   []slackText `json:"fields,omitempty"`
-	Elements []slackText `json:"elements,omitempty"`
-}
-
-type slackText struct {
-	Type  string `json:"type"`
-	Text  string `json:"text"`
-	Emoji *bool  `json:"emoji,omitempty"`
+type slackPair struct {
+	Title string `json:"title"`
+	Value string `json:"value"`
+	Short bool   `json:"short"`
 }
 
 func newSlackMessage(a alert.Alert) slackMessage {
-	color, at := "#a30200", a.StartsAt
+	color, at := "danger", a.StartsAt
 	if a.Resolved() {
-		color, at = "#2eb886", a.EndsAt
+		color, at = "good", a.EndsAt
 	}
-	title := plainText("["+strings.ToUpper(a.Status())+"] "+a.Rule, slackLine)
-	var details []slackBlock
-	if a.Summary != "" {
-		summary := plainText(a.Summary, slackLine)
-		details = append(details, slackBlock{Type: "section", Text: &summary})
-	}
-	for fields := range slices.Chunk(slackLabelsOf(a), slackFields) {
-		details = append(details, slackBlock{Type: "section", Fields: fields})
-	}
-	details = append(details, slackBlock{Type: "context", Elements: []slackText{slackDate(at)}})
 	return slackMessage{
-		Text: title.Text, Parse: "none",
-		Blocks:      []slackBlock{{Type: "section", Text: &title}},
-		Attachments: []slackAttachment{{Color: color, Blocks: details}},
+		Text:  slackText("["+strings.ToUpper(a.Status())+"] "+a.Rule, slackLine),
+		Parse: "none",
+		Attachments: []slackAttachment{{
+			Color: color, Text: slackText(a.Summary, slackLine), MarkupIn: []string{}, Fields: slackLabels(a), Time: at.Unix(),
+		}},
 	}
 }
 
-// slackLabelsOf returns the labels but for the rule's name, one a field.
-func slackLabelsOf(a alert.Alert) (fields []slackText) {
+// slackLabels returns the labels but for the rule's name.
+func slackLabels(a alert.Alert) []slackPair {
 	names := slices.Sorted(maps.Keys(a.Labels))
 	names = slices.DeleteFunc(names, func(name string) bool { return name == alert.LabelName })
+	fields := []slackPair{}
 	for i, name := range names {
-		if i == slackLabels-1 && len(names) > slackLabels {
-			return append(fields, plainText(fmt.Sprintf("… and %d more", len(names)-i), slackField))
+		if i == slackFields-1 && len(names) > slackFields {
+			return append(fields, slackPair{Title: "…", Value: fmt.Sprintf("and %d more", len(names)-i), Short: true})
 		}
-		fields = append(fields, plainText(name+": "+a.Labels[name], slackField))
+		fields = append(fields, slackPair{slackText(name, slackField), slackText(a.Labels[name], slackField), true})
 	}
 	return fields
 }
 
-// plainText is a text that Slack shows as it is. The three characters that it reads as
-// control characters are escaped all the same.
-func plainText(s string, most int) slackText {
-	return slackText{Type: "plain_text", Text: slackEscape(s, most), Emoji: new(bool)}
-}
+// slackMeaning escapes what Slack reads as control characters, and parts the beginning of an
+// address, by a character that is not seen, so that no chat makes a link of it.
+var slackMeaning = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "://", ":\u2060//")
 
-// slackDate is a time in the zone of whoever reads it.
-func slackDate(at time.Time) slackText {
-	return slackText{Type: "mrkdwn", Text: fmt.Sprintf("<!date^%d^{date_num} {time_secs}|%s>", at.Unix(), at.UTC().Format(time.RFC3339))}
-}
-
-// slackEscape escapes a text and cuts it to so many characters.
-func slackEscape(s string, most int) string {
-	var b strings.Builder
-	left, s := most, strings.ToValidUTF8(s, "\uFFFD")
-	for i, r := range s {
-		text := slackRune(r)
-		n := utf8.RuneCountInString(text)
-		if n >= left && i+utf8.RuneLen(r) < len(s) || n > left {
-			return b.String() + "…"
+// slackText returns a text that Slack shows as it is, cut to so many characters.
+func slackText(s string, most int) string {
+	escaped := slackMeaning.Replace(strings.ToValidUTF8(s, "\uFFFD"))
+	if utf8.RuneCountInString(escaped) <= most {
+		return escaped
+	}
+	runes := []rune(escaped[:min(len(escaped), most*utf8.UTFMax)])[:most-1]
+	for i := len(runes) - 1; i >= max(len(runes)-4, 0); i-- {
+		if runes[i] == '&' { // the end of its escape was cut
+			runes = runes[:i]
+			break
 		}
-		b.WriteString(text)
-		left -= n
+		if runes[i] == ';' {
+			break
+		}
 	}
-	return b.String()
-}
-
-func slackRune(r rune) string {
-	switch r {
-	case '&':
-		return "&amp;"
-	case '<':
-		return "&lt;"
-	case '>':
-		return "&gt;"
-	}
-	return string(r)
+	return string(runes) + "…"
 }
