@@ -33,7 +33,7 @@
 //
 // A [Notifier] is told the latest state of each alert, at least once, and tried again
 // until it has been; a state that changes meanwhile takes the place of the older one.
-// What a receiver refuses is tried again after minutes, and holds up nothing else. Package
+// A refused alert is tried again after minutes, and holds up no other alert. Package
 // alert/notify has notifiers that speak to servers. An alert lives in the process:
 // if that ends while the alert fires, nobody is told that it resolved, save through
 // Alertmanager, which resolves what is not repeated. Processes with the same rules raise

@@ -41,7 +41,7 @@ func (f Failure) String() string {
 // An error that is none counts as Other and is tried again.
 type DeliveryError struct {
 	Kind       Failure       // why it failed
-	Permanent  bool          // trying the same alert again is in vain: it is dropped
+	Permanent  bool          // the same alert would fail again: it is dropped
 	Refused    bool          // the receiver refuses the alert, maybe only for now: it is tried again after minutes
 	RetryAfter time.Duration // do not try before this time has passed; at most an hour is honored
 	Err        error         // what happened; may be nil

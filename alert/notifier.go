@@ -13,7 +13,7 @@ import (
 // returns nil once the alert is delivered. After an error the monitor tries again,
 // with growing pauses, until it succeeds or the alert's state has changed, in which
 // case it tries the new state instead; a [DeliveryError] can ask for a pause, or say that
-// the alert is refused or that trying is in vain. So an alert may arrive twice, with the same ID, State and
+// the alert is refused or would fail again. So an alert may arrive twice, with the same ID, State and
 // StartsAt, but its latest state does arrive.
 //
 // The name is for figures and logs, and unique within a monitor. It holds no secret.

@@ -80,7 +80,7 @@ func newNotifierSeries(o *outbox) *notifierSeries {
 // A notification that failed is tried again, and so counts as failed as often as it
 // did. Refused are those that the receiver does not want, maybe only for now: they wait for
 // 5 minutes, or for a repeat if that is less, and are pending meanwhile. Dropped are those that
-// were given up: resolved long before they could be told of, or in vain.
+// were given up: resolved long before they could be told of, or failed for ever.
 func (m *Monitor) Observe(yield func(s *stat.Series, value float64)) {
 	for _, s := range m.series.rules {
 		s.observe(yield)

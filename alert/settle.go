@@ -34,9 +34,9 @@ func (l *ledger) settle(alerts []Alert, failed *DeliveryError, now time.Time) {
 // spoiled is how often batches with an alert may fail before it is sent alone.
 const spoiled = 3
 
-// spoils reports whether the alert may be why its batch failed, and has to be sent alone, so
-// that it costs no other: the batch was refused, or such batches have failed again and again
-// at a receiver that can be reached.
+// spoils reports whether the alert may be why its batch failed. It is then sent alone, so that it
+// costs no other. A refused batch is one reason. Another is that batches with the alert have failed
+// several times at a receiver that can be reached.
 func (e *entry) spoils(failed *DeliveryError) bool {
 	switch {
 	case failed.refusal():

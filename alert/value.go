@@ -27,7 +27,7 @@ type Value struct {
 	errs              []error // what is wrong with the arguments it was made of
 	each              bool    // whether it has members, which may come and go
 
-	// start begins a series of samples. What was counted before the first is history.
+	// start begins a series of samples. Calls from before the first one are not counted.
 	start func() probe
 }
 

@@ -86,7 +86,7 @@ func TestAnOlderSampleIsNoNewBeginning(t *testing.T) {
 	require.Equal(t, int64(19), at(3, 7), "a new beginning")
 }
 
-// What a source of the user's returns may be anything.
+// A source that a user wrote may return anything.
 func TestViewOfTotalsThatAreNone(t *testing.T) {
 	v := window.NewViewAt(window.Config{Span: time.Minute}, t0)
 	for i, n := range []int64{0, math.MaxInt64, -1, math.MinInt64, 5, math.MaxInt64} {

@@ -202,7 +202,7 @@ func TestWithARealAlertmanager(t *testing.T) {
 	t.Logf("the receiver got %v", receiver.statuses())
 }
 
-// Two processes have the same rule: one fails for good, the other one for a moment.
+// Two processes have the same rule: one fails on, the other one for a moment.
 func TestTwoProcessesDoNotResolveEachOthersAlerts(t *testing.T) {
 	receiver := newPager(t)
 	server := startAlertmanager(t, receiver.URL)
