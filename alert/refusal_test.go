@@ -245,5 +245,5 @@ func TestManyAlertsAreDeliveredInLittleTime(t *testing.T) {
 	began := time.Now()
 	require.NoError(t, m.Flush(t.Context()))
 	require.Len(t, f.lines(), 20_000)
-	require.Less(t, time.Since(began), 10*time.Second)
+	require.Less(t, time.Since(began), 20*time.Second)
 }
