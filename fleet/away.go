@@ -9,7 +9,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Away is the policy by which a limiter decides while Redis is away: see [ErrAway]. There is no default.
+// Away is the policy by which a limiter decides while Redis is away: see [ErrAway]. There is no
+// default.
 type Away uint8
 
 // The policies.
@@ -57,8 +58,8 @@ func newFallback(c Config, rules []rule) fallback {
 	return f
 }
 
-// decide answers a request for n permits of a limit that lets through most at once, given why Redis did not and
-// when it may be asked again.
+// decide answers a request for n permits of a limit that lets through most at once, given why Redis
+// did not and when it may be asked again.
 func (f fallback) decide(key string, n, most int, again time.Duration) limiter.Result {
 	r := limiter.Result{OK: f.away == Open || n == 0, Limit: most}
 	switch {

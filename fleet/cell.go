@@ -9,20 +9,23 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Cell is the limit of redis-cell's CL.THROTTLE. As the only limit of a [Limiter] it answers as redis-cell 0.4.0 and later does,
-// with the module or without it: a server that has the module is asked, and otherwise a script does the same steps. The keys
-// hold the same, so either can go on where the other stopped. A limit is not kept with a key, so limiters of one name and several
-// Cells share their keys. Package rediscell gives the answer as CL.THROTTLE's five integers. Among several limits a Cell stands
-// for the [TokenBucket] of its rate.
+// Cell is the limit of redis-cell's CL.THROTTLE. As the only limit of a [Limiter] it answers as
+// redis-cell 0.4.0 and later does, with the module or without it: a server that has the module is
+// asked, and otherwise a script does the same steps. The keys hold the same, so either can go on
+// where the other stopped. A limit is not kept with a key, so limiters of one name and several
+// Cells share their keys. Package rediscell gives the answer as CL.THROTTLE's five integers. Among
+// several limits a Cell stands for the [TokenBucket] of its rate.
 //
-// In one thing its answers differ: a refusal never says to come back in 0 seconds, as redis-cell does of less than a millisecond.
-// In two more the keys do: a request for 0 is not stored, and a key lives up to a millisecond longer than there is something
-// owed, where redis-cell's die as much too early.
+// In one thing its answers differ: a refusal never says to come back in 0 seconds, as redis-cell
+// does of less than a millisecond. In two more the keys do: a request for 0 is not stored, and a
+// key lives up to a millisecond longer than there is something owed, where redis-cell's die as much
+// too early.
 //
-// As in redis-cell, the interval between two permits is cut to whole nanoseconds (3/s is a billionth too fast), and what remains
-// is reckoned in whole microseconds, which is not to be relied on where an interval is shorter than a few. The times of a Result
-// are exact where the script has answered, and whole seconds where the module has, whose refusals are not remembered for that
-// reason.
+// As in redis-cell, the interval between two permits is cut to whole nanoseconds (3/s is a
+// billionth too fast), and what remains is reckoned in whole microseconds, which is not to be
+// relied on where an interval is shorter than a few. The times of a Result are exact where the
+// script has answered, and whole seconds where the module has, whose refusals are not remembered
+// for that reason.
 type Cell struct {
 	MaxBurst int           // how many can be taken at once on top of the first, from 0 to 2^40. Default: 0.
 	Count    int           // how many come in a Period, from 1 on. Must be given.

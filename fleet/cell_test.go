@@ -118,3 +118,20 @@ func TestCellsOfOneNameShareTheirKeys(t *testing.T) {
 	require.True(t, take(slow).OK)
 	require.Equal(t, no(10, 0, time.Second, 10*time.Second), take(quick))
 }
+
+// A proxy or a module may say anything: what is no answer is an error, and no panic.
+func TestAnAnswerOfTheWrongLengthIsAnError(t *testing.T) {
+	for _, reply := range [][]int64{{}, {1}, {1, 2, 3}, {1, 2, 3, 4}, {1, 2, 3, 4, 5, 6}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}} {
+		f := newFake(t, map[string]string{
+			"command":     "*1\r\n*6\r\n$11\r\ncl.throttle\r\n:-1\r\n*0\r\n:1\r\n:1\r\n:1\r\n",
+			"cl.throttle": integers(reply...), "evalsha": integers(reply...), "eval": integers(reply...),
+		})
+		l := connectTo(t, f.client(), fleet.LinkConfig{Timeout: patient})
+		for name, limit := range brief {
+			b := newLimiter(l, name, limit, orError)
+			_, err := b.Take(t.Context(), "user", 1)
+			require.ErrorIs(t, err, fleet.ErrAway, "%s: %v", name, reply)
+			require.ErrorIs(t, b.Refund(t.Context(), "user", 1), fleet.ErrAway, "%s: %v", name, reply)
+		}
+	}
+}

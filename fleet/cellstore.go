@@ -32,18 +32,20 @@ func (s *cellStore) decide(ctx context.Context, tag string, n int, at time.Time)
 	return s.script(ctx, tag, n, at)
 }
 
-// rounds reports whether a refusal may end before it says, for the server's own command knows whole seconds alone.
+// rounds reports whether a refusal may end before it says, for the server's own command knows whole
+// seconds alone.
 func (l *Limiter) rounds() bool {
 	_, cell := l.store.(*cellStore)
 	return cell && l.link.cell.Load()
 }
 
-// module asks the server's own command. A request for more than the limit is refused, whatever it is for.
+// module asks the server's own command. A request for more than the limit is refused, whatever it
+// is for.
 func (s *cellStore) module(ctx context.Context, tag string, n int) (limiter.Result, error) {
 	base := s.base(tag)
 	args := append([]any{"cl.throttle", base}, s.command[:]...)
 	reply, err := s.link.call(ctx, base, append(args, min(int64(n), s.limit+1))...)
-	if err != nil || len(reply) != 5 {
+	if err = s.whole(reply, err, figures); err != nil {
 		return limiter.Result{}, err
 	}
 	r := limiter.Result{OK: reply[0] == 0, Limit: int(reply[1]), Remaining: int(reply[2]), ResetAfter: time.Duration(reply[4]) * time.Second}
@@ -62,7 +64,8 @@ func (s *cellStore) script(ctx context.Context, tag string, n int, at time.Time)
 	return s.charge(ctx, tag, n, s.interval*time.Duration(n), at)
 }
 
-// giveBack gives back what cannot have come again since it was taken, as if nothing had been owed before.
+// giveBack gives back what cannot have come again since it was taken, as if nothing had been owed
+// before.
 func (s *cellStore) giveBack(ctx context.Context, tag string, n int, age time.Duration, at time.Time) error {
 	n = int(min(int64(n), s.limit))
 	back := s.interval*time.Duration(n) - age
@@ -86,7 +89,7 @@ func (s *cellStore) charge(ctx context.Context, tag string, n int, cost time.Dur
 	reply, err := s.link.eval(ctx, throttleScript, []string{s.base(tag)}, []any{
 		seconds, nanos, extra, floorSeconds(s.tolerance), floorNanos(s.tolerance), floorSeconds(cost), floorNanos(cost), write,
 	})
-	if err != nil || len(reply) != 5 {
+	if err = s.whole(reply, err, figures); err != nil {
 		return limiter.Result{}, err
 	}
 	owed := duration(reply[3], reply[4])
@@ -101,7 +104,8 @@ func (s *cellStore) charge(ctx context.Context, tag string, n int, cost time.Dur
 	return r, nil
 }
 
-// floorSeconds and floorNanos are a duration as a pair: the seconds rounded down, and what is left, from 0 on.
+// floorSeconds and floorNanos are a duration as a pair: the seconds rounded down, and what is left,
+// from 0 on.
 func floorSeconds(d time.Duration) int64 {
 	if d%time.Second < 0 {
 		return int64(d/time.Second) - 1

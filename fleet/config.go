@@ -11,35 +11,45 @@ import (
 type Config struct {
 	// Link is the Redis that keeps the limits. Must be given.
 	Link *Link
-	// Limits are the limits of each key, 1 to 10. A request is admitted by all of them, or refused and taken from none, in one
-	// round trip. If there are several, what was taken of each is found by its place among them: keep their order. Must be given.
+	// Limits are the limits of each key, 1 to 10. A request is admitted by all of them, or refused
+	// and taken from none, in one round trip. If there are several, what was taken of each is found
+	// by its place among them: keep their order. Must be given.
 	Limits []Limit
 
 	// Away decides while Redis is away. Must be given.
 	Away Away
-	// Share is this node's share of the limit while Redis is away and Away is Local: above 0 and at most 1. With m nodes
-	// that is 1/m. The node keeps to it by a token bucket, full at first, of that share of the rate and of the most that can be taken at
-	// once, but at least 1; so in any span of a window up to twice the share is admitted, on top of what Redis admitted before and after: with shares of 1 in all, a
-	// SlidingLog or SlidingWindow admits up to three times its Limit in a Span around an outage, a FixedWindow four times, and a
-	// TokenBucket twice what it admits otherwise. Must be given there, and nowhere else.
+	// Share is this node's share of the limit while Redis is away and Away is Local: above 0 and at
+	// most 1. With m nodes that is 1/m. The node keeps to it by a token bucket, full at first, of
+	// that share of the rate and of the most that can be taken at once, but at least 1; so in any
+	// span of a window up to twice the share is admitted, on top of what Redis admitted before and
+	// after: with shares of 1 in all, a SlidingLog or SlidingWindow admits up to three times its
+	// Limit in a Span around an outage, a FixedWindow four times, and a TokenBucket twice what it
+	// admits otherwise. Must be given there, and nowhere else.
 	Share float64
-	// MaxKeys is the most keys that are remembered while Redis is away and Away is Local. Default: 100,000.
+	// MaxKeys is the most keys that are remembered while Redis is away and Away is Local. Default:
+	// 100,000.
 	MaxKeys int
-	// MaxWaiters is the most callers that may wait at once for one key; the next gets limiter.ErrQueueFull. Default: no bound.
+	// MaxWaiters is the most callers that may wait at once for one key; the next gets
+	// limiter.ErrQueueFull. Default: no bound.
 	MaxWaiters int
 
-	// MaxDenied is the most keys whose refusals are remembered, at 200 bytes each and the key. What Redis has refused is refused here too, and it is
-	// not asked, for the RetryAfter that it gave, but no longer than 10 s; requests for fewer permits are asked about. That refuses nothing that Redis
-	// would let through, unless someone else gives permits back, resets the key or raises its limit, which is seen when that
-	// time is over. What this limiter does is seen at once; another of the same name is someone else. Where there is no room the refusal that ends soonest is forgotten.
-	// Off remembers none. Default: 10,000.
+	// MaxDenied is the most keys whose refusals are remembered, at 200 bytes each and the key. What
+	// Redis has refused is refused here too, and it is not asked, for the RetryAfter that it gave,
+	// but no longer than 10 s; requests for fewer permits are asked about. That refuses nothing
+	// that Redis would let through, unless someone else gives permits back, resets the key or
+	// raises its limit, which is seen when that time is over. What this limiter does is seen at
+	// once; another of the same name is someone else. Where there is no room the refusal that ends
+	// soonest is forgotten. Off remembers none. Default: 10,000.
 	MaxDenied int
-	// MaxLease is the most permits of a key that this node takes from Redis in advance, to hand them out without a round trip
-	// each: at least 2 and at most 1,000,000. In any span of time all nodes together then admit at most what the limiter itself admits in that
-	// span, and m·MaxLease more where there are m of them; in the long run no more than the limiter. How many are taken depends on how
-	// busy the key is, and is at most an eighth of what remains, so that there are no leases near the limit. What a key has not been asked for in
-	// a second is given back by the next request for another key that goes to Redis, and all by Close; a process that ends without loses
-	// them, as if they had been used. 10,000 keys have leases at most. Default: no leases.
+	// MaxLease is the most permits of a key that this node takes from Redis in advance, to hand
+	// them out without a round trip each: at least 2 and at most 1,000,000. In any span of time all
+	// nodes together then admit at most what the limiter itself admits in that span, and m·MaxLease
+	// more where there are m of them; in the long run no more than the limiter. How many are taken
+	// depends on how busy the key is, and is at most an eighth of what remains, so that there are
+	// no leases near the limit. What a key has not been asked for in a second is given back by the
+	// next request for another key that goes to Redis, and all by Close; a process that ends
+	// without loses them, as if they had been used. 10,000 keys have leases at most. Default: no
+	// leases.
 	MaxLease int
 }
 
@@ -60,7 +70,8 @@ func (c Config) rules() []rule {
 	return rules
 }
 
-// Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
+// Validate returns nil for a configuration that makes sense, and otherwise an error that names all
+// faults.
 func (c Config) Validate() error {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf("fleet: "+format, args...)) }

@@ -7,12 +7,14 @@ import (
 	"time"
 )
 
-// FixedWindow admits for each key Limit permits in each window of time, by the server's clock. The windows lie on the grid of
-// Unix time: those of a minute begin with the minute, those of a day at midnight UTC.
+// FixedWindow admits for each key Limit permits in each window of time, by the server's clock. The
+// windows lie on the grid of Unix time: those of a minute begin with the minute, those of a day at
+// midnight UTC.
 //
-// It is what INCR and EXPIRE do, without their flaw that a crash between the two blocks a key for ever. The end of one window
-// and the beginning of the next can together admit twice Limit within a moment. RetryAfter is minimal, to the microsecond.
-// If Span becomes shorter, a window begins anew; otherwise what was taken still counts when the limit changes.
+// It is what INCR and EXPIRE do, without their flaw that a crash between the two blocks a key for
+// ever. The end of one window and the beginning of the next can together admit twice Limit within a
+// moment. RetryAfter is minimal, to the microsecond. If Span becomes shorter, a window begins anew;
+// otherwise what was taken still counts when the limit changes.
 type FixedWindow struct {
 	Limit int           // the most permits in a window, from 1 to 2^31-1. Must be given.
 	Span  time.Duration // the length of a window, whole µs from 1 ms to 10 years. Must be given.

@@ -9,8 +9,9 @@ import (
 
 // Keyed is the limit of one key as a [limiter.Limiter], for whatever takes one, such as weir.Join.
 //
-// Unlike local limiters it blocks for as long as Redis takes, up to the link's Timeout. Times are the server's alone. Where there
-// is no decision (see Take of the limiters) it refuses; choose another policy than Error to have it decide.
+// Unlike local limiters it blocks for as long as Redis takes, up to the link's Timeout. Times are
+// the server's alone. Where there is no decision (see Take of the limiters) it refuses; choose
+// another policy than Error to have it decide.
 type Keyed struct {
 	limiter *Limiter
 	key     string
@@ -41,7 +42,8 @@ func (k *Keyed) Refund(n int) {
 	_ = k.limiter.Refund(context.Background(), k.key, n) // counted by the limiter
 }
 
-// RefundAt is Refund of permits that were taken at a time, of which it gives back what still counts.
+// RefundAt is Refund of permits that were taken at a time, of which it gives back what still
+// counts.
 func (k *Keyed) RefundAt(taken time.Time, n int) {
 	_ = k.limiter.RefundAt(context.Background(), taken, k.key, n) // counted by the limiter
 }

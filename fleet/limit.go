@@ -8,9 +8,11 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Limit is one limit of a [Limiter]: a [TokenBucket], [FixedWindow], [SlidingWindow], [SlidingLog] or [Cell].
+// Limit is one limit of a [Limiter]: a [TokenBucket], [FixedWindow], [SlidingWindow], [SlidingLog]
+// or [Cell].
 type Limit interface {
-	// Validate returns nil for a limit that makes sense, and otherwise an error that names all faults.
+	// Validate returns nil for a limit that makes sense, and otherwise an error that names all
+	// faults.
 	Validate() error
 	// rule is the limit, ready for the scripts, with the defaults filled in.
 	rule() rule
@@ -39,7 +41,8 @@ func most(rules []rule) int {
 	return least
 }
 
-// newStore returns the store for rules: that of one kind alone, where it has one, and otherwise the script that knows all kinds.
+// newStore returns the store for rules: that of one kind alone, where it has one, and otherwise the
+// script that knows all kinds.
 func newStore(ns namespace, rules []rule) store {
 	if len(rules) == 1 {
 		switch r := rules[0].(type) {
@@ -62,6 +65,15 @@ type namespace struct {
 
 // base is what all Redis keys of a user begin with.
 func (ns namespace) base(tag string) string { return ns.link.prefix + ns.name + ":{" + tag + "}" }
+
+// whole checks that an answer has as many numbers as it should: a proxy or a module may say
+// anything.
+func (ns namespace) whole(reply []int64, err error, numbers int) error {
+	if err == nil && len(reply) != numbers {
+		return &StoreError{Name: ns.link.name, Fault: Trouble}
+	}
+	return err
+}
 
 // join is the answer of all limits together.
 func join(results []limiter.Result) limiter.Result {

@@ -10,11 +10,11 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Limiter keeps the limits of a fleet for any number of keys. Limiters with the same prefix, name and limits, in any number of
-// processes, share what has been taken.
+// Limiter keeps the limits of a fleet for any number of keys. Limiters with the same prefix, name
+// and limits, in any number of processes, share what has been taken.
 //
-// It is a [stat.Source]. All methods are safe for concurrent use, and block: see Take. The zero value does not work: use
-// [NewLimiter].
+// It is a [stat.Source]. All methods are safe for concurrent use, and block: see Take. The zero
+// value does not work: use [NewLimiter].
 type Limiter struct {
 	name  string
 	link  *Link
@@ -30,7 +30,8 @@ type Limiter struct {
 
 // store is how a limiter asks Redis. A key is given as its tag.
 type store interface {
-	// decide takes n permits, or looks for 0. The time is the server's where at is zero; others are for tests and replays.
+	// decide takes n permits, or looks for 0. The time is the server's where at is zero; others are
+	// for tests and replays.
 	decide(ctx context.Context, tag string, n int, at time.Time) (limiter.Result, error)
 	// each is decide with the answers of each limit, in the order of the config.
 	each(ctx context.Context, tag string, n int, at time.Time) ([]limiter.Result, error)
@@ -40,8 +41,8 @@ type store interface {
 	stateKeys(tag string) []string
 }
 
-// NewLimiter returns a limiter. It panics with the error of c.Validate if there is one, and if the name is empty or has braces.
-// The name is part of errors, metrics and Redis keys.
+// NewLimiter returns a limiter. It panics with the error of c.Validate if there is one, and if the
+// name is empty or has braces. The name is part of errors, metrics and Redis keys.
 func NewLimiter(name string, c Config) *Limiter {
 	if err := errors.Join(validateName(name), c.Validate()); err != nil {
 		panic(err)
@@ -59,21 +60,24 @@ func NewLimiter(name string, c Config) *Limiter {
 // Name returns the name.
 func (l *Limiter) Name() string { return l.name }
 
-// Take takes n permits of the key now, all of them or none. If there are several limits, it takes n permits of each of them, or
-// none of any. The result is that of all limits together: the least Limit and Remaining, the largest RetryAfter and ResetAfter.
+// Take takes n permits of the key now, all of them or none. If there are several limits, it takes n
+// permits of each of them, or none of any. The result is that of all limits together: the least
+// Limit and Remaining, the largest RetryAfter and ResetAfter.
 //
-// Take blocks for as long as Redis takes, up to the link's Timeout, also if ctx is cancelled meanwhile. An error means that there
-// is no decision: Redis is away and the policy is Error (a [*StoreError] that matches [ErrAway]), the key holds a value that no
-// limiter of this kind has written ([ErrForeign]), or ctx was done. If ctx was done before Redis answered, or Redis did not answer
-// in time, the permits may have been taken all the same.
+// Take blocks for as long as Redis takes, up to the link's Timeout, also if ctx is cancelled
+// meanwhile. An error means that there is no decision: Redis is away and the policy is Error (a
+// [*StoreError] that matches [ErrAway]), the key holds a value that no limiter of this kind has
+// written ([ErrForeign]), or ctx was done. If ctx was done before Redis answered, or Redis did not
+// answer in time, the permits may have been taken all the same.
 func (l *Limiter) Take(ctx context.Context, key string, n int) (Result, error) {
 	r, err := l.decide(ctx, tag(key), n)
 	l.book.count(r, err, n)
 	return r, err
 }
 
-// TakeEach is Take that returns the result of each limit, in the order of [Config].Limits: which of them refused, and how the
-// others stand. While Redis is away it returns one result, that of the policy. Nothing has been taken unless all are OK.
+// TakeEach is Take that returns the result of each limit, in the order of [Config].Limits: which of
+// them refused, and how the others stand. While Redis is away it returns one result, that of the
+// policy. Nothing has been taken unless all are OK.
 func (l *Limiter) TakeEach(ctx context.Context, key string, n int) ([]Result, error) {
 	tagged := tag(key)
 	results, err := l.store.each(ctx, tagged, max(n, 0), time.Time{})
@@ -96,18 +100,21 @@ func (l *Limiter) Peek(ctx context.Context, key string) (Result, error) {
 	return l.decide(ctx, tag(key), 0)
 }
 
-// Refund gives n permits back to the key, as if they had never been taken. It never fills a limit above its maximum. A window or a
-// log gives back the oldest permits that still count, which can only err on the strict side. Refund does nothing if n is below 1.
-// An error means that Redis gave no answer; it is not asked again.
+// Refund gives n permits back to the key, as if they had never been taken. It never fills a limit
+// above its maximum. A window or a log gives back the oldest permits that still count, which can
+// only err on the strict side. Refund does nothing if n is below 1. An error means that Redis gave
+// no answer; it is not asked again.
 //
-// Refund is for permits that were taken a moment ago. If they may have come back by themselves meanwhile, because their window is
-// over or the bucket has filled up, it would give back permits of others: use RefundAt.
+// Refund is for permits that were taken a moment ago. If they may have come back by themselves
+// meanwhile, because their window is over or the bucket has filled up, it would give back permits
+// of others: use RefundAt.
 func (l *Limiter) Refund(ctx context.Context, key string, n int) error {
 	return l.giveBack(ctx, tag(key), n, 0)
 }
 
-// RefundAt is Refund of permits that were taken at a time of this process: that before the call of Take. It gives back only what
-// still counts: nothing if their window is over, and of a bucket no more than cannot have come again since.
+// RefundAt is Refund of permits that were taken at a time of this process: that before the call of
+// Take. It gives back only what still counts: nothing if their window is over, and of a bucket no
+// more than cannot have come again since.
 func (l *Limiter) RefundAt(ctx context.Context, taken time.Time, key string, n int) error {
 	return l.giveBack(ctx, tag(key), n, max(time.Since(taken), 0))
 }
@@ -137,7 +144,8 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 	return err
 }
 
-// decide answers a request in the quickest way there is: from memory, from Redis, or by the policy if Redis is away.
+// decide answers a request in the quickest way there is: from memory, from Redis, or by the policy
+// if Redis is away.
 func (l *Limiter) decide(ctx context.Context, tag string, n int) (Result, error) {
 	look := l.denied.Look(tag, n)
 	if look.Refused {

@@ -35,8 +35,8 @@ func newLeases(l *Limiter, c Config) *lease.Purse {
 	return lease.New(granter{l}, lease.Config{Max: c.MaxLease, Keys: leaseKeys, Age: leaseAge, Timeout: l.link.timeout})
 }
 
-// Close gives back what is left of leases, and takes none from then on. The limiter still decides. The error says that Redis gave no
-// answer; permits are lost then, as if they had been used.
+// Close gives back what is left of leases, and takes none from then on. The limiter still decides.
+// The error says that Redis gave no answer; permits are lost then, as if they had been used.
 //
 // A limiter without leases has nothing to close.
 func (l *Limiter) Close(ctx context.Context) error {

@@ -10,8 +10,9 @@ import (
 
 var quickBucketScript = newScript("quickbucket").decision(2)
 
-// quickBucket is a bucket whose tokens cost whole µs. It has a script of its own, which costs Redis less than half and decides for many
-// callers at once, and has that of all limits decide what it cannot: on given times, and about keys that were written at another rate.
+// quickBucket is a bucket whose tokens cost whole µs. It has a script of its own, which costs Redis
+// less than half and decides for many callers at once, and has that of all limits decide what it
+// cannot: on given times, and about keys that were written at another rate.
 type quickBucket struct {
 	*scripted
 	cost, burst int64 // µs, and tokens
@@ -38,7 +39,8 @@ func (b *quickBucket) decide(ctx context.Context, tag string, n int, at time.Tim
 	return b.tell(cost, reply[0], reply[1]), nil
 }
 
-// tell is the answer to a request that would overdraw the bucket by over, and finds it filled up after owed.
+// tell is the answer to a request that would overdraw the bucket by over, and finds it filled up
+// after owed.
 func (b *quickBucket) tell(cost, over, owed int64) limiter.Result {
 	const us = time.Microsecond
 	if over > 0 {

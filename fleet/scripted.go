@@ -48,10 +48,12 @@ func (s *scripted) giveBack(ctx context.Context, tag string, n int, age time.Dur
 	return err
 }
 
-// replayed is how many ms a key lives longer that was written at a given time, for keys die by the server's clock.
+// replayed is how many ms a key lives longer that was written at a given time, for keys die by the
+// server's clock.
 const replayed = int64(time.Hour / time.Millisecond)
 
-// request is what a script is asked: to take n permits, to look for 0, or below that to give back those that were taken so long ago.
+// request is what a script is asked: to take n permits, to look for 0, or below that to give back
+// those that were taken so long ago.
 type request struct {
 	n   int
 	at  time.Time // zero for the server's
@@ -71,7 +73,8 @@ func (s *scripted) eval(ctx context.Context, tag string, ask request) ([]int64, 
 		keys = append(keys, r.keys(s.baseOf(tag, i))...)
 		args = append(args, s.header[i]...)
 	}
-	return s.link.eval(ctx, s.script, keys, args)
+	reply, err := s.link.eval(ctx, s.script, keys, args)
+	return reply, s.whole(reply, err, figures*len(s.rules))
 }
 
 func (s *scripted) stateKeys(tag string) []string {

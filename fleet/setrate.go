@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// SetRate sets the limit and the span of a key, for all nodes and whatever their configs say, until the key has not been used for
-// KeepRate. It is for a limiter whose only limit is a [SlidingLog], and an error for any other.
+// SetRate sets the limit and the span of a key, for all nodes and whatever their configs say, until
+// the key has not been used for KeepRate. It is for a limiter whose only limit is a [SlidingLog],
+// and an error for any other.
 //
-// What has been taken still counts. If the span becomes longer and permits have left the window already that lie in the longer
-// one, nothing is admitted until they have left that too; but what a key that was idle for the old span had taken before is not
-// known any more.
+// What has been taken still counts. If the span becomes longer and permits have left the window
+// already that lie in the longer one, nothing is admitted until they have left that too; but what a
+// key that was idle for the old span had taken before is not known any more.
 func (l *Limiter) SetRate(ctx context.Context, key string, limit int, span time.Duration) error {
 	log, ok := l.onlyLog()
 	if !ok {

@@ -8,20 +8,24 @@ import (
 	"time"
 )
 
-// SlidingLog admits for each key Limit permits in any window of length Span, and exactly that, by the server's clock: it
-// remembers when each was taken, and each comes back when it is Span old. It is what Redisson's RRateLimiter does; its setRate is
-// [Limiter.SetRate], and its availablePermits is the Remaining of [Limiter.Peek].
+// SlidingLog admits for each key Limit permits in any window of length Span, and exactly that, by
+// the server's clock: it remembers when each was taken, and each comes back when it is Span old. It
+// is what Redisson's RRateLimiter does; its setRate is [Limiter.SetRate], and its availablePermits
+// is the Remaining of [Limiter.Peek].
 //
-// It costs up to 130 bytes in Redis for each request in the window. RetryAfter is minimal, to the microsecond.
+// It costs up to 130 bytes in Redis for each request in the window. RetryAfter is minimal, to the
+// microsecond.
 type SlidingLog struct {
 	Limit int           // the most permits in any window, from 1 to 2^31-1. Must be given.
 	Span  time.Duration // the length of a window, whole µs from 1 ms to 10 years. Must be given.
-	// PerClient gives each client a limit of its own: Redisson's PER_CLIENT. Default: the limit is for all together.
+	// PerClient gives each client a limit of its own: Redisson's PER_CLIENT. Default: the limit is
+	// for all together.
 	PerClient bool
-	// Client is who this client is, where PerClient is set: a name without braces. Default: one made up at random.
+	// Client is who this client is, where PerClient is set: a name without braces. Default: one
+	// made up at random.
 	Client string
-	// KeepRate is how long a rate that SetRate has set is kept after the key was last used, from 1 s to 10 years, and at least for its
-	// span. Default: a day.
+	// KeepRate is how long a rate that SetRate has set is kept after the key was last used, from 1
+	// s to 10 years, and at least for its span. Default: a day.
 	KeepRate time.Duration
 }
 

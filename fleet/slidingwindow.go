@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// SlidingWindow admits for each key at most Limit permits in any window of length Span, wherever it begins, by the server's
-// clock. It counts in Buckets parts of the span and one more, so permits come back up to a part later than they might: with 10
-// parts, a tenth of the span. RetryAfter is minimal for what it counts, to the microsecond.
+// SlidingWindow admits for each key at most Limit permits in any window of length Span, wherever it
+// begins, by the server's clock. It counts in Buckets parts of the span and one more, so permits
+// come back up to a part later than they might: with 10 parts, a tenth of the span. RetryAfter is
+// minimal for what it counts, to the microsecond.
 type SlidingWindow struct {
 	Limit   int           // the most permits in any window, from 1 to 2^31-1. Must be given.
 	Span    time.Duration // the length of a window, whole µs from 1 ms to 10 years. Must be given.

@@ -10,13 +10,15 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// TokenBucket holds for each key up to Burst tokens, which come at a constant rate: the limit of first choice. In any span of time
-// all nodes together take at most Burst and what the rate yields in that span, to two microseconds. RetryAfter is minimal, to the
-// microsecond. A key that is full again is not in Redis.
+// TokenBucket holds for each key up to Burst tokens, which come at a constant rate: the limit of
+// first choice. In any span of time all nodes together take at most Burst and what the rate yields
+// in that span, to two microseconds. RetryAfter is minimal, to the microsecond. A key that is full
+// again is not in Redis.
 //
-// It is a GCRA in whole microseconds and a fraction, by the server's clock. Fractions are exact as long as burst times the
-// denominator of a token's cost in µs is below 2^53 (3/s, 7/min, 10 in 13 s); beyond that a token
-// costs up to one part in 2^53/burst of a µs more, and never less. If the rate or the burst changes, keys keep their missing tokens.
+// It is a GCRA in whole microseconds and a fraction, by the server's clock. Fractions are exact as
+// long as burst times the denominator of a token's cost in µs is below 2^53 (3/s, 7/min, 10 in 13
+// s); beyond that a token costs up to one part in 2^53/burst of a µs more, and never less. If the
+// rate or the burst changes, keys keep their missing tokens.
 type TokenBucket struct {
 	Rate  limiter.Rate // how fast tokens come. Must be given, and finite.
 	Burst int          // the most tokens that gather, and so the most that can be taken at once. Default: those of one second, at least 1.
@@ -72,7 +74,8 @@ func (r bucketRule) numbers() []any                 { return []any{r.whole, r.pa
 func (r bucketRule) most() int                      { return r.Burst }
 func (r bucketRule) pace() (float64, time.Duration) { return pace(r.Rate) }
 
-// tokenCost is what a token costs in µs, as a whole number and a fraction that Lua can multiply by up to burst.
+// tokenCost is what a token costs in µs, as a whole number and a fraction that Lua can multiply by
+// up to burst.
 func tokenCost(r limiter.Rate, burst int) (whole, part, parts int64) {
 	events, per := r.Ratio()
 	cost, parts := int64(per), events*1000

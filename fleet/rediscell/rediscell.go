@@ -7,8 +7,8 @@
 //	reply, err := rediscell.Throttle(ctx, replies, "user:42", 1)
 //	fmt.Println(reply.Integers()) // [0 16 15 -1 2]
 //
-// It is for programs that read these numbers already, or hand them on. Others use the [fleet.Result] of Take, whose times
-// are no whole seconds and which tells "later" from "never".
+// It is for programs that read these numbers already, or hand them on. Others use the
+// [fleet.Result] of Take, whose times are no whole seconds and which tells "later" from "never".
 package rediscell
 
 import (
@@ -28,7 +28,8 @@ type Reply struct {
 	ResetAfter int64 // seconds until Remaining is Limit again
 }
 
-// Throttle takes n permits of the key as [fleet.Limiter.Take] does, and returns the answer of CL.THROTTLE.
+// Throttle takes n permits of the key as [fleet.Limiter.Take] does, and returns the answer of
+// CL.THROTTLE.
 func Throttle(ctx context.Context, l *fleet.Limiter, key string, n int) (Reply, error) {
 	r, err := l.Take(ctx, key, n)
 	if err != nil {
@@ -37,7 +38,8 @@ func Throttle(ctx context.Context, l *fleet.Limiter, key string, n int) (Reply, 
 	return ReplyOf(r.Result), nil
 }
 
-// ReplyOf returns a limiter's result as CL.THROTTLE's answer. Fractions of a second count as one from a millisecond on.
+// ReplyOf returns a limiter's result as CL.THROTTLE's answer. Fractions of a second count as one
+// from a millisecond on.
 func ReplyOf(r limiter.Result) Reply {
 	reply := Reply{Limited: !r.OK, Limit: int64(r.Limit), Remaining: int64(r.Remaining), RetryAfter: -1, ResetAfter: seconds(r.ResetAfter)}
 	if !r.OK && r.RetryAfter != limiter.Never {
