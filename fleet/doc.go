@@ -72,11 +72,12 @@
 //
 // # Rights
 //
-// A user of Redis needs these rights, where the prefix is "weir:". The last five commands are for Calls alone.
+// A user of a stand-alone Redis needs these rights, if the prefix is "weir:". The last line is for Calls
+// alone. (The client of a Cluster asks for the slots besides.)
 //
 //	ACL SETUSER limits on >secret ~weir:* +info +command|info +eval +evalsha +time +get +set +del +unlink +pttl
 //	+pexpire +zadd +zcard +zrange +zrangebyscore +zrevrangebyscore +zrem +zremrangebyrank
-//	+hmget +hset +hdel +hgetall +exists
+//	+hmget +hset +hdel +hgetall +hscan +exists
 //
 // A limiter with a [Cell] needs +cl.throttle where the server has redis-cell. Without +info and +command|info all works, but a
 // server that is too old, or has redis-cell, is not known.
