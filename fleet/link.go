@@ -32,7 +32,8 @@ type Link struct {
 	shards  *shards
 	dials   dials
 	failure atomic.Pointer[StoreError] // the latest
-	cell    atomic.Bool                // the server has redis-cell
+	met     atomic.Bool                // the server has been found to be of use
+	cell    atomic.Bool                // it has redis-cell
 }
 
 // Connect makes a link to the Redis or Valkey behind the client, stand-alone or a Cluster. The name stands in errors and metrics.

@@ -16,7 +16,6 @@ type node struct {
 	addr   string                // "" for a stand-alone one, whose client alone knows it
 	client redis.UniversalClient // to ask the server about itself
 	writer *pipeline.Writer
-	met    atomic.Bool // it has been found to be of use
 }
 
 // newNode makes a node. What is asked about keys goes through the link's client, which follows redirects.

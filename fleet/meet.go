@@ -10,9 +10,9 @@ import (
 )
 
 // meet asks a server, once, whether it is new enough, is of a Cluster only where the client can follow, lets us do what scripts do with
-// the key, and has redis-cell.
+// the key, and has redis-cell. Of several servers the first that answers stands for all.
 func (l *Link) meet(ctx context.Context, n *node, key string, due time.Time) error {
-	if n.met.Load() {
+	if l.met.Load() {
 		return nil
 	}
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), due)
@@ -32,7 +32,7 @@ func (l *Link) meet(ctx context.Context, n *node, key string, due time.Time) err
 		return err
 	}
 	l.cell.Store(n.hasCommand(ctx, "cl.throttle"))
-	n.met.Store(true)
+	l.met.Store(true)
 	return nil
 }
 

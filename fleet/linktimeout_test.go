@@ -1,0 +1,69 @@
+package fleet_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/internal/redistest"
+)
+
+// Whatever a decision has to wait for, it lasts no longer than the Timeout; the first one too, which asks the server about itself.
+func TestNoDecisionLastsLongerThanTheTimeout(t *testing.T) {
+	const timeout, slack = 100 * ms, 400 * ms
+	for name, prepare := range map[string]func(t *testing.T, s *redistest.Server, o *redis.Options) func(*redis.Client){
+		"a pool that others have taken": func(t *testing.T, _ *redistest.Server, o *redis.Options) func(*redis.Client) {
+			o.PoolSize = 1
+			return func(c *redis.Client) {
+				held := c.Conn()
+				t.Cleanup(func() { _ = held.Close() })
+				require.NoError(t, held.Ping(t.Context()).Err())
+			}
+		},
+		"a dial that hangs": func(t *testing.T, _ *redistest.Server, o *redis.Options) func(*redis.Client) {
+			o.Dialer = func(context.Context, string, string) (net.Conn, error) {
+				<-t.Context().Done()
+				return nil, net.ErrClosed
+			}
+			return func(*redis.Client) {}
+		},
+		"a server that hangs": func(t *testing.T, s *redistest.Server, _ *redis.Options) func(*redis.Client) {
+			return func(*redis.Client) {
+				s.Pause()
+				t.Cleanup(s.Continue)
+			}
+		},
+		"a server that is slow": func(t *testing.T, s *redistest.Server, o *redis.Options) func(*redis.Client) {
+			proxy := redistest.NewProxy(t, s.Addr())
+			o.Addr = proxy.Addr()
+			return func(*redis.Client) { proxy.Delay(timeout / 3) } // each round trip takes two thirds of the Timeout, and more than one is needed
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := redistest.Start(t)
+			o := s.Options()
+			o.ContextTimeoutEnabled = true
+			spoil := prepare(t, s, o)
+			c := redis.NewClient(o)
+			t.Cleanup(func() { _ = c.Close() })
+			spoil(c)
+			began := time.Now()
+			l := connectTo(t, c, fleet.LinkConfig{Timeout: timeout, Breaker: breaker.Config{ConsecutiveFailures: 100, MinCalls: 100}})
+			require.Less(t, time.Since(began), timeout+slack, "Connect")
+			b := newBucket(l, orError)
+			for range 3 {
+				began = time.Now()
+				_, err := b.Take(t.Context(), "user", 1)
+				require.ErrorIs(t, err, fleet.ErrAway)
+				require.Less(t, time.Since(began), timeout+slack)
+			}
+			require.Error(t, l.Err())
+		})
+	}
+}
