@@ -24,7 +24,7 @@ var reasons = [faults]string{duplicate: "duplicate", unknown: "unknown", malform
 // fresh is a series that the table of a reading does not have.
 type fresh struct {
 	series *Series
-	from   *member // who showed it
+	from   *member // the member that showed it
 	clean  *Series // series with valid text and the dictionary's instrument
 	id     string
 	fault  fault

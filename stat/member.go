@@ -123,7 +123,7 @@ func (c *claims) find(id string) (claim, bool) {
 	return found, ok
 }
 
-// make claims the series that are sound for those who showed them.
+// make claims the series that are sound for the members that showed them.
 func (c *claims) make(list []fresh) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,10 +6,10 @@ type reading[T, V any] struct {
 	table   *table[T]
 	yield   func(T, V)
 	note    func(*Series, V) // take, bound once: a method value allocates
-	from    *member          // who is being read
+	from    *member          // the member that is being read
 	seen    []bool           // by slot of the table
 	live    int              // how many are seen
-	moved   map[int]*member  // by slot: who shows what the first has shown that is gone
+	moved   map[int]*member  // by slot: the member that shows a series whose first member is gone
 	removed int64            // members, when it began
 	fresh   []fresh
 	values  []V                // of the fresh ones

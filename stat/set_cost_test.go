@@ -21,8 +21,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// crowd makes sources with the 37 series of a breaker each.
-func crowd(name string, n int) (list []stat.Source) {
+// named makes sources with the 37 series of a breaker each.
+func named(name string, n int) (list []stat.Source) {
 	for k := range n {
 		source := shows()
 		for i := range 37 {
@@ -36,7 +36,7 @@ func crowd(name string, n int) (list []stat.Source) {
 func TestAddAndRemoveCostTheSameHoweverManySourcesThereAre(t *testing.T) {
 	const adds = 500
 	cost := func(there int, scraped bool) (add, remove uint64) {
-		old, more := crowd("old", there), crowd("more", adds)
+		old, more := named("old", there), named("more", adds)
 		s := newSet(t, old...)
 		if scraped {
 			s.Observe(func(string, float64) {})

@@ -40,11 +40,11 @@ func (c clocked) Observe(yield func(*stat.Series, float64)) {
 // quantiles of the calls of one source, in seconds.
 type quantiles struct{ p50, p99 number }
 
-// clocks has the quantiles noted for the sample that goes on, by name. Sources that are
-// read to be added, while nobody looks, note nothing.
+// clocks has the quantiles noted for the present sample, by name. A source that is read
+// in order to be added notes nothing.
 type clocks struct {
 	mu    sync.Mutex
-	noted map[string]quantiles // nil where no sample goes on
+	noted map[string]quantiles // nil between samples
 }
 
 // wrap makes those of the sources that are timed tell their quantiles.

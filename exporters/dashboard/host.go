@@ -14,7 +14,7 @@ const anyHost = "*"
 // answers says whether the page may answer the request by the name of its host. A website
 // can give its own name this machine's address, and then reads, by its visitors' browsers,
 // what answers to any name ("DNS rebinding"). It cannot do so with an address, nor with
-// a name that is nobody's: one without a dot, or below localhost.
+// a name that cannot be registered: one without a dot, or below localhost.
 func (p *Page) answers(r *http.Request) bool {
 	host := hostOf(r)
 	_, err := netip.ParseAddr(host)

@@ -25,7 +25,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// Sources that come and go while nobody looks leave nothing behind.
+// Sources that are added and removed while no page is open leave nothing behind.
 func TestSourcesThatComeAndGoUnseenLeaveNothing(t *testing.T) {
 	page := dashboard.Handler()
 	before := heap()

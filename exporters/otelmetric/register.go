@@ -80,7 +80,7 @@ func (r *Registration) Remove(sources ...stat.Source) {
 	r.hub.remove(gone)
 }
 
-// Unregister removes all sources of this registration, for good. The error is the
+// Unregister removes all sources of this registration and ends it. The error is the
 // provider's, from the end of its last registration; a second call does nothing.
 func (r *Registration) Unregister() error {
 	r.mu.Lock()
