@@ -38,6 +38,11 @@
 // point is that of the registration. Register a source when you make it, and the
 // two are the same.
 //
+// To the SDK a series is its name and attributes. Where one source is removed and
+// another of its name added between two collections, a reader of deltas is shown the
+// difference of the two totals, once: give the other source a name of its own, or let a
+// collection pass.
+//
 // # What goes wrong
 //
 // Two sources with different series of one name and attributes are refused by

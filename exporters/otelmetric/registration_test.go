@@ -265,3 +265,18 @@ func TestNoCollectionShowsASourceByTwoCallbacks(t *testing.T) {
 	p.collect()
 	require.Equal(t, 1+1+4, p.most, "two sources, and the exporter's own")
 }
+
+// The SDK knows a series by its name: what takes a name after a collection without it
+// begins at its own total, for readers of deltas too.
+func TestANameThatWasFreeForACollectionBeginsAnew(t *testing.T) {
+	r := sdk.NewManualReader(sdk.WithTemporalitySelector(
+		func(sdk.InstrumentKind) metricdata.Temporality { return metricdata.DeltaTemporality }))
+	old := shows(slow("a", 100))
+	registration, err := otelmetric.Register(sdk.NewMeterProvider(sdk.WithReader(r)), old)
+	require.NoError(t, err)
+	require.Equal(t, map[string]float64{seriesA: 100}, collect(t, r))
+	registration.Remove(old)
+	require.Empty(t, collect(t, r))
+	require.NoError(t, registration.Add(shows(slow("a", 5))))
+	require.Equal(t, map[string]float64{seriesA: 5}, collect(t, r))
+}
