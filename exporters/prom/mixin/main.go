@@ -5,7 +5,8 @@
 //
 // Its folder has what goes into other programs, with the tests that it is right:
 //
-//	alerts.yml       what it writes for monitors that evaluate every 5 seconds and a Prometheus that scrapes every minute or more often
+//	alerts.yml       what it writes without flags: for monitors that evaluate every 5 seconds, and
+//	                 a Prometheus that scrapes every minute or more often
 //	alerts_test.yml  their tests: promtool test rules alerts_test.yml
 //	dashboard.json   a dashboard for Grafana, to be imported
 //
