@@ -58,3 +58,22 @@ func ExampleRule() {
 	// payments burn 3x, ticket
 	// payments burn 1x, ticket
 }
+
+func ExampleHealthConfig() {
+	// Monitors evaluate every 30 seconds, and Prometheus scrapes every 15.
+	health, err := promrules.Health(promrules.HealthConfig{Interval: 30 * time.Second, Scrape: 15 * time.Second})
+	if err != nil {
+		panic(err)
+	}
+	for _, rule := range health.Rules {
+		os.Stdout.WriteString(rule.Alert + ", " + rule.Labels["severity"] + "\n")
+	}
+	// Output:
+	// BreakerOpen, page
+	// BreakerGroupOpen, page
+	// BreakerFlapping, ticket
+	// BreakerRejecting, ticket
+	// LimiterSaturated, ticket
+	// NotifierFailing, page
+	// AlertEngineStalled, page
+}

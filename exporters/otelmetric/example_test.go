@@ -45,3 +45,20 @@ func ExampleRegister() {
 	// weir.breaker.calls ignored 0
 	// weir.breaker.calls refused 0
 }
+
+func ExampleRegistration() {
+	registration, err := otelmetric.Register(sdk.NewMeterProvider(), breaker.New("payments", breaker.Config{}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	users := breaker.New("users", breaker.Config{})
+	fmt.Println(registration.Add(users))
+	fmt.Println(registration.Add(breaker.New("users", breaker.Config{})) != nil, "for a second one of that name")
+	registration.Remove(users)
+	fmt.Println(registration.Unregister())
+	// Output:
+	// <nil>
+	// true for a second one of that name
+	// <nil>
+}
