@@ -45,7 +45,8 @@ func (b *Breaker) live() *Breaker {
 func (b *Breaker) again(at time.Duration) (next *Breaker, offset time.Duration) {
 	t := b.date(at)
 	next = b.hold.group.get(t)
-	return next, next.at(t)
+	offset = next.at(t)
+	return next, offset
 }
 
 // checkNext is check for a breaker that was evicted.
@@ -142,6 +143,11 @@ func (b *Breaker) passResult(m *Permit, o Outcome, at time.Duration, inTime bool
 	case Closed, ForcedClosed, Disabled, Trial:
 	default:
 		inTime = false
+	}
+	if s := n.phase.shadow; s != nil && (m.trial != nil || m.phase.state != Trial) {
+		if its := s.phase.Load(); its.state == Closed { // as if it had let the call through
+			n.trial = its
+		}
 	}
 	if !inTime {
 		n.phase = &phase{epoch: math.MaxUint64} // that of no breaker

@@ -158,7 +158,7 @@ func (p *phase) evicted(b *Breaker, at time.Duration, counted tally.Counts) *pha
 		next.past.times = &times
 	}
 	next.began, next.floor = counted, tally.Counts{}
-	next.tally, next.under, next.flights = nothing, p, nil
+	next.tally, next.under, next.flights, next.shadow = nothing, p, nil, nil
 	return &next
 }
 

@@ -187,7 +187,7 @@ func (s *seat[K]) evicted() bool { return s.m.breaker.phase.Load().state == evic
 
 // inUse reports whether the breaker has calls in its window, or lets not all calls pass.
 func (b *Breaker) inUse() bool {
-	c := b.counts(time.Since(b.epoch))
+	c := b.counts(b.seenNow())
 	return c.Calls() > 0 || b.stops()
 }
 

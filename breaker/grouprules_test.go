@@ -1,0 +1,99 @@
+package breaker_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+)
+
+// A caller a minute finds a service well again, though HalfOpenTimeout is shorter than that,
+// and whatever became of its breaker meanwhile.
+func TestGroupProbesAfterACooldownHoweverSeldomItIsAsked(t *testing.T) {
+	g := group(2, breaker.Config{ConsecutiveFailures: 3, HalfOpenTimeout: 10 * time.Second, Probes: 1})
+	old := g.GetAt(t0, "a")
+	evictAll(g, t0)
+	refused := 0
+	for minute := range 100 {
+		u := after(time.Duration(minute) * time.Minute)
+		o := breaker.Success
+		if minute == 0 { // a bad minute, and well ever after
+			o = breaker.Failure
+		}
+		for range 3 {
+			p, err := old.AllowAt(u)
+			if err != nil {
+				refused++
+				continue
+			}
+			p.DoneAt(u, o)
+		}
+		press(g, u, 10)
+	}
+	require.Zero(t, refused)
+	require.NotEmpty(t, g.Stats().Evictions)
+}
+
+// A shadow group says what a real one does, also of calls whose breaker was evicted.
+func TestGroupOnTrialSaysWhatARealOneDoes(t *testing.T) {
+	c := breaker.Config{ConsecutiveFailures: 3, Cooldown: 2 * time.Minute, Probes: 1}
+	live := group(3, c)
+	c.Initial = breaker.Trial
+	trial := group(3, c)
+	a, b := live.GetAt(t0, "a"), trial.GetAt(t0, "a")
+	refused := int64(0)
+	for minute := range 60 {
+		u := after(time.Duration(minute) * time.Minute)
+		o := breaker.Failure
+		if minute%20 > 10 {
+			o = breaker.Success
+		}
+		for i := range 4 {
+			p, err := a.AllowAt(u)
+			q, none := b.AllowAt(u)
+			require.NoError(t, none)
+			press(live, u, 6) // which evict the breaker of the first call of a minute while it is in flight
+			press(trial, u, 6)
+			if err != nil {
+				refused++
+			} else {
+				p.DoneAt(u, o)
+			}
+			q.DoneAt(u, o)
+			require.Equal(t, a.StateAt(u) == breaker.Open, trialIsOpen(b, u), "minute %d, call %d", minute, i)
+		}
+	}
+	require.Positive(t, refused)
+	require.Positive(t, live.Stats().Evictions)
+}
+
+// trialIsOpen reports whether a breaker on trial has said since that it would open, and would
+// not have tried again.
+func trialIsOpen(b *breaker.Breaker, u time.Time) bool {
+	changes := b.Changes()
+	return len(changes) > 0 && u.Sub(changes[len(changes)-1].At) < 2*time.Minute
+}
+
+// A caller that has cancelled says nothing about the service, however the error is worded.
+func TestGroupIgnoresWhatFailsForACallerThatGaveUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 2, MaxSeries: breaker.Off, Breaker: breaker.Config{ConsecutiveFailures: 1}})
+		old := g.Get("a")
+		time.Sleep(time.Minute)
+		evictAll(g, time.Now())
+		for _, b := range []*breaker.Breaker{old, g.Get("a")} {
+			ctx, cancel := context.WithCancel(t.Context())
+			_ = b.Run(ctx, func(context.Context) error {
+				cancel()
+				return errors.New("rpc error: code = Canceled")
+			})
+		}
+		require.Equal(t, breaker.Closed, g.Get("a").State())
+		require.EqualValues(t, 2, g.Get("a").Totals().Ignored)
+	})
+}
