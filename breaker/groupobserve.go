@@ -27,6 +27,7 @@ func (g *Group[K]) Observe(yield func(*stat.Series, float64)) {
 	if g.passed.Load() > 0 {
 		g.watching.others.addCalls(&others, g.unguarded)
 	}
+	g.keepRising(others.figures)
 	for _, s := range seats {
 		s.observe(yield)
 	}
@@ -36,6 +37,21 @@ func (g *Group[K]) Observe(yield func(*stat.Series, float64)) {
 	yield(g.own[0], float64(g.members.Load()))
 	yield(g.own[1], float64(g.evictions.Load()))
 	yield(g.own[2], float64(g.passed.Load()))
+}
+
+// keepRising replaces a sum of counters by the highest that was shown before, if that is
+// higher. Sums of the same times in another order differ by rounding, and Prometheus takes a
+// counter that falls by a nanosecond for one that began again at 0.
+func (g *Group[K]) keepRising(figures []float64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	w := &g.watching
+	for i, line := range w.others.order {
+		if line.Instrument.Kind == stat.Counter {
+			w.highest[i] = max(w.highest[i], figures[i])
+			figures[i] = w.highest[i]
+		}
+	}
 }
 
 // Histograms yields how long the calls of each member with series of its own took, if

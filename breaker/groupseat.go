@@ -15,15 +15,17 @@ const seatRest = 10 * time.Minute
 
 // observers are what those who look at a group keep. Calls never touch it.
 type observers[K comparable] struct {
-	name   string
-	others lines
-	seats  []*seat[K]
-	taken  map[string]*seat[K] // the same, by label
-	list   []*member[K]        // reused
+	name    string
+	others  lines
+	highest []float64 // the counters of the others that were shown, in the order of lines
+	seats   []*seat[K]
+	taken   map[string]*seat[K] // the same, by label
+	list    []*member[K]        // reused
 }
 
 func (w *observers[K]) begin(name string, t0 time.Time) {
 	w.name, w.others, w.taken = name, newLines(name, otherKey, t0), map[string]*seat[K]{}
+	w.highest = make([]float64, len(w.others.order))
 }
 
 // seat is a place for series of a key's own. The key keeps it when its member is evicted,

@@ -233,3 +233,28 @@ func TestGroupIsObservedBySeveralAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// Sums of times differ by rounding when members are evicted, for they are added up in another
+// order then. What is shown never falls.
+func TestGroupShowsNoCounterThatFallsByRounding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := rand.New(rand.NewPCG(1, 2))
+		g := breaker.NewGroup[string]("g", breaker.GroupConfig{
+			MaxKeys: 20, MaxSeries: breaker.Off, Breaker: breaker.Config{Window: time.Second},
+		})
+		var m meter
+		for range 2000 {
+			time.Sleep(time.Duration(w.Int64N(int64(3 * time.Second))))
+			b := g.Get(fmt.Sprint(w.IntN(60)))
+			if w.IntN(4) == 0 {
+				b.OpenFor(time.Duration(w.Int64N(int64(time.Second))))
+				time.Sleep(time.Second)
+			}
+			for range 3 { // as many probes as close it
+				_ = b.Run(bg(), succeed)
+			}
+			m.read(t, g, 3, 20)
+		}
+		require.Positive(t, g.Stats().Evictions)
+	})
+}
