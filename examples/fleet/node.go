@@ -78,7 +78,10 @@ func newNode(link *fleet.Link, url string, out *reporter) *node {
 	n.shared.Follow(guard)
 	n.gate = weir.Join("payments", guard, bucket.Get("all"))
 	n.monitor = alert.NewMonitor(
-		alert.Config{Interval: 100 * time.Millisecond, Notify: []alert.Notifier{alert.Func("report", n.alerted)}},
+		alert.Config{
+			Interval: 100 * time.Millisecond, Notify: []alert.Notifier{alert.Func("report", n.alerted)},
+			Instance: alert.NoInstance, // all processes judge the same counts, so it is one alert
+		},
 		alert.Rule{
 			Name: "payments fail", Value: alert.FailureRate(n.shared, span), When: alert.Above(0.2), Resolve: alert.Below(0.1),
 			MinCalls: 20, For: 200 * time.Millisecond,
