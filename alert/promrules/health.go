@@ -138,7 +138,7 @@ func limiterSaturated() Rule {
 func notifierFailing() Rule {
 	return Rule{
 		Alert: "NotifierFailing", For: 5 * time.Minute,
-		Expr: `sum by (weir_notifier_name) (increase(weir_notifier_notifications_total{weir_notifier_outcome="failed"}[10m])) > 0` +
+		Expr: `sum by (weir_notifier_name) (increase(weir_notifier_notifications_total{weir_notifier_outcome=~"failed|refused"}[10m])) > 0` +
 			` unless sum by (weir_notifier_name) (increase(weir_notifier_notifications_total{weir_notifier_outcome="delivered"}[10m])) > 0`,
 		Labels: severity("page"), Annotations: summary("notifier {{ $labels.weir_notifier_name }} delivers nothing"),
 	}

@@ -32,7 +32,7 @@ var objects = []object{
 	{"`breaker.Breaker`", 3000, func() any { return breaker.New("b", breaker.Config{}) }},
 	{"`breaker.Breaker` with HungCalls", 4000, func() any { return breaker.New("b", breaker.Config{SlowCall: time.Second, HungCalls: true}) }},
 	{"`breaker.Throttle`", 2000, func() any { return breaker.NewThrottle("t", breaker.ThrottleConfig{}) }},
-	{"`limiter.TokenBucket`", 400, func() any { return limiter.NewTokenBucket(limiter.Config{Rate: rate}) }},
+	{"`limiter.TokenBucket`", 500, func() any { return limiter.NewTokenBucket(limiter.Config{Rate: rate}) }},
 	{"`limiter.FixedWindow`", 250, func() any { return limiter.NewFixedWindow(limiter.WindowConfig{Limit: 1, Span: time.Second}) }},
 	{"`limiter.SlidingWindow`", 500, func() any { return limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 1, Span: time.Second}) }},
 	{"`limiter.SlidingWindow` of 100 parts", 2200, func() any {

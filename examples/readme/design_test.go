@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/alert"
@@ -75,6 +76,9 @@ func TestTheDesignedCallsWork(t *testing.T) {
 	old, registry := prometheus.DefaultRegisterer, prometheus.NewRegistry()
 	t.Cleanup(func() { prometheus.DefaultRegisterer = old })
 	prometheus.DefaultRegisterer = registry
+	meters := otel.GetMeterProvider()
+	t.Cleanup(func() { otel.SetMeterProvider(meters) })
+	otel.SetMeterProvider(metric.NewMeterProvider()) // names are taken once for each provider
 
 	mux := http.DefaultServeMux
 	t.Cleanup(func() { http.DefaultServeMux = mux })

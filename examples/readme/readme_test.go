@@ -10,6 +10,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/alert"
@@ -64,12 +66,21 @@ func TestPaymentsOverTheLimitAreRefused(t *testing.T) {
 func TestFiguresOfPaymentsAndAlertsAreExported(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	replace[prometheus.Registerer](t, &prometheus.DefaultRegisterer, registry)
+	ownMeters(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 
 	require.NoError(t, export(watch(ctx, "http://127.0.0.1:1/pager")))
 
 	require.Subset(t, families(t, registry), []string{"weir_breaker_calls_total", "weir_limiter_requests_total", "weir_alert_state"})
+}
+
+// ownMeters gives the test a MeterProvider of its own: names are taken once for each provider.
+func ownMeters(t *testing.T) {
+	t.Helper()
+	old := otel.GetMeterProvider()
+	t.Cleanup(func() { otel.SetMeterProvider(old) })
+	otel.SetMeterProvider(metric.NewMeterProvider())
 }
 
 // replace sets a variable until the end of the test: what tests do to the shop is theirs alone.
