@@ -17,8 +17,8 @@
 // L is the limit and W its span; for a token bucket, L is its burst and R what its rate yields in a span.
 //
 //	I want to …                                  use            most in any W           memory       a decision
-//	hold a rate and allow bursts                 TokenBucket    L + R                   250 B        lock-free
-//	say "100 a minute" and be cheap about it     FixedWindow    2 L, around an edge     200 B        a mutex
+//	hold a rate and allow bursts                 TokenBucket    L + R                   500 B        lock-free
+//	say "100 a minute" and be cheap about it     FixedWindow    2 L, around an edge     250 B        a mutex
 //	never exceed L in any W                      SlidingWindow  L; returns W/N later    16 B a part  a mutex
 //	never exceed L in any W, and use all of it   SlidingLog     L                       32 B an entry, at most L of them
 //	keep several limits at once                  All            the least of them       theirs       theirs
