@@ -64,24 +64,24 @@ func (r *ledgerRun) check(t *testing.T) {
 	t.Helper()
 	owed, gone := 0, 0
 	for id, e := range r.entries {
-		require.Equal(t, id, e.want.ID)
 		if e.queue != nil {
 			owed++
-			require.Same(t, e, e.place.Value)
 		}
 		if e.goneAt != nil {
 			gone++
-			require.False(t, e.offered)
 		}
-		require.True(t, e.offered || e.queue != nil || e.flying, "an entry that nobody needs is forgotten")
-		require.True(t, e.offered || e.told || e.flying, "nor is one kept that the receiver has not heard of")
+		needed := e.offered || e.flying || e.queue != nil && e.told // others are forgotten
+		placed := e.want.ID == id && (e.queue == nil || e.place.Value == e) && (e.goneAt == nil || !e.offered)
+		if !needed || !placed {
+			require.Fail(t, "an entry that should not be", "%+v", e)
+		}
 	}
 	require.Equal(t, owed, r.owed())
 	require.Equal(t, gone, r.gone.Len())
 }
 
 func TestLedgerKeepsItsBooksWhateverTheReceiverDoes(t *testing.T) {
-	for seed := range uint64(100) {
+	for seed := range uint64(60) {
 		r := &ledgerRun{
 			ledger: newLedger([]time.Duration{0, time.Minute, time.Hour}[seed%3]), random: rand.New(rand.NewPCG(seed, 1)),
 			now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), alerts: map[string]Alert{}, known: map[string]State{},
