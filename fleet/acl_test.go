@@ -95,17 +95,14 @@ func useAll(t *testing.T, c *redis.Client) error {
 			return err
 		}
 	}
-	short := newLimiter(link, "short", fleet.SlidingLog{Limit: 10, Span: 60 * ms}, orError)
-	for range 2 {
-		if _, err := short.Take(t.Context(), "user", 2); err != nil {
+	// Of three takes the first has expired when the last is given back.
+	log := newLimiter(link, "expired", fleet.SlidingLog{Limit: 10, Span: time.Minute}, orError)
+	for i := range 3 {
+		if _, err := log.TakeAt(t.Context(), begin.Add(time.Duration(i)*40*time.Second), "user", 2); err != nil {
 			return err
 		}
-		wait(40 * ms)
 	}
-	if _, err := short.Take(t.Context(), "user", 2); err != nil {
-		return err
-	}
-	if err := short.Refund(t.Context(), "user", 1); err != nil {
+	if err := log.GiveBackAt(t.Context(), begin.Add(80*time.Second), "user", 1); err != nil {
 		return err
 	}
 	calls := fleet.NewCalls(link, "calls", fleet.CallsConfig{Interval: 20 * ms})
