@@ -24,6 +24,7 @@ BENCH ?= .
 COUNT ?= 1
 FUZZTIME ?= 10s
 SOAKTIME ?= 10m
+OPERATIONS ?= 20000000
 
 # $(call each,modules,command): the command in the folder of each module; fails in the end if it failed in one.
 each = @failed=0; for dir in $(1); do echo "-- $$dir"; (cd "$$dir" && $(2)) || failed=1; done; exit $$failed
@@ -124,11 +125,13 @@ fuzz: ## Fuzz every fuzz test for FUZZTIME=10s
 			go test -run='^$$' -fuzz="^$$target$$" -fuzztime=$(FUZZTIME) "$$pkg" || exit 1; \
 		done; done)
 
-.PHONY: soak soak-minute
-soak: ## Wear everything down for SOAKTIME=10m, under the race detector
+.PHONY: soak soak-random soak-minute
+soak: soak-random ## Wear everything down for SOAKTIME=10m, under the race detector
 	@go run -C soak $(RACE) . -for $(SOAKTIME)
+soak-random:
+	@WEIR_RANDOM_OPERATIONS=$(OPERATIONS) go test -run='^TestEveryVerbOfEveryLimiterAgainstAnOracle$$' -timeout=1h ./limiter
 soak-minute:
-	@$(MAKE) soak SOAKTIME=1m
+	@go run -C soak $(RACE) . -for 1m
 
 # The last release, or before the first a commit of our choice.
 API_BASE ?= $(shell git describe --tags --abbrev=0 2>/dev/null || echo 5160908)

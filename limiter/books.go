@@ -152,7 +152,7 @@ func (b *books) observe(yield func(*stat.Series, float64)) {
 	for i := range b.counts {
 		if s := b.series.requests[i]; s != nil {
 			yield(s, float64(b.counts[i].requests.Load()))
-			yield(b.series.permits[i], float64(b.counts[i].permits.Load()))
+			yield(b.series.permits[i], float64(b.counts[i].load().Permits))
 		}
 	}
 	yield(b.series.near, float64(b.nearby.Load()))

@@ -2,6 +2,7 @@ package limiter_test
 
 import (
 	"context"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,4 +132,13 @@ func TestNamedTakeAllocatesNothing(t *testing.T) {
 	l := named(limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(10), Burst: 100}), limiter.NamedConfig{})
 	require.Zero(t, testing.AllocsPerRun(1000, func() { l.Take(1); l.Take(200) }))
 	require.Zero(t, testing.AllocsPerRun(100, func() { l.Observe(func(*stat.Series, float64) {}) }))
+}
+
+func TestPermitsThatWereRefusedNeverWrapAround(t *testing.T) {
+	l := named(limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 1}), limiter.NamedConfig{})
+	for range 3 {
+		require.False(t, l.Take(math.MaxInt).OK)
+		require.GreaterOrEqual(t, l.Stats().Refused.Permits, int64(math.MaxInt))
+	}
+	require.InDelta(t, float64(l.Stats().Refused.Permits), observed(t, l)["weir.limiter.permits refused"], 0)
 }

@@ -1,6 +1,7 @@
 package limiter
 
 import (
+	"math"
 	"sync/atomic"
 
 	"github.com/weir-go/weir/stat"
@@ -23,10 +24,18 @@ type tally struct{ requests, permits atomic.Int64 }
 
 func (t *tally) add(n int) {
 	t.requests.Add(1)
-	t.permits.Add(int64(max(n, 0)))
+	if t.permits.Add(int64(max(n, 0))) < 0 {
+		t.permits.Store(math.MaxInt64) // requests for very many: it stays there instead of wrapping around
+	}
 }
 
-func (t *tally) load() Tally { return Tally{Requests: t.requests.Load(), Permits: t.permits.Load()} }
+func (t *tally) load() Tally {
+	permits := t.permits.Load()
+	if permits < 0 {
+		permits = math.MaxInt64 // another goroutine is just about to put it there
+	}
+	return Tally{Requests: t.requests.Load(), Permits: permits}
+}
 
 // namedSeries are the series of a limiter with a name.
 type namedSeries struct {
