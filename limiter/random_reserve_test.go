@@ -34,7 +34,7 @@ func (w *world) reserved() {
 			}
 		case 2:
 			if len(standing) > 0 && len(s.queue) == 0 { // whoever comes when one is due gets no more than there is
-				time.Sleep(standing[w.IntN(len(standing))].due - at)
+				w.sleep(standing[w.IntN(len(standing))].due - at)
 				w.settle()
 				if left := b.Take(0).Remaining; left > 0 && b.Take(left).OK {
 					o.take(w.now(), left)

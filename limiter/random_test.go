@@ -79,6 +79,9 @@ type subject struct {
 
 func (w *world) now() time.Duration { return time.Since(w.began) }
 
+// sleep lets the bubble's time pass.
+func (w *world) sleep(d time.Duration) { time.Sleep(d) }
+
 func (w *world) check(ok bool, format string, args ...any) {
 	w.Helper()
 	if !ok {
@@ -121,7 +124,7 @@ func (w *world) step() {
 	}
 	w.settle()
 	if w.IntN(3) == 0 {
-		time.Sleep(w.some() / time.Duration(1+w.IntN(20)) / w.grain * w.grain)
+		w.sleep(w.some() / time.Duration(1+w.IntN(20)) / w.grain * w.grain)
 		w.settle()
 	}
 }

@@ -136,9 +136,13 @@ func every(ctx context.Context, interval time.Duration, f func(n int)) {
 	}()
 }
 
-// takes is a call that takes the time and then ends so.
+// takes is a call that takes the time and then ends so. One that takes none makes no timer: several
+// goroutines of a bubble that find a timer due at once crash Go 1.26's race detector.
 func takes(d time.Duration, err error) func(context.Context) error {
 	return func(ctx context.Context) error {
+		if d == 0 {
+			return err
+		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(d):
