@@ -11,15 +11,10 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// Made on the real clock, and used on that of a test, which begins in the year 2000.
-var (
-	ofThePackage         = breaker.New("b", breaker.Config{MinCalls: 5, SlowCall: time.Second})
-	throttleOfThePackage = breaker.NewThrottle("t", breaker.ThrottleConfig{MinCalls: 5, Rand: func() float64 { return 0 }})
-)
-
+// The breaker is made on the real clock, as a package variable is, and used on that of a test, which begins in the year 2000.
 func TestABreakerOfThePackageWorksOnTheClockOfATest(t *testing.T) {
+	b := breaker.New("b", breaker.Config{MinCalls: 5, SlowCall: time.Second})
 	synctest.Test(t, func(t *testing.T) {
-		b := ofThePackage
 		require.NoError(t, b.Run(bg(), succeed), "looked at and called, and timed from its first call on")
 		require.Zero(t, b.Counts().Slow)
 		run(t, b, 4, fail)
@@ -36,8 +31,8 @@ func TestABreakerOfThePackageWorksOnTheClockOfATest(t *testing.T) {
 }
 
 func TestAThrottleOfThePackageWorksOnTheClockOfATest(t *testing.T) {
+	th := breaker.NewThrottle("t", breaker.ThrottleConfig{MinCalls: 5, Rand: func() float64 { return 0 }})
 	synctest.Test(t, func(t *testing.T) {
-		th := throttleOfThePackage
 		for range 5 {
 			require.ErrorIs(t, th.Run(bg(), fail), errDown)
 		}

@@ -87,6 +87,7 @@ func TestAChangeOfAMemberWakesThoseWhoWaitForAJoint(t *testing.T) {
 				l.change()
 				synctest.Wait()
 				time.Sleep(sec)
+				synctest.Wait()
 				require.NotEmpty(t, all.log, "%s, %s", name, depth)
 				require.NoError(t, all.log[0].err, "%s, %s", name, depth)
 				require.Equal(t, "first", all.log[0].who, "%s, %s", name, depth)

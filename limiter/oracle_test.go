@@ -25,7 +25,8 @@ type levelOracle struct {
 	until   time.Duration // it is held
 	ceiling float64       // the most that may be there at ceilAt, which rises at the rate
 	ceilAt  time.Duration
-	acts    []admitted // all that was taken, and when
+	filled  time.Duration // when it became full last
+	acts    []admitted    // all that was taken, and when
 }
 
 func newLevelOracle(every time.Duration, burst int) *levelOracle {
@@ -33,7 +34,11 @@ func newLevelOracle(every time.Duration, burst int) *levelOracle {
 }
 
 func (o *levelOracle) advance(at time.Duration) {
-	o.level, o.at = min(o.level+o.rate*float64(at-o.at), o.burst), at
+	level := o.level + o.rate*float64(at-o.at)
+	if level >= o.burst && o.level < o.burst {
+		o.filled = o.at + time.Duration((o.burst-o.level)/o.rate)
+	}
+	o.level, o.at = min(level, o.burst), at
 }
 
 // ceil is the ceiling at a time, none where it is as high as the bucket.
@@ -186,8 +191,8 @@ type node struct {
 	of    oracle // of a limiter that has none below it
 	below []*node
 	queue []*guest
-	full  func(at time.Duration) bool // there is no room for the key
-	most  func() int                  // the most that can be had at once
+	full  func(at, doubt time.Duration) bool // there is no room for the key, or there may be none
+	most  func() int                         // the most that can be had at once
 }
 
 // guest is a caller that waits.

@@ -3,6 +3,7 @@ package limiter_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/weir-go/weir/limiter"
@@ -106,9 +107,11 @@ func (w *world) group(name string, keys, most int) (all []*subject) {
 		l, o := g.Get(key), newLevelOracle(100*ms, burst)
 		oracles = append(oracles, o)
 		s := &subject{node: &node{name: fmt.Sprint(name, " ", key), of: o, most: func() int { return now }}}
-		s.hold = func(d time.Duration) {
-			o.hold(w.now(), d)
-			l.Hold(d)
+		if key < most { // more are not held at once
+			s.hold = func(d time.Duration) {
+				o.hold(w.now(), d)
+				l.Hold(d)
+			}
 		}
 		s.change = func() {
 			if !crowded {
@@ -123,7 +126,7 @@ func (w *world) group(name string, keys, most int) (all []*subject) {
 			}
 		}
 		if crowded {
-			s.full = func(at time.Duration) bool { return crowdedOut(oracles, key, at, most) }
+			s.full = func(at, doubt time.Duration) bool { return crowdedOut(oracles, key, at, doubt) >= most }
 		} else {
 			l.Take(1) // so that it is remembered
 			l.Refund(1)
@@ -133,19 +136,19 @@ func (w *world) group(name string, keys, most int) (all []*subject) {
 	return all
 }
 
-// crowdedOut reports whether a key is full, and so may have been forgotten, and all that are remembered are in use.
-func crowdedOut(all []*levelOracle, key int, at time.Duration, most int) bool {
-	inUse := 0
+// crowdedOut is how many other keys are in use, if a key is full and so may have been forgotten; one that became full so short
+// a time ago that this is in doubt counts as in use.
+func crowdedOut(all []*levelOracle, key int, at, doubt time.Duration) (inUse int) {
 	for i, o := range all {
 		o.advance(at)
 		switch idle := o.level > o.burst-edge; {
 		case i == key && (!idle || at < o.until):
-			return false
-		case !idle:
+			return 0
+		case i != key && (!idle || at-o.filled < doubt):
 			inUse++
 		}
 	}
-	return inUse >= most
+	return inUse
 }
 
 // joint joins limiters that are there also by themselves.
@@ -219,6 +222,7 @@ func (w *world) paces() {
 // flights is a Concurrency as a limiter that is waited for: what it has let in is given back one by one.
 type flights struct {
 	*limiter.Concurrency
+	mu      sync.Mutex
 	release []func()
 }
 
@@ -227,9 +231,21 @@ func (f *flights) Wait(ctx context.Context, n int) error { return f.TryWait(ctx,
 func (f *flights) TryWait(ctx context.Context, _ int, _ time.Duration) error {
 	release, err := f.Acquire(ctx)
 	if err == nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		f.release = append(f.release, release)
 	}
 	return err
+}
+
+// first takes the oldest release out, nil where there is none.
+func (f *flights) first() (release func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.release) > 0 {
+		release, f.release = f.release[0], f.release[1:]
+	}
+	return release
 }
 
 func (w *world) flight() {
@@ -237,11 +253,10 @@ func (w *world) flight() {
 	o := &flightOracle{limit: 3}
 	s := &subject{node: &node{name: "flight", of: o, most: func() int { return 1 }}, waiters: []limiter.Waiter{f}, unending: true}
 	s.reserve = func() { // calls come to an end
-		if len(f.release) > 0 {
+		if release := f.first(); release != nil {
 			o.flying--
-			f.release[0]()
-			f.release[0]() // which does nothing
-			f.release = f.release[1:]
+			release()
+			release() // which does nothing
 		}
 	}
 	s.change = func() {

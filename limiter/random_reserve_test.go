@@ -29,19 +29,29 @@ func (w *world) reserved() {
 		case 0, 1:
 			if len(standing) > 0 {
 				i := w.IntN(len(standing))
-				w.cancelled(b, o, standing[i], i == len(standing)-1)
+				w.cancelled(b, o, standing[i])
 				standing = slices.Delete(standing, i, i+1)
 			}
 		case 2:
+			for range 3 {
+				if r, ok := w.book(b, o, limiter.Never, len(s.queue) > 0); ok {
+					standing = append(standing, r)
+				}
+			}
+			for len(standing) > 1+w.IntN(2) {
+				i := w.IntN(len(standing))
+				w.cancelled(b, o, standing[i])
+				standing = slices.Delete(standing, i, i+1)
+			}
 			if len(standing) > 0 && len(s.queue) == 0 { // whoever comes when one is due gets no more than there is
-				w.sleep(standing[w.IntN(len(standing))].due - at)
+				w.sleep(standing[len(standing)-1].due - at)
 				w.settle()
 				if left := b.Take(0).Remaining; left > 0 && b.Take(left).OK {
 					o.take(w.now(), left)
 				}
 			}
 		default:
-			if r, ok := w.book(b, o, len(s.queue) > 0); ok {
+			if r, ok := w.book(b, o, w.some(), len(s.queue) > 0); ok {
 				standing = append(standing, r)
 			}
 		}
@@ -50,11 +60,11 @@ func (w *world) reserved() {
 	w.add(s, b)
 }
 
-func (w *world) book(b *limiter.TokenBucket, o *levelOracle, blocked bool) (booking, bool) {
-	n, limit, at := 1+w.IntN(10), w.some(), w.now()
+func (w *world) book(b *limiter.TokenBucket, o *levelOracle, limit time.Duration, blocked bool) (booking, bool) {
+	n, at := 1+w.IntN(10), w.now()
 	delay := time.Duration(max(float64(n)-o.room(at), 0) / o.rate)
 	r := b.Reserve(n, limit)
-	w.check(!r.OK || !blocked && delay < limit+moment, "reserved: Reserve(%d, %s) of %v: %+v", n, limit, o.level, r.Result)
+	w.check(!r.OK || !blocked && delay-moment < limit, "reserved: Reserve(%d, %s) of %v: %+v", n, limit, o.level, r.Result)
 	w.check(r.OK || blocked || delay > limit-moment, "reserved: Reserve(%d, %s) of %v: %+v", n, limit, o.level, r.Result)
 	if !r.OK {
 		return booking{}, false
@@ -65,8 +75,8 @@ func (w *world) book(b *limiter.TokenBucket, o *levelOracle, blocked bool) (book
 	return booking{r, n, at + r.Delay}, true
 }
 
-// cancelled cancels a reservation. It gives back no more than it took, and all of that where it is the last.
-func (w *world) cancelled(b *limiter.TokenBucket, o *levelOracle, r booking, last bool) {
+// cancelled cancels a reservation, which gives back no more than it took.
+func (w *world) cancelled(b *limiter.TokenBucket, o *levelOracle, r booking) {
 	at := w.now()
 	o.advance(at)
 	w.check(r.Cancel(), "reserved: a reservation for %s cannot be cancelled", r.due)
@@ -76,7 +86,6 @@ func (w *world) cancelled(b *limiter.TokenBucket, o *levelOracle, r booking, las
 	o.level = b.Tokens()
 	most := min(before+float64(r.n), o.burst)
 	w.check(o.level > before-edge && o.level < most+edge, "reserved: a Cancel of %d makes %v of %v", r.n, o.level, before)
-	_ = last
 }
 
 // bounded checks every span between two moments at which tokens are taken.

@@ -34,7 +34,7 @@ func (w *world) settle() {
 	for _, s := range w.subjects {
 		if len(s.queue) > 0 && !s.busy() {
 			room, n := s.room(now), s.queue[0].n
-			w.check(room < float64(n)+edge || s.full != nil && s.full(now), "%s: the first waits for %d of %v", s.name, n, room)
+			w.check(room < float64(n)+edge || s.full != nil && s.full(now, moment), "%s: the first waits for %d of %v", s.name, n, room)
 		}
 	}
 	for _, g := range w.guests {
@@ -86,7 +86,7 @@ func (w *world) left(e event) {
 		w.check(g.gone, "%s: %v", n.name, e.err)
 	case errors.Is(e.err, limiter.ErrLimited):
 		most := n.most()
-		if n.full != nil && n.full(e.at) {
+		if n.full != nil && n.full(e.at, moment) {
 			break
 		}
 		w.check(g.n > most || g.until == e.at, "%s: a caller leaves at %s whose time is up at %s: %v", n.name, e.at, g.until, e.err)

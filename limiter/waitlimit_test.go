@@ -128,6 +128,9 @@ func TestEveryWaiterLeavesWhenItsTimeIsUp(t *testing.T) {
 				for time.Sleep(100 * ms); time.Since(began) < 10*sec; time.Sleep(50 * ms) {
 					o.obstruct()
 				}
+				synctest.Wait()
+				mu.Lock()
+				defer mu.Unlock()
 				require.Len(t, left, 4)
 				for _, at := range []time.Duration{5 * sec, 6 * sec, 7 * sec} {
 					require.ErrorIs(t, left[at], limiter.ErrLimited, "at %s", at)
