@@ -34,7 +34,7 @@ var objects = []object{
 	{"`breaker.Throttle`", 2000, func() any { return breaker.NewThrottle("t", breaker.ThrottleConfig{}) }},
 	{"`limiter.TokenBucket`", 500, func() any { return limiter.NewTokenBucket(limiter.Config{Rate: rate}) }},
 	{"`limiter.FixedWindow`", 250, func() any { return limiter.NewFixedWindow(limiter.WindowConfig{Limit: 1, Span: time.Second}) }},
-	{"`limiter.SlidingWindow`", 500, func() any { return limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 1, Span: time.Second}) }},
+	{"`limiter.SlidingWindow`", 550, func() any { return limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 1, Span: time.Second}) }},
 	{"`limiter.SlidingWindow` of 100 parts", 2200, func() any {
 		return limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 1, Span: time.Second, Buckets: 100})
 	}},
