@@ -262,3 +262,23 @@ func TestWhatAJointTookBeforeARefusalGoesBack(t *testing.T) {
 	take(t, before, step{0, 0, "ok 5/5 reset 0s"})
 	take(t, after, step{0, 0, "ok 5/5 reset 0s"})
 }
+
+func TestNoLockIsHeldWhileTierOfIsAsked(t *testing.T) {
+	t0 := time.Unix(1000, 0)
+	var g *limiter.Group[int]
+	asked := 0
+	g = limiter.NewGroupAt(limiter.GroupConfig[int]{
+		Rate: limiter.PerSecond(1), MaxKeys: 10, Tiers: []limiter.Tier{{Rate: limiter.PerSecond(2)}},
+		TierOf: func(int) int {
+			asked++
+			if g != nil {
+				g.Evictions() // takes every lock of the group
+			}
+			return -1
+		},
+	}, t0)
+	g.HoldAt(t0, 1, time.Second)
+	asked = 0
+	require.True(t, g.TakeAt(t0.Add(time.Hour), 2, 1).OK, "it forgets the hold of the other key, which is over")
+	require.Equal(t, 1, asked, "once a decision")
+}

@@ -64,9 +64,7 @@ func (g *Group[K]) endHolds(s *shard[K], at time.Duration, most int) {
 		if c := &s.classes[h.tier]; h.left(at) == 0 && (c.by.usual == 0 || h.floor < c.by.idle(at)) {
 			// At an earlier time the key is asked for as one that was full then, and not before.
 			c.table.dropped = max(c.table.dropped, h.floor)
-			var p place[K]
-			g.place(&p, key)
-			if b, known := c.table.seek(p.hash, key, always); known {
+			if b, known := c.table.seek(g.hash(key)|1, key, always); known {
 				b.full = max(b.full, h.floor)
 			}
 			delete(s.holds, key)

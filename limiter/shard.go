@@ -29,13 +29,16 @@ type place[K comparable] struct {
 	key   K
 }
 
-// place finds where a key belongs. It fills in what p points to, as a struct that is returned is copied through memory.
+func (g *Group[K]) hash(key K) uint64 { return maphash.Comparable(g.seed, key) }
+
+// place finds where a key belongs. It calls TierOf, so the caller must hold no lock. It fills in what p points to, as a
+// struct that is returned is copied through memory.
 func (g *Group[K]) place(p *place[K], key K) {
 	p.key, p.tier = key, 0
 	if g.tier != nil {
 		p.tier = min(max(g.tier(key), -1), len(g.tiers)-2) + 1
 	}
-	hash := maphash.Comparable(g.seed, key)
+	hash := g.hash(key)
 	p.shard, p.hash = &g.shards[hash%uint64(len(g.shards))], hash|1
 }
 
