@@ -92,6 +92,13 @@ func (g *Group[K]) TryWait(ctx context.Context, key K, n int, limit time.Duratio
 		}
 		return nil
 	}
+	if key != key { //nolint:gocritic // a NaN is not, and its queue would never be found again
+		var r Result
+		if g.serve(&r, time.Since(g.epoch), key, n); r.OK || peeked(r, n) {
+			return nil
+		}
+		return refused(r, n)
+	}
 	q := g.lines.enter(key, g.maxWaiters)
 	defer g.lines.leave(key, q)
 	return q.wait(ctx, keyServer[K]{g, key}, request{n: n, limit: limit})

@@ -73,7 +73,7 @@ func (q *queue) wait(ctx context.Context, s server, req request) error {
 	}
 	if q.ahead.Load() == 0 || req.n < 1 {
 		var r Result
-		if s.serve(&r, s.now(), req.n); r.OK || req.n == 0 && r.RetryAfter < Never {
+		if s.serve(&r, s.now(), req.n); r.OK || peeked(r, req.n) {
 			return nil
 		}
 		if r.RetryAfter == Never || r.ResetAfter == useless || req.limit <= 0 {
@@ -273,6 +273,9 @@ func stepBack(r *Result, n int) {
 		r.OK, r.RetryAfter = false, 1 // the head is being served at this moment
 	}
 }
+
+// peeked reports whether a request is one for nothing, which a wait grants however things stand.
+func peeked(r Result, n int) bool { return n == 0 && r.RetryAfter < Never }
 
 // refused is the error for a request that was answered with r.
 func refused(r Result, n int) error {

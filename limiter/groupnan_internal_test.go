@@ -1,0 +1,25 @@
+package limiter
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestAKeyThatIsNotItselfLeavesNoQueue waits where a wait needs no room for the key: where nothing is counted, or nothing wanted.
+func TestAKeyThatIsNotItselfLeavesNoQueue(t *testing.T) {
+	for overflow := RefuseNew; overflow <= ShareNew; overflow++ {
+		for _, c := range []GroupConfig[float64]{{Rate: Unlimited()}, {Rate: PerSecond(1)}, {Rate: PerSecond(1), Burst: None}} {
+			c.Overflow = overflow
+			g := NewGroup(c)
+			require.NoError(t, g.Wait(t.Context(), math.NaN(), 0))
+			require.Error(t, g.Wait(t.Context(), math.NaN(), -1))
+			err := g.Wait(t.Context(), math.NaN(), 1)
+			if c.Rate.IsUnlimited() {
+				require.NoError(t, err)
+			}
+			require.Empty(t, g.lines.byKey)
+		}
+	}
+}
