@@ -15,7 +15,7 @@ import (
 // has something for it; every waiter with a limit also has a timer of its own, so it leaves when its
 // time is up, whatever has become of the limiter meanwhile. The goroutines are those of the callers.
 type queue struct {
-	ahead atomic.Int64 // permits asked for by all who wait; above 0 exactly while anybody does
+	ahead atomic.Int64 // permits asked for by all who wait, as far as they are counted; above 0 exactly while anybody does
 	max   int          // callers that may wait, 0 for any number
 	room  int64        // permits that may be waited for, 0 for any number
 
@@ -40,6 +40,10 @@ type server interface {
 	after(r *Result, at time.Duration, ahead int64, n int)
 }
 
+// maxAhead bounds the permits that are counted as asked for, so that neither they nor the sum of those of some queues overflow.
+// Of a request beyond it only one is counted.
+const maxAhead = 1 << 60
+
 // useless is the ResetAfter by which a server says that waiting is of no use, although there is a RetryAfter.
 const useless time.Duration = -1
 
@@ -60,6 +64,7 @@ func (r request) timeout() (due <-chan time.Time, stop func() bool) {
 
 type waiter struct {
 	n          int
+	ahead      int64         // what it adds to the permits that all wait for
 	wake       chan struct{} // with room for one: look again
 	served     bool
 	err        error // why it never can be served
@@ -104,7 +109,7 @@ func (q *queue) join(ctx context.Context, s server, req request) (*waiter, error
 	if r.RetryAfter > req.limit {
 		return nil, refusal(WaitTooLong, r.Limit, r.RetryAfter)
 	}
-	if q.max > 0 && q.length >= q.max || q.room > 0 && q.ahead.Load()+int64(req.n) > q.room {
+	if q.max > 0 && q.length >= q.max || q.room > 0 && int64(req.n) > q.room-q.ahead.Load() {
 		return nil, refusal(QueueFull, r.Limit, r.RetryAfter)
 	}
 	w := &waiter{n: req.n, wake: make(chan struct{}, 1)}
@@ -225,7 +230,10 @@ func (q *queue) push(w *waiter) {
 	}
 	q.last = w
 	q.length++
-	q.ahead.Add(int64(w.n))
+	if w.ahead = int64(w.n); w.ahead > maxAhead-q.ahead.Load() {
+		w.ahead = 1
+	}
+	q.ahead.Add(w.ahead)
 }
 
 func (q *queue) remove(w *waiter) {
@@ -241,7 +249,7 @@ func (q *queue) remove(w *waiter) {
 	}
 	w.prev, w.next = nil, nil
 	q.length--
-	if q.ahead.Add(int64(-w.n)) > 0 {
+	if q.ahead.Add(-w.ahead) > 0 {
 		return
 	}
 	if q.timer != nil {

@@ -1,0 +1,59 @@
+package limiter_test
+
+import (
+	"context"
+	"math"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// TestRequestsForVeryManyPermitsWait has requests wait that are together for more permits than an int64 counts. Some leave, and the
+// others are served when the hold ends.
+func TestRequestsForVeryManyPermitsWait(t *testing.T) {
+
+	type held interface {
+		limiter.Limiter
+		limiter.Waiter
+		limiter.Holder
+	}
+	bucket := func() held { return limiter.NewTokenBucket(limiter.Config{Rate: limiter.Unlimited()}) }
+	for name, make := range map[string]func() held{
+		"bucket": bucket,
+		"joint":  func() held { return limiter.All(bucket()) },
+		"nested": func() held { return limiter.All(limiter.All(bucket())) },
+		"key": func() held {
+			return limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Unlimited()}).Get(1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := make()
+				l.Hold(hour)
+				all := newLine(t, l)
+				ctx, leave := context.WithCancel(t.Context())
+				all.enter(t.Context(), "first", math.MaxInt)
+				all.enter(ctx, "gone", math.MaxInt)
+				all.enter(ctx, "gone too", math.MaxInt)
+				all.enter(t.Context(), "last", 10)
+				leave()
+				synctest.Wait()
+				all.mu.Lock()
+				require.Len(t, all.log, 2)
+				all.log = nil
+				all.mu.Unlock()
+				require.False(t, l.Take(1).OK)
+				all.all.Wait()
+				require.Len(t, all.log, 2)
+				for i, who := range []string{"first", "last"} {
+					require.Equal(t, who, all.log[i].who)
+					require.Equal(t, hour, all.log[i].at)
+					require.NoError(t, all.log[i].err)
+				}
+			})
+		})
+	}
+}
