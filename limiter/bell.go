@@ -12,6 +12,13 @@ func (b bell) ring() {
 	}
 }
 
+// setBell has the queue listen to another bell. Nobody waits.
+func (q *queue) setBell(b bell) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.bell = b
+}
+
 // watch has a bell rung from now on whenever there may be more to have.
 func (q *queue) watch(b bell) {
 	q.mu.Lock()

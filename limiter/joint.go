@@ -48,9 +48,7 @@ func All(limits ...Limiter) *Joint {
 			panic(fmt.Errorf("limiter: limit %d is nil, must be a Limiter", i))
 		}
 	}
-	j := &Joint{members: slices.Clone(limits)}
-	j.line.bell = make(bell, 1)
-	return j
+	return &Joint{members: slices.Clone(limits)}
 }
 
 // Hold admits nothing for d, where a member is a [Holder].
@@ -118,6 +116,7 @@ func (j *Joint) listen(callers int) {
 	j.waiting += callers
 	switch {
 	case before == 0:
+		j.line.setBell(make(bell, 1)) // a new one, as those before may have waited in another testing/synctest bubble
 		j.watchMembers(j.line.bell)
 	case j.waiting == 0:
 		j.unwatchMembers(j.line.bell)

@@ -254,6 +254,7 @@ func (q *queue) remove(w *waiter) {
 	}
 	if q.timer != nil {
 		q.timer.Stop()
+		q.timer = nil // the next to wait may do so in another testing/synctest bubble
 	}
 	q.ringBells() // who was refused because of them need not be now
 }

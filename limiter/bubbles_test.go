@@ -1,0 +1,42 @@
+package limiter_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// TestWaitInOneBubbleAfterAnother waits for limiters that were made outside, as package variables are, in two synctest bubbles.
+func TestWaitInOneBubbleAfterAnother(t *testing.T) {
+	c := limiter.Config{Rate: limiter.PerSecond(1), Burst: 1}
+	window := limiter.WindowConfig{Limit: 1, Span: sec}
+	smooth, leaky := limiter.NewSmooth(limiter.SmoothConfig{Rate: c.Rate, Burst: sec}), limiter.NewLeakyBucket(limiter.LeakyConfig{Rate: c.Rate, Capacity: 2})
+	flights := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
+	for name, w := range map[string]limiter.Waiter{
+		"bucket": limiter.NewTokenBucket(c), "log": limiter.NewSlidingLog(window), "fixed": limiter.NewFixedWindow(window),
+		"joint": limiter.All(limiter.All(limiter.NewTokenBucket(c))), "key": limiter.NewGroup(limiter.GroupConfig[int]{Rate: c.Rate, Burst: 1}).Get(1),
+		"named": limiter.NewNamed("x", limiter.NewTokenBucket(c), limiter.NamedConfig{}), "smooth": waits{smooth}, "leaky": leaky,
+	} {
+		for range 2 {
+			synctest.Test(t, func(t *testing.T) {
+				for range 3 {
+					require.NoError(t, w.Wait(t.Context(), 1), name)
+				}
+			})
+		}
+	}
+	for range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			release, err := flights.Acquire(t.Context())
+			require.NoError(t, err)
+			time.AfterFunc(sec, release)
+			release, err = flights.Acquire(t.Context())
+			require.NoError(t, err)
+			release()
+		})
+	}
+}
