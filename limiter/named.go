@@ -104,7 +104,7 @@ func (l *Named) TryWait(ctx context.Context, n int, limit time.Duration) error {
 		return err
 	}
 	r := l.try(n)
-	if r.OK {
+	if r.OK || peeked(r, n) {
 		return nil
 	}
 	if l.shadow || l.waiter == nil {

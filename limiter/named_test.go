@@ -142,3 +142,16 @@ func TestPermitsThatWereRefusedNeverWrapAround(t *testing.T) {
 	}
 	require.InDelta(t, float64(l.Stats().Refused.Permits), observed(t, l)["weir.limiter.permits refused"], 0)
 }
+
+func TestAWaitForNothingIsGrantedWhateverTheMode(t *testing.T) {
+	for _, c := range []limiter.NamedConfig{{}, {Shadow: true}} {
+		bucket := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 1})
+		bucket.Hold(hour)
+		group := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerHour(1)})
+		group.Hold(1, hour)
+		require.NoError(t, bucket.Wait(t.Context(), 0))
+		require.NoError(t, limiter.NewNamed("x", bucket, c).Wait(t.Context(), 0))
+		require.NoError(t, limiter.NewNamed("x", struct{ limiter.Limiter }{bucket}, c).Wait(t.Context(), 0), "one that is no Waiter")
+		require.NoError(t, limiter.NewNamedGroup("x", group, c).Wait(t.Context(), 1, 0))
+	}
+}
