@@ -1,6 +1,7 @@
 package limiter_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -62,4 +63,27 @@ func TestASlidingLogGivesItsMemoryBack(t *testing.T) {
 	}
 	require.Less(t, int64(heap()-before), int64(1<<14))
 	take(t, log, step{hour + 19*time.Minute, 0, "ok 499999/500000 reset 1s"})
+}
+
+// TestRefundOfVeryMany gives back as many permits as an int counts, when some are no longer counted: the limiter is full then.
+func TestRefundOfVeryMany(t *testing.T) {
+	window := limiter.WindowConfig{Limit: 5, Span: sec}
+	for name, l := range map[string]limiter.Limiter{
+		"bucket":  limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.PerHour(1), Burst: 5}, start),
+		"key":     limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 5}, start).Get(1),
+		"fixed":   limiter.NewFixedWindowAt(window, start),
+		"log":     limiter.NewSlidingLogAt(window, start),
+		"sliding": limiter.NewSlidingWindowAt(limiter.SlidingConfig{Limit: 5, Span: sec}, start),
+		"joint":   limiter.All(limiter.NewSlidingLogAt(window, start)),
+		"named":   limiter.NewNamed("x", limiter.NewSlidingLogAt(window, start), limiter.NamedConfig{}),
+	} {
+		l.TakeAt(start, 2)
+		for i := range 3 {
+			at := start.Add(time.Duration(i+1) * 2 * sec)
+			require.True(t, l.TakeAt(at, 3).OK, "%s, %d", name, i)
+			l.Refund(math.MaxInt)
+			require.Equal(t, 5, l.TakeAt(at, 0).Remaining, "%s, %d", name, i)
+			require.False(t, l.TakeAt(at, 6).OK, "%s, %d", name, i)
+		}
+	}
 }

@@ -82,7 +82,7 @@ func (l *logRule) makeRoom() {
 
 func (l *logRule) giveBack(n int64) {
 	if n > 0 {
-		l.past = min(l.past+n, l.total)
+		l.past += min(n, l.total-l.past)
 	}
 	for l.gone < len(l.log) && l.log[l.gone].total <= l.past {
 		l.gone++

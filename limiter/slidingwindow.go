@@ -100,7 +100,8 @@ func (r *ringRule) add(n int64) {
 
 func (r *ringRule) giveBack(n int64) {
 	newest := r.ring.Newest()
-	least := min(r.before(newest)+n, r.total)
+	gone := r.before(newest)
+	least := gone + min(n, r.total-gone)
 	for b := newest - r.back; b <= newest; b++ {
 		if row := &r.ring.Row(b)[0]; row.Load() < least {
 			row.Store(least)
