@@ -159,6 +159,11 @@ func (k Keyed[K]) peek(r *Result, t time.Time, ahead int64, n int) {
 	k.group.look(r, t.Sub(k.group.epoch), k.key, ahead, n)
 }
 
+func (k Keyed[K]) lacksRoom(n int) bool {
+	_, room := k.group.hasRoom(k.key, n)
+	return !room && k.group.overflow == RefuseNew
+}
+
 // watch keeps the queue of the key for as long as somebody watches it.
 func (k Keyed[K]) watch(b bell) {
 	if k.key == k.key { //nolint:gocritic // a NaN is not, and its queue would never be found again

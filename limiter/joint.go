@@ -34,6 +34,16 @@ type member interface {
 	unwatch(b bell)
 }
 
+// roomy is a member that may have no room for its key, when nobody is to wait for it.
+type roomy interface {
+	lacksRoom(n int) bool
+}
+
+func lacksRoom(l Limiter, n int) bool {
+	m, ok := l.(roomy)
+	return ok && m.lacksRoom(n)
+}
+
 // refuser is a member that counts requests which are refused.
 type refuser interface {
 	// refuse counts one.
@@ -211,6 +221,10 @@ func (j *Joint) peek(r *Result, t time.Time, ahead int64, n int) {
 	}
 }
 
+func (j *Joint) lacksRoom(n int) bool {
+	return slices.ContainsFunc(j.members, func(l Limiter) bool { return lacksRoom(l, n) })
+}
+
 func (j *Joint) refuse(t time.Time, n int) {
 	for _, l := range j.members {
 		if m, ok := l.(refuser); ok {
@@ -221,7 +235,11 @@ func (j *Joint) refuse(t time.Time, n int) {
 
 func (j *Joint) now() time.Duration { return 0 }
 
-func (j *Joint) serve(r *Result, _ time.Duration, n int) { *r = j.decide(time.Now(), n) }
+func (j *Joint) serve(r *Result, _ time.Duration, n int) {
+	if *r = j.decide(time.Now(), n); !r.OK && j.lacksRoom(n) {
+		r.ResetAfter = useless
+	}
+}
 
 func (j *Joint) after(r *Result, _ time.Duration, ahead int64, n int) {
 	*r = j.look(time.Now(), ahead, n)

@@ -206,3 +206,22 @@ func TestNearIsAShareInDecimals(t *testing.T) {
 		require.EqualValues(t, 100-percent, l.Stats().Near, "%d of 100", percent)
 	}
 }
+
+// TestNobodyWaitsForAJointOfAKeyWithoutRoom asks for a Joint of a key that finds no room, as for the key itself: it is refused at once.
+func TestNobodyWaitsForAJointOfAKeyWithoutRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 1, MaxKeys: 1})
+		require.True(t, g.Take(0, 1).OK)
+		began := time.Now()
+		for _, l := range []limiter.Waiter{
+			g.Get(1), limiter.All(g.Get(1)), limiter.All(exactLog(9, hour), limiter.All(g.Get(1))),
+			limiter.All(limiter.NewNamed("x", g.Get(1), limiter.NamedConfig{})),
+		} {
+			require.ErrorIs(t, l.Wait(t.Context(), 1), limiter.ErrLimited)
+			require.Zero(t, time.Since(began))
+		}
+		require.NoError(t, limiter.All(limiter.NewNamed("x", g.Get(1), limiter.NamedConfig{Shadow: true})).Wait(t.Context(), 1))
+		time.Sleep(hour + ms)
+		require.NoError(t, limiter.All(g.Get(1)).Wait(t.Context(), 1), "now there is room")
+	})
+}

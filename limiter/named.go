@@ -156,6 +156,8 @@ func (l *Named) refuse(t time.Time, n int) {
 	}
 }
 
+func (l *Named) lacksRoom(n int) bool { return !l.shadow && lacksRoom(l.inner, n) }
+
 func (l *Named) watch(b bell) {
 	if m, ok := l.inner.(member); ok {
 		m.watch(b)
