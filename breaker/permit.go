@@ -204,7 +204,7 @@ func (b *Breaker) allowTimed(m *Permit, p *phase, at time.Duration) error {
 		}
 	case Open:
 		if at < p.until {
-			return b.refuse(p.err)
+			return b.refuse(b.openError(p))
 		}
 		return b.probe(m, at)
 	case HalfOpen:
@@ -248,9 +248,24 @@ func (b *Breaker) check(at time.Duration) error {
 	case s.state == HalfOpen || p.over(at):
 		return b.checkProbes(at)
 	case s.state == Open || s.state == ForcedOpen:
-		return b.refuse(p.err)
+		return b.refuse(b.openError(p))
 	}
 	return nil
+}
+
+// openError returns the error with which the phase refuses. A breaker that is open at first made
+// it before the first time was given, which may have moved the origin.
+func (b *Breaker) openError(p *phase) *OpenError {
+	if p.state != Open || b.begun.Load() != moved {
+		return p.err
+	}
+	until := b.date(p.until)
+	if p.err.Until.Equal(until) {
+		return p.err
+	}
+	e := *p.err
+	e.Until = until
+	return &e
 }
 
 func (b *Breaker) refuse(err *OpenError) error {

@@ -125,7 +125,7 @@ func (b *Breaker) checkProbes(at time.Duration) error {
 func (b *Breaker) refusal(p *phase, place int, at time.Duration) *OpenError {
 	switch {
 	case p.state == Open || p.state == ForcedOpen:
-		return p.err
+		return b.openError(p)
 	case p.state != HalfOpen || place >= 0:
 		return nil
 	}

@@ -235,3 +235,22 @@ func TestTheFirstTimeIsOneForAll(t *testing.T) {
 		require.Zero(t, b.Totals().Slow)
 	}
 }
+
+// A breaker that is open at first says until when by the clock that it is used on, though it was
+// made at another time.
+func TestBreakerOpenAtFirstRefusesByTheTimeItIsUsedAt(t *testing.T) {
+	for name, ask := range map[string]func(*breaker.Breaker) error{
+		"Allow": func(b *breaker.Breaker) error {
+			_, err := b.AllowAt(t0)
+			return err
+		},
+		"Check": func(b *breaker.Breaker) error { return b.CheckAt(t0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := breaker.NewAt("b", breaker.Config{Initial: breaker.Open}, t0.Add(1000*time.Hour))
+			var refusal *breaker.OpenError
+			require.ErrorAs(t, ask(b), &refusal)
+			require.Equal(t, t0.Add(5*time.Second), refusal.Until)
+		})
+	}
+}
