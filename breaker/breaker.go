@@ -206,7 +206,12 @@ func (b *Breaker) IsOpen() bool {
 // override it is true for ForcedOpen alone, whatever the state underneath is: ForcedClosed,
 // Disabled and Trial let all calls through.
 func (b *Breaker) Tripped() bool {
-	switch b.current().phase.Load().state { // the clock alone leads from Open to HalfOpen and back only
+	b = b.current()
+	s := b.phase.Load().state // the clock alone leads from Open to HalfOpen and back only
+	if s == evicted {         // and the key is forgotten: as a new breaker is
+		s = b.rules().config.Initial
+	}
+	switch s {
 	case Open, HalfOpen, ForcedOpen:
 		return true
 	default:

@@ -52,3 +52,18 @@ func TestTrippedUnderEachOverride(t *testing.T) {
 		require.Equal(t, c.release, b.Tripped(), "%v, released", c.state)
 	}
 }
+
+// A breaker that was evicted is tripped where a new one of its key would be.
+func TestTrippedOfAnEvictedBreaker(t *testing.T) {
+	for initial, want := range map[breaker.State]bool{
+		breaker.Closed: false, breaker.Open: true, breaker.ForcedOpen: true, breaker.Trial: false,
+	} {
+		g := group(1, breaker.Config{Initial: initial})
+		b := g.GetAt(t0, "a")
+		require.Equal(t, want, b.Tripped(), "%v, new", initial)
+		press(g, after(time.Minute), 1)
+		require.EqualValues(t, 1, g.Stats().Evictions)
+		require.Equal(t, initial, b.StateAt(after(time.Minute)))
+		require.Equal(t, want, b.Tripped(), "%v, evicted", initial)
+	}
+}
