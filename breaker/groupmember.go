@@ -149,7 +149,9 @@ func (p *phase) asMade(at time.Duration) bool {
 func (p *phase) evicted(b *Breaker, at time.Duration, counted tally.Counts) *phase {
 	next := *p
 	next.state, next.needs, next.epoch = evicted, needs{}, p.epoch+1
-	next.spent[p.state] += max(at-p.since, 0)
+	var last stay
+	last, next.spent, next.entered = p.history(at)
+	next.spent[last.state] += max(at-last.since, 0)
 	next.since, next.until, next.refused = at, math.MaxInt64, b.refused.Load()
 	next.past = past{counts: counted}
 	next.past.counts.Refused = next.refused

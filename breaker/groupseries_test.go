@@ -258,3 +258,21 @@ func TestGroupShowsNoCounterThatFallsByRounding(t *testing.T) {
 		require.Positive(t, g.Stats().Evictions)
 	})
 }
+
+// A breaker that is open at first becomes half-open with time, and so it is counted when it is
+// evicted before anybody has called.
+func TestGroupEvictsABreakerThatWasOpenAtFirstAsWhatItHasBecome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := breaker.NewGroup[string]("g", breaker.GroupConfig{
+			MaxKeys: 1, MaxSeries: 1, Breaker: breaker.Config{Initial: breaker.Open, Cooldown: time.Second},
+		})
+		var m meter
+		g.Get("a")
+		time.Sleep(time.Minute)
+		m.read(t, g, 0, 1)
+		g.Get("b")
+		g.Get("b")
+		require.EqualValues(t, 1, g.Stats().Evictions)
+		m.read(t, g, 0, 1)
+	})
+}

@@ -140,14 +140,7 @@ func (b *Breaker) observe(s *series, yield func(*stat.Series, float64)) {
 
 func (b *Breaker) observeStates(s *series, at time.Duration, yield func(*stat.Series, float64)) {
 	p := b.phase.Load()
-	now, spent, entered := stay{p.state, p.since, p.until}, p.spent, p.entered
-	if p.over(at) { // the clock has brought other states, and nobody has called since
-		for _, s := range p.due(at) {
-			spent[now.state] += s.since - now.since
-			entered[s.state]++
-			now = s
-		}
-	}
+	now, spent, entered := p.history(at)
 	at = max(at, now.since)
 	if now.state != evicted { // whose time is over
 		spent[now.state] += at - now.since

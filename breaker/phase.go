@@ -85,6 +85,20 @@ func (p *phase) due(now time.Duration) []stay {
 	return []stay{again, {HalfOpen, again.until, math.MaxInt64}}
 }
 
+// history returns the stay that holds at the given offset, the time spent in each state before
+// it, and the transitions into each state up to it.
+func (p *phase) history(at time.Duration) (now stay, spent [states]time.Duration, entered [states]int64) {
+	now, spent, entered = stay{p.state, p.since, p.until}, p.spent, p.entered
+	if p.over(at) { // the clock has brought other states, and nobody has called since
+		for _, s := range p.due(at) {
+			spent[now.state] += s.since - now.since
+			entered[s.state]++
+			now = s
+		}
+	}
+	return now, spent, entered
+}
+
 // again is the stay that follows a half-open phase without a verdict.
 func (p *phase) again() stay {
 	return stay{Open, p.until, max(add(p.until, p.cooldown), time.Duration(p.live.retry.Load()))}
