@@ -120,12 +120,11 @@ func (g *Group[K]) ReconfigureAt(t time.Time, c Config) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	r := newRules(c.orDefault())
-	g.rules.Store(r) // first, so that members with the old ones are among those below
-	g.unguarded.obey(unguardedRules(c), t)
+	g.rules.Store(newRules(c.orDefault())) // first, so that members with the old ones are among those below
+	g.unguarded.obey(func() *rules { return unguardedRules(g.rules.Load().config) }, t)
 	for i := range g.shards {
 		for _, m := range g.shards[i].list(nil) {
-			m.breaker.obey(r, t)
+			m.breaker.obey(g.rules.Load, t)
 		}
 	}
 	return nil

@@ -166,9 +166,12 @@ func (h *hold) rulesFor(c Config) *rules {
 	return newRules(c)
 }
 
-// obey gives the breaker the rules of its group, unless it was evicted.
-func (b *Breaker) obey(r *rules, t time.Time) {
+// obey gives the breaker the rules of its group, unless it was evicted. They are read under the
+// breaker's lock: of two that reconfigure the group at once, or one in the other's OnChange, the
+// later config is then the last that each member gets.
+func (b *Breaker) obey(common func() *rules, t time.Time) {
 	b.mu.Lock()
+	r := common()
 	if p := b.pay(b.at(t)); p.state != evicted && p.rules != r {
 		b.follow(r, p, t)
 	}

@@ -118,3 +118,28 @@ func TestGroupReconfigureMissesNoMemberThatComesMeanwhile(t *testing.T) {
 		}
 	}
 }
+
+// An OnChange that is called for a member while the group is reconfigured may reconfigure it
+// again: the later config is the one that all members have then, and no member is pinned.
+func TestGroupReconfigureWithinAnother(t *testing.T) {
+	var g *breaker.Group[string]
+	last, again := breaker.Config{MinCalls: 2}, 0
+	first := breaker.Config{MinCalls: 1, OnChange: func(breaker.Change) {
+		if again++; again == 1 {
+			require.NoError(t, g.ReconfigureAt(t0, last))
+		}
+	}}
+	g = group(3, breaker.Config{Probes: 9})
+	for _, key := range []string{"a", "b", "c"} { // each closes by the first config
+		g.GetAt(t0, key).OpenForAt(t0, 0)
+		call(t, g, t0, key, breaker.Success)
+	}
+	require.NoError(t, g.ReconfigureAt(t0, first))
+	require.Equal(t, 1, again)
+	for key, b := range g.All() {
+		b.ResetAt(t0)
+		require.Equal(t, 2, opensAfter(t, b, t0), key)
+		b.ResetAt(t0)
+	}
+	evictAll(g, after(time.Hour))
+}
