@@ -133,12 +133,7 @@ func countOf(c *tally.Counts, o Outcome) *int64 {
 // that its key has now; as late if it was late already, or would be there.
 func (b *Breaker) passResult(m *Permit, o Outcome, at time.Duration, inTime bool) bool {
 	next, offset := b.again(at)
-	n := Permit{breaker: next, phase: next.phase.Load(), after: m.after, flight: unwatched}
-	if m.phase.timed {
-		n.start = offset - (at - m.start)
-	} else {
-		n.start = offset
-	}
+	n := Permit{breaker: next, phase: next.phase.Load(), after: m.after, flight: unwatched, start: offset - (at - m.start)}
 	switch n.phase.state {
 	case Closed, ForcedClosed, Disabled, Trial:
 	default:
@@ -149,10 +144,23 @@ func (b *Breaker) passResult(m *Permit, o Outcome, at time.Duration, inTime bool
 			n.trial = its
 		}
 	}
+	if !m.phase.timed { // when it began is not known
+		n.phase, n.trial = n.phase.untimed(), n.trial.untimed()
+	}
 	if !inTime {
 		n.phase = &phase{epoch: math.MaxUint64} // that of no breaker
 	}
 	return next.settle(&n, o, offset)
+}
+
+// untimed returns the phase as a permit has it whose call is not timed.
+func (p *phase) untimed() *phase {
+	if p == nil || !p.timed {
+		return p
+	}
+	next := *p
+	next.timed = false
+	return &next
 }
 
 // rulesFor returns the rules of a config: those of the group, if they are the same, so that

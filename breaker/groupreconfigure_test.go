@@ -143,3 +143,24 @@ func TestGroupReconfigureWithinAnother(t *testing.T) {
 	}
 	evictAll(g, after(time.Hour))
 }
+
+// A call that began before its group timed any has no time, though its breaker has been evicted
+// since.
+func TestGroupTimesNoCallThatBeganBefore(t *testing.T) {
+	for name, c := range map[string]breaker.Config{
+		"Latency":           {Latency: true},
+		"Latency, on trial": {Latency: true, Initial: breaker.Trial},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, u := group(2, breaker.Config{Initial: c.Initial}), after(time.Minute)
+			b := g.GetAt(t0, "a")
+			p, err := b.AllowAt(t0)
+			require.NoError(t, err)
+			require.NoError(t, g.ReconfigureAt(t0, c))
+			evictAll(g, u)
+			require.True(t, p.DoneAt(u, breaker.Success))
+			require.EqualValues(t, 1, b.Totals().Successes)
+			require.Zero(t, b.LifetimeLatency().Count())
+		})
+	}
+}
