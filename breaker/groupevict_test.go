@@ -244,3 +244,31 @@ func TestGroupLosesNoCallToAnEviction(t *testing.T) {
 	})
 	require.InDelta(t, 50, calls, 0)
 }
+
+// A result is late if the breaker that the key has now has opened and closed since the call began,
+// on trial too.
+func TestGroupCountsNoResultFromBeforeTheBreakerOpened(t *testing.T) {
+	for _, initial := range []breaker.State{breaker.Closed, breaker.Trial} {
+		t.Run(initial.String(), func(t *testing.T) {
+			g := group(2, breaker.Config{MinCalls: 1, Probes: 1, Initial: initial})
+			b := g.GetAt(t0, "a")
+			old, err := b.AllowAt(t0)
+			require.NoError(t, err)
+			u := after(time.Minute)
+			evictAll(g, u)
+			call(t, g, u, "a", breaker.Failure)
+			u = u.Add(5 * time.Second)
+			call(t, g, u, "a", breaker.Success) // the probe
+			require.Equal(t, initial, b.StateAt(u))
+			counted := old.DoneAt(u, breaker.Failure)
+			require.Equal(t, initial == breaker.Trial, counted, "a trial goes on, but not for its shadow")
+			require.Equal(t, initial, b.StateAt(u))
+			if initial == breaker.Trial {
+				require.EqualValues(t, 1, b.StatsAt(u).TrialOpened)
+				return
+			}
+			require.Zero(t, b.CountsAt(u).Failures)
+			require.EqualValues(t, 1, b.StatsAt(u).Late)
+		})
+	}
+}

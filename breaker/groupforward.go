@@ -136,11 +136,12 @@ func (b *Breaker) passResult(m *Permit, o Outcome, at time.Duration, inTime bool
 	n := Permit{breaker: next, phase: next.phase.Load(), after: m.after, flight: unwatched, start: offset - (at - m.start)}
 	switch n.phase.state {
 	case Closed, ForcedClosed, Disabled, Trial:
+		inTime = inTime && n.phase.epoch == 0 // else it has changed its state since the call began
 	default:
 		inTime = false
 	}
 	if s := n.phase.shadow; s != nil && (m.trial != nil || m.phase.state != Trial) {
-		if its := s.phase.Load(); its.state == Closed { // as if it had let the call through
+		if its := s.phase.Load(); its.state == Closed && its.epoch == 0 { // as if it had let the call through
 			n.trial = its
 		}
 	}
