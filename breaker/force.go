@@ -132,6 +132,7 @@ func (b *Breaker) change(t time.Time, f func(b *Breaker, p *phase, at time.Durat
 	p := b.pay(at)
 	if p.state == evicted {
 		b.mu.Unlock()
+		t = b.fresh(at)
 		b.hold.group.get(t).change(t, f)
 		return
 	}

@@ -17,9 +17,8 @@ import (
 // evictAll has other keys take the place of all members that can be evicted.
 func evictAll(g *breaker.Group[string], u time.Time) {
 	before := g.Stats().Evictions
-	for range 3 {
-		press(g, u, g.Len())
-		u = u.Add(time.Nanosecond)
+	for i := range 3 { // u last, each with keys of its own
+		press(g, u.Add(time.Duration(i-2)), g.Len())
 	}
 	if g.Stats().Evictions < before+int64(g.Len()) {
 		panic("they stay")
@@ -269,6 +268,36 @@ func TestGroupCountsNoResultFromBeforeTheBreakerOpened(t *testing.T) {
 			}
 			require.Zero(t, b.CountsAt(u).Failures)
 			require.EqualValues(t, 1, b.StatsAt(u).Late)
+		})
+	}
+}
+
+// A stale time, such as the zero one, given to a breaker that was evicted is as stale for the one
+// that its key has now, and stops no clock.
+func TestGroupEvictedBreakerAtAStaleTime(t *testing.T) {
+	for name, do := range map[string]func(b *breaker.Breaker, old *breaker.Permit){
+		"Allow":       func(b *breaker.Breaker, _ *breaker.Permit) { _, _ = b.AllowAt(time.Time{}) },
+		"Done":        func(_ *breaker.Breaker, old *breaker.Permit) { old.DoneAt(time.Time{}, breaker.Failure) },
+		"Reset":       func(b *breaker.Breaker, _ *breaker.Permit) { b.ResetAt(time.Time{}) },
+		"Reconfigure": func(b *breaker.Breaker, _ *breaker.Permit) { _ = b.ReconfigureAt(time.Time{}, breaker.Config{}) },
+		"Check": func(b *breaker.Breaker, _ *breaker.Permit) { // the key has a breaker that was not used yet
+			_ = b.CheckAt(time.Time{})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, u := group(2, breaker.Config{}), after(time.Minute)
+			b := g.GetAt(t0, "a")
+			old, err := b.AllowAt(t0)
+			require.NoError(t, err)
+			evictAll(g, u)
+			if name == "Check" {
+				g.GetAt(u, "a")
+			}
+			do(b, &old)
+			b.OpenForAt(u, time.Second)
+			require.Equal(t, breaker.Open, b.StateAt(u))
+			require.Equal(t, u, b.StatsAt(u).Since)
+			require.Equal(t, breaker.HalfOpen, b.StateAt(u.Add(time.Second)))
 		})
 	}
 }

@@ -40,10 +40,14 @@ func (b *Breaker) live() *Breaker {
 	return b
 }
 
+// fresh returns the time of an offset at which an evicted breaker is used, or that of its eviction
+// if the offset is stale: the clock of the next breaker must not begin there.
+func (b *Breaker) fresh(at time.Duration) time.Time { return b.date(b.phase.Load().latest(at)) }
+
 // again returns the breaker that the key of an evicted one gets, and the offset by its
 // epoch.
 func (b *Breaker) again(at time.Duration) (next *Breaker, offset time.Duration) {
-	t := b.date(at)
+	t := b.fresh(at)
 	next = b.hold.group.get(t)
 	offset = next.at(t)
 	return next, offset
@@ -55,7 +59,7 @@ func (b *Breaker) checkNext(at time.Duration) error {
 	if next == nil {
 		return nil // as a new one
 	}
-	return next.check(next.at(b.date(at)))
+	return next.check(next.at(b.fresh(at)))
 }
 
 // settleLate books a result that does not belong to the phase in force, or comes after
