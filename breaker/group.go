@@ -189,6 +189,9 @@ func (g *Group[K]) admitKey(key K, t time.Time) *Breaker {
 			return b
 		}
 	}
+	if t.Sub(g.epoch) < -reach { // stale for any clock, such as the zero time: no breaker begins there
+		t = g.epoch
+	}
 	s := g.shard(key)
 	if s.isFull(t) {
 		return nil

@@ -90,3 +90,14 @@ func TestGroupThatWasMadeLaterThanItIsUsed(t *testing.T) {
 	require.Equal(t, breaker.Closed, g.GetAt(after(time.Second), "b").StateAt(after(time.Second)))
 	require.EqualValues(t, 1, g.Stats().Evictions)
 }
+
+// The zero time makes no breaker that lives two thousand years ago.
+func TestGroupGetAtTheZeroTime(t *testing.T) {
+	g := group(2, breaker.Config{})
+	b := g.GetAt(time.Time{}, "a")
+	_, err := b.AllowAt(time.Time{})
+	require.NoError(t, err)
+	b.OpenForAt(t0, time.Second)
+	require.Equal(t, breaker.Open, b.StateAt(t0))
+	require.Equal(t, breaker.HalfOpen, b.StateAt(after(time.Second)))
+}
