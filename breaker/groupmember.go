@@ -114,7 +114,8 @@ func (b *Breaker) evict(r *rules, t time.Time, rested bool) bool {
 // idle reports whether a new breaker of the rules would decide as this one does in phase
 // p, but for a streak of failures that are older than the window. The lock is held.
 func (b *Breaker) idle(p *phase, r *rules, at time.Duration, rested bool) bool {
-	if p.rules != r || !p.asMade(at) && (p.state != Closed || r.config.Initial.forced()) {
+	made := p.asMade(at) && p.state == r.config.Initial // which a Reconfigure of the group may have changed
+	if p.rules != r || !made && (p.state != Closed || r.config.Initial.forced()) {
 		return false // a new one would not be closed, or this one is not
 	}
 	if b.active.Load() > 0 || b.changes.busy() || p.busy(at) {

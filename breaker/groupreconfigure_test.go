@@ -164,3 +164,20 @@ func TestGroupTimesNoCallThatBeganBefore(t *testing.T) {
 		})
 	}
 }
+
+// A member keeps the state in which it was made, and its place with it, when the group is given
+// another Initial that a new breaker of its key would begin with.
+func TestGroupReconfigureOfInitialChangesNoMembersState(t *testing.T) {
+	for _, c := range []struct{ old, initial breaker.State }{
+		{breaker.ForcedOpen, breaker.Closed},
+		{breaker.Closed, breaker.ForcedOpen},
+		{breaker.Trial, breaker.Disabled},
+	} {
+		g, u := group(2, breaker.Config{Initial: c.old}), after(time.Hour)
+		b := g.GetAt(t0, "a")
+		require.NoError(t, g.ReconfigureAt(t0, breaker.Config{Initial: c.initial}))
+		press(g, u, 10)
+		require.Equal(t, c.old, b.StateAt(u), "%v, then %v", c.old, c.initial)
+		require.Equal(t, c.initial, g.GetAt(u, "b").StateAt(u), "%v, then %v", c.old, c.initial)
+	}
+}
