@@ -54,6 +54,14 @@ func (g *Group[K]) keepRising(figures []float64) {
 	}
 }
 
+// risingSum is keepRising for the sum of a histogram.
+func (g *Group[K]) risingSum(sum float64) float64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.watching.longest = max(g.watching.longest, sum)
+	return g.watching.longest
+}
+
 // Histograms yields how long the calls of each member with series of its own took, if
 // Config.Latency is set, and those of all others together, with the key _other.
 func (g *Group[K]) Histograms(yield func(*stat.Series, stat.Histogram)) {
@@ -65,7 +73,9 @@ func (g *Group[K]) Histograms(yield func(*stat.Series, stat.Histogram)) {
 	for _, s := range seats {
 		yield(s.lines.duration, s.latency().Histogram())
 	}
-	yield(g.watching.others.duration, others.latency().Histogram())
+	times := others.latency()
+	times.Sum = g.risingSum(times.Sum)
+	yield(g.watching.others.duration, times.Histogram())
 }
 
 // account is a sum of what breakers have counted.

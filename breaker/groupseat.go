@@ -18,6 +18,7 @@ type observers[K comparable] struct {
 	name    string
 	others  lines
 	highest []float64 // the counters of the others that were shown, in the order of lines
+	longest float64   // the sum of the times of the others that was shown
 	seats   []*seat[K]
 	taken   map[string]*seat[K] // the same, by label
 	list    []*member[K]        // reused

@@ -276,3 +276,28 @@ func TestGroupEvictsABreakerThatWasOpenAtFirstAsWhatItHasBecome(t *testing.T) {
 		m.read(t, g, 0, 1)
 	})
 }
+
+// The same holds for the sum of a group's histogram.
+func TestGroupShowsNoHistogramThatFallsByRounding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := rand.New(rand.NewPCG(1, 2))
+		g := breaker.NewGroup[string]("g", breaker.GroupConfig{
+			MaxKeys: 20, MaxSeries: breaker.Off, Breaker: breaker.Config{Window: time.Second, Latency: true},
+		})
+		last := 0.0
+		look := func(_ *stat.Series, h stat.Histogram) {
+			require.GreaterOrEqual(t, h.Sum, last)
+			last = h.Sum
+		}
+		for range 2000 {
+			g.Histograms(look)
+			b := g.Get(fmt.Sprint(w.IntN(60))) // which may take the place of another
+			g.Histograms(look)
+			_ = b.Run(bg(), func(ctx) error {
+				time.Sleep(time.Duration(w.Int64N(int64(time.Second))))
+				return nil
+			})
+		}
+		require.Positive(t, g.Stats().Evictions)
+	})
+}
