@@ -156,7 +156,7 @@ func (p *phase) evicted(b *Breaker, at time.Duration, counted tally.Counts) *pha
 	next.since, next.until, next.refused = at, math.MaxInt64, b.refused.Load()
 	next.past = past{counts: counted}
 	next.past.counts.Refused = next.refused
-	if p.rules.config.Latency {
+	if p.hasTimed() {
 		times := b.lifetime(p)
 		next.past.times = &times
 	}

@@ -152,7 +152,7 @@ func (l *lines) add(to *account, b *Breaker) {
 
 // addTimes adds how long the breaker's calls took.
 func (l *lines) addTimes(to *account, b *Breaker) {
-	if p := b.phase.Load(); p.rules.config.Latency {
+	if p := b.phase.Load(); p.hasTimed() {
 		if times := b.lifetime(p); times.Count() > 0 {
 			to.plusTimes(times, 1)
 		}

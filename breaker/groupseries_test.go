@@ -301,3 +301,15 @@ func TestGroupShowsNoHistogramThatFallsByRounding(t *testing.T) {
 		require.Positive(t, g.Stats().Evictions)
 	})
 }
+
+// The times of a member that was evicted while its group timed no calls are not lost.
+func TestGroupKeepsItsHistogramWhileItTimesNothing(t *testing.T) {
+	g := group(2, breaker.Config{Latency: true})
+	call(t, g, t0, "a", breaker.Success)
+	require.NoError(t, g.ReconfigureAt(t0, breaker.Config{}))
+	evictAll(g, after(time.Minute))
+	require.NoError(t, g.ReconfigureAt(after(time.Minute), breaker.Config{Latency: true}))
+	count := int64(0)
+	g.Histograms(func(_ *stat.Series, h stat.Histogram) { count += h.Count() })
+	require.EqualValues(t, 1, count)
+}

@@ -139,6 +139,11 @@ func (p *phase) latest(at time.Duration) time.Duration {
 	return max(at, p.since, p.tally.Newest())
 }
 
+// hasTimed reports whether calls were timed, now or before a Reconfigure.
+func (p *phase) hasTimed() bool {
+	return p.rules.config.Latency || p.past.times != nil || len(p.past.recent) > 0
+}
+
 // totals returns the calls of the breaker's whole life.
 func (p *phase) totals() tally.Counts {
 	now := p.tally.Totals()
