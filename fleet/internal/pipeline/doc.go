@@ -29,7 +29,7 @@
 // # Time
 //
 // No call lasts longer than its due, if the client heeds the deadlines of contexts (ContextTimeoutEnabled). A caller in the queue, or in
-// the batch of another, leaves when its context is done. One that leads a batch stays until the answer has come or the batch is due: no
+// the batch of another, leaves when its context is done or its time is up. One that leads a batch stays until the answer has come or the batch is due: no
 // goroutine of a Writer's could do so in its stead, and if the caller's deadline cut the connection a server would be judged by
 // the patience of its callers. A server that hangs holds the lanes until then; what has less than a quarter of
 // Config.Timeout left is not sent any more, and fails with [ErrUnsent].

@@ -47,6 +47,7 @@ const (
 type line struct {
 	lanes, batch int
 	least        time.Duration // who has less time left is not sent
+	fresh        time.Duration // who has less time left may have come before those who lead
 
 	mu          sync.Mutex
 	busy        int
@@ -72,8 +73,8 @@ func (l *line) join(c *call) (free bool) {
 	return false
 }
 
-// leave takes c out of the queue. Where it is under way already nothing can be done.
-func (l *line) leave(c *call) {
+// leave takes c out of the queue, and reports whether it is under way already, so that nothing can be done.
+func (l *line) leave(c *call) (sent bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch c.place {
@@ -86,8 +87,11 @@ func (l *line) leave(c *call) {
 		if c.heir {
 			l.passLocked()
 		}
+		return true
 	case gone:
+		return true
 	}
+	return false
 }
 
 // take returns the batch that c leads: itself, and those in the queue.

@@ -19,6 +19,9 @@ var ErrUnsent = fmt.Errorf("pipeline: not sent in time: %w", context.DeadlineExc
 // caller's context too, and says nothing about the server.
 var ErrLeft = errors.New("pipeline: the caller has given up")
 
+// errLate is the error of a caller in the batch of another, under way when its time is up.
+var errLate = fmt.Errorf("pipeline: no answer in time: %w", context.DeadlineExceeded)
+
 // errAborted is the error of those whose batch was given up by a panic or the end of a goroutine.
 var errAborted = errors.New("pipeline: the batch was aborted")
 
@@ -60,7 +63,7 @@ func New(client redis.UniversalClient, c Config) *Writer {
 	if c.Batch < 1 {
 		c.Batch = defaultBatch
 	}
-	w := &Writer{client: client, line: line{lanes: c.Lanes, batch: c.Batch, least: c.Timeout / 4}}
+	w := &Writer{client: client, line: line{lanes: c.Lanes, batch: c.Batch, least: c.Timeout / 4, fresh: c.Timeout - c.Timeout/32}}
 	_, w.redirects = client.(*redis.ClusterClient)
 	_, single := client.(*redis.Client) // others may divide the keys among servers: a Cluster, a Ring, or who wraps one
 	w.joint.Store(single)
@@ -135,12 +138,21 @@ func (w *Writer) once(ctx context.Context, c *call) (answer []int64, led bool, e
 	if err := ctx.Err(); err != nil {
 		return nil, false, leftError{err}
 	}
-	if time.Until(c.due) < w.line.least {
+	left := time.Until(c.due)
+	if left < w.line.least {
 		return nil, false, ErrUnsent
 	}
 	if w.line.join(c) {
 		w.lead(ctx, c)
 		return c.answer, true, c.err
+	}
+	// Those who lead came earlier, so that their time is up earlier. But a caller that has asked something else before stands behind some
+	// that came later.
+	var late <-chan time.Time
+	if left < w.line.fresh {
+		timer := time.NewTimer(left)
+		defer timer.Stop()
+		late = timer.C
 	}
 	select {
 	case t := <-c.turn:
@@ -154,6 +166,11 @@ func (w *Writer) once(ctx context.Context, c *call) (answer []int64, led bool, e
 	case <-ctx.Done():
 		w.line.leave(c)
 		return nil, false, leftError{ctx.Err()} // who has taken c may be writing to it
+	case <-late:
+		if w.line.leave(c) {
+			return nil, false, errLate
+		}
+		return nil, false, ErrUnsent
 	}
 }
 
