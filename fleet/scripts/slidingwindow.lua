@@ -60,10 +60,16 @@ function kinds.slidingwindow.look(s, key, arg)
 	local live = {}
 	for _, part in ipairs(s.parts) do
 		if part[1] >= s.newest - s.buckets and part[2] > 0 then
-			live[#live + 1] = part
+			local last = live[#live]
+			if last and last[1] == part[1] then -- narrower parts of another config: what is written has each bucket once
+				last[2] = last[2] + part[2]
+			else
+				live[#live + 1] = part
+			end
 			s.used = s.used + part[2]
 		end
 	end
+	if s.used > most_permits then return false end
 	s.parts = live
 	local wants = max(n, 0)
 	s.ok, s.retry = wants <= max(s.limit - s.used, 0), 0

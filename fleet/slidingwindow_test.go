@@ -1,0 +1,30 @@
+package fleet_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+)
+
+// While a new config is rolled out, nodes with narrow parts and nodes with wide ones take turns at a key.
+func TestPartsOfAnotherWidthDoNotPileUp(t *testing.T) {
+	l, direct := connect(t), client(t, server())
+	narrow := newLimiter(l, "parts", fleet.SlidingWindow{Limit: 1_000_000, Span: 10 * time.Second, Buckets: 1000}, orError)
+	wide := newLimiter(l, "parts", fleet.SlidingWindow{Limit: 1_000_000, Span: 10 * time.Minute}, orError)
+	const steps, turn = 2500, 500
+	for i := range steps {
+		b := narrow
+		if i%turn == turn-1 {
+			b = wide
+		}
+		_, err := b.TakeAt(t.Context(), begin.Add(time.Duration(i)*10*ms), "user", 1)
+		require.NoError(t, err, "step %d", i)
+	}
+	require.Less(t, direct.StrLen(t.Context(), wide.StateKeys("user")[0]).Val(), int64(100), "one part")
+	r, err := wide.TakeAt(t.Context(), begin.Add(steps*10*ms), "user", 0)
+	require.NoError(t, err)
+	require.Equal(t, 1_000_000-steps, r.Remaining, "all of it still counts")
+}
