@@ -17,6 +17,9 @@ func (c *Calls) exchange(ctx context.Context) {
 		args := c.ledger.args(c.config, now, "")
 		c.mu.Unlock()
 		reply, err := c.link.eval(ctx, callsScript, []string{c.key}, args)
+		if err == nil && !wholeReading(reply) {
+			err = &StoreError{Name: c.link.name, Fault: Trouble}
+		}
 		if err != nil && ctx.Err() != nil {
 			return // Run ends; that is no failure
 		}
@@ -55,14 +58,22 @@ func (l *ledger) args(c CallsConfig, now time.Duration, server string) []any {
 
 func micros(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }
 
+// The numbers of an answer before those of the buckets, and of each bucket.
+const readingHead, readingBucket = 16, 7
+
+// wholeReading reports whether an answer has as many numbers as one can have.
+func wholeReading(reply []int64) bool {
+	return len(reply) >= readingHead && (len(reply)-readingHead)%readingBucket == 0
+}
+
 // readingOf reads the script's answer to what was sent at the given moment.
 func readingOf(reply []int64, asked time.Duration) *reading {
 	r := &reading{
 		asked: asked, server: time.Duration(reply[0]) * time.Microsecond, life: reply[1], known: reply[2] == 1,
 		total: row(reply[3:9]), mine: row(reply[9:15]), late: reply[15],
 	}
-	for rest := reply[16:]; len(rest) >= 7; rest = rest[7:] {
-		r.buckets = append(r.buckets, bucket{rest[0], row(rest[1:7])})
+	for rest := reply[readingHead:]; len(rest) > 0; rest = rest[readingBucket:] {
+		r.buckets = append(r.buckets, bucket{rest[0], row(rest[1:readingBucket])})
 	}
 	return r
 }

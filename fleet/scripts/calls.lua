@@ -21,15 +21,21 @@ if not now then
 	now = time[1] * 1000000 + time[2]
 end
 
+-- Anybody can write to a key, so numbers that a double does not hold exactly are something else.
+local most_exact, longest = 9007199254740992, 200
+
 -- list reads so many whole numbers, zeros where there is no text; nil if the text is another.
 local function list(text, length)
 	local l = {}
 	if not text then
 		for i = 1, length do l[i] = 0 end
-	elseif not string.find(text, '[^%d ]') then
+	elseif #text <= longest and not string.find(text, '[^%d ]') then
 		for word in string.gmatch(text, '%d+') do l[#l + 1] = tonumber(word) end
 	end
 	if #l ~= length then return nil end
+	for _, number in ipairs(l) do
+		if number > most_exact then return nil end
+	end
 	return l
 end
 
@@ -49,7 +55,7 @@ for i = 0, buckets do names[#names + 1] = tostring(i) end
 names[#names + 1] = 'sweep'
 local held = redis.pcall('HMGET', key, unpack(names))
 if held.err then return held end
-local life = tonumber(string.match(held[1] or '', '^c(%d+)$'))
+local life = held[1] and #held[1] <= 17 and tonumber(string.match(held[1], '^c(%d+)$'))
 if not life and redis.call('EXISTS', key) == 1 then return { -1 } end
 local total, mine = list(held[2], 6), list(held[3], 9)
 if not total or not mine then return { -1 } end
@@ -99,7 +105,8 @@ end
 -- are a fiftieth more of them.
 local function sweep()
 	local cursor = string.match(held[#names] or '', '^%d+$') or '0'
-	local found = redis.call('HSCAN', key, cursor, 'COUNT', 50)
+	local found = redis.pcall('HSCAN', key, cursor, 'COUNT', 50) -- what has been written counts, whatever the cursor was
+	if found.err then found = { '0', {} } end
 	for i = 1, #found[2], 2 do
 		local field = found[2][i]
 		local seen = tonumber(string.match(found[2][i + 1], '^%d+ (%d+)'))

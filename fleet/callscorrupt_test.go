@@ -1,0 +1,64 @@
+package fleet_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/window"
+)
+
+// flush has a node count a success and flush it, and returns the error.
+func flush(t *testing.T, shared *fleet.Calls) error {
+	shared.Record(window.Success, 0)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	shared.Run(ended) // flushes as it ends
+	return shared.Stats().Err
+}
+
+// A proxy or a server that is none of ours may answer anything.
+func TestAnAnswerOfTheWrongLengthToAFlushIsAnError(t *testing.T) {
+	for _, answer := range []string{integers(), integers(1), integers(1, 2, 3), integers(make([]int64, 15)...), integers(make([]int64, 20)...)} {
+		f := newFake(t, map[string]string{"eval": integers(1), "evalsha": answer})
+		shared := fleet.NewCalls(connectTo(t, f.client(), fleet.LinkConfig{Timeout: time.Second}), "short", fleet.CallsConfig{})
+		require.ErrorIs(t, flush(t, shared), fleet.ErrAway, answer)
+		require.EqualValues(t, 1, shared.Counts().Successes, answer)
+	}
+}
+
+func TestNumbersOfAWindowThatAreOutOfRangeAreSomethingElse(t *testing.T) {
+	l, direct := connect(t), client(t, server())
+	for _, c := range []struct{ field, value string }{
+		{"total", "99999999999999999999 0 0 0 0 0"},
+		{"total", "9007199254740993000 0 0 0 0 0"},
+		{"0", "99999999999999999999999 1 1 1 1 1 1"},
+		{"1", "1 " + strings.Repeat("9", 400) + " 1 1 1 1 1"},
+		{"total", "0 0 0 0 0 0" + strings.Repeat(" ", 10_000)},
+		{"life", "c99999999999999999999999"},
+	} {
+		name := newKey()
+		first := fleet.NewCalls(l, name, fleet.CallsConfig{})
+		require.NoError(t, flush(t, first))
+		require.NoError(t, direct.HSet(t.Context(), first.Key(), c.field, c.value).Err())
+		held := direct.HGetAll(t.Context(), first.Key()).Val()
+		require.ErrorIs(t, flush(t, first), fleet.ErrForeign, "%s %.40q", c.field, c.value)
+		require.Equal(t, held, direct.HGetAll(t.Context(), first.Key()).Val(), "nothing is changed there")
+	}
+}
+
+// A new node looks for old ones after its flush was written, so nothing about that may fail.
+func TestASearchThatCannotGoOnBeginsAnew(t *testing.T) {
+	l, direct := connect(t), client(t, server())
+	first := fleet.NewCalls(l, "search", fleet.CallsConfig{})
+	require.NoError(t, flush(t, first))
+	for _, cursor := range []string{strings.Repeat("9", 40), "x", ""} {
+		require.NoError(t, direct.HSet(t.Context(), first.Key(), "sweep", cursor).Err())
+		require.NoError(t, flush(t, fleet.NewCalls(l, "search", fleet.CallsConfig{})), "%q", cursor)
+		require.Equal(t, "0", direct.HGet(t.Context(), first.Key(), "sweep").Val(), "%q", cursor)
+	}
+}
