@@ -164,19 +164,24 @@ func faultOf(err error) Fault {
 	return Connection
 }
 
-// faultOfReply is what an error of the server means. Redis 6 puts what a script met behind "ERR Error running script (…): ".
+// faultOfReply is what an error of the server means.
 func faultOfReply(text string) Fault {
-	const met = "@user_script"
-	if at := strings.LastIndex(text, met); at >= 0 && strings.HasPrefix(text, "ERR Error running script") {
-		text = strings.TrimLeft(text[at+len(met):], ": 0123456789")
-	}
-	text = strings.TrimPrefix(strings.TrimPrefix(text, "ERR "), "-")
+	text = bare(text)
 	for _, known := range replies {
 		if strings.HasPrefix(text, known.prefix) {
 			return known.fault
 		}
 	}
 	return Trouble
+}
+
+// bare is an error of the server without what stands before it. Redis 6 puts what a script met behind "ERR Error running script (…): ".
+func bare(text string) string {
+	const met = "@user_script"
+	if at := strings.LastIndex(text, met); at >= 0 && strings.HasPrefix(text, "ERR Error running script") {
+		text = strings.TrimLeft(text[at+len(met):], ": 0123456789")
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(text, "ERR "), "-")
 }
 
 func isTimeout(err error) bool {

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -140,10 +141,15 @@ func verdict(e *StoreError) breaker.Outcome {
 
 // aboutSome reports whether a reply concerns some keys or commands only: those of one slot, or those that an access rule leaves out.
 func aboutSome(err error) bool {
+	var reply redis.Error
+	if !errors.As(err, &reply) {
+		return false
+	}
+	text := bare(reply.Error())
 	for _, prefix := range []string{
 		"TRYAGAIN", "CLUSTERDOWN Hash slot", "NOPERM", "ACL failure in script", "The user executing the script can't",
 	} {
-		if redis.HasErrorPrefix(err, prefix) {
+		if strings.HasPrefix(text, prefix) {
 			return true
 		}
 	}
