@@ -77,7 +77,7 @@
 //
 //	ACL SETUSER limits on >secret ~weir:* +info +command|info +eval +evalsha +time +get +set +del +unlink +pttl
 //	+pexpire +zadd +zcard +zrange +zrangebyscore +zrevrangebyscore +zrem +zremrangebyrank
-//	+hmget +hset +hdel +hgetall +hscan +exists
+//	+hmget +hset +hdel +hscan +exists
 //
 // A limiter with a [Cell] needs +cl.throttle where the server has redis-cell. Without +info and +command|info all works, but a
 // server that is too old, or has redis-cell, is not known.
