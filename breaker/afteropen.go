@@ -13,7 +13,9 @@ func (b *Breaker) AfterOpen(f func()) (stop func() bool) {
 	}
 	key := &f
 	for b.changes.watch(key); b.phase.Load().state == evicted; b.changes.watch(key) { // it was evicted meanwhile
-		b.changes.unwatch(key)
+		if !b.changes.unwatch(key) { // it was not evicted after all, and has opened
+			return func() bool { return false }
+		}
 		b = b.live()
 	}
 	if b.IsOpen() && b.changes.unwatch(key) {

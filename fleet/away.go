@@ -43,6 +43,9 @@ type fallback struct {
 	interval []time.Duration
 }
 
+// mostPerNanosecond is the highest rate of a limiter.Group. No caller comes near it.
+const mostPerNanosecond = 4
+
 func newFallback(c Config, rules []rule) fallback {
 	f := fallback{away: c.Away}
 	if c.Away != Local {
@@ -50,9 +53,10 @@ func newFallback(c Config, rules []rule) fallback {
 	}
 	for _, r := range rules {
 		events, per := r.pace()
-		f.interval = append(f.interval, max(time.Duration(float64(per)/(events*c.Share)), 1))
+		share := min(events*c.Share, mostPerNanosecond*float64(per))
+		f.interval = append(f.interval, max(time.Duration(min(float64(per)/share, math.MaxInt64/2)), 1))
 		f.groups = append(f.groups, limiter.NewGroup(limiter.GroupConfig[string]{
-			Rate: limiter.Per(events*c.Share, per), Burst: max(1, int(math.Floor(float64(r.most())*c.Share))), MaxKeys: c.MaxKeys,
+			Rate: limiter.Per(share, per), Burst: max(1, int(math.Floor(float64(r.most())*c.Share))), MaxKeys: c.MaxKeys,
 		}))
 	}
 	return f

@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -162,5 +163,19 @@ func TestLimitsSayWhatIsWrong(t *testing.T) {
 		"fleet: MaxBurst is 99, must be gathered within 438000h0m0s at 1 in 8760h0m0s":                                  fleet.Cell{MaxBurst: 99, Count: 1, Period: year},
 	} {
 		require.EqualError(t, l.Validate(), want)
+	}
+}
+
+func TestAShareOfAnyLimitIsKeptWhileRedisIsAway(t *testing.T) {
+	_, l := awayLink(t)
+	for _, share := range []float64{1e-300, 1} {
+		for _, limit := range []fleet.Limit{
+			fleet.FixedWindow{Limit: math.MaxInt32, Span: time.Millisecond}, fleet.FixedWindow{Limit: 1, Span: time.Hour},
+		} {
+			b := newLimiter(l, "any", limit, fleet.Config{Away: fleet.Local, Share: share})
+			r, err := b.Take(t.Context(), "user", 1)
+			require.NoError(t, err)
+			require.True(t, r.OK)
+		}
 	}
 }
