@@ -14,7 +14,6 @@ import (
 // TestRequestsForVeryManyPermitsWait has requests wait that are together for more permits than an int64 counts. Some leave, and the
 // others are served when the hold ends.
 func TestRequestsForVeryManyPermitsWait(t *testing.T) {
-
 	type held interface {
 		limiter.Limiter
 		limiter.Waiter

@@ -14,7 +14,7 @@ func breakers() []Row {
 	twoReadings := breakerDo("the same with slow calls and a latency histogram; two readings of the clock", breaker.Config{SlowCall: time.Second, Latency: true})
 	return []Row{
 		{
-			Name: "breaker: closed, success", Main: true, Serial: 0.35, Threads: 0.45,
+			Name: "breaker: closed, success", Main: true, Serial: 0.32, Threads: 0.45,
 			Ours: breakerDo(oneReading, breaker.Config{}), Theirs: gobreakerExecute(),
 			Why: "gobreaker locks twice and reads both clocks twice; it cannot tell slow calls either way",
 		},
@@ -29,7 +29,7 @@ func breakers() []Row {
 			Why: "both judge each failure by the rate in the window",
 		},
 		{
-			Name: "breaker: open", Main: true, Serial: 0.50, Threads: 0.30,
+			Name: "breaker: open", Main: true, Serial: 0.60, Threads: 0.30,
 			Ours: breakerRefuses(), Theirs: gobreakerRefuses(),
 			Why: "ours looks at the context first, and returns who refused, why and until when; gobreaker looks at none, and returns a bare error",
 		},
