@@ -28,10 +28,19 @@ var kinds = map[string][]fleet.Limit{
 	},
 }
 
-// edges are numbers at which sums and products of permits wrap around, and others around the limit.
-var edges = []int{
-	math.MaxInt, math.MaxInt - 1, math.MaxInt - 9, math.MaxInt - 99, math.MaxInt / 2, math.MaxInt/2 + 1, 1 << 62, 1<<53 + 1, 1 << 53,
-	1 << 40, math.MaxUint32, math.MaxInt32 + 1, math.MaxInt32, 51, 50, 49, 7, 1, 0, -1, math.MinInt32, math.MinInt + 1, math.MinInt,
+// edges are numbers at which sums and products of permits wrap around, and others around the limit. Where an int has 32 bits,
+// the larger ones are other numbers, as good as any.
+var edges = edgesOf(1<<62, 1<<53+1, 1<<53, 1<<40, math.MaxUint32, math.MaxInt32+1)
+
+func edgesOf(large ...int64) []int {
+	all := []int{
+		math.MaxInt, math.MaxInt - 1, math.MaxInt - 9, math.MaxInt - 99, math.MaxInt / 2, math.MaxInt/2 + 1,
+		math.MaxInt32, 51, 50, 49, 7, 1, 0, -1, math.MinInt32, math.MinInt + 1, math.MinInt,
+	}
+	for _, n := range large {
+		all = append(all, int(n))
+	}
+	return all
 }
 
 // Whatever number is asked for, and whatever is given back of it, no limit admits more than it has, and no result is out of range.

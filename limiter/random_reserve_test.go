@@ -1,6 +1,7 @@
 package limiter_test
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -90,7 +91,7 @@ func (w *world) cancelled(b *limiter.TokenBucket, o *levelOracle, r booking) {
 
 // bounded checks every span between two moments at which tokens are taken.
 func (w *world) bounded(o *levelOracle, interval time.Duration, burst int) {
-	slices.SortStableFunc(o.acts, func(a, b admitted) int { return int(a.at - b.at) })
+	slices.SortStableFunc(o.acts, func(a, b admitted) int { return cmp.Compare(a.at, b.at) })
 	for i, first := range o.acts {
 		sum := 0
 		for _, last := range o.acts[i:] {

@@ -126,10 +126,10 @@ func TestCounterWrapsAround(t *testing.T) {
 	for _, edge := range []window.Edge{window.Recent, window.Strict, window.Interpolated} {
 		c := window.NewCounterAt(window.Config{Span: 10 * time.Second, Edge: edge}, t0)
 		c.AddAt(t0, math.MaxInt64)
-		require.EqualValues(t, math.MaxInt64, c.SumAt(t0), edge)
+		require.Equal(t, int64(math.MaxInt64), c.SumAt(t0), edge)
 		now := t0.Add(time.Minute)
 		c.AddAt(now, math.MaxInt64)
-		require.EqualValues(t, math.MaxInt64, c.SumAt(now), edge)
+		require.Equal(t, int64(math.MaxInt64), c.SumAt(now), edge)
 		require.EqualValues(t, -2, c.Total(), edge)
 		for _, n := range c.BucketsAt(now) {
 			require.True(t, n == 0 || n == math.MaxInt64, "%v: a bucket of %d", edge, n)
