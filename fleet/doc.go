@@ -27,11 +27,11 @@
 // L is the limit and W its span; for a TokenBucket, L is its burst and R what its rate yields in a span.
 //
 //	I want to …                                  use            most in any W           in Redis, a key
-//	hold a rate and allow bursts                 TokenBucket    L + R                   200 bytes
-//	say "100 a minute" and be cheap about it     FixedWindow    2 L, around an edge     200 bytes
-//	never exceed L in any W                      SlidingWindow  L; returns W/N later    200 bytes, and 20 a part
-//	never exceed L in any W, and use all of it   SlidingLog     L                       200 bytes, and 130 a request
-//	replace redis-cell, or share its keys        Cell           L + R                   200 bytes
+//	hold a rate and allow bursts                 TokenBucket    L + R                   250 bytes
+//	say "100 a minute" and be cheap about it     FixedWindow    2 L, around an edge     250 bytes
+//	never exceed L in any W                      SlidingWindow  L; returns W/N later    250 bytes, and 20 a part
+//	never exceed L in any W, and use all of it   SlidingLog     L                       250 bytes, and 130 a request
+//	replace redis-cell, or share its keys        Cell           L + R                   250 bytes
 //	keep several limits at once                  several        the least of them       theirs
 //	have a breaker judge what all machines see   Calls
 //

@@ -19,13 +19,13 @@ func TestWhatAKeyTakesInRedis(t *testing.T) {
 		takes       int
 		bytes, each int64 // of a key, and of each take
 	}{
-		"bucket":          {fleet.TokenBucket{Rate: limiter.PerHour(1000), Burst: 1000}, 200, 200, 0},
-		"bucket of parts": {fleet.TokenBucket{Rate: limiter.PerHour(999), Burst: 999}, 200, 200, 0},
-		"fixed":           {fleet.FixedWindow{Limit: 1000, Span: time.Hour}, 200, 200, 0},
-		"sliding":         {fleet.SlidingWindow{Limit: 1000, Span: time.Hour, Buckets: 1000}, 200, 200, 20},
-		"cell":            {fleet.Cell{MaxBurst: 999, Count: 1000, Period: time.Hour}, 200, 200, 0},
-		"log":             {fleet.SlidingLog{Limit: 1000, Span: time.Hour}, 1000, 200, 130},
-		"short log":       {fleet.SlidingLog{Limit: 1000, Span: time.Hour}, 10, 200, 130},
+		"bucket":          {fleet.TokenBucket{Rate: limiter.PerHour(1000), Burst: 1000}, 200, 250, 0},
+		"bucket of parts": {fleet.TokenBucket{Rate: limiter.PerHour(999), Burst: 999}, 200, 250, 0},
+		"fixed":           {fleet.FixedWindow{Limit: 1000, Span: time.Hour}, 200, 250, 0},
+		"sliding":         {fleet.SlidingWindow{Limit: 1000, Span: time.Hour, Buckets: 1000}, 200, 250, 20},
+		"cell":            {fleet.Cell{MaxBurst: 999, Count: 1000, Period: time.Hour}, 200, 250, 0},
+		"log":             {fleet.SlidingLog{Limit: 1000, Span: time.Hour}, 1000, 250, 130},
+		"short log":       {fleet.SlidingLog{Limit: 1000, Span: time.Hour}, 10, 250, 130},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newLimiter(l, name, test.limit, orError)
