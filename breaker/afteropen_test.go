@@ -1,10 +1,12 @@
 package breaker_test
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 
@@ -58,4 +60,20 @@ func TestAfterOpenNeedsAFunction(t *testing.T) {
 	require.PanicsWithValue(t, "breaker: the function to call is nil", func() { b.AfterOpen(nil) })
 	b.OpenFor(time.Hour)
 	require.True(t, b.IsOpen())
+}
+
+func TestAfterOpenKeepsNoFunctionThatWasStopped(t *testing.T) {
+	b := breaker.New("b", breaker.Config{})
+	waiters := make([]weak.Pointer[[64]byte], 100)
+	for i := range waiters {
+		waiter := new([64]byte)
+		stop := b.AfterOpen(func() { waiter[0]++ })
+		require.True(t, stop())
+		waiters[i] = weak.Make(waiter)
+	}
+	runtime.GC()
+	for _, w := range waiters {
+		require.Nil(t, w.Value(), "what a stopped function refers to is free")
+	}
+	runtime.KeepAlive(b)
 }

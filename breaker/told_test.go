@@ -149,3 +149,16 @@ func TestAKeyStandsInTheErrorsAndTheLogOfItsBreaker(t *testing.T) {
 	require.Equal(t, "a.example", lines[0]["weir.group.key"])
 	require.NotContains(t, lines[1], "weir.group.key")
 }
+
+func TestChangesRemembersTheLast32(t *testing.T) {
+	b := breaker.New("b", breaker.Config{})
+	for range 20 {
+		b.Force(breaker.ForcedOpen)
+		b.Release()
+	}
+	history := b.Changes()
+	require.Len(t, history, 32)
+	for i, c := range history {
+		require.Equal(t, uint64(40-32+1+i), c.Seq, "the oldest first")
+	}
+}
