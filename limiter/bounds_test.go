@@ -3,6 +3,7 @@ package limiter_test
 import (
 	"context"
 	"math"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -378,4 +379,20 @@ func TestAChangeOfRateStoresAtTheOldRateFirst(t *testing.T) {
 	c.at += 200 * ms
 	c.set(limiter.PerSecond(now))
 	c.acquire(1, 0, want)
+}
+
+// Each request has a moment of its own. With CountRefused even the refused ones are kept for a time.
+func TestASlidingLogKeepsNoMoreMomentsThanItsLimit(t *testing.T) {
+	const limit, requests = 1000, 200_000
+	for _, countRefused := range []bool{false, true} {
+		before := heap()
+		log := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: limit, Span: hour, CountRefused: countRefused}, start)
+		for i := range requests {
+			log.TakeAt(start.Add(time.Duration(i)*ms), 1)
+		}
+		grown := int64(heap() - before)
+		t.Logf("%d bytes, refused requests count: %v", grown, countRefused)
+		require.Less(t, grown, int64(50*limit))
+		runtime.KeepAlive(log)
+	}
 }
