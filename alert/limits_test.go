@@ -1,0 +1,57 @@
+package alert_test
+
+import (
+	"context"
+	"maps"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/stat"
+)
+
+func TestAnAttemptOfANotifierHasTenSecondsUnlessToldOtherwise(t *testing.T) {
+	for configured, want := range map[time.Duration]time.Duration{0: 10 * s, 3 * s: 3 * s} {
+		synctest.Test(t, func(t *testing.T) {
+			var left []time.Duration
+			f := alert.Func("f", func(ctx context.Context, _ alert.Alert) error {
+				deadline, _ := ctx.Deadline()
+				left = append(left, time.Until(deadline))
+				return nil
+			})
+			m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{f}, Logger: quiet(), Timeout: configured},
+				alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 { return 1 })})
+			m.Evaluate()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			require.NoError(t, m.Flush(ctx))
+			require.Equal(t, []time.Duration{want}, left)
+		})
+	}
+}
+
+func TestMembersHaveNoSeriesOfTheirOwn(t *testing.T) {
+	series := func(members int) (n int) {
+		hosts := map[string]*totals{}
+		for i := range members {
+			hosts[strconv.Itoa(i)] = &totals{}
+		}
+		m := alert.NewMonitor(alert.Config{Logger: quiet(), Notify: []alert.Notifier{alert.Log(quiet())}}, alert.Rule{
+			Name: "calls", When: alert.Above(0),
+			Value: alert.Each(maps.All(hosts), func(c *totals) alert.Value { return alert.Count(c, time.Minute) }),
+		})
+		m.Evaluate()
+		for _, c := range hosts {
+			c.Successes = 1
+		}
+		m.Evaluate()
+		require.Len(t, m.Alerts(), members)
+		m.Observe(func(*stat.Series, float64) { n++ })
+		return n
+	}
+	require.Equal(t, series(1), series(500))
+}

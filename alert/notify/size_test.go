@@ -1,0 +1,46 @@
+package notify_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert/notify"
+)
+
+// endless is an answer that never ends. It counts what is read of it.
+type endless struct{ read int }
+
+func (e *endless) Read(p []byte) (int, error) {
+	e.read += len(p)
+	return len(p), nil
+}
+func (*endless) Close() error { return nil }
+
+func (e *endless) RoundTrip(r *http.Request) (*http.Response, error) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: e, Request: r}, r.Body.Close()
+}
+
+func TestOfAnEndlessAnswer64KilobytesAreRead(t *testing.T) {
+	var answer endless
+	hook := notify.NewWebhook(notify.Config{URL: "http://a.example", Transport: &answer})
+	require.NoError(t, hook.Notify(t.Context(), firing()))
+	require.Equal(t, 64<<10, answer.read)
+}
+
+func TestAHeaderOfMoreThan64KilobytesIsNotRead(t *testing.T) {
+	for size, want := range map[int]bool{60 << 10: true, 70 << 10: false} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X", strings.Repeat("x", size))
+		}))
+		hook := notify.NewWebhook(notify.Config{URL: server.URL})
+		err := hook.Notify(t.Context(), firing())
+		server.Close()
+		require.Equal(t, want, err == nil, "%d bytes: %v", size, err)
+	}
+}
