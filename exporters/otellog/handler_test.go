@@ -5,11 +5,13 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"testing/slogtest"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
@@ -159,4 +161,24 @@ func TestTransitionsAndAlertsAreWritten(t *testing.T) {
 func TestAHandlerNeedsAProvider(t *testing.T) {
 	require.PanicsWithValue(t, "otellog: NewHandler: the provider is nil", func() { otellog.NewHandler(nil) })
 	require.False(t, otellog.NewHandler(noop.NewLoggerProvider()).Enabled(t.Context(), slog.LevelError))
+}
+
+// discard is a processor of the SDK's that keeps no record.
+type discard struct{ kept }
+
+func (*discard) OnEmit(context.Context, *sdk.Record) error { return nil }
+
+func TestAHandlerKeepsNothing(t *testing.T) {
+	h := otellog.NewHandler(sdk.NewLoggerProvider(sdk.WithProcessor(&discard{})))
+	values := make([]weak.Pointer[[64]byte], 100)
+	for i := range values {
+		value := new([64]byte)
+		slog.New(h).With("with", value).WithGroup("group").Info("x", "value", value)
+		values[i] = weak.Make(value)
+	}
+	runtime.GC()
+	for _, v := range values {
+		require.Nil(t, v.Value(), "what was logged is free")
+	}
+	runtime.KeepAlive(h)
 }
