@@ -120,3 +120,11 @@ func TestRefusalsOfAHalfOpenBreakerShareOneError(t *testing.T) {
 	}
 	require.Zero(t, testing.AllocsPerRun(100, func() { _ = b.Run(bg(), succeed) }))
 }
+
+// A bucket is 1 s long in the first config, and a 32nd of SlowCall and Window together in the second.
+func TestCallsInFlightAreLookedAtOnceABucketOrA32nd(t *testing.T) {
+	play(t, breaker.Config{SlowCall: 1500 * time.Millisecond, HungCalls: true, MinCalls: 4},
+		"0 AAAA .... closed", "2.1 A . closed", "2.6 A . closed", "3 S r open")
+	play(t, breaker.Config{SlowCall: 22500 * time.Millisecond, Window: 9500 * time.Millisecond, Buckets: 95, HungCalls: true, MinCalls: 4},
+		"0 AAAA .... closed", "23.1 A . closed", "23.6 A . closed", "24 S r open")
+}
