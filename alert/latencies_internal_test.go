@@ -3,6 +3,7 @@ package alert
 import (
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,5 +19,7 @@ func TestLatenciesKeepAMarkAPart(t *testing.T) {
 		total.Counts[0]++
 		l.sample(start.Add(at), total)
 		require.LessOrEqual(t, len(l.marks), latencyParts, "at %v", at)
+		room := unsafe.Sizeof(l) + uintptr(cap(l.marks))*unsafe.Sizeof(mark{})
+		require.LessOrEqual(t, room, uintptr(60_000), "at %v", at)
 	}
 }
