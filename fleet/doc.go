@@ -49,9 +49,10 @@
 //	                                     │          │
 //	                                     └──────────┴──► away: Open, Closed, Local or Error
 //
-// A breaker stands before Redis, one for all limiters of a [Link], so that an outage costs a Timeout five times and one a second from then
-// on: about once a second a decision finds out whether Redis is back. In a Cluster each master has a breaker of its own, so that
-// one that is away costs the limits of its own keys alone. A request whose answer was lost is never sent again: it may have been decided.
+// A breaker stands before each server: one before a stand-alone Redis, for all limiters of a [Link], and one before each master of a
+// Cluster, so that a master that is away affects the limits of its own keys alone. A breaker opens after five round trips that failed;
+// all callers that shared such a round trip waited for it, a Timeout at most. From then on about one decision per second finds
+// out whether the server is back. A request whose answer was lost is never sent again: it may have been decided.
 // What a Cluster refuses while it moves a slot is asked again until the Timeout is over.
 //
 // What counts against Redis is what it does within the Timeout of the link. A caller that gives up, or comes with a deadline that is shorter,

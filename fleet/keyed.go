@@ -10,8 +10,8 @@ import (
 // Keyed is the limit of one key as a [limiter.Limiter], for whatever takes one, such as weir.Join.
 //
 // Unlike local limiters it blocks for as long as Redis takes, up to the link's Timeout. Times are
-// the server's alone. Where there is no decision (see Take of the limiters) it refuses; choose
-// another policy than Error to have it decide.
+// the server's alone, so TakeAt ignores its time. Where there is no decision (see [Limiter.Take]) it
+// refuses; choose another policy than Error to have it decide.
 type Keyed struct {
 	limiter *Limiter
 	key     string

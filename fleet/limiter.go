@@ -64,8 +64,9 @@ func (l *Limiter) Name() string { return l.name }
 // permits of each of them, or none of any. The result is that of all limits together: the least
 // Limit and Remaining, the largest RetryAfter and ResetAfter.
 //
-// Take blocks for as long as Redis takes, up to the link's Timeout, also if ctx is cancelled
-// meanwhile. An error means that there is no decision: Redis is away and the policy is Error (a
+// Take blocks for as long as Redis takes, up to the link's Timeout. If ctx ends meanwhile, Take returns
+// at once, unless this call is the one that sends the command to Redis, for itself and others: then it
+// stays until Redis has answered or the Timeout is over. An error means that there is no decision: Redis is away and the policy is Error (a
 // [*StoreError] that matches [ErrAway]), the key holds a value that no limiter of this kind has
 // written ([ErrForeign]), or ctx was done. If ctx was done before Redis answered, or Redis did not
 // answer in time, the permits may have been taken all the same.
@@ -96,6 +97,7 @@ func (l *Limiter) TakeEach(ctx context.Context, key string, n int) ([]Result, er
 }
 
 // Peek reports how things stand for the key. It changes nothing and leaves nothing behind in Redis.
+// Permits that are held in leases count as taken.
 func (l *Limiter) Peek(ctx context.Context, key string) (Result, error) {
 	return l.decide(ctx, tag(key), 0)
 }
