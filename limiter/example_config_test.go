@@ -95,8 +95,8 @@ func ExampleOverflow() {
 		fmt.Println(overflow, users.TakeAt(noon, "bob", 1).OK, users.TakeAt(noon, "eve", 1).OK)
 	}
 	// Output:
-	// refuse new false false
-	// share new true false
+	// refuse-new false false
+	// share-new true false
 }
 
 // Half of the limit is near enough to know of.

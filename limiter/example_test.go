@@ -47,7 +47,7 @@ func ExampleConfig() {
 
 func ExampleRate() {
 	fmt.Println(limiter.PerSecond(200), limiter.PerMinute(7), limiter.Per(10, 13*time.Second), limiter.Every(100*time.Millisecond))
-	// Output: 200/s 7/min 10/13s 1/100ms
+	// Output: 200/s 7/1m 10/13s 1/100ms
 }
 
 // The funnel of the source documents lets a user reply 15 times, and then once each two seconds. It is a token

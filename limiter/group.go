@@ -9,28 +9,6 @@ import (
 	"time"
 )
 
-// Overflow says what a [Group] does with a new key when it is full of keys that are in use.
-type Overflow uint8
-
-// What to do with a key for which there is no room.
-const (
-	RefuseNew Overflow = iota // refuse it, also if it would wait, until others have become idle; when that will be is not known, RetryAfter is a guess
-	PassNew                   // admit it without counting
-	ShareNew                  // count it together with all others of its tier for which there is no room, as if they were one key
-)
-
-func (o Overflow) String() string {
-	switch o {
-	case RefuseNew:
-		return "refuse new"
-	case PassNew:
-		return "pass new"
-	case ShareNew:
-		return "share new"
-	}
-	return fmt.Sprintf("overflow %d", uint8(o))
-}
-
 // GroupConfig says how a [Group] limits.
 type GroupConfig[K comparable] struct {
 	Rate     Rate     // how fast tokens come to each key. Must be given.

@@ -152,7 +152,7 @@ func TestGroupRefunds(t *testing.T) {
 }
 
 func TestOverflowReadsAsItIs(t *testing.T) {
-	require.Equal(t, "refuse new, pass new, share new, overflow 7",
+	require.Equal(t, "refuse-new, pass-new, share-new, overflow 7",
 		fmt.Sprintf("%s, %s, %s, %s", limiter.RefuseNew, limiter.PassNew, limiter.ShareNew, limiter.Overflow(7)))
 }
 

@@ -3,7 +3,6 @@ package limiter
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"time"
 )
 
@@ -54,26 +53,6 @@ func (r Rate) IsUnlimited() bool { return r == Unlimited() }
 
 // IsZero reports whether r is the zero Rate: none was given.
 func (r Rate) IsZero() bool { return r == Rate{} }
-
-// String reads like 200/s, 7/min, 1000/h, 10/13s.
-func (r Rate) String() string {
-	if r.IsZero() {
-		return "unset"
-	}
-	if r.IsUnlimited() {
-		return "unlimited"
-	}
-	events := strconv.FormatFloat(r.events, 'g', -1, 64)
-	switch r.per {
-	case time.Second:
-		return events + "/s"
-	case time.Minute:
-		return events + "/min"
-	case time.Hour:
-		return events + "/h"
-	}
-	return events + "/" + r.per.String()
-}
 
 // Validate returns nil for a rate that a limiter can keep, and otherwise an error
 // that says what is wrong. The zero Rate is refused.

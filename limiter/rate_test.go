@@ -14,8 +14,8 @@ func TestRateReadsAsGiven(t *testing.T) {
 	for want, r := range map[string]limiter.Rate{
 		"200/s":     limiter.PerSecond(200),
 		"0.5/s":     limiter.PerSecond(0.5),
-		"7/min":     limiter.PerMinute(7),
-		"1000/h":    limiter.PerHour(1000),
+		"7/1m":      limiter.PerMinute(7),
+		"1000/1h":   limiter.PerHour(1000),
 		"10/13s":    limiter.Per(10, 13*time.Second),
 		"1/100ms":   limiter.Every(100 * time.Millisecond),
 		"unset":     {},
@@ -40,7 +40,7 @@ func TestRateRefusesWhatMakesNoSense(t *testing.T) {
 		{limiter.Per(0, 0), "limiter: Rate is 0/-1ns, must be above 0"},
 		{limiter.Per(5, -time.Second), "limiter: Rate is 5/-1s, must be above 0"},
 		{limiter.Per(-5, -time.Second), "limiter: Rate is -5/-1s, must be above 0"},
-		{limiter.PerSecond(5e9), "limiter: Rate is 5e+09/s, must be at most 4/ns (or Unlimited)"},
+		{limiter.PerSecond(5e9), "limiter: Rate is 5000000000/s, must be at most 4/ns (or Unlimited)"},
 	} {
 		require.EqualError(t, c.rate.Validate(), c.want)
 	}
