@@ -128,7 +128,12 @@ func (n *node) pay(ctx context.Context) {
 	}
 }
 
+// deadline is how long a payment may take.
+const deadline = time.Second
+
 func (n *node) charge(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, n.url, http.NoBody)
 	if err != nil {
 		return err

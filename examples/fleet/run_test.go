@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -38,6 +40,13 @@ func TestThreeProcessesShareALimitABreakerAndAnAlert(t *testing.T) {
 	require.Positive(t, sum.RefusedOpen)
 	require.Equal(t, int64(1), sum.AlertsFired, "one alert")
 	require.Equal(t, int64(1), sum.AlertsResolved)
+}
+
+func TestAPaymentHasADeadline(t *testing.T) {
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer silent.Close()
+	n := &node{url: silent.URL}
+	require.ErrorIs(t, n.charge(t.Context()), context.DeadlineExceeded)
 }
 
 func TestItEndsEarly(t *testing.T) {
