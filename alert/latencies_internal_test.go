@@ -1,25 +1,49 @@
 package alert
 
 import (
+	"runtime"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/window"
 )
 
-// Each mark is two kilobytes, so there is one a part and not one a sample.
-func TestLatenciesKeepAMarkAPart(t *testing.T) {
-	l := latencies{width: time.Minute}
-	var total window.Latency
+// TestMemoryOfAQuantile measures what SECURITY.md says of one in use, and of one whose calls have
+// ended. A mark takes two kilobytes, so there is one per part, and none for a part without calls.
+func TestMemoryOfAQuantile(t *testing.T) {
+	const n = 100
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	for at := time.Duration(0); at < time.Hour; at += 5 * time.Second {
-		total.Counts[0]++
-		l.sample(start.Add(at), total)
-		require.LessOrEqual(t, len(l.marks), latencyParts, "at %v", at)
-		room := unsafe.Sizeof(l) + uintptr(cap(l.marks))*unsafe.Sizeof(mark{})
-		require.LessOrEqual(t, room, uintptr(60_000), "at %v", at)
+	var quantiles [n]*latencies
+	var total window.Latency
+	at := start
+	sample := func(calls int64, d time.Duration) {
+		for end := at.Add(d); at.Before(end); at = at.Add(20 * time.Second) {
+			total.Counts[0] += calls
+			for _, l := range quantiles {
+				l.sample(at, total)
+			}
+		}
 	}
+	before := heap()
+	for i := range quantiles {
+		quantiles[i] = &latencies{width: time.Minute}
+	}
+	sample(1, 2*time.Hour)
+	require.LessOrEqual(t, (heap()-before)/n, int64(35_000))
+	require.Len(t, quantiles[0].marks, latencyParts)
+	t.Logf("%d bytes", (heap()-before)/n)
+	sample(0, time.Hour)
+	require.LessOrEqual(t, (heap()-before)/n, int64(8_000))
+	t.Logf("%d bytes when its calls have ended", (heap()-before)/n)
+	require.Len(t, quantiles[0].marks, 1)
+	runtime.KeepAlive(&quantiles)
+}
+
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/weir-go/weir/window"
@@ -39,11 +40,11 @@ func Quantile(of Timed, q float64, span time.Duration) Value {
 	return v
 }
 
-// latencyParts are the parts by which the window of a quantile moves. Each keeps a
-// histogram of two kilobytes.
+// latencyParts are the parts by which the window of a quantile moves. Each in which calls were
+// counted keeps a histogram of two kilobytes.
 const latencyParts = 12
 
-// latencies is a moving window over somebody else's lifetime histogram, as window.View
+// latencies is a moving window over the lifetime histogram of a source, as window.View
 // is over totals: what was counted, and what that was when each recent part began.
 type latencies struct {
 	width   time.Duration
@@ -51,7 +52,7 @@ type latencies struct {
 	last    window.Latency // the latest sample
 	counted window.Latency // since the first
 	newest  int64          // the part of the latest sample
-	marks   []mark
+	marks   []*mark        // the first one is where the window begins
 }
 
 // mark is what had been counted when a part began.
@@ -63,19 +64,28 @@ type mark struct {
 // sample returns the calls of the window, which ends with the total at the time t.
 func (l *latencies) sample(t time.Time, total window.Latency) window.Latency {
 	if l.epoch.IsZero() {
-		l.epoch, l.marks, l.last = t, []mark{{}}, total
+		l.epoch, l.marks, l.last = t, []*mark{{}}, total
 	}
 	if part := int64(t.Sub(l.epoch) / l.width); part > l.newest {
-		// The parts that nobody looked at began with what the latest sample had counted.
-		l.marks = append(l.marks, mark{l.newest + 1, l.counted})
-		l.newest = part
-	}
-	for len(l.marks) > 1 && l.marks[1].part <= l.newest-latencyParts+1 {
-		l.marks = l.marks[1:]
+		l.begin(part)
 	}
 	l.counted = l.counted.Plus(increase(total, l.last))
 	l.last = total
 	return less(l.counted, l.marks[0].counted)
+}
+
+// begin begins a part. The parts since the latest sample, which nobody looked at, began with what
+// that had counted. A part that began with the same as the one before it needs no mark.
+func (l *latencies) begin(part int64) {
+	if l.marks[len(l.marks)-1].counted.Counts != l.counted.Counts {
+		l.marks = append(l.marks, &mark{l.newest + 1, l.counted})
+	}
+	l.newest = part
+	gone := 0
+	for gone+1 < len(l.marks) && l.marks[gone+1].part <= part-latencyParts+1 {
+		gone++
+	}
+	l.marks = slices.Delete(l.marks, 0, gone)
 }
 
 // increase returns what was counted between two readings of one histogram. If any of its counts

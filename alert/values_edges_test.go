@@ -88,16 +88,31 @@ func TestASpanOfDaysIsDividedIntoHours(t *testing.T) {
 	v.requireNone(t, week) // out with its hour, the first
 }
 
-func TestASpanOfLatenciesIsDividedIntoTwelve(t *testing.T) {
-	calls := newTimed()
-	v := see(alert.Quantile(calls, 0.5, 2*time.Minute))
-	v.requireNone(t, 0)
-	calls.record(0, time.Second)
-	for _, at := range []time.Duration{5 * s, 2*time.Minute - 1} {
-		_, ok := v.at(at)
-		require.True(t, ok, "data at %v", at)
+// A call leaves its span a sixtieth too early at the most, and never too late, whenever it came.
+func TestASpanIsExactToASixtieth(t *testing.T) {
+	for _, seen := range []time.Duration{s, 59 * s, 60 * s, 61 * s, 119 * s, 1799 * s, 3599 * s, 3600 * s} {
+		calls := &totals{}
+		v := see(alert.FailureRate(calls, time.Hour))
+		v.requireNone(t, 0)
+		calls.Failures = 1
+		v.require(t, seen, 1)
+		v.require(t, seen+59*time.Minute, 1)
+		v.requireNone(t, seen+time.Hour)
 	}
-	v.requireNone(t, 2*time.Minute) // out with its twelfth, the first
+}
+
+func TestASpanOfLatenciesIsExactToATwelfth(t *testing.T) {
+	for _, seen := range []time.Duration{s, 9 * s, 10 * s, 11 * s, 59 * s, 119 * s, 120 * s, 121 * s} {
+		calls := newTimed()
+		v := see(alert.Quantile(calls, 0.5, 2*time.Minute))
+		v.requireNone(t, 0)
+		calls.record(0, time.Second)
+		for _, at := range []time.Duration{seen, seen + 110*s} {
+			_, ok := v.at(at)
+			require.True(t, ok, "data at %v, of what was seen at %v", at, seen)
+		}
+		v.requireNone(t, seen+120*s)
+	}
 }
 
 // A rule that is broken from the start has no data either.
