@@ -1,0 +1,41 @@
+package numbers
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// TestMemoryOfAWaiter compares goroutines that wait for a limiter with others that wait for a
+// channel, whose stacks are their own.
+func TestMemoryOfAWaiter(t *testing.T) {
+	const n = 2000
+	waiting := func(wait func(ctx context.Context, l *limiter.TokenBucket)) (bytes int64) {
+		synctest.Test(t, func(t *testing.T) {
+			l := limiter.NewTokenBucket(limiter.Config{Rate: limiter.Every(time.Minute)})
+			l.Take(1)
+			ctx, cancel := context.WithCancel(t.Context())
+			before := heap()
+			for range n {
+				go wait(ctx, l)
+			}
+			synctest.Wait()
+			bytes = int64(heap()-before) / n
+			cancel()
+		})
+		return bytes
+	}
+	parked := func(ctx context.Context, _ *limiter.TokenBucket) { <-ctx.Done() }
+	waiting(parked) // makes the goroutines that all others use again
+	none := waiting(parked)
+	plain := waiting(func(ctx context.Context, l *limiter.TokenBucket) { _ = l.Wait(ctx, 1) }) - none
+	limited := waiting(func(ctx context.Context, l *limiter.TokenBucket) { _ = l.TryWait(ctx, 1, 1<<60) }) - none
+	t.Logf("%d bytes, %d with a limit, beside %d", plain, limited, none)
+	require.LessOrEqual(t, plain, int64(320))
+	require.LessOrEqual(t, limited, int64(720))
+}
