@@ -9,9 +9,9 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Burn is how many times faster than it may an objective's error budget is being
-// spent: 1 spends it exactly by the end of the objective's period. slo is the share
-// of calls that have to succeed, such as 0.999. Refused calls count as failed ones.
+// BurnRate is how many times faster than allowed the error budget of an objective is spent: at
+// 1 the budget lasts exactly until the end of the objective's period. slo is the share of calls
+// that have to succeed, such as 0.999. Refused calls count as failed ones.
 //
 // It is the lesser of the burn rates over the long and the short span, so that it
 // is high only where the budget has been burning for long enough to matter, and
@@ -19,7 +19,7 @@ import (
 // at the rate of the part that it has: a service that fails from its first call on is
 // noticed soon, one error among its first calls is not taken for an outage. There is
 // no data where either span is without calls.
-func Burn(of Counted, slo float64, long, short time.Duration) Value {
+func BurnRate(of Counted, slo float64, long, short time.Duration) Value {
 	v := Value{name: "burn rate over " + brief(long) + " and " + brief(short), counts: true, countsBad: true}
 	v.high = 1 / (1 - slo)
 	if of == nil {
@@ -57,16 +57,16 @@ func burn(long, short *window.View, slo float64, t time.Time) Sample {
 	return s
 }
 
-// BurnRate is the two rules that page for an objective, after chapter 5 of the Site
+// BurnRateRules returns the two rules that page for an objective, after chapter 5 of the Site
 // Reliability Workbook: 2 % of a month's budget spent within an hour (14.4 times too
 // fast over 1 h and over 5 m), and 5 % within six hours (6 times, over 6 h and 30 m).
 // Their names are the given one with " burn 14.4x" and " burn 6x", their severity is
 // "page". An objective so low that a factor could never be reached is refused by
 // Validate.
-func BurnRate(name string, of Counted, slo float64) []Rule {
+func BurnRateRules(name string, of Counted, slo float64) []Rule {
 	return []Rule{
-		page(name, 14.4, Burn(of, slo, time.Hour, 5*time.Minute)),
-		page(name, 6, Burn(of, slo, 6*time.Hour, 30*time.Minute)),
+		page(name, 14.4, BurnRate(of, slo, time.Hour, 5*time.Minute)),
+		page(name, 6, BurnRate(of, slo, 6*time.Hour, 30*time.Minute)),
 	}
 }
 

@@ -19,7 +19,7 @@ type traffic struct {
 
 func newTraffic() *traffic {
 	tr := &traffic{start: time.Now()}
-	tr.monitor = alert.NewMonitor(alert.Config{}, alert.BurnRate("shop", tr, 0.999)...)
+	tr.monitor = alert.NewMonitor(alert.Config{}, alert.BurnRateRules("shop", tr, 0.999)...)
 	tr.monitor.EvaluateAt(tr.start)
 	return tr
 }
@@ -95,7 +95,7 @@ func TestBurnWithoutCallsHasNoData(t *testing.T) {
 }
 
 func TestBurnThatCouldNeverFireIsRefused(t *testing.T) {
-	err := alert.Validate(alert.Config{}, alert.BurnRate("lax", &totals{}, 0.9)...)
+	err := alert.Validate(alert.Config{}, alert.BurnRateRules("lax", &totals{}, 0.9)...)
 	require.EqualError(t, err, `alert: rule "lax burn 14.4x": When is above 14.4, but the burn rate over 1h and 5m lies between 0 and 10: the rule could never fire`)
-	require.NoError(t, alert.Validate(alert.Config{}, alert.BurnRate("strict", &totals{}, 0.999)...))
+	require.NoError(t, alert.Validate(alert.Config{}, alert.BurnRateRules("strict", &totals{}, 0.999)...))
 }

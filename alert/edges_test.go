@@ -25,7 +25,7 @@ func TestOnlyWhatHasFiredAndEndedIsResolved(t *testing.T) {
 
 func TestBurnWithoutCallsIsNoFault(t *testing.T) {
 	m := alert.NewMonitor(alert.Config{Logger: quiet()},
-		alert.Rule{Name: "burn", Value: alert.Burn(&totals{}, 0.99, time.Hour, 5*time.Minute), When: alert.Above(1)})
+		alert.Rule{Name: "burn", Value: alert.BurnRate(&totals{}, 0.99, time.Hour, 5*time.Minute), When: alert.Above(1)})
 	m.Evaluate()
 	require.Equal(t, 1.0, evaluations(m, "burn", ""))
 }

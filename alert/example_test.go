@@ -195,9 +195,9 @@ func ExampleEach() {
 	// b.example firing
 }
 
-func ExampleBurnRate() {
+func ExampleBurnRateRules() {
 	payments := &jobs{}
-	rules := alert.BurnRate("payments", payments, 0.999)
+	rules := alert.BurnRateRules("payments", payments, 0.999)
 	for _, rule := range rules {
 		fmt.Println(rule.Name, rule.Severity, rule.When)
 	}

@@ -51,16 +51,16 @@ func TestRulesThatMakeNoSenseAreRefused(t *testing.T) {
 		{alert.Rule{Value: alert.FailureRate(nil, time.Minute), When: over}, "Value: its source of calls is nil"},
 		{alert.Rule{Value: alert.FailureRate(&totals{}, 0), When: over}, "Value: its span is 0s, must be above 0"},
 		{alert.Rule{Value: alert.FailureRate(&totals{}, 1e6*time.Hour), When: over}, "must lie between 1ms and 720h0m0s"},
-		{alert.Rule{Value: alert.Burn(&totals{}, 1, time.Hour, time.Minute), When: over}, "Value: its slo is 1, must lie between 0 and 1"},
-		{alert.Rule{Value: alert.Burn(&totals{}, 0.9, time.Minute, time.Hour), When: over}, "Value: its spans are 1m0s and 1h0m0s, the long one must be longer"},
-		{alert.Rule{Value: alert.Burn(&totals{}, 0.9, 0, -1), When: over}, "Value: its span is 0s, must be above 0"},
+		{alert.Rule{Value: alert.BurnRate(&totals{}, 1, time.Hour, time.Minute), When: over}, "Value: its slo is 1, must lie between 0 and 1"},
+		{alert.Rule{Value: alert.BurnRate(&totals{}, 0.9, time.Minute, time.Hour), When: over}, "Value: its spans are 1m0s and 1h0m0s, the long one must be longer"},
+		{alert.Rule{Value: alert.BurnRate(&totals{}, 0.9, 0, -1), When: over}, "Value: its span is 0s, must be above 0"},
 		{alert.Rule{Value: alert.Quantile(nil, 0.5, s), When: over}, "Value: its source of latencies is nil"},
 		{alert.Rule{Value: alert.Quantile(&timed{}, 1.5, s), When: over}, "Value: its quantile is 1.5, must lie between 0 and 1"},
 		{alert.Rule{Value: alert.Quantile(&timed{}, 0.5, -s), When: over}, "Value: its span is -1s, must be above 0"},
 		{alert.Rule{Value: alert.Quantile(&timed{}, 0.5, s), When: alert.Below(0)}, "the rule could never fire"},
 		{alert.Rule{Value: alert.True(nil), When: over}, "Value: its function is nil"},
 		{alert.Rule{Value: alert.Tripped(nil), When: over}, "Value: its breaker is nil"},
-		{alert.Rule{Value: alert.Each[int](nil, nil), When: over}, "Value: its members or its function are nil"},
+		{alert.Rule{Value: alert.Each[string, int](nil, nil), When: over}, "Value: its members or its function are nil"},
 	} {
 		if test.rule.Name == "" && test.want != `rule "": Name is empty` {
 			test.rule.Name = "bad"

@@ -15,7 +15,7 @@ import (
 // Each rule has the one fault that is named, and no other that follows from it.
 func TestAFaultIsNamedAlone(t *testing.T) {
 	one := func(int) alert.Value { return alert.Gauge(func() float64 { return 1 }) }
-	burn := func(slo float64) alert.Value { return alert.Burn(&totals{}, slo, time.Hour, 5*time.Minute) }
+	burn := func(slo float64) alert.Value { return alert.BurnRate(&totals{}, slo, time.Hour, 5*time.Minute) }
 	quantile := func(q float64) alert.Value { return alert.Quantile(&timed{}, q, s) }
 	labelled := func(name string) alert.Rule {
 		return alert.Rule{Value: alert.Gauge(func() float64 { return 1 }), Labels: map[string]string{name: "x"}}
@@ -24,17 +24,17 @@ func TestAFaultIsNamedAlone(t *testing.T) {
 		rule alert.Rule
 		want string
 	}{
-		{alert.Rule{Value: alert.Burn(nil, 0.99, time.Hour, time.Minute)}, "Value: its source of calls is nil"},
+		{alert.Rule{Value: alert.BurnRate(nil, 0.99, time.Hour, time.Minute)}, "Value: its source of calls is nil"},
 		{alert.Rule{Value: burn(0)}, "Value: its slo is 0, must lie between 0 and 1"},
 		{alert.Rule{Value: burn(-1)}, "Value: its slo is -1, must lie between 0 and 1"},
 		{alert.Rule{Value: burn(1)}, "Value: its slo is 1, must lie between 0 and 1"},
 		{alert.Rule{Value: burn(2)}, "Value: its slo is 2, must lie between 0 and 1"},
 		{alert.Rule{Value: burn(math.NaN())}, "Value: its slo is NaN, must lie between 0 and 1"},
-		{alert.Rule{Value: alert.Burn(&totals{}, 0.99, time.Hour, time.Hour)}, "Value: its spans are 1h0m0s and 1h0m0s, the long one must be longer"},
+		{alert.Rule{Value: alert.BurnRate(&totals{}, 0.99, time.Hour, time.Hour)}, "Value: its spans are 1h0m0s and 1h0m0s, the long one must be longer"},
 		{alert.Rule{Value: quantile(-0.5)}, "Value: its quantile is -0.5, must lie between 0 and 1"},
 		{alert.Rule{Value: quantile(1.5)}, "Value: its quantile is 1.5, must lie between 0 and 1"},
 		{alert.Rule{Value: quantile(math.NaN())}, "Value: its quantile is NaN, must lie between 0 and 1"},
-		{alert.Rule{Value: alert.Each(nil, one)}, "Value: its members or its function are nil"},
+		{alert.Rule{Value: alert.Each[string](nil, one)}, "Value: its members or its function are nil"},
 		{alert.Rule{Value: alert.Each(maps.All(map[string]int{}), nil)}, "Value: its members or its function are nil"},
 		{labelled("alertname"), `Labels has "alertname", which is set by the monitor`},
 		{labelled("severity"), `Labels has "severity", which is set by the monitor`},

@@ -12,7 +12,7 @@
 //	}
 //	err = promrules.Write(file, burn, health)
 //
-// BurnRate has the two rules of alert.BurnRate, by the same names and with the same
+// BurnRate has the two rules of alert.BurnRateRules, by the same names and with the same
 // labels, so that an Alertmanager takes what the processes and the server raise for
 // one alert; and two slower ones, whose spans are too long for the memory of a
 // process. Unlike those in the process, they take history that is missing for none.

@@ -99,7 +99,7 @@ func TestBurnRateRulesEqualTheOnesOfTheProcess(t *testing.T) {
 	for name, bad := range map[string]int64{"nearly 14.4x": 14, "over 14.4x": 15, "nearly 6x": 5, "over 6x": 7} {
 		t.Run(name, func(t *testing.T) {
 			payments := &source{}
-			monitor := alert.NewMonitor(alert.Config{}, alert.BurnRate("payments", payments, 0.999)...)
+			monitor := alert.NewMonitor(alert.Config{}, alert.BurnRateRules("payments", payments, 0.999)...)
 			start := time.Now()
 			for minute := range 481 {
 				monitor.EvaluateAt(start.Add(time.Duration(minute) * time.Minute))

@@ -65,7 +65,7 @@ func TestWhenAnAlertFiresAndResolves(t *testing.T) {
 }
 
 func TestWhenBurnRatesFireAndResolve(t *testing.T) {
-	rules := func(s *service) []alert.Rule { return alert.BurnRate("payments", s, 0.999) }
+	rules := func(s *service) []alert.Rule { return alert.BurnRateRules("payments", s, 0.999) }
 	cases := map[string]struct {
 		share             float64
 		lasts             time.Duration
