@@ -13,7 +13,7 @@ type Alert struct {
 	// makes it differ between processes: see Config.Instance.
 	ID       string
 	Rule     string            // the rule's name
-	Key      string            // the member's key, for rules over Each; one longer than 1,024 bytes as in the label
+	Key      string            // the label "key": the member's key, for rules over Each
 	Severity string            // of the rule
 	Labels   map[string]string // the rule's, with alertname, severity, instance and key
 	Summary  string            // one line for a human, of at most 4,096 bytes

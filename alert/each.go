@@ -2,6 +2,7 @@ package alert
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 	"math"
 	"time"
@@ -10,89 +11,109 @@ import (
 // maxMembers is the most members that a rule over [Each] watches.
 const maxMembers = 1000
 
-// Each makes one rule watch every member of a group, each by the value that the
-// function makes for it. The members' alerts are told apart by the label "key", in
-// which bytes that are not UTF-8 are replaced by U+FFFD. The keys are unique. At most 1,000
-// members are watched: those that come when it is full are left out, and counted as an error
-// of each evaluation.
+// Each makes one rule watch every member of a group, each by the value that the function
+// returns for it:
 //
 //	alert.Each(hosts.All(), func(host *breaker.Breaker) alert.Value {
 //		return alert.FailureRate(host, 5*time.Minute)
 //	})
 //
-// The sequence is gone through at every evaluation. A member is watched from the first
-// evaluation on that finds it: what it counted before is history, also for a member that
-// was absent and comes back, and for a key with another member than before. A member that
-// is absent has nothing wrong with it, so that its alert resolves. A member whose value
-// panics, or is not valid, has no data, and counts as a panic of the rule; the others go on.
-func Each[S comparable](members iter.Seq2[string, S], value func(member S) Value) Value {
+// The members' alerts are told apart by the label "key", which is the key as fmt.Sprint writes
+// it. A text that is not UTF-8 or longer than 1,024 bytes is cut, and a hash of the whole is
+// appended. At most 1,000 members are watched. Members beyond that are left out, and so is a
+// member whose key reads as that of another member; each evaluation counts that as an error.
+//
+// Each evaluation ranges over the sequence. A member is watched from the first evaluation that
+// finds it. Its earlier calls are not counted. The same holds for a member that was absent and
+// comes back, and for a key with another member than before, so the sequence has to yield equal
+// members for as long as they are the same. A member that is absent has no fault, so its alert
+// resolves. If the value of a member panics or is not valid, that member has no data and the
+// evaluation counts as a panic of the rule; the other members are not affected.
+func Each[K, S comparable](members iter.Seq2[K, S], value func(member S) Value) Value {
 	v := Value{name: "value", low: math.Inf(-1), high: math.Inf(1), counts: true, countsBad: true, each: true}
 	if members == nil || value == nil {
 		v.errs = []error{errors.New("its members or its function are nil")}
 	}
 	v.start = func() probe {
-		g := &group[S]{members: members, value: value}
+		g := &group[K, S]{members: members, value: value}
 		return g.sample
 	}
 	return v
 }
 
 // group takes the samples of all members.
-type group[S comparable] struct {
-	members iter.Seq2[string, S]
+type group[K, S comparable] struct {
+	members iter.Seq2[K, S]
 	value   func(S) Value
-	probes  map[string]member[S]
+	watched map[K]*member[S]
 }
 
 type member[S comparable] struct {
 	is    S
+	label string // no two watched members have the same
 	probe probe
 }
 
-func (g *group[S]) sample(t time.Time, yield func(reading)) outcome {
+func (g *group[K, S]) sample(t time.Time, yield func(reading)) outcome {
 	found := g.roll()
-	for key, m := range g.probes {
+	for _, m := range g.watched {
 		var r reading
-		if how := protect(func() { g.probe(&m)(t, func(read reading) { r = read }) }); how.fault != noFault {
+		if how := protect(func() { g.probe(m)(t, func(read reading) { r = read }) }); how.fault != noFault {
 			r.sample, found = Sample{}, how
 		}
-		r.key, g.probes[key] = key, m
+		r.label = m.label
 		yield(r)
 	}
 	return found
 }
 
-// probe returns the member's, which is made the first time that it is needed.
-func (g *group[S]) probe(m *member[S]) probe {
+// probe returns the member's probe, which is made when it is first needed.
+func (g *group[K, S]) probe(m *member[S]) probe {
 	if m.probe == nil {
 		m.probe = g.begin(m.is)
 	}
 	return m.probe
 }
 
-// roll brings the probes up to date. Members that are known stay ahead of new ones,
-// so that a group that is too large does not make alerts come and go.
-func (g *group[S]) roll() (found outcome) {
-	probes, fresh := map[string]member[S]{}, map[string]S{}
+// roll brings the watched members up to date. Known members come before new ones, so that a group
+// that is too large does not make alerts come and go.
+func (g *group[K, S]) roll() (found outcome) {
+	watched, fresh := map[K]*member[S]{}, map[K]S{}
+	labels := map[string]bool{}
 	for key, is := range g.members {
-		if m, known := g.probes[key]; known && m.is == is {
-			probes[key] = m
+		if m, known := g.watched[key]; known && m.is == is {
+			watched[key] = m
+			labels[m.label] = true
 		} else if len(fresh) <= maxMembers { // more of them than could be taken need no memory
 			fresh[key] = is
 		}
 	}
 	for key, is := range fresh {
-		if len(probes) >= maxMembers {
+		if len(watched) >= maxMembers {
 			found.fault = tooMany
 			break
 		}
-		probes[key] = member[S]{is: is}
+		label := labelText(keyText(key))
+		if labels[label] {
+			found.fault = sameLabel
+			continue
+		}
+		labels[label] = true
+		watched[key] = &member[S]{is: is, label: label}
 	}
-	g.probes = probes
+	g.watched = watched
 	return found
 }
 
-func (g *group[S]) begin(is S) probe {
+// keyText returns the key as text.
+func keyText[K comparable](key K) string {
+	if text, ok := any(key).(string); ok {
+		return text
+	}
+	return fmt.Sprint(key)
+}
+
+func (g *group[K, S]) begin(is S) probe {
 	v := g.value(is)
 	switch {
 	case len(v.errs) > 0:

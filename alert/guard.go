@@ -17,11 +17,12 @@ const (
 	exited
 	notFinite
 	tooMany
+	sameLabel
 	faults // how many there are
 )
 
 func (f fault) String() string {
-	return [faults]string{"", "panic", "timeout", "goexit", "not_finite", "too_many_members"}[f]
+	return [faults]string{"", "panic", "timeout", "goexit", "not_finite", "too_many_members", "same_key_text"}[f]
 }
 
 // grace is what user code gets to return in, once its context is done.

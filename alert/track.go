@@ -9,20 +9,16 @@ import (
 type track struct {
 	memory
 	rule   *Rule
-	key    string
 	name   string // what the figure is
 	labels map[string]string
 	id     string
 	latest Sample // that had data
 }
 
-// newTrack follows the member with the key, whose label is given.
-func newTrack(r *Rule, key, label string) *track {
+// newTrack follows the member whose key has the label.
+func newTrack(r *Rule, label string) *track {
 	labels := labelsOf(r, label)
-	if len(key) > maxLabel {
-		key = label
-	}
-	return &track{rule: r, key: key, name: r.Value.name, labels: labels, id: fingerprint(labels)}
+	return &track{rule: r, name: r.Value.name, labels: labels, id: fingerprint(labels)}
 }
 
 // see takes a sample in, and says whether the state has changed.
@@ -66,7 +62,7 @@ func (t *track) live() bool { return t.state != Inactive || !t.resolvedAt.IsZero
 // since the alert began, it begins and ends now: receivers refuse alerts of the future.
 func (t *track) alert(now time.Time) Alert {
 	a := Alert{
-		ID: t.id, Rule: t.rule.Name, Key: t.key, Severity: t.rule.Severity, Labels: t.labels, State: t.state,
+		ID: t.id, Rule: t.rule.Name, Key: t.labels[LabelKey], Severity: t.rule.Severity, Labels: t.labels, State: t.state,
 		Value: t.latest.Value, Calls: t.latest.Calls, Bad: t.latest.Bad,
 		ActiveAt: notAfter(t.activeAt, now), StartsAt: notAfter(t.firedAt, now), EndsAt: notAfter(t.resolvedAt, now),
 	}

@@ -31,9 +31,9 @@ type Value struct {
 	start func() probe
 }
 
-// reading is the sample of one member. Values without members have one, with no key.
+// reading is the sample of one member. Values without members have one, with no label.
 type reading struct {
-	key    string
+	label  string // the value of the label "key"
 	name   string // what the figure is
 	sample Sample
 }

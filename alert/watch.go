@@ -45,7 +45,7 @@ func newWatch(r Rule, c Config) *watch {
 	}
 	maps.Copy(w.rule.Labels, r.Labels)
 	if !r.Value.each {
-		w.tracks[""] = newTrack(&w.rule, "", "")
+		w.tracks[""] = newTrack(&w.rule, "")
 		w.working.states[Inactive] = 1
 	}
 	w.publish()
@@ -106,12 +106,11 @@ func (w *watch) look(ctx context.Context, at time.Time) ([]reading, bool, outcom
 func (w *watch) advance(readings []reading, at time.Time) {
 	present := make(map[string]bool, len(readings))
 	for _, r := range readings {
-		label := labelText(r.key)
-		present[label] = true
-		t := w.tracks[label]
+		present[r.label] = true
+		t := w.tracks[r.label]
 		if t == nil {
-			t = newTrack(&w.rule, r.key, label)
-			w.tracks[label] = t
+			t = newTrack(&w.rule, r.label)
+			w.tracks[r.label] = t
 		}
 		t.name = cmp.Or(r.name, t.name)
 		w.count(t.see(r.sample, at), t.state)

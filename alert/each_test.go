@@ -1,0 +1,108 @@
+package alert_test
+
+import (
+	"maps"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/stat"
+)
+
+// shard is a key with a text of its own.
+type shard struct {
+	Zone string
+	N    int
+}
+
+// keysOf returns the labels "key" of the alerts of a rule that fires for each of the keys, and how
+// many evaluations of three counted as an error of the kind.
+func keysOf[K comparable](t *testing.T, kind string, keys ...K) (labels []string, errors float64) {
+	t.Helper()
+	members := map[K]int{}
+	for i, key := range keys {
+		members[key] = i
+	}
+	m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
+		Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(members), func(int) alert.Value {
+			return alert.True(func() bool { return true })
+		}),
+	})
+	for range 3 {
+		m.Evaluate()
+	}
+	for _, a := range m.Alerts() {
+		require.Equal(t, a.Labels["key"], a.Key)
+		labels = append(labels, a.Key)
+	}
+	return labels, figures(m)[stat.AlertEvaluations.Name+"|x||"+kind]
+}
+
+func TestAKeyMayBeOfAnyComparableType(t *testing.T) {
+	for _, c := range []struct {
+		got, want []string
+	}{
+		{first(keysOf(t, "panic", 7, 12)), []string{"12", "7"}},
+		{first(keysOf(t, "panic", shard{"eu", 1}, shard{"us", 2})), []string{"{eu 1}", "{us 2}"}},
+		{first(keysOf(t, "panic", [2]string{"GET", "a.example"})), []string{"[GET a.example]"}},
+		{first(keysOf[any](t, "panic", 1, "b", nil)), []string{"1", "<nil>", "b"}},
+	} {
+		require.Equal(t, c.want, c.got)
+	}
+}
+
+func first(labels []string, errors float64) []string { return labels }
+
+func TestKeysOfOneTextAreWatchedAsOneAndCounted(t *testing.T) {
+	labels, errors := keysOf[any](t, "same_key_text", 1, "1", int64(1), 2)
+	require.Equal(t, []string{"1", "2"}, labels)
+	require.Equal(t, 3.0, errors)
+}
+
+// A member that is watched stays so when a key of the same text comes.
+func TestAKnownKeyKeepsItsTextFromANewOne(t *testing.T) {
+	for range 20 { // the order of a map is random
+		members := map[any]float64{"1": 1}
+		m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
+			Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(members), func(is float64) alert.Value {
+				return alert.Gauge(func() float64 { return is })
+			}),
+		})
+		m.Evaluate()
+		members[1] = 2
+		m.Evaluate()
+		require.Len(t, m.Alerts(), 1)
+		require.Equal(t, 1.0, m.Alerts()[0].Value)
+	}
+}
+
+// A NaN is not equal to itself, so that it is another key each time.
+func TestAKeyThatIsNotItselfTakesNoMemory(t *testing.T) {
+	labels, errors := keysOf(t, "same_key_text", math.NaN(), math.NaN(), 1)
+	require.Equal(t, []string{"1", "NaN"}, labels)
+	require.Equal(t, 3.0, errors)
+}
+
+// long is a key with a text that is longer than a label may be.
+type long int
+
+func (l long) String() string { return strings.Repeat("k", 100_000) + strings.Repeat("l", int(l)) }
+
+// broken is a key whose String method panics.
+type broken int
+
+func (broken) String() string { panic("no words") }
+
+func TestTheTextOfAKeyIsBounded(t *testing.T) {
+	labels, _ := keysOf(t, "panic", long(1), long(2))
+	require.Len(t, labels, 2, "a hash tells them apart")
+	for _, label := range labels {
+		require.Len(t, label, 1024)
+	}
+	labels, errors := keysOf(t, "panic", broken(1))
+	require.Len(t, labels, 1)
+	require.Zero(t, errors, "fmt writes the panic instead of the text")
+}
