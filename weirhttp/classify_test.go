@@ -170,7 +170,7 @@ func TestWhatCannotBeSentIsNoFailureOfTheHost(t *testing.T) {
 }
 
 func TestSchemeThatIsNotSpokenHasAGateOfItsOwn(t *testing.T) {
-	transport := weirhttp.NewTransport(nil, weirhttp.PerHost(fragile()))
+	transport := weirhttp.NewTransport(nil, weirhttp.PerHost("http", fragile()))
 	for range 2 {
 		_, err := transport.RoundTrip(newGet(t, "ftp://127.0.0.1:1/"))
 		require.Error(t, err)

@@ -2,7 +2,7 @@
 //
 // On the way out, a [Transport] stops calling hosts that fail and throttles what is sent:
 //
-//	var web = &http.Client{Transport: weirhttp.NewTransport(nil, weirhttp.PerHost(weir.Config{}))}
+//	var web = &http.Client{Transport: weirhttp.NewTransport(nil, weirhttp.PerHost("web", weir.Config{}))}
 //
 // Each host has a [weir.Gate] of its own:
 //

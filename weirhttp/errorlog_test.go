@@ -19,7 +19,7 @@ import (
 func TestRefusedCallsAreLoggedWithoutTheirSecretsAndTenASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		transport := weirhttp.NewTransport(always(500), weirhttp.PerHost(fragile()))
+		transport := weirhttp.NewTransport(always(500), weirhttp.PerHost("http", fragile()))
 		transport.OnRefusal = weirhttp.LogRefusedCalls(slog.New(slog.NewTextHandler(&out, nil)))
 		const secret = "https://me:secret@a.example/secret?token=secret"
 		trip(t, transport, secret)

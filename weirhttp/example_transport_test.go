@@ -19,7 +19,7 @@ import (
 )
 
 // web is an HTTP client like any other, but for what it does not send.
-var web = &http.Client{Transport: weirhttp.NewTransport(nil, weirhttp.PerHost(weir.Config{}))}
+var web = &http.Client{Transport: weirhttp.NewTransport(nil, weirhttp.PerHost("web", weir.Config{}))}
 
 // get is what a program does with a client.
 func get(client *http.Client, url string) (string, error) {
@@ -82,7 +82,7 @@ func ExampleTransport() {
 
 // Where "not found" comes from a service that has lost its data, it is a failure.
 func ExampleDefaultClassify() {
-	transport := weirhttp.NewTransport(nil, weirhttp.PerHost(weir.Config{}))
+	transport := weirhttp.NewTransport(nil, weirhttp.PerHost("web", weir.Config{}))
 	transport.Classify = func(resp *http.Response, err error) breaker.Outcome {
 		if err == nil && resp.StatusCode == http.StatusNotFound {
 			return breaker.Failure
@@ -155,7 +155,7 @@ func ExamplePick() {
 }
 
 func ExampleGates() {
-	hosts := weirhttp.PerHost(weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}})
+	hosts := weirhttp.PerHost("web", weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}})
 	quick := &http.Client{Transport: weirhttp.NewTransport(nil, hosts), Timeout: time.Second}
 	patient := &http.Client{Transport: weirhttp.NewTransport(nil, hosts), Timeout: time.Minute}
 
@@ -185,7 +185,7 @@ func ExampleTransportStats() {
 		fmt.Fprint(w, "some, and then") // the connection breaks
 	}))
 	defer server.Close()
-	transport := weirhttp.NewTransport(nil, weirhttp.PerHost(weir.Config{}))
+	transport := weirhttp.NewTransport(nil, weirhttp.PerHost("web", weir.Config{}))
 	_, err := get(&http.Client{Transport: transport}, server.URL)
 	fmt.Println(err, transport.Stats().BodyFailures)
 	// Output: unexpected EOF 1

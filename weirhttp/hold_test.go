@@ -26,12 +26,12 @@ func everyGates() map[string]*weirhttp.Gates {
 	full := weir.NewGroup[string]("http", weir.GroupConfig{MaxKeys: 1})
 	_ = full.Get("busy").Run(context.Background(), func(context.Context) error { return errDown })
 	return map[string]*weirhttp.Gates{
-		"per host":            weirhttp.PerHost(weir.Config{}),
-		"per host, a rate":    weirhttp.PerHost(rate),
-		"unlimited":           weirhttp.PerHost(weir.Config{Rate: limiter.Unlimited()}),
-		"shadow breaker":      weirhttp.PerHost(in(breaker.Trial)),
-		"forced closed":       weirhttp.PerHost(in(breaker.ForcedClosed)),
-		"disabled":            weirhttp.PerHost(in(breaker.Disabled)),
+		"per host":            weirhttp.PerHost("http", weir.Config{}),
+		"per host, a rate":    weirhttp.PerHost("http", rate),
+		"unlimited":           weirhttp.PerHost("http", weir.Config{Rate: limiter.Unlimited()}),
+		"shadow breaker":      weirhttp.PerHost("http", in(breaker.Trial)),
+		"forced closed":       weirhttp.PerHost("http", in(breaker.ForcedClosed)),
+		"disabled":            weirhttp.PerHost("http", in(breaker.Disabled)),
 		"one":                 weirhttp.One(weir.New("http", weir.Config{})),
 		"joined":              weirhttp.One(weir.Join("http", breaker.New("b", breaker.Config{}), nil)),
 		"a host without room": weirhttp.Per(full, weirhttp.Host),
@@ -73,7 +73,7 @@ func TestAHostIsHeldAlone(t *testing.T) {
 			return reply(http.StatusTooManyRequests, "Retry-After", "60"), nil
 		}
 		return reply(http.StatusOK), nil
-	}), weirhttp.PerHost(weir.Config{}))
+	}), weirhttp.PerHost("http", weir.Config{}))
 	trip(t, transport, "http://busy.example/")
 	for range 100 {
 		trip(t, transport, "http://b.example/")
@@ -101,7 +101,7 @@ func TestWhatAServerMayAskForIsBounded(t *testing.T) {
 		{"Mon, 01 Jan 0001 00:00:00 GMT", 0, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) { // it is midnight of 1 January 2000
-			transport := weirhttp.NewTransport(always(http.StatusTooManyRequests, "Retry-After", c.after), weirhttp.PerHost(weir.Config{}))
+			transport := weirhttp.NewTransport(always(http.StatusTooManyRequests, "Retry-After", c.after), weirhttp.PerHost("http", weir.Config{}))
 			transport.MaxRetryAfter = c.bound
 			trip(t, transport, "http://a.example/")
 			resp, err := transport.RoundTrip(newGet(t, "http://a.example/"))
@@ -115,7 +115,7 @@ func TestWhatAServerMayAskForIsBounded(t *testing.T) {
 
 // A refusal by an inner transport is not a wish of the service.
 func TestTheRefusalOfAnInnerTransportHoldsNobody(t *testing.T) {
-	inner := weirhttp.NewTransport(always(http.StatusTooManyRequests, "Retry-After", "60"), weirhttp.PerHost(weir.Config{}))
+	inner := weirhttp.NewTransport(always(http.StatusTooManyRequests, "Retry-After", "60"), weirhttp.PerHost("http", weir.Config{}))
 	outer := weir.New("outer", weir.Config{})
 	transport := weirhttp.NewTransport(baseFunc(func(req *http.Request) (*http.Response, error) {
 		resp, err := inner.RoundTrip(req)

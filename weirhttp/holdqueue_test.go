@@ -19,7 +19,7 @@ func TestAQueueKeepsToMaxWaitDuringAHold(t *testing.T) {
 	config := weir.Config{Rate: limiter.PerSecond(10), Burst: 1, MaxWait: time.Second}
 	for name, gates := range map[string]func() *weirhttp.Gates{
 		"one":      func() *weirhttp.Gates { return weirhttp.One(weir.New("g", config)) },
-		"per host": func() *weirhttp.Gates { return weirhttp.PerHost(config) },
+		"per host": func() *weirhttp.Gates { return weirhttp.PerHost("http", config) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var mu sync.Mutex

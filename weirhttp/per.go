@@ -15,12 +15,12 @@ type Gates struct {
 	shown []stat.Source
 }
 
-// PerHost gives each host a gate of its own, in bounded memory: see [weir.Group], whose
-// defaults it has and whose name is http. For other bounds, for another name where several
-// are exported, and to reach the gates of single hosts, use Per with a group of yours and
-// [Host]. PerHost panics, as NewGroup does, if c is not valid.
-func PerHost(c weir.Config) *Gates {
-	return Per(weir.NewGroup[string]("http", weir.GroupConfig{Gate: c}), Host)
+// PerHost gives each host a gate of its own, in a [weir.Group] with the default bounds. The name
+// stands in errors and metrics, so two clients of one program have different ones. For other bounds,
+// and to reach the gates of single hosts, use Per with a group of your own and [Host]. PerHost panics
+// with the error of c.Validate if there is one.
+func PerHost(name string, c weir.Config) *Gates {
+	return Per(weir.NewGroup[string](name, weir.GroupConfig{Gate: c}), Host)
 }
 
 // Per sends a request through that gate of the group which belongs to its key: a tenant, a

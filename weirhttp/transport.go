@@ -63,7 +63,7 @@ const defaultMaxRetryAfter = time.Minute
 // NewTransport returns a transport that sends what the gates let through by base, or by
 // [http.DefaultTransport] if base is nil:
 //
-//	web := &http.Client{Transport: weirhttp.NewTransport(nil, weirhttp.PerHost(weir.Config{}))}
+//	web := &http.Client{Transport: weirhttp.NewTransport(nil, weirhttp.PerHost("web", weir.Config{}))}
 //
 // It panics if per is nil.
 func NewTransport(base http.RoundTripper, per *Gates) *Transport {

@@ -38,11 +38,11 @@ func BenchmarkRoundTripOneGate(b *testing.B) {
 }
 
 func BenchmarkRoundTripPerHost(b *testing.B) {
-	roundTrips(b, weirhttp.NewTransport(stub{}, weirhttp.PerHost(weir.Config{})))
+	roundTrips(b, weirhttp.NewTransport(stub{}, weirhttp.PerHost("http", weir.Config{})))
 }
 
 func BenchmarkRoundTripPerHostLimited(b *testing.B) {
-	roundTrips(b, weirhttp.NewTransport(stub{}, weirhttp.PerHost(weir.Config{Rate: limiter.PerSecond(1e9)})))
+	roundTrips(b, weirhttp.NewTransport(stub{}, weirhttp.PerHost("http", weir.Config{Rate: limiter.PerSecond(1e9)})))
 }
 
 func BenchmarkRoundTripRefused(b *testing.B) {
@@ -72,7 +72,7 @@ func BenchmarkLoopback(b *testing.B) {
 	defer server.Close()
 	for name, transport := range map[string]http.RoundTripper{
 		"bare":    http.DefaultTransport,
-		"guarded": weirhttp.NewTransport(nil, weirhttp.PerHost(weir.Config{Rate: limiter.PerSecond(1e9)})),
+		"guarded": weirhttp.NewTransport(nil, weirhttp.PerHost("http", weir.Config{Rate: limiter.PerSecond(1e9)})),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

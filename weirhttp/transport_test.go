@@ -82,7 +82,7 @@ func TestEachHostHasItsOwnGate(t *testing.T) {
 			return nil, errDown
 		}
 		return reply(http.StatusOK), nil
-	}), weirhttp.PerHost(fragile()))
+	}), weirhttp.PerHost("http", fragile()))
 
 	_, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 	require.ErrorIs(t, err, errDown)
@@ -95,7 +95,7 @@ func TestEachHostHasItsOwnGate(t *testing.T) {
 
 func TestErrorNamesTheHostAndTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := &http.Client{Transport: weirhttp.NewTransport(always(500), weirhttp.PerHost(fragile()))}
+		client := &http.Client{Transport: weirhttp.NewTransport(always(500), weirhttp.PerHost("http", fragile()))}
 		get := func() error {
 			resp, err := client.Do(newGet(t, "https://user:secret@API.example.com:443/path"))
 			if err == nil {
@@ -124,7 +124,7 @@ func TestErrorNamesTheHostAndTheWait(t *testing.T) {
 
 func TestErrorOfALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		transport := weirhttp.NewTransport(always(200), weirhttp.PerHost(weir.Config{Rate: limiter.PerMinute(1)}))
+		transport := weirhttp.NewTransport(always(200), weirhttp.PerHost("http", weir.Config{Rate: limiter.PerMinute(1)}))
 		trip(t, transport, "https://a.example/")
 
 		_, err := transport.RoundTrip(newGet(t, "https://a.example/"))
@@ -163,7 +163,7 @@ func TestRefusedRequestsBodiesAreClosedUnread(t *testing.T) {
 
 func TestCallerWaitsForItsTurnOrGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		transport := weirhttp.NewTransport(always(200), weirhttp.PerHost(weir.Config{Rate: limiter.PerSecond(1), MaxWait: 10 * time.Second}))
+		transport := weirhttp.NewTransport(always(200), weirhttp.PerHost("http", weir.Config{Rate: limiter.PerSecond(1), MaxWait: 10 * time.Second}))
 		start := time.Now()
 		for range 3 {
 			trip(t, transport, "https://a.example/")
@@ -187,7 +187,7 @@ func TestCallerWaitsForItsTurnOrGivesUp(t *testing.T) {
 
 func TestRefusalIsToldAndAnswered(t *testing.T) {
 	var told []string
-	transport := weirhttp.NewTransport(always(503), weirhttp.PerHost(fragile()))
+	transport := weirhttp.NewTransport(always(503), weirhttp.PerHost("http", fragile()))
 	transport.OnRefusal = func(req *http.Request, err *weirhttp.RefusedError) {
 		told = append(told, req.Method+" "+err.Host)
 	}
@@ -261,7 +261,7 @@ func TestWaitThatTheServerAsksForStretchesTheCooldown(t *testing.T) {
 		{"a megabyte", []string{"Retry-After", strings.Repeat("9", 1<<20)}, 5 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			transport := weirhttp.NewTransport(always(503, c.header...), weirhttp.PerHost(weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}))
+			transport := weirhttp.NewTransport(always(503, c.header...), weirhttp.PerHost("http", weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}))
 			trip(t, transport, "https://a.example/")
 			_, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 			require.ErrorIs(t, err, breaker.ErrOpen, c.name)
@@ -288,7 +288,7 @@ func TestWaitThatTheServerAsksForHoldsTheLimiter(t *testing.T) {
 		{"not a refusal", 200, []string{"Retry-After", "40"}, 0, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			transport := weirhttp.NewTransport(always(c.status, c.header...), weirhttp.PerHost(weir.Config{Rate: limiter.PerSecond(1000)}))
+			transport := weirhttp.NewTransport(always(c.status, c.header...), weirhttp.PerHost("http", weir.Config{Rate: limiter.PerSecond(1000)}))
 			transport.MaxRetryAfter = c.longest
 			trip(t, transport, "https://a.example/")
 			trip(t, transport, "https://b.example/")
@@ -361,17 +361,17 @@ func (c *closer) CloseIdleConnections() { c.closed = true }
 
 func TestIdleConnectionsAreClosedThroughTheClient(t *testing.T) {
 	base := &closer{RoundTripper: always(200)}
-	client := &http.Client{Transport: weirhttp.NewTransport(base, weirhttp.PerHost(weir.Config{}))}
+	client := &http.Client{Transport: weirhttp.NewTransport(base, weirhttp.PerHost("http", weir.Config{}))}
 	client.CloseIdleConnections()
 	require.True(t, base.closed)
 
-	weirhttp.NewTransport(always(200), weirhttp.PerHost(weir.Config{})).CloseIdleConnections() // has none
+	weirhttp.NewTransport(always(200), weirhttp.PerHost("http", weir.Config{})).CloseIdleConnections() // has none
 }
 
 func TestNewTransportNeedsGates(t *testing.T) {
 	require.PanicsWithValue(t, "weirhttp: NewTransport needs Gates", func() { weirhttp.NewTransport(nil, nil) })
 	require.PanicsWithError(t, "weir: Gate: weir: MaxWait is -1ns, must be at least 0", func() {
-		weirhttp.PerHost(weir.Config{MaxWait: -1})
+		weirhttp.PerHost("http", weir.Config{MaxWait: -1})
 	})
 }
 
