@@ -143,7 +143,7 @@ func (g *Gate) Observe(yield func(*stat.Series, float64)) {
 		return
 	}
 	lines := g.admitted.observe(g.name, g.epoch, yield)
-	now := g.limiter.TakeAt(g.now(), 0)
+	now := g.take(g.now(), 0)
 	if now.Limit == math.MaxInt {
 		return
 	}

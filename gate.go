@@ -24,6 +24,7 @@ type Gate struct {
 	maxWait  time.Duration
 	breaker  *breaker.Breaker
 	limiter  limiter.Limiter      // nil for none
+	timed    limiter.TimedLimiter // the limiter, if it can be told what time it is
 	bucket   *limiter.TokenBucket // the limiter, if it and the breaker reckon from the gate's epoch
 	admitted *admissions
 	held     *atomic.Int64 // not 0 while hold must be asked
@@ -45,7 +46,7 @@ func New(name string, c Config) *Gate {
 	g.breaker = breaker.NewAt(name, c.Breaker, g.epoch)
 	if !c.Rate.IsZero() {
 		g.bucket = limiter.NewTokenBucketAt(c.limit(), g.epoch)
-		g.limiter = g.bucket
+		g.limiter, g.timed = g.bucket, g.bucket
 	}
 	return g
 }
@@ -60,6 +61,7 @@ func Join(name string, b *breaker.Breaker, l limiter.Limiter) *Gate {
 	}
 	g := newGate(name, new(admissions))
 	g.breaker, g.limiter = b, l
+	g.timed, _ = l.(limiter.TimedLimiter)
 	return g
 }
 
@@ -178,7 +180,7 @@ func (g *Gate) claim(ctx context.Context, now time.Time, permit *breaker.Permit)
 	if g.limiter == nil {
 		return g.breaker.AdmitAt(now, permit)
 	}
-	r := g.limiter.TakeAt(now, 1)
+	r := g.take(now, 1)
 	if r.OK {
 		return g.enter(now, permit, &g.admitted.allowed)
 	}
@@ -186,6 +188,14 @@ func (g *Gate) claim(ctx context.Context, now time.Time, permit *breaker.Permit)
 		return err
 	}
 	return g.enter(g.now(), permit, &g.admitted.waited)
+}
+
+// take takes n tokens at a time, or now if the limiter knows no other.
+func (g *Gate) take(now time.Time, n int) limiter.Result {
+	if g.timed != nil {
+		return g.timed.TakeAt(now, n)
+	}
+	return g.limiter.Take(n)
 }
 
 // enter takes the permit of a call that has its token. The breaker may have opened since

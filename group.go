@@ -114,7 +114,7 @@ func (g *Group[K]) Get(key K) *Gate {
 	k.Gate.hold = &k.hold
 	if g.buckets != nil {
 		k.bucket = g.buckets.Get(key)
-		k.limiter = &k.bucket
+		k.limiter, k.timed = &k.bucket, &k.bucket
 	}
 	return &k.Gate
 }

@@ -112,7 +112,7 @@ func TestFleetLimitersKeepThePromisesOfLimiters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			limitertest.Run(t, limitertest.Subject{
-				New:   func(time.Time) limiter.Limiter { return &keyAt{TB: t, limiter: s.timed, key: newKey()} },
+				New:   func(time.Time) limiter.TimedLimiter { return &keyAt{TB: t, limiter: s.timed, key: newKey()} },
 				Limit: s.limit, Most: s.most, Exact: true,
 			})
 		})

@@ -18,7 +18,7 @@ const lastMoment time.Duration = 1<<62 - 1
 
 // waitingLimiter is a limiter that callers can wait for.
 type waitingLimiter interface {
-	limiter.Limiter
+	limiter.TimedLimiter
 	limiter.Waiter
 }
 
@@ -148,9 +148,9 @@ func TestASlidingLogKeepsOneEntryAMoment(t *testing.T) {
 }
 
 func TestWhatComesBackAtTheLastMomentIsNotLost(t *testing.T) {
-	for _, l := range []func() limiter.Limiter{
-		func() limiter.Limiter { return exactLog(1, hour) },
-		func() limiter.Limiter { return bucket(limiter.PerHour(1), 1) },
+	for _, l := range []func() limiter.TimedLimiter{
+		func() limiter.TimedLimiter { return exactLog(1, hour) },
+		func() limiter.TimedLimiter { return bucket(limiter.PerHour(1), 1) },
 	} {
 		take(t, l(), step{lastMoment - hour, 1, "ok 0/1 reset 1h0m0s"}, step{lastMoment - hour, 1, "refused 0/1 retry 1h0m0s reset 1h0m0s"})
 		take(t, l(), step{lastMoment - hour + 1, 1, "ok 0/1 reset never"})

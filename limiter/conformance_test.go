@@ -14,14 +14,16 @@ import (
 // scenario 47 (no window anywhere holds more than it may).
 func TestConformance(t *testing.T) {
 	for name, s := range map[string]limitertest.Subject{
-		"TokenBucket":            tokenBucket(limiter.PerSecond(1), 5, 1, sec),
-		"TokenBucket/third":      tokenBucket(limiter.PerSecond(3), 4, 3, sec),
-		"TokenBucket/fast":       tokenBucket(limiter.PerSecond(1000003), 7, 1000003, sec),
-		"TokenBucket/very fast":  tokenBucket(limiter.Per(3, 2), 6, 3, 2),
-		"TokenBucket/slow":       tokenBucket(limiter.Per(7, 24*hour), 3, 7, 24*hour),
-		"TokenBucket/one":        tokenBucket(limiter.Every(13*ms), 1, 1, 13*ms),
-		"FixedWindow":            windows(5, 10*sec, 2, func(c limiter.WindowConfig, t0 time.Time) limiter.Limiter { return limiter.NewFixedWindowAt(c, t0) }),
-		"SlidingLog":             windows(5, 10*sec, 1, func(c limiter.WindowConfig, t0 time.Time) limiter.Limiter { return limiter.NewSlidingLogAt(c, t0) }),
+		"TokenBucket":           tokenBucket(limiter.PerSecond(1), 5, 1, sec),
+		"TokenBucket/third":     tokenBucket(limiter.PerSecond(3), 4, 3, sec),
+		"TokenBucket/fast":      tokenBucket(limiter.PerSecond(1000003), 7, 1000003, sec),
+		"TokenBucket/very fast": tokenBucket(limiter.Per(3, 2), 6, 3, 2),
+		"TokenBucket/slow":      tokenBucket(limiter.Per(7, 24*hour), 3, 7, 24*hour),
+		"TokenBucket/one":       tokenBucket(limiter.Every(13*ms), 1, 1, 13*ms),
+		"FixedWindow": windows(5, 10*sec, 2, func(c limiter.WindowConfig, t0 time.Time) limiter.TimedLimiter {
+			return limiter.NewFixedWindowAt(c, t0)
+		}),
+		"SlidingLog":             windows(5, 10*sec, 1, func(c limiter.WindowConfig, t0 time.Time) limiter.TimedLimiter { return limiter.NewSlidingLogAt(c, t0) }),
 		"SlidingWindow":          windows(5, 10*sec, 1, sliding(10)),
 		"SlidingWindow/one part": windows(3, 10*sec, 1, sliding(1)),
 		"SlidingWindow/odd":      windows(8, 10*sec, 1, sliding(7)),
@@ -34,7 +36,7 @@ func TestConformance(t *testing.T) {
 
 func tokenBucket(r limiter.Rate, burst int, events int64, in time.Duration) limitertest.Subject {
 	return limitertest.Subject{
-		New: func(t0 time.Time) limiter.Limiter {
+		New: func(t0 time.Time) limiter.TimedLimiter {
 			return limiter.NewTokenBucketAt(limiter.Config{Rate: r, Burst: burst}, t0)
 		},
 		Limit: burst,
@@ -49,11 +51,11 @@ func tokenBucket(r limiter.Rate, burst int, events int64, in time.Duration) limi
 
 // jointLimits is a token bucket and an exact log as one: the tighter of the two bounds it.
 func jointLimits() limitertest.Subject {
-	bucket, log := tokenBucket(limiter.PerSecond(1), 5, 1, sec), windows(8, 10*sec, 1, func(c limiter.WindowConfig, t0 time.Time) limiter.Limiter {
+	bucket, log := tokenBucket(limiter.PerSecond(1), 5, 1, sec), windows(8, 10*sec, 1, func(c limiter.WindowConfig, t0 time.Time) limiter.TimedLimiter {
 		return limiter.NewSlidingLogAt(c, t0)
 	})
 	return limitertest.Subject{
-		New:   func(t0 time.Time) limiter.Limiter { return limiter.All(bucket.New(t0), log.New(t0)) },
+		New:   func(t0 time.Time) limiter.TimedLimiter { return limiter.All(bucket.New(t0), log.New(t0)) },
 		Limit: 5,
 		Most:  func(d time.Duration) int { return min(bucket.Most(d), log.Most(d)) },
 		Exact: true,
@@ -64,14 +66,16 @@ func jointLimits() limitertest.Subject {
 func namedBucket() limitertest.Subject {
 	s := tokenBucket(limiter.PerSecond(3), 4, 3, sec)
 	bare := s.New
-	s.New = func(t0 time.Time) limiter.Limiter { return limiter.NewNamed("n", bare(t0), limiter.NamedConfig{}) }
+	s.New = func(t0 time.Time) limiter.TimedLimiter { return limiter.NewNamed("n", bare(t0), limiter.NamedConfig{}) }
 	return s
 }
 
 // windows is a limiter by windows, of which a moment can see so many end and begin.
-func windows(limit int, span time.Duration, edge int, build func(limiter.WindowConfig, time.Time) limiter.Limiter) limitertest.Subject {
+func windows(limit int, span time.Duration, edge int, build func(limiter.WindowConfig, time.Time) limiter.TimedLimiter) limitertest.Subject {
 	return limitertest.Subject{
-		New:   func(t0 time.Time) limiter.Limiter { return build(limiter.WindowConfig{Limit: limit, Span: span}, t0) },
+		New: func(t0 time.Time) limiter.TimedLimiter {
+			return build(limiter.WindowConfig{Limit: limit, Span: span}, t0)
+		},
 		Limit: limit,
 		Most:  func(d time.Duration) int { return limit * (int(d/span) + edge) },
 		Exact: true,
@@ -79,8 +83,8 @@ func windows(limit int, span time.Duration, edge int, build func(limiter.WindowC
 	}
 }
 
-func sliding(buckets int) func(limiter.WindowConfig, time.Time) limiter.Limiter {
-	return func(c limiter.WindowConfig, t0 time.Time) limiter.Limiter {
+func sliding(buckets int) func(limiter.WindowConfig, time.Time) limiter.TimedLimiter {
+	return func(c limiter.WindowConfig, t0 time.Time) limiter.TimedLimiter {
 		return limiter.NewSlidingWindowAt(limiter.SlidingConfig{Limit: c.Limit, Span: c.Span, Buckets: buckets}, t0)
 	}
 }

@@ -62,7 +62,7 @@ func TestALimiterWorksFromTheFirstTimeItIsGiven(t *testing.T) {
 
 func TestALimiterMayBeMadeDecadesBeforeOrAfterItIsUsed(t *testing.T) {
 	for _, off := range []time.Duration{-35 * year, -10 * year, 10 * year, 35 * year} {
-		for name, l := range map[string]limiter.Limiter{
+		for name, l := range map[string]limiter.TimedLimiter{
 			"bucket": bucket(limiter.PerSecond(3), 3), "whole": bucket(limiter.PerSecond(5), 3), "slow": bucket(limiter.Per(3, hour+1), 3),
 			"key":   group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(3), Burst: 3}).Get("k"),
 			"fixed": fixedWindow(3, sec), "sliding": moving(3, sec, 100), "log": exactLog(3, sec),

@@ -35,15 +35,15 @@ func TestARefundToAJointWakesWhoWaits(t *testing.T) {
 
 // late is a limiter that has more to give by the time it is asked than when it was looked at.
 type late struct {
-	limiter.Limiter
+	limiter.TimedLimiter
 	given, back int
 }
 
 func (l *late) TakeAt(t time.Time, n int) limiter.Result {
-	r := l.Limiter.TakeAt(t, n)
+	r := l.TimedLimiter.TakeAt(t, n)
 	if n > 0 && l.given == 0 {
 		l.Refund(1)
-		r = l.Limiter.TakeAt(t, n)
+		r = l.TimedLimiter.TakeAt(t, n)
 		l.given = n
 	}
 	return r
@@ -51,25 +51,25 @@ func (l *late) TakeAt(t time.Time, n int) limiter.Result {
 
 func (l *late) Refund(n int) {
 	l.back += n
-	l.Limiter.Refund(n)
+	l.TimedLimiter.Refund(n)
 }
 
 func TestWhatAJointTookWhileLookingGoesBack(t *testing.T) {
-	l := &late{Limiter: exactLog(1, hour)}
-	take(t, l.Limiter, step{0, 1, "ok"})
+	l := &late{TimedLimiter: exactLog(1, hour)}
+	take(t, l.TimedLimiter, step{0, 1, "ok"})
 	full := exactLog(1, hour)
 	take(t, full, step{0, 1, "ok"})
 	take(t, limiter.All(l, full), step{0, 1, "refused"})
 	require.Equal(t, 1, l.given)
 	require.Equal(t, 2, l.back, "what came free, and what was taken of it")
-	take(t, l.Limiter, step{0, 1, "ok"})
+	take(t, l.TimedLimiter, step{0, 1, "ok"})
 }
 
 func TestARefundWakesWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := limiter.WindowConfig{Limit: 2, Span: hour}
 		for name, l := range map[string]interface {
-			limiter.Limiter
+			limiter.TimedLimiter
 			limiter.Waiter
 		}{
 			"bucket":  limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 2}),

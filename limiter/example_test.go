@@ -89,7 +89,7 @@ func ExampleResult() {
 }
 
 func ExampleLimiter() {
-	limits := []limiter.Limiter{
+	limits := []limiter.TimedLimiter{
 		limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.PerSecond(2), Burst: 2}, noon),
 		limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 2, Span: time.Second}, noon),
 		limiter.NewSlidingWindowAt(limiter.SlidingConfig{Limit: 2, Span: time.Second}, noon),
@@ -332,4 +332,13 @@ func ExampleHolder() {
 	r := search.Take(1)
 	fmt.Println(r.OK, r.RetryAfter > 59*time.Second)
 	// Output: false true
+}
+
+// A replay of a log: the limiter is told when each request came.
+func ExampleTimedLimiter() {
+	var login limiter.TimedLimiter = limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 2, Span: time.Minute}, time.Unix(0, 0))
+	for _, second := range []int64{10, 20, 30, 70} {
+		fmt.Print(login.TakeAt(time.Unix(second, 0), 1).OK, " ")
+	}
+	// Output: true true false true
 }

@@ -136,7 +136,7 @@ func FuzzWindows(f *testing.F) {
 		width := (time.Duration(span) + time.Duration(buckets) - 1) / time.Duration(buckets)
 		grid := time.Duration(start.UnixNano() % int64(span)) // how far into its window the start lies
 		for name, c := range map[string]struct {
-			l    limiter.Limiter
+			l    limiter.TimedLimiter
 			from func(at time.Duration) time.Duration // since when permits count
 		}{
 			"fixed":   {fixedWindow(int(limit), time.Duration(span)), func(at time.Duration) time.Duration { return at - (at+grid)%time.Duration(span) }},

@@ -27,7 +27,7 @@ func (m member) Refund(n int)                             { m.Group.Refund(m.key
 // With other keys coming and going all the time, each key keeps the promises of a token bucket.
 func TestGroupConformance(t *testing.T) {
 	s := tokenBucket(limiter.PerSecond(3), 4, 3, sec)
-	s.New = func(t0 time.Time) limiter.Limiter {
+	s.New = func(t0 time.Time) limiter.TimedLimiter {
 		g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.PerSecond(3), Burst: 4, MaxKeys: 5000}, t0)
 		return busy{member{g, "me"}}
 	}

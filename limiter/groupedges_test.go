@@ -245,19 +245,19 @@ func TestWaitingForAJointFailsAtOnceWhereItWouldTakeTooLong(t *testing.T) {
 }
 
 // robbed is a limiter of which others take all that is left as soon as it has been looked at.
-type robbed struct{ limiter.Limiter }
+type robbed struct{ limiter.TimedLimiter }
 
 func (l robbed) TakeAt(t time.Time, n int) limiter.Result {
-	r := l.Limiter.TakeAt(t, n)
+	r := l.TimedLimiter.TakeAt(t, n)
 	if n == 0 {
-		l.Limiter.TakeAt(t, r.Remaining)
+		l.TimedLimiter.TakeAt(t, r.Remaining)
 	}
 	return r
 }
 
 func TestWhatAJointTookBeforeARefusalGoesBack(t *testing.T) {
 	before, after := exactLog(5, sec), exactLog(5, sec)
-	robbers := func() limiter.Limiter { return robbed{exactLog(5, sec)} }
+	robbers := func() limiter.TimedLimiter { return robbed{exactLog(5, sec)} }
 	take(t, limiter.All(before, robbers(), after), step{0, 2, "refused 0/5 retry 1s reset 1s"})
 	take(t, before, step{0, 0, "ok 5/5 reset 0s"})
 	take(t, after, step{0, 0, "ok 5/5 reset 0s"})

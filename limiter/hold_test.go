@@ -37,7 +37,7 @@ func TestPenalties(t *testing.T) {
 
 // held is a limiter of one rate and burst that can be changed and held at given times.
 type held interface {
-	limiter.Limiter
+	limiter.TimedLimiter
 	set(at time.Duration, r limiter.Rate, burst int)
 	hold(at, d time.Duration)
 }
@@ -137,7 +137,7 @@ func TestHoldReachesWhatIsBehind(t *testing.T) {
 	fresh := func() *limiter.TokenBucket {
 		return limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 5})
 	}
-	for name, l := range map[string]limiter.Limiter{
+	for name, l := range map[string]limiter.TimedLimiter{
 		"named": limiter.NewNamed("x", fresh(), limiter.NamedConfig{}),
 		"joint": limiter.All(fixedWindow(100, time.Hour), fresh()),
 		"both":  limiter.NewNamed("x", limiter.All(fresh(), fresh()), limiter.NamedConfig{}),

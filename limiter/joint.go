@@ -73,7 +73,7 @@ func (j *Joint) Hold(d time.Duration) {
 // Take takes n permits from every member, or none from any.
 func (j *Joint) Take(n int) Result { return j.TakeAt(time.Now(), n) }
 
-// TakeAt is Take at a given time.
+// TakeAt is Take at a given time. A member that is no [TimedLimiter] takes now.
 func (j *Joint) TakeAt(t time.Time, n int) Result {
 	if j.line.ahead.Load() != 0 {
 		var r Result
@@ -175,7 +175,7 @@ func (j *Joint) decide(t time.Time, n int) Result {
 	}
 	v := newVerdict()
 	for i, m := range j.members {
-		r := m.TakeAt(t, n)
+		r := takeAt(m, t, n)
 		v.add(r)
 		if !r.OK { // somebody was faster
 			for _, taken := range j.members[:i] {
@@ -202,11 +202,19 @@ func (j *Joint) look(t time.Time, ahead int64, n int) Result {
 	return v.Result
 }
 
+// takeAt takes permits at a time, of a limiter that can be told one.
+func takeAt(l Limiter, t time.Time, n int) Result {
+	if timed, ok := l.(TimedLimiter); ok {
+		return timed.TakeAt(t, n)
+	}
+	return l.Take(n)
+}
+
 // peek tells what a limiter of another package would answer. Of those ahead it does not know.
 func peek(l Limiter, t time.Time, n int) Result {
-	r := l.TakeAt(t, 0)
+	r := takeAt(l, t, 0)
 	if n < 0 || r.Remaining < n { // a refusal changes nothing
-		if r = l.TakeAt(t, n); r.OK {
+		if r = takeAt(l, t, n); r.OK {
 			l.Refund(n) // it has just become free
 		}
 	}

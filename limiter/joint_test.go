@@ -60,7 +60,7 @@ func TestAllNeverAdmitsTooManyAmidTraffic(t *testing.T) {
 	for range 50 {
 		a, b := bucket(limiter.PerHour(1), 40), exactLog(30, hour)
 		one, two := limiter.All(a, b), limiter.All(b, a)
-		count := func(l limiter.Limiter) func() int {
+		count := func(l limiter.TimedLimiter) func() int {
 			return func() (n int) {
 				for range 40 {
 					if l.TakeAt(start, 1).OK {

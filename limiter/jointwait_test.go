@@ -13,14 +13,14 @@ import (
 
 // changing is a limiter of which nothing is left for an hour, and what makes something of it come back.
 type changing struct {
-	limiter.Limiter
+	limiter.TimedLimiter
 	change func()
 }
 
 // changes are all ways in which a limiter can have more to give than it said.
 func changes(t *testing.T) map[string]func() changing {
 	hourly := limiter.Config{Rate: limiter.PerHour(1), Burst: 1}
-	empty := func(l limiter.Limiter) limiter.Limiter {
+	empty := func(l limiter.TimedLimiter) limiter.TimedLimiter {
 		require.True(t, l.Take(1).OK)
 		return l
 	}
@@ -30,7 +30,7 @@ func changes(t *testing.T) map[string]func() changing {
 			return changing{empty(b), func() { change(b) }}
 		}
 	}
-	refunded := func(l limiter.Limiter) func() changing {
+	refunded := func(l limiter.TimedLimiter) func() changing {
 		return func() changing { return changing{empty(l), func() { l.Refund(1) }} }
 	}
 	group := func(change func(g *limiter.Group[string])) func() changing {
@@ -70,17 +70,17 @@ func changes(t *testing.T) map[string]func() changing {
 // TestAChangeOfAMemberWakesThoseWhoWaitForAJoint has two wait for a Joint, and for one of Joints, and not for the member itself.
 func TestAChangeOfAMemberWakesThoseWhoWaitForAJoint(t *testing.T) {
 	for name := range changes(t) {
-		for depth, join := range map[string]func(limiter.Limiter) *limiter.Joint{
-			"once":  func(l limiter.Limiter) *limiter.Joint { return limiter.All(exactLog(9, hour), l) },
-			"twice": func(l limiter.Limiter) *limiter.Joint { return limiter.All(limiter.All(l), exactLog(9, hour)) },
-			"named": func(l limiter.Limiter) *limiter.Joint {
+		for depth, join := range map[string]func(limiter.TimedLimiter) *limiter.Joint{
+			"once":  func(l limiter.TimedLimiter) *limiter.Joint { return limiter.All(exactLog(9, hour), l) },
+			"twice": func(l limiter.TimedLimiter) *limiter.Joint { return limiter.All(limiter.All(l), exactLog(9, hour)) },
+			"named": func(l limiter.TimedLimiter) *limiter.Joint {
 				return limiter.All(limiter.NewNamed("x", limiter.All(l), limiter.NamedConfig{}))
 			},
 		} {
 			synctest.Test(t, func(t *testing.T) {
 				l := changes(t)[name]()
 				ctx, leave := context.WithCancel(t.Context())
-				all := newLine(t, join(l.Limiter))
+				all := newLine(t, join(l.TimedLimiter))
 				all.enter(ctx, "first", 1)
 				all.enter(ctx, "second", 1)
 				time.Sleep(sec)
@@ -125,14 +125,14 @@ func TestAllCountsRefusedRequestsWhereAMemberDoes(t *testing.T) {
 
 // TestAWaitIsOneRequestWhereRefusedOnesCount waits by way of all that can stand before a window that counts what it refuses.
 func TestAWaitIsOneRequestWhereRefusedOnesCount(t *testing.T) {
-	type behind = func(limiter.Limiter) waitingLimiter
-	naming := func(l limiter.Limiter) waitingLimiter { return limiter.NewNamed("x", l, limiter.NamedConfig{}) }
-	joining := func(l limiter.Limiter) waitingLimiter { return limiter.All(l, exactLog(100, hour)) }
+	type behind = func(limiter.TimedLimiter) waitingLimiter
+	naming := func(l limiter.TimedLimiter) waitingLimiter { return limiter.NewNamed("x", l, limiter.NamedConfig{}) }
+	joining := func(l limiter.TimedLimiter) waitingLimiter { return limiter.All(l, exactLog(100, hour)) }
 	for name, way := range map[string]behind{
 		"named": naming, "joint": joining,
-		"named joint": func(l limiter.Limiter) waitingLimiter { return naming(joining(l)) },
-		"joint named": func(l limiter.Limiter) waitingLimiter { return joining(naming(l)) },
-		"named twice": func(l limiter.Limiter) waitingLimiter { return naming(naming(l)) },
+		"named joint": func(l limiter.TimedLimiter) waitingLimiter { return naming(joining(l)) },
+		"joint named": func(l limiter.TimedLimiter) waitingLimiter { return joining(naming(l)) },
+		"named twice": func(l limiter.TimedLimiter) waitingLimiter { return naming(naming(l)) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			log := limiter.NewSlidingLog(limiter.WindowConfig{Limit: 1, Span: time.Minute, CountRefused: true})

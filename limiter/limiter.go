@@ -5,20 +5,28 @@ import (
 	"time"
 )
 
-// Limiter says whether something may be done now.
+// Limiter says whether something may be done now. Every limiter of this package is one, and whatever limits calls can be
+// one: see package limitertest for a test of yours.
 //
-// Implementations are safe for concurrent use and never block in these methods.
-// A limiter is driven either by the real clock (Take) or by given times (TakeAt), and not
-// by both in turn unless the given times come from the real clock. A time earlier than one
-// that was given before may be refused more than it should; it never adds permits.
+// Implementations are safe for concurrent use and never block in these methods. What a limiter can do besides, it says by
+// implementing [TimedLimiter], [Waiter] or [Holder]. A limiter that asks a server is a [Remote].
 type Limiter interface {
 	// Take takes n permits now, all of them or none.
 	Take(n int) Result
+	// Refund gives back n permits that were taken a moment ago, as if they had never been
+	// taken. It never gives back more than fills the limiter up. n below 1 does nothing.
+	Refund(n int)
+}
+
+// TimedLimiter is a limiter that can be told what time it is, for replays and simulations.
+//
+// A limiter is driven either by the real clock (Take) or by given times (TakeAt), and not
+// by both in turn unless the given times come from the real clock. A request at a time before one
+// that was given already may be refused although there are permits; it never adds permits.
+type TimedLimiter interface {
+	Limiter
 	// TakeAt is Take at a given time.
 	TakeAt(t time.Time, n int) Result
-	// Refund gives n permits back that were taken a moment ago, as if they had never been
-	// taken: never more than fills the limiter up. n below 1 does nothing.
-	Refund(n int)
 }
 
 // Waiter is a limiter that callers can wait for.

@@ -15,7 +15,7 @@ import (
 // others are served when the hold ends.
 func TestRequestsForVeryManyPermitsWait(t *testing.T) {
 	type held interface {
-		limiter.Limiter
+		limiter.TimedLimiter
 		limiter.Waiter
 		limiter.Holder
 	}

@@ -62,8 +62,8 @@ func NewNamed(name string, l Limiter, c NamedConfig) *Named {
 // taken, with the numbers of the refusal.
 func (l *Named) Take(n int) Result { return l.count(l.inner.Take(n), n) }
 
-// TakeAt is Take at a given time.
-func (l *Named) TakeAt(t time.Time, n int) Result { return l.count(l.inner.TakeAt(t, n), n) }
+// TakeAt is Take at a given time. A limiter that is no [TimedLimiter] takes now.
+func (l *Named) TakeAt(t time.Time, n int) Result { return l.count(takeAt(l.inner, t, n), n) }
 
 // Refund gives n permits back. It takes back nothing that has been counted.
 func (l *Named) Refund(n int) { l.inner.Refund(n) }

@@ -28,7 +28,7 @@ func observed(t *testing.T, s stat.Source) map[string]float64 {
 	return figures
 }
 
-func named(l limiter.Limiter, c limiter.NamedConfig) *limiter.Named {
+func named(l limiter.TimedLimiter, c limiter.NamedConfig) *limiter.Named {
 	return limiter.NewNamed("logins", l, c)
 }
 
@@ -100,7 +100,7 @@ func TestNamedSplitsARequestThatCrossesTheThreshold(t *testing.T) {
 }
 
 // taker is a limiter that cannot be waited for.
-type taker struct{ limiter.Limiter }
+type taker struct{ limiter.TimedLimiter }
 
 func TestNamedPassesThrough(t *testing.T) {
 	b := bucket(limiter.PerSecond(1), 2)

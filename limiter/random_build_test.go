@@ -26,7 +26,7 @@ func (w *world) build() {
 	w.paces()
 	w.flight()
 	for _, s := range w.subjects {
-		if l, ok := s.waiters[0].(limiter.Limiter); ok && len(s.takers) > 0 {
+		if l, ok := s.waiters[0].(limiter.TimedLimiter); ok && len(s.takers) > 0 {
 			named := limiter.NewNamed(s.name, l, limiter.NamedConfig{})
 			twice := limiter.NewNamed(s.name, named, limiter.NamedConfig{})
 			s.takers, s.waiters = append(s.takers, named, twice), append(s.waiters, named, twice)

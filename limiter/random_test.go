@@ -72,7 +72,7 @@ type event struct {
 // subject is a limiter with its verbs and its oracle. What it has not is nil.
 type subject struct {
 	*node
-	takers   []limiter.Limiter // it, and others that are the same
+	takers   []limiter.TimedLimiter // it, and others that are the same
 	waiters  []limiter.Waiter
 	unending bool // no wait has a limit
 	hold     func(d time.Duration)

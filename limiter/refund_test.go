@@ -12,7 +12,7 @@ import (
 
 // refundable is a window that can be told when what is refunded was taken.
 type refundable interface {
-	limiter.Limiter
+	limiter.TimedLimiter
 	RefundAt(taken time.Time, n int)
 }
 
@@ -68,7 +68,7 @@ func TestASlidingLogGivesItsMemoryBack(t *testing.T) {
 // TestRefundOfVeryMany gives back as many permits as an int counts, when some are no longer counted: the limiter is full then.
 func TestRefundOfVeryMany(t *testing.T) {
 	window := limiter.WindowConfig{Limit: 5, Span: sec}
-	for name, l := range map[string]limiter.Limiter{
+	for name, l := range map[string]limiter.TimedLimiter{
 		"bucket":  limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.PerHour(1), Burst: 5}, start),
 		"key":     limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 5}, start).Get(1),
 		"fixed":   limiter.NewFixedWindowAt(window, start),

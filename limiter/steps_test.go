@@ -23,7 +23,7 @@ type step struct {
 }
 
 // take runs the steps against a limiter.
-func take(t *testing.T, l limiter.Limiter, steps ...step) {
+func take(t *testing.T, l limiter.TimedLimiter, steps ...step) {
 	t.Helper()
 	for i, s := range steps {
 		got := show(l.TakeAt(start.Add(s.at), s.n))
@@ -55,7 +55,7 @@ func bucket(r limiter.Rate, burst int) *limiter.TokenBucket {
 }
 
 // offer makes n requests for one permit, evenly over a span from the start on, and returns how many were admitted.
-func offer(l limiter.Limiter, n int, over time.Duration) (admitted int) {
+func offer(l limiter.TimedLimiter, n int, over time.Duration) (admitted int) {
 	for i := range n {
 		if l.TakeAt(start.Add(time.Duration(float64(over)/float64(n)*float64(i))), 1).OK {
 			admitted++

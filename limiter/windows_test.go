@@ -90,7 +90,7 @@ func TestCountRefusedLocksOutWhoKeepsAsking(t *testing.T) {
 }
 
 func TestSameMomentIsManyRequests(t *testing.T) { // scenario 51
-	for _, l := range []limiter.Limiter{fixedWindow(5, sec), moving(5, sec, 10), exactLog(5, sec), bucket(limiter.PerSecond(5), 5)} {
+	for _, l := range []limiter.TimedLimiter{fixedWindow(5, sec), moving(5, sec, 10), exactLog(5, sec), bucket(limiter.PerSecond(5), 5)} {
 		require.Equal(t, 5, offer(l, 100, ms))
 	}
 }
@@ -110,7 +110,7 @@ func TestRefundedPermitsComeBackOnce(t *testing.T) {
 	take(t, log, step{0, 0, "ok 9/10 reset 1s"})
 
 	// A refund gives back the oldest permits, so those that are younger stay for their whole time.
-	for _, l := range []limiter.Limiter{exactLog(4, sec), moving(4, sec, 10)} {
+	for _, l := range []limiter.TimedLimiter{exactLog(4, sec), moving(4, sec, 10)} {
 		take(t, l, step{0, 2, "ok"}, step{900 * ms, 2, "ok"})
 		l.Refund(2)
 		take(t, l, step{900 * ms, 0, "ok 2/4 reset " + l.TakeAt(start.Add(900*ms), 0).ResetAfter.String()}, step{1200 * ms, 3, "refused"}, step{2000 * ms, 4, "ok"})
@@ -118,7 +118,7 @@ func TestRefundedPermitsComeBackOnce(t *testing.T) {
 }
 
 func TestWindowsLiveLong(t *testing.T) {
-	for _, l := range []limiter.Limiter{fixedWindow(3, hour), moving(3, hour, 7), exactLog(3, hour), fixedWindow(3, 36*year), exactLog(3, 36*year)} {
+	for _, l := range []limiter.TimedLimiter{fixedWindow(3, hour), moving(3, hour, 7), exactLog(3, hour), fixedWindow(3, 36*year), exactLog(3, 36*year)} {
 		take(t, l, step{-1 << 63, 1, "ok"}, step{0, 1, "ok"}, step{1<<63 - 1, 3, "ok"}, step{1<<63 - 1, 1, "refused"})
 	}
 }
@@ -170,7 +170,7 @@ func TestWindowConfigsRefuseWhatMakesNoSense(t *testing.T) {
 
 func TestWindowsAllocateNothing(t *testing.T) {
 	config := limiter.WindowConfig{Limit: 100, Span: sec}
-	for _, l := range []limiter.Limiter{limiter.NewFixedWindow(config), limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 100, Span: sec})} {
+	for _, l := range []limiter.TimedLimiter{limiter.NewFixedWindow(config), limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 100, Span: sec})} {
 		require.Zero(t, testing.AllocsPerRun(1000, func() { l.Take(1); l.Take(101); l.Refund(1) }))
 	}
 }

@@ -12,7 +12,7 @@ import (
 func ExampleSubject() {
 	_ = func(t *testing.T) {
 		limitertest.Run(t, limitertest.Subject{
-			New: func(t0 time.Time) limiter.Limiter {
+			New: func(t0 time.Time) limiter.TimedLimiter {
 				return limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.PerSecond(1), Burst: 5}, t0)
 			},
 			Limit: 5,

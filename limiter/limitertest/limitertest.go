@@ -1,10 +1,10 @@
-// Package limitertest checks that a limiter keeps the promises of limiter.Limiter.
+// Package limitertest checks that a limiter keeps the promises of limiter.Limiter and limiter.TimedLimiter.
 //
 // The limiters of this library are run through it; run yours as well:
 //
 //	func TestMine(t *testing.T) {
 //		limitertest.Run(t, limitertest.Subject{
-//			New:   func(t0 time.Time) limiter.Limiter { return NewMine(t0) },
+//			New:   func(t0 time.Time) limiter.TimedLimiter { return NewMine(t0) },
 //			Limit: 5,
 //			Most:  func(d time.Duration) int { return 5 + int(d/time.Second) },
 //		})
@@ -25,7 +25,7 @@ import (
 // Subject is a limiter to be checked, with the promises that it makes.
 type Subject struct {
 	// New makes a limiter that is driven by given times, from t0 on, with everything to be had. Must be given.
-	New func(t0 time.Time) limiter.Limiter
+	New func(t0 time.Time) limiter.TimedLimiter
 	// Limit is the most permits that can be taken at once, at least 1. Must be given.
 	Limit int
 	// Most is the most permits that may be admitted within a span of time, both ends included. Must be given.
@@ -64,7 +64,7 @@ var origin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 type run struct {
 	testing.TB
 	Subject
-	l        limiter.Limiter
+	l        limiter.TimedLimiter
 	random   *rand.Rand
 	at       time.Duration
 	admitted []admission

@@ -64,7 +64,7 @@ func byKey(history []porcupine.Operation) (parts [][]porcupine.Operation) {
 }
 
 // asks makes a client ask for permits, at times that go on by the pace, but not in step.
-func asks(t0 time.Time, pace time.Duration, of func(c *client) (string, limiter.Limiter)) func(*client) {
+func asks(t0 time.Time, pace time.Duration, of func(c *client) (string, limiter.TimedLimiter)) func(*client) {
 	return func(c *client) {
 		key, l := of(c)
 		in := take{key: key, n: c.IntN(burst + 1), at: time.Duration(len(c.ops)+c.IntN(3)) * pace}
@@ -81,7 +81,7 @@ func TestTokenBucket(t *testing.T) {
 	check(t, bucketModel(), func() func(*client) {
 		t0 := time.Now()
 		b := limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.Every(token), Burst: burst}, t0)
-		return asks(t0, token/2, func(*client) (string, limiter.Limiter) { return "", b })
+		return asks(t0, token/2, func(*client) (string, limiter.TimedLimiter) { return "", b })
 	})
 }
 
@@ -91,7 +91,7 @@ func TestLimiterGroup(t *testing.T) {
 	check(t, bucketModel(), func() func(*client) {
 		t0 := time.Now()
 		g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.Every(token), Burst: burst}, t0)
-		return asks(t0, 0, func(c *client) (string, limiter.Limiter) {
+		return asks(t0, 0, func(c *client) (string, limiter.TimedLimiter) {
 			key := string(rune('a' + c.IntN(3)))
 			return key, g.Get(key)
 		})

@@ -68,6 +68,6 @@ func TestSlidingWindow(t *testing.T) {
 	check(t, windowModel(), func() func(*client) {
 		t0 := time.Now()
 		w := limiter.NewSlidingWindowAt(limiter.SlidingConfig{Limit: burst, Span: span, Buckets: buckets}, t0)
-		return asks(t0, token/2, func(*client) (string, limiter.Limiter) { return "", w })
+		return asks(t0, token/2, func(*client) (string, limiter.TimedLimiter) { return "", w })
 	})
 }

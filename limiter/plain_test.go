@@ -1,0 +1,43 @@
+package limiter_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// plain is a limiter of a user with as few methods as there may be.
+type plain struct{ left int }
+
+func (l *plain) Take(n int) limiter.Result {
+	if n < 0 || n > l.left {
+		return limiter.Result{Limit: 5, Remaining: l.left, RetryAfter: limiter.Never}
+	}
+	l.left -= n
+	return limiter.Result{OK: true, Limit: 5, Remaining: l.left}
+}
+
+func (l *plain) Refund(n int) { l.left = min(l.left+n, 5) }
+
+func TestALimiterNeedsTwoMethods(t *testing.T) {
+	for name, join := range map[string]func(limiter.Limiter) limiter.TimedLimiter{
+		"joint": func(l limiter.Limiter) limiter.TimedLimiter { return limiter.All(l, bucket(limiter.PerHour(1), 9)) },
+		"named": func(l limiter.Limiter) limiter.TimedLimiter {
+			return limiter.NewNamed("n", l, limiter.NamedConfig{})
+		},
+	} {
+		inner := &plain{left: 5}
+		l := join(inner)
+		require.True(t, l.TakeAt(start, 3).OK, name)
+		require.True(t, l.Take(0).OK, name)
+		require.False(t, l.TakeAt(start, 3).OK, name)
+		require.Equal(t, 2, inner.left, name)
+		l.Refund(1)
+		require.Equal(t, 3, inner.left, name)
+		require.False(t, l.Take(math.MinInt).OK, name)
+		require.Equal(t, 3, inner.left, name)
+	}
+}
