@@ -31,7 +31,7 @@ func everyGate() map[string]*weir.Gate {
 		"a rate":                        weir.New("g", rate),
 		"an unlimited rate":             weir.New("g", weir.Config{Rate: limiter.Unlimited()}),
 		"latency":                       weir.New("g", weir.Config{Breaker: breaker.Config{Latency: true}}),
-		"a shadow breaker":              weir.New("g", in(breaker.Trial)),
+		"a shadow breaker":              weir.New("g", in(breaker.Shadow)),
 		"a breaker that is forced shut": weir.New("g", in(breaker.ForcedClosed)),
 		"a breaker that is disabled":    weir.New("g", in(breaker.Disabled)),
 		"joined, no limiter":            weir.Join("g", breaker.New("b", breaker.Config{}), nil),
@@ -71,7 +71,7 @@ var verbs = map[string]func(ctx context.Context, g *weir.Gate, call func()) erro
 		permit, err := g.Allow(ctx)
 		if err == nil {
 			call()
-			permit.Done(breaker.Success)
+			permit.Record(breaker.Success)
 		}
 		return err
 	},

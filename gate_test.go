@@ -98,8 +98,8 @@ func TestFlawK_NeitherPartKeepsWhatTheOtherRefuses(t *testing.T) {
 			require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
 		}
 		require.Equal(t, 3, g.Limiter().Take(0).Remaining)
-		require.True(t, first.Done(breaker.Success))
-		require.True(t, second.Done(breaker.Success))
+		require.True(t, first.Record(breaker.Success))
+		require.True(t, second.Record(breaker.Success))
 		require.NoError(t, g.Run(bg(), succeed))
 		require.Equal(t, breaker.Closed, g.State())
 	})
@@ -192,7 +192,7 @@ func TestWaitersAreRefusedWhenTheBreakerOpens(t *testing.T) {
 			})
 		}
 		time.Sleep(500 * time.Millisecond)
-		require.True(t, last.Done(breaker.Failure))
+		require.True(t, last.Record(breaker.Failure))
 		wg.Wait()
 		require.Equal(t, int64(50), refused.Load())
 		require.Equal(t, 500*time.Millisecond, time.Since(start), "at once")

@@ -164,7 +164,7 @@ func TestAllowIsTheTwoStepForm(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	permit, err := g.Allow(ctx)
 	require.NoError(t, err)
-	require.True(t, permit.Report(ctx, errDown))
+	require.True(t, permit.Done(ctx, errDown))
 	_, err = g.Allow(ctx)
 	require.ErrorIs(t, err, breaker.ErrOpen)
 	require.EqualValues(t, 1, g.Admissions().Allowed, "an open breaker spends no token")
@@ -177,10 +177,10 @@ func TestAllowOverTheLimitGivesNoPermit(t *testing.T) {
 	g := weir.New("g", weir.Config{Rate: limiter.PerHour(1), Burst: 1})
 	permit, err := g.Allow(t.Context())
 	require.NoError(t, err)
-	require.True(t, permit.Done(breaker.Success))
+	require.True(t, permit.Record(breaker.Success))
 	permit, err = g.Allow(t.Context())
 	require.ErrorIs(t, err, limiter.ErrLimited)
-	require.False(t, permit.Done(breaker.Success))
+	require.False(t, permit.Record(breaker.Success))
 	require.EqualValues(t, 1, g.Totals().Successes)
 }
 

@@ -89,7 +89,7 @@ func TestTrippedByHand(t *testing.T) {
 	b := breaker.New("x", breaker.Config{})
 	v := see(alert.Tripped(b))
 	v.require(t, 0, 0)
-	for i, state := range []breaker.State{breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Trial} {
+	for i, state := range []breaker.State{breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow} {
 		b.Force(state)
 		want := 0.0
 		if state == breaker.ForcedOpen {

@@ -57,12 +57,12 @@ func BenchmarkRunOpen(b *testing.B) {
 	}
 }
 
-func BenchmarkAllowDone(b *testing.B) {
+func BenchmarkAllowRecord(b *testing.B) {
 	br := breaker.New("b", breaker.Config{})
 	b.ReportAllocs()
 	for b.Loop() {
 		p, err := br.Allow()
-		if err != nil || !p.Done(breaker.Success) {
+		if err != nil || !p.Record(breaker.Success) {
 			b.Fatal("refused")
 		}
 	}

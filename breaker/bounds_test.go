@@ -13,22 +13,22 @@ import (
 
 func TestWhatABoundNamesIsWithinIt(t *testing.T) {
 	for _, c := range []breaker.Config{
-		{LastCalls: 1}, {LastCalls: window.MaxLast}, {CooldownJitter: 1}, {Probes: 1}, {Probes: 10_000}, {Initial: breaker.Trial},
+		{LastCalls: 1}, {LastCalls: window.MaxLast}, {CooldownJitter: 1}, {Probes: 1}, {Probes: 10_000}, {Initial: breaker.Shadow},
 	} {
 		require.NoError(t, c.Validate(), "%+v", c)
 	}
 	for _, c := range []breaker.ThrottleConfig{{K: 1}, {K: math.MaxFloat64}, {MinRefusal: 1, MaxRefusal: 1}} {
 		require.NoError(t, c.Validate(), "%+v", c)
 	}
-	require.EqualError(t, breaker.Config{Initial: breaker.Trial + 1}.Validate(),
+	require.EqualError(t, breaker.Config{Initial: breaker.Shadow + 1}.Validate(),
 		"breaker: Initial is state 7, must be Closed, Open or an override")
 	require.ErrorContains(t, breaker.GroupConfig{MaxSeries: 10_001}.Validate(),
 		"MaxSeries is 10001, must be at least 1", "one more than the default members")
 }
 
 func TestAStateThatIsNoneHasItsNumber(t *testing.T) {
-	require.Equal(t, "trial", breaker.Trial.String())
-	require.Equal(t, "state 7", (breaker.Trial + 1).String())
+	require.Equal(t, "shadow", breaker.Shadow.String())
+	require.Equal(t, "state 7", (breaker.Shadow + 1).String())
 	require.Equal(t, "state 255", breaker.State(255).String())
 }
 
@@ -40,10 +40,10 @@ func TestAnEndlessCooldownBeginsWithTheBreaker(t *testing.T) {
 	}
 }
 
-// judgedElsewhere plays one success on a breaker whose judge has seen the given calls.
-func judgedElsewhere(t *testing.T, c breaker.Config, seen window.Counts) *breaker.Breaker {
+// bySharedCounts plays one success on a breaker with the given shared counts.
+func bySharedCounts(t *testing.T, c breaker.Config, seen window.Counts) *breaker.Breaker {
 	t.Helper()
-	c.Judge = func() window.Counts { return seen }
+	c.SharedCounts = func() window.Counts { return seen }
 	b := breaker.New("b", c)
 	run(t, b, 1, succeed)
 	return b
@@ -64,15 +64,15 @@ func TestARateIsExactToABillionth(t *testing.T) {
 		{2.0 / 3, 666_666_665, breaker.Closed},
 		{2.0 / 3, 666_666_667, breaker.Open},
 	} {
-		b := judgedElsewhere(t, breaker.Config{FailureRate: c.rate}, window.Counts{Successes: 1_000_000_000 - c.failures, Failures: c.failures})
+		b := bySharedCounts(t, breaker.Config{FailureRate: c.rate}, window.Counts{Successes: 1_000_000_000 - c.failures, Failures: c.failures})
 		require.Equal(t, c.want, b.State(), "%d of a billion at %v", c.failures, c.rate)
 	}
 }
 
 func TestNoMoreCallsAreSlowThanThereAre(t *testing.T) {
-	b := judgedElsewhere(t, breaker.Config{SlowCall: time.Second}, window.Counts{Successes: 20, Slow: 30})
+	b := bySharedCounts(t, breaker.Config{SlowCall: time.Second}, window.Counts{Successes: 20, Slow: 30})
 	require.Equal(t, breaker.Open, b.State())
-	require.Equal(t, "slow rate 100% of 20 calls, limit 50%, judged elsewhere", b.Changes()[0].Reason)
+	require.Equal(t, "slow rate 100% of 20 calls, limit 50%, by shared counts", b.Changes()[0].Reason)
 }
 
 // A result that asks for no wait moves no deadline, even if a later one has come before it.
@@ -84,7 +84,7 @@ func TestOnlyAWaitThatWasAskedForHolds(t *testing.T) {
 	}{{10.9, breaker.Success}, {10.5, breaker.Failure}} {
 		p, err := b.AllowAt(after(sec(c.at)))
 		require.NoError(t, err)
-		require.True(t, p.DoneAt(after(sec(c.at)), c.o))
+		require.True(t, p.RecordAt(after(sec(c.at)), c.o))
 	}
 	require.Equal(t, breaker.HalfOpen, b.StateAt(after(sec(10.6))), "it opened at 10.5 s for no time at all")
 }

@@ -16,19 +16,19 @@ import (
 type Breaker struct {
 	name string
 	clock
-	hold  *hold    // of a group; nil for a breaker of none
-	trial *Breaker // the breaker on trial whose shadow this is; nil for all others
-	phase atomic.Pointer[phase]
+	hold     *hold    // of a group; nil for a breaker of none
+	observed *Breaker // for a shadow: the breaker that it belongs to; nil for all others
+	phase    atomic.Pointer[phase]
 
-	active       atomic.Int64
-	late         atomic.Int64
-	abandoned    atomic.Int64
-	trialOpened  atomic.Int64
-	trialRefused atomic.Int64
-	changes      *changes
-	series       sync.Once
-	shown        *series
-	shownTimes   [states]atomic.Int64 // the longest that observers saw in each state
+	active        atomic.Int64
+	late          atomic.Int64
+	abandoned     atomic.Int64
+	shadowOpened  atomic.Int64
+	shadowRefused atomic.Int64
+	changes       *changes
+	series        sync.Once
+	shown         *series
+	shownTimes    [states]atomic.Int64 // the longest that observers saw in each state
 
 	mu     *sync.Mutex // held to change the phase, and to use the probes
 	probes probes
@@ -204,7 +204,7 @@ func (b *Breaker) IsOpen() bool {
 // and has not closed since. It is true through the cooldown and through every half-open round of
 // probes, so it does not flicker while the service stays down: use it for alerts. Under an
 // override it is true for ForcedOpen alone, whatever the state underneath is: ForcedClosed,
-// Disabled and Trial let all calls through.
+// Disabled and Shadow let all calls through.
 func (b *Breaker) Tripped() bool {
 	b = b.current()
 	s := b.phase.Load().state // the clock alone leads from Open to HalfOpen and back only
@@ -221,7 +221,7 @@ func (b *Breaker) Tripped() bool {
 
 // Counts returns the calls that the state is judged by: those of the window since
 // the breaker closed; while it is open those that opened it; while it is half-open
-// the results of the probes. On Trial they are all calls of the window, those too that would
+// the results of the probes. In the state Shadow they are all calls of the window, also those that would
 // have been refused. Refused counts since the state began.
 func (b *Breaker) Counts() window.Counts {
 	b = b.current()
@@ -266,7 +266,7 @@ func (b *Breaker) counts(at time.Duration) (c window.Counts) {
 	p := b.phase.Load()
 	s := p.at(at)
 	switch s.state {
-	case Closed, ForcedClosed, Trial:
+	case Closed, ForcedClosed, Shadow:
 		c = p.counts(at)
 	case Open:
 		c = p.tripped

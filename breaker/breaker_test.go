@@ -247,7 +247,7 @@ func TestOpenErrorSaysWhyAndUntilWhen(t *testing.T) {
 		require.Equal(t, `breaker "payments" is half-open and all its probes are out (failure rate 100% of 20 calls, limit 50%)`, err.Error())
 		time.Sleep(time.Minute)
 		require.Zero(t, e.RetryAfter())
-		require.True(t, probes[0].Done(breaker.Success))
+		require.True(t, probes[0].Record(breaker.Success))
 	})
 }
 
@@ -458,7 +458,7 @@ func TestCallsAllocateNothing(t *testing.T) {
 	b := breaker.New("b", breaker.Config{FailureRate: breaker.Off})
 	o := breaker.New("o", breaker.Config{MinCalls: 1, Cooldown: time.Hour})
 	run(t, o, 1, fail)
-	tried := breaker.New("t", breaker.Config{Initial: breaker.Trial, SlowCall: time.Hour, HungCalls: true})
+	tried := breaker.New("t", breaker.Config{Initial: breaker.Shadow, SlowCall: time.Hour, HungCalls: true})
 	ctx := bg()
 	value := func(context.Context) (int, error) { return 1, errDown }
 	for name, f := range map[string]func(){
@@ -467,11 +467,11 @@ func TestCallsAllocateNothing(t *testing.T) {
 		"closed, Do":       func() { _, _ = breaker.Do(ctx, b, value) },
 		"open, Run":        func() { _ = o.Run(ctx, succeed) },
 		"open, Do":         func() { _, _ = breaker.Do(ctx, o, value) },
-		"Allow and Done":   func() { p, _ := b.Allow(); p.Done(breaker.Success) },
+		"Allow and Record": func() { p, _ := b.Allow(); p.Record(breaker.Success) },
 		"Check when open":  func() { _ = o.Check() },
 		"State and Counts": func() { _, _ = b.State(), b.Counts() },
 		"Totals when open": func() { _ = o.Totals() },
-		"on trial":         func() { _ = tried.Run(ctx, succeed) },
+		"in shadow mode":   func() { _ = tried.Run(ctx, succeed) },
 	} {
 		require.Zero(t, testing.AllocsPerRun(1000, f), name)
 	}
@@ -485,7 +485,7 @@ func TestAPermitMakesItsCall(t *testing.T) {
 	require.PanicsWithValue(t, "breaker: the function to call is nil", func() { _ = permit.Run(bg(), nil) })
 	require.NoError(t, permit.Run(bg(), succeed))
 	require.EqualValues(t, 1, b.Counts().Successes)
-	require.False(t, permit.Done(breaker.Failure), "it is used up")
+	require.False(t, permit.Record(breaker.Failure), "it is used up")
 	require.PanicsWithValue(t, "breaker: the permit is used up", func() { _ = permit.Run(bg(), succeed) })
 
 	permit = breaker.Permit{}
@@ -494,7 +494,7 @@ func TestAPermitMakesItsCall(t *testing.T) {
 	require.EqualValues(t, 1, b.Counts().Failures)
 	permit = breaker.Permit{}
 	require.NoError(t, b.Admit(&permit))
-	require.True(t, permit.Done(breaker.Success))
+	require.True(t, permit.Record(breaker.Success))
 	require.Panics(t, func() { _ = permit.Run(bg(), succeed) })
 
 	for range 2 {
@@ -505,7 +505,7 @@ func TestAPermitMakesItsCall(t *testing.T) {
 	permit = breaker.Permit{}
 	require.ErrorIs(t, b.Admit(&permit), breaker.ErrOpen)
 	require.ErrorIs(t, b.AdmitAt(time.Now(), &permit), breaker.ErrOpen)
-	require.False(t, permit.Done(breaker.Success), "what was refused has no permit")
+	require.False(t, permit.Record(breaker.Success), "what was refused has no permit")
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		if b.Admit(&permit) == nil {
 			t.Fatal("let through")
@@ -518,12 +518,12 @@ func TestAdmitAfter(t *testing.T) {
 	var permit breaker.Permit
 	b := breaker.NewAt("x", breaker.Config{SlowCall: time.Second, MinCalls: 3}, modelAt(0))
 	require.True(t, b.AdmitAfter(time.Second, &permit))
-	require.True(t, permit.DoneAt(modelAt(1500), breaker.Success))
+	require.True(t, permit.RecordAt(modelAt(1500), breaker.Success))
 	require.Zero(t, b.CountsAt(modelAt(1500)).Slow, "it took half a second")
 	for range 2 {
 		permit = breaker.Permit{}
 		require.True(t, b.AdmitAfter(2*time.Second, &permit))
-		require.True(t, permit.DoneAt(modelAt(3500), breaker.Failure))
+		require.True(t, permit.RecordAt(modelAt(3500), breaker.Failure))
 	}
 	require.EqualValues(t, 2, b.CountsAt(modelAt(3500)).Slow)
 
@@ -531,7 +531,7 @@ func TestAdmitAfter(t *testing.T) {
 	require.False(t, b.AdmitAfter(4*time.Second, &permit), "it is open")
 	require.False(t, b.AdmitAfter(time.Hour, &permit), "and would be half-open, which is for AdmitAt")
 	require.Zero(t, b.CountsAt(modelAt(4000)).Refused)
-	require.False(t, permit.Done(breaker.Success), "what was not let through has no permit")
+	require.False(t, permit.Record(breaker.Success), "what was not let through has no permit")
 
 	b = breaker.NewAt("x", breaker.Config{SlowCall: time.Second, HungCalls: true}, modelAt(0))
 	require.False(t, b.AdmitAfter(0, &permit), "calls in flight are watched")

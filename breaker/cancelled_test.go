@@ -37,14 +37,14 @@ var judged = map[string]func(ask func(error) breaker.Outcome) (call func(c ctx, 
 			_ = p.Run(c, fn)
 		}
 	}),
-	"Report": judgedBy(func(c ctx, b *breaker.Breaker, fn func(ctx) error) {
+	"Done": judgedBy(func(c ctx, b *breaker.Breaker, fn func(ctx) error) {
 		if p, err := b.Allow(); err == nil {
-			p.Report(c, fn(c))
+			p.Done(c, fn(c))
 		}
 	}),
 	"Outcome": judgedBy(func(c ctx, b *breaker.Breaker, fn func(ctx) error) {
 		if p, err := b.Allow(); err == nil {
-			p.Done(b.Outcome(c, fn(c)))
+			p.Record(b.Outcome(c, fn(c)))
 		}
 	}),
 	"DoResult": func(ask func(error) breaker.Outcome) (func(ctx, func(ctx) error), func() window.Counts) {
@@ -58,9 +58,9 @@ var judged = map[string]func(ask func(error) breaker.Outcome) (call func(c ctx, 
 	"DoThrottled": throttledBy(func(c ctx, t *breaker.Throttle, fn func(ctx) error) {
 		_, _ = breaker.DoThrottled(c, t, func(c ctx) (int, error) { return 0, fn(c) })
 	}),
-	"ThrottlePermit.Report": throttledBy(func(c ctx, t *breaker.Throttle, fn func(ctx) error) {
+	"ThrottlePermit.Done": throttledBy(func(c ctx, t *breaker.Throttle, fn func(ctx) error) {
 		if p, err := t.Allow(); err == nil {
-			p.Report(c, fn(c))
+			p.Done(c, fn(c))
 		}
 	}),
 }
@@ -134,7 +134,7 @@ func TestADeadlineThatHasPassedIsAFailureInEveryForm(t *testing.T) {
 
 func TestAPanicOfACancelledCallIsIgnored(t *testing.T) {
 	for verb, judge := range judged {
-		if verb == "Report" || verb == "Outcome" || verb == "ThrottlePermit.Report" {
+		if verb == "Done" || verb == "Outcome" || verb == "ThrottlePermit.Done" {
 			continue // nothing is reported of a call that does not return
 		}
 		call, counts := judge(nil)

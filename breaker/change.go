@@ -17,7 +17,7 @@ type Change struct {
 	Key    string        // of a member of a Group, in words
 	Seq    uint64        // 1 for the breaker's first change, and one more each time
 	At     time.Time     // when the change was due: for HalfOpen the end of the cooldown
-	From   State         // From and To are both Trial where a breaker on trial says
+	From   State         // From and To are both Shadow where a breaker in shadow mode says
 	To     State         // that it would open now
 	Reason string        // in words, with the figures
 	Origin Origin        // what brought it about
@@ -31,18 +31,18 @@ type Origin uint8
 
 // The origins of changes.
 const (
-	ByCalls Origin = iota // the breaker's own calls
-	ByJudge               // the evidence of Config.Judge
-	ByClock               // a cooldown or a timeout that was over
-	ByHand                // Force, Release, OpenFor or Reset
+	ByCalls        Origin = iota // the breaker's own calls
+	BySharedCounts               // the counts that Config.SharedCounts returned
+	ByClock                      // a cooldown or a timeout that was over
+	ByHand                       // Force, Release, OpenFor or Reset
 )
 
 func (o Origin) String() string {
 	switch o {
 	case ByCalls:
 		return "calls"
-	case ByJudge:
-		return "judge"
+	case BySharedCounts:
+		return "shared_counts"
 	case ByClock:
 		return "clock"
 	case ByHand:

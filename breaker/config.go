@@ -46,11 +46,11 @@ type Config struct {
 	// counts of the window. If it panics the result stands and the panic goes on up to
 	// the caller. Default none.
 	Trip func(window.Counts) (reason string, trip bool)
-	// Judge gives evidence from elsewhere, such as the counts of a fleet, which is
-	// judged by the same rates beside the breaker's own at each result while it is
-	// closed. It must leave out what came before the breaker closed. Negative counts are
-	// taken for 0. Default none.
-	Judge func() window.Counts
+	// SharedCounts returns counts from elsewhere, such as those of a fleet. At each result
+	// while the breaker is closed they are compared with the same rates as its own counts, and
+	// either may open it. They must leave out what came before the breaker closed. Negative
+	// counts are taken for 0. Default none.
+	SharedCounts func() window.Counts
 	// MinCalls is the number of calls in the window below which no rate is judged,
 	// from 1 on. Off judges from the first call. Default 20.
 	MinCalls int
@@ -81,7 +81,7 @@ type Config struct {
 	// 0 to 1, so that a fleet does not try again all at once. Default 0.
 	CooldownJitter float64
 	// MaxRetryAfter bounds the wait that a failing service may ask for: by an error with
-	// a method RetryAfter() time.Duration, or by Permit.RetryAfter. A breaker that opens
+	// a method RetryAfter() time.Duration, or by Permit.SetRetryAfter. A breaker that opens
 	// then stays open at least as long. Off does not listen to it. Default 1 min.
 	MaxRetryAfter time.Duration
 

@@ -47,7 +47,7 @@ func TestWhatACrowdCallsIsJudgedToTheCall(t *testing.T) {
 func TestWhoIsAskedAtEachCallNeedNotAddCellsUp(t *testing.T) {
 	for _, c := range []Config{
 		{Trip: func(window.Counts) (string, bool) { return "", false }},
-		{Judge: func() window.Counts { return window.Counts{} }},
+		{SharedCounts: func() window.Counts { return window.Counts{} }},
 	} {
 		require.False(t, New("asked", c).phase.Load().tally.Spread())
 	}

@@ -21,11 +21,11 @@
 //	                              probes succeeded
 //
 // Besides the failure rate it may open on the rate of slow calls, on calls that hang,
-// on failures in a row, on a rule of yours, and on evidence from elsewhere: see
+// on failures in a row, on a rule of yours, and on counts that are shared by a fleet: see
 // Config. By hand it is opened by OpenFor, closed by Reset, given other rules by
 // Reconfigure; Force puts an override over it, under which its state is kept until
-// Release. On Trial it lets everything through and says what a breaker of the same config
-// would have done that began closed when the trial did: Stats counts the calls that it would
+// Release. In the state Shadow it lets everything through and counts what a breaker of the same
+// config, closed when Shadow began, would have done: Stats counts the calls that it would
 // have refused and the times that it would have opened. The results of calls that it would
 // have refused are not judged, since it would not have seen them.
 //
@@ -38,7 +38,7 @@
 //     and nothing is judged below Config.MinCalls. The window moves by one bucket at a
 //     time: it covers between N−1 and N buckets of N.
 //   - At most Config.Probes calls are out while it is half-open. One that never
-//     reports (a panic, a hang, a forgotten Done) wedges nothing.
+//     reports (a panic, a hang, a forgotten permit) wedges nothing.
 //   - A result counts for the state that let the call through. One that comes later
 //     changes nothing, and is counted as late.
 //   - After it has closed, what failed before does not count against it.

@@ -20,7 +20,7 @@ func TestEvidenceThatCannotBeOpensNothing(t *testing.T) {
 		{Successes: math.MaxInt64, Failures: math.MinInt64},
 		{Successes: 100, Failures: math.MinInt64, Ignored: math.MaxInt64, Refused: math.MaxInt64},
 	} {
-		b := breaker.New("b", breaker.Config{SlowCall: time.Hour, Judge: func() window.Counts { return e }})
+		b := breaker.New("b", breaker.Config{SlowCall: time.Hour, SharedCounts: func() window.Counts { return e }})
 		require.NoError(t, b.Run(bg(), succeed))
 		require.Empty(t, b.Changes(), "%+v", e)
 	}
@@ -33,14 +33,14 @@ func TestAbsurdlyMuchEvidenceIsJudgedAsItSays(t *testing.T) {
 	}{
 		"all it can say": {
 			window.Counts{Successes: math.MaxInt64, Failures: math.MaxInt64},
-			"failure rate 50% of 9223372036854775806 calls, limit 50%, judged elsewhere",
+			"failure rate 50% of 9223372036854775806 calls, limit 50%, by shared counts",
 		},
 		"more slow calls than calls": {
 			window.Counts{Successes: 100, Failures: -7, Slow: math.MaxInt64},
-			"slow rate 100% of 100 calls, limit 50%, judged elsewhere",
+			"slow rate 100% of 100 calls, limit 50%, by shared counts",
 		},
 	} {
-		b := breaker.New("b", breaker.Config{SlowCall: time.Hour, Judge: func() window.Counts { return c.evidence }})
+		b := breaker.New("b", breaker.Config{SlowCall: time.Hour, SharedCounts: func() window.Counts { return c.evidence }})
 		require.NoError(t, b.Run(bg(), succeed))
 		require.Len(t, b.Changes(), 1, name)
 		require.Equal(t, c.reason, b.Changes()[0].Reason, name)

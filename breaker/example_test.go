@@ -49,15 +49,30 @@ func ExampleOpenError() {
 	// try again in 1m0s
 }
 
-// A call whose end is not the end of a function: ask for a permit and report later.
+// Guard something that is not one function call: acquire a permit, and record what came of it.
 func ExamplePermit() {
 	b := breaker.New("stream", breaker.Config{})
-	permit, err := b.Allow()
-	if err != nil {
-		return
+	ctx := context.Background()
+	stream := func(open, send func() error) error {
+		permit, err := b.Allow()
+		if err != nil {
+			return err
+		}
+		defer permit.Record(breaker.Failure) // counts only after a panic, or a return before Done
+		if err := open(); err != nil {
+			return err
+		}
+		err = send()
+		permit.Done(ctx, err)
+		return err
 	}
-	fmt.Println(permit.Done(breaker.Success), permit.Done(breaker.Success))
-	// Output: true false
+	works := func() error { return nil }
+	fails := func() error { return errors.New("down") }
+	fmt.Println(stream(works, works), stream(works, fails), stream(fails, works))
+	fmt.Println(b.Counts().Successes, "success,", b.Counts().Failures, "failures")
+	// Output:
+	// <nil> down down
+	// 1 success, 2 failures
 }
 
 func ExampleChange() {
@@ -90,7 +105,7 @@ func ExampleOutcome() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(permit.Done(breaker.Ignored), b.Counts().Ignored, b.Counts().Calls())
+	fmt.Println(permit.Record(breaker.Ignored), b.Counts().Ignored, b.Counts().Calls())
 	// Output: true 1 0
 }
 
@@ -118,14 +133,14 @@ func ExampleBreaker_Force() {
 	// <nil>
 }
 
-// A new breaker is tried out before it may refuse anything.
-func ExampleBreaker_Force_trial() {
-	b := breaker.New("users", breaker.Config{MinCalls: 2, Initial: breaker.Trial})
+// A new breaker runs in shadow mode before it may refuse anything.
+func ExampleBreaker_Force_shadow() {
+	b := breaker.New("users", breaker.Config{MinCalls: 2, Initial: breaker.Shadow})
 	for range 3 {
 		_ = b.Run(context.Background(), func(context.Context) error { return errors.New("down") })
 	}
 	s := b.Stats()
-	fmt.Println("let through:", s.Totals.Calls(), "would have been refused:", s.TrialRefused)
+	fmt.Println("let through:", s.Totals.Calls(), "would have been refused:", s.ShadowRefused)
 	fmt.Println(b.Changes()[0].Reason)
 	// Output:
 	// let through: 3 would have been refused: 1

@@ -48,7 +48,7 @@ func TestFlawA_ScenarioA29_ProbesThatNeverReportWedgeNothing(t *testing.T) {
 			wg.Go(func() { _ = b.Run(bg(), func(context.Context) error { runtime.Goexit(); return nil }) })
 			wg.Wait()
 		},
-		"a forgotten Done": func(b *breaker.Breaker) { _, _ = b.Allow() },
+		"a forgotten permit": func(b *breaker.Breaker) { _, _ = b.Allow() },
 		"a call that hangs": func(b *breaker.Breaker) {
 			go func() { _ = b.Run(bg(), func(context.Context) error { time.Sleep(time.Hour); return nil }) }()
 			synctest.Wait()
@@ -56,7 +56,7 @@ func TestFlawA_ScenarioA29_ProbesThatNeverReportWedgeNothing(t *testing.T) {
 		"a verdict that is none": func(b *breaker.Breaker) {
 			p, err := b.Allow()
 			if err == nil {
-				p.Done(breaker.Ignored)
+				p.Record(breaker.Ignored)
 			}
 		},
 	}
@@ -93,7 +93,7 @@ func TestFlawA_AtMostProbesAreOutAtOnce(t *testing.T) {
 		require.Equal(t, int64(3), b.Stats().Abandoned)
 		require.ErrorIs(t, b.Check(), breaker.ErrOpen)
 		// Reports of probes whose lease ran out are heard, but free no place.
-		require.True(t, held[0].Done(breaker.Ignored))
+		require.True(t, held[0].Record(breaker.Ignored))
 		refused(t, b)
 	})
 }
@@ -106,7 +106,7 @@ func TestNoMoreProbesGoOutThanTheVerdictNeeds(t *testing.T) {
 		last := hold(t, b, 1)
 		refused(t, b)
 		require.ErrorIs(t, b.Check(), breaker.ErrOpen)
-		require.True(t, last[0].Done(breaker.Ignored), "no verdict: the place is free again")
+		require.True(t, last[0].Record(breaker.Ignored), "no verdict: the place is free again")
 		run(t, b, 1, succeed)
 		require.Equal(t, breaker.Closed, b.State())
 	})
@@ -137,7 +137,7 @@ func TestFlawB_ScenarioA19_LateResultsChangeNothing(t *testing.T) {
 				until := time.Now().Add(5 * time.Second)
 
 				for _, p := range early[:4] { // while open: neither closed nor prolonged
-					require.False(t, p.Done(late))
+					require.False(t, p.Record(late))
 				}
 				require.Equal(t, breaker.Open, b.State())
 				time.Sleep(time.Until(until))
@@ -145,19 +145,19 @@ func TestFlawB_ScenarioA19_LateResultsChangeNothing(t *testing.T) {
 
 				probe := hold(t, b, 2) // while half-open: no verdict, no place freed or taken
 				for _, p := range early[4:8] {
-					require.False(t, p.Done(late))
+					require.False(t, p.Record(late))
 				}
 				require.Equal(t, breaker.HalfOpen, b.State())
 				require.Zero(t, b.Counts().Calls())
 				probe = append(probe, hold(t, b, 1)...)
 				refused(t, b)
 				for _, p := range probe {
-					require.True(t, p.Done(breaker.Success))
+					require.True(t, p.Record(breaker.Success))
 				}
 				require.Equal(t, breaker.Closed, b.State())
 
 				for _, p := range early[8:] { // while closed again: no evidence
-					require.False(t, p.Done(late))
+					require.False(t, p.Record(late))
 				}
 				require.Zero(t, b.Counts().Calls())
 				require.Equal(t, int64(12), b.Stats().Late)
@@ -332,7 +332,7 @@ func TestFlawE_ItOpensOnce(t *testing.T) {
 		var ready, wg sync.WaitGroup
 		ready.Add(8)
 		for _, p := range hold(t, b, 8) {
-			wg.Go(func() { ready.Done(); ready.Wait(); p.Done(breaker.Failure) })
+			wg.Go(func() { ready.Done(); ready.Wait(); p.Record(breaker.Failure) })
 		}
 		wg.Wait()
 		require.Equal(t, int64(1), changes.Load())
@@ -346,16 +346,16 @@ func TestFlawG_ScenarioA30_DoneCountsOnce(t *testing.T) {
 		b := halfOpen(t, breaker.Config{Probes: 3})
 		p, err := b.Allow()
 		require.NoError(t, err)
-		require.True(t, p.Done(breaker.Success))
-		require.False(t, p.Done(breaker.Success))
-		require.False(t, p.Done(breaker.Failure))
+		require.True(t, p.Record(breaker.Success))
+		require.False(t, p.Record(breaker.Success))
+		require.False(t, p.Record(breaker.Failure))
 		require.Equal(t, breaker.HalfOpen, b.State())
 		require.Equal(t, window.Counts{Successes: 1}, withoutStreak(b.Counts()))
 		require.Zero(t, b.Stats().Late)
 
 		var none breaker.Permit
-		require.False(t, none.Done(breaker.Success))
-		require.False(t, none.DoneAt(t0, breaker.Success))
+		require.False(t, none.Record(breaker.Success))
+		require.False(t, none.RecordAt(t0, breaker.Success))
 
 		b = breaker.New("b", breaker.Config{})
 		p, err = b.Allow()
@@ -364,7 +364,7 @@ func TestFlawG_ScenarioA30_DoneCountsOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 16 {
 			wg.Go(func() {
-				if p.Done(breaker.Failure) {
+				if p.Record(breaker.Failure) {
 					counted.Add(1)
 				}
 			})

@@ -10,7 +10,7 @@ import (
 )
 
 // Force puts an override over the breaker: ForcedOpen, ForcedClosed, Disabled or
-// Trial. The state underneath is kept, and its time goes on; Release returns to it.
+// Shadow. The state underneath is kept, and its time goes on; Release returns to it.
 // Another Force takes the place of the first. Force panics for a state that is no
 // override.
 func (b *Breaker) Force(s State) { b.ForceAt(time.Now(), s) }

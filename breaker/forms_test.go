@@ -163,25 +163,25 @@ func TestAReportCountsOnceAndByItsVerdict(t *testing.T) {
 	} {
 		b := breaker.New("b", breaker.Config{})
 		p := hold(t, b, 1)[0]
-		require.True(t, p.Report(c.ctx, c.err), name)
-		require.False(t, p.Report(c.ctx, c.err), "%s: it is used up", name)
-		require.False(t, p.Done(breaker.Failure), "%s: it is used up", name)
+		require.True(t, p.Done(c.ctx, c.err), name)
+		require.False(t, p.Done(c.ctx, c.err), "%s: it is used up", name)
+		require.False(t, p.Record(breaker.Failure), "%s: it is used up", name)
 		require.Equal(t, c.want, withoutTotalStreak(b.Totals()), name)
 	}
 	var none breaker.Permit
-	require.False(t, none.Report(bg(), nil))
+	require.False(t, none.Done(bg(), nil))
 
 	b := breaker.New("b", breaker.Config{})
 	p := hold(t, b, 1)[0]
 	b.OpenFor(time.Hour)
-	require.False(t, p.Report(bg(), nil), "it is late")
+	require.False(t, p.Done(bg(), nil), "it is late")
 	require.EqualValues(t, 1, b.Stats().Late)
 }
 
 func TestAReportHandsOnTheWaitThatAnErrorAsksFor(t *testing.T) {
 	b := breaker.New("b", breaker.Config{MinCalls: 1, Cooldown: time.Second})
 	p := hold(t, b, 1)[0]
-	require.True(t, p.Report(bg(), asks(30*time.Second)))
+	require.True(t, p.Done(bg(), asks(30*time.Second)))
 	var e *breaker.OpenError
 	require.ErrorAs(t, b.Check(), &e)
 	require.Greater(t, e.RetryAfter(), 20*time.Second)

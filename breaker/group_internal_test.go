@@ -45,7 +45,7 @@ func TestAResultCountsOnceWhileItsBreakerIsEvicted(t *testing.T) {
 		p, err := b.AllowAt(u)
 		require.NoError(t, err)
 		o := []Outcome{Failure, Ignored, Success}[i%3]
-		results <- func() { p.DoneAt(u, o) }
+		results <- func() { p.RecordAt(u, o) }
 		<-both
 		for range i % 50 {
 			runtime.KeepAlive(i) // so that either may be the first
@@ -116,7 +116,7 @@ func TestTheBooksOfAGroupAgree(t *testing.T) {
 				b := g.Get(int(r.ExpFloat64() * 300))
 				held[i%len(held)] = b
 				if p, err := held[r.IntN(min(i+1, len(held)))].Allow(); err == nil {
-					p.Done(Outcome(r.IntN(3)))
+					p.Record(Outcome(r.IntN(3)))
 				}
 			}
 		})

@@ -38,7 +38,7 @@ func call(t *testing.T, g *breaker.Group[string], u time.Time, key string, o bre
 	t.Helper()
 	p, err := g.GetAt(u, key).AllowAt(u)
 	require.NoError(t, err)
-	p.DoneAt(u, o)
+	p.RecordAt(u, o)
 }
 
 // press asks for so many new keys, each of which wants the place of another.
@@ -95,7 +95,7 @@ func TestScenarioA45EvictionChangesNoDecision(t *testing.T) {
 		if strings.HasSuffix(key, "0") {
 			o = breaker.Failure
 		}
-		require.Equal(t, q.DoneAt(end, o), p.DoneAt(end, o))
+		require.Equal(t, q.RecordAt(end, o), p.RecordAt(end, o))
 	}
 	require.Greater(t, g.Stats().Evictions, int64(200))
 	require.Greater(t, refusals, 200)
@@ -115,7 +115,7 @@ func kept(c breaker.Config, u time.Time, prepare func(b *breaker.Breaker)) bool 
 func at(end time.Duration, o breaker.Outcome) func(*breaker.Breaker) {
 	return func(b *breaker.Breaker) {
 		p, _ := b.AllowAt(t0)
-		p.DoneAt(after(end), o)
+		p.RecordAt(after(end), o)
 	}
 }
 
@@ -147,35 +147,35 @@ func TestScenarioA45WhatMattersIsNeverLetGo(t *testing.T) {
 		"a streak that Trip might see": {config: breaker.Config{Trip: neverTrip}, prepare: at(0, breaker.Failure), at: span},
 		"asked to wait": {prepare: func(b *breaker.Breaker) {
 			p, _ := b.AllowAt(t0)
-			p.RetryAfter(time.Minute)
-			p.DoneAt(t0, breaker.Failure)
+			p.SetRetryAfter(time.Minute)
+			p.RecordAt(t0, breaker.Failure)
 		}, at: 50 * time.Second, kept: true},
 		"asked to wait until now": {prepare: func(b *breaker.Breaker) {
 			p, _ := b.AllowAt(t0)
-			p.RetryAfter(time.Minute)
-			p.DoneAt(t0, breaker.Failure)
+			p.SetRetryAfter(time.Minute)
+			p.RecordAt(t0, breaker.Failure)
 		}, at: 61 * time.Second},
-		"forced open":                       {prepare: func(b *breaker.Breaker) { b.ForceAt(t0, breaker.ForcedOpen) }, at: time.Hour, kept: true},
-		"disabled":                          {prepare: func(b *breaker.Breaker) { b.ForceAt(t0, breaker.Disabled) }, at: time.Hour, kept: true},
-		"on trial":                          {prepare: func(b *breaker.Breaker) { b.ForceAt(t0, breaker.Trial) }, at: time.Hour, kept: true},
-		"released":                          {prepare: func(b *breaker.Breaker) { b.ForceAt(t0, breaker.ForcedOpen); b.ReleaseAt(after(1)) }, at: time.Hour},
-		"of a config of its own":            {prepare: func(b *breaker.Breaker) { _ = b.Reconfigure(breaker.Config{MinCalls: 3}) }, at: time.Hour, kept: true},
-		"open at first":                     {config: breaker.Config{Initial: breaker.Open}, prepare: func(*breaker.Breaker) {}, at: 4 * time.Second, kept: true},
-		"open at first, and nobody came":    {config: breaker.Config{Initial: breaker.Open}, prepare: func(*breaker.Breaker) {}, at: 5 * time.Second},
-		"open at first, and being probed":   {config: breaker.Config{Initial: breaker.Open}, prepare: func(b *breaker.Breaker) { _, _ = b.AllowAt(after(5 * time.Second)) }, at: time.Hour, kept: true},
-		"open at first, and closed by now":  {config: breaker.Config{Initial: breaker.Open}, prepare: func(b *breaker.Breaker) { b.ResetAt(t0) }, at: time.Hour},
-		"on trial as all are":               {config: breaker.Config{Initial: breaker.Trial}, prepare: at(0, breaker.Failure), at: span},
-		"on trial as all are, failed since": {config: breaker.Config{Initial: breaker.Trial}, prepare: at(0, breaker.Failure), at: span - time.Second, kept: true},
-		"disabled as all are":               {config: breaker.Config{Initial: breaker.Disabled}, prepare: at(0, breaker.Failure)},
-		"released, as others are not":       {config: breaker.Config{Initial: breaker.ForcedClosed}, prepare: func(b *breaker.Breaker) { b.ReleaseAt(t0) }, at: time.Hour, kept: true},
-		"the last calls good":               {config: breaker.Config{LastCalls: 5}, prepare: at(0, breaker.Success), at: time.Hour},
-		"the last calls bad":                {config: breaker.Config{LastCalls: 5}, prepare: at(0, breaker.Failure), at: time.Hour, kept: true},
-		"the last calls slow":               {config: breaker.Config{LastCalls: 5, SlowCall: time.Second}, prepare: at(2*time.Second, breaker.Success), at: time.Hour, kept: true},
-		"a call in flight":                  {prepare: begin, at: time.Hour},
-		"a call in flight that is shown":    {config: breaker.Config{Active: true}, prepare: begin, at: time.Hour, kept: true},
-		"a call in flight that may hang":    {config: breaker.Config{HungCalls: true, SlowCall: time.Second}, prepare: begin, at: 11 * time.Second, kept: true},
-		"a call in flight that hung":        {config: breaker.Config{HungCalls: true, SlowCall: time.Second}, prepare: begin, at: time.Minute},
-		"a caller that waits":               {prepare: func(b *breaker.Breaker) { b.AfterOpen(func() {}) }, at: time.Hour, kept: true},
+		"forced open":                             {prepare: func(b *breaker.Breaker) { b.ForceAt(t0, breaker.ForcedOpen) }, at: time.Hour, kept: true},
+		"disabled":                                {prepare: func(b *breaker.Breaker) { b.ForceAt(t0, breaker.Disabled) }, at: time.Hour, kept: true},
+		"in shadow mode":                          {prepare: func(b *breaker.Breaker) { b.ForceAt(t0, breaker.Shadow) }, at: time.Hour, kept: true},
+		"released":                                {prepare: func(b *breaker.Breaker) { b.ForceAt(t0, breaker.ForcedOpen); b.ReleaseAt(after(1)) }, at: time.Hour},
+		"of a config of its own":                  {prepare: func(b *breaker.Breaker) { _ = b.Reconfigure(breaker.Config{MinCalls: 3}) }, at: time.Hour, kept: true},
+		"open at first":                           {config: breaker.Config{Initial: breaker.Open}, prepare: func(*breaker.Breaker) {}, at: 4 * time.Second, kept: true},
+		"open at first, and nobody came":          {config: breaker.Config{Initial: breaker.Open}, prepare: func(*breaker.Breaker) {}, at: 5 * time.Second},
+		"open at first, and being probed":         {config: breaker.Config{Initial: breaker.Open}, prepare: func(b *breaker.Breaker) { _, _ = b.AllowAt(after(5 * time.Second)) }, at: time.Hour, kept: true},
+		"open at first, and closed by now":        {config: breaker.Config{Initial: breaker.Open}, prepare: func(b *breaker.Breaker) { b.ResetAt(t0) }, at: time.Hour},
+		"in shadow mode as all are":               {config: breaker.Config{Initial: breaker.Shadow}, prepare: at(0, breaker.Failure), at: span},
+		"in shadow mode as all are, failed since": {config: breaker.Config{Initial: breaker.Shadow}, prepare: at(0, breaker.Failure), at: span - time.Second, kept: true},
+		"disabled as all are":                     {config: breaker.Config{Initial: breaker.Disabled}, prepare: at(0, breaker.Failure)},
+		"released, as others are not":             {config: breaker.Config{Initial: breaker.ForcedClosed}, prepare: func(b *breaker.Breaker) { b.ReleaseAt(t0) }, at: time.Hour, kept: true},
+		"the last calls good":                     {config: breaker.Config{LastCalls: 5}, prepare: at(0, breaker.Success), at: time.Hour},
+		"the last calls bad":                      {config: breaker.Config{LastCalls: 5}, prepare: at(0, breaker.Failure), at: time.Hour, kept: true},
+		"the last calls slow":                     {config: breaker.Config{LastCalls: 5, SlowCall: time.Second}, prepare: at(2*time.Second, breaker.Success), at: time.Hour, kept: true},
+		"a call in flight":                        {prepare: begin, at: time.Hour},
+		"a call in flight that is shown":          {config: breaker.Config{Active: true}, prepare: begin, at: time.Hour, kept: true},
+		"a call in flight that may hang":          {config: breaker.Config{HungCalls: true, SlowCall: time.Second}, prepare: begin, at: 11 * time.Second, kept: true},
+		"a call in flight that hung":              {config: breaker.Config{HungCalls: true, SlowCall: time.Second}, prepare: begin, at: time.Minute},
+		"a caller that waits":                     {prepare: func(b *breaker.Breaker) { b.AfterOpen(func() {}) }, at: time.Hour, kept: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, c.kept, kept(c.config, after(c.at), c.prepare))
@@ -217,7 +217,7 @@ func TestGroupIsBoundedWithAMillionKeys(t *testing.T) {
 		u := after(time.Duration(i) * 2 * time.Millisecond)
 		p, err := g.GetAt(u, i).AllowAt(u)
 		require.NoError(t, err)
-		p.DoneAt(u, breaker.Success)
+		p.RecordAt(u, breaker.Success)
 		if i%1000 == 0 {
 			require.LessOrEqual(t, g.Len(), most)
 		}
@@ -243,7 +243,7 @@ func TestGroupIsBoundedWithAMillionKeys(t *testing.T) {
 		u := after(time.Hour + time.Duration(i)*10*time.Microsecond)
 		p, err := g.GetAt(u, -i-1).AllowAt(u)
 		require.NoError(t, err)
-		p.DoneAt(u, breaker.Failure)
+		p.RecordAt(u, breaker.Failure)
 	}
 	require.LessOrEqual(t, g.Len(), most)
 	require.Greater(t, g.Stats().Unguarded, int64(keys/10-2*most))
@@ -364,7 +364,7 @@ func TestGroupCountersOnlyGrow(t *testing.T) {
 				}
 				for _, b := range append(mine[len(mine)*9/10:], b) {
 					if p, err := b.Allow(); err == nil {
-						p.Done(breaker.Outcome(r.IntN(3)))
+						p.Record(breaker.Outcome(r.IntN(3)))
 					}
 					made.Add(1)
 				}

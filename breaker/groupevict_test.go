@@ -34,14 +34,14 @@ func TestGroupCountsTheResultOfACallThatOutlivesItsBreaker(t *testing.T) {
 	second, _ := old.AllowAt(t0)
 	u := after(time.Minute)
 	evictAll(g, u)
-	require.True(t, first.DoneAt(u, breaker.Failure))
+	require.True(t, first.RecordAt(u, breaker.Failure))
 	now := g.GetAt(u, "a")
 	require.NotSame(t, old, now)
 	require.EqualValues(t, 1, now.CountsAt(u).Failures)
-	require.True(t, second.DoneAt(u, breaker.Failure))
+	require.True(t, second.RecordAt(u, breaker.Failure))
 	require.Equal(t, breaker.Open, now.StateAt(u))
 	require.Equal(t, breaker.Open, old.StateAt(u), "to whoever still has it")
-	require.False(t, second.DoneAt(u, breaker.Failure), "once")
+	require.False(t, second.RecordAt(u, breaker.Failure), "once")
 }
 
 // A result that was late already is late for the breaker that the key has now.
@@ -54,13 +54,13 @@ func TestGroupCountsALateResultOfAnEvictedBreakerAsLate(t *testing.T) {
 	b.ResetAt(t0)
 	u := after(time.Minute)
 	evictAll(g, u)
-	require.False(t, old.DoneAt(u, breaker.Failure))
+	require.False(t, old.RecordAt(u, breaker.Failure))
 	require.Equal(t, breaker.Stats{State: breaker.Closed, Since: u, Late: 1}, g.GetAt(u, "a").StatsAt(u))
 
 	fresh, _ := b.AllowAt(u)
 	b.OpenForAt(u, time.Hour)
-	require.False(t, other.DoneAt(u, breaker.Failure))
-	require.False(t, fresh.DoneAt(u, breaker.Failure))
+	require.False(t, other.RecordAt(u, breaker.Failure))
+	require.False(t, fresh.RecordAt(u, breaker.Failure))
 	require.EqualValues(t, 3, g.GetAt(u, "a").StatsAt(u).Late)
 }
 
@@ -83,12 +83,12 @@ func TestGroupEvictedBreakerPassesEverythingOn(t *testing.T) {
 			func(b *breaker.Breaker) { _ = b.ReconfigureAt(u, breaker.Config{ConsecutiveFailures: 1}) },
 			func(t *testing.T, now *breaker.Breaker) {
 				p, _ := now.AllowAt(u)
-				p.DoneAt(u, breaker.Failure)
+				p.RecordAt(u, breaker.Failure)
 				require.Equal(t, breaker.Open, now.StateAt(u))
 			},
 		},
 		"Allow": {
-			func(b *breaker.Breaker) { p, _ := b.AllowAt(u); p.DoneAt(u, breaker.Failure) },
+			func(b *breaker.Breaker) { p, _ := b.AllowAt(u); p.RecordAt(u, breaker.Failure) },
 			func(t *testing.T, now *breaker.Breaker) { require.EqualValues(t, 1, now.Totals().Failures) },
 		},
 		"Refuse": {
@@ -157,7 +157,7 @@ func TestGroupWithoutRoomForAnEvictedBreakersKey(t *testing.T) {
 	for range 3 {
 		p, err := old.AllowAt(u)
 		require.NoError(t, err)
-		require.True(t, p.DoneAt(u, breaker.Failure))
+		require.True(t, p.RecordAt(u, breaker.Failure))
 	}
 	require.EqualValues(t, 3, g.Stats().Unguarded)
 	old.ForceAt(u, breaker.ForcedOpen)
@@ -233,7 +233,7 @@ func TestGroupLosesNoCallToAnEviction(t *testing.T) {
 		p, err := old.AllowAt(u)
 		require.NoError(t, err)
 		evictAll(g, u)
-		require.True(t, p.DoneAt(u, breaker.Outcome(i%3)))
+		require.True(t, p.RecordAt(u, breaker.Outcome(i%3)))
 	}
 	calls := 0.0
 	g.Observe(func(s *stat.Series, v float64) {
@@ -245,9 +245,9 @@ func TestGroupLosesNoCallToAnEviction(t *testing.T) {
 }
 
 // A result is late if the breaker that the key has now has opened and closed since the call began,
-// on trial too.
+// in shadow mode too.
 func TestGroupCountsNoResultFromBeforeTheBreakerOpened(t *testing.T) {
-	for _, initial := range []breaker.State{breaker.Closed, breaker.Trial} {
+	for _, initial := range []breaker.State{breaker.Closed, breaker.Shadow} {
 		t.Run(initial.String(), func(t *testing.T) {
 			g := group(2, breaker.Config{MinCalls: 1, Probes: 1, Initial: initial})
 			b := g.GetAt(t0, "a")
@@ -259,11 +259,11 @@ func TestGroupCountsNoResultFromBeforeTheBreakerOpened(t *testing.T) {
 			u = u.Add(5 * time.Second)
 			call(t, g, u, "a", breaker.Success) // the probe
 			require.Equal(t, initial, b.StateAt(u))
-			counted := old.DoneAt(u, breaker.Failure)
-			require.Equal(t, initial == breaker.Trial, counted, "a trial goes on, but not for its shadow")
+			counted := old.RecordAt(u, breaker.Failure)
+			require.Equal(t, initial == breaker.Shadow, counted, "a shadow goes on, but not for its shadow")
 			require.Equal(t, initial, b.StateAt(u))
-			if initial == breaker.Trial {
-				require.EqualValues(t, 1, b.StatsAt(u).TrialOpened)
+			if initial == breaker.Shadow {
+				require.EqualValues(t, 1, b.StatsAt(u).ShadowOpened)
 				return
 			}
 			require.Zero(t, b.CountsAt(u).Failures)
@@ -277,7 +277,7 @@ func TestGroupCountsNoResultFromBeforeTheBreakerOpened(t *testing.T) {
 func TestGroupEvictedBreakerAtAStaleTime(t *testing.T) {
 	for name, do := range map[string]func(b *breaker.Breaker, old *breaker.Permit){
 		"Allow":       func(b *breaker.Breaker, _ *breaker.Permit) { _, _ = b.AllowAt(time.Time{}) },
-		"Done":        func(_ *breaker.Breaker, old *breaker.Permit) { old.DoneAt(time.Time{}, breaker.Failure) },
+		"Record":      func(_ *breaker.Breaker, old *breaker.Permit) { old.RecordAt(time.Time{}, breaker.Failure) },
 		"Reset":       func(b *breaker.Breaker, _ *breaker.Permit) { b.ResetAt(time.Time{}) },
 		"Reconfigure": func(b *breaker.Breaker, _ *breaker.Permit) { _ = b.ReconfigureAt(time.Time{}, breaker.Config{}) },
 		"Check": func(b *breaker.Breaker, _ *breaker.Permit) { // the key has a breaker that was not used yet

@@ -139,18 +139,18 @@ func (b *Breaker) passResult(m *Permit, o Outcome, at time.Duration, inTime bool
 	next, offset := b.again(at)
 	n := Permit{breaker: next, phase: next.phase.Load(), after: m.after, flight: unwatched, start: offset - (at - m.start)}
 	switch n.phase.state {
-	case Closed, ForcedClosed, Disabled, Trial:
+	case Closed, ForcedClosed, Disabled, Shadow:
 		inTime = inTime && n.phase.epoch == 0 // else it has changed its state since the call began
 	default:
 		inTime = false
 	}
-	if s := n.phase.shadow; s != nil && (m.trial != nil || m.phase.state != Trial) {
+	if s := n.phase.shadow; s != nil && (m.shadow != nil || m.phase.state != Shadow) {
 		if its := s.phase.Load(); its.state == Closed && its.epoch == 0 { // as if it had let the call through
-			n.trial = its
+			n.shadow = its
 		}
 	}
 	if !m.phase.timed { // when it began is not known
-		n.phase, n.trial = n.phase.untimed(), n.trial.untimed()
+		n.phase, n.shadow = n.phase.untimed(), n.shadow.untimed()
 	}
 	if !inTime {
 		n.phase = &phase{epoch: math.MaxUint64} // that of no breaker

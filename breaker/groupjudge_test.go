@@ -65,7 +65,7 @@ func (c *crowded) rush(t *testing.T, seed uint64, u time.Time, judge func(*rand.
 					assertOpen(t, err)
 					continue
 				}
-				if o := judge(r); p.DoneAt(u, o) {
+				if o := judge(r); p.RecordAt(u, o) {
 					c.book(key, o)
 				}
 			}

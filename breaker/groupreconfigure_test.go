@@ -16,7 +16,7 @@ func opensAfter(t *testing.T, b *breaker.Breaker, u time.Time) (n int) {
 	for n = 1; n < 100; n++ {
 		p, err := b.AllowAt(u)
 		require.NoError(t, err)
-		p.DoneAt(u, breaker.Failure)
+		p.RecordAt(u, breaker.Failure)
 		if b.StateAt(u) == breaker.Open {
 			break
 		}
@@ -37,9 +37,9 @@ func TestGroupReconfigureIsForPresentAndFutureMembers(t *testing.T) {
 	last := g.GetAt(after(time.Hour), "last")
 	evictAll(g, after(2*time.Hour))
 	require.Equal(t, breaker.Failure, last.Outcome(bg(), errDown))
-	require.NoError(t, g.ReconfigureAt(after(2*time.Hour), breaker.Config{MinCalls: 3, Initial: breaker.Trial, Classify: breaker.Accept(errDown)}))
+	require.NoError(t, g.ReconfigureAt(after(2*time.Hour), breaker.Config{MinCalls: 3, Initial: breaker.Shadow, Classify: breaker.Accept(errDown)}))
 	require.Equal(t, breaker.Success, last.Outcome(bg(), errDown), "of a key that is forgotten")
-	require.Equal(t, breaker.Trial, last.StateAt(after(2*time.Hour)))
+	require.Equal(t, breaker.Shadow, last.StateAt(after(2*time.Hour)))
 	require.NoError(t, g.ReconfigureAt(after(2*time.Hour), breaker.Config{MinCalls: 3}))
 
 	err := g.ReconfigureAt(u, breaker.Config{MinCalls: -7})
@@ -148,8 +148,8 @@ func TestGroupReconfigureWithinAnother(t *testing.T) {
 // since.
 func TestGroupTimesNoCallThatBeganBefore(t *testing.T) {
 	for name, c := range map[string]breaker.Config{
-		"Latency":           {Latency: true},
-		"Latency, on trial": {Latency: true, Initial: breaker.Trial},
+		"Latency":                 {Latency: true},
+		"Latency, in shadow mode": {Latency: true, Initial: breaker.Shadow},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, u := group(2, breaker.Config{Initial: c.Initial}), after(time.Minute)
@@ -158,7 +158,7 @@ func TestGroupTimesNoCallThatBeganBefore(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, g.ReconfigureAt(t0, c))
 			evictAll(g, u)
-			require.True(t, p.DoneAt(u, breaker.Success))
+			require.True(t, p.RecordAt(u, breaker.Success))
 			require.EqualValues(t, 1, b.Totals().Successes)
 			require.Zero(t, b.LifetimeLatency().Count())
 		})
@@ -171,7 +171,7 @@ func TestGroupReconfigureOfInitialChangesNoMembersState(t *testing.T) {
 	for _, c := range []struct{ old, initial breaker.State }{
 		{breaker.ForcedOpen, breaker.Closed},
 		{breaker.Closed, breaker.ForcedOpen},
-		{breaker.Trial, breaker.Disabled},
+		{breaker.Shadow, breaker.Disabled},
 	} {
 		g, u := group(2, breaker.Config{Initial: c.old}), after(time.Hour)
 		b := g.GetAt(t0, "a")

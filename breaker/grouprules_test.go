@@ -31,7 +31,7 @@ func TestGroupProbesAfterACooldownHoweverSeldomItIsAsked(t *testing.T) {
 				refused++
 				continue
 			}
-			p.DoneAt(u, o)
+			p.RecordAt(u, o)
 		}
 		press(g, u, 10)
 	}
@@ -40,12 +40,12 @@ func TestGroupProbesAfterACooldownHoweverSeldomItIsAsked(t *testing.T) {
 }
 
 // A shadow group says what a real one does, also of calls whose breaker was evicted.
-func TestGroupOnTrialSaysWhatARealOneDoes(t *testing.T) {
+func TestGroupInShadowModeSaysWhatARealOneDoes(t *testing.T) {
 	c := breaker.Config{ConsecutiveFailures: 3, Cooldown: 2 * time.Minute, Probes: 1}
 	live := group(3, c)
-	c.Initial = breaker.Trial
-	trial := group(3, c)
-	a, b := live.GetAt(t0, "a"), trial.GetAt(t0, "a")
+	c.Initial = breaker.Shadow
+	shadow := group(3, c)
+	a, b := live.GetAt(t0, "a"), shadow.GetAt(t0, "a")
 	refused := int64(0)
 	for minute := range 60 {
 		u := after(time.Duration(minute) * time.Minute)
@@ -58,23 +58,23 @@ func TestGroupOnTrialSaysWhatARealOneDoes(t *testing.T) {
 			q, none := b.AllowAt(u)
 			require.NoError(t, none)
 			press(live, u, 6) // which evict the breaker of the first call of a minute while it is in flight
-			press(trial, u, 6)
+			press(shadow, u, 6)
 			if err != nil {
 				refused++
 			} else {
-				p.DoneAt(u, o)
+				p.RecordAt(u, o)
 			}
-			q.DoneAt(u, o)
-			require.Equal(t, a.StateAt(u) == breaker.Open, trialIsOpen(b, u), "minute %d, call %d", minute, i)
+			q.RecordAt(u, o)
+			require.Equal(t, a.StateAt(u) == breaker.Open, shadowIsOpen(b, u), "minute %d, call %d", minute, i)
 		}
 	}
 	require.Positive(t, refused)
 	require.Positive(t, live.Stats().Evictions)
 }
 
-// trialIsOpen reports whether a breaker on trial has said since that it would open, and would
+// shadowIsOpen reports whether a breaker in shadow mode has said since that it would open, and would
 // not have tried again.
-func trialIsOpen(b *breaker.Breaker, u time.Time) bool {
+func shadowIsOpen(b *breaker.Breaker, u time.Time) bool {
 	changes := b.Changes()
 	return len(changes) > 0 && u.Sub(changes[len(changes)-1].At) < 2*time.Minute
 }

@@ -22,12 +22,12 @@ func TestACallerAMinuteFindsABreakerHalfOpen(t *testing.T) {
 	well, down := breaker.NewAt("b", c, t0), breaker.NewAt("b", c, t0)
 	for minute := range 1440 {
 		at := minute*60_000 + minute*37%6000 // at no round second
-		admit(t, down, at).DoneAt(modelAt(at), breaker.Failure)
+		admit(t, down, at).RecordAt(modelAt(at), breaker.Failure)
 		o := breaker.Success
 		if minute < 3 {
 			o = breaker.Failure // three bad minutes, and well ever after
 		}
-		admit(t, well, at).DoneAt(modelAt(at), o)
+		admit(t, well, at).RecordAt(modelAt(at), o)
 	}
 	require.Equal(t, breaker.Closed, well.StateAt(modelAt(1440*60_000)))
 	require.True(t, down.Tripped())
@@ -36,7 +36,7 @@ func TestACallerAMinuteFindsABreakerHalfOpen(t *testing.T) {
 func TestTheHalfOpenTimeoutRunsFromTheFirstProbe(t *testing.T) {
 	c := breaker.Config{MinCalls: 1, Cooldown: 5 * time.Second, HalfOpenTimeout: time.Second, Probes: 2, ProbeTimeout: time.Minute}
 	b := breaker.NewAt("b", c, t0)
-	admit(t, b, 0).DoneAt(t0, breaker.Failure)
+	admit(t, b, 0).RecordAt(t0, breaker.Failure)
 	const hour = 3_600_000
 	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(hour)), "nobody has called")
 	admit(t, b, hour)
@@ -55,7 +55,7 @@ func TestTheHalfOpenTimeoutRunsFromTheFirstProbe(t *testing.T) {
 func TestAReleasedHalfOpenBreakerWaitsForAProbe(t *testing.T) {
 	c := breaker.Config{MinCalls: 1, Cooldown: 100 * ms, HalfOpenTimeout: 500 * ms}
 	b := breaker.NewAt("b", c, t0)
-	admit(t, b, 0).DoneAt(t0, breaker.Failure)
+	admit(t, b, 0).RecordAt(t0, breaker.Failure)
 	admit(t, b, 100)
 	b.ForceAt(modelAt(200), breaker.Disabled)
 	b.ReleaseAt(modelAt(300))
@@ -78,7 +78,7 @@ func TestAnotherHalfOpenTimeoutRunsFromTheNextProbe(t *testing.T) {
 	} {
 		c := breaker.Config{MinCalls: 1, Cooldown: 100 * ms}
 		b := breaker.NewAt("b", c, t0)
-		admit(t, b, 0).DoneAt(t0, breaker.Failure)
+		admit(t, b, 0).RecordAt(t0, breaker.Failure)
 		admit(t, b, 100)
 		override(b, false)
 		c.HalfOpenTimeout = 50 * ms
@@ -95,10 +95,10 @@ func TestAnotherHalfOpenTimeoutRunsFromTheNextProbe(t *testing.T) {
 func TestABreakerThatGivesUpHalfOpenHeedsTheServicesWait(t *testing.T) {
 	c := breaker.Config{MinCalls: 1, Cooldown: 100 * ms, HalfOpenTimeout: 50 * ms}
 	b := breaker.NewAt("b", c, t0)
-	admit(t, b, 0).DoneAt(t0, breaker.Failure)
+	admit(t, b, 0).RecordAt(t0, breaker.Failure)
 	p := admit(t, b, 100)
-	p.RetryAfter(10 * time.Second)
-	require.True(t, p.DoneAt(modelAt(100), breaker.Ignored))
+	p.SetRetryAfter(10 * time.Second)
+	require.True(t, p.RecordAt(modelAt(100), breaker.Ignored))
 	require.ErrorIs(t, modelDo(b, 10_099, breaker.Success), breaker.ErrOpen)
 	require.NoError(t, modelDo(b, 10_100, breaker.Success))
 }

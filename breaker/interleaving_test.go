@@ -50,12 +50,12 @@ func (c *modelCrowd) ask(rnd *rand.Rand) {
 	}
 	o := c.outcome(rnd)
 	modelLinger(rnd)
-	if p.Done(o) {
+	if p.Record(o) {
 		c.counted[o].Add(1)
 	} else {
 		c.uncounted.Add(1)
 	}
-	if rnd.IntN(20) == 0 && p.Done(breaker.Failure) {
+	if rnd.IntN(20) == 0 && p.Record(breaker.Failure) {
 		panic("a permit counted twice")
 	}
 }
@@ -165,7 +165,7 @@ func (w *modelWatch) check(t *testing.T, b *breaker.Breaker) {
 		if c.Seq == last.Seq+1 {
 			require.Equal(t, last.To, c.From, "%v after %v", c, last)
 		}
-		says := c.From == c.To || last.From == last.To // on trial: that is no new state, and bears the call's own time
+		says := c.From == c.To || last.From == last.To // in shadow mode: that is no new state, and bears the call's own time
 		require.True(t, says || !c.At.Before(last.At), "%d, %v, was due %v before %d, %v", c.Seq, c, last.At.Sub(c.At), last.Seq, last)
 		require.True(t, modelLegal(c), "%v, by %v", c, c.Origin)
 		require.True(t, modelSound(c.Counts), "%v: %+v", c, c.Counts)
@@ -184,7 +184,7 @@ func modelLegal(c breaker.Change) bool {
 	forced := func(s breaker.State) bool { return s >= breaker.ForcedOpen }
 	switch {
 	case c.From == c.To:
-		return c.From == breaker.Trial && c.Origin == breaker.ByCalls
+		return c.From == breaker.Shadow && c.Origin == breaker.ByCalls
 	case forced(c.From) || forced(c.To):
 		return c.Origin == breaker.ByHand
 	case c.From == breaker.Open && c.To == breaker.HalfOpen:
@@ -212,7 +212,7 @@ func modelLook(t *testing.T, b *breaker.Breaker) func(*rand.Rand) {
 			now.Refused < last.Refused || now.Slow < last.Slow {
 			t.Errorf("totals went down from %+v to %+v", last, now)
 		}
-		if s.State > breaker.Trial {
+		if s.State > breaker.Shadow {
 			t.Errorf("in no state: %v", s.State)
 		}
 		last = now
@@ -296,7 +296,7 @@ func TestEveryCallHasOneOutcomeHoweverTheyInterleave(t *testing.T) {
 			breaker.Success: total.Successes, breaker.Failure: total.Failures, breaker.Ignored: total.Ignored,
 		} {
 			most := c.counted[o].Load() + c.ran[o].Load()
-			require.LessOrEqual(t, c.counted[o].Load(), of, "%v: what Done said counted has counted", o)
+			require.LessOrEqual(t, c.counted[o].Load(), of, "%v: what Record said counted has counted", o)
 			require.LessOrEqual(t, of, most, "%v", o)
 			missed -= most - of
 		}
@@ -377,7 +377,7 @@ func TestNeverMoreProbesThanPlacesHoweverCallsInterleave(t *testing.T) {
 			if rnd.IntN(4) == 0 {
 				o = breaker.Ignored
 			}
-			p.Done(o)
+			p.Record(o)
 		}, func(rnd *rand.Rand) {
 			modelYield(rnd.IntN(300))
 			switch rnd.IntN(6) {

@@ -22,7 +22,7 @@ func LogChanges(logger *slog.Logger) func(Change) {
 	return func(c Change) {
 		level, message := slog.LevelInfo, "breaker "+c.To.String()
 		switch {
-		case c.From == c.To: // a breaker on trial
+		case c.From == c.To: // a breaker in shadow mode
 			level, message = slog.LevelWarn, "breaker would open"
 		case c.To == Open || c.To == ForcedOpen:
 			level = slog.LevelWarn

@@ -34,7 +34,7 @@ func TestLogChangesWritesEachChange(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		run(t, b, 3, succeed)
 		b.Force(breaker.ForcedOpen)
-		b.Force(breaker.Trial)
+		b.Force(breaker.Shadow)
 		run(t, b, 20, fail)
 
 		type line struct{ level, msg, from, state, origin string }
@@ -53,8 +53,8 @@ func TestLogChangesWritesEachChange(t *testing.T) {
 			{"INFO", "breaker half_open", "open", "half_open", "clock"},
 			{"INFO", "breaker closed", "half_open", "closed", "calls"},
 			{"WARN", "breaker forced_open", "closed", "forced_open", "hand"},
-			{"INFO", "breaker trial", "forced_open", "trial", "hand"},
-			{"WARN", "breaker would open", "trial", "trial", "calls"},
+			{"INFO", "breaker shadow", "forced_open", "shadow", "hand"},
+			{"WARN", "breaker would open", "shadow", "shadow", "calls"},
 		}, got)
 		require.Equal(t, "failure rate 100% of 20 calls, limit 50%", list[0]["reason"])
 		require.EqualValues(t, 20, list[0]["calls"])

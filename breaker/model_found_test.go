@@ -19,7 +19,7 @@ func modelAt(n int) time.Time { return t0.Add(time.Duration(n) * ms) }
 func modelDo(b *breaker.Breaker, at int, o breaker.Outcome) error {
 	p, err := b.AllowAt(modelAt(at))
 	if err == nil {
-		p.DoneAt(modelAt(at), o)
+		p.RecordAt(modelAt(at), o)
 	}
 	return err
 }
@@ -42,7 +42,7 @@ func TestFoundTheCountsOfAnOpeningAreThoseOfCalls(t *testing.T) {
 		late := held
 		held = nil
 		for _, p := range late { // results that come while it is judged
-			p.DoneAt(modelAt(10), breaker.Failure)
+			p.RecordAt(modelAt(10), breaker.Failure)
 		}
 		return "enough", len(late) > 0
 	}}, t0)
@@ -143,14 +143,14 @@ func TestFoundTheStreakOfAnOpeningBeganWhenTheBreakerClosed(t *testing.T) {
 	require.Equal(t, window.Counts{Failures: 2, ConsecutiveFailures: 2}, b.CountsAt(modelAt(3)))
 }
 
-func TestFoundATrialHeedsRetryAfter(t *testing.T) {
-	b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Cooldown: 10 * ms, Initial: breaker.Trial}, t0)
+func TestFoundAShadowHeedsRetryAfter(t *testing.T) {
+	b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Cooldown: 10 * ms, Initial: breaker.Shadow}, t0)
 	p, err := b.AllowAt(t0)
 	require.NoError(t, err)
-	p.RetryAfter(time.Second)
-	p.DoneAt(t0, breaker.Failure)
+	p.SetRetryAfter(time.Second)
+	p.RecordAt(t0, breaker.Failure)
 	require.NoError(t, modelDo(b, 500, breaker.Success))
-	require.Equal(t, int64(1), b.StatsAt(modelAt(500)).TrialRefused)
+	require.Equal(t, int64(1), b.StatsAt(modelAt(500)).ShadowRefused)
 }
 
 // Stale times: they move no deadline and add no capacity.
@@ -177,9 +177,9 @@ func TestFoundWhatIsDoneByHandAtAStaleTimeBeginsNow(t *testing.T) {
 }
 
 func TestFoundNothingWouldBeRefusedBeforeItBegan(t *testing.T) {
-	b := breaker.NewAt("b", breaker.Config{Initial: breaker.Trial}, t0)
+	b := breaker.NewAt("b", breaker.Config{Initial: breaker.Shadow}, t0)
 	require.NoError(t, modelDo(b, -1, breaker.Success))
-	require.Zero(t, b.StatsAt(t0).TrialRefused)
+	require.Zero(t, b.StatsAt(t0).ShadowRefused)
 }
 
 func TestFoundACallTooStaleToWatchIsNoCallThatHangs(t *testing.T) {
@@ -187,10 +187,10 @@ func TestFoundACallTooStaleToWatchIsNoCallThatHangs(t *testing.T) {
 	b := breaker.NewAt("b", c, t0)
 	p, err := b.AllowAt(modelAt(5_050)) // takes the cell of the grain 40 before
 	require.NoError(t, err)
-	require.True(t, p.DoneAt(modelAt(5_050), breaker.Success))
+	require.True(t, p.RecordAt(modelAt(5_050), breaker.Success))
 	stale, err := b.AllowAt(modelAt(1_050))
 	require.NoError(t, err)
-	require.True(t, stale.DoneAt(modelAt(1_050), breaker.Success))
+	require.True(t, stale.RecordAt(modelAt(1_050), breaker.Success))
 	require.NoError(t, modelDo(b, 5_500, breaker.Success), "nothing is in flight")
 	require.Equal(t, breaker.Closed, b.StateAt(modelAt(5_500)))
 }
@@ -200,8 +200,8 @@ func TestFoundMaxRetryAfterOffHearsNothing(t *testing.T) {
 	b := breaker.NewAt("b", c, t0)
 	p, err := b.AllowAt(modelAt(900))
 	require.NoError(t, err)
-	p.RetryAfter(time.Hour)
-	require.True(t, p.DoneAt(modelAt(900), breaker.Success))
+	p.SetRetryAfter(time.Hour)
+	require.True(t, p.RecordAt(modelAt(900), breaker.Success))
 	require.NoError(t, modelDo(b, 800, breaker.Failure))
 	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(850)))
 }

@@ -150,9 +150,9 @@ func (m *modelBreaker) judge(t time.Duration) {
 			return
 		}
 	}
-	if k.Judge != nil {
+	if k.SharedCounts != nil {
 		if reason := m.rates(*m.evidence); reason != "" {
-			m.open(t, breaker.ByJudge, reason+", judged elsewhere", c)
+			m.open(t, breaker.BySharedCounts, reason+", by shared counts", c)
 		}
 	}
 }

@@ -73,14 +73,14 @@ func (r *modelRun) config() (c breaker.Config) {
 	c.ProbeTimeout = modelPick(r, 10*ms, 30*ms, 0)
 	c.HalfOpenTimeout = modelPick(r, 0, 0, 15*ms, 80*ms)
 	c.Grace = modelPick(r, 0, 0, 0, 50*ms)
-	c.Initial = modelPick(r, 0, 0, 0, breaker.Open, breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Trial)
+	c.Initial = modelPick(r, 0, 0, 0, breaker.Open, breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow)
 	if r.draw(4) == 0 {
 		c.Trip = func(c window.Counts) (string, bool) {
 			return "too much of it", c.Ignored >= 2 && c.Failures >= 1 || c.Slow >= 4 || c.ConsecutiveFailures == 4
 		}
 	}
 	if r.draw(4) == 0 {
-		c.Judge = func() window.Counts { return r.evidence }
+		c.SharedCounts = func() window.Counts { return r.evidence }
 	}
 	return c
 }
@@ -210,7 +210,7 @@ func (r *modelRun) byHand(at time.Duration) {
 	r.begun = true
 	switch n := r.draw(11); {
 	case n < 2:
-		s := modelPick(r, breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Trial, breaker.Trial)
+		s := modelPick(r, breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow, breaker.Shadow)
 		r.note(at, "force", s)
 		r.real.ForceAt(date, s)
 		r.model.force(at, s)
@@ -279,9 +279,9 @@ func (r *modelRun) done(at time.Duration, c *modelPair) {
 	if r.draw(20) == 0 {
 		after = modelPick(r, 15*ms, 60*ms, time.Hour, -ms)
 	}
-	c.permit.RetryAfter(after)
+	c.permit.SetRetryAfter(after)
 	want := r.model.done(c.call, at, o, after)
-	got := c.permit.DoneAt(modelDate(at), o)
+	got := c.permit.RecordAt(modelDate(at), o)
 	r.note(at, "done", "#", c.n, o, after, want)
 	if got != want {
 		r.fail("DoneAt", want, got)
@@ -312,12 +312,12 @@ func TestScenarioA44_TheBreakerIsAsItsModel(t *testing.T) {
 	for what, least := range map[string]int{
 		"allow": 50_000, "done": 30_000, "check": 5000, "reconfigure": 500, "late": 1000, "abandoned": 100,
 		"refused open": 5000, "refused half_open": 1000, "refused forced_open": 1000,
-		"trial opened": 100, "trial refused": 100, "3 rounds or more": 100,
-		"closed to open by calls": 200, "closed to open by hand": 20, "closed to open by judge": 10,
+		"shadow opened": 100, "shadow refused": 100, "3 rounds or more": 100,
+		"closed to open by calls": 200, "closed to open by hand": 20, "closed to open by shared_counts": 10,
 		"open to half_open by clock": 500, "open to closed by hand": 10,
 		"half_open to open by calls": 200, "half_open to open by clock": 50, "half_open to open by hand": 20,
 		"half_open to closed by calls": 200, "half_open to closed by hand": 10,
-		"half_open to forced_open by hand": 10, "half_open to trial by hand": 10,
+		"half_open to forced_open by hand": 10, "half_open to shadow by hand": 10,
 		"forced_open to closed by hand": 10, "forced_open to open by hand": 10, "forced_open to half_open by hand": 10,
 	} {
 		require.GreaterOrEqual(t, seen[what], least, "the steps have been dull: %s", what)
@@ -334,8 +334,8 @@ func (r *modelRun) tally(seen map[string]int) {
 	}
 	seen["late"] += int(r.model.late)
 	seen["abandoned"] += int(r.model.abandoned)
-	seen["trial opened"] += int(r.model.trialOpened)
-	seen["trial refused"] += int(r.model.trialRefused)
+	seen["shadow opened"] += int(r.model.shadowOpened)
+	seen["shadow refused"] += int(r.model.shadowRefused)
 }
 
 // FuzzModel makes the config and the steps out of bytes.

@@ -28,8 +28,8 @@ type modelBreaker struct {
 	from    int           // the results before are no longer judged
 	streak  int64         // failures in a row since the stay began
 	refused int64         // since the stay began
-	shadow  *modelBreaker // Trial: a real breaker that began with it
-	told    int           // Trial: how many of the shadow's changes were looked at
+	shadow  *modelBreaker // Shadow: a real breaker that began with it
+	told    int           // Shadow: how many of the shadow's changes were looked at
 	places  []*modelCall  // HalfOpen: nil is free
 	probed  window.Counts // HalfOpen: the results of the probes
 	looked  int64         // HungCalls: the grain in which was looked last
@@ -37,11 +37,11 @@ type modelBreaker struct {
 
 	results  []modelResult  // in the order in which they came
 	newest   int64          // the bucket of the last of them
-	evidence *window.Counts // what Config.Judge says
+	evidence *window.Counts // what Config.SharedCounts returns
 
-	totals                                     window.Totals
-	late, abandoned, trialOpened, trialRefused int64
-	changes                                    []breaker.Change
+	totals                                       window.Totals
+	late, abandoned, shadowOpened, shadowRefused int64
+	changes                                      []breaker.Change
 }
 
 // modelStay is a stay in a state.
@@ -63,7 +63,7 @@ type modelCall struct {
 	timed   bool // its start was noted
 	used    bool // it was reported
 	place   int
-	trial   *modelCall    // Trial: that of the shadow, if it let the call through
+	shadow  *modelCall    // Shadow: that of the shadow, if it let the call through
 	lease   time.Duration // HalfOpen: until when it keeps its place
 	verdict bool          // HalfOpen: it has one
 }
@@ -155,7 +155,7 @@ func (m *modelBreaker) begin(s modelStay) {
 	m.places, m.probed = make([]*modelCall, m.config.Probes), window.Counts{}
 	m.looked, m.flying = -1, nil
 	m.shadow = nil
-	if s.state == breaker.Trial {
+	if s.state == breaker.Shadow {
 		c := m.config
 		c.Initial = breaker.Closed
 		m.shadow, m.told = newModel(c), 0
@@ -163,12 +163,12 @@ func (m *modelBreaker) begin(s modelStay) {
 	}
 }
 
-// tell says what the shadow of a breaker on trial has done.
+// tell says what the shadow of a breaker in shadow mode has done.
 func (m *modelBreaker) tell() {
 	for _, c := range m.shadow.changes[m.told:] {
 		if c.To == breaker.Open {
-			m.trialOpened++
-			c.From, c.To, c.Reason = breaker.Trial, breaker.Trial, "would open: "+c.Reason
+			m.shadowOpened++
+			c.From, c.To, c.Reason = breaker.Shadow, breaker.Shadow, "would open: "+c.Reason
 			m.post(c)
 		}
 	}
@@ -212,7 +212,7 @@ func (m *modelBreaker) stats(t time.Duration) breaker.Stats {
 	s, settled := m.seen(t)
 	var c window.Counts
 	switch s.state {
-	case breaker.Closed, breaker.ForcedClosed, breaker.Trial:
+	case breaker.Closed, breaker.ForcedClosed, breaker.Shadow:
 		c = m.counted(t)
 	case breaker.Open:
 		c = s.tripped
@@ -228,7 +228,7 @@ func (m *modelBreaker) stats(t time.Duration) breaker.Stats {
 	}
 	return breaker.Stats{
 		State: s.state, Since: t0.Add(s.since), Counts: c, Totals: m.totals, Late: m.late, Abandoned: m.abandoned,
-		TrialOpened: m.trialOpened, TrialRefused: m.trialRefused,
+		ShadowOpened: m.shadowOpened, ShadowRefused: m.shadowRefused,
 	}
 }
 
@@ -256,9 +256,9 @@ func (m *modelBreaker) allow(t time.Duration) (*modelCall, *breaker.OpenError) {
 		if half := m.config.HalfOpenTimeout; half > 0 && m.stay.until == modelNever {
 			m.stay.until = modelAdd(m.latest(t), half)
 		}
-	case breaker.Trial:
-		if c.trial, _ = m.shadow.allow(t); c.trial == nil {
-			m.trialRefused++
+	case breaker.Shadow:
+		if c.shadow, _ = m.shadow.allow(t); c.shadow == nil {
+			m.shadowRefused++
 		}
 		m.tell()
 	default:
@@ -360,9 +360,9 @@ func (m *modelBreaker) done(c *modelCall, t time.Duration, o breaker.Outcome, af
 	switch {
 	case m.stay.state == breaker.HalfOpen:
 		m.probe(c, t, r)
-	case m.stay.state == breaker.Trial:
-		if c.trial != nil {
-			m.shadow.done(c.trial, t, o, after)
+	case m.stay.state == breaker.Shadow:
+		if c.shadow != nil {
+			m.shadow.done(c.shadow, t, o, after)
 			m.tell()
 		}
 	case m.stay.state != breaker.ForcedClosed && r.judged():

@@ -36,7 +36,7 @@ func TestObserveShowsEverySeriesFromTheStart(t *testing.T) {
 			"slow_calls ": 0, "late_results ": 0, "abandoned_probes ": 0, "dropped_changes ": 0,
 			"threshold.failure_ratio ": 0.25, "threshold.min_calls ": 4,
 		}
-		for _, s := range []string{"forced_open", "forced_closed", "disabled", "trial"} {
+		for _, s := range []string{"forced_open", "forced_closed", "disabled", "shadow"} {
 			want["state "+s], want["transitions "+s], want["state.time "+s] = 0, 0, 0
 		}
 		require.Equal(t, want, observe(b))
@@ -46,7 +46,7 @@ func TestObserveShowsEverySeriesFromTheStart(t *testing.T) {
 		run(t, b, 3, succeed)
 		run(t, b, 1, fail)
 		refused(t, b)
-		early[0].Done(breaker.Success)
+		early[0].Record(breaker.Success)
 		time.Sleep(3 * time.Second)
 		changed := map[string]float64{
 			"state closed": 0, "state open": 1, "transitions open": 1, "state.time closed": 2, "state.time open": 3,
@@ -142,7 +142,7 @@ func TestFlawI_TimesThatGoBack(t *testing.T) {
 			require.ErrorIs(t, b.CheckAt(at(s)), breaker.ErrOpen)
 			return false
 		}
-		return p.DoneAt(at(s), o)
+		return p.RecordAt(at(s), o)
 	}
 	require.True(t, do(0, breaker.Failure))
 	require.True(t, do(10, breaker.Failure)) // the first is out of the window
@@ -231,16 +231,16 @@ func TestActiveCountsTheCallsInFlight(t *testing.T) {
 	second, err := b.Allow()
 	require.NoError(t, err)
 	require.InDelta(t, 2, active(), 0)
-	require.True(t, first.Done(breaker.Failure)) // opens it
-	require.False(t, first.Done(breaker.Failure))
+	require.True(t, first.Record(breaker.Failure)) // opens it
+	require.False(t, first.Record(breaker.Failure))
 	require.InDelta(t, 1, active(), 0)
 	probe, err := b.Allow()
 	require.NoError(t, err)
 	require.InDelta(t, 2, active(), 0)
-	require.False(t, second.Done(breaker.Success), "is late")
+	require.False(t, second.Record(breaker.Success), "is late")
 	require.InDelta(t, 1, active(), 0)
 	require.Panics(t, func() { _ = b.Run(bg(), func(ctx) error { panic("x") }) })
-	probe.Done(breaker.Success)
+	probe.Record(breaker.Success)
 	require.Zero(t, active())
 
 	plain := breaker.New("plain", breaker.Config{})
@@ -281,7 +281,7 @@ func TestTheTimeInAStateNeverGoesBack(t *testing.T) {
 		require.NoError(t, err)
 		time.Sleep(time.Millisecond)
 		require.InDelta(t, 2.001, closed(), 1e-9)
-		require.True(t, p.DoneAt(before, breaker.Failure))
+		require.True(t, p.RecordAt(before, breaker.Failure))
 		require.InDelta(t, 2.001, closed(), 1e-9)
 	})
 }

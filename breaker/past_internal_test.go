@@ -19,7 +19,7 @@ func TestWindowsThatHaveEndedAreSummedUp(t *testing.T) {
 		at = at.Add(20 * time.Second)
 		permit, err := b.AllowAt(at)
 		require.NoError(t, err)
-		require.True(t, permit.DoneAt(at.Add(50*time.Millisecond), Success))
+		require.True(t, permit.RecordAt(at.Add(50*time.Millisecond), Success))
 		require.NoError(t, b.ReconfigureAt(at.Add(time.Second), Config{Latency: i%3 != 0, Window: time.Duration(10+i%2) * time.Second}))
 	}
 	require.EqualValues(t, changes, b.Totals().Successes)

@@ -6,17 +6,33 @@ import (
 	"time"
 )
 
-// Permit lets one call through, and takes its result. It belongs to the state in
-// which it was given: a result that comes when the breaker has left that state
-// changes nothing.
+// Permit is the right to make one call, and takes its result. Record a failure in a defer right
+// after Allow: it counts only if nothing else was recorded, so after a panic or an early return.
+// Then call Done when the call has ended:
 //
-// Do not copy a permit after its first use. One that is forgotten harms nobody: a
-// closed breaker misses one call, and a half-open one takes the probe's place back
-// after Config.ProbeTimeout. The zero Permit is used up.
+//	permit, err := b.Allow()
+//	if err != nil {
+//		return err
+//	}
+//	defer permit.Record(breaker.Failure)
+//	err = send(ctx)
+//	permit.Done(ctx, err)
+//
+// Never write
+//
+//	defer permit.Done(ctx, err)
+//
+// since Go evaluates err at the defer statement, where it is still nil: every call would be a
+// success.
+//
+// A permit belongs to the state of the breaker in which it was acquired: a result that is recorded
+// after the breaker has left that state changes nothing. Do not copy a permit after its first use.
+// Forgetting a permit is safe: a closed breaker misses one call, and a half-open breaker reclaims
+// the probe slot after Config.ProbeTimeout. The zero Permit is used up.
 type Permit struct {
 	breaker *Breaker
 	phase   *phase
-	trial   *phase // Trial: that of the shadow, if it let the call through
+	shadow  *phase // of the shadow, if it let the call through
 	start   time.Duration
 	after   time.Duration // the wait that the service asked for
 	flight  int64         // where it is counted while in flight
@@ -27,9 +43,8 @@ type Permit struct {
 	done    atomic.Bool
 }
 
-// Allow asks for one call to pass. It returns a permit, to be used up by Done or
-// Report, or an [*OpenError]. It neither blocks nor allocates, but for a change
-// callback that it may have to run.
+// Allow returns a permit for one call, to be used up by Record or Done, or an [*OpenError]. It
+// neither blocks nor allocates, except that it may have to run Config.OnChange.
 func (b *Breaker) Allow() (m Permit, err error) {
 	err = b.allow(&m, b.phase.Load(), unread)
 	return
@@ -86,28 +101,27 @@ func (b *Breaker) Refuse(reason string) error {
 	})
 }
 
-// Done books the result of the call. It counts once: it returns whether it did. It does
-// not for a permit that was used before, while the breaker is Disabled, or where the
-// permit's state has ended since; such a late result is counted apart (Stats.Late). Any
-// goroutine may call it.
-func (m *Permit) Done(o Outcome) bool { return m.take() && m.breaker.settle(m, o, unread) }
+// Record records the outcome of the call and reports whether it counted. It does not count if the
+// permit is used up, if the breaker is Disabled, or if the state in which the permit was acquired
+// has ended; Stats.Late counts results that came too late. Any goroutine may call it.
+func (m *Permit) Record(o Outcome) bool { return m.take() && m.breaker.settle(m, o, unread) }
 
 // DoneAt is Done at the time t.
-func (m *Permit) DoneAt(t time.Time, o Outcome) bool {
+func (m *Permit) RecordAt(t time.Time, o Outcome) bool {
 	return m.take() && m.breaker.settle(m, o, m.breaker.at(t))
 }
 
-// Report is Done with the verdict on a call that was made with ctx and returned
-// err: see Breaker.Outcome. A wait that a failure's err asks for counts as if given
-// to RetryAfter. Report before you cancel ctx yourself: under a cancelled context errors are
-// ignored. For a call that may panic, defer Done(Failure) before it.
-func (m *Permit) Report(ctx context.Context, err error) bool {
+// Done records the outcome of a call that was made with ctx and has returned err, as
+// [Breaker.Outcome] classifies it, and reports whether it counted, as Record does. If err is a
+// failure and has a method RetryAfter, Done passes its result to SetRetryAfter. Call Done before
+// you cancel ctx yourself: under a cancelled context errors are ignored. Do not defer Done: see
+// [Permit].
+func (m *Permit) Done(ctx context.Context, err error) bool {
 	return m.take() && m.book(m.outcome(ctx, err, true, m.phase.rules.config.Classify))
 }
 
-// Run makes the call: it calls fn, reports its result and returns its error, as
-// Breaker.Run does. The permit must be in nobody else's hands meanwhile. Run panics if
-// the permit is used up, or fn is nil.
+// Run calls fn, records its result and returns its error, as Breaker.Run does. No other method of
+// the permit may be called meanwhile. Run panics if the permit is used up, or fn is nil.
 func (m *Permit) Run(ctx context.Context, fn func(context.Context) error) error {
 	switch {
 	case fn == nil:
@@ -134,9 +148,9 @@ func (m *Permit) run(ctx context.Context, fn func(context.Context) error) (err e
 	return err
 }
 
-// RetryAfter says, before Done, that the service has asked not to be called for
-// so long. A breaker that opens keeps to it, up to Config.MaxRetryAfter.
-func (m *Permit) RetryAfter(d time.Duration) { m.after = max(d, 0) }
+// SetRetryAfter sets how long the service has asked not to be called. Call it before Record or
+// Done. A breaker that opens stays open at least that long, up to Config.MaxRetryAfter.
+func (m *Permit) SetRetryAfter(d time.Duration) { m.after = max(d, 0) }
 
 // take uses the permit up, and reports whether it was there to use.
 func (m *Permit) take() bool {
@@ -211,7 +225,7 @@ func (b *Breaker) allowTimed(m *Permit, p *phase, at time.Duration) error {
 		return b.probe(m, at)
 	case ForcedOpen:
 		return b.refuse(p.err)
-	case Trial:
+	case Shadow:
 		m.give(b, p, at)
 		p.try(b, m, at)
 		return nil

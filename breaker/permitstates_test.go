@@ -32,24 +32,24 @@ var ends = map[string]func(b *breaker.Breaker, during func()){
 			_ = p.Run(bg(), func(context.Context) error { during(); return errDown })
 		}
 	},
+	"Record": func(b *breaker.Breaker, during func()) {
+		if p, err := b.Allow(); err == nil {
+			during()
+			p.Record(breaker.Failure)
+			p.Record(breaker.Failure) // counts no more
+		}
+	},
 	"Done": func(b *breaker.Breaker, during func()) {
 		if p, err := b.Allow(); err == nil {
 			during()
-			p.Done(breaker.Failure)
-			p.Done(breaker.Failure) // counts no more
-		}
-	},
-	"Report": func(b *breaker.Breaker, during func()) {
-		if p, err := b.Allow(); err == nil {
-			during()
-			p.Report(bg(), errDown)
+			p.Done(bg(), errDown)
 		}
 	},
 	"Admit": func(b *breaker.Breaker, during func()) {
 		var p breaker.Permit
 		if b.Admit(&p) == nil {
 			during()
-			p.Done(breaker.Failure)
+			p.Record(breaker.Failure)
 		}
 	},
 }
@@ -67,7 +67,7 @@ func TestAResultCountsForItsStateInEveryForm(t *testing.T) {
 		breaker.Closed:       func(*breaker.Breaker) {},
 		breaker.HalfOpen:     func(b *breaker.Breaker) { b.OpenFor(0) },
 		breaker.ForcedClosed: func(b *breaker.Breaker) { b.Force(breaker.ForcedClosed) },
-		breaker.Trial:        func(b *breaker.Breaker) { b.Force(breaker.Trial) },
+		breaker.Shadow:       func(b *breaker.Breaker) { b.Force(breaker.Shadow) },
 	} {
 		for name, change := range map[string]struct {
 			do    func(b *breaker.Breaker)
@@ -124,7 +124,7 @@ func TestAfterOpenHearsOfEveryWayToOpen(t *testing.T) {
 		"a probe":            {c, half, func(b *breaker.Breaker) { _ = b.Run(bg(), fail) }},
 		"a release":          {c, under, func(b *breaker.Breaker) { b.Release() }},
 		"another config": {breaker.Config{MinCalls: 2, Probes: 2}, half, func(b *breaker.Breaker) {
-			probe(b).Done(breaker.Failure)
+			probe(b).Record(breaker.Failure)
 			require.NoError(t, b.Reconfigure(c))
 		}},
 		"a half-open time that is over": {brief, half, func(b *breaker.Breaker) {

@@ -37,7 +37,7 @@ type phase struct {
 	cooldown time.Duration // Open: as drawn
 	under    *phase        // of an override: the phase to which it returns
 	flights  *flights      // Closed: calls in flight, if they are watched
-	shadow   *Breaker      // Trial: does what a real one would
+	shadow   *Breaker      // Shadow: what a breaker that may refuse would do
 
 	live    *live                 // what changes while the phase lasts
 	spent   [states]time.Duration // in each state, up to this phase
@@ -166,7 +166,7 @@ func (p *phase) prepare(b *Breaker) {
 		refusal.Until = b.date(p.until)
 	case HalfOpen:
 		b.probes.reset(p.rules.config.Probes)
-	case Trial:
+	case Shadow:
 		p.shadow = b.newShadow(p)
 	default: // the other overrides need nothing
 	}
@@ -176,8 +176,8 @@ func (p *phase) prepare(b *Breaker) {
 // publish puts the phase into force and posts the change that it is.
 func (b *Breaker) publish(p *phase, c Change) {
 	b.phase.Store(p)
-	if b.trial != nil {
-		b.trial.wouldOpen(b, p.since, c)
+	if b.observed != nil {
+		b.observed.wouldOpen(b, p.since, c)
 		return
 	}
 	c.Name, c.Key, c.At = b.name, b.hold.text(), b.date(p.since)

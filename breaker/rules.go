@@ -35,7 +35,7 @@ func newRules(c Config) *rules {
 		minCalls: int64(c.MinCalls), consecutive: int64(c.ConsecutiveFailures),
 		needs: needs{
 			timed: c.SlowCall != math.MaxInt64 || c.Latency, watched: c.HungCalls || c.Active,
-			classified: c.Classify != nil, asked: c.Trip != nil || c.Judge != nil,
+			classified: c.Classify != nil, asked: c.Trip != nil || c.SharedCounts != nil,
 		},
 	}
 	if c.LastCalls > 0 {
@@ -113,7 +113,7 @@ func (r *rules) cooldown(rounds int) time.Duration {
 	return time.Duration(d)
 }
 
-// judge opens the breaker if the calls of a closed phase, or of a trial, call for
+// judge opens the breaker if the calls of a closed phase, or of a shadow, call for
 // it. Every call is judged, a success too: it may be the one that reaches MinCalls. The
 // failures in a row are those that the call itself has made it: the tally's may have been
 // ended since by a success at the same time, which does not undo what has been reached.
@@ -145,10 +145,10 @@ func (p *phase) cause(at time.Duration, calls, slow tally.Pair, streak int64) (c
 			return cause{reason, ByCalls}, true
 		}
 	}
-	if r.config.Judge != nil {
-		e := sound(r.config.Judge())
+	if r.config.SharedCounts != nil {
+		e := sound(r.config.SharedCounts())
 		reason, reached := r.rates(tally.Pair{Low: e.Calls(), High: e.Failures}, tally.Pair{Low: e.Slow, High: e.SlowFailures})
-		return cause{reason + ", judged elsewhere", ByJudge}, reached
+		return cause{reason + ", by shared counts", BySharedCounts}, reached
 	}
 	return c, false
 }

@@ -59,7 +59,7 @@ func TestScenarioA07_ABurstAcrossTheWindowsEdge(t *testing.T) {
 		if i >= 10_000 {
 			o, end = breaker.Failure, at(10_000)
 		}
-		p.DoneAt(end, o)
+		p.RecordAt(end, o)
 	}
 	require.Equal(t, breaker.Closed, b.StateAt(at(10_000)))
 	require.InDelta(t, 0.0826, b.CountsAt(at(10_000)).FailureRate(), 1e-4)
@@ -158,8 +158,8 @@ func TestScenarioA24_TheServicesOwnRetryAfter(t *testing.T) {
 		for range 3 { // by hand, and bounded
 			p, err := b.Allow()
 			require.NoError(t, err)
-			p.RetryAfter(time.Hour)
-			require.True(t, p.Done(breaker.Failure))
+			p.SetRetryAfter(time.Hour)
+			require.True(t, p.Record(breaker.Failure))
 		}
 		time.Sleep(time.Minute - 1)
 		refused(t, b)
@@ -264,7 +264,7 @@ func TestScenarioA38_OneOutcomeACall(t *testing.T) {
 					continue
 				}
 				o := breaker.Outcome(rnd.IntN(3))
-				if p.Done(o) {
+				if p.Record(o) {
 					[]*atomic.Int64{&succeeded, &failed, &ignored}[o].Add(1)
 				}
 			}
@@ -331,8 +331,8 @@ func TestScenarioA42_OverridesAndWhatLiesUnderneath(t *testing.T) {
 
 	force(breaker.ForcedOpen) // over an open breaker, whose time goes on
 	s.do("1 S r forced_open")
-	force(breaker.Trial)
-	s.do("2 S . trial")
+	force(breaker.Shadow)
+	s.do("2 S . shadow")
 	s.b.ReleaseAt(s.now)
 	s.do("2 S r open 100 0 5 5 1", "5 A . half_open")
 
@@ -416,7 +416,7 @@ func TestTripAndJudgeAreAsked(t *testing.T) {
 			asked = append(asked, c)
 			return fmt.Sprintf("%d failures", c.Failures), c.Failures >= 3
 		},
-		Judge: func() window.Counts { return fleet },
+		SharedCounts: func() window.Counts { return fleet },
 	})
 	run(t, b, 1, succeed)
 	run(t, b, 2, fail)
@@ -430,8 +430,8 @@ func TestTripAndJudgeAreAsked(t *testing.T) {
 	fleet.Failures = 200
 	run(t, b, 1, succeed)
 	last := b.Changes()[len(b.Changes())-1]
-	require.Equal(t, "failure rate 66.7% of 300 calls, limit 50%, judged elsewhere", last.Reason)
-	require.Equal(t, breaker.ByJudge, last.Origin)
+	require.Equal(t, "failure rate 66.7% of 300 calls, limit 50%, by shared counts", last.Reason)
+	require.Equal(t, breaker.BySharedCounts, last.Origin)
 }
 
 // T: a classifier or rule that panics under the lock.
@@ -448,8 +448,8 @@ func TestFlawT_ARuleThatPanicsLosesNothing(t *testing.T) {
 		require.PanicsWithValue(t, "trip", func() { _, _ = breaker.Do(bg(), b, func(context.Context) (int, error) { return 1, nil }) })
 		p, err := b.Allow()
 		require.NoError(t, err)
-		require.PanicsWithValue(t, "trip", func() { p.Done(breaker.Failure) })
-		require.False(t, p.Done(breaker.Failure))
+		require.PanicsWithValue(t, "trip", func() { p.Record(breaker.Failure) })
+		require.False(t, p.Record(breaker.Failure))
 		panics = false
 		require.Equal(t, window.Counts{Successes: 1, Failures: 2, ConsecutiveFailures: 1}, b.Counts(), "the results stand")
 		run(t, b, 17, fail)
@@ -539,7 +539,7 @@ func TestFlawO_EvidenceThatHangsHoldsUpNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
 		store := make(chan struct{})
-		b := breaker.New("b", breaker.Config{Judge: func() window.Counts {
+		b := breaker.New("b", breaker.Config{SharedCounts: func() window.Counts {
 			if asked.Add(1) == 1 {
 				<-store
 			}

@@ -146,27 +146,27 @@ func TestScenarioB21_ForcedOpen(t *testing.T) {
 	require.True(t, s.b.IsOpen())
 }
 
-func TestScenarioB22B23B24_Trial(t *testing.T) {
+func TestScenarioB22B23B24_Shadow(t *testing.T) {
 	var told []string
 	c := configR()
 	c.OnChange = func(c breaker.Change) { told = append(told, c.String()) }
 	s := play(t, c, "0 SS .. closed")
-	s.b.ForceAt(s.now, breaker.Trial)
-	s.do("0 - - trial -1 0 0 0 0", "0 EEESS ..... trial 60 2 5 3 0", "0 E . trial 66.7 2 6 4 0")
+	s.b.ForceAt(s.now, breaker.Shadow)
+	s.do("0 - - shadow -1 0 0 0 0", "0 EEESS ..... shadow 60 2 5 3 0", "0 E . shadow 66.7 2 6 4 0")
 	require.Equal(t, []string{
-		"closed to trial: forced",
-		"trial to trial: would open: failure rate 60% of 5 calls, limit 50%",
+		"closed to shadow: forced",
+		"shadow to shadow: would open: failure rate 60% of 5 calls, limit 50%",
 	}, told)
 	stats := s.b.StatsAt(s.now)
-	require.Equal(t, int64(1), stats.TrialOpened)
-	require.Equal(t, int64(1), stats.TrialRefused, "one call came while it would have been open")
+	require.Equal(t, int64(1), stats.ShadowOpened)
+	require.Equal(t, int64(1), stats.ShadowRefused, "one call came while it would have been open")
 
 	c = configR()
 	c.Window, c.Buckets = time.Minute, 60
 	s = play(t, c)
-	s.b.ForceAt(s.now, breaker.Trial)
-	s.do("0 eeeee ..... trial")
-	require.Equal(t, int64(1), s.b.StatsAt(s.now).TrialOpened)
+	s.b.ForceAt(s.now, breaker.Shadow)
+	s.do("0 eeeee ..... shadow")
+	require.Equal(t, int64(1), s.b.StatsAt(s.now).ShadowOpened)
 }
 
 func TestScenarioB25_NoHalfOpenByForce(t *testing.T) {
@@ -183,7 +183,7 @@ func TestScenarioB26_TheSameStateAgainIsNoChange(t *testing.T) {
 	for range 2 {
 		s.b.OpenForAt(s.now, time.Hour)
 	}
-	for _, state := range []breaker.State{breaker.Disabled, breaker.Trial, breaker.ForcedClosed, breaker.ForcedOpen} {
+	for _, state := range []breaker.State{breaker.Disabled, breaker.Shadow, breaker.ForcedClosed, breaker.ForcedOpen} {
 		s.b.ForceAt(s.now, state)
 		s.b.ForceAt(s.now, state)
 	}
@@ -192,7 +192,7 @@ func TestScenarioB26_TheSameStateAgainIsNoChange(t *testing.T) {
 		s.b.ResetAt(s.now)
 	}
 	require.Equal(t, []breaker.State{
-		breaker.Open, breaker.Disabled, breaker.Trial, breaker.ForcedClosed, breaker.ForcedOpen, breaker.Open, breaker.Closed,
+		breaker.Open, breaker.Disabled, breaker.Shadow, breaker.ForcedClosed, breaker.ForcedOpen, breaker.Open, breaker.Closed,
 	}, s.changes())
 }
 
@@ -214,7 +214,7 @@ func TestScenarioB27_HalfOpenWithoutAVerdict(t *testing.T) {
 func TestScenarioB28_InitialStates(t *testing.T) {
 	for state, want := range map[breaker.State]string{
 		breaker.Closed: "0 S . closed", breaker.Open: "0 S r open", breaker.ForcedOpen: "0 S r forced_open",
-		breaker.ForcedClosed: "0 S . forced_closed", breaker.Trial: "0 S . trial", breaker.Disabled: "0 S ! disabled",
+		breaker.ForcedClosed: "0 S . forced_closed", breaker.Shadow: "0 S . shadow", breaker.Disabled: "0 S ! disabled",
 	} {
 		c := fast()
 		c.Initial = state
@@ -233,8 +233,8 @@ func TestScenarioB28_InitialStates(t *testing.T) {
 func TestScenarioB29_TheLastTenCalls(t *testing.T) {
 	c := breaker.Config{LastCalls: 10, MinCalls: 10, FailureRate: 0.5}
 	s := play(t, c)
-	s.b.ForceAt(s.now, breaker.Trial) // to see the window go on
-	s.do("0 SSEE .... trial -1 2 4 2 0", "0 EEEESSSS ........ trial 60 4 10 6 0", "0 SSS ... trial 30 7 10 3 0")
+	s.b.ForceAt(s.now, breaker.Shadow) // to see the window go on
+	s.do("0 SSEE .... shadow -1 2 4 2 0", "0 EEEESSSS ........ shadow 60 4 10 6 0", "0 SSS ... shadow 30 7 10 3 0")
 }
 
 func TestScenarioB30_NoTimerForHalfOpen(t *testing.T) {
@@ -445,8 +445,8 @@ func TestScenarioB64_WaitsNearTheEndOfTime(t *testing.T) {
 		b.OpenForAt(t0.Add(time.Second), 0)
 		p, err := b.AllowAt(t0.Add(time.Second))
 		require.NoError(t, err)
-		p.RetryAfter(math.MaxInt64)
-		require.True(t, p.DoneAt(t0.Add(time.Second), breaker.Failure))
+		p.SetRetryAfter(math.MaxInt64)
+		require.True(t, p.RecordAt(t0.Add(time.Second), breaker.Failure))
 		require.Equal(t, breaker.Open, b.StateAt(t0.Add(200*365*24*time.Hour)))
 	}
 }

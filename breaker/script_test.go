@@ -92,7 +92,7 @@ func (s *script) call(call rune) string {
 }
 
 func (s *script) done(p *breaker.Permit, o breaker.Outcome) string {
-	if p.DoneAt(s.now, o) {
+	if p.RecordAt(s.now, o) {
 		return "."
 	}
 	return "!"

@@ -56,7 +56,7 @@ func (b *Breaker) settleOther(m *Permit, p *phase, o Outcome, at time.Duration) 
 			return counted
 		}
 	}
-	if p.state == Trial {
+	if p.state == Shadow {
 		p.tried(m, o, at)
 	}
 	return true

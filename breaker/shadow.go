@@ -2,16 +2,16 @@ package breaker
 
 import "time"
 
-// A breaker on trial has a shadow: a breaker of the same rules that is asked about each call
-// before it passes, and told the results of the calls that it let through. So it opens, refuses,
-// probes and closes exactly as a real breaker does that sees the same calls end the same way.
-// Calls that it refuses pass all the same; it does not hear of them again.
+// A breaker in the state Shadow has a shadow: a breaker of the same rules that is asked about each
+// call before it passes, and told the results of the calls that it let through. So the shadow
+// opens, refuses, probes and closes exactly as a real breaker that sees the same calls end the same
+// way. Calls that it refuses pass all the same, and their results are not told to it.
 //
-// It shares the lock and the changes of the breaker on trial, which reports what it does.
+// It shares the lock and the changes of its breaker, which reports what it does.
 
-// newShadow returns a closed breaker that begins with the trial.
+// newShadow returns a closed breaker that begins with the phase.
 func (b *Breaker) newShadow(p *phase) *Breaker {
-	s := &Breaker{name: b.name, trial: b, mu: b.mu, changes: b.changes}
+	s := &Breaker{name: b.name, observed: b, mu: b.mu, changes: b.changes}
 	s.epoch = b.epoch
 	first := initial(shadowRules(p.rules))
 	first.since, first.mercy = p.since, p.mercy
@@ -32,31 +32,31 @@ func (p *phase) try(b *Breaker, m *Permit, at time.Duration) {
 	s := p.shadow
 	var its Permit
 	if s.allow(&its, s.phase.Load(), at) != nil {
-		b.trialRefused.Add(1)
+		b.shadowRefused.Add(1)
 		return
 	}
-	m.trial, m.flight, m.place, m.turn = its.phase, its.flight, its.place, its.turn
+	m.shadow, m.flight, m.place, m.turn = its.phase, its.flight, its.place, its.turn
 }
 
 // tried tells the shadow what became of a call that it let through.
 func (p *phase) tried(m *Permit, o Outcome, at time.Duration) {
-	if m.trial == nil {
+	if m.shadow == nil {
 		return
 	}
 	its := Permit{
-		breaker: p.shadow, phase: m.trial, start: m.start, after: m.after,
+		breaker: p.shadow, phase: m.shadow, start: m.start, after: m.after,
 		flight: m.flight, place: m.place, turn: m.turn,
 	}
 	p.shadow.settle(&its, o, at)
 }
 
-// wouldOpen reports that the shadow opens, as long as the trial goes on. The lock is held.
+// wouldOpen reports that the shadow opens, as long as its breaker stays in that state. The lock is held.
 func (b *Breaker) wouldOpen(shadow *Breaker, since time.Duration, c Change) {
 	if c.To != Open || b.phase.Load().shadow != shadow {
 		return
 	}
-	b.trialOpened.Add(1)
-	c.Name, c.Key, c.At, c.From, c.To = b.name, b.hold.text(), b.date(since), Trial, Trial
+	b.shadowOpened.Add(1)
+	c.Name, c.Key, c.At, c.From, c.To = b.name, b.hold.text(), b.date(since), Shadow, Shadow
 	c.Reason = "would open: " + c.Reason
 	b.changes.post(c)
 }

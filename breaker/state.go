@@ -14,11 +14,11 @@ const (
 	ForcedOpen                // override: calls are refused until Release
 	ForcedClosed              // override: calls pass and are counted, and nothing opens it
 	Disabled                  // override: calls pass and are not even counted
-	Trial                     // override: calls pass, are counted and judged, and what would have been refused is said
+	Shadow                    // override: calls pass, are counted and judged, and what would have been refused is said
 	states                    // how many there are
 )
 
-var stateNames = [states]string{"closed", "open", "half_open", "forced_open", "forced_closed", "disabled", "trial"}
+var stateNames = [states]string{"closed", "open", "half_open", "forced_open", "forced_closed", "disabled", "shadow"}
 
 // String returns the state as it stands in logs and metrics, such as half_open.
 func (s State) String() string {

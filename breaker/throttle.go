@@ -23,7 +23,7 @@ import (
 // those that it refused itself where [ThrottleConfig].CountRefused is set. It needs
 // no state to recover: what was refused and what failed leaves the window.
 //
-// All its methods may be called from any number of goroutines; Allow and Done neither
+// All its methods may be called from any number of goroutines; Allow and Record neither
 // block nor allocate. No goroutine and no timer is ever started.
 type Throttle struct {
 	name   string
@@ -86,8 +86,7 @@ func DoThrottled[T any](ctx context.Context, t *Throttle, fn func(context.Contex
 	return v, err
 }
 
-// Allow asks for one call to pass. It returns a permit, to be used up by Done or
-// Report, or a [*ThrottledError].
+// Allow returns a permit for one call, to be used up by Record or Done, or a [*ThrottledError].
 func (t *Throttle) Allow() (ThrottlePermit, error) { return t.allow(t.now()) }
 
 // AllowAt is Allow at the time u.

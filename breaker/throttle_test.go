@@ -41,7 +41,7 @@ func feed(t *testing.T, th *breaker.Throttle, u time.Time, good, bad int) {
 		if i >= good {
 			o = breaker.Failure
 		}
-		require.True(t, permits[i].DoneAt(u, o))
+		require.True(t, permits[i].RecordAt(u, o))
 	}
 }
 
@@ -102,7 +102,7 @@ func TestThrottleRefusesNothingBelowMinCalls(t *testing.T) {
 		for n := range calls {
 			p, err := th.AllowAt(t0)
 			require.NoError(t, err, "MinCalls %d after %d failures", least, n)
-			p.DoneAt(t0, breaker.Failure)
+			p.RecordAt(t0, breaker.Failure)
 		}
 		_, err := th.AllowAt(t0)
 		require.ErrorIs(t, err, breaker.ErrThrottled, "MinCalls %d after %d failures", least, calls)
@@ -193,7 +193,7 @@ func outage(t *testing.T, c breaker.ThrottleConfig, seconds int) (during float64
 				continue
 			}
 			made++
-			p.DoneAt(at, map[bool]breaker.Outcome{true: breaker.Failure, false: breaker.Success}[s < down])
+			p.RecordAt(at, map[bool]breaker.Outcome{true: breaker.Failure, false: breaker.Success}[s < down])
 		}
 		switch {
 		case s >= down:
@@ -286,18 +286,18 @@ func TestThrottlePermitCountsOnce(t *testing.T) {
 	th := breaker.NewThrottle("t", breaker.ThrottleConfig{Classify: func(error) breaker.Outcome { panic("odd") }})
 	p, err := th.Allow()
 	require.NoError(t, err)
-	require.True(t, p.Done(breaker.Failure))
-	require.False(t, p.Done(breaker.Success))
-	require.False(t, p.DoneAt(time.Now(), breaker.Success))
-	require.False(t, p.Report(bg(), nil))
+	require.True(t, p.Record(breaker.Failure))
+	require.False(t, p.Record(breaker.Success))
+	require.False(t, p.RecordAt(time.Now(), breaker.Success))
+	require.False(t, p.Done(bg(), nil))
 	var none breaker.ThrottlePermit
-	require.False(t, none.Done(breaker.Success))
+	require.False(t, none.Record(breaker.Success))
 
 	p, _ = th.Allow()
-	require.PanicsWithValue(t, "odd", func() { p.Report(bg(), nil) })
-	require.False(t, p.Done(breaker.Success))
+	require.PanicsWithValue(t, "odd", func() { p.Done(bg(), nil) })
+	require.False(t, p.Record(breaker.Success))
 	p, _ = th.Allow()
-	p.Done(breaker.Outcome(9))
+	p.Record(breaker.Outcome(9))
 	totals := th.Totals()
 	require.EqualValues(t, 1, totals.Failures)
 	require.EqualValues(t, 2, totals.Ignored)
@@ -378,7 +378,7 @@ func TestThrottleCallsAllocateNothing(t *testing.T) {
 		_ = th.Run(bg(), fail)
 		_, _ = breaker.DoThrottled(bg(), th, one)
 		if p, err := th.Allow(); err == nil {
-			p.Done(breaker.Failure)
+			p.Record(breaker.Failure)
 		}
 	}))
 	require.NotZero(t, th.Totals().Refused)
@@ -465,7 +465,7 @@ func FuzzThrottle(f *testing.F) {
 			}
 			o := breaker.Outcome(r.IntN(2))
 			happened[o][int64(at/time.Second)]++
-			p.DoneAt(u, o)
+			p.RecordAt(u, o)
 		}
 	})
 }
@@ -516,7 +516,7 @@ func ExampleThrottlePermit() {
 	if err != nil {
 		return // refused
 	}
-	fmt.Println(permit.Done(breaker.Success), permit.Done(breaker.Success))
+	fmt.Println(permit.Record(breaker.Success), permit.Record(breaker.Success))
 	// Output: true false
 }
 

@@ -14,9 +14,9 @@ type ThrottlePermit struct {
 	done     atomic.Bool
 }
 
-// Done books the result of the call. It counts once: it returns whether it did, and
-// false for a permit that was used before. Any goroutine may call it.
-func (m *ThrottlePermit) Done(o Outcome) bool {
+// Record records the outcome of the call and reports whether it counted: false if the permit is
+// used up. Any goroutine may call it.
+func (m *ThrottlePermit) Record(o Outcome) bool {
 	if !m.take() {
 		return false
 	}
@@ -25,7 +25,7 @@ func (m *ThrottlePermit) Done(o Outcome) bool {
 }
 
 // DoneAt is Done at the time t.
-func (m *ThrottlePermit) DoneAt(t time.Time, o Outcome) bool {
+func (m *ThrottlePermit) RecordAt(t time.Time, o Outcome) bool {
 	if !m.take() {
 		return false
 	}
@@ -33,9 +33,10 @@ func (m *ThrottlePermit) DoneAt(t time.Time, o Outcome) bool {
 	return true
 }
 
-// Report is Done with the verdict on a call that was made with ctx and returned err:
-// see [Throttle.Outcome]. Report before you cancel ctx yourself. For a call that may panic, defer Done(Failure) before it.
-func (m *ThrottlePermit) Report(ctx context.Context, err error) bool {
+// Done records the outcome of a call that was made with ctx and has returned err, as
+// [Throttle.Outcome] classifies it. Call Done before you cancel ctx yourself. Do not defer Done:
+// see [Permit].
+func (m *ThrottlePermit) Done(ctx context.Context, err error) bool {
 	if !m.take() {
 		return false
 	}

@@ -60,7 +60,7 @@ func TestABreakerMadeAtAnotherTimeBeginsWithTheFirstTimeGiven(t *testing.T) {
 			for at := range 5 {
 				p, err := b.AllowAt(modelAt(at))
 				require.NoError(t, err, name)
-				require.True(t, p.DoneAt(modelAt(at).Add(time.Microsecond), breaker.Failure))
+				require.True(t, p.RecordAt(modelAt(at).Add(time.Microsecond), breaker.Failure))
 			}
 			require.Equal(t, breaker.Open, b.StateAt(modelAt(5)), name)
 			require.ErrorIs(t, modelDo(b, 4999, breaker.Success), breaker.ErrOpen, name)
@@ -133,7 +133,7 @@ func TestAStaleTimeEndsNoCooldown(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, modelDo(b, 0, breaker.Failure))
 			do(b)
-			require.False(t, late.DoneAt(at, breaker.Success))
+			require.False(t, late.RecordAt(at, breaker.Success))
 			require.Equal(t, breaker.Open, b.StateAt(modelAt(3_599_999)), "%s, %s", verb, name)
 			require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(3_600_000)), "%s, %s", verb, name)
 		}
@@ -148,7 +148,7 @@ func TestAResultAtAStaleTimeCountsAsOfTheNewest(t *testing.T) {
 				require.NoError(t, modelDo(b, 0, breaker.Failure), name)
 			}
 			p := admit(t, b, 0)
-			require.True(t, p.DoneAt(at, breaker.Failure), name)
+			require.True(t, p.RecordAt(at, breaker.Failure), name)
 			require.Equal(t, breaker.Open, b.StateAt(t0), name)
 			require.Equal(t, int64(20), b.CountsAt(t0).Failures, name)
 			require.Zero(t, b.CountsAt(t0).Slow, name)
@@ -164,7 +164,7 @@ func TestTheZeroTimeIsNoBeginning(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 2, Grace: time.Second}, t0)
 	p, err := b.AllowAt(time.Time{})
 	require.NoError(t, err)
-	require.True(t, p.DoneAt(time.Time{}, breaker.Failure))
+	require.True(t, p.RecordAt(time.Time{}, breaker.Failure))
 	require.NoError(t, modelDo(b, 999, breaker.Failure))
 	require.Equal(t, breaker.Closed, b.StateAt(modelAt(999)), "the grace is not over")
 	require.NoError(t, modelDo(b, 1000, breaker.Failure))
@@ -190,7 +190,7 @@ func TestAClockThatStepsByAYear(t *testing.T) {
 	}
 	p, err := b.AllowAt(t0.Add(year))
 	require.NoError(t, err)
-	require.True(t, p.DoneAt(t0.Add(year), breaker.Failure))
+	require.True(t, p.RecordAt(t0.Add(year), breaker.Failure))
 	require.Equal(t, breaker.Closed, b.StateAt(t0.Add(year)), "the first four have left the window")
 	for at := range 4 {
 		require.NoError(t, modelDo(b, at, breaker.Failure))
@@ -205,7 +205,7 @@ func TestAThrottleTakesNoStaleTimeForNow(t *testing.T) {
 		th := breaker.NewThrottleAt("t", breaker.ThrottleConfig{MinCalls: 1, Rand: func() float64 { return 0 }}, t0)
 		p, err := th.AllowAt(t0)
 		require.NoError(t, err)
-		require.True(t, p.DoneAt(t0, breaker.Failure))
+		require.True(t, p.RecordAt(t0, breaker.Failure))
 		_, err = th.AllowAt(t0.Add(time.Second)) // that of the second
 		require.NoError(t, err)
 		_, err = th.AllowAt(at)

@@ -23,7 +23,7 @@ func TestWhoeverNoticesAChangeTellsOfIt(t *testing.T) {
 		b := breaker.NewAt("b", c, t0)
 		p, err := b.AllowAt(t0)
 		require.NoError(t, err)
-		p.DoneAt(t0, breaker.Failure)
+		p.RecordAt(t0, breaker.Failure)
 		p, err = b.AllowAt(after(5 * time.Second))
 		require.NoError(t, err)
 		require.Equal(t, []breaker.State{breaker.Open, breaker.HalfOpen}, told, "the probe asks")
@@ -36,7 +36,7 @@ func TestWhoeverNoticesAChangeTellsOfIt(t *testing.T) {
 	require.Equal(t, gaveUp, told, "somebody checks")
 
 	_, p := probing()
-	require.False(t, p.DoneAt(after(8*time.Second), breaker.Success))
+	require.False(t, p.RecordAt(after(8*time.Second), breaker.Success))
 	require.Equal(t, gaveUp, told, "a late result comes")
 }
 
@@ -45,7 +45,7 @@ func TestACallbackThatWasTakenAwayIsNotCalled(t *testing.T) {
 	var told []breaker.State
 	b = breaker.New("b", breaker.Config{OnChange: func(c breaker.Change) {
 		told = append(told, c.To)
-		b.Force(breaker.Trial) // waits until this one has returned
+		b.Force(breaker.Shadow) // waits until this one has returned
 		require.NoError(t, b.Reconfigure(breaker.Config{}))
 	}})
 	b.Force(breaker.ForcedOpen)
@@ -78,7 +78,7 @@ func TestAfterOpenHearsOfNothingButAnOpening(t *testing.T) {
 	b.Release()
 	calls := 0
 	b.AfterOpen(func() { calls++ })
-	for _, s := range []breaker.State{breaker.Trial, breaker.ForcedClosed, breaker.Disabled} {
+	for _, s := range []breaker.State{breaker.Shadow, breaker.ForcedClosed, breaker.Disabled} {
 		b.Force(s)
 		require.Zero(t, calls, s)
 	}
@@ -100,29 +100,29 @@ func TestAChangeTellsTheVeryCountsThatTripSaw(t *testing.T) {
 			return "", false
 		}
 		require.Equal(t, window.Counts{Failures: 1, ConsecutiveFailures: 1}, c)
-		require.True(t, other.DoneAt(t0, breaker.Success))
+		require.True(t, other.RecordAt(t0, breaker.Success))
 		return "enough", true
 	}}, t0)
 	require.NoError(t, b.AdmitAt(t0, &other))
 	p, err := b.AllowAt(t0)
 	require.NoError(t, err)
-	require.True(t, p.DoneAt(t0, breaker.Failure))
+	require.True(t, p.RecordAt(t0, breaker.Failure))
 	require.Equal(t, 2, asked)
 	changes := b.Changes()
 	require.Len(t, changes, 1)
 	require.Equal(t, window.Counts{Failures: 1}, withoutStreak(changes[0].Counts))
 }
 
-// A stale time moves no deadline, of a trial neither.
-func TestATrialThatWouldOpenAtAStaleTimeWouldSoNow(t *testing.T) {
-	b := breaker.NewAt("b", breaker.Config{MinCalls: 2, Initial: breaker.Trial}, t0)
+// A stale time moves no deadline, nor that of a shadow.
+func TestAShadowThatWouldOpenAtAStaleTimeWouldSoNow(t *testing.T) {
+	b := breaker.NewAt("b", breaker.Config{MinCalls: 2, Initial: breaker.Shadow}, t0)
 	for _, c := range []struct {
 		at time.Duration
 		o  breaker.Outcome
 	}{{10 * time.Second, breaker.Success}, {3 * time.Second, breaker.Failure}} {
 		p, err := b.AllowAt(after(c.at))
 		require.NoError(t, err)
-		p.DoneAt(after(c.at), c.o)
+		p.RecordAt(after(c.at), c.o)
 	}
 	changes := b.Changes()
 	require.Len(t, changes, 1)
@@ -131,7 +131,7 @@ func TestATrialThatWouldOpenAtAStaleTimeWouldSoNow(t *testing.T) {
 	require.NoError(t, err)
 	_, err = b.AllowAt(after(15 * time.Second))
 	require.NoError(t, err)
-	require.EqualValues(t, 1, b.StatsAt(after(15*time.Second)).TrialRefused, "for the cooldown of five seconds")
+	require.EqualValues(t, 1, b.StatsAt(after(15*time.Second)).ShadowRefused, "for the cooldown of five seconds")
 }
 
 func TestAKeyStandsInTheErrorsAndTheLogOfItsBreaker(t *testing.T) {

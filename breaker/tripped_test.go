@@ -27,7 +27,7 @@ func TestTrippedHoldsFromTheOpeningUntilTheBreakerIsClosed(t *testing.T) {
 		p, err := b.Allow()
 		require.NoError(t, err)
 		require.True(t, b.Tripped(), "half-open, and a probe is out")
-		p.Done(breaker.Success)
+		p.Record(breaker.Success)
 		require.False(t, b.Tripped(), "closed")
 	})
 }
@@ -42,7 +42,7 @@ func TestTrippedUnderEachOverride(t *testing.T) {
 		{breaker.ForcedOpen, true, true, func(b *breaker.Breaker) { b.OpenFor(time.Hour) }},
 		{breaker.ForcedClosed, false, true, func(b *breaker.Breaker) { b.OpenFor(time.Hour) }},
 		{breaker.Disabled, false, true, func(b *breaker.Breaker) { b.OpenFor(time.Hour) }},
-		{breaker.Trial, false, true, func(b *breaker.Breaker) { b.OpenFor(time.Hour) }},
+		{breaker.Shadow, false, true, func(b *breaker.Breaker) { b.OpenFor(time.Hour) }},
 	} {
 		b := breaker.New("b", breaker.Config{})
 		c.begin(b)
@@ -56,7 +56,7 @@ func TestTrippedUnderEachOverride(t *testing.T) {
 // A breaker that was evicted is tripped where a new one of its key would be.
 func TestTrippedOfAnEvictedBreaker(t *testing.T) {
 	for initial, want := range map[breaker.State]bool{
-		breaker.Closed: false, breaker.Open: true, breaker.ForcedOpen: true, breaker.Trial: false,
+		breaker.Closed: false, breaker.Open: true, breaker.ForcedOpen: true, breaker.Shadow: false,
 	} {
 		g := group(1, breaker.Config{Initial: initial})
 		b := g.GetAt(t0, "a")

@@ -20,7 +20,7 @@ type Counted interface {
 //
 //	shared := fleet.NewCalls(link, "payments", fleet.CallsConfig{})
 //	payments := breaker.New("payments", breaker.Config{
-//		Judge:    shared.Counts,
+//		SharedCounts: shared.Counts,
 //		OnChange: func(breaker.Change) { shared.Forget() },
 //	})
 //	shared.Follow(payments)
@@ -117,7 +117,7 @@ func (c *Calls) Refuse() { c.own.Refuse() }
 // Counts returns the calls of the whole fleet in the window, since the latest Forget:
 // those that Redis knew of when Run last asked, and all of this node's, each once. It
 // takes no lock and asks nobody. ConsecutiveFailures is 0. It fits
-// breaker.Config.Judge, which a closed breaker asks at each result of its own: so one
+// breaker.Config.SharedCounts, which a closed breaker asks at each result of its own: so one
 // with no calls stays closed until it has some.
 func (c *Calls) Counts() window.Counts { return c.outlook.Load().window(c.now()).counts() }
 

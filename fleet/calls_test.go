@@ -135,7 +135,7 @@ func newCaller(t *testing.T, forgets bool) *caller {
 	shared := fleet.NewCalls(connect(t), name(t), fleet.CallsConfig{Interval: 50 * time.Millisecond})
 	c := &caller{changes: make(chan breaker.Change, 100)}
 	c.guard = breaker.New("payments", breaker.Config{
-		MinCalls: 30, Cooldown: 200 * time.Millisecond, Judge: shared.Counts,
+		MinCalls: 30, Cooldown: 200 * time.Millisecond, SharedCounts: shared.Counts,
 		OnChange: func(change breaker.Change) {
 			if forgets {
 				shared.Forget()
@@ -170,7 +170,7 @@ func TestABreakerTripsOnWhatTheFleetHasCounted(t *testing.T) {
 		n.call(nil)
 		require.Equal(t, breaker.Open, n.guard.State())
 		change := <-n.changes
-		require.Equal(t, breaker.ByJudge, change.Origin)
+		require.Equal(t, breaker.BySharedCounts, change.Origin)
 		require.Equal(t, int64(13), change.Counts.Calls(), "its own")
 	}
 }

@@ -32,8 +32,8 @@ func ExampleCalls() {
 	node := func() (*fleet.Calls, *breaker.Breaker) {
 		shared := fleet.NewCalls(link, "payments", fleet.CallsConfig{})
 		payments := breaker.New("payments", breaker.Config{
-			Judge:    shared.Counts,
-			OnChange: func(breaker.Change) { shared.Forget() }, // what was before it closed does not count
+			SharedCounts: shared.Counts,
+			OnChange:     func(breaker.Change) { shared.Forget() }, // what was before it closed does not count
 		})
 		shared.Follow(payments)
 		return shared, payments

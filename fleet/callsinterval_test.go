@@ -60,7 +60,7 @@ func TestBreakersOfAllNodesOpenAfterAnInterval(t *testing.T) {
 	var nodes []*caller
 	for range 3 {
 		shared := fleet.NewCalls(l, name(t), slowly)
-		n := &caller{guard: breaker.New("payments", breaker.Config{MinCalls: 30, Judge: shared.Counts})}
+		n := &caller{guard: breaker.New("payments", breaker.Config{MinCalls: 30, SharedCounts: shared.Counts})}
 		shared.Follow(n.guard)
 		n.member = run(t, shared)
 		nodes = append(nodes, n)

@@ -73,7 +73,7 @@ func (l *Link) guard(ctx context.Context, b *breaker.Breaker, addr string, began
 	if err != nil {
 		return l.notAsked(err)
 	}
-	defer permit.Done(breaker.Failure) // where call panics; otherwise it is used up by then
+	defer permit.Record(breaker.Failure) // where call panics; otherwise it is used up by then
 	led, err := call()
 	outcome, e := breaker.Success, (*StoreError)(nil)
 	if err != nil && !errors.Is(err, pipeline.ErrLeft) {
@@ -85,7 +85,7 @@ func (l *Link) guard(ctx context.Context, b *breaker.Breaker, addr string, began
 	if !led {
 		outcome = breaker.Ignored
 	}
-	permit.Done(outcome)
+	permit.Record(outcome)
 	if err == nil {
 		return nil
 	}

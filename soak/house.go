@@ -84,7 +84,7 @@ func (h *house) meddle(r *rand.Rand) {
 	case 1:
 		b.Force(breaker.ForcedClosed)
 	case 2:
-		b.Force(breaker.Trial)
+		b.Force(breaker.Shadow)
 	case 3:
 		b.OpenFor(time.Duration(r.IntN(50)) * time.Millisecond)
 	case 4:

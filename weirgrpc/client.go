@@ -82,7 +82,7 @@ func (c *Client) Unary(ctx context.Context, method string, req, reply any, cc *g
 	if err != nil {
 		return refuse(ctx, call, err, c.onRefusal)
 	}
-	defer permit.Done(breaker.Failure) // counts only if the invoker does not return
+	defer permit.Record(breaker.Failure) // counts only if the invoker does not return
 	err = invoker(ctx, method, req, reply, cc, opts...)
 	c.book(ctx, gate, &permit, err)
 	return err
@@ -91,13 +91,13 @@ func (c *Client) Unary(ctx context.Context, method string, req, reply any, cc *g
 // book books the result of a call, and keeps to the wait that a server asks for.
 func (c *Client) book(ctx context.Context, g *weir.Gate, m *breaker.Permit, err error) {
 	outcome := breaker.Ignored // until Classify has spoken: it may panic
-	defer func() { m.Done(outcome) }()
+	defer func() { m.Record(outcome) }()
 	if gaveUp(ctx, err) {
 		return
 	}
 	outcome = c.classify(err)
 	if wait := c.asked(err, outcome == breaker.Failure); wait > 0 {
-		m.RetryAfter(wait)
+		m.SetRetryAfter(wait)
 		g.Hold(wait)
 	}
 }

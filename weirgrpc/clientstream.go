@@ -37,7 +37,7 @@ func (c *Client) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Cli
 	returned := false
 	defer func() {
 		if !returned {
-			s.permit.Done(breaker.Failure)
+			s.permit.Record(breaker.Failure)
 		}
 	}()
 	// The end of a stream that nobody reads is known to gRPC alone.

@@ -36,7 +36,7 @@ func everyGates() map[string]*weirgrpc.Gates {
 		"target":       weirgrpc.PerTarget("shop", weir.Config{Rate: limiter.Unlimited()}),
 		"one":          weirgrpc.One(weir.New("shop", weir.Config{})),
 		"joined":       weirgrpc.One(weir.Join("shop", breaker.New("b", breaker.Config{}), nil)),
-		"shadow":       weirgrpc.PerMethod("shop", in(breaker.Trial)),
+		"shadow":       weirgrpc.PerMethod("shop", in(breaker.Shadow)),
 		"forced":       weirgrpc.PerMethod("shop", in(breaker.ForcedClosed)),
 		"disabled":     weirgrpc.PerMethod("shop", in(breaker.Disabled)),
 		"without room": weirgrpc.Per(small, func(_ context.Context, c weirgrpc.Call) string { return c.Method }),

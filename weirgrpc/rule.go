@@ -53,13 +53,13 @@ type gatePass struct {
 	permit breaker.Permit
 }
 
-func (p *gatePass) judge(o breaker.Outcome) { p.permit.Done(o) }
+func (p *gatePass) judge(o breaker.Outcome) { p.permit.Record(o) }
 
 // end counts only where the handler has not returned.
-func (p *gatePass) end() { p.permit.Done(breaker.Failure) }
+func (p *gatePass) end() { p.permit.Record(breaker.Failure) }
 
 func (p *gatePass) back() {
-	p.permit.Done(breaker.Ignored)
+	p.permit.Record(breaker.Ignored)
 	if l := p.gate.Limiter(); l != nil {
 		l.Refund(1)
 	}

@@ -52,6 +52,6 @@ func (t *Transport) bodyFailed(gate *weir.Gate) {
 		return
 	}
 	if permit, err := b.Allow(); err == nil {
-		permit.Done(breaker.Failure)
+		permit.Record(breaker.Failure)
 	}
 }

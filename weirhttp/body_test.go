@@ -53,7 +53,7 @@ func TestBodyThatFailsMayCountAsACallThatFailed(t *testing.T) {
 	}{
 		{breaker.Closed, 1},
 		{breaker.ForcedClosed, 1},
-		{breaker.Trial, 1},
+		{breaker.Shadow, 1},
 		{breaker.ForcedOpen, 0},
 		{breaker.Open, 0},
 		{breaker.HalfOpen, 0},
@@ -68,7 +68,7 @@ func TestBodyThatFailsMayCountAsACallThatFailed(t *testing.T) {
 			b.OpenFor(1 << 40)
 		case breaker.HalfOpen:
 			b.OpenFor(1)
-		case breaker.ForcedOpen, breaker.ForcedClosed, breaker.Trial:
+		case breaker.ForcedOpen, breaker.ForcedClosed, breaker.Shadow:
 			b.Force(c.state)
 		}
 		_, err = io.ReadAll(resp.Body)

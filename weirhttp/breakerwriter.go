@@ -22,7 +22,7 @@ type served struct {
 // end judges what has not been judged yet, also where the handler panics.
 func (s *served) end() {
 	if !s.returned && !gaveUp(s.request.Context()) {
-		s.permit.Done(breaker.Failure)
+		s.permit.Record(breaker.Failure)
 		return
 	}
 	s.judge(http.StatusOK)
@@ -34,10 +34,10 @@ func (s *served) judge(status int) {
 		s.status = status
 	}
 	if gaveUp(s.request.Context()) {
-		s.permit.Done(breaker.Ignored)
+		s.permit.Record(breaker.Ignored)
 		return
 	}
-	s.permit.Done(s.classify(s.request, s.status))
+	s.permit.Record(s.classify(s.request, s.status))
 }
 
 // WriteHeader notes the status, unless it only announces the one to come.

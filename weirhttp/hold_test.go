@@ -29,7 +29,7 @@ func everyGates() map[string]*weirhttp.Gates {
 		"per host":            weirhttp.PerHost("http", weir.Config{}),
 		"per host, a rate":    weirhttp.PerHost("http", rate),
 		"unlimited":           weirhttp.PerHost("http", weir.Config{Rate: limiter.Unlimited()}),
-		"shadow breaker":      weirhttp.PerHost("http", in(breaker.Trial)),
+		"shadow breaker":      weirhttp.PerHost("http", in(breaker.Shadow)),
 		"forced closed":       weirhttp.PerHost("http", in(breaker.ForcedClosed)),
 		"disabled":            weirhttp.PerHost("http", in(breaker.Disabled)),
 		"one":                 weirhttp.One(weir.New("http", weir.Config{})),

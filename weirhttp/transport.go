@@ -94,7 +94,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // send sends the request and judges what comes of it.
 func (t *Transport) send(req *http.Request, gate *weir.Gate, permit *breaker.Permit) (*http.Response, error) {
 	outcome := breaker.Failure // stands if the base does not return
-	defer func() { permit.Done(outcome) }()
+	defer func() { permit.Record(outcome) }()
 	sent, up := watchUpload(req)
 	resp, err := t.base.RoundTrip(sent)
 	outcome = breaker.Ignored // stands if Classify does not return
@@ -109,7 +109,7 @@ func (t *Transport) send(req *http.Request, gate *weir.Gate, permit *breaker.Per
 		resp.Request = req
 	}
 	if wait := RetryAfter(resp); wait > 0 {
-		permit.RetryAfter(wait)
+		permit.SetRetryAfter(wait)
 		t.hold(gate, wait)
 	}
 	t.watchBody(req, resp, gate)

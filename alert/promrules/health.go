@@ -53,7 +53,7 @@ func (c HealthConfig) orDefault() HealthConfig {
 // have ceased to evaluate. The error is that of c.Validate.
 //
 // A breaker is down from the moment it opens until it is closed again: half-open and
-// forced open are down, forced closed, disabled and on trial are not. BreakerOpen
+// forced open are down, forced closed, disabled and shadow are not. BreakerOpen
 // fires when one has been down for a minute, and BreakerGroupOpen, once for each
 // group, when a member has. Of the members without series of their own Prometheus
 // knows the numbers alone: how many were down a minute ago, less those that have

@@ -188,19 +188,19 @@ func downOnes(ctx context.Context, start time.Time, outage func() bool) []stat.S
 // fineOnes has what must not page.
 func fineOnes(ctx context.Context, start time.Time, outage func() bool) []stat.Source {
 	fine, brief := breaker.New("fine", breaker.Config{}), breaker.New("brief", breaker.Config{})
-	trial, disabled := breaker.New("trial", breaker.Config{Initial: breaker.Trial}), breaker.New("disabled", breaker.Config{Initial: breaker.Disabled})
+	shadow, disabled := breaker.New("shadow", breaker.Config{Initial: breaker.Shadow}), breaker.New("disabled", breaker.Config{Initial: breaker.Disabled})
 	turns := breaker.NewGroup[string]("turns", breaker.GroupConfig{MaxSeries: breaker.Off, Breaker: breaker.Config{ConsecutiveFailures: 3}})
 	every(ctx, 50*time.Millisecond, func(n int) {
 		_ = fine.Run(ctx, takes(0, ends(n%100 == 0)))
 		_ = brief.Run(ctx, takes(0, ends(time.Since(start)%(5*time.Minute) < 20*time.Second)))
-		_, _ = trial.Run(ctx, takes(0, ends(outage()))), disabled.Run(ctx, takes(0, ends(outage())))
+		_, _ = shadow.Run(ctx, takes(0, ends(outage()))), disabled.Run(ctx, takes(0, ends(outage())))
 		// A host fails for 20 s in each turn of 25 s, and another host in the next one.
 		turn, phase := time.Since(start)/(25*time.Second), time.Since(start)%(25*time.Second)
 		for host := range time.Duration(40) {
 			_ = turns.Get(fmt.Sprint("host-", int(host))).Run(ctx, takes(0, ends(host == turn%40 && phase < 20*time.Second)))
 		}
 	})
-	return []stat.Source{fine, brief, trial, disabled, turns}
+	return []stat.Source{fine, brief, shadow, disabled, turns}
 }
 
 // expectation is what an expression over alerts gives at a time: 1 for each of these.

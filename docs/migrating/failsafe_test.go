@@ -104,14 +104,14 @@ func TestAResultThatComesLateClosesFailsafesBreaker(t *testing.T) {
 		theirs.RecordFailure()
 		fails, err := ours.Allow()
 		require.NoError(t, err)
-		fails.Done(breaker.Failure)
+		fails.Record(breaker.Failure)
 
 		time.Sleep(6 * time.Second)
 		require.True(t, theirs.TryAcquirePermit()) // the probe is out
 		_, err = ours.Allow()
 		require.NoError(t, err)
 		theirs.RecordSuccess() // and the slow call ends
-		require.False(t, slow.Done(breaker.Success))
+		require.False(t, slow.Record(breaker.Success))
 
 		require.True(t, theirs.IsClosed(), "by a call from before the outage")
 		require.Equal(t, breaker.HalfOpen, ours.State())

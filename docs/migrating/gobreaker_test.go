@@ -87,7 +87,7 @@ func TestGobreakersRequestsHoldWhatIsInFlight(t *testing.T) {
 		require.NoError(t, err)
 		if n >= 10 {
 			done(errDown)
-			permit.Done(breaker.Failure)
+			permit.Record(breaker.Failure)
 		}
 	}
 	require.Equal(t, gobreaker.StateOpen, theirs.State(), "20 were begun")
@@ -116,7 +116,7 @@ func TestAProbeThatIsLostStopsGobreakerForGood(t *testing.T) {
 			done, _ := theirs.Allow()
 			done(errDown)
 			permit, _ := ours.Allow()
-			permit.Done(breaker.Failure)
+			permit.Record(breaker.Failure)
 		}
 		time.Sleep(61 * time.Second)
 		_, theirErr := theirs.Allow() // and nobody ever calls done

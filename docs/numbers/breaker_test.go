@@ -74,7 +74,7 @@ func tries(c breaker.Config, n int) (at, gaps []time.Duration) {
 				gaps = append(gaps, now.Sub(t0)-sum(gaps))
 				at = append(at, now.Sub(t0))
 			}
-			permit.DoneAt(now, breaker.Failure)
+			permit.RecordAt(now, breaker.Failure)
 		}
 		now = now.Add(100 * time.Millisecond)
 	}
@@ -104,7 +104,7 @@ func opensAfter(c breaker.Config, every time.Duration) time.Duration {
 	call := func(o breaker.Outcome) bool {
 		permit, err := b.AllowAt(now)
 		if err == nil {
-			permit.DoneAt(now, o)
+			permit.RecordAt(now, o)
 		}
 		now = now.Add(every)
 		return err == nil

@@ -73,7 +73,7 @@ func newNode(link *fleet.Link, url string, out *reporter) *node {
 	n.shared = fleet.NewCalls(link, "payments", fleet.CallsConfig{Span: span, Buckets: 20})
 	guard := breaker.New("payments", breaker.Config{
 		Window: span, Buckets: 20, MinCalls: enough, Cooldown: 500 * time.Millisecond, CooldownJitter: 0.2,
-		Judge: n.shared.Counts, OnChange: n.changed,
+		SharedCounts: n.shared.Counts, OnChange: n.changed,
 	})
 	n.shared.Follow(guard)
 	n.gate = weir.Join("payments", guard, bucket.Get("all"))
@@ -157,7 +157,7 @@ func (n *node) changed(c breaker.Change) {
 	switch {
 	case c.To == breaker.Closed:
 		n.changes.BreakersClosed++
-	case c.To == breaker.Open && c.Origin == breaker.ByJudge:
+	case c.To == breaker.Open && c.Origin == breaker.BySharedCounts:
 		n.changes.BreakersOpened++
 	default: // tries in between are no news
 		return

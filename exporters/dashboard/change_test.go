@@ -131,13 +131,13 @@ func TestHundredChangesAreRemembered(t *testing.T) {
 		page := dashboard.Handler(b)
 		snap(t, page)
 		for n := range 130 {
-			b.Force([]breaker.State{breaker.ForcedOpen, breaker.Trial}[n%2])
+			b.Force([]breaker.State{breaker.ForcedOpen, breaker.Shadow}[n%2])
 			time.Sleep(time.Second)
 			snap(t, page)
 		}
 		changes := snap(t, page).Changes
 		require.Len(t, changes, 100)
-		require.Equal(t, "trial", changes[99].To, "the newest is the last")
+		require.Equal(t, "shadow", changes[99].To, "the newest is the last")
 		require.Less(t, changes[98].At, changes[99].At)
 	})
 }

@@ -42,7 +42,7 @@ func busy(k int, c breaker.Config) *breaker.Breaker {
 	for n := range 40 {
 		permit, err := b.AllowAt(now)
 		if err == nil {
-			permit.DoneAt(now.Add(time.Duration(n*n)*time.Millisecond), breaker.Success)
+			permit.RecordAt(now.Add(time.Duration(n*n)*time.Millisecond), breaker.Success)
 		}
 	}
 	return b

@@ -67,7 +67,7 @@ func slow(name string, value float64) point {
 	return point{stat.BreakerSlowCalls.Series(name, ""), value}
 }
 
-var breakerStates = []string{"closed", "open", "half_open", "forced_open", "forced_closed", "disabled", "trial"}
+var breakerStates = []string{"closed", "open", "half_open", "forced_open", "forced_closed", "disabled", "shadow"}
 
 // breakerLike shows the 37 series of a breaker that has calls to judge.
 func breakerLike(name string) *fake {

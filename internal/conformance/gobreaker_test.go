@@ -182,7 +182,7 @@ func (g *gbReplay) done(s gbStep) {
 	}
 	g.failing = s.Result == "failure"
 	before := g.ours.CountsAt(g.now(s))
-	counted := permit.DoneAt(g.now(s), map[string]breaker.Outcome{"success": breaker.Success, "failure": breaker.Failure, "excluded": breaker.Ignored}[s.Result])
+	counted := permit.RecordAt(g.now(s), map[string]breaker.Outcome{"success": breaker.Success, "failure": breaker.Failure, "excluded": breaker.Ignored}[s.Result])
 	asked := []gbTrip{}
 	if counted {
 		asked = g.count(s, before)

@@ -151,7 +151,7 @@ func (x *r4jReplay) reset() {
 
 var names = map[breaker.State]string{
 	breaker.Closed: "CLOSED", breaker.Open: "OPEN", breaker.HalfOpen: "HALF_OPEN",
-	breaker.ForcedOpen: "FORCED_OPEN", breaker.Disabled: "DISABLED", breaker.Trial: "METRICS_ONLY",
+	breaker.ForcedOpen: "FORCED_OPEN", breaker.Disabled: "DISABLED", breaker.Shadow: "METRICS_ONLY",
 }
 
-var overrides = map[string]breaker.State{"FORCED_OPEN": breaker.ForcedOpen, "DISABLED": breaker.Disabled, "METRICS_ONLY": breaker.Trial}
+var overrides = map[string]breaker.State{"FORCED_OPEN": breaker.ForcedOpen, "DISABLED": breaker.Disabled, "METRICS_ONLY": breaker.Shadow}

@@ -154,7 +154,7 @@ func (x *r4jReplay) backdate(s r4jStep) {
 		return // that is over by then, and the result will not count
 	}
 	p := x.permits[s.I]
-	p.ours.DoneAt(x.now, breaker.Ignored)
+	p.ours.RecordAt(x.now, breaker.Ignored)
 	var err error
 	if p.ours, err = x.ours.AllowAt(start); err != nil {
 		x.fault("ours refuses at another time: %v", err)
@@ -173,7 +173,7 @@ func (x *r4jReplay) finish(s r4jStep) {
 	p.used = true
 	same(x.run, "permit_state", s.PermitState, p.state)
 	outcome, event := s.outcome()
-	counted := p.ours.DoneAt(x.now, outcome)
+	counted := p.ours.RecordAt(x.now, outcome)
 	switch late := p.epoch != x.epoch; {
 	case idle:
 		return

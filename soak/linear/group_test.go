@@ -91,7 +91,7 @@ func act(b *breaker.Breaker, do action) any {
 	switch do {
 	case failCall:
 		p, err := b.Allow()
-		return err == nil && p.Done(breaker.Failure)
+		return err == nil && p.Record(breaker.Failure)
 	case askCount:
 		return b.Counts().Failures
 	default:

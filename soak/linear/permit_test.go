@@ -163,7 +163,7 @@ func TestPermits(t *testing.T) {
 			}
 			for number, p := range mine {
 				in := &event{permit: number, outcome: breaker.Outcome(c.IntN(5) % 3)} // more successes and failures
-				c.does(in, func() any { return p.Done(in.outcome) })
+				c.does(in, func() any { return p.Record(in.outcome) })
 				delete(mine, number)
 				return
 			}

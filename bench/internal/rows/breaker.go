@@ -96,13 +96,13 @@ func breakerRefuses() Side {
 }
 
 func breakerPermits() Side {
-	return Side{"Breaker.Allow + Done", "rolling 10 × 1 s; the two-step form", func() measure.Loop {
+	return Side{"Breaker.Allow + Record", "rolling 10 × 1 s; the two-step form", func() measure.Loop {
 		return permits(breaker.Config{})
 	}}
 }
 
 func breakerPermitsOfLast() Side {
-	return Side{"Breaker.Allow + Done", "the last 100 calls, under a mutex; one reading of the clock", func() measure.Loop {
+	return Side{"Breaker.Allow + Record", "the last 100 calls, under a mutex; one reading of the clock", func() measure.Loop {
 		return permits(breaker.Config{LastCalls: 100})
 	}}
 }
@@ -111,7 +111,7 @@ func permits(c breaker.Config) measure.Loop {
 	b := breaker.New("bench", c)
 	return func(n int) (right int) {
 		for range n {
-			if permit, err := b.Allow(); err == nil && permit.Done(breaker.Success) {
+			if permit, err := b.Allow(); err == nil && permit.Record(breaker.Success) {
 				right++
 			}
 		}

@@ -3,7 +3,7 @@
 const NONE = "–";
 
 // Worst first: what somebody who opens this page looks for.
-const RANK = ["open", "forced_open", "firing", "half_open", "pending", "limiting", "trial", "disabled", "forced_closed"];
+const RANK = ["open", "forced_open", "firing", "half_open", "pending", "limiting", "shadow", "disabled", "forced_closed"];
 
 export function rank(state) {
   const at = RANK.indexOf(state);

@@ -44,11 +44,11 @@ func newShop() *shop {
 	)
 	export := breaker.New("legacy-export", breaker.Config{})
 	export.Force(breaker.ForcedOpen)
-	trial := breaker.New("recommendations", breaker.Config{})
-	trial.Force(breaker.Trial)
+	shadow := breaker.New("recommendations", breaker.Config{})
+	shadow.Force(breaker.Shadow)
 	signup := limiter.NewNamed("signup", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1}), limiter.NamedConfig{})
 	signup.Take(1)
-	s.sources = []stat.Source{s.payments, s.search, export, trial, signup, breaker.New(hostile, breaker.Config{}), s.monitor}
+	s.sources = []stat.Source{s.payments, s.search, export, shadow, signup, breaker.New(hostile, breaker.Config{}), s.monitor}
 	return s
 }
 

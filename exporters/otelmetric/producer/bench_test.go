@@ -34,7 +34,7 @@ func busy(n int, c breaker.Config) []stat.Source {
 		b := breaker.NewAt(fmt.Sprintf("breaker-%d", k), c, now)
 		for n := range 40 {
 			if permit, err := b.AllowAt(now); err == nil {
-				permit.DoneAt(now.Add(time.Duration(n*n)*time.Millisecond), breaker.Success)
+				permit.RecordAt(now.Add(time.Duration(n*n)*time.Millisecond), breaker.Success)
 			}
 		}
 		sources[k] = b
