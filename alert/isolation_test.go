@@ -136,7 +136,7 @@ func TestRunTwiceAtOncePanics(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go m.Run(ctx)
 		synctest.Wait()
-		require.PanicsWithValue(t, "alert: the monitor is evaluating already", func() { m.Run(ctx) })
+		require.PanicsWithValue(t, "alert: the monitor is evaluating already", func() { _ = m.Run(ctx) })
 		require.PanicsWithValue(t, "alert: the monitor is evaluating already", func() { m.Evaluate() })
 		cancel()
 		synctest.Wait()
@@ -157,7 +157,7 @@ func TestRunEvaluatesAtOnceAndThenEveryInterval(t *testing.T) {
 				Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 { at = append(at, time.Since(began)); return 0 }),
 			})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			m.Run(ctx)
+			require.NoError(t, m.Run(ctx), "the end of the context is no error")
 			cancel()
 			require.InDelta(t, 7, len(at), 1)
 			require.Zero(t, at[0])

@@ -52,14 +52,15 @@ func NewMonitor(c Config, rules ...Rule) *Monitor {
 	return m
 }
 
-// Run evaluates the rules and delivers their alerts until the context is done. It
-// evaluates at once, then after some random part of the interval, so that the
-// processes of a fleet do not march in step, and from there on at every interval.
+// Run evaluates the rules and delivers their alerts until ctx is done, and returns nil then, so
+// that it can be a function of an errgroup. It evaluates at once, again after a random part of the
+// interval, so that the processes of a fleet do not evaluate at the same time, and then at every
+// interval.
 //
-// The goroutines it starts end with it, except those that hang in a rule or a
-// notifier of yours. What is still owed when it returns is delivered by the next
-// Run, or by Shutdown.
-func (m *Monitor) Run(ctx context.Context) {
+// Run waits for the goroutines that it has started, except for those that hang in a rule or a
+// notifier. Alerts that have not been delivered when it returns are delivered by the next Run or
+// by Shutdown.
+func (m *Monitor) Run(ctx context.Context) error {
 	m.begin()
 	ctx, cancel := context.WithCancel(ctx)
 	stopped := make(chan struct{})
@@ -76,7 +77,7 @@ func (m *Monitor) Run(ctx context.Context) {
 	}
 	m.evaluate(ctx, time.Now())
 	if sleep(ctx, rand.N(m.config.Interval)) != nil {
-		return
+		return nil
 	}
 	ticker := time.NewTicker(m.config.Interval)
 	defer ticker.Stop()
@@ -84,7 +85,7 @@ func (m *Monitor) Run(ctx context.Context) {
 		m.evaluate(ctx, time.Now())
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case <-ticker.C:
 		}
 	}
