@@ -43,20 +43,6 @@ func Rate(of Counted, span time.Duration) Value {
 	return v
 }
 
-// Count is the number of calls in the last span, refused ones among them. Until
-// the monitor has run for a whole span, it is too low, so that a Below condition
-// has no data.
-func Count(of Counted, span time.Duration) Value {
-	return sum("number of calls", of, span, offered)
-}
-
-// Refusals is the number of calls in the last span that were refused. Until the
-// monitor has run for a whole span, it is too low, so that a Below condition has
-// no data.
-func Refusals(of Counted, span time.Duration) Value {
-	return sum("number of refused calls", of, span, func(c window.Counts) int64 { return c.Refused })
-}
-
 func offered(c window.Counts) int64 { return c.Calls() + c.Refused }
 
 func share(name string, of Counted, span time.Duration, split func(window.Counts) (bad, calls int64)) Value {
@@ -65,15 +51,6 @@ func share(name string, of Counted, span time.Duration, split func(window.Counts
 		return Sample{Value: float64(bad) / float64(calls), Calls: calls, Bad: bad, OK: calls > 0}
 	})
 	v.counts, v.countsBad, v.high = true, true, 1
-	return v
-}
-
-func sum(name string, of Counted, span time.Duration, figure func(window.Counts) int64) Value {
-	v := viewed(name, of, span, func(view *window.View, t time.Time) Sample {
-		c := view.CountsAt(t)
-		return Sample{Value: float64(figure(c)), Calls: offered(c), OK: true, partial: view.CoverageAt(t) < 1}
-	})
-	v.counts = true
 	return v
 }
 

@@ -15,6 +15,12 @@ type totals window.Totals
 
 func (c *totals) Totals() window.Totals { return window.Totals(*c) }
 
+var refusedCalls = (&stat.Instrument{
+	Name: "weir.window.events", Unit: "{event}", Kind: stat.Counter, Attrs: []string{"weir.window.name", "weir.window.outcome"},
+}).Series("test", "refused")
+
+func (c *totals) Observe(yield func(*stat.Series, float64)) { yield(refusedCalls, float64(c.Refused)) }
+
 // diary keeps what a notifier was told.
 type diary struct {
 	mu   sync.Mutex

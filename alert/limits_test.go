@@ -42,7 +42,7 @@ func TestMembersHaveNoSeriesOfTheirOwn(t *testing.T) {
 		}
 		m := alert.NewMonitor(alert.Config{Logger: quiet(), Notify: []alert.Notifier{alert.Log(quiet())}}, alert.Rule{
 			Name: "calls", When: alert.Above(0),
-			Value: alert.Each(maps.All(hosts), func(c *totals) alert.Value { return alert.Count(c, time.Minute) }),
+			Value: alert.Each(maps.All(hosts), func(c *totals) alert.Value { return alert.Rate(c, time.Minute) }),
 		})
 		m.Evaluate()
 		for _, c := range hosts {

@@ -36,7 +36,6 @@ func judged() map[string]func(*veteran) alert.Value {
 		"FailureRate": func(v *veteran) alert.Value { return alert.FailureRate(v, 5*time.Minute) },
 		"SlowRate":    func(v *veteran) alert.Value { return alert.SlowRate(v, 5*time.Minute) },
 		"Rate":        func(v *veteran) alert.Value { return alert.Rate(v, 5*time.Minute) },
-		"Count":       func(v *veteran) alert.Value { return alert.Count(v, 5*time.Minute) },
 		"Refusals":    func(v *veteran) alert.Value { return alert.Refusals(v, 5*time.Minute) },
 		"Burn":        func(v *veteran) alert.Value { return alert.BurnRate(v, 0.99, time.Hour, 5*time.Minute) },
 		"Quantile":    func(v *veteran) alert.Value { return alert.Quantile(v, 0.5, 5*time.Minute) },

@@ -39,7 +39,7 @@ func TestRulesThatMakeNoSenseAreRefused(t *testing.T) {
 		{alert.Rule{Value: rate, When: over, MinBad: -1}, "MinBad is -1, must be at least 0"},
 		{alert.Rule{Value: rate, When: over, NoData: 3}, "NoData is 3, must be KeepLast, Resolve or Fire"},
 		{alert.Rule{Value: truth, When: over, MinCalls: 1}, "MinCalls is 1, but the truth counts no calls"},
-		{alert.Rule{Value: alert.Count(&totals{}, s), When: over, MinBad: 1}, "MinBad is 1, but the number of calls over 1s counts no bad calls"},
+		{alert.Rule{Value: alert.Rate(&totals{}, s), When: over, MinBad: 1}, "MinBad is 1, but the calls a second over 1s counts no bad calls"},
 		{alert.Rule{Value: rate, When: over, Labels: map[string]string{"key": "x"}}, `Labels has "key", which is set by the monitor`},
 		{alert.Rule{Value: rate, When: over, Labels: map[string]string{"a-b": "x"}}, `Labels has "a-b", must be up to 128 letters`},
 		{alert.Rule{Value: rate, When: over, Labels: map[string]string{"a": ""}}, `Labels["a"] is "", must be UTF-8 and not empty`},

@@ -80,30 +80,26 @@ func TestRateIsOverWhatWasSeen(t *testing.T) {
 	v.require(t, 10*time.Minute, 0)
 }
 
-func TestCountAndRefusals(t *testing.T) {
-	calls := &totals{}
-	count, refusals := see(alert.Count(calls, time.Minute)), see(alert.Refusals(calls, time.Minute))
-	count.require(t, 0, 0)
+func TestRefusals(t *testing.T) {
+	calls := &totals{Refused: 7}
+	refusals := see(alert.Refusals(calls, time.Minute))
 	refusals.require(t, 0, 0)
-	*calls = totals{Successes: 3, Failures: 4, Refused: 5}
-	count.require(t, s, 12)
+	*calls = totals{Successes: 3, Failures: 4, Refused: 12}
 	refusals.require(t, s, 5)
-	count.require(t, 10*time.Minute, 0)
+	refusals.require(t, 10*time.Minute, 0)
 }
 
-// Right after the start there are few calls in the window because nobody looked
-// before, not because nobody called.
-func TestTooFewCallsNeedAWholeSpan(t *testing.T) {
+// Right after the start there are few refusals in the window because nobody looked
+// before, not because nothing was refused.
+func TestTooFewRefusalsNeedAWholeSpan(t *testing.T) {
 	calls := &totals{}
-	for name, value := range map[string]alert.Value{"Count": alert.Count(calls, time.Minute), "Refusals": alert.Refusals(calls, time.Minute)} {
-		m := alert.NewMonitor(alert.Config{}, alert.Rule{Name: name, Value: value, When: alert.Below(10)})
-		start := time.Now()
-		m.EvaluateAt(start)
-		m.EvaluateAt(start.Add(59 * s))
-		require.Empty(t, m.Alerts(), "%s, before the span has passed", name)
-		m.EvaluateAt(start.Add(60 * s))
-		require.Equal(t, alert.Firing, m.Alerts()[0].State, "%s, after it", name)
-	}
+	m := alert.NewMonitor(alert.Config{}, alert.Rule{Name: "few", Value: alert.Refusals(calls, time.Minute), When: alert.Below(10)})
+	start := time.Now()
+	m.EvaluateAt(start)
+	m.EvaluateAt(start.Add(59 * s))
+	require.Empty(t, m.Alerts(), "before the span has passed")
+	m.EvaluateAt(start.Add(60 * s))
+	require.Equal(t, alert.Firing, m.Alerts()[0].State, "after it")
 }
 
 func TestTrueAndGauge(t *testing.T) {
@@ -174,7 +170,7 @@ func TestEachIsBounded(t *testing.T) {
 	}
 	m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
 		Name: "calls", When: alert.Above(0),
-		Value: alert.Each(maps.All(members), func(c *totals) alert.Value { return alert.Count(c, time.Minute) }),
+		Value: alert.Each(maps.All(members), func(c *totals) alert.Value { return alert.Rate(c, time.Minute) }),
 	})
 	m.Evaluate()
 	members["one more"], members["and another"] = &totals{}, &totals{}

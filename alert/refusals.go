@@ -1,0 +1,48 @@
+package alert
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/window"
+)
+
+// Refusals is the number of calls in the last span that were refused: by a breaker, a limiter or a
+// throttle, by a gate's breaker and its limiter together, or by all members of a group. It is read
+// from the figures that the source shows to exporters. Calls that wait and are then admitted are not
+// refused. Until the monitor has run for a whole span the number is too low, so a Below condition
+// has no data until then.
+func Refusals(of stat.Source, span time.Duration) Value {
+	v := Value{name: "number of refused calls over " + brief(span), high: math.Inf(1)}
+	if of == nil {
+		v.errs = append(v.errs, errors.New("its source is nil"))
+	}
+	v.errs = append(v.errs, spanFaults(span)...)
+	v.start = func() probe {
+		feed := newFeed(refused{of}, viewShape(span))
+		return single(v.name, func(t time.Time) Sample {
+			feed.sample(t)
+			view := feed.views[0]
+			return Sample{Value: float64(view.CountsAt(t).Refused), OK: true, partial: view.CoverageAt(t) < 1}
+		})
+	}
+	return v
+}
+
+// refused counts the calls that a source has refused.
+type refused struct{ source stat.Source }
+
+// refusing are the instruments that count calls by their outcome, which is the second attribute.
+var refusing = map[string]bool{"weir.breaker.calls": true, "weir.limiter.requests": true, "weir.window.events": true}
+
+// Totals returns no counts but those of refused calls.
+func (r refused) Totals() (t window.Totals) {
+	r.source.Observe(func(s *stat.Series, value float64) {
+		if refusing[s.Instrument.Name] && len(s.Values) > 1 && s.Values[1] == "refused" {
+			t.Refused += int64(value)
+		}
+	})
+	return t
+}

@@ -1,0 +1,81 @@
+package alert_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+)
+
+func down(context.Context) error { return errDown }
+
+func fine(context.Context) error { return nil }
+
+// tenAnHour lets ten calls pass and none after them.
+func tenAnHour() limiter.Rate { return limiter.Per(10, time.Hour) }
+
+func TestRefusalsAreThoseOfTheBreakerAndOfTheLimiter(t *testing.T) {
+	gate := weir.New("payments", weir.Config{Rate: tenAnHour(), Burst: 10, Breaker: breaker.Config{MinCalls: 10}})
+	v := see(alert.Refusals(gate, time.Minute))
+	v.require(t, 0, 0)
+	for i := range 19 {
+		err := gate.Run(t.Context(), fine)
+		require.Equal(t, i >= 10, errors.Is(err, weir.ErrRefused))
+	}
+	v.require(t, s, 9) // by the limiter
+	gate.Breaker().Force(breaker.ForcedOpen)
+	for range 4 {
+		require.ErrorIs(t, gate.Run(t.Context(), fine), weir.ErrRefused)
+	}
+	v.require(t, 2*s, 13) // and by the breaker
+	v.require(t, 2*time.Minute, 0)
+}
+
+func TestRefusalsOfEachKindOfSource(t *testing.T) {
+	bucket := limiter.NewNamed("bucket", limiter.NewTokenBucket(limiter.Config{Rate: tenAnHour(), Burst: 10}), limiter.NamedConfig{})
+	users := limiter.NewNamedGroup("users",
+		limiter.NewGroup(limiter.GroupConfig[string]{Rate: tenAnHour(), Burst: 10}), limiter.NamedConfig{})
+	gates := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: weir.Config{Rate: tenAnHour(), Burst: 10}})
+	breakers := breaker.NewGroup[string]("shards", breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 10}, MaxSeries: 1})
+	for _, key := range []string{"a", "b"} {
+		require.NoError(t, breakers.Get(key).Run(t.Context(), fine))
+	}
+	for name, c := range map[string]struct {
+		of   stat.Source
+		call func(key string) error
+		want float64
+	}{
+		"limiter":            {bucket, func(string) error { return orRefused(bucket.Take(1).OK) }, 13},
+		"group of limiters":  {users, func(key string) error { return orRefused(users.Take(key, 1).OK) }, 3},
+		"group of gates":     {gates, func(key string) error { return gates.Get(key).Run(t.Context(), fine) }, 3},
+		"group of breakers":  {breakers, func(key string) error { return breakers.Get(key).Run(t.Context(), down) }, 5},
+		"monitor, which has": {alert.NewMonitor(alert.Config{}), func(string) error { return nil }, 0},
+	} {
+		v := see(alert.Refusals(c.of, time.Minute))
+		v.require(t, 0, 0)
+		refused := 0.0
+		for i := range 23 { // 12 of one key and 11 of another
+			if errors.Is(c.call([]string{"a", "b"}[i%2]), weir.ErrRefused) {
+				refused++
+			}
+		}
+		require.Equal(t, c.want, refused, name)
+		v.require(t, s, refused)
+	}
+}
+
+// orRefused is a refusal as an error.
+func orRefused(ok bool) error {
+	if ok {
+		return nil
+	}
+	return weir.ErrRefused
+}
