@@ -216,6 +216,29 @@ func TestAThrottleTakesNoStaleTimeForNow(t *testing.T) {
 	}
 }
 
+// A breaker tells times apart up to 146 years from where it began. All later ones are one moment.
+func TestTimesOf146YearsAreToldApart(t *testing.T) {
+	b := breaker.NewAt("b", breaker.Config{MinCalls: 1}, t0.Add(146*year))
+	require.NoError(t, modelDo(b, 0, breaker.Failure))
+	require.Equal(t, breaker.Open, b.StateAt(modelAt(4999)), "it begins with a time 146 years before it was made")
+	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(5000)))
+
+	b = breaker.NewAt("b", breaker.Config{MinCalls: 1}, t0)
+	require.NoError(t, modelDo(b, 0, breaker.Success))
+	fail := func(at time.Time) {
+		p, err := b.AllowAt(at)
+		require.NoError(t, err)
+		require.True(t, p.RecordAt(at, breaker.Failure))
+		require.Equal(t, breaker.Open, b.StateAt(at))
+	}
+	late := t0.Add(146 * year)
+	fail(late)
+	require.Equal(t, breaker.Open, b.StateAt(late.Add(4999*ms)))
+	require.Equal(t, breaker.HalfOpen, b.StateAt(late.Add(5000*ms)))
+	fail(t0.Add(147 * year))
+	require.Equal(t, breaker.Open, b.StateAt(t0.Add(290*year)))
+}
+
 // Many goroutines give a breaker of another time its first one, and agree on it.
 func TestTheFirstTimeIsOneForAll(t *testing.T) {
 	for range 200 {

@@ -61,7 +61,7 @@ func TestALimiterWorksFromTheFirstTimeItIsGiven(t *testing.T) {
 }
 
 func TestALimiterMayBeMadeDecadesBeforeOrAfterItIsUsed(t *testing.T) {
-	for _, off := range []time.Duration{-35 * year, -10 * year, 10 * year, 35 * year} {
+	for _, off := range []time.Duration{-36 * year, -10 * year, 10 * year, 36 * year} {
 		for name, l := range map[string]limiter.TimedLimiter{
 			"bucket": bucket(limiter.PerSecond(3), 3), "whole": bucket(limiter.PerSecond(5), 3), "slow": bucket(limiter.Per(3, hour+1), 3),
 			"key":   group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(3), Burst: 3}).Get("k"),
@@ -71,6 +71,20 @@ func TestALimiterMayBeMadeDecadesBeforeOrAfterItIsUsed(t *testing.T) {
 				step{off + hour, 1, "refused"}, step{math.MinInt64, 1, "refused"})
 			require.NotEmpty(t, name)
 		}
+	}
+	for _, off := range []time.Duration{-14 * year, 14 * year} {
+		take(t, bucket(limiter.PerSecond(4e9), 3), step{off, 3, "ok"}, step{off, 1, "refused"}, step{off + 1, 3, "ok"}, step{off, 1, "refused"})
+	}
+}
+
+func TestATokenBucketLivesForDecades(t *testing.T) {
+	for r, years := range map[limiter.Rate]time.Duration{
+		limiter.PerSecond(3): 73, limiter.PerSecond(5): 73, limiter.Per(7, 24*hour): 73, limiter.PerSecond(1.9e9): 73,
+		limiter.PerSecond(2.1e9): 29, limiter.PerSecond(4e9): 29,
+	} {
+		b := bucket(r, 3)
+		take(t, b, step{years*year - 24*hour, 3, "ok"}, step{years * year, 3, "ok"},
+			step{200 * year, 3, "ok"}, step{290 * year, 1, "refused"}) // its last tokens came before
 	}
 }
 

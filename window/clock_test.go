@@ -58,6 +58,18 @@ func TestWindowsThatWereMadeLaterThanTheyAreUsed(t *testing.T) {
 	require.Equal(t, int64(1), calls.Counts().Calls())
 }
 
+// A window tells times apart up to 146 years from where it began. All later ones are one moment.
+func TestTimesOf146YearsAreToldApart(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	c := window.NewCounterAt(window.Config{Span: time.Minute}, t0.Add(146*year))
+	for _, at := range []time.Time{t0, t0.Add(2 * time.Minute), t0.Add(145 * year), t0.Add(146 * year)} {
+		c.AddAt(at, 1)
+		require.Equal(t, int64(1), c.SumAt(at), at)
+	}
+	c.AddAt(t0.Add(147*year), 1)
+	require.Equal(t, int64(1), c.SumAt(t0.Add(290*year)))
+}
+
 // The zero time, and times further away than an offset reaches.
 func TestWindowsOfAnyTimes(t *testing.T) {
 	far := t0.AddDate(1000, 0, 0)

@@ -15,6 +15,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -190,11 +191,31 @@ func TestSecretsAppearNowhere(t *testing.T) {
 			require.NotContains(t, log.String(), "VDBQU0VDUkVU")
 		})
 	}
-	for _, bad := range []string{secret, "ftp://a/" + secret, "http://" + secret + "\x00", "http:///" + secret} {
+}
+
+func TestAURLIsAbsoluteAndOfHTTP(t *testing.T) {
+	for _, bad := range []string{"", secret, "/" + secret, "ftp://a/" + secret, "file:///" + secret, "http://" + secret + "\x00", "http:///" + secret} {
 		err := notify.Config{URL: bad}.Validate()
 		require.EqualError(t, err, "notify: URL is not shown here, must be absolute and http or https")
 		require.PanicsWithError(t, err.Error(), func() { notify.NewSlack(notify.Config{URL: bad}) })
 	}
+	for _, good := range []string{"http://a.example", "HTTPS://a.example:8443/b?c=d"} {
+		require.NoError(t, notify.Config{URL: good}.Validate())
+	}
+}
+
+func TestACertificateThatIsNotTrustedIsRefused(t *testing.T) {
+	var asked atomic.Int64
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	server.StartTLS()
+	defer server.Close()
+	require.EqualError(t, notify.NewWebhook(notify.Config{URL: server.URL}).Notify(t.Context(), firing()),
+		"alert: not delivered: no secure connection")
+	require.Zero(t, asked.Load())
+	trusting := notify.Config{URL: server.URL, Transport: server.Client().Transport}
+	require.NoError(t, notify.NewWebhook(trusting).Notify(t.Context(), firing()))
+	require.EqualValues(t, 1, asked.Load())
 }
 
 // The same with real connections, over the transport that is the default.

@@ -30,7 +30,7 @@ var objects = []object{
 	{"`window.Calls` of 100 buckets", 7000, func() any { return window.NewCalls(window.CallsConfig{Buckets: 100}) }},
 	{"`window.View` of 60 buckets", 4500, func() any { return window.NewView(window.Config{Buckets: 60}) }},
 	{"`breaker.Breaker`", 3000, func() any { return breaker.New("b", breaker.Config{}) }},
-	{"`breaker.Breaker` with HungCalls", 4000, func() any { return breaker.New("b", breaker.Config{SlowCall: time.Second, HungCalls: true}) }},
+	{"`breaker.Breaker` with HungCalls", 4000, func() any { return hanging(1000) }},
 	{"`breaker.Breaker` in shadow mode", 6000, func() any { return breaker.New("b", breaker.Config{Initial: breaker.Shadow}) }},
 	{"`breaker.Throttle`", 2000, func() any { return breaker.NewThrottle("t", breaker.ThrottleConfig{}) }},
 	{"`limiter.TokenBucket`", 500, func() any { return limiter.NewTokenBucket(limiter.Config{Rate: rate}) }},
@@ -56,6 +56,15 @@ func fullLog(n int) *limiter.SlidingLog {
 		l.TakeAt(t0.Add(time.Duration(i)*time.Hour/time.Duration(n)), 1)
 	}
 	return l
+}
+
+// hanging returns a breaker that counts so many calls in flight, over all of its window.
+func hanging(calls int) *breaker.Breaker {
+	b := breaker.NewAt("b", breaker.Config{SlowCall: time.Second, HungCalls: true, MinCalls: 10 * calls}, t0)
+	for i := range calls {
+		_, _ = b.AllowAt(t0.Add(time.Duration(i) * 10 * time.Second / time.Duration(calls)))
+	}
+	return b
 }
 
 // memory is what the objects take with their defaults, or as said.

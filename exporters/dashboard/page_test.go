@@ -58,8 +58,13 @@ func TestSourcesThatCannotBeToldApartAreAnError(t *testing.T) {
 
 func TestPageLetsTheBrowserLoadNothingElse(t *testing.T) {
 	page := dashboard.Handler()
-	for _, path := range []string{"/", "/snapshot.json", "/nowhere"} {
-		h := get(page, path).Header()
+	for _, path := range []string{"/", "/snapshot.json", "/source.json?id=x", "/stream", "/nowhere"} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodHead, path, http.NoBody)
+		r.Header.Set("Origin", "https://elsewhere.example")
+		page.ServeHTTP(w, r)
+		h := w.Header()
+		require.Empty(t, h.Get("Access-Control-Allow-Origin"), path)
 		require.Equal(t, "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "+
 			"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
 			h.Get("Content-Security-Policy"), path)

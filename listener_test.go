@@ -1,0 +1,30 @@
+package weir_test
+
+import (
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// listens matches code, and no comment, that opens a listener.
+var listens = regexp.MustCompile(`(?m)^[^/\n]*\b(?:Listen(?:Config|Packet|TCP|UDP|Unix|AndServe|AndServeTLS)?|httptest\.NewServer)\b`)
+
+func TestTheLibraryOpensNoListener(t *testing.T) {
+	for _, module := range append(slices.Collect(maps.Keys(apart)), ".") {
+		for pkg, words := range goList(t, module, "-e", "-f", "{{.ImportPath}} {{.Dir}} {{join .GoFiles \" \"}}") {
+			if strings.Contains(pkg, "/internal/redistest") { // starts servers for tests
+				continue
+			}
+			for _, file := range words[1:] {
+				text, err := readFile(filepath.Join(words[0], file))
+				require.NoError(t, err)
+				require.Empty(t, listens.FindString(text), "%s/%s", pkg, file)
+			}
+		}
+	}
+}
