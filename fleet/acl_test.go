@@ -67,7 +67,7 @@ func useAll(t *testing.T, c *redis.Client) error {
 		return err
 	}
 	for name, limit := range brief {
-		b := newLimiter(link, name, limit, fleet.Config{Away: fleet.Error, MaxDenied: fleet.Off})
+		b := newLimiter(link, name, limit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
 		for _, key := range []string{"user", "other"} {
 			for _, n := range []int{6, 6, 0} {
 				if _, err := b.Take(t.Context(), key, n); err != nil {

@@ -20,15 +20,15 @@ func BenchmarkTake(b *testing.B) {
 	l := connect(b)
 	const plenty = 1_000_000
 	bucket := fleet.TokenBucket{Rate: limiter.PerSecond(plenty), Burst: plenty}
-	none := newLimiter(l, "none", fleet.TokenBucket{Rate: limiter.PerHour(1)}, fleet.Config{Away: fleet.Error})
+	none := newLimiter(l, "none", fleet.TokenBucket{Rate: limiter.PerHour(1)}, fleet.Config{OnOutage: fleet.FailError})
 	_, err := none.Take(b.Context(), "k", 1)
 	require.NoError(b, err)
 	for _, test := range []struct {
 		name string
 		take func(ctx context.Context, key string, n int) (fleet.Result, error)
 	}{
-		{"TokenBucket", newLimiter(l, "plain", bucket, fleet.Config{Away: fleet.Error}).Take},
-		{"leased", newLimiter(l, "leased", bucket, fleet.Config{Away: fleet.Error, MaxLease: 100}).Take},
+		{"TokenBucket", newLimiter(l, "plain", bucket, fleet.Config{OnOutage: fleet.FailError}).Take},
+		{"leased", newLimiter(l, "leased", bucket, fleet.Config{OnOutage: fleet.FailError, MaxLease: 100}).Take},
 		{"refused", func(ctx context.Context, _ string, n int) (fleet.Result, error) { return none.Take(ctx, "k", n) }},
 	} {
 		for _, callers := range []int{1, 8, 64} {

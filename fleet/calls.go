@@ -47,7 +47,7 @@ type Counted interface {
 //   - with a failover: what the replica had not been told,
 //   - a flush of which it is not known for more than an hour whether it arrived.
 //
-// While Redis is away a node goes on by itself: what it knew of the others ages out of
+// While Redis is unavailable a node goes on by itself: what it knew of the others ages out of
 // the window, and its own calls count on. They wait until Redis is back.
 //
 // All methods may be called from any number of goroutines. A Calls takes about 5 kB. In

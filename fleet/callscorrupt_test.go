@@ -26,7 +26,7 @@ func TestAnAnswerOfTheWrongLengthToAFlushIsAnError(t *testing.T) {
 	for _, answer := range []string{integers(), integers(1), integers(1, 2, 3), integers(make([]int64, 15)...), integers(make([]int64, 20)...)} {
 		f := newFake(t, map[string]string{"eval": integers(1), "evalsha": answer})
 		shared := fleet.NewCalls(connectTo(t, f.client(), fleet.LinkConfig{Timeout: time.Second}), "short", fleet.CallsConfig{})
-		require.ErrorIs(t, flush(t, shared), fleet.ErrAway, answer)
+		require.ErrorIs(t, flush(t, shared), fleet.ErrUnavailable, answer)
 		require.EqualValues(t, 1, shared.Counts().Successes, answer)
 	}
 }

@@ -109,8 +109,8 @@ func ExampleCallsStats() {
 	queue := fleet.NewCalls(link, "queue", fleet.CallsConfig{})
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	queue.Run(ctx) // once, for the context is done
+	_ = queue.Run(ctx) // once, for the context is done
 	stats := queue.Stats()
-	fmt.Println(stats.Flushes, stats.Failed, errors.Is(stats.Err, fleet.ErrAway))
+	fmt.Println(stats.Flushes, stats.Failed, errors.Is(stats.Err, fleet.ErrUnavailable))
 	// Output: 0 1 true
 }

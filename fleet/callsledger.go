@@ -72,7 +72,7 @@ func (l *ledger) capture(now time.Duration, own row) {
 }
 
 // fold makes one delta of those that are too old for the window, so that what waits is
-// bounded however long Redis is away.
+// bounded however long Redis is unavailable.
 func (l *ledger) fold(now time.Duration) {
 	for len(l.waiting) > 1 && now-l.waiting[1].at > l.span+l.width {
 		l.waiting[1].row = l.waiting[1].plus(l.waiting[0].row)

@@ -70,7 +70,7 @@ func once(t *testing.T, shared *fleet.Calls) {
 	shared.Record(window.Success, 0)
 	ended, end := context.WithCancel(t.Context())
 	end()
-	shared.Run(ended) // flushes as it ends
+	require.NoError(t, shared.Run(ended)) // flushes as it ends
 	require.NoError(t, shared.Stats().Err)
 }
 

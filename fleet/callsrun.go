@@ -2,22 +2,23 @@ package fleet
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
 )
 
-// Run exchanges what is counted with the fleet until the context is done: at once, then
-// after some random part of half the interval, so that the nodes do not march in step, and
-// from there on twice in every interval. While an exchange lasts longer, the next waits.
+// Run exchanges counts with the fleet until ctx ends, and then returns nil. The first exchange is
+// immediate, the second follows after a random part of half the interval, so that the nodes do not
+// send at the same time, and from then on there are two in each interval. An exchange that takes
+// longer delays the next.
 //
-// When the context is done it flushes a last time, which takes as long as the link's
-// Timeout at most: wait until Run has returned, or what is not flushed yet is lost. Run
-// may be called again then. To call it while it runs panics.
-func (c *Calls) Run(ctx context.Context) {
+// When ctx ends, Run flushes a last time, which takes at most the link's Timeout: wait until Run has
+// returned, or what is not flushed yet is lost. Run may be called again afterwards. It returns an
+// error at once if it is running already.
+func (c *Calls) Run(ctx context.Context) error {
 	if !c.running.TryLock() {
-		panic(errors.New("fleet: Calls.Run is running already"))
+		return fmt.Errorf("fleet: Run of Calls %q is running already", c.name)
 	}
 	defer c.running.Unlock()
 	// Calls are taken up every time, however long an exchange lasts, so exchanges have
@@ -34,6 +35,7 @@ func (c *Calls) Run(ctx context.Context) {
 	exchanges.Wait()
 	c.capture()
 	c.exchange(context.WithoutCancel(ctx))
+	return nil
 }
 
 // tick takes calls up and says that an exchange is due, until the context is done.

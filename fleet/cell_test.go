@@ -49,7 +49,7 @@ func TestCellAsksTheModuleWhereThereIsOne(t *testing.T) {
 		"cl.throttle": integers(0, 16, 15, -1, 2),
 		"evalsha":     integers(0, 0, 0, 4, 0),
 	})
-	throttle := newLimiter(connectTo(t, f.client(), fleet.LinkConfig{Timeout: patient}), "cell", seed, fleet.Config{Away: fleet.Error, MaxDenied: fleet.Off})
+	throttle := newLimiter(connectTo(t, f.client(), fleet.LinkConfig{Timeout: patient}), "cell", seed, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
 	ask := func(n int) rediscell.Reply {
 		r, err := rediscell.Throttle(t.Context(), throttle, "user:42", n)
 		require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestCellWithoutTheModule(t *testing.T) {
 
 func TestCellWithoutRedis(t *testing.T) {
 	_, l := awayLink(t)
-	throttle := newLimiter(l, "away", fleet.Cell{MaxBurst: 5, Count: 3600, Period: time.Hour}, fleet.Config{Away: fleet.Local, Share: 0.5})
+	throttle := newLimiter(l, "away", fleet.Cell{MaxBurst: 5, Count: 3600, Period: time.Hour}, fleet.Config{OnOutage: fleet.FailLocal, Share: 0.5})
 	for _, want := range []bool{false, false, false, true} {
 		r, err := rediscell.Throttle(t.Context(), throttle, "user", 1)
 		require.NoError(t, err)
@@ -130,8 +130,8 @@ func TestAnAnswerOfTheWrongLengthIsAnError(t *testing.T) {
 		for name, limit := range brief {
 			b := newLimiter(l, name, limit, orError)
 			_, err := b.Take(t.Context(), "user", 1)
-			require.ErrorIs(t, err, fleet.ErrAway, "%s: %v", name, reply)
-			require.ErrorIs(t, b.Refund(t.Context(), "user", 1), fleet.ErrAway, "%s: %v", name, reply)
+			require.ErrorIs(t, err, fleet.ErrUnavailable, "%s: %v", name, reply)
+			require.ErrorIs(t, b.Refund(t.Context(), "user", 1), fleet.ErrUnavailable, "%s: %v", name, reply)
 		}
 	}
 }

@@ -16,9 +16,9 @@ type Config struct {
 	// by its place among them: keep their order. Must be given.
 	Limits []Limit
 
-	// Away decides while Redis is away. Must be given.
-	Away Away
-	// Share is this node's share of the limit while Redis is away and Away is Local: above 0 and at
+	// OnOutage decides while Redis is unavailable. Must be given.
+	OnOutage OnOutage
+	// Share is this node's share of the limit while Redis is unavailable and OnOutage is FailLocal: above 0 and at
 	// most 1. With m nodes that is 1/m. The node keeps to it by a token bucket, full at first, of
 	// that share of the rate and of the most that can be taken at once, but at least 1; so in any
 	// span of a window up to twice the share is admitted, on top of what Redis admitted before and
@@ -26,7 +26,7 @@ type Config struct {
 	// Limit in a Span around an outage, a FixedWindow four times, and a TokenBucket twice what it
 	// admits otherwise. Must be given there, and nowhere else.
 	Share float64
-	// MaxKeys is the most keys that are remembered while Redis is away and Away is Local. Default:
+	// MaxKeys is the most keys that are remembered while Redis is unavailable and OnOutage is FailLocal. Default:
 	// 100,000.
 	MaxKeys int
 	// MaxWaiters is the most callers that may wait at once for one key; the next gets
@@ -89,12 +89,12 @@ func (c Config) Validate() error {
 		}
 	}
 	switch {
-	case c.Away < Open || c.Away > Error:
-		fault("Away is %s, must be Open, Closed, Local or Error", c.Away)
-	case c.Away == Local && !(c.Share > 0 && c.Share <= 1):
+	case !c.OnOutage.valid():
+		fault("OnOutage is %s, must be FailOpen, FailClosed, FailLocal or FailError", c.OnOutage)
+	case c.OnOutage == FailLocal && !(c.Share > 0 && c.Share <= 1):
 		fault("Share is %v, must be above 0 and at most 1", c.Share)
-	case c.Away != Local && c.Share != 0:
-		fault("Share is %v, must be 0 where Away is %s", c.Share, c.Away)
+	case c.OnOutage != FailLocal && c.Share != 0:
+		fault("Share is %v, must be 0 where OnOutage is %s", c.Share, c.OnOutage)
 	}
 	if c.MaxKeys < 0 || c.MaxKeys > math.MaxInt32 {
 		fault("MaxKeys is %d, must lie between 1 and %d (or be 0 for the default)", c.MaxKeys, math.MaxInt32)

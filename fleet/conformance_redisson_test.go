@@ -68,7 +68,7 @@ func newRedisson(t *testing.T, l *fleet.Link, direct *redis.Client, c redissonCo
 		if c.Type == 1 {
 			log.PerClient, log.Client = true, client
 		}
-		r.clients[client] = newLimiter(l, "redisson", log, fleet.Config{Away: fleet.Error})
+		r.clients[client] = newLimiter(l, "redisson", log, fleet.Config{OnOutage: fleet.FailError})
 	}
 	return r
 }

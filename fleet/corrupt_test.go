@@ -75,7 +75,7 @@ func TestWhateverAKeyHoldsTheAnswerIsInRange(t *testing.T) {
 	l, direct := connect(t), client(t, server())
 	for name, limit := range brief {
 		t.Run(name, func(t *testing.T) {
-			b := newLimiter(l, "corrupt "+name, limit, fleet.Config{Away: fleet.Error, MaxDenied: fleet.Off})
+			b := newLimiter(l, "corrupt "+name, limit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
 			random := rand.New(rand.NewPCG(7, 9))
 			foreign := 0
 			for range rounds {

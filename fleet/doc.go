@@ -4,9 +4,9 @@
 //	link, err := fleet.Connect(ctx, "limits", client, fleet.LinkConfig{})
 //	…
 //	users := fleet.NewLimiter("users", fleet.Config{
-//		Link:   link,
-//		Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerSecond(100), Burst: 50}},
-//		Away:   fleet.Local, Share: 1.0 / 3,
+//		Link:     link,
+//		Limits:   []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerSecond(100), Burst: 50}},
+//		OnOutage: fleet.FailLocal, Share: 1.0 / 3,
 //	})
 //
 //	r, err := users.Take(ctx, "user:42", 1)
@@ -36,21 +36,21 @@
 //	have a breaker judge what all machines see   Calls
 //
 // The bounds are those of all machines together, to two microseconds. Leases ([Config].MaxLease) add to them what its comment
-// says, an outage under the policy Local what [Config].Share says, and so does a Redis that forgets: what a replica had not been told before it took over, and what was evicted, is admitted
+// says, an outage under FailLocal what [Config].Share says, and so does a Redis that forgets: what a replica had not been told before it took over, and what was evicted, is admitted
 // a second time.
 //
-// # When Redis is away
+// # When Redis is unavailable
 //
-// [Config].Away says who decides while Redis cannot be reached, is too slow, loading, read-only, full, or not sure which of its nodes has
-// the key: Open admits, Closed refuses, Local keeps to this node's share, and Error leaves it to the caller. There is no default.
-// [Result].From tells who has decided.
+// [Config].OnOutage says who decides while Redis cannot be reached, is too slow, loading, read-only, full, or not sure which of its
+// nodes has the key: FailOpen admits, FailClosed refuses, FailLocal keeps to this node's share, and FailError leaves it to the caller.
+// There is no default. [Result].From tells who has decided.
 //
 //	Take ──► deny cache ──► lease ──► breaker ──► Redis, for up to LinkConfig.Timeout
 //	                                     │          │
-//	                                     └──────────┴──► away: Open, Closed, Local or Error
+//	                                     └──────────┴──► OnOutage: FailOpen, FailClosed, FailLocal or FailError
 //
 // A breaker stands before each server: one before a stand-alone Redis, for all limiters of a [Link], and one before each master of a
-// Cluster, so that a master that is away affects the limits of its own keys alone. A breaker opens after five round trips that failed;
+// Cluster, so that a master that is unavailable affects the limits of its own keys alone. A breaker opens after five round trips that failed;
 // all callers that shared such a round trip waited for it, a Timeout at most. From then on about one decision per second finds
 // out whether the server is back. A request whose answer was lost is never sent again: it may have been decided.
 // What a Cluster refuses while it moves a slot is asked again until the Timeout is over.
@@ -58,7 +58,7 @@
 // What counts against Redis is what it does within the Timeout of the link. A caller that gives up, or comes with a deadline that is shorter,
 // counts for nothing; where its command is under way it stays until there is an answer, for a Timeout at most.
 //
-// A Cluster should have cluster-require-full-coverage set to no, or else one master that is away takes all others along.
+// A Cluster should have cluster-require-full-coverage set to no, or else one master that is unavailable takes all others along.
 //
 // # Keys
 //
@@ -86,6 +86,6 @@
 // # Errors
 //
 // An error of these limiters means that there is no decision; a refusal is a Result that is not OK. Errors of Redis are of type
-// *StoreError, and match [ErrAway], [ErrForeign] or [ErrServer]. They tell neither addresses nor credentials. Wait gives a
+// *StoreError, and match [ErrUnavailable], [ErrForeign] or [ErrServer]. They tell neither addresses nor credentials. Wait gives a
 // *limiter.LimitedError where it is of no use to wait.
 package fleet

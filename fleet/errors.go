@@ -13,9 +13,9 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// ErrAway is matched, through [errors.Is], by every error that says that Redis gave no answer: it cannot be reached, is too
-// slow, or is in no state to decide. The policy of the limiter decides then: see [Away].
-var ErrAway = errors.New("fleet: redis is away")
+// ErrUnavailable is matched, through [errors.Is], by every error that says that Redis gave no answer: it cannot be reached, is too
+// slow, or is in no state to decide. The policy of the limiter decides then: see [OnOutage].
+var ErrUnavailable = errors.New("fleet: redis is unavailable")
 
 // ErrForeign is matched by the error which says that a key of ours holds what no limiter of its kind can have written: all that is
 // read from Redis is checked before it is used. Nothing is changed there.
@@ -30,7 +30,7 @@ var ErrServer = errors.New("fleet: the server cannot be used")
 // Fault is what is wrong with Redis. It is what the metric weir.limiter.backend.errors has as error.type.
 type Fault string
 
-// The faults. Those up to Trouble match ErrAway.
+// The faults. Those up to Trouble match ErrUnavailable.
 const (
 	Timeout     Fault = "timeout"     // no answer in time; it may have decided all the same
 	Connection  Fault = "connection"  // it cannot be reached, or the connection was lost
@@ -46,7 +46,7 @@ const (
 
 	Foreign Fault = "foreign" // matches ErrForeign
 	TooOld  Fault = "version" // matches ErrServer
-	Denied  Fault = "auth"    // matches ErrServer while a [Link] is made, ErrAway later
+	Denied  Fault = "auth"    // matches ErrServer while a [Link] is made, ErrUnavailable later
 	NoTLS   Fault = "tls"     // likewise
 )
 
@@ -58,7 +58,7 @@ var faults = []Fault{
 
 // StoreError says why Redis did not decide. Its text has neither addresses nor credentials, nor what a script says.
 //
-// It matches ErrAway, ErrForeign or ErrServer, by its Fault; context.DeadlineExceeded where that is Timeout, and breaker.ErrOpen
+// It matches ErrUnavailable, ErrForeign or ErrServer, by its Fault; context.DeadlineExceeded where that is Timeout, and breaker.ErrOpen
 // where it is BreakerOpen.
 type StoreError struct {
 	Name  string    // of the link
@@ -94,7 +94,7 @@ func (e *StoreError) Unwrap() error { return e.Cause }
 // Is reports whether the error is to be treated as target.
 func (e *StoreError) Is(target error) bool {
 	switch target {
-	case ErrAway, ErrForeign, ErrServer:
+	case ErrUnavailable, ErrForeign, ErrServer:
 		return target == e.class()
 	case context.DeadlineExceeded:
 		return e.Fault == Timeout
@@ -119,7 +119,7 @@ func (e *StoreError) class() error {
 	case e.Fault == TooOld, e.final && (e.Fault == Denied || e.Fault == NoTLS || e.Fault == Moved):
 		return ErrServer
 	}
-	return ErrAway
+	return ErrUnavailable
 }
 
 // replies are how the errors of a server begin.

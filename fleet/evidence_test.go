@@ -34,7 +34,7 @@ var hurry = map[string]func(context.Context) (context.Context, context.CancelFun
 func TestCallersInAHurryAreNoEvidenceAgainstRedis(t *testing.T) {
 	for how, hurried := range hurry {
 		for leases, c := range map[string]fleet.Config{
-			"no leases": {Away: fleet.Open}, "leases": {Away: fleet.Open, MaxLease: 2},
+			"no leases": {OnOutage: fleet.FailOpen}, "leases": {OnOutage: fleet.FailOpen, MaxLease: 2},
 		} {
 			t.Run(how+", "+leases, func(t *testing.T) {
 				s := redistest.Start(t)
@@ -61,7 +61,7 @@ func TestCallersInAHurryAreNoEvidenceAgainstRedis(t *testing.T) {
 				for range 2 {
 					g.Go(func() {
 						for range 50 {
-							if r, err := b.Take(t.Context(), newKey(), 1); err != nil || r.From == fleet.FromAway {
+							if r, err := b.Take(t.Context(), newKey(), 1); err != nil || r.From == fleet.FromOutage {
 								away.Add(1)
 							}
 						}
@@ -131,7 +131,7 @@ func TestARedisThatHangsIsNoticedThoughAllCallersAreInAHurry(t *testing.T) {
 func TestACallerThatGivesUpGetsTheErrorOfItsContext(t *testing.T) {
 	f := newFake(t, map[string]string{"evalsha": ""})
 	l := connectTo(t, f.client(), fleet.LinkConfig{Timeout: 100 * ms})
-	b := newBucket(l, fleet.Config{Away: fleet.Open})
+	b := newBucket(l, fleet.Config{OnOutage: fleet.FailOpen})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer time.AfterFunc(10*ms, cancel).Stop()
 	_, err := b.Take(ctx, "user", 1)
@@ -240,7 +240,7 @@ func TestWhatIsEvidenceAgainstAServer(t *testing.T) {
 func TestAServerThatIsBackIsFoundWithinAboutASecond(t *testing.T) {
 	f := newFake(t, map[string]string{"evalsha": "-LOADING Redis is loading the dataset in memory\r\n"})
 	l := connectTo(t, f.client(), fleet.LinkConfig{})
-	b := tenASecond(l, "window", fleet.Config{Away: fleet.Open, MaxDenied: fleet.Off})
+	b := tenASecond(l, "window", fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: fleet.Off})
 	take := func() fleet.From {
 		r, err := b.Take(t.Context(), "user", 1)
 		require.NoError(t, err)
@@ -253,7 +253,7 @@ func TestAServerThatIsBackIsFoundWithinAboutASecond(t *testing.T) {
 	f.commands()
 	began := time.Now()
 	for time.Since(began) < 5*time.Second {
-		require.Equal(t, fleet.FromAway, take())
+		require.Equal(t, fleet.FromOutage, take())
 	}
 	asked := len(f.commands())
 	require.LessOrEqual(t, asked, 5, "at most once a second")
@@ -272,7 +272,7 @@ func TestALeaseThatFailsCostsNoSecondTimeout(t *testing.T) {
 	proxy := redistest.NewProxy(t, redistest.Start(t).Addr())
 	c := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = c.Close() })
-	b := counter(connectTo(t, c, fleet.LinkConfig{Timeout: timeout}), "lease", fleet.Config{Away: fleet.Closed, MaxLease: 10})
+	b := counter(connectTo(t, c, fleet.LinkConfig{Timeout: timeout}), "lease", fleet.Config{OnOutage: fleet.FailClosed, MaxLease: 10})
 	for from := fleet.FromServer; from != fleet.FromLease; {
 		r, err := b.Take(t.Context(), "k", 1)
 		require.NoError(t, err)

@@ -33,7 +33,7 @@ func ExampleConnect() {
 
 	link, err := fleet.Connect(context.Background(), "limits", client, fleet.LinkConfig{Timeout: 50 * time.Millisecond})
 	if err != nil {
-		fmt.Println(err) // too old, access denied, a bad certificate; but not: away
+		fmt.Println(err) // too old, access denied, a bad certificate; but not: unavailable
 		return
 	}
 	fmt.Println(link.Name(), link.Breaker().State())
@@ -44,7 +44,7 @@ func ExampleNewLimiter() {
 	link := exampleLink()
 	users := fleet.NewLimiter("users", fleet.Config{
 		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerMinute(1), Burst: 2}},
-		Away: fleet.Closed,
+		OnOutage: fleet.FailClosed,
 	})
 
 	for range 3 {
@@ -65,7 +65,7 @@ func ExampleNewLimiter() {
 func ExampleTokenBucket() {
 	bucket := fleet.NewLimiter("bucket", fleet.Config{
 		Link: exampleLink(), Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerSecond(100), Burst: 20}},
-		Away: fleet.Closed,
+		OnOutage: fleet.FailClosed,
 	})
 
 	r, err := bucket.Take(context.Background(), "user:42", 15)
@@ -77,7 +77,7 @@ func ExampleFixedWindow() {
 	link := exampleLink()
 	daily := fleet.NewLimiter("daily", fleet.Config{
 		Link: link, Limits: []fleet.Limit{fleet.FixedWindow{Limit: 1000, Span: 24 * time.Hour}},
-		Away: fleet.Open,
+		OnOutage: fleet.FailOpen,
 	})
 
 	r, err := daily.Take(context.Background(), "tenant:7", 400)
@@ -93,7 +93,7 @@ func ExampleSlidingWindow() {
 	link := exampleLink()
 	logins := fleet.NewLimiter("logins", fleet.Config{
 		Link: link, Limits: []fleet.Limit{fleet.SlidingWindow{Limit: 3, Span: time.Minute}},
-		Away: fleet.Closed,
+		OnOutage: fleet.FailClosed,
 	})
 
 	for range 4 {
@@ -108,7 +108,7 @@ func ExampleSlidingLog() {
 	ctx := context.Background()
 	partner := fleet.NewLimiter("partner", fleet.Config{
 		Link: link, Limits: []fleet.Limit{fleet.SlidingLog{Limit: 10, Span: time.Minute}},
-		Away: fleet.Error,
+		OnOutage: fleet.FailError,
 	})
 
 	_, _ = partner.Take(ctx, "acme", 3)
@@ -123,7 +123,7 @@ func ExampleCell() {
 	link := exampleLink()
 	replies := fleet.NewLimiter("reply", fleet.Config{
 		Link: link, Limits: []fleet.Limit{fleet.Cell{MaxBurst: 15, Count: 30, Period: time.Minute}},
-		Away: fleet.Open,
+		OnOutage: fleet.FailOpen,
 	})
 
 	reply, err := rediscell.Throttle(context.Background(), replies, "user:42", 1)
@@ -140,7 +140,7 @@ func ExampleLimiter_TakeEach() {
 			fleet.TokenBucket{Rate: limiter.PerSecond(10)},
 			fleet.SlidingWindow{Limit: 100, Span: time.Hour},
 		},
-		Away: fleet.Local, Share: 0.25,
+		OnOutage: fleet.FailLocal, Share: 0.25,
 	})
 	r, err := api.Take(context.Background(), "user:42", 5)
 	fmt.Println(r.OK, r.Limit, r.Remaining, err)
@@ -156,7 +156,7 @@ func ExampleKeyed() {
 	link := exampleLink()
 	outbound := fleet.NewLimiter("outbound", fleet.Config{
 		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerSecond(200)}},
-		Away: fleet.Open,
+		OnOutage: fleet.FailOpen,
 	})
 
 	// All processes together make 200 calls a second; each has a breaker of its own.
@@ -172,24 +172,24 @@ func ExampleStoreError() {
 	link, _ := fleet.Connect(context.Background(), "limits", client, fleet.LinkConfig{Timeout: 5 * time.Second})
 	users := fleet.NewLimiter("users", fleet.Config{
 		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerSecond(100)}},
-		Away: fleet.Error,
+		OnOutage: fleet.FailError,
 	})
 
 	_, err := users.Take(context.Background(), "user:42", 1)
 	fmt.Println(err)
-	fmt.Println(errors.Is(err, fleet.ErrAway))
+	fmt.Println(errors.Is(err, fleet.ErrUnavailable))
 	// Output:
 	// fleet: redis limits: no connection
 	// true
 }
 
-func ExampleAway() {
+func ExampleOnOutage() {
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", ContextTimeoutEnabled: true, DialerRetries: 1})
 	defer func() { _ = client.Close() }()
 	link, _ := fleet.Connect(context.Background(), "limits", client, fleet.LinkConfig{})
 	users := fleet.NewLimiter("users", fleet.Config{
 		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 12}},
-		Away: fleet.Local, Share: 1.0 / 6,
+		OnOutage: fleet.FailLocal, Share: 1.0 / 6,
 	})
 
 	for range 3 {
@@ -197,9 +197,9 @@ func ExampleAway() {
 		fmt.Println(r.OK, r.From)
 	}
 	// Output:
-	// true away
-	// true away
-	// false away
+	// true outage
+	// true outage
+	// false outage
 }
 
 func ExampleLink() {
@@ -215,7 +215,7 @@ func ExampleResult() {
 	link := exampleLink()
 	users := fleet.NewLimiter("results", fleet.Config{
 		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerMinute(1), Burst: 3}},
-		Away: fleet.Open,
+		OnOutage: fleet.FailOpen,
 	})
 
 	r, err := users.Take(context.Background(), "user:42", 4)
@@ -240,7 +240,7 @@ func ExampleLimit() {
 // Leases and what is remembered of refusals are bounded.
 func ExampleConfig() {
 	c := fleet.Config{Link: exampleLink(), Limits: []fleet.Limit{fleet.FixedWindow{Limit: 100, Span: time.Minute}}}
-	c.Away, c.Share, c.MaxLease = fleet.Local, 0.25, 100
+	c.OnOutage, c.Share, c.MaxLease = fleet.FailLocal, 0.25, 100
 	fmt.Println(c.Validate())
 	c.Share, c.MaxLease = 0, 1
 	fmt.Println(c.Validate())
@@ -264,7 +264,7 @@ func ExampleFrom() {
 	link := exampleLink()
 	users := fleet.NewLimiter("from", fleet.Config{
 		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerMinute(1), Burst: 1}},
-		Away: fleet.Closed,
+		OnOutage: fleet.FailClosed,
 	})
 	for range 3 {
 		r, _ := users.Take(context.Background(), "user:42", 1)
@@ -282,7 +282,7 @@ func ExampleFault() {
 	link, _ := fleet.Connect(context.Background(), "limits", client, fleet.LinkConfig{Timeout: 5 * time.Second})
 	users := fleet.NewLimiter("users", fleet.Config{
 		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerSecond(100)}},
-		Away: fleet.Error,
+		OnOutage: fleet.FailError,
 	})
 
 	_, err := users.Take(context.Background(), "user:42", 1)

@@ -10,7 +10,7 @@ import (
 // TakeAt is Take at a given time.
 func (l *Limiter) TakeAt(ctx context.Context, at time.Time, key string, n int) (Result, error) {
 	r, err := l.store.decide(ctx, tag(key), max(n, 0), at)
-	return Result{Result: negative(r, n)}, err
+	return Result{Result: negative(r, n), From: FromServer}, err
 }
 
 // GiveBackAt is Refund at a given time.

@@ -48,8 +48,8 @@ func TestNoNumberOfPermitsIsTooLarge(t *testing.T) {
 	l := connect(t)
 	for name, limits := range kinds {
 		for lease, c := range map[string]fleet.Config{
-			"plain": {Away: fleet.Error, MaxDenied: fleet.Off}, "remembered": {Away: fleet.Error},
-			"leased": {Away: fleet.Error, MaxDenied: fleet.Off, MaxLease: 10}, "leased and remembered": {Away: fleet.Error, MaxLease: 1_000_000},
+			"plain": {OnOutage: fleet.FailError, MaxDenied: fleet.Off}, "remembered": {OnOutage: fleet.FailError},
+			"leased": {OnOutage: fleet.FailError, MaxDenied: fleet.Off, MaxLease: 10}, "leased and remembered": {OnOutage: fleet.FailError, MaxLease: 1_000_000},
 		} {
 			t.Run(name+", "+lease, func(t *testing.T) {
 				t.Parallel()
@@ -63,7 +63,7 @@ func TestNoNumberOfPermitsIsTooLargeWhileRedisIsAway(t *testing.T) {
 	_, l := awayLink(t)
 	for name, limits := range kinds {
 		t.Run(name, func(t *testing.T) {
-			requireHeld(t, newLimiters(l, "extremes "+name, fleet.Config{Away: fleet.Local, Share: 1}, limits...))
+			requireHeld(t, newLimiters(l, "extremes "+name, fleet.Config{OnOutage: fleet.FailLocal, Share: 1}, limits...))
 		})
 	}
 }
@@ -98,7 +98,7 @@ func requireHeld(t *testing.T, l *fleet.Limiter) {
 		require.GreaterOrEqual(t, value, 0.0, name)
 	}
 	if err := l.Refund(t.Context(), "k", math.MaxInt); err != nil {
-		require.ErrorIs(t, err, fleet.ErrAway)
+		require.ErrorIs(t, err, fleet.ErrUnavailable)
 	}
 	require.NoError(t, l.Close(t.Context()))
 	r, err := l.Take(t.Context(), "k", 50)

@@ -237,18 +237,18 @@ func (f fault) check(t *testing.T, l *load, taken int) {
 	}
 	require.LessOrEqual(t, l.over(), f.forgets*faultBurst, "admitted by Redis beyond what is lawful")
 
-	require.Zero(t, l.tallies["closed"].away, "admitted by the policy Closed")
-	require.Zero(t, l.tallies["error"].away, "admitted by the policy Error")
-	local := l.tallies["local"]
-	require.LessOrEqual(t, float64(local.away), faultShare*float64(l.lawful())+1, "admitted by the policy Local")
+	require.Zero(t, l.tallies["fail-closed"].away, "admitted by the policy FailClosed")
+	require.Zero(t, l.tallies["fail-error"].away, "admitted by the policy FailError")
+	local := l.tallies["fail-local"]
+	require.LessOrEqual(t, float64(local.away), faultShare*float64(l.lawful())+1, "admitted by the policy FailLocal")
 	if f.calm {
 		require.Zero(t, counted.errors, "errors")
 		require.Zero(t, l.opened.Load())
 	}
 	if f.away {
-		require.Positive(t, l.tallies["open"].away, "admitted by the policy Open")
-		require.Positive(t, local.away, "admitted by the policy Local")
-		require.Positive(t, l.tallies["error"].errors)
+		require.Positive(t, l.tallies["fail-open"].away, "admitted by the policy FailOpen")
+		require.Positive(t, local.away, "admitted by the policy FailLocal")
+		require.Positive(t, l.tallies["fail-error"].errors)
 		require.Positive(t, l.opened.Load())
 	}
 }

@@ -54,13 +54,13 @@ func (y *tally) take(ctx context.Context) error {
 	y.worst = max(y.worst, time.Since(start))
 	var e *fleet.StoreError
 	switch {
-	case err == nil && r.OK && r.From == fleet.FromAway:
+	case err == nil && r.OK && r.From == fleet.FromOutage:
 		y.away++
 	case err == nil && r.OK:
 		y.granted++
 	case err == nil:
 		y.refused++
-	case errors.As(err, &e) && errors.Is(err, fleet.ErrAway):
+	case errors.As(err, &e) && errors.Is(err, fleet.ErrUnavailable):
 		y.errors++
 		if e.Fault == fleet.Timeout || e.Fault == fleet.Connection {
 			y.lost++
@@ -98,16 +98,16 @@ func newLoad(t *testing.T, client redis.UniversalClient, timeout time.Duration) 
 			}
 		}},
 	})
-	for _, away := range []fleet.Away{fleet.Open, fleet.Closed, fleet.Local, fleet.Error} {
-		c := fleet.Config{Away: away, MaxDenied: fleet.Off}
-		if away == fleet.Local {
+	for _, away := range []fleet.OnOutage{fleet.FailOpen, fleet.FailClosed, fleet.FailLocal, fleet.FailError} {
+		c := fleet.Config{OnOutage: away, MaxDenied: fleet.Off}
+		if away == fleet.FailLocal {
 			c.Share = faultShare
 		}
 		bucket := fleet.TokenBucket{Rate: limiter.PerSecond(faultRate), Burst: faultBurst}
 		l.tallies[away.String()] = &tally{limiter: newLimiter(l.link, "fault-"+away.String(), bucket, c)}
 	}
 	bucket := fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: faultTotal}
-	l.tallies[counting] = &tally{limiter: newLimiter(l.link, "fault-counting", bucket, fleet.Config{Away: fleet.Error})}
+	l.tallies[counting] = &tally{limiter: newLimiter(l.link, "fault-counting", bucket, fleet.Config{OnOutage: fleet.FailError})}
 	return l
 }
 
@@ -210,7 +210,7 @@ func (l *load) row(t *testing.T, taken int) string {
 	t.Helper()
 	c := l.tallies[counting]
 	var policies []string
-	for _, name := range []string{"open", "closed", "local", "error"} {
+	for _, name := range []string{"fail-open", "fail-closed", "fail-local", "fail-error"} {
 		y := l.tallies[name]
 		policies = append(policies, fmt.Sprintf("%s %d+%d", name, y.granted, y.away))
 	}

@@ -37,7 +37,7 @@ func (k *Keyed) Take(n int) limiter.Result {
 // TakeAt is Take: nobody but the server says what time it is.
 func (k *Keyed) TakeAt(_ time.Time, n int) limiter.Result { return k.Take(n) }
 
-// Refund gives n permits back. Where Redis is away they are lost.
+// Refund gives n permits back. Where Redis is unavailable they are lost.
 func (k *Keyed) Refund(n int) {
 	_ = k.limiter.Refund(context.Background(), k.key, n) // counted by the limiter
 }
@@ -53,5 +53,5 @@ func (k *Keyed) Wait(ctx context.Context, n int) error { return k.limiter.Wait(c
 
 // TryWait is Wait that gives up where it would take longer than limit.
 func (k *Keyed) TryWait(ctx context.Context, n int, limit time.Duration) error {
-	return k.limiter.TryWait(ctx, k.key, n, limit)
+	return k.limiter.WaitAtMost(ctx, k.key, n, limit)
 }

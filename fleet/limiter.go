@@ -16,13 +16,13 @@ import (
 // It is a [stat.Source]. All methods are safe for concurrent use, and block: see Take. The zero
 // value does not work: use [NewLimiter].
 type Limiter struct {
-	name  string
-	link  *Link
-	store store
-	limit int // the most that can be taken at once, by the config
-	away  fallback
-	lines lines
-	book  book
+	name   string
+	link   *Link
+	store  store
+	limit  int // the most that can be taken at once, by the config
+	outage fallback
+	lines  lines
+	book   book
 
 	denied *deny.Cache  // nil where refusals are not remembered
 	leases *lease.Purse // nil where there are none
@@ -51,7 +51,7 @@ func NewLimiter(name string, c Config) *Limiter {
 	rules := c.rules()
 	l.limit = most(rules)
 	l.store = newStore(namespace{link: c.Link, name: name}, rules)
-	l.away = newFallback(c, rules)
+	l.outage = newFallback(c, rules)
 	l.leases = newLeases(l, c)
 	l.book.build(name)
 	return l
@@ -66,8 +66,8 @@ func (l *Limiter) Name() string { return l.name }
 //
 // Take blocks for as long as Redis takes, up to the link's Timeout. If ctx ends meanwhile, Take returns
 // at once, unless this call is the one that sends the command to Redis, for itself and others: then it
-// stays until Redis has answered or the Timeout is over. An error means that there is no decision: Redis is away and the policy is Error (a
-// [*StoreError] that matches [ErrAway]), the key holds a value that no limiter of this kind has
+// stays until Redis has answered or the Timeout is over. An error means that there is no decision: Redis is unavailable and the policy is FailError (a
+// [*StoreError] that matches [ErrUnavailable]), the key holds a value that no limiter of this kind has
 // written ([ErrForeign]), or ctx was done. If ctx was done before Redis answered, or Redis did not
 // answer in time, the permits may have been taken all the same.
 func (l *Limiter) Take(ctx context.Context, key string, n int) (Result, error) {
@@ -77,7 +77,7 @@ func (l *Limiter) Take(ctx context.Context, key string, n int) (Result, error) {
 }
 
 // TakeEach is Take that returns the result of each limit, in the order of [Config].Limits: which of
-// them refused, and how the others stand. While Redis is away it returns one result, that of the
+// them refused, and how the others stand. While Redis is unavailable it returns one result, that of the
 // policy. Nothing has been taken unless all are OK.
 func (l *Limiter) TakeEach(ctx context.Context, key string, n int) ([]Result, error) {
 	tagged := tag(key)
@@ -91,7 +91,7 @@ func (l *Limiter) TakeEach(ctx context.Context, key string, n int) ([]Result, er
 	l.book.count(Result{Result: negative(join(results), n)}, nil, n)
 	each := make([]Result, len(results))
 	for i, r := range results {
-		each[i] = Result{Result: negative(r, n)}
+		each[i] = Result{Result: negative(r, n), From: FromServer}
 	}
 	return each, nil
 }
@@ -126,8 +126,8 @@ func (l *Limiter) giveBack(ctx context.Context, tag string, n int, age time.Dura
 		return nil
 	}
 	err := l.store.giveBack(ctx, tag, n, age, time.Time{})
-	if errors.Is(err, ErrAway) {
-		l.away.refund(tag, n, age)
+	if errors.Is(err, ErrUnavailable) {
+		l.outage.refund(tag, n, age)
 	}
 	l.book.fault(err)
 	l.changed(tag)
@@ -147,7 +147,7 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 }
 
 // decide answers a request in the quickest way there is: from memory, from Redis, or by the policy
-// if Redis is away.
+// if Redis is unavailable.
 func (l *Limiter) decide(ctx context.Context, tag string, n int) (Result, error) {
 	look := l.denied.Look(tag, n)
 	if look.Refused {
@@ -174,12 +174,12 @@ func negative(r limiter.Result, n int) limiter.Result {
 
 // withoutRedis decides by the policy if Redis has not, for that reason.
 func (l *Limiter) withoutRedis(tag string, n int, why error) (Result, error) {
-	if !errors.Is(why, ErrAway) || l.away.away == Error {
+	if !errors.Is(why, ErrUnavailable) || l.outage.policy == FailError {
 		return Result{}, why
 	}
 	again := l.link.timeout
 	if e, ok := errors.AsType[*StoreError](why); ok {
 		again = max(e.RetryAfter(), again)
 	}
-	return Result{Result: l.away.decide(tag, n, l.limit, again), From: FromAway}, nil
+	return Result{Result: l.outage.decide(tag, n, l.limit, again), From: FromOutage}, nil
 }

@@ -15,9 +15,9 @@ import (
 )
 
 // Link is a Redis or Valkey to which limiters are tied: its client, the breakers before it and the time that it may take.
-// Limiters of one Redis share a Link, so that all know at once when it is away.
+// Limiters of one Redis share a Link, so that all know at once when it is unavailable.
 //
-// A stand-alone Redis has one breaker. Each master of a Cluster, and each shard of a Ring, has its own, so that one that is away costs
+// A stand-alone Redis has one breaker. Each master of a Cluster, and each shard of a Ring, has its own, so that one that is unavailable costs
 // the limits of its own keys alone.
 //
 // It is a [stat.Source]: the breakers' figures, by the name of the link, and by the address where there are several servers.
@@ -41,8 +41,8 @@ type Link struct {
 //
 // Connect asks the server who it is. One that cannot be used as it is (see [ErrServer]) is an error: a certificate that is not accepted or a
 // client without TLS settings that fit, credentials that are refused, a version before 6, and a server in cluster mode where the
-// client is not one for Clusters. A server that is away is not an error: the limiters' policies decide until it is back, and it is asked again
-// then. [Link.Err] tells why it is away.
+// client is not one for Clusters. A server that is unavailable is not an error: the limiters' policies decide until it is back, and it is asked again
+// then. [Link.Err] tells why it is unavailable.
 //
 // Where c makes no sense, its Validate's error is returned. The client must have ContextTimeoutEnabled, for otherwise a
 // decision takes as long as it pleases.
@@ -59,7 +59,7 @@ func Connect(ctx context.Context, name string, client redis.UniversalClient, c L
 	if e.Fault == Timeout && answersPlainly(ctx, client, l.timeout) {
 		e = &StoreError{Name: name, Fault: NoTLS, Cause: errPlain}
 	}
-	if e.final = true; !errors.Is(e, ErrAway) {
+	if e.final = true; !errors.Is(e, ErrUnavailable) {
 		return nil, e
 	}
 	return l, nil
@@ -117,7 +117,7 @@ func (l *Link) Breakers() iter.Seq2[string, *breaker.Breaker] {
 	return func(yield func(string, *breaker.Breaker) bool) { yield("", l.breaker) }
 }
 
-// Err returns the latest error that says that a server was away, and nil where none has been since the link was made. Its Cause has
+// Err returns the latest error that says that a server was unavailable, and nil where none has been since the link was made. Its Cause has
 // what the client library said. It stays when the server is back.
 func (l *Link) Err() error {
 	if e := l.failure.Load(); e != nil {

@@ -20,7 +20,7 @@ func newBucket(l *fleet.Link, c fleet.Config) *fleet.Limiter {
 	return newLimiter(l, "bucket", fleet.TokenBucket{Rate: limiter.PerSecond(10), Burst: 10}, c)
 }
 
-var orError = fleet.Config{Away: fleet.Error}
+var orError = fleet.Config{OnOutage: fleet.FailError}
 
 func TestConnectRefusesWhatMakesNoSense(t *testing.T) {
 	unbounded := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
@@ -49,10 +49,10 @@ func TestAnOldServerThatWasAwayIsFoundOutLater(t *testing.T) {
 	f := newFake(t, map[string]string{"info": "-LOADING Redis is loading the dataset in memory\r\n"})
 	l, err := fleet.Connect(t.Context(), "main", f.client(), fleet.LinkConfig{})
 	require.NoError(t, err)
-	b := newBucket(l, fleet.Config{Away: fleet.Open})
+	b := newBucket(l, fleet.Config{OnOutage: fleet.FailOpen})
 	r, err := b.Take(t.Context(), "user", 1)
 	require.NoError(t, err)
-	require.Equal(t, fleet.FromAway, r.From)
+	require.Equal(t, fleet.FromOutage, r.From)
 	f.says("info", bulk("redis_version:4.0.0\r\n"))
 	_, err = b.Take(t.Context(), "user", 1)
 	require.ErrorIs(t, err, fleet.ErrServer, "no policy stands in for a server of no use")
@@ -118,7 +118,7 @@ func TestNothingIsTakenTwice(t *testing.T) {
 
 	proxy.LoseReplies(1)
 	_, err = b.Take(t.Context(), "user", 1)
-	require.ErrorIs(t, err, fleet.ErrAway)
+	require.ErrorIs(t, err, fleet.ErrUnavailable)
 	require.EqualError(t, err, "fleet: redis "+t.Name()+": no connection")
 	require.Equal(t, before+1, s.Calls()["evalsha"])
 }
@@ -151,7 +151,7 @@ func TestAnswersThatAreNoDecisionAreNotAskedForAgain(t *testing.T) {
 			var store *fleet.StoreError
 			require.ErrorAs(t, err, &store)
 			require.Equal(t, want, store.Fault, err)
-			require.ErrorIs(t, err, fleet.ErrAway)
+			require.ErrorIs(t, err, fleet.ErrUnavailable)
 			require.NotContains(t, err.Error(), "script")
 			require.NotContains(t, err.Error(), "127.0.0.1")
 		})
@@ -166,13 +166,13 @@ func TestAServerThatDoesNotAnswerCostsTheTimeoutAndThenNothing(t *testing.T) {
 		began := time.Now()
 		_, err := b.Take(t.Context(), "user", 1)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorIs(t, err, fleet.ErrAway)
+		require.ErrorIs(t, err, fleet.ErrUnavailable)
 		require.Less(t, time.Since(began), time.Second)
 	}
 	require.Len(t, f.commands(), 5)
 	_, err := b.Take(t.Context(), "user", 1)
 	require.ErrorIs(t, err, breaker.ErrOpen)
-	require.ErrorIs(t, err, fleet.ErrAway)
+	require.ErrorIs(t, err, fleet.ErrUnavailable)
 	require.EqualError(t, err, "fleet: redis "+t.Name()+": not asked, it has failed too often")
 	require.Empty(t, f.commands())
 	require.True(t, l.Breaker().IsOpen())
@@ -193,7 +193,7 @@ func TestConnectTakesNoLongerThanADecision(t *testing.T) {
 // What something else has written under a key of ours stays as it is, and is no fault of Redis.
 func TestForeignValuesAreAnErrorOfTheirOwn(t *testing.T) {
 	l, direct := connect(t), client(t, server())
-	open := fleet.Config{Away: fleet.Open}
+	open := fleet.Config{OnOutage: fleet.FailOpen}
 	window := time.Minute
 	for name, b := range map[string]interface {
 		scripted
@@ -226,7 +226,7 @@ func TestForeignValuesAreAnErrorOfTheirOwn(t *testing.T) {
 				_, err := b.Take(t.Context(), "user", 1)
 				require.ErrorIs(t, err, fleet.ErrForeign)
 				require.EqualError(t, err, "fleet: redis TestForeignValuesAreAnErrorOfTheirOwn: the key holds something else")
-				require.NotErrorIs(t, err, fleet.ErrAway)
+				require.NotErrorIs(t, err, fleet.ErrUnavailable)
 				_, err = b.Peek(t.Context(), "user")
 				require.ErrorIs(t, err, fleet.ErrForeign)
 				require.ErrorIs(t, b.Refund(t.Context(), "user", 1), fleet.ErrForeign)
@@ -239,11 +239,11 @@ func TestForeignValuesAreAnErrorOfTheirOwn(t *testing.T) {
 
 func TestStoreErrorsSayWhatTheyAre(t *testing.T) {
 	for fault, want := range map[fleet.Fault]error{
-		fleet.Timeout: fleet.ErrAway, fleet.Connection: fleet.ErrAway, fleet.Denied: fleet.ErrAway,
+		fleet.Timeout: fleet.ErrUnavailable, fleet.Connection: fleet.ErrUnavailable, fleet.Denied: fleet.ErrUnavailable,
 		fleet.Foreign: fleet.ErrForeign, fleet.TooOld: fleet.ErrServer,
 	} {
 		e := &fleet.StoreError{Name: "main", Fault: fault}
-		for _, target := range []error{fleet.ErrAway, fleet.ErrForeign, fleet.ErrServer} {
+		for _, target := range []error{fleet.ErrUnavailable, fleet.ErrForeign, fleet.ErrServer} {
 			require.Equal(t, errors.Is(want, target), errors.Is(e, target), "%s is %v", fault, target)
 		}
 		require.False(t, strings.HasSuffix(e.Error(), ": "), fault)

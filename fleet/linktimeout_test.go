@@ -60,7 +60,7 @@ func TestNoDecisionLastsLongerThanTheTimeout(t *testing.T) {
 			for range 3 {
 				began = time.Now()
 				_, err := b.Take(t.Context(), "user", 1)
-				require.ErrorIs(t, err, fleet.ErrAway)
+				require.ErrorIs(t, err, fleet.ErrUnavailable)
 				require.Less(t, time.Since(began), timeout+slack)
 			}
 			require.Error(t, l.Err())

@@ -38,7 +38,7 @@ func TestConnectTellsWhyThereIsNoTLS(t *testing.T) {
 				_, err := fleet.Connect(t.Context(), "main", client, fleet.LinkConfig{})
 				require.EqualError(t, err, noTLS)
 				require.ErrorIs(t, err, fleet.ErrServer)
-				require.NotErrorIs(t, err, fleet.ErrAway)
+				require.NotErrorIs(t, err, fleet.ErrUnavailable)
 				var store *fleet.StoreError
 				require.ErrorAs(t, err, &store)
 				require.ErrorContains(t, store.Cause, "tls: ")
@@ -69,7 +69,7 @@ func TestALinkSaysWhyItsServerIsAway(t *testing.T) {
 	l, err := fleet.Connect(t.Context(), "main", c, fleet.LinkConfig{})
 	require.NoError(t, err)
 	require.EqualError(t, l.Err(), "fleet: redis main: no connection")
-	require.ErrorIs(t, l.Err(), fleet.ErrAway)
+	require.ErrorIs(t, l.Err(), fleet.ErrUnavailable)
 	var store *fleet.StoreError
 	require.ErrorAs(t, l.Err(), &store)
 	require.ErrorContains(t, store.Cause, "connection refused")
@@ -91,7 +91,7 @@ func TestALinkSaysThatTheCertificateIsNoLongerAccepted(t *testing.T) {
 		_, err = b.Take(t.Context(), "user", 1)
 		var store *fleet.StoreError
 		require.ErrorAs(t, err, &store)
-		require.ErrorIs(t, err, fleet.ErrAway)
+		require.ErrorIs(t, err, fleet.ErrUnavailable)
 		return store.Fault == fleet.NoTLS
 	}, 5*time.Second, ms)
 }

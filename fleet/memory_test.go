@@ -27,9 +27,9 @@ func tables(t *testing.T) map[string]*fleet.Limiter {
 	_, away := awayLink(t)
 	plenty := fleet.TokenBucket{Rate: limiter.PerSecond(1), Burst: 1_000_000}
 	return map[string]*fleet.Limiter{
-		"refusals": newLimiter(connect(t), "refusals", hourly, fleet.Config{Away: fleet.Error, MaxDenied: 500}),
-		"leases":   newLimiter(connect(t), "leases", plenty, fleet.Config{Away: fleet.Error, MaxLease: 10}),
-		"local":    newLimiter(away, "local", hourly, fleet.Config{Away: fleet.Local, Share: 1, MaxKeys: 500}),
+		"refusals": newLimiter(connect(t), "refusals", hourly, fleet.Config{OnOutage: fleet.FailError, MaxDenied: 500}),
+		"leases":   newLimiter(connect(t), "leases", plenty, fleet.Config{OnOutage: fleet.FailError, MaxLease: 10}),
+		"local":    newLimiter(away, "local", hourly, fleet.Config{OnOutage: fleet.FailLocal, Share: 1, MaxKeys: 500}),
 	}
 }
 

@@ -25,12 +25,12 @@ func requireTake(t *testing.T, want fleet.Result, take func(context.Context, str
 	t.Helper()
 	got, err := take(t.Context(), key, n)
 	require.NoError(t, err)
-	require.Equalf(t, [2]any{want.OK, want.From.String()}, [2]any{got.OK, got.From.String()}, "Take(%d)", n)
+	require.Equalf(t, [2]any{want.OK, want.From}, [2]any{got.OK, got.From}, "Take(%d)", n)
 }
 
 var (
-	taken   = fleet.Result{Result: limiter.Result{OK: true}}
-	refused = fleet.Result{}
+	taken   = fleet.Result{From: fleet.FromServer, Result: limiter.Result{OK: true}}
+	refused = fleet.Result{From: fleet.FromServer}
 	denied  = fleet.Result{From: fleet.FromDenyCache}
 	granted = fleet.Result{Result: limiter.Result{OK: true}, From: fleet.FromLease}
 )
@@ -38,7 +38,7 @@ var (
 func TestWhatWasRefusedIsNotAskedAboutAgain(t *testing.T) {
 	s := redistest.Start(t)
 	l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient})
-	b := newLimiter(l, "deny", fleet.TokenBucket{Rate: limiter.Every(2 * time.Second), Burst: 3}, fleet.Config{Away: fleet.Error})
+	b := newLimiter(l, "deny", fleet.TokenBucket{Rate: limiter.Every(2 * time.Second), Burst: 3}, fleet.Config{OnOutage: fleet.FailError})
 	requireTake(t, taken, b.Take, "k", 2)
 	requireTake(t, refused, b.Take, "k", 2)
 	before, start := asked(s), time.Now()
@@ -60,7 +60,7 @@ func TestWhatWasRefusedIsNotAskedAboutAgain(t *testing.T) {
 func TestARefusalIsForgottenWhenItsReasonIsGone(t *testing.T) {
 	l := connect(t)
 	hourly := fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1}
-	c := fleet.Config{Away: fleet.Error}
+	c := fleet.Config{OnOutage: fleet.FailError}
 	here := newLimiter(l, "gone", hourly, c)
 	there := newLimiter(l, "gone", hourly, c) // as another process would have it
 	t.Run("by a refund of this process", func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestARefusalIsForgottenWhenItsReasonIsGone(t *testing.T) {
 	})
 	t.Run("Off remembers nothing", func(t *testing.T) {
 		key := newKey()
-		off := newLimiter(l, "gone", hourly, fleet.Config{Away: fleet.Error, MaxDenied: fleet.Off})
+		off := newLimiter(l, "gone", hourly, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
 		requireTake(t, taken, there.Take, key, 1)
 		requireTake(t, refused, off.Take, key, 1)
 		requireTake(t, refused, off.Take, key, 1)
@@ -115,7 +115,7 @@ func TestLeasesSaveRoundTripsAndKeepTheirBound(t *testing.T) {
 	for range nodes {
 		l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient})
 		buckets = append(buckets, newLimiter(l, "lease", fleet.TokenBucket{Rate: limiter.PerSecond(rate), Burst: burst},
-			fleet.Config{Away: fleet.Error, MaxLease: maxLease}))
+			fleet.Config{OnOutage: fleet.FailError, MaxLease: maxLease}))
 	}
 	before, start := asked(s), time.Now()
 	var admitted, leased atomic.Int64
@@ -147,7 +147,7 @@ func TestLeasesSaveRoundTripsAndKeepTheirBound(t *testing.T) {
 
 func TestLeasesAreGivenBack(t *testing.T) {
 	l := connect(t)
-	c := fleet.Config{Away: fleet.Error, MaxLease: 10}
+	c := fleet.Config{OnOutage: fleet.FailError, MaxLease: 10}
 	b := newLimiter(l, "returned", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1000}, c)
 	key := newKey()
 	for range 25 {
@@ -162,13 +162,13 @@ func TestLeasesAreGivenBack(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 975, r.Remaining)
 	requireTake(t, taken, b.Take, key, 1)
-	require.NoError(t, newLimiter(l, "none", fleet.TokenBucket{Rate: limiter.PerHour(1)}, fleet.Config{Away: fleet.Error}).Close(t.Context()))
+	require.NoError(t, newLimiter(l, "none", fleet.TokenBucket{Rate: limiter.PerHour(1)}, fleet.Config{OnOutage: fleet.FailError}).Close(t.Context()))
 }
 
 func TestALeaseIsGoodWhileRedisIsAway(t *testing.T) {
 	s := redistest.Start(t)
 	l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: 200 * time.Millisecond})
-	b := newLimiter(l, "away", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1000}, fleet.Config{Away: fleet.Closed, MaxLease: 10})
+	b := newLimiter(l, "away", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1000}, fleet.Config{OnOutage: fleet.FailClosed, MaxLease: 10})
 	for from := fleet.FromServer; from != fleet.FromLease; {
 		r, err := b.Take(t.Context(), "k", 1)
 		require.NoError(t, err)
@@ -176,14 +176,14 @@ func TestALeaseIsGoodWhileRedisIsAway(t *testing.T) {
 	}
 	s.Kill()
 	requireTake(t, granted, b.Take, "k", 1)
-	requireTake(t, fleet.Result{From: fleet.FromAway}, b.Take, "k", 1)
+	requireTake(t, fleet.Result{From: fleet.FromOutage}, b.Take, "k", 1)
 }
 
 func TestWithLeasesTooNoCallLastsLongerThanTheTimeout(t *testing.T) {
 	const timeout, slack = 400 * time.Millisecond, 250 * time.Millisecond
 	s := redistest.Start(t)
 	l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: timeout, Breaker: breaker.Config{ConsecutiveFailures: 1000, MinCalls: 1000}})
-	b := newLimiter(l, "slow", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1000}, fleet.Config{Away: fleet.Closed, MaxLease: 10})
+	b := newLimiter(l, "slow", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1000}, fleet.Config{OnOutage: fleet.FailClosed, MaxLease: 10})
 	for from := fleet.FromServer; from != fleet.FromLease; {
 		r, err := b.Take(t.Context(), "k", 1)
 		require.NoError(t, err)
@@ -206,7 +206,7 @@ func TestWithLeasesTooNoCallLastsLongerThanTheTimeout(t *testing.T) {
 
 func TestALimitIsForgottenWithItsLease(t *testing.T) {
 	l := connect(t)
-	b := newLimiter(l, "reset", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1000}, fleet.Config{Away: fleet.Error, MaxLease: 10})
+	b := newLimiter(l, "reset", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1000}, fleet.Config{OnOutage: fleet.FailError, MaxLease: 10})
 	key := newKey()
 	for range 10 {
 		_, err := b.Take(t.Context(), key, 1)
@@ -225,13 +225,13 @@ func TestConfigSaysWhatIsWrongWithMemories(t *testing.T) {
 		config fleet.Config
 		want   string
 	}{
-		{fleet.Config{Away: fleet.Open, MaxDenied: -2}, "fleet: MaxDenied is -2, must lie between 1 and 2147483647 (or be 0 for the default, or Off)"},
-		{fleet.Config{Away: fleet.Open, MaxLease: 1}, "fleet: MaxLease is 1, must lie between 2 and 1000000 (or be 0 for no leases)"},
-		{fleet.Config{Away: fleet.Open, MaxLease: -1}, "fleet: MaxLease is -1, must lie between 2 and 1000000 (or be 0 for no leases)"},
-		{fleet.Config{Away: fleet.Open, MaxLease: 2_000_000}, "fleet: MaxLease is 2000000, must lie between 2 and 1000000 (or be 0 for no leases)"},
+		{fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: -2}, "fleet: MaxDenied is -2, must lie between 1 and 2147483647 (or be 0 for the default, or Off)"},
+		{fleet.Config{OnOutage: fleet.FailOpen, MaxLease: 1}, "fleet: MaxLease is 1, must lie between 2 and 1000000 (or be 0 for no leases)"},
+		{fleet.Config{OnOutage: fleet.FailOpen, MaxLease: -1}, "fleet: MaxLease is -1, must lie between 2 and 1000000 (or be 0 for no leases)"},
+		{fleet.Config{OnOutage: fleet.FailOpen, MaxLease: 2_000_000}, "fleet: MaxLease is 2000000, must lie between 2 and 1000000 (or be 0 for no leases)"},
 	} {
 		test.config.Link, test.config.Limits = l, []fleet.Limit{hourly}
 		t.Run(test.want, func(t *testing.T) { require.EqualError(t, test.config.Validate(), test.want) })
 	}
-	require.NoError(t, fleet.Config{Link: l, Limits: []fleet.Limit{hourly}, Away: fleet.Open, MaxDenied: fleet.Off, MaxLease: 2}.Validate())
+	require.NoError(t, fleet.Config{Link: l, Limits: []fleet.Limit{hourly}, OnOutage: fleet.FailOpen, MaxDenied: fleet.Off, MaxLease: 2}.Validate())
 }

@@ -15,7 +15,7 @@ func TestTheShorterScriptDecidesAsTheOtherDoes(t *testing.T) {
 	l := connect(t)
 	for _, rate := range []limiter.Rate{limiter.PerSecond(10), limiter.PerSecond(1_000_000), limiter.PerMinute(7.5), limiter.PerHour(1)} {
 		t.Run(rate.String(), func(t *testing.T) {
-			b := newLimiter(l, "quick", fleet.TokenBucket{Rate: rate, Burst: 10}, fleet.Config{Away: fleet.Error})
+			b := newLimiter(l, "quick", fleet.TokenBucket{Rate: rate, Burst: 10}, fleet.Config{OnOutage: fleet.FailError})
 			require.True(t, b.Quick())
 			r := rand.New(rand.NewPCG(1, 2))
 			at, quick, slow := time.Now(), newKey(), newKey()
@@ -40,7 +40,7 @@ func TestTheShorterScriptDecidesAsTheOtherDoes(t *testing.T) {
 
 func TestTheShorterScriptLeavesWhatItDoesNotKnowToTheOther(t *testing.T) {
 	l := connect(t)
-	c := fleet.Config{Away: fleet.Error}
+	c := fleet.Config{OnOutage: fleet.FailError}
 	now := newLimiter(l, "unknown", fleet.TokenBucket{Rate: limiter.PerHour(10), Burst: 10}, c)
 	require.True(t, now.Quick())
 	before := newLimiter(l, "unknown", fleet.TokenBucket{Rate: limiter.PerHour(7), Burst: 10}, c)
@@ -65,7 +65,7 @@ func TestTheShorterScriptLeavesWhatItDoesNotKnowToTheOther(t *testing.T) {
 func TestWhatTheShorterScriptWrites(t *testing.T) {
 	l, c := connect(t), client(t, server())
 	for _, every := range []time.Duration{time.Second, time.Hour, 30 * 24 * time.Hour} { // the last in ms is more than 32 bits
-		b := newLimiter(l, "written", fleet.TokenBucket{Rate: limiter.Every(every), Burst: 2}, fleet.Config{Away: fleet.Error})
+		b := newLimiter(l, "written", fleet.TokenBucket{Rate: limiter.Every(every), Burst: 2}, fleet.Config{OnOutage: fleet.FailError})
 		require.True(t, b.Quick())
 		for range 10 {
 			key := newKey()

@@ -14,7 +14,7 @@ func TestALateRefundGivesBackOnlyWhatStillCounts(t *testing.T) {
 	l := connect(t)
 	for name, limit := range brief {
 		t.Run(name, func(t *testing.T) {
-			b := newLimiter(l, "late "+name, limit, fleet.Config{Away: fleet.Error, MaxDenied: fleet.Off})
+			b := newLimiter(l, "late "+name, limit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
 			take := func(at time.Duration, n int) int {
 				r, err := b.TakeAt(t.Context(), begin.Add(at), "user", n)
 				require.NoError(t, err)
@@ -56,12 +56,12 @@ func TestRefundAtMeasuresHowLongAgoItWas(t *testing.T) {
 
 func TestALateRefundWhileRedisIsAway(t *testing.T) {
 	_, l := awayLink(t)
-	b := newLimiter(l, "away", fleet.FixedWindow{Limit: 10, Span: time.Hour}, fleet.Config{Away: fleet.Local, Share: 1})
-	requireTake(t, fleet.Result{Result: taken.Result, From: fleet.FromAway}, b.Take, "user", 10)
-	require.ErrorIs(t, b.RefundAt(t.Context(), time.Now().Add(-2*time.Hour), "user", 10), fleet.ErrAway)
-	requireTake(t, fleet.Result{From: fleet.FromAway}, b.Take, "user", 1)
-	require.ErrorIs(t, b.RefundAt(t.Context(), time.Now().Add(-time.Minute), "user", 10), fleet.ErrAway)
-	requireTake(t, fleet.Result{Result: taken.Result, From: fleet.FromAway}, b.Take, "user", 9)
+	b := newLimiter(l, "away", fleet.FixedWindow{Limit: 10, Span: time.Hour}, fleet.Config{OnOutage: fleet.FailLocal, Share: 1})
+	requireTake(t, fleet.Result{Result: taken.Result, From: fleet.FromOutage}, b.Take, "user", 10)
+	require.ErrorIs(t, b.RefundAt(t.Context(), time.Now().Add(-2*time.Hour), "user", 10), fleet.ErrUnavailable)
+	requireTake(t, fleet.Result{From: fleet.FromOutage}, b.Take, "user", 1)
+	require.ErrorIs(t, b.RefundAt(t.Context(), time.Now().Add(-time.Minute), "user", 10), fleet.ErrUnavailable)
+	requireTake(t, fleet.Result{Result: taken.Result, From: fleet.FromOutage}, b.Take, "user", 9)
 }
 
 // What a lease gives back it took a while ago: permits that have come back by themselves meanwhile are not given back again.
@@ -74,7 +74,7 @@ func TestALeaseThatIsGivenBackLateGivesBackOnlyWhatStillCounts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			leased := newLimiter(l, "late lease "+name, kind, fleet.Config{Away: fleet.Error, MaxLease: 10})
+			leased := newLimiter(l, "late lease "+name, kind, fleet.Config{OnOutage: fleet.FailError, MaxLease: 10})
 			plain := newLimiter(l, "late lease "+name, kind, orError)
 			for from := fleet.FromServer; from != fleet.FromLease; {
 				r, err := leased.Take(t.Context(), "user", 1)

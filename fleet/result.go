@@ -1,10 +1,6 @@
 package fleet
 
-import (
-	"fmt"
-
-	"github.com/weir-go/weir/limiter"
-)
+import "github.com/weir-go/weir/limiter"
 
 // Result is what a limiter of a fleet answers: that of any limiter, and who decided.
 type Result struct {
@@ -13,26 +9,15 @@ type Result struct {
 }
 
 // From says who decided.
-type From uint8
+type From string
 
-// Who decides.
 const (
-	FromServer    From = iota // Redis
-	FromDenyCache             // this process, which remembers a refusal of Redis that still holds
-	FromLease                 // this process, of permits that it took from Redis before
-	FromAway                  // the policy for when Redis is away: see [Away]
+	// FromServer is a decision of Redis.
+	FromServer From = "server"
+	// FromDenyCache is a refusal of this process, which remembers a refusal of Redis that still holds.
+	FromDenyCache From = "deny cache"
+	// FromLease is a decision of this process about tokens that it took from Redis before.
+	FromLease From = "lease"
+	// FromOutage is a decision of the policy for when Redis is unavailable: see [OnOutage].
+	FromOutage From = "outage"
 )
-
-func (f From) String() string {
-	switch f {
-	case FromServer:
-		return "server"
-	case FromDenyCache:
-		return "deny cache"
-	case FromLease:
-		return "lease"
-	case FromAway:
-		return "away"
-	}
-	return fmt.Sprintf("from %d", uint8(f))
-}

@@ -137,7 +137,7 @@ func TestAnEvictedKeyIsFull(t *testing.T) {
 // Ten a second, a hundred a minute, a thousand an hour, in one round trip.
 func TestSeveralLimitsInOneRoundTrip(t *testing.T) {
 	s := redistest.Start(t)
-	all := newLimiters(connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient}), "api", fleet.Config{Away: fleet.Error, MaxDenied: fleet.Off},
+	all := newLimiters(connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient}), "api", fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off},
 		fleet.SlidingLog{Limit: 10, Span: time.Second}, fleet.SlidingWindow{Limit: 100, Span: time.Minute}, fleet.FixedWindow{Limit: 1000, Span: time.Hour})
 	calls := func() int { c := s.Calls(); return c["evalsha"] + c["eval"] }
 	_, err := all.Peek(t.Context(), "user")
@@ -163,11 +163,11 @@ func TestSeveralLimitsInOneRoundTrip(t *testing.T) {
 
 func TestTakeEachSaysWhichLimitRefused(t *testing.T) {
 	_, l := awayLink(t)
-	b := newLimiters(l, "away", fleet.Config{Away: fleet.Closed}, fleet.FixedWindow{Limit: 1, Span: time.Hour}, fleet.FixedWindow{Limit: 2, Span: time.Hour})
+	b := newLimiters(l, "away", fleet.Config{OnOutage: fleet.FailClosed}, fleet.FixedWindow{Limit: 1, Span: time.Hour}, fleet.FixedWindow{Limit: 2, Span: time.Hour})
 	each, err := b.TakeEach(t.Context(), "user", 1)
 	require.NoError(t, err)
 	require.Len(t, each, 1)
-	require.Equal(t, fleet.FromAway, each[0].From)
+	require.Equal(t, fleet.FromOutage, each[0].From)
 
 	b = newLimiters(connect(t), "each", orError, fleet.FixedWindow{Limit: 1, Span: time.Hour}, fleet.FixedWindow{Limit: 2, Span: time.Hour})
 	for _, want := range [][]bool{{true, true}, {false, true}} {

@@ -107,12 +107,12 @@ func TestScenarioL56_NoTimeToLiveIsZero(t *testing.T) {
 // A server that hangs: who decides, how long that takes, and what the server finds when it goes on.
 func TestScenarioL59_RedisHangs(t *testing.T) {
 	const timeout, slack, failures = 100 * ms, 400 * ms, 5
-	for away, want := range map[fleet.Away]int{fleet.Open: 100, fleet.Closed: 0, fleet.Local: 5, fleet.Error: 0} {
+	for away, want := range map[fleet.OnOutage]int{fleet.FailOpen: 100, fleet.FailClosed: 0, fleet.FailLocal: 5, fleet.FailError: 0} {
 		t.Run(away.String(), func(t *testing.T) {
 			s := redistest.Start(t)
 			l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: timeout, Breaker: breaker.Config{Cooldown: 300 * ms}})
-			c := fleet.Config{Away: away}
-			if away == fleet.Local {
+			c := fleet.Config{OnOutage: away}
+			if away == fleet.FailLocal {
 				c.Share = 0.5
 			}
 			b := newLimiter(l, "hangs", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 10}, c)
@@ -125,9 +125,9 @@ func TestScenarioL59_RedisHangs(t *testing.T) {
 				start := time.Now()
 				r, err := b.Take(t.Context(), "user", 1)
 				require.Less(t, time.Since(start), timeout+slack)
-				require.Equal(t, away == fleet.Error, err != nil)
+				require.Equal(t, away == fleet.FailError, err != nil)
 				if err == nil {
-					require.Equal(t, fleet.FromAway, r.From)
+					require.Equal(t, fleet.FromOutage, r.From)
 				}
 				if r.OK {
 					admitted++
@@ -162,7 +162,7 @@ func TestScenarioL60_TheAnswerComesTooLate(t *testing.T) {
 			proxy.Swallow(false, true)
 			_, err = b.Take(t.Context(), "user", 1)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.ErrorIs(t, err, fleet.ErrAway)
+			require.ErrorIs(t, err, fleet.ErrUnavailable)
 			proxy.Swallow(false, false)
 			proxy.Cut()
 			require.Equal(t, before+1, asked(s))
@@ -178,7 +178,7 @@ func TestKeysThatAreDividedAmongServers(t *testing.T) {
 	one, two := redistest.Start(t), redistest.Start(t)
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": one.Addr(), "two": two.Addr()}, ContextTimeoutEnabled: true})
 	defer func() { require.NoError(t, ring.Close()) }()
-	b := newBucket(connectTo(t, ring, fleet.LinkConfig{Timeout: patient}), fleet.Config{Away: fleet.Error, MaxDenied: fleet.Off})
+	b := newBucket(connectTo(t, ring, fleet.LinkConfig{Timeout: patient}), fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
 	const keys, each, callers = 20, 10, 64
 	var admitted [keys]atomic.Int64
 	var g sync.WaitGroup

@@ -42,7 +42,7 @@ const (
 // Each script answers and keeps what it should. The beginning is 1767225600 s since 1970.
 func TestScripts(t *testing.T) {
 	l, direct := connect(t), client(t, server())
-	c := fleet.Config{Away: fleet.Error}
+	c := fleet.Config{OnOutage: fleet.FailError}
 	for name, s := range map[string]struct {
 		limiter scripted
 		steps   []scriptStep
@@ -135,7 +135,7 @@ func askAt(ctx context.Context, l timed, at time.Time, n int) (limiter.Result, e
 // A sliding log has one key for all that it knows, with an entry for each grant, those of one moment too.
 func TestTheScriptOfASlidingLog(t *testing.T) {
 	l, direct := connect(t), client(t, server())
-	log := newLimiter(l, "script-log", fleet.SlidingLog{Limit: 5, Span: time.Second}, fleet.Config{Away: fleet.Error})
+	log := newLimiter(l, "script-log", fleet.SlidingLog{Limit: 5, Span: time.Second}, fleet.Config{OnOutage: fleet.FailError})
 	for _, step := range []struct {
 		at   int64
 		n    int

@@ -80,7 +80,7 @@ func (f *figure) observe(yield func(*stat.Series, float64)) {
 }
 
 // Observe yields the requests and permits by outcome, the callers that wait, the limit, and the errors of Redis: see
-// [stat.Source]. What is refused or admitted without Redis, by the policy for when it is away, is among them. It asks Redis
+// [stat.Source]. What is refused or admitted without Redis, by OnOutage, is among them. It asks Redis
 // nothing.
 func (l *Limiter) Observe(yield func(*stat.Series, float64)) {
 	for i := range outcomes {

@@ -21,7 +21,7 @@ func TestFiguresOfALimiter(t *testing.T) {
 	}
 	require.NoError(t, b.Refund(t.Context(), "user", 2))
 	require.NoError(t, b.Wait(t.Context(), "user", 2))
-	require.Error(t, b.TryWait(t.Context(), "user", 4, time.Second))
+	require.Error(t, b.WaitAtMost(t.Context(), "user", 4, time.Second))
 	require.NoError(t, client(t, server()).Set(t.Context(), b.StateKeys("foreign")[0], "x", time.Minute).Err())
 	_, err := b.Take(t.Context(), "foreign", 1)
 	require.ErrorIs(t, err, fleet.ErrForeign)

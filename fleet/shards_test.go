@@ -119,7 +119,7 @@ func TestAMasterThatIsAwayCostsTheLimitsOfItsOwnKeysAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.Await()
 			l := connectTo(t, dialCluster(t, c.Addrs()...), fleet.LinkConfig{Timeout: timeout})
-			b := counter(l, "shards-"+name, fleet.Config{Away: fleet.Open, MaxDenied: fleet.Off})
+			b := counter(l, "shards-"+name, fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: fleet.Off})
 			var load shardLoad
 			ctx, stop := context.WithCancel(t.Context())
 			var g sync.WaitGroup
@@ -140,7 +140,7 @@ func TestAMasterThatIsAwayCostsTheLimitsOfItsOwnKeysAlone(t *testing.T) {
 			require.Positive(t, load.other[2].Load())
 			require.Equal(t, []string{last.Addr()}, openOf(l))
 			require.False(t, l.Breaker().IsOpen())
-			require.ErrorIs(t, l.Err(), fleet.ErrAway)
+			require.ErrorIs(t, l.Err(), fleet.ErrUnavailable)
 
 			c.Await()
 			require.Eventually(t, func() bool { return len(openOf(l)) == 0 }, 3*time.Second, 10*ms)
@@ -163,7 +163,7 @@ func TestALinkIsMadeWhileAMasterIsAway(t *testing.T) {
 		c.Await()
 	}()
 	l := connectTo(t, dialCluster(t, c.Addrs()...), fleet.LinkConfig{Timeout: 300 * ms, Prefix: prefix(t)})
-	b := counter(l, "start", fleet.Config{Away: fleet.Closed})
+	b := counter(l, "start", fleet.Config{OnOutage: fleet.FailClosed})
 	for i := range 30 {
 		key := fmt.Sprint("user", i)
 		if c.Home(c.Slot("{"+key+"}")) == 2 {
@@ -182,7 +182,7 @@ func TestASlotThatMovesUnderLoadLosesNoDecision(t *testing.T) {
 	c := frail()
 	c.Await()
 	l := connectTo(t, dialCluster(t, c.Addrs()...), fleet.LinkConfig{Timeout: 2 * time.Second, Prefix: prefix(t)})
-	all := three(l, "moving", fleet.Config{Away: fleet.Error, MaxDenied: fleet.Off})
+	all := three(l, "moving", fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
 	slot := c.Slot(prefix(t) + "moving:{hot}")
 	from, to := c.Nodes[c.Home(slot)], c.Nodes[(c.Home(slot)+1)%3]
 	var granted atomic.Int64
@@ -234,7 +234,7 @@ func TestEachServerOfARingHasABreakerOfItsOwn(t *testing.T) {
 	})
 	t.Cleanup(func() { _ = ring.Close() })
 	l := connectTo(t, ring, fleet.LinkConfig{Timeout: 100 * ms})
-	b := counter(l, "ring", fleet.Config{Away: fleet.Closed, MaxDenied: fleet.Off})
+	b := counter(l, "ring", fleet.Config{OnOutage: fleet.FailClosed, MaxDenied: fleet.Off})
 	ill.Pause()
 	defer ill.Continue()
 	for i := range 100 {

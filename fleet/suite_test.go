@@ -70,7 +70,7 @@ func (k *keyAt) Refund(n int) {
 // The limiters of a fleet keep the promises of local ones.
 func TestFleetLimitersKeepThePromisesOfLimiters(t *testing.T) {
 	l := connect(t)
-	c := fleet.Config{Away: fleet.Error}
+	c := fleet.Config{OnOutage: fleet.FailError}
 	const second = ratio * time.Second
 	for name, s := range map[string]struct {
 		timed

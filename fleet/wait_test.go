@@ -70,7 +70,7 @@ func TestWaitersOfOtherKeysAreNotInLine(t *testing.T) {
 
 func TestAWaitThatIsOfNoUseEndsAtOnce(t *testing.T) {
 	l := connect(t)
-	b := newLimiter(l, "hopeless", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 2}, fleet.Config{Away: fleet.Error, MaxWaiters: 1})
+	b := newLimiter(l, "hopeless", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 2}, fleet.Config{OnOutage: fleet.FailError, MaxWaiters: 1})
 	_, err := b.Take(t.Context(), "user", 2)
 	require.NoError(t, err)
 	var limited *limiter.LimitedError
@@ -87,7 +87,7 @@ func TestAWaitThatIsOfNoUseEndsAtOnce(t *testing.T) {
 	require.ErrorIs(t, err, limiter.ErrLimited)
 	require.ErrorIs(t, err, stat.ErrRefused)
 
-	require.ErrorAs(t, b.TryWait(t.Context(), "user", 1, time.Minute), &limited)
+	require.ErrorAs(t, b.WaitAtMost(t.Context(), "user", 1, time.Minute), &limited)
 	require.Equal(t, limiter.WaitTooLong, limited.Reason)
 	require.Greater(t, limited.RetryAfter(), 59*time.Minute)
 
@@ -129,7 +129,7 @@ func TestWhoWaitsInLineTooLongGivesUp(t *testing.T) {
 	go func() { done <- b.Wait(ctx, "user", 1) }()
 	eventually(t, b, 1)
 	var limited *limiter.LimitedError
-	require.ErrorAs(t, b.TryWait(t.Context(), "user", 1, 20*ms), &limited)
+	require.ErrorAs(t, b.WaitAtMost(t.Context(), "user", 1, 20*ms), &limited)
 	require.Equal(t, limiter.WaitTooLong, limited.Reason)
 	cancel()
 	require.ErrorIs(t, <-done, context.Canceled)
@@ -166,11 +166,11 @@ func TestProcessesShareALimit(t *testing.T) {
 
 func TestWaitWithoutRedis(t *testing.T) {
 	_, l := awayLink(t)
-	require.NoError(t, newBucket(l, fleet.Config{Away: fleet.Open}).Wait(t.Context(), "user", 1))
-	require.ErrorIs(t, newBucket(l, orError).Wait(t.Context(), "user", 1), fleet.ErrAway)
+	require.NoError(t, newBucket(l, fleet.Config{OnOutage: fleet.FailOpen}).Wait(t.Context(), "user", 1))
+	require.ErrorIs(t, newBucket(l, orError).Wait(t.Context(), "user", 1), fleet.ErrUnavailable)
 	ctx, cancel := context.WithTimeout(t.Context(), 150*ms)
 	defer cancel()
-	closed := newBucket(l, fleet.Config{Away: fleet.Closed})
+	closed := newBucket(l, fleet.Config{OnOutage: fleet.FailClosed})
 	err := closed.Wait(ctx, "user", 1)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }

@@ -76,10 +76,10 @@ func newNode(client redis.UniversalClient, name string) (*node, error) {
 	}
 	n := &node{link: link, calls: fleet.NewCalls(link, "shared", fleet.CallsConfig{Span: 2 * time.Second, Interval: 50 * time.Millisecond})}
 	n.bucket = fleet.NewLimiter("bucket", fleet.Config{
-		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerSecond(fleetRate), Burst: fleetBurst}}, Away: fleet.Closed,
+		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerSecond(fleetRate), Burst: fleetBurst}}, OnOutage: fleet.FailClosed,
 	})
 	n.window = fleet.NewLimiter("window", fleet.Config{
-		Link: link, Limits: []fleet.Limit{fleet.SlidingWindow{Limit: 100, Span: time.Second}}, Away: fleet.Closed,
+		Link: link, Limits: []fleet.Limit{fleet.SlidingWindow{Limit: 100, Span: time.Second}}, OnOutage: fleet.FailClosed,
 	})
 	n.breaker = breaker.New("shared by "+name, breaker.Config{
 		Window: time.Second, Cooldown: 50 * time.Millisecond, SharedCounts: n.calls.Counts,
@@ -140,7 +140,7 @@ func (f *fleets) visit(ctx context.Context, r *rand.Rand) {
 		f.faults.add("fleet", "%v", err)
 	case err == nil && res.OK:
 		f.taken.Add(1)
-	case err == nil && res.From == fleet.FromAway:
+	case err == nil && res.From == fleet.FromOutage:
 		f.away.Add(1)
 	}
 	if _, err := n.window.Take(ctx, "one", 1); err != nil && ctx.Err() == nil {

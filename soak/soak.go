@@ -101,7 +101,7 @@ func (w *world) live(ctx context.Context, sampled time.Duration) {
 		r := rand.New(rand.NewPCG(w.seed, callers))
 		all.Go(func() { w.fleets.serve(ctx, r) })
 		for _, n := range w.fleets.nodes {
-			all.Go(func() { n.calls.Run(ctx) })
+			all.Go(func() { _ = n.calls.Run(ctx) })
 		}
 	}
 	for i := range 4 {

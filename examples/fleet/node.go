@@ -68,7 +68,7 @@ func newNode(link *fleet.Link, url string, out *reporter) *node {
 	n := &node{url: url, out: out}
 	bucket := fleet.NewLimiter("payments", fleet.Config{
 		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerSecond(limit), Burst: 6}},
-		Away: fleet.Local, Share: 1.0 / processes,
+		OnOutage: fleet.FailLocal, Share: 1.0 / processes,
 	})
 	n.shared = fleet.NewCalls(link, "payments", fleet.CallsConfig{Span: span, Buckets: 20})
 	guard := breaker.New("payments", breaker.Config{
@@ -92,7 +92,7 @@ func newNode(link *fleet.Link, url string, out *reporter) *node {
 // work makes payments until the context is done, and reports the sums.
 func (n *node) work(ctx context.Context) {
 	var parts sync.WaitGroup
-	parts.Go(func() { n.shared.Run(ctx) })
+	parts.Go(func() { _ = n.shared.Run(ctx) }) // nil when ctx ends
 	parts.Go(func() { n.monitor.Run(ctx) })
 	ticker := time.NewTicker(time.Second / offered)
 	defer ticker.Stop()

@@ -2,7 +2,7 @@
 //
 //	// CL.THROTTLE reply:user:42 15 30 60
 //	replies := fleet.NewLimiter("reply", fleet.Config{
-//		Link: link, Limits: []fleet.Limit{fleet.Cell{MaxBurst: 15, Count: 30, Period: time.Minute}}, Away: fleet.Open,
+//		Link: link, Limits: []fleet.Limit{fleet.Cell{MaxBurst: 15, Count: 30, Period: time.Minute}}, OnOutage: fleet.FailOpen,
 //	})
 //	reply, err := rediscell.Throttle(ctx, replies, "user:42", 1)
 //	fmt.Println(reply.Integers()) // [0 16 15 -1 2]

@@ -104,7 +104,7 @@ func (r *Redis) takes(does string, b fleet.TokenBucket, lease int, ok bool, keys
 
 // limiter makes one of ours.
 func (r *Redis) limiter(limit fleet.Limit, lease int) *fleet.Limiter {
-	return fleet.NewLimiter(r.name(), fleet.Config{Link: r.link, Limits: []fleet.Limit{limit}, Away: fleet.Error, MaxLease: lease})
+	return fleet.NewLimiter(r.name(), fleet.Config{Link: r.link, Limits: []fleet.Limit{limit}, OnOutage: fleet.FailError, MaxLease: lease})
 }
 
 func (r *Redis) redisRate(does string, limit redis_rate.Limit, ok bool, keys func() keying) Side {

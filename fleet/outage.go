@@ -3,42 +3,69 @@ package fleet
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/weir-go/weir/limiter"
 )
 
-// Away is the policy by which a limiter decides while Redis is away: see [ErrAway]. There is no
-// default.
-type Away uint8
+// OnOutage is the policy by which a limiter decides while Redis is unavailable: see [ErrUnavailable]. The zero
+// value is no policy. Its text is fail-open, fail-closed, fail-local or fail-error.
+type OnOutage uint8
 
-// The policies.
 const (
-	Open   Away = iota + 1 // all is admitted that does not ask for more than the limit
-	Closed                 // all is refused
-	Local                  // this node keeps to its share of the limit, by itself: see Config.Share
-	Error                  // the caller gets the error, and decides
+	// FailOpen allows every request that does not ask for more than the limit.
+	FailOpen OnOutage = iota + 1
+	// FailClosed refuses every request.
+	FailClosed
+	// FailLocal keeps to this node's share of the limit: see Config.Share.
+	FailLocal
+	// FailError returns the error of Redis, and the caller decides.
+	FailError
 )
 
-func (a Away) String() string {
-	switch a {
-	case Open:
-		return "open"
-	case Closed:
-		return "closed"
-	case Local:
-		return "local"
-	case Error:
-		return "error"
+var onOutageNames = [...]string{FailOpen: "fail-open", FailClosed: "fail-closed", FailLocal: "fail-local", FailError: "fail-error"}
+
+// String returns the policy's text.
+func (o OnOutage) String() string {
+	if o.valid() {
+		return onOutageNames[o]
 	}
-	return fmt.Sprintf("away %d", uint8(a))
+	return fmt.Sprintf("OnOutage(%d)", uint8(o))
+}
+
+func (o OnOutage) valid() bool { return o >= FailOpen && o <= FailError }
+
+// MarshalText returns the policy's text, and an empty one for the zero value.
+func (o OnOutage) MarshalText() ([]byte, error) {
+	switch {
+	case o == 0:
+		return []byte{}, nil
+	case !o.valid():
+		return nil, fmt.Errorf("fleet: OnOutage is %d, must be FailOpen, FailClosed, FailLocal or FailError", uint8(o))
+	}
+	return []byte(onOutageNames[o]), nil
+}
+
+// UnmarshalText sets o to the policy of that text. An empty text is the zero value.
+func (o *OnOutage) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*o = 0
+		return nil
+	}
+	i := slices.Index(onOutageNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("fleet: OnOutage is %.60q, must be fail-open, fail-closed, fail-local or fail-error", text)
+	}
+	*o = OnOutage(i)
+	return nil
 }
 
 // fallback decides by the policy.
 type fallback struct {
-	away   Away
-	groups []*limiter.Group[string] // for Local: one for each rule
+	policy OnOutage
+	groups []*limiter.Group[string] // for FailLocal: one for each rule
 	// interval is how long a permit takes to come again, in each group.
 	interval []time.Duration
 }
@@ -47,8 +74,8 @@ type fallback struct {
 const mostPerNanosecond = 4
 
 func newFallback(c Config, rules []rule) fallback {
-	f := fallback{away: c.Away}
-	if c.Away != Local {
+	f := fallback{policy: c.OnOutage}
+	if c.OnOutage != FailLocal {
 		return f
 	}
 	for _, r := range rules {
@@ -65,11 +92,11 @@ func newFallback(c Config, rules []rule) fallback {
 // decide answers a request for n permits of a limit that lets through most at once, given why Redis
 // did not and when it may be asked again.
 func (f fallback) decide(key string, n, most int, again time.Duration) limiter.Result {
-	r := limiter.Result{OK: f.away == Open || n == 0, Limit: most}
+	r := limiter.Result{OK: f.policy == FailOpen || n == 0, Limit: most}
 	switch {
 	case n < 0 || n > most:
 		r.OK, r.RetryAfter = false, limiter.Never
-	case f.away == Local:
+	case f.policy == FailLocal:
 		return f.local(key, n, most, again)
 	case r.OK:
 		r.Remaining = most - n

@@ -27,7 +27,7 @@ func TestTheBoundOfAnOutageUnderLocal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := redistest.Start(t)
 			l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: 50 * ms})
-			b := newLimiter(l, "bound", test.kind, fleet.Config{Away: fleet.Local, Share: 1, MaxDenied: fleet.Off})
+			b := newLimiter(l, "bound", test.kind, fleet.Config{OnOutage: fleet.FailLocal, Share: 1, MaxDenied: fleet.Off})
 			var admitted []time.Time
 			began := time.Now()
 			for gone := false; time.Since(began) < 2*span; {

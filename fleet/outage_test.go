@@ -22,23 +22,23 @@ func awayLink(t *testing.T) (*fake, *fleet.Link) {
 
 // Ten a second with a burst of 10, of which this node has a half.
 func TestThePolicyDecidesWhileRedisIsAway(t *testing.T) {
-	for away, c := range map[fleet.Away]struct {
+	for away, c := range map[fleet.OnOutage]struct {
 		share    float64
 		admitted int
 		refusal  limiter.Result
 	}{
-		fleet.Open:   {0, 30, limiter.Result{}},
-		fleet.Closed: {0, 0, limiter.Result{Limit: 10}},
-		fleet.Local:  {0.5, 5, limiter.Result{Limit: 10}},
+		fleet.FailOpen:   {0, 30, limiter.Result{}},
+		fleet.FailClosed: {0, 0, limiter.Result{Limit: 10}},
+		fleet.FailLocal:  {0.5, 5, limiter.Result{Limit: 10}},
 	} {
 		t.Run(away.String(), func(t *testing.T) {
 			_, l := awayLink(t)
-			b := newBucket(l, fleet.Config{Away: away, Share: c.share})
+			b := newBucket(l, fleet.Config{OnOutage: away, Share: c.share})
 			admitted := 0
 			for range 30 {
 				r, err := b.Take(t.Context(), "user", 1)
 				require.NoError(t, err)
-				require.Equal(t, fleet.FromAway, r.From)
+				require.Equal(t, fleet.FromOutage, r.From)
 				require.Equal(t, 10, r.Limit)
 				require.Equal(t, r.OK, r.RetryAfter == 0, "%+v", r)
 				if r.OK {
@@ -61,7 +61,7 @@ func TestThePolicyDecidesWhileRedisIsAway(t *testing.T) {
 
 func TestAShareOfTheLimitIsRefundedWhileRedisIsAway(t *testing.T) {
 	_, l := awayLink(t)
-	b := newLimiters(l, "all", fleet.Config{Away: fleet.Local, Share: 0.5},
+	b := newLimiters(l, "all", fleet.Config{OnOutage: fleet.FailLocal, Share: 0.5},
 		fleet.FixedWindow{Limit: 10, Span: time.Hour}, fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 6})
 	take := func(n int) limiter.Result {
 		r, err := b.Take(t.Context(), "user", n)
@@ -73,14 +73,14 @@ func TestAShareOfTheLimitIsRefundedWhileRedisIsAway(t *testing.T) {
 	refused := take(1)
 	require.False(t, refused.OK)
 	require.Zero(t, refused.Remaining)
-	require.ErrorIs(t, b.Refund(t.Context(), "user", 2), fleet.ErrAway)
+	require.ErrorIs(t, b.Refund(t.Context(), "user", 2), fleet.ErrUnavailable)
 	require.True(t, take(2).OK)
 	require.False(t, take(1).OK)
 }
 
 func TestARefusalOfAClosedPolicySaysWhenRedisIsAskedAgain(t *testing.T) {
 	f, l := awayLink(t)
-	b := newBucket(l, fleet.Config{Away: fleet.Closed})
+	b := newBucket(l, fleet.Config{OnOutage: fleet.FailClosed})
 	for range 5 {
 		r, err := b.Take(t.Context(), "user", 1)
 		require.NoError(t, err)
@@ -95,7 +95,7 @@ func TestARefusalOfAClosedPolicySaysWhenRedisIsAskedAgain(t *testing.T) {
 
 func TestWhenRedisIsBackItDecidesAgain(t *testing.T) {
 	f, l := awayLink(t)
-	b := newLimiter(l, "window", fleet.FixedWindow{Limit: 10, Span: time.Second}, fleet.Config{Away: fleet.Open})
+	b := newLimiter(l, "window", fleet.FixedWindow{Limit: 10, Span: time.Second}, fleet.Config{OnOutage: fleet.FailOpen})
 	for range 10 {
 		_, err := b.Take(t.Context(), "user", 1)
 		require.NoError(t, err)
@@ -105,7 +105,7 @@ func TestWhenRedisIsBackItDecidesAgain(t *testing.T) {
 	l.Breaker().OpenFor(0)
 	r, err := b.Take(t.Context(), "user", 1)
 	require.NoError(t, err)
-	require.Equal(t, fleet.Result{Result: yes(10, 9, 100*ms)}, r)
+	require.Equal(t, fleet.Result{Result: yes(10, 9, 100*ms), From: fleet.FromServer}, r)
 	require.Equal(t, fleet.FromServer, r.From)
 }
 
@@ -115,32 +115,32 @@ func TestAServiceStartsWithoutRedis(t *testing.T) {
 	f.says("info", "-LOADING Redis is loading the dataset in memory\r\n")
 	l, err := fleet.Connect(t.Context(), "main", c, fleet.LinkConfig{})
 	require.NoError(t, err)
-	r, err := newBucket(l, fleet.Config{Away: fleet.Local, Share: 0.1}).Take(t.Context(), "user", 1)
+	r, err := newBucket(l, fleet.Config{OnOutage: fleet.FailLocal, Share: 0.1}).Take(t.Context(), "user", 1)
 	require.NoError(t, err)
 	require.True(t, r.OK)
-	require.Equal(t, fleet.FromAway, r.From)
+	require.Equal(t, fleet.FromOutage, r.From)
 }
 
 func TestConfigSaysWhatIsWrong(t *testing.T) {
 	l := connect(t)
 	one := []fleet.Limit{hourly}
 	for want, c := range map[string]fleet.Config{
-		"fleet: Away is away 0, must be Open, Closed, Local or Error":                       {Link: l, Limits: one},
-		"fleet: Away is away 9, must be Open, Closed, Local or Error":                       {Link: l, Limits: one, Away: 9},
-		"fleet: Share is 0, must be above 0 and at most 1":                                  {Link: l, Limits: one, Away: fleet.Local},
-		"fleet: Share is 1.5, must be above 0 and at most 1":                                {Link: l, Limits: one, Away: fleet.Local, Share: 1.5},
-		"fleet: Share is 0.5, must be 0 where Away is open":                                 {Link: l, Limits: one, Away: fleet.Open, Share: 0.5},
-		"fleet: MaxKeys is -1, must lie between 1 and 2147483647 (or be 0 for the default)": {Link: l, Limits: one, Away: fleet.Open, MaxKeys: -1},
-		"fleet: MaxWaiters is -1, must be at least 1 (or 0 for no bound)":                   {Link: l, Limits: one, Away: fleet.Open, MaxWaiters: -1},
-		"fleet: Link is nil, must be given":                                                 {Limits: one, Away: fleet.Open},
-		"fleet: Limits has 0, must have between 1 and 10":                                   {Link: l, Away: fleet.Open},
-		"fleet: Limits has 11, must have between 1 and 10":                                  {Link: l, Away: fleet.Open, Limits: slices.Repeat(one, 11)},
-		"fleet: Limits[1] is nil, must be given":                                            {Link: l, Away: fleet.Open, Limits: []fleet.Limit{hourly, nil}},
+		"fleet: OnOutage is OnOutage(0), must be FailOpen, FailClosed, FailLocal or FailError": {Link: l, Limits: one},
+		"fleet: OnOutage is OnOutage(9), must be FailOpen, FailClosed, FailLocal or FailError": {Link: l, Limits: one, OnOutage: 9},
+		"fleet: Share is 0, must be above 0 and at most 1":                                     {Link: l, Limits: one, OnOutage: fleet.FailLocal},
+		"fleet: Share is 1.5, must be above 0 and at most 1":                                   {Link: l, Limits: one, OnOutage: fleet.FailLocal, Share: 1.5},
+		"fleet: Share is 0.5, must be 0 where OnOutage is fail-open":                           {Link: l, Limits: one, OnOutage: fleet.FailOpen, Share: 0.5},
+		"fleet: MaxKeys is -1, must lie between 1 and 2147483647 (or be 0 for the default)":    {Link: l, Limits: one, OnOutage: fleet.FailOpen, MaxKeys: -1},
+		"fleet: MaxWaiters is -1, must be at least 1 (or 0 for no bound)":                      {Link: l, Limits: one, OnOutage: fleet.FailOpen, MaxWaiters: -1},
+		"fleet: Link is nil, must be given":                                                    {Limits: one, OnOutage: fleet.FailOpen},
+		"fleet: Limits has 0, must have between 1 and 10":                                      {Link: l, OnOutage: fleet.FailOpen},
+		"fleet: Limits has 11, must have between 1 and 10":                                     {Link: l, OnOutage: fleet.FailOpen, Limits: slices.Repeat(one, 11)},
+		"fleet: Limits[1] is nil, must be given":                                               {Link: l, OnOutage: fleet.FailOpen, Limits: []fleet.Limit{hourly, nil}},
 	} {
 		require.EqualError(t, c.Validate(), want)
 	}
 	require.PanicsWithError(t, "fleet: the name is \"a}b\", must not be empty or have braces\n"+
-		"fleet: Link is nil, must be given\nlimiter: Rate is unset, must be above 0\nfleet: Away is away 0, must be Open, Closed, Local or Error",
+		"fleet: Link is nil, must be given\nlimiter: Rate is unset, must be above 0\nfleet: OnOutage is OnOutage(0), must be FailOpen, FailClosed, FailLocal or FailError",
 		func() { fleet.NewLimiter("a}b", fleet.Config{Limits: []fleet.Limit{fleet.TokenBucket{}}}) })
 }
 
@@ -172,7 +172,7 @@ func TestAShareOfAnyLimitIsKeptWhileRedisIsAway(t *testing.T) {
 		for _, limit := range []fleet.Limit{
 			fleet.FixedWindow{Limit: math.MaxInt32, Span: time.Millisecond}, fleet.FixedWindow{Limit: 1, Span: time.Hour},
 		} {
-			b := newLimiter(l, "any", limit, fleet.Config{Away: fleet.Local, Share: share})
+			b := newLimiter(l, "any", limit, fleet.Config{OnOutage: fleet.FailLocal, Share: share})
 			r, err := b.Take(t.Context(), "user", 1)
 			require.NoError(t, err)
 			require.True(t, r.OK)
