@@ -48,7 +48,7 @@ func (b *body) Close() error {
 func (t *Transport) bodyFailed(gate *weir.Gate) {
 	t.bodyFailures.Add(1)
 	b := gate.Breaker()
-	if s := b.State(); !t.CountBodyFailures || s == breaker.Open || s == breaker.HalfOpen || s == breaker.ForcedOpen {
+	if s := b.State(); !t.config.CountBodyFailures || s == breaker.Open || s == breaker.HalfOpen || s == breaker.ForcedOpen {
 		return
 	}
 	if permit, err := b.Allow(); err == nil {

@@ -32,7 +32,7 @@ func breaking() io.ReadCloser {
 
 func TestBodyThatFailsIsCountedOnceAndApart(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
-	transport := weirhttp.NewTransport(withBody(breaking()), weirhttp.One(gate))
+	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: withBody(breaking())})
 	resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 	require.NoError(t, err)
 	require.Equal(t, window.Counts{Successes: 1}, gate.Counts(), "judged at its headers")
@@ -42,7 +42,7 @@ func TestBodyThatFailsIsCountedOnceAndApart(t *testing.T) {
 		require.Equal(t, io.ErrUnexpectedEOF, err, "as it is")
 	}
 	require.NoError(t, resp.Body.Close())
-	require.Equal(t, int64(1), transport.Stats().BodyFailures)
+	require.Equal(t, int64(1), transport.BodyFailures())
 	require.Equal(t, window.Counts{Successes: 1}, gate.Counts())
 }
 
@@ -59,8 +59,8 @@ func TestBodyThatFailsMayCountAsACallThatFailed(t *testing.T) {
 		{breaker.HalfOpen, 0},
 	} {
 		gate := weir.New("g", weir.Config{})
-		transport := weirhttp.NewTransport(withBody(breaking()), weirhttp.One(gate))
-		transport.CountBodyFailures = true
+		transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: withBody(breaking()), CountBodyFailures: true})
+
 		resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 		require.NoError(t, err)
 		switch b := gate.Breaker(); c.state { //nolint:exhaustive // closed it is
@@ -77,16 +77,19 @@ func TestBodyThatFailsMayCountAsACallThatFailed(t *testing.T) {
 		require.Equal(t, c.want, gate.Totals().Failures, "%v", c.state)
 		require.Equal(t, int64(1), gate.Totals().Successes, "%v", c.state)
 		require.Zero(t, gate.Totals().Refused, "%v", c.state)
-		require.Equal(t, int64(1), transport.Stats().BodyFailures, "%v", c.state)
+		require.Equal(t, int64(1), transport.BodyFailures(), "%v", c.state)
 	}
 }
 
 func TestBodiesThatFailTripTheBreaker(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
-	transport := weirhttp.NewTransport(baseFunc(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: http.StatusOK, Body: breaking()}, nil
-	}), weirhttp.One(gate))
-	transport.CountBodyFailures = true
+	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{
+		Base: baseFunc(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Body: breaking()}, nil
+		}),
+		CountBodyFailures: true,
+	})
+
 	for range 10 {
 		resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 		require.NoError(t, err)
@@ -108,12 +111,12 @@ func TestBodyThatTheCallerEndsHasNotFailed(t *testing.T) {
 		"cancelled":       func(b io.ReadCloser) { cancel(); _, _ = io.ReadAll(b) },
 	} {
 		ctx, cancel = context.WithCancel(t.Context())
-		transport := weirhttp.NewTransport(withBody(io.NopCloser(io.MultiReader(strings.NewReader("some"), iotest.ErrReader(errClosed)))), weirhttp.One(weir.New("g", weir.Config{})))
+		transport := weirhttp.NewTransport(weirhttp.One(weir.New("g", weir.Config{})), weirhttp.TransportConfig{Base: withBody(io.NopCloser(io.MultiReader(strings.NewReader("some"), iotest.ErrReader(errClosed))))})
 		resp, err := transport.RoundTrip(newGet(t, "https://a.example/").WithContext(ctx))
 		require.NoError(t, err)
 		use(resp.Body)
 		require.NoError(t, resp.Body.Close())
-		require.Zero(t, transport.Stats().BodyFailures, name)
+		require.Zero(t, transport.BodyFailures(), name)
 		cancel()
 	}
 }
@@ -126,7 +129,7 @@ func (*upgraded) CloseWrite() error { return nil }
 
 func TestBodyThatCanBeWrittenToIsLeftAlone(t *testing.T) {
 	connection := &upgraded{}
-	transport := weirhttp.NewTransport(withBody(connection), weirhttp.One(weir.New("g", weir.Config{})))
+	transport := weirhttp.NewTransport(weirhttp.One(weir.New("g", weir.Config{})), weirhttp.TransportConfig{Base: withBody(connection)})
 	resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
@@ -135,7 +138,7 @@ func TestBodyThatCanBeWrittenToIsLeftAlone(t *testing.T) {
 
 func TestNoBodyStaysNone(t *testing.T) {
 	for _, none := range []io.ReadCloser{nil, http.NoBody} {
-		transport := weirhttp.NewTransport(withBody(none), weirhttp.One(weir.New("g", weir.Config{})))
+		transport := weirhttp.NewTransport(weirhttp.One(weir.New("g", weir.Config{})), weirhttp.TransportConfig{Base: withBody(none)})
 		resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 		require.NoError(t, err)
 		require.Equal(t, none, resp.Body)

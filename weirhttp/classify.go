@@ -9,7 +9,7 @@ import (
 )
 
 // DefaultClassify is the verdict on a response, or on the error in its place, where
-// Transport.Classify is not set: an error is judged by [breaker.DefaultClassify]; a
+// TransportConfig.Classify is not set: an error is judged by [breaker.DefaultClassify]; a
 // status of 429 (too many requests) or from 500 on is a failure; all others are
 // successes, a 404 among them, for the service has done its work.
 func DefaultClassify(resp *http.Response, err error) breaker.Outcome {

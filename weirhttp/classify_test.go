@@ -52,13 +52,13 @@ func TestVerdictByDefault(t *testing.T) {
 		{"deadline of the caller", late, 0, context.DeadlineExceeded, breaker.Failure},
 	} {
 		gate := weir.New("g", weir.Config{})
-		transport := weirhttp.NewTransport(unless(c.err, c.status), weirhttp.One(gate))
+		transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: unless(c.err, c.status)})
 		req := newGet(t, "https://a.example/")
 		if c.ctx != nil { // it ends while the call is under way
-			transport = weirhttp.NewTransport(baseFunc(func(*http.Request) (*http.Response, error) {
+			transport = weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: baseFunc(func(*http.Request) (*http.Response, error) {
 				*req = *req.WithContext(c.ctx)
 				return unless(c.err, c.status).RoundTrip(req)
-			}), weirhttp.One(gate))
+			})})
 		}
 		resp, err := transport.RoundTrip(req)
 		require.ErrorIs(t, err, c.err, c.name)
@@ -112,8 +112,8 @@ func TestVerdictOfOnesOwn(t *testing.T) {
 		{0, weir.ErrRefused, breaker.Ignored},
 	} {
 		gate := weir.New("g", weir.Config{})
-		transport := weirhttp.NewTransport(unless(c.err, c.status), weirhttp.One(gate))
-		transport.Classify = classify
+		transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: unless(c.err, c.status), Classify: classify})
+
 		resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 		require.ErrorIs(t, err, c.err)
 		if err == nil {
@@ -125,15 +125,18 @@ func TestVerdictOfOnesOwn(t *testing.T) {
 
 func TestErrorsAreJudgedAsTheBreakerSays(t *testing.T) {
 	gate := weir.New("g", weir.Config{Breaker: breaker.Config{Classify: breaker.Ignore(errDown)}})
-	_, err := weirhttp.NewTransport(unless(errDown, 0), weirhttp.One(gate)).RoundTrip(newGet(t, "https://a.example/"))
+	_, err := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: unless(errDown, 0)}).RoundTrip(newGet(t, "https://a.example/"))
 	require.ErrorIs(t, err, errDown)
 	require.Equal(t, breaker.Ignored, verdict(gate))
 }
 
 func TestClassifyThatPanicsHasSaidNothing(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
-	transport := weirhttp.NewTransport(always(200), weirhttp.One(gate))
-	transport.Classify = func(*http.Response, error) breaker.Outcome { panic("boom") }
+	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{
+		Base:     always(200),
+		Classify: func(*http.Response, error) breaker.Outcome { panic("boom") },
+	})
+
 	require.PanicsWithValue(t, "boom", func() { _, _ = transport.RoundTrip(newGet(t, "https://a.example/")) })
 	require.Equal(t, breaker.Ignored, verdict(gate))
 }
@@ -156,7 +159,7 @@ func TestWhatCannotBeSentIsNoFailureOfTheHost(t *testing.T) {
 		gate := weir.New("g", weir.Config{})
 		req := newGet(t, "http://127.0.0.1:1/")
 		spoil(req)
-		_, err := weirhttp.NewTransport(nil, weirhttp.One(gate)).RoundTrip(req)
+		_, err := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{}).RoundTrip(req)
 		require.Error(t, err, name)
 		require.Equal(t, breaker.Ignored, verdict(gate), "%s: %v", name, err)
 	}
@@ -164,13 +167,13 @@ func TestWhatCannotBeSentIsNoFailureOfTheHost(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
 	req := newGet(t, "http://127.0.0.1:1/")
 	req.Header.Set("X-A", "tab\tand \xffbytes are fine")
-	_, err := weirhttp.NewTransport(nil, weirhttp.One(gate)).RoundTrip(req)
+	_, err := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{}).RoundTrip(req)
 	require.Error(t, err)
 	require.Equal(t, breaker.Failure, verdict(gate), "nobody listens there: %v", err)
 }
 
 func TestSchemeThatIsNotSpokenHasAGateOfItsOwn(t *testing.T) {
-	transport := weirhttp.NewTransport(nil, weirhttp.PerHost("http", fragile()))
+	transport := weirhttp.NewTransport(weirhttp.PerHost("http", fragile()), weirhttp.TransportConfig{})
 	for range 2 {
 		_, err := transport.RoundTrip(newGet(t, "ftp://127.0.0.1:1/"))
 		require.Error(t, err)
@@ -188,7 +191,7 @@ func TestUploadThatCannotBeReadIsNoFailureOfTheHost(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body)
 	})
 	gate := weir.New("g", weir.Config{})
-	transport := weirhttp.NewTransport(server.Client().Transport, weirhttp.One(gate))
+	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: server.Client().Transport})
 	body := io.MultiReader(strings.NewReader("some"), iotest.ErrReader(errUpload))
 
 	_, err := transport.RoundTrip(newPost(t, server.URL, body))
@@ -211,7 +214,7 @@ func TestUploadThatIsShorterThanAnnouncedIsNoFailureOfTheHost(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
 	req := newPost(t, server.URL, io.MultiReader(strings.NewReader("some")))
 	req.ContentLength = 10
-	_, err := weirhttp.NewTransport(server.Client().Transport, weirhttp.One(gate)).RoundTrip(req)
+	_, err := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: server.Client().Transport}).RoundTrip(req)
 	require.Error(t, err) // of the length, or of the connection that is closed for it: net/http's two halves race
 	require.Equal(t, breaker.Ignored, verdict(gate))
 }
@@ -224,10 +227,10 @@ func TestServerThatBreaksOffAnUploadHasFailed(t *testing.T) {
 		"at the end":    func(upload io.ReadCloser) { _, _ = io.Copy(io.Discard, upload) },
 	} {
 		gate := weir.New("g", weir.Config{})
-		transport := weirhttp.NewTransport(baseFunc(func(req *http.Request) (*http.Response, error) {
+		transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: baseFunc(func(req *http.Request) (*http.Response, error) {
 			use(req.Body)
 			return nil, errDown
-		}), weirhttp.One(gate))
+		})})
 		read, write := io.Pipe()
 		go func() {
 			_, _ = io.WriteString(write, "all of it")
@@ -247,10 +250,10 @@ func TestRequestIsSentAsItIsWhereItsBodyCannotFail(t *testing.T) {
 		"none": nil, "none of it": http.NoBody, "in memory": strings.NewReader("x"), "file": file,
 	} {
 		req := newPost(t, "https://a.example/", body)
-		transport := weirhttp.NewTransport(baseFunc(func(sent *http.Request) (*http.Response, error) {
+		transport := weirhttp.NewTransport(weirhttp.One(weir.New("g", weir.Config{})), weirhttp.TransportConfig{Base: baseFunc(func(sent *http.Request) (*http.Response, error) {
 			require.Same(t, req, sent, name)
 			return reply(http.StatusOK), nil
-		}), weirhttp.One(weir.New("g", weir.Config{})))
+		})})
 		resp, err := transport.RoundTrip(req)
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())

@@ -2,7 +2,7 @@
 //
 // On the way out, a [Transport] stops calling hosts that fail and throttles what is sent:
 //
-//	var web = &http.Client{Transport: weirhttp.NewTransport(nil, weirhttp.PerHost("web", weir.Config{}))}
+//	var web = &http.Client{Transport: weirhttp.NewTransport(weirhttp.PerHost("web", weir.Config{}), weirhttp.TransportConfig{})}
 //
 // Each host has a [weir.Gate] of its own:
 //
@@ -14,7 +14,7 @@
 //	                         no call     caller cancelled
 //
 // A request that is refused fails with a [*RefusedError], which names the host and the wait,
-// or is answered by Transport.Fallback. A server that says when to come back is obeyed.
+// or is answered by TransportConfig.Fallback. A server that says when to come back is obeyed.
 //
 // On the way in, a [Limit] refuses who calls too often, by address, client and route and over
 // several periods at once, and [LimitBy] asks a limiter of yours, such as one of a fleet; a [Shed] refuses what is more than the server can do at the same

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// LogRefusedCalls returns a function for Transport.OnRefusal that writes refusals to the
+// LogRefusedCalls returns a function for TransportConfig.OnRefusal that writes refusals to the
 // logger, as warnings and with the context of the request, so that a handler can relate
 // them to a trace. It writes up to ten a second, and with them how many it has left out.
 // One function serves any number of transports. LogRefusedCalls panics if the logger is nil.

@@ -19,8 +19,11 @@ import (
 func TestRefusedCallsAreLoggedWithoutTheirSecretsAndTenASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		transport := weirhttp.NewTransport(always(500), weirhttp.PerHost("http", fragile()))
-		transport.OnRefusal = weirhttp.LogRefusedCalls(slog.New(slog.NewTextHandler(&out, nil)))
+		transport := weirhttp.NewTransport(weirhttp.PerHost("http", fragile()), weirhttp.TransportConfig{
+			Base:      always(500),
+			OnRefusal: weirhttp.LogRefusedCalls(slog.New(slog.NewTextHandler(&out, nil))),
+		})
+
 		const secret = "https://me:secret@a.example/secret?token=secret"
 		trip(t, transport, secret)
 		for range 15 {

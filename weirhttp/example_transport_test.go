@@ -19,7 +19,7 @@ import (
 )
 
 // web is an HTTP client like any other, but for what it does not send.
-var web = &http.Client{Transport: weirhttp.NewTransport(nil, weirhttp.PerHost("web", weir.Config{}))}
+var web = &http.Client{Transport: weirhttp.NewTransport(weirhttp.PerHost("web", weir.Config{}), weirhttp.TransportConfig{})}
 
 // get is what a program does with a client.
 func get(client *http.Client, url string) (string, error) {
@@ -63,14 +63,16 @@ func ExampleTransport() {
 	server := broken()
 	defer server.Close()
 	gate := weir.New("prices", weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}})
-	transport := weirhttp.NewTransport(nil, weirhttp.One(gate))
-	transport.OnRefusal = weirhttp.LogRefusedCalls(slog.New(slog.NewTextHandler(os.Stderr, nil)))
-	transport.Fallback = func(req *http.Request, _ error) (*http.Response, error) {
-		return &http.Response{
-			Status: "203 Non-Authoritative Information", StatusCode: http.StatusNonAuthoritativeInfo,
-			Body: io.NopCloser(strings.NewReader("19.99 €")), Request: req,
-		}, nil
-	}
+	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{
+		OnRefusal: weirhttp.LogRefusedCalls(slog.New(slog.NewTextHandler(os.Stderr, nil))),
+		Fallback: func(req *http.Request, _ error) (*http.Response, error) {
+			return &http.Response{
+				Status: "203 Non-Authoritative Information", StatusCode: http.StatusNonAuthoritativeInfo,
+				Body: io.NopCloser(strings.NewReader("19.99 €")), Request: req,
+			}, nil
+		},
+	})
+
 	client := &http.Client{Transport: transport}
 	for range 2 {
 		fmt.Println(get(client, server.URL))
@@ -80,20 +82,31 @@ func ExampleTransport() {
 	// 203 Non-Authoritative Information 19.99 € <nil>
 }
 
-// Where "not found" comes from a service that has lost its data, it is a failure.
+// "Not found" is a failure of a service that has lost its data. Everything else is judged as usual.
 func ExampleDefaultClassify() {
-	transport := weirhttp.NewTransport(nil, weirhttp.PerHost("web", weir.Config{}))
-	transport.Classify = func(resp *http.Response, err error) breaker.Outcome {
-		if err == nil && resp.StatusCode == http.StatusNotFound {
-			return breaker.Failure
-		}
-		return weirhttp.DefaultClassify(resp, err)
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	gate := weir.New("catalogue", weir.Config{})
+	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{
+		Classify: func(resp *http.Response, err error) breaker.Outcome {
+			if err == nil && resp.StatusCode == http.StatusNotFound {
+				return breaker.Failure
+			}
+			return weirhttp.DefaultClassify(resp, err)
+		},
+	})}
+	_, _ = get(client, server.URL)
+	fmt.Println(gate.Counts().Failures)
+	// Output: 1
+}
+
+func ExampleTransportConfig() {
+	c := weirhttp.TransportConfig{
+		Base:          &http.Transport{MaxIdleConnsPerHost: 100},
+		MaxRetryAfter: 5 * time.Minute,
 	}
-	fmt.Println(transport.Classify(&http.Response{StatusCode: http.StatusNotFound}, nil))
-	fmt.Println(transport.Classify(&http.Response{StatusCode: http.StatusGone}, nil))
-	// Output:
-	// failure
-	// success
+	fmt.Println(c.Validate())
+	// Output: <nil>
 }
 
 // A group of one's own has bounds of one's own, and tells of its gates.
@@ -103,7 +116,7 @@ func ExamplePer() {
 	hosts := weir.NewGroup[string]("partners", weir.GroupConfig{
 		Gate: weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}, MaxKeys: 500,
 	})
-	client := &http.Client{Transport: weirhttp.NewTransport(nil, weirhttp.Per(hosts, weirhttp.Host))}
+	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.Host), weirhttp.TransportConfig{})}
 	_, _ = get(client, server.URL)
 
 	for host, b := range hosts.All() {
@@ -117,7 +130,7 @@ func ExampleOne() {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	search := weir.New("search", weir.Config{Rate: limiter.PerMinute(1)})
-	client := &http.Client{Transport: weirhttp.NewTransport(nil, weirhttp.One(search))}
+	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.One(search), weirhttp.TransportConfig{})}
 	for range 2 {
 		_, err := get(client, server.URL)
 		fmt.Println(errors.Is(err, limiter.ErrLimited))
@@ -145,7 +158,7 @@ func ExamplePick() {
 
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
-	client := &http.Client{Transport: weirhttp.NewTransport(nil, gates)}
+	client := &http.Client{Transport: weirhttp.NewTransport(gates, weirhttp.TransportConfig{})}
 	fmt.Println(get(client, server.URL))
 	fmt.Println(payments.Totals().Calls(), others.Len())
 	// Output:
@@ -156,8 +169,8 @@ func ExamplePick() {
 
 func ExampleGates() {
 	hosts := weirhttp.PerHost("web", weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}})
-	quick := &http.Client{Transport: weirhttp.NewTransport(nil, hosts), Timeout: time.Second}
-	patient := &http.Client{Transport: weirhttp.NewTransport(nil, hosts), Timeout: time.Minute}
+	quick := &http.Client{Transport: weirhttp.NewTransport(hosts, weirhttp.TransportConfig{}), Timeout: time.Second}
+	patient := &http.Client{Transport: weirhttp.NewTransport(hosts, weirhttp.TransportConfig{}), Timeout: time.Minute}
 
 	server := broken()
 	defer server.Close()
@@ -170,7 +183,7 @@ func ExampleGates() {
 func ExampleRefusedError() {
 	gate := weir.New("api", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen)
-	client := &http.Client{Transport: weirhttp.NewTransport(nil, weirhttp.One(gate))}
+	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{})}
 	_, err := get(client, "https://API.example.com:443/users")
 
 	if refused, ok := errors.AsType[*weirhttp.RefusedError](err); ok {
@@ -179,15 +192,15 @@ func ExampleRefusedError() {
 	// Output: weirhttp: api.example.com is not called: breaker "api" is forced open
 }
 
-func ExampleTransportStats() {
+func ExampleTransport_BodyFailures() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "1000000")
 		fmt.Fprint(w, "some, and then") // the connection breaks
 	}))
 	defer server.Close()
-	transport := weirhttp.NewTransport(nil, weirhttp.PerHost("web", weir.Config{}))
+	transport := weirhttp.NewTransport(weirhttp.PerHost("web", weir.Config{}), weirhttp.TransportConfig{})
 	_, err := get(&http.Client{Transport: transport}, server.URL)
-	fmt.Println(err, transport.Stats().BodyFailures)
+	fmt.Println(err, transport.BodyFailures())
 	// Output: unexpected EOF 1
 }
 

@@ -45,11 +45,14 @@ func TestAServerThatSaysWhenToComeBackIsObeyed(t *testing.T) {
 			for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
 				synctest.Test(t, func(t *testing.T) {
 					calls := 0
-					transport := weirhttp.NewTransport(baseFunc(func(*http.Request) (*http.Response, error) {
-						calls++
-						return reply(status, "Retry-After", "5"), nil
-					}), everyGates()[name])
-					transport.Classify = classify
+					transport := weirhttp.NewTransport(everyGates()[name], weirhttp.TransportConfig{
+						Base: baseFunc(func(*http.Request) (*http.Response, error) {
+							calls++
+							return reply(status, "Retry-After", "5"), nil
+						}),
+						Classify: classify,
+					})
+
 					trip(t, transport, "http://a.example/")
 					for range 3 {
 						_, err := transport.RoundTrip(newGet(t, "http://a.example/"))
@@ -68,12 +71,12 @@ func TestAServerThatSaysWhenToComeBackIsObeyed(t *testing.T) {
 }
 
 func TestAHostIsHeldAlone(t *testing.T) {
-	transport := weirhttp.NewTransport(baseFunc(func(req *http.Request) (*http.Response, error) {
+	transport := weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{}), weirhttp.TransportConfig{Base: baseFunc(func(req *http.Request) (*http.Response, error) {
 		if req.URL.Host == "busy.example" {
 			return reply(http.StatusTooManyRequests, "Retry-After", "60"), nil
 		}
 		return reply(http.StatusOK), nil
-	}), weirhttp.PerHost("http", weir.Config{}))
+	})})
 	trip(t, transport, "http://busy.example/")
 	for range 100 {
 		trip(t, transport, "http://b.example/")
@@ -101,8 +104,11 @@ func TestWhatAServerMayAskForIsBounded(t *testing.T) {
 		{"Mon, 01 Jan 0001 00:00:00 GMT", 0, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) { // it is midnight of 1 January 2000
-			transport := weirhttp.NewTransport(always(http.StatusTooManyRequests, "Retry-After", c.after), weirhttp.PerHost("http", weir.Config{}))
-			transport.MaxRetryAfter = c.bound
+			transport := weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{}), weirhttp.TransportConfig{
+				Base:          always(http.StatusTooManyRequests, "Retry-After", c.after),
+				MaxRetryAfter: c.bound,
+			})
+
 			trip(t, transport, "http://a.example/")
 			resp, err := transport.RoundTrip(newGet(t, "http://a.example/"))
 			require.Equal(t, c.wanted, weir.RetryAfter(err), c.after)
@@ -115,15 +121,15 @@ func TestWhatAServerMayAskForIsBounded(t *testing.T) {
 
 // A refusal by an inner transport is not a wish of the service.
 func TestTheRefusalOfAnInnerTransportHoldsNobody(t *testing.T) {
-	inner := weirhttp.NewTransport(always(http.StatusTooManyRequests, "Retry-After", "60"), weirhttp.PerHost("http", weir.Config{}))
+	inner := weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{}), weirhttp.TransportConfig{Base: always(http.StatusTooManyRequests, "Retry-After", "60")})
 	outer := weir.New("outer", weir.Config{})
-	transport := weirhttp.NewTransport(baseFunc(func(req *http.Request) (*http.Response, error) {
+	transport := weirhttp.NewTransport(weirhttp.One(outer), weirhttp.TransportConfig{Base: baseFunc(func(req *http.Request) (*http.Response, error) {
 		resp, err := inner.RoundTrip(req)
 		if err == nil {
 			resp.Header.Del("Retry-After")
 		}
 		return resp, err
-	}), weirhttp.One(outer))
+	})})
 	trip(t, transport, "http://a.example/")
 	for range 3 {
 		_, err := transport.RoundTrip(newGet(t, "http://a.example/"))
@@ -141,11 +147,14 @@ func TestCancelledRequestsAreNoEvidence(t *testing.T) {
 	} {
 		gate := weir.New("g", weir.Config{})
 		var leave func()
-		transport := weirhttp.NewTransport(baseFunc(func(*http.Request) (*http.Response, error) {
-			leave()
-			return nil, word
-		}), weirhttp.One(gate))
-		transport.Classify = func(*http.Response, error) breaker.Outcome { return breaker.Failure }
+		transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{
+			Base: baseFunc(func(*http.Request) (*http.Response, error) {
+				leave()
+				return nil, word
+			}),
+			Classify: func(*http.Response, error) breaker.Outcome { return breaker.Failure },
+		})
+
 		for range 40 {
 			ctx, cancel := context.WithCancel(t.Context())
 			leave = cancel
@@ -188,7 +197,7 @@ func TestFailuresInARowSeeAnOutageThatAsksToWait(t *testing.T) {
 			open   bool
 		}{{breaker.Config{}, false}, {breaker.Config{ConsecutiveFailures: 3}, true}} {
 			gate := weir.New("g", weir.Config{Breaker: c.config})
-			transport := weirhttp.NewTransport(always(http.StatusServiceUnavailable, "Retry-After", "60"), weirhttp.One(gate))
+			transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: always(http.StatusServiceUnavailable, "Retry-After", "60")})
 			opened := false
 			for range 5 * 60 {
 				if resp, err := transport.RoundTrip(newGet(t, "http://a.example/")); err == nil {

@@ -24,12 +24,12 @@ func TestAQueueKeepsToMaxWaitDuringAHold(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var mu sync.Mutex
 			sent := 0
-			transport := weirhttp.NewTransport(baseFunc(func(*http.Request) (*http.Response, error) {
+			transport := weirhttp.NewTransport(gates(), weirhttp.TransportConfig{Base: baseFunc(func(*http.Request) (*http.Response, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				sent++
 				return reply(http.StatusTooManyRequests, "Retry-After", "60"), nil
-			}), gates())
+			})})
 			var took [10]time.Duration
 			var wg sync.WaitGroup
 			for i := range took {

@@ -14,7 +14,7 @@ func TestTheNameOfPerHostStandsInErrorsAndMetrics(t *testing.T) {
 	seen := map[string]bool{}
 	for _, name := range []string{"shop", "bank"} {
 		gates := weirhttp.PerHost(name, fragile())
-		client := &http.Client{Transport: weirhttp.NewTransport(always(500), gates)}
+		client := &http.Client{Transport: weirhttp.NewTransport(gates, weirhttp.TransportConfig{Base: always(500)})}
 		get(client, "http://a.example")
 		_, err := get(client, "http://a.example")
 		require.ErrorContains(t, err, `"`+name)

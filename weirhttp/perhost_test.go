@@ -87,7 +87,7 @@ func TestFloodOfHostsIsBoundedAndWashesNothingOut(t *testing.T) {
 		}
 		return reply(http.StatusOK), nil
 	})
-	transport := weirhttp.NewTransport(base, weirhttp.Per(hosts, weirhttp.Host))
+	transport := weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.Host), weirhttp.TransportConfig{Base: base})
 	for range 20 {
 		trip(t, transport, "https://down.example/")
 	}
@@ -111,9 +111,9 @@ func TestFloodOfHostsIsBoundedAndWashesNothingOut(t *testing.T) {
 
 func TestFloodOfFailingHostsIsBounded(t *testing.T) {
 	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{MaxKeys: 100})
-	transport := weirhttp.NewTransport(baseFunc(func(*http.Request) (*http.Response, error) {
+	transport := weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.Host), weirhttp.TransportConfig{Base: baseFunc(func(*http.Request) (*http.Response, error) {
 		return nil, errDown
-	}), weirhttp.Per(hosts, weirhttp.Host))
+	})})
 	for i := range 10_000 {
 		_, err := transport.RoundTrip(newGet(t, fmt.Sprintf("https://h%d.example/", i)))
 		require.ErrorIs(t, err, errDown)

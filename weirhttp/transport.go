@@ -11,69 +11,43 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// Transport is an [http.RoundTripper] that sends each request through a gate. It is made
-// by NewTransport; its fields are set, if at all, before it is first used. After that all
-// methods may be called from any number of goroutines.
+// Transport is an [http.RoundTripper] that sends each request through a gate. It is made by
+// NewTransport. All methods are safe for concurrent use.
 //
-// A call is judged when its response's headers are there, so that a long download or a
-// stream holds no place of a probe. No verdict is made on a call that the caller cancelled,
-// whose body the caller could not provide, or which holds what HTTP cannot say. A base that
-// panics has failed. A caller cancels by its context; the Timeout of an http.Client is a
-// deadline, and so a failure, and the Cancel of a Request, long deprecated, is not looked at.
+// A call is judged when the headers of its response arrive, so a long download or a stream does not
+// occupy a probe slot. A call counts neither as a success nor as a failure if the caller cancelled it,
+// if its body could not be read, or if HTTP cannot express it. A base that panics counts as a failure.
+// A caller cancels by the context of the request. The Timeout of an http.Client is a deadline, and so
+// a failure. The deprecated Cancel field of a request is ignored.
 //
-// A response of status 429 or 503 that says when to come back (see [RetryAfter]) is obeyed
-// by the gate, whatever its config is: it refuses requests until then, up to MaxRetryAfter
-// ([weir.Gate.Hold]). A breaker that opens stays open at least as long, up to a MaxRetryAfter
-// of its own.
+// A response of status 429 or 503 may say how long not to call again: in Retry-After, RateLimit or
+// RateLimit-Reset. The gate obeys that, whatever its config is: it refuses requests for that time, up
+// to MaxRetryAfter ([weir.Gate.Hold]). A breaker that opens stays open at least as long, up to a
+// MaxRetryAfter of its own.
 type Transport struct {
-	// Classify says what a response, or the error in its place, tells about the service.
-	// It leaves the body alone. If it panics nothing is told, and the panic goes on up.
-	// Default DefaultClassify, but that an error is judged by the Classify of the gate's
-	// breaker.
-	Classify func(*http.Response, error) breaker.Outcome
-
-	// Fallback answers a request that was refused for the reason given, in the place of
-	// the service: with a response of its own making, or with what another RoundTripper
-	// returns. Unless it reads the request's body, or hands it on, it need not close it.
-	// Default none: the refusal is the answer.
-	Fallback func(*http.Request, error) (*http.Response, error)
-
-	// OnRefusal is told of each request that was refused, in its goroutine and before
-	// Fallback is asked: see [LogRefusedCalls]. It leaves the request as it is. Default none.
-	OnRefusal func(*http.Request, *RefusedError)
-
-	// MaxRetryAfter is the longest time for which a server can have the gate held. With Off
-	// no server can. Default 1 min.
-	MaxRetryAfter time.Duration
-
-	// CountBodyFailures books each body that fails while it is read (see TransportStats) as one
-	// more call that failed, beside the one that its headers were. Default false.
-	CountBodyFailures bool
-
-	base         http.RoundTripper
+	config       TransportConfig
 	gates        *Gates
 	bodyFailures atomic.Int64
 }
 
-// Off turns Transport.MaxRetryAfter off.
-const Off = -1
-
-const defaultMaxRetryAfter = time.Minute
-
-// NewTransport returns a transport that sends what the gates let through by base, or by
-// [http.DefaultTransport] if base is nil:
+// NewTransport returns a transport that sends requests through the gates. It panics with the error
+// of c.Validate if there is one, and if gates is nil.
 //
-//	web := &http.Client{Transport: weirhttp.NewTransport(nil, weirhttp.PerHost("web", weir.Config{}))}
-//
-// It panics if per is nil.
-func NewTransport(base http.RoundTripper, per *Gates) *Transport {
-	if per == nil {
-		panic("weirhttp: NewTransport needs Gates")
+//	web := &http.Client{Transport: weirhttp.NewTransport(weirhttp.PerHost("web", weir.Config{}), weirhttp.TransportConfig{})}
+func NewTransport(gates *Gates, c TransportConfig) *Transport {
+	if err := c.Validate(); err != nil {
+		panic(err)
 	}
-	if base == nil {
-		base = http.DefaultTransport
+	if gates == nil {
+		panic(errors.New("weirhttp: NewTransport needs Gates"))
 	}
-	return &Transport{base: base, gates: per}
+	if c.Base == nil {
+		c.Base = http.DefaultTransport
+	}
+	if c.MaxRetryAfter == 0 {
+		c.MaxRetryAfter = time.Minute
+	}
+	return &Transport{config: c, gates: gates}
 }
 
 // RoundTrip sends the request by the base, if its gate lets it through; where the gate has
@@ -82,7 +56,7 @@ func NewTransport(base http.RoundTripper, per *Gates) *Transport {
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	gate := t.gates.gate(req)
 	if gate == nil {
-		return t.base.RoundTrip(req)
+		return t.config.Base.RoundTrip(req)
 	}
 	permit, err := gate.Allow(req.Context())
 	if err != nil {
@@ -96,7 +70,7 @@ func (t *Transport) send(req *http.Request, gate *weir.Gate, permit *breaker.Per
 	outcome := breaker.Failure // stands if the base does not return
 	defer func() { permit.Record(outcome) }()
 	sent, up := watchUpload(req)
-	resp, err := t.base.RoundTrip(sent)
+	resp, err := t.config.Base.RoundTrip(sent)
 	outcome = breaker.Ignored // stands if Classify does not return
 	if err != nil && (gaveUp(req.Context()) || up.hasFailed() || !sendable(req)) {
 		return resp, err
@@ -118,8 +92,8 @@ func (t *Transport) send(req *http.Request, gate *weir.Gate, permit *breaker.Per
 
 func (t *Transport) verdict(req *http.Request, gate *weir.Gate, resp *http.Response, err error) breaker.Outcome {
 	switch {
-	case t.Classify != nil:
-		return t.Classify(resp, err)
+	case t.config.Classify != nil:
+		return t.config.Classify(resp, err)
 	case err != nil:
 		return gate.Breaker().Outcome(req.Context(), err)
 	}
@@ -127,11 +101,7 @@ func (t *Transport) verdict(req *http.Request, gate *weir.Gate, resp *http.Respo
 }
 
 func (t *Transport) hold(gate *weir.Gate, wait time.Duration) {
-	longest := t.MaxRetryAfter
-	if longest == 0 {
-		longest = defaultMaxRetryAfter
-	}
-	if longest > 0 {
+	if longest := t.config.MaxRetryAfter; longest > 0 {
 		gate.Hold(min(wait, longest))
 	}
 }
@@ -143,27 +113,19 @@ func (t *Transport) refuse(req *http.Request, err error) (*http.Response, error)
 		return nil, err
 	}
 	refused := &RefusedError{Host: Host(req), Err: err}
-	if t.OnRefusal != nil {
-		t.OnRefusal(req, refused)
+	if t.config.OnRefusal != nil {
+		t.config.OnRefusal(req, refused)
 	}
-	if t.Fallback == nil {
+	if t.config.Fallback == nil {
 		closeBody(req)
 		return nil, refused
 	}
 	return t.fallBack(req, refused)
 }
 
-// TransportStats are what a transport has been through beside what its gates count.
-type TransportStats struct {
-	// BodyFailures are the responses, judged by their headers before, whose bodies
-	// failed while they were read, and not because the caller closed or cancelled them.
-	BodyFailures int64
-}
-
-// Stats returns what the transport has been through so far.
-func (t *Transport) Stats() TransportStats {
-	return TransportStats{BodyFailures: t.bodyFailures.Load()}
-}
+// BodyFailures returns the number of responses that were judged by their headers and whose bodies
+// failed later, while they were read. A body that the caller closed or cancelled is not counted.
+func (t *Transport) BodyFailures() int64 { return t.bodyFailures.Load() }
 
 // Observe yields the figures of the gates: a transport is a [stat.Source]. Export either
 // the transport or what its Gates are made of, not both.
@@ -175,7 +137,7 @@ func (t *Transport) Histograms(yield func(*stat.Series, stat.Histogram)) { t.gat
 // CloseIdleConnections closes those of the base, if it knows how to. An http.Client's
 // method of that name calls it.
 func (t *Transport) CloseIdleConnections() {
-	if base, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+	if base, ok := t.config.Base.(interface{ CloseIdleConnections() }); ok {
 		base.CloseIdleConnections()
 	}
 }

@@ -34,21 +34,21 @@ func roundTrips(b *testing.B, transport http.RoundTripper) {
 func BenchmarkRoundTripBare(b *testing.B) { roundTrips(b, stub{}) }
 
 func BenchmarkRoundTripOneGate(b *testing.B) {
-	roundTrips(b, weirhttp.NewTransport(stub{}, weirhttp.One(weir.New("api", weir.Config{}))))
+	roundTrips(b, weirhttp.NewTransport(weirhttp.One(weir.New("api", weir.Config{})), weirhttp.TransportConfig{Base: stub{}}))
 }
 
 func BenchmarkRoundTripPerHost(b *testing.B) {
-	roundTrips(b, weirhttp.NewTransport(stub{}, weirhttp.PerHost("http", weir.Config{})))
+	roundTrips(b, weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{}), weirhttp.TransportConfig{Base: stub{}}))
 }
 
 func BenchmarkRoundTripPerHostLimited(b *testing.B) {
-	roundTrips(b, weirhttp.NewTransport(stub{}, weirhttp.PerHost("http", weir.Config{Rate: limiter.PerSecond(1e9)})))
+	roundTrips(b, weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{Rate: limiter.PerSecond(1e9)}), weirhttp.TransportConfig{Base: stub{}}))
 }
 
 func BenchmarkRoundTripRefused(b *testing.B) {
 	gate := weir.New("api", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen)
-	transport := weirhttp.NewTransport(stub{}, weirhttp.One(gate))
+	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: stub{}})
 	req := newGet(b, "https://api.example.com/users")
 	b.ReportAllocs()
 	for b.Loop() {
@@ -72,7 +72,7 @@ func BenchmarkLoopback(b *testing.B) {
 	defer server.Close()
 	for name, transport := range map[string]http.RoundTripper{
 		"bare":    http.DefaultTransport,
-		"guarded": weirhttp.NewTransport(nil, weirhttp.PerHost("http", weir.Config{Rate: limiter.PerSecond(1e9)})),
+		"guarded": weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{Rate: limiter.PerSecond(1e9)}), weirhttp.TransportConfig{}),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -50,7 +50,11 @@ func serve(t *testing.T, p protocol, handler http.HandlerFunc) *httptest.Server 
 
 // guarded returns a client of the server whose calls pass one gate.
 func guarded(server *httptest.Server, gate *weir.Gate) (*http.Client, *weirhttp.Transport) {
-	transport := weirhttp.NewTransport(server.Client().Transport, weirhttp.One(gate))
+	return guardedBy(gate, weirhttp.TransportConfig{Base: server.Client().Transport})
+}
+
+func guardedBy(gate *weir.Gate, c weirhttp.TransportConfig) (*http.Client, *weirhttp.Transport) {
+	transport := weirhttp.NewTransport(weirhttp.One(gate), c)
 	return &http.Client{Transport: transport}, transport
 }
 
@@ -140,7 +144,7 @@ func TestStreamsHoldNoProbe(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "first\nlast\n", text)
 		}
-		require.Zero(t, transport.Stats())
+		require.Zero(t, transport.BodyFailures())
 	})
 }
 
@@ -153,12 +157,11 @@ func TestDownloadThatBreaksOffIsSeen(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		})
 		gate := weir.New("server", weir.Config{})
-		client, transport := guarded(server, gate)
-		transport.CountBodyFailures = true
+		client, transport := guardedBy(gate, weirhttp.TransportConfig{Base: server.Client().Transport, CountBodyFailures: true})
 		text, err := body(client.Do(newGet(t, server.URL)))
 		require.Error(t, err)
 		require.Equal(t, "some", text)
-		require.Equal(t, int64(1), transport.Stats().BodyFailures)
+		require.Equal(t, int64(1), transport.BodyFailures())
 		require.Equal(t, window.Counts{Successes: 1, Failures: 1, ConsecutiveFailures: 1}, gate.Counts())
 	})
 }
@@ -173,7 +176,7 @@ func TestCompressedDownloadThatIsCorruptIsSeen(t *testing.T) {
 	client, transport := guarded(server, weir.New("server", weir.Config{}))
 	_, err := body(client.Do(newGet(t, server.URL)))
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-	require.Equal(t, int64(1), transport.Stats().BodyFailures)
+	require.Equal(t, int64(1), transport.BodyFailures())
 }
 
 func TestCallerWhoLeavesIsNeutral(t *testing.T) {
@@ -209,7 +212,7 @@ func TestCallerWhoLeavesIsNeutral(t *testing.T) {
 		<-began
 		require.NoError(t, resp.Body.Close(), "without reading it")
 		require.Equal(t, window.Counts{Successes: 2, Ignored: 1}, gate.Counts())
-		require.Zero(t, transport.Stats().BodyFailures)
+		require.Zero(t, transport.BodyFailures())
 	})
 }
 
@@ -255,7 +258,7 @@ func TestUpgradedConnectionIsTheCallers(t *testing.T) {
 	require.Equal(t, "echo hello\n", line)
 	require.NoError(t, connection.Close())
 	require.Equal(t, window.Counts{Successes: 1}, gate.Counts())
-	require.Zero(t, transport.Stats().BodyFailures)
+	require.Zero(t, transport.BodyFailures())
 }
 
 func TestRedirectsPassTheGateOfEachHost(t *testing.T) {
@@ -264,7 +267,7 @@ func TestRedirectsPassTheGateOfEachHost(t *testing.T) {
 		http.Redirect(w, r, target.URL+"/there", http.StatusFound)
 	})
 	group := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: fragile()})
-	client := &http.Client{Transport: weirhttp.NewTransport(nil, weirhttp.Per(group, weirhttp.Host))}
+	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(group, weirhttp.Host), weirhttp.TransportConfig{})}
 	defer client.CloseIdleConnections()
 
 	_, err := body(client.Do(newGet(t, first.URL)))

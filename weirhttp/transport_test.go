@@ -77,12 +77,12 @@ func fragile() weir.Config {
 
 func TestEachHostHasItsOwnGate(t *testing.T) {
 	down := map[string]bool{"a.example": true}
-	transport := weirhttp.NewTransport(baseFunc(func(req *http.Request) (*http.Response, error) {
+	transport := weirhttp.NewTransport(weirhttp.PerHost("http", fragile()), weirhttp.TransportConfig{Base: baseFunc(func(req *http.Request) (*http.Response, error) {
 		if down[req.URL.Host] {
 			return nil, errDown
 		}
 		return reply(http.StatusOK), nil
-	}), weirhttp.PerHost("http", fragile()))
+	})})
 
 	_, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 	require.ErrorIs(t, err, errDown)
@@ -95,7 +95,7 @@ func TestEachHostHasItsOwnGate(t *testing.T) {
 
 func TestErrorNamesTheHostAndTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := &http.Client{Transport: weirhttp.NewTransport(always(500), weirhttp.PerHost("http", fragile()))}
+		client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.PerHost("http", fragile()), weirhttp.TransportConfig{Base: always(500)})}
 		get := func() error {
 			resp, err := client.Do(newGet(t, "https://user:secret@API.example.com:443/path"))
 			if err == nil {
@@ -124,7 +124,7 @@ func TestErrorNamesTheHostAndTheWait(t *testing.T) {
 
 func TestErrorOfALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		transport := weirhttp.NewTransport(always(200), weirhttp.PerHost("http", weir.Config{Rate: limiter.PerMinute(1)}))
+		transport := weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{Rate: limiter.PerMinute(1)}), weirhttp.TransportConfig{Base: always(200)})
 		trip(t, transport, "https://a.example/")
 
 		_, err := transport.RoundTrip(newGet(t, "https://a.example/"))
@@ -139,14 +139,14 @@ func TestErrorOfALimit(t *testing.T) {
 func TestForcedOpenSaysNoWait(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen)
-	_, err := weirhttp.NewTransport(always(200), weirhttp.One(gate)).RoundTrip(newGet(t, "https://a.example/"))
+	_, err := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: always(200)}).RoundTrip(newGet(t, "https://a.example/"))
 	require.EqualError(t, err, `weirhttp: a.example is not called: breaker "g" is forced open`)
 }
 
 func TestRefusedRequestsBodiesAreClosedUnread(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen)
-	transport := weirhttp.NewTransport(always(200), weirhttp.One(gate))
+	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: always(200)})
 	body := &upload{Reader: strings.NewReader("x")}
 
 	_, err := transport.RoundTrip(newPost(t, "https://a.example/", body))
@@ -163,7 +163,7 @@ func TestRefusedRequestsBodiesAreClosedUnread(t *testing.T) {
 
 func TestCallerWaitsForItsTurnOrGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		transport := weirhttp.NewTransport(always(200), weirhttp.PerHost("http", weir.Config{Rate: limiter.PerSecond(1), MaxWait: 10 * time.Second}))
+		transport := weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{Rate: limiter.PerSecond(1), MaxWait: 10 * time.Second}), weirhttp.TransportConfig{Base: always(200)})
 		start := time.Now()
 		for range 3 {
 			trip(t, transport, "https://a.example/")
@@ -187,16 +187,19 @@ func TestCallerWaitsForItsTurnOrGivesUp(t *testing.T) {
 
 func TestRefusalIsToldAndAnswered(t *testing.T) {
 	var told []string
-	transport := weirhttp.NewTransport(always(503), weirhttp.PerHost("http", fragile()))
-	transport.OnRefusal = func(req *http.Request, err *weirhttp.RefusedError) {
-		told = append(told, req.Method+" "+err.Host)
-	}
-	transport.Fallback = func(_ *http.Request, err error) (*http.Response, error) {
-		if !errors.Is(err, breaker.ErrOpen) {
-			return nil, err
-		}
-		return reply(http.StatusNonAuthoritativeInfo), nil
-	}
+	transport := weirhttp.NewTransport(weirhttp.PerHost("http", fragile()), weirhttp.TransportConfig{
+		Base: always(503),
+		OnRefusal: func(req *http.Request, err *weirhttp.RefusedError) {
+			told = append(told, req.Method+" "+err.Host)
+		},
+		Fallback: func(_ *http.Request, err error) (*http.Response, error) {
+			if !errors.Is(err, breaker.ErrOpen) {
+				return nil, err
+			}
+			return reply(http.StatusNonAuthoritativeInfo), nil
+		},
+	})
+
 	client := &http.Client{Transport: transport}
 	body := &upload{Reader: strings.NewReader("x")}
 	for i, want := range []int{503, 203, 203} {
@@ -221,8 +224,11 @@ func TestFallbackMayHandTheBodyOn(t *testing.T) {
 		handed = req.Body
 		return reply(200), err
 	})
-	transport := weirhttp.NewTransport(always(200), weirhttp.One(gate))
-	transport.Fallback = func(req *http.Request, _ error) (*http.Response, error) { return mirror.RoundTrip(req) }
+	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{
+		Base:     always(200),
+		Fallback: func(req *http.Request, _ error) (*http.Response, error) { return mirror.RoundTrip(req) },
+	})
+
 	body := &upload{Reader: strings.NewReader("xyz")}
 
 	resp, err := transport.RoundTrip(newPost(t, "https://a.example/", body))
@@ -238,7 +244,7 @@ func TestFallbackMayHandTheBodyOn(t *testing.T) {
 
 func TestPanicOfTheBaseIsAFailureAndGoesUp(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
-	transport := weirhttp.NewTransport(baseFunc(func(*http.Request) (*http.Response, error) { panic("boom") }), weirhttp.One(gate))
+	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: baseFunc(func(*http.Request) (*http.Response, error) { panic("boom") })})
 	require.PanicsWithValue(t, "boom", func() { _, _ = transport.RoundTrip(newGet(t, "https://a.example/")) })
 	require.Equal(t, window.Counts{Failures: 1, ConsecutiveFailures: 1}, gate.Counts())
 }
@@ -261,7 +267,7 @@ func TestWaitThatTheServerAsksForStretchesTheCooldown(t *testing.T) {
 		{"a megabyte", []string{"Retry-After", strings.Repeat("9", 1<<20)}, 5 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			transport := weirhttp.NewTransport(always(503, c.header...), weirhttp.PerHost("http", weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}))
+			transport := weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}), weirhttp.TransportConfig{Base: always(503, c.header...)})
 			trip(t, transport, "https://a.example/")
 			_, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 			require.ErrorIs(t, err, breaker.ErrOpen, c.name)
@@ -288,8 +294,11 @@ func TestWaitThatTheServerAsksForHoldsTheLimiter(t *testing.T) {
 		{"not a refusal", 200, []string{"Retry-After", "40"}, 0, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			transport := weirhttp.NewTransport(always(c.status, c.header...), weirhttp.PerHost("http", weir.Config{Rate: limiter.PerSecond(1000)}))
-			transport.MaxRetryAfter = c.longest
+			transport := weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{Rate: limiter.PerSecond(1000)}), weirhttp.TransportConfig{
+				Base:          always(c.status, c.header...),
+				MaxRetryAfter: c.longest,
+			})
+
 			trip(t, transport, "https://a.example/")
 			trip(t, transport, "https://b.example/")
 			_, err := transport.RoundTrip(newGet(t, "https://a.example/"))
@@ -305,12 +314,12 @@ func TestWaitThatTheServerAsksForHoldsTheLimiter(t *testing.T) {
 
 func TestPickMayLeaveRequestsUnguarded(t *testing.T) {
 	payments := weir.New("payments", fragile())
-	transport := weirhttp.NewTransport(always(500), weirhttp.Pick(func(req *http.Request) *weir.Gate {
+	transport := weirhttp.NewTransport(weirhttp.Pick(func(req *http.Request) *weir.Gate {
 		if req.URL.Host == "payments.example" {
 			return payments
 		}
 		return nil
-	}, payments))
+	}, payments), weirhttp.TransportConfig{Base: always(500)})
 	for range 3 {
 		trip(t, transport, "https://elsewhere.example/")
 	}
@@ -322,9 +331,9 @@ func TestPickMayLeaveRequestsUnguarded(t *testing.T) {
 func TestKeyMayBeAnythingOfTheRequest(t *testing.T) {
 	type key struct{ host, method string }
 	group := weir.NewGroup[key]("by method", weir.GroupConfig{Gate: fragile()})
-	transport := weirhttp.NewTransport(always(500), weirhttp.Per(group, func(req *http.Request) key {
+	transport := weirhttp.NewTransport(weirhttp.Per(group, func(req *http.Request) key {
 		return key{weirhttp.Host(req), req.Method}
-	}))
+	}), weirhttp.TransportConfig{Base: always(500)})
 	trip(t, transport, "https://a.example/")
 	_, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 	require.ErrorIs(t, err, breaker.ErrOpen)
@@ -336,7 +345,7 @@ func TestKeyMayBeAnythingOfTheRequest(t *testing.T) {
 func TestTransportShowsTheFiguresOfItsGates(t *testing.T) {
 	timed := weir.New("timed", weir.Config{Breaker: breaker.Config{Latency: true}})
 	others := weir.NewGroup[string]("others", weir.GroupConfig{})
-	transport := weirhttp.NewTransport(always(200), weirhttp.Pick(func(*http.Request) *weir.Gate { return timed }, timed, others))
+	transport := weirhttp.NewTransport(weirhttp.Pick(func(*http.Request) *weir.Gate { return timed }, timed, others), weirhttp.TransportConfig{Base: always(200)})
 	trip(t, transport, "https://a.example/")
 
 	names := map[string]bool{}
@@ -361,24 +370,44 @@ func (c *closer) CloseIdleConnections() { c.closed = true }
 
 func TestIdleConnectionsAreClosedThroughTheClient(t *testing.T) {
 	base := &closer{RoundTripper: always(200)}
-	client := &http.Client{Transport: weirhttp.NewTransport(base, weirhttp.PerHost("http", weir.Config{}))}
+	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{}), weirhttp.TransportConfig{Base: base})}
 	client.CloseIdleConnections()
 	require.True(t, base.closed)
 
-	weirhttp.NewTransport(always(200), weirhttp.PerHost("http", weir.Config{})).CloseIdleConnections() // has none
+	weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{}), weirhttp.TransportConfig{Base: always(200)}).CloseIdleConnections() // has none
 }
 
 func TestNewTransportNeedsGates(t *testing.T) {
-	require.PanicsWithValue(t, "weirhttp: NewTransport needs Gates", func() { weirhttp.NewTransport(nil, nil) })
+	require.PanicsWithError(t, "weirhttp: NewTransport needs Gates", func() { weirhttp.NewTransport(nil, weirhttp.TransportConfig{}) })
 	require.PanicsWithError(t, "weir: Gate: weir: MaxWait is -1ns, must be at least 0", func() {
 		weirhttp.PerHost("http", weir.Config{MaxWait: -1})
 	})
 }
 
+func TestATransportsConfigIsChecked(t *testing.T) {
+	for wait, want := range map[time.Duration]string{
+		weirhttp.Off: "",
+		0:            "",
+		time.Hour:    "",
+		-2:           "weirhttp: MaxRetryAfter is -2ns, must be at least 0, or Off",
+		-time.Second: "weirhttp: MaxRetryAfter is -1s, must be at least 0, or Off",
+	} {
+		c := weirhttp.TransportConfig{MaxRetryAfter: wait}
+		make := func() { weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{}), c) }
+		if want == "" {
+			require.NoError(t, c.Validate(), wait)
+			require.NotPanics(t, make, wait)
+			continue
+		}
+		require.EqualError(t, c.Validate(), want)
+		require.PanicsWithError(t, want, make)
+	}
+}
+
 // A base that keeps neither of the promises of a RoundTripper is let down gently.
 func TestBaseThatReturnsNothing(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
-	nothing := weirhttp.NewTransport(baseFunc(func(*http.Request) (*http.Response, error) { return nil, nil }), weirhttp.One(gate))
+	nothing := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: baseFunc(func(*http.Request) (*http.Response, error) { return nil, nil })})
 	resp, err := nothing.RoundTrip(newGet(t, "https://a.example/"))
 	require.Nil(t, resp)
 	require.NoError(t, err)

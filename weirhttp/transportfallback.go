@@ -10,7 +10,7 @@ import (
 // taken may still be in use, by another RoundTripper, who closes it.
 func (t *Transport) fallBack(req *http.Request, err error) (*http.Response, error) {
 	if req.Body == nil {
-		return t.Fallback(req, err)
+		return t.config.Fallback(req, err)
 	}
 	body := &offered{ReadCloser: req.Body}
 	diverted := req.WithContext(req.Context())
@@ -20,7 +20,7 @@ func (t *Transport) fallBack(req *http.Request, err error) (*http.Response, erro
 			closeBody(req)
 		}
 	}()
-	return t.Fallback(diverted, err)
+	return t.config.Fallback(diverted, err)
 }
 
 // offered is a body that notices when somebody takes it.

@@ -76,19 +76,24 @@ type stack struct {
 }
 
 func newStack(o order, base http.RoundTripper, gate *weir.Gate) *stack {
+	return newStackOf(o, weirhttp.TransportConfig{Base: base}, gate)
+}
+
+func newStackOf(o order, c weirhttp.TransportConfig, gate *weir.Gate) *stack {
 	s := &stack{spans: tracetest.NewSpanRecorder()}
 	s.tracer = trace.NewTracerProvider(trace.WithSpanProcessor(s.spans))
 	otel := func(inner http.RoundTripper) http.RoundTripper {
 		return otelhttp.NewTransport(inner, otelhttp.WithTracerProvider(s.tracer), otelhttp.WithPropagators(propagation.TraceContext{}))
 	}
+	c.OnRefusal = otelweir.RefusedCall
 	if o == otelOutside {
-		s.weir = weirhttp.NewTransport(base, weirhttp.One(gate))
+		s.weir = weirhttp.NewTransport(weirhttp.One(gate), c)
 		s.Client = &http.Client{Transport: otel(s.weir)}
 	} else {
-		s.weir = weirhttp.NewTransport(otel(base), weirhttp.One(gate))
+		c.Base = otel(c.Base)
+		s.weir = weirhttp.NewTransport(weirhttp.One(gate), c)
 		s.Client = &http.Client{Transport: s.weir}
 	}
-	s.weir.OnRefusal = otelweir.RefusedCall
 	return s
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/weirhttp"
 )
 
 // Callers who leave, time out, do not read what they get, upload and stream, to a server
@@ -39,8 +40,7 @@ func TestLoadLeavesNothingBehind(t *testing.T) {
 			}
 		}))
 		gate := weir.New("shop", weir.Config{Breaker: breaker.Config{Active: true, FailureRate: 0.7, Cooldown: time.Millisecond, ProbeTimeout: time.Hour}})
-		client := newStack(o, s.Client().Transport, gate)
-		client.weir.CountBodyFailures = true
+		client := newStackOf(o, weirhttp.TransportConfig{Base: s.Client().Transport, CountBodyFailures: true}, gate)
 
 		var callers sync.WaitGroup
 		for caller := range 8 {

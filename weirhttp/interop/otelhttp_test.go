@@ -69,7 +69,7 @@ func TestTraceAndBodiesGoThrough(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, string(p)+" true streamed", got)
 		require.Equal(t, window.Counts{Successes: 3}, gate.Counts())
-		require.Zero(t, client.weir.Stats().BodyFailures)
+		require.Zero(t, client.weir.BodyFailures())
 	})
 }
 
@@ -84,7 +84,7 @@ func TestBodyThatBreaksOffIsSeen(t *testing.T) {
 		client := newStack(o, s.Client().Transport, weir.New("shop", weir.Config{}))
 		_, err := text(client.in(t, http.MethodGet, s.URL, http.NoBody))
 		require.Error(t, err)
-		require.Equal(t, int64(1), client.weir.Stats().BodyFailures)
+		require.Equal(t, int64(1), client.weir.BodyFailures())
 	})
 }
 
@@ -115,7 +115,7 @@ func TestUpgradedConnectionCanBeWrittenTo(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "hello\n", string(line), o)
 		require.NoError(t, connection.Close())
-		require.Zero(t, client.weir.Stats().BodyFailures)
+		require.Zero(t, client.weir.BodyFailures())
 	}
 }
 

@@ -102,7 +102,7 @@ func (c config) gated(name string, gate weir.Config) *rig {
 	gate.Breaker.Active = true
 	group := weir.NewGroup[string](name, weir.GroupConfig{Gate: gate})
 	r := c.newRig(name, http.HandlerFunc(hello), func(base http.RoundTripper) http.RoundTripper {
-		return weirhttp.NewTransport(base, weirhttp.Per(group, weirhttp.Host))
+		return weirhttp.NewTransport(weirhttp.Per(group, weirhttp.Host), weirhttp.TransportConfig{Base: base})
 	})
 	host := r.url[len("http://") : len(r.url)-1]
 	r.held = append(r.held, func() int64 { return group.Get(host).Breaker().Stats().Active })

@@ -1,7 +1,6 @@
 // Package otelweir puts what weirhttp refuses on the OpenTelemetry span of the request:
 //
-//	transport := weirhttp.NewTransport(nil, weirhttp.PerHost("web", weir.Config{}))
-//	transport.OnRefusal = otelweir.RefusedCall
+//	transport := weirhttp.NewTransport(gates, weirhttp.TransportConfig{OnRefusal: otelweir.RefusedCall})
 //
 //	limit := weirhttp.NewLimit(weirhttp.LimitConfig{OnRefusal: otelweir.RefusedRequest, …})
 //

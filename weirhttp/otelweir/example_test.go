@@ -19,8 +19,7 @@ import (
 func ExampleRefusedCall() {
 	gate := weir.New("users", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen)
-	transport := weirhttp.NewTransport(nil, weirhttp.One(gate))
-	transport.OnRefusal = otelweir.RefusedCall
+	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{OnRefusal: otelweir.RefusedCall})
 
 	spans := tracetest.NewSpanRecorder()
 	tracer := trace.NewTracerProvider(trace.WithSpanProcessor(spans)).Tracer("shop")

@@ -12,7 +12,7 @@ import (
 
 // RefusedCall sets the attributes of [weirhttp.RefusedError.Attrs] on the span in the
 // request's context, if that is recording; if not it costs next to nothing. It is a value
-// for weirhttp.Transport.OnRefusal.
+// for weirhttp.TransportConfig.OnRefusal.
 func RefusedCall(req *http.Request, err *weirhttp.RefusedError) { mark(req, err) }
 
 // RefusedRequest sets the attributes of [weirhttp.Refusal.Attrs] likewise. It is a value
