@@ -10,7 +10,7 @@ import (
 
 // queue waits for a token, if the caller may, after the limiter has refused one.
 func (g *Gate) queue(ctx context.Context, now time.Time, r limiter.Result) error {
-	if w, ok := g.limiter.(limiter.Waiter); ok && g.maxWait > 0 {
+	if w, ok := g.limiter.(limiter.WaitLimiter); ok && g.maxWait > 0 {
 		return g.wait(ctx, w)
 	}
 	g.admitted.refused.Add(1)
@@ -24,7 +24,7 @@ func (g *Gate) queue(ctx context.Context, now time.Time, r limiter.Result) error
 // waitForHold waits until a hold has ended and there is a token. It refuses at once if that takes
 // longer than MaxWait.
 func (g *Gate) waitForHold(ctx context.Context, now, held time.Time) error {
-	if w, ok := g.limiter.(limiter.Waiter); ok && held.Sub(now) <= g.maxWait {
+	if w, ok := g.limiter.(limiter.WaitLimiter); ok && held.Sub(now) <= g.maxWait {
 		return g.wait(ctx, w)
 	}
 	g.admitted.refused.Add(1)
@@ -36,7 +36,7 @@ var errOpened = errors.New("weir: the breaker has opened")
 
 // wait waits for a token. When the breaker opens there is nothing to wait for, and
 // the call is refused as those that come later are.
-func (g *Gate) wait(ctx context.Context, w limiter.Waiter) error {
+func (g *Gate) wait(ctx context.Context, w limiter.WaitLimiter) error {
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer g.breaker.AfterOpen(func() { cancel(errOpened) })()
@@ -66,10 +66,10 @@ func (g *Gate) opened() error {
 
 // waitForToken waits until there is a token and no hold. It looks for a hold again after each token,
 // because not every limiter can be held, and a hold may begin while the call waits.
-func (g *Gate) waitForToken(ctx context.Context, w limiter.Waiter) error {
+func (g *Gate) waitForToken(ctx context.Context, w limiter.WaitLimiter) error {
 	now := g.now()
 	for last := now.Add(g.maxWait); ; now = g.now() {
-		if err := w.TryWait(ctx, 1, last.Sub(now)); err != nil {
+		if err := w.WaitAtMost(ctx, 1, last.Sub(now)); err != nil {
 			return err
 		}
 		now = g.now()

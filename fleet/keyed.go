@@ -18,8 +18,8 @@ type Keyed struct {
 }
 
 var (
-	_ limiter.Limiter = (*Keyed)(nil)
-	_ limiter.Waiter  = (*Keyed)(nil)
+	_ limiter.Limiter     = (*Keyed)(nil)
+	_ limiter.WaitLimiter = (*Keyed)(nil)
 )
 
 // Get returns the limiter of one key.
@@ -37,7 +37,7 @@ func (k *Keyed) Take(n int) limiter.Result {
 // TakeAt is Take: nobody but the server says what time it is.
 func (k *Keyed) TakeAt(_ time.Time, n int) limiter.Result { return k.Take(n) }
 
-// Refund gives n permits back. Where Redis is unavailable they are lost.
+// Refund gives n permits back. Where Redis is away they are lost.
 func (k *Keyed) Refund(n int) {
 	_ = k.limiter.Refund(context.Background(), k.key, n) // counted by the limiter
 }
@@ -51,7 +51,7 @@ func (k *Keyed) RefundAt(taken time.Time, n int) {
 // Wait takes n permits as soon as there are that many, and returns nil then.
 func (k *Keyed) Wait(ctx context.Context, n int) error { return k.limiter.Wait(ctx, k.key, n) }
 
-// TryWait is Wait that gives up where it would take longer than limit.
-func (k *Keyed) TryWait(ctx context.Context, n int, limit time.Duration) error {
-	return k.limiter.WaitAtMost(ctx, k.key, n, limit)
+// WaitAtMost is Wait that gives up where it would take longer than maxWait.
+func (k *Keyed) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
+	return k.limiter.WaitAtMost(ctx, k.key, n, maxWait)
 }

@@ -364,8 +364,8 @@ func TestAKeyIsALimiter(t *testing.T) {
 		require.True(t, b.Get("user").TakeAt(begin, 1).OK, name, "nobody but the server says what time it is")
 		require.False(t, key.Take(1).OK, name)
 		key.Refund(3)
-		require.NoError(t, key.(limiter.Waiter).Wait(t.Context(), 3), name)
-		require.ErrorIs(t, key.(limiter.Waiter).TryWait(t.Context(), 11, time.Minute), limiter.ErrLimited, name)
+		require.NoError(t, key.(limiter.WaitLimiter).Wait(t.Context(), 3), name)
+		require.ErrorIs(t, key.(limiter.WaitLimiter).WaitAtMost(t.Context(), 11, time.Minute), limiter.ErrLimited, name)
 	}
 	_, away := awayLink(t)
 	require.Equal(t, limiter.Result{Limit: 10, RetryAfter: 50 * ms}, newBucket(away, orError).Get("user").Take(1))

@@ -17,15 +17,15 @@ import (
 //
 // A context that is done gives its error. One whose deadline comes before the permits can be there gives a *limiter.LimitedError
 // at once that matches context.DeadlineExceeded; what can never be had one whose RetryAfter is Never; a line that is full one
-// that matches limiter.ErrQueueFull. Where Redis is unavailable the policy decides: with FailClosed the wait goes on until it is back. Other
+// that matches limiter.ErrQueueFull. Where Redis is away the policy decides: with Closed the wait goes on until it is back. Other
 // errors are those of Take.
 func (l *Limiter) Wait(ctx context.Context, key string, n int) error {
 	return l.WaitAtMost(ctx, key, n, limiter.Never)
 }
 
-// WaitAtMost is Wait that gives up, with a *limiter.LimitedError, as soon as it is known that it would take longer than max.
-func (l *Limiter) WaitAtMost(ctx context.Context, key string, n int, max time.Duration) error {
-	outcome, err := l.wait(ctx, key, n, max)
+// WaitAtMost is Wait that gives up, with a *limiter.LimitedError, as soon as it is known that it would take longer than maxWait.
+func (l *Limiter) WaitAtMost(ctx context.Context, key string, n int, maxWait time.Duration) error {
+	outcome, err := l.wait(ctx, key, n, maxWait)
 	if _, undecided := errors.AsType[*StoreError](err); !undecided && n != 0 {
 		l.book.add(outcome, n)
 	}

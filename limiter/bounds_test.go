@@ -19,7 +19,7 @@ const lastMoment time.Duration = 1<<62 - 1
 // waitingLimiter is a limiter that callers can wait for.
 type waitingLimiter interface {
 	limiter.TimedLimiter
-	limiter.Waiter
+	limiter.WaitLimiter
 }
 
 func allWindows(c limiter.WindowConfig, t0 time.Time) map[string]waitingLimiter {
@@ -67,7 +67,7 @@ func TestTheQueueOfAWindowIsBounded(t *testing.T) {
 		for name, w := range allWindows(limiter.WindowConfig{Limit: 1, Span: hour, MaxWaiters: 1}, time.Now()) {
 			require.True(t, w.Take(1).OK, name)
 			newLine(t, w).enter(ctx, "w", 1)
-			require.ErrorIs(t, w.TryWait(t.Context(), 1, limiter.Never), limiter.ErrQueueFull, name)
+			require.ErrorIs(t, w.WaitAtMost(t.Context(), 1, limiter.Never), limiter.ErrQueueFull, name)
 		}
 		leave()
 	})
@@ -227,12 +227,12 @@ func TestAdmitAfterAdmitsTheTokensThereAre(t *testing.T) {
 	require.False(t, none.AdmitAfter(0, 1))
 }
 
-func TestTryWaitThatDoesNotWaitSaysThatNothingIsLeft(t *testing.T) {
+func TestWaitAtMostThatDoesNotWaitSaysThatNothingIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1})
 		require.True(t, b.Take(1).OK)
-		require.EqualError(t, b.TryWait(t.Context(), 1, 0), "limiter: no permits left (limit 1), retry in 1s")
-		require.EqualError(t, b.TryWait(t.Context(), 1, 1), "limiter: wait longer than wanted (limit 1), retry in 1s")
+		require.EqualError(t, b.WaitAtMost(t.Context(), 1, 0), "limiter: no permits left (limit 1), retry in 1s")
+		require.EqualError(t, b.WaitAtMost(t.Context(), 1, 1), "limiter: wait longer than wanted (limit 1), retry in 1s")
 	})
 }
 
@@ -291,8 +291,8 @@ func TestALeakyBucketCountsThoseAhead(t *testing.T) {
 		for _, who := range []string{"a", "b", "c"} {
 			line.enter(t.Context(), who, 1)
 		}
-		require.EqualError(t, b.TryWait(t.Context(), 1, 1500*ms-1), "limiter: wait longer than wanted (limit 6), retry in 1.5s")
-		require.NoError(t, b.TryWait(t.Context(), 1, 1500*ms))
+		require.EqualError(t, b.WaitAtMost(t.Context(), 1, 1500*ms-1), "limiter: wait longer than wanted (limit 6), retry in 1.5s")
+		require.NoError(t, b.WaitAtMost(t.Context(), 1, 1500*ms))
 		line.want(arrival{"a", 0, nil}, arrival{"b", 500 * ms, nil}, arrival{"c", sec, nil})
 		require.Equal(t, 1500*ms, time.Since(line.began))
 	})
@@ -330,9 +330,9 @@ func TestPacersCountThoseAhead(t *testing.T) {
 		for _, who := range []string{"a", "b", "c"} {
 			line.enter(t.Context(), who, 1)
 		}
-		_, err := s.TryWait(t.Context(), 1, 3*sec-1)
+		_, err := s.WaitAtMost(t.Context(), 1, 3*sec-1)
 		require.EqualError(t, err, "limiter: wait longer than wanted, retry in 3s")
-		waited, err := s.TryWait(t.Context(), 1, 3*sec)
+		waited, err := s.WaitAtMost(t.Context(), 1, 3*sec)
 		require.NoError(t, err)
 		require.Equal(t, 3*sec, waited)
 	})

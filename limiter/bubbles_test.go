@@ -16,7 +16,7 @@ func TestWaitInOneBubbleAfterAnother(t *testing.T) {
 	window := limiter.WindowConfig{Limit: 1, Span: sec}
 	smooth, leaky := limiter.NewSmooth(limiter.SmoothConfig{Rate: c.Rate, Burst: sec}), limiter.NewLeakyBucket(limiter.LeakyConfig{Rate: c.Rate, Capacity: 2})
 	flights := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
-	for name, w := range map[string]limiter.Waiter{
+	for name, w := range map[string]limiter.WaitLimiter{
 		"bucket": limiter.NewTokenBucket(c), "log": limiter.NewSlidingLog(window), "fixed": limiter.NewFixedWindow(window),
 		"joint": limiter.All(limiter.All(limiter.NewTokenBucket(c))), "key": limiter.NewGroup(limiter.GroupConfig[int]{Rate: c.Rate, Burst: 1}).Get(1),
 		"named": limiter.NewNamed("x", limiter.NewTokenBucket(c), limiter.NamedConfig{}), "smooth": waits{smooth}, "leaky": leaky,

@@ -12,9 +12,9 @@ import (
 )
 
 // early are limiters that are made on the real clock, as package variables are: in the future of a bubble, which begins in the year 2000.
-func early() map[string]limiter.Waiter {
+func early() map[string]limiter.WaitLimiter {
 	c := limiter.Config{Rate: limiter.PerSecond(3), Burst: 3}
-	return map[string]limiter.Waiter{
+	return map[string]limiter.WaitLimiter{
 		"bucket":      limiter.NewTokenBucket(c),
 		"fast bucket": limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1e9 / 7.0), Burst: 3}),
 		"named":       limiter.NewNamed("early", limiter.NewTokenBucket(c), limiter.NamedConfig{}),

@@ -70,7 +70,7 @@ func TestARefundWakesWhoWaits(t *testing.T) {
 		config := limiter.WindowConfig{Limit: 2, Span: hour}
 		for name, l := range map[string]interface {
 			limiter.TimedLimiter
-			limiter.Waiter
+			limiter.WaitLimiter
 		}{
 			"bucket":  limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 2}),
 			"fixed":   limiter.NewFixedWindow(config),

@@ -32,7 +32,7 @@ const (
 	OverLimit   Reason = "more than the limit"       // more than can ever be had at once, or fewer than none
 	QueueFull   Reason = "queue is full"             // the queue is as long as it may be; matches ErrQueueFull
 	PastDue     Reason = "deadline cannot be met"    // the context's deadline; matches context.DeadlineExceeded
-	WaitTooLong Reason = "wait longer than wanted"   // the limit that was given to TryWait
+	WaitTooLong Reason = "wait longer than wanted"   // the limit that was given to WaitAtMost
 	Held        Reason = "the service asked to wait" // a hold: see Gate.Hold of package weir
 )
 

@@ -110,7 +110,7 @@ func ExampleNamedConfig() {
 
 func ExampleLimitedError() {
 	l := limiter.NewNamed("search", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 2}), limiter.NamedConfig{})
-	err := l.TryWait(context.Background(), 3, time.Second)
+	err := l.WaitAtMost(context.Background(), 3, time.Second)
 	if limited, ok := errors.AsType[*limiter.LimitedError](err); ok {
 		fmt.Println(limited.Name, limited.Reason, limited.Limit, limited.RetryAfter() == limiter.Never)
 	}

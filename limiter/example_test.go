@@ -105,8 +105,8 @@ func ExampleLimiter() {
 	// true 1s
 }
 
-func ExampleWaiter() {
-	var w limiter.Waiter = limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1000), Burst: 1})
+func ExampleWaitLimiter() {
+	var w limiter.WaitLimiter = limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1000), Burst: 1})
 	for i := range 3 {
 		if err := w.Wait(context.Background(), 1); err != nil {
 			return

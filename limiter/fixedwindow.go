@@ -41,7 +41,7 @@ func (c WindowConfig) Validate() error {
 //
 // It is the cheapest thing to explain (INCR and EXPIRE, in Redis), and the one with the loosest bound: the
 // end of one window and the beginning of the next can together admit twice Limit within a moment.
-// Its RetryAfter is minimal. All methods are safe for concurrent use; only Wait and TryWait block.
+// Its RetryAfter is minimal. All methods are safe for concurrent use; only Wait and WaitAtMost block.
 type FixedWindow struct{ *meter }
 
 // NewFixedWindow makes a limiter whose present window is empty. It panics with the error of

@@ -62,7 +62,7 @@ func (c GroupConfig[K]) Validate() error {
 // being different. A key that is in use is never forgotten: nobody is let in again because others have come.
 // Keys are compared as a whole, not by a hash. One that is not equal to itself, such as a NaN, finds no room.
 //
-// All methods are safe for concurrent use; only Wait and TryWait block.
+// All methods are safe for concurrent use; only Wait and WaitAtMost block.
 type Group[K comparable] struct {
 	epoch    time.Time
 	tier     func(K) int

@@ -24,7 +24,7 @@ func TestNobodyWaitsForAKeyWithoutRoom(t *testing.T) {
 		began := time.Now()
 		for key := range 100 {
 			for _, limit := range []time.Duration{0, 10 * ms, hour, limiter.Never} {
-				err := g.TryWait(t.Context(), 100+key, 1, limit)
+				err := g.WaitAtMost(t.Context(), 100+key, 1, limit)
 				require.EqualError(t, err, "limiter: no permits left (limit 1), retry in 1m0s")
 			}
 		}
@@ -39,7 +39,7 @@ func TestNobodyWaitsForAKeyWithoutRoom(t *testing.T) {
 		pass := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerMinute(1), Burst: 1, MaxKeys: 1, Overflow: limiter.PassNew})
 		require.True(t, pass.Take(1, 1).OK)
 		for range 3 {
-			require.NoError(t, pass.TryWait(t.Context(), 2, 1, 0))
+			require.NoError(t, pass.WaitAtMost(t.Context(), 2, 1, 0))
 		}
 	})
 }
@@ -61,7 +61,7 @@ func TestKeysWithoutRoomShareOneBucketAndOneQueue(t *testing.T) {
 			}
 		}
 		require.Equal(t, 2, admitted)
-		require.ErrorIs(t, g.TryWait(t.Context(), 5000, 1, time.Minute-1), limiter.ErrLimited)
+		require.ErrorIs(t, g.WaitAtMost(t.Context(), 5000, 1, time.Minute-1), limiter.ErrLimited)
 		began := time.Now()
 		var served, full atomic.Int32
 		var all sync.WaitGroup

@@ -73,18 +73,18 @@ func (l *lines[K]) pokeAll() {
 // Wait takes n tokens of the key as soon as there are that many, and returns nil then: see [TokenBucket.Wait]. Each key has
 // a queue of its own.
 func (g *Group[K]) Wait(ctx context.Context, key K, n int) error {
-	return g.TryWait(ctx, key, n, Never)
+	return g.WaitAtMost(ctx, key, n, Never)
 }
 
-// TryWait is Wait that gives up at once, with a *LimitedError, where it would take longer than limit. For a key for which
+// WaitAtMost is Wait that gives up at once, with a *LimitedError, where it would take longer than maxWait. For a key for which
 // there is no room nobody waits, as it is not known when there will be; but where such keys share a bucket, they wait for that.
-func (g *Group[K]) TryWait(ctx context.Context, key K, n int, limit time.Duration) error {
+func (g *Group[K]) WaitAtMost(ctx context.Context, key K, n int, maxWait time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if tier, room := g.hasRoom(key, n); !room {
 		if g.overflow == ShareNew {
-			return g.spare[tier].TryWait(ctx, n, limit)
+			return g.spare[tier].WaitAtMost(ctx, n, maxWait)
 		}
 		var r Result
 		if g.lookNew(&r, time.Since(g.epoch), tier, 0, n); !r.OK {
@@ -101,7 +101,7 @@ func (g *Group[K]) TryWait(ctx context.Context, key K, n int, limit time.Duratio
 	}
 	q := g.lines.enter(key, g.maxWaiters)
 	defer g.lines.leave(key, q)
-	return q.wait(ctx, keyServer[K]{g, key}, request{n: n, limit: limit})
+	return q.wait(ctx, keyServer[K]{g, key}, request{n: n, limit: maxWait})
 }
 
 // hasRoom reports whether a request for n tokens of the key finds room for it.
@@ -133,7 +133,7 @@ func (s keyServer[K]) after(r *Result, at time.Duration, ahead int64, n int) {
 	s.group.after(r, at, s.key, ahead, n)
 }
 
-// Keyed is one key of a [Group] as a [Limiter], and a [Waiter]. It is a small value that holds no state of its own: all
+// Keyed is one key of a [Group] as a [Limiter], and a [WaitLimiter]. It is a small value that holds no state of its own: all
 // that are of one key are the same limiter.
 type Keyed[K comparable] struct {
 	group *Group[K]
@@ -181,7 +181,7 @@ func (k Keyed[K]) unwatch(b bell) {
 // Wait takes n tokens of the key as soon as there are that many: see [Group.Wait].
 func (k Keyed[K]) Wait(ctx context.Context, n int) error { return k.group.Wait(ctx, k.key, n) }
 
-// TryWait is Wait that gives up at once, with a *LimitedError, where it would take longer than limit.
-func (k Keyed[K]) TryWait(ctx context.Context, n int, limit time.Duration) error {
-	return k.group.TryWait(ctx, k.key, n, limit)
+// WaitAtMost is Wait that gives up at once, with a *LimitedError, where it would take longer than maxWait.
+func (k Keyed[K]) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
+	return k.group.WaitAtMost(ctx, k.key, n, maxWait)
 }

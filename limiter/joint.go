@@ -17,7 +17,7 @@ import (
 // limiters of this package. Those who wait are woken by what changes in such members, and not in others: for these they
 // look again after RetryAfter. A Joint of limiters that are shared with others never
 // admits too much; it may refuse a request at the moment in which a member is taken by someone else.
-// All methods are safe for concurrent use; only Wait and TryWait block.
+// All methods are safe for concurrent use; only Wait and WaitAtMost block.
 type Joint struct {
 	members []Limiter
 	line    queue
@@ -106,16 +106,16 @@ func (j *Joint) RefundAt(taken time.Time, n int) {
 
 // Wait takes n permits from every member as soon as that can be done, and returns nil then. It is served,
 // refused and given up as that of a [TokenBucket].
-func (j *Joint) Wait(ctx context.Context, n int) error { return j.TryWait(ctx, n, Never) }
+func (j *Joint) Wait(ctx context.Context, n int) error { return j.WaitAtMost(ctx, n, Never) }
 
-// TryWait is Wait that gives up at once, with a *LimitedError, where it would take longer than limit.
-func (j *Joint) TryWait(ctx context.Context, n int, limit time.Duration) error {
+// WaitAtMost is Wait that gives up at once, with a *LimitedError, where it would take longer than maxWait.
+func (j *Joint) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
 	if n > 0 && j.line.ahead.Load() == 0 && ctx.Err() == nil && j.decide(time.Now(), n).OK {
 		return nil
 	}
 	j.listen(1)
 	defer j.listen(-1)
-	return j.line.wait(ctx, j, request{n: n, limit: limit})
+	return j.line.wait(ctx, j, request{n: n, limit: maxWait})
 }
 
 // listen counts callers of Wait. The first has the members ring, and the last has them stop.

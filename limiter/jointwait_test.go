@@ -106,7 +106,7 @@ func TestNothingOfAJointStaysWithItsMembers(t *testing.T) {
 		b.Take(1)
 		before := heap()
 		for range 10_000 {
-			require.Error(t, limiter.All(b).TryWait(t.Context(), 1, sec))
+			require.Error(t, limiter.All(b).WaitAtMost(t.Context(), 1, sec))
 		}
 		require.Less(t, int64(heap()-before), int64(1<<18))
 		b.Refund(1)
@@ -140,9 +140,9 @@ func TestAWaitIsOneRequestWhereRefusedOnesCount(t *testing.T) {
 			require.True(t, l.Take(1).OK)
 			time.Sleep(50 * sec)
 			began := time.Now()
-			require.NoError(t, l.TryWait(t.Context(), 1, 10*sec), name)
+			require.NoError(t, l.WaitAtMost(t.Context(), 1, 10*sec), name)
 			require.Equal(t, 10*sec, time.Since(began), name)
-			require.Error(t, l.TryWait(t.Context(), 1, sec), name)
+			require.Error(t, l.WaitAtMost(t.Context(), 1, sec), name)
 			require.Equal(t, time.Minute, log.Take(0).ResetAfter, name)
 			time.Sleep(30 * sec)
 			require.False(t, l.Take(1).OK, "%s: but a Take that is refused counts", name)
@@ -213,7 +213,7 @@ func TestNobodyWaitsForAJointOfAKeyWithoutRoom(t *testing.T) {
 		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 1, MaxKeys: 1})
 		require.True(t, g.Take(0, 1).OK)
 		began := time.Now()
-		for _, l := range []limiter.Waiter{
+		for _, l := range []limiter.WaitLimiter{
 			g.Get(1), limiter.All(g.Get(1)), limiter.All(exactLog(9, hour), limiter.All(g.Get(1))),
 			limiter.All(limiter.NewNamed("x", g.Get(1), limiter.NamedConfig{})),
 		} {

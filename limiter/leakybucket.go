@@ -28,7 +28,7 @@ func (c LeakyConfig) Validate() error {
 // first to come to an empty bucket goes at once. A request for n lets the next one go
 // after n intervals. (As a meter, the leaky bucket is a [TokenBucket].)
 //
-// All methods are safe for concurrent use; Wait and TryWait block.
+// All methods are safe for concurrent use; Wait and WaitAtMost block.
 type LeakyBucket struct {
 	epoch    time.Time
 	capacity int
@@ -55,11 +55,11 @@ func NewLeakyBucket(c LeakyConfig) *LeakyBucket {
 // Wait returns nil when it is the caller's turn. It fails at once with a *LimitedError that matches ErrQueueFull
 // where the bucket overflows, or that matches context.DeadlineExceeded where the deadline comes before the turn;
 // and with the error of the context where that is done before. Who gives up leaves no gap.
-func (b *LeakyBucket) Wait(ctx context.Context, n int) error { return b.TryWait(ctx, n, Never) }
+func (b *LeakyBucket) Wait(ctx context.Context, n int) error { return b.WaitAtMost(ctx, n, Never) }
 
-// TryWait is Wait that gives up at once, with a *LimitedError, where it would take longer than limit.
-func (b *LeakyBucket) TryWait(ctx context.Context, n int, limit time.Duration) error {
-	return b.line.wait(ctx, b, request{n: n, limit: limit})
+// WaitAtMost is Wait that gives up at once, with a *LimitedError, where it would take longer than maxWait.
+func (b *LeakyBucket) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
+	return b.line.wait(ctx, b, request{n: n, limit: maxWait})
 }
 
 func (b *LeakyBucket) now() time.Duration { return time.Since(b.epoch) }

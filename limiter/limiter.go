@@ -9,7 +9,7 @@ import (
 // one: see package limitertest for a test of yours.
 //
 // Implementations are safe for concurrent use and never block in these methods. What a limiter can do besides, it says by
-// implementing [TimedLimiter], [Waiter] or [Holder]. A limiter that asks a server is a [Remote].
+// implementing [TimedLimiter], [WaitLimiter] or [Holder]. A limiter that asks a server is a [Remote].
 type Limiter interface {
 	// Take takes n permits now, all of them or none.
 	Take(n int) Result
@@ -29,15 +29,15 @@ type TimedLimiter interface {
 	TakeAt(t time.Time, n int) Result
 }
 
-// Waiter is a limiter that callers can wait for.
-type Waiter interface {
+// WaitLimiter is a limiter that callers can wait for.
+type WaitLimiter interface {
 	// Wait takes n permits as soon as there are that many, in order of arrival, and
 	// returns nil then. Otherwise nothing has been taken: the context was done
 	// first, or waiting is of no use (see LimitedError).
 	Wait(ctx context.Context, n int) error
-	// TryWait is Wait that gives up at once where it would take longer than limit, and after
-	// limit where the limiter has changed meanwhile.
-	TryWait(ctx context.Context, n int, limit time.Duration) error
+	// WaitAtMost is Wait that gives up at once where it would take longer than maxWait, and after
+	// maxWait where the limiter has changed meanwhile.
+	WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error
 }
 
 // Holder is a limiter that can be told to admit nothing for a while: what to do when the service behind it has said

@@ -16,7 +16,7 @@ import (
 func TestRequestsForVeryManyPermitsWait(t *testing.T) {
 	type held interface {
 		limiter.TimedLimiter
-		limiter.Waiter
+		limiter.WaitLimiter
 		limiter.Holder
 	}
 	bucket := func() held { return limiter.NewTokenBucket(limiter.Config{Rate: limiter.Unlimited()}) }

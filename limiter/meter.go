@@ -82,11 +82,11 @@ func (m *meter) giveBack(n int, count func() bool) {
 
 // Wait takes n permits as soon as there are that many, and returns nil then. It is served, refused and
 // given up as that of a [TokenBucket].
-func (m *meter) Wait(ctx context.Context, n int) error { return m.TryWait(ctx, n, Never) }
+func (m *meter) Wait(ctx context.Context, n int) error { return m.WaitAtMost(ctx, n, Never) }
 
-// TryWait is Wait that gives up at once, with a *LimitedError, where it would take longer than limit.
-func (m *meter) TryWait(ctx context.Context, n int, limit time.Duration) error {
-	return m.line.wait(ctx, m, request{n: n, limit: limit})
+// WaitAtMost is Wait that gives up at once, with a *LimitedError, where it would take longer than maxWait.
+func (m *meter) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
+	return m.line.wait(ctx, m, request{n: n, limit: maxWait})
 }
 
 func (m *meter) now() time.Duration { return time.Since(m.epoch) }

@@ -32,16 +32,16 @@ func (c NamedConfig) Validate() error {
 
 // Named is a limiter with a name and statistics: a [stat.Source] for exporters.
 //
-// All methods are safe for concurrent use; Wait and TryWait block. Peeks are not counted.
+// All methods are safe for concurrent use; Wait and WaitAtMost block. Peeks are not counted.
 type Named struct {
 	books
 	inner  Limiter
-	waiter Waiter                              // inner, where that can be waited for
+	waiter WaitLimiter                         // inner, where that can be waited for
 	period interface{ Period() time.Duration } // inner, where it has one
 	holder Holder                              // inner, where it is one
 }
 
-// NewNamed gives a limiter a name. Wait and TryWait are those of l; where l is no [Waiter] they do not wait, but take or
+// NewNamed gives a limiter a name. Wait and WaitAtMost are those of l; where l is no [WaitLimiter] they do not wait, but take or
 // refuse at once. It panics with the error of c.Validate where there is one, and where l is nil.
 func NewNamed(name string, l Limiter, c NamedConfig) *Named {
 	if err := c.Validate(); err != nil {
@@ -51,7 +51,7 @@ func NewNamed(name string, l Limiter, c NamedConfig) *Named {
 		panic(errors.New("limiter: the limiter to name is nil"))
 	}
 	n := &Named{inner: l}
-	n.waiter, _ = l.(Waiter)
+	n.waiter, _ = l.(WaitLimiter)
 	n.period, _ = l.(interface{ Period() time.Duration })
 	n.holder, _ = l.(Holder)
 	n.open(name, c)
@@ -96,10 +96,10 @@ func (l *Named) Period() time.Duration {
 }
 
 // Wait waits for n permits as the limiter does; errors carry the name. In shadow mode it does not wait.
-func (l *Named) Wait(ctx context.Context, n int) error { return l.TryWait(ctx, n, Never) }
+func (l *Named) Wait(ctx context.Context, n int) error { return l.WaitAtMost(ctx, n, Never) }
 
-// TryWait is Wait that gives up at once where it would take longer than limit.
-func (l *Named) TryWait(ctx context.Context, n int, limit time.Duration) error {
+// WaitAtMost is Wait that gives up at once where it would take longer than maxWait.
+func (l *Named) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (l *Named) TryWait(ctx context.Context, n int, limit time.Duration) error {
 	if l.shadow || l.waiter == nil {
 		return l.sign(refused(r, n))
 	}
-	return l.await(n, func() error { return l.waiter.TryWait(ctx, n, limit) })
+	return l.await(n, func() error { return l.waiter.WaitAtMost(ctx, n, maxWait) })
 }
 
 // trier is a limiter that may count refused requests.

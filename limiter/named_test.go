@@ -151,7 +151,7 @@ func TestAWaitForNothingIsGrantedWhateverTheMode(t *testing.T) {
 		group.Hold(1, hour)
 		require.NoError(t, bucket.Wait(t.Context(), 0))
 		require.NoError(t, limiter.NewNamed("x", bucket, c).Wait(t.Context(), 0))
-		require.NoError(t, limiter.NewNamed("x", struct{ limiter.Limiter }{bucket}, c).Wait(t.Context(), 0), "one that is no Waiter")
+		require.NoError(t, limiter.NewNamed("x", struct{ limiter.Limiter }{bucket}, c).Wait(t.Context(), 0), "one that is no WaitLimiter")
 		require.NoError(t, limiter.NewNamedGroup("x", group, c).Wait(t.Context(), 1, 0))
 	}
 }

@@ -12,7 +12,7 @@ import (
 // NamedGroup is a [Group] with a name and statistics: a [stat.Source] for exporters. What is counted is the sum over
 // all keys: no key ever is the label of a metric.
 //
-// All methods are safe for concurrent use; Wait and TryWait block. Peeks are not counted.
+// All methods are safe for concurrent use; Wait and WaitAtMost block. Peeks are not counted.
 type NamedGroup[K comparable] struct {
 	books
 	inner *Group[K]
@@ -48,11 +48,11 @@ func (l *NamedGroup[K]) Hold(key K, d time.Duration) { l.inner.Hold(key, d) }
 
 // Wait waits for n tokens of the key as the group does; errors carry the name. In shadow mode it does not wait.
 func (l *NamedGroup[K]) Wait(ctx context.Context, key K, n int) error {
-	return l.TryWait(ctx, key, n, Never)
+	return l.WaitAtMost(ctx, key, n, Never)
 }
 
-// TryWait is Wait that gives up at once where it would take longer than limit.
-func (l *NamedGroup[K]) TryWait(ctx context.Context, key K, n int, limit time.Duration) error {
+// WaitAtMost is Wait that gives up at once where it would take longer than maxWait.
+func (l *NamedGroup[K]) WaitAtMost(ctx context.Context, key K, n int, maxWait time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (l *NamedGroup[K]) TryWait(ctx context.Context, key K, n int, limit time.Du
 	if r.OK || l.shadow {
 		return l.answer(r, n)
 	}
-	return l.await(n, func() error { return l.inner.TryWait(ctx, key, n, limit) })
+	return l.await(n, func() error { return l.inner.WaitAtMost(ctx, key, n, maxWait) })
 }
 
 // Group returns the group.

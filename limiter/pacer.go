@@ -47,13 +47,13 @@ func newPacer(r Rate, maxWaiters int, epoch time.Time, c curve) *pacer {
 // Wait waits for what earlier callers owe, makes the caller owe for n permits, and returns the time waited. Callers
 // are served in order of arrival and owe nothing until they are. The errors are those of a [TokenBucket]'s Wait.
 func (p *pacer) Wait(ctx context.Context, n int) (time.Duration, error) {
-	return p.TryWait(ctx, n, Never)
+	return p.WaitAtMost(ctx, n, Never)
 }
 
-// TryWait is Wait that gives up at once, with a *LimitedError, where it would take longer than limit.
-func (p *pacer) TryWait(ctx context.Context, n int, limit time.Duration) (time.Duration, error) {
+// WaitAtMost is Wait that gives up at once, with a *LimitedError, where it would take longer than maxWait.
+func (p *pacer) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) (time.Duration, error) {
 	began := p.now()
-	err := p.line.wait(ctx, p, request{n: n, limit: limit})
+	err := p.line.wait(ctx, p, request{n: n, limit: maxWait})
 	return (p.now() - began).Truncate(time.Microsecond), err
 }
 

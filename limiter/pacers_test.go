@@ -184,7 +184,7 @@ func TestPacersWait(t *testing.T) {
 			waits = append(waits, waited)
 		}
 		require.Equal(t, []time.Duration{0, 2500 * ms, 250 * ms}, waits)
-		_, err := s.TryWait(t.Context(), 1, 249*ms)
+		_, err := s.WaitAtMost(t.Context(), 1, 249*ms)
 		require.ErrorIs(t, err, limiter.ErrLimited)
 		_, err = s.Wait(t.Context(), 0)
 		require.EqualError(t, err, "limiter: more than the limit")
@@ -229,17 +229,17 @@ func TestPacersPlanAnewWhenTheRateChanges(t *testing.T) {
 	})
 }
 
-// waits makes a Waiter of a pacer.
+// waits makes a WaitLimiter of a pacer.
 type waits struct {
 	pacer interface {
-		TryWait(ctx context.Context, n int, limit time.Duration) (time.Duration, error)
+		WaitAtMost(ctx context.Context, n int, limit time.Duration) (time.Duration, error)
 	}
 }
 
-func (w waits) Wait(ctx context.Context, n int) error { return w.TryWait(ctx, n, limiter.Never) }
+func (w waits) Wait(ctx context.Context, n int) error { return w.WaitAtMost(ctx, n, limiter.Never) }
 
-func (w waits) TryWait(ctx context.Context, n int, limit time.Duration) error {
-	_, err := w.pacer.TryWait(ctx, n, limit)
+func (w waits) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
+	_, err := w.pacer.WaitAtMost(ctx, n, maxWait)
 	return err
 }
 
@@ -251,7 +251,7 @@ func TestLeakyBucketDripsAndOverflows(t *testing.T) {
 			l.enter(t.Context(), who, 1)
 		}
 		require.ErrorIs(t, b.Wait(t.Context(), 1), limiter.ErrQueueFull)
-		require.ErrorIs(t, b.TryWait(t.Context(), 1, sec), limiter.ErrLimited)
+		require.ErrorIs(t, b.WaitAtMost(t.Context(), 1, sec), limiter.ErrLimited)
 		require.EqualError(t, b.Wait(t.Context(), 7), "limiter: more than the limit (limit 6)")
 		l.want(arrival{"a", 0, nil}, arrival{"b", 500 * ms, nil}, arrival{"c", 1000 * ms, nil}, arrival{"d", 1500 * ms, nil},
 			arrival{"e", 2000 * ms, nil}, arrival{"f", 2500 * ms, nil}, arrival{"g", 3000 * ms, nil})

@@ -197,11 +197,11 @@ func (w *world) paces() {
 	leaky := limiter.NewLeakyBucket(limiter.LeakyConfig{Rate: limiter.PerSecond(4), Capacity: 1000})
 	w.subjects = append(w.subjects, &subject{
 		node:    &node{name: "leaky", of: &paceOracle{every: 250 * ms, grain: 1}, most: func() int { return 4 }},
-		waiters: []limiter.Waiter{leaky},
+		waiters: []limiter.WaitLimiter{leaky},
 	})
 	smooth := limiter.NewSmooth(limiter.SmoothConfig{Rate: limiter.PerSecond(4), Burst: 1})
 	o := &paceOracle{every: 250 * ms, grain: us}
-	s := &subject{node: &node{name: "smooth", of: o, most: func() int { return 4 }}, waiters: []limiter.Waiter{waits{smooth}}}
+	s := &subject{node: &node{name: "smooth", of: o, most: func() int { return 4 }}, waiters: []limiter.WaitLimiter{waits{smooth}}}
 	s.change = func() {
 		o.every = time.Duration(1+w.IntN(5)) * 100 * ms
 		w.check(smooth.SetRate(limiter.Every(o.every)) == nil, "SetRate")
@@ -226,9 +226,9 @@ type flights struct {
 	release []func()
 }
 
-func (f *flights) Wait(ctx context.Context, n int) error { return f.TryWait(ctx, n, limiter.Never) }
+func (f *flights) Wait(ctx context.Context, n int) error { return f.WaitAtMost(ctx, n, limiter.Never) }
 
-func (f *flights) TryWait(ctx context.Context, _ int, _ time.Duration) error {
+func (f *flights) WaitAtMost(ctx context.Context, _ int, _ time.Duration) error {
 	release, err := f.Acquire(ctx)
 	if err == nil {
 		f.mu.Lock()
@@ -251,7 +251,7 @@ func (f *flights) first() (release func()) {
 func (w *world) flight() {
 	f := &flights{Concurrency: limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 3})}
 	o := &flightOracle{limit: 3}
-	s := &subject{node: &node{name: "flight", of: o, most: func() int { return 1 }}, waiters: []limiter.Waiter{f}, unending: true}
+	s := &subject{node: &node{name: "flight", of: o, most: func() int { return 1 }}, waiters: []limiter.WaitLimiter{f}, unending: true}
 	s.reserve = func() { // calls come to an end
 		if release := f.first(); release != nil {
 			o.flying--

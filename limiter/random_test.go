@@ -73,7 +73,7 @@ type event struct {
 type subject struct {
 	*node
 	takers   []limiter.TimedLimiter // it, and others that are the same
-	waiters  []limiter.Waiter
+	waiters  []limiter.WaitLimiter
 	unending bool // no wait has a limit
 	hold     func(d time.Duration)
 	change   func()
@@ -200,7 +200,7 @@ func (w *world) wait(s *subject) {
 	w.guests = append(w.guests, g)
 	l := s.waiters[w.IntN(len(s.waiters))]
 	go func() {
-		err := l.TryWait(ctx, n, limit)
+		err := l.WaitAtMost(ctx, n, limit)
 		leave()
 		w.mu.Lock()
 		defer w.mu.Unlock()

@@ -6,7 +6,7 @@ import "context"
 // share. A [Limiter] decides at once; a Remote may block, and may fail to decide.
 //
 // Implementations are safe for concurrent use. An implementation may also have Wait and the other
-// methods of [Waiter], so that callers can queue, and a method
+// methods of [WaitLimiter], so that callers can queue, and a method
 //
 //	Refund(ctx context.Context, n int) error
 //

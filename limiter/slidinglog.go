@@ -11,7 +11,7 @@ import (
 // It is what the limiters on sorted sets do, and Redisson's. It costs 20 to 32 bytes for each moment in the window
 // at which permits were taken, Limit of them at most; where that is too much, take a [SlidingWindow]. What it does not need
 // any longer it gives back as permits are taken.
-// Its RetryAfter is minimal. All methods are safe for concurrent use; only Wait and TryWait block.
+// Its RetryAfter is minimal. All methods are safe for concurrent use; only Wait and WaitAtMost block.
 type SlidingLog struct{ *meter }
 
 // NewSlidingLog makes a limiter with nothing taken. It panics with the error of c.Validate where there is one.

@@ -43,7 +43,7 @@ func (c SlidingConfig) window() WindowConfig {
 //	└─ still counts, though only a part of it lies in the span
 //
 // It costs 16 bytes for each part and two more. Its RetryAfter is
-// minimal for what it counts. All methods are safe for concurrent use; only Wait and TryWait block.
+// minimal for what it counts. All methods are safe for concurrent use; only Wait and WaitAtMost block.
 type SlidingWindow struct{ *meter }
 
 // NewSlidingWindow makes a limiter with nothing taken. It panics with the error of c.Validate where there is one.

@@ -28,7 +28,7 @@ func (c SmoothConfig) Validate() error {
 //
 // It counts in microseconds, as Guava does: an interval is cut to whole ones, so rates drift
 // a little, and single permits at more than a million a second cost nothing. For an exact limit take a [TokenBucket].
-// All methods are safe for concurrent use; only Wait and TryWait block.
+// All methods are safe for concurrent use; only Wait and WaitAtMost block.
 type Smooth struct{ *pacer }
 
 // NewSmooth makes a pacer with nothing stored and nothing owed. It panics with the error of c.Validate where there is one.

@@ -52,7 +52,7 @@ func (c Config) Validate() error {
 // after years not a token too many has been admitted. A TokenBucket lives for 73 years
 // (29 where the rate is above two a nanosecond), after which no more tokens come.
 //
-// All methods are safe for concurrent use; only Wait and TryWait block.
+// All methods are safe for concurrent use; only Wait and WaitAtMost block.
 type TokenBucket struct {
 	epoch time.Time
 	barge bool
@@ -125,10 +125,10 @@ func (b *TokenBucket) Refund(n int) {
 // the tokens can be there gives a *LimitedError at once that matches context.DeadlineExceeded; a queue
 // that is full gives one that matches ErrQueueFull; what can never be had gives one whose
 // RetryAfter is Never. A context cancelled while waiting gives its error.
-func (b *TokenBucket) Wait(ctx context.Context, n int) error { return b.TryWait(ctx, n, Never) }
+func (b *TokenBucket) Wait(ctx context.Context, n int) error { return b.WaitAtMost(ctx, n, Never) }
 
-// TryWait is Wait that gives up at once, with a *LimitedError, where it would take longer than limit.
-func (b *TokenBucket) TryWait(ctx context.Context, n int, limit time.Duration) error {
+// WaitAtMost is Wait that gives up at once, with a *LimitedError, where it would take longer than maxWait.
+func (b *TokenBucket) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
 	// The queue would find the same, but by way of an interface, and so with a Result on the heap.
 	if n > 0 && b.line.ahead.Load() == 0 && ctx.Err() == nil {
 		var r Result
@@ -136,7 +136,7 @@ func (b *TokenBucket) TryWait(ctx context.Context, n int, limit time.Duration) e
 			return nil
 		}
 	}
-	return b.line.wait(ctx, b, request{n: n, limit: limit})
+	return b.line.wait(ctx, b, request{n: n, limit: maxWait})
 }
 
 // take is the hot path. Results are filled in where they lie, because the compiler copies a struct

@@ -19,7 +19,7 @@ import (
 // line is several callers that wait for one limiter, in a bubble.
 type line struct {
 	t     *testing.T
-	l     limiter.Waiter
+	l     limiter.WaitLimiter
 	began time.Time
 	all   sync.WaitGroup
 	mu    sync.Mutex
@@ -33,7 +33,7 @@ type arrival struct {
 	err error
 }
 
-func newLine(t *testing.T, l limiter.Waiter) *line {
+func newLine(t *testing.T, l limiter.WaitLimiter) *line {
 	return &line{t: t, l: l, began: time.Now()}
 }
 
@@ -193,18 +193,18 @@ func TestWaitWhoseDeadlinePassesInTheQueueIsARefusal(t *testing.T) {
 	})
 }
 
-func TestTryWaitGivesUpAtOnce(t *testing.T) {
+func TestWaitAtMostGivesUpAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(10), Burst: 1})
 		began := time.Now()
-		require.NoError(t, b.TryWait(t.Context(), 1, 0))
+		require.NoError(t, b.WaitAtMost(t.Context(), 1, 0))
 		for _, limit := range []time.Duration{-1, 0, 99 * ms} {
-			err := b.TryWait(t.Context(), 1, limit)
+			err := b.WaitAtMost(t.Context(), 1, limit)
 			require.ErrorIs(t, err, limiter.ErrLimited)
 			require.NotErrorIs(t, err, context.DeadlineExceeded)
 		}
 		require.Zero(t, time.Since(began))
-		require.NoError(t, b.TryWait(t.Context(), 1, 100*ms))
+		require.NoError(t, b.WaitAtMost(t.Context(), 1, 100*ms))
 		require.Equal(t, 100*ms, time.Since(began))
 	})
 }
@@ -347,7 +347,7 @@ func TestWaitStress(t *testing.T) {
 		return true
 	})
 	require.LessOrEqual(t, float64(served), 11+20_000*time.Since(began).Seconds())
-	require.NoError(t, b.TryWait(t.Context(), 10, sec), "nobody is left in the queue")
+	require.NoError(t, b.WaitAtMost(t.Context(), 10, sec), "nobody is left in the queue")
 }
 
 // Scenario 4: where nothing is ever admitted nobody waits.

@@ -19,21 +19,21 @@ type obstructed struct {
 }
 
 // of makes one of a limiter of which something has been taken.
-func of(l limiter.Waiter, n int, obstruct func()) obstructed {
-	return obstructed{func(ctx context.Context, limit time.Duration) error { return l.TryWait(ctx, n, limit) }, obstruct}
+func of(l limiter.WaitLimiter, n int, obstruct func()) obstructed {
+	return obstructed{func(ctx context.Context, limit time.Duration) error { return l.WaitAtMost(ctx, n, limit) }, obstruct}
 }
 
 // pace is what Smooth and WarmUp have in common.
 type pace interface {
 	Reserve(n int, limit time.Duration) (time.Duration, bool)
-	TryWait(ctx context.Context, n int, limit time.Duration) (time.Duration, error)
+	WaitAtMost(ctx context.Context, n int, limit time.Duration) (time.Duration, error)
 }
 
 func paced(p pace) obstructed {
 	p.Reserve(1, limiter.Never)
 	return obstructed{
 		func(ctx context.Context, limit time.Duration) error {
-			_, err := p.TryWait(ctx, 1, limit)
+			_, err := p.WaitAtMost(ctx, 1, limit)
 			return err
 		},
 		func() { p.Reserve(7200, limiter.Never) },
@@ -85,7 +85,7 @@ func obstructions() map[string]func() obstructed {
 		"named group, Hold": func() obstructed {
 			g := limiter.NewNamedGroup("g", limiter.NewGroup(limiter.GroupConfig[string]{Rate: plain.Rate, Burst: 1}), limiter.NamedConfig{})
 			g.Take("k", 1)
-			return obstructed{func(ctx context.Context, limit time.Duration) error { return g.TryWait(ctx, "k", 1, limit) }, func() { g.Hold("k", hour) }}
+			return obstructed{func(ctx context.Context, limit time.Duration) error { return g.WaitAtMost(ctx, "k", 1, limit) }, func() { g.Hold("k", hour) }}
 		},
 		"key, SetTier": group(func(g *limiter.Group[string]) { _ = g.SetTier(-1, limiter.Tier{Rate: hourly, Burst: 1}) }),
 		"key, Hold":    group(func(g *limiter.Group[string]) { g.Hold("k", hour) }),

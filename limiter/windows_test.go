@@ -126,7 +126,7 @@ func TestWindowsLiveLong(t *testing.T) {
 func TestWindowsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // a bubble begins on the grid
 		config := limiter.WindowConfig{Limit: 2, Span: sec}
-		for name, w := range map[string]limiter.Waiter{"fixed": limiter.NewFixedWindow(config), "log": limiter.NewSlidingLog(config)} {
+		for name, w := range map[string]limiter.WaitLimiter{"fixed": limiter.NewFixedWindow(config), "log": limiter.NewSlidingLog(config)} {
 			l := newLine(t, w)
 			for _, who := range []string{"a", "b", "c", "d", "e", "f", "g"} {
 				l.enter(t.Context(), who, 1)
@@ -134,7 +134,7 @@ func TestWindowsWait(t *testing.T) {
 			l.all.Wait()
 			require.Equal(t, arrival{"g", 3 * sec, nil}, l.log[6], name) // scenario 44, the bursty one
 			time.Sleep(time.Until(l.began.Add(7 * sec)))
-			require.NoError(t, w.TryWait(t.Context(), 1, 0), name)
+			require.NoError(t, w.WaitAtMost(t.Context(), 1, 0), name)
 			time.Sleep(sec)
 		}
 	})
@@ -148,7 +148,7 @@ func TestWaitingForAWindowFailsAtOnceWhereItWouldTakeTooLong(t *testing.T) {
 		for range 4 {
 			l.enter(t.Context(), "w", 1)
 		}
-		require.ErrorIs(t, w.TryWait(t.Context(), 1, 2*sec), limiter.ErrLimited, "two windows must pass before it")
+		require.ErrorIs(t, w.WaitAtMost(t.Context(), 1, 2*sec), limiter.ErrLimited, "two windows must pass before it")
 		require.Equal(t, "refused 0/2 retry 3.1s reset 1.1s", show(w.Take(1)))
 		l.all.Wait()
 		require.Equal(t, 2200*ms, l.log[3].at)

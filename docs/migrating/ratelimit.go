@@ -50,7 +50,7 @@ func bucketHandler(limit limiter.Limiter, next http.Handler) http.Handler {
 	})
 }
 
-func bucketSend(ctx context.Context, limit limiter.Waiter, send func(context.Context) error) error {
+func bucketSend(ctx context.Context, limit limiter.WaitLimiter, send func(context.Context) error) error {
 	if err := limit.Wait(ctx, 1); err != nil {
 		return err // errors.Is(err, context.DeadlineExceeded) where the deadline comes first
 	}
