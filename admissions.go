@@ -95,19 +95,19 @@ func newLimiterSeries(name string, began time.Time) *limiterSeries {
 	return s
 }
 
-// observe yields what became of the calls, and returns the other lines.
-func (a *admissions) observe(name string, began time.Time, yield func(*stat.Series, float64)) *limiterSeries {
-	lines := a.lines(name, began)
+// observe yields what became of the calls, and reports whether the reader wants more.
+func (a *admissions) observe(lines *limiterSeries, yield func(*stat.Series, float64) bool) bool {
 	for i, n := range [4]*atomic.Int64{&a.allowed, &a.waited, &a.refused, &a.cancelled} {
-		yield(lines.requests[i], float64(n.Load()))
-		yield(lines.permits[i], float64(n.Load())) // a call takes one permit
+		passed := float64(n.Load()) // a call takes one permit
+		if !yield(lines.requests[i], passed) || !yield(lines.permits[i], passed) {
+			return false
+		}
 	}
-	yield(lines.waiting, float64(a.waiting.Load()))
-	return lines
+	return yield(lines.waiting, float64(a.waiting.Load()))
 }
 
 // observeHeld is observe without a limiter. It yields nothing until a hold has refused a call.
-func (a *admissions) observeHeld(name string, began time.Time, yield func(*stat.Series, float64)) {
+func (a *admissions) observeHeld(name string, began time.Time, yield func(*stat.Series, float64) bool) {
 	if n := a.refused.Load(); n > 0 {
 		yield(a.lines(name, began).requests[2], float64(n))
 	}
@@ -119,7 +119,7 @@ func (a *admissions) lines(name string, began time.Time) *limiterSeries {
 }
 
 // histograms yields how long those waited who passed after a wait.
-func (a *admissions) histograms(name string, began time.Time, yield func(*stat.Series, stat.Histogram)) {
+func (a *admissions) histograms(name string, began time.Time, yield func(*stat.Series, stat.Histogram) bool) {
 	if a.waits != nil {
 		waits := a.waits.Latency()
 		yield(a.lines(name, began).waits, waits.Histogram())
@@ -129,26 +129,35 @@ func (a *admissions) histograms(name string, began time.Time, yield func(*stat.S
 // Histograms yields how long all calls of the gate's breaker took, if
 // breaker.Config.Latency is set, and how long calls waited for their turn, if
 // Config.Waits is. It takes no lock.
-func (g *Gate) Histograms(yield func(*stat.Series, stat.Histogram)) {
-	g.breaker.Histograms(yield)
+func (g *Gate) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
+	for s, h := range g.breaker.Histograms {
+		if !yield(s, h) {
+			return
+		}
+	}
 	g.admitted.histograms(g.name, g.epoch, yield)
 }
 
 // Observe yields the figures of the gate's breaker and limiter. It takes no lock
 // but those that the limiter takes for a look.
-func (g *Gate) Observe(yield func(*stat.Series, float64)) {
-	g.breaker.Observe(yield)
+func (g *Gate) Observe(yield func(*stat.Series, float64) bool) {
+	for s, v := range g.breaker.Observe {
+		if !yield(s, v) {
+			return
+		}
+	}
 	if g.limiter == nil {
 		g.admitted.observeHeld(g.name, g.epoch, yield)
 		return
 	}
-	lines := g.admitted.observe(g.name, g.epoch, yield)
-	now := g.take(g.now(), 0)
-	if now.Limit == math.MaxInt {
+	lines := g.admitted.lines(g.name, g.epoch)
+	if !g.admitted.observe(lines, yield) {
 		return
 	}
-	yield(lines.available, float64(now.Remaining))
-	yield(lines.limit, float64(now.Limit))
+	now := g.take(g.now(), 0)
+	if now.Limit == math.MaxInt || !yield(lines.available, float64(now.Remaining)) || !yield(lines.limit, float64(now.Limit)) {
+		return
+	}
 	if l, ok := g.limiter.(interface{ Period() time.Duration }); ok && l.Period() > 0 {
 		yield(lines.period, l.Period().Seconds())
 	}

@@ -236,9 +236,9 @@ func TestGateWithoutALimit(t *testing.T) {
 		require.NoError(t, g.Run(bg(), succeed))
 	}
 	require.Zero(t, g.Admissions())
-	g.Observe(func(s *stat.Series, _ float64) {
+	for s := range g.Observe {
 		require.False(t, strings.HasPrefix(s.Instrument.Name, "weir.limiter"), s.Instrument.Name)
-	})
+	}
 }
 
 func TestDoOrDivertsWhatIsRefused(t *testing.T) {
@@ -380,7 +380,9 @@ func TestObserveShowsBreakerAndLimiter(t *testing.T) {
 		_ = g.Run(bg(), succeed)
 	}
 	seen := map[string]float64{}
-	g.Observe(func(s *stat.Series, v float64) { seen[s.Instrument.Name+" "+strings.Join(s.Values, " ")] = v })
+	for s, v := range g.Observe {
+		seen[s.Instrument.Name+" "+strings.Join(s.Values, " ")] = v
+	}
 	for name, want := range map[string]float64{
 		"weir.breaker.calls g success ":     2,
 		"weir.limiter.requests g allowed":   2,
@@ -436,14 +438,16 @@ func TestGateShowsWhoWaitsAndForHowLong(t *testing.T) {
 		wg.Wait()
 		require.Equal(t, weir.Admissions{Allowed: 1, Waited: 2, Cancelled: 1}, g.Admissions())
 		shown := 0
-		g.Histograms(func(s *stat.Series, h stat.Histogram) {
+		for s, h := range g.Histograms {
 			shown++
 			require.Equal(t, stat.LimiterWaitDuration, s.Instrument)
 			require.EqualValues(t, 2, h.Count())
 			require.InDelta(t, 3, h.Sum, 1e-6)
-		})
+		}
 		require.Equal(t, 1, shown)
 	})
-	weir.New("g", weir.Config{Rate: limiter.PerSecond(1)}).Histograms(func(*stat.Series, stat.Histogram) { t.Fatal("nobody asked for it") })
+	for range weir.New("g", weir.Config{Rate: limiter.PerSecond(1)}).Histograms {
+		t.Fatal("nobody asked for it")
+	}
 	require.ErrorContains(t, weir.Config{Waits: true}.Validate(), "Waits is true, must be false where there is no Rate")
 }

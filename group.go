@@ -142,24 +142,33 @@ func (g *Group[K]) Admissions() Admissions { return g.admitted.load() }
 
 // Histograms yields how long the calls took, by key: see [breaker.Group.Histograms]; and
 // how long those of all keys waited, if Config.Waits is set.
-func (g *Group[K]) Histograms(yield func(*stat.Series, stat.Histogram)) {
-	g.breakers.Histograms(yield)
+func (g *Group[K]) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
+	for s, h := range g.breakers.Histograms {
+		if !yield(s, h) {
+			return
+		}
+	}
 	g.admitted.histograms(g.name, g.epoch, yield)
 }
 
 // Observe yields the figures of the breakers, by key as [breaker.Group.Observe] does,
 // and of the limiters of all keys together.
-func (g *Group[K]) Observe(yield func(*stat.Series, float64)) {
-	g.breakers.Observe(yield)
+func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
+	for s, v := range g.breakers.Observe {
+		if !yield(s, v) {
+			return
+		}
+	}
 	if g.buckets == nil {
 		g.admitted.observeHeld(g.name, g.epoch, yield)
 		return
 	}
-	lines := g.admitted.observe(g.name, g.epoch, yield)
-	yield(lines.keys, float64(g.buckets.Len()))
-	yield(lines.evictions, float64(g.buckets.Evictions()))
-	if limit := g.buckets.Limit(); limit < math.MaxInt {
-		yield(lines.limit, float64(limit))
+	lines := g.admitted.lines(g.name, g.epoch)
+	if !g.admitted.observe(lines, yield) || !yield(lines.keys, float64(g.buckets.Len())) ||
+		!yield(lines.evictions, float64(g.buckets.Evictions())) {
+		return
+	}
+	if limit := g.buckets.Limit(); limit < math.MaxInt && yield(lines.limit, float64(limit)) {
 		yield(lines.period, g.buckets.Period().Seconds())
 	}
 }

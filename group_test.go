@@ -75,7 +75,9 @@ func TestGroupWithoutARateHasNoLimits(t *testing.T) {
 		require.NoError(t, g.Get("a").Run(t.Context(), succeed))
 	}
 	require.Nil(t, g.Get("a").Limiter())
-	g.Observe(func(s *stat.Series, _ float64) { require.NotContains(t, s.Instrument.Name, "weir.limiter") })
+	for s := range g.Observe {
+		require.NotContains(t, s.Instrument.Name, "weir.limiter")
+	}
 }
 
 // A flood of keys takes no more memory than was said, washes nothing out, and what came
@@ -92,13 +94,13 @@ func TestAFloodOfKeysIsBounded(t *testing.T) {
 	require.ErrorIs(t, g.Get("bad").Run(t.Context(), succeed), breaker.ErrOpen, "is not washed out")
 	require.LessOrEqual(t, g.Admissions().Allowed, int64(102))
 	lines, keys := 0, 0.0
-	g.Observe(func(s *stat.Series, v float64) {
+	for s, v := range g.Observe {
 		lines++
 		if s.Instrument == stat.LimiterKeys {
 			keys = v
 		}
 		require.False(t, strings.HasPrefix(s.Values[0], "flood"))
-	})
+	}
 	require.LessOrEqual(t, lines, 400)
 	require.InDelta(t, 100, keys, 1)
 }
@@ -107,7 +109,9 @@ func TestGroupIsASource(t *testing.T) {
 	g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(2), Burst: 10, Breaker: breaker.Config{Latency: true}}})
 	require.NoError(t, g.Get("a").Run(t.Context(), succeed))
 	seen := map[string]float64{}
-	g.Observe(func(s *stat.Series, v float64) { seen[s.Instrument.Name+" "+strings.Join(s.Values, ",")] = v })
+	for s, v := range g.Observe {
+		seen[s.Instrument.Name+" "+strings.Join(s.Values, ",")] = v
+	}
 	for key, want := range map[string]float64{
 		"weir.breaker.calls hosts,success,a": 1, "weir.limiter.requests hosts,allowed": 1, "weir.limiter.permits hosts,allowed": 1,
 		"weir.limiter.limit hosts": 10, "weir.limiter.period hosts": 5, "weir.limiter.keys hosts": 1, "weir.limiter.evictions hosts": 0,
@@ -117,7 +121,9 @@ func TestGroupIsASource(t *testing.T) {
 	}
 	require.NotContains(t, seen, "weir.limiter.available hosts")
 	calls := int64(0)
-	g.Histograms(func(_ *stat.Series, h stat.Histogram) { calls += h.Count() })
+	for _, h := range g.Histograms {
+		calls += h.Count()
+	}
 	require.EqualValues(t, 1, calls)
 }
 
@@ -138,12 +144,12 @@ func TestAGroupShowsHowLongAllItsKeysWaited(t *testing.T) {
 			require.NoError(t, g.Get(key).Run(t.Context(), succeed))
 		}
 		shown := 0
-		g.Histograms(func(s *stat.Series, h stat.Histogram) {
+		for s, h := range g.Histograms {
 			shown++
 			require.Equal(t, stat.LimiterWaitDuration, s.Instrument)
 			require.EqualValues(t, 2, h.Count())
 			require.InDelta(t, 2, h.Sum, 1e-6)
-		})
+		}
 		require.Equal(t, 1, shown)
 	})
 }

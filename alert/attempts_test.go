@@ -374,11 +374,11 @@ func TestRunWaitsForTheAttemptThatGoesOn(t *testing.T) {
 				require.Equal(t, 1050*time.Millisecond, time.Since(began))
 				require.EqualValues(t, test.want, ofFlaky(m, stat.NotifierAttempts))
 				require.EqualValues(t, test.want, ofFlaky(m, stat.NotifierNotifications, "delivered", ""))
-				m.Histograms(func(series *stat.Series, h stat.Histogram) {
+				for series, h := range m.Histograms {
 					if series.Instrument == stat.NotifierDeliveryDuration {
 						require.Equal(t, test.want, h.Count(), "attempts whose time is known")
 					}
-				})
+				}
 			})
 		})
 	}

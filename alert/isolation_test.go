@@ -195,10 +195,10 @@ func TestTheSameSeriesEveryTime(t *testing.T) {
 		alert.Rule{Name: "x", Severity: "page", When: alert.Above(0), Value: alert.Gauge(func() float64 { return 1 })})
 	series := func() map[*stat.Series]bool {
 		seen := map[*stat.Series]bool{}
-		m.Observe(func(s *stat.Series, _ float64) {
+		for s := range m.Observe {
 			require.False(t, seen[s], "%s twice", s.ID())
 			seen[s] = true
-		})
+		}
 		return seen
 	}
 	before := series()
@@ -208,7 +208,10 @@ func TestTheSameSeriesEveryTime(t *testing.T) {
 		require.True(t, after[s], s.ID())
 	}
 	require.Len(t, after, len(before)+2, "a value and a time of evaluation have come")
-	require.Zero(t, testing.AllocsPerRun(100, func() { m.Observe(func(*stat.Series, float64) {}) }))
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		for range m.Observe {
+		}
+	}))
 }
 
 // Alerts and Observe may be called at any time, and what they give away is the caller's.
@@ -230,7 +233,8 @@ func TestReadersAndOneEvaluator(t *testing.T) {
 				for _, a := range m.Alerts() {
 					a.Labels["team"] = "mine"
 				}
-				m.Observe(func(*stat.Series, float64) {})
+				for range m.Observe {
+				}
 			}
 		})
 	}

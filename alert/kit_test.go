@@ -19,7 +19,9 @@ var refusedCalls = (&stat.Instrument{
 	Name: "weir.window.events", Unit: "{event}", Kind: stat.Counter, Attrs: []string{"weir.window.name", "weir.window.outcome"},
 }).Series("test", "refused")
 
-func (c *totals) Observe(yield func(*stat.Series, float64)) { yield(refusedCalls, float64(c.Refused)) }
+func (c *totals) Observe(yield func(*stat.Series, float64) bool) {
+	yield(refusedCalls, float64(c.Refused))
+}
 
 // diary keeps what a notifier was told.
 type diary struct {
@@ -59,12 +61,12 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 // figures returns what the source shows now, by instrument and attribute values.
 func figures(source stat.Source) map[string]float64 {
 	shown := map[string]float64{}
-	source.Observe(func(s *stat.Series, value float64) {
+	for s, value := range source.Observe {
 		key := s.Instrument.Name
 		for _, v := range s.Values {
 			key += "|" + v
 		}
 		shown[key] = value
-	})
+	}
 	return shown
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/alert"
-	"github.com/weir-go/weir/stat"
 )
 
 func TestAnAttemptOfANotifierHasTenSecondsUnlessToldOtherwise(t *testing.T) {
@@ -50,7 +49,9 @@ func TestMembersHaveNoSeriesOfTheirOwn(t *testing.T) {
 		}
 		m.Evaluate()
 		require.Len(t, m.Alerts(), members)
-		m.Observe(func(*stat.Series, float64) { n++ })
+		for range m.Observe {
+			n++
+		}
 		return n
 	}
 	require.Equal(t, series(1), series(500))

@@ -81,58 +81,69 @@ func newNotifierSeries(o *outbox) *notifierSeries {
 // did. Refused are those that the receiver does not want, maybe only for now: they wait for
 // 5 minutes, or for a repeat if that is less, and are pending meanwhile. Dropped are those that
 // were given up: resolved long before they could be told of, or failed for ever.
-func (m *Monitor) Observe(yield func(s *stat.Series, value float64)) {
+func (m *Monitor) Observe(yield func(s *stat.Series, value float64) bool) {
 	for _, s := range m.series.rules {
-		s.observe(yield)
+		if !s.observe(yield) {
+			return
+		}
 	}
 	for _, s := range m.series.notifiers {
-		s.observe(yield)
+		if !s.observe(yield) {
+			return
+		}
 	}
 }
 
 // Histograms yields how long evaluations took, by rule, and attempts at delivery, by
 // notifier. It takes no lock.
-func (m *Monitor) Histograms(yield func(*stat.Series, stat.Histogram)) {
+func (m *Monitor) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	for _, s := range m.series.rules {
 		took := s.watch.took.Latency()
-		yield(s.took, took.Histogram())
+		if !yield(s.took, took.Histogram()) {
+			return
+		}
 	}
 	for _, s := range m.series.notifiers {
 		took := s.outbox.took.Latency()
-		yield(s.took, took.Histogram())
+		if !yield(s.took, took.Histogram()) {
+			return
+		}
 	}
 }
 
-func (s *ruleSeries) observe(yield func(*stat.Series, float64)) {
+// observe reports whether the reader wants more.
+func (s *ruleSeries) observe(yield func(*stat.Series, float64) bool) bool {
 	f := s.watch.figures.Load()
 	for i := range s.state {
-		yield(s.state[i], float64(f.states[i]))
-		yield(s.transitions[i], float64(f.transitions[i]))
+		if !yield(s.state[i], float64(f.states[i])) || !yield(s.transitions[i], float64(f.transitions[i])) {
+			return false
+		}
 	}
 	for i, n := range f.evaluations {
-		yield(s.evaluations[i], float64(n))
+		if !yield(s.evaluations[i], float64(n)) {
+			return false
+		}
 	}
-	if f.valued {
-		yield(s.value, f.value)
+	if f.valued && !yield(s.value, f.value) {
+		return false
 	}
-	if !f.at.IsZero() {
-		yield(s.last, float64(f.at.UnixMilli())/1000)
-	}
+	return f.at.IsZero() || yield(s.last, float64(f.at.UnixMilli())/1000)
 }
 
-func (s *notifierSeries) observe(yield func(*stat.Series, float64)) {
+// observe reports whether the reader wants more.
+func (s *notifierSeries) observe(yield func(*stat.Series, float64) bool) bool {
 	f := s.outbox.figures.Load()
-	yield(s.delivered, float64(f.delivered))
-	yield(s.superseded, float64(f.superseded))
-	yield(s.postponed, float64(f.postponed))
-	yield(s.dropped, float64(f.dropped))
 	for i, n := range f.failed {
-		yield(s.failed[i], float64(n))
+		if !yield(s.failed[i], float64(n)) {
+			return false
+		}
 	}
-	yield(s.attempts, float64(f.attempts))
-	yield(s.pending, float64(f.owed))
-	yield(s.pendingLimit, float64(f.alerts))
-	if !f.lastSuccess.IsZero() {
-		yield(s.lastSuccessStamp, float64(f.lastSuccess.UnixMilli())/1000)
-	}
+	return yield(s.delivered, float64(f.delivered)) &&
+		yield(s.superseded, float64(f.superseded)) &&
+		yield(s.postponed, float64(f.postponed)) &&
+		yield(s.dropped, float64(f.dropped)) &&
+		yield(s.attempts, float64(f.attempts)) &&
+		yield(s.pending, float64(f.owed)) &&
+		yield(s.pendingLimit, float64(f.alerts)) &&
+		(f.lastSuccess.IsZero() || yield(s.lastSuccessStamp, float64(f.lastSuccess.UnixMilli())/1000))
 }

@@ -40,7 +40,9 @@ func TestMonitorShowsHowLongItTakes(t *testing.T) {
 		m.Evaluate()
 		require.NoError(t, m.Flush(t.Context()))
 		seen := map[string]stat.Histogram{}
-		m.Histograms(func(s *stat.Series, h stat.Histogram) { seen[fmt.Sprint(s.Instrument.Name, s.Values)] = h })
+		for s, h := range m.Histograms {
+			seen[fmt.Sprint(s.Instrument.Name, s.Values)] = h
+		}
 		for name, want := range map[string]struct {
 			count   int64
 			seconds float64
@@ -74,11 +76,11 @@ func TestAFailureOfNoKnownKindIsOther(t *testing.T) {
 		m.Evaluate()
 		require.NoError(t, m.Flush(t.Context()))
 		failed := map[string]float64{}
-		m.Observe(func(s *stat.Series, v float64) {
+		for s, v := range m.Observe {
 			if s.Instrument == stat.NotifierNotifications && v > 0 {
 				failed[s.Values[1]+" "+s.Values[2]] = v
 			}
-		})
+		}
 		require.Equal(t, map[string]float64{"failed _OTHER": 1, "dropped ": 1}, failed)
 	})
 }

@@ -39,10 +39,10 @@ var refusing = map[string]bool{"weir.breaker.calls": true, "weir.limiter.request
 
 // Totals returns no counts but those of refused calls.
 func (r refused) Totals() (t window.Totals) {
-	r.source.Observe(func(s *stat.Series, value float64) {
+	for s, value := range r.source.Observe {
 		if refusing[s.Instrument.Name] && len(s.Values) > 1 && s.Values[1] == "refused" {
 			t.Refused += int64(value)
 		}
-	})
+	}
 	return t
 }

@@ -75,19 +75,19 @@ func TestAGroupShowsTheLatencyOfItsFirstKeysAndOfTheOthersTogether(t *testing.T)
 		run(t, g.Get(key), n+1, succeed)
 	}
 	shown := map[string]int64{}
-	g.Histograms(func(s *stat.Series, h stat.Histogram) {
+	for s, h := range g.Histograms {
 		require.Equal(t, stat.BreakerCallDuration, s.Instrument)
 		require.Equal(t, "g", s.Values[0])
 		shown[s.Values[1]] += h.Count()
-	})
+	}
 	require.Equal(t, map[string]int64{"a": 1, "b": 2, "_other": 3}, shown)
 }
 
 func TestTheSeriesOfGroupsAndThrottlesBeganWhenTheyDid(t *testing.T) {
 	g, th := breaker.NewGroupAt[string]("g", breaker.GroupConfig{}, t0), breaker.NewThrottleAt("t", breaker.ThrottleConfig{}, t0)
 	for _, source := range []stat.Source{g, th} {
-		source.Observe(func(s *stat.Series, _ float64) {
+		for s := range source.Observe {
 			require.True(t, s.Created.Equal(t0), "%s: %v", s.Instrument.Name, s.Created)
-		})
+		}
 	}
 }

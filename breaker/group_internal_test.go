@@ -15,11 +15,11 @@ import (
 
 // booked returns all calls that the group shows, late ones included.
 func booked[K comparable](g *Group[K]) (n int) {
-	g.Observe(func(s *stat.Series, v float64) {
+	for s, v := range g.Observe {
 		if s.Instrument == stat.BreakerCalls || s.Instrument == stat.BreakerLateResults {
 			n += int(v)
 		}
-	})
+	}
 	return n
 }
 

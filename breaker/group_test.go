@@ -231,11 +231,11 @@ func TestGroupIsBoundedWithAMillionKeys(t *testing.T) {
 	require.Less(t, grown, most*6000)
 
 	total := 0.0
-	g.Observe(func(line *stat.Series, v float64) {
+	for line, v := range g.Observe {
 		if line.Instrument == stat.BreakerCalls {
 			total += v
 		}
-	})
+	}
 	require.InDelta(t, keys, total, 0, "no call is lost to the sums")
 
 	// All of them fail now, so none can go, and what is new is not guarded.
@@ -281,13 +281,13 @@ func TestScenarioA46DroppedBreakersLeaveNothing(t *testing.T) {
 // groupLines returns what a group shows, by name and all attribute values but the first.
 func groupLines(s stat.Source) map[string]float64 {
 	seen := map[string]float64{}
-	s.Observe(func(s *stat.Series, v float64) {
+	for s, v := range s.Observe {
 		key := strings.TrimPrefix(s.Instrument.Name, "weir.breaker.") + " " + strings.Join(s.Values[1:], " ")
 		if _, twice := seen[key]; twice {
 			panic("twice: " + key)
 		}
 		seen[key] = v
-	})
+	}
 	return seen
 }
 
@@ -337,9 +337,13 @@ func TestGroupHasABoundedNumberOfSeries(t *testing.T) {
 			_ = g.Get(i).Run(bg(), []func(ctx) error{succeed, fail}[i%2])
 		}
 		seen := map[*stat.Series]bool{}
-		g.Observe(func(s *stat.Series, _ float64) { seen[s] = true })
+		for s := range g.Observe {
+			seen[s] = true
+		}
 		one := 0
-		breaker.New("one", breaker.Config{MinCalls: 1}).Observe(func(*stat.Series, float64) { one++ })
+		for range breaker.New("one", breaker.Config{MinCalls: 1}).Observe {
+			one++
+		}
 		require.Less(t, len(seen), 12*(one+3))
 		if round > 0 {
 			require.Subset(t, slices.Collect(maps.Keys(seen)), series, "the same each time")
@@ -375,9 +379,9 @@ func TestGroupCountersOnlyGrow(t *testing.T) {
 	go func() { wg.Wait(); close(done) }()
 	last, rounds := map[*stat.Series]float64{}, 0
 	look := func() (calls float64) {
-		g.Observe(func(s *stat.Series, v float64) {
+		for s, v := range g.Observe {
 			if s.Instrument.Kind != stat.Counter {
-				return
+				continue
 			}
 			if v < last[s] && (s.Instrument != stat.BreakerStateTime || s.Values[2] == "_other") {
 				t.Errorf("%s %v fell from %v to %v", s.Instrument.Name, s.Values, last[s], v)
@@ -386,7 +390,7 @@ func TestGroupCountersOnlyGrow(t *testing.T) {
 			if s.Instrument == stat.BreakerCalls || s.Instrument == stat.BreakerLateResults {
 				calls += v
 			}
-		})
+		}
 		return calls
 	}
 	for running := true; running; rounds++ {
@@ -563,7 +567,8 @@ func BenchmarkGroupGet(b *testing.B) {
 		}
 		b.ReportAllocs()
 		for b.Loop() {
-			g.Observe(func(*stat.Series, float64) {})
+			for range g.Observe {
+			}
 		}
 	})
 	b.Run("one key, parallel", func(b *testing.B) {

@@ -22,21 +22,27 @@ const otherKey = "_other"
 //
 // The number of series is bounded; the time grows with the number of members. Observe
 // holds a lock that a new key waits for only while it copies a part of the members.
-func (g *Group[K]) Observe(yield func(*stat.Series, float64)) {
+func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 	seats, others := g.look((*lines).add)
 	if g.passed.Load() > 0 {
 		g.watching.others.addCalls(&others, g.unguarded)
 	}
 	g.keepRising(others.figures)
 	for _, s := range seats {
-		s.observe(yield)
+		if !s.observe(yield) {
+			return
+		}
 	}
 	for i, line := range g.watching.others.order {
-		yield(line, others.figures[i])
+		if !yield(line, others.figures[i]) {
+			return
+		}
 	}
-	yield(g.own[0], float64(g.members.Load()))
-	yield(g.own[1], float64(g.evictions.Load()))
-	yield(g.own[2], float64(g.passed.Load()))
+	for i, n := range [3]int64{g.members.Load(), g.evictions.Load(), g.passed.Load()} {
+		if !yield(g.own[i], float64(n)) {
+			return
+		}
+	}
 }
 
 // keepRising replaces a sum of counters by the highest that was shown before, if that is
@@ -64,14 +70,16 @@ func (g *Group[K]) risingSum(sum float64) float64 {
 
 // Histograms yields how long the calls of each member with series of its own took, if
 // Config.Latency is set, and those of all others together, with the key _other.
-func (g *Group[K]) Histograms(yield func(*stat.Series, stat.Histogram)) {
+func (g *Group[K]) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	if !g.rules.Load().config.Latency {
 		return
 	}
 	seats, others := g.look((*lines).addTimes)
 	g.watching.others.addTimes(&others, g.unguarded)
 	for _, s := range seats {
-		yield(s.lines.duration, s.latency().Histogram())
+		if !yield(s.lines.duration, s.latency().Histogram()) {
+			return
+		}
 	}
 	times := others.latency()
 	times.Sum = g.risingSum(times.Sum)
@@ -142,11 +150,12 @@ func (l *lines) addCalls(to *account, b *Breaker) {
 // add adds the breaker's figures.
 func (l *lines) add(to *account, b *Breaker) {
 	next := 0
-	b.observe(l.series, func(line *stat.Series, v float64) {
+	b.observe(l.series, func(line *stat.Series, v float64) bool {
 		if i := slices.Index(l.order[next:], line); i >= 0 {
 			next += i
 			to.figures[next] += v
 		}
+		return true
 	})
 }
 

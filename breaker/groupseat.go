@@ -201,16 +201,15 @@ func (b *Breaker) stops() bool {
 }
 
 // observe yields the seat's figures; of a member that was evicted the counters alone.
-func (s *seat[K]) observe(yield func(*stat.Series, float64)) {
+// It reports whether the reader wants more.
+func (s *seat[K]) observe(yield func(*stat.Series, float64) bool) bool {
 	next, evicted := 0, s.evicted()
-	s.m.breaker.observe(s.lines.series, func(line *stat.Series, v float64) {
+	return s.m.breaker.observe(s.lines.series, func(line *stat.Series, v float64) bool {
 		if i := slices.Index(s.lines.order[next:], line); i >= 0 {
 			next += i
 			v += s.base.figures[next]
 		}
-		if !evicted || line.Instrument.Kind == stat.Counter {
-			yield(line, v)
-		}
+		return evicted && line.Instrument.Kind != stat.Counter || yield(line, v)
 	})
 }
 

@@ -30,14 +30,14 @@ func (m *meter) read(t *testing.T, g *breaker.Group[string], calls, members floa
 		m.last = map[*stat.Series]float64{}
 	}
 	elapsed, seen := time.Since(m.at).Seconds(), map[*stat.Series]float64{}
-	g.Observe(func(s *stat.Series, v float64) {
+	for s, v := range g.Observe {
 		if s.Instrument.Kind != stat.Counter {
-			return
+			continue
 		}
 		old, there := m.last[s]
 		seen[s] = v
 		if !there {
-			return
+			continue
 		}
 		require.GreaterOrEqual(t, v, old, "%s %v", s.Instrument.Name, s.Values)
 		switch s.Instrument {
@@ -46,7 +46,7 @@ func (m *meter) read(t *testing.T, g *breaker.Group[string], calls, members floa
 		case stat.BreakerCalls:
 			require.LessOrEqual(t, v-old, calls, "%v", s.Values)
 		}
-	})
+	}
 	m.last, m.at = seen, time.Now()
 	return groupLines(g)
 }
@@ -130,7 +130,9 @@ func TestGroupGivesTheSeriesOfIdleKeysToThoseInUse(t *testing.T) {
 		require.InDelta(t, 60, lines["state.time closed tenant 1"], 1e-6)
 
 		counts := map[string]int64{}
-		g.Histograms(func(s *stat.Series, h stat.Histogram) { counts[s.Values[1]] = h.Count() })
+		for s, h := range g.Histograms {
+			counts[s.Values[1]] = h.Count()
+		}
 		require.Equal(t, map[string]int64{"tenant 1": 1, "tenant 2": 1, "_other": 25}, counts)
 	})
 }
@@ -153,11 +155,11 @@ func TestGroupGoesOnWithTheSeriesOfAKeyThatComesBack(t *testing.T) {
 			require.InDelta(t, n, lines["calls success a"], 0)
 			require.InDelta(t, 1, lines["state closed a"], 0)
 		}
-		g.Histograms(func(s *stat.Series, h stat.Histogram) {
+		for s, h := range g.Histograms {
 			if s.Values[1] == "a" {
 				require.EqualValues(t, 5, h.Count())
 			}
-		})
+		}
 	})
 }
 
@@ -193,7 +195,9 @@ func TestGroupShowsEveryCallOnce(t *testing.T) {
 			}
 			require.InDelta(t, made, sum, 0)
 			times := 0.0
-			g.Histograms(func(_ *stat.Series, h stat.Histogram) { times += float64(h.Count()) })
+			for _, h := range g.Histograms {
+				times += float64(h.Count())
+			}
 			require.InDelta(t, made-refused, times, 0)
 			time.Sleep(time.Duration(r.IntN(1000)) * time.Millisecond)
 		}
@@ -218,16 +222,17 @@ func TestGroupIsObservedBySeveralAtOnce(t *testing.T) {
 		wg.Go(func() {
 			last := map[*stat.Series]float64{}
 			for range 200 {
-				g.Histograms(func(*stat.Series, stat.Histogram) {})
-				g.Observe(func(s *stat.Series, v float64) {
+				for range g.Histograms {
+				}
+				for s, v := range g.Observe {
 					if s.Instrument.Kind != stat.Counter {
-						return
+						continue
 					}
 					if v < last[s] {
 						t.Errorf("%s %v fell from %v to %v", s.Instrument.Name, s.Values, last[s], v)
 					}
 					last[s] = v
-				})
+				}
 			}
 		})
 	}
@@ -285,14 +290,16 @@ func TestGroupShowsNoHistogramThatFallsByRounding(t *testing.T) {
 			MaxKeys: 20, MaxSeries: breaker.Off, Breaker: breaker.Config{Window: time.Second, Latency: true},
 		})
 		last := 0.0
-		look := func(_ *stat.Series, h stat.Histogram) {
-			require.GreaterOrEqual(t, h.Sum, last)
-			last = h.Sum
+		look := func() {
+			for _, h := range g.Histograms {
+				require.GreaterOrEqual(t, h.Sum, last)
+				last = h.Sum
+			}
 		}
 		for range 2000 {
-			g.Histograms(look)
+			look()
 			b := g.Get(fmt.Sprint(w.IntN(60))) // which may take the place of another
-			g.Histograms(look)
+			look()
 			_ = b.Run(bg(), func(ctx) error {
 				time.Sleep(time.Duration(w.Int64N(int64(time.Second))))
 				return nil
@@ -310,6 +317,8 @@ func TestGroupKeepsItsHistogramWhileItTimesNothing(t *testing.T) {
 	evictAll(g, after(time.Minute))
 	require.NoError(t, g.ReconfigureAt(after(time.Minute), breaker.Config{Latency: true}))
 	count := int64(0)
-	g.Histograms(func(_ *stat.Series, h stat.Histogram) { count += h.Count() })
+	for _, h := range g.Histograms {
+		count += h.Count()
+	}
 	require.EqualValues(t, 1, count)
 }

@@ -95,7 +95,7 @@ func (b *Breaker) lines() *series {
 
 // Histograms yields how long all calls took, if Config.Latency is set. It takes no
 // lock.
-func (b *Breaker) Histograms(yield func(*stat.Series, stat.Histogram)) {
+func (b *Breaker) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	b = b.current()
 	if p := b.phase.Load(); p.rules.config.Latency {
 		yield(b.lines().duration, b.lifetime(p).Histogram())
@@ -103,60 +103,67 @@ func (b *Breaker) Histograms(yield func(*stat.Series, stat.Histogram)) {
 }
 
 // Observe yields the breaker's figures. It takes no lock.
-func (b *Breaker) Observe(yield func(*stat.Series, float64)) {
+func (b *Breaker) Observe(yield func(*stat.Series, float64) bool) {
 	b = b.current()
 	b.observe(b.lines(), yield)
 }
 
-// observe yields them under the given series.
-func (b *Breaker) observe(s *series, yield func(*stat.Series, float64)) {
+// observe yields them under the given series. Like the parts that it is made of, it
+// reports whether the reader wants more.
+func (b *Breaker) observe(s *series, yield func(*stat.Series, float64) bool) bool {
 	at := b.seenNow()
-	b.observeStates(s, at, yield)
-
-	counts, totals, r := b.counts(at), b.totals(), b.phase.Load().rules
-	total, now := figures(totals), figures(counts)
-	for i := range outcomes {
-		yield(s.calls[i], float64(total[i]))
-		yield(s.window[i], float64(now[i]))
-	}
-	yield(s.slow, float64(totals.Slow))
-	yield(s.late, float64(b.late.Load()))
-	yield(s.abandoned, float64(b.abandoned.Load()))
-	yield(s.dropped, float64(b.changes.dropped.Load()))
-	if r.config.Active {
-		yield(s.active, float64(b.active.Load()))
-	}
-	if counts.Calls() >= r.minCalls {
-		yield(s.failureRatio, counts.FailureRate())
-		if r.slowRate != never {
-			yield(s.slowRatio, counts.SlowRate())
-		}
-	}
-	if r.failureRate != never {
-		yield(s.thresholdRatio, r.config.FailureRate)
-	}
-	yield(s.thresholdCalls, float64(r.minCalls))
+	return b.observeStates(s, at, yield) && b.observeWindow(s, at, yield) && b.observeTotals(s, yield)
 }
 
-func (b *Breaker) observeStates(s *series, at time.Duration, yield func(*stat.Series, float64)) {
+func (b *Breaker) observeWindow(s *series, at time.Duration, yield func(*stat.Series, float64) bool) bool {
+	counts, r := b.counts(at), b.phase.Load().rules
+	for i, n := range figures(counts) {
+		if !yield(s.window[i], float64(n)) {
+			return false
+		}
+	}
+	judged := counts.Calls() >= r.minCalls
+	return (!judged || yield(s.failureRatio, counts.FailureRate())) &&
+		(!judged || r.slowRate == never || yield(s.slowRatio, counts.SlowRate())) &&
+		(r.failureRate == never || yield(s.thresholdRatio, r.config.FailureRate)) &&
+		yield(s.thresholdCalls, float64(r.minCalls))
+}
+
+func (b *Breaker) observeTotals(s *series, yield func(*stat.Series, float64) bool) bool {
+	totals := b.totals()
+	for i, n := range figures(totals) {
+		if !yield(s.calls[i], float64(n)) {
+			return false
+		}
+	}
+	return yield(s.slow, float64(totals.Slow)) &&
+		yield(s.late, float64(b.late.Load())) &&
+		yield(s.abandoned, float64(b.abandoned.Load())) &&
+		yield(s.dropped, float64(b.changes.dropped.Load())) &&
+		(!b.phase.Load().rules.config.Active || yield(s.active, float64(b.active.Load())))
+}
+
+func (b *Breaker) observeStates(s *series, at time.Duration, yield func(*stat.Series, float64) bool) bool {
 	p := b.phase.Load()
 	now, spent, entered := p.history(at)
 	at = max(at, now.since)
 	if now.state != evicted { // whose time is over
 		spent[now.state] += at - now.since
 	}
-	if now.state == Open && now.until != math.MaxInt64 {
-		yield(s.remaining, (now.until - at).Seconds())
+	if now.state == Open && now.until != math.MaxInt64 && !yield(s.remaining, (now.until-at).Seconds()) {
+		return false
 	}
 	for state := range states {
 		is := 0.0
 		if state == now.state {
 			is = 1
 		}
-		yield(s.state[state], is)
-		yield(s.transitions[state], float64(entered[state]))
-		yield(s.time[state], b.longest(state, spent[state]).Seconds())
+		if !yield(s.state[state], is) || !yield(s.transitions[state], float64(entered[state])) ||
+			!yield(s.time[state], b.longest(state, spent[state]).Seconds()) {
+			return false
+		}
 	}
+	return true
 }
 
 // longest returns the time spent in the state, or more where more was shown before: a

@@ -18,9 +18,9 @@ import (
 // observe returns what a source shows, keyed by name and attribute values.
 func observe(s stat.Source) map[string]float64 {
 	seen := map[string]float64{}
-	s.Observe(func(s *stat.Series, v float64) {
+	for s, v := range s.Observe {
 		seen[strings.TrimPrefix(s.Instrument.Name, "weir.breaker.")+" "+strings.Join(s.Values[1:len(s.Values)-1], " ")] = v
-	})
+	}
 	return seen
 }
 
@@ -70,13 +70,18 @@ func TestObserveShowsEverySeriesFromTheStart(t *testing.T) {
 func TestObserveYieldsTheSameSeriesEachTime(t *testing.T) {
 	b := breaker.New("b", breaker.Config{})
 	var first []*stat.Series
-	b.Observe(func(s *stat.Series, _ float64) { first = append(first, s) })
+	for s := range b.Observe {
+		first = append(first, s)
+	}
 	i := 0
-	b.Observe(func(s *stat.Series, _ float64) {
+	for s := range b.Observe {
 		require.Same(t, first[i], s)
 		i++
-	})
-	require.Zero(t, testing.AllocsPerRun(100, func() { b.Observe(func(*stat.Series, float64) {}) }))
+	}
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		for range b.Observe {
+		}
+	}))
 }
 
 func TestCountersBeganWhenTheBreakerDid(t *testing.T) {
@@ -84,7 +89,9 @@ func TestCountersBeganWhenTheBreakerDid(t *testing.T) {
 		b, began := breaker.New("b", breaker.Config{}), time.Now()
 		run(t, b, 3, succeed)
 		time.Sleep(time.Hour)
-		b.Observe(func(s *stat.Series, _ float64) { require.True(t, s.Created.Equal(began), "%v", s) })
+		for s := range b.Observe {
+			require.True(t, s.Created.Equal(began), "%v", s)
+		}
 	})
 }
 
@@ -185,7 +192,9 @@ func TestLatencyOfTheCalls(t *testing.T) {
 	b := breaker.New("b", breaker.Config{})
 	run(t, b, 1, succeed)
 	require.Zero(t, b.LifetimeLatency())
-	b.Histograms(func(*stat.Series, stat.Histogram) { t.Error("without Config.Latency there is none") })
+	for range b.Histograms {
+		t.Error("without Config.Latency there is none")
+	}
 	require.EqualError(t, breaker.Config{LastCalls: 1, Latency: true}.Validate(), "breaker: Latency is true, must be false where LastCalls is set")
 }
 
@@ -194,10 +203,10 @@ func TestHistogramsShowTheLatencyOfTheWholeLife(t *testing.T) {
 		b := breaker.New("b", breaker.Config{Latency: true})
 		var series *stat.Series
 		show := func() (h stat.Histogram) {
-			b.Histograms(func(s *stat.Series, got stat.Histogram) {
+			for s, got := range b.Histograms {
 				require.True(t, series == nil || series == s, "the same series each time")
 				series, h = s, got
-			})
+			}
 			return h
 		}
 		h := show()
@@ -217,11 +226,11 @@ func TestActiveCountsTheCallsInFlight(t *testing.T) {
 	b := breaker.New("b", breaker.Config{Active: true, ConsecutiveFailures: 1, Cooldown: breaker.Off})
 	active := func() float64 {
 		shown := -1.0
-		b.Observe(func(s *stat.Series, v float64) {
+		for s, v := range b.Observe {
 			if s.Instrument == stat.BreakerCallActive {
 				shown = v
 			}
-		})
+		}
 		require.EqualValues(t, shown, b.Stats().Active)
 		return shown
 	}
@@ -244,7 +253,9 @@ func TestActiveCountsTheCallsInFlight(t *testing.T) {
 	require.Zero(t, active())
 
 	plain := breaker.New("plain", breaker.Config{})
-	plain.Observe(func(s *stat.Series, _ float64) { require.NotEqual(t, stat.BreakerCallActive, s.Instrument) })
+	for s := range plain.Observe {
+		require.NotEqual(t, stat.BreakerCallActive, s.Instrument)
+	}
 }
 
 func TestActiveOfAGroupIsTheSumForTheOthers(t *testing.T) {
@@ -254,11 +265,11 @@ func TestActiveOfAGroupIsTheSumForTheOthers(t *testing.T) {
 		require.NoError(t, err)
 	}
 	sum := 0.0
-	g.Observe(func(s *stat.Series, v float64) {
+	for s, v := range g.Observe {
 		if s.Instrument == stat.BreakerCallActive {
 			sum += v
 		}
-	})
+	}
 	require.InDelta(t, 2, sum, 0)
 }
 
@@ -268,11 +279,11 @@ func TestTheTimeInAStateNeverGoesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("b", breaker.Config{ConsecutiveFailures: 1})
 		closed := func() (seconds float64) {
-			b.Observe(func(s *stat.Series, v float64) {
+			for s, v := range b.Observe {
 				if s.Instrument == stat.BreakerStateTime && s.Values[1] == "closed" {
 					seconds = v
 				}
-			})
+			}
 			return seconds
 		}
 		time.Sleep(2 * time.Second)

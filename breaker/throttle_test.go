@@ -340,7 +340,10 @@ func TestThrottleShowsItsFigures(t *testing.T) {
 		}
 		want["window.failure_ratio "], want["refusal_ratio "] = 1, 20.0/21
 		require.Equal(t, want, observe(th))
-		require.Zero(t, testing.AllocsPerRun(100, func() { th.Observe(func(*stat.Series, float64) {}) }))
+		require.Zero(t, testing.AllocsPerRun(100, func() {
+			for range th.Observe {
+			}
+		}))
 		_, err := stat.NewSet(func(s *stat.Series) *stat.Series { return s }, th)
 		require.NoError(t, err)
 	})
@@ -402,7 +405,8 @@ func TestThrottleAmidTraffic(t *testing.T) {
 						return nil
 					})
 					if n%64 == 0 {
-						th.Observe(func(*stat.Series, float64) {})
+						for range th.Observe {
+						}
 					}
 					if err != nil && !errors.Is(err, errDown) && !errors.Is(err, breaker.ErrThrottled) {
 						t.Error(err)

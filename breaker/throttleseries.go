@@ -38,18 +38,18 @@ func newThrottleSeries(name string, began time.Time) *throttleSeries {
 // Observe yields the throttle's figures, with the instruments of breakers as far as
 // they fit: see [stat.Source]. Its name must not be that of a breaker beside it. It
 // takes no lock.
-func (t *Throttle) Observe(yield func(*stat.Series, float64)) {
+func (t *Throttle) Observe(yield func(*stat.Series, float64) bool) {
 	t.series.Do(func() { t.shown = newThrottleSeries(t.name, t.epoch) })
 	s, at := t.shown, t.seenNow()
 	counts := t.counts(at)
 	total, now := figures(t.Totals()), figures(counts)
 	for i := range outcomes {
-		yield(s.calls[i], float64(total[i]))
-		yield(s.window[i], float64(now[i]))
+		if !yield(s.calls[i], float64(total[i])) || !yield(s.window[i], float64(now[i])) {
+			return
+		}
 	}
-	if counts.Calls() >= int64(t.config.MinCalls) {
-		yield(s.failureRatio, counts.FailureRate())
+	if counts.Calls() >= int64(t.config.MinCalls) && !yield(s.failureRatio, counts.FailureRate()) {
+		return
 	}
-	yield(s.refusalRatio, t.rate(at))
-	yield(s.minCalls, float64(t.config.MinCalls))
+	_ = yield(s.refusalRatio, t.rate(at)) && yield(s.minCalls, float64(t.config.MinCalls))
 }

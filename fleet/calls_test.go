@@ -282,7 +282,9 @@ func TestTheFiguresOfAWindow(t *testing.T) {
 	set, err := stat.NewSet(func(s *stat.Series) string { return s.Instrument.Name + " " + strings.Join(s.Values, " ") }, a)
 	require.NoError(t, err)
 	seen := map[string]float64{}
-	set.Observe(func(id string, value float64) { seen[id] = value })
+	for id, value := range set.Observe {
+		seen[id] = value
+	}
 	figure := func(name string) float64 {
 		require.Contains(t, seen, name)
 		return seen[name]

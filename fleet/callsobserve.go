@@ -23,19 +23,19 @@ func newCallsSeries(name string) callsSeries {
 // Observe yields the figures of the window: see [stat.Source]. Events are this node's, so
 // that those of all nodes add up; size and ratio are the fleet's. The ratio of no
 // calls is left out.
-func (c *Calls) Observe(yield func(*stat.Series, float64)) {
+func (c *Calls) Observe(yield func(*stat.Series, float64) bool) {
 	s, o := c.Stats(), c.outlook.Load()
 	own, now := o.own(), o.window(c.now()).counts()
 	for i, n := range [4]int64{own[0], own[1], own[4], own[5]} {
-		yield(c.series.events[i], float64(n))
+		if !yield(c.series.events[i], float64(n)) {
+			return
+		}
 	}
-	yield(c.series.late, float64(s.Late))
-	yield(c.series.size, float64(now.Calls()))
-	if now.Calls() > 0 {
-		yield(c.series.ratio, now.FailureRate())
-	}
-	yield(c.series.length, c.config.Span.Seconds())
-	yield(c.series.answer, float64(s.Flushes))
-	yield(c.series.fail, float64(s.Failed))
-	yield(c.series.lag, s.Lag.Seconds())
+	_ = yield(c.series.late, float64(s.Late)) &&
+		yield(c.series.size, float64(now.Calls())) &&
+		(now.Calls() == 0 || yield(c.series.ratio, now.FailureRate())) &&
+		yield(c.series.length, c.config.Span.Seconds()) &&
+		yield(c.series.answer, float64(s.Flushes)) &&
+		yield(c.series.fail, float64(s.Failed)) &&
+		yield(c.series.lag, s.Lag.Seconds())
 }

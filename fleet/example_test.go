@@ -13,7 +13,6 @@ import (
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/fleet/rediscell"
 	"github.com/weir-go/weir/limiter"
-	"github.com/weir-go/weir/stat"
 )
 
 // exampleLink is a link to a Redis that runs for the examples.
@@ -206,7 +205,9 @@ func ExampleLink() {
 	link := exampleLink()
 	// All limiters of a link go by one breaker, whose figures any exporter shows.
 	figures := 0
-	link.Observe(func(*stat.Series, float64) { figures++ })
+	for range link.Observe {
+		figures++
+	}
 	fmt.Println(link.Breaker().IsOpen(), figures > 0)
 	// Output: false true
 }

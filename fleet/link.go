@@ -127,16 +127,24 @@ func (l *Link) Err() error {
 }
 
 // Observe yields the figures of the breakers: see [stat.Source].
-func (l *Link) Observe(yield func(*stat.Series, float64)) {
-	l.breaker.Observe(yield)
+func (l *Link) Observe(yield func(*stat.Series, float64) bool) {
+	for s, v := range l.breaker.Observe {
+		if !yield(s, v) {
+			return
+		}
+	}
 	if l.shards != nil {
 		l.shards.breakers.Observe(yield)
 	}
 }
 
 // Histograms yields the distributions of the breakers, where they keep any.
-func (l *Link) Histograms(yield func(*stat.Series, stat.Histogram)) {
-	l.breaker.Histograms(yield)
+func (l *Link) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
+	for s, h := range l.breaker.Histograms {
+		if !yield(s, h) {
+			return
+		}
+	}
 	if l.shards != nil {
 		l.shards.breakers.Histograms(yield)
 	}

@@ -71,26 +71,31 @@ func (b *book) fault(err error) {
 	}
 }
 
-func (f *figure) observe(yield func(*stat.Series, float64)) {
+// observe reports whether the reader wants more.
+func (f *figure) observe(yield func(*stat.Series, float64) bool) bool {
 	value := f.Load()
 	if value < 0 {
 		value = math.MaxInt64 // just about to be put there
 	}
-	yield(f.series, float64(value))
+	return yield(f.series, float64(value))
 }
 
 // Observe yields the requests and permits by outcome, the callers that wait, the limit, and the errors of Redis: see
 // [stat.Source]. What is refused or admitted without Redis, by OnOutage, is among them. It asks Redis
 // nothing.
-func (l *Limiter) Observe(yield func(*stat.Series, float64)) {
+func (l *Limiter) Observe(yield func(*stat.Series, float64) bool) {
 	for i := range outcomes {
-		l.book.requests[i].observe(yield)
-		l.book.permits[i].observe(yield)
+		if !l.book.requests[i].observe(yield) || !l.book.permits[i].observe(yield) {
+			return
+		}
 	}
-	l.book.waiting.observe(yield)
-	yield(l.book.limit, float64(l.limit))
+	if !l.book.waiting.observe(yield) || !yield(l.book.limit, float64(l.limit)) {
+		return
+	}
 	for _, fault := range faults {
-		l.book.faults[fault].observe(yield)
+		if !l.book.faults[fault].observe(yield) {
+			return
+		}
 	}
 }
 

@@ -42,10 +42,10 @@ func TestSeriesAreBuiltOnceAndNeverTheKeys(t *testing.T) {
 	b := newBucket(l, orError)
 	collect := func() map[*stat.Series]bool {
 		series := map[*stat.Series]bool{}
-		b.Observe(func(s *stat.Series, _ float64) {
+		for s := range b.Observe {
 			require.Equal(t, "bucket", s.Values[0])
 			series[s] = true
-		})
+		}
 		return series
 	}
 	before := collect()
@@ -57,11 +57,11 @@ func TestSeriesAreBuiltOnceAndNeverTheKeys(t *testing.T) {
 	set, err := stat.NewSet(func(s *stat.Series) string { return s.ID() }, b, l)
 	require.NoError(t, err)
 	calls := 0.0
-	set.Observe(func(id string, value float64) {
+	for id, value := range set.Observe {
 		if id == "weir.breaker.calls\xff"+t.Name()+"\xffsuccess\xff" {
 			calls = value
 		}
-	})
+	}
 	require.InDelta(t, len(hostile)+1, calls, 0, "the breaker before Redis has its own figures")
 }
 
@@ -71,5 +71,27 @@ func TestACountOfPermitsStaysAtTheLargestNumber(t *testing.T) {
 		_, err := b.Take(t.Context(), "k", math.MaxInt)
 		require.NoError(t, err)
 		require.InEpsilon(t, float64(math.MaxInt64), observe(b)["weir.limiter.permits refused"], 1e-9)
+	}
+}
+
+// A loop over what a source shows may be left after any series: the runtime panics if the source then goes on.
+func TestALoopOverASourceMayBeLeftAtAnySeries(t *testing.T) {
+	link := connect(t)
+	for name, s := range map[string]stat.Source{"limiter": newBucket(link, orError), "link": link, "window": join(t, link, quick)} {
+		all := 0
+		for range s.Observe {
+			all++
+		}
+		require.Positive(t, all, name)
+		for last := range all {
+			round := 0
+			for range s.Observe {
+				if round == last {
+					break
+				}
+				round++
+			}
+			require.Equal(t, last, round, name)
+		}
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/fleet/internal/redistest"
 	"github.com/weir-go/weir/limiter"
-	"github.com/weir-go/weir/stat"
 )
 
 // frail is a Cluster that tests do harm to, one after the other. Each leaves it well.
@@ -262,7 +261,9 @@ func TestALinkToAClusterShowsTheBreakerOfEachServer(t *testing.T) {
 	}
 	require.ElementsMatch(t, cluster().Addrs(), asked)
 	shown := map[string]bool{}
-	l.Observe(func(s *stat.Series, _ float64) { shown[fmt.Sprint(s)] = true })
+	for s := range l.Observe {
+		shown[fmt.Sprint(s)] = true
+	}
 	text := fmt.Sprint(shown)
 	for _, addr := range cluster().Addrs() {
 		require.Contains(t, text, addr)

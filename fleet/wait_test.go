@@ -25,13 +25,13 @@ func eventually(t *testing.T, l stat.Source, waiting float64) {
 // observe reads the figures of a source by instrument and last attribute, where there are two.
 func observe(s stat.Source) map[string]float64 {
 	figures := map[string]float64{}
-	s.Observe(func(s *stat.Series, value float64) {
+	for s, value := range s.Observe {
 		name := s.Instrument.Name
 		if len(s.Values) > 1 {
 			name += " " + s.Values[len(s.Values)-1]
 		}
 		figures[name] = value
-	})
+	}
 	return figures
 }
 

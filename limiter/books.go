@@ -73,7 +73,7 @@ func (b *books) Waits() window.Latency {
 }
 
 // Histograms yields how long those waited who were admitted after a wait, if NamedConfig.Waits is set.
-func (b *books) Histograms(yield func(*stat.Series, stat.Histogram)) {
+func (b *books) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	if b.waits != nil {
 		waits := b.waits.Latency()
 		yield(b.series.wait, waits.Histogram())
@@ -147,14 +147,16 @@ func (b *books) sign(err error) error {
 	return err
 }
 
-// observe yields what has been counted.
-func (b *books) observe(yield func(*stat.Series, float64)) {
+// observe yields what has been counted, and reports whether the reader wants more.
+func (b *books) observe(yield func(*stat.Series, float64) bool) bool {
 	for i := range b.counts {
-		if s := b.series.requests[i]; s != nil {
-			yield(s, float64(b.counts[i].requests.Load()))
-			yield(b.series.permits[i], float64(b.counts[i].load().Permits))
+		s := b.series.requests[i]
+		if s == nil {
+			continue
+		}
+		if !yield(s, float64(b.counts[i].requests.Load())) || !yield(b.series.permits[i], float64(b.counts[i].load().Permits)) {
+			return false
 		}
 	}
-	yield(b.series.near, float64(b.nearby.Load()))
-	yield(b.series.waiting, float64(b.waiting.Load()))
+	return yield(b.series.near, float64(b.nearby.Load())) && yield(b.series.waiting, float64(b.waiting.Load()))
 }

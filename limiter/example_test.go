@@ -266,11 +266,11 @@ func ExampleNamed() {
 	l := limiter.NewNamed("search", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 2}), limiter.NamedConfig{})
 	l.Take(2)
 	l.Take(1)
-	l.Observe(func(s *stat.Series, value float64) {
+	for s, value := range l.Observe {
 		if s.Instrument == stat.LimiterRequests && value > 0 {
 			fmt.Println(s.Values, value)
 		}
-	})
+	}
 	// Output:
 	// [search allowed] 1
 	// [search refused] 1

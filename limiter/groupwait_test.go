@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/limiter"
-	"github.com/weir-go/weir/stat"
 )
 
 func realGroup(c limiter.GroupConfig[string]) *limiter.Group[string] { return limiter.NewGroup(c) }
@@ -131,9 +130,9 @@ func TestNamedGroupCounts(t *testing.T) {
 		require.EqualValues(t, 1, waits.Count())
 		require.InDelta(t, 3, waits.Sum, 1e-6)
 		var shown []string
-		g.Histograms(func(s *stat.Series, h stat.Histogram) {
+		for s, h := range g.Histograms {
 			shown = append(shown, fmt.Sprint(s.Instrument.Name, s.Values, h.Count()))
-		})
+		}
 		require.Equal(t, []string{"weir.limiter.wait.duration[logins] 1"}, shown)
 	})
 }
@@ -145,7 +144,9 @@ func TestNamedGroupInShadowRefusesNothing(t *testing.T) {
 		require.True(t, g.Take("bob", 1).OK)
 	}
 	require.EqualValues(t, 4, g.Stats().Shadowed.Requests)
-	g.Histograms(func(*stat.Series, stat.Histogram) { t.Fatal("waits are not counted unless asked for") })
+	for range g.Histograms {
+		t.Fatal("waits are not counted unless asked for")
+	}
 	unasked := g.Waits()
 	require.Zero(t, unasked.Count())
 	require.Panics(t, func() { limiter.NewNamedGroup("logins", g.Group(), limiter.NamedConfig{Near: 2}) })

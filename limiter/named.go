@@ -171,14 +171,14 @@ func (l *Named) unwatch(b bell) {
 }
 
 // Observe yields the statistics: see [stat.Source]. It peeks at the limiter.
-func (l *Named) Observe(yield func(*stat.Series, float64)) {
-	l.observe(yield)
-	r := l.inner.Take(0)
-	if r.Limit == math.MaxInt {
+func (l *Named) Observe(yield func(*stat.Series, float64) bool) {
+	if !l.observe(yield) {
 		return
 	}
-	yield(l.series.available, float64(r.Remaining))
-	yield(l.series.limit, float64(r.Limit))
+	r := l.inner.Take(0)
+	if r.Limit == math.MaxInt || !yield(l.series.available, float64(r.Remaining)) || !yield(l.series.limit, float64(r.Limit)) {
+		return
+	}
 	if d := l.Period(); d > 0 {
 		yield(l.series.period, d.Seconds())
 	}

@@ -16,7 +16,7 @@ import (
 // observed are the figures of a source, by instrument and outcome.
 func observed(t *testing.T, s stat.Source) map[string]float64 {
 	figures := map[string]float64{}
-	s.Observe(func(series *stat.Series, value float64) {
+	for series, value := range s.Observe {
 		key := series.Instrument.Name
 		require.Equal(t, "logins", series.Values[0])
 		if len(series.Values) > 1 {
@@ -24,7 +24,7 @@ func observed(t *testing.T, s stat.Source) map[string]float64 {
 		}
 		require.NotContains(t, figures, key, "one value a series")
 		figures[key] = value
-	})
+	}
 	return figures
 }
 
@@ -131,7 +131,10 @@ func TestNamedRefusesWhatMakesNoSense(t *testing.T) {
 func TestNamedTakeAllocatesNothing(t *testing.T) {
 	l := named(limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(10), Burst: 100}), limiter.NamedConfig{})
 	require.Zero(t, testing.AllocsPerRun(1000, func() { l.Take(1); l.Take(200) }))
-	require.Zero(t, testing.AllocsPerRun(100, func() { l.Observe(func(*stat.Series, float64) {}) }))
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		for range l.Observe {
+		}
+	}))
 }
 
 func TestPermitsThatWereRefusedNeverWrapAround(t *testing.T) {

@@ -71,9 +71,7 @@ func (l *NamedConcurrency) now(ok bool) Result {
 }
 
 // Observe yields the statistics: see [stat.Source].
-func (l *NamedConcurrency) Observe(yield func(*stat.Series, float64)) {
-	l.observe(yield)
+func (l *NamedConcurrency) Observe(yield func(*stat.Series, float64) bool) {
 	now := l.now(true)
-	yield(l.series.available, float64(now.Remaining))
-	yield(l.series.limit, float64(now.Limit))
+	_ = l.observe(yield) && yield(l.series.available, float64(now.Remaining)) && yield(l.series.limit, float64(now.Limit))
 }

@@ -68,12 +68,12 @@ func (l *NamedGroup[K]) Group() *Group[K] { return l.inner }
 
 // Observe yields the statistics: see [stat.Source]. It takes the locks of the group's parts one after the other, for a
 // moment each.
-func (l *NamedGroup[K]) Observe(yield func(*stat.Series, float64)) {
-	l.observe(yield)
-	yield(l.series.keys, float64(l.inner.Len()))
-	yield(l.series.evictions, float64(l.inner.Evictions()))
-	if limit := l.inner.Limit(); limit < math.MaxInt {
-		yield(l.series.limit, float64(limit))
+func (l *NamedGroup[K]) Observe(yield func(*stat.Series, float64) bool) {
+	if !l.observe(yield) || !yield(l.series.keys, float64(l.inner.Len())) ||
+		!yield(l.series.evictions, float64(l.inner.Evictions())) {
+		return
+	}
+	if limit := l.inner.Limit(); limit < math.MaxInt && yield(l.series.limit, float64(limit)) {
 		yield(l.series.period, l.inner.Period().Seconds())
 	}
 }

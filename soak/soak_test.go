@@ -142,7 +142,7 @@ type back struct {
 	value  float64
 }
 
-func (b *back) Observe(yield func(*stat.Series, float64)) {
+func (b *back) Observe(yield func(*stat.Series, float64) bool) {
 	b.value--
 	yield(b.series, 100+b.value)
 }

@@ -6,10 +6,10 @@ import (
 )
 
 // look asks a source for what it has of one sort: figures or histograms.
-type look[V any] func(s Source, yield func(*Series, V))
+type look[V any] func(s Source, yield func(*Series, V) bool)
 
 // histogramsOf is the look at histograms; that at figures is Source.Observe.
-func histogramsOf(s Source, yield func(*Series, Histogram)) {
+func histogramsOf(s Source, yield func(*Series, Histogram) bool) {
 	if h, ok := s.(HistogramSource); ok {
 		h.Histograms(yield)
 	}
@@ -30,16 +30,24 @@ type book[T, V any] struct {
 	idle          sync.Pool                // of *reading[T, V]
 }
 
-// observe reads the sources and yields what there is to show.
-func (b *book[T, V]) observe(yield func(T, V)) {
+// observe reads the sources and yields what there is to show. A reading that yield has
+// stopped has not seen all series, so the table stays as it was.
+func (b *book[T, V]) observe(yield func(T, V) bool) {
 	r := b.begin(yield)
+	defer b.end(r)
 	list := *b.members.list.Load()
 	b.read(r, list)
+	if r.stopped {
+		return
+	}
 	b.judge(r, 0)
 	b.health.count(r.fresh)
 	from := len(r.fresh)
 	b.read(r, b.own)
 	b.judge(r, from)
+	if r.stopped {
+		return
+	}
 	next := r.table
 	if r.sound > 0 || r.live < len(r.table.entries) || len(r.moved) > 0 {
 		next = r.next(b.form)
@@ -48,13 +56,15 @@ func (b *book[T, V]) observe(yield func(T, V)) {
 	if b.table.CompareAndSwap(r.table, next) && len(list) > 0 {
 		b.claims.settle(list[len(list)-1].order)
 	}
-	b.end(r)
 }
 
 // meet reads members that are to come, and says what is wrong with what they show.
 func (b *book[T, V]) meet(list []*member) (shown []fresh) {
 	var from *member
-	note := b.sieve(func(s *Series, _ V) { shown = append(shown, fresh{series: s, from: from}) })
+	note := b.sieve(func(s *Series, _ V) bool {
+		shown = append(shown, fresh{series: s, from: from})
+		return true
+	})
 	for _, from = range list {
 		read(b.health, from.source, b.look, note)
 	}
@@ -128,7 +138,7 @@ func (b *book[T, V]) shown(m *member) map[*Series]bool {
 	return series
 }
 
-func (b *book[T, V]) begin(yield func(T, V)) *reading[T, V] {
+func (b *book[T, V]) begin(yield func(T, V) bool) *reading[T, V] {
 	r, ok := b.idle.Get().(*reading[T, V])
 	if !ok {
 		r = &reading[T, V]{}
@@ -139,16 +149,16 @@ func (b *book[T, V]) begin(yield func(T, V)) *reading[T, V] {
 }
 
 // sieve keeps values that are not sane from note.
-func (b *book[T, V]) sieve(note func(*Series, V)) func(*Series, V) {
+func (b *book[T, V]) sieve(note func(*Series, V) bool) func(*Series, V) bool {
 	if b.sane == nil {
 		return note
 	}
-	return func(s *Series, value V) {
+	return func(s *Series, value V) bool {
 		if b.sane(value) {
-			note(s, value)
-		} else {
-			b.health.skipped[malformed].Add(1)
+			return note(s, value)
 		}
+		b.health.skipped[malformed].Add(1)
+		return true
 	}
 }
 
@@ -159,7 +169,7 @@ func (b *book[T, V]) end(r *reading[T, V]) {
 
 func (b *book[T, V]) read(r *reading[T, V], list []*member) {
 	for _, m := range list {
-		if !m.gone.Load() {
+		if !m.gone.Load() && !r.stopped {
 			r.from = m
 			read(b.health, m.source, b.look, r.note)
 		}

@@ -6,9 +6,9 @@
 // each whenever somebody asks. An exporter knows nothing but these words, so it
 // works with everything in weir and with your own sources alike:
 //
-//	source.Observe(func(s *stat.Series, value float64) {
+//	for s, value := range source.Observe {
 //		fmt.Println(s.Instrument.Name, s.Values, value)
-//	})
+//	}
 //
 // A distribution is a [Histogram] instead of one value, and comes by
 // [HistogramSource].

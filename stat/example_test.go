@@ -18,13 +18,15 @@ type queue struct {
 	series *stat.Series
 }
 
-func (q *queue) Observe(yield func(*stat.Series, float64)) { yield(q.series, q.done) }
+func (q *queue) Observe(yield func(*stat.Series, float64) bool) {
+	yield(q.series, q.done)
+}
 
 func ExampleSource() {
 	var source stat.Source = &queue{done: 3, series: jobs.Series("mail")}
-	source.Observe(func(s *stat.Series, value float64) {
+	for s, value := range source.Observe {
 		fmt.Println(s.Instrument.Name, s.Values, value)
-	})
+	}
 	// Output: shop.jobs [mail] 3
 }
 
@@ -61,7 +63,9 @@ func ExampleSet() {
 	}
 	fmt.Println(set.Add(&queue{done: 5, series: jobs.Series("mail")}))
 
-	set.Observe(func(name string, value float64) { fmt.Println(name, value) })
+	for name, value := range set.Observe {
+		fmt.Println(name, value)
+	}
 	// Output:
 	// stat: two different series are shop.jobs{shop.queue="mail"}: sources need names of their own
 	// shop.jobs{mail} 3
@@ -82,16 +86,16 @@ var sizes = &stat.Instrument{
 	Help: "Size of mails.", Bounds: []float64{1 << 10, 1 << 15, 1 << 20},
 }
 
-func (m *mailer) Histograms(yield func(*stat.Series, stat.Histogram)) {
+func (m *mailer) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	// Two mails of up to 1 kB and one of up to 2 kB.
 	yield(m.sizes, stat.Histogram{Schema: 0, Offset: 10, Counts: []int64{2, 1}, Sum: 3000, Max: 1200})
 }
 
 func ExampleHistogramSource() {
 	var source stat.HistogramSource = &mailer{queue{3, jobs.Series("mail")}, sizes.Series("mail")}
-	source.Histograms(func(s *stat.Series, h stat.Histogram) {
+	for s, h := range source.Histograms {
 		fmt.Println(s.Instrument.Name, h.Count(), h.Sum)
-	})
+	}
 	// Output: shop.mail.size 3 3000
 }
 

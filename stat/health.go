@@ -28,10 +28,14 @@ func newHealth() *health {
 	return h
 }
 
-func (h *health) Observe(yield func(*Series, float64)) {
-	yield(h.panics.series, float64(h.panics.Load()))
+func (h *health) Observe(yield func(*Series, float64) bool) {
+	if !yield(h.panics.series, float64(h.panics.Load())) {
+		return
+	}
 	for f := duplicate; f < faults; f++ {
-		yield(h.skipped[f].series, float64(h.skipped[f].Load()))
+		if !yield(h.skipped[f].series, float64(h.skipped[f].Load())) {
+			return
+		}
 	}
 }
 
@@ -41,7 +45,9 @@ func (h *health) has(i *Instrument) bool {
 }
 
 func (h *health) shows(s *Series) (found bool) {
-	h.Observe(func(own *Series, _ float64) { found = found || own == s })
+	for own := range h.Observe {
+		found = found || own == s
+	}
 	return found
 }
 
@@ -57,7 +63,7 @@ func (h *health) count(list []fresh) {
 // read reads the source by look. One faulty source must not hide the others, least
 // of all when something goes wrong, so a panic ends here. The first is logged: a
 // source that panics does so in every reading.
-func read[V any](h *health, s Source, look look[V], note func(*Series, V)) {
+func read[V any](h *health, s Source, look look[V], note func(*Series, V) bool) {
 	defer func() {
 		if value := recover(); value != nil && h.panics.Add(1) == 1 {
 			slog.Error("weir: a source panicked while being read", "source", fmt.Sprintf("%T", s),

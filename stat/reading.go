@@ -4,21 +4,22 @@ package stat
 // it began with. It is used by one goroutine.
 type reading[T, V any] struct {
 	table   *table[T]
-	yield   func(T, V)
-	note    func(*Series, V) // take, bound once: a method value allocates
-	from    *member          // the member that is being read
-	seen    []bool           // by slot of the table
-	live    int              // how many are seen
-	moved   map[int]*member  // by slot: the member that shows a series whose first member is gone
-	removed int64            // members, when it began
+	yield   func(T, V) bool
+	stopped bool                  // yield wants no more
+	note    func(*Series, V) bool // take, bound once: a method value allocates
+	from    *member               // the member that is being read
+	seen    []bool                // by slot of the table
+	live    int                   // how many are seen
+	moved   map[int]*member       // by slot: the member that shows a series whose first member is gone
+	removed int64                 // members, when it began
 	fresh   []fresh
 	values  []V                // of the fresh ones
 	ids     map[string]*Series // of the fresh ones that are sound
 	sound   int                // how many those are
 }
 
-func (r *reading[T, V]) start(t *table[T], removed int64, yield func(T, V)) {
-	r.table, r.removed, r.yield, r.live, r.sound = t, removed, yield, 0, 0
+func (r *reading[T, V]) start(t *table[T], removed int64, yield func(T, V) bool) {
+	r.table, r.removed, r.yield, r.live, r.sound, r.stopped = t, removed, yield, 0, 0, false
 	if n := len(t.entries); n <= cap(r.seen) {
 		r.seen = r.seen[:n]
 		clear(r.seen)
@@ -37,7 +38,10 @@ func (r *reading[T, V]) stop() {
 
 // take is what sources yield to. A series met twice counts once: the breaker of
 // a gate may be given beside the gate.
-func (r *reading[T, V]) take(s *Series, value V) {
+func (r *reading[T, V]) take(s *Series, value V) bool {
+	if r.stopped { // and the source has not noticed
+		return false
+	}
 	slot, ok := r.table.slots[s]
 	switch {
 	case !ok:
@@ -48,8 +52,9 @@ func (r *reading[T, V]) take(s *Series, value V) {
 		if r.removed != r.table.removed && r.table.entries[slot].from.gone.Load() {
 			r.move(slot)
 		}
-		r.yield(r.table.entries[slot].form, value)
+		r.stopped = !r.yield(r.table.entries[slot].form, value)
 	}
+	return !r.stopped
 }
 
 func (r *reading[T, V]) move(slot int) {
@@ -100,7 +105,7 @@ func (r *reading[T, V]) next(form func(*Series) T) *table[T] {
 		if f.fault == sound {
 			e := entry[T]{claim: claim{f.series, f.from}, id: f.id, form: form(f.clean)}
 			t.add(e)
-			r.yield(e.form, r.values[n])
+			r.stopped = r.stopped || !r.yield(e.form, r.values[n])
 		}
 	}
 	return t

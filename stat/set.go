@@ -99,18 +99,19 @@ func (s *Set[T]) Instruments() []*Instrument { return slices.Clone(s.known.list)
 
 // Observe reads every source once and yields the T and the value of each live
 // series once, in any order, the set's own figures last. A series that its
-// source no longer yields is forgotten.
+// source no longer yields is forgotten. If yield returns false, Observe reads no
+// further and forgets nothing.
 //
 // A yield runs while a source is being read: it should not block, and its panic
 // would be taken for one of the source's.
-func (s *Set[T]) Observe(yield func(form T, value float64)) {
+func (s *Set[T]) Observe(yield func(form T, value float64) bool) {
 	s.figures.observe(yield)
 }
 
 // Histograms is to distributions what Observe is to all else, and has readings of
 // its own. What it leaves out is counted in what Observe shows next, so an exporter
 // of both calls it first.
-func (s *Set[T]) Histograms(yield func(form T, h Histogram)) {
+func (s *Set[T]) Histograms(yield func(form T, h Histogram) bool) {
 	s.histograms.observe(yield)
 }
 

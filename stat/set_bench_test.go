@@ -14,7 +14,10 @@ func TestAReadingAllocatesNothingForASeries(t *testing.T) {
 	for _, n := range []int{1, 100} {
 		s := newSet(t, breakers(n)...)
 		yielded := 0
-		count := func(string, float64) { yielded++ }
+		count := func(string, float64) bool {
+			yielded++
+			return true
+		}
 		allocs := testing.AllocsPerRun(20, func() { s.Observe(count) })
 		require.LessOrEqual(t, allocs, 4.0, "0; a collection of garbage may add a few")
 		require.Equal(t, 21*(37*n+4), yielded, "and the set's own 4")
@@ -26,7 +29,7 @@ func BenchmarkSet(b *testing.B) {
 		b.Run(fmt.Sprintf("breakers=%d", n), func(b *testing.B) {
 			s, err := stat.NewSet(line, breakers(n)...)
 			require.NoError(b, err)
-			nothing := func(string, float64) {}
+			nothing := func(string, float64) bool { return true }
 			s.Observe(nothing)
 			b.ReportAllocs()
 			for b.Loop() {
@@ -39,7 +42,7 @@ func BenchmarkSet(b *testing.B) {
 func BenchmarkSetParallel(b *testing.B) {
 	s, err := stat.NewSet(line, breakers(10)...)
 	require.NoError(b, err)
-	nothing := func(string, float64) {}
+	nothing := func(string, float64) bool { return true }
 	s.Observe(nothing)
 	b.ReportAllocs()
 	b.RunParallel(func(p *testing.PB) {

@@ -39,7 +39,8 @@ func TestAddAndRemoveCostTheSameHoweverManySourcesThereAre(t *testing.T) {
 		old, more := named("old", there), named("more", adds)
 		s := newSet(t, old...)
 		if scraped {
-			s.Observe(func(string, float64) {})
+			for range s.Observe {
+			}
 		}
 		before := old[0].(*fake).reads
 		add = allocated(func() {
@@ -135,7 +136,7 @@ func TestASourceThatBlocksWhileItIsAddedHoldsUpNoReading(t *testing.T) {
 
 type blocking struct{ reached, leave chan struct{} }
 
-func (b blocking) Observe(func(*stat.Series, float64)) {
+func (b blocking) Observe(func(*stat.Series, float64) bool) {
 	select {
 	case <-b.leave:
 	default:
@@ -153,7 +154,8 @@ func TestAReadingThatIsOvertakenForgetsNoNewcomer(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.Observe(func(string, float64) {})
+		for range s.Observe {
+		}
 	}()
 	<-slowOne.reached
 	require.NoError(t, s.Add(shows(slow("b", 2))))
@@ -169,7 +171,7 @@ type pausing struct {
 	reached, leave chan struct{}
 }
 
-func (p *pausing) Observe(func(*stat.Series, float64)) {
+func (p *pausing) Observe(func(*stat.Series, float64) bool) {
 	if p.armed.CompareAndSwap(true, false) {
 		close(p.reached)
 		<-p.leave

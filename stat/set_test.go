@@ -145,7 +145,9 @@ func TestEqualInstrumentsAreOne(t *testing.T) {
 	s, err := stat.NewSet(func(s *stat.Series) *stat.Instrument { return s.Instrument },
 		shows(point{stock.Series("nut"), 1}), shows(point{twin.Series("bolt"), 2}))
 	require.NoError(t, err)
-	s.Observe(func(i *stat.Instrument, _ float64) { seen[i]++ })
+	for i := range s.Observe {
+		seen[i]++
+	}
 	require.Equal(t, 2, seen[stock])
 	for i := range seen {
 		require.Contains(t, s.Instruments(), i)
@@ -179,7 +181,9 @@ func TestAFormIsGivenValidTextAndTheTimeOfCreation(t *testing.T) {
 	s, err := stat.NewSet(func(s *stat.Series) *stat.Series { return s }, shows(point{odd, 1}))
 	require.NoError(t, err)
 	var got []*stat.Series
-	s.Observe(func(s *stat.Series, _ float64) { got = append(got, s) })
+	for s := range s.Observe {
+		got = append(got, s)
+	}
 	require.Equal(t, &stat.Series{Instrument: stat.BreakerSlowCalls, Values: []string{"a\uFFFDb", ""}, Created: began}, got[0])
 }
 
@@ -207,7 +211,9 @@ func TestASetKeepsAListOfItsOwn(t *testing.T) {
 
 func TestTheSetsOwnFiguresComeLast(t *testing.T) {
 	var names []string
-	newSet(t, shows(slow("a", 1))).Observe(func(name string, _ float64) { names = append(names, name) })
+	for name := range newSet(t, shows(slow("a", 1))).Observe {
+		names = append(names, name)
+	}
 	require.Equal(t, []string{
 		lineA, "weir.exporter.source_panics{}", "weir.exporter.skipped_samples{duplicate}",
 		"weir.exporter.skipped_samples{unknown}", "weir.exporter.skipped_samples{malformed}",
@@ -395,7 +401,9 @@ func TestReadingsBesideEachOtherAndBesideChanges(t *testing.T) {
 		readers.Go(func() {
 			for range 500 {
 				got := map[string][]float64{}
-				s.Observe(func(name string, value float64) { got[name] = append(got[name], value) })
+				for name, value := range s.Observe {
+					got[name] = append(got[name], value)
+				}
 				for name, value := range want {
 					if !slices.Equal(got[name], []float64{value}) {
 						t.Errorf("%s = %v, want %v once", name, got[name], value)

@@ -26,13 +26,15 @@ type fake struct {
 	reads  int
 }
 
-func (f *fake) Observe(yield func(*stat.Series, float64)) {
+func (f *fake) Observe(yield func(*stat.Series, float64) bool) {
 	f.mu.Lock()
 	points, broken := slices.Clone(f.points), f.broken
 	f.reads++
 	f.mu.Unlock()
 	for _, p := range points {
-		yield(p.series, p.value)
+		if !yield(p.series, p.value) {
+			return
+		}
 	}
 	if broken != nil {
 		panic(broken)
@@ -50,9 +52,11 @@ func shows(points ...point) *fake { return &fake{points: points} }
 // still is a source that allocates nothing, and that cannot be compared.
 type still []point
 
-func (s still) Observe(yield func(*stat.Series, float64)) {
+func (s still) Observe(yield func(*stat.Series, float64) bool) {
 	for _, p := range s {
-		yield(p.series, p.value)
+		if !yield(p.series, p.value) {
+			return
+		}
 	}
 }
 
@@ -77,7 +81,7 @@ func newSet(t *testing.T, sources ...stat.Source) *stat.Set[string] {
 func read(t *testing.T, s *stat.Set[string]) (figures, own map[string]float64) {
 	t.Helper()
 	figures, own = map[string]float64{}, map[string]float64{}
-	s.Observe(func(name string, value float64) {
+	for name, value := range s.Observe {
 		short, isOwn := strings.CutPrefix(name, "weir.exporter.")
 		switch {
 		case isOwn && value != 0:
@@ -87,7 +91,7 @@ func read(t *testing.T, s *stat.Set[string]) (figures, own map[string]float64) {
 			require.NotContains(t, figures, name, "yielded twice")
 			figures[name] = value
 		}
-	})
+	}
 	return figures, own
 }
 

@@ -112,12 +112,16 @@ func (s *Series) ID() string {
 
 // Source is anything that has figures to show.
 //
-// Observe calls yield once for each series that has a value now, in any order,
-// and returns. It may be called at any time and from several goroutines; it
-// takes no lock that a user's call could wait for. A series that has no
+// Observe calls yield once for each series that has a value now, in any order, until
+// yield returns false. So its figures can be read with a loop, which may be left:
+//
+//	for series, value := range source.Observe { … }
+//
+// Observe may be called at any time and from several goroutines; it takes no lock that
+// a user's call could wait for, and holds none while yield runs. A series that has no
 // meaningful value (a rate over too few calls, say) is left out.
 type Source interface {
-	Observe(yield func(s *Series, value float64))
+	Observe(yield func(s *Series, value float64) bool)
 }
 
 // HistogramSource is a source that has distributions too. Histograms is to them
@@ -125,5 +129,5 @@ type Source interface {
 // what they have.
 type HistogramSource interface {
 	Source
-	Histograms(yield func(s *Series, h Histogram))
+	Histograms(yield func(s *Series, h Histogram) bool)
 }

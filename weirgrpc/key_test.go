@@ -25,13 +25,13 @@ import (
 // figures are what a source shows, by outcome, or by the last word of the instrument's name.
 func figures(s stat.Source) map[string]float64 {
 	all := map[string]float64{}
-	s.Observe(func(s *stat.Series, v float64) {
+	for s, v := range s.Observe {
 		name := s.Instrument.Name[strings.LastIndexByte(s.Instrument.Name, '.')+1:]
 		if len(s.Values) > 1 {
 			name = s.Values[1]
 		}
 		all[name] = v
-	})
+	}
 	return all
 }
 
@@ -126,11 +126,11 @@ func TestAFloodOfMethodsIsCut(t *testing.T) {
 		_, err := server.Unary(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: method}, func(context.Context, any) (any, error) { return nil, nil })
 		require.NoError(t, err)
 	}
-	gates.Observe(func(s *stat.Series, _ float64) {
+	for s := range gates.Observe {
 		for _, v := range s.Values {
 			longest = max(longest, len(v))
 		}
-	})
+	}
 	require.Equal(t, 256, longest)
 }
 

@@ -29,7 +29,7 @@ func NewShed(name string, c *limiter.Concurrency) *Shed {
 func (s *Shed) Name() string { return s.flights.Name() }
 
 // Observe yields how many calls were let in and refused, and how many more may come.
-func (s *Shed) Observe(yield func(*stat.Series, float64)) { s.flights.Observe(yield) }
+func (s *Shed) Observe(yield func(*stat.Series, float64) bool) { s.flights.Observe(yield) }
 
 func (s *Shed) admit(context.Context, Call) (pass, error) {
 	release, ok := s.flights.TryAcquire()

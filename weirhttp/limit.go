@@ -102,11 +102,20 @@ func (s *rules) refuse(w http.ResponseWriter, r *http.Request, v *verdict, who *
 
 // Observe yields the figures of each policy: see [limiter.NamedGroup]. Requests for which there was no
 // room (see Policy.Overflow) count as refused there, and are counted again under the policy's name and " by network".
-func (l *Limit) Observe(yield func(*stat.Series, float64)) {
+func (l *Limit) Observe(yield func(*stat.Series, float64) bool) {
 	for _, q := range l.rules.Load().quotas {
-		q.keys.Observe(yield)
-		if q.networks != nil {
-			q.networks.Observe(yield)
+		for s, v := range q.keys.Observe {
+			if !yield(s, v) {
+				return
+			}
+		}
+		if q.networks == nil {
+			continue
+		}
+		for s, v := range q.networks.Observe {
+			if !yield(s, v) {
+				return
+			}
 		}
 	}
 }

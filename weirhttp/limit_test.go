@@ -59,9 +59,9 @@ func perMinute(n int, by weirhttp.By) weirhttp.Policy {
 // observed returns the figures of a source, by instrument, name and outcome.
 func observed(s stat.Source) map[string]float64 {
 	all := map[string]float64{}
-	s.Observe(func(series *stat.Series, v float64) {
+	for series, v := range s.Observe {
 		all[strings.TrimPrefix(series.Instrument.Name, "weir.limiter.")+" "+strings.TrimSpace(strings.Join(series.Values, " "))] = v
-	})
+	}
 	return all
 }
 

@@ -52,17 +52,27 @@ func Pick(choose func(*http.Request) *weir.Gate, from ...stat.Source) *Gates {
 }
 
 // Observe yields the figures of all gates.
-func (g *Gates) Observe(yield func(*stat.Series, float64)) {
-	for _, s := range g.shown {
-		s.Observe(yield)
+func (g *Gates) Observe(yield func(*stat.Series, float64) bool) {
+	for _, source := range g.shown {
+		for s, v := range source.Observe {
+			if !yield(s, v) {
+				return
+			}
+		}
 	}
 }
 
 // Histograms yields the distributions of all gates.
-func (g *Gates) Histograms(yield func(*stat.Series, stat.Histogram)) {
-	for _, s := range g.shown {
-		if h, ok := s.(stat.HistogramSource); ok {
-			h.Histograms(yield)
+func (g *Gates) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
+	for _, source := range g.shown {
+		source, ok := source.(stat.HistogramSource)
+		if !ok {
+			continue
+		}
+		for s, h := range source.Histograms {
+			if !yield(s, h) {
+				return
+			}
 		}
 	}
 }

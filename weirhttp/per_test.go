@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/weirhttp"
 )
 
@@ -18,14 +17,14 @@ func TestTheNameOfPerHostStandsInErrorsAndMetrics(t *testing.T) {
 		get(client, "http://a.example")
 		_, err := get(client, "http://a.example")
 		require.ErrorContains(t, err, `"`+name)
-		gates.Observe(func(s *stat.Series, _ float64) {
+		for s := range gates.Observe {
 			id := s.Instrument.Name
 			for _, v := range s.Values {
 				id += " " + v
 			}
 			require.Falsef(t, seen[id], "%s is told twice", id)
 			seen[id] = true
-		})
+		}
 	}
 	require.NotEmpty(t, seen)
 }

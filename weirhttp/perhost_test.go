@@ -101,11 +101,11 @@ func TestFloodOfHostsIsBoundedAndWashesNothingOut(t *testing.T) {
 	require.Positive(t, hosts.Stats().Unguarded, "no room was left, and that can be seen")
 
 	labels := map[string]bool{}
-	transport.Observe(func(s *stat.Series, _ float64) {
+	for s := range transport.Observe {
 		if s.Instrument == stat.BreakerCalls {
 			labels[s.Values[len(s.Values)-1]] = true
 		}
-	})
+	}
 	require.Len(t, labels, 10+1, "ten hosts, and one label for all others")
 }
 

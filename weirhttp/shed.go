@@ -92,4 +92,4 @@ func (s *Shed) enter(ctx context.Context) (release func(), ok bool) {
 }
 
 // Observe yields what became of requests, and how many more could be served now: see [limiter.NamedConcurrency].
-func (s *Shed) Observe(yield func(*stat.Series, float64)) { s.flight.Observe(yield) }
+func (s *Shed) Observe(yield func(*stat.Series, float64) bool) { s.flight.Observe(yield) }

@@ -129,10 +129,12 @@ func (t *Transport) BodyFailures() int64 { return t.bodyFailures.Load() }
 
 // Observe yields the figures of the gates: a transport is a [stat.Source]. Export either
 // the transport or what its Gates are made of, not both.
-func (t *Transport) Observe(yield func(*stat.Series, float64)) { t.gates.Observe(yield) }
+func (t *Transport) Observe(yield func(*stat.Series, float64) bool) { t.gates.Observe(yield) }
 
 // Histograms yields the distributions of the gates.
-func (t *Transport) Histograms(yield func(*stat.Series, stat.Histogram)) { t.gates.Histograms(yield) }
+func (t *Transport) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
+	t.gates.Histograms(yield)
+}
 
 // CloseIdleConnections closes those of the base, if it knows how to. An http.Client's
 // method of that name calls it.

@@ -349,14 +349,16 @@ func TestTransportShowsTheFiguresOfItsGates(t *testing.T) {
 	trip(t, transport, "https://a.example/")
 
 	names := map[string]bool{}
-	transport.Observe(func(s *stat.Series, _ float64) { names[s.Values[0]] = true })
+	for s := range transport.Observe {
+		names[s.Values[0]] = true
+	}
 	require.Equal(t, map[string]bool{"timed": true, "others": true}, names)
 
 	var calls int64
-	transport.Histograms(func(s *stat.Series, h stat.Histogram) {
+	for s, h := range transport.Histograms {
 		require.Equal(t, stat.BreakerCallDuration, s.Instrument)
 		calls += h.Count()
-	})
+	}
 	require.Equal(t, int64(1), calls)
 }
 

@@ -27,11 +27,11 @@ func TestRateIsTheSumASecond(t *testing.T) {
 
 func TestNamedCountsFromTheWindowsBeginning(t *testing.T) {
 	n := window.NewNamed("queue", window.NewCallsAt(window.CallsConfig{}, t0))
-	n.Observe(func(line *stat.Series, _ float64) {
+	for line := range n.Observe {
 		if line.Instrument.Kind == stat.Counter {
 			require.Equal(t, t0, line.Created, line.Instrument.Name)
 		}
-	})
+	}
 }
 
 func TestNamedShowsTheDefaultSpan(t *testing.T) {

@@ -114,11 +114,11 @@ func ExampleNamed() {
 	jobs := window.NewCalls(window.CallsConfig{Span: time.Minute})
 	jobs.Record(window.Failure, 0)
 	jobs.Record(window.Success, 0)
-	window.NewNamed("jobs", jobs).Observe(func(s *stat.Series, v float64) { // an exporter does this
+	for s, v := range window.NewNamed("jobs", jobs).Observe { // an exporter does this
 		if s.Instrument == stat.WindowErrorRatio {
 			fmt.Println(s.Instrument.Name, s.Values, v)
 		}
-	})
+	}
 	// Output: weir.window.error_ratio [jobs] 0.5
 }
 

@@ -47,35 +47,39 @@ func (n *Named) Calls() *Calls { return n.calls }
 // Observe yields the window's figures. What means nothing yet is left out: the ratio
 // of no calls, their latency, and the length of a window that has none. It takes a
 // lock only where the window is over the last so many calls.
-func (n *Named) Observe(yield func(*stat.Series, float64)) {
+func (n *Named) Observe(yield func(*stat.Series, float64) bool) {
 	at := n.calls.clock.seenNow()
 	now, total := n.calls.since(at, Totals{}), n.calls.Totals()
 	for i, v := range [4]int64{total.Successes, total.Failures, total.Ignored, total.Refused} {
-		yield(n.events[i], float64(v))
+		if !yield(n.events[i], float64(v)) {
+			return
+		}
 	}
-	yield(n.late, float64(n.calls.Late()))
-	yield(n.size, float64(now.Calls()))
-	if now.Calls() > 0 {
-		yield(n.ratio, now.FailureRate())
+	if !yield(n.late, float64(n.calls.Late())) || !yield(n.size, float64(now.Calls())) {
+		return
+	}
+	if now.Calls() > 0 && !yield(n.ratio, now.FailureRate()) {
+		return
 	}
 	shape := &n.calls.shape
 	if shape.Last > 0 {
 		yield(n.coverage, min(float64(now.Calls())/float64(shape.Last), 1))
 		return
 	}
-	yield(n.length, shape.Span.Seconds())
-	yield(n.coverage, min(max(at.Seconds(), 0)/shape.Span.Seconds(), 1))
-	if shape.Latency {
+	if yield(n.length, shape.Span.Seconds()) &&
+		yield(n.coverage, min(max(at.Seconds(), 0)/shape.Span.Seconds(), 1)) && shape.Latency {
 		n.observeLatency(at, yield)
 	}
 }
 
-func (n *Named) observeLatency(at time.Duration, yield func(*stat.Series, float64)) {
+func (n *Named) observeLatency(at time.Duration, yield func(*stat.Series, float64) bool) {
 	took := Latency(n.calls.tally.Latency(at))
 	if took.Count() == 0 {
 		return
 	}
 	for i, q := range [3]float64{0.5, 0.9, 0.99} {
-		yield(n.latency[i], took.Quantile(q).Seconds())
+		if !yield(n.latency[i], took.Quantile(q).Seconds()) {
+			return
+		}
 	}
 }

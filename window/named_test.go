@@ -15,7 +15,7 @@ import (
 func shown(t *testing.T, s stat.Source) map[string]float64 {
 	t.Helper()
 	seen := map[string]float64{}
-	s.Observe(func(line *stat.Series, v float64) {
+	for line, v := range s.Observe {
 		key := line.Instrument.Name
 		require.Equal(t, "queue", line.Values[0])
 		if len(line.Values) > 1 {
@@ -23,7 +23,7 @@ func shown(t *testing.T, s stat.Source) map[string]float64 {
 		}
 		require.NotContains(t, seen, key)
 		seen[key] = v
-	})
+	}
 	return seen
 }
 
@@ -103,7 +103,10 @@ func TestNamedAllocatesNothing(t *testing.T) {
 	n := window.NewNamed("queue", c)
 	require.Equal(t, "queue", n.Name())
 	require.Same(t, c, n.Calls())
-	require.Zero(t, testing.AllocsPerRun(100, func() { n.Observe(func(*stat.Series, float64) {}) }))
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		for range n.Observe {
+		}
+	}))
 }
 
 func TestTimesAreSummedInMicroseconds(t *testing.T) {

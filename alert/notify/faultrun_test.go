@@ -49,7 +49,9 @@ func TestFaultRun(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 
 		figure := map[string]float64{}
-		monitor.Observe(func(s *stat.Series, v float64) { figure[s.ID()] += v })
+		for s, v := range monitor.Observe {
+			figure[s.ID()] += v
+		}
 		lost, raised := 0, 0.0
 		for i := range bad {
 			want := map[bool]string{true: "firing", false: "resolved"}[bad[i].Load()]

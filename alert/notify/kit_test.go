@@ -144,11 +144,11 @@ func (w *watched) set(bad bool) {
 }
 
 func (w *watched) figure(outcome, kind string) (value float64) {
-	w.Observe(func(s *stat.Series, v float64) {
+	for s, v := range w.Observe {
 		if s.Instrument == stat.NotifierNotifications && s.Values[1] == outcome && s.Values[2] == kind {
 			value = v
 		}
-	})
+	}
 	return value
 }
 

@@ -72,7 +72,7 @@ func (r recording) sampled(scrape, phase time.Duration) (list []series) {
 
 func (r recording) note(second int, sources ...stat.Source) {
 	for _, source := range sources {
-		source.Observe(func(s *stat.Series, v float64) {
+		for s, v := range source.Observe {
 			switch s.Instrument {
 			case stat.BreakerState, stat.BreakerTransitions, stat.BreakerCalls:
 				name := text(s)
@@ -81,7 +81,7 @@ func (r recording) note(second int, sources ...stat.Source) {
 				}
 				r[name] = append(r[name], fmt.Sprint(v))
 			}
-		})
+		}
 	}
 }
 

@@ -53,9 +53,9 @@ func main() {
 	cancel()
 	<-done
 
-	monitor.Observe(func(s *stat.Series, value float64) {
+	for s, value := range monitor.Observe {
 		if s.Instrument == stat.NotifierNotifications && value > 0 {
 			fmt.Println(s.Values, value)
 		}
-	})
+	}
 }

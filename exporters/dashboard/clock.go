@@ -23,15 +23,17 @@ type clocked struct {
 }
 
 // Observe yields the figures of the source and notes its quantiles.
-func (c clocked) Observe(yield func(*stat.Series, float64)) {
+func (c clocked) Observe(yield func(*stat.Series, float64) bool) {
 	// The line of a gate has the name of its breaker, which may be another than the gate's.
 	name := c.timed.Name()
-	c.timed.Observe(func(s *stat.Series, value float64) {
+	for s, value := range c.timed.Observe {
 		if s != nil && s.Instrument == stat.BreakerState {
 			name = s.Values[0]
 		}
-		yield(s, value)
-	})
+		if !yield(s, value) {
+			return
+		}
+	}
 	if l := c.timed.Latency(); l.Count() > 0 {
 		c.clocks.note(name, quantiles{p50: some(l.Quantile(0.5).Seconds()), p99: some(l.Quantile(0.99).Seconds())})
 	}

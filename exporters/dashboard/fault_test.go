@@ -87,9 +87,11 @@ func TestSourceThatBlocksHoldsUpNewFiguresAndNothingElse(t *testing.T) {
 // twin shows the same series as another source, by a series of its own, from its second reading on.
 type twin struct{ reads int }
 
-func (s *twin) Observe(yield func(*stat.Series, float64)) {
+func (s *twin) Observe(yield func(*stat.Series, float64) bool) {
 	if s.reads++; s.reads > 1 {
-		yield(stat.BreakerSlowCalls.Series("bank", ""), 1)
+		if !yield(stat.BreakerSlowCalls.Series("bank", ""), 1) {
+			return
+		}
 	}
 }
 

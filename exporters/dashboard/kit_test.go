@@ -152,13 +152,15 @@ var queues = &stat.Instrument{
 
 func newFake(name string) *fake { return &fake{series: queues.Series(name)} }
 
-func (f *fake) Observe(yield func(*stat.Series, float64)) {
+func (f *fake) Observe(yield func(*stat.Series, float64) bool) {
 	n := f.reads.Add(1)
 	if f.hold != nil && n > 1 { // the first reading is New's
 		<-f.hold
 	}
 	if !f.gone.Load() {
-		yield(f.series, float64(n))
+		if !yield(f.series, float64(n)) {
+			return
+		}
 	}
 	if f.broken.Load() {
 		panic("broken")

@@ -14,7 +14,6 @@ import (
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/exporters/dashboard"
 	"github.com/weir-go/weir/limiter"
-	"github.com/weir-go/weir/stat"
 )
 
 func TestRowOfAGateHasWhatItsBreakerAndItsLimiterSay(t *testing.T) {
@@ -203,7 +202,9 @@ func TestSourcesOfOnesOwnHaveRowsToo(t *testing.T) {
 func TestDetailHasEveryFigureOfASource(t *testing.T) {
 	b := breaker.New("bank", breaker.Config{})
 	n := 0
-	b.Observe(func(*stat.Series, float64) { n++ })
+	for range b.Observe {
+		n++
+	}
 	page := dashboard.Handler(b)
 	d := look(t, page, snap(t, page).Rows[0].ID)
 	require.Len(t, d.Figures, n)

@@ -105,7 +105,9 @@ func (s *sampler) sample() {
 	defer s.rest()
 	began := time.Since(s.epoch)
 	s.clocks.begin()
-	s.set.Observe(s.board.note)
+	for f, value := range s.set.Observe {
+		s.board.note(f, value)
+	}
 	times := s.clocks.take()
 
 	s.mu.Lock()

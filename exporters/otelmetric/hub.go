@@ -156,7 +156,9 @@ func (o *observer) register(provider metric.MeterProvider) error {
 // collected, from anybody.
 func (o *observer) callback(_ context.Context, to metric.Observer) error {
 	if o.active.Load() {
-		o.set.Observe(func(l line, value float64) { to.ObserveFloat64(l.instrument, value, l.options...) })
+		for l, value := range o.set.Observe {
+			to.ObserveFloat64(l.instrument, value, l.options...)
+		}
 	}
 	return nil
 }
@@ -190,7 +192,7 @@ func (h *hub) leave(r *Registration) error {
 type nameless struct{ stat.Source }
 
 // Histograms passes on what the source has.
-func (n *nameless) Histograms(yield func(*stat.Series, stat.Histogram)) {
+func (n *nameless) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	if h, ok := n.Source.(stat.HistogramSource); ok {
 		h.Histograms(yield)
 	}

@@ -26,12 +26,14 @@ type fake struct {
 	broken any
 }
 
-func (f *fake) Observe(yield func(*stat.Series, float64)) {
+func (f *fake) Observe(yield func(*stat.Series, float64) bool) {
 	f.mu.Lock()
 	points, broken := slices.Clone(f.points), f.broken
 	f.mu.Unlock()
 	for _, p := range points {
-		yield(p.series, p.value)
+		if !yield(p.series, p.value) {
+			return
+		}
 	}
 	if broken != nil {
 		panic(broken)

@@ -75,13 +75,13 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 		return
 	}
 	var spreads []spread
-	c.set.Histograms(func(l *line, h stat.Histogram) {
+	for l, h := range c.set.Histograms {
 		spreads = append(spreads, spread{line: l, histogram: h})
-	})
+	}
 	samples := make([]sample, 0, c.last.Load())
-	c.set.Observe(func(l *line, value float64) {
+	for l, value := range c.set.Observe {
 		samples = append(samples, sample{line: l, value: value})
-	})
+	}
 	c.last.Store(int64(len(samples)))
 	// Sent only now: a receiver that is slow must not keep a source waiting.
 	for n := range samples {

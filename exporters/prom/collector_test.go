@@ -182,8 +182,10 @@ func TestCollectAllocatesAFewTimesWhateverThereIs(t *testing.T) {
 // still is a source that allocates nothing.
 type still []point
 
-func (s still) Observe(yield func(*stat.Series, float64)) {
+func (s still) Observe(yield func(*stat.Series, float64) bool) {
 	for _, p := range s {
-		yield(p.series, p.value)
+		if !yield(p.series, p.value) {
+			return
+		}
 	}
 }

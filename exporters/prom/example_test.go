@@ -27,7 +27,9 @@ func newQueue(name string) *queue {
 	return &queue{length: i.Series(name)}
 }
 
-func (q *queue) Observe(yield func(*stat.Series, float64)) { yield(q.length, float64(len(q.orders))) }
+func (q *queue) Observe(yield func(*stat.Series, float64) bool) {
+	yield(q.length, float64(len(q.orders)))
+}
 
 // Whatever is a stat.Source is exported: the gates, breakers and monitors of
 // weir, and what you make yourself.

@@ -36,18 +36,22 @@ type spread struct {
 	histogram stat.Histogram
 }
 
-func (f *fake) Histograms(yield func(*stat.Series, stat.Histogram)) {
+func (f *fake) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	for _, s := range f.spreads {
-		yield(s.series, s.histogram)
+		if !yield(s.series, s.histogram) {
+			return
+		}
 	}
 }
 
-func (f *fake) Observe(yield func(*stat.Series, float64)) {
+func (f *fake) Observe(yield func(*stat.Series, float64) bool) {
 	f.mu.Lock()
 	points, broken := slices.Clone(f.points), f.broken
 	f.mu.Unlock()
 	for _, p := range points {
-		yield(p.series, p.value)
+		if !yield(p.series, p.value) {
+			return
+		}
 	}
 	if broken != nil {
 		panic(broken)

@@ -46,7 +46,9 @@ func (t timer) observe(source stat.Source) (float64, error) {
 	return t.quickest(func(n int) (right int) {
 		for range n {
 			figures := 0
-			source.Observe(func(*stat.Series, float64) { figures++ })
+			for range source.Observe {
+				figures++
+			}
 			if figures > 0 {
 				right++
 			}

@@ -244,7 +244,7 @@ func TestPageSaysThatASourceIsBroken(t *testing.T) {
 
 type broken struct{}
 
-func (*broken) Observe(func(*stat.Series, float64)) { panic("broken") }
+func (*broken) Observe(func(*stat.Series, float64) bool) { panic("broken") }
 
 func TestSourceThatGoesIsSaidToBeGone(t *testing.T) {
 	bank := breaker.New("bank", breaker.Config{})
@@ -266,7 +266,7 @@ type counted struct {
 	reads atomic.Int64
 }
 
-func (c *counted) Observe(yield func(*stat.Series, float64)) {
+func (c *counted) Observe(yield func(*stat.Series, float64) bool) {
 	c.reads.Add(1)
 	c.Breaker.Observe(yield)
 }

@@ -40,9 +40,11 @@ type point struct {
 	value  float64
 }
 
-func (p points) Observe(yield func(*stat.Series, float64)) {
+func (p points) Observe(yield func(*stat.Series, float64) bool) {
 	for _, one := range p {
-		yield(one.series, one.value)
+		if !yield(one.series, one.value) {
+			return
+		}
 	}
 }
 

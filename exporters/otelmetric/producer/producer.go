@@ -47,9 +47,9 @@ func (p *Producer) Remove(sources ...stat.Source) { p.set.Remove(sources...) }
 // Produce implements the SDK's Producer. It never returns an error.
 func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	points, now := map[*stat.Instrument][]point{}, time.Now()
-	p.set.Histograms(func(l line, h stat.Histogram) {
+	for l, h := range p.set.Histograms {
 		points[l.instrument] = append(points[l.instrument], l.point(h, now))
-	})
+	}
 	if len(points) == 0 {
 		return nil, nil
 	}

@@ -35,11 +35,13 @@ type spread struct {
 	histogram stat.Histogram
 }
 
-func (s *spreads) Observe(func(*stat.Series, float64)) {}
+func (s *spreads) Observe(func(*stat.Series, float64) bool) {}
 
-func (s *spreads) Histograms(yield func(*stat.Series, stat.Histogram)) {
+func (s *spreads) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	for _, one := range *s {
-		yield(one.series, one.histogram)
+		if !yield(one.series, one.histogram) {
+			return
+		}
 		if one.histogram.Sum < 0 {
 			panic("negative time")
 		}

@@ -204,10 +204,12 @@ func exported(t *testing.T) metrics {
 // catalogue shows a series of each instrument, without values.
 type catalogue struct{}
 
-func (catalogue) Observe(yield func(*stat.Series, float64)) {
+func (catalogue) Observe(yield func(*stat.Series, float64) bool) {
 	for _, i := range stat.Catalogue() {
 		if i.Kind != stat.Distribution && !strings.HasPrefix(i.Name, "weir.exporter.") {
-			yield(i.Series(make([]string, len(i.Attrs))...), 1)
+			if !yield(i.Series(make([]string, len(i.Attrs))...), 1) {
+				return
+			}
 		}
 	}
 }

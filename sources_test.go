@@ -1,0 +1,151 @@
+package weir_test
+
+import (
+	"context"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"iter"
+	"maps"
+	"net/http"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/weirhttp"
+	"github.com/weir-go/weir/window"
+)
+
+// sources has at least one source of each type in the core that is one, by "package.Type". Each
+// shows all that its type can show.
+func sources(t *testing.T) map[string][]stat.Source {
+	t.Helper()
+	timed := breaker.Config{Latency: true, Active: true, MinCalls: 1, SlowCall: time.Hour}
+	open := breaker.New("open", timed)
+	open.OpenFor(time.Hour)
+	rate := weir.Config{Rate: limiter.PerHour(1), MaxWait: time.Nanosecond, Waits: true, Breaker: timed}
+	bucket := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1)})
+	latent := window.NewCalls(window.CallsConfig{Latency: true})
+	latent.Record(window.Success, time.Second)
+	last := window.NewCalls(window.CallsConfig{Last: 10})
+	last.Record(window.Success, time.Second)
+	waits := limiter.NamedConfig{Waits: true}
+	inFlight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
+	keys := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1)})
+	byIP := weirhttp.Policy{Name: "p", Limit: 1, Span: time.Hour, By: weirhttp.ByIP}
+	transport := weirhttp.NewTransport(weirhttp.One(weir.New("transport", rate)), weirhttp.TransportConfig{})
+	group, keyed := breaker.NewGroup[string]("g", breaker.GroupConfig{Breaker: timed}), hosts(weir.GroupConfig{Gate: rate})
+	_, _ = group.Get("a"), keyed.Get("a")
+	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{silent{}}},
+		alert.Rule{Name: "r", Value: alert.Gauge(func() float64 { return 1 }), When: alert.Above(0)})
+	monitor.Evaluate()
+
+	return map[string][]stat.Source{
+		"weir.Gate":                {weir.New("g", rate), weir.New("g", weir.Config{})},
+		"weir.Group":               {keyed, hosts(weir.GroupConfig{})},
+		"breaker.Breaker":          {breaker.New("b", timed), open},
+		"breaker.Group":            {group},
+		"breaker.Throttle":         {breaker.NewThrottle("t", breaker.ThrottleConfig{})},
+		"limiter.Named":            {limiter.NewNamed("n", bucket, waits)},
+		"limiter.NamedConcurrency": {limiter.NewNamedConcurrency("n", inFlight, waits)},
+		"limiter.NamedGroup":       {limiter.NewNamedGroup("n", keys, waits)},
+		"window.Named":             {window.NewNamed("w", latent), window.NewNamed("w", last)},
+		"alert.Monitor":            {monitor},
+		"weirhttp.Gates":           {weirhttp.Pick(func(*http.Request) *weir.Gate { return nil }, keyed, open)},
+		"weirhttp.Limit":           {weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{byIP}})},
+		"weirhttp.Shed":            {weirhttp.NewShed("s", inFlight, weirhttp.ShedConfig{})},
+		"weirhttp.Transport":       {transport},
+	}
+}
+
+// silent is a notifier that tells nobody.
+type silent struct{}
+
+func (silent) Name() string                              { return "silent" }
+func (silent) Notify(context.Context, alert.Alert) error { return nil }
+
+func TestEverySourceOfTheCoreIsAmongSources(t *testing.T) {
+	types := map[string]bool{}
+	require.NoError(t, fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
+		if d.IsDir() && name != "." && fileExists(path.Join(name, "go.mod")) {
+			return fs.SkipDir
+		}
+		if strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
+			maps.Copy(types, observers(t, name))
+		}
+		return err
+	}))
+	delete(types, "stat.Set") // is no source, and has a test of its own
+	require.ElementsMatch(t, slices.Collect(maps.Keys(types)), slices.Collect(maps.Keys(sources(t))), "A: in the code, B: in sources")
+}
+
+func fileExists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+// observers has the exported types of a file that have a method Observe, by "package.Type".
+func observers(t *testing.T, name string) map[string]bool {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	types := map[string]bool{}
+	for _, d := range file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Recv == nil || f.Name.Name != "Observe" {
+			continue
+		}
+		ast.Inspect(f.Recv.List[0].Type, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok && id.IsExported() && len(id.Name) > 1 {
+				types[file.Name.Name+"."+id.Name] = true
+			}
+			return true
+		})
+	}
+	return types
+}
+
+// A loop over what a source shows may be left after any series. The runtime panics if the source
+// then goes on, and a lock that it still held would stop the next loop.
+func TestALoopOverASourceMayBeLeftAtAnySeries(t *testing.T) {
+	for name, list := range sources(t) {
+		for _, s := range list {
+			t.Run(name, func(t *testing.T) {
+				require.Positive(t, leaveAnywhere(t, s.Observe))
+				if h, ok := s.(stat.HistogramSource); ok {
+					leaveAnywhere(t, h.Histograms)
+				}
+			})
+		}
+	}
+}
+
+// leaveAnywhere leaves the loop in each of its rounds once, and returns how many these are.
+func leaveAnywhere[V any](t *testing.T, loop iter.Seq2[*stat.Series, V]) (all int) {
+	t.Helper()
+	for range loop {
+		all++
+	}
+	for last := range all {
+		round := 0
+		for range loop {
+			if round == last {
+				break
+			}
+			round++
+		}
+		require.Equal(t, last, round)
+	}
+	return all
+}

@@ -1,0 +1,55 @@
+package stat_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/stat"
+)
+
+func TestAReadingMayBeStoppedAnywhere(t *testing.T) {
+	for _, list := range [][]stat.Source{{shows(slow("a", 1)), shows(slow("b", 2))}, breakers(2)} {
+		all := len(names(newSet(t, list...)))
+		for last := range all {
+			s := newSet(t, list...)
+			for _, when := range []string{"all series are new", "all are known"} {
+				rounds := 0
+				for range s.Observe {
+					if rounds == last {
+						break
+					}
+					rounds++
+				}
+				require.Equal(t, last, rounds, when)
+				require.Len(t, names(s), all, "nothing is forgotten when %s", when)
+			}
+		}
+	}
+}
+
+func TestASourceThatGoesOnIsNotHeard(t *testing.T) {
+	s := newSet(t, deaf{shows(slow("a", 1), slow("b", 2))}, shows(slow("c", 3)))
+	require.Len(t, names(s), 7, "and the set's own")
+	for range s.Observe {
+		break
+	}
+	_, own := read(t, s)
+	require.Empty(t, own, "no panic is counted")
+}
+
+// deaf goes on when nobody wants more.
+type deaf struct{ source stat.Source }
+
+func (d deaf) Observe(yield func(*stat.Series, float64) bool) {
+	for s, v := range d.source.Observe {
+		yield(s, v)
+	}
+}
+
+func names(s *stat.Set[string]) (list []string) {
+	for name := range s.Observe {
+		list = append(list, name)
+	}
+	return list
+}
