@@ -22,8 +22,8 @@ func TestWhatABoundNamesIsWithinIt(t *testing.T) {
 	}
 	require.EqualError(t, breaker.Config{Initial: breaker.Shadow + 1}.Validate(),
 		"breaker: Initial is state 7, must be Closed, Open or an override")
-	require.ErrorContains(t, breaker.GroupConfig{MaxSeries: 10_001}.Validate(),
-		"MaxSeries is 10001, must be at least 1", "one more than the default members")
+	require.ErrorContains(t, breaker.GroupConfig{MaxSeries: 5_001}.Validate(),
+		"MaxSeries is 5001, must be at least 1", "one more than half of the default members")
 }
 
 func TestAStateThatIsNoneHasItsNumber(t *testing.T) {

@@ -188,8 +188,8 @@ func (b *Breaker) StateAt(t time.Time) State {
 
 func (b *Breaker) stateAt(at time.Duration) State {
 	p := b.phase.Load()
-	if p.state == evicted { // and the key is forgotten: as a new breaker is
-		return b.rules().config.Initial
+	if p.state == evicted { // at this very moment: as a new breaker is
+		return p.rules.config.Initial
 	}
 	return p.at(at).state
 }
@@ -207,11 +207,7 @@ func (b *Breaker) IsOpen() bool {
 // Disabled and Shadow let all calls through.
 func (b *Breaker) Tripped() bool {
 	b = b.current()
-	s := b.phase.Load().state // the clock alone leads from Open to HalfOpen and back only
-	if s == evicted {         // and the key is forgotten: as a new breaker is
-		s = b.rules().config.Initial
-	}
-	switch s {
+	switch b.phase.Load().state { // the clock alone leads from Open to HalfOpen and back only
 	case Open, HalfOpen, ForcedOpen:
 		return true
 	default:
@@ -276,7 +272,7 @@ func (b *Breaker) counts(at time.Duration) (c window.Counts) {
 		}
 	case ForcedOpen, Disabled, evicted: // nothing is judged
 	}
-	if p.over(at) || p.state == evicted { // the clock has brought another state, and nobody has called since
+	if p.over(at) { // the clock has brought another state, and nobody has called since
 		c.Refused = 0
 		return c
 	}

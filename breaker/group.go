@@ -10,28 +10,34 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
+// A group is a bounded table of members, one per key, and evicts only a member that would decide as
+// a new breaker does. An evicted breaker stays a handle: it passes every call, result and question
+// on to the breaker that its key has now (groupforward.go).
+
 // Group has one breaker per key, such as a host, a tenant or a shard, in bounded memory.
 //
 //	var hosts = breaker.NewGroup[string]("hosts", breaker.GroupConfig{})
 //
 //	err := hosts.Get(req.URL.Host).Run(ctx, send)
 //
-// A key costs nothing until it is first asked for, and has one breaker from then on.
-// When the group is full, a new key takes the place of an idle member: one that is
-// closed, has no calls in its window and has not been asked for since the group last
-// looked. Any other member stays. A breaker that was evicted passes every call, result
-// and question on to the breaker that its key has now, as if the caller had called Get
-// again. So a breaker may be kept for any time, and no key is judged by two of them.
+// A Group has at most GroupConfig.MaxKeys keys. A key takes no memory until Get is first called for
+// it. When the group is full, a new key takes the place of an idle one. A key is idle if a new
+// breaker would decide as its breaker does: it is closed, has no calls in its window, and Get was not
+// called for it since the group last looked. A key with metric series of its own is not idle. A Group
+// starts no goroutine and no timer.
 //
-// If no member can be evicted, a new key passes unguarded. It gets a breaker that all
-// such keys share, that is forced closed, refuses nothing, and cannot be forced, reset or
-// reconfigured. That is counted (GroupStats.Unguarded). Call Get for each call, so that
-// the key gets its own breaker when there is room.
+// A breaker may be kept for any time. After its key was evicted it passes every call, result and
+// question on to the breaker that the key has now, as if the caller had called Get again. So no key
+// is judged by two breakers.
 //
-// All methods may be called from any number of goroutines. Get waits at most for a new
-// key's search for room, some microseconds. A group starts no goroutine and no timer.
-// Keys are compared as a whole, but for long ones: see GroupConfig.MaxKeys. A key that is
-// not equal to itself, a NaN, passes unguarded.
+// If no key is idle, a new key passes unguarded. It gets a breaker that all such keys share, that is
+// forced closed, refuses nothing, and cannot be forced, reset or reconfigured. These calls of Get are
+// counted (GroupStats.Unguarded). Call Get for each call, so that the key gets its own breaker when
+// there is room.
+//
+// All methods may be called from any number of goroutines. Get waits at most for a new key's search
+// for room, which takes some microseconds. Keys are compared as a whole, except for long ones: see
+// GroupConfig.MaxKeys. A key that is not equal to itself, such as a NaN, passes unguarded.
 type Group[K comparable] struct {
 	name      string
 	config    GroupConfig // with its defaults
@@ -44,9 +50,9 @@ type Group[K comparable] struct {
 	evictions atomic.Int64
 	members   atomic.Int64
 	admitted  atomic.Int64
-	own       [3]*stat.Series // of the group itself: members, evictions, unguarded
+	series    [3]*stat.Series // of the group itself: members, evictions, unguarded
 
-	mu       sync.Mutex // held by observers alone, and by nobody that a call waits for
+	mu       sync.Mutex // held by observers and Forget, and by nothing that a call waits for
 	watching observers[K]
 }
 
@@ -64,7 +70,7 @@ func NewGroupAt[K comparable](name string, c GroupConfig, t0 time.Time) *Group[K
 	}
 	c = c.orDefault()
 	g := &Group[K]{
-		name: name, config: c, epoch: t0, hash: maphash.MakeSeed(), own: newGroupSeries(name, t0),
+		name: name, config: c, epoch: t0, hash: maphash.MakeSeed(), series: newGroupSeries(name, t0),
 		shards: make([]shard[K], min((c.MaxKeys+perShard-1)/perShard, maxShards)),
 	}
 	g.rules.Store(newRules(c.Breaker.orDefault()))
@@ -75,7 +81,7 @@ func NewGroupAt[K comparable](name string, c GroupConfig, t0 time.Time) *Group[K
 		s.group, s.max = g, (c.MaxKeys+i)/len(g.shards)
 		s.byKey = map[K]*member[K]{}
 		s.fullAt.Store(neverFull)
-		s.gone.figures = make([]float64, len(g.watching.others.order))
+		s.gone = g.watching.others.zero()
 	}
 	return g
 }
@@ -109,10 +115,9 @@ func (g *Group[K]) GetAt(t time.Time, key K) *Breaker {
 	return g.admit(key, t)
 }
 
-// Reconfigure gives all members another config, those that come later included. What it
-// does to a member is what [Breaker.Reconfigure] does: its state and its calls stay. It
-// also replaces what a member has been given by its own Reconfigure. If c is not valid
-// its error is returned and nothing has changed.
+// Reconfigure changes the config of all keys, of those added later too. A breaker keeps its state and
+// its calls: see [Breaker.Reconfigure]. A config that a breaker was given by its own Reconfigure is
+// replaced. If c is not valid, Reconfigure returns the error of c.Validate and changes nothing.
 func (g *Group[K]) Reconfigure(c Config) error { return g.ReconfigureAt(time.Now(), c) }
 
 // ReconfigureAt is Reconfigure at the time t.
@@ -130,8 +135,8 @@ func (g *Group[K]) ReconfigureAt(t time.Time, c Config) error {
 	return nil
 }
 
-// All yields the keys and their breakers, in no particular order. Keys that come while it
-// goes on may be missing. No lock is held meanwhile, so the group may be used.
+// All yields the keys and their breakers, in no particular order. Keys that are added meanwhile may
+// be missing. No lock is held while the loop body runs, so it may use the group.
 func (g *Group[K]) All() iter.Seq2[K, *Breaker] {
 	return func(yield func(K, *Breaker) bool) {
 		for i := range g.shards {
@@ -144,16 +149,36 @@ func (g *Group[K]) All() iter.Seq2[K, *Breaker] {
 	}
 }
 
-// Len returns the number of members, GroupConfig.MaxKeys at most.
+// Len returns the number of keys, at most GroupConfig.MaxKeys.
 func (g *Group[K]) Len() int { return int(g.members.Load()) }
+
+// Forget removes the key, whatever the state of its breaker, and reports whether the group had it.
+// The next call of the key starts with a new breaker. The series of the key's own end. Forget is
+// meant for keys that are gone for good, such as a host that was shut down. To close a breaker, use
+// [Breaker.Reset].
+func (g *Group[K]) Forget(key K) bool {
+	if textIn(key) > maxKey {
+		key = ownKey(key)
+	}
+	g.mu.Lock() // before the shard's lock, as observers do
+	defer g.mu.Unlock()
+	m := g.shard(key).forget(key, time.Now())
+	if m == nil {
+		return false
+	}
+	if m.pinned {
+		g.watching.end(m)
+	}
+	return true
+}
 
 // Name returns the group's name.
 func (g *Group[K]) Name() string { return g.name }
 
 // GroupStats are the totals of a group, as plain numbers.
 type GroupStats struct {
-	Members   int   // as Len returns
-	Evictions int64 // members that were evicted to make room
+	Members   int   // keys, as Len returns
+	Evictions int64 // keys that were evicted to make room
 	Unguarded int64 // times that Get found no room, and returned the breaker that lets all pass
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir/internal/tally"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -67,29 +66,6 @@ func TestAResultCountsOnceWhileItsBreakerIsEvicted(t *testing.T) {
 	close(results)
 	require.Equal(t, rounds, booked(g))
 	t.Logf("evicted in %d of %d rounds", first, rounds)
-}
-
-// A result that was recorded before its breaker was evicted, and whose caller sees that
-// only afterwards, stays with what the breaker has counted.
-func TestAResultThatTheEvictionHasSeenIsNotPassedOn(t *testing.T) {
-	t0 := time.Now()
-	g := NewGroupAt[int]("g", GroupConfig{MaxKeys: 1, MaxSeries: Off}, t0)
-	b := g.GetAt(t0, 0)
-	seen, err := b.AllowAt(t0)
-	require.NoError(t, err)
-	missed := Permit{breaker: seen.breaker, phase: seen.phase, flight: unwatched}
-	p := b.phase.Load()
-	p.tally.Record(0, tally.Ignored, 0)
-	g.GetAt(t0, 1)
-	require.Equal(t, evicted, b.phase.Load().state)
-	done, counted := b.settleEvicted(&seen, Ignored, 0)
-	require.True(t, done && counted)
-	require.Equal(t, 1, booked(g))
-	p.tally.Record(0, tally.Ignored, 0)
-	done, counted = b.settleEvicted(&missed, Ignored, 0)
-	require.True(t, done && counted)
-	require.Equal(t, 2, booked(g))
-	require.EqualValues(t, 1, g.GetAt(t0, 0).Totals().Ignored)
 }
 
 // A refusal that is counted only after its breaker was evicted is one of the breaker that

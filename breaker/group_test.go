@@ -466,13 +466,13 @@ func TestGroupWithAwkwardKeys(t *testing.T) {
 }
 
 func TestGroupConfigSaysWhatIsWrong(t *testing.T) {
-	for _, good := range []breaker.GroupConfig{{}, {MaxKeys: 1}, {MaxKeys: 5, MaxSeries: 5}, {MaxSeries: breaker.Off}, {MaxSeries: 10_000}} {
+	for _, good := range []breaker.GroupConfig{{}, {MaxKeys: 1}, {MaxKeys: 5, MaxSeries: 2}, {MaxSeries: breaker.Off}, {MaxSeries: 5_000}} {
 		require.NoError(t, good.Validate(), good)
 	}
 	require.EqualError(t, breaker.GroupConfig{MaxKeys: -1, MaxSeries: -2}.Validate(),
-		"breaker: MaxKeys is -1, must be at least 1\nbreaker: MaxSeries is -2, must be at least 1 and at most MaxKeys, or Off")
-	require.EqualError(t, breaker.GroupConfig{MaxKeys: 5, MaxSeries: 6}.Validate(),
-		"breaker: MaxSeries is 6, must be at least 1 and at most MaxKeys, or Off")
+		"breaker: MaxKeys is -1, must be at least 1\nbreaker: MaxSeries is -2, must be at least 1 and at most half of MaxKeys, or Off")
+	require.EqualError(t, breaker.GroupConfig{MaxKeys: 5, MaxSeries: 3}.Validate(),
+		"breaker: MaxSeries is 3, must be at least 1 and at most half of MaxKeys, or Off")
 	bad := breaker.GroupConfig{Breaker: breaker.Config{MinCalls: -3}}
 	require.EqualError(t, bad.Validate(), "breaker: Breaker: breaker: MinCalls is -3, must be at least 1, or Off")
 	require.PanicsWithError(t, bad.Validate().Error(), func() { breaker.NewGroup[int]("g", bad) })

@@ -5,26 +5,25 @@ import (
 	"fmt"
 )
 
-// GroupConfig says what the breakers of a [Group] are like, and how many there are.
-// The zero value is sensible.
+// GroupConfig configures a [Group]. The zero value is ready to use.
 type GroupConfig struct {
-	// Breaker is the config of each member. Its OnChange is called for the changes of all
-	// members; Change.Key says whose. Changes of one member come one at a time and in their
-	// order. Those of several members may come at the same time, so OnChange must be safe for
-	// concurrent use; a call that is slow for one member delays no other. With Latency each
-	// member that is called takes some forty kilobytes. Group.Reconfigure replaces Breaker.
+	// Breaker is the config of each key's breaker. OnChange is called for the changes of all of them;
+	// Change.Key is the key. Changes of one breaker come one at a time and in order. Those of several
+	// breakers may come at the same time, so OnChange must be safe for concurrent use; a call that is
+	// slow for one key delays no other. With Latency a breaker that is called takes about 44 KB more.
+	// Group.Reconfigure replaces Breaker. Default that of Config.
 	Breaker Config
-	// MaxKeys is the most members that the group has. Parts of it fill up apart, so it may
-	// be some per cent fewer. A member takes about 3 KB with the default window, and at most
-	// 2 KB more for its key. A string key of more than 256 bytes is kept as its beginning and a
+	// MaxKeys is the most keys that the group has. The table has parts that fill up separately, so
+	// the most may be some per cent fewer. A key takes about 3 KB with the default window, and at most
+	// 2 KB more for its text. A string key of more than 256 bytes is kept as its beginning and a
 	// digest. Another key that refers to more than 1,024 bytes of text passes unguarded.
 	// Default 10,000.
 	MaxKeys int
-	// MaxSeries is how many keys have series of their own in metrics, up to MaxKeys: those
-	// that came first. The others share one set of series, with the key _other. A key that
-	// has had no call for 10 minutes loses its series to one that is in use: its series
-	// end, and those of the other begin at 0. Off gives none its own. Default 100, or half
-	// of MaxKeys where that is less.
+	// MaxSeries is how many keys have series of their own in metrics, up to half of MaxKeys: those
+	// that were added first. The others share one set of series, with the key _other. A key with
+	// series of its own is not evicted. If it has had no call for 10 minutes it loses them to a key
+	// that is in use: its series end, and those of the other begin at 0. Off gives no key its own.
+	// Default 100, or half of MaxKeys where that is less.
 	MaxSeries int
 }
 
@@ -43,8 +42,8 @@ func (c GroupConfig) Validate() error {
 	if c.MaxKeys < 0 {
 		fs.add("MaxKeys is %d, must be at least 1", c.MaxKeys)
 	}
-	if c.MaxSeries < Off || c.MaxKeys >= 0 && c.MaxSeries > c.orDefault().MaxKeys {
-		fs.add("MaxSeries is %d, must be at least 1 and at most MaxKeys, or Off", c.MaxSeries)
+	if c.MaxSeries < Off || c.MaxKeys >= 0 && c.MaxSeries > c.orDefault().MaxKeys/2 {
+		fs.add("MaxSeries is %d, must be at least 1 and at most half of MaxKeys, or Off", c.MaxSeries)
 	}
 	return errors.Join(fs...)
 }

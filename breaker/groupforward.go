@@ -4,33 +4,22 @@ import (
 	"math"
 	"reflect"
 	"time"
-
-	"github.com/weir-go/weir/internal/tally"
 )
 
 // A breaker that was evicted passes everything on to the one that its key has now: calls and
 // changes to the one that Group.GetAt returns, which may be new, and questions to the one that
 // the group has already.
 
-// current returns the breaker to ask: b, or the one that its key has after b was evicted.
+// current returns the breaker to ask: b, or after b was evicted the one that its key has.
 func (b *Breaker) current() *Breaker {
-	if b.phase.Load().state != evicted {
-		return b
-	}
-	if next := b.hold.group.peek(); next != nil {
-		return next
+	for b.phase.Load().state == evicted {
+		b = b.hold.group.peek()
 	}
 	return b
 }
 
 // rules returns the rules in force for b, or for the key of b after b was evicted.
-func (b *Breaker) rules() *rules {
-	p := b.current().phase.Load()
-	if p.state == evicted {
-		return b.hold.group.common()
-	}
-	return p.rules
-}
+func (b *Breaker) rules() *rules { return b.current().phase.Load().rules }
 
 // live returns the breaker to call: b, or the one that its key gets after b was evicted.
 func (b *Breaker) live() *Breaker {
@@ -53,15 +42,6 @@ func (b *Breaker) again(at time.Duration) (next *Breaker, offset time.Duration) 
 	return next, offset
 }
 
-// checkNext is check for a breaker that was evicted.
-func (b *Breaker) checkNext(at time.Duration) error {
-	next := b.hold.group.peek()
-	if next == nil {
-		return nil // as a new one
-	}
-	return next.check(next.at(b.fresh(at)))
-}
-
 // settleLate books a result that does not belong to the phase in force, or comes after
 // the breaker was evicted.
 func (b *Breaker) settleLate(m *Permit, o Outcome, at time.Duration) bool {
@@ -81,56 +61,27 @@ func (b *Breaker) settleLate(m *Permit, o Outcome, at time.Duration) bool {
 	return b.passResult(m, o, at, p.epoch == m.phase.epoch+1)
 }
 
-// settleEvicted deals with a result that was recorded while the breaker was being
-// evicted. It reports false if the eviction was taken back. Otherwise either the
-// eviction has seen the result, or it is passed on: which of equal results is which does
-// not matter.
-func (b *Breaker) settleEvicted(m *Permit, o Outcome, at time.Duration) (done, counted bool) {
+// missed reports, after a call was counted, whether the breaker was evicted, for good, and whether
+// the eviction has missed the call: then the caller passes it on. Which of several calls that come at
+// this moment was missed does not matter.
+func (b *Breaker) missed() (gone, missed bool) {
 	b.mu.Lock()
-	now := b.phase.Load()
-	if now.state != evicted {
-		b.mu.Unlock()
-		return false, false
-	}
-	all, next := now.under.totals(), *now
-	seen := countOf(&next.began, o)
-	if *seen >= *countOf(&all, o) {
-		b.mu.Unlock()
-		return true, true
-	}
-	*seen++
-	b.phase.Store(&next)
-	b.mu.Unlock()
-	return true, b.passResult(m, o, at, true)
-}
-
-// passRefusals has the breaker that the key has now count the refusals that came too late
-// for an eviction to see them.
-func (b *Breaker) passRefusals() {
-	b.mu.Lock()
+	defer b.mu.Unlock()
 	p := b.phase.Load()
 	if p.state != evicted {
-		b.mu.Unlock()
-		return
+		return false, false
 	}
-	more, next := b.refused.Load()-p.refused, *p
-	next.refused += more
-	b.phase.Store(&next)
-	b.mu.Unlock()
-	for to := b.live(); more > 0; more-- {
-		_ = to.refuse(nil)
+	if p.live.seen >= b.calls(p.under) {
+		return true, false
 	}
+	p.live.seen++
+	return true, true
 }
 
-func countOf(c *tally.Counts, o Outcome) *int64 {
-	switch o {
-	case Success:
-		return &c.Successes
-	case Failure:
-		return &c.Failures
-	default: // what is none of the three is ignored
-		return &c.Ignored
-	}
+// calls returns how many calls were counted up to phase p, refused ones too.
+func (b *Breaker) calls(p *phase) int64 {
+	c := p.totals()
+	return c.Successes + c.Failures + c.Ignored + b.refused.Load()
 }
 
 // passResult books the result of a call that an evicted breaker let through with the one

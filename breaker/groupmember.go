@@ -18,7 +18,7 @@ type hold struct {
 // keeper leads from a member to what its group has for its key.
 type keeper interface {
 	get(t time.Time) *Breaker // as Group.GetAt does
-	peek() *Breaker           // without making one: nil if there is none
+	peek() *Breaker           // as get does, but without making a member: of a key that has none, a new breaker that nobody else has
 	common() *rules           // of all members
 }
 
@@ -41,7 +41,7 @@ type member[K comparable] struct {
 	key    K
 	number int64     // how many the group had admitted then
 	seen   time.Time // when it looked and found that; guarded by the shard's lock
-	seated bool      // has series of its own; guarded by the shard's lock, and written under the observers' too
+	pinned bool      // has series of its own; written under the shard's lock and the observers' lock
 	shown  bool      // has been part of what is shown as _other; guarded by the observers' lock
 }
 
@@ -53,13 +53,27 @@ func (m *member[K]) peek() *Breaker {
 	if now := m.shard.byKey[m.key]; now != nil {
 		return now.breaker
 	}
-	return nil
+	return build(m.breaker.name, m.common(), time.Now(), &m.hold)
 }
 
 func (m *member[K]) common() *rules { return m.shard.group.rules.Load() }
 
+// pin keeps the member from being evicted, and reports whether it was still there.
+func (m *member[K]) pin() bool {
+	m.shard.mu.Lock()
+	defer m.shard.mu.Unlock()
+	m.pinned = m.shard.byKey[m.key] == m
+	return m.pinned
+}
+
+func (m *member[K]) unpin() {
+	m.shard.mu.Lock()
+	defer m.shard.mu.Unlock()
+	m.pinned = false
+}
+
 // evicted is the state of a breaker that was evicted. Nobody sees it: the breaker passes
-// all on to the one that its key has now.
+// everything on to the one that its key has now.
 const evicted = states
 
 // lastCallsRest is how long a member that judges its last calls is kept for a failure
@@ -77,7 +91,10 @@ func (r *rules) horizon() time.Duration {
 // evict evicts the member's breaker if it is idle and nobody has asked for it since the
 // last look, and reports whether it did. The shard's lock is held.
 func (m *member[K]) evict(r *rules, t time.Time) bool {
-	if m.used.Load() {
+	switch {
+	case m.pinned:
+		return false
+	case m.used.Load():
 		m.used.Store(false)
 		m.seen = t
 		return false
@@ -89,8 +106,8 @@ func (m *member[K]) evict(r *rules, t time.Time) bool {
 // members have, and reports whether it did.
 //
 // Results are recorded without a lock. So the breaker is looked at once more after the
-// evicted phase is in force, and results look for that phase after they were recorded:
-// of the two at least one sees the other.
+// evicted phase is in force, and a result looks for that phase after it was recorded: of the
+// two at least one sees the other.
 func (b *Breaker) evict(r *rules, t time.Time, rested bool) bool {
 	if !b.mu.TryLock() {
 		return false // it is in use
@@ -101,14 +118,23 @@ func (b *Breaker) evict(r *rules, t time.Time, rested bool) bool {
 	if !b.idle(p, r, at, rested) {
 		return false
 	}
-	counted := p.totals()
-	next := p.evicted(b, at, counted)
+	next := p.evicted(b, at)
 	b.phase.Store(next)
-	if p.totals() != counted || b.refused.Load() != next.refused || !b.idle(p, r, at, rested) {
+	if b.calls(p) != next.live.seen || !b.idle(p, r, at, rested) {
 		b.phase.Store(p)
 		return false
 	}
 	return true
+}
+
+// evictAnyway is evict for a breaker in any state.
+func (b *Breaker) evictAnyway(t time.Time) {
+	b.mu.Lock()
+	at := b.at(t)
+	p := b.pay(at)
+	b.phase.Store(p.evicted(b, p.latest(at)))
+	b.mu.Unlock()
+	b.changes.deliver()
 }
 
 // idle reports whether a new breaker of the rules would decide as this one does in phase
@@ -146,21 +172,21 @@ func (p *phase) asMade(at time.Duration) bool {
 }
 
 // evicted returns the phase of a breaker that is evicted in phase p, with what has been
-// counted so far. What began and refused say is what of that the eviction has seen.
-func (p *phase) evicted(b *Breaker, at time.Duration, counted tally.Counts) *phase {
+// counted so far.
+func (p *phase) evicted(b *Breaker, at time.Duration) *phase {
 	next := *p
 	next.state, next.needs, next.epoch = evicted, needs{}, p.epoch+1
 	var last stay
 	last, next.spent, next.entered = p.history(at)
 	next.spent[last.state] += max(at-last.since, 0)
-	next.since, next.until, next.refused = at, math.MaxInt64, b.refused.Load()
-	next.past = past{counts: counted}
-	next.past.counts.Refused = next.refused
+	next.since, next.until = at, math.MaxInt64
+	next.live = &live{seen: b.calls(p)}
+	next.past = past{counts: p.totals()}
+	next.past.counts.Refused = b.refused.Load()
 	if p.hasTimed() {
 		times := b.lifetime(p)
 		next.past.times = &times
 	}
-	next.began, next.floor = counted, tally.Counts{}
 	next.tally, next.under, next.flights, next.shadow = nothing, p, nil, nil
 	return &next
 }

@@ -11,24 +11,35 @@ import (
 // otherKey stands in metrics for all keys without series of their own.
 const otherKey = "_other"
 
+// observers is what a group keeps for those that observe it. Calls never touch it.
+type observers[K comparable] struct {
+	name    string
+	others  lines
+	own     map[string]*own[K] // by label
+	moved   account            // what _other shows of members with series of their own, less what it does not show of those that had some
+	highest account            // the counters of _other that were shown
+	list    []*member[K]       // reused
+}
+
+func (w *observers[K]) begin(name string, t0 time.Time) {
+	w.name, w.others, w.own = name, newLines(name, otherKey, t0), map[string]*own[K]{}
+	w.moved, w.highest = w.others.zero(), w.others.zero()
+}
+
 // Observe yields the figures of the members, see [Breaker.Observe], each with its key
 // in the attribute weir.group.key; and those of the group itself.
 //
 // Up to GroupConfig.MaxSeries keys have series of their own: see there. Of all others
 // together, the key is _other, the counters are the sums, which go on when members are
 // evicted, and weir.breaker.state is the number of members in each state; they have no
-// gauges. Unguarded calls are in these sums. A key whose words are the same as another's,
-// or none, is one of the others.
+// gauges. Unguarded calls are in these sums. A key whose text is the same as another's,
+// or empty, is one of the others.
 //
 // The number of series is bounded; the time grows with the number of members. Observe
 // holds a lock that a new key waits for only while it copies a part of the members.
 func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
-	seats, others := g.look((*lines).add)
-	if g.passed.Load() > 0 {
-		g.watching.others.addCalls(&others, g.unguarded)
-	}
-	g.keepRising(others.figures)
-	for _, s := range seats {
+	some, others := g.look((*lines).add)
+	for _, s := range some {
 		if !s.observe(yield) {
 			return
 		}
@@ -39,33 +50,10 @@ func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 		}
 	}
 	for i, n := range [3]int64{g.members.Load(), g.evictions.Load(), g.passed.Load()} {
-		if !yield(g.own[i], float64(n)) {
+		if !yield(g.series[i], float64(n)) {
 			return
 		}
 	}
-}
-
-// keepRising replaces a sum of counters by the highest that was shown before, if that is
-// higher. Sums of the same times in another order differ by rounding, and Prometheus takes a
-// counter that falls by a nanosecond for one that began again at 0.
-func (g *Group[K]) keepRising(figures []float64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	w := &g.watching
-	for i, line := range w.others.order {
-		if line.Instrument.Kind == stat.Counter {
-			w.highest[i] = max(w.highest[i], figures[i])
-			figures[i] = w.highest[i]
-		}
-	}
-}
-
-// risingSum is keepRising for the sum of a histogram.
-func (g *Group[K]) risingSum(sum float64) float64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.watching.longest = max(g.watching.longest, sum)
-	return g.watching.longest
 }
 
 // Histograms yields how long the calls of each member with series of its own took, if
@@ -74,16 +62,50 @@ func (g *Group[K]) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	if !g.rules.Load().config.Latency {
 		return
 	}
-	seats, others := g.look((*lines).addTimes)
-	g.watching.others.addTimes(&others, g.unguarded)
-	for _, s := range seats {
+	some, others := g.look((*lines).addTimes)
+	for _, s := range some {
 		if !yield(s.lines.duration, s.latency().Histogram()) {
 			return
 		}
 	}
-	times := others.latency()
-	times.Sum = g.risingSum(times.Sum)
-	yield(g.watching.others.duration, times.Histogram())
+	yield(g.watching.others.duration, others.latency().Histogram())
+}
+
+// look returns the series of keys' own, and the sum of all others as add does it.
+//
+// The members and the sums of those evicted are copied together, for each part under its
+// lock. So each call is in exactly one of them. A member that is evicted afterwards keeps
+// the figures that it had.
+func (g *Group[K]) look(add func(*lines, *account, *Breaker)) (some []own[K], others account) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	w := &g.watching
+	others = w.others.zero()
+	add(&w.others, &others, g.unguarded)
+	clear(others.figures[:3*states]) // it is no member
+	list := w.list[:0]
+	for i := range g.shards {
+		s := &g.shards[i]
+		s.mu.RLock()
+		list = append(list, s.ring...)
+		others.plus(s.gone, 1)
+		s.mu.RUnlock()
+	}
+	g.assign(list, time.Now())
+	for _, m := range list {
+		if !m.pinned {
+			add(&w.others, &others, m.breaker)
+			m.shown = true
+		}
+	}
+	for _, s := range w.own {
+		some = append(some, *s)
+	}
+	others.plus(w.moved, 1)
+	w.highest.raise(&others, &w.others)
+	clear(list) // not to keep members that are evicted
+	w.list = list
+	return some, others
 }
 
 // account is a sum of what breakers have counted.
@@ -121,6 +143,23 @@ func (a *account) plusTimes(more window.Latency, sign int64) {
 	a.times = &sum
 }
 
+// raise replaces a counter by the highest that was shown before, if that is higher. Sums of the
+// same times in another order differ by rounding, and Prometheus takes a counter that falls by a
+// nanosecond for one that began again at 0.
+func (a *account) raise(shown *account, l *lines) {
+	for i, line := range l.order {
+		if line.Instrument.Kind == stat.Counter {
+			a.figures[i] = max(a.figures[i], shown.figures[i])
+			shown.figures[i] = a.figures[i]
+		}
+	}
+	if shown.times == nil {
+		return
+	}
+	shown.times.Sum = max(shown.times.Sum, a.latency().Sum)
+	a.times = &window.Latency{Sum: shown.times.Sum}
+}
+
 // lines are the series of a breaker, and those of them that can be added up.
 type lines struct {
 	*series
@@ -138,14 +177,7 @@ func newLines(name, key string, began time.Time) lines {
 	return l
 }
 
-// addCalls adds what the breaker has counted, without its states: those of a breaker that
-// is no member.
-func (l *lines) addCalls(to *account, b *Breaker) {
-	all := account{figures: make([]float64, len(l.order))}
-	l.add(&all, b)
-	clear(all.figures[:3*states])
-	to.plus(all, 1)
-}
+func (l *lines) zero() account { return account{figures: make([]float64, len(l.order))} }
 
 // add adds the breaker's figures.
 func (l *lines) add(to *account, b *Breaker) {
@@ -170,7 +202,7 @@ func (l *lines) addTimes(to *account, b *Breaker) {
 
 // counted returns all that the breaker has counted, with 0 for what is no counter.
 func (l *lines) counted(b *Breaker) account {
-	a := account{figures: make([]float64, len(l.order))}
+	a := l.zero()
 	l.add(&a, b)
 	l.addTimes(&a, b)
 	for i, line := range l.order {
@@ -181,14 +213,11 @@ func (l *lines) counted(b *Breaker) account {
 	return a
 }
 
-// take adds what the breaker has counted to an account as often as sign says.
-func (a *account) take(b *Breaker, sign float64, l lines) { a.plus(l.counted(b), sign) }
-
 // newGroupSeries makes the lines of a group itself: members, evictions, unguarded.
-func newGroupSeries(name string, began time.Time) (own [3]*stat.Series) {
+func newGroupSeries(name string, began time.Time) (all [3]*stat.Series) {
 	for i, instrument := range []*stat.Instrument{stat.BreakerGroupMembers, stat.BreakerGroupEvictions, stat.BreakerGroupUnguarded} {
-		own[i] = instrument.Series(name)
-		own[i].Created = began
+		all[i] = instrument.Series(name)
+		all[i].Created = began
 	}
-	return own
+	return all
 }

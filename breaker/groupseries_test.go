@@ -2,6 +2,7 @@ package breaker_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -137,29 +138,33 @@ func TestGroupGivesTheSeriesOfIdleKeysToThoseInUse(t *testing.T) {
 	})
 }
 
-// A key that comes back finds its series as they were, while nobody else has needed them.
-func TestGroupGoesOnWithTheSeriesOfAKeyThatComesBack(t *testing.T) {
+// A key with series of its own stays, however many others want its place, until it has been idle
+// for ten minutes and a key in use gets its series.
+func TestGroupKeepsAKeyWithSeriesOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 3, MaxSeries: 1, Breaker: breaker.Config{Latency: true}})
+		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 2, MaxSeries: 1, Breaker: breaker.Config{Latency: true}})
 		var m meter
-		_ = g.Get("a").Run(bg(), succeed)
-		m.read(t, g, 1, 3)
-		for n := 2; n < 6; n++ {
+		a := g.Get("a")
+		_ = a.Run(bg(), succeed)
+		m.read(t, g, 1, 2)
+		for range 9 {
 			time.Sleep(time.Minute)
-			evictAll(g, time.Now())
-			lines := m.read(t, g, 0, 3)
-			require.InDelta(t, n-1, lines["calls success a"], 0, "though it is gone")
-			require.NotContains(t, lines, "state closed a")
-			_ = g.Get("a").Run(bg(), succeed)
-			lines = m.read(t, g, 1, 3)
-			require.InDelta(t, n, lines["calls success a"], 0)
+			press(g, time.Now(), 20)
+			_ = g.Get("b").Run(bg(), succeed)
+			lines := m.read(t, g, 1, 2)
+			require.InDelta(t, 1, lines["calls success a"], 0)
 			require.InDelta(t, 1, lines["state closed a"], 0)
 		}
-		for s, h := range g.Histograms {
-			if s.Values[1] == "a" {
-				require.EqualValues(t, 5, h.Count())
-			}
-		}
+		require.Same(t, a, maps.Collect(g.All())["a"])
+		time.Sleep(time.Minute)
+		_ = g.Get("b").Run(bg(), succeed)
+		require.NotContains(t, m.read(t, g, 1, 2), "calls success a")
+		time.Sleep(time.Minute)
+		press(g, time.Now(), 20)
+		require.NotContains(t, maps.Collect(g.All()), "a")
+		lines := m.read(t, g, 0, 2)
+		require.InDelta(t, 0, lines["calls success b"], 0)
+		require.InDelta(t, 10, lines["calls success _other"], 0, "those of b, of which the last was not shown yet")
 	})
 }
 
@@ -269,7 +274,7 @@ func TestGroupShowsNoCounterThatFallsByRounding(t *testing.T) {
 func TestGroupEvictsABreakerThatWasOpenAtFirstAsWhatItHasBecome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{
-			MaxKeys: 1, MaxSeries: 1, Breaker: breaker.Config{Initial: breaker.Open, Cooldown: time.Second},
+			MaxKeys: 1, MaxSeries: breaker.Off, Breaker: breaker.Config{Initial: breaker.Open, Cooldown: time.Second},
 		})
 		var m meter
 		g.Get("a")

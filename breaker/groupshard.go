@@ -2,6 +2,7 @@ package breaker
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,7 +26,7 @@ type shard[K comparable] struct {
 	byKey map[K]*member[K]
 	ring  []*member[K] // the same members, in the order in which they are looked at
 	hand  int          // the one looked at last
-	gone  account      // of the members that were evicted: see observers
+	gone  account      // of the members that were evicted
 
 	fullAt atomic.Int64 // offset from the group's epoch, or neverFull: no member could be evicted then
 }
@@ -92,14 +93,36 @@ func (s *shard[K]) place(r *rules, t time.Time) int {
 	for range min(2*len(s.ring), looks) {
 		s.hand = (s.hand + 1) % len(s.ring)
 		if m := s.ring[s.hand]; m.evict(r, t) {
-			if !m.seated {
-				s.gone.take(m.breaker, 1, s.group.watching.others)
-			}
-			delete(s.byKey, m.key)
+			s.remove(m)
 			s.group.evictions.Add(1)
 			return s.hand
 		}
 	}
 	s.fullAt.Store(int64(t.Sub(s.group.epoch)))
 	return -1
+}
+
+// forget removes the key's member, which it returns, or nil if there is none.
+func (s *shard[K]) forget(key K, t time.Time) *member[K] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.byKey[key]
+	if m == nil {
+		return nil
+	}
+	m.breaker.evictAnyway(t)
+	s.remove(m)
+	place, last := slices.Index(s.ring, m), len(s.ring)-1
+	s.ring[place] = s.ring[last]
+	s.ring = slices.Delete(s.ring, last, last+1)
+	s.hand = 0
+	s.fullAt.Store(neverFull)
+	s.group.members.Add(-1)
+	return m
+}
+
+// remove removes a member whose breaker was evicted. Its calls stay in the sum.
+func (s *shard[K]) remove(m *member[K]) {
+	s.gone.plus(s.group.watching.others.counted(m.breaker), 1)
+	delete(s.byKey, m.key)
 }

@@ -254,7 +254,8 @@ func (b *Breaker) check(at time.Duration) error {
 	}
 	at = b.read(at)
 	if p.state == evicted {
-		return b.checkNext(at)
+		next := b.current()
+		return next.check(next.at(b.fresh(at)))
 	}
 	switch s := p.at(at); {
 	case s.state == HalfOpen && p.over(at): // just due: all places are free
@@ -285,7 +286,9 @@ func (b *Breaker) openError(p *phase) *OpenError {
 func (b *Breaker) refuse(err *OpenError) error {
 	b.refused.Add()
 	if b.hold != nil && b.phase.Load().state == evicted { // it was evicted meanwhile
-		b.passRefusals()
+		if _, missed := b.missed(); missed {
+			return b.live().refuse(err)
+		}
 	}
 	return err
 }

@@ -49,6 +49,7 @@ type live struct {
 	retry  atomic.Int64                  // until when the service asked not to be called
 	probed atomic.Pointer[window.Counts] // HalfOpen: the results so far
 	full   atomic.Pointer[OpenError]     // HalfOpen: with which it refuses while all places are lent
+	seen   int64                         // evicted: calls that the eviction has seen, or that were passed on; guarded by the breaker's lock
 }
 
 // stay is a stretch of time in a state.

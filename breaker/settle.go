@@ -31,8 +31,8 @@ func (b *Breaker) settle(m *Permit, o Outcome, at time.Duration) bool {
 		p.ask(at, m.after)
 	}
 	if b.hold != nil && b.phase.Load().state == evicted { // it was evicted meanwhile
-		if done, counted := b.settleEvicted(m, o, at); done {
-			return counted
+		if gone, missed := b.missed(); gone {
+			return !missed || b.passResult(m, o, at, true)
 		}
 	}
 	if o <= Failure && (!quiet || p.asked) {
@@ -52,8 +52,8 @@ func (b *Breaker) settleOther(m *Permit, p *phase, o Outcome, at time.Duration) 
 	}
 	p.tally.Record(at, verdict(o), m.took(at))
 	if b.hold != nil && b.phase.Load().state == evicted { // it was evicted meanwhile
-		if done, counted := b.settleEvicted(m, o, at); done {
-			return counted
+		if gone, missed := b.missed(); gone {
+			return !missed || b.passResult(m, o, at, true)
 		}
 	}
 	if p.state == Shadow {
