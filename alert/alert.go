@@ -24,6 +24,9 @@ type Alert struct {
 	ActiveAt time.Time         // since when the condition has held
 	StartsAt time.Time         // since when it has fired; zero while pending
 	EndsAt   time.Time         // when it resolved; zero until then
+
+	// Annotations are those of the rule. Receivers get Summary as the annotation "summary".
+	Annotations map[string]string
 }
 
 // Resolved says whether the alert has fired and fires no more.

@@ -29,6 +29,9 @@ const (
 	maxLabelName = 128
 	maxLabel     = 1024
 	maxSummary   = 4096
+
+	maxAnnotations = 16
+	maxAnnotation  = 4096
 )
 
 var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)

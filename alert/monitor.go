@@ -146,7 +146,7 @@ func cloned(alerts []Alert) []Alert {
 	copies := make([]Alert, len(alerts))
 	for i, a := range alerts {
 		copies[i] = a
-		copies[i].Labels = maps.Clone(a.Labels)
+		copies[i].Labels, copies[i].Annotations = maps.Clone(a.Labels), maps.Clone(a.Annotations)
 	}
 	return copies
 }

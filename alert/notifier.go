@@ -3,6 +3,8 @@ package alert
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -68,7 +70,20 @@ func (a Alert) attrs() []slog.Attr {
 	if a.Severity != "" {
 		attrs = append(attrs, slog.String("severity", a.Severity))
 	}
+	if notes := a.notes(); len(notes) > 0 {
+		attrs = append(attrs, slog.GroupAttrs("annotations", notes...))
+	}
 	return append(attrs, slog.String("id", a.ID))
+}
+
+// notes returns the annotations but for the summary, which is logged by itself.
+func (a Alert) notes() (attrs []slog.Attr) {
+	for _, name := range slices.Sorted(maps.Keys(a.Annotations)) {
+		if name != "summary" {
+			attrs = append(attrs, slog.String(name, a.Annotations[name]))
+		}
+	}
+	return attrs
 }
 
 // Func is a notifier that calls the function. It panics if there is none.

@@ -45,9 +45,15 @@ type Rule struct {
 	// 128 letters, digits and underscores, and none of "alertname", "severity" and "key".
 	// A label "instance" takes the place of Config.Instance. Default none.
 	Labels map[string]string
-	// Describe writes the one line that tells a human what is wrong. It is called
-	// while the monitor evaluates, within the rule's budget. Default: the value
-	// and its condition.
+	// Annotations are texts for the people who read the alert, such as "description" and
+	// "runbook". They are not part of its identity, and every receiver gets them. At most 16, of
+	// up to 4,096 bytes each; the names are as in Labels. The annotation "summary" is
+	// the Summary of alerts that Describe does not write, and "value" is the monitor's own.
+	// Default none.
+	Annotations map[string]string
+	// Describe returns the Summary of an alert: one line that tells a human what is wrong. It is
+	// called while the monitor evaluates, within the rule's budget. Default the annotation
+	// "summary", or else the value and its condition.
 	Describe func(Alert) string
 }
 
@@ -105,17 +111,26 @@ func (r Rule) checkText(fault faultFunc) {
 	if len(r.Labels) > maxLabels {
 		fault("Labels has %d labels, must have at most %d", len(r.Labels), maxLabels)
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.Labels)) {
-		value := r.Labels[name]
+	if len(r.Annotations) > maxAnnotations {
+		fault("Annotations has %d annotations, must have at most %d", len(r.Annotations), maxAnnotations)
+	}
+	checkPairs("Labels", r.Labels, maxLabel, []string{LabelName, LabelSeverity, LabelKey}, fault)
+	checkPairs("Annotations", r.Annotations, maxAnnotation, []string{"value"}, fault)
+}
+
+// checkPairs checks labels or annotations, whose values may have up to most bytes.
+func checkPairs(field string, pairs map[string]string, most int, reserved []string, fault faultFunc) {
+	for _, name := range slices.Sorted(maps.Keys(pairs)) {
+		value := pairs[name]
 		switch {
-		case name == LabelName || name == LabelSeverity || name == LabelKey:
-			fault("Labels has %q, which is set by the monitor", name)
+		case slices.Contains(reserved, name):
+			fault("%s has %q, which is set by the monitor", field, name)
 		case !labelName.MatchString(name) || len(name) > maxLabelName:
-			fault("Labels has %.200q, must be up to %d letters, digits and underscores, with no digit in front", name, maxLabelName)
-		case len(value) > maxLabel:
-			fault("Labels[%q] takes %d bytes, must take at most %d", name, len(value), maxLabel)
+			fault("%s has %.200q, must be up to %d letters, digits and underscores, with no digit in front", field, name, maxLabelName)
+		case len(value) > most:
+			fault("%s[%q] takes %d bytes, must take at most %d", field, name, len(value), most)
 		case value == "" || !utf8.ValidString(value):
-			fault("Labels[%q] is %q, must be UTF-8 and not empty", name, value)
+			fault("%s[%q] is %q, must be UTF-8 and not empty", field, name, value)
 		}
 	}
 }

@@ -65,8 +65,11 @@ func (t *track) alert(now time.Time) Alert {
 		ID: t.id, Rule: t.rule.Name, Key: t.labels[LabelKey], Severity: t.rule.Severity, Labels: t.labels, State: t.state,
 		Value: t.latest.Value, Calls: t.latest.Calls, Bad: t.latest.Bad,
 		ActiveAt: notAfter(t.activeAt, now), StartsAt: notAfter(t.firedAt, now), EndsAt: notAfter(t.resolvedAt, now),
+		Summary: t.rule.Annotations["summary"], Annotations: t.rule.Annotations,
 	}
-	a.Summary = fmt.Sprintf("%s is %.4g, alerts %v", t.name, a.Value, t.rule.When)
+	if a.Summary == "" {
+		a.Summary = fmt.Sprintf("%s is %.4g, alerts %v", t.name, a.Value, t.rule.When)
+	}
 	return a
 }
 

@@ -44,6 +44,7 @@ func newWatch(r Rule, c Config) *watch {
 		w.rule.Labels[LabelInstance] = c.Instance
 	}
 	maps.Copy(w.rule.Labels, r.Labels)
+	w.rule.Annotations = maps.Clone(r.Annotations)
 	if !r.Value.each {
 		w.tracks[""] = newTrack(&w.rule, "")
 		w.working.states[Inactive] = 1

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -14,8 +15,9 @@ import (
 
 // Slack posts each alert to a Slack channel, through an incoming webhook of its own
 // URL: red when it fires, green when it has resolved. Names, labels and summaries are
-// text: what looks like markup, a mention or a link in them is shown and does nothing. They
-// are cut to the lengths that Slack takes. All methods are safe for concurrent use.
+// text: what looks like markup, a mention or a link in them is shown and does nothing. Of the
+// rule's annotations, an address of http or https is shown as a link. All texts are cut to the
+// lengths that Slack takes. All methods are safe for concurrent use.
 type Slack struct{ *sink }
 
 // NewSlack returns a notifier for the incoming webhook at c.URL. It panics with the
@@ -69,23 +71,39 @@ func newSlackMessage(a alert.Alert) slackMessage {
 		Text:  slackText("["+strings.ToUpper(a.Status())+"] "+a.Rule, slackLine),
 		Parse: "none",
 		Attachments: []slackAttachment{{
-			Color: color, Text: slackText(a.Summary, slackLine), MarkupIn: []string{}, Fields: slackLabels(a), Time: at.Unix(),
+			Color: color, Text: slackText(a.Summary, slackLine), MarkupIn: []string{}, Fields: slackPairs(a), Time: at.Unix(),
 		}},
 	}
 }
 
-// slackLabels returns the labels but for the rule's name.
-func slackLabels(a alert.Alert) []slackPair {
-	names := slices.Sorted(maps.Keys(a.Labels))
-	names = slices.DeleteFunc(names, func(name string) bool { return name == alert.LabelName })
-	fields := []slackPair{}
-	for i, name := range names {
-		if i == slackFields-1 && len(names) > slackFields {
-			return append(fields, slackPair{Title: "…", Value: fmt.Sprintf("and %d more", len(names)-i), Short: true})
+// slackPairs returns the labels but for the rule's name, and then the annotations but for the
+// summary.
+func slackPairs(a alert.Alert) []slackPair {
+	pairs := []slackPair{}
+	for _, name := range slices.Sorted(maps.Keys(a.Labels)) {
+		if name != alert.LabelName {
+			pairs = append(pairs, slackPair{slackText(name, slackField), slackText(a.Labels[name], slackField), true})
 		}
-		fields = append(fields, slackPair{slackText(name, slackField), slackText(a.Labels[name], slackField), true})
 	}
-	return fields
+	for _, name := range slices.Sorted(maps.Keys(a.Annotations)) {
+		if name != "summary" {
+			pairs = append(pairs, slackPair{slackText(name, slackField), slackNote(a.Annotations[name]), false})
+		}
+	}
+	if more := len(pairs) - slackFields + 1; more > 1 {
+		pairs = append(pairs[:slackFields-1], slackPair{Title: "…", Value: fmt.Sprintf("and %d more", more), Short: true})
+	}
+	return pairs
+}
+
+// slackNote returns the value of an annotation. The author of the rule wrote it, and no stranger, so
+// that an address is shown as a link.
+func slackNote(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.ContainsAny(text, "<>| ") || len(text) > slackField/2 {
+		return slackText(text, slackField)
+	}
+	return "<" + strings.ReplaceAll(text, "&", "&amp;") + ">"
 }
 
 // slackMeaning escapes what Slack reads as control characters, and parts the beginning of an

@@ -15,7 +15,8 @@ import (
 
 // Webhook posts each alert as a message of Alertmanager's webhook format, version 4,
 // with one alert in it, so that whatever takes Alertmanager's webhooks takes these.
-// The annotations are "summary" and "value". All methods are safe for concurrent use.
+// The annotations are those of the rule, "summary" and "value". All methods are safe for
+// concurrent use.
 type Webhook struct {
 	*sink
 	sign func(id string, at time.Time, body []byte) http.Header // nil for none; a function hides the key
@@ -92,8 +93,12 @@ func newMessage(receiver string, a alert.Alert) message {
 	}
 }
 
+// annotationsOf returns the annotations of the rule, with the summary and the value.
 func annotationsOf(a alert.Alert) map[string]string {
-	return map[string]string{"summary": a.Summary, "value": strconv.FormatFloat(a.Value, 'g', -1, 64)}
+	annotations := map[string]string{}
+	maps.Copy(annotations, a.Annotations)
+	annotations["summary"], annotations["value"] = a.Summary, strconv.FormatFloat(a.Value, 'g', -1, 64)
+	return annotations
 }
 
 // groupKey is the one of an Alertmanager that groups by every label.

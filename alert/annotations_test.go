@@ -1,0 +1,91 @@
+package alert_test
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert"
+)
+
+// annotated is a rule that fires, with annotations.
+func annotated(annotations map[string]string) alert.Rule {
+	return alert.Rule{
+		Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 { return 1 }), Annotations: annotations,
+	}
+}
+
+func TestAnnotationsAreNoPartOfTheIdentity(t *testing.T) {
+	var told diary
+	given := map[string]string{"runbook": "https://runbooks.example/x", "description": "x is bad"}
+	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("x")}, Instance: "a"}, annotated(given))
+	m.Evaluate()
+	require.NoError(t, m.Flush(t.Context()))
+	a := told.alerts()[0]
+	require.Equal(t, given, a.Annotations)
+	require.Equal(t, "gauge is 1, alerts above 0", a.Summary)
+	require.Equal(t, map[string]string{"alertname": "x", "instance": "a"}, a.Labels)
+
+	a.Annotations["runbook"] = "changed" // what a notifier was given is its own
+	given["description"] = "changed"     // and so is what a rule was made of
+	require.Equal(t, map[string]string{"runbook": "https://runbooks.example/x", "description": "x is bad"}, m.Alerts()[0].Annotations)
+
+	plain := alert.NewMonitor(alert.Config{Instance: "a"}, annotated(nil))
+	plain.Evaluate()
+	require.Equal(t, a.ID, plain.Alerts()[0].ID)
+	require.Nil(t, plain.Alerts()[0].Annotations)
+}
+
+func TestTheSummaryIsDescribedOrAnnotated(t *testing.T) {
+	summary := func(r alert.Rule) string {
+		m := alert.NewMonitor(alert.Config{Logger: quiet()}, r)
+		m.Evaluate()
+		return m.Alerts()[0].Summary
+	}
+	r := annotated(map[string]string{"summary": "payments fail"})
+	require.Equal(t, "payments fail", summary(r))
+	r.Describe = func(a alert.Alert) string { return a.Summary + ", " + a.Annotations["summary"] + " indeed" }
+	require.Equal(t, "payments fail, payments fail indeed", summary(r))
+	r.Describe = func(alert.Alert) string { panic("no words") }
+	require.Equal(t, "payments fail", summary(r))
+}
+
+func TestAnnotationsThatMakeNoSenseAreRefused(t *testing.T) {
+	many := map[string]string{}
+	for i := range 17 {
+		many[fmt.Sprint("a", i)] = "x"
+	}
+	for want, annotations := range map[string]map[string]string{
+		`Annotations has "value", which is set by the monitor`:                    {"value": "1"},
+		`Annotations has "run book", must be up to 128 letters, digits`:           {"run book": "x"},
+		`Annotations["runbook"] is "", must be UTF-8 and not empty`:               {"runbook": ""},
+		`Annotations["runbook"] is "\xff", must be UTF-8 and not empty`:           {"runbook": "\xff"},
+		`Annotations["description"] takes 4097 bytes, must take at most 4096`:     {"description": strings.Repeat("x", 4097)},
+		`Annotations has 17 annotations, must have at most 16`:                    many,
+		`Annotations has "` + strings.Repeat("x", 129) + `", must be up to 128 l`: {strings.Repeat("x", 129): "x"},
+	} {
+		require.ErrorContains(t, annotated(annotations).Validate(), want)
+	}
+	delete(many, "a0")
+	many["a1"] = strings.Repeat("x", 4096)
+	require.NoError(t, annotated(many).Validate())
+}
+
+func TestTheLogHasTheAnnotations(t *testing.T) {
+	var lines []string
+	logger := slog.New(slog.NewTextHandler(writer(func(line string) { lines = append(lines, line) }), nil))
+	a := alert.Alert{
+		Rule: "x", State: alert.Firing, Summary: "x is bad", StartsAt: time.Now(),
+		Annotations: map[string]string{"summary": "not shown twice", "runbook": "https://runbooks.example/x", "description": "d"},
+	}
+	require.NoError(t, alert.Log(logger).Notify(t.Context(), a))
+	require.Contains(t, lines[0], ` annotations.description=d annotations.runbook=https://runbooks.example/x id=`)
+	require.NotContains(t, lines[0], "twice")
+	a.Annotations = map[string]string{"summary": "alone"}
+	require.NoError(t, alert.Log(logger).Notify(t.Context(), a))
+	require.NotContains(t, lines[1], "annotations")
+}
