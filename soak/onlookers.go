@@ -33,14 +33,18 @@ type onlookers struct {
 }
 
 func newOnlookers(faults *faults, sources ...stat.Source) (*onlookers, error) {
+	page, err := dashboard.New(dashboard.Config{}, sources...)
+	if err != nil {
+		return nil, err
+	}
 	o := &onlookers{
 		faults: faults, registry: prometheus.NewPedanticRegistry(), shown: map[string]float64{},
-		reader: metric.NewManualReader(), page: httptest.NewServer(dashboard.Handler(sources...)),
+		reader: metric.NewManualReader(), page: httptest.NewServer(page),
 	}
 	if err := o.registry.Register(prom.NewCollector(sources...)); err != nil {
 		return nil, err
 	}
-	_, err := otelmetric.Register(metric.NewMeterProvider(metric.WithReader(o.reader)), sources...)
+	_, err = otelmetric.Register(metric.NewMeterProvider(metric.WithReader(o.reader)), sources...)
 	return o, err
 }
 

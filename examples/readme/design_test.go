@@ -67,8 +67,12 @@ func observe(ctx context.Context) error {
 	go monitor.Run(ctx)
 
 	prometheus.MustRegister(prom.NewCollector(payments, users, monitor))
-	http.Handle("/debug/weir/", http.StripPrefix("/debug/weir", dashboard.Handler(payments, users, monitor)))
-	_, err := otelmetric.Register(otel.GetMeterProvider(), payments, users, monitor)
+	page, err := dashboard.New(dashboard.Config{}, payments, users, monitor)
+	if err != nil {
+		return err
+	}
+	http.Handle("/debug/weir/", http.StripPrefix("/debug/weir", page))
+	_, err = otelmetric.Register(otel.GetMeterProvider(), payments, users, monitor)
 	return err
 }
 

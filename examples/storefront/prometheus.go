@@ -23,9 +23,13 @@ func figuresHandler(sources ...stat.Source) (http.Handler, error) {
 	if err := registry.Register(prom.NewCollector(sources...)); err != nil {
 		return nil, err
 	}
+	page, err := dashboard.New(dashboard.Config{}, sources...)
+	if err != nil {
+		return nil, err
+	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	mux.Handle("GET /debug/weir/", http.StripPrefix("/debug/weir", dashboard.Handler(sources...)))
+	mux.Handle("GET /debug/weir/", http.StripPrefix("/debug/weir", page))
 	return mux, nil
 }
 

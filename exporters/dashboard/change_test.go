@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/exporters/dashboard"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -61,7 +60,7 @@ func TestChangesAreDatedExactly(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begin := time.Now()
 				b := breaker.New("bank", breaker.Config{})
-				page := dashboard.Handler(b)
+				page := handler(b)
 				c.before(b)
 				time.Sleep(time.Until(begin.Add(time.Minute)))
 				snap(t, page)
@@ -110,7 +109,7 @@ func TestTimeInStateAtFirstSight(t *testing.T) {
 		time.Sleep(7 * time.Second)
 		run(twice, 3, 0) // closed for the second time
 		time.Sleep(3 * time.Second)
-		s := snap(t, dashboard.Handler(fresh, once, twice))
+		s := snap(t, handler(fresh, once, twice))
 		now := time.Now()
 		require.Equal(t, now.Add(-30*time.Second).UnixMilli(), *s.row(t, "fresh").Since)
 		require.False(t, s.row(t, "fresh").AtMost)
@@ -128,7 +127,7 @@ func TestTimeInStateAtFirstSight(t *testing.T) {
 func TestHundredChangesAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("bank", breaker.Config{})
-		page := dashboard.Handler(b)
+		page := handler(b)
 		snap(t, page)
 		for n := range 130 {
 			b.Force([]breaker.State{breaker.ForcedOpen, breaker.Shadow}[n%2])
@@ -147,7 +146,7 @@ func TestSourceThatTakesAnothersNameIsNoChange(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			old := breaker.New("bank", breaker.Config{})
 			run(old, calls.good, calls.bad)
-			page := dashboard.Handler(old)
+			page := handler(old)
 			snap(t, page)
 			page.Remove(old)
 			require.NoError(t, page.Add(breaker.New("bank", breaker.Config{})))
@@ -165,7 +164,7 @@ func TestSourceThatTakesAnothersNameIsNoChange(t *testing.T) {
 func TestSourceThatTakesAnothersNameBringsNoHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old := breaker.New("bank", breaker.Config{})
-		page := dashboard.Handler(old)
+		page := handler(old)
 		snap(t, page)
 		other := breaker.New("bank", breaker.Config{})
 		for range 3 {
@@ -194,7 +193,7 @@ func TestSourceThatTakesAnothersNameBringsNoHistory(t *testing.T) {
 func TestLimiterThatJoinsABreakerBringsNoHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bank := breaker.New("bank", breaker.Config{})
-		page := dashboard.Handler(bank)
+		page := handler(bank)
 		snap(t, page)
 		bank.Force(breaker.ForcedOpen)
 		limit := limiter.NewNamed("bank", limiter.NewFixedWindow(limiter.WindowConfig{Limit: 1, Span: time.Hour}), limiter.NamedConfig{})

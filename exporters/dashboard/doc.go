@@ -1,11 +1,14 @@
 // Package dashboard shows the figures of weir on a live web page: what is open,
 // what fails, what is refused, since when.
 //
-// One handler takes all sources (gates, breakers, limiters, alert monitors, your
-// own implementations of [stat.Source]) and is mounted wherever you like, behind
-// whatever guards your debug pages:
+// One handler takes all sources (gates, breakers, limiters, alert monitors, your own
+// implementations of [stat.Source]). Mount it behind whatever guards your debug pages:
 //
-//	http.Handle("/debug/weir/", http.StripPrefix("/debug/weir", dashboard.Handler(payments, users, monitor)))
+//	page, err := dashboard.New(dashboard.Config{}, payments, users, monitor)
+//	if err != nil {
+//		return err
+//	}
+//	http.Handle("/debug/weir/", http.StripPrefix("/debug/weir", page))
 //
 // The page has a table of all that calls pass through, the alerts, the recent
 // changes of state, and a view of each source with charts over the last minutes.

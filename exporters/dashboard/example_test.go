@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"fmt"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"time"
@@ -11,12 +12,17 @@ import (
 	"github.com/weir-go/weir/exporters/dashboard"
 )
 
-func ExampleHandler() {
+// The page of a program with a gate and a breaker, among its debug pages.
+func Example() {
 	payments := weir.New("payments", weir.Config{})
 	users := breaker.New("users-api", breaker.Config{})
 
+	page, err := dashboard.New(dashboard.Config{}, payments, users)
+	if err != nil {
+		log.Fatal(err)
+	}
 	mux := http.NewServeMux()
-	mux.Handle("/debug/weir/", http.StripPrefix("/debug/weir", dashboard.Handler(payments, users)))
+	mux.Handle("/debug/weir/", http.StripPrefix("/debug/weir", page))
 
 	w := httptest.NewRecorder()
 	mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/debug/weir/", nil))
@@ -25,12 +31,15 @@ func ExampleHandler() {
 }
 
 func ExampleNew() {
-	page := dashboard.New(dashboard.Config{
+	page, err := dashboard.New(dashboard.Config{
 		Title:   "storefront, Hamburg",
 		History: 30 * time.Minute,
 		Clients: 8,
 	})
-	// Sources that come later are added when they do.
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Sources that are made later are added then.
 	fmt.Println(page.Add(breaker.New("users-api", breaker.Config{})))
 	fmt.Println(page.Add(breaker.New("users-api", breaker.Config{})) != nil, "for a second one of that name")
 	// Output:
@@ -41,7 +50,7 @@ func ExampleNew() {
 // A server that is shut down ends the page's streams by itself. A server of
 // another kind, or none yet, leaves that to Close.
 func ExamplePage_Close() {
-	page := dashboard.Handler()
+	page, _ := dashboard.New(dashboard.Config{})
 	page.Close()
 
 	w := httptest.NewRecorder()
@@ -56,8 +65,10 @@ func ExampleConfig() {
 }
 
 func ExamplePage() {
-	var page http.Handler = dashboard.Handler(breaker.New("users-api", breaker.Config{}))
-
+	page, err := dashboard.New(dashboard.Config{}, breaker.New("users-api", breaker.Config{}))
+	if err != nil {
+		log.Fatal(err)
+	}
 	w := httptest.NewRecorder()
 	page.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/snapshot.json", nil))
 	fmt.Println(w.Code, w.Header().Get("Content-Type"))

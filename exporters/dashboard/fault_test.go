@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/exporters/dashboard"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
@@ -29,7 +28,7 @@ func TestSourceThatPanicsCostsTheOthersNothing(t *testing.T) {
 	quietly(t)
 	synctest.Test(t, func(t *testing.T) {
 		broken := newFake("mail")
-		page := dashboard.Handler(broken, breaker.New("bank", breaker.Config{}))
+		page := handler(broken, breaker.New("bank", breaker.Config{}))
 		require.Zero(t, snap(t, page).Faults.Panics)
 
 		broken.broken.Store(true)
@@ -54,7 +53,7 @@ func (moody) Latency() window.Latency { panic("broken") }
 
 func TestLatencyThatPanicsCostsNothingElse(t *testing.T) {
 	quietly(t)
-	page := dashboard.Handler(moody{breaker.New("bank", breaker.Config{})}, breaker.New("post", breaker.Config{}))
+	page := handler(moody{breaker.New("bank", breaker.Config{})}, breaker.New("post", breaker.Config{}))
 	s := snap(t, page)
 	require.Len(t, s.Rows, 2)
 	require.Equal(t, 2.0, s.Faults.Panics, "once when it was made")
@@ -64,7 +63,7 @@ func TestSourceThatBlocksHoldsUpNewFiguresAndNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck := newFake("mail")
 		stuck.hold = make(chan struct{})
-		page := dashboard.Handler(breaker.New("bank", breaker.Config{}), stuck)
+		page := handler(breaker.New("bank", breaker.Config{}), stuck)
 
 		done := make(chan int)
 		go func() { done <- get(page, "/snapshot.json").Code }() // it reads the sources and is stuck
@@ -96,7 +95,7 @@ func (s *twin) Observe(yield func(*stat.Series, float64) bool) {
 }
 
 func TestSeriesThatIsShownTwiceIsCounted(t *testing.T) {
-	page := dashboard.Handler(breaker.New("bank", breaker.Config{}), &twin{})
+	page := handler(breaker.New("bank", breaker.Config{}), &twin{})
 	require.Equal(t, 1.0, snap(t, page).Faults.Skipped)
 }
 
@@ -104,7 +103,7 @@ func TestMembersOfAGroupHaveRowsOfTheirOwn(t *testing.T) {
 	users := breaker.NewGroup[string]("users", breaker.GroupConfig{})
 	users.Get("ada").Force(breaker.ForcedOpen)
 	users.Get("bob")
-	page := dashboard.Handler(users)
+	page := handler(users)
 	states := map[string]string{}
 	for _, row := range snap(t, page).Rows {
 		states[row.Name] = row.State

@@ -15,7 +15,7 @@ import (
 // asked asks for each part of the page by the name of a host, over an interface.
 func asked(t *testing.T, c dashboard.Config, host, at string) (status int) {
 	t.Helper()
-	page := dashboard.New(c)
+	page := newPage(c)
 	for _, path := range []string{"/", "/snapshot.json", "/source.json", "/assets/x/page.js"} {
 		r := httptest.NewRequest(http.MethodGet, path, http.NoBody)
 		r.Host = host
@@ -75,7 +75,7 @@ func TestANameThatIsNoneIsNamed(t *testing.T) {
 
 // A real server says which interface a request came in by.
 func TestARealServerOnThisMachineRefusesOtherNames(t *testing.T) {
-	server := httptest.NewServer(dashboard.Handler())
+	server := httptest.NewServer(handler())
 	defer server.Close()
 	for host, want := range map[string]int{"": http.StatusOK, "localhost": http.StatusOK, "evil.example": http.StatusForbidden} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/snapshot.json", http.NoBody)

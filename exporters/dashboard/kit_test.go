@@ -263,3 +263,15 @@ func (s *stream) ended() bool {
 func (s *stream) leave() { _ = s.answer.Body.Close() }
 
 var _ http.Handler = (*dashboard.Page)(nil)
+
+// handler returns a page of the sources as it is by default.
+func handler(sources ...stat.Source) *dashboard.Page { return newPage(dashboard.Config{}, sources...) }
+
+// newPage returns a page of sources that are in order.
+func newPage(c dashboard.Config, sources ...stat.Source) *dashboard.Page {
+	page, err := dashboard.New(c, sources...)
+	if err != nil {
+		panic(err)
+	}
+	return page
+}

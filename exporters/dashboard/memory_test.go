@@ -27,7 +27,7 @@ func heap() int64 {
 
 // Sources that are added and removed while no page is open leave nothing behind.
 func TestSourcesThatComeAndGoUnseenLeaveNothing(t *testing.T) {
-	page := dashboard.Handler()
+	page := handler()
 	before := heap()
 	for n := range 200 {
 		b := breaker.New(fmt.Sprint(n, strings.Repeat("n", 100_000)), breaker.Config{Latency: true})
@@ -43,7 +43,7 @@ func TestSourcesThatComeAndGoUnseenLeaveNothing(t *testing.T) {
 func TestLongKeysTakeLittleOfThePage(t *testing.T) {
 	const series, key = 20, 1 << 20
 	g := breaker.NewGroup[string]("tenants", breaker.GroupConfig{MaxSeries: series})
-	page := dashboard.New(dashboard.Config{Interval: 100 * time.Millisecond}, g)
+	page := newPage(dashboard.Config{Interval: 100 * time.Millisecond}, g)
 	for n := range 2 * series {
 		g.Get(fmt.Sprint(n, strings.Repeat("k", key)))
 	}
@@ -62,7 +62,7 @@ func TestLongKeysTakeLittleOfThePage(t *testing.T) {
 
 // A server that the page was mounted in is let go with the rest of it, however it ended.
 func TestServersThatHaveEndedAreLetGo(t *testing.T) {
-	page := dashboard.Handler()
+	page := handler()
 	gone := func() weak.Pointer[http.Server] {
 		server := httptest.NewServer(page)
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, http.NoBody)
@@ -83,7 +83,7 @@ func TestServersThatHaveEndedAreLetGo(t *testing.T) {
 func TestPointsOfALineAreThoseOfItsHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const interval = 100 * time.Millisecond
-		page := dashboard.New(dashboard.Config{Interval: interval, History: 10 * interval}, breaker.New("bank", breaker.Config{}))
+		page := newPage(dashboard.Config{Interval: interval, History: 10 * interval}, breaker.New("bank", breaker.Config{}))
 		id := snap(t, page).Rows[0].ID
 		for range 100 {
 			time.Sleep(interval)

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// Page is a live page of figures. It is an [http.Handler], made with [New] or
-// [Handler], and safe for concurrent use.
+// Page is a live page of figures. It is an [http.Handler], made with [New], and safe for
+// concurrent use.
 //
 // It answers GET and HEAD under any path, of which [http.StripPrefix] has taken
 // the part that it is mounted at, for the hosts that [Config].Hosts lets it.
@@ -27,27 +27,21 @@ type Page struct {
 	mux     *http.ServeMux
 }
 
-// Handler returns a page of the sources with the default [Config]. It panics where
-// [New] does.
-func Handler(sources ...stat.Source) *Page { return New(Config{}, sources...) }
-
-// New returns a page of the sources, which it reads once to learn their
-// instruments. It panics with the error of c.Validate if there is one, and
-// otherwise with the error of [stat.NewSet]: a nil source, or two different ones
-// of one name. Where sources are not known before, begin with none and use
-// [Page.Add], which returns its errors.
+// New returns a page of the sources, which it reads once to learn their instruments. The error
+// is that of c.Validate, or says that a source is nil or that two different sources have one
+// name. [Page.Add] adds sources that are made later.
 //
-// A source that is given twice, or is part of another as a breaker is of its gate,
-// is fine and shown once. A breaker and a limiter of one name share a line.
-func New(c Config, sources ...stat.Source) *Page {
+// A source that is given twice, or is part of another as a breaker is of its gate, is shown
+// once. A breaker and a limiter of the same name share a line.
+func New(c Config, sources ...stat.Source) (*Page, error) {
 	if err := c.Validate(); err != nil {
-		panic(err)
+		return nil, err
 	}
 	c = c.orDefault()
 	c.Hosts = slices.Clone(c.Hosts)
 	s, err := newSampler(c, sources)
 	if err != nil {
-		panic(err)
+		return nil, err
 	}
 	p := &Page{config: c, assets: loadAssets(c.Title), sampler: s, clients: newClients(c.Clients)}
 	p.mux = http.NewServeMux()
@@ -56,7 +50,7 @@ func New(c Config, sources ...stat.Source) *Page {
 	p.mux.HandleFunc("GET /snapshot.json", p.snapshot)
 	p.mux.HandleFunc("GET /source.json", p.source)
 	p.mux.HandleFunc("GET /stream", p.stream)
-	return p
+	return p, nil
 }
 
 // Add adds sources, which the next sample shows. It adds none of them and returns

@@ -40,7 +40,8 @@ func TestConfigNamesWhatIsOutOfBounds(t *testing.T) {
 			continue
 		}
 		require.EqualError(t, err, c.want)
-		require.PanicsWithError(t, c.want, func() { dashboard.New(c.config) })
+		_, err = dashboard.New(c.config)
+		require.EqualError(t, err, c.want)
 	}
 }
 
@@ -48,16 +49,18 @@ func TestSourcesThatCannotBeToldApartAreAnError(t *testing.T) {
 	one, other := breaker.New("payments", breaker.Config{}), breaker.New("payments", breaker.Config{})
 	_, want := stat.NewSet(func(*stat.Series) int { return 0 }, one, other)
 	require.Error(t, want)
-	require.PanicsWithError(t, want.Error(), func() { dashboard.Handler(one, other) })
-	require.PanicsWithError(t, "stat: source 1 of 1 is nil", func() { dashboard.Handler(nil) })
+	_, err := dashboard.New(dashboard.Config{}, one, other)
+	require.EqualError(t, err, want.Error())
+	_, err = dashboard.New(dashboard.Config{}, nil)
+	require.EqualError(t, err, "stat: source 1 of 1 is nil")
 
-	page := dashboard.Handler(one, one)
+	page := handler(one, one)
 	require.Len(t, snap(t, page).Rows, 1, "given twice, shown once")
 	require.EqualError(t, page.Add(other), want.Error())
 }
 
 func TestPageLetsTheBrowserLoadNothingElse(t *testing.T) {
-	page := dashboard.Handler()
+	page := handler()
 	for _, path := range []string{"/", "/snapshot.json", "/source.json?id=x", "/stream", "/nowhere"} {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodHead, path, http.NoBody)
@@ -94,7 +97,7 @@ func TestAssetsNameNoOtherPlaceAndHoldNoInlineScriptOrStyle(t *testing.T) {
 }
 
 func TestAssetsAreKeptForeverUnderANameThatGoesWithTheirContent(t *testing.T) {
-	page := dashboard.Handler()
+	page := handler()
 	index := get(page, "/").Body.String()
 	files := regexp.MustCompile(`(?:href|src)="(assets/[^"]+)"`).FindAllStringSubmatch(index, -1)
 	require.Len(t, files, 11, index)
@@ -112,7 +115,7 @@ func TestAssetsAreKeptForeverUnderANameThatGoesWithTheirContent(t *testing.T) {
 }
 
 func TestWhatIsKnownAlreadyIsNotSentAgain(t *testing.T) {
-	page := dashboard.Handler(breaker.New("payments", breaker.Config{}))
+	page := handler(breaker.New("payments", breaker.Config{}))
 	id := snap(t, page).Rows[0].ID
 	for _, path := range []string{"/", "/snapshot.json", "/source.json?id=" + id} {
 		first := get(page, path)
@@ -129,7 +132,7 @@ func TestWhatIsKnownAlreadyIsNotSentAgain(t *testing.T) {
 }
 
 func TestPageOnlyReads(t *testing.T) {
-	page := dashboard.Handler()
+	page := handler()
 	for _, path := range []string{"/", "/snapshot.json", "/source.json", "/stream"} {
 		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
 			w := httptest.NewRecorder()
@@ -147,7 +150,7 @@ func TestPageOnlyReads(t *testing.T) {
 }
 
 func TestPageWorksUnderAnyMount(t *testing.T) {
-	page := dashboard.Handler()
+	page := handler()
 	for _, c := range []struct {
 		mount, strip, ask string
 		want              int
@@ -173,7 +176,7 @@ func TestPageWorksUnderAnyMount(t *testing.T) {
 }
 
 func TestTitleIsText(t *testing.T) {
-	page := dashboard.New(dashboard.Config{Title: `<script>"shop"&`})
+	page := newPage(dashboard.Config{Title: `<script>"shop"&`})
 	body := get(page, "/").Body.String()
 	require.Contains(t, body, "<title>&lt;script&gt;&#34;shop&#34;&amp; · weir</title>")
 	require.NotContains(t, body, `<script>"`)
@@ -181,5 +184,5 @@ func TestTitleIsText(t *testing.T) {
 }
 
 func TestSourceThatIsNotThereIsNotFound(t *testing.T) {
-	require.Equal(t, http.StatusNotFound, get(dashboard.Handler(), "/source.json?id=nothing").Code)
+	require.Equal(t, http.StatusNotFound, get(handler(), "/source.json?id=nothing").Code)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/exporters/dashboard"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -21,7 +20,7 @@ func TestRowOfAGateHasWhatItsBreakerAndItsLimiterSay(t *testing.T) {
 		payments := weir.New("payments", weir.Config{
 			Rate: limiter.PerSecond(10), Burst: 10, Breaker: breaker.Config{Latency: true},
 		})
-		page := dashboard.Handler(payments)
+		page := handler(payments)
 		first := snap(t, page).row(t, "payments")
 		require.Equal(t, "gate", first.Kind)
 		require.Equal(t, "closed", first.State)
@@ -62,7 +61,7 @@ func TestRowOfAGateHasWhatItsBreakerAndItsLimiterSay(t *testing.T) {
 func TestRatesAreThoseOfTheLastTenSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("users", breaker.Config{})
-		page := dashboard.Handler(b)
+		page := handler(b)
 		snap(t, page)
 		for second := range 15 {
 			run(b, 10*second, 0)
@@ -83,7 +82,7 @@ func TestRatesAreThoseOfTheLastTenSeconds(t *testing.T) {
 func TestPauseIsNoRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("users", breaker.Config{})
-		page := dashboard.Handler(b)
+		page := handler(b)
 		snap(t, page)
 		run(b, 1000, 0)
 		time.Sleep(time.Minute)
@@ -106,7 +105,7 @@ func TestPauseIsNoRate(t *testing.T) {
 func TestRowOfALimiterSaysWhetherItHoldsAnybodyBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limiter.NewNamed("signup", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 4}), limiter.NamedConfig{})
-		page := dashboard.Handler(l)
+		page := handler(l)
 		r := snap(t, page).row(t, "signup")
 		require.Equal(t, "limiter", r.Kind)
 		require.Equal(t, "passing", r.State)
@@ -131,7 +130,7 @@ func TestBreakerAndLimiterOfOneNameShareARow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("mail", breaker.Config{})
 		l := limiter.NewNamed("mail", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 4}), limiter.NamedConfig{})
-		page := dashboard.Handler(b, l)
+		page := handler(b, l)
 		snap(t, page)
 		run(b, 3, 0)
 		for range 6 {
@@ -149,7 +148,7 @@ func TestBreakerAndLimiterOfOneNameShareARow(t *testing.T) {
 func TestLatencyOfAGateStandsInTheRowOfItsBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("bank", breaker.Config{Latency: true})
-		page := dashboard.Handler(weir.Join("checkout", b, nil))
+		page := handler(weir.Join("checkout", b, nil))
 		_ = b.Run(t.Context(), func(context.Context) error { time.Sleep(time.Second); return nil })
 		require.InDelta(t, 1.0, *snap(t, page).row(t, "bank").P99, 0.09)
 	})
@@ -160,7 +159,7 @@ func TestAlertsAndNotifiers(t *testing.T) {
 		b := breaker.New("bank", breaker.Config{Cooldown: time.Minute})
 		monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{alert.Func("pager", func(context.Context, alert.Alert) error { return nil })}},
 			alert.Rule{Name: "bank is open", Severity: "page", Value: alert.Tripped(b), When: alert.Above(0)})
-		page := dashboard.Handler(b, monitor)
+		page := handler(b, monitor)
 		ctx, stop := context.WithCancel(t.Context())
 		go monitor.Run(ctx)
 		time.Sleep(6 * time.Second)
@@ -189,7 +188,7 @@ func TestAlertsAndNotifiers(t *testing.T) {
 }
 
 func TestSourcesOfOnesOwnHaveRowsToo(t *testing.T) {
-	page := dashboard.Handler(newFake("mail"))
+	page := handler(newFake("mail"))
 	r := snap(t, page).row(t, "mail")
 	require.Equal(t, "queue", r.Kind)
 	require.Empty(t, r.State)
@@ -205,7 +204,7 @@ func TestDetailHasEveryFigureOfASource(t *testing.T) {
 	for range b.Observe {
 		n++
 	}
-	page := dashboard.Handler(b)
+	page := handler(b)
 	d := look(t, page, snap(t, page).Rows[0].ID)
 	require.Len(t, d.Figures, n)
 	require.Equal(t, "weir.breaker.state", d.Figures[0].Instrument)
@@ -215,7 +214,7 @@ func TestDetailHasEveryFigureOfASource(t *testing.T) {
 func TestSourcesComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := breaker.New("one", breaker.Config{}), breaker.New("two", breaker.Config{Latency: true})
-		page := dashboard.Handler(one)
+		page := handler(one)
 		h := serve(page)
 		defer h.Close()
 		s := h.stream(t)
@@ -239,7 +238,7 @@ func TestSourcesComeAndGo(t *testing.T) {
 func TestNamesAreShownSafelyAndInBounds(t *testing.T) {
 	long := strings.Repeat("long ", 2000) + "end"
 	evil := "</script><img src=x onerror=\"alert('1')\">\r\n\r\nevent: snapshot\ndata: {}\u2028\x00\xff"
-	page := dashboard.Handler(breaker.New(long, breaker.Config{}), breaker.New(evil, breaker.Config{}), breaker.New("", breaker.Config{}))
+	page := handler(breaker.New(long, breaker.Config{}), breaker.New(evil, breaker.Config{}), breaker.New("", breaker.Config{}))
 
 	body := get(page, "/snapshot.json").Body.String()
 	require.NotContains(t, body, "<img")

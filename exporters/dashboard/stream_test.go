@@ -17,7 +17,7 @@ import (
 func TestStreamBeginsWithASnapshotAndGoesOnWithWhatChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		payments, idle := breaker.New("payments", breaker.Config{}), breaker.New("idle", breaker.Config{})
-		h := serve(dashboard.Handler(payments, idle))
+		h := serve(handler(payments, idle))
 		defer h.Close()
 		begin := time.Now()
 		s := h.stream(t)
@@ -52,7 +52,7 @@ func TestStreamBeginsWithASnapshotAndGoesOnWithWhatChanges(t *testing.T) {
 func TestSourcesAreReadOnceForAllAndOnlyWhileSomebodyLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := newFake("mail")
-		page := dashboard.Handler(queue)
+		page := handler(queue)
 		h := serve(page)
 		defer h.Close()
 		require.Equal(t, int64(1), queue.reads.Load(), "to learn its instruments")
@@ -85,7 +85,7 @@ func TestSourcesAreReadOnceForAllAndOnlyWhileSomebodyLooks(t *testing.T) {
 
 func TestStreamsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := serve(dashboard.New(dashboard.Config{Clients: 2}))
+		h := serve(newPage(dashboard.Config{Clients: 2}))
 		defer h.Close()
 		one, two := h.stream(t), h.stream(t)
 		one.next()
@@ -109,7 +109,7 @@ func TestStreamsAreBounded(t *testing.T) {
 func TestClientThatNeverReadsHoldsUpNobodyAndLosesItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := newFake("mail")
-		h := serve(dashboard.New(dashboard.Config{Clients: 2}, queue))
+		h := serve(newPage(dashboard.Config{Clients: 2}, queue))
 		defer h.Close()
 		conn, err := h.dial(t.Context())
 		require.NoError(t, err)
@@ -138,7 +138,7 @@ func TestClientThatNeverReadsHoldsUpNobodyAndLosesItsPlace(t *testing.T) {
 
 func TestClientThatIsSlowGetsASnapshotAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := serve(dashboard.Handler(newFake("mail")))
+		h := serve(handler(newFake("mail")))
 		defer h.Close()
 		slow, quick := h.stream(t), h.stream(t)
 		slow.next()
@@ -159,7 +159,7 @@ func TestClientThatIsSlowGetsASnapshotAgain(t *testing.T) {
 
 func TestStreamsOutliveTheServersWriteTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := serve(dashboard.Handler())
+		h := serve(handler())
 		h.WriteTimeout = 3 * time.Second
 		defer h.Close()
 		s := h.stream(t)
@@ -172,7 +172,7 @@ func TestStreamsOutliveTheServersWriteTimeout(t *testing.T) {
 
 func TestServersShutdownEndsItsStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		page := dashboard.Handler()
+		page := handler()
 		one, two := serve(page), serve(page)
 		here, there := one.stream(t), two.stream(t)
 		here.next()
@@ -192,7 +192,7 @@ func TestServersShutdownEndsItsStreams(t *testing.T) {
 
 func TestCloseEndsStreamsAndRefusesNewOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		page := dashboard.Handler(newFake("mail"))
+		page := handler(newFake("mail"))
 		h := serve(page)
 		defer h.Close()
 		s := h.stream(t)
@@ -212,7 +212,7 @@ func TestCloseEndsStreamsAndRefusesNewOnes(t *testing.T) {
 type plain struct{ http.ResponseWriter }
 
 func TestStreamEndsWhereEventsCannotPass(t *testing.T) {
-	page := dashboard.Handler()
+	page := handler()
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest(http.MethodGet, "/stream", http.NoBody)
 	page.ServeHTTP(plain{w}, r) // which returns

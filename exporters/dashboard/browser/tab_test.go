@@ -242,7 +242,8 @@ type site struct {
 
 func serve(t *testing.T, c dashboard.Config, sources ...stat.Source) *site {
 	t.Helper()
-	page := dashboard.New(c, sources...)
+	page, err := dashboard.New(c, sources...)
+	require.NoError(t, err)
 	mux := http.NewServeMux()
 	mux.Handle("/debug/weir/", http.StripPrefix("/debug/weir", page))
 	s := &site{Server: httptest.NewServer(mux), page: page}
