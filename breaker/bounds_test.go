@@ -128,3 +128,14 @@ func TestCallsInFlightAreLookedAtOnceABucketOrA32nd(t *testing.T) {
 	play(t, breaker.Config{SlowCall: 22500 * time.Millisecond, Window: 9500 * time.Millisecond, Buckets: 95, HungCalls: true, MinCalls: 4},
 		"0 AAAA .... closed", "23.1 A . closed", "23.6 A . closed", "24 S r open")
 }
+
+// Ten buckets of a second: a call leaves after nine to ten seconds, wherever in its bucket it came.
+func TestTheWindowCoversAllButABucketOfItself(t *testing.T) {
+	for _, came := range []int{0, 1, 500, 999, 1000, 12_345} {
+		b := breaker.NewAt("b", breaker.Config{Window: 10 * time.Second, Buckets: 10}, t0)
+		require.NoError(t, modelDo(b, 0, breaker.Ignored))
+		require.NoError(t, modelDo(b, came, breaker.Failure))
+		require.Equal(t, int64(1), b.CountsAt(modelAt(came+9000)).Failures, "came at %d ms", came)
+		require.Zero(t, b.CountsAt(modelAt(came+10_000)).Failures, "came at %d ms", came)
+	}
+}

@@ -25,7 +25,7 @@ type Config struct {
 	// opens. Off never opens on it. Default 0.5 where SlowCall is set.
 	SlowRate float64
 	// Latency keeps a histogram of how long calls take, for a window over time. It
-	// costs a second reading of the clock and two atomic adds a call, and 44 kB from
+	// costs a second reading of the clock and two atomic adds a call, and 36 kB from
 	// the first call on. Default false.
 	Latency bool
 	// HungCalls counts calls that have been in flight for longer than SlowCall as slow

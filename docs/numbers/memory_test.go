@@ -28,9 +28,16 @@ var objects = []object{
 	{"`window.Counter`", 500, func() any { return window.NewCounter(window.Config{}) }},
 	{"`window.Calls`", 1500, func() any { return window.NewCalls(window.CallsConfig{}) }},
 	{"`window.Calls` of 100 buckets", 7000, func() any { return window.NewCalls(window.CallsConfig{Buckets: 100}) }},
+	{"`window.Calls` with Latency", 38_000, func() any { return timing(window.NewCallsAt(window.CallsConfig{Buckets: 12, Latency: true}, t0)) }},
 	{"`window.View` of 60 buckets", 4500, func() any { return window.NewView(window.Config{Buckets: 60}) }},
 	{"`breaker.Breaker`", 3000, func() any { return breaker.New("b", breaker.Config{}) }},
 	{"`breaker.Breaker` with HungCalls", 4000, func() any { return hanging(1000) }},
+	{"`breaker.Breaker` with Latency", 39_000, func() any {
+		b := breaker.NewAt("b", breaker.Config{Buckets: 12, Latency: true}, t0)
+		p, _ := b.AllowAt(t0)
+		p.RecordAt(t0, breaker.Success)
+		return b
+	}},
 	{"`breaker.Breaker` in shadow mode", 6000, func() any { return breaker.New("b", breaker.Config{Initial: breaker.Shadow}) }},
 	{"`breaker.Throttle`", 2000, func() any { return breaker.NewThrottle("t", breaker.ThrottleConfig{}) }},
 	{"`limiter.TokenBucket`", 500, func() any { return limiter.NewTokenBucket(limiter.Config{Rate: rate}) }},
@@ -56,6 +63,14 @@ func fullLog(n int) *limiter.SlidingLog {
 		l.TakeAt(t0.Add(time.Duration(i)*time.Hour/time.Duration(n)), 1)
 	}
 	return l
+}
+
+// timing has a window time calls in each of its parts.
+func timing(c *window.Calls) *window.Calls {
+	for i := range 30 {
+		c.RecordAt(t0.Add(time.Duration(i)*time.Second), window.Success, time.Second)
+	}
+	return c
 }
 
 // hanging returns a breaker that counts so many calls in flight, over all of its window.
@@ -95,6 +110,35 @@ func TestMemory(t *testing.T) {
 		runtime.KeepAlive(&kept)
 		t.Logf("%s: %d bytes", o.name, each)
 		require.LessOrEqual(t, each, o.bytes, o.name)
+	}
+}
+
+// TestMemoryGrowsByBuckets counts what each bucket, or each of the last calls, adds.
+func TestMemoryGrowsByBuckets(t *testing.T) {
+	const n, many = 20, 10_000
+	size := func(build func() any) uint64 {
+		var kept [n]any
+		before := heap()
+		for i := range kept {
+			kept[i] = build()
+		}
+		all := heap() - before
+		runtime.KeepAlive(&kept)
+		return all / n
+	}
+	for name, c := range map[string]struct {
+		build func(n int) any
+		each  uint64
+	}{
+		"Buckets of a window":    {func(n int) any { return window.NewCalls(window.CallsConfig{Buckets: n}) }, 56},
+		"Buckets of a view":      {func(n int) any { return window.NewView(window.Config{Span: time.Hour, Buckets: n}) }, 56},
+		"Buckets of a breaker":   {func(n int) any { return breaker.New("b", breaker.Config{Buckets: n}) }, 56},
+		"Last of a window":       {func(n int) any { return window.NewCalls(window.CallsConfig{Last: n}) }, 48},
+		"LastCalls of a breaker": {func(n int) any { return breaker.New("b", breaker.Config{LastCalls: n}) }, 48},
+	} {
+		grown := size(func() any { return c.build(many) }) - size(func() any { return c.build(20) })
+		const page = 8192 // to whole ones of which large objects are rounded up
+		require.LessOrEqual(t, grown, c.each*many+page, name)
 	}
 }
 
