@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/sentinel"
 	"github.com/weir-go/weir/limiter"
-	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
 
-// ErrRefused is matched by every error with which a gate refuses a call. It is
-// stat.ErrRefused.
-var ErrRefused = stat.ErrRefused
+// ErrRefused is matched, through [errors.Is], by every error with which a gate, a breaker or a
+// limiter refuses a call: an open breaker, a limiter without tokens, a full queue. A refused
+// call never reaches the service, so it says nothing about it: breakers ignore such errors.
+var ErrRefused = sentinel.ErrRefused
 
 // Gate is a limiter and a breaker before one service. All its methods may be
 // called from any number of goroutines.

@@ -29,7 +29,7 @@ var mayImport = map[string][]string{
 	"alert/notify":        {"alert", "breaker"},
 	"alert/promrules":     {},
 	"exporters/dashboard": {"stat", "window"},
-	"weir":                {"stat", "window", "breaker", "limiter"},
+	"weir":                {"stat", "window", "breaker", "limiter", "internal"},
 	"weirhttp":            {"weir"},
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/internal/sentinel"
 	"github.com/weir-go/weir/window"
 )
 
@@ -227,7 +227,7 @@ func TestOpenErrorSaysWhyAndUntilWhen(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		err := b.Run(bg(), succeed)
 		require.ErrorIs(t, err, breaker.ErrOpen)
-		require.ErrorIs(t, err, stat.ErrRefused)
+		require.ErrorIs(t, err, sentinel.ErrRefused)
 		require.NotErrorIs(t, err, errDown)
 		var e *breaker.OpenError
 		require.ErrorAs(t, err, &e)
@@ -308,8 +308,8 @@ func TestVerdicts(t *testing.T) {
 		{"no error", bg(), nil, breaker.Success},
 		{"no error though the caller has gone", cancelled, nil, breaker.Success},
 		{"an error", bg(), errDown, breaker.Failure},
-		{"an inner refusal", bg(), stat.ErrRefused, breaker.Ignored},
-		{"a wrapped inner refusal", bg(), errors.Join(io.EOF, fmt.Errorf("in: %w", stat.ErrRefused)), breaker.Ignored},
+		{"an inner refusal", bg(), sentinel.ErrRefused, breaker.Ignored},
+		{"a wrapped inner refusal", bg(), errors.Join(io.EOF, fmt.Errorf("in: %w", sentinel.ErrRefused)), breaker.Ignored},
 		{"the caller gave up", cancelled, fmt.Errorf("get: %w", context.Canceled), breaker.Ignored},
 		{"the caller gave up, by its cause", cancelled, io.ErrClosedPipe, breaker.Ignored},
 		{"the caller gave up, in other words", cancelled, errDown, breaker.Ignored},
@@ -331,7 +331,7 @@ func TestClassifyDecides(t *testing.T) {
 	}})
 	run(t, b, 2, func(context.Context) error { return fmt.Errorf("user 7: %w", errNotFound) })
 	run(t, b, 1, fail)
-	run(t, b, 1, func(context.Context) error { return stat.ErrRefused })
+	run(t, b, 1, func(context.Context) error { return sentinel.ErrRefused })
 	require.Equal(t, window.Counts{Successes: 2, Failures: 1, Ignored: 1, ConsecutiveFailures: 1}, b.Counts())
 }
 

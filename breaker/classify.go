@@ -20,7 +20,7 @@ const (
 // DefaultClassify is the verdict on an error where Config.Classify is not set:
 //
 //   - nil is a success,
-//   - an error that matches stat.ErrRefused is ignored: an inner breaker or
+//   - an error that matches weir.ErrRefused is ignored: an inner breaker or
 //     limiter refused the call, so the service never saw it. So is one that joins a
 //     refusal and a failure: where calls of several services are guarded as one, give
 //     each its own breaker, or judge the parts in Config.Classify,

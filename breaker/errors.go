@@ -5,26 +5,26 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/internal/sentinel"
 )
 
 // ErrOpen is matched, through [errors.Is], by every error with which a breaker
 // refuses a call. The error itself is an [*OpenError]. ErrOpen alone, as a wrapper may return
-// it, matches stat.ErrRefused too.
+// it, matches weir.ErrRefused too.
 var ErrOpen error = refusalError("breaker: open")
 
-// refusalError is an error by which refusals are matched. It matches stat.ErrRefused itself.
+// refusalError is an error by which refusals are matched. It matches weir.ErrRefused itself.
 type refusalError string
 
 func (e refusalError) Error() string { return string(e) }
 
-// Is reports whether the target is stat.ErrRefused.
-func (e refusalError) Is(target error) bool { return target == stat.ErrRefused }
+// Is reports whether the target is weir.ErrRefused.
+func (e refusalError) Is(target error) bool { return target == sentinel.ErrRefused }
 
 // OpenError says which breaker refused, why and until when. One is made for each
 // opening and shared by all calls that it refuses: do not change it.
 //
-// It matches ErrOpen and stat.ErrRefused.
+// It matches ErrOpen and weir.ErrRefused.
 type OpenError struct {
 	Name   string    // the breaker's
 	Key    string    // that of a member of a Group, in words
@@ -48,8 +48,8 @@ func (e *OpenError) Error() string {
 	}
 }
 
-// Is reports whether the target is ErrOpen or stat.ErrRefused.
-func (e *OpenError) Is(target error) bool { return target == ErrOpen || target == stat.ErrRefused }
+// Is reports whether the target is ErrOpen or weir.ErrRefused.
+func (e *OpenError) Is(target error) bool { return target == ErrOpen || target == sentinel.ErrRefused }
 
 // RetryAfter returns how long it is until Until by the real clock, and 0 where
 // that has passed or is not known.

@@ -3,14 +3,14 @@ package breaker
 import (
 	"time"
 
-	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/internal/sentinel"
 )
 
 // findings are what an error says to a breaker. They are what errors.Is and errors.AsType
 // find, by one way through the tree and without reflection, which took a third of a failed
 // call.
 type findings struct {
-	refused bool          // an inner breaker or limiter refused: stat.ErrRefused
+	refused bool          // an inner breaker or limiter refused: weir.ErrRefused
 	asked   bool          // there is a method RetryAfter, and
 	after   time.Duration // it asks for this wait
 }
@@ -45,9 +45,9 @@ func (f *findings) search(err error) {
 
 // look looks at an error alone, and at what it passes for.
 func (f *findings) look(err error) {
-	if err == stat.ErrRefused { //nolint:errorlint // search unwraps
+	if err == sentinel.ErrRefused { //nolint:errorlint // search unwraps
 		f.refused = true
-	} else if e, ok := err.(interface{ Is(error) bool }); ok && e.Is(stat.ErrRefused) {
+	} else if e, ok := err.(interface{ Is(error) bool }); ok && e.Is(sentinel.ErrRefused) {
 		f.refused = true
 	}
 	if f.asked {

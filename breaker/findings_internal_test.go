@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/internal/sentinel"
 )
 
 // asking asks for a wait.
@@ -23,7 +23,7 @@ func (a asking) RetryAfter() time.Duration { return time.Duration(a) }
 type passing struct{ refusal, asks bool }
 
 func (passing) Error() string          { return "passing" }
-func (p passing) Is(target error) bool { return p.refusal && target == stat.ErrRefused }
+func (p passing) Is(target error) bool { return p.refusal && target == sentinel.ErrRefused }
 func (p passing) As(target any) bool {
 	w, ok := target.(*waiting)
 	if ok = ok && p.asks; ok {
@@ -35,7 +35,7 @@ func (p passing) As(target any) bool {
 // both is of two kinds at once.
 type both struct{ asking }
 
-func (both) Unwrap() error { return stat.ErrRefused }
+func (both) Unwrap() error { return sentinel.ErrRefused }
 
 // tree draws an error.
 func tree(r *rand.Rand, depth int) error {
@@ -43,7 +43,7 @@ func tree(r *rand.Rand, depth int) error {
 	case 0:
 		return errors.New("bare")
 	case 1:
-		return stat.ErrRefused
+		return sentinel.ErrRefused
 	case 2:
 		return asking(r.IntN(100))
 	case 3:
@@ -70,7 +70,7 @@ func TestFindingsAreThoseOfTheErrorsPackage(t *testing.T) {
 		f.search(err)
 		var w waiting
 		asks := errors.As(err, &w)
-		require.Equal(t, errors.Is(err, stat.ErrRefused), f.refused, "%#v", err)
+		require.Equal(t, errors.Is(err, sentinel.ErrRefused), f.refused, "%#v", err)
 		require.Equal(t, asks, f.asked, "%#v", err)
 		if asks {
 			require.Equal(t, w.RetryAfter(), f.after, "%#v", err)

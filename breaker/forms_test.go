@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/internal/sentinel"
 	"github.com/weir-go/weir/window"
 )
 
@@ -158,7 +158,7 @@ func TestAReportCountsOnceAndByItsVerdict(t *testing.T) {
 	}{
 		"no error":           {bg(), nil, window.Totals{Successes: 1}},
 		"an error":           {bg(), errDown, window.Totals{Failures: 1}},
-		"an inner refusal":   {bg(), stat.ErrRefused, window.Totals{Ignored: 1}},
+		"an inner refusal":   {bg(), sentinel.ErrRefused, window.Totals{Ignored: 1}},
 		"the caller gave up": {gone, context.Canceled, window.Totals{Ignored: 1}},
 	} {
 		b := breaker.New("b", breaker.Config{})

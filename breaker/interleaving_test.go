@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/internal/sentinel"
 	"github.com/weir-go/weir/window"
 )
 
@@ -79,7 +79,7 @@ func (c *modelCrowd) run(rnd *rand.Rand) {
 		case o == breaker.Success:
 			return nil
 		case o == breaker.Ignored:
-			return stat.ErrRefused
+			return sentinel.ErrRefused
 		case rnd.IntN(4) == 0:
 			panic(errDown)
 		}

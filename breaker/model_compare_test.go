@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/internal/sentinel"
 	"github.com/weir-go/weir/window"
 )
 
@@ -37,7 +37,7 @@ func (r *modelRun) equalErrors(verb string, want *breaker.OpenError, err error) 
 	}
 	r.counts["refused "+want.State.String()]++
 	var got *breaker.OpenError
-	if !errors.As(err, &got) || !errors.Is(err, breaker.ErrOpen) || !errors.Is(err, stat.ErrRefused) {
+	if !errors.As(err, &got) || !errors.Is(err, breaker.ErrOpen) || !errors.Is(err, sentinel.ErrRefused) {
 		r.fail(verb, *want, err)
 	}
 	its := *got

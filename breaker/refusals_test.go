@@ -10,19 +10,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/sentinel"
 	"github.com/weir-go/weir/limiter"
-	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
 
 func TestARefusalIsIgnoredHoweverItIsReturned(t *testing.T) {
 	open := breaker.New("inner", breaker.Config{Initial: breaker.ForcedOpen})
 	for _, refusal := range []error{
-		stat.ErrRefused, breaker.ErrOpen, breaker.ErrThrottled, limiter.ErrLimited, limiter.ErrQueueFull,
+		sentinel.ErrRefused, breaker.ErrOpen, breaker.ErrThrottled, limiter.ErrLimited, limiter.ErrQueueFull,
 		open.Run(bg(), succeed), &limiter.LimitedError{}, &breaker.ThrottledError{},
 	} {
 		for _, err := range []error{refusal, fmt.Errorf("wrapped: %w", refusal), fmt.Errorf("%w: %w", errDown, refusal)} {
-			require.ErrorIs(t, err, stat.ErrRefused)
+			require.ErrorIs(t, err, sentinel.ErrRefused)
 			require.Equal(t, breaker.Ignored, breaker.DefaultClassify(err), "%v", err)
 			require.Equal(t, breaker.Ignored, breaker.FailOn(errDown)(err), "%v", err)
 		}
@@ -31,7 +31,7 @@ func TestARefusalIsIgnoredHoweverItIsReturned(t *testing.T) {
 	require.NotErrorIs(t, breaker.ErrOpen, limiter.ErrLimited)
 }
 
-// An error that holds a refusal and a failure matches stat.ErrRefused, as one that words a
+// An error that holds a refusal and a failure matches weir.ErrRefused, as one that words a
 // refusal by two errors does: it is ignored, unless Classify knows better.
 func TestARefusalJoinedWithAFailureIsIgnored(t *testing.T) {
 	both := errors.Join(breaker.ErrOpen, errDown)

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/sentinel"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -273,7 +274,7 @@ func TestThrottleRefusalsCallNothingAndMatch(t *testing.T) {
 	require.Zero(t, v)
 	require.False(t, called)
 	require.ErrorIs(t, err, breaker.ErrThrottled)
-	require.ErrorIs(t, err, stat.ErrRefused)
+	require.ErrorIs(t, err, sentinel.ErrRefused)
 	require.NotErrorIs(t, err, breaker.ErrOpen)
 	var facts *breaker.ThrottledError
 	require.ErrorAs(t, err, &facts)

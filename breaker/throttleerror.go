@@ -3,7 +3,7 @@ package breaker
 import (
 	"fmt"
 
-	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/internal/sentinel"
 )
 
 // ErrThrottled is matched, through [errors.Is], by every error with which a throttle
@@ -13,7 +13,7 @@ var ErrThrottled error = refusalError("breaker: throttled")
 // ThrottledError says which throttle refused. One is shared by all calls that it
 // refuses: do not change it.
 //
-// It matches ErrThrottled and stat.ErrRefused. It does not match ErrOpen: nothing is
+// It matches ErrThrottled and weir.ErrRefused. It does not match ErrOpen: nothing is
 // open, other calls pass at the same time, and there is no moment to wait for.
 type ThrottledError struct {
 	Name string // the throttle's
@@ -23,7 +23,7 @@ func (e *ThrottledError) Error() string {
 	return fmt.Sprintf("throttle %q refuses a share of the calls, since too many fail", e.Name)
 }
 
-// Is reports whether the target is ErrThrottled or stat.ErrRefused.
+// Is reports whether the target is ErrThrottled or weir.ErrRefused.
 func (e *ThrottledError) Is(target error) bool {
-	return target == ErrThrottled || target == stat.ErrRefused
+	return target == ErrThrottled || target == sentinel.ErrRefused
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
@@ -85,7 +86,7 @@ func TestAWaitThatIsOfNoUseEndsAtOnce(t *testing.T) {
 	err = b.Wait(soon, "user", 1)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorIs(t, err, limiter.ErrLimited)
-	require.ErrorIs(t, err, stat.ErrRefused)
+	require.ErrorIs(t, err, weir.ErrRefused)
 
 	require.ErrorAs(t, b.WaitAtMost(t.Context(), "user", 1, time.Minute), &limited)
 	require.Equal(t, limiter.WaitTooLong, limited.Reason)

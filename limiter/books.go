@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-go/weir/internal/sentinel"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
@@ -131,7 +132,7 @@ func (b *books) await(n int, wait func() error) error {
 		if b.waits != nil {
 			b.waits.Record(time.Since(began))
 		}
-	case errors.Is(err, stat.ErrRefused):
+	case errors.Is(err, sentinel.ErrRefused):
 		b.counts[refusedOnes].add(n)
 	default:
 		b.counts[cancelled].add(n)

@@ -43,7 +43,7 @@
 // holds for all who still wait. A wait that cannot succeed is refused at once. The goroutines are
 // those of the callers; no limiter starts one.
 //
-// Refusals are of type *[LimitedError] and match [ErrLimited] and [stat.ErrRefused]. Take does not
+// Refusals are of type *[LimitedError] and match [ErrLimited] and weir.ErrRefused. Take does not
 // allocate, unless a [SlidingLog] grows or a [Group] meets a new key. Nothing is counted for
 // statistics, except by what has a name: [Named], [NamedGroup] and [NamedConcurrency].
 package limiter

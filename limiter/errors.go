@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/internal/sentinel"
 )
 
 // ErrLimited is matched, through [errors.Is], by every refusal of a limiter.
@@ -15,13 +15,13 @@ var ErrLimited error = refusalError("limiter: limited")
 // whose queue as many callers wait as may.
 var ErrQueueFull error = refusalError("limiter: queue is full")
 
-// refusalError is an error by which refusals are matched. It matches stat.ErrRefused itself.
+// refusalError is an error by which refusals are matched. It matches weir.ErrRefused itself.
 type refusalError string
 
 func (e refusalError) Error() string { return string(e) }
 
-// Is reports whether the target is stat.ErrRefused.
-func (e refusalError) Is(target error) bool { return target == stat.ErrRefused }
+// Is reports whether the target is weir.ErrRefused.
+func (e refusalError) Is(target error) bool { return target == sentinel.ErrRefused }
 
 // Reason is why a limiter refused.
 type Reason string
@@ -37,7 +37,7 @@ const (
 )
 
 // LimitedError is a refusal with its facts. It matches [ErrLimited] and
-// [stat.ErrRefused], and what its Reason says.
+// weir.ErrRefused, and what its Reason says.
 type LimitedError struct {
 	Name   string    // of the limiter, where it has one
 	Reason Reason    // why it was refused
@@ -66,7 +66,7 @@ func (e *LimitedError) Error() string {
 // Is reports whether the error is to be treated as target.
 func (e *LimitedError) Is(target error) bool {
 	switch target {
-	case ErrLimited, stat.ErrRefused:
+	case ErrLimited, sentinel.ErrRefused:
 		return true
 	case ErrQueueFull:
 		return e.Reason == QueueFull

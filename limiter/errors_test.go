@@ -10,12 +10,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/internal/sentinel"
 	"github.com/weir-go/weir/limiter"
-	"github.com/weir-go/weir/stat"
 )
 
 func TestLimitedErrorMatchesWhatItIs(t *testing.T) {
-	targets := []error{limiter.ErrLimited, stat.ErrRefused, limiter.ErrQueueFull, context.DeadlineExceeded, context.Canceled}
+	targets := []error{limiter.ErrLimited, sentinel.ErrRefused, limiter.ErrQueueFull, context.DeadlineExceeded, context.Canceled}
 	for reason, want := range map[limiter.Reason][]bool{
 		limiter.NoPermits:   {true, true, false, false, false},
 		limiter.OverLimit:   {true, true, false, false, false},

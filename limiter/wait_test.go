@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/internal/sentinel"
 	"github.com/weir-go/weir/limiter"
-	"github.com/weir-go/weir/stat"
 )
 
 // line is several callers that wait for one limiter, in a bubble.
@@ -150,7 +150,7 @@ func TestWaitFailsAtOnceWhereTheDeadlineCannotBeMet(t *testing.T) { // scenario 
 		require.Zero(t, time.Since(began))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, limiter.ErrLimited)
-		require.ErrorIs(t, err, stat.ErrRefused)
+		require.ErrorIs(t, err, sentinel.ErrRefused)
 		var limited *limiter.LimitedError
 		require.ErrorAs(t, err, &limited)
 		require.Equal(t, 200*ms, limited.RetryAfter())
@@ -188,7 +188,7 @@ func TestWaitWhoseDeadlinePassesInTheQueueIsARefusal(t *testing.T) {
 		l.all.Wait()
 		require.Equal(t, 1500*ms, l.log[0].at)
 		require.ErrorIs(t, l.log[0].err, context.DeadlineExceeded)
-		require.ErrorIs(t, l.log[0].err, stat.ErrRefused)
+		require.ErrorIs(t, l.log[0].err, sentinel.ErrRefused)
 		require.Zero(t, b.Take(0).RetryAfter, "nobody is left in the queue")
 	})
 }
@@ -238,7 +238,7 @@ func TestWaitQueueIsBounded(t *testing.T) { // scenario 35
 		err := b.Wait(t.Context(), 1)
 		require.ErrorIs(t, err, limiter.ErrQueueFull)
 		require.ErrorIs(t, err, limiter.ErrLimited)
-		require.ErrorIs(t, err, stat.ErrRefused)
+		require.ErrorIs(t, err, sentinel.ErrRefused)
 		l.want(arrival{"one", 1 * sec, nil}, arrival{"two", 2 * sec, nil})
 	})
 }

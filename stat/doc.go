@@ -1,6 +1,5 @@
 // Package stat holds the few words that every part of weir shares: what a
-// figure is called, who can be asked for figures, and the error that all
-// refusals match.
+// figure is called, and who can be asked for figures.
 //
 // Levels are pulled: a [Source] builds its [Series] once and yields a value for
 // each whenever somebody asks. An exporter knows nothing but these words, so it

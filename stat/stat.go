@@ -3,18 +3,11 @@ package stat
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
 )
-
-// ErrRefused is matched, through [errors.Is], by every error with which weir
-// refuses a call: an open breaker, a limiter without tokens, a full queue.
-// A call that was refused never reached the service behind, so it says nothing
-// about that service; breakers do not count it against one.
-var ErrRefused = errors.New("weir: refused")
 
 // Kind says how a figure behaves over time.
 type Kind uint8

@@ -1,0 +1,9 @@
+// Package sentinel has the error that every refusal of the library matches. Users know it as
+// weir.ErrRefused; it stands here because breaker and limiter must not import the root package.
+package sentinel
+
+import "errors"
+
+// ErrRefused is matched, through [errors.Is], by every error with which a breaker, a limiter or a gate
+// refuses a call.
+var ErrRefused = errors.New("weir: refused")
