@@ -64,4 +64,6 @@ func (c Config) times() *window.Times {
 	return new(window.Times)
 }
 
-func (c Config) limit() limiter.Config { return limiter.Config{Rate: c.Rate, Burst: c.Burst} }
+func (c Config) limit() limiter.TokenBucketConfig {
+	return limiter.TokenBucketConfig{Rate: c.Rate, Burst: c.Burst}
+}

@@ -42,11 +42,11 @@ func everyGate() map[string]*weir.Gate {
 		"a rate, and time to wait":      weir.New("g", weir.Config{Rate: limiter.PerSecond(1000), MaxWait: time.Second}),
 	}
 	for name, l := range map[string]limiter.Limiter{
-		"a bucket":               limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1000)}),
-		"a named bucket":         limiter.NewNamed("n", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1000)}), limiter.NamedConfig{}),
-		"what cannot be held":    plain{limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1000)})},
-		"a window":               limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 1000, Span: time.Second}),
-		"a limiter in the shade": limiter.NewNamed("n", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1)}), limiter.NamedConfig{Shadow: true}),
+		"a bucket":               limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000)}),
+		"a named bucket":         limiter.NewNamed("n", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000)}), limiter.NamedConfig{}),
+		"what cannot be held":    plain{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000)})},
+		"a window":               limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 1000, Window: time.Second}),
+		"a limiter in the shade": limiter.NewNamed("n", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1)}), limiter.NamedConfig{Shadow: true}),
 	} {
 		gates["joined, "+name] = weir.Join("g", breaker.New("b", breaker.Config{}), l)
 	}

@@ -54,8 +54,8 @@ func ExampleDoOr() {
 // Two endpoints of one service share its breaker, and have limits of their own.
 func ExampleJoin() {
 	service := breaker.New("service", breaker.Config{})
-	read := weir.Join("read", service, limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(100)}))
-	write := weir.Join("write", service, limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(5)}))
+	read := weir.Join("read", service, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(100)}))
+	write := weir.Join("write", service, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(5)}))
 	ok := func(context.Context) error { return nil }
 	_ = read.Run(context.Background(), ok)
 	_ = write.Run(context.Background(), ok)

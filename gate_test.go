@@ -122,7 +122,7 @@ func (l opensBetween) TakeAt(t time.Time, n int) limiter.Result {
 
 func TestATokenIsGivenBackWhenTheBreakerOpensMeanwhile(t *testing.T) {
 	b := breaker.New("b", breaker.Config{MinCalls: 1, Cooldown: time.Hour})
-	l := opensBetween{limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 5}), func() { _ = b.Run(bg(), fail) }}
+	l := opensBetween{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 5}), func() { _ = b.Run(bg(), fail) }}
 	g := weir.Join("g", b, l)
 	require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
 	require.Equal(t, 5, l.Take(0).Remaining)
@@ -204,7 +204,7 @@ func TestWaitersAreRefusedWhenTheBreakerOpens(t *testing.T) {
 }
 
 func TestAHoldReachesALimiterThatHasAName(t *testing.T) {
-	bucket := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(100)})
+	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(100)})
 	g := weir.Join("g", breaker.New("g", breaker.Config{}), limiter.NewNamed("g", bucket, limiter.NamedConfig{}))
 	g.Hold(time.Hour)
 	require.False(t, bucket.Take(1).OK)

@@ -27,14 +27,14 @@ func TestAGateShowsTheLimitThatItHas(t *testing.T) {
 	require.InDelta(t, 10, values["weir.limiter.limit"], 0)
 	require.InDelta(t, 5, values["weir.limiter.period"], 0)
 
-	unlimited := limiter.NewTokenBucket(limiter.Config{Rate: limiter.Unlimited()})
+	unlimited := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Unlimited()})
 	values, _ = shown(weir.Join("g", breaker.New("b", breaker.Config{}), unlimited))
 	require.Contains(t, values, "weir.limiter.requests")
 	for _, name := range []string{"available", "limit", "period"} {
 		require.NotContains(t, values, "weir.limiter."+name)
 	}
 
-	timeless := limiter.All(limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(2), Burst: 10}))
+	timeless := limiter.All(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(2), Burst: 10}))
 	values, _ = shown(weir.Join("g", breaker.New("b", breaker.Config{}), timeless))
 	require.InDelta(t, 10, values["weir.limiter.limit"], 0)
 	require.NotContains(t, values, "weir.limiter.period")

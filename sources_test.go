@@ -35,7 +35,7 @@ func sources(t *testing.T) map[string][]stat.Source {
 	open := breaker.New("open", timed)
 	open.OpenFor(time.Hour)
 	rate := weir.Config{Rate: limiter.PerHour(1), MaxWait: time.Nanosecond, Waits: true, Breaker: timed}
-	bucket := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1)})
+	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1)})
 	latent := window.NewCalls(window.CallsConfig{Latency: true})
 	latent.Record(window.Success, time.Second)
 	last := window.NewCalls(window.CallsConfig{Last: 10})

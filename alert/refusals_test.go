@@ -40,7 +40,7 @@ func TestRefusalsAreThoseOfTheBreakerAndOfTheLimiter(t *testing.T) {
 }
 
 func TestRefusalsOfEachKindOfSource(t *testing.T) {
-	bucket := limiter.NewNamed("bucket", limiter.NewTokenBucket(limiter.Config{Rate: tenAnHour(), Burst: 10}), limiter.NamedConfig{})
+	bucket := limiter.NewNamed("bucket", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: tenAnHour(), Burst: 10}), limiter.NamedConfig{})
 	users := limiter.NewNamedGroup("users",
 		limiter.NewGroup(limiter.GroupConfig[string]{Rate: tenAnHour(), Burst: 10}), limiter.NamedConfig{})
 	gates := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: weir.Config{Rate: tenAnHour(), Burst: 10}})

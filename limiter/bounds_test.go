@@ -22,19 +22,19 @@ type waitingLimiter interface {
 	limiter.WaitLimiter
 }
 
-func allWindows(c limiter.WindowConfig, t0 time.Time) map[string]waitingLimiter {
-	sliding := limiter.SlidingConfig{Limit: c.Limit, Span: c.Span, CountRefused: c.CountRefused, MaxWaiters: c.MaxWaiters}
+func allWindows(c limiter.FixedWindowConfig, t0 time.Time) map[string]waitingLimiter {
+	sliding := limiter.SlidingWindowConfig{Limit: c.Limit, Window: c.Window, CountRefused: c.CountRefused, MaxWaiters: c.MaxWaiters}
 	return map[string]waitingLimiter{
 		"fixed":   limiter.NewFixedWindowAt(c, t0),
 		"sliding": limiter.NewSlidingWindowAt(sliding, t0),
-		"log":     limiter.NewSlidingLogAt(c, t0),
+		"log":     limiter.NewSlidingLogAt(limiter.SlidingLogConfig(c), t0),
 	}
 }
 
 func TestConfigsMayGoToTheirBounds(t *testing.T) {
-	require.NoError(t, limiter.WindowConfig{Limit: math.MaxInt32, Span: 1}.Validate())
-	require.NoError(t, limiter.SlidingConfig{Limit: 1, Span: sec, Buckets: 100_000}.Validate())
-	require.Error(t, limiter.SlidingConfig{Limit: 1, Span: sec, Buckets: 100_001}.Validate())
+	require.NoError(t, limiter.FixedWindowConfig{Limit: math.MaxInt32, Window: 1}.Validate())
+	require.NoError(t, limiter.SlidingWindowConfig{Limit: 1, Window: sec, Buckets: 100_000}.Validate())
+	require.Error(t, limiter.SlidingWindowConfig{Limit: 1, Window: sec, Buckets: 100_001}.Validate())
 	require.NoError(t, limiter.WarmUpConfig{Rate: limiter.PerSecond(1), Period: us}.Validate())
 }
 
@@ -64,7 +64,7 @@ func TestRatiosAtTheirEdges(t *testing.T) {
 func TestTheQueueOfAWindowIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
-		for name, w := range allWindows(limiter.WindowConfig{Limit: 1, Span: hour, MaxWaiters: 1}, time.Now()) {
+		for name, w := range allWindows(limiter.FixedWindowConfig{Limit: 1, Window: hour, MaxWaiters: 1}, time.Now()) {
 			require.True(t, w.Take(1).OK, name)
 			newLine(t, w).enter(ctx, "w", 1)
 			require.ErrorIs(t, w.WaitAtMost(t.Context(), 1, limiter.Never), limiter.ErrQueueFull, name)
@@ -76,7 +76,7 @@ func TestTheQueueOfAWindowIsBounded(t *testing.T) {
 func TestWhatAWindowNeverAdmitsIsRefusedForeverWhileSomebodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
-		for name, w := range allWindows(limiter.WindowConfig{Limit: 2, Span: hour}, time.Now()) {
+		for name, w := range allWindows(limiter.FixedWindowConfig{Limit: 2, Window: hour}, time.Now()) {
 			require.True(t, w.Take(2).OK, name)
 			newLine(t, w).enter(ctx, "w", 1)
 			for _, n := range []int{3, -1} {
@@ -96,7 +96,7 @@ func TestAWindowIsNotPassedByWhenTheHeadIsDue(t *testing.T) {
 		time.Sleep(time.Minute) // off the grid
 		ctx, leave := context.WithCancel(t.Context())
 		for _, later := range []time.Duration{2 * hour, math.MaxInt64} {
-			for name, w := range allWindows(limiter.WindowConfig{Limit: 2, Span: hour}, time.Now()) {
+			for name, w := range allWindows(limiter.FixedWindowConfig{Limit: 2, Window: hour}, time.Now()) {
 				require.True(t, w.Take(2).OK, name)
 				newLine(t, w).enter(ctx, "w", 1)
 				require.Equal(t, "refused 0/2 retry 1ns reset 0s", show(w.TakeAt(time.Now().Add(later), 1)), "%s, %s later", name, later)
@@ -107,13 +107,13 @@ func TestAWindowIsNotPassedByWhenTheHeadIsDue(t *testing.T) {
 }
 
 func TestAnEmptyWindowHasNothingToResetAtAnEarlierTime(t *testing.T) {
-	for _, w := range allWindows(limiter.WindowConfig{Limit: 2, Span: sec}, start) {
+	for _, w := range allWindows(limiter.FixedWindowConfig{Limit: 2, Window: sec}, start) {
 		take(t, w, step{10 * sec, 0, "ok 2/2 reset 0s"}, step{0, 0, "ok 2/2 reset 0s"})
 	}
 }
 
 func TestRefusalsThatCountMakeAWindowNoMoreThanFull(t *testing.T) {
-	for _, w := range allWindows(limiter.WindowConfig{Limit: 5, Span: sec, CountRefused: true}, start) {
+	for _, w := range allWindows(limiter.FixedWindowConfig{Limit: 5, Window: sec, CountRefused: true}, start) {
 		take(t, w, step{0, 5, "ok"}, step{0, 3, "refused"})
 		w.Refund(1)
 		take(t, w, step{0, 0, "ok 1/5 reset " + w.TakeAt(start, 0).ResetAfter.String()}, step{0, 1, "ok"})
@@ -124,7 +124,7 @@ func TestRefusalsThatCountMakeAWindowNoMoreThanFull(t *testing.T) {
 // permits there are now, only the first back.
 func TestASlidingWindowCountsThoseAheadByTheBucket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 2, Span: sec, Buckets: 10})
+		w := limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 2, Window: sec, Buckets: 10})
 		require.True(t, w.Take(1).OK)
 		time.Sleep(500 * ms)
 		require.True(t, w.Take(1).OK)
@@ -203,7 +203,7 @@ func TestATurnThatIsTooFarOffNeverComes(t *testing.T) {
 		{0, 3, 100 * year, "refused 0/3 retry never reset never"},        // in longer units
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			b := limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.PerSecond(1), Burst: c.burst}, time.Now().Add(-c.age))
+			b := limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: c.burst}, time.Now().Add(-c.age))
 			require.True(t, b.Take(c.burst).OK)
 			ctx, leave := context.WithCancel(t.Context())
 			line := newLine(t, b)
@@ -229,7 +229,7 @@ func TestAdmitAfterAdmitsTheTokensThereAre(t *testing.T) {
 
 func TestWaitAtMostThatDoesNotWaitSaysThatNothingIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		require.True(t, b.Take(1).OK)
 		require.EqualError(t, b.WaitAtMost(t.Context(), 1, 0), "limiter: no permits left (limit 1), retry in 1s")
 		require.EqualError(t, b.WaitAtMost(t.Context(), 1, 1), "limiter: wait longer than wanted (limit 1), retry in 1s")
@@ -239,7 +239,7 @@ func TestWaitAtMostThatDoesNotWaitSaysThatNothingIsLeft(t *testing.T) {
 // TestNothingIsReservedWhenTheHeadIsDue asks at a time at which there is enough for the one who waits and for the one who asks.
 func TestNothingIsReservedWhenTheHeadIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 3})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3})
 		require.True(t, b.Take(3).OK)
 		line := newLine(t, b)
 		line.enter(t.Context(), "w", 1)
@@ -255,7 +255,7 @@ func TestNothingIsReservedWhenTheHeadIsDue(t *testing.T) {
 
 func TestACancelledReservationWakesWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 1})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1})
 		require.True(t, b.Take(1).OK)
 		r := b.Reserve(1, hour)
 		require.True(t, r.OK)
@@ -276,7 +276,7 @@ func TestAnUnlimitedReservationCanBeCancelledUntilItIsDue(t *testing.T) {
 
 func TestALeakyBucketTakesWhatFillsItAndNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewLeakyBucket(limiter.LeakyConfig{Rate: limiter.PerSecond(1), Capacity: 3})
+		b := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(1), Capacity: 3})
 		began := time.Now()
 		require.NoError(t, b.Wait(t.Context(), 0))
 		require.NoError(t, b.Wait(t.Context(), 3))
@@ -286,7 +286,7 @@ func TestALeakyBucketTakesWhatFillsItAndNothing(t *testing.T) {
 
 func TestALeakyBucketCountsThoseAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewLeakyBucket(limiter.LeakyConfig{Rate: limiter.PerSecond(2), Capacity: 6})
+		b := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(2), Capacity: 6})
 		line := newLine(t, b)
 		for _, who := range []string{"a", "b", "c"} {
 			line.enter(t.Context(), who, 1)
@@ -301,7 +301,7 @@ func TestALeakyBucketCountsThoseAhead(t *testing.T) {
 func TestALeakyBucketDripsNoMoreAfterItsLife(t *testing.T) {
 	for _, perSecond := range []float64{1, 3} {
 		synctest.Test(t, func(t *testing.T) {
-			b := limiter.NewLeakyBucket(limiter.LeakyConfig{Rate: limiter.PerSecond(perSecond)})
+			b := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(perSecond)})
 			time.Sleep(200 * year)
 			require.NoError(t, b.Wait(t.Context(), 1), "the first to come to an empty bucket")
 			require.ErrorIs(t, b.Wait(t.Context(), 1), limiter.ErrLimited)
@@ -311,7 +311,7 @@ func TestALeakyBucketDripsNoMoreAfterItsLife(t *testing.T) {
 
 func TestALeakyBucketRefusesATurnThatNeverComes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewLeakyBucket(limiter.LeakyConfig{Rate: limiter.Every(year), Capacity: 1000})
+		b := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.Every(year), Capacity: 1000})
 		time.Sleep(40 * year)
 		require.NoError(t, b.Wait(t.Context(), 40))
 		ctx, leave := context.WithCancel(t.Context())
@@ -386,7 +386,7 @@ func TestASlidingLogKeepsNoMoreMomentsThanItsLimit(t *testing.T) {
 	const limit, requests = 1000, 200_000
 	for _, countRefused := range []bool{false, true} {
 		before := heap()
-		log := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: limit, Span: hour, CountRefused: countRefused}, start)
+		log := limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: limit, Window: hour, CountRefused: countRefused}, start)
 		for i := range requests {
 			log.TakeAt(start.Add(time.Duration(i)*ms), 1)
 		}

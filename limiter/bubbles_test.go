@@ -12,12 +12,12 @@ import (
 
 // TestWaitInOneBubbleAfterAnother waits for limiters that were made outside, as package variables are, in two synctest bubbles.
 func TestWaitInOneBubbleAfterAnother(t *testing.T) {
-	c := limiter.Config{Rate: limiter.PerSecond(1), Burst: 1}
-	window := limiter.WindowConfig{Limit: 1, Span: sec}
-	smooth, leaky := limiter.NewSmooth(limiter.SmoothConfig{Rate: c.Rate, Burst: sec}), limiter.NewLeakyBucket(limiter.LeakyConfig{Rate: c.Rate, Capacity: 2})
+	c := limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1}
+	window := limiter.FixedWindowConfig{Limit: 1, Window: sec}
+	smooth, leaky := limiter.NewSmooth(limiter.SmoothConfig{Rate: c.Rate, Burst: sec}), limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: c.Rate, Capacity: 2})
 	flights := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
 	for name, w := range map[string]limiter.WaitLimiter{
-		"bucket": limiter.NewTokenBucket(c), "log": limiter.NewSlidingLog(window), "fixed": limiter.NewFixedWindow(window),
+		"bucket": limiter.NewTokenBucket(c), "log": limiter.NewSlidingLog(limiter.SlidingLogConfig(window)), "fixed": limiter.NewFixedWindow(window),
 		"joint": limiter.All(limiter.All(limiter.NewTokenBucket(c))), "key": limiter.NewGroup(limiter.GroupConfig[int]{Rate: c.Rate, Burst: 1}).Get(1),
 		"named": limiter.NewNamed("x", limiter.NewTokenBucket(c), limiter.NamedConfig{}), "smooth": waits{smooth}, "leaky": leaky,
 	} {

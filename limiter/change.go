@@ -33,7 +33,7 @@ func (b *TokenBucket) setBurst(at time.Duration, n int) error {
 	if n == 0 {
 		return errors.New("limiter: Burst is 0, must be at least 1")
 	}
-	if err := (Config{Rate: Unlimited(), Burst: n}).Validate(); err != nil {
+	if err := (TokenBucketConfig{Rate: Unlimited(), Burst: n}).Validate(); err != nil {
 		return err
 	}
 	b.change(at, func(old *terms) *terms { return newTerms(old.rate, n) })

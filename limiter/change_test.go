@@ -14,7 +14,7 @@ import (
 
 func TestSetRateAfterStandingStill(t *testing.T) { // scenario 3
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1e-18), Burst: 1})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1e-18), Burst: 1})
 		require.True(t, b.Take(1).OK)
 		time.Sleep(hour)
 		require.False(t, b.Take(1).OK)
@@ -27,7 +27,7 @@ func TestSetRateAfterStandingStill(t *testing.T) { // scenario 3
 
 func TestSetRateHoldsForThoseWhoWait(t *testing.T) { // scenario 32
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		b.Take(1)
 		l := newLine(t, b)
 		for _, who := range []string{"a", "b", "c", "d", "e"} {
@@ -43,7 +43,7 @@ func TestSetRateHoldsForThoseWhoWait(t *testing.T) { // scenario 32
 
 func TestSetBurstRefusesThoseWhoWantMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 5})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 5})
 		b.Take(5)
 		l := newLine(t, b)
 		l.enter(t.Context(), "big", 4)

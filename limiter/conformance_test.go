@@ -20,10 +20,12 @@ func TestConformance(t *testing.T) {
 		"TokenBucket/very fast": tokenBucket(limiter.Per(3, 2), 6, 3, 2),
 		"TokenBucket/slow":      tokenBucket(limiter.Per(7, 24*hour), 3, 7, 24*hour),
 		"TokenBucket/one":       tokenBucket(limiter.Every(13*ms), 1, 1, 13*ms),
-		"FixedWindow": windows(5, 10*sec, 2, func(c limiter.WindowConfig, t0 time.Time) limiter.TimedLimiter {
+		"FixedWindow": windows(5, 10*sec, 2, func(c limiter.FixedWindowConfig, t0 time.Time) limiter.TimedLimiter {
 			return limiter.NewFixedWindowAt(c, t0)
 		}),
-		"SlidingLog":             windows(5, 10*sec, 1, func(c limiter.WindowConfig, t0 time.Time) limiter.TimedLimiter { return limiter.NewSlidingLogAt(c, t0) }),
+		"SlidingLog": windows(5, 10*sec, 1, func(c limiter.FixedWindowConfig, t0 time.Time) limiter.TimedLimiter {
+			return limiter.NewSlidingLogAt(limiter.SlidingLogConfig(c), t0)
+		}),
 		"SlidingWindow":          windows(5, 10*sec, 1, sliding(10)),
 		"SlidingWindow/one part": windows(3, 10*sec, 1, sliding(1)),
 		"SlidingWindow/odd":      windows(8, 10*sec, 1, sliding(7)),
@@ -37,7 +39,7 @@ func TestConformance(t *testing.T) {
 func tokenBucket(r limiter.Rate, burst int, events int64, in time.Duration) limitertest.Subject {
 	return limitertest.Subject{
 		New: func(t0 time.Time) limiter.TimedLimiter {
-			return limiter.NewTokenBucketAt(limiter.Config{Rate: r, Burst: burst}, t0)
+			return limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: r, Burst: burst}, t0)
 		},
 		Limit: burst,
 		Most: func(d time.Duration) int { // to two nanoseconds
@@ -51,8 +53,8 @@ func tokenBucket(r limiter.Rate, burst int, events int64, in time.Duration) limi
 
 // jointLimits is a token bucket and an exact log as one: the tighter of the two bounds it.
 func jointLimits() limitertest.Subject {
-	bucket, log := tokenBucket(limiter.PerSecond(1), 5, 1, sec), windows(8, 10*sec, 1, func(c limiter.WindowConfig, t0 time.Time) limiter.TimedLimiter {
-		return limiter.NewSlidingLogAt(c, t0)
+	bucket, log := tokenBucket(limiter.PerSecond(1), 5, 1, sec), windows(8, 10*sec, 1, func(c limiter.FixedWindowConfig, t0 time.Time) limiter.TimedLimiter {
+		return limiter.NewSlidingLogAt(limiter.SlidingLogConfig(c), t0)
 	})
 	return limitertest.Subject{
 		New:   func(t0 time.Time) limiter.TimedLimiter { return limiter.All(bucket.New(t0), log.New(t0)) },
@@ -71,10 +73,10 @@ func namedBucket() limitertest.Subject {
 }
 
 // windows is a limiter by windows, of which a moment can see so many end and begin.
-func windows(limit int, span time.Duration, edge int, build func(limiter.WindowConfig, time.Time) limiter.TimedLimiter) limitertest.Subject {
+func windows(limit int, span time.Duration, edge int, build func(limiter.FixedWindowConfig, time.Time) limiter.TimedLimiter) limitertest.Subject {
 	return limitertest.Subject{
 		New: func(t0 time.Time) limiter.TimedLimiter {
-			return build(limiter.WindowConfig{Limit: limit, Span: span}, t0)
+			return build(limiter.FixedWindowConfig{Limit: limit, Window: span}, t0)
 		},
 		Limit: limit,
 		Most:  func(d time.Duration) int { return limit * (int(d/span) + edge) },
@@ -83,8 +85,8 @@ func windows(limit int, span time.Duration, edge int, build func(limiter.WindowC
 	}
 }
 
-func sliding(buckets int) func(limiter.WindowConfig, time.Time) limiter.TimedLimiter {
-	return func(c limiter.WindowConfig, t0 time.Time) limiter.TimedLimiter {
-		return limiter.NewSlidingWindowAt(limiter.SlidingConfig{Limit: c.Limit, Span: c.Span, Buckets: buckets}, t0)
+func sliding(buckets int) func(limiter.FixedWindowConfig, time.Time) limiter.TimedLimiter {
+	return func(c limiter.FixedWindowConfig, t0 time.Time) limiter.TimedLimiter {
+		return limiter.NewSlidingWindowAt(limiter.SlidingWindowConfig{Limit: c.Limit, Window: c.Window, Buckets: buckets}, t0)
 	}
 }

@@ -3,7 +3,7 @@
 // A limiter is asked for permits. It hands them out or refuses, and says when asking again
 // is worth while:
 //
-//	var signup = limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerMinute(30), Burst: 5})
+//	var signup = limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(30), Burst: 5})
 //
 //	if r := signup.Take(1); !r.OK {
 //		return fmt.Errorf("too many, try again in %s", r.RetryAfter)

@@ -13,17 +13,17 @@ import (
 
 // early are limiters that are made on the real clock, as package variables are: in the future of a bubble, which begins in the year 2000.
 func early() map[string]limiter.WaitLimiter {
-	c := limiter.Config{Rate: limiter.PerSecond(3), Burst: 3}
+	c := limiter.TokenBucketConfig{Rate: limiter.PerSecond(3), Burst: 3}
 	return map[string]limiter.WaitLimiter{
 		"bucket":      limiter.NewTokenBucket(c),
-		"fast bucket": limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1e9 / 7.0), Burst: 3}),
+		"fast bucket": limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1e9 / 7.0), Burst: 3}),
 		"named":       limiter.NewNamed("early", limiter.NewTokenBucket(c), limiter.NamedConfig{}),
-		"joint":       limiter.All(limiter.NewTokenBucket(c), limiter.NewFixedWindow(limiter.WindowConfig{Limit: 100, Span: sec})),
+		"joint":       limiter.All(limiter.NewTokenBucket(c), limiter.NewFixedWindow(limiter.FixedWindowConfig{Limit: 100, Window: sec})),
 		"key":         limiter.NewGroup(limiter.GroupConfig[string]{Rate: c.Rate, Burst: 3}).Get("k"),
-		"fixed":       limiter.NewFixedWindow(limiter.WindowConfig{Limit: 3, Span: sec}),
-		"sliding":     limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 3, Span: sec}),
-		"log":         limiter.NewSlidingLog(limiter.WindowConfig{Limit: 3, Span: sec}),
-		"leaky":       limiter.NewLeakyBucket(limiter.LeakyConfig{Rate: c.Rate}),
+		"fixed":       limiter.NewFixedWindow(limiter.FixedWindowConfig{Limit: 3, Window: sec}),
+		"sliding":     limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 3, Window: sec}),
+		"log":         limiter.NewSlidingLog(limiter.SlidingLogConfig{Limit: 3, Window: sec}),
+		"leaky":       limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: c.Rate}),
 		"smooth":      waits{limiter.NewSmooth(limiter.SmoothConfig{Rate: c.Rate})},
 		"warm-up":     waits{limiter.NewWarmUp(limiter.WarmUpConfig{Rate: c.Rate, Period: sec})},
 	}

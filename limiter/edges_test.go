@@ -23,7 +23,7 @@ func TestADebtOfTheLongestTimeIsOwed(t *testing.T) {
 
 func TestARefundToAJointWakesWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := limiter.All(limiter.NewSlidingLog(limiter.WindowConfig{Limit: 2, Span: hour}))
+		l := limiter.All(limiter.NewSlidingLog(limiter.SlidingLogConfig{Limit: 2, Window: hour}))
 		require.True(t, l.Take(2).OK)
 		line := newLine(t, l)
 		line.enter(t.Context(), "a", 1)
@@ -67,15 +67,15 @@ func TestWhatAJointTookWhileLookingGoesBack(t *testing.T) {
 
 func TestARefundWakesWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		config := limiter.WindowConfig{Limit: 2, Span: hour}
+		config := limiter.FixedWindowConfig{Limit: 2, Window: hour}
 		for name, l := range map[string]interface {
 			limiter.TimedLimiter
 			limiter.WaitLimiter
 		}{
-			"bucket":  limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 2}),
+			"bucket":  limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 2}),
 			"fixed":   limiter.NewFixedWindow(config),
-			"sliding": limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 2, Span: hour}),
-			"log":     limiter.NewSlidingLog(config),
+			"sliding": limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 2, Window: hour}),
+			"log":     limiter.NewSlidingLog(limiter.SlidingLogConfig(config)),
 			"key":     limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 2}).Get("k"),
 		} {
 			require.True(t, l.Take(2).OK, name)
@@ -91,7 +91,7 @@ func TestARefundWakesWhoWaits(t *testing.T) {
 // TestAQueueThatIsTooLongNeverEnds has so many wait that the next one's turn is beyond the life of a limiter.
 func TestAQueueThatIsTooLongNeverEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := limiter.NewSlidingLog(limiter.WindowConfig{Limit: 1, Span: 36 * year})
+		l := limiter.NewSlidingLog(limiter.SlidingLogConfig{Limit: 1, Window: 36 * year})
 		time.Sleep(sec)
 		require.True(t, l.Take(1).OK)
 		ctx, leave := context.WithCancel(t.Context())
@@ -121,7 +121,7 @@ func TestTimesBeforeThePacerBeganAreRoundedDown(t *testing.T) {
 
 func TestADeadlineThatPassesInTheQueueTellsWhenItWouldHaveBeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		require.True(t, b.Take(1).OK)
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*ms)
 		defer cancel()
@@ -139,7 +139,7 @@ func TestADeadlineThatPassesInTheQueueTellsWhenItWouldHaveBeen(t *testing.T) {
 
 func TestNothingIsReservedWhileSomebodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		require.True(t, b.Take(1).OK)
 		line := newLine(t, b)
 		line.enter(t.Context(), "w", 1)
@@ -166,7 +166,7 @@ func TestRatiosAreExactToTheirBounds(t *testing.T) {
 }
 
 func TestAPeekIsNotRefusedWhereRefusalsCount(t *testing.T) {
-	log := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 2, Span: sec, CountRefused: true}, start)
+	log := limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: 2, Window: sec, CountRefused: true}, start)
 	take(t, log, step{0, 2, "ok"}, step{0, 2, "refused"}, step{0, 0, "ok 0/2 reset 1s"})
 }
 

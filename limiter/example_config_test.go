@@ -10,9 +10,9 @@ import (
 )
 
 // Who keeps asking while refused stays out.
-func ExampleWindowConfig() {
+func ExampleSlidingLogConfig() {
 	for _, counts := range []bool{false, true} {
-		codes := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 2, Span: time.Minute, CountRefused: counts}, noon)
+		codes := limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: 2, Window: time.Minute, CountRefused: counts}, noon)
 		codes.TakeAt(noon, 2)
 		for s := range 20 {
 			codes.TakeAt(noon.Add(time.Duration(40+s)*time.Second), 1)
@@ -24,10 +24,10 @@ func ExampleWindowConfig() {
 	// false
 }
 
-// A permit comes back when its whole part of the span has left the window, so more parts bring it back sooner.
-func ExampleSlidingConfig() {
+// A permit comes back when its whole part has left the window, so more parts bring it back sooner.
+func ExampleSlidingWindowConfig() {
 	for _, parts := range []int{10, 60} {
-		l := limiter.NewSlidingWindowAt(limiter.SlidingConfig{Limit: 100, Span: time.Minute, Buckets: parts}, noon)
+		l := limiter.NewSlidingWindowAt(limiter.SlidingWindowConfig{Limit: 100, Window: time.Minute, Buckets: parts}, noon)
 		l.TakeAt(noon, 100)
 		fmt.Println(l.TakeAt(noon, 1).RetryAfter)
 	}
@@ -37,8 +37,8 @@ func ExampleSlidingConfig() {
 }
 
 // What does not go into the bucket overflows.
-func ExampleLeakyConfig() {
-	mails := limiter.NewLeakyBucket(limiter.LeakyConfig{Rate: limiter.PerSecond(50), Capacity: 2})
+func ExampleLeakyBucketConfig() {
+	mails := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(50), Capacity: 2})
 	err := mails.Wait(context.Background(), 3)
 	fmt.Println(errors.Is(err, limiter.ErrLimited), err)
 	// Output: true limiter: more than the limit (limit 2)
@@ -101,7 +101,7 @@ func ExampleOverflow() {
 
 // Half of the limit is near enough to know of.
 func ExampleNamedConfig() {
-	l := limiter.NewNamed("search", limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.PerHour(1), Burst: 10}, noon), limiter.NamedConfig{Near: 0.5})
+	l := limiter.NewNamed("search", limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 10}, noon), limiter.NamedConfig{Near: 0.5})
 	l.TakeAt(noon, 5)
 	l.TakeAt(noon, 2)
 	fmt.Println(l.Stats().Near)
@@ -109,10 +109,17 @@ func ExampleNamedConfig() {
 }
 
 func ExampleLimitedError() {
-	l := limiter.NewNamed("search", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 2}), limiter.NamedConfig{})
+	l := limiter.NewNamed("search", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 2}), limiter.NamedConfig{})
 	err := l.WaitAtMost(context.Background(), 3, time.Second)
 	if limited, ok := errors.AsType[*limiter.LimitedError](err); ok {
 		fmt.Println(limited.Name, limited.Reason, limited.Limit, limited.RetryAfter() == limiter.Never)
 	}
 	// Output: search more than the limit 2 true
+}
+
+// All permits of a window can be taken in its first moment.
+func ExampleFixedWindowConfig() {
+	mails := limiter.NewFixedWindowAt(limiter.FixedWindowConfig{Limit: 100, Window: time.Hour}, noon)
+	fmt.Println(mails.TakeAt(noon.Add(time.Minute), 100).OK, mails.TakeAt(noon.Add(time.Minute), 1).RetryAfter)
+	// Output: true 59m0s
 }

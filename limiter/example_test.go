@@ -15,7 +15,7 @@ import (
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func ExampleTokenBucket() {
-	logins := limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.PerMinute(30), Burst: 2}, noon)
+	logins := limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerMinute(30), Burst: 2}, noon)
 	for range 3 {
 		r := logins.TakeAt(noon, 1)
 		fmt.Println(r.OK, r.Remaining, r.RetryAfter)
@@ -27,7 +27,7 @@ func ExampleTokenBucket() {
 }
 
 func ExampleTokenBucket_Wait() {
-	uploads := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerMinute(1), Burst: 1})
+	uploads := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(1), Burst: 1})
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 
@@ -39,8 +39,8 @@ func ExampleTokenBucket_Wait() {
 	// true true
 }
 
-func ExampleConfig() {
-	err := limiter.Config{Rate: limiter.PerSecond(10), Burst: -3}.Validate()
+func ExampleTokenBucketConfig() {
+	err := limiter.TokenBucketConfig{Rate: limiter.PerSecond(10), Burst: -3}.Validate()
 	fmt.Println(err)
 	// Output: limiter: Burst is -3, must be at least 1 (or 0 for the default, or None)
 }
@@ -73,7 +73,7 @@ func ExampleTokenBucket_funnel() {
 //
 // are those of a Result. Its 15 is what may be taken beyond the first, so the limit is 16.
 func ExampleResult() {
-	reply := limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.Per(30, 60*time.Second), Burst: 15 + 1}, noon)
+	reply := limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.Per(30, 60*time.Second), Burst: 15 + 1}, noon)
 	r := reply.TakeAt(noon, 1)
 	fmt.Println("allowed:", r.OK)
 	fmt.Println("limit:", r.Limit)
@@ -90,10 +90,10 @@ func ExampleResult() {
 
 func ExampleLimiter() {
 	limits := []limiter.TimedLimiter{
-		limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.PerSecond(2), Burst: 2}, noon),
-		limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 2, Span: time.Second}, noon),
-		limiter.NewSlidingWindowAt(limiter.SlidingConfig{Limit: 2, Span: time.Second}, noon),
-		limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 2, Span: time.Second}, noon),
+		limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(2), Burst: 2}, noon),
+		limiter.NewFixedWindowAt(limiter.FixedWindowConfig{Limit: 2, Window: time.Second}, noon),
+		limiter.NewSlidingWindowAt(limiter.SlidingWindowConfig{Limit: 2, Window: time.Second}, noon),
+		limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: 2, Window: time.Second}, noon),
 	}
 	for _, l := range limits {
 		fmt.Println(l.TakeAt(noon, 2).OK, l.TakeAt(noon, 1).RetryAfter)
@@ -106,7 +106,7 @@ func ExampleLimiter() {
 }
 
 func ExampleWaitLimiter() {
-	var w limiter.WaitLimiter = limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1000), Burst: 1})
+	var w limiter.WaitLimiter = limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000), Burst: 1})
 	for i := range 3 {
 		if err := w.Wait(context.Background(), 1); err != nil {
 			return
@@ -120,7 +120,7 @@ func ExampleWaitLimiter() {
 }
 
 func ExampleReason() {
-	b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 5})
+	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 5})
 	var limited *limiter.LimitedError
 	if err := b.Wait(context.Background(), 6); errors.As(err, &limited) {
 		fmt.Println(limited.Reason == limiter.OverLimit, limited.RetryAfter() == limiter.Never)
@@ -129,7 +129,7 @@ func ExampleReason() {
 }
 
 func ExampleReservation() {
-	b := limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1}, noon)
+	b := limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1}, noon)
 	now := b.ReserveAt(noon, 1, limiter.Never)
 	later := b.ReserveAt(noon, 1, limiter.Never)
 	fmt.Println(now.Delay, later.Delay)
@@ -140,7 +140,7 @@ func ExampleReservation() {
 }
 
 func ExampleFixedWindow() {
-	w := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 100, Span: time.Minute}, noon)
+	w := limiter.NewFixedWindowAt(limiter.FixedWindowConfig{Limit: 100, Window: time.Minute}, noon)
 	fmt.Println(w.TakeAt(noon.Add(59*time.Second), 100).OK)
 	fmt.Println(w.TakeAt(noon.Add(60*time.Second), 100).OK) // the price of a fixed window
 	// Output:
@@ -149,7 +149,7 @@ func ExampleFixedWindow() {
 }
 
 func ExampleSlidingWindow() {
-	w := limiter.NewSlidingWindowAt(limiter.SlidingConfig{Limit: 100, Span: time.Minute}, noon)
+	w := limiter.NewSlidingWindowAt(limiter.SlidingWindowConfig{Limit: 100, Window: time.Minute}, noon)
 	fmt.Println(w.TakeAt(noon.Add(59*time.Second), 100).OK)
 	fmt.Println(w.TakeAt(noon.Add(60*time.Second), 1).RetryAfter)
 	// Output:
@@ -158,7 +158,7 @@ func ExampleSlidingWindow() {
 }
 
 func ExampleSlidingLog() {
-	l := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 100, Span: time.Minute}, noon)
+	l := limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: 100, Window: time.Minute}, noon)
 	fmt.Println(l.TakeAt(noon.Add(59*time.Second), 100).OK)
 	fmt.Println(l.TakeAt(noon.Add(60*time.Second), 1).RetryAfter)
 	// Output:
@@ -168,8 +168,8 @@ func ExampleSlidingLog() {
 
 func ExampleJoint() {
 	perUser := limiter.All(
-		limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.PerSecond(1), Burst: 2}, noon),
-		limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 3, Span: time.Hour}, noon),
+		limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 2}, noon),
+		limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: 3, Window: time.Hour}, noon),
 	)
 	perUser.TakeAt(noon, 2)
 	perUser.TakeAt(noon.Add(time.Second), 1)
@@ -179,7 +179,7 @@ func ExampleJoint() {
 }
 
 func ExampleLeakyBucket() {
-	b := limiter.NewLeakyBucket(limiter.LeakyConfig{Rate: limiter.PerSecond(1000), Capacity: 5})
+	b := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(1000), Capacity: 5})
 	began := time.Now()
 	for range 11 {
 		if err := b.Wait(context.Background(), 1); err != nil {
@@ -263,7 +263,7 @@ func ExampleTier() {
 }
 
 func ExampleNamed() {
-	l := limiter.NewNamed("search", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 2}), limiter.NamedConfig{})
+	l := limiter.NewNamed("search", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 2}), limiter.NamedConfig{})
 	l.Take(2)
 	l.Take(1)
 	for s, value := range l.Observe {
@@ -287,7 +287,7 @@ func ExampleNamedConcurrency() {
 }
 
 func ExampleStats() {
-	l := limiter.NewNamed("search", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 2}), limiter.NamedConfig{Shadow: true})
+	l := limiter.NewNamed("search", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 2}), limiter.NamedConfig{Shadow: true})
 	for range 5 {
 		l.Take(1) // always goes through
 	}
@@ -297,7 +297,7 @@ func ExampleStats() {
 }
 
 func ExampleTally() {
-	l := limiter.NewNamed("bytes", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 4096}), limiter.NamedConfig{})
+	l := limiter.NewNamed("bytes", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 4096}), limiter.NamedConfig{})
 	l.Take(1500)
 	l.Take(500)
 	fmt.Printf("%+v\n", l.Stats().Allowed)
@@ -317,7 +317,7 @@ func ExampleNamedGroup() {
 
 func ExampleKeyed() {
 	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 1})
-	daily := limiter.NewFixedWindow(limiter.WindowConfig{Limit: 100, Span: 24 * time.Hour})
+	daily := limiter.NewFixedWindow(limiter.FixedWindowConfig{Limit: 100, Window: 24 * time.Hour})
 	ann := limiter.All(users.Get("ann"), daily) // her own limit, and that of all
 	fmt.Println(ann.Take(1).OK, ann.Take(1).OK)
 	// Output: true false
@@ -325,7 +325,7 @@ func ExampleKeyed() {
 
 // The service behind has answered 503 with a Retry-After.
 func ExampleHolder() {
-	var search limiter.Limiter = limiter.NewNamed("search", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(100)}), limiter.NamedConfig{})
+	var search limiter.Limiter = limiter.NewNamed("search", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(100)}), limiter.NamedConfig{})
 	if h, ok := search.(limiter.Holder); ok {
 		h.Hold(time.Minute)
 	}
@@ -336,7 +336,7 @@ func ExampleHolder() {
 
 // A replay of a log: the limiter is told when each request came.
 func ExampleTimedLimiter() {
-	var login limiter.TimedLimiter = limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 2, Span: time.Minute}, time.Unix(0, 0))
+	var login limiter.TimedLimiter = limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: 2, Window: time.Minute}, time.Unix(0, 0))
 	for _, second := range []int64{10, 20, 30, 70} {
 		fmt.Print(login.TakeAt(time.Unix(second, 0), 1).OK, " ")
 	}

@@ -7,27 +7,35 @@ import (
 	"time"
 )
 
-// WindowConfig says how a [FixedWindow] or a [SlidingLog] limits.
-type WindowConfig struct {
-	Limit        int           // the most permits in a window, from 1 to 2^31-1. Must be given.
-	Span         time.Duration // the length of a window, from 1 ns to 36 years. Must be given.
-	CountRefused bool          // whether refused requests count as well, so that a caller who keeps asking stays locked out: those to a Joint too, whichever member refused them, but not those that wait. Default: they do not.
-	MaxWaiters   int           // the most callers that may wait at once; the next gets ErrQueueFull. Default: no bound.
-	Barge        bool          // whether Take may pass by those who wait. Default: it is refused while anybody waits.
+// FixedWindowConfig configures a [FixedWindow].
+type FixedWindowConfig struct {
+	// Limit is the most permits in each window, from 1 to 2^31-1. Must be given.
+	Limit int
+	// Window is the length of a window, from 1 ns to 36 years. Must be given.
+	Window time.Duration
+	// CountRefused counts refused requests as well, so that a caller that keeps asking stays locked
+	// out. Requests to a [Joint] count too, whichever member refused them, but requests that wait do
+	// not. Default false.
+	CountRefused bool
+	// MaxWaiters is the most callers that may wait at once; the next gets ErrQueueFull. Default: no
+	// bound.
+	MaxWaiters int
+	// Barge lets Take pass callers that wait. Default: Take is refused while anybody waits.
+	Barge bool
 }
 
-// maxSpan bounds a window, so that sums of times do not overflow.
-const maxSpan = 36 * 365 * 24 * time.Hour
+// maxWindow bounds a window, so that sums of times do not overflow.
+const maxWindow = 36 * 365 * 24 * time.Hour
 
 // Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
-func (c WindowConfig) Validate() error {
+func (c FixedWindowConfig) Validate() error {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf("limiter: "+format, args...)) }
 	if c.Limit < 1 || c.Limit > math.MaxInt32 {
 		fault("Limit is %d, must lie between 1 and %d", c.Limit, math.MaxInt32)
 	}
-	if c.Span < 1 || c.Span > maxSpan {
-		fault("Span is %s, must be above 0 and at most %s", c.Span, maxSpan)
+	if c.Window < 1 || c.Window > maxWindow {
+		fault("Window is %s, must be above 0 and at most %s", c.Window, maxWindow)
 	}
 	if c.MaxWaiters < 0 {
 		fault("MaxWaiters is %d, must be at least 1 (or 0 for no bound)", c.MaxWaiters)
@@ -46,30 +54,30 @@ type FixedWindow struct{ *meter }
 
 // NewFixedWindow makes a limiter whose present window is empty. It panics with the error of
 // c.Validate where there is one.
-func NewFixedWindow(c WindowConfig) *FixedWindow { return NewFixedWindowAt(c, time.Now()) }
+func NewFixedWindow(c FixedWindowConfig) *FixedWindow { return NewFixedWindowAt(c, time.Now()) }
 
 // NewFixedWindowAt makes a limiter that is driven by given times, from t0 on.
-func NewFixedWindowAt(c WindowConfig, t0 time.Time) *FixedWindow {
+func NewFixedWindowAt(c FixedWindowConfig, t0 time.Time) *FixedWindow {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	phase := time.Duration(t0.UnixNano()) % c.Span
+	phase := time.Duration(t0.UnixNano()) % c.Window
 	if phase < 0 {
-		phase += c.Span
+		phase += c.Window
 	}
-	begin := -phase + earliest/c.Span*c.Span // long before t0, as the first time that is given may be earlier
-	return &FixedWindow{newMeter(c, t0, &fixedRule{span: c.Span, begin: begin, limit: int64(c.Limit)})}
+	begin := -phase + earliest/c.Window*c.Window // long before t0, as the first time that is given may be earlier
+	return &FixedWindow{newMeter(c, t0, &fixedRule{window: c.Window, begin: begin, limit: int64(c.Limit)})}
 }
 
 // fixedRule counts in the window that began last.
 type fixedRule struct {
-	span, begin  time.Duration
-	limit, count int64
+	window, begin time.Duration
+	limit, count  int64
 }
 
 func (f *fixedRule) used(at time.Duration) int64 {
-	if at-f.begin >= f.span {
-		f.begin += (at - f.begin) / f.span * f.span
+	if at-f.begin >= f.window {
+		f.begin += (at - f.begin) / f.window * f.window
 		f.count = 0
 	}
 	return f.count
@@ -86,5 +94,5 @@ func (f *fixedRule) due(n int64) time.Duration {
 	if beyond <= 0 {
 		return f.begin
 	}
-	return later(f.begin, (beyond+f.limit-1)/f.limit, f.span)
+	return later(f.begin, (beyond+f.limit-1)/f.limit, f.window)
 }

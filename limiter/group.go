@@ -34,9 +34,9 @@ type Tier struct {
 
 // Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
 func (c GroupConfig[K]) Validate() error {
-	faults := []error{Config{Rate: c.Rate, Burst: c.Burst}.Validate()}
+	faults := []error{TokenBucketConfig{Rate: c.Rate, Burst: c.Burst}.Validate()}
 	for i, t := range c.Tiers {
-		if err := (Config{Rate: t.Rate, Burst: t.Burst}).Validate(); err != nil {
+		if err := (TokenBucketConfig{Rate: t.Rate, Burst: t.Burst}).Validate(); err != nil {
 			faults = append(faults, fmt.Errorf("tier %d: %w", i, err))
 		}
 	}
@@ -103,7 +103,7 @@ func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
 		by := newLimits(t.Rate, t.Burst)
 		g.tiers[i].Store(&by)
 		if c.Overflow == ShareNew {
-			g.spare = append(g.spare, NewTokenBucketAt(Config{Rate: t.Rate, Burst: t.Burst, MaxWaiters: c.MaxWaiters}, t0))
+			g.spare = append(g.spare, NewTokenBucketAt(TokenBucketConfig{Rate: t.Rate, Burst: t.Burst, MaxWaiters: c.MaxWaiters}, t0))
 		}
 	}
 	for i := range g.shards {
@@ -164,7 +164,7 @@ func (g *Group[K]) setTier(at time.Duration, i int, t Tier) error {
 	if i < -1 || i+1 >= len(g.tiers) {
 		return fmt.Errorf("limiter: tier is %d, must lie between -1 and %d", i, len(g.tiers)-2)
 	}
-	if err := (Config{Rate: t.Rate, Burst: t.Burst}).Validate(); err != nil {
+	if err := (TokenBucketConfig{Rate: t.Rate, Burst: t.Burst}).Validate(); err != nil {
 		return err
 	}
 	g.mu.Lock()

@@ -215,7 +215,7 @@ func TestNothingIsNearWhereNearIsTheWholeLimit(t *testing.T) {
 
 func TestNothingIsTakenOfAJointWhileSomebodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := limiter.All(limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 3}))
+		all := limiter.All(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3}))
 		require.True(t, all.Take(2).OK)
 		l := newLine(t, all)
 		l.enter(t.Context(), "two", 2)
@@ -230,7 +230,7 @@ func TestNothingIsTakenOfAJointWhileSomebodyWaits(t *testing.T) {
 
 func TestWaitingForAJointFailsAtOnceWhereItWouldTakeTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := limiter.All(limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 3}))
+		all := limiter.All(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3}))
 		require.True(t, all.Take(3).OK)
 		began := time.Now()
 		err := all.WaitAtMost(t.Context(), 2, 2*sec-1)

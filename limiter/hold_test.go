@@ -135,7 +135,7 @@ type stubborn struct{ limiter.Limiter }
 
 func TestHoldReachesWhatIsBehind(t *testing.T) {
 	fresh := func() *limiter.TokenBucket {
-		return limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 5})
+		return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 5})
 	}
 	for name, l := range map[string]limiter.TimedLimiter{
 		"named": limiter.NewNamed("x", fresh(), limiter.NamedConfig{}),

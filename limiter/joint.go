@@ -51,7 +51,7 @@ type refuser interface {
 }
 
 // All joins limits into one. A refused request costs nothing anywhere, but where a member counts refused requests
-// (WindowConfig.CountRefused): there each counts, whichever member has refused it. It panics where one is nil.
+// (FixedWindowConfig.CountRefused): there each counts, whichever member has refused it. It panics where one is nil.
 func All(limits ...Limiter) *Joint {
 	for i, l := range limits {
 		if l == nil {

@@ -43,8 +43,8 @@ func TestAllOfNothing(t *testing.T) {
 func TestAllWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := limiter.All(
-			limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(10), Burst: 1}),
-			limiter.NewSlidingLog(limiter.WindowConfig{Limit: 3, Span: time.Minute}))
+			limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10), Burst: 1}),
+			limiter.NewSlidingLog(limiter.SlidingLogConfig{Limit: 3, Window: time.Minute}))
 		l := newLine(t, all)
 		for _, who := range []string{"a", "b", "c", "d"} {
 			l.enter(t.Context(), who, 1)
@@ -84,8 +84,8 @@ func TestAllNeverAdmitsTooManyAmidTraffic(t *testing.T) {
 func TestAJointReckonsWithThoseWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := limiter.All(
-			limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 3}),
-			limiter.NewSlidingLog(limiter.WindowConfig{Limit: 100, Span: time.Hour}),
+			limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3}),
+			limiter.NewSlidingLog(limiter.SlidingLogConfig{Limit: 100, Window: time.Hour}),
 		)
 		require.True(t, all.Take(3).OK)
 		line := newLine(t, all)

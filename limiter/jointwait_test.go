@@ -19,7 +19,7 @@ type changing struct {
 
 // changes are all ways in which a limiter can have more to give than it said.
 func changes(t *testing.T) map[string]func() changing {
-	hourly := limiter.Config{Rate: limiter.PerHour(1), Burst: 1}
+	hourly := limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1}
 	empty := func(l limiter.TimedLimiter) limiter.TimedLimiter {
 		require.True(t, l.Take(1).OK)
 		return l
@@ -39,7 +39,7 @@ func changes(t *testing.T) map[string]func() changing {
 			return changing{empty(g.Get("k")), func() { change(g) }}
 		}
 	}
-	window := limiter.WindowConfig{Limit: 1, Span: hour}
+	window := limiter.FixedWindowConfig{Limit: 1, Window: hour}
 	return map[string]func() changing{
 		"SetRate":            bucket(func(b *limiter.TokenBucket) { _ = b.SetRate(limiter.Unlimited()) }),
 		"SetRate and -Burst": bucket(func(b *limiter.TokenBucket) { _, _ = b.SetBurst(2), b.SetRate(limiter.PerSecond(1e9)) }),
@@ -51,7 +51,7 @@ func changes(t *testing.T) map[string]func() changing {
 			return changing{b, func() { r.Cancel(); b.Refund(1) }}
 		},
 		"the end of a queue": func() changing {
-			b := limiter.NewTokenBucket(limiter.Config{Rate: hourly.Rate, Burst: 2})
+			b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: hourly.Rate, Burst: 2})
 			b.Take(1)
 			ctx, leave := context.WithCancel(t.Context())
 			go func() { _ = b.Wait(ctx, 2) }()
@@ -59,8 +59,8 @@ func changes(t *testing.T) map[string]func() changing {
 			return changing{b, leave}
 		},
 		"a fixed window's":   refunded(limiter.NewFixedWindow(window)),
-		"a log's":            refunded(limiter.NewSlidingLog(window)),
-		"a sliding window's": refunded(limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 1, Span: hour})),
+		"a log's":            refunded(limiter.NewSlidingLog(limiter.SlidingLogConfig(window))),
+		"a sliding window's": refunded(limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 1, Window: hour})),
 		"a named one's":      refunded(limiter.NewNamed("x", limiter.NewTokenBucket(hourly), limiter.NamedConfig{})),
 		"a key's":            group(func(g *limiter.Group[string]) { g.Refund("k", 1) }),
 		"SetTier":            group(func(g *limiter.Group[string]) { _ = g.SetTier(-1, limiter.Tier{Rate: limiter.Unlimited()}) }),
@@ -102,7 +102,7 @@ func TestAChangeOfAMemberWakesThoseWhoWaitForAJoint(t *testing.T) {
 // TestNothingOfAJointStaysWithItsMembers has many Joints come and go before one member.
 func TestNothingOfAJointStaysWithItsMembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 1})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1})
 		b.Take(1)
 		before := heap()
 		for range 10_000 {
@@ -116,7 +116,7 @@ func TestNothingOfAJointStaysWithItsMembers(t *testing.T) {
 // Scenario 72, in the limits of one caller.
 func TestAllCountsRefusedRequestsWhereAMemberDoes(t *testing.T) {
 	for counts, want := range map[bool]int{false: 1, true: 3} {
-		minute := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 30, Span: time.Minute, CountRefused: counts}, start)
+		minute := limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: 30, Window: time.Minute, CountRefused: counts}, start)
 		both := limiter.All(exactLog(1, sec), limiter.NewNamed("x", limiter.All(minute), limiter.NamedConfig{}))
 		require.Equal(t, 1, offer(both, 3, 300*ms))
 		require.Equal(t, 30-want, minute.TakeAt(start.Add(sec), 0).Remaining)
@@ -135,7 +135,7 @@ func TestAWaitIsOneRequestWhereRefusedOnesCount(t *testing.T) {
 		"named twice": func(l limiter.TimedLimiter) waitingLimiter { return naming(naming(l)) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			log := limiter.NewSlidingLog(limiter.WindowConfig{Limit: 1, Span: time.Minute, CountRefused: true})
+			log := limiter.NewSlidingLog(limiter.SlidingLogConfig{Limit: 1, Window: time.Minute, CountRefused: true})
 			l := way(log)
 			require.True(t, l.Take(1).OK)
 			time.Sleep(50 * sec)
@@ -154,7 +154,7 @@ func TestAWaitIsOneRequestWhereRefusedOnesCount(t *testing.T) {
 // TestAJointsRequestIsCountedOnceByANamedMember has a request wait that is looked at often before it is served.
 func TestAJointsRequestIsCountedOnceByANamedMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		l := limiter.NewNamed("x", b, limiter.NamedConfig{})
 		all := limiter.All(l)
 		require.True(t, all.Take(1).OK)
@@ -181,7 +181,7 @@ func TestAMemberInShadowModeHoldsNobodyUp(t *testing.T) {
 
 func TestPeeksAreNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		b.Reserve(1, limiter.Never)
 		b.Reserve(1, limiter.Never) // one is owed, so a peek is refused
 		n := limiter.NewNamed("x", b, limiter.NamedConfig{})

@@ -8,14 +8,17 @@ import (
 	"time"
 )
 
-// LeakyConfig says how a [LeakyBucket] drips.
-type LeakyConfig struct {
-	Rate     Rate // how fast it drips. Must be given.
-	Capacity int  // how much may wait in it; what comes on top overflows. Default: what drips in one second, at least 1.
+// LeakyBucketConfig configures a [LeakyBucket].
+type LeakyBucketConfig struct {
+	// Rate is how fast the bucket drips. Must be given.
+	Rate Rate
+	// Capacity is how many permits may be waited for; a request beyond it overflows. Default: what
+	// drips in one second, at least 1.
+	Capacity int
 }
 
 // Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
-func (c LeakyConfig) Validate() error {
+func (c LeakyBucketConfig) Validate() error {
 	err := c.Rate.Validate()
 	if c.Capacity < 0 {
 		err = errors.Join(err, fmt.Errorf("limiter: Capacity is %d, must be at least 1 (or 0 for the default)", c.Capacity))
@@ -40,7 +43,7 @@ type LeakyBucket struct {
 }
 
 // NewLeakyBucket makes an empty bucket. It panics with the error of c.Validate where there is one.
-func NewLeakyBucket(c LeakyConfig) *LeakyBucket {
+func NewLeakyBucket(c LeakyBucketConfig) *LeakyBucket {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}

@@ -19,7 +19,7 @@ func TestRequestsForVeryManyPermitsWait(t *testing.T) {
 		limiter.WaitLimiter
 		limiter.Holder
 	}
-	bucket := func() held { return limiter.NewTokenBucket(limiter.Config{Rate: limiter.Unlimited()}) }
+	bucket := func() held { return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Unlimited()}) }
 	for name, make := range map[string]func() held{
 		"bucket": bucket,
 		"joint":  func() held { return limiter.All(bucket()) },

@@ -12,7 +12,7 @@ import (
 type meter struct {
 	epoch    time.Time
 	limit    int64
-	span     time.Duration
+	window   time.Duration
 	barge    bool
 	penalise bool
 	line     queue
@@ -36,8 +36,8 @@ type rule interface {
 	due(n int64) time.Duration
 }
 
-func newMeter(c WindowConfig, epoch time.Time, r rule) *meter {
-	m := &meter{epoch: epoch, limit: int64(c.Limit), span: c.Span, barge: c.Barge, penalise: c.CountRefused, rule: r}
+func newMeter(c FixedWindowConfig, epoch time.Time, r rule) *meter {
+	m := &meter{epoch: epoch, limit: int64(c.Limit), window: c.Window, barge: c.Barge, penalise: c.CountRefused, rule: r}
 	m.line.max = c.MaxWaiters
 	return m
 }
@@ -55,7 +55,7 @@ func (m *meter) TakeAt(t time.Time, n int) (r Result) {
 }
 
 // Period is the length of a window.
-func (m *meter) Period() time.Duration { return m.span }
+func (m *meter) Period() time.Duration { return m.window }
 
 // Refund gives n permits back, as if they had never been taken: the oldest that still count,
 // which can only err on the strict side. It is for permits that were taken a moment ago. Where they may have left the window
@@ -184,8 +184,8 @@ func between(from, to time.Duration) time.Duration {
 }
 
 // later is the time n spans after another, or Never.
-func later(at time.Duration, n int64, span time.Duration) time.Duration {
-	high, low := bits.Mul64(uint64(n), uint64(span))
+func later(at time.Duration, n int64, window time.Duration) time.Duration {
+	high, low := bits.Mul64(uint64(n), uint64(window))
 	if high > 0 || low > uint64(latest) || at > latest-time.Duration(low) {
 		return Never
 	}

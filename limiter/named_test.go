@@ -34,7 +34,7 @@ func named(l limiter.TimedLimiter, c limiter.NamedConfig) *limiter.Named {
 
 func TestNamedCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := named(limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 10, MaxWaiters: 1}), limiter.NamedConfig{})
+		l := named(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 10, MaxWaiters: 1}), limiter.NamedConfig{})
 		require.Equal(t, "logins", l.Name())
 		require.True(t, l.Take(7).OK)
 		require.NoError(t, l.Wait(t.Context(), 2)) // at once
@@ -83,7 +83,7 @@ func TestNamedShadow(t *testing.T) {
 	require.EqualValues(t, 2, stats.Near, "the ninth and the tenth")
 	require.EqualValues(t, 14, observed(t, l)["weir.limiter.permits shadowed"])
 
-	l = named(limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 1}), limiter.NamedConfig{Shadow: true})
+	l = named(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1}), limiter.NamedConfig{Shadow: true})
 	for range 3 {
 		require.NoError(t, l.Wait(t.Context(), 1), "and nobody waits")
 	}
@@ -109,7 +109,7 @@ func TestNamedPassesThrough(t *testing.T) {
 	l.Refund(1)
 	require.Equal(t, 1, b.TakeAt(start, 0).Remaining)
 
-	l = named(taker{limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 1})}, limiter.NamedConfig{})
+	l = named(taker{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1})}, limiter.NamedConfig{})
 	require.NoError(t, l.Wait(t.Context(), 1))
 	err := l.Wait(t.Context(), 1)
 	require.ErrorIs(t, err, limiter.ErrLimited)
@@ -129,7 +129,7 @@ func TestNamedRefusesWhatMakesNoSense(t *testing.T) {
 }
 
 func TestNamedTakeAllocatesNothing(t *testing.T) {
-	l := named(limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(10), Burst: 100}), limiter.NamedConfig{})
+	l := named(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10), Burst: 100}), limiter.NamedConfig{})
 	require.Zero(t, testing.AllocsPerRun(1000, func() { l.Take(1); l.Take(200) }))
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		for range l.Observe {
@@ -138,7 +138,7 @@ func TestNamedTakeAllocatesNothing(t *testing.T) {
 }
 
 func TestPermitsThatWereRefusedNeverWrapAround(t *testing.T) {
-	l := named(limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 1}), limiter.NamedConfig{})
+	l := named(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1}), limiter.NamedConfig{})
 	for range 3 {
 		require.False(t, l.Take(math.MaxInt).OK)
 		require.GreaterOrEqual(t, l.Stats().Refused.Permits, int64(math.MaxInt))
@@ -148,7 +148,7 @@ func TestPermitsThatWereRefusedNeverWrapAround(t *testing.T) {
 
 func TestAWaitForNothingIsGrantedWhateverTheMode(t *testing.T) {
 	for _, c := range []limiter.NamedConfig{{}, {Shadow: true}} {
-		bucket := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 1})
+		bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1})
 		bucket.Hold(hour)
 		group := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerHour(1)})
 		group.Hold(1, hour)

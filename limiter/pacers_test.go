@@ -245,7 +245,7 @@ func (w waits) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) err
 
 func TestLeakyBucketDripsAndOverflows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewLeakyBucket(limiter.LeakyConfig{Rate: limiter.PerSecond(2), Capacity: 6})
+		b := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(2), Capacity: 6})
 		l := newLine(t, b)
 		for _, who := range []string{"a", "b", "c", "d", "e", "f", "g"} { // scenario 44: seven at once, the last waits 3 s
 			l.enter(t.Context(), who, 1)
@@ -265,7 +265,7 @@ func TestLeakyBucketDripsAndOverflows(t *testing.T) {
 
 func TestLeakyBucketKeepsItsRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewLeakyBucket(limiter.LeakyConfig{Rate: limiter.PerSecond(3)})
+		b := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(3)})
 		began := time.Now()
 		for range 3*1000 + 1 {
 			require.NoError(t, b.Wait(t.Context(), 1))
@@ -283,13 +283,13 @@ func TestPacerConfigsRefuseWhatMakesNoSense(t *testing.T) {
 	require.PanicsWithError(t, "limiter: Rate is unlimited, must be finite\nlimiter: Period is 0s, must be at least 1µs\nlimiter: Cold is 0.5, must be at least 1 (or 0 for the default)",
 		func() { limiter.NewWarmUp(limiter.WarmUpConfig{Rate: limiter.Unlimited(), Cold: 0.5}) })
 	require.PanicsWithError(t, "limiter: Rate is -1/s, must be above 0\nlimiter: Capacity is -1, must be at least 1 (or 0 for the default)",
-		func() { limiter.NewLeakyBucket(limiter.LeakyConfig{Rate: limiter.PerSecond(-1), Capacity: -1}) })
+		func() { limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(-1), Capacity: -1}) })
 }
 
 // Scenario 43: a little slack, or none, but never a run without limit.
 func TestTokenBucketAsAPacer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 2})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 2})
 		l := newLine(t, b)
 		l.enter(t.Context(), "a", 1)
 		time.Sleep(2 * sec)

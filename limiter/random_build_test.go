@@ -12,10 +12,10 @@ import (
 // build makes all limiters. Some are members of others, and some are also asked by another name.
 func (w *world) build() {
 	w.grain = []time.Duration{ms, 1}[w.seed%2]
-	log := w.window("log", limiter.WindowConfig{Limit: 6, Span: 2 * sec})
-	counting := w.window("counting log", limiter.WindowConfig{Limit: 3, Span: sec, CountRefused: true})
-	fixed := w.window("fixed", limiter.WindowConfig{Limit: 5, Span: sec, CountRefused: w.seed%3 == 0})
-	sliding := w.window("sliding", limiter.WindowConfig{Limit: 8, Span: sec, CountRefused: w.seed%3 == 1})
+	log := w.window("log", limiter.FixedWindowConfig{Limit: 6, Window: 2 * sec})
+	counting := w.window("counting log", limiter.FixedWindowConfig{Limit: 3, Window: sec, CountRefused: true})
+	fixed := w.window("fixed", limiter.FixedWindowConfig{Limit: 5, Window: sec, CountRefused: w.seed%3 == 0})
+	sliding := w.window("sliding", limiter.FixedWindowConfig{Limit: 8, Window: sec, CountRefused: w.seed%3 == 1})
 	bucket := w.bucket("bucket")
 	keys := w.group("key", 4, 100)
 	w.group("crowded key", 4, 3)
@@ -40,22 +40,22 @@ func (w *world) add(s *subject, l waitingLimiter) *subject {
 	return s
 }
 
-func (w *world) window(name string, c limiter.WindowConfig) *subject {
+func (w *world) window(name string, c limiter.FixedWindowConfig) *subject {
 	o := &journalOracle{limit: c.Limit, counts: c.CountRefused}
 	var l waitingLimiter
 	switch name {
 	case "fixed":
 		l = limiter.NewFixedWindow(c)
-		o.since = func(at time.Duration) time.Duration { return at / c.Span * c.Span }
+		o.since = func(at time.Duration) time.Duration { return at / c.Window * c.Window }
 		o.part = o.since
 	case "sliding":
-		l = limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: c.Limit, Span: c.Span, CountRefused: c.CountRefused})
-		width := c.Span / 10
+		l = limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: c.Limit, Window: c.Window, CountRefused: c.CountRefused})
+		width := c.Window / 10
 		o.part = func(at time.Duration) time.Duration { return at / width * width }
-		o.since = func(at time.Duration) time.Duration { return o.part(at) - c.Span }
+		o.since = func(at time.Duration) time.Duration { return o.part(at) - c.Window }
 	default:
-		l = limiter.NewSlidingLog(c)
-		o.since = func(at time.Duration) time.Duration { return at - c.Span + 1 }
+		l = limiter.NewSlidingLog(limiter.SlidingLogConfig(c))
+		o.since = func(at time.Duration) time.Duration { return at - c.Window + 1 }
 	}
 	s := &subject{node: &node{name: name, of: o, most: func() int { return c.Limit }}}
 	s.refundAt = func(taken time.Duration, n int) {
@@ -74,7 +74,7 @@ func (w *world) window(name string, c limiter.WindowConfig) *subject {
 var every = []time.Duration{10 * ms, 100 * ms, 300 * ms, sec, 20 * sec}
 
 func (w *world) bucket(name string) *subject {
-	b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.Every(100 * ms), Burst: 10})
+	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Every(100 * ms), Burst: 10})
 	o := newLevelOracle(100*ms, 10)
 	interval := 100 * ms
 	s := &subject{node: &node{name: name, of: o, most: func() int { return int(o.burst) }}}
@@ -194,7 +194,7 @@ func (w *world) joint(name string, of ...*subject) *subject {
 
 // paces makes a leaky bucket, and a Smooth that stores next to nothing, which is much the same.
 func (w *world) paces() {
-	leaky := limiter.NewLeakyBucket(limiter.LeakyConfig{Rate: limiter.PerSecond(4), Capacity: 1000})
+	leaky := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(4), Capacity: 1000})
 	w.subjects = append(w.subjects, &subject{
 		node:    &node{name: "leaky", of: &paceOracle{every: 250 * ms, grain: 1}, most: func() int { return 4 }},
 		waiters: []limiter.WaitLimiter{leaky},

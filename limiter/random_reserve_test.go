@@ -19,7 +19,7 @@ type booking struct {
 // reservation take when it is time, must be within its bound.
 func (w *world) reserved() {
 	const interval, burst = 100 * ms, 10
-	b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.Every(interval), Burst: burst})
+	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Every(interval), Burst: burst})
 	o := newLevelOracle(interval, burst)
 	var standing []booking
 	s := &subject{node: &node{name: "reserved", of: o, most: func() int { return burst }}, unending: true}

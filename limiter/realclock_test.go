@@ -13,7 +13,7 @@ import (
 // The verbs without At do on the real clock what their twins do at given times.
 func TestTheRealClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 5})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 5})
 		require.True(t, b.Take(5).OK)
 		r := b.Reserve(2, limiter.Never)
 		require.Equal(t, 2*sec, r.Delay)
@@ -45,7 +45,7 @@ func TestTheRealClock(t *testing.T) {
 
 func TestReserveStandsBackWhileSomebodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 5})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 5})
 		b.Take(5)
 		l := newLine(t, b)
 		l.enter(t.Context(), "head", 1)

@@ -67,15 +67,15 @@ func TestASlidingLogGivesItsMemoryBack(t *testing.T) {
 
 // TestRefundOfVeryMany gives back as many permits as an int counts, when some are no longer counted: the limiter is full then.
 func TestRefundOfVeryMany(t *testing.T) {
-	window := limiter.WindowConfig{Limit: 5, Span: sec}
+	window := limiter.FixedWindowConfig{Limit: 5, Window: sec}
 	for name, l := range map[string]limiter.TimedLimiter{
-		"bucket":  limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.PerHour(1), Burst: 5}, start),
+		"bucket":  limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 5}, start),
 		"key":     limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 5}, start).Get(1),
 		"fixed":   limiter.NewFixedWindowAt(window, start),
-		"log":     limiter.NewSlidingLogAt(window, start),
-		"sliding": limiter.NewSlidingWindowAt(limiter.SlidingConfig{Limit: 5, Span: sec}, start),
-		"joint":   limiter.All(limiter.NewSlidingLogAt(window, start)),
-		"named":   limiter.NewNamed("x", limiter.NewSlidingLogAt(window, start), limiter.NamedConfig{}),
+		"log":     limiter.NewSlidingLogAt(limiter.SlidingLogConfig(window), start),
+		"sliding": limiter.NewSlidingWindowAt(limiter.SlidingWindowConfig{Limit: 5, Window: sec}, start),
+		"joint":   limiter.All(limiter.NewSlidingLogAt(limiter.SlidingLogConfig(window), start)),
+		"named":   limiter.NewNamed("x", limiter.NewSlidingLogAt(limiter.SlidingLogConfig(window), start), limiter.NamedConfig{}),
 	} {
 		l.TakeAt(start, 2)
 		for i := range 3 {

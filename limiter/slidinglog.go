@@ -5,8 +5,28 @@ import (
 	"time"
 )
 
-// SlidingLog admits Limit permits in any window of length Span, and exactly that: it remembers when
-// each was taken, and each comes back when it is Span old.
+// SlidingLogConfig configures a [SlidingLog].
+type SlidingLogConfig struct {
+	// Limit is the most permits in any window, from 1 to 2^31-1. Must be given.
+	Limit int
+	// Window is the length of a window, from 1 ns to 36 years. Must be given.
+	Window time.Duration
+	// CountRefused counts refused requests as well, so that a caller that keeps asking stays locked
+	// out. Requests to a [Joint] count too, whichever member refused them, but requests that wait do
+	// not. Default false.
+	CountRefused bool
+	// MaxWaiters is the most callers that may wait at once; the next gets ErrQueueFull. Default: no
+	// bound.
+	MaxWaiters int
+	// Barge lets Take pass callers that wait. Default: Take is refused while anybody waits.
+	Barge bool
+}
+
+// Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
+func (c SlidingLogConfig) Validate() error { return FixedWindowConfig(c).Validate() }
+
+// SlidingLog admits Limit permits in any window, and exactly that: it remembers when
+// each was taken, and each comes back after Window.
 //
 // It is what the limiters on sorted sets do, and Redisson's. It costs 20 to 32 bytes for each moment in the window
 // at which permits were taken, Limit of them at most; where that is too much, take a [SlidingWindow]. What it does not need
@@ -15,19 +35,19 @@ import (
 type SlidingLog struct{ *meter }
 
 // NewSlidingLog makes a limiter with nothing taken. It panics with the error of c.Validate where there is one.
-func NewSlidingLog(c WindowConfig) *SlidingLog { return NewSlidingLogAt(c, time.Now()) }
+func NewSlidingLog(c SlidingLogConfig) *SlidingLog { return NewSlidingLogAt(c, time.Now()) }
 
 // NewSlidingLogAt makes a limiter that is driven by given times, from t0 on.
-func NewSlidingLogAt(c WindowConfig, t0 time.Time) *SlidingLog {
+func NewSlidingLogAt(c SlidingLogConfig, t0 time.Time) *SlidingLog {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	return &SlidingLog{newMeter(c, t0, &logRule{span: c.Span, limit: int64(c.Limit), newest: earliest})}
+	return &SlidingLog{newMeter(FixedWindowConfig(c), t0, &logRule{window: c.Window, limit: int64(c.Limit), newest: earliest})}
 }
 
 // logRule counts the entries of a log.
 type logRule struct {
-	span   time.Duration
+	window time.Duration
 	limit  int64
 	newest time.Duration // the last time that was given
 	log    []entry
@@ -51,7 +71,7 @@ func (l *logRule) used(at time.Duration) int64 {
 	return l.total - l.past
 }
 
-func (l *logRule) counts(at time.Duration) bool { return l.newest-at < l.span }
+func (l *logRule) counts(at time.Duration) bool { return l.newest-at < l.window }
 
 func (l *logRule) add(n int64) {
 	l.giveBack(l.total - l.past + n - l.limit) // where refused ones are counted, only the last matter
@@ -93,9 +113,9 @@ func (l *logRule) due(n int64) time.Duration {
 	laps := max(n-1, 0) / l.limit
 	beyond := n - laps*l.limit - (l.limit - (l.total - l.past))
 	if beyond <= 0 {
-		return later(l.newest, laps, l.span)
+		return later(l.newest, laps, l.window)
 	}
 	left := l.log[l.gone:]
 	last := sort.Search(len(left)-1, func(i int) bool { return left[i].total >= l.past+beyond })
-	return later(left[last].at+l.span, laps, l.span)
+	return later(left[last].at+l.window, laps, l.window)
 }

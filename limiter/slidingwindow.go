@@ -9,20 +9,29 @@ import (
 	"github.com/weir-go/weir/internal/ring"
 )
 
-// SlidingConfig says how a [SlidingWindow] limits.
-type SlidingConfig struct {
-	Limit        int           // the most permits in any window, from 1 to 2^31-1. Must be given.
-	Span         time.Duration // the length of a window, from 1 ns to 36 years. Must be given.
-	Buckets      int           // into how many parts the span is divided, up to 100,000. Default: 10.
-	CountRefused bool          // as in WindowConfig. Default: they do not.
-	MaxWaiters   int           // the most callers that may wait at once; the next gets ErrQueueFull. Default: no bound.
-	Barge        bool          // whether Take may pass by those who wait. Default: it is refused while anybody waits.
+// SlidingWindowConfig configures a [SlidingWindow].
+type SlidingWindowConfig struct {
+	// Limit is the most permits in any window, from 1 to 2^31-1. Must be given.
+	Limit int
+	// Window is the length of a window, from 1 ns to 36 years. Must be given.
+	Window time.Duration
+	// Buckets is the number of parts the window is divided into, up to 100,000. Default 10.
+	Buckets int
+	// CountRefused counts refused requests as well, so that a caller that keeps asking stays locked
+	// out. Requests to a [Joint] count too, whichever member refused them, but requests that wait do
+	// not. Default false.
+	CountRefused bool
+	// MaxWaiters is the most callers that may wait at once; the next gets ErrQueueFull. Default: no
+	// bound.
+	MaxWaiters int
+	// Barge lets Take pass callers that wait. Default: Take is refused while anybody waits.
+	Barge bool
 }
 
 const maxBuckets = 100_000
 
 // Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
-func (c SlidingConfig) Validate() error {
+func (c SlidingWindowConfig) Validate() error {
 	err := c.window().Validate()
 	if c.Buckets < 0 || c.Buckets > maxBuckets {
 		err = errors.Join(err, fmt.Errorf("limiter: Buckets is %d, must lie between 1 and %d (or be 0 for the default)", c.Buckets, maxBuckets))
@@ -30,39 +39,39 @@ func (c SlidingConfig) Validate() error {
 	return err
 }
 
-func (c SlidingConfig) window() WindowConfig {
-	return WindowConfig{Limit: c.Limit, Span: c.Span, CountRefused: c.CountRefused, MaxWaiters: c.MaxWaiters, Barge: c.Barge}
+func (c SlidingWindowConfig) window() FixedWindowConfig {
+	return FixedWindowConfig{Limit: c.Limit, Window: c.Window, CountRefused: c.CountRefused, MaxWaiters: c.MaxWaiters, Barge: c.Barge}
 }
 
-// SlidingWindow admits at most Limit permits in any window of length Span, wherever it begins. It counts in
-// Buckets parts of the span and one more, so permits come back up to a part later than they might:
-// with 10 parts, a tenth of the span.
+// SlidingWindow admits at most Limit permits in any window, wherever it begins. It counts in
+// Buckets parts of the window and one more, so permits come back up to a part later than they might:
+// with 10 parts, a tenth of the window.
 //
-//	      ┌─────────── Span ───────────┐
+//	      ┌────────── Window ──────────┐
 //	|  3  |  0  |  5  |  1  |  0  |  2  |
-//	└─ still counts, though only a part of it lies in the span
+//	└─ still counts, though only a part of it lies in the window
 //
 // It costs 16 bytes for each part and two more. Its RetryAfter is
 // minimal for what it counts. All methods are safe for concurrent use; only Wait and WaitAtMost block.
 type SlidingWindow struct{ *meter }
 
 // NewSlidingWindow makes a limiter with nothing taken. It panics with the error of c.Validate where there is one.
-func NewSlidingWindow(c SlidingConfig) *SlidingWindow { return NewSlidingWindowAt(c, time.Now()) }
+func NewSlidingWindow(c SlidingWindowConfig) *SlidingWindow { return NewSlidingWindowAt(c, time.Now()) }
 
 // NewSlidingWindowAt makes a limiter that is driven by given times, from t0 on.
-func NewSlidingWindowAt(c SlidingConfig, t0 time.Time) *SlidingWindow {
+func NewSlidingWindowAt(c SlidingWindowConfig, t0 time.Time) *SlidingWindow {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
 	if c.Buckets == 0 {
 		c.Buckets = 10
 	}
-	width := (int64(c.Span) + int64(c.Buckets) - 1) / int64(c.Buckets)
+	width := (int64(c.Window) + int64(c.Buckets) - 1) / int64(c.Buckets)
 	r := &ringRule{ring: ring.New(width, c.Buckets, 1), back: int64(c.Buckets), limit: int64(c.Limit)}
 	return &SlidingWindow{newMeter(c.window(), t0, r)}
 }
 
-// ringRule counts the newest bucket and as many before it as the span has: total is the sum over all
+// ringRule counts the newest bucket and as many before it as the window has: total is the sum over all
 // time, and the ring remembers what it was when each bucket began.
 type ringRule struct {
 	ring   *ring.Ring

@@ -51,7 +51,7 @@ func span(d time.Duration) string {
 
 // bucket makes a token bucket on given times.
 func bucket(r limiter.Rate, burst int) *limiter.TokenBucket {
-	return limiter.NewTokenBucketAt(limiter.Config{Rate: r, Burst: burst}, start)
+	return limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: r, Burst: burst}, start)
 }
 
 // offer makes n requests for one permit, evenly over a span from the start on, and returns how many were admitted.

@@ -9,12 +9,18 @@ import (
 	"time"
 )
 
-// Config says how a [TokenBucket] limits.
-type Config struct {
-	Rate       Rate // how fast tokens come. Must be given.
-	Burst      int  // the most tokens that gather, and so the most that can be taken at once, up to 2^40. None admits nothing. Default: those of one second, at least 1.
-	MaxWaiters int  // the most callers that may wait at once; the next gets ErrQueueFull. Default: no bound.
-	Barge      bool // whether Take may pass by those who wait. Default: it is refused while anybody waits.
+// TokenBucketConfig configures a [TokenBucket].
+type TokenBucketConfig struct {
+	// Rate is how fast tokens come. Must be given.
+	Rate Rate
+	// Burst is the most tokens that gather, and so the most that can be taken at once, up to 2^40. None
+	// admits nothing. Default: the tokens of one second, at least 1.
+	Burst int
+	// MaxWaiters is the most callers that may wait at once; the next gets ErrQueueFull. Default: no
+	// bound.
+	MaxWaiters int
+	// Barge lets Take pass callers that wait. Default: Take is refused while anybody waits.
+	Barge bool
 }
 
 // None is a burst of no token: nothing is admitted, unless the rate is Unlimited, when everything is.
@@ -24,7 +30,7 @@ const None = -1
 const maxBurst = 1 << 40
 
 // Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
-func (c Config) Validate() error {
+func (c TokenBucketConfig) Validate() error {
 	faults := []error{c.Rate.Validate()}
 	if c.Burst < None {
 		faults = append(faults, fmt.Errorf("limiter: Burst is %d, must be at least 1 (or 0 for the default, or None)", c.Burst))
@@ -64,10 +70,10 @@ type TokenBucket struct {
 }
 
 // NewTokenBucket makes a full bucket. It panics with the error of c.Validate where there is one.
-func NewTokenBucket(c Config) *TokenBucket { return NewTokenBucketAt(c, time.Now()) }
+func NewTokenBucket(c TokenBucketConfig) *TokenBucket { return NewTokenBucketAt(c, time.Now()) }
 
 // NewTokenBucketAt makes a full bucket that is driven by given times, from t0 on.
-func NewTokenBucketAt(c Config, t0 time.Time) *TokenBucket {
+func NewTokenBucketAt(c TokenBucketConfig, t0 time.Time) *TokenBucket {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
@@ -119,7 +125,7 @@ func (b *TokenBucket) Refund(n int) {
 
 // Wait takes n tokens as soon as there are that many, and returns nil then. Callers are served in
 // order of arrival; one that gives up has taken nothing. While anybody waits, Take is refused,
-// unless Config.Barge is set.
+// unless TokenBucketConfig.Barge is set.
 //
 // A context that is done already gives its error at once. One whose deadline comes before
 // the tokens can be there gives a *LimitedError at once that matches context.DeadlineExceeded; a queue

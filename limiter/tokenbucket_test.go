@@ -190,7 +190,7 @@ func TestTokenBucketAdmitsTheExactCadence(t *testing.T) {
 			require.True(t, b.TakeAt(start.Add(due(k)), 1).OK, "%s: call %d", r, k)
 		}
 		k := int64(year) / rate.period * rate.events
-		b = limiter.NewTokenBucketAt(limiter.Config{Rate: r, Burst: 1}, start)
+		b = limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: r, Burst: 1}, start)
 		for i := range int64(1000) {
 			at := start.Add(due(k + i))
 			require.True(t, b.TakeAt(at, 1).OK, "%s: call %d after a year", r, i)
@@ -262,7 +262,7 @@ func TestTokenBucketRefund(t *testing.T) {
 // Stress on the real clock: whatever the threads do, no more than burst and rate allow is admitted.
 func TestTokenBucketStress(t *testing.T) {
 	for _, r := range []limiter.Rate{limiter.PerSecond(1e6), limiter.PerSecond(999_983)} {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: r, Burst: 100})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: r, Burst: 100})
 		began := time.Now()
 		var admitted atomic.Int64
 		together(8, func() bool {
@@ -283,15 +283,15 @@ func TestTokenBucketStress(t *testing.T) {
 }
 
 func TestTokenBucketTakeAllocatesNothing(t *testing.T) {
-	b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(7), Burst: 1000})
+	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(7), Burst: 1000})
 	at := time.Now()
 	require.Zero(t, testing.AllocsPerRun(2000, func() { b.Take(1); b.Take(2000); b.TakeAt(at, 1); b.Refund(1) }))
 }
 
 func TestConfigRefusesWhatMakesNoSense(t *testing.T) {
-	good := limiter.Config{Rate: limiter.PerSecond(1)}
+	good := limiter.TokenBucketConfig{Rate: limiter.PerSecond(1)}
 	require.NoError(t, good.Validate())
-	bad := limiter.Config{Burst: -3, MaxWaiters: -1}
+	bad := limiter.TokenBucketConfig{Burst: -3, MaxWaiters: -1}
 	want := "limiter: Rate is unset, must be above 0\n" +
 		"limiter: Burst is -3, must be at least 1 (or 0 for the default, or None)\n" +
 		"limiter: MaxWaiters is -1, must be at least 1 (or 0 for no bound)"
@@ -351,7 +351,7 @@ func TestAdmitIsTakeInShort(t *testing.T) {
 
 func TestAdmitPassesNobodyBy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 3})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3})
 		l := newLine(t, b)
 		b.Take(2)
 		l.enter(t.Context(), "two", 2)

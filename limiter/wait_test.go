@@ -57,7 +57,7 @@ func (l *line) want(want ...arrival) {
 
 func TestWaitServesInOrderOfArrival(t *testing.T) { // scenario 31
 	synctest.Test(t, func(t *testing.T) {
-		l := newLine(t, limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 5}))
+		l := newLine(t, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 5}))
 		l.enter(t.Context(), "all", 5)
 		l.enter(t.Context(), "first", 1)
 		l.enter(t.Context(), "big", 5)
@@ -68,7 +68,7 @@ func TestWaitServesInOrderOfArrival(t *testing.T) { // scenario 31
 
 func TestTakeIsRefusedWhileSomebodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 3})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3})
 		l := newLine(t, b)
 		b.Take(2)
 		l.enter(t.Context(), "two", 2)
@@ -84,7 +84,7 @@ func TestTakeIsRefusedWhileSomebodyWaits(t *testing.T) {
 
 func TestTakeWhileTheHeadOfTheQueueIsBeingServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 5})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 5})
 		for range 50 {
 			b.Take(5)
 			l := newLine(t, b)
@@ -105,8 +105,8 @@ func TestTakeWhileTheHeadOfTheQueueIsBeingServed(t *testing.T) {
 
 func TestNothingRemainsWhileSomebodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		config := limiter.WindowConfig{Limit: 3, Span: sec}
-		w := limiter.NewSlidingLog(config)
+		config := limiter.FixedWindowConfig{Limit: 3, Window: sec}
+		w := limiter.NewSlidingLog(limiter.SlidingLogConfig(config))
 		l := newLine(t, w)
 		w.Take(2)
 		l.enter(t.Context(), "two", 2)
@@ -118,7 +118,7 @@ func TestNothingRemainsWhileSomebodyWaits(t *testing.T) {
 
 func TestTakeMayBargeWhereAllowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 3, Barge: true})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3, Barge: true})
 		l := newLine(t, b)
 		b.Take(2)
 		l.enter(t.Context(), "two", 2)
@@ -129,7 +129,7 @@ func TestTakeMayBargeWhereAllowed(t *testing.T) {
 
 func TestWaitTakesNothingForAContextThatIsDone(t *testing.T) { // scenario 28
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		cancelled, cancel := context.WithCancel(t.Context())
 		cancel()
 		for range 50 {
@@ -141,7 +141,7 @@ func TestWaitTakesNothingForAContextThatIsDone(t *testing.T) { // scenario 28
 
 func TestWaitFailsAtOnceWhereTheDeadlineCannotBeMet(t *testing.T) { // scenario 29
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(10), Burst: 2})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10), Burst: 2})
 		b.Take(2)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*ms)
 		defer cancel()
@@ -163,7 +163,7 @@ func TestWaitFailsAtOnceWhereTheDeadlineCannotBeMet(t *testing.T) { // scenario 
 
 func TestWaitEndsWithTheContext(t *testing.T) { // scenario 30
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 3})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3})
 		l := newLine(t, b)
 		b.Take(3)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -178,7 +178,7 @@ func TestWaitEndsWithTheContext(t *testing.T) { // scenario 30
 
 func TestWaitWhoseDeadlinePassesInTheQueueIsARefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		b.Take(1)
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*ms)
 		defer cancel()
@@ -195,7 +195,7 @@ func TestWaitWhoseDeadlinePassesInTheQueueIsARefusal(t *testing.T) {
 
 func TestWaitAtMostGivesUpAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(10), Burst: 1})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10), Burst: 1})
 		began := time.Now()
 		require.NoError(t, b.WaitAtMost(t.Context(), 1, 0))
 		for _, limit := range []time.Duration{-1, 0, 99 * ms} {
@@ -211,7 +211,7 @@ func TestWaitAtMostGivesUpAtOnce(t *testing.T) {
 
 func TestWaitRefusesWhatNeverComes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(10), Burst: 5})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10), Burst: 5})
 		for _, n := range []int{6, -1} {
 			err := b.Wait(t.Context(), n)
 			require.EqualError(t, err, "limiter: more than the limit (limit 5)")
@@ -222,7 +222,7 @@ func TestWaitRefusesWhatNeverComes(t *testing.T) {
 		require.NoError(t, b.Wait(t.Context(), 0))
 		require.Equal(t, 5, b.Take(0).Remaining)
 
-		never := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1e-300), Burst: 1})
+		never := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1e-300), Burst: 1})
 		require.NoError(t, never.Wait(t.Context(), 1))
 		require.EqualError(t, never.Wait(t.Context(), 1), "limiter: no permits left (limit 1)", "rather than sleeping for ever")
 	})
@@ -230,7 +230,7 @@ func TestWaitRefusesWhatNeverComes(t *testing.T) {
 
 func TestWaitQueueIsBounded(t *testing.T) { // scenario 35
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1, MaxWaiters: 2})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1, MaxWaiters: 2})
 		l := newLine(t, b)
 		b.Take(1)
 		l.enter(t.Context(), "one", 1)
@@ -245,7 +245,7 @@ func TestWaitQueueIsBounded(t *testing.T) { // scenario 35
 
 func TestRefundServesTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 3})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 3})
 		l := newLine(t, b)
 		b.Take(3)
 		l.enter(t.Context(), "one", 1)
@@ -257,7 +257,7 @@ func TestRefundServesTheQueue(t *testing.T) {
 
 func TestTheNextInLineTakesOverFromOneThatLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 3})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3})
 		l := newLine(t, b)
 		b.Take(3)
 		head, leave := context.WithCancel(t.Context())
@@ -292,7 +292,7 @@ func TestCancelledWaitersLeaveNoDebt(t *testing.T) {
 }
 
 func leaveInOrder(t *testing.T, waiters int, order func([]context.CancelFunc)) {
-	b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(10), Burst: 10})
+	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10), Burst: 10})
 	b.Take(10)
 	var all sync.WaitGroup
 	var served, left int
@@ -329,7 +329,7 @@ func leaveInOrder(t *testing.T, waiters int, order func([]context.CancelFunc)) {
 
 // Stress on the real clock: callers come, wait and leave at random, and what was served stays within the limit.
 func TestWaitStress(t *testing.T) {
-	b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(20_000), Burst: 10})
+	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(20_000), Burst: 10})
 	began, served := time.Now(), 0
 	var mu sync.Mutex
 	together(50, func() bool {
@@ -353,7 +353,7 @@ func TestWaitStress(t *testing.T) {
 // Scenario 4: where nothing is ever admitted nobody waits.
 func TestWaitForWhatNeverComes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: limiter.None})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: limiter.None})
 		err := b.Wait(t.Context(), 1)
 		require.ErrorIs(t, err, limiter.ErrLimited)
 		refusal, ok := errors.AsType[*limiter.LimitedError](err)
@@ -368,7 +368,7 @@ func TestWaitForWhatNeverComes(t *testing.T) {
 }
 
 func TestWaitThatNeedNotAllocatesNothing(t *testing.T) {
-	b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1 << 20})
+	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1 << 20})
 	ctx := t.Context()
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
 		if b.Wait(ctx, 1) != nil {

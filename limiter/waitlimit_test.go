@@ -42,15 +42,15 @@ func paced(p pace) obstructed {
 
 // obstructions are all limiters that can wait for a time, with all that can make a wait longer after it has begun.
 func obstructions() map[string]func() obstructed {
-	empty := func(c limiter.Config) *limiter.TokenBucket {
+	empty := func(c limiter.TokenBucketConfig) *limiter.TokenBucket {
 		b := limiter.NewTokenBucket(c)
 		b.Take(1)
 		return b
 	}
-	plain := limiter.Config{Rate: limiter.PerSecond(2), Burst: 1}
+	plain := limiter.TokenBucketConfig{Rate: limiter.PerSecond(2), Burst: 1}
 	hourly := limiter.PerHour(1)
 	// Of two permits one is taken always, so whoever wants both waits for ever.
-	window := limiter.WindowConfig{Limit: 2, Span: 500 * ms, Barge: true}
+	window := limiter.FixedWindowConfig{Limit: 2, Window: 500 * ms, Barge: true}
 	halved := func(w waitingLimiter) obstructed {
 		w.Take(1)
 		return of(w, 2, func() { w.Take(1) })
@@ -66,7 +66,7 @@ func obstructions() map[string]func() obstructed {
 		"bucket, SetRate": func() obstructed { b := empty(plain); return of(b, 1, func() { _ = b.SetRate(hourly) }) },
 		"bucket, Hold":    func() obstructed { b := empty(plain); return of(b, 1, func() { b.Hold(hour) }) },
 		"bucket, barging": func() obstructed {
-			b := empty(limiter.Config{Rate: plain.Rate, Burst: 1, Barge: true})
+			b := empty(limiter.TokenBucketConfig{Rate: plain.Rate, Burst: 1, Barge: true})
 			return of(b, 1, func() { b.Reserve(1, sec); _ = b.SetRate(hourly) })
 		},
 		"named, Hold": func() obstructed {
@@ -79,7 +79,7 @@ func obstructions() map[string]func() obstructed {
 		},
 		"joint, Hold": func() obstructed { j := limiter.All(empty(plain)); return of(j, 1, func() { j.Hold(hour) }) },
 		"joint, a member is emptied": func() obstructed {
-			b := limiter.NewSlidingLog(limiter.WindowConfig{Limit: 9, Span: hour})
+			b := limiter.NewSlidingLog(limiter.SlidingLogConfig{Limit: 9, Window: hour})
 			return of(limiter.All(empty(plain), b), 1, func() { b.Take(9) })
 		},
 		"named group, Hold": func() obstructed {
@@ -89,9 +89,9 @@ func obstructions() map[string]func() obstructed {
 		},
 		"key, SetTier": group(func(g *limiter.Group[string]) { _ = g.SetTier(-1, limiter.Tier{Rate: hourly, Burst: 1}) }),
 		"key, Hold":    group(func(g *limiter.Group[string]) { g.Hold("k", hour) }),
-		"log, barging": func() obstructed { return halved(limiter.NewSlidingLog(window)) },
+		"log, barging": func() obstructed { return halved(limiter.NewSlidingLog(limiter.SlidingLogConfig(window))) },
 		"sliding, barging": func() obstructed {
-			return halved(limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 2, Span: 500 * ms, Buckets: 5, Barge: true}))
+			return halved(limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 2, Window: 500 * ms, Buckets: 5, Barge: true}))
 		},
 		"smooth, Reserve": func() obstructed { return paced(limiter.NewSmooth(limiter.SmoothConfig{Rate: plain.Rate})) },
 		"warm-up, Reserve": func() obstructed {

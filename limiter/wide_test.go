@@ -26,7 +26,7 @@ func TestBucketsOfManySlowTokensBeforeTheyBegan(t *testing.T) {
 }
 
 func TestABurstHasAnUpperBound(t *testing.T) {
-	c := limiter.Config{Rate: limiter.PerSecond(1), Burst: 1 << 40}
+	c := limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1 << 40}
 	require.NoError(t, c.Validate())
 	c.Burst++
 	require.EqualError(t, c.Validate(), "limiter: Burst is 1099511627777, must be at most 1099511627776")

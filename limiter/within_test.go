@@ -9,7 +9,7 @@ import (
 
 // Whoever has found terms and is overtaken by a change of them is sent on to those that took their place.
 func TestTermsThatAreReplacedAnswerNobody(t *testing.T) {
-	b := NewTokenBucket(Config{Rate: PerSecond(1), Burst: 5})
+	b := NewTokenBucket(TokenBucketConfig{Rate: PerSecond(1), Burst: 5})
 	old := b.terms.Load()
 	require.NoError(t, b.SetBurst(3))
 	var r Result

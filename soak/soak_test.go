@@ -53,7 +53,7 @@ func TestALimitThatLetsTooMuchThroughIsFound(t *testing.T) {
 	require.Equal(t, []string{"limit"}, f.kinds)
 
 	f = &faults{}
-	s := &strict{name: "lax", limiter: limiter.NewTokenBucket(limiter.Config{Rate: limiter.Unlimited()}), limit: 3, span: time.Minute, began: time.Now()}
+	s := &strict{name: "lax", limiter: limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Unlimited()}), limit: 3, span: time.Minute, began: time.Now()}
 	for range 3 {
 		s.visit()
 	}

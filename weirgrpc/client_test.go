@@ -303,7 +303,7 @@ func TestAClassifyThatPanicsHasSaidNothing(t *testing.T) {
 }
 
 func TestRefusalsOfAServerAreFailuresOfIts(t *testing.T) {
-	hits := limiter.NewNamed("hits", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1)}), limiter.NamedConfig{})
+	hits := limiter.NewNamed("hits", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1)}), limiter.NamedConfig{})
 	gate := weir.New("shop", weir.Config{})
 	deaf := weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{MaxRetryAfter: weirgrpc.Off})
 	cc := serve(t, overTCP(t), &service{}, newServer(weirgrpc.Limit(hits)), deaf)

@@ -34,7 +34,7 @@ func LogRefusedCalls(logger *slog.Logger) func(context.Context, *RefusedError) {
 	if logger == nil {
 		panic("weirgrpc: LogRefusedCalls: the logger is nil")
 	}
-	pace := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(10)})
+	pace := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10)})
 	var left atomic.Int64
 	return func(ctx context.Context, e *RefusedError) {
 		if !pace.Take(1).OK {

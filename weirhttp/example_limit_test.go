@@ -258,7 +258,7 @@ func ExampleBreakerConfig() {
 
 // A limiter of one's own: here a window on this machine, as well one of a fleet.
 func ExampleLimitBy() {
-	window := limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 1, Span: time.Minute, Buckets: 1})
+	window := limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 1, Window: time.Minute, Buckets: 1})
 	limit := weirhttp.LimitBy(func(*http.Request) (limiter.Result, error) { return window.Take(1), nil },
 		weirhttp.LimitByConfig{Name: "all"})
 	server := limit(hello)
@@ -271,7 +271,7 @@ func ExampleLimitBy() {
 
 // Answers of one's own keep what the middleware has set.
 func ExampleLimitByConfig() {
-	queue := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerMinute(1), Burst: 1})
+	queue := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(1), Burst: 1})
 	limit := weirhttp.LimitBy(func(*http.Request) (limiter.Result, error) { return queue.Take(1), nil }, weirhttp.LimitByConfig{
 		Name: "queue",
 		Answer: func(w http.ResponseWriter, _ *http.Request, _ weirhttp.Refusal) {

@@ -16,7 +16,7 @@ import (
 
 func TestLimitByAsksALimiterOfAnyKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		window := limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 2, Span: 10 * time.Second})
+		window := limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 2, Window: 10 * time.Second})
 		var told []weirhttp.Refusal
 		server := weirhttp.LimitBy(func(*http.Request) (limiter.Result, error) { return window.Take(1), nil },
 			weirhttp.LimitByConfig{Name: "api", OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { told = append(told, f) }})(hello)

@@ -36,7 +36,7 @@ func newPaced(logger *slog.Logger, level slog.Level) *paced {
 	if logger == nil {
 		panic(errors.New("weirhttp: the logger is nil"))
 	}
-	return &paced{logger: logger, level: level, pace: limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(10)})}
+	return &paced{logger: logger, level: level, pace: limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10)})}
 }
 
 func (p *paced) write(r *http.Request, message string, facts func() []slog.Attr) {

@@ -43,7 +43,7 @@ func TestGateLimitsAsFailsafe(t *testing.T) {
 func TestOurTokensComeOneByOneAndFailsafesAllAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		theirs := ratelimiter.NewBursty[*User](100, time.Second)
-		ours := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(100), Burst: 100})
+		ours := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(100), Burst: 100})
 		time.Sleep(950 * time.Millisecond)
 		require.True(t, theirs.TryAcquirePermits(100))
 		require.True(t, ours.Take(100).OK)
@@ -121,7 +121,7 @@ func TestAResultThatComesLateClosesFailsafesBreaker(t *testing.T) {
 func TestAFailsafeCallerWhoGivesUpWaitingHasPaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		theirs := ratelimiter.NewSmooth[*User](1, time.Second)
-		ours := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1})
+		ours := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		require.True(t, theirs.TryAcquirePermit())
 		require.True(t, ours.Take(1).OK)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -36,7 +36,7 @@ func rateSend(ctx context.Context, limit *rate.Limiter, send func(context.Contex
 
 //readme:rate-after
 func bucketLimit() *limiter.TokenBucket {
-	return limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(50), Burst: 10})
+	return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(50), Burst: 10})
 }
 
 func bucketHandler(limit limiter.Limiter, next http.Handler) http.Handler {

@@ -19,7 +19,7 @@ import (
 func TestBucketDecidesAsRateLimiter(t *testing.T) {
 	t0 := time.Unix(0, 0)
 	theirs := rate.NewLimiter(64, 10)
-	ours := limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.PerSecond(64), Burst: 10}, t0)
+	ours := limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(64), Burst: 10}, t0)
 	random, at, admitted := rand.New(rand.NewPCG(1, 2)), t0, 0
 	for range 10_000 {
 		at = at.Add(time.Duration(random.IntN(6)) * time.Second / 64)
@@ -114,7 +114,7 @@ func TestReservationsAlike(t *testing.T) {
 
 func TestADelayOfOursStandsAndTheirsRunsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limit, bucket := rate.NewLimiter(1, 1), limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1})
+		limit, bucket := rate.NewLimiter(1, 1), limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		require.True(t, limit.Allow())
 		require.True(t, bucket.Take(1).OK)
 		theirs, ours := limit.Reserve(), bucket.Reserve(1, limiter.Never)
@@ -127,7 +127,7 @@ func TestADelayOfOursStandsAndTheirsRunsDown(t *testing.T) {
 // reserved takes the whole burst of 10 and reserves 5 and 5 of the next second, at a rate of 10.
 func reserved(t *testing.T) (theirs *rate.Limiter, their [2]*rate.Reservation, ours *limiter.TokenBucket, our [2]*limiter.Reservation) {
 	t.Helper()
-	theirs, ours = rate.NewLimiter(10, 10), limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(10), Burst: 10})
+	theirs, ours = rate.NewLimiter(10, 10), limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10), Burst: 10})
 	require.True(t, theirs.AllowN(time.Now(), 10))
 	require.True(t, ours.Take(10).OK)
 	for n := range 2 {
@@ -170,7 +170,7 @@ func TestCancellingTwiceCreditsTwiceInTheirsAlone(t *testing.T) {
 
 func TestWhoGivesUpWaitingLeavesADebtInTheirsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		theirs, ours := rate.NewLimiter(1, 1), limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1})
+		theirs, ours := rate.NewLimiter(1, 1), limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		require.True(t, theirs.Allow())
 		require.True(t, ours.Take(1).OK)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -198,6 +198,6 @@ func TestWhoGivesUpWaitingLeavesADebtInTheirsAlone(t *testing.T) {
 
 func TestABurstOfZero(t *testing.T) {
 	require.False(t, rate.NewLimiter(5, 0).Allow())
-	require.True(t, limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(5)}).Take(5).OK, "the default: those of a second")
-	require.False(t, limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(5), Burst: limiter.None}).Take(1).OK)
+	require.True(t, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(5)}).Take(5).OK, "the default: those of a second")
+	require.False(t, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(5), Burst: limiter.None}).Take(1).OK)
 }

@@ -54,7 +54,7 @@ func share(load float64, burst int) string {
 }
 
 func bucket(burst int) *limiter.TokenBucket {
-	return limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.PerSecond(perSecond), Burst: burst}, t0)
+	return limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(perSecond), Burst: burst}, t0)
 }
 
 // To wait for up to w is, for who is refused, as good as a burst that is larger by what comes in w.

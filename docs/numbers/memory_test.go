@@ -40,14 +40,16 @@ var objects = []object{
 	}},
 	{"`breaker.Breaker` in shadow mode", 6000, func() any { return breaker.New("b", breaker.Config{Initial: breaker.Shadow}) }},
 	{"`breaker.Throttle`", 2000, func() any { return breaker.NewThrottle("t", breaker.ThrottleConfig{}) }},
-	{"`limiter.TokenBucket`", 500, func() any { return limiter.NewTokenBucket(limiter.Config{Rate: rate}) }},
-	{"`limiter.FixedWindow`", 250, func() any { return limiter.NewFixedWindow(limiter.WindowConfig{Limit: 1, Span: time.Second}) }},
-	{"`limiter.SlidingWindow`", 550, func() any { return limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 1, Span: time.Second}) }},
+	{"`limiter.TokenBucket`", 500, func() any { return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: rate}) }},
+	{"`limiter.FixedWindow`", 250, func() any { return limiter.NewFixedWindow(limiter.FixedWindowConfig{Limit: 1, Window: time.Second}) }},
+	{"`limiter.SlidingWindow`", 550, func() any {
+		return limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 1, Window: time.Second})
+	}},
 	{"`limiter.SlidingWindow` of 100 parts", 2200, func() any {
-		return limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 1, Span: time.Second, Buckets: 100})
+		return limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 1, Window: time.Second, Buckets: 100})
 	}},
 	{"`limiter.SlidingLog` with 1,000 entries", 25_000, func() any { return fullLog(1000) }},
-	{"`limiter.LeakyBucket`", 300, func() any { return limiter.NewLeakyBucket(limiter.LeakyConfig{Rate: rate}) }},
+	{"`limiter.LeakyBucket`", 300, func() any { return limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: rate}) }},
 	{"`limiter.Smooth`", 300, func() any { return limiter.NewSmooth(limiter.SmoothConfig{Rate: rate}) }},
 	{"`limiter.WarmUp`", 300, func() any { return limiter.NewWarmUp(limiter.WarmUpConfig{Rate: rate, Period: time.Second}) }},
 	{"`limiter.Concurrency`", 150, func() any { return limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1}) }},
@@ -55,10 +57,10 @@ var objects = []object{
 	{"`weir.Gate` with both", 3500, func() any { return weir.New("g", weir.Config{Rate: rate}) }},
 }
 
-var shared = limiter.NewTokenBucket(limiter.Config{Rate: rate})
+var shared = limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: rate})
 
 func fullLog(n int) *limiter.SlidingLog {
-	l := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: n, Span: time.Hour}, t0)
+	l := limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: n, Window: time.Hour}, t0)
 	for i := range 5 * n { // long after the first ones have gone
 		l.TakeAt(t0.Add(time.Duration(i)*time.Hour/time.Duration(n)), 1)
 	}

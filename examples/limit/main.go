@@ -19,7 +19,7 @@ func main() {
 }
 
 func tenASecond() *limiter.TokenBucket {
-	return limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(10), Burst: 3})
+	return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10), Burst: 3})
 }
 
 func refuse() {

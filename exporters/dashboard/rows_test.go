@@ -104,7 +104,7 @@ func TestPauseIsNoRate(t *testing.T) {
 
 func TestRowOfALimiterSaysWhetherItHoldsAnybodyBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := limiter.NewNamed("signup", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 4}), limiter.NamedConfig{})
+		l := limiter.NewNamed("signup", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 4}), limiter.NamedConfig{})
 		page := handler(l)
 		r := snap(t, page).row(t, "signup")
 		require.Equal(t, "limiter", r.Kind)
@@ -129,7 +129,7 @@ func TestRowOfALimiterSaysWhetherItHoldsAnybodyBack(t *testing.T) {
 func TestBreakerAndLimiterOfOneNameShareARow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("mail", breaker.Config{})
-		l := limiter.NewNamed("mail", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 4}), limiter.NamedConfig{})
+		l := limiter.NewNamed("mail", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 4}), limiter.NamedConfig{})
 		page := handler(b, l)
 		snap(t, page)
 		run(b, 3, 0)

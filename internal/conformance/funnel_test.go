@@ -28,7 +28,7 @@ type funnelStep struct {
 var funnel = replaying("t_ns quota", func(r *run, c funnelConfig) func(funnelStep) {
 	f := &funnelReplay{
 		run: r, rate: float64(c.Rate), capacity: float64(c.Capacity), left: float64(c.Capacity), time: c.T0, latest: c.T0,
-		slack: c.Grid.slack(float64(c.Rate)), config: limiter.Config{Rate: perSecond(float64(c.Rate)), Burst: whole(c.Capacity)},
+		slack: c.Grid.slack(float64(c.Rate)), config: limiter.TokenBucketConfig{Rate: perSecond(float64(c.Rate)), Burst: whole(c.Capacity)},
 	}
 	return f.step
 })
@@ -41,7 +41,7 @@ type funnelReplay struct {
 	latest         int64
 	slack          float64
 
-	config limiter.Config
+	config limiter.TokenBucketConfig
 	ours   *limiter.TokenBucket // nil while ours cannot take part
 }
 

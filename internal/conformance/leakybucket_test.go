@@ -27,7 +27,7 @@ type leakyStep struct {
 // with a TokenBucket where that is right.
 var leakyBucket = replaying("t_ns", func(r *run, c leakyConfig) func(leakyStep) {
 	rate, burst := float64(c.Rate), float64(c.Burst)
-	config := limiter.Config{Rate: perSecond(rate), Burst: whole(c.Burst)}
+	config := limiter.TokenBucketConfig{Rate: perSecond(rate), Burst: whole(c.Burst)}
 	slack := c.Grid.slack(rate)
 	var water float64
 	var ours *limiter.TokenBucket

@@ -75,7 +75,7 @@ func cellQuirk(s cellStep, owed *int64) divergence {
 		s.interval() > longest/time.Duration(max(s.MaxBurst, s.Quantity, 1)):
 		return centuries
 	}
-	config := limiter.Config{Rate: limiter.Every(s.interval()), Burst: int(s.MaxBurst + 1)}
+	config := limiter.TokenBucketConfig{Rate: limiter.Every(s.interval()), Burst: int(s.MaxBurst + 1)}
 	if config.Validate() != nil {
 		return noRate
 	}
@@ -95,7 +95,7 @@ func (s cellStep) interval() time.Duration {
 
 // bucket is one that is full at the time tat, or at once.
 func (s cellStep) bucket(rate limiter.Rate, tat *int64) *limiter.TokenBucket {
-	b := limiter.NewTokenBucketAt(limiter.Config{Rate: rate, Burst: int(s.MaxBurst + 1)}, unix(s.At))
+	b := limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: rate, Burst: int(s.MaxBurst + 1)}, unix(s.At))
 	if tat != nil {
 		b.TakeAt(unix(*tat-int64(s.interval())), 1)
 	}

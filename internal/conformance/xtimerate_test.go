@@ -89,7 +89,7 @@ func (x *rateReplay) leaveOut(d divergence) {
 
 // seed makes a bucket of ours that stands as theirs does.
 func (x *rateReplay) seed() {
-	c := limiter.Config{Rate: perSecond(x.theirs.limit), Burst: x.theirs.burst}
+	c := limiter.TokenBucketConfig{Rate: perSecond(x.theirs.limit), Burst: x.theirs.burst}
 	if c.Burst < 1 || c.Validate() != nil {
 		x.leaveOut(noRate)
 		return

@@ -38,7 +38,7 @@ var xtimeWait = inBubble(replaying("at_ns op n ns timeout_ns cancel_after_ns", f
 		run: r, began: time.Now(),
 		theirs: rateLimiter{limit: float64(c.Limit), burst: c.Burst, tokens: float64(c.Burst), last: math.MinInt64 / 4},
 	}
-	config := limiter.Config{Rate: perSecond(float64(c.Limit)), Burst: c.Burst}
+	config := limiter.TokenBucketConfig{Rate: perSecond(float64(c.Limit)), Burst: c.Burst}
 	if c.Burst < 1 || config.Validate() != nil {
 		r.leave(noRate)
 		return nil

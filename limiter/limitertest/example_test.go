@@ -13,7 +13,7 @@ func ExampleSubject() {
 	_ = func(t *testing.T) {
 		limitertest.Run(t, limitertest.Subject{
 			New: func(t0 time.Time) limiter.TimedLimiter {
-				return limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.PerSecond(1), Burst: 5}, t0)
+				return limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 5}, t0)
 			},
 			Limit: 5,
 			Most:  func(span time.Duration) int { return 5 + int(span/time.Second) },

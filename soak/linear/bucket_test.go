@@ -80,7 +80,7 @@ func asks(t0 time.Time, pace time.Duration, of func(c *client) (string, limiter.
 func TestTokenBucket(t *testing.T) {
 	check(t, bucketModel(), func() func(*client) {
 		t0 := time.Now()
-		b := limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.Every(token), Burst: burst}, t0)
+		b := limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.Every(token), Burst: burst}, t0)
 		return asks(t0, token/2, func(*client) (string, limiter.TimedLimiter) { return "", b })
 	})
 }

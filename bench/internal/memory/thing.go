@@ -70,9 +70,11 @@ func singles() []Thing {
 		{"window.Calls, 100 buckets", 1000, 0, many(func() any { return recorded(window.CallsConfig{Buckets: 100}) })},
 		{"window.Calls with latency: two histograms of 256 buckets, one over time", 200, 0, many(func() any { return recorded(window.CallsConfig{Latency: true}) })},
 		{"window.View, 10 buckets", 1000, 0, many(func() any { return window.NewView(window.Config{}) })},
-		{"limiter.TokenBucket", 1000, 0, many(func() any { return limiter.NewTokenBucket(limiter.Config{Rate: perSecond}) })},
-		{"limiter.FixedWindow", 1000, 0, many(func() any { return limiter.NewFixedWindow(limiter.WindowConfig{Limit: 100, Span: time.Minute}) })},
-		{"limiter.SlidingWindow, 10 parts", 1000, 0, many(func() any { return limiter.NewSlidingWindow(limiter.SlidingConfig{Limit: 100, Span: time.Minute}) })},
+		{"limiter.TokenBucket", 1000, 0, many(func() any { return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: perSecond}) })},
+		{"limiter.FixedWindow", 1000, 0, many(func() any { return limiter.NewFixedWindow(limiter.FixedWindowConfig{Limit: 100, Window: time.Minute}) })},
+		{"limiter.SlidingWindow, 10 parts", 1000, 0, many(func() any {
+			return limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 100, Window: time.Minute})
+		})},
 		{"limiter.SlidingLog, full with 100", 1000, 0, many(func() any { return fullLog(100) })},
 		{"limiter.Concurrency", 1000, 0, many(func() any { return limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 10}) })},
 		{"x/time/rate.Limiter", 1000, 0, many(func() any { return rate.NewLimiter(1, 1) })},
@@ -109,7 +111,7 @@ func recorded(c window.CallsConfig) any {
 }
 
 func fullLog(limit int) any {
-	l := limiter.NewSlidingLog(limiter.WindowConfig{Limit: limit, Span: time.Hour})
+	l := limiter.NewSlidingLog(limiter.SlidingLogConfig{Limit: limit, Window: time.Hour})
 	for l.Take(1).OK {
 	}
 	return l

@@ -61,7 +61,7 @@ func record() measure.Loop {
 }
 
 func take() measure.Loop {
-	b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1e8), Burst: 1 << 30})
+	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1e8), Burst: 1 << 30})
 	return func(n int) (right int) {
 		for range n {
 			if b.Take(1).OK {

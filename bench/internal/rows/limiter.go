@@ -45,7 +45,7 @@ func limiters() []Row {
 
 func bucketTakes(r limiter.Rate) Side {
 	return Side{"TokenBucket.Take", "one CAS; five numbers; exact in the long run", func() measure.Loop {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: r, Burst: plenty})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: r, Burst: plenty})
 		return func(n int) (right int) {
 			for range n {
 				if b.Take(1).OK {
@@ -59,7 +59,7 @@ func bucketTakes(r limiter.Rate) Side {
 
 func bucketRefuses() Side {
 	return Side{"TokenBucket.Take", "empty; says how long to wait", func() measure.Loop {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: 1})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1})
 		b.Take(1)
 		return func(n int) (right int) {
 			for range n {

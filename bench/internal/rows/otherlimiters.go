@@ -51,7 +51,7 @@ func otherLimiters() []Row {
 
 func bucketWaits() Side {
 	return Side{"TokenBucket.Wait", "one CAS; looks at the context", func() measure.Loop {
-		b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1e9), Burst: plenty})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1e9), Burst: plenty})
 		ctx := context.Background()
 		return func(n int) (right int) {
 			for range n {

@@ -41,7 +41,7 @@ func (t timer) queue(by end) func(size int) (float64, error) {
 
 // wait makes so many callers wait, and then lets all of them go.
 func wait(size int, by end) error {
-	b := limiter.NewTokenBucket(limiter.Config{Rate: limiter.Every(time.Duration(1 << 40)), Burst: size})
+	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Every(time.Duration(1 << 40)), Burst: size})
 	b.Take(size)
 	named := limiter.NewNamed("bench", b, limiter.NamedConfig{})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -199,7 +199,7 @@ func limitersThatWaited(t *testing.T) []stat.Source {
 	for _, key := range []string{"ann", "ann", "ann", "bob", "bob"} {
 		require.NoError(t, logins.Wait(t.Context(), key, 1))
 	}
-	uploads := limiter.NewNamed("uploads", limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1000), Burst: 50}), c)
+	uploads := limiter.NewNamed("uploads", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000), Burst: 50}), c)
 	uploads.Take(50)
 	for n := range 5 {
 		require.NoError(t, uploads.Wait(t.Context(), 10*(n+1)))

@@ -22,7 +22,7 @@ type server struct {
 }
 
 func newServer(rate limiter.Rate, burst int) *server {
-	return &server{TokenBucket: limiter.NewTokenBucket(limiter.Config{Rate: rate, Burst: burst}), cache: deny.New(64, time.Hour)}
+	return &server{TokenBucket: limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: rate, Burst: burst}), cache: deny.New(64, time.Hour)}
 }
 
 func (s *server) take(n int) limiter.Result {

@@ -79,7 +79,7 @@ type decidedKey struct{}
 var config = lease.Config{Max: 10, Keys: 100, Age: time.Second, Timeout: time.Minute}
 
 func bucket(perSecond float64, burst int) limiter.Limiter {
-	return limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(perSecond), Burst: burst})
+	return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(perSecond), Burst: burst})
 }
 
 // A limit is what may be admitted in any span, m·Max included, and whether that was kept.
@@ -184,10 +184,10 @@ func TestInAnySpanAFleetAdmitsNoMoreThanTheLimitAndTheLeases(t *testing.T) {
 		spare := nodes * config.Max
 		for name, model := range map[string]func() (limiter.Limiter, bound){
 			"token bucket": func() (limiter.Limiter, bound) {
-				return bucket(float64(rate), burst), atRate{limiter.NewTokenBucketAt(limiter.Config{Rate: limiter.PerSecond(float64(rate)), Burst: burst + spare}, time.Now().Add(-time.Hour))}
+				return bucket(float64(rate), burst), atRate{limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(float64(rate)), Burst: burst + spare}, time.Now().Add(-time.Hour))}
 			},
 			"sliding log": func() (limiter.Limiter, bound) {
-				return limiter.NewSlidingLog(limiter.WindowConfig{Limit: burst, Span: time.Second}), &inSpan{most: burst + spare, span: time.Second}
+				return limiter.NewSlidingLog(limiter.SlidingLogConfig{Limit: burst, Window: time.Second}), &inSpan{most: burst + spare, span: time.Second}
 			},
 		} {
 			for seed := range uint64(3) {
@@ -287,7 +287,7 @@ func TestHowALeaseGrowsAndShrinks(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newServer(limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerHour(1), Burst: test.burst}))
+				s := newServer(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: test.burst}))
 				p := lease.New(s, config)
 				for _, pause := range test.every {
 					time.Sleep(pause)
@@ -315,7 +315,7 @@ func warm(t *testing.T, p *lease.Purse, key string) {
 
 func TestWhatTheResultSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1), Burst: 1000}))
+		s := newServer(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1000}))
 		p := lease.New(s, config)
 		for i := range 8 {
 			time.Sleep(100 * time.Millisecond)
@@ -560,7 +560,7 @@ func TestManyAtOnce(t *testing.T) {
 }
 
 func BenchmarkTakeHeld(b *testing.B) {
-	s := newServer(limiter.NewTokenBucket(limiter.Config{Rate: limiter.PerSecond(1e9), Burst: 1 << 30}))
+	s := newServer(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1e9), Burst: 1 << 30}))
 	s.before = func(int) { s.asked = s.asked[:0] }
 	p := lease.New(s, lease.Config{Max: 1000, Keys: 1000, Age: time.Second, Timeout: time.Minute})
 	b.ReportAllocs()
