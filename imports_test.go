@@ -25,6 +25,7 @@ var mayImport = map[string][]string{
 	"limiter":             {"stat", "window", "internal"},
 	"limiter/limitertest": {"limiter"},
 	"breaker":             {"stat", "window", "internal"},
+	"throttle":            {"stat", "window", "internal"},
 	"alert":               {"stat", "window"},
 	"alert/notify":        {"alert", "breaker"},
 	"alert/promrules":     {},

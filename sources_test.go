@@ -23,6 +23,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/throttle"
 	"github.com/weir-go/weir/weirhttp"
 	"github.com/weir-go/weir/window"
 )
@@ -56,7 +57,7 @@ func sources(t *testing.T) map[string][]stat.Source {
 		"weir.Group":               {keyed, hosts(weir.GroupConfig{})},
 		"breaker.Breaker":          {breaker.New("b", timed), open},
 		"breaker.Group":            {group},
-		"breaker.Throttle":         {breaker.NewThrottle("t", breaker.ThrottleConfig{})},
+		"throttle.Throttle":        {throttle.New("t", throttle.Config{})},
 		"limiter.Named":            {limiter.NewNamed("n", bucket, waits)},
 		"limiter.NamedConcurrency": {limiter.NewNamedConcurrency("n", inFlight, waits)},
 		"limiter.NamedGroup":       {limiter.NewNamedGroup("n", keys, waits)},

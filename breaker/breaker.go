@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/tally"
 	"github.com/weir-go/weir/window"
 )
@@ -14,8 +15,8 @@ import (
 // Breaker stops calls to a service that fails. All its methods may be called from
 // any number of goroutines.
 type Breaker struct {
-	name string
-	clock
+	name     string
+	clock    clock.Clock
 	hold     *hold    // of a group; nil for a breaker of none
 	observed *Breaker // for a shadow: the breaker that it belongs to; nil for all others
 	phase    atomic.Pointer[phase]
@@ -57,7 +58,7 @@ func NewAt(name string, c Config, t0 time.Time) *Breaker {
 func build(name string, r *rules, t0 time.Time, h *hold) *Breaker {
 	c := &r.config
 	b := &Breaker{name: name, hold: h, changes: new(changes), mu: new(sync.Mutex)}
-	b.epoch = t0
+	b.clock.Epoch = t0
 	b.changes.tell.Store(&r.config.OnChange)
 	p := initial(r)
 	if c.Initial != Closed {
@@ -94,7 +95,7 @@ func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) error
 		return err
 	}
 	p := b.phase.Load()
-	if p.state == Open && b.begun.Load() == asMade && time.Since(b.epoch) < p.until { // allow would say the same, but what refuses most should do it soonest
+	if p.state == Open && b.clock.AsMade() && time.Since(b.clock.Epoch) < p.until { // allow would say the same, but what refuses most should do it soonest
 		refusal := p.err // before the add, which holds up loads
 		if more := b.refused.Quick(); more <= 0 {
 			b.refused.Rest(more)
@@ -116,7 +117,7 @@ func Do[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, err
 		return v, err
 	}
 	p := b.phase.Load()
-	if p.state == Open && b.begun.Load() == asMade && time.Since(b.epoch) < p.until {
+	if p.state == Open && b.clock.AsMade() && time.Since(b.clock.Epoch) < p.until {
 		refusal := p.err
 		if more := b.refused.Quick(); more <= 0 {
 			b.refused.Rest(more)

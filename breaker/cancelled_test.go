@@ -54,15 +54,6 @@ var judged = map[string]func(ask func(error) breaker.Outcome) (call func(c ctx, 
 				func(_ int, err error) breaker.Outcome { return ask(err) })
 		}, b.Counts
 	},
-	"Throttle.Run": throttledBy(func(c ctx, t *breaker.Throttle, fn func(ctx) error) { _ = t.Run(c, fn) }),
-	"DoThrottled": throttledBy(func(c ctx, t *breaker.Throttle, fn func(ctx) error) {
-		_, _ = breaker.DoThrottled(c, t, func(c ctx) (int, error) { return 0, fn(c) })
-	}),
-	"ThrottlePermit.Done": throttledBy(func(c ctx, t *breaker.Throttle, fn func(ctx) error) {
-		if p, err := t.Allow(); err == nil {
-			p.Done(c, fn(c))
-		}
-	}),
 }
 
 type judging = func(func(error) breaker.Outcome) (func(ctx, func(ctx) error), func() window.Counts)
@@ -71,13 +62,6 @@ func judgedBy(call func(ctx, *breaker.Breaker, func(ctx) error)) judging {
 	return func(ask func(error) breaker.Outcome) (func(ctx, func(ctx) error), func() window.Counts) {
 		b := breaker.New("b", breaker.Config{Classify: ask})
 		return func(c ctx, fn func(ctx) error) { call(c, b, fn) }, b.Counts
-	}
-}
-
-func throttledBy(call func(ctx, *breaker.Throttle, func(ctx) error)) judging {
-	return func(ask func(error) breaker.Outcome) (func(ctx, func(ctx) error), func() window.Counts) {
-		t := breaker.NewThrottle("t", breaker.ThrottleConfig{Classify: ask})
-		return func(c ctx, fn func(ctx) error) { call(c, t, fn) }, t.Counts
 	}
 }
 
@@ -134,7 +118,7 @@ func TestADeadlineThatHasPassedIsAFailureInEveryForm(t *testing.T) {
 
 func TestAPanicOfACancelledCallIsIgnored(t *testing.T) {
 	for verb, judge := range judged {
-		if verb == "Done" || verb == "Outcome" || verb == "ThrottlePermit.Done" {
+		if verb == "Done" || verb == "Outcome" {
 			continue // nothing is reported of a call that does not return
 		}
 		call, counts := judge(nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/weir-go/weir/internal/verdict"
 	"github.com/weir-go/weir/window"
 )
 
@@ -17,21 +18,14 @@ const (
 	Ignored = window.Ignored // nothing can be said
 )
 
-// DefaultClassify is the verdict on an error where Config.Classify is not set:
+// DefaultClassify classifies an error where Config.Classify is not set:
 //
 //   - nil is a success,
-//   - an error that matches weir.ErrRefused is ignored: an inner breaker or
-//     limiter refused the call, so the service never saw it. So is one that joins a
-//     refusal and a failure: where calls of several services are guarded as one, give
-//     each its own breaker, or judge the parts in Config.Classify,
-//   - all else is a failure, a deadline that passed among it.
+//   - an error that matches weir.ErrRefused is ignored: an inner breaker, throttle or limiter
+//     refused the call, so the service never saw it,
+//   - any other error is a failure, including a deadline that has passed.
 func DefaultClassify(err error) Outcome {
-	if err == nil {
-		return Success
-	}
-	var f findings
-	f.search(err)
-	return f.outcome()
+	return verdict.On[Outcome](context.Background(), err, nil)
 }
 
 // Ignore returns a Config.Classify that ignores the given errors, wrapped or not,
@@ -73,56 +67,20 @@ func isAny(err error, targets []error) bool {
 	return false
 }
 
-// Outcome returns the verdict on a call that was made with ctx and returned err. If the
-// caller has cancelled ctx, an error is Ignored, however it is worded and before
-// Config.Classify is asked: it says nothing about the service. A result without an error
-// still counts then if it is a success, since the service has answered; if Classify takes it
-// for a failure it is Ignored. In all other cases the verdict is that of Config.Classify. A
-// deadline that has passed is no cancellation: a service that hangs until its callers'
-// deadlines has failed.
+// Outcome returns what a call that was made with ctx and returned err says about the service.
+// Config.Classify decides, but is not asked in two cases, in which the call is Ignored:
+//
+//   - The caller has cancelled ctx and err is not nil, whatever it is. A call without an error
+//     still counts then if it is a success, since the service has answered. If Classify takes it
+//     for a failure it is Ignored. A deadline that has passed is no cancellation: a service that
+//     hangs until its callers' deadlines has failed.
+//   - err matches weir.ErrRefused: an inner breaker, throttle or limiter refused the call, so the
+//     service never saw it. An error that joins a refusal and a failure matches it too: where one
+//     call guards calls to several services, give each its own breaker.
 //
 // Calls of a group that is cancelled with the first failure, as those of an errgroup, count
-// until then. The others are ignored, whatever they return: to judge all, give each call a
+// until then. The others are ignored, whatever they return: to classify all, give each call a
 // context that the group does not cancel.
 func (b *Breaker) Outcome(ctx context.Context, err error) Outcome {
-	return verdictOn(ctx, err, b.rules().config.Classify)
+	return verdict.On(ctx, err, b.rules().config.Classify)
 }
-
-// verdictOn is the verdict on a call; a classifier of nil is DefaultClassify.
-func verdictOn(ctx context.Context, err error, classify func(error) Outcome) Outcome {
-	var f findings
-	return f.verdict(ctx, err, classify)
-}
-
-// verdict is verdictOn that keeps what it finds in the error of a failure.
-func (f *findings) verdict(ctx context.Context, err error, classify func(error) Outcome) Outcome {
-	switch {
-	case err != nil && cancelled(ctx):
-		return Ignored
-	case classify == nil && err == nil:
-		return Success
-	case classify == nil:
-		f.search(err)
-		return f.outcome()
-	}
-	o := classify(err)
-	if o == Failure {
-		if err == nil && cancelled(ctx) {
-			return Ignored
-		}
-		f.search(err)
-	}
-	return o
-}
-
-// unreturned is the verdict on a call that panicked or ended its goroutine.
-func unreturned(ctx context.Context) Outcome {
-	if cancelled(ctx) {
-		return Ignored
-	}
-	return Failure
-}
-
-// cancelled reports whether the caller has cancelled the call. What such a call fails with is
-// no evidence: a deadline, which is, has another error.
-func cancelled(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }

@@ -29,8 +29,8 @@
 // have refused and the times that it would have opened. The results of calls that it would
 // have refused are not judged, since it would not have seen them.
 //
-// A [Group] has a breaker for each key, in bounded memory, that may be kept for any time. A [Throttle] is no switch: to a
-// service that is overloaded it sends less, by the formula of Google's SRE book.
+// A [Group] has a breaker for each key, in bounded memory, that may be kept for any time.
+// Package throttle sends less to an overloaded service, instead of nothing.
 //
 // What can be relied on:
 //

@@ -11,15 +11,7 @@ import (
 // ErrOpen is matched, through [errors.Is], by every error with which a breaker
 // refuses a call. The error itself is an [*OpenError]. ErrOpen alone, as a wrapper may return
 // it, matches weir.ErrRefused too.
-var ErrOpen error = refusalError("breaker: open")
-
-// refusalError is an error by which refusals are matched. It matches weir.ErrRefused itself.
-type refusalError string
-
-func (e refusalError) Error() string { return string(e) }
-
-// Is reports whether the target is weir.ErrRefused.
-func (e refusalError) Is(target error) bool { return target == sentinel.ErrRefused }
+var ErrOpen error = sentinel.Kind("breaker: open")
 
 // OpenError says which breaker refused, why and until when. One is made for each
 // opening and shared by all calls that it refuses: do not change it.

@@ -83,11 +83,8 @@ func TestAGroupShowsTheLatencyOfItsFirstKeysAndOfTheOthersTogether(t *testing.T)
 	require.Equal(t, map[string]int64{"a": 1, "b": 2, "_other": 3}, shown)
 }
 
-func TestTheSeriesOfGroupsAndThrottlesBeganWhenTheyDid(t *testing.T) {
-	g, th := breaker.NewGroupAt[string]("g", breaker.GroupConfig{}, t0), breaker.NewThrottleAt("t", breaker.ThrottleConfig{}, t0)
-	for _, source := range []stat.Source{g, th} {
-		for s := range source.Observe {
-			require.True(t, s.Created.Equal(t0), "%s: %v", s.Instrument.Name, s.Created)
-		}
+func TestTheSeriesOfAGroupBeganWhenItDid(t *testing.T) {
+	for s := range breaker.NewGroupAt[string]("g", breaker.GroupConfig{}, t0).Observe {
+		require.True(t, s.Created.Equal(t0), "%s: %v", s.Instrument.Name, s.Created)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -214,7 +215,7 @@ func (g *Group[K]) admitKey(key K, t time.Time) *Breaker {
 			return b
 		}
 	}
-	if t.Sub(g.epoch) < -reach { // stale for any clock, such as the zero time: no breaker begins there
+	if t.Sub(g.epoch) < -clock.Reach { // stale for any clock, such as the zero time: no breaker begins there
 		t = g.epoch
 	}
 	s := g.shard(key)

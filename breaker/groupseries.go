@@ -65,7 +65,7 @@ func (w *observers[K]) give(m *member[K], now time.Time) bool {
 		return false
 	}
 	s := &own[K]{m: m, used: now, base: account{figures: make([]float64, len(w.others.order))}}
-	began := m.breaker.epoch
+	began := m.breaker.clock.Epoch
 	if m.shown {
 		s.base, began = w.others.counted(m.breaker), now
 		w.moved.plus(s.base, 1)

@@ -89,7 +89,7 @@ func newSeries(name, key string, began time.Time) *series {
 }
 
 func (b *Breaker) lines() *series {
-	b.series.Do(func() { b.shown = newSeries(b.name, b.hold.text(), b.epoch) })
+	b.series.Do(func() { b.shown = newSeries(b.name, b.hold.text(), b.clock.Epoch) })
 	return b.shown
 }
 

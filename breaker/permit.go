@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir/internal/verdict"
 )
 
 // Permit is the right to make one call, and takes its result. Record a failure in a defer right
@@ -71,7 +73,7 @@ func (b *Breaker) AdmitAt(t time.Time, m *Permit) error {
 // decides.
 func (b *Breaker) AdmitAfter(d time.Duration, m *Permit) bool {
 	p := b.phase.Load()
-	if !p.free() || p.timed && !b.reckons(d) {
+	if !p.free() || p.timed && !b.clock.IsOffset(d) {
 		return false
 	}
 	m.breaker, m.phase, m.start = b, p, d
@@ -162,7 +164,7 @@ func (m *Permit) take() bool {
 // nothing, and goes on up.
 func (m *Permit) outcome(ctx context.Context, err error, returned bool, classify func(error) Outcome) Outcome {
 	if !returned {
-		return unreturned(ctx)
+		return verdict.Unreturned[Outcome](ctx)
 	}
 	judged := false
 	defer func() {
@@ -170,11 +172,11 @@ func (m *Permit) outcome(ctx context.Context, err error, returned bool, classify
 			m.book(Ignored)
 		}
 	}()
-	var f findings
-	o := f.verdict(ctx, err, classify)
+	var f verdict.Findings
+	o := verdict.Find(&f, ctx, err, classify)
 	judged = true
 	if o == Failure && m.after == 0 {
-		m.after = max(f.after, 0)
+		m.after = max(f.After, 0)
 	}
 	return o
 }
@@ -271,7 +273,7 @@ func (b *Breaker) check(at time.Duration) error {
 // openError returns the error with which the phase refuses. A breaker that is open at first made
 // it before the first time was given, which may have moved the origin.
 func (b *Breaker) openError(p *phase) *OpenError {
-	if p.state != Open || b.begun.Load() != moved {
+	if p.state != Open || !b.clock.Moved() {
 		return p.err
 	}
 	until := b.date(p.until)

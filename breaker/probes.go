@@ -190,7 +190,7 @@ func (b *Breaker) probed(m *Permit, o Outcome, at time.Duration) bool {
 		return false
 	}
 	took := at - m.start
-	p.tally.Record(at, verdict(o), took)
+	p.tally.Record(at, verdictOf(o), took)
 	if m.after > 0 {
 		p.ask(at, m.after)
 	}

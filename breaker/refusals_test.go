@@ -12,14 +12,15 @@ import (
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/internal/sentinel"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/throttle"
 	"github.com/weir-go/weir/window"
 )
 
 func TestARefusalIsIgnoredHoweverItIsReturned(t *testing.T) {
 	open := breaker.New("inner", breaker.Config{Initial: breaker.ForcedOpen})
 	for _, refusal := range []error{
-		sentinel.ErrRefused, breaker.ErrOpen, breaker.ErrThrottled, limiter.ErrLimited, limiter.ErrQueueFull,
-		open.Run(bg(), succeed), &limiter.LimitedError{}, &breaker.ThrottledError{},
+		sentinel.ErrRefused, breaker.ErrOpen, throttle.ErrRefused, limiter.ErrLimited, limiter.ErrQueueFull,
+		open.Run(bg(), succeed), &limiter.LimitedError{},
 	} {
 		for _, err := range []error{refusal, fmt.Errorf("wrapped: %w", refusal), fmt.Errorf("%w: %w", errDown, refusal)} {
 			require.ErrorIs(t, err, sentinel.ErrRefused)
@@ -27,22 +28,39 @@ func TestARefusalIsIgnoredHoweverItIsReturned(t *testing.T) {
 			require.Equal(t, breaker.Ignored, breaker.FailOn(errDown)(err), "%v", err)
 		}
 	}
-	require.NotErrorIs(t, breaker.ErrOpen, breaker.ErrThrottled)
+	require.NotErrorIs(t, breaker.ErrOpen, throttle.ErrRefused)
 	require.NotErrorIs(t, breaker.ErrOpen, limiter.ErrLimited)
 }
 
-// An error that holds a refusal and a failure matches weir.ErrRefused, as one that words a
-// refusal by two errors does: it is ignored, unless Classify knows better.
-func TestARefusalJoinedWithAFailureIsIgnored(t *testing.T) {
-	both := errors.Join(breaker.ErrOpen, errDown)
-	require.Equal(t, breaker.Ignored, breaker.DefaultClassify(both))
-	b := breaker.New("b", breaker.Config{Classify: func(err error) breaker.Outcome {
-		if errors.Is(err, errDown) {
+// An error that joins a refusal and a failure matches weir.ErrRefused, as one that words a
+// refusal by two errors does.
+func TestARefusalIsIgnoredBeforeTheClassifierIsAsked(t *testing.T) {
+	for verb, judge := range judged {
+		for _, err := range []error{sentinel.ErrRefused, fmt.Errorf("inner: %w", breaker.ErrOpen), throttle.ErrRefused, errors.Join(limiter.ErrLimited, errDown)} {
+			call, counts := judge(func(error) breaker.Outcome {
+				t.Errorf("%s: the classifier is asked about %v", verb, err)
+				return breaker.Failure
+			})
+			call(bg(), func(context.Context) error { return err })
+			require.Equal(t, window.Counts{Ignored: 1}, counts(), "%s, %v", verb, err)
+		}
+	}
+}
+
+func TestAnOuterBreakerStaysClosedWhileAnInnerOneRefuses(t *testing.T) {
+	outer := breaker.New("outer", breaker.Config{Classify: func(err error) breaker.Outcome {
+		if err != nil {
 			return breaker.Failure
 		}
-		return breaker.DefaultClassify(err)
+		return breaker.Success
 	}})
-	require.Equal(t, breaker.Failure, b.Outcome(bg(), both))
+	inner := breaker.New("inner", breaker.Config{Initial: breaker.ForcedOpen})
+	for range 100 {
+		err := outer.Run(bg(), func(ctx context.Context) error { return inner.Run(ctx, succeed) })
+		require.ErrorIs(t, err, breaker.ErrOpen)
+	}
+	require.Equal(t, breaker.Closed, outer.State())
+	require.Equal(t, int64(100), outer.Totals().Ignored)
 }
 
 // Calls that are cancelled with the first failure among them, as those of an errgroup, count

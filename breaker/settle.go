@@ -9,8 +9,8 @@ import (
 // settle books a result, and reports whether it counted.
 func (b *Breaker) settle(m *Permit, o Outcome, at time.Duration) bool {
 	if at == unread {
-		if b.begun.Load() == asMade { // now does so too, for the price of one more call
-			at = time.Since(b.epoch)
+		if b.clock.AsMade() { // now does so too, for the price of one more call
+			at = time.Since(b.clock.Epoch)
 		} else {
 			at = b.now()
 		}
@@ -26,7 +26,7 @@ func (b *Breaker) settle(m *Permit, o Outcome, at time.Duration) bool {
 	case p.state != Closed:
 		return b.settleOther(m, p, o, at)
 	}
-	streak, quiet := p.tally.Record(at, verdict(o), m.took(at))
+	streak, quiet := p.tally.Record(at, verdictOf(o), m.took(at))
 	if m.after > 0 {
 		p.ask(at, m.after)
 	}
@@ -50,7 +50,7 @@ func (b *Breaker) settleOther(m *Permit, p *phase, o Outcome, at time.Duration) 
 		return b.probed(m, o, at) || b.settleLate(m, o, at)
 	default: // the other overrides
 	}
-	p.tally.Record(at, verdict(o), m.took(at))
+	p.tally.Record(at, verdictOf(o), m.took(at))
 	if b.hold != nil && b.phase.Load().state == evicted { // it was evicted meanwhile
 		if gone, missed := b.missed(); gone {
 			return !missed || b.passResult(m, o, at, true)
@@ -80,6 +80,6 @@ func (p *phase) ask(at, after time.Duration) {
 	}
 }
 
-// verdict returns the outcome as the tally knows it; what is none of the three is
+// verdictOf returns the outcome as the tally counts it. An outcome that is none of the three is
 // ignored.
-func verdict(o Outcome) tally.Verdict { return tally.Verdict(min(o, Ignored)) }
+func verdictOf(o Outcome) tally.Verdict { return tally.Verdict(min(o, Ignored)) }

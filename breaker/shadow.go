@@ -12,7 +12,7 @@ import "time"
 // newShadow returns a closed breaker that begins with the phase.
 func (b *Breaker) newShadow(p *phase) *Breaker {
 	s := &Breaker{name: b.name, observed: b, mu: b.mu, changes: b.changes}
-	s.epoch = b.epoch
+	s.clock.Epoch = b.clock.Epoch
 	first := initial(shadowRules(p.rules))
 	first.since, first.mercy = p.since, p.mercy
 	first.prepare(s)

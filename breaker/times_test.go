@@ -30,21 +30,6 @@ func TestABreakerOfThePackageWorksOnTheClockOfATest(t *testing.T) {
 	})
 }
 
-func TestAThrottleOfThePackageWorksOnTheClockOfATest(t *testing.T) {
-	th := breaker.NewThrottle("t", breaker.ThrottleConfig{MinCalls: 5, Rand: func() float64 { return 0 }})
-	synctest.Test(t, func(t *testing.T) {
-		for range 5 {
-			require.ErrorIs(t, th.Run(bg(), fail), errDown)
-		}
-		require.ErrorIs(t, th.Run(bg(), fail), breaker.ErrThrottled)
-		time.Sleep(time.Second)
-		require.ErrorIs(t, th.Run(bg(), fail), errDown, "one passes each second")
-		require.ErrorIs(t, th.Run(bg(), fail), breaker.ErrThrottled)
-		time.Sleep(10 * time.Second)
-		require.NoError(t, th.Run(bg(), succeed))
-	})
-}
-
 const year = 365 * 24 * time.Hour
 
 func TestABreakerMadeAtAnotherTimeBeginsWithTheFirstTimeGiven(t *testing.T) {
@@ -198,22 +183,6 @@ func TestAClockThatStepsByAYear(t *testing.T) {
 	require.Equal(t, breaker.Open, b.StateAt(modelAt(4)))
 	require.ErrorIs(t, modelDo(b, 60_000, breaker.Success), breaker.ErrOpen)
 	require.Equal(t, breaker.HalfOpen, b.StateAt(t0.Add(year+5*time.Second)))
-}
-
-func TestAThrottleTakesNoStaleTimeForNow(t *testing.T) {
-	for name, at := range stale {
-		th := breaker.NewThrottleAt("t", breaker.ThrottleConfig{MinCalls: 1, Rand: func() float64 { return 0 }}, t0)
-		p, err := th.AllowAt(t0)
-		require.NoError(t, err)
-		require.True(t, p.RecordAt(t0, breaker.Failure))
-		_, err = th.AllowAt(t0.Add(time.Second)) // that of the second
-		require.NoError(t, err)
-		_, err = th.AllowAt(at)
-		require.ErrorIs(t, err, breaker.ErrThrottled, name)
-		require.Equal(t, int64(1), th.CountsAt(t0).Failures, name)
-		_, err = th.AllowAt(t0.Add(1999 * ms))
-		require.ErrorIs(t, err, breaker.ErrThrottled, name)
-	}
 }
 
 // A breaker tells times apart up to 146 years from where it began. All later ones are one moment.

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/throttle"
 	"github.com/weir-go/weir/window"
 )
 
@@ -39,7 +40,7 @@ var objects = []object{
 		return b
 	}},
 	{"`breaker.Breaker` in shadow mode", 6000, func() any { return breaker.New("b", breaker.Config{Initial: breaker.Shadow}) }},
-	{"`breaker.Throttle`", 2000, func() any { return breaker.NewThrottle("t", breaker.ThrottleConfig{}) }},
+	{"`throttle.Throttle`", 2000, func() any { return throttle.New("t", throttle.Config{}) }},
 	{"`limiter.TokenBucket`", 500, func() any { return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: rate}) }},
 	{"`limiter.FixedWindow`", 250, func() any { return limiter.NewFixedWindow(limiter.FixedWindowConfig{Limit: 1, Window: time.Second}) }},
 	{"`limiter.SlidingWindow`", 550, func() any {

@@ -7,3 +7,12 @@ import "errors"
 // ErrRefused is matched, through [errors.Is], by every error with which a breaker, a limiter or a gate
 // refuses a call.
 var ErrRefused = errors.New("weir: refused")
+
+// Kind is an error that one kind of refusals matches, such as those of a breaker. It matches
+// ErrRefused itself.
+type Kind string
+
+func (k Kind) Error() string { return string(k) }
+
+// Is reports whether the target is ErrRefused.
+func (k Kind) Is(target error) bool { return target == ErrRefused }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-go/weir/bench/internal/measure"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/throttle"
 )
 
 // breakers compares ours with the breaker that most would pick.
@@ -121,7 +122,7 @@ func permits(c breaker.Config) measure.Loop {
 
 func throttleRun() Side {
 	return Side{"Throttle.Run", "the throttling of Google's SRE book on a rolling 10 × 1 s", func() measure.Loop {
-		t := breaker.NewThrottle("bench", breaker.ThrottleConfig{})
+		t := throttle.New("bench", throttle.Config{})
 		ctx := context.Background()
 		return func(n int) (right int) {
 			for range n {

@@ -1,21 +1,29 @@
-package breaker
+package throttle
 
 import (
 	"time"
 
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/window"
 )
 
-// throttleSeries are the lines that a throttle shows, made when it is first observed.
-type throttleSeries struct {
-	calls, window [4]*stat.Series // in the order of outcomes
+// series are the lines that a throttle shows, made when it is first observed.
+type series struct {
+	calls, window [4]*stat.Series // by outcome
 	failureRatio  *stat.Series
 	refusalRatio  *stat.Series
 	minCalls      *stat.Series
 }
 
-// newThrottleSeries makes them as of when the throttle began.
-func newThrottleSeries(name string, began time.Time) *throttleSeries {
+// outcomes are the values of the outcome attribute, in the order of figures.
+var outcomes = [4]string{"success", "failure", "ignored", "refused"}
+
+func figures(c window.Counts) [4]int64 {
+	return [4]int64{c.Successes, c.Failures, c.Ignored, c.Refused}
+}
+
+// newSeries makes them as of when the throttle began.
+func newSeries(name string, began time.Time) *series {
 	of := func(i *stat.Instrument, values ...string) *stat.Series {
 		all := make([]string, len(i.Attrs)) // "" for what only breakers have
 		copy(all[copy(all, []string{name}):], values)
@@ -23,7 +31,7 @@ func newThrottleSeries(name string, began time.Time) *throttleSeries {
 		line.Created = began
 		return line
 	}
-	s := &throttleSeries{
+	s := &series{
 		failureRatio: of(stat.BreakerWindowFailureRatio),
 		refusalRatio: of(stat.BreakerRefusalRatio),
 		minCalls:     of(stat.BreakerThresholdMinCalls),
@@ -35,14 +43,14 @@ func newThrottleSeries(name string, began time.Time) *throttleSeries {
 	return s
 }
 
-// Observe yields the throttle's figures, with the instruments of breakers as far as
-// they fit: see [stat.Source]. Its name must not be that of a breaker beside it. It
+// Observe yields the throttle's figures, under the metric names of breakers as far as they fit: see
+// [stat.Source]. The throttle's name must not be that of a breaker in the same process. Observe
 // takes no lock.
 func (t *Throttle) Observe(yield func(*stat.Series, float64) bool) {
-	t.series.Do(func() { t.shown = newThrottleSeries(t.name, t.epoch) })
-	s, at := t.shown, t.seenNow()
+	t.series.Do(func() { t.shown = newSeries(t.name, t.clock.Epoch) })
+	s, at := t.shown, t.clock.SeenNow()
 	counts := t.counts(at)
-	total, now := figures(t.Totals()), figures(counts)
+	total, now := figures(window.Counts(t.Totals())), figures(counts)
 	for i := range outcomes {
 		if !yield(s.calls[i], float64(total[i])) || !yield(s.window[i], float64(now[i])) {
 			return

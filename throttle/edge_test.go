@@ -1,29 +1,30 @@
-package breaker_test
+package throttle_test
 
 import (
+	"context"
 	"math"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/throttle"
 	"github.com/weir-go/weir/window"
 )
 
 func TestThrottleForgetsWhatIsAsOldAsItsWindow(t *testing.T) {
-	th := breaker.NewThrottleAt("t", breaker.ThrottleConfig{Window: 10 * time.Second, Buckets: 10}, t0)
+	th := throttle.NewAt("t", throttle.Config{Window: 10 * time.Second}, t0)
 	feed(t, th, t0, 0, 1)
 	require.EqualValues(t, 1, th.CountsAt(after(10*time.Second-1)).Failures)
 	require.Zero(t, th.CountsAt(after(10*time.Second)).Failures)
 }
 
 func TestThrottleIgnoresACallWhoseClassifierPanics(t *testing.T) {
-	th := breaker.NewThrottle("t", breaker.ThrottleConfig{Classify: func(error) breaker.Outcome { panic("odd") }})
+	th := throttle.New("t", throttle.Config{Classify: func(error) window.Outcome { panic("odd") }})
 	require.PanicsWithValue(t, "odd", func() { _ = th.Run(bg(), succeed) })
 	require.Equal(t, window.Totals{Ignored: 1}, th.Totals())
 	require.PanicsWithValue(t, "odd", func() {
-		_, _ = breaker.DoThrottled(bg(), th, func(ctx) (int, error) { return 7, nil })
+		_, _ = throttle.Do(bg(), th, func(context.Context) (int, error) { return 7, nil })
 	})
 	require.Equal(t, window.Totals{Ignored: 2}, th.Totals())
 }
@@ -31,8 +32,7 @@ func TestThrottleIgnoresACallWhoseClassifierPanics(t *testing.T) {
 // A call is refused with the probability p where a number of [0, 1) is below p.
 func TestThrottleRefusesWhereTheRandomNumberIsBelowTheProbability(t *testing.T) {
 	for number, refuses := range map[float64]bool{0: true, math.Nextafter(0.5, 0): true, 0.5: false, 0.9: false} {
-		c := breaker.ThrottleConfig{MinCalls: breaker.Off, PassEvery: breaker.Off, Rand: func() float64 { return number }}
-		th := breaker.NewThrottleAt("t", c, t0)
+		th := throttle.NewAt("t", throttle.Config{MinCalls: 1}, t0).Fix(func() float64 { return number }, never)
 		feed(t, th, t0, 0, 1)
 		require.InDelta(t, 0.5, th.RefusalRateAt(t0), 0, "one failure: 1/(1+1)")
 		_, err := th.AllowAt(t0)

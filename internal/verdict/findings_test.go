@@ -1,4 +1,4 @@
-package breaker
+package verdict
 
 import (
 	"context"
@@ -63,23 +63,23 @@ func tree(r *rand.Rand, depth int) error {
 // What one walk finds is what errors.Is and errors.As find.
 func TestFindingsAreThoseOfTheErrorsPackage(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	refused, asked := 0, 0
+	refusals, asked := 0, 0
 	for range 20_000 {
 		err := tree(r, 0)
-		var f findings
-		f.search(err)
+		var f Findings
+		f.Search(err)
 		var w waiting
 		asks := errors.As(err, &w)
-		require.Equal(t, errors.Is(err, sentinel.ErrRefused), f.refused, "%#v", err)
-		require.Equal(t, asks, f.asked, "%#v", err)
+		require.Equal(t, errors.Is(err, sentinel.ErrRefused), f.Refused, "%#v", err)
+		require.Equal(t, asks, f.Asked, "%#v", err)
 		if asks {
-			require.Equal(t, w.RetryAfter(), f.after, "%#v", err)
+			require.Equal(t, w.RetryAfter(), f.After, "%#v", err)
 			asked++
 		}
-		if f.refused {
-			refused++
+		if f.Refused {
+			refusals++
 		}
 	}
-	require.Greater(t, refused, 1000)
+	require.Greater(t, refusals, 1000)
 	require.Greater(t, asked, 1000)
 }

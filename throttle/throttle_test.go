@@ -1,4 +1,4 @@
-package breaker_test
+package throttle_test
 
 import (
 	"context"
@@ -15,19 +15,25 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/internal/sentinel"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/throttle"
+	"github.com/weir-go/weir/window"
 )
 
-// certain is a throttle's Rand that refuses whatever may be refused; with it and no
+// certain is a source of chance that refuses whatever may be refused; with it and no
 // bounds, a call is refused if and only if the probability is above 0.
 func certain() float64 { return 0 }
 
+// never is how often a call passes that would be refused.
+const never = time.Duration(math.MaxInt64)
+
 // feed books results at the time u, past whatever the throttle says.
-func feed(t *testing.T, th *breaker.Throttle, u time.Time, good, bad int) {
+func feed(t *testing.T, th *throttle.Throttle, u time.Time, good, bad int) {
 	t.Helper()
-	permits := make([]breaker.ThrottlePermit, good+bad)
+	permits := make([]throttle.Permit, good+bad)
 	for i := range permits {
 		for try := 0; ; try++ {
 			var err error
@@ -38,9 +44,9 @@ func feed(t *testing.T, th *breaker.Throttle, u time.Time, good, bad int) {
 		}
 	}
 	for i := range permits {
-		o := breaker.Success
+		o := window.Success
 		if i >= good {
-			o = breaker.Failure
+			o = window.Failure
 		}
 		require.True(t, permits[i].RecordAt(u, o))
 	}
@@ -64,7 +70,7 @@ func TestThrottleRefusesWithTheProbabilityOfTheFormula(t *testing.T) {
 		{1.5, 40, 60, 40.0 / 101},
 		{1e300, 1, 99, 0},
 	} {
-		th := breaker.NewThrottleAt("t", breaker.ThrottleConfig{K: c.k, MaxRefusal: 1, PassEvery: breaker.Off, Rand: seeded()}, t0)
+		th := throttle.NewAt("t", throttle.Config{K: c.k, MaxRefusal: 1}, t0).Fix(seeded(), never)
 		feed(t, th, t0, c.good, c.bad)
 		require.InDelta(t, c.want, th.RefusalRateAt(t0), 1e-12, "K %v, %d good, %d bad", c.k, c.good, c.bad)
 
@@ -72,7 +78,7 @@ func TestThrottleRefusesWithTheProbabilityOfTheFormula(t *testing.T) {
 		refused := 0
 		for range calls {
 			if _, err := th.AllowAt(t0); err != nil {
-				require.ErrorIs(t, err, breaker.ErrThrottled)
+				require.ErrorIs(t, err, throttle.ErrRefused)
 				refused++
 			}
 		}
@@ -84,7 +90,7 @@ func TestThrottleRefusesWithTheProbabilityOfTheFormula(t *testing.T) {
 func TestThrottleRefusesTheSameCallsWithTheSameSeed(t *testing.T) {
 	var runs [2]string
 	for i := range runs {
-		th := breaker.NewThrottleAt("t", breaker.ThrottleConfig{Rand: seeded()}, t0)
+		th := throttle.NewAt("t", throttle.Config{}, t0).Fix(seeded(), time.Second)
 		feed(t, th, t0, 10, 50)
 		for range 200 {
 			_, err := th.AllowAt(t0)
@@ -97,24 +103,23 @@ func TestThrottleRefusesTheSameCallsWithTheSameSeed(t *testing.T) {
 }
 
 func TestThrottleRefusesNothingBelowMinCalls(t *testing.T) {
-	for least, calls := range map[int]int{0: 20, 7: 7, breaker.Off: 1} {
-		c := breaker.ThrottleConfig{MinCalls: least, Rand: certain, PassEvery: breaker.Off}
-		th := breaker.NewThrottleAt("t", c, t0)
+	for least, calls := range map[int]int{0: 20, 7: 7, 1: 1} {
+		th := throttle.NewAt("t", throttle.Config{MinCalls: least}, t0).Fix(certain, never)
 		for n := range calls {
 			p, err := th.AllowAt(t0)
 			require.NoError(t, err, "MinCalls %d after %d failures", least, n)
-			p.RecordAt(t0, breaker.Failure)
+			p.RecordAt(t0, window.Failure)
 		}
 		_, err := th.AllowAt(t0)
-		require.ErrorIs(t, err, breaker.ErrThrottled, "MinCalls %d after %d failures", least, calls)
+		require.ErrorIs(t, err, throttle.ErrRefused, "MinCalls %d after %d failures", least, calls)
 	}
 }
 
 func TestThrottleCountsItsRefusalsAmongTheRequestsOnlyIfToldTo(t *testing.T) {
 	for _, counted := range []bool{false, true} {
 		refuse := 0.0
-		c := breaker.ThrottleConfig{CountRefused: counted, MaxRefusal: 1, PassEvery: breaker.Off, Rand: func() float64 { return refuse }}
-		th := breaker.NewThrottleAt("t", c, t0)
+		c := throttle.Config{CountRefused: counted, MaxRefusal: 1}
+		th := throttle.NewAt("t", c, t0).Fix(func() float64 { return refuse }, never)
 		feed(t, th, t0, 10, 20)
 		require.InDelta(t, 10.0/31, th.RefusalRateAt(t0), 1e-12)
 		for range 70 {
@@ -128,22 +133,19 @@ func TestThrottleCountsItsRefusalsAmongTheRequestsOnlyIfToldTo(t *testing.T) {
 }
 
 func TestThrottleBoundsTheProbability(t *testing.T) {
-	rate := func(c breaker.ThrottleConfig, good, bad int) float64 {
-		th := breaker.NewThrottleAt("t", c, t0)
+	rate := func(c throttle.Config, good, bad int) float64 {
+		th := throttle.NewAt("t", c, t0)
 		feed(t, th, t0, good, bad)
 		return th.RefusalRateAt(t0)
 	}
-	require.InDelta(t, 0.99, rate(breaker.ThrottleConfig{}, 0, 500), 0, "one call in a hundred passes by default")
-	require.InDelta(t, 0.7, rate(breaker.ThrottleConfig{MaxRefusal: 0.7}, 0, 500), 0)
-	require.InDelta(t, 500.0/501, rate(breaker.ThrottleConfig{MaxRefusal: 1}, 0, 500), 1e-12)
-	require.Zero(t, rate(breaker.ThrottleConfig{MinRefusal: 0.2}, 41, 59), "0.178 is below")
-	require.InDelta(t, 20.0/101, rate(breaker.ThrottleConfig{MinRefusal: 20.0 / 101}, 40, 60), 1e-12, "reached is enough")
+	require.InDelta(t, 0.99, rate(throttle.Config{}, 0, 500), 0, "one call in a hundred passes by default")
+	require.InDelta(t, 0.7, rate(throttle.Config{MaxRefusal: 0.7}, 0, 500), 0)
+	require.InDelta(t, 500.0/501, rate(throttle.Config{MaxRefusal: 1}, 0, 500), 1e-12)
 }
 
 func TestThrottleLetsOneCallPassEachInterval(t *testing.T) {
-	for every, want := range map[time.Duration]int{0: 10, 100 * time.Millisecond: 100, breaker.Off: 0} {
-		c := breaker.ThrottleConfig{PassEvery: every, Rand: certain, Window: time.Hour}
-		th := breaker.NewThrottleAt("t", c, t0)
+	for every, want := range map[time.Duration]int{time.Second: 10, 100 * time.Millisecond: 100, never: 0} {
+		th := throttle.NewAt("t", throttle.Config{Window: time.Hour}, t0).Fix(certain, every)
 		feed(t, th, t0, 0, 20)
 		passed, last := 0, t0
 		for at := t0; !at.After(t0.Add(10 * time.Second)); at = at.Add(time.Millisecond) {
@@ -151,17 +153,14 @@ func TestThrottleLetsOneCallPassEachInterval(t *testing.T) {
 				require.Equal(t, max(every, 100*time.Millisecond), max(at.Sub(last), 100*time.Millisecond), "no sooner and no later")
 				passed, last = passed+1, at
 			}
-			if every == 0 {
-				every = time.Second
-			}
 		}
-		require.Equal(t, want, passed, "PassEvery %v", every)
+		require.Equal(t, want, passed, "every %v", every)
 	}
 }
 
 func TestThrottleCountsAPassByChanceAsThePassOfTheInterval(t *testing.T) {
 	dice := 0.0
-	th := breaker.NewThrottleAt("t", breaker.ThrottleConfig{Rand: func() float64 { return dice }}, t0)
+	th := throttle.NewAt("t", throttle.Config{}, t0).Fix(func() float64 { return dice }, time.Second)
 	feed(t, th, t0, 0, 20)
 	allowed := func(after time.Duration) bool {
 		_, err := th.AllowAt(t0.Add(after))
@@ -180,11 +179,10 @@ func TestThrottleCountsAPassByChanceAsThePassOfTheInterval(t *testing.T) {
 
 // outage runs a steady load against a service that is down for its first half minute,
 // and returns the share of the calls in each second after it that reach it.
-func outage(t *testing.T, c breaker.ThrottleConfig, seconds int) (during float64, after []float64) {
+func outage(t *testing.T, c throttle.Config, seconds int) (during float64, after []float64) {
 	t.Helper()
 	const perSecond, down = 100, 30
-	c.Rand = seeded()
-	th := breaker.NewThrottleAt("t", c, t0)
+	th := throttle.NewAt("t", c, t0).Fix(seeded(), time.Second)
 	for s := range down + seconds {
 		made := 0
 		for i := range perSecond {
@@ -194,7 +192,7 @@ func outage(t *testing.T, c breaker.ThrottleConfig, seconds int) (during float64
 				continue
 			}
 			made++
-			p.RecordAt(at, map[bool]breaker.Outcome{true: breaker.Failure, false: breaker.Success}[s < down])
+			p.RecordAt(at, map[bool]window.Outcome{true: window.Failure, false: window.Success}[s < down])
 		}
 		switch {
 		case s >= down:
@@ -207,14 +205,14 @@ func outage(t *testing.T, c breaker.ThrottleConfig, seconds int) (during float64
 }
 
 func TestThrottleRecoversAfterAnOutage(t *testing.T) {
-	during, after := outage(t, breaker.ThrottleConfig{}, 15)
+	during, after := outage(t, throttle.Config{}, 15)
 	require.InDelta(t, math.Sqrt(1000)/1000, during, 0.02, "of N calls in a window √N are made")
 	require.GreaterOrEqual(t, during*100*15, 15.0, "a call a second at least")
 	for s, share := range after[10:] {
 		require.InDelta(t, 1, share, 0, "%d s after the outage, a window and more", s+10)
 	}
 
-	during, after = outage(t, breaker.ThrottleConfig{CountRefused: true}, 120)
+	during, after = outage(t, throttle.Config{CountRefused: true}, 120)
 	require.Less(t, during, 0.03, "the service is all but left alone")
 	require.Less(t, after[10], 0.5, "it takes longer than a window")
 	require.InDelta(t, 1, after[119], 0.05, "and less than two minutes")
@@ -222,8 +220,7 @@ func TestThrottleRecoversAfterAnOutage(t *testing.T) {
 
 func TestThrottleRefusesNothingAfterASilence(t *testing.T) {
 	for _, counted := range []bool{false, true} {
-		c := breaker.ThrottleConfig{CountRefused: counted, Rand: certain, PassEvery: breaker.Off}
-		th := breaker.NewThrottleAt("t", c, t0)
+		th := throttle.NewAt("t", throttle.Config{CountRefused: counted}, t0).Fix(certain, never)
 		feed(t, th, t0, 0, 20)
 		for range 500 {
 			_, err := th.AllowAt(t0)
@@ -238,17 +235,17 @@ func TestThrottleRefusesNothingAfterASilence(t *testing.T) {
 }
 
 func TestThrottleRunsAndClassifies(t *testing.T) {
-	th := breaker.NewThrottle("t", breaker.ThrottleConfig{Classify: breaker.Ignore(context.DeadlineExceeded)})
+	th := throttle.New("t", throttle.Config{Classify: breaker.Ignore(context.DeadlineExceeded)})
 	require.NoError(t, th.Run(bg(), succeed))
 	require.ErrorIs(t, th.Run(bg(), fail), errDown)
-	v, err := breaker.DoThrottled(bg(), th, func(context.Context) (int, error) { return 7, errDown })
+	v, err := throttle.Do(bg(), th, func(context.Context) (int, error) { return 7, errDown })
 	require.Equal(t, 7, v)
 	require.ErrorIs(t, err, errDown)
 	require.Error(t, th.Run(bg(), func(context.Context) error { return fmt.Errorf("slow: %w", context.DeadlineExceeded) }))
 	require.PanicsWithValue(t, "boom", func() { _ = th.Run(bg(), func(context.Context) error { panic("boom") }) })
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_, _ = breaker.DoThrottled(bg(), th, func(context.Context) (int, error) { runtime.Goexit(); return 0, nil })
+		_, _ = throttle.Do(bg(), th, func(context.Context) (int, error) { runtime.Goexit(); return 0, nil })
 	})
 	wg.Wait()
 	gone, cancel := context.WithCancel(bg())
@@ -260,45 +257,42 @@ func TestThrottleRunsAndClassifies(t *testing.T) {
 	require.EqualValues(t, 4, totals.Failures, "two errors, a panic, an end of the goroutine")
 	require.EqualValues(t, 2, totals.Ignored, "what Classify says, and a caller who gave up")
 	require.Zero(t, totals.Refused)
-	require.Equal(t, "t", th.Name())
 }
 
 func TestThrottleRefusalsCallNothingAndMatch(t *testing.T) {
-	th := breaker.NewThrottle("search", breaker.ThrottleConfig{Rand: certain, PassEvery: breaker.Off})
+	th := throttle.New("search", throttle.Config{}).Fix(certain, never)
 	for range 20 {
 		_ = th.Run(bg(), fail)
 	}
 	called := false
 	fn := func(context.Context) (int, error) { called = true; return 1, nil }
-	v, err := breaker.DoThrottled(bg(), th, fn)
+	v, err := throttle.Do(bg(), th, fn)
 	require.Zero(t, v)
 	require.False(t, called)
-	require.ErrorIs(t, err, breaker.ErrThrottled)
+	require.ErrorIs(t, err, throttle.ErrRefused)
 	require.ErrorIs(t, err, sentinel.ErrRefused)
 	require.NotErrorIs(t, err, breaker.ErrOpen)
-	var facts *breaker.ThrottledError
-	require.ErrorAs(t, err, &facts)
-	require.Equal(t, "search", facts.Name)
+	require.Equal(t, time.Second, weir.RetryAfter(err), "one call a second is allowed in any case")
 	require.EqualError(t, err, `throttle "search" refuses a share of the calls, since too many fail`)
-	require.Equal(t, breaker.Ignored, breaker.DefaultClassify(err), "a breaker around it takes it for no evidence")
+	require.Equal(t, window.Ignored, breaker.DefaultClassify(err), "a breaker around it takes it for no evidence")
 }
 
 func TestThrottlePermitCountsOnce(t *testing.T) {
-	th := breaker.NewThrottle("t", breaker.ThrottleConfig{Classify: func(error) breaker.Outcome { panic("odd") }})
+	th := throttle.New("t", throttle.Config{Classify: func(error) window.Outcome { panic("odd") }})
 	p, err := th.Allow()
 	require.NoError(t, err)
-	require.True(t, p.Record(breaker.Failure))
-	require.False(t, p.Record(breaker.Success))
-	require.False(t, p.RecordAt(time.Now(), breaker.Success))
+	require.True(t, p.Record(window.Failure))
+	require.False(t, p.Record(window.Success))
+	require.False(t, p.RecordAt(time.Now(), window.Success))
 	require.False(t, p.Done(bg(), nil))
-	var none breaker.ThrottlePermit
-	require.False(t, none.Record(breaker.Success))
+	var none throttle.Permit
+	require.False(t, none.Record(window.Success))
 
 	p, _ = th.Allow()
 	require.PanicsWithValue(t, "odd", func() { p.Done(bg(), nil) })
-	require.False(t, p.Record(breaker.Success))
+	require.False(t, p.Record(window.Success))
 	p, _ = th.Allow()
-	p.Record(breaker.Outcome(9))
+	p.Record(window.Outcome(9))
 	totals := th.Totals()
 	require.EqualValues(t, 1, totals.Failures)
 	require.EqualValues(t, 2, totals.Ignored)
@@ -307,14 +301,14 @@ func TestThrottlePermitCountsOnce(t *testing.T) {
 
 func TestThrottleOnTheRealClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		th := breaker.NewThrottle("t", breaker.ThrottleConfig{Rand: certain})
+		th := throttle.New("t", throttle.Config{}).Fix(certain, time.Second)
 		for range 20 {
 			require.ErrorIs(t, th.Run(bg(), fail), errDown)
 		}
-		require.ErrorIs(t, th.Run(bg(), succeed), breaker.ErrThrottled)
+		require.ErrorIs(t, th.Run(bg(), succeed), throttle.ErrRefused)
 		time.Sleep(time.Second)
 		require.NoError(t, th.Run(bg(), succeed), "one a second")
-		require.ErrorIs(t, th.Run(bg(), succeed), breaker.ErrThrottled)
+		require.ErrorIs(t, th.Run(bg(), succeed), throttle.ErrRefused)
 		require.InDelta(t, 19.0/22, th.RefusalRate(), 1e-12)
 		require.EqualValues(t, 20, th.Counts().Failures)
 		time.Sleep(10 * time.Second)
@@ -325,7 +319,7 @@ func TestThrottleOnTheRealClock(t *testing.T) {
 
 func TestThrottleShowsItsFigures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		th := breaker.NewThrottle("t", breaker.ThrottleConfig{Rand: certain})
+		th := throttle.New("t", throttle.Config{}).Fix(certain, time.Second)
 		want := map[string]float64{
 			"calls success": 0, "calls failure": 0, "calls ignored": 0, "calls refused": 0,
 			"window.calls success": 0, "window.calls failure": 0, "window.calls ignored": 0, "window.calls refused": 0,
@@ -351,38 +345,35 @@ func TestThrottleShowsItsFigures(t *testing.T) {
 }
 
 func TestThrottleConfigSaysWhatIsWrong(t *testing.T) {
-	require.NoError(t, breaker.ThrottleConfig{}.Validate())
-	require.NoError(t, breaker.ThrottleConfig{K: 1, MinCalls: breaker.Off, MinRefusal: 0.99, PassEvery: breaker.Off}.Validate())
-	bad := breaker.ThrottleConfig{
-		K: 0.5, MinCalls: -2, MinRefusal: -0.1, MaxRefusal: 1.1, PassEvery: -2, Window: -1, Buckets: -1,
+	require.NoError(t, throttle.Config{}.Validate())
+	require.NoError(t, throttle.Config{K: 1, MinCalls: 1, MaxRefusal: 1, Window: time.Millisecond}.Validate())
+	bad := throttle.Config{
+		K: 0.5, MinCalls: -1, MaxRefusal: 1.1, Window: -1,
 	}
-	want := "breaker: K is 0.5, must be finite and at least 1\n" +
-		"breaker: MinCalls is -2, must be at least 1, or Off\n" +
-		"breaker: MinRefusal is -0.1, must lie between 0 and 1\n" +
-		"breaker: MaxRefusal is 1.1, must be above 0 and at most 1\n" +
-		"breaker: PassEvery is -2ns, must not be negative, or Off\n"
+	want := "throttle: K is 0.5, must be finite and at least 1\n" +
+		"throttle: MinCalls is -1, must be at least 1\n" +
+		"throttle: MaxRefusal is 1.1, must be above 0 and at most 1\n"
 	err := bad.Validate()
 	require.ErrorContains(t, err, want)
-	require.ErrorContains(t, err, "breaker: Window and Buckets: ")
-	require.PanicsWithError(t, err.Error(), func() { breaker.NewThrottle("t", bad) })
-	require.ErrorContains(t, breaker.ThrottleConfig{MinRefusal: 1}.Validate(), "MinRefusal is 1, must be at most MaxRefusal, 0.99")
+	require.ErrorContains(t, err, "throttle: Window: ")
+	require.PanicsWithError(t, err.Error(), func() { throttle.New("t", bad) })
 	for _, odd := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		err := breaker.ThrottleConfig{K: odd, MinRefusal: odd, MaxRefusal: odd}.Validate()
-		require.Equal(t, 2, strings.Count(err.Error(), "\n"), err)
+		err := throttle.Config{K: odd, MaxRefusal: odd}.Validate()
+		require.Equal(t, 1, strings.Count(err.Error(), "\n"), err)
 	}
 }
 
 func TestThrottleCallsAllocateNothing(t *testing.T) {
-	th := breaker.NewThrottle("t", breaker.ThrottleConfig{MaxRefusal: 0.5})
+	th := throttle.New("t", throttle.Config{MaxRefusal: 0.5})
 	one := func(context.Context) (int, error) { return 1, errDown }
 	for range 30 {
 		_ = th.Run(bg(), fail)
 	}
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
 		_ = th.Run(bg(), fail)
-		_, _ = breaker.DoThrottled(bg(), th, one)
+		_, _ = throttle.Do(bg(), th, one)
 		if p, err := th.Allow(); err == nil {
-			p.Record(breaker.Failure)
+			p.Record(window.Failure)
 		}
 	}))
 	require.NotZero(t, th.Totals().Refused)
@@ -391,7 +382,7 @@ func TestThrottleCallsAllocateNothing(t *testing.T) {
 // Every call is either made and counted, or refused and counted.
 func TestThrottleAmidTraffic(t *testing.T) {
 	for _, counted := range []bool{false, true} {
-		th := breaker.NewThrottle("t", breaker.ThrottleConfig{CountRefused: counted, Window: 10 * time.Millisecond, PassEvery: time.Millisecond})
+		th := throttle.New("t", throttle.Config{CountRefused: counted, Window: 10 * time.Millisecond}).Fix(rand.Float64, time.Millisecond)
 		const callers, calls = 8, 5000
 		var wg sync.WaitGroup
 		made := make([]int64, callers)
@@ -409,7 +400,7 @@ func TestThrottleAmidTraffic(t *testing.T) {
 						for range th.Observe {
 						}
 					}
-					if err != nil && !errors.Is(err, errDown) && !errors.Is(err, breaker.ErrThrottled) {
+					if err != nil && !errors.Is(err, errDown) && !errors.Is(err, throttle.ErrRefused) {
 						t.Error(err)
 					}
 				}
@@ -434,8 +425,8 @@ func FuzzThrottle(f *testing.F) {
 	f.Add(uint64(3), true, uint8(11))
 	f.Fuzz(func(t *testing.T, seed uint64, counted bool, k uint8) {
 		r := rand.New(rand.NewPCG(seed, 0))
-		c := breaker.ThrottleConfig{K: 1 + float64(k)/16, MinCalls: 5, CountRefused: counted, MaxRefusal: 0.95, MinRefusal: 0.05, PassEvery: breaker.Off, Rand: r.Float64}
-		th := breaker.NewThrottleAt("t", c, t0)
+		c := throttle.Config{K: 1 + float64(k)/16, MinCalls: 5, CountRefused: counted, MaxRefusal: 0.95}
+		th := throttle.NewAt("t", c, t0).Fix(r.Float64, never)
 		var happened [3]map[int64]float64 // by what it was and by bucket of a second
 		for i := range happened {
 			happened[i] = map[int64]float64{}
@@ -452,12 +443,12 @@ func FuzzThrottle(f *testing.F) {
 					sums[i] += happened[i][b]
 				}
 			}
-			good, requests := sums[breaker.Success], sums[0]+sums[1]
+			good, requests := sums[window.Success], sums[0]+sums[1]
 			if counted {
 				requests += sums[2]
 			}
 			want := max(0, (requests-c.K*good)/(requests+1))
-			if requests < 5 || want < 0.05 {
+			if requests < 5 {
 				want = 0
 			}
 			u := t0.Add(at)
@@ -468,7 +459,7 @@ func FuzzThrottle(f *testing.F) {
 				happened[2][int64(at/time.Second)]++
 				continue
 			}
-			o := breaker.Outcome(r.IntN(2))
+			o := window.Outcome(r.IntN(2))
 			happened[o][int64(at/time.Second)]++
 			p.RecordAt(u, o)
 		}
@@ -476,7 +467,7 @@ func FuzzThrottle(f *testing.F) {
 }
 
 func ExampleThrottle() {
-	search := breaker.NewThrottle("search", breaker.ThrottleConfig{})
+	search := throttle.New("search", throttle.Config{})
 	down := func(context.Context) error { return errors.New("overloaded") }
 	for range 20 {
 		_ = search.Run(context.Background(), down)
@@ -485,50 +476,49 @@ func ExampleThrottle() {
 	// Output: 95% of the calls are refused
 }
 
-func ExampleDoThrottled() {
-	search := breaker.NewThrottle("search", breaker.ThrottleConfig{})
-	hits, err := breaker.DoThrottled(context.Background(), search, func(context.Context) (int, error) { return 42, nil })
+func ExampleDo() {
+	search := throttle.New("search", throttle.Config{})
+	hits, err := throttle.Do(context.Background(), search, func(context.Context) (int, error) { return 42, nil })
 	fmt.Println(hits, err)
 	// Output: 42 <nil>
 }
 
-// This throttle refuses all that it may.
-func ExampleThrottledError() {
-	search := breaker.NewThrottle("search", breaker.ThrottleConfig{
-		MinCalls: 1, PassEvery: breaker.Off, Rand: func() float64 { return 0 },
-	})
-	call := func(context.Context) error { return errors.New("overloaded") }
-	fmt.Println(search.Run(context.Background(), call))
-	err := search.Run(context.Background(), call)
-	if refusal, ok := errors.AsType[*breaker.ThrottledError](err); ok {
-		fmt.Println("not called:", refusal)
+func ExampleErrRefused() {
+	search := throttle.New("search", throttle.Config{})
+	for {
+		err := search.Run(context.Background(), func(context.Context) error { return errors.New("overloaded") })
+		if errors.Is(err, throttle.ErrRefused) {
+			fmt.Println(err)
+			fmt.Println("one call is allowed in", weir.RetryAfter(err), "at the latest")
+			return
+		}
 	}
 	// Output:
-	// overloaded
-	// not called: throttle "search" refuses a share of the calls, since too many fail
+	// throttle "search" refuses a share of the calls, since too many fail
+	// one call is allowed in 1s at the latest
 }
 
-func ExampleThrottleConfig() {
+func ExampleConfig() {
 	// As in the book: over two minutes, its own refusals counted.
-	c := breaker.ThrottleConfig{Window: 2 * time.Minute, CountRefused: true, MaxRefusal: 1, PassEvery: breaker.Off}
-	fmt.Println(c.Validate(), breaker.ThrottleConfig{K: 0.5}.Validate())
-	// Output: <nil> breaker: K is 0.5, must be finite and at least 1
+	c := throttle.Config{Window: 2 * time.Minute, CountRefused: true, MaxRefusal: 1}
+	fmt.Println(c.Validate(), throttle.Config{K: 0.5}.Validate())
+	// Output: <nil> throttle: K is 0.5, must be finite and at least 1
 }
 
-func ExampleThrottlePermit() {
-	search := breaker.NewThrottle("search", breaker.ThrottleConfig{})
+func ExamplePermit() {
+	search := throttle.New("search", throttle.Config{})
 	permit, err := search.Allow()
 	if err != nil {
 		return // refused
 	}
-	fmt.Println(permit.Record(breaker.Success), permit.Record(breaker.Success))
+	fmt.Println(permit.Record(window.Success), permit.Record(window.Success))
 	// Output: true false
 }
 
 func BenchmarkThrottle(b *testing.B) {
-	for name, c := range map[string]breaker.ThrottleConfig{"well": {}, "down": {}, "down, refusals counted": {CountRefused: true}} {
+	for name, c := range map[string]throttle.Config{"well": {}, "down": {}, "down, refusals counted": {CountRefused: true}} {
 		b.Run(name, func(b *testing.B) {
-			th, fn := breaker.NewThrottle("t", c), succeed
+			th, fn := throttle.New("t", c), succeed
 			if name != "well" {
 				fn = fail
 			}
@@ -541,7 +531,7 @@ func BenchmarkThrottle(b *testing.B) {
 }
 
 func BenchmarkThrottleParallel(b *testing.B) {
-	th := breaker.NewThrottle("t", breaker.ThrottleConfig{})
+	th := throttle.New("t", throttle.Config{})
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
