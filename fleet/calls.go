@@ -51,7 +51,7 @@ type Counted interface {
 // the window, and its own calls count on. They wait until Redis is back.
 //
 // All methods may be called from any number of goroutines. A Calls takes about 5 kB. In
-// Redis a window takes one key of about 50 bytes for each bucket and 80 for each node,
+// Redis a window takes one key of about 50 bytes for each bucket and 80 for each node (130 beyond 512 of them),
 // and a flush some 60 µs, however many nodes there are. The key, and the trace of a node, last
 // twice Span and two hours longer than the latest call; each new node finds some of the traces that
 // are older.

@@ -186,3 +186,10 @@ func TestTheTiersOfAGroupBehaveAsATokenBucket(t *testing.T) {
 		}
 	}
 }
+
+func TestAGroupRemembers100000KeysByDefault(t *testing.T) {
+	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 1}, start)
+	for key := range 100_100 {
+		require.Equal(t, key < 100_000, g.TakeAt(start, key, 1).OK, key)
+	}
+}

@@ -106,6 +106,21 @@ func TestStreamsAreBounded(t *testing.T) {
 	})
 }
 
+func TestThirtyTwoStreamsAreServedByDefault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := serve(handler())
+		defer h.Close()
+		var streams []*stream
+		for range 33 {
+			streams = append(streams, h.stream(t))
+		}
+		for i, s := range streams {
+			require.Equal(t, i < 32, s.answer.StatusCode == http.StatusOK, "stream %d", i)
+			s.leave()
+		}
+	})
+}
+
 func TestClientThatNeverReadsHoldsUpNobodyAndLosesItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := newFake("mail")

@@ -1,0 +1,44 @@
+package fleet_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+)
+
+var number = regexp.MustCompile(`\d+`)
+
+// A value of a limit takes at most 30 kB. What is longer was written by something else, even where it could be read.
+func TestAValueOfMoreThan30KilobytesIsForeign(t *testing.T) {
+	l, direct := connect(t), client(t, server())
+	for name, limit := range brief {
+		if name == "log" {
+			continue // has an entry for each permit
+		}
+		b, key := newLimiter(l, "long "+name, limit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off}), newKey()
+		_, err := b.Take(t.Context(), key, 1)
+		require.NoError(t, err)
+		held := b.StateKeys(key)[0]
+		value := direct.Get(t.Context(), held).Val()
+		spots := number.FindAllStringIndex(value, -1)
+		require.NotEmpty(t, spots, name)
+		for _, spot := range spots {
+			long := value[:spot[0]] + strings.Repeat("0", 30_001) + value[spot[0]:]
+			require.NoError(t, direct.Set(t.Context(), held, long, 0).Err())
+			_, err := b.Take(t.Context(), key, 1)
+			require.ErrorIs(t, err, fleet.ErrForeign, "%s: %s", name, value)
+		}
+	}
+	b, key := newLimiter(l, "parts", brief["sliding"], fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off}), newKey()
+	for size, foreign := range map[int]bool{29_999: false, 30_003: true} {
+		parts := "w100000" + strings.Repeat(" 1:0", size/4-1)
+		require.Len(t, parts, size)
+		require.NoError(t, direct.Set(t.Context(), b.StateKeys(key)[0], parts, 0).Err())
+		_, err := b.Take(t.Context(), key, 1)
+		require.Equal(t, foreign, err != nil, "%d bytes: %v", size, err)
+	}
+}

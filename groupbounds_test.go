@@ -1,0 +1,22 @@
+package weir_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/limiter"
+)
+
+func TestAGroupRemembersTenThousandKeysByDefault(t *testing.T) {
+	g := weir.NewGroup[int]("g", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 1}})
+	passed := 0
+	for key := range 10_200 {
+		if g.Get(key).Run(t.Context(), succeed) == nil {
+			passed++
+		}
+	}
+	require.LessOrEqual(t, g.Len(), 10_000)
+	require.Equal(t, 10_001, passed, "each key once, and all others together once")
+}
