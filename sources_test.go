@@ -50,7 +50,7 @@ func sources(t *testing.T) map[string][]stat.Source {
 	_, _ = group.Get("a"), keyed.Get("a")
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{silent{}}},
 		alert.Rule{Name: "r", Value: alert.Gauge(func() float64 { return 1 }), When: alert.Above(0)})
-	monitor.Evaluate()
+	monitor.Evaluate(time.Now())
 
 	return map[string][]stat.Source{
 		"weir.Gate":                {weir.New("g", rate), weir.New("g", weir.Config{})},

@@ -14,34 +14,21 @@ type Alert struct {
 	ID       string
 	Rule     string            // the rule's name
 	Key      string            // the label "key": the member's key, for rules over Each
-	Severity string            // of the rule
-	Labels   map[string]string // the rule's, with alertname, severity, instance and key
+	Labels   map[string]string // the rule's, with "alertname", "severity", "instance" and "key"
 	Summary  string            // one line for a human, of at most 4,096 bytes
-	State    State             // Inactive with EndsAt set: resolved
-	Value    float64           // the latest figure there was
-	Calls    int64             // how many calls it rests on, where it counts them
-	Bad      int64             // how many of those were bad, where it counts them
-	ActiveAt time.Time         // since when the condition has held
-	StartsAt time.Time         // since when it has fired; zero while pending
-	EndsAt   time.Time         // when it resolved; zero until then
+	State    State
+	Value    float64   // the latest figure there was
+	Calls    int64     // how many calls it rests on, where it counts them
+	Bad      int64     // how many of those were bad, where it counts them
+	ActiveAt time.Time // since when the condition has held
+	StartsAt time.Time // since when it has fired; zero while pending
+	EndsAt   time.Time // when it resolved; zero until then
 
 	// Annotations are those of the rule. Receivers get Summary as the annotation "summary".
 	Annotations map[string]string
 }
 
-// Resolved says whether the alert has fired and fires no more.
-func (a Alert) Resolved() bool { return a.State == Inactive && !a.EndsAt.IsZero() }
-
-// Status is the alert's state in the words of Alertmanager: "resolved" for an
-// alert that has fired and fires no more, else the name of the state.
-func (a Alert) Status() string {
-	if a.Resolved() {
-		return "resolved"
-	}
-	return a.State.String()
-}
-
-func (a Alert) String() string { return fmt.Sprintf("%s: %s: %s", a.title(), a.Status(), a.Summary) }
+func (a Alert) String() string { return fmt.Sprintf("%s: %s: %s", a.title(), a.State, a.Summary) }
 
 // title names the alert for a human.
 func (a Alert) title() string {

@@ -23,7 +23,7 @@ func TestAnnotationsAreNoPartOfTheIdentity(t *testing.T) {
 	var told diary
 	given := map[string]string{"runbook": "https://runbooks.example/x", "description": "x is bad"}
 	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("x")}, Instance: "a"}, annotated(given))
-	m.Evaluate()
+	m.Evaluate(time.Now())
 	require.NoError(t, m.Flush(t.Context()))
 	a := told.alerts()[0]
 	require.Equal(t, given, a.Annotations)
@@ -35,7 +35,7 @@ func TestAnnotationsAreNoPartOfTheIdentity(t *testing.T) {
 	require.Equal(t, map[string]string{"runbook": "https://runbooks.example/x", "description": "x is bad"}, m.Alerts()[0].Annotations)
 
 	plain := alert.NewMonitor(alert.Config{Instance: "a"}, annotated(nil))
-	plain.Evaluate()
+	plain.Evaluate(time.Now())
 	require.Equal(t, a.ID, plain.Alerts()[0].ID)
 	require.Nil(t, plain.Alerts()[0].Annotations)
 }
@@ -43,7 +43,7 @@ func TestAnnotationsAreNoPartOfTheIdentity(t *testing.T) {
 func TestTheSummaryIsDescribedOrAnnotated(t *testing.T) {
 	summary := func(r alert.Rule) string {
 		m := alert.NewMonitor(alert.Config{Logger: quiet()}, r)
-		m.Evaluate()
+		m.Evaluate(time.Now())
 		return m.Alerts()[0].Summary
 	}
 	r := annotated(map[string]string{"summary": "payments fail"})
@@ -68,11 +68,11 @@ func TestAnnotationsThatMakeNoSenseAreRefused(t *testing.T) {
 		`Annotations has 17 annotations, must have at most 16`:                    many,
 		`Annotations has "` + strings.Repeat("x", 129) + `", must be up to 128 l`: {strings.Repeat("x", 129): "x"},
 	} {
-		require.ErrorContains(t, annotated(annotations).Validate(), want)
+		require.ErrorContains(t, alert.Validate(alert.Config{}, annotated(annotations)), want)
 	}
 	delete(many, "a0")
 	many["a1"] = strings.Repeat("x", 4096)
-	require.NoError(t, annotated(many).Validate())
+	require.NoError(t, alert.Validate(alert.Config{}, annotated(many)))
 }
 
 func TestTheLogHasTheAnnotations(t *testing.T) {

@@ -47,7 +47,7 @@ func TestTheLogNamesTheBeginningAndTheEndOfAnOutage(t *testing.T) {
 				return answer
 			})
 			bad = !bad
-			m.Evaluate()
+			m.Evaluate(time.Now())
 			require.NoError(t, m.Flush(t.Context()))
 			require.Empty(t, answers)
 		}
@@ -81,7 +81,8 @@ func TestTheLogNamesTheBeginningAndTheEndOfAFault(t *testing.T) {
 	var read func() float64
 	m := alert.NewMonitor(alert.Config{Logger: journal(&log)},
 		alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 { return read() })})
-	fine, breaks, exits := func() float64 { return 1 }, func() float64 { panic("broken") }, func() float64 { runtime.Goexit(); return 0 }
+	fine, infinite := func() float64 { return 1 }, func() float64 { return math.Inf(1) }
+	breaks, exits := func() float64 { panic("broken") }, func() float64 { runtime.Goexit(); return 0 }
 	const works = `level=INFO msg="alert: the rule works again" rule=x` + "\n"
 	for _, step := range []struct {
 		read func() float64
@@ -91,15 +92,15 @@ func TestTheLogNamesTheBeginningAndTheEndOfAFault(t *testing.T) {
 		{breaks, `level=ERROR msg="alert: the rule panicked" rule=x panic=broken` + "\n"},
 		{breaks, ""},
 		{fine, works},
-		{math.NaN, `level=ERROR msg="alert: the rule failed" rule=x error=not_finite` + "\n"},
-		{math.NaN, ""},
+		{infinite, `level=ERROR msg="alert: the rule failed" rule=x error=not_finite` + "\n"},
+		{infinite, ""},
 		{exits, `level=ERROR msg="alert: the rule failed" rule=x error=goexit` + "\n"},
 		{fine, works},
 		{fine, ""},
 	} {
 		log.Reset()
 		read = step.read
-		m.Evaluate()
+		m.Evaluate(time.Now())
 		require.Equal(t, step.want, log.String())
 	}
 }
@@ -108,7 +109,7 @@ func TestTimesAreShownInSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, bad := manual(newFlaky(take), 1)
 		bad[0] = true
-		m.EvaluateAt(time.UnixMilli(1_500_000_001_500))
+		m.Evaluate(time.UnixMilli(1_500_000_001_500))
 		require.Equal(t, 1_500_000_001.5, figures(m)[stat.AlertLastEvaluation.Name+"|r0|"])
 		time.Sleep(1500 * time.Millisecond)
 		require.NoError(t, m.Flush(t.Context()))
@@ -131,7 +132,7 @@ func TestWhatIsPendingIsShownBeforeItIsTried(t *testing.T) {
 		{time.Hour, [2]bool{true, false}, 0, 1}, // the one that resolved is forgotten
 	} {
 		copy(bad, step.bad[:])
-		m.EvaluateAt(start.Add(step.at))
+		m.Evaluate(start.Add(step.at))
 		require.Equal(t, step.pending, ofFlaky(m, stat.NotifierPending), "at %v", step.at)
 		require.Equal(t, step.limit, ofFlaky(m, stat.NotifierPendingLimit), "at %v", step.at)
 		require.NoError(t, m.Flush(t.Context()))
@@ -152,7 +153,7 @@ func TestASuccessEndsTheGrowthOfPauses(t *testing.T) {
 		for i := range bad {
 			bad[i] = true
 		}
-		m.Evaluate()
+		m.Evaluate(time.Now())
 		require.NoError(t, m.Flush(t.Context()))
 		require.Len(t, f.lines(), 20)
 		for i := 10; i < len(at); i++ {
@@ -172,7 +173,7 @@ func TestAFinalRefusalMakesOthersWaitOnlyIfItSaysSo(t *testing.T) {
 			})
 			m, bad := manual(f, 2)
 			bad[0], bad[1] = true, true
-			m.Evaluate()
+			m.Evaluate(time.Now())
 			began := time.Now()
 			require.NoError(t, m.Flush(t.Context()))
 			require.Equal(t, []string{"r1 firing"}, f.lines())
@@ -193,7 +194,7 @@ func TestANotifierThatGivesUpInTimeHasTimedOut(t *testing.T) {
 		})
 		m, bad := manual(f, 1)
 		bad[0] = true
-		m.Evaluate()
+		m.Evaluate(time.Now())
 		require.NoError(t, m.Flush(t.Context()))
 		require.Equal(t, 1.0, ofFlaky(m, stat.NotifierNotifications, "failed", "timeout"))
 		require.Zero(t, ofFlaky(m, stat.NotifierNotifications, "failed", "_OTHER"))
@@ -209,7 +210,7 @@ func TestARepetitionIsDueAtItsMoment(t *testing.T) {
 		at   time.Duration
 		want int
 	}{{0, 1}, {time.Minute - 1, 1}, {time.Minute, 2}, {2*time.Minute - 1, 2}, {2 * time.Minute, 3}} {
-		m.EvaluateAt(start.Add(step.at))
+		m.Evaluate(start.Add(step.at))
 		require.NoError(t, m.Flush(t.Context()))
 		require.Len(t, r.lines(), step.want, "at %v", step.at)
 	}
@@ -224,12 +225,12 @@ func TestAStateThatPassedDuringAFailedAttemptIsSuperseded(t *testing.T) {
 				return nil
 			}
 			bad[0] = false
-			m.Evaluate()
+			m.Evaluate(time.Now())
 			return errFlaky
 		})
 		m, bad = manual(f, 1)
 		bad[0] = true
-		m.Evaluate()
+		m.Evaluate(time.Now())
 		require.NoError(t, m.Flush(t.Context()))
 		require.Equal(t, []string{"r0 resolved"}, f.lines())
 		require.Equal(t, 1.0, ofFlaky(m, stat.NotifierNotifications, "superseded", ""))
@@ -256,13 +257,13 @@ func TestAnAlertThatWentDuringAnAttempt(t *testing.T) {
 						return nil
 					}
 					bad[0] = false
-					m.EvaluateAt(start.Add(s))
-					m.EvaluateAt(start.Add(time.Hour))
+					m.Evaluate(start.Add(s))
+					m.Evaluate(start.Add(time.Hour))
 					return test.answer
 				})
 				m, bad = manual(f, 1)
 				bad[0] = true
-				m.EvaluateAt(start)
+				m.Evaluate(start)
 				require.NoError(t, m.Flush(t.Context()))
 				require.Equal(t, test.want, f.lines())
 				require.Equal(t, test.dropped, ofFlaky(m, stat.NotifierNotifications, "dropped", ""))
@@ -308,7 +309,7 @@ func TestAnEvaluationThatTheEndCutsShortChangesNoAlerts(t *testing.T) {
 		f := newFlaky(fail)
 		two := newTwoRules(f)
 		two.bad = true
-		two.Evaluate()
+		two.Evaluate(time.Now())
 		before := two.Alerts()
 		require.Len(t, before, 2)
 		two.cutShort(t.Context())
@@ -328,8 +329,8 @@ func TestAnAlertThatNobodyHeardOfIsNotTakenBack(t *testing.T) {
 		two.cutShort(t.Context())
 		two.bad = false
 		for range 3 {
-			two.Evaluate()
-			require.Equal(t, "resolved", two.Alerts()[0].Status())
+			two.Evaluate(time.Now())
+			require.Equal(t, alert.Resolved, two.Alerts()[0].State)
 			require.NoError(t, two.Flush(t.Context()))
 			require.Zero(t, ofFlaky(two.Monitor, stat.NotifierPendingLimit))
 			time.Sleep(time.Minute)
@@ -389,9 +390,9 @@ func TestRunThatPanicsLeavesNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := journal(writer(func(string) { panic("full") }))
 		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{newFlaky(take)}, Logger: full},
-			alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Gauge(math.NaN)})
+			alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 { return math.Inf(1) })})
 		require.PanicsWithValue(t, "full", func() { m.Run(t.Context()) })
 		synctest.Wait()
-		require.NotPanics(t, m.Evaluate, "Run has returned")
+		require.NotPanics(t, func() { m.Evaluate(time.Now()) }, "Run has returned")
 	})
 }

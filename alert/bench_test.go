@@ -22,7 +22,7 @@ func BenchmarkEvaluate(b *testing.B) {
 			for b.Loop() {
 				at = at.Add(5 * time.Second)
 				calls.Successes++
-				monitor.EvaluateAt(at)
+				monitor.Evaluate(at)
 			}
 		})
 	}

@@ -35,7 +35,7 @@ func BurnRate(of Counted, slo float64, long, short time.Duration) Value {
 	}
 	v.start = func() probe {
 		feed := newFeed(of, viewShape(long), viewShape(short))
-		return single(v.name, func(t time.Time) Sample {
+		return single(v.name, func(t time.Time) measurement {
 			feed.sample(t)
 			return burn(feed.views[0], feed.views[1], slo, t)
 		})
@@ -43,13 +43,13 @@ func BurnRate(of Counted, slo float64, long, short time.Duration) Value {
 	return v
 }
 
-func burn(long, short *window.View, slo float64, t time.Time) Sample {
-	s := Sample{Value: math.Inf(1), OK: true}
+func burn(long, short *window.View, slo float64, t time.Time) measurement {
+	s := measurement{Value: math.Inf(1), OK: true}
 	for _, view := range []*window.View{short, long} {
 		c := view.CountsAt(t)
 		s.Calls, s.Bad = offered(c), c.Failures+c.Refused
 		if s.Calls == 0 {
-			return Sample{}
+			return measurement{}
 		}
 		rate := view.CoverageAt(t) * float64(s.Bad) / float64(s.Calls)
 		s.Value = min(s.Value, rate/(1-slo))

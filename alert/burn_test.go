@@ -20,7 +20,7 @@ type traffic struct {
 func newTraffic() *traffic {
 	tr := &traffic{start: time.Now()}
 	tr.monitor = alert.NewMonitor(alert.Config{}, alert.BurnRateRules("shop", tr, 0.999)...)
-	tr.monitor.EvaluateAt(tr.start)
+	tr.monitor.Evaluate(tr.start)
 	return tr
 }
 
@@ -31,7 +31,7 @@ func (tr *traffic) flow(d time.Duration, calls, bad int64) (fired time.Duration)
 		tr.now += 5 * s
 		tr.Successes += calls - bad
 		tr.Failures += bad
-		tr.monitor.EvaluateAt(tr.start.Add(tr.now))
+		tr.monitor.Evaluate(tr.start.Add(tr.now))
 		if fired == 0 && len(tr.firing()) > 0 {
 			fired = tr.now
 		}
@@ -54,7 +54,7 @@ func TestBurnOfAFreshDeployThatFails(t *testing.T) {
 	require.NotZero(t, fired, "within a minute")
 	require.Greater(t, fired, 45*s, "but not on the first errors")
 	require.Equal(t, []string{"shop burn 14.4x"}, tr.firing())
-	require.Equal(t, "page", tr.monitor.Alerts()[0].Severity)
+	require.Equal(t, "page", tr.monitor.Alerts()[0].Labels["severity"])
 }
 
 func TestBurnOfOneErrorInTheFirstTenCalls(t *testing.T) {

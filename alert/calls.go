@@ -34,10 +34,10 @@ func SlowRate(of Counted, span time.Duration) Value {
 // no data before the second evaluation; until the monitor has run for a whole
 // span, the rate is over what it has seen.
 func Rate(of Counted, span time.Duration) Value {
-	v := viewed("calls a second", of, span, func(view *window.View, t time.Time) Sample {
+	v := viewed("calls a second", of, span, func(view *window.View, t time.Time) measurement {
 		calls := offered(view.CountsAt(t))
 		seen := view.CoverageAt(t) * span.Seconds()
-		return Sample{Value: float64(calls) / seen, Calls: calls, OK: seen > 0}
+		return measurement{Value: float64(calls) / seen, Calls: calls, OK: seen > 0}
 	})
 	v.counts = true
 	return v
@@ -46,16 +46,16 @@ func Rate(of Counted, span time.Duration) Value {
 func offered(c window.Counts) int64 { return c.Calls() + c.Refused }
 
 func share(name string, of Counted, span time.Duration, split func(window.Counts) (bad, calls int64)) Value {
-	v := viewed(name, of, span, func(view *window.View, t time.Time) Sample {
+	v := viewed(name, of, span, func(view *window.View, t time.Time) measurement {
 		bad, calls := split(view.CountsAt(t))
-		return Sample{Value: float64(bad) / float64(calls), Calls: calls, Bad: bad, OK: calls > 0}
+		return measurement{Value: float64(bad) / float64(calls), Calls: calls, Bad: bad, OK: calls > 0}
 	})
 	v.counts, v.countsBad, v.high = true, true, 1
 	return v
 }
 
 // viewed is a value over a view of its own. Its figures are not negative.
-func viewed(name string, of Counted, span time.Duration, sample func(*window.View, time.Time) Sample) Value {
+func viewed(name string, of Counted, span time.Duration, sample func(*window.View, time.Time) measurement) Value {
 	v := Value{name: name + " over " + brief(span), high: math.Inf(1)}
 	if of == nil {
 		v.errs = append(v.errs, errors.New("its source of calls is nil"))
@@ -63,7 +63,7 @@ func viewed(name string, of Counted, span time.Duration, sample func(*window.Vie
 	v.errs = append(v.errs, spanFaults(span)...)
 	v.start = func() probe {
 		feed := newFeed(of, viewShape(span))
-		return single(v.name, func(t time.Time) Sample {
+		return single(v.name, func(t time.Time) measurement {
 			feed.sample(t)
 			return sample(feed.views[0], t)
 		})

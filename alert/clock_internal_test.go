@@ -12,12 +12,12 @@ import (
 func TestAnAlertDoesNotBeginInTheFuture(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	later := newTrack(&Rule{Name: "x"}, "")
-	later.memory = memory{state: Inactive, activeAt: now.Add(time.Hour), firedAt: now.Add(time.Hour), resolvedAt: now.Add(time.Minute)}
+	later.memory = memory{state: inactive, activeAt: now.Add(time.Hour), firedAt: now.Add(time.Hour), resolvedAt: now.Add(time.Minute)}
 	a := later.alert(now)
 	require.Equal(t, [3]time.Time{now, now, now}, [3]time.Time{a.ActiveAt, a.StartsAt, a.EndsAt})
 
 	before := newTrack(&Rule{Name: "x"}, "")
-	before.memory = memory{state: Firing, activeAt: now.Add(-time.Hour), firedAt: now.Add(-time.Minute)}
+	before.memory = memory{state: firing, activeAt: now.Add(-time.Hour), firedAt: now.Add(-time.Minute)}
 	a = before.alert(now)
 	require.Equal(t, [3]time.Time{now.Add(-time.Hour), now.Add(-time.Minute), {}}, [3]time.Time{a.ActiveAt, a.StartsAt, a.EndsAt})
 }

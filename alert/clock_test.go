@@ -48,7 +48,7 @@ func TestEvaluationsAtTimesThatAreNotSet(t *testing.T) {
 	at := func(t0 time.Time, want ...string) {
 		t.Helper()
 		told.told = nil
-		m.EvaluateAt(t0)
+		m.Evaluate(t0)
 		require.NoError(t, m.Flush(t.Context()))
 		require.Equal(t, want, told.lines())
 	}
@@ -56,7 +56,7 @@ func TestEvaluationsAtTimesThatAreNotSet(t *testing.T) {
 	require.False(t, m.Alerts()[0].StartsAt.IsZero())
 	bad = false
 	at(time.Time{}, "x resolved")
-	require.True(t, m.Alerts()[0].Resolved())
+	require.Equal(t, alert.Resolved, m.Alerts()[0].State)
 	bad = true
 	at(time.Now(), "x firing")
 	at(time.Time{})

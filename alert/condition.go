@@ -20,8 +20,8 @@ func Below(threshold float64) Condition {
 	return Condition{set: true, below: true, threshold: threshold}
 }
 
-// Holds says whether the figure meets the condition. No condition holds for NaN.
-func (c Condition) Holds(figure float64) bool {
+// holds says whether the figure meets the condition. No condition holds for NaN.
+func (c Condition) holds(figure float64) bool {
 	switch {
 	case !c.set:
 		return false

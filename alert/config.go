@@ -8,35 +8,31 @@ import (
 	"unicode/utf8"
 )
 
-// Config is how a monitor works. The zero value is a monitor that tells nobody.
+// Config configures a [Monitor]. The zero value is a monitor that tells nobody.
 type Config struct {
-	// Interval is the time between evaluations, of any length. Where they take
-	// longer than that, one follows the other without a pause. Default 5 s.
+	// Interval is the time between evaluations, of any length. If evaluations take longer, they
+	// follow each other without a pause. Default 5s.
 	Interval time.Duration
-	// Budget is what one rule's own functions may take at an evaluation. A rule
-	// that takes longer is left alone and has no data until it comes back; the
-	// others go on. Default 1 s.
+	// Budget is how long the functions of one rule may take at an evaluation. A rule that takes
+	// longer has no data until its functions return; the other rules go on. Default 1s.
 	Budget time.Duration
-	// Notify are told about every alert that fires or resolves. Default nobody.
+	// Notify are told of every alert that fires or resolves. Default none.
 	Notify []Notifier
-	// Timeout is what one attempt of a notifier may take. Default 10 s.
+	// Timeout is how long one attempt of a notifier may take. Default 10s.
 	Timeout time.Duration
-	// Instance tells the alerts of this process from those that other processes raise by
-	// the same rules: it is the label "instance" of each alert, and so part of its ID.
-	// Without it one process that is well resolves, at a receiver such as Alertmanager,
-	// what another one fires. It takes at most 1,024 bytes. Choose a name that a process
-	// keeps when it restarts, if it has one, so that it can resolve what it fired before.
-	// Two monitors of one process need different ones, or rules with different names.
-	// NoInstance leaves the label out. Default the host's name and the number of the
-	// process, as in "web-1:4711".
+	// Instance names this process. It is the label "instance" of each alert and so part of its
+	// identity: without it, a process without faults resolves what another process fires by the
+	// same rules, at a receiver such as Alertmanager. It takes at most 1,024 bytes. Choose a name
+	// that the process keeps when it restarts, so that it can resolve what it fired before. Two
+	// monitors of one process need different ones, or rules with different names. "-" leaves the
+	// label out. Default the host name and the process number, as in "web-1:4711".
 	Instance string
-	// Logger is told about rules and notifiers that fail. Default slog.Default().
+	// Logger is told of rules and notifiers that fail. Default slog.Default().
 	Logger *slog.Logger
 }
 
-// NoInstance as Config.Instance leaves the label "instance" out: for one process alone, or for
-// receivers that must not tell the processes apart.
-const NoInstance = "-"
+// noInstance is the Config.Instance of alerts without the label.
+const noInstance = "-"
 
 // Validate returns an error that names every field that makes no sense, and nil
 // where there is none.
@@ -96,7 +92,7 @@ func Validate(c Config, rules ...Rule) error {
 	errs := []error{c.Validate()}
 	seen := map[string]bool{}
 	for _, r := range rules {
-		errs = append(errs, r.Validate())
+		errs = append(errs, r.validate())
 		if seen[r.Name] {
 			errs = append(errs, fmt.Errorf("alert: rule %q: Name is not unique", r.Name))
 		}

@@ -59,7 +59,7 @@ func (g *group[K, S]) sample(t time.Time, yield func(reading)) outcome {
 	for _, m := range g.watched {
 		var r reading
 		if how := protect(func() { g.probe(m)(t, func(read reading) { r = read }) }); how.fault != noFault {
-			r.sample, found = Sample{}, how
+			r.sample, found = measurement{}, how
 		}
 		r.label = m.label
 		yield(r)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -32,7 +33,7 @@ func keysOf[K comparable](t *testing.T, kind string, keys ...K) (labels []string
 		}),
 	})
 	for range 3 {
-		m.Evaluate()
+		m.Evaluate(time.Now())
 	}
 	for _, a := range m.Alerts() {
 		require.Equal(t, a.Labels["key"], a.Key)
@@ -71,9 +72,9 @@ func TestAKnownKeyKeepsItsTextFromANewOne(t *testing.T) {
 				return alert.Gauge(func() float64 { return is })
 			}),
 		})
-		m.Evaluate()
+		m.Evaluate(time.Now())
 		members[1] = 2
-		m.Evaluate()
+		m.Evaluate(time.Now())
 		require.Len(t, m.Alerts(), 1)
 		require.Equal(t, 1.0, m.Alerts()[0].Value)
 	}

@@ -1,6 +1,7 @@
 package alert_test
 
 import (
+	"context"
 	"maps"
 	"testing"
 	"time"
@@ -11,22 +12,10 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-func TestOnlyWhatHasFiredAndEndedIsResolved(t *testing.T) {
-	now := time.Now()
-	for want, alerts := range map[bool][]alert.Alert{
-		true:  {{EndsAt: now}},
-		false: {{}, {State: alert.Pending}, {State: alert.Firing}, {State: alert.Firing, EndsAt: now}},
-	} {
-		for _, a := range alerts {
-			require.Equal(t, want, a.Resolved(), "%v, %v", a.State, a.EndsAt)
-		}
-	}
-}
-
 func TestBurnWithoutCallsIsNoFault(t *testing.T) {
 	m := alert.NewMonitor(alert.Config{Logger: quiet()},
 		alert.Rule{Name: "burn", Value: alert.BurnRate(&totals{}, 0.99, time.Hour, 5*time.Minute), When: alert.Above(1)})
-	m.Evaluate()
+	m.Evaluate(time.Now())
 	require.Equal(t, 1.0, evaluations(m, "burn", ""))
 }
 
@@ -35,13 +24,19 @@ func TestTheWorstMemberIsShown(t *testing.T) {
 	value := func(v float64) alert.Value { return alert.Gauge(func() float64 { return v }) }
 	for want, when := range map[float64]alert.Condition{1: alert.Below(5), 3: alert.Above(0)} {
 		m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{Name: "each", Value: alert.Each(members, value), When: when})
-		m.Evaluate()
+		m.Evaluate(time.Now())
 		require.Equal(t, want, figures(m)[stat.AlertValue.Name+"|each|"], "%v", when)
 	}
 }
 
 func TestAnUnknownFailureIsAnother(t *testing.T) {
-	for _, f := range []alert.Failure{alert.Other, alert.Panicked + 1, 255} {
-		require.Equal(t, "_OTHER", f.String(), "%d", uint8(f))
+	for kind, want := range map[alert.Failure]string{"": "_OTHER", "made up": "_OTHER", "panic": "panic", alert.ServerError: "http_5xx"} {
+		refusing := alert.Func("x", func(context.Context, alert.Alert) error { return &alert.DeliveryError{Kind: kind, Permanent: true} })
+		m := alert.NewMonitor(alert.Config{Logger: quiet(), Notify: []alert.Notifier{refusing}},
+			alert.Rule{Name: "each", When: alert.Above(0), Value: alert.True(func() bool { return true })})
+		m.Evaluate(time.Now())
+		require.NoError(t, m.Flush(t.Context()))
+		require.Equal(t, 1.0, figures(m)["weir.notifier.notifications|x|failed|"+want], "%q", kind)
+		require.EqualError(t, &alert.DeliveryError{Kind: kind}, "alert: not delivered: "+want)
 	}
 }

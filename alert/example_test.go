@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"os"
 	"time"
 
@@ -29,7 +30,7 @@ func ExampleMonitor() {
 	users := breaker.New("users-api", breaker.Config{MinCalls: 1})
 	told := make(chan struct{})
 	page := alert.Func("pager", func(_ context.Context, a alert.Alert) error {
-		fmt.Println(a.Rule, a.Status())
+		fmt.Println(a.Rule, a.State)
 		close(told)
 		return nil
 	})
@@ -66,12 +67,12 @@ func ExampleRule() {
 		})
 
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	monitor.EvaluateAt(noon)
+	monitor.Evaluate(noon)
 	for range 100 {
 		payments.Record(window.Failure, time.Millisecond)
 	}
-	monitor.EvaluateAt(noon.Add(5 * time.Second))
-	monitor.EvaluateAt(noon.Add(35 * time.Second))
+	monitor.Evaluate(noon.Add(5 * time.Second))
+	monitor.Evaluate(noon.Add(35 * time.Second))
 	if err := monitor.Flush(context.Background()); err != nil {
 		fmt.Println(err)
 	}
@@ -88,15 +89,20 @@ func ExampleConfig() {
 
 func ExampleNoData() {
 	at, there := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), true
-	load := alert.Custom(func(time.Time) alert.Sample { return alert.Sample{Value: 0.9, OK: there} })
+	load := alert.Gauge(func() float64 {
+		if !there {
+			return math.NaN() // no data
+		}
+		return 0.9
+	})
 	monitor := alert.NewMonitor(alert.Config{},
 		alert.Rule{Name: "overloaded", Value: load, When: alert.Above(0.8)}, // KeepLast
 		alert.Rule{Name: "overloaded, as known", Value: load, When: alert.Above(0.8), NoData: alert.Resolve})
-	monitor.EvaluateAt(at)
+	monitor.Evaluate(at)
 	there = false
-	monitor.EvaluateAt(at.Add(5 * time.Second))
+	monitor.Evaluate(at.Add(5 * time.Second))
 	for _, a := range monitor.Alerts() {
-		fmt.Println(a.Rule, a.Status())
+		fmt.Println(a.Rule, a.State)
 	}
 	// Output:
 	// overloaded firing
@@ -109,7 +115,7 @@ func ExampleState() {
 		Name: "queue", Value: alert.Gauge(func() float64 { return 12 }), When: alert.Above(10), For: 10 * time.Second,
 	})
 	for range 3 {
-		monitor.EvaluateAt(at)
+		monitor.Evaluate(at)
 		fmt.Println(monitor.Alerts()[0].State)
 		at = at.Add(5 * time.Second)
 	}
@@ -132,32 +138,19 @@ func ExampleValue() {
 		Name: "queue is long", Value: alert.Gauge(func() float64 { return float64(len(queue)) }), When: alert.Above(2),
 	})
 	queue = append(queue, "a", "b", "c")
-	monitor.Evaluate()
+	monitor.Evaluate(time.Now())
 	fmt.Println(monitor.Alerts()[0])
 	// Output:
 	// queue is long: firing: gauge is 3, alerts above 2
 }
 
-func ExampleSample() {
-	slowest := func(time.Time) alert.Sample {
-		return alert.Sample{Value: 2.5, Calls: 3, OK: true} // over three calls only
-	}
-	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{
-		Name: "slow", Value: alert.Custom(slowest), When: alert.Above(1), MinCalls: 10,
-	})
-	monitor.Evaluate()
-	fmt.Println(len(monitor.Alerts()))
-	// Output:
-	// 0
-}
-
 func ExampleAlert() {
-	monitor := alert.NewMonitor(alert.Config{Instance: alert.NoInstance}, alert.Rule{
+	monitor := alert.NewMonitor(alert.Config{Instance: "-"}, alert.Rule{
 		Name: "disk", Value: alert.Gauge(func() float64 { return 0.97 }), When: alert.Above(0.9), For: time.Hour,
 	})
-	monitor.Evaluate()
+	monitor.Evaluate(time.Now())
 	for _, a := range monitor.Alerts() {
-		fmt.Println(a.Rule, a.Status(), a.Value, a.ID)
+		fmt.Println(a.Rule, a.State, a.Value, a.ID)
 	}
 	// Output:
 	// disk pending 0.97 2c8671a66ac1055b
@@ -173,9 +166,9 @@ func ExampleCounted() {
 	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{
 		Name: "night jobs", Value: alert.FailureRate(night, 24*time.Hour), When: alert.Above(0.1),
 	})
-	monitor.Evaluate()
+	monitor.Evaluate(time.Now())
 	night.done, night.failed = 6, 2
-	monitor.Evaluate()
+	monitor.Evaluate(time.Now())
 	fmt.Println(monitor.Alerts()[0])
 	// Output:
 	// night jobs: firing: failure rate over 24h is 0.25, alerts above 0.1
@@ -187,10 +180,10 @@ func ExampleEach() {
 		Name: "host errors", When: alert.Above(0.5),
 		Value: alert.Each(maps.All(hosts), func(host *jobs) alert.Value { return alert.FailureRate(host, time.Minute) }),
 	})
-	monitor.Evaluate()
+	monitor.Evaluate(time.Now())
 	hosts["b.example"].failed = 10
-	monitor.Evaluate()
-	fmt.Println(monitor.Alerts()[0].Key, monitor.Alerts()[0].Status())
+	monitor.Evaluate(time.Now())
+	fmt.Println(monitor.Alerts()[0].Key, monitor.Alerts()[0].State)
 	// Output:
 	// b.example firing
 }
@@ -222,33 +215,13 @@ func ExampleNotifier() {
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{pager{}}}, alert.Rule{
 		Name: "fire", Value: alert.True(func() bool { return true }), When: alert.Above(0),
 	})
-	monitor.Evaluate()
+	monitor.Evaluate(time.Now())
 	_ = monitor.Flush(context.Background())
 	// Output:
 	// page: fire: firing: truth is 1, alerts above 0
 }
 
-// reminder pages again every hour.
-type reminder struct{ pager }
-
-func (reminder) Repeat() time.Duration { return time.Hour }
-
-func ExampleRepeater() {
-	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{reminder{}}}, alert.Rule{
-		Name: "fire", Value: alert.True(func() bool { return true }), When: alert.Above(0),
-	})
-	now := time.Now()
-	for range 3 {
-		monitor.EvaluateAt(now)
-		_ = monitor.Flush(context.Background())
-		now = now.Add(40 * time.Minute)
-	}
-	// Output:
-	// page: fire: firing: truth is 1, alerts above 0
-	// page: fire: firing: truth is 1, alerts above 0
-}
-
-// digest takes all that there is at once.
+// digest takes all alerts at once, and again every hour.
 type digest struct{ pager }
 
 func (digest) NotifyAll(_ context.Context, alerts []alert.Alert) error {
@@ -256,14 +229,22 @@ func (digest) NotifyAll(_ context.Context, alerts []alert.Alert) error {
 	return nil
 }
 
-func ExampleBatcher() {
+func (digest) Repeat() time.Duration { return time.Hour }
+
+// A notifier may take many alerts at once, and ask to be told again.
+func ExampleNotifier_optional() {
 	always := alert.True(func() bool { return true })
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{digest{}}},
 		alert.Rule{Name: "fire", Value: always, When: alert.Above(0)},
 		alert.Rule{Name: "flood", Value: always, When: alert.Above(0)})
-	monitor.Evaluate()
-	_ = monitor.Flush(context.Background())
+	now := time.Now()
+	for range 3 {
+		monitor.Evaluate(now)
+		_ = monitor.Flush(context.Background())
+		now = now.Add(40 * time.Minute)
+	}
 	// Output:
+	// 2 alerts
 	// 2 alerts
 }
 
@@ -274,7 +255,7 @@ func ExampleDeliveryError() {
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{refusing}, Logger: plain()}, alert.Rule{
 		Name: "fire", Value: alert.True(func() bool { return true }), When: alert.Above(0),
 	})
-	monitor.Evaluate()
+	monitor.Evaluate(time.Now())
 	fmt.Println(monitor.Flush(context.Background()))
 	// Output:
 	// level=ERROR msg="alert: refused by its receiver" notifier=pager error="alert: not delivered: no such number"

@@ -4,43 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
-// Failure is why a delivery did not succeed.
-type Failure uint8
+// Failure is why a delivery did not succeed, as the attribute error.type of the metrics has it.
+// The metrics count any other text as _OTHER.
+type Failure string
 
 // The kinds of failed deliveries.
 const (
-	Other       Failure = iota // none of the below
-	Timeout                    // no answer in time; the alert may have arrived
-	Unreachable                // no connection
-	ClientError                // an HTTP status from 400 to 499
-	ServerError                // an HTTP status from 500 to 599
-	BreakerOpen                // not tried, since the notifier's breaker is open
-	Panicked                   // the notifier panicked or ended its goroutine
+	Timeout     Failure = "timeout"      // no answer in time; the alert may have arrived
+	Unreachable Failure = "unreachable"  // no connection
+	ClientError Failure = "http_4xx"     // an HTTP status from 400 to 499
+	ServerError Failure = "http_5xx"     // an HTTP status from 500 to 599
+	BreakerOpen Failure = "breaker_open" // not tried, since the notifier's breaker is open
+
+	otherFailure Failure = "_OTHER"
+	panicFailure Failure = "panic" // the notifier panicked or ended its goroutine
 )
 
-// failures is how many kinds there are.
-const failures = Panicked + 1
+// failures are all kinds, in the order of the metrics.
+var failures = [...]Failure{otherFailure, Timeout, Unreachable, ClientError, ServerError, BreakerOpen, panicFailure}
 
-// known returns the failure, and Other for what is none of them.
-func (f Failure) known() Failure {
-	if f >= failures {
-		return Other
-	}
-	return f
-}
+// index returns the place of the failure in failures, 0 if it has none.
+func (f Failure) index() int { return max(slices.Index(failures[:], f), 0) }
 
-// String returns the failure as the error.type of the figures.
-func (f Failure) String() string {
-	return [failures]string{"_OTHER", "timeout", "unreachable", "http_4xx", "http_5xx", "breaker_open", "panic"}[f.known()]
-}
-
-// DeliveryError is what a notifier may return to say more than that it failed.
-// An error that is none counts as Other and is tried again.
+// DeliveryError is an error of a notifier that says how to go on. After any other error the monitor
+// tries again.
 type DeliveryError struct {
-	Kind       Failure       // why it failed
+	Kind       Failure       // why it failed; may be empty
 	Permanent  bool          // the same alert would fail again: it is dropped
 	Refused    bool          // the receiver refuses the alert, maybe only for now: it is tried again after minutes
 	RetryAfter time.Duration // do not try before this time has passed; at most an hour is honored
@@ -49,7 +42,7 @@ type DeliveryError struct {
 
 func (e *DeliveryError) Error() string {
 	if e.Err == nil {
-		return "alert: not delivered: " + e.Kind.String()
+		return "alert: not delivered: " + string(failures[e.Kind.index()])
 	}
 	return fmt.Sprintf("alert: not delivered: %v", e.Err)
 }
@@ -67,5 +60,5 @@ func deliveryError(err error) *DeliveryError {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return &DeliveryError{Kind: Timeout, Err: err}
 	}
-	return &DeliveryError{Kind: Other, Err: err}
+	return &DeliveryError{Err: err}
 }

@@ -19,12 +19,12 @@ func TestEachWatchesTheBreakersOfAGroup(t *testing.T) {
 		Value: alert.Each(hosts.All(), func(b *breaker.Breaker) alert.Value { return alert.FailureRate(b, time.Minute) }),
 	})
 	a, b := hosts.Get("a.example"), hosts.Get("b.example")
-	monitor.Evaluate()
+	monitor.Evaluate(time.Now())
 	for range 10 {
 		require.NoError(t, a.Run(t.Context(), func(context.Context) error { return nil }))
 		require.Error(t, b.Run(t.Context(), func(context.Context) error { return errors.New("down") }))
 	}
-	monitor.Evaluate()
+	monitor.Evaluate(time.Now())
 	alerts := monitor.Alerts()
 	require.Len(t, alerts, 1)
 	require.Equal(t, "b.example", alerts[0].Key)

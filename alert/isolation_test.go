@@ -25,7 +25,7 @@ func TestARuleThatFailsDoesNotStopTheOthers(t *testing.T) {
 	for kind, read := range map[string]func() float64{
 		"panic":      func() float64 { panic("broken") },
 		"goexit":     func() float64 { runtime.Goexit(); return 0 },
-		"not_finite": math.NaN,
+		"not_finite": func() float64 { return math.Inf(-1) },
 	} {
 		t.Run(kind, func(t *testing.T) {
 			broken := false
@@ -38,10 +38,10 @@ func TestARuleThatFailsDoesNotStopTheOthers(t *testing.T) {
 				})},
 				alert.Rule{Name: "good", When: alert.Above(0), Value: alert.Gauge(func() float64 { return 1 })})
 			start := time.Now()
-			m.EvaluateAt(start)
+			m.Evaluate(start)
 			broken = true
 			for i := range 10 {
-				m.EvaluateAt(start.Add(time.Duration(i+1) * s))
+				m.Evaluate(start.Add(time.Duration(i+1) * s))
 			}
 			require.Equal(t, 10.0, evaluations(m, "bad", kind))
 			require.Equal(t, 1.0, evaluations(m, "bad", ""))
@@ -51,16 +51,19 @@ func TestARuleThatFailsDoesNotStopTheOthers(t *testing.T) {
 			_, shown := figures(m)[stat.AlertValue.Name+"|bad|"]
 			require.False(t, shown, "there is no value")
 			broken = false
-			m.EvaluateAt(start.Add(11 * s))
+			m.Evaluate(start.Add(11 * s))
 			require.Equal(t, 2.0, evaluations(m, "bad", ""))
 		})
 	}
 }
 
-func TestInfinityIsNoValue(t *testing.T) {
-	v := see(alert.Gauge(func() float64 { return math.Inf(1) }))
-	v.requireNone(t, 0)
-	require.Empty(t, v.monitor.Alerts())
+func TestNaNAndInfinityAreNoValue(t *testing.T) {
+	for figure, faults := range map[float64]float64{math.Inf(1): 1, math.Inf(-1): 1, math.NaN(): 0} {
+		v := see(alert.Gauge(func() float64 { return figure }))
+		v.requireNone(t, 0)
+		require.Empty(t, v.monitor.Alerts())
+		require.Equal(t, faults, evaluations(v.monitor, "seen", "not_finite"), "NaN is how a function says that there is no data")
+	}
 }
 
 func TestARuleThatHangsDoesNotStopTheOthers(t *testing.T) {
@@ -79,12 +82,12 @@ func TestARuleThatHangsDoesNotStopTheOthers(t *testing.T) {
 			alert.Rule{Name: "good", When: alert.Above(0), Value: alert.Gauge(func() float64 { return 1 })})
 		hanging.Store(true)
 		began := time.Now()
-		m.Evaluate()
+		m.Evaluate(time.Now())
 		require.InDelta(t, 1.1, time.Since(began).Seconds(), 0.01, "the budget, and a grace")
 		require.Equal(t, "good", m.Alerts()[0].Rule)
 		began = time.Now()
 		for range 100 {
-			m.Evaluate()
+			m.Evaluate(time.Now())
 		}
 		require.Zero(t, time.Since(began), "a rule that is known to hang is not waited for")
 		require.EqualValues(t, 1, reads.Load(), "one goroutine hangs, not one an evaluation")
@@ -94,7 +97,7 @@ func TestARuleThatHangsDoesNotStopTheOthers(t *testing.T) {
 		hanging.Store(false)
 		close(release)
 		synctest.Wait()
-		m.Evaluate()
+		m.Evaluate(time.Now())
 		require.Equal(t, 1.0, evaluations(m, "bad", ""))
 		require.Equal(t, "bad", m.Alerts()[0].Rule)
 	})
@@ -106,10 +109,10 @@ func TestDescribe(t *testing.T) {
 		Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 { return 1 }),
 		Labels: map[string]string{"team": "shop"}, Describe: func(a alert.Alert) string { return describe(a) },
 	})
-	m.Evaluate()
+	m.Evaluate(time.Now())
 	require.Equal(t, "x is bad for shop", m.Alerts()[0].Summary)
 	describe = func(a alert.Alert) string { a.Labels["team"] = "changed"; panic("no words") }
-	m.Evaluate()
+	m.Evaluate(time.Now())
 	require.Equal(t, "gauge is 1, alerts above 0", m.Alerts()[0].Summary)
 	require.Equal(t, alert.Firing, m.Alerts()[0].State)
 	require.Equal(t, "shop", m.Alerts()[0].Labels["team"], "what the function was given is its own")
@@ -123,10 +126,10 @@ func TestRulesMayLookAtTheirMonitor(t *testing.T) {
 		alert.Rule{Name: "second", When: alert.Above(0), Value: alert.Gauge(func() float64 {
 			return float64(len(m.Alerts())) + figures(m)[stat.AlertState.Name+"|first||firing"]
 		})},
-		alert.Rule{Name: "third", When: alert.Above(0), Value: alert.Gauge(func() float64 { m.Evaluate(); return 1 })})
-	m.Evaluate()
+		alert.Rule{Name: "third", When: alert.Above(0), Value: alert.Gauge(func() float64 { m.Evaluate(time.Now()); return 1 })})
+	m.Evaluate(time.Now())
 	require.Equal(t, 1.0, evaluations(m, "third", "panic"), "but not evaluate it")
-	m.Evaluate()
+	m.Evaluate(time.Now())
 	require.Equal(t, 3.0, m.Alerts()[1].Value)
 }
 
@@ -137,10 +140,10 @@ func TestRunTwiceAtOncePanics(t *testing.T) {
 		go m.Run(ctx)
 		synctest.Wait()
 		require.PanicsWithValue(t, "alert: the monitor is evaluating already", func() { _ = m.Run(ctx) })
-		require.PanicsWithValue(t, "alert: the monitor is evaluating already", func() { m.Evaluate() })
+		require.PanicsWithValue(t, "alert: the monitor is evaluating already", func() { m.Evaluate(time.Now()) })
 		cancel()
 		synctest.Wait()
-		require.NotPanics(t, func() { m.Evaluate() }, "but one after the other is fine")
+		require.NotPanics(t, func() { m.Evaluate(time.Now()) }, "but one after the other is fine")
 		again, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
 		m.Run(again)
@@ -202,7 +205,7 @@ func TestTheSameSeriesEveryTime(t *testing.T) {
 		return seen
 	}
 	before := series()
-	m.Evaluate()
+	m.Evaluate(time.Now())
 	after := series()
 	for s := range before {
 		require.True(t, after[s], s.ID())
@@ -240,7 +243,7 @@ func TestReadersAndOneEvaluator(t *testing.T) {
 	}
 	start := time.Now()
 	for i := range 500 {
-		m.EvaluateAt(start.Add(time.Duration(i) * s))
+		m.Evaluate(start.Add(time.Duration(i) * s))
 		require.NoError(t, m.Flush(t.Context()))
 	}
 	close(stop)

@@ -50,7 +50,7 @@ func (d *diary) alerts() []alert.Alert {
 
 func (d *diary) lines() (lines []string) {
 	for _, a := range d.alerts() {
-		lines = append(lines, a.Rule+" "+a.Status())
+		lines = append(lines, a.Rule+" "+string(a.State))
 	}
 	return lines
 }

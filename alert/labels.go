@@ -17,10 +17,10 @@ import (
 
 // Names of the labels that the monitor itself gives to an alert.
 const (
-	LabelName     = "alertname" // the rule's name, as Prometheus calls it
-	LabelSeverity = "severity"  // the rule's severity, where it has one
-	LabelKey      = "key"       // the member's key, for rules over Each
-	LabelInstance = "instance"  // Config.Instance, for rules without such a label of their own
+	labelRule     = "alertname" // the rule's name, as Prometheus calls it
+	labelSeverity = "severity"  // the rule's severity, where it has one
+	labelKey      = "key"       // the member's key, for rules over Each
+	labelInstance = "instance"  // Config.Instance, for rules without such a label of their own
 )
 
 // Bounds of what an alert carries, in bytes. Receivers refuse, or cut, what is much longer.
@@ -38,13 +38,13 @@ var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
 // labelsOf returns the labels of a rule's alert for the member with the label.
 func labelsOf(r *Rule, member string) map[string]string {
-	labels := map[string]string{LabelName: r.Name}
+	labels := map[string]string{labelRule: r.Name}
 	maps.Copy(labels, r.Labels)
 	if r.Severity != "" {
-		labels[LabelSeverity] = r.Severity
+		labels[labelSeverity] = r.Severity
 	}
 	if member != "" {
-		labels[LabelKey] = member
+		labels[labelKey] = member
 	}
 	return labels
 }

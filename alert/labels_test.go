@@ -37,14 +37,14 @@ func TestAlertsOfTwoProcessesAreTwo(t *testing.T) {
 		m := alert.NewMonitor(alert.Config{Instance: instance}, alert.Rule{
 			Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 { return 1 }), Labels: labels,
 		})
-		m.Evaluate()
+		m.Evaluate(time.Now())
 		return m.Alerts()[0]
 	}
 	host, err := os.Hostname()
 	require.NoError(t, err)
 	require.Equal(t, fmt.Sprintf("%s:%d", host, os.Getpid()), alertOf("", nil).Labels["instance"])
 	require.Equal(t, "web-1", alertOf("web-1", nil).Labels["instance"])
-	require.NotContains(t, alertOf(alert.NoInstance, nil).Labels, "instance")
+	require.NotContains(t, alertOf("-", nil).Labels, "instance")
 	own := map[string]string{"instance": "mine"}
 	require.Equal(t, "mine", alertOf("web-1", own).Labels["instance"], "the rule's own label is kept")
 
@@ -52,7 +52,7 @@ func TestAlertsOfTwoProcessesAreTwo(t *testing.T) {
 	require.Equal(t, first, alertOf("web-1", nil).ID)
 	require.NotEqual(t, first, alertOf("web-2", nil).ID)
 	require.Equal(t, alertOf("web-1", own).ID, alertOf("web-2", own).ID)
-	require.NotEqual(t, alertOf("web-1", nil).ID, alertOf(alert.NoInstance, nil).ID)
+	require.NotEqual(t, alertOf("web-1", nil).ID, alertOf("-", nil).ID)
 }
 
 func TestDistinctKeysHaveDistinctIDs(t *testing.T) {
@@ -66,13 +66,13 @@ func TestDistinctKeysHaveDistinctIDs(t *testing.T) {
 		members[key] = i
 	}
 	m := alert.NewMonitor(alert.Config{}, always(members))
-	m.Evaluate()
+	m.Evaluate(time.Now())
 	for _, a := range m.Alerts() { // keys that look like what others became
 		members[a.Labels["key"]] = 1
 		members[a.Key] = 1
 	}
-	m.Evaluate()
-	m.Evaluate()
+	m.Evaluate(time.Now())
+	m.Evaluate(time.Now())
 	ids, labels := map[string]bool{}, map[string]bool{}
 	for _, a := range m.Alerts() {
 		label := a.Labels["key"]
@@ -94,7 +94,7 @@ func TestAMemberWithAChangedLabelKeepsItsAlert(t *testing.T) {
 	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("x")}, Logger: quiet()},
 		always(map[string]int{"a\xff": 1, "a\xfe": 2, strings.Repeat("k", 5000): 3}))
 	for range 10 {
-		m.Evaluate()
+		m.Evaluate(time.Now())
 		require.NoError(t, m.Flush(t.Context()))
 	}
 	require.Equal(t, []string{"x firing", "x firing", "x firing"}, told.lines())
@@ -105,7 +105,7 @@ func TestSummariesAreCut(t *testing.T) {
 		r := always(map[string]int{"a": 1})
 		r.Describe = func(alert.Alert) string { return text }
 		m := alert.NewMonitor(alert.Config{}, r)
-		m.Evaluate()
+		m.Evaluate(time.Now())
 		summary := m.Alerts()[0].Summary
 		require.LessOrEqual(t, len(summary), 4096)
 		require.True(t, strings.HasSuffix(summary, "…"))
@@ -119,7 +119,7 @@ func TestAlertsOfStrangersKeysTakeBoundedMemory(t *testing.T) {
 	keys := map[string]int{}
 	r := always(keys)
 	f := newFlaky(func(a alert.Alert) error {
-		if a.Resolved() {
+		if a.State == alert.Resolved {
 			return errFlaky
 		}
 		return nil
@@ -133,14 +133,14 @@ func TestAlertsOfStrangersKeysTakeBoundedMemory(t *testing.T) {
 			keys[fmt.Sprint(round, " ", i)+strings.Repeat("k", long)] = i
 		}
 		at = at.Add(5 * s)
-		m.EvaluateAt(at)
+		m.Evaluate(at)
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		_ = m.Flush(ctx)
 		cancel()
 		f.diary = diary{}
 	}
 	clear(keys)
-	m.EvaluateAt(at.Add(5 * s))
+	m.Evaluate(at.Add(5 * s))
 	require.Less(t, heap()-before, int64(40<<20), "of %d MB of keys", rounds*members*long>>20)
 	require.LessOrEqual(t, len(m.Alerts()), 2000, "a thousand members, and the latest thousand of those that are gone")
 	runtime.KeepAlive(m)

@@ -10,17 +10,13 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Timed is anything that keeps how long all its calls took. LifetimeLatency is called
-// at every evaluation and has to be safe for concurrent use.
-type Timed interface {
-	LifetimeLatency() window.Latency
-}
-
-// Quantile is the time, in seconds, that the share q of the calls in the last span did
-// not exceed: 0.99 for the time of the slowest in a hundred. It is within 9 % of the
-// true one; the span is as exact as a twelfth of it. There is no data where there were
-// no calls.
-func Quantile(of Timed, q float64, span time.Duration) Value {
+// Quantile is the time, in seconds, that the share q of the calls in the last span did not exceed:
+// with 0.99, only the slowest one in a hundred took longer. It is within 9 % of the true time, and
+// the span is exact to a twelfth of it. There is no data if there were no calls.
+//
+// A breaker, a gate and a window have the method LifetimeLatency, if they are configured to keep
+// latencies. It is called at every evaluation and has to be safe for concurrent use.
+func Quantile(of interface{ LifetimeLatency() window.Latency }, q float64, span time.Duration) Value {
 	v := Value{name: fmt.Sprintf("latency quantile %v over %s", q, brief(span)), high: math.Inf(1), counts: true}
 	if of == nil {
 		v.errs = append(v.errs, errors.New("its source of latencies is nil"))
@@ -31,10 +27,10 @@ func Quantile(of Timed, q float64, span time.Duration) Value {
 	v.errs = append(v.errs, spanFaults(span)...)
 	v.start = func() probe {
 		recent := latencies{width: (span + latencyParts - 1) / latencyParts}
-		return single(v.name, func(t time.Time) Sample {
+		return single(v.name, func(t time.Time) measurement {
 			window := recent.sample(t, of.LifetimeLatency())
 			calls := window.Count()
-			return Sample{Value: window.Quantile(q).Seconds(), Calls: calls, OK: calls > 0}
+			return measurement{Value: window.Quantile(q).Seconds(), Calls: calls, OK: calls > 0}
 		})
 	}
 	return v

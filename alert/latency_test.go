@@ -67,7 +67,7 @@ func TestQuantileCountsTheCallsOfItsSpan(t *testing.T) {
 	m := alert.NewMonitor(alert.Config{}, alert.Rule{
 		Name: "x", Value: alert.Quantile(calls, 0.5, span), When: alert.Above(0), NoData: alert.Resolve,
 	})
-	m.EvaluateAt(calls.start)
+	m.Evaluate(calls.start)
 	var sampled []time.Duration // when each call was first seen
 	var at time.Duration
 	for range 2000 {
@@ -79,7 +79,7 @@ func TestQuantileCountsTheCallsOfItsSpan(t *testing.T) {
 			calls.record(at, time.Second)
 			sampled = append(sampled, at)
 		}
-		m.EvaluateAt(calls.start.Add(at))
+		m.Evaluate(calls.start.Add(at))
 		counted = 0
 		for _, a := range m.Alerts() {
 			if a.State == alert.Firing {
@@ -102,13 +102,13 @@ func TestQuantileOfAMemberIsCountedFromItsFirstEvaluation(t *testing.T) {
 		Name: "slow", When: alert.Above(1),
 		Value: alert.Each(maps.All(hosts), func(c *timed) alert.Value { return alert.Quantile(c, 0.99, time.Minute) }),
 	})
-	m.Evaluate()
+	m.Evaluate(time.Now())
 	hosts["a"] = newTimed()
 	hosts["a"].record(0, time.Hour) // history
-	m.Evaluate()
+	m.Evaluate(time.Now())
 	require.Empty(t, m.Alerts())
 	hosts["a"].record(0, 2*time.Second)
-	m.Evaluate()
+	m.Evaluate(time.Now())
 	require.Equal(t, alert.Firing, m.Alerts()[0].State)
 	require.InEpsilon(t, 2, m.Alerts()[0].Value, 0.09)
 }
@@ -143,10 +143,10 @@ func TestQuantileOfASourceThatBeganAnew(t *testing.T) {
 	require.InEpsilon(t, 2, got, 0.09, "550 calls and 1950 slow ones")
 }
 
-func ExampleTimed() {
+func ExampleQuantile() {
 	calls := window.NewCalls(window.CallsConfig{Latency: true})
 	rule := alert.Rule{Name: "slow", Value: alert.Quantile(calls, 0.99, 5*time.Minute), When: alert.Above(0.25), MinCalls: 100}
-	if err := rule.Validate(); err != nil {
+	if err := alert.Validate(alert.Config{}, rule); err != nil {
 		panic(err)
 	}
 	// Output:

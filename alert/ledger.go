@@ -64,7 +64,7 @@ func (l *ledger) offer(alerts []Alert, at time.Time) {
 		e.offered = false
 	}
 	for _, a := range alerts {
-		if a.State == Firing || a.Resolved() {
+		if a.State == Firing || a.State == Resolved {
 			l.consider(a, at)
 		}
 	}
@@ -81,7 +81,7 @@ func (l *ledger) offer(alerts []Alert, at time.Time) {
 func (l *ledger) consider(a Alert, at time.Time) {
 	e := l.entries[a.ID]
 	if e == nil {
-		if a.Resolved() {
+		if a.State == Resolved {
 			return
 		}
 		e = &entry{}

@@ -19,7 +19,7 @@ func TestLedgerOfADeadReceiverIsBounded(t *testing.T) {
 		for i := range members {
 			a := Alert{ID: fmt.Sprint(round, " ", i), State: Firing}
 			firing = append(firing, a)
-			a.State, a.EndsAt = Inactive, at
+			a.State, a.EndsAt = Resolved, at
 			resolved = append(resolved, a)
 		}
 		l.offer(firing, at)

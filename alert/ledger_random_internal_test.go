@@ -26,7 +26,7 @@ func (r *ledgerRun) change() {
 		a, there := r.alerts[id]
 		switch {
 		case there && a.State == Firing:
-			r.alerts[id] = Alert{ID: id, State: Inactive, EndsAt: r.now}
+			r.alerts[id] = Alert{ID: id, State: Resolved, EndsAt: r.now}
 		case there && r.random.IntN(2) == 0:
 			delete(r.alerts, id)
 		default:
@@ -101,7 +101,7 @@ func TestLedgerKeepsItsBooksWhateverTheReceiverDoes(t *testing.T) {
 			r.check(t)
 		}
 		for id, state := range r.known {
-			require.Equal(t, r.alerts[id].State, state, "seed %d: what the receiver knows of alert %s", seed, id)
+			require.Equal(t, r.alerts[id].State == Firing, state == Firing, "seed %d: what the receiver knows of alert %s", seed, id)
 		}
 		for id, a := range r.alerts {
 			if a.State == Firing {

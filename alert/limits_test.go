@@ -24,7 +24,7 @@ func TestAnAttemptOfANotifierHasTenSecondsUnlessToldOtherwise(t *testing.T) {
 			})
 			m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{f}, Logger: quiet(), Timeout: configured},
 				alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 { return 1 })})
-			m.Evaluate()
+			m.Evaluate(time.Now())
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			defer cancel()
 			require.NoError(t, m.Flush(ctx))
@@ -43,11 +43,11 @@ func TestMembersHaveNoSeriesOfTheirOwn(t *testing.T) {
 			Name: "calls", When: alert.Above(0),
 			Value: alert.Each(maps.All(hosts), func(c *totals) alert.Value { return alert.Rate(c, time.Minute) }),
 		})
-		m.Evaluate()
+		m.Evaluate(time.Now())
 		for _, c := range hosts {
 			c.Successes = 1
 		}
-		m.Evaluate()
+		m.Evaluate(time.Now())
 		require.Len(t, m.Alerts(), members)
 		for range m.Observe {
 			n++

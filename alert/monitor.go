@@ -12,10 +12,9 @@ import (
 
 // Monitor evaluates rules and delivers their alerts.
 //
-// Run does both until its context is done; Evaluate and EvaluateAt are for those
-// who want to say when. All else may be called from any number of goroutines, and Alerts,
-// Observe and Histograms by the rules themselves too. Evaluations are made one at a time:
-// to start one while another goes on, or while Run does, panics.
+// Run does both until its context is done. The other methods, except for Evaluate, may be called
+// from any number of goroutines, and Alerts, Observe and Histograms by the rules themselves too.
+// Evaluate panics if it is called while another evaluation or Run is in progress.
 type Monitor struct {
 	config   Config
 	watches  []*watch
@@ -91,13 +90,10 @@ func (m *Monitor) Run(ctx context.Context) error {
 	}
 }
 
-// Evaluate evaluates every rule once. It delivers nothing: Flush does.
-func (m *Monitor) Evaluate() { m.EvaluateAt(time.Now()) }
-
-// EvaluateAt is Evaluate at the time t. A monitor lives either on the real clock or
-// on given times, not both. A time before that of an earlier evaluation counts as
-// that of the earlier one.
-func (m *Monitor) EvaluateAt(t time.Time) {
+// Evaluate evaluates every rule once, as of the time t, and delivers nothing: Flush does. It is for
+// tests, for replays and for programs that decide themselves when to evaluate. A time before that
+// of an earlier evaluation counts as the time of the earlier one.
+func (m *Monitor) Evaluate(t time.Time) {
 	m.begin()
 	defer m.end()
 	m.evaluate(context.Background(), t)
@@ -153,8 +149,7 @@ func cloned(alerts []Alert) []Alert {
 
 // Flush delivers what is owed to each notifier. It returns when nothing is owed any
 // more, but for what was refused once more, or when the context is done; if anything is
-// still owed, with an error that matches ErrUndelivered. It begins at once, also where a
-// receiver has asked Run to wait.
+// still owed, with an error. It begins at once, also where a receiver has asked Run to wait.
 func (m *Monitor) Flush(ctx context.Context) error {
 	errs := make([]error, len(m.outboxes))
 	var deliveries sync.WaitGroup

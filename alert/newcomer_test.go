@@ -51,7 +51,7 @@ func watchVeterans(members map[string]*veteran, value func(*veteran) alert.Value
 	at := time.Now()
 	return func() []alert.Alert {
 		at = at.Add(5 * s)
-		m.EvaluateAt(at)
+		m.Evaluate(at)
 		return m.Alerts()
 	}
 }
@@ -122,7 +122,7 @@ func TestAMemberThatPanicsStopsNoOther(t *testing.T) {
 	at := time.Now()
 	shown := func() (lines []string) {
 		at = at.Add(s)
-		m.EvaluateAt(at)
+		m.Evaluate(at)
 		for _, a := range m.Alerts() {
 			lines = append(lines, a.String())
 		}
@@ -147,7 +147,7 @@ func TestADescriptionThatPanicsStopsNoOther(t *testing.T) {
 			return "b is bad"
 		},
 	})
-	m.Evaluate()
+	m.Evaluate(time.Now())
 	require.Equal(t, "truth is 1, alerts above 0", m.Alerts()[0].Summary)
 	require.Equal(t, "b is bad", m.Alerts()[1].Summary)
 	require.Equal(t, 1.0, figures(m)[stat.AlertEvaluations.Name+"|x||panic"])
@@ -168,10 +168,10 @@ func TestAGroupFarTooLargeTakesLittleMemory(t *testing.T) {
 			}
 		}, func(int) alert.Value { return alert.Gauge(func() float64 { return 0 }) }),
 	})
-	m.Evaluate()
+	m.Evaluate(time.Now())
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	m.Evaluate()
+	m.Evaluate(time.Now())
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4<<20))
 	require.Equal(t, 2.0, figures(m)[stat.AlertEvaluations.Name+"|x||too_many_members"])

@@ -19,26 +19,26 @@ import (
 // StartsAt, but its latest state does arrive.
 //
 // The name is for figures and logs, and unique within a monitor. It holds no secret.
+//
+// A notifier may have two more methods:
+//
+//	NotifyAll(ctx context.Context, alerts []Alert) error
+//	Repeat() time.Duration
+//
+// NotifyAll takes up to 64 alerts at once, which are delivered together or not at all. The monitor
+// then calls NotifyAll and never Notify. If it fails, an alert that may be the reason is sent again
+// by itself, so that it does not hold up the others. Repeat is how often the notifier is told again
+// of an alert that fires, and for 15 minutes of one that has resolved; 0 means never.
 type Notifier interface {
 	Name() string
 	Notify(ctx context.Context, a Alert) error
 }
 
-// Batcher is a notifier that takes up to 64 alerts at once, which are delivered
-// together or not at all. A monitor that has one calls NotifyAll and never Notify. The
-// alerts of a batch that is refused are sent again one by one, so that a bad one among
-// them costs itself alone.
-type Batcher interface {
-	Notifier
+type batcher interface {
 	NotifyAll(ctx context.Context, alerts []Alert) error
 }
 
-// Repeater is a notifier that wants to hear again, every so often, of each alert
-// that fires, and of one that has resolved for another 15 minutes. With 0 it does not.
-type Repeater interface {
-	Notifier
-	Repeat() time.Duration
-}
+type repeater interface{ Repeat() time.Duration }
 
 // Log writes each alert to the logger: warnings when they fire, information when
 // they resolve. It panics if there is none.
@@ -48,10 +48,10 @@ func Log(logger *slog.Logger) Notifier {
 	}
 	return Func("log", func(ctx context.Context, a Alert) error {
 		level := slog.LevelWarn
-		if a.Resolved() {
+		if a.State == Resolved {
 			level = slog.LevelInfo
 		}
-		logger.LogAttrs(ctx, level, "alert "+a.Status(), a.attrs()...)
+		logger.LogAttrs(ctx, level, "alert "+string(a.State), a.attrs()...)
 		return nil
 	})
 }
@@ -61,14 +61,14 @@ func (a Alert) attrs() []slog.Attr {
 		slog.String("rule", a.Rule), slog.String("summary", a.Summary),
 		slog.Float64("value", a.Value), slog.Time("starts_at", a.StartsAt),
 	}
-	if a.Resolved() {
+	if a.State == Resolved {
 		attrs = append(attrs, slog.Time("ends_at", a.EndsAt))
 	}
 	if a.Key != "" {
 		attrs = append(attrs, slog.String("key", a.Key))
 	}
-	if a.Severity != "" {
-		attrs = append(attrs, slog.String("severity", a.Severity))
+	if severity := a.Labels[labelSeverity]; severity != "" {
+		attrs = append(attrs, slog.String("severity", severity))
 	}
 	if notes := a.notes(); len(notes) > 0 {
 		attrs = append(attrs, slog.GroupAttrs("annotations", notes...))

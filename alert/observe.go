@@ -10,8 +10,8 @@ type monitorSeries struct {
 
 type ruleSeries struct {
 	watch       *watch
-	state       [3]*stat.Series
-	transitions [3]*stat.Series
+	state       [stages]*stat.Series
+	transitions [stages]*stat.Series
 	evaluations [faults]*stat.Series
 	value, last *stat.Series
 	took        *stat.Series
@@ -20,7 +20,7 @@ type ruleSeries struct {
 type notifierSeries struct {
 	outbox                                            *outbox
 	delivered, superseded, postponed, dropped         *stat.Series
-	failed                                            [failures]*stat.Series
+	failed                                            [len(failures)]*stat.Series
 	attempts, pending, pendingLimit, lastSuccessStamp *stat.Series
 	took                                              *stat.Series
 }
@@ -44,7 +44,7 @@ func newRuleSeries(w *watch) *ruleSeries {
 		last:  stat.AlertLastEvaluation.Series(name, severity),
 		took:  stat.AlertEvaluationDuration.Series(name, severity),
 	}
-	for state := Inactive; state <= Firing; state++ {
+	for state := range stages {
 		s.state[state] = stat.AlertState.Series(name, severity, state.String())
 		s.transitions[state] = stat.AlertTransitions.Series(name, severity, state.String())
 	}
@@ -68,8 +68,8 @@ func newNotifierSeries(o *outbox) *notifierSeries {
 		lastSuccessStamp: stat.NotifierLastSuccess.Series(name),
 		took:             stat.NotifierDeliveryDuration.Series(name),
 	}
-	for f := range failures {
-		s.failed[f] = stat.NotifierNotifications.Series(name, "failed", f.String())
+	for i, f := range failures {
+		s.failed[i] = stat.NotifierNotifications.Series(name, "failed", string(f))
 	}
 	return s
 }

@@ -36,8 +36,8 @@ func TestMonitorShowsHowLongItTakes(t *testing.T) {
 				time.Sleep(200 * time.Millisecond)
 				return true
 			})})
-		m.Evaluate()
-		m.Evaluate()
+		m.Evaluate(time.Now())
+		m.Evaluate(time.Now())
 		require.NoError(t, m.Flush(t.Context()))
 		seen := map[string]stat.Histogram{}
 		for s, h := range m.Histograms {
@@ -66,14 +66,14 @@ type strange struct{}
 func (strange) Name() string { return "strange" }
 
 func (strange) Notify(context.Context, alert.Alert) error {
-	return &alert.DeliveryError{Kind: 200, Permanent: true, Err: errors.New("strange")}
+	return &alert.DeliveryError{Kind: "made up", Permanent: true, Err: errors.New("strange")}
 }
 
 func TestAFailureOfNoKnownKindIsOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{strange{}}, Logger: slog.New(slog.DiscardHandler)},
 			alert.Rule{Name: "on", When: alert.Above(0), Value: alert.True(func() bool { return true })})
-		m.Evaluate()
+		m.Evaluate(time.Now())
 		require.NoError(t, m.Flush(t.Context()))
 		failed := map[string]float64{}
 		for s, v := range m.Observe {

@@ -65,7 +65,7 @@ func TestABatcherGetsManyAtOnce(t *testing.T) {
 		Name: "x", When: alert.Above(0),
 		Value: alert.Each(members, func(int) alert.Value { return alert.Gauge(func() float64 { return 1 }) }),
 	})
-	m.Evaluate()
+	m.Evaluate(time.Now())
 	require.NoError(t, m.Flush(t.Context()))
 	require.Equal(t, []int{64, 64, 22}, b.sizes)
 	require.Len(t, b.lines(), 150)

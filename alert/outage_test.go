@@ -64,7 +64,7 @@ func TestNoCallsKeepThePendingRuleAgeing(t *testing.T) {
 		Name: "errors", Value: alert.FailureRate(payments, time.Minute), When: alert.Above(0.5), For: 3 * time.Minute,
 	})
 	start := time.Now()
-	monitor.EvaluateAt(start)
+	monitor.Evaluate(start)
 	payments.Failures = 10
 	for _, step := range []struct {
 		at   time.Duration
@@ -76,7 +76,7 @@ func TestNoCallsKeepThePendingRuleAgeing(t *testing.T) {
 		{3*time.Minute + time.Second, alert.Firing},
 		{10 * time.Hour, alert.Firing},
 	} {
-		monitor.EvaluateAt(start.Add(step.at))
+		monitor.Evaluate(start.Add(step.at))
 		require.Equal(t, step.want, monitor.Alerts()[0].State, "at %v", step.at)
 	}
 }

@@ -2,7 +2,6 @@ package alert
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -12,11 +11,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// ErrUndelivered is matched by the error of a Flush or Shutdown that ran out of
-// time, or was refused, with notifications still owed.
-var ErrUndelivered = errors.New("alert: not everything was delivered")
-
-// batchLimit is the most alerts that a Batcher gets at once: Prometheus's batch size.
+// batchLimit is the most alerts that a batcher gets at once: Prometheus's batch size.
 const batchLimit = 64
 
 // outbox delivers to one notifier what it is owed.
@@ -40,14 +35,14 @@ type outbox struct {
 // outboxFigures are published as a whole and not changed after that.
 type outboxFigures struct {
 	attempts, delivered, superseded, postponed, dropped int64
-	failed                                              [failures]int64
+	failed                                              [len(failures)]int64
 	owed, alerts                                        int
 	lastSuccess                                         time.Time
 }
 
 func newOutbox(n Notifier, timeout time.Duration, logger *slog.Logger) *outbox {
 	var repeat time.Duration
-	if r, ok := n.(Repeater); ok {
+	if r, ok := n.(repeater); ok {
 		repeat = r.Repeat()
 	}
 	o := &outbox{
@@ -149,7 +144,7 @@ func (o *outbox) attempt(ctx context.Context, batch []Alert) *DeliveryError {
 	case called.fault == hung:
 		return &DeliveryError{Kind: Timeout, Err: fmt.Errorf("no answer within %v", o.timeout)}
 	case called.fault != noFault:
-		return &DeliveryError{Kind: Panicked, Err: fmt.Errorf("%s: %v", called.fault, called.detail)}
+		return &DeliveryError{Kind: panicFailure, Err: fmt.Errorf("%s: %v", called.fault, called.detail)}
 	case err != nil:
 		return deliveryError(err)
 	}
@@ -157,7 +152,7 @@ func (o *outbox) attempt(ctx context.Context, batch []Alert) *DeliveryError {
 }
 
 func (o *outbox) send(ctx context.Context, batch []Alert) error {
-	if b, ok := o.notifier.(Batcher); ok {
+	if b, ok := o.notifier.(batcher); ok {
 		return b.NotifyAll(ctx, batch)
 	}
 	return o.notifier.Notify(ctx, batch[0])
@@ -165,7 +160,7 @@ func (o *outbox) send(ctx context.Context, batch []Alert) error {
 
 func (o *outbox) take() []Alert {
 	limit := 1
-	if _, ok := o.notifier.(Batcher); ok {
+	if _, ok := o.notifier.(batcher); ok {
 		limit = batchLimit
 	}
 	o.mu.Lock()
@@ -195,7 +190,7 @@ func (o *outbox) book(size int, failed *DeliveryError) {
 	o.failing = failed != nil
 	o.working.attempts++
 	if failed != nil {
-		o.working.failed[failed.Kind.known()]++
+		o.working.failed[failed.Kind.index()]++
 		return
 	}
 	o.working.delivered += int64(size)
@@ -234,9 +229,9 @@ func (o *outbox) flush(ctx context.Context) error {
 	owed := o.figures.Load().owed
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: %q is owed %d: %w", ErrUndelivered, o.notifier.Name(), owed, err)
+		return fmt.Errorf("alert: not everything was delivered: %q is owed %d: %w", o.notifier.Name(), owed, err)
 	case owed > 0:
-		return fmt.Errorf("%w: %q refuses %d", ErrUndelivered, o.notifier.Name(), owed)
+		return fmt.Errorf("alert: not everything was delivered: %q refuses %d", o.notifier.Name(), owed)
 	}
 	return nil
 }

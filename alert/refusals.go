@@ -22,10 +22,10 @@ func Refusals(of stat.Source, span time.Duration) Value {
 	v.errs = append(v.errs, spanFaults(span)...)
 	v.start = func() probe {
 		feed := newFeed(refused{of}, viewShape(span))
-		return single(v.name, func(t time.Time) Sample {
+		return single(v.name, func(t time.Time) measurement {
 			feed.sample(t)
 			view := feed.views[0]
-			return Sample{Value: float64(view.CountsAt(t).Refused), OK: true, partial: view.CoverageAt(t) < 1}
+			return measurement{Value: float64(view.CountsAt(t).Refused), OK: true, partial: view.CoverageAt(t) < 1}
 		})
 	}
 	return v

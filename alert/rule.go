@@ -9,79 +9,58 @@ import (
 	"unicode/utf8"
 )
 
-// Rule says what to look at, when it is bad, and for how long it has to be bad
-// before somebody is told. Rules are plain values: they hold no state, and one
-// rule may be given to several monitors.
+// Rule says which value to look at, when the value is bad, and for how long it has to be bad
+// before an alert fires. Rules are plain values without state, and one rule may be given to several
+// monitors.
 type Rule struct {
-	// Name is unique among the rules of a monitor, and stays the same over the
-	// life of the service: receivers tell alerts apart by it. It takes at most 1,024
-	// bytes, as Severity and the values of Labels do. Required.
+	// Name is unique among the rules of a monitor, and stays the same over the life of the service:
+	// receivers tell alerts apart by it. It takes at most 1,024 bytes, as Severity and the values of
+	// Labels do. Required.
 	Name string
 	// Value is what the rule looks at. Required.
 	Value Value
 	// When is the condition under which the value is bad. Required.
 	When Condition
-	// Resolve is the condition under which a firing alert is good again: above 5 %
-	// is bad, but only below 2 % is good. It points the other way than When and
-	// does not overlap with it. Default: as soon as When no longer holds.
+	// Resolve is the condition under which a firing alert resolves: an alert that fires above 5 %
+	// may resolve only below 2 %. It points the other way than When and does not overlap with it.
+	// Default as soon as When no longer holds.
 	Resolve Condition
-	// MinCalls is how many calls the value has to rest on; with fewer there is no
-	// data. Only for values that count calls. Default 0, no minimum.
+	// MinCalls is how many calls the value has to be made of. With fewer calls there is no data.
+	// It is only for values that count calls. Default 0, no minimum.
 	MinCalls int64
-	// MinBad is how many bad calls there have to be for When to hold. Only for
-	// values that count bad calls. Default 0, no minimum.
+	// MinBad is how many bad calls there have to be for When to hold. It is only for values that
+	// count bad calls. Default 0, no minimum.
 	MinBad int64
-	// For is how long the condition has to hold, at every evaluation, before the
-	// alert fires. Default 0, at once.
+	// For is how long the condition has to hold, at every evaluation, before the alert fires.
+	// Default 0, at once.
 	For time.Duration
-	// KeepFiring is how long the alert goes on firing after the condition has
-	// ceased to hold. Default 0, not at all.
+	// KeepFiring is how long the alert continues to fire after the condition has ceased to hold.
+	// Default 0, not at all.
 	KeepFiring time.Duration
 	// NoData is the verdict where the value has no data. Default KeepLast.
 	NoData NoData
-	// Severity is free text for the receivers, such as "page" or "ticket". Default none.
+	// Severity is a text for the receivers, such as "page" or "ticket". It is the label "severity".
+	// Default none.
 	Severity string
-	// Labels are passed on with each alert of the rule: at most 32. Their names are up to
-	// 128 letters, digits and underscores, and none of "alertname", "severity" and "key".
-	// A label "instance" takes the place of Config.Instance. Default none.
+	// Labels are part of the identity of each alert of the rule, and every receiver gets them. At
+	// most 32. A name has up to 128 letters, digits and underscores, and is not "alertname",
+	// "severity" or "key". A label "instance" takes the place of Config.Instance. Default none.
 	Labels map[string]string
-	// Annotations are texts for the people who read the alert, such as "description" and
-	// "runbook". They are not part of its identity, and every receiver gets them. At most 16, of
-	// up to 4,096 bytes each; the names are as in Labels. The annotation "summary" is
-	// the Summary of alerts that Describe does not write, and "value" is the monitor's own.
+	// Annotations are texts for the people who read the alert, such as "description" and "runbook".
+	// They are not part of its identity, and every receiver gets them. At most 16, of up to 4,096
+	// bytes each, with names as in Labels. The annotation "summary" is the Summary of alerts that
+	// Describe does not write. There is none of the name "value", which is the monitor's own.
 	// Default none.
 	Annotations map[string]string
 	// Describe returns the Summary of an alert: one line that tells a human what is wrong. It is
-	// called while the monitor evaluates, within the rule's budget. Default the annotation
-	// "summary", or else the value and its condition.
+	// called at evaluations, within the rule's budget. Default the annotation "summary", or else the
+	// value and its condition.
 	Describe func(Alert) string
 }
 
-// NoData says what an evaluation without data means.
-type NoData uint8
-
-// What an evaluation without data means.
-const (
-	KeepLast NoData = iota // the same as the evaluation before: a pending alert goes on ageing, a firing one fires on
-	Resolve                // that all is well
-	Fire                   // that something is wrong
-)
-
-func (n NoData) String() string {
-	switch n {
-	case KeepLast:
-		return "keep last"
-	case Resolve:
-		return "resolve"
-	case Fire:
-		return "fire"
-	}
-	return fmt.Sprintf("no data %d", uint8(n))
-}
-
-// Validate returns an error that names every field that makes no sense, and nil
+// validate returns an error that names every field that makes no sense, and nil
 // where there is none.
-func (r Rule) Validate() error {
+func (r Rule) validate() error {
 	var errs []error
 	fault := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("alert: rule %.100q: "+format, append([]any{r.Name}, args...)...))
@@ -114,7 +93,7 @@ func (r Rule) checkText(fault faultFunc) {
 	if len(r.Annotations) > maxAnnotations {
 		fault("Annotations has %d annotations, must have at most %d", len(r.Annotations), maxAnnotations)
 	}
-	checkPairs("Labels", r.Labels, maxLabel, []string{LabelName, LabelSeverity, LabelKey}, fault)
+	checkPairs("Labels", r.Labels, maxLabel, []string{labelRule, labelSeverity, labelKey}, fault)
 	checkPairs("Annotations", r.Annotations, maxAnnotation, []string{"value"}, fault)
 }
 

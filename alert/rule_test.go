@@ -65,13 +65,13 @@ func TestRulesThatMakeNoSenseAreRefused(t *testing.T) {
 		if test.rule.Name == "" && test.want != `rule "": Name is empty` {
 			test.rule.Name = "bad"
 		}
-		require.ErrorContains(t, test.rule.Validate(), test.want)
+		require.ErrorContains(t, alert.Validate(alert.Config{}, test.rule), test.want)
 		require.PanicsWithError(t, alert.Validate(alert.Config{}, test.rule).Error(), func() { alert.NewMonitor(alert.Config{}, test.rule) })
 	}
 }
 
 func TestAllFaultsAreNamedAtOnce(t *testing.T) {
-	err := alert.Rule{For: -1, MinBad: -1}.Validate()
+	err := alert.Validate(alert.Config{}, alert.Rule{For: -1, MinBad: -1})
 	require.EqualError(t, err, "alert: rule \"\": Name is empty\nalert: rule \"\": For is -1ns, must be at least 0\n"+
 		"alert: rule \"\": MinBad is -1, must be at least 0\nalert: rule \"\": Value is not set")
 }
@@ -114,9 +114,9 @@ func TestWordsOfTheLog(t *testing.T) {
 	}))
 	log := alert.Log(logger)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	a := alert.Alert{ID: "0123456789abcdef", Rule: "errors", Key: "a.example", Severity: "page", Summary: "rate is 0.4", State: alert.Firing, Value: 0.4, StartsAt: at}
+	a := alert.Alert{ID: "0123456789abcdef", Rule: "errors", Key: "a.example", Labels: map[string]string{"severity": "page"}, Summary: "rate is 0.4", State: alert.Firing, Value: 0.4, StartsAt: at}
 	require.NoError(t, log.Notify(t.Context(), a))
-	a.State, a.EndsAt = alert.Inactive, at.Add(time.Minute)
+	a.State, a.EndsAt = alert.Resolved, at.Add(time.Minute)
 	require.NoError(t, log.Notify(t.Context(), a))
 	require.Equal(t, []string{
 		`level=WARN msg="alert firing" rule=errors summary="rate is 0.4" value=0.4 starts_at=2026-01-02T03:04:05.000Z key=a.example severity=page id=0123456789abcdef` + "\n",
@@ -132,11 +132,7 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestWordsOfStates(t *testing.T) {
-	require.Equal(t, "inactive pending firing state 9",
-		alert.Inactive.String()+" "+alert.Pending.String()+" "+alert.Firing.String()+" "+alert.State(9).String())
-	require.Equal(t, "keep last, resolve, fire, no data 9",
-		alert.KeepLast.String()+", "+alert.Resolve.String()+", "+alert.Fire.String()+", "+alert.NoData(9).String())
+func TestWordsOfConditions(t *testing.T) {
 	require.Equal(t, "above 1, below 2, never", alert.Above(1).String()+", "+alert.Below(2).String()+", "+alert.Condition{}.String())
 	require.False(t, alert.Condition{}.Holds(0))
 	require.False(t, alert.Above(0).Holds(math.NaN()) || alert.Below(0).Holds(math.NaN()))

@@ -27,9 +27,9 @@ func newProbe(r alert.Rule) *probe {
 // at evaluates a sample and returns the status of the alert.
 func (p *probe) at(d time.Duration, s alert.Sample) string {
 	p.sample = s
-	p.monitor.EvaluateAt(p.start.Add(d))
+	p.monitor.Evaluate(p.start.Add(d))
 	if alerts := p.monitor.Alerts(); len(alerts) > 0 {
-		return alerts[0].Status()
+		return string(alerts[0].State)
 	}
 	return "inactive"
 }
@@ -133,7 +133,7 @@ func TestTimesOfAnAlert(t *testing.T) {
 	p.at(14*s, is(1))
 	p.at(20*s, none)
 	resolved := p.monitor.Alerts()[0]
-	require.True(t, resolved.Resolved())
+	require.Equal(t, alert.Resolved, resolved.State)
 	require.Equal(t, p.start.Add(3*s), resolved.ActiveAt)
 	require.Equal(t, p.start.Add(13*s), resolved.StartsAt)
 	require.Equal(t, p.start.Add(20*s), resolved.EndsAt)

@@ -12,7 +12,7 @@ type track struct {
 	name   string // what the figure is
 	labels map[string]string
 	id     string
-	latest Sample // that had data
+	latest measurement // that had data
 }
 
 // newTrack follows the member whose key has the label.
@@ -22,7 +22,7 @@ func newTrack(r *Rule, label string) *track {
 }
 
 // see takes a sample in, and says whether the state has changed.
-func (t *track) see(s Sample, at time.Time) (changed bool) {
+func (t *track) see(s measurement, at time.Time) (changed bool) {
 	if s.OK {
 		t.latest = s
 	}
@@ -37,13 +37,13 @@ func (t *track) miss(at time.Time) (changed bool) {
 // end resolves a firing alert.
 func (t *track) end(at time.Time) (changed bool) {
 	m := t.memory
-	m.state, m.resolvedAt = Inactive, at
+	m.state, m.resolvedAt = inactive, at
 	return t.move(m)
 }
 
 // lastSeen returns when the condition of an alert that is gone ceased to hold.
 func (t *track) lastSeen() time.Time {
-	if t.state == Firing {
+	if t.state == firing {
 		return t.easedAt
 	}
 	return t.resolvedAt
@@ -56,13 +56,24 @@ func (t *track) move(to memory) (changed bool) {
 }
 
 // live says whether there is anything to tell about the alert.
-func (t *track) live() bool { return t.state != Inactive || !t.resolvedAt.IsZero() }
+func (t *track) live() bool { return t.state != inactive || !t.resolvedAt.IsZero() }
+
+// shown returns the state of an alert that is live.
+func (t *track) shown() State {
+	switch t.state {
+	case pending:
+		return Pending
+	case firing:
+		return Firing
+	}
+	return Resolved
+}
 
 // alert is the track as others see it at a time. Where the wall clock was set back
 // since the alert began, it begins and ends now: receivers refuse alerts of the future.
 func (t *track) alert(now time.Time) Alert {
 	a := Alert{
-		ID: t.id, Rule: t.rule.Name, Key: t.labels[LabelKey], Severity: t.rule.Severity, Labels: t.labels, State: t.state,
+		ID: t.id, Rule: t.rule.Name, Key: t.labels[labelKey], Labels: t.labels, State: t.shown(),
 		Value: t.latest.Value, Calls: t.latest.Calls, Bad: t.latest.Bad,
 		ActiveAt: notAfter(t.activeAt, now), StartsAt: notAfter(t.firedAt, now), EndsAt: notAfter(t.resolvedAt, now),
 		Summary: t.rule.Annotations["summary"], Annotations: t.rule.Annotations,

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Sample is what a value saw at one moment.
-type Sample struct {
+// measurement is what a value saw at one moment.
+type measurement struct {
 	Value float64 // the figure that the rule judges
 	Calls int64   // how many calls it rests on, for values that count them
 	Bad   int64   // how many of those were bad, for values that count them
@@ -23,7 +23,7 @@ type Sample struct {
 type Value struct {
 	name              string  // what the figure is, for a sentence about it
 	low, high         float64 // bounds of the figure
-	counts, countsBad bool    // whether Sample.Calls and Sample.Bad mean anything
+	counts, countsBad bool    // whether measurement.Calls and measurement.Bad mean anything
 	errs              []error // what is wrong with the arguments it was made of
 	each              bool    // whether it has members, which may come and go
 
@@ -35,24 +35,27 @@ type Value struct {
 type reading struct {
 	label  string // the value of the label "key"
 	name   string // what the figure is
-	sample Sample
+	sample measurement
 }
 
 // probe takes one sample of each member at a time.
 type probe func(t time.Time, yield func(reading)) outcome
 
 // single is a probe of one member.
-func single(name string, sample func(t time.Time) Sample) probe {
+func single(name string, sample func(t time.Time) measurement) probe {
 	return func(t time.Time, yield func(reading)) outcome {
 		yield(reading{name: name, sample: sample(t)})
 		return outcome{}
 	}
 }
 
-// Gauge is the figure that read returns. NaN and infinities are no data, and are
-// counted as errors of the rule.
+// Gauge is the figure that read returns. NaN means that there is no data. So does an infinity,
+// which is counted as an error of the rule besides.
 func Gauge(read func() float64) Value {
-	return plain("gauge", read == nil, func(time.Time) Sample { return Sample{Value: read(), OK: true} })
+	return plain("gauge", read == nil, func(time.Time) measurement {
+		figure := read()
+		return measurement{Value: figure, OK: !math.IsNaN(figure)}
+	})
 }
 
 // True is 1 where holds returns true, and 0 where not.
@@ -72,8 +75,8 @@ func Tripped(of interface{ Tripped() bool }) Value {
 }
 
 func truth(name string, missing bool, holds func() bool) Value {
-	v := plain(name, missing, func(time.Time) Sample {
-		s := Sample{OK: true}
+	v := plain(name, missing, func(time.Time) measurement {
+		s := measurement{OK: true}
 		if holds() {
 			s.Value = 1
 		}
@@ -83,15 +86,7 @@ func truth(name string, missing bool, holds func() bool) Value {
 	return v
 }
 
-// Custom is whatever read returns for the time of an evaluation, with the calls
-// it rests on.
-func Custom(read func(t time.Time) Sample) Value {
-	v := plain("value", read == nil, read)
-	v.counts, v.countsBad = true, true
-	return v
-}
-
-func plain(name string, missing bool, sample func(time.Time) Sample) Value {
+func plain(name string, missing bool, sample func(time.Time) measurement) Value {
 	v := Value{name: name, low: math.Inf(-1), high: math.Inf(1)}
 	if missing {
 		v.errs = []error{errors.New("its function is nil")}

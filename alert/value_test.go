@@ -25,7 +25,7 @@ func see(v alert.Value) *seen {
 
 // at evaluates and returns the value, and false where there is no data.
 func (v *seen) at(d time.Duration) (float64, bool) {
-	v.monitor.EvaluateAt(v.start.Add(d))
+	v.monitor.Evaluate(v.start.Add(d))
 	value, ok := figures(v.monitor)[stat.AlertValue.Name+"|seen|"]
 	return value, ok
 }
@@ -95,10 +95,10 @@ func TestTooFewRefusalsNeedAWholeSpan(t *testing.T) {
 	calls := &totals{}
 	m := alert.NewMonitor(alert.Config{}, alert.Rule{Name: "few", Value: alert.Refusals(calls, time.Minute), When: alert.Below(10)})
 	start := time.Now()
-	m.EvaluateAt(start)
-	m.EvaluateAt(start.Add(59 * s))
+	m.Evaluate(start)
+	m.Evaluate(start.Add(59 * s))
 	require.Empty(t, m.Alerts(), "before the span has passed")
-	m.EvaluateAt(start.Add(60 * s))
+	m.Evaluate(start.Add(60 * s))
 	require.Equal(t, alert.Firing, m.Alerts()[0].State, "after it")
 }
 
@@ -132,9 +132,9 @@ func TestEachWatchesEveryMember(t *testing.T) {
 	at := time.Now()
 	evaluate := func() (found []string) {
 		at = at.Add(5 * s)
-		m.EvaluateAt(at)
+		m.Evaluate(at)
 		for _, a := range m.Alerts() {
-			found = append(found, a.Key+" "+a.Status())
+			found = append(found, a.Key+" "+string(a.State))
 		}
 		return found
 	}
@@ -172,13 +172,13 @@ func TestEachIsBounded(t *testing.T) {
 		Name: "calls", When: alert.Above(0),
 		Value: alert.Each(maps.All(members), func(c *totals) alert.Value { return alert.Rate(c, time.Minute) }),
 	})
-	m.Evaluate()
+	m.Evaluate(time.Now())
 	members["one more"], members["and another"] = &totals{}, &totals{}
 	for calls := range 2 { // the first evaluation of a newcomer would show nothing, and the second one would
 		for _, c := range members {
 			c.Successes = int64(1 + calls)
 		}
-		m.Evaluate()
+		m.Evaluate(time.Now())
 	}
 	require.Len(t, m.Alerts(), 1000)
 	for _, a := range m.Alerts() {
@@ -194,7 +194,7 @@ func TestEachWithABadValueIsAFaultOfTheRule(t *testing.T) {
 		m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
 			Name: name, When: alert.Above(0), Value: alert.Each(maps.All(members), func(*totals) alert.Value { return value }),
 		})
-		m.Evaluate()
+		m.Evaluate(time.Now())
 		require.Equal(t, 1.0, figures(m)[stat.AlertEvaluations.Name+"|"+name+"||panic"], name)
 	}
 }

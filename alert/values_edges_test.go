@@ -41,7 +41,7 @@ func TestAFaultIsNamedAlone(t *testing.T) {
 		{labelled("key"), `Labels has "key", which is set by the monitor`},
 	} {
 		test.rule.Name, test.rule.When = "bad", alert.Above(14.4)
-		require.EqualError(t, test.rule.Validate(), `alert: rule "bad": `+test.want)
+		require.EqualError(t, alert.Validate(alert.Config{}, test.rule), `alert: rule "bad": `+test.want)
 	}
 }
 
@@ -51,9 +51,9 @@ func TestRulesThatMakeSenseAreAccepted(t *testing.T) {
 		"Quantile 0": alert.Quantile(&timed{}, 0, time.Minute),
 		"Quantile 1": alert.Quantile(&timed{}, 1, time.Minute),
 	} {
-		require.NoError(t, alert.Rule{Name: name, Value: value, When: alert.Above(2), MinCalls: 10}.Validate(), name)
+		require.NoError(t, alert.Validate(alert.Config{}, alert.Rule{Name: name, Value: value, When: alert.Above(2), MinCalls: 10}), name)
 	}
-	require.NoError(t, alert.Rule{Name: "Refusals", Value: alert.Refusals(&totals{}, time.Minute), When: alert.Above(2)}.Validate())
+	require.NoError(t, alert.Validate(alert.Config{}, alert.Rule{Name: "Refusals", Value: alert.Refusals(&totals{}, time.Minute), When: alert.Above(2)}))
 }
 
 func TestNoCallsAreNoFault(t *testing.T) {
@@ -119,7 +119,7 @@ func TestARuleThatNeverWorkedFiresIfItIsToldTo(t *testing.T) {
 	m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
 		Name: "x", When: alert.Above(0), NoData: alert.Fire, Value: alert.Gauge(func() float64 { panic("broken") }),
 	})
-	m.Evaluate()
+	m.Evaluate(time.Now())
 	require.Len(t, m.Alerts(), 1)
 	require.Equal(t, alert.Firing, m.Alerts()[0].State)
 	require.Equal(t, 1.0, figures(m)[stat.AlertState.Name+"|x||firing"])
@@ -143,7 +143,7 @@ func TestTransitionsAreCountedByTheStateEntered(t *testing.T) {
 // Receivers see the wall clock alone, and so it is what an alert's times go by.
 func TestTimesOfAnAlertHaveNoMonotonicClock(t *testing.T) {
 	m := alert.NewMonitor(alert.Config{}, alert.Rule{Name: "x", When: alert.Above(0), Value: alert.True(func() bool { return true })})
-	m.Evaluate()
+	m.Evaluate(time.Now())
 	a := m.Alerts()[0]
 	require.Equal(t, a.ActiveAt.Round(0), a.ActiveAt)
 	require.Equal(t, a.StartsAt.Round(0), a.StartsAt)

@@ -28,8 +28,8 @@ type watch struct {
 
 // watchFigures are published as a whole and not changed after that.
 type watchFigures struct {
-	states      [3]int64 // alerts in each state
-	transitions [3]int64 // by the state entered
+	states      [stages]int64 // alerts at each stage
+	transitions [stages]int64 // by the stage entered
 	evaluations [faults]int64
 	latest      fault
 	value       float64 // the worst of the latest evaluation
@@ -40,14 +40,14 @@ type watchFigures struct {
 func newWatch(r Rule, c Config) *watch {
 	w := &watch{rule: r, budget: c.Budget, probe: r.Value.start(), tracks: map[string]*track{}}
 	w.rule.Labels = map[string]string{}
-	if c.Instance != NoInstance {
-		w.rule.Labels[LabelInstance] = c.Instance
+	if c.Instance != noInstance {
+		w.rule.Labels[labelInstance] = c.Instance
 	}
 	maps.Copy(w.rule.Labels, r.Labels)
 	w.rule.Annotations = maps.Clone(r.Annotations)
 	if !r.Value.each {
 		w.tracks[""] = newTrack(&w.rule, "")
-		w.working.states[Inactive] = 1
+		w.working.states[inactive] = 1
 	}
 	w.publish()
 	return w
@@ -95,7 +95,7 @@ func (w *watch) look(ctx context.Context, at time.Time) ([]reading, bool, outcom
 	}
 	for i, r := range readings {
 		if r.sample.OK && (math.IsNaN(r.sample.Value) || math.IsInf(r.sample.Value, 0)) {
-			readings[i].sample = Sample{}
+			readings[i].sample = measurement{}
 			if found.fault == noFault {
 				found.fault = notFinite
 			}
@@ -142,10 +142,10 @@ func (w *watch) bound(gone []*track, at time.Time) {
 	}
 	slices.SortFunc(gone, func(a, b *track) int { return a.lastSeen().Compare(b.lastSeen()) })
 	for _, t := range gone[:len(gone)-maxGone] {
-		if t.state == Firing {
+		if t.state == firing {
 			w.count(t.end(at), t.state)
 		} else {
-			delete(w.tracks, t.labels[LabelKey])
+			delete(w.tracks, t.labels[labelKey])
 		}
 	}
 }
@@ -153,11 +153,11 @@ func (w *watch) bound(gone []*track, at time.Time) {
 // advanceBlind is an evaluation without data about any member.
 func (w *watch) advanceBlind(at time.Time) {
 	for _, t := range w.tracks {
-		w.count(t.see(Sample{}, at), t.state)
+		w.count(t.see(measurement{}, at), t.state)
 	}
 }
 
-func (w *watch) count(changed bool, to State) {
+func (w *watch) count(changed bool, to stage) {
 	if changed {
 		w.working.transitions[to]++
 	}
@@ -203,7 +203,7 @@ func (w *watch) describe(ctx context.Context, alerts []Alert) outcome {
 func (w *watch) book(f fault, readings []reading, at time.Time) {
 	w.working.evaluations[f]++
 	w.working.latest, w.working.at = f, at
-	w.working.states = [3]int64{}
+	w.working.states = [stages]int64{}
 	for _, t := range w.tracks {
 		w.working.states[t.state]++
 	}

@@ -43,7 +43,7 @@ func (m *Alertmanager) NotifyAll(ctx context.Context, alerts []alert.Alert) erro
 }
 
 func (m *Alertmanager) end(a alert.Alert, now time.Time) time.Time {
-	if a.Resolved() || m.repeat == 0 {
+	if a.State == alert.Resolved || m.repeat == 0 {
 		return a.EndsAt
 	}
 	return now.Add(4 * m.repeat)

@@ -157,14 +157,14 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 func firing() alert.Alert {
 	labels := map[string]string{"alertname": "errors", "severity": "page"}
 	return alert.Alert{
-		ID: "0123456789abcdef", Rule: "errors", Severity: "page", Labels: labels, Summary: "failure rate is <0.4> & rising",
+		ID: "0123456789abcdef", Rule: "errors", Labels: labels, Summary: "failure rate is <0.4> & rising",
 		State: alert.Firing, Value: 0.4, StartsAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
 }
 
 func resolved() alert.Alert {
 	a := firing()
-	a.State, a.EndsAt = alert.Inactive, a.StartsAt.Add(time.Hour)
+	a.State, a.EndsAt = alert.Resolved, a.StartsAt.Add(time.Hour)
 	return a
 }
 

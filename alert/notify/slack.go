@@ -64,11 +64,11 @@ type slackPair struct {
 
 func newSlackMessage(a alert.Alert) slackMessage {
 	color, at := "danger", a.StartsAt
-	if a.Resolved() {
+	if a.State == alert.Resolved {
 		color, at = "good", a.EndsAt
 	}
 	return slackMessage{
-		Text:  slackText("["+strings.ToUpper(a.Status())+"] "+a.Rule, slackLine),
+		Text:  slackText("["+strings.ToUpper(string(a.State))+"] "+a.Rule, slackLine),
 		Parse: "none",
 		Attachments: []slackAttachment{{
 			Color: color, Text: slackText(a.Summary, slackLine), MarkupIn: []string{}, Fields: slackPairs(a), Time: at.Unix(),
@@ -81,7 +81,7 @@ func newSlackMessage(a alert.Alert) slackMessage {
 func slackPairs(a alert.Alert) []slackPair {
 	pairs := []slackPair{}
 	for _, name := range slices.Sorted(maps.Keys(a.Labels)) {
-		if name != alert.LabelName {
+		if name != "alertname" {
 			pairs = append(pairs, slackPair{slackText(name, slackField), slackText(a.Labels[name], slackField), true})
 		}
 	}

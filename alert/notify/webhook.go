@@ -54,7 +54,7 @@ func (w *Webhook) Notify(ctx context.Context, a alert.Alert) error {
 
 // messageID names one state of one firing of an alert.
 func messageID(a alert.Alert) string {
-	return "msg_" + a.ID + "_" + strconv.FormatInt(a.StartsAt.UnixMilli(), 36) + "_" + a.Status()
+	return "msg_" + a.ID + "_" + strconv.FormatInt(a.StartsAt.UnixMilli(), 36) + "_" + string(a.State)
 }
 
 // message is Alertmanager's template.Data with its version and group key.
@@ -84,10 +84,10 @@ type messageAlert struct {
 func newMessage(receiver string, a alert.Alert) message {
 	annotations := annotationsOf(a)
 	return message{
-		Version: "4", GroupKey: groupKey(a.Labels), Receiver: receiver, Status: a.Status(),
+		Version: "4", GroupKey: groupKey(a.Labels), Receiver: receiver, Status: string(a.State),
 		GroupLabels: a.Labels, CommonLabels: a.Labels, CommonAnnotations: annotations,
 		Alerts: []messageAlert{{
-			Status: a.Status(), Labels: a.Labels, Annotations: annotations,
+			Status: string(a.State), Labels: a.Labels, Annotations: annotations,
 			StartsAt: a.StartsAt, EndsAt: a.EndsAt, Fingerprint: a.ID,
 		}},
 	}

@@ -102,7 +102,7 @@ func TestBurnRateRulesEqualTheOnesOfTheProcess(t *testing.T) {
 			monitor := alert.NewMonitor(alert.Config{}, alert.BurnRateRules("payments", payments, 0.999)...)
 			start := time.Now()
 			for minute := range 481 {
-				monitor.EvaluateAt(start.Add(time.Duration(minute) * time.Minute))
+				monitor.Evaluate(start.Add(time.Duration(minute) * time.Minute))
 				payments.Failures += bad
 				payments.Successes += 1000 - bad
 			}

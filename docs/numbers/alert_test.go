@@ -37,7 +37,7 @@ func outage(share float64, lasts time.Duration, rules func(*service) []alert.Rul
 		} else {
 			s.calls.Successes += 500
 		}
-		m.EvaluateAt(t0.Add(at))
+		m.Evaluate(t0.Add(at))
 		firing := false
 		for _, a := range m.Alerts() {
 			firing = firing || a.State == alert.Firing

@@ -80,7 +80,7 @@ func newNode(link *fleet.Link, url string, out *reporter) *node {
 	n.monitor = alert.NewMonitor(
 		alert.Config{
 			Interval: 100 * time.Millisecond, Notify: []alert.Notifier{alert.Func("report", n.alerted)},
-			Instance: alert.NoInstance, // all processes judge the same counts, so it is one alert
+			Instance: "-", // no label: all processes judge the same counts, so it is one alert
 		},
 		alert.Rule{
 			Name: "payments fail", Value: alert.FailureRate(n.shared, span), When: alert.Above(0.2), Resolve: alert.Below(0.1),
@@ -167,6 +167,6 @@ func (n *node) changed(c breaker.Change) {
 
 // alerted is told by the monitor.
 func (n *node) alerted(_ context.Context, a alert.Alert) error {
-	n.out.report(message{Text: fmt.Sprintf("alert %s: %s", a.Status(), a.Summary), Alert: a.ID, Resolved: a.Resolved()})
+	n.out.report(message{Text: fmt.Sprintf("alert %s: %s", a.State, a.Summary), Alert: a.ID, Resolved: a.State == alert.Resolved})
 	return nil
 }

@@ -34,7 +34,7 @@ func TestPaymentsThatFailAreStoppedAndTold(t *testing.T) {
 	hook := notify.NewWebhook(notify.Config{URL: pager.URL})
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{hook}}, paymentsFail)
 	t0 := time.Now()
-	monitor.EvaluateAt(t0)
+	monitor.Evaluate(t0)
 
 	receipt, err := charge(t.Context(), Order{Cents: 100})
 	require.NoError(t, err)
@@ -46,8 +46,8 @@ func TestPaymentsThatFailAreStoppedAndTold(t *testing.T) {
 	require.ErrorIs(t, err, breaker.ErrOpen)
 	require.ErrorContains(t, err, "payments are down, back in ")
 	require.Positive(t, weir.RetryAfter(err))
-	monitor.EvaluateAt(t0.Add(10 * time.Second))
-	monitor.EvaluateAt(t0.Add(40 * time.Second))
+	monitor.Evaluate(t0.Add(10 * time.Second))
+	monitor.Evaluate(t0.Add(40 * time.Second))
 	require.NoError(t, monitor.Flush(t.Context()))
 	require.Equal(t, "firing", <-paged)
 }

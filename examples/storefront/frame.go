@@ -14,7 +14,7 @@ type frame struct {
 	run       time.Duration
 	phase     phase
 	breaker   breaker.State
-	alert     alert.State
+	alert     alarm
 	perSecond float64 // customers
 	failing   float64 // the share of payments that failed or that the breaker refused
 	sum       summary
@@ -68,10 +68,21 @@ func failing(c window.Counts) float64 {
 	return float64(bad) / float64(all)
 }
 
-func worst(alerts []alert.Alert) alert.State {
-	state := alert.Inactive
+// alarm is the worst state of the alerts.
+type alarm uint8
+
+const (
+	inactive alarm = iota
+	pending
+	firing
+)
+
+func (a alarm) String() string { return [...]string{"inactive", "pending", "firing"}[a] }
+
+func worst(alerts []alert.Alert) (state alarm) {
+	states := map[alert.State]alarm{alert.Pending: pending, alert.Firing: firing}
 	for _, a := range alerts {
-		state = max(state, a.State)
+		state = max(state, states[a.State])
 	}
 	return state
 }
@@ -86,7 +97,7 @@ type history []stretch
 type stretch struct {
 	does    conduct
 	breaker breaker.State
-	alert   alert.State
+	alert   alarm
 	failing float64
 }
 

@@ -55,13 +55,13 @@ func (j *journal) alerted(_ context.Context, a alert.Alert) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	at := a.StartsAt
-	if a.Resolved() {
+	if a.State == alert.Resolved {
 		j.tally.alertsResolved++
 		at = a.EndsAt
 	} else {
 		j.tally.alertsFired++
 	}
-	j.events = append(j.events, event{at: at.Sub(j.start), text: "alert " + a.Status() + ": " + a.Summary})
+	j.events = append(j.events, event{at: at.Sub(j.start), text: "alert " + string(a.State) + ": " + a.Summary})
 	return nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/breaker"
 )
 
@@ -54,8 +53,8 @@ func breakerMark(s breaker.State) string {
 	return [...]string{breaker.Closed: "─", breaker.Open: "█", breaker.HalfOpen: "▄"}[s]
 }
 
-func alertMark(s alert.State) string {
-	return [...]string{alert.Inactive: "─", alert.Pending: "▄", alert.Firing: "█"}[s]
+func alertMark(a alarm) string {
+	return [...]string{inactive: "─", pending: "▄", firing: "█"}[a]
 }
 
 // height is a column an eighth of a line high for each eighth of the share.

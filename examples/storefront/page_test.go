@@ -8,14 +8,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/breaker"
 )
 
 func outage() frame {
 	day := newSchedule(10 * time.Second)
 	f := frame{
-		at: 4 * time.Second, run: day.run, phase: day.at(4 * time.Second), breaker: breaker.Open, alert: alert.Firing,
+		at: 4 * time.Second, run: day.run, phase: day.at(4 * time.Second), breaker: breaker.Open, alert: firing,
 		perSecond: 250, failing: 0.98,
 		sum:       summary{Succeeded: 576, Failed: 63, RefusedOpen: 253, RefusedLimited: 227, OTelExports: 4},
 		events:    day.begun(4 * time.Second),
@@ -82,15 +81,15 @@ func TestColorAddsNothingButColor(t *testing.T) {
 
 func TestHistoryKeepsTheWorstOfAStretch(t *testing.T) {
 	var h history
-	at := func(state breaker.State, failing float64, firing alert.State) {
-		h.note(frame{at: time.Second, run: time.Minute, breaker: state, failing: failing, alert: firing})
+	at := func(state breaker.State, failing float64, alerts alarm) {
+		h.note(frame{at: time.Second, run: time.Minute, breaker: state, failing: failing, alert: alerts})
 	}
-	at(breaker.Closed, 0.1, alert.Inactive)
-	at(breaker.HalfOpen, 0.9, alert.Pending)
-	at(breaker.Open, 0.3, alert.Firing)
-	at(breaker.HalfOpen, 0.2, alert.Inactive)
+	at(breaker.Closed, 0.1, inactive)
+	at(breaker.HalfOpen, 0.9, pending)
+	at(breaker.Open, 0.3, firing)
+	at(breaker.HalfOpen, 0.2, inactive)
 
-	require.Equal(t, history{{breaker: breaker.Open, failing: 0.9, alert: alert.Firing}}, h)
+	require.Equal(t, history{{breaker: breaker.Open, failing: 0.9, alert: firing}}, h)
 	h.note(frame{at: 2 * time.Minute, run: time.Minute})
 	require.Len(t, h, columns, "what comes late falls into the last stretch")
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/breaker"
 )
 
@@ -24,8 +23,8 @@ func breakerHue(s breaker.State) hue {
 	return [...]hue{breaker.Closed: green, breaker.Open: red, breaker.HalfOpen: yellow}[s]
 }
 
-func alertHue(s alert.State) hue {
-	return [...]hue{alert.Inactive: green, alert.Pending: yellow, alert.Firing: red}[s]
+func alertHue(a alarm) hue {
+	return [...]hue{inactive: green, pending: yellow, firing: red}[a]
 }
 
 func failingHue(share float64) hue {

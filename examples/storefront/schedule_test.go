@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert"
 )
 
 func TestScheduleScalesWithTheRun(t *testing.T) {
@@ -66,7 +68,7 @@ func TestTimesStayWithinThoseOfAMinute(t *testing.T) {
 func TestSettingsSuitEveryRun(t *testing.T) {
 	for _, run := range []time.Duration{time.Nanosecond, time.Second, 10 * time.Second, 24 * time.Hour} {
 		require.NoErrorf(t, gateConfig(run, nil).Validate(), "a run of %v", run)
-		require.NoErrorf(t, alertRule(run, newTestGate(run)).Validate(), "a run of %v", run)
+		require.NoErrorf(t, alert.Validate(alert.Config{}, alertRule(run, newTestGate(run))), "a run of %v", run)
 		require.Positive(t, alertConfig(run, nil).Interval)
 		require.Less(t, deadline(run), hangTime)
 	}

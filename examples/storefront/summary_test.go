@@ -61,7 +61,7 @@ func TestJournalCountsEveryChangeAndTellsTheNews(t *testing.T) {
 		j.changed(c)
 	}
 	firing := alert.Alert{State: alert.Firing, Summary: "too many", StartsAt: in(3)}
-	resolved := alert.Alert{State: alert.Inactive, Summary: "few", StartsAt: in(3), EndsAt: in(9)}
+	resolved := alert.Alert{State: alert.Resolved, Summary: "few", StartsAt: in(3), EndsAt: in(9)}
 	require.NoError(t, j.alerted(t.Context(), firing))
 	require.NoError(t, j.alerted(t.Context(), resolved))
 

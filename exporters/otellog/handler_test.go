@@ -141,7 +141,7 @@ func TestTransitionsAndAlertsAreWritten(t *testing.T) {
 	name := "quo\"ted\n" + strings.Repeat("long", 2500)
 	b := breaker.New(name, breaker.Config{OnChange: breaker.LogChanges(slog.New(h))})
 	b.Force(breaker.ForcedOpen)
-	require.NoError(t, alert.Log(slog.New(h)).Notify(t.Context(), alert.Alert{Rule: "errors", Severity: "page", Value: 0.5}))
+	require.NoError(t, alert.Log(slog.New(h)).Notify(t.Context(), alert.Alert{Rule: "errors", Labels: map[string]string{"severity": "page"}, Value: 0.5}))
 
 	change := k.records[0]
 	require.Equal(t, "weir.breaker.transition", change.EventName())

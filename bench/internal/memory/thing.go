@@ -125,7 +125,7 @@ func rules(n int) func() any {
 	}
 	return func() any {
 		m := alert.NewMonitor(alert.Config{}, all...)
-		m.Evaluate()
+		m.Evaluate(time.Now())
 		return m
 	}
 }

@@ -13,7 +13,7 @@ import (
 func (t timer) rules() Experiment {
 	return Experiment{
 		File: "rules", Title: "One evaluation of n alert rules", X: "rules", Y: "ns an evaluation", Sizes: decades(1, 10_000),
-		Lines: []Line{{Name: "Monitor.EvaluateAt", Says: fit.Linear, Cost: t.evaluate}},
+		Lines: []Line{{Name: "Monitor.Evaluate", Says: fit.Linear, Cost: t.evaluate}},
 		Why:   "Each rule samples its source and reads its span by one subtraction, so an evaluation costs so much a rule, whatever the spans are.",
 	}
 }
@@ -29,7 +29,7 @@ func (t timer) evaluate(rules int) (float64, error) {
 		for range n {
 			at = at.Add(5 * time.Second)
 			calls.Record(window.Success, 0)
-			monitor.EvaluateAt(at)
+			monitor.Evaluate(at)
 		}
 		return n - len(monitor.Alerts())
 	})

@@ -139,7 +139,7 @@ func TestGatesAndBreakers(t *testing.T) {
 			alert.Rule{Name: "users open", Value: alert.Tripped(users), When: alert.Above(0), Severity: "page"})
 		time.Sleep(1500 * time.Millisecond)
 		require.True(t, users.IsOpen())
-		monitor.Evaluate()
+		monitor.Evaluate(time.Now())
 		same(t, 0, payments, users, monitor, joined, payments, hosts, logins, window.NewNamed("jobs", jobs))
 		time.Sleep(time.Hour)
 		same(t, 0, joined, monitor, payments, users)
@@ -228,8 +228,8 @@ func monitorThatTook(t *testing.T) stat.Source {
 	}},
 		alert.Rule{Name: "quick", Value: alert.True(func() bool { return false }), When: alert.Above(0)}, // takes no time at all
 		alert.Rule{Name: "on", Severity: "page", When: alert.Above(0), Value: alert.True(func() bool { time.Sleep(200 * time.Millisecond); return true })})
-	m.Evaluate()
-	m.Evaluate()
+	m.Evaluate(time.Now())
+	m.Evaluate(time.Now())
 	require.NoError(t, m.Flush(t.Context()))
 	return m
 }
