@@ -36,11 +36,19 @@ type admissions struct {
 	allowed, waited, refused, cancelled atomic.Int64
 
 	waiting atomic.Int64
-	waits   *window.Times // nil where that is not asked for
+	waits   *window.Times // nil where no call waits
 
 	last   atomic.Pointer[limiter.LimitedError]
 	series sync.Once
 	shown  *limiterSeries
+}
+
+// timesOf returns what counts waits, or nil where no call waits.
+func timesOf(maxWait time.Duration) *window.Times {
+	if maxWait == 0 {
+		return nil
+	}
+	return new(window.Times)
 }
 
 // enter and leave are before and after a wait.
@@ -128,7 +136,7 @@ func (a *admissions) histograms(name string, began time.Time, yield func(*stat.S
 
 // Histograms yields how long all calls of the gate's breaker took, if
 // breaker.Config.Latency is set, and how long calls waited for their turn, if
-// Config.Waits is. It takes no lock.
+// Config.MaxWait is. It takes no lock.
 func (g *Gate) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	for s, h := range g.breaker.Histograms {
 		if !yield(s, h) {
@@ -146,12 +154,15 @@ func (g *Gate) Observe(yield func(*stat.Series, float64) bool) {
 			return
 		}
 	}
-	if g.limiter == nil {
+	if g.limiter == nil && g.remote == nil {
 		g.admitted.observeHeld(g.name, g.epoch, yield)
 		return
 	}
 	lines := g.admitted.lines(g.name, g.epoch)
 	if !g.admitted.observe(lines, yield) {
+		return
+	}
+	if g.limiter == nil {
 		return
 	}
 	now := g.take(g.now(), 0)

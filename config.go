@@ -7,7 +7,6 @@ import (
 
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/limiter"
-	"github.com/weir-go/weir/window"
 )
 
 // Config says how a gate throttles and when it stops. The zero value limits
@@ -18,13 +17,10 @@ type Config struct {
 	// Burst is how many calls may pass at once, up to 2^40; limiter.None lets none pass.
 	// Default those of one second, at least 1.
 	Burst int
-	// MaxWait is how long a call may wait for its turn. When the breaker opens those
-	// who wait are refused. A hold (Gate.Hold) that lasts longer refuses the call. Default 0: no
-	// call waits.
+	// MaxWait is how long a call may wait for its turn. Calls that wait are refused when the breaker
+	// opens. A hold (Gate.Hold) that lasts longer refuses the call. With MaxWait a histogram of 2 KB
+	// keeps how long the calls waited that passed after a wait. Default 0: no call waits.
 	MaxWait time.Duration
-	// Waits keeps a histogram of how long those calls waited that passed after a wait, of
-	// 2 kB. Default false.
-	Waits bool
 	// Breaker says when calls stop. Default breaker.Config's own.
 	Breaker breaker.Config
 }
@@ -44,9 +40,6 @@ func (c Config) Validate() error {
 		if c.MaxWait > 0 {
 			fault("MaxWait is %v, must be 0 where there is no Rate", c.MaxWait)
 		}
-		if c.Waits {
-			fault("Waits is true, must be false where there is no Rate")
-		}
 	} else if err := c.limit().Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("weir: %w", err))
 	}
@@ -54,14 +47,6 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("weir: Breaker: %w", err))
 	}
 	return errors.Join(errs...)
-}
-
-// times returns what counts waits, nil where that is not asked for.
-func (c Config) times() *window.Times {
-	if !c.Waits {
-		return nil
-	}
-	return new(window.Times)
 }
 
 func (c Config) limit() limiter.TokenBucketConfig {

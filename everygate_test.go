@@ -34,7 +34,7 @@ func everyGate() map[string]*weir.Gate {
 		"a shadow breaker":              weir.New("g", in(breaker.Shadow)),
 		"a breaker that is forced shut": weir.New("g", in(breaker.ForcedClosed)),
 		"a breaker that is disabled":    weir.New("g", in(breaker.Disabled)),
-		"joined, no limiter":            weir.Join("g", breaker.New("b", breaker.Config{}), nil),
+		"joined, no limiter":            weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{})}),
 		"a key":                         hosts(weir.GroupConfig{}).Get("a"),
 		"a key with a rate":             hosts(weir.GroupConfig{Gate: rate}).Get("a"),
 		"a key without room":            full(weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}),
@@ -48,8 +48,13 @@ func everyGate() map[string]*weir.Gate {
 		"a window":               limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 1000, Window: time.Second}),
 		"a limiter in the shade": limiter.NewNamed("n", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1)}), limiter.NamedConfig{Shadow: true}),
 	} {
-		gates["joined, "+name] = weir.Join("g", breaker.New("b", breaker.Config{}), l)
+		gates["joined, "+name] = weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Limiter: l})
 	}
+	gates["joined, a remote"] = weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Remote: newRemote(1000)})
+	gates["joined, a remote and a bucket, time to wait"] = weir.Join("g", weir.Parts{
+		Breaker: breaker.New("b", breaker.Config{}), Remote: newRemote(1000), MaxWait: time.Second,
+		Limiter: limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000)}),
+	})
 	return gates
 }
 

@@ -54,13 +54,33 @@ func ExampleDoOr() {
 // Two endpoints of one service share its breaker, and have limits of their own.
 func ExampleJoin() {
 	service := breaker.New("service", breaker.Config{})
-	read := weir.Join("read", service, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(100)}))
-	write := weir.Join("write", service, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(5)}))
+	read := weir.Join("read", weir.Parts{Breaker: service, Limiter: limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(100)})})
+	write := weir.Join("write", weir.Parts{Breaker: service, Limiter: limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(5)})})
 	ok := func(context.Context) error { return nil }
 	_ = read.Run(context.Background(), ok)
 	_ = write.Run(context.Background(), ok)
 	fmt.Println(service.Counts().Successes)
 	// Output: 2
+}
+
+// A gate with two limits, at which a call waits for a second at most.
+func ExampleParts() {
+	orders := weir.Join("orders", weir.Parts{
+		Breaker: breaker.New("orders", breaker.Config{}),
+		Limiter: limiter.All(
+			limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10)}),
+			limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(2), Burst: 2}),
+		),
+		MaxWait: time.Second,
+	})
+	for range 3 {
+		err := orders.Run(context.Background(), func(context.Context) error { return nil })
+		fmt.Println(errors.Is(err, limiter.ErrLimited))
+	}
+	// Output:
+	// false
+	// false
+	// true
 }
 
 func ExampleAdmissions() {

@@ -26,6 +26,7 @@ type Gate struct {
 	breaker  *breaker.Breaker
 	limiter  limiter.Limiter      // nil for none
 	timed    limiter.TimedLimiter // the limiter, if it can be told what time it is
+	remote   limiter.Remote       // nil for none
 	bucket   *limiter.TokenBucket // the limiter, if it and the breaker reckon from the gate's epoch
 	admitted *admissions
 	held     *atomic.Int64 // not 0 while hold must be asked
@@ -42,27 +43,13 @@ func New(name string, c Config) *Gate {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	g := newGate(name, &admissions{waits: c.times()})
+	g := newGate(name, &admissions{waits: timesOf(c.MaxWait)})
 	g.maxWait = c.MaxWait
 	g.breaker = breaker.NewAt(name, c.Breaker, g.epoch)
 	if !c.Rate.IsZero() {
 		g.bucket = limiter.NewTokenBucketAt(c.limit(), g.epoch)
 		g.limiter, g.timed = g.bucket, g.bucket
 	}
-	return g
-}
-
-// Join returns a gate of your own breaker and limiter, which may stand in other
-// gates too. Without a limiter (nil) nothing is throttled; calls that are over the
-// limit are refused, not queued. Hold holds this gate and its limiter, so it also affects other
-// gates of the same limiter, but not other gates of the same breaker. Join panics if b is nil.
-func Join(name string, b *breaker.Breaker, l limiter.Limiter) *Gate {
-	if b == nil {
-		panic("weir: Join needs a breaker")
-	}
-	g := newGate(name, new(admissions))
-	g.breaker, g.limiter = b, l
-	g.timed, _ = l.(limiter.TimedLimiter)
 	return g
 }
 
@@ -153,7 +140,7 @@ func (g *Gate) admit(ctx context.Context, permit *breaker.Permit, missing bool) 
 		return err
 	}
 	held := g.held.Load() != 0
-	if g.limiter == nil && !held {
+	if g.limiter == nil && g.remote == nil && !held {
 		return g.breaker.Admit(permit)
 	}
 	at := time.Since(g.epoch)
@@ -172,23 +159,19 @@ func (g *Gate) claim(ctx context.Context, now time.Time, permit *breaker.Permit)
 	if err := g.breaker.CheckAt(now); err != nil {
 		return err
 	}
-	if held := g.heldUntil(now); !held.IsZero() {
-		if err := g.waitForHold(ctx, now, held); err != nil {
-			return err
-		}
-		return g.enter(g.now(), permit, &g.admitted.waited)
-	}
-	if g.limiter == nil {
+	held := g.heldUntil(now)
+	switch {
+	case !held.IsZero():
+		return g.claimAfterHold(ctx, now, held, permit)
+	case g.remote != nil:
+		return g.claimRemote(ctx, now, permit)
+	case g.limiter == nil:
 		return g.breaker.AdmitAt(now, permit)
 	}
-	r := g.take(now, 1)
-	if r.OK {
-		return g.enter(now, permit, &g.admitted.allowed)
+	if r := g.take(now, 1); !r.OK {
+		return g.claimInTurn(ctx, now, r, permit)
 	}
-	if err := g.queue(ctx, now, r); err != nil {
-		return err
-	}
-	return g.enter(g.now(), permit, &g.admitted.waited)
+	return g.enter(ctx, now, permit, &g.admitted.allowed)
 }
 
 // take takes n tokens at a time, or now if the limiter knows no other.
@@ -199,12 +182,12 @@ func (g *Gate) take(now time.Time, n int) limiter.Result {
 	return g.limiter.Take(n)
 }
 
-// enter takes the permit of a call that has its token. The breaker may have opened since
+// enter takes the permit of a call that has its tokens. The breaker may have opened since
 // it was looked at.
-func (g *Gate) enter(now time.Time, permit *breaker.Permit, passed *atomic.Int64) error {
+func (g *Gate) enter(ctx context.Context, now time.Time, permit *breaker.Permit, passed *atomic.Int64) error {
 	err := g.breaker.AdmitAt(now, permit)
 	if err != nil {
-		g.limiter.Refund(1)
+		g.refund(ctx)
 		return err
 	}
 	passed.Add(1)

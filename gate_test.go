@@ -123,7 +123,7 @@ func (l opensBetween) TakeAt(t time.Time, n int) limiter.Result {
 func TestATokenIsGivenBackWhenTheBreakerOpensMeanwhile(t *testing.T) {
 	b := breaker.New("b", breaker.Config{MinCalls: 1, Cooldown: time.Hour})
 	l := opensBetween{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 5}), func() { _ = b.Run(bg(), fail) }}
-	g := weir.Join("g", b, l)
+	g := weir.Join("g", weir.Parts{Breaker: b, Limiter: l})
 	require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
 	require.Equal(t, 5, l.Take(0).Remaining)
 	require.Zero(t, g.Admissions())
@@ -205,7 +205,7 @@ func TestWaitersAreRefusedWhenTheBreakerOpens(t *testing.T) {
 
 func TestAHoldReachesALimiterThatHasAName(t *testing.T) {
 	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(100)})
-	g := weir.Join("g", breaker.New("g", breaker.Config{}), limiter.NewNamed("g", bucket, limiter.NamedConfig{}))
+	g := weir.Join("g", weir.Parts{Breaker: breaker.New("g", breaker.Config{}), Limiter: limiter.NewNamed("g", bucket, limiter.NamedConfig{})})
 	g.Hold(time.Hour)
 	require.False(t, bucket.Take(1).OK)
 	values, _ := shown(g)
@@ -291,7 +291,6 @@ func TestPanicsOfTheFunctionAndNilFunctions(t *testing.T) {
 		_, _ = weir.Do(bg(), g, func(context.Context) (int, error) { panic("boom") })
 	})
 	require.Equal(t, int64(2), g.Counts().Failures)
-	require.PanicsWithValue(t, "weir: Join needs a breaker", func() { weir.Join("g", nil, nil) })
 }
 
 func TestRetryAfterFindsTheWait(t *testing.T) {
@@ -424,7 +423,7 @@ func TestCallsAllocateNothing(t *testing.T) {
 
 func TestGateShowsWhoWaitsAndForHowLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := weir.New("g", weir.Config{Rate: limiter.PerSecond(1), Burst: 1, MaxWait: 3 * time.Second, Waits: true})
+		g := weir.New("g", weir.Config{Rate: limiter.PerSecond(1), Burst: 1, MaxWait: 3 * time.Second})
 		ctx, leave := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for range 3 { // at once, after a second, after two
@@ -447,7 +446,6 @@ func TestGateShowsWhoWaitsAndForHowLong(t *testing.T) {
 		require.Equal(t, 1, shown)
 	})
 	for range weir.New("g", weir.Config{Rate: limiter.PerSecond(1)}).Histograms {
-		t.Fatal("nobody asked for it")
+		t.Fatal("no call waits")
 	}
-	require.ErrorContains(t, weir.Config{Waits: true}.Validate(), "Waits is true, must be false where there is no Rate")
 }

@@ -78,7 +78,7 @@ func NewGroup[K comparable](name string, c GroupConfig) *Group[K] {
 		breakers: breaker.NewGroup[K](name, c.breakers()),
 		holds:    holds[K]{max: either(c.MaxKeys, defaultKeys)},
 	}
-	g.admitted.waits = c.Gate.times()
+	g.admitted.waits = timesOf(c.Gate.MaxWait)
 	if r := c.Gate.Rate; !r.IsZero() {
 		g.buckets = limiter.NewGroup(limiter.GroupConfig[K]{
 			Rate: r, Burst: c.Gate.Burst, MaxKeys: either(c.MaxKeys, defaultKeys), Overflow: limiter.ShareNew,
@@ -141,7 +141,7 @@ func (g *Group[K]) Stats() breaker.GroupStats { return g.breakers.Stats() }
 func (g *Group[K]) Admissions() Admissions { return g.admitted.load() }
 
 // Histograms yields how long the calls took, by key: see [breaker.Group.Histograms]; and
-// how long those of all keys waited, if Config.Waits is set.
+// how long those of all keys waited, if Config.MaxWait is set.
 func (g *Group[K]) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	for s, h := range g.breakers.Histograms {
 		if !yield(s, h) {

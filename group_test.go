@@ -139,7 +139,7 @@ func TestGroupConfigNamesAllFaults(t *testing.T) {
 
 func TestAGroupShowsHowLongAllItsKeysWaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1), Burst: 1, MaxWait: time.Minute, Waits: true}})
+		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1), Burst: 1, MaxWait: time.Minute}})
 		for _, key := range []string{"a", "a", "b", "b"} { // each second one waits a second
 			require.NoError(t, g.Get(key).Run(t.Context(), succeed))
 		}

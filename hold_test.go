@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -36,7 +37,7 @@ func TestAHoldIsObeyedByEveryGateAndVerb(t *testing.T) {
 				require.Equal(t, fmt.Sprintf("%q: the service asked to wait, retry after 5s", g.Name()), err.Error())
 			}
 			time.Sleep(5*time.Second - time.Nanosecond)
-			if name != "a rate, and time to wait" {
+			if !strings.HasSuffix(name, "time to wait") {
 				require.Errorf(t, g.Run(t.Context(), succeed), "%s: a nanosecond early", name)
 			}
 			time.Sleep(time.Millisecond)

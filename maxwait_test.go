@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -22,6 +23,22 @@ var impatient = map[string]func(maxWait time.Duration) func(caller int) *weir.Ga
 	"a key": func(maxWait time.Duration) func(int) *weir.Gate {
 		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerMinute(1), Burst: 1, MaxWait: maxWait}})
 		return func(int) *weir.Gate { return g.Get("a") }
+	},
+	"joined": func(maxWait time.Duration) func(int) *weir.Gate {
+		bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(1), Burst: 1})
+		g := weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Limiter: bucket, MaxWait: maxWait})
+		return func(int) *weir.Gate { return g }
+	},
+	"joined, a remote": func(maxWait time.Duration) func(int) *weir.Gate {
+		g := weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Remote: newRemote(1), MaxWait: maxWait})
+		return func(int) *weir.Gate { return g }
+	},
+	"joined, a bucket and a remote": func(maxWait time.Duration) func(int) *weir.Gate {
+		bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(2), Burst: 2})
+		g := weir.Join("g", weir.Parts{
+			Breaker: breaker.New("b", breaker.Config{}), Limiter: bucket, Remote: newRemote(1), MaxWait: maxWait,
+		})
+		return func(int) *weir.Gate { return g }
 	},
 	"keys without room": func(maxWait time.Duration) func(int) *weir.Gate {
 		g := hosts(weir.GroupConfig{MaxKeys: 10, Gate: weir.Config{Rate: limiter.PerMinute(1), Burst: 1, MaxWait: maxWait}})
@@ -47,7 +64,11 @@ func TestNobodyWaitsLongerThanMaxWait(t *testing.T) {
 					require.NoError(t, b.SetRate(limiter.PerHour(1)))
 				}
 			},
-			"a refund": func(g *weir.Gate) { g.Limiter().Refund(1) },
+			"a refund": func(g *weir.Gate) {
+				if l := g.Limiter(); l != nil {
+					l.Refund(1)
+				}
+			},
 		} {
 			t.Run(kind+", "+change, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

@@ -28,14 +28,14 @@ func TestAGateShowsTheLimitThatItHas(t *testing.T) {
 	require.InDelta(t, 5, values["weir.limiter.period"], 0)
 
 	unlimited := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Unlimited()})
-	values, _ = shown(weir.Join("g", breaker.New("b", breaker.Config{}), unlimited))
+	values, _ = shown(weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Limiter: unlimited}))
 	require.Contains(t, values, "weir.limiter.requests")
 	for _, name := range []string{"available", "limit", "period"} {
 		require.NotContains(t, values, "weir.limiter."+name)
 	}
 
 	timeless := limiter.All(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(2), Burst: 10}))
-	values, _ = shown(weir.Join("g", breaker.New("b", breaker.Config{}), timeless))
+	values, _ = shown(weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Limiter: timeless}))
 	require.InDelta(t, 10, values["weir.limiter.limit"], 0)
 	require.NotContains(t, values, "weir.limiter.period")
 }

@@ -35,7 +35,7 @@ func sources(t *testing.T) map[string][]stat.Source {
 	timed := breaker.Config{Latency: true, Active: true, MinCalls: 1, SlowCall: time.Hour}
 	open := breaker.New("open", timed)
 	open.OpenFor(time.Hour)
-	rate := weir.Config{Rate: limiter.PerHour(1), MaxWait: time.Nanosecond, Waits: true, Breaker: timed}
+	rate := weir.Config{Rate: limiter.PerHour(1), MaxWait: time.Nanosecond, Breaker: timed}
 	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1)})
 	latent := window.NewCalls(window.CallsConfig{Latency: true})
 	latent.Record(window.Success, time.Second)

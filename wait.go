@@ -5,43 +5,50 @@ import (
 	"errors"
 	"time"
 
+	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/limiter"
 )
 
-// queue waits for a token, if the caller may, after the limiter has refused one.
-func (g *Gate) queue(ctx context.Context, now time.Time, r limiter.Result) error {
-	if w, ok := g.limiter.(limiter.WaitLimiter); ok && g.maxWait > 0 {
-		return g.wait(ctx, w)
+// claimInTurn is claim for a call that a limit has refused: it waits for its turn, if it may.
+func (g *Gate) claimInTurn(ctx context.Context, now time.Time, r limiter.Result, permit *breaker.Permit) error {
+	if g.maxWait == 0 {
+		var until time.Time
+		if r.RetryAfter != limiter.Never {
+			until = now.Add(r.RetryAfter)
+		}
+		g.admitted.refused.Add(1)
+		return g.admitted.refusal(g.name, limiter.NoPermits, r.Limit, until)
 	}
-	g.admitted.refused.Add(1)
-	var until time.Time
-	if r.RetryAfter != limiter.Never {
-		until = now.Add(r.RetryAfter)
+	if err := g.wait(ctx); err != nil {
+		return err
 	}
-	return g.admitted.refusal(g.name, limiter.NoPermits, r.Limit, until)
+	return g.enter(ctx, g.now(), permit, &g.admitted.waited)
 }
 
-// waitForHold waits until a hold has ended and there is a token. It refuses at once if that takes
-// longer than MaxWait.
-func (g *Gate) waitForHold(ctx context.Context, now, held time.Time) error {
-	if w, ok := g.limiter.(limiter.WaitLimiter); ok && held.Sub(now) <= g.maxWait {
-		return g.wait(ctx, w)
+// claimAfterHold is claim for a call that comes during a hold. It waits until the hold has ended and
+// there are tokens. It refuses at once if the hold is longer than MaxWait.
+func (g *Gate) claimAfterHold(ctx context.Context, now, held time.Time, permit *breaker.Permit) error {
+	if held.Sub(now) > g.maxWait {
+		g.admitted.refused.Add(1)
+		return g.admitted.refusal(g.name, limiter.Held, 0, held)
 	}
-	g.admitted.refused.Add(1)
-	return g.admitted.refusal(g.name, limiter.Held, 0, held)
+	if err := g.wait(ctx); err != nil {
+		return err
+	}
+	return g.enter(ctx, g.now(), permit, &g.admitted.waited)
 }
 
 // errOpened is the cause for which a wait ends when the breaker opens.
 var errOpened = errors.New("weir: the breaker has opened")
 
-// wait waits for a token. When the breaker opens there is nothing to wait for, and
+// wait waits for the tokens of a call. When the breaker opens there is nothing to wait for, and
 // the call is refused as those that come later are.
-func (g *Gate) wait(ctx context.Context, w limiter.WaitLimiter) error {
+func (g *Gate) wait(ctx context.Context) error {
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer g.breaker.AfterOpen(func() { cancel(errOpened) })()
 	began := g.admitted.enter()
-	err := g.waitForToken(waiting, w)
+	err := g.waitForTokens(waiting)
 	g.admitted.leave(began, err == nil)
 	switch {
 	case err == nil:
@@ -52,8 +59,7 @@ func (g *Gate) wait(ctx context.Context, w limiter.WaitLimiter) error {
 	case errors.Is(context.Cause(waiting), errOpened) && ctx.Err() == nil:
 		return g.opened()
 	}
-	g.admitted.cancelled.Add(1)
-	return err
+	return g.undecided(ctx, err)
 }
 
 // opened is the breaker's refusal of a call that it opened over.
@@ -64,30 +70,51 @@ func (g *Gate) opened() error {
 	return g.breaker.Refuse(errOpened.Error())
 }
 
-// waitForToken waits until there is a token and no hold. It looks for a hold again after each token,
-// because not every limiter can be held, and a hold may begin while the call waits.
-func (g *Gate) waitForToken(ctx context.Context, w limiter.WaitLimiter) error {
-	now := g.now()
-	for last := now.Add(g.maxWait); ; now = g.now() {
-		if err := w.WaitAtMost(ctx, 1, last.Sub(now)); err != nil {
-			return err
+// waitForTokens waits until the call has its tokens and there is no hold. It looks for a hold again
+// after each wait, because not every limit can be held, and a hold may begin while the call waits.
+func (g *Gate) waitForTokens(ctx context.Context) error {
+	local, _ := g.limiter.(limiter.WaitLimiter)
+	remote, _ := g.remote.(limiter.WaitLimiter)
+	for last := g.now().Add(g.maxWait); ; {
+		if local != nil {
+			if err := local.WaitAtMost(ctx, 1, last.Sub(g.now())); err != nil {
+				return err
+			}
 		}
-		now = g.now()
-		end := g.heldUntil(now)
-		if end.IsZero() {
+		if held := g.heldUntil(g.now()); !held.IsZero() {
+			g.refundLocal()
+			if err := g.sleepUntil(ctx, held, last); err != nil {
+				return err
+			}
+			continue
+		}
+		if remote == nil {
 			return nil
 		}
-		g.limiter.Refund(1)
-		if deadline, ok := ctx.Deadline(); ok && deadline.Before(end) {
-			return &limiter.LimitedError{Name: g.name, Reason: limiter.PastDue, Until: end}
+		if err := remote.WaitAtMost(ctx, 1, max(last.Sub(g.now()), 0)); err != nil {
+			g.refundLocal()
+			return err
 		}
-		if end.After(last) {
-			return &limiter.LimitedError{Name: g.name, Reason: limiter.Held, Until: end}
+		held := g.heldUntil(g.now())
+		if held.IsZero() {
+			return nil
 		}
-		if err := sleep(ctx, end.Sub(now)); err != nil {
+		g.refund(ctx)
+		if err := g.sleepUntil(ctx, held, last); err != nil {
 			return err
 		}
 	}
+}
+
+// sleepUntil sleeps until a hold has ended. It refuses at once if that is later than the call may wait.
+func (g *Gate) sleepUntil(ctx context.Context, held, last time.Time) error {
+	if deadline, ok := ctx.Deadline(); ok && deadline.Before(held) {
+		return &limiter.LimitedError{Name: g.name, Reason: limiter.PastDue, Until: held}
+	}
+	if held.After(last) {
+		return &limiter.LimitedError{Name: g.name, Reason: limiter.Held, Until: held}
+	}
+	return sleep(ctx, held.Sub(g.now()))
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -159,7 +159,7 @@ func ExampleKeyed() {
 	})
 
 	// All processes together make 200 calls a second; each has a breaker of its own.
-	payments := weir.Join("payments", breaker.New("payments", breaker.Config{}), outbound.Get("payments"))
+	payments := weir.Join("payments", weir.Parts{Breaker: breaker.New("payments", breaker.Config{}), Limiter: outbound.Get("payments")})
 	err := payments.Run(context.Background(), func(context.Context) error { return nil })
 	fmt.Println(err)
 	// Output: <nil>

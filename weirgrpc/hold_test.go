@@ -35,7 +35,7 @@ func everyGates() map[string]*weirgrpc.Gates {
 		"service":      weirgrpc.PerService("shop", rate),
 		"target":       weirgrpc.PerTarget("shop", weir.Config{Rate: limiter.Unlimited()}),
 		"one":          weirgrpc.One(weir.New("shop", weir.Config{})),
-		"joined":       weirgrpc.One(weir.Join("shop", breaker.New("b", breaker.Config{}), nil)),
+		"joined":       weirgrpc.One(weir.Join("shop", weir.Parts{Breaker: breaker.New("b", breaker.Config{})})),
 		"shadow":       weirgrpc.PerMethod("shop", in(breaker.Shadow)),
 		"forced":       weirgrpc.PerMethod("shop", in(breaker.ForcedClosed)),
 		"disabled":     weirgrpc.PerMethod("shop", in(breaker.Disabled)),

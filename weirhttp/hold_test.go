@@ -33,7 +33,7 @@ func everyGates() map[string]*weirhttp.Gates {
 		"forced closed":       weirhttp.PerHost("http", in(breaker.ForcedClosed)),
 		"disabled":            weirhttp.PerHost("http", in(breaker.Disabled)),
 		"one":                 weirhttp.One(weir.New("http", weir.Config{})),
-		"joined":              weirhttp.One(weir.Join("http", breaker.New("b", breaker.Config{}), nil)),
+		"joined":              weirhttp.One(weir.Join("http", weir.Parts{Breaker: breaker.New("b", breaker.Config{})})),
 		"a host without room": weirhttp.Per(full, weirhttp.Host),
 	}
 }

@@ -148,7 +148,7 @@ func TestBreakerAndLimiterOfOneNameShareARow(t *testing.T) {
 func TestLatencyOfAGateStandsInTheRowOfItsBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("bank", breaker.Config{Latency: true})
-		page := handler(weir.Join("checkout", b, nil))
+		page := handler(weir.Join("checkout", weir.Parts{Breaker: b}))
 		_ = b.Run(t.Context(), func(context.Context) error { time.Sleep(time.Second); return nil })
 		require.InDelta(t, 1.0, *snap(t, page).row(t, "bank").P99, 0.09)
 	})

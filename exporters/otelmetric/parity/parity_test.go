@@ -117,7 +117,7 @@ func TestGatesAndBreakers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		payments := weir.New("payments", weir.Config{Rate: limiter.PerSecond(5), Burst: 30})
 		users := breaker.New("users", breaker.Config{MinCalls: 5})
-		joined := weir.Join("users by gate", users, nil)
+		joined := weir.Join("users by gate", weir.Parts{Breaker: users})
 		hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1), Breaker: breaker.Config{Active: true}}})
 		logins := limiter.NewNamedGroup("logins", limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 2}), limiter.NamedConfig{})
 		jobs := window.NewCalls(window.CallsConfig{Latency: true})
@@ -178,7 +178,7 @@ func TestHistograms(t *testing.T) {
 
 // gatesThatWaited are a gate and a group of them after calls that waited for their turn.
 func gatesThatWaited(t *testing.T) []stat.Source {
-	c := weir.Config{Rate: limiter.PerSecond(10), Burst: 1, MaxWait: time.Minute, Waits: true, Breaker: breaker.Config{Latency: true}}
+	c := weir.Config{Rate: limiter.PerSecond(10), Burst: 1, MaxWait: time.Minute, Breaker: breaker.Config{Latency: true}}
 	payments, hosts := weir.New("payments", c), weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: c})
 	run := func(g *weir.Gate, calls int) {
 		for n := range calls {

@@ -1,0 +1,115 @@
+package weir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+)
+
+// Parts are the parts of a gate that [Join] returns. A part may belong to several gates.
+type Parts struct {
+	// Breaker refuses calls while the service fails. Required.
+	Breaker *breaker.Breaker
+	// Limiter limits the calls that the gates of this limiter make. Default no limit.
+	Limiter limiter.Limiter
+	// Remote is a limit that is kept outside this process, such as a limit of a fleet. It is asked
+	// last, after Breaker and Limiter have let the call through. Default no limit.
+	Remote limiter.Remote
+	// MaxWait is how long a call may wait for its turn at Limiter and Remote together: see
+	// Config.MaxWait. The Limiter and the Remote must be a limiter.WaitLimiter then. Default 0: no
+	// call waits.
+	MaxWait time.Duration
+}
+
+// Validate returns an error that names every fault, or nil if there is none.
+func (p Parts) Validate() error {
+	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("weir: "+format, args...)) }
+	if p.Breaker == nil {
+		fault("Breaker is nil, must be a *breaker.Breaker")
+	}
+	if p.MaxWait < 0 {
+		fault("MaxWait is %v, must be at least 0", p.MaxWait)
+	}
+	if p.MaxWait <= 0 {
+		return errors.Join(errs...)
+	}
+	if p.Limiter == nil && p.Remote == nil {
+		fault("MaxWait is %v, must be 0 where there is no Limiter and no Remote", p.MaxWait)
+	}
+	if _, ok := p.Limiter.(limiter.WaitLimiter); p.Limiter != nil && !ok {
+		fault("MaxWait is %v, must be 0 for a Limiter that is no limiter.WaitLimiter (%T)", p.MaxWait, p.Limiter)
+	}
+	if _, ok := p.Remote.(limiter.WaitLimiter); p.Remote != nil && !ok {
+		fault("MaxWait is %v, must be 0 for a Remote that is no limiter.WaitLimiter (%T)", p.MaxWait, p.Remote)
+	}
+	return errors.Join(errs...)
+}
+
+// Join returns a gate of parts that you have made yourself, so that they may belong to other gates
+// too. The name stands in errors and metrics. Hold holds this gate and its Limiter, so it also
+// affects other gates of the same Limiter, but not other gates of the same Breaker or Remote. Join
+// panics with the error of p.Validate if there is one.
+func Join(name string, p Parts) *Gate {
+	if err := p.Validate(); err != nil {
+		panic(err)
+	}
+	g := newGate(name, &admissions{waits: timesOf(p.MaxWait)})
+	g.breaker, g.limiter, g.remote, g.maxWait = p.Breaker, p.Limiter, p.Remote, p.MaxWait
+	g.timed, _ = p.Limiter.(limiter.TimedLimiter)
+	return g
+}
+
+// claimRemote is claim for a gate with a remote limit. The remote is asked last, since it is the
+// slowest: what happens meanwhile counts.
+func (g *Gate) claimRemote(ctx context.Context, now time.Time, permit *breaker.Permit) error {
+	if g.limiter != nil {
+		if r := g.take(now, 1); !r.OK {
+			return g.claimInTurn(ctx, now, r, permit)
+		}
+	}
+	r, err := g.remote.Take(ctx, 1)
+	now = g.now()
+	if err != nil || !r.OK {
+		g.refundLocal()
+		if err != nil {
+			return g.undecided(ctx, err)
+		}
+		return g.claimInTurn(ctx, now, r, permit)
+	}
+	if held := g.heldUntil(now); !held.IsZero() {
+		g.refund(ctx)
+		return g.claimAfterHold(ctx, now, held, permit)
+	}
+	return g.enter(ctx, now, permit, &g.admitted.allowed)
+}
+
+// undecided returns the error of a remote that came to no decision: no call was made, and none was
+// refused. It counts only a caller that gave up.
+func (g *Gate) undecided(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		g.admitted.cancelled.Add(1)
+	}
+	return err
+}
+
+// refund gives the tokens of a call back that is not made.
+func (g *Gate) refund(ctx context.Context) {
+	g.refundLocal()
+	if r, ok := g.remote.(interface {
+		Refund(ctx context.Context, n int) error
+	}); ok {
+		_ = r.Refund(ctx, 1) // a limit that cannot be reached has lost a token, and nothing else
+	}
+}
+
+// refundLocal gives the token of the limiter back.
+func (g *Gate) refundLocal() {
+	if g.limiter != nil {
+		g.limiter.Refund(1)
+	}
+}

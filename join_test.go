@@ -1,0 +1,242 @@
+package weir_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+)
+
+var errUnreachable = errors.New("no answer")
+
+// remote is a limit outside this process: a token bucket of so many tokens that come back in a minute.
+type remote struct {
+	bucket *limiter.TokenBucket
+	during func() // called while a caller waits for the answer
+	down   bool
+	asked  int
+}
+
+func newRemote(tokens int) *remote {
+	return &remote{
+		bucket: limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(float64(tokens)), Burst: tokens}),
+		during: func() {},
+	}
+}
+
+func (r *remote) Take(ctx context.Context, n int) (limiter.Result, error) {
+	r.asked++
+	r.during()
+	if r.down || ctx.Err() != nil {
+		return limiter.Result{}, errors.Join(errUnreachable, ctx.Err())
+	}
+	return r.bucket.Take(n), nil
+}
+
+func (r *remote) Refund(_ context.Context, n int) error {
+	r.bucket.Refund(n)
+	return nil
+}
+
+func (r *remote) Wait(ctx context.Context, n int) error { return r.bucket.Wait(ctx, n) }
+
+func (r *remote) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
+	if r.down {
+		return errUnreachable
+	}
+	return r.bucket.WaitAtMost(ctx, n, maxWait)
+}
+
+// joined is a gate of three parts, and the parts.
+type joined struct {
+	*weir.Gate
+	local  *limiter.TokenBucket
+	remote *remote
+}
+
+// join joins a breaker that opens at the first failure, a bucket of five tokens, and a remote of three.
+func join(maxWait time.Duration) joined {
+	j := joined{local: limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(5), Burst: 5}), remote: newRemote(3)}
+	j.Gate = weir.Join("g", weir.Parts{
+		Breaker: breaker.New("b", breaker.Config{ConsecutiveFailures: 1}), Limiter: j.local, Remote: j.remote, MaxWait: maxWait,
+	})
+	return j
+}
+
+// left returns the tokens that are left here and there.
+func (j joined) left() [2]int {
+	return [2]int{j.local.Take(0).Remaining, j.remote.bucket.Take(0).Remaining}
+}
+
+func TestACallTakesATokenOfTheLimiterAndOneOfTheRemote(t *testing.T) {
+	j := join(0)
+	require.NoError(t, j.Run(bg(), succeed))
+	require.Equal(t, [2]int{4, 2}, j.left())
+	require.Equal(t, weir.Admissions{Allowed: 1}, j.Admissions())
+}
+
+func TestWhatTheRemoteRefusesTakesNoToken(t *testing.T) {
+	j := join(0)
+	for range 3 {
+		require.NoError(t, j.Run(bg(), succeed))
+	}
+	err := j.Run(bg(), succeed)
+	require.ErrorIs(t, err, limiter.ErrLimited)
+	require.InDelta(t, 20, weir.RetryAfter(err).Seconds(), 1)
+	require.Equal(t, [2]int{2, 0}, j.left())
+	require.Equal(t, weir.Admissions{Allowed: 3, Refused: 1}, j.Admissions())
+	require.EqualValues(t, 3, j.Breaker().Counts().Calls())
+	values, _ := shown(weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Remote: newRemote(1)}))
+	require.Contains(t, values, "weir.limiter.requests")
+	require.NotContains(t, values, "weir.limiter.limit")
+}
+
+// An error of a remote is no refusal, and says nothing about the service.
+func TestAnErrorOfARemoteIsNeitherARefusalNorAVerdict(t *testing.T) {
+	for _, maxWait := range []time.Duration{0, time.Minute} {
+		j := join(maxWait)
+		j.remote.down = true
+		for name, run := range verbs {
+			err := run(bg(), j.Gate, func() { t.Error("called") })
+			require.ErrorIs(t, err, errUnreachable, name)
+			require.NotErrorIs(t, err, weir.ErrRefused, name)
+		}
+		_, err := weir.DoOr(bg(), j.Gate, func(context.Context) (int, error) { return 0, nil },
+			func(context.Context, error) (int, error) { t.Error("fallback"); return 0, nil })
+		require.ErrorIs(t, err, errUnreachable)
+		require.Equal(t, [2]int{5, 3}, j.left())
+		require.Zero(t, j.Breaker().Stats().Totals)
+		require.Zero(t, j.Admissions())
+	}
+}
+
+func TestARemoteIsNotAskedForACallThatIsRefusedHere(t *testing.T) {
+	j := join(0)
+	j.Breaker().OpenFor(time.Hour)
+	require.ErrorIs(t, j.Run(bg(), succeed), breaker.ErrOpen)
+	j.Breaker().Reset()
+	for range 5 {
+		j.local.Take(1)
+	}
+	require.ErrorIs(t, j.Run(bg(), succeed), limiter.ErrLimited)
+	require.Zero(t, j.remote.asked)
+}
+
+// What happens while the remote is asked counts.
+func TestTokensComeBackWhenTheBreakerOpensWhileTheRemoteIsAsked(t *testing.T) {
+	j := join(0)
+	j.remote.during = func() { j.Breaker().OpenFor(time.Hour) }
+	require.ErrorIs(t, j.Run(bg(), succeed), breaker.ErrOpen)
+	require.Equal(t, [2]int{5, 3}, j.left())
+}
+
+func TestTokensComeBackWhenAHoldBeginsWhileTheRemoteIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := join(0)
+		j.remote.during = func() { j.Hold(time.Hour) }
+		err := j.Run(bg(), succeed)
+		require.ErrorIs(t, err, limiter.ErrLimited)
+		require.Equal(t, time.Hour, weir.RetryAfter(err))
+		require.Equal(t, weir.Admissions{Refused: 1}, j.Admissions())
+		require.Equal(t, 3, j.left()[1])
+	})
+}
+
+// A remote is not asked while a call waits for the end of a hold.
+func TestARemoteIsNotAskedDuringAHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRemote(3)
+		g := weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Remote: r, MaxWait: time.Minute})
+		g.Hold(time.Minute)
+		time.AfterFunc(59*time.Second, func() { require.Equal(t, 3, r.bucket.Take(0).Remaining) })
+		began := time.Now()
+		require.NoError(t, g.Run(bg(), succeed))
+		require.Equal(t, time.Minute, time.Since(began))
+		require.Equal(t, 2, r.bucket.Take(0).Remaining)
+	})
+}
+
+func TestACallerThatGivesUpWhileTheRemoteIsAskedIsCounted(t *testing.T) {
+	j := join(0)
+	ctx, cancel := context.WithCancel(bg())
+	j.remote.during = cancel
+	require.ErrorIs(t, j.Run(ctx, succeed), context.Canceled)
+	require.Equal(t, weir.Admissions{Cancelled: 1}, j.Admissions())
+	require.Equal(t, [2]int{5, 3}, j.left())
+}
+
+// MaxWait is for the limiter and the remote together.
+func TestACallWaitsForTheLimiterAndTheRemoteTogether(t *testing.T) {
+	for _, c := range []struct {
+		maxWait, waits time.Duration
+		ok             bool
+	}{
+		{19 * time.Second, 0, false}, // a token of the remote comes every 20 s
+		{20 * time.Second, 20 * time.Second, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			j := join(c.maxWait)
+			for range 3 {
+				require.NoError(t, j.Run(bg(), succeed))
+			}
+			j.local.Take(2) // the next one comes in 12 s
+			began := time.Now()
+			err := j.Run(bg(), succeed)
+			require.Equal(t, c.ok, err == nil, "%v", err)
+			if c.ok {
+				require.Equal(t, c.waits, time.Since(began))
+				require.Equal(t, weir.Admissions{Allowed: 3, Waited: 1}, j.Admissions())
+				return
+			}
+			require.ErrorIs(t, err, limiter.ErrLimited)
+			require.LessOrEqual(t, time.Since(began), c.maxWait)
+			require.Equal(t, weir.Admissions{Allowed: 3, Refused: 1}, j.Admissions())
+			time.Sleep(time.Minute)
+			require.Equal(t, [2]int{5, 3}, j.left())
+		})
+	}
+}
+
+func TestAWaiterOfARemoteIsRefusedWhenTheBreakerOpens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := join(time.Hour)
+		j.remote.bucket.Take(3)
+		time.AfterFunc(time.Second, func() { j.Breaker().OpenFor(time.Hour) })
+		began := time.Now()
+		require.ErrorIs(t, j.Run(bg(), succeed), breaker.ErrOpen)
+		require.Equal(t, time.Second, time.Since(began))
+		require.Equal(t, 5, j.left()[0])
+	})
+}
+
+func TestPartsNameWhatIsWrong(t *testing.T) {
+	b, bucket := breaker.New("b", breaker.Config{}), limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1)})
+	for _, good := range []weir.Parts{
+		{Breaker: b}, {Breaker: b, Limiter: plain{bucket}}, {Breaker: b, Limiter: bucket, Remote: newRemote(1), MaxWait: 1},
+	} {
+		require.NoError(t, good.Validate())
+	}
+	for _, c := range []struct {
+		parts weir.Parts
+		want  string
+	}{
+		{weir.Parts{}, "weir: Breaker is nil, must be a *breaker.Breaker"},
+		{weir.Parts{MaxWait: -1}, "weir: Breaker is nil, must be a *breaker.Breaker\nweir: MaxWait is -1ns, must be at least 0"},
+		{weir.Parts{Breaker: b, MaxWait: 1}, "weir: MaxWait is 1ns, must be 0 where there is no Limiter and no Remote"},
+		{
+			weir.Parts{Breaker: b, Limiter: plain{bucket}, Remote: struct{ limiter.Remote }{newRemote(1)}, MaxWait: 1},
+			"weir: MaxWait is 1ns, must be 0 for a Limiter that is no limiter.WaitLimiter (weir_test.plain)\n" +
+				"weir: MaxWait is 1ns, must be 0 for a Remote that is no limiter.WaitLimiter (struct { limiter.Remote })",
+		},
+	} {
+		require.EqualError(t, c.parts.Validate(), c.want)
+		require.PanicsWithError(t, c.want, func() { weir.Join("g", c.parts) })
+	}
+}
