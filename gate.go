@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/gatehook"
 	"github.com/weir-go/weir/internal/sentinel"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/window"
@@ -16,6 +17,9 @@ import (
 // limiter refuses a call: an open breaker, a limiter without tokens, a full queue. A refused
 // call never reaches the service, so it says nothing about it: breakers ignore such errors.
 var ErrRefused = sentinel.ErrRefused
+
+// hooks are what a gate alone needs of a breaker.
+var hooks = gatehook.Breaker.(gatehook.Hooks[breaker.Breaker, breaker.Permit])
 
 // Gate is a limiter and a breaker before one service. All its methods may be
 // called from any number of goroutines.
@@ -141,10 +145,10 @@ func (g *Gate) admit(ctx context.Context, permit *breaker.Permit, missing bool) 
 	}
 	held := g.held.Load() != 0
 	if g.limiter == nil && g.remote == nil && !held {
-		return g.breaker.Admit(permit)
+		return hooks.Admit(g.breaker, gatehook.NoEscape(permit))
 	}
 	at := time.Since(g.epoch)
-	if g.bucket != nil && !held && g.breaker.AdmitAfter(at, permit) { // which holds nothing, so that it may come first
+	if g.bucket != nil && !held && hooks.AdmitAfter(g.breaker, at, gatehook.NoEscape(permit)) { // which holds nothing, so that it may come first
 		if g.bucket.AdmitAfter(at, 1) {
 			g.admitted.allowed.Add(1)
 			return nil
@@ -156,7 +160,7 @@ func (g *Gate) admit(ctx context.Context, permit *breaker.Permit, missing bool) 
 
 // claim is admit for all cases.
 func (g *Gate) claim(ctx context.Context, now time.Time, permit *breaker.Permit) error {
-	if err := g.breaker.CheckAt(now); err != nil {
+	if err := hooks.CheckAt(g.breaker, now); err != nil {
 		return err
 	}
 	held := g.heldUntil(now)
@@ -166,7 +170,7 @@ func (g *Gate) claim(ctx context.Context, now time.Time, permit *breaker.Permit)
 	case g.remote != nil:
 		return g.claimRemote(ctx, now, permit)
 	case g.limiter == nil:
-		return g.breaker.AdmitAt(now, permit)
+		return hooks.AdmitAt(g.breaker, now, gatehook.NoEscape(permit))
 	}
 	if r := g.take(now, 1); !r.OK {
 		return g.claimInTurn(ctx, now, r, permit)
@@ -185,7 +189,7 @@ func (g *Gate) take(now time.Time, n int) limiter.Result {
 // enter takes the permit of a call that has its tokens. The breaker may have opened since
 // it was looked at.
 func (g *Gate) enter(ctx context.Context, now time.Time, permit *breaker.Permit, passed *atomic.Int64) error {
-	err := g.breaker.AdmitAt(now, permit)
+	err := hooks.AdmitAt(g.breaker, now, gatehook.NoEscape(permit))
 	if err != nil {
 		g.refund(ctx)
 		return err

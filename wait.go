@@ -46,7 +46,7 @@ var errOpened = errors.New("weir: the breaker has opened")
 func (g *Gate) wait(ctx context.Context) error {
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer g.breaker.AfterOpen(func() { cancel(errOpened) })()
+	defer hooks.AfterOpen(g.breaker, func() { cancel(errOpened) })()
 	began := g.admitted.enter()
 	err := g.waitForTokens(waiting)
 	g.admitted.leave(began, err == nil)
@@ -64,10 +64,10 @@ func (g *Gate) wait(ctx context.Context) error {
 
 // opened is the breaker's refusal of a call that it opened over.
 func (g *Gate) opened() error {
-	if err := g.breaker.Check(); err != nil {
+	if err := hooks.CheckAt(g.breaker, g.now()); err != nil {
 		return err
 	}
-	return g.breaker.Refuse(errOpened.Error())
+	return hooks.Refuse(g.breaker, errOpened.Error())
 }
 
 // waitForTokens waits until the call has its tokens and there is no hold. It looks for a hold again

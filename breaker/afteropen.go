@@ -1,16 +1,13 @@
 package breaker
 
-// AfterOpen arranges that f is called once, when the breaker next opens or is
-// forced open, or at once if it is open: in the goroutine that opens it, after the
-// state has changed and outside all locks. f must not block and must not panic.
+// afterOpen calls f once, when the breaker next opens or is forced open, or at once if it is open:
+// in the goroutine that opens it, after the state has changed and outside all locks. f must not
+// block and must not panic.
 //
-// It is for who waits for something else before a call, such as a limiter's token,
-// and waits in vain once the breaker is open. The function returned takes it back,
-// and reports whether it came before f.
-func (b *Breaker) AfterOpen(f func()) (stop func() bool) {
-	if f == nil {
-		panic("breaker: the function to call is nil")
-	}
+// A caller that waits for something else before a call, such as a limiter's token, waits in vain
+// once the breaker is open. stop cancels the call of f, and reports whether it did before f was
+// called.
+func (b *Breaker) afterOpen(f func()) (stop func() bool) {
 	key := &f
 	for b.changes.watch(key); b.phase.Load().state == evicted; b.changes.watch(key) { // it was evicted meanwhile
 		if !b.changes.unwatch(key) { // it was not evicted after all, and has opened

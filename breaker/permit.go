@@ -54,53 +54,8 @@ func (b *Breaker) Allow() (m Permit, err error) {
 
 // AllowAt is Allow at the time t.
 func (b *Breaker) AllowAt(t time.Time) (m Permit, err error) {
-	err = b.AdmitAt(t, &m)
+	err = b.allow(&m, b.phase.Load(), b.at(t))
 	return
-}
-
-// Admit is Allow into a zero permit that is there already, which spares copying one: for
-// those who wrap a breaker.
-func (b *Breaker) Admit(m *Permit) error { return b.allow(m, b.phase.Load(), unread) }
-
-// AdmitAt is Admit at the time t.
-func (b *Breaker) AdmitAt(t time.Time, m *Permit) error {
-	return b.allow(m, b.phase.Load(), b.at(t))
-}
-
-// AdmitAfter lets a call through at a time that is given as what has passed since the
-// time of NewAt, if the breaker is closed and watches no calls in flight. It reports
-// whether it did; where it did not, nothing has been refused or counted, and AdmitAt
-// decides.
-func (b *Breaker) AdmitAfter(d time.Duration, m *Permit) bool {
-	p := b.phase.Load()
-	if !p.free() || p.timed && !b.clock.IsOffset(d) {
-		return false
-	}
-	m.breaker, m.phase, m.start = b, p, d
-	return true
-}
-
-// Check returns the error with which Allow would refuse now, and nil if it would
-// not. It takes nothing: who must get something else before the call, such as a
-// limiter's token, asks here first. A refusal is counted.
-func (b *Breaker) Check() error { return b.check(unread) }
-
-// CheckAt is Check at the time t.
-func (b *Breaker) CheckAt(t time.Time) error {
-	if b.phase.Load().state == Closed {
-		return nil
-	}
-	return b.check(b.at(t))
-}
-
-// Refuse refuses a call in the breaker's name, for a reason of yours: one that waited for
-// something else when the breaker opened, say, and is not to be made though the breaker may
-// have closed since. The refusal is counted as those of Allow are.
-func (b *Breaker) Refuse(reason string) error {
-	b = b.live()
-	return b.refuse(&OpenError{
-		Name: b.name, Key: b.hold.text(), State: Open, Reason: reason, Until: b.date(b.now()),
-	})
 }
 
 // Record records the outcome of the call and reports whether it counted. It does not count if the

@@ -152,11 +152,11 @@ func TestPermits(t *testing.T) {
 			if len(mine) == 0 || len(mine) < 3 && c.IntN(2) == 0 {
 				in := &event{asks: true, permit: permits.Add(1)}
 				c.does(in, func() any {
-					p := new(breaker.Permit)
-					if b.Admit(p) != nil {
+					p, err := b.Allow()
+					if err != nil {
 						return false
 					}
-					mine[in.permit] = p
+					mine[in.permit] = &p
 					return true
 				})
 				return

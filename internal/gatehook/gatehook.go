@@ -1,0 +1,43 @@
+// Package gatehook is how a gate reaches what it alone needs of a breaker, so that the breaker's
+// page shows what its users need.
+package gatehook
+
+import (
+	"time"
+	"unsafe"
+)
+
+// Hooks are functions of breakers, of type B, and their permits, of type P. None of them keeps the
+// permit's pointer.
+type Hooks[B, P any] struct {
+	// Admit is Allow into a zero permit, which spares copying one.
+	Admit func(b *B, p *P) error
+	// AdmitAfter fills in a zero permit at a time that is given as what has passed since the time
+	// at which b was made, if b is closed and watches no calls in flight. It reports whether it did.
+	// If it did not, nothing is refused or counted, and AdmitAt decides.
+	AdmitAfter func(b *B, d time.Duration, p *P) bool
+	// AdmitAt is Admit at the time t.
+	AdmitAt func(b *B, t time.Time, p *P) error
+	// CheckAt returns the error that AllowAt would return, and counts that refusal, or nil. It
+	// acquires nothing.
+	CheckAt func(b *B, t time.Time) error
+	// Refuse refuses a call for the given reason, though b may have closed since. The refusal is
+	// counted as those of Allow are.
+	Refuse func(b *B, reason string) error
+	// AfterOpen calls f once when b next opens, or at once if it is open: in the goroutine that opens
+	// it, after the state has changed and outside all locks. f must not block and must not panic.
+	// stop cancels that, and reports whether it did before f was called.
+	AfterOpen func(b *B, f func()) (stop func() bool)
+}
+
+// Breaker is set by package breaker, to the Hooks of its types.
+var Breaker any
+
+// NoEscape hides a pointer from escape analysis: what is called through a function value is taken
+// to keep its arguments, and a permit would be allocated for each call.
+//
+//go:nosplit
+func NoEscape[T any](p *T) *T {
+	x := uintptr(unsafe.Pointer(p))
+	return (*T)(unsafe.Pointer(x ^ 0)) //nolint:all // as strings.Builder does
+}
