@@ -13,29 +13,28 @@ type pair struct {
 	severity    string
 }
 
-// BurnRate returns the rules for an objective of the breaker, or gate, of that name:
-// slo is the share of calls that have to succeed, such as 0.999; refused calls count
-// as failed ones. Source: Site Reliability Workbook, chapter 5, "Multiwindow,
-// Multi-Burn-Rate Alerts".
+// BurnRate returns the rules for an objective of the breaker or gate of that name. slo is the share
+// of calls that have to succeed, such as 0.999. Refused calls count as failed ones. Source: Site
+// Reliability Workbook, chapter 5, "Multiwindow, Multi-Burn-Rate Alerts".
 //
 // The rules page at 14.4 times the budget's even spending (over 1 h and 5 m) and at 6
 // times (6 h, 30 m), and ask for a ticket at 3 times (1 d, 2 h) and at 1 time (3 d,
 // 6 h). The error names a slo outside 0..1, and one so low that a factor could never
 // be reached.
-func BurnRate(breaker string, slo float64) (Group, error) {
+func BurnRate(breaker string, slo float64) ([]Rule, error) {
 	if math.IsNaN(slo) || slo <= 0 || slo >= 1 {
-		return Group{}, fmt.Errorf("promrules: slo is %v, must lie between 0 and 1", slo)
+		return nil, fmt.Errorf("promrules: slo is %v, must lie between 0 and 1", slo)
 	}
-	g := Group{Name: breaker + " burn"}
+	var rules []Rule
 	for _, p := range []pair{
 		{14.4, "1h", "5m", "page"}, {6, "6h", "30m", "page"}, {3, "1d", "2h", "ticket"}, {1, "3d", "6h", "ticket"},
 	} {
 		if most := 1 / (1 - slo); p.factor >= most {
-			return Group{}, fmt.Errorf("promrules: slo is %v, with which a burn rate lies between 0 and %.6g and is never above %v", slo, most, p.factor)
+			return nil, fmt.Errorf("promrules: slo is %v, with which a burn rate lies between 0 and %.6g and is never above %v", slo, most, p.factor)
 		}
-		g.Rules = append(g.Rules, p.rule(breaker, slo))
+		rules = append(rules, p.rule(breaker, slo))
 	}
-	return g, nil
+	return rules, nil
 }
 
 func (p pair) rule(breaker string, slo float64) Rule {

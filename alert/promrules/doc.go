@@ -1,6 +1,6 @@
-// Package promrules writes alert rules for a Prometheus server, over the metrics that
-// weir exports: for those who judge a whole fleet where its metrics are, or want an
-// alert about a process that cannot raise its own any more.
+// Package promrules writes alert rules for a Prometheus server, over the metrics that weir exports.
+// They judge a whole fleet where its metrics are, and tell of a process that cannot raise its own
+// alerts any more.
 //
 //	burn, err := promrules.BurnRate("payments", 0.999)
 //	if err != nil {
@@ -10,10 +10,10 @@
 //	if err != nil {
 //		return err
 //	}
-//	err = promrules.Write(file, burn, health)
+//	err = promrules.Write(file, map[string][]promrules.Rule{"payments": burn, "weir": health})
 //
-// BurnRate has the two rules of alert.BurnRateRules, by the same names and with the same
-// labels, so that an Alertmanager takes what the processes and the server raise for
-// one alert; and two slower ones, whose spans are too long for the memory of a
-// process. Unlike those in the process, they take history that is missing for none.
+// BurnRate has the two rules of alert.BurnRateRules, with the same names and labels, so that an
+// Alertmanager takes the alerts of the processes and of the server for one alert. It has two slower
+// rules besides, whose spans are too long for the memory of a process. Unlike the rules in a process,
+// those of the server take missing history for no calls.
 package promrules

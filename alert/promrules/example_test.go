@@ -8,7 +8,7 @@ import (
 )
 
 func ExampleWrite() {
-	_ = promrules.Write(os.Stdout, promrules.Group{Name: "mine", Rules: []promrules.Rule{{
+	_ = promrules.Write(os.Stdout, map[string][]promrules.Rule{"mine": {{
 		Alert: "BreakerOpen", Expr: `weir_breaker_state{weir_breaker_state="open"} == 1`, For: time.Minute,
 		Labels: map[string]string{"severity": "page"},
 	}}})
@@ -23,13 +23,14 @@ func ExampleWrite() {
 	//       severity: "page"
 }
 
-func ExampleGroup() {
+func ExampleHealth() {
 	health, err := promrules.Health(promrules.HealthConfig{Scrape: 15 * time.Second})
 	if err != nil {
 		panic(err)
 	}
-	health.Rules = health.Rules[:1] // only the first of them
-	_ = promrules.Write(os.Stdout, health)
+	first := health[0]
+	first.Annotations["runbook"] = "https://runbooks.example/breaker"
+	_ = promrules.Write(os.Stdout, map[string][]promrules.Rule{"weir health": {first}})
 	// Output:
 	// groups:
 	// - name: "weir health"
@@ -41,6 +42,7 @@ func ExampleGroup() {
 	//     labels:
 	//       severity: "page"
 	//     annotations:
+	//       runbook: "https://runbooks.example/breaker"
 	//       summary: "breaker {{ $labels.weir_breaker_name }} has not been closed for a minute"
 }
 
@@ -49,7 +51,7 @@ func ExampleRule() {
 	if err != nil {
 		panic(err)
 	}
-	for _, rule := range burn.Rules {
+	for _, rule := range burn {
 		os.Stdout.WriteString(rule.Alert + ", " + rule.Labels["severity"] + "\n")
 	}
 	// Output:
@@ -65,7 +67,7 @@ func ExampleHealthConfig() {
 	if err != nil {
 		panic(err)
 	}
-	for _, rule := range health.Rules {
+	for _, rule := range health {
 		os.Stdout.WriteString(rule.Alert + ", " + rule.Labels["severity"] + "\n")
 	}
 	// Output:

@@ -6,15 +6,14 @@ import (
 	"time"
 )
 
-// HealthConfig says how often the programs and the Prometheus server work that the
-// rules of [Health] are for. The zero value is right for both with their own defaults.
+// HealthConfig configures [Health]: it says how often the programs and the Prometheus server work.
+// The zero value is right for both with their own defaults.
 type HealthConfig struct {
-	// Interval is the longest alert.Config.Interval of the programs, up to an hour.
-	// Default 5s.
+	// Interval is the longest alert.Config.Interval of the programs, up to 1h. Default 5s.
 	Interval time.Duration
-	// Scrape is how often Prometheus scrapes the programs, from 1ms to 2m: beyond that a
-	// series is lost now and then. Rules for a longer interval than the true one are
-	// right too, and fire later by as much. Default 1m.
+	// Scrape is the interval at which Prometheus scrapes the programs, from 1ms to 2m: with a longer
+	// one, series are lost now and then. Rules for a longer interval than the true one are right
+	// too, and fire later by the difference. Default 1m.
 	Scrape time.Duration
 }
 
@@ -24,8 +23,8 @@ const (
 	longestScrape   = 2 * time.Minute // Prometheus takes a sample for gone after 5 minutes
 )
 
-// Validate returns an error that names every field that is out of bounds, or nil.
-func (c HealthConfig) Validate() error {
+// validate returns an error that names every field that is out of bounds, or nil.
+func (c HealthConfig) validate() error {
 	d := c.orDefault()
 	var errs []error
 	if d.Interval < 0 || d.Interval > longestInterval {
@@ -47,25 +46,24 @@ func (c HealthConfig) orDefault() HealthConfig {
 	return c
 }
 
-// Health returns rules about the parts of weir themselves, for every breaker,
-// limiter, notifier and monitor there is: breakers that do not close again, flap or
-// refuse, limiters that refuse much, notifiers that do not deliver, and monitors that
-// have ceased to evaluate. The error is that of c.Validate.
+// Health returns rules about the parts of weir themselves, for all breakers, limiters, notifiers and
+// monitors of a program: breakers that do not close again, that flap or that refuse calls, limiters
+// that refuse much, notifiers that do not deliver, and monitors that have ceased to evaluate. The
+// error names every field of c that is out of bounds.
 //
-// A breaker is down from the moment it opens until it is closed again: half-open and
-// forced open are down, forced closed, disabled and shadow are not. BreakerOpen
-// fires when one has been down for a minute, and BreakerGroupOpen, once for each
-// group, when a member has. Of the members without series of their own Prometheus
-// knows the numbers alone: how many were down a minute ago, less those that have
-// closed since, are down still.
-func Health(c HealthConfig) (Group, error) {
-	if err := c.Validate(); err != nil {
-		return Group{}, err
+// A breaker is down from the moment it opens until it is closed again: half-open and forced open are
+// down; forced closed, disabled and shadow are not. BreakerOpen fires when a breaker has been down
+// for a minute, and BreakerGroupOpen, once for each group, when a member has. Of the members without
+// series of their own Prometheus knows only the numbers: those that were down a minute ago, less
+// those that have closed since, are still down.
+func Health(c HealthConfig) ([]Rule, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
 	}
 	c = c.orDefault()
-	return Group{Name: "weir health", Rules: []Rule{
+	return []Rule{
 		c.breakerOpen(), c.groupOpen(), breakerFlapping(), breakerRejecting(), limiterSaturated(), notifierFailing(), c.engineStalled(),
-	}}, nil
+	}, nil
 }
 
 // over is a span such that two samples, of which one is the last before its beginning
@@ -80,7 +78,7 @@ const (
 
 func (c HealthConfig) breakerOpen() Rule {
 	return Rule{
-		Alert: "BreakerOpen", For: c.over(time.Minute), KeepFiring: 5 * time.Minute,
+		Alert: "BreakerOpen", For: c.over(time.Minute), keepFiring: 5 * time.Minute,
 		Expr:   `sum without (weir_breaker_state) (weir_breaker_state{` + downStates + `,weir_group_key=""}) > 0`,
 		Labels: severity("page"), Annotations: summary("breaker {{ $labels.weir_breaker_name }} has not been closed for a minute"),
 	}
@@ -97,7 +95,7 @@ func (c HealthConfig) groupOpen() Rule {
 	before := " offset " + promDuration(c.over(time.Minute))
 	still := fmt.Sprintf(down+" - ("+left+" - "+left+" >= 0)", before, "", before)
 	return Rule{
-		Alert: "BreakerGroupOpen", KeepFiring: 5 * time.Minute,
+		Alert: "BreakerGroupOpen", keepFiring: 5 * time.Minute,
 		Expr:   fmt.Sprintf(`sum without (weir_group_key) (((%s) > 0) and (`+down+` > 0)) > 0`, still, ""),
 		Labels: severity("page"), Annotations: summary("{{ $value }} breakers of {{ $labels.weir_breaker_name }} have not been closed for a minute" + worstKeys),
 	}

@@ -2,44 +2,73 @@ package promrules
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 )
 
-// Group is a group of rules, which Prometheus evaluates together. The names of the
-// groups in a file have to differ.
-type Group struct {
-	Name  string // of the group; no two in a file may have the same
-	Rules []Rule // in the order in which Prometheus evaluates them
-}
-
 // Rule is one alerting rule. Times are rounded up to whole milliseconds.
 type Rule struct {
-	Alert       string            // the name of the alert
-	Expr        string            // in PromQL
-	For         time.Duration     // 0 for at once
-	KeepFiring  time.Duration     // 0 for not at all; needs Prometheus 2.42
-	Labels      map[string]string // may be nil
-	Annotations map[string]string // may be nil
+	Alert       string            // the name of the alert. Required.
+	Expr        string            // in PromQL. Required.
+	For         time.Duration     // how long Expr has to hold. Default 0, at once.
+	Labels      map[string]string // part of the alert's identity. Default none.
+	Annotations map[string]string // texts for people, such as "summary" and "runbook". Default none.
+
+	keepFiring time.Duration // 0 for not at all; needs Prometheus 2.42
 }
 
-// Write writes a rules file in YAML. Strings are written as JSON has them, which is
-// YAML too. The error is the writer's.
-func Write(w io.Writer, groups ...Group) error {
+// Write writes a rules file in YAML, with the groups in the order of their names. Prometheus
+// evaluates the rules of a group together, in their order. Strings are written as JSON has them,
+// which is YAML too. The error names what Prometheus would refuse in the rules, except for their
+// expressions, or is the writer's.
+func Write(w io.Writer, groups map[string][]Rule) error {
 	var b strings.Builder
+	var errs []error
 	b.WriteString("groups:\n")
-	for _, g := range groups {
-		fmt.Fprintf(&b, "- name: %s\n  rules:\n", quoted(g.Name))
-		for _, r := range g.Rules {
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		fmt.Fprintf(&b, "- name: %s\n  rules:\n", quoted(name))
+		if name == "" {
+			errs = append(errs, errors.New("promrules: the name of a group is empty"))
+		}
+		for _, r := range groups[name] {
+			errs = append(errs, r.validate())
 			r.write(&b)
 		}
 	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+
+func (r Rule) validate() error {
+	var errs []error
+	fault := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("promrules: rule %.100q: "+format, append([]any{r.Alert}, args...)...))
+	}
+	if r.Alert == "" || r.Expr == "" {
+		fault("Alert is %.100q and Expr %.100q, must not be empty", r.Alert, r.Expr)
+	}
+	if r.For < 0 {
+		fault("For is %v, must be at least 0", r.For)
+	}
+	for field, pairs := range map[string]map[string]string{"Labels": r.Labels, "Annotations": r.Annotations} {
+		for _, name := range slices.Sorted(maps.Keys(pairs)) {
+			if !labelName.MatchString(name) || name == "__name__" {
+				fault("%s has %.200q, must be letters, digits and underscores, with no digit in front", field, name)
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (r Rule) write(b *strings.Builder) {
@@ -47,8 +76,8 @@ func (r Rule) write(b *strings.Builder) {
 	if r.For > 0 {
 		fmt.Fprintf(b, "    for: %s\n", promDuration(r.For))
 	}
-	if r.KeepFiring > 0 {
-		fmt.Fprintf(b, "    keep_firing_for: %s\n", promDuration(r.KeepFiring))
+	if r.keepFiring > 0 {
+		fmt.Fprintf(b, "    keep_firing_for: %s\n", promDuration(r.keepFiring))
 	}
 	writeMap(b, "labels", r.Labels)
 	writeMap(b, "annotations", r.Annotations)

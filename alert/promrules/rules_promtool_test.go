@@ -2,6 +2,7 @@ package promrules_test
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,11 +32,11 @@ func promtool(t *testing.T, dir, name, text string, command ...string) {
 	require.NoError(t, err, "%.3000s", out)
 }
 
-// rules writes the groups to a file that promtool finds no fault with.
-func rules(t *testing.T, groups ...promrules.Group) (dir string) {
+// rules writes the rules to a file that promtool finds no fault with.
+func rules(t *testing.T, group []promrules.Rule) (dir string) {
 	t.Helper()
 	var b strings.Builder
-	require.NoError(t, promrules.Write(&b, groups...))
+	require.NoError(t, promrules.Write(&b, map[string][]promrules.Rule{"test": group}))
 	dir = t.TempDir()
 	promtool(t, dir, "rules.yml", b.String(), "check", "rules", "--lint-fatal")
 	return dir
@@ -95,7 +96,7 @@ func TestBurnRateRules(t *testing.T) {
 func TestBurnRateRulesEqualTheOnesOfTheProcess(t *testing.T) {
 	group, err := promrules.BurnRate("payments", 0.999)
 	require.NoError(t, err)
-	dir := rules(t, promrules.Group{Name: "pages", Rules: group.Rules[:2]})
+	dir := rules(t, group[:2])
 	for name, bad := range map[string]int64{"nearly 14.4x": 14, "over 14.4x": 15, "nearly 6x": 5, "over 6x": 7} {
 		t.Run(name, func(t *testing.T) {
 			payments := &source{}
@@ -166,4 +167,21 @@ func TestNamesAreQuoted(t *testing.T) {
 	group, err := promrules.BurnRate("a \"b\" \\ c\nd: {{ <é>", 0.999)
 	require.NoError(t, err)
 	rules(t, group)
+}
+
+func TestRulesThatPrometheusRefusesAreRefused(t *testing.T) {
+	for want, group := range map[string][]promrules.Rule{
+		`promrules: rule "x": Labels has "a b", must be letters`:                  {{Alert: "x", Expr: "up", Labels: map[string]string{"a b": "1"}}},
+		`promrules: rule "x": Annotations has "a: 1\nb", must be letters`:         {{Alert: "x", Expr: "up", Annotations: map[string]string{"a: 1\nb": "1"}}},
+		`promrules: rule "x": Labels has "__name__", must be letters`:             {{Alert: "x", Expr: "up", Labels: map[string]string{"__name__": "1"}}},
+		`promrules: rule "": Alert is "" and Expr "up", must not be empty`:        {{Expr: "up"}},
+		`promrules: rule "x": Alert is "x" and Expr "", must not be empty`:        {{Alert: "x"}},
+		`promrules: rule "x": For is -1s, must be at least 0`:                     {{Alert: "x", Expr: "up", For: -time.Second}},
+		"must be at least 0\npromrules: rule \"y\": Alert is \"y\" and Expr \"\"": {{Alert: "x", Expr: "up", For: -1}, {Alert: "y"}},
+	} {
+		var b strings.Builder
+		require.ErrorContains(t, promrules.Write(&b, map[string][]promrules.Rule{"g": group}), want)
+		require.Empty(t, b.String(), "no part of the file is written")
+	}
+	require.EqualError(t, promrules.Write(io.Discard, map[string][]promrules.Rule{"": nil}), "promrules: the name of a group is empty")
 }

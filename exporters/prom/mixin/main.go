@@ -46,5 +46,5 @@ func run(args []string, out io.Writer) error {
 	if _, err := io.WriteString(out, "# Written by go run ./mixin.\n"); err != nil {
 		return err
 	}
-	return promrules.Write(out, health)
+	return promrules.Write(out, map[string][]promrules.Rule{"weir health": health})
 }

@@ -36,7 +36,7 @@ func written(t *testing.T, args ...string) string {
 }
 
 // health are the rules for the intervals.
-func health(t *testing.T, c promrules.HealthConfig) promrules.Group {
+func health(t *testing.T, c promrules.HealthConfig) []promrules.Rule {
 	t.Helper()
 	group, err := promrules.Health(c)
 	require.NoError(t, err)
@@ -57,7 +57,7 @@ func TestRulesAreWrittenForTheIntervalsGiven(t *testing.T) {
 	for _, c := range []promrules.HealthConfig{{}, {Scrape: 15 * time.Second}, {Scrape: time.Second, Interval: time.Minute}} {
 		var want strings.Builder
 		want.WriteString("# Written by go run ./mixin.\n")
-		require.NoError(t, promrules.Write(&want, health(t, c)))
+		require.NoError(t, promrules.Write(&want, map[string][]promrules.Rule{"weir health": health(t, c)}))
 		require.Equal(t, want.String(), written(t, "-scrape", c.Scrape.String(), "-interval", c.Interval.String()))
 	}
 	err := exec.CommandContext(t.Context(), "go", "run", ".", "-scrape", "1h").Run()
@@ -72,7 +72,7 @@ func TestRulesPassPromtool(t *testing.T) {
 func TestEveryRuleHasATest(t *testing.T) {
 	tests, err := os.ReadFile("alerts_test.yml")
 	require.NoError(t, err)
-	for _, r := range health(t, promrules.HealthConfig{}).Rules {
+	for _, r := range health(t, promrules.HealthConfig{}) {
 		require.Contains(t, string(tests), "alertname: "+r.Alert+"\n")
 	}
 }
@@ -133,14 +133,14 @@ func asGrafanaSends(expr string) string {
 
 func TestExpressionsOfTheDashboardAreParsedByPromtool(t *testing.T) {
 	d := readDashboard(t)
-	rules := promrules.Group{Name: "dashboard"}
+	var rules []promrules.Rule
 	for _, expr := range d.expressions() {
 		require.NotContains(t, asGrafanaSends(expr), "$", "no other variables")
-		rules.Rules = append(rules.Rules, promrules.Rule{Alert: "Panel", Expr: asGrafanaSends(expr)})
+		rules = append(rules, promrules.Rule{Alert: "Panel", Expr: asGrafanaSends(expr)})
 	}
-	require.Greater(t, len(rules.Rules), 40)
+	require.Greater(t, len(rules), 40)
 	var text strings.Builder
-	require.NoError(t, promrules.Write(&text, rules))
+	require.NoError(t, promrules.Write(&text, map[string][]promrules.Rule{"dashboard": rules}))
 	file := filepath.Join(t.TempDir(), "dashboard.yml")
 	require.NoError(t, os.WriteFile(file, []byte(text.String()), 0o600))
 	promtool(t, "check", "rules", "--lint=none", file)
@@ -150,7 +150,7 @@ func TestMetricsLabelsAndValuesOfRulesAndDashboardExist(t *testing.T) {
 	known := exported(t)
 	d := readDashboard(t)
 	exprs := d.expressions()
-	for _, r := range health(t, promrules.HealthConfig{}).Rules {
+	for _, r := range health(t, promrules.HealthConfig{}) {
 		exprs = append(exprs, r.Expr)
 	}
 	for _, v := range d.Templating.List {

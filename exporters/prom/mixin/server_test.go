@@ -46,9 +46,9 @@ func TestARealPrometheusPagesOnce(t *testing.T) {
 	t.Cleanup(target.Close)
 
 	rules := health(t, promrules.HealthConfig{Scrape: time.Second})
-	for i := range rules.Rules {
-		r := &rules.Rules[i]
-		r.For, r.KeepFiring = min(r.For, 5*time.Second), min(r.KeepFiring, 4*time.Second)
+	for i := range rules {
+		r := &rules[i]
+		r.For = min(r.For, 5*time.Second)
 		if r.Alert == "BreakerGroupOpen" {
 			require.Contains(t, r.Expr, " offset 61s")
 			r.Expr = strings.ReplaceAll(r.Expr, " offset 61s", " offset 5s")
@@ -132,14 +132,16 @@ type server struct {
 }
 
 // startPrometheus has a Prometheus scrape the target each second until the end of the test.
-func startPrometheus(t *testing.T, rules promrules.Group, target string) *server {
+func startPrometheus(t *testing.T, rules []promrules.Rule, target string) *server {
 	t.Helper()
 	path, err := exec.LookPath("prometheus")
 	require.NoError(t, err, "prometheus is needed for this test: install Debian's package prometheus, or put prometheus into PATH")
 	dir := t.TempDir()
 	var text strings.Builder
-	require.NoError(t, promrules.Write(&text, rules))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), []byte(text.String()), 0o600))
+	require.NoError(t, promrules.Write(&text, map[string][]promrules.Rule{"weir health": rules}))
+	quick := strings.ReplaceAll(text.String(), "keep_firing_for: 300s", "keep_firing_for: 4s")
+	require.NotEqual(t, text.String(), quick)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), []byte(quick), 0o600))
 	config := fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [rules.yml]\n"+
 		"scrape_configs:\n- job_name: shop\n  static_configs: [{targets: [%q]}]\n", target)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600))
