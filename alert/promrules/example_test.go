@@ -1,11 +1,35 @@
 package promrules_test
 
 import (
+	"fmt"
+	"log"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/weir-go/weir/alert/promrules"
 )
+
+// A rules file for the objective of one service and for the health of all breakers and limiters.
+func Example() {
+	payments, err := promrules.BurnRate("payments", 0.999)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, rule := range payments {
+		rule.Annotations["runbook"] = "https://runbooks.example/payments"
+	}
+	health, err := promrules.Health(promrules.HealthConfig{Scrape: 15 * time.Second})
+	if err != nil {
+		log.Fatal(err)
+	}
+	var file strings.Builder
+	if err := promrules.Write(&file, map[string][]promrules.Rule{"payments": payments, "weir": health}); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(strings.Count(file.String(), "- alert: "), "rules")
+	// Output: 11 rules
+}
 
 func ExampleWrite() {
 	_ = promrules.Write(os.Stdout, map[string][]promrules.Rule{"mine": {{

@@ -2,11 +2,14 @@ package otellog_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	sdk "go.opentelemetry.io/otel/sdk/log"
 
+	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/exporters/otellog"
 )
@@ -22,6 +25,27 @@ func (printer) Export(_ context.Context, records []sdk.Record) error {
 }
 func (printer) Shutdown(context.Context) error   { return nil }
 func (printer) ForceFlush(context.Context) error { return nil }
+
+// State changes of a breaker go to OpenTelemetry as events, and alerts as records.
+func Example() {
+	ctx := context.Background()
+	provider := sdk.NewLoggerProvider(sdk.WithProcessor(sdk.NewSimpleProcessor(printer{})))
+	logger := slog.New(otellog.NewHandler(provider))
+
+	payments := breaker.New("payments", breaker.Config{ConsecutiveFailures: 1, OnChange: breaker.LogChanges(logger)})
+	monitor := alert.NewMonitor(
+		alert.Config{Notify: []alert.Notifier{alert.Log(logger)}},
+		alert.Rule{Name: "payments open", Value: alert.Tripped(payments), When: alert.Above(0)})
+
+	_ = payments.Run(ctx, func(context.Context) error { return errors.New("the bank is down") })
+	monitor.Evaluate(time.Now()) // a program calls go monitor.Run(ctx)
+	if err := monitor.Flush(ctx); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// weir.breaker.transition WARN breaker open
+	//  WARN alert firing
+}
 
 func ExampleHandler() {
 	provider := sdk.NewLoggerProvider(sdk.WithProcessor(sdk.NewSimpleProcessor(printer{})))
