@@ -58,6 +58,11 @@ func sources(t *testing.T) map[string][]stat.Source {
 		"breaker.Breaker":          {breaker.New("b", timed), open},
 		"breaker.Group":            {group},
 		"throttle.Throttle":        {throttle.New("t", throttle.Config{})},
+		"limiter.TokenBucket":      {limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Name: "n", Named: waits})},
+		"limiter.FixedWindow":      {limiter.NewFixedWindow(limiter.FixedWindowConfig{Limit: 1, Window: time.Hour, Name: "n", Named: waits})},
+		"limiter.SlidingWindow":    {limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 1, Window: time.Hour, Name: "n", Named: waits})},
+		"limiter.SlidingLog":       {limiter.NewSlidingLog(limiter.SlidingLogConfig{Limit: 1, Window: time.Hour, Name: "n", Named: waits})},
+		"limiter.LeakyBucket":      {limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerHour(1), Name: "n", Named: waits})},
 		"limiter.Named":            {limiter.NewNamed("n", bucket, waits)},
 		"limiter.NamedConcurrency": {limiter.NewNamedConcurrency("n", inFlight, waits)},
 		"limiter.NamedGroup":       {limiter.NewNamedGroup("n", keys, waits)},
@@ -77,16 +82,25 @@ func (silent) Name() string                              { return "silent" }
 func (silent) Notify(context.Context, alert.Alert) error { return nil }
 
 func TestEverySourceOfTheCoreIsAmongSources(t *testing.T) {
-	types := map[string]bool{}
+	types, embed := map[string]bool{}, map[string][]string{}
 	require.NoError(t, fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
 		if d.IsDir() && name != "." && fileExists(path.Join(name, "go.mod")) {
 			return fs.SkipDir
 		}
 		if strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
-			maps.Copy(types, observers(t, name))
+			maps.Copy(types, observers(t, name, embed))
 		}
 		return err
 	}))
+	for range 2 { // an embedded type may embed another
+		for outer, inner := range embed {
+			types[outer] = types[outer] || slices.ContainsFunc(inner, func(name string) bool { return types[name] })
+		}
+	}
+	maps.DeleteFunc(types, func(name string, observes bool) bool {
+		_, local, _ := strings.Cut(name, ".")
+		return !observes || !ast.IsExported(local)
+	})
 	delete(types, "stat.Set") // is no source, and has a test of its own
 	require.ElementsMatch(t, slices.Collect(maps.Keys(types)), slices.Collect(maps.Keys(sources(t))), "A: in the code, B: in sources")
 }
@@ -96,25 +110,52 @@ func fileExists(name string) bool {
 	return err == nil
 }
 
-// observers has the exported types of a file that have a method Observe, by "package.Type".
-func observers(t *testing.T, name string) map[string]bool {
+// observers has the types of a file that have a method Observe, by "package.Type". It adds to embed which types a
+// struct of the file embeds.
+func observers(t *testing.T, name string, embed map[string][]string) map[string]bool {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 	require.NoError(t, err)
 	types := map[string]bool{}
 	for _, d := range file.Decls {
+		if decl, ok := d.(*ast.GenDecl); ok {
+			embedded(decl, file.Name.Name, embed)
+		}
 		f, ok := d.(*ast.FuncDecl)
 		if !ok || f.Recv == nil || f.Name.Name != "Observe" {
 			continue
 		}
 		ast.Inspect(f.Recv.List[0].Type, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok && id.IsExported() && len(id.Name) > 1 {
+			if id, ok := n.(*ast.Ident); ok && len(id.Name) > 1 {
 				types[file.Name.Name+"."+id.Name] = true
 			}
 			return true
 		})
 	}
 	return types
+}
+
+func embedded(decl *ast.GenDecl, pkg string, embed map[string][]string) {
+	for _, spec := range decl.Specs {
+		typ, ok := spec.(*ast.TypeSpec)
+		if !ok {
+			continue
+		}
+		s, ok := typ.Type.(*ast.StructType)
+		if !ok {
+			continue
+		}
+		for _, field := range s.Fields.List {
+			inner := field.Type
+			if star, ok := inner.(*ast.StarExpr); ok {
+				inner = star.X
+			}
+			if id, ok := inner.(*ast.Ident); ok && len(field.Names) == 0 {
+				outer := pkg + "." + typ.Name.Name
+				embed[outer] = append(embed[outer], pkg+"."+id.Name)
+			}
+		}
+	}
 }
 
 // A loop over what a source shows may be left after any series. The runtime panics if the source

@@ -27,7 +27,7 @@
 //	go easy on something that was at rest        WarmUp         less than R, when cold  200 B a waiter
 //	bound calls in flight                        Concurrency    L at once               200 B a waiter
 //	limit each user, address or action           Group          as TokenBucket          45 B a key in use, and the key
-//	see what a limit does, or would do           Named          as what it wraps
+//	see what a limit does, or would do           a Name in any of their configurations; Named for other limiters
 //
 // # Time
 //
@@ -44,6 +44,5 @@
 // those of the callers; no limiter starts one.
 //
 // Refusals are of type *[LimitedError] and match [ErrLimited] and weir.ErrRefused. Take does not
-// allocate, unless a [SlidingLog] grows or a [Group] meets a new key. Nothing is counted for
-// statistics, except by what has a name: [Named], [NamedGroup] and [NamedConcurrency].
+// allocate, unless a [SlidingLog] grows or a [Group] meets a new key. Only a limiter with a name keeps statistics.
 package limiter

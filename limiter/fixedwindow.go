@@ -22,6 +22,11 @@ type FixedWindowConfig struct {
 	MaxWaiters int
 	// Barge lets Take pass callers that wait. Default: Take is refused while anybody waits.
 	Barge bool
+	// Name stands in errors and metrics. A limiter with a name keeps statistics and is a [stat.Source].
+	// Default: no name and no statistics.
+	Name string
+	// Named is what a limiter with a name does besides. Default [NamedConfig]'s own.
+	Named NamedConfig
 }
 
 // maxWindow bounds a window, so that sums of times do not overflow.
@@ -40,6 +45,7 @@ func (c FixedWindowConfig) Validate() error {
 	if c.MaxWaiters < 0 {
 		fault("MaxWaiters is %d, must be at least 1 (or 0 for no bound)", c.MaxWaiters)
 	}
+	faults = append(faults, c.Named.validateFor(c.Name))
 	return errors.Join(faults...)
 }
 

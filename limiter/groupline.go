@@ -159,6 +159,11 @@ func (k Keyed[K]) peek(r *Result, t time.Time, ahead int64, n int) {
 	k.group.look(r, t.Sub(k.group.epoch), k.key, ahead, n)
 }
 
+func (k Keyed[K]) attempt(t time.Time, n int) Result { return k.group.TakeAt(t, k.key, n) }
+func (k Keyed[K]) giveBack(n int)                    { k.group.Refund(k.key, n) }
+func (k Keyed[K]) shade(*Result, int)                {}
+func (k Keyed[K]) count(*Result, int)                {}
+
 func (k Keyed[K]) lacksRoom(n int) bool {
 	_, room := k.group.hasRoom(k.key, n)
 	return !room && k.group.overflow == RefuseNew

@@ -28,8 +28,16 @@ type Joint struct {
 
 // member is a limiter of this package as a Joint of it sees it.
 type member interface {
-	// peek tells what Take answers once ahead other permits have been taken. It takes and counts nothing.
+	// peek tells what Take answers once ahead other permits have been taken, but for shadow mode. It takes and counts nothing.
 	peek(r *Result, t time.Time, ahead int64, n int)
+	// attempt takes n permits and counts nothing. In shadow mode it is OK only where they have been taken.
+	attempt(t time.Time, n int) Result
+	// giveBack gives back n permits that attempt has taken.
+	giveBack(n int)
+	// shade makes OK what shadow mode lets through.
+	shade(r *Result, n int)
+	// count counts what attempt has answered.
+	count(r *Result, n int)
 	watch(b bell)
 	unwatch(b bell)
 }
@@ -51,7 +59,8 @@ type refuser interface {
 }
 
 // All joins limits into one. A refused request costs nothing anywhere, but where a member counts refused requests
-// (FixedWindowConfig.CountRefused): there each counts, whichever member has refused it. It panics where one is nil.
+// (FixedWindowConfig.CountRefused): there each counts, whichever member has refused it. The number of callers that may wait
+// for a Joint is not bounded; MaxWaiters of its members bounds those that wait for a member. All panics where a limit is nil.
 func All(limits ...Limiter) *Joint {
 	for i, l := range limits {
 		if l == nil {
@@ -76,9 +85,7 @@ func (j *Joint) Take(n int) Result { return j.TakeAt(time.Now(), n) }
 // TakeAt is Take at a given time. A member that is no [TimedLimiter] takes now.
 func (j *Joint) TakeAt(t time.Time, n int) Result {
 	if j.line.ahead.Load() != 0 {
-		var r Result
-		j.peek(&r, t, 0, n)
-		return r
+		return j.attempt(t, n)
 	}
 	r := j.decide(t, n)
 	if !r.OK {
@@ -160,31 +167,60 @@ func (j *Joint) unwatch(b bell) {
 }
 
 // try is Take that counts no refusal.
-func (j *Joint) try(n int) (r Result) {
-	if j.line.ahead.Load() != 0 {
-		j.peek(&r, time.Now(), 0, n)
-		return r
-	}
-	return j.decide(time.Now(), n)
-}
+func (j *Joint) try(n int) Result { return j.attempt(time.Now(), n) }
 
-// decide looks first, because a permit that is taken and given back may have been missing elsewhere meanwhile.
+// decide looks first, because a permit that is taken and given back may have been missing elsewhere meanwhile. Members
+// count the request only once all have admitted it.
 func (j *Joint) decide(t time.Time, n int) Result {
 	if r := j.look(t, 0, n); !r.OK {
 		return r
 	}
 	v := newVerdict()
-	for i, m := range j.members {
-		r := takeAt(m, t, n)
+	var few [4]Result
+	answers := few[:0]
+	for i, l := range j.members {
+		r := attempt(l, t, n)
+		answers = append(answers, r)
+		if shade(l, &r, n); !r.OK { // somebody was faster
+			v.add(r)
+			j.giveBackAll(answers[:i], n)
+			return v.Result
+		}
 		v.add(r)
-		if !r.OK { // somebody was faster
-			for _, taken := range j.members[:i] {
-				taken.Refund(n)
-			}
-			break
+	}
+	for i, l := range j.members {
+		if m, ok := l.(member); ok {
+			m.count(&answers[i], n)
 		}
 	}
 	return v.Result
+}
+
+// attempt takes n permits of a member.
+func attempt(l Limiter, t time.Time, n int) Result {
+	if m, ok := l.(member); ok {
+		return m.attempt(t, n)
+	}
+	return takeAt(l, t, n)
+}
+
+func shade(l Limiter, r *Result, n int) {
+	if m, ok := l.(member); ok {
+		m.shade(r, n)
+	}
+}
+
+// giveBackAll gives back what the first members have taken.
+func (j *Joint) giveBackAll(answers []Result, n int) {
+	for i, r := range answers {
+		switch m, ours := j.members[i].(member); {
+		case !r.OK: // let through by shadow mode
+		case ours:
+			m.giveBack(n)
+		default:
+			j.members[i].Refund(n)
+		}
+	}
 }
 
 // look tells what the members together would answer once ahead other permits have been taken.
@@ -194,6 +230,7 @@ func (j *Joint) look(t time.Time, ahead int64, n int) Result {
 		var r Result
 		if m, ok := l.(member); ok {
 			m.peek(&r, t, ahead, n)
+			m.shade(&r, n)
 		} else {
 			r = peek(l, t, n)
 		}
@@ -228,6 +265,19 @@ func (j *Joint) peek(r *Result, t time.Time, ahead int64, n int) {
 		stepBack(r, n)
 	}
 }
+
+func (j *Joint) attempt(t time.Time, n int) Result {
+	if j.line.ahead.Load() != 0 {
+		var r Result
+		j.peek(&r, t, 0, n)
+		return r
+	}
+	return j.decide(t, n)
+}
+
+func (j *Joint) giveBack(n int)     { j.Refund(n) }
+func (j *Joint) shade(*Result, int) {}
+func (j *Joint) count(*Result, int) {} // its members have counted
 
 func (j *Joint) lacksRoom(n int) bool {
 	return slices.ContainsFunc(j.members, func(l Limiter) bool { return lacksRoom(l, n) })

@@ -10,6 +10,7 @@ import (
 // meter is what the window limiters have in common: the lock, the clock and the queue
 // around a rule by which permits are counted.
 type meter struct {
+	*statistics
 	epoch    time.Time
 	limit    int64
 	window   time.Duration
@@ -39,17 +40,27 @@ type rule interface {
 func newMeter(c FixedWindowConfig, epoch time.Time, r rule) *meter {
 	m := &meter{epoch: epoch, limit: int64(c.Limit), window: c.Window, barge: c.Barge, penalise: c.CountRefused, rule: r}
 	m.line.max = c.MaxWaiters
+	m.statistics = newStatistics(c.Name, c.Named, func() (Result, time.Duration) { return m.try(0), m.window })
 	return m
 }
 
-// Take takes n permits, all or none.
+// Take takes n permits, all or none. In shadow mode the result is OK also where none were taken, with the numbers of the
+// refusal.
 func (m *meter) Take(n int) (r Result) {
 	m.take(&r, time.Since(m.epoch), n, m.penalise)
+	m.count(&r, n)
 	return r
 }
 
 // TakeAt is Take at a given time.
 func (m *meter) TakeAt(t time.Time, n int) (r Result) {
+	m.take(&r, t.Sub(m.epoch), n, m.penalise)
+	m.count(&r, n)
+	return r
+}
+
+// attempt is TakeAt that counts nothing in statistics.
+func (m *meter) attempt(t time.Time, n int) (r Result) {
 	m.take(&r, t.Sub(m.epoch), n, m.penalise)
 	return r
 }
@@ -60,15 +71,17 @@ func (m *meter) Period() time.Duration { return m.window }
 // Refund gives n permits back, as if they had never been taken: the oldest that still count,
 // which can only err on the strict side. It is for permits that were taken a moment ago. Where they may have left the window
 // meanwhile it would give back permits of others: then use RefundAt.
-func (m *meter) Refund(n int) { m.giveBack(n, func() bool { return true }) }
+func (m *meter) Refund(n int) { m.giveBack(m.owed(n)) }
+
+func (m *meter) giveBack(n int) { m.giveBackIf(n, func() bool { return true }) }
 
 // RefundAt is Refund of permits that were taken at the time, and does nothing where these no longer count.
 func (m *meter) RefundAt(taken time.Time, n int) {
 	at := within(taken.Sub(m.epoch))
-	m.giveBack(n, func() bool { return m.rule.counts(at) })
+	m.giveBackIf(m.owed(n), func() bool { return m.rule.counts(at) })
 }
 
-func (m *meter) giveBack(n int, count func() bool) {
+func (m *meter) giveBackIf(n int, count func() bool) {
 	if n < 1 {
 		return
 	}
@@ -86,6 +99,13 @@ func (m *meter) Wait(ctx context.Context, n int) error { return m.WaitAtMost(ctx
 
 // WaitAtMost is Wait that gives up at once, with a *LimitedError, where it would take longer than maxWait.
 func (m *meter) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
+	if m.statistics != nil {
+		return m.waitFor(ctx, m, n, maxWait)
+	}
+	return m.waitAtMost(ctx, n, maxWait)
+}
+
+func (m *meter) waitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
 	return m.line.wait(ctx, m, request{n: n, limit: maxWait})
 }
 
@@ -96,7 +116,7 @@ func (m *meter) take(r *Result, at time.Duration, n int, penalise bool) {
 		m.look(r, at, 0, n)
 		return
 	}
-	m.attempt(r, at, int64(n), penalise)
+	m.decide(r, at, int64(n), penalise)
 }
 
 // look tells what Take answers once ahead other permits have been taken. It takes and counts nothing.
@@ -122,17 +142,18 @@ func (m *meter) peek(r *Result, t time.Time, ahead int64, n int) {
 }
 
 func (m *meter) refuse(t time.Time, n int) {
+	m.countRefusal(m, t, n)
 	if m.penalise {
-		m.TakeAt(t, n)
+		m.attempt(t, n)
 	}
 }
 
 func (m *meter) watch(b bell)   { m.line.watch(b) }
 func (m *meter) unwatch(b bell) { m.line.unwatch(b) }
 
-func (m *meter) serve(r *Result, at time.Duration, n int) { m.attempt(r, at, int64(n), false) }
+func (m *meter) serve(r *Result, at time.Duration, n int) { m.decide(r, at, int64(n), false) }
 
-func (m *meter) attempt(r *Result, at time.Duration, n int64, penalise bool) {
+func (m *meter) decide(r *Result, at time.Duration, n int64, penalise bool) {
 	at = within(at)
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
-
-	"github.com/weir-go/weir/stat"
 )
 
-// NamedConfig says what a [Named], [NamedGroup] or [NamedConcurrency] does beside counting.
+// NamedConfig says what a limiter with a name does besides counting.
 type NamedConfig struct {
 	// Near is the share of the limit beyond which permits count as near the limit, above 0 and at most 1. Default: 0.8.
 	Near float64
@@ -30,46 +27,72 @@ func (c NamedConfig) Validate() error {
 	return nil
 }
 
-// Named is a limiter with a name and statistics: a [stat.Source] for exporters.
+// validateFor is Validate for a limiter that may have no name.
+func (c NamedConfig) validateFor(name string) error {
+	if name == "" && c != (NamedConfig{}) {
+		return errors.New("limiter: Named is set, must be left out where there is no Name")
+	}
+	return c.Validate()
+}
+
+// Named gives a limiter of another package, or several limiters that are joined, a name and statistics: a [stat.Source]
+// for exporters. Limiters of this package have a Name in their configuration instead.
 //
 // All methods are safe for concurrent use; Wait and WaitAtMost block. Peeks are not counted.
 type Named struct {
-	books
+	*statistics
 	inner  Limiter
-	waiter WaitLimiter                         // inner, where that can be waited for
-	period interface{ Period() time.Duration } // inner, where it has one
-	holder Holder                              // inner, where it is one
+	waiter WaitLimiter // inner, where that can be waited for
+	holder Holder      // inner, where it is one
 }
 
 // NewNamed gives a limiter a name. Wait and WaitAtMost are those of l; where l is no [WaitLimiter] they do not wait, but take or
-// refuse at once. It panics with the error of c.Validate where there is one, and where l is nil.
+// refuse at once. It panics with the error of c.Validate where there is one, where the name is empty, and where l is nil.
 func NewNamed(name string, l Limiter, c NamedConfig) *Named {
 	if err := c.Validate(); err != nil {
 		panic(err)
+	}
+	if name == "" {
+		panic(errors.New("limiter: the name is empty"))
 	}
 	if l == nil {
 		panic(errors.New("limiter: the limiter to name is nil"))
 	}
 	n := &Named{inner: l}
 	n.waiter, _ = l.(WaitLimiter)
-	n.period, _ = l.(interface{ Period() time.Duration })
 	n.holder, _ = l.(Holder)
-	n.open(name, c)
+	n.statistics = newStatistics(name, c, func() (Result, time.Duration) { return l.Take(0), periodOf(l) })
 	return n
+}
+
+// periodOf is the time to which the limit of a limiter refers, 0 if that is not known.
+func periodOf(l Limiter) time.Duration {
+	if p, ok := l.(interface{ Period() time.Duration }); ok {
+		return p.Period()
+	}
+	return 0
 }
 
 // Take takes n permits, all or none. In shadow mode the result is OK also where none were
 // taken, with the numbers of the refusal.
-func (l *Named) Take(n int) Result { return l.count(l.inner.Take(n), n) }
+func (l *Named) Take(n int) Result {
+	r := l.inner.Take(n)
+	l.count(&r, n)
+	return r
+}
 
 // TakeAt is Take at a given time. A limiter that is no [TimedLimiter] takes now.
-func (l *Named) TakeAt(t time.Time, n int) Result { return l.count(takeAt(l.inner, t, n), n) }
+func (l *Named) TakeAt(t time.Time, n int) Result {
+	r := l.attempt(t, n)
+	l.count(&r, n)
+	return r
+}
 
 // Refund gives n permits back. It takes back nothing that has been counted.
-func (l *Named) Refund(n int) { l.inner.Refund(n) }
+func (l *Named) Refund(n int) { l.giveBack(l.owed(n)) }
 
 // RefundAt gives n permits back that were taken at a time, where the limiter has a RefundAt, and else as Refund does.
-func (l *Named) RefundAt(taken time.Time, n int) { refundAt(l.inner, taken, n) }
+func (l *Named) RefundAt(taken time.Time, n int) { refundAt(l.inner, taken, l.owed(n)) }
 
 // refundAt refunds permits that were taken at a time, by a limiter for which that makes a difference.
 func refundAt(l Limiter, taken time.Time, n int) {
@@ -88,29 +111,23 @@ func (l *Named) Hold(d time.Duration) {
 }
 
 // Period is that of the limiter, and 0 where it has none.
-func (l *Named) Period() time.Duration {
-	if l.period == nil {
-		return 0
-	}
-	return l.period.Period()
-}
+func (l *Named) Period() time.Duration { return periodOf(l.inner) }
 
 // Wait waits for n permits as the limiter does; errors carry the name. In shadow mode it does not wait.
 func (l *Named) Wait(ctx context.Context, n int) error { return l.WaitAtMost(ctx, n, Never) }
 
 // WaitAtMost is Wait that gives up at once where it would take longer than maxWait.
 func (l *Named) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
+	if l.waiter != nil {
+		return l.waitFor(ctx, l, n, maxWait)
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r := l.try(n)
-	if r.OK || peeked(r, n) {
-		return nil
-	}
-	if l.shadow || l.waiter == nil {
+	if r := l.Take(n); !r.OK && !peeked(r, n) {
 		return l.sign(refused(r, n))
 	}
-	return l.await(n, func() error { return l.waiter.WaitAtMost(ctx, n, maxWait) })
+	return nil
 }
 
 // trier is a limiter that may count refused requests.
@@ -119,38 +136,36 @@ type trier interface {
 	try(n int) Result
 }
 
-// try takes n permits. It counts what it answers, unless the request is refused and then waits.
 func (l *Named) try(n int) Result {
-	if l.shadow || l.waiter == nil {
-		return l.Take(n)
+	if t, ok := l.inner.(trier); ok && !l.shadow {
+		r := t.try(n)
+		if m, ours := l.inner.(member); ours && r.OK {
+			m.count(&r, n)
+		}
+		return r
 	}
-	var r Result
-	if t, ok := l.inner.(trier); ok {
-		r = t.try(n)
-	} else {
-		r = l.inner.Take(n)
-	}
-	if r.OK {
-		l.count(r, n)
-	}
-	return r
+	return l.inner.Take(n)
+}
+
+func (l *Named) waitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
+	return l.waiter.WaitAtMost(ctx, n, maxWait)
 }
 
 func (l *Named) peek(r *Result, t time.Time, ahead int64, n int) {
 	if m, ok := l.inner.(member); ok {
 		m.peek(r, t, ahead, n)
+		m.shade(r, n)
 	} else {
 		*r = peek(l.inner, t, n)
 	}
-	r.OK = r.OK || l.shadow && n != 0
 }
+
+func (l *Named) attempt(t time.Time, n int) Result { return takeAt(l.inner, t, n) }
+func (l *Named) giveBack(n int)                    { l.inner.Refund(n) }
 
 // refuse counts a request to a Joint that was refused, if it is this limiter that refuses it.
 func (l *Named) refuse(t time.Time, n int) {
-	var r Result
-	if l.peek(&r, t, 0, n); !r.OK {
-		l.count(r, n)
-	}
+	l.countRefusal(l, t, n)
 	if m, ok := l.inner.(refuser); ok {
 		m.refuse(t, n)
 	}
@@ -167,19 +182,5 @@ func (l *Named) watch(b bell) {
 func (l *Named) unwatch(b bell) {
 	if m, ok := l.inner.(member); ok {
 		m.unwatch(b)
-	}
-}
-
-// Observe yields the statistics: see [stat.Source]. It peeks at the limiter.
-func (l *Named) Observe(yield func(*stat.Series, float64) bool) {
-	if !l.observe(yield) {
-		return
-	}
-	r := l.inner.Take(0)
-	if r.Limit == math.MaxInt || !yield(l.series.available, float64(r.Remaining)) || !yield(l.series.limit, float64(r.Limit)) {
-		return
-	}
-	if d := l.Period(); d > 0 {
-		yield(l.series.period, d.Seconds())
 	}
 }

@@ -11,7 +11,7 @@ import (
 //
 // All methods are safe for concurrent use; Acquire blocks.
 type NamedConcurrency struct {
-	books
+	*statistics
 	inner *Concurrency
 }
 
@@ -24,16 +24,16 @@ func NewNamedConcurrency(name string, l *Concurrency, c NamedConfig) *NamedConcu
 	if l == nil {
 		panic(errors.New("limiter: the limiter to name is nil"))
 	}
-	n := &NamedConcurrency{inner: l}
-	n.open(name, c)
-	return n
+	return &NamedConcurrency{inner: l, statistics: newStatistics(name, c, nil)}
 }
 
 // TryAcquire is [Concurrency.TryAcquire]. In shadow mode ok is always true, and release does nothing for a call for which
 // there was no room.
 func (l *NamedConcurrency) TryAcquire() (release func(), ok bool) {
 	release, ok = l.enter()
-	return release, l.count(l.now(ok), 1).OK
+	r := l.now(ok)
+	l.count(&r, 1)
+	return release, r.OK
 }
 
 // enter lets a call in if there is room; in shadow mode it has something to release also where there is none.
@@ -51,7 +51,8 @@ func (l *NamedConcurrency) Acquire(ctx context.Context) (release func(), err err
 	}
 	release, ok := l.enter()
 	if ok || l.shadow {
-		l.count(l.now(ok), 1)
+		r := l.now(ok)
+		l.count(&r, 1)
 		return release, nil
 	}
 	err = l.await(1, func() error {

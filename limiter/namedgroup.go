@@ -14,7 +14,7 @@ import (
 //
 // All methods are safe for concurrent use; Wait and WaitAtMost block. Peeks are not counted.
 type NamedGroup[K comparable] struct {
-	books
+	*statistics
 	inner *Group[K]
 }
 
@@ -26,18 +26,22 @@ func NewNamedGroup[K comparable](name string, g *Group[K], c NamedConfig) *Named
 	if g == nil {
 		panic(errors.New("limiter: the group to name is nil"))
 	}
-	n := &NamedGroup[K]{inner: g}
-	n.open(name, c)
-	return n
+	return &NamedGroup[K]{inner: g, statistics: newStatistics(name, c, nil)}
 }
 
 // Take takes n tokens of the key, all or none. In shadow mode the result is OK also where none were
 // taken, with the numbers of the refusal.
-func (l *NamedGroup[K]) Take(key K, n int) Result { return l.count(l.inner.Take(key, n), n) }
+func (l *NamedGroup[K]) Take(key K, n int) Result {
+	r := l.inner.Take(key, n)
+	l.count(&r, n)
+	return r
+}
 
 // TakeAt is Take at a given time.
 func (l *NamedGroup[K]) TakeAt(t time.Time, key K, n int) Result {
-	return l.count(l.inner.TakeAt(t, key, n), n)
+	r := l.inner.TakeAt(t, key, n)
+	l.count(&r, n)
+	return r
 }
 
 // Refund gives n tokens back to the key. It takes back nothing that has been counted.
@@ -58,7 +62,10 @@ func (l *NamedGroup[K]) WaitAtMost(ctx context.Context, key K, n int, maxWait ti
 	}
 	r := l.inner.Take(key, n)
 	if r.OK || l.shadow {
-		return l.answer(r, n)
+		l.count(&r, n)
+	}
+	if r.OK || peeked(r, n) {
+		return nil
 	}
 	return l.await(n, func() error { return l.inner.WaitAtMost(ctx, key, n, maxWait) })
 }

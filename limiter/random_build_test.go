@@ -42,6 +42,7 @@ func (w *world) add(s *subject, l waitingLimiter) *subject {
 
 func (w *world) window(name string, c limiter.FixedWindowConfig) *subject {
 	o := &journalOracle{limit: c.Limit, counts: c.CountRefused}
+	c.Name = w.nameOrNone(name)
 	var l waitingLimiter
 	switch name {
 	case "fixed":
@@ -49,7 +50,7 @@ func (w *world) window(name string, c limiter.FixedWindowConfig) *subject {
 		o.since = func(at time.Duration) time.Duration { return at / c.Window * c.Window }
 		o.part = o.since
 	case "sliding":
-		l = limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: c.Limit, Window: c.Window, CountRefused: c.CountRefused})
+		l = limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: c.Limit, Window: c.Window, CountRefused: c.CountRefused, Name: c.Name})
 		width := c.Window / 10
 		o.part = func(at time.Duration) time.Duration { return at / width * width }
 		o.since = func(at time.Duration) time.Duration { return o.part(at) - c.Window }
@@ -70,11 +71,19 @@ func (w *world) window(name string, c limiter.FixedWindowConfig) *subject {
 	return w.add(s, l)
 }
 
+// nameOrNone gives some limiters a name, and so statistics, which change no decision.
+func (w *world) nameOrNone(name string) string {
+	if w.IntN(2) == 0 {
+		return ""
+	}
+	return name
+}
+
 // every are the times in which a token comes; changes between them are exact for a while, and then nearly so.
 var every = []time.Duration{10 * ms, 100 * ms, 300 * ms, sec, 20 * sec}
 
 func (w *world) bucket(name string) *subject {
-	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Every(100 * ms), Burst: 10})
+	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Every(100 * ms), Burst: 10, Name: w.nameOrNone(name)})
 	o := newLevelOracle(100*ms, 10)
 	interval := 100 * ms
 	s := &subject{node: &node{name: name, of: o, most: func() int { return int(o.burst) }}}

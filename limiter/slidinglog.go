@@ -20,6 +20,11 @@ type SlidingLogConfig struct {
 	MaxWaiters int
 	// Barge lets Take pass callers that wait. Default: Take is refused while anybody waits.
 	Barge bool
+	// Name stands in errors and metrics. A limiter with a name keeps statistics and is a [stat.Source].
+	// Default: no name and no statistics.
+	Name string
+	// Named is what a limiter with a name does besides. Default [NamedConfig]'s own.
+	Named NamedConfig
 }
 
 // Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.

@@ -26,6 +26,11 @@ type SlidingWindowConfig struct {
 	MaxWaiters int
 	// Barge lets Take pass callers that wait. Default: Take is refused while anybody waits.
 	Barge bool
+	// Name stands in errors and metrics. A limiter with a name keeps statistics and is a [stat.Source].
+	// Default: no name and no statistics.
+	Name string
+	// Named is what a limiter with a name does besides. Default [NamedConfig]'s own.
+	Named NamedConfig
 }
 
 const maxBuckets = 100_000
@@ -40,7 +45,10 @@ func (c SlidingWindowConfig) Validate() error {
 }
 
 func (c SlidingWindowConfig) window() FixedWindowConfig {
-	return FixedWindowConfig{Limit: c.Limit, Window: c.Window, CountRefused: c.CountRefused, MaxWaiters: c.MaxWaiters, Barge: c.Barge}
+	return FixedWindowConfig{
+		Limit: c.Limit, Window: c.Window, CountRefused: c.CountRefused, MaxWaiters: c.MaxWaiters, Barge: c.Barge,
+		Name: c.Name, Named: c.Named,
+	}
 }
 
 // SlidingWindow admits at most Limit permits in any window, wherever it begins. It counts in

@@ -21,6 +21,11 @@ type TokenBucketConfig struct {
 	MaxWaiters int
 	// Barge lets Take pass callers that wait. Default: Take is refused while anybody waits.
 	Barge bool
+	// Name stands in errors and metrics. A bucket with a name keeps statistics and is a [stat.Source].
+	// Default: no name and no statistics.
+	Name string
+	// Named is what a bucket with a name does besides. Default [NamedConfig]'s own.
+	Named NamedConfig
 }
 
 // None is a burst of no token: nothing is admitted, unless the rate is Unlimited, when everything is.
@@ -41,6 +46,7 @@ func (c TokenBucketConfig) Validate() error {
 	if c.MaxWaiters < 0 {
 		faults = append(faults, fmt.Errorf("limiter: MaxWaiters is %d, must be at least 1 (or 0 for no bound)", c.MaxWaiters))
 	}
+	faults = append(faults, c.Named.validateFor(c.Name))
 	return errors.Join(faults...)
 }
 
@@ -60,6 +66,7 @@ func (c TokenBucketConfig) Validate() error {
 //
 // All methods are safe for concurrent use; only Wait and WaitAtMost block.
 type TokenBucket struct {
+	*statistics
 	epoch time.Time
 	barge bool
 	terms atomic.Pointer[terms]
@@ -80,18 +87,26 @@ func NewTokenBucketAt(c TokenBucketConfig, t0 time.Time) *TokenBucket {
 	b := &TokenBucket{epoch: t0, barge: c.Barge}
 	b.line.max = c.MaxWaiters
 	b.terms.Store(newTerms(c.Rate, c.Burst))
+	b.statistics = newStatistics(c.Name, c.Named, func() (Result, time.Duration) { return b.try(0), b.Period() })
 	return b
 }
 
-// Take takes n tokens, all or none.
+// Take takes n tokens, all or none. In shadow mode the result is OK also where none were taken, with the numbers of the
+// refusal.
 func (b *TokenBucket) Take(n int) (r Result) {
 	b.take(&r, time.Since(b.epoch), n)
+	if b.statistics != nil {
+		b.count(&r, n)
+	}
 	return r
 }
 
 // TakeAt is Take at a given time.
 func (b *TokenBucket) TakeAt(t time.Time, n int) (r Result) {
 	b.take(&r, t.Sub(b.epoch), n)
+	if b.statistics != nil {
+		b.count(&r, n)
+	}
 	return r
 }
 
@@ -99,7 +114,7 @@ func (b *TokenBucket) TakeAt(t time.Time, n int) (r Result) {
 // simple. It reports whether it did; where it did not, TakeAt knows more. It costs less than that: for those who wrap a
 // bucket.
 func (b *TokenBucket) AdmitAfter(d time.Duration, n int) bool {
-	return b.line.ahead.Load() == 0 && b.terms.Load().admit(d, n)
+	return b.statistics == nil && b.line.ahead.Load() == 0 && b.terms.Load().admit(d, n)
 }
 
 // Tokens is how many tokens there are, with fractions: below 0 where they are owed to reservations, and not above while
@@ -114,7 +129,9 @@ func (b *TokenBucket) TokensAt(t time.Time) float64 { return b.tokens(t.Sub(b.ep
 func (b *TokenBucket) Period() time.Duration { return b.terms.Load().period() }
 
 // Refund gives n tokens back, as if they had never been taken.
-func (b *TokenBucket) Refund(n int) {
+func (b *TokenBucket) Refund(n int) { b.giveBack(b.owed(n)) }
+
+func (b *TokenBucket) giveBack(n int) {
 	if n < 1 {
 		return
 	}
@@ -135,6 +152,19 @@ func (b *TokenBucket) Wait(ctx context.Context, n int) error { return b.WaitAtMo
 
 // WaitAtMost is Wait that gives up at once, with a *LimitedError, where it would take longer than maxWait.
 func (b *TokenBucket) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
+	if b.statistics != nil {
+		return b.waitFor(ctx, b, n, maxWait)
+	}
+	return b.waitAtMost(ctx, n, maxWait)
+}
+
+// try, waitAtMost and the other methods below count nothing.
+func (b *TokenBucket) try(n int) (r Result) {
+	b.take(&r, b.now(), n)
+	return r
+}
+
+func (b *TokenBucket) waitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
 	// The queue would find the same, but by way of an interface, and so with a Result on the heap.
 	if n > 0 && b.line.ahead.Load() == 0 && ctx.Err() == nil {
 		var r Result
@@ -182,6 +212,13 @@ func (b *TokenBucket) look(r *Result, at time.Duration, ahead int64, n int) {
 func (b *TokenBucket) peek(r *Result, t time.Time, ahead int64, n int) {
 	b.look(r, t.Sub(b.epoch), ahead, n)
 }
+
+func (b *TokenBucket) attempt(t time.Time, n int) (r Result) {
+	b.take(&r, t.Sub(b.epoch), n)
+	return r
+}
+
+func (b *TokenBucket) refuse(t time.Time, n int) { b.countRefusal(b, t, n) }
 
 func (b *TokenBucket) watch(l bell)   { b.line.watch(l) }
 func (b *TokenBucket) unwatch(l bell) { b.line.unwatch(l) }

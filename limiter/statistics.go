@@ -1,0 +1,246 @@
+package limiter
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir/internal/sentinel"
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/window"
+)
+
+// Stats are what a limiter with a name has counted since it was made.
+type Stats struct {
+	Allowed   Tally // admitted at once
+	Waited    Tally // admitted after waiting
+	Refused   Tally // not admitted
+	Cancelled Tally // given up by their callers while waiting
+	Shadowed  Tally // let through though the limiter refused
+	Near      int64 // permits taken beyond the share of the limit that NamedConfig.Near is
+	Waiting   int64 // requests that wait now
+}
+
+// Tally is a number of requests and of the permits they were for.
+type Tally struct {
+	Requests int64 // for at least one permit each
+	Permits  int64 // that they were for, added up
+}
+
+// statistics are what is counted of a limiter with a name. A limiter without a name has none: a nil *statistics counts nothing.
+type statistics struct {
+	name    string
+	near    float64
+	shadow  bool
+	current func() (r Result, period time.Duration) // how things stand, without taking anything
+
+	counts  [outcomes]tally
+	nearby  atomic.Int64
+	waiting atomic.Int64
+	lent    atomic.Int64  // permits let through in shadow mode since something was taken, which a refund must not give back
+	waits   *window.Times // nil where that is not asked for
+	series  namedSeries
+}
+
+// newStatistics returns those of a limiter, nil if it has no name. The configuration is valid.
+func newStatistics(name string, c NamedConfig, current func() (Result, time.Duration)) *statistics {
+	if name == "" {
+		return nil
+	}
+	s := &statistics{name: name, near: c.Near, shadow: c.Shadow, current: current}
+	if c.Near == 0 {
+		s.near = 0.8
+	}
+	if c.Waits {
+		s.waits = new(window.Times)
+	}
+	s.series.build(name, c.Shadow)
+	return s
+}
+
+// Name returns the name, which is empty where none was given.
+func (s *statistics) Name() string {
+	if s == nil {
+		return ""
+	}
+	return s.name
+}
+
+// Stats returns what has been counted: zeros without a name.
+func (s *statistics) Stats() Stats {
+	if s == nil {
+		return Stats{}
+	}
+	return Stats{
+		Allowed: s.counts[allowed].load(), Waited: s.counts[waited].load(), Refused: s.counts[refusedOnes].load(),
+		Cancelled: s.counts[cancelled].load(), Shadowed: s.counts[shadowed].load(),
+		Near: s.nearby.Load(), Waiting: s.waiting.Load(),
+	}
+}
+
+// Waits returns how long the callers waited that were admitted after a wait, if NamedConfig.Waits is set.
+func (s *statistics) Waits() window.Latency {
+	if s == nil || s.waits == nil {
+		return window.Latency{}
+	}
+	return s.waits.Latency()
+}
+
+// Histograms yields how long the callers waited that were admitted after a wait, if NamedConfig.Waits is set.
+func (s *statistics) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
+	if s != nil && s.waits != nil {
+		waits := s.waits.Latency()
+		yield(s.series.wait, waits.Histogram())
+	}
+}
+
+// Observe yields the statistics, and nothing without a name: see [stat.Source]. It peeks at the limiter.
+func (s *statistics) Observe(yield func(*stat.Series, float64) bool) {
+	if s == nil || !s.observe(yield) {
+		return
+	}
+	r, period := s.current()
+	if r.Limit == math.MaxInt || !yield(s.series.available, float64(r.Remaining)) || !yield(s.series.limit, float64(r.Limit)) {
+		return
+	}
+	if period > 0 {
+		yield(s.series.period, period.Seconds())
+	}
+}
+
+// count counts what was answered to a request for n. In shadow mode it makes the answer OK.
+func (s *statistics) count(r *Result, n int) {
+	switch {
+	case s == nil || n == 0:
+	case r.OK:
+		s.counts[allowed].add(n)
+		s.countNear(*r, n)
+		if s.shadow {
+			s.lent.Store(0)
+		}
+	case s.shadow:
+		s.counts[shadowed].add(n)
+		s.lent.Add(int64(max(n, 0)))
+		r.OK = true
+	default:
+		s.counts[refusedOnes].add(n)
+	}
+}
+
+// shade makes OK what shadow mode lets through.
+func (s *statistics) shade(r *Result, n int) {
+	if s != nil && s.shadow && n != 0 {
+		r.OK = true
+	}
+}
+
+// shadows reports whether nothing is refused.
+func (s *statistics) shadows() bool { return s != nil && s.shadow }
+
+// owed returns how many of n permits that are given back had been taken. Those that shadow mode let through had not: of
+// permits that were taken a moment ago, they are the last ones if nothing was taken since.
+func (s *statistics) owed(n int) int {
+	if !s.shadows() {
+		return n
+	}
+	for n > 0 {
+		lent := s.lent.Load()
+		back := min(lent, int64(n))
+		if s.lent.CompareAndSwap(lent, lent-back) {
+			return n - int(back)
+		}
+	}
+	return n
+}
+
+// countRefusal counts a request to a Joint that was refused, where this limiter is one that refuses it.
+func (s *statistics) countRefusal(l member, t time.Time, n int) {
+	if s == nil || s.shadow {
+		return
+	}
+	var r Result
+	if l.peek(&r, t, 0, n); !r.OK {
+		s.count(&r, n)
+	}
+}
+
+// uncounted is a limiter without its statistics.
+type uncounted interface {
+	// try is Take of a request that waits if it is refused.
+	try(n int) Result
+	waitAtMost(ctx context.Context, n int, maxWait time.Duration) error
+}
+
+// waitFor is WaitAtMost of a limiter with a name. In shadow mode it does not wait.
+func (s *statistics) waitFor(ctx context.Context, l uncounted, n int, maxWait time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r := l.try(n)
+	if r.OK || s.shadow {
+		s.count(&r, n)
+	}
+	if r.OK || peeked(r, n) {
+		return nil
+	}
+	return s.await(n, func() error { return l.waitAtMost(ctx, n, maxWait) })
+}
+
+// countNear counts those of n permits just taken that lie beyond the share of the limit which is not near it.
+func (s *statistics) countNear(r Result, n int) {
+	if r.Limit == math.MaxInt {
+		return
+	}
+	used := r.Limit - r.Remaining
+	near := s.near * float64(r.Limit) * (1 + 0x1p-50) // 0.29 of 100 is 29, though not in floats
+	if beyond := used - int(math.Floor(near)); beyond > 0 {
+		s.nearby.Add(int64(min(n, beyond)))
+	}
+}
+
+// await counts a wait for n.
+func (s *statistics) await(n int, wait func() error) error {
+	if n == 0 { // a peek
+		return s.sign(wait())
+	}
+	s.waiting.Add(1)
+	began := time.Now()
+	err := wait()
+	s.waiting.Add(-1)
+	switch {
+	case err == nil:
+		s.counts[waited].add(n)
+		if s.waits != nil {
+			s.waits.Record(time.Since(began))
+		}
+	case errors.Is(err, sentinel.ErrRefused):
+		s.counts[refusedOnes].add(n)
+	default:
+		s.counts[cancelled].add(n)
+	}
+	return s.sign(err)
+}
+
+// sign puts the name into an error.
+func (s *statistics) sign(err error) error {
+	if limited, ok := errors.AsType[*LimitedError](err); ok {
+		limited.Name = s.name
+	}
+	return err
+}
+
+// observe yields what has been counted, and reports whether the reader wants more.
+func (s *statistics) observe(yield func(*stat.Series, float64) bool) bool {
+	for i := range s.counts {
+		requests := s.series.requests[i]
+		if requests == nil {
+			continue
+		}
+		if !yield(requests, float64(s.counts[i].requests.Load())) || !yield(s.series.permits[i], float64(s.counts[i].load().Permits)) {
+			return false
+		}
+	}
+	return yield(s.series.near, float64(s.nearby.Load())) && yield(s.series.waiting, float64(s.waiting.Load()))
+}
