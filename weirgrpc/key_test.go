@@ -2,6 +2,7 @@ package weirgrpc_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -150,5 +151,17 @@ func TestMethodsOfAnyLengthAreNotKept(t *testing.T) {
 		})
 		require.Less(t, kept, int64(100*size), name)
 		runtime.KeepAlive(server)
+	}
+}
+
+func TestAKeyOfMoreThan128BytesIsItsHash(t *testing.T) {
+	for size, kept := range map[int]bool{1: true, 128: true, 129: false, 10_000: false} {
+		value := strings.Repeat("k", size)
+		want := sha256.Sum256([]byte(value))
+		ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("x-api-key", value))
+		for _, got := range []string{weirgrpc.ByMetadata("x-api-key")(ctx, weirgrpc.Call{}), weirgrpc.ByMethod(ctx, weirgrpc.Call{Method: value})} {
+			require.Equal(t, kept, got == value, "%d bytes", size)
+			require.Equal(t, !kept, got == string(want[:]), "%d bytes", size)
+		}
 	}
 }
