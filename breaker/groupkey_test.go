@@ -109,3 +109,12 @@ func TestGroupBoundsTheWordsOfAKey(t *testing.T) {
 	require.NotContains(t, err.Error(), "\uFFFD", "it is cut between characters")
 	require.Less(t, len(err.Error()), 400)
 }
+
+func TestGroupGuardsAKeyWithUpTo1024BytesOfText(t *testing.T) {
+	type pair struct{ a, b string }
+	g := breaker.NewGroup[pair]("g", breaker.GroupConfig{})
+	g.Get(pair{"a", strings.Repeat("x", 1023)})
+	require.Equal(t, breaker.GroupStats{Members: 1}, g.Stats())
+	g.Get(pair{"a", strings.Repeat("x", 1024)})
+	require.Equal(t, breaker.GroupStats{Members: 1, Unguarded: 1}, g.Stats())
+}
