@@ -67,6 +67,11 @@ var verbs = map[string]func(ctx context.Context, g *weir.Gate, call func()) erro
 		_, err := weir.Do(ctx, g, func(context.Context) (int, error) { call(); return 0, nil })
 		return err
 	},
+	"DoResult": func(ctx context.Context, g *weir.Gate, call func()) error {
+		_, err := weir.DoResult(ctx, g, func(context.Context) (int, error) { call(); return 0, nil },
+			func(int, error) breaker.Outcome { return breaker.Success })
+		return err
+	},
 	"DoOr": func(ctx context.Context, g *weir.Gate, call func()) error {
 		_, err := weir.DoOr(ctx, g, func(context.Context) (int, error) { call(); return 0, nil },
 			func(_ context.Context, err error) (int, error) { return 0, err })

@@ -285,6 +285,10 @@ func TestPanicsOfTheFunctionAndNilFunctions(t *testing.T) {
 	require.PanicsWithValue(t, missing, func() {
 		_, _ = weir.DoOr(bg(), g, func(context.Context) (int, error) { return 0, nil }, nil)
 	})
+	require.PanicsWithValue(t, missing, func() { _, _ = weir.DoResult(bg(), g, nil, byStatus) })
+	require.PanicsWithValue(t, missing, func() {
+		_, _ = weir.DoResult(bg(), g, func(context.Context) (int, error) { return 0, nil }, nil)
+	})
 	require.Equal(t, 3, g.Limiter().Take(0).Remaining)
 	require.PanicsWithValue(t, "boom", func() { _ = g.Run(bg(), func(context.Context) error { panic("boom") }) })
 	require.PanicsWithValue(t, "boom", func() {

@@ -1,0 +1,34 @@
+package weir
+
+import (
+	"context"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/verdict"
+)
+
+// DoResult is [Do] for a call whose value also says whether the service failed, such as a response
+// with a status. judge returns the outcome, in place of breaker.Config.Classify. As with Classify,
+// it is not asked about an error of a call that the caller has cancelled, or that another guard has
+// refused: see [breaker.Breaker.Outcome].
+func DoResult[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, error), judge func(T, error) breaker.Outcome) (v T, err error) {
+	var permit breaker.Permit
+	if err = g.admit(ctx, &permit, fn == nil || judge == nil); err != nil {
+		return v, err
+	}
+	returned, outcome := false, breaker.Ignored // as of a judge that panics, which has said nothing
+	defer func() {
+		if !returned {
+			outcome = verdict.Unreturned[breaker.Outcome](ctx)
+		}
+		permit.Record(outcome)
+	}()
+	v, err = fn(ctx)
+	returned = true
+	var f verdict.Findings
+	outcome = verdict.Find(&f, ctx, err, func(err error) breaker.Outcome { return judge(v, err) })
+	if outcome == breaker.Failure && f.After > 0 {
+		permit.SetRetryAfter(f.After)
+	}
+	return v, err
+}
