@@ -48,11 +48,11 @@ func ExampleConfig_database() {
 		_ = db.Run(context.Background(), insert)
 		_ = db.Run(context.Background(), find)
 	}
-	fmt.Println(db.State(), db.Counts().Failures)
+	fmt.Println(db.Breaker().State(), db.Breaker().Counts().Failures)
 	for range 60 {
 		_ = db.Run(context.Background(), down)
 	}
-	fmt.Println(db.State())
+	fmt.Println(db.Breaker().State())
 	// Output:
 	// closed 0
 	// open

@@ -210,18 +210,9 @@ func (g *Gate) Breaker() *breaker.Breaker { return g.breaker }
 // Limiter returns the gate's limiter, nil where there is none.
 func (g *Gate) Limiter() limiter.Limiter { return g.limiter }
 
-// State returns the breaker's state.
-func (g *Gate) State() breaker.State { return g.breaker.State() }
-
-// IsOpen reports whether the breaker is open.
-func (g *Gate) IsOpen() bool { return g.breaker.IsOpen() }
-
 // Tripped reports whether the breaker has opened and has not closed since: see
 // [breaker.Breaker.Tripped].
 func (g *Gate) Tripped() bool { return g.breaker.Tripped() }
-
-// Counts returns the calls that the breaker judges: see [breaker.Breaker.Counts].
-func (g *Gate) Counts() window.Counts { return g.breaker.Counts() }
 
 // Totals returns the calls of the breaker's whole life. Refused are those that the
 // breaker refused; what the limiter refused is in Admissions.

@@ -48,7 +48,7 @@ func TestGateLimits(t *testing.T) {
 		time.Sleep(weir.RetryAfter(later))
 		require.NoError(t, g.Run(bg(), succeed))
 		require.NotSame(t, err, g.Run(bg(), succeed))
-		require.Equal(t, window.Counts{Successes: 3}, g.Counts(), "what the limiter refused is no call")
+		require.Equal(t, window.Counts{Successes: 3}, g.Breaker().Counts(), "what the limiter refused is no call")
 		require.Equal(t, weir.Admissions{Allowed: 3, Refused: 3}, g.Admissions())
 	})
 }
@@ -59,9 +59,9 @@ func TestGateTripsAndSpendsNoTokenWhileOpen(t *testing.T) {
 		for range 20 {
 			require.ErrorIs(t, g.Run(bg(), fail), errDown)
 		}
-		require.True(t, g.IsOpen())
+		require.True(t, g.Breaker().IsOpen())
 		require.True(t, g.Tripped())
-		require.Equal(t, breaker.Open, g.State())
+		require.Equal(t, breaker.Open, g.Breaker().State())
 		for range 500 {
 			err := g.Run(bg(), succeed)
 			require.ErrorIs(t, err, breaker.ErrOpen)
@@ -101,7 +101,7 @@ func TestFlawK_NeitherPartKeepsWhatTheOtherRefuses(t *testing.T) {
 		require.True(t, first.Record(breaker.Success))
 		require.True(t, second.Record(breaker.Success))
 		require.NoError(t, g.Run(bg(), succeed))
-		require.Equal(t, breaker.Closed, g.State())
+		require.Equal(t, breaker.Closed, g.Breaker().State())
 	})
 }
 
@@ -294,7 +294,7 @@ func TestPanicsOfTheFunctionAndNilFunctions(t *testing.T) {
 	require.PanicsWithValue(t, "boom", func() {
 		_, _ = weir.Do(bg(), g, func(context.Context) (int, error) { panic("boom") })
 	})
-	require.Equal(t, int64(2), g.Counts().Failures)
+	require.Equal(t, int64(2), g.Breaker().Counts().Failures)
 }
 
 func TestRetryAfterFindsTheWait(t *testing.T) {
@@ -419,7 +419,7 @@ func TestCallsAllocateNothing(t *testing.T) {
 		"limited, DoOr":  func() { _, _ = weir.DoOr(ctx, limited, value, instead) },
 		"open":           func() { _ = down.Run(ctx, succeed) },
 		"open, Do":       func() { _, _ = weir.Do(ctx, down, value) },
-		"what it counts": func() { _, _, _ = free.Counts(), free.Totals(), free.Admissions() },
+		"what it counts": func() { _, _, _ = free.Latency(), free.Totals(), free.Admissions() },
 	} {
 		require.Zero(t, testing.AllocsPerRun(1000, f), name)
 	}

@@ -127,14 +127,8 @@ func (g *Group[K]) All() iter.Seq2[K, *breaker.Breaker] { return g.breakers.All(
 // included: see [breaker.Group.Reconfigure].
 func (g *Group[K]) ReconfigureBreakers(c breaker.Config) error { return g.breakers.Reconfigure(c) }
 
-// Name returns the group's name.
-func (g *Group[K]) Name() string { return g.name }
-
 // Len returns the number of keys that have a breaker, GroupConfig.MaxKeys at most.
 func (g *Group[K]) Len() int { return g.breakers.Len() }
-
-// Stats returns what the group of the breakers has been through.
-func (g *Group[K]) Stats() breaker.GroupStats { return g.breakers.Stats() }
 
 // Admissions returns what became of the calls of all keys at their limiters; zeros
 // where there are none.

@@ -21,6 +21,6 @@ func Example_redisNil() {
 			fmt.Println(err)
 		}
 	}
-	fmt.Println(cache.State(), cache.Counts().Failures)
+	fmt.Println(cache.Breaker().State(), cache.Breaker().Counts().Failures)
 	// Output: closed 0
 }

@@ -74,6 +74,16 @@ func (c *crowd) audit() {
 	}
 }
 
+// evictions returns how many keys the group has evicted.
+func (c *crowd) evictions() (n float64) {
+	for s, v := range c.group.Observe {
+		if s.Instrument.Name == "weir.breaker.group.evictions" {
+			n = v
+		}
+	}
+	return n
+}
+
 func (c *crowd) settle() {
 	if made, ended := c.made.Load(), c.ran.Load()+c.refused.Load(); made != ended {
 		c.faults.add("lost calls", "the group: %d calls made, %d ran or were refused", made, ended)

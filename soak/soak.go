@@ -210,8 +210,8 @@ func (w *world) String() string {
 		open, limited = open+h.refusedOpen.Load(), limited+h.refusedLimited.Load()
 	}
 	return fmt.Sprintf("gates: %d calls, %d ran, %d refused by breakers, %d by limits\n"+
-		"group: %d calls, %d ran, %d keys let go\n%s\n"+
+		"group: %d calls, %d ran, %v keys evicted\n%s\n"+
 		"looks: %d scrapes, %d collections, %d visits with %d events; %d notifications\n%v",
-		made, ran, open, limited, w.crowd.made.Load(), w.crowd.ran.Load(), w.crowd.group.Stats().Evictions, fleet,
+		made, ran, open, limited, w.crowd.made.Load(), w.crowd.ran.Load(), w.crowd.evictions(), fleet,
 		w.look.scrapes.Load(), w.look.collections.Load(), w.look.visits.Load(), w.look.events.Load(), w.told.Load(), &w.growth)
 }

@@ -172,6 +172,6 @@ func TestProbesThatAreCancelledAreNoEvidence(t *testing.T) {
 		hang = false
 		_, err := call(t.Context(), cc, get, "")
 		require.NoError(t, err)
-		require.Equal(t, breaker.Closed, gate.State())
+		require.Equal(t, breaker.Closed, gate.Breaker().State())
 	})
 }

@@ -111,7 +111,7 @@ func TestAStreamThatIsAbandonedKeepsNoPlace(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, []string{"up"}, md["server"])
 				synctest.Wait()
-				require.Equal(t, breaker.HalfOpen, gate.State(), "headers say nothing")
+				require.Equal(t, breaker.HalfOpen, gate.Breaker().State(), "headers say nothing")
 				_, err = open(ctx, cc, chat)
 				require.ErrorIs(t, err, breaker.ErrOpen, "the probe is out")
 

@@ -182,7 +182,7 @@ func TestAFirstMessageIsJudgedBeforeTheEnd(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, receive(s))
 		synctest.Wait() // the client may have it before the handler knows
-		require.Equal(t, breaker.Closed, gate.State(), "the probe has succeeded")
+		require.Equal(t, breaker.Closed, gate.Breaker().State(), "the probe has succeeded")
 	})
 }
 
@@ -222,7 +222,7 @@ func TestAClientThatGoesAwayIsNoEvidence(t *testing.T) {
 				synctest.Wait()
 				cancel()
 				require.Zero(t, places.InFlight())
-				require.Equal(t, breaker.HalfOpen, gate.State())
+				require.Equal(t, breaker.HalfOpen, gate.Breaker().State())
 				_, err = gate.Allow(t.Context())
 				require.NoError(t, err, "and once more")
 			})

@@ -35,7 +35,7 @@ func TestBodyThatFailsIsCountedOnceAndApart(t *testing.T) {
 	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: withBody(breaking())})
 	resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 	require.NoError(t, err)
-	require.Equal(t, window.Counts{Successes: 1}, gate.Counts(), "judged at its headers")
+	require.Equal(t, window.Counts{Successes: 1}, gate.Breaker().Counts(), "judged at its headers")
 
 	for range 3 {
 		_, err = io.ReadAll(resp.Body)
@@ -43,7 +43,7 @@ func TestBodyThatFailsIsCountedOnceAndApart(t *testing.T) {
 	}
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, int64(1), transport.BodyFailures())
-	require.Equal(t, window.Counts{Successes: 1}, gate.Counts())
+	require.Equal(t, window.Counts{Successes: 1}, gate.Breaker().Counts())
 }
 
 func TestBodyThatFailsMayCountAsACallThatFailed(t *testing.T) {

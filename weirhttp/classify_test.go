@@ -81,7 +81,7 @@ func unless(err error, status int) http.RoundTripper {
 
 // verdict is that on the only call of the gate.
 func verdict(gate *weir.Gate) breaker.Outcome {
-	switch n := gate.Counts(); {
+	switch n := gate.Breaker().Counts(); {
 	case n.Successes == 1 && n.Failures+n.Ignored == 0:
 		return breaker.Success
 	case n.Failures == 1 && n.Successes+n.Ignored == 0:
@@ -203,7 +203,7 @@ func TestUploadThatCannotBeReadIsNoFailureOfTheHost(t *testing.T) {
 	require.NoError(t, err)
 	require.Same(t, req, resp.Request)
 	require.NoError(t, resp.Body.Close())
-	require.Equal(t, int64(1), gate.Counts().Successes)
+	require.Equal(t, int64(1), gate.Breaker().Counts().Successes)
 }
 
 // Of a request that ends too early the server never has the whole.

@@ -96,7 +96,7 @@ func ExampleDefaultClassify() {
 		},
 	})}
 	_, _ = get(client, server.URL)
-	fmt.Println(gate.Counts().Failures)
+	fmt.Println(gate.Breaker().Counts().Failures)
 	// Output: 1
 }
 

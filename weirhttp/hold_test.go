@@ -163,7 +163,7 @@ func TestCancelledRequestsAreNoEvidence(t *testing.T) {
 			cancel()
 		}
 		require.EqualValues(t, 40, gate.Totals().Ignored, word)
-		require.Equal(t, breaker.Closed, gate.State())
+		require.Equal(t, breaker.Closed, gate.Breaker().State())
 	}
 }
 
@@ -203,7 +203,7 @@ func TestFailuresInARowSeeAnOutageThatAsksToWait(t *testing.T) {
 				if resp, err := transport.RoundTrip(newGet(t, "http://a.example/")); err == nil {
 					require.NoError(t, resp.Body.Close())
 				}
-				opened = opened || gate.IsOpen()
+				opened = opened || gate.Breaker().IsOpen()
 				time.Sleep(time.Second)
 			}
 			require.Equal(t, c.open, opened)

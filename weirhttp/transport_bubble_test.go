@@ -153,8 +153,8 @@ func TestCallersInLineOverARealStack(t *testing.T) {
 		}
 		done := gate.Admissions()
 		require.Equal(t, int64(30), done.Allowed+done.Waited+done.Refused+done.Cancelled)
-		require.Equal(t, int64(len(served)), gate.Counts().Successes)
-		require.Zero(t, gate.Counts().Failures)
+		require.Equal(t, int64(len(served)), gate.Breaker().Counts().Successes)
+		require.Zero(t, gate.Breaker().Counts().Failures)
 	})
 }
 

@@ -101,7 +101,7 @@ func TestRealServerThatFailsIsNotCalledUntilItIsWell(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, string(p), text)
 		}
-		require.Equal(t, breaker.Closed, gate.State())
+		require.Equal(t, breaker.Closed, gate.Breaker().State())
 	})
 }
 
@@ -137,7 +137,7 @@ func TestStreamsHoldNoProbe(t *testing.T) {
 			require.NoError(t, err)
 			streams = append(streams, resp)
 		}
-		require.Equal(t, breaker.Closed, gate.State())
+		require.Equal(t, breaker.Closed, gate.Breaker().State())
 		close(end)
 		for _, s := range streams {
 			text, err := body(s, nil)
@@ -162,7 +162,7 @@ func TestDownloadThatBreaksOffIsSeen(t *testing.T) {
 		require.Error(t, err)
 		require.Equal(t, "some", text)
 		require.Equal(t, int64(1), transport.BodyFailures())
-		require.Equal(t, window.Counts{Successes: 1, Failures: 1, ConsecutiveFailures: 1}, gate.Counts())
+		require.Equal(t, window.Counts{Successes: 1, Failures: 1, ConsecutiveFailures: 1}, gate.Breaker().Counts())
 	})
 }
 
@@ -197,7 +197,7 @@ func TestCallerWhoLeavesIsNeutral(t *testing.T) {
 		go func() { <-began; cancel() }()
 		_, err := client.Do(newGet(t, server.URL).WithContext(ctx))
 		require.ErrorIs(t, err, context.Canceled)
-		require.Equal(t, window.Counts{Ignored: 1}, gate.Counts())
+		require.Equal(t, window.Counts{Ignored: 1}, gate.Breaker().Counts())
 
 		ctx, cancel = context.WithCancel(t.Context())
 		resp, err := client.Do(newGet(t, server.URL+"/stream").WithContext(ctx))
@@ -211,7 +211,7 @@ func TestCallerWhoLeavesIsNeutral(t *testing.T) {
 		require.NoError(t, err)
 		<-began
 		require.NoError(t, resp.Body.Close(), "without reading it")
-		require.Equal(t, window.Counts{Successes: 2, Ignored: 1}, gate.Counts())
+		require.Equal(t, window.Counts{Successes: 2, Ignored: 1}, gate.Breaker().Counts())
 		require.Zero(t, transport.BodyFailures())
 	})
 }
@@ -224,7 +224,7 @@ func TestServerThatHangsUntilTheDeadlineHasFailed(t *testing.T) {
 		client.Timeout = 20 * time.Millisecond
 		_, err := client.Do(newGet(t, server.URL))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Equal(t, window.Counts{Failures: 1, ConsecutiveFailures: 1}, gate.Counts())
+		require.Equal(t, window.Counts{Failures: 1, ConsecutiveFailures: 1}, gate.Breaker().Counts())
 	})
 }
 
@@ -257,7 +257,7 @@ func TestUpgradedConnectionIsTheCallers(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "echo hello\n", line)
 	require.NoError(t, connection.Close())
-	require.Equal(t, window.Counts{Successes: 1}, gate.Counts())
+	require.Equal(t, window.Counts{Successes: 1}, gate.Breaker().Counts())
 	require.Zero(t, transport.BodyFailures())
 }
 
@@ -275,7 +275,7 @@ func TestRedirectsPassTheGateOfEachHost(t *testing.T) {
 	_, err = body(client.Do(newGet(t, first.URL)))
 	require.ErrorIs(t, err, breaker.ErrOpen)
 	require.ErrorContains(t, err, strings.TrimPrefix(target.URL, "http://"))
-	require.False(t, group.Get(strings.TrimPrefix(first.URL, "http://")).IsOpen())
+	require.False(t, group.Get(strings.TrimPrefix(first.URL, "http://")).Breaker().IsOpen())
 }
 
 func TestTraceSeesTheCallThrough(t *testing.T) {

@@ -246,7 +246,7 @@ func TestPanicOfTheBaseIsAFailureAndGoesUp(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
 	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: baseFunc(func(*http.Request) (*http.Response, error) { panic("boom") })})
 	require.PanicsWithValue(t, "boom", func() { _, _ = transport.RoundTrip(newGet(t, "https://a.example/")) })
-	require.Equal(t, window.Counts{Failures: 1, ConsecutiveFailures: 1}, gate.Counts())
+	require.Equal(t, window.Counts{Failures: 1, ConsecutiveFailures: 1}, gate.Breaker().Counts())
 }
 
 func TestWaitThatTheServerAsksForStretchesTheCooldown(t *testing.T) {
@@ -413,5 +413,5 @@ func TestBaseThatReturnsNothing(t *testing.T) {
 	resp, err := nothing.RoundTrip(newGet(t, "https://a.example/"))
 	require.Nil(t, resp)
 	require.NoError(t, err)
-	require.Equal(t, window.Counts{Failures: 1, ConsecutiveFailures: 1}, gate.Counts())
+	require.Equal(t, window.Counts{Failures: 1, ConsecutiveFailures: 1}, gate.Breaker().Counts())
 }

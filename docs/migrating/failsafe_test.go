@@ -90,7 +90,7 @@ func TestFailsafesBreakerAroundItsLimiterTakesRefusalsForFailures(t *testing.T) 
 		refusals(t, theirs, 10, nil)
 		refusals(t, throughGate(gate), 10, nil)
 		require.True(t, stop.IsOpen(), "and no call has failed")
-		require.Equal(t, breaker.Closed, gate.State())
+		require.Equal(t, breaker.Closed, gate.Breaker().State())
 	})
 }
 

@@ -46,7 +46,7 @@ func (l *lookout) look() frame {
 	l.recent.Sample(l.payments.Totals())
 	events, seen := l.journal.read()
 	f := frame{
-		at: at, run: l.day.run, phase: l.day.at(at), breaker: l.payments.State(), alert: worst(l.monitor.Alerts()),
+		at: at, run: l.day.run, phase: l.day.at(at), breaker: l.payments.Breaker().State(), alert: worst(l.monitor.Alerts()),
 		perSecond: l.shop.customers.Rate(),
 		failing:   failing(l.recent.Counts()),
 		sum:       sold(l.shop, seen),

@@ -42,7 +42,7 @@ func TestRowOfAGateHasWhatItsBreakerAndItsLimiterSay(t *testing.T) {
 		span := 1 + 0.008*float64(passed-payments.Totals().Failures)
 		require.InDelta(t, float64(passed)/span, *r.Rate, 0.01)
 		require.InDelta(t, float64(refused)/span, *r.Refused, 0.01)
-		require.InDelta(t, payments.Counts().FailureRate(), *r.FailureRate, 0.0001, "of the breaker's window")
+		require.InDelta(t, payments.Breaker().Counts().FailureRate(), *r.FailureRate, 0.0001, "of the breaker's window")
 		require.Equal(t, 0.5, *r.Threshold)
 		require.InDelta(t, 0.008, *r.P50, 0.001)
 		require.InDelta(t, *r.Rate-float64(payments.Totals().Failures)/span, *r.Pulses[0], 0.01, "went well")

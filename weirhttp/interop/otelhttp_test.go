@@ -68,7 +68,7 @@ func TestTraceAndBodiesGoThrough(t *testing.T) {
 		got, err = text(client.in(t, http.MethodPost, s.URL+"/there", io.MultiReader(strings.NewReader("streamed"))))
 		require.NoError(t, err)
 		require.Equal(t, string(p)+" true streamed", got)
-		require.Equal(t, window.Counts{Successes: 3}, gate.Counts())
+		require.Equal(t, window.Counts{Successes: 3}, gate.Breaker().Counts())
 		require.Zero(t, client.weir.BodyFailures())
 	})
 }
