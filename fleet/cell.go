@@ -32,8 +32,7 @@ type Cell struct {
 	Period   time.Duration // whole seconds, from 1 s on. Must be given.
 }
 
-// Validate returns nil for a limit that makes sense, and otherwise an error that names all faults.
-func (c Cell) Validate() error {
+func (c Cell) validate() error {
 	var faults []error
 	if c.MaxBurst < 0 || int64(c.MaxBurst) >= maxBurst {
 		faults = append(faults, fmt.Errorf("fleet: MaxBurst is %d, must lie between 0 and %d", c.MaxBurst, int64(maxBurst)-1))
@@ -61,9 +60,12 @@ func (c Cell) validateInterval() error {
 	return nil
 }
 
-func (c Cell) rule() rule {
+func (c Cell) compile() (term, error) {
+	if err := c.validate(); err != nil {
+		return term{}, err
+	}
 	bucket := TokenBucket{Rate: limiter.Per(float64(c.Count), c.Period), Burst: c.MaxBurst + 1}
-	return cellRule{Cell: c, bucketRule: bucket.rule().(bucketRule)}
+	return term{rule: cellRule{Cell: c, bucketRule: bucket.rule()}}, nil
 }
 
 // cellRule is a Cell, and the bucket of its rate for the policies and among other limits.

@@ -85,7 +85,7 @@ func TestCellWithoutTheModule(t *testing.T) {
 		require.Equal(t, want, r.Integers())
 	}
 	require.NoError(t, throttle.Refund(t.Context(), "user", 1))
-	r, err := throttle.Peek(t.Context(), "user")
+	r, err := throttle.Take(t.Context(), "user", 0)
 	require.NoError(t, err)
 	require.Equal(t, 1, r.Remaining)
 	require.NoError(t, throttle.Reset(t.Context(), "user"))

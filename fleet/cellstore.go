@@ -15,27 +15,27 @@ type cellStore struct {
 	cell
 }
 
-func (s *cellStore) stateKeys(tag string) []string { return []string{s.base(tag)} }
+func (s *cellStore) stateKeys(k target) []string { return []string{s.base(k.tag)} }
 
-func (s *cellStore) each(ctx context.Context, tag string, n int, at time.Time) ([]limiter.Result, error) {
-	return alone(s.decide(ctx, tag, n, at))
+func (s *cellStore) each(ctx context.Context, k target, n int, at time.Time) ([]limiter.Result, error) {
+	return alone(s.decide(ctx, k, n, at))
 }
 
-func (s *cellStore) decide(ctx context.Context, tag string, n int, at time.Time) (limiter.Result, error) {
+func (s *cellStore) decide(ctx context.Context, k target, n int, at time.Time) (limiter.Result, error) {
 	if n > 0 && at.IsZero() && s.link.cell.Load() {
-		r, err := s.module(ctx, tag, n)
+		r, err := s.module(ctx, k.tag, n)
 		if !redis.HasErrorPrefix(err, "unknown command") { // has not been executed: the server is another than it was
 			return r, err
 		}
 		s.link.cell.Store(false)
 	}
-	return s.script(ctx, tag, n, at)
+	return s.script(ctx, k.tag, n, at)
 }
 
 // rounds reports whether a refusal may end before it says, for the server's own command knows whole
 // seconds alone.
 func (l *Limiter) rounds() bool {
-	_, cell := l.store.(*cellStore)
+	_, cell := l.parts[0].store.(*cellStore)
 	return cell && l.link.cell.Load()
 }
 
@@ -66,13 +66,13 @@ func (s *cellStore) script(ctx context.Context, tag string, n int, at time.Time)
 
 // giveBack gives back what cannot have come again since it was taken, as if nothing had been owed
 // before.
-func (s *cellStore) giveBack(ctx context.Context, tag string, n int, age time.Duration, at time.Time) error {
+func (s *cellStore) giveBack(ctx context.Context, k target, n int, age time.Duration, at time.Time) error {
 	n = int(min(int64(n), s.limit))
 	back := s.interval*time.Duration(n) - age
 	if back <= 0 {
 		return nil
 	}
-	_, err := s.charge(ctx, tag, -n, -back, at)
+	_, err := s.charge(ctx, k.tag, -n, -back, at)
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -13,7 +14,8 @@ type Config struct {
 	Link *Link
 	// Limits are the limits of each key, 1 to 10. A request is admitted by all of them, or refused
 	// and taken from none, in one round trip. If there are several, what was taken of each is found
-	// by its place among them: keep their order. Must be given.
+	// by its place among them: keep their order. A limit of several keys together is a [Shared].
+	// Must be given.
 	Limits []Limit
 
 	// OnOutage decides while Redis is unavailable. Must be given.
@@ -61,13 +63,29 @@ const (
 	maxLease  = 1_000_000
 )
 
-// rules are the limits, ready for the scripts.
-func (c Config) rules() []rule {
-	rules := make([]rule, 0, len(c.Limits))
-	for _, limit := range c.Limits {
-		rules = append(rules, limit.rule())
+// compile returns the limits, ready for the scripts, or an error that names the faults of all.
+func (c Config) compile() ([]term, error) {
+	var faults []error
+	terms := make([]term, 0, len(c.Limits))
+	for i, limit := range c.Limits {
+		if limit == nil {
+			faults = append(faults, fmt.Errorf("fleet: Limits[%d] is nil, must be given", i))
+			continue
+		}
+		t, err := limit.compile()
+		faults = append(faults, err)
+		if t.place = i; len(c.Limits) > 1 {
+			t.suffix = ":" + strconv.Itoa(i)
+		}
+		if t.scope >= firstScope {
+			t.scope += i
+		}
+		if t.by != nil && c.MaxLease != 0 {
+			faults = append(faults, fmt.Errorf("fleet: MaxLease is %d, must be 0 where Limits[%d] is Shared", c.MaxLease, i))
+		}
+		terms = append(terms, t)
 	}
-	return rules
+	return terms, errors.Join(faults...)
 }
 
 // Validate returns nil for a configuration that makes sense, and otherwise an error that names all
@@ -81,13 +99,8 @@ func (c Config) Validate() error {
 	if len(c.Limits) < 1 || len(c.Limits) > maxLimits {
 		fault("Limits has %d, must have between 1 and %d", len(c.Limits), maxLimits)
 	}
-	for i, limit := range c.Limits {
-		if limit == nil {
-			fault("Limits[%d] is nil, must be given", i)
-		} else if err := limit.Validate(); err != nil {
-			faults = append(faults, err)
-		}
-	}
+	_, err := c.compile()
+	faults = append(faults, err)
 	switch {
 	case !c.OnOutage.valid():
 		fault("OnOutage is %s, must be FailOpen, FailClosed, FailLocal or FailError", c.OnOutage)

@@ -82,7 +82,7 @@ func (r *cellReplay) step(s cellStep) {
 		r.tat = nil
 		r.store()
 	}
-	if s.Error != "" || s.limit().Validate() != nil {
+	if s.Error != "" || fleet.Check(s.limit()) != nil {
 		r.seen[nonsense]++
 	} else {
 		r.compare(s)

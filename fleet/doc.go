@@ -33,11 +33,19 @@
 //	never exceed L in any W, and use all of it   SlidingLog     L                       250 bytes, and 130 a request
 //	replace redis-cell, or share its keys        Cell           L + R                   250 bytes
 //	keep several limits at once                  several        the least of them       theirs
+//	limit many keys together                     Shared         that of its limit       that of its limit, for each By
 //	have a breaker judge what all machines see   Calls
 //
 // The bounds are those of all machines together, to two microseconds. Leases ([Config].MaxLease) add to them what its comment
 // says, an outage under FailLocal what [Config].Share says, and so does a Redis that forgets: what a replica had not been told before it took over, and what was evicted, is admitted
 // a second time.
+//
+// A limit for all keys, or for groups of them, stands beside the others as a [Shared]:
+//
+//	Limits: []fleet.Limit{
+//		fleet.TokenBucket{Rate: limiter.PerSecond(10), Burst: 20},           // each user
+//		fleet.Shared{Limit: fleet.TokenBucket{Rate: limiter.PerSecond(1000)}}, // everybody
+//	}
 //
 // # When Redis is unavailable
 //
@@ -63,7 +71,7 @@
 // # Keys
 //
 // What limiters have in Redis begins with [LinkConfig].Prefix and the limiter's name; then comes the user's key, between braces,
-// so that all keys of a decision are in one slot of a Cluster. In a key of up to [MaxKey] bytes only '%' and '}' are written
+// so that all keys of a decision are in one slot of a Cluster, but for those of a [Shared]. In a key of up to [MaxKey] bytes only '%' and '}' are written
 // otherwise (%25, %7D); of a longer one there is the SHA-256. Nothing is ever scanned. Who has the same prefix, name and key has
 // the same limit, so limiters of different limits or kinds need different names, but for Cells. A rate or a limit may be
 // changed: what was taken still counts, but where the Span of a FixedWindow becomes shorter.

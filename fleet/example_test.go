@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -112,7 +113,7 @@ func ExampleSlidingLog() {
 
 	_, _ = partner.Take(ctx, "acme", 3)
 	_ = partner.SetRate(ctx, "acme", 20, time.Minute) // for all nodes
-	r, _ := partner.Peek(ctx, "acme")
+	r, _ := partner.Take(ctx, "acme", 0)
 	fmt.Println(r.Remaining)
 	// Output: 17
 }
@@ -224,18 +225,39 @@ func ExampleResult() {
 	// Output: false 3 true server <nil>
 }
 
+// All faults of a configuration are named at once.
 func ExampleLimit() {
-	for _, limit := range []fleet.Limit{
+	c := fleet.Config{Link: exampleLink(), OnOutage: fleet.FailClosed, Limits: []fleet.Limit{
 		fleet.TokenBucket{Rate: limiter.PerSecond(10)},
 		fleet.FixedWindow{Limit: 100, Span: time.Minute},
 		fleet.SlidingWindow{Limit: 0, Span: time.Hour},
-	} {
-		fmt.Println(limit.Validate())
+	}}
+	fmt.Println(c.Validate())
+	// Output: fleet: Limit is 0, must lie between 1 and 2147483647
+}
+
+// Each user has 2 requests per minute, and all users of a tenant have 3.
+func ExampleShared() {
+	api := fleet.NewLimiter("shared", fleet.Config{
+		Link: exampleLink(), OnOutage: fleet.FailClosed, Limits: []fleet.Limit{
+			fleet.SlidingLog{Limit: 2, Span: time.Minute},
+			fleet.Shared{
+				By:    func(key string) string { tenant, _, _ := strings.Cut(key, "/"); return tenant },
+				Limit: fleet.SlidingLog{Limit: 3, Span: time.Minute},
+			},
+		},
+	})
+	for _, user := range []string{"acme/ann", "acme/ann", "acme/ann", "acme/bob", "acme/bob", "shop/eve"} {
+		r, err := api.Take(context.Background(), user, 1)
+		fmt.Println(user, r.OK, err)
 	}
 	// Output:
-	// <nil>
-	// <nil>
-	// fleet: Limit is 0, must lie between 1 and 2147483647
+	// acme/ann true <nil>
+	// acme/ann true <nil>
+	// acme/ann false <nil>
+	// acme/bob true <nil>
+	// acme/bob false <nil>
+	// shop/eve true <nil>
 }
 
 // Leases and what is remembered of refusals are bounded.

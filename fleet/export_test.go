@@ -9,32 +9,48 @@ import (
 
 // TakeAt is Take at a given time.
 func (l *Limiter) TakeAt(ctx context.Context, at time.Time, key string, n int) (Result, error) {
-	r, err := l.store.decide(ctx, tag(key), max(n, 0), at)
-	return Result{Result: negative(r, n), From: FromServer}, err
+	results, _, err := l.inTurn(ctx, targetOf(key), max(n, 0), at)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Result: negative(join(results), n), From: FromServer}, nil
 }
 
 // GiveBackAt is Refund at a given time.
 func (l *Limiter) GiveBackAt(ctx context.Context, at time.Time, key string, n int) error {
-	return l.store.giveBack(ctx, tag(key), n, 0, at)
+	return l.giveBackAt(ctx, at, 0, key, n)
 }
 
 // GiveBackAged is RefundAt at a given time, of permits that were taken so long before.
 func (l *Limiter) GiveBackAged(ctx context.Context, at time.Time, age time.Duration, key string, n int) error {
-	return l.store.giveBack(ctx, tag(key), n, age, at)
+	return l.giveBackAt(ctx, at, age, key, n)
 }
 
 // EachAt is TakeEach at a given time.
 func (l *Limiter) EachAt(ctx context.Context, at time.Time, key string, n int) ([]limiter.Result, error) {
-	return l.store.each(ctx, tag(key), n, at)
+	results, _, err := l.inTurn(ctx, targetOf(key), n, at)
+	return results, err
 }
 
 // StateKeys are where Redis has what was taken of a key.
-func (l *Limiter) StateKeys(key string) []string { return l.store.stateKeys(tag(key)) }
+func (l *Limiter) StateKeys(key string) []string {
+	return l.parts[0].store.stateKeys(targetOf(key))
+}
+
+func (l *Limiter) giveBackAt(ctx context.Context, at time.Time, age time.Duration, key string, n int) error {
+	var faults []error
+	for _, p := range l.parts {
+		if err := p.store.giveBack(ctx, targetOf(key), n, age, at); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	return together(faults)
+}
 
 // CellAt is Take at a given time, for a Cell that need not be valid.
 func (l *Link) CellAt(ctx context.Context, at time.Time, c Cell, key string, n int) (limiter.Result, error) {
 	s := cellStore{namespace: namespace{link: l, name: "replay"}, cell: newCell(c)}
-	return s.decide(ctx, tag(key), n, at)
+	return s.decide(ctx, targetOf(key), n, at)
 }
 
 // RedisKey is where Redis has a key of CellAt.
@@ -44,3 +60,9 @@ func (l *Link) RedisKey(key string) string {
 
 // TokenCost is what a token costs in µs: whole + part/parts.
 func (b TokenBucket) TokenCost() (whole, part, parts int64) { return tokenCost(b.Rate, b.burst()) }
+
+// Check returns what is wrong with a limit.
+func Check(limit Limit) error {
+	_, err := limit.compile()
+	return err
+}

@@ -162,7 +162,7 @@ func (l *load) decidedByRedis() bool {
 func (l *load) settle(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		_, err := l.tallies[counting].limiter.Peek(t.Context(), "k")
+		_, err := l.tallies[counting].limiter.Take(t.Context(), "k", 0)
 		return err == nil && l.link.Breaker().State() == breaker.Closed
 	}, 20*time.Second, 10*time.Millisecond, "the breaker has not closed")
 }
@@ -200,7 +200,7 @@ func (l *load) recovered() (d time.Duration) {
 // taken is what Redis says was taken of the limiter that counts.
 func (l *load) taken(t *testing.T) int {
 	t.Helper()
-	r, err := l.tallies[counting].limiter.Peek(t.Context(), "k")
+	r, err := l.tallies[counting].limiter.Take(t.Context(), "k", 0)
 	require.NoError(t, err)
 	return r.Limit - r.Remaining
 }

@@ -23,9 +23,7 @@ type FixedWindow struct {
 // maxSpan bounds a window.
 const maxSpan = 10 * 365 * 24 * time.Hour
 
-// Validate returns nil for a limit that makes sense, and otherwise an error that names all faults.
-func (f FixedWindow) Validate() error { return validateWindow(f.Limit, f.Span) }
-
+// validateWindow names the faults of a window.
 func validateWindow(limit int, span time.Duration) error {
 	var faults []error
 	if limit < 1 || limit > math.MaxInt32 {
@@ -37,7 +35,9 @@ func validateWindow(limit int, span time.Duration) error {
 	return errors.Join(faults...)
 }
 
-func (f FixedWindow) rule() rule { return fixedRule{f} }
+func (f FixedWindow) compile() (term, error) {
+	return term{rule: fixedRule{f}}, validateWindow(f.Limit, f.Span)
+}
 
 type fixedRule struct{ FixedWindow }
 

@@ -8,14 +8,12 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Limit is one limit of a [Limiter]: a [TokenBucket], [FixedWindow], [SlidingWindow], [SlidingLog]
-// or [Cell].
+// Limit is one limit of a [Limiter]: a [TokenBucket], [FixedWindow], [SlidingWindow] or
+// [SlidingLog], or one of these for several keys together: [Shared]. Package rediscell has one more.
 type Limit interface {
-	// Validate returns nil for a limit that makes sense, and otherwise an error that names all
-	// faults.
-	Validate() error
-	// rule is the limit, ready for the scripts, with the defaults filled in.
-	rule() rule
+	// compile returns the limit as the scripts know it, with the defaults filled in, or an error
+	// that names all faults.
+	compile() (term, error)
 }
 
 // rule is a limit as the scripts know it.
@@ -32,29 +30,56 @@ type rule interface {
 	pace() (events float64, per time.Duration)
 }
 
-// most is how many permits can be taken at once, of all rules.
-func most(rules []rule) int {
+// term is a rule, and the keys that it is about.
+type term struct {
+	rule
+	by     func(key string) string // what is counted together; nil for each key by itself
+	scope  int                     // the same for terms that count the same keys together; 0 for each by itself
+	suffix string                  // of its keys in Redis
+	place  int                     // in Config.Limits
+}
+
+// tag is what stands in Redis for that which the term counts for a key.
+func (t term) tag(k target) string {
+	if t.by == nil {
+		return k.tag
+	}
+	return tag(t.by(k.key))
+}
+
+// target is the key that a request is about.
+type target struct {
+	key, tag string
+	waiter   *place // of the caller, where it waits in line
+}
+
+func targetOf(key string) target { return target{key: key, tag: tag(key)} }
+
+// most is how many permits can be taken at once, of all terms.
+func most(terms []term) int {
 	least := math.MaxInt
-	for _, r := range rules {
-		least = min(least, r.most())
+	for _, t := range terms {
+		least = min(least, t.most())
 	}
 	return least
 }
 
-// newStore returns the store for rules: that of one kind alone, where it has one, and otherwise the
+// newStore returns the store for terms: that of one kind alone, where it has one, and otherwise the
 // script that knows all kinds.
-func newStore(ns namespace, rules []rule) store {
-	if len(rules) == 1 {
-		switch r := rules[0].(type) {
+func newStore(ns namespace, terms []term) store {
+	if len(terms) == 1 {
+		switch r := terms[0].rule.(type) {
 		case cellRule:
-			return &cellStore{namespace: ns, cell: newCell(r.Cell)}
+			if terms[0].suffix == "" && terms[0].by == nil {
+				return &cellStore{namespace: ns, cell: newCell(r.Cell)}
+			}
 		case bucketRule:
 			if r.part == 0 {
-				return newQuickBucket(ns, r)
+				return newQuickBucket(ns, terms[0], r)
 			}
 		}
 	}
-	return newScripted(ns, rules)
+	return newScripted(ns, terms)
 }
 
 // namespace is where a limiter has its keys.
@@ -97,8 +122,8 @@ func alone(r limiter.Result, err error) ([]limiter.Result, error) {
 }
 
 // decided joins the answers of each limit.
-func decided(ctx context.Context, s store, tag string, n int, at time.Time) (limiter.Result, error) {
-	results, err := s.each(ctx, tag, n, at)
+func decided(ctx context.Context, s store, k target, n int, at time.Time) (limiter.Result, error) {
+	results, err := s.each(ctx, k, n, at)
 	if err != nil {
 		return limiter.Result{}, err
 	}

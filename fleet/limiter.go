@@ -3,6 +3,8 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weir-go/weir/fleet/internal/deny"
@@ -18,9 +20,10 @@ import (
 type Limiter struct {
 	name   string
 	link   *Link
-	store  store
-	limit  int // the most that can be taken at once, by the config
-	outage fallback
+	parts  []*part // one, unless keys of several servers are decided about
+	limits int     // how many there are
+	limit  int     // the most that can be taken at once, by the config
+	shared bool    // some limit is that of several keys
 	lines  lines
 	book   book
 
@@ -28,17 +31,17 @@ type Limiter struct {
 	leases *lease.Purse // nil where there are none
 }
 
-// store is how a limiter asks Redis. A key is given as its tag.
+// store is how a limiter asks Redis.
 type store interface {
 	// decide takes n permits, or looks for 0. The time is the server's where at is zero; others are
 	// for tests and replays.
-	decide(ctx context.Context, tag string, n int, at time.Time) (limiter.Result, error)
+	decide(ctx context.Context, k target, n int, at time.Time) (limiter.Result, error)
 	// each is decide with the answers of each limit, in the order of the config.
-	each(ctx context.Context, tag string, n int, at time.Time) ([]limiter.Result, error)
+	each(ctx context.Context, k target, n int, at time.Time) ([]limiter.Result, error)
 	// giveBack gives back those of n permits, taken so long ago, that still count.
-	giveBack(ctx context.Context, tag string, n int, age time.Duration, at time.Time) error
-	// stateKeys are where Redis has what was taken of a key.
-	stateKeys(tag string) []string
+	giveBack(ctx context.Context, k target, n int, age time.Duration, at time.Time) error
+	// stateKeys are where Redis has what was taken of a key by itself.
+	stateKeys(k target) []string
 }
 
 // NewLimiter returns a limiter. It panics with the error of c.Validate if there is one, and if the
@@ -47,11 +50,10 @@ func NewLimiter(name string, c Config) *Limiter {
 	if err := errors.Join(validateName(name), c.Validate()); err != nil {
 		panic(err)
 	}
-	l := &Limiter{name: name, link: c.Link, lines: lines{max: c.MaxWaiters}, denied: newDenied(c)}
-	rules := c.rules()
-	l.limit = most(rules)
-	l.store = newStore(namespace{link: c.Link, name: name}, rules)
-	l.outage = newFallback(c, rules)
+	terms, _ := c.compile() // has no faults
+	l := &Limiter{name: name, link: c.Link, lines: lines{max: c.MaxWaiters}, denied: newDenied(c), limits: len(terms), limit: most(terms)}
+	l.parts = newParts(namespace{link: c.Link, name: name}, c, terms)
+	l.shared = slices.ContainsFunc(terms, func(t term) bool { return t.by != nil })
 	l.leases = newLeases(l, c)
 	l.book.build(name)
 	return l
@@ -62,44 +64,35 @@ func (l *Limiter) Name() string { return l.name }
 
 // Take takes n permits of the key now, all of them or none. If there are several limits, it takes n
 // permits of each of them, or none of any. The result is that of all limits together: the least
-// Limit and Remaining, the largest RetryAfter and ResetAfter.
+// Limit and Remaining, the largest RetryAfter and ResetAfter. Take of 0 reports how things stand,
+// changes nothing and leaves nothing behind in Redis; permits that are held in leases count as taken.
 //
-// Take blocks for as long as Redis takes, up to the link's Timeout. If ctx ends meanwhile, Take returns
+// Take blocks for as long as Redis takes, up to the link's Timeout. (With [Shared] limits on several
+// servers: up to the Timeout for each of them, and for each that something is given back to.) If ctx ends meanwhile, Take returns
 // at once, unless this call is the one that sends the command to Redis, for itself and others: then it
 // stays until Redis has answered or the Timeout is over. An error means that there is no decision: Redis is unavailable and the policy is FailError (a
 // [*StoreError] that matches [ErrUnavailable]), the key holds a value that no limiter of this kind has
 // written ([ErrForeign]), or ctx was done. If ctx was done before Redis answered, or Redis did not
 // answer in time, the permits may have been taken all the same.
 func (l *Limiter) Take(ctx context.Context, key string, n int) (Result, error) {
-	r, err := l.decide(ctx, tag(key), n)
+	r, err := l.decide(ctx, targetOf(key), n)
 	l.book.count(r, err, n)
 	return r, err
 }
 
 // TakeEach is Take that returns the result of each limit, in the order of [Config].Limits: which of
-// them refused, and how the others stand. While Redis is unavailable it returns one result, that of the
-// policy. Nothing has been taken unless all are OK.
+// them refused, and how the others stand. Nothing has been taken unless all are OK.
 func (l *Limiter) TakeEach(ctx context.Context, key string, n int) ([]Result, error) {
-	tagged := tag(key)
-	results, err := l.store.each(ctx, tagged, max(n, 0), time.Time{})
+	results, from, err := l.inTurn(ctx, targetOf(key), max(n, 0), time.Time{})
 	if err != nil {
-		l.book.fault(err)
-		r, err := l.withoutRedis(tagged, n, err)
-		l.book.count(r, err, n)
-		return []Result{r}, err
+		return nil, err
 	}
 	l.book.count(Result{Result: negative(join(results), n)}, nil, n)
 	each := make([]Result, len(results))
 	for i, r := range results {
-		each[i] = Result{Result: negative(r, n), From: FromServer}
+		each[i] = Result{Result: negative(r, n), From: from}
 	}
 	return each, nil
-}
-
-// Peek reports how things stand for the key. It changes nothing and leaves nothing behind in Redis.
-// Permits that are held in leases count as taken.
-func (l *Limiter) Peek(ctx context.Context, key string) (Result, error) {
-	return l.decide(ctx, tag(key), 0)
 }
 
 // Refund gives n permits back to the key, as if they had never been taken. It never fills a limit
@@ -111,54 +104,74 @@ func (l *Limiter) Peek(ctx context.Context, key string) (Result, error) {
 // meanwhile, because their window is over or the bucket has filled up, it would give back permits
 // of others: use RefundAt.
 func (l *Limiter) Refund(ctx context.Context, key string, n int) error {
-	return l.giveBack(ctx, tag(key), n, 0)
+	return l.giveBack(ctx, targetOf(key), n, 0)
 }
 
 // RefundAt is Refund of permits that were taken at a time of this process: that before the call of
 // Take. It gives back only what still counts: nothing if their window is over, and of a bucket no
 // more than cannot have come again since.
 func (l *Limiter) RefundAt(ctx context.Context, taken time.Time, key string, n int) error {
-	return l.giveBack(ctx, tag(key), n, max(time.Since(taken), 0))
+	return l.giveBack(ctx, targetOf(key), n, max(time.Since(taken), 0))
 }
 
-func (l *Limiter) giveBack(ctx context.Context, tag string, n int, age time.Duration) error {
+func (l *Limiter) giveBack(ctx context.Context, k target, n int, age time.Duration) error {
 	if n < 1 {
 		return nil
 	}
-	err := l.store.giveBack(ctx, tag, n, age, time.Time{})
-	if errors.Is(err, ErrUnavailable) {
-		l.outage.refund(tag, n, age)
+	var faults []error
+	for _, p := range l.parts {
+		err := p.store.giveBack(ctx, k, n, age, time.Time{})
+		if errors.Is(err, ErrUnavailable) {
+			p.outage.refund(k, n, age)
+		}
+		if l.book.fault(err); err != nil {
+			faults = append(faults, err)
+		}
 	}
+	l.changed(k)
+	return together(faults)
+}
+
+// Reset forgets what has been taken of the key; what a [Shared] limit has counted stays. An error
+// means that Redis gave no answer, or that all limits are Shared.
+func (l *Limiter) Reset(ctx context.Context, key string) error {
+	k := targetOf(key)
+	var keys []string
+	for _, p := range l.parts {
+		keys = append(keys, p.store.stateKeys(k)...) // of one part at most
+	}
+	if len(keys) == 0 {
+		return fmt.Errorf("fleet: limiter %q has nothing to reset: its limits are Shared", l.name)
+	}
+	_, err := l.link.eval(ctx, resetScript, keys, nil)
 	l.book.fault(err)
-	l.changed(tag)
+	if l.leases != nil {
+		l.leases.Forget(k.tag)
+	}
+	l.changed(k)
 	return err
 }
 
-// Reset forgets what has been taken of the key. An error means that Redis gave no answer.
-func (l *Limiter) Reset(ctx context.Context, key string) error {
-	tagged := tag(key)
-	_, err := l.link.eval(ctx, resetScript, l.store.stateKeys(tagged), nil)
-	l.book.fault(err)
-	if l.leases != nil {
-		l.leases.Forget(tagged)
+// together is the only one of some errors, or all of them as one.
+func together(faults []error) error {
+	if len(faults) == 1 {
+		return faults[0]
 	}
-	l.changed(tagged)
-	return err
+	return errors.Join(faults...)
 }
 
 // decide answers a request in the quickest way there is: from memory, from Redis, or by the policy
 // if Redis is unavailable.
-func (l *Limiter) decide(ctx context.Context, tag string, n int) (Result, error) {
-	look := l.denied.Look(tag, n)
+func (l *Limiter) decide(ctx context.Context, k target, n int) (Result, error) {
+	look := l.denied.Look(k.tag, n)
 	if look.Refused {
 		return Result{Result: look.Result, From: FromDenyCache}, nil
 	}
-	r, from, err := l.ask(ctx, tag, max(n, 0))
+	r, from, err := l.ask(ctx, k, max(n, 0))
 	if err != nil {
-		l.book.fault(err)
-		return l.withoutRedis(tag, n, err)
+		return Result{}, err
 	}
-	if !l.rounds() {
+	if from != FromOutage && !l.rounds() {
 		look.Remember(r)
 	}
 	return Result{Result: negative(r, n), From: from}, nil
@@ -172,14 +185,10 @@ func negative(r limiter.Result, n int) limiter.Result {
 	return r
 }
 
-// withoutRedis decides by the policy if Redis has not, for that reason.
-func (l *Limiter) withoutRedis(tag string, n int, why error) (Result, error) {
-	if !errors.Is(why, ErrUnavailable) || l.outage.policy == FailError {
-		return Result{}, why
-	}
-	again := l.link.timeout
+// again is when Redis may be asked again that gave an error.
+func (l *Limiter) again(why error) time.Duration {
 	if e, ok := errors.AsType[*StoreError](why); ok {
-		again = max(e.RetryAfter(), again)
+		return max(e.RetryAfter(), l.link.timeout)
 	}
-	return Result{Result: l.outage.decide(tag, n, l.limit, again), From: FromOutage}, nil
+	return l.link.timeout
 }

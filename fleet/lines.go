@@ -60,16 +60,30 @@ func (l *lines) leave(key string, p *place) {
 	}
 }
 
-// poke makes the first of the line look again, for there may be more than there was.
-func (l *lines) poke(key string) {
+// poke makes the first of the line look again, for there may be more than there was. A caller that asks does not poke itself.
+func (l *lines) poke(key string, caller *place) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	line := l.byKey[key]
-	if line == nil {
+	if line := l.byKey[key]; line != nil {
+		line.Front().Value.(*place).poke(caller)
+	}
+}
+
+// pokeAll is poke for all lines.
+func (l *lines) pokeAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.byKey {
+		line.Front().Value.(*place).poke(nil)
+	}
+}
+
+func (p *place) poke(caller *place) {
+	if p == caller {
 		return
 	}
 	select {
-	case line.Front().Value.(*place).wake <- struct{}{}:
+	case p.wake <- struct{}{}:
 	default:
 	}
 }

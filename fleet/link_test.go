@@ -198,7 +198,6 @@ func TestForeignValuesAreAnErrorOfTheirOwn(t *testing.T) {
 	for name, b := range map[string]interface {
 		scripted
 		Take(ctx context.Context, key string, n int) (fleet.Result, error)
-		Peek(ctx context.Context, key string) (fleet.Result, error)
 		Refund(ctx context.Context, key string, n int) error
 	}{
 		"bucket":   newLimiter(l, "foreign-bucket", fleet.TokenBucket{Rate: limiter.PerSecond(1)}, open),
@@ -227,7 +226,7 @@ func TestForeignValuesAreAnErrorOfTheirOwn(t *testing.T) {
 				require.ErrorIs(t, err, fleet.ErrForeign)
 				require.EqualError(t, err, "fleet: redis TestForeignValuesAreAnErrorOfTheirOwn: the key holds something else")
 				require.NotErrorIs(t, err, fleet.ErrUnavailable)
-				_, err = b.Peek(t.Context(), "user")
+				_, err = b.Take(t.Context(), "user", 0)
 				require.ErrorIs(t, err, fleet.ErrForeign)
 				require.ErrorIs(t, b.Refund(t.Context(), "user", 1), fleet.ErrForeign)
 				require.Equal(t, before, direct.Dump(t.Context(), key).Val())

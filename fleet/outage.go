@@ -65,7 +65,8 @@ func (o *OnOutage) UnmarshalText(text []byte) error {
 // fallback decides by the policy.
 type fallback struct {
 	policy OnOutage
-	groups []*limiter.Group[string] // for FailLocal: one for each rule
+	terms  []term
+	groups []*limiter.Group[string] // for FailLocal: one for each term
 	// interval is how long a permit takes to come again, in each group.
 	interval []time.Duration
 }
@@ -73,66 +74,99 @@ type fallback struct {
 // mostPerNanosecond is the highest rate of a limiter.Group. No caller comes near it.
 const mostPerNanosecond = 4
 
-func newFallback(c Config, rules []rule) fallback {
-	f := fallback{policy: c.OnOutage}
+func newFallback(c Config, terms []term) fallback {
+	f := fallback{policy: c.OnOutage, terms: terms}
 	if c.OnOutage != FailLocal {
 		return f
 	}
-	for _, r := range rules {
-		events, per := r.pace()
+	for _, t := range terms {
+		events, per := t.pace()
 		share := min(events*c.Share, mostPerNanosecond*float64(per))
 		f.interval = append(f.interval, max(time.Duration(min(float64(per)/share, math.MaxInt64/2)), 1))
 		f.groups = append(f.groups, limiter.NewGroup(limiter.GroupConfig[string]{
-			Rate: limiter.Per(share, per), Burst: max(1, int(math.Floor(float64(r.most())*c.Share))), MaxKeys: c.MaxKeys,
+			Rate: limiter.Per(share, per), Burst: max(1, int(math.Floor(float64(t.most())*c.Share))), MaxKeys: c.MaxKeys,
 		}))
 	}
 	return f
 }
 
-// decide answers a request for n permits of a limit that lets through most at once, given why Redis
-// did not and when it may be asked again.
-func (f fallback) decide(key string, n, most int, again time.Duration) limiter.Result {
-	r := limiter.Result{OK: f.policy == FailOpen || n == 0, Limit: most}
-	switch {
-	case n < 0 || n > most:
-		r.OK, r.RetryAfter = false, limiter.Never
-	case f.policy == FailLocal:
-		return f.local(key, n, most, again)
-	case r.OK:
-		r.Remaining = most - n
-	default:
+// each answers a request for n permits, for each term, where Redis may be asked again after a time.
+func (f fallback) each(k target, n int, again time.Duration) []limiter.Result {
+	if f.policy == FailLocal && n >= 0 && n <= most(f.terms) {
+		return f.local(k, n, again)
+	}
+	results := make([]limiter.Result, len(f.terms))
+	for i, t := range f.terms {
+		r := limiter.Result{OK: f.policy != FailClosed || n == 0, Limit: t.most()}
+		switch {
+		case n < 0 || n > r.Limit:
+			r.OK, r.RetryAfter = false, limiter.Never
+		case r.OK:
+			r.Remaining = r.Limit - n
+		default:
+			r.RetryAfter = again
+		}
+		results[i] = r
+	}
+	return results
+}
+
+// look answers as each would, and takes nothing.
+func (f fallback) look(k target, n int, again time.Duration) []limiter.Result {
+	if f.policy != FailLocal || n > most(f.terms) {
+		return f.each(k, n, again)
+	}
+	results := make([]limiter.Result, len(f.terms))
+	for i, g := range f.groups {
+		r := f.of(i, g.Take(f.key(i, k), 0), again)
+		if r.OK = r.Remaining >= n; !r.OK {
+			r.RetryAfter = again
+		}
+		results[i] = r
+	}
+	return results
+}
+
+// local takes from every group, or from none.
+func (f fallback) local(k target, n int, again time.Duration) []limiter.Result {
+	results := make([]limiter.Result, len(f.terms))
+	for i, g := range f.groups {
+		results[i] = f.of(i, g.Take(f.key(i, k), n), again)
+		if !results[i].OK {
+			f.undo(k, n, results, i, again)
+			break
+		}
+	}
+	return results
+}
+
+// undo gives back what the groups before one have granted, and looks at those behind it.
+func (f fallback) undo(k target, n int, results []limiter.Result, refused int, again time.Duration) {
+	for i, g := range f.groups {
+		if i < refused {
+			g.Refund(f.key(i, k), n)
+		}
+		if i != refused {
+			results[i] = f.of(i, g.Take(f.key(i, k), 0), again)
+		}
+	}
+}
+
+// of is the answer of a group as that of a limit. What is more than the share may be had when Redis is back.
+func (f fallback) of(i int, r limiter.Result, again time.Duration) limiter.Result {
+	if r.Limit = f.terms[i].most(); r.RetryAfter == limiter.Never {
 		r.RetryAfter = again
 	}
 	return r
 }
 
-// local takes from every group, or from none.
-func (f fallback) local(key string, n, most int, again time.Duration) limiter.Result {
-	all := limiter.Result{OK: true, Limit: most, Remaining: most}
-	key = strings.Clone(key) // it may be a part of something large
-	for i, g := range f.groups {
-		r := g.Take(key, n)
-		all.Remaining = min(all.Remaining, r.Remaining)
-		all.ResetAfter = max(all.ResetAfter, r.ResetAfter)
-		all.RetryAfter = max(all.RetryAfter, r.RetryAfter)
-		if !r.OK {
-			for _, taken := range f.groups[:i] {
-				taken.Refund(key, n)
-			}
-			all.OK = false
-			break
-		}
-	}
-	if all.RetryAfter == limiter.Never { // more than the share; Redis may let it through when it is back
-		all.RetryAfter = again
-	}
-	return all
-}
+// key is a key of a group: a copy, for it may be a part of something large.
+func (f fallback) key(i int, k target) string { return strings.Clone(f.terms[i].tag(k)) }
 
 // refund gives back what cannot have come again since it was taken.
-func (f fallback) refund(key string, n int, age time.Duration) {
+func (f fallback) refund(k target, n int, age time.Duration) {
 	for i, g := range f.groups {
 		back := float64(n) - math.Ceil(float64(age)/float64(f.interval[i]))
-		g.Refund(key, int(max(min(back, math.MaxInt32), 0)))
+		g.Refund(f.key(i, k), int(max(min(back, math.MaxInt32), 0)))
 	}
 }

@@ -49,7 +49,7 @@ func TestThePolicyDecidesWhileRedisIsAway(t *testing.T) {
 			r, err := b.Take(t.Context(), "user", 11)
 			require.NoError(t, err)
 			require.Equal(t, limiter.Never, r.RetryAfter, "more than the limit is more than that without Redis too")
-			r, err = b.Peek(t.Context(), "user")
+			r, err = b.Take(t.Context(), "user", 0)
 			require.NoError(t, err)
 			require.True(t, r.OK)
 			r, err = b.Take(t.Context(), "user", -1)
@@ -150,7 +150,7 @@ func TestLimitsSayWhatIsWrong(t *testing.T) {
 		"limiter: Rate is unset, must be above 0":                                                                       fleet.TokenBucket{},
 		"fleet: Rate is unlimited, must be finite":                                                                      fleet.TokenBucket{Rate: limiter.Unlimited()},
 		"fleet: Burst is -1, must lie between 1 and 1099511627776 (or be 0 for the default)":                            fleet.TokenBucket{Rate: limiter.PerSecond(1), Burst: -1},
-		"fleet: Burst is 100, must be gathered within 438000h0m0s at a Rate of 1/8760h0m0s":                             fleet.TokenBucket{Rate: limiter.Every(year), Burst: 100},
+		"fleet: Burst is 100, must be gathered within 438000h0m0s at a Rate of 1/8760h":                                 fleet.TokenBucket{Rate: limiter.Every(year), Burst: 100},
 		"fleet: Limit is 0, must lie between 1 and 2147483647":                                                          fleet.FixedWindow{Span: time.Second},
 		"fleet: Span is 0s, must be whole microseconds between 1ms and 87600h0m0s":                                      fleet.FixedWindow{Limit: 1},
 		"fleet: Span is 1.0000005s, must be whole microseconds between 1ms and 87600h0m0s":                              fleet.SlidingWindow{Limit: 1, Span: time.Second + 500},
@@ -162,7 +162,7 @@ func TestLimitsSayWhatIsWrong(t *testing.T) {
 		"fleet: Count is 2000000000, must be at most one a nanosecond, 1000000000":                                      fleet.Cell{Count: 2_000_000_000, Period: time.Second},
 		"fleet: MaxBurst is 99, must be gathered within 438000h0m0s at 1 in 8760h0m0s":                                  fleet.Cell{MaxBurst: 99, Count: 1, Period: year},
 	} {
-		require.EqualError(t, l.Validate(), want)
+		require.EqualError(t, fleet.Check(l), want)
 	}
 }
 

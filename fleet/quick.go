@@ -46,13 +46,33 @@ func (l *Limiter) Close(ctx context.Context) error {
 	return l.leases.Close(ctx)
 }
 
-// ask has a lease decide, or Redis.
-func (l *Limiter) ask(ctx context.Context, tag string, n int) (limiter.Result, From, error) {
+// ask has a lease decide, or Redis, or the policy where Redis is unavailable.
+func (l *Limiter) ask(ctx context.Context, k target, n int) (limiter.Result, From, error) {
+	if len(l.parts) > 1 {
+		results, from, err := l.inTurn(ctx, k, n, time.Time{})
+		if err != nil {
+			return limiter.Result{}, "", err
+		}
+		return join(results), from, nil
+	}
+	r, from, err := l.askOne(ctx, k, n)
+	if err == nil {
+		return r, from, nil
+	}
+	l.book.fault(err)
+	if p := l.parts[0]; p.outage.decidesAfter(err) {
+		return join(p.outage.each(k, n, l.again(err))), FromOutage, nil
+	}
+	return limiter.Result{}, "", err
+}
+
+// askOne has a lease decide, or the only part.
+func (l *Limiter) askOne(ctx context.Context, k target, n int) (limiter.Result, From, error) {
 	if l.leases == nil {
-		r, err := l.store.decide(ctx, tag, n, time.Time{})
+		r, err := l.parts[0].store.decide(ctx, k, n, time.Time{})
 		return r, FromServer, err
 	}
-	r, held, err := l.leases.Take(ctx, tag, n)
+	r, held, err := l.leases.Take(ctx, k.tag, n)
 	if held {
 		return r, FromLease, err
 	}
@@ -62,22 +82,28 @@ func (l *Limiter) ask(ctx context.Context, tag string, n int) (limiter.Result, F
 	return r, FromServer, err
 }
 
-// changed makes known that the key may have more permits than Redis said.
-func (l *Limiter) changed(tag string) {
-	l.denied.Forget(tag)
-	l.lines.poke(tag)
+// changed makes known that the key, or all with which it shares a limit, may have more permits than Redis said.
+func (l *Limiter) changed(k target) {
+	if l.shared {
+		l.denied.ForgetAll()
+		l.lines.pokeAll()
+		return
+	}
+	l.denied.Forget(k.tag)
+	l.lines.poke(k.tag, k.waiter)
 }
 
 // granter is Redis as leases see it.
 type granter struct{ limiter *Limiter }
 
 func (g granter) Take(ctx context.Context, tag string, n int) (limiter.Result, error) {
-	return g.limiter.store.decide(ctx, tag, n, time.Time{})
+	return g.limiter.parts[0].store.decide(ctx, target{tag: tag}, n, time.Time{})
 }
 
 func (g granter) Refund(ctx context.Context, tag string, n int, age time.Duration) error {
-	err := g.limiter.store.giveBack(ctx, tag, n, age, time.Time{})
+	k := target{tag: tag}
+	err := g.limiter.parts[0].store.giveBack(ctx, k, n, age, time.Time{})
 	g.limiter.book.fault(err)
-	g.limiter.changed(tag)
+	g.limiter.changed(k)
 	return err
 }

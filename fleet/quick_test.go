@@ -154,11 +154,11 @@ func TestLeasesAreGivenBack(t *testing.T) {
 		_, err := b.Take(t.Context(), key, 1)
 		require.NoError(t, err)
 	}
-	r, err := b.Peek(t.Context(), key)
+	r, err := b.Take(t.Context(), key, 0)
 	require.NoError(t, err)
 	require.Less(t, r.Remaining, 975, "some are held")
 	require.NoError(t, b.Close(t.Context()))
-	r, err = b.Peek(t.Context(), key)
+	r, err = b.Take(t.Context(), key, 0)
 	require.NoError(t, err)
 	require.Equal(t, 975, r.Remaining)
 	requireTake(t, taken, b.Take, key, 1)
@@ -214,7 +214,7 @@ func TestALimitIsForgottenWithItsLease(t *testing.T) {
 	}
 	require.NoError(t, b.Reset(t.Context(), key))
 	requireTake(t, taken, b.Take, key, 1)
-	r, err := b.Peek(t.Context(), key)
+	r, err := b.Take(t.Context(), key, 0)
 	require.NoError(t, err)
 	require.Equal(t, 999, r.Remaining)
 }

@@ -17,7 +17,7 @@ import (
 func TestPeekLeavesNothingBehind(t *testing.T) {
 	l, direct := connect(t), client(t, server())
 	for name, b := range ofEachKind(l, "peek", time.Minute) {
-		r, err := b.Peek(t.Context(), "user")
+		r, err := b.Take(t.Context(), "user", 0)
 		require.NoError(t, err, name)
 		require.Equal(t, yes(10, 10, 0), r.Result, name)
 		require.Zero(t, direct.Exists(t.Context(), b.StateKeys("user")...).Val(), name)
@@ -49,7 +49,6 @@ func TestPeeksAndRefusalsWriteNothing(t *testing.T) {
 type anyLimiter interface {
 	scripted
 	Take(ctx context.Context, key string, n int) (fleet.Result, error)
-	Peek(ctx context.Context, key string) (fleet.Result, error)
 	Refund(ctx context.Context, key string, n int) error
 	Reset(ctx context.Context, key string) error
 	Wait(ctx context.Context, key string, n int) error
@@ -81,11 +80,11 @@ func TestNonsenseIsRefusedAndChangesNothing(t *testing.T) {
 			require.Equal(t, limiter.Never, r.RetryAfter, "%s: Take(%d)", name, n)
 			require.NoError(t, b.Refund(t.Context(), "user", min(n, 0)))
 		}
-		after, err := b.Peek(t.Context(), "user")
+		after, err := b.Take(t.Context(), "user", 0)
 		require.NoError(t, err)
 		require.Equal(t, before.Remaining, after.Remaining, name)
 		require.NoError(t, b.Refund(t.Context(), "user", math.MaxInt))
-		after, err = b.Peek(t.Context(), "user")
+		after, err = b.Take(t.Context(), "user", 0)
 		require.NoError(t, err)
 		require.Equal(t, 10, after.Remaining, name)
 	}
@@ -140,7 +139,7 @@ func TestSeveralLimitsInOneRoundTrip(t *testing.T) {
 	all := newLimiters(connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient}), "api", fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off},
 		fleet.SlidingLog{Limit: 10, Span: time.Second}, fleet.SlidingWindow{Limit: 100, Span: time.Minute}, fleet.FixedWindow{Limit: 1000, Span: time.Hour})
 	calls := func() int { c := s.Calls(); return c["evalsha"] + c["eval"] }
-	_, err := all.Peek(t.Context(), "user")
+	_, err := all.Take(t.Context(), "user", 0)
 	require.NoError(t, err)
 	before := calls()
 	at := begin.Add(time.Second)
@@ -166,8 +165,9 @@ func TestTakeEachSaysWhichLimitRefused(t *testing.T) {
 	b := newLimiters(l, "away", fleet.Config{OnOutage: fleet.FailClosed}, fleet.FixedWindow{Limit: 1, Span: time.Hour}, fleet.FixedWindow{Limit: 2, Span: time.Hour})
 	each, err := b.TakeEach(t.Context(), "user", 1)
 	require.NoError(t, err)
-	require.Len(t, each, 1)
-	require.Equal(t, fleet.FromOutage, each[0].From)
+	require.Equal(t, []fleet.Result{
+		{Result: limiter.Result{Limit: 1, RetryAfter: 50 * ms}, From: fleet.FromOutage}, {Result: limiter.Result{Limit: 2, RetryAfter: 50 * ms}, From: fleet.FromOutage},
+	}, each)
 
 	b = newLimiters(connect(t), "each", orError, fleet.FixedWindow{Limit: 1, Span: time.Hour}, fleet.FixedWindow{Limit: 2, Span: time.Hour})
 	for _, want := range [][]bool{{true, true}, {false, true}} {
@@ -247,7 +247,7 @@ func TestARateThatIsSetCountsWhateverTheConfigSays(t *testing.T) {
 	require.NoError(t, l.SetRate(t.Context(), "user", 5, time.Second))
 	for _, limit := range []int{10, 7, 1} {
 		other := newLimiter(link, name, fleet.SlidingLog{Limit: limit, Span: time.Minute}, orError)
-		left, err := other.Peek(t.Context(), "user")
+		left, err := other.Take(t.Context(), "user", 0)
 		require.NoError(t, err)
 		require.Equal(t, 5, left.Remaining)
 	}
@@ -319,7 +319,7 @@ func TestClientsWithALimitOfTheirOwn(t *testing.T) {
 	}
 	require.NoError(t, logs[0].SetRate(t.Context(), "user", 5, time.Hour))
 	for _, log := range logs {
-		left, err := log.Peek(t.Context(), "user")
+		left, err := log.Take(t.Context(), "user", 0)
 		require.NoError(t, err)
 		require.Equal(t, 3, left.Remaining, "the rate is for all")
 	}

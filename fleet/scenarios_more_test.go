@@ -137,10 +137,10 @@ func TestScenarioL59_RedisHangs(t *testing.T) {
 			require.Equal(t, want, admitted)
 			s.Continue()
 			require.Eventually(t, func() bool {
-				r, err := b.Peek(t.Context(), "user")
+				r, err := b.Take(t.Context(), "user", 0)
 				return err == nil && r.From == fleet.FromServer
 			}, 5*time.Second, 10*ms)
-			r, err := b.Peek(t.Context(), "user")
+			r, err := b.Take(t.Context(), "user", 0)
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, r.Remaining, 10-failures-2, "what was admitted without Redis is not made up for")
 			require.LessOrEqual(t, asked(s)-before, failures+20)
@@ -167,7 +167,7 @@ func TestScenarioL60_TheAnswerComesTooLate(t *testing.T) {
 			proxy.Cut()
 			require.Equal(t, before+1, asked(s))
 			var r fleet.Result
-			require.Eventually(t, func() bool { r, err = b.Peek(t.Context(), "user"); return err == nil }, 5*time.Second, 10*ms)
+			require.Eventually(t, func() bool { r, err = b.Take(t.Context(), "user", 0); return err == nil }, 5*time.Second, 10*ms)
 			require.Equal(t, 8, r.Remaining)
 		})
 	}

@@ -21,21 +21,20 @@ func (l *Limiter) SetRate(ctx context.Context, key string, limit int, span time.
 	if err := validateWindow(limit, span); err != nil {
 		return err
 	}
-	tagged := tag(key)
-	keys := log.keys(l.store.(*scripted).base(tagged))
+	k := targetOf(key)
+	keys := log.keys(l.parts[0].store.(*scripted).base(k.tag))
 	keep := max(log.KeepRate, span).Milliseconds()
 	_, err := l.link.eval(ctx, setRateScript, []string{keys[1], keys[0]}, []any{limit, span.Microseconds(), keep})
 	l.book.fault(err)
-	l.changed(tagged)
+	l.changed(k)
 	return err
 }
 
 // onlyLog is the limiter's limit, if that is one sliding log.
 func (l *Limiter) onlyLog() (logRule, bool) {
-	s, ok := l.store.(*scripted)
-	if !ok || len(s.rules) != 1 {
+	if len(l.parts) != 1 || len(l.parts[0].terms) != 1 || l.parts[0].terms[0].by != nil {
 		return logRule{}, false
 	}
-	log, ok := s.rules[0].(logRule)
+	log, ok := l.parts[0].terms[0].rule.(logRule)
 	return log, ok
 }

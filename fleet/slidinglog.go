@@ -31,8 +31,7 @@ type SlidingLog struct {
 
 const defaultKeepRate = 24 * time.Hour
 
-// Validate returns nil for a limit that makes sense, and otherwise an error that names all faults.
-func (g SlidingLog) Validate() error {
+func (g SlidingLog) compile() (term, error) {
 	faults := []error{validateWindow(g.Limit, g.Span)}
 	if g.Client != "" && !g.PerClient || strings.ContainsAny(g.Client, "{}") {
 		faults = append(faults, fmt.Errorf("fleet: Client is %q, must be empty unless PerClient is set, and have no braces", g.Client))
@@ -40,10 +39,6 @@ func (g SlidingLog) Validate() error {
 	if g.KeepRate != 0 && (g.KeepRate < time.Second || g.KeepRate > maxSpan) {
 		faults = append(faults, fmt.Errorf("fleet: KeepRate is %s, must lie between 1s and %s (or be 0 for the default)", g.KeepRate, maxSpan))
 	}
-	return errors.Join(faults...)
-}
-
-func (g SlidingLog) rule() rule {
 	if g.KeepRate == 0 {
 		g.KeepRate = defaultKeepRate
 	}
@@ -51,7 +46,7 @@ func (g SlidingLog) rule() rule {
 	if g.PerClient && g.Client == "" {
 		g.Client = rand.Text()
 	}
-	return logRule{g}
+	return term{rule: logRule{g}}, errors.Join(faults...)
 }
 
 type logRule struct{ SlidingLog }

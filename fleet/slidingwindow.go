@@ -21,20 +21,15 @@ const (
 	maxParts     = 1000
 )
 
-// Validate returns nil for a limit that makes sense, and otherwise an error that names all faults.
-func (s SlidingWindow) Validate() error {
+func (s SlidingWindow) compile() (term, error) {
 	err := validateWindow(s.Limit, s.Span)
 	if s.Buckets < 0 || s.Buckets > maxParts {
 		err = errors.Join(err, fmt.Errorf("fleet: Buckets is %d, must lie between 1 and %d (or be 0 for the default)", s.Buckets, maxParts))
 	}
-	return err
-}
-
-func (s SlidingWindow) rule() rule {
 	if s.Buckets == 0 {
 		s.Buckets = defaultParts
 	}
-	return slidingRule{s}
+	return term{rule: slidingRule{s}}, err
 }
 
 type slidingRule struct{ SlidingWindow }

@@ -29,8 +29,7 @@ const (
 	maxFill  = 50 * 365 * 24 * time.Hour
 )
 
-// Validate returns nil for a limit that makes sense, and otherwise an error that names all faults.
-func (b TokenBucket) Validate() error {
+func (b TokenBucket) validate() error {
 	if err := b.Rate.Validate(); err != nil {
 		return err
 	}
@@ -55,7 +54,14 @@ func (b TokenBucket) burst() int {
 	return max(1, int(min(math.Ceil(events/per.Seconds()), maxBurst, math.MaxInt)))
 }
 
-func (b TokenBucket) rule() rule {
+func (b TokenBucket) compile() (term, error) {
+	if err := b.validate(); err != nil {
+		return term{}, err
+	}
+	return term{rule: b.rule()}, nil
+}
+
+func (b TokenBucket) rule() bucketRule {
 	r := bucketRule{TokenBucket: b}
 	r.Burst = b.burst()
 	r.whole, r.part, r.parts = tokenCost(b.Rate, r.Burst)

@@ -49,7 +49,7 @@ func TestATokenNeverCostsLess(t *testing.T) {
 		per := time.Duration(1 + random.Int64N(int64(time.Second)))
 		events := math.Exp(random.Float64()*40 - 10)
 		b := fleet.TokenBucket{Rate: limiter.Per(events, per), Burst: 1 + int(random.Int64N(1<<(1+random.IntN(40))))}
-		if b.Validate() != nil {
+		if fleet.Check(b) != nil {
 			continue
 		}
 		whole, part, parts := b.TokenCost()

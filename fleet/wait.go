@@ -37,12 +37,13 @@ func (l *Limiter) wait(ctx context.Context, key string, n int, limit time.Durati
 	if err := ctx.Err(); err != nil {
 		return cancelled, err
 	}
-	tagged := tag(key)
-	p, ok := l.lines.join(tagged)
+	k := targetOf(key)
+	p, ok := l.lines.join(k.tag)
 	if !ok {
 		return refused, l.limited(limiter.QueueFull, l.link.timeout)
 	}
-	defer l.lines.leave(tagged, p)
+	k.waiter = p
+	defer l.lines.leave(k.tag, p)
 	l.book.waiting.Add(1)
 	defer l.book.waiting.Add(-1)
 	until := time.Now().Add(limit) // a limit of Never is 292 years
@@ -50,7 +51,7 @@ func (l *Limiter) wait(ctx context.Context, key string, n int, limit time.Durati
 		return l.gaveUp(ctx)
 	}
 	for outcome = allowed; ; outcome = waited {
-		r, err := l.decide(ctx, tagged, n)
+		r, err := l.decide(ctx, k, n)
 		switch {
 		case err != nil:
 			return cancelled, err

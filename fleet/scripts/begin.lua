@@ -1,7 +1,8 @@
 -- The first part of each decision: what was asked, and the time.
 --
 -- KEYS are those of the limits, in turn. ARGV is n, the permits: to take, or 0 to look, or below 0 to give back; the time
--- in µs, or '' for the server's; ms that keys live on beyond their use; µs since what is given back was taken; then for each limit the name
+-- in µs, or '' for the server's; ms that keys live on beyond their use; µs since what is given back was taken, of all
+-- limits or of each, with commas between, or -1 to look whether n could be taken; then for each limit the name
 -- of its kind and its numbers.
 --
 -- Numbers in Lua are doubles, so whole numbers are exact up to 2^53. Times in µs since 1970 get there in the year 2255,
@@ -32,7 +33,9 @@ end
 -- whole is a number as text: tostring would round it.
 local function whole(value) return format('%.0f', value) end
 
-local n, extra, age = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local n, extra, ages = tonumber(ARGV[1]), tonumber(ARGV[3]), {}
+for age in string.gmatch(ARGV[4], '[^,]+') do ages[#ages + 1] = tonumber(age) end
+local age = ages[1]
 local now = tonumber(ARGV[2])
 local by_server = not now -- a time that is given may be older than others, and then nothing is late
 if by_server then

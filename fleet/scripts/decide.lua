@@ -17,12 +17,14 @@ end
 local answer = {}
 for i, s in ipairs(states) do
 	local kind, at = s.kind, 5 * i - 4
-	if n > 0 and all then
+	age = ages[i] or age
+	if n < 0 then
+		kind.refund(s, -n)
+	elseif age < 0 then -- it was a look: nothing is written
+	elseif n > 0 and all then
 		kind.take(s)
 	elseif n > 0 and s.late then
 		kind.keep(s)
-	elseif n < 0 then
-		kind.refund(s, -n)
 	end
 	answer[at], answer[at + 1], answer[at + 3] = s.ok and 1 or 0, s.limit, s.retry
 	answer[at + 2], answer[at + 4] = kind.tell(s)

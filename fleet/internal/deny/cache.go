@@ -18,6 +18,7 @@ type Cache struct {
 	epoch time.Time
 	most  time.Duration // that a refusal is remembered
 	seed  maphash.Seed
+	all   atomic.Uint64 // how often everything was forgotten: a part of all rounds
 	sets  []set
 }
 
@@ -68,7 +69,7 @@ func (c *Cache) Look(key string, n int) Look {
 	}
 	hash := maphash.String(c.seed, key)
 	s := &c.sets[hash%uint64(len(c.sets))]
-	l := Look{cache: c, set: s, hash: hash, key: key, n: n, round: s.round.Load(), at: time.Since(c.epoch)}
+	l := Look{cache: c, set: s, hash: hash, key: key, n: n, round: s.round.Load() + c.all.Load(), at: time.Since(c.epoch)}
 	l.find()
 	return l
 }
@@ -105,6 +106,13 @@ func (c *Cache) Forget(key string) {
 		return
 	}
 	c.sets[maphash.String(c.seed, key)%uint64(len(c.sets))].round.Add(1)
+}
+
+// ForgetAll forgets what was refused to all keys. It is called after permits were given back that many keys share.
+func (c *Cache) ForgetAll() {
+	if c != nil {
+		c.all.Add(1)
+	}
 }
 
 // place finds a place for r: its key's, a free one, or that of the refusal that ends soonest or has ended. Two goroutines may choose the same; one
