@@ -1,0 +1,82 @@
+package prom
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/stat"
+)
+
+var update = flag.Bool("update", false, "write docs/metrics.md anew")
+
+const page = "../../docs/metrics.md"
+
+// The page is written by
+//
+//	go test -C exporters/prom . -run TestThePageOfMetrics -update
+func TestThePageOfMetricsIsUpToDate(t *testing.T) {
+	want := metricsPage(stat.Catalogue())
+	if *update {
+		require.NoError(t, os.WriteFile(page, []byte(want), 0o644))
+	}
+	got, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Equal(t, want, string(got), "write it anew with -update")
+}
+
+const beginning = `# Metrics
+
+<!-- Written by exporters/prom/page_test.go: go test -C exporters/prom . -run TestThePageOfMetrics -update -->
+
+These are the metrics that the library exports. OpenTelemetry uses the names as they stand here. The line
+below each name is what Prometheus calls it. Attributes are labels in Prometheus, with underscores for dots.
+
+A counter only grows. An up-down counter grows and shrinks, and can be summed over sources. A gauge is a
+value of the moment and cannot be summed. A distribution is a histogram with exponential buckets.
+`
+
+var sections = []struct{ prefix, title string }{
+	{"weir.breaker.", "Circuit breakers"},
+	{"weir.limiter.", "Limiters"},
+	{"weir.window.", "Windows"},
+	{"weir.alert.", "Alert rules"},
+	{"weir.notifier.", "Notifiers"},
+	{"weir.exporter.", "Exporters"},
+}
+
+func metricsPage(instruments []*stat.Instrument) string {
+	var b strings.Builder
+	b.WriteString(beginning)
+	for _, s := range sections {
+		fmt.Fprintf(&b, "\n## %s\n\n| metric | kind | unit | attributes | description |\n|---|---|---|---|---|\n", s.title)
+		for _, i := range instruments {
+			if strings.HasPrefix(i.Name, s.prefix) {
+				fmt.Fprintf(&b, "| `%s`<br>`%s` | %s | %s | %s | %s |\n",
+					i.Name, metricName(i), i.Kind, quoted(i.Unit), quoted(i.Attrs...), i.Help+buckets(i.Bounds))
+			}
+		}
+	}
+	return b.String()
+}
+
+func quoted(words ...string) string {
+	if len(words) == 0 || words[0] == "" {
+		return ""
+	}
+	return "`" + strings.Join(words, "`<br>`") + "`"
+}
+
+// buckets says where classic histograms are cut.
+func buckets(bounds []float64) string {
+	if len(bounds) == 0 {
+		return ""
+	}
+	first, last := math.Log2(bounds[0]), math.Log2(bounds[len(bounds)-1])
+	return fmt.Sprintf(" Classic buckets end at the powers of two from 2^%g to 2^%g.", first, last)
+}
