@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
@@ -90,13 +91,13 @@ type limiterSeries struct {
 
 func newLimiterSeries(name string, began time.Time) *limiterSeries {
 	s := &limiterSeries{
-		available: stat.LimiterAvailable.Series(name), limit: stat.LimiterLimit.Series(name), period: stat.LimiterPeriod.Series(name),
-		keys: stat.LimiterKeys.Series(name), evictions: stat.LimiterEvictions.Series(name),
-		waiting: stat.LimiterWaiting.Series(name), waits: stat.LimiterWaitDuration.Series(name),
+		available: instrument.LimiterAvailable.Series(name), limit: instrument.LimiterLimit.Series(name), period: instrument.LimiterPeriod.Series(name),
+		keys: instrument.LimiterKeys.Series(name), evictions: instrument.LimiterEvictions.Series(name),
+		waiting: instrument.LimiterWaiting.Series(name), waits: instrument.LimiterWaitDuration.Series(name),
 	}
 	for i, o := range [4]string{"allowed", "waited", "refused", "cancelled"} {
-		s.requests[i] = stat.LimiterRequests.Series(name, o)
-		s.permits[i] = stat.LimiterPermits.Series(name, o)
+		s.requests[i] = instrument.LimiterRequests.Series(name, o)
+		s.permits[i] = instrument.LimiterPermits.Series(name, o)
 		s.requests[i].Created, s.permits[i].Created = began, began
 	}
 	s.evictions.Created, s.waits.Created = began, began

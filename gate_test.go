@@ -17,8 +17,8 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/limiter"
-	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
 
@@ -443,7 +443,7 @@ func TestGateShowsWhoWaitsAndForHowLong(t *testing.T) {
 		shown := 0
 		for s, h := range g.Histograms {
 			shown++
-			require.Equal(t, stat.LimiterWaitDuration, s.Instrument)
+			require.Equal(t, instrument.LimiterWaitDuration, s.Instrument)
 			require.EqualValues(t, 2, h.Count())
 			require.InDelta(t, 3, h.Sum, 1e-6)
 		}

@@ -17,8 +17,8 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/limiter"
-	"github.com/weir-go/weir/stat"
 )
 
 func hosts(c weir.GroupConfig) *weir.Group[string] { return weir.NewGroup[string]("hosts", c) }
@@ -94,7 +94,7 @@ func TestAFloodOfKeysIsBounded(t *testing.T) {
 	lines, keys := 0, 0.0
 	for s, v := range g.Observe {
 		lines++
-		if s.Instrument == stat.LimiterKeys {
+		if s.Instrument == instrument.LimiterKeys {
 			keys = v
 		}
 		require.False(t, strings.HasPrefix(s.Values[0], "flood"))
@@ -144,7 +144,7 @@ func TestAGroupShowsHowLongAllItsKeysWaited(t *testing.T) {
 		shown := 0
 		for s, h := range g.Histograms {
 			shown++
-			require.Equal(t, stat.LimiterWaitDuration, s.Instrument)
+			require.Equal(t, instrument.LimiterWaitDuration, s.Instrument)
 			require.EqualValues(t, 2, h.Count())
 			require.InDelta(t, 2, h.Sum, 1e-6)
 		}

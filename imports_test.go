@@ -20,24 +20,25 @@ const module = "github.com/weir-go/weir"
 // that is internal is one room, and the root package is the room weir.
 var mayImport = map[string][]string{
 	"stat":                {},
-	"internal":            {},
+	"stat/read":           {"stat", "internal"},
+	"internal":            {"stat"},
 	"window":              {"stat", "internal"},
 	"limiter":             {"stat", "window", "internal"},
 	"limiter/limitertest": {"limiter"},
 	"breaker":             {"stat", "window", "internal"},
 	"throttle":            {"stat", "window", "internal"},
-	"alert":               {"stat", "window"},
+	"alert":               {"stat", "window", "internal"},
 	"alert/notify":        {"alert", "breaker"},
 	"alert/promrules":     {},
-	"exporters/dashboard": {"stat", "window"},
+	"exporters/dashboard": {"stat", "stat/read", "window", "internal"},
 	"weir":                {"stat", "window", "breaker", "limiter", "internal"},
 	"weirhttp":            {"weir"},
 }
 
 // apart has a row for each module around the core that others import: what of the core it imports.
 var apart = map[string][]string{
-	"exporters/prom":       {"stat", "alert/promrules"},
-	"exporters/otelmetric": {"stat"},
+	"exporters/prom":       {"stat", "stat/read", "alert/promrules"},
+	"exporters/otelmetric": {"stat", "stat/read"},
 	"exporters/otellog":    {},
 	"fleet":                {"stat", "window", "limiter", "breaker"},
 	"weirgrpc":             {"weir", "stat", "limiter", "breaker"},

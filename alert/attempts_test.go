@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -110,10 +111,10 @@ func TestTimesAreShownInSeconds(t *testing.T) {
 		m, bad := manual(newFlaky(take), 1)
 		bad[0] = true
 		m.Evaluate(time.UnixMilli(1_500_000_001_500))
-		require.Equal(t, 1_500_000_001.5, figures(m)[stat.AlertLastEvaluation.Name+"|r0|"])
+		require.Equal(t, 1_500_000_001.5, figures(m)[instrument.AlertLastEvaluation.Name+"|r0|"])
 		time.Sleep(1500 * time.Millisecond)
 		require.NoError(t, m.Flush(t.Context()))
-		require.Equal(t, 946_684_801.5, ofFlaky(m, stat.NotifierLastSuccess), "the bubble begins at midnight of 2000-01-01 UTC")
+		require.Equal(t, 946_684_801.5, ofFlaky(m, instrument.NotifierLastSuccess), "the bubble begins at midnight of 2000-01-01 UTC")
 	})
 }
 
@@ -133,8 +134,8 @@ func TestWhatIsPendingIsShownBeforeItIsTried(t *testing.T) {
 	} {
 		copy(bad, step.bad[:])
 		m.Evaluate(start.Add(step.at))
-		require.Equal(t, step.pending, ofFlaky(m, stat.NotifierPending), "at %v", step.at)
-		require.Equal(t, step.limit, ofFlaky(m, stat.NotifierPendingLimit), "at %v", step.at)
+		require.Equal(t, step.pending, ofFlaky(m, instrument.NotifierPending), "at %v", step.at)
+		require.Equal(t, step.limit, ofFlaky(m, instrument.NotifierPendingLimit), "at %v", step.at)
 		require.NoError(t, m.Flush(t.Context()))
 	}
 }
@@ -196,8 +197,8 @@ func TestANotifierThatGivesUpInTimeHasTimedOut(t *testing.T) {
 		bad[0] = true
 		m.Evaluate(time.Now())
 		require.NoError(t, m.Flush(t.Context()))
-		require.Equal(t, 1.0, ofFlaky(m, stat.NotifierNotifications, "failed", "timeout"))
-		require.Zero(t, ofFlaky(m, stat.NotifierNotifications, "failed", "_OTHER"))
+		require.Equal(t, 1.0, ofFlaky(m, instrument.NotifierNotifications, "failed", "timeout"))
+		require.Zero(t, ofFlaky(m, instrument.NotifierNotifications, "failed", "_OTHER"))
 	})
 }
 
@@ -233,7 +234,7 @@ func TestAStateThatPassedDuringAFailedAttemptIsSuperseded(t *testing.T) {
 		m.Evaluate(time.Now())
 		require.NoError(t, m.Flush(t.Context()))
 		require.Equal(t, []string{"r0 resolved"}, f.lines())
-		require.Equal(t, 1.0, ofFlaky(m, stat.NotifierNotifications, "superseded", ""))
+		require.Equal(t, 1.0, ofFlaky(m, instrument.NotifierNotifications, "superseded", ""))
 	})
 }
 
@@ -266,8 +267,8 @@ func TestAnAlertThatWentDuringAnAttempt(t *testing.T) {
 				m.Evaluate(start)
 				require.NoError(t, m.Flush(t.Context()))
 				require.Equal(t, test.want, f.lines())
-				require.Equal(t, test.dropped, ofFlaky(m, stat.NotifierNotifications, "dropped", ""))
-				require.Zero(t, ofFlaky(m, stat.NotifierPendingLimit), "it is forgotten")
+				require.Equal(t, test.dropped, ofFlaky(m, instrument.NotifierNotifications, "dropped", ""))
+				require.Zero(t, ofFlaky(m, instrument.NotifierPendingLimit), "it is forgotten")
 			})
 		})
 	}
@@ -332,7 +333,7 @@ func TestAnAlertThatNobodyHeardOfIsNotTakenBack(t *testing.T) {
 			two.Evaluate(time.Now())
 			require.Equal(t, alert.Resolved, two.Alerts()[0].State)
 			require.NoError(t, two.Flush(t.Context()))
-			require.Zero(t, ofFlaky(two.Monitor, stat.NotifierPendingLimit))
+			require.Zero(t, ofFlaky(two.Monitor, instrument.NotifierPendingLimit))
 			time.Sleep(time.Minute)
 		}
 		require.Empty(t, r.lines())
@@ -373,10 +374,10 @@ func TestRunWaitsForTheAttemptThatGoesOn(t *testing.T) {
 				began := time.Now()
 				m.Run(ctx)
 				require.Equal(t, 1050*time.Millisecond, time.Since(began))
-				require.EqualValues(t, test.want, ofFlaky(m, stat.NotifierAttempts))
-				require.EqualValues(t, test.want, ofFlaky(m, stat.NotifierNotifications, "delivered", ""))
+				require.EqualValues(t, test.want, ofFlaky(m, instrument.NotifierAttempts))
+				require.EqualValues(t, test.want, ofFlaky(m, instrument.NotifierNotifications, "delivered", ""))
 				for series, h := range m.Histograms {
-					if series.Instrument == stat.NotifierDeliveryDuration {
+					if series.Instrument == instrument.NotifierDeliveryDuration {
 						require.Equal(t, test.want, h.Count(), "attempts whose time is known")
 					}
 				}

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/alert"
-	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/internal/instrument"
 )
 
 // stage is a running monitor of rules that are on or off as a test says.
@@ -48,7 +48,7 @@ func (st *stage) stop() {
 
 // notifications returns the figure of the notifier for the outcome.
 func (st *stage) notifications(name, outcome, kind string) float64 {
-	return figures(st)[stat.NotifierNotifications.Name+"|"+name+"|"+outcome+"|"+kind]
+	return figures(st)[instrument.NotifierNotifications.Name+"|"+name+"|"+outcome+"|"+kind]
 }
 
 // flaky is a notifier that answers what the test says.
@@ -94,8 +94,8 @@ func TestEachStateIsDeliveredOnceAndInOrder(t *testing.T) {
 		time.Sleep(time.Hour)
 		require.Equal(t, []string{"r0 firing", "r1 firing", "r0 resolved", "r0 firing", "r1 resolved"}, f.lines())
 		require.Equal(t, 5.0, st.notifications("flaky", "delivered", ""))
-		require.Equal(t, 5.0, figures(st)[stat.NotifierAttempts.Name+"|flaky"])
-		require.NotZero(t, figures(st)[stat.NotifierLastSuccess.Name+"|flaky"])
+		require.Equal(t, 5.0, figures(st)[instrument.NotifierAttempts.Name+"|flaky"])
+		require.NotZero(t, figures(st)[instrument.NotifierLastSuccess.Name+"|flaky"])
 		st.stop()
 	})
 }
@@ -108,12 +108,12 @@ func TestAFailedDeliveryIsTriedAgainUntilItSucceeds(t *testing.T) {
 		time.Sleep(time.Hour)
 		require.Empty(t, f.lines())
 		require.InDelta(t, 3600/15, f.attempts.Load(), 60, "half a minute at most between two, a quarter on average")
-		require.Equal(t, 1.0, figures(st)[stat.NotifierPending.Name+"|flaky"])
+		require.Equal(t, 1.0, figures(st)[instrument.NotifierPending.Name+"|flaky"])
 		require.Equal(t, float64(f.attempts.Load()), st.notifications("flaky", "failed", "_OTHER"))
 		f.answer.Store(take)
 		time.Sleep(30 * s)
 		require.Equal(t, []string{"r0 firing"}, f.lines())
-		require.Zero(t, figures(st)[stat.NotifierPending.Name+"|flaky"])
+		require.Zero(t, figures(st)[instrument.NotifierPending.Name+"|flaky"])
 		st.stop()
 	})
 }
@@ -347,8 +347,8 @@ func TestAnAttemptThatTheEndCutsShortIsNoFailure(t *testing.T) {
 		st := newStage(t, slow)
 		st.set(0, true)
 		st.stop()
-		require.Zero(t, figures(st)[stat.NotifierAttempts.Name+"|slow"])
+		require.Zero(t, figures(st)[instrument.NotifierAttempts.Name+"|slow"])
 		require.Zero(t, st.notifications("slow", "failed", "_OTHER"))
-		require.Equal(t, 1.0, figures(st)[stat.NotifierPending.Name+"|slow"], "it is still owed")
+		require.Equal(t, 1.0, figures(st)[instrument.NotifierPending.Name+"|slow"], "it is still owed")
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/alert"
-	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/internal/instrument"
 )
 
 // shard is a key with a text of its own.
@@ -39,7 +39,7 @@ func keysOf[K comparable](t *testing.T, kind string, keys ...K) (labels []string
 		require.Equal(t, a.Labels["key"], a.Key)
 		labels = append(labels, a.Key)
 	}
-	return labels, figures(m)[stat.AlertEvaluations.Name+"|x||"+kind]
+	return labels, figures(m)[instrument.AlertEvaluations.Name+"|x||"+kind]
 }
 
 func TestAKeyMayBeOfAnyComparableType(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/alert"
-	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/internal/instrument"
 )
 
 func TestBurnWithoutCallsIsNoFault(t *testing.T) {
@@ -25,7 +25,7 @@ func TestTheWorstMemberIsShown(t *testing.T) {
 	for want, when := range map[float64]alert.Condition{1: alert.Below(5), 3: alert.Above(0)} {
 		m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{Name: "each", Value: alert.Each(members, value), When: when})
 		m.Evaluate(time.Now())
-		require.Equal(t, want, figures(m)[stat.AlertValue.Name+"|each|"], "%v", when)
+		require.Equal(t, want, figures(m)[instrument.AlertValue.Name+"|each|"], "%v", when)
 	}
 }
 

@@ -13,12 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
 )
 
 // evaluations returns how many evaluations of the rule ended with the kind of error.
 func evaluations(m *alert.Monitor, rule, kind string) float64 {
-	return figures(m)[stat.AlertEvaluations.Name+"|"+rule+"||"+kind]
+	return figures(m)[instrument.AlertEvaluations.Name+"|"+rule+"||"+kind]
 }
 
 func TestARuleThatFailsDoesNotStopTheOthers(t *testing.T) {
@@ -48,7 +49,7 @@ func TestARuleThatFailsDoesNotStopTheOthers(t *testing.T) {
 			require.Equal(t, 11.0, evaluations(m, "good", ""))
 			require.Equal(t, alert.Firing, m.Alerts()[0].State, "a fault is no data, and For went on")
 			require.Equal(t, alert.Firing, m.Alerts()[1].State)
-			_, shown := figures(m)[stat.AlertValue.Name+"|bad|"]
+			_, shown := figures(m)[instrument.AlertValue.Name+"|bad|"]
 			require.False(t, shown, "there is no value")
 			broken = false
 			m.Evaluate(start.Add(11 * s))
@@ -124,7 +125,7 @@ func TestRulesMayLookAtTheirMonitor(t *testing.T) {
 	m = alert.NewMonitor(alert.Config{Logger: quiet()},
 		alert.Rule{Name: "first", When: alert.Above(0), Value: alert.Gauge(func() float64 { return 1 })},
 		alert.Rule{Name: "second", When: alert.Above(0), Value: alert.Gauge(func() float64 {
-			return float64(len(m.Alerts())) + figures(m)[stat.AlertState.Name+"|first||firing"]
+			return float64(len(m.Alerts())) + figures(m)[instrument.AlertState.Name+"|first||firing"]
 		})},
 		alert.Rule{Name: "third", When: alert.Above(0), Value: alert.Gauge(func() float64 { m.Evaluate(time.Now()); return 1 })})
 	m.Evaluate(time.Now())
@@ -187,7 +188,7 @@ func TestARuleThatTheEndCutsShortHasNotFailed(t *testing.T) {
 		cancel()
 		time.Sleep(s)
 		require.Zero(t, evaluations(m, "x", "timeout"))
-		require.Equal(t, 1.0, figures(m)[stat.AlertState.Name+"|x||inactive"])
+		require.Equal(t, 1.0, figures(m)[instrument.AlertState.Name+"|x||inactive"])
 		close(release)
 		synctest.Wait()
 	})

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/alert"
-	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/window"
 )
 
@@ -132,7 +132,7 @@ func TestAMemberThatPanicsStopsNoOther(t *testing.T) {
 	require.Equal(t, both, shown())
 	broken = true
 	require.Equal(t, both, shown(), "a panic is no data, which keeps the last verdict")
-	require.Equal(t, 2.0, figures(m)[stat.AlertEvaluations.Name+"|x||panic"])
+	require.Equal(t, 2.0, figures(m)[instrument.AlertEvaluations.Name+"|x||panic"])
 }
 
 func TestADescriptionThatPanicsStopsNoOther(t *testing.T) {
@@ -150,7 +150,7 @@ func TestADescriptionThatPanicsStopsNoOther(t *testing.T) {
 	m.Evaluate(time.Now())
 	require.Equal(t, "truth is 1, alerts above 0", m.Alerts()[0].Summary)
 	require.Equal(t, "b is bad", m.Alerts()[1].Summary)
-	require.Equal(t, 1.0, figures(m)[stat.AlertEvaluations.Name+"|x||panic"])
+	require.Equal(t, 1.0, figures(m)[instrument.AlertEvaluations.Name+"|x||panic"])
 }
 
 // The members that are left out cost nothing, however many they are.
@@ -174,5 +174,5 @@ func TestAGroupFarTooLargeTakesLittleMemory(t *testing.T) {
 	m.Evaluate(time.Now())
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4<<20))
-	require.Equal(t, 2.0, figures(m)[stat.AlertEvaluations.Name+"|x||too_many_members"])
+	require.Equal(t, 2.0, figures(m)[instrument.AlertEvaluations.Name+"|x||too_many_members"])
 }

@@ -1,6 +1,9 @@
 package alert
 
-import "github.com/weir-go/weir/stat"
+import (
+	"github.com/weir-go/weir/internal/instrument"
+	"github.com/weir-go/weir/stat"
+)
 
 // monitorSeries are the figures of a monitor, in the order of its rules and notifiers.
 type monitorSeries struct {
@@ -40,16 +43,16 @@ func newRuleSeries(w *watch) *ruleSeries {
 	name, severity := w.rule.Name, w.rule.Severity
 	s := &ruleSeries{
 		watch: w,
-		value: stat.AlertValue.Series(name, severity),
-		last:  stat.AlertLastEvaluation.Series(name, severity),
-		took:  stat.AlertEvaluationDuration.Series(name, severity),
+		value: instrument.AlertValue.Series(name, severity),
+		last:  instrument.AlertLastEvaluation.Series(name, severity),
+		took:  instrument.AlertEvaluationDuration.Series(name, severity),
 	}
 	for state := range stages {
-		s.state[state] = stat.AlertState.Series(name, severity, state.String())
-		s.transitions[state] = stat.AlertTransitions.Series(name, severity, state.String())
+		s.state[state] = instrument.AlertState.Series(name, severity, state.String())
+		s.transitions[state] = instrument.AlertTransitions.Series(name, severity, state.String())
 	}
 	for f := range faults {
-		s.evaluations[f] = stat.AlertEvaluations.Series(name, severity, f.String())
+		s.evaluations[f] = instrument.AlertEvaluations.Series(name, severity, f.String())
 	}
 	return s
 }
@@ -58,18 +61,18 @@ func newNotifierSeries(o *outbox) *notifierSeries {
 	name := o.notifier.Name()
 	s := &notifierSeries{
 		outbox:           o,
-		delivered:        stat.NotifierNotifications.Series(name, "delivered", ""),
-		superseded:       stat.NotifierNotifications.Series(name, "superseded", ""),
-		postponed:        stat.NotifierNotifications.Series(name, "refused", ""),
-		dropped:          stat.NotifierNotifications.Series(name, "dropped", ""),
-		attempts:         stat.NotifierAttempts.Series(name),
-		pending:          stat.NotifierPending.Series(name),
-		pendingLimit:     stat.NotifierPendingLimit.Series(name),
-		lastSuccessStamp: stat.NotifierLastSuccess.Series(name),
-		took:             stat.NotifierDeliveryDuration.Series(name),
+		delivered:        instrument.NotifierNotifications.Series(name, "delivered", ""),
+		superseded:       instrument.NotifierNotifications.Series(name, "superseded", ""),
+		postponed:        instrument.NotifierNotifications.Series(name, "refused", ""),
+		dropped:          instrument.NotifierNotifications.Series(name, "dropped", ""),
+		attempts:         instrument.NotifierAttempts.Series(name),
+		pending:          instrument.NotifierPending.Series(name),
+		pendingLimit:     instrument.NotifierPendingLimit.Series(name),
+		lastSuccessStamp: instrument.NotifierLastSuccess.Series(name),
+		took:             instrument.NotifierDeliveryDuration.Series(name),
 	}
 	for i, f := range failures {
-		s.failed[i] = stat.NotifierNotifications.Series(name, "failed", string(f))
+		s.failed[i] = instrument.NotifierNotifications.Series(name, "failed", string(f))
 	}
 	return s
 }

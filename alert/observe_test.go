@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -77,7 +78,7 @@ func TestAFailureOfNoKnownKindIsOther(t *testing.T) {
 		require.NoError(t, m.Flush(t.Context()))
 		failed := map[string]float64{}
 		for s, v := range m.Observe {
-			if s.Instrument == stat.NotifierNotifications && v > 0 {
+			if s.Instrument == instrument.NotifierNotifications && v > 0 {
 				failed[s.Values[1]+" "+s.Values[2]] = v
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/alert"
-	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/internal/instrument"
 )
 
 // A receiver that is down for hours while members come, fire and go costs no more
@@ -36,13 +36,13 @@ func TestADeadReceiverCostsNoMoreThanTheLiveAlerts(t *testing.T) {
 		for range 50 {
 			day.Add(1)
 			time.Sleep(10 * time.Minute)
-			require.LessOrEqual(t, figures(m)[stat.NotifierPending.Name+"|flaky"], 30.0, "live or resolved in the last 15 minutes")
+			require.LessOrEqual(t, figures(m)[instrument.NotifierPending.Name+"|flaky"], 30.0, "live or resolved in the last 15 minutes")
 		}
-		require.Greater(t, figures(m)[stat.NotifierNotifications.Name+"|flaky|dropped|"], 400.0)
+		require.Greater(t, figures(m)[instrument.NotifierNotifications.Name+"|flaky|dropped|"], 400.0)
 		f.answer.Store(take)
 		time.Sleep(5 * time.Minute)
 		require.NotEmpty(t, f.lines())
-		require.Zero(t, figures(m)[stat.NotifierPending.Name+"|flaky"])
+		require.Zero(t, figures(m)[instrument.NotifierPending.Name+"|flaky"])
 		cancel()
 		synctest.Wait()
 	})

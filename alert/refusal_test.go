@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/alert"
-	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/internal/instrument"
 )
 
 // errRefused is how a receiver refuses an alert that it may take later.
@@ -33,13 +33,13 @@ func TestARefusedAlertIsTriedAgainAfterMinutes(t *testing.T) {
 			require.EqualValues(t, 2, f.attempts.Load())
 			require.Equal(t, 2.0, st.notifications("flaky", "failed", "http_4xx"))
 			require.Equal(t, 2.0, st.notifications("flaky", "refused", ""), "each refusal is shown")
-			require.Equal(t, 1.0, figures(st)[stat.NotifierPending.Name+"|flaky"], "and the alert is still owed")
+			require.Equal(t, 1.0, figures(st)[instrument.NotifierPending.Name+"|flaky"], "and the alert is still owed")
 			require.Zero(t, st.notifications("flaky", "dropped", ""))
 
 			f.answer.Store(take)
 			time.Sleep(test.want)
 			require.Contains(t, f.lines(), "r0 firing")
-			require.Zero(t, figures(st)[stat.NotifierPending.Name+"|flaky"])
+			require.Zero(t, figures(st)[instrument.NotifierPending.Name+"|flaky"])
 			st.stop()
 		})
 	}
@@ -148,11 +148,11 @@ func TestARefusedEndIsGivenUpAfterADay(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		bad.Store(false)
 		time.Sleep(23 * time.Hour)
-		require.Equal(t, 1.0, figures(m)[stat.NotifierPending.Name+"|flaky"])
+		require.Equal(t, 1.0, figures(m)[instrument.NotifierPending.Name+"|flaky"])
 		time.Sleep(2 * time.Hour)
-		require.Zero(t, figures(m)[stat.NotifierPending.Name+"|flaky"])
-		require.Zero(t, figures(m)[stat.NotifierPendingLimit.Name+"|flaky"], "it is forgotten")
-		require.Equal(t, 1.0, ofFlaky(m, stat.NotifierNotifications, "dropped", ""))
+		require.Zero(t, figures(m)[instrument.NotifierPending.Name+"|flaky"])
+		require.Zero(t, figures(m)[instrument.NotifierPendingLimit.Name+"|flaky"], "it is forgotten")
+		require.Equal(t, 1.0, ofFlaky(m, instrument.NotifierNotifications, "dropped", ""))
 		cancel()
 		synctest.Wait()
 	})

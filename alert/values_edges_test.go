@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/alert"
-	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/internal/instrument"
 )
 
 // Each rule has the one fault that is named, and no other that follows from it.
@@ -122,7 +122,7 @@ func TestARuleThatNeverWorkedFiresIfItIsToldTo(t *testing.T) {
 	m.Evaluate(time.Now())
 	require.Len(t, m.Alerts(), 1)
 	require.Equal(t, alert.Firing, m.Alerts()[0].State)
-	require.Equal(t, 1.0, figures(m)[stat.AlertState.Name+"|x||firing"])
+	require.Equal(t, 1.0, figures(m)[instrument.AlertState.Name+"|x||firing"])
 }
 
 func TestTransitionsAreCountedByTheStateEntered(t *testing.T) {
@@ -136,7 +136,7 @@ func TestTransitionsAreCountedByTheStateEntered(t *testing.T) {
 		p.at(step.at, is(step.value))
 	}
 	for state, want := range map[string]float64{"pending": 2, "firing": 1, "inactive": 2} {
-		require.Equal(t, want, figures(p.monitor)[stat.AlertTransitions.Name+"|probe||"+state], state)
+		require.Equal(t, want, figures(p.monitor)[instrument.AlertTransitions.Name+"|probe||"+state], state)
 	}
 }
 

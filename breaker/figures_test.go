@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/internal/instrument"
 )
 
 func TestTheTimeInEachStateAddsUp(t *testing.T) {
@@ -76,7 +76,7 @@ func TestAGroupShowsTheLatencyOfItsFirstKeysAndOfTheOthersTogether(t *testing.T)
 	}
 	shown := map[string]int64{}
 	for s, h := range g.Histograms {
-		require.Equal(t, stat.BreakerCallDuration, s.Instrument)
+		require.Equal(t, instrument.BreakerCallDuration, s.Instrument)
 		require.Equal(t, "g", s.Values[0])
 		shown[s.Values[1]] += h.Count()
 	}

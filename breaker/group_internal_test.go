@@ -9,13 +9,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/internal/instrument"
 )
 
 // booked returns all calls that the group shows, late ones included.
 func booked[K comparable](g *Group[K]) (n int) {
 	for s, v := range g.Observe {
-		if s.Instrument == stat.BreakerCalls || s.Instrument == stat.BreakerLateResults {
+		if s.Instrument == instrument.BreakerCalls || s.Instrument == instrument.BreakerLateResults {
 			n += int(v)
 		}
 	}

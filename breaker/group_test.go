@@ -19,7 +19,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/stat/read"
 	"github.com/weir-go/weir/window"
 )
 
@@ -232,7 +234,7 @@ func TestGroupIsBoundedWithAMillionKeys(t *testing.T) {
 
 	total := 0.0
 	for line, v := range g.Observe {
-		if line.Instrument == stat.BreakerCalls {
+		if line.Instrument == instrument.BreakerCalls {
 			total += v
 		}
 	}
@@ -324,7 +326,7 @@ func TestGroupShowsItsFirstKeysAndTheSumOfTheOthers(t *testing.T) {
 		require.InDelta(t, 60, later["state.time closed _other"], 1e-9, "that of e")
 		require.InDelta(t, 2*5, later["state.time open _other"], 1e-9)
 		require.InDelta(t, 2*55, later["state.time half_open _other"], 1e-9)
-		_, err := stat.NewSet(func(s *stat.Series) *stat.Series { return s }, g)
+		_, err := read.New(func(s *stat.Series) *stat.Series { return s }, g)
 		require.NoError(t, err)
 	})
 }
@@ -383,11 +385,11 @@ func TestGroupCountersOnlyGrow(t *testing.T) {
 			if s.Instrument.Kind != stat.Counter {
 				continue
 			}
-			if v < last[s] && (s.Instrument != stat.BreakerStateTime || s.Values[2] == "_other") {
+			if v < last[s] && (s.Instrument != instrument.BreakerStateTime || s.Values[2] == "_other") {
 				t.Errorf("%s %v fell from %v to %v", s.Instrument.Name, s.Values, last[s], v)
 			}
 			last[s] = v
-			if s.Instrument == stat.BreakerCalls || s.Instrument == stat.BreakerLateResults {
+			if s.Instrument == instrument.BreakerCalls || s.Instrument == instrument.BreakerLateResults {
 				calls += v
 			}
 		}
@@ -405,7 +407,7 @@ func TestGroupCountersOnlyGrow(t *testing.T) {
 	require.Positive(t, g.Stats().Evictions)
 	require.InDelta(t, made.Load(), look(), 0, "each call is in some sum")
 	require.Len(t, slices.DeleteFunc(slices.Collect(maps.Keys(last)), func(s *stat.Series) bool {
-		return s.Instrument != stat.BreakerSlowCalls
+		return s.Instrument != instrument.BreakerSlowCalls
 	}), 6, "five keys and the others")
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/internal/instrument"
 )
 
 // evictAll has other keys take the place of all members that can be evicted.
@@ -237,7 +237,7 @@ func TestGroupLosesNoCallToAnEviction(t *testing.T) {
 	}
 	calls := 0.0
 	for s, v := range g.Observe {
-		if s.Instrument == stat.BreakerCalls {
+		if s.Instrument == instrument.BreakerCalls {
 			calls += v
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
@@ -215,7 +216,7 @@ func (l *lines) counted(b *Breaker) account {
 
 // newGroupSeries makes the lines of a group itself: members, evictions, unguarded.
 func newGroupSeries(name string, began time.Time) (all [3]*stat.Series) {
-	for i, instrument := range []*stat.Instrument{stat.BreakerGroupMembers, stat.BreakerGroupEvictions, stat.BreakerGroupUnguarded} {
+	for i, instrument := range []*stat.Instrument{instrument.BreakerGroupMembers, instrument.BreakerGroupEvictions, instrument.BreakerGroupUnguarded} {
 		all[i] = instrument.Series(name)
 		all[i].Created = began
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -42,9 +43,9 @@ func (m *meter) read(t *testing.T, g *breaker.Group[string], calls, members floa
 		}
 		require.GreaterOrEqual(t, v, old, "%s %v", s.Instrument.Name, s.Values)
 		switch s.Instrument {
-		case stat.BreakerStateTime:
+		case instrument.BreakerStateTime:
 			require.LessOrEqual(t, v-old, elapsed*members+1e-6, "%v", s.Values)
-		case stat.BreakerCalls:
+		case instrument.BreakerCalls:
 			require.LessOrEqual(t, v-old, calls, "%v", s.Values)
 		}
 	}

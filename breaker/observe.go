@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
@@ -70,20 +71,20 @@ func newSeries(name, key string, began time.Time) *series {
 		return line
 	}
 	s := &series{
-		slow: of(stat.BreakerSlowCalls), late: of(stat.BreakerLateResults),
-		abandoned: of(stat.BreakerAbandonedProbes), dropped: of(stat.BreakerDroppedChanges),
-		failureRatio: of(stat.BreakerWindowFailureRatio), slowRatio: of(stat.BreakerWindowSlowRatio),
-		thresholdRatio: of(stat.BreakerThresholdFailureRatio), thresholdCalls: of(stat.BreakerThresholdMinCalls),
-		remaining: of(stat.BreakerOpenRemaining), duration: of(stat.BreakerCallDuration), active: of(stat.BreakerCallActive),
+		slow: of(instrument.BreakerSlowCalls), late: of(instrument.BreakerLateResults),
+		abandoned: of(instrument.BreakerAbandonedProbes), dropped: of(instrument.BreakerDroppedChanges),
+		failureRatio: of(instrument.BreakerWindowFailureRatio), slowRatio: of(instrument.BreakerWindowSlowRatio),
+		thresholdRatio: of(instrument.BreakerThresholdFailureRatio), thresholdCalls: of(instrument.BreakerThresholdMinCalls),
+		remaining: of(instrument.BreakerOpenRemaining), duration: of(instrument.BreakerCallDuration), active: of(instrument.BreakerCallActive),
 	}
 	for state := range states {
-		s.state[state] = of(stat.BreakerState, state.String())
-		s.transitions[state] = of(stat.BreakerTransitions, state.String())
-		s.time[state] = of(stat.BreakerStateTime, state.String())
+		s.state[state] = of(instrument.BreakerState, state.String())
+		s.transitions[state] = of(instrument.BreakerTransitions, state.String())
+		s.time[state] = of(instrument.BreakerStateTime, state.String())
 	}
 	for i, o := range outcomes {
-		s.calls[i] = of(stat.BreakerCalls, o)
-		s.window[i] = of(stat.BreakerWindowCalls, o)
+		s.calls[i] = of(instrument.BreakerCalls, o)
+		s.window[i] = of(instrument.BreakerWindowCalls, o)
 	}
 	return s
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -214,7 +215,7 @@ func TestHistogramsShowTheLatencyOfTheWholeLife(t *testing.T) {
 		run(t, b, 2, func(context.Context) error { time.Sleep(4 * time.Second); return nil })
 		time.Sleep(time.Hour)
 		h = show()
-		require.Equal(t, stat.BreakerCallDuration, series.Instrument)
+		require.Equal(t, instrument.BreakerCallDuration, series.Instrument)
 		require.Equal(t, []string{"b", ""}, series.Values)
 		require.Equal(t, []int64{2}, h.Counts)
 		require.Equal(t, 16, h.Offset, "4 s are the bound of the bucket")
@@ -227,7 +228,7 @@ func TestActiveCountsTheCallsInFlight(t *testing.T) {
 	active := func() float64 {
 		shown := -1.0
 		for s, v := range b.Observe {
-			if s.Instrument == stat.BreakerCallActive {
+			if s.Instrument == instrument.BreakerCallActive {
 				shown = v
 			}
 		}
@@ -254,7 +255,7 @@ func TestActiveCountsTheCallsInFlight(t *testing.T) {
 
 	plain := breaker.New("plain", breaker.Config{})
 	for s := range plain.Observe {
-		require.NotEqual(t, stat.BreakerCallActive, s.Instrument)
+		require.NotEqual(t, instrument.BreakerCallActive, s.Instrument)
 	}
 }
 
@@ -266,7 +267,7 @@ func TestActiveOfAGroupIsTheSumForTheOthers(t *testing.T) {
 	}
 	sum := 0.0
 	for s, v := range g.Observe {
-		if s.Instrument == stat.BreakerCallActive {
+		if s.Instrument == instrument.BreakerCallActive {
 			sum += v
 		}
 	}
@@ -280,7 +281,7 @@ func TestTheTimeInAStateNeverGoesBack(t *testing.T) {
 		b := breaker.New("b", breaker.Config{ConsecutiveFailures: 1})
 		closed := func() (seconds float64) {
 			for s, v := range b.Observe {
-				if s.Instrument == stat.BreakerStateTime && s.Values[1] == "closed" {
+				if s.Instrument == instrument.BreakerStateTime && s.Values[1] == "closed" {
 					seconds = v
 				}
 			}

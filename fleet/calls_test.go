@@ -13,6 +13,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/stat/read"
 	"github.com/weir-go/weir/window"
 )
 
@@ -279,7 +280,7 @@ func TestTheFiguresOfAWindow(t *testing.T) {
 	b.record(window.Success, 3)
 	b.Refuse()
 	soon(t, func() bool { return a.Counts().Calls() == 4 && b.Counts().Calls() == 4 })
-	set, err := stat.NewSet(func(s *stat.Series) string { return s.Instrument.Name + " " + strings.Join(s.Values, " ") }, a)
+	set, err := read.New(func(s *stat.Series) string { return s.Instrument.Name + " " + strings.Join(s.Values, " ") }, a)
 	require.NoError(t, err)
 	seen := map[string]float64{}
 	for id, value := range set.Observe {

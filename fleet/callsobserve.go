@@ -10,12 +10,12 @@ type callsSeries struct {
 
 func newCallsSeries(name string) callsSeries {
 	s := callsSeries{
-		late: stat.WindowEventsLate.Series(name), ratio: stat.WindowErrorRatio.Series(name),
-		size: stat.WindowSize.Series(name), length: stat.WindowLength.Series(name),
-		answer: stat.WindowFlushes.Series(name, "success"), fail: stat.WindowFlushes.Series(name, "failure"), lag: stat.WindowLag.Series(name),
+		late: windowEventsLate.Series(name), ratio: windowErrorRatio.Series(name),
+		size: windowSize.Series(name), length: windowLength.Series(name),
+		answer: windowFlushes.Series(name, "success"), fail: windowFlushes.Series(name, "failure"), lag: windowLag.Series(name),
 	}
 	for i, outcome := range [4]string{"success", "failure", "ignored", "refused"} {
-		s.events[i] = stat.WindowEvents.Series(name, outcome)
+		s.events[i] = windowEvents.Series(name, outcome)
 	}
 	return s
 }

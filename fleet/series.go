@@ -35,15 +35,15 @@ type figure struct {
 
 func (b *book) build(name string) {
 	for i, outcome := range outcomeNames {
-		b.requests[i].series = stat.LimiterRequests.Series(name, outcome)
-		b.permits[i].series = stat.LimiterPermits.Series(name, outcome)
+		b.requests[i].series = limiterRequests.Series(name, outcome)
+		b.permits[i].series = limiterPermits.Series(name, outcome)
 	}
 	b.faults = map[Fault]*figure{}
 	for _, fault := range faults {
-		b.faults[fault] = &figure{series: stat.LimiterBackendErrors.Series(name, string(fault))}
+		b.faults[fault] = &figure{series: limiterBackendErrors.Series(name, string(fault))}
 	}
-	b.waiting.series = stat.LimiterWaiting.Series(name)
-	b.limit = stat.LimiterLimit.Series(name)
+	b.waiting.series = limiterWaiting.Series(name)
+	b.limit = limiterLimit.Series(name)
 }
 
 // count books a decision. Peeks and what was not decided are not counted.

@@ -10,6 +10,7 @@ import (
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/stat/read"
 )
 
 func TestFiguresOfALimiter(t *testing.T) {
@@ -54,7 +55,7 @@ func TestSeriesAreBuiltOnceAndNeverTheKeys(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, before, collect())
-	set, err := stat.NewSet(func(s *stat.Series) string { return s.ID() }, b, l)
+	set, err := read.New(func(s *stat.Series) string { return s.ID() }, b, l)
 	require.NoError(t, err)
 	calls := 0.0
 	for id, value := range set.Observe {
@@ -93,5 +94,18 @@ func TestALoopOverASourceMayBeLeftAtAnySeries(t *testing.T) {
 			}
 			require.Equal(t, last, round, name)
 		}
+	}
+}
+
+// The instruments are known to exporters before the first source exists.
+func TestTheInstrumentsAreThoseOfTheLibrary(t *testing.T) {
+	link := connect(t)
+	set, err := read.New(func(s *stat.Series) *stat.Instrument { return s.Instrument })
+	require.NoError(t, err)
+	for _, s := range []stat.Source{newBucket(link, orError), link, join(t, link, quick)} {
+		for series := range s.Observe {
+			require.Contains(t, set.Instruments(), series.Instrument)
+		}
+		require.NoError(t, set.Add(s))
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/limiter"
-	"github.com/weir-go/weir/stat"
 )
 
 // The times of these examples are given, so that they print the same each day; in a service leave out
@@ -267,7 +266,7 @@ func ExampleNamed() {
 	l.Take(2)
 	l.Take(1)
 	for s, value := range l.Observe {
-		if s.Instrument == stat.LimiterRequests && value > 0 {
+		if s.Instrument.Name == "weir.limiter.requests" && value > 0 {
 			fmt.Println(s.Values, value)
 		}
 	}

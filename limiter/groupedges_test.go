@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/limiter"
-	"github.com/weir-go/weir/stat"
 )
 
 func TestGroupRefusesANegativeQueue(t *testing.T) {
@@ -202,9 +202,9 @@ func TestNothingIsKeptOfAKeyThatNobodyWaitsFor(t *testing.T) {
 func TestNamedGroupWithoutALimitHasNoFiguresOfOne(t *testing.T) {
 	g := limiter.NewNamedGroup("logins", group(limiter.GroupConfig[string]{Rate: limiter.Unlimited()}), limiter.NamedConfig{})
 	figures := observed(t, g)
-	require.NotContains(t, figures, stat.LimiterLimit.Name)
-	require.NotContains(t, figures, stat.LimiterPeriod.Name)
-	require.Contains(t, figures, stat.LimiterKeys.Name)
+	require.NotContains(t, figures, instrument.LimiterLimit.Name)
+	require.NotContains(t, figures, instrument.LimiterPeriod.Name)
+	require.Contains(t, figures, instrument.LimiterKeys.Name)
 }
 
 func TestNothingIsNearWhereNearIsTheWholeLimit(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"sync/atomic"
 
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -49,16 +50,16 @@ type namedSeries struct {
 func (s *namedSeries) build(name string, shadow bool) {
 	for i, outcome := range outcomeNames {
 		if i != shadowed || shadow {
-			s.requests[i] = stat.LimiterRequests.Series(name, outcome)
-			s.permits[i] = stat.LimiterPermits.Series(name, outcome)
+			s.requests[i] = instrument.LimiterRequests.Series(name, outcome)
+			s.permits[i] = instrument.LimiterPermits.Series(name, outcome)
 		}
 	}
-	s.near = stat.LimiterNear.Series(name)
-	s.evictions = stat.LimiterEvictions.Series(name)
-	s.wait = stat.LimiterWaitDuration.Series(name)
-	s.waiting = stat.LimiterWaiting.Series(name)
-	s.keys = stat.LimiterKeys.Series(name)
-	s.available = stat.LimiterAvailable.Series(name)
-	s.limit = stat.LimiterLimit.Series(name)
-	s.period = stat.LimiterPeriod.Series(name)
+	s.near = instrument.LimiterNear.Series(name)
+	s.evictions = instrument.LimiterEvictions.Series(name)
+	s.wait = instrument.LimiterWaitDuration.Series(name)
+	s.waiting = instrument.LimiterWaiting.Series(name)
+	s.keys = instrument.LimiterKeys.Series(name)
+	s.available = instrument.LimiterAvailable.Series(name)
+	s.limit = instrument.LimiterLimit.Series(name)
+	s.period = instrument.LimiterPeriod.Series(name)
 }

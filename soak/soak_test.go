@@ -148,8 +148,9 @@ func (b *back) Observe(yield func(*stat.Series, float64) bool) {
 }
 
 func TestACounterThatGoesBackIsFound(t *testing.T) {
+	counter := &stat.Instrument{Name: "soak.back", Kind: stat.Counter, Help: "Goes back.", Attrs: []string{"soak.name"}}
 	f := &faults{}
-	o, err := newOnlookers(f, &back{series: stat.LimiterNear.Series("l")})
+	o, err := newOnlookers(f, &back{series: counter.Series("l")})
 	require.NoError(t, err)
 	defer o.page.Close()
 	o.scrape()

@@ -1,21 +1,20 @@
-// Package stat holds the few words that every part of weir shares: what a
-// figure is called, and who can be asked for figures.
+// Package stat has the types by which figures leave the library: what a metric is called, and how
+// it is read.
 //
-// Levels are pulled: a [Source] builds its [Series] once and yields a value for
-// each whenever somebody asks. An exporter knows nothing but these words, so it
-// works with everything in weir and with your own sources alike:
+// A [Source] is anything that has figures to show: a breaker, a limiter, a window, a gate, or a type
+// of your own. An exporter reads it when somebody asks, with a loop:
 //
-//	for s, value := range source.Observe {
-//		fmt.Println(s.Instrument.Name, s.Values, value)
+//	for series, value := range source.Observe {
+//		fmt.Println(series.Instrument.Name, series.Values, value)
 //	}
 //
-// A distribution is a [Histogram] instead of one value, and comes by
+// An [Instrument] describes a metric: its name, unit, kind and attributes. A [Series] is one line of
+// it, with a value for each attribute. A source makes its series once and shows the same pointers at
+// every reading. A distribution has a [Histogram] in the place of one value, and is read from a
 // [HistogramSource].
 //
-// An exporter of any kind is built on a [Set], which reads many sources together:
-// each series once, with whatever the exporter keeps for it, and no source at the
-// cost of another.
+// To export figures of your own beside those of the library, implement Source and give it to the
+// exporter. To write an exporter, use a Set of package [github.com/weir-go/weir/stat/read].
 //
-// The instruments of the library, their names, units and attributes, are listed
-// by [Catalogue].
+// The metrics of the library are listed in docs/metrics.md of the repository.
 package stat

@@ -2,7 +2,6 @@ package stat_test
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/weir-go/weir/stat"
 )
@@ -31,48 +30,20 @@ func ExampleSource() {
 }
 
 func ExampleInstrument() {
-	fmt.Println(stat.BreakerCalls.Name, stat.BreakerCalls.Unit, stat.BreakerCalls.Attrs)
-	// Output: weir.breaker.calls {call} [weir.breaker.name weir.breaker.outcome weir.group.key]
+	fmt.Println(jobs.Name, jobs.Kind, jobs.Unit, jobs.Attrs)
+	// Output: shop.jobs counter {job} [shop.queue]
 }
 
 func ExampleSeries() {
-	s := stat.BreakerCalls.Series("payments", "failure", "")
-	fmt.Println(s.Instrument.Kind, s.Values)
-	// Output: counter [payments failure ]
+	s := jobs.Series("mail")
+	fmt.Println(s.Instrument.Name, s.Values)
+	// Output: shop.jobs [mail]
 }
 
 func ExampleKind() {
-	for _, i := range stat.Catalogue()[:2] {
-		fmt.Println(i.Name, "is a", i.Kind)
-	}
-	// Output:
-	// weir.breaker.state is a up-down counter
-	// weir.breaker.transitions is a counter
-}
-
-// An exporter of your own: here one that prints, and that writes the name of a
-// series once, however often it prints.
-func ExampleSet() {
-	mail := &queue{done: 3, series: jobs.Series("mail")}
-	set, err := stat.NewSet(func(s *stat.Series) string {
-		return s.Instrument.Name + "{" + strings.Join(s.Values, ",") + "}"
-	}, mail)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(set.Add(&queue{done: 5, series: jobs.Series("mail")}))
-
-	for name, value := range set.Observe {
-		fmt.Println(name, value)
-	}
-	// Output:
-	// stat: two different series are shop.jobs{shop.queue="mail"}: sources need names of their own
-	// shop.jobs{mail} 3
-	// weir.exporter.source_panics{} 0
-	// weir.exporter.skipped_samples{duplicate} 0
-	// weir.exporter.skipped_samples{unknown} 0
-	// weir.exporter.skipped_samples{malformed} 0
+	length := &stat.Instrument{Name: "shop.queue.length", Kind: stat.UpDown}
+	fmt.Println(length.Name, "is an", length.Kind)
+	// Output: shop.queue.length is an up-down counter
 }
 
 // mailer is a source with a distribution beside its figures.

@@ -3,7 +3,6 @@ package stat
 import (
 	"iter"
 	"math"
-	"slices"
 )
 
 // Histogram says how values are distributed: how many there were in each of a row
@@ -27,11 +26,6 @@ type Histogram struct {
 	Sum float64 // of all values
 	Max float64 // the largest of them; 0 where that is not known
 }
-
-const (
-	minSchema, maxSchema = -4, 8
-	maxBucket            = 300_000 // beyond those of all float64s, and within what backends count
-)
 
 // Count returns the number of values.
 func (h Histogram) Count() int64 {
@@ -67,15 +61,4 @@ func bucketEndingBy(b float64, schema int) int {
 		return power >> -schema
 	}
 	return power<<schema + int(math.Log2(2*frac)*float64(int(1)<<schema))
-}
-
-// sane says whether backends take the histogram.
-func (h Histogram) sane() bool {
-	if h.Schema < minSchema || h.Schema > maxSchema || h.Zero < 0 || !(h.ZeroThreshold >= 0) || math.IsInf(h.ZeroThreshold, 0) {
-		return false
-	}
-	if h.Offset < -maxBucket || h.Offset > maxBucket || len(h.Counts) > 2*maxBucket {
-		return false
-	}
-	return !slices.ContainsFunc(h.Counts, func(c int64) bool { return c < 0 })
 }

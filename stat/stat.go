@@ -75,7 +75,7 @@ func (i *Instrument) Series(values ...string) *Series {
 	s := &Series{Instrument: i, Values: make([]string, len(values)), Created: time.Now()}
 	for n, v := range values {
 		s.Values[n] = strings.ToValidUTF8(v, "\uFFFD")
-		if i.Attrs[n] == attrGroup && max(len(v), len(s.Values[n])) > maxKey {
+		if i.Attrs[n] == "weir.group.key" && max(len(v), len(s.Values[n])) > maxKey {
 			s.Values[n] = shortened(v)
 		}
 	}

@@ -3,6 +3,7 @@ package throttle
 import (
 	"time"
 
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
@@ -32,13 +33,13 @@ func newSeries(name string, began time.Time) *series {
 		return line
 	}
 	s := &series{
-		failureRatio: of(stat.BreakerWindowFailureRatio),
-		refusalRatio: of(stat.BreakerRefusalRatio),
-		minCalls:     of(stat.BreakerThresholdMinCalls),
+		failureRatio: of(instrument.BreakerWindowFailureRatio),
+		refusalRatio: of(instrument.BreakerRefusalRatio),
+		minCalls:     of(instrument.BreakerThresholdMinCalls),
 	}
 	for i, o := range outcomes {
-		s.calls[i] = of(stat.BreakerCalls, o)
-		s.window[i] = of(stat.BreakerWindowCalls, o)
+		s.calls[i] = of(instrument.BreakerCalls, o)
+		s.window[i] = of(instrument.BreakerWindowCalls, o)
 	}
 	return s
 }

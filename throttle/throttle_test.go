@@ -19,6 +19,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/internal/sentinel"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/stat/read"
 	"github.com/weir-go/weir/throttle"
 	"github.com/weir-go/weir/window"
 )
@@ -339,7 +340,7 @@ func TestThrottleShowsItsFigures(t *testing.T) {
 			for range th.Observe {
 			}
 		}))
-		_, err := stat.NewSet(func(s *stat.Series) *stat.Series { return s }, th)
+		_, err := read.New(func(s *stat.Series) *stat.Series { return s }, th)
 		require.NoError(t, err)
 	})
 }

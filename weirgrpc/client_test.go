@@ -22,6 +22,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/stat/read"
 	"github.com/weir-go/weir/weirgrpc"
 )
 
@@ -132,7 +133,7 @@ func TestCallsGoThroughTheGateOfTheirKey(t *testing.T) {
 			_, err = call(context.WithValue(ctx, tenant{}, "b"), second, get, "")
 			require.Equal(t, name != "target" && name != "key", err != nil, "another tenant: %v", err)
 
-			_, err = stat.NewSet(func(s *stat.Series) *stat.Series { return s }, step.gates)
+			_, err = read.New(func(s *stat.Series) *stat.Series { return s }, step.gates)
 			require.NoError(t, err)
 			lines := 0
 			for range step.gates.Observe {

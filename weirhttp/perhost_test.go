@@ -11,7 +11,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/weirhttp"
 )
 
@@ -106,7 +106,7 @@ func TestFloodOfHostsIsBoundedAndWashesNothingOut(t *testing.T) {
 
 	labels := map[string]bool{}
 	for s := range transport.Observe {
-		if s.Instrument == stat.BreakerCalls {
+		if s.Instrument == instrument.BreakerCalls {
 			labels[s.Values[len(s.Values)-1]] = true
 		}
 	}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/limiter"
-	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/weirhttp"
 	"github.com/weir-go/weir/window"
 )
@@ -356,7 +356,7 @@ func TestTransportShowsTheFiguresOfItsGates(t *testing.T) {
 
 	var calls int64
 	for s, h := range transport.Histograms {
-		require.Equal(t, stat.BreakerCallDuration, s.Instrument)
+		require.Equal(t, instrument.BreakerCallDuration, s.Instrument)
 		calls += h.Count()
 	}
 	require.Equal(t, int64(1), calls)

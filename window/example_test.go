@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
 
@@ -115,7 +114,7 @@ func ExampleNamed() {
 	jobs.Record(window.Failure, 0)
 	jobs.Record(window.Success, 0)
 	for s, v := range window.NewNamed("jobs", jobs).Observe { // an exporter does this
-		if s.Instrument == stat.WindowErrorRatio {
+		if s.Instrument.Name == "weir.window.error_ratio" {
 			fmt.Println(s.Instrument.Name, s.Values, v)
 		}
 	}

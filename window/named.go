@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -24,16 +25,16 @@ func NewNamed(name string, c *Calls) *Named {
 		panic(errors.New("window: the window to name is nil"))
 	}
 	n := &Named{
-		name: name, calls: c, late: stat.WindowEventsLate.Series(name), ratio: stat.WindowErrorRatio.Series(name),
-		size: stat.WindowSize.Series(name), length: stat.WindowLength.Series(name), coverage: stat.WindowCoverage.Series(name),
+		name: name, calls: c, late: instrument.WindowEventsLate.Series(name), ratio: instrument.WindowErrorRatio.Series(name),
+		size: instrument.WindowSize.Series(name), length: instrument.WindowLength.Series(name), coverage: instrument.WindowCoverage.Series(name),
 	}
 	n.late.Created = c.clock.epoch
 	for i, outcome := range [4]string{"success", "failure", "ignored", "refused"} {
-		n.events[i] = stat.WindowEvents.Series(name, outcome)
+		n.events[i] = instrument.WindowEvents.Series(name, outcome)
 		n.events[i].Created = c.clock.epoch
 	}
 	for i, q := range [3]string{"0.5", "0.9", "0.99"} {
-		n.latency[i] = stat.WindowLatency.Series(name, q)
+		n.latency[i] = instrument.WindowLatency.Series(name, q)
 	}
 	return n
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/alert/notify"
-	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/internal/instrument"
 )
 
 // Twelve hours in which twenty rules come and go and the receiver fails in every way
@@ -59,16 +59,16 @@ func TestFaultRun(t *testing.T) {
 			if got != want && (heard || want == "firing") {
 				lost++
 			}
-			raised += figure[stat.AlertTransitions.Series(fmt.Sprint("rule", i), "", "firing").ID()]
+			raised += figure[instrument.AlertTransitions.Series(fmt.Sprint("rule", i), "", "firing").ID()]
 		}
 		notifications := func(outcome string) float64 {
-			return figure[stat.NotifierNotifications.Series("run", outcome, "").ID()]
+			return figure[instrument.NotifierNotifications.Series("run", outcome, "").ID()]
 		}
 		t.Logf("alerts raised %v, deliveries tried %v, delivered %v, superseded %v, lost %d", raised,
-			figure[stat.NotifierAttempts.Series("run").ID()], notifications("delivered"), notifications("superseded"), lost)
+			figure[instrument.NotifierAttempts.Series("run").ID()], notifications("delivered"), notifications("superseded"), lost)
 		require.Zero(t, lost)
 		require.Greater(t, raised, 100.0)
-		require.Zero(t, figure[stat.NotifierPending.Series("run").ID()])
+		require.Zero(t, figure[instrument.NotifierPending.Series("run").ID()])
 		require.Zero(t, acknowledged.stale, "no state came after one that is newer")
 		cancel()
 		synctest.Wait()

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/alert"
-	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/internal/instrument"
 )
 
 const secret = "T0PSECRET"
@@ -145,7 +145,7 @@ func (w *watched) set(bad bool) {
 
 func (w *watched) figure(outcome, kind string) (value float64) {
 	for s, v := range w.Observe {
-		if s.Instrument == stat.NotifierNotifications && s.Values[1] == outcome && s.Values[2] == kind {
+		if s.Instrument == instrument.NotifierNotifications && s.Values[1] == outcome && s.Values[2] == kind {
 			value = v
 		}
 	}

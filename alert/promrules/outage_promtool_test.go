@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-go/weir/alert/promrules"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -74,7 +75,7 @@ func (r recording) note(second int, sources ...stat.Source) {
 	for _, source := range sources {
 		for s, v := range source.Observe {
 			switch s.Instrument {
-			case stat.BreakerState, stat.BreakerTransitions, stat.BreakerCalls:
+			case instrument.BreakerState, instrument.BreakerTransitions, instrument.BreakerCalls:
 				name := text(s)
 				for len(r[name]) < second {
 					r[name] = append(r[name], "_")

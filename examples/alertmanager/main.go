@@ -13,7 +13,6 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/alert/notify"
-	"github.com/weir-go/weir/stat"
 )
 
 func main() {
@@ -54,7 +53,7 @@ func main() {
 	<-done
 
 	for s, value := range monitor.Observe {
-		if s.Instrument == stat.NotifierNotifications && value > 0 {
+		if s.Instrument.Name == "weir.notifier.notifications" && value > 0 {
 			fmt.Println(s.Values, value)
 		}
 	}

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"sync"
 
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
@@ -27,7 +28,7 @@ func (c clocked) Observe(yield func(*stat.Series, float64) bool) {
 	// The line of a gate has the name of its breaker, which may be another than the gate's.
 	name := c.timed.Name()
 	for s, value := range c.timed.Observe {
-		if s != nil && s.Instrument == stat.BreakerState {
+		if s != nil && s.Instrument == instrument.BreakerState {
 			name = s.Values[0]
 		}
 		if !yield(s, value) {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
@@ -88,7 +89,7 @@ type twin struct{ reads int }
 
 func (s *twin) Observe(yield func(*stat.Series, float64) bool) {
 	if s.reads++; s.reads > 1 {
-		if !yield(stat.BreakerSlowCalls.Series("bank", ""), 1) {
+		if !yield(instrument.BreakerSlowCalls.Series("bank", ""), 1) {
 			return
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -38,7 +39,7 @@ const (
 )
 
 func subjectOf(s *stat.Series) subject {
-	if s.Instrument == stat.ExporterSourcePanics || s.Instrument == stat.ExporterSkippedSamples {
+	if s.Instrument == instrument.ExporterSourcePanics || s.Instrument == instrument.ExporterSkippedSamples {
 		return subject{class: exporter}
 	}
 	if len(s.Values) == 0 {
@@ -117,9 +118,9 @@ func (l *line) read() bool {
 // note takes note of a figure that has come or gone since the last sample.
 func (l *line) note(f *figure) {
 	switch f.series.Instrument {
-	case stat.BreakerCalls, stat.LimiterRequests:
+	case instrument.BreakerCalls, instrument.LimiterRequests:
 		l.newCalls = true
-	case stat.BreakerTransitions, stat.BreakerStateTime, stat.AlertTransitions:
+	case instrument.BreakerTransitions, instrument.BreakerStateTime, instrument.AlertTransitions:
 		l.newStages = true
 	}
 }

@@ -54,7 +54,7 @@ func New(c Config, sources ...stat.Source) (*Page, error) {
 }
 
 // Add adds sources, which the next sample shows. It adds none of them and returns
-// an error where [stat.Set.Add] does: two different ones of one name, or one with
+// an error where [read.Set.Add] does: two different ones of one name, or one with
 // an instrument that is neither the library's nor known from [New].
 func (p *Page) Add(sources ...stat.Source) error { return p.sampler.add(sources) }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/exporters/dashboard"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/stat/read"
 )
 
 func TestConfigNamesWhatIsOutOfBounds(t *testing.T) {
@@ -48,7 +49,7 @@ func TestConfigNamesWhatIsOutOfBounds(t *testing.T) {
 
 func TestSourcesThatCannotBeToldApartAreAnError(t *testing.T) {
 	one, other := breaker.New("payments", breaker.Config{}), breaker.New("payments", breaker.Config{})
-	_, want := stat.NewSet(func(*stat.Series) int { return 0 }, one, other)
+	_, want := read.New(func(*stat.Series) int { return 0 }, one, other)
 	require.Error(t, want)
 	_, err := dashboard.New(dashboard.Config{}, one, other)
 	require.EqualError(t, err, want.Error())

@@ -1,6 +1,9 @@
 package dashboard
 
-import "github.com/weir-go/weir/stat"
+import (
+	"github.com/weir-go/weir/internal/instrument"
+	"github.com/weir-go/weir/stat"
+)
 
 // reading is what the figures of one line say at one sample.
 type reading struct {
@@ -42,42 +45,42 @@ type stage struct {
 // add takes in one figure. What is not named here stands in the list of figures alone.
 func (r *reading) add(s *stat.Series, value float64) {
 	switch s.Instrument {
-	case stat.BreakerState, stat.AlertState:
+	case instrument.BreakerState, instrument.AlertState:
 		r.stage(s).is = value
-	case stat.BreakerTransitions, stat.AlertTransitions:
+	case instrument.BreakerTransitions, instrument.AlertTransitions:
 		r.stage(s).entered = value
-	case stat.BreakerStateTime:
+	case instrument.BreakerStateTime:
 		r.stage(s).spent = value
-	case stat.BreakerCalls:
+	case instrument.BreakerCalls:
 		r.breaker = true
 		r.addCalls(s.Values[1], value)
-	case stat.BreakerWindowCalls:
+	case instrument.BreakerWindowCalls:
 		r.addWindow(s.Values[1], value)
-	case stat.BreakerThresholdFailureRatio:
+	case instrument.BreakerThresholdFailureRatio:
 		r.threshold = some(value)
-	case stat.BreakerOpenRemaining:
+	case instrument.BreakerOpenRemaining:
 		r.reopens = some(value)
-	case stat.LimiterRequests:
+	case instrument.LimiterRequests:
 		r.addRequests(s.Values[1], value)
-	case stat.LimiterWaiting:
+	case instrument.LimiterWaiting:
 		r.waiting = value
-	case stat.LimiterAvailable:
+	case instrument.LimiterAvailable:
 		r.available = exact(value)
-	case stat.LimiterLimit:
+	case instrument.LimiterLimit:
 		r.limit = exact(value)
-	case stat.AlertValue:
+	case instrument.AlertValue:
 		r.value = some(value)
-	case stat.AlertLastEvaluation:
+	case instrument.AlertLastEvaluation:
 		r.evaluated = value
-	case stat.AlertEvaluations:
+	case instrument.AlertEvaluations:
 		if s.Values[2] != "" {
 			r.failed += value
 		}
-	case stat.NotifierNotifications:
+	case instrument.NotifierNotifications:
 		r.addNotifications(s.Values[1], value)
-	case stat.NotifierPending:
+	case instrument.NotifierPending:
 		r.pending = value
-	case stat.NotifierLastSuccess:
+	case instrument.NotifierLastSuccess:
 		r.delivery = value
 	}
 }

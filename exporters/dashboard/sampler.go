@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/stat/read"
 )
 
 // sampler reads the sources for all who look, on the goroutine of whoever is the
@@ -13,7 +14,7 @@ import (
 // than they want to: a source that blocks holds up new figures and nothing else.
 type sampler struct {
 	interval time.Duration
-	set      *stat.Set[*figure]
+	set      *read.Set[*figure]
 	clocks   *clocks
 	board    *board
 	epoch    time.Time
@@ -32,7 +33,7 @@ func newSampler(c Config, sources []stat.Source) (*sampler, error) {
 		next: make(chan struct{}), last: &frame{},
 	}
 	var err error
-	s.set, err = stat.NewSet(s.board.place, s.clocks.wrap(sources)...)
+	s.set, err = read.New(s.board.place, s.clocks.wrap(sources)...)
 	return s, err
 }
 

@@ -61,7 +61,7 @@ func breakers(n int) []stat.Source {
 	for k := range sources {
 		s := make(still, 37)
 		for i := range s {
-			s[i] = point{stat.BreakerCalls.Series(fmt.Sprintf("breaker-%d", k), strconv.Itoa(i), ""), float64(i)}
+			s[i] = point{known("weir.breaker.calls").Series(fmt.Sprintf("breaker-%d", k), strconv.Itoa(i), ""), float64(i)}
 		}
 		sources[k] = s
 	}

@@ -10,7 +10,7 @@
 //
 // It needs the API alone; which SDK collects, how often, and where it sends the
 // figures is the program's affair. The names, units and attributes are those of
-// [stat.Catalogue], by kind:
+// docs/metrics.md, by kind:
 //
 //	stat.Counter  Float64ObservableCounter
 //	stat.UpDown   Float64ObservableUpDownCounter

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-go/weir/exporters/otelmetric/internal/scope"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/stat/read"
 )
 
 // hub has what is registered with one provider: one set of sources, and one callback.
@@ -30,7 +31,7 @@ type hub struct {
 // observer reads the sources in every collection.
 type observer struct {
 	hub          *hub // so that it lives as long as the provider calls back
-	set          *stat.Set[line]
+	set          *read.Set[line]
 	instruments  map[*stat.Instrument]metric.Float64Observable
 	active       atomic.Bool
 	registration metric.Registration
@@ -102,7 +103,7 @@ func (h *hub) observe(sources []stat.Source) error {
 
 // lacks says whether the sources show an instrument that the observer does not know.
 func (o *observer) lacks(sources []stat.Source) bool {
-	set, err := stat.NewSet(func(*stat.Series) struct{} { return struct{}{} }, sources...)
+	set, err := read.New(func(*stat.Series) struct{} { return struct{}{} }, sources...)
 	if err != nil {
 		return false
 	}
@@ -119,7 +120,7 @@ func (o *observer) lacks(sources []stat.Source) bool {
 func (h *hub) restart(sources []stat.Source) error {
 	next, old := &observer{hub: h}, h.observer
 	var err error
-	if next.set, err = stat.NewSet(next.line, sources...); err != nil {
+	if next.set, err = read.New(next.line, sources...); err != nil {
 		return err
 	}
 	if old != nil {

@@ -24,7 +24,7 @@ type Registration struct {
 // removed or [Registration.Unregister] is called. It reads them once to learn their
 // instruments, and takes note of nothing if it fails.
 //
-// It fails if [stat.NewSet] fails with the sources, if one of them shows a series that
+// It fails if [read.New] fails with the sources, if one of them shows a series that
 // another source of the same provider has another one for, or if the provider refuses an
 // instrument. A source that is given twice, in one call or in several, or is part of
 // another as a breaker is of its gate, is fine and exported once.

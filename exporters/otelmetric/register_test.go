@@ -36,19 +36,19 @@ func TestEachKindBecomesItsInstrument(t *testing.T) {
 		want       metricdata.Aggregation
 		attrs      []attribute.KeyValue
 	}{
-		{stat.BreakerCalls, []string{"a", "success", ""}, sum(true), []attribute.KeyValue{
+		{known("weir.breaker.calls"), []string{"a", "success", ""}, sum(true), []attribute.KeyValue{
 			attribute.String("weir.breaker.name", "a"), attribute.String("weir.breaker.outcome", "success"),
 		}},
-		{stat.BreakerStateTime, []string{"a", "open", ""}, sum(true), []attribute.KeyValue{
+		{known("weir.breaker.state.time"), []string{"a", "open", ""}, sum(true), []attribute.KeyValue{
 			attribute.String("weir.breaker.name", "a"), attribute.String("weir.breaker.state", "open"),
 		}},
-		{stat.BreakerState, []string{"a", "open", ""}, sum(false), []attribute.KeyValue{
+		{known("weir.breaker.state"), []string{"a", "open", ""}, sum(false), []attribute.KeyValue{
 			attribute.String("weir.breaker.name", "a"), attribute.String("weir.breaker.state", "open"),
 		}},
-		{stat.BreakerWindowFailureRatio, []string{"a", ""}, metricdata.Gauge[float64]{}, []attribute.KeyValue{
+		{known("weir.breaker.window.failure_ratio"), []string{"a", ""}, metricdata.Gauge[float64]{}, []attribute.KeyValue{
 			attribute.String("weir.breaker.name", "a"),
 		}},
-		{stat.AlertEvaluations, []string{"a", "page", ""}, sum(true), []attribute.KeyValue{
+		{known("weir.alert.evaluations"), []string{"a", "page", ""}, sum(true), []attribute.KeyValue{
 			attribute.String("weir.alert.rule", "a"), attribute.String("weir.alert.severity", "page"),
 		}},
 	} {
@@ -109,7 +109,7 @@ func TestTheExportersOwnFiguresAreThereFromTheStart(t *testing.T) {
 
 func TestASourceGivenTwiceIsObservedOnce(t *testing.T) {
 	b := shows(slow("a", 3))
-	gate := shows(b.points[0], point{stat.LimiterRequests.Series("a", "allowed"), 5})
+	gate := shows(b.points[0], point{known("weir.limiter.requests").Series("a", "allowed"), 5})
 	r := register(t, gate, b, b, gate)
 	for range 3 { // as fresh series, and as known ones
 		require.Equal(t, map[string]float64{
@@ -142,7 +142,7 @@ func TestWhatTurnsUpLaterAndCannotBeExportedIsSkipped(t *testing.T) {
 	queue := &stat.Instrument{Name: "shop.queue.length", Kind: stat.UpDown}
 	first, second := shows(slow("a", 1)), shows()
 	r := register(t, first, second)
-	second.show(slow("a", 2), slow("b", 3), point{queue.Series(), 1}, point{&stat.Series{Instrument: stat.BreakerCalls}, 1})
+	second.show(slow("a", 2), slow("b", 3), point{queue.Series(), 1}, point{&stat.Series{Instrument: known("weir.breaker.calls")}, 1})
 	for n := range 2 {
 		require.Equal(t, map[string]float64{
 			"weir.breaker.slow_calls{weir.breaker.name=a}":                  1,

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/stat/read"
 )
 
 // point is a series and its value now.
@@ -50,7 +51,7 @@ func shows(points ...point) *fake { return &fake{points: points} }
 
 // slow is a point of a breaker: one series a name.
 func slow(name string, value float64) point {
-	return point{stat.BreakerSlowCalls.Series(name, ""), value}
+	return point{known("weir.breaker.slow_calls").Series(name, ""), value}
 }
 
 // collect reads all that the reader has and gives the values by series, as in
@@ -92,4 +93,19 @@ func points(data metricdata.Aggregation) []metricdata.DataPoint[float64] {
 		return d.DataPoints
 	}
 	return nil
+}
+
+// catalogue lists the instruments of the library: those that a set without sources knows.
+func catalogue() []*stat.Instrument {
+	set, err := read.New(func(*stat.Series) int { return 0 })
+	if err != nil {
+		panic(err)
+	}
+	return set.Instruments()
+}
+
+// known returns the library's instrument of that name.
+func known(name string) *stat.Instrument {
+	list := catalogue()
+	return list[slices.IndexFunc(list, func(i *stat.Instrument) bool { return i.Name == name })]
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/stat/read"
 )
 
 // Collector shows sources to Prometheus. It is a [prometheus.Collector], made
@@ -15,7 +16,7 @@ import (
 // Each scrape reads every source once, on the goroutine that collects and under
 // no lock. A series that a source no longer yields is gone from the next scrape.
 type Collector struct {
-	set      *stat.Set[*line]
+	set      *read.Set[*line]
 	families map[*stat.Instrument]*family
 	descs    []*prometheus.Desc
 	last     atomic.Int64 // how many samples the last scrape had
@@ -27,7 +28,7 @@ var _ prometheus.Collector = (*Collector)(nil)
 // NewCollector returns a collector of the sources, which it reads once to learn
 // their instruments.
 //
-// Registering it fails if [stat.NewSet] fails with the sources, or if two of
+// Registering it fails if [read.New] fails with the sources, or if two of
 // their instruments, or two attributes of one, have the same name in Prometheus.
 // A source that is given twice, or is part of another as a breaker is of its
 // gate, is fine and exported once.
@@ -35,7 +36,7 @@ var _ prometheus.Collector = (*Collector)(nil)
 // A registry takes one such collector: further sources are for [Collector.Add].
 func NewCollector(sources ...stat.Source) *Collector {
 	c := &Collector{}
-	if c.set, c.err = stat.NewSet(c.line, sources...); c.err != nil {
+	if c.set, c.err = read.New(c.line, sources...); c.err != nil {
 		return c
 	}
 	instruments := c.set.Instruments()

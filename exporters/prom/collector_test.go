@@ -15,15 +15,15 @@ import (
 
 func TestNamesTypesAndLabelsAreThoseOfTheCatalogue(t *testing.T) {
 	source := shows(
-		point{stat.BreakerState.Series("payments", "closed", ""), 1},
-		point{stat.BreakerState.Series("payments", "open", ""), 0},
-		point{stat.BreakerCalls.Series("payments", "success", ""), 12},
-		point{stat.BreakerStateTime.Series("payments", "open", ""), 1.5},
-		point{stat.BreakerWindowFailureRatio.Series("payments", ""), 0.25},
-		point{stat.BreakerWindowCalls.Series("payments", "failure", ""), 3},
-		point{stat.AlertValue.Series("errors", "page"), 0.75},
-		point{stat.AlertEvaluations.Series("errors", "page", ""), 7},
-		point{stat.AlertLastEvaluation.Series("errors", "page"), 1.5e9},
+		point{known("weir.breaker.state").Series("payments", "closed", ""), 1},
+		point{known("weir.breaker.state").Series("payments", "open", ""), 0},
+		point{known("weir.breaker.calls").Series("payments", "success", ""), 12},
+		point{known("weir.breaker.state.time").Series("payments", "open", ""), 1.5},
+		point{known("weir.breaker.window.failure_ratio").Series("payments", ""), 0.25},
+		point{known("weir.breaker.window.calls").Series("payments", "failure", ""), 3},
+		point{known("weir.alert.value").Series("errors", "page"), 0.75},
+		point{known("weir.alert.evaluations").Series("errors", "page", ""), 7},
+		point{known("weir.alert.last_evaluation.timestamp").Series("errors", "page"), 1.5e9},
 	)
 	want := `
 		# HELP weir_alert_evaluations_total Evaluations of the rule, by the kind of error where there was one.
@@ -70,7 +70,7 @@ func TestEveryInstrumentPassesTheLinterAndPedanticChecks(t *testing.T) {
 	require.Empty(t, problems)
 	families, err := r.Gather()
 	require.NoError(t, err)
-	require.Len(t, families, len(stat.Catalogue()))
+	require.Len(t, families, len(catalogue()))
 }
 
 func TestTheWholeCatalogueIsDescribedBeforeThereIsASource(t *testing.T) {
@@ -85,14 +85,14 @@ func TestTheWholeCatalogueIsDescribedBeforeThereIsASource(t *testing.T) {
 	}
 	c := prom.NewCollector()
 	before := descs(c)
-	require.Len(t, before, len(stat.Catalogue()))
+	require.Len(t, before, len(catalogue()))
 	require.NoError(t, c.Add(everything()))
 	require.Equal(t, before, descs(c), "a description that moves cannot be unregistered")
 }
 
 func TestASourceGivenTwiceIsExportedOnce(t *testing.T) {
 	b := shows(slow("a", 3))
-	gate := shows(b.points[0], point{stat.LimiterRequests.Series("a", "allowed"), 5})
+	gate := shows(b.points[0], point{known("weir.limiter.requests").Series("a", "allowed"), 5})
 	_, r := register(t, gate, b, b, gate)
 	require.Equal(t, []string{
 		`weir_breaker_slow_calls_total{weir_breaker_name="a",weir_group_key=""} 3`,
@@ -103,10 +103,10 @@ func TestASourceGivenTwiceIsExportedOnce(t *testing.T) {
 
 func TestWhatOnlyGrowsSaysWhenItBegan(t *testing.T) {
 	began := time.Date(2026, 9, 1, 12, 0, 0, 5, time.UTC)
-	counter, unsaid, gauge := slow("a", 1), slow("b", 2), point{stat.LimiterLimit.Series("a"), 3}
+	counter, unsaid, gauge := slow("a", 1), slow("b", 2), point{known("weir.limiter.limit").Series("a"), 3}
 	counter.series.Created, unsaid.series.Created, gauge.series.Created = began, time.Time{}, began
 	source := shows(counter, unsaid, gauge)
-	source.spreads = []spread{{stat.BreakerCallDuration.Series("a", ""), stat.Histogram{Sum: 7}}}
+	source.spreads = []spread{{known("weir.breaker.call.duration").Series("a", ""), stat.Histogram{Sum: 7}}}
 	source.spreads[0].series.Created = began
 	_, r := register(t, source)
 	for range 2 {
@@ -141,7 +141,7 @@ func TestAwkwardTextIsServedAndReadBack(t *testing.T) {
 	source := &fake{}
 	for n, name := range names {
 		// Not made by Instrument.Series, which would have replaced the bad byte.
-		source.points = append(source.points, point{&stat.Series{Instrument: stat.BreakerSlowCalls, Values: []string{name, ""}}, float64(n)})
+		source.points = append(source.points, point{&stat.Series{Instrument: known("weir.breaker.slow_calls"), Values: []string{name, ""}}, float64(n)})
 	}
 	_, r := register(t, source)
 	families, err := r.Gather()

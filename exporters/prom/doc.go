@@ -7,7 +7,7 @@
 //
 // # Names
 //
-// The instruments of the library are listed by [stat.Catalogue]. Their names in
+// The instruments of the library are listed in docs/metrics.md. Their names in
 // Prometheus are those that the package otelmetric and OpenTelemetry's exporter
 // for Prometheus would give them:
 //

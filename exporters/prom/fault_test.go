@@ -75,9 +75,9 @@ func TestWhatTurnsUpLaterAndCannotBeExportedIsSkipped(t *testing.T) {
 	source := shows(good)
 	_, r := register(t, source)
 	for reason, bad := range map[string]*stat.Series{
-		"malformed": {Instrument: stat.BreakerCalls},
+		"malformed": {Instrument: known("weir.breaker.calls")},
 		"unknown":   queueLength.Series(),
-		"duplicate": stat.ExporterSourcePanics.Series(),
+		"duplicate": known("weir.exporter.source_panics").Series(),
 	} {
 		require.Zero(t, skipped(t, r, reason))
 		source.show(point{bad, 1}, good, point{bad, 2})

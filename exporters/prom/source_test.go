@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-go/weir/exporters/prom"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/stat/read"
 )
 
 // point is a series and its value now.
@@ -68,7 +69,7 @@ func shows(points ...point) *fake { return &fake{points: points} }
 
 // slow is a point of a breaker: one series a name.
 func slow(name string, value float64) point {
-	return point{stat.BreakerSlowCalls.Series(name, ""), value}
+	return point{known("weir.breaker.slow_calls").Series(name, ""), value}
 }
 
 var breakerStates = []string{"closed", "open", "half_open", "forced_open", "forced_closed", "disabled", "shadow"}
@@ -78,18 +79,18 @@ func breakerLike(name string) *fake {
 	f := &fake{}
 	for n, state := range breakerStates {
 		f.points = append(f.points,
-			point{stat.BreakerState.Series(name, state, ""), float64(1 - min(n, 1))},
-			point{stat.BreakerTransitions.Series(name, state, ""), float64(n)},
-			point{stat.BreakerStateTime.Series(name, state, ""), float64(n) + 0.25})
+			point{known("weir.breaker.state").Series(name, state, ""), float64(1 - min(n, 1))},
+			point{known("weir.breaker.transitions").Series(name, state, ""), float64(n)},
+			point{known("weir.breaker.state.time").Series(name, state, ""), float64(n) + 0.25})
 	}
 	for n, outcome := range []string{"success", "failure", "ignored", "refused"} {
 		f.points = append(f.points,
-			point{stat.BreakerCalls.Series(name, outcome, ""), float64(1000 - n)},
-			point{stat.BreakerWindowCalls.Series(name, outcome, ""), float64(10 - n)})
+			point{known("weir.breaker.calls").Series(name, outcome, ""), float64(1000 - n)},
+			point{known("weir.breaker.window.calls").Series(name, outcome, ""), float64(10 - n)})
 	}
 	for n, i := range []*stat.Instrument{
-		stat.BreakerSlowCalls, stat.BreakerLateResults, stat.BreakerAbandonedProbes, stat.BreakerDroppedChanges,
-		stat.BreakerWindowFailureRatio, stat.BreakerWindowSlowRatio, stat.BreakerThresholdFailureRatio, stat.BreakerThresholdMinCalls,
+		known("weir.breaker.slow_calls"), known("weir.breaker.late_results"), known("weir.breaker.abandoned_probes"), known("weir.breaker.dropped_changes"),
+		known("weir.breaker.window.failure_ratio"), known("weir.breaker.window.slow_ratio"), known("weir.breaker.threshold.failure_ratio"), known("weir.breaker.threshold.min_calls"),
 	} {
 		f.points = append(f.points, point{i.Series(name, ""), float64(n) / 4})
 	}
@@ -99,7 +100,7 @@ func breakerLike(name string) *fake {
 // everything shows a series of each instrument of the catalogue that sources have.
 func everything() *fake {
 	f := &fake{}
-	for n, i := range stat.Catalogue() {
+	for n, i := range catalogue() {
 		if strings.HasPrefix(i.Name, "weir.exporter.") {
 			continue
 		}
@@ -157,4 +158,19 @@ func count(families []*dto.MetricFamily, text string) (n int) {
 		}
 	}
 	return n
+}
+
+// catalogue lists the instruments of the library: those that a set without sources knows.
+func catalogue() []*stat.Instrument {
+	set, err := read.New(func(*stat.Series) int { return 0 })
+	if err != nil {
+		panic(err)
+	}
+	return set.Instruments()
+}
+
+// known returns the library's instrument of that name.
+func known(name string) *stat.Instrument {
+	list := catalogue()
+	return list[slices.IndexFunc(list, func(i *stat.Instrument) bool { return i.Name == name })]
 }

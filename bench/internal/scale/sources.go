@@ -6,13 +6,14 @@ import (
 	"github.com/weir-go/weir/bench/internal/fit"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/stat/read"
 )
 
 // sources grows the number of breakers that an exporter reads.
 func (t timer) sources() Experiment {
 	return Experiment{
 		File: "sources", Title: "One scrape of n breakers", X: "sources", Y: "ns a scrape", Sizes: decades(1, 10_000),
-		Lines: []Line{{Name: "stat.Set.Observe", Says: fit.Linear, Cost: t.scrape}},
+		Lines: []Line{{Name: "read.Set.Observe", Says: fit.Linear, Cost: t.scrape}},
 		Why: "A scrape reads each of a breaker's series once. " +
 			"What an exporter makes of a series is kept by its address, so that nothing is formatted twice.",
 	}
@@ -23,7 +24,7 @@ func (t timer) scrape(sources int) (float64, error) {
 	for i := range sources {
 		all = append(all, breaker.New(strconv.Itoa(i), breaker.Config{}))
 	}
-	set, err := stat.NewSet(func(s *stat.Series) *stat.Series { return s }, all...)
+	set, err := read.New(func(s *stat.Series) *stat.Series { return s }, all...)
 	if err != nil {
 		return 0, err
 	}

@@ -11,24 +11,25 @@ import (
 
 	"github.com/weir-go/weir/exporters/otelmetric/internal/scope"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/stat/read"
 )
 
 // Producer shows the distributions of sources to readers of the SDK. It is made with
 // [New], safe for concurrent use, and may be given to several readers. It takes no
 // lock.
 type Producer struct {
-	set   *stat.Set[line]
+	set   *read.Set[line]
 	scope instrumentation.Scope
 }
 
 var _ sdk.Producer = (*Producer)(nil)
 
 // New returns a producer of the sources, which it reads once to learn their
-// instruments. It fails if [stat.NewSet] fails with the sources. A source that is
+// instruments. It fails if [read.New] fails with the sources. A source that is
 // given twice, or is part of another, is fine and exported once; one that has no
 // distributions may be given too.
 func New(sources ...stat.Source) (*Producer, error) {
-	set, err := stat.NewSet(newLine, sources...)
+	set, err := read.New(newLine, sources...)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,6 +20,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/exporters/otelmetric/producer"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/stat/read"
 	"github.com/weir-go/weir/window"
 )
 
@@ -49,7 +51,7 @@ func (s *spreads) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 }
 
 func took(name string, h stat.Histogram) spread {
-	return spread{stat.BreakerCallDuration.Series(name, ""), h}
+	return spread{known("weir.breaker.call.duration").Series(name, ""), h}
 }
 
 // collect reads all metrics of a reader that has but the producer of the sources.
@@ -80,7 +82,7 @@ func points(t *testing.T, m metricdata.Metrics) []point {
 	t.Helper()
 	require.Equal(t, "weir.breaker.call.duration", m.Name)
 	require.Equal(t, "s", m.Unit)
-	require.Equal(t, stat.BreakerCallDuration.Help, m.Description)
+	require.Equal(t, known("weir.breaker.call.duration").Help, m.Description)
 	h, ok := m.Data.(metricdata.ExponentialHistogram[float64])
 	require.True(t, ok, "%T", m.Data)
 	require.Equal(t, metricdata.CumulativeTemporality, h.Temporality)
@@ -221,4 +223,19 @@ func TestSourcesComeAndGo(t *testing.T) {
 	require.ErrorContains(t, p.Add(&spreads{took("b", one)}), "two different series are")
 	p.Remove(a)
 	require.Equal(t, []string{"b"}, names())
+}
+
+// catalogue lists the instruments of the library: those that a set without sources knows.
+func catalogue() []*stat.Instrument {
+	set, err := read.New(func(*stat.Series) int { return 0 })
+	if err != nil {
+		panic(err)
+	}
+	return set.Instruments()
+}
+
+// known returns the library's instrument of that name.
+func known(name string) *stat.Instrument {
+	list := catalogue()
+	return list[slices.IndexFunc(list, func(i *stat.Instrument) bool { return i.Name == name })]
 }

@@ -1,4 +1,4 @@
-package stat_test
+package read_test
 
 import (
 	"log/slog"
@@ -9,7 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/stat/read"
 )
 
 // point is a series and its value now.
@@ -62,7 +64,7 @@ func (s still) Observe(yield func(*stat.Series, float64) bool) {
 
 // slow is a point of a breaker: one series a name.
 func slow(name string, value float64) point {
-	return point{stat.BreakerSlowCalls.Series(name, ""), value}
+	return point{instrument.BreakerSlowCalls.Series(name, ""), value}
 }
 
 // line is the form in which these tests keep a series.
@@ -70,15 +72,15 @@ func line(s *stat.Series) string {
 	return s.Instrument.Name + "{" + strings.Join(s.Values, ",") + "}"
 }
 
-func newSet(t *testing.T, sources ...stat.Source) *stat.Set[string] {
+func newSet(t *testing.T, sources ...stat.Source) *read.Set[string] {
 	t.Helper()
-	s, err := stat.NewSet(line, sources...)
+	s, err := read.New(line, sources...)
 	require.NoError(t, err)
 	return s
 }
 
-// read reads the set once: the figures of sources by name, and the set's own that are not 0.
-func read(t *testing.T, s *stat.Set[string]) (figures, own map[string]float64) {
+// readAll reads the set once: the figures of sources by name, and the set's own that are not 0.
+func readAll(t *testing.T, s *read.Set[string]) (figures, own map[string]float64) {
 	t.Helper()
 	figures, own = map[string]float64{}, map[string]float64{}
 	for name, value := range s.Observe {

@@ -1,10 +1,12 @@
-package stat
+package read
 
 import (
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/weir-go/weir/stat"
 )
 
 // fault says why a series is left out of a reading.
@@ -23,9 +25,9 @@ var reasons = [faults]string{duplicate: "duplicate", unknown: "unknown", malform
 
 // fresh is a series that the table of a reading does not have.
 type fresh struct {
-	series *Series
-	from   *member // the member that showed it
-	clean  *Series // series with valid text and the dictionary's instrument
+	series *stat.Series
+	from   *member      // the member that showed it
+	clean  *stat.Series // series with valid text and the dictionary's instrument
 	id     string
 	fault  fault
 }
@@ -34,7 +36,7 @@ type fresh struct {
 // with a figure or with a histogram, as its instrument should have it.
 func (f *fresh) examine(known *dictionary, own *health, distribution bool) fault {
 	s := f.series
-	if s == nil || s.Instrument == nil || len(s.Values) != len(s.Instrument.Attrs) || (s.Instrument.Kind == Distribution) != distribution {
+	if s == nil || s.Instrument == nil || len(s.Values) != len(s.Instrument.Attrs) || (s.Instrument.Kind == stat.Distribution) != distribution {
 		return malformed
 	}
 	i := known.find(s.Instrument)
@@ -90,7 +92,7 @@ func (f *fresh) err() error {
 }
 
 // label writes the series for people.
-func label(s *Series) string {
+func label(s *stat.Series) string {
 	pairs := make([]string, len(s.Values))
 	for n, key := range s.Instrument.Attrs {
 		pairs[n] = fmt.Sprintf("%s=%.64q", key, s.Values[n])
@@ -98,7 +100,7 @@ func label(s *Series) string {
 	return s.Instrument.Name + "{" + strings.Join(pairs, ", ") + "}"
 }
 
-func refuseNil(sources []Source) error {
+func refuseNil(sources []stat.Source) error {
 	for n, s := range sources {
 		if s == nil {
 			return fmt.Errorf("stat: source %d of %d is nil", n+1, len(sources))

@@ -1,4 +1,4 @@
-package stat_test
+package read_test
 
 import (
 	"errors"
@@ -14,7 +14,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/stat/read"
 )
 
 type figures = map[string]float64
@@ -52,28 +54,28 @@ func TestNewSetRefuses(t *testing.T) {
 		},
 		"two sources of one name with several series": {
 			[]stat.Source{
-				bare(stat.BreakerState.Series("a", "open", ""), stat.BreakerState.Series("a", "closed", "")),
-				bare(stat.BreakerState.Series("a", "open", ""), stat.BreakerState.Series("a", "closed", "")),
+				bare(instrument.BreakerState.Series("a", "open", ""), instrument.BreakerState.Series("a", "closed", "")),
+				bare(instrument.BreakerState.Series("a", "open", ""), instrument.BreakerState.Series("a", "closed", "")),
 			},
 			`stat: two different series are weir.breaker.state{weir.breaker.name="a", weir.breaker.state="open", weir.group.key=""}: ` +
 				`sources need names of their own (and 1 more series with faults)`,
 		},
 		"names that differ in bad bytes alone": {
 			[]stat.Source{
-				bare(&stat.Series{Instrument: stat.BreakerSlowCalls, Values: []string{"\xff", ""}}),
-				bare(&stat.Series{Instrument: stat.BreakerSlowCalls, Values: []string{"\xfe", ""}}),
+				bare(&stat.Series{Instrument: instrument.BreakerSlowCalls, Values: []string{"\xff", ""}}),
+				bare(&stat.Series{Instrument: instrument.BreakerSlowCalls, Values: []string{"\xfe", ""}}),
 			},
 			"stat: two different series are weir.breaker.slow_calls{weir.breaker.name=\"\uFFFD\", weir.group.key=\"\"}: sources need names of their own",
 		},
 		"the set's own": {
-			[]stat.Source{bare(stat.ExporterSourcePanics.Series())},
+			[]stat.Source{bare(instrument.ExporterSourcePanics.Series())},
 			`stat: two different series are weir.exporter.source_panics{}: sources need names of their own`,
 		},
 		"nil":           {[]stat.Source{shows(), nil}, `stat: source 2 of 2 is nil`},
 		"nil series":    {[]stat.Source{bare(nil)}, `stat: a series has no instrument`},
 		"no instrument": {[]stat.Source{bare(&stat.Series{})}, `stat: a series has no instrument`},
 		"too few values": {
-			[]stat.Source{bare(&stat.Series{Instrument: stat.BreakerCalls, Values: []string{"a"}})},
+			[]stat.Source{bare(&stat.Series{Instrument: instrument.BreakerCalls, Values: []string{"a"}})},
 			`stat: a series of weir.breaker.calls has 1 values for 3 attributes`,
 		},
 		"no name": {[]stat.Source{of("", stat.Gauge)}, `stat: an instrument has no name`},
@@ -90,7 +92,7 @@ func TestNewSetRefuses(t *testing.T) {
 			`stat: a series of shop.x came by the wrong method: distributions come by Histograms, all else by Observe`,
 		},
 		"a counter by Histograms": {
-			[]stat.Source{&timed{spreads: []spread{{stat.BreakerSlowCalls.Series("a", ""), stat.Histogram{}}}}},
+			[]stat.Source{&timed{spreads: []spread{{instrument.BreakerSlowCalls.Series("a", ""), stat.Histogram{}}}}},
 			`stat: a series of weir.breaker.slow_calls came by the wrong method: distributions come by Histograms, all else by Observe`,
 		},
 		"two distributions of one name": {
@@ -123,7 +125,7 @@ func TestNewSetRefuses(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			s, err := stat.NewSet(line, c.sources...)
+			s, err := read.New(line, c.sources...)
 			require.EqualError(t, err, c.want)
 			require.Nil(t, s)
 		})
@@ -132,7 +134,7 @@ func TestNewSetRefuses(t *testing.T) {
 
 func TestASetKnowsTheCatalogueAndWhatItsSourcesShow(t *testing.T) {
 	s := newSet(t, shows(slow("a", 1)), shows(point{queueLength.Series(), 4}))
-	want := append(stat.Catalogue(), queueLength)
+	want := append(instrument.All(), queueLength)
 	require.Equal(t, want, s.Instruments())
 	s.Instruments()[0] = nil
 	require.Equal(t, want, s.Instruments(), "the caller owns the list")
@@ -142,7 +144,7 @@ func TestEqualInstrumentsAreOne(t *testing.T) {
 	stock := &stat.Instrument{Name: "shop.stock", Kind: stat.Gauge, Attrs: []string{"item"}}
 	twin := *stock
 	seen := map[*stat.Instrument]int{}
-	s, err := stat.NewSet(func(s *stat.Series) *stat.Instrument { return s.Instrument },
+	s, err := read.New(func(s *stat.Series) *stat.Instrument { return s.Instrument },
 		shows(point{stock.Series("nut"), 1}), shows(point{twin.Series("bolt"), 2}))
 	require.NoError(t, err)
 	for i := range s.Observe {
@@ -158,46 +160,46 @@ func TestASeriesIsFormedOnceForAsLongAsItIsLive(t *testing.T) {
 	made := figures{}
 	source := shows(slow("a", 1))
 	a := source.points[0]
-	s, err := stat.NewSet(func(s *stat.Series) string {
+	s, err := read.New(func(s *stat.Series) string {
 		made[line(s)]++
 		return line(s)
 	}, source)
 	require.NoError(t, err)
 	require.Empty(t, made, "NewSet must not call it: what it needs may not be there yet")
 	for range 3 {
-		read(t, s)
+		readAll(t, s)
 	}
 	require.Equal(t, 1.0, made[lineA])
 	source.show()
-	read(t, s)
+	readAll(t, s)
 	source.show(a)
-	read(t, s)
+	readAll(t, s)
 	require.Equal(t, 2.0, made[lineA])
 }
 
 func TestAFormIsGivenValidTextAndTheTimeOfCreation(t *testing.T) {
 	began := time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)
-	odd := &stat.Series{Instrument: stat.BreakerSlowCalls, Values: []string{"a\xffb", ""}, Created: began}
-	s, err := stat.NewSet(func(s *stat.Series) *stat.Series { return s }, shows(point{odd, 1}))
+	odd := &stat.Series{Instrument: instrument.BreakerSlowCalls, Values: []string{"a\xffb", ""}, Created: began}
+	s, err := read.New(func(s *stat.Series) *stat.Series { return s }, shows(point{odd, 1}))
 	require.NoError(t, err)
 	var got []*stat.Series
 	for s := range s.Observe {
 		got = append(got, s)
 	}
-	require.Equal(t, &stat.Series{Instrument: stat.BreakerSlowCalls, Values: []string{"a\uFFFDb", ""}, Created: began}, got[0])
+	require.Equal(t, &stat.Series{Instrument: instrument.BreakerSlowCalls, Values: []string{"a\uFFFDb", ""}, Created: began}, got[0])
 }
 
 func TestASourceGivenTwiceCountsOnce(t *testing.T) {
 	b := shows(slow("a", 3))
-	gate := shows(b.points[0], point{stat.LimiterRequests.Series("a", "allowed"), 5})
+	gate := shows(b.points[0], point{instrument.LimiterRequests.Series("a", "allowed"), 5})
 	s := newSet(t, gate, b, b, gate)
 	for range 3 { // as fresh series, and as known ones
-		got, own := read(t, s)
+		got, own := readAll(t, s)
 		require.Equal(t, figures{lineA: 3, "weir.limiter.requests{a,allowed}": 5}, got)
 		require.Empty(t, own)
 	}
 	s.Remove(gate)
-	got, _ := read(t, s)
+	got, _ := readAll(t, s)
 	require.Equal(t, figures{lineA: 3}, got, "the other source shows it still")
 }
 
@@ -205,7 +207,7 @@ func TestASetKeepsAListOfItsOwn(t *testing.T) {
 	list := []stat.Source{shows(slow("a", 1))}
 	s := newSet(t, list...)
 	list[0] = shows(slow("b", 2))
-	got, _ := read(t, s)
+	got, _ := readAll(t, s)
 	require.Equal(t, figures{lineA: 1}, got)
 }
 
@@ -223,10 +225,10 @@ func TestTheSetsOwnFiguresComeLast(t *testing.T) {
 func TestASeriesThatIsNoLongerYieldedIsForgotten(t *testing.T) {
 	source := shows(slow("a", 1), slow("b", 2))
 	s := newSet(t, source)
-	read(t, s)
+	readAll(t, s)
 	gone := weak.Make(source.points[0].series)
 	source.show(source.points[1])
-	got, _ := read(t, s)
+	got, _ := readAll(t, s)
 	require.Equal(t, figures{lineB: 2}, got)
 	runtime.GC()
 	require.Nil(t, gone.Value(), "a set must not keep a series that is gone")
@@ -247,7 +249,7 @@ func TestSourcesComeAndGo(t *testing.T) {
 		{"add another of its name", func() error { return s.Add(shows(slow("a", 3))) }, figures{lineA: 3, lineB: 2}},
 	} {
 		require.NoError(t, step.call(), step.do)
-		got, own := read(t, s)
+		got, own := readAll(t, s)
 		require.Equal(t, step.want, got, step.do)
 		require.Empty(t, own, step.do)
 	}
@@ -256,10 +258,10 @@ func TestSourcesComeAndGo(t *testing.T) {
 func TestANameIsFreeAsSoonAsItsSourceIsRemoved(t *testing.T) {
 	a := shows(slow("a", 1))
 	s := newSet(t, a)
-	read(t, s)
+	readAll(t, s)
 	s.Remove(a)
 	require.NoError(t, s.Add(shows(slow("a", 2))), "without a reading in between")
-	got, own := read(t, s)
+	got, own := readAll(t, s)
 	require.Equal(t, figures{lineA: 2}, got)
 	require.Empty(t, own)
 }
@@ -272,7 +274,7 @@ func TestAddRefusesAllOrNothing(t *testing.T) {
 		`stat: source 2 of 2 is nil`: nil,
 	} {
 		require.ErrorContains(t, s.Add(shows(slow("b", 2)), bad), want)
-		got, own := read(t, s)
+		got, own := readAll(t, s)
 		require.Equal(t, figures{lineA: 1}, got)
 		require.Empty(t, own, "what was refused is not skipped")
 	}
@@ -283,7 +285,7 @@ func TestAddDoesNotBlameNewSourcesForOldOnes(t *testing.T) {
 	s := newSet(t, shows(slow("a", 1)), late)
 	late.show(slow("a", 9))
 	require.NoError(t, s.Add(shows(slow("b", 2))))
-	got, _ := read(t, s)
+	got, _ := readAll(t, s)
 	require.Equal(t, figures{lineA: 1, lineB: 2}, got)
 }
 
@@ -293,7 +295,7 @@ func TestASourceThatIsAddedAgainIsReadOnce(t *testing.T) {
 	require.NoError(t, s.Add(a))
 	require.NoError(t, s.Add(a))
 	before := a.reads
-	read(t, s)
+	readAll(t, s)
 	require.Equal(t, before+1, a.reads)
 }
 
@@ -302,22 +304,22 @@ func TestSourcesThatCannotBeComparedCanBeAddedAndAreNotFound(t *testing.T) {
 	s := newSet(t, l)
 	require.NoError(t, s.Add(l))
 	s.Remove(l)
-	got, _ := read(t, s)
+	got, _ := readAll(t, s)
 	require.Equal(t, figures{lineA: 1}, got)
 }
 
 func TestADuplicateThatTurnsUpLaterIsSkippedUntilTheFirstIsGone(t *testing.T) {
 	early, late := shows(), shows(slow("a", 1))
 	s := newSet(t, early, late)
-	read(t, s)
+	readAll(t, s)
 	early.show(slow("a", 2), slow("b", 3)) // read first, and yet the newcomer
 	for n := range 3 {
-		got, own := read(t, s)
+		got, own := readAll(t, s)
 		require.Equal(t, figures{lineA: 1, lineB: 3}, got)
 		require.Equal(t, figures{"skipped_samples{duplicate}": float64(n + 1)}, own, "one at each reading, in the same reading")
 	}
 	late.show()
-	got, _ := read(t, s)
+	got, _ := readAll(t, s)
 	require.Equal(t, figures{lineA: 2, lineB: 3}, got)
 }
 
@@ -330,14 +332,14 @@ func TestWhatTurnsUpLaterAndCannotBeShownIsSkipped(t *testing.T) {
 		reason string
 		bad    *stat.Series
 	}{
-		{"malformed", &stat.Series{Instrument: stat.BreakerCalls}},
+		{"malformed", &stat.Series{Instrument: instrument.BreakerCalls}},
 		{"malformed", nil},
 		{"unknown", queueLength.Series()},
-		{"duplicate", stat.ExporterSourcePanics.Series()},
+		{"duplicate", instrument.ExporterSourcePanics.Series()},
 	} {
 		source.show(point{c.bad, 1}, good, point{c.bad, 2})
 		want["skipped_samples{"+c.reason+"}"] += 2
-		got, own := read(t, s)
+		got, own := readAll(t, s)
 		require.Equal(t, figures{lineA: 1}, got)
 		require.Equal(t, want, own)
 	}
@@ -349,20 +351,20 @@ func TestASourceThatPanicsHidesNoOther(t *testing.T) {
 	s := newSet(t, bad, shows(slow("b", 2)))
 	bad.broken = errors.New("lost its lock")
 	for n := range 3 {
-		got, own := read(t, s)
+		got, own := readAll(t, s)
 		require.Equal(t, figures{lineA: 1, lineB: 2}, got, "what it said before counts")
 		require.Equal(t, figures{"source_panics{}": float64(n + 1)}, own)
 	}
 	require.Equal(t, 1, strings.Count(log.String(), "lost its lock"), "logged once: %s", log)
-	require.Contains(t, log.String(), "source=*stat_test.fake")
+	require.Contains(t, log.String(), "source=*read_test.fake")
 	bad.points = nil
-	got, _ := read(t, s)
+	got, _ := readAll(t, s)
 	require.Equal(t, figures{lineB: 2}, got)
 }
 
 func TestASourceThatPanicsFromTheStartIsNoError(t *testing.T) {
 	captureLog(t)
-	got, own := read(t, newSet(t, &fake{broken: "always"}, shows(slow("b", 2))))
+	got, own := readAll(t, newSet(t, &fake{broken: "always"}, shows(slow("b", 2))))
 	require.Equal(t, figures{lineB: 2}, got)
 	require.Equal(t, figures{"source_panics{}": 2}, own, "once in NewSet, once now")
 }
@@ -417,7 +419,7 @@ func TestReadingsBesideEachOtherAndBesideChanges(t *testing.T) {
 	close(done)
 	changers.Wait()
 	flicker.show()
-	got, own := read(t, s)
+	got, own := readAll(t, s)
 	require.Equal(t, want, got)
 	require.Empty(t, slices.Collect(maps.Keys(own)))
 }

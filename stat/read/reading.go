@@ -1,21 +1,25 @@
-package stat
+package read
+
+import (
+	"github.com/weir-go/weir/stat"
+)
 
 // reading is one pass over the sources: what it has met, beside the table that
 // it began with. It is used by one goroutine.
 type reading[T, V any] struct {
 	table   *table[T]
 	yield   func(T, V) bool
-	stopped bool                  // yield wants no more
-	note    func(*Series, V) bool // take, bound once: a method value allocates
-	from    *member               // the member that is being read
-	seen    []bool                // by slot of the table
-	live    int                   // how many are seen
-	moved   map[int]*member       // by slot: the member that shows a series whose first member is gone
-	removed int64                 // members, when it began
+	stopped bool                       // yield wants no more
+	note    func(*stat.Series, V) bool // take, bound once: a method value allocates
+	from    *member                    // the member that is being read
+	seen    []bool                     // by slot of the table
+	live    int                        // how many are seen
+	moved   map[int]*member            // by slot: the member that shows a series whose first member is gone
+	removed int64                      // members, when it began
 	fresh   []fresh
-	values  []V                // of the fresh ones
-	ids     map[string]*Series // of the fresh ones that are sound
-	sound   int                // how many those are
+	values  []V                     // of the fresh ones
+	ids     map[string]*stat.Series // of the fresh ones that are sound
+	sound   int                     // how many those are
 }
 
 func (r *reading[T, V]) start(t *table[T], removed int64, yield func(T, V) bool) {
@@ -38,7 +42,7 @@ func (r *reading[T, V]) stop() {
 
 // take is what sources yield to. A series met twice counts once: the breaker of
 // a gate may be given beside the gate.
-func (r *reading[T, V]) take(s *Series, value V) bool {
+func (r *reading[T, V]) take(s *stat.Series, value V) bool {
 	if r.stopped { // and the source has not noticed
 		return false
 	}
@@ -64,7 +68,7 @@ func (r *reading[T, V]) move(slot int) {
 	r.moved[slot] = r.from
 }
 
-func (r *reading[T, V]) meet(s *Series, value V) {
+func (r *reading[T, V]) meet(s *stat.Series, value V) {
 	r.fresh, r.values = append(r.fresh, fresh{series: s, from: r.from}), append(r.values, value)
 }
 
@@ -76,7 +80,7 @@ func (r *reading[T, V]) claim(f *fresh) fault {
 	switch owner, ok := r.ids[f.id]; {
 	case !ok:
 		if r.ids == nil {
-			r.ids = make(map[string]*Series)
+			r.ids = make(map[string]*stat.Series)
 		}
 		r.ids[f.id] = f.series
 		r.sound++
@@ -89,7 +93,7 @@ func (r *reading[T, V]) claim(f *fresh) fault {
 
 // next makes the table that follows: what was seen of the last one, and the
 // fresh series that are sound, which it yields.
-func (r *reading[T, V]) next(form func(*Series) T) *table[T] {
+func (r *reading[T, V]) next(form func(*stat.Series) T) *table[T] {
 	t := newTable[T](r.live + r.sound)
 	t.removed = r.removed
 	for slot, e := range r.table.entries {
@@ -113,7 +117,7 @@ func (r *reading[T, V]) next(form func(*Series) T) *table[T] {
 
 // table holds the series that were live when it was made. No two have one ID.
 type table[T any] struct {
-	slots   map[*Series]int
+	slots   map[*stat.Series]int
 	owners  map[string]int // slots by ID
 	entries []entry[T]
 	removed int64 // members, when it was made
@@ -127,7 +131,7 @@ type entry[T any] struct {
 
 func newTable[T any](size int) *table[T] {
 	return &table[T]{
-		slots:   make(map[*Series]int, size),
+		slots:   make(map[*stat.Series]int, size),
 		owners:  make(map[string]int, size),
 		entries: make([]entry[T], 0, size),
 	}

@@ -1,4 +1,4 @@
-package stat_test
+package read_test
 
 import (
 	"maps"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -82,7 +83,7 @@ func faultOf(s *stat.Series) string {
 		return "malformed"
 	case s.Instrument == queueLength:
 		return "unknown"
-	case s.Instrument == stat.ExporterSourcePanics:
+	case s.Instrument == instrument.ExporterSourcePanics:
 		return "duplicate"
 	}
 	return ""
@@ -173,10 +174,10 @@ func FuzzSet(f *testing.F) {
 	f.Add([]byte{0, 0b1100, 5, 0b1100, 1, 6, 11, 10, 0b100, 4, 4}) // shared series
 	f.Fuzz(func(t *testing.T, program []byte) {
 		pool := []*stat.Series{
-			stat.BreakerSlowCalls.Series("a", ""), stat.BreakerSlowCalls.Series("a", ""), stat.BreakerSlowCalls.Series("b", ""), stat.LimiterLimit.Series("a"),
+			instrument.BreakerSlowCalls.Series("a", ""), instrument.BreakerSlowCalls.Series("a", ""), instrument.BreakerSlowCalls.Series("b", ""), instrument.LimiterLimit.Series("a"),
 			nil,
-			{Instrument: stat.BreakerCalls},
-			queueLength.Series(), stat.ExporterSourcePanics.Series(),
+			{Instrument: instrument.BreakerCalls},
+			queueLength.Series(), instrument.ExporterSourcePanics.Series(),
 		}
 		sources := []*fake{{}, {}, {}}
 		set, want := newSet(t), &naive{live: map[string]shower{}, added: map[string]shower{}, own: figures{}}
@@ -195,7 +196,7 @@ func FuzzSet(f *testing.F) {
 			case 3:
 				source.broken = "broken"
 			case 4:
-				got, own := read(t, set)
+				got, own := readAll(t, set)
 				require.Equal(t, want.read(), got, "step %d", step)
 				require.Equal(t, want.own, own, "step %d", step)
 			}

@@ -1,15 +1,17 @@
-package stat
+package read
 
 import (
 	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/weir-go/weir/stat"
 )
 
 // member is a source of a set.
 type member struct {
-	source Source
+	source stat.Source
 	order  int         // of two members the later one has the greater
 	gone   atomic.Bool // it was removed
 }
@@ -22,22 +24,22 @@ type members struct {
 	removed atomic.Int64 // how many, ever
 
 	mu    sync.Mutex
-	last  int                // the order of the newest
-	gone  int                // how many of the list are
-	index map[Source]*member // those that can be found by ==
+	last  int                     // the order of the newest
+	gone  int                     // how many of the list are
+	index map[stat.Source]*member // those that can be found by ==
 }
 
 func newMembers() *members {
-	m := &members{index: map[Source]*member{}}
+	m := &members{index: map[stat.Source]*member{}}
 	m.list.Store(&[]*member{})
 	return m
 }
 
 // absent makes members of those sources that are not there, once each.
-func (m *members) absent(sources []Source) (list []*member) {
+func (m *members) absent(sources []stat.Source) (list []*member) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	seen := make(map[Source]bool, len(sources))
+	seen := make(map[stat.Source]bool, len(sources))
 	for _, s := range sources {
 		if findable(s) {
 			if seen[s] || m.index[s] != nil {
@@ -65,7 +67,7 @@ func (m *members) add(more []*member) {
 }
 
 // remove has the source read no more, and returns what it was; nil if it is not there.
-func (m *members) remove(s Source) *member {
+func (m *members) remove(s stat.Source) *member {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !findable(s) {
@@ -89,7 +91,7 @@ func (m *members) remove(s Source) *member {
 
 // findable says whether the source can be found by ==, which panics for some and is
 // never true for one that holds a NaN.
-func findable(s Source) bool {
+func findable(s stat.Source) bool {
 	if s == nil || !reflect.ValueOf(s).Comparable() {
 		return false
 	}
@@ -108,7 +110,7 @@ type claims struct {
 
 // claim is a series and the first member that showed it.
 type claim struct {
-	series *Series
+	series *stat.Series
 	from   *member
 }
 

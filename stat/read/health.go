@@ -1,13 +1,16 @@
-package stat
+package read
 
 import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
 	"sync/atomic"
+
+	"github.com/weir-go/weir/internal/instrument"
+	"github.com/weir-go/weir/stat"
 )
 
-// health is what a set has to say of itself. It is a [Source].
+// health is what a set has to say of itself. It is a [stat.Source].
 type health struct {
 	panics  tally
 	skipped [faults]tally // those of duplicate and beyond are in use
@@ -16,19 +19,19 @@ type health struct {
 // tally is a counter and the series that shows it.
 type tally struct {
 	atomic.Int64
-	series *Series
+	series *stat.Series
 }
 
 func newHealth() *health {
 	h := &health{}
-	h.panics.series = ExporterSourcePanics.Series()
+	h.panics.series = instrument.ExporterSourcePanics.Series()
 	for f := duplicate; f < faults; f++ {
-		h.skipped[f].series = ExporterSkippedSamples.Series(reasons[f])
+		h.skipped[f].series = instrument.ExporterSkippedSamples.Series(reasons[f])
 	}
 	return h
 }
 
-func (h *health) Observe(yield func(*Series, float64) bool) {
+func (h *health) Observe(yield func(*stat.Series, float64) bool) {
 	if !yield(h.panics.series, float64(h.panics.Load())) {
 		return
 	}
@@ -40,11 +43,11 @@ func (h *health) Observe(yield func(*Series, float64) bool) {
 }
 
 // has says whether the instrument is one that health alone may show.
-func (h *health) has(i *Instrument) bool {
-	return i == ExporterSourcePanics || i == ExporterSkippedSamples
+func (h *health) has(i *stat.Instrument) bool {
+	return i == instrument.ExporterSourcePanics || i == instrument.ExporterSkippedSamples
 }
 
-func (h *health) shows(s *Series) (found bool) {
+func (h *health) shows(s *stat.Series) (found bool) {
 	for own := range h.Observe {
 		found = found || own == s
 	}
@@ -60,10 +63,10 @@ func (h *health) count(list []fresh) {
 	}
 }
 
-// read reads the source by look. One faulty source must not hide the others, least
+// readSource reads the source by look. One faulty source must not hide the others, least
 // of all when something goes wrong, so a panic ends here. The first is logged: a
 // source that panics does so in every reading.
-func read[V any](h *health, s Source, look look[V], note func(*Series, V) bool) {
+func readSource[V any](h *health, s stat.Source, look look[V], note func(*stat.Series, V) bool) {
 	defer func() {
 		if value := recover(); value != nil && h.panics.Add(1) == 1 {
 			slog.Error("weir: a source panicked while being read", "source", fmt.Sprintf("%T", s),

@@ -1,4 +1,4 @@
-package stat_test
+package read_test
 
 import (
 	"fmt"
@@ -7,7 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/stat/read"
 )
 
 func TestAReadingAllocatesNothingForASeries(t *testing.T) {
@@ -27,7 +29,7 @@ func TestAReadingAllocatesNothingForASeries(t *testing.T) {
 func BenchmarkSet(b *testing.B) {
 	for _, n := range []int{10, 1_000, 10_000} {
 		b.Run(fmt.Sprintf("breakers=%d", n), func(b *testing.B) {
-			s, err := stat.NewSet(line, breakers(n)...)
+			s, err := read.New(line, breakers(n)...)
 			require.NoError(b, err)
 			nothing := func(string, float64) bool { return true }
 			s.Observe(nothing)
@@ -40,7 +42,7 @@ func BenchmarkSet(b *testing.B) {
 }
 
 func BenchmarkSetParallel(b *testing.B) {
-	s, err := stat.NewSet(line, breakers(10)...)
+	s, err := read.New(line, breakers(10)...)
 	require.NoError(b, err)
 	nothing := func(string, float64) bool { return true }
 	s.Observe(nothing)
@@ -58,7 +60,7 @@ func breakers(n int) []stat.Source {
 	for k := range sources {
 		s := make(still, 37)
 		for i := range s {
-			s[i] = point{stat.BreakerCalls.Series(fmt.Sprintf("breaker-%d", k), strconv.Itoa(i), ""), float64(i)}
+			s[i] = point{instrument.BreakerCalls.Series(fmt.Sprintf("breaker-%d", k), strconv.Itoa(i), ""), float64(i)}
 		}
 		sources[k] = s
 	}

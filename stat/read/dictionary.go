@@ -1,21 +1,24 @@
-package stat
+package read
 
 import (
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/weir-go/weir/internal/instrument"
+	"github.com/weir-go/weir/stat"
 )
 
 // dictionary has the instruments that a set can show, no two of one name.
 type dictionary struct {
-	list   []*Instrument
-	byName map[string]*Instrument
+	list   []*stat.Instrument
+	byName map[string]*stat.Instrument
 }
 
 // newDictionary makes a dictionary of the library's instruments.
 func newDictionary() *dictionary {
-	d := &dictionary{list: Catalogue(), byName: make(map[string]*Instrument)}
+	d := &dictionary{list: instrument.All(), byName: make(map[string]*stat.Instrument)}
 	for _, i := range d.list {
 		d.byName[i.Name] = i
 	}
@@ -32,36 +35,36 @@ func (d *dictionary) learn(list []fresh) error {
 		if i := f.series.Instrument; d.byName[i.Name] == nil {
 			d.list = append(d.list, i)
 			d.byName[i.Name] = i
-			errs = append(errs, i.validate())
+			errs = append(errs, validate(i))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // find gives the instrument that stands for i here, nil if there is none.
-func (d *dictionary) find(i *Instrument) *Instrument {
+func (d *dictionary) find(i *stat.Instrument) *stat.Instrument {
 	known := d.byName[i.Name]
-	if known == i || known != nil && known.equal(i) {
+	if known == i || known != nil && equal(known, i) {
 		return known
 	}
 	return nil
 }
 
-// equal says whether two instruments of one name may stand for each other.
-func (i *Instrument) equal(j *Instrument) bool {
+// equal reports whether two instruments of one name can stand for each other.
+func equal(i, j *stat.Instrument) bool {
 	return i.Unit == j.Unit && i.Kind == j.Kind && slices.Equal(i.Attrs, j.Attrs) && slices.Equal(i.Bounds, j.Bounds)
 }
 
-func (i *Instrument) validate() error {
+func validate(i *stat.Instrument) error {
 	attrs := slices.Sorted(slices.Values(i.Attrs))
 	switch {
 	case i.Name == "":
 		return errors.New("stat: an instrument has no name")
-	case i.Kind < Counter || i.Kind > Distribution:
+	case i.Kind < stat.Counter || i.Kind > stat.Distribution:
 		return fmt.Errorf("stat: the instrument %s is of %s, must be a counter, an up-down counter, a gauge or a distribution", i.Name, i.Kind)
 	case len(slices.Compact(attrs)) < len(i.Attrs):
 		return fmt.Errorf("stat: the instrument %s has an attribute twice: %q", i.Name, i.Attrs)
-	case i.Kind != Distribution && i.Bounds != nil:
+	case i.Kind != stat.Distribution && i.Bounds != nil:
 		return fmt.Errorf("stat: the instrument %s has bounds and is a %s, must be a distribution", i.Name, i.Kind)
 	case !ascending(i.Bounds):
 		return fmt.Errorf("stat: the instrument %s has the bounds %v, must be finite and ascend from above 0", i.Name, i.Bounds)

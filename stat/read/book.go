@@ -1,16 +1,18 @@
-package stat
+package read
 
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/weir-go/weir/stat"
 )
 
 // look asks a source for what it has of one sort: figures or histograms.
-type look[V any] func(s Source, yield func(*Series, V) bool)
+type look[V any] func(s stat.Source, yield func(*stat.Series, V) bool)
 
 // histogramsOf is the look at histograms; that at figures is Source.Observe.
-func histogramsOf(s Source, yield func(*Series, Histogram) bool) {
-	if h, ok := s.(HistogramSource); ok {
+func histogramsOf(s stat.Source, yield func(*stat.Series, stat.Histogram) bool) {
+	if h, ok := s.(stat.HistogramSource); ok {
 		h.Histograms(yield)
 	}
 }
@@ -18,7 +20,7 @@ func histogramsOf(s Source, yield func(*Series, Histogram) bool) {
 // book is what a set keeps of the series of one sort.
 type book[T, V any] struct {
 	distributions bool
-	form          func(*Series) T
+	form          func(*stat.Series) T
 	look          look[V]
 	sane          func(V) bool // or nil: all values are
 	known         *dictionary
@@ -61,19 +63,19 @@ func (b *book[T, V]) observe(yield func(T, V) bool) {
 // meet reads members that are to come, and says what is wrong with what they show.
 func (b *book[T, V]) meet(list []*member) (shown []fresh) {
 	var from *member
-	note := b.sieve(func(s *Series, _ V) bool {
+	note := b.sieve(func(s *stat.Series, _ V) bool {
 		shown = append(shown, fresh{series: s, from: from})
 		return true
 	})
 	for _, from = range list {
-		read(b.health, from.source, b.look, note)
+		readSource(b.health, from.source, b.look, note)
 	}
 	return shown
 }
 
 // examine finds the fault, or none, of each series that was met, among themselves.
 func (b *book[T, V]) examine(shown []fresh) {
-	ids := make(map[string]*Series, len(shown))
+	ids := make(map[string]*stat.Series, len(shown))
 	for n := range shown {
 		f := &shown[n]
 		f.fault = f.examine(b.known, b.health, b.distributions)
@@ -94,7 +96,7 @@ func (b *book[T, V]) examine(shown []fresh) {
 // the series that had it at the last reading, or has been added since, for as long as
 // the first member that showed it is there and does: such members are read anew.
 func (b *book[T, V]) dispute(shown []fresh) {
-	live := map[*member]map[*Series]bool{}
+	live := map[*member]map[*stat.Series]bool{}
 	for n := range shown {
 		f := &shown[n]
 		if f.fault != sound {
@@ -130,8 +132,8 @@ func (b *book[T, V]) owner(id string) (claim, bool) {
 }
 
 // shown has what a member shows now.
-func (b *book[T, V]) shown(m *member) map[*Series]bool {
-	series := map[*Series]bool{}
+func (b *book[T, V]) shown(m *member) map[*stat.Series]bool {
+	series := map[*stat.Series]bool{}
 	for _, f := range b.meet([]*member{m}) {
 		series[f.series] = true
 	}
@@ -149,11 +151,11 @@ func (b *book[T, V]) begin(yield func(T, V) bool) *reading[T, V] {
 }
 
 // sieve keeps values that are not sane from note.
-func (b *book[T, V]) sieve(note func(*Series, V) bool) func(*Series, V) bool {
+func (b *book[T, V]) sieve(note func(*stat.Series, V) bool) func(*stat.Series, V) bool {
 	if b.sane == nil {
 		return note
 	}
-	return func(s *Series, value V) bool {
+	return func(s *stat.Series, value V) bool {
 		if b.sane(value) {
 			return note(s, value)
 		}
@@ -171,7 +173,7 @@ func (b *book[T, V]) read(r *reading[T, V], list []*member) {
 	for _, m := range list {
 		if !m.gone.Load() && !r.stopped {
 			r.from = m
-			read(b.health, m.source, b.look, r.note)
+			readSource(b.health, m.source, b.look, r.note)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package stat_test
+package read_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -26,7 +27,7 @@ func named(name string, n int) (list []stat.Source) {
 	for k := range n {
 		source := shows()
 		for i := range 37 {
-			source.points = append(source.points, point{stat.BreakerTransitions.Series(fmt.Sprint(name, k), fmt.Sprint(i), ""), 1})
+			source.points = append(source.points, point{instrument.BreakerTransitions.Series(fmt.Sprint(name, k), fmt.Sprint(i), ""), 1})
 		}
 		list = append(list, source)
 	}
@@ -74,7 +75,7 @@ func TestSourcesThatComeAndGoWithoutAReadingAreLetGo(t *testing.T) {
 	runtime.GC()
 	require.Nil(t, source.Value())
 	require.Nil(t, series.Value())
-	got, own := read(t, s)
+	got, own := readAll(t, s)
 	require.Len(t, got, 1)
 	require.Empty(t, own)
 }
@@ -82,12 +83,12 @@ func TestSourcesThatComeAndGoWithoutAReadingAreLetGo(t *testing.T) {
 func TestASourceThatCameBackKeepsItsNames(t *testing.T) {
 	a := shows(slow("a", 1))
 	s := newSet(t, a)
-	read(t, s)
+	readAll(t, s)
 	s.Remove(a)
 	require.NoError(t, s.Add(a))
 	for range 2 {
 		require.ErrorContains(t, s.Add(shows(slow("a", 2))), "two different series are")
-		read(t, s)
+		readAll(t, s)
 	}
 }
 
@@ -96,9 +97,9 @@ func TestASharedSeriesOutlivesItsFirstSource(t *testing.T) {
 	shared := slow("a", 1)
 	first, second := shows(shared), shows(shared)
 	s := newSet(t, first, second)
-	read(t, s)
+	readAll(t, s)
 	s.Remove(first)
-	read(t, s)
+	readAll(t, s)
 	require.ErrorContains(t, s.Add(shows(slow("a", 2))), "two different series are")
 	s.Remove(second)
 	require.NoError(t, s.Add(shows(slow("a", 2))))
@@ -110,12 +111,12 @@ func TestANameIsFreeAsSoonAsItsSourceShowsItNoMore(t *testing.T) {
 		a := shows(slow("a", 1))
 		s := newSet(t, a)
 		if scraped {
-			read(t, s)
+			readAll(t, s)
 		}
 		require.Error(t, s.Add(shows(slow("a", 2))))
 		a.show()
 		require.NoError(t, s.Add(shows(slow("a", 3))))
-		got, own := read(t, s)
+		got, own := readAll(t, s)
 		require.Equal(t, figures{lineA: 3}, got)
 		require.Empty(t, own)
 	}
@@ -127,7 +128,7 @@ func TestASourceThatBlocksWhileItIsAddedHoldsUpNoReading(t *testing.T) {
 	reached, leave, added := make(chan struct{}), make(chan struct{}), make(chan error)
 	go func() { added <- s.Add(blocking{reached, leave}) }()
 	<-reached
-	got, _ := read(t, s)
+	got, _ := readAll(t, s)
 	require.Equal(t, figures{lineA: 1}, got)
 	s.Remove(shows())
 	close(leave)
@@ -159,7 +160,7 @@ func TestAReadingThatIsOvertakenForgetsNoNewcomer(t *testing.T) {
 	}()
 	<-slowOne.reached
 	require.NoError(t, s.Add(shows(slow("b", 2))))
-	read(t, s)
+	readAll(t, s)
 	close(slowOne.leave)
 	<-done
 	require.ErrorContains(t, s.Add(shows(slow("b", 3))), "two different series are")

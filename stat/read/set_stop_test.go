@@ -1,4 +1,4 @@
-package stat_test
+package read_test
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/stat/read"
 )
 
 func TestAReadingMayBeStoppedAnywhere(t *testing.T) {
@@ -34,7 +35,7 @@ func TestASourceThatGoesOnIsNotHeard(t *testing.T) {
 	for range s.Observe {
 		break
 	}
-	_, own := read(t, s)
+	_, own := readAll(t, s)
 	require.Empty(t, own, "no panic is counted")
 }
 
@@ -47,7 +48,7 @@ func (d deaf) Observe(yield func(*stat.Series, float64) bool) {
 	}
 }
 
-func names(s *stat.Set[string]) (list []string) {
+func names(s *read.Set[string]) (list []string) {
 	for name := range s.Observe {
 		list = append(list, name)
 	}

@@ -1,16 +1,18 @@
-package stat
+package read
 
 import (
 	"errors"
 	"slices"
 	"sync"
+
+	"github.com/weir-go/weir/stat"
 )
 
 // Set is a set of sources that an exporter reads together. For each live series
 // it keeps a T, whatever the exporter makes of a series once so as not to make
 // it at every reading: a metric without its value, a line of a page.
 //
-// A set is made with [NewSet] and safe for concurrent use. Readings never wait for
+// A set is made with [New] and safe for concurrent use. Readings never wait for
 // each other, nor for sources that are added or removed.
 //
 // What is wrong with some sources does not cost the others. Left out of a
@@ -23,18 +25,18 @@ import (
 //     a figure where a distribution has a histogram, or the other way round,
 //   - a histogram with a negative count, or a schema or bucket out of bounds.
 //
-// All are counted, in the set's own [ExporterSourcePanics] and
-// [ExporterSkippedSamples], and the first panic is logged through [log/slog]. A
+// All are counted, in the set's own metrics weir.exporter.source_panics and
+// weir.exporter.skipped_samples, and the first panic is logged through [log/slog]. A
 // source that blocks holds up the reading.
 type Set[T any] struct {
 	known      *dictionary
 	members    *members
 	adding     sync.Mutex // Add waits for another one, and for nothing else
 	figures    book[T, float64]
-	histograms book[T, Histogram]
+	histograms book[T, stat.Histogram]
 }
 
-// NewSet makes a set of the sources, which it reads once to learn their
+// New makes a set of the sources, which it reads once to learn their
 // instruments. A source that is given twice, or is part of another as a breaker
 // is of its gate, is fine: a series counts once, whoever shows it.
 //
@@ -46,9 +48,9 @@ type Set[T any] struct {
 // The set calls form for series that are new to it, and keeps the result while
 // they are live. What form is given has valid UTF-8 and an instrument out of
 // [Set.Instruments]. It is called by [Set.Observe] and [Set.Histograms] alone, so it
-// may use what was made of the instruments between NewSet and the first reading; and
+// may use what was made of the instruments between New and the first reading; and
 // it may be called from several goroutines, if several read.
-func NewSet[T any](form func(*Series) T, sources ...Source) (*Set[T], error) {
+func New[T any](form func(*stat.Series) T, sources ...stat.Source) (*Set[T], error) {
 	if err := refuseNil(sources); err != nil {
 		return nil, err
 	}
@@ -56,10 +58,10 @@ func NewSet[T any](form func(*Series) T, sources ...Source) (*Set[T], error) {
 	s := &Set[T]{
 		known: known, members: m,
 		figures: book[T, float64]{
-			form: form, look: Source.Observe, known: known, health: h, members: m, own: []*member{{source: h}}, claims: newClaims(),
+			form: form, look: stat.Source.Observe, known: known, health: h, members: m, own: []*member{{source: h}}, claims: newClaims(),
 		},
-		histograms: book[T, Histogram]{
-			distributions: true, form: form, look: histogramsOf, sane: Histogram.sane, known: known, health: h, members: m, claims: newClaims(),
+		histograms: book[T, stat.Histogram]{
+			distributions: true, form: form, look: histogramsOf, sane: sane, known: known, health: h, members: m, claims: newClaims(),
 		},
 	}
 	s.figures.table.Store(newTable[T](0))
@@ -92,10 +94,10 @@ func (s *Set[T]) admit(list []*member, learn func([]fresh) error) error {
 	return nil
 }
 
-// Instruments lists the instruments that the set can show: those of [Catalogue],
-// and those that the sources given to [NewSet] showed beside them. The list
+// Instruments lists the instruments that the set can show: those of the
+// library, and those that the sources given to [New] showed beside them. The list
 // never changes, and the caller owns it.
-func (s *Set[T]) Instruments() []*Instrument { return slices.Clone(s.known.list) }
+func (s *Set[T]) Instruments() []*stat.Instrument { return slices.Clone(s.known.list) }
 
 // Observe reads every source once and yields the T and the value of each live
 // series once, in any order, the set's own figures last. A series that its
@@ -111,18 +113,18 @@ func (s *Set[T]) Observe(yield func(form T, value float64) bool) {
 // Histograms is to distributions what Observe is to all else, and has readings of
 // its own. What it leaves out is counted in what Observe shows next, so an exporter
 // of both calls it first.
-func (s *Set[T]) Histograms(yield func(form T, h Histogram) bool) {
+func (s *Set[T]) Histograms(yield func(form T, h stat.Histogram) bool) {
 	s.histograms.observe(yield)
 }
 
 // Add adds sources, which it reads once, for the next reading to show. What it costs
 // does not depend on how many there are already.
 //
-// Where [NewSet] would have failed, or where one shows an instrument that is not one of
+// Where [New] would have failed, or where one shows an instrument that is not one of
 // [Set.Instruments], it adds none and returns an error. What the others show is known
 // from when they were last read. Sources that are there already, found by ==, change
 // nothing.
-func (s *Set[T]) Add(sources ...Source) error {
+func (s *Set[T]) Add(sources ...stat.Source) error {
 	if err := refuseNil(sources); err != nil {
 		return err
 	}
@@ -137,7 +139,7 @@ func (s *Set[T]) Add(sources ...Source) error {
 
 // Remove removes sources, found by ==. From the next reading on their series are
 // gone, save those that another source shows too.
-func (s *Set[T]) Remove(sources ...Source) {
+func (s *Set[T]) Remove(sources ...stat.Source) {
 	for _, source := range sources {
 		if m := s.members.remove(source); m != nil {
 			s.figures.claims.drop(m)

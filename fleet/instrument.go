@@ -1,0 +1,62 @@
+package fleet
+
+import "github.com/weir-go/weir/stat"
+
+const (
+	attrLimiter = "weir.limiter.name"
+	attrWindow  = "weir.window.name"
+	attrOutcome = "weir.window.outcome"
+)
+
+// The instruments of limiters and windows that a fleet's have too. They are equal to those of the
+// core, which are internal there, so that a dashboard for one shows the other.
+var (
+	limiterRequests = &stat.Instrument{
+		Name: "weir.limiter.requests", Unit: "{request}", Kind: stat.Counter, Attrs: []string{attrLimiter, "weir.limiter.outcome"},
+		Help: "Requests for permits, by outcome.",
+	}
+	limiterPermits = &stat.Instrument{
+		Name: "weir.limiter.permits", Unit: "{permit}", Kind: stat.Counter, Attrs: []string{attrLimiter, "weir.limiter.outcome"},
+		Help: "Permits asked for, by outcome of the request.",
+	}
+	limiterWaiting = &stat.Instrument{
+		Name: "weir.limiter.waiting", Unit: "{request}", Kind: stat.UpDown, Attrs: []string{attrLimiter},
+		Help: "Requests that wait for permits.",
+	}
+	limiterLimit = &stat.Instrument{
+		Name: "weir.limiter.limit", Unit: "{permit}", Kind: stat.Gauge, Attrs: []string{attrLimiter},
+		Help: "The most permits that can be taken at once.",
+	}
+	limiterBackendErrors = &stat.Instrument{
+		Name: "weir.limiter.backend.errors", Unit: "{error}", Kind: stat.Counter, Attrs: []string{attrLimiter, "error.type"},
+		Help: "Decisions for which the limiter's store gave no answer, by the kind of error.",
+	}
+	windowEvents = &stat.Instrument{
+		Name: "weir.window.events", Unit: "{event}", Kind: stat.Counter, Attrs: []string{attrWindow, attrOutcome},
+		Help: "Events counted, by outcome.",
+	}
+	windowEventsLate = &stat.Instrument{
+		Name: "weir.window.events.late", Unit: "{event}", Kind: stat.Counter, Attrs: []string{attrWindow},
+		Help: "Events that were older than the newest part of the window, and were counted into it.",
+	}
+	windowErrorRatio = &stat.Instrument{
+		Name: "weir.window.error_ratio", Unit: "1", Kind: stat.Gauge, Attrs: []string{attrWindow},
+		Help: "Failures of the events in the window, where there are any.",
+	}
+	windowSize = &stat.Instrument{
+		Name: "weir.window.size", Unit: "{event}", Kind: stat.Gauge, Attrs: []string{attrWindow},
+		Help: "Events in the window.",
+	}
+	windowLength = &stat.Instrument{
+		Name: "weir.window.length", Unit: "s", Kind: stat.Gauge, Attrs: []string{attrWindow},
+		Help: "The length of the window.",
+	}
+	windowFlushes = &stat.Instrument{
+		Name: "weir.window.flushes", Unit: "{flush}", Kind: stat.Counter, Attrs: []string{attrWindow, attrOutcome},
+		Help: "Exchanges of a window with its fleet, by outcome.",
+	}
+	windowLag = &stat.Instrument{
+		Name: "weir.window.lag", Unit: "s", Kind: stat.Gauge, Attrs: []string{attrWindow},
+		Help: "How old what is known of the fleet is.",
+	}
+)

@@ -1,0 +1,49 @@
+package read_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/stat/read"
+)
+
+// jobs is an instrument of your own, for exporters to show beside weir's.
+var jobs = &stat.Instrument{
+	Name: "shop.jobs", Unit: "{job}", Kind: stat.Counter, Attrs: []string{"shop.queue"},
+	Help: "Jobs done.",
+}
+
+type queue struct {
+	done   float64
+	series *stat.Series
+}
+
+func (q *queue) Observe(yield func(*stat.Series, float64) bool) {
+	yield(q.series, q.done)
+}
+
+// An exporter of your own: here one that prints, and that writes the name of a
+// series once, however often it prints.
+func ExampleSet() {
+	mail := &queue{done: 3, series: jobs.Series("mail")}
+	set, err := read.New(func(s *stat.Series) string {
+		return s.Instrument.Name + "{" + strings.Join(s.Values, ",") + "}"
+	}, mail)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(set.Add(&queue{done: 5, series: jobs.Series("mail")}))
+
+	for name, value := range set.Observe {
+		fmt.Println(name, value)
+	}
+	// Output:
+	// stat: two different series are shop.jobs{shop.queue="mail"}: sources need names of their own
+	// shop.jobs{mail} 3
+	// weir.exporter.source_panics{} 0
+	// weir.exporter.skipped_samples{duplicate} 0
+	// weir.exporter.skipped_samples{unknown} 0
+	// weir.exporter.skipped_samples{malformed} 0
+}

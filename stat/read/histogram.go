@@ -1,0 +1,24 @@
+package read
+
+import (
+	"math"
+	"slices"
+
+	"github.com/weir-go/weir/stat"
+)
+
+const (
+	minSchema, maxSchema = -4, 8
+	maxBucket            = 300_000 // beyond those of all float64s, and within what backends count
+)
+
+// sane reports whether backends accept the histogram.
+func sane(h stat.Histogram) bool {
+	if h.Schema < minSchema || h.Schema > maxSchema || h.Zero < 0 || !(h.ZeroThreshold >= 0) || math.IsInf(h.ZeroThreshold, 0) {
+		return false
+	}
+	if h.Offset < -maxBucket || h.Offset > maxBucket || len(h.Counts) > 2*maxBucket {
+		return false
+	}
+	return !slices.ContainsFunc(h.Counts, func(c int64) bool { return c < 0 })
+}
