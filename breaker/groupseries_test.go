@@ -328,3 +328,20 @@ func TestGroupKeepsItsHistogramWhileItTimesNothing(t *testing.T) {
 	}
 	require.EqualValues(t, 1, count)
 }
+
+func TestGroupShowsAHundredKeysByDefault(t *testing.T) {
+	for maxKeys, want := range map[int]int{0: 100, 1000: 100, 20: 10} {
+		g := breaker.NewGroup[int]("g", breaker.GroupConfig{MaxKeys: maxKeys})
+		for key := range 300 {
+			_ = g.Get(key).Run(bg(), succeed)
+		}
+		shown := map[string]bool{}
+		for s := range g.Observe {
+			if s.Instrument.Name == "weir.breaker.slow_calls" {
+				shown[s.Values[1]] = true
+			}
+		}
+		delete(shown, "_other")
+		require.Len(t, shown, want, "MaxKeys %d", maxKeys)
+	}
+}
