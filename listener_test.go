@@ -1,10 +1,8 @@
 package weir_test
 
 import (
-	"maps"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +13,7 @@ import (
 var listens = regexp.MustCompile(`(?m)^[^/\n]*\b(?:Listen(?:Config|Packet|TCP|UDP|Unix|AndServe|AndServeTLS)?|httptest\.NewServer)\b`)
 
 func TestTheLibraryOpensNoListener(t *testing.T) {
-	for _, module := range append(slices.Collect(maps.Keys(apart)), ".") {
+	for _, module := range libraries(t) {
 		for pkg, words := range goList(t, module, "-e", "-f", "{{.ImportPath}} {{.Dir}} {{join .GoFiles \" \"}}") {
 			if strings.Contains(pkg, "/internal/redistest") { // starts servers for tests
 				continue

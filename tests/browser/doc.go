@@ -2,9 +2,6 @@
 // real browser: what is seen and heard, with the keyboard, on a small screen, in
 // light and in dark, with a thousand sources, and when the connection is lost.
 //
-// It is a module of its own, for no one to require: who uses dashboard has nothing
-// to do with what drives the browser.
-//
 // The tests need chromium, and axe-core in node_modules; `make install` brings
 // both. Screenshots to look at are saved by
 //

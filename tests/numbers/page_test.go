@@ -16,7 +16,7 @@ import (
 // It is to be, letter by letter, what is computed here.
 func TestTablesOfThePages(t *testing.T) {
 	for name, tables := range pages {
-		text, err := os.ReadFile("../" + name)
+		text, err := os.ReadFile("../../docs/" + name)
 		require.NoError(t, err)
 		page := string(text)
 		for title, table := range tables {

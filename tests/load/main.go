@@ -1,7 +1,7 @@
 // Load drives weirhttp with real requests over loopback, and says what it costs and whether it keeps its word.
 //
-//	go run .                   about a minute
-//	go run . -duration 1s      a look
+//	go run -C tests ./load                   about a minute
+//	go run -C tests ./load -duration 1s      a look
 //
 // It compares a server and a client with weir and without, a slice of the one after a slice of the other, so that both
 // see the same machine; it offers three times what a limit admits, and compares what was admitted with what should
