@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/weir-go/weir/breaker"
 )
 
 // ErrUnavailable is matched, through [errors.Is], by every error that says that Redis gave no answer: it cannot be reached, is too
@@ -58,8 +56,8 @@ var faults = []Fault{
 
 // StoreError says why Redis did not decide. Its text has neither addresses nor credentials, nor what a script says.
 //
-// It matches ErrUnavailable, ErrForeign or ErrServer, by its Fault; context.DeadlineExceeded where that is Timeout, and breaker.ErrOpen
-// where it is BreakerOpen.
+// It matches ErrUnavailable, ErrForeign or ErrServer, by its Fault, and context.DeadlineExceeded where that is Timeout. It is no refusal, and
+// does not match weir.ErrRefused.
 type StoreError struct {
 	Name  string    // of the link
 	Fault Fault     // what is wrong
@@ -88,8 +86,13 @@ var faultText = map[Fault]string{
 	NoTLS:       "no TLS with a certificate that is accepted",
 }
 
-// Unwrap returns the Cause.
-func (e *StoreError) Unwrap() error { return e.Cause }
+// Unwrap returns what the client library said. What the breaker before Redis said is left out, for that is a refusal and this is none.
+func (e *StoreError) Unwrap() error {
+	if e.Fault == BreakerOpen {
+		return nil
+	}
+	return e.Cause
+}
 
 // Is reports whether the error is to be treated as target.
 func (e *StoreError) Is(target error) bool {
@@ -98,8 +101,6 @@ func (e *StoreError) Is(target error) bool {
 		return target == e.class()
 	case context.DeadlineExceeded:
 		return e.Fault == Timeout
-	case breaker.ErrOpen:
-		return e.Fault == BreakerOpen
 	}
 	return false
 }

@@ -160,7 +160,7 @@ func ExampleKeyed() {
 	})
 
 	// All processes together make 200 calls a second; each has a breaker of its own.
-	payments := weir.Join("payments", weir.Parts{Breaker: breaker.New("payments", breaker.Config{}), Limiter: outbound.Get("payments")})
+	payments := weir.Join("payments", weir.Parts{Breaker: breaker.New("payments", breaker.Config{}), Remote: outbound.Get("payments")})
 	err := payments.Run(context.Background(), func(context.Context) error { return nil })
 	fmt.Println(err)
 	// Output: <nil>

@@ -42,16 +42,21 @@ func TestALateRefundGivesBackOnlyWhatStillCounts(t *testing.T) {
 
 func TestRefundAtMeasuresHowLongAgoItWas(t *testing.T) {
 	b := newLimiter(connect(t), "ago", fleet.SlidingLog{Limit: 1, Span: time.Minute}, orError)
-	key := b.Get("user")
-	require.True(t, key.Take(1).OK)
-	key.RefundAt(time.Now().Add(-time.Minute), 1)
-	require.False(t, key.Take(1).OK)
-	key.RefundAt(time.Now(), 1)
-	require.True(t, key.Take(1).OK)
-	require.NoError(t, b.RefundAt(t.Context(), time.Now().Add(time.Hour), "user", 1), "a time to come is now")
-	require.True(t, key.Take(1).OK)
-	require.NoError(t, b.RefundAt(t.Context(), time.Time{}, "user", 1))
-	require.False(t, key.Take(1).OK)
+	take := func() bool {
+		r, err := b.Take(t.Context(), "user", 1)
+		require.NoError(t, err)
+		return r.OK
+	}
+	back := func(at time.Time) { require.NoError(t, b.RefundAt(t.Context(), at, "user", 1)) }
+	require.True(t, take())
+	back(time.Now().Add(-time.Minute))
+	require.False(t, take())
+	back(time.Now())
+	require.True(t, take())
+	back(time.Now().Add(time.Hour)) // a time to come is now
+	require.True(t, take())
+	back(time.Time{})
+	require.False(t, take())
 }
 
 func TestALateRefundWhileRedisIsAway(t *testing.T) {

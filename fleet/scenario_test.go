@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/fleet/internal/redistest"
 	"github.com/weir-go/weir/limiter"
@@ -356,17 +358,32 @@ func TestNoWindowHoldsMoreThanTheLimit(t *testing.T) {
 	}
 }
 
-func TestAKeyIsALimiter(t *testing.T) {
+func TestAKeyIsARemoteLimit(t *testing.T) {
 	l := connect(t)
 	for name, b := range ofEachKind(l, "keyed", time.Hour) {
-		var key limiter.Limiter = b.Get("user")
-		require.True(t, key.Take(9).OK, name)
-		require.True(t, b.Get("user").TakeAt(begin, 1).OK, name, "nobody but the server says what time it is")
-		require.False(t, key.Take(1).OK, name)
-		key.Refund(3)
-		require.NoError(t, key.(limiter.WaitLimiter).Wait(t.Context(), 3), name)
-		require.ErrorIs(t, key.(limiter.WaitLimiter).WaitAtMost(t.Context(), 11, time.Minute), limiter.ErrLimited, name)
+		key := b.Get("user")
+		for _, ok := range []bool{true, false} {
+			r, err := limiter.Remote(key).Take(t.Context(), 10)
+			require.NoError(t, err, name)
+			require.Equal(t, [2]any{ok, 10}, [2]any{r.OK, r.Limit}, name)
+		}
+		require.NoError(t, key.Refund(t.Context(), 3), name)
+		require.NoError(t, key.Wait(t.Context(), 3), name)
+		require.ErrorIs(t, key.WaitAtMost(t.Context(), 11, time.Minute), limiter.ErrLimited, name)
 	}
+}
+
+// An error of Redis is neither a refusal nor a verdict for the breaker of a gate.
+func TestAGateTakesNoErrorOfRedisForARefusal(t *testing.T) {
 	_, away := awayLink(t)
-	require.Equal(t, limiter.Result{Limit: 10, RetryAfter: 50 * ms}, newBucket(away, orError).Get("user").Take(1))
+	b := newBucket(away, orError)
+	guard := breaker.New("guard", breaker.Config{ConsecutiveFailures: 1})
+	gate := weir.Join("gate", weir.Parts{Breaker: guard, Remote: b.Get("user"), MaxWait: time.Second})
+	for range 8 { // the breaker before Redis opens at 5
+		err := gate.Run(t.Context(), func(context.Context) error { t.Error("called"); return nil })
+		require.ErrorIs(t, err, fleet.ErrUnavailable)
+		require.NotErrorIs(t, err, weir.ErrRefused)
+	}
+	require.Equal(t, breaker.Closed, guard.State())
+	require.Zero(t, guard.Totals().Failures)
 }

@@ -76,7 +76,7 @@ func newNode(link *fleet.Link, url string, out *reporter) *node {
 		SharedCounts: n.shared.Counts, OnChange: n.changed,
 	})
 	n.shared.Follow(guard)
-	n.gate = weir.Join("payments", weir.Parts{Breaker: guard, Limiter: bucket.Get("all")})
+	n.gate = weir.Join("payments", weir.Parts{Breaker: guard, Remote: bucket.Get("all")})
 	n.monitor = alert.NewMonitor(
 		alert.Config{
 			Interval: 100 * time.Millisecond, Notify: []alert.Notifier{alert.Func("report", n.alerted)},
