@@ -44,7 +44,7 @@ func sources(t *testing.T) map[string][]stat.Source {
 	waits := limiter.NamedConfig{Waits: true}
 	inFlight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
 	keys := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1)})
-	byIP := weirhttp.Policy{Name: "p", Limit: 1, Span: time.Hour, By: weirhttp.ByIP}
+	byIP := weirhttp.Policy{Name: "p", Limit: 1, Window: time.Hour, By: weirhttp.ByIP}
 	transport := weirhttp.NewTransport(weirhttp.One(weir.New("transport", rate)), weirhttp.TransportConfig{})
 	group, keyed := breaker.NewGroup[string]("g", breaker.GroupConfig{Breaker: timed}), hosts(weir.GroupConfig{Gate: rate})
 	_, _ = group.Get("a"), keyed.Get("a")

@@ -1,8 +1,9 @@
-// Package weirhttp guards the HTTP calls that a program makes, and those that it serves.
+// Package weirhttp guards the HTTP requests that a program sends and those that it serves.
 //
-// On the way out, a [Transport] stops calling hosts that fail and throttles what is sent:
+// A [Transport] stops calling hosts that fail, and limits what is sent:
 //
-//	var web = &http.Client{Transport: weirhttp.NewTransport(weirhttp.PerHost("web", weir.Config{}), weirhttp.TransportConfig{})}
+//	gates := weirhttp.PerHost("web", weir.Config{})
+//	web := &http.Client{Transport: weirhttp.NewTransport(gates, weirhttp.TransportConfig{})}
 //
 // Each host has a [weir.Gate] of its own:
 //
@@ -13,23 +14,32 @@
 //	                         refused:    no answer: a failure, unless the
 //	                         no call     caller cancelled
 //
-// A request that is refused fails with a [*RefusedError], which names the host and the wait,
-// or is answered by TransportConfig.Fallback. A server that says when to come back is obeyed.
+// A refused request returns a [*RefusedError], which names the host and the wait, or is answered by
+// TransportConfig.Fallback. A wait that a server asks for is obeyed.
 //
-// On the way in, a [Limit] refuses who calls too often, by address, client and route and over
-// several periods at once, and [LimitBy] asks a limiter of yours, such as one of a fleet; a [Shed] refuses what is more than the server can do at the same
-// time; and [Breaker] answers in the place of a handler that fails. They are middleware:
+// Servers have three kinds of middleware. A [Limit] refuses clients that send too many requests: by
+// address, header or route, over several periods at once, in this process or with a limit that a fleet
+// of servers shares. A [Shed] refuses requests beyond what the server can do at the same time. A
+// [Guard] sends requests to a handler through gates, and answers in its place while it fails.
 //
+//	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
+//		{Name: "minute", Limit: 100, Window: time.Minute, By: weirhttp.ByHeader("X-Api-Key")},
+//	}})
 //	server := &http.Server{Addr: ":8080", Handler: limit.Handler(mux), ReadHeaderTimeout: 5 * time.Second}
+//
+// # Keys
+//
+// Key functions say which requests belong together. [ByIP], [ByHeader], [ByRoute], [ByHost] and
+// [ByNothing] are key functions, [Combine] joins several, and any func(*http.Request) string is one.
+// They are the By of a [Policy] and the key of [Per].
 //
 // # Routes
 //
-// The route of a request is its http.Request.Pattern, which an http.ServeMux sets before it calls the handler. Before a
-// ServeMux, use [RouteOf]. Other routers need a few lines.
+// ByRoute(mux) asks a ServeMux for the route. Other routers need a few lines. chi sets
+// http.Request.Pattern, which ByRoute(nil) returns, but only after the middleware of its top router has
+// run. There, ask the router:
 //
-// chi sets the Pattern too, but only after the middleware that the top router uses. There, ask the router:
-//
-//	Route: func(r *http.Request) string { return router.Find(chi.NewRouteContext(), r.Method, r.URL.Path) }
+//	By: func(r *http.Request) string { return router.Find(chi.NewRouteContext(), r.Method, r.URL.Path) }
 //
 // With echo, set the Pattern before the limit:
 //

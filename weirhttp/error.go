@@ -15,7 +15,7 @@ import (
 // [weir.ErrRefused], and breaker.ErrOpen or limiter.ErrLimited; and [weir.RetryAfter] finds
 // its wait, also in the [*net/url.Error] that an http.Client puts around it.
 type RefusedError struct {
-	Host string // as Host returns it
+	Host string // as ByHost returns it
 	Err  error  // the gate's: a *breaker.OpenError or a *limiter.LimitedError
 }
 

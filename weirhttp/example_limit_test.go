@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/weirhttp"
@@ -30,36 +31,52 @@ func show(h http.Handler, r *http.Request, headers ...string) {
 
 func ask(path string) *http.Request { return httptest.NewRequest(http.MethodGet, path, http.NoBody) }
 
-// Two periods at once, for each client address.
+// A limit for each user: two in any hour, known by the header X-Api-Key or else by the address.
+func ExampleNewLimit() {
+	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
+		{Name: "hour", Limit: 2, Window: time.Hour, By: weirhttp.ByHeader("X-Api-Key")},
+	}})
+	server := limit.Handler(hello)
+	for _, key := range []string{"ann", "ann", "ann", "bob"} {
+		r := ask("/")
+		r.Header.Set("X-Api-Key", key)
+		show(server, r, "Retry-After")
+	}
+	// Output:
+	// 200
+	// 200
+	// 429 Retry-After: 3600
+	// 200
+}
+
+// Several periods for each client address. The headers tell what is left of each.
 func ExampleLimit() {
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
-		{Name: "hour", Limit: 2, Span: time.Hour, By: weirhttp.ByIP},
-		{Name: "day", Limit: 24, Span: 24 * time.Hour, By: weirhttp.ByIP},
+		{Name: "hour", Limit: 2, Window: time.Hour, By: weirhttp.ByIP},
+		{Name: "day", Rate: limiter.Per(24, 24*time.Hour), Burst: 24, By: weirhttp.ByIP},
 	}})
 	server := limit.Handler(hello)
 	for range 3 {
 		show(server, ask("/"), "RateLimit")
 	}
 	// Output:
-	// 200 RateLimit: "hour";r=1;t=1800, "day";r=23;t=82800
-	// 200 RateLimit: "hour";r=0;t=1800, "day";r=22;t=79200
-	// 429 RateLimit: "hour";r=0;t=1800, "day";r=22
+	// 200 RateLimit: "hour";r=1;t=3600, "day";r=23;t=82800
+	// 200 RateLimit: "hour";r=0;t=3600, "day";r=22;t=79200
+	// 429 RateLimit: "hour";r=0;t=3600, "day";r=22
 }
 
-// Behind a proxy of one's own, by API key and by route, with a front door for the monitoring.
+// Behind a proxy, by API key and route, with an exemption for the monitoring.
 func ExampleLimitConfig() {
 	mux := http.NewServeMux()
 	mux.Handle("GET /search", hello)
 	mux.Handle("GET /health", hello)
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{
 		Policies: []weirhttp.Policy{
-			{Name: "key", Limit: 1, Span: time.Minute, By: weirhttp.ByClient | weirhttp.ByRoute},
-			{Name: "network", Limit: 1000, Span: time.Minute, By: weirhttp.ByIP},
+			{Name: "key", Limit: 1, Window: time.Minute, By: weirhttp.Combine(weirhttp.ByHeader("X-Api-Key"), weirhttp.ByRoute(mux))},
+			{Name: "network", Limit: 1000, Window: time.Minute, By: weirhttp.ByIP},
 		},
-		Exempt:  []weirhttp.Match{{Routes: []string{"GET /health"}}, {Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.128/25")}}},
+		Exempt:  func(r *http.Request) bool { return r.URL.Path == "/health" },
 		Proxies: weirhttp.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
-		Client:  weirhttp.FromHeader("X-Api-Key"),
-		Route:   weirhttp.RouteOf(mux),
 	})
 	server := limit.Handler(mux)
 	for range 2 {
@@ -73,9 +90,9 @@ func ExampleLimitConfig() {
 	// 200
 }
 
-// A limit changes while requests come, and nobody's quota begins anew.
+// A limit changes while requests come, and quotas keep what is left in them.
 func ExampleLimit_Reconfigure() {
-	policy := weirhttp.Policy{Name: "hour", Limit: 10, Span: time.Hour, By: weirhttp.ByIP}
+	policy := weirhttp.Policy{Name: "hour", Limit: 10, Window: time.Hour, By: weirhttp.ByIP}
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}})
 	show(limit.Handler(hello), ask("/"), "RateLimit")
 
@@ -85,17 +102,17 @@ func ExampleLimit_Reconfigure() {
 	}
 	show(limit.Handler(hello), ask("/"), "RateLimit")
 
-	policy.Limit = 0
+	policy.Limit = -1
 	fmt.Println(limit.Reconfigure(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}}))
 	// Output:
-	// 200 RateLimit: "hour";r=9;t=3240
-	// 200 RateLimit: "hour";r=4;t=2880
-	// weirhttp: policy "hour": Limit is 0, must lie between 1 and 1000000000
+	// 200 RateLimit: "hour";r=9;t=3600
+	// 200 RateLimit: "hour";r=3;t=3600
+	// weirhttp: policy "hour": Limit is -1, must lie between 1 and 1000000000
 }
 
 // A login that fails costs five requests.
 func ExampleLimit_Charge() {
-	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{{Name: "login", Limit: 12, Span: time.Hour, By: weirhttp.ByIP}}})
+	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{{Name: "login", Limit: 12, Window: time.Hour, By: weirhttp.ByIP}}})
 	login := limit.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		limit.Charge(r, 4)
 		http.Error(w, "wrong password", http.StatusUnauthorized)
@@ -110,46 +127,47 @@ func ExampleLimit_Charge() {
 	// 429
 }
 
-// What some clients have bought.
-func ExampleMatch() {
-	gold := []weirhttp.Match{{Clients: []string{"key-of-acme", "key-of-emca"}}}
-	limit := weirhttp.NewLimit(weirhttp.LimitConfig{
-		Policies: []weirhttp.Policy{
-			{Name: "gold", Limit: 10_000, Span: time.Hour, By: weirhttp.ByClient, Only: gold},
-			{Name: "free", Limit: 100, Span: time.Hour, By: weirhttp.ByClient, Except: gold},
-		},
-		Client: weirhttp.FromHeader("X-Api-Key"),
-	})
+// A policy for each plan, and one that refuses nothing yet, to see what it would do.
+func ExamplePolicy() {
+	key := weirhttp.ByHeader("X-Api-Key")
+	gold := func(r *http.Request) bool { return key(r) == "key-of-acme" }
+	free := func(r *http.Request) bool { return !gold(r) }
+	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
+		{Name: "gold", Limit: 10_000, Window: time.Hour, By: key, When: gold},
+		{Name: "free", Limit: 100, Window: time.Hour, By: key, When: free},
+		{Name: "planned", Limit: 1, Window: time.Hour, By: key, Shadow: true},
+	}})
 	r := ask("/")
 	show(limit.Handler(hello), r, "RateLimit-Policy")
 	r.Header.Set("X-Api-Key", "key-of-acme")
 	show(limit.Handler(hello), r, "RateLimit-Policy")
+	show(limit.Handler(hello), r, "RateLimit-Policy")
+	fmt.Println(observed(limit)["requests planned shadowed"], "would have been refused")
 	// Output:
 	// 200 RateLimit-Policy: "free";q=100;w=3600
 	// 200 RateLimit-Policy: "gold";q=10000;w=3600
+	// 200 RateLimit-Policy: "gold";q=10000;w=3600
+	// 1 would have been refused
 }
 
-// A policy that refuses nothing yet, to see what it would do.
-func ExamplePolicy() {
-	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{{Name: "trial", Limit: 1, Span: time.Hour, Shadow: true}}})
-	for range 3 {
-		show(limit.Handler(hello), ask("/"))
+// Each address has a quota on each route.
+func ExampleCombine() {
+	mux := http.NewServeMux()
+	mux.Handle("/cats/{id}", hello)
+	mux.Handle("/dogs/{id}", hello)
+	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
+		{Name: "route", Limit: 1, Window: time.Minute, By: weirhttp.Combine(weirhttp.ByIP, weirhttp.ByRoute(mux))},
+	}})
+	for _, path := range []string{"/cats/1", "/cats/2", "/dogs/1"} {
+		show(limit.Handler(mux), ask(path))
 	}
-	fmt.Println(observed(limit)["requests trial shadowed"], "would have been refused")
 	// Output:
 	// 200
+	// 429
 	// 200
-	// 200
-	// 2 would have been refused
 }
 
-// A quota for each address on each route.
-func ExampleBy() {
-	fmt.Println(weirhttp.Policy{Name: "p", Limit: 1, Span: time.Second, By: weirhttp.ByIP | weirhttp.ByRoute}.Validate())
-	// Output: <nil>
-}
-
-// The right-most address that is no proxy's; the client made up what stands left of it.
+// The client is the right-most address that is not a proxy's. It may have made up what is left of it.
 func ExampleProxies() {
 	proxies := weirhttp.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
 	r := ask("/")
@@ -162,7 +180,7 @@ func ExampleProxies() {
 // An answer for people instead of programs.
 func ExampleRefusal() {
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{
-		Policies: []weirhttp.Policy{{Name: "hour", Limit: 1, Span: time.Hour}},
+		Policies: []weirhttp.Policy{{Name: "hour", Limit: 1, Window: time.Hour, By: weirhttp.ByNothing}},
 		Answer: func(w http.ResponseWriter, _ *http.Request, f weirhttp.Refusal) {
 			w.WriteHeader(f.Status)
 			fmt.Fprintf(w, "Please come back in %v.", f.RetryAfter.Round(time.Minute))
@@ -198,9 +216,9 @@ func ExampleShedConfig() {
 }
 
 // While the handler fails, yesterday's page is better than none.
-func ExampleBreaker() {
-	search := breaker.New("search", breaker.Config{ConsecutiveFailures: 2})
-	server := weirhttp.Breaker(search, weirhttp.BreakerConfig{
+func ExampleGuard() {
+	search := weir.New("search", weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 2}})
+	server := weirhttp.Guard(weirhttp.One(search), weirhttp.GuardConfig{
 		Answer: func(w http.ResponseWriter, _ *http.Request, f weirhttp.Refusal) {
 			fmt.Fprint(w, "yesterday's page, for the breaker is open: ", errors.Is(f.Err, breaker.ErrOpen))
 		},
@@ -221,13 +239,13 @@ func ExampleBreaker() {
 	// 200 yesterday's page, for the breaker is open: true
 }
 
-// A breaker for each route of a mux.
-func ExampleBreakers() {
+// Each route of a mux has a gate of its own.
+func ExampleGuard_routes() {
 	mux := http.NewServeMux()
 	mux.Handle("GET /good", hello)
 	mux.HandleFunc("GET /bad", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "oops", http.StatusInternalServerError) })
-	routes := breaker.NewGroup[string]("routes", breaker.GroupConfig{Breaker: breaker.Config{ConsecutiveFailures: 1}})
-	server := weirhttp.Breakers(routes, weirhttp.BreakerConfig{Route: weirhttp.RouteOf(mux)})(mux)
+	routes := weir.NewGroup[string]("routes", weir.GroupConfig{Gate: weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}})
+	server := weirhttp.Guard(weirhttp.Per(routes, weirhttp.ByRoute(mux)), weirhttp.GuardConfig{})(mux)
 	show(server, ask("/bad"))
 	show(server, ask("/bad"), "Retry-After")
 	show(server, ask("/good"))
@@ -237,9 +255,9 @@ func ExampleBreakers() {
 	// 200
 }
 
-// A handler that says it is overloaded is not broken.
-func ExampleBreakerConfig() {
-	c := weirhttp.BreakerConfig{Classify: func(_ *http.Request, status int) breaker.Outcome {
+// A handler that says it is overloaded has not failed.
+func ExampleGuardConfig() {
+	c := weirhttp.GuardConfig{Classify: func(_ *http.Request, status int) breaker.Outcome {
 		switch {
 		case status == http.StatusServiceUnavailable:
 			return breaker.Ignored
@@ -248,41 +266,12 @@ func ExampleBreakerConfig() {
 		}
 		return breaker.Success
 	}}
-	b := breaker.New("api", breaker.Config{ConsecutiveFailures: 1})
-	show(weirhttp.Breaker(b, c)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })), ask("/"))
-	fmt.Println(b.State())
+	gate := weir.New("api", weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}})
+	show(weirhttp.Guard(weirhttp.One(gate), c)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})), ask("/"))
+	fmt.Println(gate.Breaker().State())
 	// Output:
 	// 503
 	// closed
-}
-
-// A limiter of one's own: here a window on this machine, as well one of a fleet.
-func ExampleLimitBy() {
-	window := limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 1, Window: time.Minute, Buckets: 1})
-	limit := weirhttp.LimitBy(func(*http.Request) (limiter.Result, error) { return window.Take(1), nil },
-		weirhttp.LimitByConfig{Name: "all"})
-	server := limit(hello)
-	show(server, ask("/"), "RateLimit")
-	show(server, ask("/"))
-	// Output:
-	// 200 RateLimit: "all";r=0
-	// 429
-}
-
-// Answers of one's own keep what the middleware has set.
-func ExampleLimitByConfig() {
-	queue := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(1), Burst: 1})
-	limit := weirhttp.LimitBy(func(*http.Request) (limiter.Result, error) { return queue.Take(1), nil }, weirhttp.LimitByConfig{
-		Name: "queue",
-		Answer: func(w http.ResponseWriter, _ *http.Request, _ weirhttp.Refusal) {
-			http.Error(w, "the queue is full", http.StatusServiceUnavailable)
-		},
-	})
-	server := limit(hello)
-	for range 2 {
-		show(server, ask("/"), "Retry-After")
-	}
-	// Output:
-	// 200
-	// 503 Retry-After: 60
 }

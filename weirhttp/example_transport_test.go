@@ -116,7 +116,7 @@ func ExamplePer() {
 	hosts := weir.NewGroup[string]("partners", weir.GroupConfig{
 		Gate: weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}, MaxKeys: 500,
 	})
-	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.Host), weirhttp.TransportConfig{})}
+	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.ByHost), weirhttp.TransportConfig{})}
 	_, _ = get(client, server.URL)
 
 	for host, b := range hosts.All() {
@@ -146,7 +146,7 @@ func ExamplePick() {
 	payments := weir.New("payments", weir.Config{Rate: limiter.PerSecond(50), MaxWait: time.Second})
 	others := weir.NewGroup[string]("others", weir.GroupConfig{})
 	gates := weirhttp.Pick(func(req *http.Request) *weir.Gate {
-		switch host := weirhttp.Host(req); host {
+		switch host := weirhttp.ByHost(req); host {
 		case "payments.example":
 			return payments
 		case "localhost":
@@ -211,8 +211,8 @@ func ExampleRetryAfter() {
 	// Output: 20s
 }
 
-func ExampleHost() {
+func ExampleByHost() {
 	req, _ := http.NewRequestWithContext(context.Background(), http.MethodGet, "https://me@API.Example.com:443/users", http.NoBody)
-	fmt.Println(weirhttp.Host(req))
+	fmt.Println(weirhttp.ByHost(req))
 	// Output: api.example.com
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// policyField is a policy as an item of RateLimit-Policy: its quota in a window of whole seconds. A shorter span is
-// counted up to a second.
-func policyField(p Policy) string {
-	q, w := int64(p.Limit), wholeSeconds(p.Span)
-	if exact := time.Duration(w) * time.Second; exact != p.Span {
-		q = int64(float64(p.Limit) * (float64(exact) / float64(p.Span)))
+// policyField returns the item of RateLimit-Policy for a policy: its quota in a window of whole seconds.
+// A shorter time is extended to a second.
+func policyField(name string, n int64, in time.Duration) string {
+	w := wholeSeconds(in)
+	if exact := time.Duration(w) * time.Second; exact != in {
+		n = int64(float64(n) * (float64(exact) / float64(in)))
 	}
-	return `"` + p.Name + `";q=` + strconv.FormatInt(q, 10) + ";w=" + strconv.FormatInt(w, 10)
+	return `"` + name + `";q=` + strconv.FormatInt(n, 10) + ";w=" + strconv.FormatInt(w, 10)
 }
 
 // wholeSeconds is a time in whole seconds, at least 1 and never less than it is.
@@ -37,37 +37,50 @@ const (
 	legacyReset     = "X-Ratelimit-Reset"
 )
 
-// tell writes into the headers how things stand. It adds to RateLimit: a limit may stand before another.
-func (s *rules) tell(h http.Header, v *verdict) {
-	if !s.config.Quiet {
+// writeHeaders tells how things stand. It adds to RateLimit, because a limit may stand before another.
+func (s *rules) writeHeaders(h http.Header, v *verdict) {
+	if v.err == nil && !s.config.Quiet {
 		if policies := s.policies(v); policies != "" {
 			var room [128]byte
 			h.Add(headerPolicy, policies)
 			h.Add(headerLimit, string(v.appendLimits(room[:0])))
 		}
 	}
-	if s.config.Legacy {
-		v.tellLegacy(h)
+	if v.err == nil && s.config.Legacy {
+		v.writeLegacy(h)
 	}
 }
 
 func (s *rules) policies(v *verdict) string {
-	if len(v.answers) == len(s.quotas) {
+	if s.fields != "" && len(v.answers) == len(s.quotas) {
 		return s.fields
 	}
 	var list []byte
 	for i := range v.answers {
-		if q := v.answers[i].quota; !q.policy.Shadow {
-			list = appendItem(list, q.field)
+		if a := &v.answers[i]; a.isShown() {
+			list = appendItem(list, a.policyField())
 		}
 	}
 	return string(list)
 }
 
+// isShown reports whether the headers tell of the policy: not of a shadow, nor of a Remote that was
+// not asked.
+func (a *answer) isShown() bool { return a.given && !a.quota.policy.Shadow }
+
+// policyField returns the item of RateLimit-Policy. The window of a Remote is not known.
+func (a *answer) policyField() string {
+	if a.quota.keys != nil {
+		return a.quota.field
+	}
+	return `"` + a.quota.policy.Name + `";q=` + strconv.Itoa(a.Limit)
+}
+
 func (v *verdict) appendLimits(to []byte) []byte {
+	refused := v.refused()
 	for i := range v.answers {
-		if a := &v.answers[i]; !a.quota.policy.Shadow {
-			to = a.appendLimit(appendItem(to, ""), v.refused)
+		if a := &v.answers[i]; a.isShown() {
+			to = a.appendLimit(appendItem(to, ""), refused)
 		}
 	}
 	return to
@@ -81,58 +94,60 @@ func appendItem(list []byte, item string) []byte {
 	return append(list, item...)
 }
 
-// appendLimit appends the item of RateLimit. Where the request is refused, those that did not refuse it give no time, for it might be
-// later than Retry-After, which it must not be; and neither do those that will never let it through.
+// appendLimit appends the item of RateLimit. On a refusal, the policies that allow the request give no
+// time, because it could be later than Retry-After, which it must not be. Neither do policies that will
+// never allow the request, nor a Remote that allows it, whose rate is not known.
 func (a *answer) appendLimit(to []byte, refused bool) []byte {
 	to = append(append(append(to, '"'), a.quota.policy.Name...), `";r=`...)
-	to = strconv.AppendInt(to, int64(a.result.Remaining), 10)
+	to = strconv.AppendInt(to, int64(a.Remaining), 10)
+	wait := int64(0)
 	switch {
-	case refused && (a.result.OK || a.result.RetryAfter == limiter.Never):
+	case refused && !a.OK && a.RetryAfter != limiter.Never:
+		wait = wholeSeconds(a.RetryAfter)
+	case !refused && a.quota.keys != nil:
+		wait = a.effectiveWindow()
+	default:
 		return to
-	case refused:
-		return strconv.AppendInt(append(to, ";t="...), wholeSeconds(a.result.RetryAfter), 10)
 	}
-	return strconv.AppendInt(append(to, ";t="...), a.window(), 10)
+	return strconv.AppendInt(append(to, ";t="...), wait, 10)
 }
 
-// window is the time in which a client can use no more than what is left: until there is one more, and no less than
-// what is left takes at the rate of the policy.
-func (a *answer) window() int64 {
-	p, r := &a.quota.policy, &a.result
-	each := float64(p.Span) / float64(p.Limit)
-	next := float64(r.ResetAfter) - float64(r.Limit-r.Remaining-1)*each
-	return wholeSeconds(time.Duration(min(max(next, float64(r.Remaining)*each), math.MaxInt64/2)))
+// effectiveWindow returns the seconds in which a client can use no more than what is left: until there
+// is one more, and at least what the remaining requests take at the rate of the policy.
+func (a *answer) effectiveWindow() int64 {
+	t := max(float64(a.next), float64(a.Remaining)*a.quota.each)
+	return wholeSeconds(time.Duration(min(t, math.MaxInt64/2)))
 }
 
-// tellLegacy sets the headers that many clients know: those of the nearest policy, and the time until its quota is full
-// again. They mean the same whether the request is refused or not.
-func (v *verdict) tellLegacy(h http.Header) {
+// writeLegacy sets the headers that many clients know: those of the nearest policy, and the time until
+// its quota is full again. They mean the same whether the request is refused or not.
+func (v *verdict) writeLegacy(h http.Header) {
 	var nearest *answer
 	for i := range v.answers {
-		if a := &v.answers[i]; !a.quota.policy.Shadow && (nearest == nil || a.nearer(nearest)) {
+		if a := &v.answers[i]; a.isShown() && (nearest == nil || a.nearer(nearest)) {
 			nearest = a
 		}
 	}
 	if nearest == nil {
 		return
 	}
-	h.Set(legacyLimit, strconv.Itoa(nearest.result.Limit))
-	h.Set(legacyRemaining, strconv.Itoa(nearest.result.Remaining))
+	h.Set(legacyLimit, strconv.Itoa(nearest.Limit))
+	h.Set(legacyRemaining, strconv.Itoa(nearest.Remaining))
 	h.Set(legacyReset, strconv.FormatInt(wholeSeconds(nearest.reset()), 10))
 }
 
 // reset returns the time until the quota is full again. It is never less than RetryAfter.
 func (a *answer) reset() time.Duration {
-	if a.result.RetryAfter == limiter.Never {
-		return a.result.ResetAfter
+	if a.RetryAfter == limiter.Never {
+		return a.ResetAfter
 	}
-	return max(a.result.ResetAfter, a.result.RetryAfter)
+	return max(a.ResetAfter, a.RetryAfter)
 }
 
 // nearer reports whether a has less left than b or, if they have the same, takes longer to be full.
 func (a *answer) nearer(b *answer) bool {
-	if a.result.Remaining != b.result.Remaining {
-		return a.result.Remaining < b.result.Remaining
+	if a.Remaining != b.Remaining {
+		return a.Remaining < b.Remaining
 	}
 	return a.reset() > b.reset()
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/weirhttp"
 )
 
@@ -24,52 +25,52 @@ func TestHeadersTellHowThingsStand(t *testing.T) {
 	}{
 		{
 			"the first of ten a second",
-			[]weirhttp.Policy{{Name: "default", Limit: 10, Span: time.Second}},
+			[]weirhttp.Policy{{Name: "default", Rate: limiter.Per(10, time.Second), Burst: 10, By: weirhttp.ByNothing}},
 			1, `"default";q=10;w=1`, `"default";r=9;t=1`, "",
 		},
 		{
 			"one too many",
-			[]weirhttp.Policy{{Name: "default", Limit: 10, Span: time.Second}},
+			[]weirhttp.Policy{{Name: "default", Rate: limiter.Per(10, time.Second), Burst: 10, By: weirhttp.ByNothing}},
 			11, `"default";q=10;w=1`, `"default";r=0;t=1`, "1",
 		},
 		{
 			"two policies",
-			[]weirhttp.Policy{{Name: "default", Limit: 10, Span: time.Second}, {Name: "daily", Limit: 1000, Span: 24 * time.Hour}},
+			[]weirhttp.Policy{{Name: "default", Rate: limiter.Per(10, time.Second), Burst: 10, By: weirhttp.ByNothing}, {Name: "daily", Rate: limiter.Per(1000, 24*time.Hour), Burst: 1000, By: weirhttp.ByNothing}},
 			1, `"default";q=10;w=1, "daily";q=1000;w=86400`, `"default";r=9;t=1, "daily";r=999;t=86314`, "",
 		},
 		{
 			"two policies, one too many for one: the other gives no time, which could be later than Retry-After",
-			[]weirhttp.Policy{{Name: "default", Limit: 10, Span: time.Second}, {Name: "daily", Limit: 1000, Span: 24 * time.Hour}},
+			[]weirhttp.Policy{{Name: "default", Rate: limiter.Per(10, time.Second), Burst: 10, By: weirhttp.ByNothing}, {Name: "daily", Rate: limiter.Per(1000, 24*time.Hour), Burst: 1000, By: weirhttp.ByNothing}},
 			11, `"default";q=10;w=1, "daily";q=1000;w=86400`, `"default";r=0;t=1, "daily";r=990`, "1",
 		},
 		{
 			"r/t is no more than the rate, though all is there: not r=9999;t=1",
-			[]weirhttp.Policy{{Name: "somepolicy", Limit: 10_000, Span: 1000 * time.Second}},
+			[]weirhttp.Policy{{Name: "somepolicy", Rate: limiter.Per(10_000, 1000*time.Second), Burst: 10_000, By: weirhttp.ByNothing}},
 			1, `"somepolicy";q=10000;w=1000`, `"somepolicy";r=9999;t=1000`, "",
 		},
 		{
 			"nothing left: until there is one more",
-			[]weirhttp.Policy{{Name: "minute", Limit: 6, Span: time.Minute}},
+			[]weirhttp.Policy{{Name: "minute", Rate: limiter.Per(6, time.Minute), Burst: 6, By: weirhttp.ByNothing}},
 			6, `"minute";q=6;w=60`, `"minute";r=0;t=10`, "",
 		},
 		{
 			"less than a second",
-			[]weirhttp.Policy{{Name: "tenth", Limit: 10, Span: 100 * time.Millisecond}},
+			[]weirhttp.Policy{{Name: "tenth", Rate: limiter.Per(10, 100*time.Millisecond), Burst: 10, By: weirhttp.ByNothing}},
 			11, `"tenth";q=100;w=1`, `"tenth";r=0;t=1`, "1",
 		},
 		{
 			"a second and a half",
-			[]weirhttp.Policy{{Name: "odd", Limit: 3, Span: 1500 * time.Millisecond}},
+			[]weirhttp.Policy{{Name: "odd", Rate: limiter.Per(3, 1500*time.Millisecond), Burst: 3, By: weirhttp.ByNothing}},
 			1, `"odd";q=4;w=2`, `"odd";r=2;t=1`, "",
 		},
 		{
 			"fewer at once than in a span",
-			[]weirhttp.Policy{{Name: "smooth", Limit: 60, Span: time.Minute, Burst: 2}},
+			[]weirhttp.Policy{{Name: "smooth", Rate: limiter.Per(60, time.Minute), Burst: 2, By: weirhttp.ByNothing}},
 			3, `"smooth";q=60;w=60`, `"smooth";r=0;t=1`, "1",
 		},
 		{
 			"a wait that is rounded up",
-			[]weirhttp.Policy{{Name: "week", Limit: 1, Span: 7*24*time.Hour + time.Millisecond}},
+			[]weirhttp.Policy{{Name: "week", Rate: limiter.Per(1, 7*24*time.Hour+time.Millisecond), Burst: 1, By: weirhttp.ByNothing}},
 			2, `"week";q=1;w=604801`, `"week";r=0;t=604801`, "604801",
 		},
 	} {
@@ -92,7 +93,7 @@ func TestHeadersTellHowThingsStand(t *testing.T) {
 
 func TestWaitingAsLongAsRetryAfterIsEnough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perSecond(3, 0), perMinute(7, 0)}}).Handler(okHandler)
+		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perSecond(3, weirhttp.ByNothing), perMinute(7, weirhttp.ByNothing)}}).Handler(okHandler)
 		for range 50 {
 			w := request{}.send(h)
 			if w.Code == http.StatusTooManyRequests {
@@ -108,7 +109,7 @@ func TestWaitingAsLongAsRetryAfterIsEnough(t *testing.T) {
 
 func TestWhoeverKeepsToTheEffectiveWindowIsNeverRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{{Name: "q", Limit: 7, Span: 13 * time.Second, Burst: 4}}}).Handler(okHandler)
+		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{{Name: "q", Rate: limiter.Per(7, 13*time.Second), Burst: 4, By: weirhttp.ByNothing}}}).Handler(okHandler)
 		for i := range 100 {
 			w := request{}.send(h)
 			require.Equalf(t, 200, w.Code, "request %d", i)
@@ -126,8 +127,8 @@ func TestLegacyHeadersAreThoseOfTheNearestPolicy(t *testing.T) {
 		policies []weirhttp.Policy
 		want     [][3]string
 	}{
-		{"the least that is left", []weirhttp.Policy{perMinute(20, 0), perSecond(2, 0)}, [][3]string{{"2", "1", "1"}, {"2", "0", "1"}, {"2", "0", "1"}}},
-		{"as much that is left, for longer", []weirhttp.Policy{perSecond(2, 0), perMinute(2, 0)}, [][3]string{{"2", "1", "30"}, {"2", "0", "60"}, {"2", "0", "60"}}},
+		{"the least that is left", []weirhttp.Policy{perMinute(20, weirhttp.ByNothing), perSecond(2, weirhttp.ByNothing)}, [][3]string{{"2", "1", "1"}, {"2", "0", "1"}, {"2", "0", "1"}}},
+		{"as much that is left, for longer", []weirhttp.Policy{perSecond(2, weirhttp.ByNothing), perMinute(2, weirhttp.ByNothing)}, [][3]string{{"2", "1", "30"}, {"2", "0", "60"}, {"2", "0", "60"}}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -143,15 +144,15 @@ func TestLegacyHeadersAreThoseOfTheNearestPolicy(t *testing.T) {
 }
 
 func TestLimitsInARowAreAllTold(t *testing.T) {
-	inner := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perSecond(5, 0)}})
-	outer := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(9, 0)}})
+	inner := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perSecond(5, weirhttp.ByNothing)}})
+	outer := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(9, weirhttp.ByNothing)}})
 	w := request{}.send(outer.Handler(inner.Handler(okHandler)))
 	require.Equal(t, []string{`"minute";q=9;w=60`, `"second";q=5;w=1`}, w.Header().Values("RateLimit-Policy"))
 	require.Len(t, w.Header().Values("RateLimit"), 2)
 }
 
 func TestProblemNamesThePolicies(t *testing.T) {
-	h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perSecond(1, 0), perMinute(1, 0), {Name: "hour", Limit: 9, Span: time.Hour}}}).Handler(okHandler)
+	h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perSecond(1, weirhttp.ByNothing), perMinute(1, weirhttp.ByNothing), {Name: "hour", Rate: limiter.Per(9, time.Hour), Burst: 9, By: weirhttp.ByNothing}}}).Handler(okHandler)
 	request{}.send(h)
 	w := request{}.send(h)
 	require.Equal(t, "application/problem+json", w.Header().Get("Content-Type"))

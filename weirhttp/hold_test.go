@@ -34,7 +34,7 @@ func everyGates() map[string]*weirhttp.Gates {
 		"disabled":            weirhttp.PerHost("http", in(breaker.Disabled)),
 		"one":                 weirhttp.One(weir.New("http", weir.Config{})),
 		"joined":              weirhttp.One(weir.Join("http", weir.Parts{Breaker: breaker.New("b", breaker.Config{})})),
-		"a host without room": weirhttp.Per(full, weirhttp.Host),
+		"a host without room": weirhttp.Per(full, weirhttp.ByHost),
 	}
 }
 
@@ -169,7 +169,7 @@ func TestCancelledRequestsAreNoEvidence(t *testing.T) {
 
 func TestHandlersWhoseClientWentAwayAreNoEvidence(t *testing.T) {
 	b := breaker.New("b", breaker.Config{})
-	guard := weirhttp.Breaker(b, weirhttp.BreakerConfig{Classify: func(*http.Request, int) breaker.Outcome { return breaker.Failure }})
+	guard := guard(b, weirhttp.GuardConfig{Classify: func(*http.Request, int) breaker.Outcome { return breaker.Failure }})
 	for _, end := range []func(w http.ResponseWriter){
 		func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) },
 		func(w http.ResponseWriter) { w.WriteHeader(499) },

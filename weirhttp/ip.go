@@ -23,8 +23,8 @@ type Proxies struct {
 // maxHops is how many proxies in a row are believed.
 const maxHops = 32
 
-// Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
-func (p Proxies) Validate() error {
+// validate returns an error that names all faults, or nil.
+func (p Proxies) validate() error {
 	var faults []error
 	for _, n := range p.Trusted {
 		if err := validateNetwork(n); err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 func TestAKeyOfMoreThan64BytesIsItsHash(t *testing.T) {
-	key := weirhttp.FromHeader("X-Api-Key")
+	key := weirhttp.ByHeader("X-Api-Key")
 	for size, kept := range map[int]bool{0: true, 1: true, 64: true, 65: false, 10_000: false} {
 		value := strings.Repeat("k", size)
 		want := sha256.Sum256([]byte(value))

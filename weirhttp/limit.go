@@ -1,10 +1,10 @@
 package weirhttp
 
 import (
+	"errors"
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/weir-go/weir/stat"
 )
@@ -12,26 +12,27 @@ import (
 // Limit is middleware that refuses requests beyond a quota, with status 429:
 //
 //	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
-//		{Name: "second", Limit: 10, Span: time.Second, By: weirhttp.ByIP},
-//		{Name: "day", Limit: 10_000, Span: 24 * time.Hour, By: weirhttp.ByIP},
+//		{Name: "second", Rate: limiter.PerSecond(10), Burst: 20, By: weirhttp.ByIP},
+//		{Name: "day", Limit: 10_000, Window: 24 * time.Hour, By: weirhttp.ByIP},
 //	}})
 //	server := &http.Server{Addr: ":8080", Handler: limit.Handler(mux), ReadHeaderTimeout: 5 * time.Second}
 //
-// A refusal has Retry-After, in whole seconds and at least 1, and a body of application/problem+json that names the
-// policies. All responses have RateLimit-Policy and RateLimit, as draft-ietf-httpapi-ratelimit-headers-10 and -11 have
-// them: of each policy that the request falls under, its quota and window, what is left, and the seconds in which the
-// client can use no more than that, stretched so that r/t is no more than the quota's rate. A refusal tells that time
-// only of the policies that refused.
+// A refusal has Retry-After, in whole seconds and at least 1, and a body of application/problem+json
+// that names the policies. All responses have RateLimit-Policy and RateLimit as in
+// draft-ietf-httpapi-ratelimit-headers-10 and -11: for each policy that applies to the request its
+// quota and window, what is left of it, and the number of seconds in which the client can use no more
+// than that. That time is stretched so that r/t is at most the rate of the policy. A refusal tells it
+// only for the policies that refused.
 //
-// Memory is bounded by MaxKeys of each policy, at about 120 bytes a key and what the client calls itself; a name or a
-// route of more than 64 bytes is kept as its SHA-256. A quarter as many networks come on top (see Policy.Overflow).
-// It is a [stat.Source], by policy and never by key. All methods are safe for concurrent use, and none blocks.
+// Memory is bounded by MaxKeys of each policy. A quarter as many networks are remembered in addition
+// (see Policy.Overflow). A Limit is a [stat.Source], by policy and never by key. All methods are safe
+// for concurrent use. They do not block, except that a Remote is waited for.
 type Limit struct {
 	changing sync.Mutex
 	rules    atomic.Pointer[rules]
 }
 
-// NewLimit makes a limit with all quotas full. It panics with the error of c.Validate where there is one.
+// NewLimit returns a limit with all quotas full. It panics with the error of c.Validate if there is one.
 func NewLimit(c LimitConfig) *Limit {
 	l := &Limit{}
 	if err := l.Reconfigure(c); err != nil {
@@ -40,10 +41,10 @@ func NewLimit(c LimitConfig) *Limit {
 	return l
 }
 
-// Reconfigure puts another configuration in the place of the present one, whole and at once. Where a policy with the
-// same Name, By, MaxKeys and Overflow was there before, its quotas go on with what is left in them (see
-// [limiter.Group.SetTier]) and its counts too, unless Shadow has changed; else they begin full. If c is not valid its
-// error is returned and nothing has changed.
+// Reconfigure replaces the configuration as a whole. If a policy with the same Name, form, Window,
+// MaxKeys and Overflow was there before, its quotas keep what is left in them, and its counts go on
+// unless Shadow has changed. Other policies begin with full quotas. If c is not valid, Reconfigure
+// returns the error and changes nothing.
 func (l *Limit) Reconfigure(c LimitConfig) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -57,65 +58,77 @@ func (l *Limit) Reconfigure(c LimitConfig) error {
 	return err
 }
 
-// Handler returns next behind the limit. One Limit may stand before any number of handlers, which share its quotas.
-// It keeps the ResponseWriter as it is, so streams, upgrades and [http.ResponseController] work.
+// Handler returns next behind the limit. A Limit may stand before any number of handlers, which share
+// its quotas. The ResponseWriter is passed on as it is, so streams, upgrades and
+// [http.ResponseController] work.
 func (l *Limit) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rules := l.rules.Load()
-		who := rules.sender(r)
-		if rules.exempt.has(&who) {
-			next.ServeHTTP(w, r)
+		inner, addr := rules.config.Proxies.identify(r)
+		if rules.exempt(inner) {
+			serve(next, w, r, inner)
 			return
 		}
 		var room [8]answer // enough for most, and not on the heap
-		v, now := verdict{cost: rules.cost(r)}, time.Now()
-		v.answers = rules.look(room[:0], now, &who, v.cost)
-		v.settle(now, rules.config.CountRefused)
-		rules.tell(w.Header(), &v)
-		if v.refused {
-			rules.refuse(w, r, &v, &who)
+		v := verdict{cost: rules.cost(inner), answers: rules.answers(room[:0], inner, addr)}
+		v.decide(r.Context(), rules.config.CountRefused)
+		rules.writeHeaders(w.Header(), &v)
+		if v.refused() {
+			rules.refuse(w, inner, &v)
 			return
 		}
-		next.ServeHTTP(w, r)
+		serve(next, w, r, inner)
 	})
 }
 
-// Charge takes n more from the quotas that a request falls under, or what is left of them: for a login that failed, say,
-// so that guessing is expensive. The request is the one that passed the limit.
-func (l *Limit) Charge(r *http.Request, n int) {
-	rules := l.rules.Load()
-	who := rules.sender(r)
-	if !rules.exempt.has(&who) {
-		rules.charge(&who, n)
+// serve calls next with a request that may be a copy of the outer one, whose Pattern it keeps: an
+// outer handler that logs the route reads it there.
+func serve(next http.Handler, w http.ResponseWriter, outer, inner *http.Request) {
+	next.ServeHTTP(w, inner)
+	if inner != outer {
+		outer.Pattern = inner.Pattern
 	}
 }
 
-func (s *rules) refuse(w http.ResponseWriter, r *http.Request, v *verdict, who *sender) {
-	refusal := Refusal{Status: http.StatusTooManyRequests, RetryAfter: v.retryAfter(), IP: who.addr, Route: who.route}
+// Charge takes n more from the quotas of a request, or what is left of them: for a failed login, say,
+// so that guessing is expensive. The request is the one that the handler behind the limit got.
+func (l *Limit) Charge(r *http.Request, n int) {
+	rules := l.rules.Load()
+	r, addr := rules.config.Proxies.identify(r)
+	if rules.exempt(r) {
+		return
+	}
+	for _, q := range rules.quotas {
+		if q.applies(r) {
+			q.charge(r, addr, n)
+		}
+	}
+}
+
+func (s *rules) refuse(w http.ResponseWriter, r *http.Request, v *verdict) {
+	refusal := Refusal{Status: http.StatusTooManyRequests, RetryAfter: v.retryAfter(), Err: v.err}
+	if v.err != nil {
+		refusal.Status = http.StatusServiceUnavailable
+	}
 	for i := range v.answers {
-		if a := &v.answers[i]; !a.result.OK {
+		if a := &v.answers[i]; a.refused() {
 			refusal.Policies = append(refusal.Policies, a.quota.policy.Name)
 		}
 	}
-	refusal.answer(w, r, s.config.OnRefusal, s.config.Answer)
+	hook := s.config.OnRefusal
+	if r.Context().Err() != nil && errors.Is(v.err, r.Context().Err()) {
+		hook = nil // the client went away while a Remote was asked
+	}
+	refusal.answer(w, r, hook, s.config.Answer)
 }
 
-// Observe yields the figures of each policy: see [limiter.NamedGroup]. Requests for which there was no
-// room (see Policy.Overflow) count as refused there, and are counted again under the policy's name and " by network".
+// Observe yields the statistics of each policy, as [limiter.NamedGroup] does. Requests for which there
+// was no room (see Policy.Overflow) count as refused there, and are counted again under the policy's
+// name and " by network". A policy with a Remote has no statistics here.
 func (l *Limit) Observe(yield func(*stat.Series, float64) bool) {
 	for _, q := range l.rules.Load().quotas {
-		for s, v := range q.keys.Observe {
-			if !yield(s, v) {
-				return
-			}
-		}
-		if q.networks == nil {
-			continue
-		}
-		for s, v := range q.networks.Observe {
-			if !yield(s, v) {
-				return
-			}
+		if !q.observe(yield) {
+			return
 		}
 	}
 }

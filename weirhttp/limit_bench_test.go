@@ -31,7 +31,7 @@ var nothing = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 
 func benchPolicies(limit int) []weirhttp.Policy {
 	return []weirhttp.Policy{
-		{Name: "minute", Limit: limit, Span: time.Minute, By: weirhttp.ByIP}, {Name: "day", Limit: limit, Span: 24 * time.Hour, By: weirhttp.ByIP},
+		{Name: "minute", Rate: limiter.Per(float64(limit), time.Minute), Burst: limit, By: weirhttp.ByIP}, {Name: "day", Rate: limiter.Per(float64(limit), 24*time.Hour), Burst: limit, By: weirhttp.ByIP},
 	}
 }
 
@@ -59,5 +59,5 @@ func BenchmarkServeShed(b *testing.B) {
 }
 
 func BenchmarkServeBreaker(b *testing.B) {
-	serves(b, weirhttp.Breaker(breaker.New("api", breaker.Config{}), weirhttp.BreakerConfig{})(nothing))
+	serves(b, guard(breaker.New("api", breaker.Config{}), weirhttp.GuardConfig{})(nothing))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/weirhttp"
 )
 
@@ -15,7 +16,7 @@ func TestServerInABubbleLeavesNothing(t *testing.T) {
 	var g *guards
 	handler := func(w http.ResponseWriter, r *http.Request) { g.before(taking(time.Second).ServeHTTP)(w, r) }
 	inBubble(t, handler, func(t *testing.T, base http.RoundTripper) {
-		g = newGuards(perSecond(3, weirhttp.ByIP), weirhttp.Policy{Name: "hour", Limit: 5, Span: time.Hour})
+		g = newGuards(perSecond(3, weirhttp.ByIP), weirhttp.Policy{Name: "hour", Rate: limiter.Per(5, time.Hour), Burst: 5, By: weirhttp.ByNothing})
 		var passed, refused int
 		start := time.Now()
 		for range 10 {

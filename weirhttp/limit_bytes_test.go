@@ -3,8 +3,11 @@ package weirhttp_test
 import (
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -12,34 +15,50 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// Keys of 900 kB are nearly the longest that net/http accepts.
-func TestLimitByDoesNotKeepLongKeys(t *testing.T) {
+// Keys of 900 kB are nearly the longest that net/http accepts. Neither a quota keeps them, nor a limiter
+// that is asked with the key.
+func TestLongKeysAreNotKept(t *testing.T) {
 	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(10)})
-	key := weirhttp.FromHeader("X-Api-Key")
-	h := weirhttp.LimitBy(func(r *http.Request) (limiter.Result, error) { return users.Take(key(r), 1), nil },
-		weirhttp.LimitByConfig{Name: "users"})(okHandler)
-	before := heapInUse()
-	for i := range 100 {
-		require.Equal(t, 200, request{key: fmt.Sprintf("%08d", i) + strings.Repeat("k", 900<<10)}.send(h).Code)
+	for what, policy := range map[string]weirhttp.Policy{
+		"bucket": perMinute(1, byAPIKey),
+		"window": {Name: "minute", Limit: 1, Window: time.Minute, By: byAPIKey},
+		"part of a long text": {Name: "minute", Limit: 1, Window: time.Minute, By: func(r *http.Request) string {
+			return r.Header.Get("X-Api-Key")[:8]
+		}},
+		"combined": perMinute(1, weirhttp.Combine(byAPIKey, weirhttp.ByIP)),
+		"remote": {Name: "minute", By: byAPIKey, Remote: func(key string) limiter.Remote {
+			users.Take(key, 1)
+			return bottomless{}
+		}},
+	} {
+		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}}).Handler(okHandler)
+		before := heapInUse()
+		for i := range 50 {
+			require.Equal(t, 200, request{key: fmt.Sprintf("%08d", i) + strings.Repeat("k", 900<<10)}.send(h).Code)
+		}
+		require.Less(t, heapInUse()-before, int64(10<<20), "%s: 45 MB came", what)
+		runtime.KeepAlive(h)
 	}
-	require.Less(t, heapInUse()-before, int64(10<<20), "90 MB came")
-	require.Equal(t, 100, users.Len(), "each is a key of its own")
+	require.Equal(t, 50, users.Len(), "each is a key of its own")
 }
 
-func TestMatchKnowsAClientOfAnyLength(t *testing.T) {
-	long := strings.Repeat("k", 1000)
-	for _, client := range []func(*http.Request) string{
-		weirhttp.FromHeader("X-Api-Key"), func(r *http.Request) string { return r.Header.Get("X-Api-Key") },
-	} {
-		h := weirhttp.NewLimit(weirhttp.LimitConfig{
-			Policies: []weirhttp.Policy{perMinute(1, 0)}, Client: client, Exempt: []weirhttp.Match{{Clients: []string{long, "short"}}},
-		}).Handler(okHandler)
-		for _, key := range []string{long, "short"} {
-			for range 3 {
-				require.Equal(t, 200, request{key: key}.send(h).Code)
+// A key takes the more memory the more evenly its requests come, up to the most spans that there can be.
+func TestAQuotaOfAWindowTakesLittleMemory(t *testing.T) {
+	for requests, most := range map[int]int64{1: 450, 40: 1000} {
+		synctest.Test(t, func(t *testing.T) {
+			l := weirhttp.NewLimit(weirhttp.LimitConfig{Quiet: true, Policies: []weirhttp.Policy{
+				{Name: "minute", Limit: 1000, Window: time.Minute, By: byAPIKey},
+			}})
+			h := l.Handler(okHandler)
+			before := heapInUse()
+			for range requests {
+				for i := range 2000 {
+					require.Equal(t, 200, request{key: fmt.Sprint(i)}.send(h).Code)
+				}
+				time.Sleep(2 * time.Second)
 			}
-		}
-		require.Equal(t, 200, request{key: long + "x"}.send(h).Code)
-		require.Equal(t, 429, request{key: long + "x"}.send(h).Code)
+			require.Less(t, (heapInUse()-before)/2000, most, "%d requests", requests)
+			runtime.KeepAlive(l)
+		})
 	}
 }

@@ -10,16 +10,23 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// LogRefusedRequests returns an OnRefusal that writes refusals to the logger, as information and with the context of the
-// request, so that a handler can relate them to a trace. It writes up to ten a second, and with them how many it has left out. One function serves
-// any number of limits. LogRefusedRequests panics if the logger is nil.
+// LogRefusedRequests returns an OnRefusal that logs refusals at level Info, with the context of the
+// request, so that a handler can relate them to a trace. It writes up to ten records a second, and says
+// in each how many it has left out. One function serves any number of limits. LogRefusedRequests panics
+// if the logger is nil.
 //
-// The attributes are those of [Refusal.Attrs]; event.name is weir.http.limit.
+// The attributes are named as in OpenTelemetry where it has a name: http.response.status_code,
+// client.address, http.route, weir.limiter.name, weir.retry_after in seconds, error, and event.name,
+// which is weir.http.limit. The keys of clients are not logged, since they may be secret.
 func LogRefusedRequests(logger *slog.Logger) func(*http.Request, Refusal) {
 	log := newPaced(logger, slog.LevelInfo)
 	return func(r *http.Request, f Refusal) {
 		log.write(r, "request refused", func() []slog.Attr {
-			return append(f.Attrs(), slog.String("event.name", "weir.http.limit"))
+			attrs := []slog.Attr{slog.Int("http.response.status_code", f.Status), slog.String("client.address", clientAddr(r).String())}
+			if r.Pattern != "" {
+				attrs = append(attrs, slog.String("http.route", r.Pattern))
+			}
+			return append(append(attrs, f.attrs()...), slog.String("event.name", "weir.http.limit"))
 		})
 	}
 }
@@ -47,15 +54,9 @@ func (p *paced) write(r *http.Request, message string, facts func() []slog.Attr)
 	p.logger.LogAttrs(r.Context(), p.level, message, append(facts(), slog.Int64("weir.log.left_out", p.left.Swap(0)))...)
 }
 
-// Attrs returns the facts as attributes for a log record or a span, by OpenTelemetry's names where it has some. What the
-// client calls itself is not among them.
-func (f Refusal) Attrs() []slog.Attr {
-	attrs := []slog.Attr{
-		slog.Int("http.response.status_code", f.Status),
-		slog.String("client.address", f.IP.String()),
-		slog.String("http.route", f.Route),
-	}
-	if f.RetryAfter != limiter.Never {
+// attrs returns the facts of the refusal.
+func (f Refusal) attrs() (attrs []slog.Attr) {
+	if f.RetryAfter > 0 && f.RetryAfter != limiter.Never {
 		attrs = append(attrs, slog.Float64("weir.retry_after", f.RetryAfter.Seconds()))
 	}
 	if len(f.Policies) > 0 {

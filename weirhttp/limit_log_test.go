@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -24,21 +23,22 @@ func TestLogOfRefusalsHasTheFactsAndNoSecrets(t *testing.T) {
 		want    string
 	}{
 		{
-			weirhttp.Refusal{Status: 429, Policies: []string{"second", "day"}, RetryAfter: 1500 * time.Millisecond, IP: netip.MustParseAddr("192.0.2.1"), Route: "GET /a"},
+			weirhttp.Refusal{Status: 429, Policies: []string{"second", "day"}, RetryAfter: 1500 * time.Millisecond},
 			`level=INFO msg="request refused" http.response.status_code=429 client.address=192.0.2.1 http.route="GET /a" weir.retry_after=1.5 weir.limiter.name=second,day event.name=weir.http.limit weir.log.left_out=0`,
 		},
 		{
-			weirhttp.Refusal{Status: 429, Policies: []string{"day"}, RetryAfter: limiter.Never, IP: netip.MustParseAddr("2001:db8::1")},
-			`level=INFO msg="request refused" http.response.status_code=429 client.address=2001:db8::1 http.route="" weir.limiter.name=day event.name=weir.http.limit weir.log.left_out=0`,
+			weirhttp.Refusal{Status: 429, Policies: []string{"day"}, RetryAfter: limiter.Never},
+			`level=INFO msg="request refused" http.response.status_code=429 client.address=192.0.2.1 http.route="GET /a" weir.limiter.name=day event.name=weir.http.limit weir.log.left_out=0`,
 		},
 		{
-			weirhttp.Refusal{Status: 503, Err: errors.New("open"), IP: netip.MustParseAddr("192.0.2.1")},
-			`level=INFO msg="request refused" http.response.status_code=503 client.address=192.0.2.1 http.route="" weir.retry_after=0 error=open event.name=weir.http.limit weir.log.left_out=0`,
+			weirhttp.Refusal{Status: 503, Err: errors.New("open")},
+			`level=INFO msg="request refused" http.response.status_code=503 client.address=192.0.2.1 http.route="GET /a" error=open event.name=weir.http.limit weir.log.left_out=0`,
 		},
 	} {
 		var out bytes.Buffer
 		r := httptest.NewRequest(http.MethodGet, "/a?token=secret", http.NoBody)
 		r.Header.Set("X-Api-Key", "secret")
+		r.Pattern = "GET /a"
 		weirhttp.LogRefusedRequests(plainLogger(&out))(r, c.refusal)
 		require.Equal(t, c.want+"\n", out.String())
 	}
@@ -57,7 +57,7 @@ func plainLogger(out *bytes.Buffer) *slog.Logger {
 func TestLogOfRefusalsIsNoFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(1, 0)}, OnRefusal: weirhttp.LogRefusedRequests(plainLogger(&out))})
+		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(1, weirhttp.ByNothing)}, OnRefusal: weirhttp.LogRefusedRequests(plainLogger(&out))})
 		for range 1001 {
 			request{}.send(l.Handler(okHandler))
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-func perDay(n int, by weirhttp.By) weirhttp.Policy {
-	return weirhttp.Policy{Name: "day", Limit: n, Span: 24 * time.Hour, By: by, MaxKeys: 1000}
+func perDay(n int, by func(*http.Request) string) weirhttp.Policy {
+	return weirhttp.Policy{Name: "day", Rate: limiter.Per(float64(n), 24*time.Hour), Burst: n, By: by, MaxKeys: 1000}
 }
 
 // flood sends one request from each of the /64 networks of an IPv6 /47. It returns how many passed.
@@ -61,7 +61,7 @@ func TestAFloodFromOneNetworkKeepsOutThatNetworkAlone(t *testing.T) {
 
 func TestAFloodOfMadeUpClientsKeepsOutItsOwnNetworkAlone(t *testing.T) {
 	l := weirhttp.NewLimit(weirhttp.LimitConfig{
-		Policies: []weirhttp.Policy{perDay(5, weirhttp.ByClient)}, Client: weirhttp.FromHeader("X-Api-Key"),
+		Policies: []weirhttp.Policy{perDay(5, byAPIKey)},
 	})
 	h := l.Handler(okHandler)
 	for i := range 5000 {
@@ -86,7 +86,7 @@ func TestAFloodFromManyNetworksIsBounded(t *testing.T) {
 // A request that another policy refuses takes nothing from the quota of its network.
 func TestNewcomersTakeFromAllOrNone(t *testing.T) {
 	for _, order := range [][2]int{{0, 1}, {1, 0}} {
-		both := [2]weirhttp.Policy{perDay(5, weirhttp.ByIP), {Name: "tight", Limit: 1, Span: 24 * time.Hour, By: weirhttp.ByIP, MaxKeys: 1}}
+		both := [2]weirhttp.Policy{perDay(5, weirhttp.ByIP), {Name: "tight", Rate: limiter.Per(1, 24*time.Hour), Burst: 1, By: weirhttp.ByIP, MaxKeys: 1}}
 		both[0].MaxKeys = 1
 		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{both[order[0]], both[order[1]]}})
 		h := l.Handler(okHandler)
@@ -111,7 +111,7 @@ func TestReconfigureGoesOnWithTheQuotasOfNetworks(t *testing.T) {
 		for _, from := range []string{"192.0.2.1:1", "198.51.100.1:1", "198.51.100.2:1"} {
 			require.Equal(t, 200, request{from: from}.send(h).Code)
 		}
-		policy.Limit = 2
+		policy.Rate, policy.Burst = limiter.Per(2, 24*time.Hour), 2
 		require.NoError(t, l.Reconfigure(config()))
 		require.Equal(t, 200, request{from: "198.51.100.3:1"}.send(h).Code, "one of three was left")
 		require.Equal(t, 429, request{from: "198.51.100.4:1"}.send(h).Code)

@@ -1,116 +1,111 @@
 package weirhttp
 
 import (
-	"crypto/sha256"
 	"net/http"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
 )
 
-// maxWord is how long a client's key or a route may be and still be kept as it is.
-const maxWord = 64
-
-// sender is what a request is known by.
-type sender struct {
-	addr   netip.Addr
-	client string
-	route  string
-}
-
-// quotaKey is whose quota it is: of sender, what Policy.By names.
+// quotaKey is the key of a quota. The network is set where the key is empty.
 type quotaKey struct {
 	network netip.Addr
-	client  string
-	route   string
+	key     string
+}
+
+// remoteKey returns the key as a Remote gets it.
+func (k quotaKey) remoteKey() string {
+	if k.key == "" {
+		return anonymous(k.network.String())
+	}
+	return k.key
 }
 
 // rules are a LimitConfig at work.
 type rules struct {
 	config LimitConfig
-	exempt selection
 	quotas []*quota
-	fields string // RateLimit-Policy of a request that falls under all
+	fields string // RateLimit-Policy of a request that all policies apply to; "" if a Remote is among them
 }
 
 // quota is a Policy at work. Its keys outlive a change of the configuration.
 type quota struct {
-	policy       Policy
-	only, except selection
-	field        string // its item in RateLimit-Policy
-	keys         *limiter.NamedGroup[quotaKey]
-	networks     *limiter.NamedGroup[netip.Prefix] // for keys without room, nil if they are not counted by network
+	policy   Policy
+	field    string               // its item in RateLimit-Policy, unless it is a Remote
+	each     float64              // nanoseconds per request
+	keys     quotas[quotaKey]     // nil for a Remote
+	networks quotas[netip.Prefix] // for keys without room, nil if they are not counted by network
 }
 
 func newRules(c LimitConfig, old *rules) (*rules, error) {
-	s := &rules{config: c, exempt: newSelection(c.Exempt)}
+	s := &rules{config: c}
 	s.config.Proxies.Trusted = slices.Clone(c.Proxies.Trusted)
-	if c.Route == nil {
-		s.config.Route = pattern
-		if c.usesRoutes() {
-			s.config.Route = patternOrLog("a Limit")
-		}
-	}
+	remotes := false
 	for _, p := range c.Policies {
-		q := &quota{policy: p, only: newSelection(p.Only), except: newSelection(p.Except), field: policyField(p)}
-		if err := q.goOn(old.find(p)); err != nil {
+		q, err := newQuota(p, old.find(p))
+		if err != nil {
 			return nil, err
 		}
 		s.quotas = append(s.quotas, q)
+		remotes = remotes || p.Remote != nil
 		if !p.Shadow {
 			s.fields = string(appendItem([]byte(s.fields), q.field))
 		}
 	}
+	if remotes {
+		s.fields = ""
+	}
 	return s, nil
 }
 
-// find returns the quota that can go on for the policy, and nil where there is none.
+// find returns the quota that can go on for the policy, or nil.
 func (s *rules) find(p Policy) *quota {
-	if s == nil {
+	if s == nil || p.Remote != nil {
 		return nil
 	}
 	for _, q := range s.quotas {
-		if q.policy.Name == p.Name && q.policy.sameKeys(p) {
+		if q.keys != nil && q.policy.goesOnAs(p) {
 			return q
 		}
 	}
 	return nil
 }
 
-// goOn takes over the keys of a quota that was there before, or begins with none.
-func (q *quota) goOn(old *quota) error {
-	named := limiter.NamedConfig{Shadow: q.policy.Shadow}
+// newQuota returns a quota that goes on with the keys of an old one, or begins with none.
+func newQuota(p Policy, old *quota) (q *quota, err error) {
+	q = &quota{policy: p}
+	if p.Remote != nil {
+		return q, nil
+	}
+	n, in := p.terms()
+	q.field, q.each = policyField(p.Name, n, in), float64(in)/float64(n)
 	if old == nil {
-		q.keys, q.networks = limiter.NewNamedGroup(q.policy.Name, limiter.NewGroup(q.policy.group()), named), q.policy.newNetworks()
-		return nil
+		q.keys = newQuotas[quotaKey](p, p.Name, p.keys())
+		if p.countsByNetwork() {
+			q.networks = newQuotas[netip.Prefix](p, p.networkName(), max(p.keys()/networkShare, 1))
+		}
+		return q, nil
 	}
-	if q.keys, q.networks = old.keys, old.networks; q.policy.Shadow != old.policy.Shadow {
-		q.keys = limiter.NewNamedGroup(q.policy.Name, old.keys.Group(), named)
-		if q.networks != nil {
-			q.networks = limiter.NewNamedGroup(q.policy.networkName(), old.networks.Group(), named)
+	if old.networks != nil {
+		if q.networks, err = old.networks.successor(p, p.networkName()); err != nil {
+			return nil, err
 		}
 	}
-	if q.policy.tier() == old.policy.tier() {
-		return nil
-	}
-	if q.networks != nil {
-		if err := q.networks.Group().SetTier(-1, q.policy.tier()); err != nil {
-			return err
-		}
-	}
-	return q.keys.Group().SetTier(-1, q.policy.tier())
+	q.keys, err = old.keys.successor(p, p.Name)
+	return q, err
 }
 
-func (s *rules) sender(r *http.Request) sender {
-	who := sender{addr: s.config.Proxies.ClientIP(r), route: s.config.Route(r)}
-	if s.config.Client != nil {
-		who.client = s.config.Client(r)
+func (p Policy) keys() int {
+	if p.MaxKeys == 0 {
+		return defaultKeys
 	}
-	return who
+	return p.MaxKeys
 }
+
+func (s *rules) exempt(r *http.Request) bool { return s.config.Exempt != nil && s.config.Exempt(r) }
 
 func (s *rules) cost(r *http.Request) int {
 	if s.config.Cost == nil {
@@ -119,52 +114,93 @@ func (s *rules) cost(r *http.Request) int {
 	return s.config.Cost(r)
 }
 
-func (q *quota) applies(who *sender) bool {
-	return (len(q.only) == 0 || q.only.has(who)) && !q.except.has(who)
-}
-
-func (q *quota) key(who *sender) (k quotaKey) {
-	by := q.policy.By
-	if by&ByIP != 0 || by&ByClient != 0 && who.client == "" {
-		k.network = network(who.addr)
-	}
-	if by&ByClient != 0 {
-		k.client = bounded(who.client)
-	}
-	if by&ByRoute != 0 {
-		k.route = bounded(who.route)
-	}
-	return k
-}
-
-// bounded is what of a word is kept: a copy, since it may be a part of something large.
-func bounded(word string) string {
-	if len(word) <= maxWord {
-		return strings.Clone(word)
-	}
-	sum := sha256.Sum256([]byte(word))
-	return string(sum[:])
-}
-
-// look appends what each quota that the request falls under would say.
-func (s *rules) look(to []answer, at time.Time, who *sender, cost int) []answer {
+// answers appends an answer, yet to be given, for each policy that applies to the request.
+func (s *rules) answers(to []answer, r *http.Request, addr netip.Addr) []answer {
 	for _, q := range s.quotas {
-		if q.applies(who) {
-			a := answer{quota: q, key: q.key(who), addr: who.addr}
-			a.look(at, cost)
-			to = append(to, a)
+		if q.applies(r) {
+			to = append(to, answer{quota: q, key: q.key(r, addr), addr: addr})
 		}
 	}
 	return to
 }
 
-// charge takes n from each quota, or what is left.
-func (s *rules) charge(who *sender, n int) {
-	for _, q := range s.quotas {
-		if q.applies(who) {
-			if !drain(q.keys.Group(), q.key(who), n) && q.networks != nil {
-				drain(q.networks.Group(), networkOf(who.addr), n)
-			}
+func (q *quota) applies(r *http.Request) bool { return q.policy.When == nil || q.policy.When(r) }
+
+func (q *quota) key(r *http.Request, addr netip.Addr) quotaKey {
+	if key := q.policy.By(r); key != "" {
+		return quotaKey{key: bounded(key)}
+	}
+	return quotaKey{network: network(addr)}
+}
+
+// charge takes n from the quota of a request, or what is left of it.
+func (q *quota) charge(r *http.Request, addr netip.Addr, n int) {
+	key := q.key(r, addr)
+	switch {
+	case n < 1:
+	case q.keys == nil:
+		chargeRemote(r, q.policy.Remote(key.remoteKey()), n)
+	case !q.keys.drain(key, n) && q.networks != nil:
+		q.networks.drain(networkOf(addr), n)
+	}
+}
+
+// chargeRemote charges a remote limit. An error is no decision: then nothing is charged.
+func chargeRemote(r *http.Request, limit limiter.Remote, n int) {
+	if taken, err := limit.Take(r.Context(), n); err == nil && !taken.OK && taken.Remaining > 0 {
+		_, _ = limit.Take(r.Context(), min(n, taken.Remaining))
+	}
+}
+
+// observe yields the statistics of the quota. It reports whether yield wants more.
+func (q *quota) observe(yield func(*stat.Series, float64) bool) bool {
+	if q.keys == nil {
+		return true
+	}
+	for s, v := range q.keys.Observe {
+		if !yield(s, v) {
+			return false
 		}
 	}
+	if q.networks == nil {
+		return true
+	}
+	for s, v := range q.networks.Observe {
+		if !yield(s, v) {
+			return false
+		}
+	}
+	return true
+}
+
+// reply is what one quota says to a request.
+type reply struct {
+	limiter.Result
+
+	next time.Duration // how long until one more can be taken, if that is known
+	room bool          // the key is remembered, or could be
+}
+
+// quotas are the quotas of a policy, one for each key.
+type quotas[K comparable] interface {
+	stat.Source
+
+	// take takes n, all or none, and is counted in the statistics. If the policy is a shadow, the
+	// reply is always OK.
+	take(at time.Time, key K, n int) reply
+	// ask is take that is not counted, and that no shadow hides.
+	ask(at time.Time, key K, n int) reply
+	// refund gives back n that were taken at the time.
+	refund(at time.Time, key K, n int)
+	// drain takes n, or what is left if that is less. It reports whether there was room for the key.
+	drain(key K, n int) (room bool)
+	// successor returns quotas for another policy that go on with the keys of these.
+	successor(p Policy, name string) (quotas[K], error)
+}
+
+func newQuotas[K comparable](p Policy, name string, maxKeys int) quotas[K] {
+	if p.isWindow() {
+		return newWindows[K](p, name, maxKeys)
+	}
+	return newBuckets[K](p, name, maxKeys)
 }

@@ -33,7 +33,7 @@ type guards struct {
 func newGuards(policies ...weirhttp.Policy) *guards {
 	return &guards{
 		flight:  limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 100}),
-		limit:   weirhttp.NewLimit(weirhttp.LimitConfig{Policies: policies, Client: weirhttp.FromHeader("X-Api-Key"), Proxies: weirhttp.Proxies{Trusted: networks("127.0.0.0/8")}}),
+		limit:   weirhttp.NewLimit(weirhttp.LimitConfig{Policies: policies, Proxies: weirhttp.Proxies{Trusted: networks("127.0.0.0/8")}}),
 		breaker: breaker.New("handler", breaker.Config{}),
 		ended:   make(chan struct{}, 100),
 	}
@@ -41,7 +41,7 @@ func newGuards(policies ...weirhttp.Policy) *guards {
 
 func (g *guards) before(h http.HandlerFunc) http.HandlerFunc {
 	shed := weirhttp.NewShed("server", g.flight, weirhttp.ShedConfig{})
-	all := shed.Handler(g.limit.Handler(weirhttp.Breaker(g.breaker, weirhttp.BreakerConfig{})(h)))
+	all := shed.Handler(g.limit.Handler(guard(g.breaker, weirhttp.GuardConfig{})(h)))
 	return func(w http.ResponseWriter, r *http.Request) {
 		defer func() { g.ended <- struct{}{} }()
 		all.ServeHTTP(w, r)
@@ -67,7 +67,7 @@ func newRequest(t *testing.T, url string, header http.Header) *http.Request {
 
 func TestServerLetsThroughAsManyAsItMay(t *testing.T) {
 	overBoth(t, func(t *testing.T, p protocol) {
-		g := newGuards(weirhttp.Policy{Name: "hour", Limit: 25, Span: time.Hour, By: weirhttp.ByIP})
+		g := newGuards(weirhttp.Policy{Name: "hour", Rate: limiter.Per(25, time.Hour), Burst: 25, By: weirhttp.ByIP})
 		server := serve(t, p, g.before(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "served") }))
 		var codes [600]atomic.Int64
 		var all sync.WaitGroup
@@ -100,7 +100,7 @@ func TestServerLetsThroughAsManyAsItMay(t *testing.T) {
 
 func TestServerIsNotFooledByForwardedHeaders(t *testing.T) {
 	overBoth(t, func(t *testing.T, p protocol) {
-		g := newGuards(weirhttp.Policy{Name: "hour", Limit: 1, Span: time.Hour, By: weirhttp.ByIP})
+		g := newGuards(weirhttp.Policy{Name: "hour", Rate: limiter.Per(1, time.Hour), Burst: 1, By: weirhttp.ByIP})
 		server := serve(t, p, g.before(func(http.ResponseWriter, *http.Request) {}))
 		for i, c := range []struct {
 			header http.Header
@@ -125,7 +125,7 @@ func TestServerIsNotFooledByForwardedHeaders(t *testing.T) {
 
 func TestServerWithClientKeysOfAMegabyte(t *testing.T) {
 	overBoth(t, func(t *testing.T, p protocol) {
-		g := newGuards(weirhttp.Policy{Name: "hour", Limit: 1, Span: time.Hour, By: weirhttp.ByClient})
+		g := newGuards(weirhttp.Policy{Name: "hour", Rate: limiter.Per(1, time.Hour), Burst: 1, By: byAPIKey})
 		server := serve(t, p, g.before(func(http.ResponseWriter, *http.Request) {}))
 		key := strings.Repeat("k", 900_000)
 		for _, c := range []struct {
@@ -144,7 +144,9 @@ func TestServerWithClientKeysOfAMegabyte(t *testing.T) {
 func TestClientThatGoesAwayMidBodyIsNobodysFault(t *testing.T) {
 	overBoth(t, func(t *testing.T, p protocol) {
 		g := newGuards()
+		begun := make(chan struct{})
 		server := serve(t, p, g.before(func(w http.ResponseWriter, r *http.Request) {
+			close(begun)
 			if _, err := io.Copy(io.Discard, r.Body); err != nil {
 				<-r.Context().Done()
 				http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -156,6 +158,7 @@ func TestClientThatGoesAwayMidBodyIsNobodysFault(t *testing.T) {
 		require.NoError(t, err)
 		go func() {
 			fmt.Fprint(upload, "some of it")
+			<-begun
 			leave()
 			_ = upload.CloseWithError(context.Canceled) // net/http may wait for its last reading of the body
 		}()
@@ -187,7 +190,7 @@ func TestHandlerThatPanicsHasFailedAndHoldsNothing(t *testing.T) {
 
 func TestStreamsPassAsTheyComeAndAreJudgedAtTheFirstFlush(t *testing.T) {
 	overBoth(t, func(t *testing.T, p protocol) {
-		g := newGuards(weirhttp.Policy{Name: "hour", Limit: 9, Span: time.Hour})
+		g := newGuards(weirhttp.Policy{Name: "hour", Rate: limiter.Per(9, time.Hour), Burst: 9, By: weirhttp.ByNothing})
 		next := make(chan string)
 		server := serve(t, p, g.before(func(w http.ResponseWriter, _ *http.Request) {
 			rc := http.NewResponseController(w)
@@ -224,7 +227,7 @@ func TestStreamsPassAsTheyComeAndAreJudgedAtTheFirstFlush(t *testing.T) {
 }
 
 func TestConnectionsThatAreTakenOverPass(t *testing.T) {
-	g := newGuards(weirhttp.Policy{Name: "hour", Limit: 9, Span: time.Hour})
+	g := newGuards(weirhttp.Policy{Name: "hour", Rate: limiter.Per(9, time.Hour), Burst: 9, By: weirhttp.ByNothing})
 	server := serve(t, http1, g.before(func(w http.ResponseWriter, _ *http.Request) {
 		conn, buffered, err := http.NewResponseController(w).Hijack()
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"runtime"
 	"strconv"
 	"strings"
@@ -48,12 +47,15 @@ func (q request) send(h http.Handler) *httptest.ResponseRecorder {
 	return w
 }
 
-func perSecond(n int, by weirhttp.By) weirhttp.Policy {
-	return weirhttp.Policy{Name: "second", Limit: n, Span: time.Second, By: by}
+// byAPIKey is who the client says it is.
+var byAPIKey = weirhttp.ByHeader("X-Api-Key")
+
+func perSecond(n int, by func(*http.Request) string) weirhttp.Policy {
+	return weirhttp.Policy{Name: "second", Rate: limiter.PerSecond(float64(n)), Burst: n, By: by}
 }
 
-func perMinute(n int, by weirhttp.By) weirhttp.Policy {
-	return weirhttp.Policy{Name: "minute", Limit: n, Span: time.Minute, By: by}
+func perMinute(n int, by func(*http.Request) string) weirhttp.Policy {
+	return weirhttp.Policy{Name: "minute", Rate: limiter.PerMinute(float64(n)), Burst: n, By: by}
 }
 
 // observed returns the figures of a source, by instrument, name and outcome.
@@ -82,16 +84,16 @@ func TestLimitCountsWhatEachQuotaIsFor(t *testing.T) {
 	}
 	for _, c := range []struct {
 		what string
-		by   weirhttp.By
+		by   func(*http.Request) string
 		asks []ask
 	}{
-		{"all together", 0, []ask{{request{from: one}, 200}, {request{from: other}, 429}}},
+		{"all together", weirhttp.ByNothing, []ask{{request{from: one}, 200}, {request{from: other}, 429}}},
 		{"by address", weirhttp.ByIP, []ask{{request{from: one}, 200}, {request{from: "192.0.2.1:9999"}, 429}, {request{from: other}, 200}}},
 		{"by network of IPv6", weirhttp.ByIP, []ask{
 			{request{from: "[2001:db8::1]:1"}, 200}, {request{from: "[2001:db8:0:0:ffff::2]:1"}, 429}, {request{from: "[2001:db8:0:1::1]:1"}, 200},
 		}},
 		{"by address, whatever notation", weirhttp.ByIP, []ask{{request{from: one}, 200}, {request{from: "[::ffff:192.0.2.1]:1"}, 429}}},
-		{"by client", weirhttp.ByClient, []ask{
+		{"by client", byAPIKey, []ask{
 			{request{from: one, key: "k"}, 200},
 			{request{from: other, key: "k"}, 429},
 			{request{from: one, key: "l"}, 200},
@@ -99,20 +101,20 @@ func TestLimitCountsWhatEachQuotaIsFor(t *testing.T) {
 			{request{from: one}, 429},
 			{request{from: other}, 200},
 		}},
-		{"by client and address", weirhttp.ByClient | weirhttp.ByIP, []ask{
+		{"by client and address", weirhttp.Combine(byAPIKey, weirhttp.ByIP), []ask{
 			{request{from: one, key: "k"}, 200}, {request{from: one, key: "k"}, 429}, {request{from: other, key: "k"}, 200}, {request{from: one, key: "l"}, 200},
 		}},
-		{"by route", weirhttp.ByRoute, []ask{
+		{"by route", weirhttp.ByRoute(mux), []ask{
 			{request{from: one, path: "/a/1"}, 200}, {request{from: other, path: "/a/2"}, 429}, {request{from: one, path: "/b"}, 200},
 		}},
-		{"by route and address", weirhttp.ByRoute | weirhttp.ByIP, []ask{
+		{"by route and address", weirhttp.Combine(weirhttp.ByRoute(mux), weirhttp.ByIP), []ask{
 			{request{from: one, path: "/a/1"}, 200}, {request{from: one, path: "/a/2"}, 429}, {request{from: other, path: "/a/2"}, 200}, {request{from: one, path: "/b"}, 200},
 		}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := weirhttp.NewLimit(weirhttp.LimitConfig{
-					Policies: []weirhttp.Policy{perSecond(1, c.by)}, Client: weirhttp.FromHeader("X-Api-Key"), Route: weirhttp.RouteOf(mux),
+					Policies: []weirhttp.Policy{perSecond(1, c.by)},
 				}).Handler(okHandler)
 				for i, a := range c.asks {
 					require.Equalf(t, a.want, a.send(h).Code, "request %d: %+v", i, a.request)
@@ -127,8 +129,8 @@ func TestLimitCountsWhatEachQuotaIsFor(t *testing.T) {
 func TestSeveralPeriodsAreDecidedTogether(t *testing.T) {
 	periods := []weirhttp.Policy{
 		perSecond(2, weirhttp.ByIP), perMinute(5, weirhttp.ByIP),
-		{Name: "hour", Limit: 8, Span: time.Hour, By: weirhttp.ByIP},
-		{Name: "day", Limit: 9, Span: 24 * time.Hour, By: weirhttp.ByIP},
+		{Name: "hour", Rate: limiter.Per(8, time.Hour), Burst: 8, By: weirhttp.ByIP},
+		{Name: "day", Rate: limiter.Per(9, 24*time.Hour), Burst: 9, By: weirhttp.ByIP},
 	}
 	for _, c := range []struct {
 		what         string
@@ -198,7 +200,7 @@ func TestRefusedRequestsCountForTheOtherPeriodsWhereAskedTo(t *testing.T) {
 	for stacked, want := range map[bool]string{false: `"minute";r=29`, true: `"minute";r=27`} {
 		synctest.Test(t, func(t *testing.T) {
 			h := weirhttp.NewLimit(weirhttp.LimitConfig{
-				Policies: []weirhttp.Policy{perSecond(1, 0), perMinute(30, 0)}, CountRefused: stacked,
+				Policies: []weirhttp.Policy{perSecond(1, weirhttp.ByNothing), perMinute(30, weirhttp.ByNothing)}, CountRefused: stacked,
 			}).Handler(okHandler)
 			var last *httptest.ResponseRecorder
 			for range 3 {
@@ -212,12 +214,16 @@ func TestRefusedRequestsCountForTheOtherPeriodsWhereAskedTo(t *testing.T) {
 
 func TestExemptRequestsAreNotCounted(t *testing.T) {
 	h := weirhttp.NewLimit(weirhttp.LimitConfig{
-		Policies: []weirhttp.Policy{perSecond(1, 0)},
-		Exempt: []weirhttp.Match{
-			{Networks: networks("198.51.100.0/24", "2001:db8:1::/48")}, {Clients: []string{"admin"}, Networks: networks("192.0.2.0/24")}, {Routes: []string{"GET /health"}},
+		Policies: []weirhttp.Policy{perSecond(1, weirhttp.ByNothing)},
+		Exempt: func(r *http.Request) bool {
+			addr := weirhttp.Proxies{}.ClientIP(r)
+			for _, n := range networks("198.51.100.0/24", "2001:db8:1::/48") {
+				if n.Contains(addr) {
+					return true
+				}
+			}
+			return r.Header.Get("X-Api-Key") == "admin" && networks("192.0.2.0/24")[0].Contains(addr) || r.URL.Path == "/health"
 		},
-		Client: weirhttp.FromHeader("X-Api-Key"),
-		Route:  func(r *http.Request) string { return r.Method + " " + r.URL.Path },
 	}).Handler(okHandler)
 	require.Equal(t, 200, request{}.send(h).Code)
 	for _, c := range []struct {
@@ -240,13 +246,13 @@ func TestExemptRequestsAreNotCounted(t *testing.T) {
 }
 
 func TestPolicyIsForTheRequestsThatItNames(t *testing.T) {
-	gold := []weirhttp.Match{{Clients: []string{"gold"}}}
+	gold := func(r *http.Request) bool { return byAPIKey(r) == "gold" }
+	others := func(r *http.Request) bool { return !gold(r) }
 	l := weirhttp.NewLimit(weirhttp.LimitConfig{
 		Policies: []weirhttp.Policy{
-			{Name: "gold", Limit: 3, Span: time.Hour, By: weirhttp.ByClient, Only: gold},
-			{Name: "others", Limit: 1, Span: time.Hour, By: weirhttp.ByClient, Except: gold},
+			{Name: "gold", Rate: limiter.Per(3, time.Hour), Burst: 3, By: byAPIKey, When: gold},
+			{Name: "others", Rate: limiter.Per(1, time.Hour), Burst: 1, By: byAPIKey, When: others},
 		},
-		Client: weirhttp.FromHeader("X-Api-Key"),
 	})
 	passed := map[string]int{}
 	for range 5 {
@@ -263,9 +269,9 @@ func TestPolicyIsForTheRequestsThatItNames(t *testing.T) {
 }
 
 func TestShadowPolicyRefusesNothing(t *testing.T) {
-	strict := perSecond(1, 0)
+	strict := perSecond(1, weirhttp.ByNothing)
 	strict.Name, strict.Shadow = "strict", true
-	l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{strict, perMinute(3, 0)}})
+	l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{strict, perMinute(3, weirhttp.ByNothing)}})
 	for i := range 5 {
 		w := request{}.send(l.Handler(okHandler))
 		require.Equal(t, i < 3, w.Code == 200)
@@ -283,7 +289,7 @@ func TestCostIsTakenFromEachQuota(t *testing.T) {
 		{0, 200, `"minute";r=10`}, {1, 200, `"minute";r=9`}, {10, 200, `"minute";r=0`}, {11, 429, `"minute";r=10`}, {-1, 429, `"minute";r=10`},
 	} {
 		h := weirhttp.NewLimit(weirhttp.LimitConfig{
-			Policies: []weirhttp.Policy{perMinute(10, 0)}, Cost: func(*http.Request) int { return c.cost },
+			Policies: []weirhttp.Policy{perMinute(10, weirhttp.ByNothing)}, Cost: func(*http.Request) int { return c.cost },
 		}).Handler(okHandler)
 		w := request{}.send(h)
 		require.Equalf(t, c.want, w.Code, "cost %d", c.cost)
@@ -332,13 +338,13 @@ func TestReconfigureKeepsQuotasThatGoOn(t *testing.T) {
 		want string // after one more request
 	}{
 		{"the same", []weirhttp.Policy{first}, `"minute";r=5`},
-		{"a higher limit keeps what is there", changed(first, func(p *weirhttp.Policy) { p.Limit = 20 }), `"minute";r=5`},
-		{"a lower limit", changed(first, func(p *weirhttp.Policy) { p.Limit = 3 }), `"minute";r=2`},
-		{"another selection", changed(first, func(p *weirhttp.Policy) { p.Except = []weirhttp.Match{{Routes: []string{"/x"}}} }), `"minute";r=5`},
-		{"other keys begin full", changed(first, func(p *weirhttp.Policy) { p.By = 0 }), `"minute";r=9`},
-		{"keys that only look the same begin full", changed(first, func(p *weirhttp.Policy) { p.By = weirhttp.ByClient }), `"minute";r=9`},
+		{"a higher limit keeps what is there", changed(first, func(p *weirhttp.Policy) { p.Rate, p.Burst = limiter.PerMinute(20), 20 }), `"minute";r=5`},
+		{"a lower limit", changed(first, func(p *weirhttp.Policy) { p.Rate, p.Burst = limiter.PerMinute(3), 3 }), `"minute";r=2`},
+		{"another selection", changed(first, func(p *weirhttp.Policy) { p.When = func(*http.Request) bool { return true } }), `"minute";r=5`},
+		{"other keys begin full", changed(first, func(p *weirhttp.Policy) { p.By = weirhttp.ByNothing }), `"minute";r=9`},
+		{"the same key by another function", changed(first, func(p *weirhttp.Policy) { p.By = func(*http.Request) string { return "192.0.2.1" } }), `"minute";r=5`},
 		{"another name begins full", changed(first, func(p *weirhttp.Policy) { p.Name = "new" }), `"new";r=9`},
-		{"one more", []weirhttp.Policy{first, perSecond(10, 0)}, `"minute";r=5, "second";r=9`},
+		{"one more", []weirhttp.Policy{first, perSecond(10, weirhttp.ByNothing)}, `"minute";r=5, "second";r=9`},
 		{"none", nil, ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -348,7 +354,7 @@ func TestReconfigureKeepsQuotasThatGoOn(t *testing.T) {
 				for range 4 {
 					require.Equal(t, 200, request{}.send(h).Code)
 				}
-				require.NoError(t, l.Reconfigure(weirhttp.LimitConfig{Policies: c.next, Client: weirhttp.FromHeader("X-Api-Key")}))
+				require.NoError(t, l.Reconfigure(weirhttp.LimitConfig{Policies: c.next}))
 				require.Equal(t, c.want, untimed(request{}.send(h).Header().Get("RateLimit")))
 			})
 		})
@@ -357,7 +363,7 @@ func TestReconfigureKeepsQuotasThatGoOn(t *testing.T) {
 
 func TestReconfigureMakesAShadowReal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		policy := perMinute(2, 0)
+		policy := perMinute(2, weirhttp.ByNothing)
 		policy.Shadow = true
 		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}})
 		for range 5 {
@@ -371,14 +377,14 @@ func TestReconfigureMakesAShadowReal(t *testing.T) {
 }
 
 func TestReconfigureThatMakesNoSenseChangesNothing(t *testing.T) {
-	l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(10, 0)}})
-	require.Error(t, l.Reconfigure(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(20, 0), perSecond(0, 0)}}))
+	l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(10, weirhttp.ByNothing)}})
+	require.Error(t, l.Reconfigure(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(20, weirhttp.ByNothing), {Name: "second"}}}))
 	require.Equal(t, `"minute";r=9`, untimed(request{}.send(l.Handler(okHandler)).Header().Get("RateLimit")))
 }
 
 func TestReconfigureWhileRequestsCome(t *testing.T) {
 	policies := func(n int) weirhttp.LimitConfig {
-		return weirhttp.LimitConfig{Policies: []weirhttp.Policy{{Name: "hour", Limit: n, Span: time.Hour}, perMinute(1000, weirhttp.ByIP)}}
+		return weirhttp.LimitConfig{Policies: []weirhttp.Policy{{Name: "hour", Rate: limiter.Per(float64(n), time.Hour), Burst: n, By: weirhttp.ByNothing}, perMinute(1000, weirhttp.ByIP)}}
 	}
 	l := weirhttp.NewLimit(policies(100))
 	h := l.Handler(okHandler)
@@ -404,7 +410,7 @@ func TestReconfigureWhileRequestsCome(t *testing.T) {
 
 func TestConcurrentRequestsNeverPassBeyondAnyPolicy(t *testing.T) {
 	l := weirhttp.NewLimit(weirhttp.LimitConfig{
-		Policies: []weirhttp.Policy{{Name: "one", Limit: 50, Span: time.Hour}, {Name: "address", Limit: 30, Span: time.Hour, By: weirhttp.ByIP}},
+		Policies: []weirhttp.Policy{{Name: "one", Rate: limiter.Per(50, time.Hour), Burst: 50, By: weirhttp.ByNothing}, {Name: "address", Rate: limiter.Per(30, time.Hour), Burst: 30, By: weirhttp.ByIP}},
 	})
 	h := l.Handler(okHandler)
 	var passed [2]atomic.Int64
@@ -424,14 +430,14 @@ func TestConcurrentRequestsNeverPassBeyondAnyPolicy(t *testing.T) {
 }
 
 func TestFloodOfKeysIsBoundedAndWashesNobodyOut(t *testing.T) {
-	policy := weirhttp.Policy{Name: "client", Limit: 1, Span: time.Hour, By: weirhttp.ByClient, MaxKeys: 1000}
+	policy := weirhttp.Policy{Name: "client", Rate: limiter.Per(1, time.Hour), Burst: 1, By: byAPIKey, MaxKeys: 1000}
 	for _, c := range []struct {
 		overflow limiter.Overflow
 		stranger int
 	}{{limiter.RefuseNew, 429}, {limiter.PassNew, 200}, {limiter.ShareNew, 429}} {
 		t.Run(c.overflow.String(), func(t *testing.T) {
 			policy.Overflow = c.overflow
-			l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}, Client: weirhttp.FromHeader("X-Api-Key")})
+			l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}})
 			h := l.Handler(okHandler)
 			require.Equal(t, 200, request{key: "first"}.send(h).Code)
 			for i := range 20_000 {
@@ -445,9 +451,9 @@ func TestFloodOfKeysIsBoundedAndWashesNobodyOut(t *testing.T) {
 }
 
 func TestWhoFindsNoRoomTakesNothingFromAnybody(t *testing.T) {
-	full := weirhttp.Policy{Name: "client", Limit: 1, Span: time.Hour, By: weirhttp.ByClient, MaxKeys: 1}
-	for _, policies := range [][]weirhttp.Policy{{perMinute(10, 0), full}, {full, perMinute(10, 0)}} {
-		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: policies, Client: weirhttp.FromHeader("X-Api-Key")}).Handler(okHandler)
+	full := weirhttp.Policy{Name: "client", Rate: limiter.Per(1, time.Hour), Burst: 1, By: byAPIKey, MaxKeys: 1}
+	for _, policies := range [][]weirhttp.Policy{{perMinute(10, weirhttp.ByNothing), full}, {full, perMinute(10, weirhttp.ByNothing)}} {
+		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: policies}).Handler(okHandler)
 		require.Equal(t, 200, request{key: "first"}.send(h).Code)
 		require.Equal(t, 200, request{key: "second"}.send(h).Code, "takes what there is for newcomers of its network")
 		for range 20 {
@@ -461,7 +467,7 @@ func TestWhoFindsNoRoomTakesNothingFromAnybody(t *testing.T) {
 
 func TestLongClientKeysAreToldApart(t *testing.T) {
 	h := weirhttp.NewLimit(weirhttp.LimitConfig{
-		Policies: []weirhttp.Policy{perMinute(1, weirhttp.ByClient)}, Client: weirhttp.FromHeader("X-Api-Key"),
+		Policies: []weirhttp.Policy{perMinute(1, byAPIKey)},
 	}).Handler(okHandler)
 	long := strings.Repeat("k", 1<<20)
 	for _, c := range []struct {
@@ -474,10 +480,10 @@ func TestLongClientKeysAreToldApart(t *testing.T) {
 
 func TestLongClientKeysAreNotKept(t *testing.T) {
 	for what, client := range map[string]func(*http.Request) string{
-		"a long key":                  weirhttp.FromHeader("X-Api-Key"),
+		"a long key":                  byAPIKey,
 		"a short part of a long text": func(r *http.Request) string { return r.Header.Get("X-Api-Key")[:8] },
 	} {
-		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(1, weirhttp.ByClient)}, Client: client}).Handler(okHandler)
+		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(1, client)}}).Handler(okHandler)
 		before := heapInUse()
 		for i := range 50 {
 			require.Equal(t, 200, request{key: fmt.Sprintf("%08d", i) + strings.Repeat("k", 1<<20)}.send(h).Code)
@@ -500,22 +506,21 @@ func TestRefusalTellsTheHookTheFacts(t *testing.T) {
 		mux := http.NewServeMux()
 		mux.Handle("GET /a", okHandler)
 		h := weirhttp.NewLimit(weirhttp.LimitConfig{
-			Policies:  []weirhttp.Policy{perMinute(1, weirhttp.ByIP), perSecond(1, 0), {Name: "hour", Limit: 5, Span: time.Hour}},
-			Route:     weirhttp.RouteOf(mux),
+			Policies:  []weirhttp.Policy{perMinute(1, weirhttp.ByIP), perSecond(1, weirhttp.ByNothing), {Name: "hour", Rate: limiter.Per(5, time.Hour), Burst: 5, By: weirhttp.ByNothing}},
 			OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { told = append(told, f) },
 		}).Handler(mux)
 		for range 2 {
 			request{from: "192.0.2.1:1", path: "/a"}.send(h)
 		}
 		require.Equal(t, []weirhttp.Refusal{{
-			Status: 429, Policies: []string{"minute", "second"}, RetryAfter: time.Minute, IP: netip.MustParseAddr("192.0.2.1"), Route: "GET /a",
+			Status: 429, Policies: []string{"minute", "second"}, RetryAfter: time.Minute,
 		}}, told)
 	})
 }
 
 func TestAnswerIsTheCallersWhereGiven(t *testing.T) {
 	h := weirhttp.NewLimit(weirhttp.LimitConfig{
-		Policies: []weirhttp.Policy{perMinute(1, 0)},
+		Policies: []weirhttp.Policy{perMinute(1, weirhttp.ByNothing)},
 		Answer: func(w http.ResponseWriter, _ *http.Request, f weirhttp.Refusal) {
 			http.Error(w, "slow down: "+strings.Join(f.Policies, " "), http.StatusTeapot)
 		},

@@ -1,6 +1,7 @@
 package weirhttp
 
 import (
+	"context"
 	"net/netip"
 	"time"
 
@@ -9,106 +10,152 @@ import (
 
 // answer is what one quota says to a request.
 type answer struct {
+	reply
+
 	quota     *quota
 	key       quotaKey
 	addr      netip.Addr
-	byNetwork bool // counted by its network, because there was no room for the key
-	result    limiter.Result
+	byNetwork bool           // counted by its network, because there was no room for the key
+	remote    limiter.Remote // the limit that was asked, if the policy has a Remote
+	given     bool           // there is an answer; a Remote is asked last
 }
 
-// take takes, and is counted. In the shadow it is always OK.
+func (a *answer) refused() bool { return a.given && !a.OK }
+
+// take takes n, and is counted. In the shadow it is always OK.
 func (a *answer) take(at time.Time, n int) {
-	a.result = a.quota.keys.TakeAt(at, a.key, n)
-	if a.byNetwork = a.quota.networks != nil && foundNoRoom(a.result); a.byNetwork {
-		a.result = a.quota.networks.TakeAt(at, networkOf(a.addr), n)
+	a.reply = a.quota.keys.take(at, a.key, n)
+	if a.byNetwork = a.quota.networks != nil && !a.room; a.byNetwork {
+		a.reply = a.quota.networks.take(at, networkOf(a.addr), n)
 	}
 }
 
-// look tells what a request would get, and takes nothing. A shadow refuses nothing, so there is nothing to see.
+// look finds out what a request for n would get, and takes nothing. A shadow refuses nothing.
 func (a *answer) look(at time.Time, n int) {
+	a.given = true
 	if a.quota.policy.Shadow {
-		a.result.OK = true
+		a.OK = true
 		return
 	}
-	a.result = a.takeUncounted(at, 0)
-	if n <= a.result.Remaining {
+	a.reply = a.ask(at, 0)
+	if n <= a.Remaining {
 		return
 	}
-	if a.result = a.takeUncounted(at, n); a.result.OK { // it has just become free
-		a.refund(n)
+	if a.reply = a.ask(at, n); a.OK { // it has just become free
+		a.refund(at, n)
 	}
 }
 
-// giveBack undoes a take that was OK. Of the shadow it is not known whether anything was taken.
-func (a *answer) giveBack(n int) {
-	if !a.quota.policy.Shadow {
-		a.refund(n)
+// ask takes n from the quota that the request is counted by, without counting it in the statistics.
+func (a *answer) ask(at time.Time, n int) reply {
+	if a.byNetwork {
+		return a.quota.networks.ask(at, networkOf(a.addr), n)
+	}
+	return a.quota.keys.ask(at, a.key, n)
+}
+
+// refund gives n back to the quota that the request is counted by. In the shadow it is not known
+// whether anything was taken.
+func (a *answer) refund(at time.Time, n int) {
+	switch {
+	case a.quota.policy.Shadow || n < 1:
+	case a.byNetwork:
+		a.quota.networks.refund(at, networkOf(a.addr), n)
+	default:
+		a.quota.keys.refund(at, a.key, n)
 	}
 }
 
-// verdict is what all quotas that a request falls under say to it.
+// verdict is what all quotas that apply to a request say to it.
 type verdict struct {
 	cost    int
-	refused bool
 	answers []answer
+	err     error // of a Remote that came to no decision
 }
 
-// retryAfter is the longest wait that those who refuse ask for.
+func (v *verdict) refused() bool {
+	for i := range v.answers {
+		if v.answers[i].refused() {
+			return true
+		}
+	}
+	return v.err != nil
+}
+
+// retryAfter returns the longest wait that the policies which refuse ask for.
 func (v *verdict) retryAfter() (wait time.Duration) {
 	for i := range v.answers {
-		if a := &v.answers[i]; !a.result.OK {
-			wait = max(wait, a.result.RetryAfter)
+		if a := &v.answers[i]; a.refused() {
+			wait = max(wait, a.RetryAfter)
 		}
 	}
 	return wait
 }
 
-// settle takes from all or none. All have been asked before, because what is taken and given back may have been missing
-// elsewhere meanwhile.
-func (v *verdict) settle(at time.Time, countRefused bool) {
+// decide takes from all quotas or none. It looks at all of them first, because what is taken and given
+// back may have been missing elsewhere meanwhile. A Remote is asked when the others would allow the
+// request, since it may block.
+func (v *verdict) decide(ctx context.Context, countRefused bool) {
+	now := time.Now()
+	remotes := 0
 	for i := range v.answers {
-		v.refused = v.refused || !v.answers[i].result.OK
+		if a := &v.answers[i]; a.quota.keys == nil {
+			remotes++
+		} else {
+			a.look(now, v.cost)
+		}
 	}
-	if v.refused {
-		v.takeNone(at, countRefused)
-	} else {
-		v.takeAll(at)
+	if remotes > 0 && v.cost != 0 && !v.refused() {
+		v.askRemotes(ctx)
+		now = time.Now()
+	}
+	switch {
+	case v.err != nil:
+	case v.refused():
+		v.takeNone(now, countRefused)
+	default:
+		v.takeAll(ctx, now)
 	}
 }
 
-func (v *verdict) takeAll(at time.Time) {
+// takeAll takes from all quotas of this process.
+func (v *verdict) takeAll(ctx context.Context, at time.Time) {
 	for i := range v.answers {
 		a := &v.answers[i]
-		if a.take(at, v.cost); !a.result.OK { // somebody was faster
-			v.refused = true
+		if a.quota.keys == nil {
+			continue
+		}
+		if a.take(at, v.cost); !a.OK { // another request was faster
 			v.giveBack(at, v.answers[:i])
+			v.refundRemotes(ctx)
 			return
 		}
 	}
 }
 
-// giveBack undoes what has been taken, and looks how things stand without it.
+// giveBack gives back what has been taken, and looks how things stand without it.
 func (v *verdict) giveBack(at time.Time, taken []answer) {
 	for i := range taken {
-		a := &taken[i]
-		a.giveBack(v.cost)
-		a.look(at, 0)
+		if a := &taken[i]; a.quota.keys != nil {
+			a.refund(at, v.cost)
+			a.look(at, 0)
+		}
 	}
 }
 
-// takeNone has those that refuse count it, and takes from the others only where refused requests count.
+// takeNone has the quotas that refuse count it, and takes from the others only if refused requests count.
 func (v *verdict) takeNone(at time.Time, countRefused bool) {
 	for i := range v.answers {
 		a := &v.answers[i]
-		looked := a.result
-		if looked.OK && !countRefused {
+		looked := a.reply
+		if a.quota.keys == nil || looked.OK && !countRefused {
 			continue
 		}
-		if a.take(at, v.cost); a.result.OK != looked.OK { // it has changed since it was looked at
-			if a.result.OK {
-				a.giveBack(v.cost)
+		if a.take(at, v.cost); a.OK != looked.OK { // it has changed since it was looked at
+			if a.OK {
+				a.refund(at, v.cost)
 			}
-			a.result = looked
+			a.reply = looked
 		}
 	}
 }

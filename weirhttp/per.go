@@ -17,10 +17,10 @@ type Gates struct {
 
 // PerHost gives each host a gate of its own, in a [weir.Group] with the default bounds. The name
 // stands in errors and metrics, so two clients of one program have different ones. For other bounds,
-// and to reach the gates of single hosts, use Per with a group of your own and [Host]. PerHost panics
+// and to reach the gates of single hosts, use Per with a group of your own and [ByHost]. PerHost panics
 // with the error of c.Validate if there is one.
 func PerHost(name string, c weir.Config) *Gates {
-	return Per(weir.NewGroup[string](name, weir.GroupConfig{Gate: c}), Host)
+	return Per(weir.NewGroup[string](name, weir.GroupConfig{Gate: c}), ByHost)
 }
 
 // Per sends a request through that gate of the group which belongs to its key: a tenant, a

@@ -12,12 +12,12 @@ import (
 // longer exists nowhere.
 const maxHost = 300
 
-// Host returns the host that a request goes to in one form, whichever way it is written:
+// ByHost is a key function for outgoing requests. It returns the host that a request goes to in one form, whichever way it is written:
 // in lower case, without the port where it is that of http or https, without user, and
 // without the dot of the root. IPv6 addresses are in their short form, with their zone. Of a
 // name that is not plain ASCII the other letters are left as given. So http and https on their own ports are
 // one; any other scheme stands before the host, which is left as given then.
-func Host(req *http.Request) string {
+func ByHost(req *http.Request) string {
 	if req.URL == nil {
 		return ""
 	}

@@ -43,7 +43,7 @@ func TestHostIsTheSameHoweverItIsWritten(t *testing.T) {
 	} {
 		u, err := url.Parse(c.url)
 		require.NoError(t, err, c.url)
-		require.Equal(t, c.want, weirhttp.Host(&http.Request{URL: u}), c.url)
+		require.Equal(t, c.want, weirhttp.ByHost(&http.Request{URL: u}), c.url)
 	}
 }
 
@@ -63,15 +63,15 @@ func TestHostOfWhatIsNoRequest(t *testing.T) {
 		{&url.URL{Scheme: "https", Host: "A\xff.example"}, "a\xff.example"},
 		{&url.URL{Scheme: "https", Host: strings.Repeat("x", 1<<20)}, strings.Repeat("x", 300)},
 	} {
-		require.Equal(t, c.want, weirhttp.Host(&http.Request{URL: c.u}), "%+v", c.u)
+		require.Equal(t, c.want, weirhttp.ByHost(&http.Request{URL: c.u}), "%+v", c.u)
 	}
 }
 
 func TestHostAllocatesNothingForWhatIsPlain(t *testing.T) {
 	for _, raw := range []string{"https://api.example.com/", "https://api.example.com:443/", "http://127.0.0.1:8080/"} {
 		req := newGet(t, raw)
-		held := weirhttp.Host(req) // while somebody has it, there is one of it
-		require.Zero(t, testing.AllocsPerRun(100, func() { weirhttp.Host(req) }), raw)
+		held := weirhttp.ByHost(req) // while somebody has it, there is one of it
+		require.Zero(t, testing.AllocsPerRun(100, func() { weirhttp.ByHost(req) }), raw)
 		require.NotEmpty(t, held)
 	}
 }
@@ -87,7 +87,7 @@ func TestFloodOfHostsIsBoundedAndWashesNothingOut(t *testing.T) {
 		}
 		return reply(http.StatusOK), nil
 	})
-	transport := weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.Host), weirhttp.TransportConfig{Base: base})
+	transport := weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.ByHost), weirhttp.TransportConfig{Base: base})
 	for range 20 {
 		trip(t, transport, "https://down.example/")
 	}
@@ -115,7 +115,7 @@ func TestFloodOfHostsIsBoundedAndWashesNothingOut(t *testing.T) {
 
 func TestFloodOfFailingHostsIsBounded(t *testing.T) {
 	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{MaxKeys: 100})
-	transport := weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.Host), weirhttp.TransportConfig{Base: baseFunc(func(*http.Request) (*http.Response, error) {
+	transport := weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.ByHost), weirhttp.TransportConfig{Base: baseFunc(func(*http.Request) (*http.Response, error) {
 		return nil, errDown
 	})})
 	for i := range 10_000 {
@@ -130,19 +130,19 @@ func FuzzHost(f *testing.F) {
 		f.Add("https", s)
 	}
 	f.Fuzz(func(t *testing.T, scheme, host string) {
-		once := weirhttp.Host(&http.Request{URL: &url.URL{Scheme: scheme, Host: host}})
+		once := weirhttp.ByHost(&http.Request{URL: &url.URL{Scheme: scheme, Host: host}})
 		require.LessOrEqual(t, len(once), 300)
 		if scheme != "http" && scheme != "https" || strings.ContainsAny(host, "@[]") || strings.Contains(host, "..") || len(host) > 250 {
 			return // what has an empty label is no host
 		}
-		again := weirhttp.Host(&http.Request{URL: &url.URL{Scheme: scheme, Host: once}})
+		again := weirhttp.ByHost(&http.Request{URL: &url.URL{Scheme: scheme, Host: once}})
 		require.Equal(t, once, again, "the form of a form is itself")
 	})
 }
 
 func TestGatesNeedWhatTheyAreMadeOf(t *testing.T) {
 	require.PanicsWithValue(t, "weirhttp: One needs a gate", func() { weirhttp.One(nil) })
-	require.Panics(t, func() { weirhttp.Per[string](nil, weirhttp.Host) })
+	require.Panics(t, func() { weirhttp.Per[string](nil, weirhttp.ByHost) })
 	require.Panics(t, func() { weirhttp.Per(weir.NewGroup[string]("g", weir.GroupConfig{}), nil) })
 	require.Panics(t, func() { weirhttp.Pick(nil) })
 	require.Panics(t, func() { weirhttp.Pick(func(*http.Request) *weir.Gate { return nil }, nil) })

@@ -3,194 +3,167 @@ package weirhttp
 import (
 	"errors"
 	"fmt"
-	"net/netip"
+	"net/http"
 	"strings"
 	"time"
 
 	"github.com/weir-go/weir/limiter"
 )
 
-// By says which requests have a quota of their own. What is joined by | is told apart together:
-// ByIP|ByRoute is a quota for each address on each route. The zero By is one quota for all requests.
-type By uint8
-
-// What requests are told apart by.
-const (
-	ByIP     By = 1 << iota // the address of the client, an IPv6 one by its /64: see [Proxies]
-	ByClient                // who the client says it is, by LimitConfig.Client; the address, where it does not say
-	ByRoute                 // the route, by LimitConfig.Route
-)
-
 // The bounds of a Policy.
 const (
-	maxQuota = 1_000_000_000
-	minSpan  = time.Millisecond
-	maxSpan  = 366 * 24 * time.Hour
-	maxName  = 64
+	maxQuota  = 1_000_000_000
+	minWindow = time.Millisecond
+	maxWindow = 366 * 24 * time.Hour
+	maxName   = 64
 
 	defaultKeys = 100_000 // of a limiter.Group
 )
 
-// Policy is one limit: so many requests in a span of time for each of those who have a quota of their own.
-// It is a plain value, to be read from a file or changed while requests come.
+// Policy is one quota for each key. It has one of three forms:
 //
-// A quota is a token bucket. Whoever has been quiet can make Burst requests at once and then Limit in each Span,
-// spread over it; so there are at most Limit + Burst requests in any Span.
+//   - Rate and Burst: a token bucket. A client that was idle can make Burst requests at once, and then
+//     as many as Rate allows. In some windows that is Burst more than Rate says. It takes about 120
+//     bytes per key.
+//   - Limit and Window: never more than Limit requests in any Window, wherever it begins. If Limit is
+//     above 16, a request may count for up to 1/16 of Window longer. It takes 300 to 700 bytes per key.
+//   - Remote: a limit outside this process, such as one of package fleet.
 type Policy struct {
-	Name  string        // names it in headers, problems and metrics: up to 64 printable ASCII characters without " and \. Must be given.
-	Limit int           // how many requests, or what they cost, in a Span: from 1 to 1,000,000,000. Must be given.
-	Span  time.Duration // from 1 ms to 366 days. Must be given.
-	Burst int           // the most at once, from 1 to 1,000,000,000. Default: Limit.
-	By    By            // who has a quota of their own. Default: all requests share one.
+	// Name stands in headers, problems and metrics: 1 to 64 printable ASCII characters without " and \.
+	// Must be given.
+	Name string
 
-	Only   []Match // the requests that it is for: what any of these selects. Default: all.
-	Except []Match // the requests that it is not for: what any of these selects. Default: none.
-	Shadow bool    // whether it refuses nothing and only counts what it would have refused. Default: it refuses.
+	// Rate is how fast a quota is replenished. It must be finite.
+	Rate limiter.Rate
+	// Burst is how many requests a key can make at once, from 1 to 1,000,000,000. Default the requests
+	// of one second, at least 1.
+	Burst int
 
-	MaxKeys int // the most quotas that are remembered, as GroupConfig.MaxKeys of limiter. Default: 100,000, or 1 where all requests share one.
-	// Overflow is what becomes of a new key when all MaxKeys quotas are in use. Default: a quota in use is never
-	// forgotten. New keys share one quota per network of the client, an IPv4 /24 or an IPv6 /32, so a flood of keys from
-	// one network refuses new keys of that network only. Up to MaxKeys/4 networks are remembered; requests from further
-	// networks are refused.
+	// Limit is how many requests a key can make in any Window, from 1 to 1,000,000,000.
+	Limit int
+	// Window is a time span from 1 ms to 366 days.
+	Window time.Duration
+
+	// Remote returns the limit of a key. It is asked last, and only if all other policies allow the
+	// request; if a later one refuses it, what it took is given back if the limit has a method Refund.
+	// An error is no decision: it is answered with status 503, and refuses nothing.
+	Remote func(key string) limiter.Remote
+
+	// By returns the key of a request, whose quota it uses: ByIP, ByHeader, ByRoute, a Combine of
+	// them, a function of your own, or ByNothing for one quota that all requests share. If the key is
+	// empty, the address of the client stands in for it. A key of more than 64 bytes is kept as its
+	// SHA-256. Must be given.
+	By func(*http.Request) string
+
+	// When reports whether the policy applies to a request: to the clients of a plan, say, or to some
+	// routes. Default to all requests.
+	When func(*http.Request) bool
+
+	// Shadow counts what the policy would refuse, and refuses nothing. Default false. A Remote has a
+	// shadow mode of its own, or none.
+	Shadow bool
+
+	// MaxKeys is how many keys are remembered. Default 100,000.
+	MaxKeys int
+	// Overflow says what happens to a new key when all MaxKeys keys are in use. By default a key in use
+	// is never forgotten, and new keys share one quota per network of the client, an IPv4 /24 or an
+	// IPv6 /32. So a flood of keys from one network refuses new keys of that network only. Up to
+	// MaxKeys/4 networks are remembered, and requests from further networks are refused.
 	Overflow limiter.Overflow
 }
 
-// Match selects requests by what they have in common. Of the fields that are given, all must hold, and at least one must be
-// given. Clients and routes may be of any length, and are compared whole.
-type Match struct {
-	Networks []netip.Prefix // the client's address lies in one of these
-	Clients  []string       // the client says that it is one of these, by LimitConfig.Client
-	Routes   []string       // the route is one of these, by LimitConfig.Route
-}
-
-// Validate returns nil for a policy that makes sense, and otherwise an error that names all faults.
-func (p Policy) Validate() error {
-	var faults []error
+// faults returns what is wrong with the policy.
+func (p Policy) faults() (faults []error) {
 	fault := func(format string, args ...any) {
 		faults = append(faults, fmt.Errorf("weirhttp: policy %q: "+format, append([]any{p.Name}, args...)...))
 	}
 	if p.Name == "" || len(p.Name) > maxName || strings.ContainsFunc(p.Name, unquotable) {
 		fault("Name has %d bytes, must be 1 to %d printable ASCII characters without \" and \\", len(p.Name), maxName)
 	}
-	if p.Limit < 1 || p.Limit > maxQuota {
-		fault("Limit is %d, must lie between 1 and %d", p.Limit, maxQuota)
+	switch bucket, window, remote := p.isBucket(), p.isWindow(), p.Remote != nil; {
+	case !bucket && !window && !remote:
+		fault("limits nothing, must have Rate, or Limit and Window, or Remote")
+	case bucket && window:
+		fault("has a Rate or Burst and a Limit or Window, must have one of the two forms")
+	case remote && (bucket || window):
+		fault("has a Remote and a limit of its own, must have one of them")
+	case bucket:
+		p.bucketFaults(fault)
+	case window:
+		p.windowFaults(fault)
 	}
-	if p.Span < minSpan || p.Span > maxSpan {
-		fault("Span is %v, must lie between %v and %v", p.Span, minSpan, maxSpan)
+	if p.By == nil {
+		fault("By is nil, must say who has a quota: ByIP, ByHeader or another key function, or ByNothing for one quota of all")
 	}
+	if p.MaxKeys < 0 {
+		fault("MaxKeys is %d, must be at least 1 (or 0 for the default)", p.MaxKeys)
+	}
+	if p.Overflow > limiter.ShareNew {
+		fault("Overflow is %d, must be RefuseNew, PassNew or ShareNew", p.Overflow)
+	}
+	if p.Remote != nil && (p.Shadow || p.MaxKeys > 0 || p.Overflow != 0) {
+		fault("has a Remote, must have neither Shadow nor MaxKeys nor Overflow")
+	}
+	return faults
+}
+
+func (p Policy) bucketFaults(fault func(string, ...any)) {
 	if p.Burst < 0 || p.Burst > maxQuota {
 		fault("Burst is %d, must lie between 1 and %d (or 0 for the default)", p.Burst, maxQuota)
 	}
-	if p.By > ByIP|ByClient|ByRoute {
-		fault("By is %d, must be joined of ByIP, ByClient and ByRoute", p.By)
-	}
-	for _, err := range validateMatches("Only", p.Only) {
-		fault("%w", err)
-	}
-	for _, err := range validateMatches("Except", p.Except) {
-		fault("%w", err)
-	}
-	if len(faults) == 0 {
-		if err := p.group().Validate(); err != nil {
+	switch {
+	case p.Rate.IsZero():
+		fault("Rate is missing, must be given where Burst is")
+	case p.Rate.IsUnlimited():
+		fault("Rate is unlimited, must be finite")
+	default:
+		if err := p.Rate.Validate(); err != nil {
 			fault("%w", err)
 		}
 	}
-	return errors.Join(faults...)
+}
+
+func (p Policy) windowFaults(fault func(string, ...any)) {
+	if p.Limit < 1 || p.Limit > maxQuota {
+		fault("Limit is %d, must lie between 1 and %d", p.Limit, maxQuota)
+	}
+	if p.Window < minWindow || p.Window > maxWindow {
+		fault("Window is %v, must lie between %v and %v", p.Window, minWindow, maxWindow)
+	}
+}
+
+func (p Policy) isBucket() bool { return !p.Rate.IsZero() || p.Burst != 0 }
+
+func (p Policy) isWindow() bool { return p.Limit != 0 || p.Window != 0 }
+
+// terms returns the requests of a policy and the time in which they can be made. It is not for a
+// Remote.
+func (p Policy) terms() (requests int64, in time.Duration) {
+	if p.isWindow() {
+		return int64(p.Limit), p.Window
+	}
+	return p.Rate.Ratio()
+}
+
+// goesOnAs reports whether the quotas of the policy can go on in another.
+func (p Policy) goesOnAs(q Policy) bool {
+	return p.Name == q.Name && p.Window == q.Window && p.isBucket() == q.isBucket() &&
+		p.MaxKeys == q.MaxKeys && p.Overflow == q.Overflow
 }
 
 // unquotable reports whether a character cannot stand as it is in a string of a structured field.
 func unquotable(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }
 
-func validateMatches(field string, matches []Match) (faults []error) {
-	for i, m := range matches {
-		if len(m.Networks)+len(m.Clients)+len(m.Routes) == 0 {
-			faults = append(faults, fmt.Errorf("%s[%d] selects by nothing, must name networks, clients or routes", field, i))
+// validate returns an error that names all faults of the policies.
+func validatePolicies(policies []Policy) error {
+	var faults []error
+	names := map[string]bool{}
+	for _, p := range policies {
+		faults = append(faults, p.faults()...)
+		if names[p.Name] {
+			faults = append(faults, fmt.Errorf("weirhttp: policy %q: Name is given to two policies, must be of one", p.Name))
 		}
-		for _, n := range m.Networks {
-			if err := validateNetwork(n); err != nil {
-				faults = append(faults, fmt.Errorf("%s[%d]: Networks: %w", field, i, err))
-			}
-		}
+		names[p.Name] = true
 	}
-	return faults
-}
-
-// needsClient reports whether the policy must be told who the client is.
-func (p Policy) needsClient() bool {
-	return p.By&ByClient != 0 || namesClients(p.Only) || namesClients(p.Except)
-}
-
-func namesClients(matches []Match) bool {
-	for _, m := range matches {
-		if len(m.Clients) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-func (p Policy) burst() int {
-	if p.Burst == 0 {
-		return p.Limit
-	}
-	return p.Burst
-}
-
-func (p Policy) tier() limiter.Tier {
-	return limiter.Tier{Rate: limiter.Per(float64(p.Limit), p.Span), Burst: p.burst()}
-}
-
-func (p Policy) group() limiter.GroupConfig[quotaKey] {
-	c := limiter.GroupConfig[quotaKey]{Rate: p.tier().Rate, Burst: p.burst(), MaxKeys: p.MaxKeys, Overflow: p.Overflow}
-	if p.By == 0 && c.MaxKeys == 0 {
-		c.MaxKeys = 1
-	}
-	return c
-}
-
-// sameKeys reports whether the quotas of one policy can go on in another.
-func (p Policy) sameKeys(q Policy) bool {
-	return p.By == q.By && p.MaxKeys == q.MaxKeys && p.Overflow == q.Overflow
-}
-
-// selection is a list of Match made ready.
-type selection []matcher
-
-type matcher struct {
-	networks        []netip.Prefix
-	clients, routes map[string]bool
-}
-
-func newSelection(matches []Match) selection {
-	s := make(selection, len(matches))
-	for i, m := range matches {
-		s[i] = matcher{networks: append([]netip.Prefix(nil), m.Networks...), clients: setOf(m.Clients), routes: setOf(m.Routes)}
-		for _, c := range m.Clients {
-			s[i].clients[bounded(c)] = true // the form that FromHeader returns
-		}
-	}
-	return s
-}
-
-func setOf(words []string) map[string]bool {
-	set := make(map[string]bool, len(words))
-	for _, w := range words {
-		set[w] = true
-	}
-	return set
-}
-
-func (s selection) has(who *sender) bool {
-	for i := range s {
-		if s[i].has(who) {
-			return true
-		}
-	}
-	return false
-}
-
-func (m *matcher) has(who *sender) bool {
-	return (len(m.networks) == 0 || inside(m.networks, who.addr)) &&
-		(len(m.clients) == 0 || m.clients[who.client]) &&
-		(len(m.routes) == 0 || m.routes[who.route])
+	return errors.Join(faults...)
 }

@@ -1,7 +1,7 @@
 package weirhttp_test
 
 import (
-	"net/http"
+	"context"
 	"net/netip"
 	"strings"
 	"testing"
@@ -13,60 +13,73 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
+// bottomless is a remote limit that always allows.
+type bottomless struct{}
+
+func (bottomless) Take(context.Context, int) (limiter.Result, error) {
+	return limiter.Result{OK: true, Limit: 9, Remaining: 9}, nil
+}
+
 func TestPolicySaysWhatIsWrong(t *testing.T) {
-	good := weirhttp.Policy{Name: "p", Limit: 1, Span: time.Second}
+	bucket := weirhttp.Policy{Name: "p", Rate: limiter.PerSecond(1), By: weirhttp.ByIP}
+	window := weirhttp.Policy{Name: "p", Limit: 1, Window: time.Second, By: weirhttp.ByIP}
+	remote := weirhttp.Policy{Name: "p", Remote: func(string) limiter.Remote { return bottomless{} }, By: weirhttp.ByIP}
 	for _, c := range []struct {
+		of     weirhttp.Policy
 		change func(*weirhttp.Policy)
 		want   string
 	}{
-		{func(p *weirhttp.Policy) { p.Name = "" }, `weirhttp: policy "": Name has 0 bytes, must be 1 to 64 printable ASCII characters without " and \`},
-		{func(p *weirhttp.Policy) { p.Name = `a"b` }, `Name has 3 bytes`},
-		{func(p *weirhttp.Policy) { p.Name = "tägig" }, `Name has 6 bytes`},
-		{func(p *weirhttp.Policy) { p.Name = strings.Repeat("n", 65) }, `Name has 65 bytes`},
-		{func(p *weirhttp.Policy) { p.Limit = 0 }, `weirhttp: policy "p": Limit is 0, must lie between 1 and 1000000000`},
-		{func(p *weirhttp.Policy) { p.Limit = 1e9 + 1 }, `Limit is 1000000001`},
-		{func(p *weirhttp.Policy) { p.Span = 0 }, `weirhttp: policy "p": Span is 0s, must lie between 1ms and 8784h0m0s`},
-		{func(p *weirhttp.Policy) { p.Span = 367 * 24 * time.Hour }, `Span is 8808h0m0s`},
-		{func(p *weirhttp.Policy) { p.Burst = -1 }, `weirhttp: policy "p": Burst is -1, must lie between 1 and 1000000000 (or 0 for the default)`},
-		{func(p *weirhttp.Policy) { p.By = 8 }, `weirhttp: policy "p": By is 8, must be joined of ByIP, ByClient and ByRoute`},
-		{func(p *weirhttp.Policy) { p.Only = []weirhttp.Match{{}} }, `weirhttp: policy "p": Only[0] selects by nothing, must name networks, clients or routes`},
-		{func(p *weirhttp.Policy) { p.Except = []weirhttp.Match{{Networks: []netip.Prefix{{}}}} }, `weirhttp: policy "p": Except[0]: Networks: invalid Prefix is no network`},
-		{func(p *weirhttp.Policy) { p.MaxKeys = -1 }, `weirhttp: policy "p": limiter: MaxKeys is -1`},
-		{func(p *weirhttp.Policy) { p.Overflow = limiter.ShareNew + 1 }, `weirhttp: policy "p": limiter: Overflow is 3`},
+		{bucket, func(p *weirhttp.Policy) { p.Name = "" }, `weirhttp: policy "": Name has 0 bytes, must be 1 to 64 printable ASCII characters without " and \`},
+		{bucket, func(p *weirhttp.Policy) { p.Name = `a"b` }, `Name has 3 bytes`},
+		{bucket, func(p *weirhttp.Policy) { p.Name = "tägig" }, `Name has 6 bytes`},
+		{bucket, func(p *weirhttp.Policy) { p.Name = strings.Repeat("n", 65) }, `Name has 65 bytes`},
+		{bucket, func(p *weirhttp.Policy) { p.Burst = -1 }, `weirhttp: policy "p": Burst is -1, must lie between 1 and 1000000000 (or 0 for the default)`},
+		{bucket, func(p *weirhttp.Policy) { p.Burst = 1e9 + 1 }, `Burst is 1000000001`},
+		{bucket, func(p *weirhttp.Policy) { p.Rate = limiter.Unlimited() }, `weirhttp: policy "p": Rate is unlimited, must be finite`},
+		{bucket, func(p *weirhttp.Policy) { p.Rate = limiter.PerSecond(-1) }, `weirhttp: policy "p": limiter: `},
+		{bucket, func(p *weirhttp.Policy) { p.Rate, p.Burst = limiter.Rate{}, 5 }, `weirhttp: policy "p": Rate is missing, must be given where Burst is`},
+		{window, func(p *weirhttp.Policy) { p.Limit = 0 }, `weirhttp: policy "p": Limit is 0, must lie between 1 and 1000000000`},
+		{window, func(p *weirhttp.Policy) { p.Limit = -1 }, `Limit is -1`},
+		{window, func(p *weirhttp.Policy) { p.Limit = 1e9 + 1 }, `Limit is 1000000001`},
+		{window, func(p *weirhttp.Policy) { p.Window = 0 }, `weirhttp: policy "p": Window is 0s, must lie between 1ms and 8784h0m0s`},
+		{window, func(p *weirhttp.Policy) { p.Window = 367 * 24 * time.Hour }, `Window is 8808h0m0s`},
+		{window, func(p *weirhttp.Policy) { p.Rate = limiter.PerSecond(1) }, `weirhttp: policy "p": has a Rate or Burst and a Limit or Window, must have one of the two forms`},
+		{window, func(p *weirhttp.Policy) { p.Burst = 1 }, `must have one of the two forms`},
+		{window, func(p *weirhttp.Policy) { p.Limit, p.Window = 0, 0 }, `weirhttp: policy "p": limits nothing, must have Rate, or Limit and Window, or Remote`},
+		{window, func(p *weirhttp.Policy) { p.By = nil }, `weirhttp: policy "p": By is nil, must say who has a quota: ByIP, ByHeader or another key function, or ByNothing for one quota of all`},
+		{window, func(p *weirhttp.Policy) { p.MaxKeys = -1 }, `weirhttp: policy "p": MaxKeys is -1, must be at least 1 (or 0 for the default)`},
+		{bucket, func(p *weirhttp.Policy) { p.Overflow = limiter.ShareNew + 1 }, `weirhttp: policy "p": Overflow is 3, must be RefuseNew, PassNew or ShareNew`},
+		{remote, func(p *weirhttp.Policy) { p.Limit, p.Window = 1, time.Second }, `weirhttp: policy "p": has a Remote and a limit of its own, must have one of them`},
+		{remote, func(p *weirhttp.Policy) { p.MaxKeys = 9 }, `weirhttp: policy "p": has a Remote, must have neither Shadow nor MaxKeys nor Overflow`},
+		{remote, func(p *weirhttp.Policy) { p.Shadow = true }, `must have neither Shadow`},
+		{remote, func(p *weirhttp.Policy) { p.Overflow = limiter.PassNew }, `nor Overflow`},
 	} {
-		p := good
-		c.change(&p)
-		err := p.Validate()
+		c.change(&c.of)
+		config := weirhttp.LimitConfig{Policies: []weirhttp.Policy{c.of}}
+		err := config.Validate()
 		require.ErrorContains(t, err, c.want)
-		require.PanicsWithError(t, err.Error(), func() { weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{p}}) })
+		require.NotContains(t, err.Error(), "\n", "one fault, one line")
+		require.PanicsWithError(t, err.Error(), func() { weirhttp.NewLimit(config) })
 	}
-	require.NoError(t, good.Validate())
+	for _, good := range []weirhttp.Policy{bucket, window, remote} {
+		require.NoError(t, weirhttp.LimitConfig{Policies: []weirhttp.Policy{good}}.Validate())
+	}
 	require.NoError(t, weirhttp.LimitConfig{}.Validate())
 }
 
-func TestLimitConfigSaysWhatIsWrong(t *testing.T) {
-	p := weirhttp.Policy{Name: "p", Limit: 1, Span: time.Second}
-	byClient := p
-	byClient.By = weirhttp.ByClient
-	forClient := p
-	forClient.Only = []weirhttp.Match{{Clients: []string{"c"}}}
-	const noClient = "weirhttp: Client is nil, must say who makes a request where a policy asks for clients"
-	for _, c := range []struct {
-		config weirhttp.LimitConfig
-		want   string
-	}{
-		{weirhttp.LimitConfig{Policies: []weirhttp.Policy{p, p}}, `weirhttp: policy "p": Name is given to two policies, must be of one`},
-		{weirhttp.LimitConfig{Policies: []weirhttp.Policy{byClient}}, noClient},
-		{weirhttp.LimitConfig{Policies: []weirhttp.Policy{forClient}}, noClient},
-		{weirhttp.LimitConfig{Exempt: []weirhttp.Match{{Clients: []string{"c"}}}}, noClient},
-		{weirhttp.LimitConfig{Exempt: []weirhttp.Match{{}}}, "weirhttp: Exempt[0] selects by nothing, must name networks, clients or routes"},
-		{weirhttp.LimitConfig{Proxies: weirhttp.Proxies{Trusted: []netip.Prefix{{}}}}, "weirhttp: Proxies.Trusted: invalid Prefix is no network"},
-	} {
-		require.EqualError(t, c.config.Validate(), c.want)
-		require.PanicsWithError(t, c.want, func() { weirhttp.NewLimit(c.config) })
-		c.config.Client = func(*http.Request) string { return "" }
-		if c.want == noClient {
-			require.NoError(t, c.config.Validate())
-		}
+func TestLimitConfigNamesAllFaults(t *testing.T) {
+	c := weirhttp.LimitConfig{
+		Proxies: weirhttp.Proxies{Trusted: []netip.Prefix{{}}},
+		Policies: []weirhttp.Policy{
+			{Name: "p", Limit: -1, Window: time.Second, MaxKeys: -5},
+			{Name: "p", Rate: limiter.PerSecond(1), By: weirhttp.ByIP},
+		},
 	}
+	require.EqualError(t, c.Validate(), strings.Join([]string{
+		"weirhttp: Proxies.Trusted: invalid Prefix is no network",
+		`weirhttp: policy "p": Limit is -1, must lie between 1 and 1000000000`,
+		`weirhttp: policy "p": By is nil, must say who has a quota: ByIP, ByHeader or another key function, or ByNothing for one quota of all`,
+		`weirhttp: policy "p": MaxKeys is -5, must be at least 1 (or 0 for the default)`,
+		`weirhttp: policy "p": Name is given to two policies, must be of one`,
+	}, "\n"))
 }

@@ -3,21 +3,18 @@ package weirhttp
 import (
 	"encoding/json"
 	"net/http"
-	"net/netip"
 	"strconv"
 	"time"
 
 	"github.com/weir-go/weir/limiter"
 )
 
-// Refusal is a request that a server did not serve, with the facts.
+// Refusal is a request that a server did not serve, and why.
 type Refusal struct {
-	Status     int           // 429 where the client asked for too much, 503 where the server has enough, or came to no decision
-	Policies   []string      // the policies that refused it, or the name of the Shed or LimitBy; none where a breaker refused
-	Err        error         // of the breaker, where it was one that refused, or of a LimitBy that came to no decision; otherwise nil
-	RetryAfter time.Duration // how long the client is to wait; limiter.Never where the request can never succeed
-	IP         netip.Addr    // the client's address, by LimitConfig.Proxies; the peer's, where it was no Limit
-	Route      string        // by LimitConfig.Route; http.Request.Pattern, where it was no Limit
+	Status     int           // 429 if the client asked for too much; 503 if the server is busy, its handler fails, or there was no decision
+	Policies   []string      // the policies that refused it, or the name of the Shed; none if a Guard refused or there was no decision
+	Err        error         // of the gate if a Guard refused, of the Remote if there was no decision; otherwise nil
+	RetryAfter time.Duration // how long the client should wait; limiter.Never if the request can never succeed
 }
 
 // problem is the body of a refusal: RFC 9457, with the types of draft-ietf-httpapi-ratelimit-headers-10.

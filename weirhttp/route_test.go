@@ -6,11 +6,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/weirhttp"
 )
 
@@ -28,40 +26,41 @@ func logged(t *testing.T, f func()) int {
 }
 
 func TestALimitByRouteThatSeesNoRouteSaysSoOnce(t *testing.T) {
-	routes := []weirhttp.Match{{Routes: []string{"/healthz"}}}
-	plain := weirhttp.Policy{Name: "minute", Limit: 100, Span: time.Minute}
-	byRoute, only, except := plain, plain, plain
-	byRoute.By, only.Only, except.Except = weirhttp.ByIP|weirhttp.ByRoute, routes, routes
-	of := func(p weirhttp.Policy) weirhttp.LimitConfig {
-		return weirhttp.LimitConfig{Policies: []weirhttp.Policy{p}}
-	}
-	exempt, told := of(plain), of(byRoute)
-	exempt.Exempt = routes
-	told.Route = func(*http.Request) string { return "" }
+	mux := http.NewServeMux()
 	for what, c := range map[string]struct {
-		config weirhttp.LimitConfig
-		want   int
+		by   func(*http.Request) string
+		want int
 	}{
-		"a policy by route": {of(byRoute), 1}, "Only": {of(only), 1}, "Except": {of(except), 1}, "Exempt": {exempt, 1},
-		"no word of routes": {of(plain), 0}, "a Route of one's own": {told, 0},
+		"by route":                 {weirhttp.ByRoute(nil), 1},
+		"by route and address":     {weirhttp.Combine(weirhttp.ByIP, weirhttp.ByRoute(nil)), 1},
+		"by the route of a mux":    {weirhttp.ByRoute(mux), 0},
+		"by address":               {weirhttp.ByIP, 0},
+		"by a function of its own": {func(r *http.Request) string { return r.Pattern }, 0},
 	} {
-		limit := weirhttp.NewLimit(c.config)
+		limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(100, c.by)}})
+		inner := http.NewServeMux()
+		inner.Handle("/a", limit.Handler(okHandler))
+		require.Zero(t, logged(t, func() { request{path: "/a"}.send(inner) }), what)
 		require.Equal(t, c.want, logged(t, func() {
 			for range 5 {
 				request{path: "/secret"}.send(limit.Handler(okHandler))
 			}
 		}), what)
-		mux := http.NewServeMux()
-		mux.Handle("/a", limit.Handler(okHandler))
-		require.Zero(t, logged(t, func() { request{path: "/a"}.send(mux) }), what)
 	}
 }
 
-func TestBreakersThatSeeNoRouteSaySoOnce(t *testing.T) {
-	guard := weirhttp.Breakers(breaker.NewGroup[string]("b", breaker.GroupConfig{}), weirhttp.BreakerConfig{})
-	require.Equal(t, 1, logged(t, func() {
-		for range 5 {
-			request{path: "/secret"}.send(guard(okHandler))
-		}
-	}))
+// What stands outside of a limit reads the route from the request that it has.
+func TestTheRouteIsSeenOutsideOfALimit(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.Handle("GET /a/{id}", okHandler)
+	limit := weirhttp.NewLimit(weirhttp.LimitConfig{
+		Policies: []weirhttp.Policy{perMinute(9, weirhttp.ByIP)}, Proxies: weirhttp.Proxies{Trusted: networks("192.0.2.0/24")},
+	})
+	var seen string
+	request{path: "/a/1", from: "192.0.2.1:1", headers: http.Header{"X-Forwarded-For": {"198.51.100.7"}}}.send(
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			limit.Handler(mux).ServeHTTP(w, r)
+			seen = r.Pattern
+		}))
+	require.Equal(t, "GET /a/{id}", seen)
 }

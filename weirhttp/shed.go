@@ -71,7 +71,6 @@ func (s *Shed) Handler(next http.Handler) http.Handler {
 		if !ok {
 			refusal := Refusal{
 				Status: http.StatusServiceUnavailable, Policies: []string{s.flight.Name()}, RetryAfter: s.config.RetryAfter,
-				IP: Proxies{}.ClientIP(r), Route: r.Pattern,
 			}
 			refusal.answer(w, r, s.config.OnRefusal, s.config.Answer)
 			return

@@ -112,7 +112,7 @@ func (t *Transport) refuse(req *http.Request, err error) (*http.Response, error)
 		closeBody(req)
 		return nil, err
 	}
-	refused := &RefusedError{Host: Host(req), Err: err}
+	refused := &RefusedError{Host: ByHost(req), Err: err}
 	if t.config.OnRefusal != nil {
 		t.config.OnRefusal(req, refused)
 	}

@@ -62,7 +62,7 @@ func BenchmarkHost(b *testing.B) {
 	req := newGet(b, "https://API.example.com:443/users")
 	b.ReportAllocs()
 	for b.Loop() {
-		weirhttp.Host(req)
+		weirhttp.ByHost(req)
 	}
 }
 

@@ -267,7 +267,7 @@ func TestRedirectsPassTheGateOfEachHost(t *testing.T) {
 		http.Redirect(w, r, target.URL+"/there", http.StatusFound)
 	})
 	group := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: fragile()})
-	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(group, weirhttp.Host), weirhttp.TransportConfig{})}
+	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(group, weirhttp.ByHost), weirhttp.TransportConfig{})}
 	defer client.CloseIdleConnections()
 
 	_, err := body(client.Do(newGet(t, first.URL)))

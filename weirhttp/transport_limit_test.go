@@ -14,7 +14,7 @@ import (
 
 // Our own client obeys our own server: it is refused once, and comes back in time.
 func TestTransportObeysLimit(t *testing.T) {
-	policies := []weirhttp.Policy{{Name: "ten seconds", Limit: 5, Span: 10 * time.Second, By: weirhttp.ByIP}}
+	policies := []weirhttp.Policy{{Name: "ten seconds", Rate: limiter.Per(5, 10*time.Second), Burst: 5, By: weirhttp.ByIP}}
 	for name, strip := range map[string][]string{
 		"by Retry-After": {"RateLimit"},
 		"by RateLimit":   {"Retry-After"},

@@ -332,7 +332,7 @@ func TestKeyMayBeAnythingOfTheRequest(t *testing.T) {
 	type key struct{ host, method string }
 	group := weir.NewGroup[key]("by method", weir.GroupConfig{Gate: fragile()})
 	transport := weirhttp.NewTransport(weirhttp.Per(group, func(req *http.Request) key {
-		return key{weirhttp.Host(req), req.Method}
+		return key{weirhttp.ByHost(req), req.Method}
 	}), weirhttp.TransportConfig{Base: always(500)})
 	trip(t, transport, "https://a.example/")
 	_, err := transport.RoundTrip(newGet(t, "https://a.example/"))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/weirhttp"
 	"github.com/weir-go/weir/weirhttp/otelweir"
 	"github.com/weir-go/weir/window"
@@ -122,7 +123,7 @@ func TestUpgradedConnectionCanBeWrittenTo(t *testing.T) {
 func TestRequestThatAServerRefusesIsOnItsSpan(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{
-		Policies:  []weirhttp.Policy{{Name: "minute", Limit: 1, Span: time.Minute, By: weirhttp.ByIP}},
+		Policies:  []weirhttp.Policy{{Name: "minute", Rate: limiter.Per(1, time.Minute), Burst: 1, By: weirhttp.ByIP}},
 		OnRefusal: otelweir.RefusedRequest,
 	})
 	s := serve(t, http1, otelhttp.NewHandler(limit.Handler(http.NotFoundHandler()), "serve",

@@ -12,15 +12,15 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/weirhttp"
 )
 
 // one allows one request per minute and route, and exempts /healthz.
 func one(route func(*http.Request) string) *weirhttp.Limit {
 	return weirhttp.NewLimit(weirhttp.LimitConfig{
-		Policies: []weirhttp.Policy{{Name: "minute", Limit: 1, Span: time.Minute, By: weirhttp.ByRoute}},
-		Exempt:   []weirhttp.Match{{Routes: []string{"/healthz"}}},
-		Route:    route,
+		Policies: []weirhttp.Policy{{Name: "minute", Rate: limiter.Per(1, time.Minute), Burst: 1, By: route}},
+		Exempt:   func(r *http.Request) bool { return r.URL.Path == "/healthz" },
 	})
 }
 
@@ -70,7 +70,7 @@ func TestALimitBehindChiKnowsTheRoute(t *testing.T) {
 	var log bytes.Buffer
 	listen(t, &log)
 	router := chi.NewRouter()
-	limit := one(nil)
+	limit := one(weirhttp.ByRoute(nil))
 	router.Group(func(r chi.Router) {
 		r.Use(limit.Handler)
 		onChi(r)
@@ -83,7 +83,7 @@ func TestALimitBeforeChiThatDoesNotAskSaysSo(t *testing.T) {
 	var log bytes.Buffer
 	listen(t, &log)
 	router := chi.NewRouter()
-	router.Use(one(nil).Handler)
+	router.Use(one(weirhttp.ByRoute(nil)).Handler)
 	onChi(router)
 	for range 5 {
 		router.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/items", http.NoBody))

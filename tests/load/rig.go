@@ -72,10 +72,10 @@ func (c config) guardedServer(name string) *rig {
 	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1000})
 	b := breaker.New("handler", breaker.Config{Active: true})
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
-		{Name: "second", Limit: 1e6, Span: time.Second, By: weirhttp.ByIP}, {Name: "day", Limit: 1e9, Span: 24 * time.Hour, By: weirhttp.ByIP},
+		{Name: "second", Rate: limiter.Per(1e6, time.Second), Burst: 1e6, By: weirhttp.ByIP}, {Name: "day", Rate: limiter.Per(1e9, 24*time.Hour), Burst: 1e9, By: weirhttp.ByIP},
 	}})
 	shed := weirhttp.NewShed("server", flight, weirhttp.ShedConfig{})
-	r := c.newRig(name, shed.Handler(limit.Handler(weirhttp.Breaker(b, weirhttp.BreakerConfig{})(http.HandlerFunc(hello)))), unguarded)
+	r := c.newRig(name, shed.Handler(limit.Handler(weirhttp.Guard(weirhttp.One(weir.Join("handler", weir.Parts{Breaker: b})), weirhttp.GuardConfig{})(http.HandlerFunc(hello)))), unguarded)
 	r.held = append(r.held, func() int64 { return int64(flight.InFlight()) }, func() int64 { return b.Stats().Active })
 	return r
 }
@@ -83,7 +83,7 @@ func (c config) guardedServer(name string) *rig {
 func (c config) limitedServer(name string) *rig {
 	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1000})
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
-		{Name: "second", Limit: rate, Span: time.Second, Burst: burst, By: weirhttp.ByIP},
+		{Name: "second", Rate: limiter.Per(float64(rate), time.Second), Burst: burst, By: weirhttp.ByIP},
 	}})
 	r := c.newRig(name, weirhttp.NewShed("server", flight, weirhttp.ShedConfig{}).Handler(limit.Handler(http.HandlerFunc(hello))), unguarded)
 	r.held = append(r.held, func() int64 { return int64(flight.InFlight()) })
@@ -102,7 +102,7 @@ func (c config) gated(name string, gate weir.Config) *rig {
 	gate.Breaker.Active = true
 	group := weir.NewGroup[string](name, weir.GroupConfig{Gate: gate})
 	r := c.newRig(name, http.HandlerFunc(hello), func(base http.RoundTripper) http.RoundTripper {
-		return weirhttp.NewTransport(weirhttp.Per(group, weirhttp.Host), weirhttp.TransportConfig{Base: base})
+		return weirhttp.NewTransport(weirhttp.Per(group, weirhttp.ByHost), weirhttp.TransportConfig{Base: base})
 	})
 	host := r.url[len("http://") : len(r.url)-1]
 	r.held = append(r.held, func() int64 { return group.Get(host).Breaker().Stats().Active })

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/weirhttp"
 	"github.com/weir-go/weir/weirhttp/otelweir"
 )
@@ -43,7 +44,7 @@ func ExampleRefusedCall() {
 // The limit is to be inside of otelhttp's handler, whose span it marks.
 func ExampleRefusedRequest() {
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{
-		Policies:  []weirhttp.Policy{{Name: "minute", Limit: 1, Span: time.Minute, By: weirhttp.ByIP}},
+		Policies:  []weirhttp.Policy{{Name: "minute", Rate: limiter.Per(1, time.Minute), Burst: 1, By: weirhttp.ByIP}},
 		OnRefusal: otelweir.RefusedRequest,
 	})
 	spans := tracetest.NewSpanRecorder()

@@ -1,8 +1,8 @@
 package otelweir_test
 
 import (
+	"errors"
 	"net/http"
-	"net/netip"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,12 +46,20 @@ func TestCallThatIsLimitedMarksTheSpan(t *testing.T) {
 }
 
 func TestRequestThatIsLimitedMarksTheSpan(t *testing.T) {
-	refusal := weirhttp.Refusal{Status: 429, Policies: []string{"second"}, RetryAfter: time.Second, IP: netip.MustParseAddr("192.0.2.1"), Route: "GET /"}
-	got := attributes(t, func(req *http.Request) { otelweir.RefusedRequest(req, refusal) })
-	require.Subset(t, got, []attribute.KeyValue{
-		attribute.Bool("weir.refused", true), attribute.Int("http.response.status_code", 429), attribute.String("client.address", "192.0.2.1"),
-	})
-	require.Len(t, got, 1+len(refusal.Attrs()))
+	for _, c := range []struct {
+		refusal weirhttp.Refusal
+		want    []attribute.KeyValue
+	}{
+		{weirhttp.Refusal{Status: 429, Policies: []string{"second", "day"}, RetryAfter: time.Second}, []attribute.KeyValue{
+			attribute.Bool("weir.refused", true), attribute.Int("http.response.status_code", 429),
+			attribute.String("weir.limiter.name", "second,day"), attribute.Float64("weir.retry_after", 1),
+		}},
+		{weirhttp.Refusal{Status: 503, Err: errors.New("open"), RetryAfter: limiter.Never}, []attribute.KeyValue{
+			attribute.Bool("weir.refused", true), attribute.Int("http.response.status_code", 503), attribute.String("error", "open"),
+		}},
+	} {
+		require.Equal(t, c.want, attributes(t, func(req *http.Request) { otelweir.RefusedRequest(req, c.refusal) }))
+	}
 }
 
 func TestSpanThatDoesNotRecordCostsNothing(t *testing.T) {

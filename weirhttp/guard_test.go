@@ -10,15 +10,23 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/weirhttp"
 )
+
+// guard returns a Guard with one breaker.
+func guard(b *breaker.Breaker, c weirhttp.GuardConfig) func(http.Handler) http.Handler {
+	return weirhttp.Guard(weirhttp.One(weir.Join("gate", weir.Parts{Breaker: b})), c)
+}
 
 func answering(status int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
@@ -35,11 +43,27 @@ func sendAnyhow(ctx context.Context, h http.Handler) {
 	<-done
 }
 
-func TestBreakerJudgesWhatAHandlerDoes(t *testing.T) {
-	gone, leave := context.WithCancel(t.Context())
-	leave()
-	late, cancel := context.WithTimeout(t.Context(), 0)
-	defer cancel()
+// ending is a context that ends when the handler says so.
+type ending struct {
+	context.Context
+	err   error
+	ended atomic.Bool
+}
+
+func (e *ending) Err() error {
+	if e.ended.Load() {
+		return e.err
+	}
+	return nil
+}
+
+func endsWith(ctx context.Context, err error) func() context.Context {
+	return func() context.Context { return &ending{Context: ctx, err: err} }
+}
+
+func TestGuardJudgesWhatAHandlerDoes(t *testing.T) {
+	gone, late := endsWith(t.Context(), context.Canceled), endsWith(t.Context(), context.DeadlineExceeded)
+	end := func(r *http.Request) { r.Context().(*ending).ended.Store(true) }
 	for _, c := range []struct {
 		what                     string
 		ctx                      context.Context
@@ -69,25 +93,25 @@ func TestBreakerJudgesWhatAHandlerDoes(t *testing.T) {
 			w.WriteHeader(http.StatusInternalServerError)
 			_ = http.NewResponseController(w).Flush()
 		}, 0, 1, 0},
-		{"the client is gone", gone, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, 0, 0, 1},
-		{"the client is gone, panics", gone, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 0, 0, 1},
-		{"the deadline has passed", late, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGatewayTimeout) }, 0, 1, 0},
+		{"the client is gone", gone(), func(w http.ResponseWriter, r *http.Request) { end(r); w.WriteHeader(http.StatusInternalServerError) }, 0, 0, 1},
+		{"the client is gone, panics", gone(), func(_ http.ResponseWriter, r *http.Request) { end(r); panic(http.ErrAbortHandler) }, 0, 0, 1},
+		{"the deadline has passed", late(), func(w http.ResponseWriter, r *http.Request) { end(r); w.WriteHeader(http.StatusGatewayTimeout) }, 0, 1, 0},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			b := breaker.New("b", breaker.Config{})
-			sendAnyhow(c.ctx, weirhttp.Breaker(b, weirhttp.BreakerConfig{})(http.HandlerFunc(c.do)))
+			sendAnyhow(c.ctx, guard(b, weirhttp.GuardConfig{})(http.HandlerFunc(c.do)))
 			totals := b.Totals()
 			require.Equal(t, [3]int64{c.success, c.failed, c.ignored}, [3]int64{totals.Successes, totals.Failures, totals.Ignored})
 		})
 	}
 }
 
-func TestBreakerOpensOnAHandlerThatFailsAndTriesAgain(t *testing.T) {
+func TestGuardOpensOnAHandlerThatFailsAndTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("search", breaker.Config{MinCalls: 3, Probes: 1, Cooldown: 7500 * time.Millisecond})
 		status := 500
 		var told []weirhttp.Refusal
-		h := weirhttp.Breaker(b, weirhttp.BreakerConfig{
+		h := guard(b, weirhttp.GuardConfig{
 			OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { told = append(told, f) },
 		})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 		for range 3 {
@@ -107,9 +131,9 @@ func TestBreakerOpensOnAHandlerThatFailsAndTriesAgain(t *testing.T) {
 	})
 }
 
-func TestBreakerFallsBack(t *testing.T) {
+func TestGuardFallsBack(t *testing.T) {
 	b := breaker.New("search", breaker.Config{Initial: breaker.ForcedOpen})
-	h := weirhttp.Breaker(b, weirhttp.BreakerConfig{Answer: func(w http.ResponseWriter, _ *http.Request, f weirhttp.Refusal) {
+	h := guard(b, weirhttp.GuardConfig{Answer: func(w http.ResponseWriter, _ *http.Request, f weirhttp.Refusal) {
 		io.WriteString(w, "yesterday's page, for "+f.Err.Error())
 	}})(answering(500))
 	w := request{}.send(h)
@@ -117,12 +141,14 @@ func TestBreakerFallsBack(t *testing.T) {
 	require.Contains(t, w.Body.String(), "yesterday's page, for breaker \"search\"")
 }
 
-func TestBreakersHaveOneForEachRoute(t *testing.T) {
-	g := breaker.NewGroup[string]("routes", breaker.GroupConfig{Breaker: breaker.Config{ConsecutiveFailures: 1}})
+func TestEachRouteHasAGateOfItsOwn(t *testing.T) {
+	routes := func() *weir.Group[string] {
+		return weir.NewGroup[string]("routes", weir.GroupConfig{Gate: weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}})
+	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /good/{id}", answering(200))
 	mux.Handle("GET /bad/{id}", answering(500))
-	h := weirhttp.Breakers(g, weirhttp.BreakerConfig{Route: weirhttp.RouteOf(mux)})(mux)
+	h := weirhttp.Guard(weirhttp.Per(routes(), weirhttp.ByRoute(mux)), weirhttp.GuardConfig{})(mux)
 	for _, c := range []struct {
 		path string
 		want int
@@ -130,16 +156,48 @@ func TestBreakersHaveOneForEachRoute(t *testing.T) {
 		require.Equal(t, c.want, request{path: c.path}.send(h).Code, c.path)
 	}
 
-	inner := http.NewServeMux()
-	inner.Handle("GET /x/{id}", weirhttp.Breakers(g, weirhttp.BreakerConfig{})(answering(500)))
+	inner, g := http.NewServeMux(), routes()
+	inner.Handle("GET /x/{id}", weirhttp.Guard(weirhttp.Per(g, weirhttp.ByRoute(nil)), weirhttp.GuardConfig{})(answering(500)))
 	require.Equal(t, 500, request{path: "/x/1"}.send(inner).Code)
 	require.Equal(t, 503, request{path: "/x/2"}.send(inner).Code)
-	require.Equal(t, breaker.Open, g.Get("GET /x/{id}").State())
+	require.Equal(t, breaker.Open, g.Get("GET /x/{id}").Breaker().State())
 }
 
-func TestBreakerClassifiesAsTold(t *testing.T) {
+func TestAGuardKeepsTheLimitOfItsGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := weir.New("reports", weir.Config{Rate: limiter.PerSecond(1), Burst: 1, MaxWait: time.Second})
+		var told []error
+		h := weirhttp.Guard(weirhttp.One(gate), weirhttp.GuardConfig{
+			OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { told = append(told, f.Err) },
+		})(answering(200))
+		start := time.Now()
+		require.Equal(t, 200, request{}.send(h).Code)
+		require.Equal(t, 200, request{}.send(h).Code)
+		require.Equal(t, time.Second, time.Since(start), "the second has waited")
+		first, second := sendIn(t.Context(), h), sendIn(t.Context(), h)
+		require.ElementsMatch(t, []int{200, 503}, []int{<-first, <-second}, "one of them would have to wait for 2 s")
+		require.Len(t, told, 1)
+		require.ErrorIs(t, told[0], limiter.ErrLimited)
+
+		ctx, leave := context.WithCancel(t.Context())
+		waiting := sendIn(ctx, h)
+		synctest.Wait()
+		leave()
+		require.Equal(t, 503, <-waiting)
+		require.Len(t, told, 1, "a client that has gone away was not refused")
+	})
+}
+
+func TestARequestForWhichThereIsNoGatePasses(t *testing.T) {
+	h := weirhttp.Guard(weirhttp.Pick(func(*http.Request) *weir.Gate { return nil }), weirhttp.GuardConfig{})(answering(500))
+	for range 50 {
+		require.Equal(t, 500, request{}.send(h).Code)
+	}
+}
+
+func TestGuardClassifiesAsTold(t *testing.T) {
 	b := breaker.New("b", breaker.Config{ConsecutiveFailures: 1})
-	h := weirhttp.Breaker(b, weirhttp.BreakerConfig{Classify: func(r *http.Request, status int) breaker.Outcome {
+	h := guard(b, weirhttp.GuardConfig{Classify: func(r *http.Request, status int) breaker.Outcome {
 		if r.URL.Path == "/strict" && status == 404 {
 			return breaker.Failure
 		}
@@ -150,10 +208,10 @@ func TestBreakerClassifiesAsTold(t *testing.T) {
 	require.Equal(t, 503, request{path: "/"}.send(h).Code)
 }
 
-func TestBreakerHoldsNoProbeForAStream(t *testing.T) {
+func TestGuardHoldsNoProbeForAStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("b", breaker.Config{Initial: breaker.Open, Cooldown: time.Second, Probes: 1, ProbeTimeout: time.Hour})
-		h := weirhttp.Breaker(b, weirhttp.BreakerConfig{})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := guard(b, weirhttp.GuardConfig{})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
 		}))
@@ -209,7 +267,7 @@ func TestResponseCanDoWhatTheServersCanAndNoMore(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			var given http.ResponseWriter
-			h := weirhttp.Breaker(breaker.New("b", breaker.Config{}), weirhttp.BreakerConfig{})
+			h := guard(breaker.New("b", breaker.Config{}), weirhttp.GuardConfig{})
 			h(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { given = w })).
 				ServeHTTP(c.w, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
 			require.Equal(t, able(c.w), able(given))
@@ -231,7 +289,7 @@ func able(w http.ResponseWriter) (all [4]bool) {
 func TestPushGoesThrough(t *testing.T) {
 	rec := httptest.NewRecorder()
 	var err error
-	h := weirhttp.Breaker(breaker.New("b", breaker.Config{}), weirhttp.BreakerConfig{})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	h := guard(breaker.New("b", breaker.Config{}), weirhttp.GuardConfig{})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		err = w.(http.Pusher).Push("/style.css", nil)
 	}))
 	h.ServeHTTP(http2Like{flushes{bare{rec}, rec}, noPush{}}, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
@@ -242,7 +300,6 @@ type noPush struct{}
 
 func (noPush) Push(string, *http.PushOptions) error { return http.ErrNotSupported }
 
-func TestBreakerNeedsABreaker(t *testing.T) {
-	require.Panics(t, func() { weirhttp.Breaker(nil, weirhttp.BreakerConfig{}) })
-	require.Panics(t, func() { weirhttp.Breakers(nil, weirhttp.BreakerConfig{}) })
+func TestGuardNeedsGates(t *testing.T) {
+	require.PanicsWithError(t, "weirhttp: Guard needs Gates", func() { weirhttp.Guard(nil, weirhttp.GuardConfig{}) })
 }

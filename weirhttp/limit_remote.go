@@ -1,0 +1,52 @@
+package weirhttp
+
+import (
+	"context"
+)
+
+// askRemotes asks the policies with a Remote one after the other. If one refuses, or fails to decide,
+// the others get back what they gave.
+func (v *verdict) askRemotes(ctx context.Context) {
+	for i := range v.answers {
+		a := &v.answers[i]
+		if a.quota.keys != nil {
+			continue
+		}
+		limit := a.quota.policy.Remote(a.key.remoteKey())
+		result, err := limit.Take(ctx, v.cost)
+		if err != nil {
+			v.err = &noDecisionError{policy: a.quota.policy.Name, err: err}
+		} else {
+			a.reply, a.given = reply{Result: result, next: result.RetryAfter, room: true}, true
+		}
+		if err != nil || !result.OK {
+			v.refundRemotes(ctx)
+			return
+		}
+		a.remote = limit
+	}
+}
+
+// refundRemotes gives back what was taken from remote limits, if they can take it back. The request may
+// have been cancelled meanwhile.
+func (v *verdict) refundRemotes(ctx context.Context) {
+	for i := range v.answers {
+		if r, ok := v.answers[i].remote.(interface {
+			Refund(ctx context.Context, n int) error
+		}); ok {
+			_ = r.Refund(context.WithoutCancel(ctx), v.cost) // a token that is lost errs on the strict side
+		}
+	}
+}
+
+// noDecisionError is the error of a Remote.
+type noDecisionError struct {
+	policy string
+	err    error
+}
+
+func (e *noDecisionError) Error() string {
+	return "weirhttp: policy \"" + e.policy + "\" came to no decision: " + e.err.Error()
+}
+
+func (e *noDecisionError) Unwrap() error { return e.err }

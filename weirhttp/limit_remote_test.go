@@ -1,0 +1,162 @@
+package weirhttp_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirhttp"
+)
+
+// store is remote limits of a number of requests for each key.
+type store struct {
+	limit int
+	err   error
+	used  map[string]int
+}
+
+func (s *store) of(key string) limiter.Remote { return &stored{s, key} }
+
+type stored struct {
+	*store
+	key string
+}
+
+func (s *stored) Take(ctx context.Context, n int) (limiter.Result, error) {
+	if err := errors.Join(ctx.Err(), s.err); err != nil {
+		return limiter.Result{OK: true}, err
+	}
+	r := limiter.Result{Limit: s.limit, Remaining: s.limit - s.used[s.key]}
+	switch {
+	case n > s.limit:
+		r.RetryAfter = limiter.Never
+	case n > r.Remaining:
+		r.RetryAfter = 10500 * time.Millisecond
+	default:
+		s.used[s.key] += n
+		r.OK, r.Remaining = true, r.Remaining-n
+	}
+	return r, nil
+}
+
+func (s *stored) Refund(ctx context.Context, n int) error {
+	if ctx.Err() == nil {
+		s.used[s.key] -= n
+	}
+	return ctx.Err()
+}
+
+func remotely(name string, s *store) weirhttp.Policy {
+	s.used = map[string]int{}
+	return weirhttp.Policy{Name: name, Remote: s.of, By: byAPIKey}
+}
+
+func TestARemoteLimitsEachKey(t *testing.T) {
+	var told []weirhttp.Refusal
+	users := &store{limit: 2}
+	h := weirhttp.NewLimit(weirhttp.LimitConfig{
+		Policies:  []weirhttp.Policy{remotely("api", users)},
+		OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { told = append(told, f) },
+	}).Handler(okHandler)
+	for _, left := range []string{`"api";r=1`, `"api";r=0`} {
+		w := request{key: "a"}.send(h)
+		require.Equal(t, http.StatusOK, w.Code)
+		require.Equal(t, left, w.Header().Get("RateLimit"))
+		require.Equal(t, `"api";q=2`, w.Header().Get("RateLimit-Policy"))
+	}
+	w := request{key: "a"}.send(h)
+	require.Equal(t, http.StatusTooManyRequests, w.Code)
+	require.Equal(t, `"api";r=0;t=11`, w.Header().Get("RateLimit"))
+	require.Equal(t, "11", w.Header().Get("Retry-After"))
+	require.Contains(t, w.Body.String(), `"violated-policies":["api"]`)
+	require.Equal(t, []weirhttp.Refusal{{Status: 429, Policies: []string{"api"}, RetryAfter: 10500 * time.Millisecond}}, told)
+	require.Equal(t, http.StatusOK, request{key: "b"}.send(h).Code)
+	require.Equal(t, http.StatusOK, request{from: "192.0.2.1:1"}.send(h).Code)
+	require.Equal(t, map[string]int{"a": 2, "b": 1, "\x00192.0.2.1": 1}, users.used, "no header is like the key of an address")
+}
+
+// An error is no decision: it is no refusal, and nothing is taken.
+func TestARemoteWithoutADecision(t *testing.T) {
+	away := errors.New("the store is away")
+	var told []weirhttp.Refusal
+	first, second := &store{limit: 5}, &store{limit: 5, err: away}
+	l := weirhttp.NewLimit(weirhttp.LimitConfig{
+		Policies:  []weirhttp.Policy{remotely("first", first), perMinute(5, byAPIKey), remotely("second", second)},
+		OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { told = append(told, f) },
+	})
+	w := request{key: "a"}.send(l.Handler(okHandler))
+	require.Equal(t, http.StatusServiceUnavailable, w.Code)
+	require.Equal(t, "1", w.Header().Get("Retry-After"))
+	require.Empty(t, w.Header().Get("RateLimit"), "nothing is known")
+	require.NotContains(t, w.Body.String(), "store", "is nobody's business")
+	require.Len(t, told, 1)
+	require.ErrorIs(t, told[0].Err, away)
+	require.EqualError(t, told[0].Err, `weirhttp: policy "second" came to no decision: the store is away`)
+	require.Empty(t, told[0].Policies)
+	require.Zero(t, first.used["a"], "was given back")
+	require.Equal(t, [3]float64{0, 0, 0}, counted(l, "minute"), "was not asked")
+}
+
+func TestAClientThatHasGoneAwayIsNotRefused(t *testing.T) {
+	users := &store{limit: 5}
+	var told []weirhttp.Refusal
+	h := weirhttp.NewLimit(weirhttp.LimitConfig{
+		Policies:  []weirhttp.Policy{remotely("api", users)},
+		OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { told = append(told, f) },
+	}).Handler(okHandler)
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody))
+	require.Empty(t, told)
+	require.Empty(t, users.used)
+}
+
+func TestWhatARemoteCanNeverAllowHasNoTime(t *testing.T) {
+	h := weirhttp.NewLimit(weirhttp.LimitConfig{
+		Policies: []weirhttp.Policy{remotely("api", &store{limit: 5})}, Cost: func(*http.Request) int { return 6 },
+	}).Handler(okHandler)
+	w := request{}.send(h)
+	require.Equal(t, http.StatusTooManyRequests, w.Code)
+	require.Empty(t, w.Header().Get("Retry-After"))
+	require.Equal(t, `"api";r=5`, w.Header().Get("RateLimit"))
+}
+
+// Whichever policy refuses, nothing is taken from the others.
+func TestLocalAndRemotePoliciesTakeAllOrNothing(t *testing.T) {
+	for name, limits := range map[string][3]int{"the local one refuses": {2, 9, 9}, "the first remote": {9, 2, 9}, "the last": {9, 9, 2}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				first, last := &store{limit: limits[1]}, &store{limit: limits[2]}
+				local := weirhttp.Policy{Name: "local", Limit: limits[0], Window: time.Hour, By: byAPIKey}
+				l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{remotely("first", first), local, remotely("last", last)}})
+				h := l.Handler(okHandler)
+				for i := range 6 {
+					w := request{key: "a"}.send(h)
+					require.Equal(t, i < 2, w.Code == 200)
+				}
+				require.Equal(t, [2]int{2, 2}, [2]int{first.used["a"], last.used["a"]})
+				require.InDelta(t, 2, counted(l, "local")[0], 0)
+			})
+		})
+	}
+}
+
+func TestChargeOfARemote(t *testing.T) {
+	users := &store{limit: 10}
+	l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{remotely("login", users)}})
+	login := l.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		l.Charge(r, 6)
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	for _, want := range []int{401, 401, 429} {
+		require.Equal(t, want, request{key: "a"}.send(login).Code)
+	}
+	require.Equal(t, 10, users.used["a"], "1+6, and 1 and the 2 that were left")
+}

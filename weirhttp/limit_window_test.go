@@ -1,0 +1,272 @@
+package weirhttp_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirhttp"
+)
+
+func perWindow(n int, window time.Duration, by func(*http.Request) string) weirhttp.Policy {
+	return weirhttp.Policy{Name: "window", Limit: n, Window: window, By: by}
+}
+
+// most returns the most moments that lie in any half-open window.
+func most(moments []time.Time, window time.Duration) (n int) {
+	for first, last := 0, 0; last < len(moments); last++ {
+		for moments[last].Sub(moments[first]) >= window {
+			first++
+		}
+		n = max(n, last-first+1)
+	}
+	return n
+}
+
+func TestTenAMinuteAreTenInTheFirstMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perWindow(10, time.Minute, weirhttp.ByIP)}}).Handler(okHandler)
+		passed := 0
+		for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(100 * time.Millisecond) {
+			if (request{}).send(h).Code == http.StatusOK {
+				passed++
+			}
+		}
+		require.Equal(t, 10, passed)
+		require.Equal(t, 200, request{}.send(h).Code, "those of a minute ago count no longer")
+	})
+}
+
+// Never more than Limit pass in any Window, and none is refused if fewer passed in the last window and
+// the 16th of one that rounding may take; up to a limit of 16 nothing is rounded.
+func TestNeverMoreThanLimitPassInAnyWindow(t *testing.T) {
+	for seed := range uint64(30) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		limit := []int{1, 2, 7, 16, 17, 40, 300}[rng.IntN(7)]
+		window := []time.Duration{time.Millisecond, time.Second, time.Minute, 24 * time.Hour}[rng.IntN(4)]
+		rounding := time.Duration(0)
+		if limit > 16 {
+			rounding = window / 16
+		}
+		t.Run(fmt.Sprintf("%d of %d in %v", seed, limit, window), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perWindow(limit, window, byAPIKey)}}).Handler(okHandler)
+				passed := map[string][]time.Time{}
+				pause := window / time.Duration(limit)
+				for range 6 * limit {
+					key := strconv.Itoa(rng.IntN(2))
+					w, now := request{key: key}.send(h), time.Now()
+					if w.Code == http.StatusOK {
+						passed[key] = append(passed[key], now)
+					} else {
+						recent := slices.DeleteFunc(slices.Clone(passed[key]), func(at time.Time) bool { return now.Sub(at) >= window+rounding })
+						require.GreaterOrEqual(t, len(recent), limit, "refused without need")
+						wait, err := strconv.Atoi(w.Header().Get("Retry-After"))
+						require.NoError(t, err)
+						require.LessOrEqual(t, time.Duration(wait)*time.Second, window+rounding+time.Second)
+						if rng.IntN(4) == 0 {
+							time.Sleep(time.Duration(wait) * time.Second)
+							require.Equal(t, http.StatusOK, request{key: key}.send(h).Code, "after Retry-After")
+							passed[key] = append(passed[key], time.Now())
+						}
+					}
+					switch rng.IntN(8) {
+					case 0:
+						time.Sleep(time.Duration(rng.Int64N(int64(window))))
+					case 1, 2:
+						time.Sleep(time.Duration(rng.Int64N(int64(pause) + 1)))
+					case 3:
+						time.Sleep(pause)
+					}
+				}
+				for key, moments := range passed {
+					require.LessOrEqual(t, most(moments, window), limit, key)
+				}
+			})
+		})
+	}
+}
+
+// The same for requests of several kinds, by other costs, charges and limits that change.
+func TestWindowsKeepTheirLimitWhateverHappens(t *testing.T) {
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 11))
+			cost, limit := 1, 20
+			config := func() weirhttp.LimitConfig {
+				return weirhttp.LimitConfig{
+					Policies: []weirhttp.Policy{
+						perWindow(limit, time.Minute, weirhttp.ByIP),
+						{Name: "bucket", Rate: limiter.PerSecond(1), Burst: 10, By: weirhttp.ByIP},
+						{Name: "day", Limit: 5000, Window: 24 * time.Hour, By: weirhttp.ByIP},
+					},
+					Cost: func(*http.Request) int { return cost },
+				}
+			}
+			l := weirhttp.NewLimit(config())
+			var taken []time.Time
+			h := l.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				if rng.IntN(8) == 0 {
+					l.Charge(r, 3) // may take less, which counts as nothing here
+				}
+				for range cost {
+					taken = append(taken, time.Now())
+				}
+			}))
+			for range 400 {
+				cost = 1 + rng.IntN(4)
+				request{}.send(h)
+				if rng.IntN(50) == 0 {
+					limit = 5 + rng.IntN(16)
+					require.NoError(t, l.Reconfigure(config()))
+				}
+				time.Sleep(time.Duration(rng.Int64N(int64(5 * time.Second))))
+			}
+			require.LessOrEqual(t, most(taken, time.Minute), 20, "the highest limit that there was")
+			require.Greater(t, len(taken), 50)
+		})
+	}
+}
+
+func TestAWindowToldByHeaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := weirhttp.NewLimit(weirhttp.LimitConfig{
+			Policies: []weirhttp.Policy{perWindow(3, time.Minute, weirhttp.ByIP)}, Legacy: true,
+		}).Handler(okHandler)
+		for _, step := range []struct {
+			wait                time.Duration
+			code                int
+			limit, retry, reset string
+		}{
+			{0, 200, `"window";r=2;t=60`, "", "60"},
+			{10 * time.Second, 200, `"window";r=1;t=50`, "", "60"},
+			{45 * time.Second, 200, `"window";r=0;t=5`, "", "60"},
+			{0, 429, `"window";r=0;t=5`, "5", "60"},
+			{4500 * time.Millisecond, 429, `"window";r=0;t=1`, "1", "56"},
+			{500 * time.Millisecond, 200, `"window";r=0;t=10`, "", "60"},
+			{time.Hour, 200, `"window";r=2;t=60`, "", "60"},
+		} {
+			time.Sleep(step.wait)
+			w := request{}.send(h)
+			require.Equal(t, step.code, w.Code)
+			require.Equal(t, `"window";q=3;w=60`, w.Header().Get("RateLimit-Policy"))
+			require.Equal(t, step.limit, w.Header().Get("RateLimit"))
+			require.Equal(t, step.retry, w.Header().Get("Retry-After"))
+			require.Equal(t, step.reset, w.Header().Get("X-RateLimit-Reset"))
+		}
+	})
+}
+
+func TestFloodsOfKeysFillAWindowNoFurther(t *testing.T) {
+	for overflow, stranger := range map[limiter.Overflow]int{limiter.RefuseNew: 429, limiter.PassNew: 200, limiter.ShareNew: 429} {
+		synctest.Test(t, func(t *testing.T) {
+			policy := perWindow(1, time.Hour, byAPIKey)
+			policy.MaxKeys, policy.Overflow = 1000, overflow
+			l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}})
+			h := l.Handler(okHandler)
+			require.Equal(t, 200, request{key: "first"}.send(h).Code)
+			for i := range 5000 {
+				request{key: "flood" + strconv.Itoa(i)}.send(h)
+			}
+			require.Equal(t, 429, request{key: "first"}.send(h).Code, "has used its quota, and still has")
+			require.Equal(t, stranger, request{key: "stranger"}.send(h).Code, overflow)
+			if overflow == limiter.RefuseNew {
+				require.Equal(t, 200, request{key: "stranger", from: "203.0.113.9:1"}.send(h).Code, "of another network")
+				require.InDelta(t, 2, observed(l)["keys window by network"], 0)
+			}
+			require.InDelta(t, 1000, observed(l)["keys window"], 0)
+
+			time.Sleep(time.Hour)
+			require.Equal(t, 200, request{key: "new"}.send(h).Code, "all are idle, and make room")
+			require.InDelta(t, 2, observed(l)["evictions window"], 0)
+		})
+	}
+}
+
+func TestAWindowIsCountedAndObserved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perWindow(2, time.Minute, weirhttp.ByIP)}})
+		for range 5 {
+			request{}.send(l.Handler(okHandler))
+		}
+		all := observed(l)
+		require.Equal(t, [3]float64{2, 3, 0}, counted(l, "window"))
+		require.Equal(t, [4]float64{1, 0, 2, 60}, [4]float64{all["keys window"], all["evictions window"], all["limit window"], all["period window"]})
+		bucket := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{{Name: "window", Rate: limiter.PerMinute(2), By: weirhttp.ByIP}}})
+		for line := range observed(bucket) {
+			require.Contains(t, all, line, "both forms show the same lines")
+		}
+		require.Len(t, observed(bucket), len(all))
+	})
+}
+
+func TestReconfigureOfAWindow(t *testing.T) {
+	first := perWindow(4, time.Minute, weirhttp.ByIP)
+	with := func(change func(*weirhttp.Policy)) weirhttp.Policy {
+		p := first
+		change(&p)
+		return p
+	}
+	for what, c := range map[string]struct {
+		next weirhttp.Policy
+		want string // after three requests and then one more
+	}{
+		"the same":        {first, `"window";r=0`},
+		"a higher limit":  {with(func(p *weirhttp.Policy) { p.Limit = 20 }), `"window";r=16`},
+		"a lower limit":   {with(func(p *weirhttp.Policy) { p.Limit = 2 }), `"window";r=0`},
+		"another window":  {with(func(p *weirhttp.Policy) { p.Window = time.Hour }), `"window";r=3`},
+		"a bucket":        {with(func(p *weirhttp.Policy) { p.Limit, p.Window, p.Rate, p.Burst = 0, 0, limiter.PerSecond(1), 9 }), `"window";r=8`},
+		"more keys":       {with(func(p *weirhttp.Policy) { p.MaxKeys = 5 }), `"window";r=3`},
+		"another room":    {with(func(p *weirhttp.Policy) { p.Overflow = limiter.ShareNew }), `"window";r=3`},
+		"another handler": {with(func(p *weirhttp.Policy) { p.When = func(*http.Request) bool { return true } }), `"window";r=0`},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{first}})
+			h := l.Handler(okHandler)
+			for range 3 {
+				require.Equal(t, 200, request{}.send(h).Code)
+			}
+			require.NoError(t, l.Reconfigure(weirhttp.LimitConfig{Policies: []weirhttp.Policy{c.next}}))
+			require.Equal(t, c.want, untimed(request{}.send(h).Header().Get("RateLimit")), what)
+		})
+	}
+}
+
+func TestAWindowThatWasAShadow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		policy := perWindow(2, time.Minute, weirhttp.ByIP)
+		policy.Shadow = true
+		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}})
+		for range 5 {
+			w := request{}.send(l.Handler(okHandler))
+			require.Equal(t, 200, w.Code)
+			require.Empty(t, w.Header().Get("RateLimit"))
+		}
+		require.Equal(t, [3]float64{2, 0, 3}, counted(l, "window"))
+		policy.Shadow = false
+		require.NoError(t, l.Reconfigure(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}}))
+		require.Equal(t, 429, request{}.send(l.Handler(okHandler)).Code, "what was used in the shadow is used")
+	})
+}
+
+// A limit that a variable of a package holds is made on the real clock, and used in a bubble, whose clock
+// is years behind.
+func TestALimitMadeOutsideOfABubble(t *testing.T) {
+	early := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perWindow(3, time.Hour, weirhttp.ByIP)}})
+	synctest.Test(t, func(t *testing.T) {
+		for range 2 {
+			for i := range 5 {
+				require.Equal(t, i < 3, request{}.send(early.Handler(okHandler)).Code == 200)
+			}
+			time.Sleep(time.Hour)
+		}
+	})
+}
