@@ -25,6 +25,7 @@ var mayImport = map[string][]string{
 	"internal":            {"stat"},
 	"window":              {"stat", "internal"},
 	"limiter":             {"stat", "window", "internal"},
+	"limiter/guava":       {"limiter", "internal"},
 	"limiter/limitertest": {"limiter"},
 	"breaker":             {"stat", "window", "internal"},
 	"throttle":            {"stat", "window", "internal"},

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/limiter/guava"
 )
 
 // lastMoment is the last time that limiters tell from later ones.
@@ -35,7 +36,7 @@ func TestConfigsMayGoToTheirBounds(t *testing.T) {
 	require.NoError(t, limiter.FixedWindowConfig{Limit: math.MaxInt32, Window: 1}.Validate())
 	require.NoError(t, limiter.SlidingWindowConfig{Limit: 1, Window: sec, Buckets: 100_000}.Validate())
 	require.Error(t, limiter.SlidingWindowConfig{Limit: 1, Window: sec, Buckets: 100_001}.Validate())
-	require.NoError(t, limiter.WarmUpConfig{Rate: limiter.PerSecond(1), Period: us}.Validate())
+	require.NoError(t, guava.SmoothWarmingUpConfig{Rate: limiter.PerSecond(1), WarmUp: us}.Validate())
 }
 
 func TestRatiosAtTheirEdges(t *testing.T) {
@@ -325,60 +326,16 @@ func TestALeakyBucketRefusesATurnThatNeverComes(t *testing.T) {
 
 func TestPacersCountThoseAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := limiter.NewSmooth(limiter.SmoothConfig{Rate: limiter.PerSecond(1)})
-		line := newLine(t, waits{s})
+		s := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1)})
+		line := newLine(t, s)
 		for _, who := range []string{"a", "b", "c"} {
 			line.enter(t.Context(), who, 1)
 		}
-		_, err := s.WaitAtMost(t.Context(), 1, 3*sec-1)
+		err := s.WaitAtMost(t.Context(), 1, 3*sec-1)
 		require.EqualError(t, err, "limiter: wait longer than wanted, retry in 3s")
-		waited, err := s.WaitAtMost(t.Context(), 1, 3*sec)
-		require.NoError(t, err)
-		require.Equal(t, 3*sec, waited)
+		require.NoError(t, s.WaitAtMost(t.Context(), 1, 3*sec))
+		require.Equal(t, 3*sec, time.Since(line.began))
 	})
-}
-
-func TestTheLongestDebtOfAPacerOnlyGrows(t *testing.T) {
-	p := limiter.NewSmoothAt(limiter.SmoothConfig{Rate: limiter.PerSecond(1e6 / math.Exp2(33))}, start)
-	_, ok := p.ReserveAt(start, 1<<30, 0) // 2⁶³ µs
-	require.True(t, ok)
-	for i := range 4 {
-		wait, ok := p.ReserveAt(start, 1<<30, limiter.Never)
-		require.True(t, ok, "request %d", i)
-		require.Equal(t, limiter.Never, wait, "request %d", i)
-	}
-}
-
-func TestThePacersDebtIsToldUpToTheLastMoment(t *testing.T) {
-	p := limiter.NewSmoothAt(limiter.SmoothConfig{Rate: limiter.PerSecond(1)}, start)
-	for _, debt := range []struct {
-		each time.Duration
-		n    int
-	}{{1e6 * sec, 4611}, {sec, 686018}, {us, 427387}} { // 4,611,686,018,427,387 µs in all
-		require.NoError(t, p.SetRateAt(start, limiter.Every(debt.each)))
-		_, ok := p.ReserveAt(start, debt.n, limiter.Never)
-		require.True(t, ok)
-	}
-	wait, ok := p.ReserveAt(start, 1, limiter.Never)
-	require.True(t, ok)
-	require.Equal(t, lastMoment.Truncate(us), wait)
-	wait, _ = p.ReserveAt(start, 1, limiter.Never) // a microsecond more
-	require.Equal(t, limiter.Never, wait)
-}
-
-// TestAChangeOfRateStoresAtTheOldRateFirst has an idle time whose permits are rounded in another way at either rate. Guava stores
-// those of the old rate and takes their share of the new one; the exact time is 800 ms.
-func TestAChangeOfRateStoresAtTheOldRateFirst(t *testing.T) {
-	idle, before, now := 200e3, 3.0, 1.0
-	stored := idle / (1e6 / before)
-	stored = stored * now / before
-	want := time.Duration((1-stored)*(1e6/now)) * us
-	require.Equal(t, 799_999*us, want)
-
-	c := smooth(t, before)
-	c.at += 200 * ms
-	c.set(limiter.PerSecond(now))
-	c.acquire(1, 0, want)
 }
 
 // Each request has a moment of its own. With CountRefused even the refused ones are kept for a time.

@@ -8,18 +8,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/limiter/guava"
 )
 
 // TestWaitInOneBubbleAfterAnother waits for limiters that were made outside, as package variables are, in two synctest bubbles.
 func TestWaitInOneBubbleAfterAnother(t *testing.T) {
 	c := limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1}
 	window := limiter.FixedWindowConfig{Limit: 1, Window: sec}
-	smooth, leaky := limiter.NewSmooth(limiter.SmoothConfig{Rate: c.Rate, Burst: sec}), limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: c.Rate, Capacity: 2})
+	smooth, leaky := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: c.Rate, MaxBurst: sec}), limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: c.Rate, Capacity: 2})
 	flights := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
 	for name, w := range map[string]limiter.WaitLimiter{
 		"bucket": limiter.NewTokenBucket(c), "log": limiter.NewSlidingLog(limiter.SlidingLogConfig(window)), "fixed": limiter.NewFixedWindow(window),
 		"joint": limiter.All(limiter.All(limiter.NewTokenBucket(c))), "key": limiter.NewGroup(limiter.GroupConfig[int]{Rate: c.Rate, Burst: 1}).Get(1),
-		"named": limiter.NewNamed("x", limiter.NewTokenBucket(c), limiter.NamedConfig{}), "smooth": waits{smooth}, "leaky": leaky,
+		"named": limiter.NewNamed("x", limiter.NewTokenBucket(c), limiter.NamedConfig{}), "smooth": smooth, "leaky": leaky,
 	} {
 		for range 2 {
 			synctest.Test(t, func(t *testing.T) {

@@ -23,8 +23,7 @@
 //	never exceed L in any W, and use all of it   SlidingLog     L                       32 B an entry, at most L of them
 //	keep several limits at once                  All            the least of them       theirs       theirs
 //	let calls go one by one, and queue some      LeakyBucket    R + 1                   200 B a waiter
-//	pace as Guava does, paying later             Smooth         R + a second's worth    200 B a waiter
-//	go easy on something that was at rest        WarmUp         less than R, when cold  200 B a waiter
+//	pace as Guava does, paying later             package guava  R + a second's worth    200 B a waiter
 //	bound calls in flight                        Concurrency    L at once               200 B a waiter
 //	limit each user, address or action           Group          as TokenBucket          45 B a key in use, and the key
 //	see what a limit does, or would do           a Name in any of their configurations; Named for other limiters

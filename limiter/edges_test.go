@@ -10,11 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/limiter/guava"
 )
 
 // TestADebtOfTheLongestTimeIsOwed asks for permits that cost 2⁶³ µs, the first number that is no int64.
 func TestADebtOfTheLongestTimeIsOwed(t *testing.T) {
-	p := limiter.NewSmoothAt(limiter.SmoothConfig{Rate: limiter.PerSecond(1e6 / math.Exp2(33))}, start)
+	p := guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1e6 / math.Exp2(33))}, start)
 	_, ok := p.ReserveAt(start, 1<<30, 0)
 	require.True(t, ok, "nothing was owed")
 	_, ok = p.ReserveAt(start, 1, time.Hour)
@@ -110,7 +111,7 @@ func TestTimesBeforeThePacerBeganAreRoundedDown(t *testing.T) {
 		1500 * time.Nanosecond: 2 * time.Microsecond,
 		time.Microsecond:       time.Microsecond,
 	} {
-		p := limiter.NewSmoothAt(limiter.SmoothConfig{Rate: limiter.PerSecond(1)}, start)
+		p := guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1)}, start)
 		_, ok := p.ReserveAt(start, 0, 0) // which lets it begin here
 		require.False(t, ok)
 		wait, ok := p.ReserveAt(start.Add(-before), 1, time.Hour)

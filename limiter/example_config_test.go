@@ -44,29 +44,6 @@ func ExampleLeakyBucketConfig() {
 	// Output: true limiter: more than the limit (limit 2)
 }
 
-// After a pause of any length the permits of two seconds are there at once.
-func ExampleSmoothConfig() {
-	s := limiter.NewSmoothAt(limiter.SmoothConfig{Rate: limiter.PerSecond(4), Burst: 2 * time.Second}, noon)
-	later := noon.Add(time.Hour)
-	for _, n := range []int{8, 1, 1} {
-		wait, _ := s.ReserveAt(later, n, limiter.Never)
-		fmt.Println(wait)
-	}
-	// Output:
-	// 0s
-	// 0s
-	// 250ms
-}
-
-// Cold, an interval is four times as long.
-func ExampleWarmUpConfig() {
-	w := limiter.NewWarmUpAt(limiter.WarmUpConfig{Rate: limiter.PerSecond(10), Period: time.Second, Cold: 4}, noon)
-	w.ReserveAt(noon, 1, limiter.Never) // the first is free, and the next pays for it
-	wait, _ := w.ReserveAt(noon, 1, limiter.Never)
-	fmt.Println(wait > 300*time.Millisecond, wait <= 400*time.Millisecond)
-	// Output: true true
-}
-
 func ExampleConcurrencyConfig() {
 	reports := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 2})
 	for range 3 {

@@ -189,35 +189,6 @@ func ExampleLeakyBucket() {
 	// Output: true
 }
 
-func ExampleSmooth() {
-	s := limiter.NewSmoothAt(limiter.SmoothConfig{Rate: limiter.PerSecond(4)}, noon)
-	for _, n := range []int{10, 1, 1} {
-		wait, _ := s.ReserveAt(noon, n, limiter.Never)
-		fmt.Println(wait)
-	}
-	// Output:
-	// 0s
-	// 2.5s
-	// 2.75s
-}
-
-func ExampleWarmUp() {
-	w := limiter.NewWarmUpAt(limiter.WarmUpConfig{Rate: limiter.PerSecond(2), Period: 4 * time.Second}, noon)
-	now := noon
-	for range 6 {
-		wait, _ := w.ReserveAt(now, 1, limiter.Never)
-		fmt.Println(wait)
-		now = now.Add(wait)
-	}
-	// Output:
-	// 0s
-	// 1.375s
-	// 1.125s
-	// 875ms
-	// 625ms
-	// 500ms
-}
-
 func ExampleConcurrency() {
 	reports := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
 	release, err := reports.Acquire(context.Background())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/limiter/guava"
 )
 
 // build makes all limiters. Some are members of others, and some are also asked by another name.
@@ -208,9 +209,9 @@ func (w *world) paces() {
 		node:    &node{name: "leaky", of: &paceOracle{every: 250 * ms, grain: 1}, most: func() int { return 4 }},
 		waiters: []limiter.WaitLimiter{leaky},
 	})
-	smooth := limiter.NewSmooth(limiter.SmoothConfig{Rate: limiter.PerSecond(4), Burst: 1})
+	smooth := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(4), MaxBurst: 1})
 	o := &paceOracle{every: 250 * ms, grain: us}
-	s := &subject{node: &node{name: "smooth", of: o, most: func() int { return 4 }}, waiters: []limiter.WaitLimiter{waits{smooth}}}
+	s := &subject{node: &node{name: "smooth", of: o, most: func() int { return 4 }}, waiters: []limiter.WaitLimiter{smooth}}
 	s.change = func() {
 		o.every = time.Duration(1+w.IntN(5)) * 100 * ms
 		w.check(smooth.SetRate(limiter.Every(o.every)) == nil, "SetRate")

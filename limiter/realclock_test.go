@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/limiter/guava"
 )
 
 // The verbs without At do on the real clock what their twins do at given times.
@@ -26,7 +27,7 @@ func TestTheRealClock(t *testing.T) {
 
 		require.Equal(t, 10*sec, limiter.All(b).Take(1).RetryAfter)
 
-		s := limiter.NewSmooth(limiter.SmoothConfig{Rate: limiter.PerSecond(1)})
+		s := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1)})
 		for _, want := range []time.Duration{0, sec} {
 			wait, ok := s.Reserve(1, sec)
 			require.True(t, ok)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/limiter/guava"
 )
 
 // obstructed is a limiter that has nothing for a caller for some half a second, and what makes that time longer.
@@ -23,21 +24,15 @@ func of(l limiter.WaitLimiter, n int, obstruct func()) obstructed {
 	return obstructed{func(ctx context.Context, limit time.Duration) error { return l.WaitAtMost(ctx, n, limit) }, obstruct}
 }
 
-// pace is what Smooth and WarmUp have in common.
+// pace is what SmoothBursty and SmoothWarmingUp have in common.
 type pace interface {
-	Reserve(n int, limit time.Duration) (time.Duration, bool)
-	WaitAtMost(ctx context.Context, n int, limit time.Duration) (time.Duration, error)
+	limiter.WaitLimiter
+	Reserve(n int, maxWait time.Duration) (time.Duration, bool)
 }
 
 func paced(p pace) obstructed {
 	p.Reserve(1, limiter.Never)
-	return obstructed{
-		func(ctx context.Context, limit time.Duration) error {
-			_, err := p.WaitAtMost(ctx, 1, limit)
-			return err
-		},
-		func() { p.Reserve(7200, limiter.Never) },
-	}
+	return of(p, 1, func() { p.Reserve(7200, limiter.Never) })
 }
 
 // obstructions are all limiters that can wait for a time, with all that can make a wait longer after it has begun.
@@ -93,9 +88,9 @@ func obstructions() map[string]func() obstructed {
 		"sliding, barging": func() obstructed {
 			return halved(limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 2, Window: 500 * ms, Buckets: 5, Barge: true}))
 		},
-		"smooth, Reserve": func() obstructed { return paced(limiter.NewSmooth(limiter.SmoothConfig{Rate: plain.Rate})) },
+		"smooth, Reserve": func() obstructed { return paced(guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: plain.Rate})) },
 		"warm-up, Reserve": func() obstructed {
-			return paced(limiter.NewWarmUp(limiter.WarmUpConfig{Rate: plain.Rate, Period: sec, Cold: 1}))
+			return paced(guava.NewSmoothWarmingUp(guava.SmoothWarmingUpConfig{Rate: plain.Rate, WarmUp: sec, ColdFactor: 1}))
 		},
 	}
 }

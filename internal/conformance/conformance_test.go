@@ -29,7 +29,7 @@ var replayers = map[string]replayer{
 	"doc-movingwindow": movingWindow,
 	"doc-zset002":      zset,
 	"gobreaker":        gobreaker,
-	"guava":            guava,
+	"guava":            guavaRuns,
 	"redis-cell":       redisCell,
 	"resilience4j":     resilience4j,
 	"xtime-rate":       xtimeRate,

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/limiter/guava"
 )
 
 type guavaConfig struct {
@@ -45,9 +46,9 @@ type guavaStep struct {
 	guavaState
 }
 
-// guava replays Guava's RateLimiter. All that it answers is compared with its arithmetic, and what it grants and what is
-// waited with Smooth and WarmUp, to the microsecond.
-var guava = replaying("now_us op n timeout_us rate us", func(r *run, c guavaConfig) func(guavaStep) {
+// guavaRuns replays Guava's RateLimiter. All that it answers is compared with its arithmetic, and what it grants and what is
+// waited with SmoothBursty and SmoothWarmingUp, to the microsecond.
+var guavaRuns = replaying("now_us op n timeout_us rate us", func(r *run, c guavaConfig) func(guavaStep) {
 	g := &guavaReplay{run: r, sleeping: c.Sleeping, theirs: guavaLimiter{bursty: c.Kind == "bursty", warmup: float64(c.WarmUp), cold: float64(c.Cold)}}
 	failed := g.theirs.setRate(c.Start, float64(c.Rate))
 	sameOrNull(r, "create_error", c.Error, failed)
@@ -62,7 +63,7 @@ var guava = replaying("now_us op n timeout_us rate us", func(r *run, c guavaConf
 	return g.step
 })
 
-// pacer is what Smooth and WarmUp have in common.
+// pacer is what SmoothBursty and SmoothWarmingUp have in common.
 type pacer interface {
 	ReserveAt(t time.Time, n int, limit time.Duration) (wait time.Duration, ok bool)
 	SetRateAt(t time.Time, r limiter.Rate) error
@@ -72,17 +73,17 @@ type pacer interface {
 func ourPacer(c guavaConfig) pacer {
 	t0, rate := micro(c.Start), limiter.PerSecond(float64(c.Rate))
 	if c.Kind == "bursty" {
-		smooth := limiter.SmoothConfig{Rate: rate}
+		smooth := guava.SmoothBurstyConfig{Rate: rate}
 		if smooth.Validate() != nil {
 			return nil
 		}
-		return limiter.NewSmoothAt(smooth, t0)
+		return guava.NewSmoothBurstyAt(smooth, t0)
 	}
-	warmup := limiter.WarmUpConfig{Rate: rate, Period: time.Duration(c.WarmUp) * time.Microsecond, Cold: float64(c.Cold)}
+	warmup := guava.SmoothWarmingUpConfig{Rate: rate, WarmUp: time.Duration(c.WarmUp) * time.Microsecond, ColdFactor: float64(c.Cold)}
 	if c.Cold == 0 || warmup.Validate() != nil {
 		return nil
 	}
-	return limiter.NewWarmUpAt(warmup, t0)
+	return guava.NewSmoothWarmingUpAt(warmup, t0)
 }
 
 type guavaReplay struct {

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/limiter/guava"
 	"github.com/weir-go/weir/throttle"
 	"github.com/weir-go/weir/window"
 )
@@ -51,8 +52,10 @@ var objects = []object{
 	}},
 	{"`limiter.SlidingLog` with 1,000 entries", 25_000, func() any { return fullLog(1000) }},
 	{"`limiter.LeakyBucket`", 300, func() any { return limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: rate}) }},
-	{"`limiter.Smooth`", 300, func() any { return limiter.NewSmooth(limiter.SmoothConfig{Rate: rate}) }},
-	{"`limiter.WarmUp`", 300, func() any { return limiter.NewWarmUp(limiter.WarmUpConfig{Rate: rate, Period: time.Second}) }},
+	{"`guava.SmoothBursty`", 600, func() any { return guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: rate}) }},
+	{"`guava.SmoothWarmingUp`", 600, func() any {
+		return guava.NewSmoothWarmingUp(guava.SmoothWarmingUpConfig{Rate: rate, WarmUp: time.Second})
+	}},
 	{"`limiter.Concurrency`", 150, func() any { return limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1}) }},
 	{"`limiter.Named`, beside its limiter", 2000, func() any { return limiter.NewNamed("n", shared, limiter.NamedConfig{}) }},
 	{"`weir.Gate` with both", 3500, func() any { return weir.New("g", weir.Config{Rate: rate}) }},

@@ -1,4 +1,4 @@
-package limiter
+package guava
 
 import "math"
 
@@ -15,7 +15,7 @@ type curve struct {
 
 	burst float64 // seconds of permits that are stored, where stored ones are free
 
-	// Where stored permits cost more the longer they have lain: see [WarmUp].
+	// Where stored permits cost more the longer they have lain: see [SmoothWarmingUp].
 	warmup    float64 // 0 for the other kind
 	cold      float64 // how much more the coldest costs
 	threshold float64 // stored permits up to which they cost no more than fresh ones

@@ -1,0 +1,46 @@
+package limiter
+
+import (
+	"context"
+	"time"
+
+	"github.com/weir-go/weir/internal/bridge"
+)
+
+// It is done before a package that imports this one runs.
+var _ = fillBridge()
+
+func fillBridge() bool {
+	bridge.PerSecond = func(rate any) float64 { return rate.(Rate).perSecond() }
+	bridge.NewQueue = func(s bridge.Server, maxWaiters int) bridge.Queue {
+		q := &bridgedQueue{server: bridgedServer{s}}
+		q.line.max = maxWaiters
+		return q
+	}
+	return true
+}
+
+// bridgedQueue is a queue for a limiter of another package of this module.
+type bridgedQueue struct {
+	line   queue
+	server bridgedServer
+}
+
+func (q *bridgedQueue) Wait(ctx context.Context, n int, maxWait time.Duration) error {
+	return q.line.wait(ctx, q.server, request{n: n, limit: maxWait})
+}
+
+func (q *bridgedQueue) Busy() bool { return q.line.ahead.Load() != 0 }
+func (q *bridgedQueue) Poke()      { q.line.poke() }
+
+type bridgedServer struct{ s bridge.Server }
+
+func (b bridgedServer) now() time.Duration { return b.s.Now() }
+
+func (b bridgedServer) serve(r *Result, at time.Duration, n int) {
+	r.RetryAfter, r.OK = b.s.Serve(at, n)
+}
+
+func (b bridgedServer) after(r *Result, at time.Duration, ahead int64, n int) {
+	r.RetryAfter, r.OK = b.s.After(at, ahead, n)
+}
