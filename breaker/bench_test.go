@@ -46,7 +46,7 @@ func BenchmarkRunClosedFailure(b *testing.B) {
 }
 
 func BenchmarkRunOpen(b *testing.B) {
-	br := breaker.New("b", breaker.Config{MinCalls: breaker.Off, Cooldown: 1 << 50})
+	br := breaker.New("b", breaker.Config{MinCalls: 1, Cooldown: 1 << 50})
 	ctx, errDown := context.Background(), errors.New("down")
 	_ = br.Run(ctx, func(context.Context) error { return errDown })
 	b.ReportAllocs()

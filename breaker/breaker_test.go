@@ -96,7 +96,7 @@ func TestNothingIsJudgedBelowMinCalls(t *testing.T) {
 }
 
 func TestOffJudgesFromTheFirstCallOrNever(t *testing.T) {
-	b := breaker.New("b", breaker.Config{MinCalls: breaker.Off})
+	b := breaker.New("b", breaker.Config{MinCalls: 1})
 	run(t, b, 1, fail)
 	require.Equal(t, breaker.Open, b.State())
 
@@ -371,13 +371,13 @@ func TestConfigNamesWhatIsWrong(t *testing.T) {
 		{breaker.Config{Probes: -1}, "breaker: Probes is -1, must lie between 1 and 10000"},
 		{breaker.Config{Probes: 10_001}, "breaker: Probes is 10001, must lie between 1 and 10000"},
 		{breaker.Config{ProbeTimeout: -1}, "breaker: ProbeTimeout is -1ns, must not be negative"},
-		{breaker.Config{MinCalls: -2, Probes: -1}, "breaker: MinCalls is -2, must be at least 1, or Off\nbreaker: Probes is -1, must lie between 1 and 10000"},
+		{breaker.Config{MinCalls: -2, Probes: -1}, "breaker: MinCalls is -2, must be at least 1\nbreaker: Probes is -1, must lie between 1 and 10000"},
 	} {
 		require.EqualError(t, c.config.Validate(), c.want)
 		require.PanicsWithError(t, c.want, func() { breaker.New("b", c.config) })
 	}
 	require.NoError(t, breaker.Config{}.Validate())
-	require.NoError(t, breaker.Config{FailureRate: breaker.Off, MinCalls: breaker.Off, Cooldown: breaker.Off}.Validate())
+	require.NoError(t, breaker.Config{FailureRate: breaker.Off, MinCalls: 1, Cooldown: breaker.Off}.Validate())
 }
 
 func TestCooldownOffTriesWithTheNextCall(t *testing.T) {

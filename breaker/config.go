@@ -9,109 +9,106 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Off turns a rule off in a Config whose zero value means the default.
+// Off turns a rule or a time off, in the fields of a Config that name it.
 const Off = -1
 
-// Config says when a breaker opens and how it closes again. The zero value is a
-// sensible breaker; it holds no live object and may be shared.
+// Config configures a [Breaker]. The zero value is a sensible breaker. A Config may be shared.
 type Config struct {
-	// FailureRate is the share of calls in the window, above 0 and up to 1, at
-	// which the breaker opens: reached is enough. Off never opens on it. Default 0.5.
+	// FailureRate is the share of failed calls in the window at which the breaker opens, above 0
+	// and at most 1, or Off for never. A rate is reached when it is equal. Default 0.5.
 	FailureRate float64
-	// SlowCall is the time above which a call counts as slow. It costs a second
-	// reading of the clock a call. Default 0: none is slow.
+	// SlowCall is the time above which a call is slow. It costs a second reading of the clock per
+	// call. Default 0: no call is slow.
 	SlowCall time.Duration
-	// SlowRate is the share of slow calls, above 0 and up to 1, at which the breaker
-	// opens. Off never opens on it. Default 0.5 where SlowCall is set.
+	// SlowRate is the share of slow calls in the window at which the breaker opens, above 0 and at
+	// most 1, or Off for never. Default 0.5 if SlowCall is set.
 	SlowRate float64
-	// Latency keeps a histogram of how long calls take, for a window over time. It
-	// costs a second reading of the clock and two atomic adds a call, and 36 kB from
-	// the first call on. Default false.
+	// Latency keeps a histogram of how long calls take, if the window is over time. It costs a
+	// second reading of the clock and two atomic adds per call, and 44 kB from the first call on.
+	// Default false.
 	Latency bool
-	// HungCalls counts calls that have been in flight for longer than SlowCall as slow
-	// while they still are, so that a service that hangs trips the breaker before its
-	// first call comes back. They are looked at when a call asks to pass, at most once a
-	// bucket or once in a 32nd of SlowCall and Window together, whichever is longer. It costs two atomic
-	// adds a call, and memory for 40 counters. Default false.
+	// HungCalls counts calls in flight for longer than SlowCall as slow before they return, so that
+	// a service that hangs opens the breaker before its first call comes back. They are looked at
+	// when a call asks to pass, at most once per bucket or once per 32nd of SlowCall and Window
+	// together, whichever is longer. It costs two atomic adds per call, and memory for 40 counters.
+	// Default false.
 	HungCalls bool
-	// Active counts the calls in flight: Stats.Active and weir.breaker.call.active. A
-	// permit that is forgotten counts for good. It costs a reading of the clock
-	// and two atomic adds a call. Default false.
+	// Active counts the calls in flight: Stats.Active and weir.breaker.call.active. A permit that is
+	// forgotten counts for good. It costs a reading of the clock and two atomic adds per call.
+	// Default false.
 	Active bool
-	// ConsecutiveFailures opens the breaker at so many failures in a row, however
-	// far apart they are and whatever MinCalls says. Default 0, as Off: never.
+	// ConsecutiveFailures is the number of failures in a row at which the breaker opens, however
+	// far apart they are and whatever MinCalls is. Default 0: never.
 	ConsecutiveFailures int
-	// Trip opens the breaker where it says so, with the reason that it gives. It is
-	// asked at each result while the breaker is closed, outside all locks, with the
-	// counts of the window. If it panics the result stands and the panic goes on up to
-	// the caller. Default none.
+	// Trip opens the breaker if it returns true, with the reason that it returns. It is called at
+	// each result while the breaker is closed, outside all locks, with the counts of the window. If
+	// it panics the result counts and the panic propagates. Default none.
 	Trip func(window.Counts) (reason string, trip bool)
-	// SharedCounts returns counts from elsewhere, such as those of a fleet. At each result
-	// while the breaker is closed they are compared with the same rates as its own counts, and
-	// either may open it. They must leave out what came before the breaker closed. Negative
-	// counts are taken for 0. Default none.
+	// SharedCounts returns counts from elsewhere, such as those of a fleet. At each result while the
+	// breaker is closed they are compared with the same rates as its own counts, and either may open
+	// it. They must leave out what came before the breaker closed. Negative counts are taken for 0.
+	// Default none.
 	SharedCounts func() window.Counts
-	// MinCalls is the number of calls in the window below which no rate is judged,
-	// from 1 on. Off judges from the first call. Default 20.
+	// MinCalls is the number of calls in the window below which no rate is compared, at least 1.
+	// Default 20.
 	MinCalls int
-	// Grace is a time after New in which calls are counted and a closed breaker does not
-	// open by itself. Default 0.
+	// Grace is the time after New in which calls are counted but a closed breaker does not open by
+	// itself. Default 0.
 	Grace time.Duration
 
-	// Window is the span of time that is judged, from 1 ms to 30 days. Default 10 s.
+	// Window is the time span the rates are computed over, from 1ms to 30 days. Default 10s.
 	Window time.Duration
-	// Buckets divide the window, which moves by one bucket at a time: from 1 to
-	// 100,000, none longer than an hour. Default 10.
+	// Buckets is the number of parts of the window, which moves by one at a time, from 1 to 100,000,
+	// none longer than an hour. Default 10.
 	Buckets int
-	// LastCalls judges the last so many calls, from 1 to 100,000, instead of a span of
-	// time; Window and Buckets must then be 0. Where MinCalls is more, all of them will do.
-	// Default 0.
+	// LastCalls is the number of calls the rates are computed over, from 1 to 100,000, in the place
+	// of a time span: Window and Buckets must then be 0. If MinCalls is more, LastCalls calls are
+	// enough. Default 0: the window is over time.
 	LastCalls int
 
-	// Cooldown is how long the breaker stays open before it tries again. Off tries
-	// again with the next call. Default 5 s.
+	// Cooldown is how long the breaker stays open before it lets probes through. With Off the next
+	// call is a probe. Default 5s.
 	Cooldown time.Duration
-	// CooldownFactor makes each cooldown so many times longer than the one before, as
-	// long as the probes fail; from 1 to 100. Default 1.
+	// CooldownFactor is how many times longer each cooldown is than the one before, as long as the
+	// probes fail, from 1 to 100. Default 1.
 	CooldownFactor float64
-	// MaxCooldown bounds the cooldowns that grow, and must be at least Cooldown. Default
-	// 5 min, or Cooldown where it is longer.
+	// MaxCooldown is the longest cooldown that CooldownFactor leads to, at least Cooldown. Default
+	// 5m, or Cooldown if that is longer.
 	MaxCooldown time.Duration
-	// CooldownJitter shortens each cooldown by a random share of it up to this one, from
-	// 0 to 1, so that a fleet does not try again all at once. Default 0.
+	// CooldownJitter is the largest share by which each cooldown is shortened at random, from 0 to
+	// 1, so that a fleet does not probe at the same moment. Default 0.
 	CooldownJitter float64
-	// MaxRetryAfter bounds the wait that a failing service may ask for: by an error with
-	// a method RetryAfter() time.Duration, or by Permit.SetRetryAfter. A breaker that opens
-	// then stays open at least as long. Off does not listen to it. Default 1 min.
+	// MaxRetryAfter is the longest wait that a failing service may ask for: by an error with a
+	// method RetryAfter() time.Duration, or by Permit.SetRetryAfter. A breaker that opens then stays
+	// open at least that long. With Off it does not listen. Default 1m.
 	MaxRetryAfter time.Duration
 
-	// Probes is how many calls a half-open breaker lets through, from 1 to 10,000.
-	// They are judged by the same rates after MinCalls or Probes of them, whichever is
-	// less; where FailureRate is Off the first failure opens it again. Default 3.
+	// Probes is the number of calls that a half-open breaker lets through, from 1 to 10,000. It
+	// closes or opens by the same rates after MinCalls or Probes results, whichever is less. If
+	// FailureRate is Off, the first failure opens it. Default 3.
 	Probes int
-	// ProbeTimeout is how long a probe keeps its place. One that is unheard of for
-	// longer gives it to the next call, without a verdict. Default 10 s.
+	// ProbeTimeout is how long a probe occupies its slot. The slot of a probe without a result for
+	// longer is given to the next call. Default 10s.
 	ProbeTimeout time.Duration
-	// HalfOpenTimeout opens a half-open breaker again that has no verdict so long after its
-	// first probe. It does not run while nobody calls: after the cooldown the next call is a
-	// probe, however late it comes. Default 0: never.
+	// HalfOpenTimeout is the time after the first probe at which a breaker that is still half-open
+	// opens again. It does not run while nobody calls: after the cooldown the next call is a probe,
+	// however late it comes. Default 0: never.
 	HalfOpenTimeout time.Duration
 
-	// Initial is the state of a new breaker: Closed, Open (for one cooldown), or an
-	// override. Default Closed.
+	// Initial is the state of a new breaker: Closed, Open (for one cooldown), or an override.
+	// Default Closed.
 	Initial State
 
-	// Classify says what an error, or nil, means. It is not asked about a call that
-	// panicked, which is a failure, nor about an error of a call whose context the caller has
-	// cancelled, which is ignored: see Breaker.Outcome. It runs outside all locks; if it panics
-	// the call is ignored and the panic goes on up to the caller. Default DefaultClassify.
+	// Classify returns what a call that returned the given error or nil says about the service. It
+	// is not asked about a call that panicked, which is a failure, nor about calls that
+	// Breaker.Outcome ignores. It runs outside all locks. If it panics the call is ignored and the
+	// panic propagates. Default DefaultClassify.
 	Classify func(err error) Outcome
 
-	// OnChange is told of every state change, one at a time and in their order, by
-	// the goroutine that caused one and outside all locks: it may call anything on
-	// the breaker. While it runs further changes wait, 64 at most; what is beyond
-	// that is dropped and counted. A panic in it is recovered, logged and counted.
-	// Default none.
+	// OnChange is called for every transition, one at a time and in their order, by the goroutine
+	// that caused one and outside all locks: it may call any method of the breaker. While it runs
+	// further transitions wait, up to 64; those beyond are dropped and counted. A panic in it is
+	// recovered, logged and counted. Default none.
 	OnChange func(Change)
 }
 
@@ -120,8 +117,7 @@ const (
 	maxFactor = 100
 )
 
-// Validate returns an error that names every field that is out of bounds, and nil
-// where there is none.
+// Validate returns an error that names every field that is out of bounds, or nil.
 func (c Config) Validate() error {
 	var fs faults
 	c.validateRules(&fs)
@@ -140,11 +136,11 @@ func (c Config) validateRules(fs *faults) {
 	if c.SlowCall == 0 && c.HungCalls {
 		fs.add("HungCalls is true, must be false where SlowCall is not set")
 	}
-	if c.ConsecutiveFailures < Off {
-		fs.add("ConsecutiveFailures is %d, must be at least 1, or 0 or Off for never", c.ConsecutiveFailures)
+	if c.ConsecutiveFailures < 0 {
+		fs.add("ConsecutiveFailures is %d, must be at least 1, or 0 for never", c.ConsecutiveFailures)
 	}
-	if c.MinCalls < Off {
-		fs.add("MinCalls is %d, must be at least 1, or Off", c.MinCalls)
+	if c.MinCalls < 0 {
+		fs.add("MinCalls is %d, must be at least 1", c.MinCalls)
 	}
 	fs.atLeast("Grace", c.Grace, 0)
 }
@@ -224,8 +220,8 @@ func (c Config) orDefault() Config {
 	if c.SlowCall == 0 {
 		c.SlowRate, c.SlowCall = Off, math.MaxInt64
 	}
-	c.ConsecutiveFailures = either(c.ConsecutiveFailures, math.MaxInt, math.MaxInt)
-	c.MinCalls = either(c.MinCalls, 20, 1)
+	c.ConsecutiveFailures = either(c.ConsecutiveFailures, math.MaxInt, Off)
+	c.MinCalls = either(c.MinCalls, 20, Off)
 	if c.LastCalls == 0 {
 		c.Window = either(c.Window, 10*time.Second, Off)
 		c.Buckets = either(c.Buckets, 10, Off)

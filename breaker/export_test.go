@@ -11,3 +11,13 @@ func (b *Breaker) CheckAt(t time.Time) error                  { return b.checkAt
 func (b *Breaker) Check() error                               { return b.checkAt(time.Now()) }
 func (b *Breaker) Refuse(reason string) error                 { return b.refuseFor(reason) }
 func (b *Breaker) AfterOpen(f func()) (stop func() bool)      { return b.afterOpen(f) }
+
+// The changes by hand, at a time.
+
+func (b *Breaker) ForceAt(t time.Time, s State)               { b.forceAt(t, s) }
+func (b *Breaker) ReleaseAt(t time.Time)                      { b.releaseAt(t) }
+func (b *Breaker) OpenForAt(t time.Time, d time.Duration)     { b.openForAt(t, d) }
+func (b *Breaker) ResetAt(t time.Time)                        { b.resetAt(t) }
+func (b *Breaker) ReconfigureAt(t time.Time, c Config) error  { return b.reconfigureAt(t, c) }
+func (b *Breaker) StatsAt(t time.Time) Stats                  { return b.statsAt(t) }
+func (g *Group[K]) ReconfigureAt(t time.Time, c Config) error { return g.reconfigureAt(t, c) }

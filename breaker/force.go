@@ -13,10 +13,10 @@ import (
 // Shadow. The state underneath is kept, and its time goes on; Release returns to it.
 // Another Force takes the place of the first. Force panics for a state that is no
 // override.
-func (b *Breaker) Force(s State) { b.ForceAt(time.Now(), s) }
+func (b *Breaker) Force(s State) { b.forceAt(time.Now(), s) }
 
-// ForceAt is Force at the time t.
-func (b *Breaker) ForceAt(t time.Time, s State) {
+// forceAt is Force at the time t.
+func (b *Breaker) forceAt(t time.Time, s State) {
 	if !s.forced() {
 		panic(fmt.Sprintf("breaker: %v is no override", s))
 	}
@@ -43,10 +43,10 @@ func (b *Breaker) override(p *phase, s State, at time.Duration) {
 // without it: an open one opens no later for it, and a half-open one begins its
 // probes anew. A closed one judges what comes from now on. Without an override
 // Release does nothing.
-func (b *Breaker) Release() { b.ReleaseAt(time.Now()) }
+func (b *Breaker) Release() { b.releaseAt(time.Now()) }
 
-// ReleaseAt is Release at the time t.
-func (b *Breaker) ReleaseAt(t time.Time) {
+// releaseAt is Release at the time t.
+func (b *Breaker) releaseAt(t time.Time) {
 	b.change(t, func(b *Breaker, p *phase, at time.Duration) {
 		if p.under != nil {
 			b.resume(p, p.under.at(at), at)
@@ -68,10 +68,10 @@ func (b *Breaker) resume(p *phase, s stay, at time.Duration) {
 // OpenFor opens the breaker for the given time from now on, whatever its state;
 // then it is half-open. Under an override it sets the state underneath. OpenFor(0)
 // ends a cooldown at once. A negative time counts as 0.
-func (b *Breaker) OpenFor(d time.Duration) { b.OpenForAt(time.Now(), d) }
+func (b *Breaker) OpenFor(d time.Duration) { b.openForAt(time.Now(), d) }
 
-// OpenForAt is OpenFor at the time t.
-func (b *Breaker) OpenForAt(t time.Time, d time.Duration) {
+// openForAt is OpenFor at the time t.
+func (b *Breaker) openForAt(t time.Time, d time.Duration) {
 	b.change(t, func(b *Breaker, p *phase, at time.Duration) {
 		b.set(p, stay{Open, at, add(at, max(d, 0))}, "opened")
 	})
@@ -80,10 +80,10 @@ func (b *Breaker) OpenForAt(t time.Time, d time.Duration) {
 // Reset closes the breaker and forgets what it was judged by: the window, the
 // failed rounds of probes, the streak. Under an override it does so underneath.
 // Totals go on.
-func (b *Breaker) Reset() { b.ResetAt(time.Now()) }
+func (b *Breaker) Reset() { b.resetAt(time.Now()) }
 
-// ResetAt is Reset at the time t.
-func (b *Breaker) ResetAt(t time.Time) {
+// resetAt is Reset at the time t.
+func (b *Breaker) resetAt(t time.Time) {
 	b.change(t, func(b *Breaker, p *phase, at time.Duration) {
 		b.set(p, stay{Closed, at, math.MaxInt64}, "reset")
 	})
@@ -148,10 +148,10 @@ func (b *Breaker) change(t time.Time, f func(b *Breaker, p *phase, at time.Durat
 // timed and not watched, since its beginning was not noted. Another HalfOpenTimeout runs from
 // the next probe on. Initial and Grace belong to New, and are not looked at. If c is not
 // valid its error is returned and nothing has changed.
-func (b *Breaker) Reconfigure(c Config) error { return b.ReconfigureAt(time.Now(), c) }
+func (b *Breaker) Reconfigure(c Config) error { return b.reconfigureAt(time.Now(), c) }
 
-// ReconfigureAt is Reconfigure at the time t.
-func (b *Breaker) ReconfigureAt(t time.Time, c Config) error {
+// reconfigureAt is Reconfigure at the time t.
+func (b *Breaker) reconfigureAt(t time.Time, c Config) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}

@@ -16,6 +16,12 @@ var _ = func() bool {
 		Refuse:     (*Breaker).refuseFor,
 		AfterOpen:  (*Breaker).afterOpen,
 	}
+	gatehook.Replay = gatehook.Replays[Breaker, State]{
+		ForceAt:   (*Breaker).forceAt,
+		ReleaseAt: (*Breaker).releaseAt,
+		OpenForAt: (*Breaker).openForAt,
+		ResetAt:   (*Breaker).resetAt,
+	}
 	return true
 }()
 

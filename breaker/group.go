@@ -119,10 +119,10 @@ func (g *Group[K]) GetAt(t time.Time, key K) *Breaker {
 // Reconfigure changes the config of all keys, of those added later too. A breaker keeps its state and
 // its calls: see [Breaker.Reconfigure]. A config that a breaker was given by its own Reconfigure is
 // replaced. If c is not valid, Reconfigure returns the error of c.Validate and changes nothing.
-func (g *Group[K]) Reconfigure(c Config) error { return g.ReconfigureAt(time.Now(), c) }
+func (g *Group[K]) Reconfigure(c Config) error { return g.reconfigureAt(time.Now(), c) }
 
-// ReconfigureAt is Reconfigure at the time t.
-func (g *Group[K]) ReconfigureAt(t time.Time, c Config) error {
+// reconfigureAt is Reconfigure at the time t.
+func (g *Group[K]) reconfigureAt(t time.Time, c Config) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}

@@ -57,8 +57,8 @@ const ms = time.Millisecond
 
 func (r *modelRun) config() (c breaker.Config) {
 	c.FailureRate = modelPick(r, 0, 0, 0.25, 1.0/3, 0.57, 0.75, 1, breaker.Off)
-	c.ConsecutiveFailures = modelPick(r, 0, 0, 0, breaker.Off, 2, 3, 5)
-	c.MinCalls = modelPick(r, 1, 2, 3, 4, 5, 8, 0, breaker.Off)
+	c.ConsecutiveFailures = modelPick(r, 0, 0, 0, 0, 2, 3, 5)
+	c.MinCalls = modelPick(r, 1, 2, 3, 4, 5, 8, 0, 1)
 	if r.draw(2) == 0 {
 		c.SlowCall = modelPick(r, 2*ms, 5*ms, 20*ms)
 		c.SlowRate = modelPick(r, 0, 0.25, 0.75, 1, breaker.Off)

@@ -30,8 +30,8 @@ func (b *Breaker) Stats() Stats {
 	return b.stats(b.seenNow())
 }
 
-// StatsAt is Stats as seen at the time t.
-func (b *Breaker) StatsAt(t time.Time) Stats {
+// statsAt is Stats as seen at the time t.
+func (b *Breaker) statsAt(t time.Time) Stats {
 	b = b.current()
 	return b.stats(b.seen(t))
 }

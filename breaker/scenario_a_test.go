@@ -529,8 +529,8 @@ func TestFlawL_NothingStaysBehind(t *testing.T) {
 
 // R: zero cannot be said. It can: Off, and thresholds of 1.
 func TestFlawR_ZeroAndOffAreDifferent(t *testing.T) {
-	play(t, breaker.Config{MinCalls: breaker.Off, FailureRate: 1, Cooldown: breaker.Off, Probes: 1}, "0 E . half_open", "0 E . half_open", "0 S . closed")
-	play(t, breaker.Config{MinCalls: breaker.Off, FailureRate: breaker.Off, ConsecutiveFailures: 1}, "0 E . open")
+	play(t, breaker.Config{MinCalls: 1, FailureRate: 1, Cooldown: breaker.Off, Probes: 1}, "0 E . half_open", "0 E . half_open", "0 S . closed")
+	play(t, breaker.Config{MinCalls: 1, FailureRate: breaker.Off, ConsecutiveFailures: 1}, "0 E . open")
 }
 
 // O: a shared breaker that holds its store's lock for a whole call. Evidence from

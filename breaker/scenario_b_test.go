@@ -496,8 +496,8 @@ func TestScenarioB69_AllFaultsTogether(t *testing.T) {
 	require.EqualError(t, err, `breaker: FailureRate is 2, must be above 0 and at most 1, or Off
 breaker: SlowRate is NaN, must be above 0 and at most 1, or Off
 breaker: SlowCall is -1ns, must not be negative
-breaker: ConsecutiveFailures is -5, must be at least 1, or 0 or Off for never
-breaker: MinCalls is -9, must be at least 1, or Off
+breaker: ConsecutiveFailures is -5, must be at least 1, or 0 for never
+breaker: MinCalls is -9, must be at least 1
 breaker: Grace is -1ns, must not be negative
 breaker: LastCalls is -1, must lie between 1 and 100000, or be 0 for a window over time
 breaker: Cooldown is -9ns, must not be negative, or Off
@@ -534,7 +534,7 @@ func TestScenarioB70_OneProbeAWindow(t *testing.T) {
 }
 
 func TestScenarioB72_OneFailureOfSeven(t *testing.T) {
-	c := breaker.Config{FailureRate: 0.2, Window: 20 * time.Second, Buckets: 20, MinCalls: breaker.Off, Cooldown: 10 * time.Second, Probes: 1}
+	c := breaker.Config{FailureRate: 0.2, Window: 20 * time.Second, Buckets: 20, MinCalls: 1, Cooldown: 10 * time.Second, Probes: 1}
 	play(t, c, "0 SE .. open", "0 S r open", "0.1 S r open", "5 S r open", "10 E . open", "20 S . closed", "20 SSSSSS ...... closed", "20 E . closed")
 	slow := breaker.Config{SlowCall: 10 * time.Millisecond, SlowRate: 1, FailureRate: breaker.Off, MinCalls: 3, Cooldown: 5 * time.Second}
 	s := play(t, slow, "0 sss ... open", "3.1 S r open", "4 S r open")

@@ -132,7 +132,7 @@ func (g *gbReplay) step(s gbStep) {
 // touch makes the changes that are due.
 func (g *gbReplay) touch(s gbStep) {
 	if g.shown == "closed" && g.clears > 0 && s.At > g.clears {
-		g.ours.ResetAt(g.now(s))
+		byHand.ResetAt(g.ours, g.now(s))
 		g.begin(s)
 	}
 	g.follow(s)

@@ -118,11 +118,11 @@ func (x *r4jReplay) transition(s r4jStep) (failed string) {
 // force puts both into a state by hand.
 func (x *r4jReplay) force(to string, forMillis *int64) {
 	before := x.ours.CountsAt(x.now)
-	x.ours.ReleaseAt(x.now)
+	byHand.ReleaseAt(x.ours, x.now)
 	wait := int64(0)
 	switch to {
 	case "CLOSED":
-		x.ours.ResetAt(x.now)
+		byHand.ResetAt(x.ours, x.now)
 	case "OPEN":
 		x.attempt++
 		if wait = x.c.wait(x.attempt); forMillis != nil {
@@ -131,11 +131,11 @@ func (x *r4jReplay) force(to string, forMillis *int64) {
 		if x.state != "OPEN" {
 			x.kept = before
 		}
-		x.ours.OpenForAt(x.now, x.c.strictly(wait))
+		byHand.OpenForAt(x.ours, x.now, x.c.strictly(wait))
 	case "HALF_OPEN":
-		x.ours.OpenForAt(x.now, 0)
+		byHand.OpenForAt(x.ours, x.now, 0)
 	default:
-		x.ours.ForceAt(x.now, overrides[to])
+		byHand.ForceAt(x.ours, x.now, overrides[to])
 	}
 	x.enter(to, x.now, wait)
 }

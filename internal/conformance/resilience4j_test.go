@@ -10,8 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/gatehook"
 	"github.com/weir-go/weir/window"
 )
+
+// byHand changes breakers at the times of a replay.
+var byHand = gatehook.Replay.(gatehook.Replays[breaker.Breaker, breaker.State])
 
 // resilience4j replays Resilience4j's CircuitBreakerStateMachine with a Breaker. Ours decides what becomes of the calls; hands and
 // timers lead theirs by r4jReplay's own account, to which ours has to agree.
@@ -23,7 +27,7 @@ var resilience4j = replaying("i now_ms op permit dur_ns class bad ms to for_ms",
 	}
 	x := &r4jReplay{run: r, c: c, now: time.UnixMilli(c.Start), permits: map[int]*r4jPermit{}, ends: r4jEnds(r.seq.Steps)}
 	x.ours = breaker.NewAt("cb", config, x.now.Truncate(time.Second)) // their windows lie on whole seconds
-	x.ours.ResetAt(x.now)
+	byHand.ResetAt(x.ours, x.now)
 	x.state, x.evidence = "CLOSED", x.window()
 	x.force(c.Initial, nil)
 	return x.step

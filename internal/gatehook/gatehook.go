@@ -41,3 +41,15 @@ func NoEscape[T any](p *T) *T {
 	x := uintptr(unsafe.Pointer(p))
 	return (*T)(unsafe.Pointer(x ^ 0)) //nolint:all // as strings.Builder does
 }
+
+// Replays are the changes by hand of breakers, of type B, into states, of type S, at the time t. Only
+// tests that replay recorded behaviour need them: all else is tested by testing/synctest.
+type Replays[B, S any] struct {
+	ForceAt   func(b *B, t time.Time, s S)
+	ReleaseAt func(b *B, t time.Time)
+	OpenForAt func(b *B, t time.Time, d time.Duration)
+	ResetAt   func(b *B, t time.Time)
+}
+
+// Replay is set by package breaker, to the Replays of its types.
+var Replay any

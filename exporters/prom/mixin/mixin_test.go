@@ -192,7 +192,7 @@ type metrics map[string]map[string][]string
 // catalogue by its names.
 func exported(t *testing.T) metrics {
 	t.Helper()
-	down := breaker.New("down", breaker.Config{Latency: true, SlowCall: time.Second, MinCalls: breaker.Off, Initial: breaker.Open})
+	down := breaker.New("down", breaker.Config{Latency: true, SlowCall: time.Second, MinCalls: 1, Initial: breaker.Open})
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{alert.Log(slog.New(slog.DiscardHandler))}},
 		alert.Rule{Name: "down", Value: alert.Tripped(down), When: alert.Above(0)})
 	monitor.Evaluate(time.Now())
