@@ -39,9 +39,9 @@ func TestGatesOfAKeyAreAsOne(t *testing.T) {
 		for range 2 {
 			require.ErrorIs(t, g.Get("a").Run(t.Context(), fail), errDown)
 		}
-		require.True(t, kept.Breaker().IsOpen())
+		require.True(t, kept.Tripped())
 		require.ErrorIs(t, kept.Run(t.Context(), succeed), breaker.ErrOpen)
-		require.False(t, g.Get("b").Breaker().IsOpen())
+		require.False(t, g.Get("b").Tripped())
 		require.Equal(t, "hosts", kept.Name())
 		require.Equal(t, 2, g.Len())
 		require.ElementsMatch(t, []string{"a", "b"}, slices.Collect(maps.Keys(maps.Collect(g.All()))))
@@ -246,8 +246,8 @@ func TestAGateThatIsKeptStaysRight(t *testing.T) {
 		for _, gate := range []*weir.Gate{kept, g.Get("a"), kept} {
 			require.ErrorIs(t, gate.Run(t.Context(), fail), errDown)
 		}
-		require.True(t, kept.Breaker().IsOpen())
-		require.True(t, g.Get("a").Breaker().IsOpen())
+		require.True(t, kept.Tripped())
+		require.True(t, g.Get("a").Tripped())
 		require.ErrorIs(t, kept.Run(t.Context(), succeed), breaker.ErrOpen)
 		require.EqualValues(t, 3, kept.Totals().Failures)
 		values, _ = shown(g)

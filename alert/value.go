@@ -64,8 +64,7 @@ func True(holds func() bool) Value { return truth("truth", holds == nil, holds) 
 // Tripped is 1 from the moment that a breaker opens, by a verdict or by hand, until it has
 // closed again, and 0 otherwise. It stays 1 while the breaker is half-open, so that a rule
 // with a For fires once in an outage and resolves once, however often the breaker tries the
-// service in between. (IsOpen would begin anew with each try.) A breaker in shadow mode, disabled
-// or forced closed is not tripped. A *breaker.Breaker and a *weir.Gate have the method.
+// service in between. A breaker in shadow mode, disabled or forced closed is not tripped. A *breaker.Breaker and a *weir.Gate have the method.
 func Tripped(of interface{ Tripped() bool }) Value {
 	v := truth("tripped breaker", false, func() bool { return of.Tripped() })
 	if of == nil {

@@ -15,7 +15,7 @@ func (b *Breaker) afterOpen(f func()) (stop func() bool) {
 		}
 		b = b.live()
 	}
-	if b.IsOpen() && b.changes.unwatch(key) {
+	if s := b.State(); (s == Open || s == ForcedOpen) && b.changes.unwatch(key) {
 		f()
 	}
 	return func() bool { return b.changes.unwatch(key) }

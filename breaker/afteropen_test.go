@@ -58,7 +58,7 @@ func TestAfterOpenMissesNoOpening(t *testing.T) {
 func TestAfterOpenNeedsAFunction(t *testing.T) {
 	b := breaker.New("b", breaker.Config{})
 	b.OpenFor(time.Hour)
-	require.True(t, b.IsOpen())
+	require.True(t, b.Tripped())
 }
 
 func TestAfterOpenKeepsNoFunctionThatWasStopped(t *testing.T) {

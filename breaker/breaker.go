@@ -195,12 +195,6 @@ func (b *Breaker) stateAt(at time.Duration) State {
 	return p.at(at).state
 }
 
-// IsOpen reports whether the breaker refuses all calls: whether it is Open or ForcedOpen.
-func (b *Breaker) IsOpen() bool {
-	s := b.State()
-	return s == Open || s == ForcedOpen
-}
-
 // Tripped reports whether the breaker has opened, by a verdict, by OpenFor or by ForcedOpen,
 // and has not closed since. It is true through the cooldown and through every half-open round of
 // probes, so it does not flicker while the service stays down: use it for alerts. Under an

@@ -57,7 +57,7 @@ func refused(t *testing.T, b *breaker.Breaker) {
 func TestFreshBreakerIsClosedAndEmpty(t *testing.T) {
 	b := breaker.New("fresh", breaker.Config{})
 	require.Equal(t, breaker.Closed, b.State())
-	require.False(t, b.IsOpen())
+	require.False(t, b.Tripped())
 	require.Zero(t, b.Counts())
 	require.Zero(t, b.Totals())
 	require.Equal(t, "fresh", b.Name())
@@ -364,7 +364,7 @@ func TestConfigNamesWhatIsWrong(t *testing.T) {
 		{breaker.Config{FailureRate: -0.5}, "breaker: FailureRate is -0.5, must be above 0 and at most 1, or Off"},
 		{breaker.Config{FailureRate: 1.01}, "breaker: FailureRate is 1.01, must be above 0 and at most 1, or Off"},
 		{breaker.Config{FailureRate: math.Inf(1)}, "breaker: FailureRate is +Inf, must be above 0 and at most 1, or Off"},
-		{breaker.Config{MinCalls: -2}, "breaker: MinCalls is -2, must be at least 1, or Off"},
+		{breaker.Config{MinCalls: -2}, "breaker: MinCalls is -2, must be at least 1"},
 		{breaker.Config{Window: -time.Second}, "breaker: Window and Buckets: window: Span is -1s, must lie between 1ms and 720h0m0s"},
 		{breaker.Config{Buckets: -1}, "breaker: Window and Buckets: window: Buckets is -1, must lie between 1 and 100000"},
 		{breaker.Config{Cooldown: -2}, "breaker: Cooldown is -2ns, must not be negative, or Off"},

@@ -34,7 +34,7 @@ func TestWhatACrowdCallsIsJudgedToTheCall(t *testing.T) {
 	require.True(t, b.phase.Load().tally.Spread())
 	hammer(calls/2, call)
 	failures := int64(0)
-	for !b.IsOpen() {
+	for !b.Tripped() {
 		_ = b.Run(t.Context(), func(context.Context) error { return errors.New("down") })
 		failures++
 	}

@@ -309,7 +309,7 @@ func TestFlawE_ScenarioA20A21_NoProbeWhileItOpens(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 5000 {
-				wasOpen := b.IsOpen()
+				wasOpen := b.Tripped()
 				err := b.Run(bg(), fail)
 				if wasOpen && err == errDown { //nolint:errorlint // the very error
 					afterOpen.Add(1)

@@ -507,7 +507,7 @@ func ExampleGroup_All() {
 	}
 	shards.Get(3).OpenFor(time.Minute)
 	for shard, b := range shards.All() {
-		if b.IsOpen() {
+		if b.Tripped() {
 			fmt.Println("shard", shard, "is open")
 		}
 	}

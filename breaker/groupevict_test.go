@@ -137,7 +137,7 @@ func TestGroupAskingAForgottenBreakerTakesNoPlace(t *testing.T) {
 	evictAll(g, u)
 	evictions := g.Stats().Evictions
 	require.Equal(t, breaker.Closed, old.StateAt(u))
-	require.False(t, old.IsOpen())
+	require.False(t, old.Tripped())
 	require.NoError(t, old.CheckAt(u))
 	require.Zero(t, old.CountsAt(u))
 	require.Zero(t, old.StatsAt(u).Totals)

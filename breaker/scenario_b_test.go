@@ -143,7 +143,7 @@ func TestScenarioB21_ForcedOpen(t *testing.T) {
 	_, err := s.b.AllowAt(s.now)
 	require.EqualError(t, err, `breaker "b" is forced open`)
 	require.ErrorIs(t, s.b.CheckAt(s.now), breaker.ErrOpen)
-	require.True(t, s.b.IsOpen())
+	require.True(t, s.b.Tripped())
 }
 
 func TestScenarioB22B23B24_Shadow(t *testing.T) {

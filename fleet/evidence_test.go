@@ -109,7 +109,7 @@ func TestARedisThatHangsIsNoticedThoughAllCallersAreInAHurry(t *testing.T) {
 				var g sync.WaitGroup
 				for range callers {
 					g.Go(func() {
-						for !l.Breaker().IsOpen() && time.Since(began) < 5*time.Second {
+						for !l.Breaker().Tripped() && time.Since(began) < 5*time.Second {
 							start := time.Now()
 							ctx, cancel := hurried(t.Context())
 							_, err := b.Take(ctx, newKey(), 1)
@@ -121,7 +121,7 @@ func TestARedisThatHangsIsNoticedThoughAllCallersAreInAHurry(t *testing.T) {
 					})
 				}
 				g.Wait()
-				require.True(t, l.Breaker().IsOpen())
+				require.True(t, l.Breaker().Tripped())
 				require.Less(t, time.Since(began), 5*timeout+slack)
 			})
 		}
@@ -228,9 +228,9 @@ func TestWhatIsEvidenceAgainstAServer(t *testing.T) {
 				_, err := b.Take(t.Context(), "user", 1)
 				var store *fleet.StoreError
 				require.ErrorAs(t, err, &store)
-				require.Equal(t, evidence && l.Breaker().IsOpen(), l.Breaker().IsOpen())
+				require.Equal(t, evidence && l.Breaker().Tripped(), l.Breaker().Tripped())
 			}
-			require.Equal(t, evidence, l.Breaker().IsOpen())
+			require.Equal(t, evidence, l.Breaker().Tripped())
 			require.Equal(t, evidence, l.Err() != nil)
 		})
 	}
@@ -247,7 +247,7 @@ func TestAServerThatIsBackIsFoundWithinAboutASecond(t *testing.T) {
 		<-time.After(ms)
 		return r.From
 	}
-	for !l.Breaker().IsOpen() {
+	for !l.Breaker().Tripped() {
 		take()
 	}
 	f.commands()

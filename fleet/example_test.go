@@ -209,7 +209,7 @@ func ExampleLink() {
 	for range link.Observe {
 		figures++
 	}
-	fmt.Println(link.Breaker().IsOpen(), figures > 0)
+	fmt.Println(link.Breaker().Tripped(), figures > 0)
 	// Output: false true
 }
 

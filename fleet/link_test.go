@@ -176,7 +176,7 @@ func TestAServerThatDoesNotAnswerCostsTheTimeoutAndThenNothing(t *testing.T) {
 	require.ErrorIs(t, err, fleet.ErrUnavailable)
 	require.EqualError(t, err, "fleet: redis "+t.Name()+": not asked, it has failed too often")
 	require.Empty(t, f.commands())
-	require.True(t, l.Breaker().IsOpen())
+	require.True(t, l.Breaker().Tripped())
 	var store *fleet.StoreError
 	require.ErrorAs(t, err, &store)
 	require.Greater(t, store.RetryAfter(), 20*time.Second)

@@ -100,7 +100,7 @@ func TestWhenRedisIsBackItDecidesAgain(t *testing.T) {
 		_, err := b.Take(t.Context(), "user", 1)
 		require.NoError(t, err)
 	}
-	require.True(t, l.Breaker().IsOpen())
+	require.True(t, l.Breaker().Tripped())
 	f.says("evalsha", integers(1, 10, 9, 0, 100_000))
 	l.Breaker().OpenFor(0)
 	r, err := b.Take(t.Context(), "user", 1)

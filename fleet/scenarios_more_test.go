@@ -134,7 +134,7 @@ func TestScenarioL59_RedisHangs(t *testing.T) {
 				if r.OK {
 					admitted++
 				}
-				require.Equal(t, i >= failures-1, l.Breaker().IsOpen() || l.Breaker().State() == breaker.HalfOpen, "after %d calls", i+1)
+				require.Equal(t, i >= failures-1, l.Breaker().Tripped(), "after %d calls", i+1)
 			}
 			require.Equal(t, want, admitted)
 			s.Continue()

@@ -138,7 +138,7 @@ func TestAMasterThatIsAwayCostsTheLimitsOfItsOwnKeysAlone(t *testing.T) {
 			require.Zero(t, load.other[0].Load()+load.other[1].Load(), "decided without Redis about keys of the servers that were well")
 			require.Positive(t, load.other[2].Load())
 			require.Equal(t, []string{last.Addr()}, openOf(l))
-			require.False(t, l.Breaker().IsOpen())
+			require.False(t, l.Breaker().Tripped())
 			require.ErrorIs(t, l.Err(), fleet.ErrUnavailable)
 
 			c.Await()

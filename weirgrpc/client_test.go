@@ -248,7 +248,7 @@ func TestAWaitThatAServerAsksForIsKept(t *testing.T) {
 					time.Sleep(weir.RetryAfter(err))
 					_, _ = call(t.Context(), cc, get, "")
 				}
-				if breaker := gates.Get("a").Breaker(); breaker.IsOpen() {
+				if breaker := gates.Get("a").Breaker(); breaker.Tripped() {
 					left := time.Until(breaker.Changes()[0].At) + max(step.want, time.Second)
 					_, err := breaker.Allow()
 					require.InDelta(t, left, weir.RetryAfter(err), float64(time.Millisecond), "the breaker stays open")

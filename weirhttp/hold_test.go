@@ -203,7 +203,7 @@ func TestFailuresInARowSeeAnOutageThatAsksToWait(t *testing.T) {
 				if resp, err := transport.RoundTrip(newGet(t, "http://a.example/")); err == nil {
 					require.NoError(t, resp.Body.Close())
 				}
-				opened = opened || gate.Breaker().IsOpen()
+				opened = opened || gate.Tripped()
 				time.Sleep(time.Second)
 			}
 			require.Equal(t, c.open, opened)

@@ -275,7 +275,7 @@ func TestRedirectsPassTheGateOfEachHost(t *testing.T) {
 	_, err = body(client.Do(newGet(t, first.URL)))
 	require.ErrorIs(t, err, breaker.ErrOpen)
 	require.ErrorContains(t, err, strings.TrimPrefix(target.URL, "http://"))
-	require.False(t, group.Get(strings.TrimPrefix(first.URL, "http://")).Breaker().IsOpen())
+	require.False(t, group.Get(strings.TrimPrefix(first.URL, "http://")).Tripped())
 }
 
 func TestTraceSeesTheCallThrough(t *testing.T) {

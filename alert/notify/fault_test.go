@@ -102,7 +102,7 @@ func TestABreakerStandsBeforeADeadServer(t *testing.T) {
 		for range 5 {
 			require.ErrorContains(t, hook.Notify(t.Context(), firing()), "status 500")
 		}
-		require.True(t, hook.Breaker().IsOpen())
+		require.True(t, hook.Breaker().Tripped())
 		err := hook.Notify(t.Context(), firing())
 		var failed *alert.DeliveryError
 		require.ErrorAs(t, err, &failed)

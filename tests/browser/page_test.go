@@ -49,7 +49,7 @@ func fail(t *testing.T, b *breaker.Breaker) {
 	for range 20 {
 		_ = b.Run(t.Context(), func(context.Context) error { return fmt.Errorf("down") })
 	}
-	require.True(t, b.IsOpen())
+	require.True(t, b.Tripped())
 }
 
 func TestPageIsUsedByKeyboardAlone(t *testing.T) {

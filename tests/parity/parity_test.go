@@ -139,7 +139,7 @@ func TestGatesAndBreakers(t *testing.T) {
 			alert.Rule{Name: "payments errors", Value: alert.FailureRate(payments, 5*time.Minute), When: alert.Above(0.05), MinCalls: 20},
 			alert.Rule{Name: "users open", Value: alert.Tripped(users), When: alert.Above(0), Severity: "page"})
 		time.Sleep(1500 * time.Millisecond)
-		require.True(t, users.IsOpen())
+		require.True(t, users.Tripped())
 		monitor.Evaluate(time.Now())
 		same(t, 0, payments, users, monitor, joined, payments, hosts, logins, window.NewNamed("jobs", jobs))
 		time.Sleep(time.Hour)
