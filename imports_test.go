@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 	"alert/promrules":     {},
 	"exporters/dashboard": {"stat", "stat/read", "window", "internal"},
 	"weir":                {"stat", "window", "breaker", "limiter", "internal"},
-	"weirhttp":            {"weir", "stat", "breaker", "limiter"},
+	"weirhttp":            {"weir", "stat", "breaker", "limiter", "internal"},
 }
 
 // apart has a row for each package of the modules that others import, likewise. All that is internal to a module is one
