@@ -56,3 +56,20 @@ func TestMembersHaveNoSeriesOfTheirOwn(t *testing.T) {
 	}
 	require.Equal(t, series(1), series(500))
 }
+
+func TestRulesAreEvaluatedEveryFiveSecondsByDefault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var at []time.Duration
+		m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 {
+			at = append(at, time.Since(began))
+			return 0
+		})})
+		ctx, cancel := context.WithTimeout(t.Context(), 11*s)
+		defer cancel()
+		_ = m.Run(ctx)
+		require.GreaterOrEqual(t, len(at), 3)
+		require.LessOrEqual(t, at[1], 5*s, "the first one after the beginning has a place of its own")
+		require.Equal(t, 5*s, at[2]-at[1])
+	})
+}
