@@ -8,31 +8,31 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Counted is anything that counts its calls: a breaker, a gate, a window.
-// Totals is called at every evaluation and has to be safe for concurrent use.
+// Counted is anything that counts its calls, such as a breaker, a gate or a window. Totals returns
+// the counts since it was made. It is called at every evaluation and has to be safe for concurrent
+// use.
 type Counted interface {
 	Totals() window.Totals
 }
 
-// FailureRate is the share of calls in the last span that failed, in 0..1. Calls
-// that a breaker refused count as failed ones: to the caller they are, and an
-// open breaker must not silence the alert about the outage behind it. There is no
-// data where there were no calls.
+// FailureRate is the share of the calls in the last span that failed, from 0 to 1. Calls that a
+// breaker refused count as failed, as they are to the caller, so that an open breaker does not silence
+// the alert about the outage behind it. There is no data if there were no calls.
 func FailureRate(of Counted, span time.Duration) Value {
 	return share("failure rate", of, span, func(c window.Counts) (bad, calls int64) {
 		return c.Failures + c.Refused, c.Calls() + c.Refused
 	})
 }
 
-// SlowRate is the share of the finished calls in the last span that were slow, in
-// 0..1. There is no data where there were none.
+// SlowRate is the share of the finished calls in the last span that were slow, from 0 to 1. There is
+// no data if there were no finished calls.
 func SlowRate(of Counted, span time.Duration) Value {
 	return share("slow rate", of, span, func(c window.Counts) (bad, calls int64) { return c.Slow, c.Calls() })
 }
 
-// Rate is the calls a second over the last span, refused ones among them. There is
-// no data before the second evaluation; until the monitor has run for a whole
-// span, the rate is over what it has seen.
+// Rate is the number of calls per second in the last span, including those that a breaker refused.
+// There is no data before the second evaluation. Until the monitor has run for a whole span, the rate
+// is that of the time since the first evaluation.
 func Rate(of Counted, span time.Duration) Value {
 	v := viewed("calls a second", of, span, func(view *window.View, t time.Time) measurement {
 		calls := offered(view.CountsAt(t))

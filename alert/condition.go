@@ -5,17 +5,16 @@ import (
 	"math"
 )
 
-// Condition is what a figure is compared with. The zero Condition is none: it
-// never holds.
+// Condition is what a value is compared with. The zero Condition never holds.
 type Condition struct {
 	set, below bool
 	threshold  float64
 }
 
-// Above holds for figures greater than the threshold.
+// Above holds for values greater than the threshold.
 func Above(threshold float64) Condition { return Condition{set: true, threshold: threshold} }
 
-// Below holds for figures less than the threshold.
+// Below holds for values less than the threshold.
 func Below(threshold float64) Condition {
 	return Condition{set: true, below: true, threshold: threshold}
 }

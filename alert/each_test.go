@@ -55,7 +55,7 @@ func TestAKeyMayBeOfAnyComparableType(t *testing.T) {
 	}
 }
 
-func first(labels []string, errors float64) []string { return labels }
+func first(labels []string, _ float64) []string { return labels }
 
 func TestKeysOfOneTextAreWatchedAsOneAndCounted(t *testing.T) {
 	labels, errors := keysOf[any](t, "same_key_text", 1, "1", int64(1), 2)

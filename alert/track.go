@@ -65,6 +65,7 @@ func (t *track) shown() State {
 		return Pending
 	case firing:
 		return Firing
+	case inactive:
 	}
 	return Resolved
 }

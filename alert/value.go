@@ -16,10 +16,9 @@ type measurement struct {
 	partial bool // a sum over a span that was not seen as a whole: it can only be larger
 }
 
-// Value is what a rule looks at: a recipe for taking samples. It holds no state,
-// so that one Value may stand in several rules; each monitor takes its own
-// samples. The functions and sources in it are called at every evaluation, one at
-// a time, and never under a lock. The zero Value is not valid.
+// Value is what a rule looks at. It holds no state, so one Value may be part of several rules; each
+// monitor takes its own samples. The functions and sources in it are called at every evaluation, one
+// at a time, and never under a lock. The zero Value is not valid.
 type Value struct {
 	name              string  // what the figure is, for a sentence about it
 	low, high         float64 // bounds of the figure
@@ -58,7 +57,7 @@ func Gauge(read func() float64) Value {
 	})
 }
 
-// True is 1 where holds returns true, and 0 where not.
+// True is 1 if holds returns true, and 0 if not.
 func True(holds func() bool) Value { return truth("truth", holds == nil, holds) }
 
 // Tripped is 1 from the moment that a breaker opens, by a verdict or by hand, until it has

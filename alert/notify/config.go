@@ -17,27 +17,26 @@ import (
 // Off turns Config.Repeat off.
 const Off = -1
 
-// Config says where alerts go. It is printed, logged and marshalled without its URL and its
-// header. But fmt asks no method of a value in an unexported field: keep a Config that may be
-// printed as part of another struct in an exported one. The notifiers show nothing in either.
+// Config configures a notifier. A Config is printed, logged and marshalled without its URL and its
+// header. But fmt calls no method of a value in an unexported field: keep a Config that may be
+// printed as part of another struct in an exported field. The notifiers show neither in any form.
 type Config struct {
-	// Name is what figures and logs call the notifier, and its breaker. Give each
-	// one its own. Default the kind: "webhook", "slack" or "alertmanager".
+	// Name is the name of the notifier, and of its breaker, in metrics and logs. Notifiers of one
+	// program need different names. Default the kind: "webhook", "slack" or "alertmanager".
 	Name string
-	// URL is the server's address, http or https. Required.
+	// URL is the address of the server, http or https. Required.
 	URL string `json:"-"`
-	// Header is sent with each request, for authorization say. Default none.
+	// Header is sent with each request, for authorization for instance. Default none.
 	Header http.Header `json:"-"`
-	// Repeat is how often an alert that goes on firing is sent again. Default 4 h,
-	// but 1 minute for Alertmanager, which takes an alert that is not repeated for
-	// resolved. Off never does.
+	// Repeat is how often an alert that continues to fire is sent again. Off sends it once. Default
+	// 4h, and 1m for Alertmanager, which takes an alert that is not repeated for resolved.
 	Repeat time.Duration
-	// Transport makes the requests. Default a transport of its own with the settings
-	// of http.DefaultTransport.
+	// Transport makes the requests. Default one of its own, with the settings of
+	// http.DefaultTransport.
 	Transport http.RoundTripper `json:"-"`
-	// Breaker is the breaker before the server. Its defaults differ from the usual
-	// ones, as alerts are rare: 5 calls in a window of a minute, 15 s of cooldown, one
-	// probe; an answer that is final is no failure of the server.
+	// Breaker configures the breaker before the server. As alerts are rare, its defaults differ from
+	// those of package breaker: MinCalls 5, Window 1m, Cooldown 15s, Probes 1, and a Classify to
+	// which a refusal of the receiver is a success.
 	Breaker breaker.Config `json:"-"`
 }
 

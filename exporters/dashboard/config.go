@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// Config is how a page works.
+// Config configures a [Page]. The zero value is ready to use.
 type Config struct {
-	// Title stands on the page: what these sources are part of. Default "weir".
+	// Title is shown on the page: the name of the program or of its place. Default "weir".
 	Title string
-	// Interval is the time between two samples while somebody looks, from 100 ms
-	// to a minute. Default 1 s.
+	// Interval is the time between two samples while the page is open somewhere, from 100ms to 1m.
+	// Default 1s.
 	Interval time.Duration
-	// History is how far the charts reach back: at least Interval, at most 3,600
-	// times as long. Default 5 minutes, or 3,600 intervals if those are shorter.
+	// History is how far the charts reach back, from Interval to 3,600 times Interval. Default 5m,
+	// or 3,600 intervals if those are shorter.
 	History time.Duration
-	// Clients is how many streams may be open at once. Who comes then is answered
-	// 503, and the page asks for snapshots instead. Default 32.
+	// Clients is how many streams may be open at once. Further clients get 503, and the page asks
+	// for snapshots instead. Default 32.
 	Clients int
-	// Hosts are the names by which the page may be asked for, without a port, besides
-	// addresses, localhost and names without a dot. A request for another name is answered
-	// 403; "*" stands for all names. Default: all names, but for requests that come in over
-	// the loopback interface, where a website could pass its own name off as this machine's.
-	// Set it where a proxy on the same machine passes names on.
+	// Hosts are the names by which the page may be requested, without a port, besides addresses,
+	// localhost and names without a dot. A request for another name gets 403; "*" stands for all
+	// names. Set it if a proxy on the same machine passes names on. Default all names, except for
+	// requests over the loopback interface, where a website could pass its own name off as this
+	// machine's.
 	Hosts []string
 }
 
