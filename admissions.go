@@ -37,19 +37,20 @@ type admissions struct {
 	allowed, waited, refused, cancelled atomic.Int64
 
 	waiting atomic.Int64
-	waits   *window.Times // nil where no call waits
+	maxWait atomic.Int64                 // nanoseconds; it stands here since all gates of a group share it
+	waits   atomic.Pointer[window.Times] // nil where no call has ever been allowed to wait
 
 	last   atomic.Pointer[limiter.LimitedError]
 	series sync.Once
 	shown  *limiterSeries
 }
 
-// timesOf returns what counts waits, or nil where no call waits.
-func timesOf(maxWait time.Duration) *window.Times {
-	if maxWait == 0 {
-		return nil
+// setMaxWait sets how long calls may wait.
+func (a *admissions) setMaxWait(d time.Duration) {
+	if d > 0 && a.waits.Load() == nil {
+		a.waits.CompareAndSwap(nil, new(window.Times))
 	}
-	return new(window.Times)
+	a.maxWait.Store(int64(d))
 }
 
 // enter and leave are before and after a wait.
@@ -60,8 +61,8 @@ func (a *admissions) enter() (began time.Time) {
 
 func (a *admissions) leave(began time.Time, passed bool) {
 	a.waiting.Add(-1)
-	if passed && a.waits != nil {
-		a.waits.Record(time.Since(began))
+	if waits := a.waits.Load(); passed && waits != nil {
+		waits.Record(time.Since(began))
 	}
 }
 
@@ -129,8 +130,8 @@ func (a *admissions) lines(name string, began time.Time) *limiterSeries {
 
 // histograms yields how long those waited who passed after a wait.
 func (a *admissions) histograms(name string, began time.Time, yield func(*stat.Series, stat.Histogram) bool) {
-	if a.waits != nil {
-		waits := a.waits.Latency()
+	if times := a.waits.Load(); times != nil {
+		waits := times.Latency()
 		yield(a.lines(name, began).waits, waits.Histogram())
 	}
 }

@@ -26,7 +26,6 @@ var hooks = gatehook.Breaker.(gatehook.Hooks[breaker.Breaker, breaker.Permit])
 type Gate struct {
 	name     string
 	epoch    time.Time
-	maxWait  time.Duration
 	breaker  *breaker.Breaker
 	limiter  limiter.Limiter      // nil for none
 	timed    limiter.TimedLimiter // the limiter, if it can be told what time it is
@@ -47,8 +46,8 @@ func New(name string, c Config) *Gate {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	g := newGate(name, &admissions{waits: timesOf(c.MaxWait)})
-	g.maxWait = c.MaxWait
+	g := newGate(name, new(admissions))
+	g.admitted.setMaxWait(c.MaxWait)
 	g.breaker = breaker.NewAt(name, c.Breaker, g.epoch)
 	if !c.Rate.IsZero() {
 		g.bucket = limiter.NewTokenBucketAt(c.limit(), g.epoch)

@@ -5,25 +5,26 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/keytext"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 )
 
-// GroupConfig says what the gates of a [Group] are like, and how many keys it knows.
-// The zero value is sensible.
+// GroupConfig configures a [Group]. The zero value is ready to use.
 type GroupConfig struct {
-	// Gate is the config of each gate. Default Config's own.
+	// Gate is the config of each key's gate. Group.Reconfigure replaces it. Default that of Config.
 	Gate Config
-	// MaxKeys is the most keys that have a breaker, the most that have a token bucket, and the
-	// most that are held at the same time (Gate.Hold).
+	// MaxKeys is the most keys that the group has. As many token buckets, and as many holds
+	// (Gate.Hold), are kept besides. A key takes about 3 KB: see breaker.GroupConfig.
 	// Default 10,000.
 	MaxKeys int
-	// MaxSeries is how many breakers have series of their own in metrics; see
-	// breaker.GroupConfig, and breaker.Off for none. Default 100, or half of MaxKeys where that is
-	// less.
+	// MaxSeries is how many keys have series of their own in metrics, up to half of MaxKeys: see
+	// breaker.GroupConfig. breaker.Off gives no key its own. Default 100, or half of MaxKeys where
+	// that is less.
 	MaxSeries int
 }
 
@@ -42,29 +43,33 @@ func (c GroupConfig) breakers() breaker.GroupConfig {
 	return breaker.GroupConfig{Breaker: c.Gate.Breaker, MaxKeys: c.MaxKeys, MaxSeries: c.MaxSeries}
 }
 
-// Group is a gate a key: for each host, tenant or shard, in bounded memory.
+// Group has one gate per key, such as a host, a tenant or a shard, in bounded memory.
 //
 //	var hosts = weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(100)}})
 //
 //	err := hosts.Get(req.URL.Host).Run(ctx, send)
 //
-// It is a [breaker.Group] and a [limiter.Group] in one, and what they promise holds: a
-// key costs nothing until it is first asked for, has one breaker and one token bucket
-// for all who ask, and is forgotten only when fresh ones would decide as they do.
+// A Group has at most GroupConfig.MaxKeys keys. A key takes no memory until Get is first called for
+// it. When the group is full, a new key takes the place of an idle one: one whose breaker a new one
+// would replace without any difference, see [breaker.Group]. Its token bucket is forgotten by itself,
+// when it is full again, see [limiter.Group]. A Group starts no goroutine and no timer.
 //
-// When the group is full of keys in use, a new key has no breaker of its own and is not
-// stopped (breaker.GroupStats.Unguarded counts that), and shares one token bucket with
-// all others that came too late.
+// A gate may be kept for any time: it leads to what its key has now.
+//
+// If no key is idle, a new key passes unguarded: no breaker refuses its calls, and it shares one token
+// bucket with all other keys that have none. Call Get for each call, so that the key gets its own gate
+// when there is room.
 //
 // All methods may be called from any number of goroutines.
 type Group[K comparable] struct {
 	name     string
 	epoch    time.Time
-	maxWait  time.Duration
 	breakers *breaker.Group[K]
 	buckets  *limiter.Group[K] // nil for no limit
 	admitted admissions
 	holds    holds[K] // keys whose services have asked to wait
+
+	mu sync.Mutex // held to reconfigure
 }
 
 // NewGroup returns a group without keys. The name stands in errors and metrics.
@@ -74,11 +79,11 @@ func NewGroup[K comparable](name string, c GroupConfig) *Group[K] {
 		panic(err)
 	}
 	g := &Group[K]{
-		name: name, epoch: time.Now(), maxWait: c.Gate.MaxWait,
+		name: name, epoch: time.Now(),
 		breakers: breaker.NewGroup[K](name, c.breakers()),
 		holds:    holds[K]{max: either(c.MaxKeys, defaultKeys)},
 	}
-	g.admitted.waits = timesOf(c.Gate.MaxWait)
+	g.admitted.setMaxWait(c.Gate.MaxWait)
 	if r := c.Gate.Rate; !r.IsZero() {
 		g.buckets = limiter.NewGroup(limiter.GroupConfig[K]{
 			Rate: r, Burst: c.Gate.Burst, MaxKeys: either(c.MaxKeys, defaultKeys), Overflow: limiter.ShareNew,
@@ -103,13 +108,30 @@ type keyed[K comparable] struct {
 	hold   hold[K]
 }
 
-// Get returns the gate of the key. It is a small thing that leads to the key's breaker
-// and bucket: whoever asks gets one of their own, all of one key are as one, and one
-// that is kept stays right, unless it was unguarded. Get waits at most for a new key's
-// search for room, as [breaker.Group.Get] does.
-func (g *Group[K]) Get(key K) *Gate {
+// Get returns the gate of the key. It allocates nothing for a key that has one. Get waits at most for
+// a new key's search for room, as [breaker.Group.Get] does.
+func (g *Group[K]) Get(key K) *Gate { return g.gateOf(key, g.breakers.Get(key)) }
+
+// gateOf returns the gate of a key that has this breaker. It is kept with the breaker; one of a key
+// without room is made for each call.
+func (g *Group[K]) gateOf(key K, b *breaker.Breaker) *Gate {
+	place := hooks.Attached(b)
+	if place == nil {
+		return g.newGate(keytext.Bounded(key), b)
+	}
+	if gate, ok := place.Load().(*Gate); ok {
+		return gate
+	}
+	gate := g.newGate(keytext.Own(key), b)
+	if !place.CompareAndSwap(nil, gate) {
+		gate, _ = place.Load().(*Gate) // of another caller, which came first
+	}
+	return gate
+}
+
+func (g *Group[K]) newGate(key K, b *breaker.Breaker) *Gate {
 	k := &keyed[K]{Gate: Gate{
-		name: g.name, epoch: g.epoch, maxWait: g.maxWait, breaker: g.breakers.Get(key), admitted: &g.admitted, held: &g.holds.latest,
+		name: g.name, epoch: g.epoch, breaker: b, admitted: &g.admitted, held: &g.holds.latest,
 	}, hold: hold[K]{table: &g.holds, key: key}}
 	k.Gate.hold = &k.hold
 	if g.buckets != nil {
@@ -119,16 +141,51 @@ func (g *Group[K]) Get(key K) *Gate {
 	return &k.Gate
 }
 
-// All yields the keys that have breakers, and these, in no particular order: see
-// [breaker.Group.All].
-func (g *Group[K]) All() iter.Seq2[K, *breaker.Breaker] { return g.breakers.All() }
-
-// ReconfigureBreakers gives the breakers of all keys another config, those that come later
-// included: see [breaker.Group.Reconfigure].
-func (g *Group[K]) ReconfigureBreakers(c breaker.Config) error { return g.breakers.Reconfigure(c) }
-
-// Len returns the number of keys that have a breaker, GroupConfig.MaxKeys at most.
+// Len returns the number of keys, at most GroupConfig.MaxKeys.
 func (g *Group[K]) Len() int { return g.breakers.Len() }
+
+// All yields the keys and their gates, in no particular order. Keys that are added meanwhile may be
+// missing. No lock is held while the loop body runs, so it may use the group.
+func (g *Group[K]) All() iter.Seq2[K, *Gate] {
+	return func(yield func(K, *Gate) bool) {
+		for key, b := range g.breakers.All() {
+			if !yield(key, g.gateOf(key, b)) {
+				return
+			}
+		}
+	}
+}
+
+// Reconfigure changes the config of all keys, of those added later too. A breaker keeps its state and
+// its calls, see [breaker.Breaker.Reconfigure], and a token bucket its tokens, see
+// [limiter.TokenBucket.SetRate]. MaxWait is for calls that begin to wait afterwards. A group with a
+// Rate keeps one, which may be limiter.Unlimited(), and a group without keeps none. If c is not valid,
+// or adds or removes the Rate, Reconfigure returns an error and changes nothing.
+func (g *Group[K]) Reconfigure(c Config) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	if c.Rate.IsZero() != (g.buckets == nil) {
+		return fmt.Errorf("weir: Rate is %v, must be given where NewGroup was given one, and only there", c.Rate)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.buckets != nil {
+		if err := g.buckets.SetTier(-1, limiter.Tier{Rate: c.Rate, Burst: c.Burst}); err != nil {
+			return err
+		}
+	}
+	g.admitted.setMaxWait(c.MaxWait)
+	return g.breakers.Reconfigure(c.Breaker)
+}
+
+// Forget removes the key, whatever the state of its gate, and reports whether the group had it. The
+// next call of the key starts with a new breaker and without a hold. Forget is meant for keys that are
+// gone for good, such as a host that was shut down.
+func (g *Group[K]) Forget(key K) bool {
+	g.holds.forget(keytext.Bounded(key))
+	return g.breakers.Forget(key)
+}
 
 // Admissions returns what became of the calls of all keys at their limiters; zeros
 // where there are none.

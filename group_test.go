@@ -241,8 +241,8 @@ func TestAGateThatIsKeptStaysRight(t *testing.T) {
 		}
 		values, _ := shown(g)
 		require.InDelta(t, 3, values["weir.breaker.group.evictions"], 0)
-		require.ErrorContains(t, g.ReconfigureBreakers(breaker.Config{MinCalls: -7}), "MinCalls is -7")
-		require.NoError(t, g.ReconfigureBreakers(breaker.Config{MinCalls: 3}))
+		require.ErrorContains(t, g.Reconfigure(weir.Config{Breaker: breaker.Config{MinCalls: -7}}), "MinCalls is -7")
+		require.NoError(t, g.Reconfigure(weir.Config{Breaker: breaker.Config{MinCalls: 3}}))
 		for _, gate := range []*weir.Gate{kept, g.Get("a"), kept} {
 			require.ErrorIs(t, gate.Run(t.Context(), fail), errDown)
 		}

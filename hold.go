@@ -91,6 +91,13 @@ func (s *holds[K]) makeRoom(at int64) {
 	delete(s.ends, first)
 }
 
+// forget ends the hold of a key.
+func (s *holds[K]) forget(key K) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.ends, key)
+}
+
 // clear deletes all entries if the last hold has ended.
 func (s *holds[K]) clear(at int64) {
 	s.mu.Lock()

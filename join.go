@@ -58,8 +58,9 @@ func Join(name string, p Parts) *Gate {
 	if err := p.Validate(); err != nil {
 		panic(err)
 	}
-	g := newGate(name, &admissions{waits: timesOf(p.MaxWait)})
-	g.breaker, g.limiter, g.remote, g.maxWait = p.Breaker, p.Limiter, p.Remote, p.MaxWait
+	g := newGate(name, new(admissions))
+	g.admitted.setMaxWait(p.MaxWait)
+	g.breaker, g.limiter, g.remote = p.Breaker, p.Limiter, p.Remote
 	g.timed, _ = p.Limiter.(limiter.TimedLimiter)
 	return g
 }

@@ -11,7 +11,7 @@ import (
 
 // claimInTurn is claim for a call that a limit has refused: it waits for its turn, if it may.
 func (g *Gate) claimInTurn(ctx context.Context, now time.Time, r limiter.Result, permit *breaker.Permit) error {
-	if g.maxWait == 0 {
+	if g.maxWait() == 0 {
 		var until time.Time
 		if r.RetryAfter != limiter.Never {
 			until = now.Add(r.RetryAfter)
@@ -28,7 +28,7 @@ func (g *Gate) claimInTurn(ctx context.Context, now time.Time, r limiter.Result,
 // claimAfterHold is claim for a call that comes during a hold. It waits until the hold has ended and
 // there are tokens. It refuses at once if the hold is longer than MaxWait.
 func (g *Gate) claimAfterHold(ctx context.Context, now, held time.Time, permit *breaker.Permit) error {
-	if held.Sub(now) > g.maxWait {
+	if held.Sub(now) > g.maxWait() {
 		g.admitted.refused.Add(1)
 		return g.admitted.refusal(g.name, limiter.Held, 0, held)
 	}
@@ -75,7 +75,7 @@ func (g *Gate) opened() error {
 func (g *Gate) waitForTokens(ctx context.Context) error {
 	local, _ := g.limiter.(limiter.WaitLimiter)
 	remote, _ := g.remote.(limiter.WaitLimiter)
-	for last := g.now().Add(g.maxWait); ; {
+	for last := g.now().Add(g.maxWait()); ; {
 		if local != nil {
 			if err := local.WaitAtMost(ctx, 1, last.Sub(g.now())); err != nil {
 				return err
@@ -116,6 +116,8 @@ func (g *Gate) sleepUntil(ctx context.Context, held, last time.Time) error {
 	}
 	return sleep(ctx, held.Sub(g.now()))
 }
+
+func (g *Gate) maxWait() time.Duration { return time.Duration(g.admitted.maxWait.Load()) }
 
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)

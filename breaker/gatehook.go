@@ -15,6 +15,7 @@ var _ = func() bool {
 		CheckAt:    (*Breaker).checkAt,
 		Refuse:     (*Breaker).refuseFor,
 		AfterOpen:  (*Breaker).afterOpen,
+		Attached:   (*Breaker).attached,
 	}
 	gatehook.Replay = gatehook.Replays[Breaker, State]{
 		ForceAt:   (*Breaker).forceAt,
@@ -61,4 +62,12 @@ func (b *Breaker) refuseFor(reason string) error {
 	return b.refuse(&OpenError{
 		Name: b.name, Key: b.hold.text(), State: Open, Reason: reason, Until: b.date(b.now()),
 	})
+}
+
+// attached returns where a group of gates keeps the gate of a member's breaker.
+func (b *Breaker) attached() gatehook.Place {
+	if b.hold == nil || b.hold.group == nil {
+		return nil
+	}
+	return &b.hold.gate
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/clock"
+	"github.com/weir-go/weir/internal/keytext"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -158,9 +159,7 @@ func (g *Group[K]) Len() int { return int(g.members.Load()) }
 // meant for keys that are gone for good, such as a host that was shut down. To close a breaker, use
 // [Breaker.Reset].
 func (g *Group[K]) Forget(key K) bool {
-	if textIn(key) > maxKey {
-		key = ownKey(key)
-	}
+	key = keytext.Bounded(key)
 	g.mu.Lock() // before the shard's lock, as observers do
 	defer g.mu.Unlock()
 	m := g.shard(key).forget(key, time.Now())
@@ -205,12 +204,12 @@ func (g *Group[K]) admit(key K, t time.Time) *Breaker {
 }
 
 func (g *Group[K]) admitKey(key K, t time.Time) *Breaker {
-	size := textIn(key)
-	if size > maxText {
+	size := keytext.Size(key)
+	if size > keytext.MaxText {
 		return nil
 	}
-	if size > maxKey { // it is known by a shorter form, if it has one
-		key = ownKey(key)
+	if size > keytext.MaxKey { // it is known by a shorter form, if it has one
+		key = keytext.Own(key)
 		if b := g.shard(key).find(key); b != nil {
 			return b
 		}
@@ -222,6 +221,6 @@ func (g *Group[K]) admitKey(key K, t time.Time) *Breaker {
 	if s.isFull(t) {
 		return nil
 	}
-	key = ownKey(key)
-	return s.admit(key, labelOf(key), t)
+	key = keytext.Own(key)
+	return s.admit(key, keytext.Label(key), t)
 }

@@ -11,8 +11,9 @@ import (
 
 // hold is what a breaker of a group knows of it.
 type hold struct {
-	label string // the key as it stands in errors, changes and metrics
-	group keeper // nil for the breaker that all keys without room share
+	label string       // the key as it stands in errors, changes and metrics
+	group keeper       // nil for the breaker that all keys without room share
+	gate  atomic.Value // what a group of gates keeps with the member
 }
 
 // keeper leads from a member to what its group has for its key.

@@ -75,7 +75,7 @@ func (s *shard[K]) admit(key K, label string, t time.Time) *Breaker {
 		return nil
 	}
 	m := &member[K]{key: key, shard: s, seen: t, number: g.admitted.Add(1)}
-	m.hold = hold{label: label, group: m}
+	m.label, m.group = label, m
 	m.breaker = build(g.name, r, t, &m.hold)
 	m.used.Store(true)
 	s.byKey[key], s.ring[place] = m, m

@@ -119,8 +119,8 @@ func ExamplePer() {
 	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.ByHost), weirhttp.TransportConfig{})}
 	_, _ = get(client, server.URL)
 
-	for host, b := range hosts.All() {
-		fmt.Println("http://"+host == server.URL, b.State())
+	for host, gate := range hosts.All() {
+		fmt.Println("http://"+host == server.URL, gate.Breaker().State())
 	}
 	// Output: true open
 }

@@ -28,6 +28,15 @@ type Hooks[B, P any] struct {
 	// it, after the state has changed and outside all locks. f must not block and must not panic.
 	// stop cancels that, and reports whether it did before f was called.
 	AfterOpen func(b *B, f func()) (stop func() bool)
+	// Attached returns where a group of gates keeps the gate of a member's breaker, and nil for a
+	// breaker that is no member.
+	Attached func(b *B) Place
+}
+
+// Place holds one value. It is an atomic.Value.
+type Place interface {
+	Load() any
+	CompareAndSwap(old, new any) (swapped bool)
 }
 
 // Breaker is set by package breaker, to the Hooks of its types.

@@ -1,0 +1,163 @@
+package weir_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+)
+
+func TestGroupGetAllocatesNothing(t *testing.T) {
+	for name, c := range map[string]weir.Config{"no rate": {}, "a rate": {Rate: limiter.PerSecond(1e6), Burst: 1 << 30}} {
+		g := hosts(weir.GroupConfig{Gate: c})
+		gate := g.Get("a")
+		require.Zero(t, testing.AllocsPerRun(1000, func() {
+			if g.Get("a") != gate {
+				t.Fatal("another gate")
+			}
+			_ = g.Get("a").Run(bg(), succeed)
+		}), name)
+	}
+}
+
+// Callers that ask for a new key at the same time all get the same gate.
+func TestGroupGivesEachKeyOneGate(t *testing.T) {
+	g := weir.NewGroup[int]("g", weir.GroupConfig{})
+	var gates [8][500]*weir.Gate
+	var wg sync.WaitGroup
+	for caller := range gates {
+		wg.Go(func() {
+			for key := range gates[caller] {
+				gates[caller][key] = g.Get(key)
+			}
+		})
+	}
+	wg.Wait()
+	for _, others := range gates[1:] {
+		require.Equal(t, gates[0], others)
+	}
+	require.Equal(t, 500, g.Len())
+}
+
+func TestGroupAllYieldsGates(t *testing.T) {
+	g := hosts(weir.GroupConfig{})
+	want := map[string]*weir.Gate{"a": g.Get("a"), "b": g.Get("b")}
+	require.Equal(t, want, maps.Collect(g.All()))
+	for range g.All() {
+		break
+	}
+}
+
+// A gate that is kept obeys what its group is given later, as a new one does.
+func TestGroupReconfigureIsForPresentAndFutureGates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1), Burst: 1}})
+		kept := g.Get("kept")
+		require.NoError(t, kept.Run(bg(), succeed))
+		require.ErrorIs(t, kept.Run(bg(), succeed), limiter.ErrLimited)
+		require.NoError(t, g.Reconfigure(weir.Config{
+			Rate: limiter.PerSecond(10), Burst: 5, MaxWait: time.Minute, Breaker: breaker.Config{ConsecutiveFailures: 2},
+		}))
+		for _, gate := range []*weir.Gate{kept, g.Get("late")} {
+			for range 20 {
+				require.NoError(t, gate.Run(bg(), succeed), "it waits now")
+			}
+			for range 2 {
+				require.ErrorIs(t, gate.Run(bg(), fail), errDown)
+			}
+			require.ErrorIs(t, gate.Run(bg(), succeed), breaker.ErrOpen)
+		}
+		require.Positive(t, g.Admissions().Waited)
+		waits := int64(0)
+		for s, h := range g.Histograms {
+			if s.Instrument.Name == "weir.limiter.wait.duration" {
+				waits = h.Count()
+			}
+		}
+		require.Equal(t, g.Admissions().Waited, waits)
+	})
+}
+
+func TestGroupReconfigureChangesNothingWhereItFails(t *testing.T) {
+	limited, free := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 3}}), hosts(weir.GroupConfig{})
+	strict := breaker.Config{ConsecutiveFailures: 1}
+	for i, c := range []struct {
+		group *weir.Group[string]
+		with  weir.Config
+		want  string
+	}{
+		{limited, weir.Config{Breaker: strict}, "weir: Rate is unset, must be given where NewGroup was given one, and only there"},
+		{free, weir.Config{Rate: limiter.PerSecond(5), Breaker: strict}, "weir: Rate is 5/s, must be given where NewGroup was given one, and only there"},
+		{limited, weir.Config{Rate: limiter.PerSecond(5), MaxWait: -1, Breaker: strict}, "weir: MaxWait is -1ns, must be at least 0"},
+		{limited, weir.Config{Rate: limiter.PerSecond(-5), Breaker: strict}, "must be"},
+	} {
+		require.ErrorContains(t, c.group.Reconfigure(c.with), c.want)
+		gate := c.group.Get(fmt.Sprint(i))
+		require.ErrorIs(t, gate.Run(bg(), fail), errDown)
+		require.NoError(t, gate.Run(bg(), succeed))
+	}
+	require.NoError(t, limited.Reconfigure(weir.Config{Rate: limiter.Unlimited()}))
+	for range 100 {
+		require.NoError(t, limited.Get("a").Run(bg(), succeed))
+	}
+}
+
+func TestGroupForgetsAKeyInAnyState(t *testing.T) {
+	g := hosts(weir.GroupConfig{MaxKeys: 2, Gate: weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}})
+	kept := g.Get("a")
+	_ = kept.Run(bg(), fail)
+	kept.Hold(time.Hour)
+	require.ErrorIs(t, kept.Run(bg(), succeed), weir.ErrRefused)
+	require.True(t, g.Forget("a"))
+	require.False(t, g.Forget("a"))
+	require.Zero(t, g.Len())
+	require.NoError(t, kept.Run(bg(), succeed))
+	require.NotSame(t, kept, g.Get("a"))
+	require.EqualValues(t, 1, g.Get("a").Totals().Successes)
+}
+
+// A long key, or a part of a long text, takes no more memory with its gate than its breaker takes.
+func TestGatesOfAGroupAreBoundedInBytesWhateverTheKeys(t *testing.T) {
+	const most, size = 128, 1 << 20
+	g := hosts(weir.GroupConfig{MaxKeys: 4 * most})
+	before := heap()
+	for i := range most {
+		long := fmt.Sprint(i, strings.Repeat("x", size))
+		g.Get(long)
+		g.Get(long[:20])
+	}
+	require.Equal(t, 2*most, g.Len())
+	require.Less(t, heap()-before, 2*most*6000)
+	runtime.KeepAlive(g)
+}
+
+func heap() int {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// Keys that are gone for good leave at once.
+func ExampleGroup_Forget() {
+	tenants := weir.NewGroup[string]("tenants", weir.GroupConfig{Gate: weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}})
+	_ = tenants.Get("acme").Run(context.Background(), func(context.Context) error { return errDown })
+	for tenant, gate := range tenants.All() {
+		fmt.Println(tenant, gate.Breaker().State())
+	}
+	fmt.Println(tenants.Forget("acme"), tenants.Len())
+	// Output:
+	// acme open
+	// true 0
+}
