@@ -203,7 +203,7 @@ func modelLook(t *testing.T, b *breaker.Breaker) func(*rand.Rand) {
 	var last window.Totals
 	return func(*rand.Rand) {
 		s, now := b.Stats(), b.Totals()
-		for _, c := range []window.Counts{s.Counts, s.Totals, now} {
+		for _, c := range []window.Counts{s.Counts, window.Counts(s.Totals), window.Counts(now)} {
 			if !modelSound(c) {
 				t.Errorf("unsound counts: %+v", c)
 			}

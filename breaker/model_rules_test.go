@@ -62,7 +62,7 @@ func (m *modelBreaker) write(t time.Duration, r modelResult) {
 	m.newest = max(m.newest, m.bucket(t))
 	r.bucket = m.newest
 	m.results = append(m.results, r)
-	m.totals = modelCount([]modelResult{r}, m.totals)
+	m.totals = window.Totals(modelCount([]modelResult{r}, window.Counts(m.totals)))
 	switch r.outcome {
 	case breaker.Failure:
 		m.streak++

@@ -132,7 +132,7 @@ func (b *Breaker) observeWindow(s *series, at time.Duration, yield func(*stat.Se
 
 func (b *Breaker) observeTotals(s *series, yield func(*stat.Series, float64) bool) bool {
 	totals := b.totals()
-	for i, n := range figures(totals) {
+	for i, n := range figures(window.Counts(totals)) {
 		if !yield(s.calls[i], float64(n)) {
 			return false
 		}

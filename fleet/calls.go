@@ -99,7 +99,7 @@ func (c *Calls) Span() time.Duration { return c.config.Span }
 func (c *Calls) Follow(sources ...Counted) {
 	var more []source
 	for _, s := range sources {
-		more = append(more, source{s, rowOf(s.Totals())})
+		more = append(more, source{s, rowOf(window.Counts(s.Totals()))})
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,7 +127,7 @@ func (c *Calls) Counts() window.Counts { return c.outlook.Load().window(c.now())
 // in the window: old news is left out. It takes no lock. ConsecutiveFailures is 0.
 func (c *Calls) Totals() window.Totals {
 	o := c.outlook.Load()
-	return o.own().plus(o.others).counts()
+	return window.Totals(o.own().plus(o.others).counts())
 }
 
 // Forget leaves the calls that have ended so far, on whichever node, out of this

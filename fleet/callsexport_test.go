@@ -77,7 +77,9 @@ func (n *CallsNode) Window(now time.Duration) window.Counts {
 }
 
 // Totals are what Calls.Totals would return.
-func (n *CallsNode) Totals() window.Counts { return n.own.plus(n.ledger.others).counts() }
+func (n *CallsNode) Totals() window.Totals {
+	return window.Totals(n.own.plus(n.ledger.others).counts())
+}
 
 // Forget is that of Calls.
 func (n *CallsNode) Forget(now time.Duration) { n.ledger.forget(now) }

@@ -72,7 +72,7 @@ func (c *crew) requireAll() {
 	}
 	for _, n := range c.nodes {
 		require.Never(c.t, func() bool { return n.Counts() != want }, 5*lasting.Interval, time.Millisecond)
-		require.Equal(c.t, want, n.Totals())
+		require.Equal(c.t, window.Totals(want), n.Totals())
 		require.Zero(c.t, n.Stats().Late)
 		require.Zero(c.t, n.Stats().Lost)
 	}
@@ -264,9 +264,9 @@ func TestAHealedPartitionTripsNobody(t *testing.T) {
 	healthy.record(window.Success, 10)
 	soon(t, func() bool { return cut.Stats().Err == nil && cut.Counts().Successes == 10 })
 	require.Never(t, func() bool { return healthy.Counts().Failures > 0 }, 200*time.Millisecond, time.Millisecond)
-	require.Equal(t, successes(10), healthy.Totals())
+	require.Equal(t, window.Totals(successes(10)), healthy.Totals())
 	require.Equal(t, int64(100), cut.Stats().Late)
-	require.Equal(t, window.Counts{Successes: 10, Failures: 100}, cut.Totals())
+	require.Equal(t, window.Totals{Successes: 10, Failures: 100}, cut.Totals())
 }
 
 func TestCallsThroughACluster(t *testing.T) {

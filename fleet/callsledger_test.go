@@ -83,8 +83,8 @@ func TestOwnCallsCountWhileItIsNotKnownWhetherTheyArrived(t *testing.T) {
 	s.deliver(lost) // late, from the network's depths
 	s.exchange(a, b)
 	s.requireWindow(failures(7), a, b)
-	require.Equal(t, failures(7), a.Totals())
-	require.Equal(t, failures(7), b.Totals())
+	require.Equal(t, window.Totals(failures(7)), a.Totals())
+	require.Equal(t, window.Totals(failures(7)), b.Totals())
 }
 
 func TestANodeThatIsCutOffGoesOnByItself(t *testing.T) {
@@ -104,7 +104,7 @@ func TestANodeThatIsCutOffGoesOnByItself(t *testing.T) {
 	s.requireWindow(successes(4), b)
 	s.wait(4 * time.Second)
 	s.requireWindow(window.Counts{}, b)
-	require.Equal(t, window.Counts{Successes: 4}, b.Totals(), "what was there before it came is history")
+	require.Equal(t, window.Totals{Successes: 4}, b.Totals(), "what was there before it came is history")
 }
 
 func TestAHealedNodeBringsNoOldNews(t *testing.T) {
@@ -127,8 +127,8 @@ func TestAHealedNodeBringsNoOldNews(t *testing.T) {
 	s.exchange(cut, other)
 	// Twenty seconds of failures: those of the window's five buckets count, and the others nowhere but in Late.
 	s.requireWindow(window.Counts{Successes: 9, Failures: 9}, cut, other)
-	require.Equal(t, window.Counts{Successes: 40, Failures: 9}, other.Totals())
-	require.Equal(t, window.Counts{Successes: 10, Failures: 40}, cut.Totals(), "of the others only what is in the window is news")
+	require.Equal(t, window.Totals{Successes: 40, Failures: 9}, other.Totals())
+	require.Equal(t, window.Totals{Successes: 10, Failures: 40}, cut.Totals(), "of the others only what is in the window is news")
 	require.Equal(t, int64(31), cut.Late())
 	require.Zero(t, other.Late())
 }
@@ -161,16 +161,16 @@ func TestAServerThatForgotIsToldNothingTwice(t *testing.T) {
 	s.wait(time.Second)
 	b.Count(failures(1))
 	s.exchange(b, a, reader)
-	require.Equal(t, failures(11), a.Totals())
+	require.Equal(t, window.Totals(failures(11)), a.Totals())
 
 	server().Do("DEL", keyOf(t))
 	a.Count(failures(2))
 	b.Count(failures(3))
 	s.exchange(a, b, a, b, reader)
 	s.requireWindow(failures(5), a, b, reader)
-	require.Equal(t, failures(16), a.Totals(), "totals go on")
-	require.Equal(t, failures(6), b.Totals(), "which knows of 10 that were before it came")
-	require.Equal(t, failures(6), reader.Totals())
+	require.Equal(t, window.Totals(failures(16)), a.Totals(), "totals go on")
+	require.Equal(t, window.Totals(failures(6)), b.Totals(), "which knows of 10 that were before it came")
+	require.Equal(t, window.Totals(failures(6)), reader.Totals())
 }
 
 func TestANodeThatOnlyReadsForHoursCountsItsOwnCallsOnce(t *testing.T) {
@@ -185,7 +185,7 @@ func TestANodeThatOnlyReadsForHoursCountsItsOwnCallsOnce(t *testing.T) {
 	b.Capture(s.local())
 	b.Count(failures(1))
 	s.exchange(b, a) // by now the server has forgotten how many of the calls were a's
-	require.Equal(t, failures(11), a.Totals())
+	require.Equal(t, window.Totals(failures(11)), a.Totals())
 }
 
 func TestWhoForgetsIsNotToldAgain(t *testing.T) {
@@ -211,7 +211,7 @@ func TestWhoForgetsIsNotToldAgain(t *testing.T) {
 	s.exchange(b, a, b)
 	s.requireWindow(failures(60), b)
 	s.requireWindow(failures(73), a)
-	require.Equal(t, failures(73), b.Totals())
+	require.Equal(t, window.Totals(failures(73)), b.Totals())
 }
 
 func TestCallsThatWereTakenUpLateAreOld(t *testing.T) {
@@ -223,7 +223,7 @@ func TestCallsThatWereTakenUpLateAreOld(t *testing.T) {
 	s.exchange(a, b)
 	s.requireWindow(window.Counts{}, a, b)
 	require.Equal(t, int64(10), a.Late())
-	require.Equal(t, failures(10), a.Totals())
+	require.Equal(t, window.Totals(failures(10)), a.Totals())
 }
 
 func TestAFailoverTakesBackNoTotals(t *testing.T) {
@@ -238,18 +238,18 @@ func TestAFailoverTakesBackNoTotals(t *testing.T) {
 	a.Count(failures(5))
 	s.wait(time.Second)
 	s.exchange(a, b)
-	require.Equal(t, failures(15), b.Totals())
+	require.Equal(t, window.Totals(failures(15)), b.Totals())
 
 	server().Do("RESTORE", key, "0", stale, "REPLACE")
 	s.wait(time.Second)
 	s.exchange(a, b)
 	s.requireWindow(failures(10), a, b) // what the replica had not been told is lost
-	require.Equal(t, failures(15), b.Totals())
+	require.Equal(t, window.Totals(failures(15)), b.Totals())
 	a.Count(failures(1))
 	s.wait(time.Second)
 	s.exchange(a, b)
-	require.Equal(t, failures(16), b.Totals())
-	require.Equal(t, failures(16), a.Totals())
+	require.Equal(t, window.Totals(failures(16)), b.Totals())
+	require.Equal(t, window.Totals(failures(16)), a.Totals())
 }
 
 // A replica that takes over has been told less. What comes after that must not make up for successes alone.
@@ -264,17 +264,17 @@ func TestAFailoverDoesNotChangeTheRatesOfTotals(t *testing.T) {
 	a.Count(window.Counts{Successes: 10, Failures: 10})
 	s.wait(time.Second)
 	s.exchange(a, b)
-	require.Equal(t, window.Counts{Successes: 110, Failures: 20}, b.Totals())
+	require.Equal(t, window.Totals{Successes: 110, Failures: 20}, b.Totals())
 
 	server().Do("RESTORE", keyOf(t), "0", stale, "REPLACE")
 	a.Count(window.Counts{Successes: 90, Failures: 9}) // more successes than were forgotten, and fewer failures
 	s.wait(time.Second)
 	s.exchange(a, b)
-	require.Equal(t, window.Counts{Successes: 110, Failures: 20}, b.Totals(), "what cannot be told apart is left out, all of it")
+	require.Equal(t, window.Totals{Successes: 110, Failures: 20}, b.Totals(), "what cannot be told apart is left out, all of it")
 	a.Count(window.Counts{Successes: 10, Failures: 1})
 	s.wait(time.Second)
 	s.exchange(a, b)
-	require.Equal(t, window.Counts{Successes: 120, Failures: 21}, b.Totals())
+	require.Equal(t, window.Totals{Successes: 120, Failures: 21}, b.Totals())
 }
 
 // keyOf returns the one key of the test.

@@ -1,6 +1,10 @@
 package fleet
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-go/weir/window"
+)
 
 // source counts calls of this node.
 type source struct {
@@ -35,7 +39,7 @@ func (o *outlook) window(now time.Duration) (r row) {
 func (o *outlook) own() (r row) {
 	for i := range o.sources {
 		s := &o.sources[i]
-		t := rowOf(s.Totals())
+		t := rowOf(window.Counts(s.Totals()))
 		for i := range r {
 			r[i] += max(t[i]-s.before[i], 0)
 		}

@@ -2,6 +2,7 @@ package window_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,10 +27,10 @@ func TestCallsCountOutcomes(t *testing.T) {
 			Successes: 2, Failures: 3, Slow: 2, SlowFailures: 1, Ignored: 2, Refused: 1, ConsecutiveFailures: 1,
 		}
 		require.Equal(t, want, c.Counts())
-		require.Equal(t, want, c.Totals())
+		require.Equal(t, window.Totals(want), c.Totals())
 		time.Sleep(time.Hour)
 		require.Equal(t, window.Counts{ConsecutiveFailures: 1}, c.Counts(), "the streak does not decay")
-		require.Equal(t, want, c.Totals())
+		require.Equal(t, window.Totals(want), c.Totals())
 	})
 }
 
@@ -82,11 +83,18 @@ func TestCountsDerive(t *testing.T) {
 	require.Equal(t, 4.0, c.PerSecond(2*time.Second))
 	require.Zero(t, c.PerSecond(0))
 	require.Zero(t, c.PerSecond(-time.Second))
-	require.Equal(t, window.Counts{Successes: 5, Slow: 1}, c.Minus(window.Totals{Successes: 1, Failures: 2, Slow: 3, SlowFailures: 1, Ignored: 9, Refused: 9}))
+	require.Equal(t, window.Counts{Successes: 5, Slow: 1}, window.Totals(c).Minus(window.Totals{Successes: 1, Failures: 2, Slow: 3, SlowFailures: 1, Ignored: 9, Refused: 9}))
 
 	text, err := json.Marshal(c)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"successes":6,"failures":2,"slow":4,"slow_failures":1,"ignored":9,"refused":9,"consecutive_failures":0}`, string(text))
+}
+
+// Since(Counts()) would be a window less a window: it does not compile.
+func TestTheCountsOfAWindowCannotBeTakenForTotals(t *testing.T) {
+	counts, totals := reflect.TypeFor[window.Counts](), reflect.TypeFor[window.Totals]()
+	require.False(t, counts.AssignableTo(totals))
+	require.False(t, totals.AssignableTo(counts))
 }
 
 func TestNamesOfOutcomesAndEdges(t *testing.T) {

@@ -42,9 +42,6 @@ type Counts struct {
 	ConsecutiveFailures int64 `json:"consecutive_failures"`
 }
 
-// Totals are Counts over a whole lifetime: every figure but ConsecutiveFailures only grows.
-type Totals = Counts
-
 // Calls returns the number of calls with a verdict: successes and failures.
 func (c Counts) Calls() int64 { return c.Successes + c.Failures }
 
@@ -63,19 +60,26 @@ func (c Counts) PerSecond(span time.Duration) float64 {
 	return float64(c.Calls()) / span.Seconds()
 }
 
-// Minus returns what was counted between old and c, two readings of one total. If any figure is
-// lower than it was, the total began anew in between: Minus then returns all of c, as Prometheus'
+// Totals are the counts of a whole lifetime: every figure but ConsecutiveFailures only grows. They
+// are a type of their own, so that the counts of a window cannot be taken for them.
+type Totals Counts
+
+// Calls returns the number of calls with a verdict: successes and failures.
+func (t Totals) Calls() int64 { return Counts(t).Calls() }
+
+// Minus returns what was counted between old and t, two readings of one total. If any figure is
+// lower than it was, the total began anew in between: Minus then returns all of t, as Prometheus'
 // increase does.
-func (c Counts) Minus(old Totals) Counts {
-	if c.fell(old) {
-		return countsOf(c.row())
+func (t Totals) Minus(old Totals) Counts {
+	if t.fell(old) {
+		return countsOf(Counts(t).row())
 	}
-	return c.less(old)
+	return Counts(t).less(Counts(old))
 }
 
 // fell reports whether any figure that adds up is lower than it was.
-func (c Counts) fell(old Counts) bool {
-	before, now := old.row(), c.row()
+func (t Totals) fell(old Totals) bool {
+	before, now := Counts(old).row(), Counts(t).row()
 	for i := range now {
 		if now[i] < before[i] {
 			return true

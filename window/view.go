@@ -94,13 +94,13 @@ const mostCounted = 1 << 60
 
 // plausible returns the totals with each figure between 0 and mostCounted.
 func plausible(total Totals) Totals {
-	row := total.row()
+	row := Counts(total).row()
 	for i, n := range row {
 		row[i] = min(max(n, 0), mostCounted)
 	}
 	c := countsOf(row)
 	c.ConsecutiveFailures = total.ConsecutiveFailures
-	return c
+	return Totals(c)
 }
 
 func (v *View) counts(at time.Duration) Counts {
