@@ -44,7 +44,7 @@ func TestErrorsThatAreNoStatusAreClassifiedAsGRPCSendsThem(t *testing.T) {
 		{&breaker.OpenError{}, breaker.Ignored},
 		{fmt.Errorf("inner: %w", &limiter.LimitedError{}), breaker.Ignored},
 		{&limiter.LimitedError{Reason: limiter.PastDue}, breaker.Ignored},
-		{&weirgrpc.RefusedError{Reason: weirgrpc.Open, Err: &breaker.OpenError{}}, breaker.Ignored},
+		{&weirgrpc.RefusedError{Err: &breaker.OpenError{}}, breaker.Ignored},
 	} {
 		require.Equal(t, step.want, weirgrpc.DefaultClassify(step.err), "%v", step.err)
 	}

@@ -111,5 +111,5 @@ func (c *Client) asked(err error, failed bool) time.Duration {
 	if code := code(err); !failed && code != codes.Unavailable && code != codes.ResourceExhausted {
 		return 0
 	}
-	return min(RetryAfter(err), c.maxRetryAfter)
+	return min(retryAfter(err), c.maxRetryAfter)
 }

@@ -3,7 +3,6 @@ package weirgrpc_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"sync/atomic"
 	"testing"
@@ -53,11 +52,14 @@ func TestAMethodThatFailsIsNotCalled(t *testing.T) {
 	require.Equal(t, codes.Unavailable, status.Code(err))
 	require.ErrorContains(t, err, `weirgrpc: /test.Shop/Get refused: breaker "shop" for "/test.Shop/Get" is open until `)
 	require.InDelta(t, time.Minute, weir.RetryAfter(err), float64(10*time.Second))
-	require.Equal(t, weir.RetryAfter(err).Round(time.Second), weirgrpc.RetryAfter(err).Round(time.Second))
+	require.Equal(t, weir.RetryAfter(err).Round(time.Second), retryAfter(err).Round(time.Second))
 
 	refused, ok := errors.AsType[*weirgrpc.RefusedError](err)
 	require.True(t, ok)
-	require.Equal(t, weirgrpc.RefusedError{Method: get, Reason: weirgrpc.Open, Name: "shop", Key: get, Err: refused.Err}, *refused)
+	var open *breaker.OpenError
+	require.ErrorAs(t, refused.Err, &open)
+	require.Equal(t, []string{"shop", get}, []string{open.Name, open.Key})
+	require.Equal(t, weirgrpc.RefusedError{Method: get, Err: refused.Err}, *refused)
 
 	_, err = call(t.Context(), cc, put, "x")
 	require.Equal(t, codes.Internal, status.Code(err), "another method is called")
@@ -65,18 +67,18 @@ func TestAMethodThatFailsIsNotCalled(t *testing.T) {
 
 func TestTheStatusOfARefusalSaysWhatAndUntilWhen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		open := &weirgrpc.RefusedError{Method: get, Reason: weirgrpc.Open, Name: "shop", Err: &breaker.OpenError{Name: "shop", Until: time.Now().Add(1500*time.Millisecond + 1)}}
+		open := &weirgrpc.RefusedError{Method: get, Err: &breaker.OpenError{Name: "shop", Until: time.Now().Add(1500*time.Millisecond + 1)}}
 		s := open.GRPCStatus()
 		require.Equal(t, codes.Unavailable, s.Code())
 		require.Equal(t, `refused by breaker "shop", retry in 1.501s`, s.Message(), "never too short")
 		info, ok := detail[*errdetails.ErrorInfo](open)
 		require.True(t, ok)
-		require.Equal(t, []string{"BREAKER_OPEN", weirgrpc.ErrorDomain, "shop"}, []string{info.Reason, info.Domain, info.Metadata["name"]})
+		require.Equal(t, []string{"BREAKER_OPEN", "github.com/weir-go/weir", "shop"}, []string{info.Reason, info.Domain, info.Metadata["name"]})
 		retry, ok := detail[*errdetails.RetryInfo](open)
 		require.True(t, ok)
 		require.Equal(t, 1501*time.Millisecond, retry.RetryDelay.AsDuration())
 
-		limited := &weirgrpc.RefusedError{Method: get, Reason: weirgrpc.Limited, Name: "clients", Err: &limiter.LimitedError{Name: "clients"}}
+		limited := &weirgrpc.RefusedError{Method: get, Err: &limiter.LimitedError{Name: "clients"}}
 		require.Equal(t, codes.ResourceExhausted, limited.GRPCStatus().Code())
 		require.Equal(t, `refused by limiter "clients"`, limited.GRPCStatus().Message())
 		info, _ = detail[*errdetails.ErrorInfo](limited)
@@ -84,7 +86,7 @@ func TestTheStatusOfARefusalSaysWhatAndUntilWhen(t *testing.T) {
 		_, ok = detail[*errdetails.RetryInfo](limited)
 		require.False(t, ok, "it never will be let through")
 
-		far := &weirgrpc.RefusedError{Reason: weirgrpc.Limited, Err: &limiter.LimitedError{Until: time.Now().Add(math.MaxInt64 - 1)}}
+		far := &weirgrpc.RefusedError{Err: &limiter.LimitedError{Until: time.Now().Add(math.MaxInt64 - 1)}}
 		_, ok = detail[*errdetails.RetryInfo](far)
 		require.False(t, ok)
 	})
@@ -99,8 +101,8 @@ func TestCallsGoThroughTheGateOfTheirKey(t *testing.T) {
 		refused []string // after get has failed
 	}{
 		"method":  {weirgrpc.PerMethod("g", twoFail), []string{get}},
-		"service": {weirgrpc.PerService("g", twoFail), []string{get, put}},
-		"target":  {weirgrpc.PerTarget("g", twoFail), methods},
+		"service": {perService("g", twoFail), []string{get, put}},
+		"target":  {perTarget("g", twoFail), methods},
 		"one":     {weirgrpc.One(weir.New("g", twoFail)), methods},
 		"key": {weirgrpc.Per(weir.NewGroup[any]("g", weir.GroupConfig{Gate: twoFail}), func(ctx context.Context, _ weirgrpc.Call) any {
 			return ctx.Value(tenant{})
@@ -257,20 +259,6 @@ func TestAWaitThatAServerAsksForIsKept(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-func TestRetryAfterIsReadOfAnyError(t *testing.T) {
-	for want, err := range map[time.Duration]error{
-		0:               nil,
-		1:               fmt.Errorf("wrapped: %w", busy(codes.Aborted, durationpb.New(1))),
-		math.MaxInt64:   &limiter.LimitedError{},
-		2 * time.Second: busy(codes.Unavailable, durationpb.New(2*time.Second)),
-	} {
-		require.Equal(t, want, weirgrpc.RetryAfter(err), err)
-	}
-	for _, err := range []error{garbage(), errors.New("any"), context.Canceled, busy(codes.Unavailable, durationpb.New(-1)), busy(codes.Unavailable, nil)} {
-		require.Zero(t, weirgrpc.RetryAfter(err), err)
 	}
 }
 

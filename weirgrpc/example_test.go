@@ -87,18 +87,18 @@ func ExampleServer() {
 		Rate: limiter.PerMinute(2), Burst: 2,
 	}), limiter.NamedConfig{})
 	shop := weirgrpc.NewServer(weirgrpc.ServerConfig{},
-		weirgrpc.NewShed("in flight", inFlight),
+		weirgrpc.Shed(limiter.NewNamedConcurrency("in flight", inFlight, limiter.NamedConfig{})),
 		weirgrpc.LimitBy(clients, weirgrpc.ByPeer),
 		weirgrpc.Guard(weirgrpc.PerMethod("shop", weir.Config{})))
 	target, stop := start(shop)
 	defer stop()
 
-	conn := dial(target, weirgrpc.NewClient(weirgrpc.PerTarget("shop", weir.Config{}), weirgrpc.ClientConfig{}))
+	conn := dial(target, weirgrpc.NewClient(perTarget("shop", weir.Config{}), weirgrpc.ClientConfig{}))
 	defer conn.Close()
 	client := grpc_health_v1.NewHealthClient(conn)
 	for range 3 {
 		_, err := client.Check(context.Background(), &grpc_health_v1.HealthCheckRequest{})
-		fmt.Println(status.Code(err), weirgrpc.RetryAfter(err).Round(10*time.Second))
+		fmt.Println(status.Code(err), retryAfter(err).Round(10*time.Second))
 	}
 	// Output:
 	// OK 0s
@@ -129,7 +129,7 @@ func ExampleServerConfig() {
 func ExampleGates() {
 	tenants := weir.NewGroup[string]("tenants", weir.GroupConfig{MaxKeys: 1000})
 	gates := weirgrpc.Pick(func(ctx context.Context, call weirgrpc.Call) *weir.Gate {
-		if call.Service() == "grpc.health.v1.Health" {
+		if weirgrpc.ByService(ctx, call) == "grpc.health.v1.Health" {
 			return nil
 		}
 		return tenants.Get(weirgrpc.ByMetadata("tenant")(ctx, call))
@@ -151,7 +151,7 @@ func ExampleGates() {
 
 func ExampleCall() {
 	call := weirgrpc.Call{Method: "/shop.Stock/Get", Target: "dns:///stock:443"}
-	fmt.Println(call.Service())
+	fmt.Println(weirgrpc.ByService(context.Background(), call))
 	// Output: shop.Stock
 }
 
@@ -178,9 +178,9 @@ func ExampleRule() {
 
 func ExampleShed() {
 	places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
-	target, stop := start(weirgrpc.NewServer(weirgrpc.ServerConfig{}, weirgrpc.NewShed("in flight", places)))
+	target, stop := start(weirgrpc.NewServer(weirgrpc.ServerConfig{}, weirgrpc.Shed(limiter.NewNamedConcurrency("in flight", places, limiter.NamedConfig{}))))
 	defer stop()
-	conn := dial(target, weirgrpc.NewClient(weirgrpc.PerTarget("shop", weir.Config{}), weirgrpc.ClientConfig{}))
+	conn := dial(target, weirgrpc.NewClient(perTarget("shop", weir.Config{}), weirgrpc.ClientConfig{}))
 	defer conn.Close()
 
 	client, request := grpc_health_v1.NewHealthClient(conn), &grpc_health_v1.HealthCheckRequest{}
@@ -201,18 +201,12 @@ func ExampleRefusedError() {
 
 	_, err := grpc_health_v1.NewHealthClient(conn).Check(context.Background(), &grpc_health_v1.HealthCheckRequest{})
 	if refused, ok := errors.AsType[*weirgrpc.RefusedError](err); ok {
-		fmt.Println(refused.Reason == weirgrpc.Open, refused.Name, refused.Method)
+		fmt.Println(errors.Is(err, breaker.ErrOpen), refused.Method)
 		fmt.Println(refused.GRPCStatus())
 	}
 	// Output:
-	// true stock /grpc.health.v1.Health/Check
+	// true /grpc.health.v1.Health/Check
 	// rpc error: code = Unavailable desc = refused by breaker "stock"
-}
-
-func ExampleReason() {
-	e := &weirgrpc.RefusedError{Reason: weirgrpc.Limited, Err: &limiter.LimitedError{Name: "clients"}}
-	fmt.Println(e.Reason, status.Code(e))
-	// Output: limited ResourceExhausted
 }
 
 func ExampleLogRefusedCalls() {

@@ -32,8 +32,8 @@ func everyGates() map[string]*weirgrpc.Gates {
 	_ = small.Get("busy").Run(context.Background(), func(context.Context) error { return errors.New("down") })
 	return map[string]*weirgrpc.Gates{
 		"method":       weirgrpc.PerMethod("shop", weir.Config{}),
-		"service":      weirgrpc.PerService("shop", rate),
-		"target":       weirgrpc.PerTarget("shop", weir.Config{Rate: limiter.Unlimited()}),
+		"service":      perService("shop", rate),
+		"target":       perTarget("shop", weir.Config{Rate: limiter.Unlimited()}),
 		"one":          weirgrpc.One(weir.New("shop", weir.Config{})),
 		"joined":       weirgrpc.One(weir.Join("shop", weir.Parts{Breaker: breaker.New("b", breaker.Config{})})),
 		"shadow":       weirgrpc.PerMethod("shop", in(breaker.Shadow)),
@@ -85,8 +85,8 @@ func TestAServerThatSaysWhenToComeBackIsObeyed(t *testing.T) {
 						require.Equalf(t, 1, served, "%s %s", name, method)
 						refused, ok := errors.AsType[*weirgrpc.RefusedError](err)
 						require.True(t, ok, err)
-						require.Equal(t, weirgrpc.Held, refused.Reason)
-						require.Equal(t, 30*time.Second, weirgrpc.RetryAfter(err))
+						require.ErrorContains(t, refused.Err, string(limiter.Held))
+						require.Equal(t, 30*time.Second, retryAfter(err))
 						require.EqualError(t, err, fmt.Sprintf("weirgrpc: %s refused: \"shop\": the service asked to wait, retry after 30s", method))
 						require.Equal(t, `"shop": the service asked to wait, retry in 30s`, status.Convert(err).Message())
 						require.Equal(t, codes.ResourceExhausted, status.Code(err))

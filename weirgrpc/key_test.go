@@ -40,7 +40,7 @@ func TestServicesOfMethods(t *testing.T) {
 	for method, want := range map[string]string{
 		"/shop.Stock/Get": "shop.Stock", "/a/b/c": "a/b", "shop.Stock/Get": "shop.Stock", "/alone": "alone", "": "", "/": "", "//": "",
 	} {
-		require.Equal(t, want, weirgrpc.Call{Method: method}.Service(), method)
+		require.Equal(t, want, weirgrpc.ByService(t.Context(), weirgrpc.Call{Method: method}), method)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestAFloodOfMethodsIsCut(t *testing.T) {
 func TestMethodsOfAnyLengthAreNotKept(t *testing.T) {
 	const size = 64 << 10
 	for name, rule := range map[string]weirgrpc.Rule{
-		"PerMethod": weirgrpc.Guard(weirgrpc.PerMethod("shop", weir.Config{})), "PerService": weirgrpc.Guard(weirgrpc.PerService("shop", weir.Config{})),
+		"PerMethod": weirgrpc.Guard(weirgrpc.PerMethod("shop", weir.Config{})), "PerService": weirgrpc.Guard(perService("shop", weir.Config{})),
 		"ByMethod": weirgrpc.LimitBy(clients(0), weirgrpc.ByMethod),
 	} {
 		server := newServer(rule)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -19,6 +20,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/weirgrpc"
 )
 
@@ -193,4 +195,22 @@ func detail[M proto.Message](err error) (m M, ok bool) {
 		}
 	}
 	return m, false
+}
+
+// retryAfter returns the wait that the status of an error asks for.
+func retryAfter(err error) time.Duration {
+	for _, detail := range status.Convert(err).Details() {
+		if info, ok := detail.(*errdetails.RetryInfo); ok {
+			return info.GetRetryDelay().AsDuration()
+		}
+	}
+	return 0
+}
+
+func perService(name string, c weir.Config) *weirgrpc.Gates {
+	return weirgrpc.Per(weir.NewGroup[string](name, weir.GroupConfig{Gate: c}), weirgrpc.ByService)
+}
+
+func perTarget(name string, c weir.Config) *weirgrpc.Gates {
+	return weirgrpc.Per(weir.NewGroup[string](name, weir.GroupConfig{Gate: c}), func(_ context.Context, call weirgrpc.Call) string { return call.Target })
 }

@@ -19,45 +19,42 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Reason is what refused a call.
-type Reason string
+// reason is what refused a call, as it stands in logs and spans.
+type reason string
 
-// The reasons, as they stand in logs and spans.
 const (
-	Open    Reason = "open"    // a breaker
-	Limited Reason = "limited" // a limiter
-	Held    Reason = "held"    // a hold: see weir.Gate.Hold
+	open    reason = "open"    // a breaker
+	limited reason = "limited" // a limiter
+	held    reason = "held"    // a hold: see weir.Gate.Hold
 )
 
-// ErrorDomain is the domain of the ErrorInfo that a refusal has among its details. Its
-// reason is BREAKER_OPEN, LIMITED or HELD, and its metadata has the name of what refused.
-const ErrorDomain = "github.com/weir-go/weir"
+// errorDomain is the domain of the ErrorInfo of a refusal.
+const errorDomain = "github.com/weir-go/weir"
 
-// RefusedError is a refusal: the call was not made, or not served.
+// RefusedError is the error of a call that was not made, or not served.
 //
-// It is a status of gRPC: Unavailable where a breaker is open, ResourceExhausted where a
-// limit is reached or the service has asked to wait; with an ErrorInfo, and a RetryInfo where
-// it is known when to come back. In this process it also matches what its Err matches: weir.ErrRefused, and
-// breaker.ErrOpen or limiter.ErrLimited. What arrives at a client is the status alone.
+// It is a gRPC status: Unavailable if a breaker is open, ResourceExhausted if a limit is reached or
+// the service has asked to wait. It has an ErrorInfo, and a RetryInfo if the wait is known. In this
+// process it also matches what Err matches: weir.ErrRefused, and breaker.ErrOpen or limiter.ErrLimited.
+// A client receives the status alone.
 type RefusedError struct {
 	Method string // of the call, in full
-	Reason Reason // why it was refused
-	Name   string // of the breaker or limiter
-	Key    string // of the gate of a Group, where it is known; not sent to clients
-	Err    error  // a *breaker.OpenError or a *limiter.LimitedError
+	Err    error  // a *breaker.OpenError or a *limiter.LimitedError, which names what refused the call
 }
 
-func newRefusedError(method string, err error) *RefusedError {
-	e := &RefusedError{Method: method, Reason: Limited, Err: err}
-	if open, ok := errors.AsType[*breaker.OpenError](err); ok {
-		e.Reason, e.Name, e.Key = Open, open.Name, open.Key
-	} else if limited, ok := errors.AsType[*limiter.LimitedError](err); ok {
-		e.Name = limited.Name
-		if limited.Reason == limiter.Held {
-			e.Reason = Held
-		}
+// cause returns what refused the call, its name, and the key of its group if it is known.
+func (e *RefusedError) cause() (why reason, name, key string) {
+	if by, ok := errors.AsType[*breaker.OpenError](e.Err); ok {
+		return open, by.Name, by.Key
 	}
-	return e
+	by, ok := errors.AsType[*limiter.LimitedError](e.Err)
+	switch {
+	case !ok:
+		return limited, "", ""
+	case by.Reason == limiter.Held:
+		return held, by.Name, ""
+	}
+	return limited, by.Name, ""
 }
 
 func (e *RefusedError) Error() string { return "weirgrpc: " + e.Method + " refused: " + e.Err.Error() }
@@ -67,15 +64,16 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 
 // GRPCStatus returns the refusal as clients get it. Its RetryInfo counts from now.
 func (e *RefusedError) GRPCStatus() *status.Status {
-	s := &spb.Status{Code: int32(codes.ResourceExhausted), Message: fmt.Sprintf("refused by limiter %q", e.Name)}
-	info := &errdetails.ErrorInfo{Domain: ErrorDomain, Reason: "LIMITED", Metadata: map[string]string{"name": e.Name}}
-	switch e.Reason {
-	case Open:
-		s.Code, s.Message = int32(codes.Unavailable), fmt.Sprintf("refused by breaker %q", e.Name)
+	why, name, _ := e.cause()
+	s := &spb.Status{Code: int32(codes.ResourceExhausted), Message: fmt.Sprintf("refused by limiter %q", name)}
+	info := &errdetails.ErrorInfo{Domain: errorDomain, Reason: "LIMITED", Metadata: map[string]string{"name": name}}
+	switch why {
+	case open:
+		s.Code, s.Message = int32(codes.Unavailable), fmt.Sprintf("refused by breaker %q", name)
 		info.Reason = "BREAKER_OPEN"
-	case Held:
-		s.Message, info.Reason = fmt.Sprintf("%q: the service asked to wait", e.Name), "HELD"
-	case Limited:
+	case held:
+		s.Message, info.Reason = fmt.Sprintf("%q: the service asked to wait", name), "HELD"
+	case limited:
 	}
 	s.Details = []*anypb.Any{wrapped(info)}
 	if wait, known := e.wait(); known {
@@ -113,10 +111,9 @@ func wrapped(m proto.Message) *anypb.Any {
 	return packed
 }
 
-// RetryAfter returns how long to wait before the call may be tried again: as a refusal
-// of weir says (see weir.RetryAfter), or the RetryInfo that a server sent. It is 0 where
-// nobody says.
-func RetryAfter(err error) time.Duration {
+// retryAfter returns how long to wait before the call may be tried again: as a refusal says (see
+// weir.RetryAfter), or the RetryInfo that a server sent. It is 0 if neither is there.
+func retryAfter(err error) time.Duration {
 	if d := weir.RetryAfter(err); d != 0 {
 		return d
 	}

@@ -8,6 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/weir-go/weir"
@@ -50,13 +51,17 @@ func LogRefusedCalls(logger *slog.Logger) func(context.Context, *RefusedError) {
 	}
 }
 
-// refuse turns the error of who did not let a call in into what the caller gets, and
-// tells of it where it is a refusal. Otherwise the context was done first.
+// refuse returns what the caller gets for the error of a rule or gate that did not let a call in. If it
+// is a refusal, tell is told of it. Otherwise the context was done first, or a remote limit came to no
+// decision.
 func refuse(ctx context.Context, call Call, err error, tell func(context.Context, *RefusedError)) error {
 	if !errors.Is(err, weir.ErrRefused) {
-		return status.FromContextError(err).Err()
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return status.FromContextError(err).Err()
+		}
+		return &undecidedError{err}
 	}
-	e := newRefusedError(call.Method, err)
+	e := &RefusedError{Method: call.Method, Err: err}
 	if span := trace.SpanFromContext(ctx); span.IsRecording() {
 		span.SetAttributes(e.attributes()...)
 	}
@@ -66,15 +71,30 @@ func refuse(ctx context.Context, call Call, err error, tell func(context.Context
 	return e
 }
 
-// attributes are the facts as spans and logs get them.
+// undecidedError is the error of a remote limit that came to no decision. It is the status Unavailable,
+// which does not tell clients why.
+type undecidedError struct{ err error }
+
+func (e *undecidedError) Error() string {
+	return "weirgrpc: a limit came to no decision: " + e.err.Error()
+}
+
+func (e *undecidedError) Unwrap() error { return e.err }
+
+func (e *undecidedError) GRPCStatus() *status.Status {
+	return status.New(codes.Unavailable, "a limit came to no decision")
+}
+
+// attributes returns the facts as spans and logs get them.
 func (e *RefusedError) attributes() []attribute.KeyValue {
-	name := attribute.String(keyLimiter, e.Name)
-	if e.Reason == Open {
-		name = attribute.String(keyBreaker, e.Name)
+	why, name, key := e.cause()
+	by := attribute.String(keyLimiter, name)
+	if why == open {
+		by = attribute.String(keyBreaker, name)
 	}
-	attrs := []attribute.KeyValue{attribute.String(keyReason, string(e.Reason)), name}
-	if e.Key != "" {
-		attrs = append(attrs, attribute.String(keyGroup, e.Key))
+	attrs := []attribute.KeyValue{attribute.String(keyReason, string(why)), by}
+	if key != "" {
+		attrs = append(attrs, attribute.String(keyGroup, key))
 	}
 	if wait, known := e.wait(); known {
 		attrs = append(attrs, attribute.Float64(keyWait, wait.Seconds()))

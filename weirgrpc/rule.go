@@ -2,6 +2,7 @@ package weirgrpc
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -9,7 +10,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Rule is what calls have to pass on a [Server]: [Limit], [LimitBy], [Guard] or a [*Shed].
+// Rule is what calls have to pass on a [Server]: [Limit], [LimitBy], [LimitRemote], [Shed] or [Guard].
 type Rule interface {
 	// admit lets a call in, and returns what it holds, nil for nothing; or else an error.
 	admit(ctx context.Context, call Call) (pass, error)
@@ -75,10 +76,10 @@ func Limit(l *limiter.Named) Rule {
 	})
 }
 
-// LimitBy is a limit for each key of calls, such as [ByPeer], [ByMethod] or one of yours. A group that is full of keys
-// in use does with new keys what its Overflow says: with limiter.RefuseNew, a flood of keys refuses all new ones.
-// Several periods, a second and a day, are several rules. It panics if there is no group or
-// no key.
+// LimitBy is a limit for each key of calls, such as [ByPeer], [ByMethod] or one of yours. If the group
+// is full of keys in use, its Overflow decides about new keys: with limiter.RefuseNew, a flood of keys
+// refuses all new ones. Several periods, such as a second and a day, are several rules. LimitBy panics
+// if group or key is nil.
 func LimitBy[K comparable](g *limiter.NamedGroup[K], key func(ctx context.Context, call Call) K) Rule {
 	if g == nil || key == nil {
 		panic("weirgrpc: LimitBy needs a group and a key")
@@ -87,6 +88,33 @@ func LimitBy[K comparable](g *limiter.NamedGroup[K], key func(ctx context.Contex
 		k := key(ctx, call)
 		return admitted(g.Name(), g.Take(k, 1), func() { g.Refund(k, 1) })
 	})
+}
+
+// LimitRemote is a limit for each key of calls that is kept outside this process, such as one of package
+// fleet. The name stands in errors. What a call took is given back if a later rule refuses it and the
+// limit has a method Refund. An error of the limit is no decision: the call gets the status Unavailable,
+// and is not refused. LimitRemote panics if limit or key is nil.
+func LimitRemote(name string, limit func(key string) limiter.Remote, key func(ctx context.Context, call Call) string) Rule {
+	if limit == nil || key == nil {
+		panic(errors.New("weirgrpc: LimitRemote needs a limit and a key"))
+	}
+	return rule(func(ctx context.Context, call Call) (pass, error) {
+		remote := limit(key(ctx, call))
+		r, err := remote.Take(ctx, 1)
+		if err != nil {
+			return nil, err
+		}
+		return admitted(name, r, func() { refundRemote(ctx, remote) })
+	})
+}
+
+// refundRemote gives a token back, if the limit can take it. The call may have been cancelled meanwhile.
+func refundRemote(ctx context.Context, limit limiter.Remote) {
+	if l, ok := limit.(interface {
+		Refund(ctx context.Context, n int) error
+	}); ok {
+		_ = l.Refund(context.WithoutCancel(ctx), 1) // a token that is lost errs on the strict side
+	}
 }
 
 // admitted is what a limiter's answer to a call means.

@@ -45,7 +45,7 @@ func TestHandlersThatFailAreLeftAlone(t *testing.T) {
 	require.EqualValues(t, 2, served.Load())
 	require.Equal(t, codes.Unavailable, status.Code(err))
 	require.ErrorContains(t, err, `refused by breaker "shop", retry in `)
-	require.InDelta(t, time.Minute, weirgrpc.RetryAfter(err), float64(10*time.Second))
+	require.InDelta(t, time.Minute, retryAfter(err), float64(10*time.Second))
 	info, ok := detail[*errdetails.ErrorInfo](err)
 	require.True(t, ok)
 	require.Equal(t, "BREAKER_OPEN", info.Reason)
@@ -65,7 +65,7 @@ func TestALimitHoldsForAllCallsTogether(t *testing.T) {
 		}
 		_, err := call(t.Context(), cc, get, "x")
 		require.EqualError(t, err, `rpc error: code = ResourceExhausted desc = refused by limiter "hits", retry in 100ms`)
-		require.Equal(t, 100*time.Millisecond, weirgrpc.RetryAfter(err))
+		require.Equal(t, 100*time.Millisecond, retryAfter(err))
 
 		s, err := open(t.Context(), cc, chat)
 		require.NoError(t, err)
@@ -93,7 +93,7 @@ func TestAShadowLetsThrough(t *testing.T) {
 func TestCallsBeyondTheBoundAreShed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 2})
-		shed := weirgrpc.NewShed("places", places)
+		shed := limiter.NewNamedConcurrency("places", places, limiter.NamedConfig{})
 		slow := &service{
 			unary: func(context.Context, string) (string, error) {
 				time.Sleep(time.Second)
@@ -107,7 +107,7 @@ func TestCallsBeyondTheBoundAreShed(t *testing.T) {
 		}
 		server := weirgrpc.NewServer(weirgrpc.ServerConfig{OnRefusal: func(_ context.Context, e *weirgrpc.RefusedError) {
 			require.Zero(t, weir.RetryAfter(e), "nobody knows")
-		}}, shed)
+		}}, weirgrpc.Shed(shed))
 		cc := serve(t, inMemory(), slow, server, nil)
 		answers := make(chan error, 1)
 		go func() {
@@ -153,7 +153,7 @@ func TestAStreamIsJudgedWhereItIsServed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			gate := weir.New("shop", weir.Config{})
 			places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
-			server := newServer(weirgrpc.NewShed("places", places), weirgrpc.Guard(weirgrpc.One(gate)))
+			server := newServer(weirgrpc.Shed(limiter.NewNamedConcurrency("places", places, limiter.NamedConfig{})), weirgrpc.Guard(weirgrpc.One(gate)))
 			cc := serve(t, overTCP(t), &service{stream: step.stream}, server, nil)
 			s, err := open(t.Context(), cc, chat)
 			require.NoError(t, err)
@@ -204,7 +204,7 @@ func TestAClientThatGoesAwayIsNoEvidence(t *testing.T) {
 					unary:  func(ctx context.Context, _ string) (string, error) { return "", wait(ctx) },
 					stream: func(s grpc.ServerStream) error { return wait(s.Context()) },
 				}
-				cc := serve(t, inMemory(), shop, newServer(weirgrpc.NewShed("places", places), weirgrpc.Guard(weirgrpc.One(gate))), nil)
+				cc := serve(t, inMemory(), shop, newServer(weirgrpc.Shed(limiter.NewNamedConcurrency("places", places, limiter.NamedConfig{})), weirgrpc.Guard(weirgrpc.One(gate))), nil)
 
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(time.Second, cancel)
@@ -246,7 +246,7 @@ func TestAPanicOfAHandlerIsAFailureAndLeavesNothing(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
 	places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
 	shop := &service{unary: func(context.Context, string) (string, error) { panic("handler") }}
-	cc := serve(t, overTCP(t), shop, newServer(weirgrpc.NewShed("places", places), weirgrpc.Guard(weirgrpc.One(gate))), nil)
+	cc := serve(t, overTCP(t), shop, newServer(weirgrpc.Shed(limiter.NewNamedConcurrency("places", places, limiter.NamedConfig{})), weirgrpc.Guard(weirgrpc.One(gate))), nil)
 	_, err := call(t.Context(), cc, get, "")
 	require.EqualError(t, err, errPanicked.Error(), "it goes on up")
 	require.Equal(t, oneFailure, outcomes(gate))
@@ -272,7 +272,7 @@ func TestWhatALaterRuleRefusesTakesNothing(t *testing.T) {
 	server := newServer(
 		weirgrpc.Guard(weirgrpc.One(gate)), weirgrpc.Limit(hits), weirgrpc.Limit(shadow),
 		weirgrpc.LimitBy(limiter.NewNamedGroup("keys", keys, limiter.NamedConfig{}), weirgrpc.ByMethod),
-		weirgrpc.NewShed("places", places),
+		weirgrpc.Shed(limiter.NewNamedConcurrency("places", places, limiter.NamedConfig{})),
 		weirgrpc.LimitBy(limiter.NewNamedGroup("all", all, limiter.NamedConfig{}), panics),
 		weirgrpc.Guard(weirgrpc.One(shut)),
 	)
@@ -321,7 +321,8 @@ func TestRulesNeedTheirParts(t *testing.T) {
 	require.Panics(t, func() { newServer(nil) })
 	require.Panics(t, func() { weirgrpc.Guard(nil) })
 	require.Panics(t, func() { weirgrpc.Limit(nil) })
-	require.Panics(t, func() { weirgrpc.NewShed("x", nil) })
+	require.PanicsWithError(t, "weirgrpc: Shed needs a limiter", func() { weirgrpc.Shed(nil) })
+	require.Panics(t, func() { weirgrpc.LimitRemote("x", nil, weirgrpc.ByPeer) })
 	require.Panics(t, func() { weirgrpc.LimitBy(nil, weirgrpc.ByPeer) })
 	require.Panics(t, func() { weirgrpc.LogRefusedCalls(nil) })
 }

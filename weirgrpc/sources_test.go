@@ -7,7 +7,6 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/weirgrpc"
 )
@@ -16,11 +15,10 @@ import (
 // source then goes on.
 func TestALoopOverASourceMayBeLeftAtAnySeries(t *testing.T) {
 	gates := weirgrpc.One(weir.New("shop", weir.Config{Breaker: breaker.Config{Latency: true}}))
-	shed := weirgrpc.NewShed("shed", limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1}))
 	for range gates.Histograms {
 		break
 	}
-	for name, s := range map[string]stat.Source{"gates": gates, "shed": shed} {
+	for name, s := range map[string]stat.Source{"gates": gates} {
 		all := 0
 		for range s.Observe {
 			all++

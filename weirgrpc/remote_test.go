@@ -1,0 +1,102 @@
+package weirgrpc_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirgrpc"
+)
+
+// store is remote limits of two calls for each key.
+type store struct {
+	err  error
+	used map[string]int
+}
+
+type stored struct {
+	*store
+	key string
+}
+
+func (s *store) of(key string) limiter.Remote { return stored{s, key} }
+
+func (s stored) Take(ctx context.Context, n int) (limiter.Result, error) {
+	if err := errors.Join(ctx.Err(), s.err); err != nil {
+		return limiter.Result{}, err
+	}
+	if s.used[s.key]+n > 2 {
+		return limiter.Result{Limit: 2, RetryAfter: 3 * time.Second}, nil
+	}
+	s.used[s.key] += n
+	return limiter.Result{OK: true, Limit: 2, Remaining: 2 - s.used[s.key]}, nil
+}
+
+func (s stored) Refund(_ context.Context, n int) error {
+	s.used[s.key] -= n
+	return nil
+}
+
+// ask has a server answer a call of a tenant.
+func ask(ctx context.Context, s *weirgrpc.Server, tenant string) error {
+	ctx = metadata.NewIncomingContext(ctx, metadata.Pairs("tenant", tenant))
+	_, err := s.Unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: get}, func(context.Context, any) (any, error) { return nil, nil })
+	return err
+}
+
+func TestARemoteLimitsEachKey(t *testing.T) {
+	tenants := &store{used: map[string]int{}}
+	server := newServer(weirgrpc.LimitRemote("tenants", tenants.of, weirgrpc.ByMetadata("tenant")))
+	for _, want := range []codes.Code{codes.OK, codes.OK, codes.ResourceExhausted} {
+		require.Equal(t, want, status.Code(ask(t.Context(), server, "acme")))
+	}
+	err := ask(t.Context(), server, "acme")
+	require.ErrorIs(t, err, limiter.ErrLimited)
+	require.ErrorContains(t, err, "tenants")
+	require.InDelta(t, 3*time.Second, weir.RetryAfter(err), float64(time.Second))
+	require.NoError(t, ask(t.Context(), server, "emca"))
+}
+
+// An error is no decision: neither a refusal, nor a failure of the handler.
+func TestARemoteWithoutADecision(t *testing.T) {
+	away := errors.New("the store is away")
+	tenants := &store{used: map[string]int{}, err: away}
+	gate := weir.New("shop", weir.Config{})
+	refusals := 0
+	server := weirgrpc.NewServer(weirgrpc.ServerConfig{OnRefusal: func(context.Context, *weirgrpc.RefusedError) { refusals++ }},
+		weirgrpc.Guard(weirgrpc.One(gate)), weirgrpc.LimitRemote("tenants", tenants.of, weirgrpc.ByMetadata("tenant")))
+	err := ask(t.Context(), server, "acme")
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	require.NotContains(t, status.Convert(err).Message(), "store", "clients need not know")
+	require.ErrorIs(t, err, away)
+	require.NotErrorIs(t, err, weir.ErrRefused)
+	require.Zero(t, refusals)
+	require.Zero(t, gate.Totals().Calls())
+
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	tenants.err = nil
+	alone := newServer(weirgrpc.LimitRemote("tenants", tenants.of, weirgrpc.ByMetadata("tenant")))
+	require.Equal(t, codes.Canceled, status.Code(ask(ctx, alone, "acme")))
+}
+
+func TestALaterRefusalGivesBackToARemote(t *testing.T) {
+	tenants := &store{used: map[string]int{}}
+	gate := weir.New("shop", weir.Config{})
+	gate.Breaker().Force(breaker.ForcedOpen)
+	server := newServer(weirgrpc.LimitRemote("tenants", tenants.of, weirgrpc.ByMetadata("tenant")), weirgrpc.Guard(weirgrpc.One(gate)))
+	for range 5 {
+		require.ErrorIs(t, ask(t.Context(), server, "acme"), breaker.ErrOpen)
+	}
+	require.Zero(t, tenants.used["acme"])
+}
