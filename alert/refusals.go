@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
@@ -35,7 +36,9 @@ func Refusals(of stat.Source, span time.Duration) Value {
 type refused struct{ source stat.Source }
 
 // refusing are the instruments that count calls by their outcome, which is the second attribute.
-var refusing = map[string]bool{"weir.breaker.calls": true, "weir.limiter.requests": true, "weir.window.events": true}
+var refusing = map[string]bool{
+	instrument.BreakerCalls.Name: true, instrument.LimiterRequests.Name: true, instrument.WindowEvents.Name: true,
+}
 
 // Totals returns no counts but those of refused calls.
 func (r refused) Totals() (t window.Totals) {

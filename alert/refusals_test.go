@@ -3,6 +3,7 @@ package alert_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"testing"
 	"time"
 
@@ -13,6 +14,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/throttle"
+	"github.com/weir-go/weir/weirhttp"
 )
 
 func down(context.Context) error { return errDown }
@@ -48,6 +51,9 @@ func TestRefusalsOfEachKindOfSource(t *testing.T) {
 	for _, key := range []string{"a", "b"} {
 		require.NoError(t, breakers.Get(key).Run(t.Context(), fine))
 	}
+	search := throttle.New("search", throttle.Config{})
+	hosts := weirhttp.PerHost("web", weir.Config{Rate: tenAnHour(), Burst: 10})
+	client := &http.Client{Transport: weirhttp.NewTransport(hosts, weirhttp.TransportConfig{Base: anyServer{}})}
 	for name, c := range map[string]struct {
 		of   stat.Source
 		call func(key string) error
@@ -57,6 +63,8 @@ func TestRefusalsOfEachKindOfSource(t *testing.T) {
 		"group of limiters":  {users, func(key string) error { return orRefused(users.Take(key, 1).OK) }, 3},
 		"group of gates":     {gates, func(key string) error { return gates.Get(key).Run(t.Context(), fine) }, 3},
 		"group of breakers":  {breakers, func(key string) error { return breakers.Get(key).Run(t.Context(), down) }, 5},
+		"throttle":           {search, func(string) error { return search.Run(t.Context(), down) }, someRefused},
+		"gates of a client":  {hosts, func(key string) error { return getFrom(t.Context(), client, key) }, 3},
 		"monitor, which has": {alert.NewMonitor(alert.Config{}), func(string) error { return nil }, 0},
 	} {
 		v := see(alert.Refusals(c.of, time.Minute))
@@ -67,9 +75,36 @@ func TestRefusalsOfEachKindOfSource(t *testing.T) {
 				refused++
 			}
 		}
-		require.Equal(t, c.want, refused, name)
+		if c.want == someRefused {
+			require.Positive(t, refused, name)
+		} else {
+			require.Equal(t, c.want, refused, name)
+		}
 		v.require(t, s, refused)
 	}
+}
+
+// someRefused is how many calls something refuses that refuses by chance.
+const someRefused = -1
+
+// anyServer answers for every host.
+type anyServer struct{}
+
+func (anyServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+}
+
+// getFrom asks the host.
+func getFrom(ctx context.Context, client *http.Client, host string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+host+".example/", http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err == nil {
+		_ = response.Body.Close()
+	}
+	return err
 }
 
 // orRefused is a refusal as an error.
