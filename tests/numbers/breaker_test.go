@@ -64,7 +64,7 @@ func cooldowns() string {
 
 // tries runs a breaker through a lasting outage.
 func tries(c breaker.Config, n int) (at, gaps []time.Duration) {
-	c.Probes, c.MinCalls = 1, breaker.Off
+	c.Probes, c.MinCalls = 1, 1
 	b := breaker.NewAt("down", c, t0)
 	now := t0
 	for len(at) < n {
