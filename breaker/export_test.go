@@ -21,3 +21,21 @@ func (b *Breaker) ResetAt(t time.Time)                        { b.resetAt(t) }
 func (b *Breaker) ReconfigureAt(t time.Time, c Config) error  { return b.reconfigureAt(t, c) }
 func (b *Breaker) StatsAt(t time.Time) Stats                  { return b.statsAt(t) }
 func (g *Group[K]) ReconfigureAt(t time.Time, c Config) error { return g.reconfigureAt(t, c) }
+
+// Groups at a time, and their totals.
+
+func NewGroupAt[K comparable](name string, c GroupConfig, t0 time.Time) *Group[K] {
+	return newGroupAt[K](name, c, t0)
+}
+
+func (g *Group[K]) GetAt(t time.Time, key K) *Breaker { return g.getAt(t, key) }
+
+type GroupStats struct {
+	Members   int   // keys, as Len returns
+	Evictions int64 // keys that were evicted to make room
+	Unguarded int64 // times that Get found no room
+}
+
+func (g *Group[K]) Stats() GroupStats {
+	return GroupStats{Members: g.Len(), Evictions: g.evictions.Load(), Unguarded: g.passed.Load()}
+}

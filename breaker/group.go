@@ -33,9 +33,9 @@ import (
 // is judged by two breakers.
 //
 // If no key is idle, a new key passes unguarded. It gets a breaker that all such keys share, that is
-// forced closed, refuses nothing, and cannot be forced, reset or reconfigured. These calls of Get are
-// counted (GroupStats.Unguarded). Call Get for each call, so that the key gets its own breaker when
-// there is room.
+// forced closed, refuses nothing, and cannot be forced, reset or reconfigured. The metric
+// weir.breaker.group.unguarded counts these calls of Get. Call Get for each call, so that the key gets
+// its own breaker when there is room.
 //
 // All methods may be called from any number of goroutines. Get waits at most for a new key's search
 // for room, which takes some microseconds. Keys are compared as a whole, except for long ones: see
@@ -62,11 +62,11 @@ type Group[K comparable] struct {
 // tell members apart by their keys. NewGroup panics with the error of c.Validate if
 // there is one.
 func NewGroup[K comparable](name string, c GroupConfig) *Group[K] {
-	return NewGroupAt[K](name, c, time.Now())
+	return newGroupAt[K](name, c, time.Now())
 }
 
-// NewGroupAt is NewGroup for a group that uses the times given to GetAt, from t0 on.
-func NewGroupAt[K comparable](name string, c GroupConfig, t0 time.Time) *Group[K] {
+// newGroupAt is NewGroup for a group that uses the times given to getAt, from t0 on.
+func newGroupAt[K comparable](name string, c GroupConfig, t0 time.Time) *Group[K] {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
@@ -108,9 +108,9 @@ func (g *Group[K]) Get(key K) *Breaker {
 	return g.admit(key, time.Now())
 }
 
-// GetAt is Get at the time t. A breaker that it makes begins at t and uses the times
+// getAt is Get at the time t. A breaker that it makes begins at t and uses the times
 // given to its At verbs.
-func (g *Group[K]) GetAt(t time.Time, key K) *Breaker {
+func (g *Group[K]) getAt(t time.Time, key K) *Breaker {
 	if b := g.shard(key).find(key); b != nil {
 		return b
 	}
@@ -170,21 +170,6 @@ func (g *Group[K]) Forget(key K) bool {
 		g.watching.end(m)
 	}
 	return true
-}
-
-// Name returns the group's name.
-func (g *Group[K]) Name() string { return g.name }
-
-// GroupStats are the totals of a group, as plain numbers.
-type GroupStats struct {
-	Members   int   // keys, as Len returns
-	Evictions int64 // keys that were evicted to make room
-	Unguarded int64 // times that Get found no room, and returned the breaker that lets all pass
-}
-
-// Stats returns the totals of the group so far.
-func (g *Group[K]) Stats() GroupStats {
-	return GroupStats{Members: g.Len(), Evictions: g.evictions.Load(), Unguarded: g.passed.Load()}
 }
 
 func (g *Group[K]) shard(key K) *shard[K] {

@@ -56,7 +56,6 @@ func TestGroupGivesEachKeyOneBreaker(t *testing.T) {
 	require.Same(t, a, g.Get("a"))
 	require.NotSame(t, a, b)
 	require.Equal(t, "hosts", a.Name())
-	require.Equal(t, "hosts", g.Name())
 	_ = a.Run(bg(), fail)
 	require.Equal(t, breaker.Open, a.State())
 	require.Equal(t, breaker.Closed, b.State())
@@ -523,14 +522,20 @@ func ExampleGroupConfig() {
 }
 
 // A key for which there is no room passes, and is counted.
-func ExampleGroupStats() {
+func ExampleGroup_Observe() {
 	hosts := breaker.NewGroup[string]("hosts", breaker.GroupConfig{MaxKeys: 1})
 	hosts.Get("a.example").OpenFor(time.Minute)
 	fmt.Println(hosts.Get("b.example").State())
-	fmt.Printf("%+v", hosts.Stats())
+	for series, value := range hosts.Observe {
+		if strings.HasPrefix(series.Instrument.Name, "weir.breaker.group.") {
+			fmt.Println(series.Instrument.Name, value)
+		}
+	}
 	// Output:
 	// forced_closed
-	// {Members:1 Evictions:0 Unguarded:1}
+	// weir.breaker.group.members 1
+	// weir.breaker.group.evictions 0
+	// weir.breaker.group.unguarded 1
 }
 
 func BenchmarkGroupGet(b *testing.B) {

@@ -7,7 +7,7 @@ import (
 )
 
 // A breaker that was evicted passes everything on to the one that its key has now: calls and
-// changes to the one that Group.GetAt returns, which may be new, and questions to the one that
+// changes to the one that Group.Get returns, which may be new, and questions to the one that
 // the group has already.
 
 // current returns the breaker to ask: b, or after b was evicted the one that its key has.

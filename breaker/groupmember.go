@@ -18,7 +18,7 @@ type hold struct {
 
 // keeper leads from a member to what its group has for its key.
 type keeper interface {
-	get(t time.Time) *Breaker // as Group.GetAt does
+	get(t time.Time) *Breaker // as Group.Get does
 	peek() *Breaker           // as get does, but without making a member: of a key that has none, a new breaker that nobody else has
 	common() *rules           // of all members
 }
@@ -46,7 +46,7 @@ type member[K comparable] struct {
 	shown  bool      // has been part of what is shown as _other; guarded by the observers' lock
 }
 
-func (m *member[K]) get(t time.Time) *Breaker { return m.shard.group.GetAt(t, m.key) }
+func (m *member[K]) get(t time.Time) *Breaker { return m.shard.group.getAt(t, m.key) }
 
 func (m *member[K]) peek() *Breaker {
 	m.shard.mu.RLock()
