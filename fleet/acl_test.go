@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/fleet/internal/redistest"
+	"github.com/weir-go/weir/fleet/redisson"
 	"github.com/weir-go/weir/window"
 )
 
@@ -86,7 +87,7 @@ func useAll(t *testing.T, c *redis.Client) error {
 		}
 		if name == "log" {
 			for range 2 {
-				if err := b.SetRate(t.Context(), "other", 20, 2*time.Second); err != nil {
+				if err := redisson.SetRate(t.Context(), b, "other", 20, 2*time.Second); err != nil {
 					return err
 				}
 			}
@@ -96,7 +97,7 @@ func useAll(t *testing.T, c *redis.Client) error {
 		}
 	}
 	// Of three takes the first has expired when the last is given back.
-	log := newLimiter(link, "expired", fleet.SlidingLog{Limit: 10, Span: time.Minute}, orError)
+	log := newLimiter(link, "expired", fleet.SlidingLog{Limit: 10, Window: time.Minute}, orError)
 	for i := range 3 {
 		if _, err := log.TakeAt(t.Context(), begin.Add(time.Duration(i)*40*time.Second), "user", 2); err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-var seed = fleet.Cell{MaxBurst: 15, Count: 30, Period: time.Minute}
+var seed = rediscell.Limit(15, 30, time.Minute)
 
 // The table of the documentation of redis-cell, with the 16 that it admits where some texts say 15.
 func TestCellBySixtyThirties(t *testing.T) {
@@ -78,7 +78,7 @@ func TestCellAsksTheModuleWhereThereIsOne(t *testing.T) {
 }
 
 func TestCellWithoutTheModule(t *testing.T) {
-	throttle := newLimiter(connect(t), "plain", fleet.Cell{MaxBurst: 2, Count: 1, Period: time.Hour}, orError)
+	throttle := newLimiter(connect(t), "plain", rediscell.Limit(2, 1, time.Hour), orError)
 	for _, want := range [][5]int64{{0, 3, 2, -1, 3600}, {0, 3, 1, -1, 7200}, {0, 3, 0, -1, 10800}, {1, 3, 0, 3600, 10800}} {
 		r, err := rediscell.Throttle(t.Context(), throttle, "user", 1)
 		require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestCellWithoutTheModule(t *testing.T) {
 
 func TestCellWithoutRedis(t *testing.T) {
 	_, l := awayLink(t)
-	throttle := newLimiter(l, "away", fleet.Cell{MaxBurst: 5, Count: 3600, Period: time.Hour}, fleet.Config{OnOutage: fleet.FailLocal, Share: 0.5})
+	throttle := newLimiter(l, "away", rediscell.Limit(5, 3600, time.Hour), fleet.Config{OnOutage: fleet.FailLocal, Share: 0.5})
 	for _, want := range []bool{false, false, false, true} {
 		r, err := rediscell.Throttle(t.Context(), throttle, "user", 1)
 		require.NoError(t, err)
@@ -108,8 +108,8 @@ func TestCellWithoutRedis(t *testing.T) {
 // Two rates on one key: redis-cell keeps no limits, and neither does Throttle.
 func TestCellsOfOneNameShareTheirKeys(t *testing.T) {
 	l := connect(t)
-	slow := newLimiter(l, "tiers", fleet.Cell{Count: 1, Period: 10 * time.Second}, orError)
-	quick := newLimiter(l, "tiers", fleet.Cell{MaxBurst: 9, Count: 10, Period: 10 * time.Second}, orError)
+	slow := newLimiter(l, "tiers", rediscell.Limit(0, 1, 10*time.Second), orError)
+	quick := newLimiter(l, "tiers", rediscell.Limit(9, 10, 10*time.Second), orError)
 	take := func(b *fleet.Limiter) limiter.Result {
 		r, err := b.TakeAt(t.Context(), begin, "user", 1)
 		require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/rediscell"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -18,9 +19,9 @@ func TestAKeyIsFreeSoonAfterTheClockWasAhead(t *testing.T) {
 	for name, limit := range map[string]fleet.Limit{
 		"bucket":          fleet.TokenBucket{Rate: limiter.Per(10, span), Burst: 10},
 		"bucket of parts": fleet.TokenBucket{Rate: limiter.Per(10, span+1), Burst: 10},
-		"fixed":           fleet.FixedWindow{Limit: 10, Span: span},
-		"sliding":         fleet.SlidingWindow{Limit: 10, Span: span},
-		"log":             fleet.SlidingLog{Limit: 10, Span: span},
+		"fixed":           fleet.FixedWindow{Limit: 10, Window: span},
+		"sliding":         fleet.SlidingWindow{Limit: 10, Window: span},
+		"log":             fleet.SlidingLog{Limit: 10, Window: span},
 	} {
 		for _, ahead := range []time.Duration{5 * span, 5 * time.Minute, 365 * 24 * time.Hour} {
 			t.Run(name+" "+ahead.String(), func(t *testing.T) {
@@ -49,7 +50,7 @@ func TestAKeyIsFreeSoonAfterTheClockWasAhead(t *testing.T) {
 
 // What redis-cell stores does not tell for which limit it is: so a Cell is blocked as in redis-cell, until it is reset.
 func TestACellIsBlockedUntilItsResetAfterTheClockWasAhead(t *testing.T) {
-	b := newLimiter(connect(t), "ahead", fleet.Cell{MaxBurst: 9, Count: 10, Period: time.Second}, orError)
+	b := newLimiter(connect(t), "ahead", rediscell.Limit(9, 10, time.Second), orError)
 	_, err := b.TakeAt(t.Context(), time.Now().Add(time.Hour), "user", 1)
 	require.NoError(t, err)
 	r, err := b.Take(t.Context(), "user", 1)

@@ -25,7 +25,7 @@ type Config struct {
 	// that share of the rate and of the most that can be taken at once, but at least 1; so in any
 	// span of a window up to twice the share is admitted, on top of what Redis admitted before and
 	// after: with shares of 1 in all, a SlidingLog or SlidingWindow admits up to three times its
-	// Limit in a Span around an outage, a FixedWindow four times, and a TokenBucket twice what it
+	// Limit in a Window around an outage, a FixedWindow four times, and a TokenBucket twice what it
 	// admits otherwise. Must be given there, and nowhere else.
 	Share float64
 	// MaxKeys is the most keys that are remembered while Redis is unavailable and OnOutage is FailLocal. Default:

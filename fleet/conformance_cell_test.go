@@ -31,8 +31,8 @@ type cellStep struct {
 	TTL   int64     `json:"pttl_ms"`
 }
 
-func (s cellStep) limit() fleet.Cell {
-	return fleet.Cell{MaxBurst: s.MaxBurst, Count: s.Count, Period: time.Duration(s.Period) * time.Second}
+func (s cellStep) limit() fleet.Limit {
+	return rediscell.Limit(s.MaxBurst, s.Count, time.Duration(s.Period)*time.Second)
 }
 
 // Ways in which a Cell differs from redis-cell's module on purpose.

@@ -76,7 +76,7 @@ func TestSlidingLogDecidesAsTheDocumentsWhereTheseAreRight(t *testing.T) {
 			t.Parallel()
 			var got [3]int
 			for i, seq := range traces[docConfig, docStep](t, name) {
-				b := newLimiter(l, fmt.Sprint(name, i), fleet.SlidingLog{Limit: seq.Config.limit(), Span: seq.Config.window()}, orError)
+				b := newLimiter(l, fmt.Sprint(name, i), fleet.SlidingLog{Limit: seq.Config.limit(), Window: seq.Config.window()}, orError)
 				d := &docReplay{T: t, limiter: b, config: seq.Config}
 				for _, s := range seq.Steps {
 					over, under := d.step(s)
@@ -136,7 +136,7 @@ func TestFixedWindowDecidesAsTheDocumentDoes(t *testing.T) {
 	l, steps := connect(t), 0
 	for i, seq := range traces[docConfig, docStep](t, "doc-fixed004") {
 		span := seq.Config.window() + ms
-		b := newLimiter(l, fmt.Sprint("fixed", i), fleet.FixedWindow{Limit: seq.Config.Max, Span: span}, orError)
+		b := newLimiter(l, fmt.Sprint("fixed", i), fleet.FixedWindow{Limit: seq.Config.Max, Window: span}, orError)
 		dies := int64(0)
 		grid := time.UnixMicro(begin.UnixMicro() / span.Microseconds() * span.Microseconds())
 		for _, s := range seq.Steps {

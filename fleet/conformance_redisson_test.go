@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/redisson"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -53,35 +54,36 @@ func (e *logEntry) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, &[]any{&e.at, &e.n})
 }
 
-// redisson is what one RRateLimiter was, as a SlidingLog for each of its clients.
-type redisson struct {
+// rateLimiter is what one RRateLimiter was, as a SlidingLog for each of its clients.
+type rateLimiter struct {
 	*testing.T
 	direct  *redis.Client
 	key     string
 	clients map[string]*fleet.Limiter
 }
 
-func newRedisson(t *testing.T, l *fleet.Link, direct *redis.Client, c redissonConfig) *redisson {
-	r := &redisson{T: t, direct: direct, key: newKey(), clients: map[string]*fleet.Limiter{}}
+func newRedisson(t *testing.T, l *fleet.Link, direct *redis.Client, c redissonConfig) *rateLimiter {
+	r := &rateLimiter{T: t, direct: direct, key: newKey(), clients: map[string]*fleet.Limiter{}}
 	for _, client := range []string{"c0", "c1"} {
-		log := fleet.SlidingLog{Limit: c.Rate, Span: time.Duration(c.Interval) * time.Millisecond}
+		log := fleet.SlidingLog{Limit: c.Rate, Window: time.Duration(c.Interval) * time.Millisecond}
+		limit := fleet.Limit(log)
 		if c.Type == 1 {
-			log.PerClient, log.Client = true, client
+			limit = redisson.PerClient(log, client)
 		}
-		r.clients[client] = newLimiter(l, "redisson", log, fleet.Config{OnOutage: fleet.FailError})
+		r.clients[client] = newLimiter(l, "redisson", limit, fleet.Config{OnOutage: fleet.FailError})
 	}
 	return r
 }
 
 // take asks as a client did.
-func (r *redisson) take(s redissonStep, n int) limiter.Result {
+func (r *rateLimiter) take(s redissonStep, n int) limiter.Result {
 	result, err := r.clients[s.Client].TakeAt(r.Context(), s.at(), r.key, n)
 	require.NoError(r, err)
 	return result.Result
 }
 
 // log is what Redis has of a client's log, without what no longer counts.
-func (r *redisson) log(s redissonStep, span int64) (log []logEntry) {
+func (r *rateLimiter) log(s redissonStep, span int64) (log []logEntry) {
 	members, err := r.direct.ZRangeWithScores(r.Context(), r.clients[s.Client].StateKeys(r.key)[0], 1, -1).Result()
 	require.NoError(r, err)
 	for _, m := range members {
@@ -220,7 +222,7 @@ func TestSlidingLogNeverGrantsTooMuchWhereRedissonDoes(t *testing.T) {
 				require.NoError(t, r.clients[s.Client].GiveBackAt(t.Context(), s.at(), r.key, s.Permits))
 				m.refund(max(s.Now, latest), int64(s.Permits))
 			case "setRate", "setRateArgs", "updateRateArgs":
-				require.NoError(t, r.clients[s.Client].SetRate(t.Context(), r.key, s.Rate, time.Duration(s.Interval)*time.Millisecond))
+				require.NoError(t, redisson.SetRate(t.Context(), r.clients[s.Client], r.key, s.Rate, time.Duration(s.Interval)*time.Millisecond))
 				m.limit, m.span = s.Rate, s.Interval
 			}
 		}

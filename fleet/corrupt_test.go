@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/fleet/internal/redistest"
+	"github.com/weir-go/weir/fleet/rediscell"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -21,10 +22,10 @@ import (
 var brief = map[string]fleet.Limit{
 	"bucket":          fleet.TokenBucket{Rate: limiter.PerSecond(10), Burst: 10},
 	"bucket of parts": fleet.TokenBucket{Rate: limiter.Per(10, time.Second+1), Burst: 10},
-	"fixed":           fleet.FixedWindow{Limit: 10, Span: time.Second},
-	"sliding":         fleet.SlidingWindow{Limit: 10, Span: time.Second},
-	"log":             fleet.SlidingLog{Limit: 10, Span: time.Second},
-	"cell":            fleet.Cell{MaxBurst: 9, Count: 10, Period: time.Second},
+	"fixed":           fleet.FixedWindow{Limit: 10, Window: time.Second},
+	"sliding":         fleet.SlidingWindow{Limit: 10, Window: time.Second},
+	"log":             fleet.SlidingLog{Limit: 10, Window: time.Second},
+	"cell":            rediscell.Limit(9, 10, time.Second),
 }
 
 // mutant makes something else of a value, at random.
@@ -137,7 +138,7 @@ func TestNoValueHangsTheServer(t *testing.T) {
 }
 
 func TestARateThatSomethingElseHasSetIsAnError(t *testing.T) {
-	b := newLimiter(connect(t), "rates", fleet.SlidingLog{Limit: 10, Span: time.Second}, orError)
+	b := newLimiter(connect(t), "rates", fleet.SlidingLog{Limit: 10, Window: time.Second}, orError)
 	direct := client(t, server())
 	for _, value := range []string{"", "x", "l", "l0 1000", "l1 0", "l2147483648 1000", "l10 999999999999999", "l10 1000 ", "l" + strings.Repeat("1", 300) + " 5"} {
 		key := newKey()

@@ -19,7 +19,7 @@
 //
 // A decision is one script in Redis, by the clock of Redis: the clocks of the machines do not matter, and two requests at once are
 // decided one after the other. If the clock of Redis goes back, what was taken counts until it has caught up, but no longer than a
-// bucket takes to fill, or two windows. (A [Cell] has redis-cell's format, which does not tell for how long: reset such keys.) If the
+// bucket takes to fill, or two windows. (The limit of package rediscell has redis-cell's format, which does not tell for how long: reset such keys.) If the
 // clock goes forward, what it steps over has come back. A key costs nothing before it is used, and is gone from Redis once it is idle.
 //
 // # Which limit when
@@ -31,7 +31,7 @@
 //	say "100 a minute" and be cheap about it     FixedWindow    2 L, around an edge     250 bytes
 //	never exceed L in any W                      SlidingWindow  L; returns W/N later    250 bytes, and 20 a part
 //	never exceed L in any W, and use all of it   SlidingLog     L                       250 bytes, and 130 a request
-//	replace redis-cell, or share its keys        Cell           L + R                   250 bytes
+//	replace redis-cell, or share its keys        rediscell.Limit  L + R                  250 bytes
 //	keep several limits at once                  several        the least of them       theirs
 //	limit many keys together                     Shared         that of its limit       that of its limit, for each By
 //	have a breaker judge what all machines see   Calls
@@ -73,8 +73,8 @@
 // What limiters have in Redis begins with [LinkConfig].Prefix and the limiter's name; then comes the user's key, between braces,
 // so that all keys of a decision are in one slot of a Cluster, but for those of a [Shared]. In a key of up to [MaxKey] bytes only '%' and '}' are written
 // otherwise (%25, %7D); of a longer one there is the SHA-256. Nothing is ever scanned. Who has the same prefix, name and key has
-// the same limit, so limiters of different limits or kinds need different names, but for Cells. A rate or a limit may be
-// changed: what was taken still counts, but where the Span of a FixedWindow becomes shorter.
+// the same limit, so limiters of different limits or kinds need different names, but for those of package rediscell. A rate or a limit may be
+// changed: what was taken still counts, but where the Window of a FixedWindow becomes shorter.
 //
 // Strangers who choose keys can choose many of one slot, since the slot is that of the key as it is. If that matters, give an HMAC of
 // the key.
@@ -88,7 +88,7 @@
 //	+pexpire +zadd +zcard +zrange +zrangebyscore +zrevrangebyscore +zrem +zremrangebyrank
 //	+hmget +hset +hdel +hscan +exists
 //
-// A limiter with a [Cell] needs +cl.throttle where the server has redis-cell. Without +info and +command|info all works, but a
+// A limiter with a limit of package rediscell needs +cl.throttle where the server has redis-cell. Without +info and +command|info all works, but a
 // server that is too old, or has redis-cell, is not known.
 //
 // # Errors

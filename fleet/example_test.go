@@ -12,7 +12,6 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/fleet"
-	"github.com/weir-go/weir/fleet/rediscell"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -76,7 +75,7 @@ func ExampleTokenBucket() {
 func ExampleFixedWindow() {
 	link := exampleLink()
 	daily := fleet.NewLimiter("daily", fleet.Config{
-		Link: link, Limits: []fleet.Limit{fleet.FixedWindow{Limit: 1000, Span: 24 * time.Hour}},
+		Link: link, Limits: []fleet.Limit{fleet.FixedWindow{Limit: 1000, Window: 24 * time.Hour}},
 		OnOutage: fleet.FailOpen,
 	})
 
@@ -92,7 +91,7 @@ func ExampleFixedWindow() {
 func ExampleSlidingWindow() {
 	link := exampleLink()
 	logins := fleet.NewLimiter("logins", fleet.Config{
-		Link: link, Limits: []fleet.Limit{fleet.SlidingWindow{Limit: 3, Span: time.Minute}},
+		Link: link, Limits: []fleet.Limit{fleet.SlidingWindow{Limit: 3, Window: time.Minute}},
 		OnOutage: fleet.FailClosed,
 	})
 
@@ -107,28 +106,14 @@ func ExampleSlidingLog() {
 	link := exampleLink()
 	ctx := context.Background()
 	partner := fleet.NewLimiter("partner", fleet.Config{
-		Link: link, Limits: []fleet.Limit{fleet.SlidingLog{Limit: 10, Span: time.Minute}},
+		Link: link, Limits: []fleet.Limit{fleet.SlidingLog{Limit: 10, Window: time.Minute}},
 		OnOutage: fleet.FailError,
 	})
 
 	_, _ = partner.Take(ctx, "acme", 3)
-	_ = partner.SetRate(ctx, "acme", 20, time.Minute) // for all nodes
-	r, _ := partner.Take(ctx, "acme", 0)
+	r, _ := partner.Take(ctx, "acme", 0) // takes nothing
 	fmt.Println(r.Remaining)
-	// Output: 17
-}
-
-// The numbers of redis-cell's CL.THROTTLE user:42 15 30 60.
-func ExampleCell() {
-	link := exampleLink()
-	replies := fleet.NewLimiter("reply", fleet.Config{
-		Link: link, Limits: []fleet.Limit{fleet.Cell{MaxBurst: 15, Count: 30, Period: time.Minute}},
-		OnOutage: fleet.FailOpen,
-	})
-
-	reply, err := rediscell.Throttle(context.Background(), replies, "user:42", 1)
-	fmt.Println(reply.Integers(), err)
-	// Output: [0 16 15 -1 2] <nil>
+	// Output: 7
 }
 
 // Several limits on each key: all of them admit a request, or none is taken from.
@@ -138,7 +123,7 @@ func ExampleLimiter_TakeEach() {
 		Link: link,
 		Limits: []fleet.Limit{
 			fleet.TokenBucket{Rate: limiter.PerSecond(10)},
-			fleet.SlidingWindow{Limit: 100, Span: time.Hour},
+			fleet.SlidingWindow{Limit: 100, Window: time.Hour},
 		},
 		OnOutage: fleet.FailLocal, Share: 0.25,
 	})
@@ -229,8 +214,8 @@ func ExampleResult() {
 func ExampleLimit() {
 	c := fleet.Config{Link: exampleLink(), OnOutage: fleet.FailClosed, Limits: []fleet.Limit{
 		fleet.TokenBucket{Rate: limiter.PerSecond(10)},
-		fleet.FixedWindow{Limit: 100, Span: time.Minute},
-		fleet.SlidingWindow{Limit: 0, Span: time.Hour},
+		fleet.FixedWindow{Limit: 100, Window: time.Minute},
+		fleet.SlidingWindow{Limit: 0, Window: time.Hour},
 	}}
 	fmt.Println(c.Validate())
 	// Output: fleet: Limit is 0, must lie between 1 and 2147483647
@@ -240,10 +225,10 @@ func ExampleLimit() {
 func ExampleShared() {
 	api := fleet.NewLimiter("shared", fleet.Config{
 		Link: exampleLink(), OnOutage: fleet.FailClosed, Limits: []fleet.Limit{
-			fleet.SlidingLog{Limit: 2, Span: time.Minute},
+			fleet.SlidingLog{Limit: 2, Window: time.Minute},
 			fleet.Shared{
 				By:    func(key string) string { tenant, _, _ := strings.Cut(key, "/"); return tenant },
-				Limit: fleet.SlidingLog{Limit: 3, Span: time.Minute},
+				Limit: fleet.SlidingLog{Limit: 3, Window: time.Minute},
 			},
 		},
 	})
@@ -262,7 +247,7 @@ func ExampleShared() {
 
 // Leases and what is remembered of refusals are bounded.
 func ExampleConfig() {
-	c := fleet.Config{Link: exampleLink(), Limits: []fleet.Limit{fleet.FixedWindow{Limit: 100, Span: time.Minute}}}
+	c := fleet.Config{Link: exampleLink(), Limits: []fleet.Limit{fleet.FixedWindow{Limit: 100, Window: time.Minute}}}
 	c.OnOutage, c.Share, c.MaxLease = fleet.FailLocal, 0.25, 100
 	fmt.Println(c.Validate())
 	c.Share, c.MaxLease = 0, 1

@@ -47,9 +47,9 @@ func (l *Limiter) giveBackAt(ctx context.Context, at time.Time, age time.Duratio
 	return together(faults)
 }
 
-// CellAt is Take at a given time, for a Cell that need not be valid.
-func (l *Link) CellAt(ctx context.Context, at time.Time, c Cell, key string, n int) (limiter.Result, error) {
-	s := cellStore{namespace: namespace{link: l, name: "replay"}, cell: newCell(c)}
+// CellAt is Take at a given time, for a limit of rediscell that need not be valid.
+func (l *Link) CellAt(ctx context.Context, at time.Time, limit Limit, key string, n int) (limiter.Result, error) {
+	s := cellStore{namespace: namespace{link: l, name: "replay"}, cell: newCell(limit.(cellLimit))}
 	return s.decide(ctx, targetOf(key), n, at)
 }
 

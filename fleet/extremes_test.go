@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/rediscell"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -16,15 +17,15 @@ import (
 var kinds = map[string][]fleet.Limit{
 	"bucket":          {fleet.TokenBucket{Rate: limiter.PerHour(50), Burst: 50}},
 	"bucket of parts": {fleet.TokenBucket{Rate: limiter.Per(50, 3601*time.Second+1), Burst: 50}},
-	"fixed":           {fleet.FixedWindow{Limit: 50, Span: 24 * time.Hour}},
-	"sliding":         {fleet.SlidingWindow{Limit: 50, Span: time.Hour}},
-	"log":             {fleet.SlidingLog{Limit: 50, Span: time.Hour}},
-	"cell":            {fleet.Cell{MaxBurst: 49, Count: 50, Period: time.Hour}},
+	"fixed":           {fleet.FixedWindow{Limit: 50, Window: 24 * time.Hour}},
+	"sliding":         {fleet.SlidingWindow{Limit: 50, Window: time.Hour}},
+	"log":             {fleet.SlidingLog{Limit: 50, Window: time.Hour}},
+	"cell":            {rediscell.Limit(49, 50, time.Hour)},
 	"several": {
 		fleet.TokenBucket{Rate: limiter.PerHour(60), Burst: 60},
-		fleet.FixedWindow{Limit: 70, Span: 24 * time.Hour},
-		fleet.SlidingWindow{Limit: 80, Span: time.Hour},
-		fleet.SlidingLog{Limit: 50, Span: time.Hour},
+		fleet.FixedWindow{Limit: 70, Window: 24 * time.Hour},
+		fleet.SlidingWindow{Limit: 80, Window: time.Hour},
+		fleet.SlidingLog{Limit: 50, Window: time.Hour},
 	},
 }
 

@@ -13,11 +13,11 @@ import (
 //
 // It is what INCR and EXPIRE do, without their flaw that a crash between the two blocks a key for
 // ever. The end of one window and the beginning of the next can together admit twice Limit within a
-// moment. RetryAfter is minimal, to the microsecond. If Span becomes shorter, a window begins anew;
+// moment. RetryAfter is minimal, to the microsecond. If Window becomes shorter, a window begins anew;
 // otherwise what was taken still counts when the limit changes.
 type FixedWindow struct {
-	Limit int           // the most permits in a window, from 1 to 2^31-1. Must be given.
-	Span  time.Duration // the length of a window, whole µs from 1 ms to 10 years. Must be given.
+	Limit  int           // the most permits in a window, from 1 to 2^31-1. Must be given.
+	Window time.Duration // the length of a window, whole µs from 1 ms to 10 years. Must be given.
 }
 
 // maxSpan bounds a window.
@@ -30,19 +30,19 @@ func validateWindow(limit int, span time.Duration) error {
 		faults = append(faults, fmt.Errorf("fleet: Limit is %d, must lie between 1 and %d", limit, math.MaxInt32))
 	}
 	if span < time.Millisecond || span > maxSpan || span%time.Microsecond != 0 {
-		faults = append(faults, fmt.Errorf("fleet: Span is %s, must be whole microseconds between 1ms and %s", span, maxSpan))
+		faults = append(faults, fmt.Errorf("fleet: Window is %s, must be whole microseconds between 1ms and %s", span, maxSpan))
 	}
 	return errors.Join(faults...)
 }
 
 func (f FixedWindow) compile() (term, error) {
-	return term{rule: fixedRule{f}}, validateWindow(f.Limit, f.Span)
+	return term{rule: fixedRule{f}}, validateWindow(f.Limit, f.Window)
 }
 
 type fixedRule struct{ FixedWindow }
 
 func (r fixedRule) kind() string                   { return "fixedwindow" }
 func (r fixedRule) keys(base string) []string      { return []string{base} }
-func (r fixedRule) numbers() []any                 { return []any{r.Limit, r.Span.Microseconds()} }
+func (r fixedRule) numbers() []any                 { return []any{r.Limit, r.Window.Microseconds()} }
 func (r fixedRule) most() int                      { return r.Limit }
-func (r fixedRule) pace() (float64, time.Duration) { return float64(r.Limit), r.Span }
+func (r fixedRule) pace() (float64, time.Duration) { return float64(r.Limit), r.Window }

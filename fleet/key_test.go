@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/rediscell"
+	"github.com/weir-go/weir/fleet/redisson"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -46,10 +48,10 @@ func TestAllKeysOfADecisionAreInOneSlot(t *testing.T) {
 	defer func() { require.NoError(t, client.Close()) }()
 	l := connectTo(t, client, fleet.LinkConfig{Timeout: patient, Prefix: prefix(t)})
 	window := time.Hour
-	all := newLimiters(l, "all", orError, fleet.FixedWindow{Limit: 10, Span: window}, fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 3},
-		fleet.SlidingWindow{Limit: 10, Span: window}, fleet.SlidingLog{Limit: 5, Span: window, PerClient: true, Client: "c1"})
-	log := newLimiter(l, "log", fleet.SlidingLog{Limit: 10, Span: window}, orError)
-	throttle := newLimiter(l, "throttle", fleet.Cell{MaxBurst: 1, Count: 1, Period: window}, orError)
+	all := newLimiters(l, "all", orError, fleet.FixedWindow{Limit: 10, Window: window}, fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 3},
+		fleet.SlidingWindow{Limit: 10, Window: window}, redisson.PerClient(fleet.SlidingLog{Limit: 5, Window: window}, "c1"))
+	log := newLimiter(l, "log", fleet.SlidingLog{Limit: 10, Window: window}, orError)
+	throttle := newLimiter(l, "throttle", rediscell.Limit(1, 1, window), orError)
 	slots := map[int64]bool{}
 	for _, key := range hostile {
 		var first int64
@@ -64,7 +66,7 @@ func TestAllKeysOfADecisionAreInOneSlot(t *testing.T) {
 		r, err := all.Take(t.Context(), key, 2)
 		require.NoError(t, err, "%q", key)
 		require.Equal(t, 1, r.Remaining)
-		require.NoError(t, log.SetRate(t.Context(), key, 3, window))
+		require.NoError(t, redisson.SetRate(t.Context(), log, key, 3, window))
 		r, err = log.Take(t.Context(), key, 1)
 		require.NoError(t, err)
 		require.Equal(t, 2, r.Remaining)

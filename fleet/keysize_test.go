@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/rediscell"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -21,11 +22,11 @@ func TestWhatAKeyTakesInRedis(t *testing.T) {
 	}{
 		"bucket":          {fleet.TokenBucket{Rate: limiter.PerHour(1000), Burst: 1000}, 200, 250, 0},
 		"bucket of parts": {fleet.TokenBucket{Rate: limiter.PerHour(999), Burst: 999}, 200, 250, 0},
-		"fixed":           {fleet.FixedWindow{Limit: 1000, Span: time.Hour}, 200, 250, 0},
-		"sliding":         {fleet.SlidingWindow{Limit: 1000, Span: time.Hour, Buckets: 1000}, 200, 250, 20},
-		"cell":            {fleet.Cell{MaxBurst: 999, Count: 1000, Period: time.Hour}, 200, 250, 0},
-		"log":             {fleet.SlidingLog{Limit: 1000, Span: time.Hour}, 1000, 250, 130},
-		"short log":       {fleet.SlidingLog{Limit: 1000, Span: time.Hour}, 10, 250, 130},
+		"fixed":           {fleet.FixedWindow{Limit: 1000, Window: time.Hour}, 200, 250, 0},
+		"sliding":         {fleet.SlidingWindow{Limit: 1000, Window: time.Hour, Buckets: 1000}, 200, 250, 20},
+		"cell":            {rediscell.Limit(999, 1000, time.Hour), 200, 250, 0},
+		"log":             {fleet.SlidingLog{Limit: 1000, Window: time.Hour}, 1000, 250, 130},
+		"short log":       {fleet.SlidingLog{Limit: 1000, Window: time.Hour}, 10, 250, 130},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newLimiter(l, name, test.limit, orError)

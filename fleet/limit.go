@@ -9,7 +9,7 @@ import (
 )
 
 // Limit is one limit of a [Limiter]: a [TokenBucket], [FixedWindow], [SlidingWindow] or
-// [SlidingLog], or one of these for several keys together: [Shared]. Package rediscell has one more.
+// [SlidingLog], or one of these for several keys together: [Shared]. Packages rediscell and redisson have one more each.
 type Limit interface {
 	// compile returns the limit as the scripts know it, with the defaults filled in, or an error
 	// that names all faults.
@@ -71,7 +71,7 @@ func newStore(ns namespace, terms []term) store {
 		switch r := terms[0].rule.(type) {
 		case cellRule:
 			if terms[0].suffix == "" && terms[0].by == nil {
-				return &cellStore{namespace: ns, cell: newCell(r.Cell)}
+				return &cellStore{namespace: ns, cell: newCell(r.cellLimit)}
 			}
 		case bucketRule:
 			if r.part == 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/fleet/internal/redistest"
+	"github.com/weir-go/weir/fleet/rediscell"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -202,11 +203,11 @@ func TestForeignValuesAreAnErrorOfTheirOwn(t *testing.T) {
 		Refund(ctx context.Context, key string, n int) error
 	}{
 		"bucket":   newLimiter(l, "foreign-bucket", fleet.TokenBucket{Rate: limiter.PerSecond(1)}, open),
-		"fixed":    newLimiter(l, "foreign-fixed", fleet.FixedWindow{Limit: 1, Span: window}, open),
-		"sliding":  newLimiter(l, "foreign-sliding", fleet.SlidingWindow{Limit: 1, Span: window}, open),
-		"log":      newLimiter(l, "foreign-log", fleet.SlidingLog{Limit: 1, Span: window}, open),
-		"throttle": newLimiter(l, "foreign-throttle", fleet.Cell{Count: 1, Period: window}, open),
-		"all":      newLimiters(l, "foreign-all", open, fleet.FixedWindow{Limit: 1, Span: window}, fleet.TokenBucket{Rate: limiter.PerSecond(1)}),
+		"fixed":    newLimiter(l, "foreign-fixed", fleet.FixedWindow{Limit: 1, Window: window}, open),
+		"sliding":  newLimiter(l, "foreign-sliding", fleet.SlidingWindow{Limit: 1, Window: window}, open),
+		"log":      newLimiter(l, "foreign-log", fleet.SlidingLog{Limit: 1, Window: window}, open),
+		"throttle": newLimiter(l, "foreign-throttle", rediscell.Limit(0, 1, window), open),
+		"all":      newLimiters(l, "foreign-all", open, fleet.FixedWindow{Limit: 1, Window: window}, fleet.TokenBucket{Rate: limiter.PerSecond(1)}),
 	} {
 		for what, write := range map[string][]any{
 			"a text":   {"set", "hello"},

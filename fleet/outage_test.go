@@ -10,6 +10,8 @@ import (
 
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/rediscell"
+	"github.com/weir-go/weir/fleet/redisson"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -62,7 +64,7 @@ func TestThePolicyDecidesWhileRedisIsAway(t *testing.T) {
 func TestAShareOfTheLimitIsRefundedWhileRedisIsAway(t *testing.T) {
 	_, l := awayLink(t)
 	b := newLimiters(l, "all", fleet.Config{OnOutage: fleet.FailLocal, Share: 0.5},
-		fleet.FixedWindow{Limit: 10, Span: time.Hour}, fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 6})
+		fleet.FixedWindow{Limit: 10, Window: time.Hour}, fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 6})
 	take := func(n int) limiter.Result {
 		r, err := b.Take(t.Context(), "user", n)
 		require.NoError(t, err)
@@ -95,7 +97,7 @@ func TestARefusalOfAClosedPolicySaysWhenRedisIsAskedAgain(t *testing.T) {
 
 func TestWhenRedisIsBackItDecidesAgain(t *testing.T) {
 	f, l := awayLink(t)
-	b := newLimiter(l, "window", fleet.FixedWindow{Limit: 10, Span: time.Second}, fleet.Config{OnOutage: fleet.FailOpen})
+	b := newLimiter(l, "window", fleet.FixedWindow{Limit: 10, Window: time.Second}, fleet.Config{OnOutage: fleet.FailOpen})
 	for range 10 {
 		_, err := b.Take(t.Context(), "user", 1)
 		require.NoError(t, err)
@@ -151,16 +153,15 @@ func TestLimitsSayWhatIsWrong(t *testing.T) {
 		"fleet: Rate is unlimited, must be finite":                                                                      fleet.TokenBucket{Rate: limiter.Unlimited()},
 		"fleet: Burst is -1, must lie between 1 and 1099511627776 (or be 0 for the default)":                            fleet.TokenBucket{Rate: limiter.PerSecond(1), Burst: -1},
 		"fleet: Burst is 100, must be gathered within 438000h0m0s at a Rate of 1/8760h":                                 fleet.TokenBucket{Rate: limiter.Every(year), Burst: 100},
-		"fleet: Limit is 0, must lie between 1 and 2147483647":                                                          fleet.FixedWindow{Span: time.Second},
-		"fleet: Span is 0s, must be whole microseconds between 1ms and 87600h0m0s":                                      fleet.FixedWindow{Limit: 1},
-		"fleet: Span is 1.0000005s, must be whole microseconds between 1ms and 87600h0m0s":                              fleet.SlidingWindow{Limit: 1, Span: time.Second + 500},
-		"fleet: Buckets is 1001, must lie between 1 and 1000 (or be 0 for the default)":                                 fleet.SlidingWindow{Limit: 1, Span: time.Second, Buckets: 1001},
-		"fleet: Client is \"x\", must be empty unless PerClient is set, and have no braces":                             fleet.SlidingLog{Limit: 1, Span: time.Second, Client: "x"},
-		"fleet: KeepRate is 1ms, must lie between 1s and 87600h0m0s (or be 0 for the default)":                          fleet.SlidingLog{Limit: 1, Span: time.Second, KeepRate: ms},
-		"fleet: Count is 0, must be at least 1\nfleet: Period is 1.5s, must be whole seconds between 1s and 87600h0m0s": fleet.Cell{Period: 1500 * ms},
-		"fleet: MaxBurst is -1, must lie between 0 and 1099511627775":                                                   fleet.Cell{MaxBurst: -1, Count: 1, Period: time.Second},
-		"fleet: Count is 2000000000, must be at most one a nanosecond, 1000000000":                                      fleet.Cell{Count: 2_000_000_000, Period: time.Second},
-		"fleet: MaxBurst is 99, must be gathered within 438000h0m0s at 1 in 8760h0m0s":                                  fleet.Cell{MaxBurst: 99, Count: 1, Period: year},
+		"fleet: Limit is 0, must lie between 1 and 2147483647":                                                          fleet.FixedWindow{Window: time.Second},
+		"fleet: Window is 0s, must be whole microseconds between 1ms and 87600h0m0s":                                    fleet.FixedWindow{Limit: 1},
+		"fleet: Window is 1.0000005s, must be whole microseconds between 1ms and 87600h0m0s":                            fleet.SlidingWindow{Limit: 1, Window: time.Second + 500},
+		"fleet: Buckets is 1001, must lie between 1 and 1000 (or be 0 for the default)":                                 fleet.SlidingWindow{Limit: 1, Window: time.Second, Buckets: 1001},
+		"fleet: the client is \"x}\", must have no braces":                                                              redisson.PerClient(fleet.SlidingLog{Limit: 1, Window: time.Second}, "x}"),
+		"fleet: Count is 0, must be at least 1\nfleet: Period is 1.5s, must be whole seconds between 1s and 87600h0m0s": rediscell.Limit(0, 0, 1500*ms),
+		"fleet: MaxBurst is -1, must lie between 0 and 1099511627775":                                                   rediscell.Limit(-1, 1, time.Second),
+		"fleet: Count is 2000000000, must be at most one a nanosecond, 1000000000":                                      rediscell.Limit(0, 2_000_000_000, time.Second),
+		"fleet: MaxBurst is 99, must be gathered within 438000h0m0s at 1 in 8760h0m0s":                                  rediscell.Limit(99, 1, year),
 	} {
 		require.EqualError(t, fleet.Check(l), want)
 	}
@@ -170,7 +171,7 @@ func TestAShareOfAnyLimitIsKeptWhileRedisIsAway(t *testing.T) {
 	_, l := awayLink(t)
 	for _, share := range []float64{1e-300, 1} {
 		for _, limit := range []fleet.Limit{
-			fleet.FixedWindow{Limit: math.MaxInt32, Span: time.Millisecond}, fleet.FixedWindow{Limit: 1, Span: time.Hour},
+			fleet.FixedWindow{Limit: math.MaxInt32, Window: time.Millisecond}, fleet.FixedWindow{Limit: 1, Window: time.Hour},
 		} {
 			b := newLimiter(l, "any", limit, fleet.Config{OnOutage: fleet.FailLocal, Share: share})
 			r, err := b.Take(t.Context(), "user", 1)

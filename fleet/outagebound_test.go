@@ -19,9 +19,9 @@ func TestTheBoundOfAnOutageUnderLocal(t *testing.T) {
 		kind fleet.Limit
 		most int // in any span: what the limit itself admits, and 2·limit
 	}{
-		"log":     {fleet.SlidingLog{Limit: limit, Span: span}, 3 * limit},
-		"sliding": {fleet.SlidingWindow{Limit: limit, Span: span}, 3 * limit},
-		"fixed":   {fleet.FixedWindow{Limit: limit, Span: span}, 4 * limit},
+		"log":     {fleet.SlidingLog{Limit: limit, Window: span}, 3 * limit},
+		"sliding": {fleet.SlidingWindow{Limit: limit, Window: span}, 3 * limit},
+		"fixed":   {fleet.FixedWindow{Limit: limit, Window: span}, 4 * limit},
 		"bucket":  {fleet.TokenBucket{Rate: limiter.Per(limit, span), Burst: limit}, 4 * limit},
 	} {
 		t.Run(name, func(t *testing.T) {

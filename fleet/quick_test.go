@@ -12,6 +12,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/fleet/internal/redistest"
+	"github.com/weir-go/weir/fleet/redisson"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -78,11 +79,11 @@ func TestARefusalIsForgottenWhenItsReasonIsGone(t *testing.T) {
 		requireTake(t, taken, here.Take, key, 1)
 	})
 	t.Run("by a raise of the limit", func(t *testing.T) {
-		log, key := newLimiter(l, "gone-log", fleet.SlidingLog{Limit: 1, Span: time.Hour}, c), newKey()
+		log, key := newLimiter(l, "gone-log", fleet.SlidingLog{Limit: 1, Window: time.Hour}, c), newKey()
 		requireTake(t, taken, log.Take, key, 1)
 		requireTake(t, refused, log.Take, key, 1)
 		requireTake(t, denied, log.Take, key, 1)
-		require.NoError(t, log.SetRate(t.Context(), key, 2, time.Hour))
+		require.NoError(t, redisson.SetRate(t.Context(), log, key, 2, time.Hour))
 		requireTake(t, taken, log.Take, key, 1)
 	})
 	t.Run("not by another process, as long as it was to last", func(t *testing.T) {

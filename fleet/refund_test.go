@@ -41,7 +41,7 @@ func TestALateRefundGivesBackOnlyWhatStillCounts(t *testing.T) {
 }
 
 func TestRefundAtMeasuresHowLongAgoItWas(t *testing.T) {
-	b := newLimiter(connect(t), "ago", fleet.SlidingLog{Limit: 1, Span: time.Minute}, orError)
+	b := newLimiter(connect(t), "ago", fleet.SlidingLog{Limit: 1, Window: time.Minute}, orError)
 	take := func() bool {
 		r, err := b.Take(t.Context(), "user", 1)
 		require.NoError(t, err)
@@ -61,7 +61,7 @@ func TestRefundAtMeasuresHowLongAgoItWas(t *testing.T) {
 
 func TestALateRefundWhileRedisIsAway(t *testing.T) {
 	_, l := awayLink(t)
-	b := newLimiter(l, "away", fleet.FixedWindow{Limit: 10, Span: time.Hour}, fleet.Config{OnOutage: fleet.FailLocal, Share: 1})
+	b := newLimiter(l, "away", fleet.FixedWindow{Limit: 10, Window: time.Hour}, fleet.Config{OnOutage: fleet.FailLocal, Share: 1})
 	requireTake(t, fleet.Result{Result: taken.Result, From: fleet.FromOutage}, b.Take, "user", 10)
 	require.ErrorIs(t, b.RefundAt(t.Context(), time.Now().Add(-2*time.Hour), "user", 10), fleet.ErrUnavailable)
 	requireTake(t, fleet.Result{From: fleet.FromOutage}, b.Take, "user", 1)
@@ -74,8 +74,8 @@ func TestALeaseThatIsGivenBackLateGivesBackOnlyWhatStillCounts(t *testing.T) {
 	const limit, span = 100, 300 * ms
 	l := connect(t)
 	for name, kind := range map[string]fleet.Limit{
-		"fixed": fleet.FixedWindow{Limit: limit, Span: span}, "sliding": fleet.SlidingWindow{Limit: limit, Span: span},
-		"log": fleet.SlidingLog{Limit: limit, Span: span},
+		"fixed": fleet.FixedWindow{Limit: limit, Window: span}, "sliding": fleet.SlidingWindow{Limit: limit, Window: span},
+		"log": fleet.SlidingLog{Limit: limit, Window: span},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

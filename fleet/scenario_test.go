@@ -13,6 +13,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/fleet/internal/redistest"
+	"github.com/weir-go/weir/fleet/rediscell"
+	"github.com/weir-go/weir/fleet/redisson"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -60,13 +62,13 @@ type anyLimiter interface {
 // ofEachKind are limiters of 10 in a span, one of each kind.
 func ofEachKind(l *fleet.Link, name string, span time.Duration) map[string]anyLimiter {
 	bucket := fleet.TokenBucket{Rate: limiter.Per(10, span), Burst: 10}
-	fixed, log := fleet.FixedWindow{Limit: 10, Span: span}, fleet.SlidingLog{Limit: 10, Span: span}
+	fixed, log := fleet.FixedWindow{Limit: 10, Window: span}, fleet.SlidingLog{Limit: 10, Window: span}
 	return map[string]anyLimiter{
 		"bucket":   newLimiter(l, name+"-bucket", bucket, orError),
 		"fixed":    newLimiter(l, name+"-fixed", fixed, orError),
-		"sliding":  newLimiter(l, name+"-sliding", fleet.SlidingWindow{Limit: 10, Span: span}, orError),
+		"sliding":  newLimiter(l, name+"-sliding", fleet.SlidingWindow{Limit: 10, Window: span}, orError),
 		"log":      newLimiter(l, name+"-log", log, orError),
-		"throttle": newLimiter(l, name+"-throttle", fleet.Cell{MaxBurst: 9, Count: int(10 * time.Hour / span), Period: time.Hour}, orError),
+		"throttle": newLimiter(l, name+"-throttle", rediscell.Limit(9, int(10*time.Hour/span), time.Hour), orError),
 		"all":      newLimiters(l, name+"-all", orError, bucket, fixed, log),
 	}
 }
@@ -139,7 +141,7 @@ func TestAnEvictedKeyIsFull(t *testing.T) {
 func TestSeveralLimitsInOneRoundTrip(t *testing.T) {
 	s := redistest.Start(t)
 	all := newLimiters(connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient}), "api", fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off},
-		fleet.SlidingLog{Limit: 10, Span: time.Second}, fleet.SlidingWindow{Limit: 100, Span: time.Minute}, fleet.FixedWindow{Limit: 1000, Span: time.Hour})
+		fleet.SlidingLog{Limit: 10, Window: time.Second}, fleet.SlidingWindow{Limit: 100, Window: time.Minute}, fleet.FixedWindow{Limit: 1000, Window: time.Hour})
 	calls := func() int { c := s.Calls(); return c["evalsha"] + c["eval"] }
 	_, err := all.Take(t.Context(), "user", 0)
 	require.NoError(t, err)
@@ -164,14 +166,14 @@ func TestSeveralLimitsInOneRoundTrip(t *testing.T) {
 
 func TestTakeEachSaysWhichLimitRefused(t *testing.T) {
 	_, l := awayLink(t)
-	b := newLimiters(l, "away", fleet.Config{OnOutage: fleet.FailClosed}, fleet.FixedWindow{Limit: 1, Span: time.Hour}, fleet.FixedWindow{Limit: 2, Span: time.Hour})
+	b := newLimiters(l, "away", fleet.Config{OnOutage: fleet.FailClosed}, fleet.FixedWindow{Limit: 1, Window: time.Hour}, fleet.FixedWindow{Limit: 2, Window: time.Hour})
 	each, err := b.TakeEach(t.Context(), "user", 1)
 	require.NoError(t, err)
 	require.Equal(t, []fleet.Result{
 		{Result: limiter.Result{Limit: 1, RetryAfter: 50 * ms}, From: fleet.FromOutage}, {Result: limiter.Result{Limit: 2, RetryAfter: 50 * ms}, From: fleet.FromOutage},
 	}, each)
 
-	b = newLimiters(connect(t), "each", orError, fleet.FixedWindow{Limit: 1, Span: time.Hour}, fleet.FixedWindow{Limit: 2, Span: time.Hour})
+	b = newLimiters(connect(t), "each", orError, fleet.FixedWindow{Limit: 1, Window: time.Hour}, fleet.FixedWindow{Limit: 2, Window: time.Hour})
 	for _, want := range [][]bool{{true, true}, {false, true}} {
 		each, err = b.TakeEach(t.Context(), "user", 1)
 		require.NoError(t, err)
@@ -205,12 +207,12 @@ func (l logSteps) refund(at time.Duration, n int) {
 }
 
 func (l logSteps) set(limit int, span time.Duration) {
-	require.NoError(l, l.SetRate(l.Context(), "user", limit, span))
+	require.NoError(l, redisson.SetRate(l.Context(), l.Limiter, "user", limit, span))
 }
 
 // newLog is a log of a name of its own.
 func newLog(t *testing.T, limit int, span time.Duration) logSteps {
-	return logSteps{t, newLimiter(connect(t), newKey(), fleet.SlidingLog{Limit: limit, Span: span}, orError)}
+	return logSteps{t, newLimiter(connect(t), newKey(), fleet.SlidingLog{Limit: limit, Window: span}, orError)}
 }
 
 func TestSlidingLogAsRedissonsDocumentsSay(t *testing.T) {
@@ -245,17 +247,17 @@ func TestAChangeOfTheRateKeepsWhatWasTaken(t *testing.T) {
 // Redisson's trySetRate is a limiter's config: it counts only as long as no rate has been set.
 func TestARateThatIsSetCountsWhateverTheConfigSays(t *testing.T) {
 	link, name := connect(t), newKey()
-	l := newLimiter(link, name, fleet.SlidingLog{Limit: 10, Span: time.Second}, orError)
-	require.NoError(t, l.SetRate(t.Context(), "user", 5, time.Second))
+	l := newLimiter(link, name, fleet.SlidingLog{Limit: 10, Window: time.Second}, orError)
+	require.NoError(t, redisson.SetRate(t.Context(), l, "user", 5, time.Second))
 	for _, limit := range []int{10, 7, 1} {
-		other := newLimiter(link, name, fleet.SlidingLog{Limit: limit, Span: time.Minute}, orError)
+		other := newLimiter(link, name, fleet.SlidingLog{Limit: limit, Window: time.Minute}, orError)
 		left, err := other.Take(t.Context(), "user", 0)
 		require.NoError(t, err)
 		require.Equal(t, 5, left.Remaining)
 	}
-	require.EqualError(t, newLimiter(link, name, hourly, orError).SetRate(t.Context(), "user", 5, time.Second),
+	require.EqualError(t, redisson.SetRate(t.Context(), newLimiter(link, name, hourly, orError), "user", 5, time.Second),
 		`fleet: limiter "`+name+`" cannot set a rate: its only limit must be a SlidingLog`)
-	require.EqualError(t, l.SetRate(t.Context(), "user", 0, time.Second), "fleet: Limit is 0, must lie between 1 and 2147483647")
+	require.EqualError(t, redisson.SetRate(t.Context(), l, "user", 0, time.Second), "fleet: Limit is 0, must lie between 1 and 2147483647")
 	left := client(t, server()).PTTL(t.Context(), l.StateKeys("user")[0]+":rate").Val()
 	require.InDelta(t, 24, left.Hours(), 0.1, "a rate is kept for a day")
 }
@@ -310,7 +312,7 @@ func TestClientsWithALimitOfTheirOwn(t *testing.T) {
 	l := connect(t)
 	var logs []*fleet.Limiter
 	for _, client := range []string{"a", "b", "", ""} {
-		logs = append(logs, newLimiter(l, "clients", fleet.SlidingLog{Limit: 2, Span: time.Hour, PerClient: true, Client: client}, orError))
+		logs = append(logs, newLimiter(l, "clients", redisson.PerClient(fleet.SlidingLog{Limit: 2, Window: time.Hour}, client), orError))
 	}
 	for _, log := range logs {
 		for i := range 3 {
@@ -319,7 +321,7 @@ func TestClientsWithALimitOfTheirOwn(t *testing.T) {
 			require.Equal(t, i < 2, r.OK)
 		}
 	}
-	require.NoError(t, logs[0].SetRate(t.Context(), "user", 5, time.Hour))
+	require.NoError(t, redisson.SetRate(t.Context(), logs[0], "user", 5, time.Hour))
 	for _, log := range logs {
 		left, err := log.Take(t.Context(), "user", 0)
 		require.NoError(t, err)
@@ -334,8 +336,8 @@ func TestNoWindowHoldsMoreThanTheLimit(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 7))
 		limit, span := 1+random.IntN(20), time.Duration(1+random.Int64N(5000))*ms
 		for name, b := range map[string]timed{
-			"sliding": newLimiter(l, "bound-sliding", fleet.SlidingWindow{Limit: limit, Span: span, Buckets: 1 + random.IntN(30)}, orError),
-			"log":     newLimiter(l, "bound-log", fleet.SlidingLog{Limit: limit, Span: span}, orError),
+			"sliding": newLimiter(l, "bound-sliding", fleet.SlidingWindow{Limit: limit, Window: span, Buckets: 1 + random.IntN(30)}, orError),
+			"log":     newLimiter(l, "bound-log", fleet.SlidingLog{Limit: limit, Window: span}, orError),
 		} {
 			key, at := newKey(), begin
 			var admitted []logEntry

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/fleet/internal/redistest"
+	"github.com/weir-go/weir/fleet/rediscell"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -211,7 +212,7 @@ func TestWhatTheModuleRefusesIsAskedAboutAgain(t *testing.T) {
 		"command":     "*1\r\n*6\r\n$11\r\ncl.throttle\r\n:-1\r\n*0\r\n:1\r\n:1\r\n:1\r\n",
 		"cl.throttle": integers(1, 1, 0, 1, 1),
 	})
-	b := newLimiter(connectTo(t, f.client(), fleet.LinkConfig{Timeout: patient}), "cell", fleet.Cell{Count: 10, Period: time.Second}, orError)
+	b := newLimiter(connectTo(t, f.client(), fleet.LinkConfig{Timeout: patient}), "cell", rediscell.Limit(0, 10, time.Second), orError)
 	requireTake(t, refused, b.Take, "user", 1)
 	f.says("cl.throttle", integers(0, 1, 0, -1, 1))
 	requireTake(t, taken, b.Take, "user", 1)
@@ -258,9 +259,9 @@ func TestALimitThatChangesKeepsWhatWasTaken(t *testing.T) {
 		before, after fleet.FixedWindow
 		left          int
 	}{
-		{fleet.FixedWindow{Limit: 10, Span: time.Hour}, fleet.FixedWindow{Limit: 12, Span: time.Hour}, 2},
-		{fleet.FixedWindow{Limit: 10, Span: time.Minute}, fleet.FixedWindow{Limit: 12, Span: time.Hour}, 2},
-		{fleet.FixedWindow{Limit: 10, Span: time.Hour}, fleet.FixedWindow{Limit: 12, Span: time.Minute}, 12}, // begins anew
+		{fleet.FixedWindow{Limit: 10, Window: time.Hour}, fleet.FixedWindow{Limit: 12, Window: time.Hour}, 2},
+		{fleet.FixedWindow{Limit: 10, Window: time.Minute}, fleet.FixedWindow{Limit: 12, Window: time.Hour}, 2},
+		{fleet.FixedWindow{Limit: 10, Window: time.Hour}, fleet.FixedWindow{Limit: 12, Window: time.Minute}, 12}, // begins anew
 	} {
 		key := newKey()
 		_, err := newLimiter(l, "changed", c.before, orError).TakeAt(t.Context(), at, key, 10)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/rediscell"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -62,7 +63,7 @@ func TestScripts(t *testing.T) {
 			},
 		},
 		"fixed window, 3 in 1 s": {
-			newLimiter(l, "script-fixed", fleet.FixedWindow{Limit: 3, Span: time.Second}, c),
+			newLimiter(l, "script-fixed", fleet.FixedWindow{Limit: 3, Window: time.Second}, c),
 			[]scriptStep{
 				{400_000, 0, yes(3, 3, 0), ""},
 				{400_000, 2, yes(3, 1, 600*ms), "f1767225600000000 2"},
@@ -75,7 +76,7 @@ func TestScripts(t *testing.T) {
 			},
 		},
 		"sliding window, 3 in 1 s, 4 buckets": {
-			newLimiter(l, "script-sliding", fleet.SlidingWindow{Limit: 3, Span: time.Second, Buckets: 4}, c),
+			newLimiter(l, "script-sliding", fleet.SlidingWindow{Limit: 3, Window: time.Second, Buckets: 4}, c),
 			[]scriptStep{
 				{0, 0, yes(3, 3, 0), ""},
 				{249_999, 1, yes(3, 2, 1000*ms+us), "w250000 7068902400:1"},
@@ -92,7 +93,7 @@ func TestScripts(t *testing.T) {
 			},
 		},
 		"throttle, 2 at once and 30 in 60 s": {
-			newLimiter(l, "script-throttle", fleet.Cell{MaxBurst: 1, Count: 30, Period: time.Minute}, c),
+			newLimiter(l, "script-throttle", rediscell.Limit(1, 30, time.Minute), c),
 			[]scriptStep{
 				{0, 0, yes(2, 2, 0), ""},
 				{0, 1, yes(2, 1, 2*time.Second), "1767225602000000000"},
@@ -135,7 +136,7 @@ func askAt(ctx context.Context, l timed, at time.Time, n int) (limiter.Result, e
 // A sliding log has one key for all that it knows, with an entry for each grant, those of one moment too.
 func TestTheScriptOfASlidingLog(t *testing.T) {
 	l, direct := connect(t), client(t, server())
-	log := newLimiter(l, "script-log", fleet.SlidingLog{Limit: 5, Span: time.Second}, fleet.Config{OnOutage: fleet.FailError})
+	log := newLimiter(l, "script-log", fleet.SlidingLog{Limit: 5, Window: time.Second}, fleet.Config{OnOutage: fleet.FailError})
 	for _, step := range []struct {
 		at   int64
 		n    int

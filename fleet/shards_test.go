@@ -33,13 +33,13 @@ func counter(l *fleet.Link, name string, c fleet.Config) taker {
 
 // tenASecond is a limiter of ten in a second.
 func tenASecond(l *fleet.Link, name string, c fleet.Config) taker {
-	return newLimiter(l, name, fleet.FixedWindow{Limit: 10, Span: time.Second}, c)
+	return newLimiter(l, name, fleet.FixedWindow{Limit: 10, Window: time.Second}, c)
 }
 
 // three is a limiter of three keys in Redis for each of a user's, none of which limits.
 func three(l *fleet.Link, name string, c fleet.Config) taker {
-	return newLimiters(l, name, c, fleet.FixedWindow{Limit: faultTotal, Span: time.Hour},
-		fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: faultTotal}, fleet.SlidingWindow{Limit: faultTotal, Span: time.Hour})
+	return newLimiters(l, name, c, fleet.FixedWindow{Limit: faultTotal, Window: time.Hour},
+		fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: faultTotal}, fleet.SlidingWindow{Limit: faultTotal, Window: time.Hour})
 }
 
 func dialCluster(t *testing.T, addrs ...string) *redis.ClusterClient {

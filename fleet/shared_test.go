@@ -97,9 +97,9 @@ func TestSharedLimitsDecideAsAListOfGrants(t *testing.T) {
 				span: time.Second, limits: []int{5, 9, 14},
 				by: []func(string) string{func(key string) string { return key }, tenant, func(string) string { return "" }},
 			}
-			b := newLimiters(link, "ledger", orError, fleet.SlidingLog{Limit: 5, Span: time.Second},
-				fleet.Shared{By: tenant, Limit: fleet.SlidingLog{Limit: 9, Span: time.Second}},
-				fleet.Shared{Limit: fleet.SlidingLog{Limit: 14, Span: time.Second}})
+			b := newLimiters(link, "ledger", orError, fleet.SlidingLog{Limit: 5, Window: time.Second},
+				fleet.Shared{By: tenant, Limit: fleet.SlidingLog{Limit: 9, Window: time.Second}},
+				fleet.Shared{Limit: fleet.SlidingLog{Limit: 14, Window: time.Second}})
 			refused := [4]int{}
 			for at, step := time.Duration(0), 0; step < 1500; step++ {
 				at += time.Duration(random.Int64N(int64(80 * ms))).Truncate(time.Microsecond)
@@ -133,8 +133,8 @@ func TestSharedLimitsDecideAsAListOfGrants(t *testing.T) {
 // Each limit is written in its own place, whatever the keys are called.
 func TestSharedLimitsDoNotMeetThoseOfKeysOfTheSameName(t *testing.T) {
 	for name, link := range sharedLinks(t) {
-		b := newLimiters(link, "meet", orError, fleet.FixedWindow{Limit: 1, Span: 24 * 365 * time.Hour},
-			fleet.Shared{By: func(string) string { return "user" }, Limit: fleet.FixedWindow{Limit: 2, Span: 24 * 365 * time.Hour}})
+		b := newLimiters(link, "meet", orError, fleet.FixedWindow{Limit: 1, Window: 24 * 365 * time.Hour},
+			fleet.Shared{By: func(string) string { return "user" }, Limit: fleet.FixedWindow{Limit: 2, Window: 24 * 365 * time.Hour}})
 		for key, ok := range map[string]bool{"": true, "user": true} {
 			r, err := b.Take(t.Context(), key, 1)
 			require.NoError(t, err)
@@ -154,8 +154,8 @@ func TestSharedLimitsHoldUnderLoad(t *testing.T) {
 			const year = 24 * 365 * time.Hour
 			b := newLimiters(link, "load", fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off},
 				fleet.TokenBucket{Rate: limiter.Every(year), Burst: each},
-				fleet.Shared{By: tenant, Limit: fleet.SlidingLog{Limit: tenants, Span: year}},
-				fleet.Shared{Limit: fleet.FixedWindow{Limit: everybody, Span: year}})
+				fleet.Shared{By: tenant, Limit: fleet.SlidingLog{Limit: tenants, Window: year}},
+				fleet.Shared{Limit: fleet.FixedWindow{Limit: everybody, Window: year}})
 			var granted [users]atomic.Int64
 			var g sync.WaitGroup
 			for i := range users {
@@ -198,8 +198,8 @@ func TestSharedLimitsHoldUnderLoad(t *testing.T) {
 
 func TestARefundGoesToAllLimitsAndResetToThoseOfTheKeyAlone(t *testing.T) {
 	for name, link := range sharedLinks(t) {
-		b := newLimiters(link, "back", orError, fleet.FixedWindow{Limit: 10, Span: 24 * 365 * time.Hour},
-			fleet.Shared{Limit: fleet.FixedWindow{Limit: 15, Span: 24 * 365 * time.Hour}})
+		b := newLimiters(link, "back", orError, fleet.FixedWindow{Limit: 10, Window: 24 * 365 * time.Hour},
+			fleet.Shared{Limit: fleet.FixedWindow{Limit: 15, Window: 24 * 365 * time.Hour}})
 		left := func(key string) [2]int {
 			each, err := b.TakeEach(t.Context(), key, 0)
 			require.NoError(t, err)
@@ -272,7 +272,7 @@ func TestSharedLimitsSayWhatIsWrong(t *testing.T) {
 	for want, c := range map[string]fleet.Config{
 		"fleet: Limit of a Shared is nil, must be given":                        {Limits: []fleet.Limit{fleet.Shared{}}},
 		"fleet: Limit of a Shared is a Shared, must be a limit of another kind": {Limits: []fleet.Limit{fleet.Shared{Limit: fleet.Shared{Limit: hourly}}}},
-		"fleet: Limit is 0, must lie between 1 and 2147483647":                  {Limits: []fleet.Limit{fleet.Shared{Limit: fleet.FixedWindow{Span: time.Second}}}},
+		"fleet: Limit is 0, must lie between 1 and 2147483647":                  {Limits: []fleet.Limit{fleet.Shared{Limit: fleet.FixedWindow{Window: time.Second}}}},
 		"fleet: MaxLease is 10, must be 0 where Limits[1] is Shared":            {Limits: []fleet.Limit{hourly, fleet.Shared{Limit: hourly}}, MaxLease: 10},
 	} {
 		c.Link, c.OnOutage = l, fleet.FailOpen
@@ -323,7 +323,7 @@ func newTwoServers(t *testing.T, name string, timeout time.Duration) twoServers 
 
 // A server that is unavailable costs its own limits alone: the policy decides for those, and Redis for the others.
 func TestThePolicyStandsInForTheSharedLimitAlone(t *testing.T) {
-	own, all := fleet.FixedWindow{Limit: 6, Span: 24 * 365 * time.Hour}, fleet.Shared{Limit: fleet.FixedWindow{Limit: 4, Span: 24 * 365 * time.Hour}}
+	own, all := fleet.FixedWindow{Limit: 6, Window: 24 * 365 * time.Hour}, fleet.Shared{Limit: fleet.FixedWindow{Limit: 4, Window: 24 * 365 * time.Hour}}
 	for policy, admitted := range map[fleet.OnOutage]int{fleet.FailOpen: 6, fleet.FailClosed: 0, fleet.FailLocal: 2, fleet.FailError: 0} {
 		t.Run(policy.String(), func(t *testing.T) {
 			two := newTwoServers(t, "stand-in", 200*ms)
@@ -361,8 +361,8 @@ func TestThePolicyStandsInForTheSharedLimitAlone(t *testing.T) {
 // Where the key's own server is unavailable, the limit of everybody still holds.
 func TestTheSharedLimitHoldsWhileTheKeysOwnServerIsUnavailable(t *testing.T) {
 	two := newTwoServers(t, "held", 200*ms)
-	b := newLimiters(two.link, "held", fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: fleet.Off}, fleet.FixedWindow{Limit: 6, Span: time.Hour},
-		fleet.Shared{Limit: fleet.SlidingLog{Limit: 4, Span: time.Hour}})
+	b := newLimiters(two.link, "held", fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: fleet.Off}, fleet.FixedWindow{Limit: 6, Window: time.Hour},
+		fleet.Shared{Limit: fleet.SlidingLog{Limit: 4, Window: time.Hour}})
 	two.other.Kill()
 	granted := 0
 	for range 10 {
@@ -395,8 +395,8 @@ func (d dying) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 // stays taken: no more than the request.
 func TestAServerThatGoesBetweenTheTwoLosesWhatTheRequestHadTaken(t *testing.T) {
 	two := newTwoServers(t, "between", time.Second)
-	b := newLimiters(two.link, "between", fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: fleet.Off}, fleet.FixedWindow{Limit: 10, Span: 24 * 365 * time.Hour},
-		fleet.Shared{Limit: fleet.FixedWindow{Limit: 4, Span: 24 * 365 * time.Hour}})
+	b := newLimiters(two.link, "between", fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: fleet.Off}, fleet.FixedWindow{Limit: 10, Window: 24 * 365 * time.Hour},
+		fleet.Shared{Limit: fleet.FixedWindow{Limit: 4, Window: 24 * 365 * time.Hour}})
 	all, err := two.ring.GetShardClientForKey(prefix(t) + "between:{%}")
 	require.NoError(t, err)
 	neighbour := splitKey(t, two.ring, "between", true)
@@ -428,8 +428,8 @@ func TestAServerThatGoesBetweenTheTwoLosesWhatTheRequestHadTaken(t *testing.T) {
 // What is given back after a grant that did not last has been refused to others meanwhile. That is not remembered.
 func TestARefusalForAGrantThatDidNotLastIsNotRemembered(t *testing.T) {
 	two := newTwoServers(t, "lasting", patient)
-	b := newLimiters(two.link, "lasting", orError, fleet.FixedWindow{Limit: 5, Span: 24 * 365 * time.Hour},
-		fleet.Shared{Limit: fleet.FixedWindow{Limit: 4, Span: 24 * 365 * time.Hour}})
+	b := newLimiters(two.link, "lasting", orError, fleet.FixedWindow{Limit: 5, Window: 24 * 365 * time.Hour},
+		fleet.Shared{Limit: fleet.FixedWindow{Limit: 4, Window: 24 * 365 * time.Hour}})
 	all, err := two.ring.GetShardClientForKey(prefix(t) + "lasting:{%}")
 	require.NoError(t, err)
 	neighbour := splitKey(t, two.ring, "lasting", true)
@@ -459,8 +459,8 @@ func TestARefusalForAGrantThatDidNotLastIsNotRemembered(t *testing.T) {
 // A caller that gives up between the two leaves nothing behind.
 func TestACallerThatGivesUpBetweenTheTwoLeavesNothingBehind(t *testing.T) {
 	two := newTwoServers(t, "gives-up", patient)
-	b := newLimiters(two.link, "gives-up", orError, fleet.FixedWindow{Limit: 10, Span: 24 * 365 * time.Hour},
-		fleet.Shared{Limit: fleet.FixedWindow{Limit: 4, Span: 24 * 365 * time.Hour}})
+	b := newLimiters(two.link, "gives-up", orError, fleet.FixedWindow{Limit: 10, Window: 24 * 365 * time.Hour},
+		fleet.Shared{Limit: fleet.FixedWindow{Limit: 4, Window: 24 * 365 * time.Hour}})
 	ctx, giveUp := context.WithCancel(t.Context())
 	own, err := two.ring.GetShardClientForKey(prefix(t) + "gives-up:{" + two.key + "}")
 	require.NoError(t, err)

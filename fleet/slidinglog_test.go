@@ -13,7 +13,7 @@ import (
 func TestALongLogIsDroppedInSteps(t *testing.T) {
 	const limit, span = 3500, time.Hour
 	direct := client(t, server())
-	b := newLimiter(connect(t), "long", fleet.SlidingLog{Limit: limit, Span: span}, orError)
+	b := newLimiter(connect(t), "long", fleet.SlidingLog{Limit: limit, Window: span}, orError)
 	for i := range limit {
 		r, err := b.TakeAt(t.Context(), begin.Add(time.Duration(i)*us), "user", 1)
 		require.NoError(t, err)
@@ -38,7 +38,7 @@ func TestALongLogIsDroppedInSteps(t *testing.T) {
 // What is given back is dropped too: who takes and gives back for ever leaves no longer a log than the limit says.
 func TestALogOfRefundsStaysShort(t *testing.T) {
 	direct := client(t, server())
-	b := newLimiter(connect(t), "refunds", fleet.SlidingLog{Limit: 5, Span: time.Hour}, orError)
+	b := newLimiter(connect(t), "refunds", fleet.SlidingLog{Limit: 5, Window: time.Hour}, orError)
 	for range 200 {
 		requireTake(t, taken, b.Take, "user", 2)
 		require.NoError(t, b.Refund(t.Context(), "user", 2))

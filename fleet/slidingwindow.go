@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// SlidingWindow admits for each key at most Limit permits in any window of length Span, wherever it
+// SlidingWindow admits for each key at most Limit permits in any window of length Window, wherever it
 // begins, by the server's clock. It counts in Buckets parts of the span and one more, so permits
 // come back up to a part later than they might: with 10 parts, a tenth of the span. RetryAfter is
 // minimal for what it counts, to the microsecond.
 type SlidingWindow struct {
 	Limit   int           // the most permits in any window, from 1 to 2^31-1. Must be given.
-	Span    time.Duration // the length of a window, whole µs from 1 ms to 10 years. Must be given.
+	Window  time.Duration // the length of a window, whole µs from 1 ms to 10 years. Must be given.
 	Buckets int           // into how many parts the span is divided, up to 1000, none shorter than a µs. Default: 10.
 }
 
@@ -22,7 +22,7 @@ const (
 )
 
 func (s SlidingWindow) compile() (term, error) {
-	err := validateWindow(s.Limit, s.Span)
+	err := validateWindow(s.Limit, s.Window)
 	if s.Buckets < 0 || s.Buckets > maxParts {
 		err = errors.Join(err, fmt.Errorf("fleet: Buckets is %d, must lie between 1 and %d (or be 0 for the default)", s.Buckets, maxParts))
 	}
@@ -37,9 +37,9 @@ type slidingRule struct{ SlidingWindow }
 func (r slidingRule) kind() string                   { return "slidingwindow" }
 func (r slidingRule) keys(base string) []string      { return []string{base} }
 func (r slidingRule) most() int                      { return r.Limit }
-func (r slidingRule) pace() (float64, time.Duration) { return float64(r.Limit), r.Span }
+func (r slidingRule) pace() (float64, time.Duration) { return float64(r.Limit), r.Window }
 
 func (r slidingRule) numbers() []any {
-	width := (r.Span.Microseconds() + int64(r.Buckets) - 1) / int64(r.Buckets)
+	width := (r.Window.Microseconds() + int64(r.Buckets) - 1) / int64(r.Buckets)
 	return []any{r.Limit, r.Buckets, width}
 }

@@ -12,8 +12,8 @@ import (
 // While a new config is rolled out, nodes with narrow parts and nodes with wide ones take turns at a key.
 func TestPartsOfAnotherWidthDoNotPileUp(t *testing.T) {
 	l, direct := connect(t), client(t, server())
-	narrow := newLimiter(l, "parts", fleet.SlidingWindow{Limit: 1_000_000, Span: 10 * time.Second, Buckets: 1000}, orError)
-	wide := newLimiter(l, "parts", fleet.SlidingWindow{Limit: 1_000_000, Span: 10 * time.Minute}, orError)
+	narrow := newLimiter(l, "parts", fleet.SlidingWindow{Limit: 1_000_000, Window: 10 * time.Second, Buckets: 1000}, orError)
+	wide := newLimiter(l, "parts", fleet.SlidingWindow{Limit: 1_000_000, Window: 10 * time.Minute}, orError)
 	const steps, turn = 2500, 500
 	for i := range steps {
 		b := narrow

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/rediscell"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/limiter/limitertest"
 )
@@ -86,25 +87,25 @@ func TestFleetLimitersKeepThePromisesOfLimiters(t *testing.T) {
 			func(d time.Duration) int { return 4 + int(3*(d+2)/time.Second) },
 		},
 		"fixed window": {
-			newLimiter(l, "suite-fixed", fleet.FixedWindow{Limit: 5, Span: 3 * second}, c), 5,
+			newLimiter(l, "suite-fixed", fleet.FixedWindow{Limit: 5, Window: 3 * second}, c), 5,
 			func(d time.Duration) int { return 5 * int(2+d/(3*time.Second)) },
 		},
 		"sliding window": {
-			newLimiter(l, "suite-sliding", fleet.SlidingWindow{Limit: 5, Span: 3 * second, Buckets: 7}, c), 5,
+			newLimiter(l, "suite-sliding", fleet.SlidingWindow{Limit: 5, Window: 3 * second, Buckets: 7}, c), 5,
 			func(d time.Duration) int { return 5 * int(1+d/(3*time.Second)) },
 		},
 		"sliding log": {
-			newLimiter(l, "suite-log", fleet.SlidingLog{Limit: 5, Span: 3 * second}, c), 5,
+			newLimiter(l, "suite-log", fleet.SlidingLog{Limit: 5, Window: 3 * second}, c), 5,
 			func(d time.Duration) int { return 5 * int(1+d/(3*time.Second)) },
 		},
 		"throttle": {
-			newLimiter(l, "suite-throttle", fleet.Cell{MaxBurst: 4, Count: 1, Period: second}, c), 5,
+			newLimiter(l, "suite-throttle", rediscell.Limit(4, 1, second), c), 5,
 			func(d time.Duration) int { return 5 + int(d/time.Second) },
 		},
 		"all": {
 			newLimiters(
 				l, "suite-all", c, fleet.TokenBucket{Rate: limiter.Per(2, second), Burst: 5},
-				fleet.SlidingLog{Limit: 7, Span: 10 * second}, fleet.SlidingWindow{Limit: 9, Span: time.Hour}, fleet.FixedWindow{Limit: 20, Span: time.Hour},
+				fleet.SlidingLog{Limit: 7, Window: 10 * second}, fleet.SlidingWindow{Limit: 9, Window: time.Hour}, fleet.FixedWindow{Limit: 20, Window: time.Hour},
 			), 5,
 			func(d time.Duration) int { return min(5+int(2*d/time.Second), 7*int(1+d/(10*time.Second))) },
 		},

@@ -79,7 +79,7 @@ func newNode(client redis.UniversalClient, name string) (*node, error) {
 		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerSecond(fleetRate), Burst: fleetBurst}}, OnOutage: fleet.FailClosed,
 	})
 	n.window = fleet.NewLimiter("window", fleet.Config{
-		Link: link, Limits: []fleet.Limit{fleet.SlidingWindow{Limit: 100, Span: time.Second}}, OnOutage: fleet.FailClosed,
+		Link: link, Limits: []fleet.Limit{fleet.SlidingWindow{Limit: 100, Window: time.Second}}, OnOutage: fleet.FailClosed,
 	})
 	n.breaker = breaker.New("shared by "+name, breaker.Config{
 		Window: time.Second, Cooldown: 50 * time.Millisecond, SharedCounts: n.calls.Counts,

@@ -1,12 +1,47 @@
 package rediscell_test
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"sync"
+	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/internal/redistest"
 	"github.com/weir-go/weir/fleet/rediscell"
 	"github.com/weir-go/weir/limiter"
 )
+
+var shared redistest.Package
+
+func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
+
+// server is a Redis for the examples.
+var server = sync.OnceValue(func() *redistest.Server { return redistest.Start(&shared) })
+
+func exampleLink() *fleet.Link {
+	client := redis.NewClient(&redis.Options{Addr: server().Addr(), ContextTimeoutEnabled: true})
+	shared.Cleanup(func() { _ = client.Close() })
+	link, err := fleet.Connect(context.Background(), "limits", client, fleet.LinkConfig{Timeout: 5 * time.Second})
+	if err != nil {
+		panic(err)
+	}
+	return link
+}
+
+// The numbers of redis-cell's CL.THROTTLE user:42 15 30 60.
+func ExampleThrottle() {
+	replies := fleet.NewLimiter("reply", fleet.Config{
+		Link: exampleLink(), Limits: []fleet.Limit{rediscell.Limit(15, 30, time.Minute)}, OnOutage: fleet.FailOpen,
+	})
+	reply, err := rediscell.Throttle(context.Background(), replies, "user:42", 1)
+	fmt.Println(reply.Integers(), err)
+	// Output: [0 16 15 -1 2] <nil>
+}
 
 func ExampleReplyOf() {
 	refused := limiter.Result{Limit: 16, RetryAfter: 1300 * time.Millisecond, ResetAfter: 31300 * time.Millisecond}

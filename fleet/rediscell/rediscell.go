@@ -1,8 +1,9 @@
-// Package rediscell answers as the command CL.THROTTLE of redis-cell does: with five integers.
+// Package rediscell does what the command CL.THROTTLE of redis-cell does, with the module or without
+// it, and answers in its five integers.
 //
 //	// CL.THROTTLE reply:user:42 15 30 60
 //	replies := fleet.NewLimiter("reply", fleet.Config{
-//		Link: link, Limits: []fleet.Limit{fleet.Cell{MaxBurst: 15, Count: 30, Period: time.Minute}}, OnOutage: fleet.FailOpen,
+//		Link: link, Limits: []fleet.Limit{rediscell.Limit(15, 30, time.Minute)}, OnOutage: fleet.FailOpen,
 //	})
 //	reply, err := rediscell.Throttle(ctx, replies, "user:42", 1)
 //	fmt.Println(reply.Integers()) // [0 16 15 -1 2]
@@ -16,8 +17,33 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/internal/kinds"
 	"github.com/weir-go/weir/limiter"
 )
+
+// Limit returns the limit of CL.THROTTLE max_burst count period: count come in a period, of which
+// maxBurst can be taken at once on top of the first. maxBurst lies between 0 and 2^40, count is at least
+// 1, and period is whole seconds.
+//
+// As the only limit of a [fleet.Limiter] it answers as redis-cell 0.4.0 and later does: a server that
+// has the module is asked, and otherwise a script does the same steps. The keys hold the same, so
+// either can go on where the other stopped. A limit is not kept with a key, so limiters of one name
+// and several such limits share their keys. Among several limits it stands for the [fleet.TokenBucket]
+// of its rate.
+//
+// In one thing its answers differ: a refusal never says to come back in 0 seconds, as redis-cell
+// does of less than a millisecond. In two more the keys do: a request for 0 is not stored, and a
+// key lives up to a millisecond longer than there is something owed, where redis-cell's die as much
+// too early.
+//
+// As in redis-cell, the interval between two permits is cut to whole nanoseconds (3/s is a
+// billionth too fast), and what remains is reckoned in whole microseconds, which is not to be
+// relied on where an interval is shorter than a few. The times of a Result are exact where the
+// script has answered, and whole seconds where the module has, whose refusals are not remembered
+// for that reason.
+func Limit(maxBurst, count int, period time.Duration) fleet.Limit {
+	return kinds.Cell(maxBurst, count, period).(fleet.Limit)
+}
 
 // Reply is the answer of CL.THROTTLE, in its order.
 type Reply struct {

@@ -136,7 +136,7 @@ func (r *Redis) throttled() Side {
 
 func (r *Redis) fixed() Side {
 	return Side{"fleet.FixedWindow", "a counter a window, by one script", func() measure.Loop {
-		l := r.limiter(fleet.FixedWindow{Limit: plenty, Span: time.Second}, 0)
+		l := r.limiter(fleet.FixedWindow{Limit: plenty, Window: time.Second}, 0)
 		return asking(apart(), func(ctx context.Context, key string) bool {
 			got, err := l.Take(ctx, key, 1)
 			return err == nil && got.OK

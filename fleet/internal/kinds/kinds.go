@@ -1,0 +1,16 @@
+// Package kinds has what packages beside fleet need of it and its users do not. Package fleet sets the functions.
+package kinds
+
+import (
+	"context"
+	"time"
+)
+
+var (
+	// Cell returns the fleet.Limit of CL.THROTTLE.
+	Cell func(maxBurst, count int, period time.Duration) any
+	// PerClient returns the fleet.Limit that is a fleet.SlidingLog for each client.
+	PerClient func(log any, client string) any
+	// SetRate sets the rate of a key of a *fleet.Limiter.
+	SetRate func(ctx context.Context, l any, key string, limit int, window time.Duration) error
+)

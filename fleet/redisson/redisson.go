@@ -1,0 +1,41 @@
+// Package redisson has what Redisson's RRateLimiter does beyond a [fleet.SlidingLog]: a limit for each
+// client, and a rate that is set while the limiter is in use.
+//
+//	RRateLimiter                       here
+//	trySetRate(OVERALL, 10, 1 min)     fleet.SlidingLog{Limit: 10, Window: time.Minute}
+//	trySetRate(PER_CLIENT, 10, 1 min)  redisson.PerClient(fleet.SlidingLog{Limit: 10, Window: time.Minute}, "")
+//	setRate                            redisson.SetRate
+//	tryAcquire(n)                      Take(ctx, key, n)
+//	tryAcquire(n, timeout)             WaitAtMost(ctx, key, n, timeout)
+//	acquire(n)                         Wait(ctx, key, n)
+//	availablePermits                   the Remaining of Take(ctx, key, 0)
+//	release(n)                         Refund(ctx, key, n)
+//	delete                             Reset(ctx, key)
+//
+// The keys in Redis are not those of Redisson.
+package redisson
+
+import (
+	"context"
+	"time"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/internal/kinds"
+)
+
+// PerClient returns a limit that each client has by itself: Redisson's PER_CLIENT. The client is the
+// name of this process, without braces; if it is empty, a random one is made up.
+func PerClient(log fleet.SlidingLog, client string) fleet.Limit {
+	return kinds.PerClient(log, client).(fleet.Limit)
+}
+
+// SetRate sets the limit and the window of a key, for all nodes and whatever their configs say, until
+// the key has not been used for a day, or for its window if that is longer. It returns an error if
+// the only limit of l is not a [fleet.SlidingLog], of all or of each client.
+//
+// What has been taken still counts. If the window becomes longer and permits have left the shorter
+// one already that lie in the longer one, nothing is admitted until they have left that too; but what
+// a key that was idle for the old window had taken before is not known any more.
+func SetRate(ctx context.Context, l *fleet.Limiter, key string, limit int, window time.Duration) error {
+	return kinds.SetRate(ctx, l, key, limit, window)
+}
