@@ -26,7 +26,7 @@ type Change struct {
 
 func (c Change) String() string { return fmt.Sprintf("%s to %s: %s", c.From, c.To, c.Reason) }
 
-// Origin is what brought a change about.
+// Origin is what caused a change of state. As text it is a word such as calls.
 type Origin uint8
 
 // The origins of changes.
@@ -37,19 +37,16 @@ const (
 	ByHand                       // Force, Release, OpenFor or Reset
 )
 
-func (o Origin) String() string {
-	switch o {
-	case ByCalls:
-		return "calls"
-	case BySharedCounts:
-		return "shared_counts"
-	case ByClock:
-		return "clock"
-	case ByHand:
-		return "hand"
-	}
-	return fmt.Sprintf("origin %d", uint8(o))
-}
+var originNames = []string{"calls", "shared_counts", "clock", "hand"}
+
+// String returns the text of o.
+func (o Origin) String() string { return nameOf("origin", originNames, o) }
+
+// MarshalText returns the text of o.
+func (o Origin) MarshalText() ([]byte, error) { return textOf("Origin", originNames, o) }
+
+// UnmarshalText sets o to the origin of that text.
+func (o *Origin) UnmarshalText(text []byte) error { return setByText(o, "Origin", originNames, text) }
 
 const (
 	maxChanges = 64 // that may wait for a slow callback

@@ -28,18 +28,27 @@ func DefaultClassify(err error) Outcome {
 	return verdict.On[Outcome](context.Background(), err, nil)
 }
 
-// Ignore returns a Config.Classify that ignores the given errors, wrapped or not,
-// and leaves the rest to DefaultClassify.
-func Ignore(errs ...error) func(error) Outcome { return except(Ignored, errs) }
+// Classifier returns what a call that returned the given error or nil says about the service. Use it
+// as Config.Classify. Accept, Ignore and FailOn return one, and its methods name further errors:
+//
+//	Classify: breaker.Accept(sql.ErrNoRows).Ignore(context.DeadlineExceeded)
+//
+// If an error matches several of them, the last one decides. Any function can be extended:
+//
+//	Classify: breaker.Classifier(weirgrpc.DefaultClassify).Accept(errNotFound)
+type Classifier func(err error) Outcome
 
-// Accept returns a Config.Classify to which the given errors, wrapped or not, are
-// successes, and which leaves the rest to DefaultClassify. A service that says "not
-// found" has done its work.
-func Accept(errs ...error) func(error) Outcome { return except(Success, errs) }
+// Accept returns a Classifier that takes errors that match one of errs for successes, and leaves
+// the rest to DefaultClassify. A service that answers "not found" has done its work.
+func Accept(errs ...error) Classifier { return Classifier(DefaultClassify).Accept(errs...) }
 
-// FailOn returns a Config.Classify to which the given errors, wrapped or not, are
-// failures, and all others successes, but for refusals, which are ignored.
-func FailOn(errs ...error) func(error) Outcome {
+// Ignore returns a Classifier that ignores errors that match one of errs, and leaves the rest to
+// DefaultClassify.
+func Ignore(errs ...error) Classifier { return Classifier(DefaultClassify).Ignore(errs...) }
+
+// FailOn returns a Classifier that takes errors that match one of errs for failures, and all others
+// for successes, except refusals, which are ignored.
+func FailOn(errs ...error) Classifier {
 	return func(err error) Outcome {
 		o := DefaultClassify(err)
 		if o == Failure && !isAny(err, errs) {
@@ -49,12 +58,22 @@ func FailOn(errs ...error) func(error) Outcome {
 	}
 }
 
-func except(o Outcome, errs []error) func(error) Outcome {
+// Accept returns a Classifier that takes errors that match one of errs for successes, and leaves
+// the rest to c.
+func (c Classifier) Accept(errs ...error) Classifier { return c.except(Success, errs) }
+
+// Ignore returns a Classifier that ignores errors that match one of errs, and leaves the rest to c.
+func (c Classifier) Ignore(errs ...error) Classifier { return c.except(Ignored, errs) }
+
+func (c Classifier) except(o Outcome, errs []error) Classifier {
+	if c == nil {
+		c = DefaultClassify
+	}
 	return func(err error) Outcome {
 		if isAny(err, errs) {
 			return o
 		}
-		return DefaultClassify(err)
+		return c(err)
 	}
 }
 

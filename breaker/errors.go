@@ -23,6 +23,8 @@ type OpenError struct {
 	State  State     // Open; HalfOpen where all probes were out; ForcedOpen
 	Reason string    // what opened it, such as "failure rate 57% of 40 calls, limit 50%"
 	Until  time.Time // when it will let a probe through; at the latest, for HalfOpen; zero for ForcedOpen
+
+	cooldown time.Duration // of the breaker
 }
 
 func (e *OpenError) Error() string {
@@ -43,6 +45,15 @@ func (e *OpenError) Error() string {
 // Is reports whether the target is ErrOpen or weir.ErrRefused.
 func (e *OpenError) Is(target error) bool { return target == ErrOpen || target == sentinel.ErrRefused }
 
-// RetryAfter returns how long it is until Until by the real clock, and 0 where
-// that has passed or is not known.
-func (e *OpenError) RetryAfter() time.Duration { return max(time.Until(e.Until), 0) }
+// minRetry is the shortest wait that a refusal asks for, so that a caller that waits and retries
+// does not spin.
+const minRetry = time.Millisecond
+
+// RetryAfter returns how long to wait before retrying: until Until by the real clock, or the
+// cooldown if the breaker is forced open, which has no end that is known; at least 1ms.
+func (e *OpenError) RetryAfter() time.Duration {
+	if e.Until.IsZero() {
+		return max(e.cooldown, minRetry)
+	}
+	return max(time.Until(e.Until), minRetry)
+}

@@ -170,6 +170,19 @@ func ExampleBreaker_Reconfigure() {
 	// Output: <nil> open
 }
 
+func ExampleClassifier() {
+	errNotFound := errors.New("not found")
+	b := breaker.New("users", breaker.Config{
+		Classify: breaker.Accept(errNotFound).Ignore(context.DeadlineExceeded),
+	})
+	for _, err := range []error{errNotFound, context.DeadlineExceeded, errors.New("down")} {
+		_ = b.Run(context.Background(), func(context.Context) error { return fmt.Errorf("user 7: %w", err) })
+	}
+	c := b.Counts()
+	fmt.Println(c.Successes, "success,", c.Ignored, "ignored,", c.Failures, "failure")
+	// Output: 1 success, 1 ignored, 1 failure
+}
+
 func ExampleAccept() {
 	errNotFound := errors.New("not found")
 	b := breaker.New("users", breaker.Config{Classify: breaker.Accept(errNotFound)})

@@ -158,7 +158,7 @@ func (p *phase) prepare(b *Breaker) {
 	p.live, p.refused = &live{}, b.refused.Load()
 	p.live.probed.Store(&window.Counts{})
 	p.live.retry.Store(math.MinInt64)
-	refusal := OpenError{Name: b.name, Key: b.hold.text(), State: p.state, Reason: p.reason}
+	refusal := OpenError{Name: b.name, Key: b.hold.text(), State: p.state, Reason: p.reason, cooldown: p.rules.config.Cooldown}
 	switch p.state {
 	case Closed:
 		p.rounds = 0

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -89,4 +90,74 @@ func TestOfCallsCancelledTogetherTheFirstFailuresCount(t *testing.T) {
 			fanOut(func(c context.Context) context.Context { return c }))
 		require.Equal(t, window.Counts{Failures: 100, ConsecutiveFailures: 100}, fanOut(context.WithoutCancel))
 	})
+}
+
+// time.Sleep(weir.RetryAfter(err)) between tries must not spin.
+func TestEveryRefusalAsksForAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		forced := func(c breaker.Config) *breaker.Breaker {
+			b := breaker.New("b", c)
+			b.Force(breaker.ForcedOpen)
+			return b
+		}
+		full := halfOpen(t, breaker.Config{Probes: 1, ProbeTimeout: 4 * time.Second})
+		_, err := full.Allow()
+		require.NoError(t, err)
+		gone := breaker.NewGroup[string]("g", breaker.GroupConfig{Breaker: breaker.Config{Initial: breaker.ForcedOpen, Cooldown: 3 * time.Second}})
+		var refusals []*breaker.OpenError
+		for name, c := range map[string]struct {
+			b    *breaker.Breaker
+			want time.Duration
+		}{
+			"open":                         {breaker.New("b", breaker.Config{Initial: breaker.Open}), 5 * time.Second},
+			"all probes are out":           {full, 4 * time.Second},
+			"forced open":                  {forced(breaker.Config{}), 5 * time.Second},
+			"forced open at first":         {breaker.New("b", breaker.Config{Initial: breaker.ForcedOpen, Cooldown: time.Minute}), time.Minute},
+			"forced open, and no cooldown": {forced(breaker.Config{Cooldown: breaker.Off}), time.Millisecond},
+			"a member":                     {gone.Get("a"), 3 * time.Second},
+		} {
+			err := c.b.Run(bg(), succeed)
+			require.ErrorIs(t, err, breaker.ErrOpen, name)
+			e, ok := errors.AsType[*breaker.OpenError](err)
+			require.True(t, ok, name)
+			require.Equal(t, c.want, e.RetryAfter(), name)
+			refusals = append(refusals, e)
+		}
+		time.Sleep(time.Hour)
+		for _, e := range refusals {
+			require.Positive(t, e.RetryAfter(), "%v, when the wait is over", e)
+		}
+		lone := breaker.New("b", breaker.Config{})
+		e, ok := errors.AsType[*breaker.OpenError](lone.Refuse("the gate's reason"))
+		require.True(t, ok)
+		require.Equal(t, time.Millisecond, e.RetryAfter())
+	})
+}
+
+func TestClassifiersCompose(t *testing.T) {
+	errGone, errOdd := errors.New("gone"), errors.New("odd")
+	own := func(err error) breaker.Outcome {
+		if errors.Is(err, errOdd) {
+			return breaker.Ignored
+		}
+		return breaker.DefaultClassify(err)
+	}
+	for name, c := range map[string]struct {
+		classify func(error) breaker.Outcome
+		want     [4]breaker.Outcome // of no error, errGone, errOdd and errDown
+	}{
+		"accept":                 {breaker.Accept(errGone), [4]breaker.Outcome{breaker.Success, breaker.Success, breaker.Failure, breaker.Failure}},
+		"accept and ignore":      {breaker.Accept(errGone).Ignore(errOdd), [4]breaker.Outcome{breaker.Success, breaker.Success, breaker.Ignored, breaker.Failure}},
+		"ignore and accept":      {breaker.Ignore(errOdd).Accept(errGone), [4]breaker.Outcome{breaker.Success, breaker.Success, breaker.Ignored, breaker.Failure}},
+		"several at once":        {breaker.Ignore(errOdd, errGone), [4]breaker.Outcome{breaker.Success, breaker.Ignored, breaker.Ignored, breaker.Failure}},
+		"the last one decides":   {breaker.Ignore(errOdd).Accept(errOdd), [4]breaker.Outcome{breaker.Success, breaker.Failure, breaker.Success, breaker.Failure}},
+		"fail on, and ignore":    {breaker.FailOn(errDown, errOdd).Ignore(errOdd), [4]breaker.Outcome{breaker.Success, breaker.Success, breaker.Ignored, breaker.Failure}},
+		"a function":             {breaker.Classifier(own).Accept(errGone), [4]breaker.Outcome{breaker.Success, breaker.Success, breaker.Ignored, breaker.Failure}},
+		"nil is DefaultClassify": {breaker.Classifier(nil).Accept(errGone), [4]breaker.Outcome{breaker.Success, breaker.Success, breaker.Failure, breaker.Failure}},
+	} {
+		for i, err := range []error{nil, fmt.Errorf("wrapped: %w", errGone), errOdd, errDown} {
+			require.Equal(t, c.want[i], c.classify(err), "%s: %v", name, err)
+		}
+		require.Equal(t, breaker.Ignored, c.classify(breaker.ErrOpen), "%s: a refusal", name)
+	}
 }

@@ -206,7 +206,7 @@ func ExampleRefusedError() {
 	}
 	// Output:
 	// true /grpc.health.v1.Health/Check
-	// rpc error: code = Unavailable desc = refused by breaker "stock"
+	// rpc error: code = Unavailable desc = refused by breaker "stock", retry in 5s
 }
 
 func ExampleLogRefusedCalls() {
@@ -224,5 +224,5 @@ func ExampleLogRefusedCalls() {
 	defer conn.Close()
 	_, _ = grpc_health_v1.NewHealthClient(conn).Check(context.Background(), &grpc_health_v1.HealthCheckRequest{})
 	// Output:
-	// level=INFO msg="call refused" event.name=weir.grpc.refusal rpc.method=/grpc.health.v1.Health/Check weir.refusal.reason=open weir.breaker.name=stock weir.log.left_out=0
+	// level=INFO msg="call refused" event.name=weir.grpc.refusal rpc.method=/grpc.health.v1.Health/Check weir.refusal.reason=open weir.breaker.name=stock weir.retry_after=5 weir.log.left_out=0
 }

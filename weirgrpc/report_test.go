@@ -126,6 +126,6 @@ func TestTheCallersHookIsToldBeforeTheCaller(t *testing.T) {
 	_, err := call(t.Context(), serve(t, overTCP(t), &service{}, nil, client), get, "")
 	require.Equal(t, told, err)
 	require.ErrorContains(t, told.Err, `"shop"`)
-	require.Zero(t, weir.RetryAfter(err), "until when it is forced open nobody knows")
-	require.Zero(t, retryAfter(err))
+	require.Equal(t, 5*time.Second, weir.RetryAfter(err), "the cooldown")
+	require.Equal(t, 5*time.Second, retryAfter(err))
 }

@@ -5,28 +5,6 @@ import (
 	"time"
 )
 
-// Outcome is what became of a call.
-type Outcome uint8
-
-// The outcomes of a call.
-const (
-	Success Outcome = iota // the service answered as it should
-	Failure                // the service failed
-	Ignored                // the call says nothing about the service
-)
-
-func (o Outcome) String() string {
-	switch o {
-	case Success:
-		return "success"
-	case Failure:
-		return "failure"
-	case Ignored:
-		return "ignored"
-	}
-	return "unknown"
-}
-
 // Counts are the calls of some span of time, as plain numbers: raw figures are
 // fields, what follows from them are methods. The zero value means no calls.
 type Counts struct {
