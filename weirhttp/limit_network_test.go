@@ -47,7 +47,7 @@ func TestAFloodFromOneNetworkKeepsOutThatNetworkAlone(t *testing.T) {
 		for range 19 {
 			require.Equal(t, 200, request{from: "198.51.0.9:1"}.send(h).Code, "of the quota of its network 19 are left")
 		}
-		w := request{from: "198.51.0.10:1"}.send(h)
+		w := request{from: "198.51.0.210:1"}.send(h)
 		require.Equal(t, 429, w.Code)
 		require.Equal(t, "4320", w.Header().Get("Retry-After"), "a day for 20: the truth, and not a guess")
 		require.Equal(t, 429, request{from: "192.0.2.1:1"}.send(h).Code, "what was used is not forgotten")
