@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/window"
@@ -186,6 +187,23 @@ func ExampleEach() {
 	fmt.Println(monitor.Alerts()[0].Key, monitor.Alerts()[0].State)
 	// Output:
 	// b.example firing
+}
+
+// One rule watches the gates of all hosts. The groups of other packages have an All, too.
+func ExampleEach_group() {
+	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{})
+	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{
+		Name: "host is down", When: alert.Above(0),
+		Value: alert.Each(hosts.All(), func(host *weir.Gate) alert.Value { return alert.Tripped(host) }),
+	})
+	hosts.Get("a.example")
+	hosts.Get("b.example").Breaker().Force(breaker.ForcedOpen)
+	monitor.Evaluate(time.Now())
+	for _, a := range monitor.Alerts() {
+		fmt.Println(a)
+	}
+	// Output:
+	// host is down (b.example): firing: tripped breaker is 1, alerts above 0
 }
 
 func ExampleBurnRateRules() {

@@ -2,30 +2,55 @@ package alert_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
 )
 
-func TestEachWatchesTheBreakersOfAGroup(t *testing.T) {
-	hosts := breaker.NewGroup[string]("hosts", breaker.GroupConfig{})
-	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{
-		Name: "host fails", When: alert.Above(0.5), MinCalls: 5,
-		Value: alert.Each(hosts.All(), func(b *breaker.Breaker) alert.Value { return alert.FailureRate(b, time.Minute) }),
-	})
-	a, b := hosts.Get("a.example"), hosts.Get("b.example")
-	monitor.Evaluate(time.Now())
-	for range 10 {
-		require.NoError(t, a.Run(t.Context(), func(context.Context) error { return nil }))
-		require.Error(t, b.Run(t.Context(), func(context.Context) error { return errors.New("down") }))
+// callsOfKeys is how a test calls a member of a group.
+type callsOfKeys func(key shard, fn func(context.Context) error) error
+
+func TestEachWatchesTheMembersOfAnyGroup(t *testing.T) {
+	breakers := breaker.NewGroup[shard]("shards", breaker.GroupConfig{})
+	gates := weir.NewGroup[shard]("shards", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1000)}})
+	for name, c := range map[string]struct {
+		value alert.Value
+		call  callsOfKeys
+	}{
+		"breaker.Group": {
+			alert.Each(breakers.All(), func(b *breaker.Breaker) alert.Value { return alert.FailureRate(b, time.Minute) }),
+			func(key shard, fn func(context.Context) error) error { return breakers.Get(key).Run(t.Context(), fn) },
+		},
+		"weir.Group": {
+			alert.Each(gates.All(), func(g *weir.Gate) alert.Value { return alert.FailureRate(g, time.Minute) }),
+			func(key shard, fn func(context.Context) error) error { return gates.Get(key).Run(t.Context(), fn) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			monitor := alert.NewMonitor(alert.Config{Logger: quiet()},
+				alert.Rule{Name: "shard fails", Value: c.value, When: alert.Above(0.5), MinCalls: 5})
+			eu, us := shard{"eu", 1}, shard{"us", 2}
+			require.NoError(t, c.call(eu, fine))
+			require.NoError(t, c.call(us, fine))
+			monitor.Evaluate(time.Now())
+			for range 3 { // members stay the same from one evaluation to the next
+				for range 10 {
+					require.NoError(t, c.call(eu, fine))
+					require.Error(t, c.call(us, down))
+				}
+				monitor.Evaluate(time.Now())
+				alerts := monitor.Alerts()
+				require.Len(t, alerts, 1)
+				require.Equal(t, "{us 2}", alerts[0].Key)
+				require.Equal(t, alert.Firing, alerts[0].State)
+			}
+			require.Equal(t, 30.0, float64(monitor.Alerts()[0].Calls))
+		})
 	}
-	monitor.Evaluate(time.Now())
-	alerts := monitor.Alerts()
-	require.Len(t, alerts, 1)
-	require.Equal(t, "b.example", alerts[0].Key)
 }

@@ -12,9 +12,12 @@ import (
 
 // Refusals is the number of calls in the last span that were refused: by a breaker, a limiter or a
 // throttle, by a gate's breaker and its limiter together, or by all members of a group. It is read
-// from the figures that the source shows to exporters. Calls that wait and are then admitted are not
-// refused. Until the monitor has run for a whole span the number is too low, so a Below condition
-// has no data until then.
+// from the metrics that the source shows to exporters. Calls that wait and are then admitted are not
+// refused. The gates of a weir.Group count the refusals of their limiters together, so give Refusals
+// the group and not its gates.
+//
+// Until the monitor has run for a whole span the number is too low, so a Below condition has no data
+// until then.
 func Refusals(of stat.Source, span time.Duration) Value {
 	v := Value{name: "number of refused calls over " + brief(span), high: math.Inf(1)}
 	if of == nil {
