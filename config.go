@@ -14,7 +14,7 @@ import (
 type Config struct {
 	// Rate is how many calls may pass in a span of time. Default no limit.
 	Rate limiter.Rate
-	// Burst is how many calls may pass at once, up to 2^40; limiter.None lets none pass.
+	// Burst is how many calls may pass at once, up to 2^40; limiter.Off lets none pass.
 	// Default those of one second, at least 1.
 	Burst int
 	// MaxWait is how long a call may wait for its turn. Calls that wait are refused when the breaker

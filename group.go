@@ -171,7 +171,7 @@ func (g *Group[K]) Reconfigure(c Config) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.buckets != nil {
-		if err := g.buckets.SetTier(-1, limiter.Tier{Rate: c.Rate, Burst: c.Burst}); err != nil {
+		if err := g.buckets.SetDefaultTier(limiter.Tier{Rate: c.Rate, Burst: c.Burst}); err != nil {
 			return err
 		}
 	}

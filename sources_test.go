@@ -43,7 +43,7 @@ func sources(t *testing.T) map[string][]stat.Source {
 	last.Record(window.Success, time.Second)
 	waits := limiter.NamedConfig{Waits: true}
 	inFlight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
-	keys := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1)})
+	keys := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Name: "n", Named: waits})
 	byIP := weirhttp.Policy{Name: "p", Limit: 1, Window: time.Hour, By: weirhttp.ByIP}
 	transport := weirhttp.NewTransport(weirhttp.One(weir.New("transport", rate)), weirhttp.TransportConfig{})
 	group, keyed := breaker.NewGroup[string]("g", breaker.GroupConfig{Breaker: timed}), hosts(weir.GroupConfig{Gate: rate})
@@ -65,7 +65,7 @@ func sources(t *testing.T) map[string][]stat.Source {
 		"limiter.LeakyBucket":      {limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerHour(1), Name: "n", Named: waits})},
 		"limiter.Named":            {limiter.NewNamed("n", bucket, waits)},
 		"limiter.NamedConcurrency": {limiter.NewNamedConcurrency("n", inFlight, waits)},
-		"limiter.NamedGroup":       {limiter.NewNamedGroup("n", keys, waits)},
+		"limiter.Group":            {keys},
 		"window.Named":             {window.NewNamed("w", latent), window.NewNamed("w", last)},
 		"alert.Monitor":            {monitor},
 		"weirhttp.Gates":           {weirhttp.Pick(func(*http.Request) *weir.Gate { return nil }, keyed, open)},

@@ -44,8 +44,7 @@ func TestRefusalsAreThoseOfTheBreakerAndOfTheLimiter(t *testing.T) {
 
 func TestRefusalsOfEachKindOfSource(t *testing.T) {
 	bucket := limiter.NewNamed("bucket", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: tenAnHour(), Burst: 10}), limiter.NamedConfig{})
-	users := limiter.NewNamedGroup("users",
-		limiter.NewGroup(limiter.GroupConfig[string]{Rate: tenAnHour(), Burst: 10}), limiter.NamedConfig{})
+	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: tenAnHour(), Burst: 10, Name: "users"})
 	gates := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: weir.Config{Rate: tenAnHour(), Burst: 10}})
 	breakers := breaker.NewGroup[string]("shards", breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 10}, MaxSeries: 1})
 	for _, key := range []string{"a", "b"} {

@@ -224,7 +224,7 @@ func TestAdmitAfterAdmitsTheTokensThereAre(t *testing.T) {
 	require.False(t, b.AdmitAfter(sec-1, 1))
 	require.True(t, b.AdmitAfter(sec, 1))
 
-	none := bucket(limiter.PerSecond(1), limiter.None)
+	none := bucket(limiter.PerSecond(1), limiter.Off)
 	require.False(t, none.AdmitAfter(0, 1))
 }
 

@@ -11,6 +11,7 @@ import (
 var _ = fillBridge()
 
 func fillBridge() bool {
+	bridge.Uncounted = func(group any) any { return group.(interface{ uncounted() any }).uncounted() }
 	bridge.PerSecond = func(rate any) float64 { return rate.(Rate).perSecond() }
 	bridge.NewQueue = func(s bridge.Server, maxWaiters int) bridge.Queue {
 		q := &bridgedQueue{server: bridgedServer{s}}
@@ -43,4 +44,14 @@ func (b bridgedServer) serve(r *Result, at time.Duration, n int) {
 
 func (b bridgedServer) after(r *Result, at time.Duration, ahead int64, n int) {
 	r.RetryAfter, r.OK = b.s.After(at, ahead, n)
+}
+
+// bareGroup is a group that counts nothing.
+type bareGroup[K comparable] struct{ g *Group[K] }
+
+func (g *Group[K]) uncounted() any { return bareGroup[K]{g} }
+
+func (b bareGroup[K]) TakeAt(t time.Time, key K, n int) (r Result) {
+	b.g.take(&r, t.Sub(b.g.epoch), key, n)
+	return r
 }

@@ -124,7 +124,7 @@ func TestChangesThatMakeNoSenseChangeNothing(t *testing.T) {
 	b := bucket(limiter.PerSecond(1), 5)
 	require.EqualError(t, b.SetRate(limiter.PerSecond(-1)), "limiter: Rate is -1/s, must be above 0")
 	require.EqualError(t, b.SetBurst(0), "limiter: Burst is 0, must be at least 1")
-	require.EqualError(t, b.SetBurst(-2), "limiter: Burst is -2, must be at least 1 (or 0 for the default, or None)")
+	require.EqualError(t, b.SetBurst(-2), "limiter: Burst is -2, must be at least 1 (or 0 for the default, or Off)")
 	take(t, b, step{0, 5, "ok 0/5 reset 5s"})
 }
 
@@ -167,10 +167,10 @@ func TestChangesRefuseNobody(t *testing.T) {
 }
 
 func TestNothingComesOutOfABurstOfNone(t *testing.T) {
-	require.True(t, bucket(limiter.Unlimited(), limiter.None).TakeAt(start, 1).OK, "but where there is no limit")
+	require.True(t, bucket(limiter.Unlimited(), limiter.Off).TakeAt(start, 1).OK, "but where there is no limit")
 
 	b := bucket(limiter.PerSecond(1), 5)
-	require.NoError(t, b.SetBurstAt(start, limiter.None))
+	require.NoError(t, b.SetBurstAt(start, limiter.Off))
 	require.NoError(t, b.SetBurstAt(start.Add(sec), 5))
 	take(t, b, step{sec, 1, "refused 0/5 retry 1s reset 5s"}, step{2 * sec, 1, "ok"})
 

@@ -41,7 +41,7 @@ func ExampleTokenBucket_Wait() {
 func ExampleTokenBucketConfig() {
 	err := limiter.TokenBucketConfig{Rate: limiter.PerSecond(10), Burst: -3}.Validate()
 	fmt.Println(err)
-	// Output: limiter: Burst is -3, must be at least 1 (or 0 for the default, or None)
+	// Output: limiter: Burst is -3, must be at least 1 (or 0 for the default, or Off)
 }
 
 func ExampleRate() {
@@ -274,14 +274,13 @@ func ExampleTally() {
 	// Output: {Requests:2 Permits:2000}
 }
 
-func ExampleNamedGroup() {
-	logins := limiter.NewNamedGroup("logins", limiter.NewGroup(limiter.GroupConfig[string]{
-		Rate: limiter.PerMinute(1), Burst: 2,
-	}), limiter.NamedConfig{})
+// A group with a name counts for all keys together.
+func ExampleGroup_name() {
+	logins := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 2, Name: "logins"})
 	for _, user := range []string{"ann", "ann", "bob", "ann"} {
 		logins.Take(user, 1)
 	}
-	fmt.Println(logins.Stats().Allowed.Requests, logins.Stats().Refused.Requests, logins.Group().Len())
+	fmt.Println(logins.Stats().Allowed.Requests, logins.Stats().Refused.Requests, logins.Len())
 	// Output: 3 1 2
 }
 

@@ -9,27 +9,40 @@ import (
 	"time"
 )
 
-// GroupConfig says how a [Group] limits.
+// GroupConfig configures a [Group].
 type GroupConfig[K comparable] struct {
-	Rate     Rate     // how fast tokens come to each key. Must be given.
-	Burst    int      // the most tokens of a key, up to 2^40. None admits nothing. Default: those of one second, at least 1.
-	MaxKeys  int      // the most keys that are remembered, and the most that are held. Default: 100,000.
-	Overflow Overflow // what becomes of a new key when all remembered ones are in use. Default: RefuseNew.
-
-	MaxWaiters int // the most callers that may wait for one key at once; the next gets ErrQueueFull. Default: no bound.
-
-	// Tiers are limits for keys that have others. Default: the limits above for all.
+	// Rate is how fast tokens come to each key. Must be given.
+	Rate Rate
+	// Burst is the most tokens of a key, up to 2^40. Off admits nothing. Default: the tokens of one
+	// second, at least 1.
+	Burst int
+	// MaxKeys is the most keys that are remembered, and the most that are held. Default 100,000.
+	MaxKeys int
+	// Overflow is what becomes of a new key when all remembered keys are in use. Default RefuseNew.
+	Overflow Overflow
+	// MaxWaiters is the most callers that may wait for one key at once; the next gets ErrQueueFull.
+	// Default: no bound.
+	MaxWaiters int
+	// Tiers are limits for keys that have others. Default: the limits above for all keys.
 	Tiers []Tier
-	// TierOf tells which of Tiers are a key's, by their index, or -1 for the limits above; less is as -1, and too much as
-	// the last index. It is called once a decision and must be quick. A key whose tier changes starts anew in its new
-	// one. Must be given where Tiers are, and only there.
+	// TierOf returns which of Tiers is a key's, by its index. A negative index means the limits above,
+	// one that is too high the last tier. TierOf is called once per decision and must be quick. A key
+	// whose tier changes starts anew in its new tier. Must be given with Tiers, and only then.
 	TierOf func(key K) int
+	// Name stands in errors and metrics. A group with a name keeps statistics, the sum over all keys,
+	// and is a [stat.Source]: no key ever is the label of a metric. Default: no name and no statistics.
+	Name string
+	// Named is what a group with a name does besides. Default [NamedConfig]'s own.
+	Named NamedConfig
 }
 
 // Tier is the limits of some of the keys of a [Group].
 type Tier struct {
-	Rate  Rate // how fast tokens come to each key. Must be given.
-	Burst int  // the most tokens of a key, up to 2^40. None admits nothing. Default: those of one second, at least 1.
+	// Rate is how fast tokens come to each key. Must be given.
+	Rate Rate
+	// Burst is the most tokens of a key, up to 2^40. Off admits nothing. Default: the tokens of one
+	// second, at least 1.
+	Burst int
 }
 
 // Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
@@ -52,18 +65,19 @@ func (c GroupConfig[K]) Validate() error {
 	if c.Overflow > ShareNew {
 		faults = append(faults, fmt.Errorf("limiter: Overflow is %d, must be RefuseNew, PassNew or ShareNew", uint8(c.Overflow)))
 	}
-	return errors.Join(faults...)
+	return errors.Join(append(faults, c.Named.validateFor(c.Name))...)
 }
 
-// Group is a [TokenBucket] a key: a limit for each user, address or action, in bounded memory.
+// Group is one [TokenBucket] per key: a limit for each user, address or action, in bounded memory.
 //
-// A bucket that has become full again is as good as one that was never touched. So a key costs nothing until it is
-// first used, and is forgotten once it is idle, to make room for new ones, without any decision
-// being different. A key that is in use is never forgotten: nobody is let in again because others have come.
-// Keys are compared as a whole, not by a hash. One that is not equal to itself, such as a NaN, finds no room.
+// A key costs nothing until it is first used, and is forgotten once it is idle, to make room for new keys. That changes no
+// decision, because a bucket that has become full again is the same as a new one. A key that is in use is never forgotten: no
+// caller is admitted again because other keys have come.
+// Keys are compared as a whole, not by a hash. A key that is not equal to itself, such as a NaN, finds no room.
 //
 // All methods are safe for concurrent use; only Wait and WaitAtMost block.
 type Group[K comparable] struct {
+	*statistics
 	epoch    time.Time
 	tier     func(K) int
 	seed     maphash.Seed
@@ -82,6 +96,8 @@ type Group[K comparable] struct {
 	maxWaiters int
 }
 
+const defaultMaxKeys = 100_000
+
 // NewGroup makes a group without keys. It panics with the error of c.Validate where there is one.
 func NewGroup[K comparable](c GroupConfig[K]) *Group[K] { return NewGroupAt(c, time.Now()) }
 
@@ -91,7 +107,7 @@ func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
 		panic(err)
 	}
 	if c.MaxKeys == 0 {
-		c.MaxKeys = 100_000
+		c.MaxKeys = defaultMaxKeys
 	}
 	rates := append([]Tier{{Rate: c.Rate, Burst: c.Burst}}, c.Tiers...)
 	g := &Group[K]{
@@ -106,6 +122,7 @@ func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
 			g.spare = append(g.spare, NewTokenBucketAt(TokenBucketConfig{Rate: t.Rate, Burst: t.Burst, MaxWaiters: c.MaxWaiters}, t0))
 		}
 	}
+	g.statistics = newStatistics(c.Name, c.Named, nil)
 	for i := range g.shards {
 		s := &g.shards[i]
 		s.classes = make([]class[K], len(rates))
@@ -116,93 +133,52 @@ func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
 	return g
 }
 
-// Take takes n tokens of the key, all or none.
+// Take takes n tokens of the key, all or none. In shadow mode the result is OK also where none were taken, with the numbers
+// of the refusal.
 func (g *Group[K]) Take(key K, n int) (r Result) {
 	g.take(&r, time.Since(g.epoch), key, n)
+	g.count(&r, n)
 	return r
 }
 
 // TakeAt is Take at a given time.
 func (g *Group[K]) TakeAt(t time.Time, key K, n int) (r Result) {
 	g.take(&r, t.Sub(g.epoch), key, n)
+	g.count(&r, n)
 	return r
 }
 
-// Refund gives n tokens back to the key, as if they had never been taken.
-func (g *Group[K]) Refund(key K, n int) {
+// Refund gives n tokens back to the key, as if they had never been taken. A key for which there is no room gives them back
+// to the bucket that it shares.
+func (g *Group[K]) Refund(key K, n int) { g.giveBack(key, g.owed(n)) }
+
+func (g *Group[K]) giveBack(key K, n int) {
 	if n < 1 {
 		return
 	}
-	g.giveBack(key, n)
+	if tier, known := g.refund(key, n); !known {
+		if g.overflow == ShareNew && g.keys.Load() >= g.maxKeys {
+			g.spare[tier].Refund(n)
+		}
+		return
+	}
 	if q := g.lines.of(key); q != nil {
 		q.poke()
 	}
 }
 
-func (g *Group[K]) giveBack(key K, n int) {
+func (g *Group[K]) refund(key K, n int) (tier int, known bool) {
 	var p place[K]
 	g.place(&p, key)
 	p.shard.mu.Lock()
 	defer p.shard.mu.Unlock()
 	c := p.class()
-	if b, known := c.table.seek(p.hash, key, always); known {
+	b, known := c.table.seek(p.hash, key, always)
+	if known {
 		b.full = max(c.by.refund(b.full, n), always+1)
 	}
+	return p.tier, known
 }
-
-// SetTier changes the limits of a tier, or those of the group where i is -1, for all its keys, one after the other. Their
-// tokens and holds stay as they do with [TokenBucket.SetRate] and [TokenBucket.SetBurst]. An error says that the limits
-// make no sense, and then nothing changes.
-func (g *Group[K]) SetTier(i int, t Tier) error { return g.setTier(time.Since(g.epoch), i, t) }
-
-// SetTierAt is SetTier at a given time, which must not lie before any that was given before.
-func (g *Group[K]) SetTierAt(at time.Time, i int, t Tier) error {
-	return g.setTier(at.Sub(g.epoch), i, t)
-}
-
-func (g *Group[K]) setTier(at time.Duration, i int, t Tier) error {
-	if i < -1 || i+1 >= len(g.tiers) {
-		return fmt.Errorf("limiter: tier is %d, must lie between -1 and %d", i, len(g.tiers)-2)
-	}
-	if err := (TokenBucketConfig{Rate: t.Rate, Burst: t.Burst}).Validate(); err != nil {
-		return err
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	by := newLimits(t.Rate, t.Burst)
-	for j := range g.shards {
-		s := &g.shards[j]
-		s.mu.Lock()
-		s.change(i+1, &by, at)
-		s.mu.Unlock()
-	}
-	g.tiers[i+1].Store(&by)
-	if g.spare != nil {
-		g.spare[i+1].change(at, func(*terms) *terms { return newTerms(t.Rate, t.Burst) })
-	}
-	g.lines.pokeAll()
-	return nil
-}
-
-// Len is how many keys are remembered: those in use, and idle ones that have not been forgotten yet.
-func (g *Group[K]) Len() (keys int) { return int(g.keys.Load()) }
-
-// Evictions is how many idle keys have been forgotten.
-func (g *Group[K]) Evictions() (keys int64) {
-	for i := range g.shards {
-		s := &g.shards[i]
-		s.mu.Lock()
-		keys += s.evictions
-		s.mu.Unlock()
-	}
-	return keys
-}
-
-// Limit is the most tokens of a key that is in none of the tiers: math.MaxInt where its rate is unlimited.
-func (g *Group[K]) Limit() (tokens int) { return g.tiers[0].Load().burst }
-
-// Period is the time in which an empty bucket of such a key becomes full: see [TokenBucket.Period].
-func (g *Group[K]) Period() time.Duration { return g.tiers[0].Load().period() }
 
 // take takes n tokens, unless somebody waits for them.
 func (g *Group[K]) take(r *Result, at time.Duration, key K, n int) {

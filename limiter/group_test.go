@@ -101,7 +101,7 @@ func TestGroupWhenFull(t *testing.T) {
 	take(t, member{g, "third"}, step{0, 1, "ok"}, step{0, 1, "refused"})
 	take(t, member{g, "first"}, step{0, 1, "ok"})
 	require.Equal(t, 1, g.Len())
-	require.NoError(t, g.SetTierAt(start, -1, limiter.Tier{Rate: limiter.PerSecond(100), Burst: 2}))
+	require.NoError(t, g.SetDefaultTierAt(start, limiter.Tier{Rate: limiter.PerSecond(100), Burst: 2}))
 	take(t, member{g, "fourth"}, step{0, 1, "refused 0/2 retry 10ms reset 20ms"})
 }
 
@@ -135,10 +135,10 @@ func TestGroupTiers(t *testing.T) {
 
 	require.NoError(t, g.SetTierAt(start, 0, limiter.Tier{Rate: limiter.PerSecond(1), Burst: 10}))
 	take(t, member{g, "gold-bob"}, step{0, 1, "refused 0/10 retry 1s reset 10s"})
-	require.NoError(t, g.SetTierAt(start, -1, limiter.Tier{Rate: limiter.PerSecond(100), Burst: 1}))
+	require.NoError(t, g.SetDefaultTierAt(start, limiter.Tier{Rate: limiter.PerSecond(100), Burst: 1}))
 	take(t, member{g, "ann"}, step{5 * ms, 1, "refused 0/1 retry 5ms reset 5ms"}, step{10 * ms, 1, "ok"})
 	require.Error(t, g.SetTier(0, limiter.Tier{}))
-	require.EqualError(t, g.SetTier(2, limiter.Tier{Rate: limiter.PerSecond(1)}), "limiter: tier is 2, must lie between -1 and 1")
+	require.EqualError(t, g.SetTier(2, limiter.Tier{Rate: limiter.PerSecond(1)}), "limiter: tier is 2, must lie between 0 and 1")
 }
 
 func TestGroupRefunds(t *testing.T) {
@@ -182,7 +182,7 @@ func TestGroupAmidTraffic(t *testing.T) {
 			}
 			g.TakeAt(start, fmt.Sprint(i), 1)
 			if i%1000 == 0 {
-				_ = g.SetTierAt(start, -1, limiter.Tier{Rate: limiter.PerHour(1), Burst: 10})
+				_ = g.SetDefaultTierAt(start, limiter.Tier{Rate: limiter.PerHour(1), Burst: 10})
 				g.Len()
 			}
 		}
@@ -232,6 +232,6 @@ func TestGroupForgetsNothingForTheLate(t *testing.T) {
 	take(t, member{g, "bob"}, step{5 * sec, 1, "ok"})
 	require.EqualValues(t, 1, g.Evictions())
 	take(t, member{g, "ann"}, step{1 * sec, 0, "ok 3/5 reset 2s"})
-	require.NoError(t, g.SetTierAt(start.Add(5*sec), -1, limiter.Tier{Rate: limiter.PerSecond(2), Burst: 5}))
+	require.NoError(t, g.SetDefaultTierAt(start.Add(5*sec), limiter.Tier{Rate: limiter.PerSecond(2), Burst: 5}))
 	take(t, member{g, "ann"}, step{6 * sec, 5, "ok 0/5 reset 2.5s"})
 }

@@ -168,7 +168,7 @@ func TestTheTiersOfAGroupBehaveAsATokenBucket(t *testing.T) {
 			case 0:
 				r, burst := rates[random.IntN(len(rates))], 1+random.IntN(20)
 				if random.IntN(10) == 0 {
-					burst = limiter.None
+					burst = limiter.Off
 				}
 				key.set(at, r, burst)
 				alone.set(at, r, burst)

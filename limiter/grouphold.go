@@ -9,9 +9,6 @@ import (
 // whether or not there is room for it, in whatever tier; but while MaxKeys of them are held, no other is.
 func (g *Group[K]) Hold(key K, d time.Duration) { g.hold(time.Since(g.epoch), key, d) }
 
-// HoldAt is Hold at a given time.
-func (g *Group[K]) HoldAt(t time.Time, key K, d time.Duration) { g.hold(t.Sub(g.epoch), key, d) }
-
 // keyHold is the hold of a key, by the limits of a tier.
 type keyHold struct {
 	hold

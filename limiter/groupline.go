@@ -82,6 +82,22 @@ func (g *Group[K]) WaitAtMost(ctx context.Context, key K, n int, maxWait time.Du
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if g.statistics == nil {
+		return g.waitAtMost(ctx, key, n, maxWait)
+	}
+	var r Result
+	g.take(&r, time.Since(g.epoch), key, n)
+	if r.OK || g.shadows() {
+		g.count(&r, n)
+	}
+	if r.OK || peeked(r, n) {
+		return nil
+	}
+	return g.await(n, func() error { return g.waitAtMost(ctx, key, n, maxWait) })
+}
+
+// waitAtMost counts nothing.
+func (g *Group[K]) waitAtMost(ctx context.Context, key K, n int, maxWait time.Duration) error {
 	if tier, room := g.hasRoom(key, n); !room {
 		if g.overflow == ShareNew {
 			return g.spare[tier].WaitAtMost(ctx, n, maxWait)
@@ -133,8 +149,8 @@ func (s keyServer[K]) after(r *Result, at time.Duration, ahead int64, n int) {
 	s.group.after(r, at, s.key, ahead, n)
 }
 
-// Keyed is one key of a [Group] as a [Limiter], and a [WaitLimiter]. It is a small value that holds no state of its own: all
-// that are of one key are the same limiter.
+// Keyed is the limit of one key of a [Group], as a [Limiter] and a [WaitLimiter]. It is a small value without state of its
+// own: all values of one key are the same limiter.
 type Keyed[K comparable] struct {
 	group *Group[K]
 	key   K
@@ -159,10 +175,16 @@ func (k Keyed[K]) peek(r *Result, t time.Time, ahead int64, n int) {
 	k.group.look(r, t.Sub(k.group.epoch), k.key, ahead, n)
 }
 
-func (k Keyed[K]) attempt(t time.Time, n int) Result { return k.group.TakeAt(t, k.key, n) }
-func (k Keyed[K]) giveBack(n int)                    { k.group.Refund(k.key, n) }
-func (k Keyed[K]) shade(*Result, int)                {}
-func (k Keyed[K]) count(*Result, int)                {}
+func (k Keyed[K]) attempt(t time.Time, n int) (r Result) {
+	k.group.take(&r, t.Sub(k.group.epoch), k.key, n)
+	return r
+}
+
+func (k Keyed[K]) try(n int) Result          { return k.attempt(time.Now(), n) }
+func (k Keyed[K]) giveBack(n int)            { k.group.giveBack(k.key, n) }
+func (k Keyed[K]) shade(r *Result, n int)    { k.group.shade(r, n) }
+func (k Keyed[K]) count(r *Result, n int)    { k.group.count(r, n) }
+func (k Keyed[K]) refuse(t time.Time, n int) { k.group.countRefusal(k, t, n) }
 
 func (k Keyed[K]) lacksRoom(n int) bool {
 	_, room := k.group.hasRoom(k.key, n)

@@ -10,7 +10,7 @@ import (
 // TestAKeyThatIsNotItselfLeavesNoQueue waits where a wait needs no room for the key: where nothing is counted, or nothing wanted.
 func TestAKeyThatIsNotItselfLeavesNoQueue(t *testing.T) {
 	for overflow := RefuseNew; overflow <= ShareNew; overflow++ {
-		for _, c := range []GroupConfig[float64]{{Rate: Unlimited()}, {Rate: PerSecond(1)}, {Rate: PerSecond(1), Burst: None}} {
+		for _, c := range []GroupConfig[float64]{{Rate: Unlimited()}, {Rate: PerSecond(1)}, {Rate: PerSecond(1), Burst: Off}} {
 			c.Overflow = overflow
 			g := NewGroup(c)
 			require.NoError(t, g.Wait(t.Context(), math.NaN(), 0))

@@ -61,7 +61,7 @@ func TestRefundAndAFasterRateWakeThoseWhoWaitForAKey(t *testing.T) {
 		g.Get("ann").Refund(1)
 		synctest.Wait()
 		time.Sleep(sec)
-		require.NoError(t, g.SetTier(-1, limiter.Tier{Rate: limiter.PerSecond(1), Burst: 1}))
+		require.NoError(t, g.SetDefaultTier(limiter.Tier{Rate: limiter.PerSecond(1), Burst: 1}))
 		l.all.Wait()
 		require.Equal(t, arrival{"first", sec, nil}, l.log[0])
 		require.Equal(t, "second", l.log[1].who)
@@ -95,16 +95,16 @@ func TestPeriodIsWhatALimitRefersTo(t *testing.T) {
 	require.Equal(t, 5*sec, bucket(limiter.PerSecond(2), 10).Period())
 	require.Equal(t, 3333333334*time.Nanosecond, bucket(limiter.PerSecond(3), 10).Period())
 	require.Zero(t, bucket(limiter.Unlimited(), 0).Period())
-	require.Zero(t, bucket(limiter.PerSecond(1), limiter.None).Period())
+	require.Zero(t, bucket(limiter.PerSecond(1), limiter.Off).Period())
 	require.Equal(t, time.Minute, fixedWindow(3, time.Minute).Period())
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 2})
 	require.Equal(t, 2*time.Minute, g.Period())
 	require.Equal(t, 2, g.Limit())
 }
 
-func TestNamedGroupCounts(t *testing.T) {
+func TestAGroupWithANameCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := limiter.NewNamedGroup("logins", realGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 10}), limiter.NamedConfig{Waits: true})
+		g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 10, Name: "logins", Named: limiter.NamedConfig{Waits: true}})
 		require.Equal(t, "logins", g.Name())
 		require.True(t, g.Take("ann", 9).OK)
 		require.True(t, g.Take("bob", 1).OK)
@@ -137,8 +137,8 @@ func TestNamedGroupCounts(t *testing.T) {
 	})
 }
 
-func TestNamedGroupInShadowRefusesNothing(t *testing.T) {
-	g := limiter.NewNamedGroup("logins", realGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 1}), limiter.NamedConfig{Shadow: true})
+func TestAGroupInShadowRefusesNothing(t *testing.T) {
+	g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 1, Name: "logins", Named: limiter.NamedConfig{Shadow: true}})
 	for range 3 {
 		require.NoError(t, g.Wait(t.Context(), "ann", 1))
 		require.True(t, g.Take("bob", 1).OK)
@@ -149,8 +149,10 @@ func TestNamedGroupInShadowRefusesNothing(t *testing.T) {
 	}
 	unasked := g.Waits()
 	require.Zero(t, unasked.Count())
-	require.Panics(t, func() { limiter.NewNamedGroup("logins", g.Group(), limiter.NamedConfig{Near: 2}) })
-	require.PanicsWithError(t, "limiter: the group to name is nil", func() { limiter.NewNamedGroup[int]("", nil, limiter.NamedConfig{}) })
+	require.EqualError(t, limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Name: "x", Named: limiter.NamedConfig{Near: 2}}.Validate(),
+		"limiter: Near is 2, must be above 0 and at most 1 (or 0 for the default)")
+	require.EqualError(t, limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Named: limiter.NamedConfig{Shadow: true}}.Validate(),
+		"limiter: Named is set, must be left out where there is no Name")
 }
 
 // Callers wait for few keys, leave and are served, while others take: no more is let in than

@@ -10,9 +10,6 @@ import (
 // a shorter Hold does not shorten it. While it lasts nothing can be reserved either; reservations that were made before stand.
 func (b *TokenBucket) Hold(d time.Duration) { b.hold(b.now(), d) }
 
-// HoldAt is Hold at a given time.
-func (b *TokenBucket) HoldAt(t time.Time, d time.Duration) { b.hold(t.Sub(b.epoch), d) }
-
 func (b *TokenBucket) hold(at, d time.Duration) {
 	b.change(at, func(old *terms) *terms {
 		until := after(at, d)

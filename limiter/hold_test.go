@@ -56,7 +56,7 @@ type heldKey struct{ member }
 func (k heldKey) hold(at, d time.Duration) { k.Group.HoldAt(start.Add(at), k.key, d) }
 
 func (k heldKey) set(at time.Duration, r limiter.Rate, burst int) {
-	_ = k.Group.SetTierAt(start.Add(at), -1, limiter.Tier{Rate: r, Burst: burst})
+	_ = k.Group.SetDefaultTierAt(start.Add(at), limiter.Tier{Rate: r, Burst: burst})
 }
 
 func heldOnes(r limiter.Rate, burst int) map[string]held {

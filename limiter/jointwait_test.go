@@ -63,7 +63,7 @@ func changes(t *testing.T) map[string]func() changing {
 		"a sliding window's": refunded(limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 1, Window: hour})),
 		"a named one's":      refunded(limiter.NewNamed("x", limiter.NewTokenBucket(hourly), limiter.NamedConfig{})),
 		"a key's":            group(func(g *limiter.Group[string]) { g.Refund("k", 1) }),
-		"SetTier":            group(func(g *limiter.Group[string]) { _ = g.SetTier(-1, limiter.Tier{Rate: limiter.Unlimited()}) }),
+		"SetTier":            group(func(g *limiter.Group[string]) { _ = g.SetDefaultTier(limiter.Tier{Rate: limiter.Unlimited()}) }),
 	}
 }
 
@@ -185,9 +185,8 @@ func TestPeeksAreNotCounted(t *testing.T) {
 		b.Reserve(1, limiter.Never)
 		b.Reserve(1, limiter.Never) // one is owed, so a peek is refused
 		n := limiter.NewNamed("x", b, limiter.NamedConfig{})
-		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1})
-		g.Hold(1, sec)
-		keys := limiter.NewNamedGroup("x", g, limiter.NamedConfig{})
+		keys := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, Name: "x"})
+		keys.Hold(1, sec)
 		n.Take(0)
 		keys.Take(1, 0)
 		require.NoError(t, n.Wait(t.Context(), 0))

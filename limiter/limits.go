@@ -13,12 +13,12 @@ type limits struct {
 	burst    int
 }
 
-// newLimits makes the limits for a valid rate; a burst of 0 means the default, None no tokens.
+// newLimits makes the limits for a valid rate; a burst of 0 means the default, Off no tokens.
 func newLimits(r Rate, burst int) limits {
 	switch {
 	case r.IsUnlimited():
 		return limits{burst: math.MaxInt}
-	case burst == None:
+	case burst == Off:
 		return limits{}
 	case burst == 0:
 		burst = r.second()

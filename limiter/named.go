@@ -27,6 +27,14 @@ func (c NamedConfig) Validate() error {
 	return nil
 }
 
+// near is Near or its default.
+func (c NamedConfig) near() float64 {
+	if c.Near == 0 {
+		return 0.8
+	}
+	return c.Near
+}
+
 // validateFor is Validate for a limiter that may have no name.
 func (c NamedConfig) validateFor(name string) error {
 	if name == "" && c != (NamedConfig{}) {
@@ -137,7 +145,7 @@ type trier interface {
 }
 
 func (l *Named) try(n int) Result {
-	if t, ok := l.inner.(trier); ok && !l.shadow {
+	if t, ok := l.inner.(trier); ok && !l.shadows() {
 		r := t.try(n)
 		if m, ours := l.inner.(member); ours && r.OK {
 			m.count(&r, n)
@@ -171,7 +179,7 @@ func (l *Named) refuse(t time.Time, n int) {
 	}
 }
 
-func (l *Named) lacksRoom(n int) bool { return !l.shadow && lacksRoom(l.inner, n) }
+func (l *Named) lacksRoom(n int) bool { return !l.shadows() && lacksRoom(l.inner, n) }
 
 func (l *Named) watch(b bell) {
 	if m, ok := l.inner.(member); ok {

@@ -150,11 +150,11 @@ func TestAWaitForNothingIsGrantedWhateverTheMode(t *testing.T) {
 	for _, c := range []limiter.NamedConfig{{}, {Shadow: true}} {
 		bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1})
 		bucket.Hold(hour)
-		group := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerHour(1)})
+		group := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Name: "x", Named: c})
 		group.Hold(1, hour)
 		require.NoError(t, bucket.Wait(t.Context(), 0))
 		require.NoError(t, limiter.NewNamed("x", bucket, c).Wait(t.Context(), 0))
 		require.NoError(t, limiter.NewNamed("x", struct{ limiter.Limiter }{bucket}, c).Wait(t.Context(), 0), "one that is no WaitLimiter")
-		require.NoError(t, limiter.NewNamedGroup("x", group, c).Wait(t.Context(), 1, 0))
+		require.NoError(t, group.Wait(t.Context(), 1, 0))
 	}
 }

@@ -38,7 +38,7 @@ func (l *NamedConcurrency) TryAcquire() (release func(), ok bool) {
 
 // enter lets a call in if there is room; in shadow mode it has something to release also where there is none.
 func (l *NamedConcurrency) enter() (release func(), ok bool) {
-	if release, ok = l.inner.TryAcquire(); !ok && l.shadow {
+	if release, ok = l.inner.TryAcquire(); !ok && l.shadows() {
 		release = func() {}
 	}
 	return release, ok
@@ -50,7 +50,7 @@ func (l *NamedConcurrency) Acquire(ctx context.Context) (release func(), err err
 		return nil, err
 	}
 	release, ok := l.enter()
-	if ok || l.shadow {
+	if ok || l.shadows() {
 		r := l.now(ok)
 		l.count(&r, 1)
 		return release, nil

@@ -132,7 +132,7 @@ func (w *world) group(name string, keys, most int) (all []*subject) {
 				for _, o := range oracles {
 					o.set(w.now(), interval, now)
 				}
-				w.check(g.SetTier(-1, limiter.Tier{Rate: limiter.Every(interval), Burst: now}) == nil, "SetTier")
+				w.check(g.SetDefaultTier(limiter.Tier{Rate: limiter.Every(interval), Burst: now}) == nil, "SetDefaultTier")
 			}
 		}
 		if crowded {

@@ -40,19 +40,17 @@ func (t *tally) load() Tally {
 
 // namedSeries are the series of a limiter with a name.
 type namedSeries struct {
-	requests, permits [outcomes]*stat.Series // without shadowed where nothing is
+	requests, permits [outcomes]*stat.Series
 	near, evictions   *stat.Series
 	waiting, keys     *stat.Series
 	available, limit  *stat.Series
 	period, wait      *stat.Series
 }
 
-func (s *namedSeries) build(name string, shadow bool) {
+func (s *namedSeries) build(name string) {
 	for i, outcome := range outcomeNames {
-		if i != shadowed || shadow {
-			s.requests[i] = instrument.LimiterRequests.Series(name, outcome)
-			s.permits[i] = instrument.LimiterPermits.Series(name, outcome)
-		}
+		s.requests[i] = instrument.LimiterRequests.Series(name, outcome)
+		s.permits[i] = instrument.LimiterPermits.Series(name, outcome)
 	}
 	s.near = instrument.LimiterNear.Series(name)
 	s.evictions = instrument.LimiterEvictions.Series(name)

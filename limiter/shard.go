@@ -47,6 +47,21 @@ func (p *place[K]) class() *class[K] { return &p.shard.classes[p.tier] }
 // idle is the position before which a full bucket is as good as a new one.
 func (l *limits) idle(at time.Duration) int64 { return l.units(l.clamp(at)) - l.slack }
 
+// keys returns the keys that are remembered.
+func (s *shard[K]) keys() (keys []K) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.classes {
+		t := &s.classes[i].table
+		for j := range t.slots {
+			if t.slots[j].used() {
+				keys = append(keys, t.slots[j].key)
+			}
+		}
+	}
+	return keys
+}
+
 // change makes other limits those of a tier. All its keys are carried over at once, as of the time of the change.
 func (s *shard[K]) change(tier int, by *limits, at time.Duration) {
 	c := &s.classes[tier]

@@ -33,7 +33,7 @@ type Tally struct {
 type statistics struct {
 	name    string
 	near    float64
-	shadow  bool
+	shadow  atomic.Bool                             // nothing is refused
 	current func() (r Result, period time.Duration) // how things stand, without taking anything
 
 	counts  [outcomes]tally
@@ -49,14 +49,12 @@ func newStatistics(name string, c NamedConfig, current func() (Result, time.Dura
 	if name == "" {
 		return nil
 	}
-	s := &statistics{name: name, near: c.Near, shadow: c.Shadow, current: current}
-	if c.Near == 0 {
-		s.near = 0.8
-	}
+	s := &statistics{name: name, near: c.near(), current: current}
+	s.shadow.Store(c.Shadow)
 	if c.Waits {
 		s.waits = new(window.Times)
 	}
-	s.series.build(name, c.Shadow)
+	s.series.build(name)
 	return s
 }
 
@@ -117,10 +115,10 @@ func (s *statistics) count(r *Result, n int) {
 	case r.OK:
 		s.counts[allowed].add(n)
 		s.countNear(*r, n)
-		if s.shadow {
+		if s.shadow.Load() {
 			s.lent.Store(0)
 		}
-	case s.shadow:
+	case s.shadow.Load():
 		s.counts[shadowed].add(n)
 		s.lent.Add(int64(max(n, 0)))
 		r.OK = true
@@ -131,13 +129,21 @@ func (s *statistics) count(r *Result, n int) {
 
 // shade makes OK what shadow mode lets through.
 func (s *statistics) shade(r *Result, n int) {
-	if s != nil && s.shadow && n != 0 {
+	if s.shadows() && n != 0 {
 		r.OK = true
 	}
 }
 
+// sameAs reports whether a configuration is that of s, but for shadow mode.
+func (s *statistics) sameAs(name string, c NamedConfig) bool {
+	if s == nil {
+		return name == ""
+	}
+	return s.name == name && s.near == c.near() && (s.waits != nil) == c.Waits
+}
+
 // shadows reports whether nothing is refused.
-func (s *statistics) shadows() bool { return s != nil && s.shadow }
+func (s *statistics) shadows() bool { return s != nil && s.shadow.Load() }
 
 // owed returns how many of n permits that are given back had been taken. Those that shadow mode let through had not: of
 // permits that were taken a moment ago, they are the last ones if nothing was taken since.
@@ -157,7 +163,7 @@ func (s *statistics) owed(n int) int {
 
 // countRefusal counts a request to a Joint that was refused, where this limiter is one that refuses it.
 func (s *statistics) countRefusal(l member, t time.Time, n int) {
-	if s == nil || s.shadow {
+	if s == nil || s.shadow.Load() {
 		return
 	}
 	var r Result
@@ -179,7 +185,7 @@ func (s *statistics) waitFor(ctx context.Context, l uncounted, n int, maxWait ti
 		return err
 	}
 	r := l.try(n)
-	if r.OK || s.shadow {
+	if r.OK || s.shadow.Load() {
 		s.count(&r, n)
 	}
 	if r.OK || peeked(r, n) {
@@ -235,7 +241,7 @@ func (s *statistics) sign(err error) error {
 func (s *statistics) observe(yield func(*stat.Series, float64) bool) bool {
 	for i := range s.counts {
 		requests := s.series.requests[i]
-		if requests == nil {
+		if i == shadowed && !s.shadow.Load() && s.counts[i].requests.Load() == 0 {
 			continue
 		}
 		if !yield(requests, float64(s.counts[i].requests.Load())) || !yield(s.series.permits[i], float64(s.counts[i].load().Permits)) {

@@ -98,6 +98,17 @@ func (t *table[K]) rebuild(idle int64) (dropped int) {
 	return old.keys - keys
 }
 
+// remove drops a key, whether or not it is idle. It reports whether it was there.
+func (t *table[K]) remove(hash uint64, key K) bool {
+	s, found := t.seek(hash, key, always)
+	if found {
+		var none K
+		s.key, s.full = none, always
+		t.keys--
+	}
+	return found
+}
+
 // forget drops the keys of some slots if they are idle, going round the table, and returns how many it dropped.
 func (t *table[K]) forget(slots int, idle int64) (dropped int) {
 	for range min(slots, len(t.slots)) {

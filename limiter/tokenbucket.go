@@ -13,7 +13,7 @@ import (
 type TokenBucketConfig struct {
 	// Rate is how fast tokens come. Must be given.
 	Rate Rate
-	// Burst is the most tokens that gather, and so the most that can be taken at once, up to 2^40. None
+	// Burst is the most tokens that gather, and so the most that can be taken at once, up to 2^40. Off
 	// admits nothing. Default: the tokens of one second, at least 1.
 	Burst int
 	// MaxWaiters is the most callers that may wait at once; the next gets ErrQueueFull. Default: no
@@ -28,8 +28,8 @@ type TokenBucketConfig struct {
 	Named NamedConfig
 }
 
-// None is a burst of no token: nothing is admitted, unless the rate is Unlimited, when everything is.
-const None = -1
+// Off is a burst of no token: nothing is admitted, unless the rate is Unlimited, when everything is.
+const Off = -1
 
 // maxBurst bounds a bucket, so that rates of many tokens can still be counted finely.
 const maxBurst = 1 << 40
@@ -37,8 +37,8 @@ const maxBurst = 1 << 40
 // Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
 func (c TokenBucketConfig) Validate() error {
 	faults := []error{c.Rate.Validate()}
-	if c.Burst < None {
-		faults = append(faults, fmt.Errorf("limiter: Burst is %d, must be at least 1 (or 0 for the default, or None)", c.Burst))
+	if c.Burst < Off {
+		faults = append(faults, fmt.Errorf("limiter: Burst is %d, must be at least 1 (or 0 for the default, or Off)", c.Burst))
 	}
 	if int64(c.Burst) > maxBurst {
 		faults = append(faults, fmt.Errorf("limiter: Burst is %d, must be at most %d", c.Burst, int64(maxBurst)))

@@ -56,7 +56,7 @@ func TestTokenBucketSteps(t *testing.T) {
 		{"scenario 4: no limit", limiter.Unlimited(), 0, []step{
 			{0, 1, "ok"}, {0, math.MaxInt, "ok"}, {0, -1, "refused"},
 		}},
-		{"scenario 4: nothing is admitted", limiter.PerSecond(1), limiter.None, []step{
+		{"scenario 4: nothing is admitted", limiter.PerSecond(1), limiter.Off, []step{
 			{0, 1, "refused 0/0 retry never reset 0s"}, {time.Hour, 1, "refused 0/0 retry never reset 0s"}, {time.Hour, 0, "ok"},
 		}},
 		{"scenario 5: one a second, five at once", limiter.PerSecond(1), 5, []step{
@@ -293,7 +293,7 @@ func TestConfigRefusesWhatMakesNoSense(t *testing.T) {
 	require.NoError(t, good.Validate())
 	bad := limiter.TokenBucketConfig{Burst: -3, MaxWaiters: -1}
 	want := "limiter: Rate is unset, must be above 0\n" +
-		"limiter: Burst is -3, must be at least 1 (or 0 for the default, or None)\n" +
+		"limiter: Burst is -3, must be at least 1 (or 0 for the default, or Off)\n" +
 		"limiter: MaxWaiters is -1, must be at least 1 (or 0 for no bound)"
 	require.EqualError(t, bad.Validate(), want)
 	require.PanicsWithError(t, want, func() { limiter.NewTokenBucket(bad) })

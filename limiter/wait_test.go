@@ -353,7 +353,7 @@ func TestWaitStress(t *testing.T) {
 // Scenario 4: where nothing is ever admitted nobody waits.
 func TestWaitForWhatNeverComes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: limiter.None})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: limiter.Off})
 		err := b.Wait(t.Context(), 1)
 		require.ErrorIs(t, err, limiter.ErrLimited)
 		refusal, ok := errors.AsType[*limiter.LimitedError](err)
@@ -362,7 +362,7 @@ func TestWaitForWhatNeverComes(t *testing.T) {
 		require.Zero(t, b.Tokens())
 		require.NoError(t, b.SetBurst(2))
 		require.NoError(t, b.Wait(t.Context(), 2), "they come at the rate")
-		require.NoError(t, b.SetBurst(limiter.None))
+		require.NoError(t, b.SetBurst(limiter.Off))
 		require.False(t, b.Take(1).OK)
 	})
 }

@@ -78,11 +78,11 @@ func obstructions() map[string]func() obstructed {
 			return of(limiter.All(empty(plain), b), 1, func() { b.Take(9) })
 		},
 		"named group, Hold": func() obstructed {
-			g := limiter.NewNamedGroup("g", limiter.NewGroup(limiter.GroupConfig[string]{Rate: plain.Rate, Burst: 1}), limiter.NamedConfig{})
+			g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: plain.Rate, Burst: 1, Name: "g"})
 			g.Take("k", 1)
 			return obstructed{func(ctx context.Context, limit time.Duration) error { return g.WaitAtMost(ctx, "k", 1, limit) }, func() { g.Hold("k", hour) }}
 		},
-		"key, SetTier": group(func(g *limiter.Group[string]) { _ = g.SetTier(-1, limiter.Tier{Rate: hourly, Burst: 1}) }),
+		"key, SetTier": group(func(g *limiter.Group[string]) { _ = g.SetDefaultTier(limiter.Tier{Rate: hourly, Burst: 1}) }),
 		"key, Hold":    group(func(g *limiter.Group[string]) { g.Hold("k", hour) }),
 		"log, barging": func() obstructed { return halved(limiter.NewSlidingLog(limiter.SlidingLogConfig(window))) },
 		"sliding, barging": func() obstructed {

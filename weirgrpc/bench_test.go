@@ -38,7 +38,7 @@ func BenchmarkClientUnary(b *testing.B) {
 }
 
 func BenchmarkServerUnary(b *testing.B) {
-	keys := limiter.NewNamedGroup("clients", limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1e9)}), limiter.NamedConfig{})
+	keys := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1e9), Name: "clients"})
 	handler := func(context.Context, any) (any, error) { return nil, nil }
 	info := &grpc.UnaryServerInfo{FullMethod: get}
 	ctx := peer.NewContext(context.Background(), &peer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 5}})

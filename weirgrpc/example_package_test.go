@@ -19,9 +19,7 @@ import (
 // A server that lets each client make two calls a minute, and a client that stops calling a method
 // while it fails.
 func Example() {
-	clients := limiter.NewNamedGroup("clients", limiter.NewGroup(limiter.GroupConfig[string]{
-		Rate: limiter.PerMinute(2), Burst: 2,
-	}), limiter.NamedConfig{})
+	clients := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(2), Burst: 2, Name: "clients"})
 	shop := weirgrpc.NewServer(weirgrpc.ServerConfig{}, weirgrpc.LimitBy(clients, weirgrpc.ByPeer))
 	server := grpc.NewServer(grpc.ChainUnaryInterceptor(shop.Unary), grpc.ChainStreamInterceptor(shop.Stream))
 	grpc_health_v1.RegisterHealthServer(server, health.NewServer())

@@ -83,9 +83,7 @@ func ExampleClientConfig() {
 
 func ExampleServer() {
 	inFlight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 100})
-	clients := limiter.NewNamedGroup("clients", limiter.NewGroup(limiter.GroupConfig[string]{
-		Rate: limiter.PerMinute(2), Burst: 2,
-	}), limiter.NamedConfig{})
+	clients := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(2), Burst: 2, Name: "clients"})
 	shop := weirgrpc.NewServer(weirgrpc.ServerConfig{},
 		weirgrpc.Shed(limiter.NewNamedConcurrency("in flight", inFlight, limiter.NamedConfig{})),
 		weirgrpc.LimitBy(clients, weirgrpc.ByPeer),
@@ -161,8 +159,8 @@ func ExampleRule() {
 	byBoth := func(ctx context.Context, call weirgrpc.Call) who {
 		return who{weirgrpc.ByPeer(ctx, call), call.Method}
 	}
-	group := limiter.NewGroup(limiter.GroupConfig[who]{Rate: limiter.PerMinute(1)})
-	rule := weirgrpc.LimitBy(limiter.NewNamedGroup("clients", group, limiter.NamedConfig{}), byBoth)
+	group := limiter.NewGroup(limiter.GroupConfig[who]{Rate: limiter.PerMinute(1), Name: "clients"})
+	rule := weirgrpc.LimitBy(group, byBoth)
 
 	shop := weirgrpc.NewServer(weirgrpc.ServerConfig{}, rule)
 	serve := func(context.Context, any) (any, error) { return nil, nil }

@@ -183,7 +183,7 @@ func TestAServerTellsGRPCWhenToRetry(t *testing.T) {
 		"a limit":                   {weirgrpc.Limit(empty), 3_500_000, 3_600_000},
 		"a hold":                    {weirgrpc.Guard(weirgrpc.One(held)), 3_500_000, 3_600_000},
 		"more than an int32":        {weirgrpc.Limit(year), math.MaxInt32, math.MaxInt32},
-		"what is never let through": {weirgrpc.Limit(bucket("none", limiter.PerHour(1), limiter.None)), -1, -1},
+		"what is never let through": {weirgrpc.Limit(bucket("none", limiter.PerHour(1), limiter.Off)), -1, -1},
 		"a breaker forced open":     {weirgrpc.Guard(weirgrpc.One(forced)), 5000, 5000}, // its cooldown
 	} {
 		for method, said := range trailers(t, c.rule) {

@@ -63,9 +63,9 @@ func TestPeersAreKnownByTheirNetwork(t *testing.T) {
 	require.Empty(t, weirgrpc.ByPeer(t.Context(), weirgrpc.Call{}))
 }
 
-func clients(most int) *limiter.NamedGroup[string] {
-	c := limiter.GroupConfig[string]{Rate: limiter.PerHour(2), Burst: 2, MaxKeys: most}
-	return limiter.NewNamedGroup("clients", limiter.NewGroup(c), limiter.NamedConfig{})
+func clients(most int) *limiter.Group[string] {
+	c := limiter.GroupConfig[string]{Rate: limiter.PerHour(2), Burst: 2, MaxKeys: most, Name: "clients"}
+	return limiter.NewGroup(c)
 }
 
 func TestEachClientHasALimitOfItsOwn(t *testing.T) {
@@ -102,7 +102,7 @@ func TestAFloodOfClientsTakesBoundedMemoryAndWashesNobodyOut(t *testing.T) {
 		}
 	})
 	require.Error(t, enter("me"), "who has used up a limit does not get a new one")
-	require.LessOrEqual(t, keys.Group().Len(), 500)
+	require.LessOrEqual(t, keys.Len(), 500)
 	require.Less(t, kept, int64(100*size), "500 keys as they came would be 500 times that")
 }
 

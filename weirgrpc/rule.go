@@ -80,7 +80,7 @@ func Limit(l *limiter.Named) Rule {
 // is full of keys in use, its Overflow decides about new keys: with limiter.RefuseNew, a flood of keys
 // refuses all new ones. Several periods, such as a second and a day, are several rules. LimitBy panics
 // if group or key is nil.
-func LimitBy[K comparable](g *limiter.NamedGroup[K], key func(ctx context.Context, call Call) K) Rule {
+func LimitBy[K comparable](g *limiter.Group[K], key func(ctx context.Context, call Call) K) Rule {
 	if g == nil || key == nil {
 		panic("weirgrpc: LimitBy needs a group and a key")
 	}

@@ -256,7 +256,7 @@ func TestAPanicOfAHandlerIsAFailureAndLeavesNothing(t *testing.T) {
 func TestWhatALaterRuleRefusesTakesNothing(t *testing.T) {
 	gate := weir.New("gate", weir.Config{Rate: limiter.PerHour(2), Burst: 2})
 	hits := bucket("hits", limiter.PerHour(2), 2)
-	keys := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(2), Burst: 2})
+	keys := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(2), Burst: 2, Name: "keys"})
 	places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
 	shut := weir.New("shut", weir.Config{})
 	shut.Breaker().Force(breaker.ForcedOpen)
@@ -268,12 +268,12 @@ func TestWhatALaterRuleRefusesTakesNothing(t *testing.T) {
 		}
 		return ""
 	}
-	all := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(9)})
+	all := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(9), Name: "all"})
 	server := newServer(
 		weirgrpc.Guard(weirgrpc.One(gate)), weirgrpc.Limit(hits), weirgrpc.Limit(shadow),
-		weirgrpc.LimitBy(limiter.NewNamedGroup("keys", keys, limiter.NamedConfig{}), weirgrpc.ByMethod),
+		weirgrpc.LimitBy(keys, weirgrpc.ByMethod),
 		weirgrpc.Shed(limiter.NewNamedConcurrency("places", places, limiter.NamedConfig{})),
-		weirgrpc.LimitBy(limiter.NewNamedGroup("all", all, limiter.NamedConfig{}), panics),
+		weirgrpc.LimitBy(all, panics),
 		weirgrpc.Guard(weirgrpc.One(shut)),
 	)
 	cc := serve(t, overTCP(t), &service{}, server, nil)

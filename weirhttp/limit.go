@@ -122,7 +122,7 @@ func (s *rules) refuse(w http.ResponseWriter, r *http.Request, v *verdict) {
 	refusal.answer(w, r, hook, s.config.Answer)
 }
 
-// Observe yields the statistics of each policy, as [limiter.NamedGroup] does. Requests for which there
+// Observe yields the statistics of each policy, as [limiter.Group] does. Requests for which there
 // was no room (see Policy.Overflow) count as refused there, and are counted again under the policy's
 // name and " by network". A policy with a Remote has no statistics here.
 func (l *Limit) Observe(yield func(*stat.Series, float64) bool) {

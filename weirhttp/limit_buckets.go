@@ -3,33 +3,44 @@ package weirhttp
 import (
 	"time"
 
+	"github.com/weir-go/weir/internal/bridge"
 	"github.com/weir-go/weir/limiter"
 )
 
 // buckets are the quotas of a Policy with a Rate.
 type buckets[K comparable] struct {
-	*limiter.NamedGroup[K]
+	*limiter.Group[K]
 
-	policy Policy
-	each   float64
+	bare    uncounted[K]
+	policy  Policy
+	maxKeys int
+	each    float64
+}
+
+// uncounted is a limiter.Group without its statistics.
+type uncounted[K comparable] interface {
+	TakeAt(t time.Time, key K, n int) limiter.Result
 }
 
 func newBuckets[K comparable](p Policy, name string, maxKeys int) *buckets[K] {
-	group := limiter.NewGroup(limiter.GroupConfig[K]{Rate: p.Rate, Burst: p.Burst, MaxKeys: maxKeys, Overflow: p.Overflow})
-	return namedBuckets(p, name, group)
-}
-
-func namedBuckets[K comparable](p Policy, name string, group *limiter.Group[K]) *buckets[K] {
+	group := limiter.NewGroup(bucketConfig[K](p, name, maxKeys))
 	n, in := p.terms()
 	return &buckets[K]{
-		NamedGroup: limiter.NewNamedGroup(name, group, limiter.NamedConfig{Shadow: p.Shadow}), policy: p, each: float64(in) / float64(n),
+		Group: group, bare: bridge.Uncounted(group).(uncounted[K]), policy: p, maxKeys: maxKeys, each: float64(in) / float64(n),
+	}
+}
+
+func bucketConfig[K comparable](p Policy, name string, maxKeys int) limiter.GroupConfig[K] {
+	return limiter.GroupConfig[K]{
+		Rate: p.Rate, Burst: p.Burst, MaxKeys: maxKeys, Overflow: p.Overflow,
+		Name: name, Named: limiter.NamedConfig{Shadow: p.Shadow},
 	}
 }
 
 func (b *buckets[K]) take(at time.Time, key K, n int) reply { return b.reply(b.TakeAt(at, key, n)) }
 
 func (b *buckets[K]) ask(at time.Time, key K, n int) reply {
-	return b.reply(b.Group().TakeAt(at, key, n))
+	return b.reply(b.bare.TakeAt(at, key, n))
 }
 
 // reply completes an answer. A group that is full refuses a new key, whose bucket is full.
@@ -43,9 +54,8 @@ func (b *buckets[K]) refund(_ time.Time, key K, n int) { b.Refund(key, n) }
 
 // drain asks for what is left at a new time, because a time before that of a concurrent take shows less.
 func (b *buckets[K]) drain(key K, n int) (room bool) {
-	group := b.Group()
 	for tries := 0; n > 0; tries++ {
-		r := b.reply(group.Take(key, n))
+		r := b.reply(b.bare.TakeAt(time.Now(), key, n))
 		if r.OK {
 			break
 		}
@@ -54,7 +64,7 @@ func (b *buckets[K]) drain(key K, n int) (room bool) {
 		}
 		left := r.Remaining
 		if tries < manyTries { // later the refusal is believed: a key that shares a bucket looks full by itself
-			left = group.Take(key, 0).Remaining
+			left = b.bare.TakeAt(time.Now(), key, 0).Remaining
 		}
 		n = min(n-1, left)
 	}
@@ -65,14 +75,11 @@ func (b *buckets[K]) drain(key K, n int) (room bool) {
 const manyTries = 100
 
 func (b *buckets[K]) successor(p Policy, name string) (quotas[K], error) {
-	if p.Rate != b.policy.Rate || p.Burst != b.policy.Burst {
-		if err := b.Group().SetTier(-1, limiter.Tier{Rate: p.Rate, Burst: p.Burst}); err != nil {
+	if p.Rate != b.policy.Rate || p.Burst != b.policy.Burst || p.Shadow != b.policy.Shadow {
+		if err := b.Reconfigure(bucketConfig[K](p, name, b.maxKeys)); err != nil {
 			return nil, err
 		}
 	}
-	if p.Shadow != b.policy.Shadow {
-		return namedBuckets(p, name, b.Group()), nil
-	}
 	n, in := p.terms()
-	return &buckets[K]{NamedGroup: b.NamedGroup, policy: p, each: float64(in) / float64(n)}, nil
+	return &buckets[K]{Group: b.Group, bare: b.bare, policy: p, maxKeys: b.maxKeys, each: float64(in) / float64(n)}, nil
 }

@@ -88,7 +88,7 @@ func (w *windows[K]) successor(p Policy, name string) (quotas[K], error) {
 	return &windows[K]{table: w.table, named: w.named, shown: w.shown, policy: p}, nil
 }
 
-// Observe yields the statistics, as those of a limiter.NamedGroup.
+// Observe yields the statistics, as those of a limiter.Group.
 func (w *windows[K]) Observe(yield func(*stat.Series, float64) bool) {
 	for s, v := range w.named.Observe {
 		if !yield(s, v) {

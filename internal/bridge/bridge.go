@@ -1,4 +1,4 @@
-// Package bridge lets package limiter/guava use the queue of package limiter, which is no part of the API. Package limiter
+// Package bridge lets packages of this module use what is no part of the API of package limiter. Package limiter
 // sets the variables when it is initialized.
 package bridge
 
@@ -31,6 +31,9 @@ type Queue interface {
 var (
 	// NewQueue makes a queue in which at most maxWaiters may wait, or any number if that is 0.
 	NewQueue func(s Server, maxWaiters int) Queue
+	// Uncounted returns the TakeAt of a limiter.Group as a value that has only that method, and counts nothing in statistics:
+	// for a package that asks several groups before it counts.
+	Uncounted func(group any) any
 	// PerSecond returns a limiter.Rate as a number per second.
 	PerSecond func(rate any) float64
 )

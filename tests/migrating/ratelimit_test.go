@@ -199,5 +199,5 @@ func TestWhoGivesUpWaitingLeavesADebtInTheirsAlone(t *testing.T) {
 func TestABurstOfZero(t *testing.T) {
 	require.False(t, rate.NewLimiter(5, 0).Allow())
 	require.True(t, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(5)}).Take(5).OK, "the default: those of a second")
-	require.False(t, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(5), Burst: limiter.None}).Take(1).OK)
+	require.False(t, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(5), Burst: limiter.Off}).Take(1).OK)
 }

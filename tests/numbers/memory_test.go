@@ -57,7 +57,7 @@ var objects = []object{
 		return guava.NewSmoothWarmingUp(guava.SmoothWarmingUpConfig{Rate: rate, WarmUp: time.Second})
 	}},
 	{"`limiter.Concurrency`", 150, func() any { return limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1}) }},
-	{"`limiter.Named`, beside its limiter", 2000, func() any { return limiter.NewNamed("n", shared, limiter.NamedConfig{}) }},
+	{"`limiter.Named`, beside its limiter", 2200, func() any { return limiter.NewNamed("n", shared, limiter.NamedConfig{}) }},
 	{"`weir.Gate` with both", 3500, func() any { return weir.New("g", weir.Config{Rate: rate}) }},
 }
 

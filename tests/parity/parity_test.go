@@ -120,7 +120,7 @@ func TestGatesAndBreakers(t *testing.T) {
 		users := breaker.New("users", breaker.Config{MinCalls: 5})
 		joined := weir.Join("users by gate", weir.Parts{Breaker: users})
 		hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1), Breaker: breaker.Config{Active: true}}})
-		logins := limiter.NewNamedGroup("logins", limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 2}), limiter.NamedConfig{})
+		logins := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 2, Name: "logins"})
 		jobs := window.NewCalls(window.CallsConfig{Latency: true})
 		fail := errors.New("down")
 		for n := range 40 {
@@ -196,7 +196,7 @@ func gatesThatWaited(t *testing.T) []stat.Source {
 // limitersThatWaited are limiters with names after waits.
 func limitersThatWaited(t *testing.T) []stat.Source {
 	c := limiter.NamedConfig{Waits: true}
-	logins := limiter.NewNamedGroup("logins", limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 1}), c)
+	logins := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 1, Name: "logins", Named: c})
 	for _, key := range []string{"ann", "ann", "ann", "bob", "bob"} {
 		require.NoError(t, logins.Wait(t.Context(), key, 1))
 	}
@@ -365,7 +365,7 @@ func TestTheRealThingsPassTheLinter(t *testing.T) {
 		weir.New("payments", weir.Config{Rate: limiter.PerSecond(5)}), breaker.New("users", breaker.Config{}),
 		alert.NewMonitor(alert.Config{}, alert.Rule{Name: "never", Value: alert.True(func() bool { return false }), When: alert.Above(0)}),
 		window.NewNamed("jobs", window.NewCalls(window.CallsConfig{})),
-		limiter.NewNamedGroup("logins", limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1)}), limiter.NamedConfig{Waits: true})))
+		limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Name: "logins", Named: limiter.NamedConfig{Waits: true}})))
 	problems, err := testutil.GatherAndLint(registry)
 	require.NoError(t, err)
 	require.Empty(t, problems)
