@@ -156,6 +156,13 @@ func (g *Gate) Observe(yield func(*stat.Series, float64) bool) {
 			return
 		}
 	}
+	if g.throttle != nil {
+		for s, v := range g.throttle.Observe {
+			if !yield(s, v) {
+				return
+			}
+		}
+	}
 	if g.limiter == nil && g.remote == nil {
 		g.admitted.observeHeld(g.name, g.epoch, yield)
 		return

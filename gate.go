@@ -10,6 +10,7 @@ import (
 	"github.com/weir-go/weir/internal/gatehook"
 	"github.com/weir-go/weir/internal/sentinel"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/throttle"
 	"github.com/weir-go/weir/window"
 )
 
@@ -19,7 +20,7 @@ import (
 var ErrRefused = sentinel.ErrRefused
 
 // hooks are what a gate alone needs of a breaker.
-var hooks = gatehook.Breaker.(gatehook.Hooks[breaker.Breaker, breaker.Permit])
+var hooks = gatehook.Breaker.(gatehook.Hooks[breaker.Breaker, breaker.Permit, breaker.Outcome])
 
 // Gate is a limiter and a breaker before one service. All its methods may be
 // called from any number of goroutines.
@@ -27,10 +28,13 @@ type Gate struct {
 	name     string
 	epoch    time.Time
 	breaker  *breaker.Breaker
-	limiter  limiter.Limiter      // nil for none
-	timed    limiter.TimedLimiter // the limiter, if it can be told what time it is
-	remote   limiter.Remote       // nil for none
-	bucket   *limiter.TokenBucket // the limiter, if it and the breaker reckon from the gate's epoch
+	limiter  limiter.Limiter       // nil for none
+	timed    limiter.TimedLimiter  // the limiter, if it can be told what time it is
+	remote   limiter.Remote        // nil for none
+	throttle *throttle.Throttle    // nil for none
+	tell     func(breaker.Outcome) // records an outcome with the throttle
+	bare     bool                  // there is nothing but the breaker
+	bucket   *limiter.TokenBucket  // the limiter, if it and the breaker reckon from the gate's epoch
 	admitted *admissions
 	held     *atomic.Int64 // not 0 while hold must be asked
 	hold     interface {
@@ -49,7 +53,8 @@ func New(name string, c Config) *Gate {
 	g := newGate(name, new(admissions))
 	g.admitted.setMaxWait(c.MaxWait)
 	g.breaker = breaker.NewAt(name, c.Breaker, g.epoch)
-	if !c.Rate.IsZero() {
+	g.bare = c.Rate.IsZero()
+	if !g.bare {
 		g.bucket = limiter.NewTokenBucketAt(c.limit(), g.epoch)
 		g.limiter, g.timed = g.bucket, g.bucket
 	}
@@ -143,7 +148,7 @@ func (g *Gate) admit(ctx context.Context, permit *breaker.Permit, missing bool) 
 		return err
 	}
 	held := g.held.Load() != 0
-	if g.limiter == nil && g.remote == nil && !held {
+	if g.bare && !held {
 		return hooks.Admit(g.breaker, gatehook.NoEscape(permit))
 	}
 	at := time.Since(g.epoch)
@@ -162,6 +167,21 @@ func (g *Gate) claim(ctx context.Context, now time.Time, permit *breaker.Permit)
 	if err := hooks.CheckAt(g.breaker, now); err != nil {
 		return err
 	}
+	if g.throttle == nil {
+		return g.claimTokens(ctx, now, permit)
+	}
+	if _, err := g.throttle.Allow(); err != nil { // its permit holds nothing; the breaker's tells it the outcome
+		return err
+	}
+	if err := g.claimTokens(ctx, now, permit); err != nil {
+		return err
+	}
+	hooks.Tell(gatehook.NoEscape(permit), g.tell)
+	return nil
+}
+
+// claimTokens is claim after the breaker and the throttle were asked.
+func (g *Gate) claimTokens(ctx context.Context, now time.Time, permit *breaker.Permit) error {
 	held := g.heldUntil(now)
 	switch {
 	case !held.IsZero():

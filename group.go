@@ -134,6 +134,7 @@ func (g *Group[K]) newGate(key K, b *breaker.Breaker) *Gate {
 		name: g.name, epoch: g.epoch, breaker: b, admitted: &g.admitted, held: &g.holds.latest,
 	}, hold: hold[K]{table: &g.holds, key: key}}
 	k.Gate.hold = &k.hold
+	k.bare = g.buckets == nil
 	if g.buckets != nil {
 		k.bucket = g.buckets.Get(key)
 		k.limiter, k.timed = &k.bucket, &k.bucket

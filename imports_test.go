@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 	"alert/notify":        {"alert", "breaker"},
 	"alert/promrules":     {},
 	"exporters/dashboard": {"stat", "stat/read", "window", "internal"},
-	"weir":                {"stat", "window", "breaker", "limiter", "internal"},
+	"weir":                {"stat", "window", "breaker", "limiter", "throttle", "internal"},
 	"weirhttp":            {"weir", "stat", "breaker", "limiter", "internal"},
 }
 

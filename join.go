@@ -7,8 +7,14 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/gatehook"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/throttle"
+	"github.com/weir-go/weir/window"
 )
+
+// recordThrottle records the outcome of a call that a throttle has allowed.
+var recordThrottle = gatehook.Recorder.(func(*throttle.Throttle, window.Outcome))
 
 // Parts are the parts of a gate that [Join] returns. A part may belong to several gates.
 type Parts struct {
@@ -19,6 +25,11 @@ type Parts struct {
 	// Remote is a limit that is kept outside this process, such as a limit of a fleet. It is asked
 	// last, after Breaker and Limiter have let the call through. Default no limit.
 	Remote limiter.Remote
+	// Throttle refuses a share of the calls to an overloaded service. It is asked after Breaker, so
+	// that it does not count what Breaker refuses, and before Limiter, so that a call that it refuses
+	// spends no token. The outcome that is recorded with the gate's permit is recorded with it too.
+	// Default none.
+	Throttle *throttle.Throttle
 	// MaxWait is how long a call may wait for its turn at Limiter and Remote together: see
 	// Config.MaxWait. The Limiter and the Remote must be a limiter.WaitLimiter then. Default 0: no
 	// call waits.
@@ -62,6 +73,10 @@ func Join(name string, p Parts) *Gate {
 	g.admitted.setMaxWait(p.MaxWait)
 	g.breaker, g.limiter, g.remote = p.Breaker, p.Limiter, p.Remote
 	g.timed, _ = p.Limiter.(limiter.TimedLimiter)
+	g.bare = p.Limiter == nil && p.Remote == nil && p.Throttle == nil
+	if g.throttle = p.Throttle; g.throttle != nil {
+		g.tell = func(o breaker.Outcome) { recordThrottle(p.Throttle, o) }
+	}
 	return g
 }
 

@@ -8,13 +8,14 @@ import (
 
 // What a gate alone needs of a breaker is reached through these functions.
 var _ = func() bool {
-	gatehook.Breaker = gatehook.Hooks[Breaker, Permit]{
+	gatehook.Breaker = gatehook.Hooks[Breaker, Permit, Outcome]{
 		Admit:      (*Breaker).admit,
 		AdmitAfter: (*Breaker).admitAfter,
 		AdmitAt:    (*Breaker).admitAt,
 		CheckAt:    (*Breaker).checkAt,
 		Refuse:     (*Breaker).refuseFor,
 		AfterOpen:  (*Breaker).afterOpen,
+		Tell:       func(m *Permit, f func(Outcome)) { m.tell = f },
 		Attached:   (*Breaker).attached,
 	}
 	gatehook.Replay = gatehook.Replays[Breaker, State]{

@@ -37,6 +37,7 @@ type Permit struct {
 	shadow  *phase // of the shadow, if it let the call through
 	start   time.Duration
 	after   time.Duration // the wait that the service asked for
+	tell    func(Outcome) // called once with what is recorded; nil for none
 	flight  int64         // where it is counted while in flight
 	place   int32         // HalfOpen: the place of the probe, and which loan of it
 	turn    uint32
@@ -63,7 +64,7 @@ func (b *Breaker) AllowAt(t time.Time) (m Permit, err error) {
 // has ended; Stats.Late counts results that came too late. Any goroutine may call it.
 func (m *Permit) Record(o Outcome) bool { return m.take() && m.breaker.settle(m, o, unread) }
 
-// DoneAt is Done at the time t.
+// RecordAt is Record at the time t.
 func (m *Permit) RecordAt(t time.Time, o Outcome) bool {
 	return m.take() && m.breaker.settle(m, o, m.breaker.at(t))
 }

@@ -15,6 +15,10 @@ func (b *Breaker) settle(m *Permit, o Outcome, at time.Duration) bool {
 			at = b.now()
 		}
 	}
+	if tell := m.tell; tell != nil {
+		m.tell = nil // it may come here again
+		tell(o)
+	}
 	m.phase.flights.end(m.flight)
 	if m.active {
 		b.active.Add(-1)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/clock"
+	"github.com/weir-go/weir/internal/gatehook"
 	"github.com/weir-go/weir/internal/tally"
 	"github.com/weir-go/weir/internal/verdict"
 	"github.com/weir-go/weir/window"
@@ -177,3 +178,9 @@ func (t *Throttle) note(at int64) {
 	for last := t.passed.Load(); at > last && !t.passed.CompareAndSwap(last, at); last = t.passed.Load() {
 	}
 }
+
+// A gate records the outcomes of the calls that it has asked Allow for.
+var _ = func() bool {
+	gatehook.Recorder = func(t *Throttle, o window.Outcome) { t.record(t.clock.Now(), o) }
+	return true
+}()

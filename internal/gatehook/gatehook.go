@@ -1,5 +1,5 @@
-// Package gatehook is how a gate reaches what it alone needs of a breaker, so that the breaker's
-// page shows what its users need.
+// Package gatehook is how a gate reaches what it alone needs of a breaker and a throttle, so that
+// their pages show what their users need.
 package gatehook
 
 import (
@@ -7,9 +7,9 @@ import (
 	"unsafe"
 )
 
-// Hooks are functions of breakers, of type B, and their permits, of type P. None of them keeps the
-// permit's pointer.
-type Hooks[B, P any] struct {
+// Hooks are functions of breakers, of type B, and their permits, of type P, with outcomes of type O.
+// None of them keeps the permit's pointer.
+type Hooks[B, P, O any] struct {
 	// Admit is Allow into a zero permit, which spares copying one.
 	Admit func(b *B, p *P) error
 	// AdmitAfter fills in a zero permit at a time that is given as what has passed since the time
@@ -28,6 +28,8 @@ type Hooks[B, P any] struct {
 	// it, after the state has changed and outside all locks. f must not block and must not panic.
 	// stop cancels that, and reports whether it did before f was called.
 	AfterOpen func(b *B, f func()) (stop func() bool)
+	// Tell has f called once with the outcome that is recorded with p, whether it counts or not.
+	Tell func(p *P, f func(O))
 	// Attached returns where a group of gates keeps the gate of a member's breaker, and nil for a
 	// breaker that is no member.
 	Attached func(b *B) Place
@@ -41,6 +43,10 @@ type Place interface {
 
 // Breaker is set by package breaker, to the Hooks of its types.
 var Breaker any
+
+// Recorder is func(t *throttle.Throttle, o window.Outcome), set by package throttle: it records the
+// outcome of a call that t has allowed.
+var Recorder any
 
 // NoEscape hides a pointer from escape analysis: what is called through a function value is taken
 // to keep its arguments, and a permit would be allocated for each call.
