@@ -59,7 +59,7 @@ var apart = map[string][]string{
 		"weir", "stat", "limiter", "breaker", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace",
 		"google.golang.org/genproto/googleapis/rpc/...", "google.golang.org/grpc/...", "google.golang.org/protobuf/...",
 	},
-	"weirhttp/otelweir": {"weirhttp", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace"},
+	"weirhttp/otelweir": {"weir", "breaker", "limiter", "weirhttp", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace"},
 }
 
 // ends are the modules that nobody imports: they may import everything.

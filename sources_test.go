@@ -68,9 +68,8 @@ func sources(t *testing.T) map[string][]stat.Source {
 		"limiter.Group":            {keys},
 		"window.Named":             {window.NewNamed("w", latent), window.NewNamed("w", last)},
 		"alert.Monitor":            {monitor},
-		"weirhttp.Gates":           {weirhttp.Pick(func(*http.Request) *weir.Gate { return nil }, keyed, open)},
+		"weirhttp.Gates":           {weirhttp.Pick(func(*http.Request) *weirhttp.Gates { return nil }, weirhttp.Per(keyed, weirhttp.ByHost), weirhttp.One(weir.Join("open", weir.Parts{Breaker: open})))},
 		"weirhttp.Limit":           {weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{byIP}})},
-		"weirhttp.Shed":            {weirhttp.NewShed("s", inFlight, weirhttp.ShedConfig{})},
 		"weirhttp.Transport":       {transport},
 	}
 }

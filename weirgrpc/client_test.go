@@ -94,7 +94,7 @@ func TestTheStatusOfARefusalSaysWhatAndUntilWhen(t *testing.T) {
 
 func TestCallsGoThroughTheGateOfTheirKey(t *testing.T) {
 	type tenant struct{}
-	bulk := weir.New("bulk", twoFail)
+	bulk := weirgrpc.One(weir.New("bulk", twoFail))
 	methods := []string{get, put, other}
 	for name, step := range map[string]struct {
 		gates   *weirgrpc.Gates
@@ -107,7 +107,7 @@ func TestCallsGoThroughTheGateOfTheirKey(t *testing.T) {
 		"key": {weirgrpc.Per(weir.NewGroup[any]("g", weir.GroupConfig{Gate: twoFail}), func(ctx context.Context, _ weirgrpc.Call) any {
 			return ctx.Value(tenant{})
 		}), methods},
-		"pick": {weirgrpc.Pick(func(_ context.Context, c weirgrpc.Call) *weir.Gate {
+		"pick": {weirgrpc.Pick(func(_ context.Context, c weirgrpc.Call) *weirgrpc.Gates {
 			if c.Method == put {
 				return nil
 			}
@@ -348,9 +348,9 @@ func TestClientConfigSaysWhatIsWrong(t *testing.T) {
 	require.EqualError(t, bad.Validate(), "weirgrpc: MaxRetryAfter is -1s, must not be negative, or Off")
 	require.PanicsWithError(t, bad.Validate().Error(), func() { weirgrpc.NewClient(weirgrpc.PerMethod("g", weir.Config{}), bad) })
 	require.PanicsWithValue(t, "weirgrpc: NewClient needs gates", func() { newClient(nil) })
-	require.PanicsWithValue(t, "weirgrpc: One needs a gate", func() { weirgrpc.One(nil) })
+	require.PanicsWithError(t, "weirgrpc: One needs a gate", func() { weirgrpc.One(nil) })
 	require.Panics(t, func() { weirgrpc.Per[int](nil, func(context.Context, weirgrpc.Call) int { return 1 }) })
 	require.Panics(t, func() { weirgrpc.Per(weir.NewGroup[int]("g", weir.GroupConfig{}), nil) })
 	require.Panics(t, func() { weirgrpc.Pick(nil) })
-	require.Panics(t, func() { weirgrpc.Pick(func(context.Context, weirgrpc.Call) *weir.Gate { return nil }, nil) })
+	require.Panics(t, func() { weirgrpc.Pick(func(context.Context, weirgrpc.Call) *weirgrpc.Gates { return nil }, nil) })
 }

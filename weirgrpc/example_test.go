@@ -126,12 +126,13 @@ func ExampleServerConfig() {
 // exporter that is given gates shows the figures of all tenants.
 func ExampleGates() {
 	tenants := weir.NewGroup[string]("tenants", weir.GroupConfig{MaxKeys: 1000})
-	gates := weirgrpc.Pick(func(ctx context.Context, call weirgrpc.Call) *weir.Gate {
+	perTenant := weirgrpc.Per(tenants, weirgrpc.ByMetadata("tenant"))
+	gates := weirgrpc.Pick(func(ctx context.Context, call weirgrpc.Call) *weirgrpc.Gates {
 		if weirgrpc.ByService(ctx, call) == "grpc.health.v1.Health" {
 			return nil
 		}
-		return tenants.Get(weirgrpc.ByMetadata("tenant")(ctx, call))
-	}, tenants)
+		return perTenant
+	}, perTenant)
 	shop := weirgrpc.NewServer(weirgrpc.ServerConfig{}, weirgrpc.Guard(gates))
 
 	serve := func(context.Context, any) (any, error) { return nil, nil }

@@ -2,6 +2,9 @@ package weirgrpc
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -14,6 +17,7 @@ import (
 // safe for concurrent use.
 type Gates struct {
 	gate  func(context.Context, Call) *weir.Gate
+	all   iter.Seq2[string, *weir.Gate]
 	shown []stat.Source
 }
 
@@ -37,28 +41,64 @@ func PerMethod(name string, c weir.Config) *Gates {
 // function is called for each call and must not block. Per panics if group or key is nil.
 func Per[K comparable](group *weir.Group[K], key func(context.Context, Call) K) *Gates {
 	if group == nil || key == nil {
-		panic("weirgrpc: Per needs a group and a key")
+		panic(errors.New("weirgrpc: Per needs a group and a key"))
 	}
-	return Pick(func(ctx context.Context, call Call) *weir.Gate { return group.Get(key(ctx, call)) }, group)
+	return &Gates{
+		gate: func(ctx context.Context, call Call) *weir.Gate { return group.Get(key(ctx, call)) },
+		all: func(yield func(string, *weir.Gate) bool) {
+			for key, gate := range group.All() {
+				if !yield(fmt.Sprint(key), gate) {
+					return
+				}
+			}
+		},
+		shown: []stat.Source{group},
+	}
 }
 
 // One sends all calls through one gate. It panics if that is nil.
 func One(gate *weir.Gate) *Gates {
 	if gate == nil {
-		panic("weirgrpc: One needs a gate")
+		panic(errors.New("weirgrpc: One needs a gate"))
 	}
-	return Pick(func(context.Context, Call) *weir.Gate { return gate }, gate)
+	return &Gates{
+		gate:  func(context.Context, Call) *weir.Gate { return gate },
+		all:   func(yield func(string, *weir.Gate) bool) { yield(gate.Name(), gate) },
+		shown: []stat.Source{gate},
+	}
 }
 
-// Pick sends a call through the gate that choose returns for it. If that is nil, the call passes
-// unguarded. The gates and groups that choose picks from are given too, for their statistics. Pick
-// panics if choose or one of these is nil.
-func Pick(choose func(context.Context, Call) *weir.Gate, from ...stat.Source) *Gates {
+// Pick sends a call on to the Gates that choose returns for it. If that is nil, the call passes
+// unguarded. The Gates that choose picks from are given too, for their statistics. Pick panics if
+// choose or one of these is nil.
+func Pick(choose func(context.Context, Call) *Gates, from ...*Gates) *Gates {
 	if choose == nil || slices.Contains(from, nil) {
-		panic("weirgrpc: Pick needs a func, and sources that are not nil")
+		panic(errors.New("weirgrpc: Pick needs a function, and Gates that are not nil"))
 	}
-	return &Gates{gate: choose, shown: from}
+	g := &Gates{gate: func(ctx context.Context, call Call) *weir.Gate {
+		if chosen := choose(ctx, call); chosen != nil {
+			return chosen.gate(ctx, call)
+		}
+		return nil
+	}}
+	g.all = func(yield func(string, *weir.Gate) bool) {
+		for _, f := range from {
+			for key, gate := range f.all {
+				if !yield(key, gate) {
+					return
+				}
+			}
+		}
+	}
+	for _, f := range from {
+		g.shown = append(g.shown, f.shown...)
+	}
+	return g
 }
+
+// All yields the gates with their keys, as fmt.Sprint writes them, in no particular order. The key of
+// a gate that stands alone is its name.
+func (g *Gates) All() iter.Seq2[string, *weir.Gate] { return g.all }
 
 // Observe yields the statistics of all gates: see [stat.Source].
 func (g *Gates) Observe(yield func(*stat.Series, float64) bool) {

@@ -306,7 +306,7 @@ func TestClassifyOfAServer(t *testing.T) {
 }
 
 func TestCallsThatNoGateIsForPass(t *testing.T) {
-	none := weirgrpc.Pick(func(context.Context, weirgrpc.Call) *weir.Gate { return nil })
+	none := weirgrpc.Pick(func(context.Context, weirgrpc.Call) *weirgrpc.Gates { return nil })
 	cc := serve(t, overTCP(t), &service{stream: func(s grpc.ServerStream) error { return send(s, "a") }}, newServer(weirgrpc.Guard(none)), newClient(none))
 	out, err := call(t.Context(), cc, get, "x")
 	require.NoError(t, err)

@@ -3,7 +3,6 @@ package weirhttp
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -30,23 +29,6 @@ func (e *RefusedError) Error() string {
 
 // Unwrap returns Err.
 func (e *RefusedError) Unwrap() error { return e.Err }
-
-// Attrs returns the facts as attributes for a log record or a span: weir.host; who refused,
-// as weir.breaker.name and weir.breaker.state or as weir.limiter.name; and where it is
-// known weir.retry_after, in seconds.
-func (e *RefusedError) Attrs() []slog.Attr {
-	attrs := []slog.Attr{slog.String("weir.host", e.Host)}
-	if open, ok := errors.AsType[*breaker.OpenError](e.Err); ok {
-		attrs = append(attrs, slog.String("weir.breaker.name", open.Name), slog.String("weir.breaker.state", open.State.String()))
-	}
-	if limited, ok := errors.AsType[*limiter.LimitedError](e.Err); ok {
-		attrs = append(attrs, slog.String("weir.limiter.name", limited.Name))
-	}
-	if wait := weir.RetryAfter(e.Err); wait > 0 && wait != limiter.Never {
-		attrs = append(attrs, slog.Float64("weir.retry_after", wait.Seconds()))
-	}
-	return attrs
-}
 
 // roughly drops the digits that nobody reads.
 func roughly(d time.Duration) time.Duration {

@@ -198,10 +198,11 @@ func ExampleRefusal() {
 
 // No more than one request at once; the second comes while the first is being served.
 func ExampleShed() {
-	inFlight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
-	shed := weirhttp.NewShed("api", inFlight, weirhttp.ShedConfig{RetryAfter: 5 * time.Second})
-	show(shed.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		show(shed.Handler(hello), ask("/"), "Retry-After")
+	one := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
+	inFlight := limiter.NewNamedConcurrency("api", one, limiter.NamedConfig{})
+	shed := weirhttp.Shed(inFlight, weirhttp.ShedConfig{RetryAfter: 5 * time.Second})
+	show(shed(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		show(shed(hello), ask("/"), "Retry-After")
 	})), ask("/"))
 	// Output:
 	// 503 Retry-After: 5

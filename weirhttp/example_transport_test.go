@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/weirhttp"
@@ -143,16 +144,16 @@ func ExampleOne() {
 // Some hosts have gates made for them, the rest one each of the same kind, and what is
 // on this machine needs none.
 func ExamplePick() {
-	payments := weir.New("payments", weir.Config{Rate: limiter.PerSecond(50), MaxWait: time.Second})
-	others := weir.NewGroup[string]("others", weir.GroupConfig{})
-	gates := weirhttp.Pick(func(req *http.Request) *weir.Gate {
-		switch host := weirhttp.ByHost(req); host {
+	payments := weirhttp.One(weir.New("payments", weir.Config{Rate: limiter.PerSecond(50), MaxWait: time.Second}))
+	others := weirhttp.PerHost("others", weir.Config{})
+	gates := weirhttp.Pick(func(req *http.Request) *weirhttp.Gates {
+		switch weirhttp.ByHost(req) {
 		case "payments.example":
 			return payments
 		case "localhost":
 			return nil
 		default:
-			return others.Get(host)
+			return others
 		}
 	}, payments, others)
 
@@ -160,11 +161,44 @@ func ExamplePick() {
 	defer server.Close()
 	client := &http.Client{Transport: weirhttp.NewTransport(gates, weirhttp.TransportConfig{})}
 	fmt.Println(get(client, server.URL))
-	fmt.Println(payments.Totals().Calls(), others.Len())
+	for key, gate := range gates.All() {
+		fmt.Println(key == "payments", gate.Totals().Calls())
+	}
 	// Output:
 	// 404 Not Found 404 page not found
 	//  <nil>
-	// 0 1
+	// true 0
+	// false 1
+}
+
+// A rule watches each host that a client calls.
+func ExampleTransport_All() {
+	down := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if down {
+			http.Error(w, "no disk", http.StatusInternalServerError)
+		}
+	}))
+	defer server.Close()
+	transport := weirhttp.NewTransport(weirhttp.PerHost("web", weir.Config{}), weirhttp.TransportConfig{})
+	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{
+		Name:  "a host fails",
+		Value: alert.Each(transport.All(), func(host *weir.Gate) alert.Value { return alert.FailureRate(host, time.Minute) }),
+		When:  alert.Above(0.5),
+	})
+	client, now := &http.Client{Transport: transport}, time.Now()
+	_, _ = get(client, server.URL)
+	monitor.Evaluate(now)
+	down = true
+	for range 3 {
+		_, _ = get(client, server.URL)
+	}
+	monitor.Evaluate(now.Add(time.Second))
+
+	for _, a := range monitor.Alerts() {
+		fmt.Println(a.Rule, "http://"+a.Key == server.URL)
+	}
+	// Output: a host fails true
 }
 
 func ExampleGates() {
@@ -202,13 +236,6 @@ func ExampleTransport_BodyFailures() {
 	_, err := get(&http.Client{Transport: transport}, server.URL)
 	fmt.Println(err, transport.BodyFailures())
 	// Output: unexpected EOF 1
-}
-
-func ExampleRetryAfter() {
-	resp := &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{}}
-	resp.Header.Set("RateLimit", `"minute";r=0;t=20, "day";r=1234;t=3600`)
-	fmt.Println(weirhttp.RetryAfter(resp))
-	// Output: 20s
 }
 
 func ExampleByHost() {

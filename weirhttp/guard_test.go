@@ -189,7 +189,7 @@ func TestAGuardKeepsTheLimitOfItsGate(t *testing.T) {
 }
 
 func TestARequestForWhichThereIsNoGatePasses(t *testing.T) {
-	h := weirhttp.Guard(weirhttp.Pick(func(*http.Request) *weir.Gate { return nil }), weirhttp.GuardConfig{})(answering(500))
+	h := weirhttp.Guard(weirhttp.Pick(func(*http.Request) *weirhttp.Gates { return nil }), weirhttp.GuardConfig{})(answering(500))
 	for range 50 {
 		require.Equal(t, 500, request{}.send(h).Code)
 	}

@@ -55,7 +55,7 @@ func BenchmarkServeRefused(b *testing.B) {
 
 func BenchmarkServeShed(b *testing.B) {
 	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 10})
-	serves(b, weirhttp.NewShed("api", flight, weirhttp.ShedConfig{}).Handler(nothing))
+	serves(b, weirhttp.Shed(named("api", flight), weirhttp.ShedConfig{})(nothing))
 }
 
 func BenchmarkServeBreaker(b *testing.B) {

@@ -28,7 +28,8 @@ func TestServerInABubbleLeavesNothing(t *testing.T) {
 				continue
 			}
 			refused++
-			wait := weirhttp.RetryAfter(resp)
+			wait, err := time.ParseDuration(resp.Header.Get("Retry-After") + "s")
+			require.NoError(t, err)
 			require.GreaterOrEqual(t, wait, time.Second)
 			time.Sleep(wait)
 		}

@@ -40,8 +40,8 @@ func newGuards(policies ...weirhttp.Policy) *guards {
 }
 
 func (g *guards) before(h http.HandlerFunc) http.HandlerFunc {
-	shed := weirhttp.NewShed("server", g.flight, weirhttp.ShedConfig{})
-	all := shed.Handler(g.limit.Handler(guard(g.breaker, weirhttp.GuardConfig{})(h)))
+	shed := weirhttp.Shed(named("server", g.flight), weirhttp.ShedConfig{})
+	all := shed(g.limit.Handler(guard(g.breaker, weirhttp.GuardConfig{})(h)))
 	return func(w http.ResponseWriter, r *http.Request) {
 		defer func() { g.ended <- struct{}{} }()
 		all.ServeHTTP(w, r)

@@ -141,9 +141,9 @@ func FuzzHost(f *testing.F) {
 }
 
 func TestGatesNeedWhatTheyAreMadeOf(t *testing.T) {
-	require.PanicsWithValue(t, "weirhttp: One needs a gate", func() { weirhttp.One(nil) })
+	require.PanicsWithError(t, "weirhttp: One needs a gate", func() { weirhttp.One(nil) })
 	require.Panics(t, func() { weirhttp.Per[string](nil, weirhttp.ByHost) })
 	require.Panics(t, func() { weirhttp.Per(weir.NewGroup[string]("g", weir.GroupConfig{}), nil) })
 	require.Panics(t, func() { weirhttp.Pick(nil) })
-	require.Panics(t, func() { weirhttp.Pick(func(*http.Request) *weir.Gate { return nil }, nil) })
+	require.Panics(t, func() { weirhttp.Pick(func(*http.Request) *weirhttp.Gates { return nil }, nil) })
 }

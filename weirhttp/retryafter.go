@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// RetryAfter returns for how long a response of status 429 or 503 asks not to be called
+// retryAfter returns for how long a response of status 429 or 503 asks not to be called
 // again, and 0 where it does not. It believes the first of these that says something:
 //
 //   - Retry-After, in seconds or as a date, which is compared with the response's own Date;
@@ -18,7 +18,7 @@ import (
 //
 // What is malformed, negative or in the past counts as not said. The wait is not bounded:
 // a server may ask for a hundred years.
-func RetryAfter(resp *http.Response) time.Duration {
+func retryAfter(resp *http.Response) time.Duration {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
 		return 0
 	}

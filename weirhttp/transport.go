@@ -2,6 +2,7 @@ package weirhttp
 
 import (
 	"errors"
+	"iter"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -82,7 +83,7 @@ func (t *Transport) send(req *http.Request, gate *weir.Gate, permit *breaker.Per
 	if up != nil {
 		resp.Request = req
 	}
-	if wait := RetryAfter(resp); wait > 0 {
+	if wait := retryAfter(resp); wait > 0 {
 		permit.SetRetryAfter(wait)
 		t.hold(gate, wait)
 	}
@@ -127,8 +128,13 @@ func (t *Transport) refuse(req *http.Request, err error) (*http.Response, error)
 // failed later, while they were read. A body that the caller closed or cancelled is not counted.
 func (t *Transport) BodyFailures() int64 { return t.bodyFailures.Load() }
 
-// Observe yields the figures of the gates: a transport is a [stat.Source]. Export either
-// the transport or what its Gates are made of, not both.
+// All yields the gates with their keys, as [Gates.All] does, so that a rule can watch each host:
+//
+//	alert.Each(transport.All(), func(host *weir.Gate) alert.Value { return alert.FailureRate(host, 5*time.Minute) })
+func (t *Transport) All() iter.Seq2[string, *weir.Gate] { return t.gates.All() }
+
+// Observe yields the statistics of the gates: a Transport is a [stat.Source]. Export either the
+// transport or what its Gates are made of, not both.
 func (t *Transport) Observe(yield func(*stat.Series, float64) bool) { t.gates.Observe(yield) }
 
 // Histograms yields the distributions of the gates.

@@ -30,8 +30,9 @@ type TransportConfig struct {
 	// [LogRefusedCalls]. It must not change the request. Default none.
 	OnRefusal func(*http.Request, *RefusedError)
 
-	// MaxRetryAfter is the longest time for which a server can ask not to be called. Off ignores what
-	// servers ask for. Default 1 min.
+	// MaxRetryAfter is the longest time for which a server can ask not to be called, by a status 429 or
+	// 503 with Retry-After, or with RateLimit, RateLimit-Reset or X-RateLimit-Reset where nothing
+	// remains. Off ignores what servers ask for. Default 1 min.
 	MaxRetryAfter time.Duration
 
 	// CountBodyFailures records one more failed call for each body that fails while it is read, in

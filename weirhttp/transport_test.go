@@ -71,6 +71,15 @@ func newPost(t testing.TB, rawURL string, body io.Reader) *http.Request {
 }
 
 // fragile is a config of a gate that opens at the first failure, for a minute.
+// headers makes a header of pairs of names and values.
+func headers(pairs ...string) http.Header {
+	h := http.Header{}
+	for i := 0; i < len(pairs); i += 2 {
+		h.Add(pairs[i], pairs[i+1])
+	}
+	return h
+}
+
 func fragile() weir.Config {
 	return weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1, Cooldown: time.Minute}}
 }
@@ -314,12 +323,13 @@ func TestWaitThatTheServerAsksForHoldsTheLimiter(t *testing.T) {
 
 func TestPickMayLeaveRequestsUnguarded(t *testing.T) {
 	payments := weir.New("payments", fragile())
-	transport := weirhttp.NewTransport(weirhttp.Pick(func(req *http.Request) *weir.Gate {
+	one := weirhttp.One(payments)
+	transport := weirhttp.NewTransport(weirhttp.Pick(func(req *http.Request) *weirhttp.Gates {
 		if req.URL.Host == "payments.example" {
-			return payments
+			return one
 		}
 		return nil
-	}, payments), weirhttp.TransportConfig{Base: always(500)})
+	}, one), weirhttp.TransportConfig{Base: always(500)})
 	for range 3 {
 		trip(t, transport, "https://elsewhere.example/")
 	}
@@ -344,8 +354,8 @@ func TestKeyMayBeAnythingOfTheRequest(t *testing.T) {
 
 func TestTransportShowsTheFiguresOfItsGates(t *testing.T) {
 	timed := weir.New("timed", weir.Config{Breaker: breaker.Config{Latency: true}})
-	others := weir.NewGroup[string]("others", weir.GroupConfig{})
-	transport := weirhttp.NewTransport(weirhttp.Pick(func(*http.Request) *weir.Gate { return timed }, timed, others), weirhttp.TransportConfig{Base: always(200)})
+	others, one := weir.NewGroup[string]("others", weir.GroupConfig{}), weirhttp.One(timed)
+	transport := weirhttp.NewTransport(weirhttp.Pick(func(*http.Request) *weirhttp.Gates { return one }, one, weirhttp.Per(others, weirhttp.ByHost)), weirhttp.TransportConfig{Base: always(200)})
 	trip(t, transport, "https://a.example/")
 
 	names := map[string]bool{}

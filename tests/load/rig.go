@@ -74,8 +74,8 @@ func (c config) guardedServer(name string) *rig {
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
 		{Name: "second", Rate: limiter.Per(1e6, time.Second), Burst: 1e6, By: weirhttp.ByIP}, {Name: "day", Rate: limiter.Per(1e9, 24*time.Hour), Burst: 1e9, By: weirhttp.ByIP},
 	}})
-	shed := weirhttp.NewShed("server", flight, weirhttp.ShedConfig{})
-	r := c.newRig(name, shed.Handler(limit.Handler(weirhttp.Guard(weirhttp.One(weir.Join("handler", weir.Parts{Breaker: b})), weirhttp.GuardConfig{})(http.HandlerFunc(hello)))), unguarded)
+	shed := weirhttp.Shed(limiter.NewNamedConcurrency("server", flight, limiter.NamedConfig{}), weirhttp.ShedConfig{})
+	r := c.newRig(name, shed(limit.Handler(weirhttp.Guard(weirhttp.One(weir.Join("handler", weir.Parts{Breaker: b})), weirhttp.GuardConfig{})(http.HandlerFunc(hello)))), unguarded)
 	r.held = append(r.held, func() int64 { return int64(flight.InFlight()) }, func() int64 { return b.Stats().Active })
 	return r
 }
@@ -85,7 +85,7 @@ func (c config) limitedServer(name string) *rig {
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
 		{Name: "second", Rate: limiter.Per(float64(rate), time.Second), Burst: burst, By: weirhttp.ByIP},
 	}})
-	r := c.newRig(name, weirhttp.NewShed("server", flight, weirhttp.ShedConfig{}).Handler(limit.Handler(http.HandlerFunc(hello))), unguarded)
+	r := c.newRig(name, weirhttp.Shed(limiter.NewNamedConcurrency("server", flight, limiter.NamedConfig{}), weirhttp.ShedConfig{})(limit.Handler(http.HandlerFunc(hello))), unguarded)
 	r.held = append(r.held, func() int64 { return int64(flight.InFlight()) })
 	return r
 }

@@ -17,6 +17,26 @@ import (
 	"github.com/weir-go/weir/weirhttp/otelweir"
 )
 
+// Each refusal is marked on the span of its request.
+func Example() {
+	gate := weir.New("users", weir.Config{})
+	gate.Breaker().Force(breaker.ForcedOpen)
+	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{OnRefusal: otelweir.RefusedCall})}
+
+	spans := tracetest.NewSpanRecorder()
+	tracer := trace.NewTracerProvider(trace.WithSpanProcessor(spans)).Tracer("shop")
+	ctx, span := tracer.Start(context.Background(), "show the user")
+	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "https://users.example/7", http.NoBody)
+	if resp, err := client.Do(req); err == nil {
+		_ = resp.Body.Close()
+	}
+	span.End()
+
+	refused := spans.Ended()[0].Attributes()[0]
+	fmt.Println(refused.Key, refused.Value.AsBool())
+	// Output: weir.refused true
+}
+
 func ExampleRefusedCall() {
 	gate := weir.New("users", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen)
@@ -39,6 +59,7 @@ func ExampleRefusedCall() {
 	// weir.host = users.example
 	// weir.breaker.name = users
 	// weir.breaker.state = forced_open
+	// weir.retry_after = 5
 }
 
 // The limit is to be inside of otelhttp's handler, whose span it marks.

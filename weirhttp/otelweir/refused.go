@@ -1,62 +1,63 @@
 package otelweir
 
 import (
-	"log/slog"
-	"math"
+	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// RefusedCall sets the attributes of [weirhttp.RefusedError.Attrs] on the span in the context of the
-// request, if that is recording; if not it costs next to nothing. It is a value for
+// RefusedCall sets attributes on the span in the context of the request, if that is recording:
+// weir.host; what refused the request, as weir.breaker.name and weir.breaker.state, or as
+// weir.limiter.name; and weir.retry_after in seconds, if it is known. It is a value for
 // weirhttp.TransportConfig.OnRefusal.
 func RefusedCall(req *http.Request, err *weirhttp.RefusedError) {
-	mark(req, func() []slog.Attr { return err.Attrs() })
+	mark(req, func() []attribute.KeyValue {
+		attrs := []attribute.KeyValue{attribute.String("weir.host", err.Host)}
+		if open, ok := errors.AsType[*breaker.OpenError](err.Err); ok {
+			attrs = append(attrs, attribute.String("weir.breaker.name", open.Name), attribute.String("weir.breaker.state", open.State.String()))
+		}
+		if limited, ok := errors.AsType[*limiter.LimitedError](err.Err); ok {
+			attrs = append(attrs, attribute.String("weir.limiter.name", limited.Name))
+		}
+		return appendWait(attrs, weir.RetryAfter(err.Err))
+	})
 }
 
 // RefusedRequest sets the status of the response, the policies that refused the request, and the wait
 // likewise: http.response.status_code, weir.limiter.name, weir.retry_after in seconds, and error. It is
 // a value for the OnRefusal of weirhttp.LimitConfig and of other middleware that refuses requests.
 func RefusedRequest(req *http.Request, refusal weirhttp.Refusal) {
-	mark(req, func() []slog.Attr {
-		attrs := []slog.Attr{slog.Int("http.response.status_code", refusal.Status)}
+	mark(req, func() []attribute.KeyValue {
+		attrs := []attribute.KeyValue{attribute.Int("http.response.status_code", refusal.Status)}
 		if len(refusal.Policies) > 0 {
-			attrs = append(attrs, slog.String("weir.limiter.name", strings.Join(refusal.Policies, ",")))
+			attrs = append(attrs, attribute.String("weir.limiter.name", strings.Join(refusal.Policies, ",")))
 		}
-		if d := refusal.RetryAfter; d > 0 && d != math.MaxInt64 { // limiter.Never
-			attrs = append(attrs, slog.Float64("weir.retry_after", d.Seconds()))
-		}
+		attrs = appendWait(attrs, refusal.RetryAfter)
 		if refusal.Err != nil {
-			attrs = append(attrs, slog.Any("error", refusal.Err))
+			attrs = append(attrs, attribute.String("error", refusal.Err.Error()))
 		}
 		return attrs
 	})
 }
 
-func mark(req *http.Request, facts func() []slog.Attr) {
-	span := trace.SpanFromContext(req.Context())
-	if !span.IsRecording() {
-		return
+func appendWait(attrs []attribute.KeyValue, wait time.Duration) []attribute.KeyValue {
+	if wait > 0 && wait != limiter.Never {
+		attrs = append(attrs, attribute.Float64("weir.retry_after", wait.Seconds()))
 	}
-	attrs := []attribute.KeyValue{attribute.Bool("weir.refused", true)}
-	for _, a := range facts() {
-		attrs = append(attrs, keyValue(a))
-	}
-	span.SetAttributes(attrs...)
+	return attrs
 }
 
-func keyValue(a slog.Attr) attribute.KeyValue {
-	switch v := a.Value.Resolve(); v.Kind() {
-	case slog.KindInt64:
-		return attribute.Int64(a.Key, v.Int64())
-	case slog.KindFloat64:
-		return attribute.Float64(a.Key, v.Float64())
-	default:
-		return attribute.String(a.Key, v.String())
+func mark(req *http.Request, facts func() []attribute.KeyValue) {
+	if span := trace.SpanFromContext(req.Context()); span.IsRecording() {
+		span.SetAttributes(append([]attribute.KeyValue{attribute.Bool("weir.refused", true)}, facts()...)...)
 	}
 }

@@ -1,4 +1,4 @@
-package weirhttp_test
+package weirhttp
 
 import (
 	"math"
@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/weir-go/weir/weirhttp"
 )
 
 // headers makes a header of pairs of names and values.
@@ -99,7 +97,7 @@ func TestRetryAfterBelievesWhatMakesSense(t *testing.T) {
 		{"legacy in thousandths", 429, headers("X-RateLimit-Reset", "1700000060000", "Date", date), math.MaxInt64},
 	} {
 		synctest.Test(t, func(t *testing.T) { // it is midnight of 1 January 2000
-			require.Equal(t, c.want, weirhttp.RetryAfter(&http.Response{StatusCode: c.status, Header: c.header}), c.name)
+			require.Equal(t, c.want, retryAfter(&http.Response{StatusCode: c.status, Header: c.header}), c.name)
 		})
 	}
 }
@@ -110,7 +108,7 @@ func FuzzRetryAfter(f *testing.F) {
 	f.Add("9223372036854775807", `*a;r=0;t=999999999999999`, "9223372036854775807", "Fri, 31 Dec 9999 23:59:59 GMT")
 	f.Fuzz(func(t *testing.T, after, quota, reset, date string) {
 		h := http.Header{"Retry-After": {after}, "Ratelimit": {quota}, "X-Ratelimit-Reset": {reset}, "Date": {date}}
-		wait := weirhttp.RetryAfter(&http.Response{StatusCode: http.StatusTooManyRequests, Header: h})
+		wait := retryAfter(&http.Response{StatusCode: http.StatusTooManyRequests, Header: h})
 		require.GreaterOrEqual(t, wait, time.Duration(0))
 	})
 }
