@@ -5,27 +5,35 @@ import (
 	"time"
 )
 
-// Alert is one rule, or one member of a rule over [Each], as it stands at an
-// evaluation: a plain value for whoever wants to know.
+// Alert is the state of one rule, or of one member of a rule over [Each], at an evaluation.
 type Alert struct {
-	// ID is the same for the same labels, at every time: 16 hexadecimal digits, the
-	// fingerprint that Prometheus and Alertmanager compute of them. The label "instance"
-	// makes it differ between processes: see Config.Instance.
-	ID       string
-	Rule     string            // the rule's name
-	Key      string            // the label "key": the member's key, for rules over Each
-	Labels   map[string]string // the rule's, with "alertname", "severity", "instance" and "key"
-	Summary  string            // one line for a human, of at most 4,096 bytes
-	State    State
-	Value    float64   // the latest figure there was
-	Calls    int64     // how many calls it rests on, where it counts them
-	Bad      int64     // how many of those were bad, where it counts them
-	ActiveAt time.Time // since when the condition has held
-	StartsAt time.Time // since when it has fired; zero while pending
-	EndsAt   time.Time // when it resolved; zero until then
-
+	// ID is the same for the same labels, at every time: 16 hexadecimal digits, the fingerprint that
+	// Prometheus and Alertmanager compute of the labels. The label "instance" makes it differ between
+	// processes: see Config.Instance.
+	ID string
+	// Rule is the name of the rule.
+	Rule string
+	// Key is the label "key": the key of the member, for rules over Each.
+	Key string
+	// Labels are those of the rule, with "alertname", "severity", "instance" and "key".
+	Labels map[string]string
 	// Annotations are those of the rule. Receivers get Summary as the annotation "summary".
 	Annotations map[string]string
+	// Summary is one line for a human, of at most 4,096 bytes.
+	Summary string
+	// State is Pending, Firing or Resolved.
+	State State
+	// Value is the latest value that had data.
+	Value float64
+	// Calls and Bad are how many calls Value is made of, and how many of those were bad, if the value
+	// counts them.
+	Calls, Bad int64
+	// ActiveAt is when the condition began to hold.
+	ActiveAt time.Time
+	// StartsAt is when the alert fired. It is zero while the alert is pending.
+	StartsAt time.Time
+	// EndsAt is when the alert resolved. It is zero until then.
+	EndsAt time.Time
 }
 
 func (a Alert) String() string { return fmt.Sprintf("%s: %s: %s", a.title(), a.State, a.Summary) }

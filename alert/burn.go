@@ -16,9 +16,9 @@ import (
 // It is the lesser of the burn rates over the long and the short span, so that it
 // is high only where the budget has been burning for long enough to matter, and
 // still is. The part of a span that the monitor has not seen counts as good traffic
-// at the rate of the part that it has: a service that fails from its first call on is
-// noticed soon, one error among its first calls is not taken for an outage. There is
-// no data where either span is without calls.
+// at the rate of the part that it has. So a service that fails from its first call on is
+// noticed soon, and one error among its first calls is not taken for an outage. There is
+// no data if either span is without calls.
 func BurnRate(of Counted, slo float64, long, short time.Duration) Value {
 	v := Value{name: "burn rate over " + brief(long) + " and " + brief(short), counts: true, countsBad: true}
 	v.high = 1 / (1 - slo)

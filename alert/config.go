@@ -86,8 +86,8 @@ func (c Config) orDefault() Config {
 	return c
 }
 
-// Validate returns everything that is wrong with a monitor of the config and the
-// rules: with the config, with each rule, and rules that share a name.
+// Validate returns an error that names all faults of the config and of the rules, including rules
+// that share a name, or nil if there are none.
 func Validate(c Config, rules ...Rule) error {
 	errs := []error{c.Validate()}
 	seen := map[string]bool{}

@@ -33,11 +33,17 @@ func (f Failure) index() int { return max(slices.Index(failures[:], f), 0) }
 // DeliveryError is an error of a notifier that says how to go on. After any other error the monitor
 // tries again.
 type DeliveryError struct {
-	Kind       Failure       // why it failed; may be empty
-	Permanent  bool          // the same alert would fail again: it is dropped
-	Refused    bool          // the receiver refuses the alert, maybe only for now: it is tried again after minutes
-	RetryAfter time.Duration // do not try before this time has passed; at most an hour is honored
-	Err        error         // what happened; may be nil
+	// Kind is why the delivery failed. It may be empty.
+	Kind Failure
+	// Permanent says that the same alert would fail again. The monitor drops it.
+	Permanent bool
+	// Refused says that the receiver refuses the alert, maybe only for now. The monitor tries it again
+	// after minutes.
+	Refused bool
+	// RetryAfter is the least time until the next attempt, up to an hour.
+	RetryAfter time.Duration
+	// Err is what happened. It may be nil.
+	Err error
 }
 
 func (e *DeliveryError) Error() string {

@@ -33,8 +33,7 @@ type stopping struct {
 	stopped <-chan struct{}
 }
 
-// NewMonitor returns a monitor that has evaluated nothing yet. It panics with the
-// error of Validate if there is one.
+// NewMonitor returns a monitor of the rules. It panics with the error of [Validate] if there is one.
 func NewMonitor(c Config, rules ...Rule) *Monitor {
 	if err := Validate(c, rules...); err != nil {
 		panic(err)
@@ -147,9 +146,9 @@ func cloned(alerts []Alert) []Alert {
 	return copies
 }
 
-// Flush delivers what is owed to each notifier. It returns when nothing is owed any
-// more, but for what was refused once more, or when the context is done; if anything is
-// still owed, with an error. It begins at once, also where a receiver has asked Run to wait.
+// Flush delivers to each notifier what was not yet delivered. It returns when that is done, except for
+// alerts that are refused once more, or when ctx is done. It returns an error if anything is left. It
+// does not wait where a receiver has asked Run to wait.
 func (m *Monitor) Flush(ctx context.Context) error {
 	errs := make([]error, len(m.outboxes))
 	var deliveries sync.WaitGroup
@@ -160,8 +159,8 @@ func (m *Monitor) Flush(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Shutdown ends Run, waits until it has, and flushes. It may be called whether or not
-// Run is running, and the monitor may be run again.
+// Shutdown ends Run, waits until it has returned, and calls Flush. It may be called if Run is not
+// running, and Run may be called again afterwards.
 func (m *Monitor) Shutdown(ctx context.Context) error {
 	if run := m.stopping.Load(); run != nil {
 		run.cancel()

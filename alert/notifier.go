@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// Notifier passes alerts on. A monitor tells each of its notifiers that an alert
-// fires, and that it has resolved; pending alerts are not passed on.
+// Notifier passes alerts on. A monitor tells each of its notifiers that an alert fires and that it
+// has resolved. Pending alerts are not passed on.
 //
-// Each notifier is called by one goroutine at a time and waits for no other. Notify
-// returns nil once the alert is delivered. After an error the monitor tries again,
-// with growing pauses, until it succeeds or the alert's state has changed, in which
-// case it tries the new state instead; a [DeliveryError] can ask for a pause, or say that
-// the alert is refused or would fail again. So an alert may arrive twice, with the same ID, State and
-// StartsAt, but its latest state does arrive.
+// Each notifier is called by one goroutine at a time and does not wait for another notifier. Notify
+// returns nil once the alert is delivered. After an error the monitor tries again, with growing
+// pauses, until an attempt succeeds. If the state of the alert changes meanwhile, the monitor tries
+// the new state instead. A [DeliveryError] can ask for a pause, or say that the alert is refused or
+// would fail again. So an alert may arrive twice, with the same ID, State and StartsAt, but its latest
+// state does arrive.
 //
-// The name is for figures and logs, and unique within a monitor. It holds no secret.
+// The name is for metrics and logs, and unique within a monitor. It holds no secret.
 //
 // A notifier may have two more methods:
 //
@@ -40,8 +40,8 @@ type batcher interface {
 
 type repeater interface{ Repeat() time.Duration }
 
-// Log writes each alert to the logger: warnings when they fire, information when
-// they resolve. It panics if there is none.
+// Log returns a notifier that writes each alert to the logger, at level Warn if it fires and Info if
+// it has resolved. Log panics if logger is nil.
 func Log(logger *slog.Logger) Notifier {
 	if logger == nil {
 		panic("alert: Log: the logger is nil")
@@ -86,7 +86,7 @@ func (a Alert) notes() (attrs []slog.Attr) {
 	return attrs
 }
 
-// Func is a notifier that calls the function. It panics if there is none.
+// Func returns a notifier with the name that calls notify. Func panics if notify is nil.
 func Func(name string, notify func(ctx context.Context, a Alert) error) Notifier {
 	if notify == nil {
 		panic("alert: Func: the function is nil")

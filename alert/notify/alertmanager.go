@@ -7,25 +7,23 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-// Alertmanager posts alerts to an Alertmanager's API, version 2. That groups,
-// silences and routes them, also those of several processes: the label "instance" (see
-// alert.Config.Instance) tells these apart, and group_by: [alertname] joins them into one
-// notification. Of a cluster, tell each member: one of these for each. All methods are safe for concurrent use.
+// Alertmanager posts alerts to the API of an Alertmanager, version 2, which groups, silences and routes
+// them. The label "instance" (see alert.Config.Instance) tells the alerts of several processes apart,
+// and group_by: [alertname] joins them into one notification. For a cluster, use one Alertmanager for
+// each member. All methods are safe for concurrent use.
 type Alertmanager struct{ *sink }
 
-// NewAlertmanager returns a notifier for the Alertmanager at c.URL, which is its base,
-// as in http://alertmanager:9093. It panics with the error of c.Validate if there is
-// one.
+// NewAlertmanager returns a notifier for the Alertmanager at c.URL, which is its base, as in
+// http://alertmanager:9093. It panics with the error of c.Validate if there is one.
 //
-// A firing alert is sent with an end four repeats ahead, as Prometheus does it, so
-// that the alerts of a process that is gone resolve by themselves. With Repeat Off
-// they do so after the resolve_timeout of the Alertmanager.
+// As in Prometheus, a firing alert is sent with an end four repeats ahead, so that the alerts of a
+// process that is gone resolve by themselves. If Repeat is Off they resolve after the resolve_timeout
+// of the Alertmanager.
 func NewAlertmanager(c Config) *Alertmanager {
 	return &Alertmanager{newSink(c, "alertmanager", time.Minute, "api/v2/alerts")}
 }
 
-// Notify posts one alert, once. Errors are of type *alert.DeliveryError, unless the
-// context was cancelled.
+// Notify posts one alert once. Its error is an *alert.DeliveryError, unless ctx was cancelled.
 func (m *Alertmanager) Notify(ctx context.Context, a alert.Alert) error {
 	return m.NotifyAll(ctx, []alert.Alert{a})
 }

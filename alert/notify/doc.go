@@ -1,21 +1,20 @@
-// Package notify passes alerts on over HTTP: to Alertmanager, to anything that
-// takes Alertmanager's webhooks, and to Slack.
+// Package notify passes alerts on over HTTP: to Slack, to Alertmanager, and to anything that takes
+// Alertmanager's webhooks.
 //
-//	pager := notify.NewWebhook(notify.Config{URL: os.Getenv("PAGER_URL")})
-//	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{pager}}, rules...)
+//	slack := notify.NewSlack(notify.Config{URL: os.Getenv("SLACK_WEBHOOK_URL")})
+//	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{slack}}, rules...)
 //	go monitor.Run(ctx)
 //
-// A notifier here makes one attempt at a time and says exactly how it went; the
-// monitor keeps what is owed, tries again with growing pauses, and runs them all, so
-// that nothing needs to be started here. Statuses 429, 408, 425 and 5xx are tried
-// again soon, not before the time that a Retry-After header asks for. All others that are
-// not 2xx are refusals, maybe for now only (a token that has expired, a page that is being
-// moved): they are tried again every 5 minutes, or after a Repeat if that is less, and hold
-// up no other alert. Redirects are not followed.
+// A notifier makes one attempt at a time and reports how it went. The monitor keeps what is not yet
+// delivered and tries again with growing pauses, so nothing else needs to be started. An attempt that
+// is answered with status 429, 408, 425 or 5xx is repeated soon, but not before the time that a
+// Retry-After header asks for. Any other status that is not 2xx is a refusal, which may be temporary,
+// as when a token has expired. A refused alert is tried again every 5 minutes, or after a Repeat if
+// that is less, and holds up no other alert. Redirects are not followed.
 //
-// A breaker stands before each server, so that a dead one is left in peace and costs
-// nothing. It is an ordinary one, for your exporters to show.
+// Each server has a breaker before it, so that a server that is down is left alone. It is an ordinary
+// breaker, which can be exported and watched like others.
 //
-// URLs and headers often hold keys. They appear in no error, log line or String of
-// this package, and neither does what a server answered.
+// URLs and headers often hold keys. They appear in no error, log line or printed form of this package,
+// and neither do the answers of servers.
 package notify

@@ -13,25 +13,24 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-// Webhook posts each alert as a message of Alertmanager's webhook format, version 4,
-// with one alert in it, so that whatever takes Alertmanager's webhooks takes these.
-// The annotations are those of the rule, "summary" and "value". All methods are safe for
-// concurrent use.
+// Webhook posts each alert as a message of Alertmanager's webhook format, version 4, with one alert in
+// it, so that every receiver of Alertmanager's webhooks takes it. The annotations are those of the
+// rule, "summary" and "value". All methods are safe for concurrent use.
 type Webhook struct {
 	*sink
 	sign func(id string, at time.Time, body []byte) http.Header // nil for none; a function hides the key
 }
 
-// NewWebhook returns a webhook that sends nothing until a monitor, or you, call it.
-// It panics with the error of c.Validate if there is one.
+// NewWebhook returns a notifier for the webhook at c.URL. It panics with the error of c.Validate if
+// there is one.
 func NewWebhook(c Config) *Webhook {
 	return &Webhook{sink: newSink(c, "webhook", 4*time.Hour)}
 }
 
-// NewSignedWebhook is NewWebhook with messages signed as the Standard Webhooks
-// specification has it, version 1.0.0: the key is "whsec_" and 24 to 64 bytes in base64. The
-// header webhook-id is the same whenever the same state of an alert is sent, so
-// that a receiver can tell repetitions. It panics if the key is not of that form.
+// NewSignedWebhook is NewWebhook with messages that are signed according to the Standard Webhooks
+// specification, version 1.0.0. The key is "whsec_" and 24 to 64 bytes in base64. The header
+// webhook-id is the same whenever the same state of an alert is sent, so that a receiver can recognize
+// repetitions. NewSignedWebhook panics if the key is not of that form.
 func NewSignedWebhook(c Config, key string) *Webhook {
 	w := NewWebhook(c)
 	parsed, err := parseKey(key)
@@ -42,8 +41,7 @@ func NewSignedWebhook(c Config, key string) *Webhook {
 	return w
 }
 
-// Notify posts the alert once. Errors are of type *alert.DeliveryError, unless the
-// context was cancelled.
+// Notify posts the alert once. Its error is an *alert.DeliveryError, unless ctx was cancelled.
 func (w *Webhook) Notify(ctx context.Context, a alert.Alert) error {
 	var sign func(body []byte) http.Header
 	if w.sign != nil {

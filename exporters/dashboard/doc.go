@@ -17,9 +17,9 @@
 //
 // # What it costs
 //
-// Nothing while nobody looks: the sources are read on the goroutines of the
-// requests, once in [Config].Interval however many look, and not at all when the
-// last tab is closed or hidden. So the charts begin when somebody opens the page.
+// The page costs nothing while it is not open. The sources are read on the goroutines of the
+// requests, once per [Config].Interval for all clients, and not at all when the last tab is
+// closed or hidden. So the charts begin when the page is opened.
 // The package starts no goroutine. A source and sample take some 64 bytes until
 // they are older than [Config].History.
 //
@@ -33,16 +33,16 @@
 //
 // All but the stream have an ETag. The JSON is for the page and for scripts on
 // the spot: fields may be added, and a monitoring system is better served by the
-// packages prom and otelmetric. Whoever cannot have a stream, because
-// [Config].Clients look already or because something between holds events back,
-// asks for a snapshot now and then instead.
+// packages prom and otelmetric. A page that cannot have a stream, because there are
+// [Config].Clients already or because a proxy holds events back, asks for snapshots
+// instead.
 //
 // # What it can know
 //
 // The figures are lifetime totals, so what happened between two samples is known
-// by its sums: a breaker that opened and closed while nobody looked is listed with
-// the states it went through, and the time in state is exact wherever it follows
-// from the totals, and otherwise shown as a bound. The failure rate is that of the
+// by its sums. A breaker that opened and closed between two samples is listed with
+// the states it went through. The time in a state is exact where it follows from
+// the totals, and otherwise shown as a bound. The failure rate is that of the
 // breaker's own window. Quantiles are shown of sources that have the methods
 //
 //	Name() string
