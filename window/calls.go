@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/tally"
 )
 
@@ -102,7 +103,7 @@ func (c CallsConfig) tally() *tally.Calls {
 // bytes and 48 for each call. What was ignored or refused counts from the window's
 // oldest call on.
 type Calls struct {
-	clock clock
+	clock clock.Clock
 	shape CallsConfig
 	tally *tally.Calls
 	late  atomic.Int64
@@ -118,14 +119,14 @@ func NewCallsAt(c CallsConfig, t0 time.Time) *Calls {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	return &Calls{clock: clock{epoch: t0}, shape: c.orDefault(), tally: c.tally()}
+	return &Calls{clock: clock.Clock{Epoch: t0}, shape: c.orDefault(), tally: c.tally()}
 }
 
 // Record counts a call that ended now and took so long; took matters only where
 // CallsConfig.Slow or Latency is set. An outcome that is none of the three counts
 // as Ignored.
 func (c *Calls) Record(o Outcome, took time.Duration) {
-	c.tally.Record(c.clock.now(), tally.Verdict(o), took)
+	c.tally.Record(c.clock.Now(), tally.Verdict(o), took)
 }
 
 // RecordAt is Record for a call that ended at the time t. A time before the
@@ -135,14 +136,14 @@ func (c *Calls) RecordAt(t time.Time, o Outcome, took time.Duration) {
 }
 
 // Refuse counts a call that was not let through.
-func (c *Calls) Refuse() { c.tally.Refuse(c.clock.now()) }
+func (c *Calls) Refuse() { c.tally.Refuse(c.clock.Now()) }
 
 // RefuseAt is Refuse at the time t.
 func (c *Calls) RefuseAt(t time.Time) { c.tally.Refuse(c.offset(t)) }
 
 // offset returns the offset of a call's time, and counts it if it is late.
 func (c *Calls) offset(t time.Time) time.Duration {
-	at := c.clock.at(t)
+	at := c.clock.At(t)
 	if c.shape.Last == 0 && at < c.tally.Newest() {
 		c.late.Add(1)
 	}
@@ -154,19 +155,19 @@ func (c *Calls) offset(t time.Time) time.Duration {
 func (c *Calls) Late() int64 { return c.late.Load() }
 
 // Counts returns the calls of the last span.
-func (c *Calls) Counts() Counts { return c.since(c.clock.seenNow(), Totals{}) }
+func (c *Calls) Counts() Counts { return c.since(c.clock.SeenNow(), Totals{}) }
 
 // CountsAt is Counts as seen at the time t.
-func (c *Calls) CountsAt(t time.Time) Counts { return c.since(c.clock.seen(t), Totals{}) }
+func (c *Calls) CountsAt(t time.Time) Counts { return c.since(c.clock.Seen(t), Totals{}) }
 
 // Since returns the calls of the last span that were counted after the given
 // totals were read: the window as it would be had it been cleared at that
 // moment, for one reader and at no cost to the others.
-func (c *Calls) Since(baseline Totals) Counts { return c.since(c.clock.seenNow(), baseline) }
+func (c *Calls) Since(baseline Totals) Counts { return c.since(c.clock.SeenNow(), baseline) }
 
 // SinceAt is Since as seen at the time t.
 func (c *Calls) SinceAt(t time.Time, baseline Totals) Counts {
-	return c.since(c.clock.seen(t), baseline)
+	return c.since(c.clock.Seen(t), baseline)
 }
 
 // Totals returns the calls of the whole lifetime.
@@ -174,10 +175,10 @@ func (c *Calls) Totals() Totals { return Totals(c.tally.Totals()) }
 
 // Latency returns how long the calls of the last span took, if CallsConfig.Latency
 // is set. Its window moves by a twelfth of the span, or by buckets if they are fewer.
-func (c *Calls) Latency() Latency { return Latency(c.tally.Latency(c.clock.seenNow())) }
+func (c *Calls) Latency() Latency { return Latency(c.tally.Latency(c.clock.SeenNow())) }
 
 // LatencyAt is Latency as seen at the time t.
-func (c *Calls) LatencyAt(t time.Time) Latency { return Latency(c.tally.Latency(c.clock.seen(t))) }
+func (c *Calls) LatencyAt(t time.Time) Latency { return Latency(c.tally.Latency(c.clock.Seen(t))) }
 
 // LifetimeLatency returns how long all calls took, if CallsConfig.Latency is set.
 func (c *Calls) LifetimeLatency() Latency { return Latency(c.tally.LifetimeLatency()) }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/ring"
 )
 
@@ -20,7 +21,7 @@ import (
 // Sums wrap around, as int64 does. Sum is therefore right for as long as what lies in
 // the window fits an int64, however much was added before.
 type Counter struct {
-	clock clock
+	clock clock.Clock
 	shape Config
 	ring  *ring.Ring
 	mu    sync.Mutex // held to roll
@@ -37,20 +38,20 @@ func NewCounter(c Config) *Counter { return NewCounterAt(c, time.Now()) }
 // times given to the At verbs.
 func NewCounterAt(c Config, t0 time.Time) *Counter {
 	c = c.must()
-	return &Counter{clock: clock{epoch: t0}, shape: c, ring: ring.New(int64(c.width()), c.Buckets, 1)}
+	return &Counter{clock: clock.Clock{Epoch: t0}, shape: c, ring: ring.New(int64(c.width()), c.Buckets, 1)}
 }
 
 // Add adds n, which may be negative, to the sum.
-func (c *Counter) Add(n int64) { c.add(c.clock.now(), n) }
+func (c *Counter) Add(n int64) { c.add(c.clock.Now(), n) }
 
 // AddAt is Add at the time t. A time before the newest bucket adds to that one.
-func (c *Counter) AddAt(t time.Time, n int64) { c.add(c.clock.at(t), n) }
+func (c *Counter) AddAt(t time.Time, n int64) { c.add(c.clock.At(t), n) }
 
 // Sum returns what was added in the last Config.Span, by the rule of Config.Edge.
-func (c *Counter) Sum() int64 { return c.sum(c.clock.seenNow()) }
+func (c *Counter) Sum() int64 { return c.sum(c.clock.SeenNow()) }
 
 // SumAt is Sum as seen at the time t.
-func (c *Counter) SumAt(t time.Time) int64 { return c.sum(c.clock.seen(t)) }
+func (c *Counter) SumAt(t time.Time) int64 { return c.sum(c.clock.Seen(t)) }
 
 // Rate returns the sum a second over Config.Span.
 func (c *Counter) Rate() float64 { return float64(c.Sum()) / c.shape.Span.Seconds() }
@@ -62,11 +63,11 @@ func (c *Counter) RateAt(t time.Time) float64 { return float64(c.SumAt(t)) / c.s
 // which it begins: for drawing. A bucket that is added to meanwhile shows the one or
 // the other sum; when the window is rolled on meanwhile, buckets that have left it
 // show 0.
-func (c *Counter) Buckets() iter.Seq2[time.Time, int64] { return c.buckets(c.clock.seenNow()) }
+func (c *Counter) Buckets() iter.Seq2[time.Time, int64] { return c.buckets(c.clock.SeenNow()) }
 
 // BucketsAt is Buckets as seen at the time t.
 func (c *Counter) BucketsAt(t time.Time) iter.Seq2[time.Time, int64] {
-	return c.buckets(c.clock.seen(t))
+	return c.buckets(c.clock.Seen(t))
 }
 
 // Total returns what was added in the counter's whole life. It wraps around.
@@ -107,7 +108,7 @@ func (c *Counter) buckets(at time.Duration) iter.Seq2[time.Time, int64] {
 	return func(yield func(time.Time, int64) bool) {
 		last := max(c.ring.Bucket(int64(at)), c.ring.Newest())
 		for b := last - int64(c.shape.Buckets) + 1; b <= last; b++ {
-			if !yield(c.clock.start().Add(time.Duration(c.ring.Start(b))), c.bucket(b)) {
+			if !yield(c.clock.Date(time.Duration(c.ring.Start(b))), c.bucket(b)) {
 				return
 			}
 		}

@@ -28,10 +28,10 @@ func NewNamed(name string, c *Calls) *Named {
 		name: name, calls: c, late: instrument.WindowEventsLate.Series(name), ratio: instrument.WindowErrorRatio.Series(name),
 		size: instrument.WindowSize.Series(name), length: instrument.WindowLength.Series(name), coverage: instrument.WindowCoverage.Series(name),
 	}
-	n.late.Created = c.clock.epoch
+	n.late.Created = c.clock.Epoch
 	for i, outcome := range [4]string{"success", "failure", "ignored", "refused"} {
 		n.events[i] = instrument.WindowEvents.Series(name, outcome)
-		n.events[i].Created = c.clock.epoch
+		n.events[i].Created = c.clock.Epoch
 	}
 	for i, q := range [3]string{"0.5", "0.9", "0.99"} {
 		n.latency[i] = instrument.WindowLatency.Series(name, q)
@@ -49,7 +49,7 @@ func (n *Named) Calls() *Calls { return n.calls }
 // of no calls, their latency, and the length of a window that has none. It takes a
 // lock only where the window is over the last so many calls.
 func (n *Named) Observe(yield func(*stat.Series, float64) bool) {
-	at := n.calls.clock.seenNow()
+	at := n.calls.clock.SeenNow()
 	now, total := n.calls.since(at, Totals{}), n.calls.Totals()
 	for i, v := range [4]int64{total.Successes, total.Failures, total.Ignored, total.Refused} {
 		if !yield(n.events[i], float64(v)) {

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/ring"
 )
 
@@ -26,7 +27,7 @@ import (
 // order in which the totals were read, since an older one would look like a new beginning: let
 // one goroutine take them. Given an earlier time than the latest sample, an older one is ignored.
 type View struct {
-	clock clock
+	clock clock.Clock
 	shape Config
 
 	mu      sync.Mutex
@@ -47,27 +48,27 @@ func NewView(c Config) *View { return NewViewAt(c, time.Now()) }
 // NewViewAt is NewView for a view that begins at t0 and lives on given times.
 func NewViewAt(c Config, t0 time.Time) *View {
 	c = c.must()
-	return &View{clock: clock{epoch: t0}, shape: c, ring: ring.New(int64(c.width()), c.Buckets, viewCols)}
+	return &View{clock: clock.Clock{Epoch: t0}, shape: c, ring: ring.New(int64(c.width()), c.Buckets, viewCols)}
 }
 
 // Sample tells the view what the totals are now.
-func (v *View) Sample(total Totals) { v.sample(v.clock.now(), total) }
+func (v *View) Sample(total Totals) { v.sample(v.clock.Now(), total) }
 
 // SampleAt is Sample at the time t.
-func (v *View) SampleAt(t time.Time, total Totals) { v.sample(v.clock.at(t), total) }
+func (v *View) SampleAt(t time.Time, total Totals) { v.sample(v.clock.At(t), total) }
 
 // Counts returns the calls of the last span, as far as they were sampled.
-func (v *View) Counts() Counts { return v.counts(v.clock.seenNow()) }
+func (v *View) Counts() Counts { return v.counts(v.clock.SeenNow()) }
 
 // CountsAt is Counts as seen at the time t.
-func (v *View) CountsAt(t time.Time) Counts { return v.counts(v.clock.seen(t)) }
+func (v *View) CountsAt(t time.Time) Counts { return v.counts(v.clock.Seen(t)) }
 
 // Coverage returns the share of the span that lies after the first sample, in
 // 0..1: below 1 the view does not reach back as far as its span.
-func (v *View) Coverage() float64 { return v.coverage(v.clock.seenNow()) }
+func (v *View) Coverage() float64 { return v.coverage(v.clock.SeenNow()) }
 
 // CoverageAt is Coverage as seen at the time t.
-func (v *View) CoverageAt(t time.Time) float64 { return v.coverage(v.clock.seen(t)) }
+func (v *View) CoverageAt(t time.Time) float64 { return v.coverage(v.clock.Seen(t)) }
 
 // Span returns the length of the window.
 func (v *View) Span() time.Duration { return v.shape.Span }

@@ -3,7 +3,6 @@ package clock
 
 import (
 	"math"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -15,18 +14,9 @@ import (
 //
 // Set Epoch before the first use. All methods may be called from any number of goroutines.
 type Clock struct {
-	Epoch time.Time // when the owner was made
-
-	origin time.Time     // if it is another one: never read before state says so
-	state  atomic.Uint32 // unbegun, asMade or moved
-	first  sync.Mutex    // held to begin
+	Epoch  time.Time                 // when the owner was made
+	origin atomic.Pointer[time.Time] // nil until a time is given, then &Epoch or another time
 }
-
-const (
-	unbegun = iota // no time was given yet
-	asMade         // the origin is Epoch
-	moved          // the origin is origin
-)
 
 // Reach bounds offsets on both sides, at 146 years, so that the difference of any two is exact.
 // A time beyond it is as stale, or as late, as can be.
@@ -36,10 +26,18 @@ func bounded(d time.Duration) time.Duration { return min(max(d, -Reach), Reach) 
 
 // AsMade reports whether a time was given and the origin is Epoch, so that time.Since(c.Epoch) is
 // the same as c.Now().
-func (c *Clock) AsMade() bool { return c.state.Load() == asMade }
+func (c *Clock) AsMade() bool { return c.origin.Load() == &c.Epoch }
 
 // Moved reports whether the origin is not Epoch.
-func (c *Clock) Moved() bool { return c.state.Load() == moved }
+func (c *Clock) Moved() bool { return c.start() != &c.Epoch }
+
+// start returns the time of the offset 0.
+func (c *Clock) start() *time.Time {
+	if origin := c.origin.Load(); origin != nil {
+		return origin
+	}
+	return &c.Epoch
+}
 
 // Now is At by the real clock.
 func (c *Clock) Now() time.Duration {
@@ -51,7 +49,7 @@ func (c *Clock) Now() time.Duration {
 
 // At returns the offset of a time. The first call decides what the origin is.
 func (c *Clock) At(t time.Time) time.Duration {
-	if c.state.Load() == unbegun {
+	if c.origin.Load() == nil {
 		c.begin(t)
 	}
 	return c.Seen(t)
@@ -59,12 +57,7 @@ func (c *Clock) At(t time.Time) time.Duration {
 
 // Seen returns the offset of a time from which a reader looks. It does not decide what the origin
 // is.
-func (c *Clock) Seen(t time.Time) time.Duration {
-	if c.Moved() {
-		return bounded(t.Sub(c.origin))
-	}
-	return bounded(t.Sub(c.Epoch))
-}
+func (c *Clock) Seen(t time.Time) time.Duration { return bounded(t.Sub(*c.start())) }
 
 // SeenNow is Seen by the real clock.
 func (c *Clock) SeenNow() time.Duration {
@@ -76,32 +69,25 @@ func (c *Clock) SeenNow() time.Duration {
 
 // IsOffset reports whether d, which has passed since Epoch, is an offset.
 func (c *Clock) IsOffset(d time.Duration) bool {
-	if c.state.Load() == unbegun {
+	if c.origin.Load() == nil {
 		c.begin(c.Epoch.Add(d))
 	}
 	return c.AsMade()
 }
 
 // Date returns the time of an offset.
-func (c *Clock) Date(at time.Duration) time.Time {
-	if c.Moved() {
-		return c.origin.Add(at)
-	}
-	return c.Epoch.Add(at)
-}
+func (c *Clock) Date(at time.Duration) time.Time { return c.start().Add(at) }
 
 // begin sets the origin by the first time given. A time that lies further back than an offset
 // reaches is stale for any clock, such as the zero time: the next one is the first then.
 func (c *Clock) begin(t time.Time) {
-	c.first.Lock()
-	defer c.first.Unlock()
 	switch d := t.Sub(c.Epoch); {
-	case c.state.Load() != unbegun || d < -Reach:
+	case d < -Reach:
 	case d >= 0 && d <= Reach:
-		c.state.Store(asMade)
+		c.origin.CompareAndSwap(nil, &c.Epoch)
 	default:
-		c.origin = t
-		c.state.Store(moved)
+		first := t // of its own, so that only this case allocates
+		c.origin.CompareAndSwap(nil, &first)
 	}
 }
 
