@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/internal/instrument"
+	"github.com/weir-go/weir/internal/tally"
 )
 
 // booked returns all calls that the group shows, late ones included.
@@ -66,6 +67,24 @@ func TestAResultCountsOnceWhileItsBreakerIsEvicted(t *testing.T) {
 	close(results)
 	require.Equal(t, rounds, booked(g))
 	t.Logf("evicted in %d of %d rounds", first, rounds)
+}
+
+// Of the calls that were recorded before their breaker was evicted, and whose callers see that only
+// afterwards, those are passed on that the eviction has missed, and no more.
+func TestOnlyAResultThatTheEvictionHasMissedIsPassedOn(t *testing.T) {
+	t0 := time.Now()
+	g := NewGroupAt[int]("g", GroupConfig{MaxKeys: 1, MaxSeries: Off}, t0)
+	b := g.GetAt(t0, 0)
+	p := b.phase.Load()
+	p.tally.Record(0, tally.Ignored, 0) // seen
+	g.GetAt(t0, 1)
+	require.Equal(t, evicted, b.phase.Load().state)
+	p.tally.Record(0, tally.Ignored, 0) // missed
+	for call := range 2 {
+		gone, missed := b.missed()
+		require.True(t, gone)
+		require.Equal(t, call == 0, missed)
+	}
 }
 
 // A refusal that is counted only after its breaker was evicted is one of the breaker that
