@@ -244,13 +244,20 @@ func (g *Gate) Latency() window.Latency { return g.breaker.Latency() }
 // LifetimeLatency returns how long all calls took, if breaker.Config.Latency is set.
 func (g *Gate) LifetimeLatency() window.Latency { return g.breaker.LifetimeLatency() }
 
-// RetryAfter returns how long to wait before a refused call may be tried again, as the
-// first error in the tree of err says that has a method RetryAfter() time.Duration;
-// 0 where none has. It is limiter.Never for what will never be let through.
+// minRetry is the shortest wait that a refusal asks for.
+const minRetry = time.Millisecond
+
+// RetryAfter returns how long to wait before retrying: the result of the first RetryAfter method in
+// err's tree, or 0 if there is none. For a refusal it is at least a millisecond, so that a caller that
+// waits and retries does not spin, and limiter.Never if the call will never be let through.
 func RetryAfter(err error) time.Duration {
 	var e interface{ RetryAfter() time.Duration }
-	if errors.As(err, &e) {
-		return e.RetryAfter()
+	if !errors.As(err, &e) {
+		return 0
 	}
-	return 0
+	d := e.RetryAfter()
+	if d < minRetry && errors.Is(err, ErrRefused) {
+		return minRetry
+	}
+	return d
 }

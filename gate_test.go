@@ -305,6 +305,27 @@ func TestRetryAfterFindsTheWait(t *testing.T) {
 	require.Equal(t, limiter.Never, weir.RetryAfter(&limiter.LimitedError{}))
 }
 
+// immediate refuses, and says that the call may be tried again at once.
+type immediate struct{}
+
+func (immediate) Take(n int) limiter.Result { return limiter.Result{OK: n == 0, Limit: 1} }
+func (immediate) Refund(int)                {}
+
+// A caller that waits as long as a refusal says, and retries, does not spin.
+func TestRetryAfterOfARefusalIsNeverZero(t *testing.T) {
+	g := weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Limiter: immediate{}})
+	for name, err := range map[string]error{
+		"a limiter that does not know": g.Run(bg(), succeed),
+		"a limit whose time has come":  &limiter.LimitedError{Until: time.Now().Add(-time.Hour)},
+		"a forced-open breaker":        weir.New("g", weir.Config{Breaker: breaker.Config{Initial: breaker.ForcedOpen}}).Run(bg(), succeed),
+	} {
+		require.ErrorIs(t, err, weir.ErrRefused, name)
+		require.GreaterOrEqual(t, weir.RetryAfter(err), time.Millisecond, name)
+	}
+	require.Zero(t, weir.RetryAfter(asking(0)), "no refusal")
+	require.Equal(t, time.Microsecond, weir.RetryAfter(asking(time.Microsecond)))
+}
+
 func TestConfigNamesWhatIsWrong(t *testing.T) {
 	for _, c := range []struct {
 		config weir.Config

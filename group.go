@@ -181,11 +181,16 @@ func (g *Group[K]) Reconfigure(c Config) error {
 }
 
 // Forget removes the key, whatever the state of its gate, and reports whether the group had it. The
-// next call of the key starts with a new breaker and without a hold. Forget is meant for keys that are
-// gone for good, such as a host that was shut down.
+// next call of the key starts with a new breaker, a full token bucket and no hold. Forget is meant for
+// keys that are gone for good, such as a host that was shut down.
 func (g *Group[K]) Forget(key K) bool {
-	g.holds.forget(keytext.Bounded(key))
-	return g.breakers.Forget(key)
+	known := g.breakers.Forget(key)
+	key = keytext.Bounded(key)
+	g.holds.forget(key)
+	if g.buckets != nil && g.buckets.Forget(key) {
+		known = true
+	}
+	return known
 }
 
 // Admissions returns what became of the calls of all keys at their limiters; zeros

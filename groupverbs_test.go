@@ -127,6 +127,22 @@ func TestGroupForgetsAKeyInAnyState(t *testing.T) {
 	require.EqualValues(t, 1, g.Get("a").Totals().Successes)
 }
 
+// What a forgotten key owed is forgotten too, and a hold of its bucket.
+func TestGroupForgetsTheTokensOfAKey(t *testing.T) {
+	for _, key := range []string{"a", strings.Repeat("long", 100)} {
+		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 1}})
+		kept := g.Get(key)
+		require.NoError(t, kept.Run(bg(), succeed))
+		require.ErrorIs(t, kept.Run(bg(), succeed), limiter.ErrLimited)
+		require.True(t, g.Forget(key))
+		require.NoError(t, kept.Run(bg(), succeed))
+		require.True(t, g.Forget(key))
+		kept.Hold(time.Hour)
+		g.Forget(key)
+		require.NoError(t, kept.Run(bg(), succeed))
+	}
+}
+
 // A long key, or a part of a long text, takes no more memory with its gate than its breaker takes.
 func TestGatesOfAGroupAreBoundedInBytesWhateverTheKeys(t *testing.T) {
 	const most, size = 128, 1 << 20
