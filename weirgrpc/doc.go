@@ -35,18 +35,18 @@
 //
 // # Refusals
 //
-// A refusal is a status: Unavailable if a breaker is open, ResourceExhausted if a limit is reached or
-// the service has asked to wait. Its details are a google.rpc.ErrorInfo and, if the wait is known, a
+// A refusal is a status: Unavailable if a breaker is open or a throttle refuses, ResourceExhausted if a
+// limit is reached or the service has asked to wait. Its details are a google.rpc.ErrorInfo and, if the wait is known, a
 // google.rpc.RetryInfo, for clients in any language. The domain of the ErrorInfo is
-// "github.com/weir-go/weir", its reason BREAKER_OPEN, LIMITED or HELD, and its metadata has the name of
-// the breaker or limiter. A server also sends the wait in the trailer grpc-retry-pushback-ms, which the
+// "github.com/weir-go/weir", its reason BREAKER_OPEN, LIMITED, HELD or THROTTLED, and its metadata has
+// the name of the breaker or limiter. A server also sends the wait in the trailer grpc-retry-pushback-ms, which the
 // retries of gRPC obey. In the process that refused, the error is a [*RefusedError], which matches
 // weir.ErrRefused, and breaker.ErrOpen or limiter.ErrLimited.
 //
 // If OpenTelemetry records a span for the context of the call (a client's is that of its caller), a
 // refusal sets attributes on it. [LogRefusedCalls] logs the same:
 //
-//	weir.refusal.reason                     open, limited or held
+//	weir.refusal.reason                     open, limited, held or throttled
 //	weir.breaker.name or weir.limiter.name  what refused
 //	weir.group.key                          the key of a breaker of a group
 //	weir.retry_after                        seconds, if they are known

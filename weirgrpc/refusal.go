@@ -17,6 +17,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/throttle"
 )
 
 // reason is what refused a call, as it stands in logs and spans.
@@ -26,6 +27,8 @@ const (
 	open    reason = "open"    // a breaker
 	limited reason = "limited" // a limiter
 	held    reason = "held"    // a hold: see weir.Gate.Hold
+
+	throttled reason = "throttled" // a throttle
 )
 
 // errorDomain is the domain of the ErrorInfo of a refusal.
@@ -33,13 +36,13 @@ const errorDomain = "github.com/weir-go/weir"
 
 // RefusedError is the error of a call that was not made, or not served.
 //
-// It is a gRPC status: Unavailable if a breaker is open, ResourceExhausted if a limit is reached or
+// It is a gRPC status: Unavailable if a breaker is open or a throttle refuses, ResourceExhausted if a limit is reached or
 // the service has asked to wait. It has an ErrorInfo, and a RetryInfo if the wait is known. In this
 // process it also matches what Err matches: weir.ErrRefused, and breaker.ErrOpen or limiter.ErrLimited.
 // A client receives the status alone.
 type RefusedError struct {
 	Method string // of the call, in full
-	Err    error  // a *breaker.OpenError or a *limiter.LimitedError, which names what refused the call
+	Err    error  // of the breaker, limiter or throttle, which it names: a *breaker.OpenError, say
 }
 
 // cause returns what refused the call, its name, and the key of its group if it is known.
@@ -49,6 +52,8 @@ func (e *RefusedError) cause() (why reason, name, key string) {
 	}
 	by, ok := errors.AsType[*limiter.LimitedError](e.Err)
 	switch {
+	case errors.Is(e.Err, throttle.ErrRefused):
+		return throttled, "", ""
 	case !ok:
 		return limited, "", ""
 	case by.Reason == limiter.Held:
@@ -73,6 +78,8 @@ func (e *RefusedError) GRPCStatus() *status.Status {
 		info.Reason = "BREAKER_OPEN"
 	case held:
 		s.Message, info.Reason = fmt.Sprintf("%q: the service asked to wait", name), "HELD"
+	case throttled:
+		s.Code, s.Message, info.Reason = int32(codes.Unavailable), "refused by a throttle", "THROTTLED"
 	case limited:
 	}
 	s.Details = []*anypb.Any{wrapped(info)}

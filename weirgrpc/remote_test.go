@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -15,6 +16,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/throttle"
 	"github.com/weir-go/weir/weirgrpc"
 )
 
@@ -99,4 +101,23 @@ func TestALaterRefusalGivesBackToARemote(t *testing.T) {
 		require.ErrorIs(t, ask(t.Context(), server, "acme"), breaker.ErrOpen)
 	}
 	require.Zero(t, tenants.used["acme"])
+}
+
+func TestTheStatusOfWhatAThrottleRefuses(t *testing.T) {
+	search := throttle.New("search", throttle.Config{})
+	var err error
+	for range 1000 {
+		var permit throttle.Permit
+		if permit, err = search.Allow(); err != nil {
+			break
+		}
+		permit.Record(breaker.Failure)
+	}
+	require.ErrorIs(t, err, throttle.ErrRefused)
+	refused := &weirgrpc.RefusedError{Method: get, Err: err}
+	require.Equal(t, codes.Unavailable, status.Code(refused))
+	require.Equal(t, "refused by a throttle, retry in 1s", status.Convert(refused).Message())
+	info, ok := detail[*errdetails.ErrorInfo](refused)
+	require.True(t, ok)
+	require.Equal(t, "THROTTLED", info.Reason)
 }

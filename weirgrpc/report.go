@@ -92,7 +92,10 @@ func (e *RefusedError) attributes() []attribute.KeyValue {
 	if why == open {
 		by = attribute.String(keyBreaker, name)
 	}
-	attrs := []attribute.KeyValue{attribute.String(keyReason, string(why)), by}
+	attrs := []attribute.KeyValue{attribute.String(keyReason, string(why))}
+	if why != throttled {
+		attrs = append(attrs, by)
+	}
 	if key != "" {
 		attrs = append(attrs, attribute.String(keyGroup, key))
 	}

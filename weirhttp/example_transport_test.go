@@ -176,7 +176,7 @@ func ExampleTransport_All() {
 	down := false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if down {
-			http.Error(w, "no disk", http.StatusInternalServerError)
+			w.WriteHeader(http.StatusInternalServerError)
 		}
 	}))
 	defer server.Close()

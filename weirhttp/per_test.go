@@ -14,7 +14,7 @@ func TestTheNameOfPerHostStandsInErrorsAndMetrics(t *testing.T) {
 	for _, name := range []string{"shop", "bank"} {
 		gates := weirhttp.PerHost(name, fragile())
 		client := &http.Client{Transport: weirhttp.NewTransport(gates, weirhttp.TransportConfig{Base: always(500)})}
-		get(client, "http://a.example")
+		_, _ = get(client, "http://a.example")
 		_, err := get(client, "http://a.example")
 		require.ErrorContains(t, err, `"`+name)
 		for s := range gates.Observe {

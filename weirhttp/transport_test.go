@@ -405,14 +405,14 @@ func TestATransportsConfigIsChecked(t *testing.T) {
 		-time.Second: "weirhttp: MaxRetryAfter is -1s, must be at least 0, or Off",
 	} {
 		c := weirhttp.TransportConfig{MaxRetryAfter: wait}
-		make := func() { weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{}), c) }
+		create := func() { weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{}), c) }
 		if want == "" {
 			require.NoError(t, c.Validate(), wait)
-			require.NotPanics(t, make, wait)
+			require.NotPanics(t, create, wait)
 			continue
 		}
 		require.EqualError(t, c.Validate(), want)
-		require.PanicsWithError(t, want, make)
+		require.PanicsWithError(t, want, create)
 	}
 }
 
