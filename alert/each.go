@@ -18,10 +18,13 @@ const maxMembers = 1000
 //		return alert.FailureRate(host, 5*time.Minute)
 //	})
 //
-// The members' alerts are told apart by the label "key", which is the key as fmt.Sprint writes
-// it. A text that is not UTF-8 or longer than 1,024 bytes is cut, and a hash of the whole is
-// appended. At most 1,000 members are watched. Members beyond that are left out, and so is a
-// member whose key reads as that of another member; each evaluation counts that as an error.
+// The groups of breakers, of gates and of limiters have the method All, and so has a transport of
+// package weirhttp.
+//
+// The members' alerts are told apart by the label "key", which is the key as fmt.Sprint writes it. A
+// text that is not UTF-8 or longer than 1,024 bytes is cut, and a hash of the whole is appended. At
+// most 1,000 members are watched. Members beyond that are left out, and so is a member whose key
+// reads as that of another member; each evaluation counts that as an error.
 //
 // Each evaluation ranges over the sequence. A member is watched from the first evaluation that
 // finds it. Its earlier calls are not counted. The same holds for a member that was absent and

@@ -13,6 +13,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/window"
 )
 
@@ -204,6 +205,25 @@ func ExampleEach_group() {
 	}
 	// Output:
 	// host is down (b.example): firing: tripped breaker is 1, alerts above 0
+}
+
+// One rule watches what each user has left of a limit.
+func ExampleEach_limiter() {
+	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(10), Burst: 10})
+	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{
+		Name: "user has used up the limit", When: alert.Below(1),
+		Value: alert.Each(users.All(), func(user limiter.Keyed[string]) alert.Value {
+			return alert.Gauge(func() float64 { return float64(user.Take(0).Remaining) })
+		}),
+	})
+	users.Take("ada", 1)
+	users.Take("bob", 10)
+	monitor.Evaluate(time.Now())
+	for _, a := range monitor.Alerts() {
+		fmt.Println(a.Rule, a.Key)
+	}
+	// Output:
+	// user has used up the limit bob
 }
 
 func ExampleBurnRateRules() {

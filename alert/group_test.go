@@ -2,6 +2,7 @@ package alert_test
 
 import (
 	"context"
+	"net/http"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirhttp"
 )
 
 // callsOfKeys is how a test calls a member of a group.
@@ -53,4 +55,43 @@ func TestEachWatchesTheMembersOfAnyGroup(t *testing.T) {
 			require.Equal(t, 30.0, float64(monitor.Alerts()[0].Calls))
 		})
 	}
+}
+
+func TestEachWatchesTheHostsOfATransport(t *testing.T) {
+	transport := weirhttp.NewTransport(weirhttp.PerHost("web", weir.Config{}), weirhttp.TransportConfig{Base: anyServer{}})
+	client := &http.Client{Transport: transport}
+	monitor := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
+		Name: "host is called", When: alert.Above(0), MinCalls: 3,
+		Value: alert.Each(transport.All(), func(host *weir.Gate) alert.Value { return alert.Rate(host, time.Minute) }),
+	})
+	require.NoError(t, getFrom(t.Context(), client, "a"))
+	require.NoError(t, getFrom(t.Context(), client, "b"))
+	at := time.Now()
+	monitor.Evaluate(at)
+	for range 3 {
+		require.NoError(t, getFrom(t.Context(), client, "b"))
+	}
+	monitor.Evaluate(at.Add(5 * s))
+	require.Len(t, monitor.Alerts(), 1)
+	require.Equal(t, "b.example", monitor.Alerts()[0].Key)
+}
+
+func TestEachWatchesTheKeysOfALimiter(t *testing.T) {
+	users := limiter.NewGroup(limiter.GroupConfig[int]{Rate: tenAnHour(), Burst: 10})
+	monitor := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
+		Name: "user has used up the limit", When: alert.Below(1), For: 10 * s,
+		Value: alert.Each(users.All(), func(user limiter.Keyed[int]) alert.Value {
+			return alert.Gauge(func() float64 { return float64(user.Take(0).Remaining) })
+		}),
+	})
+	at := time.Now()
+	for range 3 {
+		users.Take(7, 10)
+		users.Take(8, 1)
+		monitor.Evaluate(at)
+		at = at.Add(5 * s)
+	}
+	require.Len(t, monitor.Alerts(), 1)
+	require.Equal(t, "7", monitor.Alerts()[0].Key)
+	require.Equal(t, alert.Firing, monitor.Alerts()[0].State, "the same member at each evaluation")
 }
