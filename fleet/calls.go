@@ -9,11 +9,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Counted is anything that counts its calls: a breaker, a gate, a window. Totals only
-// grow, are safe for concurrent use, and are read at each Calls.Counts.
-type Counted interface {
-	Totals() window.Totals
-}
+// counted is anything that counts its calls.
+type counted interface{ Totals() window.Totals }
 
 // Calls is a window.Calls that the nodes of a fleet share: each counts its own calls,
 // at the price of doing so alone, and knows what all of them have counted.
@@ -69,7 +66,9 @@ type Calls struct {
 	mu      sync.Mutex
 	ledger  ledger
 	sources []source
-	stats   CallsStats
+	flushes int64         // round trips that Redis answered
+	failed  int64         // round trips that failed
+	err     error         // of the latest round trip
 	learnt  time.Duration // when the latest flush was sent that was answered
 }
 
@@ -91,12 +90,10 @@ func NewCalls(l *Link, name string, c CallsConfig) *Calls {
 // Name returns the name.
 func (c *Calls) Name() string { return c.name }
 
-// Span returns the length of the window.
-func (c *Calls) Span() time.Duration { return c.config.Span }
-
-// Follow counts the calls of these sources as this node's, from now on. What is
-// followed twice counts twice.
-func (c *Calls) Follow(sources ...Counted) {
+// Follow counts the calls of these sources as this node's, from now on: breakers, gates, windows
+// and all else whose Totals only grow and may be read at any time. They are read at each call of
+// Counts. What is followed twice counts twice.
+func (c *Calls) Follow(sources ...interface{ Totals() window.Totals }) {
 	var more []source
 	for _, s := range sources {
 		more = append(more, source{s, rowOf(window.Counts(s.Totals()))})
@@ -151,19 +148,14 @@ func (c *Calls) Forget() {
 func (c *Calls) Stats() CallsStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.stats
-	s.Late, s.Lost, s.Lag = c.ledger.late, c.ledger.lost.counts(), c.now()-c.learnt
-	return s
+	return CallsStats{Err: c.err, Late: c.ledger.late, Lag: c.now() - c.learnt}
 }
 
 // CallsStats is how the exchange of a Calls with its fleet goes.
 type CallsStats struct {
-	Flushes int64         // round trips that Redis answered
-	Failed  int64         // round trips that failed
-	Err     error         // of the latest round trip; nil where Redis answered it
-	Lag     time.Duration // how old what is known of the fleet is; since NewCalls where nothing is
-	Late    int64         // calls of this node that arrived too late for the window
-	Lost    window.Counts // calls of this node of which it is not known whether they arrived
+	Err  error         // of the latest round trip; nil where Redis answered it
+	Lag  time.Duration // how old what is known of the fleet is; since NewCalls where nothing is
+	Late int64         // calls of this node that arrived too late for the window
 }
 
 func (c *Calls) now() time.Duration { return time.Since(c.epoch) }

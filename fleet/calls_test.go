@@ -70,7 +70,7 @@ func TestCallsOfAllNodesAreCountedByEach(t *testing.T) {
 	l := connect(t)
 	nodes := []member{join(t, l, quick), join(t, l, quick), join(t, l, quick)}
 	for i, n := range nodes {
-		soon(t, func() bool { return n.Stats().Flushes > 0 })
+		soon(t, func() bool { return n.Flushes() > 0 })
 		n.record(window.Failure, i+1)
 		require.GreaterOrEqual(t, n.Counts().Failures, int64(i+1), "its own at once")
 		n.record(window.Success, 10)
@@ -106,7 +106,7 @@ func TestTheLastCallsAreFlushedWhenRunEnds(t *testing.T) {
 	c.Interval = 10 * time.Second
 	l := connect(t)
 	a := join(t, l, c)
-	soon(t, func() bool { return a.Stats().Flushes > 0 })
+	soon(t, func() bool { return a.Flushes() > 0 })
 	a.record(window.Failure, 5)
 	a.stop()
 	b := join(t, l, c)
@@ -160,7 +160,7 @@ func (c *caller) call(err error) {
 func TestABreakerTripsOnWhatTheFleetHasCounted(t *testing.T) {
 	nodes := []*caller{newCaller(t, true), newCaller(t, true), newCaller(t, true)}
 	for _, n := range nodes {
-		soon(t, func() bool { return n.Stats().Flushes > 0 })
+		soon(t, func() bool { return n.Flushes() > 0 })
 	}
 	for _, n := range nodes {
 		for range 12 { // of the 30 that it takes
@@ -239,7 +239,7 @@ func TestCallsThatCannotBe(t *testing.T) {
 	require.Panics(t, func() { fleet.NewCalls(l, "a{b}", fleet.CallsConfig{}) })
 
 	running := join(t, l, quick)
-	soon(t, func() bool { return running.Stats().Flushes > 0 })
+	soon(t, func() bool { return running.Flushes() > 0 })
 	require.EqualError(t, running.Run(t.Context()), `fleet: Run of Calls "`+running.Name()+`" is running already`)
 }
 
@@ -247,18 +247,18 @@ func TestWindowsOfOtherShapesAndNamesAreOthers(t *testing.T) {
 	l := connect(t)
 	a := join(t, l, quick)
 	a.record(window.Failure, 5)
-	soon(t, func() bool { return a.Stats().Flushes > 1 })
+	soon(t, func() bool { return a.Flushes() > 1 })
 	wide := quick
 	wide.Span *= 2
 	fine := quick
 	fine.Buckets *= 2
 	for _, c := range []fleet.CallsConfig{wide, fine} {
 		other := join(t, l, c)
-		soon(t, func() bool { return other.Stats().Flushes > 1 })
+		soon(t, func() bool { return other.Flushes() > 1 })
 		require.Zero(t, other.Counts())
 	}
 	other := run(t, fleet.NewCalls(l, name(t)+"2", quick))
-	soon(t, func() bool { return other.Stats().Flushes > 1 })
+	soon(t, func() bool { return other.Flushes() > 1 })
 	require.Zero(t, other.Counts())
 }
 
@@ -270,7 +270,7 @@ func TestACallCostsNoMemoryAndAsksNobody(t *testing.T) {
 		_ = c.Counts()
 		_ = c.Totals()
 	}))
-	require.Zero(t, c.Stats().Flushes)
+	require.Zero(t, c.Flushes())
 }
 
 func TestTheFiguresOfAWindow(t *testing.T) {

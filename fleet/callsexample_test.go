@@ -77,7 +77,7 @@ func ExampleCalls_Record() {
 }
 
 // Whatever counts its calls can be followed, so that nothing is counted twice.
-func ExampleCounted() {
+func ExampleCalls_Follow() {
 	client := redis.NewClient(&redis.Options{Addr: newServer(), ContextTimeoutEnabled: true})
 	defer client.Close()
 	link, err := fleet.Connect(context.Background(), "redis", client, fleet.LinkConfig{})
@@ -111,6 +111,6 @@ func ExampleCallsStats() {
 	cancel()
 	_ = queue.Run(ctx) // once, for the context is done
 	stats := queue.Stats()
-	fmt.Println(stats.Flushes, stats.Failed, errors.Is(stats.Err, fleet.ErrUnavailable))
-	// Output: 0 1 true
+	fmt.Println(stats.Late, errors.Is(stats.Err, fleet.ErrUnavailable))
+	// Output: 0 true
 }

@@ -95,3 +95,24 @@ func (n *CallsNode) Fleet() window.Counts { return n.ledger.last.total.counts() 
 
 // Key is where Redis keeps the window.
 func (c *Calls) Key() string { return c.key }
+
+// Flushes is how many round trips Redis has answered.
+func (c *Calls) Flushes() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.flushes
+}
+
+// FailedFlushes is how many round trips have failed.
+func (c *Calls) FailedFlushes() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failed
+}
+
+// Lost are the calls of this node of which it is not known whether they arrived.
+func (c *Calls) Lost() window.Counts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ledger.lost.counts()
+}

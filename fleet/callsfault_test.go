@@ -45,7 +45,7 @@ func newCrew(t *testing.T, o *redis.Options) *crew {
 		c.nodes = append(c.nodes, join(t, linkTo(t, &own), lasting))
 	}
 	for _, n := range c.nodes {
-		soon(t, func() bool { return n.Stats().Flushes > 0 })
+		soon(t, func() bool { return n.Flushes() > 0 })
 	}
 	return c
 }
@@ -74,7 +74,7 @@ func (c *crew) requireAll() {
 		require.Never(c.t, func() bool { return n.Counts() != want }, 5*lasting.Interval, time.Millisecond)
 		require.Equal(c.t, window.Totals(want), n.Totals())
 		require.Zero(c.t, n.Stats().Late)
-		require.Zero(c.t, n.Stats().Lost)
+		require.Zero(c.t, n.Lost())
 	}
 }
 
@@ -94,7 +94,7 @@ func (c *crew) requireAgreement() int64 {
 }
 
 // requireFault waits until a node meets the fault.
-func (c *crew) requireFault(want fleet.Fault) {
+func (c *crew) requireFault(want string) {
 	c.t.Helper()
 	require.Eventually(c.t, func() bool {
 		e, ok := errors.AsType[*fleet.StoreError](c.nodes[0].Stats().Err)
@@ -141,7 +141,7 @@ func TestCallsSurviveAServerThatHangs(t *testing.T) {
 	c.work(100 * time.Millisecond)
 	s.Pause()
 	c.work(5 * time.Second)
-	require.Positive(t, c.nodes[0].Stats().Failed)
+	require.Positive(t, c.nodes[0].FailedFlushes())
 	require.Greater(t, c.nodes[0].Stats().Lag, 4*time.Second)
 	require.GreaterOrEqual(t, c.nodes[0].Counts().Failures, int64(5000), "its own go on counting")
 	s.Continue()
@@ -179,7 +179,7 @@ func TestCallsSurviveAServerThatForgetsItsScripts(t *testing.T) {
 		c.work(30 * time.Millisecond)
 	}
 	c.requireAll()
-	require.Zero(t, c.nodes[0].Stats().Failed)
+	require.Zero(t, c.nodes[0].FailedFlushes())
 }
 
 func TestCallsWaitForAServerThatCannotTakeThem(t *testing.T) {
@@ -187,13 +187,13 @@ func TestCallsWaitForAServerThatCannotTakeThem(t *testing.T) {
 	elsewhere := redistest.Start(t)
 	key := fleet.NewCalls(linkTo(t, s.Options()), name(t), lasting).Key()
 	c := newCrew(t, s.Options())
-	for fault, trouble := range map[fleet.Fault]struct{ begin, end []any }{
-		fleet.ReadOnly: {
+	for fault, trouble := range map[string]struct{ begin, end []any }{
+		fleet.FaultReadOnly: {
 			[]any{"REPLICAOF", "127.0.0.1", elsewhere.Options().Addr[len("127.0.0.1:"):]},
 			[]any{"REPLICAOF", "NO", "ONE"},
 		},
-		fleet.OutOfMemory: {[]any{"CONFIG", "SET", "maxmemory", "1"}, []any{"CONFIG", "SET", "maxmemory", "0"}},
-		fleet.Foreign:     {[]any{"SET", key, "something else"}, []any{"DEL", key}},
+		fleet.FaultOutOfMemory: {[]any{"CONFIG", "SET", "maxmemory", "1"}, []any{"CONFIG", "SET", "maxmemory", "0"}},
+		fleet.FaultForeign:     {[]any{"SET", key, "something else"}, []any{"DEL", key}},
 	} {
 		t.Log(fault)
 		s.Do("DEL", key)
@@ -221,7 +221,7 @@ func TestCallsWaitForAServerThatLoads(t *testing.T) {
 	var load sync.WaitGroup
 	load.Go(func() { s.Do("DEBUG", "RELOAD") })
 	c.work(100 * time.Millisecond)
-	c.requireFault(fleet.Loading)
+	c.requireFault(fleet.FaultLoading)
 	load.Wait()
 	c.requireAll()
 }
@@ -255,7 +255,7 @@ func TestAHealedPartitionTripsNobody(t *testing.T) {
 	shape := fleet.CallsConfig{Span: time.Second, Buckets: 10, Interval: 20 * time.Millisecond}
 	healthy := join(t, linkTo(t, s.Options()), shape)
 	cut := join(t, linkTo(t, &redis.Options{Addr: p.Addr()}), shape)
-	soon(t, func() bool { return cut.Stats().Flushes > 0 })
+	soon(t, func() bool { return cut.Flushes() > 0 })
 	p.Refuse()
 	cut.record(window.Failure, 100)
 	require.Equal(t, int64(100), cut.Counts().Failures)

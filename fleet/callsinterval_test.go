@@ -37,7 +37,7 @@ func TestEveryNodeKnowsOfACallWithinAnInterval(t *testing.T) {
 	l := connect(t)
 	nodes := []member{join(t, l, slowly), join(t, l, slowly), join(t, l, slowly)}
 	for _, n := range nodes {
-		soon(t, func() bool { return n.Stats().Flushes > 0 })
+		soon(t, func() bool { return n.Flushes() > 0 })
 	}
 	for round := range int64(5) {
 		<-time.After(time.Duration(round) * slowly.Interval / 10) // each begins at another point between two flushes
@@ -66,7 +66,7 @@ func TestBreakersOfAllNodesOpenAfterAnInterval(t *testing.T) {
 		nodes = append(nodes, n)
 	}
 	for _, n := range nodes {
-		soon(t, func() bool { return n.Stats().Flushes > 0 })
+		soon(t, func() bool { return n.Flushes() > 0 })
 	}
 	for _, n := range nodes {
 		for range 12 { // of the 30 that it takes

@@ -48,7 +48,7 @@ func TestAProcessThatIsKilledLosesOneFlushAtMost(t *testing.T) {
 	require.Error(t, process.Wait(), "it was killed")
 
 	heir := join(t, linkTo(t, s.Options()), lasting)
-	soon(t, func() bool { return heir.Stats().Flushes > 0 })
+	soon(t, func() bool { return heir.Flushes() > 0 })
 	kept := heir.Counts().Failures
 	t.Logf("%d calls in %d flushes, %d lost", counted, flushes, counted-kept)
 	require.LessOrEqual(t, kept, counted+1, "it may have died before it said so")
@@ -63,6 +63,6 @@ func countUntilKilled(t *testing.T, addr string) {
 	for n := 1; ; n++ {
 		<-tick.C
 		calls.Record(window.Failure, 0)
-		fmt.Printf("counted %d, %d flushes\n", n, calls.Stats().Flushes)
+		fmt.Printf("counted %d, %d flushes\n", n, calls.Flushes())
 	}
 }

@@ -24,18 +24,21 @@ func newCallsSeries(name string) callsSeries {
 // that those of all nodes add up; size and ratio are the fleet's. The ratio of no
 // calls is left out.
 func (c *Calls) Observe(yield func(*stat.Series, float64) bool) {
-	s, o := c.Stats(), c.outlook.Load()
+	o := c.outlook.Load()
+	c.mu.Lock()
+	late, flushes, failed, lag := c.ledger.late, c.flushes, c.failed, c.now()-c.learnt
+	c.mu.Unlock()
 	own, now := o.own(), o.window(c.now()).counts()
 	for i, n := range [4]int64{own[0], own[1], own[4], own[5]} {
 		if !yield(c.series.events[i], float64(n)) {
 			return
 		}
 	}
-	_ = yield(c.series.late, float64(s.Late)) &&
+	_ = yield(c.series.late, float64(late)) &&
 		yield(c.series.size, float64(now.Calls())) &&
 		(now.Calls() == 0 || yield(c.series.ratio, now.FailureRate())) &&
 		yield(c.series.length, c.config.Span.Seconds()) &&
-		yield(c.series.answer, float64(s.Flushes)) &&
-		yield(c.series.fail, float64(s.Failed)) &&
-		yield(c.series.lag, s.Lag.Seconds())
+		yield(c.series.answer, float64(flushes)) &&
+		yield(c.series.fail, float64(failed)) &&
+		yield(c.series.lag, lag.Seconds())
 }

@@ -8,7 +8,7 @@ import (
 
 // source counts calls of this node.
 type source struct {
-	Counted
+	counted
 	before row // what it had counted when it was first followed
 }
 

@@ -18,7 +18,7 @@ func (c *Calls) exchange(ctx context.Context) {
 		c.mu.Unlock()
 		reply, err := c.link.eval(ctx, callsScript, []string{c.key}, args)
 		if err == nil && !wholeReading(reply) {
-			err = &StoreError{Name: c.link.name, Fault: Trouble}
+			err = &StoreError{link: c.link.name, Fault: faultTrouble}
 		}
 		if err != nil && ctx.Err() != nil {
 			return // Run ends; that is no failure
@@ -27,12 +27,12 @@ func (c *Calls) exchange(ctx context.Context) {
 		if err == nil {
 			c.ledger.settle(readingOf(reply, now))
 			c.learnt = now
-			c.stats.Flushes++
+			c.flushes++
 		} else {
-			c.stats.Failed++
+			c.failed++
 			again = false
 		}
-		c.stats.Err = err
+		c.err = err
 		c.publish(c.now())
 		c.mu.Unlock()
 	}

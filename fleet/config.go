@@ -16,7 +16,7 @@ type Config struct {
 	// and taken from none, in one round trip. If there are several, what was taken of each is found
 	// by its place among them: keep their order. A limit of several keys together is a [Shared].
 	// Must be given.
-	Limits []Limit
+	Limits Limits
 
 	// OnOutage decides while Redis is unavailable. Must be given.
 	OnOutage OnOutage

@@ -71,7 +71,7 @@
 // # Keys
 //
 // What limiters have in Redis begins with [LinkConfig].Prefix and the limiter's name; then comes the user's key, between braces,
-// so that all keys of a decision are in one slot of a Cluster, but for those of a [Shared]. In a key of up to [MaxKey] bytes only '%' and '}' are written
+// so that all keys of a decision are in one slot of a Cluster, but for those of a [Shared]. In a key of up to 256 bytes only '%' and '}' are written
 // otherwise (%25, %7D); of a longer one there is the SHA-256. Nothing is ever scanned. Who has the same prefix, name and key has
 // the same limit, so limiters of different limits or kinds need different names, but for those of package rediscell. A rate or a limit may be
 // changed: what was taken still counts, but where the Window of a FixedWindow becomes shorter.

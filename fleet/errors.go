@@ -25,73 +25,76 @@ var ErrForeign = errors.New("fleet: the key holds something else")
 // client is not one for Clusters.
 var ErrServer = errors.New("fleet: the server cannot be used")
 
-// Fault is what is wrong with Redis. It is what the metric weir.limiter.backend.errors has as error.type.
-type Fault string
-
-// The faults. Those up to Trouble match ErrUnavailable.
+// The faults: see StoreError.Fault. Those up to faultTrouble match ErrUnavailable.
 const (
-	Timeout     Fault = "timeout"     // no answer in time; it may have decided all the same
-	Connection  Fault = "connection"  // it cannot be reached, or the connection was lost
-	BreakerOpen Fault = "breaker"     // it was not asked, because it has failed too often lately
-	Loading     Fault = "loading"     // it reads its data from disk
-	ReadOnly    Fault = "readonly"    // it is a replica
-	MasterDown  Fault = "masterdown"  // it is a replica that has lost its master
-	ClusterDown Fault = "clusterdown" // its Cluster does not serve the slot, or is moving it
-	Moved       Fault = "moved"       // the slot is on another server, and the client does not follow; matches ErrServer where INFO says so
-	OutOfMemory Fault = "oom"         // its memory is full
-	Busy        Fault = "busy"        // it runs some other script, has too many clients, or lacks replicas
-	Trouble     Fault = "server"      // any other error
+	faultTimeout     = "timeout"     // no answer in time; it may have decided all the same
+	faultConnection  = "connection"  // it cannot be reached, or the connection was lost
+	faultBreakerOpen = "breaker"     // it was not asked, because it has failed too often lately
+	faultLoading     = "loading"     // it reads its data from disk
+	faultReadOnly    = "readonly"    // it is a replica
+	faultMasterDown  = "masterdown"  // it is a replica that has lost its master
+	faultClusterDown = "clusterdown" // its Cluster does not serve the slot, or is moving it
+	faultMoved       = "moved"       // the slot is on another server, and the client does not follow; matches ErrServer where INFO says so
+	faultOutOfMemory = "oom"         // its memory is full
+	faultBusy        = "busy"        // it runs some other script, has too many clients, or lacks replicas
+	faultTrouble     = "server"      // any other error
 
-	Foreign Fault = "foreign" // matches ErrForeign
-	TooOld  Fault = "version" // matches ErrServer
-	Denied  Fault = "auth"    // matches ErrServer while a [Link] is made, ErrUnavailable later
-	NoTLS   Fault = "tls"     // likewise
+	faultForeign = "foreign" // matches ErrForeign
+	faultTooOld  = "version" // matches ErrServer
+	faultDenied  = "auth"    // matches ErrServer while a Link is made, ErrUnavailable later
+	faultNoTLS   = "tls"     // likewise
 )
 
 // faults are all of them, for the metrics.
-var faults = []Fault{
-	Timeout, Connection, BreakerOpen, Loading, ReadOnly, MasterDown, ClusterDown, Moved, OutOfMemory, Busy, Trouble,
-	Foreign, TooOld, Denied, NoTLS,
+var faults = []string{
+	faultTimeout, faultConnection, faultBreakerOpen, faultLoading, faultReadOnly, faultMasterDown, faultClusterDown, faultMoved, faultOutOfMemory, faultBusy, faultTrouble,
+	faultForeign, faultTooOld, faultDenied, faultNoTLS,
 }
 
-// StoreError says why Redis did not decide. Its text has neither addresses nor credentials, nor what a script says.
+// StoreError says why Redis did not decide. Its text has neither addresses nor credentials, nor what a script says; what the client
+// library said, which may, is what it wraps.
 //
-// It matches ErrUnavailable, ErrForeign or ErrServer, by its Fault, and context.DeadlineExceeded where that is Timeout. It is no refusal, and
-// does not match weir.ErrRefused.
+// It matches ErrUnavailable, ErrForeign or ErrServer, by its Fault, and context.DeadlineExceeded where that is timeout. It is no refusal,
+// and does not match weir.ErrRefused.
 type StoreError struct {
-	Name  string    // of the link
-	Fault Fault     // what is wrong
-	Until time.Time // for BreakerOpen: when Redis will be asked again, as far as that is known
-	Cause error     // what the client library or the breaker said, if anything: it may tell addresses, so the text leaves it out
+	// Fault is what is wrong with Redis, as the metric weir.limiter.backend.errors has it: timeout (it may have decided all the same),
+	// connection, breaker (it was not asked, because it has failed too often lately), loading, readonly, masterdown, clusterdown, moved,
+	// oom, busy or server, which match ErrUnavailable; foreign, which matches ErrForeign; and version, auth or tls, which match ErrServer, but
+	// ErrUnavailable where they are found out only after the Link was made.
+	Fault string
+
+	link  string    // its name
+	until time.Time // for a breaker: when Redis will be asked again, as far as that is known
+	cause error     // what the client library or the breaker said, if anything
 	final bool      // found out while the link was made, or the server was first asked about itself
 }
 
-func (e *StoreError) Error() string { return "fleet: redis " + e.Name + ": " + faultText[e.Fault] }
+func (e *StoreError) Error() string { return "fleet: redis " + e.link + ": " + faultText[e.Fault] }
 
-var faultText = map[Fault]string{
-	Timeout:     "no answer in time",
-	Connection:  "no connection",
-	BreakerOpen: "not asked, it has failed too often",
-	Loading:     "loading its data",
-	ReadOnly:    "read-only",
-	MasterDown:  "its master is down",
-	ClusterDown: "its cluster is down",
-	Moved:       "part of a cluster, and the client is not one for clusters",
-	OutOfMemory: "out of memory",
-	Busy:        "busy",
-	Trouble:     "an error of the server",
-	Foreign:     "the key holds something else",
-	TooOld:      "older than version 6",
-	Denied:      "access denied",
-	NoTLS:       "no TLS with a certificate that is accepted",
+var faultText = map[string]string{
+	faultTimeout:     "no answer in time",
+	faultConnection:  "no connection",
+	faultBreakerOpen: "not asked, it has failed too often",
+	faultLoading:     "loading its data",
+	faultReadOnly:    "read-only",
+	faultMasterDown:  "its master is down",
+	faultClusterDown: "its cluster is down",
+	faultMoved:       "part of a cluster, and the client is not one for clusters",
+	faultOutOfMemory: "out of memory",
+	faultBusy:        "busy",
+	faultTrouble:     "an error of the server",
+	faultForeign:     "the key holds something else",
+	faultTooOld:      "older than version 6",
+	faultDenied:      "access denied",
+	faultNoTLS:       "no TLS with a certificate that is accepted",
 }
 
 // Unwrap returns what the client library said. What the breaker before Redis said is left out, for that is a refusal and this is none.
 func (e *StoreError) Unwrap() error {
-	if e.Fault == BreakerOpen {
+	if e.Fault == faultBreakerOpen {
 		return nil
 	}
-	return e.Cause
+	return e.cause
 }
 
 // Is reports whether the error is to be treated as target.
@@ -100,24 +103,24 @@ func (e *StoreError) Is(target error) bool {
 	case ErrUnavailable, ErrForeign, ErrServer:
 		return target == e.class()
 	case context.DeadlineExceeded:
-		return e.Fault == Timeout
+		return e.Fault == faultTimeout
 	}
 	return false
 }
 
 // RetryAfter is how long it is until Redis will be asked again, and 0 where that has come or is not known.
 func (e *StoreError) RetryAfter() time.Duration {
-	if e.Until.IsZero() {
+	if e.until.IsZero() {
 		return 0
 	}
-	return max(time.Until(e.Until), 0)
+	return max(time.Until(e.until), 0)
 }
 
 func (e *StoreError) class() error {
 	switch {
-	case e.Fault == Foreign:
+	case e.Fault == faultForeign:
 		return ErrForeign
-	case e.Fault == TooOld, e.final && (e.Fault == Denied || e.Fault == NoTLS || e.Fault == Moved):
+	case e.Fault == faultTooOld, e.final && (e.Fault == faultDenied || e.Fault == faultNoTLS || e.Fault == faultMoved):
 		return ErrServer
 	}
 	return ErrUnavailable
@@ -126,54 +129,54 @@ func (e *StoreError) class() error {
 // replies are how the errors of a server begin.
 var replies = []struct {
 	prefix string
-	fault  Fault
+	fault  string
 }{
-	{"WRONGTYPE", Foreign},
-	{"LOADING", Loading},
-	{"READONLY", ReadOnly},
-	{"MASTERDOWN", MasterDown},
-	{"CLUSTERDOWN", ClusterDown},
-	{"TRYAGAIN", ClusterDown},
-	{"MOVED", Moved},
-	{"ASK", Moved},
-	{"OOM", OutOfMemory},
-	{"BUSY", Busy},
-	{"NOREPLICAS", Busy},
-	{"MISCONF", Busy},
-	{"max number of clients", Busy},
-	{"NOAUTH", Denied},
-	{"WRONGPASS", Denied},
-	{"NOPERM", Denied},
-	{"The user executing the script can't", Denied},
-	{"ACL failure in script", Denied}, // since Redis 7.2, and in Valkey
-	{"AUTH ", Denied},
-	{"invalid password", Denied},
-	{"Client sent AUTH", Denied},
+	{"WRONGTYPE", faultForeign},
+	{"LOADING", faultLoading},
+	{"READONLY", faultReadOnly},
+	{"MASTERDOWN", faultMasterDown},
+	{"CLUSTERDOWN", faultClusterDown},
+	{"TRYAGAIN", faultClusterDown},
+	{"MOVED", faultMoved},
+	{"ASK", faultMoved},
+	{"OOM", faultOutOfMemory},
+	{"BUSY", faultBusy},
+	{"NOREPLICAS", faultBusy},
+	{"MISCONF", faultBusy},
+	{"max number of clients", faultBusy},
+	{"NOAUTH", faultDenied},
+	{"WRONGPASS", faultDenied},
+	{"NOPERM", faultDenied},
+	{"The user executing the script can't", faultDenied},
+	{"ACL failure in script", faultDenied}, // since Redis 7.2, and in Valkey
+	{"AUTH ", faultDenied},
+	{"invalid password", faultDenied},
+	{"Client sent AUTH", faultDenied},
 }
 
 // faultOf is what an error of the client library means.
-func faultOf(err error) Fault {
+func faultOf(err error) string {
 	var reply redis.Error
 	switch {
 	case errors.As(err, &reply):
 		return faultOfReply(reply.Error())
 	case isTLS(err):
-		return NoTLS
+		return faultNoTLS
 	case isTimeout(err):
-		return Timeout
+		return faultTimeout
 	}
-	return Connection
+	return faultConnection
 }
 
 // faultOfReply is what an error of the server means.
-func faultOfReply(text string) Fault {
+func faultOfReply(text string) string {
 	text = bare(text)
 	for _, known := range replies {
 		if strings.HasPrefix(text, known.prefix) {
 			return known.fault
 		}
 	}
-	return Trouble
+	return faultTrouble
 }
 
 // bare is an error of the server without what stands before it. Redis 6 puts what a script met behind "ERR Error running script (…): ".

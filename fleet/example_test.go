@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -35,8 +36,10 @@ func ExampleConnect() {
 		fmt.Println(err) // too old, access denied, a bad certificate; but not: unavailable
 		return
 	}
-	fmt.Println(link.Name(), link.Breaker().State())
-	// Output: limits closed
+	for addr, b := range link.Breakers() {
+		fmt.Printf("%q %s\n", addr, b.State())
+	}
+	// Output: "" closed
 }
 
 func ExampleNewLimiter() {
@@ -194,7 +197,9 @@ func ExampleLink() {
 	for range link.Observe {
 		figures++
 	}
-	fmt.Println(link.Breaker().Tripped(), figures > 0)
+	for _, b := range link.Breakers() {
+		fmt.Println(b.Tripped(), figures > 0)
+	}
 	// Output: false true
 }
 
@@ -208,6 +213,22 @@ func ExampleResult() {
 	r, err := users.Take(context.Background(), "user:42", 4)
 	fmt.Println(r.OK, r.Remaining, r.RetryAfter == limiter.Never, r.From, err)
 	// Output: false 3 true server <nil>
+}
+
+// Limits and policies read from a file or an environment variable.
+func ExampleLimits() {
+	var c struct {
+		Limits   fleet.Limits
+		OnOutage fleet.OnOutage
+	}
+	err := json.Unmarshal([]byte(`{"Limits": "token-bucket 10/s burst 20, shared token-bucket 1000/s", "OnOutage": "fail-open"}`), &c)
+	fmt.Println(len(c.Limits), c.OnOutage, err)
+
+	text, err := c.Limits.MarshalText()
+	fmt.Println(string(text), err)
+	// Output:
+	// 2 fail-open <nil>
+	// token-bucket 10/s burst 20, shared token-bucket 1000/s <nil>
 }
 
 // All faults of a configuration are named at once.
@@ -284,7 +305,7 @@ func ExampleFrom() {
 	// false deny cache
 }
 
-func ExampleFault() {
+func ExampleStoreError_fault() {
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", ContextTimeoutEnabled: true, DialerRetries: 1})
 	defer func() { _ = client.Close() }()
 	link, _ := fleet.Connect(context.Background(), "limits", client, fleet.LinkConfig{Timeout: 5 * time.Second})

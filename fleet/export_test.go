@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -66,3 +67,27 @@ func Check(limit Limit) error {
 	_, err := limit.compile()
 	return err
 }
+
+// MaxKey is how long a key may be to stand as it is in Redis.
+const MaxKey = maxKey
+
+// The faults that tests name.
+const (
+	FaultTimeout     = faultTimeout
+	FaultConnection  = faultConnection
+	FaultLoading     = faultLoading
+	FaultReadOnly    = faultReadOnly
+	FaultMasterDown  = faultMasterDown
+	FaultClusterDown = faultClusterDown
+	FaultMoved       = faultMoved
+	FaultOutOfMemory = faultOutOfMemory
+	FaultBusy        = faultBusy
+	FaultTrouble     = faultTrouble
+	FaultForeign     = faultForeign
+	FaultTooOld      = faultTooOld
+	FaultDenied      = faultDenied
+	FaultNoTLS       = faultNoTLS
+)
+
+// Breaker is the breaker before a stand-alone Redis.
+func (l *Link) Breaker() *breaker.Breaker { return l.breaker }

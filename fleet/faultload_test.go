@@ -62,7 +62,7 @@ func (y *tally) take(ctx context.Context) error {
 		y.refused++
 	case errors.As(err, &e) && errors.Is(err, fleet.ErrUnavailable):
 		y.errors++
-		if e.Fault == fleet.Timeout || e.Fault == fleet.Connection {
+		if e.Fault == fleet.FaultTimeout || e.Fault == fleet.FaultConnection {
 			y.lost++
 		}
 	default:

@@ -95,7 +95,7 @@ func (ns namespace) base(tag string) string { return ns.link.prefix + ns.name + 
 // anything.
 func (ns namespace) whole(reply []int64, err error, numbers int) error {
 	if err == nil && len(reply) != numbers {
-		return &StoreError{Name: ns.link.name, Fault: Trouble}
+		return &StoreError{link: ns.link.name, Fault: faultTrouble}
 	}
 	return err
 }

@@ -56,8 +56,8 @@ func Connect(ctx context.Context, name string, client redis.UniversalClient, c L
 	if !ok {
 		return l, err
 	}
-	if e.Fault == Timeout && answersPlainly(ctx, client, l.timeout) {
-		e = &StoreError{Name: name, Fault: NoTLS, Cause: errPlain}
+	if e.Fault == faultTimeout && answersPlainly(ctx, client, l.timeout) {
+		e = &StoreError{link: name, Fault: faultNoTLS, cause: errPlain}
 	}
 	if e.final = true; !errors.Is(e, ErrUnavailable) {
 		return nil, e
@@ -101,23 +101,22 @@ func checkClient(client redis.UniversalClient) error {
 	return nil
 }
 
-// Name is the name.
-func (l *Link) Name() string { return l.name }
-
-// Breaker is the breaker before a stand-alone Redis. In a Cluster or a Ring it stands before what is asked of no server in particular: which of
-// them has which keys. See Breakers for the others.
-func (l *Link) Breaker() *breaker.Breaker { return l.breaker }
-
-// Breakers yields the breakers before the servers by their addresses: those that have been asked. For a stand-alone Redis
-// it yields the one, without an address.
+// Breakers yields the breakers before the servers by their addresses: those that have been asked. The one without an address is that of a
+// stand-alone Redis; in a Cluster or a Ring it stands before what is asked of no server in particular: which of them has which keys.
 func (l *Link) Breakers() iter.Seq2[string, *breaker.Breaker] {
-	if l.shards != nil {
-		return l.shards.breakers.All()
+	return func(yield func(string, *breaker.Breaker) bool) {
+		if !yield("", l.breaker) || l.shards == nil {
+			return
+		}
+		for addr, b := range l.shards.breakers.All() {
+			if !yield(addr, b) {
+				return
+			}
+		}
 	}
-	return func(yield func(string, *breaker.Breaker) bool) { yield("", l.breaker) }
 }
 
-// Err returns the latest error that says that a server was unavailable, and nil where none has been since the link was made. Its Cause has
+// Err returns the latest error that says that a server was unavailable, and nil where none has been since the link was made. It wraps
 // what the client library said. It stays when the server is back.
 func (l *Link) Err() error {
 	if e := l.failure.Load(); e != nil {
@@ -194,7 +193,7 @@ func (l *Link) answer(ctx context.Context, key string, ask asking) (reply []int6
 	err = l.within(ctx, key, func(n *node, due time.Time) (led bool, err error) {
 		reply, led, err = ask(n.writer, due)
 		if err == nil && len(reply) == 1 && reply[0] == -1 {
-			err = &StoreError{Name: l.name, Fault: Foreign}
+			err = &StoreError{link: l.name, Fault: faultForeign}
 		}
 		return led, err
 	})

@@ -126,24 +126,24 @@ func TestNothingIsTakenTwice(t *testing.T) {
 }
 
 func TestAnswersThatAreNoDecisionAreNotAskedForAgain(t *testing.T) {
-	for answer, want := range map[string]fleet.Fault{
-		"-LOADING Redis is loading the dataset in memory":                                           fleet.Loading,
-		"-READONLY You can't write against a read only replica. script: ab12, on @user_script:1.":   fleet.ReadOnly,
-		"-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.":         fleet.MasterDown,
-		"-CLUSTERDOWN The cluster is down":                                                          fleet.ClusterDown,
-		"-MOVED 3999 127.0.0.1:1":                                                                   fleet.Moved,
-		"-ASK 3999 127.0.0.1:1":                                                                     fleet.Moved,
-		"-OOM command not allowed when used memory > 'maxmemory'. script: ab12, on @user_script:1.": fleet.OutOfMemory,
-		"-ERR Error running script (call to f_ab12): @user_script:12: @user_script: 12: -OOM command not allowed when used memory > 'maxmemory'.": fleet.OutOfMemory,
-		"-BUSY Redis is busy running a script.":                                                                              fleet.Busy,
-		"-MISCONF Redis is configured to save RDB snapshots":                                                                 fleet.Busy,
-		"-NOREPLICAS Not enough good replicas to write.":                                                                     fleet.Busy,
-		"-ERR max number of clients reached":                                                                                 fleet.Busy,
-		"-ERR The user executing the script can't run this command or subcommand script: ab12, on @user_script:1.":           fleet.Denied,
-		"-ERR ACL failure in script: User bob has no permissions to run the 'time' command script: ab12, on @user_script:1.": fleet.Denied,
-		"-NOAUTH Authentication required.":                                                                                   fleet.Denied,
-		"-NOPERM this user has no permissions to run the 'evalsha' command":                                                  fleet.Denied,
-		"-ERR user_script:3: attempt to perform arithmetic on a nil value":                                                   fleet.Trouble,
+	for answer, want := range map[string]string{
+		"-LOADING Redis is loading the dataset in memory":                                           fleet.FaultLoading,
+		"-READONLY You can't write against a read only replica. script: ab12, on @user_script:1.":   fleet.FaultReadOnly,
+		"-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.":         fleet.FaultMasterDown,
+		"-CLUSTERDOWN The cluster is down":                                                          fleet.FaultClusterDown,
+		"-MOVED 3999 127.0.0.1:1":                                                                   fleet.FaultMoved,
+		"-ASK 3999 127.0.0.1:1":                                                                     fleet.FaultMoved,
+		"-OOM command not allowed when used memory > 'maxmemory'. script: ab12, on @user_script:1.": fleet.FaultOutOfMemory,
+		"-ERR Error running script (call to f_ab12): @user_script:12: @user_script: 12: -OOM command not allowed when used memory > 'maxmemory'.": fleet.FaultOutOfMemory,
+		"-BUSY Redis is busy running a script.":                                                                              fleet.FaultBusy,
+		"-MISCONF Redis is configured to save RDB snapshots":                                                                 fleet.FaultBusy,
+		"-NOREPLICAS Not enough good replicas to write.":                                                                     fleet.FaultBusy,
+		"-ERR max number of clients reached":                                                                                 fleet.FaultBusy,
+		"-ERR The user executing the script can't run this command or subcommand script: ab12, on @user_script:1.":           fleet.FaultDenied,
+		"-ERR ACL failure in script: User bob has no permissions to run the 'time' command script: ab12, on @user_script:1.": fleet.FaultDenied,
+		"-NOAUTH Authentication required.":                                                                                   fleet.FaultDenied,
+		"-NOPERM this user has no permissions to run the 'evalsha' command":                                                  fleet.FaultDenied,
+		"-ERR user_script:3: attempt to perform arithmetic on a nil value":                                                   fleet.FaultTrouble,
 	} {
 		t.Run(string(want), func(t *testing.T) {
 			f := newFake(t, map[string]string{"evalsha": answer + "\r\n"})
@@ -239,11 +239,11 @@ func TestForeignValuesAreAnErrorOfTheirOwn(t *testing.T) {
 }
 
 func TestStoreErrorsSayWhatTheyAre(t *testing.T) {
-	for fault, want := range map[fleet.Fault]error{
-		fleet.Timeout: fleet.ErrUnavailable, fleet.Connection: fleet.ErrUnavailable, fleet.Denied: fleet.ErrUnavailable,
-		fleet.Foreign: fleet.ErrForeign, fleet.TooOld: fleet.ErrServer,
+	for fault, want := range map[string]error{
+		fleet.FaultTimeout: fleet.ErrUnavailable, fleet.FaultConnection: fleet.ErrUnavailable, fleet.FaultDenied: fleet.ErrUnavailable,
+		fleet.FaultForeign: fleet.ErrForeign, fleet.FaultTooOld: fleet.ErrServer,
 	} {
-		e := &fleet.StoreError{Name: "main", Fault: fault}
+		e := &fleet.StoreError{Fault: fault}
 		for _, target := range []error{fleet.ErrUnavailable, fleet.ErrForeign, fleet.ErrServer} {
 			require.Equal(t, errors.Is(want, target), errors.Is(e, target), "%s is %v", fault, target)
 		}

@@ -97,9 +97,9 @@ func (l *Link) guard(ctx context.Context, b *breaker.Breaker, addr string, began
 
 // notAsked is the error for a refusal of the breaker.
 func (l *Link) notAsked(err error) *StoreError {
-	e := &StoreError{Name: l.name, Fault: BreakerOpen, Cause: err}
+	e := &StoreError{link: l.name, Fault: faultBreakerOpen, cause: err}
 	if open, ok := errors.AsType[*breaker.OpenError](err); ok {
-		e.Until = open.Until
+		e.until = open.Until
 	}
 	return e
 }
@@ -109,14 +109,14 @@ func (l *Link) explain(err error) *StoreError {
 	if e, ok := errors.AsType[*StoreError](err); ok {
 		return e
 	}
-	return &StoreError{Name: l.name, Fault: faultOf(err), Cause: err}
+	return &StoreError{link: l.name, Fault: faultOf(err), cause: err}
 }
 
 // diagnose is explain for the error of a call that began at a time. Where there was no answer in time because the server could not be
 // dialed, of which the client tells only later, the error means what the dial says.
 func (l *Link) diagnose(err error, addr string, began time.Time) *StoreError {
 	e := l.explain(err)
-	if e.Fault == Timeout {
+	if e.Fault == faultTimeout {
 		if dial := l.dials.failure(addr, began); dial != nil {
 			return l.explain(dial)
 		}
@@ -128,13 +128,13 @@ func (l *Link) diagnose(err error, addr string, began time.Time) *StoreError {
 // key, one slot or one script; it fails if it does not answer, or says that it can decide nothing at present.
 func verdict(e *StoreError) breaker.Outcome {
 	switch e.Fault {
-	case Timeout, Connection, NoTLS, Loading, ReadOnly, MasterDown, OutOfMemory, Busy:
+	case faultTimeout, faultConnection, faultNoTLS, faultLoading, faultReadOnly, faultMasterDown, faultOutOfMemory, faultBusy:
 		return breaker.Failure
-	case ClusterDown, Denied:
-		if !aboutSome(e.Cause) {
+	case faultClusterDown, faultDenied:
+		if !aboutSome(e.cause) {
 			return breaker.Failure
 		}
-	case BreakerOpen, Moved, Trouble, Foreign, TooOld:
+	case faultBreakerOpen, faultMoved, faultTrouble, faultForeign, faultTooOld:
 	}
 	return breaker.Success
 }

@@ -25,7 +25,7 @@ func TestARightThatAScriptLacksIsNoFailureOfTheServer(t *testing.T) {
 		"ERR Error running script (call to f_1234): @user_script:67: @user_script: 67: -NOPERM this user has no permissions",
 	} {
 		e := l.explain(reply(text))
-		require.Equal(t, Denied, e.Fault, text)
+		require.Equal(t, faultDenied, e.Fault, text)
 		require.Equal(t, breaker.Success, verdict(e), text)
 	}
 }

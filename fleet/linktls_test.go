@@ -41,7 +41,7 @@ func TestConnectTellsWhyThereIsNoTLS(t *testing.T) {
 				require.NotErrorIs(t, err, fleet.ErrUnavailable)
 				var store *fleet.StoreError
 				require.ErrorAs(t, err, &store)
-				require.ErrorContains(t, store.Cause, "tls: ")
+				require.ErrorContains(t, store.Unwrap(), "tls: ")
 				require.Less(t, time.Since(began), time.Second)
 			})
 		}
@@ -72,7 +72,7 @@ func TestALinkSaysWhyItsServerIsAway(t *testing.T) {
 	require.ErrorIs(t, l.Err(), fleet.ErrUnavailable)
 	var store *fleet.StoreError
 	require.ErrorAs(t, l.Err(), &store)
-	require.ErrorContains(t, store.Cause, "connection refused")
+	require.ErrorContains(t, store.Unwrap(), "connection refused")
 	require.NotContains(t, l.Err().Error(), "127.0.0.1")
 }
 
@@ -92,6 +92,6 @@ func TestALinkSaysThatTheCertificateIsNoLongerAccepted(t *testing.T) {
 		var store *fleet.StoreError
 		require.ErrorAs(t, err, &store)
 		require.ErrorIs(t, err, fleet.ErrUnavailable)
-		return store.Fault == fleet.NoTLS
+		return store.Fault == fleet.FaultNoTLS
 	}, 5*time.Second, ms)
 }

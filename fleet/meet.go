@@ -22,13 +22,13 @@ func (l *Link) meet(ctx context.Context, n *node, key string, due time.Time) err
 		return err
 	}
 	if major := majorVersion(info); major > 0 && major < 6 {
-		return &StoreError{Name: l.name, Fault: TooOld}
+		return &StoreError{link: l.name, Fault: faultTooOld}
 	}
 	if _, plain := l.client.(*redis.Client); plain && clustered(info) {
-		return &StoreError{Name: l.name, Fault: Moved, final: true}
+		return &StoreError{link: l.name, Fault: faultMoved, final: true}
 	}
 	const attempt = "redis.call('TIME') redis.call('GET', KEYS[1]) return 1" // what else may be wrong shows when it decides
-	if err := n.about(ctx, "eval", attempt, 1, key).Err(); err != nil && faultOf(err) == Denied {
+	if err := n.about(ctx, "eval", attempt, 1, key).Err(); err != nil && faultOf(err) == faultDenied {
 		return err
 	}
 	l.cell.Store(n.hasCommand(ctx, "cl.throttle"))

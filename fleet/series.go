@@ -22,7 +22,7 @@ var outcomeNames = [outcomes]string{"allowed", "refused", "waited", "cancelled"}
 // book counts what a limiter does.
 type book struct {
 	requests, permits [outcomes]figure
-	faults            map[Fault]*figure // all of them, never changed
+	faults            map[string]*figure // all of them, never changed
 	waiting           figure
 	limit             *stat.Series
 }
@@ -38,9 +38,9 @@ func (b *book) build(name string) {
 		b.requests[i].series = limiterRequests.Series(name, outcome)
 		b.permits[i].series = limiterPermits.Series(name, outcome)
 	}
-	b.faults = map[Fault]*figure{}
+	b.faults = map[string]*figure{}
 	for _, fault := range faults {
-		b.faults[fault] = &figure{series: limiterBackendErrors.Series(name, string(fault))}
+		b.faults[fault] = &figure{series: limiterBackendErrors.Series(name, fault)}
 	}
 	b.waiting.series = limiterWaiting.Series(name)
 	b.limit = limiterLimit.Series(name)
