@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Breaker stops calls to a service that fails. All its methods may be called from
-// any number of goroutines.
+// Breaker stops calls to a service that fails. Make one with [New]: its zero value does not work. All
+// its methods may be called from any number of goroutines.
 type Breaker struct {
 	name     string
 	clock    clock.Clock
@@ -37,16 +37,15 @@ type Breaker struct {
 	refused tally.Count // far from phase, which calls that are refused only read
 }
 
-// New returns a breaker on the real clock, closed unless c.Initial says otherwise.
-// The name stands in errors, changes and metrics. New panics with the error of
-// c.Validate if there is one.
+// New returns a breaker, closed unless c.Initial says otherwise. The name stands in errors, changes
+// and metrics. New panics with the error of c.Validate if there is one.
 func New(name string, c Config) *Breaker { return NewAt(name, c, time.Now()) }
 
-// NewAt is New for a breaker that begins at t0 and lives on the times given to
-// the At verbs. It begins with the first time given if that lies before t0, as in a test
-// whose clock is not that of the package's variables, or more than 146 years after it.
-// Otherwise a time that is older than the newest one is stale: it counts as of the newest
-// one, and ends no cooldown and no window.
+// NewAt is New for a breaker that begins at t0 and uses the times given to the At methods, for
+// replay and simulation. It begins with the first time given if that is before t0, as in a test
+// whose clock is not that of the package's variables, or more than 146 years after it. Otherwise a
+// time that is older than the newest one is stale: it counts as the newest one, and ends no cooldown
+// and no window.
 func NewAt(name string, c Config, t0 time.Time) *Breaker {
 	if err := c.Validate(); err != nil {
 		panic(err)
@@ -77,18 +76,18 @@ func build(name string, r *rules, t0 time.Time, h *hold) *Breaker {
 
 // initial returns a closed phase that begins with its breaker.
 func initial(r *rules) *phase {
-	p := &phase{state: Closed, tally: r.newTally(), until: math.MaxInt64, mercy: r.config.Grace, reason: "initial state"}
+	p := &phase{state: Closed, tally: r.newTally(), until: math.MaxInt64, grace: r.config.Grace, reason: "initial state"}
 	p.obey(r)
 	p.cooldown = r.cooldown(0)
 	return p
 }
 
-// Run calls fn if the breaker lets it pass, books its result and returns its
-// error; otherwise it returns an [*OpenError], and fn has not been called. Where
-// ctx is done already it returns ctx's error and counts nothing.
+// Run calls fn unless the breaker refuses the call, records its result and returns its error. If the
+// call is refused, fn is not called and the error is an [*OpenError]. If ctx is done already, Run
+// returns its error and counts nothing.
 //
-// A panic of fn counts as a failure, unless the caller has cancelled ctx, and goes on up
-// untouched; so does the end of its goroutine. Run panics if fn is nil.
+// If fn panics or calls runtime.Goexit, the call counts as a failure, unless the caller has
+// cancelled ctx, and the panic propagates. Run panics if fn is nil.
 func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) error {
 	err := ready(ctx, fn == nil)
 	if err != nil {
@@ -136,16 +135,16 @@ func Do[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, err
 		if !returned || err != nil || m.phase.classified {
 			o = m.outcome(ctx, err, returned, m.phase.rules.config.Classify)
 		}
-		m.book(o)
+		m.record(o)
 	}()
 	v, err = fn(ctx)
 	returned = true
 	return v, err
 }
 
-// DoResult is [Do] for calls whose value too says whether the service failed, such
-// as a response with a status: judge gives the verdict in the place of
-// Config.Classify. What the caller has cancelled is ignored as [Breaker.Outcome] says.
+// DoResult is [Do] for calls whose value says whether the service failed, such as a response with
+// a status: judge classifies the result in the place of Config.Classify. Cancelled and refused
+// calls are ignored before it is asked: see [Breaker.Outcome].
 func DoResult[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, error), judge func(T, error) Outcome) (v T, err error) {
 	var m Permit
 	if err = ready(ctx, fn == nil || judge == nil); err != nil {
@@ -156,7 +155,7 @@ func DoResult[T any](ctx context.Context, b *Breaker, fn func(context.Context) (
 	}
 	returned := false
 	defer func() {
-		m.book(m.outcome(ctx, err, returned, func(err error) Outcome { return judge(v, err) }))
+		m.record(m.outcome(ctx, err, returned, func(err error) Outcome { return judge(v, err) }))
 	}()
 	v, err = fn(ctx)
 	returned = true
@@ -174,8 +173,8 @@ func ready(ctx context.Context, missing bool) error {
 // Name returns the breaker's name.
 func (b *Breaker) Name() string { return b.name }
 
-// State returns the state. An open breaker whose cooldown is over is half-open,
-// whether anybody has called since or not.
+// State returns the state. It counts nothing, so it serves health probes. An open breaker whose
+// cooldown is over is half-open, even if no call has come since.
 func (b *Breaker) State() State {
 	b = b.current()
 	return b.stateAt(b.seenNow())

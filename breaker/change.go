@@ -21,7 +21,7 @@ type Change struct {
 	To     State         // that it would open now
 	Reason string        // in words, with the figures
 	Origin Origin        // what brought it about
-	Counts window.Counts // the breaker's own calls, whoever judged; none where Origin is ByClock or ByHand
+	Counts window.Counts // the breaker's own calls; none if Origin is ByClock or ByHand
 }
 
 func (c Change) String() string { return fmt.Sprintf("%s to %s: %s", c.From, c.To, c.Reason) }

@@ -32,18 +32,18 @@ import (
 // Forgetting a permit is safe: a closed breaker misses one call, and a half-open breaker reclaims
 // the probe slot after Config.ProbeTimeout. The zero Permit is used up.
 type Permit struct {
-	breaker *Breaker
-	phase   *phase
-	shadow  *phase // of the shadow, if it let the call through
-	start   time.Duration
-	after   time.Duration // the wait that the service asked for
-	tell    func(Outcome) // called once with what is recorded; nil for none
-	flight  int64         // where it is counted while in flight
-	place   int32         // HalfOpen: the place of the probe, and which loan of it
-	turn    uint32
-	booked  bool // by Run and its like, which use a permit alone
-	active  bool // it is one of the breaker's active ones
-	done    atomic.Bool
+	breaker  *Breaker
+	phase    *phase
+	shadow   *phase // of the shadow, if it let the call through
+	start    time.Duration
+	after    time.Duration // the wait that the service asked for
+	tell     func(Outcome) // called once with what is recorded; nil for none
+	flight   int64         // where it is counted while in flight
+	place    int32         // HalfOpen: the place of the probe, and which loan of it
+	turn     uint32
+	recorded bool // by Run and its like, which use a permit alone
+	active   bool // it is one of the breaker's active ones
+	done     atomic.Bool
 }
 
 // Allow returns a permit for one call, to be used up by Record or Done, or an [*OpenError]. It
@@ -75,7 +75,7 @@ func (m *Permit) RecordAt(t time.Time, o Outcome) bool {
 // you cancel ctx yourself: under a cancelled context errors are ignored. Do not defer Done: see
 // [Permit].
 func (m *Permit) Done(ctx context.Context, err error) bool {
-	return m.take() && m.book(m.outcome(ctx, err, true, m.phase.rules.config.Classify))
+	return m.take() && m.record(m.outcome(ctx, err, true, m.phase.rules.config.Classify))
 }
 
 // Run calls fn, records its result and returns its error, as Breaker.Run does. No other method of
@@ -84,7 +84,7 @@ func (m *Permit) Run(ctx context.Context, fn func(context.Context) error) error 
 	switch {
 	case fn == nil:
 		panic("breaker: the function to call is nil")
-	case m.breaker == nil || m.booked || m.done.Load():
+	case m.breaker == nil || m.recorded || m.done.Load():
 		panic("breaker: the permit is used up")
 	}
 	return m.run(ctx, fn)
@@ -99,7 +99,7 @@ func (m *Permit) run(ctx context.Context, fn func(context.Context) error) (err e
 		if !returned || err != nil || m.phase.classified {
 			o = m.outcome(ctx, err, returned, m.phase.rules.config.Classify)
 		}
-		m.book(o)
+		m.record(o)
 	}()
 	err = fn(ctx)
 	returned = true
@@ -112,7 +112,7 @@ func (m *Permit) SetRetryAfter(d time.Duration) { m.after = max(d, 0) }
 
 // take uses the permit up, and reports whether it was there to use.
 func (m *Permit) take() bool {
-	return m.breaker != nil && !m.booked && !m.done.Load() && m.done.CompareAndSwap(false, true)
+	return m.breaker != nil && !m.recorded && !m.done.Load() && m.done.CompareAndSwap(false, true)
 }
 
 // outcome returns what a call came to that was made with ctx and returned err, or did
@@ -125,7 +125,7 @@ func (m *Permit) outcome(ctx context.Context, err error, returned bool, classify
 	judged := false
 	defer func() {
 		if !judged {
-			m.book(Ignored)
+			m.record(Ignored)
 		}
 	}()
 	var f verdict.Findings
@@ -137,9 +137,9 @@ func (m *Permit) outcome(ctx context.Context, err error, returned bool, classify
 	return o
 }
 
-// book books the outcome of a permit that is in the hands of its user alone.
-func (m *Permit) book(o Outcome) bool {
-	m.booked = true
+// record is Record for a permit that no other goroutine uses.
+func (m *Permit) record(o Outcome) bool {
+	m.recorded = true
 	return m.breaker.settle(m, o, unread)
 }
 

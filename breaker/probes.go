@@ -179,7 +179,7 @@ func (b *Breaker) lend(p *phase, at time.Duration) (place int, turn uint32) {
 	return place, turn
 }
 
-// probed books the result of a probe and ends the phase once there are enough. It
+// probed records the result of a probe and ends the phase once there are enough. It
 // reports false, and does nothing, if the phase is over.
 func (b *Breaker) probed(m *Permit, o Outcome, at time.Duration) bool {
 	b.mu.Lock()

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-go/weir/internal/tally"
 )
 
-// settle books a result, and reports whether it counted.
+// settle records a result, and reports whether it counted.
 func (b *Breaker) settle(m *Permit, o Outcome, at time.Duration) bool {
 	if at == unread {
 		if b.clock.AsMade() { // now does so too, for the price of one more call

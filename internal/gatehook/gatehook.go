@@ -38,7 +38,7 @@ type Hooks[B, P, O any] struct {
 // Place holds one value. It is an atomic.Value.
 type Place interface {
 	Load() any
-	CompareAndSwap(old, new any) (swapped bool)
+	CompareAndSwap(old, next any) (swapped bool)
 }
 
 // Breaker is set by package breaker, to the Hooks of its types.
@@ -54,7 +54,7 @@ var Recorder any
 //go:nosplit
 func NoEscape[T any](p *T) *T {
 	x := uintptr(unsafe.Pointer(p))
-	return (*T)(unsafe.Pointer(x ^ 0)) //nolint:all // as strings.Builder does
+	return (*T)(unsafe.Pointer(x ^ 0)) // strings.Builder does the same
 }
 
 // Replays are the changes by hand of breakers, of type B, into states, of type S, at the time t. Only
