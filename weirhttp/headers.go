@@ -39,14 +39,14 @@ const (
 
 // writeHeaders tells how things stand. It adds to RateLimit, because a limit may stand before another.
 func (s *rules) writeHeaders(h http.Header, v *verdict) {
-	if v.err == nil && !s.config.Quiet {
+	if !s.config.Quiet {
 		if policies := s.policies(v); policies != "" {
 			var room [128]byte
 			h.Add(headerPolicy, policies)
 			h.Add(headerLimit, string(v.appendLimits(room[:0])))
 		}
 	}
-	if v.err == nil && s.config.Legacy {
+	if s.config.Legacy {
 		v.writeLegacy(h)
 	}
 }

@@ -71,10 +71,12 @@ func (l *Limit) Handler(next http.Handler) http.Handler {
 		}
 		var room [8]answer // enough for most, and not on the heap
 		v := verdict{cost: rules.cost(inner), answers: rules.answers(room[:0], inner, addr)}
-		v.decide(r.Context(), rules.config.CountRefused)
-		rules.writeHeaders(w.Header(), &v)
-		if v.refused() {
-			rules.refuse(w, inner, &v)
+		err := v.decide(r.Context(), rules.config.CountRefused)
+		if err == nil {
+			rules.writeHeaders(w.Header(), &v)
+		}
+		if err != nil || v.refused() {
+			rules.refuse(w, inner, &v, err)
 			return
 		}
 		serve(next, w, r, inner)
@@ -105,9 +107,10 @@ func (l *Limit) Charge(r *http.Request, n int) {
 	}
 }
 
-func (s *rules) refuse(w http.ResponseWriter, r *http.Request, v *verdict) {
-	refusal := Refusal{Status: http.StatusTooManyRequests, RetryAfter: v.retryAfter(), Err: v.err}
-	if v.err != nil {
+// refuse answers a request that was refused, or for which there was no decision.
+func (s *rules) refuse(w http.ResponseWriter, r *http.Request, v *verdict, err error) {
+	refusal := Refusal{Status: http.StatusTooManyRequests, RetryAfter: v.retryAfter(), Err: err}
+	if err != nil {
 		refusal.Status = http.StatusServiceUnavailable
 	}
 	for i := range v.answers {
@@ -116,7 +119,7 @@ func (s *rules) refuse(w http.ResponseWriter, r *http.Request, v *verdict) {
 		}
 	}
 	hook := s.config.OnRefusal
-	if r.Context().Err() != nil && errors.Is(v.err, r.Context().Err()) {
+	if r.Context().Err() != nil && errors.Is(err, r.Context().Err()) {
 		hook = nil // the client went away while a Remote was asked
 	}
 	refusal.answer(w, r, hook, s.config.Answer)

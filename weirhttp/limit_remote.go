@@ -6,7 +6,7 @@ import (
 
 // askRemotes asks the policies with a Remote one after the other. If one refuses, or fails to decide,
 // the others get back what they gave.
-func (v *verdict) askRemotes(ctx context.Context) {
+func (v *verdict) askRemotes(ctx context.Context) error {
 	for i := range v.answers {
 		a := &v.answers[i]
 		if a.quota.keys != nil {
@@ -15,16 +15,17 @@ func (v *verdict) askRemotes(ctx context.Context) {
 		limit := a.quota.policy.Remote(a.key.remoteKey())
 		result, err := limit.Take(ctx, v.cost)
 		if err != nil {
-			v.err = &noDecisionError{policy: a.quota.policy.Name, err: err}
-		} else {
-			a.reply, a.given = reply{Result: result, next: result.RetryAfter, room: true}, true
-		}
-		if err != nil || !result.OK {
 			v.refundRemotes(ctx)
-			return
+			return &noDecisionError{policy: a.quota.policy.Name, err: err}
+		}
+		a.reply, a.given = reply{Result: result, next: result.RetryAfter, room: true}, true
+		if !result.OK {
+			v.refundRemotes(ctx)
+			return nil
 		}
 		a.remote = limit
 	}
+	return nil
 }
 
 // refundRemotes gives back what was taken from remote limits, if they can take it back. The request may

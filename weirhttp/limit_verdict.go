@@ -66,11 +66,11 @@ func (a *answer) refund(at time.Time, n int) {
 	}
 }
 
-// verdict is what all quotas that apply to a request say to it.
+// verdict is what all quotas that apply to a request say to it. It holds nothing that is kept, so that
+// its answers may stand on the stack.
 type verdict struct {
 	cost    int
 	answers []answer
-	err     error // of a Remote that came to no decision
 }
 
 func (v *verdict) refused() bool {
@@ -79,7 +79,7 @@ func (v *verdict) refused() bool {
 			return true
 		}
 	}
-	return v.err != nil
+	return false
 }
 
 // retryAfter returns the longest wait that the policies which refuse ask for.
@@ -94,8 +94,8 @@ func (v *verdict) retryAfter() (wait time.Duration) {
 
 // decide takes from all quotas or none. It looks at all of them first, because what is taken and given
 // back may have been missing elsewhere meanwhile. A Remote is asked when the others would allow the
-// request, since it may block.
-func (v *verdict) decide(ctx context.Context, countRefused bool) {
+// request, since it may block. An error is that of a Remote that came to no decision.
+func (v *verdict) decide(ctx context.Context, countRefused bool) error {
 	now := time.Now()
 	remotes := 0
 	for i := range v.answers {
@@ -106,16 +106,17 @@ func (v *verdict) decide(ctx context.Context, countRefused bool) {
 		}
 	}
 	if remotes > 0 && v.cost != 0 && !v.refused() {
-		v.askRemotes(ctx)
+		if err := v.askRemotes(ctx); err != nil {
+			return err
+		}
 		now = time.Now()
 	}
-	switch {
-	case v.err != nil:
-	case v.refused():
+	if v.refused() {
 		v.takeNone(now, countRefused)
-	default:
+	} else {
 		v.takeAll(ctx, now)
 	}
+	return nil
 }
 
 // takeAll takes from all quotas of this process.
