@@ -37,9 +37,9 @@ func sources(t *testing.T) map[string][]stat.Source {
 	open.OpenFor(time.Hour)
 	rate := weir.Config{Rate: limiter.PerHour(1), MaxWait: time.Nanosecond, Breaker: timed}
 	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1)})
-	latent := window.NewCalls(window.CallsConfig{Latency: true})
+	latent := window.NewCalls(window.CallsConfig{Name: "w", Latency: true})
 	latent.Record(window.Success, time.Second)
-	last := window.NewCalls(window.CallsConfig{Last: 10})
+	last := window.NewCalls(window.CallsConfig{Name: "w", Last: 10})
 	last.Record(window.Success, time.Second)
 	waits := limiter.NamedConfig{Waits: true}
 	inFlight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
@@ -66,7 +66,7 @@ func sources(t *testing.T) map[string][]stat.Source {
 		"limiter.Named":            {limiter.NewNamed("n", bucket, waits)},
 		"limiter.NamedConcurrency": {limiter.NewNamedConcurrency("n", inFlight, waits)},
 		"limiter.Group":            {keys},
-		"window.Named":             {window.NewNamed("w", latent), window.NewNamed("w", last)},
+		"window.Calls":             {latent, last},
 		"alert.Monitor":            {monitor},
 		"weirhttp.Gates":           {weirhttp.Pick(func(*http.Request) *weirhttp.Gates { return nil }, weirhttp.Per(keyed, weirhttp.ByHost), weirhttp.One(weir.Join("open", weir.Parts{Breaker: open})))},
 		"weirhttp.Limit":           {weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{byIP}})},

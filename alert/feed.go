@@ -8,10 +8,13 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
+// longestBucket is the longest that a bucket of a window can be.
+const longestBucket = time.Hour
+
 // viewShape divides a span into 60 buckets, or into more where they would be longer
 // than a bucket may be.
 func viewShape(span time.Duration) window.Config {
-	hours := int((span + window.MaxBucket - 1) / window.MaxBucket)
+	hours := int((span + longestBucket - 1) / longestBucket)
 	return window.Config{Span: span, Buckets: max(60, hours)}
 }
 

@@ -13,7 +13,7 @@ import (
 
 func TestWhatABoundNamesIsWithinIt(t *testing.T) {
 	for _, c := range []breaker.Config{
-		{LastCalls: 1}, {LastCalls: window.MaxLast}, {CooldownJitter: 1}, {Probes: 1}, {Probes: 10_000}, {Initial: breaker.Shadow},
+		{LastCalls: 1}, {LastCalls: 100_000}, {CooldownJitter: 1}, {Probes: 1}, {Probes: 10_000}, {Initial: breaker.Shadow},
 	} {
 		require.NoError(t, c.Validate(), "%+v", c)
 	}

@@ -145,6 +145,9 @@ func (c Config) validateRules(fs *faults) {
 	fs.atLeast("Grace", c.Grace, 0)
 }
 
+// maxLastCalls is the longest window over calls.
+const maxLastCalls = 100_000
+
 func (c Config) validateWindow(fs *faults) {
 	if c.LastCalls == 0 {
 		if err := c.shape().Validate(); err != nil {
@@ -152,8 +155,8 @@ func (c Config) validateWindow(fs *faults) {
 		}
 		return
 	}
-	if c.LastCalls < 0 || c.LastCalls > window.MaxLast {
-		fs.add("LastCalls is %d, must lie between 1 and %d, or be 0 for a window over time", c.LastCalls, window.MaxLast)
+	if c.LastCalls < 0 || c.LastCalls > maxLastCalls {
+		fs.add("LastCalls is %d, must lie between 1 and %d, or be 0 for a window over time", c.LastCalls, maxLastCalls)
 	}
 	if c.Latency {
 		fs.add("Latency is true, must be false where LastCalls is set")

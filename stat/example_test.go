@@ -21,6 +21,15 @@ func (q *queue) Observe(yield func(*stat.Series, float64) bool) {
 	yield(q.series, q.done)
 }
 
+// A queue of your own shows how many jobs are done.
+func Example() {
+	mail := &queue{done: 3, series: jobs.Series("mail")}
+	for series, value := range mail.Observe { // an exporter does this
+		fmt.Println(series.Instrument.Name, series.Values, value)
+	}
+	// Output: shop.jobs [mail] 3
+}
+
 func ExampleSource() {
 	var source stat.Source = &queue{done: 3, series: jobs.Series("mail")}
 	for s, value := range source.Observe {

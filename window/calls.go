@@ -4,15 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync/atomic"
 	"time"
 
 	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/tally"
 )
 
-// CallsConfig is the shape of a window over calls.
+// CallsConfig configures a window over calls. The zero value is a window over 10 s in 10 buckets.
 type CallsConfig struct {
+	// Name is the name under which exporters show the window. Default none: nothing is shown.
+	Name string
 	// Span is the length of the window, as in Config. Default 10 s.
 	Span time.Duration
 	// Buckets divide the span, as in Config. Default 10.
@@ -28,8 +29,8 @@ type CallsConfig struct {
 	Latency bool
 }
 
-// MaxLast is the longest window over calls.
-const MaxLast = 100_000
+// maxLast is the longest window over calls.
+const maxLast = 100_000
 
 // Validate returns an error that names every field that is out of bounds, and nil
 // where there is none.
@@ -37,8 +38,8 @@ func (c CallsConfig) Validate() error {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("window: "+format, args...)) }
 	switch {
-	case c.Last < 0 || c.Last > MaxLast:
-		fault("Last is %d, must lie between 1 and %d, or be 0 for a window over time", c.Last, MaxLast)
+	case c.Last < 0 || c.Last > maxLast:
+		fault("Last is %d, must lie between 1 and %d, or be 0 for a window over time", c.Last, maxLast)
 	case c.Last == 0:
 		errs = append(errs, c.shape().Validate())
 	default:
@@ -86,8 +87,8 @@ func (c CallsConfig) tally() *tally.Calls {
 // Calls is a moving window over the outcomes of calls, with their lifetime totals:
 // over the last span of time, in buckets, or over the last N calls.
 //
-// All methods may be called from any number of goroutines. No call is ever lost,
-// and a call counts when it ends, however long it took.
+// A window with a name is a [stat.Source]. All methods may be called from any number of goroutines.
+// No call is ever lost, and a call counts when it ends, however long it took.
 //
 // Over time, Record and Refuse cost one reading of the clock and one atomic add,
 // two for a slow call and two more with Latency; the first call of each bucket,
@@ -104,9 +105,8 @@ func (c CallsConfig) tally() *tally.Calls {
 // oldest call on.
 type Calls struct {
 	clock clock.Clock
-	shape CallsConfig
 	tally *tally.Calls
-	late  atomic.Int64
+	shown *shownCalls // nil without a name
 }
 
 // NewCalls returns an empty window that lives on the real clock. It panics with
@@ -119,7 +119,7 @@ func NewCallsAt(c CallsConfig, t0 time.Time) *Calls {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	return &Calls{clock: clock.Clock{Epoch: t0}, shape: c.orDefault(), tally: c.tally()}
+	return &Calls{clock: clock.Clock{Epoch: t0}, tally: c.tally(), shown: newShownCalls(c.orDefault(), t0)}
 }
 
 // Record counts a call that ended now and took so long; took matters only where
@@ -141,18 +141,15 @@ func (c *Calls) Refuse() { c.tally.Refuse(c.clock.Now()) }
 // RefuseAt is Refuse at the time t.
 func (c *Calls) RefuseAt(t time.Time) { c.tally.Refuse(c.offset(t)) }
 
-// offset returns the offset of a call's time, and counts it if it is late.
+// offset returns the offset of a call's time. It counts a time before the newest bucket, for the
+// exporters.
 func (c *Calls) offset(t time.Time) time.Duration {
 	at := c.clock.At(t)
-	if c.shape.Last == 0 && at < c.tally.Newest() {
-		c.late.Add(1)
+	if c.shown != nil && c.shown.shape.Last == 0 && at < c.tally.Newest() {
+		c.shown.lateCalls.Add(1)
 	}
 	return at
 }
-
-// Late returns how many calls were given with a time before the newest bucket, and
-// were counted into that one.
-func (c *Calls) Late() int64 { return c.late.Load() }
 
 // Counts returns the calls of the last span.
 func (c *Calls) Counts() Counts { return c.since(c.clock.SeenNow(), Totals{}) }

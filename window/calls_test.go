@@ -74,15 +74,11 @@ func TestCountsDerive(t *testing.T) {
 	require.Zero(t, none.Calls())
 	require.Zero(t, none.FailureRate())
 	require.Zero(t, none.SlowRate())
-	require.Zero(t, none.PerSecond(time.Second))
 
 	c := window.Counts{Successes: 6, Failures: 2, Slow: 4, SlowFailures: 1, Ignored: 9, Refused: 9}
 	require.Equal(t, int64(8), c.Calls())
 	require.Equal(t, 0.25, c.FailureRate())
 	require.Equal(t, 0.5, c.SlowRate())
-	require.Equal(t, 4.0, c.PerSecond(2*time.Second))
-	require.Zero(t, c.PerSecond(0))
-	require.Zero(t, c.PerSecond(-time.Second))
 	require.Equal(t, window.Counts{Successes: 5, Slow: 1}, window.Totals(c).Minus(window.Totals{Successes: 1, Failures: 2, Slow: 3, SlowFailures: 1, Ignored: 9, Refused: 9}))
 
 	text, err := json.Marshal(c)

@@ -16,15 +16,14 @@ import (
 // the year 2000.
 func TestWindowsThatWereMadeLaterThanTheyAreUsed(t *testing.T) {
 	counter := window.NewCounter(window.Config{Span: time.Minute, Buckets: 6, Edge: window.Interpolated})
-	calls := window.NewCalls(window.CallsConfig{Span: time.Minute, Buckets: 6, Latency: true})
+	calls := window.NewCalls(window.CallsConfig{Name: "queue", Span: time.Minute, Buckets: 6, Latency: true})
 	last := window.NewCalls(window.CallsConfig{Last: 2})
 	view := window.NewView(window.Config{Span: time.Minute, Buckets: 6})
-	named := window.NewNamed("queue", calls)
 	synctest.Test(t, func(t *testing.T) {
 		require.Zero(t, counter.Sum(), "a reader may come first")
 		require.Zero(t, calls.Counts().Calls()+calls.Latency().Count()+view.Counts().Calls())
 		require.InDelta(t, 0, view.Coverage(), 0)
-		for range named.Observe {
+		for range calls.Observe {
 		}
 		view.Sample(calls.Totals())
 		for range 3 {

@@ -3,6 +3,7 @@ package window
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weir-go/weir/internal/ring"
@@ -29,24 +30,39 @@ const (
 	Interpolated             // Recent and a part of the oldest bucket: the best estimate
 )
 
+var edgeNames = [...]string{Recent: "recent", Strict: "strict", Interpolated: "interpolated"}
+
 func (e Edge) String() string {
-	switch e {
-	case Recent:
-		return "recent"
-	case Strict:
-		return "strict"
-	case Interpolated:
-		return "interpolated"
+	if int(e) < len(edgeNames) {
+		return edgeNames[e]
 	}
 	return fmt.Sprintf("edge %d", uint8(e))
 }
 
+// MarshalText returns the text of e: "recent", "strict" or "interpolated".
+func (e Edge) MarshalText() ([]byte, error) {
+	if int(e) >= len(edgeNames) {
+		return nil, fmt.Errorf("window: Edge is %d, must be Recent, Strict or Interpolated", uint8(e))
+	}
+	return []byte(edgeNames[e]), nil
+}
+
+// UnmarshalText sets e to the edge of that text.
+func (e *Edge) UnmarshalText(text []byte) error {
+	i := slices.Index(edgeNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("window: Edge is %.60q, must be recent, strict or interpolated", text)
+	}
+	*e = Edge(i)
+	return nil
+}
+
 // Bounds of a window's shape.
 const (
-	MinSpan    = time.Millisecond
-	MaxSpan    = 30 * 24 * time.Hour
-	MaxBuckets = 100_000
-	MaxBucket  = time.Hour // the longest bucket
+	minSpan    = time.Millisecond
+	maxSpan    = 30 * 24 * time.Hour
+	maxBuckets = 100_000
+	maxBucket  = time.Hour // the longest bucket
 )
 
 // Config is the shape of a window over time.
@@ -68,15 +84,15 @@ func (c Config) Validate() error {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("window: "+format, args...)) }
 	d := c.orDefault()
-	if d.Span < MinSpan || d.Span > MaxSpan {
-		fault("Span is %v, must lie between %v and %v", c.Span, MinSpan, MaxSpan)
+	if d.Span < minSpan || d.Span > maxSpan {
+		fault("Span is %v, must lie between %v and %v", c.Span, minSpan, maxSpan)
 	}
-	if d.Buckets < 1 || d.Buckets > MaxBuckets {
-		fault("Buckets is %d, must lie between 1 and %d", c.Buckets, MaxBuckets)
+	if d.Buckets < 1 || d.Buckets > maxBuckets {
+		fault("Buckets is %d, must lie between 1 and %d", c.Buckets, maxBuckets)
 	}
-	if len(errs) == 0 && d.width() > MaxBucket {
+	if len(errs) == 0 && d.width() > maxBucket {
 		fault("Buckets is %d, must be at least %d: a bucket of a window of %v would be longer than %v",
-			d.Buckets, (d.Span+MaxBucket-1)/MaxBucket, d.Span, MaxBucket)
+			d.Buckets, (d.Span+maxBucket-1)/maxBucket, d.Span, maxBucket)
 	}
 	if d.Edge > Interpolated {
 		fault("Edge is %d, must be Recent, Strict or Interpolated", uint8(c.Edge))

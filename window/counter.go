@@ -73,9 +73,6 @@ func (c *Counter) BucketsAt(t time.Time) iter.Seq2[time.Time, int64] {
 // Total returns what was added in the counter's whole life. It wraps around.
 func (c *Counter) Total() int64 { return c.total.Load() }
 
-// Span returns the length of the window.
-func (c *Counter) Span() time.Duration { return c.shape.Span }
-
 func (c *Counter) add(at time.Duration, n int64) {
 	if c.ring.Due(int64(at)) {
 		c.roll(c.ring.Bucket(int64(at)))

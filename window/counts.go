@@ -1,9 +1,6 @@
 package window
 
-import (
-	"math"
-	"time"
-)
+import "math"
 
 // Counts are the calls of some span of time, as plain numbers: raw figures are
 // fields, what follows from them are methods. The zero value means no calls.
@@ -29,14 +26,6 @@ func (c Counts) FailureRate() float64 { return share(c.Failures, c.Calls()) }
 
 // SlowRate returns the share of calls that were slow, in 0..1, and 0 where there were no calls.
 func (c Counts) SlowRate() float64 { return share(c.Slow, c.Calls()) }
-
-// PerSecond returns the calls a second over the span, and 0 where the span is not positive.
-func (c Counts) PerSecond(span time.Duration) float64 {
-	if span <= 0 {
-		return 0
-	}
-	return float64(c.Calls()) / span.Seconds()
-}
 
 // Totals are the counts of a whole lifetime: every figure but ConsecutiveFailures only grows. They
 // are a type of their own, so that the counts of a window cannot be taken for them.

@@ -1,12 +1,19 @@
-// Package window counts what happened lately: bucketed moving windows that cost
-// one reading of the clock and one atomic add to write to, and one subtraction
-// to read.
+// Package window counts what happened in the last span of time. Adding costs one reading of the
+// clock and one atomic add; reading costs one subtraction.
 //
-//   - [Counter] is a window over one sum: how many, how much, in the last span.
-//   - [Calls] is a window over the outcomes of calls, with lifetime totals: what a
-//     breaker judges and an exporter publishes.
-//   - [View] is a window of any length over somebody else's lifetime totals, fed by
-//     sampling: what an alert rule over five minutes or a day looks at.
+//		logins := window.NewCounter(window.Config{Span: time.Minute})
+//		logins.Add(1)
+//		fmt.Println(logins.Sum(), "in the last minute")
+//
+//		jobs := window.NewCalls(window.CallsConfig{Name: "jobs", Span: time.Minute, Slow: time.Second})
+//		jobs.Record(window.Success, took)
+//		fmt.Println(jobs.Counts().FailureRate(), jobs.Totals().Calls())
+//
+//	  - [Counter] is a window over one sum: how many, or how much, in the last span.
+//	  - [Calls] is a window over the outcomes of calls, with lifetime totals: what a
+//	    breaker judges and an exporter publishes. One with a name is a [stat.Source].
+//	  - [View] is a window of any length over the lifetime totals of something else, fed by
+//	    sampling: what an alert rule over five minutes or a day looks at.
 //
 // A window is a prefix sum. Totals only grow, and a ring remembers what they were
 // when each recent bucket began; the sum over a span is the total now less the

@@ -25,8 +25,8 @@ func TestRateIsTheSumASecond(t *testing.T) {
 	require.InDelta(t, 1, c.RateAt(t0.Add(4*time.Second)), 0)
 }
 
-func TestNamedCountsFromTheWindowsBeginning(t *testing.T) {
-	n := window.NewNamed("queue", window.NewCallsAt(window.CallsConfig{}, t0))
+func TestCountersBeginWithTheWindow(t *testing.T) {
+	n := window.NewCallsAt(window.CallsConfig{Name: "queue"}, t0)
 	for line := range n.Observe {
 		if line.Instrument.Kind == stat.Counter {
 			require.Equal(t, t0, line.Created, line.Instrument.Name)
@@ -34,8 +34,8 @@ func TestNamedCountsFromTheWindowsBeginning(t *testing.T) {
 	}
 }
 
-func TestNamedShowsTheDefaultSpan(t *testing.T) {
-	seen := shown(t, window.NewNamed("queue", window.NewCalls(window.CallsConfig{})))
+func TestAWindowShowsTheDefaultSpan(t *testing.T) {
+	seen := shown(t, window.NewCalls(window.CallsConfig{Name: "queue"}))
 	require.InDelta(t, 10, seen["weir.window.length"], 0)
 	require.InDelta(t, 0, seen["weir.window.coverage"], 0.01)
 }

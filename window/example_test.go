@@ -7,6 +7,21 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
+func Example() {
+	logins := window.NewCounter(window.Config{Span: time.Minute})
+	logins.Add(2)
+	fmt.Println(logins.Sum(), "logins in the last minute")
+
+	jobs := window.NewCalls(window.CallsConfig{Span: time.Minute, Slow: time.Second})
+	jobs.Record(window.Success, 20*time.Millisecond)
+	jobs.Record(window.Failure, 3*time.Second)
+	now := jobs.Counts()
+	fmt.Printf("%d jobs, %.0f%% failed, %.0f%% slow\n", now.Calls(), 100*now.FailureRate(), 100*now.SlowRate())
+	// Output:
+	// 2 logins in the last minute
+	// 2 jobs, 50% failed, 50% slow
+}
+
 func ExampleCounter() {
 	start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	logins := window.NewCounterAt(window.Config{Span: time.Minute, Buckets: 6}, start)
@@ -74,8 +89,8 @@ func ExampleConfig_Validate() {
 
 func ExampleCounts() {
 	c := window.Counts{Successes: 57, Failures: 43}
-	fmt.Println(c.Calls(), c.FailureRate(), c.PerSecond(10*time.Second))
-	// Output: 100 0.43 10
+	fmt.Println(c.Calls(), c.FailureRate())
+	// Output: 100 0.43
 }
 
 func ExampleLatency() {
@@ -91,29 +106,16 @@ func ExampleLatency() {
 	// p50 50ms
 }
 
-func ExampleBucket() {
-	calls := window.NewCalls(window.CallsConfig{Latency: true})
-	calls.Record(window.Success, 3*time.Second)
-	calls.Record(window.Success, 7*time.Second)
-	l := calls.Latency()
-	for b := range l.Buckets(0) { // powers of two
-		fmt.Println(b.Lower, b.Upper, b.Count)
-	}
-	// Output:
-	// 2 4 1
-	// 4 8 1
-}
-
 func ExampleOutcome() {
 	fmt.Println(window.Success, window.Failure, window.Ignored)
 	// Output: success failure ignored
 }
 
-func ExampleNamed() {
-	jobs := window.NewCalls(window.CallsConfig{Span: time.Minute})
+func ExampleCalls_Observe() {
+	jobs := window.NewCalls(window.CallsConfig{Name: "jobs", Span: time.Minute})
 	jobs.Record(window.Failure, 0)
 	jobs.Record(window.Success, 0)
-	for s, v := range window.NewNamed("jobs", jobs).Observe { // an exporter does this
+	for s, v := range jobs.Observe { // an exporter does this
 		if s.Instrument.Name == "weir.window.error_ratio" {
 			fmt.Println(s.Instrument.Name, s.Values, v)
 		}

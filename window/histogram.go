@@ -18,7 +18,7 @@ func (l Latency) Histogram() stat.Histogram {
 	for ; first < end && counts[first] == 0; first++ {
 	}
 	return stat.Histogram{
-		Schema: LatencySchema, Offset: latencyOffset + first, Counts: append([]int64(nil), counts[first:end]...),
+		Schema: latencySchema, Offset: latencyOffset + first, Counts: append([]int64(nil), counts[first:end]...),
 		Zero: zero, ZeroThreshold: tally.Bound(latencyOffset - 1), Sum: l.Sum, Max: l.Max.Seconds(),
 	}
 }

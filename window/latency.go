@@ -1,7 +1,6 @@
 package window
 
 import (
-	"iter"
 	"math"
 	"time"
 
@@ -16,7 +15,7 @@ import (
 // OpenTelemetry's exponential ones with scale 3, so it goes out without loss, and
 // two of them add up exactly.
 type Latency struct {
-	Counts [LatencyBuckets]int64 `json:"-"`     // calls by bucket: see Buckets
+	Counts [latencyBuckets]int64 `json:"-"`     // calls by bucket: see Histogram
 	Sum    float64               `json:"sum"`   // of all times, in seconds, to the microsecond; a time in Over adds 2¹²
 	Max    time.Duration         `json:"max"`   // the longest since the window was made
 	Under  int64                 `json:"under"` // of the first bucket, what is shorter than it reaches
@@ -25,18 +24,10 @@ type Latency struct {
 
 // The histogram of a Latency.
 const (
-	LatencyBuckets = tally.Buckets
-	LatencySchema  = tally.Schema // Prometheus's schema, OpenTelemetry's scale
+	latencyBuckets = tally.Buckets
+	latencySchema  = tally.Schema // Prometheus's schema, OpenTelemetry's scale
 	latencyOffset  = tally.Lowest // Prometheus's number of the bucket Counts[0]
 )
-
-// Bucket is one bucket of a histogram: the calls that took longer than Lower and
-// not longer than Upper.
-type Bucket struct {
-	Index        int     // Prometheus's number
-	Lower, Upper float64 // seconds
-	Count        int64   // calls in it
-}
 
 // Count returns the number of calls.
 func (l Latency) Count() (n int64) {
@@ -59,54 +50,29 @@ func (l Latency) Mean() time.Duration {
 // 0..1: estimated within the bucket it falls into, as if the bucket were filled
 // evenly on its exponential scale. It is 0 where there were no calls.
 func (l Latency) Quantile(q float64) time.Duration {
-	b, below, ok := l.at(q)
+	i, below, ok := l.bucketAt(q)
 	if !ok {
 		return 0
 	}
+	lower, upper := tally.Bound(latencyOffset+i-1), tally.Bound(latencyOffset+i)
 	rank := max(clampShare(q)*float64(l.Count()), 0)
-	part := (rank - float64(below)) / float64(b.Count)
-	estimate := b.Lower * math.Pow(b.Upper/b.Lower, min(max(part, 0), 1))
+	part := (rank - float64(below)) / float64(l.Counts[i])
+	estimate := lower * math.Pow(upper/lower, min(max(part, 0), 1))
 	return min(seconds(estimate), l.Max)
 }
 
-// at returns the bucket that holds the call of rank q, and how many calls lie in
-// the buckets below it.
-func (l Latency) at(q float64) (found Bucket, below int64, ok bool) {
+// bucketAt returns the index of the bucket that holds the call of rank q, and how many
+// calls lie in the buckets below it.
+func (l Latency) bucketAt(q float64) (index int, below int64, ok bool) {
 	n := l.Count()
 	rank := min(max(int64(math.Ceil(clampShare(q)*float64(n))), 1), n) // a float64 may round n up
-	for b := range l.Buckets(LatencySchema) {
-		if below+b.Count >= rank {
-			return b, below, true
+	for i, count := range l.Counts {
+		if count > 0 && below+count >= rank {
+			return i, below, true
 		}
-		below += b.Count
+		below += count
 	}
-	return Bucket{}, 0, false
-}
-
-// Buckets yields the buckets that hold calls, from the shortest on, at the given
-// schema: LatencySchema or less, down to −4, where each step joins two buckets
-// into one. A higher schema gives LatencySchema's.
-func (l Latency) Buckets(schema int) iter.Seq[Bucket] {
-	shift := LatencySchema - min(max(schema, -4), LatencySchema)
-	return func(yield func(Bucket) bool) {
-		var b Bucket
-		for i, n := range l.Counts {
-			if n == 0 {
-				continue
-			}
-			index := (latencyOffset + i + 1<<shift - 1) >> shift
-			if b.Count > 0 && index != b.Index && !yield(b) {
-				return
-			}
-			if index != b.Index || b.Count == 0 {
-				b = Bucket{Index: index, Lower: tally.Bound((index - 1) << shift), Upper: tally.Bound(index << shift)}
-			}
-			b.Count += n
-		}
-		if b.Count > 0 {
-			yield(b)
-		}
-	}
+	return 0, 0, false
 }
 
 // Plus returns the calls of both, which is exact: Max is that of the slower one.

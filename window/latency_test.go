@@ -27,7 +27,7 @@ func bounds(l window.Latency, q float64) (lower, upper time.Duration) {
 		share = 0
 	}
 	rank, below := max(int64(math.Ceil(share*float64(l.Count()))), 1), int64(0)
-	for b := range l.Buckets(window.LatencySchema) {
+	for b := range l.Buckets() {
 		if below += b.Count; below >= rank {
 			return time.Duration(b.Lower * 1e9), time.Duration(b.Upper * 1e9)
 		}
@@ -52,7 +52,7 @@ func TestLatencyOfNoCalls(t *testing.T) {
 		require.Zero(t, l.Quantile(0.5), name)
 		lower, upper := bounds(l, 0.5)
 		require.Zero(t, lower+upper, name)
-		for range l.Buckets(window.LatencySchema) {
+		for range l.Buckets() {
 			require.Fail(t, "there are no buckets", name)
 		}
 		require.Zero(t, c.LifetimeLatency(), name)
@@ -151,40 +151,6 @@ func TestLatenciesAddUpExactly(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-func TestBucketsAtLowerSchemasHoldTheSameCalls(t *testing.T) {
-	c := timed(time.Second)
-	rnd := rand.New(rand.NewPCG(6, 6))
-	for range 3000 {
-		record(c, time.Duration(1100*math.Exp(rnd.Float64()*21)))
-	}
-	l := c.LatencyAt(t0)
-	fine := slices.Collect(l.Buckets(window.LatencySchema))
-	require.Equal(t, fine, slices.Collect(l.Buckets(20)), "no schema is higher")
-	require.Equal(t, slices.Collect(l.Buckets(-4)), slices.Collect(l.Buckets(-9)), "nor lower")
-	for schema := window.LatencySchema; schema >= -4; schema-- {
-		var sum int64
-		var last float64
-		for b := range l.Buckets(schema) {
-			require.Positive(t, b.Count)
-			require.GreaterOrEqual(t, b.Lower, last)
-			require.InEpsilon(t, math.Exp2(float64(b.Index)*math.Exp2(-float64(schema))), b.Upper, 1e-12)
-			last = b.Upper
-			for _, f := range fine {
-				if f.Lower >= b.Lower && f.Upper <= b.Upper {
-					b.Count -= f.Count
-					sum += f.Count
-				}
-			}
-			require.Zero(t, b.Count, "bucket %d of schema %d holds what its parts hold", b.Index, schema)
-		}
-		require.Equal(t, int64(3000), sum)
-	}
-	for b := range l.Buckets(window.LatencySchema) {
-		require.Equal(t, fine[0], b)
-		break
-	}
-}
-
 func TestLatencyIsWrittenAsJSONWithoutItsBuckets(t *testing.T) {
 	c := timed(time.Second)
 	record(c, time.Microsecond, 2*time.Second)
@@ -197,16 +163,6 @@ func TestLatencyOfMoreCallsThanAFloatCounts(t *testing.T) {
 	l := window.Latency{Max: time.Second}
 	l.Counts[100] = 1<<53 + 1
 	require.NotZero(t, l.Quantile(1))
-}
-
-func TestBucketsOfAnySchema(t *testing.T) {
-	var l window.Latency
-	l.Counts[100] = 1
-	for schema, want := range map[int]float64{math.MinInt: 1 << 16, -4: 1 << 16, math.MaxInt: math.Exp2(1.0 / 8)} {
-		for b := range l.Buckets(schema) {
-			require.InEpsilon(t, want, b.Upper/b.Lower, 1e-9, "schema %d", schema)
-		}
-	}
 }
 
 func TestLatencyLosesNothingUnderManyWriters(t *testing.T) {
@@ -236,7 +192,7 @@ func TestLatencyLosesNothingUnderManyWriters(t *testing.T) {
 
 // TestMemory keeps what the documents say of memory true.
 func TestMemory(t *testing.T) {
-	require.LessOrEqual(t, unsafe.Sizeof(window.Calls{}), uintptr(88))
+	require.LessOrEqual(t, unsafe.Sizeof(window.Calls{}), uintptr(48))
 	for name, c := range map[string]struct {
 		make  func() any
 		bytes uint64

@@ -70,9 +70,6 @@ func (v *View) Coverage() float64 { return v.coverage(v.clock.SeenNow()) }
 // CoverageAt is Coverage as seen at the time t.
 func (v *View) CoverageAt(t time.Time) float64 { return v.coverage(v.clock.Seen(t)) }
 
-// Span returns the length of the window.
-func (v *View) Span() time.Duration { return v.shape.Span }
-
 func (v *View) sample(at time.Duration, total Totals) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

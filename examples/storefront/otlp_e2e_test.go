@@ -128,13 +128,14 @@ func sameBuckets(t *testing.T, l *window.Latency, r *receiver) {
 	require.Equal(t, metrics.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE, histogram.AggregationTemporality)
 	require.Len(t, histogram.DataPoints, 1)
 	p := histogram.DataPoints[0]
-	require.EqualValues(t, window.LatencySchema, p.Scale)
+	want := l.Histogram()
+	require.EqualValues(t, want.Schema, p.Scale)
 	require.EqualValues(t, l.Count(), p.Count)
 	require.Equal(t, l.Sum, p.GetSum())
 	require.Equal(t, l.Max.Seconds(), p.GetMax())
-	require.EqualValues(t, l.Under, p.ZeroCount)
-	for b := range l.Buckets(window.LatencySchema) {
-		at := b.Index - 1 - int(p.Positive.Offset)
-		require.EqualValues(t, b.Count, p.Positive.BucketCounts[at], "from %v to %v s", b.Lower, b.Upper)
+	require.EqualValues(t, want.Zero, p.ZeroCount)
+	for i, n := range want.Counts {
+		at := want.Offset + i - 1 - int(p.Positive.Offset)
+		require.EqualValues(t, n, p.Positive.BucketCounts[at], "bucket %d", i)
 	}
 }

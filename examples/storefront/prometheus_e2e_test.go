@@ -98,9 +98,13 @@ func sameStates(t *testing.T, s *storefront, p *prometheusServer, seen edges) {
 // bucketOf returns the bounds of the bucket that holds the quantile.
 func bucketOf(l *window.Latency, q float64) (lower, upper time.Duration) {
 	rank, below := int64(math.Ceil(q*float64(l.Count()))), int64(0)
-	for b := range l.Buckets(window.LatencySchema) {
-		if below += b.Count; below >= rank {
-			return time.Duration(b.Lower * 1e9), time.Duration(b.Upper * 1e9)
+	h := l.Histogram()
+	end := func(bucket int) time.Duration {
+		return time.Duration(math.Exp2(float64(bucket)/math.Exp2(float64(h.Schema))) * 1e9)
+	}
+	for i, n := range h.Counts {
+		if below += n; below >= rank {
+			return end(h.Offset + i - 1), end(h.Offset + i)
 		}
 	}
 	return 0, 0

@@ -11,7 +11,6 @@ import (
 // timed is a source that knows how long its calls took, as breakers and gates do.
 type timed interface {
 	stat.Source
-	Name() string
 	Latency() window.Latency
 }
 
@@ -25,15 +24,19 @@ type clocked struct {
 
 // Observe yields the figures of the source and notes its quantiles.
 func (c clocked) Observe(yield func(*stat.Series, float64) bool) {
-	// The line of a gate has the name of its breaker, which may be another than the gate's.
-	name := c.timed.Name()
+	// The line of a gate has the name of its breaker, which may be another than the gate's. A window of
+	// calls has no such line.
+	name, found := "", false
 	for s, value := range c.timed.Observe {
 		if s != nil && s.Instrument == instrument.BreakerState {
-			name = s.Values[0]
+			name, found = s.Values[0], true
 		}
 		if !yield(s, value) {
 			return
 		}
+	}
+	if !found {
+		return
 	}
 	if l := c.timed.Latency(); l.Count() > 0 {
 		c.clocks.note(name, quantiles{p50: some(l.Quantile(0.5).Seconds()), p99: some(l.Quantile(0.99).Seconds())})

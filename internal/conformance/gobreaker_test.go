@@ -59,11 +59,14 @@ var gobreaker = replaying("i at_ns op ns ref result", func(r *run, c gbConfig) f
 	return g.step
 }, coherentGb)
 
+// maxWindow is the longest window over time.
+const maxWindow = 30 * 24 * time.Hour
+
 func (g *gbReplay) config() breaker.Config {
 	c := g.c
 	probes := max(c.Max, 1)
 	config := breaker.Config{
-		FailureRate: breaker.Off, MinCalls: probes, Window: window.MaxSpan, Buckets: int(window.MaxSpan / window.MaxBucket),
+		FailureRate: breaker.Off, MinCalls: probes, Window: maxWindow, Buckets: int(maxWindow / time.Hour),
 		Cooldown: time.Duration(c.Timeout) + 1, Probes: probes, ProbeTimeout: math.MaxInt64, // theirs: after the time, not at it
 	}
 	if c.Timeout == 0 {
@@ -105,7 +108,7 @@ func (g *gbReplay) ratio(c window.Counts) bool {
 func (g *gbReplay) now(s gbStep) time.Time { return unix(s.At) }
 
 func (g *gbReplay) step(s gbStep) {
-	if s.At > int64(window.MaxSpan-window.MaxBucket) {
+	if s.At > int64(maxWindow-time.Hour) {
 		g.leave(windowShape) // theirs never forgets, ours would now
 		return
 	}

@@ -23,6 +23,24 @@ func (q *queue) Observe(yield func(*stat.Series, float64) bool) {
 	yield(q.series, q.done)
 }
 
+// Two queues are printed, each under its name.
+func Example() {
+	set, err := read.New(func(s *stat.Series) string { return s.Instrument.Name + " " + strings.Join(s.Values, ",") },
+		&queue{done: 3, series: jobs.Series("mail")}, &queue{done: 5, series: jobs.Series("paper")})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for name, value := range set.Observe {
+		if strings.HasPrefix(name, "shop.") {
+			fmt.Println(name, value)
+		}
+	}
+	// Unordered output:
+	// shop.jobs mail 3
+	// shop.jobs paper 5
+}
+
 // An exporter of your own: here one that prints, and that writes the name of a
 // series once, however often it prints.
 func ExampleSet() {

@@ -121,7 +121,7 @@ func TestGatesAndBreakers(t *testing.T) {
 		joined := weir.Join("users by gate", weir.Parts{Breaker: users})
 		hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1), Breaker: breaker.Config{Active: true}}})
 		logins := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 2, Name: "logins"})
-		jobs := window.NewCalls(window.CallsConfig{Latency: true})
+		jobs := window.NewCalls(window.CallsConfig{Name: "jobs", Latency: true})
 		fail := errors.New("down")
 		for n := range 40 {
 			_ = payments.Run(t.Context(), func(context.Context) error { return nil })
@@ -141,7 +141,7 @@ func TestGatesAndBreakers(t *testing.T) {
 		time.Sleep(1500 * time.Millisecond)
 		require.True(t, users.Tripped())
 		monitor.Evaluate(time.Now())
-		same(t, 0, payments, users, monitor, joined, payments, hosts, logins, window.NewNamed("jobs", jobs))
+		same(t, 0, payments, users, monitor, joined, payments, hosts, logins, jobs)
 		time.Sleep(time.Hour)
 		same(t, 0, joined, monitor, payments, users)
 	})
@@ -364,7 +364,7 @@ func TestTheRealThingsPassTheLinter(t *testing.T) {
 	registry.MustRegister(prom.NewCollector(
 		weir.New("payments", weir.Config{Rate: limiter.PerSecond(5)}), breaker.New("users", breaker.Config{}),
 		alert.NewMonitor(alert.Config{}, alert.Rule{Name: "never", Value: alert.True(func() bool { return false }), When: alert.Above(0)}),
-		window.NewNamed("jobs", window.NewCalls(window.CallsConfig{})),
+		window.NewCalls(window.CallsConfig{Name: "jobs"}),
 		limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Name: "logins", Named: limiter.NamedConfig{Waits: true}})))
 	problems, err := testutil.GatherAndLint(registry)
 	require.NoError(t, err)

@@ -27,14 +27,13 @@ func shown(t *testing.T, s stat.Source) map[string]float64 {
 	return seen
 }
 
-func TestNamedShowsAWindowOverTime(t *testing.T) {
+func TestShowsAWindowOverTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := window.NewCalls(window.CallsConfig{Span: 10 * time.Second, Latency: true})
-		n := window.NewNamed("queue", c)
+		c := window.NewCalls(window.CallsConfig{Name: "queue", Span: 10 * time.Second, Latency: true})
 		require.Equal(t, map[string]float64{
 			"weir.window.events success": 0, "weir.window.events failure": 0, "weir.window.events ignored": 0, "weir.window.events refused": 0,
 			"weir.window.events.late": 0, "weir.window.size": 0, "weir.window.length": 10, "weir.window.coverage": 0,
-		}, shown(t, n), "what means nothing yet is left out")
+		}, shown(t, c), "what means nothing yet is left out")
 
 		for range 9 {
 			c.Record(window.Success, 100*time.Millisecond)
@@ -43,7 +42,7 @@ func TestNamedShowsAWindowOverTime(t *testing.T) {
 		c.Record(window.Ignored, 0)
 		c.Refuse()
 		time.Sleep(4 * time.Second)
-		seen := shown(t, n)
+		seen := shown(t, c)
 		require.InDelta(t, 0.1, seen["weir.window.latency 0.5"], 0.01)
 		require.InDelta(t, 0.4, seen["weir.window.latency 0.99"], 0.04)
 		for _, q := range []string{"0.5", "0.9", "0.99"} {
@@ -56,7 +55,7 @@ func TestNamedShowsAWindowOverTime(t *testing.T) {
 		}, seen)
 
 		time.Sleep(time.Minute)
-		seen = shown(t, n)
+		seen = shown(t, c)
 		require.InDelta(t, 1, seen["weir.window.coverage"], 0)
 		require.InDelta(t, 9, seen["weir.window.events success"], 0, "the totals stay")
 		require.InDelta(t, 0, seen["weir.window.size"], 0)
@@ -65,24 +64,23 @@ func TestNamedShowsAWindowOverTime(t *testing.T) {
 	})
 }
 
-func TestNamedShowsAWindowOverCalls(t *testing.T) {
-	c := window.NewCalls(window.CallsConfig{Last: 4})
-	n := window.NewNamed("queue", c)
+func TestShowsAWindowOverCalls(t *testing.T) {
+	c := window.NewCalls(window.CallsConfig{Name: "queue", Last: 4})
 	c.Record(window.Failure, 0)
 	require.Equal(t, map[string]float64{
 		"weir.window.events success": 0, "weir.window.events failure": 1, "weir.window.events ignored": 0, "weir.window.events refused": 0,
 		"weir.window.events.late": 0, "weir.window.size": 1, "weir.window.error_ratio": 1, "weir.window.coverage": 0.25,
-	}, shown(t, n))
+	}, shown(t, c))
 	for range 5 {
 		c.Record(window.Success, 0)
 	}
-	require.InDelta(t, 1, shown(t, n)["weir.window.coverage"], 0)
-	require.InDelta(t, 4, shown(t, n)["weir.window.size"], 0)
+	require.InDelta(t, 1, shown(t, c)["weir.window.coverage"], 0)
+	require.InDelta(t, 4, shown(t, c)["weir.window.size"], 0)
 }
 
-func TestNamedCountsWhatCameLate(t *testing.T) {
+func TestAWindowCountsWhatCameLate(t *testing.T) {
 	t0 := time.Now()
-	c := window.NewCallsAt(window.CallsConfig{Span: 10 * time.Second}, t0)
+	c := window.NewCallsAt(window.CallsConfig{Name: "queue", Span: 10 * time.Second}, t0)
 	at := func(s float64) time.Time { return t0.Add(time.Duration(s * float64(time.Second))) }
 	c.RecordAt(at(5.5), window.Success, 0)
 	c.RecordAt(at(5), window.Success, 0) // in the newest bucket still
@@ -91,20 +89,23 @@ func TestNamedCountsWhatCameLate(t *testing.T) {
 	c.RefuseAt(at(-1))
 	require.EqualValues(t, 2, c.Late())
 	require.EqualValues(t, 3, c.CountsAt(at(14.9)).Calls(), "all are in the newest bucket")
-	require.InDelta(t, 2, shown(t, window.NewNamed("queue", c))["weir.window.events.late"], 0)
+	require.InDelta(t, 2, shown(t, c)["weir.window.events.late"], 0)
 }
 
-func TestNamedNeedsAWindow(t *testing.T) {
-	require.PanicsWithError(t, "window: the window to name is nil", func() { window.NewNamed("queue", nil) })
-}
-
-func TestNamedAllocatesNothing(t *testing.T) {
+func TestAWindowWithoutANameShowsNothing(t *testing.T) {
 	c := window.NewCalls(window.CallsConfig{})
-	n := window.NewNamed("queue", c)
-	require.Equal(t, "queue", n.Name())
-	require.Same(t, c, n.Calls())
+	c.Record(window.Failure, 0)
+	require.Empty(t, c.Name())
+	for s := range c.Observe {
+		require.Fail(t, "shown", "%v", s)
+	}
+}
+
+func TestObserveAllocatesNothing(t *testing.T) {
+	c := window.NewCalls(window.CallsConfig{Name: "queue"})
+	require.Equal(t, "queue", c.Name())
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		for range n.Observe {
+		for range c.Observe {
 		}
 	}))
 }

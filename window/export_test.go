@@ -1,0 +1,39 @@
+package window
+
+import (
+	"iter"
+	"time"
+
+	"github.com/weir-go/weir/internal/tally"
+)
+
+const (
+	LatencyBuckets = latencyBuckets
+	MaxLast        = maxLast
+)
+
+// Bucket is a bucket of a Latency that holds calls.
+type Bucket struct {
+	Lower, Upper float64 // seconds
+	Count        int64
+}
+
+// Buckets yields the buckets that hold calls, the shortest first.
+func (l Latency) Buckets() iter.Seq[Bucket] {
+	return func(yield func(Bucket) bool) {
+		for i, n := range l.Counts {
+			if n > 0 && !yield(Bucket{tally.Bound(latencyOffset + i - 1), tally.Bound(latencyOffset + i), n}) {
+				return
+			}
+		}
+	}
+}
+
+// Late returns how many calls were counted into the newest bucket, and are older.
+func (c *Calls) Late() int64 { return c.shown.lateCalls.Load() }
+
+// Span returns the length of the window, in whole buckets.
+func (c *Counter) Span() time.Duration { return c.shape.Span }
+
+// Span returns the length of the window, in whole buckets.
+func (v *View) Span() time.Duration { return v.shape.Span }
