@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -282,10 +283,7 @@ func TestTheFiguresOfAWindow(t *testing.T) {
 	soon(t, func() bool { return a.Counts().Calls() == 4 && b.Counts().Calls() == 4 })
 	set, err := read.New(func(s *stat.Series) string { return s.Instrument.Name + " " + strings.Join(s.Values, " ") }, a)
 	require.NoError(t, err)
-	seen := map[string]float64{}
-	for id, value := range set.Observe {
-		seen[id] = value
-	}
+	seen := maps.Collect(set.Observe)
 	figure := func(name string) float64 {
 		require.Contains(t, seen, name)
 		return seen[name]

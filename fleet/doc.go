@@ -47,6 +47,8 @@
 //		fleet.Shared{Limit: fleet.TokenBucket{Rate: limiter.PerSecond(1000)}}, // everybody
 //	}
 //
+// [Limits] and [OnOutage] read and write text, so that they can come from a file or the environment.
+//
 // # When Redis is unavailable
 //
 // [Config].OnOutage says who decides while Redis cannot be reached, is too slow, loading, read-only, full, or not sure which of its

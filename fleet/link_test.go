@@ -145,7 +145,7 @@ func TestAnswersThatAreNoDecisionAreNotAskedForAgain(t *testing.T) {
 		"-NOPERM this user has no permissions to run the 'evalsha' command":                                                  fleet.FaultDenied,
 		"-ERR user_script:3: attempt to perform arithmetic on a nil value":                                                   fleet.FaultTrouble,
 	} {
-		t.Run(string(want), func(t *testing.T) {
+		t.Run(want, func(t *testing.T) {
 			f := newFake(t, map[string]string{"evalsha": answer + "\r\n"})
 			b := newBucket(connectTo(t, f.client(), fleet.LinkConfig{Timeout: patient}), orError)
 			_, err := b.Take(t.Context(), "user", 1)
