@@ -62,6 +62,7 @@ func TestSlackShowsAnnotations(t *testing.T) {
 
 	for _, text := range []string{
 		"https://evil.example|ok", "https://a.example> <!channel>", "https://a.example and more", "javascript:alert(1)", "//a.example",
+		"https://a.example/x|ok", "https://a.example/x><!channel>", "https://a.example/x y",
 		"https:///no-host", "https://a.example/" + strings.Repeat("x", 2000),
 	} {
 		a := firing()
