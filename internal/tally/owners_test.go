@@ -22,8 +22,8 @@ func TestAWindowHasOneCountThatSpreadsAndABreakerTwo(t *testing.T) {
 	}, countsIn(reflect.TypeFor[breaker.Breaker]()))
 	for _, owner := range []reflect.Type{reflect.TypeFor[tally.Calls](), reflect.TypeFor[tally.Count]()} {
 		cells := 0
-		for i := range owner.NumField() {
-			if owner.Field(i).Name == "spread" {
+		for field := range owner.Fields() {
+			if field.Name == "spread" {
 				cells++
 			}
 		}
@@ -48,8 +48,8 @@ func countsIn(root reflect.Type) (fields []string) {
 				return
 			}
 			seen[t] = true
-			for i := range t.NumField() {
-				visit(t.Field(i).Type, t.String()+"."+t.Field(i).Name)
+			for f := range t.Fields() {
+				visit(f.Type, t.String()+"."+f.Name)
 			}
 		default:
 		}
