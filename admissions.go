@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-go/weir/internal/bridge"
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
@@ -178,7 +179,7 @@ func (g *Gate) Observe(yield func(*stat.Series, float64) bool) {
 	if now.Limit == math.MaxInt || !yield(lines.available, float64(now.Remaining)) || !yield(lines.limit, float64(now.Limit)) {
 		return
 	}
-	if l, ok := g.limiter.(interface{ Period() time.Duration }); ok && l.Period() > 0 {
-		yield(lines.period, l.Period().Seconds())
+	if period := bridge.Period(g.limiter); period > 0 {
+		yield(lines.period, period.Seconds())
 	}
 }

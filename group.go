@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/bridge"
 	"github.com/weir-go/weir/internal/keytext"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
@@ -221,11 +222,12 @@ func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 		return
 	}
 	lines := g.admitted.lines(g.name, g.epoch)
+	evictions, limit, period := bridge.GroupFigures(g.buckets)
 	if !g.admitted.observe(lines, yield) || !yield(lines.keys, float64(g.buckets.Len())) ||
-		!yield(lines.evictions, float64(g.buckets.Evictions())) {
+		!yield(lines.evictions, float64(evictions)) {
 		return
 	}
-	if limit := g.buckets.Limit(); limit < math.MaxInt && yield(lines.limit, float64(limit)) {
-		yield(lines.period, g.buckets.Period().Seconds())
+	if limit < math.MaxInt && yield(lines.limit, float64(limit)) {
+		yield(lines.period, period.Seconds())
 	}
 }

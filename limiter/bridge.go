@@ -2,6 +2,7 @@ package limiter
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/weir-go/weir/internal/bridge"
@@ -12,6 +13,20 @@ var _ = fillBridge()
 
 func fillBridge() bool {
 	bridge.Uncounted = func(group any) any { return group.(interface{ uncounted() any }).uncounted() }
+	bridge.Period = periodOf
+	bridge.GroupFigures = func(group any) (int64, int, time.Duration) {
+		g := group.(interface {
+			evictions() int64
+			limit() (tokens int, period time.Duration)
+		})
+		tokens, period := g.limit()
+		return g.evictions(), tokens, period
+	}
+	bridge.TakeAfter = (*TokenBucket).takeAfter
+	bridge.ChangeAt = func(bucket any, t time.Time, rate any, burst int) error {
+		b := bucket.(*TokenBucket)
+		return errors.Join(b.setRate(t.Sub(b.epoch), rate.(Rate)), b.setBurst(t.Sub(b.epoch), burst))
+	}
 	bridge.PerSecond = func(rate any) float64 { return rate.(Rate).perSecond() }
 	bridge.NewQueue = func(s bridge.Server, maxWaiters int) bridge.Queue {
 		q := &bridgedQueue{server: bridgedServer{s}}

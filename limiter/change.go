@@ -10,16 +10,10 @@ import (
 // then nothing changes.
 func (b *TokenBucket) SetRate(r Rate) error { return b.setRate(b.now(), r) }
 
-// SetRateAt is SetRate at a given time, which must not lie before any that was given before.
-func (b *TokenBucket) SetRateAt(t time.Time, r Rate) error { return b.setRate(t.Sub(b.epoch), r) }
-
 // SetBurst changes the most tokens that gather. The tokens that are there stay, but for those
 // beyond the new burst; a higher one fills at the rate. An error says that the burst makes no
 // sense (it has no default here), and then nothing changes.
 func (b *TokenBucket) SetBurst(n int) error { return b.setBurst(b.now(), n) }
-
-// SetBurstAt is SetBurst at a given time, which must not lie before any that was given before.
-func (b *TokenBucket) SetBurstAt(t time.Time, n int) error { return b.setBurst(t.Sub(b.epoch), n) }
 
 func (b *TokenBucket) setRate(at time.Duration, r Rate) error {
 	if err := r.Validate(); err != nil {

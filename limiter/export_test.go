@@ -2,7 +2,20 @@ package limiter
 
 import "time"
 
-// Twins that take a time, for tests of histories.
+// What users do not need, and tests do: twins that take a time, and what a gate uses.
+
+func (b *TokenBucket) AdmitAfter(d time.Duration, n int) bool { return b.takeAfter(d, n) }
+
+func (b *TokenBucket) SetRateAt(t time.Time, r Rate) error { return b.setRate(t.Sub(b.epoch), r) }
+
+func (b *TokenBucket) SetBurstAt(t time.Time, n int) error { return b.setBurst(t.Sub(b.epoch), n) }
+
+func (g *Group[K]) Evictions() int64 { return g.evictions() }
+
+func (g *Group[K]) Limit() (tokens int, period time.Duration) { return g.limit() }
+
+// PeriodOf is the time to which the limit of a limiter refers.
+func PeriodOf(l Limiter) time.Duration { return periodOf(l) }
 
 func (b *TokenBucket) HoldAt(t time.Time, d time.Duration) { b.hold(t.Sub(b.epoch), d) }
 

@@ -137,8 +137,7 @@ func TestGroupTiers(t *testing.T) {
 	take(t, member{g, "gold-bob"}, step{0, 1, "refused 0/10 retry 1s reset 10s"})
 	require.NoError(t, g.SetDefaultTierAt(start, limiter.Tier{Rate: limiter.PerSecond(100), Burst: 1}))
 	take(t, member{g, "ann"}, step{5 * ms, 1, "refused 0/1 retry 5ms reset 5ms"}, step{10 * ms, 1, "ok"})
-	require.Error(t, g.SetTier(0, limiter.Tier{}))
-	require.EqualError(t, g.SetTier(2, limiter.Tier{Rate: limiter.PerSecond(1)}), "limiter: tier is 2, must lie between 0 and 1")
+	require.Error(t, g.SetDefaultTier(limiter.Tier{}))
 }
 
 func TestGroupRefunds(t *testing.T) {

@@ -2,7 +2,6 @@ package limiter
 
 import (
 	"errors"
-	"fmt"
 	"iter"
 	"math"
 	"time"
@@ -55,8 +54,8 @@ func (g *Group[K]) forget(p *place[K]) (known bool) {
 	return known
 }
 
-// Reconfigure changes the limits of all keys, Rate, Burst and Tiers, and Named.Shadow. Tokens, holds and statistics stay. An
-// error says that c makes no sense, or that it differs in another field, and then nothing changes. TierOf stays as it is.
+// Reconfigure changes the limits of all keys, Rate, Burst and Tiers, and Named.Shadow. Tokens and holds stay as they do with
+// [TokenBucket.SetRate] and [TokenBucket.SetBurst], and statistics stay too. An error says that c makes no sense, or that it differs in another field, and then nothing changes. TierOf stays as it is.
 func (g *Group[K]) Reconfigure(c GroupConfig[K]) error { return g.reconfigure(time.Since(g.epoch), c) }
 
 func (g *Group[K]) reconfigure(at time.Duration, c GroupConfig[K]) error {
@@ -89,18 +88,6 @@ func (g *Group[K]) SetDefaultTier(t Tier) error {
 	return nil
 }
 
-// SetTier changes the limits of all keys of a tier, as SetDefaultTier does for the others.
-func (g *Group[K]) SetTier(i int, t Tier) error {
-	if i < 0 || i+1 >= len(g.tiers) {
-		return fmt.Errorf("limiter: tier is %d, must lie between 0 and %d", i, len(g.tiers)-2)
-	}
-	if err := t.validate(); err != nil {
-		return err
-	}
-	g.setTier(time.Since(g.epoch), i+1, t)
-	return nil
-}
-
 func (t Tier) validate() error { return TokenBucketConfig{Rate: t.Rate, Burst: t.Burst}.Validate() }
 
 // setTier changes valid limits, of which the first are the group's own.
@@ -121,14 +108,8 @@ func (g *Group[K]) setTier(at time.Duration, i int, t Tier) {
 	g.lines.pokeAll()
 }
 
-// Limit returns the most tokens of a key that is in none of the tiers: math.MaxInt where its rate is unlimited.
-func (g *Group[K]) Limit() (tokens int) { return g.tiers[0].Load().burst }
-
-// Period returns the time in which an empty bucket of such a key becomes full: see [TokenBucket.Period].
-func (g *Group[K]) Period() time.Duration { return g.tiers[0].Load().period() }
-
-// Evictions returns how many idle keys have been forgotten.
-func (g *Group[K]) Evictions() (keys int64) {
+// evictions is how many idle keys have been forgotten.
+func (g *Group[K]) evictions() (keys int64) {
 	for i := range g.shards {
 		s := &g.shards[i]
 		s.mu.Lock()
@@ -138,14 +119,20 @@ func (g *Group[K]) Evictions() (keys int64) {
 	return keys
 }
 
+// limit is the most tokens of a key that is in none of the tiers, and the time in which its bucket becomes full.
+func (g *Group[K]) limit() (tokens int, period time.Duration) {
+	by := g.tiers[0].Load()
+	return by.burst, by.period()
+}
+
 // Observe yields the statistics, and nothing without a name: see [stat.Source]. It takes the locks of the group's parts one
 // after the other, for a moment each.
 func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 	if g.statistics == nil || !g.observe(yield) ||
-		!yield(g.series.keys, float64(g.Len())) || !yield(g.series.evictions, float64(g.Evictions())) {
+		!yield(g.series.keys, float64(g.Len())) || !yield(g.series.evictions, float64(g.evictions())) {
 		return
 	}
-	if limit := g.Limit(); limit < math.MaxInt && yield(g.series.limit, float64(limit)) {
-		yield(g.series.period, g.Period().Seconds())
+	if tokens, period := g.limit(); tokens < math.MaxInt && yield(g.series.limit, float64(tokens)) {
+		yield(g.series.period, period.Seconds())
 	}
 }

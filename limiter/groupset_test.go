@@ -104,8 +104,6 @@ func TestAGroupIsReconfigured(t *testing.T) {
 		require.ErrorContains(t, g.Reconfigure(other), "limiter: Reconfigure changes Rate, Burst, Tiers and Named.Shadow", name)
 	}
 	require.EqualError(t, g.Reconfigure(limiter.GroupConfig[string]{Rate: limiter.PerSecond(-1)}), "limiter: Rate is -1/s, must be above 0")
-	require.EqualError(t, g.SetTier(1, c.Tiers[0]), "limiter: tier is 1, must lie between 0 and 0")
-	require.EqualError(t, g.SetTier(-1, c.Tiers[0]), "limiter: tier is -1, must lie between 0 and 0")
 	require.Equal(t, before, g.TakeAt(start, "a", 0), "nothing has changed")
 }
 

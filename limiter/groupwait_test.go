@@ -92,14 +92,15 @@ func TestGroupHoldsAKey(t *testing.T) {
 }
 
 func TestPeriodIsWhatALimitRefersTo(t *testing.T) {
-	require.Equal(t, 5*sec, bucket(limiter.PerSecond(2), 10).Period())
-	require.Equal(t, 3333333334*time.Nanosecond, bucket(limiter.PerSecond(3), 10).Period())
-	require.Zero(t, bucket(limiter.Unlimited(), 0).Period())
-	require.Zero(t, bucket(limiter.PerSecond(1), limiter.Off).Period())
-	require.Equal(t, time.Minute, fixedWindow(3, time.Minute).Period())
+	require.Equal(t, 5*sec, limiter.PeriodOf(bucket(limiter.PerSecond(2), 10)))
+	require.Equal(t, 3333333334*time.Nanosecond, limiter.PeriodOf(bucket(limiter.PerSecond(3), 10)))
+	require.Zero(t, limiter.PeriodOf(bucket(limiter.Unlimited(), 0)))
+	require.Zero(t, limiter.PeriodOf(bucket(limiter.PerSecond(1), limiter.Off)))
+	require.Equal(t, time.Minute, limiter.PeriodOf(fixedWindow(3, time.Minute)))
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 2})
-	require.Equal(t, 2*time.Minute, g.Period())
-	require.Equal(t, 2, g.Limit())
+	tokens, period := g.Limit()
+	require.Equal(t, 2*time.Minute, period)
+	require.Equal(t, 2, tokens)
 }
 
 func TestAGroupWithANameCounts(t *testing.T) {

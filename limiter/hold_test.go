@@ -151,6 +151,6 @@ func TestHoldReachesWhatIsBehind(t *testing.T) {
 }
 
 func TestNamedHasThePeriodOfItsLimiter(t *testing.T) {
-	require.Equal(t, time.Minute, limiter.NewNamed("x", fixedWindow(10, time.Minute), limiter.NamedConfig{}).Period())
-	require.Zero(t, limiter.NewNamed("x", stubborn{fixedWindow(10, time.Minute)}, limiter.NamedConfig{}).Period())
+	require.Equal(t, time.Minute, limiter.PeriodOf(limiter.NewNamed("x", fixedWindow(10, time.Minute), limiter.NamedConfig{})))
+	require.Zero(t, limiter.PeriodOf(limiter.NewNamed("x", stubborn{fixedWindow(10, time.Minute)}, limiter.NamedConfig{})))
 }

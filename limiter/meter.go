@@ -65,8 +65,7 @@ func (m *meter) attempt(t time.Time, n int) (r Result) {
 	return r
 }
 
-// Period is the length of a window.
-func (m *meter) Period() time.Duration { return m.window }
+func (m *meter) period() time.Duration { return m.window }
 
 // Refund gives n permits back, as if they had never been taken: the oldest that still count,
 // which can only err on the strict side. It is for permits that were taken a moment ago. Where they may have left the window

@@ -74,9 +74,9 @@ func NewNamed(name string, l Limiter, c NamedConfig) *Named {
 }
 
 // periodOf is the time to which the limit of a limiter refers, 0 if that is not known.
-func periodOf(l Limiter) time.Duration {
-	if p, ok := l.(interface{ Period() time.Duration }); ok {
-		return p.Period()
+func periodOf(l any) time.Duration {
+	if p, ok := l.(interface{ period() time.Duration }); ok {
+		return p.period()
 	}
 	return 0
 }
@@ -118,8 +118,7 @@ func (l *Named) Hold(d time.Duration) {
 	}
 }
 
-// Period is that of the limiter, and 0 where it has none.
-func (l *Named) Period() time.Duration { return periodOf(l.inner) }
+func (l *Named) period() time.Duration { return periodOf(l.inner) }
 
 // Wait waits for n permits as the limiter does; errors carry the name. In shadow mode it does not wait.
 func (l *Named) Wait(ctx context.Context, n int) error { return l.WaitAtMost(ctx, n, Never) }

@@ -59,7 +59,7 @@ func TestRateSaysWhatIsWrongWithAText(t *testing.T) {
 		"ten/s":   `limiter: Rate is "ten/s"` + like,
 		"10/s/s":  `limiter: Rate is "10/s/s"` + like,
 		"10/-1s":  `limiter: Rate is "10/-1s"` + like,
-		" 10/s":   `limiter: Rate is " 10/s"` + like,
+		"10 /s":   `limiter: Rate is "10 /s"` + like,
 		"unset":   `limiter: Rate is "unset"` + like,
 		"0/s":     "limiter: Rate is 0/s, must be above 0",
 		"-3/1m":   "limiter: Rate is -3/1m, must be above 0",

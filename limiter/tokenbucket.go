@@ -87,7 +87,7 @@ func NewTokenBucketAt(c TokenBucketConfig, t0 time.Time) *TokenBucket {
 	b := &TokenBucket{epoch: t0, barge: c.Barge}
 	b.line.max = c.MaxWaiters
 	b.terms.Store(newTerms(c.Rate, c.Burst))
-	b.statistics = newStatistics(c.Name, c.Named, func() (Result, time.Duration) { return b.try(0), b.Period() })
+	b.statistics = newStatistics(c.Name, c.Named, func() (Result, time.Duration) { return b.try(0), b.period() })
 	return b
 }
 
@@ -110,10 +110,9 @@ func (b *TokenBucket) TakeAt(t time.Time, n int) (r Result) {
 	return r
 }
 
-// AdmitAfter takes n tokens at a time that is given as what has passed since the time of NewTokenBucketAt, if that is
-// simple. It reports whether it did; where it did not, TakeAt knows more. It costs less than that: for those who wrap a
-// bucket.
-func (b *TokenBucket) AdmitAfter(d time.Duration, n int) bool {
+// takeAfter takes n tokens at a time that is given as what has passed since the time of NewTokenBucketAt, if that is
+// simple. It reports whether it did; where it did not, TakeAt knows more. It costs less than that: for a gate.
+func (b *TokenBucket) takeAfter(d time.Duration, n int) bool {
 	return b.statistics == nil && b.line.ahead.Load() == 0 && b.terms.Load().admit(d, n)
 }
 
@@ -123,10 +122,6 @@ func (b *TokenBucket) Tokens() float64 { return b.tokens(b.now()) }
 
 // TokensAt is Tokens at a given time.
 func (b *TokenBucket) TokensAt(t time.Time) float64 { return b.tokens(t.Sub(b.epoch)) }
-
-// Period is the time in which an empty bucket becomes full: that to which the limit of a Result refers.
-// It is 0 where the rate is unlimited or nothing is admitted.
-func (b *TokenBucket) Period() time.Duration { return b.terms.Load().period() }
 
 // Refund gives n tokens back, as if they had never been taken.
 func (b *TokenBucket) Refund(n int) { b.giveBack(b.owed(n)) }
@@ -230,6 +225,9 @@ func (b *TokenBucket) tokens(at time.Duration) float64 {
 		}
 	}
 }
+
+// period is the time in which an empty bucket becomes full: 0 where the rate is unlimited or nothing is admitted.
+func (b *TokenBucket) period() time.Duration { return b.terms.Load().period() }
 
 func (b *TokenBucket) now() time.Duration { return time.Since(b.epoch) }
 

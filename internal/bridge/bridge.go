@@ -34,6 +34,15 @@ var (
 	// Uncounted returns the TakeAt of a limiter.Group as a value that has only that method, and counts nothing in statistics:
 	// for a package that asks several groups before it counts.
 	Uncounted func(group any) any
+	// Period returns the time to which the limit of a limiter refers, 0 if that is not known.
+	Period func(limiter any) time.Duration
+	// GroupFigures returns how many keys a limiter.Group has forgotten, and the limit of a key and the time to which it refers.
+	GroupFigures func(group any) (evictions int64, limit int, period time.Duration)
+	// TakeAfter is a func(*limiter.TokenBucket, time.Duration, int) bool: it takes tokens at a time that is given as what has
+	// passed since that of NewTokenBucketAt, if it can do so quickly. It reports whether it did; if not, TakeAt decides.
+	TakeAfter any
+	// ChangeAt changes the limiter.Rate and the burst of a *limiter.TokenBucket at a time, for replays.
+	ChangeAt func(bucket any, t time.Time, rate any, burst int) error
 	// PerSecond returns a limiter.Rate as a number per second.
 	PerSecond func(rate any) float64
 )

@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"math"
 
+	"github.com/weir-go/weir/internal/bridge"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -189,7 +190,7 @@ func (x *rateReplay) change(s rateStep, limit float64, burst int) {
 	if x.ours == nil {
 		return
 	}
-	if x.ours.SetRateAt(unix(s.At), perSecond(limit)) != nil || x.ours.SetBurstAt(unix(s.At), burst) != nil {
+	if bridge.ChangeAt(x.ours, unix(s.At), perSecond(limit), burst) != nil {
 		x.leaveOut(noRate)
 	}
 }
