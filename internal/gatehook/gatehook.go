@@ -53,8 +53,8 @@ var Recorder any
 //
 //go:nosplit
 func NoEscape[T any](p *T) *T {
-	x := uintptr(unsafe.Pointer(p))
-	return (*T)(unsafe.Pointer(x ^ 0)) // strings.Builder does the same
+	x := uintptr(unsafe.Pointer(p)) // p is alive for as long as the caller uses it
+	return *(**T)(unsafe.Pointer(&x))
 }
 
 // Replays are the changes by hand of breakers, of type B, into states, of type S, at the time t. Only
