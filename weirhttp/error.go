@@ -24,16 +24,8 @@ func (e *RefusedError) Error() string {
 	if forced := ok && open.Until.IsZero(); forced || wait <= 0 || wait == limiter.Never {
 		return fmt.Sprintf("weirhttp: %s is not called: %v", e.Host, e.Err)
 	}
-	return fmt.Sprintf("weirhttp: %s is not called for %v: %v", e.Host, roughly(wait), e.Err)
+	return fmt.Sprintf("weirhttp: %s is not called for %v: %v", e.Host, wait.Round(time.Millisecond), e.Err)
 }
 
 // Unwrap returns Err.
 func (e *RefusedError) Unwrap() error { return e.Err }
-
-// roughly drops the digits that nobody reads.
-func roughly(d time.Duration) time.Duration {
-	if d < time.Millisecond {
-		return d
-	}
-	return d.Round(time.Millisecond)
-}

@@ -63,6 +63,6 @@ func TestFactsOfARefusal(t *testing.T) {
 		never := &weirhttp.RefusedError{Host: "a.example", Err: &limiter.LimitedError{Name: "api"}}
 		require.EqualError(t, never, "weirhttp: a.example is not called: limiter api: ")
 		soon := &weirhttp.RefusedError{Host: "a.example", Err: &limiter.LimitedError{Until: time.Now().Add(time.Microsecond)}}
-		require.ErrorContains(t, soon, "is not called for 1µs")
+		require.ErrorContains(t, soon, "is not called for 1ms")
 	})
 }
