@@ -9,34 +9,6 @@ import (
 	"unicode/utf8"
 )
 
-// Kind says how a figure behaves over time.
-type Kind uint8
-
-const (
-	// Counter only grows during the life of its source.
-	Counter Kind = iota + 1
-	// UpDown grows and shrinks, and may be added up over sources.
-	UpDown
-	// Gauge is a value of the moment that means nothing when added up.
-	Gauge
-	// Distribution is a [Histogram] of values, which only grows as a counter does.
-	Distribution
-)
-
-func (k Kind) String() string {
-	switch k {
-	case Counter:
-		return "counter"
-	case UpDown:
-		return "up-down counter"
-	case Gauge:
-		return "gauge"
-	case Distribution:
-		return "distribution"
-	}
-	return fmt.Sprintf("kind %d", uint8(k))
-}
-
 // Instrument describes one exported figure. Instruments are made once, shared
 // by all sources of a kind, and not changed after that.
 type Instrument struct {
