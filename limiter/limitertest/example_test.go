@@ -8,6 +8,20 @@ import (
 	"github.com/weir-go/weir/limiter/limitertest"
 )
 
+// Run checks that a limiter of yours keeps its promises.
+func Example() {
+	_ = func(t *testing.T) {
+		limitertest.Run(t, limitertest.Subject{
+			New: func(t0 time.Time) limiter.TimedLimiter {
+				return limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: 5, Window: 10 * time.Second}, t0)
+			},
+			Limit: 5,
+			Most:  func(span time.Duration) int { return 5 * (1 + int(span/(10*time.Second))) },
+		})
+	}
+	// Output:
+}
+
 // A test in your package that runs the suite on a limiter of yours.
 func ExampleSubject() {
 	_ = func(t *testing.T) {
