@@ -92,6 +92,9 @@ func (e *RefusedError) GRPCStatus() *status.Status {
 
 // wait returns how long to wait, in whole milliseconds and never too short, and whether that is known.
 func (e *RefusedError) wait() (d time.Duration, known bool) {
+	if l, ok := errors.AsType[*limiter.LimitedError](e.Err); ok && !l.Until.IsZero() && !time.Now().Before(l.Until) {
+		return 0, false // of a Shed, say: when there will be room is not known
+	}
 	d = weir.RetryAfter(e.Err)
 	if d <= 0 || d > limiter.Never-time.Millisecond {
 		return 0, false

@@ -106,7 +106,7 @@ func TestCallsBeyondTheBoundAreShed(t *testing.T) {
 			},
 		}
 		server := weirgrpc.NewServer(weirgrpc.ServerConfig{OnRefusal: func(_ context.Context, e *weirgrpc.RefusedError) {
-			require.Zero(t, weir.RetryAfter(e), "nobody knows")
+			require.Zero(t, retryAfter(e), "when there will be room is not known")
 		}}, weirgrpc.Shed(shed))
 		cc := serve(t, inMemory(), slow, server, nil)
 		answers := make(chan error, 1)
