@@ -13,17 +13,17 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Admissions are what became of the calls at a gate's limiter, over its whole life.
+// Admissions counts what became of the calls at a gate's limits, over its whole life.
 type Admissions struct {
-	Allowed   int64 // passed at once
-	Waited    int64 // passed after a wait
-	Refused   int64 // over the limit, or refused by a hold
-	Cancelled int64 // gave up while waiting
-	Waiting   int64 // wait now
+	Allowed   int64 // calls that passed at once
+	Waited    int64 // calls that passed after a wait
+	Refused   int64 // calls over a limit, or refused by a hold
+	Cancelled int64 // calls whose caller gave up while waiting
+	Waiting   int64 // calls that wait now
 }
 
-// Admissions returns what became of the calls at the limiter. Without a limiter it counts only calls
-// refused by a hold. For a gate of a [Group] it covers all gates of the group.
+// Admissions returns what became of the calls at the gate's limits. Without a limit it counts only the
+// calls that a hold has refused. For a gate of a [Group] it covers all gates of the group.
 func (g *Gate) Admissions() Admissions { return g.admitted.load() }
 
 func (a *admissions) load() Admissions {

@@ -9,24 +9,22 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Config says how a gate throttles and when it stops. The zero value limits
-// nothing and has a breaker with its defaults.
+// Config configures a [Gate]. The zero value limits nothing and has a breaker with its defaults.
 type Config struct {
-	// Rate is how many calls may pass in a span of time. Default no limit.
+	// Rate is how many calls may pass per unit of time. Default no limit.
 	Rate limiter.Rate
-	// Burst is how many calls may pass at once, up to 2^40; limiter.Off lets none pass.
-	// Default those of one second, at least 1.
+	// Burst is how many calls may pass at once, up to 2^40. limiter.Off lets none pass. Default the
+	// calls of one second, at least 1.
 	Burst int
 	// MaxWait is how long a call may wait for its turn. Calls that wait are refused when the breaker
 	// opens. A hold (Gate.Hold) that lasts longer refuses the call. With MaxWait a histogram of 2 KB
 	// keeps how long the calls waited that passed after a wait. Default 0: no call waits.
 	MaxWait time.Duration
-	// Breaker says when calls stop. Default breaker.Config's own.
+	// Breaker configures the breaker. Default that of breaker.Config.
 	Breaker breaker.Config
 }
 
-// Validate returns an error that names every field that is out of bounds, and nil
-// where there is none.
+// Validate returns an error that names every field that is out of bounds, or nil if there is none.
 func (c Config) Validate() error {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("weir: "+format, args...)) }

@@ -1,6 +1,6 @@
-// Package weir guards calls to other services: it throttles what a caller sends,
-// stops calling what fails, and counts each call once, so that alerts and exported
-// statistics read the same figures that the breaker judges.
+// Package weir guards calls to other services. It limits how many calls are made, stops calling a
+// service that fails, and counts each call once, so that alerts and exported statistics read the
+// same figures that the breaker judges.
 //
 // A [Gate] stands before one service:
 //
@@ -10,20 +10,22 @@
 //		return client.Charge(ctx, order)
 //	})
 //
-// Each call goes the same way:
+// Each call takes the same steps:
 //
-//	look at the breaker ──► take a token ──► take a permit ──► call ──► book the outcome
+//	look at the breaker ──► take a token ──► take a permit ──► call ──► record the outcome
 //	 open: refused, and      none left, or    half-open: a probe        success, failure,
 //	 no token is spent       the service      at most Probes of them    or no verdict
 //	                         asked to wait:
 //	                         refused, and
 //	                         no probe is out
 //
-// What is refused has an error that matches [ErrRefused], says why, and tells when
-// to come back ([RetryAfter]). It also matches breaker.ErrOpen or limiter.ErrLimited.
+// The error of a refused call matches [ErrRefused], says why, and says when to retry: see
+// [RetryAfter]. It also matches breaker.ErrOpen or limiter.ErrLimited.
 //
-// The parts stand alone as well: package breaker stops calls, package limiter
-// throttles them, package window counts, package alert judges. The exporters are
-// modules of their own, so that nobody who does without them depends on what they
-// need; the core needs the standard library alone.
+// A [Group] has one gate per key, such as a host or a tenant. [Join] makes a gate of a breaker and of
+// limits that you have made yourself, one of a fleet among them.
+//
+// The parts can be used alone: package breaker stops calls, package limiter limits them, package
+// window counts them, and package alert evaluates rules. The exporters are modules of their own. This
+// module needs the standard library alone.
 package weir

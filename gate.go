@@ -26,8 +26,8 @@ var hooks = gatehook.Breaker.(gatehook.Hooks[breaker.Breaker, breaker.Permit, br
 // takeAfter is a quick TakeAt of a gate's own bucket.
 var takeAfter = bridge.TakeAfter.(func(*limiter.TokenBucket, time.Duration, int) bool)
 
-// Gate is a limiter and a breaker before one service. All its methods may be
-// called from any number of goroutines.
+// Gate guards the calls to one service with a limiter and a breaker. Make one with [New], [Join] or
+// [NewGroup]; the zero value is not usable. All methods may be called from any number of goroutines.
 type Gate struct {
 	name     string
 	epoch    time.Time
@@ -47,9 +47,8 @@ type Gate struct {
 	}
 }
 
-// New returns a gate with a breaker and, where c.Rate is set, a token bucket of
-// its own. The name stands in errors and metrics. New panics with the error of
-// c.Validate if there is one.
+// New returns a gate with a breaker of its own and, if c.Rate is set, a token bucket of its own. The
+// name appears in errors and metrics. New panics with the error of c.Validate if there is one.
 func New(name string, c Config) *Gate {
 	if err := c.Validate(); err != nil {
 		panic(err)
@@ -71,8 +70,8 @@ func newGate(name string, a *admissions) *Gate {
 	return &Gate{name: name, epoch: time.Now(), admitted: a, held: &own.table.latest, hold: own}
 }
 
-// Allow lets a call pass or refuses it, for those who make it themselves: the permit
-// is to be reported, see [breaker.Permit]. Otherwise it is as Run.
+// Allow acquires the permit for a call that is no function call, or returns the error that Run would
+// return. The outcome is recorded with the permit: see [breaker.Permit].
 func (g *Gate) Allow(ctx context.Context) (permit breaker.Permit, err error) {
 	err = g.admit(ctx, &permit, false)
 	return
@@ -95,13 +94,13 @@ func (g *Gate) Hold(d time.Duration) {
 	}
 }
 
-// Run calls fn if the gate lets it pass, and returns its error. Otherwise fn has
-// not been called and the error matches ErrRefused: a [*breaker.OpenError] or a
-// [*limiter.LimitedError]. Where ctx is done already, Run returns ctx's error and
-// nothing is taken or counted.
+// Run calls fn if the gate allows the call, and returns the error of fn. If the gate refuses the call,
+// Run returns an error that matches ErrRefused, such as a [*breaker.OpenError] or a
+// [*limiter.LimitedError]. If ctx is done already, Run returns the error of ctx and takes and counts
+// nothing. An error of a Remote that came to no decision is returned as it is: see [Parts].
 //
-// A panic of fn counts as a failure and goes on up untouched; so does the end of
-// its goroutine. Run panics if fn is nil.
+// If fn panics or calls runtime.Goexit, the call counts as a failure and the panic propagates. Run
+// panics if fn is nil.
 func (g *Gate) Run(ctx context.Context, fn func(context.Context) error) error {
 	var permit breaker.Permit
 	if err := g.admit(ctx, &permit, fn == nil); err != nil {
@@ -119,8 +118,8 @@ func Do[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, error)
 	return call(ctx, &permit, fn)
 }
 
-// DoOr is Do that diverts what the gate refuses: it then returns what fallback
-// makes of the refusal. An error of fn itself is returned as it is.
+// DoOr is Do with a fallback for refused calls: if the gate refuses the call, DoOr returns the result
+// of fallback, which is given the refusal. An error of fn is returned as it is.
 func DoOr[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, error), fallback func(context.Context, error) (T, error)) (v T, err error) {
 	var permit breaker.Permit
 	err = g.admit(ctx, &permit, fn == nil || fallback == nil)
@@ -230,15 +229,15 @@ func (g *Gate) Name() string { return g.name }
 // Breaker returns the gate's breaker.
 func (g *Gate) Breaker() *breaker.Breaker { return g.breaker }
 
-// Limiter returns the gate's limiter, nil where there is none.
+// Limiter returns the gate's limiter, or nil if there is none.
 func (g *Gate) Limiter() limiter.Limiter { return g.limiter }
 
 // Tripped reports whether the breaker has opened and has not closed since: see
 // [breaker.Breaker.Tripped].
 func (g *Gate) Tripped() bool { return g.breaker.Tripped() }
 
-// Totals returns the calls of the breaker's whole life. Refused are those that the
-// breaker refused; what the limiter refused is in Admissions.
+// Totals returns the calls of the breaker's whole life. Refused counts the calls that the breaker
+// refused; Admissions counts those that a limit refused.
 func (g *Gate) Totals() window.Totals { return g.breaker.Totals() }
 
 // Latency returns how long the calls of the breaker's window took, if

@@ -29,8 +29,7 @@ type GroupConfig struct {
 	MaxSeries int
 }
 
-// Validate returns an error that names every field that is out of bounds, and nil
-// where there is none.
+// Validate returns an error that names every field that is out of bounds, or nil if there is none.
 func (c GroupConfig) Validate() error {
 	gate := c.Gate.Validate()
 	if gate != nil {
@@ -73,7 +72,7 @@ type Group[K comparable] struct {
 	mu sync.Mutex // held to reconfigure
 }
 
-// NewGroup returns a group without keys. The name stands in errors and metrics.
+// NewGroup returns a group without keys. The name appears in errors and metrics.
 // NewGroup panics with the error of c.Validate if there is one.
 func NewGroup[K comparable](name string, c GroupConfig) *Group[K] {
 	if err := c.Validate(); err != nil {

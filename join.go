@@ -62,7 +62,7 @@ func (p Parts) Validate() error {
 }
 
 // Join returns a gate of parts that you have made yourself, so that they may belong to other gates
-// too. The name stands in errors and metrics. Hold holds this gate and its Limiter, so it also
+// too. The name appears in errors and metrics. Hold holds this gate and its Limiter, so it also
 // affects other gates of the same Limiter, but not other gates of the same Breaker or Remote. Join
 // panics with the error of p.Validate if there is one.
 func Join(name string, p Parts) *Gate {

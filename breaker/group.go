@@ -58,9 +58,8 @@ type Group[K comparable] struct {
 	watching observers[K]
 }
 
-// NewGroup returns a group without members. Its name is the name of each member; metrics
-// tell members apart by their keys. NewGroup panics with the error of c.Validate if
-// there is one.
+// NewGroup returns a group without keys. The name is that of each breaker; metrics tell them apart by
+// their keys. NewGroup panics with the error of c.Validate if there is one.
 func NewGroup[K comparable](name string, c GroupConfig) *Group[K] {
 	return newGroupAt[K](name, c, time.Now())
 }

@@ -32,8 +32,7 @@ const (
 	defaultSeries  = 100
 )
 
-// Validate returns an error that names every field that is out of bounds, and nil
-// where there is none.
+// Validate returns an error that names every field that is out of bounds, or nil if there is none.
 func (c GroupConfig) Validate() error {
 	var fs faults
 	if err := c.Breaker.Validate(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 )
 
+// The bounds of keys.
 const (
 	MaxKey  = 256  // bytes of a string key, and of any key's text
 	MaxText = 1024 // bytes of text in a key of another kind: there is no shorter form of such a key
