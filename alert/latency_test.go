@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/internal/tally"
 	"github.com/weir-go/weir/window"
 )
 
@@ -119,14 +120,14 @@ type fixed struct{ window.Latency }
 func (f *fixed) LifetimeLatency() window.Latency { return f.Latency }
 
 func histogram(fast, slow int) window.Latency {
-	var times window.Times
+	var times tally.Times
 	for range fast {
 		times.Record(time.Millisecond)
 	}
 	for range slow {
 		times.Record(2 * time.Second)
 	}
-	return times.Latency()
+	return window.Latency(times.Lifetime())
 }
 
 // A new source may hold more slow calls than the old one did, and fewer fast ones.

@@ -3,6 +3,7 @@ package alert
 import (
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/window"
 )
 
 // monitorSeries are the figures of a monitor, in the order of its rules and notifiers.
@@ -101,13 +102,13 @@ func (m *Monitor) Observe(yield func(s *stat.Series, value float64) bool) {
 // notifier. It takes no lock.
 func (m *Monitor) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	for _, s := range m.series.rules {
-		took := s.watch.took.Latency()
+		took := window.Latency(s.watch.took.Lifetime())
 		if !yield(s.took, took.Histogram()) {
 			return
 		}
 	}
 	for _, s := range m.series.notifiers {
-		took := s.outbox.took.Latency()
+		took := window.Latency(s.outbox.took.Lifetime())
 		if !yield(s.took, took.Histogram()) {
 			return
 		}

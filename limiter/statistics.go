@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/sentinel"
+	timing "github.com/weir-go/weir/internal/tally"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
@@ -40,7 +41,7 @@ type statistics struct {
 	nearby  atomic.Int64
 	waiting atomic.Int64
 	lent    atomic.Int64  // permits let through in shadow mode since something was taken, which a refund must not give back
-	waits   *window.Times // nil where that is not asked for
+	waits   *timing.Times // nil where that is not asked for
 	series  namedSeries
 }
 
@@ -52,7 +53,7 @@ func newStatistics(name string, c NamedConfig, current func() (Result, time.Dura
 	s := &statistics{name: name, near: c.near(), current: current}
 	s.shadow.Store(c.Shadow)
 	if c.Waits {
-		s.waits = new(window.Times)
+		s.waits = new(timing.Times)
 	}
 	s.series.build(name)
 	return s
@@ -83,13 +84,13 @@ func (s *statistics) Waits() window.Latency {
 	if s == nil || s.waits == nil {
 		return window.Latency{}
 	}
-	return s.waits.Latency()
+	return window.Latency(s.waits.Lifetime())
 }
 
 // Histograms yields how long the callers waited that were admitted after a wait, if NamedConfig.Waits is set.
 func (s *statistics) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	if s != nil && s.waits != nil {
-		waits := s.waits.Latency()
+		waits := window.Latency(s.waits.Lifetime())
 		yield(s.series.wait, waits.Histogram())
 	}
 }

@@ -123,15 +123,6 @@ func ExampleCalls_Observe() {
 	// Output: weir.window.error_ratio [jobs] 0.5
 }
 
-func ExampleTimes() {
-	var times window.Times
-	times.Record(30 * time.Millisecond)
-	times.Record(50 * time.Millisecond)
-	took := times.Latency()
-	fmt.Println(took.Count(), took.Mean())
-	// Output: 2 40ms
-}
-
 func ExampleCallsConfig() {
 	calls := window.NewCalls(window.CallsConfig{Last: 100, Slow: time.Second})
 	calls.Record(window.Success, 1500*time.Millisecond)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/internal/tally"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
@@ -115,21 +116,21 @@ func TestTimesAreSummedInMicroseconds(t *testing.T) {
 		took time.Duration
 		want float64
 	}{{-time.Hour, 0}, {499, 0}, {500, 1e-6}, {1499, 1e-6}, {1500, 2e-6}} {
-		var times window.Times
+		var times tally.Times
 		times.Record(c.took)
-		l := times.Latency()
+		l := window.Latency(times.Lifetime())
 		require.InDelta(t, c.want, l.Sum, 1e-12, "%v", c.took)
 	}
 }
 
 func TestTimes(t *testing.T) {
-	var times window.Times
-	none := times.Latency()
+	var times tally.Times
+	none := window.Latency(times.Lifetime())
 	require.Zero(t, none.Count())
 	for _, d := range []time.Duration{-1, 0, time.Millisecond, time.Second, time.Second, 2 * time.Hour} {
 		times.Record(d)
 	}
-	l := times.Latency()
+	l := window.Latency(times.Lifetime())
 	require.EqualValues(t, 6, l.Count())
 	require.EqualValues(t, 2, l.Under)
 	require.EqualValues(t, 1, l.Over)
