@@ -11,7 +11,7 @@ import (
 // ErrOpen is matched, through [errors.Is], by every error with which a breaker
 // refuses a call. The error itself is an [*OpenError]. ErrOpen alone, as a wrapper may return
 // it, matches weir.ErrRefused too.
-var ErrOpen error = sentinel.Kind("breaker: open")
+var ErrOpen error = sentinel.RefusalError("breaker: open")
 
 // OpenError says which breaker refused, why and until when. One is made for each
 // opening and shared by all calls that it refuses: do not change it.

@@ -11,7 +11,7 @@ import (
 // Such an error also matches weir.ErrRefused. It does not match breaker.ErrOpen: nothing is open,
 // and other calls are allowed at the same time. weir.RetryAfter of it is 1s, after which one call
 // is allowed in any case.
-var ErrRefused error = sentinel.Kind("throttle: refused")
+var ErrRefused error = sentinel.RefusalError("throttle: refused")
 
 // refusal is the error of one throttle.
 type refusal struct{ name string }

@@ -8,11 +8,11 @@ import "errors"
 // refuses a call.
 var ErrRefused = errors.New("weir: refused")
 
-// Kind is an error that one kind of refusals matches, such as those of a breaker. It matches
+// RefusalError is an error that one kind of refusal matches, such as those of a breaker. It matches
 // ErrRefused itself.
-type Kind string
+type RefusalError string
 
-func (k Kind) Error() string { return string(k) }
+func (e RefusalError) Error() string { return string(e) }
 
 // Is reports whether the target is ErrRefused.
-func (k Kind) Is(target error) bool { return target == ErrRefused }
+func (e RefusalError) Is(target error) bool { return target == ErrRefused }
