@@ -216,8 +216,8 @@ func ExampleEach_limiter() {
 			return alert.Gauge(func() float64 { return float64(user.Take(0).Remaining) })
 		}),
 	})
-	users.Take("ada", 1)
-	users.Take("bob", 10)
+	users.Get("ada").Take(1)
+	users.Get("bob").Take(10)
 	monitor.Evaluate(time.Now())
 	for _, a := range monitor.Alerts() {
 		fmt.Println(a.Rule, a.Key)

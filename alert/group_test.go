@@ -86,8 +86,8 @@ func TestEachWatchesTheKeysOfALimiter(t *testing.T) {
 	})
 	at := time.Now()
 	for range 3 {
-		users.Take(7, 10)
-		users.Take(8, 1)
+		users.Get(7).Take(10)
+		users.Get(8).Take(1)
 		monitor.Evaluate(at)
 		at = at.Add(5 * s)
 	}

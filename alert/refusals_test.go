@@ -59,7 +59,7 @@ func TestRefusalsOfEachKindOfSource(t *testing.T) {
 		want float64
 	}{
 		"limiter":            {bucket, func(string) error { return orRefused(bucket.Take(1).OK) }, 13},
-		"group of limiters":  {users, func(key string) error { return orRefused(users.Take(key, 1).OK) }, 3},
+		"group of limiters":  {users, func(key string) error { return orRefused(users.Get(key).Take(1).OK) }, 3},
 		"group of gates":     {gates, func(key string) error { return gates.Get(key).Run(t.Context(), fine) }, 3},
 		"group of breakers":  {breakers, func(key string) error { return breakers.Get(key).Run(t.Context(), down) }, 5},
 		"throttle":           {search, func(string) error { return search.Run(t.Context(), down) }, someRefused},

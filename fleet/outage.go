@@ -118,7 +118,7 @@ func (f fallback) look(k target, n int, again time.Duration) []limiter.Result {
 	}
 	results := make([]limiter.Result, len(f.terms))
 	for i, g := range f.groups {
-		r := f.of(i, g.Take(f.key(i, k), 0), again)
+		r := f.of(i, g.Get(f.key(i, k)).Take(0), again)
 		if r.OK = r.Remaining >= n; !r.OK {
 			r.RetryAfter = again
 		}
@@ -131,7 +131,7 @@ func (f fallback) look(k target, n int, again time.Duration) []limiter.Result {
 func (f fallback) local(k target, n int, again time.Duration) []limiter.Result {
 	results := make([]limiter.Result, len(f.terms))
 	for i, g := range f.groups {
-		results[i] = f.of(i, g.Take(f.key(i, k), n), again)
+		results[i] = f.of(i, g.Get(f.key(i, k)).Take(n), again)
 		if !results[i].OK {
 			f.undo(k, n, results, i, again)
 			break
@@ -144,10 +144,10 @@ func (f fallback) local(k target, n int, again time.Duration) []limiter.Result {
 func (f fallback) undo(k target, n int, results []limiter.Result, refused int, again time.Duration) {
 	for i, g := range f.groups {
 		if i < refused {
-			g.Refund(f.key(i, k), n)
+			g.Get(f.key(i, k)).Refund(n)
 		}
 		if i != refused {
-			results[i] = f.of(i, g.Take(f.key(i, k), 0), again)
+			results[i] = f.of(i, g.Get(f.key(i, k)).Take(0), again)
 		}
 	}
 }
@@ -167,6 +167,6 @@ func (f fallback) key(i int, k target) string { return strings.Clone(f.terms[i].
 func (f fallback) refund(k target, n int, age time.Duration) {
 	for i, g := range f.groups {
 		back := float64(n) - math.Ceil(float64(age)/float64(f.interval[i]))
-		g.Refund(f.key(i, k), int(max(min(back, math.MaxInt32), 0)))
+		g.Get(f.key(i, k)).Refund(int(max(min(back, math.MaxInt32), 0)))
 	}
 }

@@ -167,7 +167,7 @@ func TestABucketIsFullAtAnyTime(t *testing.T) {
 		for how, r := range map[string]limiter.Result{
 			"taken":    fresh().TakeAt(start.Add(at), 1),
 			"reserved": fresh().ReserveAt(start.Add(at), 1, 0).Result,
-			"of a key": group.TakeAt(start.Add(at), 1, 1),
+			"of a key": group.Get(1).TakeAt(start.Add(at), 1),
 		} {
 			require.True(t, r.OK, "%s at %s", how, at)
 			require.Equal(t, 2, r.Remaining, "%s at %s", how, at)

@@ -176,7 +176,7 @@ func TestEveryKeyIsRememberedOrCountedAsForgotten(t *testing.T) {
 	admitted := 0
 	for round := range 5 {
 		for i := range 100 {
-			if g.TakeAt(start.Add(time.Duration(round)*time.Minute), 100*round+i, 1).OK {
+			if g.Get(100*round+i).TakeAt(start.Add(time.Duration(round)*time.Minute), 1).OK {
 				admitted++
 			}
 		}
@@ -191,11 +191,11 @@ func TestAForgottenKeyGainsNothingByAnEarlierTime(t *testing.T) {
 	for range 60 {
 		g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, MaxKeys: 100}, start)
 		for key := range 6 {
-			require.True(t, g.TakeAt(start.Add(10*sec), key, 1).OK)
+			require.True(t, g.Get(key).TakeAt(start.Add(10*sec), 1).OK)
 		}
-		require.True(t, g.TakeAt(start.Add(60*sec), 99, 1).OK)
+		require.True(t, g.Get(99).TakeAt(start.Add(60*sec), 1).OK)
 		for key := range 6 {
-			require.False(t, g.TakeAt(start.Add(10*sec), key, 1).OK, "key %d", key)
+			require.False(t, g.Get(key).TakeAt(start.Add(10*sec), 1).OK, "key %d", key)
 		}
 	}
 }
@@ -205,7 +205,7 @@ func TestNewKeysMoveTheOthersSeldom(t *testing.T) {
 	require.Less(t, testing.AllocsPerRun(1, func() {
 		g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 1}, start)
 		for key := range keys {
-			g.TakeAt(start, key, 1)
+			g.Get(key).TakeAt(start, 1)
 		}
 	}), keys/10.0)
 }

@@ -58,7 +58,7 @@ func ExampleConcurrencyConfig() {
 
 func ExampleGroupConfig() {
 	users := limiter.NewGroup(limiter.GroupConfig[int64]{Rate: limiter.PerSecond(5), MaxKeys: 10_000})
-	fmt.Println(users.Take(4711, 0).Limit, users.Len())
+	fmt.Println(users.Get(4711).Take(0).Limit, users.Len())
 	// Output: 5 0
 }
 
@@ -68,8 +68,8 @@ func ExampleOverflow() {
 		users := limiter.NewGroupAt(limiter.GroupConfig[string]{
 			Rate: limiter.PerMinute(1), Burst: 1, MaxKeys: 1, Overflow: overflow,
 		}, noon)
-		users.TakeAt(noon, "ann", 1)
-		fmt.Println(overflow, users.TakeAt(noon, "bob", 1).OK, users.TakeAt(noon, "eve", 1).OK)
+		users.Get("ann").TakeAt(noon, 1)
+		fmt.Println(overflow, users.Get("bob").TakeAt(noon, 1).OK, users.Get("eve").TakeAt(noon, 1).OK)
 	}
 	// Output:
 	// refuse-new false false

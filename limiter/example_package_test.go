@@ -19,11 +19,11 @@ func Example() {
 	fmt.Println(signups.Stats().Refused.Requests, "refused")
 
 	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(5), Burst: 1})
-	fmt.Println(users.Take("ann", 1).OK, users.Take("ann", 1).OK, users.Take("bob", 1).OK)
+	fmt.Println(users.Get("ann").Take(1).OK, users.Get("ann").Take(1).OK, users.Get("bob").Take(1).OK)
 
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	fmt.Println(users.Wait(ctx, "ann", 1)) // in 200 ms
+	fmt.Println(users.Get("ann").Wait(ctx, 1)) // in 200 ms
 	// Output:
 	// too many, try again in 2s
 	// 1 refused

@@ -54,7 +54,7 @@ func ExampleRate() {
 func ExampleTokenBucket_funnel() {
 	funnels := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.PerSecond(0.5), Burst: 15}, noon)
 	isActionAllowed := func(user, action string) bool {
-		return funnels.TakeAt(noon, user+":"+action, 1).OK
+		return funnels.Get(user+":"+action).TakeAt(noon, 1).OK
 	}
 	allowed := 0
 	for range 20 {
@@ -206,9 +206,9 @@ func ExampleConcurrency() {
 
 func ExampleGroup() {
 	actions := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.PerMinute(6), Burst: 1}, noon)
-	fmt.Println(actions.TakeAt(noon, "ann:reply", 1).OK)
-	fmt.Println(actions.TakeAt(noon, "ann:reply", 1).RetryAfter)
-	fmt.Println(actions.TakeAt(noon, "bob:reply", 1).OK)
+	fmt.Println(actions.Get("ann:reply").TakeAt(noon, 1).OK)
+	fmt.Println(actions.Get("ann:reply").TakeAt(noon, 1).RetryAfter)
+	fmt.Println(actions.Get("bob:reply").TakeAt(noon, 1).OK)
 	// Output:
 	// true
 	// 10s
@@ -228,7 +228,7 @@ func ExampleTier() {
 			return free
 		},
 	}, noon)
-	fmt.Println(users.TakeAt(noon, "ann", 0).Limit, users.TakeAt(noon, "bob", 0).Limit)
+	fmt.Println(users.Get("ann").TakeAt(noon, 0).Limit, users.Get("bob").TakeAt(noon, 0).Limit)
 	// Output: 50 1
 }
 
@@ -278,7 +278,7 @@ func ExampleTally() {
 func ExampleGroup_name() {
 	logins := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 2, Name: "logins"})
 	for _, user := range []string{"ann", "ann", "bob", "ann"} {
-		logins.Take(user, 1)
+		logins.Get(user).Take(1)
 	}
 	fmt.Println(logins.Stats().Allowed.Requests, logins.Stats().Refused.Requests, logins.Len())
 	// Output: 3 1 2

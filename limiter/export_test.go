@@ -19,7 +19,7 @@ func PeriodOf(l Limiter) time.Duration { return periodOf(l) }
 
 func (b *TokenBucket) HoldAt(t time.Time, d time.Duration) { b.hold(t.Sub(b.epoch), d) }
 
-func (g *Group[K]) HoldAt(t time.Time, key K, d time.Duration) { g.hold(t.Sub(g.epoch), key, d) }
+func (k Keyed[K]) HoldAt(t time.Time, d time.Duration) { k.group.hold(t.Sub(k.group.epoch), k.key, d) }
 
 func (g *Group[K]) SetDefaultTierAt(at time.Time, t Tier) error {
 	if err := t.validate(); err != nil {

@@ -192,10 +192,10 @@ func FuzzGroup(f *testing.F) {
 			}
 			if script[2]%16 == 7 {
 				alone[key].Refund(n)
-				g.Refund(key, n)
+				g.Get(key).Refund(n)
 				continue
 			}
-			require.Equal(t, alone[key].TakeAt(start.Add(at), n), g.TakeAt(start.Add(at), key, n), "key %d: Take(%d) at %s", key, n, at)
+			require.Equal(t, alone[key].TakeAt(start.Add(at), n), g.Get(key).TakeAt(start.Add(at), n), "key %d: Take(%d) at %s", key, n, at)
 			require.LessOrEqual(t, g.Len(), len(alone))
 		}
 	})

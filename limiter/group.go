@@ -75,7 +75,7 @@ func (c GroupConfig[K]) Validate() error {
 // caller is admitted again because other keys have come.
 // Keys are compared as a whole, not by a hash. A key that is not equal to itself, such as a NaN, finds no room.
 //
-// All methods are safe for concurrent use; only Wait and WaitAtMost block.
+// [Group.Get] returns the limiter of a key. All methods are safe for concurrent use, and none blocks.
 type Group[K comparable] struct {
 	*statistics
 	epoch    time.Time
@@ -132,25 +132,6 @@ func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
 	}
 	return g
 }
-
-// Take takes n tokens of the key, all or none. In shadow mode the result is OK also where none were taken, with the numbers
-// of the refusal.
-func (g *Group[K]) Take(key K, n int) (r Result) {
-	g.take(&r, time.Since(g.epoch), key, n)
-	g.count(&r, n)
-	return r
-}
-
-// TakeAt is Take at a given time.
-func (g *Group[K]) TakeAt(t time.Time, key K, n int) (r Result) {
-	g.take(&r, t.Sub(g.epoch), key, n)
-	g.count(&r, n)
-	return r
-}
-
-// Refund gives n tokens back to the key, as if they had never been taken. A key for which there is no room gives them back
-// to the bucket that it shares.
-func (g *Group[K]) Refund(key K, n int) { g.giveBack(key, g.owed(n)) }
 
 func (g *Group[K]) giveBack(key K, n int) {
 	if n < 1 {

@@ -20,9 +20,9 @@ type member struct {
 	key string
 }
 
-func (m member) Take(n int) limiter.Result                { return m.Group.Take(m.key, n) }
-func (m member) TakeAt(t time.Time, n int) limiter.Result { return m.Group.TakeAt(t, m.key, n) }
-func (m member) Refund(n int)                             { m.Group.Refund(m.key, n) }
+func (m member) Take(n int) limiter.Result                { return m.Group.Get(m.key).Take(n) }
+func (m member) TakeAt(t time.Time, n int) limiter.Result { return m.Group.Get(m.key).TakeAt(t, n) }
+func (m member) Refund(n int)                             { m.Group.Get(m.key).Refund(n) }
 
 // With other keys coming and going all the time, each key keeps the promises of a token bucket.
 func TestGroupConformance(t *testing.T) {
@@ -38,7 +38,7 @@ func TestGroupConformance(t *testing.T) {
 type busy struct{ member }
 
 func (b busy) TakeAt(t time.Time, n int) limiter.Result {
-	b.Group.TakeAt(t, fmt.Sprint(rand.Uint32()), 1)
+	b.Group.Get(fmt.Sprint(rand.Uint32())).TakeAt(t, 1)
 	return b.member.TakeAt(t, n)
 }
 
@@ -59,7 +59,7 @@ func TestGroupIsBounded(t *testing.T) {
 	take(t, member{g, "exhausted"}, step{0, 1, "ok"})
 	admitted := 0
 	for i := range 1_000_000 {
-		if g.TakeAt(start.Add(time.Duration(i)*10*us), fmt.Sprint(i), 1).OK {
+		if g.Get(fmt.Sprint(i)).TakeAt(start.Add(time.Duration(i)*10*us), 1).OK {
 			admitted++
 		}
 		if i%1000 == 0 {
@@ -71,7 +71,7 @@ func TestGroupIsBounded(t *testing.T) {
 	require.Zero(t, g.Evictions())
 
 	for i := range 7000 { // a minute later all are idle, and give way to others
-		require.True(t, g.TakeAt(start.Add(2*time.Minute), fmt.Sprint("new", i), 1).OK, i)
+		require.True(t, g.Get(fmt.Sprint("new", i)).TakeAt(start.Add(2*time.Minute), 1).OK, i)
 	}
 	require.LessOrEqual(t, g.Len(), 10_000)
 	require.Positive(t, g.Evictions())
@@ -80,7 +80,7 @@ func TestGroupIsBounded(t *testing.T) {
 func TestGroupForgetsIdleKeysAsOthersCome(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(100), Burst: 1})
 	for i := range 100_000 { // a thousand a second, each in use for 10 ms
-		require.True(t, g.TakeAt(start.Add(time.Duration(i)*ms), fmt.Sprint(i), 1).OK)
+		require.True(t, g.Get(fmt.Sprint(i)).TakeAt(start.Add(time.Duration(i)*ms), 1).OK)
 	}
 	require.Less(t, g.Len(), 2000)
 }
@@ -113,10 +113,10 @@ func TestGroupKeepsKeysApart(t *testing.T) {
 	}
 	g := limiter.NewGroupAt(limiter.GroupConfig[key]{Rate: limiter.PerHour(1), Burst: 1, MaxKeys: 100_000}, start)
 	for i := range 50_000 {
-		require.True(t, g.TakeAt(start, key{fmt.Sprint(i % 100), i / 100}, 1).OK)
+		require.True(t, g.Get(key{fmt.Sprint(i % 100), i / 100}).TakeAt(start, 1).OK)
 	}
 	for i := range 50_000 {
-		require.False(t, g.TakeAt(start, key{fmt.Sprint(i % 100), i / 100}, 1).OK)
+		require.False(t, g.Get(key{fmt.Sprint(i % 100), i / 100}).TakeAt(start, 1).OK)
 	}
 }
 
@@ -143,9 +143,9 @@ func TestGroupTiers(t *testing.T) {
 func TestGroupRefunds(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 3})
 	take(t, member{g, "ann"}, step{0, 3, "ok"})
-	g.Refund("ann", 2)
-	g.Refund("ann", -1)
-	g.Refund("nobody", 2)
+	g.Get("ann").Refund(2)
+	g.Get("ann").Refund(-1)
+	g.Get("nobody").Refund(2)
 	take(t, member{g, "ann"}, step{0, 0, "ok 2/3 reset 1s"})
 	require.Equal(t, 1, g.Len())
 }
@@ -167,8 +167,8 @@ func TestGroupConfigRefusesWhatMakesNoSense(t *testing.T) {
 
 func TestGroupTakeAllocatesNothing(t *testing.T) {
 	g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 5})
-	g.Take("ann", 1)
-	require.Zero(t, testing.AllocsPerRun(1000, func() { g.Take("ann", 1); g.Refund("ann", 1) }))
+	g.Get("ann").Take(1)
+	require.Zero(t, testing.AllocsPerRun(1000, func() { g.Get("ann").Take(1); g.Get("ann").Refund(1) }))
 }
 
 func TestGroupAmidTraffic(t *testing.T) {
@@ -176,10 +176,10 @@ func TestGroupAmidTraffic(t *testing.T) {
 	admitted := together(8, func() bool {
 		n := 0
 		for i := range 5000 {
-			if g.TakeAt(start, "shared", 1).OK {
+			if g.Get("shared").TakeAt(start, 1).OK {
 				n++
 			}
-			g.TakeAt(start, fmt.Sprint(i), 1)
+			g.Get(fmt.Sprint(i)).TakeAt(start, 1)
 			if i%1000 == 0 {
 				_ = g.SetDefaultTierAt(start, limiter.Tier{Rate: limiter.PerHour(1), Burst: 10})
 				g.Len()
@@ -188,7 +188,7 @@ func TestGroupAmidTraffic(t *testing.T) {
 		return n > 10
 	})
 	require.Zero(t, admitted)
-	require.False(t, g.TakeAt(start, "shared", 1).OK)
+	require.False(t, g.Get("shared").TakeAt(start, 1).OK)
 }
 
 func BenchmarkGroup(b *testing.B) {
@@ -201,13 +201,13 @@ func BenchmarkGroup(b *testing.B) {
 			}
 			before := heap()
 			for _, name := range names {
-				g.Take(name, 1)
+				g.Get(name).Take(1)
 			}
 			perKey := float64(int64(heap()-before)) / float64(keys)
 			i := 0
 			b.ReportAllocs()
 			for b.Loop() {
-				g.Take(names[i], 1)
+				g.Get(names[i]).Take(1)
 				if i += 7919; i >= keys {
 					i %= keys
 				}

@@ -28,14 +28,14 @@ func TestGroupTakesATierThatIsNoneForTheNearest(t *testing.T) {
 		TierOf: func(key int) int { return key },
 	}, start)
 	for tier, want := range map[int]int{-7: 1, -1: 1, 0: 2, 1: 3, 2: 3, 7: 3} {
-		require.Equal(t, want, g.TakeAt(start, tier, 1).Limit, "tier %d", tier)
+		require.Equal(t, want, g.Get(tier).TakeAt(start, 1).Limit, "tier %d", tier)
 	}
 }
 
 func TestGroupRemembersAsManyKeysAsItMay(t *testing.T) {
 	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 1, MaxKeys: 1003}, start) // eight parts, of different sizes
 	for key := range 5000 {
-		g.TakeAt(start, key, 1)
+		g.Get(key).TakeAt(start, 1)
 	}
 	require.Equal(t, 1003, g.Len())
 }
@@ -45,11 +45,11 @@ func TestGroupIsBoundedAfterItHasForgotten(t *testing.T) {
 	for range 20 {
 		g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, MaxKeys: 3}, start)
 		for key := range 3 {
-			require.True(t, g.TakeAt(start, key, 1).OK)
+			require.True(t, g.Get(key).TakeAt(start, 1).OK)
 		}
 		admitted := 0
 		for key := range 100 {
-			if g.TakeAt(start.Add(10*sec), 10+key, 1).OK {
+			if g.Get(10+key).TakeAt(start.Add(10*sec), 1).OK {
 				admitted++
 			}
 		}
@@ -64,9 +64,9 @@ func TestGroupForgetsFewForANewKey(t *testing.T) {
 		for range 30 {
 			g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, MaxKeys: 100}, start)
 			for key := range idle {
-				require.True(t, g.TakeAt(start, key, 1).OK)
+				require.True(t, g.Get(key).TakeAt(start, 1).OK)
 			}
-			require.True(t, g.TakeAt(start.Add(10*sec), -1, 1).OK)
+			require.True(t, g.Get(-1).TakeAt(start.Add(10*sec), 1).OK)
 			require.LessOrEqual(t, g.Evictions(), few, "of %d idle ones", idle)
 		}
 	}
@@ -80,10 +80,10 @@ func TestOthersDoNotTakeThePlaceOfAKeyAtTheExactCadence(t *testing.T) {
 		at := start.Add((time.Duration(i)*sec + 2) / 3)
 		for other := range 20 {
 			if i > 0 {
-				g.TakeAt(at, 1+other, 1)
+				g.Get(1+other).TakeAt(at, 1)
 			}
 		}
-		require.True(t, g.TakeAt(at, 0, 1).OK, "token %d", i)
+		require.True(t, g.Get(0).TakeAt(at, 1).OK, "token %d", i)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestAKeyThatIsFullFromTheFirstGivesWay(t *testing.T) {
 	for name, fill := range map[string]func(g *limiter.Group[string]){
 		"refunds": func(g *limiter.Group[string]) {
 			for range 10 {
-				g.Refund("ann", 10)
+				g.Get("ann").Refund(10)
 			}
 		},
 		"unlimited for a while": func(g *limiter.Group[string]) {
@@ -126,7 +126,7 @@ func TestAKeyThatIsFullFromTheFirstGivesWay(t *testing.T) {
 		take(t, member{g, "ann"}, step{0, 1, "ok"})
 		fill(g)
 		require.Equal(t, 1, g.Len(), name)
-		require.True(t, g.TakeAt(start, "bob", 10).OK, name)
+		require.True(t, g.Get("bob").TakeAt(start, 10).OK, name)
 		require.Equal(t, 1, g.Len(), name)
 		require.EqualValues(t, 1, g.Evictions(), name)
 	}
@@ -135,17 +135,17 @@ func TestAKeyThatIsFullFromTheFirstGivesWay(t *testing.T) {
 func TestARefusalForWantOfRoomLongBeforeTheBeginning(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(3), Burst: 1, MaxKeys: 1})
 	take(t, member{g, "ann"}, step{0, 1, "ok"})
-	r := g.TakeAt(time.Time{}, "bob", 1)
+	r := g.Get("bob").TakeAt(time.Time{}, 1)
 	require.False(t, r.OK)
 	require.InDelta(t, sec/3, r.RetryAfter, 1)
 }
 
 func TestGroupHoldsNobodyForNoTime(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 3})
-	g.HoldAt(start, "ann", 0)
-	g.HoldAt(start, "bob", -sec)
+	g.Get("ann").HoldAt(start, 0)
+	g.Get("bob").HoldAt(start, -sec)
 	free := group(limiter.GroupConfig[string]{Rate: limiter.Unlimited()})
-	free.HoldAt(start, "ann", hour)
+	free.Get("ann").HoldAt(start, hour)
 	require.Zero(t, g.Len()+free.Len(), "nor is it remembered")
 	take(t, member{g, "ann"}, step{0, 3, "ok"})
 	take(t, member{g, "bob"}, step{0, 3, "ok"})
@@ -165,12 +165,12 @@ func TestHoldAtTheEdgesOfTime(t *testing.T) {
 func TestNothingIsTakenOfAKeyWhileTheHeadOfItsQueueIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 5})
-		g.Take("ann", 5)
+		g.Get("ann").Take(5)
 		l := newLine(t, g.Get("ann"))
 		l.enter(t.Context(), "two", 2)
 		later := time.Now().Add(5 * sec) // when there is enough for both
-		require.Equal(t, "refused 0/5 retry 1ns reset 2s", show(g.TakeAt(later, "ann", 1)))
-		require.Zero(t, g.TakeAt(later, "ann", 0).Remaining)
+		require.Equal(t, "refused 0/5 retry 1ns reset 2s", show(g.Get("ann").TakeAt(later, 1)))
+		require.Zero(t, g.Get("ann").TakeAt(later, 0).Remaining)
 		l.want(arrival{"two", 2 * sec, nil})
 	})
 }
@@ -186,7 +186,7 @@ func TestNothingIsKeptOfAKeyThatNobodyWaitsFor(t *testing.T) {
 	for i := range 100 {
 		k := &key{name: fmt.Sprint(i)}
 		keys = append(keys, weak.Make(k))
-		require.ErrorIs(t, g.Wait(t.Context(), k, 2), limiter.ErrLimited)
+		require.ErrorIs(t, g.Get(k).Wait(t.Context(), 2), limiter.ErrLimited)
 	}
 	runtime.GC()
 	kept := 0
@@ -277,8 +277,8 @@ func TestNoLockIsHeldWhileTierOfIsAsked(t *testing.T) {
 			return -1
 		},
 	}, t0)
-	g.HoldAt(t0, 1, time.Second)
+	g.Get(1).HoldAt(t0, time.Second)
 	asked = 0
-	require.True(t, g.TakeAt(t0.Add(time.Hour), 2, 1).OK, "it forgets the hold of the other key, which is over")
+	require.True(t, g.Get(2).TakeAt(t0.Add(time.Hour), 1).OK, "it forgets the hold of the other key, which is over")
 	require.Equal(t, 1, asked, "once a decision")
 }

@@ -19,27 +19,27 @@ func TestNobodyWaitsForAKeyWithoutRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerMinute(1), Burst: 1, MaxKeys: 10, MaxWaiters: 1})
 		for key := range 10 {
-			require.True(t, g.Take(key, 1).OK)
+			require.True(t, g.Get(key).Take(1).OK)
 		}
 		began := time.Now()
 		for key := range 100 {
 			for _, limit := range []time.Duration{0, 10 * ms, hour, limiter.Never} {
-				err := g.WaitAtMost(t.Context(), 100+key, 1, limit)
+				err := g.Get(100+key).WaitAtMost(t.Context(), 1, limit)
 				require.EqualError(t, err, "limiter: no permits left (limit 1), retry in 1m0s")
 			}
 		}
-		require.EqualError(t, g.Wait(t.Context(), 100, 2), "limiter: more than the limit (limit 1)")
-		require.NoError(t, g.Wait(t.Context(), 100, 0))
+		require.EqualError(t, g.Get(100).Wait(t.Context(), 2), "limiter: more than the limit (limit 1)")
+		require.NoError(t, g.Get(100).Wait(t.Context(), 0))
 		require.Zero(t, time.Since(began))
-		require.NoError(t, g.Wait(t.Context(), 3, 1), "a key that is known can be waited for")
+		require.NoError(t, g.Get(3).Wait(t.Context(), 1), "a key that is known can be waited for")
 		require.Equal(t, time.Minute, time.Since(began))
 		time.Sleep(time.Nanosecond)
-		require.NoError(t, g.Wait(t.Context(), 100, 1), "now there is room")
+		require.NoError(t, g.Get(100).Wait(t.Context(), 1), "now there is room")
 
 		pass := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerMinute(1), Burst: 1, MaxKeys: 1, Overflow: limiter.PassNew})
-		require.True(t, pass.Take(1, 1).OK)
+		require.True(t, pass.Get(1).Take(1).OK)
 		for range 3 {
-			require.NoError(t, pass.WaitAtMost(t.Context(), 2, 1, 0))
+			require.NoError(t, pass.Get(2).WaitAtMost(t.Context(), 1, 0))
 		}
 	})
 }
@@ -52,22 +52,22 @@ func TestKeysWithoutRoomShareOneBucketAndOneQueue(t *testing.T) {
 			Rate: limiter.PerMinute(1), Burst: 2, MaxKeys: keys, MaxWaiters: 3, Overflow: limiter.ShareNew,
 		})
 		for key := range keys {
-			require.True(t, g.Take(key, 1).OK)
+			require.True(t, g.Get(key).Take(1).OK)
 		}
 		admitted := 0
 		for key := range keys {
-			if g.Take(keys+key, 1).OK {
+			if g.Get(keys + key).Take(1).OK {
 				admitted++
 			}
 		}
 		require.Equal(t, 2, admitted)
-		require.ErrorIs(t, g.WaitAtMost(t.Context(), 5000, 1, time.Minute-1), limiter.ErrLimited)
+		require.ErrorIs(t, g.Get(5000).WaitAtMost(t.Context(), 1, time.Minute-1), limiter.ErrLimited)
 		began := time.Now()
 		var served, full atomic.Int32
 		var all sync.WaitGroup
 		for key := range 20 {
 			all.Go(func() {
-				if err := g.Wait(t.Context(), 6000+key, 1); err == nil {
+				if err := g.Get(6000+key).Wait(t.Context(), 1); err == nil {
 					served.Add(1)
 				} else {
 					require.ErrorIs(t, err, limiter.ErrQueueFull)
@@ -86,9 +86,9 @@ func TestEveryKeyUpToMaxKeysFindsRoom(t *testing.T) {
 	for _, most := range []int{1, 10, 128, 129, 200, 257, 1000, 10_000} {
 		g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 1, MaxKeys: most}, start)
 		for key := range most {
-			require.True(t, g.TakeAt(start, key, 1).OK, "key %d of %d", key, most)
+			require.True(t, g.Get(key).TakeAt(start, 1).OK, "key %d of %d", key, most)
 		}
-		require.False(t, g.TakeAt(start, most, 1).OK)
+		require.False(t, g.Get(most).TakeAt(start, 1).OK)
 		require.Equal(t, most, g.Len())
 	}
 }
@@ -100,7 +100,7 @@ func TestIdleKeysOfAllPartsGiveWay(t *testing.T) {
 	refused := 0
 	for round := range 5 {
 		for key := range keys {
-			if !g.TakeAt(start.Add(time.Duration(round)*time.Minute), keys*round+key, 1).OK {
+			if !g.Get(keys*round+key).TakeAt(start.Add(time.Duration(round)*time.Minute), 1).OK {
 				refused++
 			}
 		}
@@ -114,18 +114,18 @@ func TestAKeyThatIsNotItselfFindsNoRoom(t *testing.T) {
 		g := limiter.NewGroup(limiter.GroupConfig[float64]{Rate: limiter.PerHour(1), Burst: 3, Overflow: overflow})
 		admitted := 0
 		for i := range 100 {
-			if g.Take(math.NaN(), 1).OK {
+			if g.Get(math.NaN()).Take(1).OK {
 				admitted++
 			}
 			cancelled, cancel := context.WithTimeout(t.Context(), time.Duration(i%2))
-			_ = g.Wait(cancelled, math.NaN(), 2)
+			_ = g.Get(math.NaN()).Wait(cancelled, 2)
 			cancel()
-			g.Hold(math.NaN(), hour)
-			g.Refund(math.NaN(), 1)
+			g.Get(math.NaN()).Hold(hour)
+			g.Get(math.NaN()).Refund(1)
 		}
 		require.Equal(t, want, min(admitted, 100), "%s", overflow)
 		require.Zero(t, g.Len())
-		require.True(t, g.Take(1, 1).OK)
+		require.True(t, g.Get(1).Take(1).OK)
 	}
 }
 
@@ -134,10 +134,10 @@ func TestHeldKeysAreBounded(t *testing.T) {
 	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 2, MaxKeys: 100, Overflow: limiter.PassNew}, start)
 	held := func(at time.Duration, from int) (n int) {
 		for key := range 300 {
-			g.HoldAt(start.Add(at), from+key, 10*sec)
+			g.Get(from+key).HoldAt(start.Add(at), 10*sec)
 		}
 		for key := range 300 {
-			if !g.TakeAt(start.Add(at), from+key, 1).OK {
+			if !g.Get(from+key).TakeAt(start.Add(at), 1).OK {
 				n++
 			}
 		}
@@ -190,6 +190,6 @@ func TestTheTiersOfAGroupBehaveAsATokenBucket(t *testing.T) {
 func TestAGroupRemembers100000KeysByDefault(t *testing.T) {
 	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 1}, start)
 	for key := range 100_100 {
-		require.Equal(t, key < 100_000, g.TakeAt(start, key, 1).OK, key)
+		require.Equal(t, key < 100_000, g.Get(key).TakeAt(start, 1).OK, key)
 	}
 }

@@ -5,10 +5,6 @@ import (
 	"time"
 )
 
-// Hold admits nothing for the key for d, and begins again with one token after that: see [TokenBucket.Hold]. A key is held
-// whether or not there is room for it, in whatever tier; but while MaxKeys of them are held, no other is.
-func (g *Group[K]) Hold(key K, d time.Duration) { g.hold(time.Since(g.epoch), key, d) }
-
 // keyHold is the hold of a key, by the limits of a tier.
 type keyHold struct {
 	hold

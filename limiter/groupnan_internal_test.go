@@ -13,9 +13,9 @@ func TestAKeyThatIsNotItselfLeavesNoQueue(t *testing.T) {
 		for _, c := range []GroupConfig[float64]{{Rate: Unlimited()}, {Rate: PerSecond(1)}, {Rate: PerSecond(1), Burst: Off}} {
 			c.Overflow = overflow
 			g := NewGroup(c)
-			require.NoError(t, g.Wait(t.Context(), math.NaN(), 0))
-			require.Error(t, g.Wait(t.Context(), math.NaN(), -1))
-			err := g.Wait(t.Context(), math.NaN(), 1)
+			require.NoError(t, g.Get(math.NaN()).Wait(t.Context(), 0))
+			require.Error(t, g.Get(math.NaN()).Wait(t.Context(), -1))
+			err := g.Get(math.NaN()).Wait(t.Context(), 1)
 			if c.Rate.IsUnlimited() {
 				require.NoError(t, err)
 			}

@@ -18,14 +18,14 @@ func TestAGroupYieldsItsKeys(t *testing.T) {
 		TierOf: func(key string) int { return len(key) - 3 },
 	})
 	for _, key := range []string{"ann", "bob", "carl"} {
-		require.True(t, g.TakeAt(start, key, 1).OK)
+		require.True(t, g.Get(key).TakeAt(start, 1).OK)
 	}
-	g.TakeAt(start, "peeked", 0)
+	g.Get("peeked").TakeAt(start, 0)
 	var keys []string
 	for key, l := range g.All() {
 		keys = append(keys, key)
-		require.Equal(t, g.TakeAt(start, key, 0), l.TakeAt(start, 0))
-		g.TakeAt(start, key, 1) // no lock is held
+		require.Equal(t, g.Get(key).TakeAt(start, 0), l.TakeAt(start, 0))
+		g.Get(key).TakeAt(start, 1) // no lock is held
 	}
 	slices.Sort(keys)
 	require.Equal(t, []string{"ann", "bob", "carl"}, keys)
@@ -37,28 +37,28 @@ func TestAGroupYieldsItsKeys(t *testing.T) {
 func TestAForgottenKeyIsANewOne(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 2, MaxKeys: 2})
 	require.False(t, g.Forget("ann"))
-	require.True(t, g.TakeAt(start, "ann", 2).OK)
-	require.True(t, g.TakeAt(start, "bob", 2).OK)
-	g.HoldAt(start, "ann", hour)
-	require.False(t, g.TakeAt(start, "carl", 1).OK, "there is no room")
+	require.True(t, g.Get("ann").TakeAt(start, 2).OK)
+	require.True(t, g.Get("bob").TakeAt(start, 2).OK)
+	g.Get("ann").HoldAt(start, hour)
+	require.False(t, g.Get("carl").TakeAt(start, 1).OK, "there is no room")
 
 	require.True(t, g.Forget("ann"))
 	require.False(t, g.Forget("ann"))
 	require.Equal(t, 1, g.Len())
-	require.True(t, g.TakeAt(start, "carl", 1).OK, "there is room now")
+	require.True(t, g.Get("carl").TakeAt(start, 1).OK, "there is room now")
 	require.True(t, g.Forget("carl"))
-	require.True(t, g.TakeAt(start, "ann", 2).OK, "neither tokens nor the hold are left")
-	require.False(t, g.TakeAt(start, "bob", 1).OK, "another key is as it was")
+	require.True(t, g.Get("ann").TakeAt(start, 2).OK, "neither tokens nor the hold are left")
+	require.False(t, g.Get("bob").TakeAt(start, 1).OK, "another key is as it was")
 	require.Equal(t, 2, g.Len())
 
-	g.HoldAt(start, "held", hour)
+	g.Get("held").HoldAt(start, hour)
 	require.True(t, g.Forget("held"), "a key that is only held")
 }
 
 func TestForgetWakesTheCallersOfAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 1})
-		g.Take("ann", 1)
+		g.Get("ann").Take(1)
 		l := newLine(t, g.Get("ann"))
 		l.enter(t.Context(), "first", 1)
 		time.Sleep(sec)
@@ -73,25 +73,25 @@ func TestAGroupIsReconfigured(t *testing.T) {
 		TierOf: func(key string) int { return len(key) - 2 }, Name: "logins",
 	}
 	g := group(c)
-	require.True(t, g.TakeAt(start, "a", 1).OK)
-	require.True(t, g.TakeAt(start, "aa", 4).OK)
+	require.True(t, g.Get("a").TakeAt(start, 1).OK)
+	require.True(t, g.Get("aa").TakeAt(start, 4).OK)
 
 	c.Burst, c.Tiers = 10, []limiter.Tier{{Rate: limiter.PerSecond(1), Burst: 3}}
 	c.Named.Shadow = true
 	require.NoError(t, g.ReconfigureAt(start, c))
-	require.Equal(t, limiter.Result{OK: true, Limit: 10, Remaining: 1, ResetAfter: 9 * hour}, g.TakeAt(start, "a", 0))
-	require.Equal(t, 1, g.TakeAt(start, "aa", 0).Remaining, "the tokens that are there stay")
-	require.Equal(t, 2, g.TakeAt(start, "b", 0).Remaining, "a new key is as one that was idle")
-	require.True(t, g.TakeAt(start, "aa", 3).OK, "nothing is refused in shadow mode")
+	require.Equal(t, limiter.Result{OK: true, Limit: 10, Remaining: 1, ResetAfter: 9 * hour}, g.Get("a").TakeAt(start, 0))
+	require.Equal(t, 1, g.Get("aa").TakeAt(start, 0).Remaining, "the tokens that are there stay")
+	require.Equal(t, 2, g.Get("b").TakeAt(start, 0).Remaining, "a new key is as one that was idle")
+	require.True(t, g.Get("aa").TakeAt(start, 3).OK, "nothing is refused in shadow mode")
 	require.EqualValues(t, 1, g.Stats().Shadowed.Requests)
 	require.EqualValues(t, 2, g.Stats().Allowed.Requests)
 	require.EqualValues(t, 1, observed(t, g)["weir.limiter.requests shadowed"])
 	c.Named.Shadow = false
 	require.NoError(t, g.ReconfigureAt(start, c))
-	require.False(t, g.TakeAt(start, "aa", 3).OK)
+	require.False(t, g.Get("aa").TakeAt(start, 3).OK)
 	require.EqualValues(t, 1, observed(t, g)["weir.limiter.requests shadowed"], "a counter that was shown stays")
 
-	before := g.TakeAt(start, "a", 0)
+	before := g.Get("a").TakeAt(start, 0)
 	for name, change := range map[string]func(c *limiter.GroupConfig[string]){
 		"tiers": func(c *limiter.GroupConfig[string]) { c.Tiers = append(c.Tiers, c.Tiers...) }, "keys": func(c *limiter.GroupConfig[string]) { c.MaxKeys = 7 },
 		"overflow": func(c *limiter.GroupConfig[string]) { c.Overflow = limiter.PassNew }, "waiters": func(c *limiter.GroupConfig[string]) { c.MaxWaiters = 7 },
@@ -104,18 +104,18 @@ func TestAGroupIsReconfigured(t *testing.T) {
 		require.ErrorContains(t, g.Reconfigure(other), "limiter: Reconfigure changes Rate, Burst, Tiers and Named.Shadow", name)
 	}
 	require.EqualError(t, g.Reconfigure(limiter.GroupConfig[string]{Rate: limiter.PerSecond(-1)}), "limiter: Rate is -1/s, must be above 0")
-	require.Equal(t, before, g.TakeAt(start, "a", 0), "nothing has changed")
+	require.Equal(t, before, g.Get("a").TakeAt(start, 0), "nothing has changed")
 }
 
 // What a key takes of the bucket that it shares for want of room goes back there.
 func TestARefundOfAKeyWithoutRoom(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 2, MaxKeys: 1, Overflow: limiter.ShareNew})
-	require.True(t, g.TakeAt(start, "ann", 2).OK)
-	require.True(t, g.TakeAt(start, "bob", 2).OK)
-	g.Refund("bob", 1)
-	require.True(t, g.TakeAt(start, "carl", 1).OK)
-	require.False(t, g.TakeAt(start, "carl", 1).OK)
-	require.False(t, g.TakeAt(start, "ann", 1).OK, "the key that has room got nothing")
+	require.True(t, g.Get("ann").TakeAt(start, 2).OK)
+	require.True(t, g.Get("bob").TakeAt(start, 2).OK)
+	g.Get("bob").Refund(1)
+	require.True(t, g.Get("carl").TakeAt(start, 1).OK)
+	require.False(t, g.Get("carl").TakeAt(start, 1).OK)
+	require.False(t, g.Get("ann").TakeAt(start, 1).OK, "the key that has room got nothing")
 }
 
 func TestAKeyOfANamedGroupIsCountedInAJoint(t *testing.T) {
@@ -124,10 +124,10 @@ func TestAKeyOfANamedGroupIsCountedInAJoint(t *testing.T) {
 	require.True(t, all.TakeAt(start, 1).OK)
 	require.False(t, all.TakeAt(start, 1).OK, "by the other")
 	require.Equal(t, limiter.Stats{Allowed: limiter.Tally{Requests: 1, Permits: 1}}, g.Stats())
-	require.True(t, g.TakeAt(start, "ann", 1).OK)
+	require.True(t, g.Get("ann").TakeAt(start, 1).OK)
 	require.False(t, all.TakeAt(start, 1).OK)
 	require.EqualValues(t, 1, g.Stats().Refused.Requests)
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	require.Equal(t, context.Canceled, g.Wait(gone, "ann", 1))
+	require.Equal(t, context.Canceled, g.Get("ann").Wait(gone, 1))
 }

@@ -24,28 +24,28 @@ func TestEachKeyHasAQueueOfItsOwn(t *testing.T) {
 		ann.enter(t.Context(), "first", 1)
 		ann.enter(t.Context(), "second", 2)
 		bob.enter(t.Context(), "bob", 2)
-		require.Equal(t, "refused 0/2 retry 4s reset 5s", show(g.Take("ann", 1)), "three are wanted before")
-		require.Equal(t, "refused 0/2 retry 1s reset 2s", show(g.Take("bob", 1)), "nobody waits for bob")
+		require.Equal(t, "refused 0/2 retry 4s reset 5s", show(g.Get("ann").Take(1)), "three are wanted before")
+		require.Equal(t, "refused 0/2 retry 1s reset 2s", show(g.Get("bob").Take(1)), "nobody waits for bob")
 		ann.want(arrival{"both", 0, nil}, arrival{"first", sec, nil}, arrival{"second", 3 * sec, nil})
 		bob.want(arrival{"bob", 0, nil})
-		require.Equal(t, "refused 0/2 retry 1s reset 2s", show(g.Take("ann", 1)), "the queue is gone")
+		require.Equal(t, "refused 0/2 retry 1s reset 2s", show(g.Get("ann").Take(1)), "the queue is gone")
 	})
 }
 
 func TestWhoLeavesAKeysQueueOwesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 1, MaxWaiters: 1})
-		g.Take("ann", 1)
+		g.Get("ann").Take(1)
 		l := newLine(t, g.Get("ann"))
 		ctx, leave := context.WithCancel(t.Context())
 		l.enter(ctx, "leaves", 1)
-		require.ErrorIs(t, g.Wait(t.Context(), "ann", 1), limiter.ErrQueueFull)
-		require.NoError(t, g.WaitAtMost(t.Context(), "bob", 1, -1))
+		require.ErrorIs(t, g.Get("ann").Wait(t.Context(), 1), limiter.ErrQueueFull)
+		require.NoError(t, g.Get("bob").WaitAtMost(t.Context(), 1, -1))
 		leave()
 		l.want(arrival{"leaves", 0, context.Canceled})
 		time.Sleep(sec)
-		require.True(t, g.Take("ann", 1).OK)
-		require.ErrorIs(t, g.WaitAtMost(t.Context(), "ann", 1, sec-1), limiter.ErrLimited)
+		require.True(t, g.Get("ann").Take(1).OK)
+		require.ErrorIs(t, g.Get("ann").WaitAtMost(t.Context(), 1, sec-1), limiter.ErrLimited)
 		require.NoError(t, g.Get("ann").WaitAtMost(t.Context(), 1, sec))
 	})
 }
@@ -53,7 +53,7 @@ func TestWhoLeavesAKeysQueueOwesNothing(t *testing.T) {
 func TestRefundAndAFasterRateWakeThoseWhoWaitForAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 1})
-		g.Take("ann", 1)
+		g.Get("ann").Take(1)
 		l := newLine(t, g.Get("ann"))
 		l.enter(t.Context(), "first", 1)
 		l.enter(t.Context(), "second", 1)
@@ -71,22 +71,22 @@ func TestRefundAndAFasterRateWakeThoseWhoWaitForAKey(t *testing.T) {
 
 func TestGroupHoldsAKey(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 3, MaxKeys: 1})
-	g.HoldAt(start, "ann", 30*sec)
+	g.Get("ann").HoldAt(start, 30*sec)
 	take(t, member{g, "ann"}, step{0, 1, "refused 0/3 retry 30s reset 32s"}, step{30 * sec, 1, "ok 0/3 reset 3s"})
-	g.HoldAt(start.Add(30*sec), "ann", -sec)
+	g.Get("ann").HoldAt(start.Add(30*sec), -sec)
 	take(t, member{g, "ann"}, step{33 * sec, 3, "ok"})
-	g.HoldAt(start.Add(33*sec), "bob", sec) // for whom there is no room
+	g.Get("bob").HoldAt(start.Add(33*sec), sec) // for whom there is no room
 	require.Equal(t, 1, g.Len())
 	free := group(limiter.GroupConfig[string]{Rate: limiter.Unlimited()})
-	free.HoldAt(start, "ann", time.Hour)
-	require.False(t, free.TakeAt(start, "ann", 1).OK)
-	require.True(t, free.TakeAt(start, "bob", 1).OK)
+	free.Get("ann").HoldAt(start, time.Hour)
+	require.False(t, free.Get("ann").TakeAt(start, 1).OK)
+	require.True(t, free.Get("bob").TakeAt(start, 1).OK)
 
 	synctest.Test(t, func(t *testing.T) {
 		g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 1})
 		g.Get("ann").Hold(5 * sec)
 		began := time.Now()
-		require.NoError(t, g.Wait(t.Context(), "ann", 1))
+		require.NoError(t, g.Get("ann").Wait(t.Context(), 1))
 		require.Equal(t, 5*sec, time.Since(began))
 	})
 }
@@ -107,20 +107,20 @@ func TestAGroupWithANameCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 10, Name: "logins", Named: limiter.NamedConfig{Waits: true}})
 		require.Equal(t, "logins", g.Name())
-		require.True(t, g.Take("ann", 9).OK)
-		require.True(t, g.Take("bob", 1).OK)
-		require.False(t, g.Take("ann", 2).OK)
-		require.True(t, g.TakeAt(time.Now(), "ann", 0).OK)
-		require.NoError(t, g.Wait(t.Context(), "ann", 4))
-		err := g.WaitAtMost(t.Context(), "ann", 1, 1)
+		require.True(t, g.Get("ann").Take(9).OK)
+		require.True(t, g.Get("bob").Take(1).OK)
+		require.False(t, g.Get("ann").Take(2).OK)
+		require.True(t, g.Get("ann").TakeAt(time.Now(), 0).OK)
+		require.NoError(t, g.Get("ann").Wait(t.Context(), 4))
+		err := g.Get("ann").WaitAtMost(t.Context(), 1, 1)
 		require.EqualError(t, err, "limiter logins: wait longer than wanted (limit 10), retry in 1s")
 		cancelled, cancel := context.WithCancel(t.Context())
 		cancel()
-		require.ErrorIs(t, g.Wait(cancelled, "ann", 1), context.Canceled)
-		g.Refund("ann", 1)
-		require.True(t, g.Take("ann", 1).OK)
-		g.Hold("bob", time.Hour)
-		require.False(t, g.Take("bob", 1).OK)
+		require.ErrorIs(t, g.Get("ann").Wait(cancelled, 1), context.Canceled)
+		g.Get("ann").Refund(1)
+		require.True(t, g.Get("ann").Take(1).OK)
+		g.Get("bob").Hold(time.Hour)
+		require.False(t, g.Get("bob").Take(1).OK)
 		require.Equal(t, map[string]float64{
 			"weir.limiter.requests allowed": 3, "weir.limiter.requests waited": 1, "weir.limiter.requests refused": 3, "weir.limiter.requests cancelled": 0,
 			"weir.limiter.permits allowed": 11, "weir.limiter.permits waited": 4, "weir.limiter.permits refused": 4, "weir.limiter.permits cancelled": 0,
@@ -141,8 +141,8 @@ func TestAGroupWithANameCounts(t *testing.T) {
 func TestAGroupInShadowRefusesNothing(t *testing.T) {
 	g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 1, Name: "logins", Named: limiter.NamedConfig{Shadow: true}})
 	for range 3 {
-		require.NoError(t, g.Wait(t.Context(), "ann", 1))
-		require.True(t, g.Take("bob", 1).OK)
+		require.NoError(t, g.Get("ann").Wait(t.Context(), 1))
+		require.True(t, g.Get("bob").Take(1).OK)
 	}
 	require.EqualValues(t, 4, g.Stats().Shadowed.Requests)
 	for range g.Histograms {
@@ -168,11 +168,11 @@ func TestQueuesOfKeysAmidTraffic(t *testing.T) {
 			key := worker % len(admitted)
 			for i := range 60 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%7+1)*time.Millisecond)
-				if g.Wait(ctx, fmt.Sprint(key), 1) == nil {
+				if g.Get(fmt.Sprint(key)).Wait(ctx, 1) == nil {
 					admitted[key].Add(1)
 				}
 				cancel()
-				if g.Take(fmt.Sprint(key), 1).OK {
+				if g.Get(fmt.Sprint(key)).Take(1).OK {
 					admitted[key].Add(1)
 				}
 			}
@@ -185,7 +185,7 @@ func TestQueuesOfKeysAmidTraffic(t *testing.T) {
 		require.LessOrEqual(t, admitted[i].Load(), most)
 	}
 	for i := range admitted {
-		require.NoError(t, g.Wait(t.Context(), fmt.Sprint(i), 5))
-		require.Equal(t, 0, g.Take(fmt.Sprint(i), 0).Remaining)
+		require.NoError(t, g.Get(fmt.Sprint(i)).Wait(t.Context(), 5))
+		require.Equal(t, 0, g.Get(fmt.Sprint(i)).Take(0).Remaining)
 	}
 }

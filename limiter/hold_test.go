@@ -53,7 +53,7 @@ func (b heldBucket) set(at time.Duration, r limiter.Rate, burst int) {
 
 type heldKey struct{ member }
 
-func (k heldKey) hold(at, d time.Duration) { k.Group.HoldAt(start.Add(at), k.key, d) }
+func (k heldKey) hold(at, d time.Duration) { k.Group.Get(k.key).HoldAt(start.Add(at), d) }
 
 func (k heldKey) set(at time.Duration, r limiter.Rate, burst int) {
 	_ = k.Group.SetDefaultTierAt(start.Add(at), limiter.Tier{Rate: r, Burst: burst})

@@ -62,7 +62,7 @@ func changes(t *testing.T) map[string]func() changing {
 		"a log's":            refunded(limiter.NewSlidingLog(limiter.SlidingLogConfig(window))),
 		"a sliding window's": refunded(limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 1, Window: hour})),
 		"a named one's":      refunded(limiter.NewNamed("x", limiter.NewTokenBucket(hourly), limiter.NamedConfig{})),
-		"a key's":            group(func(g *limiter.Group[string]) { g.Refund("k", 1) }),
+		"a key's":            group(func(g *limiter.Group[string]) { g.Get("k").Refund(1) }),
 		"SetTier":            group(func(g *limiter.Group[string]) { _ = g.SetDefaultTier(limiter.Tier{Rate: limiter.Unlimited()}) }),
 	}
 }
@@ -186,11 +186,11 @@ func TestPeeksAreNotCounted(t *testing.T) {
 		b.Reserve(1, limiter.Never) // one is owed, so a peek is refused
 		n := limiter.NewNamed("x", b, limiter.NamedConfig{})
 		keys := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, Name: "x"})
-		keys.Hold(1, sec)
+		keys.Get(1).Hold(sec)
 		n.Take(0)
-		keys.Take(1, 0)
+		keys.Get(1).Take(0)
 		require.NoError(t, n.Wait(t.Context(), 0))
-		require.NoError(t, keys.Wait(t.Context(), 1, 0))
+		require.NoError(t, keys.Get(1).Wait(t.Context(), 0))
 		require.Zero(t, n.Stats())
 		require.Zero(t, keys.Stats())
 	})
@@ -210,7 +210,7 @@ func TestNearIsAShareInDecimals(t *testing.T) {
 func TestNobodyWaitsForAJointOfAKeyWithoutRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 1, MaxKeys: 1})
-		require.True(t, g.Take(0, 1).OK)
+		require.True(t, g.Get(0).Take(1).OK)
 		began := time.Now()
 		for _, l := range []limiter.WaitLimiter{
 			g.Get(1), limiter.All(g.Get(1)), limiter.All(exactLog(9, hour), limiter.All(g.Get(1))),

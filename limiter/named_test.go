@@ -151,10 +151,10 @@ func TestAWaitForNothingIsGrantedWhateverTheMode(t *testing.T) {
 		bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1})
 		bucket.Hold(hour)
 		group := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Name: "x", Named: c})
-		group.Hold(1, hour)
+		group.Get(1).Hold(hour)
 		require.NoError(t, bucket.Wait(t.Context(), 0))
 		require.NoError(t, limiter.NewNamed("x", bucket, c).Wait(t.Context(), 0))
 		require.NoError(t, limiter.NewNamed("x", struct{ limiter.Limiter }{bucket}, c).Wait(t.Context(), 0), "one that is no WaitLimiter")
-		require.NoError(t, group.Wait(t.Context(), 1, 0))
+		require.NoError(t, group.Get(1).Wait(t.Context(), 0))
 	}
 }

@@ -37,10 +37,10 @@ func TestTheRealClock(t *testing.T) {
 		require.False(t, ok)
 
 		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1})
-		require.True(t, g.Take(7, 1).OK)
+		require.True(t, g.Get(7).Take(1).OK)
 		time.Sleep(sec / 2)
 		require.NoError(t, g.SetDefaultTier(limiter.Tier{Rate: limiter.PerSecond(5), Burst: 1}))
-		require.Equal(t, 100*ms, g.Take(7, 1).RetryAfter)
+		require.Equal(t, 100*ms, g.Get(7).Take(1).RetryAfter)
 	})
 }
 

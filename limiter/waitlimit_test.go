@@ -53,7 +53,7 @@ func obstructions() map[string]func() obstructed {
 	group := func(change func(g *limiter.Group[string])) func() obstructed {
 		return func() obstructed {
 			g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: plain.Rate, Burst: 1})
-			g.Take("k", 1)
+			g.Get("k").Take(1)
 			return of(g.Get("k"), 1, func() { change(g) })
 		}
 	}
@@ -79,11 +79,11 @@ func obstructions() map[string]func() obstructed {
 		},
 		"named group, Hold": func() obstructed {
 			g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: plain.Rate, Burst: 1, Name: "g"})
-			g.Take("k", 1)
-			return obstructed{func(ctx context.Context, limit time.Duration) error { return g.WaitAtMost(ctx, "k", 1, limit) }, func() { g.Hold("k", hour) }}
+			g.Get("k").Take(1)
+			return obstructed{func(ctx context.Context, limit time.Duration) error { return g.Get("k").WaitAtMost(ctx, 1, limit) }, func() { g.Get("k").Hold(hour) }}
 		},
 		"key, SetTier": group(func(g *limiter.Group[string]) { _ = g.SetDefaultTier(limiter.Tier{Rate: hourly, Burst: 1}) }),
-		"key, Hold":    group(func(g *limiter.Group[string]) { g.Hold("k", hour) }),
+		"key, Hold":    group(func(g *limiter.Group[string]) { g.Get("k").Hold(hour) }),
 		"log, barging": func() obstructed { return halved(limiter.NewSlidingLog(limiter.SlidingLogConfig(window))) },
 		"sliding, barging": func() obstructed {
 			return halved(limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 2, Window: 500 * ms, Buckets: 5, Barge: true}))

@@ -25,12 +25,12 @@ func TestTermsThatAreReplacedAnswerNobody(t *testing.T) {
 // A group in which somebody has waited is as quick again as one in which nobody has.
 func TestLinesCountThoseThatThereAre(t *testing.T) {
 	g := NewGroup(GroupConfig[string]{Rate: PerHour(1), Burst: 1})
-	g.Take("ann", 1)
+	g.Get("ann").Take(1)
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 3 {
-		require.Error(t, g.Wait(cancelled, "ann", 1))
-		require.Error(t, g.Wait(t.Context(), "ann", 2))
+		require.Error(t, g.Get("ann").Wait(cancelled, 1))
+		require.Error(t, g.Get("ann").Wait(t.Context(), 2))
 	}
 	require.Zero(t, g.lines.waiting.Load())
 	require.Empty(t, g.lines.byKey)

@@ -86,7 +86,8 @@ func LimitBy[K comparable](g *limiter.Group[K], key func(ctx context.Context, ca
 	}
 	return rule(func(ctx context.Context, call Call) (pass, error) {
 		k := key(ctx, call)
-		return admitted(g.Name(), g.Take(k, 1), func() { g.Refund(k, 1) })
+		l := g.Get(k)
+		return admitted(g.Name(), l.Take(1), func() { l.Refund(1) })
 	})
 }
 

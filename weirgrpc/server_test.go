@@ -287,8 +287,8 @@ func TestWhatALaterRuleRefusesTakesNothing(t *testing.T) {
 	require.Equal(t, 2, gate.Limiter().Take(0).Remaining)
 	require.Equal(t, 2, hits.Take(0).Remaining)
 	require.Zero(t, shadow.Take(0).Remaining, "it has taken nothing, so it gets nothing back")
-	require.Equal(t, 2, keys.Take(get, 0).Remaining)
-	require.Equal(t, 2, keys.Take(put, 0).Remaining)
+	require.Equal(t, 2, keys.Get(get).Take(0).Remaining)
+	require.Equal(t, 2, keys.Get(put).Take(0).Remaining)
 	require.Zero(t, places.InFlight())
 }
 

@@ -37,7 +37,7 @@ func bucketConfig[K comparable](p Policy, name string, maxKeys int) limiter.Grou
 	}
 }
 
-func (b *buckets[K]) take(at time.Time, key K, n int) reply { return b.reply(b.TakeAt(at, key, n)) }
+func (b *buckets[K]) take(at time.Time, key K, n int) reply { return b.reply(b.Get(key).TakeAt(at, n)) }
 
 func (b *buckets[K]) ask(at time.Time, key K, n int) reply {
 	return b.reply(b.bare.TakeAt(at, key, n))
@@ -50,7 +50,7 @@ func (b *buckets[K]) reply(r limiter.Result) reply {
 	return reply{Result: r, next: time.Duration(max(next, 0)), room: !noRoom}
 }
 
-func (b *buckets[K]) refund(_ time.Time, key K, n int) { b.Refund(key, n) }
+func (b *buckets[K]) refund(_ time.Time, key K, n int) { b.Get(key).Refund(n) }
 
 // drain asks for what is left at a new time, because a time before that of a concurrent take shows less.
 func (b *buckets[K]) drain(key K, n int) (room bool) {

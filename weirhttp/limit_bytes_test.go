@@ -27,7 +27,7 @@ func TestLongKeysAreNotKept(t *testing.T) {
 		}},
 		"combined": perMinute(1, weirhttp.Combine(byAPIKey, weirhttp.ByIP)),
 		"remote": {Name: "minute", By: byAPIKey, Remote: func(key string) limiter.Remote {
-			users.Take(key, 1)
+			users.Get(key).Take(1)
 			return bottomless{}
 		}},
 	} {

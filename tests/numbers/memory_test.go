@@ -153,7 +153,7 @@ func TestMemoryOfKeys(t *testing.T) {
 	before := heap()
 	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 10, MaxKeys: 2 * keys})
 	for key := range keys {
-		g.Take(key, 1)
+		g.Get(key).Take(1)
 	}
 	each := (heap() - before) / keys
 	runtime.KeepAlive(g)

@@ -126,7 +126,7 @@ func TestGatesAndBreakers(t *testing.T) {
 		for n := range 40 {
 			_ = payments.Run(t.Context(), func(context.Context) error { return nil })
 			_ = hosts.Get(strconv.Itoa(n%3)).Run(t.Context(), func(context.Context) error { return fail })
-			logins.Take("ann", 1)
+			logins.Get("ann").Take(1)
 			jobs.Record(window.Outcome(n%3), time.Duration(n)*time.Millisecond)
 			_ = joined.Run(t.Context(), func(context.Context) error {
 				if n < 10 {
@@ -198,7 +198,7 @@ func limitersThatWaited(t *testing.T) []stat.Source {
 	c := limiter.NamedConfig{Waits: true}
 	logins := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 1, Name: "logins", Named: c})
 	for _, key := range []string{"ann", "ann", "ann", "bob", "bob"} {
-		require.NoError(t, logins.Wait(t.Context(), key, 1))
+		require.NoError(t, logins.Get(key).Wait(t.Context(), 1))
 	}
 	uploads := limiter.NewNamed("uploads", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000), Burst: 50}), c)
 	uploads.Take(50)

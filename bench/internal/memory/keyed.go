@@ -31,7 +31,7 @@ func groupOfInts(n int) func() any {
 	return func() any {
 		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 10, MaxKeys: 2 * n})
 		for key := range n {
-			g.Take(key, 1)
+			g.Get(key).Take(1)
 		}
 		return g
 	}
@@ -55,7 +55,7 @@ func named(n int, open func() (whole any, add func(name string))) func() any {
 func groupOfNames(n int) func() any {
 	return named(n, func() (any, func(string)) {
 		g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 10, MaxKeys: 2 * n})
-		return g, func(name string) { g.Take(name, 1) }
+		return g, func(name string) { g.Get(name).Take(1) }
 	})
 }
 

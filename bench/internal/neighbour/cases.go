@@ -107,7 +107,7 @@ func keys(n int) (loops []measure.Loop) {
 	for i := range n {
 		loops = append(loops, func(n int) (right int) {
 			for range n {
-				if g.Take(i, 1).OK {
+				if g.Get(i).Take(1).OK {
 					right++
 				}
 			}

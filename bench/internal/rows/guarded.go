@@ -20,7 +20,7 @@ func AllGuarded() []Guarded {
 		{"TokenBucket.Take, allowed", bucketTakes(limiter.PerSecond(1e8)), sinceFloor(), rateAllows(1e8), 2.7, 0.80},
 		{"TokenBucket.Take, refused", bucketRefuses(), sinceFloor(), rateRefuses(), 2.4, 0.66},
 		{"window.Calls.Record", callsRecord(), sinceAndAdd(), failsafePermits("", timed()), 1.75, 0.54},
-		{"limiter.Group.Take", groupTakes(1), sinceFloor(), throttledTakes(1), 4.7, 0.93},
+		{"limiter.Keyed.Take", groupTakes(1), sinceFloor(), throttledTakes(1), 4.7, 0.93},
 		{"weir.Do, success", gateDo(), sinceAndAdd(), rateAndGobreaker(), 4.9, 0.60},
 	}
 }

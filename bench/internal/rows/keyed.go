@@ -39,10 +39,10 @@ func quota(keys int) (every time.Duration, burst int) {
 }
 
 func groupTakes(keys int) Side {
-	return Side{"limiter.Group.Take", "a token bucket a key, of bounded number, in 64 shards with a mutex each", func() measure.Loop {
+	return Side{"limiter.Keyed.Take", "a token bucket a key, of bounded number, in 64 shards with a mutex each", func() measure.Loop {
 		every, burst := quota(keys)
 		g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Every(every), Burst: burst, MaxKeys: 2 * keys})
-		return walk(keys, func(name string) bool { return g.Take(name, 1).OK })
+		return walk(keys, func(name string) bool { return g.Get(name).Take(1).OK })
 	}}
 }
 

@@ -33,9 +33,9 @@ func (t timer) keys() Experiment {
 func (t timer) groupKeys(keys int) (float64, error) {
 	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: enough, MaxKeys: 2 * keys})
 	for key := range keys {
-		g.Take(key, 1)
+		g.Get(key).Take(1)
 	}
-	return t.quickest(measure.Walk(keys, 1, func(key int) bool { return g.Take(key, 1).OK }))
+	return t.quickest(measure.Walk(keys, 1, func(key int) bool { return g.Get(key).Take(1).OK }))
 }
 
 func (t timer) throttledKeys(keys int) (float64, error) {
