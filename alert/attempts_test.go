@@ -168,7 +168,7 @@ func TestAFinalRefusalMakesOthersWaitOnlyIfItSaysSo(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFlaky(func(a alert.Alert) error {
 				if a.Rule == "r0" {
-					return &alert.DeliveryError{Permanent: true, RetryAfter: asked}
+					return &alert.DeliveryError{Permanent: true, Pause: asked}
 				}
 				return nil
 			})

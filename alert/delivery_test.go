@@ -230,24 +230,31 @@ func TestOneBadAlertDoesNotHoldUpTheOthers(t *testing.T) {
 }
 
 func TestRetryAfterIsWaitedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for asked, waits := range map[time.Duration]time.Duration{10 * time.Minute: 10 * time.Minute, 100 * time.Hour: time.Hour} {
+	for name, c := range map[string]struct {
+		err   error
+		waits time.Duration
+	}{
+		"a pause":          {&alert.DeliveryError{Kind: alert.ClientError, Pause: 10 * time.Minute}, 10 * time.Minute},
+		"a long pause":     {&alert.DeliveryError{Kind: alert.ClientError, Pause: 100 * time.Hour}, time.Hour},
+		"an error of ours": {fmt.Errorf("wrapped: %w", waiting(10*time.Minute)), 10 * time.Minute},
+	} {
+		synctest.Test(t, func(t *testing.T) {
 			var at []time.Time
 			f := newFlaky(func(alert.Alert) error {
 				at = append(at, time.Now())
 				if len(at) > 1 {
 					return nil
 				}
-				return &alert.DeliveryError{Kind: alert.ClientError, RetryAfter: asked}
+				return c.err
 			})
 			st := newStage(t, f)
 			st.set(0, true)
 			time.Sleep(2 * time.Hour)
-			require.Len(t, at, 2)
-			require.Equal(t, waits, at[1].Sub(at[0]))
+			require.Len(t, at, 2, name)
+			require.Equal(t, c.waits, at[1].Sub(at[0]), name)
 			st.stop()
-		}
-	})
+		})
+	}
 }
 
 func TestShutdownDeliversWhatIsOwed(t *testing.T) {
@@ -305,7 +312,7 @@ func TestAFlushDoesNotWaitWhereRunHasBeenAskedTo(t *testing.T) {
 		var free atomic.Bool
 		f := newFlaky(func(alert.Alert) error {
 			if !free.Load() {
-				return &alert.DeliveryError{RetryAfter: 30 * time.Minute}
+				return &alert.DeliveryError{Pause: 30 * time.Minute}
 			}
 			return nil
 		})

@@ -31,7 +31,7 @@ var failures = [...]Failure{otherFailure, Timeout, Unreachable, ClientError, Ser
 func (f Failure) index() int { return max(slices.Index(failures[:], f), 0) }
 
 // DeliveryError is an error of a notifier that says how to go on. After any other error the monitor
-// tries again.
+// tries again, but not before the time that its RetryAfter method asks for, if it has one.
 type DeliveryError struct {
 	// Kind is why the delivery failed. It may be empty.
 	Kind Failure
@@ -40,8 +40,9 @@ type DeliveryError struct {
 	// Refused says that the receiver refuses the alert, maybe only for now. The monitor tries it again
 	// after minutes.
 	Refused bool
-	// RetryAfter is the least time until the next attempt, up to an hour.
-	RetryAfter time.Duration
+	// Pause is the least time until the next attempt, up to an hour. Default: the time that Err asks
+	// for, if it has a method RetryAfter() time.Duration.
+	Pause time.Duration
 	// Err is what happened. It may be nil.
 	Err error
 }
@@ -54,6 +55,16 @@ func (e *DeliveryError) Error() string {
 }
 
 func (e *DeliveryError) Unwrap() error { return e.Err }
+
+// RetryAfter returns how long to wait before the next attempt: Pause, or if that is 0 the result of
+// the first RetryAfter method in Err's tree, or 0 if there is none.
+func (e *DeliveryError) RetryAfter() time.Duration {
+	var waiting interface{ RetryAfter() time.Duration }
+	if e.Pause == 0 && errors.As(e.Err, &waiting) {
+		return waiting.RetryAfter()
+	}
+	return e.Pause
+}
 
 // refusal reports whether the receiver has answered, and does not want what it was sent.
 func (e *DeliveryError) refusal() bool { return e.Permanent || e.Refused }

@@ -124,12 +124,12 @@ func (o *outbox) deliver(ctx context.Context, pauses *backoff) (pause time.Durat
 	switch {
 	case failed == nil:
 		pauses.reset()
-	case failed.refusal() && failed.RetryAfter <= 0:
+	case failed.refusal() && failed.RetryAfter() <= 0:
 		if failed.Refused && !fresh {
 			pause = refusedPause
 		}
 	default:
-		pause = pauses.pause(failed.RetryAfter)
+		pause = pauses.pause(failed.RetryAfter())
 	}
 	return pause, true, nil
 }

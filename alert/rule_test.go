@@ -3,6 +3,7 @@ package alert_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/alert"
 )
 
@@ -144,4 +146,27 @@ func TestDeliveryErrorsCanBeLookedInto(t *testing.T) {
 	require.ErrorIs(t, err, cause)
 	require.EqualError(t, err, "alert: not delivered: cause")
 	require.EqualError(t, &alert.DeliveryError{Kind: alert.ServerError}, "alert: not delivered: http_5xx")
+}
+
+// waiting is an error that says when to try again, as those of the guards do.
+type waiting time.Duration
+
+func (w waiting) Error() string             { return "come back later" }
+func (w waiting) RetryAfter() time.Duration { return time.Duration(w) }
+
+func TestDeliveryErrorsSayWhenToTryAgain(t *testing.T) {
+	wrapped := fmt.Errorf("chat: %w", waiting(7*time.Second))
+	for name, c := range map[string]struct {
+		err  alert.DeliveryError
+		want time.Duration
+	}{
+		"nothing":              {alert.DeliveryError{}, 0},
+		"a plain error":        {alert.DeliveryError{Err: errors.New("no")}, 0},
+		"a pause":              {alert.DeliveryError{Pause: time.Minute}, time.Minute},
+		"the error's":          {alert.DeliveryError{Err: wrapped}, 7 * time.Second},
+		"a pause and an error": {alert.DeliveryError{Pause: time.Minute, Err: wrapped}, time.Minute},
+	} {
+		require.Equal(t, c.want, c.err.RetryAfter(), name)
+		require.Equal(t, c.want, weir.RetryAfter(&c.err), name)
+	}
 }

@@ -107,7 +107,7 @@ func TestABreakerStandsBeforeADeadServer(t *testing.T) {
 		var failed *alert.DeliveryError
 		require.ErrorAs(t, err, &failed)
 		require.Equal(t, alert.BreakerOpen, failed.Kind)
-		require.Equal(t, 15*time.Second, failed.RetryAfter)
+		require.Equal(t, 15*time.Second, failed.RetryAfter())
 		require.ErrorIs(t, err, breaker.ErrOpen)
 		require.Len(t, server.requests(), 5, "the server was left in peace")
 

@@ -85,7 +85,7 @@ func (s *sink) post(ctx context.Context, message any, header func(body []byte) h
 	}
 	err = s.breaker.Run(ctx, func(ctx context.Context) error { return s.attempt(ctx, body, more) })
 	if open, refused := errors.AsType[*breaker.OpenError](err); refused {
-		return &alert.DeliveryError{Kind: alert.BreakerOpen, RetryAfter: open.RetryAfter(), Err: err}
+		return &alert.DeliveryError{Kind: alert.BreakerOpen, Pause: open.RetryAfter(), Err: err}
 	}
 	return err
 }

@@ -24,9 +24,9 @@ func answered(r *http.Response, now time.Time) error {
 	verdict := &alert.DeliveryError{Err: fmt.Errorf("status %d %s", r.StatusCode, http.StatusText(r.StatusCode))}
 	switch {
 	case r.StatusCode >= 500:
-		verdict.Kind, verdict.RetryAfter = alert.ServerError, retryAfter(r.Header, now)
+		verdict.Kind, verdict.Pause = alert.ServerError, retryAfter(r.Header, now)
 	case again(r.StatusCode):
-		verdict.Kind, verdict.RetryAfter = alert.ClientError, retryAfter(r.Header, now)
+		verdict.Kind, verdict.Pause = alert.ClientError, retryAfter(r.Header, now)
 	case r.StatusCode >= 400:
 		verdict.Kind, verdict.Refused = alert.ClientError, true
 	default:

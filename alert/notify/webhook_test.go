@@ -94,10 +94,10 @@ func TestWhatAnswersMean(t *testing.T) {
 		text   string
 	}{
 		{status: 500, want: alert.DeliveryError{Kind: alert.ServerError}, text: "status 500 Internal Server Error"},
-		{status: 503, header: []string{"Retry-After", "7"}, want: alert.DeliveryError{Kind: alert.ServerError, RetryAfter: 7 * time.Second}, text: "status 503 Service Unavailable"},
-		{status: 429, header: []string{"Retry-After", "120"}, want: alert.DeliveryError{Kind: alert.ClientError, RetryAfter: 2 * time.Minute}, text: "status 429 Too Many Requests"},
+		{status: 503, header: []string{"Retry-After", "7"}, want: alert.DeliveryError{Kind: alert.ServerError, Pause: 7 * time.Second}, text: "status 503 Service Unavailable"},
+		{status: 429, header: []string{"Retry-After", "120"}, want: alert.DeliveryError{Kind: alert.ClientError, Pause: 2 * time.Minute}, text: "status 429 Too Many Requests"},
 		{
-			status: 429, want: alert.DeliveryError{Kind: alert.ClientError, RetryAfter: 90 * time.Second}, text: "status 429 Too Many Requests",
+			status: 429, want: alert.DeliveryError{Kind: alert.ClientError, Pause: 90 * time.Second}, text: "status 429 Too Many Requests",
 			header: []string{"Retry-After", "Wed, 21 Oct 2015 07:29:30 GMT", "Date", "Wed, 21 Oct 2015 07:28:00 GMT"},
 		},
 		{status: 429, header: []string{"Retry-After", "soon"}, want: alert.DeliveryError{Kind: alert.ClientError}, text: "status 429 Too Many Requests"},
