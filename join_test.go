@@ -112,7 +112,7 @@ func TestAnErrorOfARemoteIsNeitherARefusalNorAVerdict(t *testing.T) {
 			func(context.Context, error) (int, error) { t.Error("fallback"); return 0, nil })
 		require.ErrorIs(t, err, errUnreachable)
 		require.Equal(t, [2]int{5, 3}, j.left())
-		require.Zero(t, j.Breaker().Stats().Totals)
+		require.Zero(t, j.Totals())
 		require.Zero(t, j.Admissions())
 	}
 }

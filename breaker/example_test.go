@@ -111,10 +111,14 @@ func ExampleOutcome() {
 
 func ExampleStats() {
 	b := breaker.New("users", breaker.Config{})
-	_ = b.Run(context.Background(), func(context.Context) error { return nil })
-	s := b.Stats()
-	fmt.Println(s.State, s.Totals.Calls(), s.Late)
-	// Output: closed 1 0
+	late, err := b.Allow()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	b.Force(breaker.ForcedClosed)
+	fmt.Println(late.Record(breaker.Failure), b.Stats().Late)
+	// Output: false 1
 }
 
 func ExampleState() {
@@ -139,8 +143,7 @@ func ExampleBreaker_Force_shadow() {
 	for range 3 {
 		_ = b.Run(context.Background(), func(context.Context) error { return errors.New("down") })
 	}
-	s := b.Stats()
-	fmt.Println("let through:", s.Totals.Calls(), "would have been refused:", s.ShadowRefused)
+	fmt.Println("let through:", b.Totals().Calls(), "would have been refused:", b.Stats().ShadowRefused)
 	fmt.Println(b.Changes()[0].Reason)
 	// Output:
 	// let through: 3 would have been refused: 1

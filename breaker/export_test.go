@@ -1,6 +1,10 @@
 package breaker
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-go/weir/window"
+)
 
 // What a gate reaches through internal/gatehook.
 
@@ -25,8 +29,27 @@ func (b *Breaker) ReleaseAt(t time.Time)                      { b.releaseAt(t) }
 func (b *Breaker) OpenForAt(t time.Time, d time.Duration)     { b.openForAt(t, d) }
 func (b *Breaker) ResetAt(t time.Time)                        { b.resetAt(t) }
 func (b *Breaker) ReconfigureAt(t time.Time, c Config) error  { return b.reconfigureAt(t, c) }
-func (b *Breaker) StatsAt(t time.Time) Stats                  { return b.statsAt(t) }
 func (g *Group[K]) ReconfigureAt(t time.Time, c Config) error { return g.reconfigureAt(t, c) }
+
+// AllStats are all figures of a breaker at a moment.
+type AllStats struct {
+	State              State
+	Since              time.Time // when the state began
+	Counts             window.Counts
+	Totals             window.Totals
+	Abandoned, Dropped int64
+	Stats
+}
+
+func (b *Breaker) StatsNow() AllStats           { return b.current().allStats(b.current().seenNow()) }
+func (b *Breaker) StatsAt(t time.Time) AllStats { return b.current().allStats(b.current().seen(t)) }
+
+func (b *Breaker) allStats(at time.Duration) AllStats {
+	return AllStats{
+		State: b.stateAt(at), Since: b.date(b.phase.Load().at(at).since), Counts: b.counts(at), Totals: b.totals(),
+		Abandoned: b.abandoned.Load(), Dropped: b.changes.dropped.Load(), Stats: b.Stats(),
+	}
+}
 
 // Groups at a time, and their totals.
 

@@ -23,7 +23,7 @@ func halfOpen(t *testing.T, c breaker.Config) *breaker.Breaker {
 	t.Helper()
 	b := breaker.New("b", c)
 	open(t, b)
-	time.Sleep(time.Until(b.Stats().Since.Add(either(c.Cooldown, 5*time.Second))))
+	time.Sleep(time.Until(b.StatsNow().Since.Add(either(c.Cooldown, 5*time.Second))))
 	require.Equal(t, breaker.HalfOpen, b.State())
 	return b
 }
@@ -89,7 +89,7 @@ func TestFlawA_AtMostProbesAreOutAtOnce(t *testing.T) {
 		time.Sleep(time.Nanosecond)
 		hold(t, b, 3)
 		refused(t, b)
-		require.Equal(t, int64(3), b.Stats().Abandoned)
+		require.Equal(t, int64(3), b.StatsNow().Abandoned)
 		require.ErrorIs(t, b.Check(), breaker.ErrOpen)
 		// Reports of probes whose lease ran out are heard, but free no place.
 		require.True(t, held[0].Record(breaker.Ignored))
@@ -120,7 +120,7 @@ func TestAServiceSlowerThanTheProbeTimeoutStillCloses(t *testing.T) {
 		}
 		time.Sleep(3 * time.Second)
 		require.Equal(t, breaker.Closed, b.State())
-		require.Positive(t, b.Stats().Abandoned)
+		require.Positive(t, b.StatsNow().Abandoned)
 	})
 }
 
@@ -210,7 +210,7 @@ func TestFlawD_ScenarioA40_CallbacksMayDoAnything(t *testing.T) {
 
 		open2() // panics in the callback: the caller sees nothing of it
 		require.Len(t, seen, 4)
-		require.Equal(t, int64(1), b.Stats().Dropped)
+		require.Equal(t, int64(1), b.StatsNow().Dropped)
 
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = b.Run(bg(), succeed) }) // two changes; the callback of the first ends the goroutine
@@ -258,7 +258,7 @@ func TestFlawD_ACallbackThatBlocksHoldsUpNobodyElse(t *testing.T) {
 				for i, seq := range seqs {
 					require.Equal(t, uint64(i+1), seq, "in order")
 				}
-				require.Equal(t, 60*3-64+c.dropped, b.Stats().Dropped)
+				require.Equal(t, 60*3-64+c.dropped, b.StatsNow().Dropped)
 			})
 		})
 	}

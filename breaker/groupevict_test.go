@@ -55,7 +55,7 @@ func TestGroupCountsALateResultOfAnEvictedBreakerAsLate(t *testing.T) {
 	u := after(time.Minute)
 	evictAll(g, u)
 	require.False(t, old.RecordAt(u, breaker.Failure))
-	require.Equal(t, breaker.Stats{State: breaker.Closed, Since: u, Late: 1}, g.GetAt(u, "a").StatsAt(u))
+	require.Equal(t, breaker.AllStats{State: breaker.Closed, Since: u, Stats: breaker.Stats{Late: 1}}, g.GetAt(u, "a").StatsAt(u))
 
 	fresh, _ := b.AllowAt(u)
 	b.OpenForAt(u, time.Hour)

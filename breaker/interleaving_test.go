@@ -176,7 +176,7 @@ func (w *modelWatch) check(t *testing.T, b *breaker.Breaker) {
 		require.Equal(t, history[i].Seq+1, c.Seq, "the history has a gap")
 	}
 	missing += int64(history[len(history)-1].Seq - last.Seq)
-	require.Equal(t, b.Stats().Dropped, missing, "what was not delivered was counted")
+	require.Equal(t, b.StatsNow().Dropped, missing, "what was not delivered was counted")
 }
 
 // modelLegal reports whether a breaker may go from one state to the other in that way.
@@ -202,7 +202,7 @@ func modelLegal(c breaker.Change) bool {
 func modelLook(t *testing.T, b *breaker.Breaker) func(*rand.Rand) {
 	var last window.Totals
 	return func(*rand.Rand) {
-		s, now := b.Stats(), b.Totals()
+		s, now := b.StatsNow(), b.Totals()
 		for _, c := range []window.Counts{s.Counts, window.Counts(s.Totals), window.Counts(now)} {
 			if !modelSound(c) {
 				t.Errorf("unsound counts: %+v", c)

@@ -208,7 +208,7 @@ func (m *modelBreaker) seen(t time.Duration) (s modelStay, settled bool) {
 	return m.stay, true
 }
 
-func (m *modelBreaker) stats(t time.Duration) breaker.Stats {
+func (m *modelBreaker) stats(t time.Duration) breaker.AllStats {
 	s, settled := m.seen(t)
 	var c window.Counts
 	switch s.state {
@@ -226,9 +226,9 @@ func (m *modelBreaker) stats(t time.Duration) breaker.Stats {
 	if settled {
 		c.Refused = m.refused
 	}
-	return breaker.Stats{
-		State: s.state, Since: t0.Add(s.since), Counts: c, Totals: m.totals, Late: m.late, Abandoned: m.abandoned,
-		ShadowOpened: m.shadowOpened, ShadowRefused: m.shadowRefused,
+	return breaker.AllStats{
+		State: s.state, Since: t0.Add(s.since), Counts: c, Totals: m.totals, Abandoned: m.abandoned,
+		Stats: breaker.Stats{Late: m.late, ShadowOpened: m.shadowOpened, ShadowRefused: m.shadowRefused},
 	}
 }
 

@@ -10,37 +10,19 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Stats are what a breaker has been through, as plain numbers.
+// Stats are figures of a breaker that its other methods do not return.
 type Stats struct {
-	State         State         // as it is now
-	Since         time.Time     // when the state began
-	Counts        window.Counts // what the state is judged by: see Breaker.Counts
-	Totals        window.Totals // the calls of its whole life
-	Active        int64         // calls in flight, if Config.Active is set
-	Late          int64         // results of calls that an earlier state had let through
-	Abandoned     int64         // probes that were unheard of for ProbeTimeout
-	Dropped       int64         // changes that no callback saw: too many waited, or it panicked
-	ShadowOpened  int64         // times that a breaker in shadow mode would have opened
-	ShadowRefused int64         // calls that it would have refused, as Allow does
+	Active        int64 // calls in flight, if Config.Active is set
+	Late          int64 // results of calls that an earlier state had let through
+	ShadowOpened  int64 // times that a breaker in shadow mode would have opened
+	ShadowRefused int64 // calls that it would have refused, as Allow does
 }
 
-// Stats returns what the breaker has been through so far.
+// Stats returns what the breaker has counted so far, besides Totals.
 func (b *Breaker) Stats() Stats {
 	b = b.current()
-	return b.stats(b.seenNow())
-}
-
-// statsAt is Stats as seen at the time t.
-func (b *Breaker) statsAt(t time.Time) Stats {
-	b = b.current()
-	return b.stats(b.seen(t))
-}
-
-func (b *Breaker) stats(at time.Duration) Stats {
-	s := b.phase.Load().at(at)
 	return Stats{
-		State: b.stateAt(at), Since: b.date(s.since), Counts: b.counts(at), Totals: b.totals(), Active: b.active.Load(),
-		Late: b.late.Load(), Abandoned: b.abandoned.Load(), Dropped: b.changes.dropped.Load(),
+		Active: b.active.Load(), Late: b.late.Load(),
 		ShadowOpened: b.shadowOpened.Load(), ShadowRefused: b.shadowRefused.Load(),
 	}
 }

@@ -132,7 +132,7 @@ func TestStatsOfABreakerThatIsDue(t *testing.T) {
 		open(t, b)
 		opened := time.Now()
 		time.Sleep(time.Minute)
-		s := b.Stats()
+		s := b.StatsNow()
 		require.Equal(t, breaker.HalfOpen, s.State)
 		require.True(t, s.Since.Equal(opened.Add(5*time.Second)))
 		require.Equal(t, int64(20), s.Totals.Failures)

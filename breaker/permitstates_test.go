@@ -88,7 +88,7 @@ func TestAResultCountsForItsStateInEveryForm(t *testing.T) {
 				require.Equal(t, state, b.State())
 				called := false
 				call(b, func() { called = true; change.do(b) })
-				s := b.Stats()
+				s := b.StatsNow()
 				require.True(t, called)
 				require.Zero(t, s.Active, "%v, %s, %s", state, name, verb)
 				want := []int64{1, 0}

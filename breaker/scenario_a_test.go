@@ -70,7 +70,7 @@ func TestScenarioA08_IdleForLongSeesNothing(t *testing.T) {
 		b := breaker.New("b", breaker.Config{})
 		run(t, b, 19, fail)
 		time.Sleep(time.Hour)
-		require.Zero(t, withoutStreak(b.Stats().Counts))
+		require.Zero(t, withoutStreak(b.StatsNow().Counts))
 		require.Zero(t, withoutStreak(b.Counts()))
 		run(t, b, 1, fail)
 		require.Equal(t, breaker.Closed, b.State())

@@ -160,7 +160,7 @@ func TestAShadowDoesWhatARealBreakerDoes(t *testing.T) {
 		for range 300 {
 			r.step()
 		}
-		s := r.shadow.Stats()
+		s := r.shadow.StatsNow()
 		seen["opened"] += s.ShadowOpened
 		seen["refused"] += s.ShadowRefused
 		for _, c := range r.real.Changes() {
@@ -178,7 +178,7 @@ func TestAShadowDoesWhatARealBreakerDoes(t *testing.T) {
 }
 
 func TestAShadowSeesCallsThatHang(t *testing.T) {
-	play := func(initial breaker.State) breaker.Stats {
+	play := func(initial breaker.State) breaker.AllStats {
 		b := breaker.NewAt("b", breaker.Config{SlowCall: time.Second, HungCalls: true, Initial: initial}, t0)
 		for i := range 600 {
 			_, _ = b.AllowAt(modelAt(100 * i)) // none ever comes back

@@ -19,7 +19,7 @@ func TestABreakerOfThePackageWorksOnTheClockOfATest(t *testing.T) {
 		require.Zero(t, b.Counts().Slow)
 		run(t, b, 4, fail)
 		require.Equal(t, breaker.Open, b.State())
-		require.Equal(t, time.Now(), b.Stats().Since)
+		require.Equal(t, time.Now(), b.StatsNow().Since)
 		require.ErrorIs(t, b.Run(bg(), succeed), breaker.ErrOpen)
 		time.Sleep(5*time.Second - 1)
 		require.ErrorIs(t, b.Run(bg(), succeed), breaker.ErrOpen)

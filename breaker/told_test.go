@@ -50,7 +50,7 @@ func TestACallbackThatWasTakenAwayIsNotCalled(t *testing.T) {
 	}})
 	b.Force(breaker.ForcedOpen)
 	require.Equal(t, []breaker.State{breaker.ForcedOpen}, told)
-	require.Zero(t, b.Stats().Dropped, "nobody is there who missed it")
+	require.Zero(t, b.StatsNow().Dropped, "nobody is there who missed it")
 }
 
 func TestACallbackThatPanicsIsLogged(t *testing.T) {

@@ -119,10 +119,9 @@ func (h *house) admitted() int64 {
 
 // settle compares the books when no call goes on any more: all is accounted for.
 func (h *house) settle() {
-	stats := h.gate.Breaker().Stats()
-	t := stats.Totals
+	t, stats := h.gate.Totals(), h.gate.Breaker().Stats()
 	if ended, ran := t.Calls()+t.Ignored+stats.Late, h.ran.Load(); ended != ran {
-		h.faults.add("lost calls", "%s: %d calls ran, %d ended: %+v", h.gate.Name(), ran, ended, stats)
+		h.faults.add("lost calls", "%s: %d calls ran, %d ended: %+v, %+v", h.gate.Name(), ran, ended, t, stats)
 	}
 	if made, ended := h.made.Load(), h.ran.Load()+h.refusedOpen.Load()+h.refusedLimited.Load()+h.gaveUp.Load(); made != ended {
 		h.faults.add("lost calls", "%s: %d calls made, %d ended", h.gate.Name(), made, ended)
