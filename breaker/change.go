@@ -20,33 +20,19 @@ type Change struct {
 	From   State         // From and To are both Shadow where a breaker in shadow mode says
 	To     State         // that it would open now
 	Reason string        // in words, with the figures
-	Origin Origin        // what brought it about
-	Counts window.Counts // the breaker's own calls; none if Origin is ByClock or ByHand
+	Origin string        // what caused it: calls, shared_counts, clock (a time that was over), or hand (a method)
+	Counts window.Counts // the breaker's own calls; none if Origin is clock or hand
 }
 
 func (c Change) String() string { return fmt.Sprintf("%s to %s: %s", c.From, c.To, c.Reason) }
 
-// Origin is what caused a change of state. As text it is a word such as calls.
-type Origin uint8
-
 // The origins of changes.
 const (
-	ByCalls        Origin = iota // the breaker's own calls
-	BySharedCounts               // the counts that Config.SharedCounts returned
-	ByClock                      // a cooldown or a timeout that was over
-	ByHand                       // Force, Release, OpenFor or Reset
+	byCalls        = "calls"
+	bySharedCounts = "shared_counts"
+	byClock        = "clock"
+	byHand         = "hand"
 )
-
-var originNames = []string{"calls", "shared_counts", "clock", "hand"}
-
-// String returns the text of o.
-func (o Origin) String() string { return nameOf("origin", originNames, o) }
-
-// MarshalText returns the text of o.
-func (o Origin) MarshalText() ([]byte, error) { return textOf("Origin", originNames, o) }
-
-// UnmarshalText sets o to the origin of that text.
-func (o *Origin) UnmarshalText(text []byte) error { return setByText(o, "Origin", originNames, text) }
 
 const (
 	maxChanges = 64 // that may wait for a slow callback

@@ -194,7 +194,7 @@ func ExampleAccept() {
 	// Output: 1
 }
 
-func ExampleOrigin() {
+func ExampleChange_origin() {
 	b := breaker.New("users", breaker.Config{OnChange: func(c breaker.Change) { fmt.Printf("%v (%v)\n", c, c.Origin) }})
 	b.OpenFor(time.Minute)
 	// Output: closed to open: opened (hand)

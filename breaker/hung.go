@@ -107,6 +107,6 @@ func (b *Breaker) hung(p *phase, at time.Duration) bool {
 	if all < r.minCalls || !r.slowRate.reached(bad, all) {
 		return false
 	}
-	b.trip(p, at, cause{fmt.Sprintf("%s, %d of them still in flight", r.slowed(bad, all), n), ByCalls}, calls)
+	b.trip(p, at, cause{fmt.Sprintf("%s, %d of them still in flight", r.slowed(bad, all), n), byCalls}, calls)
 	return true
 }

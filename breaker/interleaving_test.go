@@ -184,18 +184,18 @@ func modelLegal(c breaker.Change) bool {
 	forced := func(s breaker.State) bool { return s >= breaker.ForcedOpen }
 	switch {
 	case c.From == c.To:
-		return c.From == breaker.Shadow && c.Origin == breaker.ByCalls
+		return c.From == breaker.Shadow && c.Origin == "calls"
 	case forced(c.From) || forced(c.To):
-		return c.Origin == breaker.ByHand
+		return c.Origin == "hand"
 	case c.From == breaker.Open && c.To == breaker.HalfOpen:
-		return c.Origin == breaker.ByClock
+		return c.Origin == "clock"
 	case c.To == breaker.Open:
-		return c.Origin == breaker.ByCalls || c.Origin == breaker.ByHand ||
-			c.Origin == breaker.ByClock && c.From == breaker.HalfOpen
+		return c.Origin == "calls" || c.Origin == "hand" ||
+			c.Origin == "clock" && c.From == breaker.HalfOpen
 	case c.From == breaker.HalfOpen && c.To == breaker.Closed:
-		return c.Origin == breaker.ByCalls || c.Origin == breaker.ByHand
+		return c.Origin == "calls" || c.Origin == "hand"
 	}
-	return c.From == breaker.Open && c.To == breaker.Closed && c.Origin == breaker.ByHand
+	return c.From == breaker.Open && c.To == breaker.Closed && c.Origin == "hand"
 }
 
 // modelLook looks at a breaker from the side: what it shows is sound at any moment.

@@ -35,7 +35,7 @@ func (c Change) attrs() []slog.Attr {
 	attrs := []slog.Attr{
 		slog.String("event.name", eventName),
 		slog.String("weir.breaker.name", c.Name), slog.String("weir.breaker.state", c.To.String()),
-		slog.String("from", c.From.String()), slog.String("reason", c.Reason), slog.String("origin", c.Origin.String()),
+		slog.String("from", c.From.String()), slog.String("reason", c.Reason), slog.String("origin", c.Origin),
 		slog.Time("at", c.At), slog.Uint64("seq", c.Seq),
 	}
 	if c.Key != "" {

@@ -18,7 +18,7 @@ func (m *modelBreaker) force(t time.Duration, s breaker.State) {
 		under := m.stay
 		m.under = &under
 	}
-	m.enter(modelStay{state: s, since: t, until: modelNever, reason: "forced"}, breaker.ByHand, "forced", window.Counts{})
+	m.enter(modelStay{state: s, since: t, until: modelNever, reason: "forced"}, "hand", "forced", window.Counts{})
 }
 
 func (m *modelBreaker) release(t time.Duration) {
@@ -34,7 +34,7 @@ func (m *modelBreaker) release(t time.Duration) {
 		s.until = modelNever // its probes begin anew
 	}
 	s.since, m.under = t, nil
-	m.enter(s, breaker.ByHand, "released", window.Counts{})
+	m.enter(s, "hand", "released", window.Counts{})
 }
 
 func (m *modelBreaker) openFor(t, d time.Duration) {
@@ -63,7 +63,7 @@ func (m *modelBreaker) set(s modelStay) {
 	case s.state == old.state: // begun anew, and no change
 		m.begin(s)
 	default:
-		m.enter(s, breaker.ByHand, s.reason, window.Counts{})
+		m.enter(s, "hand", s.reason, window.Counts{})
 	}
 }
 

@@ -137,22 +137,22 @@ func (m *modelBreaker) judge(t time.Duration) {
 	}
 	c, k := m.counted(t), &m.config
 	if reason := m.rates(c); reason != "" {
-		m.open(t, breaker.ByCalls, reason, c)
+		m.open(t, "calls", reason, c)
 		return
 	}
 	if n := int64(k.ConsecutiveFailures); n > 0 && m.streak >= n {
-		m.open(t, breaker.ByCalls, fmt.Sprintf("%d failures in a row, limit %d", m.streak, n), c)
+		m.open(t, "calls", fmt.Sprintf("%d failures in a row, limit %d", m.streak, n), c)
 		return
 	}
 	if k.Trip != nil {
 		if reason, trip := k.Trip(c); trip {
-			m.open(t, breaker.ByCalls, reason, c)
+			m.open(t, "calls", reason, c)
 			return
 		}
 	}
 	if k.SharedCounts != nil {
 		if reason := m.rates(*m.evidence); reason != "" {
-			m.open(t, breaker.BySharedCounts, reason+", by shared counts", c)
+			m.open(t, "shared_counts", reason+", by shared counts", c)
 		}
 	}
 }
@@ -214,18 +214,18 @@ func (m *modelBreaker) probe(c *modelCall, t time.Duration, r modelResult) {
 func (m *modelBreaker) conclude(t time.Duration) {
 	c := m.probed
 	if m.config.FailureRate == breaker.Off && c.Failures > 0 {
-		m.open(t, breaker.ByCalls, "a probe failed", c)
+		m.open(t, "calls", "a probe failed", c)
 		return
 	}
 	if c.Calls() < int64(max(min(m.config.MinCalls, m.config.Probes), 1)) {
 		return
 	}
 	if reason := m.ratesOf(c); reason != "" {
-		m.open(t, breaker.ByCalls, reason+", of probes", c)
+		m.open(t, "calls", reason+", of probes", c)
 		return
 	}
 	reason := fmt.Sprintf("%d of %d probes succeeded", c.Successes, c.Calls())
-	m.enter(modelStay{state: breaker.Closed, since: m.latest(t), until: modelNever}, breaker.ByCalls, reason, c)
+	m.enter(modelStay{state: breaker.Closed, since: m.latest(t), until: modelNever}, "calls", reason, c)
 }
 
 // lookForHung opens a closed breaker on calls that hang. They are seen by the grain
@@ -256,6 +256,6 @@ func (m *modelBreaker) lookForHung(t time.Duration) {
 	slow, all := c.Slow+hung, c.Calls()+hung
 	if hung > 0 && m.latest(t) >= k.Grace && all >= m.minCalls() && modelReached(slow, all, k.SlowRate) {
 		reason := fmt.Sprintf("%s, %d of them still in flight", modelReason("slow", slow, all, k.SlowRate), hung)
-		m.open(t, breaker.ByCalls, reason, c)
+		m.open(t, "calls", reason, c)
 	}
 }

@@ -128,13 +128,13 @@ func (m *modelBreaker) due(s modelStay, t time.Duration) (brought []modelStay) {
 // settle enters the stays that the clock has brought.
 func (m *modelBreaker) settle(t time.Duration) {
 	for _, s := range m.due(m.stay, t) {
-		m.enter(s, breaker.ByClock, s.reason, window.Counts{})
+		m.enter(s, "clock", s.reason, window.Counts{})
 	}
 }
 
 // --- states ---
 
-func (m *modelBreaker) enter(s modelStay, by breaker.Origin, reason string, counts window.Counts) {
+func (m *modelBreaker) enter(s modelStay, by string, reason string, counts window.Counts) {
 	m.post(breaker.Change{At: t0.Add(s.since), From: m.stay.state, To: s.state, Origin: by, Reason: reason, Counts: counts})
 	m.begin(s)
 }
@@ -187,7 +187,7 @@ func (m *modelBreaker) cooldown(rounds int) time.Duration {
 }
 
 // open opens a closed or half-open breaker.
-func (m *modelBreaker) open(t time.Duration, by breaker.Origin, reason string, counts window.Counts) {
+func (m *modelBreaker) open(t time.Duration, by string, reason string, counts window.Counts) {
 	t = m.latest(t)
 	s := modelStay{state: breaker.Open, since: t, reason: reason, tripped: counts, rounds: m.stay.rounds}
 	if m.stay.state == breaker.HalfOpen {

@@ -193,7 +193,7 @@ func (b *Breaker) pay(at time.Duration) *phase {
 		return p
 	}
 	for _, s := range p.due(at) {
-		p = b.enter(s, cause{p.reason, ByClock}, window.Counts{})
+		p = b.enter(s, cause{p.reason, byClock}, window.Counts{})
 	}
 	return p
 }

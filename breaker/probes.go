@@ -240,8 +240,8 @@ func (b *Breaker) conclude(p *phase, c window.Counts, at time.Duration) {
 	case r.slowRate.reached(c.Slow, c.Calls()):
 		reason = r.slowed(c.Slow, c.Calls()) + ", of probes"
 	default:
-		b.enter(stay{Closed, at, math.MaxInt64}, cause{fmt.Sprintf("%d of %d probes succeeded", c.Successes, c.Calls()), ByCalls}, c)
+		b.enter(stay{Closed, at, math.MaxInt64}, cause{fmt.Sprintf("%d of %d probes succeeded", c.Successes, c.Calls()), byCalls}, c)
 		return
 	}
-	b.open(p, at, cause{reason, ByCalls}, c)
+	b.open(p, at, cause{reason, byCalls}, c)
 }

@@ -70,7 +70,7 @@ func (r *rules) sameWindow(old *rules) bool {
 // cause is why a breaker changes its state.
 type cause struct {
 	reason string
-	origin Origin
+	origin string
 }
 
 // rates says whether the rates of a window are reached, and by which words.
@@ -132,23 +132,23 @@ func (b *Breaker) judge(p *phase, at time.Duration, streak int64) {
 func (p *phase) cause(at time.Duration, calls, slow tally.Pair, streak int64) (c cause, reached bool) {
 	r := p.rules
 	if reason, reached := r.rates(calls, slow); reached {
-		return cause{reason, ByCalls}, true
+		return cause{reason, byCalls}, true
 	}
 	if streak >= r.consecutive && p.failures(streak) >= r.consecutive {
-		return cause{fmt.Sprintf("%d failures in a row, limit %d", p.failures(streak), r.consecutive), ByCalls}, true
+		return cause{fmt.Sprintf("%d failures in a row, limit %d", p.failures(streak), r.consecutive), byCalls}, true
 	}
 	if !r.asked {
 		return c, false
 	}
 	if r.config.Trip != nil {
 		if reason, trip := r.config.Trip(p.counts(at)); trip {
-			return cause{reason, ByCalls}, true
+			return cause{reason, byCalls}, true
 		}
 	}
 	if r.config.SharedCounts != nil {
 		e := sound(r.config.SharedCounts())
 		reason, reached := r.rates(tally.Pair{Low: e.Calls(), High: e.Failures}, tally.Pair{Low: e.Slow, High: e.SlowFailures})
-		return cause{reason + ", by shared counts", BySharedCounts}, reached
+		return cause{reason + ", by shared counts", bySharedCounts}, reached
 	}
 	return c, false
 }

@@ -424,14 +424,14 @@ func TestTripAndJudgeAreAsked(t *testing.T) {
 	require.Equal(t, []int64{0, 1, 2}, []int64{asked[0].Failures, asked[1].Failures, asked[2].Failures})
 	run(t, b, 1, fail)
 	require.Equal(t, "3 failures", b.Changes()[0].Reason)
-	require.Equal(t, breaker.ByCalls, b.Changes()[0].Origin)
+	require.Equal(t, "calls", b.Changes()[0].Origin)
 
 	b.Reset()
 	fleet.Failures = 200
 	run(t, b, 1, succeed)
 	last := b.Changes()[len(b.Changes())-1]
 	require.Equal(t, "failure rate 66.7% of 300 calls, limit 50%, by shared counts", last.Reason)
-	require.Equal(t, breaker.BySharedCounts, last.Origin)
+	require.Equal(t, "shared_counts", last.Origin)
 }
 
 // T: a classifier or rule that panics under the lock.

@@ -434,7 +434,7 @@ func TestScenarioB62B63_Isolated(t *testing.T) {
 	s.b.ReleaseAt(s.now)
 	s.do("0 S . closed")
 	for _, c := range s.b.Changes() {
-		require.Equal(t, breaker.ByHand, c.Origin)
+		require.Equal(t, "hand", c.Origin)
 	}
 }
 

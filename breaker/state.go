@@ -22,41 +22,34 @@ const (
 	states                    // how many there are
 )
 
-var stateNames = []string{"closed", "open", "half_open", "forced_open", "forced_closed", "disabled", "shadow"}
+var stateNames = [states]string{"closed", "open", "half_open", "forced_open", "forced_closed", "disabled", "shadow"}
 
 // String returns the text of s.
-func (s State) String() string { return nameOf("state", stateNames, s) }
+func (s State) String() string {
+	if s < states {
+		return stateNames[s]
+	}
+	return fmt.Sprintf("state %d", uint8(s))
+}
 
 // MarshalText returns the text of s.
-func (s State) MarshalText() ([]byte, error) { return textOf("State", stateNames, s) }
+func (s State) MarshalText() ([]byte, error) {
+	if s < states {
+		return []byte(stateNames[s]), nil
+	}
+	return nil, fmt.Errorf("breaker: State is %d, must be below %d", uint8(s), states)
+}
 
 // UnmarshalText sets s to the state of that text.
-func (s *State) UnmarshalText(text []byte) error { return setByText(s, "State", stateNames, text) }
+func (s *State) UnmarshalText(text []byte) error {
+	i := slices.Index(stateNames[:], string(text))
+	if i < 0 {
+		last := len(stateNames) - 1
+		return fmt.Errorf("breaker: State is %.60q, must be %s or %s", text, strings.Join(stateNames[:last], ", "), stateNames[last])
+	}
+	*s = State(i)
+	return nil
+}
 
 // forced reports whether the state is an override.
 func (s State) forced() bool { return s >= ForcedOpen && s < states }
-
-// nameOf returns the name of a value of an enumeration, or its number if it has none.
-func nameOf[E ~uint8](kind string, names []string, v E) string {
-	if int(v) < len(names) {
-		return names[v]
-	}
-	return fmt.Sprintf("%s %d", kind, uint8(v))
-}
-
-func textOf[E ~uint8](kind string, names []string, v E) ([]byte, error) {
-	if int(v) < len(names) {
-		return []byte(names[v]), nil
-	}
-	return nil, fmt.Errorf("breaker: %s is %d, must be below %d", kind, uint8(v), len(names))
-}
-
-func setByText[E ~uint8](v *E, kind string, names []string, text []byte) error {
-	i := slices.Index(names, string(text))
-	if i < 0 {
-		last := len(names) - 1
-		return fmt.Errorf("breaker: %s is %.60q, must be %s or %s", kind, text, strings.Join(names[:last], ", "), names[last])
-	}
-	*v = E(i)
-	return nil
-}

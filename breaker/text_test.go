@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-func TestStatesOriginsAndOutcomesHaveAText(t *testing.T) {
+func TestStatesAndOutcomesHaveAText(t *testing.T) {
 	texts := map[string]struct {
 		v    encoding.TextMarshaler
 		into encoding.TextUnmarshaler
@@ -22,19 +22,13 @@ func TestStatesOriginsAndOutcomesHaveAText(t *testing.T) {
 			into encoding.TextUnmarshaler
 		}{s, new(breaker.State)}
 	}
-	for o := breaker.ByCalls; o <= breaker.ByHand; o++ {
-		texts[o.String()] = struct {
-			v    encoding.TextMarshaler
-			into encoding.TextUnmarshaler
-		}{o, new(breaker.Origin)}
-	}
 	for o := window.Success; o <= window.Ignored; o++ {
 		texts[o.String()] = struct {
 			v    encoding.TextMarshaler
 			into encoding.TextUnmarshaler
 		}{o, new(window.Outcome)}
 	}
-	require.Len(t, texts, 7+4+3, "each has its own")
+	require.Len(t, texts, 7+3, "each has its own")
 	for want, c := range texts {
 		text, err := c.v.MarshalText()
 		require.NoError(t, err)
@@ -47,14 +41,13 @@ func TestStatesOriginsAndOutcomesHaveAText(t *testing.T) {
 }
 
 func TestATextThatIsNoneIsRefused(t *testing.T) {
-	s, o, out := breaker.Open, breaker.ByClock, window.Failure
+	s, out := breaker.Open, window.Failure
 	require.EqualError(t, s.UnmarshalText([]byte("Open")),
 		`breaker: State is "Open", must be closed, open, half_open, forced_open, forced_closed, disabled or shadow`)
-	require.EqualError(t, o.UnmarshalText(nil), `breaker: Origin is "", must be calls, shared_counts, clock or hand`)
 	require.EqualError(t, out.UnmarshalText([]byte("fine")), `window: Outcome is "fine", must be success, failure or ignored`)
-	require.Equal(t, []any{breaker.Open, breaker.ByClock, window.Failure}, []any{s, o, out}, "unchanged")
+	require.Equal(t, []any{breaker.Open, window.Failure}, []any{s, out}, "unchanged")
 
-	for _, v := range []encoding.TextMarshaler{breaker.State(7), breaker.Origin(4), window.Outcome(3)} {
+	for _, v := range []encoding.TextMarshaler{breaker.State(7), window.Outcome(3)} {
 		_, err := v.MarshalText()
 		require.Error(t, err, "%v", v)
 	}
@@ -78,7 +71,7 @@ func FuzzStateText(f *testing.F) {
 		for _, v := range []interface {
 			encoding.TextUnmarshaler
 			encoding.TextMarshaler
-		}{new(breaker.State), new(breaker.Origin), new(window.Outcome)} {
+		}{new(breaker.State), new(window.Outcome)} {
 			if v.UnmarshalText([]byte(text)) != nil {
 				continue
 			}
