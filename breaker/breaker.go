@@ -76,7 +76,7 @@ func build(name string, r *rules, t0 time.Time, h *hold) *Breaker {
 
 // initial returns a closed phase that begins with its breaker.
 func initial(r *rules) *phase {
-	p := &phase{state: Closed, tally: r.newTally(), until: math.MaxInt64, grace: r.config.Grace, reason: "initial state"}
+	p := &phase{state: Closed, tally: r.newTally(), until: math.MaxInt64, reason: "initial state"}
 	p.obey(r)
 	p.cooldown = r.cooldown(0)
 	return p

@@ -52,9 +52,6 @@ type Config struct {
 	// MinCalls is the number of calls in the window below which no rate is compared, at least 1.
 	// Default 20.
 	MinCalls int
-	// Grace is the time after New in which calls are counted but a closed breaker does not open by
-	// itself. Default 0.
-	Grace time.Duration
 
 	// Window is the time span the rates are computed over, from 1ms to 30 days. Default 10s.
 	Window time.Duration
@@ -142,7 +139,6 @@ func (c Config) validateRules(fs *faults) {
 	if c.MinCalls < 0 {
 		fs.add("MinCalls is %d, must be at least 1", c.MinCalls)
 	}
-	fs.atLeast("Grace", c.Grace, 0)
 }
 
 // maxLastCalls is the longest window over calls.

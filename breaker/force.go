@@ -146,7 +146,7 @@ func (b *Breaker) change(t time.Time, f func(b *Breaker, p *phase, at time.Durat
 // window of the same shape keeps its calls. A window of another shape begins empty;
 // totals go on. A call in flight when SlowCall, Latency or HungCalls is switched on is not
 // timed and not watched, since its beginning was not noted. Another HalfOpenTimeout runs from
-// the next probe on. Initial and Grace belong to New, and are not looked at. If c is not
+// the next probe on. Initial belongs to New, and is not looked at. If c is not
 // valid its error is returned and nothing has changed.
 func (b *Breaker) Reconfigure(c Config) error { return b.reconfigureAt(time.Now(), c) }
 

@@ -98,7 +98,7 @@ func (f *flights) look(at time.Duration) (hung int64, first bool) {
 // for it. It reports whether they do.
 func (b *Breaker) hung(p *phase, at time.Duration) bool {
 	n, first := p.flights.look(at)
-	if !first || n == 0 || p.inGrace(at) {
+	if !first || n == 0 {
 		return false
 	}
 	r := p.rules

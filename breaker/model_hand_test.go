@@ -82,7 +82,7 @@ func (m *modelBreaker) reconfigure(given time.Duration, c breaker.Config) {
 	}
 	old := m.config
 	m.config = modelDefaults(c)
-	m.config.Grace, m.config.Initial = old.Grace, old.Initial
+	m.config.Initial = old.Initial
 	if c := m.config; c.Window != old.Window || c.Buckets != old.Buckets || c.LastCalls != old.LastCalls {
 		m.results, m.from, m.newest = nil, 0, 0
 		m.flying, m.looked = nil, -1

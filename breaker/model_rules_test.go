@@ -132,9 +132,6 @@ func (m *modelBreaker) counted(t time.Duration) window.Counts {
 
 // judge opens a closed breaker if the results call for it.
 func (m *modelBreaker) judge(t time.Duration) {
-	if m.latest(t) < m.config.Grace {
-		return
-	}
 	c, k := m.counted(t), &m.config
 	if reason := m.rates(c); reason != "" {
 		m.open(t, "calls", reason, c)
@@ -254,7 +251,7 @@ func (m *modelBreaker) lookForHung(t time.Duration) {
 	}
 	c := m.counted(t)
 	slow, all := c.Slow+hung, c.Calls()+hung
-	if hung > 0 && m.latest(t) >= k.Grace && all >= m.minCalls() && modelReached(slow, all, k.SlowRate) {
+	if hung > 0 && all >= m.minCalls() && modelReached(slow, all, k.SlowRate) {
 		reason := fmt.Sprintf("%s, %d of them still in flight", modelReason("slow", slow, all, k.SlowRate), hung)
 		m.open(t, "calls", reason, c)
 	}

@@ -72,7 +72,6 @@ func (r *modelRun) config() (c breaker.Config) {
 	c.Probes = modelPick(r, 1, 2, 3, 4, 5, 0)
 	c.ProbeTimeout = modelPick(r, 10*ms, 30*ms, 0)
 	c.HalfOpenTimeout = modelPick(r, 0, 0, 15*ms, 80*ms)
-	c.Grace = modelPick(r, 0, 0, 0, 50*ms)
 	c.Initial = modelPick(r, 0, 0, 0, breaker.Open, breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow)
 	if r.draw(4) == 0 {
 		c.Trip = func(c window.Counts) (string, bool) {

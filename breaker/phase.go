@@ -22,7 +22,6 @@ type phase struct {
 	epoch uint64        // permits of the same epoch count; a new config keeps it
 	since time.Duration // when it began
 	until time.Duration // Open: when it is over; HalfOpen: when it gives up, once a probe went out
-	grace time.Duration // the breaker does not open by itself before: Config.Grace
 
 	floor   tally.Counts  // the totals when it began: what came before does not count
 	judged  tally.Pair    // of floor
@@ -120,7 +119,7 @@ func (p *phase) next(s stay) *phase {
 	s.since = p.latest(s.since)
 	next := &phase{
 		state: s.state, tally: p.tally, past: p.past, epoch: p.epoch + 1,
-		since: s.since, until: s.until, grace: p.grace, rounds: p.rounds, cooldown: p.cooldown,
+		since: s.since, until: s.until, rounds: p.rounds, cooldown: p.cooldown,
 		reason: p.reason, tripped: p.tripped, spent: p.spent, entered: p.entered,
 		floor: p.tally.Totals(), began: p.totals(),
 	}

@@ -118,9 +118,6 @@ func (r *rules) cooldown(rounds int) time.Duration {
 // failures in a row are those that the call itself has made it: the tally's may have been
 // ended since by a success at the same time, which does not undo what has been reached.
 func (b *Breaker) judge(p *phase, at time.Duration, streak int64) {
-	if p.inGrace(at) {
-		return
-	}
 	calls, slow := p.tally.Hush(at, p.judged, p.slowed)
 	if why, reached := p.cause(at, calls, slow, streak); reached {
 		b.trip(p, at, why, calls)
@@ -161,9 +158,6 @@ func sound(c window.Counts) window.Counts {
 	}
 	return c
 }
-
-// inGrace reports whether the offset lies in Config.Grace.
-func (p *phase) inGrace(at time.Duration) bool { return at < p.grace && p.latest(at) < p.grace }
 
 // failures returns how many of the failures in a row are of this phase.
 func (p *phase) failures(streak int64) int64 {

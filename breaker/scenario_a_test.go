@@ -400,13 +400,6 @@ func TestReconfigureChangesWhatIsSlowAndWhoIsTold(t *testing.T) {
 	require.NoError(t, s.b.ReconfigureAt(s.now, c))
 }
 
-func TestGraceJudgesNothing(t *testing.T) {
-	c := breaker.Config{MinCalls: 5, Grace: 10 * time.Second}
-	play(t, c, "8 EEEEEEEEEE .......... closed", "9 S . closed 90.9 1 11 10 0", "10 S . open")
-	c.SlowCall, c.HungCalls = time.Second, true
-	play(t, c, "5 AAAAAA ...... closed", "9 S . closed", "10 S r open")
-}
-
 func TestTripAndJudgeAreAsked(t *testing.T) {
 	var asked []window.Counts
 	fleet := window.Counts{Successes: 100}

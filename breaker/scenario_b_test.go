@@ -489,7 +489,7 @@ func TestScenarioB68_DefaultVerdicts(t *testing.T) {
 
 func TestScenarioB69_AllFaultsTogether(t *testing.T) {
 	err := breaker.Config{
-		FailureRate: 2, SlowRate: math.NaN(), SlowCall: -1, ConsecutiveFailures: -5, MinCalls: -9, Grace: -1, LastCalls: -1,
+		FailureRate: 2, SlowRate: math.NaN(), SlowCall: -1, ConsecutiveFailures: -5, MinCalls: -9, LastCalls: -1,
 		Cooldown: -9, CooldownFactor: 0.5, MaxCooldown: -1, CooldownJitter: 2, MaxRetryAfter: -9, Probes: -1, ProbeTimeout: -1,
 		HalfOpenTimeout: -1, Initial: breaker.HalfOpen,
 	}.Validate()
@@ -498,7 +498,6 @@ breaker: SlowRate is NaN, must be above 0 and at most 1, or Off
 breaker: SlowCall is -1ns, must not be negative
 breaker: ConsecutiveFailures is -5, must be at least 1, or 0 for never
 breaker: MinCalls is -9, must be at least 1
-breaker: Grace is -1ns, must not be negative
 breaker: LastCalls is -1, must lie between 1 and 100000, or be 0 for a window over time
 breaker: Cooldown is -9ns, must not be negative, or Off
 breaker: CooldownFactor is 0.5, must lie between 1 and 100

@@ -14,7 +14,7 @@ func (b *Breaker) newShadow(p *phase) *Breaker {
 	s := &Breaker{name: b.name, observed: b, mu: b.mu, changes: b.changes}
 	s.clock.Epoch = b.clock.Epoch
 	first := initial(shadowRules(p.rules))
-	first.since, first.grace = p.since, p.grace
+	first.since = p.since
 	first.prepare(s)
 	s.phase.Store(first)
 	return s

@@ -60,16 +60,9 @@ func TestABreakerMadeAtAnotherTimeBeginsWithTheFirstTimeGiven(t *testing.T) {
 	}
 }
 
-func TestGraceAndAnInitialCooldownBeginWithTheFirstTimeGiven(t *testing.T) {
+func TestAnInitialCooldownBeginsWithTheFirstTimeGiven(t *testing.T) {
 	for _, made := range []time.Time{t0, t0.Add(26 * year)} {
-		b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Grace: time.Second}, made)
-		require.NoError(t, modelDo(b, 0, breaker.Failure))
-		require.NoError(t, modelDo(b, 999, breaker.Failure))
-		require.Equal(t, breaker.Closed, b.StateAt(modelAt(999)), made)
-		require.NoError(t, modelDo(b, 1000, breaker.Failure))
-		require.Equal(t, breaker.Open, b.StateAt(modelAt(1000)), made)
-
-		b = breaker.NewAt("b", breaker.Config{Initial: breaker.Open, Cooldown: time.Second}, made)
+		b := breaker.NewAt("b", breaker.Config{Initial: breaker.Open, Cooldown: time.Second}, made)
 		require.ErrorIs(t, modelDo(b, 0, breaker.Success), breaker.ErrOpen, made)
 		require.ErrorIs(t, modelDo(b, 999, breaker.Success), breaker.ErrOpen, made)
 		require.NoError(t, modelDo(b, 1000, breaker.Success), made)
@@ -146,15 +139,11 @@ func TestAResultAtAStaleTimeCountsAsOfTheNewest(t *testing.T) {
 // A stale time as the first one is none from which a breaker could begin, if it lies further
 // back than any clock.
 func TestTheZeroTimeIsNoBeginning(t *testing.T) {
-	b := breaker.NewAt("b", breaker.Config{MinCalls: 2, Grace: time.Second}, t0)
-	p, err := b.AllowAt(time.Time{})
-	require.NoError(t, err)
-	require.True(t, p.RecordAt(time.Time{}, breaker.Failure))
-	require.NoError(t, modelDo(b, 999, breaker.Failure))
-	require.Equal(t, breaker.Closed, b.StateAt(modelAt(999)), "the grace is not over")
-	require.NoError(t, modelDo(b, 1000, breaker.Failure))
-	require.Equal(t, breaker.Open, b.StateAt(modelAt(5999)))
-	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(6000)))
+	b := breaker.NewAt("b", breaker.Config{Initial: breaker.Open, Cooldown: time.Second}, t0)
+	_, err := b.AllowAt(time.Time{})
+	require.ErrorIs(t, err, breaker.ErrOpen)
+	require.Equal(t, breaker.Open, b.StateAt(modelAt(999)), "the cooldown is not over")
+	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(1000)))
 }
 
 func TestFailuresAtStaleTimesOpenToo(t *testing.T) {
