@@ -106,7 +106,7 @@ func useAll(t *testing.T, c *redis.Client) error {
 	if err := log.GiveBackAt(t.Context(), begin.Add(80*time.Second), "user", 1); err != nil {
 		return err
 	}
-	calls := fleet.NewCalls(link, "calls", fleet.CallsConfig{Interval: 20 * ms})
+	calls := newCalls(link, "calls", fleet.CallsConfig{Interval: 20 * ms})
 	calls.Record(window.Success, ms)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*ms)
 	defer cancel()

@@ -12,8 +12,8 @@ import (
 // counted is anything that counts its calls.
 type counted interface{ Totals() window.Totals }
 
-// Calls is a window.Calls that the nodes of a fleet share: each counts its own calls,
-// at the price of doing so alone, and knows what all of them have counted.
+// Calls is a window of the calls of all nodes of a fleet. Each node counts its own calls in its own
+// memory, and knows what all of them have counted.
 //
 //	shared := fleet.NewCalls(link, "payments", fleet.CallsConfig{})
 //	payments := breaker.New("payments", breaker.Config{
@@ -23,8 +23,7 @@ type counted interface{ Totals() window.Totals }
 //	shared.Follow(payments)
 //	go shared.Run(ctx)
 //
-// A node counts calls that are given to Record and Refuse, and those of whatever it
-// Follows. Run takes them up twice in an interval, and tells Redis in one round trip what
+// A node counts the calls of what it Follows. Run takes them up twice in an interval, and tells Redis in one round trip what
 // is new; the answer is the window of the whole fleet. So a call counts for the other
 // nodes at most an interval and a round trip after it ended, and for its own node
 // at once. Nothing but Run asks Redis.
@@ -32,7 +31,8 @@ type counted interface{ Totals() window.Totals }
 // A call counts as of the moment when it was taken up, by the server's clock, however
 // long it then takes to arrive: in its bucket of the window if that is still there.
 // One that comes too late for the window is not counted with the others, so that
-// old news neither trips a breaker nor fires an alert; CallsStats.Late has it.
+// old news neither trips a breaker nor fires an alert; the metric weir.window.events.late
+// counts it.
 //
 // Each call is counted once at most, though a flush may have to be sent many times: it
 // has a number that is kept beside the counts. Only where the server forgets a flush
@@ -47,7 +47,7 @@ type counted interface{ Totals() window.Totals }
 // While Redis is unavailable a node goes on by itself: what it knew of the others ages out of
 // the window, and its own calls count on. They wait until Redis is back.
 //
-// All methods may be called from any number of goroutines. A Calls takes about 5 kB. In
+// All methods may be called from any number of goroutines. A Calls takes less than 5 kB. In
 // Redis a window takes one key of about 50 bytes for each bucket and 80 for each node (130 beyond 512 of them),
 // and a flush some 60 µs, however many nodes there are. The key, and the trace of a node, last
 // twice Span and two hours longer than the latest call; each new node finds some of the traces that
@@ -58,7 +58,6 @@ type Calls struct {
 	link    *Link
 	config  CallsConfig
 	epoch   time.Time
-	own     *window.Calls
 	series  callsSeries
 	outlook atomic.Pointer[outlook]
 	running sync.Mutex // held by Run
@@ -80,18 +79,14 @@ func NewCalls(l *Link, name string, c CallsConfig) *Calls {
 	c = c.must(l, name)
 	calls := &Calls{
 		name: name, link: l, config: c, key: c.key(l.prefix, name), epoch: time.Now(), series: newCallsSeries(name),
-		own:    window.NewCalls(window.CallsConfig{Span: c.Span, Buckets: c.Buckets, Slow: c.Slow}),
 		ledger: newLedger(c),
 	}
-	calls.Follow(calls.own)
+	calls.publish(0)
 	return calls
 }
 
-// Name returns the name.
-func (c *Calls) Name() string { return c.name }
-
-// Follow counts the calls of these sources as this node's, from now on: breakers, gates, windows
-// and all else whose Totals only grow and may be read at any time. They are read at each call of
+// Follow counts the calls of these sources as this node's, from now on: breakers, gates, a
+// window.Calls for calls that none of these guards, and all else whose Totals only grow and may be read at any time. They are read at each call of
 // Counts. What is followed twice counts twice.
 func (c *Calls) Follow(sources ...interface{ Totals() window.Totals }) {
 	var more []source
@@ -103,13 +98,6 @@ func (c *Calls) Follow(sources ...interface{ Totals() window.Totals }) {
 	c.sources = slices.Concat(c.sources, more) // outlooks share the old one
 	c.publish(c.now())
 }
-
-// Record counts a call of this node that ended now and took so long; took matters for
-// slow calls alone. It costs what window.Calls.Record does.
-func (c *Calls) Record(o window.Outcome, took time.Duration) { c.own.Record(o, took) }
-
-// Refuse counts a call of this node that was not let through.
-func (c *Calls) Refuse() { c.own.Refuse() }
 
 // Counts returns the calls of the whole fleet in the window, since the latest Forget:
 // those that Redis knew of when Run last asked, and all of this node's, each once. It
@@ -144,18 +132,19 @@ func (c *Calls) Forget() {
 	c.publish(now)
 }
 
-// Stats returns how the exchange with the fleet goes.
-func (c *Calls) Stats() CallsStats {
+// Err returns the error of the latest exchange with the fleet, and nil if Redis answered it.
+func (c *Calls) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return CallsStats{Err: c.err, Late: c.ledger.late, Lag: c.now() - c.learnt}
+	return c.err
 }
 
-// CallsStats is how the exchange of a Calls with its fleet goes.
-type CallsStats struct {
-	Err  error         // of the latest round trip; nil where Redis answered it
-	Lag  time.Duration // how old what is known of the fleet is; since NewCalls where nothing is
-	Late int64         // calls of this node that arrived too late for the window
+// Lag returns how old the counts of the other nodes are: the time since the start of the latest
+// exchange that Redis answered, or since NewCalls if there is none.
+func (c *Calls) Lag() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now() - c.learnt
 }
 
 func (c *Calls) now() time.Duration { return time.Since(c.epoch) }

@@ -18,15 +18,31 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
+// recorder is a Calls, and a window that it follows.
+type recorder struct {
+	*fleet.Calls
+	own *window.Calls
+}
+
+func newCalls(l *fleet.Link, name string, c fleet.CallsConfig) recorder {
+	r := recorder{fleet.NewCalls(l, name, c), window.NewCalls(window.CallsConfig{})}
+	r.Follow(r.own)
+	return r
+}
+
+func (r recorder) Record(o window.Outcome, took time.Duration) { r.own.Record(o, took) }
+
+func (r recorder) Refuse() { r.own.Refuse() }
+
 // member runs a Calls until the test is over, or until stop.
 type member struct {
-	*fleet.Calls
+	recorder
 	stop func()
 }
 
 func join(t *testing.T, l *fleet.Link, c fleet.CallsConfig) member {
 	t.Helper()
-	return run(t, fleet.NewCalls(l, name(t), c))
+	return run(t, newCalls(l, name(t), c))
 }
 
 // name is the test's, as a fleet takes it. What is kept under it goes with the test.
@@ -39,7 +55,7 @@ func name(t *testing.T) string {
 	return name
 }
 
-func run(t *testing.T, c *fleet.Calls) member {
+func run(t *testing.T, c recorder) member {
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -83,8 +99,8 @@ func TestCallsOfAllNodesAreCountedByEach(t *testing.T) {
 		soon(t, func() bool { return n.Counts() == want }, "each once")
 		require.Equal(t, window.Totals(want), n.Totals())
 		require.Never(t, func() bool { return n.Counts() != want }, 3*quick.Interval, time.Millisecond)
-		require.NoError(t, n.Stats().Err)
-		require.Less(t, n.Stats().Lag, time.Second)
+		require.NoError(t, n.Err())
+		require.Less(t, n.Lag(), time.Second)
 	}
 	late := join(t, l, quick)
 	soon(t, func() bool { return late.Counts() == want }, "who joins is told")
@@ -92,10 +108,10 @@ func TestCallsOfAllNodesAreCountedByEach(t *testing.T) {
 }
 
 func TestSlowCallsAreCounted(t *testing.T) {
-	c := quick
-	c.Slow = time.Second
 	l := connect(t)
-	a, b := join(t, l, c), join(t, l, quick)
+	node, b := join(t, l, quick), join(t, l, quick)
+	a := window.NewCalls(window.CallsConfig{Slow: time.Second})
+	node.Follow(a)
 	a.Record(window.Success, 2*time.Second)
 	a.Record(window.Failure, 2*time.Second)
 	a.Record(window.Failure, time.Second)
@@ -112,7 +128,7 @@ func TestTheLastCallsAreFlushedWhenRunEnds(t *testing.T) {
 	a.stop()
 	b := join(t, l, c)
 	soon(t, func() bool { return b.Counts().Failures == 5 })
-	run(t, a.Calls).stop() // it may run again
+	run(t, a.recorder).stop() // it may run again
 }
 
 func TestCallsThatWereFollowedCount(t *testing.T) {
@@ -138,7 +154,7 @@ type caller struct {
 }
 
 func newCaller(t *testing.T, forgets bool) *caller {
-	shared := fleet.NewCalls(connect(t), name(t), fleet.CallsConfig{Interval: 50 * time.Millisecond})
+	shared := newCalls(connect(t), name(t), fleet.CallsConfig{Interval: 50 * time.Millisecond})
 	c := &caller{changes: make(chan breaker.Change, 100)}
 	c.guard = breaker.New("payments", breaker.Config{
 		MinCalls: 30, Cooldown: 200 * time.Millisecond, SharedCounts: shared.Counts,
@@ -210,7 +226,7 @@ func TestABreakerThatHasClosedForgetsWithItsFleet(t *testing.T) {
 func TestForgetCountsFromNowOn(t *testing.T) {
 	c := quick
 	c.Span, c.Interval = 100*time.Millisecond, 10*time.Millisecond
-	calls := fleet.NewCalls(connect(t), name(t), c)
+	calls := newCalls(connect(t), name(t), c)
 	calls.Record(window.Failure, 0)
 	require.Equal(t, failures(1), calls.Counts())
 	calls.Forget()
@@ -224,13 +240,13 @@ func TestForgetCountsFromNowOn(t *testing.T) {
 func TestCallsThatCannotBe(t *testing.T) {
 	l := connect(t)
 	for want, c := range map[string]fleet.CallsConfig{
-		"fleet: Buckets is -1, must lie between 1 and 500":                                                      {Buckets: -1},
-		"fleet: Buckets is 501, must lie between 1 and 500":                                                     {Buckets: 501},
-		"fleet: Span is -1s, must lie between 10ms and 720h0m0s":                                                {Span: -time.Second},
-		"fleet: Span is 721h0m0s, must lie between 10ms and 720h0m0s":                                           {Span: 721 * time.Hour},
-		"fleet: Span is 1s and Buckets is 500, a bucket must last between 10ms and 24h0m0s":                     {Span: time.Second, Buckets: 500},
-		"fleet: Interval is 1ms, must lie between 10ms and Span, 10s":                                           {Interval: time.Millisecond},
-		"fleet: Interval is 1m0s, must lie between 10ms and Span, 10s\nfleet: Slow is -1ns, must be at least 0": {Interval: time.Minute, Slow: -1},
+		"fleet: Buckets is -1, must lie between 1 and 500":                                  {Buckets: -1},
+		"fleet: Buckets is 501, must lie between 1 and 500":                                 {Buckets: 501},
+		"fleet: Span is -1s, must lie between 10ms and 720h0m0s":                            {Span: -time.Second},
+		"fleet: Span is 721h0m0s, must lie between 10ms and 720h0m0s":                       {Span: 721 * time.Hour},
+		"fleet: Span is 1s and Buckets is 500, a bucket must last between 10ms and 24h0m0s": {Span: time.Second, Buckets: 500},
+		"fleet: Interval is 1ms, must lie between 10ms and Span, 10s":                       {Interval: time.Millisecond},
+		"fleet: Interval is 1m0s, must lie between 10ms and Span, 10s":                      {Interval: time.Minute},
 	} {
 		require.EqualError(t, c.Validate(), want)
 		require.PanicsWithError(t, want, func() { fleet.NewCalls(l, "calls", c) })
@@ -241,7 +257,7 @@ func TestCallsThatCannotBe(t *testing.T) {
 
 	running := join(t, l, quick)
 	soon(t, func() bool { return running.Flushes() > 0 })
-	require.EqualError(t, running.Run(t.Context()), `fleet: Run of Calls "`+running.Name()+`" is running already`)
+	require.EqualError(t, running.Run(t.Context()), `fleet: Run of Calls "`+name(t)+`" is running already`)
 }
 
 func TestWindowsOfOtherShapesAndNamesAreOthers(t *testing.T) {
@@ -258,13 +274,13 @@ func TestWindowsOfOtherShapesAndNamesAreOthers(t *testing.T) {
 		soon(t, func() bool { return other.Flushes() > 1 })
 		require.Zero(t, other.Counts())
 	}
-	other := run(t, fleet.NewCalls(l, name(t)+"2", quick))
+	other := run(t, newCalls(l, name(t)+"2", quick))
 	soon(t, func() bool { return other.Flushes() > 1 })
 	require.Zero(t, other.Counts())
 }
 
 func TestACallCostsNoMemoryAndAsksNobody(t *testing.T) {
-	c := fleet.NewCalls(connect(t), name(t), fleet.CallsConfig{})
+	c := newCalls(connect(t), name(t), fleet.CallsConfig{})
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		c.Record(window.Failure, 0)
 		c.Refuse()

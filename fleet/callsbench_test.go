@@ -8,7 +8,7 @@ import (
 )
 
 func BenchmarkCallsRecord(b *testing.B) {
-	c := fleet.NewCalls(connect(b), "bench", fleet.CallsConfig{})
+	c := newCalls(connect(b), "bench", fleet.CallsConfig{})
 	b.ReportAllocs()
 	for b.Loop() {
 		c.Record(window.Success, 0)
@@ -16,7 +16,7 @@ func BenchmarkCallsRecord(b *testing.B) {
 }
 
 func BenchmarkCallsCounts(b *testing.B) {
-	c := fleet.NewCalls(connect(b), "bench", fleet.CallsConfig{})
+	c := newCalls(connect(b), "bench", fleet.CallsConfig{})
 	b.ReportAllocs()
 	for b.Loop() {
 		_ = c.Counts()

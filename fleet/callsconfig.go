@@ -18,9 +18,6 @@ type CallsConfig struct {
 	// Interval is the time in which the other nodes know of a call, but for a round trip,
 	// from 10 ms to Span: there are two flushes in it. Default a bucket, but at most 1 s.
 	Interval time.Duration
-	// Slow is the time above which a call that is given to Record counts as slow; 0, the
-	// default, counts none so.
-	Slow time.Duration
 }
 
 const (
@@ -45,9 +42,6 @@ func (c CallsConfig) Validate() error {
 		fault("Span is %v and Buckets is %d, a bucket must last between %v and %v", d.Span, d.Buckets, minCallsBucket, maxCallsBucket)
 	case d.Interval < minCallsBucket || d.Interval > d.Span:
 		fault("Interval is %v, must lie between %v and Span, %v", c.Interval, minCallsBucket, d.Span)
-	}
-	if c.Slow < 0 {
-		fault("Slow is %v, must be at least 0", c.Slow)
 	}
 	return errors.Join(errs...)
 }

@@ -13,19 +13,19 @@ import (
 )
 
 // flush has a node count a success and flush it, and returns the error.
-func flush(t *testing.T, shared *fleet.Calls) error {
+func flush(t *testing.T, shared recorder) error {
 	shared.Record(window.Success, 0)
 	ended, end := context.WithCancel(t.Context())
 	end()
 	shared.Run(ended) // flushes as it ends
-	return shared.Stats().Err
+	return shared.Err()
 }
 
 // A proxy or a server that is none of ours may answer anything.
 func TestAnAnswerOfTheWrongLengthToAFlushIsAnError(t *testing.T) {
 	for _, answer := range []string{integers(), integers(1), integers(1, 2, 3), integers(make([]int64, 15)...), integers(make([]int64, 20)...)} {
 		f := newFake(t, map[string]string{"eval": integers(1), "evalsha": answer})
-		shared := fleet.NewCalls(connectTo(t, f.client(), fleet.LinkConfig{Timeout: time.Second}), "short", fleet.CallsConfig{})
+		shared := newCalls(connectTo(t, f.client(), fleet.LinkConfig{Timeout: time.Second}), "short", fleet.CallsConfig{})
 		require.ErrorIs(t, flush(t, shared), fleet.ErrUnavailable, answer)
 		require.EqualValues(t, 1, shared.Counts().Successes, answer)
 	}
@@ -42,7 +42,7 @@ func TestNumbersOfAWindowThatAreOutOfRangeAreSomethingElse(t *testing.T) {
 		{"life", "c99999999999999999999999"},
 	} {
 		name := newKey()
-		first := fleet.NewCalls(l, name, fleet.CallsConfig{})
+		first := newCalls(l, name, fleet.CallsConfig{})
 		require.NoError(t, flush(t, first))
 		require.NoError(t, direct.HSet(t.Context(), first.Key(), c.field, c.value).Err())
 		held := direct.HGetAll(t.Context(), first.Key()).Val()
@@ -54,11 +54,11 @@ func TestNumbersOfAWindowThatAreOutOfRangeAreSomethingElse(t *testing.T) {
 // A new node looks for old ones after its flush was written, so nothing about that may fail.
 func TestASearchThatCannotGoOnBeginsAnew(t *testing.T) {
 	l, direct := connect(t), client(t, server())
-	first := fleet.NewCalls(l, "search", fleet.CallsConfig{})
+	first := newCalls(l, "search", fleet.CallsConfig{})
 	require.NoError(t, flush(t, first))
 	for _, cursor := range []string{strings.Repeat("9", 40), "x", ""} {
 		require.NoError(t, direct.HSet(t.Context(), first.Key(), "sweep", cursor).Err())
-		require.NoError(t, flush(t, fleet.NewCalls(l, "search", fleet.CallsConfig{})), "%q", cursor)
+		require.NoError(t, flush(t, newCalls(l, "search", fleet.CallsConfig{})), "%q", cursor)
 		require.Equal(t, "0", direct.HGet(t.Context(), first.Key(), "sweep").Val(), "%q", cursor)
 	}
 }

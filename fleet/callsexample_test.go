@@ -60,23 +60,7 @@ func ExampleCalls() {
 	// open open
 }
 
-// Calls that no breaker counts.
-func ExampleCalls_Record() {
-	client := redis.NewClient(&redis.Options{Addr: server().Addr(), ContextTimeoutEnabled: true})
-	defer client.Close()
-	link, err := fleet.Connect(context.Background(), "redis", client, fleet.LinkConfig{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	queue := fleet.NewCalls(link, "queue", fleet.CallsConfig{Span: time.Minute, Buckets: 12})
-	queue.Record(window.Success, 20*time.Millisecond)
-	queue.Record(window.Failure, time.Second)
-	fmt.Println(queue.Counts().FailureRate())
-	// Output: 0.5
-}
-
-// Whatever counts its calls can be followed, so that nothing is counted twice.
+// Whatever counts its calls can be followed: a breaker, or a window for calls that no breaker counts.
 func ExampleCalls_Follow() {
 	client := redis.NewClient(&redis.Options{Addr: newServer(), ContextTimeoutEnabled: true})
 	defer client.Close()
@@ -98,7 +82,7 @@ func ExampleCallsConfig() {
 	// Output: fleet: Interval is 1ms, must lie between 10ms and Span, 1m0s
 }
 
-func ExampleCallsStats() {
+func ExampleCalls_Err() {
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", ContextTimeoutEnabled: true, DialerRetries: 1})
 	defer client.Close()
 	link, err := fleet.Connect(context.Background(), "redis", client, fleet.LinkConfig{})
@@ -110,7 +94,6 @@ func ExampleCallsStats() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_ = queue.Run(ctx) // once, for the context is done
-	stats := queue.Stats()
-	fmt.Println(stats.Late, errors.Is(stats.Err, fleet.ErrUnavailable))
-	// Output: 0 true
+	fmt.Println(errors.Is(queue.Err(), fleet.ErrUnavailable))
+	// Output: true
 }

@@ -84,10 +84,10 @@ func (n *CallsNode) Totals() window.Totals {
 // Forget is that of Calls.
 func (n *CallsNode) Forget(now time.Duration) { n.ledger.forget(now) }
 
-// Late is that of CallsStats.
+// Late is how many calls of this node arrived too late for the window.
 func (n *CallsNode) Late() int64 { return n.ledger.late }
 
-// Lost is that of CallsStats.
+// Lost are the calls of which it is not known whether they arrived.
 func (n *CallsNode) Lost() window.Counts { return n.ledger.lost.counts() }
 
 // Fleet is what Redis told last: what was counted in time, on all nodes.
@@ -101,6 +101,13 @@ func (c *Calls) Flushes() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.flushes
+}
+
+// Late is how many calls of this node arrived too late for the window.
+func (c *Calls) Late() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ledger.late
 }
 
 // FailedFlushes is how many round trips have failed.

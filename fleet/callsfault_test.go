@@ -73,7 +73,7 @@ func (c *crew) requireAll() {
 	for _, n := range c.nodes {
 		require.Never(c.t, func() bool { return n.Counts() != want }, 5*lasting.Interval, time.Millisecond)
 		require.Equal(c.t, window.Totals(want), n.Totals())
-		require.Zero(c.t, n.Stats().Late)
+		require.Zero(c.t, n.Late())
 		require.Zero(c.t, n.Lost())
 	}
 }
@@ -84,7 +84,7 @@ func (c *crew) requireAgreement() int64 {
 	soon(c.t, func() bool {
 		counts := c.nodes[0].Counts()
 		for _, n := range c.nodes {
-			if n.Counts() != counts || n.Stats().Err != nil || n.Stats().Lag > 3*lasting.Interval {
+			if n.Counts() != counts || n.Err() != nil || n.Lag() > 3*lasting.Interval {
 				return false
 			}
 		}
@@ -97,7 +97,7 @@ func (c *crew) requireAgreement() int64 {
 func (c *crew) requireFault(want string) {
 	c.t.Helper()
 	require.Eventually(c.t, func() bool {
-		e, ok := errors.AsType[*fleet.StoreError](c.nodes[0].Stats().Err)
+		e, ok := errors.AsType[*fleet.StoreError](c.nodes[0].Err())
 		return ok && e.Fault == want
 	}, 10*time.Second, 100*time.Microsecond, "%s", want)
 }
@@ -111,7 +111,7 @@ func TestCallsSurviveAServerThatIsKilled(t *testing.T) {
 	s.Restart()
 	c.work(100 * time.Millisecond)
 	c.requireAll()
-	t.Logf("%d calls, none lost; %+v", c.recorded, c.nodes[0].Stats())
+	t.Logf("%d calls, none lost; lag %v", c.recorded, c.nodes[0].Lag())
 }
 
 func TestCallsLoseWithAServerThatForgetsWhatItHadBeenTold(t *testing.T) {
@@ -142,11 +142,11 @@ func TestCallsSurviveAServerThatHangs(t *testing.T) {
 	s.Pause()
 	c.work(5 * time.Second)
 	require.Positive(t, c.nodes[0].FailedFlushes())
-	require.Greater(t, c.nodes[0].Stats().Lag, 4*time.Second)
+	require.Greater(t, c.nodes[0].Lag(), 4*time.Second)
 	require.GreaterOrEqual(t, c.nodes[0].Counts().Failures, int64(5000), "its own go on counting")
 	s.Continue()
 	c.requireAll()
-	t.Logf("%d calls, none lost; %+v", c.recorded, c.nodes[0].Stats())
+	t.Logf("%d calls, none lost; lag %v", c.recorded, c.nodes[0].Lag())
 }
 
 func TestCallsSurviveANetworkThatFails(t *testing.T) {
@@ -168,7 +168,7 @@ func TestCallsSurviveANetworkThatFails(t *testing.T) {
 		c.work(150 * time.Millisecond)
 	}
 	c.requireAll()
-	t.Logf("%d calls, none lost; %+v", c.recorded, c.nodes[0].Stats())
+	t.Logf("%d calls, none lost; lag %v", c.recorded, c.nodes[0].Lag())
 }
 
 func TestCallsSurviveAServerThatForgetsItsScripts(t *testing.T) {
@@ -185,7 +185,7 @@ func TestCallsSurviveAServerThatForgetsItsScripts(t *testing.T) {
 func TestCallsWaitForAServerThatCannotTakeThem(t *testing.T) {
 	s := redistest.Start(t)
 	elsewhere := redistest.Start(t)
-	key := fleet.NewCalls(linkTo(t, s.Options()), name(t), lasting).Key()
+	key := newCalls(linkTo(t, s.Options()), name(t), lasting).Key()
 	c := newCrew(t, s.Options())
 	for fault, trouble := range map[string]struct{ begin, end []any }{
 		fleet.FaultReadOnly: {
@@ -262,10 +262,10 @@ func TestAHealedPartitionTripsNobody(t *testing.T) {
 	soon(t, func() bool { return cut.Counts().Failures == 0 }, "they are out of the window")
 	p.Accept()
 	healthy.record(window.Success, 10)
-	soon(t, func() bool { return cut.Stats().Err == nil && cut.Counts().Successes == 10 })
+	soon(t, func() bool { return cut.Err() == nil && cut.Counts().Successes == 10 })
 	require.Never(t, func() bool { return healthy.Counts().Failures > 0 }, 200*time.Millisecond, time.Millisecond)
 	require.Equal(t, window.Totals(successes(10)), healthy.Totals())
-	require.Equal(t, int64(100), cut.Stats().Late)
+	require.Equal(t, int64(100), cut.Late())
 	require.Equal(t, window.Totals{Successes: 10, Failures: 100}, cut.Totals())
 }
 

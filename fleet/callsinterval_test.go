@@ -59,7 +59,7 @@ func TestBreakersOfAllNodesOpenAfterAnInterval(t *testing.T) {
 	l := connect(t)
 	var nodes []*caller
 	for range 3 {
-		shared := fleet.NewCalls(l, name(t), slowly)
+		shared := newCalls(l, name(t), slowly)
 		n := &caller{guard: breaker.New("payments", breaker.Config{MinCalls: 30, SharedCounts: shared.Counts})}
 		shared.Follow(n.guard)
 		n.member = run(t, shared)

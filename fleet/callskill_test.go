@@ -11,7 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/fleet/internal/redistest"
 	"github.com/weir-go/weir/window"
 )
@@ -57,7 +56,7 @@ func TestAProcessThatIsKilledLosesOneFlushAtMost(t *testing.T) {
 
 // countUntilKilled counts a call a millisecond, and says so.
 func countUntilKilled(t *testing.T, addr string) {
-	calls := fleet.NewCalls(linkTo(t, &redis.Options{Addr: addr}), t.Name(), lasting)
+	calls := newCalls(linkTo(t, &redis.Options{Addr: addr}), t.Name(), lasting)
 	go calls.Run(t.Context())
 	tick := time.NewTicker(time.Millisecond)
 	for n := 1; ; n++ {

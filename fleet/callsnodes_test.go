@@ -47,12 +47,12 @@ func TestANewNodeCostsTheSameHoweverManyThereWere(t *testing.T) {
 	c := client(t, s)
 	l := connectTo(t, c, fleet.LinkConfig{Timeout: patient})
 	cost := func(crowded int) (least time.Duration) {
-		shared := fleet.NewCalls(l, fmt.Sprint("crowded", crowded), fleet.CallsConfig{})
+		shared := newCalls(l, fmt.Sprint("crowded", crowded), fleet.CallsConfig{})
 		crowd(t, c, shared.Key(), 0, crowded, time.Duration(time.Now().UnixNano()))
 		require.NoError(t, c.HSet(t.Context(), shared.Key(), "life", "c1").Err())
 		for range 20 {
 			before := scriptTime(s)
-			once(t, fleet.NewCalls(l, shared.Name(), fleet.CallsConfig{}))
+			once(t, newCalls(l, fmt.Sprint("crowded", crowded), fleet.CallsConfig{}))
 			if took := scriptTime(s) - before; least == 0 || took < least {
 				least = took
 			}
@@ -66,12 +66,12 @@ func TestANewNodeCostsTheSameHoweverManyThereWere(t *testing.T) {
 }
 
 // once has a node count a call and flush it.
-func once(t *testing.T, shared *fleet.Calls) {
+func once(t *testing.T, shared recorder) {
 	shared.Record(window.Success, 0)
 	ended, end := context.WithCancel(t.Context())
 	end()
 	require.NoError(t, shared.Run(ended)) // flushes as it ends
-	require.NoError(t, shared.Stats().Err)
+	require.NoError(t, shared.Err())
 }
 
 // scriptTime is how long a server has spent in scripts.

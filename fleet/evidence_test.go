@@ -241,7 +241,7 @@ func TestAServerThatIsBackIsFoundWithinAboutASecond(t *testing.T) {
 	f := newFake(t, map[string]string{"evalsha": "-LOADING Redis is loading the dataset in memory\r\n"})
 	l := connectTo(t, f.client(), fleet.LinkConfig{})
 	b := tenASecond(l, "window", fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: fleet.Off})
-	take := func() fleet.From {
+	take := func() string {
 		r, err := b.Take(t.Context(), "user", 1)
 		require.NoError(t, err)
 		<-time.After(ms)

@@ -140,7 +140,7 @@ func ExampleLimiter_TakeEach() {
 	// 94
 }
 
-func ExampleKeyed() {
+func ExampleLimiter_Get() {
 	link := exampleLink()
 	outbound := fleet.NewLimiter("outbound", fleet.Config{
 		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerSecond(200)}},
@@ -289,7 +289,7 @@ func ExampleLinkConfig() {
 }
 
 // A key that Redis has refused is refused here, until the time that Redis gave.
-func ExampleFrom() {
+func ExampleResult_from() {
 	link := exampleLink()
 	users := fleet.NewLimiter("from", fleet.Config{
 		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerMinute(1), Burst: 1}},

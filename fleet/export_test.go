@@ -91,3 +91,11 @@ const (
 
 // Breaker is the breaker before a stand-alone Redis.
 func (l *Link) Breaker() *breaker.Breaker { return l.breaker }
+
+// The values of Result.From.
+const (
+	FromServer    = fromServer
+	FromDenyCache = fromDenyCache
+	FromLease     = fromLease
+	FromOutage    = fromOutage
+)

@@ -7,34 +7,30 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Keyed is the limit of one key as a [limiter.Remote] and a [limiter.WaitLimiter], such as
-// weir.Parts takes: see [Limiter.Get].
-type Keyed struct {
+// keyed is the limit of one key.
+type keyed struct {
 	limiter *Limiter
 	key     string
 }
 
 var (
-	_ limiter.Remote      = (*Keyed)(nil)
-	_ limiter.WaitLimiter = (*Keyed)(nil)
+	_ limiter.Remote      = keyed{}
+	_ limiter.WaitLimiter = keyed{}
 )
 
-// Get returns the limit of one key.
-func (l *Limiter) Get(key string) *Keyed { return &Keyed{limiter: l, key: key} }
+// Get returns the limit of one key as weir.Parts takes it. It is a [limiter.WaitLimiter] too, and has
+// the method Refund that [limiter.Remote] describes.
+func (l *Limiter) Get(key string) limiter.Remote { return keyed{limiter: l, key: key} }
 
-// Take is [Limiter.Take] for the key.
-func (k *Keyed) Take(ctx context.Context, n int) (limiter.Result, error) {
+func (k keyed) Take(ctx context.Context, n int) (limiter.Result, error) {
 	r, err := k.limiter.Take(ctx, k.key, n)
 	return r.Result, err
 }
 
-// Refund is [Limiter.Refund] for the key.
-func (k *Keyed) Refund(ctx context.Context, n int) error { return k.limiter.Refund(ctx, k.key, n) }
+func (k keyed) Refund(ctx context.Context, n int) error { return k.limiter.Refund(ctx, k.key, n) }
 
-// Wait is [Limiter.Wait] for the key.
-func (k *Keyed) Wait(ctx context.Context, n int) error { return k.limiter.Wait(ctx, k.key, n) }
+func (k keyed) Wait(ctx context.Context, n int) error { return k.limiter.Wait(ctx, k.key, n) }
 
-// WaitAtMost is [Limiter.WaitAtMost] for the key.
-func (k *Keyed) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
+func (k keyed) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
 	return k.limiter.WaitAtMost(ctx, k.key, n, maxWait)
 }

@@ -165,13 +165,13 @@ func together(faults []error) error {
 func (l *Limiter) decide(ctx context.Context, k target, n int) (Result, error) {
 	look := l.denied.Look(k.tag, n)
 	if look.Refused {
-		return Result{Result: look.Result, From: FromDenyCache}, nil
+		return Result{Result: look.Result, From: fromDenyCache}, nil
 	}
 	r, from, err := l.ask(ctx, k, max(n, 0))
 	if err != nil {
 		return Result{}, err
 	}
-	if from != FromOutage && !l.rounds() {
+	if from != fromOutage && !l.rounds() {
 		look.Remember(r)
 	}
 	return Result{Result: negative(r, n), From: from}, nil

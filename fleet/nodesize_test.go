@@ -18,7 +18,7 @@ func TestWhatANodeTakesInRedis(t *testing.T) {
 	for nodes, most := range map[int]int64{400: 80, 1500: 130} {
 		var key string
 		for range nodes {
-			c := fleet.NewCalls(l, fmt.Sprint(nodes), fleet.CallsConfig{})
+			c := newCalls(l, fmt.Sprint(nodes), fleet.CallsConfig{})
 			for range 200 {
 				c.Record(window.Failure, 0)
 			}

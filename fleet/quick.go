@@ -47,7 +47,7 @@ func (l *Limiter) Close(ctx context.Context) error {
 }
 
 // ask has a lease decide, or Redis, or the policy where Redis is unavailable.
-func (l *Limiter) ask(ctx context.Context, k target, n int) (limiter.Result, From, error) {
+func (l *Limiter) ask(ctx context.Context, k target, n int) (limiter.Result, string, error) {
 	if len(l.parts) > 1 {
 		results, from, err := l.inTurn(ctx, k, n, time.Time{})
 		if err != nil {
@@ -61,25 +61,25 @@ func (l *Limiter) ask(ctx context.Context, k target, n int) (limiter.Result, Fro
 	}
 	l.book.fault(err)
 	if p := l.parts[0]; p.outage.decidesAfter(err) {
-		return join(p.outage.each(k, n, l.again(err))), FromOutage, nil
+		return join(p.outage.each(k, n, l.again(err))), fromOutage, nil
 	}
 	return limiter.Result{}, "", err
 }
 
 // askOne has a lease decide, or the only part.
-func (l *Limiter) askOne(ctx context.Context, k target, n int) (limiter.Result, From, error) {
+func (l *Limiter) askOne(ctx context.Context, k target, n int) (limiter.Result, string, error) {
 	if l.leases == nil {
 		r, err := l.parts[0].store.decide(ctx, k, n, time.Time{})
-		return r, FromServer, err
+		return r, fromServer, err
 	}
 	r, held, err := l.leases.Take(ctx, k.tag, n)
 	if held {
-		return r, FromLease, err
+		return r, fromLease, err
 	}
 	if err != nil && ctx.Err() == nil {
 		err = l.link.explain(err) // the time is up that Redis may take, and not the caller's
 	}
-	return r, FromServer, err
+	return r, fromServer, err
 }
 
 // changed makes known that the key, or all with which it shares a limit, may have more permits than Redis said.

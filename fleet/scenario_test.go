@@ -56,7 +56,7 @@ type anyLimiter interface {
 	Refund(ctx context.Context, key string, n int) error
 	Reset(ctx context.Context, key string) error
 	Wait(ctx context.Context, key string, n int) error
-	Get(key string) *fleet.Keyed
+	Get(key string) limiter.Remote
 }
 
 // ofEachKind are limiters of 10 in a span, one of each kind.
@@ -363,9 +363,13 @@ func TestNoWindowHoldsMoreThanTheLimit(t *testing.T) {
 func TestAKeyIsARemoteLimit(t *testing.T) {
 	l := connect(t)
 	for name, b := range ofEachKind(l, "keyed", time.Hour) {
-		key := b.Get("user")
+		key := b.Get("user").(interface {
+			limiter.Remote
+			limiter.WaitLimiter
+			Refund(ctx context.Context, n int) error
+		})
 		for _, ok := range []bool{true, false} {
-			r, err := limiter.Remote(key).Take(t.Context(), 10)
+			r, err := key.Take(t.Context(), 10)
 			require.NoError(t, err, name)
 			require.Equal(t, [2]any{ok, 10}, [2]any{r.OK, r.Limit}, name)
 		}

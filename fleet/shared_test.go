@@ -230,7 +230,7 @@ func TestPermitsOfASharedLimitComeBackToOtherKeys(t *testing.T) {
 			key  string
 			n    int
 			ok   bool
-			from fleet.From
+			from string
 		}{
 			{"a", 4, true, fleet.FromServer}, {"b", 1, false, fleet.FromServer}, {"b", 1, false, fleet.FromDenyCache},
 		} {
@@ -428,7 +428,7 @@ func TestARefusalForAGrantThatDidNotLastIsNotRemembered(t *testing.T) {
 	neighbour := splitKey(t, two.ring, "lasting", true)
 	_, err = b.Take(t.Context(), two.key, 0) // the servers know the script from now on
 	require.NoError(t, err)
-	requireTake := func(key string, n int, ok bool, from fleet.From) {
+	requireTake := func(key string, n int, ok bool, from string) {
 		t.Helper()
 		r, err := b.Take(t.Context(), key, n)
 		require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 type turn struct {
 	*part
 	results []limiter.Result
-	from    From
+	from    string
 	began   time.Time
 	err     error // why its server is unavailable
 }
@@ -23,7 +23,7 @@ func (t *turn) ok() bool { return join(t.results).OK }
 // inTurn has the parts decide one after the other, all or none of them. It looks before it takes: what is refused anyway is taken from none.
 // Where a part refuses or fails although it has been looked at, those before it get back what they have granted. The results are those
 // of each limit.
-func (l *Limiter) inTurn(ctx context.Context, k target, n int, at time.Time) ([]limiter.Result, From, error) {
+func (l *Limiter) inTurn(ctx context.Context, k target, n int, at time.Time) ([]limiter.Result, string, error) {
 	turns := make([]turn, len(l.parts))
 	for i, p := range l.parts {
 		turns[i].part = p
@@ -39,13 +39,13 @@ func (l *Limiter) inTurn(ctx context.Context, k target, n int, at time.Time) ([]
 	if err != nil {
 		return nil, "", err
 	}
-	results, from := make([]limiter.Result, l.limits), FromServer
+	results, from := make([]limiter.Result, l.limits), fromServer
 	for _, t := range turns {
 		for i, term := range t.terms {
 			results[term.place] = t.results[i]
 		}
-		if t.from == FromOutage {
-			from = FromOutage
+		if t.from == fromOutage {
+			from = fromOutage
 		}
 	}
 	return results, from, nil
@@ -68,7 +68,7 @@ func (l *Limiter) lookAhead(ctx context.Context, k target, n int, at time.Time, 
 
 // look asks what take would say.
 func (t *turn) look(ctx context.Context, l *Limiter, k target, n int, at time.Time) (err error) {
-	t.from = FromServer
+	t.from = fromServer
 	t.results, err = t.script.eval(ctx, k, request{n: n, at: at, look: true})
 	if t.err = err; err == nil {
 		return nil
@@ -76,14 +76,14 @@ func (t *turn) look(ctx context.Context, l *Limiter, k target, n int, at time.Ti
 	if l.book.fault(err); !t.outage.decidesAfter(err) {
 		return err
 	}
-	t.from, t.results = FromOutage, t.outage.look(k, n, l.again(err))
+	t.from, t.results = fromOutage, t.outage.look(k, n, l.again(err))
 	return nil
 }
 
 // take has Redis decide, or the policy where Redis is unavailable, or was when it was looked at.
 func (t *turn) take(ctx context.Context, l *Limiter, k target, n int, at time.Time) error {
 	if t.err == nil {
-		t.from, t.began = FromServer, time.Now()
+		t.from, t.began = fromServer, time.Now()
 		results, err := t.store.each(ctx, k, n, at)
 		if err == nil {
 			t.results = results
@@ -94,7 +94,7 @@ func (t *turn) take(ctx context.Context, l *Limiter, k target, n int, at time.Ti
 		}
 		t.err = err
 	}
-	t.from, t.results = FromOutage, t.outage.each(k, n, l.again(t.err))
+	t.from, t.results = fromOutage, t.outage.each(k, n, l.again(t.err))
 	return nil
 }
 
@@ -103,7 +103,7 @@ func (l *Limiter) undo(ctx context.Context, k target, n int, at time.Time, turns
 	ctx = context.WithoutCancel(ctx)
 	for i := range turns {
 		t := &turns[i]
-		if t.from == FromOutage {
+		if t.from == fromOutage {
 			t.outage.refund(k, n, 0)
 			continue
 		}

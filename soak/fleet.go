@@ -140,7 +140,7 @@ func (f *fleets) visit(ctx context.Context, r *rand.Rand) {
 		f.faults.add("fleet", "%v", err)
 	case err == nil && res.OK:
 		f.taken.Add(1)
-	case err == nil && res.From == fleet.FromOutage:
+	case err == nil && res.From == "outage":
 		f.away.Add(1)
 	}
 	if _, err := n.window.Take(ctx, "one", 1); err != nil && ctx.Err() == nil {
