@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -31,15 +32,26 @@ func (l *Link) meet(ctx context.Context, n *node, key string, due time.Time) err
 	if err := n.about(ctx, "eval", attempt, 1, key).Err(); err != nil && faultOf(err) == faultDenied {
 		return err
 	}
-	l.cell.Store(n.hasCommand(ctx, "cl.throttle"))
+	cell, err := n.hasCommand(ctx, "cl.throttle")
+	if err != nil {
+		return err
+	}
+	l.cell.Store(cell)
 	l.met.Store(true)
 	return nil
 }
 
-// hasCommand reports whether the server says that it knows a command.
-func (n *node) hasCommand(ctx context.Context, name string) bool {
+// hasCommand reports whether the server says that it knows a command. A server that refuses to say
+// counts as one that does not know it. The error says that the server gave no answer.
+func (n *node) hasCommand(ctx context.Context, name string) (bool, error) {
 	known, err := n.about(ctx, "command", "info", name).Slice()
-	return err == nil && len(known) == 1 && known[0] != nil
+	var reply redis.Error
+	if errors.As(err, &reply) {
+		if fault := faultOf(err); fault == faultDenied || fault == faultTrouble {
+			return false, nil
+		}
+	}
+	return err == nil && len(known) == 1 && known[0] != nil, err
 }
 
 // about asks the server about itself.

@@ -1,0 +1,45 @@
+package fleet_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/rediscell"
+)
+
+// A server that could not say at first whether it has redis-cell is asked again.
+func TestTheModuleIsFoundWhenTheServerAnswersAgain(t *testing.T) {
+	for name, answer := range map[string]string{
+		"no answer": "", "loading": "-LOADING Redis is loading the dataset in memory\r\n",
+	} {
+		f := newFake(t, map[string]string{"command": answer, "cl.throttle": integers(0, 16, 15, -1, 2), "eval": integers(1), "evalsha": integers(0, 0, 0, 2, 0)})
+		l := connectTo(t, f.client(), fleet.LinkConfig{Timeout: 200 * ms})
+		f.says("command", "*1\r\n*6\r\n$11\r\ncl.throttle\r\n:-1\r\n*0\r\n:1\r\n:1\r\n:1\r\n")
+		f.commands()
+		throttle := newLimiter(l, "cell", seed, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
+		_, err := rediscell.Throttle(t.Context(), throttle, "user:42", 1) // finds the module, and is decided by the script
+		require.NoError(t, err, name)
+		reply, err := rediscell.Throttle(t.Context(), throttle, "user:42", 1)
+		require.NoError(t, err, name)
+		require.Equal(t, rediscell.Reply{Limit: 16, Remaining: 15, RetryAfter: -1, ResetAfter: 2}, reply, name)
+		require.Contains(t, f.commands(), "cl.throttle weir:cell:{user:42} 15 30 60 1", name)
+	}
+}
+
+// A server that will not say what commands it has decides by the script, and is not asked again.
+func TestAServerThatWillNotSayWhatItHasDecidesByTheScript(t *testing.T) {
+	for _, answer := range []string{
+		"-NOPERM this user has no permissions to run the 'command|info' command\r\n", "-ERR unknown command 'command'\r\n", "*0\r\n",
+	} {
+		f := newFake(t, map[string]string{"command": answer, "eval": integers(1), "evalsha": integers(0, 0, 0, 2, 0)})
+		throttle := newLimiter(connectTo(t, f.client(), fleet.LinkConfig{Timeout: patient}), "cell", seed, orError)
+		f.commands()
+		for range 2 {
+			_, err := rediscell.Throttle(t.Context(), throttle, "user:42", 1)
+			require.NoError(t, err, answer)
+			require.Len(t, f.commands(), 1, answer)
+		}
+	}
+}
