@@ -13,6 +13,7 @@ var _ = fillBridge()
 
 func fillBridge() bool {
 	bridge.Uncounted = func(group any) any { return group.(interface{ uncounted() any }).uncounted() }
+	bridge.CopyKeys = func(group, copied any) { group.(interface{ copyKeys(any) }).copyKeys(copied) }
 	bridge.Period = periodOf
 	bridge.GroupFigures = func(group any) (int64, int, time.Duration) {
 		g := group.(interface {
@@ -60,6 +61,8 @@ func (b bridgedServer) serve(r *Result, at time.Duration, n int) {
 func (b bridgedServer) after(r *Result, at time.Duration, ahead int64, n int) {
 	r.RetryAfter, r.OK = b.s.After(at, ahead, n)
 }
+
+func (g *Group[K]) copyKeys(copied any) { g.copied = copied.(func(K) K) }
 
 // bareGroup is a group that counts nothing.
 type bareGroup[K comparable] struct{ g *Group[K] }

@@ -80,6 +80,7 @@ type Group[K comparable] struct {
 	*statistics
 	epoch    time.Time
 	tier     func(K) int
+	copied   func(K) K // returns what is stored of a new key; nil for the key itself
 	seed     maphash.Seed
 	overflow Overflow
 	maxKeys  int64

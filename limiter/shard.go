@@ -141,7 +141,11 @@ func (g *Group[K]) admit(p *place[K], b *slot[K], at time.Duration) *slot[K] {
 		g.forgot(p.shard, c.table.rebuild(idle))
 		b, _ = c.table.seek(p.hash, p.key, idle)
 	}
-	if c.table.put(b, slot[K]{hash: p.hash, key: p.key, full: c.table.dropped}) {
+	key := p.key
+	if g.copied != nil {
+		key = g.copied(key)
+	}
+	if c.table.put(b, slot[K]{hash: p.hash, key: key, full: c.table.dropped}) {
 		p.shard.evictions++
 	}
 	return b

@@ -42,8 +42,8 @@ func (s *rules) writeHeaders(h http.Header, v *verdict) {
 	if !s.config.Quiet {
 		if policies := s.policies(v); policies != "" {
 			var room [128]byte
-			h.Add(headerPolicy, policies)
-			h.Add(headerLimit, string(v.appendLimits(room[:0])))
+			h[headerPolicy] = append(h[headerPolicy], policies) // as Add does, which would spell the name again
+			h[headerLimit] = append(h[headerLimit], string(v.appendLimits(room[:0])))
 		}
 	}
 	if s.config.Legacy {

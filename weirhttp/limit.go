@@ -69,7 +69,7 @@ func (l *Limit) Handler(next http.Handler) http.Handler {
 			serve(next, w, r, inner)
 			return
 		}
-		var room [8]answer // enough for most, and not on the heap
+		var room [4]answer // enough for most, and not on the heap
 		v := verdict{cost: rules.cost(inner), answers: rules.answers(room[:0], inner, addr)}
 		err := v.decide(r.Context(), rules.config.CountRefused)
 		if err == nil {

@@ -22,8 +22,9 @@ type uncounted[K comparable] interface {
 	TakeAt(t time.Time, key K, n int) limiter.Result
 }
 
-func newBuckets[K comparable](p Policy, name string, maxKeys int) *buckets[K] {
+func newBuckets[K comparable](p Policy, name string, maxKeys int, copied func(K) K) *buckets[K] {
 	group := limiter.NewGroup(bucketConfig[K](p, name, maxKeys))
+	bridge.CopyKeys(group, copied)
 	n, in := p.terms()
 	return &buckets[K]{
 		Group: group, bare: bridge.Uncounted(group).(uncounted[K]), policy: p, maxKeys: maxKeys, each: float64(in) / float64(n),

@@ -19,13 +19,13 @@ import (
 // that is asked with the key.
 func TestLongKeysAreNotKept(t *testing.T) {
 	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(10)})
+	start := func(r *http.Request) string { return r.Header.Get("X-Api-Key")[:8] }
 	for what, policy := range map[string]weirhttp.Policy{
-		"bucket": perMinute(1, byAPIKey),
-		"window": {Name: "minute", Limit: 1, Window: time.Minute, By: byAPIKey},
-		"part of a long text": {Name: "minute", Limit: 1, Window: time.Minute, By: func(r *http.Request) string {
-			return r.Header.Get("X-Api-Key")[:8]
-		}},
-		"combined": perMinute(1, weirhttp.Combine(byAPIKey, weirhttp.ByIP)),
+		"bucket":                           perMinute(1, byAPIKey),
+		"window":                           {Name: "minute", Limit: 1, Window: time.Minute, By: byAPIKey},
+		"part of a long text":              {Name: "minute", Limit: 1, Window: time.Minute, By: start},
+		"part of a long text, of a bucket": perMinute(1, start),
+		"combined":                         perMinute(1, weirhttp.Combine(byAPIKey, weirhttp.ByIP)),
 		"remote": {Name: "minute", By: byAPIKey, Remote: func(key string) limiter.Remote {
 			users.Get(key).Take(1)
 			return bottomless{}
@@ -40,6 +40,20 @@ func TestLongKeysAreNotKept(t *testing.T) {
 		runtime.KeepAlive(h)
 	}
 	require.Equal(t, 50, users.Len(), "each is a key of its own")
+}
+
+// A key is copied when it is stored, and not for each request.
+func TestALimitMakesNoTextAndNoCopyOfAKey(t *testing.T) {
+	long := "a key " + strings.Repeat("k", 90)
+	allocations := func(policy weirhttp.Policy) float64 {
+		h := weirhttp.NewLimit(weirhttp.LimitConfig{Quiet: true, Policies: []weirhttp.Policy{policy}}).Handler(nothing)
+		r, w := &http.Request{RemoteAddr: "192.0.2.1:1000"}, discard{http.Header{}}
+		return testing.AllocsPerRun(100, func() { h.ServeHTTP(w, r) })
+	}
+	for what, by := range map[string]func(*http.Request) string{"ByIP": weirhttp.ByIP, "a part": func(*http.Request) string { return long[:60] }} {
+		require.Zero(t, allocations(perMinute(1e9, by)), what)
+		require.Zero(t, allocations(weirhttp.Policy{Name: "window", Limit: 1e9, Window: time.Hour, By: by}), what)
+	}
 }
 
 // A key takes the more memory the more evenly its requests come, up to the most spans that there can be.

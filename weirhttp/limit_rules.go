@@ -3,7 +3,9 @@ package weirhttp
 import (
 	"net/http"
 	"net/netip"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weir-go/weir/limiter"
@@ -16,12 +18,18 @@ type quotaKey struct {
 	key     string
 }
 
+// copied returns the key as it is stored: it may be a part of a long string.
+func (k quotaKey) copied() quotaKey {
+	k.key = strings.Clone(k.key)
+	return k
+}
+
 // remoteKey returns the key as a Remote gets it.
 func (k quotaKey) remoteKey() string {
 	if k.key == "" {
 		return anonymous(k.network.String())
 	}
-	return k.key
+	return k.copied().key
 }
 
 // rules are a LimitConfig at work.
@@ -34,6 +42,7 @@ type rules struct {
 // quota is a Policy at work. Its keys outlive a change of the configuration.
 type quota struct {
 	policy   Policy
+	byIP     bool                 // Policy.By is ByIP, and the policy has no Remote
 	field    string               // its item in RateLimit-Policy, unless it is a Remote
 	each     float64              // nanoseconds per request
 	keys     quotas[quotaKey]     // nil for a Remote
@@ -80,12 +89,13 @@ func newQuota(p Policy, old *quota) (q *quota, err error) {
 	if p.Remote != nil {
 		return q, nil
 	}
+	q.byIP = isByIP(p.By)
 	n, in := p.terms()
 	q.field, q.each = policyField(p.Name, n, in), float64(in)/float64(n)
 	if old == nil {
-		q.keys = newQuotas[quotaKey](p, p.Name, p.keys())
+		q.keys = newQuotas(p, p.Name, p.keys(), quotaKey.copied)
 		if p.countsByNetwork() {
-			q.networks = newQuotas[netip.Prefix](p, p.networkName(), max(p.keys()/networkShare, 1))
+			q.networks = newQuotas(p, p.networkName(), max(p.keys()/networkShare, 1), func(p netip.Prefix) netip.Prefix { return p })
 		}
 		return q, nil
 	}
@@ -126,11 +136,30 @@ func (s *rules) answers(to []answer, r *http.Request, addr netip.Addr) []answer 
 
 func (q *quota) applies(r *http.Request) bool { return q.policy.When == nil || q.policy.When(r) }
 
+// isByIP reports whether a key function is ByIP itself, which is no closure, so that its code is all
+// there is of it.
+func isByIP(by func(*http.Request) string) bool {
+	return reflect.ValueOf(by).Pointer() == reflect.ValueOf(ByIP).Pointer()
+}
+
+// key returns the key of a request. For ByIP it is the address itself, so that no text is made of it.
 func (q *quota) key(r *http.Request, addr netip.Addr) quotaKey {
-	if key := q.policy.By(r); key != "" {
+	home := network(addr)
+	if q.byIP {
+		return quotaKey{network: home}
+	}
+	switch key := q.policy.By(r); {
+	case key == "", q.keys != nil && isText(key, home): // a function that does as ByIP does has the same keys
+		return quotaKey{network: home}
+	default:
 		return quotaKey{key: bounded(key)}
 	}
-	return quotaKey{network: network(addr)}
+}
+
+// isText reports whether a key is the text of an address.
+func isText(key string, addr netip.Addr) bool {
+	var room [64]byte
+	return string(addr.AppendTo(room[:0])) == key
 }
 
 // charge takes n from the quota of a request, or what is left of it.
@@ -198,9 +227,10 @@ type quotas[K comparable] interface {
 	successor(p Policy, name string) (quotas[K], error)
 }
 
-func newQuotas[K comparable](p Policy, name string, maxKeys int) quotas[K] {
+// newQuotas returns quotas that store what copied returns for a key.
+func newQuotas[K comparable](p Policy, name string, maxKeys int, copied func(K) K) quotas[K] {
 	if p.isWindow() {
-		return newWindows[K](p, name, maxKeys)
+		return newWindows(p, name, maxKeys, copied)
 	}
-	return newBuckets[K](p, name, maxKeys)
+	return newBuckets(p, name, maxKeys, copied)
 }

@@ -18,9 +18,9 @@ type windows[K comparable] struct {
 	policy Policy
 }
 
-func newWindows[K comparable](p Policy, name string, maxKeys int) *windows[K] {
+func newWindows[K comparable](p Policy, name string, maxKeys int, copied func(K) K) *windows[K] {
 	return namedWindows(p, name, &windowTable[K]{
-		epoch: time.Now(), terms: p.windowTerms(), maxKeys: maxKeys, overflow: p.Overflow, keys: map[K]*windowEntry[K]{},
+		epoch: time.Now(), terms: p.windowTerms(), maxKeys: maxKeys, overflow: p.Overflow, copied: copied, keys: map[K]*windowEntry[K]{},
 	})
 }
 
@@ -43,7 +43,8 @@ func (w *windows[K]) take(at time.Time, key K, n int) reply {
 	t.turn = turn[K]{at: offset(at, t.epoch), key: key}
 	r := w.named.Take(n)
 	reply := t.turn.reply
-	reply.Result = r // in shadow mode it is OK
+	reply.Result = r   // in shadow mode it is OK
+	t.turn = turn[K]{} // which would keep the key
 	return reply
 }
 
@@ -120,6 +121,7 @@ type windowTable[K comparable] struct {
 	epoch    time.Time
 	maxKeys  int
 	overflow limiter.Overflow
+	copied   func(K) K // returns what is stored of a new key
 
 	mu             sync.Mutex
 	terms          terms
@@ -148,8 +150,8 @@ func (t *windowTable[K]) take(at int64, key K, n int) reply {
 		if len(t.keys) >= t.maxKeys && !t.makeRoom(at) {
 			return t.takeWithoutRoom(at, n)
 		}
-		e = &windowEntry[K]{key: key}
-		t.keys[key] = e
+		e = &windowEntry[K]{key: t.copied(key)}
+		t.keys[e.key] = e
 		t.append(e)
 	}
 	r := e.take(t.terms, at, n)

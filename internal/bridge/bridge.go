@@ -34,6 +34,9 @@ var (
 	// Uncounted returns the TakeAt of a limiter.Group as a value that has only that method, and counts nothing in statistics:
 	// for a package that asks several groups before it counts.
 	Uncounted func(group any) any
+	// CopyKeys has a limiter.Group store what a func(K) K returns for a new key, in the place of the key. It is for keys that
+	// are part of something large, and must be called before the group is used.
+	CopyKeys func(group, copied any)
 	// Period returns the time to which the limit of a limiter refers, 0 if that is not known.
 	Period func(limiter any) time.Duration
 	// GroupFigures returns how many keys a limiter.Group has forgotten, and the limit of a key and the time to which it refers.
