@@ -16,10 +16,13 @@ type NamedConcurrency struct {
 }
 
 // NewNamedConcurrency gives a bound on calls in flight a name. It panics with the error of c.Validate where there is
-// one, and where l is nil.
+// one, where the name is empty, and where l is nil.
 func NewNamedConcurrency(name string, l *Concurrency, c NamedConfig) *NamedConcurrency {
 	if err := c.Validate(); err != nil {
 		panic(err)
+	}
+	if name == "" {
+		panic(errors.New("limiter: the name is empty"))
 	}
 	if l == nil {
 		panic(errors.New("limiter: the limiter to name is nil"))

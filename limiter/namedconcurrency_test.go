@@ -119,3 +119,9 @@ func TestNamedConcurrencyObservesWithoutAllocating(t *testing.T) {
 		}
 	}))
 }
+
+func TestNamedConcurrencyNeedsAName(t *testing.T) {
+	require.PanicsWithError(t, "limiter: the name is empty", func() {
+		limiter.NewNamedConcurrency("", limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1}), limiter.NamedConfig{})
+	})
+}
