@@ -26,6 +26,9 @@ var hooks = gatehook.Breaker.(gatehook.Hooks[breaker.Breaker, breaker.Permit, br
 // takeAfter is a quick TakeAt of a gate's own bucket.
 var takeAfter = bridge.TakeAfter.(func(*limiter.TokenBucket, time.Duration, int) bool)
 
+// takeBeforeWait is Take of a limiter that is waited for if it refuses.
+var takeBeforeWait = bridge.TakeBeforeWait.(func(limiter.Limiter, int) (limiter.Result, bool))
+
 // Gate guards the calls to one service with a limiter and a breaker. Make one with [New], [Join] or
 // [NewGroup]; the zero value is not usable. All methods may be called from any number of goroutines.
 type Gate struct {
@@ -194,10 +197,20 @@ func (g *Gate) claimTokens(ctx context.Context, now time.Time, permit *breaker.P
 	case g.limiter == nil:
 		return hooks.AdmitAt(g.breaker, now, gatehook.NoEscape(permit))
 	}
-	if r := g.take(now, 1); !r.OK {
+	if r := g.takeOne(now); !r.OK {
 		return g.claimInTurn(ctx, now, r, permit)
 	}
 	return g.enter(ctx, now, permit, &g.admitted.allowed)
+}
+
+// takeOne takes a token. A limiter does not count the refusal of a call that then waits for it.
+func (g *Gate) takeOne(now time.Time) limiter.Result {
+	if g.maxWait() > 0 {
+		if r, ok := takeBeforeWait(g.limiter, 1); ok {
+			return r
+		}
+	}
+	return g.take(now, 1)
 }
 
 // take takes n tokens at a time, or now if the limiter knows no other.

@@ -84,7 +84,7 @@ func Join(name string, p Parts) *Gate {
 // slowest: what happens meanwhile counts.
 func (g *Gate) claimRemote(ctx context.Context, now time.Time, permit *breaker.Permit) error {
 	if g.limiter != nil {
-		if r := g.take(now, 1); !r.OK {
+		if r := g.takeOne(now); !r.OK {
 			return g.claimInTurn(ctx, now, r, permit)
 		}
 	}
@@ -113,13 +113,14 @@ func (g *Gate) undecided(ctx context.Context, err error) error {
 	return err
 }
 
-// refund gives the tokens of a call back that is not made.
+// refund gives the tokens of a call back that is not made. The remote is told even if the caller has
+// given up meanwhile.
 func (g *Gate) refund(ctx context.Context) {
 	g.refundLocal()
 	if r, ok := g.remote.(interface {
 		Refund(ctx context.Context, n int) error
 	}); ok {
-		_ = r.Refund(ctx, 1) // a limit that cannot be reached has lost a token, and nothing else
+		_ = r.Refund(context.WithoutCancel(ctx), 1) // a limit that cannot be reached has lost a token, and nothing else
 	}
 }
 

@@ -24,6 +24,7 @@ func fillBridge() bool {
 		return g.evictions(), tokens, period
 	}
 	bridge.TakeAfter = (*TokenBucket).takeAfter
+	bridge.TakeBeforeWait = takeBeforeWait
 	bridge.ChangeAt = func(bucket any, t time.Time, rate any, burst int) error {
 		b := bucket.(*TokenBucket)
 		return errors.Join(b.setRate(t.Sub(b.epoch), rate.(Rate)), b.setBurst(t.Sub(b.epoch), burst))

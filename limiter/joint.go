@@ -2,11 +2,14 @@ package limiter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/weir-go/weir/internal/sentinel"
 )
 
 // Joint is several limits on one thing: so many a second and so many an hour. A request is
@@ -54,8 +57,8 @@ func lacksRoom(l Limiter, n int) bool {
 
 // refuser is a member that counts requests which are refused.
 type refuser interface {
-	// refuse counts one.
-	refuse(t time.Time, n int)
+	// refuse counts one. CountRefused is not for one that would have waited.
+	refuse(t time.Time, n int, waited bool)
 }
 
 // All joins limits into one. A refused request costs nothing anywhere, but where a member counts refused requests
@@ -89,7 +92,7 @@ func (j *Joint) TakeAt(t time.Time, n int) Result {
 	}
 	r := j.decide(t, n)
 	if !r.OK {
-		j.refuse(t, n)
+		j.refuse(t, n, false)
 	}
 	return r
 }
@@ -122,7 +125,11 @@ func (j *Joint) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) er
 	}
 	j.listen(1)
 	defer j.listen(-1)
-	return j.line.wait(ctx, j, request{n: n, limit: maxWait})
+	err := j.line.wait(ctx, j, request{n: n, limit: maxWait})
+	if errors.Is(err, sentinel.ErrRefused) {
+		j.refuse(time.Now(), n, true)
+	}
+	return err
 }
 
 // listen counts callers of Wait. The first has the members ring, and the last has them stop.
@@ -283,10 +290,10 @@ func (j *Joint) lacksRoom(n int) bool {
 	return slices.ContainsFunc(j.members, func(l Limiter) bool { return lacksRoom(l, n) })
 }
 
-func (j *Joint) refuse(t time.Time, n int) {
+func (j *Joint) refuse(t time.Time, n int, waited bool) {
 	for _, l := range j.members {
 		if m, ok := l.(refuser); ok {
-			m.refuse(t, n)
+			m.refuse(t, n, waited)
 		}
 	}
 }

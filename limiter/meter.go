@@ -140,9 +140,9 @@ func (m *meter) peek(r *Result, t time.Time, ahead int64, n int) {
 	m.look(r, t.Sub(m.epoch), ahead, n)
 }
 
-func (m *meter) refuse(t time.Time, n int) {
+func (m *meter) refuse(t time.Time, n int, waited bool) {
 	m.countRefusal(m, t, n)
-	if m.penalise {
+	if m.penalise && !waited {
 		m.attempt(t, n)
 	}
 }

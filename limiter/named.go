@@ -171,10 +171,10 @@ func (l *Named) attempt(t time.Time, n int) Result { return takeAt(l.inner, t, n
 func (l *Named) giveBack(n int)                    { l.inner.Refund(n) }
 
 // refuse counts a request to a Joint that was refused, if it is this limiter that refuses it.
-func (l *Named) refuse(t time.Time, n int) {
+func (l *Named) refuse(t time.Time, n int, waited bool) {
 	l.countRefusal(l, t, n)
 	if m, ok := l.inner.(refuser); ok {
-		m.refuse(t, n)
+		m.refuse(t, n, waited)
 	}
 }
 

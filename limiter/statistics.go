@@ -185,15 +185,40 @@ func (s *statistics) waitFor(ctx context.Context, l uncounted, n int, maxWait ti
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r := l.try(n)
-	if r.OK || s.shadow.Load() {
-		s.count(&r, n)
-	}
-	if r.OK || peeked(r, n) {
+	if r := s.admitted(l.try(n), n); r.OK || peeked(r, n) {
 		return nil
 	}
 	return s.await(n, func() error { return l.waitAtMost(ctx, n, maxWait) })
 }
+
+// admitted counts what try has answered, unless that is a refusal, and returns it.
+func (s *statistics) admitted(r Result, n int) Result {
+	if r.OK || s.shadows() {
+		s.count(&r, n)
+	}
+	return r
+}
+
+// waiterToBe is a limiter of this package that is asked before the caller waits for it.
+type waiterToBe interface {
+	// takeBeforeWait is Take that counts no refusal, since the wait that follows is counted.
+	takeBeforeWait(n int) Result
+}
+
+func takeBeforeWait(l Limiter, n int) (r Result, ok bool) {
+	w, ok := l.(waiterToBe)
+	if ok {
+		r = w.takeBeforeWait(n)
+	}
+	return r, ok
+}
+
+func (b *TokenBucket) takeBeforeWait(n int) Result { return b.admitted(b.try(n), n) }
+func (m *meter) takeBeforeWait(n int) Result       { return m.admitted(m.try(n), n) }
+func (b *LeakyBucket) takeBeforeWait(n int) Result { return b.admitted(b.try(n), n) }
+func (k Keyed[K]) takeBeforeWait(n int) Result     { return k.group.admitted(k.try(n), n) }
+func (l *Named) takeBeforeWait(n int) Result       { return l.admitted(l.try(n), n) }
+func (j *Joint) takeBeforeWait(n int) Result       { return j.try(n) }
 
 // countNear counts those of n permits just taken that lie beyond the share of the limit which is not near it.
 func (s *statistics) countNear(r Result, n int) {

@@ -44,6 +44,10 @@ var (
 	// TakeAfter is a func(*limiter.TokenBucket, time.Duration, int) bool: it takes tokens at a time that is given as what has
 	// passed since that of NewTokenBucketAt, if it can do so quickly. It reports whether it did; if not, TakeAt decides.
 	TakeAfter any
+	// TakeBeforeWait is a func(limiter.Limiter, int) (r limiter.Result, ok bool): it is Take for a caller that waits if it is
+	// refused. The refusal is not counted, neither in statistics nor by CountRefused, since the wait is counted. ok is false,
+	// and nothing was taken, for a limiter of another package.
+	TakeBeforeWait any
 	// ChangeAt changes the limiter.Rate and the burst of a *limiter.TokenBucket at a time, for replays.
 	ChangeAt func(bucket any, t time.Time, rate any, burst int) error
 	// PerSecond returns a limiter.Rate as a number per second.

@@ -1,0 +1,127 @@
+package weir_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+)
+
+// counted has the limiters of one permit a minute that keep statistics, with those.
+var counted = map[string]func() (limiter.Limiter, func() limiter.Stats){
+	"TokenBucket": func() (limiter.Limiter, func() limiter.Stats) {
+		l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Name: "l", Rate: limiter.PerMinute(1), Burst: 1})
+		return l, l.Stats
+	},
+	"LeakyBucket": func() (limiter.Limiter, func() limiter.Stats) {
+		l := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Name: "l", Rate: limiter.PerMinute(1), Capacity: 2})
+		return l, l.Stats
+	},
+	"FixedWindow": func() (limiter.Limiter, func() limiter.Stats) {
+		l := limiter.NewFixedWindow(limiter.FixedWindowConfig{Name: "l", Limit: 1, Window: time.Minute})
+		return l, l.Stats
+	},
+	"SlidingWindow": func() (limiter.Limiter, func() limiter.Stats) {
+		l := limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Name: "l", Limit: 1, Window: time.Minute})
+		return l, l.Stats
+	},
+	"SlidingLog": func() (limiter.Limiter, func() limiter.Stats) {
+		l := limiter.NewSlidingLog(limiter.SlidingLogConfig{Name: "l", Limit: 1, Window: time.Minute})
+		return l, l.Stats
+	},
+	"a key": func() (limiter.Limiter, func() limiter.Stats) {
+		l := limiter.NewGroup(limiter.GroupConfig[string]{Name: "l", Rate: limiter.PerMinute(1), Burst: 1})
+		return l.Get("a"), l.Stats
+	},
+	"Named": func() (limiter.Limiter, func() limiter.Stats) {
+		inner := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(1), Burst: 1})
+		l := limiter.NewNamed("l", inner, limiter.NamedConfig{})
+		return l, l.Stats
+	},
+	"Joint": func() (limiter.Limiter, func() limiter.Stats) {
+		l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Name: "l", Rate: limiter.PerMinute(1), Burst: 1})
+		return limiter.All(l), l.Stats
+	},
+}
+
+// A call of a gate is one request to its limiter, even if it waits.
+func TestALimiterCountsACallThatWaitsOnce(t *testing.T) {
+	for kind, made := range counted {
+		for also, tokens := range map[string]int{"alone": 0, "with a remote": 1000} {
+			t.Run(kind+" "+also, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					l, stats := made()
+					var remote limiter.Remote
+					if tokens > 0 {
+						remote = newRemote(tokens)
+					}
+					g := weir.Join("g", weir.Parts{
+						Breaker: breaker.New("b", breaker.Config{}), Limiter: l, Remote: remote, MaxWait: 2 * time.Minute,
+					})
+					require.NoError(t, g.Run(bg(), succeed))
+					require.NoError(t, g.Run(bg(), succeed))
+					one := limiter.Tally{Requests: 1, Permits: 1}
+					got := stats()
+					require.Zero(t, got.Refused)
+					require.Equal(t, int64(2), got.Allowed.Requests+got.Waited.Requests)
+
+					ctx, cancel := context.WithTimeout(bg(), time.Nanosecond)
+					defer cancel()
+					require.ErrorIs(t, g.Run(ctx, succeed), weir.ErrRefused)
+					require.Equal(t, one, stats().Refused)
+				})
+			})
+		}
+	}
+}
+
+// The documentation of CountRefused says that requests that wait do not count.
+func TestACallThatWaitsIsNoRefusalThatCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.Join("g", weir.Parts{
+			Breaker: breaker.New("b", breaker.Config{}), MaxWait: time.Minute,
+			Limiter: limiter.NewSlidingLog(limiter.SlidingLogConfig{Limit: 2, Window: 10 * time.Second, CountRefused: true}),
+		})
+		began := time.Now()
+		require.NoError(t, g.Run(bg(), succeed))
+		time.Sleep(5 * time.Second)
+		require.NoError(t, g.Run(bg(), succeed))
+		time.Sleep(time.Second)
+		require.NoError(t, g.Run(bg(), succeed))
+		require.Equal(t, 10*time.Second, time.Since(began), "the first permit is free again after 10s")
+	})
+}
+
+// leaving is a remote whose caller gives up as soon as there is a decision.
+type leaving struct {
+	*remote
+	giveUp context.CancelFunc
+}
+
+func (r leaving) Take(ctx context.Context, n int) (limiter.Result, error) {
+	defer r.giveUp()
+	return r.remote.Take(ctx, n)
+}
+
+func (r leaving) Refund(ctx context.Context, n int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return r.remote.Refund(ctx, n)
+}
+
+func TestARemoteGetsItsTokenBackThoughTheCallerHasGivenUp(t *testing.T) {
+	b := breaker.New("b", breaker.Config{})
+	ctx, cancel := context.WithCancel(bg())
+	r := newRemote(3)
+	r.during = func() { b.Force(breaker.ForcedOpen) }
+	g := weir.Join("g", weir.Parts{Breaker: b, Remote: leaving{r, cancel}})
+	require.ErrorIs(t, g.Run(ctx, succeed), breaker.ErrOpen)
+	require.Equal(t, 3, r.bucket.Take(0).Remaining)
+}
