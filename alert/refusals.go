@@ -25,7 +25,7 @@ func Refusals(of stat.Source, span time.Duration) Value {
 	}
 	v.errs = append(v.errs, spanFaults(span)...)
 	v.start = func() probe {
-		feed := newFeed(refused{of}, viewShape(span))
+		feed := newFeed(&refused{source: of}, viewShape(span))
 		return single(v.name, func(t time.Time) measurement {
 			feed.sample(t)
 			view := feed.views[0]
@@ -35,20 +35,42 @@ func Refusals(of stat.Source, span time.Duration) Value {
 	return v
 }
 
-// refused counts the calls that a source has refused.
-type refused struct{ source stat.Source }
+// refused counts the calls that a source has refused. It adds up what each series has grown by, since
+// series end: the sum over a group falls when the group forgets a key.
+type refused struct {
+	source stat.Source
+	last   map[string]float64 // by series
+	total  int64
+}
 
 // refusing are the instruments that count calls by their outcome, which is the second attribute.
 var refusing = map[string]bool{
 	instrument.BreakerCalls.Name: true, instrument.LimiterRequests.Name: true, instrument.WindowEvents.Name: true,
 }
 
+// mostRefused is the most that a figure is taken for. Sums of some do not overflow.
+const mostRefused = 1 << 53
+
 // Totals returns no counts but those of refused calls.
-func (r refused) Totals() (t window.Totals) {
+func (r *refused) Totals() window.Totals {
+	now := make(map[string]float64, len(r.last))
 	for s, value := range r.source.Observe {
-		if refusing[s.Instrument.Name] && len(s.Values) > 1 && s.Values[1] == "refused" {
-			t.Refused += int64(value)
+		if !refusing[s.Instrument.Name] || len(s.Values) < 2 || s.Values[1] != "refused" {
+			continue
 		}
+		id := s.ID()
+		if !(value >= 0 && value <= mostRefused) { // no count
+			value = r.last[id]
+		}
+		now[id] += value
 	}
-	return t
+	for id, value := range now {
+		old := r.last[id]
+		if value < old { // it began anew
+			old = 0
+		}
+		r.total += int64(value - old)
+	}
+	r.last = now
+	return window.Totals{Refused: r.total}
 }

@@ -3,6 +3,7 @@ package alert_test
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"testing"
 	"time"
@@ -112,4 +113,53 @@ func orRefused(ok bool) error {
 		return nil
 	}
 	return weir.ErrRefused
+}
+
+// A key that is forgotten takes its series with it: the sum over the group falls, and no call was refused.
+func TestNoRefusalIsCountedAgainWhenAKeyIsForgotten(t *testing.T) {
+	gates := weir.NewGroup[string]("hosts", weir.GroupConfig{})
+	refuse := func(key string, calls int) {
+		gates.Get(key).Breaker().Force(breaker.ForcedOpen)
+		for range calls {
+			require.ErrorIs(t, gates.Get(key).Run(t.Context(), fine), weir.ErrRefused)
+		}
+	}
+	v := see(alert.Refusals(gates, time.Minute))
+	v.require(t, 0, 0)
+	refuse("a", 30)
+	refuse("b", 4)
+	v.require(t, s, 34)
+	v.require(t, 2*time.Minute, 0)
+	require.True(t, gates.Forget("b"))
+	v.require(t, 2*time.Minute+s, 0)
+	refuse("b", 5)
+	v.require(t, 2*time.Minute+2*s, 5)
+}
+
+// counter shows one number of refused calls.
+type counter struct {
+	series *stat.Series
+	value  float64
+}
+
+func (c *counter) Observe(yield func(*stat.Series, float64) bool) { yield(c.series, c.value) }
+
+func TestAFigureThatIsNoCountIsNoRefusal(t *testing.T) {
+	for _, odd := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, math.MaxFloat64} {
+		c := &counter{value: 100}
+		for s := range breaker.New("b", breaker.Config{}).Observe {
+			if s.Instrument.Name == "weir.breaker.calls" && s.Values[1] == "refused" {
+				c.series = s
+			}
+		}
+		require.NotNil(t, c.series)
+		v := see(alert.Refusals(c, time.Minute))
+		v.require(t, 0, 0)
+		c.value = odd
+		v.require(t, s, 0)
+		c.value = 103
+		v.require(t, 2*s, 3)
+		c.value = 2 // it began anew
+		v.require(t, 3*s, 5)
+	}
 }
