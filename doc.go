@@ -22,8 +22,20 @@
 // The error of a refused call matches [ErrRefused], says why, and says when to retry: see
 // [RetryAfter]. It also matches breaker.ErrOpen or limiter.ErrLimited.
 //
-// A [Group] has one gate per key, such as a host or a tenant. [Join] makes a gate of a breaker and of
-// limits that you have made yourself, one of a fleet among them.
+// [DoOr] answers a refused call from elsewhere:
+//
+//	price, err := weir.DoOr(ctx, prices, fetch, func(ctx context.Context, refusal error) (int, error) {
+//		return cache.Price(ctx, id)
+//	})
+//
+// A [Group] has one gate per key, such as a host or a tenant:
+//
+//	var tenants = weir.NewGroup[string]("tenants", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(20)}})
+//
+//	err := tenants.Get(id).Run(ctx, func(ctx context.Context) error { … })
+//
+// [Join] makes a gate of a breaker and of limits that you have made yourself, one of a fleet among
+// them.
 //
 // The parts can be used alone: package breaker stops calls, package limiter limits them, package
 // window counts them, and package alert evaluates rules. The exporters are modules of their own. This

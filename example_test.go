@@ -38,17 +38,34 @@ func ExampleGate() {
 	// true 1m0s
 }
 
+// A breaker, a limiter and a fallback in one. An error of the service itself is returned as it is.
 func ExampleDoOr() {
-	prices := weir.New("prices", weir.Config{Rate: limiter.PerHour(1)})
-	fetch := func(context.Context) (int, error) { return 1999, nil }
-	lastKnown := func(context.Context, error) (int, error) { return 1899, nil }
-	for range 2 {
+	prices := weir.New("prices", weir.Config{
+		Rate: limiter.PerHour(4), Burst: 4,
+		Breaker: breaker.Config{ConsecutiveFailures: 2},
+	})
+	answers := []error{nil, errors.New("connection reset"), errors.New("connection reset")}
+	fetch := func(context.Context) (int, error) {
+		err := answers[0]
+		answers = answers[1:]
+		if err != nil {
+			return 0, err
+		}
+		return 1999, nil
+	}
+	lastKnown := func(_ context.Context, refusal error) (int, error) {
+		fmt.Print("open: ", errors.Is(refusal, breaker.ErrOpen), ", limited: ", errors.Is(refusal, limiter.ErrLimited), ", so ")
+		return 1899, nil
+	}
+	for range 4 {
 		price, err := weir.DoOr(context.Background(), prices, fetch, lastKnown)
 		fmt.Println(price, err)
 	}
 	// Output:
 	// 1999 <nil>
-	// 1899 <nil>
+	// 0 connection reset
+	// 0 connection reset
+	// open: true, limited: false, so 1899 <nil>
 }
 
 // Two endpoints of one service share its breaker, and have limits of their own.

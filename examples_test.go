@@ -6,7 +6,9 @@ import (
 	"go/token"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +30,35 @@ func TestEveryExportedTypeHasAnExampleThatRuns(t *testing.T) {
 		}
 	}
 	require.Greater(t, seen, 100)
+}
+
+// The first example of a page is that of the package, which shows its main use as a whole.
+func TestEveryPackageHasAnExampleOfItsOwn(t *testing.T) {
+	for _, room := range slices.Concat(slices.Collect(maps.Keys(mayImport)), slices.Collect(maps.Keys(apart))) {
+		if path.Base(room) == "internal" || room == "exporters/prom/mixin" { // a command
+			continue
+		}
+		_, shown := typesAndExamples(t, room)
+		require.Containsf(t, shown, "", "%s: no func Example with an output", room)
+	}
+}
+
+// README lists the ten programs that every user should get right, by the example that shows each.
+func TestReadmeListsTenProgramsThatRun(t *testing.T) {
+	text, err := readFile("README.md")
+	require.NoError(t, err)
+	listed := regexp.MustCompile(`(?m)^\| .+ \| \[(\w+)\.(Example\w*)\]\((\S+_test\.go)\) \|$`).FindAllStringSubmatch(text, -1)
+	require.Len(t, listed, 10)
+	for _, row := range listed {
+		pkg, name, file := row[1], row[2], row[3]
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+		require.NoError(t, err)
+		require.Equal(t, pkg, strings.TrimSuffix(parsed.Name.Name, "_test"), file)
+		require.Truef(t, slices.ContainsFunc(parsed.Decls, func(decl ast.Decl) bool {
+			f, ok := decl.(*ast.FuncDecl)
+			return ok && f.Name.Name == name && hasOutput(parsed, f)
+		}), "%s has no %s with an output", file, name)
+	}
 }
 
 // typesAndExamples lists the types that a package exports, and those that an example with an output is named after.

@@ -8,6 +8,21 @@
 //	})
 //	if errors.Is(err, breaker.ErrOpen) { … } // refused: the call was not made
 //
+// By default every error is a failure, except for those of cancelled and refused calls. A
+// [Classifier] says otherwise:
+//
+//	var users = breaker.New("users", breaker.Config{Classify: breaker.Accept(sql.ErrNoRows)})
+//
+// Around something that is not a function call, acquire a [Permit], and record how the call ended:
+//
+//	permit, err := stream.Allow()
+//	if err != nil {
+//		return err
+//	}
+//	defer permit.Record(breaker.Failure) // counts only after a panic, or a return before Done
+//	err = send(ctx)
+//	permit.Done(ctx, err)
+//
 // A breaker counts the outcomes of its calls in a moving window. If enough of them failed it opens
 // and refuses all calls until a cooldown is over. Then it is half-open: it lets a few calls through
 // as probes, and closes or opens again by their results:
@@ -28,8 +43,13 @@
 // every call through, and Stats counts the calls that a breaker of the same Config would have
 // refused, and how often it would have opened.
 //
-// A [Group] has one breaker per key, in bounded memory. Package throttle sends less to an
-// overloaded service, instead of nothing.
+// A [Group] has one breaker per key, such as a tenant, in bounded memory:
+//
+//	var tenants = breaker.NewGroup[string]("tenants", breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 50}})
+//
+//	user, err := breaker.Do(ctx, tenants.Get(id), fetchUser)
+//
+// Package throttle sends less to an overloaded service, instead of nothing.
 //
 // You can rely on the following:
 //

@@ -75,6 +75,33 @@ func ExamplePermit() {
 	// 1 success, 2 failures
 }
 
+// One breaker per tenant: the failures of one tenant stop the calls of no other.
+func ExampleGroup() {
+	tenants := breaker.NewGroup[string]("tenants", breaker.GroupConfig{
+		Breaker: breaker.Config{MinCalls: 2},
+	})
+	query := func(tenant string) (rows int, err error) {
+		return breaker.Do(context.Background(), tenants.Get(tenant), func(context.Context) (int, error) {
+			if tenant == "acme" {
+				return 0, errors.New("the shard is down")
+			}
+			return 42, nil
+		})
+	}
+	for range 2 {
+		_, err := query("acme")
+		fmt.Println(err)
+	}
+	_, err := query("acme")
+	fmt.Println("refused:", errors.Is(err, breaker.ErrOpen))
+	fmt.Println(query("globex"))
+	// Output:
+	// the shard is down
+	// the shard is down
+	// refused: true
+	// 42 <nil>
+}
+
 func ExampleChange() {
 	b := breaker.New("users", breaker.Config{MinCalls: 2, OnChange: func(c breaker.Change) {
 		fmt.Printf("%d. %v\n", c.Seq, c)
@@ -186,12 +213,24 @@ func ExampleClassifier() {
 	// Output: 1 success, 1 ignored, 1 failure
 }
 
+// "Not found" is an answer of a service that works. The caller still gets the error.
 func ExampleAccept() {
 	errNotFound := errors.New("not found")
-	b := breaker.New("users", breaker.Config{Classify: breaker.Accept(errNotFound)})
-	_ = b.Run(context.Background(), func(context.Context) error { return fmt.Errorf("user 7: %w", errNotFound) })
-	fmt.Println(b.Counts().Successes)
-	// Output: 1
+	users := breaker.New("users", breaker.Config{
+		MinCalls: 5,
+		Classify: breaker.Accept(errNotFound),
+	})
+	var err error
+	for id := range 50 {
+		_, err = breaker.Do(context.Background(), users, func(context.Context) (string, error) {
+			return "", fmt.Errorf("user %d: %w", id, errNotFound)
+		})
+	}
+	fmt.Println(err)
+	fmt.Println(users.State(), "after", users.Counts().Successes, "successes and", users.Counts().Failures, "failures")
+	// Output:
+	// user 49: not found
+	// closed after 50 successes and 0 failures
 }
 
 func ExampleChange_origin() {

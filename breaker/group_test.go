@@ -2,7 +2,6 @@ package breaker_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -483,20 +482,6 @@ func TestGroupGetAllocatesNothing(t *testing.T) {
 	g := breaker.NewGroup[string]("g", breaker.GroupConfig{})
 	g.Get("a")
 	require.Zero(t, testing.AllocsPerRun(1000, func() { _ = g.Get("a").Run(bg(), succeed) }))
-}
-
-func ExampleGroup() {
-	hosts := breaker.NewGroup[string]("hosts", breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 2}})
-	for range 2 {
-		_ = hosts.Get("a.example").Run(context.Background(), func(context.Context) error { return errors.New("down") })
-	}
-	_ = hosts.Get("b.example").Run(context.Background(), func(context.Context) error { return nil })
-	for _, host := range []string{"a.example", "b.example"} {
-		fmt.Println(host, "is", hosts.Get(host).State())
-	}
-	// Output:
-	// a.example is open
-	// b.example is closed
 }
 
 func ExampleGroup_All() {

@@ -10,7 +10,20 @@
 //	}
 //
 // What is over the limit can be refused (Take), made to wait in the order of arrival (Wait), or
-// diverted (weir.DoOr).
+// diverted (weir.DoOr). Wait takes no longer than the deadline of its context allows, and returns
+// at once if the tokens cannot be there in time:
+//
+//	ctx, cancel := context.WithTimeout(ctx, time.Second)
+//	defer cancel()
+//	if err := signup.Wait(ctx, 1); err != nil {
+//		return err
+//	}
+//
+// A [Group] has one limit per key, such as a user:
+//
+//	var users = limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(5), Burst: 10})
+//
+//	if r := users.Take(id, 1); !r.OK { … }
 //
 // # Which limiter when
 //

@@ -467,6 +467,25 @@ func FuzzThrottle(f *testing.F) {
 	})
 }
 
+// A search service that is called through a throttle, which refuses nothing while the calls succeed.
+func Example() {
+	search := throttle.New("search", throttle.Config{})
+	answered, refused := 0, 0
+	for range 20 {
+		hits, err := throttle.Do(context.Background(), search, func(context.Context) (int, error) {
+			return 42, nil // a call to the search service
+		})
+		switch {
+		case errors.Is(err, throttle.ErrRefused):
+			refused++
+		case err == nil && hits == 42:
+			answered++
+		}
+	}
+	fmt.Println(answered, "answered,", refused, "refused")
+	// Output: 20 answered, 0 refused
+}
+
 func ExampleThrottle() {
 	search := throttle.New("search", throttle.Config{})
 	down := func(context.Context) error { return errors.New("overloaded") }

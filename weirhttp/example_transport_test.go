@@ -59,6 +59,32 @@ func ExampleNewTransport() {
 	// Output: not called for 30s
 }
 
+// One breaker per host: a host that fails is not called, and the others are.
+func ExamplePerHost() {
+	down := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "overloaded", http.StatusInternalServerError)
+	}))
+	defer down.Close()
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))
+	defer up.Close()
+
+	gates := weirhttp.PerHost("partners", weir.Config{Breaker: breaker.Config{MinCalls: 5}})
+	client := &http.Client{Transport: weirhttp.NewTransport(gates, weirhttp.TransportConfig{})}
+	sent, refused := 0, 0
+	for range 20 {
+		if _, err := get(client, down.URL); errors.Is(err, breaker.ErrOpen) {
+			refused++
+			continue
+		}
+		sent++
+	}
+	fmt.Println(sent, "requests sent,", refused, "refused")
+	fmt.Println(get(client, up.URL))
+	// Output:
+	// 5 requests sent, 15 refused
+	// 200 OK hello <nil>
+}
+
 // What is refused is logged, and answered from what was fetched before.
 func ExampleTransport() {
 	server := broken()

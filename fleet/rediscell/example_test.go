@@ -33,6 +33,23 @@ func exampleLink() *fleet.Link {
 	return link
 }
 
+// A program that sent CL.THROTTLE user:42 2 30 60 asks a limiter instead: a burst of two more, and 30
+// in 60 seconds.
+func Example() {
+	replies := fleet.NewLimiter("package", fleet.Config{
+		Link: exampleLink(), Limits: []fleet.Limit{rediscell.Limit(2, 30, time.Minute)}, OnOutage: fleet.FailOpen,
+	})
+	for range 4 {
+		reply, err := rediscell.Throttle(context.Background(), replies, "user:42", 1)
+		fmt.Println(reply.Limited, reply.Limit, reply.Remaining, err)
+	}
+	// Output:
+	// false 3 2 <nil>
+	// false 3 1 <nil>
+	// false 3 0 <nil>
+	// true 3 0 <nil>
+}
+
 // The numbers of redis-cell's CL.THROTTLE user:42 15 30 60.
 func ExampleThrottle() {
 	replies := fleet.NewLimiter("reply", fleet.Config{

@@ -32,6 +32,35 @@ func exampleLink() *fleet.Link {
 	return link
 }
 
+// What Redisson writes as
+//
+//	limiter.trySetRate(RateType.OVERALL, 2, Duration.ofMinutes(1))
+//	limiter.setRate(RateType.OVERALL, 3, Duration.ofMinutes(1))
+func Example() {
+	ctx := context.Background()
+	partner := fleet.NewLimiter("package", fleet.Config{
+		Link: exampleLink(), Limits: []fleet.Limit{fleet.SlidingLog{Limit: 2, Window: time.Minute}}, OnOutage: fleet.FailError,
+	})
+	for range 3 {
+		r, err := partner.Take(ctx, "acme", 1)
+		fmt.Println(r.OK, err)
+	}
+
+	if err := redisson.SetRate(ctx, partner, "acme", 3, time.Minute); err != nil {
+		fmt.Println(err)
+	}
+	for range 2 {
+		r, err := partner.Take(ctx, "acme", 1)
+		fmt.Println(r.OK, err)
+	}
+	// Output:
+	// true <nil>
+	// true <nil>
+	// false <nil>
+	// true <nil>
+	// false <nil>
+}
+
 // Each process has 2 requests per minute by itself.
 func ExamplePerClient() {
 	link := exampleLink()

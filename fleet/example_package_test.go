@@ -1,0 +1,61 @@
+package fleet_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/limiter"
+)
+
+// Six requests of each user in any hour or so, whichever of three machines they reach. A machine
+// that cannot reach Redis allows its third of them.
+func Example() {
+	machine := func(addr string) *fleet.Limiter {
+		client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, DialerRetries: 1})
+		shared.Cleanup(func() { _ = client.Close() })
+		link, err := fleet.Connect(context.Background(), "limits", client, fleet.LinkConfig{Timeout: time.Second})
+		if err != nil {
+			panic(err) // too old, or access denied; but not: unavailable
+		}
+		return fleet.NewLimiter("users of the fleet", fleet.Config{
+			Link:     link,
+			Limits:   []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerHour(6), Burst: 6}},
+			OnOutage: fleet.FailLocal, Share: 1.0 / 3,
+		})
+	}
+	ask := func(name string, users *fleet.Limiter) {
+		r, err := users.Take(context.Background(), "user:42", 1)
+		if err != nil {
+			fmt.Println(name, err) // no decision
+			return
+		}
+		fmt.Println(name, r.OK, r.From)
+	}
+
+	a, b := machine(server().Addr()), machine(server().Addr())
+	for range 3 {
+		ask("a", a)
+		ask("b", b)
+	}
+	ask("b", b)
+
+	c := machine("127.0.0.1:1") // no Redis there
+	for range 3 {
+		ask("c", c)
+	}
+	// Output:
+	// a true server
+	// b true server
+	// a true server
+	// b true server
+	// a true server
+	// b true server
+	// b false server
+	// c true outage
+	// c true outage
+	// c false outage
+}
