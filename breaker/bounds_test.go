@@ -67,9 +67,10 @@ func TestARateIsExactToABillionth(t *testing.T) {
 }
 
 func TestNoMoreCallsAreSlowThanThereAre(t *testing.T) {
-	b := bySharedCounts(t, breaker.Config{SlowCall: time.Second}, window.Counts{Successes: 20, Slow: 30})
+	var told recorder
+	b := bySharedCounts(t, told.on(breaker.Config{SlowCall: time.Second}), window.Counts{Successes: 20, Slow: 30})
 	require.Equal(t, breaker.Open, b.State())
-	require.Equal(t, "slow rate 100% of 20 calls, limit 50%, by shared counts", b.Changes()[0].Reason)
+	require.Equal(t, "slow rate 100% of 20 calls, limit 50%, by shared counts", told.changes()[0].Reason)
 }
 
 // A result that asks for no wait moves no deadline, even if a later one has come before it.

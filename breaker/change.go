@@ -3,7 +3,6 @@ package breaker
 import (
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,13 +33,9 @@ const (
 	byHand         = "hand"
 )
 
-const (
-	maxChanges = 64 // that may wait for a slow callback
-	maxHistory = 32 // that Changes remembers
-)
+const maxChanges = 64 // that may wait for a slow callback
 
-// changes numbers the breaker's changes, remembers the last, and hands them to the
-// callback: in their order, one at a time, and outside all locks. Whoever finds
+// changes numbers the breaker's changes, and hands them to the callback: in their order, one at a time, and outside all locks. Whoever finds
 // changes waiting and nobody at work delivers all there are, so a change that a
 // callback causes is delivered after it has returned, by the goroutine that is
 // delivering already.
@@ -48,22 +43,13 @@ type changes struct {
 	tell    atomic.Pointer[func(Change)] // to nil for none
 	dropped atomic.Int64
 
-	mu      sync.Mutex
-	seq     uint64
-	history []Change // the last ones, the oldest first
-	queue   []Change
-	atWork  bool
+	mu     sync.Mutex
+	seq    uint64
+	queue  []Change
+	atWork bool
 
 	opened   bool // since the watchers were last woken
 	watchers map[*func()]struct{}
-}
-
-// Changes returns the last changes, 32 at most, the oldest first.
-func (b *Breaker) Changes() []Change {
-	b = b.current()
-	b.changes.mu.Lock()
-	defer b.changes.mu.Unlock()
-	return slices.Clone(b.changes.history)
 }
 
 // post queues a change. The breaker's lock is held, which makes the order.
@@ -73,10 +59,6 @@ func (q *changes) post(c Change) {
 	q.seq++
 	c.Seq = q.seq
 	q.opened = q.opened || c.To == Open || c.To == ForcedOpen
-	if len(q.history) == maxHistory {
-		q.history = slices.Delete(q.history, 0, 1)
-	}
-	q.history = append(q.history, c)
 	switch {
 	case *q.tell.Load() == nil:
 	case len(q.queue) == maxChanges:

@@ -20,9 +20,10 @@ func TestEvidenceThatCannotBeOpensNothing(t *testing.T) {
 		{Successes: math.MaxInt64, Failures: math.MinInt64},
 		{Successes: 100, Failures: math.MinInt64, Ignored: math.MaxInt64, Refused: math.MaxInt64},
 	} {
-		b := breaker.New("b", breaker.Config{SlowCall: time.Hour, SharedCounts: func() window.Counts { return e }})
+		var told recorder
+		b := breaker.New("b", told.on(breaker.Config{SlowCall: time.Hour, SharedCounts: func() window.Counts { return e }}))
 		require.NoError(t, b.Run(bg(), succeed))
-		require.Empty(t, b.Changes(), "%+v", e)
+		require.Empty(t, told.changes(), "%+v", e)
 	}
 }
 
@@ -40,9 +41,10 @@ func TestAbsurdlyMuchEvidenceIsJudgedAsItSays(t *testing.T) {
 			"slow rate 100% of 100 calls, limit 50%, by shared counts",
 		},
 	} {
-		b := breaker.New("b", breaker.Config{SlowCall: time.Hour, SharedCounts: func() window.Counts { return c.evidence }})
+		var told recorder
+		b := breaker.New("b", told.on(breaker.Config{SlowCall: time.Hour, SharedCounts: func() window.Counts { return c.evidence }}))
 		require.NoError(t, b.Run(bg(), succeed))
-		require.Len(t, b.Changes(), 1, name)
-		require.Equal(t, c.reason, b.Changes()[0].Reason, name)
+		require.Len(t, told.changes(), 1, name)
+		require.Equal(t, c.reason, told.changes()[0].Reason, name)
 	}
 }

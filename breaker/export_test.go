@@ -51,6 +51,19 @@ func (b *Breaker) allStats(at time.Duration) AllStats {
 	}
 }
 
+// LastSeq is the number of the latest change.
+func (b *Breaker) LastSeq() uint64 {
+	b.changes.mu.Lock()
+	defer b.changes.mu.Unlock()
+	return b.changes.seq
+}
+
+// Stay returns the number of the stay in the present state, and whether that is half-open.
+func (b *Breaker) Stay() (epoch uint64, half bool) {
+	p := b.phase.Load()
+	return p.epoch, p.state == HalfOpen
+}
+
 // Groups at a time, and their totals.
 
 func NewGroupAt[K comparable](name string, c GroupConfig, t0 time.Time) *Group[K] {

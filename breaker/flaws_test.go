@@ -187,7 +187,7 @@ func TestFlawD_ScenarioA40_CallbacksMayDoAnything(t *testing.T) {
 		var seen []breaker.State
 		b = breaker.New("b", breaker.Config{Cooldown: breaker.Off, Probes: 1, OnChange: func(c breaker.Change) {
 			seen = append(seen, c.To)
-			_, _, _, _, _ = b.State(), b.Counts(), b.Totals(), b.Stats(), b.Changes()
+			_, _, _, _ = b.State(), b.Counts(), b.Totals(), b.Stats()
 			for range b.Observe {
 			}
 			switch len(seen) {

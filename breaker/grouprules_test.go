@@ -3,6 +3,7 @@ package breaker_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,7 +45,8 @@ func TestGroupInShadowModeSaysWhatARealOneDoes(t *testing.T) {
 	c := breaker.Config{ConsecutiveFailures: 3, Cooldown: 2 * time.Minute, Probes: 1}
 	live := group(3, c)
 	c.Initial = breaker.Shadow
-	shadow := group(3, c)
+	var told recorder
+	shadow := group(3, told.on(c))
 	a, b := live.GetAt(t0, "a"), shadow.GetAt(t0, "a")
 	refused := int64(0)
 	for minute := range 60 {
@@ -65,18 +67,22 @@ func TestGroupInShadowModeSaysWhatARealOneDoes(t *testing.T) {
 				p.RecordAt(u, o)
 			}
 			q.RecordAt(u, o)
-			require.Equal(t, a.StateAt(u) == breaker.Open, shadowIsOpen(b, u), "minute %d, call %d", minute, i)
+			require.Equal(t, a.StateAt(u) == breaker.Open, shadowIsOpen(&told, u), "minute %d, call %d", minute, i)
 		}
 	}
 	require.Positive(t, refused)
 	require.Positive(t, live.Stats().Evictions)
 }
 
-// shadowIsOpen reports whether a breaker in shadow mode has said since that it would open, and would
-// not have tried again.
-func shadowIsOpen(b *breaker.Breaker, u time.Time) bool {
-	changes := b.Changes()
-	return len(changes) > 0 && u.Sub(changes[len(changes)-1].At) < 2*time.Minute
+// shadowIsOpen reports whether the breaker of the key a, in shadow mode, has said that it would open,
+// and would not have tried again since.
+func shadowIsOpen(told *recorder, u time.Time) bool {
+	for _, c := range slices.Backward(told.changes()) {
+		if c.Key == "a" {
+			return u.Sub(c.At) < 2*time.Minute
+		}
+	}
+	return false
 }
 
 // A caller that has cancelled says nothing about the service, however the error is worded.

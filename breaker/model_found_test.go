@@ -38,21 +38,22 @@ func TestFoundAConfigGivenWhileABreakerOpensStands(t *testing.T) {
 
 func TestFoundTheCountsOfAnOpeningAreThoseOfCalls(t *testing.T) {
 	var held []*breaker.Permit
-	b := breaker.NewAt("b", breaker.Config{SlowCall: ms, Trip: func(window.Counts) (string, bool) {
+	var told recorder
+	b := breaker.NewAt("b", told.on(breaker.Config{SlowCall: ms, Trip: func(window.Counts) (string, bool) {
 		late := held
 		held = nil
 		for _, p := range late { // results that come while it is judged
 			p.RecordAt(modelAt(10), breaker.Failure)
 		}
 		return "enough", len(late) > 0
-	}}, t0)
+	}}), t0)
 	for range 3 {
 		p, err := b.AllowAt(t0)
 		require.NoError(t, err)
 		held = append(held, &p)
 	}
 	require.NoError(t, modelDo(b, 10, breaker.Failure))
-	c := b.Changes()[0].Counts
+	c := told.changes()[0].Counts
 	require.True(t, modelSound(c), "%+v", c)
 }
 

@@ -22,6 +22,8 @@ type modelRun struct {
 	real  *breaker.Breaker
 
 	given    breaker.Config
+	told     recorder
+	compared int // changes
 	evidence window.Counts
 	held     []*modelPair // calls in flight, and some that were reported
 	now      time.Duration
@@ -45,7 +47,7 @@ func newModelRun(t testing.TB, name string, draw func(int) int) *modelRun {
 	r.hands = modelPick(r, 0, 1, 11)
 	require.NoError(t, r.given.Validate(), name)
 	r.model = newModel(r.given)
-	r.real = breaker.NewAt("model", r.given, t0)
+	r.real = breaker.NewAt("model", r.told.on(r.given), t0)
 	return r
 }
 
@@ -246,7 +248,7 @@ func (r *modelRun) reconfigure(at time.Duration) {
 	}
 	r.given = c
 	r.note(at, "reconfigure", modelTell(c))
-	require.NoError(r.t, r.real.ReconfigureAt(modelDate(at), c))
+	require.NoError(r.t, r.real.ReconfigureAt(modelDate(at), r.told.on(c)))
 	r.model.reconfigure(at, c)
 }
 

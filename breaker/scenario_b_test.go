@@ -54,7 +54,7 @@ func TestScenarioB03B04_SlowCallsTrip(t *testing.T) {
 	s := play(t, c, "0 e . closed", "0 s . closed", "0 E . closed", "0 S . closed", "0 s . open")
 	s.slow(3)
 	require.Equal(t, 0.6, s.b.CountsAt(s.now).SlowRate())
-	require.Equal(t, "slow rate 60% of 5 calls, limit 50%", s.b.Changes()[0].Reason)
+	require.Equal(t, "slow rate 60% of 5 calls, limit 50%", s.told.changes()[0].Reason)
 }
 
 func TestScenarioB05_OpenedByHand(t *testing.T) {
@@ -202,7 +202,7 @@ func TestScenarioB27_HalfOpenWithoutAVerdict(t *testing.T) {
 	s := play(t, c, "0 EEEEE ..... open", "5.5 - - half_open", "3600 - - half_open") // nobody calls
 	s.do("3600 A . half_open", "3600.999 - - half_open", "3601 - - open", "3605.999 S r open 100 0 5 5 1", "3606.2 SSS ... half_open", "3606.9 S . closed")
 	var at []time.Duration
-	for _, change := range s.b.Changes() {
+	for _, change := range s.told.changes() {
 		at = append(at, change.At.Sub(t0))
 	}
 	require.Equal(t, []time.Duration{0, sec(5), sec(3601), sec(3606), sec(3606.9)}, at)
@@ -287,14 +287,15 @@ func failWith(err error) func(context.Context) error {
 func TestScenarioB34_AResultThatOpensAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		banned := waitError{2 * time.Hour}
-		b := breaker.New("b", breaker.Config{MaxRetryAfter: 24 * time.Hour, Trip: func(c window.Counts) (string, bool) {
+		var told recorder
+		b := breaker.New("b", told.on(breaker.Config{MaxRetryAfter: 24 * time.Hour, Trip: func(c window.Counts) (string, bool) {
 			return "banned", c.Failures > 0
-		}, Classify: breaker.FailOn(banned)})
+		}, Classify: breaker.FailOn(banned)}))
 		run(t, b, 1, fail)
 		require.Equal(t, breaker.Closed, b.State())
 		require.Equal(t, banned, b.Run(bg(), failWith(banned)))
 		require.Equal(t, breaker.Open, b.State())
-		require.Equal(t, "banned", b.Changes()[0].Reason)
+		require.Equal(t, "banned", told.changes()[0].Reason)
 		time.Sleep(2*time.Hour - 1)
 		refused(t, b)
 		time.Sleep(time.Nanosecond)
@@ -334,14 +335,15 @@ func TestScenarioB37_OneFailureOfTwo(t *testing.T) {
 
 func TestScenarioB38_Configs(t *testing.T) {
 	s := play(t, breaker.Config{LastCalls: 5, MinCalls: 6}, "0 EEEE .... closed", "0 E . open") // judged after five
-	require.Equal(t, "failure rate 100% of 5 calls, limit 50%", s.b.Changes()[0].Reason)
+	require.Equal(t, "failure rate 100% of 5 calls, limit 50%", s.told.changes()[0].Reason)
 	require.NoError(t, breaker.Config{Window: 10 * time.Second, MinCalls: 100}.Validate())
 	require.Error(t, breaker.Config{FailureRate: 1.01}.Validate())
 }
 
 func TestScenarioB52_TenFailuresAndTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.New("b", breaker.Config{MinCalls: 10, Cooldown: time.Second, Probes: 1})
+		var told recorder
+		b := breaker.New("b", told.on(breaker.Config{MinCalls: 10, Cooldown: time.Second, Probes: 1}))
 		run(t, b, 10, fail)
 		wait := func() time.Duration {
 			var e *breaker.OpenError
@@ -358,7 +360,7 @@ func TestScenarioB52_TenFailuresAndTheWait(t *testing.T) {
 		run(t, b, 1, succeed)
 		require.Equal(t, breaker.Closed, b.State())
 		var to []breaker.State
-		for _, c := range b.Changes() {
+		for _, c := range told.changes() {
 			to = append(to, c.To)
 		}
 		require.Equal(t, []breaker.State{breaker.Open, breaker.HalfOpen, breaker.Open, breaker.HalfOpen, breaker.Closed}, to)
@@ -433,7 +435,7 @@ func TestScenarioB62B63_Isolated(t *testing.T) {
 	require.True(t, e.Until.IsZero())
 	s.b.ReleaseAt(s.now)
 	s.do("0 S . closed")
-	for _, c := range s.b.Changes() {
+	for _, c := range s.told.changes() {
 		require.Equal(t, "hand", c.Origin)
 	}
 }
@@ -461,12 +463,13 @@ func TestScenarioB65_RefusalsShareOneError(t *testing.T) {
 }
 
 func TestScenarioB66_CallsOfAnyTypeShareABreaker(t *testing.T) {
-	b := breaker.New("b", breaker.Config{MinCalls: 10, FailureRate: 1, Probes: 2, Cooldown: breaker.Off})
+	var told recorder
+	b := breaker.New("b", told.on(breaker.Config{MinCalls: 10, FailureRate: 1, Probes: 2, Cooldown: breaker.Off}))
 	for range 5 {
 		_, _ = breaker.Do(bg(), b, func(context.Context) (int, error) { return -1, errDown })
 		_, _ = breaker.Do(bg(), b, func(context.Context) (string, error) { return "error", errDown })
 	}
-	require.Equal(t, breaker.Open, b.Changes()[0].To)
+	require.Equal(t, breaker.Open, told.changes()[0].To)
 	_, err := breaker.Do(bg(), b, func(context.Context) (int, error) { return 1, nil })
 	require.NoError(t, err)
 	_, err = breaker.Do(bg(), b, func(context.Context) (string, error) { return "fine", nil })
@@ -543,8 +546,8 @@ func TestScenarioB72_OneFailureOfSeven(t *testing.T) {
 func TestScenarioB74_FailuresInARow(t *testing.T) {
 	c := breaker.Config{FailureRate: breaker.Off, ConsecutiveFailures: 3, Cooldown: 5 * time.Second, Probes: 1}
 	s := play(t, c, "0 EESEE ..... closed", "0 E . open", "5 E . open", "10 I . half_open", "10 S . closed", "10 EE .. closed", "10 E . open")
-	require.Equal(t, "3 failures in a row, limit 3", s.b.Changes()[0].Reason)
-	require.Equal(t, "a probe failed", s.b.Changes()[2].Reason)
+	require.Equal(t, "3 failures in a row, limit 3", s.told.changes()[0].Reason)
+	require.Equal(t, "a probe failed", s.told.changes()[2].Reason)
 
 	play(t, breaker.Config{MinCalls: 5, FailureRate: 1}, "0 EEEE .... closed", "0 E . open") // five, not four
 }
@@ -552,7 +555,7 @@ func TestScenarioB74_FailuresInARow(t *testing.T) {
 func TestScenarioB76_RowsAndRates(t *testing.T) {
 	c := breaker.Config{FailureRate: 0.5, ConsecutiveFailures: 3, MinCalls: 3, Cooldown: time.Second, CooldownFactor: 2, Probes: 1}
 	s := play(t, c, "0 EEE ... open") // both at once
-	require.Contains(t, s.b.Changes()[0].Reason, "failure rate 100% of 3 calls")
+	require.Contains(t, s.told.changes()[0].Reason, "failure rate 100% of 3 calls")
 	s.do("1 E . open", "2.9 S r open", "3 S . closed") // the wait grew
 	s.do("203 SE .. closed", "203 E . open")           // after a long idle time three calls are needed again
 	s.do("204 A . half_open", "209 b . open")          // a probe slower than the wait counts
@@ -588,7 +591,7 @@ func TestFlawP_ScenarioB86_TimersOfThePast(t *testing.T) {
 func TestScenarioB88_CallsThatHang(t *testing.T) {
 	c := breaker.Config{SlowCall: time.Second, HungCalls: true, MinCalls: 20}
 	s := play(t, c, "0 AAAAAAAAAAAAAAAAAAAA .................... closed", "0.9 S . closed", "3.1 S r open")
-	require.Equal(t, "slow rate 95.2% of 21 calls, limit 50%, 20 of them still in flight", s.b.Changes()[0].Reason)
+	require.Equal(t, "slow rate 95.2% of 21 calls, limit 50%, 20 of them still in flight", s.told.changes()[0].Reason)
 	s.do("4 gggggggggggggggggggg !!!!!!!!!!!!!!!!!!!! open")
 	s.do("8.1 SSS ... closed", "9 SSSSSSSSSSSSSSSSSSSSSSSSS ......................... closed", "20 S . closed")
 

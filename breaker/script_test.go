@@ -2,8 +2,10 @@ package breaker_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,11 +35,39 @@ type script struct {
 	config breaker.Config
 	now    time.Time
 	held   []*breaker.Permit
+	told   *recorder
+}
+
+// recorder remembers the changes of a breaker.
+type recorder struct {
+	mu  sync.Mutex
+	all []breaker.Change
+}
+
+// on returns the config with the recorder as its OnChange.
+func (r *recorder) on(c breaker.Config) breaker.Config {
+	c.OnChange = func(c breaker.Change) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.all = append(r.all, c)
+	}
+	return c
+}
+
+// changes returns all changes so far.
+func (r *recorder) changes() []breaker.Change {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.all)
 }
 
 func play(t *testing.T, c breaker.Config, lines ...string) *script {
 	t.Helper()
-	s := &script{t: t, b: breaker.NewAt("b", c, t0), config: c, now: t0}
+	s := &script{t: t, config: c, now: t0, told: new(recorder)}
+	if c.OnChange == nil {
+		c = s.told.on(c)
+	}
+	s.b = breaker.NewAt("b", c, t0)
 	s.do(lines...)
 	return s
 }
@@ -117,7 +147,7 @@ func (s *script) slow(want int64) {
 
 // changes are the states that the breaker has gone to.
 func (s *script) changes() (to []breaker.State) {
-	for _, c := range s.b.Changes() {
+	for _, c := range s.told.changes() {
 		to = append(to, c.To)
 	}
 	return to

@@ -19,6 +19,7 @@ import (
 type shadowRun struct {
 	*modelRun
 	real, shadow *breaker.Breaker
+	would        recorder // of shadow
 	calls        []*shadowCall
 }
 
@@ -34,10 +35,10 @@ func newShadowRun(t *testing.T, seed uint64) *shadowRun {
 	}}
 	r.given = r.config()
 	r.given.Initial = breaker.Closed
-	r.real = breaker.NewAt("b", r.given, t0)
+	r.real = breaker.NewAt("b", r.told.on(r.given), t0)
 	c := r.given
 	c.Initial = breaker.Shadow
-	r.shadow = breaker.NewAt("b", c, t0)
+	r.shadow = breaker.NewAt("b", r.would.on(c), t0)
 	return r
 }
 
@@ -113,8 +114,8 @@ func (r *shadowRun) reconfigure(at time.Duration) {
 	c := r.config()
 	r.note(at, "reconfigure", modelTell(c))
 	r.begun = true
-	require.NoError(r.t, r.real.ReconfigureAt(modelDate(at), c))
-	require.NoError(r.t, r.shadow.ReconfigureAt(modelDate(at), c))
+	require.NoError(r.t, r.real.ReconfigureAt(modelDate(at), r.told.on(c)))
+	require.NoError(r.t, r.shadow.ReconfigureAt(modelDate(at), r.would.on(c)))
 	r.given = c
 }
 
@@ -123,9 +124,9 @@ func (r *shadowRun) compare() {
 	if got, want := r.shadow.Stats().ShadowRefused, r.real.Totals().Refused; got != want {
 		r.fail("refusals", want, got)
 	}
-	would := r.shadow.Changes()
+	would := r.would.all
 	i := len(would)
-	for _, c := range slices.Backward(r.real.Changes()) {
+	for _, c := range slices.Backward(r.told.all) {
 		if c.To != breaker.Open {
 			continue
 		}
@@ -163,7 +164,7 @@ func TestAShadowDoesWhatARealBreakerDoes(t *testing.T) {
 		s := r.shadow.StatsNow()
 		seen["opened"] += s.ShadowOpened
 		seen["refused"] += s.ShadowRefused
-		for _, c := range r.real.Changes() {
+		for _, c := range r.told.all {
 			seen[fmt.Sprintf("%v to %v by %v", c.From, c.To, c.Origin)]++
 		}
 		require.Zero(t, s.Totals.Refused)

@@ -41,7 +41,8 @@ func TestABreakerMadeAtAnotherTimeBeginsWithTheFirstTimeGiven(t *testing.T) {
 			"of slow":  {MinCalls: 5, SlowCall: time.Nanosecond, FailureRate: breaker.Off, HungCalls: true},
 		} {
 			name = fmt.Sprintf("%s, made %v", name, made)
-			b := breaker.NewAt("b", c, made)
+			var told recorder
+			b := breaker.NewAt("b", told.on(c), made)
 			for at := range 5 {
 				p, err := b.AllowAt(modelAt(at))
 				require.NoError(t, err, name)
@@ -54,7 +55,7 @@ func TestABreakerMadeAtAnotherTimeBeginsWithTheFirstTimeGiven(t *testing.T) {
 			}
 			require.Equal(t, breaker.Closed, b.StateAt(modelAt(5010)), name)
 			for i, want := range []int{4, 5004, 5010} {
-				require.WithinDuration(t, modelAt(want), b.Changes()[i].At, ms, name)
+				require.WithinDuration(t, modelAt(want), told.changes()[i].At, ms, name)
 			}
 		}
 	}

@@ -93,7 +93,8 @@ func TestAfterOpenHearsOfNothingButAnOpening(t *testing.T) {
 func TestAChangeTellsTheVeryCountsThatTripSaw(t *testing.T) {
 	var other breaker.Permit
 	asked := 0
-	b := breaker.NewAt("b", breaker.Config{Trip: func(c window.Counts) (string, bool) {
+	var told recorder
+	b := breaker.NewAt("b", told.on(breaker.Config{Trip: func(c window.Counts) (string, bool) {
 		asked++
 		if asked > 1 {
 			require.Equal(t, window.Counts{Successes: 1, Failures: 1}, c)
@@ -102,20 +103,21 @@ func TestAChangeTellsTheVeryCountsThatTripSaw(t *testing.T) {
 		require.Equal(t, window.Counts{Failures: 1, ConsecutiveFailures: 1}, c)
 		require.True(t, other.RecordAt(t0, breaker.Success))
 		return "enough", true
-	}}, t0)
+	}}), t0)
 	require.NoError(t, b.AdmitAt(t0, &other))
 	p, err := b.AllowAt(t0)
 	require.NoError(t, err)
 	require.True(t, p.RecordAt(t0, breaker.Failure))
 	require.Equal(t, 2, asked)
-	changes := b.Changes()
+	changes := told.changes()
 	require.Len(t, changes, 1)
 	require.Equal(t, window.Counts{Failures: 1}, withoutStreak(changes[0].Counts))
 }
 
 // A stale time moves no deadline, nor that of a shadow.
 func TestAShadowThatWouldOpenAtAStaleTimeWouldSoNow(t *testing.T) {
-	b := breaker.NewAt("b", breaker.Config{MinCalls: 2, Initial: breaker.Shadow}, t0)
+	var told recorder
+	b := breaker.NewAt("b", told.on(breaker.Config{MinCalls: 2, Initial: breaker.Shadow}), t0)
 	for _, c := range []struct {
 		at time.Duration
 		o  breaker.Outcome
@@ -124,7 +126,7 @@ func TestAShadowThatWouldOpenAtAStaleTimeWouldSoNow(t *testing.T) {
 		require.NoError(t, err)
 		p.RecordAt(after(c.at), c.o)
 	}
-	changes := b.Changes()
+	changes := told.changes()
 	require.Len(t, changes, 1)
 	require.True(t, changes[0].At.Equal(after(10*time.Second)), "at %v", changes[0].At.Sub(t0))
 	_, err := b.AllowAt(after(15*time.Second - 1))
@@ -148,17 +150,4 @@ func TestAKeyStandsInTheErrorsAndTheLogOfItsBreaker(t *testing.T) {
 	require.Len(t, lines, 2)
 	require.Equal(t, "a.example", lines[0]["weir.group.key"])
 	require.NotContains(t, lines[1], "weir.group.key")
-}
-
-func TestChangesRemembersTheLast32(t *testing.T) {
-	b := breaker.New("b", breaker.Config{})
-	for range 20 {
-		b.Force(breaker.ForcedOpen)
-		b.Release()
-	}
-	history := b.Changes()
-	require.Len(t, history, 32)
-	for i, c := range history {
-		require.Equal(t, uint64(40-32+1+i), c.Seq, "the oldest first")
-	}
 }

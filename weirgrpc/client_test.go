@@ -235,7 +235,11 @@ func TestAWaitThatAServerAsksForIsKept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				config := weir.Config{Rate: limiter.PerSecond(1000), Breaker: breaker.Config{ConsecutiveFailures: 2, Cooldown: time.Second}}
+				var opened time.Time
+				config := weir.Config{Rate: limiter.PerSecond(1000), Breaker: breaker.Config{
+					ConsecutiveFailures: 2, Cooldown: time.Second,
+					OnChange: func(c breaker.Change) { opened = c.At },
+				}}
 				gates := weir.NewGroup[string]("shop", weir.GroupConfig{Gate: config})
 				client := weirgrpc.NewClient(weirgrpc.Per(gates, func(context.Context, weirgrpc.Call) string { return "a" }), step.config)
 				shop := &service{unary: func(context.Context, string) (string, error) { return "", step.err }}
@@ -251,7 +255,7 @@ func TestAWaitThatAServerAsksForIsKept(t *testing.T) {
 					_, _ = call(t.Context(), cc, get, "")
 				}
 				if breaker := gates.Get("a").Breaker(); breaker.Tripped() {
-					left := time.Until(breaker.Changes()[0].At) + max(step.want, time.Second)
+					left := time.Until(opened) + max(step.want, time.Second)
 					_, err := breaker.Allow()
 					require.InDelta(t, left, weir.RetryAfter(err), float64(time.Millisecond), "the breaker stays open")
 				} else {
