@@ -65,7 +65,8 @@ const sum = "return {redis.call('INCR', KEYS[1]) + redis.call('INCR', KEYS[2])}"
 func TestACommandAboutASlotThatMovesIsTriedAgainUntilItIsDue(t *testing.T) {
 	c := moving()
 	w := pipeline.New(dialCluster(t, c.Addrs()), pipeline.Config{Timeout: patience})
-	one, two := "{moves}1", "{moves}2"
+	tag := "{" + fresh("moves") + "}" // of a slot that no test has moved yet
+	one, two := tag+"1", tag+"2"
 	both := func(within time.Duration) ([]int64, error) {
 		answer, _, err := w.Do(t.Context(), time.Now().Add(within), "eval", sum, 2, one, two)
 		return answer, err
@@ -114,7 +115,7 @@ func port(s *redistest.Server) string {
 func TestRedirectsInACircleAreTriedAgain(t *testing.T) {
 	c := moving()
 	w := pipeline.New(dialCluster(t, c.Addrs()), pipeline.Config{Timeout: patience})
-	key := "{circle}"
+	key := "{" + fresh("circle") + "}"
 	_, err := add(t.Context(), w, key, 1)
 	require.NoError(t, err)
 	slot := c.Slot(key)
