@@ -30,7 +30,7 @@ type Link struct {
 	breaker *breaker.Breaker
 	single  *node // the only server; nil where there are shards
 	shards  *shards
-	dials   dials
+	dials   *dials
 	failure atomic.Pointer[StoreError] // the latest
 	met     atomic.Bool                // the server has been found to be of use
 	cell    atomic.Bool                // it has redis-cell
@@ -78,7 +78,7 @@ func newLink(name string, client redis.UniversalClient, c LinkConfig) *Link {
 	} else {
 		l.single = l.newNode(client, "")
 	}
-	l.dials.watch(client)
+	l.dials = watchDials(client)
 	return l
 }
 

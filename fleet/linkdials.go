@@ -3,8 +3,10 @@ package fleet
 import (
 	"context"
 	"net"
+	"runtime"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -24,17 +26,50 @@ type dialed struct {
 // anyAddr stands for all addresses.
 const anyAddr = ""
 
-// watch has the client tell of its dials from now on.
-func (d *dials) watch(client redis.UniversalClient) {
-	hook := dialHook{dials: d}
+// watched has the dials of the clients that are watched. A client keeps a hook for as long as it lives, so all links of a client share
+// one.
+var watched struct {
+	sync.Mutex
+	byClient map[any]*dials // by a weak pointer to the client
+}
+
+// watchDials returns the dials of a client, which tells of them from the first call on.
+func watchDials(client redis.UniversalClient) *dials {
 	switch c := client.(type) {
+	case *redis.Client:
+		return watchOnce(c, c.AddHook)
 	case *redis.ClusterClient:
-		c.OnNewNode(func(node *redis.Client) { node.AddHook(hook) })
+		return watchOnce(c, func(hook redis.Hook) { c.OnNewNode(func(node *redis.Client) { node.AddHook(hook) }) })
 	case *redis.Ring:
-		c.OnNewNode(func(node *redis.Client) { node.AddHook(hook) })
-	default:
-		client.AddHook(hook)
+		return watchOnce(c, func(hook redis.Hook) { c.OnNewNode(func(node *redis.Client) { node.AddHook(hook) }) })
 	}
+	d := &dials{}
+	client.AddHook(dialHook{d})
+	return d
+}
+
+func watchOnce[C any](client *C, add func(redis.Hook)) *dials {
+	key := any(weak.Make(client))
+	watched.Lock()
+	defer watched.Unlock()
+	if d := watched.byClient[key]; d != nil {
+		return d
+	}
+	if watched.byClient == nil {
+		watched.byClient = map[any]*dials{}
+	}
+	d := &dials{}
+	watched.byClient[key] = d
+	runtime.AddCleanup(client, unwatch, key)
+	add(dialHook{d})
+	return d
+}
+
+// unwatch forgets a client that is gone.
+func unwatch(key any) {
+	watched.Lock()
+	defer watched.Unlock()
+	delete(watched.byClient, key)
 }
 
 // book remembers what became of a dial.

@@ -1,0 +1,29 @@
+package fleet
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+)
+
+// A client that nobody has any more is not kept for the sake of its dials.
+func TestAClientThatIsGoneIsNotWatched(t *testing.T) {
+	count := func() int {
+		watched.Lock()
+		defer watched.Unlock()
+		return len(watched.byClient)
+	}
+	before := count()
+	for range 100 {
+		client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+		require.Same(t, watchDials(client), watchDials(client))
+		require.NoError(t, client.Close())
+	}
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		return count() <= before
+	}, 10*time.Second, time.Millisecond)
+}

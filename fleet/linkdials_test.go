@@ -1,0 +1,53 @@
+package fleet_test
+
+import (
+	"context"
+	"net"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/internal/redistest"
+)
+
+// A client keeps its hooks for as long as it lives. Each of them is a frame on the stack of a dial.
+func TestLinksOfAClientShareAHook(t *testing.T) {
+	var depth atomic.Int64
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		depth.Store(int64(runtime.Callers(0, make([]uintptr, 1000))))
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	}
+	s := redistest.Start(t)
+	plain := redis.NewClient(&redis.Options{Addr: s.Addr(), ContextTimeoutEnabled: true, Dialer: dial})
+	ring := redis.NewRing(&redis.RingOptions{
+		Addrs: map[string]string{"a": s.Addr()}, ContextTimeoutEnabled: true, Dialer: dial, HeartbeatFrequency: time.Hour,
+	})
+	shards := func() map[string]string { return map[string]string{"a": s.Addr()} }
+	for name, client := range map[string]redis.UniversalClient{"stand-alone": plain, "Ring": ring} {
+		t.Cleanup(func() { _ = client.Close() })
+		dialed := func() int64 {
+			connectTo(t, client, fleet.LinkConfig{Timeout: patient})
+			if name == "Ring" { // a shard that comes anew gets all hooks
+				ring.SetAddrs(map[string]string{})
+				ring.SetAddrs(shards())
+			}
+			depth.Store(0)
+			s.Do("CLIENT", "KILL", "TYPE", "normal")
+			require.Eventually(t, func() bool {
+				_ = client.Ping(t.Context()).Err()
+				return depth.Load() > 0
+			}, 5*time.Second, time.Millisecond)
+			return depth.Load()
+		}
+		first := dialed()
+		for range 20 {
+			connectTo(t, client, fleet.LinkConfig{Timeout: patient})
+		}
+		require.Equal(t, first, dialed(), name)
+	}
+}
