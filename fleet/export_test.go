@@ -10,11 +10,11 @@ import (
 
 // TakeAt is Take at a given time.
 func (l *Limiter) TakeAt(ctx context.Context, at time.Time, key string, n int) (Result, error) {
-	results, _, err := l.inTurn(ctx, targetOf(key), max(n, 0), at)
+	each, err := l.inTurn(ctx, targetOf(key), max(n, 0), at)
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Result: negative(join(results), n), From: FromServer}, nil
+	return Result{Result: negative(joined(each).Result, n), From: FromServer}, nil
 }
 
 // GiveBackAt is Refund at a given time.
@@ -29,7 +29,11 @@ func (l *Limiter) GiveBackAged(ctx context.Context, at time.Time, age time.Durat
 
 // EachAt is TakeEach at a given time.
 func (l *Limiter) EachAt(ctx context.Context, at time.Time, key string, n int) ([]limiter.Result, error) {
-	results, _, err := l.inTurn(ctx, targetOf(key), n, at)
+	each, err := l.inTurn(ctx, targetOf(key), n, at)
+	var results []limiter.Result
+	for _, r := range each {
+		results = append(results, r.Result)
+	}
 	return results, err
 }
 

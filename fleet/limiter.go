@@ -81,17 +81,16 @@ func (l *Limiter) Take(ctx context.Context, key string, n int) (Result, error) {
 }
 
 // TakeEach is Take that returns the result of each limit, in the order of [Config].Limits: which of
-// them refused, and how the others stand. Nothing has been taken unless all are OK.
+// them refused, how the others stand, and who decided about each. Nothing has been taken unless all are OK.
 func (l *Limiter) TakeEach(ctx context.Context, key string, n int) ([]Result, error) {
-	results, from, err := l.inTurn(ctx, targetOf(key), max(n, 0), time.Time{})
+	each, err := l.inTurn(ctx, targetOf(key), max(n, 0), time.Time{})
 	if err != nil {
 		return nil, err
 	}
-	l.book.count(Result{Result: negative(join(results), n)}, nil, n)
-	each := make([]Result, len(results))
-	for i, r := range results {
-		each[i] = Result{Result: negative(r, n), From: from}
+	for i := range each {
+		each[i].Result = negative(each[i].Result, n)
 	}
+	l.book.count(joined(each), nil, n)
 	return each, nil
 }
 

@@ -70,11 +70,11 @@ func (l *lines) poke(key string, caller *place) {
 }
 
 // pokeAll is poke for all lines.
-func (l *lines) pokeAll() {
+func (l *lines) pokeAll(caller *place) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, line := range l.byKey {
-		line.Front().Value.(*place).poke(nil)
+		line.Front().Value.(*place).poke(caller)
 	}
 }
 

@@ -49,11 +49,12 @@ func (l *Limiter) Close(ctx context.Context) error {
 // ask has a lease decide, or Redis, or the policy where Redis is unavailable.
 func (l *Limiter) ask(ctx context.Context, k target, n int) (limiter.Result, string, error) {
 	if len(l.parts) > 1 {
-		results, from, err := l.inTurn(ctx, k, n, time.Time{})
+		each, err := l.inTurn(ctx, k, n, time.Time{})
 		if err != nil {
 			return limiter.Result{}, "", err
 		}
-		return join(results), from, nil
+		r := joined(each)
+		return r.Result, r.From, nil
 	}
 	r, from, err := l.askOne(ctx, k, n)
 	if err == nil {
@@ -86,7 +87,7 @@ func (l *Limiter) askOne(ctx context.Context, k target, n int) (limiter.Result, 
 func (l *Limiter) changed(k target) {
 	if l.shared {
 		l.denied.ForgetAll()
-		l.lines.pokeAll()
+		l.lines.pokeAll(k.waiter)
 		return
 	}
 	l.denied.Forget(k.tag)

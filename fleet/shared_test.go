@@ -342,6 +342,13 @@ func TestThePolicyStandsInForTheSharedLimitAlone(t *testing.T) {
 			}
 			require.Equal(t, admitted, granted)
 			require.Equal(t, []string{two.everybody.Addr()}, openOf(two.link))
+			if each, err := b.TakeEach(t.Context(), two.key, 1); policy != fleet.FailError {
+				require.NoError(t, err)
+				require.Equal(t, [2]string{fleet.FromServer, fleet.FromOutage}, [2]string{each[0].From, each[1].From})
+				if each[0].OK && each[1].OK {
+					granted++
+				}
+			}
 			two.everybody.Continue()
 			require.Eventually(t, func() bool {
 				each, err := b.TakeEach(t.Context(), two.key, 0)
@@ -465,4 +472,47 @@ func TestACallerThatGivesUpBetweenTheTwoLeavesNothingBehind(t *testing.T) {
 	each, err := b.TakeEach(t.Context(), two.key, 0)
 	require.NoError(t, err)
 	require.Equal(t, [2]int{10, 4}, [2]int{each[0].Remaining, each[1].Remaining})
+}
+
+// A request takes from the limit of its tenant, and gives back what it took, for the limit of everybody refuses. A caller that was told in
+// between to wait for a year is woken.
+func TestACallerThatWaitsForAGrantThatDidNotLastIsWoken(t *testing.T) {
+	const year = 24 * 365 * time.Hour
+	ring := redis.NewRing(&redis.RingOptions{
+		Addrs: map[string]string{"a": redistest.Start(t).Addr()}, ContextTimeoutEnabled: true, HeartbeatFrequency: time.Hour,
+	})
+	t.Cleanup(func() { _ = ring.Close() })
+	b := newLimiters(connectTo(t, ring, fleet.LinkConfig{Timeout: patient, Prefix: prefix(t)}), "woken", orError,
+		fleet.FixedWindow{Limit: 10, Window: year},
+		fleet.Shared{By: tenant, Limit: fleet.FixedWindow{Limit: 4, Window: year}},
+		fleet.Shared{Limit: fleet.FixedWindow{Limit: 4, Window: year}})
+	_, err := b.Take(t.Context(), "one/a", 0) // the server knows the scripts from now on
+	require.NoError(t, err)
+	shard, err := ring.GetShardClientForKey("any")
+	require.NoError(t, err)
+	var asked atomic.Int64
+	waits := make(chan error, 1)
+	shard.AddHook(dying{before: func(cmd redis.Cmder) {
+		if !strings.Contains(fmt.Sprint(cmd.Args()...), "woken:{%}") || asked.Add(1) != 2 {
+			return
+		}
+		// It has been looked at, and 3 of the tenant's 4 are taken.
+		go func() { waits <- b.Wait(t.Context(), "one/b", 2) }()
+		require.Never(t, func() bool { return len(waits) > 0 }, 100*ms, 10*ms)
+		r, err := b.Take(t.Context(), "two/c", 2)
+		require.NoError(t, err)
+		require.True(t, r.OK)
+	}})
+	r, err := b.Take(t.Context(), "one/a", 3)
+	require.NoError(t, err)
+	require.False(t, r.OK)
+	select {
+	case err := <-waits:
+		require.NoError(t, err)
+	case <-time.After(5 * time.Second):
+		t.Fatal("nobody woke it")
+	}
+	each, err := b.TakeEach(t.Context(), "one/b", 0)
+	require.NoError(t, err)
+	require.Equal(t, [3]int{8, 2, 0}, [3]int{each[0].Remaining, each[1].Remaining, each[2].Remaining})
 }

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/weir-go/weir/limiter"
@@ -12,7 +13,7 @@ import (
 type turn struct {
 	*part
 	results []limiter.Result
-	from    string
+	from    string // who decided: Redis or the policy
 	began   time.Time
 	err     error // why its server is unavailable
 }
@@ -22,8 +23,8 @@ func (t *turn) ok() bool { return join(t.results).OK }
 
 // inTurn has the parts decide one after the other, all or none of them. It looks before it takes: what is refused anyway is taken from none.
 // Where a part refuses or fails although it has been looked at, those before it get back what they have granted. The results are those
-// of each limit.
-func (l *Limiter) inTurn(ctx context.Context, k target, n int, at time.Time) ([]limiter.Result, string, error) {
+// of each limit, each with who decided about it.
+func (l *Limiter) inTurn(ctx context.Context, k target, n int, at time.Time) ([]Result, error) {
 	turns := make([]turn, len(l.parts))
 	for i, p := range l.parts {
 		turns[i].part = p
@@ -37,18 +38,27 @@ func (l *Limiter) inTurn(ctx context.Context, k target, n int, at time.Time) ([]
 		}
 	}
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	results, from := make([]limiter.Result, l.limits), fromServer
+	results := make([]Result, l.limits)
 	for _, t := range turns {
 		for i, term := range t.terms {
-			results[term.place] = t.results[i]
-		}
-		if t.from == fromOutage {
-			from = fromOutage
+			results[term.place] = Result{Result: t.results[i], From: t.from}
 		}
 	}
-	return results, from, nil
+	return results, nil
+}
+
+// joined is the answer of all limits together. The policy has decided if it has for one of them.
+func joined(each []Result) Result {
+	results, all := make([]limiter.Result, len(each)), Result{From: fromServer}
+	for i, r := range each {
+		if results[i] = r.Result; r.From == fromOutage {
+			all.From = fromOutage
+		}
+	}
+	all.Result = join(results)
+	return all
 }
 
 // lookAhead reports whether the parts behind the first would admit a request. Where one would not, it looks at the first too.
@@ -117,15 +127,19 @@ func (l *Limiter) undo(ctx context.Context, k target, n int, at time.Time, turns
 		}
 	}
 	if len(turns) > 0 {
-		l.returned(k)
+		l.returned(k, slices.ContainsFunc(turns, func(t turn) bool { return t.terms[0].by != nil }))
 	}
 }
 
-// returned makes known that there may be more permits than a request was told that came in the meantime. Only the key's own line looks
-// again: to wake all would have those who wait wake each other for ever.
-func (l *Limiter) returned(k target) {
+// returned makes known that there may be more permits than a request was told that came in the meantime: of the key, or of all keys where
+// they were those of a Shared limit. The caller itself does not look again, for it knows.
+func (l *Limiter) returned(k target, shared bool) {
 	l.denied.ForgetAll()
-	l.lines.poke(k.tag, k.waiter)
+	if shared {
+		l.lines.pokeAll(k.waiter)
+	} else {
+		l.lines.poke(k.tag, k.waiter)
+	}
 }
 
 // decidesAfter reports whether the policy decides where Redis has not, for that reason.
