@@ -43,6 +43,7 @@ type member[K comparable] struct {
 	number int64     // how many the group had admitted then
 	seen   time.Time // when it looked and found that; guarded by the shard's lock
 	pinned bool      // has series of its own; written under the shard's lock and the observers' lock
+	calls  int64     // counted when it was last shown as part of _other; guarded by the observers' lock
 	shown  bool      // has been part of what is shown as _other; guarded by the observers' lock
 }
 

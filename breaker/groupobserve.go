@@ -96,7 +96,7 @@ func (g *Group[K]) look(add func(*lines, *account, *Breaker)) (some []own[K], ot
 	for _, m := range list {
 		if !m.pinned {
 			add(&w.others, &others, m.breaker)
-			m.shown = true
+			m.shown, m.calls = true, m.breaker.calls(m.breaker.phase.Load())
 		}
 	}
 	for _, s := range w.own {

@@ -19,7 +19,7 @@ type own[K comparable] struct {
 	lines lines
 	base  account       // what _other showed of the member before; never written to
 	calls window.Totals // when the series were last looked at
-	used  time.Time     // when there was a new call, or the breaker was not closed
+	used  time.Time     // when there was a new call, or one was refused
 }
 
 // assign gives series of their own to members that were not shown yet or are in use, in the order
@@ -50,7 +50,7 @@ func (g *Group[K]) assign(list []*member[K], now time.Time) {
 // candidates returns the members that may get series of their own, the oldest first.
 func candidates[K comparable](list []*member[K]) (some []*member[K]) {
 	for _, m := range list {
-		if !m.pinned && m.label != otherKey && m.label != "" && (!m.shown || m.breaker.inUse()) {
+		if !m.pinned && m.label != otherKey && m.label != "" && (!m.shown || m.inUse()) {
 			some = append(some, m)
 		}
 	}
@@ -95,7 +95,7 @@ func (w *observers[K]) take(s *own[K]) {
 func (w *observers[K]) idle(now time.Time) (idle []*own[K]) {
 	for _, s := range w.own {
 		b := s.m.breaker
-		if calls := b.totals(); calls != s.calls || b.stops() {
+		if calls := b.totals(); calls != s.calls {
 			s.calls, s.used = calls, now
 		}
 		if now.Sub(s.used) >= seriesRest {
@@ -106,10 +106,16 @@ func (w *observers[K]) idle(now time.Time) (idle []*own[K]) {
 	return idle
 }
 
-// inUse reports whether the breaker has calls in its window, or does not let all calls through.
-func (b *Breaker) inUse() bool {
+// inUse reports whether the breaker has calls in its window. If it does not let all calls through, its
+// window stands still, and it is in use if there was a call, or one was refused, since the last look:
+// strangers can open breakers and leave them so.
+func (m *member[K]) inUse() bool {
+	b := m.breaker
+	if b.stops() {
+		return b.calls(b.phase.Load()) != m.calls
+	}
 	c := b.counts(b.seenNow())
-	return c.Calls() > 0 || b.stops()
+	return c.Calls() > 0
 }
 
 // stops reports whether the breaker is in a state in which it does not let all calls through.

@@ -139,6 +139,33 @@ func TestGroupGivesTheSeriesOfIdleKeysToThoseInUse(t *testing.T) {
 	})
 }
 
+// A breaker that was opened and then left alone has no calls, and needs no series.
+func TestGroupGivesTheSeriesOfBreakersThatWereLeftOpenToThoseInUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxSeries: 2, Breaker: breaker.Config{ConsecutiveFailures: 1}})
+		var m meter
+		for _, key := range []string{"scanner 1", "scanner 2", "scanner 3", "scanner 4"} {
+			_ = g.Get(key).Run(bg(), fail)
+		}
+		_ = g.Get("tenant 1").Run(bg(), succeed)
+		g.Get("tenant 2").Force(breaker.ForcedOpen)
+		require.Contains(t, m.read(t, g, 0, 5), "calls failure scanner 1")
+		for range 9 {
+			time.Sleep(time.Minute)
+			_ = g.Get("tenant 1").Run(bg(), succeed)
+			require.ErrorIs(t, g.Get("tenant 2").Run(bg(), succeed), breaker.ErrOpen)
+			require.Contains(t, m.read(t, g, 2, 5), "calls failure scanner 1")
+		}
+		time.Sleep(time.Minute)
+		_ = g.Get("tenant 1").Run(bg(), succeed)
+		require.ErrorIs(t, g.Get("tenant 2").Run(bg(), succeed), breaker.ErrOpen)
+		lines := m.read(t, g, 2, 5)
+		require.Contains(t, lines, "calls success tenant 1")
+		require.Contains(t, lines, "calls refused tenant 2", "its calls are refused, and it is in use")
+		require.NotContains(t, lines, "calls failure scanner 1")
+	})
+}
+
 // A key with series of its own stays, however many others want its place, until it has been idle
 // for ten minutes and a key in use gets its series.
 func TestGroupKeepsAKeyWithSeriesOfItsOwn(t *testing.T) {
