@@ -65,8 +65,10 @@ func (s *rules) policies(v *verdict) string {
 }
 
 // isShown reports whether the headers tell of the policy: not of a shadow, nor of a Remote that was
-// not asked.
-func (a *answer) isShown() bool { return a.given && !a.quota.policy.Shadow }
+// not asked or tells no limit.
+func (a *answer) isShown() bool {
+	return a.given && !a.quota.policy.Shadow && (a.quota.keys != nil || a.Limit > 0)
+}
 
 // policyField returns the item of RateLimit-Policy. The window of a Remote is not known.
 func (a *answer) policyField() string {

@@ -2,6 +2,7 @@ package weirhttp
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/weir-go/weir/limiter"
@@ -76,6 +77,7 @@ func (l *keyLog) refund(at, n int64) {
 	for i := 0; i < len(l.spans) && n > 0; i++ {
 		n -= l.reduce(&l.spans[i], n)
 	}
+	l.spans = slices.DeleteFunc(l.spans, func(s span) bool { return s.n == 0 })
 }
 
 func (l *keyLog) reduce(s *span, n int64) (by int64) {

@@ -86,10 +86,10 @@ func (l *Limit) Handler(next http.Handler) http.Handler {
 // serve calls next with a request that may be a copy of the outer one, whose Pattern it keeps: an
 // outer handler that logs the route reads it there.
 func serve(next http.Handler, w http.ResponseWriter, outer, inner *http.Request) {
-	next.ServeHTTP(w, inner)
 	if inner != outer {
-		outer.Pattern = inner.Pattern
+		defer func() { outer.Pattern = inner.Pattern }() // also if the handler panics
 	}
+	next.ServeHTTP(w, inner)
 }
 
 // Charge takes n more from the quotas of a request, or what is left of them: for a failed login, say,

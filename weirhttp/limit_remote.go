@@ -2,11 +2,19 @@ package weirhttp
 
 import (
 	"context"
+
+	"github.com/weir-go/weir/limiter"
 )
 
-// askRemotes asks the policies with a Remote one after the other. If one refuses, or fails to decide,
-// the others get back what they gave.
+// askRemotes asks the policies with a Remote one after the other. If one refuses, fails to decide or
+// panics, the others get back what they gave.
 func (v *verdict) askRemotes(ctx context.Context) error {
+	allowed := false
+	defer func() {
+		if !allowed {
+			v.refundRemotes(ctx)
+		}
+	}()
 	for i := range v.answers {
 		a := &v.answers[i]
 		if a.quota.keys != nil {
@@ -15,17 +23,27 @@ func (v *verdict) askRemotes(ctx context.Context) error {
 		limit := a.quota.policy.Remote(a.key.remoteKey())
 		result, err := limit.Take(ctx, v.cost)
 		if err != nil {
-			v.refundRemotes(ctx)
 			return &noDecisionError{policy: a.quota.policy.Name, err: err}
 		}
 		a.reply, a.given = reply{Result: result, next: result.RetryAfter, room: true}, true
 		if !result.OK {
-			v.refundRemotes(ctx)
 			return nil
 		}
-		a.remote = limit
+		if result.RetryAfter <= 0 { // otherwise it is the shadow of a refusal, which has taken nothing
+			a.remote = limit
+		}
 	}
+	allowed = true
 	return nil
+}
+
+// refuseRemotes has the policies with a Remote refuse a request that can never be allowed, unasked.
+func (v *verdict) refuseRemotes() {
+	for i := range v.answers {
+		if a := &v.answers[i]; a.quota.keys == nil {
+			a.reply, a.given = reply{Result: limiter.Result{RetryAfter: limiter.Never}}, true
+		}
+	}
 }
 
 // refundRemotes gives back what was taken from remote limits, if they can take it back. The request may

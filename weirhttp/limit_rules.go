@@ -1,6 +1,7 @@
 package weirhttp
 
 import (
+	"context"
 	"net/http"
 	"net/netip"
 	"reflect"
@@ -174,10 +175,12 @@ func (q *quota) charge(r *http.Request, addr netip.Addr, n int) {
 	}
 }
 
-// chargeRemote charges a remote limit. An error is no decision: then nothing is charged.
+// chargeRemote charges a remote limit, also if the client has gone away meanwhile. An error is no
+// decision: then nothing is charged.
 func chargeRemote(r *http.Request, limit limiter.Remote, n int) {
-	if taken, err := limit.Take(r.Context(), n); err == nil && !taken.OK && taken.Remaining > 0 {
-		_, _ = limit.Take(r.Context(), min(n, taken.Remaining))
+	ctx := context.WithoutCancel(r.Context())
+	if taken, err := limit.Take(ctx, n); err == nil && !taken.OK && taken.Remaining > 0 {
+		_, _ = limit.Take(ctx, min(n, taken.Remaining))
 	}
 }
 

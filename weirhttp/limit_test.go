@@ -340,6 +340,7 @@ func TestReconfigureKeepsQuotasThatGoOn(t *testing.T) {
 		{"the same", []weirhttp.Policy{first}, `"minute";r=5`},
 		{"a higher limit keeps what is there", changed(first, func(p *weirhttp.Policy) { p.Rate, p.Burst = limiter.PerMinute(20), 20 }), `"minute";r=5`},
 		{"a lower limit", changed(first, func(p *weirhttp.Policy) { p.Rate, p.Burst = limiter.PerMinute(3), 3 }), `"minute";r=2`},
+		{"the default of MaxKeys written out", changed(first, func(p *weirhttp.Policy) { p.MaxKeys = 100_000 }), `"minute";r=5`},
 		{"another selection", changed(first, func(p *weirhttp.Policy) { p.When = func(*http.Request) bool { return true } }), `"minute";r=5`},
 		{"other keys begin full", changed(first, func(p *weirhttp.Policy) { p.By = weirhttp.ByNothing }), `"minute";r=9`},
 		{"the same key by another function", changed(first, func(p *weirhttp.Policy) { p.By = func(*http.Request) string { return "192.0.2.1" } }), `"minute";r=5`},

@@ -105,7 +105,11 @@ func (v *verdict) decide(ctx context.Context, countRefused bool) error {
 			a.look(now, v.cost)
 		}
 	}
-	if remotes > 0 && v.cost != 0 && !v.refused() {
+	switch {
+	case remotes == 0 || v.cost == 0 || v.refused():
+	case v.cost < 0:
+		v.refuseRemotes()
+	default:
 		if err := v.askRemotes(ctx); err != nil {
 			return err
 		}

@@ -58,13 +58,16 @@ func (w *windows[K]) refund(at time.Time, key K, n int) {
 	t := w.table
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	log := &t.shared
-	if e := t.keys[key]; e != nil {
-		log = &e.keyLog
-	} else if t.overflow != limiter.ShareNew {
-		return
+	e := t.keys[key]
+	switch {
+	case e != nil:
+		if e.refund(offset(at, t.epoch), int64(n)); len(e.spans) == 0 {
+			t.remove(e) // it would use up the room of another
+			delete(t.keys, key)
+		}
+	case t.overflow == limiter.ShareNew:
+		t.shared.refund(offset(at, t.epoch), int64(n))
 	}
-	log.refund(offset(at, t.epoch), int64(n))
 }
 
 func (w *windows[K]) drain(key K, n int) (room bool) {

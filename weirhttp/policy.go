@@ -148,7 +148,7 @@ func (p Policy) terms() (requests int64, in time.Duration) {
 // goesOnAs reports whether the quotas of the policy can go on in another.
 func (p Policy) goesOnAs(q Policy) bool {
 	return p.Name == q.Name && p.Window == q.Window && p.isBucket() == q.isBucket() &&
-		p.MaxKeys == q.MaxKeys && p.Overflow == q.Overflow
+		p.keys() == q.keys() && p.Overflow == q.Overflow
 }
 
 // unquotable reports whether a character cannot stand as it is in a string of a structured field.

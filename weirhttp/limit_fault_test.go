@@ -1,0 +1,100 @@
+package weirhttp_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirhttp"
+)
+
+// A Remote is not asked for less than nothing, which some would give.
+func TestANegativeCostIsRefusedAndNoRemoteIsAsked(t *testing.T) {
+	users := &store{limit: 5}
+	for what, policies := range map[string][]weirhttp.Policy{
+		"alone": {remotely("api", users)}, "with another": {perMinute(5, byAPIKey), remotely("api", users)},
+	} {
+		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: policies, Cost: func(*http.Request) int { return -1 }}).Handler(okHandler)
+		w := request{key: "a"}.send(h)
+		require.Equal(t, http.StatusTooManyRequests, w.Code, what)
+		require.Empty(t, w.Header().Get("Retry-After"), what)
+		require.Empty(t, users.used, what)
+	}
+}
+
+// What a request took is given back if a later Remote panics.
+func TestARemoteThatPanicsTakesNothing(t *testing.T) {
+	users := &store{limit: 5}
+	broken := weirhttp.Policy{Name: "broken", By: byAPIKey, Remote: func(string) limiter.Remote { panic("broken") }}
+	h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{remotely("api", users), broken}}).Handler(okHandler)
+	require.PanicsWithValue(t, "broken", func() { request{key: "a"}.send(h) })
+	require.Zero(t, users.used["a"])
+}
+
+// shadowed is a remote limit in shadow mode, which is used up: it allows, and takes nothing.
+type shadowed struct{ refunded *int }
+
+func (shadowed) Take(context.Context, int) (limiter.Result, error) {
+	return limiter.Result{OK: true, Limit: 1, RetryAfter: time.Second}, nil
+}
+
+func (s shadowed) Refund(_ context.Context, n int) error {
+	*s.refunded += n
+	return nil
+}
+
+func TestARemoteInShadowModeGetsNothingBack(t *testing.T) {
+	refunded := 0
+	shadow := weirhttp.Policy{Name: "shadow", By: byAPIKey, Remote: func(string) limiter.Remote { return shadowed{&refunded} }}
+	h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{shadow, remotely("api", &store{limit: 0})}}).Handler(okHandler)
+	require.Equal(t, 429, request{key: "a"}.send(h).Code)
+	require.Zero(t, refunded)
+}
+
+// A client cannot avoid a charge by going away.
+func TestAChargeOfARemoteDoesNotDependOnTheClient(t *testing.T) {
+	users := &store{limit: 10}
+	l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{remotely("login", users)}})
+	ctx, leave := context.WithCancel(t.Context())
+	login := l.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		leave()
+		l.Charge(r, 4)
+	}))
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", http.NoBody)
+	r.Header.Set("X-Api-Key", "a")
+	login.ServeHTTP(httptest.NewRecorder(), r)
+	require.Equal(t, 5, users.used["a"])
+}
+
+func TestThePatternIsTheOuterRequestsToo(t *testing.T) {
+	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Proxies: weirhttp.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}})
+	mux := http.NewServeMux()
+	mux.HandleFunc("/a/{id}", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	r := httptest.NewRequest(http.MethodGet, "/a/1", http.NoBody)
+	r.Header.Set("X-Forwarded-For", "203.0.113.1")
+	require.Panics(t, func() { limit.Handler(mux).ServeHTTP(httptest.NewRecorder(), r) })
+	require.Equal(t, "/a/{id}", r.Pattern, "of a handler that panics too")
+}
+
+// A key that got back all that it took is not remembered: it would use up the room of others.
+func TestAWindowForgetsAKeyThatTookNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := weirhttp.Policy{Name: "full", Rate: limiter.PerHour(1), By: byAPIKey, MaxKeys: 1}
+		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perWindow(5, time.Hour, byAPIKey), full}})
+		h := l.Handler(okHandler)
+		for _, c := range []struct {
+			key  string
+			want int
+		}{{"has room", 200}, {"counts by network", 200}, {"third", 429}, {"fourth", 429}, {"fifth", 429}} {
+			require.Equal(t, c.want, request{key: c.key}.send(h).Code, c.key)
+		}
+		require.InDelta(t, 2, observed(l)["keys window"], 0)
+	})
+}
