@@ -226,7 +226,7 @@ func (g *Gate) take(now time.Time, n int) limiter.Result {
 func (g *Gate) enter(ctx context.Context, now time.Time, permit *breaker.Permit, passed *atomic.Int64) error {
 	err := hooks.AdmitAt(g.breaker, now, gatehook.NoEscape(permit))
 	if err != nil {
-		g.refund(ctx)
+		g.Refund(ctx)
 		return err
 	}
 	passed.Add(1)

@@ -98,7 +98,7 @@ func (g *Gate) claimRemote(ctx context.Context, now time.Time, permit *breaker.P
 		return g.claimInTurn(ctx, now, r, permit)
 	}
 	if held := g.heldUntil(now); !held.IsZero() {
-		g.refund(ctx)
+		g.Refund(ctx)
 		return g.claimAfterHold(ctx, now, held, permit)
 	}
 	return g.enter(ctx, now, permit, &g.admitted.allowed)
@@ -113,9 +113,10 @@ func (g *Gate) undecided(ctx context.Context, err error) error {
 	return err
 }
 
-// refund gives the tokens of a call back that is not made. The remote is told even if the caller has
-// given up meanwhile.
-func (g *Gate) refund(ctx context.Context) {
+// Refund gives back the tokens of a call that Allow has let through and that is not made after all, if
+// the gate's limits can take them back. Record breaker.Ignored with its permit too. Refund may ask a
+// Remote, also if ctx has ended.
+func (g *Gate) Refund(ctx context.Context) {
 	g.refundLocal()
 	if r, ok := g.remote.(interface {
 		Refund(ctx context.Context, n int) error

@@ -163,6 +163,45 @@ func TestARemoteIsNotAskedDuringAHold(t *testing.T) {
 	})
 }
 
+// A caller that has given up meanwhile has no token either.
+func TestRefundGivesBackWhatAllowTook(t *testing.T) {
+	j := join(0)
+	ctx, cancel := context.WithCancel(bg())
+	for range 5 {
+		permit, err := j.Allow(ctx)
+		require.NoError(t, err)
+		permit.Record(breaker.Ignored)
+		j.Refund(ctx)
+	}
+	require.Equal(t, [2]int{5, 3}, j.left())
+	g := weir.Join("late", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Remote: late{j.remote, cancel}})
+	permit, err := g.Allow(ctx)
+	require.NoError(t, err)
+	permit.Record(breaker.Ignored)
+	g.Refund(ctx)
+	require.Equal(t, [2]int{5, 3}, j.left())
+	weir.New("bare", weir.Config{}).Refund(bg())
+}
+
+// late is a remote that decides although its caller gives up, and takes back nothing from such a caller.
+type late struct {
+	*remote
+
+	giveUp func()
+}
+
+func (l late) Take(_ context.Context, n int) (limiter.Result, error) {
+	l.giveUp()
+	return l.bucket.Take(n), nil
+}
+
+func (l late) Refund(ctx context.Context, n int) error {
+	if ctx.Err() == nil {
+		l.bucket.Refund(n)
+	}
+	return ctx.Err()
+}
+
 func TestACallerThatGivesUpWhileTheRemoteIsAskedIsCounted(t *testing.T) {
 	j := join(0)
 	ctx, cancel := context.WithCancel(bg())

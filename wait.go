@@ -99,7 +99,7 @@ func (g *Gate) waitForTokens(ctx context.Context) error {
 		if held.IsZero() {
 			return nil
 		}
-		g.refund(ctx)
+		g.Refund(ctx)
 		if err := g.sleepUntil(ctx, held, last); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package weirgrpc_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -101,6 +102,46 @@ func TestALaterRefusalGivesBackToARemote(t *testing.T) {
 		require.ErrorIs(t, ask(t.Context(), server, "acme"), breaker.ErrOpen)
 	}
 	require.Zero(t, tenants.used["acme"])
+}
+
+func TestALaterRefusalGivesBackToTheRemoteOfAGate(t *testing.T) {
+	tenants := &store{used: map[string]int{}}
+	hits := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(2), Burst: 2})
+	shop := weir.Join("shop", weir.Parts{Breaker: breaker.New("shop", breaker.Config{}), Limiter: hits, Remote: tenants.of("acme")})
+	closed := weir.New("closed", weir.Config{})
+	closed.Breaker().Force(breaker.ForcedOpen)
+	server := newServer(weirgrpc.Guard(weirgrpc.One(shop)), weirgrpc.Guard(weirgrpc.One(closed)))
+	for range 5 {
+		require.ErrorContains(t, ask(t.Context(), server, ""), `"closed"`)
+	}
+	require.Zero(t, tenants.used["acme"])
+	require.Equal(t, 2, hits.Take(0).Remaining)
+}
+
+// What a Remote says is no decision, whatever its error is like: a timeout of the store is none of the
+// call, and a breaker before the store is none before the handler.
+func TestAnErrorOfARemoteIsNoOtherThing(t *testing.T) {
+	asBreaker := breaker.New("store", breaker.Config{})
+	asBreaker.Force(breaker.ForcedOpen)
+	_, open := asBreaker.Allow()
+	for what, fault := range map[string]error{
+		"a timeout": fmt.Errorf("store: %w", context.DeadlineExceeded), "a cancellation": fmt.Errorf("store: %w", context.Canceled), "a breaker": fmt.Errorf("store: %w", open),
+	} {
+		tenants := &store{used: map[string]int{}, err: fault}
+		gate := weir.Join("shop", weir.Parts{Breaker: breaker.New("shop", breaker.Config{}), Remote: tenants.of("acme")})
+		rules := map[string]weirgrpc.Rule{"LimitRemote": weirgrpc.LimitRemote("tenants", tenants.of, weirgrpc.ByMetadata("tenant"))}
+		if what != "a breaker" {
+			rules["Guard"] = weirgrpc.Guard(weirgrpc.One(gate))
+		}
+		for name, rule := range rules {
+			refusals := 0
+			server := weirgrpc.NewServer(weirgrpc.ServerConfig{OnRefusal: func(context.Context, *weirgrpc.RefusedError) { refusals++ }}, rule)
+			err := ask(t.Context(), server, "acme")
+			require.Equal(t, codes.Unavailable, status.Code(err), "%s, %s", what, name)
+			require.Equal(t, "a limit came to no decision", status.Convert(err).Message(), "%s, %s", what, name)
+			require.Zero(t, refusals, "%s, %s", what, name)
+		}
+	}
 }
 
 func TestTheStatusOfWhatAThrottleRefuses(t *testing.T) {

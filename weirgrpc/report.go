@@ -55,11 +55,16 @@ func LogRefusedCalls(logger *slog.Logger) func(context.Context, *RefusedError) {
 // is a refusal, tell is told of it. Otherwise the context was done first, or a remote limit came to no
 // decision.
 func refuse(ctx context.Context, call Call, err error, tell func(context.Context, *RefusedError)) error {
-	if !errors.Is(err, weir.ErrRefused) {
-		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-			return status.FromContextError(err).Err()
-		}
-		return &undecidedError{err}
+	undecided, ok := errors.AsType[*undecidedError](err)
+	if !ok && !errors.Is(err, weir.ErrRefused) {
+		undecided = &undecidedError{err}
+	}
+	switch {
+	case undecided == nil:
+	case ctx.Err() != nil:
+		return status.FromContextError(ctx.Err()).Err()
+	default: // also if the error is a timeout or a refusal: it is that of the limit itself, not of the call
+		return undecided
 	}
 	e := &RefusedError{Method: call.Method, Err: err}
 	if span := trace.SpanFromContext(ctx); span.IsRecording() {

@@ -40,7 +40,7 @@ func Guard(gates *Gates) Rule {
 		if gate == nil {
 			return nil, nil
 		}
-		p := &gatePass{gate: gate}
+		p := &gatePass{gate: gate, ctx: ctx}
 		var err error
 		if p.permit, err = gate.Allow(ctx); err != nil {
 			return nil, err
@@ -51,6 +51,7 @@ func Guard(gates *Gates) Rule {
 
 type gatePass struct {
 	gate   *weir.Gate
+	ctx    context.Context // of the call
 	permit breaker.Permit
 }
 
@@ -61,9 +62,7 @@ func (p *gatePass) end() { p.permit.Record(breaker.Failure) }
 
 func (p *gatePass) back() {
 	p.permit.Record(breaker.Ignored)
-	if l := p.gate.Limiter(); l != nil {
-		l.Refund(1)
-	}
+	p.gate.Refund(p.ctx)
 }
 
 // Limit is one limit for all calls together. It panics if there is no limiter.
@@ -103,7 +102,7 @@ func LimitRemote(name string, limit func(key string) limiter.Remote, key func(ct
 		remote := limit(key(ctx, call))
 		r, err := remote.Take(ctx, 1)
 		if err != nil {
-			return nil, err
+			return nil, &undecidedError{err}
 		}
 		return admitted(name, r, func() { refundRemote(ctx, remote) })
 	})
