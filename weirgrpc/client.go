@@ -3,7 +3,6 @@ package weirgrpc
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"google.golang.org/grpc"
@@ -13,10 +12,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// Off turns off what is on by default.
-const Off = -1
-
-// ClientConfig says how a [Client] judges calls. The zero value is sensible.
+// ClientConfig says how a [Client] judges calls. All values are valid, and the zero value is sensible.
 type ClientConfig struct {
 	// Classify says what the error of a call means; nil is a call that succeeded. It is
 	// not asked about one that its own caller cancelled, which is ignored. It takes the
@@ -26,19 +22,11 @@ type ClientConfig struct {
 	// MaxRetryAfter is the longest wait that a server can ask for with a RetryInfo. It is obeyed
 	// if the call failed, and always with the codes Unavailable and ResourceExhausted. The gate
 	// refuses calls for that long (weir.Gate.Hold), and a breaker that opens stays open at least
-	// as long, up to a MaxRetryAfter of its own. Off ignores what servers ask for. Default 1 min.
+	// as long, up to a MaxRetryAfter of its own. If it is negative, what servers ask for is ignored.
+	// Default 1 min.
 	MaxRetryAfter time.Duration
 	// OnRefusal is told of each call that was refused, before its caller is. Default none.
 	OnRefusal func(ctx context.Context, e *RefusedError)
-}
-
-// Validate returns an error that names every field that is out of bounds, and nil where
-// there is none.
-func (c ClientConfig) Validate() error {
-	if c.MaxRetryAfter < Off {
-		return fmt.Errorf("weirgrpc: MaxRetryAfter is %v, must not be negative, or Off", c.MaxRetryAfter)
-	}
-	return nil
 }
 
 // Client guards the calls of a gRPC client. Its methods are interceptors: they may be
@@ -50,12 +38,8 @@ type Client struct {
 	onRefusal     func(context.Context, *RefusedError)
 }
 
-// NewClient returns a client whose calls go through the gates. It panics with the error of
-// c.Validate if there is one, and if gates is nil.
+// NewClient returns a client whose calls go through the gates. It panics if gates is nil.
 func NewClient(gates *Gates, c ClientConfig) *Client {
-	if err := c.Validate(); err != nil {
-		panic(err)
-	}
 	if gates == nil {
 		panic("weirgrpc: NewClient needs gates")
 	}

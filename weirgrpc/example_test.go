@@ -77,8 +77,8 @@ func ExampleClientConfig() {
 		MaxRetryAfter: 10 * time.Second,
 		OnRefusal:     weirgrpc.LogRefusedCalls(slog.Default()),
 	}
-	fmt.Println(config.Validate(), weirgrpc.ClientConfig{MaxRetryAfter: -5}.Validate())
-	// Output: <nil> weirgrpc: MaxRetryAfter is -5ns, must not be negative, or Off
+	fmt.Println(config.Classify(status.Error(codes.ResourceExhausted, "busy")), config.Classify(status.Error(codes.Internal, "bug")))
+	// Output: ignored failure
 }
 
 func ExampleServer() {
