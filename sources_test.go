@@ -42,7 +42,6 @@ func sources(t *testing.T) map[string][]stat.Source {
 	last := window.NewCalls(window.CallsConfig{Name: "w", Last: 10})
 	last.Record(window.Success, time.Second)
 	waits := limiter.NamedConfig{Waits: true}
-	inFlight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
 	keys := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Name: "n", Named: waits})
 	byIP := weirhttp.Policy{Name: "p", Limit: 1, Window: time.Hour, By: weirhttp.ByIP}
 	transport := weirhttp.NewTransport(weirhttp.One(weir.New("transport", rate)), weirhttp.TransportConfig{})
@@ -53,24 +52,24 @@ func sources(t *testing.T) map[string][]stat.Source {
 	monitor.Evaluate(time.Now())
 
 	return map[string][]stat.Source{
-		"weir.Gate":                {weir.New("g", rate), weir.New("g", weir.Config{})},
-		"weir.Group":               {keyed, hosts(weir.GroupConfig{})},
-		"breaker.Breaker":          {breaker.New("b", timed), open},
-		"breaker.Group":            {group},
-		"throttle.Throttle":        {throttle.New("t", throttle.Config{})},
-		"limiter.TokenBucket":      {limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Name: "n", Named: waits})},
-		"limiter.FixedWindow":      {limiter.NewFixedWindow(limiter.FixedWindowConfig{Limit: 1, Window: time.Hour, Name: "n", Named: waits})},
-		"limiter.SlidingWindow":    {limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 1, Window: time.Hour, Name: "n", Named: waits})},
-		"limiter.SlidingLog":       {limiter.NewSlidingLog(limiter.SlidingLogConfig{Limit: 1, Window: time.Hour, Name: "n", Named: waits})},
-		"limiter.LeakyBucket":      {limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerHour(1), Name: "n", Named: waits})},
-		"limiter.Named":            {limiter.NewNamed("n", bucket, waits)},
-		"limiter.NamedConcurrency": {limiter.NewNamedConcurrency("n", inFlight, waits)},
-		"limiter.Group":            {keys},
-		"window.Calls":             {latent, last},
-		"alert.Monitor":            {monitor},
-		"weirhttp.Gates":           {weirhttp.Pick(func(*http.Request) *weirhttp.Gates { return nil }, weirhttp.Per(keyed, weirhttp.ByHost), weirhttp.One(weir.Join("open", weir.Parts{Breaker: open})))},
-		"weirhttp.Limit":           {weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{byIP}})},
-		"weirhttp.Transport":       {transport},
+		"weir.Gate":             {weir.New("g", rate), weir.New("g", weir.Config{})},
+		"weir.Group":            {keyed, hosts(weir.GroupConfig{})},
+		"breaker.Breaker":       {breaker.New("b", timed), open},
+		"breaker.Group":         {group},
+		"throttle.Throttle":     {throttle.New("t", throttle.Config{})},
+		"limiter.TokenBucket":   {limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Name: "n", Named: waits})},
+		"limiter.FixedWindow":   {limiter.NewFixedWindow(limiter.FixedWindowConfig{Limit: 1, Window: time.Hour, Name: "n", Named: waits})},
+		"limiter.SlidingWindow": {limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 1, Window: time.Hour, Name: "n", Named: waits})},
+		"limiter.SlidingLog":    {limiter.NewSlidingLog(limiter.SlidingLogConfig{Limit: 1, Window: time.Hour, Name: "n", Named: waits})},
+		"limiter.LeakyBucket":   {limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerHour(1), Name: "n", Named: waits})},
+		"limiter.Named":         {limiter.NewNamed("n", bucket, waits)},
+		"limiter.Concurrency":   {limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "n", Named: waits})},
+		"limiter.Group":         {keys},
+		"window.Calls":          {latent, last},
+		"alert.Monitor":         {monitor},
+		"weirhttp.Gates":        {weirhttp.Pick(func(*http.Request) *weirhttp.Gates { return nil }, weirhttp.Per(keyed, weirhttp.ByHost), weirhttp.One(weir.Join("open", weir.Parts{Breaker: open})))},
+		"weirhttp.Limit":        {weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{byIP}})},
+		"weirhttp.Transport":    {transport},
 	}
 }
 

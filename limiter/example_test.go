@@ -246,8 +246,8 @@ func ExampleNamed() {
 	// [search refused] 1
 }
 
-func ExampleNamedConcurrency() {
-	reports := limiter.NewNamedConcurrency("reports", limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1}), limiter.NamedConfig{})
+func ExampleConcurrency_name() {
+	reports := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "reports"})
 	release, _ := reports.TryAcquire()
 	_, ok := reports.TryAcquire()
 	release()

@@ -44,7 +44,7 @@ func BenchmarkServerUnary(b *testing.B) {
 	ctx := peer.NewContext(context.Background(), &peer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 5}})
 	for name, rules := range map[string][]weirgrpc.Rule{
 		"none":  nil,
-		"shed":  {weirgrpc.Shed(limiter.NewNamedConcurrency("places", limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 10}), limiter.NamedConfig{}))},
+		"shed":  {weirgrpc.Shed(limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 10, Name: "places"}))},
 		"peer":  {weirgrpc.LimitBy(keys, weirgrpc.ByPeer)},
 		"guard": {weirgrpc.Guard(weirgrpc.PerMethod("g", weir.Config{}))},
 	} {

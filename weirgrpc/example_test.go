@@ -82,10 +82,10 @@ func ExampleClientConfig() {
 }
 
 func ExampleServer() {
-	inFlight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 100})
+	inFlight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 100, Name: "in flight"})
 	clients := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(2), Burst: 2, Name: "clients"})
 	shop := weirgrpc.NewServer(weirgrpc.ServerConfig{},
-		weirgrpc.Shed(limiter.NewNamedConcurrency("in flight", inFlight, limiter.NamedConfig{})),
+		weirgrpc.Shed(inFlight),
 		weirgrpc.LimitBy(clients, weirgrpc.ByPeer),
 		weirgrpc.Guard(weirgrpc.PerMethod("shop", weir.Config{})))
 	target, stop := start(shop)
@@ -176,8 +176,8 @@ func ExampleRule() {
 }
 
 func ExampleShed() {
-	places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
-	target, stop := start(weirgrpc.NewServer(weirgrpc.ServerConfig{}, weirgrpc.Shed(limiter.NewNamedConcurrency("in flight", places, limiter.NamedConfig{}))))
+	places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "in flight"})
+	target, stop := start(weirgrpc.NewServer(weirgrpc.ServerConfig{}, weirgrpc.Shed(places)))
 	defer stop()
 	conn := dial(target, weirgrpc.NewClient(perTarget("shop", weir.Config{}), weirgrpc.ClientConfig{}))
 	defer conn.Close()

@@ -92,8 +92,7 @@ func TestAShadowLetsThrough(t *testing.T) {
 
 func TestCallsBeyondTheBoundAreShed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 2})
-		shed := limiter.NewNamedConcurrency("places", places, limiter.NamedConfig{})
+		places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 2, Name: "places"})
 		slow := &service{
 			unary: func(context.Context, string) (string, error) {
 				time.Sleep(time.Second)
@@ -107,7 +106,7 @@ func TestCallsBeyondTheBoundAreShed(t *testing.T) {
 		}
 		server := weirgrpc.NewServer(weirgrpc.ServerConfig{OnRefusal: func(_ context.Context, e *weirgrpc.RefusedError) {
 			require.Zero(t, retryAfter(e), "when there will be room is not known")
-		}}, weirgrpc.Shed(shed))
+		}}, weirgrpc.Shed(places))
 		cc := serve(t, inMemory(), slow, server, nil)
 		answers := make(chan error, 1)
 		go func() {
@@ -130,7 +129,7 @@ func TestCallsBeyondTheBoundAreShed(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, map[string]float64{
 			"allowed": 3, "refused": 1, "cancelled": 0, "waited": 0, "near_limit": 1, "waiting": 0, "available": 2, "limit": 2,
-		}, figures(shed))
+		}, figures(places))
 	})
 }
 
@@ -152,8 +151,8 @@ func TestAStreamIsJudgedWhereItIsServed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			gate := weir.New("shop", weir.Config{})
-			places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
-			server := newServer(weirgrpc.Shed(limiter.NewNamedConcurrency("places", places, limiter.NamedConfig{})), weirgrpc.Guard(weirgrpc.One(gate)))
+			places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "places"})
+			server := newServer(weirgrpc.Shed(places), weirgrpc.Guard(weirgrpc.One(gate)))
 			cc := serve(t, overTCP(t), &service{stream: step.stream}, server, nil)
 			s, err := open(t.Context(), cc, chat)
 			require.NoError(t, err)
@@ -195,7 +194,7 @@ func TestAClientThatGoesAwayIsNoEvidence(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				gate := halfOpen()
-				places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
+				places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "places"})
 				wait := func(ctx context.Context) error {
 					<-ctx.Done()
 					return ends
@@ -204,7 +203,7 @@ func TestAClientThatGoesAwayIsNoEvidence(t *testing.T) {
 					unary:  func(ctx context.Context, _ string) (string, error) { return "", wait(ctx) },
 					stream: func(s grpc.ServerStream) error { return wait(s.Context()) },
 				}
-				cc := serve(t, inMemory(), shop, newServer(weirgrpc.Shed(limiter.NewNamedConcurrency("places", places, limiter.NamedConfig{})), weirgrpc.Guard(weirgrpc.One(gate))), nil)
+				cc := serve(t, inMemory(), shop, newServer(weirgrpc.Shed(places), weirgrpc.Guard(weirgrpc.One(gate))), nil)
 
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(time.Second, cancel)
@@ -244,9 +243,9 @@ func TestWorkThatIsDoneCountsThoughNobodyWaitsForIt(t *testing.T) {
 
 func TestAPanicOfAHandlerIsAFailureAndLeavesNothing(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
-	places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
+	places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "places"})
 	shop := &service{unary: func(context.Context, string) (string, error) { panic("handler") }}
-	cc := serve(t, overTCP(t), shop, newServer(weirgrpc.Shed(limiter.NewNamedConcurrency("places", places, limiter.NamedConfig{})), weirgrpc.Guard(weirgrpc.One(gate))), nil)
+	cc := serve(t, overTCP(t), shop, newServer(weirgrpc.Shed(places), weirgrpc.Guard(weirgrpc.One(gate))), nil)
 	_, err := call(t.Context(), cc, get, "")
 	require.EqualError(t, err, errPanicked.Error(), "it goes on up")
 	require.Equal(t, oneFailure, outcomes(gate))
@@ -257,7 +256,7 @@ func TestWhatALaterRuleRefusesTakesNothing(t *testing.T) {
 	gate := weir.New("gate", weir.Config{Rate: limiter.PerHour(2), Burst: 2})
 	hits := bucket("hits", limiter.PerHour(2), 2)
 	keys := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(2), Burst: 2, Name: "keys"})
-	places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
+	places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "places"})
 	shut := weir.New("shut", weir.Config{})
 	shut.Breaker().Force(breaker.ForcedOpen)
 	shadow := limiter.NewNamed("shadow", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1)}), limiter.NamedConfig{Shadow: true})
@@ -272,7 +271,7 @@ func TestWhatALaterRuleRefusesTakesNothing(t *testing.T) {
 	server := newServer(
 		weirgrpc.Guard(weirgrpc.One(gate)), weirgrpc.Limit(hits), weirgrpc.Limit(shadow),
 		weirgrpc.LimitBy(keys, weirgrpc.ByMethod),
-		weirgrpc.Shed(limiter.NewNamedConcurrency("places", places, limiter.NamedConfig{})),
+		weirgrpc.Shed(places),
 		weirgrpc.LimitBy(all, panics),
 		weirgrpc.Guard(weirgrpc.One(shut)),
 	)

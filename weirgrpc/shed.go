@@ -13,7 +13,7 @@ import (
 // flight until its handler returns. When there will be room is not known, so its refusals have no
 // RetryInfo. The bound may be shared and changed at any time, and keeps the statistics. Shed panics if
 // there is none.
-func Shed(inFlight *limiter.NamedConcurrency) Rule {
+func Shed(inFlight *limiter.Concurrency) Rule {
 	if inFlight == nil {
 		panic(errors.New("weirgrpc: Shed needs a limiter"))
 	}
@@ -21,7 +21,7 @@ func Shed(inFlight *limiter.NamedConcurrency) Rule {
 		release, ok := inFlight.TryAcquire()
 		if !ok {
 			return nil, &limiter.LimitedError{
-				Name: inFlight.Name(), Reason: limiter.NoPermits, Limit: inFlight.Concurrency().Limit(), Until: time.Now(),
+				Name: inFlight.Name(), Reason: limiter.NoPermits, Limit: inFlight.Limit(), Until: time.Now(),
 			}
 		}
 		return slotPass(release), nil

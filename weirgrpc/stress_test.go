@@ -42,14 +42,13 @@ func TestNothingIsLeftAmidTraffic(t *testing.T) {
 	const callers, rounds = 16, 60
 	never := weir.Config{Breaker: breaker.Config{FailureRate: breaker.Off}}
 	near, far := weir.New("near", never), weir.New("far", never)
-	places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: callers / 4})
-	shed := limiter.NewNamedConcurrency("places", places, limiter.NamedConfig{})
+	places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: callers / 4, Name: "places"})
 	h := &hostile{}
 	shop := &service{
 		unary:  func(ctx context.Context, in string) (string, error) { return in, h.behave(ctx) },
 		stream: func(s grpc.ServerStream) error { return errors.Join(h.behave(s.Context()), send(s, "a", "b")) },
 	}
-	cc := serve(t, overTCP(t), shop, newServer(weirgrpc.Shed(shed), weirgrpc.Guard(weirgrpc.One(far))), newClient(weirgrpc.One(near)))
+	cc := serve(t, overTCP(t), shop, newServer(weirgrpc.Shed(places), weirgrpc.Guard(weirgrpc.One(far))), newClient(weirgrpc.One(near)))
 
 	var sent atomic.Int64
 	over := grpc.OnFinish(func(error) { sent.Add(1) }) // what is refused does not get so far

@@ -198,8 +198,7 @@ func ExampleRefusal() {
 
 // No more than one request at once; the second comes while the first is being served.
 func ExampleShed() {
-	one := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
-	inFlight := limiter.NewNamedConcurrency("api", one, limiter.NamedConfig{})
+	inFlight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "api"})
 	shed := weirhttp.Shed(inFlight, weirhttp.ShedConfig{RetryAfter: 5 * time.Second})
 	show(shed(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		show(shed(hello), ask("/"), "Retry-After")

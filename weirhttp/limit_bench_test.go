@@ -54,8 +54,8 @@ func BenchmarkServeRefused(b *testing.B) {
 }
 
 func BenchmarkServeShed(b *testing.B) {
-	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 10})
-	serves(b, weirhttp.Shed(named("api", flight), weirhttp.ShedConfig{})(nothing))
+	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 10, Name: "api"})
+	serves(b, weirhttp.Shed(flight, weirhttp.ShedConfig{})(nothing))
 }
 
 func BenchmarkServeBreaker(b *testing.B) {

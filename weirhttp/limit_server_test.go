@@ -32,7 +32,7 @@ type guards struct {
 
 func newGuards(policies ...weirhttp.Policy) *guards {
 	return &guards{
-		flight:  limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 100}),
+		flight:  limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 100, Name: "server"}),
 		limit:   weirhttp.NewLimit(weirhttp.LimitConfig{Policies: policies, Proxies: weirhttp.Proxies{Trusted: networks("127.0.0.0/8")}}),
 		breaker: breaker.New("handler", breaker.Config{}),
 		ended:   make(chan struct{}, 100),
@@ -40,7 +40,7 @@ func newGuards(policies ...weirhttp.Policy) *guards {
 }
 
 func (g *guards) before(h http.HandlerFunc) http.HandlerFunc {
-	shed := weirhttp.Shed(named("server", g.flight), weirhttp.ShedConfig{})
+	shed := weirhttp.Shed(g.flight, weirhttp.ShedConfig{})
 	all := shed(g.limit.Handler(guard(g.breaker, weirhttp.GuardConfig{})(h)))
 	return func(w http.ResponseWriter, r *http.Request) {
 		defer func() { g.ended <- struct{}{} }()

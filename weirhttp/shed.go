@@ -40,18 +40,17 @@ func (c ShedConfig) Validate() error {
 // and refuses others with status 503 and Retry-After: load that a server sheds before all its answers
 // are late.
 //
-//	inFlight := limiter.NewNamedConcurrency("api", limiter.NewConcurrency(limiter.ConcurrencyConfig{
-//		Limit: 200, MaxWaiters: 100,
-//	}), limiter.NamedConfig{})
+//	inFlight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 200, MaxWaiters: 100, Name: "api"})
 //	shed := weirhttp.Shed(inFlight, weirhttp.ShedConfig{MaxWait: 50 * time.Millisecond})
 //	server := &http.Server{Addr: ":8080", Handler: shed(mux), ReadHeaderTimeout: 5 * time.Second}
 //
 // A request counts until its handler returns or panics, also if the handler has taken over the
 // connection. Put a Shed before a Limit, and both before a Guard, for which a 503 is a failure. The
-// bound may be shared and changed at any time, and keeps the statistics; its name stands in problems.
+// bound may be shared and changed at any time; with a name it keeps statistics, and the name stands in
+// problems.
 // The ResponseWriter is passed on as it is. Shed panics with the error of c.Validate if there is one,
 // and if inFlight is nil.
-func Shed(inFlight *limiter.NamedConcurrency, c ShedConfig) func(http.Handler) http.Handler {
+func Shed(inFlight *limiter.Concurrency, c ShedConfig) func(http.Handler) http.Handler {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
@@ -65,7 +64,10 @@ func Shed(inFlight *limiter.NamedConcurrency, c ShedConfig) func(http.Handler) h
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			release, ok := acquire(r.Context(), inFlight, c.MaxWait)
 			if !ok {
-				refusal := Refusal{Status: http.StatusServiceUnavailable, Policies: []string{inFlight.Name()}, RetryAfter: c.RetryAfter}
+				refusal := Refusal{Status: http.StatusServiceUnavailable, RetryAfter: c.RetryAfter}
+				if name := inFlight.Name(); name != "" {
+					refusal.Policies = []string{name}
+				}
 				refusal.answer(w, r, c.OnRefusal, c.Answer)
 				return
 			}
@@ -75,7 +77,7 @@ func Shed(inFlight *limiter.NamedConcurrency, c ShedConfig) func(http.Handler) h
 	}
 }
 
-func acquire(ctx context.Context, inFlight *limiter.NamedConcurrency, maxWait time.Duration) (release func(), ok bool) {
+func acquire(ctx context.Context, inFlight *limiter.Concurrency, maxWait time.Duration) (release func(), ok bool) {
 	if maxWait == 0 {
 		return inFlight.TryAcquire()
 	}

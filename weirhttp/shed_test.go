@@ -15,11 +15,6 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// named gives a bound a name.
-func named(name string, flight *limiter.Concurrency) *limiter.NamedConcurrency {
-	return limiter.NewNamedConcurrency(name, flight, limiter.NamedConfig{})
-}
-
 // taking is a handler that takes so long, unless the client goes away.
 func taking(d time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,10 +40,9 @@ func sendIn(ctx context.Context, h http.Handler) <-chan int {
 
 func TestShedRefusesWhatIsTooMuchAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 2})
+		flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 2, Name: "api"})
 		var told []weirhttp.Refusal
-		inFlight := named("api", flight)
-		shed := weirhttp.Shed(inFlight, weirhttp.ShedConfig{
+		shed := weirhttp.Shed(flight, weirhttp.ShedConfig{
 			RetryAfter: 2500 * time.Millisecond, OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { told = append(told, f) },
 		})
 		h := shed(taking(time.Second))
@@ -76,15 +70,14 @@ func TestShedRefusesWhatIsTooMuchAtOnce(t *testing.T) {
 			"requests api allowed": 3, "requests api refused": 1, "requests api waited": 0, "requests api cancelled": 0,
 			"permits api allowed": 3, "permits api refused": 1, "permits api waited": 0, "permits api cancelled": 0, "available api": 2, "limit api": 2,
 			"near_limit api": 1, "waiting api": 0,
-		}, observed(inFlight))
+		}, observed(flight))
 	})
 }
 
 func TestShedLetsSomeWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, MaxWaiters: 2})
-		inFlight := named("api", flight)
-		shed := weirhttp.Shed(inFlight, weirhttp.ShedConfig{MaxWait: 1500 * time.Millisecond})
+		flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, MaxWaiters: 2, Name: "api"})
+		shed := weirhttp.Shed(flight, weirhttp.ShedConfig{MaxWait: 1500 * time.Millisecond})
 		h := shed(taking(time.Second))
 		start := time.Now()
 		one, two, three := sendIn(t.Context(), h), sendIn(t.Context(), h), sendIn(t.Context(), h)
@@ -96,7 +89,7 @@ func TestShedLetsSomeWait(t *testing.T) {
 		require.Equal(t, 200, <-two)
 		require.Equal(t, 2*time.Second, time.Since(start))
 		require.Zero(t, flight.InFlight())
-		figures := observed(inFlight)
+		figures := observed(flight)
 		require.Equal(t, []float64{1, 1, 2, 0}, []float64{
 			figures["requests api allowed"], figures["requests api waited"], figures["requests api refused"], figures["requests api cancelled"],
 		})
@@ -105,9 +98,8 @@ func TestShedLetsSomeWait(t *testing.T) {
 
 func TestShedForgetsAClientThatGoesAwayWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
-		inFlight := named("api", flight)
-		shed := weirhttp.Shed(inFlight, weirhttp.ShedConfig{MaxWait: time.Minute})
+		flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "api"})
+		shed := weirhttp.Shed(flight, weirhttp.ShedConfig{MaxWait: time.Minute})
 		h := shed(taking(time.Second))
 		one := sendIn(t.Context(), h)
 		ctx, leave := context.WithCancel(t.Context())
@@ -116,25 +108,25 @@ func TestShedForgetsAClientThatGoesAwayWhileItWaits(t *testing.T) {
 		<-gone
 		require.Equal(t, 200, <-one)
 		require.Equal(t, 200, <-last)
-		require.Equal(t, 1.0, observed(inFlight)["requests api cancelled"])
+		require.Equal(t, 1.0, observed(flight)["requests api cancelled"])
 		require.Zero(t, flight.InFlight())
 	})
 }
 
 func TestShedKeepsNoPlaceForAHandlerThatPanics(t *testing.T) {
-	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
+	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "api"})
 	for _, with := range []any{"oops", http.ErrAbortHandler} {
-		h := weirhttp.Shed(named("api", flight), weirhttp.ShedConfig{})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(with) }))
+		h := weirhttp.Shed(flight, weirhttp.ShedConfig{})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(with) }))
 		require.PanicsWithValue(t, with, func() { request{}.send(h) })
 		require.Zero(t, flight.InFlight())
 	}
 }
 
 func TestShedSaysWhatIsWrong(t *testing.T) {
-	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
+	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "api"})
 	bad := weirhttp.ShedConfig{MaxWait: -1, RetryAfter: 25 * time.Hour}
 	const want = "weirhttp: MaxWait is -1ns, must lie between 0 and 1h\nweirhttp: RetryAfter is 25h0m0s, must lie between 0 and 24h"
 	require.EqualError(t, bad.Validate(), want)
-	require.PanicsWithError(t, want, func() { weirhttp.Shed(named("api", flight), bad) })
+	require.PanicsWithError(t, want, func() { weirhttp.Shed(flight, bad) })
 	require.PanicsWithError(t, "weirhttp: Shed needs a limiter", func() { weirhttp.Shed(nil, weirhttp.ShedConfig{}) })
 }

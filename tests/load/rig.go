@@ -69,23 +69,23 @@ func (c config) bareServer(name string) *rig {
 
 // guardedServer has all three middlewares, and two policies that never refuse.
 func (c config) guardedServer(name string) *rig {
-	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1000})
+	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1000, Name: "server"})
 	b := breaker.New("handler", breaker.Config{Active: true})
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
 		{Name: "second", Rate: limiter.Per(1e6, time.Second), Burst: 1e6, By: weirhttp.ByIP}, {Name: "day", Rate: limiter.Per(1e9, 24*time.Hour), Burst: 1e9, By: weirhttp.ByIP},
 	}})
-	shed := weirhttp.Shed(limiter.NewNamedConcurrency("server", flight, limiter.NamedConfig{}), weirhttp.ShedConfig{})
+	shed := weirhttp.Shed(flight, weirhttp.ShedConfig{})
 	r := c.newRig(name, shed(limit.Handler(weirhttp.Guard(weirhttp.One(weir.Join("handler", weir.Parts{Breaker: b})), weirhttp.GuardConfig{})(http.HandlerFunc(hello)))), unguarded)
 	r.held = append(r.held, func() int64 { return int64(flight.InFlight()) }, func() int64 { return b.Stats().Active })
 	return r
 }
 
 func (c config) limitedServer(name string) *rig {
-	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1000})
+	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1000, Name: "server"})
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
 		{Name: "second", Rate: limiter.Per(float64(rate), time.Second), Burst: burst, By: weirhttp.ByIP},
 	}})
-	r := c.newRig(name, weirhttp.Shed(limiter.NewNamedConcurrency("server", flight, limiter.NamedConfig{}), weirhttp.ShedConfig{})(limit.Handler(http.HandlerFunc(hello))), unguarded)
+	r := c.newRig(name, weirhttp.Shed(flight, weirhttp.ShedConfig{})(limit.Handler(http.HandlerFunc(hello))), unguarded)
 	r.held = append(r.held, func() int64 { return int64(flight.InFlight()) })
 	return r
 }

@@ -205,7 +205,7 @@ func limitersThatWaited(t *testing.T) []stat.Source {
 	for n := range 5 {
 		require.NoError(t, uploads.Wait(t.Context(), 10*(n+1)))
 	}
-	jobs := limiter.NewNamedConcurrency("jobs", limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1}), c)
+	jobs := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "jobs", Named: c})
 	release, err := jobs.Acquire(t.Context())
 	require.NoError(t, err)
 	time.AfterFunc(100*time.Second, release) // beyond the last bound

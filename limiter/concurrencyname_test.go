@@ -11,11 +11,12 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-func namedFlight(flight limiter.ConcurrencyConfig, c limiter.NamedConfig) *limiter.NamedConcurrency {
-	return limiter.NewNamedConcurrency("logins", limiter.NewConcurrency(flight), c)
+func namedFlight(flight limiter.ConcurrencyConfig, c limiter.NamedConfig) *limiter.Concurrency {
+	flight.Name, flight.Named = "logins", c
+	return limiter.NewConcurrency(flight)
 }
 
-func TestNamedConcurrencyCounts(t *testing.T) {
+func TestConcurrencyWithANameCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := namedFlight(limiter.ConcurrencyConfig{Limit: 2, MaxWaiters: 2}, limiter.NamedConfig{Waits: true})
 		one, ok := l.TryAcquire()
@@ -47,10 +48,10 @@ func TestNamedConcurrencyCounts(t *testing.T) {
 		one()
 		synctest.Wait()
 		require.NotNil(t, three)
-		require.Equal(t, 2, l.Concurrency().InFlight())
+		require.Equal(t, 2, l.InFlight())
 		two()
 		three()
-		require.Zero(t, l.Concurrency().InFlight())
+		require.Zero(t, l.InFlight())
 		_, err = l.Acquire(ctx)
 		require.Equal(t, context.Canceled, err, "is not counted: it never asked")
 
@@ -71,31 +72,31 @@ func TestNamedConcurrencyCounts(t *testing.T) {
 	})
 }
 
-func TestNamedConcurrencyTellsOfALimitThatWasLowered(t *testing.T) {
+func TestConcurrencyWithANameTellsOfALimitThatWasLowered(t *testing.T) {
 	l := namedFlight(limiter.ConcurrencyConfig{Limit: 3}, limiter.NamedConfig{})
 	for range 3 {
 		_, ok := l.TryAcquire()
 		require.True(t, ok)
 	}
-	require.NoError(t, l.Concurrency().SetLimit(1))
+	require.NoError(t, l.SetLimit(1))
 	figures := observed(t, l)
 	require.Zero(t, figures["weir.limiter.available"], "and not less than none")
 	require.EqualValues(t, 1, figures["weir.limiter.limit"])
 }
 
-func TestNamedConcurrencyInShadowMode(t *testing.T) {
+func TestConcurrencyWithANameInShadowMode(t *testing.T) {
 	l := namedFlight(limiter.ConcurrencyConfig{Limit: 1}, limiter.NamedConfig{Shadow: true})
 	room, ok := l.TryAcquire()
 	require.True(t, ok)
 	none, ok := l.TryAcquire()
 	require.True(t, ok)
 	none()
-	require.Equal(t, 1, l.Concurrency().InFlight(), "what took no place gives none back")
+	require.Equal(t, 1, l.InFlight(), "what took no place gives none back")
 	none, err := l.Acquire(t.Context())
 	require.NoError(t, err, "and nobody waits")
 	none()
 	room()
-	require.Zero(t, l.Concurrency().InFlight())
+	require.Zero(t, l.InFlight())
 	stats := l.Stats()
 	require.Equal(t, limiter.Tally{Requests: 1, Permits: 1}, stats.Allowed)
 	require.Equal(t, limiter.Tally{Requests: 2, Permits: 2}, stats.Shadowed)
@@ -103,16 +104,16 @@ func TestNamedConcurrencyInShadowMode(t *testing.T) {
 	require.EqualValues(t, 2, observed(t, l)["weir.limiter.requests shadowed"])
 }
 
-func TestNamedConcurrencyRefusesWhatMakesNoSense(t *testing.T) {
+func TestConcurrencyWithANameRefusesWhatMakesNoSense(t *testing.T) {
 	require.PanicsWithError(t, "limiter: Near is -1, must be above 0 and at most 1 (or 0 for the default)", func() {
 		namedFlight(limiter.ConcurrencyConfig{Limit: 1}, limiter.NamedConfig{Near: -1})
 	})
-	require.PanicsWithError(t, "limiter: the limiter to name is nil", func() {
-		limiter.NewNamedConcurrency("logins", nil, limiter.NamedConfig{})
+	require.PanicsWithError(t, "limiter: Named is set, must be left out where there is no Name", func() {
+		limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Named: limiter.NamedConfig{Shadow: true}})
 	})
 }
 
-func TestNamedConcurrencyObservesWithoutAllocating(t *testing.T) {
+func TestConcurrencyWithANameObservesWithoutAllocating(t *testing.T) {
 	l := namedFlight(limiter.ConcurrencyConfig{Limit: 1}, limiter.NamedConfig{})
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		for range l.Observe {
@@ -120,8 +121,14 @@ func TestNamedConcurrencyObservesWithoutAllocating(t *testing.T) {
 	}))
 }
 
-func TestNamedConcurrencyNeedsAName(t *testing.T) {
-	require.PanicsWithError(t, "limiter: the name is empty", func() {
-		limiter.NewNamedConcurrency("", limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1}), limiter.NamedConfig{})
-	})
+func TestConcurrencyWithoutANameCountsNothing(t *testing.T) {
+	l := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
+	release, ok := l.TryAcquire()
+	require.True(t, ok)
+	_, ok = l.TryAcquire()
+	require.False(t, ok)
+	release()
+	require.Empty(t, l.Name())
+	require.Zero(t, l.Stats())
+	require.Empty(t, observed(t, l))
 }
