@@ -14,7 +14,6 @@ type meter struct {
 	epoch    time.Time
 	limit    int64
 	window   time.Duration
-	barge    bool
 	penalise bool
 	line     queue
 
@@ -38,7 +37,7 @@ type rule interface {
 }
 
 func newMeter(c FixedWindowConfig, epoch time.Time, r rule) *meter {
-	m := &meter{epoch: epoch, limit: int64(c.Limit), window: c.Window, barge: c.Barge, penalise: c.CountRefused, rule: r}
+	m := &meter{epoch: epoch, limit: int64(c.Limit), window: c.Window, penalise: c.CountRefused, rule: r}
 	m.line.max = c.MaxWaiters
 	m.statistics = newStatistics(c.Name, c.Named, func() (Result, time.Duration) { return m.try(0), m.window })
 	return m
@@ -111,7 +110,7 @@ func (m *meter) waitAtMost(ctx context.Context, n int, maxWait time.Duration) er
 func (m *meter) now() time.Duration { return time.Since(m.epoch) }
 
 func (m *meter) take(r *Result, at time.Duration, n int, penalise bool) {
-	if m.line.ahead.Load() != 0 && !m.barge {
+	if m.line.ahead.Load() != 0 {
 		m.look(r, at, 0, n)
 		return
 	}
@@ -120,10 +119,7 @@ func (m *meter) take(r *Result, at time.Duration, n int, penalise bool) {
 
 // look tells what Take answers once ahead other permits have been taken. It takes and counts nothing.
 func (m *meter) look(r *Result, at time.Duration, ahead int64, n int) {
-	waiting := int64(0)
-	if !m.barge {
-		waiting = m.line.ahead.Load()
-	}
+	waiting := m.line.ahead.Load()
 	m.after(r, at, waiting+ahead, n)
 	if waiting != 0 {
 		stepBack(r, n)

@@ -56,7 +56,7 @@ func (r *Reservation) CancelAt(t time.Time) bool {
 
 func (b *TokenBucket) reserve(at time.Duration, n int, limit time.Duration) *Reservation {
 	r := &Reservation{bucket: b, n: n}
-	if ahead := b.line.ahead.Load(); ahead != 0 && !b.barge {
+	if ahead := b.line.ahead.Load(); ahead != 0 {
 		b.after(&r.Result, at, ahead, n)
 		stepBack(&r.Result, n)
 		r.OK = false

@@ -18,8 +18,6 @@ type SlidingLogConfig struct {
 	// MaxWaiters is the most callers that may wait at once; the next gets ErrQueueFull. Default: no
 	// bound.
 	MaxWaiters int
-	// Barge lets Take pass callers that wait. Default: Take is refused while anybody waits.
-	Barge bool
 	// Name stands in errors and metrics. A limiter with a name keeps statistics and is a [stat.Source].
 	// Default: no name and no statistics.
 	Name string

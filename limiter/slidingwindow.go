@@ -24,8 +24,6 @@ type SlidingWindowConfig struct {
 	// MaxWaiters is the most callers that may wait at once; the next gets ErrQueueFull. Default: no
 	// bound.
 	MaxWaiters int
-	// Barge lets Take pass callers that wait. Default: Take is refused while anybody waits.
-	Barge bool
 	// Name stands in errors and metrics. A limiter with a name keeps statistics and is a [stat.Source].
 	// Default: no name and no statistics.
 	Name string
@@ -46,7 +44,7 @@ func (c SlidingWindowConfig) Validate() error {
 
 func (c SlidingWindowConfig) window() FixedWindowConfig {
 	return FixedWindowConfig{
-		Limit: c.Limit, Window: c.Window, CountRefused: c.CountRefused, MaxWaiters: c.MaxWaiters, Barge: c.Barge,
+		Limit: c.Limit, Window: c.Window, CountRefused: c.CountRefused, MaxWaiters: c.MaxWaiters,
 		Name: c.Name, Named: c.Named,
 	}
 }

@@ -19,8 +19,6 @@ type TokenBucketConfig struct {
 	// MaxWaiters is the most callers that may wait at once; the next gets ErrQueueFull. Default: no
 	// bound.
 	MaxWaiters int
-	// Barge lets Take pass callers that wait. Default: Take is refused while anybody waits.
-	Barge bool
 	// Name stands in errors and metrics. A bucket with a name keeps statistics and is a [stat.Source].
 	// Default: no name and no statistics.
 	Name string
@@ -68,7 +66,6 @@ func (c TokenBucketConfig) Validate() error {
 type TokenBucket struct {
 	*statistics
 	epoch time.Time
-	barge bool
 	terms atomic.Pointer[terms]
 	line  queue
 
@@ -84,7 +81,7 @@ func NewTokenBucketAt(c TokenBucketConfig, t0 time.Time) *TokenBucket {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	b := &TokenBucket{epoch: t0, barge: c.Barge}
+	b := &TokenBucket{epoch: t0}
 	b.line.max = c.MaxWaiters
 	b.terms.Store(newTerms(c.Rate, c.Burst))
 	b.statistics = newStatistics(c.Name, c.Named, func() (Result, time.Duration) { return b.try(0), b.period() })
@@ -136,8 +133,7 @@ func (b *TokenBucket) giveBack(n int) {
 }
 
 // Wait takes n tokens as soon as there are that many, and returns nil then. Callers are served in
-// order of arrival; one that gives up has taken nothing. While anybody waits, Take is refused,
-// unless TokenBucketConfig.Barge is set.
+// order of arrival; one that gives up has taken nothing. While anybody waits, Take is refused.
 //
 // A context that is done already gives its error at once. One whose deadline comes before
 // the tokens can be there gives a *LimitedError at once that matches context.DeadlineExceeded; a queue
@@ -173,7 +169,7 @@ func (b *TokenBucket) waitAtMost(ctx context.Context, n int, maxWait time.Durati
 // take is the hot path. Results are filled in where they lie, because the compiler copies a struct
 // of five fields through memory at each return, which cost as much as all the arithmetic here.
 func (b *TokenBucket) take(r *Result, at time.Duration, n int) {
-	if b.line.ahead.Load() != 0 && !b.barge {
+	if b.line.ahead.Load() != 0 {
 		b.look(r, at, 0, n)
 		return
 	}
@@ -194,10 +190,7 @@ func (b *TokenBucket) after(r *Result, at time.Duration, ahead int64, n int) {
 
 // look tells what Take answers, without taking anything, once ahead other tokens have been taken.
 func (b *TokenBucket) look(r *Result, at time.Duration, ahead int64, n int) {
-	waiting := int64(0)
-	if !b.barge {
-		waiting = b.line.ahead.Load()
-	}
+	waiting := b.line.ahead.Load()
 	b.after(r, at, waiting+ahead, n)
 	if waiting != 0 {
 		stepBack(r, n)

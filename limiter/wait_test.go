@@ -116,17 +116,6 @@ func TestNothingRemainsWhileSomebodyWaits(t *testing.T) {
 	})
 }
 
-func TestTakeMayBargeWhereAllowed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3, Barge: true})
-		l := newLine(t, b)
-		b.Take(2)
-		l.enter(t.Context(), "two", 2)
-		require.True(t, b.Take(1).OK)
-		l.want(arrival{"two", 2 * sec, nil})
-	})
-}
-
 func TestWaitTakesNothingForAContextThatIsDone(t *testing.T) { // scenario 28
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})

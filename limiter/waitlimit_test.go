@@ -44,12 +44,6 @@ func obstructions() map[string]func() obstructed {
 	}
 	plain := limiter.TokenBucketConfig{Rate: limiter.PerSecond(2), Burst: 1}
 	hourly := limiter.PerHour(1)
-	// Of two permits one is taken always, so whoever wants both waits for ever.
-	window := limiter.FixedWindowConfig{Limit: 2, Window: 500 * ms, Barge: true}
-	halved := func(w waitingLimiter) obstructed {
-		w.Take(1)
-		return of(w, 2, func() { w.Take(1) })
-	}
 	group := func(change func(g *limiter.Group[string])) func() obstructed {
 		return func() obstructed {
 			g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: plain.Rate, Burst: 1})
@@ -60,10 +54,6 @@ func obstructions() map[string]func() obstructed {
 	return map[string]func() obstructed{
 		"bucket, SetRate": func() obstructed { b := empty(plain); return of(b, 1, func() { _ = b.SetRate(hourly) }) },
 		"bucket, Hold":    func() obstructed { b := empty(plain); return of(b, 1, func() { b.Hold(hour) }) },
-		"bucket, barging": func() obstructed {
-			b := empty(limiter.TokenBucketConfig{Rate: plain.Rate, Burst: 1, Barge: true})
-			return of(b, 1, func() { b.Reserve(1, sec); _ = b.SetRate(hourly) })
-		},
 		"named, Hold": func() obstructed {
 			n := limiter.NewNamed("n", empty(plain), limiter.NamedConfig{})
 			return of(n, 1, func() { n.Hold(hour) })
@@ -82,12 +72,8 @@ func obstructions() map[string]func() obstructed {
 			g.Get("k").Take(1)
 			return obstructed{func(ctx context.Context, limit time.Duration) error { return g.Get("k").WaitAtMost(ctx, 1, limit) }, func() { g.Get("k").Hold(hour) }}
 		},
-		"key, SetTier": group(func(g *limiter.Group[string]) { _ = g.SetDefaultTier(limiter.Tier{Rate: hourly, Burst: 1}) }),
-		"key, Hold":    group(func(g *limiter.Group[string]) { g.Get("k").Hold(hour) }),
-		"log, barging": func() obstructed { return halved(limiter.NewSlidingLog(limiter.SlidingLogConfig(window))) },
-		"sliding, barging": func() obstructed {
-			return halved(limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 2, Window: 500 * ms, Buckets: 5, Barge: true}))
-		},
+		"key, SetTier":    group(func(g *limiter.Group[string]) { _ = g.SetDefaultTier(limiter.Tier{Rate: hourly, Burst: 1}) }),
+		"key, Hold":       group(func(g *limiter.Group[string]) { g.Get("k").Hold(hour) }),
 		"smooth, Reserve": func() obstructed { return paced(guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: plain.Rate})) },
 		"warm-up, Reserve": func() obstructed {
 			return paced(guava.NewSmoothWarmingUp(guava.SmoothWarmingUpConfig{Rate: plain.Rate, WarmUp: sec, ColdFactor: 1}))
