@@ -31,7 +31,7 @@ func (c Config) Validate() error {
 	if c.MaxWait < 0 {
 		fault("MaxWait is %v, must be at least 0", c.MaxWait)
 	}
-	if c.Rate.IsZero() {
+	if c.Rate == (limiter.Rate{}) {
 		if c.Burst != 0 {
 			fault("Burst is %d, must be 0 where there is no Rate", c.Burst)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// plain is a limiter that is neither a Holder nor a WaitLimiter.
+// plain is a limiter that is no WaitLimiter and cannot be held.
 type plain struct{ limiter.Limiter }
 
 // full returns the gate of a key for which the group has no room.

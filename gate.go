@@ -59,7 +59,7 @@ func New(name string, c Config) *Gate {
 	g := newGate(name, new(admissions))
 	g.admitted.setMaxWait(c.MaxWait)
 	g.breaker = breaker.NewAt(name, c.Breaker, g.epoch)
-	g.bare = c.Rate.IsZero()
+	g.bare = c.Rate == limiter.Rate{}
 	if !g.bare {
 		g.bucket = limiter.NewTokenBucketAt(c.limit(), g.epoch)
 		g.limiter, g.timed = g.bucket, g.bucket
@@ -84,7 +84,7 @@ func (g *Gate) Allow(ctx context.Context) (permit breaker.Permit, err error) {
 // [*limiter.LimitedError] whose Reason is limiter.Held. A call whose Config.MaxWait is long enough
 // waits instead. Hold never shortens an earlier hold, and does nothing if d is 0 or less.
 //
-// Hold also holds the limiter if it is a limiter.Holder, so that calls in its queue wait too. Calls
+// Hold also holds the limiter if it has such a method, so that calls in its queue wait too. Calls
 // that have been admitted are not affected. The packages weirhttp and weirgrpc call Hold with what
 // servers ask for; Run and Do do not look for a wait in the error of fn.
 func (g *Gate) Hold(d time.Duration) {
@@ -92,7 +92,7 @@ func (g *Gate) Hold(d time.Duration) {
 		return
 	}
 	g.hold.extend(int64(time.Since(g.epoch)), d)
-	if l, ok := g.limiter.(limiter.Holder); ok {
+	if l, ok := g.limiter.(interface{ Hold(d time.Duration) }); ok {
 		l.Hold(d)
 	}
 }

@@ -84,7 +84,7 @@ func NewGroup[K comparable](name string, c GroupConfig) *Group[K] {
 		holds:    holds[K]{max: either(c.MaxKeys, defaultKeys)},
 	}
 	g.admitted.setMaxWait(c.Gate.MaxWait)
-	if r := c.Gate.Rate; !r.IsZero() {
+	if r := c.Gate.Rate; r != (limiter.Rate{}) {
 		g.buckets = limiter.NewGroup(limiter.GroupConfig[K]{
 			Rate: r, Burst: c.Gate.Burst, MaxKeys: either(c.MaxKeys, defaultKeys), Overflow: limiter.ShareNew,
 		})
@@ -166,7 +166,7 @@ func (g *Group[K]) Reconfigure(c Config) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	if c.Rate.IsZero() != (g.buckets == nil) {
+	if (c.Rate == limiter.Rate{}) != (g.buckets == nil) {
 		return fmt.Errorf("weir: Rate is %v, must be given where NewGroup was given one, and only there", c.Rate)
 	}
 	g.mu.Lock()

@@ -34,7 +34,7 @@ func (b TokenBucket) validate() error {
 		return err
 	}
 	switch {
-	case b.Rate.IsUnlimited():
+	case b.Rate == limiter.Unlimited():
 		return errors.New("fleet: Rate is unlimited, must be finite")
 	case b.Burst < 0 || int64(b.Burst) > maxBurst:
 		return fmt.Errorf("fleet: Burst is %d, must lie between 1 and %d (or be 0 for the default)", b.Burst, int64(maxBurst))

@@ -23,7 +23,7 @@
 //
 //	var users = limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(5), Burst: 10})
 //
-//	if r := users.Take(id, 1); !r.OK { … }
+//	if r := users.Get(id).Take(1); !r.OK { … }
 //
 // # Which limiter when
 //

@@ -51,7 +51,7 @@ func TestALimiterWorksFromTheFirstTimeItIsGiven(t *testing.T) {
 				require.False(t, l.Take(3).OK, "%s, round %d", name, round)
 				time.Sleep(3 * sec)
 			}
-			if h, ok := l.(limiter.Holder); ok {
+			if h, ok := l.(holdable); ok {
 				h.Hold(sec)
 				require.False(t, l.Take(1).OK, name)
 				time.Sleep(sec)

@@ -16,7 +16,7 @@ func Example() {
 			fmt.Println("too many, try again in", r.RetryAfter.Round(time.Second))
 		}
 	}
-	fmt.Println(signups.Stats().Refused.Requests, "refused")
+	fmt.Println(signups.Stats().Refused, "refused")
 
 	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(5), Burst: 1})
 	fmt.Println(users.Get("ann").Take(1).OK, users.Get("ann").Take(1).OK, users.Get("bob").Take(1).OK)

@@ -252,7 +252,7 @@ func ExampleConcurrency_name() {
 	_, ok := reports.TryAcquire()
 	release()
 	stats := reports.Stats()
-	fmt.Println(ok, stats.Allowed.Requests, stats.Refused.Requests)
+	fmt.Println(ok, stats.Allowed, stats.Refused)
 	// Output: false 1 1
 }
 
@@ -262,16 +262,8 @@ func ExampleStats() {
 		l.Take(1) // always goes through
 	}
 	stats := l.Stats()
-	fmt.Println(stats.Allowed.Requests, stats.Shadowed.Requests)
+	fmt.Println(stats.Allowed, stats.Shadowed)
 	// Output: 2 3
-}
-
-func ExampleTally() {
-	l := limiter.NewNamed("bytes", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 4096}), limiter.NamedConfig{})
-	l.Take(1500)
-	l.Take(500)
-	fmt.Printf("%+v\n", l.Stats().Allowed)
-	// Output: {Requests:2 Permits:2000}
 }
 
 // A group with a name counts for all keys together.
@@ -280,7 +272,7 @@ func ExampleGroup_name() {
 	for _, user := range []string{"ann", "ann", "bob", "ann"} {
 		logins.Get(user).Take(1)
 	}
-	fmt.Println(logins.Stats().Allowed.Requests, logins.Stats().Refused.Requests, logins.Len())
+	fmt.Println(logins.Stats().Allowed, logins.Stats().Refused, logins.Len())
 	// Output: 3 1 2
 }
 
@@ -293,11 +285,10 @@ func ExampleKeyed() {
 }
 
 // The service behind has answered 503 with a Retry-After.
-func ExampleHolder() {
-	var search limiter.Limiter = limiter.NewNamed("search", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(100)}), limiter.NamedConfig{})
-	if h, ok := search.(limiter.Holder); ok {
-		h.Hold(time.Minute)
-	}
+func ExampleNamed_Hold() {
+	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(100)})
+	search := limiter.NewNamed("search", limiter.All(bucket), limiter.NamedConfig{})
+	search.Hold(time.Minute)
 	r := search.Take(1)
 	fmt.Println(r.OK, r.RetryAfter > 59*time.Second)
 	// Output: false true

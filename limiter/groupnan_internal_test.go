@@ -16,7 +16,7 @@ func TestAKeyThatIsNotItselfLeavesNoQueue(t *testing.T) {
 			require.NoError(t, g.Get(math.NaN()).Wait(t.Context(), 0))
 			require.Error(t, g.Get(math.NaN()).Wait(t.Context(), -1))
 			err := g.Get(math.NaN()).Wait(t.Context(), 1)
-			if c.Rate.IsUnlimited() {
+			if c.Rate == Unlimited() {
 				require.NoError(t, err)
 			}
 			require.Empty(t, g.lines.byKey)

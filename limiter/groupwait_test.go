@@ -144,7 +144,7 @@ func TestAGroupInShadowRefusesNothing(t *testing.T) {
 		require.NoError(t, g.Get("ann").Wait(t.Context(), 1))
 		require.True(t, g.Get("bob").Take(1).OK)
 	}
-	require.EqualValues(t, 4, g.Stats().Shadowed.Requests)
+	require.EqualValues(t, 4, g.Stats().Shadowed)
 	for range g.Histograms {
 		t.Fatal("waits are not counted unless asked for")
 	}

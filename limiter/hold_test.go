@@ -86,7 +86,7 @@ func TestAHoldIsATimeWhateverTheRateBecomes(t *testing.T) {
 					require.Zero(t, r.Remaining, "%s at %s", why, at)
 					require.False(t, l.TakeAt(start.Add(at), 0).OK, "%s at %s", why, at)
 				}
-				require.Equal(t, to.IsUnlimited(), l.TakeAt(start.Add(10*sec), 2).OK, "%s: a hold does not end with a burst", why)
+				require.Equal(t, to == limiter.Unlimited(), l.TakeAt(start.Add(10*sec), 2).OK, "%s: a hold does not end with a burst", why)
 				require.True(t, l.TakeAt(start.Add(10*sec), 1).OK, why)
 			}
 		}
@@ -142,7 +142,7 @@ func TestHoldReachesWhatIsBehind(t *testing.T) {
 		"joint": limiter.All(fixedWindow(100, time.Hour), fresh()),
 		"both":  limiter.NewNamed("x", limiter.All(fresh(), fresh()), limiter.NamedConfig{}),
 	} {
-		l.(limiter.Holder).Hold(24 * time.Hour)
+		l.(holdable).Hold(24 * time.Hour)
 		require.Greater(t, l.Take(1).RetryAfter, 23*time.Hour, name)
 	}
 	rest := limiter.NewNamed("x", stubborn{fresh()}, limiter.NamedConfig{})
@@ -154,3 +154,6 @@ func TestNamedHasThePeriodOfItsLimiter(t *testing.T) {
 	require.Equal(t, time.Minute, limiter.PeriodOf(limiter.NewNamed("x", fixedWindow(10, time.Minute), limiter.NamedConfig{})))
 	require.Zero(t, limiter.PeriodOf(limiter.NewNamed("x", stubborn{fixedWindow(10, time.Minute)}, limiter.NamedConfig{})))
 }
+
+// holdable is a limiter that can be held.
+type holdable interface{ Hold(d time.Duration) }

@@ -73,10 +73,10 @@ func All(limits ...Limiter) *Joint {
 	return &Joint{members: slices.Clone(limits)}
 }
 
-// Hold admits nothing for d, where a member is a [Holder].
+// Hold admits nothing for d, where a member has a Hold.
 func (j *Joint) Hold(d time.Duration) {
 	for _, l := range j.members {
-		if h, ok := l.(Holder); ok {
+		if h, ok := l.(holder); ok {
 			h.Hold(d)
 		}
 	}

@@ -167,8 +167,8 @@ func TestAJointsRequestIsCountedOnceByANamedMember(t *testing.T) {
 			_ = b.SetBurst(1)
 		}
 		line.want(arrival{"w", sec, nil})
-		require.EqualValues(t, 2, l.Stats().Allowed.Requests)
-		require.EqualValues(t, 1, l.Stats().Refused.Requests, "the Take")
+		require.EqualValues(t, 2, l.Stats().Allowed)
+		require.EqualValues(t, 1, l.Stats().Refused, "the Take")
 	})
 }
 
@@ -176,7 +176,7 @@ func TestAMemberInShadowModeHoldsNobodyUp(t *testing.T) {
 	shadow := limiter.NewNamed("x", exactLog(1, hour), limiter.NamedConfig{Shadow: true})
 	all := limiter.All(shadow, exactLog(2, sec))
 	take(t, all, step{0, 1, "ok"}, step{0, 1, "ok"}, step{0, 1, "refused 0/1 retry 1s reset 1h0m0s"})
-	require.EqualValues(t, 1, shadow.Stats().Shadowed.Requests)
+	require.EqualValues(t, 1, shadow.Stats().Shadowed)
 }
 
 func TestPeeksAreNotCounted(t *testing.T) {

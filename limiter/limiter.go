@@ -9,7 +9,12 @@ import (
 // one: see package limitertest for a test of yours.
 //
 // Implementations are safe for concurrent use and never block in these methods. What a limiter can do besides, it says by
-// implementing [TimedLimiter], [WaitLimiter] or [Holder]. A limiter that asks a server is a [Remote].
+// implementing [TimedLimiter] or [WaitLimiter], or by a method
+//
+//	Hold(d time.Duration)
+//
+// that admits nothing for d: what to do when the service behind it has said when to come back. Gate.Hold of package weir
+// calls it, and so do [Named] and [Joint]. A limiter that asks a server is a [Remote].
 type Limiter interface {
 	// Take takes n permits now, all of them or none.
 	Take(n int) Result
@@ -40,10 +45,8 @@ type WaitLimiter interface {
 	WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error
 }
 
-// Holder is a limiter that can be told to admit nothing for a while: what to do when the service behind it has said
-// when to come back. A [TokenBucket] is one; a [Named], a [Joint] and a [Keyed] hold what is behind them, if that can be
-// held. Gate.Hold of package weir holds its limiter too, if it is one.
-type Holder interface {
+// holder is a limiter that can be told to admit nothing for a while.
+type holder interface {
 	// Hold admits nothing for d.
 	Hold(d time.Duration)
 }

@@ -16,7 +16,7 @@ type limits struct {
 // newLimits makes the limits for a valid rate; a burst of 0 means the default, Off no tokens.
 func newLimits(r Rate, burst int) limits {
 	switch {
-	case r.IsUnlimited():
+	case r == Unlimited():
 		return limits{burst: math.MaxInt}
 	case burst == Off:
 		return limits{}

@@ -17,7 +17,7 @@ func TestRequestsForVeryManyPermitsWait(t *testing.T) {
 	type held interface {
 		limiter.TimedLimiter
 		limiter.WaitLimiter
-		limiter.Holder
+		holdable
 	}
 	bucket := func() held { return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Unlimited()}) }
 	for name, make := range map[string]func() held{

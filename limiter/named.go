@@ -51,7 +51,7 @@ type Named struct {
 	*statistics
 	inner  Limiter
 	waiter WaitLimiter // inner, where that can be waited for
-	holder Holder      // inner, where it is one
+	holder holder      // inner, where it is one
 }
 
 // NewNamed gives a limiter a name. Wait and WaitAtMost are those of l; where l is no [WaitLimiter] they do not wait, but take or
@@ -68,7 +68,7 @@ func NewNamed(name string, l Limiter, c NamedConfig) *Named {
 	}
 	n := &Named{inner: l}
 	n.waiter, _ = l.(WaitLimiter)
-	n.holder, _ = l.(Holder)
+	n.holder, _ = l.(holder)
 	n.statistics = newStatistics(name, c, func() (Result, time.Duration) { return l.Take(0), periodOf(l) })
 	return n
 }
@@ -111,7 +111,7 @@ func refundAt(l Limiter, taken time.Time, n int) {
 	}
 }
 
-// Hold admits nothing for d, where the limiter is a [Holder].
+// Hold admits nothing for d, where the limiter has a Hold.
 func (l *Named) Hold(d time.Duration) {
 	if l.holder != nil {
 		l.holder.Hold(d)

@@ -55,8 +55,8 @@ func TestNamedCounts(t *testing.T) {
 		require.Equal(t, context.Canceled, l.Wait(ctx, 1), "is not counted: it never asked")
 
 		require.Equal(t, limiter.Stats{
-			Allowed: limiter.Tally{Requests: 2, Permits: 9}, Waited: limiter.Tally{Requests: 1, Permits: 4},
-			Refused: limiter.Tally{Requests: 2, Permits: 3}, Cancelled: limiter.Tally{Requests: 1, Permits: 3}, Near: 1,
+			Allowed: 2, Waited: 1,
+			Refused: 2, Cancelled: 1, Near: 1,
 		}, l.Stats())
 		require.Equal(t, map[string]float64{
 			"weir.limiter.requests allowed": 2, "weir.limiter.requests waited": 1,
@@ -77,8 +77,8 @@ func TestNamedShadow(t *testing.T) {
 	}
 	require.True(t, l.TakeAt(start, 11).OK)
 	stats := l.Stats()
-	require.Equal(t, limiter.Tally{Requests: 10, Permits: 10}, stats.Allowed)
-	require.Equal(t, limiter.Tally{Requests: 4, Permits: 14}, stats.Shadowed)
+	require.EqualValues(t, 10, stats.Allowed)
+	require.EqualValues(t, 4, stats.Shadowed)
 	require.Zero(t, stats.Refused)
 	require.EqualValues(t, 2, stats.Near, "the ninth and the tenth")
 	require.EqualValues(t, 14, observed(t, l)["weir.limiter.permits shadowed"])
@@ -141,9 +141,8 @@ func TestPermitsThatWereRefusedNeverWrapAround(t *testing.T) {
 	l := named(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1}), limiter.NamedConfig{})
 	for range 3 {
 		require.False(t, l.Take(math.MaxInt).OK)
-		require.GreaterOrEqual(t, l.Stats().Refused.Permits, int64(math.MaxInt))
+		require.InDelta(t, float64(math.MaxInt), observed(t, l)["weir.limiter.permits refused"], 0)
 	}
-	require.InDelta(t, float64(l.Stats().Refused.Permits), observed(t, l)["weir.limiter.permits refused"], 0)
 }
 
 func TestAWaitForNothingIsGrantedWhateverTheMode(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 )
 
 // Rate is a number of events in a span of time. Rates are plain values, to be
-// compared and copied freely; the zero Rate means that none was given.
+// compared (with == too) and copied freely; the zero Rate means that none was given.
 //
 // A whole number of events is kept exactly. A fraction stands for the simplest
 // ratio that is the same float64: 0.1 is one in ten, 1.0/3 is one in three.
@@ -48,19 +48,13 @@ func Per(n float64, d time.Duration) Rate {
 // Unlimited is the rate that never refuses: a limiter with it admits everything at once.
 func Unlimited() Rate { return Rate{events: math.Inf(1), per: unlimitedPer} }
 
-// IsUnlimited reports whether r is Unlimited.
-func (r Rate) IsUnlimited() bool { return r == Unlimited() }
-
-// IsZero reports whether r is the zero Rate: none was given.
-func (r Rate) IsZero() bool { return r == Rate{} }
-
 // Validate returns nil for a rate that a limiter can keep, and otherwise an error
 // that says what is wrong. The zero Rate is refused.
 func (r Rate) Validate() error {
 	switch perNano := r.events / float64(r.per); {
-	case r.IsUnlimited():
+	case r == Unlimited():
 		return nil
-	case r.IsZero():
+	case r == Rate{}:
 		return fmt.Errorf("limiter: Rate is unset, must be above 0")
 	case !(r.events > 0) || r.per <= 0:
 		return fmt.Errorf("limiter: Rate is %s, must be above 0", r)

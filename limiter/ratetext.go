@@ -44,10 +44,10 @@ func malformed(text string) error {
 // String returns the text that [ParseRate] reads: "200/s", "7/1m", "10/13s", "unlimited". It returns "unset" for the
 // zero Rate.
 func (r Rate) String() string {
-	if r.IsZero() {
+	if r == (Rate{}) {
 		return "unset"
 	}
-	if r.IsUnlimited() {
+	if r == Unlimited() {
 		return unlimitedText
 	}
 	format := byte('f')
@@ -75,7 +75,7 @@ func shortDuration(d time.Duration) string {
 // MarshalText returns the text that [ParseRate] reads, and an empty text for the zero Rate. A rate that a limiter could
 // not keep is an error.
 func (r Rate) MarshalText() ([]byte, error) {
-	if r.IsZero() {
+	if r == (Rate{}) {
 		return []byte{}, nil
 	}
 	if err := r.Validate(); err != nil {

@@ -30,12 +30,13 @@ func (t *tally) add(n int) {
 	}
 }
 
-func (t *tally) load() Tally {
+// sum is how many permits the requests were for.
+func (t *tally) sum() int64 {
 	permits := t.permits.Load()
 	if permits < 0 {
 		permits = math.MaxInt64 // another goroutine is just about to put it there
 	}
-	return Tally{Requests: t.requests.Load(), Permits: permits}
+	return permits
 }
 
 // namedSeries are the series of a limiter with a name.

@@ -13,21 +13,16 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Stats are what a limiter with a name has counted since it was made.
+// Stats are the requests that a limiter with a name has counted since it was made. The permits that they were for are
+// among the metrics: see Observe.
 type Stats struct {
-	Allowed   Tally // admitted at once
-	Waited    Tally // admitted after waiting
-	Refused   Tally // not admitted
-	Cancelled Tally // given up by their callers while waiting
-	Shadowed  Tally // let through though the limiter refused
-	Near      int64 // permits taken beyond the share of the limit that NamedConfig.Near is
+	Allowed   int64 // admitted at once
+	Waited    int64 // admitted after waiting
+	Refused   int64 // not admitted
+	Cancelled int64 // given up by their callers while waiting
+	Shadowed  int64 // let through though the limiter refused
+	Near      int64 // permits, not requests, taken beyond the share of the limit that NamedConfig.Near is
 	Waiting   int64 // requests that wait now
-}
-
-// Tally is a number of requests and of the permits they were for.
-type Tally struct {
-	Requests int64 // for at least one permit each
-	Permits  int64 // that they were for, added up
 }
 
 // statistics are what is counted of a limiter with a name. A limiter without a name has none: a nil *statistics counts nothing.
@@ -73,11 +68,14 @@ func (s *statistics) Stats() Stats {
 		return Stats{}
 	}
 	return Stats{
-		Allowed: s.counts[allowed].load(), Waited: s.counts[waited].load(), Refused: s.counts[refusedOnes].load(),
-		Cancelled: s.counts[cancelled].load(), Shadowed: s.counts[shadowed].load(),
+		Allowed: s.requests(allowed), Waited: s.requests(waited), Refused: s.requests(refusedOnes),
+		Cancelled: s.requests(cancelled), Shadowed: s.requests(shadowed),
 		Near: s.nearby.Load(), Waiting: s.waiting.Load(),
 	}
 }
+
+// requests is how many requests had an outcome.
+func (s *statistics) requests(outcome int) int64 { return s.counts[outcome].requests.Load() }
 
 // Waits returns how long the callers waited that were admitted after a wait, if NamedConfig.Waits is set.
 func (s *statistics) Waits() window.Latency {
@@ -267,10 +265,10 @@ func (s *statistics) sign(err error) error {
 func (s *statistics) observe(yield func(*stat.Series, float64) bool) bool {
 	for i := range s.counts {
 		requests := s.series.requests[i]
-		if i == shadowed && !s.shadow.Load() && s.counts[i].requests.Load() == 0 {
+		if i == shadowed && !s.shadow.Load() && s.requests(i) == 0 {
 			continue
 		}
-		if !yield(requests, float64(s.counts[i].requests.Load())) || !yield(s.series.permits[i], float64(s.counts[i].load().Permits)) {
+		if !yield(requests, float64(s.requests(i))) || !yield(s.series.permits[i], float64(s.counts[i].sum())) {
 			return false
 		}
 	}

@@ -324,7 +324,7 @@ func TestBothSidesTogether(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		require.Len(t, passed, 10)
-		require.EqualValues(t, 10, hits.Stats().Refused.Requests, "of 1000 calls one a second is refused over there, and the others here")
+		require.EqualValues(t, 10, hits.Stats().Refused, "of 1000 calls one a second is refused over there, and the others here")
 	})
 }
 

@@ -112,9 +112,9 @@ func (p Policy) bucketFaults(fault func(string, ...any)) {
 		fault("Burst is %d, must lie between 1 and %d (or 0 for the default)", p.Burst, maxQuota)
 	}
 	switch {
-	case p.Rate.IsZero():
+	case p.Rate == limiter.Rate{}:
 		fault("Rate is missing, must be given where Burst is")
-	case p.Rate.IsUnlimited():
+	case p.Rate == limiter.Unlimited():
 		fault("Rate is unlimited, must be finite")
 	default:
 		if err := p.Rate.Validate(); err != nil {
@@ -132,7 +132,7 @@ func (p Policy) windowFaults(fault func(string, ...any)) {
 	}
 }
 
-func (p Policy) isBucket() bool { return !p.Rate.IsZero() || p.Burst != 0 }
+func (p Policy) isBucket() bool { return p.Rate != limiter.Rate{} || p.Burst != 0 }
 
 func (p Policy) isWindow() bool { return p.Limit != 0 || p.Window != 0 }
 

@@ -9,7 +9,7 @@ import (
 // bucket is a TokenBucket that lacks so many tokens at a time.
 func bucket(c limiter.TokenBucketConfig, perSecond float64, at int64, missing float64) *limiter.TokenBucket {
 	b := limiter.NewTokenBucketAt(c, unix(max(at, 0)))
-	if missing > 0 && !c.Rate.IsUnlimited() {
+	if missing > 0 && c.Rate != limiter.Unlimited() {
 		b.TakeAt(unix(at+int64(math.Round((missing-1)*1e9/perSecond))), 1)
 	}
 	return b

@@ -13,7 +13,7 @@ import (
 )
 
 func validate(r limiter.Rate, maxWaiters int) error {
-	if r.IsUnlimited() {
+	if r == limiter.Unlimited() {
 		return errors.New("guava: Rate is unlimited, must be finite")
 	}
 	err := r.Validate()

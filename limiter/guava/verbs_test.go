@@ -85,7 +85,7 @@ func TestPacersAreJoinedAndNamed(t *testing.T) {
 		require.Equal(t, 3*sec, time.Since(began))
 		require.NoError(t, named.Wait(t.Context(), 1))
 		require.Equal(t, 4*sec, time.Since(began))
-		require.EqualValues(t, 1, named.Stats().Waited.Requests)
+		require.EqualValues(t, 1, named.Stats().Waited)
 		require.ErrorIs(t, pace.WaitAtMost(t.Context(), 1, sec-1), limiter.ErrLimited)
 	})
 }
