@@ -19,7 +19,7 @@ type Change struct {
 	From   State         // From and To are both Shadow where a breaker in shadow mode says
 	To     State         // that it would open now
 	Reason string        // in words, with the figures
-	Origin string        // what caused it: calls, shared_counts, clock (a time that was over), or hand (a method)
+	Origin string        // what caused it: calls, shared_counts, clock, or hand, which is a method
 	Counts window.Counts // the breaker's own calls; none if Origin is clock or hand
 }
 
@@ -35,10 +35,10 @@ const (
 
 const maxChanges = 64 // that may wait for a slow callback
 
-// changes numbers the breaker's changes, and hands them to the callback: in their order, one at a time, and outside all locks. Whoever finds
-// changes waiting and nobody at work delivers all there are, so a change that a
-// callback causes is delivered after it has returned, by the goroutine that is
-// delivering already.
+// changes numbers the breaker's changes, and hands them to the callback: in their order, one at a
+// time, and outside all locks. A goroutine that finds changes waiting, and no other delivering,
+// delivers all there are. So a change that a callback causes is delivered after the callback has
+// returned, by the goroutine that is delivering already.
 type changes struct {
 	tell    atomic.Pointer[func(Change)] // to nil for none
 	dropped atomic.Int64
