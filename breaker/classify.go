@@ -3,6 +3,7 @@ package breaker
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/weir-go/weir/internal/verdict"
 	"github.com/weir-go/weir/window"
@@ -49,6 +50,7 @@ func Ignore(errs ...error) Classifier { return Classifier(DefaultClassify).Ignor
 // FailOn returns a Classifier that takes errors that match one of errs for failures, and all others
 // for successes, except refusals, which are ignored.
 func FailOn(errs ...error) Classifier {
+	errs = slices.Clone(errs)
 	return func(err error) Outcome {
 		o := DefaultClassify(err)
 		if o == Failure && !isAny(err, errs) {
@@ -69,6 +71,7 @@ func (c Classifier) except(o Outcome, errs []error) Classifier {
 	if c == nil {
 		c = DefaultClassify
 	}
+	errs = slices.Clone(errs)
 	return func(err error) Outcome {
 		if isAny(err, errs) {
 			return o
