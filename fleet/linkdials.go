@@ -37,18 +37,18 @@ var watched struct {
 func watchDials(client redis.UniversalClient) *dials {
 	switch c := client.(type) {
 	case *redis.Client:
-		return watchOnce(c, c.AddHook)
+		return watchOnce(c, func(d *dials) { c.AddHook(dialHook{dials: d}) })
 	case *redis.ClusterClient:
-		return watchOnce(c, func(hook redis.Hook) { c.OnNewNode(func(node *redis.Client) { node.AddHook(hook) }) })
+		return watchOnce(c, func(d *dials) { c.OnNewNode(d.watchNode) })
 	case *redis.Ring:
-		return watchOnce(c, func(hook redis.Hook) { c.OnNewNode(func(node *redis.Client) { node.AddHook(hook) }) })
+		return watchOnce(c, func(d *dials) { c.OnNewNode(d.watchNode) })
 	}
 	d := &dials{}
-	client.AddHook(dialHook{d})
+	client.AddHook(dialHook{dials: d})
 	return d
 }
 
-func watchOnce[C any](client *C, add func(redis.Hook)) *dials {
+func watchOnce[C any](client *C, add func(*dials)) *dials {
 	key := any(weak.Make(client))
 	watched.Lock()
 	defer watched.Unlock()
@@ -61,9 +61,12 @@ func watchOnce[C any](client *C, add func(redis.Hook)) *dials {
 	d := &dials{}
 	watched.byClient[key] = d
 	runtime.AddCleanup(client, unwatch, key)
-	add(dialHook{d})
+	add(d)
 	return d
 }
+
+// watchNode watches a client for one of several servers.
+func (d *dials) watchNode(node *redis.Client) { node.AddHook(dialHook{d, node.Options().Addr}) }
 
 // unwatch forgets a client that is gone.
 func unwatch(key any) {
@@ -98,8 +101,11 @@ func (d *dials) failure(addr string, since time.Time) (err error) {
 	return err
 }
 
-// dialHook is the hook of a client that watches its dials, and nothing else.
-type dialHook struct{ *dials }
+// dialHook is the hook of a client that watches its dials, and tells commands of ours to which of several servers they are sent.
+type dialHook struct {
+	*dials
+	addr string // "" for a client of one server
+}
 
 func (h dialHook) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -109,8 +115,31 @@ func (h dialHook) DialHook(next redis.DialHook) redis.DialHook {
 	}
 }
 
-func (dialHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (h dialHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	if h.addr == "" {
+		return next
+	}
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		h.tell(cmd)
+		return next(ctx, cmd)
+	}
+}
 
-func (dialHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+func (h dialHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	if h.addr == "" {
+		return next
+	}
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			h.tell(cmd)
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// tell tells a command of ours to which server it is sent.
+func (h dialHook) tell(cmd redis.Cmder) {
+	if c, ok := cmd.(interface{ SentTo(addr string) }); ok {
+		c.SentTo(h.addr)
+	}
 }

@@ -77,9 +77,14 @@ func (l *Link) guard(ctx context.Context, b *breaker.Breaker, addr string, began
 	led, err := call()
 	outcome, e := breaker.Success, (*StoreError)(nil)
 	if err != nil && !errors.Is(err, pipeline.ErrLeft) {
-		e = l.diagnose(err, addr, began)
+		asked := askedLast(err, addr)
+		e = l.diagnose(err, asked, began)
 		if outcome = verdict(e); outcome == breaker.Failure {
 			l.failure.Store(e)
+			if asked != addr { // to which the server redirected that stands behind b
+				l.blame(asked)
+				outcome = breaker.Success
+			}
 		}
 	}
 	if !led {
@@ -93,6 +98,21 @@ func (l *Link) guard(ctx context.Context, b *breaker.Breaker, addr string, began
 		return gone
 	}
 	return e
+}
+
+// askedLast is the address of the server that an error comes from: that which was asked first, or that to which it redirected.
+func askedLast(err error, first string) string {
+	if e, ok := errors.AsType[*pipeline.ServerError](err); ok && first != anyAddr {
+		return e.Addr
+	}
+	return first
+}
+
+// blame tells the breaker before one of several servers of a failure.
+func (l *Link) blame(addr string) {
+	if permit, err := l.shards.breakers.Get(addr).Allow(); err == nil {
+		permit.Record(breaker.Failure)
+	}
 }
 
 // notAsked is the error for a refusal of the breaker.

@@ -18,7 +18,11 @@ type Decision struct {
 type command struct {
 	*redis.IntSliceCmd
 	calls []*call
+	addr  string // of the server that was asked last, where the client's hooks tell
 }
+
+// SentTo is called by a hook of a client for one server, with its address, before the command is sent there.
+func (c *command) SentTo(addr string) { c.addr = addr }
 
 // NoRetry is asked by the client before each attempt but the first.
 func (*command) NoRetry() bool { return true }
@@ -81,7 +85,7 @@ func (d *Decision) about(verb, script string, calls []*call) []any {
 func (c *command) deal() {
 	answer, err := c.Result()
 	for i, m := range c.calls {
-		m.answer, m.err, m.shared = answer, err, len(c.calls) > 1
+		m.answer, m.err, m.shared, m.addr = answer, err, len(c.calls) > 1, c.addr
 		if d := m.decision; d != nil && err == nil {
 			if len(answer) != d.Answers*len(c.calls) {
 				m.answer, m.err = nil, fmt.Errorf("pipeline: a script gave %d numbers for %d keys", len(answer), len(c.calls))

@@ -19,6 +19,7 @@ type call struct {
 	turn   chan turn // what to do; nil as long as it never had to wait
 	answer []int64
 	err    error
+	addr   string // of the server that was asked last, where that is known
 
 	place      place // this and what follows: under the lock of the line, until there is an answer
 	heir       bool  // is to pass the lane on

@@ -31,6 +31,16 @@ type leftError struct{ error }
 func (leftError) Is(target error) bool { return target == ErrLeft }
 func (e leftError) Unwrap() error      { return e.error }
 
+// ServerError is the error of a command of which it is known what server it was sent to: in a Cluster it may be another than that which
+// had the key when the client last asked.
+type ServerError struct {
+	Addr string
+	Err  error
+}
+
+func (e *ServerError) Error() string { return e.Err.Error() }
+func (e *ServerError) Unwrap() error { return e.Err }
+
 // Config says how a [Writer] sends.
 type Config struct {
 	Timeout time.Duration // the time that a caller's due is ahead when it comes. Must be above 0.
@@ -101,6 +111,8 @@ func (w *Writer) do(ctx context.Context, c call) (answer []int64, led bool, err 
 			w.joint.Store(false) // a server in cluster mode behind a client, or a proxy, that does not say so
 		case w.moving(err) && w.rest(ctx, pause, c.due):
 			pause, moving = min(2*pause, longestPause), err
+		case led && m.addr != "": // another caller's m may still be written to
+			return answer, led, &ServerError{Addr: m.addr, Err: err}
 		default:
 			return answer, led, err
 		}
