@@ -202,7 +202,7 @@ func (w *world) joint(name string, of ...*subject) *subject {
 	return w.add(s, j)
 }
 
-// paces makes a leaky bucket, and a Smooth that stores next to nothing, which is much the same.
+// paces makes a leaky bucket, and a SmoothBursty that stores next to nothing, which is much the same.
 func (w *world) paces() {
 	leaky := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(4), Capacity: 1000})
 	w.subjects = append(w.subjects, &subject{
