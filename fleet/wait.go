@@ -17,13 +17,14 @@ import (
 //
 // A context that is done gives its error. One whose deadline comes before the permits can be there gives a *limiter.LimitedError
 // at once that matches context.DeadlineExceeded; what can never be had one whose RetryAfter is Never; a line that is full one
-// that matches limiter.ErrQueueFull. Where Redis is away the policy decides: with Closed the wait goes on until it is back. Other
+// that matches limiter.ErrQueueFull. While Redis is unavailable the policy decides: under FailClosed the wait goes on until Redis is back. Other
 // errors are those of Take.
 func (l *Limiter) Wait(ctx context.Context, key string, n int) error {
 	return l.WaitAtMost(ctx, key, n, limiter.Never)
 }
 
 // WaitAtMost is Wait that gives up, with a *limiter.LimitedError, as soon as it is known that it would take longer than maxWait.
+// A decision that is under way then is not cut short: it takes as long as that of Take may.
 func (l *Limiter) WaitAtMost(ctx context.Context, key string, n int, maxWait time.Duration) error {
 	outcome, err := l.wait(ctx, key, n, maxWait)
 	if _, undecided := errors.AsType[*StoreError](err); !undecided && n != 0 {
