@@ -45,8 +45,7 @@ func (l *Link) meet(ctx context.Context, n *node, key string, due time.Time) err
 // counts as one that does not know it. The error says that the server gave no answer.
 func (n *node) hasCommand(ctx context.Context, name string) (bool, error) {
 	known, err := n.about(ctx, "command", "info", name).Slice()
-	var reply redis.Error
-	if errors.As(err, &reply) {
+	if _, ok := errors.AsType[redis.Error](err); ok {
 		if fault := faultOf(err); fault == faultDenied || fault == faultTrouble {
 			return false, nil
 		}
