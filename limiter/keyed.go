@@ -78,11 +78,11 @@ func (k Keyed[K]) attempt(t time.Time, n int) (r Result) {
 	return r
 }
 
-func (k Keyed[K]) try(n int) Result                       { return k.attempt(time.Now(), n) }
-func (k Keyed[K]) giveBack(n int)                         { k.group.giveBack(k.key, n) }
-func (k Keyed[K]) shade(r *Result, n int)                 { k.group.shade(r, n) }
-func (k Keyed[K]) count(r *Result, n int)                 { k.group.count(r, n) }
-func (k Keyed[K]) refuse(t time.Time, n int, waited bool) { k.group.countRefusal(k, t, n) }
+func (k Keyed[K]) try(n int) Result                  { return k.attempt(time.Now(), n) }
+func (k Keyed[K]) giveBack(n int)                    { k.group.giveBack(k.key, n) }
+func (k Keyed[K]) shade(r *Result, n int)            { k.group.shade(r, n) }
+func (k Keyed[K]) count(r *Result, n int)            { k.group.count(r, n) }
+func (k Keyed[K]) refuse(t time.Time, n int, _ bool) { k.group.countRefusal(k, t, n) }
 
 func (k Keyed[K]) lacksRoom(n int) bool {
 	_, room := k.group.hasRoom(k.key, n)

@@ -128,7 +128,7 @@ func (b *LeakyBucket) peek(r *Result, t time.Time, ahead int64, n int) {
 	}
 }
 
-func (b *LeakyBucket) refuse(t time.Time, n int, waited bool) { b.countRefusal(b, t, n) }
+func (b *LeakyBucket) refuse(t time.Time, n int, _ bool) { b.countRefusal(b, t, n) }
 
 func (b *LeakyBucket) watch(l bell)   { b.line.watch(l) }
 func (b *LeakyBucket) unwatch(l bell) { b.line.unwatch(l) }

@@ -206,7 +206,7 @@ func (b *TokenBucket) attempt(t time.Time, n int) (r Result) {
 	return r
 }
 
-func (b *TokenBucket) refuse(t time.Time, n int, waited bool) { b.countRefusal(b, t, n) }
+func (b *TokenBucket) refuse(t time.Time, n int, _ bool) { b.countRefusal(b, t, n) }
 
 func (b *TokenBucket) watch(l bell)   { b.line.watch(l) }
 func (b *TokenBucket) unwatch(l bell) { b.line.unwatch(l) }

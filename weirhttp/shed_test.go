@@ -130,3 +130,17 @@ func TestShedSaysWhatIsWrong(t *testing.T) {
 	require.PanicsWithError(t, want, func() { weirhttp.Shed(flight, bad) })
 	require.PanicsWithError(t, "weirhttp: Shed needs a limiter", func() { weirhttp.Shed(nil, weirhttp.ShedConfig{}) })
 }
+
+func TestShedWithoutANameNamesNoPolicy(t *testing.T) {
+	var refusals []weirhttp.Refusal
+	shed := weirhttp.Shed(limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1}), weirhttp.ShedConfig{
+		OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { refusals = append(refusals, f) },
+	})
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+	shed(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		shed(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), request)
+	})).ServeHTTP(httptest.NewRecorder(), request)
+	require.Len(t, refusals, 1)
+	require.Equal(t, http.StatusServiceUnavailable, refusals[0].Status)
+	require.Empty(t, refusals[0].Policies)
+}
