@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// recordThrottle records the outcome of a call that a throttle has allowed.
-var recordThrottle = gatehook.Recorder.(func(*throttle.Throttle, window.Outcome))
+// throttles are what a gate alone needs of a throttle.
+var throttles = gatehook.Throttle.(gatehook.Throttles[throttle.Throttle, window.Outcome])
 
 // Parts are the parts of a gate that [Join] returns. A part may belong to several gates.
 type Parts struct {
@@ -28,7 +28,7 @@ type Parts struct {
 	// Throttle refuses a share of the calls to an overloaded service. It is asked after Breaker, so
 	// that it does not count what Breaker refuses, and before Limiter, so that a call that it refuses
 	// spends no token. The outcome that is recorded with the gate's permit is recorded with it too.
-	// Default none.
+	// Its name must differ from that of Breaker, whose metrics have the same names. Default none.
 	Throttle *throttle.Throttle
 	// MaxWait is how long a call may wait for its turn at Limiter and Remote together: see
 	// Config.MaxWait. The Limiter and the Remote must be a limiter.WaitLimiter then. Default 0: no
@@ -42,6 +42,9 @@ func (p Parts) Validate() error {
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("weir: "+format, args...)) }
 	if p.Breaker == nil {
 		fault("Breaker is nil, must be a *breaker.Breaker")
+	}
+	if p.Breaker != nil && p.Throttle != nil && throttles.Name(p.Throttle) == p.Breaker.Name() {
+		fault("Throttle has the name of Breaker, %q, must have another: their metrics have the same names", p.Breaker.Name())
 	}
 	if p.MaxWait < 0 {
 		fault("MaxWait is %v, must be at least 0", p.MaxWait)
@@ -75,7 +78,7 @@ func Join(name string, p Parts) *Gate {
 	g.timed, _ = p.Limiter.(limiter.TimedLimiter)
 	g.bare = p.Limiter == nil && p.Remote == nil && p.Throttle == nil
 	if g.throttle = p.Throttle; g.throttle != nil {
-		g.tell = func(o breaker.Outcome) { recordThrottle(p.Throttle, o) }
+		g.tell = func(o breaker.Outcome) { throttles.Record(p.Throttle, o) }
 	}
 	return g
 }
@@ -93,7 +96,7 @@ func (g *Gate) claimRemote(ctx context.Context, now time.Time, permit *breaker.P
 	if err != nil || !r.OK {
 		g.refundLocal()
 		if err != nil {
-			return g.undecided(ctx, err)
+			return g.undecided(ctx, g.noRefusal(err))
 		}
 		return g.claimInTurn(ctx, now, r, permit)
 	}
@@ -109,6 +112,15 @@ func (g *Gate) claimRemote(ctx context.Context, now time.Time, permit *breaker.P
 func (g *Gate) undecided(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		g.admitted.cancelled.Add(1)
+	}
+	return err
+}
+
+// noRefusal returns an error of a remote as one that does not match ErrRefused. It may do so, as that
+// of a breaker before the remote's store, but it is no refusal of a call to the service.
+func (g *Gate) noRefusal(err error) error {
+	if errors.Is(err, ErrRefused) {
+		return fmt.Errorf("weir: the remote limit of gate %q came to no decision: %v", g.name, err) //nolint:errorlint // must not match
 	}
 	return err
 }

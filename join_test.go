@@ -12,6 +12,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/throttle"
 )
 
 var errUnreachable = errors.New("no answer")
@@ -21,6 +22,7 @@ type remote struct {
 	bucket *limiter.TokenBucket
 	during func() // called while a caller waits for the answer
 	down   bool
+	err    error // what it says while it is down
 	asked  int
 }
 
@@ -28,6 +30,7 @@ func newRemote(tokens int) *remote {
 	return &remote{
 		bucket: limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(float64(tokens)), Burst: tokens}),
 		during: func() {},
+		err:    errUnreachable,
 	}
 }
 
@@ -35,7 +38,7 @@ func (r *remote) Take(ctx context.Context, n int) (limiter.Result, error) {
 	r.asked++
 	r.during()
 	if r.down || ctx.Err() != nil {
-		return limiter.Result{}, errors.Join(errUnreachable, ctx.Err())
+		return limiter.Result{}, errors.Join(r.err, ctx.Err())
 	}
 	return r.bucket.Take(n), nil
 }
@@ -49,7 +52,7 @@ func (r *remote) Wait(ctx context.Context, n int) error { return r.bucket.Wait(c
 
 func (r *remote) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
 	if r.down {
-		return errUnreachable
+		return r.err
 	}
 	return r.bucket.WaitAtMost(ctx, n, maxWait)
 }
@@ -113,6 +116,25 @@ func TestAnErrorOfARemoteIsNeitherARefusalNorAVerdict(t *testing.T) {
 		require.ErrorIs(t, err, errUnreachable)
 		require.Equal(t, [2]int{5, 3}, j.left())
 		require.Zero(t, j.Totals())
+		require.Zero(t, j.Admissions())
+	}
+}
+
+// A store may have a breaker of its own. Its refusal to ask the store is no refusal of the service.
+func TestARefusalToAskARemoteIsNoRefusalOfTheGate(t *testing.T) {
+	for _, maxWait := range []time.Duration{0, time.Minute} {
+		j := join(maxWait)
+		j.remote.down = true
+		store := breaker.New("store", breaker.Config{Initial: breaker.ForcedOpen})
+		_, j.remote.err = store.Allow()
+		require.ErrorIs(t, j.remote.err, weir.ErrRefused)
+		for name, run := range verbs {
+			err := run(bg(), j.Gate, func() { t.Error("called") })
+			require.ErrorContains(t, err, "came to no decision", name)
+			require.ErrorContains(t, err, j.remote.err.Error(), name)
+			require.NotErrorIs(t, err, weir.ErrRefused, name)
+			require.NotErrorIs(t, err, breaker.ErrOpen, name)
+		}
 		require.Zero(t, j.Admissions())
 	}
 }
@@ -268,6 +290,10 @@ func TestPartsNameWhatIsWrong(t *testing.T) {
 	}{
 		{weir.Parts{}, "weir: Breaker is nil, must be a *breaker.Breaker"},
 		{weir.Parts{MaxWait: -1}, "weir: Breaker is nil, must be a *breaker.Breaker\nweir: MaxWait is -1ns, must be at least 0"},
+		{
+			weir.Parts{Breaker: b, Throttle: throttle.New("b", throttle.Config{})},
+			`weir: Throttle has the name of Breaker, "b", must have another: their metrics have the same names`,
+		},
 		{weir.Parts{Breaker: b, MaxWait: 1}, "weir: MaxWait is 1ns, must be 0 where there is no Limiter and no Remote"},
 		{
 			weir.Parts{Breaker: b, Limiter: plain{bucket}, Remote: struct{ limiter.Remote }{newRemote(1)}, MaxWait: 1},

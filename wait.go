@@ -93,7 +93,10 @@ func (g *Gate) waitForTokens(ctx context.Context) error {
 		}
 		if err := remote.WaitAtMost(ctx, 1, max(last.Sub(g.now()), 0)); err != nil {
 			g.refundLocal()
-			return err
+			if _, refused := errors.AsType[*limiter.LimitedError](err); refused {
+				return err
+			}
+			return g.noRefusal(err)
 		}
 		held := g.heldUntil(g.now())
 		if held.IsZero() {

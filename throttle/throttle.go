@@ -181,6 +181,9 @@ func (t *Throttle) note(at int64) {
 
 // A gate records the outcomes of the calls that it has asked Allow for.
 var _ = func() bool {
-	gatehook.Recorder = func(t *Throttle, o window.Outcome) { t.record(t.clock.Now(), o) }
+	gatehook.Throttle = gatehook.Throttles[Throttle, window.Outcome]{
+		Record: func(t *Throttle, o window.Outcome) { t.record(t.clock.Now(), o) },
+		Name:   func(t *Throttle) string { return t.name },
+	}
 	return true
 }()

@@ -19,7 +19,7 @@ func TestATransportWithAThrottle(t *testing.T) {
 		for status, refuses := range map[int]bool{200: false, 503: true} {
 			gate := weir.Join("search", weir.Parts{
 				Breaker:  breaker.New("search", breaker.Config{Initial: breaker.Disabled}),
-				Throttle: throttle.New("search", throttle.Config{}),
+				Throttle: throttle.New("search throttle", throttle.Config{}),
 			})
 			transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: always(status)})
 			sent, refused := 0, 0

@@ -15,7 +15,7 @@ import (
 // The gate of a transport may have a throttle, which sees a response of status 503 as the breaker does.
 func TestATransportCanHaveAThrottle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		th := throttle.New("search", throttle.Config{})
+		th := throttle.New("search throttle", throttle.Config{})
 		gate := weir.Join("search", weir.Parts{Breaker: breaker.New("search", breaker.Config{FailureRate: breaker.Off}), Throttle: th})
 		transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: always(503)})
 		refused := int64(0)

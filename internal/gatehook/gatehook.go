@@ -44,9 +44,16 @@ type Place interface {
 // Breaker is set by package breaker, to the Hooks of its types.
 var Breaker any
 
-// Recorder is func(t *throttle.Throttle, o window.Outcome), set by package throttle: it records the
-// outcome of a call that t has allowed.
-var Recorder any
+// Throttles are functions of throttles, of type T, with outcomes of type O.
+type Throttles[T, O any] struct {
+	// Record records the outcome of a call that t has allowed.
+	Record func(t *T, o O)
+	// Name is the name of t.
+	Name func(t *T) string
+}
+
+// Throttle is set by package throttle, to the Throttles of its types.
+var Throttle any
 
 // NoEscape hides a pointer from escape analysis: what is called through a function value is taken
 // to keep its arguments, and a permit would be allocated for each call.
