@@ -3,6 +3,7 @@ package weir_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,7 +24,7 @@ type remote struct {
 	during func() // called while a caller waits for the answer
 	down   bool
 	err    error // what it says while it is down
-	asked  int
+	asked  atomic.Int64
 }
 
 func newRemote(tokens int) *remote {
@@ -35,7 +36,7 @@ func newRemote(tokens int) *remote {
 }
 
 func (r *remote) Take(ctx context.Context, n int) (limiter.Result, error) {
-	r.asked++
+	r.asked.Add(1)
 	r.during()
 	if r.down || ctx.Err() != nil {
 		return limiter.Result{}, errors.Join(r.err, ctx.Err())
@@ -148,7 +149,7 @@ func TestARemoteIsNotAskedForACallThatIsRefusedHere(t *testing.T) {
 		j.local.Take(1)
 	}
 	require.ErrorIs(t, j.Run(bg(), succeed), limiter.ErrLimited)
-	require.Zero(t, j.remote.asked)
+	require.Zero(t, j.remote.asked.Load())
 }
 
 // What happens while the remote is asked counts.
