@@ -180,7 +180,7 @@ func modelLegal(c breaker.Change) bool {
 	forced := func(s breaker.State) bool { return s >= breaker.ForcedOpen }
 	switch {
 	case c.From == c.To:
-		return c.From == breaker.Shadow && c.Origin == "calls"
+		return c.From == breaker.Shadow && (c.Origin == "calls" || c.Origin == "clock") // by the clock after HalfOpenTimeout
 	case forced(c.From) || forced(c.To):
 		return c.Origin == "hand"
 	case c.From == breaker.Open && c.To == breaker.HalfOpen:

@@ -174,9 +174,9 @@ func TestCollectAllocatesAFewTimesWhateverThereIs(t *testing.T) {
 			}
 		})
 	}
-	// 3 for 74 series and for 3,700; a collection of garbage may add a few.
-	require.LessOrEqual(t, allocs(2), 8.0)
-	require.LessOrEqual(t, allocs(100), 8.0)
+	// 7 for 74 series and for 3,700, and 8 or 9 under the race detector; a collection of garbage may add a few.
+	require.LessOrEqual(t, allocs(2), 12.0)
+	require.LessOrEqual(t, allocs(100), 12.0)
 }
 
 // still is a source that allocates nothing.
