@@ -9,19 +9,11 @@ import (
 )
 
 // ErrLimited is matched, through [errors.Is], by every refusal of a limiter.
-var ErrLimited error = refusalError("limiter: limited")
+var ErrLimited error = sentinel.RefusalError("limiter: limited")
 
 // ErrQueueFull is matched, through [errors.Is], by the refusal of a limiter in
 // whose queue as many callers wait as may.
-var ErrQueueFull error = refusalError("limiter: queue is full")
-
-// refusalError is an error by which refusals are matched. It matches weir.ErrRefused itself.
-type refusalError string
-
-func (e refusalError) Error() string { return string(e) }
-
-// Is reports whether the target is weir.ErrRefused.
-func (e refusalError) Is(target error) bool { return target == sentinel.ErrRefused }
+var ErrQueueFull error = sentinel.RefusalError("limiter: queue is full")
 
 // Reason is why a limiter refused.
 type Reason string
