@@ -73,13 +73,43 @@ func (c *Cluster) Migrate(slot int, from, to *Server) {
 	from.Do("CLUSTER", "SETSLOT", slot, "MIGRATING", to.Do("CLUSTER", "MYID"))
 }
 
-// Settle has all nodes know that a slot is at a node.
-func (c *Cluster) Settle(slot int, at *Server) {
+// Settle moves a slot to a node and returns once all nodes agree. The node claims the slot with a new epoch, as it does at the
+// end of a real migration: without one, an older message of the previous owner would give the slot back to it.
+func (c *Cluster) Settle(slot int, to *Server) {
 	c.t.Helper()
-	id := at.Do("CLUSTER", "MYID")
-	for _, node := range c.Nodes {
-		node.Do("CLUSTER", "SETSLOT", slot, "NODE", id)
+	id := to.Do("CLUSTER", "MYID")
+	if from := c.owner(slot, to); from != "" && from != id {
+		to.Do("CLUSTER", "SETSLOT", slot, "IMPORTING", from)
 	}
+	to.Do("CLUSTER", "SETSLOT", slot, "NODE", id)
+	for _, node := range c.Nodes {
+		if node != to {
+			node.Do("CLUSTER", "SETSLOT", slot, "NODE", id)
+		}
+	}
+	for _, node := range c.Nodes {
+		node.await("it knows where the slot is", func(context.Context, *redis.Client) bool { return c.owner(slot, node) == id })
+	}
+}
+
+// owner is the id of the node that owns a slot, as another node knows it; empty if it knows none.
+func (c *Cluster) owner(slot int, asked *Server) string {
+	c.t.Helper()
+	for line := range strings.Lines(asked.Do("CLUSTER", "NODES")) {
+		fields := strings.Fields(line)
+		for _, text := range fields[min(8, len(fields)):] {
+			first, last, isRange := strings.Cut(text, "-")
+			if !isRange {
+				last = first
+			}
+			low, err := strconv.Atoi(first)
+			high, err2 := strconv.Atoi(last)
+			if err == nil && err2 == nil && low <= slot && slot <= high {
+				return fields[0]
+			}
+		}
+	}
+	return ""
 }
 
 // Addrs are the addresses of the nodes.
