@@ -8,10 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/window"
 )
 
-func TestStatesAndOutcomesHaveAText(t *testing.T) {
+func TestStatesHaveAText(t *testing.T) {
 	texts := map[string]struct {
 		v    encoding.TextMarshaler
 		into encoding.TextUnmarshaler
@@ -22,13 +21,7 @@ func TestStatesAndOutcomesHaveAText(t *testing.T) {
 			into encoding.TextUnmarshaler
 		}{s, new(breaker.State)}
 	}
-	for o := window.Success; o <= window.Ignored; o++ {
-		texts[o.String()] = struct {
-			v    encoding.TextMarshaler
-			into encoding.TextUnmarshaler
-		}{o, new(window.Outcome)}
-	}
-	require.Len(t, texts, 7+3, "each has its own")
+	require.Len(t, texts, 7, "each has its own")
 	for want, c := range texts {
 		text, err := c.v.MarshalText()
 		require.NoError(t, err)
@@ -41,16 +34,13 @@ func TestStatesAndOutcomesHaveAText(t *testing.T) {
 }
 
 func TestATextThatIsNoneIsRefused(t *testing.T) {
-	s, out := breaker.Open, window.Failure
+	s := breaker.Open
 	require.EqualError(t, s.UnmarshalText([]byte("Open")),
 		`breaker: State is "Open", must be closed, open, half_open, forced_open, forced_closed, disabled or shadow`)
-	require.EqualError(t, out.UnmarshalText([]byte("fine")), `window: Outcome is "fine", must be success, failure or ignored`)
-	require.Equal(t, []any{breaker.Open, window.Failure}, []any{s, out}, "unchanged")
+	require.Equal(t, breaker.Open, s, "unchanged")
 
-	for _, v := range []encoding.TextMarshaler{breaker.State(7), window.Outcome(3)} {
-		_, err := v.MarshalText()
-		require.Error(t, err, "%v", v)
-	}
+	_, err := breaker.State(7).MarshalText()
+	require.Error(t, err)
 }
 
 func TestAConfigurationCanBeReadFromJSON(t *testing.T) {
@@ -71,7 +61,7 @@ func FuzzStateText(f *testing.F) {
 		for _, v := range []interface {
 			encoding.TextUnmarshaler
 			encoding.TextMarshaler
-		}{new(breaker.State), new(window.Outcome)} {
+		}{new(breaker.State)} {
 			if v.UnmarshalText([]byte(text)) != nil {
 				continue
 			}

@@ -1,7 +1,6 @@
 package stat_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -45,33 +44,6 @@ func TestASeriesKnowsWhenItWasMade(t *testing.T) {
 		require.Equal(t, time.Hour, time.Since(s.Created))
 		require.True(t, s.Created.Equal(began))
 	})
-}
-
-func TestKindsHaveNames(t *testing.T) {
-	require.Equal(t, "counter, up-down counter, gauge, distribution, kind 0",
-		fmt.Sprintf("%v, %v, %v, %v, %v", stat.Counter, stat.UpDown, stat.Gauge, stat.Distribution, stat.Kind(0)))
-}
-
-func TestKindsAreReadAndWritten(t *testing.T) {
-	for want, k := range map[string]stat.Kind{
-		"counter": stat.Counter, "up-down counter": stat.UpDown, "gauge": stat.Gauge, "distribution": stat.Distribution,
-	} {
-		text, err := k.MarshalText()
-		require.NoError(t, err)
-		require.Equal(t, want, string(text))
-		var read stat.Kind
-		require.NoError(t, read.UnmarshalText(text))
-		require.Equal(t, k, read)
-	}
-	kept := stat.Gauge
-	for _, text := range []string{"", "Gauge", "kind 0", "counters"} {
-		require.ErrorContains(t, kept.UnmarshalText([]byte(text)), "stat: Kind is ", text)
-	}
-	require.Equal(t, stat.Gauge, kept)
-	for _, k := range []stat.Kind{0, 5} {
-		_, err := k.MarshalText()
-		require.Error(t, err)
-	}
 }
 
 func TestLongKeysAreShortenedAndStayApart(t *testing.T) {

@@ -152,20 +152,10 @@ func (c *Calls) offset(t time.Time) time.Duration {
 }
 
 // Counts returns the calls of the last span.
-func (c *Calls) Counts() Counts { return c.since(c.clock.SeenNow(), Totals{}) }
+func (c *Calls) Counts() Counts { return c.counts(c.clock.SeenNow()) }
 
 // CountsAt is Counts as seen at the time t.
-func (c *Calls) CountsAt(t time.Time) Counts { return c.since(c.clock.Seen(t), Totals{}) }
-
-// Since returns the calls of the last span that were counted after the given
-// totals were read: the window as it would be had it been cleared at that
-// moment, for one reader and at no cost to the others.
-func (c *Calls) Since(baseline Totals) Counts { return c.since(c.clock.SeenNow(), baseline) }
-
-// SinceAt is Since as seen at the time t.
-func (c *Calls) SinceAt(t time.Time, baseline Totals) Counts {
-	return c.since(c.clock.Seen(t), baseline)
-}
+func (c *Calls) CountsAt(t time.Time) Counts { return c.counts(c.clock.Seen(t)) }
 
 // Totals returns the calls of the whole lifetime.
 func (c *Calls) Totals() Totals { return Totals(c.tally.Totals()) }
@@ -180,6 +170,6 @@ func (c *Calls) LatencyAt(t time.Time) Latency { return Latency(c.tally.Latency(
 // LifetimeLatency returns how long all calls took, if CallsConfig.Latency is set.
 func (c *Calls) LifetimeLatency() Latency { return Latency(c.tally.LifetimeLatency()) }
 
-func (c *Calls) since(at time.Duration, baseline Totals) Counts {
-	return Counts(c.tally.Window(at, tally.Counts(baseline)))
+func (c *Calls) counts(at time.Duration) Counts {
+	return Counts(c.tally.Window(at, tally.Counts{}))
 }

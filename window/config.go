@@ -3,7 +3,6 @@ package window
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/weir-go/weir/internal/ring"
@@ -21,41 +20,16 @@ import (
 // Interpolated is Recent and the share of the oldest bucket that the span still
 // covers, as if that bucket had been filled evenly: it is off by at most what
 // the oldest bucket holds.
-type Edge uint8
+//
+// The zero value, "", means Recent.
+type Edge string
 
 // The edges of a window.
 const (
-	Recent       Edge = iota // N buckets with the current one: at most what lies in the span
-	Strict                   // one bucket more: at least what lies in the span; for limits
-	Interpolated             // Recent and a part of the oldest bucket: the best estimate
+	Recent       Edge = "recent"       // N buckets including the current one: never more than the span
+	Strict       Edge = "strict"       // N+1 buckets: never less than the span; for limits
+	Interpolated Edge = "interpolated" // Recent plus a share of the oldest bucket: the best estimate
 )
-
-var edgeNames = [...]string{Recent: "recent", Strict: "strict", Interpolated: "interpolated"}
-
-func (e Edge) String() string {
-	if int(e) < len(edgeNames) {
-		return edgeNames[e]
-	}
-	return fmt.Sprintf("edge %d", uint8(e))
-}
-
-// MarshalText returns the text of e: "recent", "strict" or "interpolated".
-func (e Edge) MarshalText() ([]byte, error) {
-	if int(e) >= len(edgeNames) {
-		return nil, fmt.Errorf("window: Edge is %d, must be Recent, Strict or Interpolated", uint8(e))
-	}
-	return []byte(edgeNames[e]), nil
-}
-
-// UnmarshalText sets e to the edge of that text.
-func (e *Edge) UnmarshalText(text []byte) error {
-	i := slices.Index(edgeNames[:], string(text))
-	if i < 0 {
-		return fmt.Errorf("window: Edge is %.60q, must be recent, strict or interpolated", text)
-	}
-	*e = Edge(i)
-	return nil
-}
 
 // Bounds of a window's shape.
 const (
@@ -94,8 +68,8 @@ func (c Config) Validate() error {
 		fault("Buckets is %d, must be at least %d: a bucket of a window of %v would be longer than %v",
 			d.Buckets, (d.Span+maxBucket-1)/maxBucket, d.Span, maxBucket)
 	}
-	if d.Edge > Interpolated {
-		fault("Edge is %d, must be Recent, Strict or Interpolated", uint8(c.Edge))
+	if d.Edge != Recent && d.Edge != Strict && d.Edge != Interpolated {
+		fault("Edge is %.60q, must be %q, %q or %q", string(c.Edge), Recent, Strict, Interpolated)
 	}
 	return errors.Join(errs...)
 }
@@ -106,6 +80,9 @@ func (c Config) orDefault() Config {
 	}
 	if c.Buckets == 0 {
 		c.Buckets = 10
+	}
+	if c.Edge == "" {
+		c.Edge = Recent
 	}
 	return c
 }

@@ -48,15 +48,6 @@ func ExampleCalls() {
 	// Output: 2 calls, 50% failed, 50% slow
 }
 
-func ExampleCalls_Since() {
-	calls := window.NewCalls(window.CallsConfig{})
-	calls.Record(window.Failure, 0)
-	deployed := calls.Totals() // judge from here on
-	calls.Record(window.Success, 0)
-	fmt.Println(calls.Counts().FailureRate(), calls.Since(deployed).FailureRate())
-	// Output: 0.5 0
-}
-
 func ExampleView() {
 	start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	lastHour := window.NewViewAt(window.Config{Span: time.Hour, Buckets: 60}, start)

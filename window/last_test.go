@@ -18,20 +18,15 @@ func FuzzLast(f *testing.F) {
 		n := int(size)%20 + 1
 		c := window.NewCalls(window.CallsConfig{Last: n, Slow: 10})
 		var list []byte
-		var baseline window.Totals
-		var since int
 		for _, op := range ops {
 			switch op % 4 {
-			case 2:
+			case 2, 3:
 				c.Record(window.Ignored, 0)
-			case 3:
-				baseline, since = c.Totals(), len(list)
 			default:
 				list = append(list, op)
 				c.Record(window.Outcome(op%4), slowOrNot(op))
 			}
 			requireLast(t, list[max(0, len(list)-n):], c.Counts())
-			requireLast(t, list[max(since, len(list)-n):], c.Since(baseline))
 			requireLast(t, list, window.Counts(c.Totals()))
 		}
 	})

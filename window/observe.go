@@ -58,7 +58,7 @@ func (c *Calls) Observe(yield func(*stat.Series, float64) bool) {
 		return
 	}
 	at := c.clock.SeenNow()
-	now, total := c.since(at, Totals{}), c.Totals()
+	now, total := c.counts(at), c.Totals()
 	for i, v := range [4]int64{total.Successes, total.Failures, total.Ignored, total.Refused} {
 		if !yield(s.events[i], float64(v)) {
 			return

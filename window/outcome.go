@@ -1,11 +1,6 @@
 package window
 
-import (
-	"fmt"
-	"slices"
-)
-
-// Outcome is what a call says about the service. As text it is "success", "failure" or "ignored".
+// Outcome is what a call says about the service.
 type Outcome uint8
 
 // The outcomes of a call.
@@ -15,30 +10,15 @@ const (
 	Ignored                // the call says nothing about the service
 )
 
-var outcomeNames = []string{"success", "failure", "ignored"}
-
-// String returns the text of o, or unknown.
+// String returns "success", "failure", "ignored" or, for any other value, "unknown".
 func (o Outcome) String() string {
-	if int(o) < len(outcomeNames) {
-		return outcomeNames[o]
+	switch o {
+	case Success:
+		return "success"
+	case Failure:
+		return "failure"
+	case Ignored:
+		return "ignored"
 	}
 	return "unknown"
-}
-
-// MarshalText returns the text of o.
-func (o Outcome) MarshalText() ([]byte, error) {
-	if int(o) >= len(outcomeNames) {
-		return nil, fmt.Errorf("window: Outcome is %d, must be Success, Failure or Ignored", uint8(o))
-	}
-	return []byte(outcomeNames[o]), nil
-}
-
-// UnmarshalText sets o to the outcome of that text.
-func (o *Outcome) UnmarshalText(text []byte) error {
-	i := slices.Index(outcomeNames, string(text))
-	if i < 0 {
-		return fmt.Errorf("window: Outcome is %.60q, must be success, failure or ignored", text)
-	}
-	*o = Outcome(i)
-	return nil
 }

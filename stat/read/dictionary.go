@@ -55,13 +55,15 @@ func equal(i, j *stat.Instrument) bool {
 	return i.Unit == j.Unit && i.Kind == j.Kind && slices.Equal(i.Attrs, j.Attrs) && slices.Equal(i.Bounds, j.Bounds)
 }
 
+var kinds = []stat.Kind{stat.Counter, stat.UpDown, stat.Gauge, stat.Distribution}
+
 func validate(i *stat.Instrument) error {
 	attrs := slices.Sorted(slices.Values(i.Attrs))
 	switch {
 	case i.Name == "":
 		return errors.New("stat: an instrument has no name")
-	case i.Kind < stat.Counter || i.Kind > stat.Distribution:
-		return fmt.Errorf("stat: the instrument %s is of %s, must be a counter, an up-down counter, a gauge or a distribution", i.Name, i.Kind)
+	case !slices.Contains(kinds, i.Kind):
+		return fmt.Errorf("stat: the instrument %s has the kind %q, must be %q, %q, %q or %q", i.Name, i.Kind, kinds[0], kinds[1], kinds[2], kinds[3])
 	case len(slices.Compact(attrs)) < len(i.Attrs):
 		return fmt.Errorf("stat: the instrument %s has an attribute twice: %q", i.Name, i.Attrs)
 	case i.Kind != stat.Distribution && i.Bounds != nil:

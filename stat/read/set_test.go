@@ -80,8 +80,8 @@ func TestNewSetRefuses(t *testing.T) {
 		},
 		"no name": {[]stat.Source{of("", stat.Gauge)}, `stat: an instrument has no name`},
 		"no kind": {
-			[]stat.Source{of("shop.x", 0)},
-			`stat: the instrument shop.x is of kind 0, must be a counter, an up-down counter, a gauge or a distribution`,
+			[]stat.Source{of("shop.x", "")},
+			`stat: the instrument shop.x has the kind "", must be "counter", "up-down counter", "gauge" or "distribution"`,
 		},
 		"an attribute twice": {
 			[]stat.Source{of("shop.x", stat.Gauge, "a", "b", "a")},

@@ -79,8 +79,8 @@ func TestInstrumentsOfOnesOwn(t *testing.T) {
 		"m", "V", "A", "J", "W", "g", "Cel", "Hz", "m/s", "By/m", "J/h", "g/d", "V/w", "A/mo", "W/y", "{request}/s", "1/min", "/s", "s/{call}",
 		"furlong", "furlong/fortnight", "k.m^2", "{a}/{b}", " s ",
 	} {
-		for kind := stat.Counter; kind <= stat.Gauge; kind++ {
-			name := "shop.n" + strings.Map(plain, unit) + "." + string('a'+rune(kind))
+		for k, kind := range kinds {
+			name := "shop.n" + strings.Map(plain, unit) + "." + string('a'+rune(k))
 			i := &stat.Instrument{Name: name, Unit: unit, Help: "Help.", Kind: kind, Attrs: []string{"shop.name", "9th", "a__b-c", "x/y"}}
 			all = append(all, point{i.Series("", "ninth", "abc", "xy"), 7})
 			families++
@@ -89,12 +89,15 @@ func TestInstrumentsOfOnesOwn(t *testing.T) {
 	for n, name := range []string{
 		"a.total", "b.total.ratio", "c.ratio.of.things", "d.seconds", "e.time.seconds.spent", "f_under__score_", "g.dash-ed/slash", "H.Upper", "i.per_second",
 	} {
-		i := &stat.Instrument{Name: name, Unit: []string{"s", "1", "1/s"}[n%3], Help: "Help.", Kind: stat.Kind(n%3) + 1}
+		i := &stat.Instrument{Name: name, Unit: []string{"s", "1", "1/s"}[n%3], Help: "Help.", Kind: kinds[n%3]}
 		all = append(all, point{i.Series(), 7})
 		families++
 	}
 	same(t, families, all)
 }
+
+// kinds are those of single values.
+var kinds = []stat.Kind{stat.Counter, stat.UpDown, stat.Gauge}
 
 func plain(r rune) rune {
 	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
