@@ -52,7 +52,7 @@ install: ## Install what the tests use besides Go modules
 
 .PHONY: ci
 ci: ## All that has to hold before a change lands
-	@.ci/steps install tidy-diff format lint vet vet-386 race test-386 test-valkey examples soak-minute bench-guard api vuln
+	@.ci/steps install tidy-diff format lint words vet vet-386 race test-386 test-valkey examples soak-minute bench-guard api vuln
 
 .PHONY: race
 race: install
@@ -78,6 +78,10 @@ vet-386: ## Vet every module as for a 32-bit machine
 lint: ## Verify .golangci.yml and lint every module with it
 	@$(LINT) config verify
 	$(call each,$(MODULES),$(LINT) run --config=$(CURDIR)/.golangci.yml ./...)
+
+.PHONY: words
+words: ## Fail where more places are hard to read than tools/words/limit allows
+	@go test -C tools ./words && go run -C tools ./words ..
 
 .PHONY: format fmt
 format: ## Fail where a file is not formatted
