@@ -139,14 +139,6 @@ func (c *Calls) Err() error {
 	return c.err
 }
 
-// Lag returns how old the counts of the other nodes are: the time since the start of the latest
-// exchange that Redis answered, or since NewCalls if there is none.
-func (c *Calls) Lag() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now() - c.learnt
-}
-
 func (c *Calls) now() time.Duration { return time.Since(c.epoch) }
 
 // publish makes the outlook anew. The lock is held.

@@ -123,3 +123,10 @@ func (c *Calls) Lost() window.Counts {
 	defer c.mu.Unlock()
 	return c.ledger.lost.counts()
 }
+
+// Lag is the metric weir.window.lag: how old the counts of the other nodes are.
+func (c *Calls) Lag() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now() - c.learnt
+}

@@ -101,13 +101,12 @@ func (c Config) Validate() error {
 	}
 	_, err := c.compile()
 	faults = append(faults, err)
+	faults = append(faults, c.OnOutage.validate())
 	switch {
-	case !c.OnOutage.valid():
-		fault("OnOutage is %s, must be FailOpen, FailClosed, FailLocal or FailError", c.OnOutage)
 	case c.OnOutage == FailLocal && !(c.Share > 0 && c.Share <= 1):
 		fault("Share is %v, must be above 0 and at most 1", c.Share)
 	case c.OnOutage != FailLocal && c.Share != 0:
-		fault("Share is %v, must be 0 where OnOutage is %s", c.Share, c.OnOutage)
+		fault("Share is %v, must be 0 unless OnOutage is fail-local", c.Share)
 	}
 	if c.MaxKeys < 0 || c.MaxKeys > math.MaxInt32 {
 		fault("MaxKeys is %d, must lie between 1 and %d (or be 0 for the default)", c.MaxKeys, math.MaxInt32)

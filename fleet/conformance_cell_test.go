@@ -103,7 +103,7 @@ func (r *cellReplay) compare(s cellStep) {
 		r.seen[afterIdling]++
 		theirs[2] = theirs[1]
 	}
-	require.Equal(r, theirs, rediscell.ReplyOf(reply).Integers(), "%+v", s)
+	require.Equal(r, theirs, numbersOf(rediscell.ReplyOf(reply)), "%+v", s)
 	switch held := r.held(); {
 	case s.Quantity == 0:
 		if r.tat == nil || s.Tat != nil && *s.Tat != *r.tat {

@@ -104,7 +104,7 @@ func newLoad(t *testing.T, client redis.UniversalClient, timeout time.Duration) 
 			c.Share = faultShare
 		}
 		bucket := fleet.TokenBucket{Rate: limiter.PerSecond(faultRate), Burst: faultBurst}
-		l.tallies[away.String()] = &tally{limiter: newLimiter(l.link, "fault-"+away.String(), bucket, c)}
+		l.tallies[string(away)] = &tally{limiter: newLimiter(l.link, "fault-"+string(away), bucket, c)}
 	}
 	bucket := fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: faultTotal}
 	l.tallies[counting] = &tally{limiter: newLimiter(l.link, "fault-counting", bucket, fleet.Config{OnOutage: fleet.FailError})}

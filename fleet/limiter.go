@@ -59,9 +59,6 @@ func NewLimiter(name string, c Config) *Limiter {
 	return l
 }
 
-// Name returns the name.
-func (l *Limiter) Name() string { return l.name }
-
 // Take takes n permits of the key now, all of them or none. If there are several limits, it takes n
 // permits of each of them, or none of any. The result is that of all limits together: the least
 // Limit and Remaining, the largest RetryAfter and ResetAfter. Take of 0 reports how things stand,

@@ -3,63 +3,34 @@ package fleet
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/weir-go/weir/limiter"
 )
 
-// OnOutage is the policy by which a limiter decides while Redis is unavailable: see [ErrUnavailable]. The zero
-// value is no policy. Its text is fail-open, fail-closed, fail-local or fail-error.
-type OnOutage uint8
+// OnOutage is the policy by which a limiter decides while Redis is unavailable: see [ErrUnavailable]. The
+// empty string is no policy.
+type OnOutage string
 
 const (
 	// FailOpen allows every request that does not ask for more than the limit.
-	FailOpen OnOutage = iota + 1
+	FailOpen OnOutage = "fail-open"
 	// FailClosed refuses every request.
-	FailClosed
-	// FailLocal keeps to this node's share of the limit: see Config.Share.
-	FailLocal
+	FailClosed OnOutage = "fail-closed"
+	// FailLocal keeps each key to this node's share of the limit: see Config.Share.
+	FailLocal OnOutage = "fail-local"
 	// FailError returns the error of Redis, and the caller decides.
-	FailError
+	FailError OnOutage = "fail-error"
 )
 
-var onOutageNames = [...]string{FailOpen: "fail-open", FailClosed: "fail-closed", FailLocal: "fail-local", FailError: "fail-error"}
-
-// String returns the policy's text.
-func (o OnOutage) String() string {
-	if o.valid() {
-		return onOutageNames[o]
-	}
-	return fmt.Sprintf("OnOutage(%d)", uint8(o))
-}
-
-func (o OnOutage) valid() bool { return o >= FailOpen && o <= FailError }
-
-// MarshalText returns the policy's text, and an empty one for the zero value.
-func (o OnOutage) MarshalText() ([]byte, error) {
-	switch {
-	case o == 0:
-		return []byte{}, nil
-	case !o.valid():
-		return nil, fmt.Errorf("fleet: OnOutage is %d, must be FailOpen, FailClosed, FailLocal or FailError", uint8(o))
-	}
-	return []byte(onOutageNames[o]), nil
-}
-
-// UnmarshalText sets o to the policy of that text. An empty text is the zero value.
-func (o *OnOutage) UnmarshalText(text []byte) error {
-	if len(text) == 0 {
-		*o = 0
+// validate returns an error unless o is one of the policies.
+func (o OnOutage) validate() error {
+	switch o {
+	case FailOpen, FailClosed, FailLocal, FailError:
 		return nil
 	}
-	i := slices.Index(onOutageNames[:], string(text))
-	if i < 0 {
-		return fmt.Errorf("fleet: OnOutage is %.60q, must be fail-open, fail-closed, fail-local or fail-error", text)
-	}
-	*o = OnOutage(i)
-	return nil
+	return fmt.Errorf("fleet: OnOutage is %.60q, must be fail-open, fail-closed, fail-local or fail-error", string(o))
 }
 
 // fallback decides by the policy.

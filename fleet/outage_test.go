@@ -33,7 +33,7 @@ func TestThePolicyDecidesWhileRedisIsAway(t *testing.T) {
 		fleet.FailClosed: {0, 0, limiter.Result{Limit: 10}},
 		fleet.FailLocal:  {0.5, 5, limiter.Result{Limit: 10}},
 	} {
-		t.Run(away.String(), func(t *testing.T) {
+		t.Run(string(away), func(t *testing.T) {
 			_, l := awayLink(t)
 			b := newBucket(l, fleet.Config{OnOutage: away, Share: c.share})
 			admitted := 0
@@ -127,22 +127,20 @@ func TestConfigSaysWhatIsWrong(t *testing.T) {
 	l := connect(t)
 	one := []fleet.Limit{hourly}
 	for want, c := range map[string]fleet.Config{
-		"fleet: OnOutage is OnOutage(0), must be FailOpen, FailClosed, FailLocal or FailError": {Link: l, Limits: one},
-		"fleet: OnOutage is OnOutage(9), must be FailOpen, FailClosed, FailLocal or FailError": {Link: l, Limits: one, OnOutage: 9},
-		"fleet: Share is 0, must be above 0 and at most 1":                                     {Link: l, Limits: one, OnOutage: fleet.FailLocal},
-		"fleet: Share is 1.5, must be above 0 and at most 1":                                   {Link: l, Limits: one, OnOutage: fleet.FailLocal, Share: 1.5},
-		"fleet: Share is 0.5, must be 0 where OnOutage is fail-open":                           {Link: l, Limits: one, OnOutage: fleet.FailOpen, Share: 0.5},
-		"fleet: MaxKeys is -1, must lie between 1 and 2147483647 (or be 0 for the default)":    {Link: l, Limits: one, OnOutage: fleet.FailOpen, MaxKeys: -1},
-		"fleet: MaxWaiters is -1, must be at least 1 (or 0 for no bound)":                      {Link: l, Limits: one, OnOutage: fleet.FailOpen, MaxWaiters: -1},
-		"fleet: Link is nil, must be given":                                                    {Limits: one, OnOutage: fleet.FailOpen},
-		"fleet: Limits has 0, must have between 1 and 10":                                      {Link: l, OnOutage: fleet.FailOpen},
-		"fleet: Limits has 11, must have between 1 and 10":                                     {Link: l, OnOutage: fleet.FailOpen, Limits: slices.Repeat(one, 11)},
-		"fleet: Limits[1] is nil, must be given":                                               {Link: l, OnOutage: fleet.FailOpen, Limits: []fleet.Limit{hourly, nil}},
+		"fleet: Share is 0, must be above 0 and at most 1":                                  {Link: l, Limits: one, OnOutage: fleet.FailLocal},
+		"fleet: Share is 1.5, must be above 0 and at most 1":                                {Link: l, Limits: one, OnOutage: fleet.FailLocal, Share: 1.5},
+		"fleet: Share is 0.5, must be 0 unless OnOutage is fail-local":                      {Link: l, Limits: one, OnOutage: fleet.FailOpen, Share: 0.5},
+		"fleet: MaxKeys is -1, must lie between 1 and 2147483647 (or be 0 for the default)": {Link: l, Limits: one, OnOutage: fleet.FailOpen, MaxKeys: -1},
+		"fleet: MaxWaiters is -1, must be at least 1 (or 0 for no bound)":                   {Link: l, Limits: one, OnOutage: fleet.FailOpen, MaxWaiters: -1},
+		"fleet: Link is nil, must be given":                                                 {Limits: one, OnOutage: fleet.FailOpen},
+		"fleet: Limits has 0, must have between 1 and 10":                                   {Link: l, OnOutage: fleet.FailOpen},
+		"fleet: Limits has 11, must have between 1 and 10":                                  {Link: l, OnOutage: fleet.FailOpen, Limits: slices.Repeat(one, 11)},
+		"fleet: Limits[1] is nil, must be given":                                            {Link: l, OnOutage: fleet.FailOpen, Limits: []fleet.Limit{hourly, nil}},
 	} {
 		require.EqualError(t, c.Validate(), want)
 	}
 	require.PanicsWithError(t, "fleet: the name is \"a}b\", must not be empty or have braces\n"+
-		"fleet: Link is nil, must be given\nlimiter: Rate is unset, must be above 0\nfleet: OnOutage is OnOutage(0), must be FailOpen, FailClosed, FailLocal or FailError",
+		"fleet: Link is nil, must be given\nlimiter: Rate is unset, must be above 0\nfleet: OnOutage is \"\", must be fail-open, fail-closed, fail-local or fail-error",
 		func() { fleet.NewLimiter("a}b", fleet.Config{Limits: []fleet.Limit{fleet.TokenBucket{}}}) })
 }
 

@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,24 +12,21 @@ import (
 
 func TestPoliciesAreReadAndWrittenAsText(t *testing.T) {
 	for text, policy := range map[string]fleet.OnOutage{
-		"fail-open": fleet.FailOpen, "fail-closed": fleet.FailClosed, "fail-local": fleet.FailLocal, "fail-error": fleet.FailError, "": 0,
+		"fail-open": fleet.FailOpen, "fail-closed": fleet.FailClosed, "fail-local": fleet.FailLocal, "fail-error": fleet.FailError, "": "",
 	} {
 		var read struct{ OnOutage fleet.OnOutage }
 		require.NoError(t, json.Unmarshal([]byte(`{"OnOutage":"`+text+`"}`), &read))
 		require.Equal(t, policy, read.OnOutage)
-		written, err := policy.MarshalText()
+		written, err := json.Marshal(read)
 		require.NoError(t, err)
-		require.Equal(t, text, string(written))
-		if policy != 0 {
-			require.Equal(t, text, policy.String())
-		}
+		require.Equal(t, `{"OnOutage":"`+text+`"}`, string(written))
 	}
-	for _, text := range []string{"open", "Fail-Open", "fail-open ", "0", "\x00"} {
-		policy := fleet.FailLocal
-		require.ErrorContains(t, policy.UnmarshalText([]byte(text)), "must be fail-open, fail-closed, fail-local or fail-error", "%q", text)
-		require.Equal(t, fleet.FailLocal, policy)
+}
+
+func TestValidateRefusesUnknownPolicies(t *testing.T) {
+	l := connect(t)
+	for _, policy := range []fleet.OnOutage{"", "open", "Fail-Open", "fail-open ", "0", "\x00"} {
+		err := fleet.Config{Link: l, Limits: []fleet.Limit{hourly}, OnOutage: policy}.Validate()
+		require.EqualError(t, err, fmt.Sprintf("fleet: OnOutage is %q, must be fail-open, fail-closed, fail-local or fail-error", string(policy)))
 	}
-	_, err := fleet.OnOutage(9).MarshalText()
-	require.EqualError(t, err, "fleet: OnOutage is 9, must be FailOpen, FailClosed, FailLocal or FailError")
-	require.Equal(t, "OnOutage(9)", fleet.OnOutage(9).String())
 }

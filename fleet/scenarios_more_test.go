@@ -111,7 +111,7 @@ func TestScenarioL56_NoTimeToLiveIsZero(t *testing.T) {
 func TestScenarioL59_RedisHangs(t *testing.T) {
 	const timeout, slack, failures = 100 * ms, 400 * ms, 5
 	for away, want := range map[fleet.OnOutage]int{fleet.FailOpen: 100, fleet.FailClosed: 0, fleet.FailLocal: 5, fleet.FailError: 0} {
-		t.Run(away.String(), func(t *testing.T) {
+		t.Run(string(away), func(t *testing.T) {
 			s := redistest.Start(t)
 			l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: timeout, Breaker: breaker.Config{Cooldown: 300 * ms}})
 			c := fleet.Config{OnOutage: away}

@@ -318,7 +318,7 @@ func newTwoServers(t *testing.T, name string, timeout time.Duration) twoServers 
 func TestThePolicyStandsInForTheSharedLimitAlone(t *testing.T) {
 	own, all := fleet.FixedWindow{Limit: 6, Window: 24 * 365 * time.Hour}, fleet.Shared{Limit: fleet.FixedWindow{Limit: 4, Window: 24 * 365 * time.Hour}}
 	for policy, admitted := range map[fleet.OnOutage]int{fleet.FailOpen: 6, fleet.FailClosed: 0, fleet.FailLocal: 2, fleet.FailError: 0} {
-		t.Run(policy.String(), func(t *testing.T) {
+		t.Run(string(policy), func(t *testing.T) {
 			two := newTwoServers(t, "stand-in", 200*ms)
 			c := fleet.Config{OnOutage: policy, MaxDenied: fleet.Off}
 			if policy == fleet.FailLocal {

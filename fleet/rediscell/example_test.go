@@ -56,22 +56,22 @@ func ExampleThrottle() {
 		Link: exampleLink(), Limits: []fleet.Limit{rediscell.Limit(15, 30, time.Minute)}, OnOutage: fleet.FailOpen,
 	})
 	reply, err := rediscell.Throttle(context.Background(), replies, "user:42", 1)
-	fmt.Println(reply.Integers(), err)
-	// Output: [0 16 15 -1 2] <nil>
+	fmt.Println(reply, err)
+	// Output: {false 16 15 -1 2} <nil>
 }
 
 func ExampleReplyOf() {
 	refused := limiter.Result{Limit: 16, RetryAfter: 1300 * time.Millisecond, ResetAfter: 31300 * time.Millisecond}
 	reply := rediscell.ReplyOf(refused)
 	fmt.Println(reply.Limited, reply.RetryAfter)
-	fmt.Println(reply.Integers())
+	fmt.Println(reply)
 	// Output:
 	// true 2
-	// [1 16 0 2 32]
+	// {true 16 0 2 32}
 }
 
 func ExampleReply() {
 	reply := rediscell.Reply{Limited: true, Limit: 16, RetryAfter: 2, ResetAfter: 32}
-	fmt.Println(reply.Integers())
-	// Output: [1 16 0 2 32]
+	fmt.Println(reply)
+	// Output: {true 16 0 2 32}
 }

@@ -1,12 +1,12 @@
 // Package rediscell does what the command CL.THROTTLE of redis-cell does, with the module or without
-// it, and answers in its five integers.
+// it, and answers with its five numbers.
 //
 //	// CL.THROTTLE reply:user:42 15 30 60
 //	replies := fleet.NewLimiter("reply", fleet.Config{
 //		Link: link, Limits: []fleet.Limit{rediscell.Limit(15, 30, time.Minute)}, OnOutage: fleet.FailOpen,
 //	})
 //	reply, err := rediscell.Throttle(ctx, replies, "user:42", 1)
-//	fmt.Println(reply.Integers()) // [0 16 15 -1 2]
+//	fmt.Println(reply) // {false 16 15 -1 2}
 //
 // It is for programs that read these numbers already, or hand them on. Others use the
 // [fleet.Result] of Take, whose times are no whole seconds and which tells "later" from "never".
@@ -72,15 +72,6 @@ func ReplyOf(r limiter.Result) Reply {
 		reply.RetryAfter = max(seconds(r.RetryAfter), 1)
 	}
 	return reply
-}
-
-// Integers returns the five numbers in the order of redis-cell.
-func (r Reply) Integers() [5]int64 {
-	limited := int64(0)
-	if r.Limited {
-		limited = 1
-	}
-	return [5]int64{limited, r.Limit, r.Remaining, r.RetryAfter, r.ResetAfter}
 }
 
 // seconds are the seconds of d, one more if whole milliseconds are left over.
