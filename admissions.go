@@ -14,27 +14,19 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Admissions counts what became of the calls at a gate's limits, over its whole life.
-type Admissions struct {
-	Allowed   int64 // calls that passed at once
-	Waited    int64 // calls that passed after a wait
-	Refused   int64 // calls over a limit, or refused by a hold
-	Cancelled int64 // calls whose caller gave up while waiting
-	Waiting   int64 // calls that wait now
-}
+// Admissions returns how many calls the gate's limits have allowed and refused. Refused includes the
+// calls that a hold has refused. Shadowed and Near are 0. Without a limit, only calls that a hold has
+// refused are counted. For a gate of a [Group] the counts cover all gates of the group.
+func (g *Gate) Admissions() limiter.Stats { return g.admitted.load() }
 
-// Admissions returns what became of the calls at the gate's limits. Without a limit it counts only the
-// calls that a hold has refused. For a gate of a [Group] it covers all gates of the group.
-func (g *Gate) Admissions() Admissions { return g.admitted.load() }
-
-func (a *admissions) load() Admissions {
-	return Admissions{
+func (a *admissions) load() limiter.Stats {
+	return limiter.Stats{
 		Allowed: a.allowed.Load(), Waited: a.waited.Load(),
 		Refused: a.refused.Load(), Cancelled: a.cancelled.Load(), Waiting: a.waiting.Load(),
 	}
 }
 
-// admissions is the live form of Admissions, with the error that refuses.
+// admissions counts the calls at the limits of a gate, or of all gates of a group.
 type admissions struct {
 	allowed, waited, refused, cancelled atomic.Int64
 

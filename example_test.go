@@ -100,13 +100,14 @@ func ExampleParts() {
 	// true
 }
 
-func ExampleAdmissions() {
+func ExampleGate_Admissions() {
 	g := weir.New("g", weir.Config{Rate: limiter.PerHour(1)})
 	for range 3 {
 		_ = g.Run(context.Background(), func(context.Context) error { return nil })
 	}
-	fmt.Printf("%+v\n", g.Admissions())
-	// Output: {Allowed:1 Waited:0 Refused:2 Cancelled:0 Waiting:0}
+	counts := g.Admissions()
+	fmt.Println(counts.Allowed, counts.Refused)
+	// Output: 1 2
 }
 
 func ExampleGroup() {

@@ -49,7 +49,7 @@ func TestGateLimits(t *testing.T) {
 		require.NoError(t, g.Run(bg(), succeed))
 		require.NotSame(t, err, g.Run(bg(), succeed))
 		require.Equal(t, window.Counts{Successes: 3}, g.Breaker().Counts(), "what the limiter refused is no call")
-		require.Equal(t, weir.Admissions{Allowed: 3, Refused: 3}, g.Admissions())
+		require.Equal(t, limiter.Stats{Allowed: 3, Refused: 3}, g.Admissions())
 	})
 }
 
@@ -164,7 +164,7 @@ func TestGateWaitsAsLongAsItMay(t *testing.T) {
 		ctx, cancel := context.WithCancel(bg())
 		time.AfterFunc(10*time.Millisecond, cancel)
 		require.ErrorIs(t, g.Run(ctx, succeed), context.Canceled)
-		require.Equal(t, weir.Admissions{Allowed: 1, Waited: 2, Refused: 2, Cancelled: 1}, g.Admissions())
+		require.Equal(t, limiter.Stats{Allowed: 1, Waited: 2, Refused: 2, Cancelled: 1}, g.Admissions())
 
 		hurried, stop := context.WithTimeout(bg(), time.Millisecond)
 		defer stop()
@@ -200,7 +200,7 @@ func TestWaitersAreRefusedWhenTheBreakerOpens(t *testing.T) {
 		require.Equal(t, int64(50), refused.Load())
 		require.Equal(t, 500*time.Millisecond, time.Since(start), "at once")
 		require.Equal(t, int64(50), g.Totals().Refused)
-		require.Equal(t, weir.Admissions{Allowed: 20}, g.Admissions())
+		require.Equal(t, limiter.Stats{Allowed: 20}, g.Admissions())
 		time.Sleep(500 * time.Millisecond)
 		require.Equal(t, 1, g.Limiter().Take(0).Remaining, "and they took no token")
 	})
@@ -460,10 +460,10 @@ func TestGateShowsWhoWaitsAndForHowLong(t *testing.T) {
 		}
 		wg.Go(func() { _ = g.Run(ctx, succeed) })
 		synctest.Wait()
-		require.Equal(t, weir.Admissions{Allowed: 1, Waiting: 3}, g.Admissions())
+		require.Equal(t, limiter.Stats{Allowed: 1, Waiting: 3}, g.Admissions())
 		leave()
 		wg.Wait()
-		require.Equal(t, weir.Admissions{Allowed: 1, Waited: 2, Cancelled: 1}, g.Admissions())
+		require.Equal(t, limiter.Stats{Allowed: 1, Waited: 2, Cancelled: 1}, g.Admissions())
 		shown := 0
 		for s, h := range g.Histograms {
 			shown++

@@ -193,9 +193,9 @@ func (g *Group[K]) Forget(key K) bool {
 	return known
 }
 
-// Admissions returns what became of the calls of all keys at their limiters; zeros
-// where there are none.
-func (g *Group[K]) Admissions() Admissions { return g.admitted.load() }
+// Admissions returns how many calls of all keys their limits have allowed and refused: see
+// [Gate.Admissions].
+func (g *Group[K]) Admissions() limiter.Stats { return g.admitted.load() }
 
 // Histograms yields how long the calls took, by key: see [breaker.Group.Histograms]; and
 // how long those of all keys waited, if Config.MaxWait is set.

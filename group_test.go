@@ -45,7 +45,7 @@ func TestGatesOfAKeyAreAsOne(t *testing.T) {
 		require.Equal(t, "hosts", kept.Name())
 		require.Equal(t, 2, g.Len())
 		require.ElementsMatch(t, []string{"a", "b"}, slices.Collect(maps.Keys(maps.Collect(g.All()))))
-		require.Equal(t, weir.Admissions{Allowed: 5, Refused: 2}, g.Admissions())
+		require.Equal(t, limiter.Stats{Allowed: 5, Refused: 2}, g.Admissions())
 		require.Equal(t, g.Admissions(), kept.Admissions())
 	})
 }
@@ -60,7 +60,7 @@ func TestCallersWaitForTheirKey(t *testing.T) {
 		}
 		wg.Wait()
 		require.Equal(t, 2*time.Second, time.Since(began))
-		require.Equal(t, weir.Admissions{Allowed: 2, Waited: 2}, g.Admissions())
+		require.Equal(t, limiter.Stats{Allowed: 2, Waited: 2}, g.Admissions())
 
 		g.Get("b").Hold(10 * time.Second)
 		require.ErrorIs(t, g.Get("b").Run(t.Context(), succeed), limiter.ErrLimited, "longer than MaxWait")

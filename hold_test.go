@@ -207,7 +207,7 @@ func TestHeldCallsAreCountedAndShown(t *testing.T) {
 		for range 3 {
 			require.Error(t, shows.gate.Run(t.Context(), succeed))
 		}
-		require.Equal(t, weir.Admissions{Refused: 3}, shows.gate.Admissions())
+		require.Equal(t, limiter.Stats{Refused: 3}, shows.gate.Admissions())
 		after, _ := shown(shows.source)
 		require.InDelta(t, 3, after["weir.limiter.requests"], 0)
 		require.Zero(t, shows.gate.Totals().Refused, "the breaker refused nothing")

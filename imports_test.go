@@ -56,7 +56,7 @@ var apart = map[string][]string{
 	"fleet/rediscell":   {"limiter", "fleet", "fleet/internal"},
 	"fleet/redisson":    {"fleet", "fleet/internal"},
 	"weirgrpc": {
-		"weir", "stat", "limiter", "breaker", "throttle", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace",
+		"weir", "limiter", "breaker", "throttle", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace",
 		"google.golang.org/genproto/googleapis/rpc/...", "google.golang.org/grpc/...", "google.golang.org/protobuf/...",
 	},
 	"weirhttp/otelweir": {"weir", "breaker", "limiter", "weirhttp", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace"},

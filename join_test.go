@@ -83,7 +83,7 @@ func TestACallTakesATokenOfTheLimiterAndOneOfTheRemote(t *testing.T) {
 	j := join(0)
 	require.NoError(t, j.Run(bg(), succeed))
 	require.Equal(t, [2]int{4, 2}, j.left())
-	require.Equal(t, weir.Admissions{Allowed: 1}, j.Admissions())
+	require.Equal(t, limiter.Stats{Allowed: 1}, j.Admissions())
 }
 
 func TestWhatTheRemoteRefusesTakesNoToken(t *testing.T) {
@@ -95,7 +95,7 @@ func TestWhatTheRemoteRefusesTakesNoToken(t *testing.T) {
 	require.ErrorIs(t, err, limiter.ErrLimited)
 	require.InDelta(t, 20, weir.RetryAfter(err).Seconds(), 1)
 	require.Equal(t, [2]int{2, 0}, j.left())
-	require.Equal(t, weir.Admissions{Allowed: 3, Refused: 1}, j.Admissions())
+	require.Equal(t, limiter.Stats{Allowed: 3, Refused: 1}, j.Admissions())
 	require.EqualValues(t, 3, j.Breaker().Counts().Calls())
 	values, _ := shown(weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Remote: newRemote(1)}))
 	require.Contains(t, values, "weir.limiter.requests")
@@ -167,7 +167,7 @@ func TestTokensComeBackWhenAHoldBeginsWhileTheRemoteIsAsked(t *testing.T) {
 		err := j.Run(bg(), succeed)
 		require.ErrorIs(t, err, limiter.ErrLimited)
 		require.Equal(t, time.Hour, weir.RetryAfter(err))
-		require.Equal(t, weir.Admissions{Refused: 1}, j.Admissions())
+		require.Equal(t, limiter.Stats{Refused: 1}, j.Admissions())
 		require.Equal(t, 3, j.left()[1])
 	})
 }
@@ -230,7 +230,7 @@ func TestACallerThatGivesUpWhileTheRemoteIsAskedIsCounted(t *testing.T) {
 	ctx, cancel := context.WithCancel(bg())
 	j.remote.during = cancel
 	require.ErrorIs(t, j.Run(ctx, succeed), context.Canceled)
-	require.Equal(t, weir.Admissions{Cancelled: 1}, j.Admissions())
+	require.Equal(t, limiter.Stats{Cancelled: 1}, j.Admissions())
 	require.Equal(t, [2]int{5, 3}, j.left())
 }
 
@@ -254,12 +254,12 @@ func TestACallWaitsForTheLimiterAndTheRemoteTogether(t *testing.T) {
 			require.Equal(t, c.ok, err == nil, "%v", err)
 			if c.ok {
 				require.Equal(t, c.waits, time.Since(began))
-				require.Equal(t, weir.Admissions{Allowed: 3, Waited: 1}, j.Admissions())
+				require.Equal(t, limiter.Stats{Allowed: 3, Waited: 1}, j.Admissions())
 				return
 			}
 			require.ErrorIs(t, err, limiter.ErrLimited)
 			require.LessOrEqual(t, time.Since(began), c.maxWait)
-			require.Equal(t, weir.Admissions{Allowed: 3, Refused: 1}, j.Admissions())
+			require.Equal(t, limiter.Stats{Allowed: 3, Refused: 1}, j.Admissions())
 			time.Sleep(time.Minute)
 			require.Equal(t, [2]int{5, 3}, j.left())
 		})

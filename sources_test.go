@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"iter"
 	"maps"
-	"net/http"
 	"os"
 	"path"
 	"slices"
@@ -44,7 +43,6 @@ func sources(t *testing.T) map[string][]stat.Source {
 	waits := limiter.NamedConfig{Waits: true}
 	keys := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Name: "n", Named: waits})
 	byIP := weirhttp.Policy{Name: "p", Limit: 1, Window: time.Hour, By: weirhttp.ByIP}
-	transport := weirhttp.NewTransport(weirhttp.One(weir.New("transport", rate)), weirhttp.TransportConfig{})
 	group, keyed := breaker.NewGroup[string]("g", breaker.GroupConfig{Breaker: timed}), hosts(weir.GroupConfig{Gate: rate})
 	_, _ = group.Get("a"), keyed.Get("a")
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{silent{}}},
@@ -52,7 +50,7 @@ func sources(t *testing.T) map[string][]stat.Source {
 	monitor.Evaluate(time.Now())
 
 	return map[string][]stat.Source{
-		"weir.Gate":             {weir.New("g", rate), weir.New("g", weir.Config{})},
+		"weir.Gate":             {weir.New("g", rate), weir.New("g", weir.Config{}), weir.Join("open", weir.Parts{Breaker: open})},
 		"weir.Group":            {keyed, hosts(weir.GroupConfig{})},
 		"breaker.Breaker":       {breaker.New("b", timed), open},
 		"breaker.Group":         {group},
@@ -67,9 +65,7 @@ func sources(t *testing.T) map[string][]stat.Source {
 		"limiter.Group":         {keys},
 		"window.Calls":          {latent, last},
 		"alert.Monitor":         {monitor},
-		"weirhttp.Gates":        {weirhttp.Pick(func(*http.Request) *weirhttp.Gates { return nil }, weirhttp.Per(keyed, weirhttp.ByHost), weirhttp.One(weir.Join("open", weir.Parts{Breaker: open})))},
 		"weirhttp.Limit":        {weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{byIP}})},
-		"weirhttp.Transport":    {transport},
 	}
 }
 

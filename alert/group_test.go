@@ -58,11 +58,11 @@ func TestEachWatchesTheMembersOfAnyGroup(t *testing.T) {
 }
 
 func TestEachWatchesTheHostsOfATransport(t *testing.T) {
-	transport := weirhttp.NewTransport(weirhttp.PerHost("web", weir.Config{}), weirhttp.TransportConfig{Base: anyServer{}})
-	client := &http.Client{Transport: transport}
+	hosts := weir.NewGroup[string]("web", weir.GroupConfig{})
+	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.ByHost), weirhttp.TransportConfig{Base: anyServer{}})}
 	monitor := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
 		Name: "host is called", When: alert.Above(0), MinCalls: 3,
-		Value: alert.Each(transport.All(), func(host *weir.Gate) alert.Value { return alert.Rate(host, time.Minute) }),
+		Value: alert.Each(hosts.All(), func(host *weir.Gate) alert.Value { return alert.Rate(host, time.Minute) }),
 	})
 	require.NoError(t, getFrom(t.Context(), client, "a"))
 	require.NoError(t, getFrom(t.Context(), client, "b"))

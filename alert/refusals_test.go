@@ -52,8 +52,8 @@ func TestRefusalsOfEachKindOfSource(t *testing.T) {
 		require.NoError(t, breakers.Get(key).Run(t.Context(), fine))
 	}
 	search := throttle.New("search", throttle.Config{})
-	hosts := weirhttp.PerHost("web", weir.Config{Rate: tenAnHour(), Burst: 10})
-	client := &http.Client{Transport: weirhttp.NewTransport(hosts, weirhttp.TransportConfig{Base: anyServer{}})}
+	hosts := weir.NewGroup[string]("web", weir.GroupConfig{Gate: weir.Config{Rate: tenAnHour(), Burst: 10}})
+	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.ByHost), weirhttp.TransportConfig{Base: anyServer{}})}
 	for name, c := range map[string]struct {
 		of   stat.Source
 		call func(key string) error

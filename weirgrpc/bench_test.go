@@ -21,10 +21,10 @@ func BenchmarkClientUnary(b *testing.B) {
 	shut.Breaker().Force(breaker.ForcedOpen)
 	cc := connect(b, link{target: "passthrough:///nowhere"}, nil)
 	invoke := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return nil }
-	for name, gates := range map[string]*weirgrpc.Gates{
+	for name, gates := range map[string]gateFunc{
 		"one":        weirgrpc.One(weir.New("g", weir.Config{})),
 		"limited":    weirgrpc.One(weir.New("g", weir.Config{Rate: limiter.PerSecond(1e9)})),
-		"per method": weirgrpc.PerMethod("g", weir.Config{}),
+		"per method": perMethod("g", weir.Config{}),
 		"refused":    weirgrpc.One(shut),
 	} {
 		b.Run(name, func(b *testing.B) {
@@ -46,7 +46,7 @@ func BenchmarkServerUnary(b *testing.B) {
 		"none":  nil,
 		"shed":  {weirgrpc.Shed(limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 10, Name: "places"}))},
 		"peer":  {weirgrpc.LimitBy(keys, weirgrpc.ByPeer)},
-		"guard": {weirgrpc.Guard(weirgrpc.PerMethod("g", weir.Config{}))},
+		"guard": {weirgrpc.Guard(perMethod("g", weir.Config{}))},
 	} {
 		b.Run(name, func(b *testing.B) {
 			server := newServer(rules...)
@@ -60,13 +60,13 @@ func BenchmarkServerUnary(b *testing.B) {
 
 // A call over loopback, with weir on both sides and without.
 func BenchmarkCallParallel(b *testing.B) {
-	guarded := weirgrpc.PerMethod("far", weir.Config{})
+	guarded := perMethod("far", weir.Config{})
 	for name, step := range map[string]struct {
 		server *weirgrpc.Server
 		client *weirgrpc.Client
 	}{
 		"without": {},
-		"with":    {newServer(weirgrpc.Guard(guarded)), newClient(weirgrpc.PerMethod("near", weir.Config{}))},
+		"with":    {newServer(weirgrpc.Guard(guarded)), newClient(perMethod("near", weir.Config{}))},
 	} {
 		b.Run(name, func(b *testing.B) {
 			cc := serve(b, overTCP(b), &service{}, step.server, step.client)

@@ -32,21 +32,21 @@ type ClientConfig struct {
 // Client guards the calls of a gRPC client. Its methods are interceptors: they may be
 // called from any number of goroutines, and one Client may serve several connections.
 type Client struct {
-	gates         *Gates
+	gate          func(context.Context, Call) *weir.Gate
 	classify      func(error) breaker.Outcome
 	maxRetryAfter time.Duration
 	onRefusal     func(context.Context, *RefusedError)
 }
 
-// NewClient returns a client whose calls go through the gates. It panics if gates is nil.
-func NewClient(gates *Gates, c ClientConfig) *Client {
-	if gates == nil {
-		panic("weirgrpc: NewClient needs gates")
+// NewClient returns a client whose calls go through the gates. It panics if gate is nil.
+func NewClient(gate func(context.Context, Call) *weir.Gate, c ClientConfig) *Client {
+	if gate == nil {
+		panic(errors.New("weirgrpc: NewClient needs a gate function"))
 	}
 	if c.MaxRetryAfter == 0 {
 		c.MaxRetryAfter = time.Minute
 	}
-	return &Client{gates: gates, classify: orClassify(c.Classify), maxRetryAfter: c.MaxRetryAfter, onRefusal: c.OnRefusal}
+	return &Client{gate: gate, classify: orClassify(c.Classify), maxRetryAfter: c.MaxRetryAfter, onRefusal: c.OnRefusal}
 }
 
 var _ grpc.UnaryClientInterceptor = (*Client)(nil).Unary
@@ -58,7 +58,7 @@ var _ grpc.UnaryClientInterceptor = (*Client)(nil).Unary
 // A panic on the way counts as a failure and goes on up untouched.
 func (c *Client) Unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	call := Call{Method: method, Target: cc.Target()}
-	gate := c.gates.gate(ctx, call)
+	gate := c.gate(ctx, call)
 	if gate == nil {
 		return invoker(ctx, method, req, reply, cc, opts...)
 	}

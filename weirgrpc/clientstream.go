@@ -25,7 +25,7 @@ var _ grpc.StreamClientInterceptor = (*Client)(nil).Stream
 // context is done or its connection is closed.
 func (c *Client) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	call := Call{Method: method, Target: cc.Target()}
-	gate := c.gates.gate(ctx, call)
+	gate := c.gate(ctx, call)
 	if gate == nil {
 		return streamer(ctx, desc, cc, method, opts...)
 	}

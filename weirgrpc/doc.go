@@ -1,10 +1,11 @@
 // Package weirgrpc guards the calls of gRPC clients and servers: it limits them, and stops calling
 // what fails.
 //
-// The calls of a client go through gates: one for each method, one for each key of yours such as
-// the service or a tenant, or one for all.
+// The calls of a client go through gates: one gate per method, per service or per tenant, or one gate
+// for all calls.
 //
-//	stock := weirgrpc.NewClient(weirgrpc.PerMethod("stock", weir.Config{Rate: limiter.PerSecond(200)}), weirgrpc.ClientConfig{})
+//	methods := weir.NewGroup[string]("stock", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(200)}})
+//	stock := weirgrpc.NewClient(weirgrpc.Per(methods, weirgrpc.ByMethod), weirgrpc.ClientConfig{})
 //
 //	conn, err := grpc.NewClient(target, creds,
 //		grpc.WithChainUnaryInterceptor(stock.Unary),
@@ -14,9 +15,9 @@
 // the rules before is given back.
 //
 //	shop := weirgrpc.NewServer(weirgrpc.ServerConfig{},
-//		weirgrpc.Shed(inFlight),                                   // a bound on calls in flight
-//		weirgrpc.LimitBy(clients, weirgrpc.ByPeer),                // a limit for each client
-//		weirgrpc.Guard(weirgrpc.PerMethod("shop", weir.Config{}))) // a breaker for each handler
+//		weirgrpc.Shed(inFlight),                                         // a bound on calls in flight
+//		weirgrpc.LimitBy(clients, weirgrpc.ByPeer),                      // one limit per client
+//		weirgrpc.Guard(weirgrpc.Per(handlers, weirgrpc.ByMethod))) // one breaker per method
 //
 //	server := grpc.NewServer(
 //		grpc.ChainUnaryInterceptor(shop.Unary),

@@ -30,7 +30,8 @@ func Example() {
 	go func() { _ = server.Serve(listener) }()
 	defer server.Stop()
 
-	stock := weirgrpc.NewClient(weirgrpc.PerMethod("stock", weir.Config{}), weirgrpc.ClientConfig{})
+	methods := weir.NewGroup[string]("stock", weir.GroupConfig{})
+	stock := weirgrpc.NewClient(weirgrpc.Per(methods, weirgrpc.ByMethod), weirgrpc.ClientConfig{})
 	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithChainUnaryInterceptor(stock.Unary), grpc.WithChainStreamInterceptor(stock.Stream))
 	if err != nil {

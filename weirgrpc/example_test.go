@@ -46,9 +46,8 @@ func dial(target string, client *weirgrpc.Client) *grpc.ClientConn {
 
 // Nobody listens at this target, so after three calls it is left alone.
 func ExampleClient() {
-	stock := weirgrpc.NewClient(
-		weirgrpc.PerMethod("stock", weir.Config{Breaker: breaker.Config{MinCalls: 3}}),
-		weirgrpc.ClientConfig{})
+	methods := weir.NewGroup[string]("stock", weir.GroupConfig{Gate: weir.Config{Breaker: breaker.Config{MinCalls: 3}}})
+	stock := weirgrpc.NewClient(weirgrpc.Per(methods, weirgrpc.ByMethod), weirgrpc.ClientConfig{})
 	conn := dial("127.0.0.1:1", stock)
 	defer conn.Close()
 
@@ -87,7 +86,7 @@ func ExampleServer() {
 	shop := weirgrpc.NewServer(weirgrpc.ServerConfig{},
 		weirgrpc.Shed(inFlight),
 		weirgrpc.LimitBy(clients, weirgrpc.ByPeer),
-		weirgrpc.Guard(weirgrpc.PerMethod("shop", weir.Config{})))
+		weirgrpc.Guard(perMethod("shop", weir.Config{})))
 	target, stop := start(shop)
 	defer stop()
 
@@ -122,18 +121,17 @@ func ExampleServerConfig() {
 	// Output: 0 1
 }
 
-// A tenant that fails does not stop the others, and some calls are not guarded at all. An
-// exporter that is given gates shows the figures of all tenants.
-func ExampleGates() {
+// Each tenant has a gate of its own. Health checks have no gate.
+func ExamplePer() {
 	tenants := weir.NewGroup[string]("tenants", weir.GroupConfig{MaxKeys: 1000})
 	perTenant := weirgrpc.Per(tenants, weirgrpc.ByMetadata("tenant"))
-	gates := weirgrpc.Pick(func(ctx context.Context, call weirgrpc.Call) *weirgrpc.Gates {
+	gate := func(ctx context.Context, call weirgrpc.Call) *weir.Gate {
 		if weirgrpc.ByService(ctx, call) == "grpc.health.v1.Health" {
 			return nil
 		}
-		return perTenant
-	}, perTenant)
-	shop := weirgrpc.NewServer(weirgrpc.ServerConfig{}, weirgrpc.Guard(gates))
+		return perTenant(ctx, call)
+	}
+	shop := weirgrpc.NewServer(weirgrpc.ServerConfig{}, weirgrpc.Guard(gate))
 
 	serve := func(context.Context, any) (any, error) { return nil, nil }
 	for _, method := range []string{"/grpc.health.v1.Health/Check", "/shop.Stock/Get"} {

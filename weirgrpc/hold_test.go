@@ -25,20 +25,20 @@ import (
 )
 
 // everyGates returns gates of each kind. None refuses a call unless it is held.
-func everyGates() map[string]*weirgrpc.Gates {
+func everyGates() map[string]gateFunc {
 	rate := weir.Config{Rate: limiter.PerSecond(1000)}
 	in := func(s breaker.State) weir.Config { return weir.Config{Breaker: breaker.Config{Initial: s}} }
 	small := weir.NewGroup[string]("shop", weir.GroupConfig{MaxKeys: 1})
 	_ = small.Get("busy").Run(context.Background(), func(context.Context) error { return errors.New("down") })
-	return map[string]*weirgrpc.Gates{
-		"method":       weirgrpc.PerMethod("shop", weir.Config{}),
+	return map[string]gateFunc{
+		"method":       perMethod("shop", weir.Config{}),
 		"service":      perService("shop", rate),
 		"target":       perTarget("shop", weir.Config{Rate: limiter.Unlimited()}),
 		"one":          weirgrpc.One(weir.New("shop", weir.Config{})),
 		"joined":       weirgrpc.One(weir.Join("shop", weir.Parts{Breaker: breaker.New("b", breaker.Config{})})),
-		"shadow":       weirgrpc.PerMethod("shop", in(breaker.Shadow)),
-		"forced":       weirgrpc.PerMethod("shop", in(breaker.ForcedClosed)),
-		"disabled":     weirgrpc.PerMethod("shop", in(breaker.Disabled)),
+		"shadow":       perMethod("shop", in(breaker.Shadow)),
+		"forced":       perMethod("shop", in(breaker.ForcedClosed)),
+		"disabled":     perMethod("shop", in(breaker.Disabled)),
 		"without room": weirgrpc.Per(small, func(_ context.Context, c weirgrpc.Call) string { return c.Method }),
 	}
 }

@@ -207,10 +207,16 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
-func perService(name string, c weir.Config) *weirgrpc.Gates {
+type gateFunc = func(context.Context, weirgrpc.Call) *weir.Gate
+
+func perMethod(name string, c weir.Config) gateFunc {
+	return weirgrpc.Per(weir.NewGroup[string](name, weir.GroupConfig{Gate: c}), weirgrpc.ByMethod)
+}
+
+func perService(name string, c weir.Config) gateFunc {
 	return weirgrpc.Per(weir.NewGroup[string](name, weir.GroupConfig{Gate: c}), weirgrpc.ByService)
 }
 
-func perTarget(name string, c weir.Config) *weirgrpc.Gates {
+func perTarget(name string, c weir.Config) gateFunc {
 	return weirgrpc.Per(weir.NewGroup[string](name, weir.GroupConfig{Gate: c}), func(_ context.Context, call weirgrpc.Call) string { return call.Target })
 }

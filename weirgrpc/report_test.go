@@ -38,7 +38,7 @@ func (s *span) SetAttributes(attrs ...attribute.KeyValue) {
 
 func TestARefusalIsToldInItsSpan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gates := weirgrpc.PerMethod("shop", weir.Config{Rate: limiter.PerSecond(4), Burst: 1, Breaker: breaker.Config{ConsecutiveFailures: 1, Cooldown: 2 * time.Second}})
+		gates := perMethod("shop", weir.Config{Rate: limiter.PerSecond(4), Burst: 1, Breaker: breaker.Config{ConsecutiveFailures: 1, Cooldown: 2 * time.Second}})
 		client := newClient(gates)
 		down := &service{unary: func(context.Context, string) (string, error) { return "", context.DeadlineExceeded }}
 		cc := serve(t, inMemory(), down, nil, client)

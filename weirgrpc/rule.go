@@ -10,43 +10,40 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Rule is what calls have to pass on a [Server]: [Limit], [LimitBy], [LimitRemote], [Shed] or [Guard].
-type Rule interface {
-	// admit lets a call in, and returns what it holds, nil for nothing; or else an error.
-	admit(ctx context.Context, call Call) (pass, error)
+// Rule decides which calls a [Server] serves. [Limit], [LimitBy], [LimitRemote], [Shed] and [Guard]
+// return rules. The zero value is not usable.
+type Rule struct {
+	// admit returns what the call holds until it ends, or nil if it holds nothing. An error refuses the
+	// call.
+	admit func(ctx context.Context, call Call) (pass, error)
 }
 
-// pass is what a call that was let in holds of a rule.
+// pass is what a call holds of a rule that has admitted it.
 type pass interface {
-	judge(o breaker.Outcome) // what the call has come to; at most once
-	end()                    // the handler is over
-	back()                   // the call was not served: instead of the others
+	record(o breaker.Outcome) // the outcome of the call, at most once
+	end()                     // the handler has returned
+	undo()                    // the call was not served; called instead of record and end
 }
-
-// rule is a Rule that is a function.
-type rule func(ctx context.Context, call Call) (pass, error)
-
-func (r rule) admit(ctx context.Context, call Call) (pass, error) { return r(ctx, call) }
 
 // Guard has calls go through the gates, so that handlers which fail are left alone for a
 // while. A deadline of the client's that passes is a failure: where clients set short ones
-// at will, give a ServerConfig.Classify that ignores it. It panics if gates is nil.
-func Guard(gates *Gates) Rule {
-	if gates == nil {
-		panic("weirgrpc: Guard needs gates")
+// at will, give a ServerConfig.Classify that ignores it. It panics if gate is nil.
+func Guard(gate func(context.Context, Call) *weir.Gate) Rule {
+	if gate == nil {
+		panic(errors.New("weirgrpc: Guard needs a gate function"))
 	}
-	return rule(func(ctx context.Context, call Call) (pass, error) {
-		gate := gates.gate(ctx, call)
-		if gate == nil {
+	return Rule{func(ctx context.Context, call Call) (pass, error) {
+		g := gate(ctx, call)
+		if g == nil {
 			return nil, nil
 		}
-		p := &gatePass{gate: gate, ctx: ctx}
+		p := &gatePass{gate: g, ctx: ctx}
 		var err error
-		if p.permit, err = gate.Allow(ctx); err != nil {
+		if p.permit, err = g.Allow(ctx); err != nil {
 			return nil, err
 		}
 		return p, nil
-	})
+	}}
 }
 
 type gatePass struct {
@@ -55,12 +52,12 @@ type gatePass struct {
 	permit breaker.Permit
 }
 
-func (p *gatePass) judge(o breaker.Outcome) { p.permit.Record(o) }
+func (p *gatePass) record(o breaker.Outcome) { p.permit.Record(o) }
 
 // end counts only where the handler has not returned.
 func (p *gatePass) end() { p.permit.Record(breaker.Failure) }
 
-func (p *gatePass) back() {
+func (p *gatePass) undo() {
 	p.permit.Record(breaker.Ignored)
 	p.gate.Refund(p.ctx)
 }
@@ -70,9 +67,9 @@ func Limit(l *limiter.Named) Rule {
 	if l == nil {
 		panic("weirgrpc: Limit needs a limiter")
 	}
-	return rule(func(context.Context, Call) (pass, error) {
+	return Rule{func(context.Context, Call) (pass, error) {
 		return admitted(l.Name(), l.Take(1), func() { l.Refund(1) })
-	})
+	}}
 }
 
 // LimitBy is a limit for each key of calls, such as [ByPeer], [ByMethod] or one of yours. If the group
@@ -83,11 +80,11 @@ func LimitBy[K comparable](g *limiter.Group[K], key func(ctx context.Context, ca
 	if g == nil || key == nil {
 		panic("weirgrpc: LimitBy needs a group and a key")
 	}
-	return rule(func(ctx context.Context, call Call) (pass, error) {
+	return Rule{func(ctx context.Context, call Call) (pass, error) {
 		k := key(ctx, call)
 		l := g.Get(k)
 		return admitted(g.Name(), l.Take(1), func() { l.Refund(1) })
-	})
+	}}
 }
 
 // LimitRemote is a limit for each key of calls that is kept outside this process, such as one of package
@@ -98,14 +95,14 @@ func LimitRemote(name string, limit func(key string) limiter.Remote, key func(ct
 	if limit == nil || key == nil {
 		panic(errors.New("weirgrpc: LimitRemote needs a limit and a key"))
 	}
-	return rule(func(ctx context.Context, call Call) (pass, error) {
+	return Rule{func(ctx context.Context, call Call) (pass, error) {
 		remote := limit(key(ctx, call))
 		r, err := remote.Take(ctx, 1)
 		if err != nil {
 			return nil, &undecidedError{err}
 		}
 		return admitted(name, r, func() { refundRemote(ctx, remote) })
-	})
+	}}
 }
 
 // refundRemote gives a token back, if the limit can take it. The call may have been cancelled meanwhile.
@@ -135,6 +132,6 @@ func admitted(name string, r limiter.Result, refund func()) (pass, error) {
 // tokenPass gives a token back to its limiter. One that was used is gone.
 type tokenPass func()
 
-func (tokenPass) judge(breaker.Outcome) {}
-func (tokenPass) end()                  {}
-func (p tokenPass) back()               { p() }
+func (tokenPass) record(breaker.Outcome) {}
+func (tokenPass) end()                   {}
+func (p tokenPass) undo()                { p() }

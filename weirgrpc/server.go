@@ -35,10 +35,10 @@ type Server struct {
 
 // NewServer returns a server whose calls have to pass all rules, in their order. What a
 // call has taken of the rules before the one that refuses it is given back. It panics if
-// a rule is nil.
+// a rule is the zero value.
 func NewServer(c ServerConfig, rules ...Rule) *Server {
-	if slices.Contains(rules, nil) {
-		panic("weirgrpc: a rule is nil")
+	if slices.ContainsFunc(rules, func(r Rule) bool { return r.admit == nil }) {
+		panic(errors.New("weirgrpc: a Rule is the zero value, must be made by Limit, LimitBy, LimitRemote, Shed or Guard"))
 	}
 	return &Server{rules: slices.Clone(rules), classify: orClassify(c.Classify), onRefusal: c.OnRefusal}
 }
@@ -143,7 +143,7 @@ func pushBack(ctx context.Context, err error) {
 
 func (v *visit) turnBack() {
 	for _, p := range slices.Backward(v.held) {
-		p.back()
+		p.undo()
 	}
 }
 
@@ -155,7 +155,7 @@ func (v *visit) judge(err error, gone bool) {
 	outcome := breaker.Ignored // until Classify has spoken: it may panic
 	defer func() {
 		for _, p := range v.held {
-			p.judge(outcome)
+			p.record(outcome)
 		}
 	}()
 	if !gone {

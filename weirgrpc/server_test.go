@@ -36,7 +36,7 @@ func TestHandlersThatFailAreLeftAlone(t *testing.T) {
 		served.Add(1)
 		return in, errors.New("no database")
 	}}
-	cc := serve(t, overTCP(t), shop, newServer(weirgrpc.Guard(weirgrpc.PerMethod("shop", twoFail))), nil)
+	cc := serve(t, overTCP(t), shop, newServer(weirgrpc.Guard(perMethod("shop", twoFail))), nil)
 	for range 2 {
 		_, err := call(t.Context(), cc, get, "")
 		require.EqualError(t, err, "rpc error: code = Unknown desc = no database", "errors of handlers are as they were")
@@ -305,7 +305,7 @@ func TestClassifyOfAServer(t *testing.T) {
 }
 
 func TestCallsThatNoGateIsForPass(t *testing.T) {
-	none := weirgrpc.Pick(func(context.Context, weirgrpc.Call) *weirgrpc.Gates { return nil })
+	none := func(context.Context, weirgrpc.Call) *weir.Gate { return nil }
 	cc := serve(t, overTCP(t), &service{stream: func(s grpc.ServerStream) error { return send(s, "a") }}, newServer(weirgrpc.Guard(none)), newClient(none))
 	out, err := call(t.Context(), cc, get, "x")
 	require.NoError(t, err)
@@ -317,7 +317,7 @@ func TestCallsThatNoGateIsForPass(t *testing.T) {
 }
 
 func TestRulesNeedTheirParts(t *testing.T) {
-	require.Panics(t, func() { newServer(nil) })
+	require.Panics(t, func() { newServer(weirgrpc.Rule{}) })
 	require.Panics(t, func() { weirgrpc.Guard(nil) })
 	require.Panics(t, func() { weirgrpc.Limit(nil) })
 	require.PanicsWithError(t, "weirgrpc: Shed needs a limiter", func() { weirgrpc.Shed(nil) })

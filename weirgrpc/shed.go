@@ -17,7 +17,7 @@ func Shed(inFlight *limiter.Concurrency) Rule {
 	if inFlight == nil {
 		panic(errors.New("weirgrpc: Shed needs a limiter"))
 	}
-	return rule(func(context.Context, Call) (pass, error) {
+	return Rule{func(context.Context, Call) (pass, error) {
 		release, ok := inFlight.TryAcquire()
 		if !ok {
 			return nil, &limiter.LimitedError{
@@ -25,12 +25,12 @@ func Shed(inFlight *limiter.Concurrency) Rule {
 			}
 		}
 		return slotPass(release), nil
-	})
+	}}
 }
 
 // slotPass is a slot among the calls in flight.
 type slotPass func()
 
-func (slotPass) judge(breaker.Outcome) {}
-func (p slotPass) end()                { p() }
-func (p slotPass) back()               { p() }
+func (slotPass) record(breaker.Outcome) {}
+func (p slotPass) end()                 { p() }
+func (p slotPass) undo()                { p() }

@@ -30,9 +30,9 @@ func breaking() io.ReadCloser {
 	return io.NopCloser(io.MultiReader(strings.NewReader("some"), iotest.ErrReader(io.ErrUnexpectedEOF)))
 }
 
-func TestBodyThatFailsIsCountedOnceAndApart(t *testing.T) {
+func TestABodyThatFailsIsCountedOnce(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
-	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: withBody(breaking())})
+	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: withBody(breaking()), CountBodyFailures: true})
 	resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 	require.NoError(t, err)
 	require.Equal(t, window.Counts{Successes: 1}, gate.Breaker().Counts(), "judged at its headers")
@@ -42,7 +42,19 @@ func TestBodyThatFailsIsCountedOnceAndApart(t *testing.T) {
 		require.Equal(t, io.ErrUnexpectedEOF, err, "as it is")
 	}
 	require.NoError(t, resp.Body.Close())
-	require.Equal(t, int64(1), transport.BodyFailures())
+	require.Equal(t, window.Counts{Successes: 1, Failures: 1, ConsecutiveFailures: 1}, gate.Breaker().Counts())
+}
+
+func TestABodyThatFailsIsNotCountedByDefault(t *testing.T) {
+	gate := weir.New("g", weir.Config{})
+	failing := breaking()
+	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: withBody(failing)})
+	resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
+	require.NoError(t, err)
+	require.Equal(t, failing, resp.Body, "not wrapped")
+	_, err = io.ReadAll(resp.Body)
+	require.Equal(t, io.ErrUnexpectedEOF, err)
+	require.NoError(t, resp.Body.Close())
 	require.Equal(t, window.Counts{Successes: 1}, gate.Breaker().Counts())
 }
 
@@ -77,7 +89,6 @@ func TestBodyThatFailsMayCountAsACallThatFailed(t *testing.T) {
 		require.Equal(t, c.want, gate.Totals().Failures, "%v", c.state)
 		require.Equal(t, int64(1), gate.Totals().Successes, "%v", c.state)
 		require.Zero(t, gate.Totals().Refused, "%v", c.state)
-		require.Equal(t, int64(1), transport.BodyFailures(), "%v", c.state)
 	}
 }
 
@@ -111,12 +122,14 @@ func TestBodyThatTheCallerEndsHasNotFailed(t *testing.T) {
 		"cancelled":       func(b io.ReadCloser) { cancel(); _, _ = io.ReadAll(b) },
 	} {
 		ctx, cancel = context.WithCancel(t.Context())
-		transport := weirhttp.NewTransport(weirhttp.One(weir.New("g", weir.Config{})), weirhttp.TransportConfig{Base: withBody(io.NopCloser(io.MultiReader(strings.NewReader("some"), iotest.ErrReader(errClosed))))})
+		gate := weir.New("g", weir.Config{})
+		failing := io.NopCloser(io.MultiReader(strings.NewReader("some"), iotest.ErrReader(errClosed)))
+		transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: withBody(failing), CountBodyFailures: true})
 		resp, err := transport.RoundTrip(newGet(t, "https://a.example/").WithContext(ctx))
 		require.NoError(t, err)
 		use(resp.Body)
 		require.NoError(t, resp.Body.Close())
-		require.Zero(t, transport.BodyFailures(), name)
+		require.Zero(t, gate.Totals().Failures, name)
 		cancel()
 	}
 }
@@ -129,7 +142,7 @@ func (*upgraded) CloseWrite() error { return nil }
 
 func TestBodyThatCanBeWrittenToIsLeftAlone(t *testing.T) {
 	connection := &upgraded{}
-	transport := weirhttp.NewTransport(weirhttp.One(weir.New("g", weir.Config{})), weirhttp.TransportConfig{Base: withBody(connection)})
+	transport := weirhttp.NewTransport(weirhttp.One(weir.New("g", weir.Config{})), weirhttp.TransportConfig{Base: withBody(connection), CountBodyFailures: true})
 	resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
@@ -138,7 +151,7 @@ func TestBodyThatCanBeWrittenToIsLeftAlone(t *testing.T) {
 
 func TestNoBodyStaysNone(t *testing.T) {
 	for _, none := range []io.ReadCloser{nil, http.NoBody} {
-		transport := weirhttp.NewTransport(weirhttp.One(weir.New("g", weir.Config{})), weirhttp.TransportConfig{Base: withBody(none)})
+		transport := weirhttp.NewTransport(weirhttp.One(weir.New("g", weir.Config{})), weirhttp.TransportConfig{Base: withBody(none), CountBodyFailures: true})
 		resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 		require.NoError(t, err)
 		require.Equal(t, none, resp.Body)

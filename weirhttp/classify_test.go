@@ -173,7 +173,7 @@ func TestWhatCannotBeSentIsNoFailureOfTheHost(t *testing.T) {
 }
 
 func TestSchemeThatIsNotSpokenHasAGateOfItsOwn(t *testing.T) {
-	transport := weirhttp.NewTransport(weirhttp.PerHost("http", fragile()), weirhttp.TransportConfig{})
+	transport := weirhttp.NewTransport(perHost(fragile()), weirhttp.TransportConfig{})
 	for range 2 {
 		_, err := transport.RoundTrip(newGet(t, "ftp://127.0.0.1:1/"))
 		require.Error(t, err)

@@ -2,17 +2,17 @@
 //
 // A [Transport] stops calling hosts that fail, and limits what is sent:
 //
-//	gates := weirhttp.PerHost("web", weir.Config{})
-//	web := &http.Client{Transport: weirhttp.NewTransport(gates, weirhttp.TransportConfig{})}
+//	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{})
+//	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.ByHost), weirhttp.TransportConfig{})}
 //
-// Each host has a [weir.Gate] of its own:
+// Here each host has a [weir.Gate] of its own:
 //
-//	request ──► which gate? ──► gate ──► base ──► headers ──────────► body
-//	             PerHost, Per,   │        │        judged: 5xx, 429    watched: one that
-//	             One, Pick       │        │        and no answer fail  fails is counted
-//	                             ▼        ▼
-//	                         refused:    no answer: a failure, unless the
-//	                         no call     caller cancelled
+//	request ──► gate ──────► base ─────────► response headers ──► response body
+//	             │            │               5xx and 429 are      not judged, unless
+//	             ▼            ▼               failures             CountBodyFailures
+//	         refused:      no response:
+//	         not sent      a failure, unless
+//	                       the caller cancelled
 //
 // A refused request returns a [*RefusedError], which names the host and the wait, or is answered by
 // TransportConfig.Fallback. A wait that a server asks for is obeyed.

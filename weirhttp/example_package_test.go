@@ -24,7 +24,8 @@ func Example() {
 	})))
 	defer server.Close()
 
-	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.PerHost("web", weir.Config{}), weirhttp.TransportConfig{})}
+	hosts := weir.NewGroup[string]("web", weir.GroupConfig{})
+	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.ByHost), weirhttp.TransportConfig{})}
 	for range 4 {
 		req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, server.URL, http.NoBody)
 		if err != nil {

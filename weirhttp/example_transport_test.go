@@ -19,8 +19,10 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// web is an HTTP client like any other, but for what it does not send.
-var web = &http.Client{Transport: weirhttp.NewTransport(weirhttp.PerHost("web", weir.Config{}), weirhttp.TransportConfig{})}
+// hosts has one gate per host that web calls.
+var hosts = weir.NewGroup[string]("web", weir.GroupConfig{})
+
+var web = &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.ByHost), weirhttp.TransportConfig{})}
 
 // get is what a program does with a client.
 func get(client *http.Client, url string) (string, error) {
@@ -60,7 +62,7 @@ func ExampleNewTransport() {
 }
 
 // One breaker per host: a host that fails is not called, and the others are.
-func ExamplePerHost() {
+func ExamplePer() {
 	down := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "overloaded", http.StatusInternalServerError)
 	}))
@@ -68,8 +70,8 @@ func ExamplePerHost() {
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))
 	defer up.Close()
 
-	gates := weirhttp.PerHost("partners", weir.Config{Breaker: breaker.Config{MinCalls: 5}})
-	client := &http.Client{Transport: weirhttp.NewTransport(gates, weirhttp.TransportConfig{})}
+	partners := weir.NewGroup[string]("partners", weir.GroupConfig{Gate: weir.Config{Breaker: breaker.Config{MinCalls: 5}}})
+	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(partners, weirhttp.ByHost), weirhttp.TransportConfig{})}
 	sent, refused := 0, 0
 	for range 20 {
 		if _, err := get(client, down.URL); errors.Is(err, breaker.ErrOpen) {
@@ -128,28 +130,14 @@ func ExampleDefaultClassify() {
 }
 
 func ExampleTransportConfig() {
-	c := weirhttp.TransportConfig{
+	gate := weir.New("api", weir.Config{})
+	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{
 		Base:          &http.Transport{MaxIdleConnsPerHost: 100},
 		MaxRetryAfter: 5 * time.Minute,
-	}
-	fmt.Println(c.Validate())
-	// Output: <nil>
-}
-
-// A group of one's own has bounds of one's own, and tells of its gates.
-func ExamplePer() {
-	server := broken()
-	defer server.Close()
-	hosts := weir.NewGroup[string]("partners", weir.GroupConfig{
-		Gate: weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}, MaxKeys: 500,
 	})
-	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.ByHost), weirhttp.TransportConfig{})}
-	_, _ = get(client, server.URL)
-
-	for host, gate := range hosts.All() {
-		fmt.Println("http://"+host == server.URL, gate.Breaker().State())
-	}
-	// Output: true open
+	client := &http.Client{Transport: transport, Timeout: 10 * time.Second}
+	fmt.Println(client.Timeout)
+	// Output: 10s
 }
 
 // One gate for all that goes to a service, whichever of its hosts answers.
@@ -167,38 +155,34 @@ func ExampleOne() {
 	// true
 }
 
-// Some hosts have gates made for them, the rest one each of the same kind, and what is
-// on this machine needs none.
-func ExamplePick() {
-	payments := weirhttp.One(weir.New("payments", weir.Config{Rate: limiter.PerSecond(50), MaxWait: time.Second}))
-	others := weirhttp.PerHost("others", weir.Config{})
-	gates := weirhttp.Pick(func(req *http.Request) *weirhttp.Gates {
-		switch weirhttp.ByHost(req) {
+// A gate function can choose between gates and groups. Requests to localhost have no gate.
+func ExampleNewTransport_gateFunction() {
+	payments := weir.New("payments", weir.Config{Rate: limiter.PerSecond(50), MaxWait: time.Second})
+	others := weir.NewGroup[string]("others", weir.GroupConfig{})
+	gate := func(r *http.Request) *weir.Gate {
+		switch host := weirhttp.ByHost(r); host {
 		case "payments.example":
 			return payments
 		case "localhost":
 			return nil
 		default:
-			return others
+			return others.Get(host)
 		}
-	}, payments, others)
+	}
 
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
-	client := &http.Client{Transport: weirhttp.NewTransport(gates, weirhttp.TransportConfig{})}
+	client := &http.Client{Transport: weirhttp.NewTransport(gate, weirhttp.TransportConfig{})}
 	fmt.Println(get(client, server.URL))
-	for key, gate := range gates.All() {
-		fmt.Println(key == "payments", gate.Totals().Calls())
-	}
+	fmt.Println(payments.Totals().Calls(), others.Len())
 	// Output:
 	// 404 Not Found 404 page not found
 	//  <nil>
-	// true 0
-	// false 1
+	// 0 1
 }
 
-// A rule watches each host that a client calls.
-func ExampleTransport_All() {
+// An alert rule can watch each host that a client calls.
+func ExamplePer_alert() {
 	down := false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if down {
@@ -206,13 +190,14 @@ func ExampleTransport_All() {
 		}
 	}))
 	defer server.Close()
-	transport := weirhttp.NewTransport(weirhttp.PerHost("web", weir.Config{}), weirhttp.TransportConfig{})
+	hosts := weir.NewGroup[string]("web", weir.GroupConfig{})
 	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{
 		Name:  "a host fails",
-		Value: alert.Each(transport.All(), func(host *weir.Gate) alert.Value { return alert.FailureRate(host, time.Minute) }),
+		Value: alert.Each(hosts.All(), func(host *weir.Gate) alert.Value { return alert.FailureRate(host, time.Minute) }),
 		When:  alert.Above(0.5),
 	})
-	client, now := &http.Client{Transport: transport}, time.Now()
+	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.ByHost), weirhttp.TransportConfig{})}
+	now := time.Now()
 	_, _ = get(client, server.URL)
 	monitor.Evaluate(now)
 	down = true
@@ -227,17 +212,25 @@ func ExampleTransport_All() {
 	// Output: a host fails true
 }
 
-func ExampleGates() {
-	hosts := weirhttp.PerHost("web", weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}})
-	quick := &http.Client{Transport: weirhttp.NewTransport(hosts, weirhttp.TransportConfig{}), Timeout: time.Second}
-	patient := &http.Client{Transport: weirhttp.NewTransport(hosts, weirhttp.TransportConfig{}), Timeout: time.Minute}
+// Two clients with different timeouts share the gates: a breaker that one of them opens refuses the
+// calls of both.
+func ExamplePer_shared() {
+	hosts := weir.NewGroup[string]("web", weir.GroupConfig{Gate: weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}})
+	gate := weirhttp.Per(hosts, weirhttp.ByHost)
+	quick := &http.Client{Transport: weirhttp.NewTransport(gate, weirhttp.TransportConfig{}), Timeout: time.Second}
+	patient := &http.Client{Transport: weirhttp.NewTransport(gate, weirhttp.TransportConfig{}), Timeout: time.Minute}
 
 	server := broken()
 	defer server.Close()
 	_, _ = get(quick, server.URL)
 	_, err := get(patient, server.URL)
-	fmt.Println("what the one has learned the other knows:", errors.Is(err, breaker.ErrOpen))
-	// Output: what the one has learned the other knows: true
+	fmt.Println(errors.Is(err, breaker.ErrOpen))
+	for host, gate := range hosts.All() {
+		fmt.Println("http://"+host == server.URL, gate.Breaker().State())
+	}
+	// Output:
+	// true
+	// true open
 }
 
 func ExampleRefusedError() {
@@ -252,16 +245,19 @@ func ExampleRefusedError() {
 	// Output: weirhttp: api.example.com is not called: breaker "api" is forced open
 }
 
-func ExampleTransport_BodyFailures() {
+// A response is a success when its headers arrive. A body that fails later can count as one more call,
+// which failed.
+func ExampleTransportConfig_bodies() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "1000000")
 		fmt.Fprint(w, "some, and then") // the connection breaks
 	}))
 	defer server.Close()
-	transport := weirhttp.NewTransport(weirhttp.PerHost("web", weir.Config{}), weirhttp.TransportConfig{})
+	gate := weir.New("downloads", weir.Config{})
+	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{CountBodyFailures: true})
 	_, err := get(&http.Client{Transport: transport}, server.URL)
-	fmt.Println(err, transport.BodyFailures())
-	// Output: unexpected EOF 1
+	fmt.Println(err, gate.Totals().Successes, gate.Totals().Failures)
+	// Output: unexpected EOF 1 1
 }
 
 func ExampleByHost() {

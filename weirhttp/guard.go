@@ -36,24 +36,24 @@ type GuardConfig struct {
 // before that is neither a success nor a failure.
 //
 // The ResponseWriter that the handler gets is an http.Flusher, Hijacker, Pusher and io.ReaderFrom if
-// that of the server is, and [http.ResponseController] works. Guard panics if gates is nil.
-func Guard(gates *Gates, c GuardConfig) func(http.Handler) http.Handler {
-	if gates == nil {
-		panic(errors.New("weirhttp: Guard needs Gates"))
+// that of the server is, and [http.ResponseController] works. Guard panics if gate is nil.
+func Guard(gate func(*http.Request) *weir.Gate, c GuardConfig) func(http.Handler) http.Handler {
+	if gate == nil {
+		panic(errors.New("weirhttp: Guard needs a gate function"))
 	}
 	if c.Classify == nil {
 		c.Classify = func(_ *http.Request, status int) breaker.Outcome { return judgeStatus(status) }
 	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			gate := gates.gate(r)
-			if gate == nil {
+			g := gate(r)
+			if g == nil {
 				next.ServeHTTP(w, r)
 				return
 			}
 			s := served{ResponseWriter: w, request: r, classify: c.Classify}
 			var err error
-			if s.permit, err = gate.Allow(r.Context()); err != nil {
+			if s.permit, err = g.Allow(r.Context()); err != nil {
 				c.refuse(w, r, err)
 				return
 			}

@@ -189,7 +189,7 @@ func TestAGuardKeepsTheLimitOfItsGate(t *testing.T) {
 }
 
 func TestARequestForWhichThereIsNoGatePasses(t *testing.T) {
-	h := weirhttp.Guard(weirhttp.Pick(func(*http.Request) *weirhttp.Gates { return nil }), weirhttp.GuardConfig{})(answering(500))
+	h := weirhttp.Guard(func(*http.Request) *weir.Gate { return nil }, weirhttp.GuardConfig{})(answering(500))
 	for range 50 {
 		require.Equal(t, 500, request{}.send(h).Code)
 	}
@@ -301,5 +301,5 @@ type noPush struct{}
 func (noPush) Push(string, *http.PushOptions) error { return http.ErrNotSupported }
 
 func TestGuardNeedsGates(t *testing.T) {
-	require.PanicsWithError(t, "weirhttp: Guard needs Gates", func() { weirhttp.Guard(nil, weirhttp.GuardConfig{}) })
+	require.PanicsWithError(t, "weirhttp: Guard needs a gate function", func() { weirhttp.Guard(nil, weirhttp.GuardConfig{}) })
 }

@@ -20,18 +20,18 @@ import (
 )
 
 // everyGates returns gates of each kind. None refuses a call unless it is held.
-func everyGates() map[string]*weirhttp.Gates {
+func everyGates() map[string]gateFunc {
 	rate := weir.Config{Rate: limiter.PerSecond(1000)}
 	in := func(s breaker.State) weir.Config { return weir.Config{Breaker: breaker.Config{Initial: s}} }
 	full := weir.NewGroup[string]("http", weir.GroupConfig{MaxKeys: 1})
 	_ = full.Get("busy").Run(context.Background(), func(context.Context) error { return errDown })
-	return map[string]*weirhttp.Gates{
-		"per host":            weirhttp.PerHost("http", weir.Config{}),
-		"per host, a rate":    weirhttp.PerHost("http", rate),
-		"unlimited":           weirhttp.PerHost("http", weir.Config{Rate: limiter.Unlimited()}),
-		"shadow breaker":      weirhttp.PerHost("http", in(breaker.Shadow)),
-		"forced closed":       weirhttp.PerHost("http", in(breaker.ForcedClosed)),
-		"disabled":            weirhttp.PerHost("http", in(breaker.Disabled)),
+	return map[string]gateFunc{
+		"per host":            perHost(weir.Config{}),
+		"per host, a rate":    perHost(rate),
+		"unlimited":           perHost(weir.Config{Rate: limiter.Unlimited()}),
+		"shadow breaker":      perHost(in(breaker.Shadow)),
+		"forced closed":       perHost(in(breaker.ForcedClosed)),
+		"disabled":            perHost(in(breaker.Disabled)),
 		"one":                 weirhttp.One(weir.New("http", weir.Config{})),
 		"joined":              weirhttp.One(weir.Join("http", weir.Parts{Breaker: breaker.New("b", breaker.Config{})})),
 		"a host without room": weirhttp.Per(full, weirhttp.ByHost),
@@ -71,7 +71,7 @@ func TestAServerThatSaysWhenToComeBackIsObeyed(t *testing.T) {
 }
 
 func TestAHostIsHeldAlone(t *testing.T) {
-	transport := weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{}), weirhttp.TransportConfig{Base: baseFunc(func(req *http.Request) (*http.Response, error) {
+	transport := weirhttp.NewTransport(perHost(weir.Config{}), weirhttp.TransportConfig{Base: baseFunc(func(req *http.Request) (*http.Response, error) {
 		if req.URL.Host == "busy.example" {
 			return reply(http.StatusTooManyRequests, "Retry-After", "60"), nil
 		}
@@ -96,7 +96,7 @@ func TestWhatAServerMayAskForIsBounded(t *testing.T) {
 		{"Fri, 31 Dec 9999 23:59:59 GMT", 0, time.Minute},
 		{"9223372036854775807", 0, 0}, // no time.Time is that late
 		{"31536000", time.Hour, time.Hour},
-		{"31536000", weirhttp.Off, 0},
+		{"31536000", breaker.Off, 0},
 		{"-5", 0, 0},
 		{"0", 0, 0},
 		{"1e9", 0, 0},
@@ -104,7 +104,7 @@ func TestWhatAServerMayAskForIsBounded(t *testing.T) {
 		{"Mon, 01 Jan 0001 00:00:00 GMT", 0, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) { // it is midnight of 1 January 2000
-			transport := weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{}), weirhttp.TransportConfig{
+			transport := weirhttp.NewTransport(perHost(weir.Config{}), weirhttp.TransportConfig{
 				Base:          always(http.StatusTooManyRequests, "Retry-After", c.after),
 				MaxRetryAfter: c.bound,
 			})
@@ -121,7 +121,7 @@ func TestWhatAServerMayAskForIsBounded(t *testing.T) {
 
 // A refusal by an inner transport is not a wish of the service.
 func TestTheRefusalOfAnInnerTransportHoldsNobody(t *testing.T) {
-	inner := weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{}), weirhttp.TransportConfig{Base: always(http.StatusTooManyRequests, "Retry-After", "60")})
+	inner := weirhttp.NewTransport(perHost(weir.Config{}), weirhttp.TransportConfig{Base: always(http.StatusTooManyRequests, "Retry-After", "60")})
 	outer := weir.New("outer", weir.Config{})
 	transport := weirhttp.NewTransport(weirhttp.One(outer), weirhttp.TransportConfig{Base: baseFunc(func(req *http.Request) (*http.Response, error) {
 		resp, err := inner.RoundTrip(req)

@@ -17,9 +17,9 @@ import (
 // Requests queue; the first answer asks for a minute. None is sent in that minute, and none waits longer than MaxWait.
 func TestAQueueKeepsToMaxWaitDuringAHold(t *testing.T) {
 	config := weir.Config{Rate: limiter.PerSecond(10), Burst: 1, MaxWait: time.Second}
-	for name, gates := range map[string]func() *weirhttp.Gates{
-		"one":      func() *weirhttp.Gates { return weirhttp.One(weir.New("g", config)) },
-		"per host": func() *weirhttp.Gates { return weirhttp.PerHost("http", config) },
+	for name, gates := range map[string]func() gateFunc{
+		"one":      func() gateFunc { return weirhttp.One(weir.New("g", config)) },
+		"per host": func() gateFunc { return perHost(config) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var mu sync.Mutex

@@ -105,7 +105,7 @@ func TestFloodOfHostsIsBoundedAndWashesNothingOut(t *testing.T) {
 	}
 
 	labels := map[string]bool{}
-	for s := range transport.Observe {
+	for s := range hosts.Observe {
 		if s.Instrument == instrument.BreakerCalls {
 			labels[s.Values[len(s.Values)-1]] = true
 		}
@@ -140,10 +140,8 @@ func FuzzHost(f *testing.F) {
 	})
 }
 
-func TestGatesNeedWhatTheyAreMadeOf(t *testing.T) {
+func TestGateFunctionsNeedTheirParts(t *testing.T) {
 	require.PanicsWithError(t, "weirhttp: One needs a gate", func() { weirhttp.One(nil) })
 	require.Panics(t, func() { weirhttp.Per[string](nil, weirhttp.ByHost) })
 	require.Panics(t, func() { weirhttp.Per(weir.NewGroup[string]("g", weir.GroupConfig{}), nil) })
-	require.Panics(t, func() { weirhttp.Pick(nil) })
-	require.Panics(t, func() { weirhttp.Pick(func(*http.Request) *weirhttp.Gates { return nil }, nil) })
 }

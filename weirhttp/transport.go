@@ -2,14 +2,11 @@ package weirhttp
 
 import (
 	"errors"
-	"iter"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/stat"
 )
 
 // Transport is an [http.RoundTripper] that sends each request through a gate. It is made by
@@ -26,21 +23,16 @@ import (
 // to MaxRetryAfter ([weir.Gate.Hold]). A breaker that opens stays open at least as long, up to a
 // MaxRetryAfter of its own.
 type Transport struct {
-	config       TransportConfig
-	gates        *Gates
-	bodyFailures atomic.Int64
+	config TransportConfig
+	gate   func(*http.Request) *weir.Gate
 }
 
-// NewTransport returns a transport that sends requests through the gates. It panics with the error
-// of c.Validate if there is one, and if gates is nil.
-//
-//	web := &http.Client{Transport: weirhttp.NewTransport(weirhttp.PerHost("web", weir.Config{}), weirhttp.TransportConfig{})}
-func NewTransport(gates *Gates, c TransportConfig) *Transport {
-	if err := c.Validate(); err != nil {
-		panic(err)
-	}
-	if gates == nil {
-		panic(errors.New("weirhttp: NewTransport needs Gates"))
+// NewTransport returns a transport that sends each request through the gate that the gate function
+// returns: see [Per] and [One]. If that is nil, the request is sent without a gate. NewTransport panics
+// if gate is nil.
+func NewTransport(gate func(*http.Request) *weir.Gate, c TransportConfig) *Transport {
+	if gate == nil {
+		panic(errors.New("weirhttp: NewTransport needs a gate function"))
 	}
 	if c.Base == nil {
 		c.Base = http.DefaultTransport
@@ -48,14 +40,14 @@ func NewTransport(gates *Gates, c TransportConfig) *Transport {
 	if c.MaxRetryAfter == 0 {
 		c.MaxRetryAfter = time.Minute
 	}
-	return &Transport{config: c, gates: gates}
+	return &Transport{config: c, gate: gate}
 }
 
 // RoundTrip sends the request by the base, if its gate lets it through; where the gate has
 // a limiter and a MaxWait, it waits for its turn. Otherwise it returns a [*RefusedError],
 // or the error of the context that ended meanwhile, or what Fallback does.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	gate := t.gates.gate(req)
+	gate := t.gate(req)
 	if gate == nil {
 		return t.config.Base.RoundTrip(req)
 	}
@@ -87,7 +79,9 @@ func (t *Transport) send(req *http.Request, gate *weir.Gate, permit *breaker.Per
 		permit.SetRetryAfter(wait)
 		t.hold(gate, wait)
 	}
-	t.watchBody(req, resp, gate)
+	if t.config.CountBodyFailures {
+		watchBody(req, resp, gate)
+	}
 	return resp, nil
 }
 
@@ -102,9 +96,7 @@ func (t *Transport) verdict(req *http.Request, gate *weir.Gate, resp *http.Respo
 }
 
 func (t *Transport) hold(gate *weir.Gate, wait time.Duration) {
-	if longest := t.config.MaxRetryAfter; longest > 0 {
-		gate.Hold(min(wait, longest))
-	}
+	gate.Hold(min(wait, t.config.MaxRetryAfter))
 }
 
 // refuse answers a request that did not pass its gate.
@@ -122,24 +114,6 @@ func (t *Transport) refuse(req *http.Request, err error) (*http.Response, error)
 		return nil, refused
 	}
 	return t.fallBack(req, refused)
-}
-
-// BodyFailures returns the number of responses that were judged by their headers and whose bodies
-// failed later, while they were read. A body that the caller closed or cancelled is not counted.
-func (t *Transport) BodyFailures() int64 { return t.bodyFailures.Load() }
-
-// All yields the gates with their keys, as [Gates.All] does, so that a rule can watch each host:
-//
-//	alert.Each(transport.All(), func(host *weir.Gate) alert.Value { return alert.FailureRate(host, 5*time.Minute) })
-func (t *Transport) All() iter.Seq2[string, *weir.Gate] { return t.gates.All() }
-
-// Observe yields the statistics of the gates: a Transport is a [stat.Source]. Export either the
-// transport or what its Gates are made of, not both.
-func (t *Transport) Observe(yield func(*stat.Series, float64) bool) { t.gates.Observe(yield) }
-
-// Histograms yields the distributions of the gates.
-func (t *Transport) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
-	t.gates.Histograms(yield)
 }
 
 // CloseIdleConnections closes those of the base, if it knows how to. An http.Client's

@@ -38,11 +38,11 @@ func BenchmarkRoundTripOneGate(b *testing.B) {
 }
 
 func BenchmarkRoundTripPerHost(b *testing.B) {
-	roundTrips(b, weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{}), weirhttp.TransportConfig{Base: stub{}}))
+	roundTrips(b, weirhttp.NewTransport(perHost(weir.Config{}), weirhttp.TransportConfig{Base: stub{}}))
 }
 
 func BenchmarkRoundTripPerHostLimited(b *testing.B) {
-	roundTrips(b, weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{Rate: limiter.PerSecond(1e9)}), weirhttp.TransportConfig{Base: stub{}}))
+	roundTrips(b, weirhttp.NewTransport(perHost(weir.Config{Rate: limiter.PerSecond(1e9)}), weirhttp.TransportConfig{Base: stub{}}))
 }
 
 func BenchmarkRoundTripRefused(b *testing.B) {
@@ -72,7 +72,7 @@ func BenchmarkLoopback(b *testing.B) {
 	defer server.Close()
 	for name, transport := range map[string]http.RoundTripper{
 		"bare":    http.DefaultTransport,
-		"guarded": weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{Rate: limiter.PerSecond(1e9)}), weirhttp.TransportConfig{}),
+		"guarded": weirhttp.NewTransport(perHost(weir.Config{Rate: limiter.PerSecond(1e9)}), weirhttp.TransportConfig{}),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

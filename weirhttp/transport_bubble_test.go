@@ -99,7 +99,7 @@ func TestOutageOverARealStack(t *testing.T) {
 				}
 			}, func(t *testing.T, base http.RoundTripper) {
 				began, reached = time.Now(), 0
-				client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{}), weirhttp.TransportConfig{Base: base})}
+				client := &http.Client{Transport: weirhttp.NewTransport(perHost(weir.Config{}), weirhttp.TransportConfig{Base: base})}
 				var lastRefused time.Duration
 				for range 2 * 60 * 10 {
 					resp, err := client.Do(newGet(t, "http://a.example/"))
@@ -170,7 +170,7 @@ func TestTooManyRequestsIsObeyedOverARealStack(t *testing.T) {
 		}
 	}, func(t *testing.T, base http.RoundTripper) {
 		began, served = time.Now(), nil
-		client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{Rate: limiter.PerSecond(1), MaxWait: time.Minute}), weirhttp.TransportConfig{Base: base})}
+		client := &http.Client{Transport: weirhttp.NewTransport(perHost(weir.Config{Rate: limiter.PerSecond(1), MaxWait: time.Minute}), weirhttp.TransportConfig{Base: base})}
 		for range 3 {
 			_, err := body(client.Do(newGet(t, "http://a.example/")))
 			require.NoError(t, err)

@@ -1,15 +1,11 @@
 package weirhttp
 
 import (
-	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/weir-go/weir/breaker"
 )
-
-// Off turns TransportConfig.MaxRetryAfter off.
-const Off = -1
 
 // TransportConfig configures a [Transport]. The zero value is valid.
 type TransportConfig struct {
@@ -32,18 +28,10 @@ type TransportConfig struct {
 
 	// MaxRetryAfter is the longest time for which a server can ask not to be called, by a status 429 or
 	// 503 with Retry-After, or with RateLimit, RateLimit-Reset or X-RateLimit-Reset where nothing
-	// remains. Off ignores what servers ask for. Default 1 min.
+	// remains. If it is negative, what servers ask for is ignored. Default 1 min.
 	MaxRetryAfter time.Duration
 
 	// CountBodyFailures records one more failed call for each body that fails while it is read, in
 	// addition to the call that its headers were judged as. Default false.
 	CountBodyFailures bool
-}
-
-// Validate returns an error that names every field that is out of bounds, or nil.
-func (c TransportConfig) Validate() error {
-	if c.MaxRetryAfter < Off {
-		return fmt.Errorf("weirhttp: MaxRetryAfter is %v, must be at least 0, or Off", c.MaxRetryAfter)
-	}
-	return nil
 }

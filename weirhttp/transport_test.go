@@ -15,7 +15,6 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/weirhttp"
 	"github.com/weir-go/weir/window"
@@ -86,7 +85,7 @@ func fragile() weir.Config {
 
 func TestEachHostHasItsOwnGate(t *testing.T) {
 	down := map[string]bool{"a.example": true}
-	transport := weirhttp.NewTransport(weirhttp.PerHost("http", fragile()), weirhttp.TransportConfig{Base: baseFunc(func(req *http.Request) (*http.Response, error) {
+	transport := weirhttp.NewTransport(perHost(fragile()), weirhttp.TransportConfig{Base: baseFunc(func(req *http.Request) (*http.Response, error) {
 		if down[req.URL.Host] {
 			return nil, errDown
 		}
@@ -104,7 +103,7 @@ func TestEachHostHasItsOwnGate(t *testing.T) {
 
 func TestErrorNamesTheHostAndTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.PerHost("http", fragile()), weirhttp.TransportConfig{Base: always(500)})}
+		client := &http.Client{Transport: weirhttp.NewTransport(perHost(fragile()), weirhttp.TransportConfig{Base: always(500)})}
 		get := func() error {
 			resp, err := client.Do(newGet(t, "https://user:secret@API.example.com:443/path"))
 			if err == nil {
@@ -133,7 +132,7 @@ func TestErrorNamesTheHostAndTheWait(t *testing.T) {
 
 func TestErrorOfALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		transport := weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{Rate: limiter.PerMinute(1)}), weirhttp.TransportConfig{Base: always(200)})
+		transport := weirhttp.NewTransport(perHost(weir.Config{Rate: limiter.PerMinute(1)}), weirhttp.TransportConfig{Base: always(200)})
 		trip(t, transport, "https://a.example/")
 
 		_, err := transport.RoundTrip(newGet(t, "https://a.example/"))
@@ -172,7 +171,7 @@ func TestRefusedRequestsBodiesAreClosedUnread(t *testing.T) {
 
 func TestCallerWaitsForItsTurnOrGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		transport := weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{Rate: limiter.PerSecond(1), MaxWait: 10 * time.Second}), weirhttp.TransportConfig{Base: always(200)})
+		transport := weirhttp.NewTransport(perHost(weir.Config{Rate: limiter.PerSecond(1), MaxWait: 10 * time.Second}), weirhttp.TransportConfig{Base: always(200)})
 		start := time.Now()
 		for range 3 {
 			trip(t, transport, "https://a.example/")
@@ -196,7 +195,7 @@ func TestCallerWaitsForItsTurnOrGivesUp(t *testing.T) {
 
 func TestRefusalIsToldAndAnswered(t *testing.T) {
 	var told []string
-	transport := weirhttp.NewTransport(weirhttp.PerHost("http", fragile()), weirhttp.TransportConfig{
+	transport := weirhttp.NewTransport(perHost(fragile()), weirhttp.TransportConfig{
 		Base: always(503),
 		OnRefusal: func(req *http.Request, err *weirhttp.RefusedError) {
 			told = append(told, req.Method+" "+err.Host)
@@ -276,7 +275,7 @@ func TestWaitThatTheServerAsksForStretchesTheCooldown(t *testing.T) {
 		{"a megabyte", []string{"Retry-After", strings.Repeat("9", 1<<20)}, 5 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			transport := weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}), weirhttp.TransportConfig{Base: always(503, c.header...)})
+			transport := weirhttp.NewTransport(perHost(weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}), weirhttp.TransportConfig{Base: always(503, c.header...)})
 			trip(t, transport, "https://a.example/")
 			_, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 			require.ErrorIs(t, err, breaker.ErrOpen, c.name)
@@ -299,11 +298,11 @@ func TestWaitThatTheServerAsksForHoldsTheLimiter(t *testing.T) {
 		{"quota", 429, []string{"RateLimit", `"a";r=0;t=30`}, 0, 30 * time.Second},
 		{"bounded", 429, []string{"Retry-After", "9999999"}, 0, time.Minute},
 		{"bounded by us", 429, []string{"Retry-After", "9999999"}, time.Hour, time.Hour},
-		{"not listened to", 429, []string{"Retry-After", "40"}, weirhttp.Off, 0},
+		{"not listened to", 429, []string{"Retry-After", "40"}, breaker.Off, 0},
 		{"not a refusal", 200, []string{"Retry-After", "40"}, 0, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			transport := weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{Rate: limiter.PerSecond(1000)}), weirhttp.TransportConfig{
+			transport := weirhttp.NewTransport(perHost(weir.Config{Rate: limiter.PerSecond(1000)}), weirhttp.TransportConfig{
 				Base:          always(c.status, c.header...),
 				MaxRetryAfter: c.longest,
 			})
@@ -321,15 +320,14 @@ func TestWaitThatTheServerAsksForHoldsTheLimiter(t *testing.T) {
 	}
 }
 
-func TestPickMayLeaveRequestsUnguarded(t *testing.T) {
+func TestRequestsWithoutAGatePass(t *testing.T) {
 	payments := weir.New("payments", fragile())
-	one := weirhttp.One(payments)
-	transport := weirhttp.NewTransport(weirhttp.Pick(func(req *http.Request) *weirhttp.Gates {
-		if req.URL.Host == "payments.example" {
-			return one
+	transport := weirhttp.NewTransport(func(r *http.Request) *weir.Gate {
+		if r.URL.Host == "payments.example" {
+			return payments
 		}
 		return nil
-	}, one), weirhttp.TransportConfig{Base: always(500)})
+	}, weirhttp.TransportConfig{Base: always(500)})
 	for range 3 {
 		trip(t, transport, "https://elsewhere.example/")
 	}
@@ -352,26 +350,6 @@ func TestKeyMayBeAnythingOfTheRequest(t *testing.T) {
 	require.NoError(t, resp.Body.Close())
 }
 
-func TestTransportShowsTheFiguresOfItsGates(t *testing.T) {
-	timed := weir.New("timed", weir.Config{Breaker: breaker.Config{Latency: true}})
-	others, one := weir.NewGroup[string]("others", weir.GroupConfig{}), weirhttp.One(timed)
-	transport := weirhttp.NewTransport(weirhttp.Pick(func(*http.Request) *weirhttp.Gates { return one }, one, weirhttp.Per(others, weirhttp.ByHost)), weirhttp.TransportConfig{Base: always(200)})
-	trip(t, transport, "https://a.example/")
-
-	names := map[string]bool{}
-	for s := range transport.Observe {
-		names[s.Values[0]] = true
-	}
-	require.Equal(t, map[string]bool{"timed": true, "others": true}, names)
-
-	var calls int64
-	for s, h := range transport.Histograms {
-		require.Equal(t, instrument.BreakerCallDuration, s.Instrument)
-		calls += h.Count()
-	}
-	require.Equal(t, int64(1), calls)
-}
-
 // closer is a base that has connections to close.
 type closer struct {
 	http.RoundTripper
@@ -382,38 +360,15 @@ func (c *closer) CloseIdleConnections() { c.closed = true }
 
 func TestIdleConnectionsAreClosedThroughTheClient(t *testing.T) {
 	base := &closer{RoundTripper: always(200)}
-	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{}), weirhttp.TransportConfig{Base: base})}
+	client := &http.Client{Transport: weirhttp.NewTransport(perHost(weir.Config{}), weirhttp.TransportConfig{Base: base})}
 	client.CloseIdleConnections()
 	require.True(t, base.closed)
 
-	weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{}), weirhttp.TransportConfig{Base: always(200)}).CloseIdleConnections() // has none
+	weirhttp.NewTransport(perHost(weir.Config{}), weirhttp.TransportConfig{Base: always(200)}).CloseIdleConnections() // has none
 }
 
-func TestNewTransportNeedsGates(t *testing.T) {
-	require.PanicsWithError(t, "weirhttp: NewTransport needs Gates", func() { weirhttp.NewTransport(nil, weirhttp.TransportConfig{}) })
-	require.PanicsWithError(t, "weir: Gate: weir: MaxWait is -1ns, must be at least 0", func() {
-		weirhttp.PerHost("http", weir.Config{MaxWait: -1})
-	})
-}
-
-func TestATransportsConfigIsChecked(t *testing.T) {
-	for wait, want := range map[time.Duration]string{
-		weirhttp.Off: "",
-		0:            "",
-		time.Hour:    "",
-		-2:           "weirhttp: MaxRetryAfter is -2ns, must be at least 0, or Off",
-		-time.Second: "weirhttp: MaxRetryAfter is -1s, must be at least 0, or Off",
-	} {
-		c := weirhttp.TransportConfig{MaxRetryAfter: wait}
-		create := func() { weirhttp.NewTransport(weirhttp.PerHost("http", weir.Config{}), c) }
-		if want == "" {
-			require.NoError(t, c.Validate(), wait)
-			require.NotPanics(t, create, wait)
-			continue
-		}
-		require.EqualError(t, c.Validate(), want)
-		require.PanicsWithError(t, want, create)
-	}
+func TestNewTransportNeedsAGateFunction(t *testing.T) {
+	require.PanicsWithError(t, "weirhttp: NewTransport needs a gate function", func() { weirhttp.NewTransport(nil, weirhttp.TransportConfig{}) })
 }
 
 // A base that keeps neither of the promises of a RoundTripper is let down gently.

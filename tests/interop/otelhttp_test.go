@@ -61,7 +61,7 @@ func TestTraceAndBodiesGoThrough(t *testing.T) {
 			_, _ = io.Copy(w, r.Body)
 		}))
 		gate := weir.New("shop", weir.Config{})
-		client := newStack(o, s.Client().Transport, gate)
+		client := newStackOf(o, weirhttp.TransportConfig{Base: s.Client().Transport, CountBodyFailures: true}, gate)
 		got, err := text(client.in(t, http.MethodPost, s.URL, strings.NewReader("sent twice")))
 		require.NoError(t, err)
 		require.Equal(t, string(p)+" true sent twice", got)
@@ -70,7 +70,6 @@ func TestTraceAndBodiesGoThrough(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, string(p)+" true streamed", got)
 		require.Equal(t, window.Counts{Successes: 3}, gate.Breaker().Counts())
-		require.Zero(t, client.weir.BodyFailures())
 	})
 }
 
@@ -82,10 +81,11 @@ func TestBodyThatBreaksOffIsSeen(t *testing.T) {
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
 		}))
-		client := newStack(o, s.Client().Transport, weir.New("shop", weir.Config{}))
+		gate := weir.New("shop", weir.Config{})
+		client := newStackOf(o, weirhttp.TransportConfig{Base: s.Client().Transport, CountBodyFailures: true}, gate)
 		_, err := text(client.in(t, http.MethodGet, s.URL, http.NoBody))
 		require.Error(t, err)
-		require.Equal(t, int64(1), client.weir.BodyFailures())
+		require.Equal(t, int64(1), gate.Totals().Failures)
 	})
 }
 
@@ -101,7 +101,8 @@ func TestUpgradedConnectionCanBeWrittenTo(t *testing.T) {
 				_ = conn.Close()
 			}
 		}))
-		client := newStack(o, s.Client().Transport, weir.New("shop", weir.Config{}))
+		gate := weir.New("shop", weir.Config{})
+		client := newStackOf(o, weirhttp.TransportConfig{Base: s.Client().Transport, CountBodyFailures: true}, gate)
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL, http.NoBody)
 		require.NoError(t, err)
 		req.Header.Set("Connection", "Upgrade")
@@ -116,7 +117,7 @@ func TestUpgradedConnectionCanBeWrittenTo(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "hello\n", string(line), o)
 		require.NoError(t, connection.Close())
-		require.Zero(t, client.weir.BodyFailures())
+		require.Zero(t, gate.Totals().Failures)
 	}
 }
 
