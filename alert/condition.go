@@ -30,6 +30,7 @@ func (c Condition) holds(figure float64) bool {
 	return figure > c.threshold
 }
 
+// String describes the condition, as in "above 0.05".
 func (c Condition) String() string {
 	switch {
 	case !c.set:

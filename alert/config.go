@@ -34,9 +34,7 @@ type Config struct {
 // noInstance is the Config.Instance of alerts without the label.
 const noInstance = "-"
 
-// Validate returns an error that names every field that makes no sense, and nil
-// where there is none.
-func (c Config) Validate() error {
+func (c Config) validate() error {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("alert: "+format, args...)) }
 	if c.Interval < 0 {
@@ -89,7 +87,7 @@ func (c Config) orDefault() Config {
 // Validate returns an error that names all faults of the config and of the rules, including rules
 // that share a name, or nil if there are none.
 func Validate(c Config, rules ...Rule) error {
-	errs := []error{c.Validate()}
+	errs := []error{c.validate()}
 	seen := map[string]bool{}
 	for _, r := range rules {
 		errs = append(errs, r.validate())

@@ -167,7 +167,8 @@ func TestRunReturnsThoughANotifierHangs(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*s)
 		defer cancel()
 		began := time.Now()
-		err := st.Shutdown(ctx)
+		st.cancel()
+		err := st.Flush(ctx)
 		require.ErrorContains(t, err, "alert: not everything was delivered")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.EqualError(t, err, `alert: not everything was delivered: "hanging" is owed 1: context deadline exceeded`)
@@ -257,7 +258,7 @@ func TestRetryAfterIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestShutdownDeliversWhatIsOwed(t *testing.T) {
+func TestFlushAfterRunDeliversWhatIsOwed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlaky(fail)
 		st := newStage(t, f)
@@ -267,7 +268,8 @@ func TestShutdownDeliversWhatIsOwed(t *testing.T) {
 		time.AfterFunc(20*s, func() { f.answer.Store(take) })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		require.NoError(t, st.Shutdown(ctx))
+		st.cancel()
+		require.NoError(t, st.Flush(ctx))
 		require.Equal(t, []string{"r0 firing"}, f.lines())
 		st.bad[0].Store(false)
 		time.Sleep(time.Minute)
@@ -275,14 +277,14 @@ func TestShutdownDeliversWhatIsOwed(t *testing.T) {
 	})
 }
 
-func TestShutdownWithoutRun(t *testing.T) {
+func TestFlushWithoutRun(t *testing.T) {
 	var told diary
 	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("x")}},
 		alert.Rule{Name: "x", When: alert.Above(0), Value: alert.True(func() bool { return true })})
-	require.NoError(t, m.Shutdown(t.Context()))
+	require.NoError(t, m.Flush(t.Context()))
 	m.Evaluate(time.Now())
 	require.Empty(t, told.lines(), "Evaluate delivers nothing")
-	require.NoError(t, m.Shutdown(t.Context()))
+	require.NoError(t, m.Flush(t.Context()))
 	require.Equal(t, []string{"x firing"}, told.lines())
 }
 

@@ -41,13 +41,15 @@ func ExampleMonitor() {
 
 	ctx := context.Background()
 	_ = users.Run(ctx, func(context.Context) error { return errors.New("down") })
-	go monitor.Run(ctx)
+	running, stop := context.WithCancel(ctx)
+	go monitor.Run(running)
 	<-told
 
-	// At the end of the program: what is owed is delivered before it goes.
+	// At the end of the program: stop, then deliver what has not been delivered.
+	stop()
 	ending, done := context.WithTimeout(ctx, 5*time.Second)
 	defer done()
-	fmt.Println(monitor.Shutdown(ending))
+	fmt.Println(monitor.Flush(ending))
 	// Output:
 	// users-api open firing
 	// <nil>
@@ -83,7 +85,7 @@ func ExampleRule() {
 }
 
 func ExampleConfig() {
-	err := alert.Config{Interval: -time.Second}.Validate()
+	err := alert.Validate(alert.Config{Interval: -time.Second})
 	fmt.Println(err)
 	// Output:
 	// alert: Interval is -1s, must be at least 0

@@ -24,13 +24,6 @@ type Monitor struct {
 	evaluating atomic.Bool
 	now        time.Time // the latest evaluation; of the one who evaluates
 	alerts     atomic.Pointer[[]Alert]
-	stopping   atomic.Pointer[stopping] // of the latest Run
-}
-
-// stopping is how to end a Run, and to know that it has ended.
-type stopping struct {
-	cancel  context.CancelFunc
-	stopped <-chan struct{}
 }
 
 // NewMonitor returns a monitor of the rules. It panics with the error of [Validate] if there is one.
@@ -56,20 +49,15 @@ func NewMonitor(c Config, rules ...Rule) *Monitor {
 // interval.
 //
 // Run waits for the goroutines that it has started, except for those that hang in a rule or a
-// notifier. Alerts that have not been delivered when it returns are delivered by the next Run or
-// by Shutdown.
+// notifier. Alerts that have not been delivered when it returns are delivered by the next Run or by
+// Flush.
 func (m *Monitor) Run(ctx context.Context) error {
 	m.begin()
-	ctx, cancel := context.WithCancel(ctx)
-	stopped := make(chan struct{})
-	m.stopping.Store(&stopping{cancel, stopped})
+	defer m.end()
 	var deliveries sync.WaitGroup
-	defer func() {
-		cancel()
-		deliveries.Wait()
-		m.end()
-		close(stopped)
-	}()
+	defer deliveries.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	for _, o := range m.outboxes {
 		deliveries.Go(func() { o.run(ctx) })
 	}
@@ -157,17 +145,4 @@ func (m *Monitor) Flush(ctx context.Context) error {
 	}
 	deliveries.Wait()
 	return errors.Join(errs...)
-}
-
-// Shutdown ends Run, waits until it has returned, and calls Flush. It may be called if Run is not
-// running, and Run may be called again afterwards.
-func (m *Monitor) Shutdown(ctx context.Context) error {
-	if run := m.stopping.Load(); run != nil {
-		run.cancel()
-		select {
-		case <-run.stopped:
-		case <-ctx.Done():
-		}
-	}
-	return m.Flush(ctx)
 }

@@ -2,6 +2,8 @@ package alert_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,39 +11,31 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-func TestNoDataHasATextForm(t *testing.T) {
-	for text, n := range map[string]alert.NoData{"keep-last": alert.KeepLast, "resolve": alert.Resolve, "fire": alert.Fire} {
-		require.Equal(t, text, n.String())
-		config := struct{ NoData alert.NoData }{alert.NoData(9)}
+func TestNoDataIsItsText(t *testing.T) {
+	for text, n := range map[string]alert.NoData{"": "", "keep-last": alert.KeepLast, "resolve": alert.Resolve, "fire": alert.Fire} {
+		var config struct{ NoData alert.NoData }
 		require.NoError(t, json.Unmarshal([]byte(`{"NoData": "`+text+`"}`), &config))
 		require.Equal(t, n, config.NoData)
 		written, err := json.Marshal(config)
 		require.NoError(t, err)
 		require.JSONEq(t, `{"NoData": "`+text+`"}`, string(written))
+		rule := alert.Rule{Name: "x", Value: alert.Rate(&totals{}, s), When: alert.Above(0), NoData: n}
+		require.NoError(t, alert.Validate(alert.Config{}, rule))
 	}
-	n := alert.Fire
-	require.EqualError(t, n.UnmarshalText([]byte("keep last")), `alert: NoData is "keep last", must be keep-last, resolve or fire`)
-	require.Equal(t, alert.Fire, n, "it stays as it was")
-	_, err := alert.NoData(3).MarshalText()
-	require.EqualError(t, err, "alert: NoData is 3, must be KeepLast, Resolve or Fire")
-	require.Equal(t, "no data 3", alert.NoData(3).String())
 }
 
 func FuzzNoDataText(f *testing.F) {
 	for _, text := range []string{"", "keep-last", "resolve", "fire", "Fire", "fire\x00", "keep_last"} {
-		f.Add([]byte(text))
+		f.Add(text)
 	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		var n alert.NoData
-		if n.UnmarshalText(text) != nil {
+	f.Fuzz(func(t *testing.T, text string) {
+		rule := alert.Rule{Name: "x", Value: alert.Rate(&totals{}, s), When: alert.Above(0), NoData: alert.NoData(text)}
+		err := alert.Validate(alert.Config{}, rule)
+		if slices.Contains([]string{"", "keep-last", "resolve", "fire"}, text) {
+			require.NoError(t, err)
 			return
 		}
-		written, err := n.MarshalText()
-		require.NoError(t, err)
-		require.Equal(t, text, written)
-		var again alert.NoData
-		require.NoError(t, again.UnmarshalText(written))
-		require.Equal(t, n, again)
+		require.EqualError(t, err, fmt.Sprintf(`alert: rule "x": NoData is %.60q, must be "keep-last", "resolve" or "fire"`, text))
 	})
 }
 

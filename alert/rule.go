@@ -127,8 +127,8 @@ func (r Rule) checkTimes(fault faultFunc) {
 	if r.MinBad < 0 {
 		fault("MinBad is %d, must be at least 0", r.MinBad)
 	}
-	if r.NoData > Fire {
-		fault("NoData is %d, must be KeepLast, Resolve or Fire", uint8(r.NoData))
+	if !r.NoData.valid() {
+		fault("NoData is %.60q, must be %q, %q or %q", r.NoData, KeepLast, Resolve, Fire)
 	}
 }
 
@@ -147,9 +147,9 @@ func (r Rule) checkValue(fault faultFunc) {
 	case !r.When.set:
 		fault("When is not set")
 	case !r.When.finite():
-		fault("When is %v, must be finite", r.When)
+		fault("When is %s, must be finite", r.When)
 	case !r.When.reachable(v.low, v.high):
-		fault("When is %v, but the %s lies between %.6g and %.6g: the rule could never fire", r.When, v.name, v.low, v.high)
+		fault("When is %s, but the %s lies between %.6g and %.6g: the rule could never fire", r.When, v.name, v.low, v.high)
 	case r.Resolve.set:
 		r.checkResolve(fault)
 	}
@@ -158,9 +158,10 @@ func (r Rule) checkValue(fault faultFunc) {
 func (r Rule) checkResolve(fault faultFunc) {
 	switch {
 	case !r.Resolve.finite() || !r.When.clearOf(r.Resolve):
-		fault("Resolve is %v, must be finite, point the other way than When, which is %v, and not overlap with it", r.Resolve, r.When)
+		fault("Resolve is %s, must be finite, point the other way than When, which is %s, and not overlap with it",
+			r.Resolve, r.When)
 	case !r.Resolve.reachable(r.Value.low, r.Value.high):
-		fault("Resolve is %v, but the %s lies between %.6g and %.6g: the rule could never resolve",
+		fault("Resolve is %s, but the %s lies between %.6g and %.6g: the rule could never resolve",
 			r.Resolve, r.Value.name, r.Value.low, r.Value.high)
 	}
 }

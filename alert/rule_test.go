@@ -39,7 +39,7 @@ func TestRulesThatMakeNoSenseAreRefused(t *testing.T) {
 		{alert.Rule{Value: rate, When: over, KeepFiring: -s}, "KeepFiring is -1s, must be at least 0"},
 		{alert.Rule{Value: rate, When: over, MinCalls: -1}, "MinCalls is -1, must be at least 0"},
 		{alert.Rule{Value: rate, When: over, MinBad: -1}, "MinBad is -1, must be at least 0"},
-		{alert.Rule{Value: rate, When: over, NoData: 3}, "NoData is 3, must be KeepLast, Resolve or Fire"},
+		{alert.Rule{Value: rate, When: over, NoData: "keep"}, `NoData is "keep", must be "keep-last", "resolve" or "fire"`},
 		{alert.Rule{Value: truth, When: over, MinCalls: 1}, "MinCalls is 1, but the truth counts no calls"},
 		{alert.Rule{Value: alert.Rate(&totals{}, s), When: over, MinBad: 1}, "MinBad is 1, but the calls a second over 1s counts no bad calls"},
 		{alert.Rule{Value: rate, When: over, Labels: map[string]string{"key": "x"}}, `Labels has "key", which is set by the monitor`},
@@ -92,7 +92,7 @@ func TestConfigsThatMakeNoSenseAreRefused(t *testing.T) {
 		"alert: Notify[0] is nil\nalert: Notify[1] is nil":                     {Notify: []alert.Notifier{nil, nil}},
 		"alert: Interval is -1s, must be at least 0\nalert: Notify[0] is nil":  {Interval: -s, Notify: []alert.Notifier{nil}},
 	} {
-		require.EqualError(t, c.Validate(), want)
+		require.EqualError(t, alert.Validate(c), want)
 		require.PanicsWithError(t, want, func() { alert.NewMonitor(c, fine) })
 	}
 	require.EqualError(t, alert.Validate(alert.Config{}, fine, fine), `alert: rule "fine": Name is not unique`)

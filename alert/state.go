@@ -78,7 +78,7 @@ func (r *Rule) ease(m memory, at time.Time) memory {
 // verdict says whether the sample is a bad one for an alert in that state.
 func (r *Rule) verdict(m memory, s measurement) bool {
 	if !r.judges(s) {
-		return r.NoData == Fire || r.NoData == KeepLast && m.bad
+		return r.NoData == Fire || r.NoData != Resolve && m.bad
 	}
 	if m.state == firing && r.Resolve.set {
 		return !r.Resolve.holds(s.Value)

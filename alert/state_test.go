@@ -167,7 +167,7 @@ func (m *model) see(at time.Duration, sample alert.Sample) string {
 func (m *model) verdict(state string, sample alert.Sample) bool {
 	if !sample.OK || sample.Calls < m.rule.MinCalls {
 		last := len(m.bad) > 0 && m.bad[len(m.bad)-1]
-		return map[alert.NoData]bool{alert.KeepLast: last, alert.Resolve: false, alert.Fire: true}[m.rule.NoData]
+		return map[alert.NoData]bool{"": last, alert.KeepLast: last, alert.Resolve: false, alert.Fire: true}[m.rule.NoData]
 	}
 	if state == "firing" && m.rule.Resolve != (alert.Condition{}) {
 		return !m.rule.Resolve.Holds(sample.Value)
@@ -207,7 +207,7 @@ func TestStatesEqualThePlainModel(t *testing.T) {
 	met := map[string]int{}
 	for range 500 {
 		rule := alert.Rule{
-			When: alert.Above(5), NoData: alert.NoData(random.IntN(3)), MinCalls: random.Int64N(3), MinBad: random.Int64N(3),
+			When: alert.Above(5), NoData: []alert.NoData{"", alert.KeepLast, alert.Resolve, alert.Fire}[random.IntN(4)], MinCalls: random.Int64N(3), MinBad: random.Int64N(3),
 			For: time.Duration(random.IntN(4)*30) * s, KeepFiring: time.Duration(random.IntN(4)*30) * s,
 		}
 		if random.IntN(2) == 0 {

@@ -80,7 +80,7 @@ func (t *track) alert(now time.Time) Alert {
 		Summary: t.rule.Annotations["summary"], Annotations: t.rule.Annotations,
 	}
 	if a.Summary == "" {
-		a.Summary = fmt.Sprintf("%s is %.4g, alerts %v", t.name, a.Value, t.rule.When)
+		a.Summary = fmt.Sprintf("%s is %.4g, alerts %s", t.name, a.Value, t.rule.When)
 	}
 	return a
 }

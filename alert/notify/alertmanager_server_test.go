@@ -195,9 +195,10 @@ func TestWithARealAlertmanager(t *testing.T) {
 	require.Eventually(t, func() bool { return receiver.last().Status == "resolved" }, 40*time.Second, 20*time.Millisecond, "it resolves")
 	require.Empty(t, server.known())
 
-	stop, done := context.WithTimeout(t.Context(), 10*time.Second)
+	cancel()
+	ending, done := context.WithTimeout(t.Context(), 10*time.Second)
 	defer done()
-	require.NoError(t, monitor.Shutdown(stop))
+	require.NoError(t, monitor.Flush(ending))
 	require.Equal(t, "resolved", receiver.statuses()[len(receiver.statuses())-1])
 	t.Logf("the receiver got %v", receiver.statuses())
 }

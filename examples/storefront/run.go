@@ -105,7 +105,7 @@ func (s *storefront) close() (summary, error) {
 	defer s.release()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	undelivered := s.monitor.Shutdown(ctx)
+	undelivered := s.monitor.Flush(ctx)
 	series, unread := scrape(ctx, s.metricsURL())
 	unsent := s.telemetry.close()
 	_, seen := s.journal.read()
