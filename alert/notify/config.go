@@ -2,11 +2,9 @@ package notify
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"time"
@@ -25,19 +23,19 @@ type Config struct {
 	// program need different names. Default the kind: "webhook", "slack" or "alertmanager".
 	Name string
 	// URL is the address of the server, http or https. Required.
-	URL string `json:"-"`
+	URL string
 	// Header is sent with each request, for authorization for instance. Default none.
-	Header http.Header `json:"-"`
+	Header http.Header
 	// Repeat is how often an alert that continues to fire is sent again. Off sends it once. Default
 	// 4h, and 1m for Alertmanager, which takes an alert that is not repeated for resolved.
 	Repeat time.Duration
 	// Transport makes the requests. Default one of its own, with the settings of
 	// http.DefaultTransport.
-	Transport http.RoundTripper `json:"-"`
+	Transport http.RoundTripper
 	// Breaker configures the breaker before the server. As alerts are rare, its defaults differ from
 	// those of package breaker: MinCalls 5, Window 1m, Cooldown 15s, Probes 1, and a Classify to
 	// which a refusal of the receiver is a success.
-	Breaker breaker.Config `json:"-"`
+	Breaker breaker.Config
 }
 
 // Validate returns an error that names every field that makes no sense, and nil
@@ -57,25 +55,13 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-func (c Config) String() string { return fmt.Sprintf("notify.Config{Name: %q, …}", c.Name) }
+// Format prints c without its URL and its header, whatever the verb.
+func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.masked()) }
 
-// GoString hides what String hides.
-func (c Config) GoString() string { return c.String() }
+// MarshalText returns the printed form of c, without its URL and its header.
+func (c Config) MarshalText() ([]byte, error) { return []byte(c.masked()), nil }
 
-// Format hides what String hides, whatever the verb.
-func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String()) }
-
-// MarshalText hides what String hides.
-func (c Config) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
-
-// MarshalJSON writes the name and the repeat.
-func (c Config) MarshalJSON() ([]byte, error) {
-	type fields Config // without methods
-	return json.Marshal(fields(c))
-}
-
-// LogValue hides what String hides.
-func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
+func (c Config) masked() string { return fmt.Sprintf("notify.Config{Name: %q, …}", c.Name) }
 
 func (c Config) orDefault(kind string, repeat time.Duration) Config {
 	c.Name = cmp.Or(c.Name, kind)

@@ -44,7 +44,7 @@ func (offline) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("no route to https://hooks.slack.example/services/T0/B0/XX")
 }
 
-func ExampleSlack() {
+func ExampleNewSlack() {
 	slack := notify.NewSlack(notify.Config{URL: "https://hooks.slack.example/services/T0/B0/XX", Transport: offline{}})
 	fmt.Println(slack.Notify(context.Background(), alert.Alert{Rule: "fire", State: alert.Firing}))
 	// Output:

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"time"
@@ -57,20 +56,8 @@ func (s *sink) Repeat() time.Duration { return s.repeat }
 // Breaker returns the breaker before the server, for an exporter or a rule.
 func (s *sink) Breaker() *breaker.Breaker { return s.breaker }
 
-// String returns the name alone.
-func (s *sink) String() string { return fmt.Sprintf("notifier %q", s.name) }
-
-// GoString hides what String hides.
-func (s *sink) GoString() string { return s.String() }
-
-// Format hides what String hides, whatever the verb.
-func (s *sink) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
-
-// MarshalText hides what String hides.
-func (s *sink) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// LogValue hides what String hides.
-func (s *sink) LogValue() slog.Value { return slog.StringValue(s.String()) }
+// Format prints the name alone, whatever the verb.
+func (s *sink) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "notifier %q", s.name) }
 
 // post sends one message, if the breaker lets it. The header, which may be nil, is made
 // for the body.

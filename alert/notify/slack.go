@@ -1,32 +1,15 @@
 package notify
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/weir-go/weir/alert"
 )
-
-// Slack posts each alert to a Slack channel, through an incoming webhook: red when it fires, green when
-// it has resolved. Names, labels and summaries are shown as plain text: markup, mentions and links in
-// them have no effect. An annotation that is an http or https address is shown as a link. All texts
-// are cut to the lengths that Slack takes. All methods are safe for concurrent use.
-type Slack struct{ *sink }
-
-// NewSlack returns a notifier for the incoming webhook at c.URL. It panics with the error of c.Validate
-// if there is one.
-func NewSlack(c Config) *Slack { return &Slack{sink: newSink(c, "slack", 4*time.Hour)} }
-
-// Notify posts the alert once. Its error is an *alert.DeliveryError, unless ctx was cancelled.
-func (s *Slack) Notify(ctx context.Context, a alert.Alert) error {
-	return s.post(ctx, newSlackMessage(a), nil)
-}
 
 // Bounds in characters. Slack asks for texts of up to 4,000 characters, and fields of up to 2,000,
 // and cuts or refuses what is much longer.

@@ -13,24 +13,27 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-// Webhook posts each alert as a message of Alertmanager's webhook format, version 4, with one alert in
-// it, so that every receiver of Alertmanager's webhooks takes it. The annotations are those of the
-// rule, "summary" and "value". All methods are safe for concurrent use.
+// Webhook posts alerts to a URL, one per request. [NewWebhook], [NewSignedWebhook] and [NewSlack]
+// differ in the message they post. All methods are safe for concurrent use.
 type Webhook struct {
 	*sink
-	sign func(id string, at time.Time, body []byte) http.Header // nil for none; a function hides the key
+	message func(alert.Alert) any
+	sign    func(id string, at time.Time, body []byte) http.Header // nil: unsigned; a closure hides the key
 }
 
-// NewWebhook returns a notifier for the webhook at c.URL. It panics with the error of c.Validate if
-// there is one.
+// NewWebhook returns a notifier that posts messages of Alertmanager's webhook format, version 4, so
+// that every receiver of Alertmanager's webhooks can be used. Each message holds one alert. Its
+// annotations are those of the rule, "summary" and "value". NewWebhook panics with the error of
+// c.Validate if there is one.
 func NewWebhook(c Config) *Webhook {
-	return &Webhook{sink: newSink(c, "webhook", 4*time.Hour)}
+	s := newSink(c, "webhook", 4*time.Hour)
+	return &Webhook{sink: s, message: func(a alert.Alert) any { return newMessage(s.name, a) }}
 }
 
 // NewSignedWebhook is NewWebhook with messages that are signed according to the Standard Webhooks
-// specification, version 1.0.0. The key is "whsec_" and 24 to 64 bytes in base64. The header
-// webhook-id is the same whenever the same state of an alert is sent, so that a receiver can recognize
-// repetitions. NewSignedWebhook panics if the key is not of that form.
+// specification, version 1.0.0. The key is "whsec_" followed by 24 to 64 bytes in base64. The header
+// webhook-id is the same whenever the same state of an alert is sent, so that a receiver can
+// recognize repetitions. NewSignedWebhook also panics if the key has another form.
 func NewSignedWebhook(c Config, key string) *Webhook {
 	w := NewWebhook(c)
 	parsed, err := parseKey(key)
@@ -41,13 +44,22 @@ func NewSignedWebhook(c Config, key string) *Webhook {
 	return w
 }
 
-// Notify posts the alert once. Its error is an *alert.DeliveryError, unless ctx was cancelled.
+// NewSlack returns a notifier that posts each alert to a Slack channel: red when it fires, green
+// when it resolves. c.URL is the address of a Slack incoming webhook. Names, labels and summaries
+// are shown as plain text: markup, mentions and links in them have no effect. An annotation that is
+// an http or https address is shown as a link. All texts are cut to the lengths that Slack accepts.
+// NewSlack panics with the error of c.Validate if there is one.
+func NewSlack(c Config) *Webhook {
+	return &Webhook{sink: newSink(c, "slack", 4*time.Hour), message: func(a alert.Alert) any { return newSlackMessage(a) }}
+}
+
+// Notify posts the alert once. Its error is an *alert.DeliveryError, unless ctx was canceled.
 func (w *Webhook) Notify(ctx context.Context, a alert.Alert) error {
 	var sign func(body []byte) http.Header
 	if w.sign != nil {
 		sign = func(body []byte) http.Header { return w.sign(messageID(a), time.Now(), body) }
 	}
-	return w.post(ctx, newMessage(w.Name(), a), sign)
+	return w.post(ctx, w.message(a), sign)
 }
 
 // messageID names one state of one firing of an alert.
