@@ -47,7 +47,7 @@ func Example() {
 	//  WARN alert firing
 }
 
-func ExampleHandler() {
+func ExampleNewHandler() {
 	provider := sdk.NewLoggerProvider(sdk.WithProcessor(sdk.NewSimpleProcessor(printer{})))
 	logger := slog.New(otellog.NewHandler(provider))
 

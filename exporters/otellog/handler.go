@@ -12,40 +12,36 @@ import (
 	"go.opentelemetry.io/otel/log"
 )
 
-// Handler is a [slog.Handler] that emits records of OpenTelemetry. It is made with
-// [NewHandler] and safe for concurrent use.
+// eventName is the key of the attribute that becomes the name of the event.
+const eventName = "event.name"
+
+// NewHandler returns a handler that emits each log record as an OpenTelemetry record to the
+// provider. It is safe for concurrent use, and its Handle method never returns an error. NewHandler
+// panics if provider is nil.
 //
-// Groups become prefixes of their attributes' keys, divided by dots. Times are
-// written by RFC 3339, durations in seconds, and what has no form in OpenTelemetry
-// as text.
-type Handler struct {
+// A group becomes a prefix of its attributes' keys, separated by a dot. Times are written as in
+// RFC 3339 and durations in seconds. Values that have no form in OpenTelemetry are written as text.
+func NewHandler(provider log.LoggerProvider) slog.Handler {
+	if provider == nil {
+		panic("otellog: NewHandler: the provider is nil")
+	}
+	return &handler{logger: provider.Logger("github.com/weir-go/weir/exporters/otellog")}
+}
+
+// handler implements [slog.Handler].
+type handler struct {
 	logger log.Logger
 	prefix string // of the groups
 	attrs  []attribute.KeyValue
 	event  string
 }
 
-var _ slog.Handler = (*Handler)(nil)
-
-// eventName is the key of the attribute that becomes the name of the event.
-const eventName = "event.name"
-
-// NewHandler returns a handler that emits to the provider. It panics if there is none.
-func NewHandler(provider log.LoggerProvider) *Handler {
-	if provider == nil {
-		panic("otellog: NewHandler: the provider is nil")
-	}
-	return &Handler{logger: provider.Logger("github.com/weir-go/weir/exporters/otellog")}
-}
-
-// Enabled implements [slog.Handler]. It asks the provider.
-func (h *Handler) Enabled(ctx context.Context, level slog.Level) bool {
+func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
 	return h.logger.Enabled(ctx, log.EnabledParameters{Severity: severity(level)})
 }
 
-// Handle implements [slog.Handler]. It never returns an error.
-func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
-	all := Handler{prefix: h.prefix, attrs: slices.Clip(h.attrs), event: h.event}
+func (h *handler) Handle(ctx context.Context, r slog.Record) error {
+	all := handler{prefix: h.prefix, attrs: slices.Clip(h.attrs), event: h.event}
 	r.Attrs(func(a slog.Attr) bool {
 		all.add(h.prefix, a)
 		return true
@@ -61,8 +57,7 @@ func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
-// WithAttrs implements [slog.Handler].
-func (h *Handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	next := *h
 	next.attrs = slices.Clip(h.attrs)
 	for _, a := range attrs {
@@ -71,8 +66,7 @@ func (h *Handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &next
 }
 
-// WithGroup implements [slog.Handler].
-func (h *Handler) WithGroup(name string) slog.Handler {
+func (h *handler) WithGroup(name string) slog.Handler {
 	if name == "" {
 		return h
 	}
@@ -82,7 +76,7 @@ func (h *Handler) WithGroup(name string) slog.Handler {
 }
 
 // add adds the attribute, or those of the group that it is.
-func (h *Handler) add(prefix string, a slog.Attr) {
+func (h *handler) add(prefix string, a slog.Attr) {
 	v := a.Value.Resolve()
 	switch {
 	case v.Kind() == slog.KindGroup:

@@ -43,7 +43,7 @@ func (k *kept) Enabled(_ context.Context, p sdk.EnabledParameters) bool {
 func (k *kept) Shutdown(context.Context) error   { return nil }
 func (k *kept) ForceFlush(context.Context) error { return nil }
 
-func newHandler() (*otellog.Handler, *kept) {
+func newHandler() (slog.Handler, *kept) {
 	k := &kept{}
 	return otellog.NewHandler(sdk.NewLoggerProvider(sdk.WithProcessor(k))), k
 }
