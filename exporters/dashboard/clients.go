@@ -23,8 +23,11 @@ type client struct {
 	cancel context.CancelFunc
 }
 
-func newClients(limit int) *clients {
-	return &clients{limit: limit, streams: map[*client]struct{}{}, servers: map[weak.Pointer[http.Server]]struct{}{}}
+// maxStreams is the most streams that may be open at once.
+const maxStreams = 32
+
+func newClients() *clients {
+	return &clients{limit: maxStreams, streams: map[*client]struct{}{}, servers: map[weak.Pointer[http.Server]]struct{}{}}
 }
 
 // enter lets one in, unless there are enough. The context ends when the request

@@ -16,9 +16,6 @@ type Config struct {
 	// History is how far the charts reach back, from Interval to 3,600 times Interval. Default 5m,
 	// or 3,600 intervals if those are shorter.
 	History time.Duration
-	// Clients is how many streams may be open at once. Further clients get 503, and the page asks
-	// for snapshots instead. Default 32.
-	Clients int
 	// Hosts are the names by which the page may be requested, without a port, besides addresses,
 	// localhost and names without a dot. A request for another name gets 403; "*" stands for all
 	// names. Set it if a proxy on the same machine passes names on. Default all names, except for
@@ -44,9 +41,6 @@ func (c Config) Validate() error {
 	} else if d.History < d.Interval || d.History > maxSamples*d.Interval {
 		fault("History is %v, must be from %v to %v where the interval is %v", d.History, d.Interval, maxSamples*d.Interval, d.Interval)
 	}
-	if d.Clients < 1 {
-		fault("Clients is %d, must be at least 1", c.Clients)
-	}
 	for n, name := range d.Hosts {
 		if !isHost(name) {
 			fault("Hosts[%d] is %.64q, must be a name without a port, or \"*\"", n, name)
@@ -64,9 +58,6 @@ func (c Config) orDefault() Config {
 	}
 	if c.History == 0 {
 		c.History = max(min(5*time.Minute, maxSamples*c.Interval), c.Interval)
-	}
-	if c.Clients == 0 {
-		c.Clients = 32
 	}
 	return c
 }

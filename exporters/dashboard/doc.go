@@ -33,8 +33,8 @@
 //
 // All but the stream have an ETag. The JSON is for the page and for scripts on
 // the spot: fields may be added, and a monitoring system is better served by the
-// packages prom and otelmetric. A page that cannot have a stream, because there are
-// [Config].Clients already or because a proxy holds events back, asks for snapshots
+// packages prom and otelmetric. A page that cannot have a stream, because 32 are open
+// already or because a proxy holds events back, asks for snapshots
 // instead.
 //
 // # What it can know

@@ -34,7 +34,6 @@ func ExampleNew() {
 	page, err := dashboard.New(dashboard.Config{
 		Title:   "storefront, Hamburg",
 		History: 30 * time.Minute,
-		Clients: 8,
 	})
 	if err != nil {
 		log.Fatal(err)

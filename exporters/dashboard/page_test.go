@@ -24,7 +24,7 @@ func TestConfigNamesWhatIsOutOfBounds(t *testing.T) {
 		want   string
 	}{
 		{dashboard.Config{}, ""},
-		{dashboard.Config{Title: "shop", Interval: time.Minute, History: 10 * time.Minute, Clients: 1}, ""},
+		{dashboard.Config{Title: "shop", Interval: time.Minute, History: 10 * time.Minute}, ""},
 		{dashboard.Config{Interval: 100 * time.Millisecond}, ""},
 		{dashboard.Config{Interval: time.Millisecond}, "dashboard: Interval is 1ms, must be from 100ms to 1m0s"},
 		{dashboard.Config{Interval: time.Hour}, "dashboard: Interval is 1h0m0s, must be from 100ms to 1m0s"},
@@ -32,8 +32,8 @@ func TestConfigNamesWhatIsOutOfBounds(t *testing.T) {
 		{dashboard.Config{Interval: 100 * time.Millisecond, History: time.Hour}, "dashboard: History is 1h0m0s, must be from 100ms to 6m0s where the interval is 100ms"},
 		{dashboard.Config{History: 2 * time.Hour}, "dashboard: History is 2h0m0s, must be from 1s to 1h0m0s where the interval is 1s"},
 		{
-			dashboard.Config{Interval: -1, Clients: -2},
-			"dashboard: Interval is -1ns, must be from 100ms to 1m0s\ndashboard: Clients is -2, must be at least 1",
+			dashboard.Config{Interval: -1},
+			"dashboard: Interval is -1ns, must be from 100ms to 1m0s",
 		},
 	} {
 		err := c.config.Validate()

@@ -85,7 +85,7 @@ func TestSourcesAreReadOnceForAllAndOnlyWhileSomebodyLooks(t *testing.T) {
 
 func TestStreamsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := serve(newPage(dashboard.Config{Clients: 2}))
+		h := serve(dashboard.LimitStreams(newPage(dashboard.Config{}), 2))
 		defer h.Close()
 		one, two := h.stream(t), h.stream(t)
 		one.next()
@@ -124,7 +124,7 @@ func TestThirtyTwoStreamsAreServedByDefault(t *testing.T) {
 func TestClientThatNeverReadsHoldsUpNobodyAndLosesItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := newFake("mail")
-		h := serve(newPage(dashboard.Config{Clients: 2}, queue))
+		h := serve(dashboard.LimitStreams(newPage(dashboard.Config{}, queue), 2))
 		defer h.Close()
 		conn, err := h.dial(t.Context())
 		require.NoError(t, err)
