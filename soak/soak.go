@@ -177,7 +177,7 @@ func (w *world) audit() {
 func (w *world) settle(before int) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if err := w.monitor.Shutdown(ctx); err != nil {
+	if err := w.monitor.Flush(ctx); err != nil {
 		w.faults.add("alerts", "%v", err)
 	}
 	w.look.scrape()
