@@ -190,23 +190,25 @@ func TestNamesAreTextAndNothingElse(t *testing.T) {
 }
 
 func TestPageAsksForSnapshotsWhereThereIsNoStream(t *testing.T) {
-	c := quick
-	c.Clients = 1
 	bank := breaker.New("bank", breaker.Config{})
-	b, s := newTab(t), serve(t, c, bank)
+	b, s := newTab(t), serve(t, quick, bank)
 	b.excuse()
 
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"stream", http.NoBody)
-	require.NoError(t, err)
-	other, err := s.Client().Do(r) // takes the only place
-	require.NoError(t, err)
+	ctx, leave := context.WithCancel(t.Context())
+	for range 32 { // as many streams as the page serves at once
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"stream", http.NoBody)
+		require.NoError(t, err)
+		other, err := s.Client().Do(r)
+		require.NoError(t, err)
+		defer other.Body.Close()
+	}
 	b.visit(s)
 	b.says("#status", "Polling")
 	fail(t, bank)
 	b.until(states + ` === "bank: open"`)
 	b.says(".change", "bank")
 
-	require.NoError(t, other.Body.Close())
+	leave()
 	b.says("#status", "Live") // it has tried again
 }
 
