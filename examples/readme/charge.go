@@ -13,7 +13,7 @@ import (
 //readme:charge
 var payments = weir.New("payments", weir.Config{Rate: limiter.PerSecond(200), Burst: 50})
 
-// At most 200 payments a second are sent, and none while the service fails.
+// charge sends at most 200 payments per second, and none while the breaker is open.
 func charge(ctx context.Context, order Order) (*Receipt, error) {
 	receipt, err := weir.Do(ctx, payments, func(ctx context.Context) (*Receipt, error) {
 		return client.Charge(ctx, order)

@@ -38,8 +38,8 @@ func (chargeClient) Charge(_ context.Context, order Order) (*Receipt, error) {
 	return &Receipt{Cents: order.Cents}, nil
 }
 
-// From here to the end of observe stand the calls that weir was designed by, word for word. They have to compile
-// whatever else changes.
+// charge, the variables and observe are the calls that the API of weir was designed from, word for
+// word. They must compile, whatever else changes.
 
 func charge(ctx context.Context, order Order) (*Receipt, error) {
 	receipt, err := weir.Do(ctx, payments, func(ctx context.Context) (*Receipt, error) { return client.Charge(ctx, order) })
@@ -82,7 +82,7 @@ func TestTheDesignedCallsWork(t *testing.T) {
 	prometheus.DefaultRegisterer = registry
 	meters := otel.GetMeterProvider()
 	t.Cleanup(func() { otel.SetMeterProvider(meters) })
-	otel.SetMeterProvider(metric.NewMeterProvider()) // names are taken once for each provider
+	otel.SetMeterProvider(metric.NewMeterProvider()) // a name can be registered only once per provider
 
 	mux := http.DefaultServeMux
 	t.Cleanup(func() { http.DefaultServeMux = mux })

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-go/weir/exporters/prom"
 )
 
-// One gate is shown to Prometheus and to OpenTelemetry, under the same names with the same values.
+// Prometheus and OpenTelemetry get the same names and the same values from one gate.
 func Example_export() {
 	ctx := context.Background()
 	payments := weir.New("payments", weir.Config{})

@@ -20,7 +20,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-func TestPaymentsThatFailAreStoppedAndTold(t *testing.T) {
+func TestFailingPaymentsAreStoppedAndAlerted(t *testing.T) {
 	paged := make(chan string, 1)
 	pager := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		var message struct{ Status string }
@@ -63,7 +63,7 @@ func TestPaymentsOverTheLimitAreRefused(t *testing.T) {
 	require.ErrorContains(t, second, "too many payments: ")
 }
 
-func TestFiguresOfPaymentsAndAlertsAreExported(t *testing.T) {
+func TestMetricsOfPaymentsAndAlertsAreExported(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	replace[prometheus.Registerer](t, &prometheus.DefaultRegisterer, registry)
 	ownMeters(t)
@@ -75,7 +75,8 @@ func TestFiguresOfPaymentsAndAlertsAreExported(t *testing.T) {
 	require.Subset(t, families(t, registry), []string{"weir_breaker_calls_total", "weir_limiter_requests_total", "weir_alert_state"})
 }
 
-// ownMeters gives the test a MeterProvider of its own: names are taken once for each provider.
+// ownMeters gives the test its own MeterProvider, because a name can be registered only once per
+// provider.
 func ownMeters(t *testing.T) {
 	t.Helper()
 	old := otel.GetMeterProvider()
@@ -83,7 +84,7 @@ func ownMeters(t *testing.T) {
 	otel.SetMeterProvider(metric.NewMeterProvider())
 }
 
-// replace sets a variable until the end of the test: what tests do to the shop is theirs alone.
+// replace sets a variable until the end of the test, so that tests do not affect each other.
 func replace[T any](t *testing.T, variable *T, value T) {
 	t.Helper()
 	old := *variable

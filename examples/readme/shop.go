@@ -5,13 +5,13 @@ import (
 	"errors"
 )
 
-// Order is what a customer buys.
+// Order is an order of a customer.
 type Order struct{ Cents int }
 
-// Receipt says that it was paid for.
+// Receipt confirms a payment.
 type Receipt struct{ Cents int }
 
-// client stands for the client of a payment service, which does not like free orders.
+// client replaces the client of a real payment service. It fails for orders of 0 cents.
 var client paymentClient
 
 type paymentClient struct{}
