@@ -11,7 +11,7 @@ import (
 //readme:alert
 var paymentsFail = alert.Rule{
 	Name:     "payments fail",
-	Value:    alert.FailureRate(payments, 5*time.Minute), // calls that the open breaker refuses count as failed
+	Value:    alert.FailureRate(payments, 5*time.Minute), // refused calls count as failed
 	When:     alert.Above(0.05),
 	MinCalls: 20,
 	For:      30 * time.Second,
