@@ -10,7 +10,7 @@ import (
 // DoResult is [Do] for a call whose value also says whether the service failed, such as a response
 // with a status. judge returns the outcome, in place of breaker.Config.Classify. As with Classify,
 // it is not asked about an error of a call that the caller has cancelled, or that another guard has
-// refused: see [breaker.Breaker.Outcome].
+// refused: see breaker.Config.Classify.
 func DoResult[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, error), judge func(T, error) breaker.Outcome) (v T, err error) {
 	var permit breaker.Permit
 	if err = g.admit(ctx, &permit, fn == nil || judge == nil); err != nil {

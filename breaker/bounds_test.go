@@ -1,6 +1,7 @@
 package breaker_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -17,16 +18,12 @@ func TestWhatABoundNamesIsWithinIt(t *testing.T) {
 	} {
 		require.NoError(t, c.Validate(), "%+v", c)
 	}
-	require.EqualError(t, breaker.Config{Initial: breaker.Shadow + 1}.Validate(),
-		"breaker: Initial is state 7, must be Closed, Open or an override")
+	for _, state := range []breaker.State{"trial", "Open", breaker.HalfOpen, "evicted"} {
+		require.EqualError(t, breaker.Config{Initial: state}.Validate(), fmt.Sprintf(
+			"breaker: Initial is %q, must be closed, open, forced_open, forced_closed, disabled or shadow", state))
+	}
 	require.ErrorContains(t, breaker.GroupConfig{MaxSeries: 5_001}.Validate(),
 		"MaxSeries is 5001, must be at least 1", "one more than half of the default members")
-}
-
-func TestAStateThatIsNoneHasItsNumber(t *testing.T) {
-	require.Equal(t, "shadow", breaker.Shadow.String())
-	require.Equal(t, "state 7", (breaker.Shadow + 1).String())
-	require.Equal(t, "state 255", breaker.State(255).String())
 }
 
 func TestAnEndlessCooldownBeginsWithTheBreaker(t *testing.T) {

@@ -29,7 +29,7 @@ type Breaker struct {
 	changes       *changes
 	series        sync.Once
 	shown         *series
-	shownTimes    [states]atomic.Int64 // the longest that observers saw in each state
+	shownTimes    perState[atomic.Int64] // the longest that observers saw in each state
 
 	mu     *sync.Mutex // held to change the phase, and to use the probes
 	probes probes
@@ -144,7 +144,7 @@ func Do[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, err
 
 // DoResult is [Do] for calls whose value says whether the service failed, such as a response with
 // a status: judge classifies the result in the place of Config.Classify. Cancelled and refused
-// calls are ignored before it is asked: see [Breaker.Outcome].
+// calls are ignored before it is asked, as described at Config.Classify.
 func DoResult[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, error), judge func(T, error) Outcome) (v T, err error) {
 	var m Permit
 	if err = ready(ctx, fn == nil || judge == nil); err != nil {

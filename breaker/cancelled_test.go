@@ -42,11 +42,6 @@ var judged = map[string]func(ask func(error) breaker.Outcome) (call func(c ctx, 
 			p.Done(c, fn(c))
 		}
 	}),
-	"Outcome": judgedBy(func(c ctx, b *breaker.Breaker, fn func(ctx) error) {
-		if p, err := b.Allow(); err == nil {
-			p.Record(b.Outcome(c, fn(c)))
-		}
-	}),
 	"DoResult": func(ask func(error) breaker.Outcome) (func(ctx, func(ctx) error), func() window.Counts) {
 		b := breaker.New("b", breaker.Config{})
 		return func(c ctx, fn func(ctx) error) {

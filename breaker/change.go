@@ -1,7 +1,6 @@
 package breaker
 
 import (
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -14,16 +13,15 @@ import (
 type Change struct {
 	Name   string        // of the breaker
 	Key    string        // of a member of a Group, in words
-	Seq    uint64        // 1 for the breaker's first change, and one more each time
 	At     time.Time     // when the change was due: for HalfOpen the end of the cooldown
 	From   State         // From and To are both Shadow where a breaker in shadow mode says
 	To     State         // that it would open now
 	Reason string        // in words, with the figures
-	Origin string        // what caused it: calls, shared_counts, clock, or hand, which is a method
-	Counts window.Counts // the breaker's own calls; none if Origin is clock or hand
-}
+	Counts window.Counts // the breaker's own calls, if they caused the change; else zero
 
-func (c Change) String() string { return fmt.Sprintf("%s to %s: %s", c.From, c.To, c.Reason) }
+	seq    uint64 // 1 for the breaker's first change, and one more each time
+	origin string // what caused it
+}
 
 // The origins of changes.
 const (
@@ -57,7 +55,7 @@ func (q *changes) post(c Change) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.seq++
-	c.Seq = q.seq
+	c.seq = q.seq
 	q.opened = q.opened || c.To == Open || c.To == ForcedOpen
 	switch {
 	case *q.tell.Load() == nil:
@@ -112,7 +110,7 @@ func (q *changes) call(c Change) {
 		}
 		q.dropped.Add(1)
 		if r := recover(); r != nil {
-			slog.Error("breaker: OnChange panicked", "change", c.String(), "panic", r)
+			slog.Error("breaker: OnChange panicked", "breaker", c.Name, "from", c.From, "to", c.To, "reason", c.Reason, "panic", r)
 			return
 		}
 		q.mu.Lock()

@@ -88,21 +88,3 @@ func isAny(err error, targets []error) bool {
 	}
 	return false
 }
-
-// Outcome returns what a call that was made with ctx and returned err says about the service.
-// Config.Classify decides, but is not asked in two cases, in which the call is Ignored:
-//
-//   - The caller has cancelled ctx and err is not nil, whatever it is. A call without an error
-//     still counts then if it is a success, since the service has answered. If Classify takes it
-//     for a failure it is Ignored. A deadline that has passed is no cancellation: a service that
-//     hangs until its callers' deadlines has failed.
-//   - err matches weir.ErrRefused: an inner breaker, throttle or limiter refused the call, so the
-//     service never saw it. An error that joins a refusal and a failure matches it too: where one
-//     call guards calls to several services, give each its own breaker.
-//
-// Calls of a group that is cancelled with the first failure, as those of an errgroup, count
-// until then. The others are ignored, whatever they return: to classify all, give each call a
-// context that the group does not cancel.
-func (b *Breaker) Outcome(ctx context.Context, err error) Outcome {
-	return verdict.On(ctx, err, b.rules().config.Classify)
-}

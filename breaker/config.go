@@ -1,9 +1,11 @@
 package breaker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/weir-go/weir/window"
@@ -33,9 +35,8 @@ type Config struct {
 	// together, whichever is longer. It costs two atomic adds per call, and memory for 40 counters.
 	// Default false.
 	HungCalls bool
-	// Active counts the calls in flight: Stats.Active and weir.breaker.call.active. A permit that is
-	// forgotten counts for good. It costs a reading of the clock and two atomic adds per call.
-	// Default false.
+	// Active counts the calls in flight, for the metric weir.breaker.call.active. A forgotten permit
+	// counts forever. It costs a reading of the clock and two atomic adds per call. Default false.
 	Active bool
 	// ConsecutiveFailures is the number of failures in a row at which the breaker opens, however
 	// far apart they are and whatever MinCalls is. Default 0: never.
@@ -96,10 +97,23 @@ type Config struct {
 	// Default Closed.
 	Initial State
 
-	// Classify returns what a call that returned the given error or nil says about the service. It
-	// is not asked about a call that panicked, which is a failure, nor about calls that
-	// Breaker.Outcome ignores. It runs outside all locks. If it panics the call is ignored and the
-	// panic propagates. Default DefaultClassify.
+	// Classify returns the outcome of a call that returned the given error or nil. It runs outside
+	// all locks. If it panics, the call is ignored and the panic propagates. Accept, Ignore and
+	// FailOn return such functions. Default DefaultClassify.
+	//
+	// Classify is not asked about these calls:
+	//
+	//   - A call that panicked or called runtime.Goexit is a failure.
+	//   - A call that returned an error after its caller cancelled ctx is ignored. A deadline that
+	//     has passed is not a cancellation: a service that hangs until its callers' deadlines has
+	//     failed. If the call returned no error, Classify is asked, but a failure is ignored.
+	//   - A call whose error matches weir.ErrRefused is ignored: an inner breaker, throttle or
+	//     limiter refused it, so the service never saw it. An error that joins a refusal and a
+	//     failure matches too: if one call guards calls to several services, give each service its
+	//     own breaker.
+	//
+	// When an errgroup cancels its context on the first error, the calls that end later are ignored.
+	// To classify all of them, give each call a context that the errgroup does not cancel.
 	Classify func(err error) Outcome
 
 	// OnChange is called for every transition, one at a time and in their order, by the goroutine
@@ -180,8 +194,8 @@ func (c Config) validateRecovery(fs *faults) {
 	}
 	fs.atLeast("ProbeTimeout", c.ProbeTimeout, 0)
 	fs.atLeast("HalfOpenTimeout", c.HalfOpenTimeout, 0)
-	if c.Initial >= states || c.Initial == HalfOpen {
-		fs.add("Initial is %v, must be Closed, Open or an override", c.Initial)
+	if c.Initial != "" && (!slices.Contains(states[:], c.Initial) || c.Initial == HalfOpen) {
+		fs.add("Initial is %.60q, must be closed, open, forced_open, forced_closed, disabled or shadow", c.Initial)
 	}
 }
 
@@ -231,6 +245,7 @@ func (c Config) orDefault() Config {
 	c.MaxRetryAfter = either(c.MaxRetryAfter, time.Minute, 0)
 	c.Probes = either(c.Probes, 3, Off)
 	c.ProbeTimeout = either(c.ProbeTimeout, 10*time.Second, Off)
+	c.Initial = cmp.Or(c.Initial, Closed)
 	return c
 }
 

@@ -40,8 +40,8 @@
 //
 // By hand, OpenFor opens it, Reset closes it and Reconfigure changes its Config. Force lays an
 // override over it, under which its state is kept until Release. In the state [Shadow] it lets
-// every call through, and Stats counts the calls that a breaker of the same Config would have
-// refused, and how often it would have opened.
+// every call through, and ShadowTotals returns how many calls a breaker of the same Config would
+// have refused, and how many times it would have opened.
 //
 // A [Group] has one breaker per key, such as a tenant, in bounded memory:
 //
@@ -59,7 +59,7 @@
 //   - At most Config.Probes calls are in flight while the breaker is half-open. A probe that never
 //     returns (a panic, a hang, a forgotten permit) does not keep it half-open.
 //   - A result counts for the state that let the call through. A later result changes nothing and
-//     is counted in Stats.Late.
+//     is counted in the metric weir.breaker.late_results.
 //   - Failures before the breaker closed do not count after it.
 //   - If a call panics, it counts as a failure and the panic propagates.
 //   - A call that its caller cancelled is ignored unless it succeeded, and so is a call that an

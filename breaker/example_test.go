@@ -104,12 +104,12 @@ func ExampleGroup() {
 
 func ExampleChange() {
 	b := breaker.New("users", breaker.Config{MinCalls: 2, OnChange: func(c breaker.Change) {
-		fmt.Printf("%d. %v\n", c.Seq, c)
+		fmt.Printf("%s to %s: %s\n", c.From, c.To, c.Reason)
 	}})
 	for range 2 {
 		_ = b.Run(context.Background(), func(context.Context) error { return errors.New("down") })
 	}
-	// Output: 1. closed to open: failure rate 100% of 2 calls, limit 50%
+	// Output: closed to open: failure rate 100% of 2 calls, limit 50%
 }
 
 func ExampleConfig_classify() {
@@ -136,7 +136,8 @@ func ExampleOutcome() {
 	// Output: true 1 0
 }
 
-func ExampleStats() {
+// A result that is recorded after the state has changed does not count.
+func ExamplePermit_Record_late() {
 	b := breaker.New("users", breaker.Config{})
 	late, err := b.Allow()
 	if err != nil {
@@ -144,8 +145,8 @@ func ExampleStats() {
 		return
 	}
 	b.Force(breaker.ForcedClosed)
-	fmt.Println(late.Record(breaker.Failure), b.Stats().Late)
-	// Output: false 1
+	fmt.Println(late.Record(breaker.Failure), b.Totals().Calls())
+	// Output: false 0
 }
 
 func ExampleState() {
@@ -173,7 +174,8 @@ func ExampleBreaker_Force_shadow() {
 	for range 3 {
 		_ = b.Run(context.Background(), func(context.Context) error { return errors.New("down") })
 	}
-	fmt.Println("let through:", b.Totals().Calls(), "would have been refused:", b.Stats().ShadowRefused)
+	_, refused := b.ShadowTotals()
+	fmt.Println("let through:", b.Totals().Calls(), "would have been refused:", refused)
 	// Output:
 	// would open: failure rate 100% of 2 calls, limit 50%
 	// let through: 3 would have been refused: 1
@@ -233,10 +235,4 @@ func ExampleAccept() {
 	// Output:
 	// user 49: not found
 	// closed after 50 successes and 0 failures
-}
-
-func ExampleChange_origin() {
-	b := breaker.New("users", breaker.Config{OnChange: func(c breaker.Change) { fmt.Printf("%v (%v)\n", c, c.Origin) }})
-	b.OpenFor(time.Minute)
-	// Output: closed to open: opened (hand)
 }

@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/weir-go/weir/window"
@@ -37,18 +38,39 @@ type AllStats struct {
 	Since              time.Time // when the state began
 	Counts             window.Counts
 	Totals             window.Totals
+	Active             int64 // calls in flight
+	Late               int64 // results of calls that an earlier state had let through
 	Abandoned, Dropped int64
-	Stats
+	ShadowOpened       int64
+	ShadowRefused      int64
 }
 
 func (b *Breaker) StatsNow() AllStats           { return b.current().allStats(b.current().seenNow()) }
 func (b *Breaker) StatsAt(t time.Time) AllStats { return b.current().allStats(b.current().seen(t)) }
 
 func (b *Breaker) allStats(at time.Duration) AllStats {
+	opened, refused := b.ShadowTotals()
 	return AllStats{
 		State: b.stateAt(at), Since: b.date(b.phase.Load().at(at).since), Counts: b.counts(at), Totals: b.totals(),
-		Abandoned: b.abandoned.Load(), Dropped: b.changes.dropped.Load(), Stats: b.Stats(),
+		Active: b.active.Load(), Late: b.late.Load(), Abandoned: b.abandoned.Load(), Dropped: b.changes.dropped.Load(),
+		ShadowOpened: opened, ShadowRefused: refused,
 	}
+}
+
+func (c Change) Seq() uint64    { return c.seq }
+func (c Change) Origin() string { return c.origin }
+func (c Change) String() string { return fmt.Sprintf("%s to %s: %s", c.From, c.To, c.Reason) }
+
+// WithSeq returns c with another number.
+func (c Change) WithSeq(n uint64) Change {
+	c.seq = n
+	return c
+}
+
+// WithOrigin returns c with another origin.
+func (c Change) WithOrigin(origin string) Change {
+	c.origin = origin
+	return c
 }
 
 // LastSeq is the number of the latest change.

@@ -159,7 +159,7 @@ func TestFlawB_ScenarioA19_LateResultsChangeNothing(t *testing.T) {
 					require.False(t, p.Record(late))
 				}
 				require.Zero(t, b.Counts().Calls())
-				require.Equal(t, int64(12), b.Stats().Late)
+				require.Equal(t, int64(12), b.StatsNow().Late)
 				require.Equal(t, int64(3), changes.Load())
 			})
 		})
@@ -187,7 +187,7 @@ func TestFlawD_ScenarioA40_CallbacksMayDoAnything(t *testing.T) {
 		var seen []breaker.State
 		b = breaker.New("b", breaker.Config{Cooldown: breaker.Off, Probes: 1, OnChange: func(c breaker.Change) {
 			seen = append(seen, c.To)
-			_, _, _, _ = b.State(), b.Counts(), b.Totals(), b.Stats()
+			_, _, _, _ = b.State(), b.Counts(), b.Totals(), b.StatsNow()
 			for range b.Observe {
 			}
 			switch len(seen) {
@@ -240,8 +240,8 @@ func TestFlawD_ACallbackThatBlocksHoldsUpNobodyElse(t *testing.T) {
 				release := make(chan struct{})
 				var seqs []uint64
 				b := breaker.New("b", breaker.Config{MinCalls: 1, Cooldown: breaker.Off, Probes: 1, OnChange: func(change breaker.Change) {
-					seqs = append(seqs, change.Seq)
-					if change.Seq == 1 {
+					seqs = append(seqs, change.Seq())
+					if change.Seq() == 1 {
 						<-release
 						c.end()
 					}
@@ -297,7 +297,7 @@ func TestFlawE_NoStampedeWhenTheCooldownEnds(t *testing.T) {
 		require.Equal(t, int64(97), refused.Load())
 		require.Equal(t, int64(97), b.Totals().Refused, "each refusal is counted once")
 		require.LessOrEqual(t, most.Load(), int64(3))
-		require.Equal(t, int64(3), b.Totals().Successes+b.Stats().Late)
+		require.Equal(t, int64(3), b.Totals().Successes+b.StatsNow().Late)
 	}
 }
 
@@ -321,7 +321,7 @@ func TestFlawE_ScenarioA20A21_NoProbeWhileItOpens(t *testing.T) {
 	require.Zero(t, afterOpen.Load())
 	require.Equal(t, breaker.Open, b.State())
 	require.Zero(t, b.Totals().Successes)
-	require.Equal(t, int64(8*5000), b.Totals().Failures+b.Totals().Refused+b.Stats().Late, "one outcome a call")
+	require.Equal(t, int64(8*5000), b.Totals().Failures+b.Totals().Refused+b.StatsNow().Late, "one outcome a call")
 }
 
 // E: many calls that reach the threshold at once open the breaker once.
@@ -336,7 +336,7 @@ func TestFlawE_ItOpensOnce(t *testing.T) {
 		}
 		wg.Wait()
 		require.Equal(t, int64(1), changes.Load())
-		require.Equal(t, int64(8), b.Totals().Failures+b.Stats().Late)
+		require.Equal(t, int64(8), b.Totals().Failures+b.StatsNow().Late)
 	}
 }
 
@@ -351,7 +351,7 @@ func TestFlawG_ScenarioA30_DoneCountsOnce(t *testing.T) {
 		require.False(t, p.Record(breaker.Failure))
 		require.Equal(t, breaker.HalfOpen, b.State())
 		require.Equal(t, window.Counts{Successes: 1}, withoutStreak(b.Counts()))
-		require.Zero(t, b.Stats().Late)
+		require.Zero(t, b.StatsNow().Late)
 
 		var none breaker.Permit
 		require.False(t, none.Record(breaker.Success))

@@ -18,7 +18,7 @@ func (b *Breaker) Force(s State) { b.forceAt(time.Now(), s) }
 // forceAt is Force at the time t.
 func (b *Breaker) forceAt(t time.Time, s State) {
 	if !s.forced() {
-		panic(fmt.Sprintf("breaker: %v is no override", s))
+		panic(fmt.Sprintf("breaker: %q is not an override", s))
 	}
 	b.change(t, func(b *Breaker, p *phase, at time.Duration) {
 		if p.state != s {
@@ -36,7 +36,7 @@ func (b *Breaker) override(p *phase, s State, at time.Duration) {
 	next := p.next(stay{s, at, math.MaxInt64})
 	next.under, next.reason = under, "forced"
 	next.prepare(b)
-	b.publish(next, Change{From: p.state, To: s, Reason: next.reason, Origin: byHand})
+	b.publish(next, Change{From: p.state, To: s, Reason: next.reason, origin: byHand})
 }
 
 // Release lifts an override. The breaker is then in the state in which it would be
@@ -62,7 +62,7 @@ func (b *Breaker) resume(p *phase, s stay, at time.Duration) {
 	next := p.next(stay{s.state, at, s.until})
 	next.reason, next.tripped, next.rounds, next.cooldown = p.under.reason, p.under.tripped, p.under.rounds, p.under.cooldown
 	next.prepare(b)
-	b.publish(next, Change{From: p.state, To: s.state, Reason: "released", Origin: byHand})
+	b.publish(next, Change{From: p.state, To: s.state, Reason: "released", origin: byHand})
 }
 
 // OpenFor opens the breaker for the given time from now on, whatever its state;
@@ -108,7 +108,7 @@ func (b *Breaker) set(p *phase, s stay, reason string) {
 		b.phase.Store(next)
 		return
 	}
-	b.publish(next, Change{From: p.state, To: s.state, Reason: reason, Origin: byHand})
+	b.publish(next, Change{From: p.state, To: s.state, Reason: reason, origin: byHand})
 }
 
 // replaceUnder publishes the override anew, over another phase.

@@ -44,7 +44,7 @@ func TestEveryFormIsRefusedOnceAndCallsNothing(t *testing.T) {
 		breaker.ForcedOpen: {config: breaker.Config{Initial: breaker.ForcedOpen}},
 	} {
 		for name, call := range forms {
-			t.Run(state.String()+", "+name, func(t *testing.T) {
+			t.Run(string(state)+", "+name, func(t *testing.T) {
 				b := breaker.New("b", c.config)
 				if c.prepare != nil {
 					c.prepare(t, b)
@@ -175,7 +175,7 @@ func TestAReportCountsOnceAndByItsVerdict(t *testing.T) {
 	p := hold(t, b, 1)[0]
 	b.OpenFor(time.Hour)
 	require.False(t, p.Done(bg(), nil), "it is late")
-	require.EqualValues(t, 1, b.Stats().Late)
+	require.EqualValues(t, 1, b.StatsNow().Late)
 }
 
 func TestAReportHandsOnTheWaitThatAnErrorAsksFor(t *testing.T) {

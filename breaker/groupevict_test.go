@@ -55,7 +55,7 @@ func TestGroupCountsALateResultOfAnEvictedBreakerAsLate(t *testing.T) {
 	u := after(time.Minute)
 	evictAll(g, u)
 	require.False(t, old.RecordAt(u, breaker.Failure))
-	require.Equal(t, breaker.AllStats{State: breaker.Closed, Since: u, Stats: breaker.Stats{Late: 1}}, g.GetAt(u, "a").StatsAt(u))
+	require.Equal(t, breaker.AllStats{State: breaker.Closed, Since: u, Late: 1}, g.GetAt(u, "a").StatsAt(u))
 
 	fresh, _ := b.AllowAt(u)
 	b.OpenForAt(u, time.Hour)
@@ -182,7 +182,7 @@ func TestGroupTellsOfTheChangesOfSeveralMembersAtOnce(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 			mu.Lock()
-			order[c.Key] = append(order[c.Key], c.Seq)
+			order[c.Key] = append(order[c.Key], c.Seq())
 			mu.Unlock()
 			atWork.Add(-1)
 		}}})
@@ -246,7 +246,7 @@ func TestGroupLosesNoCallToAnEviction(t *testing.T) {
 // in shadow mode too.
 func TestGroupCountsNoResultFromBeforeTheBreakerOpened(t *testing.T) {
 	for _, initial := range []breaker.State{breaker.Closed, breaker.Shadow} {
-		t.Run(initial.String(), func(t *testing.T) {
+		t.Run(string(initial), func(t *testing.T) {
 			g := group(2, breaker.Config{MinCalls: 1, Probes: 1, Initial: initial})
 			b := g.GetAt(t0, "a")
 			old, err := b.AllowAt(t0)

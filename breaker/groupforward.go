@@ -18,9 +18,6 @@ func (b *Breaker) current() *Breaker {
 	return b
 }
 
-// rules returns the rules in force for b, or for the key of b after b was evicted.
-func (b *Breaker) rules() *rules { return b.current().phase.Load().rules }
-
 // live returns the breaker to call: b, or the one that its key gets after b was evicted.
 func (b *Breaker) live() *Breaker {
 	for b.phase.Load().state == evicted {

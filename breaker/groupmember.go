@@ -74,10 +74,6 @@ func (m *member[K]) unpin() {
 	m.pinned = false
 }
 
-// evicted is the state of a breaker that was evicted. Nobody sees it: the breaker passes
-// everything on to the one that its key has now.
-const evicted = states
-
 // lastCallsRest is how long a member that judges its last calls is kept for a failure
 // among them, when nobody asks for it: no time empties such a window.
 const lastCallsRest = time.Hour
@@ -180,7 +176,7 @@ func (p *phase) evicted(b *Breaker, at time.Duration) *phase {
 	next.state, next.needs, next.epoch = evicted, needs{}, p.epoch+1
 	var last stay
 	last, next.spent, next.entered = p.history(at)
-	next.spent[last.state] += max(at-last.since, 0)
+	*next.spent.of(last.state) += max(at-last.since, 0)
 	next.since, next.until = at, math.MaxInt64
 	next.live = &live{seen: b.calls(p)}
 	next.past = past{counts: p.totals()}

@@ -83,7 +83,7 @@ func (g *Group[K]) look(add func(*lines, *account, *Breaker)) (some []own[K], ot
 	w := &g.watching
 	others = w.others.zero()
 	add(&w.others, &others, g.unguarded)
-	clear(others.figures[:3*states]) // it is no member
+	clear(others.figures[:3*stateCount]) // it is no member
 	list := w.list[:0]
 	for i := range g.shards {
 		s := &g.shards[i]
@@ -170,7 +170,7 @@ type lines struct {
 func newLines(name, key string, began time.Time) lines {
 	s := newSeries(name, key, began)
 	l := lines{series: s}
-	for state := range states {
+	for state := range stateCount {
 		l.order = append(l.order, s.state[state], s.transitions[state], s.time[state])
 	}
 	l.order = append(l.order, s.calls[:]...)

@@ -36,15 +36,21 @@ func TestGroupReconfigureIsForPresentAndFutureMembers(t *testing.T) {
 	evictAll(g, after(time.Hour))
 	last := g.GetAt(after(time.Hour), "last")
 	evictAll(g, after(2*time.Hour))
-	require.Equal(t, breaker.Failure, last.Outcome(bg(), errDown))
 	require.NoError(t, g.ReconfigureAt(after(2*time.Hour), breaker.Config{MinCalls: 3, Initial: breaker.Shadow, Classify: breaker.Accept(errDown)}))
-	require.Equal(t, breaker.Success, last.Outcome(bg(), errDown), "of a key that is forgotten")
-	require.Equal(t, breaker.Shadow, last.StateAt(after(2*time.Hour)))
+	require.Equal(t, breaker.Shadow, last.StateAt(after(2*time.Hour)), "of a key that is forgotten")
 	require.NoError(t, g.ReconfigureAt(after(2*time.Hour), breaker.Config{MinCalls: 3}))
 
 	err := g.ReconfigureAt(u, breaker.Config{MinCalls: -7})
 	require.EqualError(t, err, "breaker: MinCalls is -7, must be at least 1")
 	require.Equal(t, 3, opensAfter(t, g.GetAt(u, "still"), u), "nothing has changed")
+}
+
+func TestGroupReconfigureReplacesClassify(t *testing.T) {
+	g := group(4, breaker.Config{})
+	b := g.Get("a")
+	require.Equal(t, breaker.Failure, outcomeOf(bg(), t, b, errDown))
+	require.NoError(t, g.Reconfigure(breaker.Config{Classify: breaker.Accept(errDown)}))
+	require.Equal(t, breaker.Success, outcomeOf(bg(), t, b, errDown))
 }
 
 // A member keeps its state and its calls when its group is reconfigured.

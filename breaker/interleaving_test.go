@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -160,38 +161,43 @@ func (w *modelWatch) check(t *testing.T, b *breaker.Breaker) {
 	require.NotEmpty(t, w.told)
 	last, missing := breaker.Change{To: breaker.Closed}, int64(0)
 	for _, c := range w.told {
-		require.Greater(t, c.Seq, last.Seq, "out of order: %v after %v", c, last)
-		missing += int64(c.Seq - last.Seq - 1)
-		if c.Seq == last.Seq+1 {
+		require.Greater(t, c.Seq(), last.Seq(), "out of order: %v after %v", c, last)
+		missing += int64(c.Seq() - last.Seq() - 1)
+		if c.Seq() == last.Seq()+1 {
 			require.Equal(t, last.To, c.From, "%v after %v", c, last)
 		}
 		says := c.From == c.To || last.From == last.To // in shadow mode: that is no new state, and bears the call's own time
-		require.True(t, says || !c.At.Before(last.At), "%d, %v, was due %v before %d, %v", c.Seq, c, last.At.Sub(c.At), last.Seq, last)
-		require.True(t, modelLegal(c), "%v, by %v", c, c.Origin)
+		require.True(t, says || !c.At.Before(last.At), "%d, %v, was due %v before %d, %v", c.Seq(), c, last.At.Sub(c.At), last.Seq(), last)
+		require.True(t, modelLegal(c), "%v, by %v", c, c.Origin())
 		require.True(t, modelSound(c.Counts), "%v: %+v", c, c.Counts)
 		last = c
 	}
-	missing += int64(b.LastSeq() - last.Seq)
+	missing += int64(b.LastSeq() - last.Seq())
 	require.Equal(t, b.StatsNow().Dropped, missing, "what was not delivered was counted")
 }
 
+var (
+	overrides = []breaker.State{breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow}
+	states    = append([]breaker.State{breaker.Closed, breaker.Open, breaker.HalfOpen}, overrides...)
+)
+
 // modelLegal reports whether a breaker may go from one state to the other in that way.
 func modelLegal(c breaker.Change) bool {
-	forced := func(s breaker.State) bool { return s >= breaker.ForcedOpen }
+	forced := func(s breaker.State) bool { return slices.Contains(overrides, s) }
 	switch {
 	case c.From == c.To:
-		return c.From == breaker.Shadow && (c.Origin == "calls" || c.Origin == "clock") // by the clock after HalfOpenTimeout
+		return c.From == breaker.Shadow && (c.Origin() == "calls" || c.Origin() == "clock") // by the clock after HalfOpenTimeout
 	case forced(c.From) || forced(c.To):
-		return c.Origin == "hand"
+		return c.Origin() == "hand"
 	case c.From == breaker.Open && c.To == breaker.HalfOpen:
-		return c.Origin == "clock"
+		return c.Origin() == "clock"
 	case c.To == breaker.Open:
-		return c.Origin == "calls" || c.Origin == "hand" ||
-			c.Origin == "clock" && c.From == breaker.HalfOpen
+		return c.Origin() == "calls" || c.Origin() == "hand" ||
+			c.Origin() == "clock" && c.From == breaker.HalfOpen
 	case c.From == breaker.HalfOpen && c.To == breaker.Closed:
-		return c.Origin == "calls" || c.Origin == "hand"
+		return c.Origin() == "calls" || c.Origin() == "hand"
 	}
-	return c.From == breaker.Open && c.To == breaker.Closed && c.Origin == "hand"
+	return c.From == breaker.Open && c.To == breaker.Closed && c.Origin() == "hand"
 }
 
 // modelLook looks at a breaker from the side: what it shows is sound at any moment.
@@ -208,7 +214,7 @@ func modelLook(t *testing.T, b *breaker.Breaker) func(*rand.Rand) {
 			now.Refused < last.Refused || now.Slow < last.Slow {
 			t.Errorf("totals went down from %+v to %+v", last, now)
 		}
-		if s.State > breaker.Shadow {
+		if !slices.Contains(states, s.State) {
 			t.Errorf("in no state: %v", s.State)
 		}
 		last = now
@@ -241,7 +247,7 @@ func modelHand(b *breaker.Breaker, configs []breaker.Config, never breaker.State
 		modelYield(rnd.IntN(300))
 		switch rnd.IntN(10) {
 		case 0, 1:
-			if s := breaker.ForcedOpen + breaker.State(rnd.IntN(4)); s != never {
+			if s := overrides[rnd.IntN(4)]; s != never {
 				b.Force(s)
 			}
 		case 2:
@@ -283,7 +289,7 @@ func TestEveryCallHasOneOutcomeHoweverTheyInterleave(t *testing.T) {
 			}
 		}, left, right, weather, modelLook(t, b))
 
-		total, late := b.Totals(), b.Stats().Late
+		total, late := b.Totals(), b.StatsNow().Late
 		require.Equal(t, int64(8*c.calls), c.made.Load())
 		require.Equal(t, c.refused.Load(), total.Refused, "each refusal is counted once")
 		require.Equal(t, c.made.Load(), total.Calls()+total.Ignored+total.Refused+late, "one outcome a call")
@@ -319,7 +325,7 @@ func TestDisabledCountsNothingHoweverCallsInterleave(t *testing.T) {
 	require.Equal(t, c.counted[breaker.Failure].Load(), total.Failures)
 	require.Equal(t, c.counted[breaker.Ignored].Load(), total.Ignored)
 	require.Equal(t, c.refused.Load(), total.Refused)
-	require.GreaterOrEqual(t, c.uncounted.Load(), b.Stats().Late)
+	require.GreaterOrEqual(t, c.uncounted.Load(), b.StatsNow().Late)
 	watch.check(t, b)
 }
 

@@ -20,7 +20,7 @@ func LogChanges(logger *slog.Logger) func(Change) {
 		panic("breaker: LogChanges: the logger is nil")
 	}
 	return func(c Change) {
-		level, message := slog.LevelInfo, "breaker "+c.To.String()
+		level, message := slog.LevelInfo, "breaker "+string(c.To)
 		switch {
 		case c.From == c.To: // a breaker in shadow mode
 			level, message = slog.LevelWarn, "breaker would open"
@@ -34,9 +34,9 @@ func LogChanges(logger *slog.Logger) func(Change) {
 func (c Change) attrs() []slog.Attr {
 	attrs := []slog.Attr{
 		slog.String("event.name", eventName),
-		slog.String("weir.breaker.name", c.Name), slog.String("weir.breaker.state", c.To.String()),
-		slog.String("from", c.From.String()), slog.String("reason", c.Reason), slog.String("origin", c.Origin),
-		slog.Time("at", c.At), slog.Uint64("seq", c.Seq),
+		slog.String("weir.breaker.name", c.Name), slog.String("weir.breaker.state", string(c.To)),
+		slog.String("from", string(c.From)), slog.String("reason", c.Reason), slog.String("origin", c.origin),
+		slog.Time("at", c.At), slog.Uint64("seq", c.seq),
 	}
 	if c.Key != "" {
 		attrs = append(attrs, slog.String("weir.group.key", c.Key))

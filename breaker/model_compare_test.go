@@ -35,7 +35,7 @@ func (r *modelRun) equalErrors(verb string, want *breaker.OpenError, err error) 
 		}
 		return
 	}
-	r.counts["refused "+want.State.String()]++
+	r.counts["refused "+string(want.State)]++
 	var got *breaker.OpenError
 	if !errors.As(err, &got) || !errors.Is(err, breaker.ErrOpen) || !errors.Is(err, sentinel.ErrRefused) {
 		r.fail(verb, *want, err)

@@ -74,7 +74,7 @@ func (r *modelRun) config() (c breaker.Config) {
 	c.Probes = modelPick(r, 1, 2, 3, 4, 5, 0)
 	c.ProbeTimeout = modelPick(r, 10*ms, 30*ms, 0)
 	c.HalfOpenTimeout = modelPick(r, 0, 0, 15*ms, 80*ms)
-	c.Initial = modelPick(r, 0, 0, 0, breaker.Open, breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow)
+	c.Initial = modelPick(r, breaker.Closed, breaker.Closed, breaker.Closed, breaker.Open, breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow)
 	if r.draw(4) == 0 {
 		c.Trip = func(c window.Counts) (string, bool) {
 			return "too much of it", c.Ignored >= 2 && c.Failures >= 1 || c.Slow >= 4 || c.ConsecutiveFailures == 4
@@ -331,7 +331,7 @@ func (r *modelRun) tally(seen map[string]int) {
 		seen[what] += n
 	}
 	for _, c := range r.model.changes {
-		seen[fmt.Sprintf("%v to %v by %v", c.From, c.To, c.Origin)]++
+		seen[fmt.Sprintf("%v to %v by %v", c.From, c.To, c.Origin())]++
 	}
 	seen["late"] += int(r.model.late)
 	seen["abandoned"] += int(r.model.abandoned)

@@ -135,13 +135,13 @@ func (m *modelBreaker) settle(t time.Duration) {
 // --- states ---
 
 func (m *modelBreaker) enter(s modelStay, by string, reason string, counts window.Counts) {
-	m.post(breaker.Change{At: t0.Add(s.since), From: m.stay.state, To: s.state, Origin: by, Reason: reason, Counts: counts})
+	m.post(breaker.Change{At: t0.Add(s.since), From: m.stay.state, To: s.state, Reason: reason, Counts: counts}.WithOrigin(by))
 	m.begin(s)
 }
 
 func (m *modelBreaker) post(c breaker.Change) {
-	c.Seq, c.Name = uint64(len(m.changes))+1, "model"
-	m.changes = append(m.changes, c)
+	c.Name = "model"
+	m.changes = append(m.changes, c.WithSeq(uint64(len(m.changes))+1))
 }
 
 func (m *modelBreaker) begin(s modelStay) {
@@ -228,7 +228,7 @@ func (m *modelBreaker) stats(t time.Duration) breaker.AllStats {
 	}
 	return breaker.AllStats{
 		State: s.state, Since: t0.Add(s.since), Counts: c, Totals: m.totals, Abandoned: m.abandoned,
-		Stats: breaker.Stats{Late: m.late, ShadowOpened: m.shadowOpened, ShadowRefused: m.shadowRefused},
+		Late: m.late, ShadowOpened: m.shadowOpened, ShadowRefused: m.shadowRefused,
 	}
 }
 

@@ -10,26 +10,16 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Stats are figures of a breaker that its other methods do not return.
-type Stats struct {
-	Active        int64 // calls in flight, if Config.Active is set
-	Late          int64 // results of calls that an earlier state had let through
-	ShadowOpened  int64 // times that a breaker in shadow mode would have opened
-	ShadowRefused int64 // calls that it would have refused, as Allow does
-}
-
-// Stats returns what the breaker has counted so far, besides Totals.
-func (b *Breaker) Stats() Stats {
+// ShadowTotals returns what the breaker would have done in the state Shadow, over its whole life:
+// how many times it would have opened, and how many calls it would have refused.
+func (b *Breaker) ShadowTotals() (opened, refused int64) {
 	b = b.current()
-	return Stats{
-		Active: b.active.Load(), Late: b.late.Load(),
-		ShadowOpened: b.shadowOpened.Load(), ShadowRefused: b.shadowRefused.Load(),
-	}
+	return b.shadowOpened.Load(), b.shadowRefused.Load()
 }
 
 // series are the lines that a breaker shows, made when it is first observed.
 type series struct {
-	state, transitions, time       [states]*stat.Series
+	state, transitions, time       [stateCount]*stat.Series
 	calls                          [4]*stat.Series // by outcome: success, failure, ignored, refused
 	window                         [4]*stat.Series
 	slow, late, abandoned, dropped *stat.Series
@@ -59,10 +49,10 @@ func newSeries(name, key string, began time.Time) *series {
 		thresholdRatio: of(instrument.BreakerThresholdFailureRatio), thresholdCalls: of(instrument.BreakerThresholdMinCalls),
 		remaining: of(instrument.BreakerOpenRemaining), duration: of(instrument.BreakerCallDuration), active: of(instrument.BreakerCallActive),
 	}
-	for state := range states {
-		s.state[state] = of(instrument.BreakerState, state.String())
-		s.transitions[state] = of(instrument.BreakerTransitions, state.String())
-		s.time[state] = of(instrument.BreakerStateTime, state.String())
+	for i, state := range states {
+		s.state[i] = of(instrument.BreakerState, string(state))
+		s.transitions[i] = of(instrument.BreakerTransitions, string(state))
+		s.time[i] = of(instrument.BreakerStateTime, string(state))
 	}
 	for i, o := range outcomes {
 		s.calls[i] = of(instrument.BreakerCalls, o)
@@ -131,18 +121,18 @@ func (b *Breaker) observeStates(s *series, at time.Duration, yield func(*stat.Se
 	now, spent, entered := p.history(at)
 	at = max(at, now.since)
 	if now.state != evicted { // whose time is over
-		spent[now.state] += at - now.since
+		*spent.of(now.state) += at - now.since
 	}
 	if now.state == Open && now.until != math.MaxInt64 && !yield(s.remaining, (now.until-at).Seconds()) {
 		return false
 	}
-	for state := range states {
+	for i, state := range states {
 		is := 0.0
 		if state == now.state {
 			is = 1
 		}
-		if !yield(s.state[state], is) || !yield(s.transitions[state], float64(entered[state])) ||
-			!yield(s.time[state], b.longest(state, spent[state]).Seconds()) {
+		if !yield(s.state[i], is) || !yield(s.transitions[i], float64(entered[i])) ||
+			!yield(s.time[i], b.longest(i, spent[i]).Seconds()) {
 			return false
 		}
 	}
@@ -151,7 +141,7 @@ func (b *Breaker) observeStates(s *series, at time.Duration, yield func(*stat.Se
 
 // longest returns the time spent in the state, or more where more was shown before: a
 // change may count from a moment before the one at which somebody looked.
-func (b *Breaker) longest(state State, spent time.Duration) time.Duration {
+func (b *Breaker) longest(state int, spent time.Duration) time.Duration {
 	shown := &b.shownTimes[state]
 	for old := shown.Load(); ; old = shown.Load() {
 		if int64(spent) <= old {

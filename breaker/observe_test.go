@@ -123,7 +123,7 @@ func TestObserveWhileCallsAreMade(t *testing.T) {
 	}
 	wg.Wait()
 	total := b.Totals()
-	require.Equal(t, int64(20_000), total.Calls()+total.Refused+b.Stats().Late)
+	require.Equal(t, int64(20_000), total.Calls()+total.Refused+b.StatsNow().Late)
 }
 
 func TestStatsOfABreakerThatIsDue(t *testing.T) {
@@ -232,7 +232,7 @@ func TestActiveCountsTheCallsInFlight(t *testing.T) {
 				shown = v
 			}
 		}
-		require.EqualValues(t, shown, b.Stats().Active)
+		require.EqualValues(t, shown, b.StatsNow().Active)
 		return shown
 	}
 	require.Zero(t, active())

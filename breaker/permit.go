@@ -61,7 +61,7 @@ func (b *Breaker) AllowAt(t time.Time) (m Permit, err error) {
 
 // Record records the outcome of the call and reports whether it counted. It does not count if the
 // permit is used up, if the breaker is Disabled, or if the state in which the permit was acquired
-// has ended; Stats.Late counts results that came too late. Any goroutine may call it.
+// has ended; the metric weir.breaker.late_results counts those. Any goroutine may call it.
 func (m *Permit) Record(o Outcome) bool { return m.take() && m.breaker.settle(m, o, unread) }
 
 // RecordAt is Record at the time t.

@@ -38,9 +38,9 @@ type phase struct {
 	flights  *flights      // Closed: calls in flight, if they are watched
 	shadow   *Breaker      // Shadow: what a breaker that may refuse would do
 
-	live    *live                 // what changes while the phase lasts
-	spent   [states]time.Duration // in each state, up to this phase
-	entered [states]int64         // transitions into each state, this one included
+	live    *live                   // what changes while the phase lasts
+	spent   perState[time.Duration] // in each state, up to this phase
+	entered perState[int64]         // transitions into each state, this one included
 }
 
 // live is what changes while a phase lasts. Phases of one epoch share it.
@@ -87,12 +87,12 @@ func (p *phase) due(now time.Duration) []stay {
 
 // history returns the stay that holds at the given offset, the time spent in each state before
 // it, and the transitions into each state up to it.
-func (p *phase) history(at time.Duration) (now stay, spent [states]time.Duration, entered [states]int64) {
+func (p *phase) history(at time.Duration) (now stay, spent perState[time.Duration], entered perState[int64]) {
 	now, spent, entered = stay{p.state, p.since, p.until}, p.spent, p.entered
 	if p.over(at) { // the clock has brought other states, and nobody has called since
 		for _, s := range p.due(at) {
-			spent[now.state] += s.since - now.since
-			entered[s.state]++
+			*spent.of(now.state) += s.since - now.since
+			*entered.of(s.state)++
 			now = s
 		}
 	}
@@ -110,7 +110,7 @@ func (b *Breaker) enter(s stay, why cause, counts window.Counts) *phase {
 	old := b.phase.Load()
 	next := old.next(s)
 	next.prepare(b)
-	b.publish(next, Change{From: old.state, To: s.state, Reason: why.reason, Origin: why.origin, Counts: counts})
+	b.publish(next, Change{From: old.state, To: s.state, Reason: why.reason, origin: why.origin, Counts: counts})
 	return next
 }
 
@@ -125,8 +125,8 @@ func (p *phase) next(s stay) *phase {
 	}
 	next.obey(p.rules)
 	next.judged, next.slowed = next.floor.Judged(), next.floor.Slowed()
-	next.spent[p.state] += s.since - p.since
-	next.entered[s.state]++
+	*next.spent.of(p.state) += s.since - p.since
+	*next.entered.of(s.state)++
 	return next
 }
 
@@ -242,7 +242,7 @@ func (b *Breaker) open(p *phase, at time.Duration, why cause, counts window.Coun
 	next := p.next(stay{Open, at, max(add(at, wait), time.Duration(p.live.retry.Load()))})
 	next.rounds, next.cooldown, next.reason, next.tripped = rounds, wait, why.reason, counts
 	next.prepare(b)
-	b.publish(next, Change{From: p.state, To: Open, Reason: why.reason, Origin: why.origin, Counts: counts})
+	b.publish(next, Change{From: p.state, To: Open, Reason: why.reason, origin: why.origin, Counts: counts})
 }
 
 // add is a + d without overflow, for d ≥ 0.

@@ -276,7 +276,7 @@ func TestScenarioA38_OneOutcomeACall(t *testing.T) {
 		Successes: succeeded.Load(), Failures: failed.Load(), Ignored: ignored.Load(), Refused: refused.Load(),
 		ConsecutiveFailures: total.ConsecutiveFailures,
 	}, total)
-	require.Equal(t, int64(callers*calls), succeeded.Load()+failed.Load()+ignored.Load()+refused.Load()+b.Stats().Late)
+	require.Equal(t, int64(callers*calls), succeeded.Load()+failed.Load()+ignored.Load()+refused.Load()+b.StatsNow().Late)
 }
 
 func TestScenarioA39A41_ChangesAlternateWithTheirCounts(t *testing.T) {
@@ -302,7 +302,7 @@ func TestScenarioA39A41_ChangesAlternateWithTheirCounts(t *testing.T) {
 	}
 	from := breaker.Closed
 	for i, c := range told {
-		if i > 0 && c.Seq != told[i-1].Seq+1 { // some were dropped
+		if i > 0 && c.Seq() != told[i-1].Seq()+1 { // some were dropped
 			from = c.From
 		}
 		require.Equal(t, from, c.From)
@@ -313,7 +313,7 @@ func TestScenarioA39A41_ChangesAlternateWithTheirCounts(t *testing.T) {
 		}
 		from = c.To
 	}
-	require.Equal(t, b.LastSeq(), told[len(told)-1].Seq)
+	require.Equal(t, b.LastSeq(), told[len(told)-1].Seq())
 }
 
 func TestScenarioA42_OverridesAndWhatLiesUnderneath(t *testing.T) {
@@ -414,14 +414,14 @@ func TestTripAndJudgeAreAsked(t *testing.T) {
 	require.Equal(t, []int64{0, 1, 2}, []int64{asked[0].Failures, asked[1].Failures, asked[2].Failures})
 	run(t, b, 1, fail)
 	require.Equal(t, "3 failures", told.changes()[0].Reason)
-	require.Equal(t, "calls", told.changes()[0].Origin)
+	require.Equal(t, "calls", told.changes()[0].Origin())
 
 	b.Reset()
 	fleet.Failures = 200
 	run(t, b, 1, succeed)
 	last := told.changes()[2]
 	require.Equal(t, "failure rate 66.7% of 300 calls, limit 50%, by shared counts", last.Reason)
-	require.Equal(t, "shared_counts", last.Origin)
+	require.Equal(t, "shared_counts", last.Origin())
 }
 
 // T: a classifier or rule that panics under the lock.

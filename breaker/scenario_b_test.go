@@ -3,6 +3,7 @@ package breaker_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net"
@@ -133,7 +134,7 @@ func TestScenarioB20_Disabled(t *testing.T) {
 	s.do("0 EEEES !!!!! disabled -1 0 0 0 0") // none counts
 	require.Equal(t, []breaker.State{breaker.Disabled}, s.changes())
 	require.Zero(t, s.b.Totals())
-	require.Zero(t, s.b.Stats().Late)
+	require.Zero(t, s.b.StatsNow().Late)
 }
 
 func TestScenarioB21_ForcedOpen(t *testing.T) {
@@ -172,9 +173,9 @@ func TestScenarioB22B23B24_Shadow(t *testing.T) {
 func TestScenarioB25_NoHalfOpenByForce(t *testing.T) {
 	s := play(t, fast())
 	for _, state := range []breaker.State{breaker.Closed, breaker.Open, breaker.HalfOpen} {
-		require.PanicsWithValue(t, "breaker: "+state.String()+" is no override", func() { s.b.Force(state) })
+		require.PanicsWithValue(t, fmt.Sprintf("breaker: %q is not an override", state), func() { s.b.Force(state) })
 	}
-	require.Panics(t, func() { s.b.Force(breaker.State(99)) })
+	require.Panics(t, func() { s.b.Force(breaker.State("trial")) })
 	s.do("0 - - closed")
 }
 
@@ -436,7 +437,7 @@ func TestScenarioB62B63_Isolated(t *testing.T) {
 	s.b.ReleaseAt(s.now)
 	s.do("0 S . closed")
 	for _, c := range s.told.changes() {
-		require.Equal(t, "hand", c.Origin)
+		require.Equal(t, "hand", c.Origin())
 	}
 }
 
@@ -510,7 +511,7 @@ breaker: MaxRetryAfter is -9ns, must not be negative, or Off
 breaker: Probes is -1, must lie between 1 and 10000
 breaker: ProbeTimeout is -1ns, must not be negative
 breaker: HalfOpenTimeout is -1ns, must not be negative
-breaker: Initial is half_open, must be Closed, Open or an override`)
+breaker: Initial is "half_open", must be closed, open, forced_open, forced_closed, disabled or shadow`)
 	for _, c := range []breaker.Config{
 		{SlowRate: 0.5},
 		{HungCalls: true},
@@ -520,7 +521,7 @@ breaker: Initial is half_open, must be Closed, Open or an override`)
 		{CooldownFactor: math.Inf(1)},
 		{CooldownJitter: math.NaN()},
 		{CooldownFactor: math.NaN()},
-		{Initial: 99},
+		{Initial: "trial"},
 		{SlowRate: -0.2, SlowCall: 1},
 	} {
 		require.Error(t, c.Validate(), "%+v", c)

@@ -85,7 +85,7 @@ func (s *script) do(lines ...string) {
 		for _, call := range strings.TrimLeft(f[1], "-") {
 			answers += s.call(call)
 		}
-		got := []string{f[0], f[1], answers, s.b.StateAt(s.now).String()}
+		got := []string{f[0], f[1], answers, string(s.b.StateAt(s.now))}
 		if answers == "" {
 			got[2] = "-"
 		}

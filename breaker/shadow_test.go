@@ -121,7 +121,7 @@ func (r *shadowRun) reconfigure(at time.Duration) {
 
 // compare requires the same refusals, and the same openings at the same times for the same reasons.
 func (r *shadowRun) compare() {
-	if got, want := r.shadow.Stats().ShadowRefused, r.real.Totals().Refused; got != want {
+	if got, want := r.shadow.StatsNow().ShadowRefused, r.real.Totals().Refused; got != want {
 		r.fail("refusals", want, got)
 	}
 	would := r.would.all
@@ -134,12 +134,12 @@ func (r *shadowRun) compare() {
 			break // the shadow's go further back: it has only these
 		}
 		c.From, c.To, c.Reason = breaker.Shadow, breaker.Shadow, "would open: "+c.Reason
-		c.Seq = would[i].Seq // only openings are numbered in shadow mode
+		c = c.WithSeq(would[i].Seq()) // only openings are numbered in shadow mode
 		if would[i] != c {
 			r.fail("an opening", c, would[i])
 		}
 	}
-	if opened := r.shadow.Stats().ShadowOpened; int(opened) < len(would) || opened > 0 && would[len(would)-1].Seq != uint64(opened) {
+	if opened := r.shadow.StatsNow().ShadowOpened; int(opened) < len(would) || opened > 0 && would[len(would)-1].Seq() != uint64(opened) {
 		r.fail("ShadowOpened", len(would), opened)
 	}
 }
@@ -165,7 +165,7 @@ func TestAShadowDoesWhatARealBreakerDoes(t *testing.T) {
 		seen["opened"] += s.ShadowOpened
 		seen["refused"] += s.ShadowRefused
 		for _, c := range r.told.all {
-			seen[fmt.Sprintf("%v to %v by %v", c.From, c.To, c.Origin)]++
+			seen[fmt.Sprintf("%v to %v by %v", c.From, c.To, c.Origin())]++
 		}
 		require.Zero(t, s.Totals.Refused)
 		require.Equal(t, breaker.Shadow, s.State)

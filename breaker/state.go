@@ -1,55 +1,35 @@
 package breaker
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
+import "slices"
 
-// State is what a breaker does with calls. As text it is a word such as half_open, the same in logs,
-// metrics and configurations.
-type State uint8
+// State is what a breaker does with calls. Logs, metrics and configurations show the same text, such
+// as half_open.
+type State string
 
-// The states that a breaker enters by itself, and the overrides that Force lays over them.
+// The states that a breaker enters by itself, and the overrides that Force sets on top of them.
 const (
-	Closed       State = iota // calls pass and are counted
-	Open                      // calls are refused until the cooldown is over
-	HalfOpen                  // a few calls pass as probes; their results decide
-	ForcedOpen                // override: calls are refused until Release
-	ForcedClosed              // override: calls pass and are counted, and nothing opens the breaker
-	Disabled                  // override: calls pass and are not even counted
-	Shadow                    // override: calls pass and are counted, and so is what would have been refused
-	states                    // how many there are
+	Closed       State = "closed"        // calls pass and are counted
+	Open         State = "open"          // calls are refused until the cooldown is over
+	HalfOpen     State = "half_open"     // a few calls pass as probes, whose results decide
+	ForcedOpen   State = "forced_open"   // override: calls are refused until Release
+	ForcedClosed State = "forced_closed" // override: calls pass and are counted, and nothing opens the breaker
+	Disabled     State = "disabled"      // override: calls pass and are not counted
+	Shadow       State = "shadow"        // override: calls pass and are counted, and so are those a breaker would refuse
 )
 
-var stateNames = [states]string{"closed", "open", "half_open", "forced_open", "forced_closed", "disabled", "shadow"}
+// evicted is the state of a breaker that its group has evicted. No caller sees it: the breaker
+// passes everything on to the one that its key has now.
+const evicted State = "evicted"
 
-// String returns the text of s.
-func (s State) String() string {
-	if s < states {
-		return stateNames[s]
-	}
-	return fmt.Sprintf("state %d", uint8(s))
-}
+const stateCount = 7
 
-// MarshalText returns the text of s.
-func (s State) MarshalText() ([]byte, error) {
-	if s < states {
-		return []byte(stateNames[s]), nil
-	}
-	return nil, fmt.Errorf("breaker: State is %d, must be below %d", uint8(s), states)
-}
+// states are the states that users see, in the order of metrics.
+var states = [stateCount]State{Closed, Open, HalfOpen, ForcedOpen, ForcedClosed, Disabled, Shadow}
 
-// UnmarshalText sets s to the state of that text.
-func (s *State) UnmarshalText(text []byte) error {
-	i := slices.Index(stateNames[:], string(text))
-	if i < 0 {
-		last := len(stateNames) - 1
-		return fmt.Errorf("breaker: State is %.60q, must be %s or %s", text, strings.Join(stateNames[:last], ", "), stateNames[last])
-	}
-	*s = State(i)
-	return nil
-}
+// perState has one value for each of states.
+type perState[T any] [stateCount]T
+
+func (p *perState[T]) of(s State) *T { return &p[slices.Index(states[:], s)] }
 
 // forced reports whether the state is an override.
-func (s State) forced() bool { return s >= ForcedOpen && s < states }
+func (s State) forced() bool { return slices.Contains(states[3:], s) }

@@ -1,7 +1,6 @@
 package breaker_test
 
 import (
-	"encoding"
 	"encoding/json"
 	"testing"
 
@@ -10,64 +9,23 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-func TestStatesHaveAText(t *testing.T) {
-	texts := map[string]struct {
-		v    encoding.TextMarshaler
-		into encoding.TextUnmarshaler
-	}{}
-	for s := breaker.Closed; s <= breaker.Shadow; s++ {
-		texts[s.String()] = struct {
-			v    encoding.TextMarshaler
-			into encoding.TextUnmarshaler
-		}{s, new(breaker.State)}
+func TestConfigReadsInitialFromJSON(t *testing.T) {
+	for _, state := range []breaker.State{
+		breaker.Closed, breaker.Open, breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow,
+	} {
+		var c breaker.Config
+		require.NoError(t, json.Unmarshal([]byte(`{"Initial":"`+string(state)+`"}`), &c))
+		require.NoError(t, c.Validate())
+		require.Equal(t, state, breaker.New("b", c).State())
 	}
-	require.Len(t, texts, 7, "each has its own")
-	for want, c := range texts {
-		text, err := c.v.MarshalText()
-		require.NoError(t, err)
-		require.Equal(t, want, string(text))
-		require.NoError(t, c.into.UnmarshalText(text))
-		again, err := c.into.(encoding.TextMarshaler).MarshalText()
-		require.NoError(t, err)
-		require.Equal(t, want, string(again))
-	}
+	var c breaker.Config
+	require.NoError(t, json.Unmarshal([]byte(`{"Initial":"trial"}`), &c))
+	require.ErrorContains(t, c.Validate(), `Initial is "trial"`)
 }
 
-func TestATextThatIsNoneIsRefused(t *testing.T) {
-	s := breaker.Open
-	require.EqualError(t, s.UnmarshalText([]byte("Open")),
-		`breaker: State is "Open", must be closed, open, half_open, forced_open, forced_closed, disabled or shadow`)
-	require.Equal(t, breaker.Open, s, "unchanged")
-
-	_, err := breaker.State(7).MarshalText()
-	require.Error(t, err)
-}
-
-func TestAConfigurationCanBeReadFromJSON(t *testing.T) {
-	var c struct{ Initial breaker.State }
-	require.NoError(t, json.Unmarshal([]byte(`{"Initial":"shadow"}`), &c))
-	require.Equal(t, breaker.Shadow, c.Initial)
-	require.ErrorContains(t, json.Unmarshal([]byte(`{"Initial":"trial"}`), &c), `State is "trial"`)
-}
-
-func FuzzStateText(f *testing.F) {
-	for s := breaker.Closed; s <= breaker.Shadow; s++ {
-		f.Add(s.String())
-	}
-	f.Add("calls")
-	f.Add("ignored")
-	f.Add("Half-open")
-	f.Fuzz(func(t *testing.T, text string) {
-		for _, v := range []interface {
-			encoding.TextUnmarshaler
-			encoding.TextMarshaler
-		}{new(breaker.State)} {
-			if v.UnmarshalText([]byte(text)) != nil {
-				continue
-			}
-			again, err := v.MarshalText()
-			require.NoError(t, err)
-			require.Equal(t, text, string(again))
-		}
-	})
+func TestEmptyInitialIsClosed(t *testing.T) {
+	require.Equal(t, breaker.Closed, breaker.New("b", breaker.Config{}).State())
+	b := breaker.New("b", breaker.Config{})
+	require.NoError(t, b.Reconfigure(breaker.Config{Initial: ""}))
+	require.Equal(t, breaker.Closed, b.State())
 }

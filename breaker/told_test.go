@@ -68,7 +68,7 @@ func TestACallbackThatPanicsIsLogged(t *testing.T) {
 	require.Len(t, lines, 1)
 	require.Equal(t, "ERROR", lines[0]["level"])
 	require.Equal(t, "breaker: OnChange panicked", lines[0]["msg"])
-	require.Equal(t, "closed to forced_open: forced", lines[0]["change"])
+	require.Equal(t, []any{"b", "closed", "forced_open", "forced"}, []any{lines[0]["breaker"], lines[0]["from"], lines[0]["to"], lines[0]["reason"]})
 	require.Equal(t, "boom", lines[0]["panic"])
 }
 

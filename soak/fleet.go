@@ -173,7 +173,7 @@ func made(t window.Totals) int64 { return t.Calls() + t.Ignored + t.Refused }
 // settle closes the books when no call goes on any more.
 func (f *fleets) settle() {
 	for _, n := range f.nodes {
-		if own := made(n.breaker.Totals()) + n.breaker.Stats().Late; own != n.made.Load() {
+		if own := made(n.breaker.Totals()) + figure(n.breaker, "weir.breaker.late_results"); own != n.made.Load() {
 			f.faults.add("lost calls", "the fleet: %d of %d are counted", own, n.made.Load())
 		}
 	}

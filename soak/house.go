@@ -117,11 +117,21 @@ func (h *house) admitted() int64 {
 	return a.Allowed + a.Waited
 }
 
+// figure returns the figure of b with that name.
+func figure(b *breaker.Breaker, name string) (n int64) {
+	for s, v := range b.Observe {
+		if s.Instrument.Name == name {
+			n = int64(v)
+		}
+	}
+	return n
+}
+
 // settle compares the books when no call goes on any more: all is accounted for.
 func (h *house) settle() {
-	t, stats := h.gate.Totals(), h.gate.Breaker().Stats()
-	if ended, ran := t.Calls()+t.Ignored+stats.Late, h.ran.Load(); ended != ran {
-		h.faults.add("lost calls", "%s: %d calls ran, %d ended: %+v, %+v", h.gate.Name(), ran, ended, t, stats)
+	t, late := h.gate.Totals(), figure(h.gate.Breaker(), "weir.breaker.late_results")
+	if ended, ran := t.Calls()+t.Ignored+late, h.ran.Load(); ended != ran {
+		h.faults.add("lost calls", "%s: %d calls ran, %d ended: %+v, %d late", h.gate.Name(), ran, ended, t, late)
 	}
 	if made, ended := h.made.Load(), h.ran.Load()+h.refusedOpen.Load()+h.refusedLimited.Load()+h.gaveUp.Load(); made != ended {
 		h.faults.add("lost calls", "%s: %d calls made, %d ended", h.gate.Name(), made, ended)
@@ -135,7 +145,7 @@ func (h *house) settle() {
 	if a := h.gate.Admissions(); a.Refused != h.refusedLimited.Load() {
 		h.faults.add("lost refusals", "%s: %d over the limit, %d counted", h.gate.Name(), h.refusedLimited.Load(), a.Refused)
 	}
-	if stats.Active != 0 {
-		h.faults.add("active", "%s: %d calls still active", h.gate.Name(), stats.Active)
+	if active := figure(h.gate.Breaker(), "weir.breaker.call.active"); active != 0 {
+		h.faults.add("active", "%s: %d calls still active", h.gate.Name(), active)
 	}
 }

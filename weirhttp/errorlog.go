@@ -33,7 +33,7 @@ func LogRefusedCalls(logger *slog.Logger) func(*http.Request, *RefusedError) {
 func (e *RefusedError) attrs() []slog.Attr {
 	attrs := []slog.Attr{slog.String("weir.host", e.Host)}
 	if open, ok := errors.AsType[*breaker.OpenError](e.Err); ok {
-		attrs = append(attrs, slog.String("weir.breaker.name", open.Name), slog.String("weir.breaker.state", open.State.String()))
+		attrs = append(attrs, slog.String("weir.breaker.name", open.Name), slog.String("weir.breaker.state", string(open.State)))
 	}
 	if limited, ok := errors.AsType[*limiter.LimitedError](e.Err); ok {
 		attrs = append(attrs, slog.String("weir.limiter.name", limited.Name))

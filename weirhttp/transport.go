@@ -68,7 +68,11 @@ func (t *Transport) send(req *http.Request, gate *weir.Gate, permit *breaker.Per
 	if err != nil && (gaveUp(req.Context()) || up.hasFailed() || !sendable(req)) {
 		return resp, err
 	}
-	outcome = t.verdict(req, gate, resp, err)
+	if err != nil && t.config.Classify == nil {
+		permit.Done(req.Context(), err)
+		return resp, err
+	}
+	outcome = t.verdict(resp, err)
 	if resp == nil || err != nil {
 		return resp, err
 	}
@@ -85,12 +89,9 @@ func (t *Transport) send(req *http.Request, gate *weir.Gate, permit *breaker.Per
 	return resp, nil
 }
 
-func (t *Transport) verdict(req *http.Request, gate *weir.Gate, resp *http.Response, err error) breaker.Outcome {
-	switch {
-	case t.config.Classify != nil:
+func (t *Transport) verdict(resp *http.Response, err error) breaker.Outcome {
+	if t.config.Classify != nil {
 		return t.config.Classify(resp, err)
-	case err != nil:
-		return gate.Breaker().Outcome(req.Context(), err)
 	}
 	return verdictOn(resp)
 }

@@ -21,7 +21,7 @@ func main() {
 		MinCalls:    10,
 		Window:      time.Second,
 		Cooldown:    500 * time.Millisecond,
-		OnChange:    func(c breaker.Change) { say("--- %s", c) },
+		OnChange:    func(c breaker.Change) { say("--- %s to %s: %s", c.From, c.To, c.Reason) },
 	})
 	fetch := func(context.Context) (string, error) {
 		if t := time.Since(start); t > time.Second && t < 2500*time.Millisecond {

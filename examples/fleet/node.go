@@ -157,7 +157,7 @@ func (n *node) changed(c breaker.Change) {
 	switch {
 	case c.To == breaker.Closed:
 		n.changes.BreakersClosed++
-	case c.To == breaker.Open && c.Origin == "shared_counts":
+	case c.From == breaker.Closed && c.To == breaker.Open:
 		n.changes.BreakersOpened++
 	default: // tries in between are no news
 		return

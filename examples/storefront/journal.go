@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -47,7 +48,7 @@ func (j *journal) changed(c breaker.Change) {
 	if c.From != breaker.Closed && c.To != breaker.Closed {
 		return // tries in between are counted, and no news
 	}
-	j.events = append(j.events, event{at: c.At.Sub(j.start), text: "breaker " + c.String()})
+	j.events = append(j.events, event{at: c.At.Sub(j.start), text: fmt.Sprintf("breaker %s to %s: %s", c.From, c.To, c.Reason)})
 }
 
 // alerted is told by the alert monitor.

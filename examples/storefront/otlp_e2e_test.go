@@ -110,7 +110,7 @@ func TestAReceiverOfOTLPKnowsWhatTheProgramCounted(t *testing.T) {
 		"allowed": float64(a.Allowed), "waited": float64(a.Waited), "refused": float64(a.Refused), "cancelled": float64(a.Cancelled),
 	}, r.sum("weir.limiter.requests", "weir.limiter.outcome"))
 	require.EqualValues(t, sum.BreakerOpened, r.sum("weir.breaker.transitions", "weir.breaker.state")["open"])
-	require.Equal(t, 1.0, r.sum("weir.breaker.state", "weir.breaker.state")[s.payments.Breaker().State().String()])
+	require.Equal(t, 1.0, r.sum("weir.breaker.state", "weir.breaker.state")[string(s.payments.Breaker().State())])
 	require.True(t, r.metrics["weir.breaker.calls"].GetSum().IsMonotonic)
 	require.False(t, r.metrics["weir.breaker.state"].GetSum().IsMonotonic)
 	require.Equal(t, "github.com/weir-go/weir/exporters/otelmetric", r.scopes["weir.breaker.calls"])

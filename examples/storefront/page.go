@@ -24,7 +24,7 @@ func page(f frame, width int, color bool) []string {
 	p.text("weir storefront, %.1f s of %.1f s", min(f.at, f.run).Seconds(), f.run.Seconds())
 	p.text("")
 	p.labelled("now", conductHue(f.phase.does), strings.ToUpper(f.phase.name), f.phase.tells)
-	p.labelled("breaker", breakerHue(f.breaker), strings.ToUpper(f.breaker.String()), fmt.Sprintf("opens at %.0f %% failures, then leaves the service alone", 100*failureLimit))
+	p.labelled("breaker", breakerHue(f.breaker), strings.ToUpper(string(f.breaker)), fmt.Sprintf("opens at %.0f %% failures, then leaves the service alone", 100*failureLimit))
 	p.labelled("alert", alertHue(f.alert), strings.ToUpper(f.alert.String()), fmt.Sprintf("when more than %.0f %% fail for a while", 100*tooMany))
 	p.text("")
 	p.bar("calls", plain, f.perSecond/(2*ordersPerSecond), fmt.Sprintf("%.0f/s", f.perSecond))
@@ -50,7 +50,7 @@ func conductMark(c conduct) string {
 }
 
 func breakerMark(s breaker.State) string {
-	return [...]string{breaker.Closed: "─", breaker.Open: "█", breaker.HalfOpen: "▄"}[s]
+	return map[breaker.State]string{breaker.Closed: "─", breaker.Open: "█", breaker.HalfOpen: "▄"}[s]
 }
 
 func alertMark(a alarm) string {

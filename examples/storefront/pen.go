@@ -20,7 +20,7 @@ const (
 func conductHue(c conduct) hue { return [...]hue{answers: green, failsHalf: yellow, hangs: red}[c] }
 
 func breakerHue(s breaker.State) hue {
-	return [...]hue{breaker.Closed: green, breaker.Open: red, breaker.HalfOpen: yellow}[s]
+	return map[breaker.State]hue{breaker.Closed: green, breaker.Open: red, breaker.HalfOpen: yellow}[s]
 }
 
 func alertHue(a alarm) hue {

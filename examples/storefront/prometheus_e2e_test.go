@@ -85,7 +85,7 @@ func sameStates(t *testing.T, s *storefront, p *prometheusServer, seen edges) {
 	now := p.by("weir_breaker_state", `weir_breaker_state`)
 	require.Len(t, now, 7)
 	for state, is := range now {
-		require.Equal(t, state == s.payments.Breaker().State().String(), is == 1, state)
+		require.Equal(t, state == string(s.payments.Breaker().State()), is == 1, state)
 	}
 	for state, was := range p.by("weir_breaker_state", `max_over_time(weir_breaker_state[5m])`) {
 		require.LessOrEqual(t, was, transitions[state]+now[state], "in %s, which it never was", state)

@@ -76,7 +76,7 @@ func (c config) guardedServer(name string) *rig {
 	}})
 	shed := weirhttp.Shed(flight, weirhttp.ShedConfig{})
 	r := c.newRig(name, shed(limit.Handler(weirhttp.Guard(weirhttp.One(weir.Join("handler", weir.Parts{Breaker: b})), weirhttp.GuardConfig{})(http.HandlerFunc(hello)))), unguarded)
-	r.held = append(r.held, func() int64 { return int64(flight.InFlight()) }, func() int64 { return b.Stats().Active })
+	r.held = append(r.held, func() int64 { return int64(flight.InFlight()) }, func() int64 { return figure(b, "weir.breaker.call.active") })
 	return r
 }
 
@@ -105,7 +105,7 @@ func (c config) gated(name string, gate weir.Config) *rig {
 		return weirhttp.NewTransport(weirhttp.Per(group, weirhttp.ByHost), weirhttp.TransportConfig{Base: base})
 	})
 	host := r.url[len("http://") : len(r.url)-1]
-	r.held = append(r.held, func() int64 { return group.Get(host).Breaker().Stats().Active })
+	r.held = append(r.held, func() int64 { return figure(group.Get(host).Breaker(), "weir.breaker.call.active") })
 	return r
 }
 
@@ -126,4 +126,14 @@ func (r *rig) close() error {
 		}
 	}
 	return errors.Join(append(faults, err)...)
+}
+
+// figure returns the figure of b with that name.
+func figure(b *breaker.Breaker, name string) (n int64) {
+	for s, v := range b.Observe {
+		if s.Instrument.Name == name {
+			n = int64(v)
+		}
+	}
+	return n
 }

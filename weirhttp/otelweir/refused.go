@@ -23,7 +23,7 @@ func RefusedCall(req *http.Request, err *weirhttp.RefusedError) {
 	mark(req, func() []attribute.KeyValue {
 		attrs := []attribute.KeyValue{attribute.String("weir.host", err.Host)}
 		if open, ok := errors.AsType[*breaker.OpenError](err.Err); ok {
-			attrs = append(attrs, attribute.String("weir.breaker.name", open.Name), attribute.String("weir.breaker.state", open.State.String()))
+			attrs = append(attrs, attribute.String("weir.breaker.name", open.Name), attribute.String("weir.breaker.state", string(open.State)))
 		}
 		if limited, ok := errors.AsType[*limiter.LimitedError](err.Err); ok {
 			attrs = append(attrs, attribute.String("weir.limiter.name", limited.Name))
