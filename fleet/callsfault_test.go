@@ -28,21 +28,30 @@ var lasting = fleet.CallsConfig{Span: 5 * time.Minute, Buckets: 10, Interval: qu
 
 // linkTo makes a link that gives up soon and tries again soon.
 func linkTo(t *testing.T, o *redis.Options) *fleet.Link {
+	return linkWithin(t, o, 100*time.Millisecond)
+}
+
+// linkWithin makes a link of the given Timeout that tries again soon.
+func linkWithin(t *testing.T, o *redis.Options, timeout time.Duration) *fleet.Link {
 	o.ContextTimeoutEnabled = true
 	o.DialerRetries = 1
 	o.DialTimeout = 100 * time.Millisecond
 	c := redis.NewClient(o)
 	t.Cleanup(func() { _ = c.Close() })
 	return connectTo(t, c, fleet.LinkConfig{
-		Timeout: 100 * time.Millisecond, Breaker: breaker.Config{Cooldown: 30 * time.Millisecond, CooldownFactor: 1},
+		Timeout: timeout, Breaker: breaker.Config{Cooldown: 30 * time.Millisecond, CooldownFactor: 1},
 	})
 }
 
 func newCrew(t *testing.T, o *redis.Options) *crew {
+	return newCrewWithin(t, o, 100*time.Millisecond)
+}
+
+func newCrewWithin(t *testing.T, o *redis.Options, timeout time.Duration) *crew {
 	c := &crew{t: t}
 	for range 3 {
 		own := *o
-		c.nodes = append(c.nodes, join(t, linkTo(t, &own), lasting))
+		c.nodes = append(c.nodes, join(t, linkWithin(t, &own, timeout), lasting))
 	}
 	for _, n := range c.nodes {
 		soon(t, func() bool { return n.Flushes() > 0 })
@@ -103,6 +112,7 @@ func (c *crew) requireFault(want string) {
 }
 
 func TestCallsSurviveAServerThatIsKilled(t *testing.T) {
+	t.Parallel()
 	s := redistest.Options{AppendOnly: true}.Start(t)
 	c := newCrew(t, s.Options())
 	c.work(100 * time.Millisecond)
@@ -115,6 +125,7 @@ func TestCallsSurviveAServerThatIsKilled(t *testing.T) {
 }
 
 func TestCallsLoseWithAServerThatForgetsWhatItHadBeenTold(t *testing.T) {
+	t.Parallel()
 	for what, forget := range map[string]func(*redistest.Server){
 		"killed":  func(s *redistest.Server) { s.Restart() },
 		"flushed": func(s *redistest.Server) { s.Do("FLUSHALL") },
@@ -136,6 +147,7 @@ func TestCallsLoseWithAServerThatForgetsWhatItHadBeenTold(t *testing.T) {
 }
 
 func TestCallsSurviveAServerThatHangs(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	c := newCrew(t, s.Options())
 	c.work(100 * time.Millisecond)
@@ -150,6 +162,7 @@ func TestCallsSurviveAServerThatHangs(t *testing.T) {
 }
 
 func TestCallsSurviveANetworkThatFails(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr())
 	c := newCrew(t, &redis.Options{Addr: p.Addr()})
@@ -172,8 +185,9 @@ func TestCallsSurviveANetworkThatFails(t *testing.T) {
 }
 
 func TestCallsSurviveAServerThatForgetsItsScripts(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
-	c := newCrew(t, s.Options())
+	c := newCrewWithin(t, s.Options(), patient)
 	for range 5 {
 		s.Do("SCRIPT", "FLUSH")
 		c.work(30 * time.Millisecond)
@@ -209,6 +223,7 @@ func TestCallsWaitForAServerThatCannotTakeThem(t *testing.T) {
 }
 
 func TestCallsWaitForAServerThatLoads(t *testing.T) {
+	t.Parallel()
 	s := redistest.Options{Args: []string{"--key-load-delay", "400", "--loading-process-events-interval-bytes", "1024"}}.Start(t)
 	filler := s.Client().Pipeline()
 	for i := range 3000 {
@@ -227,12 +242,16 @@ func TestCallsWaitForAServerThatLoads(t *testing.T) {
 }
 
 func TestCallsFollowAFailover(t *testing.T) {
+	t.Parallel()
 	master := redistest.Start(t)
 	replica := master.StartReplica()
 	p := redistest.NewProxy(t, master.Addr())
 	c := newCrew(t, &redis.Options{Addr: p.Addr()})
-	c.work(200 * time.Millisecond)
+	c.work(100 * time.Millisecond)
+	c.requireAll()
+	master.AwaitReplica()
 	before := c.recorded
+	c.work(100 * time.Millisecond)
 	master.Kill()
 	c.work(100 * time.Millisecond)
 	replica.Promote()
@@ -240,7 +259,7 @@ func TestCallsFollowAFailover(t *testing.T) {
 	c.work(100 * time.Millisecond)
 	kept := c.requireAgreement()
 	t.Logf("%d calls, %d lost with the failover", c.recorded, c.recorded-kept)
-	require.LessOrEqual(t, c.recorded-kept, 3*2*lasting.Interval.Milliseconds(), "lost is what the replica had not been told, of %d", before)
+	require.GreaterOrEqual(t, kept, before, "only what the replica had not been told may be lost")
 	for _, n := range c.nodes {
 		require.LessOrEqual(t, n.Totals().Failures, c.recorded)
 		require.GreaterOrEqual(t, n.Totals().Failures, kept)
@@ -250,9 +269,10 @@ func TestCallsFollowAFailover(t *testing.T) {
 // A node that fails while it is cut off is the fault of its network: when it comes back
 // nobody else hears of failures that are over.
 func TestAHealedPartitionTripsNobody(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr())
-	shape := fleet.CallsConfig{Span: time.Second, Buckets: 10, Interval: 20 * time.Millisecond}
+	shape := fleet.CallsConfig{Span: 4 * time.Second, Buckets: 10, Interval: 20 * time.Millisecond}
 	healthy := join(t, linkTo(t, s.Options()), shape)
 	cut := join(t, linkTo(t, &redis.Options{Addr: p.Addr()}), shape)
 	soon(t, func() bool { return cut.Flushes() > 0 })
@@ -270,6 +290,7 @@ func TestAHealedPartitionTripsNobody(t *testing.T) {
 }
 
 func TestCallsThroughACluster(t *testing.T) {
+	t.Parallel()
 	o := &redis.ClusterOptions{Addrs: cluster().Addrs(), ContextTimeoutEnabled: true}
 	client := redis.NewClusterClient(o)
 	defer client.Close()

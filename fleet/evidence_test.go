@@ -33,6 +33,7 @@ var hurry = map[string]func(context.Context) (context.Context, context.CancelFun
 
 // A client of the service may choose the deadline of each call. It must not be able to choose that Redis is away.
 func TestCallersInAHurryAreNoEvidenceAgainstRedis(t *testing.T) {
+	t.Parallel()
 	for how, hurried := range hurry {
 		for leases, c := range map[string]fleet.Config{
 			"no leases": {OnOutage: fleet.FailOpen}, "leases": {OnOutage: fleet.FailOpen, MaxLease: 2},
@@ -42,7 +43,7 @@ func TestCallersInAHurryAreNoEvidenceAgainstRedis(t *testing.T) {
 				proxy := redistest.NewProxy(t, s.Addr())
 				client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true})
 				t.Cleanup(func() { _ = client.Close() })
-				l := connectTo(t, client, fleet.LinkConfig{Timeout: time.Second})
+				l := connectTo(t, client, fleet.LinkConfig{Timeout: patient})
 				b := newBucket(l, c)
 				proxy.Delay(ms)
 				before := l.Breaker().Counts()
@@ -81,11 +82,12 @@ func TestCallersInAHurryAreNoEvidenceAgainstRedis(t *testing.T) {
 
 // Each connection that is closed for a caller in a hurry would cost Redis a new one.
 func TestCallersInAHurryCostNoConnections(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	proxy := redistest.NewProxy(t, s.Addr())
 	client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = client.Close() })
-	b := newBucket(connectTo(t, client, fleet.LinkConfig{Timeout: time.Second}), orError)
+	b := newBucket(connectTo(t, client, fleet.LinkConfig{Timeout: patient}), orError)
 	proxy.Delay(2 * ms)
 	for range 100 {
 		ctx, cancel := context.WithTimeout(t.Context(), ms)
@@ -97,10 +99,12 @@ func TestCallersInAHurryCostNoConnections(t *testing.T) {
 }
 
 func TestARedisThatHangsIsNoticedThoughAllCallersAreInAHurry(t *testing.T) {
-	const timeout, slack = 100 * ms, 400 * ms
+	t.Parallel()
+	const timeout = 100 * ms
 	for how, hurried := range hurry {
 		for _, callers := range []int{1, 16} {
 			t.Run(fmt.Sprintf("%s, %d callers", how, callers), func(t *testing.T) {
+				t.Parallel()
 				s := redistest.Start(t)
 				l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: timeout, Breaker: breaker.Config{Cooldown: time.Minute}})
 				b := newBucket(l, orError)
@@ -110,7 +114,7 @@ func TestARedisThatHangsIsNoticedThoughAllCallersAreInAHurry(t *testing.T) {
 				var g sync.WaitGroup
 				for range callers {
 					g.Go(func() {
-						for !l.Breaker().Tripped() && time.Since(began) < 5*time.Second {
+						for !l.Breaker().Tripped() && time.Since(began) < patient {
 							start := time.Now()
 							ctx, cancel := hurried(t.Context())
 							_, err := b.Take(ctx, newKey(), 1)
@@ -123,18 +127,24 @@ func TestARedisThatHangsIsNoticedThoughAllCallersAreInAHurry(t *testing.T) {
 				}
 				g.Wait()
 				require.True(t, l.Breaker().Tripped())
-				require.Less(t, time.Since(began), 5*timeout+slack)
+				require.Less(t, time.Since(began), 5*(timeout+slack))
 			})
 		}
 	}
 }
 
 func TestACallerThatGivesUpGetsTheErrorOfItsContext(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, map[string]string{"evalsha": ""})
-	l := connectTo(t, f.client(), fleet.LinkConfig{Timeout: 100 * ms})
+	l := connectTo(t, f.client(), fleet.LinkConfig{Timeout: 2 * time.Second})
 	b := newBucket(l, fleet.Config{OnOutage: fleet.FailOpen})
 	ctx, cancel := context.WithCancel(t.Context())
-	defer time.AfterFunc(10*ms, cancel).Stop()
+	go func() {
+		for f.count() == 0 {
+			wait(ms)
+		}
+		cancel()
+	}()
 	_, err := b.Take(ctx, "user", 1)
 	require.Equal(t, context.Canceled, err)
 	_, err = b.Take(ctx, "user", 1)
@@ -168,6 +178,7 @@ func (*loses) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 
 // A connection that is lost is one failure, however many waited for its answer.
 func TestAnAnswerThatManyWaitForIsOnePieceOfEvidence(t *testing.T) {
+	t.Parallel()
 	const many = 10
 	c := client(t, redistest.Start(t))
 	hook := &loses{callers: many}
@@ -198,6 +209,7 @@ func TestAnAnswerThatManyWaitForIsOnePieceOfEvidence(t *testing.T) {
 
 // A server that answers is there, whatever it says about one key, one slot or one script.
 func TestWhatIsEvidenceAgainstAServer(t *testing.T) {
+	t.Parallel()
 	for answer, evidence := range map[string]bool{
 		"-LOADING Redis is loading the dataset in memory":                                                          true,
 		"-READONLY You can't write against a read only replica.":                                                   true,
@@ -223,19 +235,18 @@ func TestWhatIsEvidenceAgainstAServer(t *testing.T) {
 	} {
 		t.Run(answer, func(t *testing.T) {
 			f := newFake(t, map[string]string{"evalsha": answer + "\r\n"})
-			c := fleet.LinkConfig{Timeout: patient, Breaker: breaker.Config{Cooldown: time.Minute}}
-			if strings.HasPrefix(answer, "-TRYAGAIN") { // which is asked again for most of the Timeout
-				c.Timeout = 300 * ms
+			c := fleet.LinkConfig{Timeout: patient, Breaker: breaker.Config{ConsecutiveFailures: 1, Cooldown: time.Minute}}
+			if strings.HasPrefix(answer, "-TRYAGAIN") { // the command is sent again for most of the Timeout
+				c.Timeout = 2 * time.Second
 			}
 			l := connectTo(t, f.client(), c)
 			b := newBucket(l, orError)
-			for range 10 {
+			for range 2 {
 				_, err := b.Take(t.Context(), "user", 1)
 				var store *fleet.StoreError
 				require.ErrorAs(t, err, &store)
-				require.Equal(t, evidence && l.Breaker().Tripped(), l.Breaker().Tripped())
+				require.Equal(t, evidence, l.Breaker().Tripped())
 			}
-			require.Equal(t, evidence, l.Breaker().Tripped())
 			require.Equal(t, evidence, l.Err() != nil)
 		})
 	}
@@ -243,6 +254,7 @@ func TestWhatIsEvidenceAgainstAServer(t *testing.T) {
 
 // While Redis is away it is asked about once a second, by the next decision, however many there are; so it is found at once when it is back.
 func TestAServerThatIsBackIsFoundWithinAboutASecond(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, map[string]string{"evalsha": "-LOADING Redis is loading the dataset in memory\r\n"})
 	l := connectTo(t, f.client(), fleet.LinkConfig{})
 	b := tenASecond(l, "window", fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: fleet.Off})
@@ -261,19 +273,20 @@ func TestAServerThatIsBackIsFoundWithinAboutASecond(t *testing.T) {
 		require.Equal(t, fleet.FromOutage, take())
 	}
 	asked := len(f.commands())
-	require.LessOrEqual(t, asked, 5, "at most once a second")
+	require.LessOrEqual(t, asked, int(time.Since(began)/time.Second), "at most once a second")
 	require.GreaterOrEqual(t, asked, 3, "and no more seldom in the end than in the beginning")
 	f.says("evalsha", integers(1, 10, 9, 0, 100_000))
 	began = time.Now()
 	for take() != fleet.FromServer {
-		require.Less(t, time.Since(began), 1500*ms)
+		require.Less(t, time.Since(began), 1250*ms+slack)
 	}
 	require.Equal(t, breaker.Closed, l.Breaker().State())
 }
 
 // Callers that waited for another's lease, in vain, have what is left of the Timeout, and no new one.
 func TestALeaseThatFailsCostsNoSecondTimeout(t *testing.T) {
-	const timeout, slack = time.Second, 400 * time.Millisecond
+	t.Parallel()
+	const timeout, slack = 2 * time.Second, 1200 * time.Millisecond // a second Timeout would end 1.6 s after the first
 	proxy := redistest.NewProxy(t, redistest.Start(t).Addr())
 	c := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = c.Close() })

@@ -92,6 +92,13 @@ func (f *fake) says(command, answer string) {
 	f.answers[command] = answer
 }
 
+// count is how many commands were asked.
+func (f *fake) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.asked)
+}
+
 // commands are those that were asked, and forgets them.
 func (f *fake) commands() []string {
 	f.mu.Lock()

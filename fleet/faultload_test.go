@@ -25,10 +25,9 @@ const (
 	faultBurst   = 100
 	faultShare   = 0.5
 	faultTimeout = 100 * time.Millisecond
-	faultSlack   = 400 * time.Millisecond // for a machine that does much else
-	faultCallers = 4                      // a policy
-	faultPause   = 2 * time.Millisecond   // of a caller between two requests
-	faultTotal   = 100_000                // permits of the limiter that does not limit, but counts
+	faultCallers = 4                    // a policy
+	faultPause   = 2 * time.Millisecond // of a caller between two requests
+	faultTotal   = 100_000              // permits of the limiter that does not limit, but counts
 )
 
 // tally is what became of the requests of one limiter.

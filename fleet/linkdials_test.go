@@ -41,7 +41,7 @@ func TestLinksOfAClientShareAHook(t *testing.T) {
 			require.Eventually(t, func() bool {
 				_ = client.Ping(t.Context()).Err()
 				return depth.Load() > 0
-			}, 5*time.Second, time.Millisecond)
+			}, patient, time.Millisecond)
 			return depth.Load()
 		}
 		first := dialed()

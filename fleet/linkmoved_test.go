@@ -14,8 +14,9 @@ import (
 
 // A slot has moved to a server that hangs. That server has failed, and not the one that said where the slot is now.
 func TestAFailureAfterARedirectIsThatOfTheServerThatWasAskedLast(t *testing.T) {
+	t.Parallel()
 	c := redistest.StartCluster(t)
-	l := connectTo(t, dialCluster(t, c.Addrs()...), fleet.LinkConfig{Timeout: 500 * ms, Prefix: prefix(t)})
+	l := connectTo(t, dialCluster(t, c.Addrs()...), fleet.LinkConfig{Timeout: 2 * time.Second, Prefix: prefix(t)})
 	b := newLimiter(l, "redirect", fleet.FixedWindow{Limit: 10, Window: 24 * 365 * time.Hour}, orError)
 	_, err := b.Take(t.Context(), "user", 1) // the client knows the slots from now on
 	require.NoError(t, err)

@@ -1,9 +1,11 @@
 package fleet_test
 
 import (
+	"flag"
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -14,7 +16,16 @@ import (
 
 var shared redistest.Package
 
-func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
+// TestMain runs more tests at once than there are processors: parallel tests mostly wait for servers of their own.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	chosen := false
+	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
+	if !chosen {
+		_ = flag.Set("test.parallel", "8")
+	}
+	os.Exit(shared.Run(m))
+}
 
 // server is one for all tests that do it no harm. Each uses names of its own.
 var server = sync.OnceValue(func() *redistest.Server { return redistest.Start(&shared) })
@@ -45,6 +56,10 @@ func client(t testing.TB, s *redistest.Server) *redis.Client {
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
+
+// slack is how much longer than its Timeout a call may take on a busy machine. It is less than the read timeout of a client, 3 s, so that a
+// call that waits for the client's own timeout is found.
+const slack = 2 * time.Second
 
 // patient is a Timeout for tests in which nothing is slow on purpose.
 const patient = 10_000_000_000

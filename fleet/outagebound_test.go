@@ -14,7 +14,8 @@ import (
 // Redis admits a limit, goes away, and this node, which has all of the share, admits what its bucket holds and what comes in the span: the
 // bound that Config.Share states, and not much less.
 func TestTheBoundOfAnOutageUnderLocal(t *testing.T) {
-	const limit, span = 60, time.Second
+	t.Parallel()
+	const limit, span = 60, 2 * time.Second
 	for name, test := range map[string]struct {
 		kind fleet.Limit
 		most int // in any span: what the limit itself admits, and 2·limit
@@ -25,6 +26,7 @@ func TestTheBoundOfAnOutageUnderLocal(t *testing.T) {
 		"bucket":  {fleet.TokenBucket{Rate: limiter.Per(limit, span), Burst: limit}, 4 * limit},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := redistest.Start(t)
 			l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: 50 * ms})
 			b := newLimiter(l, "bound", test.kind, fleet.Config{OnOutage: fleet.FailLocal, Share: 1, MaxDenied: fleet.Off})

@@ -39,14 +39,13 @@ var (
 func TestWhatWasRefusedIsNotAskedAboutAgain(t *testing.T) {
 	s := redistest.Start(t)
 	l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient})
-	b := newLimiter(l, "deny", fleet.TokenBucket{Rate: limiter.Every(2 * time.Second), Burst: 3}, fleet.Config{OnOutage: fleet.FailError})
+	b := newLimiter(l, "deny", fleet.TokenBucket{Rate: limiter.PerMinute(1), Burst: 3}, fleet.Config{OnOutage: fleet.FailError})
 	requireTake(t, taken, b.Take, "k", 2)
 	requireTake(t, refused, b.Take, "k", 2)
-	before, start := asked(s), time.Now()
+	before := asked(s)
 	for range 10_000 {
 		requireTake(t, denied, b.Take, "k", 2)
 	}
-	require.Less(t, time.Since(start), 2*time.Second)
 	require.Equal(t, before, asked(s), "round trips for 10,000 refusals")
 	requireTake(t, denied, b.Take, "k", 3)
 	requireTake(t, taken, b.Take, "k", 1)
@@ -55,7 +54,7 @@ func TestWhatWasRefusedIsNotAskedAboutAgain(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, fleet.FromDenyCache, r.From)
 	require.Positive(t, r.RetryAfter)
-	require.LessOrEqual(t, r.RetryAfter, 2*time.Second)
+	require.LessOrEqual(t, r.RetryAfter, time.Minute)
 }
 
 func TestARefusalIsForgottenWhenItsReasonIsGone(t *testing.T) {
@@ -88,15 +87,15 @@ func TestARefusalIsForgottenWhenItsReasonIsGone(t *testing.T) {
 	})
 	t.Run("not by another process, as long as it was to last", func(t *testing.T) {
 		key := newKey()
-		quick := newLimiter(l, "gone-quick", fleet.TokenBucket{Rate: limiter.Every(400 * time.Millisecond), Burst: 1}, c)
+		quick := newLimiter(l, "gone-quick", fleet.TokenBucket{Rate: limiter.Every(2 * time.Second), Burst: 1}, c)
 		requireTake(t, taken, quick.Take, key, 1)
 		requireTake(t, refused, quick.Take, key, 1)
-		require.NoError(t, newLimiter(l, "gone-quick", fleet.TokenBucket{Rate: limiter.Every(400 * time.Millisecond), Burst: 1}, c).Reset(t.Context(), key))
+		require.NoError(t, newLimiter(l, "gone-quick", fleet.TokenBucket{Rate: limiter.Every(2 * time.Second), Burst: 1}, c).Reset(t.Context(), key))
 		requireTake(t, denied, quick.Take, key, 1)
 		require.Eventually(t, func() bool {
 			r, err := quick.Take(t.Context(), key, 1)
 			return err == nil && r.OK
-		}, 2*time.Second, 10*time.Millisecond)
+		}, patient, 10*time.Millisecond)
 	})
 	t.Run("Off remembers nothing", func(t *testing.T) {
 		key := newKey()
@@ -167,8 +166,9 @@ func TestLeasesAreGivenBack(t *testing.T) {
 }
 
 func TestALeaseIsGoodWhileRedisIsAway(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
-	l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: 200 * time.Millisecond})
+	l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: 2 * time.Second})
 	b := newLimiter(l, "away", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1000}, fleet.Config{OnOutage: fleet.FailClosed, MaxLease: 10})
 	for from := fleet.FromServer; from != fleet.FromLease; {
 		r, err := b.Take(t.Context(), "k", 1)
@@ -181,7 +181,8 @@ func TestALeaseIsGoodWhileRedisIsAway(t *testing.T) {
 }
 
 func TestWithLeasesTooNoCallLastsLongerThanTheTimeout(t *testing.T) {
-	const timeout, slack = 400 * time.Millisecond, 250 * time.Millisecond
+	t.Parallel()
+	const timeout, slack = 1500 * time.Millisecond, 1200 * time.Millisecond // a second Timeout would end 1.5 s after the first
 	s := redistest.Start(t)
 	l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: timeout, Breaker: breaker.Config{ConsecutiveFailures: 1000, MinCalls: 1000}})
 	b := newLimiter(l, "slow", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1000}, fleet.Config{OnOutage: fleet.FailClosed, MaxLease: 10})

@@ -66,6 +66,7 @@ func TestScenarioL54_ClocksThatDiffer(t *testing.T) {
 }
 
 func TestScenarioL55_SlowRestartedForgetful(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	proxy := redistest.NewProxy(t, s.Addr())
 	c := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true})
@@ -90,7 +91,7 @@ func TestScenarioL55_SlowRestartedForgetful(t *testing.T) {
 	require.Eventually(t, func() bool {
 		r, err := b.Take(t.Context(), "user", 1)
 		return err == nil && r.Remaining == 9
-	}, 5*time.Second, 10*ms, "the first answer after a restart")
+	}, patient, 10*ms, "the first answer after a restart")
 }
 
 func TestScenarioL56_NoTimeToLiveIsZero(t *testing.T) {
@@ -109,11 +110,13 @@ func TestScenarioL56_NoTimeToLiveIsZero(t *testing.T) {
 
 // A server that hangs: who decides, how long that takes, and what the server finds when it goes on.
 func TestScenarioL59_RedisHangs(t *testing.T) {
-	const timeout, slack, failures = 100 * ms, 400 * ms, 5
+	t.Parallel()
+	const timeout, failures = 100 * ms, 5
 	for away, want := range map[fleet.OnOutage]int{fleet.FailOpen: 100, fleet.FailClosed: 0, fleet.FailLocal: 5, fleet.FailError: 0} {
 		t.Run(string(away), func(t *testing.T) {
+			t.Parallel()
 			s := redistest.Start(t)
-			l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: timeout, Breaker: breaker.Config{Cooldown: 300 * ms}})
+			l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: timeout, Breaker: breaker.Config{Cooldown: 2 * time.Second}})
 			c := fleet.Config{OnOutage: away}
 			if away == fleet.FailLocal {
 				c.Share = 0.5
@@ -142,7 +145,7 @@ func TestScenarioL59_RedisHangs(t *testing.T) {
 			require.Eventually(t, func() bool {
 				r, err := b.Take(t.Context(), "user", 0)
 				return err == nil && r.From == fleet.FromServer
-			}, 5*time.Second, 10*ms)
+			}, 20*time.Second, 10*ms)
 			r, err := b.Take(t.Context(), "user", 0)
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, r.Remaining, 10-failures-2, "what was admitted without Redis is not made up for")
@@ -152,13 +155,15 @@ func TestScenarioL59_RedisHangs(t *testing.T) {
 }
 
 func TestScenarioL60_TheAnswerComesTooLate(t *testing.T) {
+	t.Parallel()
 	for name := range ofEachKind(connect(t), "names", time.Hour) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := redistest.Start(t)
 			proxy := redistest.NewProxy(t, s.Addr())
 			c := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true, MaxRetries: 5})
 			defer func() { require.NoError(t, c.Close()) }()
-			b := ofEachKind(connectTo(t, c, fleet.LinkConfig{Timeout: 200 * ms}), "late", time.Hour)[name]
+			b := ofEachKind(connectTo(t, c, fleet.LinkConfig{Timeout: time.Second}), "late", time.Hour)[name]
 			_, err := b.Take(t.Context(), "user", 1)
 			require.NoError(t, err)
 			before := asked(s)
@@ -170,7 +175,7 @@ func TestScenarioL60_TheAnswerComesTooLate(t *testing.T) {
 			proxy.Cut()
 			require.Equal(t, before+1, asked(s))
 			var r fleet.Result
-			require.Eventually(t, func() bool { r, err = b.Take(t.Context(), "user", 0); return err == nil }, 5*time.Second, 10*ms)
+			require.Eventually(t, func() bool { r, err = b.Take(t.Context(), "user", 0); return err == nil }, patient, 10*ms)
 			require.Equal(t, 8, r.Remaining)
 		})
 	}
@@ -181,7 +186,8 @@ func TestKeysThatAreDividedAmongServers(t *testing.T) {
 	one, two := redistest.Start(t), redistest.Start(t)
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": one.Addr(), "two": two.Addr()}, ContextTimeoutEnabled: true})
 	defer func() { require.NoError(t, ring.Close()) }()
-	b := newBucket(connectTo(t, ring, fleet.LinkConfig{Timeout: patient}), fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
+	b := newLimiter(connectTo(t, ring, fleet.LinkConfig{Timeout: patient}), "divided",
+		fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 10}, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
 	const keys, each, callers = 20, 10, 64
 	var admitted [keys]atomic.Int64
 	var g sync.WaitGroup
@@ -200,7 +206,7 @@ func TestKeysThatAreDividedAmongServers(t *testing.T) {
 	}
 	g.Wait()
 	for i := range admitted {
-		require.LessOrEqual(t, admitted[i].Load(), int64(each+each/2), "key %d", i) // 10 a second come
+		require.EqualValues(t, each, admitted[i].Load(), "key %d", i)
 	}
 	require.Positive(t, asked(one))
 	require.Positive(t, asked(two))

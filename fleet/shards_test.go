@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,8 +19,19 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// frail is a Cluster that tests do harm to, one after the other. Each leaves it well.
-var frail = sync.OnceValue(func() *redistest.Cluster { return redistest.StartCluster(&shared) })
+var (
+	frailCluster = sync.OnceValue(func() *redistest.Cluster { return redistest.StartCluster(&shared) })
+	frailInUse   sync.Mutex
+)
+
+// frail returns a Cluster that tests stop servers of, one test at a time. Each leaves it as it was.
+func frail(t *testing.T) *redistest.Cluster {
+	frailInUse.Lock()
+	t.Cleanup(frailInUse.Unlock)
+	c := frailCluster()
+	c.Await()
+	return c
+}
 
 // taker is what these tests need of a limiter.
 type taker interface {
@@ -108,8 +120,9 @@ func (s *shardLoad) reset() {
 }
 
 func TestAMasterThatIsAwayCostsTheLimitsOfItsOwnKeysAlone(t *testing.T) {
-	const timeout, slack = 500 * ms, 500 * ms
-	c := frail()
+	t.Parallel()
+	const timeout = time.Second
+	c := frail(t)
 	last := c.Nodes[2]
 	for name, harm := range map[string]struct{ away, back func() }{
 		"killed":  {last.Kill, func() { last.Restart() }},
@@ -134,6 +147,7 @@ func TestAMasterThatIsAwayCostsTheLimitsOfItsOwnKeysAlone(t *testing.T) {
 
 			harm.away()
 			wait(3 * time.Second) // the others find that it is gone after 2 s
+			require.Eventually(t, func() bool { return slices.Contains(openOf(l), last.Addr()) }, patient, 10*ms)
 			harm.back()
 			require.Zero(t, load.other[0].Load()+load.other[1].Load(), "decided without Redis about keys of the servers that were well")
 			require.Positive(t, load.other[2].Load())
@@ -142,7 +156,7 @@ func TestAMasterThatIsAwayCostsTheLimitsOfItsOwnKeysAlone(t *testing.T) {
 			require.ErrorIs(t, l.Err(), fleet.ErrUnavailable)
 
 			c.Await()
-			require.Eventually(t, func() bool { return len(openOf(l)) == 0 }, 3*time.Second, 10*ms)
+			require.Eventually(t, func() bool { return len(openOf(l)) == 0 }, patient, 10*ms)
 			load.reset()
 			wait(300 * ms)
 			require.Zero(t, load.other[0].Load()+load.other[1].Load()+load.other[2].Load())
@@ -154,14 +168,14 @@ func TestAMasterThatIsAwayCostsTheLimitsOfItsOwnKeysAlone(t *testing.T) {
 
 // A process that starts while a master is away finds the others all the same.
 func TestALinkIsMadeWhileAMasterIsAway(t *testing.T) {
-	c := frail()
-	c.Await()
+	t.Parallel()
+	c := frail(t)
 	c.Nodes[2].Kill()
 	defer func() {
 		c.Nodes[2].Restart()
 		c.Await()
 	}()
-	l := connectTo(t, dialCluster(t, c.Addrs()...), fleet.LinkConfig{Timeout: 300 * ms, Prefix: prefix(t)})
+	l := connectTo(t, dialCluster(t, c.Addrs()...), fleet.LinkConfig{Timeout: time.Second, Prefix: prefix(t)})
 	b := counter(l, "start", fleet.Config{OnOutage: fleet.FailClosed})
 	for i := range 30 {
 		key := fmt.Sprint("user", i)
@@ -172,15 +186,15 @@ func TestALinkIsMadeWhileAMasterIsAway(t *testing.T) {
 			r, err := b.Take(t.Context(), key, 1)
 			require.NoError(t, err)
 			return r.From == fleet.FromServer
-		}, 3*time.Second, 10*ms, "key %s", key)
+		}, patient, 10*ms, "key %s", key)
 	}
 }
 
 // A slot moves from server to server under load. Its keys go one by one, so that for some time those of one decision are apart.
 func TestASlotThatMovesUnderLoadLosesNoDecision(t *testing.T) {
-	c := frail()
-	c.Await()
-	l := connectTo(t, dialCluster(t, c.Addrs()...), fleet.LinkConfig{Timeout: 2 * time.Second, Prefix: prefix(t)})
+	t.Parallel()
+	c := frail(t)
+	l := connectTo(t, dialCluster(t, c.Addrs()...), fleet.LinkConfig{Timeout: patient, Prefix: prefix(t)})
 	all := three(l, "moving", fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
 	slot := c.Slot(prefix(t) + "moving:{hot}")
 	from, to := c.Nodes[c.Home(slot)], c.Nodes[(c.Home(slot)+1)%3]
@@ -218,7 +232,7 @@ func TestASlotThatMovesUnderLoadLosesNoDecision(t *testing.T) {
 	r, err := all.Take(t.Context(), "hot", 0)
 	require.NoError(t, err)
 	require.EqualValues(t, granted.Load(), faultTotal-r.Remaining, "each is taken once")
-	require.Greater(t, granted.Load(), int64(1000))
+	require.Greater(t, granted.Load(), int64(100), "otherwise this has shown little")
 }
 
 func port(s *redistest.Server) string {
@@ -227,12 +241,13 @@ func port(s *redistest.Server) string {
 }
 
 func TestEachServerOfARingHasABreakerOfItsOwn(t *testing.T) {
+	t.Parallel()
 	well, ill := redistest.Start(t), redistest.Start(t)
 	ring := redis.NewRing(&redis.RingOptions{
 		Addrs: map[string]string{"well": well.Addr(), "ill": ill.Addr()}, ContextTimeoutEnabled: true, HeartbeatFrequency: time.Hour,
 	})
 	t.Cleanup(func() { _ = ring.Close() })
-	l := connectTo(t, ring, fleet.LinkConfig{Timeout: 100 * ms})
+	l := connectTo(t, ring, fleet.LinkConfig{Timeout: time.Second})
 	b := counter(l, "ring", fleet.Config{OnOutage: fleet.FailClosed, MaxDenied: fleet.Off})
 	ill.Pause()
 	defer ill.Continue()

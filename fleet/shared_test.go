@@ -250,7 +250,7 @@ func TestPermitsOfASharedLimitComeBackToOtherKeys(t *testing.T) {
 		select {
 		case err := <-waits:
 			require.NoError(t, err, name)
-		case <-time.After(5 * time.Second):
+		case <-time.After(patient):
 			t.Fatal("nobody woke it: " + name)
 		}
 		require.ErrorIs(t, b.WaitAtMost(t.Context(), "d", 1, time.Minute), limiter.ErrLimited, name)
@@ -316,10 +316,12 @@ func newTwoServers(t *testing.T, name string, timeout time.Duration) twoServers 
 
 // A server that is unavailable costs its own limits alone: the policy decides for those, and Redis for the others.
 func TestThePolicyStandsInForTheSharedLimitAlone(t *testing.T) {
+	t.Parallel()
 	own, all := fleet.FixedWindow{Limit: 6, Window: 24 * 365 * time.Hour}, fleet.Shared{Limit: fleet.FixedWindow{Limit: 4, Window: 24 * 365 * time.Hour}}
 	for policy, admitted := range map[fleet.OnOutage]int{fleet.FailOpen: 6, fleet.FailClosed: 0, fleet.FailLocal: 2, fleet.FailError: 0} {
 		t.Run(string(policy), func(t *testing.T) {
-			two := newTwoServers(t, "stand-in", 200*ms)
+			t.Parallel()
+			two := newTwoServers(t, "stand-in", time.Second)
 			c := fleet.Config{OnOutage: policy, MaxDenied: fleet.Off}
 			if policy == fleet.FailLocal {
 				c.Share = 0.5
@@ -353,14 +355,15 @@ func TestThePolicyStandsInForTheSharedLimitAlone(t *testing.T) {
 			require.Eventually(t, func() bool {
 				each, err := b.TakeEach(t.Context(), two.key, 0)
 				return err == nil && each[0].From == fleet.FromServer && each[0].Remaining == 6-granted
-			}, 5*time.Second, 20*ms, "what was refused has been given back")
+			}, patient, 20*ms, "what was refused has been given back")
 		})
 	}
 }
 
 // Where the key's own server is unavailable, the limit of everybody still holds.
 func TestTheSharedLimitHoldsWhileTheKeysOwnServerIsUnavailable(t *testing.T) {
-	two := newTwoServers(t, "held", 200*ms)
+	t.Parallel()
+	two := newTwoServers(t, "held", time.Second)
 	b := newLimiters(two.link, "held", fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: fleet.Off}, fleet.FixedWindow{Limit: 6, Window: time.Hour},
 		fleet.Shared{Limit: fleet.SlidingLog{Limit: 4, Window: time.Hour}})
 	two.other.Kill()
@@ -394,7 +397,8 @@ func (d dying) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 // The key's own server goes between its grant and the refusal of the limit of everybody. The refusal stands, and what could not be given back
 // stays taken: no more than the request.
 func TestAServerThatGoesBetweenTheTwoLosesWhatTheRequestHadTaken(t *testing.T) {
-	two := newTwoServers(t, "between", time.Second)
+	t.Parallel()
+	two := newTwoServers(t, "between", 2*time.Second)
 	b := newLimiters(two.link, "between", fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: fleet.Off}, fleet.FixedWindow{Limit: 10, Window: 24 * 365 * time.Hour},
 		fleet.Shared{Limit: fleet.FixedWindow{Limit: 4, Window: 24 * 365 * time.Hour}})
 	all, err := two.ring.GetShardClientForKey(prefix(t) + "between:{%}")
@@ -422,7 +426,7 @@ func TestAServerThatGoesBetweenTheTwoLosesWhatTheRequestHadTaken(t *testing.T) {
 		require.NoError(t, err)
 		left := each[0].Remaining // 7 where the refund was lost, 10 where it arrived after all
 		return each[0].From == fleet.FromServer && (left == 7 || left == 10) && each[1].Remaining == 0
-	}, 5*time.Second, 20*ms)
+	}, patient, 20*ms)
 }
 
 // What is given back after a grant that did not last has been refused to others meanwhile. That is not remembered.
@@ -509,7 +513,7 @@ func TestACallerThatWaitsForAGrantThatDidNotLastIsWoken(t *testing.T) {
 	select {
 	case err := <-waits:
 		require.NoError(t, err)
-	case <-time.After(5 * time.Second):
+	case <-time.After(patient):
 		t.Fatal("nobody woke it")
 	}
 	each, err := b.TakeEach(t.Context(), "one/b", 0)

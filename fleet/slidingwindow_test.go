@@ -11,6 +11,7 @@ import (
 
 // While a new config is rolled out, nodes with narrow parts and nodes with wide ones take turns at a key.
 func TestPartsOfAnotherWidthDoNotPileUp(t *testing.T) {
+	t.Parallel()
 	l, direct := connect(t), client(t, server())
 	narrow := newLimiter(l, "parts", fleet.SlidingWindow{Limit: 1_000_000, Window: 10 * time.Second, Buckets: 1000}, orError)
 	wide := newLimiter(l, "parts", fleet.SlidingWindow{Limit: 1_000_000, Window: 10 * time.Minute}, orError)

@@ -70,6 +70,7 @@ func (k *keyAt) Refund(n int) {
 
 // The limiters of a fleet keep the promises of local ones.
 func TestFleetLimitersKeepThePromisesOfLimiters(t *testing.T) {
+	t.Parallel()
 	l := connect(t)
 	c := fleet.Config{OnOutage: fleet.FailError}
 	const second = ratio * time.Second

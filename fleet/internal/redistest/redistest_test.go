@@ -101,8 +101,8 @@ func TestAClusterHoldsKeysOnAllNodes(t *testing.T) {
 // proxy. It tries each command once.
 func through(t *testing.T, p *redistest.Proxy) *redis.Client {
 	c := redis.NewClient(&redis.Options{
-		Addr: p.Addr(), MaxRetries: -1, DialerRetries: 1, PoolSize: 1, DialTimeout: time.Second,
-		ReadTimeout: 100 * time.Millisecond, ContextTimeoutEnabled: true, Protocol: 2, DisableIdentity: true,
+		Addr: p.Addr(), MaxRetries: -1, DialerRetries: 1, PoolSize: 1, DialTimeout: 5 * time.Second,
+		ReadTimeout: time.Second, ContextTimeoutEnabled: true, Protocol: 2, DisableIdentity: true,
 	})
 	t.Cleanup(func() { _ = c.Close() })
 	require.NoError(t, c.Ping(t.Context()).Err())
@@ -139,7 +139,7 @@ func TestTheProxyFailsAsTold(t *testing.T) {
 	began := time.Now()
 	require.NoError(t, incr(c))
 	require.Greater(t, time.Since(began), 40*time.Millisecond)
-	p.Delay(200 * time.Millisecond)
+	p.Delay(700 * time.Millisecond) // each way, which is more than the client waits
 	require.Error(t, incr(c))
 	p.Delay(0)
 

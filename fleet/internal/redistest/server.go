@@ -196,14 +196,19 @@ func (s *Server) StartReplica() *Server {
 	r.await("it follows", func(ctx context.Context, c *redis.Client) bool {
 		return strings.Contains(c.Info(ctx, "replication").Val(), "master_link_status:up")
 	})
-	// A master may hold its stream back for a second after that.
+	s.AwaitReplica() // a master may hold its stream back for a second after that
+	return r
+}
+
+// AwaitReplica returns when a replica has all that has been written here.
+func (s *Server) AwaitReplica() {
+	s.t.Helper()
 	s.await("the replica has all", func(ctx context.Context, c *redis.Client) bool {
 		conn := c.Conn() // WAIT is about the writes of its own connection
 		defer func() { _ = conn.Close() }()
 		wrote := conn.Set(ctx, "redistest", "", time.Millisecond).Err() == nil
 		return wrote && conn.Wait(ctx, 1, time.Second).Val() == 1
 	})
-	return r
 }
 
 // Promote makes a replica a master.
