@@ -8,7 +8,7 @@ import (
 
 	"github.com/weir-go/weir/internal/bridge"
 	"github.com/weir-go/weir/internal/instrument"
-	"github.com/weir-go/weir/internal/tally"
+	"github.com/weir-go/weir/internal/latency"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
@@ -31,8 +31,8 @@ type admissions struct {
 	allowed, waited, refused, cancelled atomic.Int64
 
 	waiting atomic.Int64
-	maxWait atomic.Int64                // nanoseconds; it stands here since all gates of a group share it
-	waits   atomic.Pointer[tally.Times] // nil where no call has ever been allowed to wait
+	maxWait atomic.Int64                      // nanoseconds; it stands here since all gates of a group share it
+	waits   atomic.Pointer[latency.Histogram] // nil where no call has ever been allowed to wait
 
 	last   atomic.Pointer[limiter.LimitedError]
 	series sync.Once
@@ -42,7 +42,7 @@ type admissions struct {
 // setMaxWait sets how long calls may wait.
 func (a *admissions) setMaxWait(d time.Duration) {
 	if d > 0 && a.waits.Load() == nil {
-		a.waits.CompareAndSwap(nil, new(tally.Times))
+		a.waits.CompareAndSwap(nil, new(latency.Histogram))
 	}
 	a.maxWait.Store(int64(d))
 }
@@ -125,7 +125,7 @@ func (a *admissions) lines(name string, began time.Time) *limiterSeries {
 // histograms yields how long those waited who passed after a wait.
 func (a *admissions) histograms(name string, began time.Time, yield func(*stat.Series, stat.Histogram) bool) {
 	if times := a.waits.Load(); times != nil {
-		waits := window.Latency(times.Lifetime())
+		waits := window.Latency(times.Snapshot())
 		yield(a.lines(name, began).waits, waits.Histogram())
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/alert"
-	"github.com/weir-go/weir/internal/tally"
+	"github.com/weir-go/weir/internal/latency"
 	"github.com/weir-go/weir/window"
 )
 
@@ -120,14 +120,14 @@ type fixed struct{ window.Latency }
 func (f *fixed) LifetimeLatency() window.Latency { return f.Latency }
 
 func histogram(fast, slow int) window.Latency {
-	var times tally.Times
+	var times latency.Histogram
 	for range fast {
 		times.Record(time.Millisecond)
 	}
 	for range slow {
 		times.Record(2 * time.Second)
 	}
-	return window.Latency(times.Lifetime())
+	return window.Latency(times.Snapshot())
 }
 
 // A new source may hold more slow calls than the old one did, and fewer fast ones.

@@ -102,13 +102,13 @@ func (m *Monitor) Observe(yield func(s *stat.Series, value float64) bool) {
 // notifier. It takes no lock.
 func (m *Monitor) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	for _, s := range m.series.rules {
-		took := window.Latency(s.watch.took.Lifetime())
+		took := window.Latency(s.watch.took.Snapshot())
 		if !yield(s.took, took.Histogram()) {
 			return
 		}
 	}
 	for _, s := range m.series.notifiers {
-		took := window.Latency(s.outbox.took.Lifetime())
+		took := window.Latency(s.outbox.took.Snapshot())
 		if !yield(s.took, took.Histogram()) {
 			return
 		}

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weir-go/weir/internal/tally"
+	"github.com/weir-go/weir/internal/latency"
 )
 
 // batchLimit is the most alerts that a batcher gets at once: Prometheus's batch size.
@@ -20,8 +20,8 @@ type outbox struct {
 	timeout  time.Duration
 	logger   *slog.Logger
 	guard    guard
-	took     tally.Times   // by attempts
-	turn     chan struct{} // held by the one who delivers
+	took     latency.Histogram // by attempts
+	turn     chan struct{}     // held by the one who delivers
 
 	mu      sync.Mutex    // guards what follows; nothing of the user's is called under it
 	wake    chan struct{} // of the Run that goes on

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weir-go/weir/internal/tally"
+	"github.com/weir-go/weir/internal/latency"
 )
 
 // watch is one rule being watched by a monitor.
@@ -21,7 +21,7 @@ type watch struct {
 	probe  probe
 	tracks map[string]*track // by the label "key"
 
-	took    tally.Times
+	took    latency.Histogram
 	working watchFigures                 // of the evaluation
 	figures atomic.Pointer[watchFigures] // the latest, for whoever looks
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/clock"
-	"github.com/weir-go/weir/internal/tally"
+	"github.com/weir-go/weir/internal/striped"
 	"github.com/weir-go/weir/window"
 )
 
@@ -34,7 +34,7 @@ type Breaker struct {
 	mu     *sync.Mutex // held to change the phase, and to use the probes
 	probes probes
 
-	refused tally.Count // far from phase, which calls that are refused only read
+	refused striped.Counter // far from phase, which calls that are refused only read
 }
 
 // New returns a breaker, closed unless c.Initial says otherwise. The name stands in errors, changes
@@ -96,9 +96,7 @@ func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) error
 	p := b.phase.Load()
 	if p.state == Open && b.clock.AsMade() && time.Since(b.clock.Epoch) < p.until { // allow would say the same, but what refuses most should do it soonest
 		refusal := p.err // before the add, which holds up loads
-		if more := b.refused.Quick(); more <= 0 {
-			b.refused.Rest(more)
-		}
+		b.refused.Add(1)
 		return refusal
 	}
 	var m Permit
@@ -118,9 +116,7 @@ func Do[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, err
 	p := b.phase.Load()
 	if p.state == Open && b.clock.AsMade() && time.Since(b.clock.Epoch) < p.until {
 		refusal := p.err
-		if more := b.refused.Quick(); more <= 0 {
-			b.refused.Rest(more)
-		}
+		b.refused.Add(1)
 		return v, refusal
 	}
 	var m Permit
@@ -231,7 +227,7 @@ func (b *Breaker) totals() window.Totals {
 	p := b.phase.Load()
 	t := window.Totals(p.totals())
 	if p.state != evicted {
-		t.Refused = b.refused.Load()
+		t.Refused = int64(b.refused.Load())
 	}
 	return t
 }
@@ -270,6 +266,6 @@ func (b *Breaker) counts(at time.Duration) (c window.Counts) {
 		c.Refused = 0
 		return c
 	}
-	c.Refused = b.refused.Load() - p.refused
+	c.Refused = int64(b.refused.Load()) - p.refused
 	return c
 }

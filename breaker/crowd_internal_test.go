@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/weir-go/weir/window"
 )
 
 // hammer makes so many calls, of several goroutines.
@@ -31,7 +29,7 @@ func TestWhatACrowdCallsIsJudgedToTheCall(t *testing.T) {
 	b := New("crowded", Config{Window: time.Hour, Buckets: 1, FailureRate: 0.001})
 	call := func() { _ = b.Run(t.Context(), func(context.Context) error { return nil }) }
 	hammer(calls/2, call)
-	require.True(t, b.phase.Load().tally.Spread())
+	b.phase.Load().tally.Stripe()
 	hammer(calls/2, call)
 	failures := int64(0)
 	for !b.Tripped() {
@@ -44,15 +42,6 @@ func TestWhatACrowdCallsIsJudgedToTheCall(t *testing.T) {
 	require.EqualValues(t, calls, b.Counts().Successes)
 }
 
-func TestWhoIsAskedAtEachCallNeedNotAddCellsUp(t *testing.T) {
-	for _, c := range []Config{
-		{Trip: func(window.Counts) (string, bool) { return "", false }},
-		{SharedCounts: func() window.Counts { return window.Counts{} }},
-	} {
-		require.False(t, New("asked", c).phase.Load().tally.Spread())
-	}
-}
-
 func TestWhatACrowdIsRefusedIsCountedToTheCall(t *testing.T) {
 	const calls = 50_000
 	b := New("crowded", Config{Initial: Open, Cooldown: time.Hour})
@@ -62,7 +51,7 @@ func TestWhatACrowdIsRefusedIsCountedToTheCall(t *testing.T) {
 		_, _ = b.Allow()
 	}
 	hammer(calls, call)
-	b.refused.Spread()
+	b.refused.Stripe()
 	hammer(calls, call)
 	require.EqualValues(t, 6*calls, b.Totals().Refused)
 	require.EqualValues(t, 6*calls, b.Counts().Refused)
@@ -73,8 +62,8 @@ func TestWhatACrowdIsRefusedIsCountedToTheCall(t *testing.T) {
 
 func TestACrowdAllocatesNothingEither(t *testing.T) {
 	closed, open := New("closed", Config{}), New("open", Config{Initial: Open, Cooldown: time.Hour})
-	require.True(t, closed.phase.Load().tally.Spread())
-	open.refused.Spread()
+	closed.phase.Load().tally.Stripe()
+	open.refused.Stripe()
 	for _, b := range []*Breaker{closed, open} {
 		require.Zero(t, testing.AllocsPerRun(1000, func() {
 			_ = b.Run(t.Context(), func(context.Context) error { return nil })

@@ -188,7 +188,7 @@ func (p *phase) by(r *rules, at time.Duration) *phase {
 		next.past = p.past.with(p.tally, at)
 		next.tally = r.newTally()
 		next.tally.SetStreak(p.tally.Streak())
-		next.floor, next.judged, next.slowed = tally.Counts{}, tally.Pair{}, tally.Pair{}
+		next.floor = tally.Counts{}
 	}
 	next.tally.SetSlow(r.config.SlowCall)
 	if next.state == Closed && (next.tally != p.tally || r.config.HungCalls != p.rules.config.HungCalls || r.config.SlowCall != p.rules.config.SlowCall) {

@@ -78,7 +78,7 @@ func (b *Breaker) missed() (gone, missed bool) {
 // calls returns how many calls were counted up to phase p, refused ones too.
 func (b *Breaker) calls(p *phase) int64 {
 	c := p.totals()
-	return c.Successes + c.Failures + c.Ignored + b.refused.Load()
+	return c.Successes + c.Failures + c.Ignored + int64(b.refused.Load())
 }
 
 // passResult books the result of a call that an evicted breaker let through with the one

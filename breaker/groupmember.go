@@ -150,7 +150,7 @@ func (b *Breaker) idle(p *phase, r *rules, at time.Duration, rested bool) bool {
 			return false
 		}
 	}
-	c := window.Counts(p.tally.Window(at, p.floor))
+	c := window.Counts(p.tally.Window(at, &p.floor))
 	if r.config.LastCalls > 0 {
 		return rested || c.Failures == 0 && c.Slow == 0
 	}
@@ -180,7 +180,7 @@ func (p *phase) evicted(b *Breaker, at time.Duration) *phase {
 	next.since, next.until = at, math.MaxInt64
 	next.live = &live{seen: b.calls(p)}
 	next.past = past{counts: p.totals()}
-	next.past.counts.Refused = b.refused.Load()
+	next.past.counts.Refused = int64(b.refused.Load())
 	if p.hasTimed() {
 		times := b.lifetime(p)
 		next.past.times = &times

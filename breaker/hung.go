@@ -102,8 +102,8 @@ func (b *Breaker) hung(p *phase, at time.Duration) bool {
 		return false
 	}
 	r := p.rules
-	calls, slow := p.tally.Verdicts(at, p.judged, p.slowed)
-	all, bad := calls.Low+n, min(slow.Low, calls.Low)+n
+	calls, slow := p.tally.Rates(at, &p.floor)
+	all, bad := calls.Calls+n, min(slow.Calls, calls.Calls)+n
 	if all < r.minCalls || !r.slowRate.reached(bad, all) {
 		return false
 	}

@@ -242,7 +242,7 @@ func (b *Breaker) openError(p *phase) *OpenError {
 }
 
 func (b *Breaker) refuse(err *OpenError) error {
-	b.refused.Add()
+	b.refused.Add(1)
 	if b.hold != nil && b.phase.Load().state == evicted { // it was evicted meanwhile
 		if _, missed := b.missed(); missed {
 			return b.live().refuse(err)

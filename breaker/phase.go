@@ -24,8 +24,6 @@ type phase struct {
 	until time.Duration // Open: when it is over; HalfOpen: when it gives up, once a probe went out
 
 	floor   tally.Counts  // the totals when it began: what came before does not count
-	judged  tally.Pair    // of floor
-	slowed  tally.Pair    // of floor
 	began   tally.Counts  // the breaker's totals then
 	refused int64         // how many the breaker had refused then
 	tripped window.Counts // Open: the counts that opened it
@@ -124,7 +122,6 @@ func (p *phase) next(s stay) *phase {
 		floor: p.tally.Totals(), began: p.totals(),
 	}
 	next.obey(p.rules)
-	next.judged, next.slowed = next.floor.Judged(), next.floor.Slowed()
 	*next.spent.of(p.state) += s.since - p.since
 	*next.entered.of(s.state)++
 	return next
@@ -136,7 +133,7 @@ func (p *phase) obey(r *rules) { p.rules, p.needs = r, r.needs }
 // latest returns the offset, or the newest moment that the phase knows of: a stale
 // time moves no deadline.
 func (p *phase) latest(at time.Duration) time.Duration {
-	return max(at, p.since, p.tally.Newest())
+	return max(at, p.since, p.tally.NewestBucket())
 }
 
 // hasTimed reports whether calls were timed, now or before a Reconfigure.
@@ -154,7 +151,7 @@ func (p *phase) totals() tally.Counts {
 
 // prepare makes what belongs to the phase's state.
 func (p *phase) prepare(b *Breaker) {
-	p.live, p.refused = &live{}, b.refused.Load()
+	p.live, p.refused = &live{}, int64(b.refused.Load())
 	p.live.probed.Store(&window.Counts{})
 	p.live.retry.Store(math.MinInt64)
 	refusal := OpenError{Name: b.name, Key: b.hold.text(), State: p.state, Reason: p.reason, cooldown: p.rules.config.Cooldown}
@@ -215,7 +212,7 @@ func (b *Breaker) trip(p *phase, at time.Duration, why cause, calls tally.Pair) 
 
 // counts returns what the phase is judged by.
 func (p *phase) counts(at time.Duration) window.Counts {
-	c := window.Counts(p.tally.Window(at, p.floor))
+	c := window.Counts(p.tally.Window(at, &p.floor))
 	c.ConsecutiveFailures = p.failures(p.tally.Streak())
 	return c
 }
@@ -224,8 +221,8 @@ func (p *phase) counts(at time.Duration) window.Counts {
 // since.
 func (p *phase) judgedBy(at time.Duration, calls tally.Pair) window.Counts {
 	c := p.counts(at)
-	c.Successes, c.Failures = calls.Low-calls.High, calls.High
-	c.Slow = min(c.Slow, calls.Low)
+	c.Successes, c.Failures = calls.Calls-calls.Failures, calls.Failures
+	c.Slow = min(c.Slow, calls.Calls)
 	c.SlowFailures = min(c.SlowFailures, c.Slow, c.Failures)
 	return c
 }

@@ -53,10 +53,7 @@ func (r *rules) newTally() *tally.Calls {
 	width := (c.Window + time.Duration(c.Buckets) - 1) / time.Duration(c.Buckets)
 	t := tally.New(width, c.Buckets, c.SlowCall)
 	if c.Latency {
-		t.Time()
-	}
-	if !r.asked { // somebody who is asked may look at the window, at each call
-		t.Share(false)
+		t.TrackLatency()
 	}
 	return t
 }
@@ -75,13 +72,13 @@ type cause struct {
 
 // rates says whether the rates of a window are reached, and by which words.
 func (r *rules) rates(calls, slow tally.Pair) (reason string, reached bool) {
-	slow.Low = min(slow.Low, calls.Low)
+	slow.Calls = min(slow.Calls, calls.Calls)
 	switch {
-	case calls.Low < r.minCalls:
-	case r.failureRate.reached(calls.High, calls.Low):
-		return r.failed(calls.High, calls.Low), true
-	case r.slowRate.reached(slow.Low, calls.Low):
-		return r.slowed(slow.Low, calls.Low), true
+	case calls.Calls < r.minCalls:
+	case r.failureRate.reached(calls.Failures, calls.Calls):
+		return r.failed(calls.Failures, calls.Calls), true
+	case r.slowRate.reached(slow.Calls, calls.Calls):
+		return r.slowed(slow.Calls, calls.Calls), true
 	}
 	return "", false
 }
@@ -118,7 +115,7 @@ func (r *rules) cooldown(rounds int) time.Duration {
 // failures in a row are those that the call itself has made it: the tally's may have been
 // ended since by a success at the same time, which does not undo what has been reached.
 func (b *Breaker) judge(p *phase, at time.Duration, streak int64) {
-	calls, slow := p.tally.Hush(at, p.judged, p.slowed)
+	calls, slow := p.tally.RatesAndMarkClean(at, &p.floor)
 	if why, reached := p.cause(at, calls, slow, streak); reached {
 		b.trip(p, at, why, calls)
 	}
@@ -144,7 +141,7 @@ func (p *phase) cause(at time.Duration, calls, slow tally.Pair, streak int64) (c
 	}
 	if r.config.SharedCounts != nil {
 		e := sound(r.config.SharedCounts())
-		reason, reached := r.rates(tally.Pair{Low: e.Calls(), High: e.Failures}, tally.Pair{Low: e.Slow, High: e.SlowFailures})
+		reason, reached := r.rates(tally.Pair{Calls: e.Calls(), Failures: e.Failures}, tally.Pair{Calls: e.Slow, Failures: e.SlowFailures})
 		return cause{reason + ", by shared counts", bySharedCounts}, reached
 	}
 	return c, false

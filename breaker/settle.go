@@ -86,4 +86,4 @@ func (p *phase) ask(at, after time.Duration) {
 
 // verdictOf returns the outcome as the tally counts it. An outcome that is none of the three is
 // ignored.
-func verdictOf(o Outcome) tally.Verdict { return tally.Verdict(min(o, Ignored)) }
+func verdictOf(o Outcome) tally.Outcome { return tally.Outcome(min(o, Ignored)) }

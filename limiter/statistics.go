@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-go/weir/internal/latency"
 	"github.com/weir-go/weir/internal/sentinel"
-	timing "github.com/weir-go/weir/internal/tally"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
@@ -35,8 +35,8 @@ type statistics struct {
 	counts  [outcomes]tally
 	nearby  atomic.Int64
 	waiting atomic.Int64
-	lent    atomic.Int64  // permits let through in shadow mode since something was taken, which a refund must not give back
-	waits   *timing.Times // nil where that is not asked for
+	lent    atomic.Int64       // permits let through in shadow mode since something was taken, which a refund must not give back
+	waits   *latency.Histogram // nil where that is not asked for
 	series  namedSeries
 }
 
@@ -48,7 +48,7 @@ func newStatistics(name string, c NamedConfig, current func() (Result, time.Dura
 	s := &statistics{name: name, near: c.near(), current: current}
 	s.shadow.Store(c.Shadow)
 	if c.Waits {
-		s.waits = new(timing.Times)
+		s.waits = new(latency.Histogram)
 	}
 	s.series.build(name)
 	return s
@@ -82,13 +82,13 @@ func (s *statistics) Waits() window.Latency {
 	if s == nil || s.waits == nil {
 		return window.Latency{}
 	}
-	return window.Latency(s.waits.Lifetime())
+	return window.Latency(s.waits.Snapshot())
 }
 
 // Histograms yields how long the callers waited that were admitted after a wait, if NamedConfig.Waits is set.
 func (s *statistics) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	if s != nil && s.waits != nil {
-		waits := window.Latency(s.waits.Lifetime())
+		waits := window.Latency(s.waits.Snapshot())
 		yield(s.series.wait, waits.Histogram())
 	}
 }

@@ -98,7 +98,7 @@ func (t *Throttle) RefusalRate() float64 { return t.rate(t.clock.SeenNow()) }
 func (t *Throttle) Totals() window.Totals { return window.Totals(t.tally.Totals()) }
 
 func (t *Throttle) counts(at time.Duration) window.Counts {
-	return window.Counts(t.tally.Window(at, tally.Counts{}))
+	return window.Counts(t.tally.Window(at, &tally.Counts{}))
 }
 
 func (t *Throttle) admit(ctx context.Context, missing bool) error {
@@ -128,7 +128,7 @@ func (t *Throttle) finish(ctx context.Context, returned bool, o window.Outcome) 
 
 // record counts an outcome. An outcome that is none of the three is ignored.
 func (t *Throttle) record(at time.Duration, o window.Outcome) {
-	t.tally.Record(at, tally.Verdict(min(o, window.Ignored)), 0)
+	t.tally.Record(at, tally.Outcome(min(o, window.Ignored)), 0)
 }
 
 // decide returns nil for a call that is allowed.
@@ -159,8 +159,8 @@ func (t *Throttle) rate(at time.Duration) float64 {
 
 func (t *Throttle) requests(at time.Duration) (requests, accepts int64) {
 	if !t.config.CountRefused {
-		calls := t.tally.Judged(at, tally.Pair{})
-		return calls.Low, calls.Low - calls.High
+		calls, _ := t.tally.Rates(at, &tally.Counts{})
+		return calls.Calls, calls.Calls - calls.Failures
 	}
 	c := t.counts(at)
 	return c.Calls() + c.Refused, c.Successes

@@ -77,9 +77,8 @@ func (c CallsConfig) tally() *tally.Calls {
 	}
 	shape := c.shape().must()
 	t := tally.New(shape.width(), shape.Buckets, slow)
-	t.Share(true)
 	if c.Latency {
-		t.Time()
+		t.TrackLatency()
 	}
 	return t
 }
@@ -126,13 +125,13 @@ func NewCallsAt(c CallsConfig, t0 time.Time) *Calls {
 // CallsConfig.Slow or Latency is set. An outcome that is none of the three counts
 // as Ignored.
 func (c *Calls) Record(o Outcome, took time.Duration) {
-	c.tally.Record(c.clock.Now(), tally.Verdict(o), took)
+	c.tally.Record(c.clock.Now(), tally.Outcome(o), took)
 }
 
 // RecordAt is Record for a call that ended at the time t. A time before the
 // newest bucket counts into that one.
 func (c *Calls) RecordAt(t time.Time, o Outcome, took time.Duration) {
-	c.tally.Record(c.offset(t), tally.Verdict(o), took)
+	c.tally.Record(c.offset(t), tally.Outcome(o), took)
 }
 
 // Refuse counts a call that was not let through.
@@ -145,7 +144,7 @@ func (c *Calls) RefuseAt(t time.Time) { c.tally.Refuse(c.offset(t)) }
 // exporters.
 func (c *Calls) offset(t time.Time) time.Duration {
 	at := c.clock.At(t)
-	if c.shown != nil && c.shown.shape.Last == 0 && at < c.tally.Newest() {
+	if c.shown != nil && c.shown.shape.Last == 0 && at < c.tally.NewestBucket() {
 		c.shown.lateCalls.Add(1)
 	}
 	return at
@@ -171,5 +170,5 @@ func (c *Calls) LatencyAt(t time.Time) Latency { return Latency(c.tally.Latency(
 func (c *Calls) LifetimeLatency() Latency { return Latency(c.tally.LifetimeLatency()) }
 
 func (c *Calls) counts(at time.Duration) Counts {
-	return Counts(c.tally.Window(at, tally.Counts{}))
+	return Counts(c.tally.Window(at, &tally.Counts{}))
 }

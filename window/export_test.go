@@ -4,7 +4,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/weir-go/weir/internal/tally"
+	"github.com/weir-go/weir/internal/latency"
 )
 
 const (
@@ -22,7 +22,7 @@ type Bucket struct {
 func (l Latency) Buckets() iter.Seq[Bucket] {
 	return func(yield func(Bucket) bool) {
 		for i, n := range l.Counts {
-			if n > 0 && !yield(Bucket{tally.Bound(latencyOffset + i - 1), tally.Bound(latencyOffset + i), n}) {
+			if n > 0 && !yield(Bucket{latency.Bound(latencyOffset + i - 1), latency.Bound(latencyOffset + i), n}) {
 				return
 			}
 		}

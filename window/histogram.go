@@ -1,7 +1,7 @@
 package window
 
 import (
-	"github.com/weir-go/weir/internal/tally"
+	"github.com/weir-go/weir/internal/latency"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -19,6 +19,6 @@ func (l Latency) Histogram() stat.Histogram {
 	}
 	return stat.Histogram{
 		Schema: latencySchema, Offset: latencyOffset + first, Counts: append([]int64(nil), counts[first:end]...),
-		Zero: zero, ZeroThreshold: tally.Bound(latencyOffset - 1), Sum: l.Sum, Max: l.Max.Seconds(),
+		Zero: zero, ZeroThreshold: latency.Bound(latencyOffset - 1), Sum: l.Sum, Max: l.Max.Seconds(),
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/weir-go/weir/internal/tally"
+	"github.com/weir-go/weir/internal/latency"
 )
 
 // Latency is how long calls took, as an exponential histogram: eight buckets for
@@ -24,9 +24,9 @@ type Latency struct {
 
 // The histogram of a Latency.
 const (
-	latencyBuckets = tally.Buckets
-	latencySchema  = tally.Schema // Prometheus's schema, OpenTelemetry's scale
-	latencyOffset  = tally.Lowest // Prometheus's number of the bucket Counts[0]
+	latencyBuckets = latency.Buckets
+	latencySchema  = latency.Schema // Prometheus's schema, OpenTelemetry's scale
+	latencyOffset  = latency.Lowest // Prometheus's number of the bucket Counts[0]
 )
 
 // Count returns the number of calls.
@@ -54,7 +54,7 @@ func (l Latency) Quantile(q float64) time.Duration {
 	if !ok {
 		return 0
 	}
-	lower, upper := tally.Bound(latencyOffset+i-1), tally.Bound(latencyOffset+i)
+	lower, upper := latency.Bound(latencyOffset+i-1), latency.Bound(latencyOffset+i)
 	rank := max(clampShare(q)*float64(l.Count()), 0)
 	part := (rank - float64(below)) / float64(l.Counts[i])
 	estimate := lower * math.Pow(upper/lower, min(max(part, 0), 1))

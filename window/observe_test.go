@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir/internal/tally"
+	"github.com/weir-go/weir/internal/latency"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
@@ -116,21 +116,21 @@ func TestTimesAreSummedInMicroseconds(t *testing.T) {
 		took time.Duration
 		want float64
 	}{{-time.Hour, 0}, {499, 0}, {500, 1e-6}, {1499, 1e-6}, {1500, 2e-6}} {
-		var times tally.Times
+		var times latency.Histogram
 		times.Record(c.took)
-		l := window.Latency(times.Lifetime())
+		l := window.Latency(times.Snapshot())
 		require.InDelta(t, c.want, l.Sum, 1e-12, "%v", c.took)
 	}
 }
 
 func TestTimes(t *testing.T) {
-	var times tally.Times
-	none := window.Latency(times.Lifetime())
+	var times latency.Histogram
+	none := window.Latency(times.Snapshot())
 	require.Zero(t, none.Count())
 	for _, d := range []time.Duration{-1, 0, time.Millisecond, time.Second, time.Second, 2 * time.Hour} {
 		times.Record(d)
 	}
-	l := window.Latency(times.Lifetime())
+	l := window.Latency(times.Snapshot())
 	require.EqualValues(t, 6, l.Count())
 	require.EqualValues(t, 2, l.Under)
 	require.EqualValues(t, 1, l.Over)

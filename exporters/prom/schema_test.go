@@ -9,7 +9,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir/internal/tally"
+	"github.com/weir-go/weir/internal/latency"
 )
 
 // native puts values into a native histogram of Prometheus's own and returns how
@@ -24,7 +24,7 @@ func native(t *testing.T, values []float64) map[int]int64 {
 	}
 	var m dto.Metric
 	require.NoError(t, h.Write(&m))
-	require.Equal(t, int32(tally.Schema), m.Histogram.GetSchema())
+	require.Equal(t, int32(latency.Schema), m.Histogram.GetSchema())
 	counts, index, count := map[int]int64{}, 0, int64(0)
 	deltas := m.Histogram.GetPositiveDelta()
 	for _, span := range m.Histogram.GetPositiveSpan() {
@@ -44,7 +44,7 @@ func native(t *testing.T, values []float64) map[int]int64 {
 func ours(values []float64) map[int]int64 {
 	counts := map[int]int64{}
 	for _, v := range values {
-		counts[tally.Index(v)]++
+		counts[latency.Index(v)]++
 	}
 	return counts
 }
@@ -70,8 +70,8 @@ func TestIndexIsThatOfPrometheus(t *testing.T) {
 // TestIndexAtEveryBoundIsThatOfPrometheus takes every bound of the schema and the
 // float64s beside it, one at a time.
 func TestIndexAtEveryBoundIsThatOfPrometheus(t *testing.T) {
-	for i := tally.Lowest - 1; i <= tally.Lowest+tally.Buckets; i++ {
-		bound := tally.Bound(i)
+	for i := latency.Lowest - 1; i <= latency.Lowest+latency.Buckets; i++ {
+		bound := latency.Bound(i)
 		for _, v := range []float64{math.Nextafter(bound, 0), bound, math.Nextafter(bound, math.Inf(1))} {
 			require.Equal(t, native(t, []float64{v}), ours([]float64{v}), "%v", v)
 		}

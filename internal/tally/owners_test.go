@@ -7,36 +7,32 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/striped"
 	"github.com/weir-go/weir/internal/tally"
 	"github.com/weir-go/weir/window"
 )
 
-// TestAWindowHasOneCountThatSpreadsAndABreakerTwo looks for them in the types, since whether one
-// spreads depends on the machine. TestMemoryOfASpreadCount says what each takes.
-func TestAWindowHasOneCountThatSpreadsAndABreakerTwo(t *testing.T) {
-	require.Equal(t, []string{"window.Calls.tally"}, countsIn(reflect.TypeFor[window.Calls]()))
+// TestTypesHaveTheDocumentedStripedCounters finds them in the types: whether a counter is striped
+// depends on the machine. One of a tally's three, that of slow calls, never is.
+func TestTypesHaveTheDocumentedStripedCounters(t *testing.T) {
+	perTally := reflect.TypeFor[[3]striped.Counter]()
+	counters, found := reflect.TypeFor[tally.Calls]().FieldByName("counters")
+	require.True(t, found)
+	require.Equal(t, perTally, counters.Type)
+	require.Equal(t, []string{"tally.Calls.counters"}, fieldsOf[striped.Counter](reflect.TypeFor[window.Calls]()))
+	require.ElementsMatch(t, []string{"breaker.Breaker.refused", "tally.Calls.counters"}, fieldsOf[striped.Counter](reflect.TypeFor[breaker.Breaker]()))
 	require.ElementsMatch(t, []string{
-		"breaker.Breaker.refused",
 		"breaker.phase.tally",
 		"breaker.ended.tally", // of windows that Reconfigure has ended
-	}, countsIn(reflect.TypeFor[breaker.Breaker]()))
-	for _, owner := range []reflect.Type{reflect.TypeFor[tally.Calls](), reflect.TypeFor[tally.Count]()} {
-		cells := 0
-		for field := range owner.Fields() {
-			if field.Name == "spread" {
-				cells++
-			}
-		}
-		require.Equal(t, 1, cells, owner)
-	}
+	}, fieldsOf[tally.Calls](reflect.TypeFor[breaker.Breaker]()))
 }
 
-// countsIn returns the fields, of a type and of all that its values lead to, that count calls.
-func countsIn(root reflect.Type) (fields []string) {
+// fieldsOf returns the fields of type T of a type and of all types that its values lead to.
+func fieldsOf[T any](root reflect.Type) (fields []string) {
 	seen := map[reflect.Type]bool{}
 	var visit func(t reflect.Type, field string)
 	visit = func(t reflect.Type, field string) {
-		if t == reflect.TypeFor[tally.Calls]() || t == reflect.TypeFor[tally.Count]() {
+		if t == reflect.TypeFor[T]() {
 			fields = append(fields, field)
 			return
 		}

@@ -107,8 +107,7 @@ func FuzzAgainstPlainLog(f *testing.F) {
 		n := int(buckets)%50 + 1
 		c := tally.New(w, n, slow)
 		if width%2 == 1 {
-			c.Share(width%4 == 1)
-			c.Spread()
+			c.Stripe()
 		}
 		l := &plainLog{width: int64(w), buckets: int64(n)}
 		var at time.Duration
@@ -121,22 +120,26 @@ func FuzzAgainstPlainLog(f *testing.F) {
 				floor, since = c.Totals(), len(l.calls)
 			}
 			look := at + jump(ops[i]^ops[i+1], w)
-			require.Equal(t, l.window(look, 0), c.Window(look, tally.Counts{}), "window at %v after step %d", look, i/2)
-			require.Equal(t, l.window(look, since), c.Window(look, floor), "window since step %d at %v", since, look)
-			judged := l.window(look, since)
-			require.Equal(t, judged.Judged(), c.Judged(look, floor.Judged()))
+			require.Equal(t, l.window(look, 0), c.Window(look, &tally.Counts{}), "window at %v after step %d", look, i/2)
+			want := l.window(look, since)
+			require.Equal(t, want, c.Window(look, &floor), "window since step %d at %v", since, look)
+			rates := c.Rates
 			if ops[i]&32 != 0 {
-				calls, _ := c.Hush(look, floor.Judged(), tally.Pair{})
-				require.Equal(t, judged.Judged(), calls)
+				rates = c.RatesAndMarkClean
 			}
-			require.Equal(t, tally.Pair{Low: judged.Slow, High: judged.SlowFailures}, second(c.Verdicts(look, floor.Judged(), floor.Slowed())))
+			calls, slows := rates(look, &floor)
+			require.Equal(t, callsOf(want), calls)
+			require.Equal(t, tally.Pair{Calls: want.Slow, Failures: want.SlowFailures}, slows)
 		}
 		l.buckets = math.MaxInt64 / 2
 		require.Equal(t, l.window(math.MinInt64, 0), c.Totals())
 	})
 }
 
-func second[T any](_, v T) T { return v }
+// callsOf returns the calls with a verdict and the failures among them.
+func callsOf(c tally.Counts) tally.Pair {
+	return tally.Pair{Calls: c.Successes + c.Failures, Failures: c.Failures}
+}
 
 // jump turns a byte into a step of time.
 func jump(b byte, width time.Duration) time.Duration {
@@ -161,7 +164,7 @@ func TestTimesAtTheEndsOfTheRangeAreHarmless(t *testing.T) {
 	}
 	require.Equal(t, int64(7), c.Totals().Successes)
 	// The window has moved to the end of time, and what came after that counts there.
-	require.Equal(t, int64(4), c.Window(0, tally.Counts{}).Successes)
+	require.Equal(t, int64(4), c.Window(0, &tally.Counts{}).Successes)
 }
 
 // TestLongBucketsDoNotOverflowAWord lets one word pass 2³² of both halves within a
@@ -174,10 +177,10 @@ func TestLongBucketsDoNotOverflowAWord(t *testing.T) {
 	for second := range 5 {
 		at := time.Duration(second) * time.Second
 		c.Record(at, tally.Failure, 0)
-		tally.Inflate(c, perSecond)
+		tally.AddFailures(c, perSecond)
 		want += 1 + perSecond
 	}
-	sum := c.Window(5*time.Second, tally.Counts{})
+	sum := c.Window(5*time.Second, &tally.Counts{})
 	require.Equal(t, want, sum.Failures)
 	require.Zero(t, sum.Successes)
 	require.Equal(t, want, c.Totals().Failures)
@@ -187,8 +190,8 @@ func TestABucketBeginsWithARefusalToo(t *testing.T) {
 	c := tally.New(time.Second, 2, slow)
 	c.Record(0, tally.Success, 0)
 	c.Refuse(time.Second) // the first nanosecond of the second bucket
-	require.EqualValues(t, 1, c.Window(2*time.Second, tally.Counts{}).Refused)
-	require.Zero(t, c.Window(3*time.Second, tally.Counts{}).Refused)
+	require.EqualValues(t, 1, c.Window(2*time.Second, &tally.Counts{}).Refused)
+	require.Zero(t, c.Window(3*time.Second, &tally.Counts{}).Refused)
 }
 
 // TestNoIncrementIsLost has many goroutines record across bucket edges and idle
@@ -216,9 +219,9 @@ func TestNoIncrementIsLost(t *testing.T) {
 		reading.Go(func() {
 			var last int64
 			for !done.Load() {
-				p := c.Judged(time.Duration(clock.Load()), tally.Pair{})
-				if p.Low != p.High || p.Low < 0 || p.Low > writers*calls {
-					t.Errorf("torn reading: %d failures of %d calls", p.High, p.Low)
+				p, _ := c.Rates(time.Duration(clock.Load()), &tally.Counts{})
+				if p.Calls != p.Failures || p.Calls < 0 || p.Calls > writers*calls {
+					t.Errorf("torn reading: %d failures of %d calls", p.Failures, p.Calls)
 					return
 				}
 				total := c.Totals()
@@ -250,8 +253,7 @@ func quietMoments(t *testing.T, spread bool) {
 	const rounds, writers, each, width, buckets = 150, 8, 50, 1000, 6
 	c := tally.New(width, buckets, slow)
 	if spread {
-		c.Share(true)
-		c.Spread()
+		c.Stripe()
 	}
 	l := &plainLog{width: width, buckets: buckets}
 	rnd := rand.New(rand.NewPCG(4, 4))
@@ -277,7 +279,7 @@ func quietMoments(t *testing.T, spread bool) {
 				do(tally.New(width, 1, slow), l, at, kind)
 			}
 		}
-		want, got := l.window(at, 0), c.Window(at, tally.Counts{})
+		want, got := l.window(at, 0), c.Window(at, &tally.Counts{})
 		want.ConsecutiveFailures, got.ConsecutiveFailures = 0, 0 // whose failure came last is not known
 		require.Equal(t, want, got)
 		l.calls = l.calls[max(0, len(l.calls)-50_000):]
@@ -305,10 +307,10 @@ func TestReadersSeeNoTornWindowDuringRolls(t *testing.T) {
 		for range 2 {
 			reading.Go(func() {
 				for !done.Load() {
-					p := calls.Judged(0, tally.Pair{}) // as the newest bucket sees it
-					if p.Low != p.High || p.Low < c.low || p.Low > c.high {
+					p, _ := calls.Rates(0, &tally.Counts{}) // as the newest bucket sees it
+					if p.Calls != p.Failures || p.Calls < c.low || p.Calls > c.high {
 						t.Errorf("one failure each %d buckets: the window shows %d failures of %d calls, want %d to %d",
-							c.step, p.High, p.Low, c.low, c.high)
+							c.step, p.Failures, p.Calls, c.low, c.high)
 						return
 					}
 				}

@@ -1,4 +1,4 @@
-package tally_test
+package latency_test
 
 import (
 	"math"
@@ -9,15 +9,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir/internal/tally"
+	"github.com/weir-go/weir/internal/latency"
 )
 
 func TestEveryBoundBelongsToItsOwnBucket(t *testing.T) {
-	for i := tally.Lowest - 50; i <= tally.Lowest+tally.Buckets+50; i++ {
-		bound := tally.Bound(i)
-		require.Equal(t, i, tally.Index(bound), "the bound of bucket %d", i)
-		require.Equal(t, i, tally.Index(math.Nextafter(bound, 0)), "just below the bound of bucket %d", i)
-		require.Equal(t, i+1, tally.Index(math.Nextafter(bound, math.Inf(1))), "just above the bound of bucket %d", i)
+	for i := latency.Lowest - 50; i <= latency.Lowest+latency.Buckets+50; i++ {
+		bound := latency.Bound(i)
+		require.Equal(t, i, latency.Index(bound), "the bound of bucket %d", i)
+		require.Equal(t, i, latency.Index(math.Nextafter(bound, 0)), "just below the bound of bucket %d", i)
+		require.Equal(t, i+1, latency.Index(math.Nextafter(bound, math.Inf(1))), "just above the bound of bucket %d", i)
 	}
 }
 
@@ -26,13 +26,13 @@ func TestEveryBoundBelongsToItsOwnBucket(t *testing.T) {
 func TestBoundsAreEighthPowers(t *testing.T) {
 	eighth := func(x float64) *big.Float {
 		y := new(big.Float).SetPrec(600).SetFloat64(x)
-		for range tally.Schema {
+		for range latency.Schema {
 			y.Mul(y, y)
 		}
 		return y
 	}
 	for i := range 8 {
-		bound, power := tally.Bound(i), new(big.Float).SetMantExp(big.NewFloat(1), i)
+		bound, power := latency.Bound(i), new(big.Float).SetMantExp(big.NewFloat(1), i)
 		ulp := math.Nextafter(bound, 2) - bound
 		require.Negative(t, eighth(bound-2*ulp).Cmp(power), "bound of bucket %d", i)
 		require.Positive(t, eighth(bound+2*ulp).Cmp(power), "bound of bucket %d", i)
@@ -48,12 +48,12 @@ func TestPlacesAreThoseOfTheSeconds(t *testing.T) {
 		}
 		want := 0
 		if s := time.Duration(nanos).Seconds(); s > 0 {
-			want = min(max(tally.Index(s)-tally.Lowest, 0), tally.Buckets-1)
+			want = min(max(latency.Index(s)-latency.Lowest, 0), latency.Buckets-1)
 		}
-		require.Equal(t, want, tally.Slot(nanos), "%d ns", nanos)
+		require.Equal(t, want, latency.BucketOf(nanos), "%d ns", nanos)
 	}
-	for i := range tally.Buckets + 20 {
-		at := int64(tally.Bound(tally.Lowest-10+i) * 1e9)
+	for i := range latency.Buckets + 20 {
+		at := int64(latency.Bound(latency.Lowest-10+i) * 1e9)
 		for d := int64(-3); d <= 3; d++ {
 			check(at + d)
 		}

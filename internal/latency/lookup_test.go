@@ -1,4 +1,4 @@
-package tally_test
+package latency_test
 
 import (
 	"math"
@@ -7,17 +7,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir/internal/tally"
+	"github.com/weir-go/weir/internal/latency"
 )
 
 // TestThePlaceIsAtMostTwoBeyondTheGuess keeps recording a time cheap.
 func TestThePlaceIsAtMostTwoBeyondTheGuess(t *testing.T) {
 	check := func(nanos int64) {
-		beyond := tally.Slot(nanos) - tally.Guess(nanos)
+		beyond := latency.BucketOf(nanos) - latency.FirstBucket(nanos)
 		require.True(t, beyond >= 0 && beyond <= 2, "%d ns: the guess is %d places short", nanos, beyond)
 	}
-	for i := range tally.Buckets {
-		at := int64(tally.Bound(tally.Lowest+i) * 1e9)
+	for i := range latency.Buckets {
+		at := int64(latency.Bound(latency.Lowest+i) * 1e9)
 		check(at - 1)
 		check(at)
 		check(at + 1)

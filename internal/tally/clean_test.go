@@ -1,0 +1,93 @@
+package tally_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/tally"
+)
+
+// recordSuccess records a fast success and returns whether the window is clean.
+func recordSuccess(c *tally.Calls, at time.Duration) (clean bool) {
+	_, clean = c.Record(at, tally.Success, 0)
+	return clean
+}
+
+func TestCleanUntilAFailureOrASlowCall(t *testing.T) {
+	for name, bad := range map[string]struct {
+		outcome     tally.Outcome
+		took        time.Duration
+		calls, slow tally.Pair
+	}{
+		"failure":   {tally.Failure, 0, tally.Pair{Calls: 3, Failures: 1}, tally.Pair{}},
+		"slow call": {tally.Success, slow + 1, tally.Pair{Calls: 3}, tally.Pair{Calls: 1}},
+		"both":      {tally.Failure, slow + 1, tally.Pair{Calls: 3, Failures: 1}, tally.Pair{Calls: 1, Failures: 1}},
+	} {
+		for _, striped := range []bool{false, true} {
+			c := tally.New(time.Second, 10, slow)
+			if striped {
+				c.Stripe()
+			}
+			for _, at := range []time.Duration{0, time.Minute} {
+				require.True(t, recordSuccess(c, at), name)
+				_, clean := c.Record(at, bad.outcome, bad.took)
+				require.False(t, clean, "%s: the bad call itself", name)
+				require.False(t, recordSuccess(c, at), name)
+				calls, slow := c.RatesAndMarkClean(at, &tally.Counts{})
+				require.Equal(t, bad.calls, calls, name)
+				require.Equal(t, bad.slow, slow, name)
+				require.False(t, recordSuccess(c, at), "%s: the bad call is in the window", name)
+				c.RatesAndMarkClean(at+20*time.Second, &tally.Counts{})
+				require.True(t, recordSuccess(c, at+20*time.Second), "%s: the bad call has left the window", name)
+			}
+		}
+	}
+}
+
+func TestABadCallIsNotCleanAfterAnEarlierOne(t *testing.T) {
+	for _, bad := range []struct {
+		outcome tally.Outcome
+		took    time.Duration
+	}{{tally.Failure, 0}, {tally.Success, slow + 1}, {tally.Failure, slow + 1}} {
+		c := tally.New(time.Second, 10, slow)
+		c.Record(0, tally.Failure, slow+1)
+		c.RatesAndMarkClean(20*time.Second, &tally.Counts{})
+		_, clean := c.Record(20*time.Second, bad.outcome, bad.took)
+		require.False(t, clean, "%v", bad)
+	}
+}
+
+func TestAWindowOverCallsIsNeverClean(t *testing.T) {
+	c := tally.NewLast(4, slow)
+	require.False(t, recordSuccess(c, 0))
+	c.Record(0, tally.Success, slow+1)
+	calls, slows := c.RatesAndMarkClean(0, &tally.Counts{})
+	require.Equal(t, tally.Pair{Calls: 2}, calls)
+	require.Equal(t, tally.Pair{Calls: 1}, slows)
+	require.False(t, recordSuccess(c, 0))
+}
+
+func TestAnIgnoredCallEndsNoStreak(t *testing.T) {
+	for name, c := range map[string]*tally.Calls{"time": tally.New(time.Second, 10, slow), "calls": tally.NewLast(4, slow)} {
+		c.Record(0, tally.Failure, 0)
+		c.Record(0, tally.Ignored, 0)
+		require.EqualValues(t, 1, c.Streak(), name)
+	}
+}
+
+func TestAStripedSuccessEndsAStreak(t *testing.T) {
+	c := tally.New(time.Second, 2, slow)
+	c.Stripe()
+	streak, _ := c.Record(0, tally.Failure, 0)
+	require.EqualValues(t, 1, streak)
+	recordSuccess(c, time.Minute)
+	require.Zero(t, c.Streak())
+}
+
+func TestPlusAddsEveryFigure(t *testing.T) {
+	a := tally.Counts{Successes: 1, Failures: 2, Slow: 3, SlowFailures: 4, Ignored: 5, Refused: 6, ConsecutiveFailures: 7}
+	want := tally.Counts{Successes: 2, Failures: 4, Slow: 6, SlowFailures: 8, Ignored: 10, Refused: 12, ConsecutiveFailures: 14}
+	require.Equal(t, want, a.Plus(a))
+}

@@ -1,0 +1,192 @@
+package tally_test
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/tally"
+)
+
+func TestOnlySuccessesAreStriped(t *testing.T) {
+	c := tally.New(time.Hour, 2, slow)
+	c.Record(0, tally.Success, 0)
+	require.Zero(t, tally.Striped(c))
+	c.Stripe()
+	c.Record(0, tally.Success, 0)
+	c.Record(0, tally.Failure, 0)
+	c.Record(0, tally.Success, slow+1)
+	c.Record(0, tally.Ignored, 0)
+	require.EqualValues(t, 2, tally.Striped(c))
+	require.Equal(t, tally.Counts{Successes: 3, Failures: 1, Slow: 1, Ignored: 1}, c.Totals())
+}
+
+// TestNoSuccessIsLostWhileBucketsRoll counts into stripes across bucket edges.
+func TestNoSuccessIsLostWhileBucketsRoll(t *testing.T) {
+	const writers, calls, width, buckets = 4, 50_000, 1000, 4
+	c := tally.New(width, buckets, slow)
+	c.Stripe()
+	var clock atomic.Int64
+	var done atomic.Bool
+	var writing, reading sync.WaitGroup
+	for i := range writers {
+		writing.Go(func() {
+			for n := range calls {
+				o := tally.Success
+				if n%10 == i {
+					o = tally.Failure
+				}
+				c.Record(time.Duration(clock.Add(width/10)), o, 0)
+			}
+		})
+	}
+	reading.Go(func() {
+		for last := (tally.Counts{}); !done.Load(); {
+			n := c.Totals()
+			p, _ := c.Rates(time.Duration(clock.Load()), &tally.Counts{})
+			if n.Successes < last.Successes || n.Failures < last.Failures || p.Failures > p.Calls || p.Calls > writers*calls {
+				t.Errorf("totals went from %+v to %+v; %d failures of %d calls in the window", last, n, p.Failures, p.Calls)
+				return
+			}
+			last = n
+		}
+	})
+	writing.Wait()
+	done.Store(true)
+	reading.Wait()
+	require.Equal(t, tally.Pair{Calls: writers * calls, Failures: writers * calls / 10}, callsOf(c.Totals()))
+	require.EqualValues(t, writers*calls*9/10, tally.Striped(c))
+	at := time.Duration(clock.Load())
+	p, _ := c.Rates(at, &tally.Counts{})
+	require.LessOrEqual(t, p.Calls, int64(buckets*10+writers), "no more than the calls of the window")
+	p, _ = c.Rates(at+buckets*width, &tally.Counts{})
+	require.Zero(t, p.Calls)
+}
+
+// TestNoFailureIsSeenWithoutTheSuccessesBeforeIt records a striped success before each failure, so
+// no reader may see more failures than successes.
+func TestNoFailureIsSeenWithoutTheSuccessesBeforeIt(t *testing.T) {
+	const rounds = 300_000
+	c := tally.New(time.Hour, 1, slow)
+	c.Stripe()
+	var done atomic.Bool
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		for !done.Load() {
+			if n := c.Totals(); n.Failures > n.Successes {
+				t.Errorf("%d failures, %d successes", n.Failures, n.Successes)
+				return
+			}
+		}
+	})
+	for range rounds {
+		c.Record(0, tally.Success, 0)
+		c.Record(0, tally.Failure, 0)
+	}
+	done.Store(true)
+	reading.Wait()
+	require.Equal(t, tally.Pair{Calls: 2 * rounds, Failures: rounds}, callsOf(c.Totals()))
+	require.EqualValues(t, rounds, tally.Striped(c))
+}
+
+// TestNoSlowCallIsSeenWithoutTheCallsBeforeIt records nine fast calls before each slow one.
+func TestNoSlowCallIsSeenWithoutTheCallsBeforeIt(t *testing.T) {
+	for _, striped := range []bool{false, true} {
+		c := tally.New(time.Hour, 1, slow)
+		if striped {
+			c.Stripe()
+		}
+		var done atomic.Bool
+		var reading sync.WaitGroup
+		for range 4 { // more readers than processors: one that is preempted between two loads sees the most
+			reading.Go(func() {
+				for !done.Load() {
+					if calls, slows := c.RatesAndMarkClean(0, &tally.Counts{}); slows.Calls*10 > calls.Calls {
+						t.Errorf("striped %v: %d slow calls of %d", striped, slows.Calls, calls.Calls)
+						return
+					}
+				}
+			})
+		}
+		for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); {
+			for i := range 1000 {
+				took := time.Duration(0)
+				if i%10 == 9 {
+					took = slow + 1
+				}
+				c.Record(0, tally.Success, took)
+			}
+		}
+		done.Store(true)
+		reading.Wait()
+	}
+}
+
+// atTheSameTime runs two functions concurrently, round after round, and a third after both.
+func atTheSameTime(rounds int, prepare, one, other, after func()) {
+	var begun, ended atomic.Int64
+	wait := func(n *atomic.Int64, round int) {
+		for spins := 1; n.Load() < int64(round); spins++ {
+			if spins%1000 == 0 {
+				runtime.Gosched()
+			}
+		}
+	}
+	go func() {
+		for round := range rounds {
+			wait(&begun, round+1)
+			other()
+			ended.Add(1)
+		}
+	}()
+	for round := range rounds {
+		prepare()
+		begun.Add(1)
+		for range round % 64 { // until the other goroutine has noticed
+			begun.Load()
+		}
+		one()
+		wait(&ended, round+1)
+		after()
+	}
+}
+
+// TestTheLaterOfTwoCallsSeesBoth records a success and a failure at the same time in a clean window.
+// Each reads the window unless it is clean, so one of them must have read both calls.
+func TestTheLaterOfTwoCallsSeesBoth(t *testing.T) {
+	var c *tally.Calls
+	var seen [2]tally.Pair
+	record := func(i int, o tally.Outcome) {
+		if _, clean := c.Record(0, o, 0); !clean {
+			seen[i], _ = c.Rates(0, &tally.Counts{})
+		}
+	}
+	atTheSameTime(50_000, func() {
+		c, seen = tally.New(time.Hour, 1, slow), [2]tally.Pair{}
+		c.Stripe()
+		c.Record(0, tally.Success, 0)
+	}, func() { record(0, tally.Success) }, func() { record(1, tally.Failure) }, func() {
+		all := tally.Pair{Calls: 3, Failures: 1}
+		require.True(t, seen[0] == all || seen[1] == all, "the success saw %v and the failure %v", seen[0], seen[1])
+	})
+}
+
+// TestAWindowIsNotMarkedCleanOverABadCall records a bad call while the window is marked clean.
+func TestAWindowIsNotMarkedCleanOverABadCall(t *testing.T) {
+	for _, bad := range []func(*tally.Calls){
+		func(c *tally.Calls) { c.Record(0, tally.Failure, 0) },
+		func(c *tally.Calls) { c.Record(0, tally.Success, slow+1) },
+	} {
+		var c *tally.Calls
+		atTheSameTime(50_000, func() {
+			c = tally.New(time.Hour, 1, slow)
+			c.Record(0, tally.Success, 0)
+		}, func() { c.RatesAndMarkClean(0, &tally.Counts{}) }, func() { bad(c) }, func() {
+			require.False(t, recordSuccess(c, 0), "with a bad call in the window")
+		})
+	}
+}

@@ -1,0 +1,59 @@
+package tally
+
+import "sync"
+
+// lastCalls is a window over the last calls instead of a span of time: a ring of the totals after
+// each of them. Ignored and refused calls count from the oldest call in the ring on.
+type lastCalls struct {
+	mu     sync.Mutex // guards what follows
+	n      int64      // calls with a verdict so far
+	totals totals
+	after  []totals // the totals after call k are at k modulo the length
+}
+
+// totals holds a pair per counter.
+type totals [counters]Pair
+
+func newLastCalls(n int) *lastCalls { return &lastCalls{after: make([]totals, n+1)} }
+
+func (l *lastCalls) record(o Outcome, isSlow bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if o > Failure {
+		l.totals[others].Calls++
+		return
+	}
+	failed := int64(0)
+	if o == Failure {
+		failed = 1
+	}
+	l.totals[calls].Calls++
+	l.totals[calls].Failures += failed
+	if isSlow {
+		l.totals[slow].Calls++
+		l.totals[slow].Failures += failed
+	}
+	l.n++
+	l.after[l.n%int64(len(l.after))] = l.totals
+}
+
+func (l *lastCalls) refuse() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.totals[others].Failures++
+}
+
+func (l *lastCalls) total(counter int) Pair {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.totals[counter]
+}
+
+// window returns what a counter has counted in the window, and after start.
+func (l *lastCalls) window(counter int, start Pair) Pair {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	size := int64(len(l.after)) - 1
+	oldest := (l.n - min(l.n, size)) % int64(len(l.after))
+	return l.totals[counter].minus(start.max(l.after[oldest][counter]))
+}

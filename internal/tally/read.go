@@ -1,0 +1,130 @@
+package tally
+
+import (
+	"time"
+
+	"github.com/weir-go/weir/internal/latency"
+)
+
+// Totals returns what was counted over the whole lifetime.
+func (c *Calls) Totals() Counts {
+	return c.counts(c.total(slow), c.total(calls), c.total(others))
+}
+
+// Window returns what was counted in the window that ends at the offset, and after the totals since,
+// whichever begins later.
+func (c *Calls) Window(at time.Duration, since *Counts) Counts {
+	return c.counts(c.window(slow, at, since), c.window(calls, at, since), c.window(others, at, since))
+}
+
+// Rates returns the calls with a verdict and the slow calls that Window would return, with the
+// failures among each. Slow calls are read first, so no slow call is seen without the calls before it.
+func (c *Calls) Rates(at time.Duration, since *Counts) (all, slows Pair) {
+	if c.last != nil || c.counters[slow].Word() != 0 {
+		slows = c.window(slow, at, since)
+	}
+	return c.window(calls, at, since), slows
+}
+
+// RatesAndMarkClean is Rates. If the window is clean, Record reports that from now on, until a call
+// fails or is slow.
+func (c *Calls) RatesAndMarkClean(at time.Duration, since *Counts) (all, slows Pair) {
+	bad := c.badCalls() // read first: a call that comes meanwhile is not clean
+	all, slows = c.Rates(at, since)
+	if all.Failures == 0 && slows.Calls == 0 {
+		c.cleanMark.Store(bad)
+	}
+	return all, slows
+}
+
+// NewestBucket returns the offset at which the newest bucket began. No call has been counted into a
+// later one.
+func (c *Calls) NewestBucket() time.Duration { return time.Duration(c.ring.Start(c.ring.Newest())) }
+
+// Latency returns the latencies of the calls in the window that ends at the offset. The window moves
+// by a twelfth of its length, or by buckets if they are fewer.
+func (c *Calls) Latency(at time.Duration) (l latency.Snapshot) {
+	if w := c.latency.Load(); w != nil {
+		l = w.Last(int64(at))
+	}
+	return l
+}
+
+// LifetimeLatency returns the latencies of all calls.
+func (c *Calls) LifetimeLatency() (l latency.Snapshot) {
+	if w := c.latency.Load(); w != nil {
+		l = w.Snapshot()
+	}
+	return l
+}
+
+// counts joins the readings of the three counters. They were read one after another, the slow calls
+// first, so only the beginning of the window can part a slow call from its call: hence the bounds.
+func (c *Calls) counts(slows, all, other Pair) Counts {
+	slows.Calls = min(slows.Calls, all.Calls)
+	return Counts{
+		Successes:           all.Calls - all.Failures,
+		Failures:            all.Failures,
+		Slow:                slows.Calls,
+		SlowFailures:        min(slows.Failures, slows.Calls, all.Failures),
+		Ignored:             other.Calls,
+		Refused:             other.Failures,
+		ConsecutiveFailures: c.streak.Load(),
+	}
+}
+
+// total returns what a counter has counted over the whole lifetime.
+func (c *Calls) total(counter int) Pair {
+	if c.last != nil {
+		return c.last.total(counter)
+	}
+	for {
+		rolls := c.rolls.Load()
+		p := c.totalNow(counter, rolls)
+		if c.rolls.Load() == rolls {
+			return p
+		}
+	}
+}
+
+// totalNow returns the total of a counter, by the checkpoint of the given roll. Failures are read
+// before the stripes of successes, so no failure is seen without the successes before it. Calls grow
+// by one at a time, so at some moment during the reading there were just as many calls, and no fewer
+// failures: a rate that is read too high was so then.
+func (c *Calls) totalNow(counter int, rolls uint64) Pair {
+	return c.checkpoints[rolls&1].total(counter, c.counters[counter].Load())
+}
+
+// window returns what a counter has counted in the window that ends at the offset, and after since.
+func (c *Calls) window(counter int, at time.Duration, since *Counts) Pair {
+	start := since.pair(counter)
+	if c.last != nil {
+		return c.last.window(counter, start)
+	}
+	for {
+		rolls, newest := c.rolls.Load(), c.ring.Newest()
+		first := c.firstBucket(int64(at), newest)
+		if first <= newest {
+			row := c.ring.Row(first)
+			start = start.max(Pair{row[2*counter].Load(), row[2*counter+1].Load()})
+		}
+		now := c.totalNow(counter, rolls)
+		switch {
+		case c.rolls.Load() != rolls || c.ring.Newest() != newest:
+			start = since.pair(counter)
+		case first > newest: // all buckets of the window began with the present totals
+			return Pair{}
+		default:
+			return now.minus(start)
+		}
+	}
+}
+
+// firstBucket returns the oldest bucket of the window that ends at the offset. An offset before the
+// newest bucket counts as in it.
+func (c *Calls) firstBucket(at, newest int64) int64 {
+	if at < c.rollAt.Load() { // the usual case, without the division
+		return newest - c.buckets + 1
+	}
+	return max(c.ring.Bucket(at), newest) - c.buckets + 1
+}

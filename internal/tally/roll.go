@@ -1,0 +1,61 @@
+package tally
+
+import (
+	"sync/atomic"
+
+	"github.com/weir-go/weir/internal/latency"
+)
+
+// checkpoint holds the counters at the last roll, and the totals at that time.
+type checkpoint [counters]struct {
+	count           atomic.Uint64
+	calls, failures atomic.Int64
+}
+
+// total returns the total of a counter that stands at count.
+func (p *checkpoint) total(counter int, count uint64) Pair {
+	d := count - p[counter].count.Load()
+	return Pair{p[counter].calls.Load() + int64(uint32(d)), p[counter].failures.Load() + int64(d>>32)}
+}
+
+// roll begins the bucket that holds the offset, unless another goroutine has done so.
+func (c *Calls) roll(at int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at < c.rollAt.Load() {
+		return
+	}
+	rolls := c.rolls.Load()
+	current, next := &c.checkpoints[rolls&1], &c.checkpoints[(rolls+1)&1]
+	var totals [2 * counters]int64
+	for i := counters - 1; i >= 0; i-- { // slow calls before calls: see Record
+		count := c.counters[i].Load()
+		p := current.total(i, count)
+		next[i].count.Store(count)
+		next[i].calls.Store(p.Calls)
+		next[i].failures.Store(p.Failures)
+		totals[2*i], totals[2*i+1] = p.Calls, p.Failures
+	}
+	bucket := max(c.ring.Bucket(at), c.ring.Newest())
+	c.ring.Advance(bucket, totals[:])
+	c.rolls.Store(rolls + 1)
+	rollAt := c.ring.End(bucket)
+	if soon := at + maxAge; soon > at {
+		rollAt = min(rollAt, soon)
+	}
+	if c.timed {
+		rollAt = min(rollAt, c.rollLatency(at))
+	}
+	c.rollAt.Store(rollAt) // last, so that a goroutine that sees it finds the bucket begun
+}
+
+// rollLatency rolls the histogram and returns the offset at which its newest bucket ends. The lock is
+// held.
+func (c *Calls) rollLatency(at int64) (end int64) {
+	l := c.latency.Load()
+	if l == nil {
+		l = latency.NewWindow(c.ring.Width(), c.buckets)
+		c.latency.Store(l)
+	}
+	return l.Advance(at)
+}
