@@ -16,7 +16,7 @@ import (
 	"github.com/weir-go/weir/bench/internal/rows"
 )
 
-// compareAll runs the whole table, and weighs the keys of keyed limiters.
+// compareAll runs all comparisons, and measures the memory of keyed limiters.
 func compareAll(w io.Writer, s settings) error {
 	if _, err := floors(w, s, measure.Modes()...); err != nil {
 		return err
@@ -25,23 +25,23 @@ func compareAll(w io.Writer, s settings) error {
 	if err != nil {
 		return err
 	}
-	onRedis, unasked := fleetComparisons(w, s) // without a Redis the rest is judged all the same
+	onRedis, redisErr := fleetComparisons(w, s) // without Redis the other results still count
 	sizes, err := sizes(w, s, memory.Keyed(s.keys))
-	return errors.Join(unasked, err, missed(append(outcomes, onRedis...), sizes))
+	return errors.Join(redisErr, err, missed(append(outcomes, onRedis...), sizes))
 }
 
-// compareMain runs the main rows of the table.
+// compareMain runs the main comparisons.
 func compareMain(w io.Writer, s settings) error {
 	modes := []measure.Mode{measure.Serial, measure.Threads}
 	if _, err := floors(w, s, modes...); err != nil {
 		return err
 	}
-	others := func(row rows.Row) bool { return !row.Main }
-	outcomes, err := comparisons(w, s, slices.DeleteFunc(rows.All(s.keys), others), modes...)
+	notMain := func(row rows.Row) bool { return !row.Main }
+	outcomes, err := comparisons(w, s, slices.DeleteFunc(rows.All(s.keys), notMain), modes...)
 	return errors.Join(err, missed(outcomes, nil))
 }
 
-// floors measures what the machine itself costs, as far as it is wanted, and begins the table with it.
+// floors writes the head of the table, and measures the selected costs of the machine itself.
 func floors(w io.Writer, s settings, modes ...measure.Mode) (all []compare.Floor, err error) {
 	if err := report.Header(w); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func floors(w io.Writer, s settings, modes ...measure.Mode) (all []compare.Floor
 	return all, nil
 }
 
-// comparisons runs those of the rows that are wanted, and shows each when it is done.
+// comparisons runs the selected rows, and writes each result when it is known.
 func comparisons(w io.Writer, s settings, all []rows.Row, modes ...measure.Mode) (outcomes []compare.Outcome, err error) {
 	for _, row := range all {
 		if !s.only.MatchString(row.Name) {
@@ -80,8 +80,8 @@ func comparisons(w io.Writer, s settings, all []rows.Row, modes ...measure.Mode)
 	return outcomes, nil
 }
 
-// fleetComparisons runs those of decisions on a Redis, which it starts if one is wanted. A turn is longer than those of
-// work in memory, so that each of many callers gets some.
+// fleetComparisons runs the selected rows that need Redis, and starts a server if there are any. A turn
+// is longer than for work in memory, so that each of many callers makes several calls.
 func fleetComparisons(w io.Writer, s settings) (outcomes []compare.Outcome, err error) {
 	if !slices.ContainsFunc(rows.Fleet(nil), func(row rows.Row) bool { return s.only.MatchString(row.Name) }) {
 		return nil, nil
@@ -95,7 +95,7 @@ func fleetComparisons(w io.Writer, s settings) (outcomes []compare.Outcome, err 
 	return comparisons(w, s, rows.Fleet(r), rows.FleetModes()...)
 }
 
-// sizes weighs those of the things that are wanted, and shows each.
+// sizes measures the memory of the selected objects, and writes each result.
 func sizes(w io.Writer, s settings, things []memory.Thing) (all []memory.Size, err error) {
 	for _, thing := range things {
 		if !s.only.MatchString(thing.Name) {
@@ -110,7 +110,7 @@ func sizes(w io.Writer, s settings, things []memory.Thing) (all []memory.Size, e
 	return all, nil
 }
 
-// missed is an error where a bound is missed.
+// missed returns an error that lists the missed bounds, or nil.
 func missed(outcomes []compare.Outcome, sizes []memory.Size) error {
 	var faults []string
 	for _, o := range outcomes {
@@ -127,7 +127,7 @@ func missed(outcomes []compare.Outcome, sizes []memory.Size) error {
 	return fmt.Errorf("bounds missed by more than the noise:\n  %s", strings.Join(faults, "\n  "))
 }
 
-// guardAll looks whether a cost has doubled.
+// guardAll returns an error if a cost has doubled.
 func guardAll(w io.Writer, s settings) error {
 	var slow []string
 	for _, g := range rows.AllGuarded() {
@@ -146,7 +146,7 @@ func guardAll(w io.Writer, s settings) error {
 		}
 	}
 	if len(slow) > 0 {
-		return fmt.Errorf("much slower than it was: %s", strings.Join(slow, "; "))
+		return fmt.Errorf("much slower than before: %s", strings.Join(slow, "; "))
 	}
 	return nil
 }

@@ -1,17 +1,18 @@
-// Command bench compares weir with what one would use instead, and with what the machine itself can do.
+// Command bench compares weir with other libraries, and with what the machine itself can do.
 //
 //	go run -C bench . compare    all comparisons, serial, on two threads and with eight goroutines on two cores
-//	go run -C bench . quick      the main ones, in less than a minute
-//	go run -C bench . guard      has a cost doubled? for CI, in less than half a minute
-//	go run -C bench . results    writes RESULTS.md and its pictures: comparisons, scaling, contention, memory
+//	go run -C bench . quick      the main comparisons, in less than a minute
+//	go run -C bench . guard      checks whether a cost has doubled; for CI, in less than half a minute
+//	go run -C bench . results    writes RESULTS.md and its charts: comparisons, scaling, contention, memory
 //
-// Flags say how long to measure (-rounds, -each) and what (-only, a regular expression on the names of rows).
+// The flags -rounds and -each set how long to measure. The flag -only is a regular expression that
+// selects rows by name.
 //
-// The two sides of a comparison take turns, and what is judged is the median of the ratios of neighbouring turns, with
-// the interval that benchstat gives. compare and quick fail where a ratio is above its bound by more than that, and on
-// two threads only while a canary says that there are two cores to be had. Each loop counts what came of its calls,
-// and one that did not do its work is an error.
+// The two sides of a comparison take turns. The result is the median of the ratios of neighboring
+// turns, with the interval that benchstat gives. compare and quick fail if a ratio is above its bound by
+// more than the interval. On two threads they fail only if a canary shows that two cores are free. Each
+// loop counts its successful operations, and a loop that did not do its work is an error.
 //
-// The comparisons of decisions on a Redis start a redis-server of their own, on a unix socket; without one, compare and
-// results fail unless -only leaves those out. They are rows whose names begin with "fleet: ".
+// The rows whose names begin with "fleet: " start their own redis-server, on a unix socket. Without
+// redis-server, compare and results fail unless -only leaves these rows out.
 package main

@@ -25,16 +25,16 @@ func main() {
 	}
 }
 
-// settings are what a command is told.
+// settings holds the values of the flags.
 type settings struct {
 	plan measure.Plan
-	only *regexp.Regexp // the rows
-	keys int            // of keyed limiters that have many
-	upto int            // the largest size of an experiment
-	dir  string         // where RESULTS.md is written
+	only *regexp.Regexp // selects rows by name
+	keys int            // the number of live keys of a keyed limiter
+	upto int            // the largest size in an experiment
+	dir  string         // the directory of RESULTS.md
 }
 
-// command is what can be done, and how long it is measured if nothing else is said.
+// command is a command with its default plan.
 type command struct {
 	do   func(io.Writer, settings) error
 	plan measure.Plan
@@ -49,7 +49,7 @@ func commands() map[string]command {
 	}
 }
 
-// run does the command that the first argument names. All of it is measured on two cores.
+// run runs the command that the first argument names, on two cores.
 func run(args []string, w io.Writer) error {
 	name := "compare"
 	if len(args) > 0 && args[0] != "" && args[0][0] != '-' {
@@ -57,7 +57,7 @@ func run(args []string, w io.Writer) error {
 	}
 	c, ok := commands()[name]
 	if !ok {
-		return fmt.Errorf("no command %q: there are compare, quick, guard and results", name)
+		return fmt.Errorf("unknown command %q: use compare, quick, guard or results", name)
 	}
 	s, err := parse(name, c.plan, args)
 	if err != nil {
@@ -68,16 +68,16 @@ func run(args []string, w io.Writer) error {
 	return c.do(w, s)
 }
 
-// parse reads the flags of a command.
+// parse parses the flags of a command.
 func parse(name string, plan measure.Plan, args []string) (s settings, err error) {
 	s.plan = plan
 	flags := flag.NewFlagSet("bench "+name, flag.ContinueOnError)
-	flags.IntVar(&s.plan.Rounds, "rounds", s.plan.Rounds, "how often the two sides take turns, at least 10 for a verdict")
-	flags.DurationVar(&s.plan.Each, "each", s.plan.Each, "how long one turn of one side takes")
-	flags.IntVar(&s.keys, "keys", 1_000_000, "live keys of a keyed limiter")
-	flags.StringVar(&s.dir, "dir", ".", "where RESULTS.md is written")
-	flags.IntVar(&s.upto, "upto", 10_000_000, "the largest size of the experiments on scaling")
-	only := flags.String("only", "", "compare only the rows whose name matches this `regexp`")
+	flags.IntVar(&s.plan.Rounds, "rounds", s.plan.Rounds, "the number of turns of each side, at least 10 for a verdict")
+	flags.DurationVar(&s.plan.Each, "each", s.plan.Each, "the duration of one turn of one side")
+	flags.IntVar(&s.keys, "keys", 1_000_000, "the number of live keys of a keyed limiter")
+	flags.StringVar(&s.dir, "dir", ".", "the directory of RESULTS.md")
+	flags.IntVar(&s.upto, "upto", 10_000_000, "the largest size in the experiments on scaling")
+	only := flags.String("only", "", "compare only the rows whose names match this `regexp`")
 	if err = flags.Parse(args); err != nil {
 		return s, err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hurry are flags with which a command is over soon; its figures mean nothing then.
+// hurry holds flags that make a command end soon. Its figures then mean nothing.
 var hurry = []string{"-rounds=6", "-each=100us", "-keys=100", "-upto=100"}
 
 func output(t *testing.T, args ...string) (string, error) {
@@ -19,32 +19,32 @@ func output(t *testing.T, args ...string) (string, error) {
 	return b.String(), err
 }
 
-func TestCompareShowsTheRowsThatAreWanted(t *testing.T) {
+func TestCompareWritesTheSelectedRows(t *testing.T) {
 	out, err := output(t, "compare", "-only=^floor")
-	require.NoError(t, err, "floors have no bounds")
+	require.NoError(t, err, "a floor has no bound")
 	require.Len(t, strings.Split(strings.TrimSpace(out), "\n"), 1+5*3+2*3, out)
-	require.Contains(t, out, "floor: atomic add by mutex")
+	require.Contains(t, out, "floor: atomic add against mutex")
 
 	byDefault, err := output(t, "-only=^floor: atomic add")
 	require.NoError(t, err)
 	require.Len(t, strings.Split(strings.TrimSpace(byDefault), "\n"), 1+3, byDefault)
 }
 
-func TestCompareAsksARedisWhereThatIsWanted(t *testing.T) {
+func TestCompareStartsRedisOnlyIfSelected(t *testing.T) {
 	out, err := output(t, "compare", "-only=^fleet: throttled")
-	require.NoError(t, err, "for information")
+	require.NoError(t, err, "a row without a bound fails for no ratio")
 	require.Regexp(t, `(?m)^fleet: throttled +serial +[0-9]+ +[0-9]+ .*\n.* 8 goroutines.*\n.* 64 goroutines`, out)
 
 	t.Setenv("PATH", t.TempDir())
 	_, err = output(t, "compare", "-only=^floor: atomic add")
-	require.NoError(t, err, "none is needed")
+	require.NoError(t, err, "this row needs no Redis")
 	out, err = output(t, "compare", "-only=^fleet|^floor: atomic add")
 	require.ErrorContains(t, err, "make install")
-	require.Contains(t, out, "floor: atomic add", "the rest is shown")
+	require.Contains(t, out, "floor: atomic add", "the other rows are written")
 }
 
-func TestGuardShowsEveryCost(t *testing.T) {
-	out, _ := output(t, "guard") // which may find anything in such a hurry
+func TestGuardWritesEveryCost(t *testing.T) {
+	out, _ := output(t, "guard") // so short a run can report any result
 	require.Len(t, strings.Split(strings.TrimSpace(out), "\n"), 7, out)
 }
 
@@ -52,7 +52,7 @@ func TestResultsWritesEverything(t *testing.T) {
 	dir := t.TempDir()
 	_, err := output(t, "results", "-dir="+dir)
 	if err != nil {
-		require.Regexp(t, "missed|otherwise than stated", err.Error(), "a verdict, and no fault")
+		require.Regexp(t, "missed|do not grow as stated", err.Error(), "a verdict, not a failure")
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "RESULTS.md"))
 	require.NoError(t, err)
@@ -67,9 +67,9 @@ func TestResultsWritesEverything(t *testing.T) {
 	}
 }
 
-func TestWhatMakesNoSenseIsRefused(t *testing.T) {
+func TestInvalidArgumentsAreErrors(t *testing.T) {
 	_, err := output(t, "faster")
-	require.EqualError(t, err, `no command "faster": there are compare, quick, guard and results`)
+	require.EqualError(t, err, `unknown command "faster": use compare, quick, guard or results`)
 	_, err = output(t, "quick", "-only=(")
 	require.ErrorContains(t, err, "missing closing )")
 }

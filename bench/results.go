@@ -17,11 +17,11 @@ import (
 	"github.com/weir-go/weir/bench/internal/scale"
 )
 
-// writeResults measures everything and writes RESULTS.md, with its pictures in the folder results. What misses a bound
-// is written down as it is, and then an error.
+// writeResults measures everything and writes RESULTS.md, with its charts in the directory results. It
+// writes a missed bound like any other result, and returns an error afterwards.
 func writeResults(w io.Writer, s settings) error {
 	r := report.Results{Machine: report.ThisMachine(), Versions: report.Peers()}
-	for _, step := range []func(io.Writer, settings, *report.Results) error{compared, scaling, neighbours, weighed} {
+	for _, step := range []func(io.Writer, settings, *report.Results) error{runComparisons, runScaling, runNeighbours, measureMemory} {
 		if err := step(w, s, &r); err != nil {
 			return err
 		}
@@ -32,8 +32,8 @@ func writeResults(w io.Writer, s settings) error {
 	return errors.Join(missed(append(r.Outcomes, r.Fleet...), r.Memory), disagree(r))
 }
 
-func compared(w io.Writer, s settings, r *report.Results) (err error) {
-	if r.Fleet, err = fleetComparisons(w, s); err != nil { // first, lest all else was measured when there is no Redis
+func runComparisons(w io.Writer, s settings, r *report.Results) (err error) {
+	if r.Fleet, err = fleetComparisons(w, s); err != nil { // first, so that a missing Redis is found at once
 		return err
 	}
 	if r.Floors, err = floors(w, s, measure.Modes()...); err != nil {
@@ -43,7 +43,7 @@ func compared(w io.Writer, s settings, r *report.Results) (err error) {
 	return err
 }
 
-func scaling(w io.Writer, s settings, r *report.Results) error {
+func runScaling(w io.Writer, s settings, r *report.Results) error {
 	if err := os.MkdirAll(filepath.Join(s.dir, "results"), 0o755); err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func scaling(w io.Writer, s settings, r *report.Results) error {
 	return nil
 }
 
-func neighbours(w io.Writer, s settings, r *report.Results) error {
+func runNeighbours(w io.Writer, s settings, r *report.Results) error {
 	var canaries []float64
 	for _, c := range neighbour.All() {
 		canaries = append(canaries, measure.Canary(s.plan.Each))
@@ -73,7 +73,7 @@ func neighbours(w io.Writer, s settings, r *report.Results) error {
 			return err
 		}
 		r.Neighbours = append(r.Neighbours, report.Neighbours{Case: c, Cost: cost})
-		if _, err := fmt.Fprintf(w, "%s: neighbours by far apart %.2f\n", c.Name, cost.Slowdown()); err != nil {
+		if _, err := fmt.Fprintf(w, "%s: neighbours / far apart %.2f\n", c.Name, cost.Slowdown()); err != nil {
 			return err
 		}
 	}
@@ -81,21 +81,21 @@ func neighbours(w io.Writer, s settings, r *report.Results) error {
 	return nil
 }
 
-func weighed(w io.Writer, s settings, r *report.Results) (err error) {
+func measureMemory(w io.Writer, s settings, r *report.Results) (err error) {
 	r.Memory, err = sizes(w, s, memory.All(s.keys))
 	return err
 }
 
-// disagree is an error where something grows otherwise than stated.
+// disagree returns an error that lists the costs that do not grow as stated, or nil.
 func disagree(r report.Results) error {
 	faults := r.Disagree()
 	if len(faults) == 0 {
 		return nil
 	}
-	return fmt.Errorf("otherwise than stated:\n  %s", strings.Join(faults, "\n  "))
+	return fmt.Errorf("costs that do not grow as stated:\n  %s", strings.Join(faults, "\n  "))
 }
 
-// write makes a file of what fill writes.
+// write creates a file with the text that fill writes.
 func write(name string, fill func(io.Writer) error) error {
 	file, err := os.Create(name)
 	if err != nil {

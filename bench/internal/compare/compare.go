@@ -1,4 +1,4 @@
-// Package compare runs the table of comparisons.
+// Package compare runs the comparisons.
 package compare
 
 import (
@@ -8,22 +8,22 @@ import (
 	"github.com/weir-go/weir/bench/internal/rows"
 )
 
-// Outcome is what came of a row.
+// Outcome is the result of a row.
 type Outcome struct {
 	rows.Row
 	Allocs Allocs
 	Modes  []measure.Mode
-	In     []measure.Comparison // one for each of Modes
+	In     []measure.Comparison // one per element of Modes
 }
 
-// Allocs is how many objects one call of each side allocates.
-type Allocs struct{ Ours, Theirs int }
+// Allocs is the number of objects that one call of each side allocates.
+type Allocs struct{ Weir, Peer int }
 
-// Verdict is that on the i-th of the modes.
+// Verdict returns the verdict for the i-th mode.
 func (o Outcome) Verdict(i int) measure.Verdict { return o.In[i].Judge(o.Bound(o.Modes[i])) }
 
-// Missed says in which modes the row has missed its bound by more than the noise, and whether ours allocates where it has
-// promised not to.
+// Missed describes each mode in which the row missed its bound by more than the noise. A row with a
+// serial bound must also not allocate in weir.
 func (o Outcome) Missed() (faults []string) {
 	for i, m := range o.Modes {
 		if o.Verdict(i) == measure.Missed {
@@ -31,26 +31,26 @@ func (o Outcome) Missed() (faults []string) {
 			faults = append(faults, fmt.Sprintf("%s, %s: ratio %s, bound %.3g", o.Name, m, ratio, o.Bound(m)))
 		}
 	}
-	if o.Serial > 0 && o.Allocs.Ours > 0 {
-		faults = append(faults, fmt.Sprintf("%s: %d allocations a call, bound 0", o.Name, o.Allocs.Ours))
+	if o.Serial > 0 && o.Allocs.Weir > 0 {
+		faults = append(faults, fmt.Sprintf("%s: %d allocations per call, bound 0", o.Name, o.Allocs.Weir))
 	}
 	return faults
 }
 
-// allocsOf is how many calls are looked at to count what one allocates.
+// allocsOf is the number of calls over which allocations are counted.
 const allocsOf = 10_000
 
-// Run measures a row in each of the modes, one after the other.
+// Run measures a row in each mode, one after the other.
 func Run(p measure.Plan, row rows.Row, modes ...measure.Mode) (Outcome, error) {
 	o := Outcome{Row: row, Modes: modes}
-	ours, theirs := row.Ours.Make(), row.Theirs.Make()
+	weirLoop, peerLoop := row.Weir.Make(), row.Peer.Make()
 	for _, m := range modes {
-		c, err := p.Compare(m, ours, theirs, row.Least())
+		c, err := p.Compare(m, weirLoop, peerLoop, row.Minimum())
 		if err != nil {
 			return o, fmt.Errorf("%s, %s: %w", row.Name, m, err)
 		}
 		o.In = append(o.In, c)
 	}
-	o.Allocs = Allocs{measure.Allocs(ours, allocsOf), measure.Allocs(theirs, allocsOf)}
+	o.Allocs = Allocs{measure.Allocs(weirLoop, allocsOf), measure.Allocs(peerLoop, allocsOf)}
 	return o, nil
 }

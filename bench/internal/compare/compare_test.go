@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/bench/internal/rows"
 )
 
-// idle is a side that leaves so many objects on the heap for each piece of work.
+// idle returns a side that allocates the given number of objects per operation, and does nothing else.
 func idle(objects int) rows.Side {
 	return rows.Side{Name: "idle", Does: "nothing", Make: func() measure.Loop {
 		return func(n int) int {
@@ -29,14 +29,14 @@ func idle(objects int) rows.Side {
 var plan = measure.Plan{Rounds: 2, Each: time.Microsecond}
 
 func TestRunMeasuresEachModeAndAllocations(t *testing.T) {
-	o, err := compare.Run(plan, rows.Row{Name: "row", Ours: idle(0), Theirs: idle(3)}, measure.Modes()...)
+	o, err := compare.Run(plan, rows.Row{Name: "row", Weir: idle(0), Peer: idle(3)}, measure.Modes()...)
 	require.NoError(t, err)
 	require.Len(t, o.In, 3)
 	require.Len(t, o.In[2].Ratio, 2)
-	require.Equal(t, compare.Allocs{Ours: 0, Theirs: 3}, o.Allocs)
+	require.Equal(t, compare.Allocs{Weir: 0, Peer: 3}, o.Allocs)
 }
 
-func TestFloorsAreMeasuredInEachMode(t *testing.T) {
+func TestRunFloorMeasuresEachMode(t *testing.T) {
 	for _, side := range rows.Floors() {
 		floor, err := compare.RunFloor(plan, side, measure.Serial, measure.Threads)
 		require.NoError(t, err)
@@ -51,20 +51,20 @@ func TestMissedNamesEachBound(t *testing.T) {
 		Row:    rows.Row{Name: "row", Serial: 0.5, Threads: 0.6},
 		Modes:  measure.Modes(),
 		In:     []measure.Comparison{of(0.7, 0.7, 0.7), of(0.5, 0.5, 0.5), of(9, 9, 9)},
-		Allocs: compare.Allocs{Ours: 1, Theirs: 14},
+		Allocs: compare.Allocs{Weir: 1, Peer: 14},
 	}
 	require.Equal(t, []measure.Verdict{measure.Missed, measure.Reached, measure.NoBound}, []measure.Verdict{o.Verdict(0), o.Verdict(1), o.Verdict(2)})
-	require.Equal(t, []string{"row, serial: ratio 0.7 ±0%, bound 0.5", "row: 1 allocations a call, bound 0"}, o.Missed())
-	o.In[1] = measure.Comparison{Ratio: []float64{0.9, 0.9, 0.9}, Canary: []float64{0.5}, Least: []float64{0.7}}
-	require.Contains(t, o.Missed(), "row, 2 threads: ratio 0.9 ±0%, bound 0.6", "that the machine needs as much does not make it reached")
+	require.Equal(t, []string{"row, serial: ratio 0.7 ±0%, bound 0.5", "row: 1 allocations per call, bound 0"}, o.Missed())
+	o.In[1] = measure.Comparison{Ratio: []float64{0.9, 0.9, 0.9}, Canary: []float64{0.5}, Minimum: []float64{0.7}}
+	require.Contains(t, o.Missed(), "row, 2 threads: ratio 0.9 ±0%, bound 0.6", "the minimum does not change the verdict")
 	o.In[1] = of(0.5, 0.5, 0.5)
 
 	o.Serial = 0
-	require.Empty(t, o.Missed(), "a row for information misses nothing")
+	require.Empty(t, o.Missed(), "a row without a bound misses nothing")
 }
 
-func TestARowThatDoesNotDoItsWorkIsAnError(t *testing.T) {
+func TestARowWithUnexpectedResultsIsAnError(t *testing.T) {
 	lazy := rows.Side{Name: "lazy", Make: func() measure.Loop { return func(int) int { return 0 } }}
-	_, err := compare.Run(plan, rows.Row{Name: "row", Ours: idle(0), Theirs: lazy}, measure.Serial)
-	require.EqualError(t, err, "row, serial: theirs: 0 of 16 came out as they should")
+	_, err := compare.Run(plan, rows.Row{Name: "row", Weir: idle(0), Peer: lazy}, measure.Serial)
+	require.EqualError(t, err, "row, serial: peer: 0 of 16 operations had the expected result")
 }

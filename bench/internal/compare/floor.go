@@ -5,13 +5,13 @@ import (
 	"github.com/weir-go/weir/bench/internal/rows"
 )
 
-// Floor is what a part of the machine costs.
+// Floor is the cost of a basic operation of the machine.
 type Floor struct {
 	rows.Side
-	Costs []measure.Spread // ns, one for each of the modes
+	Costs []measure.Spread // in ns, one per mode
 }
 
-// RunFloor measures a part of the machine in each of the modes.
+// RunFloor measures a basic operation of the machine in each mode.
 func RunFloor(p measure.Plan, side rows.Side, modes ...measure.Mode) (Floor, error) {
 	f, loop := Floor{Side: side}, side.Make()
 	for _, m := range modes {

@@ -1,4 +1,4 @@
-// Package fit tells how a cost grows with a size.
+// Package fit finds how a cost grows with a size.
 package fit
 
 import (
@@ -6,13 +6,13 @@ import (
 	"math"
 )
 
-// Point is what was measured at one size. Both are above 0.
+// Point is the cost measured at one size. Both are above 0.
 type Point struct{ Size, Cost float64 }
 
-// Growth is the exponent with which a cost is said to grow: the cost of size n is some factor times n to this power.
+// Growth is the stated exponent of a cost: the cost at size n is a constant times n to this power.
 type Growth float64
 
-// The growths that occur.
+// The growths that occur here.
 const (
 	Constant Growth = 0
 	Linear   Growth = 1
@@ -28,15 +28,15 @@ func (g Growth) String() string {
 	return fmt.Sprintf("O(n^%.3g)", float64(g))
 }
 
-// Slack is how far a measured slope may lie from the stated growth: less than to √n, the next growth that could be
-// mistaken for it. Where nothing is done more often but the working set leaves one cache after the other, a step costs
-// five to ten times as much in the end, which is a slope of 0.1 to 0.15 over seven powers of ten, and of 0.2 to 0.3
-// over three.
+// Slack is how far a measured slope may be from the stated growth. It is less than the distance to √n, the
+// next growth that could be mistaken for it. Caches cause a slope even if the number of steps is constant:
+// as the working set outgrows one cache after another, a step becomes five to ten times as expensive. That
+// is a slope of 0.1 to 0.15 over seven powers of ten, and of 0.2 to 0.3 over three.
 const Slack = 0.35
 
-// Slope is the exponent that fits the points best: the slope of the line through their logarithms, by least squares.
-// Of a cost that is said to grow only the upper half of the sizes is looked at, where what it costs to begin
-// no longer counts. It is NaN for fewer than two points.
+// Slope returns the exponent that fits the points best: the slope of the line through their logarithms, by
+// least squares. For a growing cost it uses only the upper half of the sizes, where fixed costs no longer
+// matter. It returns NaN for fewer than two points.
 func (g Growth) Slope(points []Point) float64 {
 	if g != Constant {
 		points = upperHalf(points)
@@ -49,12 +49,13 @@ func (g Growth) Slope(points []Point) float64 {
 	return (n*xy - x*y) / (n*xx - x*x)
 }
 
-// Agrees says whether the points grow as stated.
+// Agrees reports whether the points grow as stated.
 func (g Growth) Agrees(points []Point) bool {
 	return math.Abs(g.Slope(points)-float64(g)) <= Slack
 }
 
-// upperHalf is the points whose sizes lie in the upper half of the range on a logarithmic scale, three at least.
+// upperHalf returns the points in the upper half of the range of sizes on a logarithmic scale, but at
+// least three.
 func upperHalf(points []Point) []Point {
 	if len(points) < 4 {
 		return points

@@ -1,9 +1,9 @@
-// Package guard notices when a cost has doubled, on any machine and however busy it is.
+// Package guard detects a doubled cost, on any machine, even a busy one.
 //
-// It looks at ratios alone, of the quickest of many short turns: ours by the machine's floor, and ours by another
-// library. A machine with a slow clock moves the one and one with slow locks the other, so a cost is too high only
-// where both are, and only where it stays so each time it is measured again: noise comes and goes, a doubled cost
-// stays.
+// It compares the fastest of many short turns of weir with a floor of the machine, and with another
+// library. A machine with a slow clock changes the first ratio, and one with slow locks changes the second.
+// So a cost is too high only if both ratios are. It must also be too high each time it is measured again,
+// because noise comes and goes, but a doubled cost stays.
 package guard
 
 import (
@@ -13,20 +13,20 @@ import (
 	"github.com/weir-go/weir/bench/internal/rows"
 )
 
-// attempts is how often a cost is measured before it is called too high.
+// attempts is the number of measurements that must all find a cost too high.
 const attempts = 3
 
-// Finding is what was found of one cost.
+// Finding is the result for one cost.
 type Finding struct {
 	rows.Guarded
-	Floor, Peer float64 // ours as a share of each
+	Floor, Peer float64 // the cost of weir divided by that of each
 	Attempts    int
 }
 
-// Slower says whether the cost is too high.
+// Slower reports whether the cost is too high.
 func (f Finding) Slower() bool { return f.Floor > f.ByFloor && f.Peer > f.ByPeer }
 
-// Notices is how many times as high the cost must be to be called too high.
+// Notices returns the factor by which the cost must grow to be too high.
 func (f Finding) Notices() float64 { return max(f.ByFloor/f.Floor, f.ByPeer/f.Peer) }
 
 func (f Finding) String() string {
@@ -34,10 +34,10 @@ func (f Finding) String() string {
 		f.Name, f.Floor, f.ByFloor, f.Peer, f.Guarded.Peer.Name, f.ByPeer, f.verdict())
 }
 
-// roomy is how much of a cost may be noticed at the latest: a doubled one has to be, for sure.
+// roomy is the highest factor that Notices may return, so that a doubled cost is always detected.
 const roomy = 1.9
 
-// usual is what bounds are set to, as a multiple of what is measured.
+// usual is the factor between a measured ratio and its bound.
 const usual = 1.6
 
 func (f Finding) verdict() string {
@@ -45,18 +45,18 @@ func (f Finding) verdict() string {
 	case f.Slower():
 		return "TOO SLOW"
 	case f.Notices() > roomy:
-		return fmt.Sprintf("fine, but a doubled cost would pass: lower the bounds to %.2f and %.2f", usual*f.Floor, usual*f.Peer)
+		return fmt.Sprintf("ok, but a doubled cost would pass: lower the bounds to %.2f and %.2f", usual*f.Floor, usual*f.Peer)
 	}
-	return fmt.Sprintf("fine, notices × %.2f", f.Notices())
+	return fmt.Sprintf("ok, detects × %.2f", f.Notices())
 }
 
-// Meter compares two costs: it returns ours as a share of theirs.
-type Meter func(ours, theirs measure.Loop) (ratio float64, err error)
+// Meter compares two costs. It returns the cost of weir divided by that of the other loop.
+type Meter func(weir, other measure.Loop) (ratio float64, err error)
 
-// Quickest is a meter that compares the quickest of many turns.
+// Quickest returns a meter that compares the fastest of many turns.
 func Quickest(p measure.Plan) Meter {
-	return func(ours, theirs measure.Loop) (float64, error) {
-		c, err := p.Compare(measure.Serial, ours, theirs, nil)
+	return func(weir, other measure.Loop) (float64, error) {
+		c, err := p.Compare(measure.Serial, weir, other, nil)
 		if err != nil {
 			return 0, err
 		}
@@ -64,17 +64,17 @@ func Quickest(p measure.Plan) Meter {
 	}
 }
 
-// Watch measures the cost until it is found to be fine, a few times at most.
+// Watch measures the cost until it is not too high, up to attempts times.
 func Watch(m Meter, g rows.Guarded) (f Finding, err error) {
-	ours, floor, peer := g.Ours.Make(), g.Floor.Make(), g.Peer.Make()
+	weir, floor, peer := g.Weir.Make(), g.Floor.Make(), g.Peer.Make()
 	f.Guarded = g
 	for f.Attempts < attempts {
 		f.Attempts++
-		if f.Floor, err = m(ours, floor); err != nil {
-			return f, fmt.Errorf("%s by the floor: %w", g.Name, err)
+		if f.Floor, err = m(weir, floor); err != nil {
+			return f, fmt.Errorf("%s against the floor: %w", g.Name, err)
 		}
-		if f.Peer, err = m(ours, peer); err != nil {
-			return f, fmt.Errorf("%s by the peer: %w", g.Name, err)
+		if f.Peer, err = m(weir, peer); err != nil {
+			return f, fmt.Errorf("%s against the peer: %w", g.Name, err)
 		}
 		if !f.Slower() {
 			break

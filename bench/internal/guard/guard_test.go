@@ -13,13 +13,13 @@ import (
 
 func idle() measure.Loop { return func(n int) int { return n } }
 
-// thing costs twice the floor, and 0.4 of the peer's, as long as nobody has touched it.
+// thing is a cost with bounds for twice the floor, and for 0.4 of the peer.
 func thing() rows.Guarded {
 	side := rows.Side{Name: "peer", Make: idle}
-	return rows.Guarded{Name: "thing", Ours: side, Floor: side, Peer: side, ByFloor: 3.2, ByPeer: 0.64}
+	return rows.Guarded{Name: "thing", Weir: side, Floor: side, Peer: side, ByFloor: 3.2, ByPeer: 0.64}
 }
 
-// reads is a meter that reads these ratios, one after the other.
+// reads returns a meter that returns these ratios, one after the other.
 func reads(ratios ...float64) guard.Meter {
 	return func(_, _ measure.Loop) (ratio float64, err error) {
 		ratio, ratios = ratios[0], ratios[1:]
@@ -30,10 +30,10 @@ func reads(ratios ...float64) guard.Meter {
 func TestWatch(t *testing.T) {
 	for _, step := range []struct {
 		name   string
-		ratios []float64 // by the floor, by the peer, and so on
+		ratios []float64 // against the floor, against the peer, and so on
 		slower bool
 	}{
-		{"as much as ever", []float64{2, 0.4}, false},
+		{"unchanged", []float64{2, 0.4}, false},
 		{"doubled", []float64{4, 0.8, 4, 0.8, 4, 0.8}, true},
 		{"high for a while", []float64{4, 0.8, 9, 3, 2, 0.4}, false},
 		{"a machine with a fast clock", []float64{4, 0.4}, false},
@@ -46,26 +46,26 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-func TestFindingsReadWell(t *testing.T) {
+func TestFindingString(t *testing.T) {
 	for _, step := range []struct {
 		floor, peer float64
 		want        string
 	}{
-		{2, 0.4, "thing                      2.00 of the floor (bound 3.20), 0.40 of peer (bound 0.64): fine, notices × 1.60"},
+		{2, 0.4, "thing                      2.00 of the floor (bound 3.20), 0.40 of peer (bound 0.64): ok, detects × 1.60"},
 		{4, 0.8, "thing                      4.00 of the floor (bound 3.20), 0.80 of peer (bound 0.64): TOO SLOW"},
 		{1, 0.4, "thing                      1.00 of the floor (bound 3.20), 0.40 of peer (bound 0.64): " +
-			"fine, but a doubled cost would pass: lower the bounds to 1.60 and 0.64"},
+			"ok, but a doubled cost would pass: lower the bounds to 1.60 and 0.64"},
 	} {
 		require.Equal(t, step.want, guard.Finding{Guarded: thing(), Floor: step.floor, Peer: step.peer}.String())
 	}
 }
 
-func TestQuickestComparesWhatWasLeftAlone(t *testing.T) {
+func TestQuickestIgnoresDisturbedTurns(t *testing.T) {
 	turn := 0
 	lasts := func(d time.Duration) measure.Loop {
 		return func(n int) int {
 			if turn++; turn%3 == 0 {
-				d := 10 * d // of another who has the core
+				d := 10 * d // another program has the core
 				for began := time.Now(); time.Since(began) < d; {
 				}
 			}
@@ -76,18 +76,18 @@ func TestQuickestComparesWhatWasLeftAlone(t *testing.T) {
 	}
 	ratio, err := guard.Quickest(measure.Plan{Rounds: 9, Each: time.Millisecond})(lasts(time.Millisecond), lasts(time.Millisecond))
 	require.NoError(t, err)
-	require.InDelta(t, 1, ratio, 0.9, "and not ten times as much, nor a tenth")
+	require.InDelta(t, 1, ratio, 0.9, "the slow turns do not change the ratio")
 }
 
-func TestWhatDoesNotDoItsWorkIsAnError(t *testing.T) {
+func TestUnexpectedResultsAreAnError(t *testing.T) {
 	g := thing()
 	g.Peer.Make = func() measure.Loop { return func(int) int { return 0 } }
-	meter := func(_, theirs measure.Loop) (float64, error) {
-		_, err := measure.Together(16, theirs)
+	meter := func(_, other measure.Loop) (float64, error) {
+		_, err := measure.RunTogether(16, other)
 		return 1, err
 	}
 	_, err := guard.Watch(meter, g)
-	require.EqualError(t, err, "thing by the peer: 0 of 16 came out as they should")
+	require.EqualError(t, err, "thing against the peer: 0 of 16 operations had the expected result")
 	_, err = guard.Quickest(measure.Plan{Rounds: 1, Each: time.Microsecond})(g.Peer.Make(), idle())
-	require.ErrorContains(t, err, "ours: ")
+	require.ErrorContains(t, err, "weir: ")
 }

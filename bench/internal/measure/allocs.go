@@ -2,10 +2,10 @@ package measure
 
 import "runtime"
 
-// Allocs is how many objects a piece of work allocates, rounded down like testing.AllocsPerRun: what others allocate
-// meanwhile is spread over n pieces.
+// Allocs returns the number of objects allocated per operation, rounded down as in
+// testing.AllocsPerRun. Allocations of other goroutines are divided by n as well.
 func Allocs(loop Loop, n int) int {
-	loop(n) // what is set up at first is no cost of the work
+	loop(n) // warm up: the first run may allocate more
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	loop(n)

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// CanaryLimit is the most that [Canary] gives where two threads have two cores to themselves. Above it,
-// what was measured on two threads at the time says more about the neighbours on the machine.
+// CanaryLimit is the highest result of [Canary] if two threads have two cores to themselves. Above it,
+// figures on two threads say more about other programs on the machine.
 const CanaryLimit = 0.55
 
-// Canary is the cost of an atomic add on two threads that share nothing, by the cost of one on a single
-// thread: 0.5 where two cores are free, 1 where there is but one. It takes about as long as d.
+// Canary returns the cost of an atomic add on two threads that share nothing, divided by its cost on
+// one thread. The result is 0.5 if two cores are free, and 1 if only one is. Canary takes about d.
 func Canary(d time.Duration) float64 {
 	var words [2]struct {
 		word atomic.Int64
@@ -25,7 +25,7 @@ func Canary(d time.Duration) float64 {
 		}
 	}
 	n := max(int(d/2)/int(5*time.Nanosecond), 1)
-	alone, _ := Together(n, add(0)) // these loops cannot fail
-	both, _ := Together(n, add(0), add(1))
+	alone, _ := RunTogether(n, add(0)) // these loops cannot fail
+	both, _ := RunTogether(n, add(0), add(1))
 	return both / alone
 }

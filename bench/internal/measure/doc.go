@@ -1,9 +1,10 @@
-// Package measure finds what a piece of work costs, and how two of them compare.
+// Package measure finds the cost of an operation, and compares the costs of two.
 //
-// What is measured is a [Loop]: it does its work many times over and says how often it came out as it should, and
-// a cost is only returned where that was every time. So a limiter that silently refuses, or a breaker
+// The operation is in a [Loop], which repeats it and returns how many repetitions had the expected
+// result. A cost is returned only if all of them had. So a limiter that refuses by mistake, or a breaker
 // that drops calls at random, cannot look fast.
 //
-// Two loops are compared in turn, A B A B and so on, because the speed of a shared machine drifts: the ratio of
-// neighbours stays, and the spread of these ratios is the noise. Medians and their intervals are benchstat's.
+// Two loops take turns, A B A B and so on, because the speed of a shared machine drifts. The ratio of
+// neighboring turns is stable, and the spread of these ratios is the noise. Medians and their intervals
+// are those of benchstat.
 package measure

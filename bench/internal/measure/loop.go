@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Loop does one piece of work n times over and returns how often it came out as it should. It may be run by
-// several goroutines at once, and then all of them share what it works on.
+// Loop repeats one operation n times and returns how many repetitions had the expected result. Several
+// goroutines may run it at the same time. They then work on the same object.
 type Loop func(n int) (right int)
 
-// Together runs the loops at the same time, each of them n times over, and returns nanoseconds by all pieces of work:
-// the time from the start of all to the end of the last, divided by what they did together. It is an error if one
-// piece of work did not come out as it should.
-func Together(n int, loops ...Loop) (ns float64, err error) {
+// RunTogether runs the loops at the same time, n operations each. It returns the nanoseconds per
+// operation: the time from the start of all loops to the end of the last, divided by the operations of all
+// loops. It returns an error if an operation had another result than expected.
+func RunTogether(n int, loops ...Loop) (ns float64, err error) {
 	rights := make([]int, len(loops))
 	gate := make(chan struct{})
 	var all sync.WaitGroup
@@ -29,7 +29,7 @@ func Together(n int, loops ...Loop) (ns float64, err error) {
 	took := time.Since(began)
 	for _, right := range rights {
 		if right != n {
-			return 0, fmt.Errorf("%d of %d came out as they should", right, n)
+			return 0, fmt.Errorf("%d of %d operations had the expected result", right, n)
 		}
 	}
 	return float64(took) / float64(n*len(loops)), nil

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/bench/internal/measure"
 )
 
-// counting is a loop that tells how often it was run in all.
+// counting returns a loop that adds its operations to total.
 func counting(total *atomic.Int64) measure.Loop {
 	return func(n int) int {
 		for range n {
@@ -21,32 +21,32 @@ func counting(total *atomic.Int64) measure.Loop {
 	}
 }
 
-func TestTogetherRunsEveryLoopAsOftenAsAsked(t *testing.T) {
+func TestRunTogetherRunsEveryLoopNTimes(t *testing.T) {
 	var total atomic.Int64
 	loop := counting(&total)
-	ns, err := measure.Together(1000, slices.Repeat([]measure.Loop{loop}, 3)...)
+	ns, err := measure.RunTogether(1000, slices.Repeat([]measure.Loop{loop}, 3)...)
 	require.NoError(t, err)
 	require.EqualValues(t, 3000, total.Load())
 	require.Positive(t, ns)
 }
 
-func TestWorkThatDoesNotComeOutAsItShouldHasNoCost(t *testing.T) {
+func TestAnUnexpectedResultIsAnError(t *testing.T) {
 	lazy := func(n int) int { return n - 1 }
-	_, err := measure.Together(10, lazy)
-	require.EqualError(t, err, "9 of 10 came out as they should")
-	_, err = measure.Serial.Enough(lazy, time.Millisecond)
+	_, err := measure.RunTogether(10, lazy)
+	require.EqualError(t, err, "9 of 10 operations had the expected result")
+	_, err = measure.Serial.CountFor(lazy, time.Millisecond)
 	require.Error(t, err)
 
 	var total atomic.Int64
 	_, err = measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Serial, counting(&total), lazy, nil)
-	require.ErrorContains(t, err, "theirs: ")
+	require.ErrorContains(t, err, "peer: ")
 	_, err = measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Serial, lazy, counting(&total), nil)
-	require.ErrorContains(t, err, "ours: ")
+	require.ErrorContains(t, err, "weir: ")
 }
 
-func TestEnoughTakesAboutAsLongAsAsked(t *testing.T) {
+func TestCountForTakesAboutTheGivenTime(t *testing.T) {
 	var total atomic.Int64
-	n, err := measure.Crowd.Enough(counting(&total), 10*time.Millisecond)
+	n, err := measure.Goroutines8.CountFor(counting(&total), 10*time.Millisecond)
 	require.NoError(t, err)
 	require.Greater(t, n, 100, "an atomic add takes less than 100 µs on any machine")
 }
@@ -65,14 +65,14 @@ func TestCompareTakesTurns(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"A", "B", "A", "B", "A", "B"}, order[len(order)-6:])
 	require.Len(t, c.Ratio, 3)
-	require.Empty(t, c.Canary, "only two threads need two cores")
-	require.Equal(t, min(c.Ours[0], c.Ours[1], c.Ours[2])/min(c.Theirs[0], c.Theirs[1], c.Theirs[2]), c.Best())
+	require.Empty(t, c.Canary, "the canary is only for two threads")
+	require.Equal(t, min(c.Weir[0], c.Weir[1], c.Weir[2])/min(c.Peer[0], c.Peer[1], c.Peer[2]), c.Best())
 	for i, ratio := range c.Ratio {
-		require.Equal(t, c.Ours[i]/c.Theirs[i], ratio)
+		require.Equal(t, c.Weir[i]/c.Peer[i], ratio)
 	}
 }
 
-func TestCostIsThatOfOneSideAlone(t *testing.T) {
+func TestCostMeasuresOneLoop(t *testing.T) {
 	var total atomic.Int64
 	cost, err := measure.Plan{Rounds: 3, Each: time.Millisecond}.Cost(measure.Serial, counting(&total))
 	require.NoError(t, err)
@@ -81,28 +81,28 @@ func TestCostIsThatOfOneSideAlone(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestTwoThreadsAreComparedWithACanary(t *testing.T) {
+func TestComparisonOnTwoThreadsHasACanary(t *testing.T) {
 	var total atomic.Int64
 	c, err := measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Threads, counting(&total), counting(&total), counting(&total))
 	require.NoError(t, err)
 	require.Len(t, c.Canary, 2)
 	require.Positive(t, c.Canary[0])
-	require.Len(t, c.Least, 2)
-	require.Positive(t, c.Least[0])
+	require.Len(t, c.Minimum, 2)
+	require.Positive(t, c.Minimum[0])
 
 	c, err = measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Threads, counting(&total), counting(&total), nil)
 	require.NoError(t, err)
-	require.Empty(t, c.Least)
+	require.Empty(t, c.Minimum)
 }
 
-func TestSpreadIsMedianIntervalAndWorst(t *testing.T) {
+func TestSpreadHasMedianIntervalAndWorst(t *testing.T) {
 	s := measure.SpreadOf([]float64{3, 1, 2, 5, 4, 10, 9, 8, 7, 6})
-	require.Equal(t, measure.Spread{Median: 5.5, Lo: 2, Hi: 9, Worst: 10}, s, "the second and the ninth of ten, as benchstat has it")
+	require.Equal(t, measure.Spread{Median: 5.5, Lo: 2, Hi: 9, Worst: 10}, s, "the interval is from the second to the ninth of ten values, as in benchstat")
 	require.InDelta(t, 0.64, s.Noise(), 0.01)
 	require.Equal(t, "5.5 ±64%", s.String())
 
 	few := measure.SpreadOf([]float64{2, 1, 3})
-	require.Equal(t, measure.Spread{Median: 2, Lo: 1, Hi: 3, Worst: 3}, few, "three say no more than where they lie")
+	require.Equal(t, measure.Spread{Median: 2, Lo: 1, Hi: 3, Worst: 3}, few, "with three values the interval is their range")
 	require.Zero(t, measure.SpreadOf(nil))
 	require.Zero(t, measure.Spread{}.Noise())
 }
@@ -117,9 +117,9 @@ func TestVerdicts(t *testing.T) {
 	steady := func(ratio float64) measure.Comparison {
 		return measure.Comparison{Ratio: slices.Repeat([]float64{ratio}, 10)}
 	}
-	bare := func(ratio, least float64) measure.Comparison {
+	withMinimum := func(ratio, minimum float64) measure.Comparison {
 		c := steady(ratio)
-		c.Least, c.Canary = slices.Repeat([]float64{least}, 10), []float64{0.5}
+		c.Minimum, c.Canary = slices.Repeat([]float64{minimum}, 10), []float64{0.5}
 		return c
 	}
 	for name, step := range map[string]struct {
@@ -127,19 +127,19 @@ func TestVerdicts(t *testing.T) {
 		bound float64
 		want  measure.Verdict
 	}{
-		"no bound":                         {around(9), 0, measure.NoBound},
-		"below the bound":                  {around(0.3), 0.35, measure.Reached},
-		"above it by less than the noise":  {around(0.4), 0.35, measure.Close},
-		"above it by more than the noise":  {around(0.5), 0.35, measure.Missed},
-		"two threads with two cores":       {around(0.5, 0.5, 0.51, 0.52), 0.35, measure.Missed},
-		"two threads, by less than theirs": {around(0.5, 0.5, 0.51, 0.52), 0.42, measure.Close},
-		"two threads that shared one":      {around(0.5, 0.5, 0.9, 0.8), 0.35, measure.NotJudged},
-		"or seem to keep it":               {around(0.3, 0.5, 0.9, 0.8), 0.35, measure.NotJudged},
-		"above it, and without noise":      {steady(0.351), 0.35, measure.Missed},
-		"the machine alone is above it":    {bare(0.43, 0.36), 0.35, measure.Missed},
-		"the machine alone is below it":    {bare(0.43, 0.34), 0.35, measure.Missed},
-		"as far above it as runs differ":   {bare(0.42, 0.36), 0.35, measure.Close},
-		"and below the machine":            {bare(0.3, 0.36), 0.35, measure.Reached},
+		"no bound":                                  {around(9), 0, measure.NoBound},
+		"below the bound":                           {around(0.3), 0.35, measure.Reached},
+		"above the bound by less than the noise":    {around(0.4), 0.35, measure.Close},
+		"above the bound by more than the noise":    {around(0.5), 0.35, measure.Missed},
+		"two threads on two cores":                  {around(0.5, 0.5, 0.51, 0.52), 0.35, measure.Missed},
+		"two threads, within their drift":           {around(0.5, 0.5, 0.51, 0.52), 0.42, measure.Close},
+		"two threads on one core":                   {around(0.5, 0.5, 0.9, 0.8), 0.35, measure.NotJudged},
+		"two threads on one core, below the bound":  {around(0.3, 0.5, 0.9, 0.8), 0.35, measure.NotJudged},
+		"above the bound, without noise":            {steady(0.351), 0.35, measure.Missed},
+		"the minimum is above the bound":            {withMinimum(0.43, 0.36), 0.35, measure.Missed},
+		"the minimum is below the bound":            {withMinimum(0.43, 0.34), 0.35, measure.Missed},
+		"above the bound by the drift between runs": {withMinimum(0.42, 0.36), 0.35, measure.Close},
+		"below the minimum":                         {withMinimum(0.3, 0.36), 0.35, measure.Reached},
 	} {
 		require.Equal(t, step.want, step.c.Judge(step.bound), name)
 	}
@@ -156,10 +156,10 @@ func TestAllocsCountsObjects(t *testing.T) {
 	require.NotSame(t, first, second)
 }
 
-func TestWalkVisitsEverything(t *testing.T) {
+func TestWalkVisitsEveryObject(t *testing.T) {
 	seen := map[int]int{}
 	require.Equal(t, 30, measure.Walk(10, measure.Far, func(i int) bool { seen[i]++; return true })(30))
 	require.Len(t, seen, 10)
-	require.Equal(t, 3, seen[0], "each as often as the others")
+	require.Equal(t, 3, seen[0], "each object is visited equally often")
 	require.Zero(t, measure.Walk(1, 1, func(int) bool { return false })(5))
 }

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// Mode is how many goroutines share the work, on two cores.
+// Mode is the number of goroutines that share the operations, on two cores.
 type Mode int
 
-// The modes that are measured. A crowd tells a lock from an atomic best: a goroutine that is put aside
-// while it holds a lock holds up all others.
+// The measured modes. Eight goroutines on two cores show best whether code uses a lock or atomics: a
+// goroutine that loses its core while it holds a lock delays all others.
 const (
-	Serial  Mode = 1
-	Threads Mode = 2
-	Crowd   Mode = 8
-	Horde   Mode = 64 // of callers of a server
+	Serial       Mode = 1
+	Threads      Mode = 2
+	Goroutines8  Mode = 8
+	Goroutines64 Mode = 64 // only for callers of a server
 )
 
-// Modes lists those of what happens in the process.
-func Modes() []Mode { return []Mode{Serial, Threads, Crowd} }
+// Modes returns the modes for operations inside the process.
+func Modes() []Mode { return []Mode{Serial, Threads, Goroutines8} }
 
 func (m Mode) String() string {
 	switch m {
@@ -33,13 +33,13 @@ func (m Mode) String() string {
 	}
 }
 
-// Cost is nanoseconds for each of about n pieces of work that the goroutines share.
+// Cost returns the nanoseconds per operation. The goroutines share about n operations.
 func (m Mode) Cost(loop Loop, n int) (ns float64, err error) {
-	return Together(max(n/int(m), 1), slices.Repeat([]Loop{loop}, int(m))...)
+	return RunTogether(max(n/int(m), 1), slices.Repeat([]Loop{loop}, int(m))...)
 }
 
-// Enough is how many pieces of work take about as long as d.
-func (m Mode) Enough(loop Loop, d time.Duration) (int, error) {
+// CountFor returns the number of operations that take about d.
+func (m Mode) CountFor(loop Loop, d time.Duration) (int, error) {
 	for n := 16; ; n *= 4 {
 		ns, err := m.quickest(loop, n)
 		if err != nil {
@@ -51,7 +51,8 @@ func (m Mode) Enough(loop Loop, d time.Duration) (int, error) {
 	}
 }
 
-// quickest is the least cost of three tries, lest one that was held up makes the work look long.
+// quickest returns the lowest cost of three tries, because a delayed try would make the operation look
+// slow.
 func (m Mode) quickest(loop Loop, n int) (ns float64, err error) {
 	ns = math.Inf(1)
 	for range 3 {

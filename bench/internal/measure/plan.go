@@ -7,54 +7,56 @@ import (
 	"time"
 )
 
-// Plan says how long to measure.
+// Plan is how long to measure.
 type Plan struct {
-	Rounds int           // how often the two sides take turns
-	Each   time.Duration // how long one turn of one side takes, about
+	Rounds int           // the number of turns of each side
+	Each   time.Duration // the approximate duration of one turn of one side
 }
 
-// Comparison is what came of two sides that took turns: one figure a round.
+// Comparison has the results of two sides that took turns, with one value per round.
 type Comparison struct {
-	Ours   []float64 // ns
-	Theirs []float64 // ns
-	Ratio  []float64 // ours by theirs
-	Least  []float64 // the machine's share of ours, by theirs: for information; only for [Threads]
-	Canary []float64 // see [Canary]; only for [Threads]
+	Weir  []float64 // ns
+	Peer  []float64 // ns
+	Ratio []float64 // Weir / Peer
+	// Minimum is the cost of the machine's part of weir's operation, divided by the cost of the peer. It is
+	// for information, and only for [Threads].
+	Minimum []float64
+	Canary  []float64 // see [Canary]; only for [Threads]
 }
 
-// Best is the ratio of the quickest turns. What else runs on the machine only ever adds to a turn, so of many short
-// ones the quickest were left alone, however busy it is; but how much the ratio may be off is not known.
-func (c Comparison) Best() float64 { return slices.Min(c.Ours) / slices.Min(c.Theirs) }
+// Best returns the ratio of the fastest turns. Other programs only ever make a turn slower, so the
+// fastest of many short turns ran undisturbed, even on a busy machine. Best has no error bound.
+func (c Comparison) Best() float64 { return slices.Min(c.Weir) / slices.Min(c.Peer) }
 
-// Compare lets the two sides take turns. On two threads it asks the machine too what it can do: the canary, and what
-// part of ours is its own, if least says so.
-func (p Plan) Compare(m Mode, ours, theirs, least Loop) (c Comparison, err error) {
+// Compare lets the two sides take turns. On two threads it also runs the canary and, if minimum is not
+// nil, measures the machine's part of weir's operation.
+func (p Plan) Compare(m Mode, weir, peer, minimum Loop) (c Comparison, err error) {
 	counts := [2]int{}
-	for i, loop := range []Loop{ours, theirs} {
-		if counts[i], err = m.Enough(loop, p.Each); err != nil {
+	for i, loop := range []Loop{weir, peer} {
+		if counts[i], err = m.CountFor(loop, p.Each); err != nil {
 			return c, side(i, err)
 		}
 	}
 	runtime.GC()
 	for range p.Rounds {
-		if err := c.round(m, counts, ours, theirs); err != nil {
+		if err := c.round(m, counts, weir, peer); err != nil {
 			return c, err
 		}
 		if m != Threads {
 			continue
 		}
 		c.Canary = append(c.Canary, Canary(p.Each/4))
-		if least != nil {
-			ns, _ := m.Cost(least, counts[0]) // which cannot fail
-			c.Least = append(c.Least, ns/c.Theirs[len(c.Theirs)-1])
+		if minimum != nil {
+			ns, _ := m.Cost(minimum, counts[0]) // this loop cannot fail
+			c.Minimum = append(c.Minimum, ns/c.Peer[len(c.Peer)-1])
 		}
 	}
 	return c, nil
 }
 
-// Cost is what a piece of work costs by itself.
+// Cost measures the cost of an operation without a peer.
 func (p Plan) Cost(m Mode, loop Loop) (Spread, error) {
-	n, err := m.Enough(loop, p.Each)
+	n, err := m.CountFor(loop, p.Each)
 	if err != nil {
 		return Spread{}, err
 	}
@@ -69,19 +71,19 @@ func (p Plan) Cost(m Mode, loop Loop) (Spread, error) {
 	return SpreadOf(costs), nil
 }
 
-func (c *Comparison) round(m Mode, counts [2]int, ours, theirs Loop) error {
-	a, err := m.Cost(ours, counts[0])
+func (c *Comparison) round(m Mode, counts [2]int, weir, peer Loop) error {
+	a, err := m.Cost(weir, counts[0])
 	if err != nil {
 		return side(0, err)
 	}
-	b, err := m.Cost(theirs, counts[1])
+	b, err := m.Cost(peer, counts[1])
 	if err != nil {
 		return side(1, err)
 	}
-	c.Ours, c.Theirs, c.Ratio = append(c.Ours, a), append(c.Theirs, b), append(c.Ratio, a/b)
+	c.Weir, c.Peer, c.Ratio = append(c.Weir, a), append(c.Peer, b), append(c.Ratio, a/b)
 	return nil
 }
 
 func side(i int, err error) error {
-	return fmt.Errorf("%s: %w", [...]string{"ours", "theirs"}[i], err)
+	return fmt.Errorf("%s: %w", [...]string{"weir", "peer"}[i], err)
 }

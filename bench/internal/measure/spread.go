@@ -7,25 +7,25 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// Spread is what is known of a figure that was measured several times: its median, and the interval in which
-// the true one lies with a confidence of 95 %, as benchstat has it, without assuming any distribution.
+// Spread summarizes the values of several measurements: the median, and the interval that contains the
+// true median with a confidence of 95 %, as in benchstat. It assumes no distribution.
 type Spread struct {
 	Median, Lo, Hi float64
-	Worst          float64 // the largest of all
+	Worst          float64 // the largest value
 }
 
-// SpreadOf sums up the values. Without any it is zero.
+// SpreadOf summarizes the values. It returns the zero Spread if there are none.
 func SpreadOf(values []float64) Spread {
 	if len(values) == 0 {
 		return Spread{}
 	}
 	s := benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds), 0.95)
 	worst := slices.Max(values)
-	// With fewer than six values there is no such interval, and benchstat's is infinite.
+	// With fewer than six values benchstat returns an infinite interval.
 	return Spread{Median: s.Center, Lo: max(s.Lo, slices.Min(values)), Hi: min(s.Hi, worst), Worst: worst}
 }
 
-// Noise is half of the interval's width by the median.
+// Noise returns half of the width of the interval, divided by the median.
 func (s Spread) Noise() float64 {
 	if s.Median == 0 {
 		return 0

@@ -1,23 +1,23 @@
 package measure
 
-// Verdict says whether a ratio keeps to its bound.
+// Verdict is the result of comparing a ratio with its bound.
 type Verdict string
 
 // The verdicts.
 const (
-	NoBound   Verdict = ""             // there is none: the figure is for information
+	NoBound   Verdict = ""             // the ratio is for information only
 	Reached   Verdict = "reached"      // the median is within the bound
-	Close     Verdict = "within noise" // the median is not, but the bound lies within the noise
-	Missed    Verdict = "MISSED"       // and it does not
-	NotJudged Verdict = "not judged"   // the machine had not two cores to spare
+	Close     Verdict = "within noise" // the median is above the bound by less than the noise
+	Missed    Verdict = "MISSED"       // the median is above the bound by more than the noise
+	NotJudged Verdict = "not judged"   // the machine had no two free cores
 )
 
-// SharedDrift is how far apart the ratios on two threads may lie from one run to the next, whatever the noise within one:
-// it depends on which of the threads gets the word that they share. In eight runs of a day that of "limiter: allowed"
-// lay between 0.50 and 0.65. Serial ratios are held to the noise that is measured in the run.
+// SharedDrift is how far the ratios on two threads may differ between runs, whatever the noise within one
+// run. They depend on which thread gets the shared word. In eight runs on one day the ratio of "limiter:
+// allowed" was between 0.50 and 0.65. Serial ratios are judged by the noise measured in the run.
 const SharedDrift = 0.2
 
-// Judge compares the ratio with the bound, where 0 is none.
+// Judge compares the ratio with the bound. A bound of 0 is no bound.
 func (c Comparison) Judge(bound float64) Verdict {
 	ratio := SpreadOf(c.Ratio)
 	switch {

@@ -2,11 +2,11 @@ package measure
 
 import "math/rand/v2"
 
-// Far is a step that leads through up to a million things in an order that caches do not like. It is a prime.
+// Far is a step that visits up to a million objects in an order with many cache misses. It is a prime.
 const Far = 7919
 
-// Walk returns a loop that visits one of so many things after the other, so many steps from one to the next, and
-// begins anywhere.
+// Walk returns a loop that visits the objects 0 to size−1 in order, step objects at a time, from a random
+// start.
 func Walk(size, step int, visit func(i int) (right bool)) Loop {
 	return func(n int) (right int) {
 		i := rand.IntN(size)

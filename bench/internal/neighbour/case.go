@@ -46,7 +46,7 @@ const (
 // Run measures the case, one turn of a pair for about as long as each.
 func (c Case) Run(each time.Duration) (cost Cost, err error) {
 	loops := c.Make(pairs + far + 1)
-	n, err := measure.Serial.Enough(loops[0], each)
+	n, err := measure.Serial.CountFor(loops[0], each)
 	if err != nil {
 		return cost, err
 	}
@@ -71,7 +71,7 @@ func together(n int, loops []measure.Loop, steps int) (measure.Spread, error) {
 	for i := range pairs {
 		var pair []float64
 		for range turns {
-			ns, err := measure.Together(n, loops[i], loops[i+steps])
+			ns, err := measure.RunTogether(n, loops[i], loops[i+steps])
 			if err != nil {
 				return measure.Spread{}, err
 			}

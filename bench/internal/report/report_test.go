@@ -20,7 +20,7 @@ import (
 // turns are ten turns in which ours cost a, and theirs b.
 func turns(a, b float64) (c measure.Comparison) {
 	for range 10 {
-		c.Ours, c.Theirs, c.Ratio = append(c.Ours, a), append(c.Theirs, b), append(c.Ratio, a/b)
+		c.Weir, c.Peer, c.Ratio = append(c.Weir, a), append(c.Peer, b), append(c.Ratio, a/b)
 	}
 	return c
 }
@@ -29,8 +29,8 @@ func turns(a, b float64) (c measure.Comparison) {
 func outcome(name string, bound, a, b float64) compare.Outcome {
 	o := compare.Outcome{Row: rows.Row{
 		Name: name, Serial: bound, Threads: bound, Why: "they do less",
-		Ours: rows.Side{Name: "Ours.Do", Does: "all"}, Theirs: rows.Side{Name: "Theirs.Do", Does: "some"},
-	}, Modes: measure.Modes(), Allocs: compare.Allocs{Theirs: 14}}
+		Weir: rows.Side{Name: "Weir.Do", Does: "all"}, Peer: rows.Side{Name: "Peer.Do", Does: "some"},
+	}, Modes: measure.Modes(), Allocs: compare.Allocs{Peer: 14}}
 	for range o.Modes {
 		o.In = append(o.In, turns(a, b))
 	}
@@ -45,8 +45,8 @@ func results() report.Results {
 		Outcomes: []compare.Outcome{outcome("kept", 0.5, 40, 100), outcome("lost", 0.5, 60, 100), outcome("slow", 0, 60, 30)},
 		Fleet: []compare.Outcome{{
 			Row: rows.Row{
-				Name: "asked", Crowd: 0.5, Horde: 0.5, Why: "a round trip",
-				Ours: rows.Side{Name: "Ours.Ask", Does: "at once"}, Theirs: rows.Side{Name: "Theirs.Ask", Does: "one by one"},
+				Name: "asked", Goroutines8: 0.5, Goroutines64: 0.5, Why: "a round trip",
+				Weir: rows.Side{Name: "Weir.Ask", Does: "at once"}, Peer: rows.Side{Name: "Peer.Ask", Does: "one by one"},
 			},
 			Modes: rows.FleetModes(), In: []measure.Comparison{turns(40_000, 20_000), turns(8_000, 20_000), turns(12_000, 20_000)},
 		}},
@@ -82,8 +82,8 @@ func TestResultsHoldEveryFigure(t *testing.T) {
 		"| comparison | 1 at once: ours / theirs a second | ratio | bound | 8 at once: ours / theirs a second | ratio | bound |",
 		"| asked | 25000 / 50000 | 2 ±0% |  | 125000 / 50000 | 0.4 ±0% | 0.50 | 83300 / 50000 | 0.6 ±0% | 0.50, MISSED |",
 		"- asked: a round trip.",
-		"| asked | `Ours.Ask`: at once | `Theirs.Ask`: one by one | a round trip |",
-		"| kept | `Ours.Do`: all | `Theirs.Do`: some | they do less |",
+		"| asked | `Weir.Ask`: at once | `Peer.Ask`: one by one | a round trip |",
+		"| kept | `Weir.Do`: all | `Peer.Do`: some | they do less |",
 		"![Things](results/things.svg)",
 		"| flat | 5 | 5 |  | O(1) | 0.00 | agrees |",
 		"| steep | 5 | 50 | 500 | O(1) | 1.00 | DOES NOT AGREE |",

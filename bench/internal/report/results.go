@@ -93,9 +93,9 @@ func comparison(o compare.Outcome) []string {
 	for i, m := range o.Modes {
 		c := o.In[i]
 		ratio := measure.SpreadOf(c.Ratio)
-		costs := figure(measure.SpreadOf(c.Ours).Median) + " / " + figure(measure.SpreadOf(c.Theirs).Median)
+		costs := figure(measure.SpreadOf(c.Weir).Median) + " / " + figure(measure.SpreadOf(c.Peer).Median)
 		switch m {
-		case measure.Crowd:
+		case measure.Goroutines8:
 			cells = append(cells, ratio.String())
 		case measure.Threads:
 			cells = append(cells, costs, fmt.Sprintf("%s (%.2f)", ratio, ratio.Worst), boundAnd(o, i))
@@ -103,7 +103,7 @@ func comparison(o compare.Outcome) []string {
 			cells = append(cells, costs, ratio.String(), boundAnd(o, i))
 		}
 	}
-	return append(cells, fmt.Sprintf("%d / %d", o.Allocs.Ours, o.Allocs.Theirs))
+	return append(cells, fmt.Sprintf("%d / %d", o.Allocs.Weir, o.Allocs.Peer))
 }
 
 // FleetTable is the comparisons of decisions on a Redis.
@@ -115,7 +115,7 @@ func (r Results) FleetTable() string {
 	for _, o := range r.Fleet {
 		cells := []string{o.Name}
 		for i, c := range o.In {
-			cells = append(cells, perSecond(c.Ours)+" / "+perSecond(c.Theirs), measure.SpreadOf(c.Ratio).String(), boundAnd(o, i))
+			cells = append(cells, perSecond(c.Weir)+" / "+perSecond(c.Peer), measure.SpreadOf(c.Ratio).String(), boundAnd(o, i))
 		}
 		t.add(cells...)
 	}
@@ -143,7 +143,7 @@ func boundAnd(o compare.Outcome, i int) string {
 func (r Results) SideTable() string {
 	t := table{words: true, head: []string{"comparison", "ours", "theirs", "to know"}}
 	for _, o := range slices.Concat(r.Outcomes, r.Fleet) {
-		t.add(o.Name, code(o.Ours), code(o.Theirs), o.Why)
+		t.add(o.Name, code(o.Weir), code(o.Peer), o.Why)
 	}
 	return t.String()
 }

@@ -32,7 +32,7 @@ func FloorLines(w io.Writer, f compare.Floor, modes ...measure.Mode) error {
 func Lines(w io.Writer, o compare.Outcome) error {
 	var b strings.Builder
 	for i, m := range o.Modes {
-		ours, theirs, ratio := measure.SpreadOf(o.In[i].Ours), measure.SpreadOf(o.In[i].Theirs), measure.SpreadOf(o.In[i].Ratio)
+		ours, theirs, ratio := measure.SpreadOf(o.In[i].Weir), measure.SpreadOf(o.In[i].Peer), measure.SpreadOf(o.In[i].Ratio)
 		fmt.Fprintf(&b, columns, o.Name, m, figure(ours.Median), figure(theirs.Median), ratio, bound(o.Bound(m)), remark(o, i))
 	}
 	_, err := io.WriteString(w, b.String())
@@ -51,11 +51,11 @@ func remark(o compare.Outcome, i int) string {
 	if canary := measure.SpreadOf(o.In[i].Canary).Median; canary > measure.CanaryLimit {
 		words = append(words, fmt.Sprintf("canary %.2f", canary))
 	}
-	if least := measure.SpreadOf(o.In[i].Least).Median; least > 0 {
+	if least := measure.SpreadOf(o.In[i].Minimum).Median; least > 0 {
 		words = append(words, fmt.Sprintf("the machine alone %.2f", least))
 	}
 	if i == 0 && o.Allocs != (compare.Allocs{}) {
-		words = append(words, fmt.Sprintf("%d/%d allocs", o.Allocs.Ours, o.Allocs.Theirs))
+		words = append(words, fmt.Sprintf("%d/%d allocs", o.Allocs.Weir, o.Allocs.Peer))
 	}
 	return strings.Join(words, ", ")
 }

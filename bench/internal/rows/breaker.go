@@ -16,32 +16,32 @@ func breakers() []Row {
 	return []Row{
 		{
 			Name: "breaker: closed, success", Main: true, Serial: 0.32, Threads: 0.45,
-			Ours: breakerDo(oneReading, breaker.Config{}), Theirs: gobreakerExecute(),
+			Weir: breakerDo(oneReading, breaker.Config{}), Peer: gobreakerExecute(),
 			Why: "gobreaker locks twice and reads both clocks twice; it cannot tell slow calls either way",
 		},
 		{
 			Name: "breaker: closed, success, with latency", Main: true, Serial: 0.55, Threads: 0.55, Writes: []Write{Add},
-			Ours: twoReadings, Theirs: gobreakerExecute(),
+			Weir: twoReadings, Peer: gobreakerExecute(),
 			Why: "ours does more: a histogram of all latencies and the slow-call rule",
 		},
 		{
 			Name: "breaker: closed, failure", Main: true, Serial: 0.50, Threads: 0.60, Writes: []Write{Add},
-			Ours: breakerFails(), Theirs: gobreakerFails(),
+			Weir: breakerFails(), Peer: gobreakerFails(),
 			Why: "both judge each failure by the rate in the window",
 		},
 		{
 			Name: "breaker: open", Main: true, Serial: 0.60, Threads: 0.30,
-			Ours: breakerRefuses(), Theirs: gobreakerRefuses(),
+			Weir: breakerRefuses(), Peer: gobreakerRefuses(),
 			Why: "ours looks at the context first, and returns who refused, why and until when; gobreaker looks at none, and returns a bare error",
 		},
 		{
 			Name: "breaker: success, 1 reading, by the clock", Main: true, Serial: 1.8,
-			Ours: breakerDo(oneReading, breaker.Config{}), Theirs: sinceFloor(), Floor: true,
+			Weir: breakerDo(oneReading, breaker.Config{}), Peer: sinceFloor(), Floor: true,
 			Why: "what is above 1 is all that the breaker itself costs",
 		},
 		{
 			Name: "breaker: success, 2 readings, by the clock", Serial: 2.9,
-			Ours: twoReadings, Theirs: sinceFloor(), Floor: true,
+			Weir: twoReadings, Peer: sinceFloor(), Floor: true,
 			Why: "two readings are 2",
 		},
 	}

@@ -19,7 +19,9 @@ import (
 )
 
 // FleetModes lists how many callers ask for decisions on a Redis at once.
-func FleetModes() []measure.Mode { return []measure.Mode{measure.Serial, measure.Crowd, measure.Horde} }
+func FleetModes() []measure.Mode {
+	return []measure.Mode{measure.Serial, measure.Goroutines8, measure.Goroutines64}
+}
 
 // ample is more permits a second, and at once, than anybody takes who asks Redis for each.
 const ample = 1_000_000
@@ -31,33 +33,33 @@ func Fleet(r *Redis) []Row {
 		fleet.TokenBucket{Rate: limiter.PerSecond(ample), Burst: ample}, 0, true, apart)
 	return []Row{
 		{
-			Name: "fleet: token bucket", Crowd: 1 / 1.15, Horde: 1 / 2.,
-			Ours: bucket, Theirs: r.redisRate("GCRA; a call of a script a decision", redis_rate.PerSecond(ample), true, apart),
+			Name: "fleet: token bucket", Goroutines8: 1 / 1.15, Goroutines64: 1 / 2.,
+			Weir: bucket, Peer: r.redisRate("GCRA; a call of a script a decision", redis_rate.PerSecond(ample), true, apart),
 			Why: "both decide by the server's clock; ours says when to come back to the microsecond, and pipelines what many ask for at once",
 		},
 		{
-			Name: "fleet: hot key, leased", Crowd: 1 / 20., Horde: 1 / 20.,
-			Ours:   r.takes("one key; takes up to 1,000 permits from Redis in advance", fleet.TokenBucket{Rate: limiter.PerSecond(100 * ample), Burst: 100 * ample}, 1000, true, together),
-			Theirs: r.redisRate("one key; a call of a script a decision", redis_rate.PerSecond(ample), true, together),
-			Why:    "what was taken in advance is handed out without a round trip; the limit is then kept to the lease, which is stated",
+			Name: "fleet: hot key, leased", Goroutines8: 1 / 20., Goroutines64: 1 / 20.,
+			Weir: r.takes("one key; takes up to 1,000 permits from Redis in advance", fleet.TokenBucket{Rate: limiter.PerSecond(100 * ample), Burst: 100 * ample}, 1000, true, together),
+			Peer: r.redisRate("one key; a call of a script a decision", redis_rate.PerSecond(ample), true, together),
+			Why:  "what was taken in advance is handed out without a round trip; the limit is then kept to the lease, which is stated",
 		},
 		{
-			Name: "fleet: refused key", Crowd: 1 / 20., Horde: 1 / 20.,
-			Ours:   r.takes("one key that is empty; remembers until when", fleet.TokenBucket{Rate: limiter.PerHour(1)}, 0, false, together),
-			Theirs: r.redisRate("one key that is empty; asks Redis each time", redis_rate.PerHour(1), false, together),
-			Why:    "what Redis has refused until a moment need not be asked for again before",
+			Name: "fleet: refused key", Goroutines8: 1 / 20., Goroutines64: 1 / 20.,
+			Weir: r.takes("one key that is empty; remembers until when", fleet.TokenBucket{Rate: limiter.PerHour(1)}, 0, false, together),
+			Peer: r.redisRate("one key that is empty; asks Redis each time", redis_rate.PerHour(1), false, together),
+			Why:  "what Redis has refused until a moment need not be asked for again before",
 		},
 		{
-			Name: "fleet: throttled", Ours: bucket, Theirs: r.throttled(),
+			Name: "fleet: throttled", Weir: bucket, Peer: r.throttled(),
 			Why: "throttled reads, reckons and swaps: two round trips, and again where another was faster",
 		},
 		{
 			Name: "fleet: fixed window, ulule",
-			Ours: r.fixed(), Theirs: r.ulule(),
+			Weir: r.fixed(), Peer: r.ulule(),
 			Why: "ulule's script is an INCR and a PTTL, and its windows begin with a key's first call; ours is the script of all limits, with windows on the clock's grid, looks and refunds, and one call of it a decision",
 		},
 		{
-			Name: "fleet: an EVALSHA of nothing", Floor: true, Ours: bucket, Theirs: r.nothing(),
+			Name: "fleet: an EVALSHA of nothing", Floor: true, Weir: bucket, Peer: r.nothing(),
 			Why: "a round trip and an empty script, one a decision; with many callers ours needs fewer round trips than decisions",
 		},
 	}

@@ -19,12 +19,12 @@ func gates() []Row {
 	return []Row{
 		{
 			Name: "gate: success, 2 readings", Main: true, Serial: 0.40, Threads: 0.50, Writes: []Write{Swap, Count},
-			Ours: gateDo(), Theirs: rateAndGobreaker(),
+			Weir: gateDo(), Peer: rateAndGobreaker(),
 			Why: "ours reads the clock once for limiter and breaker, and once to book a slow call",
 		},
 		{
 			Name: "gate: success, failsafe-go", Main: true, Serial: 0.12, Threads: 0.12, Writes: []Write{Swap, Count},
-			Ours: gateDo(), Theirs: failsafeBoth(),
+			Weir: gateDo(), Peer: failsafeBoth(),
 			Why: "its executor allocates for each call and policy; retries and hedges come for that, which ours has not",
 		},
 	}

@@ -8,7 +8,7 @@ import (
 // Guarded is a cost that must not double unnoticed.
 type Guarded struct {
 	Name              string
-	Ours, Floor, Peer Side
+	Weir, Floor, Peer Side
 	ByFloor, ByPeer   float64 // what ours may cost at most, as a share of each: about 1.6 times what it does
 }
 

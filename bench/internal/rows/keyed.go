@@ -18,11 +18,11 @@ func keyed(keys int) []Row {
 	return []Row{
 		{
 			Name: fmt.Sprintf("keyed, %d live keys: throttled", keys), Main: true, Serial: 0.50,
-			Ours: groupTakes(keys), Theirs: throttledTakes(keys),
+			Weir: groupTakes(keys), Peer: throttledTakes(keys),
 			Why: "what is kept of a key lies anywhere in memory; throttled follows a pointer from its map to each key's word, and looks twice",
 		},
 		{
-			Name: fmt.Sprintf("keyed, %d live keys: sync.Map", keys), Ours: groupTakes(keys), Theirs: syncMapTakes(keys),
+			Name: fmt.Sprintf("keyed, %d live keys: sync.Map", keys), Weir: groupTakes(keys), Peer: syncMapTakes(keys),
 			Why: "a sync.Map of rate.Limiter is what is mostly written by hand; it never forgets a key",
 		},
 	}

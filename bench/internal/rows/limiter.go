@@ -17,27 +17,27 @@ func limiters() []Row {
 	return []Row{
 		{
 			Name: "limiter: allowed", Main: true, Serial: 0.60, Threads: 0.55, Writes: []Write{Swap},
-			Ours: bucketTakes(limiter.PerSecond(1e8)), Theirs: rateAllows(1e8),
+			Weir: bucketTakes(limiter.PerSecond(1e8)), Peer: rateAllows(1e8),
 			Why: "ours answers with five numbers and keeps the rate exactly; x/time/rate answers yes or no, and rounds",
 		},
 		{
 			Name: "limiter: allowed, 10/3 ns a token", Serial: 0.60, Threads: 0.55, Writes: []Write{Swap},
-			Ours: bucketTakes(limiter.PerSecond(3e8)), Theirs: rateAllows(3e8),
+			Weir: bucketTakes(limiter.PerSecond(3e8)), Peer: rateAllows(3e8),
 			Why: "where a token does not take a whole number of nanoseconds, ours converts time by a 128-bit multiplication, and x/time/rate rounds",
 		},
 		{
 			Name: "limiter: refused", Main: true, Serial: 0.50, Threads: 0.30,
-			Ours: bucketRefuses(), Theirs: rateRefuses(),
+			Weir: bucketRefuses(), Peer: rateRefuses(),
 			Why: "a refusal of ours writes nothing; x/time/rate locks",
 		},
 		{
 			Name: "limiter: allowed, by the clock", Main: true, Serial: 1.9,
-			Ours: bucketTakes(limiter.PerSecond(1e8)), Theirs: sinceFloor(), Floor: true,
+			Weir: bucketTakes(limiter.PerSecond(1e8)), Peer: sinceFloor(), Floor: true,
 			Why: "what is above 1 is all that the bucket itself costs",
 		},
 		{
 			Name: "limiter: refused, by the clock", Serial: 1.5,
-			Ours: bucketRefuses(), Theirs: sinceFloor(), Floor: true,
+			Weir: bucketRefuses(), Peer: sinceFloor(), Floor: true,
 			Why: "what is above 1 is all that the bucket itself costs",
 		},
 	}

@@ -19,31 +19,31 @@ func otherBreakers() []Row {
 	ours := breakerDo("rolling 10 × 1 s; one reading of the clock", breaker.Config{})
 	return []Row{
 		{
-			Name: "breaker: closed, failsafe-go's executor", Ours: ours, Theirs: failsafeGet(),
+			Name: "breaker: closed, failsafe-go's executor", Weir: ours, Peer: failsafeGet(),
 			Why: "its executor keeps an execution with attempts and results for each call, on the heap",
 		},
 		{
-			Name: "breaker: open, failsafe-go's executor", Ours: breakerRefuses(), Theirs: failsafeRefuses(),
+			Name: "breaker: open, failsafe-go's executor", Weir: breakerRefuses(), Peer: failsafeRefuses(),
 			Why: "the same, for a refusal",
 		},
 		{
-			Name: "breaker: two-step, failsafe-go over time", Ours: breakerPermits(), Theirs: failsafePermits("time window of 10 slices; no panic safety in this form", timed()),
+			Name: "breaker: two-step, failsafe-go over time", Weir: breakerPermits(), Peer: failsafePermits("time window of 10 slices; no panic safety in this form", timed()),
 			Why: "the form of both that does without a closure",
 		},
 		{
-			Name: "breaker: two-step, failsafe-go over calls", Ours: breakerPermitsOfLast(), Theirs: failsafePermits("the last 100 calls, one bit each; reads no clock", counted()),
+			Name: "breaker: two-step, failsafe-go over calls", Weir: breakerPermitsOfLast(), Peer: failsafePermits("the last 100 calls, one bit each; reads no clock", counted()),
 			Why: "failsafe-go reads no clock here, and a bit a call is all it keeps; ours asks the time for the cooldown, and keeps latency, slow calls and failures of each call",
 		},
 		{
-			Name: "throttle: go-zero's breaker", Ours: throttleRun(), Theirs: goZeroDo(),
+			Name: "throttle: go-zero's breaker", Weir: throttleRun(), Peer: goZeroDo(),
 			Why: "go-zero adds up 40 buckets at each call, and draws a random number",
 		},
 		{
-			Name: "throttle: kratos aegis", Ours: throttleRun(), Theirs: aegisAllow(),
+			Name: "throttle: kratos aegis", Weir: throttleRun(), Peer: aegisAllow(),
 			Why: "aegis adds up 10 buckets at each call",
 		},
 		{
-			Name: "breaker: hystrix-go", Ours: ours, Theirs: hystrixDo(),
+			Name: "breaker: hystrix-go", Weir: ours, Peer: hystrixDo(),
 			Why: "hystrix starts two goroutines for each call, for its timeout; it has not changed since 2018",
 		},
 	}

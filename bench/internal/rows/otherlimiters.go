@@ -23,27 +23,27 @@ func otherLimiters() []Row {
 	ours := bucketTakes(limiter.PerSecond(1e9))
 	return []Row{
 		{
-			Name: "limiter: failsafe-go, smooth", Ours: ours, Theirs: failsafeSmooth(),
+			Name: "limiter: failsafe-go, smooth", Weir: ours, Peer: failsafeSmooth(),
 			Why: "an interval of 1 ns, which is over at each call; it allows no bursts and answers yes or no",
 		},
 		{
-			Name: "limiter: uber ratelimit", Ours: bucketWaits(), Theirs: uberTakes(),
+			Name: "limiter: uber ratelimit", Weir: bucketWaits(), Peer: uberTakes(),
 			Why: "Take is its only verb, and waits; an interval of 1 ns, which is over at each call",
 		},
 		{
-			Name: "limiter: juju", Ours: ours, Theirs: jujuTakes(),
+			Name: "limiter: juju", Weir: ours, Peer: jujuTakes(),
 			Why: "a token bucket of ticks, under a mutex",
 		},
 		{
-			Name: "keyed, one key: throttled", Ours: groupTakes(1), Theirs: throttledTakes(1),
+			Name: "keyed, one key: throttled", Weir: groupTakes(1), Peer: throttledTakes(1),
 			Why: "throttled reads and swaps through its store: two looks at the map",
 		},
 		{
-			Name: "keyed, one key: sethvargo", Ours: groupTakes(1), Theirs: sethvargoTakes(),
+			Name: "keyed, one key: sethvargo", Weir: groupTakes(1), Peer: sethvargoTakes(),
 			Why: "a fixed window of an hour: no time is converted, and no RetryAfter told",
 		},
 		{
-			Name: "keyed, one key: ulule", Ours: groupTakes(1), Theirs: ululeTakes(),
+			Name: "keyed, one key: ulule", Weir: groupTakes(1), Peer: ululeTakes(),
 			Why: "a fixed window of an hour, under a lock a key, where ours is one a shard; makes the key's full name at each call",
 		},
 	}

@@ -4,15 +4,15 @@ import "github.com/weir-go/weir/bench/internal/measure"
 
 // Row is one comparison.
 type Row struct {
-	Name         string
-	Ours, Theirs Side
-	Serial       float64 // the most that ours may cost, as a share of theirs; 0 where the row is for information
-	Threads      float64 // the same on two threads
-	Crowd, Horde float64 // the same with many goroutines
-	Writes       []Write // those of a call of ours to words that all threads share; none where that is not asked
-	Floor        bool    // theirs is the bare machine, and no library
-	Main         bool    // belongs to the quick table too
-	Why          string  // what the figures do not tell: where the two differ, or why theirs is faster
+	Name                      string
+	Weir, Peer                Side
+	Serial                    float64 // the most that ours may cost, as a share of theirs; 0 where the row is for information
+	Threads                   float64 // the same on two threads
+	Goroutines8, Goroutines64 float64 // the same with many goroutines
+	Writes                    []Write // those of a call of ours to words that all threads share; none where that is not asked
+	Floor                     bool    // theirs is the bare machine, and no library
+	Main                      bool    // belongs to the quick table too
+	Why                       string  // what the figures do not tell: where the two differ, or why theirs is faster
 }
 
 // Bound is the row's bound in a mode, 0 where it has none.
@@ -22,16 +22,16 @@ func (r Row) Bound(m measure.Mode) float64 {
 		return r.Serial
 	case measure.Threads:
 		return r.Threads
-	case measure.Crowd:
-		return r.Crowd
+	case measure.Goroutines8:
+		return r.Goroutines8
 	default:
-		return r.Horde
+		return r.Goroutines64
 	}
 }
 
-// Least is the machine's part of ours: to write those words, with a reading of the clock before each. It is nil where
+// Minimum is the machine's part of ours: to write those words, with a reading of the clock before each. It is nil where
 // that is not asked.
-func (r Row) Least() measure.Loop {
+func (r Row) Minimum() measure.Loop {
 	if len(r.Writes) == 0 {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 
 func TestEverySideDoesItsWork(t *testing.T) {
 	for _, row := range rows.All(1000) {
-		for _, side := range []rows.Side{row.Ours, row.Theirs} {
+		for _, side := range []rows.Side{row.Weir, row.Peer} {
 			loop := side.Make()
 			for _, m := range measure.Modes() {
 				_, err := m.Cost(loop, 2000)
@@ -30,7 +30,7 @@ func TestEverySideOnARedisDoesItsWork(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Stop()) }()
 	for _, row := range rows.Fleet(r) {
-		for _, side := range []rows.Side{row.Ours, row.Theirs} {
+		for _, side := range []rows.Side{row.Weir, row.Peer} {
 			loop := side.Make()
 			for _, m := range rows.FleetModes() {
 				_, err := m.Cost(loop, 500)
@@ -46,7 +46,7 @@ func TestNoSideDoesItsWorkWithoutItsRedis(t *testing.T) {
 	require.NoError(t, err)
 	var loops []measure.Loop
 	for _, row := range rows.Fleet(r)[:1] {
-		loops = append(loops, row.Ours.Make(), row.Theirs.Make())
+		loops = append(loops, row.Weir.Make(), row.Peer.Make())
 	}
 	require.NoError(t, r.Stop())
 	for _, loop := range loops {
@@ -66,7 +66,7 @@ func TestOursAllocateNothingWhereThereIsABound(t *testing.T) {
 		if row.Serial == 0 {
 			continue // for information, and so is what it allocates
 		}
-		require.Zerof(t, measure.Allocs(row.Ours.Make(), 1000), "%s: %s", row.Name, row.Ours.Name)
+		require.Zerof(t, measure.Allocs(row.Weir.Make(), 1000), "%s: %s", row.Name, row.Weir.Name)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestEveryRowSaysWhatBothSidesDoAndWhy(t *testing.T) {
 	for _, row := range append(rows.All(1000), rows.Fleet(nil)...) {
 		require.False(t, names[row.Name], row.Name)
 		names[row.Name] = true
-		for _, text := range []string{row.Name, row.Why, row.Ours.Name, row.Ours.Does, row.Theirs.Name, row.Theirs.Does} {
+		for _, text := range []string{row.Name, row.Why, row.Weir.Name, row.Weir.Does, row.Peer.Name, row.Peer.Does} {
 			require.NotEmpty(t, text, row.Name)
 		}
 		if row.Main {
@@ -115,8 +115,8 @@ func TestBounds(t *testing.T) {
 	// Those on a Redis ask for so many times as many decisions a second, with 8 and with 64 callers.
 	times := map[string][2]float64{}
 	for _, row := range rows.Fleet(nil) {
-		if row.Crowd > 0 || row.Horde > 0 {
-			times[row.Name] = [2]float64{row.Bound(measure.Crowd), row.Bound(measure.Horde)}
+		if row.Goroutines8 > 0 || row.Goroutines64 > 0 {
+			times[row.Name] = [2]float64{row.Bound(measure.Goroutines8), row.Bound(measure.Goroutines64)}
 		}
 	}
 	require.Equal(t, map[string][2]float64{
@@ -130,7 +130,7 @@ func TestBounds(t *testing.T) {
 func TestTheMachinesPartIsDone(t *testing.T) {
 	asked := 0
 	for _, row := range rows.All(1000) {
-		least := row.Least()
+		least := row.Minimum()
 		if least == nil {
 			continue
 		}

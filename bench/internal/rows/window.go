@@ -9,8 +9,8 @@ import (
 func windows() []Row {
 	const why = "the floor counts for ever; ours also looks whether a bucket is over"
 	return []Row{
-		{Name: "window: Counter.Add", Main: true, Serial: 1.25, Ours: counterAdds(), Theirs: sinceAndAdd(), Floor: true, Why: why},
-		{Name: "window: Calls.Record", Serial: 1.25, Ours: callsRecord(), Theirs: sinceAndAdd(), Floor: true, Why: why},
+		{Name: "window: Counter.Add", Main: true, Serial: 1.25, Weir: counterAdds(), Peer: sinceAndAdd(), Floor: true, Why: why},
+		{Name: "window: Calls.Record", Serial: 1.25, Weir: callsRecord(), Peer: sinceAndAdd(), Floor: true, Why: why},
 	}
 }
 
@@ -44,7 +44,7 @@ func callsRecord() Side {
 // floors compares ours with nothing but the machine's parts; they have no bounds.
 func floors() []Row {
 	return []Row{
-		{Name: "floor: time.Since by time.Now", Ours: sinceFloor(), Theirs: nowFloor(), Floor: true, Why: "why everything here keeps an epoch"},
-		{Name: "floor: atomic add by mutex", Ours: addFloor(), Theirs: mutexFloor(), Floor: true, Why: "why everything here that can does without a lock"},
+		{Name: "floor: time.Since by time.Now", Weir: sinceFloor(), Peer: nowFloor(), Floor: true, Why: "why everything here keeps an epoch"},
+		{Name: "floor: atomic add by mutex", Weir: addFloor(), Peer: mutexFloor(), Floor: true, Why: "why everything here that can does without a lock"},
 	}
 }

@@ -82,7 +82,7 @@ const parts = 7
 
 // quickest is nanoseconds for one piece of the loop's work.
 func (t timer) quickest(loop measure.Loop) (float64, error) {
-	n, err := measure.Serial.Enough(loop, t.each/parts)
+	n, err := measure.Serial.CountFor(loop, t.each/parts)
 	if err != nil {
 		return 0, err
 	}
