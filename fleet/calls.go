@@ -10,7 +10,7 @@ import (
 )
 
 // counted is anything that counts its calls.
-type counted interface{ Totals() window.Totals }
+type totaler interface{ Totals() window.Totals }
 
 // Calls is a window of the calls of all nodes of a fleet. Each node counts its own calls in its own
 // memory, and knows what all of them have counted.
@@ -59,16 +59,16 @@ type Calls struct {
 	config  CallsConfig
 	epoch   time.Time
 	series  callsSeries
-	outlook atomic.Pointer[outlook]
+	current atomic.Pointer[snapshot]
 	running sync.Mutex // held by Run
 
-	mu      sync.Mutex
-	ledger  ledger
-	sources []source
-	flushes int64         // round trips that Redis answered
-	failed  int64         // round trips that failed
-	err     error         // of the latest round trip
-	learnt  time.Duration // when the latest flush was sent that was answered
+	mu         sync.Mutex
+	state      nodeState
+	sources    []source
+	flushes    int64         // round trips that Redis answered
+	failed     int64         // round trips that failed
+	lastErr    error         // of the latest round trip
+	answeredAt time.Duration // when the latest flush was sent that was answered
 }
 
 // NewCalls makes a window that all nodes share which give it the same name, Span and
@@ -76,10 +76,10 @@ type Calls struct {
 // c.Validate if there is one, where the name is empty or has braces, and where there
 // is no link.
 func NewCalls(l *Link, name string, c CallsConfig) *Calls {
-	c = c.must(l, name)
+	c = c.mustValidate(l, name)
 	calls := &Calls{
 		name: name, link: l, config: c, key: c.key(l.prefix, name), epoch: time.Now(), series: newCallsSeries(name),
-		ledger: newLedger(c),
+		state: newNodeState(c),
 	}
 	calls.publish(0)
 	return calls
@@ -91,7 +91,7 @@ func NewCalls(l *Link, name string, c CallsConfig) *Calls {
 func (c *Calls) Follow(sources ...interface{ Totals() window.Totals }) {
 	var more []source
 	for _, s := range sources {
-		more = append(more, source{s, rowOf(window.Counts(s.Totals()))})
+		more = append(more, source{s, callCountsOf(window.Counts(s.Totals()))})
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,15 +104,15 @@ func (c *Calls) Follow(sources ...interface{ Totals() window.Totals }) {
 // takes no lock and asks nobody. ConsecutiveFailures is 0. It fits
 // breaker.Config.SharedCounts, which a closed breaker asks at each result of its own: so one
 // with no calls stays closed until it has some.
-func (c *Calls) Counts() window.Counts { return c.outlook.Load().window(c.now()).counts() }
+func (c *Calls) Counts() window.Counts { return c.current.Load().windowAt(c.now()).windowCounts() }
 
 // Totals returns the calls of the whole fleet since this node began: all of its own,
 // and those of the others that it has learnt of since its first answer from Redis.
 // Every figure only grows. After a gap longer than the window it goes on with what is
 // in the window: old news is left out. It takes no lock. ConsecutiveFailures is 0.
 func (c *Calls) Totals() window.Totals {
-	o := c.outlook.Load()
-	return window.Totals(o.own().plus(o.others).counts())
+	o := c.current.Load()
+	return window.Totals(o.ownCalls().plus(o.others).windowCounts())
 }
 
 // Forget leaves the calls that have ended so far, on whichever node, out of this
@@ -123,12 +123,12 @@ func (c *Calls) Totals() window.Totals {
 // A breaker judges anew when it has closed, so evidence from before must not count:
 // call Forget from its OnChange.
 func (c *Calls) Forget() {
-	own := c.outlook.Load().own()
+	own := c.current.Load().ownCalls()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
-	c.ledger.capture(now, own)
-	c.ledger.forget(now)
+	c.state.capture(now, own)
+	c.state.forget(now)
 	c.publish(now)
 }
 
@@ -136,12 +136,12 @@ func (c *Calls) Forget() {
 func (c *Calls) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.err
+	return c.lastErr
 }
 
 func (c *Calls) now() time.Duration { return time.Since(c.epoch) }
 
 // publish makes the outlook anew. The lock is held.
 func (c *Calls) publish(now time.Duration) {
-	c.outlook.Store(c.ledger.outlook(now, c.sources))
+	c.current.Store(c.state.snapshot(now, c.sources))
 }

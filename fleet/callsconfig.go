@@ -72,7 +72,7 @@ func (c CallsConfig) width() time.Duration {
 // keep is how long Redis remembers a window, or a node, that nobody writes to. A node that
 // has not heard for half of it what became of a flush gives that up, so it never sends
 // it to a server that has forgotten the flush's number.
-func (c CallsConfig) keep() time.Duration { return 2*c.Span + 2*time.Hour }
+func (c CallsConfig) lifetime() time.Duration { return 2*c.Span + 2*time.Hour }
 
 // key is where Redis keeps the window. Windows of other shapes have other keys, for their
 // buckets do not fit together.
@@ -80,7 +80,7 @@ func (c CallsConfig) key(prefix, name string) string {
 	return fmt.Sprintf("%scalls:{%s}:%s/%d", prefix, tag(name), c.Span, c.Buckets)
 }
 
-func (c CallsConfig) must(l *Link, name string) CallsConfig {
+func (c CallsConfig) mustValidate(l *Link, name string) CallsConfig {
 	err := errors.Join(validateName(name), c.Validate())
 	if l == nil {
 		err = errors.Join(errors.New("fleet: the link is nil"), err)

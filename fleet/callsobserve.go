@@ -24,11 +24,11 @@ func newCallsSeries(name string) callsSeries {
 // that those of all nodes add up; size and ratio are the fleet's. The ratio of no
 // calls is left out.
 func (c *Calls) Observe(yield func(*stat.Series, float64) bool) {
-	o := c.outlook.Load()
+	o := c.current.Load()
 	c.mu.Lock()
-	late, flushes, failed, lag := c.ledger.late, c.flushes, c.failed, c.now()-c.learnt
+	late, flushes, failed, lag := c.state.late, c.flushes, c.failed, c.now()-c.answeredAt
 	c.mu.Unlock()
-	own, now := o.own(), o.window(c.now()).counts()
+	own, now := o.ownCalls(), o.windowAt(c.now()).windowCounts()
 	for i, n := range [4]int64{own[0], own[1], own[4], own[5]} {
 		if !yield(c.series.events[i], float64(n)) {
 			return

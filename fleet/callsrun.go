@@ -62,10 +62,10 @@ func (c *Calls) tick(ctx context.Context, due chan<- struct{}) {
 }
 
 func (c *Calls) capture() {
-	own := c.outlook.Load().own() // before the lock: it calls what is followed
+	own := c.current.Load().ownCalls() // before the lock: it calls what is followed
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
-	c.ledger.capture(now, own)
+	c.state.capture(now, own)
 	c.publish(now)
 }

@@ -33,7 +33,7 @@ func (c cellLimit) validate() error {
 }
 
 func (c cellLimit) validateInterval() error {
-	interval := newCell(c).interval
+	interval := newCellMath(c).interval
 	if interval == 0 {
 		return fmt.Errorf("fleet: Count is %d, must be at most one a nanosecond, %d", c.Count, c.Period)
 	}
@@ -43,38 +43,38 @@ func (c cellLimit) validateInterval() error {
 	return nil
 }
 
-func (c cellLimit) compile() (term, error) {
+func (c cellLimit) compile() (scopedLimit, error) {
 	if err := c.validate(); err != nil {
-		return term{}, err
+		return scopedLimit{}, err
 	}
 	bucket := TokenBucket{Rate: limiter.Per(float64(c.Count), c.Period), Burst: c.MaxBurst + 1}
-	return term{rule: cellRule{cellLimit: c, bucketRule: bucket.rule()}}, nil
+	return scopedLimit{limitSpec: cellSpec{cellLimit: c, bucketSpec: bucket.spec()}}, nil
 }
 
 // cellRule is a cellLimit, and the bucket of its rate for the policies and among other limits.
-type cellRule struct {
+type cellSpec struct {
 	cellLimit
-	bucketRule
+	bucketSpec
 }
 
 // cell is the arithmetic of redis-cell.
-type cell struct {
-	command   [3]any        // as CL.THROTTLE takes it: max_burst, count, period
-	interval  time.Duration // between two permits
-	tolerance time.Duration // for so many as can be taken at once
-	limit     int64
+type cellMath struct {
+	moduleArgs [3]any        // as CL.THROTTLE takes it: max_burst, count, period
+	interval   time.Duration // between two permits
+	tolerance  time.Duration // for so many as can be taken at once
+	limit      int64
 }
 
-func newCell(c cellLimit) cell {
+func newCellMath(c cellLimit) cellMath {
 	seconds := int64(c.Period / time.Second)
-	r := cell{command: [3]any{c.MaxBurst, c.Count, seconds}, limit: int64(c.MaxBurst) + 1}
+	r := cellMath{moduleArgs: [3]any{c.MaxBurst, c.Count, seconds}, limit: int64(c.MaxBurst) + 1}
 	r.interval = time.Duration(float64(seconds) * 1e9 / float64(c.Count))
 	r.tolerance = r.interval * time.Duration(r.limit)
 	return r
 }
 
 // remaining is how many permits can be taken while the tolerance is above what is owed by room.
-func (c cell) remaining(room time.Duration) int64 {
+func (c cellMath) remainingAt(room time.Duration) int64 {
 	if room <= -c.interval {
 		return 0
 	}

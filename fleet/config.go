@@ -64,9 +64,9 @@ const (
 )
 
 // compile returns the limits, ready for the scripts, or an error that names the faults of all.
-func (c Config) compile() ([]term, error) {
+func (c Config) compile() ([]scopedLimit, error) {
 	var faults []error
-	terms := make([]term, 0, len(c.Limits))
+	terms := make([]scopedLimit, 0, len(c.Limits))
 	for i, limit := range c.Limits {
 		if limit == nil {
 			faults = append(faults, fmt.Errorf("fleet: Limits[%d] is nil, must be given", i))
@@ -74,13 +74,13 @@ func (c Config) compile() ([]term, error) {
 		}
 		t, err := limit.compile()
 		faults = append(faults, err)
-		if t.place = i; len(c.Limits) > 1 {
-			t.suffix = ":" + strconv.Itoa(i)
+		if t.index = i; len(c.Limits) > 1 {
+			t.keySuffix = ":" + strconv.Itoa(i)
 		}
-		if t.scope >= firstScope {
+		if t.scope >= firstCustomScope {
 			t.scope += i
 		}
-		if t.by != nil && c.MaxLease != 0 {
+		if t.sharedBy != nil && c.MaxLease != 0 {
 			faults = append(faults, fmt.Errorf("fleet: MaxLease is %d, must be 0 where Limits[%d] is Shared", c.MaxLease, i))
 		}
 		terms = append(terms, t)

@@ -37,7 +37,7 @@ const (
 	faultMoved       = "moved"       // the slot is on another server, and the client does not follow; matches ErrServer where INFO says so
 	faultOutOfMemory = "oom"         // its memory is full
 	faultBusy        = "busy"        // it runs some other script, has too many clients, or lacks replicas
-	faultTrouble     = "server"      // any other error
+	faultOther       = "server"      // any other error
 
 	faultForeign = "foreign" // matches ErrForeign
 	faultTooOld  = "version" // matches ErrServer
@@ -47,7 +47,7 @@ const (
 
 // faults are all of them, for the metrics.
 var faults = []string{
-	faultTimeout, faultConnection, faultBreakerOpen, faultLoading, faultReadOnly, faultMasterDown, faultClusterDown, faultMoved, faultOutOfMemory, faultBusy, faultTrouble,
+	faultTimeout, faultConnection, faultBreakerOpen, faultLoading, faultReadOnly, faultMasterDown, faultClusterDown, faultMoved, faultOutOfMemory, faultBusy, faultOther,
 	faultForeign, faultTooOld, faultDenied, faultNoTLS,
 }
 
@@ -82,7 +82,7 @@ var faultText = map[string]string{
 	faultMoved:       "part of a cluster, and the client is not one for clusters",
 	faultOutOfMemory: "out of memory",
 	faultBusy:        "busy",
-	faultTrouble:     "an error of the server",
+	faultOther:       "an error of the server",
 	faultForeign:     "the key holds something else",
 	faultTooOld:      "older than version 6",
 	faultDenied:      "access denied",
@@ -170,17 +170,17 @@ func faultOf(err error) string {
 
 // faultOfReply is what an error of the server means.
 func faultOfReply(text string) string {
-	text = bare(text)
+	text = trimErrorPrefix(text)
 	for _, known := range replies {
 		if strings.HasPrefix(text, known.prefix) {
 			return known.fault
 		}
 	}
-	return faultTrouble
+	return faultOther
 }
 
 // bare is an error of the server without what stands before it. Redis 6 puts what a script met behind "ERR Error running script (…): ".
-func bare(text string) string {
+func trimErrorPrefix(text string) string {
 	const met = "@user_script"
 	if at := strings.LastIndex(text, met); at >= 0 && strings.HasPrefix(text, "ERR Error running script") {
 		text = strings.TrimLeft(text[at+len(met):], ": 0123456789")

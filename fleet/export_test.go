@@ -10,11 +10,11 @@ import (
 
 // TakeAt is Take at a given time.
 func (l *Limiter) TakeAt(ctx context.Context, at time.Time, key string, n int) (Result, error) {
-	each, err := l.inTurn(ctx, targetOf(key), max(n, 0), at)
+	each, err := l.takeFromAll(ctx, newRequestKey(key), max(n, 0), at)
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Result: negative(joined(each).Result, n), From: FromServer}, nil
+	return Result{Result: refuseNegative(combineResults(each).Result, n), From: FromServer}, nil
 }
 
 // GiveBackAt is Refund at a given time.
@@ -29,7 +29,7 @@ func (l *Limiter) GiveBackAged(ctx context.Context, at time.Time, age time.Durat
 
 // EachAt is TakeEach at a given time.
 func (l *Limiter) EachAt(ctx context.Context, at time.Time, key string, n int) ([]limiter.Result, error) {
-	each, err := l.inTurn(ctx, targetOf(key), n, at)
+	each, err := l.takeFromAll(ctx, newRequestKey(key), n, at)
 	var results []limiter.Result
 	for _, r := range each {
 		results = append(results, r.Result)
@@ -39,28 +39,28 @@ func (l *Limiter) EachAt(ctx context.Context, at time.Time, key string, n int) (
 
 // StateKeys are where Redis has what was taken of a key.
 func (l *Limiter) StateKeys(key string) []string {
-	return l.parts[0].store.stateKeys(targetOf(key))
+	return l.groups[0].backend.stateKeys(newRequestKey(key))
 }
 
 func (l *Limiter) giveBackAt(ctx context.Context, at time.Time, age time.Duration, key string, n int) error {
 	var faults []error
-	for _, p := range l.parts {
-		if err := p.store.giveBack(ctx, targetOf(key), n, age, at); err != nil {
+	for _, p := range l.groups {
+		if err := p.backend.refund(ctx, newRequestKey(key), n, age, at); err != nil {
 			faults = append(faults, err)
 		}
 	}
-	return together(faults)
+	return joinErrors(faults)
 }
 
 // CellAt is Take at a given time, for a limit of rediscell that need not be valid.
 func (l *Link) CellAt(ctx context.Context, at time.Time, limit Limit, key string, n int) (limiter.Result, error) {
-	s := cellStore{namespace: namespace{link: l, name: "replay"}, cell: newCell(limit.(cellLimit))}
-	return s.decide(ctx, targetOf(key), n, at)
+	s := cellBackend{namespace: namespace{link: l, name: "replay"}, cellMath: newCellMath(limit.(cellLimit))}
+	return s.take(ctx, newRequestKey(key), n, at)
 }
 
 // RedisKey is where Redis has a key of CellAt.
 func (l *Link) RedisKey(key string) string {
-	return namespace{link: l, name: "replay"}.base(tag(key))
+	return namespace{link: l, name: "replay"}.keyBase(tag(key))
 }
 
 // TokenCost is what a token costs in µs: whole + part/parts.
@@ -86,7 +86,7 @@ const (
 	FaultMoved       = faultMoved
 	FaultOutOfMemory = faultOutOfMemory
 	FaultBusy        = faultBusy
-	FaultTrouble     = faultTrouble
+	FaultTrouble     = faultOther
 	FaultForeign     = faultForeign
 	FaultTooOld      = faultTooOld
 	FaultDenied      = faultDenied

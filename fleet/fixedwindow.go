@@ -35,14 +35,14 @@ func validateWindow(limit int, span time.Duration) error {
 	return errors.Join(faults...)
 }
 
-func (f FixedWindow) compile() (term, error) {
-	return term{rule: fixedRule{f}}, validateWindow(f.Limit, f.Window)
+func (f FixedWindow) compile() (scopedLimit, error) {
+	return scopedLimit{limitSpec: fixedWindowSpec{f}}, validateWindow(f.Limit, f.Window)
 }
 
-type fixedRule struct{ FixedWindow }
+type fixedWindowSpec struct{ FixedWindow }
 
-func (r fixedRule) kind() string                   { return "fixedwindow" }
-func (r fixedRule) keys(base string) []string      { return []string{base} }
-func (r fixedRule) numbers() []any                 { return []any{r.Limit, r.Window.Microseconds()} }
-func (r fixedRule) most() int                      { return r.Limit }
-func (r fixedRule) pace() (float64, time.Duration) { return float64(r.Limit), r.Window }
+func (r fixedWindowSpec) scriptName() string                    { return "fixedwindow" }
+func (r fixedWindowSpec) redisKeys(base string) []string        { return []string{base} }
+func (r fixedWindowSpec) scriptArgs() []any                     { return []any{r.Limit, r.Window.Microseconds()} }
+func (r fixedWindowSpec) maxTake() int                          { return r.Limit }
+func (r fixedWindowSpec) longRunRate() (float64, time.Duration) { return float64(r.Limit), r.Window }

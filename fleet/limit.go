@@ -13,73 +13,73 @@ import (
 type Limit interface {
 	// compile returns the limit as the scripts know it, with the defaults filled in, or an error
 	// that names all faults.
-	compile() (term, error)
+	compile() (scopedLimit, error)
 }
 
 // rule is a limit as the scripts know it.
-type rule interface {
+type limitSpec interface {
 	// kind is its name there.
-	kind() string
+	scriptName() string
 	// keys are those of a user, given what all of them begin with. What was taken is in the first.
-	keys(base string) []string
+	redisKeys(base string) []string
 	// numbers are what the script needs to know.
-	numbers() []any
+	scriptArgs() []any
 	// most is how many permits can be taken at once.
-	most() int
+	maxTake() int
 	// pace is at which rate permits come, in the long run.
-	pace() (events float64, per time.Duration)
+	longRunRate() (events float64, per time.Duration)
 }
 
 // term is a rule, and the keys that it is about.
-type term struct {
-	rule
-	by     func(key string) string // what is counted together; nil for each key by itself
-	scope  int                     // the same for terms that count the same keys together; 0 for each by itself
-	suffix string                  // of its keys in Redis
-	place  int                     // in Config.Limits
+type scopedLimit struct {
+	limitSpec
+	sharedBy  func(key string) string // what is counted together; nil for each key by itself
+	scope     int                     // the same for terms that count the same keys together; 0 for each by itself
+	keySuffix string                  // of its keys in Redis
+	index     int                     // in Config.Limits
 }
 
 // tag is what stands in Redis for that which the term counts for a key.
-func (t term) tag(k target) string {
-	if t.by == nil {
+func (t scopedLimit) tagFor(k requestKey) string {
+	if t.sharedBy == nil {
 		return k.tag
 	}
-	return tag(t.by(k.key))
+	return tag(t.sharedBy(k.key))
 }
 
 // target is the key that a request is about.
-type target struct {
+type requestKey struct {
 	key, tag string
-	waiter   *place // of the caller, where it waits in line
+	waiter   *waiter // of the caller, where it waits in line
 }
 
-func targetOf(key string) target { return target{key: key, tag: tag(key)} }
+func newRequestKey(key string) requestKey { return requestKey{key: key, tag: tag(key)} }
 
 // most is how many permits can be taken at once, of all terms.
-func most(terms []term) int {
+func maxTakeOfAll(terms []scopedLimit) int {
 	least := math.MaxInt
 	for _, t := range terms {
-		least = min(least, t.most())
+		least = min(least, t.maxTake())
 	}
 	return least
 }
 
 // newStore returns the store for terms: that of one kind alone, where it has one, and otherwise the
 // script that knows all kinds.
-func newStore(ns namespace, terms []term) store {
+func newBackend(ns namespace, terms []scopedLimit) backend {
 	if len(terms) == 1 {
-		switch r := terms[0].rule.(type) {
-		case cellRule:
-			if terms[0].suffix == "" && terms[0].by == nil {
-				return &cellStore{namespace: ns, cell: newCell(r.cellLimit)}
+		switch r := terms[0].limitSpec.(type) {
+		case cellSpec:
+			if terms[0].keySuffix == "" && terms[0].sharedBy == nil {
+				return &cellBackend{namespace: ns, cellMath: newCellMath(r.cellLimit)}
 			}
-		case bucketRule:
-			if r.part == 0 {
+		case bucketSpec:
+			if r.numerator == 0 {
 				return newQuickBucket(ns, terms[0], r)
 			}
 		}
 	}
-	return newScripted(ns, terms)
+	return newScriptBackend(ns, terms)
 }
 
 // namespace is where a limiter has its keys.
@@ -89,19 +89,19 @@ type namespace struct {
 }
 
 // base is what all Redis keys of a user begin with.
-func (ns namespace) base(tag string) string { return ns.link.prefix + ns.name + ":{" + tag + "}" }
+func (ns namespace) keyBase(tag string) string { return ns.link.prefix + ns.name + ":{" + tag + "}" }
 
 // whole checks that an answer has as many numbers as it should: a proxy or a module may say
 // anything.
-func (ns namespace) whole(reply []int64, err error, numbers int) error {
+func (ns namespace) checkLength(reply []int64, err error, numbers int) error {
 	if err == nil && len(reply) != numbers {
-		return &StoreError{link: ns.link.name, Fault: faultTrouble}
+		return &StoreError{link: ns.link.name, Fault: faultOther}
 	}
 	return err
 }
 
 // join is the answer of all limits together.
-func join(results []limiter.Result) limiter.Result {
+func combine(results []limiter.Result) limiter.Result {
 	all := results[0]
 	for _, r := range results[1:] {
 		all.OK = all.OK && r.OK
@@ -114,7 +114,7 @@ func join(results []limiter.Result) limiter.Result {
 }
 
 // alone is the answer of a limiter's only limit, as a list.
-func alone(r limiter.Result, err error) ([]limiter.Result, error) {
+func asList(r limiter.Result, err error) ([]limiter.Result, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -122,10 +122,10 @@ func alone(r limiter.Result, err error) ([]limiter.Result, error) {
 }
 
 // decided joins the answers of each limit.
-func decided(ctx context.Context, s store, k target, n int, at time.Time) (limiter.Result, error) {
-	results, err := s.each(ctx, k, n, at)
+func takeCombined(ctx context.Context, s backend, k requestKey, n int, at time.Time) (limiter.Result, error) {
+	results, err := s.takeEach(ctx, k, n, at)
 	if err != nil {
 		return limiter.Result{}, err
 	}
-	return join(results), nil
+	return combine(results), nil
 }

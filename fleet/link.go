@@ -23,17 +23,17 @@ import (
 // It is a [stat.Source]: the breakers' figures, by the name of the link, and by the address where there are several servers.
 // All methods are safe for concurrent use.
 type Link struct {
-	name    string
-	client  redis.UniversalClient
-	timeout time.Duration
-	prefix  string
-	breaker *breaker.Breaker
-	single  *node // the only server; nil where there are shards
-	shards  *shards
-	dials   *dials
-	failure atomic.Pointer[StoreError] // the latest
-	met     atomic.Bool                // the server has been found to be of use
-	cell    atomic.Bool                // it has redis-cell
+	name            string
+	client          redis.UniversalClient
+	timeout         time.Duration
+	prefix          string
+	breaker         *breaker.Breaker
+	single          *node // the only server; nil where there are shards
+	shards          *shards
+	dialErrors      *dialErrors
+	lastUnavailable atomic.Pointer[StoreError] // the latest
+	serverChecked   atomic.Bool                // the server has been found to be of use
+	hasCell         atomic.Bool                // it has redis-cell
 }
 
 // Connect makes a link to the Redis or Valkey behind the client, stand-alone or a Cluster. The name stands in errors and metrics.
@@ -51,13 +51,13 @@ func Connect(ctx context.Context, name string, client redis.UniversalClient, c L
 		return nil, err
 	}
 	l := newLink(name, client, c)
-	err := l.within(ctx, l.prefix+"{}", func(*node, time.Time) (bool, error) { return true, nil })
+	err := l.ask(ctx, l.prefix+"{}", func(*node, time.Time) (bool, error) { return true, nil })
 	e, ok := errors.AsType[*StoreError](err)
 	if !ok {
 		return l, err
 	}
-	if e.Fault == faultTimeout && answersPlainly(ctx, client, l.timeout) {
-		e = &StoreError{link: name, Fault: faultNoTLS, cause: errPlain}
+	if e.Fault == faultTimeout && answersWithoutTLS(ctx, client, l.timeout) {
+		e = &StoreError{link: name, Fault: faultNoTLS, cause: errNoTLS}
 	}
 	if e.final = true; !errors.Is(e, ErrUnavailable) {
 		return nil, e
@@ -78,7 +78,7 @@ func newLink(name string, client redis.UniversalClient, c LinkConfig) *Link {
 	} else {
 		l.single = l.newNode(client, "")
 	}
-	l.dials = watchDials(client)
+	l.dialErrors = watchDialErrors(client)
 	return l
 }
 
@@ -119,7 +119,7 @@ func (l *Link) Breakers() iter.Seq2[string, *breaker.Breaker] {
 // Err returns the latest error that says that a server was unavailable, and nil where none has been since the link was made. It wraps
 // what the client library said. It stays when the server is back.
 func (l *Link) Err() error {
-	if e := l.failure.Load(); e != nil {
+	if e := l.lastUnavailable.Load(); e != nil {
 		return e
 	}
 	return nil
@@ -150,12 +150,12 @@ func (l *Link) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 }
 
 // asking asks a server for numbers by the time at which they are due, and reports whether the caller led those who asked together.
-type asking func(w *pipeline.Writer, due time.Time) (reply []int64, led bool, err error)
+type askFunc func(w *pipeline.Writer, due time.Time) (reply []int64, led bool, err error)
 
 // eval runs a script once. All that is asked of Redis about limits goes through here, decide or call, and nothing of it is sent a
 // second time after it may have been executed.
 func (l *Link) eval(ctx context.Context, s *script, keys []string, args []any) ([]int64, error) {
-	return l.answer(ctx, keys[0], func(w *pipeline.Writer, due time.Time) ([]int64, bool, error) {
+	return l.numbers(ctx, keys[0], func(w *pipeline.Writer, due time.Time) ([]int64, bool, error) {
 		reply, led, err := w.Do(ctx, due, scriptCommand("evalsha", s.sha, keys, args)...)
 		if redis.HasErrorPrefix(err, "NOSCRIPT") { // which says that it was not executed
 			return w.Do(ctx, due, scriptCommand("eval", s.text, keys, args)...)
@@ -166,16 +166,16 @@ func (l *Link) eval(ctx context.Context, s *script, keys []string, args []any) (
 
 // decide is eval for a script that decides for many callers at once.
 func (l *Link) decide(ctx context.Context, d *pipeline.Decision, key string, args ...any) ([]int64, error) {
-	return l.answer(ctx, key, func(w *pipeline.Writer, due time.Time) ([]int64, bool, error) {
+	return l.numbers(ctx, key, func(w *pipeline.Writer, due time.Time) ([]int64, bool, error) {
 		return w.Decide(ctx, due, d, key, args...)
 	})
 }
 
 // call is eval for a command on a key that answers in numbers. An error that says that the server has no such command is returned
 // as it is.
-func (l *Link) call(ctx context.Context, key string, args ...any) ([]int64, error) {
+func (l *Link) command(ctx context.Context, key string, args ...any) ([]int64, error) {
 	var unknown error
-	reply, err := l.answer(ctx, key, func(w *pipeline.Writer, due time.Time) ([]int64, bool, error) {
+	reply, err := l.numbers(ctx, key, func(w *pipeline.Writer, due time.Time) ([]int64, bool, error) {
 		reply, led, err := w.Do(ctx, due, args...)
 		if redis.HasErrorPrefix(err, "unknown command") {
 			unknown, err = err, nil
@@ -189,8 +189,8 @@ func (l *Link) call(ctx context.Context, key string, args ...any) ([]int64, erro
 }
 
 // answer gets an answer from the server that has the key.
-func (l *Link) answer(ctx context.Context, key string, ask asking) (reply []int64, err error) {
-	err = l.within(ctx, key, func(n *node, due time.Time) (led bool, err error) {
+func (l *Link) numbers(ctx context.Context, key string, ask askFunc) (reply []int64, err error) {
+	err = l.ask(ctx, key, func(n *node, due time.Time) (led bool, err error) {
 		reply, led, err = ask(n.writer, due)
 		if err == nil && len(reply) == 1 && reply[0] == -1 {
 			err = &StoreError{link: l.name, Fault: faultForeign}

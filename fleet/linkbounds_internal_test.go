@@ -15,7 +15,7 @@ import (
 func TestServersThatComeAndGoTakeBoundedMemory(t *testing.T) {
 	l := &Link{timeout: defaultTimeout}
 	s := newShards(nil, breaker.NewGroup[string]("shards", breaker.GroupConfig{}))
-	var d dials
+	var d dialErrors
 	client, other := redis.NewClient(&redis.Options{}), redis.NewClient(&redis.Options{})
 	defer func() { require.NoError(t, errors.Join(client.Close(), other.Close())) }()
 	const most = 2000 // as SECURITY.md says
@@ -24,7 +24,7 @@ func TestServersThatComeAndGoTakeBoundedMemory(t *testing.T) {
 		n := s.node(client, l.newNode)
 		require.Same(t, n, s.node(client, l.newNode))
 		require.LessOrEqual(t, len(s.nodes), most)
-		d.book(n.addr, errors.New("refused"))
+		d.record(n.addr, errors.New("refused"))
 		require.LessOrEqual(t, len(d.byAddr), most)
 	}
 	other.Options().Addr = client.Options().Addr

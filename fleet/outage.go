@@ -36,39 +36,39 @@ func (o OnOutage) validate() error {
 // fallback decides by the policy.
 type fallback struct {
 	policy OnOutage
-	terms  []term
-	groups []*limiter.Group[string] // for FailLocal: one for each term
+	limits []scopedLimit
+	local  []*limiter.Group[string] // for FailLocal: one for each term
 	// interval is how long a permit takes to come again, in each group.
-	interval []time.Duration
+	permitInterval []time.Duration
 }
 
 // mostPerNanosecond is the highest rate of a limiter.Group. No caller comes near it.
 const mostPerNanosecond = 4
 
-func newFallback(c Config, terms []term) fallback {
-	f := fallback{policy: c.OnOutage, terms: terms}
+func newFallback(c Config, terms []scopedLimit) fallback {
+	f := fallback{policy: c.OnOutage, limits: terms}
 	if c.OnOutage != FailLocal {
 		return f
 	}
 	for _, t := range terms {
-		events, per := t.pace()
+		events, per := t.longRunRate()
 		share := min(events*c.Share, mostPerNanosecond*float64(per))
-		f.interval = append(f.interval, max(time.Duration(min(float64(per)/share, math.MaxInt64/2)), 1))
-		f.groups = append(f.groups, limiter.NewGroup(limiter.GroupConfig[string]{
-			Rate: limiter.Per(share, per), Burst: max(1, int(math.Floor(float64(t.most())*c.Share))), MaxKeys: c.MaxKeys,
+		f.permitInterval = append(f.permitInterval, max(time.Duration(min(float64(per)/share, math.MaxInt64/2)), 1))
+		f.local = append(f.local, limiter.NewGroup(limiter.GroupConfig[string]{
+			Rate: limiter.Per(share, per), Burst: max(1, int(math.Floor(float64(t.maxTake())*c.Share))), MaxKeys: c.MaxKeys,
 		}))
 	}
 	return f
 }
 
 // each answers a request for n permits, for each term, where Redis may be asked again after a time.
-func (f fallback) each(k target, n int, again time.Duration) []limiter.Result {
-	if f.policy == FailLocal && n >= 0 && n <= most(f.terms) {
-		return f.local(k, n, again)
+func (f fallback) decide(k requestKey, n int, again time.Duration) []limiter.Result {
+	if f.policy == FailLocal && n >= 0 && n <= maxTakeOfAll(f.limits) {
+		return f.takeLocal(k, n, again)
 	}
-	results := make([]limiter.Result, len(f.terms))
-	for i, t := range f.terms {
-		r := limiter.Result{OK: f.policy != FailClosed || n == 0, Limit: t.most()}
+	results := make([]limiter.Result, len(f.limits))
+	for i, t := range f.limits {
+		r := limiter.Result{OK: f.policy != FailClosed || n == 0, Limit: t.maxTake()}
 		switch {
 		case n < 0 || n > r.Limit:
 			r.OK, r.RetryAfter = false, limiter.Never
@@ -83,13 +83,13 @@ func (f fallback) each(k target, n int, again time.Duration) []limiter.Result {
 }
 
 // look answers as each would, and takes nothing.
-func (f fallback) look(k target, n int, again time.Duration) []limiter.Result {
-	if f.policy != FailLocal || n > most(f.terms) {
-		return f.each(k, n, again)
+func (f fallback) peek(k requestKey, n int, again time.Duration) []limiter.Result {
+	if f.policy != FailLocal || n > maxTakeOfAll(f.limits) {
+		return f.decide(k, n, again)
 	}
-	results := make([]limiter.Result, len(f.terms))
-	for i, g := range f.groups {
-		r := f.of(i, g.Get(f.key(i, k)).Take(0), again)
+	results := make([]limiter.Result, len(f.limits))
+	for i, g := range f.local {
+		r := f.localResult(i, g.Get(f.localKey(i, k)).Take(0), again)
 		if r.OK = r.Remaining >= n; !r.OK {
 			r.RetryAfter = again
 		}
@@ -99,12 +99,12 @@ func (f fallback) look(k target, n int, again time.Duration) []limiter.Result {
 }
 
 // local takes from every group, or from none.
-func (f fallback) local(k target, n int, again time.Duration) []limiter.Result {
-	results := make([]limiter.Result, len(f.terms))
-	for i, g := range f.groups {
-		results[i] = f.of(i, g.Get(f.key(i, k)).Take(n), again)
+func (f fallback) takeLocal(k requestKey, n int, again time.Duration) []limiter.Result {
+	results := make([]limiter.Result, len(f.limits))
+	for i, g := range f.local {
+		results[i] = f.localResult(i, g.Get(f.localKey(i, k)).Take(n), again)
 		if !results[i].OK {
-			f.undo(k, n, results, i, again)
+			f.undoLocal(k, n, results, i, again)
 			break
 		}
 	}
@@ -112,32 +112,32 @@ func (f fallback) local(k target, n int, again time.Duration) []limiter.Result {
 }
 
 // undo gives back what the groups before one have granted, and looks at those behind it.
-func (f fallback) undo(k target, n int, results []limiter.Result, refused int, again time.Duration) {
-	for i, g := range f.groups {
+func (f fallback) undoLocal(k requestKey, n int, results []limiter.Result, refused int, again time.Duration) {
+	for i, g := range f.local {
 		if i < refused {
-			g.Get(f.key(i, k)).Refund(n)
+			g.Get(f.localKey(i, k)).Refund(n)
 		}
 		if i != refused {
-			results[i] = f.of(i, g.Get(f.key(i, k)).Take(0), again)
+			results[i] = f.localResult(i, g.Get(f.localKey(i, k)).Take(0), again)
 		}
 	}
 }
 
 // of is the answer of a group as that of a limit. What is more than the share may be had when Redis is back.
-func (f fallback) of(i int, r limiter.Result, again time.Duration) limiter.Result {
-	if r.Limit = f.terms[i].most(); r.RetryAfter == limiter.Never {
+func (f fallback) localResult(i int, r limiter.Result, again time.Duration) limiter.Result {
+	if r.Limit = f.limits[i].maxTake(); r.RetryAfter == limiter.Never {
 		r.RetryAfter = again
 	}
 	return r
 }
 
 // key is a key of a group: a copy, for it may be a part of something large.
-func (f fallback) key(i int, k target) string { return strings.Clone(f.terms[i].tag(k)) }
+func (f fallback) localKey(i int, k requestKey) string { return strings.Clone(f.limits[i].tagFor(k)) }
 
 // refund gives back what cannot have come again since it was taken.
-func (f fallback) refund(k target, n int, age time.Duration) {
-	for i, g := range f.groups {
-		back := float64(n) - math.Ceil(float64(age)/float64(f.interval[i]))
-		g.Get(f.key(i, k)).Refund(int(max(min(back, math.MaxInt32), 0)))
+func (f fallback) refund(k requestKey, n int, age time.Duration) {
+	for i, g := range f.local {
+		back := float64(n) - math.Ceil(float64(age)/float64(f.permitInterval[i]))
+		g.Get(f.localKey(i, k)).Refund(int(max(min(back, math.MaxInt32), 0)))
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // QuickAt is TakeAt by the shorter script, for a limiter that has it, and false where that leaves the decision to the other.
 func (l *Limiter) QuickAt(ctx context.Context, at time.Time, key string, n int) (Result, bool, error) {
-	b := l.parts[0].store.(*quickBucket)
+	b := l.groups[0].backend.(*quickBucket)
 	text := quickBucketScript.Text
 	for old, timed := range map[string]string{
 		"call('TIME')":     "{ ARGV[4], ARGV[5] }",
@@ -21,12 +21,12 @@ func (l *Limiter) QuickAt(ctx context.Context, at time.Time, key string, n int) 
 	}
 	timed := &script{text: text, sha: "unknown"}
 	cost := int64(n) * b.cost
-	args := []any{cost, b.burst * b.cost, b.held, at.Unix(), at.UnixMicro() % 1_000_000}
-	reply, err := l.link.eval(ctx, timed, []string{b.baseOf(targetOf(key), b.scripted.terms[0])}, args)
+	args := []any{cost, b.burst * b.cost, b.valueSuffix, at.Unix(), at.UnixMicro() % 1_000_000}
+	reply, err := l.link.eval(ctx, timed, []string{b.keyBaseOf(newRequestKey(key), b.scriptBackend.limits[0])}, args)
 	if err != nil || reply[1] < 0 {
 		return Result{}, false, err
 	}
-	return Result{Result: b.tell(cost, reply[0], reply[1]), From: FromServer}, true, nil
+	return Result{Result: b.result(cost, reply[0], reply[1]), From: FromServer}, true, nil
 }
 
 // QuickScript is the text of the shorter script.
@@ -34,6 +34,6 @@ func QuickScript() string { return quickBucketScript.Text }
 
 // Quick reports whether the limiter has the shorter script.
 func (l *Limiter) Quick() bool {
-	_, quick := l.parts[0].store.(*quickBucket)
+	_, quick := l.groups[0].backend.(*quickBucket)
 	return quick
 }

@@ -170,7 +170,7 @@ func TestTakeEachSaysWhichLimitRefused(t *testing.T) {
 	each, err := b.TakeEach(t.Context(), "user", 1)
 	require.NoError(t, err)
 	require.Equal(t, []fleet.Result{
-		{Result: limiter.Result{Limit: 1, RetryAfter: awayTimeout}, From: fleet.FromOutage}, {Result: limiter.Result{Limit: 2, RetryAfter: 50 * ms}, From: fleet.FromOutage},
+		{Result: limiter.Result{Limit: 1, RetryAfter: awayTimeout}, From: fleet.FromOutage}, {Result: limiter.Result{Limit: 2, RetryAfter: awayTimeout}, From: fleet.FromOutage},
 	}, each)
 
 	b = newLimiters(connect(t), "each", orError, fleet.FixedWindow{Limit: 1, Window: time.Hour}, fleet.FixedWindow{Limit: 2, Window: time.Hour})

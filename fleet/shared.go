@@ -37,25 +37,25 @@ type Shared struct {
 }
 
 // everybody stands for all keys.
-func everybody(string) string { return "" }
+func allKeys(string) string { return "" }
 
 // The scopes of terms. Those of other Shared limits follow.
 const (
 	scopeKey = iota
-	scopeEverybody
-	firstScope
+	scopeAllKeys
+	firstCustomScope
 )
 
-func (s Shared) compile() (term, error) {
+func (s Shared) compile() (scopedLimit, error) {
 	switch s.Limit.(type) {
 	case nil:
-		return term{}, errors.New("fleet: Limit of a Shared is nil, must be given")
+		return scopedLimit{}, errors.New("fleet: Limit of a Shared is nil, must be given")
 	case Shared:
-		return term{}, errors.New("fleet: Limit of a Shared is a Shared, must be a limit of another kind")
+		return scopedLimit{}, errors.New("fleet: Limit of a Shared is a Shared, must be a limit of another kind")
 	}
 	t, err := s.Limit.compile()
-	if t.by, t.scope = s.By, firstScope; s.By == nil {
-		t.by, t.scope = everybody, scopeEverybody
+	if t.sharedBy, t.scope = s.By, firstCustomScope; s.By == nil {
+		t.sharedBy, t.scope = allKeys, scopeAllKeys
 	}
 	return t, err
 }

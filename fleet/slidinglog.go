@@ -22,8 +22,8 @@ type SlidingLog struct {
 // keepRate is how long a rate that was set is kept after the key was last used, and at least for its window.
 const keepRate = 24 * time.Hour
 
-func (g SlidingLog) compile() (term, error) {
-	return term{rule: logRule{SlidingLog: g}}, validateWindow(g.Limit, g.Window)
+func (g SlidingLog) compile() (scopedLimit, error) {
+	return scopedLimit{limitSpec: slidingLogSpec{SlidingLog: g}}, validateWindow(g.Limit, g.Window)
 }
 
 // clientLog is a SlidingLog for each client: see package redisson.
@@ -32,7 +32,7 @@ type clientLog struct {
 	client string
 }
 
-func (c clientLog) compile() (term, error) {
+func (c clientLog) compile() (scopedLimit, error) {
 	faults := []error{validateWindow(c.Limit, c.Window)}
 	if strings.ContainsAny(c.client, "{}") {
 		faults = append(faults, fmt.Errorf("fleet: the client is %q, must have no braces", c.client))
@@ -40,19 +40,21 @@ func (c clientLog) compile() (term, error) {
 	if c.client == "" {
 		c.client = rand.Text()
 	}
-	return term{rule: logRule{c.SlidingLog, ":client:" + c.client}}, errors.Join(faults...)
+	return scopedLimit{limitSpec: slidingLogSpec{c.SlidingLog, ":client:" + c.client}}, errors.Join(faults...)
 }
 
-type logRule struct {
+type slidingLogSpec struct {
 	SlidingLog
-	suffix string // of the key of the log
+	clientSuffix string // of the key of the log
 }
 
-func (r logRule) kind() string                   { return "slidinglog" }
-func (r logRule) most() int                      { return r.Limit }
-func (r logRule) pace() (float64, time.Duration) { return float64(r.Limit), r.Window }
-func (r logRule) keys(base string) []string      { return []string{base + r.suffix, base + ":rate"} }
+func (r slidingLogSpec) scriptName() string                    { return "slidinglog" }
+func (r slidingLogSpec) maxTake() int                          { return r.Limit }
+func (r slidingLogSpec) longRunRate() (float64, time.Duration) { return float64(r.Limit), r.Window }
+func (r slidingLogSpec) redisKeys(base string) []string {
+	return []string{base + r.clientSuffix, base + ":rate"}
+}
 
-func (r logRule) numbers() []any {
+func (r slidingLogSpec) scriptArgs() []any {
 	return []any{r.Limit, r.Window.Microseconds(), max(keepRate, r.Window).Milliseconds()}
 }

@@ -21,7 +21,7 @@ const (
 	maxParts     = 1000
 )
 
-func (s SlidingWindow) compile() (term, error) {
+func (s SlidingWindow) compile() (scopedLimit, error) {
 	err := validateWindow(s.Limit, s.Window)
 	if s.Buckets < 0 || s.Buckets > maxParts {
 		err = errors.Join(err, fmt.Errorf("fleet: Buckets is %d, must lie between 1 and %d (or be 0 for the default)", s.Buckets, maxParts))
@@ -29,17 +29,17 @@ func (s SlidingWindow) compile() (term, error) {
 	if s.Buckets == 0 {
 		s.Buckets = defaultParts
 	}
-	return term{rule: slidingRule{s}}, err
+	return scopedLimit{limitSpec: slidingWindowSpec{s}}, err
 }
 
-type slidingRule struct{ SlidingWindow }
+type slidingWindowSpec struct{ SlidingWindow }
 
-func (r slidingRule) kind() string                   { return "slidingwindow" }
-func (r slidingRule) keys(base string) []string      { return []string{base} }
-func (r slidingRule) most() int                      { return r.Limit }
-func (r slidingRule) pace() (float64, time.Duration) { return float64(r.Limit), r.Window }
+func (r slidingWindowSpec) scriptName() string                    { return "slidingwindow" }
+func (r slidingWindowSpec) redisKeys(base string) []string        { return []string{base} }
+func (r slidingWindowSpec) maxTake() int                          { return r.Limit }
+func (r slidingWindowSpec) longRunRate() (float64, time.Duration) { return float64(r.Limit), r.Window }
 
-func (r slidingRule) numbers() []any {
+func (r slidingWindowSpec) scriptArgs() []any {
 	width := (r.Window.Microseconds() + int64(r.Buckets) - 1) / int64(r.Buckets)
 	return []any{r.Limit, r.Buckets, width}
 }

@@ -35,7 +35,7 @@ func (l Limits) MarshalText() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		text, err := limitText(limit)
+		text, err := textOf(limit)
 		if err != nil {
 			return nil, err
 		}
@@ -64,21 +64,21 @@ func (l *Limits) UnmarshalText(text []byte) error {
 }
 
 // limitText is the text of a valid limit.
-func limitText(limit Limit) (string, error) {
+func textOf(limit Limit) (string, error) {
 	switch l := limit.(type) {
 	case TokenBucket:
-		return "token-bucket " + l.Rate.String() + option("burst", l.Burst), nil
+		return "token-bucket " + l.Rate.String() + optionText("burst", l.Burst), nil
 	case FixedWindow:
 		return "fixed-window " + windowText(l.Limit, l.Window), nil
 	case SlidingWindow:
-		return "sliding-window " + windowText(l.Limit, l.Window) + option("buckets", l.Buckets), nil
+		return "sliding-window " + windowText(l.Limit, l.Window) + optionText("buckets", l.Buckets), nil
 	case SlidingLog:
 		return "sliding-log " + windowText(l.Limit, l.Window), nil
 	case cellLimit:
 		return fmt.Sprintf("cl.throttle %d %d %d", l.MaxBurst, l.Count, l.Period/time.Second), nil
 	case Shared:
 		if l.By == nil {
-			text, err := limitText(l.Limit)
+			text, err := textOf(l.Limit)
 			return "shared " + text, err
 		}
 		return "", errors.New("fleet: a Shared limit with a By has no text")
@@ -91,7 +91,7 @@ func windowText(limit int, window time.Duration) string {
 	return limiter.Per(float64(limit), window).String()
 }
 
-func option(name string, value int) string {
+func optionText(name string, value int) string {
 	if value == 0 {
 		return ""
 	}

@@ -39,7 +39,7 @@ func (b TokenBucket) validate() error {
 	case b.Burst < 0 || int64(b.Burst) > maxBurst:
 		return fmt.Errorf("fleet: Burst is %d, must lie between 1 and %d (or be 0 for the default)", b.Burst, int64(maxBurst))
 	}
-	events, per := pace(b.Rate)
+	events, per := ratePerDuration(b.Rate)
 	if fill := float64(b.burst()) / events * float64(per); fill > float64(maxFill) {
 		return fmt.Errorf("fleet: Burst is %d, must be gathered within %s at a Rate of %s", b.burst(), maxFill, b.Rate)
 	}
@@ -50,35 +50,35 @@ func (b TokenBucket) burst() int {
 	if b.Burst > 0 {
 		return b.Burst
 	}
-	events, per := pace(b.Rate)
+	events, per := ratePerDuration(b.Rate)
 	return max(1, int(min(math.Ceil(events/per.Seconds()), maxBurst, math.MaxInt)))
 }
 
-func (b TokenBucket) compile() (term, error) {
+func (b TokenBucket) compile() (scopedLimit, error) {
 	if err := b.validate(); err != nil {
-		return term{}, err
+		return scopedLimit{}, err
 	}
-	return term{rule: b.rule()}, nil
+	return scopedLimit{limitSpec: b.spec()}, nil
 }
 
-func (b TokenBucket) rule() bucketRule {
-	r := bucketRule{TokenBucket: b}
+func (b TokenBucket) spec() bucketSpec {
+	r := bucketSpec{TokenBucket: b}
 	r.Burst = b.burst()
-	r.whole, r.part, r.parts = tokenCost(b.Rate, r.Burst)
+	r.micros, r.numerator, r.denominator = tokenCost(b.Rate, r.Burst)
 	return r
 }
 
 // bucketRule is a bucket whose tokens cost whole + part/parts µs.
-type bucketRule struct {
+type bucketSpec struct {
 	TokenBucket
-	whole, part, parts int64
+	micros, numerator, denominator int64
 }
 
-func (r bucketRule) kind() string                   { return "tokenbucket" }
-func (r bucketRule) keys(base string) []string      { return []string{base} }
-func (r bucketRule) numbers() []any                 { return []any{r.whole, r.part, r.parts, r.Burst} }
-func (r bucketRule) most() int                      { return r.Burst }
-func (r bucketRule) pace() (float64, time.Duration) { return pace(r.Rate) }
+func (r bucketSpec) scriptName() string                    { return "tokenbucket" }
+func (r bucketSpec) redisKeys(base string) []string        { return []string{base} }
+func (r bucketSpec) scriptArgs() []any                     { return []any{r.micros, r.numerator, r.denominator, r.Burst} }
+func (r bucketSpec) maxTake() int                          { return r.Burst }
+func (r bucketSpec) longRunRate() (float64, time.Duration) { return ratePerDuration(r.Rate) }
 
 // tokenCost is what a token costs in µs, as a whole number and a fraction that Lua can multiply by
 // up to burst.

@@ -28,7 +28,7 @@ func (l *Limiter) Wait(ctx context.Context, key string, n int) error {
 func (l *Limiter) WaitAtMost(ctx context.Context, key string, n int, maxWait time.Duration) error {
 	outcome, err := l.wait(ctx, key, n, maxWait)
 	if _, undecided := errors.AsType[*StoreError](err); !undecided && n != 0 {
-		l.book.add(outcome, n)
+		l.stats.countRequest(outcome, n)
 	}
 	return err
 }
@@ -38,39 +38,39 @@ func (l *Limiter) wait(ctx context.Context, key string, n int, limit time.Durati
 	if err := ctx.Err(); err != nil {
 		return cancelled, err
 	}
-	k := targetOf(key)
-	p, ok := l.lines.join(k.tag)
+	k := newRequestKey(key)
+	p, ok := l.waiting.join(k.tag)
 	if !ok {
 		return refused, l.limited(limiter.QueueFull, l.link.timeout)
 	}
 	k.waiter = p
-	defer l.lines.leave(k.tag, p)
-	l.book.waiting.Add(1)
-	defer l.book.waiting.Add(-1)
+	defer l.waiting.leave(k.tag, p)
+	l.stats.waiting.Add(1)
+	defer l.stats.waiting.Add(-1)
 	until := time.Now().Add(limit) // a limit of Never is 292 years
-	if p.first(ctx, limit) != nil {
-		return l.gaveUp(ctx)
+	if p.awaitTurn(ctx, limit) != nil {
+		return l.waitEnded(ctx)
 	}
 	for outcome = allowed; ; outcome = waited {
-		r, err := l.decide(ctx, k, n)
+		r, err := l.takeNow(ctx, k, n)
 		switch {
 		case err != nil:
 			return cancelled, err
 		case r.OK:
 			return outcome, nil
 		}
-		slack, reason := hopeless(ctx, r.RetryAfter, time.Until(until))
+		slack, reason := pointlessWait(ctx, r.RetryAfter, time.Until(until))
 		if reason != "" {
 			return refused, l.limited(reason, r.RetryAfter)
 		}
 		if p.sleep(ctx, r.RetryAfter+jitter(r.RetryAfter, slack)) != nil {
-			return l.gaveUp(ctx)
+			return l.waitEnded(ctx)
 		}
 	}
 }
 
 // gaveUp is what becomes of a wait that the context or the limit has ended.
-func (l *Limiter) gaveUp(ctx context.Context) (int, error) {
+func (l *Limiter) waitEnded(ctx context.Context) (int, error) {
 	switch err := ctx.Err(); {
 	case err == nil:
 		return refused, l.limited(limiter.WaitTooLong, l.link.timeout)
@@ -82,7 +82,7 @@ func (l *Limiter) gaveUp(ctx context.Context) (int, error) {
 }
 
 // hopeless is why waiting for retry is of no use, or nothing, and how much time there is beyond that.
-func hopeless(ctx context.Context, retry, limit time.Duration) (slack time.Duration, reason limiter.Reason) {
+func pointlessWait(ctx context.Context, retry, limit time.Duration) (slack time.Duration, reason limiter.Reason) {
 	if retry == limiter.Never {
 		return 0, limiter.OverLimit
 	}

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/fleet"
-	"github.com/weir-go/weir/fleet/internal/kinds"
+	"github.com/weir-go/weir/fleet/internal/bridge"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -42,7 +42,7 @@ import (
 // script has answered, and whole seconds where the module has, whose refusals are not remembered
 // for that reason.
 func Limit(maxBurst, count int, period time.Duration) fleet.Limit {
-	return kinds.Cell(maxBurst, count, period).(fleet.Limit)
+	return bridge.Cell(maxBurst, count, period).(fleet.Limit)
 }
 
 // Reply is the answer of CL.THROTTLE, in its order.

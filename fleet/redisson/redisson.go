@@ -20,13 +20,13 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/fleet"
-	"github.com/weir-go/weir/fleet/internal/kinds"
+	"github.com/weir-go/weir/fleet/internal/bridge"
 )
 
 // PerClient returns a limit that each client has by itself: Redisson's PER_CLIENT. The client is the
 // name of this process, without braces; if it is empty, a random one is made up.
 func PerClient(log fleet.SlidingLog, client string) fleet.Limit {
-	return kinds.PerClient(log, client).(fleet.Limit)
+	return bridge.PerClient(log, client).(fleet.Limit)
 }
 
 // SetRate sets the limit and the window of a key, for all nodes and whatever their configs say, until
@@ -37,5 +37,5 @@ func PerClient(log fleet.SlidingLog, client string) fleet.Limit {
 // one already that lie in the longer one, nothing is admitted until they have left that too; but what
 // a key that was idle for the old window had taken before is not known any more.
 func SetRate(ctx context.Context, l *fleet.Limiter, key string, limit int, window time.Duration) error {
-	return kinds.SetRate(ctx, l, key, limit, window)
+	return bridge.SetRate(ctx, l, key, limit, window)
 }

@@ -10,24 +10,24 @@ import (
 )
 
 // ways is how many places a set has.
-const ways = 8
+const slotsPerSet = 8
 
 // Cache remembers refusals. It is made with New; all methods are safe for concurrent use, and none blocks. A nil Cache remembers
 // nothing.
 type Cache struct {
-	epoch time.Time
-	most  time.Duration // that a refusal is remembered
-	seed  maphash.Seed
-	all   atomic.Uint64 // how often everything was forgotten: a part of all rounds
-	sets  []set
+	epoch     time.Time
+	longest   time.Duration // that a refusal is remembered
+	seed      maphash.Seed
+	allRounds atomic.Uint64 // how often everything was forgotten: a part of all rounds
+	sets      []set
 }
 
 // set is the places for the keys of some hashes.
 type set struct {
 	// round changes whenever something was forgotten. A refusal counts in the round in which the server was asked: one that
 	// comes in late, from before permits were given back, is worth nothing.
-	round  atomic.Uint64
-	places [ways]atomic.Pointer[refusal]
+	round atomic.Uint64
+	slots [slotsPerSet]atomic.Pointer[refusal]
 }
 
 // refusal is what was said about a key. It is never changed.
@@ -45,11 +45,11 @@ type refusal struct {
 
 // New returns a cache for at least so many keys, of 200 bytes each and the key, which it copies; bound the length of keys before. Nothing is remembered for longer than most.
 func New(keys int, most time.Duration) *Cache {
-	return &Cache{epoch: time.Now(), most: most, seed: maphash.MakeSeed(), sets: make([]set, (keys+ways-1)/ways)}
+	return &Cache{epoch: time.Now(), longest: most, seed: maphash.MakeSeed(), sets: make([]set, (keys+slotsPerSet-1)/slotsPerSet)}
 }
 
 // Look is what a cache knows about a request.
-type Look struct {
+type Lookup struct {
 	Refused bool
 	Result  limiter.Result // where Refused
 
@@ -63,30 +63,30 @@ type Look struct {
 }
 
 // Look looks for a refusal that holds for a request of n permits.
-func (c *Cache) Look(key string, n int) Look {
+func (c *Cache) Lookup(key string, n int) Lookup {
 	if c == nil || n < 1 {
-		return Look{}
+		return Lookup{}
 	}
 	hash := maphash.String(c.seed, key)
 	s := &c.sets[hash%uint64(len(c.sets))]
-	l := Look{cache: c, set: s, hash: hash, key: key, n: n, round: s.round.Load() + c.all.Load(), at: time.Since(c.epoch)}
+	l := Lookup{cache: c, set: s, hash: hash, key: key, n: n, round: s.round.Load() + c.allRounds.Load(), at: time.Since(c.epoch)}
 	l.find()
 	return l
 }
 
 // find finds a refusal that holds.
-func (l *Look) find() {
-	for i := range l.set.places {
-		r := l.set.places[i].Load()
-		if r != nil && r.holds(l) && l.n >= r.n {
-			l.Refused, l.Result = true, r.tell(l)
+func (l *Lookup) find() {
+	for i := range l.set.slots {
+		r := l.set.slots[i].Load()
+		if r != nil && r.appliesTo(l) && l.n >= r.n {
+			l.Refused, l.Result = true, r.resultFor(l)
 			return
 		}
 	}
 }
 
 // Remember remembers that the request was refused after it had been looked for.
-func (l *Look) Remember(answer limiter.Result) {
+func (l *Lookup) Remember(answer limiter.Result) {
 	if l.cache == nil || answer.OK || answer.RetryAfter <= 0 || answer.RetryAfter == limiter.Never {
 		return
 	}
@@ -95,9 +95,9 @@ func (l *Look) Remember(answer limiter.Result) {
 	now := time.Since(l.cache.epoch)
 	r := &refusal{
 		hash: l.hash, key: strings.Clone(l.key), n: l.n, round: l.round, result: answer,
-		until: later(l.at, min(answer.RetryAfter, l.cache.most)), retry: later(now, answer.RetryAfter), reset: later(now, answer.ResetAfter),
+		until: addCapped(l.at, min(answer.RetryAfter, l.cache.longest)), retry: addCapped(now, answer.RetryAfter), reset: addCapped(now, answer.ResetAfter),
 	}
-	l.set.place(r).Store(r)
+	l.set.slotFor(r).Store(r)
 }
 
 // Forget forgets what was refused to a key. It is called after permits were given back to it, or its limit was changed.
@@ -111,35 +111,35 @@ func (c *Cache) Forget(key string) {
 // ForgetAll forgets what was refused to all keys. It is called after permits were given back that many keys share.
 func (c *Cache) ForgetAll() {
 	if c != nil {
-		c.all.Add(1)
+		c.allRounds.Add(1)
 	}
 }
 
 // place finds a place for r: its key's, a free one, or that of the refusal that ends soonest or has ended. Two goroutines may choose the same; one
 // refusal is lost then.
-func (s *set) place(r *refusal) *atomic.Pointer[refusal] {
-	best, soonest := &s.places[0], limiter.Never
-	for i := range s.places {
-		p := s.places[i].Load()
+func (s *set) slotFor(r *refusal) *atomic.Pointer[refusal] {
+	best, soonest := &s.slots[0], limiter.Never
+	for i := range s.slots {
+		p := s.slots[i].Load()
 		switch {
 		case p != nil && p.hash == r.hash && p.key == r.key:
-			return &s.places[i]
+			return &s.slots[i]
 		case p == nil || p.round != r.round:
-			best, soonest = &s.places[i], -1
+			best, soonest = &s.slots[i], -1
 		case p.until < soonest:
-			best, soonest = &s.places[i], p.until
+			best, soonest = &s.slots[i], p.until
 		}
 	}
 	return best
 }
 
 // holds reports whether r is about the key, and still true.
-func (r *refusal) holds(l *Look) bool {
+func (r *refusal) appliesTo(l *Lookup) bool {
 	return r.hash == l.hash && r.round == l.round && l.at < r.until && r.key == l.key
 }
 
 // tell is the answer to a request that is refused for r.
-func (r *refusal) tell(l *Look) limiter.Result {
+func (r *refusal) resultFor(l *Lookup) limiter.Result {
 	answer := r.result
 	answer.ResetAfter = max(r.reset-l.at, 0)
 	switch {
@@ -154,7 +154,7 @@ func (r *refusal) tell(l *Look) limiter.Result {
 }
 
 // later is a time after another, without overflow.
-func later(at, d time.Duration) time.Duration {
+func addCapped(at, d time.Duration) time.Duration {
 	if at+d < at {
 		return limiter.Never
 	}

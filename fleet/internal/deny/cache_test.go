@@ -26,7 +26,7 @@ func newServer(rate limiter.Rate, burst int) *server {
 }
 
 func (s *server) take(n int) limiter.Result {
-	look := s.cache.Look("k", n)
+	look := s.cache.Lookup("k", n)
 	if look.Refused {
 		return look.Result
 	}
@@ -101,7 +101,7 @@ func TestNothingIsRefusedThatTheServerWouldLetThrough(t *testing.T) {
 					s.Take(r.IntN(4)) // somebody else
 				}
 				n := 1 + r.IntN(10)
-				look := s.cache.Look("k", n)
+				look := s.cache.Lookup("k", n)
 				if look.Refused {
 					refused++
 					require.Falsef(t, s.Take(n).OK, "seed %d: take(%d) was refused", seed, n)
@@ -125,14 +125,14 @@ func TestToWaitForRetryAfterIsEnough(t *testing.T) {
 			s := newServer(limiter.PerSecond(7), 10)
 			s.Take(r.IntN(11))
 			n := 1 + r.IntN(10)
-			look := s.cache.Look("k", n)
+			look := s.cache.Lookup("k", n)
 			time.Sleep(time.Duration(r.IntN(50)) * time.Millisecond)
 			answer := s.Take(n)
 			time.Sleep(time.Duration(r.IntN(50)) * time.Millisecond)
 			look.Remember(answer)
 			time.Sleep(time.Duration(r.IntN(500)) * time.Millisecond)
 			n += r.IntN(11 - n)
-			if look = s.cache.Look("k", n); look.Refused {
+			if look = s.cache.Lookup("k", n); look.Refused {
 				refused++
 				time.Sleep(look.Result.RetryAfter)
 				require.Truef(t, s.Take(n).OK, "take(%d) after %s", n, look.Result.RetryAfter)
@@ -160,7 +160,7 @@ func TestWhatIsForgotten(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer(limiter.PerHour(1), 1)
 				s.Take(1)
-				look := s.cache.Look("k", 1)
+				look := s.cache.Lookup("k", 1)
 				refusal := s.Take(1)
 				change(s)
 				look.Remember(refusal)
@@ -186,9 +186,9 @@ func TestWhatIsNotRemembered(t *testing.T) {
 		{"nonsense", "d", -1, refused},
 		{"a refusal without a time", "e", 1, limiter.Result{Limit: 10}},
 	} {
-		look := c.Look(test.key, test.n)
+		look := c.Lookup(test.key, test.n)
 		look.Remember(test.answer)
-		after := c.Look(test.key, max(test.n, 1))
+		after := c.Lookup(test.key, max(test.n, 1))
 		require.False(t, after.Refused, test.name)
 	}
 }
@@ -196,45 +196,45 @@ func TestWhatIsNotRemembered(t *testing.T) {
 func TestNothingIsRememberedForLongerThanTheMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := deny.New(8, 10*time.Second)
-		look := c.Look("k", 1)
+		look := c.Lookup("k", 1)
 		look.Remember(limiter.Result{Limit: 10, RetryAfter: time.Hour, ResetAfter: 2 * time.Hour})
 		time.Sleep(10*time.Second - 1)
-		known := c.Look("k", 1)
+		known := c.Lookup("k", 1)
 		require.True(t, known.Refused)
 		require.Equal(t, time.Hour-10*time.Second+1, known.Result.RetryAfter, "what it says is what the server said")
 		time.Sleep(time.Nanosecond)
-		require.False(t, c.Look("k", 1).Refused)
+		require.False(t, c.Lookup("k", 1).Refused)
 	})
 }
 
 func TestANilCacheRemembersNothing(t *testing.T) {
 	var c *deny.Cache
-	look := c.Look("k", 1)
+	look := c.Lookup("k", 1)
 	look.Remember(limiter.Result{Limit: 10, RetryAfter: time.Hour})
 	c.Forget("k")
-	require.False(t, c.Look("k", 1).Refused)
+	require.False(t, c.Lookup("k", 1).Refused)
 }
 
 func TestKeysDoNotTouchEachOther(t *testing.T) {
 	c := deny.New(8, time.Hour) // one set
 	refused := limiter.Result{Limit: 10, RetryAfter: time.Hour, ResetAfter: time.Hour}
 	for i := range 8 {
-		look := c.Look(fmt.Sprint(i), 1)
+		look := c.Lookup(fmt.Sprint(i), 1)
 		look.Remember(refused)
 	}
 	for i := range 16 {
-		require.Equal(t, i < 8, c.Look(fmt.Sprint(i), 1).Refused, "key %d", i)
+		require.Equal(t, i < 8, c.Lookup(fmt.Sprint(i), 1).Refused, "key %d", i)
 	}
 }
 
 func TestKeysOfOneHashAreTwo(t *testing.T) {
 	c := deny.New(8, time.Hour)
-	a, b := c.Look("a", 1), c.Look("b", 1)
+	a, b := c.Lookup("a", 1), c.Lookup("b", 1)
 	a.Remember(limiter.Result{Limit: 10, RetryAfter: time.Hour, ResetAfter: time.Hour})
 	b.Collide(a)
 	require.False(t, b.Refused)
 	b.Remember(limiter.Result{Limit: 20, RetryAfter: time.Hour, ResetAfter: time.Hour})
-	require.Equal(t, 10, c.Look("a", 1).Result.Limit)
+	require.Equal(t, 10, c.Lookup("a", 1).Result.Limit)
 	b.Collide(a)
 	require.Equal(t, 20, b.Result.Limit)
 }
@@ -243,12 +243,12 @@ func TestWhereThereIsNoRoomTheSoonestEndsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := deny.New(8, time.Hour)
 		put := func(key string, d time.Duration) {
-			look := c.Look(key, 1)
+			look := c.Lookup(key, 1)
 			look.Remember(limiter.Result{Limit: 10, RetryAfter: d, ResetAfter: d})
 		}
 		known := func() (keys string) {
 			for key := 'a'; key <= 'z'; key++ {
-				if c.Look(string(key), 1).Refused {
+				if c.Lookup(string(key), 1).Refused {
 					keys += string(key)
 				}
 			}
@@ -273,12 +273,12 @@ func TestAMillionKeysLeaveNoMoreThanThereIsRoomFor(t *testing.T) {
 	keys := make([]string, 1_000_000)
 	for i := range keys {
 		keys[i] = fmt.Sprint(i)
-		look := c.Look(keys[i], 1)
+		look := c.Lookup(keys[i], 1)
 		look.Remember(refused)
 	}
 	var known int
 	for _, key := range keys {
-		if c.Look(key, 1).Refused {
+		if c.Lookup(key, 1).Refused {
 			known++
 		}
 	}
@@ -293,7 +293,7 @@ func TestManyAtOnce(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(i), 2))
 			for range 20_000 {
 				key := fmt.Sprint(r.IntN(40))
-				switch look := c.Look(key, 1+r.IntN(3)); {
+				switch look := c.Lookup(key, 1+r.IntN(3)); {
 				case r.IntN(50) == 0:
 					c.Forget(key)
 				case look.Refused && look.Result.Limit != 10:
@@ -309,12 +309,12 @@ func TestManyAtOnce(t *testing.T) {
 
 func BenchmarkLookRefused(b *testing.B) {
 	c := deny.New(4096, time.Hour)
-	look := c.Look("k", 1)
+	look := c.Lookup("k", 1)
 	look.Remember(limiter.Result{Limit: 10, RetryAfter: time.Hour, ResetAfter: time.Hour})
 	b.Run("serial", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if !c.Look("k", 1).Refused {
+			if !c.Lookup("k", 1).Refused {
 				b.Fatal("not refused")
 			}
 		}
@@ -323,7 +323,7 @@ func BenchmarkLookRefused(b *testing.B) {
 		b.ReportAllocs()
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
-				if !c.Look("k", 1).Refused {
+				if !c.Lookup("k", 1).Refused {
 					b.Fatal("not refused")
 				}
 			}

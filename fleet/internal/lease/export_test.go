@@ -1,8 +1,8 @@
 package lease
 
 // Keys is how many keys are known.
-func Keys(p *Purse) int {
+func Keys(p *Pool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.keys)
+	return len(p.leases)
 }

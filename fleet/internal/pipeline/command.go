@@ -36,12 +36,12 @@ func (w *Writer) commands(ctx context.Context, batch []*call) []*command {
 	joint := map[*Decision]int{} // which of the groups
 	for _, c := range batch {
 		i, open := joint[c.decision]
-		if !open || c.whole {
+		if !open || c.sendText {
 			i = len(groups)
 			groups = append(groups, nil)
 		}
 		groups[i] = append(groups[i], c)
-		if c.decision != nil && !c.whole && w.joint.Load() {
+		if c.decision != nil && !c.sendText && w.merges.Load() {
 			joint[c.decision] = i
 		}
 	}
@@ -61,15 +61,15 @@ func arguments(calls []*call) []any {
 	switch first := calls[0]; {
 	case first.decision == nil:
 		return first.args
-	case first.whole:
-		return first.decision.about("eval", first.decision.Text, calls)
+	case first.sendText:
+		return first.decision.arguments("eval", first.decision.Text, calls)
 	default:
-		return first.decision.about("evalsha", first.decision.SHA, calls)
+		return first.decision.arguments("evalsha", first.decision.SHA, calls)
 	}
 }
 
 // about is the script about the keys of some callers.
-func (d *Decision) about(verb, script string, calls []*call) []any {
+func (d *Decision) arguments(verb, script string, calls []*call) []any {
 	args := make([]any, 0, 3+len(calls)*(1+len(calls[0].args)))
 	args = append(args, verb, script, len(calls))
 	for _, c := range calls {
@@ -82,7 +82,7 @@ func (d *Decision) about(verb, script string, calls []*call) []any {
 }
 
 // deal gives each of the callers its answer.
-func (c *command) deal() {
+func (c *command) distribute() {
 	answer, err := c.Result()
 	for i, m := range c.calls {
 		m.answer, m.err, m.shared, m.addr = answer, err, len(c.calls) > 1, c.addr

@@ -2,9 +2,9 @@ package pipeline
 
 // Waiting is how many callers are in the queue.
 func Waiting(w *Writer) (n int) {
-	w.line.mu.Lock()
-	defer w.line.mu.Unlock()
-	for c := w.line.first; c != nil; c = c.next {
+	w.queue.mu.Lock()
+	defer w.queue.mu.Unlock()
+	for c := w.queue.first; c != nil; c = c.next {
 		n++
 	}
 	return n
@@ -12,7 +12,7 @@ func Waiting(w *Writer) (n int) {
 
 // Busy is how many lanes are busy.
 func Busy(w *Writer) int {
-	w.line.mu.Lock()
-	defer w.line.mu.Unlock()
-	return w.line.busy
+	w.queue.mu.Lock()
+	defer w.queue.mu.Unlock()
+	return w.queue.busy
 }

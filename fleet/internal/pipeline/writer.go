@@ -17,19 +17,19 @@ var ErrUnsent = fmt.Errorf("pipeline: not sent in time: %w", context.DeadlineExc
 
 // ErrLeft is matched by the error of a caller that gave up before there was an answer. It matches the error of the
 // caller's context too, and says nothing about the server.
-var ErrLeft = errors.New("pipeline: the caller has given up")
+var ErrGaveUp = errors.New("pipeline: the caller has given up")
 
 // errLate is the error of a caller in the batch of another, under way when its time is up.
-var errLate = fmt.Errorf("pipeline: no answer in time: %w", context.DeadlineExceeded)
+var errNoAnswer = fmt.Errorf("pipeline: no answer in time: %w", context.DeadlineExceeded)
 
 // errAborted is the error of those whose batch was given up by a panic or the end of a goroutine.
 var errAborted = errors.New("pipeline: the batch was aborted")
 
 // leftError is an ErrLeft with the error of the caller's context.
-type leftError struct{ error }
+type gaveUpError struct{ error }
 
-func (leftError) Is(target error) bool { return target == ErrLeft }
-func (e leftError) Unwrap() error      { return e.error }
+func (gaveUpError) Is(target error) bool { return target == ErrGaveUp }
+func (e gaveUpError) Unwrap() error      { return e.error }
 
 // ServerError is the error of a command of which it is known what server it was sent to: in a Cluster it may be another than that which
 // had the key when the client last asked.
@@ -59,10 +59,10 @@ const firstPause, longestPause = time.Millisecond, 16 * time.Millisecond
 // Writer sends commands to one server, those of concurrent callers together. It is made with New and safe for
 // concurrent use. There is nothing to close: it has neither connections nor goroutines of its own.
 type Writer struct {
-	client    redis.UniversalClient
-	redirects bool        // the client follows MOVED and ASK
-	joint     atomic.Bool // commands about several keys may become one
-	line      line
+	client           redis.UniversalClient
+	followsRedirects bool        // the client follows MOVED and ASK
+	merges           atomic.Bool // commands about several keys may become one
+	queue            queue
 }
 
 // New returns a writer to the client, which should heed the deadlines of contexts.
@@ -73,10 +73,10 @@ func New(client redis.UniversalClient, c Config) *Writer {
 	if c.Batch < 1 {
 		c.Batch = defaultBatch
 	}
-	w := &Writer{client: client, line: line{lanes: c.Lanes, batch: c.Batch, least: c.Timeout / 4, fresh: c.Timeout - c.Timeout/32}}
-	_, w.redirects = client.(*redis.ClusterClient)
+	w := &Writer{client: client, queue: queue{lanes: c.Lanes, maxBatch: c.Batch, minLeft: c.Timeout / 4, fullTime: c.Timeout - c.Timeout/32}}
+	_, w.followsRedirects = client.(*redis.ClusterClient)
 	_, single := client.(*redis.Client) // others may divide the keys among servers: a Cluster, a Ring, or who wraps one
-	w.joint.Store(single)
+	w.merges.Store(single)
 	return w
 }
 
@@ -99,17 +99,17 @@ func (w *Writer) do(ctx context.Context, c call) (answer []int64, led bool, err 
 	var moving error // why it is tried again
 	for {
 		m := c // a new one each time: whoever took the last may still hold it
-		answer, led, err = w.once(ctx, &m)
+		answer, led, err = w.sendOnce(ctx, &m)
 		switch {
 		case err == nil:
 			return answer, led, nil
 		case moving != nil && errors.Is(err, ErrUnsent):
 			return nil, led, moving // a server that answers is not to be taken for one that is slow
-		case c.decision != nil && !c.whole && redis.HasErrorPrefix(err, "NOSCRIPT"):
-			c.whole = true
+		case c.decision != nil && !c.sendText && redis.HasErrorPrefix(err, "NOSCRIPT"):
+			c.sendText = true
 		case redis.HasErrorPrefix(err, "CROSSSLOT") && m.shared:
-			w.joint.Store(false) // a server in cluster mode behind a client, or a proxy, that does not say so
-		case w.moving(err) && w.rest(ctx, pause, c.due):
+			w.merges.Store(false) // a server in cluster mode behind a client, or a proxy, that does not say so
+		case w.slotMoving(err) && w.pauseBeforeRetry(ctx, pause, c.due):
 			pause, moving = min(2*pause, longestPause), err
 		case led && m.addr != "": // another caller's m may still be written to
 			return answer, led, &ServerError{Addr: m.addr, Err: err}
@@ -120,19 +120,19 @@ func (w *Writer) do(ctx context.Context, c call) (answer []int64, led bool, err 
 }
 
 // moving reports whether the error says that the command was not executed because its slot is on its way to another server.
-func (w *Writer) moving(err error) bool {
+func (w *Writer) slotMoving(err error) bool {
 	if redis.IsTryAgainError(err) {
 		return true
 	}
 	_, moved := redis.IsMovedError(err)
 	_, ask := redis.IsAskError(err)
-	return w.redirects && (moved || ask) // more often than the client follows: the servers do not agree yet
+	return w.followsRedirects && (moved || ask) // more often than the client follows: the servers do not agree yet
 }
 
 // rest waits some part of a pause, and reports whether there is time to try again.
-func (w *Writer) rest(ctx context.Context, pause time.Duration, due time.Time) bool {
+func (w *Writer) pauseBeforeRetry(ctx context.Context, pause time.Duration, due time.Time) bool {
 	pause = pause/2 + rand.N(pause/2)
-	if time.Until(due)-pause < w.line.least {
+	if time.Until(due)-pause < w.queue.minLeft {
 		return false
 	}
 	timer := time.NewTimer(pause)
@@ -146,41 +146,41 @@ func (w *Writer) rest(ctx context.Context, pause time.Duration, due time.Time) b
 }
 
 // once has a call sent once, by its own goroutine or another caller's.
-func (w *Writer) once(ctx context.Context, c *call) (answer []int64, led bool, err error) {
+func (w *Writer) sendOnce(ctx context.Context, c *call) (answer []int64, led bool, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, false, leftError{err}
+		return nil, false, gaveUpError{err}
 	}
 	left := time.Until(c.due)
-	if left < w.line.least {
+	if left < w.queue.minLeft {
 		return nil, false, ErrUnsent
 	}
-	if w.line.join(c) {
+	if w.queue.join(c) {
 		w.lead(ctx, c)
 		return c.answer, true, c.err
 	}
 	// Those who lead came earlier, so that their time is up earlier. But a caller that has asked something else before stands behind some
 	// that came later.
 	var late <-chan time.Time
-	if left < w.line.fresh {
+	if left < w.queue.fullTime {
 		timer := time.NewTimer(left)
 		defer timer.Stop()
 		late = timer.C
 	}
 	select {
-	case t := <-c.turn:
+	case t := <-c.wake:
 		switch {
-		case t == lead:
+		case t == becomeLeader:
 			w.lead(ctx, c)
-		case c.heir:
-			w.line.pass()
+		case c.nextLeader:
+			w.queue.passLane()
 		}
-		return c.answer, t == lead, c.err
+		return c.answer, t == becomeLeader, c.err
 	case <-ctx.Done():
-		w.line.leave(c)
-		return nil, false, leftError{ctx.Err()} // who has taken c may be writing to it
+		w.queue.leave(c)
+		return nil, false, gaveUpError{ctx.Err()} // who has taken c may be writing to it
 	case <-late:
-		if w.line.leave(c) {
-			return nil, false, errLate
+		if w.queue.leave(c) {
+			return nil, false, errNoAnswer
 		}
 		return nil, false, ErrUnsent
 	}
@@ -188,14 +188,14 @@ func (w *Writer) once(ctx context.Context, c *call) (answer []int64, led bool, e
 
 // lead sends the command of c and those of the callers in the queue, and then hands on the lane.
 func (w *Writer) lead(ctx context.Context, c *call) {
-	batch := w.line.take(c)
+	batch := w.queue.takeBatch(c)
 	for _, m := range batch {
 		m.err = errAborted // stays where send does not come back
 	}
 	defer func() {
-		w.line.passAfter(batch)
+		w.queue.endBatch(batch)
 		for _, m := range batch[1:] {
-			m.turn <- done
+			m.wake <- answered
 		}
 	}()
 	// A batch has until its leader's due, whatever becomes of the leader's context: the others have not given up, and an
@@ -205,7 +205,7 @@ func (w *Writer) lead(ctx context.Context, c *call) {
 	commands := w.commands(ctx, batch)
 	w.send(ctx, commands)
 	for _, cmd := range commands {
-		cmd.deal()
+		cmd.distribute()
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package kinds has what packages beside fleet need of it and its users do not. Package fleet sets the functions.
-package kinds
+// Package bridge has what packages beside fleet need of it and its users do not. Package fleet sets the functions.
+package bridge
 
 import (
 	"context"

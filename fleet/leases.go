@@ -28,11 +28,11 @@ func newDenied(c Config) *deny.Cache {
 }
 
 // newLeases makes a purse for the leases of a limiter, nil where there are none.
-func newLeases(l *Limiter, c Config) *lease.Purse {
+func newLeases(l *Limiter, c Config) *lease.Pool {
 	if c.MaxLease < 2 {
 		return nil
 	}
-	return lease.New(granter{l}, lease.Config{Max: c.MaxLease, Keys: leaseKeys, Age: leaseAge, Timeout: l.link.timeout})
+	return lease.New(leaseServer{l}, lease.Config{Max: c.MaxLease, Keys: leaseKeys, Age: leaseAge, Timeout: l.link.timeout})
 }
 
 // Close gives back what is left of leases, and takes none from then on. The limiter still decides.
@@ -47,30 +47,30 @@ func (l *Limiter) Close(ctx context.Context) error {
 }
 
 // ask has a lease decide, or Redis, or the policy where Redis is unavailable.
-func (l *Limiter) ask(ctx context.Context, k target, n int) (limiter.Result, string, error) {
-	if len(l.parts) > 1 {
-		each, err := l.inTurn(ctx, k, n, time.Time{})
+func (l *Limiter) takeUncached(ctx context.Context, k requestKey, n int) (limiter.Result, string, error) {
+	if len(l.groups) > 1 {
+		each, err := l.takeFromAll(ctx, k, n, time.Time{})
 		if err != nil {
 			return limiter.Result{}, "", err
 		}
-		r := joined(each)
+		r := combineResults(each)
 		return r.Result, r.From, nil
 	}
-	r, from, err := l.askOne(ctx, k, n)
+	r, from, err := l.takeFromLeaseOrRedis(ctx, k, n)
 	if err == nil {
 		return r, from, nil
 	}
-	l.book.fault(err)
-	if p := l.parts[0]; p.outage.decidesAfter(err) {
-		return join(p.outage.each(k, n, l.again(err))), fromOutage, nil
+	l.stats.countError(err)
+	if p := l.groups[0]; p.outage.decidesAfter(err) {
+		return combine(p.outage.decide(k, n, l.untilRetry(err))), fromOutage, nil
 	}
 	return limiter.Result{}, "", err
 }
 
 // askOne has a lease decide, or the only part.
-func (l *Limiter) askOne(ctx context.Context, k target, n int) (limiter.Result, string, error) {
+func (l *Limiter) takeFromLeaseOrRedis(ctx context.Context, k requestKey, n int) (limiter.Result, string, error) {
 	if l.leases == nil {
-		r, err := l.parts[0].store.decide(ctx, k, n, time.Time{})
+		r, err := l.groups[0].backend.take(ctx, k, n, time.Time{})
 		return r, fromServer, err
 	}
 	r, held, err := l.leases.Take(ctx, k.tag, n)
@@ -78,33 +78,33 @@ func (l *Limiter) askOne(ctx context.Context, k target, n int) (limiter.Result, 
 		return r, fromLease, err
 	}
 	if err != nil && ctx.Err() == nil {
-		err = l.link.explain(err) // the time is up that Redis may take, and not the caller's
+		err = l.link.storeError(err) // the time is up that Redis may take, and not the caller's
 	}
 	return r, fromServer, err
 }
 
 // changed makes known that the key, or all with which it shares a limit, may have more permits than Redis said.
-func (l *Limiter) changed(k target) {
+func (l *Limiter) permitsAdded(k requestKey) {
 	if l.shared {
 		l.denied.ForgetAll()
-		l.lines.pokeAll(k.waiter)
+		l.waiting.wakeEachFirst(k.waiter)
 		return
 	}
 	l.denied.Forget(k.tag)
-	l.lines.poke(k.tag, k.waiter)
+	l.waiting.wakeFirst(k.tag, k.waiter)
 }
 
 // granter is Redis as leases see it.
-type granter struct{ limiter *Limiter }
+type leaseServer struct{ limiter *Limiter }
 
-func (g granter) Take(ctx context.Context, tag string, n int) (limiter.Result, error) {
-	return g.limiter.parts[0].store.decide(ctx, target{tag: tag}, n, time.Time{})
+func (g leaseServer) Take(ctx context.Context, tag string, n int) (limiter.Result, error) {
+	return g.limiter.groups[0].backend.take(ctx, requestKey{tag: tag}, n, time.Time{})
 }
 
-func (g granter) Refund(ctx context.Context, tag string, n int, age time.Duration) error {
-	k := target{tag: tag}
-	err := g.limiter.parts[0].store.giveBack(ctx, k, n, age, time.Time{})
-	g.limiter.book.fault(err)
-	g.limiter.changed(k)
+func (g leaseServer) Refund(ctx context.Context, tag string, n int, age time.Duration) error {
+	k := requestKey{tag: tag}
+	err := g.limiter.groups[0].backend.refund(ctx, k, n, age, time.Time{})
+	g.limiter.stats.countError(err)
+	g.limiter.permitsAdded(k)
 	return err
 }

@@ -11,8 +11,8 @@ import (
 // than a few do.
 func TestLeavingALineTakesAsLongHoweverLongItIs(t *testing.T) {
 	leaving := func(waiters int) time.Duration {
-		l := &lines{}
-		places := make([]*place, waiters)
+		l := &waitQueues{}
+		places := make([]*waiter, waiters)
 		for i := range places {
 			places[i], _ = l.join("key")
 		}
@@ -20,7 +20,7 @@ func TestLeavingALineTakesAsLongHoweverLongItIs(t *testing.T) {
 		for i := waiters - 1; i >= 0; i-- {
 			l.leave("key", places[i])
 		}
-		require.Empty(t, l.byKey)
+		require.Empty(t, l.queues)
 		return time.Since(began) / time.Duration(waiters)
 	}
 	least := func(waiters int) time.Duration {

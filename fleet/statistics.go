@@ -20,44 +20,44 @@ const (
 var outcomeNames = [outcomes]string{"allowed", "refused", "waited", "cancelled"}
 
 // book counts what a limiter does.
-type book struct {
-	requests, permits [outcomes]figure
-	faults            map[string]*figure // all of them, never changed
-	waiting           figure
+type statistics struct {
+	requests, permits [outcomes]metric
+	errors            map[string]*metric // all of them, never changed
+	waiting           metric
 	limit             *stat.Series
 }
 
 // figure is a series and its value.
-type figure struct {
+type metric struct {
 	atomic.Int64
 	series *stat.Series
 }
 
-func (b *book) build(name string) {
+func (b *statistics) init(name string) {
 	for i, outcome := range outcomeNames {
 		b.requests[i].series = limiterRequests.Series(name, outcome)
 		b.permits[i].series = limiterPermits.Series(name, outcome)
 	}
-	b.faults = map[string]*figure{}
+	b.errors = map[string]*metric{}
 	for _, fault := range faults {
-		b.faults[fault] = &figure{series: limiterBackendErrors.Series(name, fault)}
+		b.errors[fault] = &metric{series: limiterBackendErrors.Series(name, fault)}
 	}
 	b.waiting.series = limiterWaiting.Series(name)
 	b.limit = limiterLimit.Series(name)
 }
 
 // count books a decision. Peeks and what was not decided are not counted.
-func (b *book) count(r Result, err error, n int) {
+func (b *statistics) countDecision(r Result, err error, n int) {
 	switch {
 	case err != nil || n == 0:
 	case r.OK:
-		b.add(allowed, n)
+		b.countRequest(allowed, n)
 	default:
-		b.add(refused, n)
+		b.countRequest(refused, n)
 	}
 }
 
-func (b *book) add(outcome, n int) {
+func (b *statistics) countRequest(outcome, n int) {
 	b.requests[outcome].Add(1)
 	if permits := &b.permits[outcome]; permits.Add(int64(max(n, 0))) < 0 {
 		permits.Store(math.MaxInt64) // requests for very many: it stays there rather than to wrap around
@@ -65,14 +65,14 @@ func (b *book) add(outcome, n int) {
 }
 
 // fault books an error of Redis.
-func (b *book) fault(err error) {
+func (b *statistics) countError(err error) {
 	if e, ok := errors.AsType[*StoreError](err); ok {
-		b.faults[e.Fault].Add(1)
+		b.errors[e.Fault].Add(1)
 	}
 }
 
 // observe reports whether the reader wants more.
-func (f *figure) observe(yield func(*stat.Series, float64) bool) bool {
+func (f *metric) observe(yield func(*stat.Series, float64) bool) bool {
 	value := f.Load()
 	if value < 0 {
 		value = math.MaxInt64 // just about to be put there
@@ -85,15 +85,15 @@ func (f *figure) observe(yield func(*stat.Series, float64) bool) bool {
 // nothing.
 func (l *Limiter) Observe(yield func(*stat.Series, float64) bool) {
 	for i := range outcomes {
-		if !l.book.requests[i].observe(yield) || !l.book.permits[i].observe(yield) {
+		if !l.stats.requests[i].observe(yield) || !l.stats.permits[i].observe(yield) {
 			return
 		}
 	}
-	if !l.book.waiting.observe(yield) || !yield(l.book.limit, float64(l.limit)) {
+	if !l.stats.waiting.observe(yield) || !yield(l.stats.limit, float64(l.limit)) {
 		return
 	}
 	for _, fault := range faults {
-		if !l.book.faults[fault].observe(yield) {
+		if !l.stats.errors[fault].observe(yield) {
 			return
 		}
 	}

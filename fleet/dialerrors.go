@@ -13,12 +13,12 @@ import (
 
 // dials watches what becomes of a client's dials. The client repeats them in the background for longer than a decision may take, so that
 // the error of the decision is that its time was up, and not why there is no connection.
-type dials struct {
+type dialErrors struct {
 	mu     sync.Mutex
-	byAddr map[string]dialed // the latest of each address that failed
+	byAddr map[string]dialError // the latest of each address that failed
 }
 
-type dialed struct {
+type dialError struct {
 	at  time.Time
 	err error
 }
@@ -28,55 +28,55 @@ const anyAddr = ""
 
 // watched has the dials of the clients that are watched. A client keeps a hook for as long as it lives, so all links of a client share
 // one.
-var watched struct {
+var dialErrorsOf struct {
 	sync.Mutex
-	byClient map[any]*dials // by a weak pointer to the client
+	byClient map[any]*dialErrors // by a weak pointer to the client
 }
 
 // watchDials returns the dials of a client, which tells of them from the first call on.
-func watchDials(client redis.UniversalClient) *dials {
+func watchDialErrors(client redis.UniversalClient) *dialErrors {
 	switch c := client.(type) {
 	case *redis.Client:
-		return watchOnce(c, func(d *dials) { c.AddHook(dialHook{dials: d}) })
+		return watchOnce(c, func(d *dialErrors) { c.AddHook(dialHook{dialErrors: d}) })
 	case *redis.ClusterClient:
-		return watchOnce(c, func(d *dials) { c.OnNewNode(d.watchNode) })
+		return watchOnce(c, func(d *dialErrors) { c.OnNewNode(d.watchNode) })
 	case *redis.Ring:
-		return watchOnce(c, func(d *dials) { c.OnNewNode(d.watchNode) })
+		return watchOnce(c, func(d *dialErrors) { c.OnNewNode(d.watchNode) })
 	}
-	d := &dials{}
-	client.AddHook(dialHook{dials: d})
+	d := &dialErrors{}
+	client.AddHook(dialHook{dialErrors: d})
 	return d
 }
 
-func watchOnce[C any](client *C, add func(*dials)) *dials {
+func watchOnce[C any](client *C, add func(*dialErrors)) *dialErrors {
 	key := any(weak.Make(client))
-	watched.Lock()
-	defer watched.Unlock()
-	if d := watched.byClient[key]; d != nil {
+	dialErrorsOf.Lock()
+	defer dialErrorsOf.Unlock()
+	if d := dialErrorsOf.byClient[key]; d != nil {
 		return d
 	}
-	if watched.byClient == nil {
-		watched.byClient = map[any]*dials{}
+	if dialErrorsOf.byClient == nil {
+		dialErrorsOf.byClient = map[any]*dialErrors{}
 	}
-	d := &dials{}
-	watched.byClient[key] = d
+	d := &dialErrors{}
+	dialErrorsOf.byClient[key] = d
 	runtime.AddCleanup(client, unwatch, key)
 	add(d)
 	return d
 }
 
 // watchNode watches a client for one of several servers.
-func (d *dials) watchNode(node *redis.Client) { node.AddHook(dialHook{d, node.Options().Addr}) }
+func (d *dialErrors) watchNode(node *redis.Client) { node.AddHook(dialHook{d, node.Options().Addr}) }
 
 // unwatch forgets a client that is gone.
 func unwatch(key any) {
-	watched.Lock()
-	defer watched.Unlock()
-	delete(watched.byClient, key)
+	dialErrorsOf.Lock()
+	defer dialErrorsOf.Unlock()
+	delete(dialErrorsOf.byClient, key)
 }
 
 // book remembers what became of a dial.
-func (d *dials) book(addr string, err error) {
+func (d *dialErrors) record(addr string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err == nil {
@@ -84,13 +84,13 @@ func (d *dials) book(addr string, err error) {
 		return
 	}
 	if d.byAddr == nil || len(d.byAddr) >= maxNodes {
-		d.byAddr = map[string]dialed{}
+		d.byAddr = map[string]dialError{}
 	}
-	d.byAddr[addr] = dialed{time.Now(), err}
+	d.byAddr[addr] = dialError{time.Now(), err}
 }
 
 // failure is the error of the latest dial of an address, if that was after a time and failed.
-func (d *dials) failure(addr string, since time.Time) (err error) {
+func (d *dialErrors) latest(addr string, since time.Time) (err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for at, last := range d.byAddr {
@@ -103,14 +103,14 @@ func (d *dials) failure(addr string, since time.Time) (err error) {
 
 // dialHook is the hook of a client that watches its dials, and tells commands of ours to which of several servers they are sent.
 type dialHook struct {
-	*dials
+	*dialErrors
 	addr string // "" for a client of one server
 }
 
 func (h dialHook) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := next(ctx, network, addr)
-		h.book(addr, err)
+		h.record(addr, err)
 		return conn, err
 	}
 }
@@ -120,7 +120,7 @@ func (h dialHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		return next
 	}
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		h.tell(cmd)
+		h.setServer(cmd)
 		return next(ctx, cmd)
 	}
 }
@@ -131,14 +131,14 @@ func (h dialHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		for _, cmd := range cmds {
-			h.tell(cmd)
+			h.setServer(cmd)
 		}
 		return next(ctx, cmds)
 	}
 }
 
 // tell tells a command of ours to which server it is sent.
-func (h dialHook) tell(cmd redis.Cmder) {
+func (h dialHook) setServer(cmd redis.Cmder) {
 	if c, ok := cmd.(interface{ SentTo(addr string) }); ok {
 		c.SentTo(h.addr)
 	}

@@ -12,41 +12,41 @@ import (
 
 // meet asks a server, once, whether it is new enough, is of a Cluster only where the client can follow, lets us do what scripts do with
 // the key, and has redis-cell. Of several servers the first that answers stands for all.
-func (l *Link) meet(ctx context.Context, n *node, key string, due time.Time) error {
-	if l.met.Load() {
+func (l *Link) checkServer(ctx context.Context, n *node, key string, due time.Time) error {
+	if l.serverChecked.Load() {
 		return nil
 	}
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), due)
 	defer cancel()
-	info, err := n.about(ctx, "info", "server").Text()
+	info, err := n.do(ctx, "info", "server").Text()
 	if err != nil && !redis.HasErrorPrefix(err, "NOPERM") { // who may not ask has to know
 		return err
 	}
 	if major := majorVersion(info); major > 0 && major < 6 {
 		return &StoreError{link: l.name, Fault: faultTooOld}
 	}
-	if _, plain := l.client.(*redis.Client); plain && clustered(info) {
+	if _, plain := l.client.(*redis.Client); plain && isClusterNode(info) {
 		return &StoreError{link: l.name, Fault: faultMoved, final: true}
 	}
 	const attempt = "redis.call('TIME') redis.call('GET', KEYS[1]) return 1" // what else may be wrong shows when it decides
-	if err := n.about(ctx, "eval", attempt, 1, key).Err(); err != nil && faultOf(err) == faultDenied {
+	if err := n.do(ctx, "eval", attempt, 1, key).Err(); err != nil && faultOf(err) == faultDenied {
 		return err
 	}
 	cell, err := n.hasCommand(ctx, "cl.throttle")
 	if err != nil {
 		return err
 	}
-	l.cell.Store(cell)
-	l.met.Store(true)
+	l.hasCell.Store(cell)
+	l.serverChecked.Store(true)
 	return nil
 }
 
 // hasCommand reports whether the server says that it knows a command. A server that refuses to say
 // counts as one that does not know it. The error says that the server gave no answer.
 func (n *node) hasCommand(ctx context.Context, name string) (bool, error) {
-	known, err := n.about(ctx, "command", "info", name).Slice()
+	known, err := n.do(ctx, "command", "info", name).Slice()
 	if _, ok := errors.AsType[redis.Error](err); ok {
-		if fault := faultOf(err); fault == faultDenied || fault == faultTrouble {
+		if fault := faultOf(err); fault == faultDenied || fault == faultOther {
 			return false, nil
 		}
 	}
@@ -54,17 +54,17 @@ func (n *node) hasCommand(ctx context.Context, name string) (bool, error) {
 }
 
 // about asks the server about itself.
-func (n *node) about(ctx context.Context, args ...any) *redis.Cmd {
-	command := question{redis.NewCmd(ctx, args...)}
+func (n *node) do(ctx context.Context, args ...any) *redis.Cmd {
+	command := unretried{redis.NewCmd(ctx, args...)}
 	_ = n.client.Process(ctx, command) // the command has the error
 	return command.Cmd
 }
 
 // question is a command that the client does not send again: what the first answer says is what is to be known.
-type question struct{ *redis.Cmd }
+type unretried struct{ *redis.Cmd }
 
 // NoRetry is true.
-func (question) NoRetry() bool { return true }
+func (unretried) NoRetry() bool { return true }
 
 // majorVersion reads the version out of INFO, 0 where there is none. Valkey says there with which Redis it is compatible.
 func majorVersion(info string) int {
@@ -78,6 +78,6 @@ func majorVersion(info string) int {
 }
 
 // clustered reports whether INFO says that the server is in cluster mode. Valkey has a word of its own for it.
-func clustered(info string) bool {
+func isClusterNode(info string) bool {
 	return strings.Contains(info, "redis_mode:cluster") || strings.Contains(info, "server_mode:cluster")
 }

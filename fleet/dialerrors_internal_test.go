@@ -12,15 +12,15 @@ import (
 // A client that nobody has any more is not kept for the sake of its dials.
 func TestAClientThatIsGoneIsNotWatched(t *testing.T) {
 	count := func() int {
-		watched.Lock()
-		defer watched.Unlock()
-		return len(watched.byClient)
+		dialErrorsOf.Lock()
+		defer dialErrorsOf.Unlock()
+		return len(dialErrorsOf.byClient)
 	}
 	before := count()
 	for range 100 {
 		client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
-		first := watchDials(client)
-		require.Same(t, first, watchDials(client))
+		first := watchDialErrors(client)
+		require.Same(t, first, watchDialErrors(client))
 		require.NoError(t, client.Close())
 	}
 	require.Eventually(t, func() bool {

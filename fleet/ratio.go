@@ -7,7 +7,7 @@ import (
 )
 
 // pace is a finite, valid rate: so many events in so much time.
-func pace(r limiter.Rate) (events float64, per time.Duration) {
+func ratePerDuration(r limiter.Rate) (events float64, per time.Duration) {
 	whole, per := r.Ratio()
 	return float64(whole), per
 }

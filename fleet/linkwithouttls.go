@@ -10,11 +10,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-var errPlain = errors.New("tls: the server answers without TLS")
+var errNoTLS = errors.New("tls: the server answers without TLS")
 
 // answersPlainly reports whether a client with TLS settings has been given a port where Redis answers without TLS. Redis waits for the end
 // of the line in what a client says to begin TLS, so that the dial hangs and has no error that would say so.
-func answersPlainly(ctx context.Context, client redis.UniversalClient, timeout time.Duration) bool {
+func answersWithoutTLS(ctx context.Context, client redis.UniversalClient, timeout time.Duration) bool {
 	var secure *tls.Config
 	var addrs []string
 	switch c := client.(type) {
@@ -29,7 +29,7 @@ func answersPlainly(ctx context.Context, client redis.UniversalClient, timeout t
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for _, addr := range addrs {
-		if pings(ctx, addr) {
+		if answersPing(ctx, addr) {
 			return true
 		}
 	}
@@ -37,7 +37,7 @@ func answersPlainly(ctx context.Context, client redis.UniversalClient, timeout t
 }
 
 // pings reports whether what listens at an address answers a PING as Redis does, with an error as well.
-func pings(ctx context.Context, addr string) bool {
+func answersPing(ctx context.Context, addr string) bool {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return false

@@ -24,8 +24,8 @@ func TestARightThatAScriptLacksIsNoFailureOfTheServer(t *testing.T) {
 		"ERR Error running script (call to f_1234): @user_script:1: @user_script: 1: The user executing the script can't run this command or subcommand",
 		"ERR Error running script (call to f_1234): @user_script:67: @user_script: 67: -NOPERM this user has no permissions",
 	} {
-		e := l.explain(reply(text))
+		e := l.storeError(reply(text))
 		require.Equal(t, faultDenied, e.Fault, text)
-		require.Equal(t, breaker.Success, verdict(e), text)
+		require.Equal(t, breaker.Success, breakerOutcome(e), text)
 	}
 }

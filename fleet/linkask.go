@@ -15,21 +15,21 @@ import (
 
 // within asks the server that has the key, in the time that it may take, if its breaker lets it. The error is the caller's own
 // context's, or a *StoreError.
-func (l *Link) within(ctx context.Context, key string, ask func(*node, time.Time) (led bool, err error)) error {
+func (l *Link) ask(ctx context.Context, key string, ask func(*node, time.Time) (led bool, err error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	began := time.Now()
 	due := began.Add(l.timeout)
-	if sooner, ok := lease.Due(ctx); ok && sooner.Before(due) {
+	if sooner, ok := lease.Deadline(ctx); ok && sooner.Before(due) {
 		due = sooner
 	}
-	n, b, err := l.server(ctx, key, began, due)
+	n, b, err := l.serverFor(ctx, key, began, due)
 	if err != nil {
 		return err
 	}
-	return l.guard(ctx, b, n.addr, began, func() (bool, error) {
-		if err := l.meet(ctx, n, key, due); err != nil {
+	return l.callThroughBreaker(ctx, b, n.addr, began, func() (bool, error) {
+		if err := l.checkServer(ctx, n, key, due); err != nil {
 			return true, err
 		}
 		return ask(n, due)
@@ -37,7 +37,7 @@ func (l *Link) within(ctx context.Context, key string, ask func(*node, time.Time
 }
 
 // server is the server that has the key, and the breaker before it.
-func (l *Link) server(ctx context.Context, key string, began, due time.Time) (*node, *breaker.Breaker, error) {
+func (l *Link) serverFor(ctx context.Context, key string, began, due time.Time) (*node, *breaker.Breaker, error) {
 	if l.shards == nil {
 		return l.single, l.breaker, nil
 	}
@@ -45,10 +45,10 @@ func (l *Link) server(ctx context.Context, key string, began, due time.Time) (*n
 	var err error
 	if l.shards.known.Load() {
 		if client, err = l.shards.locate(ctx, key); err != nil {
-			return nil, nil, l.diagnose(err, anyAddr, began)
+			return nil, nil, l.storeErrorSince(err, anyAddr, began)
 		}
 	} else {
-		err = l.guard(ctx, l.breaker, anyAddr, began, func() (bool, error) {
+		err = l.callThroughBreaker(ctx, l.breaker, anyAddr, began, func() (bool, error) {
 			ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), due)
 			defer cancel()
 			client, err = l.shards.locate(ctx, key)
@@ -68,21 +68,21 @@ func (l *Link) server(ctx context.Context, key string, began, due time.Time) (*n
 // What the breaker is told is what became of the call within the link's own Timeout. That the caller gave up says nothing, neither by a
 // cancellation nor by a deadline: who calls often sets the deadline, and a stranger may choose one that no server can keep. Where many
 // callers asked together the one that led tells for all: a connection that is lost is one failure, however many waited for it.
-func (l *Link) guard(ctx context.Context, b *breaker.Breaker, addr string, began time.Time, call func() (led bool, err error)) error {
+func (l *Link) callThroughBreaker(ctx context.Context, b *breaker.Breaker, addr string, began time.Time, call func() (led bool, err error)) error {
 	permit, err := b.Allow()
 	if err != nil {
-		return l.notAsked(err)
+		return l.breakerOpenError(err)
 	}
 	defer permit.Record(breaker.Failure) // where call panics; otherwise it is used up by then
 	led, err := call()
 	outcome, e := breaker.Success, (*StoreError)(nil)
-	if err != nil && !errors.Is(err, pipeline.ErrLeft) {
-		asked := askedLast(err, addr)
-		e = l.diagnose(err, asked, began)
-		if outcome = verdict(e); outcome == breaker.Failure {
-			l.failure.Store(e)
+	if err != nil && !errors.Is(err, pipeline.ErrGaveUp) {
+		asked := failedAddr(err, addr)
+		e = l.storeErrorSince(err, asked, began)
+		if outcome = breakerOutcome(e); outcome == breaker.Failure {
+			l.lastUnavailable.Store(e)
 			if asked != addr { // to which the server redirected that stands behind b
-				l.blame(asked)
+				l.recordFailure(asked)
 				outcome = breaker.Success
 			}
 		}
@@ -101,7 +101,7 @@ func (l *Link) guard(ctx context.Context, b *breaker.Breaker, addr string, began
 }
 
 // askedLast is the address of the server that an error comes from: that which was asked first, or that to which it redirected.
-func askedLast(err error, first string) string {
+func failedAddr(err error, first string) string {
 	if e, ok := errors.AsType[*pipeline.ServerError](err); ok && first != anyAddr {
 		return e.Addr
 	}
@@ -109,14 +109,14 @@ func askedLast(err error, first string) string {
 }
 
 // blame tells the breaker before one of several servers of a failure.
-func (l *Link) blame(addr string) {
+func (l *Link) recordFailure(addr string) {
 	if permit, err := l.shards.breakers.Get(addr).Allow(); err == nil {
 		permit.Record(breaker.Failure)
 	}
 }
 
 // notAsked is the error for a refusal of the breaker.
-func (l *Link) notAsked(err error) *StoreError {
+func (l *Link) breakerOpenError(err error) *StoreError {
 	e := &StoreError{link: l.name, Fault: faultBreakerOpen, cause: err}
 	if open, ok := errors.AsType[*breaker.OpenError](err); ok {
 		e.until = open.Until
@@ -125,7 +125,7 @@ func (l *Link) notAsked(err error) *StoreError {
 }
 
 // explain is what an error means.
-func (l *Link) explain(err error) *StoreError {
+func (l *Link) storeError(err error) *StoreError {
 	if e, ok := errors.AsType[*StoreError](err); ok {
 		return e
 	}
@@ -134,11 +134,11 @@ func (l *Link) explain(err error) *StoreError {
 
 // diagnose is explain for the error of a call that began at a time. Where there was no answer in time because the server could not be
 // dialed, of which the client tells only later, the error means what the dial says.
-func (l *Link) diagnose(err error, addr string, began time.Time) *StoreError {
-	e := l.explain(err)
+func (l *Link) storeErrorSince(err error, addr string, began time.Time) *StoreError {
+	e := l.storeError(err)
 	if e.Fault == faultTimeout {
-		if dial := l.dials.failure(addr, began); dial != nil {
-			return l.explain(dial)
+		if dial := l.dialErrors.latest(addr, began); dial != nil {
+			return l.storeError(dial)
 		}
 	}
 	return e
@@ -146,26 +146,26 @@ func (l *Link) diagnose(err error, addr string, began time.Time) *StoreError {
 
 // verdict is what a fault says about the server to the breaker before it. A server that answers is there, whatever it answers about one
 // key, one slot or one script; it fails if it does not answer, or says that it can decide nothing at present.
-func verdict(e *StoreError) breaker.Outcome {
+func breakerOutcome(e *StoreError) breaker.Outcome {
 	switch e.Fault {
 	case faultTimeout, faultConnection, faultNoTLS, faultLoading, faultReadOnly, faultMasterDown, faultOutOfMemory, faultBusy:
 		return breaker.Failure
 	case faultClusterDown, faultDenied:
-		if !aboutSome(e.cause) {
+		if !concernsSomeKeys(e.cause) {
 			return breaker.Failure
 		}
-	case faultBreakerOpen, faultMoved, faultTrouble, faultForeign, faultTooOld:
+	case faultBreakerOpen, faultMoved, faultOther, faultForeign, faultTooOld:
 	}
 	return breaker.Success
 }
 
 // aboutSome reports whether a reply concerns some keys or commands only: those of one slot, or those that an access rule leaves out.
-func aboutSome(err error) bool {
+func concernsSomeKeys(err error) bool {
 	var reply redis.Error
 	if !errors.As(err, &reply) {
 		return false
 	}
-	text := bare(reply.Error())
+	text := trimErrorPrefix(reply.Error())
 	for _, prefix := range []string{
 		"TRYAGAIN", "CLUSTERDOWN Hash slot", "NOPERM", "ACL failure in script", "The user executing the script can't",
 	} {

@@ -7,17 +7,17 @@ import (
 )
 
 // row is a window.Counts without the streak: what can be added up.
-type row [6]int64
+type callCounts [6]int64
 
-func rowOf(c window.Counts) row {
-	return row{c.Successes, c.Failures, c.Slow, c.SlowFailures, c.Ignored, c.Refused}
+func callCountsOf(c window.Counts) callCounts {
+	return callCounts{c.Successes, c.Failures, c.Slow, c.SlowFailures, c.Ignored, c.Refused}
 }
 
-func (r row) counts() window.Counts {
+func (r callCounts) windowCounts() window.Counts {
 	return window.Counts{Successes: r[0], Failures: r[1], Slow: r[2], SlowFailures: r[3], Ignored: r[4], Refused: r[5]}
 }
 
-func (r row) plus(s row) row {
+func (r callCounts) plus(s callCounts) callCounts {
 	for i, n := range s {
 		r[i] += n
 	}
@@ -25,7 +25,7 @@ func (r row) plus(s row) row {
 }
 
 // less is r − s, and 0 where s is more.
-func (r row) less(s row) row {
+func (r callCounts) minus(s callCounts) callCounts {
 	for i, n := range s {
 		r[i] = max(r[i]-n, 0)
 	}
@@ -33,17 +33,17 @@ func (r row) less(s row) row {
 }
 
 // holds reports whether no figure of r is less than that of s.
-func (r row) holds(s row) bool { return s.less(r) == row{} }
+func (r callCounts) atLeast(s callCounts) bool { return s.minus(r) == callCounts{} }
 
 // delta is what one node counted in a stretch of time.
 type delta struct {
 	from time.Duration // when the first part of it was taken up
 	at   time.Duration // when the last was
-	row
+	callCounts
 }
 
 // bucket is a part of the fleet's window. Its number is that of its width since 1970.
 type bucket struct {
 	number int64
-	row
+	callCounts
 }

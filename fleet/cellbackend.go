@@ -10,42 +10,42 @@ import (
 )
 
 // cellStore asks CL.THROTTLE where the server has it, and otherwise the script.
-type cellStore struct {
+type cellBackend struct {
 	namespace
-	cell
+	cellMath
 }
 
-func (s *cellStore) stateKeys(k target) []string { return []string{s.base(k.tag)} }
+func (s *cellBackend) stateKeys(k requestKey) []string { return []string{s.keyBase(k.tag)} }
 
-func (s *cellStore) each(ctx context.Context, k target, n int, at time.Time) ([]limiter.Result, error) {
-	return alone(s.decide(ctx, k, n, at))
+func (s *cellBackend) takeEach(ctx context.Context, k requestKey, n int, at time.Time) ([]limiter.Result, error) {
+	return asList(s.take(ctx, k, n, at))
 }
 
-func (s *cellStore) decide(ctx context.Context, k target, n int, at time.Time) (limiter.Result, error) {
-	if n > 0 && at.IsZero() && s.link.cell.Load() {
-		r, err := s.module(ctx, k.tag, n)
+func (s *cellBackend) take(ctx context.Context, k requestKey, n int, at time.Time) (limiter.Result, error) {
+	if n > 0 && at.IsZero() && s.link.hasCell.Load() {
+		r, err := s.takeFromModule(ctx, k.tag, n)
 		if !redis.HasErrorPrefix(err, "unknown command") { // has not been executed: the server is another than it was
 			return r, err
 		}
-		s.link.cell.Store(false)
+		s.link.hasCell.Store(false)
 	}
-	return s.script(ctx, k.tag, n, at)
+	return s.takeByScript(ctx, k.tag, n, at)
 }
 
 // rounds reports whether a refusal may end before it says, for the server's own command knows whole
 // seconds alone.
-func (l *Limiter) rounds() bool {
-	_, cell := l.parts[0].store.(*cellStore)
-	return cell && l.link.cell.Load()
+func (l *Limiter) roundsToSeconds() bool {
+	_, cell := l.groups[0].backend.(*cellBackend)
+	return cell && l.link.hasCell.Load()
 }
 
 // module asks the server's own command. A request for more than the limit is refused, whatever it
 // is for.
-func (s *cellStore) module(ctx context.Context, tag string, n int) (limiter.Result, error) {
-	base := s.base(tag)
-	args := append([]any{"cl.throttle", base}, s.command[:]...)
-	reply, err := s.link.call(ctx, base, append(args, min(int64(n), s.limit+1))...)
-	if err = s.whole(reply, err, figures); err != nil {
+func (s *cellBackend) takeFromModule(ctx context.Context, tag string, n int) (limiter.Result, error) {
+	base := s.keyBase(tag)
+	args := append([]any{"cl.throttle", base}, s.moduleArgs[:]...)
+	reply, err := s.link.command(ctx, base, append(args, min(int64(n), s.limit+1))...)
+	if err = s.checkLength(reply, err, resultLength); err != nil {
 		return limiter.Result{}, err
 	}
 	r := limiter.Result{OK: reply[0] == 0, Limit: int(reply[1]), Remaining: int(reply[2]), ResetAfter: time.Duration(reply[4]) * time.Second}
@@ -59,41 +59,41 @@ func (s *cellStore) module(ctx context.Context, tag string, n int) (limiter.Resu
 	return r, nil
 }
 
-func (s *cellStore) script(ctx context.Context, tag string, n int, at time.Time) (limiter.Result, error) {
+func (s *cellBackend) takeByScript(ctx context.Context, tag string, n int, at time.Time) (limiter.Result, error) {
 	n = int(max(min(int64(n), s.limit+1), -s.limit))
-	return s.charge(ctx, tag, n, s.interval*time.Duration(n), at)
+	return s.runScript(ctx, tag, n, s.interval*time.Duration(n), at)
 }
 
 // giveBack gives back what cannot have come again since it was taken, as if nothing had been owed
 // before.
-func (s *cellStore) giveBack(ctx context.Context, k target, n int, age time.Duration, at time.Time) error {
+func (s *cellBackend) refund(ctx context.Context, k requestKey, n int, age time.Duration, at time.Time) error {
 	n = int(min(int64(n), s.limit))
 	back := s.interval*time.Duration(n) - age
 	if back <= 0 {
 		return nil
 	}
-	_, err := s.charge(ctx, k.tag, -n, -back, at)
+	_, err := s.runScript(ctx, k.tag, -n, -back, at)
 	return err
 }
 
 // charge has the script take n permits at that cost, or give them back.
-func (s *cellStore) charge(ctx context.Context, tag string, n int, cost time.Duration, at time.Time) (limiter.Result, error) {
+func (s *cellBackend) runScript(ctx context.Context, tag string, n int, cost time.Duration, at time.Time) (limiter.Result, error) {
 	var seconds, nanos, extra any = "", "", 0
 	if !at.IsZero() {
-		seconds, nanos, extra = at.Unix(), at.Nanosecond(), replayed
+		seconds, nanos, extra = at.Unix(), at.Nanosecond(), replayExtraMillis
 	}
 	write := 1
 	if n == 0 {
 		write = 0
 	}
-	reply, err := s.link.eval(ctx, throttleScript, []string{s.base(tag)}, []any{
+	reply, err := s.link.eval(ctx, throttleScript, []string{s.keyBase(tag)}, []any{
 		seconds, nanos, extra, floorSeconds(s.tolerance), floorNanos(s.tolerance), floorSeconds(cost), floorNanos(cost), write,
 	})
-	if err = s.whole(reply, err, figures); err != nil {
+	if err = s.checkLength(reply, err, resultLength); err != nil {
 		return limiter.Result{}, err
 	}
 	owed := duration(reply[3], reply[4])
-	r := limiter.Result{OK: reply[0] == 0, Limit: int(s.limit), Remaining: int(s.remaining(s.tolerance - owed)), ResetAfter: owed}
+	r := limiter.Result{OK: reply[0] == 0, Limit: int(s.limit), Remaining: int(s.remainingAt(s.tolerance - owed)), ResetAfter: owed}
 	switch {
 	case r.OK:
 	case cost > s.tolerance:

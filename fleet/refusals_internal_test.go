@@ -14,12 +14,12 @@ func TestTenThousandRefusalsAreRememberedByDefault(t *testing.T) {
 	const keys = 100_000
 	denied := newDenied(Config{})
 	for i := range keys {
-		look := denied.Look(fmt.Sprint(i), 1)
+		look := denied.Lookup(fmt.Sprint(i), 1)
 		look.Remember(limiter.Result{Limit: 1, RetryAfter: time.Hour, ResetAfter: time.Hour})
 	}
 	remembered := 0
 	for i := range keys {
-		if denied.Look(fmt.Sprint(i), 1).Refused {
+		if denied.Lookup(fmt.Sprint(i), 1).Refused {
 			remembered++
 		}
 	}

@@ -116,7 +116,7 @@ type admission struct {
 // fleet is some nodes at one server.
 type fleet struct {
 	server *server
-	purses []*lease.Purse
+	purses []*lease.Pool
 
 	mu       sync.Mutex
 	admitted []admission
@@ -304,7 +304,7 @@ func TestHowALeaseGrowsAndShrinks(t *testing.T) {
 func repeat(n int, d time.Duration) []time.Duration { return slices.Repeat([]time.Duration{d}, n) }
 
 // warm has the key of a purse get a lease with some permits left.
-func warm(t *testing.T, p *lease.Purse, key string) {
+func warm(t *testing.T, p *lease.Pool, key string) {
 	t.Helper()
 	for held := false; !held; {
 		var err error
@@ -331,27 +331,27 @@ func TestWhatTheResultSays(t *testing.T) {
 }
 
 func TestWhatIsNotUsedIsGivenBack(t *testing.T) {
-	aged := func(t *testing.T, p *lease.Purse) {
+	aged := func(t *testing.T, p *lease.Pool) {
 		time.Sleep(config.Age)
 		_, _, err := p.Take(t.Context(), "other", 1)
 		require.NoError(t, err)
 	}
 	for _, test := range []struct {
 		name string
-		then func(*testing.T, *lease.Purse)
+		then func(*testing.T, *lease.Pool)
 		want []int
 	}{
 		{"when it is too old, by a request for another key", aged, []int{-1, 1}},
-		{"not while it is young", func(t *testing.T, p *lease.Purse) {
+		{"not while it is young", func(t *testing.T, p *lease.Pool) {
 			time.Sleep(config.Age - 1)
 			_, _, err := p.Take(t.Context(), "other", 1)
 			require.NoError(t, err)
 		}, []int{1}},
-		{"at Close, and once", func(t *testing.T, p *lease.Purse) {
+		{"at Close, and once", func(t *testing.T, p *lease.Pool) {
 			require.NoError(t, p.Close(t.Context()))
 			require.NoError(t, p.Close(t.Context()))
 		}, []int{-1}},
-		{"after Close nothing is held any more", func(t *testing.T, p *lease.Purse) {
+		{"after Close nothing is held any more", func(t *testing.T, p *lease.Pool) {
 			require.NoError(t, p.Close(t.Context()))
 			for range 4 {
 				_, held, err := p.Take(t.Context(), "k", 1)
@@ -359,12 +359,12 @@ func TestWhatIsNotUsedIsGivenBack(t *testing.T) {
 				require.False(t, held)
 			}
 		}, []int{-1, 1, 1, 1, 1}},
-		{"Forget gives nothing back", func(t *testing.T, p *lease.Purse) {
+		{"Forget gives nothing back", func(t *testing.T, p *lease.Pool) {
 			p.Forget("k")
 			p.Forget("unknown")
 			require.NoError(t, p.Close(t.Context()))
 		}, nil},
-		{"a peek is always asked about", func(t *testing.T, p *lease.Purse) {
+		{"a peek is always asked about", func(t *testing.T, p *lease.Pool) {
 			_, held, err := p.Take(t.Context(), "k", 0)
 			require.NoError(t, err)
 			require.False(t, held)

@@ -11,44 +11,44 @@ type call struct {
 	key      string
 	args     []any
 	decision *Decision
-	whole    bool // the decision's text is sent
+	sendText bool // the decision's text is sent
 
 	due    time.Time // when its time is up
 	shared bool      // it was sent as a part of one command for several callers
 
-	turn   chan turn // what to do; nil as long as it never had to wait
+	wake   chan signal // what to do; nil as long as it never had to wait
 	answer []int64
 	err    error
 	addr   string // of the server that was asked last, where that is known
 
-	place      place // this and what follows: under the lock of the line, until there is an answer
-	heir       bool  // is to pass the lane on
+	state      callState // this and what follows: under the lock of the line, until there is an answer
+	nextLeader bool      // is to pass the lane on
 	next, prev *call
 }
 
 // turn is what a caller who waits is told.
-type turn uint8
+type signal uint8
 
 const (
-	done turn = iota // there is an answer
-	lead             // it has a lane
+	answered     signal = iota // there is an answer
+	becomeLeader               // it has a lane
 )
 
 // place is where a call is.
-type place uint8
+type callState uint8
 
 const (
-	queued place = iota
-	taken        // in the batch of another
+	queued  callState = iota
+	inBatch           // in the batch of another
 	leading
-	gone // has left a batch that is under way
+	abandoned // has left a batch that is under way
 )
 
 // line is a queue before some lanes. While anybody is in the queue all lanes are busy.
-type line struct {
-	lanes, batch int
-	least        time.Duration // who has less time left is not sent
-	fresh        time.Duration // who has less time left may have come before those who lead
+type queue struct {
+	lanes, maxBatch int
+	minLeft         time.Duration // who has less time left is not sent
+	fullTime        time.Duration // who has less time left may have come before those who lead
 
 	mu          sync.Mutex
 	busy        int
@@ -56,15 +56,15 @@ type line struct {
 }
 
 // join takes a free lane, or else a place in the queue; it reports which.
-func (l *line) join(c *call) (free bool) {
+func (l *queue) join(c *call) (free bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.busy < l.lanes {
 		l.busy++
-		c.place = leading
+		c.state = leading
 		return true
 	}
-	c.turn = make(chan turn, 1)
+	c.wake = make(chan signal, 1)
 	if c.prev = l.last; c.prev == nil {
 		l.first = c
 	} else {
@@ -75,35 +75,35 @@ func (l *line) join(c *call) (free bool) {
 }
 
 // leave takes c out of the queue, and reports whether it is under way already, so that nothing can be done.
-func (l *line) leave(c *call) (sent bool) {
+func (l *queue) leave(c *call) (sent bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch c.place {
+	switch c.state {
 	case queued:
 		l.remove(c)
 	case leading:
-		l.passLocked()
-	case taken:
-		c.place = gone
-		if c.heir {
-			l.passLocked()
+		l.passLaneLocked()
+	case inBatch:
+		c.state = abandoned
+		if c.nextLeader {
+			l.passLaneLocked()
 		}
 		return true
-	case gone:
+	case abandoned:
 		return true
 	}
 	return false
 }
 
 // take returns the batch that c leads: itself, and those in the queue.
-func (l *line) take(c *call) []*call {
+func (l *queue) takeBatch(c *call) []*call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	batch := []*call{c}
-	for l.first != nil && len(batch) < l.batch {
+	for l.first != nil && len(batch) < l.maxBatch {
 		m := l.first
 		l.remove(m)
-		m.place = taken
+		m.state = inBatch
 		batch = append(batch, m)
 	}
 	return batch
@@ -111,48 +111,48 @@ func (l *line) take(c *call) []*call {
 
 // passAfter passes the lane on when a batch has its answers. Where nobody is in the queue its heir is to do that, the last of the
 // batch, when it runs: those before it may have come back by then, and go together again.
-func (l *line) passAfter(batch []*call) {
+func (l *queue) endBatch(batch []*call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.first == nil {
 		for _, c := range slices.Backward(batch[1:]) {
-			if c.place == taken {
-				c.heir = true
+			if c.state == inBatch {
+				c.nextLeader = true
 				return
 			}
 		}
 	}
-	l.passLocked()
+	l.passLaneLocked()
 }
 
 // pass gives a lane to who has waited longest, or frees it.
-func (l *line) pass() {
+func (l *queue) passLane() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.passLocked()
+	l.passLaneLocked()
 }
 
-func (l *line) passLocked() {
+func (l *queue) passLaneLocked() {
 	if l.first == nil {
 		l.busy--
 		return
 	}
-	latest := time.Now().Add(l.least)
+	latest := time.Now().Add(l.minLeft)
 	for c := l.first; c != nil; c = l.first {
 		l.remove(c)
 		if c.due.After(latest) {
-			c.place = leading
-			c.turn <- lead
+			c.state = leading
+			c.wake <- becomeLeader
 			return
 		}
-		c.place, c.err = taken, ErrUnsent
-		c.turn <- done
+		c.state, c.err = inBatch, ErrUnsent
+		c.wake <- answered
 	}
 	l.busy--
 }
 
 // remove takes c out of the queue.
-func (l *line) remove(c *call) {
+func (l *queue) remove(c *call) {
 	if c.prev == nil {
 		l.first = c.next
 	} else {
