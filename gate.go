@@ -198,7 +198,7 @@ func (g *Gate) claimTokens(ctx context.Context, now time.Time, permit *breaker.P
 		return hooks.AdmitAt(g.breaker, now, gatehook.NoEscape(permit))
 	}
 	if r := g.takeOne(now); !r.OK {
-		return g.claimInTurn(ctx, now, r, permit)
+		return g.claimInTurn(ctx, now, r, false, permit)
 	}
 	return g.enter(ctx, now, permit, &g.admitted.allowed)
 }

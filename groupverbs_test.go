@@ -2,6 +2,7 @@ package weir_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -176,4 +177,39 @@ func ExampleGroup_Forget() {
 	// Output:
 	// acme open
 	// true 0
+}
+
+// Two calls wait when their key is forgotten. One gets the token of the new bucket, and the other is
+// refused when the key's new breaker opens.
+func TestACallThatWaitsIsRefusedByTheNextBreakerOfItsKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 1, MaxWait: 3 * time.Hour}})
+		require.NoError(t, g.Get("a").Run(bg(), succeed))
+		began := time.Now()
+		time.AfterFunc(time.Minute, func() { g.Forget("a") })
+		time.AfterFunc(2*time.Minute, func() { g.Get("a").Breaker().OpenFor(time.Hour) })
+		var errs [2]error
+		var wg sync.WaitGroup
+		for i := range errs {
+			wg.Go(func() { errs[i] = g.Get("a").Run(bg(), succeed) })
+		}
+		wg.Wait()
+		require.Equal(t, 2*time.Minute, time.Since(began))
+		require.ErrorIs(t, errors.Join(errs[:]...), breaker.ErrOpen)
+		require.True(t, errs[0] == nil || errs[1] == nil)
+		require.Equal(t, limiter.Stats{Allowed: 1, Waited: 1}, g.Admissions())
+	})
+}
+
+// A call that waits when its key is forgotten goes on with the new limit of the key.
+func TestACallThatWaitsGoesOnWhenItsKeyIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 1, MaxWait: 3 * time.Hour}})
+		require.NoError(t, g.Get("a").Run(bg(), succeed))
+		began := time.Now()
+		time.AfterFunc(time.Minute, func() { g.Forget("a") })
+		require.NoError(t, g.Get("a").Run(bg(), succeed))
+		require.Equal(t, time.Minute, time.Since(began))
+		require.Equal(t, limiter.Stats{Allowed: 1, Waited: 1}, g.Admissions())
+	})
 }

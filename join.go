@@ -88,17 +88,17 @@ func Join(name string, p Parts) *Gate {
 func (g *Gate) claimRemote(ctx context.Context, now time.Time, permit *breaker.Permit) error {
 	if g.limiter != nil {
 		if r := g.takeOne(now); !r.OK {
-			return g.claimInTurn(ctx, now, r, permit)
+			return g.claimInTurn(ctx, now, r, false, permit)
 		}
 	}
 	r, err := g.remote.Take(ctx, 1)
 	now = g.now()
-	if err != nil || !r.OK {
+	switch {
+	case err != nil:
 		g.refundLocal()
-		if err != nil {
-			return g.undecided(ctx, g.noRefusal(err))
-		}
-		return g.claimInTurn(ctx, now, r, permit)
+		return g.undecided(ctx, g.noRefusal(err))
+	case !r.OK:
+		return g.claimInTurn(ctx, now, r, g.limiter != nil, permit)
 	}
 	if held := g.heldUntil(now); !held.IsZero() {
 		g.Refund(ctx)

@@ -9,9 +9,13 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// claimInTurn is claim for a call that a limit has refused: it waits for its turn, if it may.
-func (g *Gate) claimInTurn(ctx context.Context, now time.Time, r limiter.Result, permit *breaker.Permit) error {
+// claimInTurn is claim for a call that a limit has refused: it waits for its turn, if it may. If
+// hasToken is set, the call has its token of the limiter, and the remote has refused it.
+func (g *Gate) claimInTurn(ctx context.Context, now time.Time, r limiter.Result, hasToken bool, permit *breaker.Permit) error {
 	if g.maxWait() == 0 {
+		if hasToken {
+			g.refundLocal()
+		}
 		var until time.Time
 		if r.RetryAfter != limiter.Never {
 			until = now.Add(r.RetryAfter)
@@ -19,7 +23,7 @@ func (g *Gate) claimInTurn(ctx context.Context, now time.Time, r limiter.Result,
 		g.admitted.refused.Add(1)
 		return g.admitted.refusal(g.name, limiter.NoPermits, r.Limit, until)
 	}
-	if err := g.wait(ctx); err != nil {
+	if err := g.wait(ctx, hasToken); err != nil {
 		return err
 	}
 	return g.enter(ctx, g.now(), permit, &g.admitted.waited)
@@ -32,23 +36,27 @@ func (g *Gate) claimAfterHold(ctx context.Context, now, held time.Time, permit *
 		g.admitted.refused.Add(1)
 		return g.admitted.refusal(g.name, limiter.Held, 0, held)
 	}
-	if err := g.wait(ctx); err != nil {
+	if err := g.wait(ctx, false); err != nil {
 		return err
 	}
 	return g.enter(ctx, g.now(), permit, &g.admitted.waited)
 }
 
-// errOpened is the cause for which a wait ends when the breaker opens.
-var errOpened = errors.New("weir: the breaker has opened")
+// Causes for which a wait ends.
+var (
+	errOpened    = errors.New("weir: the breaker has opened")
+	errForgotten = errors.New("weir: the key was forgotten")
+)
 
-// wait waits for the tokens of a call. When the breaker opens there is nothing to wait for, and
-// the call is refused as those that come later are.
-func (g *Gate) wait(ctx context.Context) error {
-	waiting, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer hooks.AfterOpen(g.breaker, func() { cancel(errOpened) })()
+// wait waits for the tokens of a call. If hasToken is set, the call has its token of the limiter
+// already. If the breaker opens meanwhile, the call is refused.
+func (g *Gate) wait(ctx context.Context, hasToken bool) error {
 	began := g.admitted.enter()
-	err := g.waitForTokens(waiting)
+	last := g.now().Add(g.maxWait())
+	err, cause := g.waitWhileClosed(ctx, last, hasToken)
+	for errors.Is(cause, errForgotten) { // the key has a new breaker and a new limit
+		err, cause = g.waitWhileClosed(ctx, last, false)
+	}
 	g.admitted.leave(began, err == nil)
 	switch {
 	case err == nil:
@@ -56,10 +64,29 @@ func (g *Gate) wait(ctx context.Context) error {
 	case errors.Is(err, ErrRefused):
 		g.admitted.refused.Add(1)
 		return g.withReason(err)
-	case errors.Is(context.Cause(waiting), errOpened) && ctx.Err() == nil:
+	case errors.Is(cause, errOpened):
 		return g.opened()
 	}
 	return g.undecided(ctx, err)
+}
+
+// waitWhileClosed is waitForTokens that ends when the breaker opens or the gate's key is forgotten. In
+// these cases cause says so.
+func (g *Gate) waitWhileClosed(ctx context.Context, last time.Time, hasToken bool) (err, cause error) {
+	waiting, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer hooks.AfterOpen(g.breaker, func(opened bool) {
+		if opened {
+			cancel(errOpened)
+		} else {
+			cancel(errForgotten)
+		}
+	})()
+	err = g.waitForTokens(waiting, last, hasToken)
+	if err != nil && !errors.Is(err, ErrRefused) && ctx.Err() == nil {
+		cause = context.Cause(waiting)
+	}
+	return err, cause
 }
 
 // opened is the breaker's refusal of a call that it opened over.
@@ -72,41 +99,51 @@ func (g *Gate) opened() error {
 
 // waitForTokens waits until the call has its tokens and there is no hold. It looks for a hold again
 // after each wait, because not every limit can be held, and a hold may begin while the call waits.
-func (g *Gate) waitForTokens(ctx context.Context) error {
-	local, _ := g.limiter.(limiter.WaitLimiter)
-	remote, _ := g.remote.(limiter.WaitLimiter)
-	for last := g.now().Add(g.maxWait()); ; {
-		if local != nil {
-			if err := local.WaitAtMost(ctx, 1, last.Sub(g.now())); err != nil {
+func (g *Gate) waitForTokens(ctx context.Context, last time.Time, hasToken bool) error {
+	for ; ; hasToken = false {
+		if !hasToken {
+			if err := g.waitForLimiter(ctx, last); err != nil {
 				return err
 			}
-		}
-		if held := g.heldUntil(g.now()); !held.IsZero() {
-			g.refundLocal()
-			if err := g.sleepUntil(ctx, held, last); err != nil {
-				return err
-			}
-			continue
-		}
-		if remote == nil {
-			return nil
-		}
-		if err := remote.WaitAtMost(ctx, 1, max(last.Sub(g.now()), 0)); err != nil {
-			g.refundLocal()
-			if _, refused := errors.AsType[*limiter.LimitedError](err); refused {
-				return err
-			}
-			return g.noRefusal(err)
 		}
 		held := g.heldUntil(g.now())
-		if held.IsZero() {
-			return nil
+		if !held.IsZero() {
+			g.refundLocal()
+		} else {
+			if err := g.waitForRemote(ctx, last); err != nil {
+				g.refundLocal()
+				return err
+			}
+			if held = g.heldUntil(g.now()); held.IsZero() {
+				return nil
+			}
+			g.Refund(ctx)
 		}
-		g.Refund(ctx)
 		if err := g.sleepUntil(ctx, held, last); err != nil {
 			return err
 		}
 	}
+}
+
+// waitForLimiter waits for a token of the limiter until last.
+func (g *Gate) waitForLimiter(ctx context.Context, last time.Time) error {
+	if l, ok := g.limiter.(limiter.WaitLimiter); ok {
+		return l.WaitAtMost(ctx, 1, last.Sub(g.now()))
+	}
+	return nil
+}
+
+// waitForRemote waits for a token of the remote until last.
+func (g *Gate) waitForRemote(ctx context.Context, last time.Time) error {
+	l, ok := g.remote.(limiter.WaitLimiter)
+	if !ok {
+		return nil
+	}
+	err := l.WaitAtMost(ctx, 1, max(last.Sub(g.now()), 0))
+	if _, refused := errors.AsType[*limiter.LimitedError](err); refused {
+		return err
+	}
+	return g.noRefusal(err)
 }
 
 // sleepUntil sleeps until a hold has ended. It refuses at once if that is later than the call may wait.

@@ -81,6 +81,28 @@ func TestALimiterCountsACallThatWaitsOnce(t *testing.T) {
 	}
 }
 
+// A call keeps its token of the limiter while it waits for the remote.
+func TestALimiterCountsACallThatWaitsForARemoteOnce(t *testing.T) {
+	for kind, made := range counted {
+		t.Run(kind, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, stats := made()
+				remote := newRemote(1)
+				g := weir.Join("g", weir.Parts{
+					Breaker: breaker.New("b", breaker.Config{}), Limiter: l, Remote: remote, MaxWait: 10 * time.Minute,
+				})
+				remote.bucket.Take(1)
+				require.NoError(t, g.Run(bg(), succeed))
+				got := stats()
+				require.Equal(t, int64(1), got.Allowed)
+				require.Zero(t, got.Waited)
+				require.Zero(t, got.Refused)
+				require.Equal(t, limiter.Stats{Waited: 1}, g.Admissions())
+			})
+		})
+	}
+}
+
 // The documentation of CountRefused says that requests that wait do not count.
 func TestACallThatWaitsIsNoRefusalThatCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

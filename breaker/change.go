@@ -47,7 +47,7 @@ type changes struct {
 	atWork bool
 
 	opened   bool // since the watchers were last woken
-	watchers map[*func()]struct{}
+	watchers map[*func(opened bool)]struct{}
 }
 
 // post queues a change. The breaker's lock is held, which makes the order.

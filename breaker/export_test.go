@@ -15,7 +15,13 @@ func (b *Breaker) AdmitAt(t time.Time, m *Permit) error       { return b.admitAt
 func (b *Breaker) CheckAt(t time.Time) error                  { return b.checkAt(t) }
 func (b *Breaker) Check() error                               { return b.checkAt(time.Now()) }
 func (b *Breaker) Refuse(reason string) error                 { return b.refuseFor(reason) }
-func (b *Breaker) AfterOpen(f func()) (stop func() bool)      { return b.afterOpen(f) }
+func (b *Breaker) AfterOpen(f func()) (stop func() bool) {
+	return b.afterOpen(func(opened bool) {
+		if opened {
+			f()
+		}
+	})
+}
 
 // Facts returns what e shows.
 func Facts(e OpenError) OpenError {

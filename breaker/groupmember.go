@@ -133,6 +133,7 @@ func (b *Breaker) evictAnyway(t time.Time) {
 	b.phase.Store(p.evicted(b, p.latest(at)))
 	b.mu.Unlock()
 	b.changes.deliver()
+	b.changes.abandon()
 }
 
 // idle reports whether a new breaker of the rules would decide as this one does in phase

@@ -24,10 +24,11 @@ type Hooks[B, P, O any] struct {
 	// Refuse refuses a call for the given reason, though b may have closed since. The refusal is
 	// counted as those of Allow are.
 	Refuse func(b *B, reason string) error
-	// AfterOpen calls f once when b next opens, or at once if it is open: in the goroutine that opens
-	// it, after the state has changed and outside all locks. f must not block and must not panic.
-	// stop cancels that, and reports whether it did before f was called.
-	AfterOpen func(b *B, f func()) (stop func() bool)
+	// AfterOpen calls f(true) once when b next opens, or at once if it is open, and f(false) instead
+	// if the key of b is forgotten first. f is called in the goroutine that changes b, after the
+	// change and outside all locks. It must not block and must not panic. stop cancels that, and
+	// reports whether it did before f was called.
+	AfterOpen func(b *B, f func(opened bool)) (stop func() bool)
 	// Tell has f called once with the outcome that is recorded with p, whether it counts or not.
 	Tell func(p *P, f func(O))
 	// Attached returns where a group of gates keeps the gate of a member's breaker, and nil for a
