@@ -74,3 +74,9 @@ func (b bareGroup[K]) TakeAt(t time.Time, key K, n int) (r Result) {
 	b.g.take(&r, t.Sub(b.g.epoch), key, n)
 	return r
 }
+
+// LookAt returns what TakeAt would return, and takes nothing.
+func (b bareGroup[K]) LookAt(t time.Time, key K, n int) (r Result) {
+	b.g.look(&r, t.Sub(b.g.epoch), key, 0, n)
+	return r
+}

@@ -11,12 +11,13 @@ import (
 
 // policyField returns the item of RateLimit-Policy for a policy: its quota in a window of whole seconds.
 // A shorter time is extended to a second.
-func policyField(name string, n int64, in time.Duration) string {
+func policyItem(p Policy) string {
+	n, in := p.requestsIn()
 	w := wholeSeconds(in)
 	if exact := time.Duration(w) * time.Second; exact != in {
 		n = int64(float64(n) * (float64(exact) / float64(in)))
 	}
-	return `"` + name + `";q=` + strconv.FormatInt(n, 10) + ";w=" + strconv.FormatInt(w, 10)
+	return `"` + p.Name + `";q=` + strconv.FormatInt(n, 10) + ";w=" + strconv.FormatInt(w, 10)
 }
 
 // wholeSeconds is a time in whole seconds, at least 1 and never less than it is.
@@ -38,27 +39,24 @@ const (
 )
 
 // writeHeaders tells how things stand. It adds to RateLimit, because a limit may stand before another.
-func (s *rules) writeHeaders(h http.Header, v *verdict) {
+func (s *rules) writeHeaders(h http.Header, d *decision) {
 	if !s.config.Quiet {
-		if policies := s.policies(v); policies != "" {
+		if policies := d.policies(); policies != "" {
 			var room [128]byte
 			h[headerPolicy] = append(h[headerPolicy], policies) // as Add does, which would spell the name again
-			h[headerLimit] = append(h[headerLimit], string(v.appendLimits(room[:0])))
+			h[headerLimit] = append(h[headerLimit], string(d.appendLimits(room[:0])))
 		}
 	}
 	if s.config.Legacy {
-		v.writeLegacy(h)
+		d.writeLegacy(h)
 	}
 }
 
-func (s *rules) policies(v *verdict) string {
-	if s.fields != "" && len(v.answers) == len(s.quotas) {
-		return s.fields
-	}
+func (d *decision) policies() string {
 	var list []byte
-	for i := range v.answers {
-		if a := &v.answers[i]; a.isShown() {
-			list = appendItem(list, a.policyField())
+	for i := range d.answers {
+		if a := &d.answers[i]; a.isShown() {
+			list = appendItem(list, a.policyItem())
 		}
 	}
 	return string(list)
@@ -67,21 +65,21 @@ func (s *rules) policies(v *verdict) string {
 // isShown reports whether the headers tell of the policy: not of a shadow, nor of a Remote that was
 // not asked or tells no limit.
 func (a *answer) isShown() bool {
-	return a.given && !a.quota.policy.Shadow && (a.quota.keys != nil || a.Limit > 0)
+	return a.given && !a.quota.policy.Shadow && (a.table != nil || a.Limit > 0)
 }
 
 // policyField returns the item of RateLimit-Policy. The window of a Remote is not known.
-func (a *answer) policyField() string {
-	if a.quota.keys != nil {
-		return a.quota.field
+func (a *answer) policyItem() string {
+	if a.table != nil {
+		return a.quota.item
 	}
 	return `"` + a.quota.policy.Name + `";q=` + strconv.Itoa(a.Limit)
 }
 
-func (v *verdict) appendLimits(to []byte) []byte {
-	refused := v.refused()
-	for i := range v.answers {
-		if a := &v.answers[i]; a.isShown() {
+func (d *decision) appendLimits(to []byte) []byte {
+	refused := d.refused()
+	for i := range d.answers {
+		if a := &d.answers[i]; a.isShown() {
 			to = a.appendLimit(appendItem(to, ""), refused)
 		}
 	}
@@ -106,7 +104,7 @@ func (a *answer) appendLimit(to []byte, refused bool) []byte {
 	switch {
 	case refused && !a.OK && a.RetryAfter != limiter.Never:
 		wait = wholeSeconds(a.RetryAfter)
-	case !refused && a.quota.keys != nil:
+	case !refused && a.table != nil:
 		wait = a.effectiveWindow()
 	default:
 		return to
@@ -117,16 +115,16 @@ func (a *answer) appendLimit(to []byte, refused bool) []byte {
 // effectiveWindow returns the seconds in which a client can use no more than what is left: until there
 // is one more, and at least what the remaining requests take at the rate of the policy.
 func (a *answer) effectiveWindow() int64 {
-	t := max(float64(a.next), float64(a.Remaining)*a.quota.each)
+	t := max(float64(a.next), float64(a.Remaining)*a.quota.policy.interval())
 	return wholeSeconds(time.Duration(min(t, math.MaxInt64/2)))
 }
 
 // writeLegacy sets the headers that many clients know: those of the nearest policy, and the time until
 // its quota is full again. They mean the same whether the request is refused or not.
-func (v *verdict) writeLegacy(h http.Header) {
+func (d *decision) writeLegacy(h http.Header) {
 	var nearest *answer
-	for i := range v.answers {
-		if a := &v.answers[i]; a.isShown() && (nearest == nil || a.nearer(nearest)) {
+	for i := range d.answers {
+		if a := &d.answers[i]; a.isShown() && (nearest == nil || a.nearer(nearest)) {
 			nearest = a
 		}
 	}

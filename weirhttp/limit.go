@@ -70,13 +70,13 @@ func (l *Limit) Handler(next http.Handler) http.Handler {
 			return
 		}
 		var room [4]answer // enough for most, and not on the heap
-		v := verdict{cost: rules.cost(inner), answers: rules.answers(room[:0], inner, addr)}
-		err := v.decide(r.Context(), rules.config.CountRefused)
+		d := decision{cost: rules.cost(inner), answers: rules.answers(room[:0], inner, addr)}
+		err := d.decide(r.Context(), rules.config.CountRefused)
 		if err == nil {
-			rules.writeHeaders(w.Header(), &v)
+			rules.writeHeaders(w.Header(), &d)
 		}
-		if err != nil || v.refused() {
-			rules.refuse(w, inner, &v, err)
+		if err != nil || d.refused() {
+			rules.refuse(w, inner, &d, err)
 			return
 		}
 		serve(next, w, r, inner)
@@ -108,13 +108,13 @@ func (l *Limit) Charge(r *http.Request, n int) {
 }
 
 // refuse answers a request that was refused, or for which there was no decision.
-func (s *rules) refuse(w http.ResponseWriter, r *http.Request, v *verdict, err error) {
-	refusal := Refusal{Status: http.StatusTooManyRequests, RetryAfter: v.retryAfter(), Err: err}
+func (s *rules) refuse(w http.ResponseWriter, r *http.Request, d *decision, err error) {
+	refusal := Refusal{Status: http.StatusTooManyRequests, RetryAfter: d.retryAfter(), Err: err}
 	if err != nil {
 		refusal.Status = http.StatusServiceUnavailable
 	}
-	for i := range v.answers {
-		if a := &v.answers[i]; a.refused() {
+	for i := range d.answers {
+		if a := &d.answers[i]; a.refused() {
 			refusal.Policies = append(refusal.Policies, a.quota.policy.Name)
 		}
 	}
@@ -125,9 +125,9 @@ func (s *rules) refuse(w http.ResponseWriter, r *http.Request, v *verdict, err e
 	refusal.answer(w, r, hook, s.config.Answer)
 }
 
-// Observe yields the statistics of each policy, as [limiter.Group] does. Requests for which there
-// was no room (see Policy.Overflow) count as refused there, and are counted again under the policy's
-// name and " by network". A policy with a Remote has no statistics here.
+// Observe yields the statistics of each policy, as [limiter.Group] does. Requests that are counted by
+// network (see Policy.Overflow) have the policy's name with " by network" appended. A policy with a
+// Remote has no statistics here.
 func (l *Limit) Observe(yield func(*stat.Series, float64) bool) {
 	for _, q := range l.rules.Load().quotas {
 		if !q.observe(yield) {

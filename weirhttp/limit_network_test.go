@@ -145,3 +145,42 @@ func TestChargesOfNewcomersAreTakenFromTheirNetwork(t *testing.T) {
 		require.Equal(t, 200, request{from: "192.0.2.1:1"}.send(h).Code, "another's are not touched")
 	}
 }
+
+// A request without room for its key is one request in the statistics, in those of its network.
+func TestARequestOfANewcomerIsCountedOnce(t *testing.T) {
+	for _, policy := range []weirhttp.Policy{perDay(2, weirhttp.ByIP), {Name: "day", Limit: 2, Window: 24 * time.Hour, By: weirhttp.ByIP}} {
+		for _, shadow := range []bool{false, true} {
+			policy.MaxKeys, policy.Shadow = 1, shadow
+			l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}})
+			h := l.Handler(okHandler)
+			request{from: "192.0.2.1:1"}.send(h)
+			for range 3 {
+				request{from: "198.51.100.1:1"}.send(h)
+			}
+			seen := observed(l)
+			require.InDelta(t, 1, seen["requests day allowed"], 0)
+			require.InDelta(t, 0, seen["requests day refused"]+seen["requests day shadowed"], 0)
+			require.InDelta(t, 2, seen["requests day by network allowed"], 0)
+			require.InDelta(t, 1, seen["requests day by network refused"]+seen["requests day by network shadowed"], 0)
+		}
+	}
+}
+
+// A newcomer whose network has used up its quota is refused before a Remote is asked.
+func TestANewcomerOfAUsedUpNetworkAsksNoRemote(t *testing.T) {
+	for _, policy := range []weirhttp.Policy{perDay(1, weirhttp.ByIP), {Name: "day", Limit: 1, Window: 24 * time.Hour, By: weirhttp.ByIP}} {
+		policy.MaxKeys = 1
+		fleet := &store{limit: 1000, used: map[string]int{}}
+		asked := 0
+		remote := weirhttp.Policy{Name: "fleet", By: weirhttp.ByNothing, Remote: func(key string) limiter.Remote {
+			asked++
+			return fleet.of(key)
+		}}
+		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{remote, policy}}).Handler(okHandler)
+		require.Equal(t, 200, request{from: "192.0.2.1:1"}.send(h).Code)
+		require.Equal(t, 200, request{from: "198.51.100.1:1"}.send(h).Code)
+		require.Equal(t, 2, asked)
+		require.Equal(t, 429, request{from: "198.51.100.2:1"}.send(h).Code)
+		require.Equal(t, 2, asked)
+	}
+}

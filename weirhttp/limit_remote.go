@@ -8,20 +8,20 @@ import (
 
 // askRemotes asks the policies with a Remote one after the other. If one refuses, fails to decide or
 // panics, the others get back what they gave.
-func (v *verdict) askRemotes(ctx context.Context) error {
+func (d *decision) askRemotes(ctx context.Context) error {
 	allowed := false
 	defer func() {
 		if !allowed {
-			v.refundRemotes(ctx)
+			d.refundRemotes(ctx)
 		}
 	}()
-	for i := range v.answers {
-		a := &v.answers[i]
-		if a.quota.keys != nil {
+	for i := range d.answers {
+		a := &d.answers[i]
+		if a.table != nil {
 			continue
 		}
-		limit := a.quota.policy.Remote(a.key.remoteKey())
-		result, err := limit.Take(ctx, v.cost)
+		limit := a.quota.remote(a.key)
+		result, err := limit.Take(ctx, d.cost)
 		if err != nil {
 			return &noDecisionError{policy: a.quota.policy.Name, err: err}
 		}
@@ -38,9 +38,9 @@ func (v *verdict) askRemotes(ctx context.Context) error {
 }
 
 // refuseRemotes has the policies with a Remote refuse a request that can never be allowed, unasked.
-func (v *verdict) refuseRemotes() {
-	for i := range v.answers {
-		if a := &v.answers[i]; a.quota.keys == nil {
+func (d *decision) refuseRemotes() {
+	for i := range d.answers {
+		if a := &d.answers[i]; a.table == nil {
 			a.reply, a.given = reply{Result: limiter.Result{RetryAfter: limiter.Never}}, true
 		}
 	}
@@ -48,12 +48,12 @@ func (v *verdict) refuseRemotes() {
 
 // refundRemotes gives back what was taken from remote limits, if they can take it back. The request may
 // have been cancelled meanwhile.
-func (v *verdict) refundRemotes(ctx context.Context) {
-	for i := range v.answers {
-		if r, ok := v.answers[i].remote.(interface {
+func (d *decision) refundRemotes(ctx context.Context) {
+	for i := range d.answers {
+		if r, ok := d.answers[i].remote.(interface {
 			Refund(ctx context.Context, n int) error
 		}); ok {
-			_ = r.Refund(context.WithoutCancel(ctx), v.cost) // a token that is lost errs on the strict side
+			_ = r.Refund(context.WithoutCancel(ctx), d.cost) // a token that is lost errs on the strict side
 		}
 	}
 }

@@ -136,19 +136,33 @@ func (p Policy) isBucket() bool { return p.Rate != limiter.Rate{} || p.Burst != 
 
 func (p Policy) isWindow() bool { return p.Limit != 0 || p.Window != 0 }
 
-// terms returns the requests of a policy and the time in which they can be made. It is not for a
+// requestsIn returns the requests of a policy and the time in which they can be made. It is not for a
 // Remote.
-func (p Policy) terms() (requests int64, in time.Duration) {
+func (p Policy) requestsIn() (requests int64, in time.Duration) {
 	if p.isWindow() {
 		return int64(p.Limit), p.Window
 	}
 	return p.Rate.Ratio()
 }
 
-// goesOnAs reports whether the quotas of the policy can go on in another.
-func (p Policy) goesOnAs(q Policy) bool {
+// interval returns the nanoseconds per request. It is not for a Remote.
+func (p Policy) interval() float64 {
+	n, in := p.requestsIn()
+	return float64(in) / float64(n)
+}
+
+// maxKeys returns MaxKeys or its default.
+func (p Policy) maxKeys() int {
+	if p.MaxKeys == 0 {
+		return defaultKeys
+	}
+	return p.MaxKeys
+}
+
+// keepsKeysIn reports whether the keys of the policy stay in use if q replaces it.
+func (p Policy) keepsKeysIn(q Policy) bool {
 	return p.Name == q.Name && p.Window == q.Window && p.isBucket() == q.isBucket() &&
-		p.keys() == q.keys() && p.Overflow == q.Overflow
+		p.maxKeys() == q.maxKeys() && p.Overflow == q.Overflow
 }
 
 // unquotable reports whether a character cannot stand as it is in a string of a structured field.

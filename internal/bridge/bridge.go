@@ -31,8 +31,8 @@ type Queue interface {
 var (
 	// NewQueue makes a queue in which at most maxWaiters may wait, or any number if that is 0.
 	NewQueue func(s Server, maxWaiters int) Queue
-	// Uncounted returns the TakeAt of a limiter.Group as a value that has only that method, and counts nothing in statistics:
-	// for a package that asks several groups before it counts.
+	// Uncounted returns a limiter.Group as a value with the methods TakeAt and LookAt, which count nothing in statistics.
+	// LookAt returns what TakeAt would return, and takes nothing. It is for a package that asks several groups before it counts.
 	Uncounted func(group any) any
 	// CopyKeys has a limiter.Group store what a func(K) K returns for a new key, in the place of the key. It is for keys that
 	// are part of something large, and must be called before the group is used.

@@ -1,0 +1,159 @@
+package weirhttp
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// decision is what all quotas that apply to a request answer. Nothing keeps a reference to it, so its
+// answers can be on the stack.
+type decision struct {
+	cost    int
+	answers []answer
+}
+
+// answer is what one quota answers to a request.
+type answer struct {
+	reply
+
+	quota  *quota
+	table  keyTable // that counts the request: quota.keys or quota.networks; nil for a Remote
+	key    quotaKey // of the request in the table
+	addr   netip.Addr
+	remote limiter.Remote // the limit that has given tokens, if the policy has a Remote
+	given  bool           // there is a reply; a Remote is asked last
+}
+
+// decide takes from all quotas, or from none if one refuses. It looks at all of them first, because
+// tokens that are taken and given back are missing elsewhere in the meantime. Remotes are asked if all
+// others allow the request, since they may block. An error is that of a Remote that came to no decision.
+func (d *decision) decide(ctx context.Context, countRefused bool) error {
+	now := time.Now()
+	remotes := 0
+	for i := range d.answers {
+		if a := &d.answers[i]; a.table == nil {
+			remotes++
+		} else {
+			a.look(now, d.cost)
+		}
+	}
+	switch {
+	case remotes == 0 || d.cost == 0 || d.refused():
+	case d.cost < 0:
+		d.refuseRemotes()
+	default:
+		if err := d.askRemotes(ctx); err != nil {
+			return err
+		}
+		now = time.Now()
+	}
+	if d.refused() {
+		d.countRefusal(now, countRefused)
+	} else {
+		d.takeAll(ctx, now)
+	}
+	return nil
+}
+
+// takeAll takes from all quotas of this process. If a concurrent request was faster, it gives everything
+// back.
+func (d *decision) takeAll(ctx context.Context, at time.Time) {
+	for i := range d.answers {
+		a := &d.answers[i]
+		if a.table == nil {
+			continue
+		}
+		if a.take(at, d.cost); !a.OK {
+			d.refund(at, d.answers[:i])
+			d.refundRemotes(ctx)
+			return
+		}
+	}
+}
+
+// refund gives back what was taken for these answers.
+func (d *decision) refund(at time.Time, taken []answer) {
+	for i := range taken {
+		if a := &taken[i]; a.table != nil {
+			a.refund(at, d.cost)
+			a.look(at, 0)
+		}
+	}
+}
+
+// countRefusal counts the request in the quotas that refuse it, and takes it from the others if
+// countRefused is set.
+func (d *decision) countRefusal(at time.Time, countRefused bool) {
+	for i := range d.answers {
+		a := &d.answers[i]
+		looked := a.reply
+		if a.table == nil || looked.OK && !countRefused {
+			continue
+		}
+		if a.take(at, d.cost); a.OK != looked.OK { // it has changed since look
+			if a.OK {
+				a.refund(at, d.cost)
+			}
+			a.reply = looked
+		}
+	}
+}
+
+func (d *decision) refused() bool {
+	for i := range d.answers {
+		if d.answers[i].refused() {
+			return true
+		}
+	}
+	return false
+}
+
+// retryAfter returns the longest wait of the policies that refuse.
+func (d *decision) retryAfter() (wait time.Duration) {
+	for i := range d.answers {
+		if a := &d.answers[i]; a.refused() {
+			wait = max(wait, a.RetryAfter)
+		}
+	}
+	return wait
+}
+
+func (a *answer) refused() bool { return a.given && !a.OK }
+
+// look sets the reply that a request for n would get, and takes nothing. A shadow refuses nothing.
+func (a *answer) look(at time.Time, n int) {
+	a.given = true
+	a.reply = a.table.look(at, a.key, n)
+	if a.switchToNetwork() {
+		a.reply = a.table.look(at, a.key, n)
+	}
+	a.OK = a.OK || a.quota.policy.Shadow
+}
+
+// take takes n and counts the request in the statistics. A shadow refuses nothing.
+func (a *answer) take(at time.Time, n int) {
+	a.reply = a.table.take(at, a.key, n)
+	if a.switchToNetwork() { // the room was there when look was called
+		a.reply = a.table.take(at, a.key, n)
+	}
+}
+
+// switchToNetwork has the request counted by its network if there is no room for its key. It reports
+// whether the table has changed.
+func (a *answer) switchToNetwork() bool {
+	if a.room || a.quota.networks == nil || a.table == a.quota.networks {
+		return false
+	}
+	a.table, a.key = a.quota.networks, networkKey(a.addr)
+	return true
+}
+
+// refund gives n back. A shadow gives nothing back, because it is not known whether it took anything.
+func (a *answer) refund(at time.Time, n int) {
+	if !a.quota.policy.Shadow && n > 0 {
+		a.table.refund(at, a.key, n)
+	}
+}

@@ -1,0 +1,146 @@
+package weirhttp
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"reflect"
+
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+)
+
+// quota is a Policy in use. Its keys survive a Reconfigure.
+type quota struct {
+	policy   Policy
+	byIP     bool     // Policy.By is ByIP, and there is no Remote
+	item     string   // of RateLimit-Policy; empty for a Remote
+	keys     keyTable // nil for a Remote
+	networks keyTable // for clients whose keys have no room in keys; nil if they are refused or pass
+}
+
+// newQuota returns a quota with the keys of an old one, or with no keys if old is nil.
+func newQuota(p Policy, old *quota) (q *quota, err error) {
+	q = &quota{policy: p}
+	if p.Remote != nil {
+		return q, nil
+	}
+	q.byIP, q.item = isByIP(p.By), policyItem(p)
+	if old == nil {
+		q.keys = newKeyTable(p, p.Name, p.maxKeys())
+		if p.countsByNetwork() {
+			q.networks = newKeyTable(p, p.networkName(), max(p.maxKeys()/keysPerNetwork, 1))
+		}
+		return q, nil
+	}
+	if old.networks != nil {
+		if q.networks, err = old.networks.successor(p, p.networkName()); err != nil {
+			return nil, err
+		}
+	}
+	q.keys, err = old.keys.successor(p, p.Name)
+	return q, err
+}
+
+func (q *quota) applies(r *http.Request) bool { return q.policy.When == nil || q.policy.When(r) }
+
+// isByIP reports whether a key function is ByIP. A func can only be compared by its code, which
+// identifies ByIP because it is no closure.
+func isByIP(by func(*http.Request) string) bool {
+	return reflect.ValueOf(by).Pointer() == reflect.ValueOf(ByIP).Pointer()
+}
+
+// key returns the key of a request from the address. For ByIP no text is made of the address. A function
+// of the user that returns the same texts as ByIP has the same keys.
+func (q *quota) key(r *http.Request, addr netip.Addr) quotaKey {
+	byAddr := quotaKey{addr: network(addr)}
+	if q.byIP {
+		return byAddr
+	}
+	key := q.policy.By(r)
+	if key == "" || q.keys != nil && isText(key, byAddr.addr) {
+		return byAddr
+	}
+	return quotaKey{text: bounded(key)}
+}
+
+// isText reports whether s is the text of an address.
+func isText(s string, addr netip.Addr) bool {
+	var buf [64]byte
+	return string(addr.AppendTo(buf[:0])) == s
+}
+
+// charge takes n from the quota of a request, or what is left if that is less.
+func (q *quota) charge(r *http.Request, addr netip.Addr, n int) {
+	key := q.key(r, addr)
+	switch {
+	case n < 1:
+	case q.keys == nil:
+		chargeRemote(r, q.remote(key), n)
+	case !q.keys.drain(key, n) && q.networks != nil:
+		q.networks.drain(networkKey(addr), n)
+	}
+}
+
+// chargeRemote charges a remote limit, even if the client has gone away. If the limit returns an error,
+// nothing is charged.
+func chargeRemote(r *http.Request, limit limiter.Remote, n int) {
+	ctx := context.WithoutCancel(r.Context())
+	if taken, err := limit.Take(ctx, n); err == nil && !taken.OK && taken.Remaining > 0 {
+		_, _ = limit.Take(ctx, min(n, taken.Remaining))
+	}
+}
+
+// remote returns the remote limit of a key.
+func (q *quota) remote(key quotaKey) limiter.Remote {
+	if key.text == "" {
+		return q.policy.Remote(anonymous(key.addr.String()))
+	}
+	return q.policy.Remote(key.clone().text)
+}
+
+// observe yields the statistics of the quota. It reports whether yield wants more.
+func (q *quota) observe(yield func(*stat.Series, float64) bool) bool {
+	for _, table := range []keyTable{q.keys, q.networks} {
+		if table == nil {
+			continue
+		}
+		for s, v := range table.Observe {
+			if !yield(s, v) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// If all keys of a policy are in use, requests with new keys are counted by the network they come from.
+// So a flood of keys from one network refuses new keys of that network only, and no key in use is
+// forgotten.
+
+// The prefix lengths of these networks. A single customer can hold an IPv6 /32; an IPv4 /24 is the
+// smallest network that is routed on the internet.
+const (
+	networkBits4 = 24
+	networkBits6 = 32
+)
+
+// keysPerNetwork is MaxKeys per network that is remembered.
+const keysPerNetwork = 4
+
+// countsByNetwork reports whether requests without room for their key are counted by network.
+func (p Policy) countsByNetwork() bool { return p.Overflow == limiter.RefuseNew }
+
+// networkName returns the name of the networks in metrics.
+func (p Policy) networkName() string { return p.Name + " by network" }
+
+// networkKey returns the key of an address's network. It is the same for all addresses that are not
+// valid.
+func networkKey(addr netip.Addr) quotaKey {
+	bits := networkBits4
+	if addr.Is6() {
+		bits = networkBits6
+	}
+	p, _ := addr.Prefix(bits)
+	return quotaKey{addr: p.Addr()}
+}

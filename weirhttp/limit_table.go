@@ -1,0 +1,126 @@
+package weirhttp
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/weir-go/weir/internal/bridge"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+)
+
+// quotaKey is the key of a quota: an address or network, or a text if that is not empty.
+type quotaKey struct {
+	addr netip.Addr
+	text string
+}
+
+// clone returns a copy to be stored: the text may be part of a longer string.
+func (k quotaKey) clone() quotaKey {
+	k.text = strings.Clone(k.text)
+	return k
+}
+
+// keyTable holds what each key of a policy has used.
+type keyTable interface {
+	stat.Source
+
+	// take takes n from the quota of the key, all or none, and counts the request in the statistics.
+	// If the policy is a shadow, the reply is always OK.
+	take(at time.Time, key quotaKey, n int) reply
+	// look returns what take would return without a shadow. It takes and counts nothing.
+	look(at time.Time, key quotaKey, n int) reply
+	// refund gives back n that were taken at the time.
+	refund(at time.Time, key quotaKey, n int)
+	// drain takes n, or what is left if that is less. It reports whether there was room for the key.
+	drain(key quotaKey, n int) (room bool)
+	// successor returns a table with the same keys for another policy.
+	successor(p Policy, name string) (keyTable, error)
+}
+
+// reply is the result of a keyTable.
+type reply struct {
+	limiter.Result
+
+	next time.Duration // until one more request can be made, if that is known
+	room bool          // the table has the key, or has room for it
+}
+
+// newKeyTable returns an empty table.
+func newKeyTable(p Policy, name string, maxKeys int) keyTable {
+	if p.isWindow() {
+		return newWindowTable(p, name, maxKeys)
+	}
+	return newBucketTable(p, name, maxKeys)
+}
+
+// bucketTable is the table of a Policy with a Rate.
+type bucketTable struct {
+	*limiter.Group[quotaKey]
+
+	uncounted uncountedGroup
+	policy    Policy
+	maxKeys   int
+}
+
+// uncountedGroup is a limiter.Group without its statistics.
+type uncountedGroup interface {
+	TakeAt(t time.Time, key quotaKey, n int) limiter.Result
+	// LookAt returns what TakeAt would return, and takes nothing.
+	LookAt(t time.Time, key quotaKey, n int) limiter.Result
+}
+
+func newBucketTable(p Policy, name string, maxKeys int) *bucketTable {
+	group := limiter.NewGroup(bucketConfig(p, name, maxKeys))
+	bridge.CopyKeys(group, quotaKey.clone)
+	return &bucketTable{Group: group, uncounted: bridge.Uncounted(group).(uncountedGroup), policy: p, maxKeys: maxKeys}
+}
+
+func bucketConfig(p Policy, name string, maxKeys int) limiter.GroupConfig[quotaKey] {
+	return limiter.GroupConfig[quotaKey]{
+		Rate: p.Rate, Burst: p.Burst, MaxKeys: maxKeys, Overflow: p.Overflow,
+		Name: name, Named: limiter.NamedConfig{Shadow: p.Shadow},
+	}
+}
+
+func (b *bucketTable) take(at time.Time, key quotaKey, n int) reply {
+	return b.reply(b.Get(key).TakeAt(at, n))
+}
+
+func (b *bucketTable) look(at time.Time, key quotaKey, n int) reply {
+	return b.reply(b.uncounted.LookAt(at, key, n))
+}
+
+// reply completes a result of the group. If the group has no room for a key, its refusal says that the
+// key's bucket is full.
+func (b *bucketTable) reply(r limiter.Result) reply {
+	noRoom := r.RetryAfter > 0 && r.RetryAfter != limiter.Never && r.ResetAfter == 0
+	next := float64(r.ResetAfter) - float64(r.Limit-r.Remaining-1)*b.policy.interval()
+	return reply{Result: r, next: time.Duration(max(next, 0)), room: !noRoom}
+}
+
+func (b *bucketTable) refund(_ time.Time, key quotaKey, n int) { b.Get(key).Refund(n) }
+
+func (b *bucketTable) drain(key quotaKey, n int) (room bool) {
+	for n > 0 {
+		r := b.reply(b.uncounted.TakeAt(time.Now(), key, n))
+		if r.OK || !r.room {
+			return r.room
+		}
+		// The present time may be before that of a concurrent take, and show less than is left.
+		n = min(n-1, b.look(time.Now(), key, 1).Remaining)
+	}
+	return true
+}
+
+func (b *bucketTable) successor(p Policy, name string) (keyTable, error) {
+	if p.Rate != b.policy.Rate || p.Burst != b.policy.Burst || p.Shadow != b.policy.Shadow {
+		if err := b.Reconfigure(bucketConfig(p, name, b.maxKeys)); err != nil {
+			return nil, err
+		}
+	}
+	next := *b
+	next.policy = p
+	return &next, nil
+}
