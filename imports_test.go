@@ -52,7 +52,7 @@ var apart = map[string][]string{
 	},
 	"exporters/otellog": {"go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/log"},
 	"fleet":             {"stat", "window", "limiter", "breaker", "fleet/internal", "github.com/redis/go-redis/v9"},
-	"fleet/internal":    {"limiter", "github.com/redis/go-redis/v9/..."},
+	"fleet/internal":    {"limiter", "internal", "github.com/redis/go-redis/v9/..."},
 	"fleet/rediscell":   {"limiter", "fleet", "fleet/internal"},
 	"fleet/redisson":    {"fleet", "fleet/internal"},
 	"weirgrpc": {

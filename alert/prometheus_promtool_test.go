@@ -13,18 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/internal/testenv"
 )
 
 // promtool returns where Prometheus's own rule tester is.
 func promtool(t *testing.T) string {
 	t.Helper()
-	path, err := exec.LookPath("promtool")
-	if err != nil {
-		path = "/usr/bin/promtool"
-		_, err = os.Stat(path)
-	}
-	require.NoError(t, err, "promtool is needed for this test: install Debian's package prometheus, or put promtool into PATH")
-	return path
+	return testenv.Program(t, "promtool", "/usr/bin/promtool")
 }
 
 // The same samples go to Prometheus's rules and to ours; after each evaluation both

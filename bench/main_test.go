@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/testenv"
 )
 
 // hurry holds flags that make a command end soon. Its figures then mean nothing.
@@ -31,6 +33,7 @@ func TestCompareWritesTheSelectedRows(t *testing.T) {
 }
 
 func TestCompareStartsRedisOnlyIfSelected(t *testing.T) {
+	testenv.Program(t, "redis-server")
 	out, err := output(t, "compare", "-only=^fleet: throttled")
 	require.NoError(t, err, "a row without a bound fails for no ratio")
 	require.Regexp(t, `(?m)^fleet: throttled +serial +[0-9]+ +[0-9]+ .*\n.* 8 goroutines.*\n.* 64 goroutines`, out)
@@ -39,7 +42,7 @@ func TestCompareStartsRedisOnlyIfSelected(t *testing.T) {
 	_, err = output(t, "compare", "-only=^floor: atomic add")
 	require.NoError(t, err, "this row needs no Redis")
 	out, err = output(t, "compare", "-only=^fleet|^floor: atomic add")
-	require.ErrorContains(t, err, "make install")
+	require.ErrorContains(t, err, "make deps")
 	require.Contains(t, out, "floor: atomic add", "the other rows are written")
 }
 
@@ -49,6 +52,7 @@ func TestGuardWritesEveryCost(t *testing.T) {
 }
 
 func TestResultsWritesEverything(t *testing.T) {
+	testenv.Program(t, "redis-server")
 	dir := t.TempDir()
 	_, err := output(t, "results", "-dir="+dir)
 	if err != nil {

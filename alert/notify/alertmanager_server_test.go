@@ -21,6 +21,7 @@ import (
 
 	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/alert/notify"
+	"github.com/weir-go/weir/internal/testenv"
 	"github.com/weir-go/weir/window"
 )
 
@@ -46,13 +47,7 @@ func startAlertmanager(t *testing.T, receiver string) *alertmanager {
 
 func alertmanagerBinary(t *testing.T) string {
 	t.Helper()
-	for _, name := range []string{"prometheus-alertmanager", "alertmanager", "/usr/bin/prometheus-alertmanager"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	require.Fail(t, "Alertmanager is needed for this test: install Debian's package prometheus-alertmanager, or put it into PATH")
-	return ""
+	return testenv.Program(t, "prometheus-alertmanager", "alertmanager", "/usr/bin/prometheus-alertmanager")
 }
 
 func freeAddress(t *testing.T) string {

@@ -14,18 +14,14 @@ import (
 
 	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/alert/promrules"
+	"github.com/weir-go/weir/internal/testenv"
 	"github.com/weir-go/weir/window"
 )
 
 // promtool runs Prometheus's own rule tester over the text of a file.
 func promtool(t *testing.T, dir, name, text string, command ...string) {
 	t.Helper()
-	path, err := exec.LookPath("promtool")
-	if err != nil {
-		path = "/usr/bin/promtool"
-		_, err = os.Stat(path)
-	}
-	require.NoError(t, err, "promtool is needed for this test: install Debian's package prometheus, or put promtool into PATH")
+	path := testenv.Program(t, "promtool", "/usr/bin/promtool")
 	file := filepath.Join(dir, name)
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	out, err := exec.CommandContext(t.Context(), path, append(command, file)...).CombinedOutput()

@@ -40,7 +40,10 @@ scrape_configs:
 func startPrometheus(t *testing.T, target string, flags ...string) *prometheusServer {
 	t.Helper()
 	path, err := exec.LookPath("prometheus")
-	require.NoError(t, err, "prometheus is needed for this test: install Debian's package prometheus, or put prometheus into PATH")
+	if testing.Short() || err != nil && os.Getenv("CI") != "true" {
+		t.Skip("prometheus is needed: make deps installs it, and -short leaves this test out")
+	}
+	require.NoError(t, err)
 	dir := t.TempDir()
 	rules, err := filepath.Abs("../../exporters/prom/mixin/alerts.yml")
 	require.NoError(t, err)

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/exporters/dashboard"
+	"github.com/weir-go/weir/internal/testenv"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -71,13 +72,7 @@ func newTab(t *testing.T) *tab {
 // says needless things; the program itself lies elsewhere.
 func chromium(t *testing.T) string {
 	t.Helper()
-	for _, name := range []string{"/usr/lib/chromium/chromium", "chromium", "chromium-browser", "google-chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			return found
-		}
-	}
-	require.FailNow(t, "chromium is not installed: run make install, or install it by the means of this system")
-	return ""
+	return testenv.Program(t, "/usr/lib/chromium/chromium", "chromium", "chromium-browser", "google-chrome")
 }
 
 func (b *tab) hear(event any) {
@@ -215,7 +210,10 @@ type fault struct {
 func (b *tab) accessible(what string) {
 	b.t.Helper()
 	axe, err := os.ReadFile("node_modules/axe-core/axe.min.js")
-	require.NoError(b.t, err, "axe-core is not installed: run make install")
+	if errors.Is(err, fs.ErrNotExist) {
+		testenv.Missing(b.t, "axe-core")
+	}
+	require.NoError(b.t, err)
 	if !eval[bool](b, "'axe' in window") {
 		eval[any](b, string(axe)+"; null")
 	}

@@ -31,7 +31,7 @@ type Redis struct {
 func StartRedis(ctx context.Context) (*Redis, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
-		return nil, fmt.Errorf("decisions on a Redis need one (make install brings it): %w", err)
+		return nil, fmt.Errorf("decisions on a Redis need one (make deps brings it): %w", err)
 	}
 	dir, err := os.MkdirTemp("", "bench")
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-go/weir/bench/internal/measure"
 	"github.com/weir-go/weir/bench/internal/rows"
+	"github.com/weir-go/weir/internal/testenv"
 )
 
 func TestEverySideDoesItsWork(t *testing.T) {
@@ -26,6 +27,7 @@ func TestEverySideDoesItsWork(t *testing.T) {
 }
 
 func TestEverySideOnARedisDoesItsWork(t *testing.T) {
+	testenv.Program(t, "redis-server")
 	r, err := rows.StartRedis(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Stop()) }()
@@ -42,6 +44,7 @@ func TestEverySideOnARedisDoesItsWork(t *testing.T) {
 
 // A Redis that is away lets no side look fast.
 func TestNoSideDoesItsWorkWithoutItsRedis(t *testing.T) {
+	testenv.Program(t, "redis-server")
 	r, err := rows.StartRedis(t.Context())
 	require.NoError(t, err)
 	var loops []measure.Loop
@@ -58,7 +61,7 @@ func TestNoSideDoesItsWorkWithoutItsRedis(t *testing.T) {
 func TestWithoutARedisServerItIsSaidHowToGetOne(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	_, err := rows.StartRedis(t.Context())
-	require.ErrorContains(t, err, "make install")
+	require.ErrorContains(t, err, "make deps")
 }
 
 func TestOursAllocateNothingWhereThereIsABound(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"github.com/weir-go/weir/alert/promrules"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/exporters/prom"
+	"github.com/weir-go/weir/internal/testenv"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/stat/read"
@@ -81,8 +82,7 @@ func TestEveryRuleHasATest(t *testing.T) {
 // promtool runs Prometheus's own checker.
 func promtool(t *testing.T, args ...string) {
 	t.Helper()
-	path, err := exec.LookPath("promtool")
-	require.NoError(t, err, "promtool is needed for this test: install Debian's package prometheus, or put promtool into PATH")
+	path := testenv.Program(t, "promtool")
 	out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput()
 	require.NoError(t, err, "promtool %s\n%.3000s", strings.Join(args, " "), out)
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/weir-go/weir/alert/promrules"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/exporters/prom"
+	"github.com/weir-go/weir/internal/testenv"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -134,8 +135,7 @@ type server struct {
 // startPrometheus has a Prometheus scrape the target each second until the end of the test.
 func startPrometheus(t *testing.T, rules []promrules.Rule, target string) *server {
 	t.Helper()
-	path, err := exec.LookPath("prometheus")
-	require.NoError(t, err, "prometheus is needed for this test: install Debian's package prometheus, or put prometheus into PATH")
+	path := testenv.Program(t, "prometheus")
 	dir := t.TempDir()
 	var text strings.Builder
 	require.NoError(t, promrules.Write(&text, map[string][]promrules.Rule{"weir health": rules}))

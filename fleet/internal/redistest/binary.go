@@ -2,7 +2,8 @@ package redistest
 
 import (
 	"os"
-	"os/exec"
+
+	"github.com/weir-go/weir/internal/testenv"
 )
 
 // Variable is the environment variable that names the program to test against.
@@ -11,16 +12,13 @@ const Variable = "WEIR_REDIS_SERVER"
 // binary returns the program to start.
 func binary(t TB) string {
 	t.Helper()
-	names := []string{"redis-server", "valkey-server", "/usr/bin/redis-server"}
+	return testenv.Program(t, programs()...)
+}
+
+// programs returns the names of the programs that can be started.
+func programs() []string {
 	if name := os.Getenv(Variable); name != "" {
-		names = []string{name}
+		return []string{name}
 	}
-	for _, name := range names {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	t.Fatalf("Redis is needed for this test, and there is no %q: install Debian's package redis-server, "+
-		"or name the program in %s", names, Variable)
-	return ""
+	return []string{"redis-server", "valkey-server", "/usr/bin/redis-server"}
 }

@@ -1,6 +1,7 @@
 package redistest
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -8,13 +9,17 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9/logging"
+
+	"github.com/weir-go/weir/internal/testenv"
 )
 
 // TB is what servers need of a test: any testing.TB is one, and so is a Package.
 type TB interface {
 	Helper()
 	Logf(format string, args ...any)
+	Fatal(args ...any)
 	Fatalf(format string, args ...any)
+	Skip(args ...any)
 	Failed() bool
 	Cleanup(func())
 	TempDir() string
@@ -38,6 +43,10 @@ type Package struct {
 // Run runs the tests and then the cleanups, and returns the exit status. The client
 // library does not write to standard error meanwhile: its failures are the tests'.
 func (p *Package) Run(m *testing.M) (status int) {
+	flag.Parse()
+	if status, skip := testenv.SkipAll(os.Stdout, programs()...); skip {
+		return status
+	}
 	logging.Disable()
 	defer p.clean()
 	return m.Run()
@@ -49,8 +58,14 @@ func (p *Package) Helper() {}
 // Logf writes to standard error.
 func (p *Package) Logf(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
+// Fatal panics.
+func (p *Package) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
+
 // Fatalf panics.
 func (p *Package) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+
+// Skip panics: Run starts no test if the server is missing.
+func (p *Package) Skip(args ...any) { panic(fmt.Sprint(args...)) }
 
 // Failed is false.
 func (p *Package) Failed() bool { return false }
