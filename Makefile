@@ -1,4 +1,4 @@
-# Every target works from a fresh clone with Go, git and make; `make test` installs the rest.
+# Every target works from a fresh clone with Go, git and make; `make deps` installs the rest.
 
 SHELL := bash
 .DEFAULT_GOAL := help
@@ -17,7 +17,7 @@ LIBRARIES := $(filter-out tools,$(MODULES))
 TOOL := go tool -modfile=$(CURDIR)/tools/go.mod
 LINT := $(TOOL) golangci-lint
 
-# The race detector needs a C compiler; looked for when it is used, for `install` may have brought one.
+# The race detector needs a C compiler; look for it late, because `make deps` may install one.
 RACE = $(shell command -v "$$(go env CC)" >/dev/null && echo -race)
 
 BENCH ?= .
@@ -41,23 +41,32 @@ demo: ## Watch a shop survive its payment service
 demo-fleet: ## Watch three processes share a limit, a breaker and an alert, if there is a redis-server
 	@go run -C examples ./fleet
 
-.PHONY: test
-test: install ## Test every module under the race detector
-	$(if $(RACE),,@echo '**** NO RACE DETECTOR: there is no C compiler ****' >&2)
-	$(call each,$(LIBRARIES),go test $(RACE) -shuffle=on -timeout=5m ./...)
+# Two modules are tested at a time. The fleet waits for servers most of the time, so it starts first.
+GOTEST := go run -C tools ./gotest -jobs=2 -first=fleet,. --
 
-.PHONY: install
-install: ## Install what the tests use besides Go modules
-	@.ci/install
+.PHONY: check
+check: ## Check format, vet and lint what changed, and run the quick tests; installs nothing
+	@.ci/steps format vet lint-changed test-short
+
+.PHONY: test test-short
+test: deps ## Test every module under the race detector
+	$(if $(RACE),,@echo '**** NO RACE DETECTOR: there is no C compiler ****' >&2)
+	@$(GOTEST) $(RACE) -shuffle=on -timeout=10m
+test-short:
+	@$(GOTEST) -short -vet=off -timeout=5m
+
+.PHONY: deps
+deps: ## Install the programs that the tests use, such as Redis
+	@.ci/deps
 
 .PHONY: ci
 ci: ## All that has to hold before a change lands
-	@.ci/steps install tidy-diff format lint words vet vet-386 race test-386 test-valkey examples soak-minute bench-guard api vuln
+	@.ci/steps deps tidy-diff format lint actionlint words vet vet-386 race test-386 test-valkey examples consume soak-minute bench-guard api vuln
 
 .PHONY: race
-race: install
+race: deps
 	$(if $(RACE),,@echo 'there is no C compiler, so no race detector' >&2; exit 1)
-	$(call each,$(LIBRARIES),go test -race -shuffle=on -timeout=5m ./...)
+	@$(GOTEST) -race -shuffle=on -timeout=10m
 
 .PHONY: test-valkey
 test-valkey: ## Test the fleet on Valkey too, where it can be had; without the table of faults, which takes a minute
@@ -78,6 +87,15 @@ vet-386: ## Vet every module as for a 32-bit machine
 lint: ## Verify .golangci.yml and lint every module with it
 	@$(LINT) config verify
 	$(call each,$(MODULES),$(LINT) run --config=$(CURDIR)/.golangci.yml ./...)
+
+.PHONY: lint-changed
+lint-changed: ## Lint the packages that differ from main
+	@go run -C tools ./lintchanged
+
+# Not in tools/go.mod, because it needs a version of a YAML library that golangci-lint cannot use.
+.PHONY: actionlint
+actionlint: ## Check the workflows of GitHub Actions
+	@go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 .PHONY: words
 words: ## Fail where more places are hard to read than tools/words/limit allows
@@ -106,13 +124,13 @@ examples: ## Build every example, and run the storefront and the fleet to their 
 		alerts_fired alerts_resolved
 
 .PHONY: bench bench-quick bench-guard bench-results
-bench: install ## Compare with other libraries and the machine's floor; fails where a bound is missed
+bench: deps ## Compare with other libraries and the machine's floor; fails where a bound is missed
 	@go run -C bench . compare
 bench-quick: ## The main rows of that, in about a minute
 	@go run -C bench . quick
 bench-guard: ## Fail where a cost has doubled
 	@go run -C bench . guard
-bench-results: install ## Measure everything and write bench/RESULTS.md
+bench-results: deps ## Measure everything and write bench/RESULTS.md
 	@go run -C bench . results
 
 .PHONY: benchmarks benchstat

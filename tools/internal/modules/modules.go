@@ -1,0 +1,79 @@
+// Package modules lists the Go modules of a checkout.
+package modules
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+)
+
+// Core is the path of the module in the root directory. The paths of all other modules begin with it.
+const Core = "github.com/weir-go/weir"
+
+// notReleased lists the directories of the modules that no user requires. They get no tags.
+var notReleased = []string{"bench", "examples", "soak", "tests", "tools"}
+
+// A Module is one go.mod file and the directory it is in.
+type Module struct {
+	Dir  string // relative to the root of the checkout, with slashes; "." for the core
+	Path string
+}
+
+// List returns the modules of the checkout in the directory root, sorted by directory. Files that
+// git ignores are left out.
+func List(ctx context.Context, root string) ([]Module, error) {
+	files, err := Git(ctx, root, "ls-files", "--cached", "--others", "--exclude-standard", "go.mod", "*/go.mod")
+	if err != nil {
+		return nil, err
+	}
+	var modules []Module
+	for file := range strings.FieldsSeq(files) {
+		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
+		if err != nil {
+			return nil, err
+		}
+		m := Module{Dir: path.Dir(file), Path: modfile.ModulePath(text)}
+		if want := path.Join(Core, m.Dir); m.Path != want {
+			return nil, fmt.Errorf("%s: the module path is %q, want %q", file, m.Path, want)
+		}
+		modules = append(modules, m)
+	}
+	if len(modules) == 0 {
+		return nil, fmt.Errorf("%s: no module in this checkout", root)
+	}
+	slices.SortFunc(modules, func(a, b Module) int { return strings.Compare(a.Dir, b.Dir) })
+	return modules, nil
+}
+
+// Released reports whether users can require the module, so that it gets a tag with every release.
+func (m Module) Released() bool { return !slices.Contains(notReleased, m.Dir) }
+
+// Tag returns the name of the tag that makes the version of this module known to the go command.
+func (m Module) Tag(version string) string { return strings.TrimPrefix(m.Dir+"/"+version, "./") }
+
+// Git runs git in the directory dir and returns what it prints, without the final newline.
+func Git(ctx context.Context, dir string, args ...string) (string, error) {
+	return Run(ctx, dir, nil, "git", args...)
+}
+
+// Run runs a program in the directory dir and returns what it prints, without the final newline. The
+// environment is extended by env. The error of a program that fails contains what it wrote to standard
+// error.
+func Run(ctx context.Context, dir string, env []string, program string, args ...string) (string, error) {
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("%s %s: %w\n%s", program, strings.Join(args, " "), err, &stderr)
+	}
+	return strings.TrimSuffix(stdout.String(), "\n"), nil
+}
