@@ -12,14 +12,14 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-// annotated is a rule that fires, with annotations.
+// annotated returns a firing rule with annotations.
 func annotated(annotations map[string]string) alert.Rule {
 	return alert.Rule{
 		Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 { return 1 }), Annotations: annotations,
 	}
 }
 
-func TestAnnotationsAreNoPartOfTheIdentity(t *testing.T) {
+func TestAnnotationsDoNotChangeTheID(t *testing.T) {
 	var told diary
 	given := map[string]string{"runbook": "https://runbooks.example/x", "description": "x is bad"}
 	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("x")}, Instance: "a"}, annotated(given))
@@ -40,7 +40,7 @@ func TestAnnotationsAreNoPartOfTheIdentity(t *testing.T) {
 	require.Nil(t, plain.Alerts()[0].Annotations)
 }
 
-func TestTheSummaryIsDescribedOrAnnotated(t *testing.T) {
+func TestSummaryComesFromDescribeOrAnnotation(t *testing.T) {
 	summary := func(r alert.Rule) string {
 		m := alert.NewMonitor(alert.Config{Logger: quiet()}, r)
 		m.Evaluate(time.Now())
@@ -54,7 +54,7 @@ func TestTheSummaryIsDescribedOrAnnotated(t *testing.T) {
 	require.Equal(t, "payments fail", summary(r))
 }
 
-func TestAnnotationsThatMakeNoSenseAreRefused(t *testing.T) {
+func TestInvalidAnnotations(t *testing.T) {
 	many := map[string]string{}
 	for i := range 17 {
 		many[fmt.Sprint("a", i)] = "x"
@@ -75,7 +75,7 @@ func TestAnnotationsThatMakeNoSenseAreRefused(t *testing.T) {
 	require.NoError(t, alert.Validate(alert.Config{}, annotated(many)))
 }
 
-func TestTheLogHasTheAnnotations(t *testing.T) {
+func TestLogWritesAnnotations(t *testing.T) {
 	var lines []string
 	logger := slog.New(slog.NewTextHandler(writer(func(line string) { lines = append(lines, line) }), nil))
 	a := alert.Alert{

@@ -19,7 +19,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// journal is a logger whose lines have neither time nor stack.
+// journal returns a logger that writes neither times nor stacks.
 func journal(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey || a.Key == "stack" {
@@ -29,12 +29,12 @@ func journal(w io.Writer) *slog.Logger {
 	}}))
 }
 
-// ofFlaky returns a figure of the notifier of that name.
+// ofFlaky returns a metric of the notifier "flaky".
 func ofFlaky(m *alert.Monitor, i *stat.Instrument, attributes ...string) float64 {
 	return figures(m)[strings.Join(append([]string{i.Name, "flaky"}, attributes...), "|")]
 }
 
-func TestTheLogNamesTheBeginningAndTheEndOfAnOutage(t *testing.T) {
+func TestFirstFailureAndRecoveryOfANotifierAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		bad := false
@@ -54,9 +54,9 @@ func TestTheLogNamesTheBeginningAndTheEndOfAnOutage(t *testing.T) {
 		}
 		never := &alert.DeliveryError{Kind: alert.ClientError, Permanent: true}
 		const (
-			fails   = `level=WARN msg="alert: cannot deliver, will try again" notifier=flaky error="alert: not delivered: not now"` + "\n"
-			again   = `level=INFO msg="alert: delivers again" notifier=flaky` + "\n"
-			refused = `level=ERROR msg="alert: refused by its receiver" notifier=flaky error="alert: not delivered: http_4xx"` + "\n"
+			fails   = `level=WARN msg="alert: delivery failed, will retry" notifier=flaky error="alert: not delivered: not now"` + "\n"
+			again   = `level=INFO msg="alert: delivery recovered" notifier=flaky` + "\n"
+			refused = `level=ERROR msg="alert: receiver refused an alert" notifier=flaky error="alert: not delivered: http_4xx"` + "\n"
 		)
 		for _, step := range []struct {
 			answers []error
@@ -77,25 +77,25 @@ func TestTheLogNamesTheBeginningAndTheEndOfAnOutage(t *testing.T) {
 	})
 }
 
-func TestTheLogNamesTheBeginningAndTheEndOfAFault(t *testing.T) {
+func TestFirstFailureAndRecoveryOfARuleAreLogged(t *testing.T) {
 	var log strings.Builder
 	var read func() float64
 	m := alert.NewMonitor(alert.Config{Logger: journal(&log)},
 		alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 { return read() })})
 	fine, infinite := func() float64 { return 1 }, func() float64 { return math.Inf(1) }
 	breaks, exits := func() float64 { panic("broken") }, func() float64 { runtime.Goexit(); return 0 }
-	const works = `level=INFO msg="alert: the rule works again" rule=x` + "\n"
+	const works = `level=INFO msg="alert: rule recovered" rule=x` + "\n"
 	for _, step := range []struct {
 		read func() float64
 		want string
 	}{
 		{fine, ""},
-		{breaks, `level=ERROR msg="alert: the rule panicked" rule=x panic=broken` + "\n"},
+		{breaks, `level=ERROR msg="alert: rule panicked" rule=x panic=broken` + "\n"},
 		{breaks, ""},
 		{fine, works},
-		{infinite, `level=ERROR msg="alert: the rule failed" rule=x error=not_finite` + "\n"},
+		{infinite, `level=ERROR msg="alert: rule failed" rule=x error=not_finite` + "\n"},
 		{infinite, ""},
-		{exits, `level=ERROR msg="alert: the rule failed" rule=x error=goexit` + "\n"},
+		{exits, `level=ERROR msg="alert: rule failed" rule=x error=goexit` + "\n"},
 		{fine, works},
 		{fine, ""},
 	} {
@@ -106,7 +106,7 @@ func TestTheLogNamesTheBeginningAndTheEndOfAFault(t *testing.T) {
 	}
 }
 
-func TestTimesAreShownInSeconds(t *testing.T) {
+func TestTimestampsAreInSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, bad := manual(newFlaky(take), 1)
 		bad[0] = true
@@ -114,11 +114,11 @@ func TestTimesAreShownInSeconds(t *testing.T) {
 		require.Equal(t, 1_500_000_001.5, figures(m)[instrument.AlertLastEvaluation.Name+"|r0|"])
 		time.Sleep(1500 * time.Millisecond)
 		require.NoError(t, m.Flush(t.Context()))
-		require.Equal(t, 946_684_801.5, ofFlaky(m, instrument.NotifierLastSuccess), "the bubble begins at midnight of 2000-01-01 UTC")
+		require.Equal(t, 946_684_801.5, ofFlaky(m, instrument.NotifierLastSuccess), "a synctest bubble begins at 2000-01-01 00:00 UTC")
 	})
 }
 
-func TestWhatIsPendingIsShownBeforeItIsTried(t *testing.T) {
+func TestPendingIsCountedBeforeTheFirstAttempt(t *testing.T) {
 	m, bad := manual(newFlaky(take), 2)
 	start := time.Now()
 	for _, step := range []struct {
@@ -140,7 +140,7 @@ func TestWhatIsPendingIsShownBeforeItIsTried(t *testing.T) {
 	}
 }
 
-func TestASuccessEndsTheGrowthOfPauses(t *testing.T) {
+func TestSuccessResetsTheBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Time
 		f := newFlaky(func(alert.Alert) error {
@@ -163,7 +163,7 @@ func TestASuccessEndsTheGrowthOfPauses(t *testing.T) {
 	})
 }
 
-func TestAFinalRefusalMakesOthersWaitOnlyIfItSaysSo(t *testing.T) {
+func TestPermanentErrorDelaysOthersOnlyByItsPause(t *testing.T) {
 	for _, asked := range []time.Duration{0, 10 * time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFlaky(func(a alert.Alert) error {
@@ -183,7 +183,7 @@ func TestAFinalRefusalMakesOthersWaitOnlyIfItSaysSo(t *testing.T) {
 	}
 }
 
-func TestANotifierThatGivesUpInTimeHasTimedOut(t *testing.T) {
+func TestDeadlineExceededIsATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
 		f := alert.Func("flaky", func(ctx context.Context, _ alert.Alert) error {
@@ -202,7 +202,7 @@ func TestANotifierThatGivesUpInTimeHasTimedOut(t *testing.T) {
 	})
 }
 
-func TestARepetitionIsDueAtItsMoment(t *testing.T) {
+func TestRepeatIsDueAfterExactlyRepeat(t *testing.T) {
 	r := &repeating{flaky: newFlaky(take), every: time.Minute}
 	m, bad := manual(r, 1)
 	bad[0] = true
@@ -217,7 +217,7 @@ func TestARepetitionIsDueAtItsMoment(t *testing.T) {
 	}
 }
 
-func TestAStateThatPassedDuringAFailedAttemptIsSuperseded(t *testing.T) {
+func TestFailedStateIsSupersededByANewerOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m *alert.Monitor
 		var bad []bool
@@ -238,8 +238,8 @@ func TestAStateThatPassedDuringAFailedAttemptIsSuperseded(t *testing.T) {
 	})
 }
 
-// The end of an alert matters to whoever has heard of its beginning, however late.
-func TestAnAlertThatWentDuringAnAttempt(t *testing.T) {
+// A receiver that was told that an alert fires must be told that it resolved, however late.
+func TestAlertRemovedDuringAnAttempt(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer  error
 		want    []string
@@ -268,13 +268,13 @@ func TestAnAlertThatWentDuringAnAttempt(t *testing.T) {
 				require.NoError(t, m.Flush(t.Context()))
 				require.Equal(t, test.want, f.lines())
 				require.Equal(t, test.dropped, ofFlaky(m, instrument.NotifierNotifications, "dropped", ""))
-				require.Zero(t, ofFlaky(m, instrument.NotifierPendingLimit), "it is forgotten")
+				require.Zero(t, ofFlaky(m, instrument.NotifierPendingLimit), "the alert was removed")
 			})
 		})
 	}
 }
 
-// twoRules are a monitor of a rule that is bad or not, and of one that hangs or is bad.
+// twoRules is a monitor of a rule that a test sets, and of a rule that is bad or hangs.
 type twoRules struct {
 	*alert.Monitor
 	bad, hangs bool
@@ -294,7 +294,7 @@ func newTwoRules(notify alert.Notifier) *twoRules {
 	return two
 }
 
-// cutShort runs the monitor until the second rule hangs, and ends it then.
+// cutShort runs the monitor until the second rule hangs, and then cancels Run.
 func (two *twoRules) cutShort(ctx context.Context) {
 	two.hangs = true
 	ctx, cancel := context.WithTimeout(ctx, s/2)
@@ -305,7 +305,7 @@ func (two *twoRules) cutShort(ctx context.Context) {
 	two.hangs = false
 }
 
-func TestAnEvaluationThatTheEndCutsShortChangesNoAlerts(t *testing.T) {
+func TestCanceledEvaluationChangesNoAlerts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlaky(fail)
 		two := newTwoRules(f)
@@ -321,8 +321,8 @@ func TestAnEvaluationThatTheEndCutsShortChangesNoAlerts(t *testing.T) {
 	})
 }
 
-// The alert fires in an evaluation that nobody hears of, and has resolved in the next.
-func TestAnAlertThatNobodyHeardOfIsNotTakenBack(t *testing.T) {
+// The alert fires in a canceled evaluation and is resolved in the next.
+func TestUndeliveredAlertThatResolvedIsNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &repeating{flaky: newFlaky(take), every: time.Minute}
 		two := newTwoRules(r)
@@ -340,7 +340,7 @@ func TestAnAlertThatNobodyHeardOfIsNotTakenBack(t *testing.T) {
 	})
 }
 
-func TestRunThatEndsWhileItWaitsEvaluatesNothingMore(t *testing.T) {
+func TestRunCanceledWhileWaitingDoesNotEvaluate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reads := 0
 		m := alert.NewMonitor(alert.Config{Interval: 1000 * time.Hour}, alert.Rule{
@@ -354,8 +354,8 @@ func TestRunThatEndsWhileItWaitsEvaluatesNothingMore(t *testing.T) {
 	})
 }
 
-// What an attempt gets done after the end counts; that it fails then says nothing.
-func TestRunWaitsForTheAttemptThatGoesOn(t *testing.T) {
+// An attempt that succeeds after Run was canceled counts. One that fails does not.
+func TestRunWaitsForTheAttemptInProgress(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer error
 		want   int64
@@ -378,7 +378,7 @@ func TestRunWaitsForTheAttemptThatGoesOn(t *testing.T) {
 				require.EqualValues(t, test.want, ofFlaky(m, instrument.NotifierNotifications, "delivered", ""))
 				for series, h := range m.Histograms {
 					if series.Instrument == instrument.NotifierDeliveryDuration {
-						require.Equal(t, test.want, h.Count(), "attempts whose time is known")
+						require.Equal(t, test.want, h.Count(), "attempts with a duration")
 					}
 				}
 			})
@@ -386,8 +386,8 @@ func TestRunWaitsForTheAttemptThatGoesOn(t *testing.T) {
 	}
 }
 
-// The logger is the only code of the user's on the goroutine of Run itself.
-func TestRunThatPanicsLeavesNothingBehind(t *testing.T) {
+// The logger is the only user code on the goroutine of Run.
+func TestPanicOfRunLeavesNoGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := journal(writer(func(string) { panic("full") }))
 		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{newFlaky(take)}, Logger: full},

@@ -8,27 +8,26 @@ import (
 
 // Pauses between the attempts of a notifier.
 const (
-	firstPause   = time.Second
-	longestPause = 30 * time.Second // below any sensible repeat, so that a recovered receiver hears within one
-	longestWait  = time.Hour        // the most that a receiver may ask for
-	refusedPause = time.Second      // where the next one was refused before, too, or none is left
+	firstPause    = time.Second
+	maxPause      = 30 * time.Second // shorter than any sensible Repeat
+	maxAskedPause = time.Hour        // the longest pause that a receiver may ask for
+	refusedPause  = time.Second      // after a refusal, if the next alert was refused before or none is left
 )
 
-// backoff is "full jitter": each pause is drawn evenly between zero and a bound
-// that doubles with every failure. Source: "Exponential Backoff And Jitter", AWS
-// Architecture Blog, 2015.
+// backoff computes pauses with "full jitter": each pause is drawn uniformly from zero to a bound that
+// doubles with every failure. Source: "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
 type backoff struct{ failures int }
 
 func (b *backoff) reset() { b.failures = 0 }
 
-// pause returns how long to wait after one more failure, and no less than asked for.
-func (b *backoff) pause(asked time.Duration) time.Duration {
-	bound := min(firstPause<<min(b.failures, 10), longestPause)
+// next returns the pause after one more failure, which is at least asked.
+func (b *backoff) next(asked time.Duration) time.Duration {
+	bound := min(firstPause<<min(b.failures, 10), maxPause)
 	b.failures++
-	return max(rand.N(bound), min(asked, longestWait))
+	return max(rand.N(bound), min(asked, maxAskedPause))
 }
 
-// sleep returns the context's error if it is done before the time has passed.
+// sleep waits for d. If ctx is done before, it returns ctx's error.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -12,9 +12,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Variables of a package are made on the real clock, and used in a bubble whose clock begins in
-// the year 2000.
-func TestAMonitorThatWasMadeLaterThanItIsUsed(t *testing.T) {
+// A package variable is made on the real clock and may be used in a bubble, whose clock begins in 2000.
+func TestMonitorMadeOutsideTheBubble(t *testing.T) {
 	calls := window.NewCalls(window.CallsConfig{Latency: true})
 	var told diary
 	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("x")}, Logger: quiet()},
@@ -40,7 +39,7 @@ func TestAMonitorThatWasMadeLaterThanItIsUsed(t *testing.T) {
 	})
 }
 
-func TestEvaluationsAtTimesThatAreNotSet(t *testing.T) {
+func TestEvaluateAtZeroAndStaleTimes(t *testing.T) {
 	bad := true
 	var told diary
 	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("x")}},
@@ -63,5 +62,5 @@ func TestEvaluationsAtTimesThatAreNotSet(t *testing.T) {
 	require.Equal(t, alert.Firing, m.Alerts()[0].State)
 	bad = false
 	at(time.Time{}, "x resolved")
-	require.WithinDuration(t, time.Now(), m.Alerts()[0].EndsAt, time.Minute, "a stale time counts as the newest")
+	require.WithinDuration(t, time.Now(), m.Alerts()[0].EndsAt, time.Minute, "a stale time counts as the latest one")
 }

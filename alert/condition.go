@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Condition is what a value is compared with. The zero Condition never holds.
+// Condition compares a value with a threshold. The zero Condition never holds.
 type Condition struct {
 	set, below bool
 	threshold  float64
@@ -19,17 +19,6 @@ func Below(threshold float64) Condition {
 	return Condition{set: true, below: true, threshold: threshold}
 }
 
-// holds says whether the figure meets the condition. No condition holds for NaN.
-func (c Condition) holds(figure float64) bool {
-	switch {
-	case !c.set:
-		return false
-	case c.below:
-		return figure < c.threshold
-	}
-	return figure > c.threshold
-}
-
 // String describes the condition, as in "above 0.05".
 func (c Condition) String() string {
 	switch {
@@ -41,9 +30,20 @@ func (c Condition) String() string {
 	return fmt.Sprintf("above %v", c.threshold)
 }
 
+// holds reports whether value meets the condition. NaN meets none.
+func (c Condition) holds(value float64) bool {
+	switch {
+	case !c.set:
+		return false
+	case c.below:
+		return value < c.threshold
+	}
+	return value > c.threshold
+}
+
 func (c Condition) finite() bool { return !math.IsNaN(c.threshold) && !math.IsInf(c.threshold, 0) }
 
-// reachable says whether a figure between low and high can ever meet the condition.
+// reachable reports whether some value between low and high meets the condition.
 func (c Condition) reachable(low, high float64) bool {
 	if c.below {
 		return low < c.threshold
@@ -51,9 +51,8 @@ func (c Condition) reachable(low, high float64) bool {
 	return high > c.threshold
 }
 
-// clearOf says whether no figure can meet both conditions, as they look in
-// opposite directions and do not overlap.
-func (c Condition) clearOf(d Condition) bool {
+// excludes reports whether c and d point in opposite directions and no value meets both.
+func (c Condition) excludes(d Condition) bool {
 	if c.below == d.below {
 		return false
 	}
@@ -63,7 +62,7 @@ func (c Condition) clearOf(d Condition) bool {
 	return d.threshold <= c.threshold
 }
 
-// worse says whether the figure a is closer to meeting the condition than b, or further past it.
+// worse reports whether a is closer than b to meeting the condition, or further past the threshold.
 func (c Condition) worse(a, b float64) bool {
 	if c.below {
 		return a < b

@@ -1,6 +1,7 @@
 package alert
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -8,31 +9,46 @@ import (
 	"unicode/utf8"
 )
 
-// Config configures a [Monitor]. The zero value is a monitor that tells nobody.
+// Config configures a [Monitor]. The zero value is a monitor without notifiers.
 type Config struct {
-	// Interval is the time between evaluations, of any length. If evaluations take longer, they
-	// follow each other without a pause. Default 5s.
+	// Interval is the time between evaluations, any positive duration. An evaluation that takes longer
+	// is followed by the next without a pause. Default 5s.
 	Interval time.Duration
-	// Budget is how long the functions of one rule may take at an evaluation. A rule that takes
-	// longer has no data until its functions return; the other rules go on. Default 1s.
+	// Budget is how long the functions of one rule may take per evaluation. A rule that exceeds it has
+	// no data until its functions return. Other rules are not affected. Default 1s.
 	Budget time.Duration
-	// Notify are told of every alert that fires or resolves. Default none.
+	// Notify are the notifiers that are told of every alert that fires or resolves. Default none.
 	Notify []Notifier
 	// Timeout is how long one attempt of a notifier may take. Default 10s.
 	Timeout time.Duration
-	// Instance names this process. It is the label "instance" of each alert and so part of its
-	// identity: without it, a process without faults resolves what another process fires by the
-	// same rules, at a receiver such as Alertmanager. It takes at most 1,024 bytes. Choose a name
-	// that the process keeps when it restarts, so that it can resolve what it fired before. Two
-	// monitors of one process need different ones, or rules with different names. "-" leaves the
-	// label out. Default the host name and the process number, as in "web-1:4711".
+	// Instance names this process, in at most 1,024 bytes. It is the label "instance" of each alert
+	// and so part of its identity. Without the label, a healthy process resolves at a receiver such as
+	// Alertmanager what another process fires by the same rules. Choose a name that the process keeps
+	// when it restarts, so that it can resolve what it fired before. Two monitors of one process need
+	// different instances, or rules with different names. "-" omits the label. Default the host name
+	// and the process ID, as in "web-1:4711".
 	Instance string
-	// Logger is told of rules and notifiers that fail. Default slog.Default().
+	// Logger receives the failures of rules and notifiers. Default slog.Default().
 	Logger *slog.Logger
 }
 
-// noInstance is the Config.Instance of alerts without the label.
+// noInstance is the Config.Instance that omits the label.
 const noInstance = "-"
+
+// Validate returns an error that names every invalid field of c and of the rules, including rules
+// that share a name, or nil if there is none.
+func Validate(c Config, rules ...Rule) error {
+	errs := []error{c.validate()}
+	seen := map[string]bool{}
+	for _, r := range rules {
+		errs = append(errs, r.validate())
+		if seen[r.Name] {
+			errs = append(errs, fmt.Errorf("alert: rule %q: Name is not unique", r.Name))
+		}
+		seen[r.Name] = true
+	}
+	return errors.Join(errs...)
+}
 
 func (c Config) validate() error {
 	var errs []error
@@ -57,7 +73,7 @@ func (c Config) validate() error {
 		case n.Name() == "":
 			fault("Notify[%d] has no name", i)
 		case seen[n.Name()]:
-			fault("Notify[%d] has the name %q, as has one before it", i, n.Name())
+			fault("Notify[%d] has the name %q, which is taken", i, n.Name())
 		default:
 			seen[n.Name()] = true
 		}
@@ -66,35 +82,12 @@ func (c Config) validate() error {
 }
 
 func (c Config) orDefault() Config {
-	if c.Interval == 0 {
-		c.Interval = 5 * time.Second
-	}
-	if c.Budget == 0 {
-		c.Budget = time.Second
-	}
-	if c.Timeout == 0 {
-		c.Timeout = 10 * time.Second
-	}
+	c.Interval = cmp.Or(c.Interval, 5*time.Second)
+	c.Budget = cmp.Or(c.Budget, time.Second)
+	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	if c.Instance == "" {
 		c.Instance = ownInstance()
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
 	return c
-}
-
-// Validate returns an error that names all faults of the config and of the rules, including rules
-// that share a name, or nil if there are none.
-func Validate(c Config, rules ...Rule) error {
-	errs := []error{c.validate()}
-	seen := map[string]bool{}
-	for _, r := range rules {
-		errs = append(errs, r.validate())
-		if seen[r.Name] {
-			errs = append(errs, fmt.Errorf("alert: rule %q: Name is not unique", r.Name))
-		}
-		seen[r.Name] = true
-	}
-	return errors.Join(errs...)
 }

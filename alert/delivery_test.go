@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/internal/instrument"
 )
 
-// stage is a running monitor of rules that are on or off as a test says.
+// stage is a running monitor of rules that a test turns on and off.
 type stage struct {
 	*alert.Monitor
 	bad    [3]atomic.Bool
@@ -35,7 +35,7 @@ func newStage(t *testing.T, notify ...alert.Notifier) *stage {
 	return st
 }
 
-// set turns a rule on or off and waits until that was evaluated.
+// set turns a rule on or off and waits for two evaluations.
 func (st *stage) set(rule int, bad bool) {
 	st.bad[rule].Store(bad)
 	time.Sleep(2 * s)
@@ -46,12 +46,12 @@ func (st *stage) stop() {
 	synctest.Wait()
 }
 
-// notifications returns the figure of the notifier for the outcome.
+// notifications returns how many notifications of the notifier had the outcome.
 func (st *stage) notifications(name, outcome, kind string) float64 {
 	return figures(st)[instrument.NotifierNotifications.Name+"|"+name+"|"+outcome+"|"+kind]
 }
 
-// flaky is a notifier that answers what the test says.
+// flaky is a notifier whose answers a test sets.
 type flaky struct {
 	diary
 	answer   atomic.Value // of a func(alert.Alert) error
@@ -100,14 +100,14 @@ func TestEachStateIsDeliveredOnceAndInOrder(t *testing.T) {
 	})
 }
 
-func TestAFailedDeliveryIsTriedAgainUntilItSucceeds(t *testing.T) {
+func TestFailedDeliveryIsRepeatedUntilItSucceeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlaky(fail)
 		st := newStage(t, f)
 		st.set(0, true)
 		time.Sleep(time.Hour)
 		require.Empty(t, f.lines())
-		require.InDelta(t, 3600/15, f.attempts.Load(), 60, "half a minute at most between two, a quarter on average")
+		require.InDelta(t, 3600/15, f.attempts.Load(), 60, "pauses of at most 30s, on average 15s")
 		require.Equal(t, 1.0, figures(st)[instrument.NotifierPending.Name+"|flaky"])
 		require.Equal(t, float64(f.attempts.Load()), st.notifications("flaky", "failed", "_OTHER"))
 		f.answer.Store(take)
@@ -118,7 +118,7 @@ func TestAFailedDeliveryIsTriedAgainUntilItSucceeds(t *testing.T) {
 	})
 }
 
-func TestOnlyTheLatestStateWaits(t *testing.T) {
+func TestNewerStateReplacesAnUndeliveredOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlaky(take)
 		st := newStage(t, f)
@@ -139,7 +139,7 @@ func TestOnlyTheLatestStateWaits(t *testing.T) {
 	})
 }
 
-func TestAHangingNotifierStopsNobodyElse(t *testing.T) {
+func TestHangingNotifierDoesNotDelayOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		var entered atomic.Int64
@@ -150,7 +150,7 @@ func TestAHangingNotifierStopsNobodyElse(t *testing.T) {
 		st.set(1, true)
 		require.Equal(t, []string{"r0 firing", "r1 firing"}, told.lines())
 		time.Sleep(time.Hour)
-		require.EqualValues(t, 1, entered.Load(), "one goroutine hangs, not one an attempt")
+		require.EqualValues(t, 1, entered.Load(), "one goroutine hangs, not one per attempt")
 		require.Greater(t, st.notifications("hanging", "failed", "timeout"), 100.0)
 		close(release)
 		time.Sleep(time.Minute)
@@ -159,7 +159,7 @@ func TestAHangingNotifierStopsNobodyElse(t *testing.T) {
 	})
 }
 
-func TestRunReturnsThoughANotifierHangs(t *testing.T) {
+func TestRunReturnsWhileANotifierHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		st := newStage(t, alert.Func("hanging", func(context.Context, alert.Alert) error { <-release; return nil }))
@@ -169,9 +169,8 @@ func TestRunReturnsThoughANotifierHangs(t *testing.T) {
 		began := time.Now()
 		st.cancel()
 		err := st.Flush(ctx)
-		require.ErrorContains(t, err, "alert: not everything was delivered")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.EqualError(t, err, `alert: not everything was delivered: "hanging" is owed 1: context deadline exceeded`)
+		require.EqualError(t, err, `alert: notifier "hanging" has 1 undelivered alerts: context deadline exceeded`)
 		require.LessOrEqual(t, time.Since(began), 5200*time.Millisecond)
 		require.NotPanics(t, func() { st.Evaluate(time.Now()) }, "Run has returned")
 		close(release)
@@ -179,7 +178,7 @@ func TestRunReturnsThoughANotifierHangs(t *testing.T) {
 	})
 }
 
-func TestANotifierThatPanicsIsTriedAgain(t *testing.T) {
+func TestPanickingNotifierIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlaky(func(alert.Alert) error { panic("broken") })
 		st := newStage(t, f)
@@ -192,7 +191,7 @@ func TestANotifierThatPanicsIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestAFinalRefusalIsNotTriedAgain(t *testing.T) {
+func TestPermanentErrorIsNotRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlaky(func(a alert.Alert) error {
 			if a.Rule == "r0" {
@@ -212,7 +211,7 @@ func TestAFinalRefusalIsNotTriedAgain(t *testing.T) {
 	})
 }
 
-func TestOneBadAlertDoesNotHoldUpTheOthers(t *testing.T) {
+func TestOneBadAlertDoesNotDelayOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlaky(func(a alert.Alert) error {
 			if a.Rule == "r0" {
@@ -230,14 +229,14 @@ func TestOneBadAlertDoesNotHoldUpTheOthers(t *testing.T) {
 	})
 }
 
-func TestRetryAfterIsWaitedFor(t *testing.T) {
+func TestRetryAfterIsObeyed(t *testing.T) {
 	for name, c := range map[string]struct {
 		err   error
 		waits time.Duration
 	}{
-		"a pause":          {&alert.DeliveryError{Kind: alert.ClientError, Pause: 10 * time.Minute}, 10 * time.Minute},
-		"a long pause":     {&alert.DeliveryError{Kind: alert.ClientError, Pause: 100 * time.Hour}, time.Hour},
-		"an error of ours": {fmt.Errorf("wrapped: %w", waiting(10*time.Minute)), 10 * time.Minute},
+		"a pause":       {&alert.DeliveryError{Kind: alert.ClientError, Pause: 10 * time.Minute}, 10 * time.Minute},
+		"a long pause":  {&alert.DeliveryError{Kind: alert.ClientError, Pause: 100 * time.Hour}, time.Hour},
+		"another error": {fmt.Errorf("wrapped: %w", waiting(10*time.Minute)), 10 * time.Minute},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var at []time.Time
@@ -258,7 +257,7 @@ func TestRetryAfterIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestFlushAfterRunDeliversWhatIsOwed(t *testing.T) {
+func TestFlushAfterRunDeliversPendingAlerts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlaky(fail)
 		st := newStage(t, f)
@@ -273,7 +272,7 @@ func TestFlushAfterRunDeliversWhatIsOwed(t *testing.T) {
 		require.Equal(t, []string{"r0 firing"}, f.lines())
 		st.bad[0].Store(false)
 		time.Sleep(time.Minute)
-		require.Equal(t, []string{"r0 firing"}, f.lines(), "nothing is evaluated any more")
+		require.Equal(t, []string{"r0 firing"}, f.lines(), "no evaluation after Run has ended")
 	})
 }
 
@@ -288,7 +287,7 @@ func TestFlushWithoutRun(t *testing.T) {
 	require.Equal(t, []string{"x firing"}, told.lines())
 }
 
-// manual is a monitor of rules that a test evaluates itself.
+// manual returns a monitor that the test evaluates, and the verdicts of its rules.
 func manual(notify alert.Notifier, rules int) (m *alert.Monitor, bad []bool) {
 	bad = make([]bool, rules)
 	var all []alert.Rule
@@ -298,7 +297,7 @@ func manual(notify alert.Notifier, rules int) (m *alert.Monitor, bad []bool) {
 	return alert.NewMonitor(alert.Config{Notify: []alert.Notifier{notify}, Logger: quiet()}, all...), bad
 }
 
-func TestWhoHasWaitedLongestIsDeliveredFirst(t *testing.T) {
+func TestOldestAlertIsDeliveredFirst(t *testing.T) {
 	f := newFlaky(take)
 	m, bad := manual(f, 5)
 	for _, rule := range []int{3, 0, 4, 1, 2} {
@@ -309,7 +308,7 @@ func TestWhoHasWaitedLongestIsDeliveredFirst(t *testing.T) {
 	require.Equal(t, []string{"r3 firing", "r0 firing", "r4 firing", "r1 firing", "r2 firing"}, f.lines())
 }
 
-func TestAFlushDoesNotWaitWhereRunHasBeenAskedTo(t *testing.T) {
+func TestFlushIgnoresThePauseOfRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var free atomic.Bool
 		f := newFlaky(func(alert.Alert) error {
@@ -335,7 +334,7 @@ func TestAFlushDoesNotWaitWhereRunHasBeenAskedTo(t *testing.T) {
 	})
 }
 
-func TestAFinalRefusalDoesNotEndAFlush(t *testing.T) {
+func TestPermanentErrorDoesNotEndFlush(t *testing.T) {
 	f := newFlaky(func(a alert.Alert) error {
 		if a.Rule == "r0" {
 			return &alert.DeliveryError{Permanent: true}
@@ -349,8 +348,8 @@ func TestAFinalRefusalDoesNotEndAFlush(t *testing.T) {
 	require.Equal(t, []string{"r1 firing"}, f.lines())
 }
 
-// The end of a program says nothing about its notifiers.
-func TestAnAttemptThatTheEndCutsShortIsNoFailure(t *testing.T) {
+// An attempt may fail because the program ends, which says nothing about the notifier.
+func TestCanceledAttemptIsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := alert.Func("slow", func(ctx context.Context, _ alert.Alert) error { <-ctx.Done(); return ctx.Err() })
 		st := newStage(t, slow)
@@ -358,6 +357,6 @@ func TestAnAttemptThatTheEndCutsShortIsNoFailure(t *testing.T) {
 		st.stop()
 		require.Zero(t, figures(st)[instrument.NotifierAttempts.Name+"|slow"])
 		require.Zero(t, st.notifications("slow", "failed", "_OTHER"))
-		require.Equal(t, 1.0, figures(st)[instrument.NotifierPending.Name+"|slow"], "it is still owed")
+		require.Equal(t, 1.0, figures(st)[instrument.NotifierPending.Name+"|slow"], "the alert is still pending")
 	})
 }

@@ -11,118 +11,106 @@ import (
 // maxMembers is the most members that a rule over [Each] watches.
 const maxMembers = 1000
 
-// Each makes one rule watch every member of a group, each by the value that the function
-// returns for it:
+// Each makes one rule watch every member of a group, each by the value that the function returns for
+// it:
 //
 //	alert.Each(hosts.All(), func(host *breaker.Breaker) alert.Value {
 //		return alert.FailureRate(host, 5*time.Minute)
 //	})
 //
-// The groups of breakers, of gates and of limiters have the method All, and so has a transport of
-// package weirhttp.
+// Groups of breakers, gates and limiters have the method All, and so does a weirhttp.Transport.
 //
-// The members' alerts are told apart by the label "key", which is the key as fmt.Sprint writes it. A
-// text that is not UTF-8 or longer than 1,024 bytes is cut, and a hash of the whole is appended. At
-// most 1,000 members are watched. Members beyond that are left out, and so is a member whose key
-// reads as that of another member; each evaluation counts that as an error.
+// The members' alerts differ in the label "key", which is the key as fmt.Sprint writes it. A text that
+// is not UTF-8 or is longer than 1,024 bytes is cut, and a hash of the whole is appended. At most 1,000
+// members are watched. Members beyond that are left out, and so are members whose key has the same text
+// as another member's. An evaluation with members left out counts as an error.
 //
-// Each evaluation ranges over the sequence. A member is watched from the first evaluation that
-// finds it. Its earlier calls are not counted. The same holds for a member that was absent and
-// comes back, and for a key with another member than before, so the sequence has to yield equal
-// members for as long as they are the same. A member that is absent has no fault, so its alert
-// resolves. If the value of a member panics or is not valid, that member has no data and the
-// evaluation counts as a panic of the rule; the other members are not affected.
-func Each[K, S comparable](members iter.Seq2[K, S], value func(member S) Value) Value {
+// Each evaluation iterates over the sequence. A member is watched from the first evaluation that finds
+// it, and its earlier calls are not counted. The same holds for a member that was absent and returns,
+// and for a key whose member was replaced. The sequence must therefore yield the same value for a
+// member each time. A member that is absent counts as healthy, so its alert resolves. If the value of a
+// member panics or is not valid, that member has no data, and the evaluation counts as a panic of the
+// rule. Other members are not affected.
+func Each[K, M comparable](members iter.Seq2[K, M], value func(member M) Value) Value {
 	v := Value{name: "value", low: math.Inf(-1), high: math.Inf(1), counts: true, countsBad: true, each: true}
 	if members == nil || value == nil {
-		v.errs = []error{errors.New("its members or its function are nil")}
+		v.errs = []error{errors.New("the members or the function are nil")}
 	}
-	v.start = func() probe {
-		g := &group[K, S]{members: members, value: value}
+	v.start = func() sampler {
+		g := &group[K, M]{members: members, value: value}
 		return g.sample
 	}
 	return v
 }
 
-// group takes the samples of all members.
-type group[K, S comparable] struct {
-	members iter.Seq2[K, S]
-	value   func(S) Value
-	watched map[K]*member[S]
+// group samples the members of a rule over Each.
+type group[K, M comparable] struct {
+	members iter.Seq2[K, M]
+	value   func(M) Value
+	watched map[K]*watchedMember[M]
 }
 
-type member[S comparable] struct {
-	is    S
-	label string // no two watched members have the same
-	probe probe
+type watchedMember[M comparable] struct {
+	member M
+	label  string  // unique among the watched members
+	sample sampler // nil until the first sample
 }
 
-func (g *group[K, S]) sample(t time.Time, yield func(reading)) outcome {
-	found := g.roll()
-	for _, m := range g.watched {
+func (g *group[K, M]) sample(t time.Time, yield func(reading)) outcome {
+	result := g.update()
+	for _, w := range g.watched {
 		var r reading
-		if how := protect(func() { g.probe(m)(t, func(read reading) { r = read }) }); how.fault != noFault {
-			r.sample, found = measurement{}, how
+		if sampled := recovered(func() { g.sampler(w)(t, func(read reading) { r = read }) }); sampled.fault != noFault {
+			r.measured, result = measurement{}, sampled
 		}
-		r.label = m.label
+		r.key = w.label
 		yield(r)
 	}
-	return found
+	return result
 }
 
-// probe returns the member's probe, which is made when it is first needed.
-func (g *group[K, S]) probe(m *member[S]) probe {
-	if m.probe == nil {
-		m.probe = g.begin(m.is)
-	}
-	return m.probe
-}
-
-// roll brings the watched members up to date. Known members come before new ones, so that a group
-// that is too large does not make alerts come and go.
-func (g *group[K, S]) roll() (found outcome) {
-	watched, fresh := map[K]*member[S]{}, map[K]S{}
+// update brings the watched members up to date. Known members have precedence over new ones, so that a
+// group that is too large does not make alerts come and go.
+func (g *group[K, M]) update() (result outcome) {
+	watched, added := map[K]*watchedMember[M]{}, map[K]M{}
 	labels := map[string]bool{}
-	for key, is := range g.members {
-		if m, known := g.watched[key]; known && m.is == is {
-			watched[key] = m
-			labels[m.label] = true
-		} else if len(fresh) <= maxMembers { // more of them than could be taken need no memory
-			fresh[key] = is
+	for key, member := range g.members {
+		if w, known := g.watched[key]; known && w.member == member {
+			watched[key] = w
+			labels[w.label] = true
+		} else if len(added) <= maxMembers { // one more than fits is enough to see that there are too many
+			added[key] = member
 		}
 	}
-	for key, is := range fresh {
+	for key, member := range added {
 		if len(watched) >= maxMembers {
-			found.fault = tooMany
+			result.fault = tooMany
 			break
 		}
-		label := labelText(keyText(key))
+		label := labelText(fmt.Sprint(key))
 		if labels[label] {
-			found.fault = sameLabel
+			result.fault = sameLabel
 			continue
 		}
 		labels[label] = true
-		watched[key] = &member[S]{is: is, label: label}
+		watched[key] = &watchedMember[M]{member: member, label: label}
 	}
 	g.watched = watched
-	return found
+	return result
 }
 
-// keyText returns the key as text.
-func keyText[K comparable](key K) string {
-	if text, ok := any(key).(string); ok {
-		return text
+// sampler returns the sampler of w, which it makes at the first call. It panics if the value is not
+// valid.
+func (g *group[K, M]) sampler(w *watchedMember[M]) sampler {
+	if w.sample == nil {
+		v := g.value(w.member)
+		switch {
+		case len(v.errs) > 0:
+			panic(errors.Join(v.errs...))
+		case v.start == nil || v.each:
+			panic("alert: the value of a member is not set, or has members itself")
+		}
+		w.sample = v.start()
 	}
-	return fmt.Sprint(key)
-}
-
-func (g *group[K, S]) begin(is S) probe {
-	v := g.value(is)
-	switch {
-	case len(v.errs) > 0:
-		panic(errors.Join(v.errs...))
-	case v.start == nil || v.each:
-		panic("alert: the value of a member is not set, or has members itself")
-	}
-	return v.start()
+	return w.sample
 }

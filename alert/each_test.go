@@ -13,14 +13,14 @@ import (
 	"github.com/weir-go/weir/internal/instrument"
 )
 
-// shard is a key with a text of its own.
+// shard is a key with a String method.
 type shard struct {
 	Zone string
 	N    int
 }
 
-// keysOf returns the labels "key" of the alerts of a rule that fires for each of the keys, and how
-// many evaluations of three counted as an error of the kind.
+// keysOf returns the labels "key" of a rule that fires for each of the keys, and how many of three
+// evaluations counted as an error of the kind.
 func keysOf[K comparable](t *testing.T, kind string, keys ...K) (labels []string, errors float64) {
 	t.Helper()
 	members := map[K]int{}
@@ -42,7 +42,7 @@ func keysOf[K comparable](t *testing.T, kind string, keys ...K) (labels []string
 	return labels, figures(m)[instrument.AlertEvaluations.Name+"|x||"+kind]
 }
 
-func TestAKeyMayBeOfAnyComparableType(t *testing.T) {
+func TestKeysOfAnyComparableType(t *testing.T) {
 	for _, c := range []struct {
 		got, want []string
 	}{
@@ -57,14 +57,14 @@ func TestAKeyMayBeOfAnyComparableType(t *testing.T) {
 
 func first(labels []string, _ float64) []string { return labels }
 
-func TestKeysOfOneTextAreWatchedAsOneAndCounted(t *testing.T) {
+func TestKeysWithEqualTextsAreOneMemberAndAnError(t *testing.T) {
 	labels, errors := keysOf[any](t, "same_key_text", 1, "1", int64(1), 2)
 	require.Equal(t, []string{"1", "2"}, labels)
 	require.Equal(t, 3.0, errors)
 }
 
-// A member that is watched stays so when a key of the same text comes.
-func TestAKnownKeyKeepsItsTextFromANewOne(t *testing.T) {
+// A watched member stays when a key with the same text is added.
+func TestKnownKeyHasPrecedenceOverANewKeyWithItsText(t *testing.T) {
 	for range 20 { // the order of a map is random
 		members := map[any]float64{"1": 1}
 		m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
@@ -80,14 +80,14 @@ func TestAKnownKeyKeepsItsTextFromANewOne(t *testing.T) {
 	}
 }
 
-// A NaN is not equal to itself, so that it is another key each time.
-func TestAKeyThatIsNotItselfTakesNoMemory(t *testing.T) {
+// A NaN is not equal to itself, so it is a new key each time.
+func TestNaNKeysTakeNoMemory(t *testing.T) {
 	labels, errors := keysOf(t, "same_key_text", math.NaN(), math.NaN(), 1)
 	require.Equal(t, []string{"1", "NaN"}, labels)
 	require.Equal(t, 3.0, errors)
 }
 
-// long is a key with a text that is longer than a label may be.
+// long is a key whose text is too long for a label.
 type long int
 
 func (l long) String() string { return strings.Repeat("k", 100_000) + strings.Repeat("l", int(l)) }
@@ -97,9 +97,9 @@ type broken int
 
 func (broken) String() string { panic("no words") }
 
-func TestTheTextOfAKeyIsBounded(t *testing.T) {
+func TestKeyTextIsBounded(t *testing.T) {
 	labels, _ := keysOf(t, "panic", long(1), long(2))
-	require.Len(t, labels, 2, "a hash tells them apart")
+	require.Len(t, labels, 2, "the hashes differ")
 	for _, label := range labels {
 		require.Len(t, label, 1024)
 	}

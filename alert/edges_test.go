@@ -12,14 +12,14 @@ import (
 	"github.com/weir-go/weir/internal/instrument"
 )
 
-func TestBurnWithoutCallsIsNoFault(t *testing.T) {
+func TestBurnRateWithoutCallsIsNoError(t *testing.T) {
 	m := alert.NewMonitor(alert.Config{Logger: quiet()},
 		alert.Rule{Name: "burn", Value: alert.BurnRate(&totals{}, 0.99, time.Hour, 5*time.Minute), When: alert.Above(1)})
 	m.Evaluate(time.Now())
 	require.Equal(t, 1.0, evaluations(m, "burn", ""))
 }
 
-func TestTheWorstMemberIsShown(t *testing.T) {
+func TestValueMetricIsTheWorstMember(t *testing.T) {
 	members := maps.All(map[string]float64{"a": 3, "b": 1, "c": 2})
 	value := func(v float64) alert.Value { return alert.Gauge(func() float64 { return v }) }
 	for want, when := range map[float64]alert.Condition{1: alert.Below(5), 3: alert.Above(0)} {
@@ -29,7 +29,7 @@ func TestTheWorstMemberIsShown(t *testing.T) {
 	}
 }
 
-func TestAnUnknownFailureIsAnother(t *testing.T) {
+func TestUnknownFailureIsOther(t *testing.T) {
 	for kind, want := range map[alert.Failure]string{"": "_OTHER", "made up": "_OTHER", "panic": "panic", alert.ServerError: "http_5xx"} {
 		refusing := alert.Func("x", func(context.Context, alert.Alert) error { return &alert.DeliveryError{Kind: kind, Permanent: true} })
 		m := alert.NewMonitor(alert.Config{Logger: quiet(), Notify: []alert.Notifier{refusing}},

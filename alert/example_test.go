@@ -17,7 +17,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// plain is a logger without times, so that the examples have one output.
+// plain returns a logger without times, so that the output is the same each time.
 func plain() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		switch a.Key {
@@ -160,7 +160,7 @@ func ExampleAlert() {
 	// disk pending 0.97 2c8671a66ac1055b
 }
 
-// jobs counts its calls in its own way.
+// jobs is a source that counts its own calls.
 type jobs struct{ done, failed int64 }
 
 func (j *jobs) Totals() window.Totals { return window.Totals{Successes: j.done, Failures: j.failed} }
@@ -192,7 +192,7 @@ func ExampleEach() {
 	// b.example firing
 }
 
-// One rule watches the gates of all hosts. The groups of other packages have an All, too.
+// One rule watches the gates of all hosts. The groups of other packages have the method All too.
 func ExampleEach_group() {
 	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{})
 	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{
@@ -209,7 +209,7 @@ func ExampleEach_group() {
 	// host is down (b.example): firing: tripped breaker is 1, alerts above 0
 }
 
-// One rule watches what each user has left of a limit.
+// One rule watches how much of a limit each user has left.
 func ExampleEach_limiter() {
 	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(10), Burst: 10})
 	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{
@@ -241,7 +241,7 @@ func ExampleBurnRateRules() {
 	// payments burn 6x page above 6
 }
 
-// pager is a notifier of somebody's own.
+// pager is a notifier written by a user.
 type pager struct{}
 
 func (pager) Name() string { return "pager" }
@@ -258,10 +258,10 @@ func ExampleNotifier() {
 	monitor.Evaluate(time.Now())
 	_ = monitor.Flush(context.Background())
 	// Output:
-	// page: fire: firing: truth is 1, alerts above 0
+	// page: fire: firing: boolean is 1, alerts above 0
 }
 
-// digest takes all alerts at once, and again every hour.
+// digest takes many alerts at once, and is told of them again every hour.
 type digest struct{ pager }
 
 func (digest) NotifyAll(_ context.Context, alerts []alert.Alert) error {
@@ -271,7 +271,7 @@ func (digest) NotifyAll(_ context.Context, alerts []alert.Alert) error {
 
 func (digest) Repeat() time.Duration { return time.Hour }
 
-// A notifier may take many alerts at once, and ask to be told again.
+// A notifier may take many alerts at once and ask for repetitions.
 func ExampleNotifier_optional() {
 	always := alert.True(func() bool { return true })
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{digest{}}},
@@ -298,11 +298,11 @@ func ExampleDeliveryError() {
 	monitor.Evaluate(time.Now())
 	fmt.Println(monitor.Flush(context.Background()))
 	// Output:
-	// level=ERROR msg="alert: refused by its receiver" notifier=pager error="alert: not delivered: no such number"
+	// level=ERROR msg="alert: receiver refused an alert" notifier=pager error="alert: not delivered: no such number"
 	// <nil>
 }
 
-// A notifier says why it did not deliver, and whether to try again.
+// A notifier returns the reason of a failure, and whether another attempt makes sense.
 func ExampleFailure() {
 	err := &alert.DeliveryError{Kind: alert.ClientError, Permanent: true, Err: errors.New("status 410 Gone")}
 	fmt.Println(err.Kind, err)

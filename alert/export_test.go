@@ -2,15 +2,15 @@ package alert
 
 import "time"
 
-// Sample is what a value saw at one moment.
+// Sample is a measurement that tests make.
 type Sample = measurement
 
-// Custom is a value of whatever read returns.
+// Custom returns a value with the measurements that read returns.
 func Custom(read func(t time.Time) Sample) Value {
-	v := plain("value", read == nil, read)
+	v := newGauge("value", read == nil, read)
 	v.counts, v.countsBad = true, true
 	return v
 }
 
-// Holds tells whether the figure meets the condition.
-func (c Condition) Holds(figure float64) bool { return c.holds(figure) }
+// Holds reports whether value meets the condition.
+func (c Condition) Holds(value float64) bool { return c.holds(value) }

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// callsOfKeys is how a test calls a member of a group.
+// callsOfKeys makes calls to a member of a group.
 type callsOfKeys func(key shard, fn func(context.Context) error) error
 
 func TestEachWatchesTheMembersOfAnyGroup(t *testing.T) {
@@ -93,5 +93,5 @@ func TestEachWatchesTheKeysOfALimiter(t *testing.T) {
 	}
 	require.Len(t, monitor.Alerts(), 1)
 	require.Equal(t, "7", monitor.Alerts()[0].Key)
-	require.Equal(t, alert.Firing, monitor.Alerts()[0].State, "the same member at each evaluation")
+	require.Equal(t, alert.Firing, monitor.Alerts()[0].State, "each evaluation finds the same member")
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// fault is what went wrong in an evaluation. Its text is the error.type of the figures.
+// fault is what went wrong in an evaluation or an attempt.
 type fault uint8
 
 const (
@@ -18,30 +18,31 @@ const (
 	notFinite
 	tooMany
 	sameLabel
-	faults // how many there are
+	faults // the number of faults
 )
 
+// String returns the fault as the attribute error.type of metrics.
 func (f fault) String() string {
 	return [faults]string{"", "panic", "timeout", "goexit", "not_finite", "too_many_members", "same_key_text"}[f]
 }
 
-// grace is what user code gets to return in, once its context is done.
+// grace is how long user code has to return after its context is done.
 const grace = 100 * time.Millisecond
 
-// guard runs user code that may panic, end its goroutine or never come back. Code
-// that does not come back is left alone on its goroutine; until it does come back
-// the guard starts nothing else, so that at most one goroutine is ever lost.
+// guard runs user code that may panic, end its goroutine or never return. Code that does not return
+// in time is left on its goroutine. Until it returns, the guard refuses further calls, so that at most
+// one goroutine is lost.
 type guard struct{ busy atomic.Bool }
 
-// outcome is how a guarded call went.
+// outcome is how a guarded call ended.
 type outcome struct {
-	fault  fault
-	detail any    // what it panicked with
-	stack  []byte //
+	fault fault
+	value any    // the value of the panic
+	stack []byte // of the panic
 }
 
-// call runs fn and waits for it until the context is done, and a grace more.
-// What fn writes may be read only if there was no fault.
+// call runs fn until it returns, or ctx is done and the grace has passed. If the outcome has a fault,
+// fn may still be running, and what it writes must not be read.
 func (g *guard) call(ctx context.Context, fn func()) outcome {
 	if !g.busy.CompareAndSwap(false, true) {
 		return outcome{fault: hung}
@@ -69,14 +70,15 @@ func (g *guard) run(fn func(), done chan<- outcome) {
 		g.busy.Store(false)
 		done <- o
 	}()
-	o = protect(fn)
+	o = recovered(fn)
 }
 
-// protect runs fn and recovers its panic: no caller above it on its goroutine could.
-func protect(fn func()) (o outcome) {
+// recovered runs fn and returns its panic as an outcome. Nothing further up the goroutine could
+// recover it.
+func recovered(fn func()) (o outcome) {
 	defer func() {
 		if p := recover(); p != nil {
-			o = outcome{fault: panicked, detail: p, stack: debug.Stack()}
+			o = outcome{fault: panicked, value: p, stack: debug.Stack()}
 		}
 	}()
 	fn()

@@ -17,12 +17,12 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// evaluations returns how many evaluations of the rule ended with the kind of error.
+// evaluations returns how many evaluations of the rule ended with the error.
 func evaluations(m *alert.Monitor, rule, kind string) float64 {
 	return figures(m)[instrument.AlertEvaluations.Name+"|"+rule+"||"+kind]
 }
 
-func TestARuleThatFailsDoesNotStopTheOthers(t *testing.T) {
+func TestFailingRuleDoesNotStopOthers(t *testing.T) {
 	for kind, read := range map[string]func() float64{
 		"panic":      func() float64 { panic("broken") },
 		"goexit":     func() float64 { runtime.Goexit(); return 0 },
@@ -47,10 +47,10 @@ func TestARuleThatFailsDoesNotStopTheOthers(t *testing.T) {
 			require.Equal(t, 10.0, evaluations(m, "bad", kind))
 			require.Equal(t, 1.0, evaluations(m, "bad", ""))
 			require.Equal(t, 11.0, evaluations(m, "good", ""))
-			require.Equal(t, alert.Firing, m.Alerts()[0].State, "a fault is no data, and For went on")
+			require.Equal(t, alert.Firing, m.Alerts()[0].State, "an error is no data, which keeps the alert pending")
 			require.Equal(t, alert.Firing, m.Alerts()[1].State)
 			_, shown := figures(m)[instrument.AlertValue.Name+"|bad|"]
-			require.False(t, shown, "there is no value")
+			require.False(t, shown, "the metric has no value")
 			broken = false
 			m.Evaluate(start.Add(11 * s))
 			require.Equal(t, 2.0, evaluations(m, "bad", ""))
@@ -58,16 +58,16 @@ func TestARuleThatFailsDoesNotStopTheOthers(t *testing.T) {
 	}
 }
 
-func TestNaNAndInfinityAreNoValue(t *testing.T) {
+func TestNaNAndInfinityAreNoData(t *testing.T) {
 	for figure, faults := range map[float64]float64{math.Inf(1): 1, math.Inf(-1): 1, math.NaN(): 0} {
 		v := see(alert.Gauge(func() float64 { return figure }))
 		v.requireNone(t, 0)
 		require.Empty(t, v.monitor.Alerts())
-		require.Equal(t, faults, evaluations(v.monitor, "seen", "not_finite"), "NaN is how a function says that there is no data")
+		require.Equal(t, faults, evaluations(v.monitor, "seen", "not_finite"), "NaN is no error")
 	}
 }
 
-func TestARuleThatHangsDoesNotStopTheOthers(t *testing.T) {
+func TestHangingRuleDoesNotStopOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		var hanging atomic.Bool
@@ -84,14 +84,14 @@ func TestARuleThatHangsDoesNotStopTheOthers(t *testing.T) {
 		hanging.Store(true)
 		began := time.Now()
 		m.Evaluate(time.Now())
-		require.InDelta(t, 1.1, time.Since(began).Seconds(), 0.01, "the budget, and a grace")
+		require.InDelta(t, 1.1, time.Since(began).Seconds(), 0.01, "the budget and the grace")
 		require.Equal(t, "good", m.Alerts()[0].Rule)
 		began = time.Now()
 		for range 100 {
 			m.Evaluate(time.Now())
 		}
-		require.Zero(t, time.Since(began), "a rule that is known to hang is not waited for")
-		require.EqualValues(t, 1, reads.Load(), "one goroutine hangs, not one an evaluation")
+		require.Zero(t, time.Since(began), "no wait for a rule that hangs already")
+		require.EqualValues(t, 1, reads.Load(), "one goroutine hangs, not one per evaluation")
 		require.Equal(t, 101.0, evaluations(m, "bad", "timeout"))
 		require.Equal(t, 101.0, evaluations(m, "good", ""))
 
@@ -116,11 +116,11 @@ func TestDescribe(t *testing.T) {
 	m.Evaluate(time.Now())
 	require.Equal(t, "gauge is 1, alerts above 0", m.Alerts()[0].Summary)
 	require.Equal(t, alert.Firing, m.Alerts()[0].State)
-	require.Equal(t, "shop", m.Alerts()[0].Labels["team"], "what the function was given is its own")
+	require.Equal(t, "shop", m.Alerts()[0].Labels["team"], "the function gets a copy")
 	require.Equal(t, 1.0, evaluations(m, "x", "panic"))
 }
 
-func TestRulesMayLookAtTheirMonitor(t *testing.T) {
+func TestRulesMayReadTheirMonitor(t *testing.T) {
 	var m *alert.Monitor
 	m = alert.NewMonitor(alert.Config{Logger: quiet()},
 		alert.Rule{Name: "first", When: alert.Above(0), Value: alert.Gauge(func() float64 { return 1 })},
@@ -129,12 +129,12 @@ func TestRulesMayLookAtTheirMonitor(t *testing.T) {
 		})},
 		alert.Rule{Name: "third", When: alert.Above(0), Value: alert.Gauge(func() float64 { m.Evaluate(time.Now()); return 1 })})
 	m.Evaluate(time.Now())
-	require.Equal(t, 1.0, evaluations(m, "third", "panic"), "but not evaluate it")
+	require.Equal(t, 1.0, evaluations(m, "third", "panic"), "a rule may not evaluate its monitor")
 	m.Evaluate(time.Now())
 	require.Equal(t, 3.0, m.Alerts()[1].Value)
 }
 
-func TestRunTwiceAtOncePanics(t *testing.T) {
+func TestConcurrentRunPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := alert.NewMonitor(alert.Config{})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -144,7 +144,7 @@ func TestRunTwiceAtOncePanics(t *testing.T) {
 		require.PanicsWithValue(t, "alert: the monitor is evaluating already", func() { m.Evaluate(time.Now()) })
 		cancel()
 		synctest.Wait()
-		require.NotPanics(t, func() { m.Evaluate(time.Now()) }, "but one after the other is fine")
+		require.NotPanics(t, func() { m.Evaluate(time.Now()) }, "evaluations may follow each other")
 		again, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
 		m.Run(again)
@@ -161,7 +161,7 @@ func TestRunEvaluatesAtOnceAndThenEveryInterval(t *testing.T) {
 				Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 { at = append(at, time.Since(began)); return 0 }),
 			})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			require.NoError(t, m.Run(ctx), "the end of the context is no error")
+			require.NoError(t, m.Run(ctx), "a canceled context is no error")
 			cancel()
 			require.InDelta(t, 7, len(at), 1)
 			require.Zero(t, at[0])
@@ -169,14 +169,14 @@ func TestRunEvaluatesAtOnceAndThenEveryInterval(t *testing.T) {
 			for i := 2; i < len(at); i++ {
 				require.Equal(t, 10*s, at[i]-at[i-1])
 			}
-			require.Equal(t, time.Minute, time.Since(began), "it ends with its context")
+			require.Equal(t, time.Minute, time.Since(began), "Run ends with its context")
 			phases[at[1]] = true
 		}
-		require.Greater(t, len(phases), 1, "monitors do not march in step")
+		require.Greater(t, len(phases), 1, "monitors evaluate at different times")
 	})
 }
 
-func TestARuleThatTheEndCutsShortHasNotFailed(t *testing.T) {
+func TestCanceledRuleHasNotFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
@@ -194,7 +194,7 @@ func TestARuleThatTheEndCutsShortHasNotFailed(t *testing.T) {
 	})
 }
 
-func TestTheSameSeriesEveryTime(t *testing.T) {
+func TestSeriesAreTheSameEveryTime(t *testing.T) {
 	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{alert.Log(quiet())}},
 		alert.Rule{Name: "x", Severity: "page", When: alert.Above(0), Value: alert.Gauge(func() float64 { return 1 })})
 	series := func() map[*stat.Series]bool {
@@ -211,15 +211,15 @@ func TestTheSameSeriesEveryTime(t *testing.T) {
 	for s := range before {
 		require.True(t, after[s], s.ID())
 	}
-	require.Len(t, after, len(before)+2, "a value and a time of evaluation have come")
+	require.Len(t, after, len(before)+2, "the value and the time of evaluation are new")
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		for range m.Observe {
 		}
 	}))
 }
 
-// Alerts and Observe may be called at any time, and what they give away is the caller's.
-func TestReadersAndOneEvaluator(t *testing.T) {
+// Alerts and Observe may be called at any time, and callers own the results.
+func TestConcurrentReaders(t *testing.T) {
 	mine := alert.Func("mine", func(_ context.Context, a alert.Alert) error { a.Labels["team"] = "mine"; return nil })
 	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{mine}}, alert.Rule{
 		Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 { return 1 }), Labels: map[string]string{"team": "shop"},

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// totals is a source of calls that a test sets by hand.
+// totals is a source whose counts a test sets.
 type totals window.Totals
 
 func (c *totals) Totals() window.Totals { return window.Totals(*c) }
@@ -23,7 +23,7 @@ func (c *totals) Observe(yield func(*stat.Series, float64) bool) {
 	yield(refusedCalls, float64(c.Refused))
 }
 
-// diary keeps what a notifier was told.
+// diary keeps the alerts that a notifier was told of.
 type diary struct {
 	mu   sync.Mutex
 	told []alert.Alert
@@ -55,10 +55,10 @@ func (d *diary) lines() (lines []string) {
 	return lines
 }
 
-// quiet is a logger for tests of what is logged otherwise.
+// quiet returns a logger that discards everything.
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// figures returns what the source shows now, by instrument and attribute values.
+// figures returns the current metrics of the source, by instrument and attribute values.
 func figures(source stat.Source) map[string]float64 {
 	shown := map[string]float64{}
 	for s, value := range source.Observe {

@@ -15,17 +15,17 @@ import (
 	"unicode/utf8"
 )
 
-// Names of the labels that the monitor itself gives to an alert.
+// The labels that the monitor sets.
 const (
-	labelRule     = "alertname" // the rule's name, as Prometheus calls it
-	labelSeverity = "severity"  // the rule's severity, where it has one
+	labelRule     = "alertname" // the rule's name, as in Prometheus
+	labelSeverity = "severity"  // the rule's severity, if it has one
 	labelKey      = "key"       // the member's key, for rules over Each
-	labelInstance = "instance"  // Config.Instance, for rules without such a label of their own
+	labelInstance = "instance"  // Config.Instance, unless the rule has such a label
 )
 
-// Bounds of what an alert carries, in bytes. Receivers refuse, or cut, what is much longer.
+// The most that an alert carries; lengths are in bytes. Receivers refuse or cut longer texts.
 const (
-	maxLabels    = 32 // of a rule, besides the monitor's own
+	maxLabels    = 32 // of a rule, not counting the labels that the monitor sets
 	maxLabelName = 128
 	maxLabel     = 1024
 	maxSummary   = 4096
@@ -36,51 +36,51 @@ const (
 
 var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
-// labelsOf returns the labels of a rule's alert for the member with the label.
-func labelsOf(r *Rule, member string) map[string]string {
+// labelsOf returns the labels of the rule's alert, for the member with the key unless it is empty.
+func labelsOf(r *Rule, key string) map[string]string {
 	labels := map[string]string{labelRule: r.Name}
 	maps.Copy(labels, r.Labels)
 	if r.Severity != "" {
 		labels[labelSeverity] = r.Severity
 	}
-	if member != "" {
-		labels[labelKey] = member
+	if key != "" {
+		labels[labelKey] = key
 	}
 	return labels
 }
 
-// labelText returns the text as the value of a label. A text that is not UTF-8, or too long, is
-// mended and cut, and gets a hash of the whole at its end. Such a value always holds U+FFFD, and a
-// text that holds it gets a hash too, so that no two texts have the same value.
+// labelText returns the text as a label's value. A text that is not UTF-8 or too long is made valid and
+// cut, and U+FFFD and a hash of the whole text are appended. The same is done to a text that contains
+// U+FFFD, so that no two texts have the same value.
 func labelText(text string) string {
 	if len(text) <= maxLabel && utf8.ValidString(text) && !strings.ContainsRune(text, utf8.RuneError) {
 		return text
 	}
 	hash := sha256.Sum256([]byte(text))
-	mended := strings.ToValidUTF8(cut(text, maxLabel-len("\uFFFD")-32), "?")
-	return mended + "\uFFFD" + hex.EncodeToString(hash[:16])
+	valid := strings.ToValidUTF8(truncate(text, maxLabel-len("\uFFFD")-32), "?")
+	return valid + "\uFFFD" + hex.EncodeToString(hash[:16])
 }
 
-// cut returns no more of the text than so many bytes, and no part of a character.
-func cut(text string, most int) string {
-	if len(text) <= most {
+// truncate returns at most the first n bytes of the text, without splitting a character.
+func truncate(text string, n int) string {
+	if len(text) <= n {
 		return text
 	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
 	}
-	return text[:most]
+	return text[:n]
 }
 
-// summaryText cuts what is too long for a line.
+// summaryText truncates the text to the length of a summary.
 func summaryText(text string) string {
 	if len(text) <= maxSummary {
 		return text
 	}
-	return cut(text, maxSummary-len("…")) + "…"
+	return truncate(text, maxSummary-len("…")) + "…"
 }
 
-// ownInstance names this process, as no other does at the same time.
+// ownInstance returns a name that no other process has at the same time.
 func ownInstance() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -89,8 +89,8 @@ func ownInstance() string {
 	return labelText(host + ":" + strconv.Itoa(os.Getpid()))
 }
 
-// fingerprint is the one of Prometheus's model.LabelSet: FNV-1a over the sorted
-// names and values, each followed by 0xff.
+// fingerprint computes the fingerprint of Prometheus' model.LabelSet: FNV-1a over the sorted names and
+// values, each followed by 0xff.
 func fingerprint(labels map[string]string) string {
 	h := fnv.New64a()
 	for _, name := range slices.Sorted(maps.Keys(labels)) {

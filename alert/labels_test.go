@@ -16,7 +16,7 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-// manyLabels returns so many labels.
+// manyLabels returns n labels.
 func manyLabels(n int) map[string]string {
 	labels := map[string]string{}
 	for i := range n {
@@ -25,14 +25,14 @@ func manyLabels(n int) map[string]string {
 	return labels
 }
 
-// always is a rule that fires for each of the keys.
+// always returns a rule that fires for each of the keys.
 func always(keys map[string]int) alert.Rule {
 	return alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(keys), func(int) alert.Value {
 		return alert.True(func() bool { return true })
 	})}
 }
 
-func TestAlertsOfTwoProcessesAreTwo(t *testing.T) {
+func TestAlertsOfTwoProcessesHaveDifferentIDs(t *testing.T) {
 	alertOf := func(instance string, labels map[string]string) alert.Alert {
 		m := alert.NewMonitor(alert.Config{Instance: instance}, alert.Rule{
 			Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 { return 1 }), Labels: labels,
@@ -81,7 +81,7 @@ func TestDistinctKeysHaveDistinctIDs(t *testing.T) {
 		require.LessOrEqual(t, len(a.Key), 1024)
 		require.True(t, utf8.ValidString(label), "%q", label)
 		if a.Key == "a" || a.Key == "é" || a.Key == long {
-			require.Equal(t, a.Key, label, "an ordinary key is its label")
+			require.Equal(t, a.Key, label, "the label of an ordinary key is the key")
 		}
 	}
 	require.Greater(t, len(members), len(keys))
@@ -89,7 +89,7 @@ func TestDistinctKeysHaveDistinctIDs(t *testing.T) {
 	require.Equal(t, []int{len(members), len(members), len(members)}, counts)
 }
 
-func TestAMemberWithAChangedLabelKeepsItsAlert(t *testing.T) {
+func TestMemberWithAShortenedKeyKeepsItsAlert(t *testing.T) {
 	var told diary
 	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("x")}, Logger: quiet()},
 		always(map[string]int{"a\xff": 1, "a\xfe": 2, strings.Repeat("k", 5000): 3}))
@@ -100,7 +100,7 @@ func TestAMemberWithAChangedLabelKeepsItsAlert(t *testing.T) {
 	require.Equal(t, []string{"x firing", "x firing", "x firing"}, told.lines())
 }
 
-func TestSummariesAreCut(t *testing.T) {
+func TestSummariesAreTruncated(t *testing.T) {
 	for _, text := range []string{strings.Repeat("x", 100_000), strings.Repeat("é", 100_000), strings.Repeat("\x80", 100_000)} {
 		r := always(map[string]int{"a": 1})
 		r.Describe = func(alert.Alert) string { return text }
@@ -113,9 +113,9 @@ func TestSummariesAreCut(t *testing.T) {
 	}
 }
 
-// Strangers choose the keys: each evaluation brings others, and they are long. The receiver takes
-// what fires and refuses what has resolved.
-func TestAlertsOfStrangersKeysTakeBoundedMemory(t *testing.T) {
+// The keys come from requests: each evaluation has new ones, and they are long. The receiver accepts
+// firing alerts and refuses resolved ones.
+func TestAlertsOfManyLongKeysTakeBoundedMemory(t *testing.T) {
 	keys := map[string]int{}
 	r := always(keys)
 	f := newFlaky(func(a alert.Alert) error {
@@ -142,11 +142,11 @@ func TestAlertsOfStrangersKeysTakeBoundedMemory(t *testing.T) {
 	clear(keys)
 	m.Evaluate(at.Add(5 * s))
 	require.Less(t, heap()-before, int64(40<<20), "of %d MB of keys", rounds*members*long>>20)
-	require.Len(t, m.Alerts(), 1000, "none is a member, and the latest thousand of those that were are remembered")
+	require.Len(t, m.Alerts(), 1000, "the latest 1,000 absent members are remembered")
 	runtime.KeepAlive(m)
 }
 
-// heap returns the bytes in use.
+// heap returns the number of bytes in use.
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()

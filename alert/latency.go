@@ -10,93 +10,94 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Quantile is the time, in seconds, that the share q of the calls in the last span did not exceed:
-// with 0.99, only the slowest one in a hundred took longer. It is within 9 % of the true time, and
-// the span is exact to a twelfth of it. There is no data if there were no calls.
+// Quantile is the latency in seconds that the share q of the calls in the last span did not exceed.
+// For example, with q = 0.99 one call in a hundred took longer. It is within 9 % of the true latency,
+// and the span is exact to a twelfth of its length. Without calls there is no data.
 //
-// A breaker, a gate and a window have the method LifetimeLatency, if they are configured to keep
-// latencies. It is called at every evaluation and has to be safe for concurrent use.
+// A breaker, a gate and a window have the method LifetimeLatency. They return data if they are
+// configured to keep latencies. LifetimeLatency is called at every evaluation and must be safe for
+// concurrent use.
 func Quantile(of interface{ LifetimeLatency() window.Latency }, q float64, span time.Duration) Value {
-	v := Value{name: fmt.Sprintf("latency quantile %v over %s", q, brief(span)), high: math.Inf(1), counts: true}
+	v := Value{name: fmt.Sprintf("latency quantile %v over %s", q, shortText(span)), high: math.Inf(1), counts: true}
 	if of == nil {
-		v.errs = append(v.errs, errors.New("its source of latencies is nil"))
+		v.errs = append(v.errs, errors.New("the source is nil"))
 	}
 	if math.IsNaN(q) || q < 0 || q > 1 {
-		v.errs = append(v.errs, fmt.Errorf("its quantile is %v, must lie between 0 and 1", q))
+		v.errs = append(v.errs, fmt.Errorf("the quantile is %v, must lie between 0 and 1", q))
 	}
-	v.errs = append(v.errs, spanFaults(span)...)
-	v.start = func() probe {
-		recent := latencies{width: (span + latencyParts - 1) / latencyParts}
-		return single(v.name, func(t time.Time) measurement {
-			window := recent.sample(t, of.LifetimeLatency())
-			calls := window.Count()
-			return measurement{Value: window.Quantile(q).Seconds(), Calls: calls, OK: calls > 0}
+	v.errs = append(v.errs, spanErrors(span)...)
+	v.start = func() sampler {
+		recent := latencyWindow{width: (span + latencyParts - 1) / latencyParts}
+		return sampleOne(v.name, func(t time.Time) measurement {
+			latency := recent.sample(t, of.LifetimeLatency())
+			calls := latency.Count()
+			return measurement{Value: latency.Quantile(q).Seconds(), Calls: calls, OK: calls > 0}
 		})
 	}
 	return v
 }
 
-// latencyParts are the parts by which the window of a quantile moves. Each in which calls were
-// counted keeps a histogram of two kilobytes.
+// latencyParts is the number of parts of the window of a quantile. Each part with calls keeps a
+// histogram of 2 kB.
 const latencyParts = 12
 
-// latencies is a moving window over the lifetime histogram of a source, as window.View
-// is over totals: what was counted, and what that was when each recent part began.
-type latencies struct {
-	width   time.Duration
+// latencyWindow is a moving window over the lifetime histogram of a source. It keeps what had been
+// counted when each recent part began.
+type latencyWindow struct {
+	width   time.Duration  // of a part
 	epoch   time.Time      // of the first sample
 	last    window.Latency // the latest sample
-	counted window.Latency // since the first
+	counted window.Latency // since the first sample
 	newest  int64          // the part of the latest sample
-	marks   []*mark        // the first one is where the window begins
+	starts  []*partStart   // the first is the start of the window
 }
 
-// mark is what had been counted when a part began.
-type mark struct {
+// partStart is what had been counted when a part began.
+type partStart struct {
 	part    int64
 	counted window.Latency
 }
 
-// sample returns the calls of the window, which ends with the total at the time t.
-func (l *latencies) sample(t time.Time, total window.Latency) window.Latency {
+// sample returns the calls in the window that ends at t, when the lifetime histogram is total.
+func (l *latencyWindow) sample(t time.Time, total window.Latency) window.Latency {
 	if l.epoch.IsZero() {
-		l.epoch, l.marks, l.last = t, []*mark{{}}, total
+		l.epoch, l.starts, l.last = t, []*partStart{{}}, total
 	}
 	if part := int64(t.Sub(l.epoch) / l.width); part > l.newest {
-		l.begin(part)
+		l.advance(part)
 	}
 	l.counted = l.counted.Plus(increase(total, l.last))
 	l.last = total
-	return less(l.counted, l.marks[0].counted)
+	return minus(l.counted, l.starts[0].counted)
 }
 
-// begin begins a part. The parts since the latest sample, which nobody looked at, began with what
-// that had counted. A part that began with the same as the one before it needs no mark.
-func (l *latencies) begin(part int64) {
-	if l.marks[len(l.marks)-1].counted.Counts != l.counted.Counts {
-		l.marks = append(l.marks, &mark{l.newest + 1, l.counted})
+// advance begins a part. Any parts skipped since the latest sample began with the same counts, so
+// that one start serves for them all. A part that began with the counts of the one before needs none.
+func (l *latencyWindow) advance(part int64) {
+	if l.starts[len(l.starts)-1].counted.Counts != l.counted.Counts {
+		l.starts = append(l.starts, &partStart{l.newest + 1, l.counted})
 	}
 	l.newest = part
-	gone := 0
-	for gone+1 < len(l.marks) && l.marks[gone+1].part <= part-latencyParts+1 {
-		gone++
+	expired := 0
+	for expired+1 < len(l.starts) && l.starts[expired+1].part <= part-latencyParts+1 {
+		expired++
 	}
-	l.marks = slices.Delete(l.marks, 0, gone)
+	l.starts = slices.Delete(l.starts, 0, expired)
 }
 
-// increase returns what was counted between two readings of one histogram. If any of its counts
-// has fallen the histogram began anew, and all of it was counted since.
+// increase returns what was counted between two readings of a histogram. If a count has fallen, the
+// histogram was reset, and everything in it is new.
 func increase(now, old window.Latency) window.Latency {
 	for i, n := range old.Counts {
 		if now.Counts[i] < n {
 			return now
 		}
 	}
-	return less(now, old)
+	return minus(now, old)
 }
 
-// less returns the difference of the counts, which are all that a quantile is made of.
-func less(now, old window.Latency) window.Latency {
+// minus subtracts the counts, which are all that a quantile is computed from.
+func minus(now, old window.Latency) window.Latency {
 	for i, n := range old.Counts {
 		now.Counts[i] -= n
 	}

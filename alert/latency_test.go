@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// timed is a source of latencies with a memory of when each was.
+// timed is a source of latencies that keeps the time of each.
 type timed struct {
 	*window.Calls
 	start time.Time
@@ -59,7 +59,7 @@ func TestQuantileOverItsOwnSpan(t *testing.T) {
 	v.requireNone(t, 20*time.Hour)
 }
 
-// The count of the window against the plain sum over what was recorded.
+// The calls counted in the window equal the recorded calls within its bounds.
 func TestQuantileCountsTheCallsOfItsSpan(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	calls := newTimed()
@@ -97,7 +97,7 @@ func TestQuantileCountsTheCallsOfItsSpan(t *testing.T) {
 	}
 }
 
-func TestQuantileOfAMemberIsCountedFromItsFirstEvaluation(t *testing.T) {
+func TestQuantileOfAMemberBeginsAtItsFirstEvaluation(t *testing.T) {
 	hosts := map[string]*timed{}
 	m := alert.NewMonitor(alert.Config{}, alert.Rule{
 		Name: "slow", When: alert.Above(1),
@@ -114,7 +114,7 @@ func TestQuantileOfAMemberIsCountedFromItsFirstEvaluation(t *testing.T) {
 	require.InEpsilon(t, 2, m.Alerts()[0].Value, 0.09)
 }
 
-// fixed is a source whose histogram a test sets.
+// fixed is a source with a histogram that a test sets.
 type fixed struct{ window.Latency }
 
 func (f *fixed) LifetimeLatency() window.Latency { return f.Latency }
@@ -130,8 +130,8 @@ func histogram(fast, slow int) window.Latency {
 	return window.Latency(times.Snapshot())
 }
 
-// A new source may hold more slow calls than the old one did, and fewer fast ones.
-func TestQuantileOfASourceThatBeganAnew(t *testing.T) {
+// A new source may have more slow calls than the old one, and fewer fast ones.
+func TestQuantileOfASourceThatWasReset(t *testing.T) {
 	source := &fixed{histogram(1000, 5)}
 	v := see(alert.Quantile(source, 0.5, 5*time.Minute))
 	v.requireNone(t, 0)
@@ -141,7 +141,7 @@ func TestQuantileOfASourceThatBeganAnew(t *testing.T) {
 	require.InEpsilon(t, 0.001, got, 0.09, "most of its 550 calls are fast")
 	source.Latency = histogram(500, 2000)
 	got, _ = v.at(10 * s)
-	require.InEpsilon(t, 2, got, 0.09, "550 calls and 1950 slow ones")
+	require.InEpsilon(t, 2, got, 0.09, "550 fast calls and 1950 slow ones")
 }
 
 func ExampleQuantile() {

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-func TestAnAttemptOfANotifierHasTenSecondsUnlessToldOtherwise(t *testing.T) {
+func TestAttemptsHaveTenSecondsByDefault(t *testing.T) {
 	for configured, want := range map[time.Duration]time.Duration{0: 10 * s, 3 * s: 3 * s} {
 		synctest.Test(t, func(t *testing.T) {
 			var left []time.Duration
@@ -69,7 +69,7 @@ func TestRulesAreEvaluatedEveryFiveSecondsByDefault(t *testing.T) {
 		defer cancel()
 		_ = m.Run(ctx)
 		require.GreaterOrEqual(t, len(at), 3)
-		require.LessOrEqual(t, at[1], 5*s, "the first one after the beginning has a place of its own")
+		require.LessOrEqual(t, at[1], 5*s, "the second evaluation is at a random time")
 		require.Equal(t, 5*s, at[2]-at[1])
 	})
 }

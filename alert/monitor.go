@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// Monitor evaluates rules and delivers their alerts.
+// Monitor evaluates rules and delivers their alerts. A Monitor must be created by [NewMonitor].
 //
-// Run does both until its context is done. The other methods, except for Evaluate, may be called
-// from any number of goroutines, and Alerts, Observe and Histograms by the rules themselves too.
-// Evaluate panics if it is called while another evaluation or Run is in progress.
+// Run does both until its context is done. All methods except Run and Evaluate are safe for concurrent
+// use. Rules may call Alerts, Observe and Histograms too. Run and Evaluate panic if another Run or
+// Evaluate is in progress.
 type Monitor struct {
-	config   Config
-	watches  []*watch
-	outboxes []*outbox
-	series   *monitorSeries
+	config     Config
+	evaluators []*evaluator
+	deliverers []*deliverer
+	series     *monitorSeries
 
 	evaluating atomic.Bool
-	now        time.Time // the latest evaluation; of the one who evaluates
+	now        time.Time // of the latest evaluation; guarded by evaluating
 	alerts     atomic.Pointer[[]Alert]
 }
 
@@ -33,24 +33,23 @@ func NewMonitor(c Config, rules ...Rule) *Monitor {
 	}
 	m := &Monitor{config: c.orDefault()}
 	for _, r := range rules {
-		m.watches = append(m.watches, newWatch(r, m.config))
+		m.evaluators = append(m.evaluators, newEvaluator(r, m.config))
 	}
 	for _, n := range c.Notify {
-		m.outboxes = append(m.outboxes, newOutbox(n, m.config.Timeout, m.config.Logger))
+		m.deliverers = append(m.deliverers, newDeliverer(n, m.config.Timeout, m.config.Logger))
 	}
-	m.series = newMonitorSeries(m.watches, m.outboxes)
+	m.series = newMonitorSeries(m.evaluators, m.deliverers)
 	m.alerts.Store(&[]Alert{})
 	return m
 }
 
-// Run evaluates the rules and delivers their alerts until ctx is done, and returns nil then, so
-// that it can be a function of an errgroup. It evaluates at once, again after a random part of the
-// interval, so that the processes of a fleet do not evaluate at the same time, and then at every
-// interval.
+// Run evaluates the rules and delivers their alerts until ctx is done, and then returns nil, as the
+// functions of an errgroup do. It evaluates at once, again after a random part of the interval, and
+// then at every interval. The random part keeps the processes of a fleet from evaluating at the same
+// time.
 //
-// Run waits for the goroutines that it has started, except for those that hang in a rule or a
-// notifier. Alerts that have not been delivered when it returns are delivered by the next Run or by
-// Flush.
+// Run waits for the goroutines that it started, except for those that hang in a rule or a notifier.
+// Alerts that are undelivered when it returns are delivered by Flush or by the next Run.
 func (m *Monitor) Run(ctx context.Context) error {
 	m.begin()
 	defer m.end()
@@ -58,8 +57,8 @@ func (m *Monitor) Run(ctx context.Context) error {
 	defer deliveries.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for _, o := range m.outboxes {
-		deliveries.Go(func() { o.run(ctx) })
+	for _, d := range m.deliverers {
+		deliveries.Go(func() { d.run(ctx) })
 	}
 	m.evaluate(ctx, time.Now())
 	if sleep(ctx, rand.N(m.config.Interval)) != nil {
@@ -77,14 +76,33 @@ func (m *Monitor) Run(ctx context.Context) error {
 	}
 }
 
-// Evaluate evaluates every rule once, as of the time t, and delivers nothing: Flush does. It is for
-// tests, for replays and for programs that decide themselves when to evaluate. A time before that
-// of an earlier evaluation counts as the time of the earlier one.
+// Evaluate evaluates every rule once, as of the time t. It delivers nothing: call Flush for that.
+// Evaluate is for tests, for replays and for programs with a schedule of their own. A time before that
+// of an earlier evaluation counts as the earlier evaluation's time.
 func (m *Monitor) Evaluate(t time.Time) {
 	m.begin()
 	defer m.end()
 	m.evaluate(context.Background(), t)
 }
+
+// Flush makes at least one attempt to deliver each undelivered alert to each notifier, including
+// alerts that were refused before, and repeats attempts that fail. It returns nil if everything was
+// delivered, and an error if alerts are refused again or ctx ends first. It does not wait for a pause
+// that a receiver has asked Run for. Call Flush at the end of a program, after ctx of Run is done.
+func (m *Monitor) Flush(ctx context.Context) error {
+	errs := make([]error, len(m.deliverers))
+	var deliveries sync.WaitGroup
+	for i, d := range m.deliverers {
+		deliveries.Go(func() { errs[i] = d.flush(ctx) })
+	}
+	deliveries.Wait()
+	return errors.Join(errs...)
+}
+
+// Alerts returns the alerts found by the latest evaluation: those that are pending or firing, and
+// those that resolved in the last 15 minutes. They are in the order of the rules, and of the members'
+// keys within a rule. The caller owns the result.
+func (m *Monitor) Alerts() []Alert { return cloned(*m.alerts.Load()) }
 
 func (m *Monitor) begin() {
 	if !m.evaluating.CompareAndSwap(false, true) {
@@ -94,37 +112,32 @@ func (m *Monitor) begin() {
 
 func (m *Monitor) end() { m.evaluating.Store(false) }
 
-// evaluate looks at each rule in turn. If the context ends meanwhile, what the rules
-// before have found is left for the next evaluation to tell.
+// evaluate evaluates each rule in turn. If ctx ends meanwhile, it publishes nothing, and the next
+// evaluation reports what the rules before have found.
 func (m *Monitor) evaluate(ctx context.Context, t time.Time) {
 	if m.now.IsZero() {
-		m.now = time.Unix(0, 0) // a time that is not set, such as the zero time, is stale
+		m.now = time.Unix(0, 0) // the zero time of a caller is stale
 	}
 	if t.After(m.now) {
 		m.now = t
 	}
 	var alerts []Alert
-	for _, w := range m.watches {
-		was := w.working.latest
-		found, how := w.evaluate(ctx, m.now)
+	for _, e := range m.evaluators {
+		before := e.stats.latest
+		found, result := e.evaluate(ctx, m.now)
 		if ctx.Err() != nil {
 			return
 		}
-		w.tell(m.config.Logger, was, how)
+		e.log(m.config.Logger, before, result)
 		alerts = append(alerts, found...)
 	}
 	m.alerts.Store(&alerts)
-	for _, o := range m.outboxes {
-		o.offer(alerts, m.now)
+	for _, d := range m.deliverers {
+		d.update(alerts, m.now)
 	}
 }
 
-// Alerts returns what the latest evaluation found: alerts that are pending, that
-// fire, and that have resolved in the last 15 minutes, in the order of the rules
-// and then of their members' keys. The caller owns the list.
-func (m *Monitor) Alerts() []Alert { return cloned(*m.alerts.Load()) }
-
-// cloned returns copies that may be handed to the user's code.
+// cloned returns copies that user code may change.
 func cloned(alerts []Alert) []Alert {
 	copies := make([]Alert, len(alerts))
 	for i, a := range alerts {
@@ -132,17 +145,4 @@ func cloned(alerts []Alert) []Alert {
 		copies[i].Labels, copies[i].Annotations = maps.Clone(a.Labels), maps.Clone(a.Annotations)
 	}
 	return copies
-}
-
-// Flush delivers to each notifier what was not yet delivered. It returns when that is done, except for
-// alerts that are refused once more, or when ctx is done. It returns an error if anything is left. It
-// does not wait where a receiver has asked Run to wait.
-func (m *Monitor) Flush(ctx context.Context) error {
-	errs := make([]error, len(m.outboxes))
-	var deliveries sync.WaitGroup
-	for i, o := range m.outboxes {
-		deliveries.Go(func() { errs[i] = o.flush(ctx) })
-	}
-	deliveries.Wait()
-	return errors.Join(errs...)
 }

@@ -13,11 +13,4 @@ const (
 	Fire NoData = "fire"
 )
 
-// valid reports whether n is a known verdict.
-func (n NoData) valid() bool {
-	switch n {
-	case "", KeepLast, Resolve, Fire:
-		return true
-	}
-	return false
-}
+func (n NoData) valid() bool { return n == "" || n == KeepLast || n == Resolve || n == Fire }

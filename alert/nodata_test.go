@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-func TestNoDataIsItsText(t *testing.T) {
+func TestNoDataTexts(t *testing.T) {
 	for text, n := range map[string]alert.NoData{"": "", "keep-last": alert.KeepLast, "resolve": alert.Resolve, "fire": alert.Fire} {
 		var config struct{ NoData alert.NoData }
 		require.NoError(t, json.Unmarshal([]byte(`{"NoData": "`+text+`"}`), &config))
@@ -39,7 +39,7 @@ func FuzzNoDataText(f *testing.F) {
 	})
 }
 
-func TestStatesAndFailuresAreTheirText(t *testing.T) {
+func TestStateTexts(t *testing.T) {
 	written, err := json.Marshal(alert.Alert{Rule: "x", State: alert.Firing})
 	require.NoError(t, err)
 	require.Contains(t, string(written), `"State":"firing"`)

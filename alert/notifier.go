@@ -8,40 +8,56 @@ import (
 	"time"
 )
 
-// Notifier passes alerts on. A monitor tells each of its notifiers that an alert fires and that it
-// has resolved. Pending alerts are not passed on.
+// Notifier sends alerts to a receiver. A monitor tells each of its notifiers when an alert fires and
+// when it resolves, but not while it is pending.
 //
-// Each notifier is called by one goroutine at a time and does not wait for another notifier. Notify
-// returns nil once the alert is delivered. After an error the monitor tries again, with growing
-// pauses, until an attempt succeeds. If the state of the alert changes meanwhile, the monitor tries
-// the new state instead. A [DeliveryError] can ask for a pause, or say that the alert is refused or
-// would fail again. So an alert may arrive twice, with the same ID, State and StartsAt, but its latest
-// state does arrive.
+// Notify returns nil once the alert is delivered. After an error the monitor tries again, with growing
+// pauses, until an attempt succeeds. If the alert's state changes meanwhile, the monitor sends the new
+// state instead. A [DeliveryError] can ask for a pause, or say that the alert is refused or would fail
+// again. An alert may therefore arrive twice, with the same ID, State and StartsAt, but its latest
+// state does arrive. Each notifier is called by one goroutine at a time and does not wait for other
+// notifiers.
 //
-// The name is for metrics and logs, and unique within a monitor. It holds no secret.
+// Name returns the name for metrics and logs, which must be unique within a monitor and hold no secret.
 //
 // A notifier may have two more methods:
 //
 //	NotifyAll(ctx context.Context, alerts []Alert) error
 //	Repeat() time.Duration
 //
-// NotifyAll takes up to 64 alerts at once, which are delivered together or not at all. The monitor
-// then calls NotifyAll and never Notify. If it fails, an alert that may be the reason is sent again
-// by itself, so that it does not hold up the others. Repeat is how often the notifier is told again
-// of an alert that fires, and for 15 minutes of one that has resolved; 0 means never.
+// NotifyAll takes up to 64 alerts, which are delivered together or not at all. The monitor then calls
+// NotifyAll and never Notify. If a batch fails because of one alert, that alert is sent again by
+// itself, so that it does not delay the others. Repeat is how often the notifier is told again of a
+// firing alert, and of a resolved one for 15 minutes. 0 means never.
 type Notifier interface {
 	Name() string
 	Notify(ctx context.Context, a Alert) error
 }
 
-type batcher interface {
+type batchNotifier interface {
 	NotifyAll(ctx context.Context, alerts []Alert) error
 }
 
-type repeater interface{ Repeat() time.Duration }
+type repeatNotifier interface{ Repeat() time.Duration }
 
-// Log returns a notifier that writes each alert to the logger, at level Warn if it fires and Info if
-// it has resolved. Log panics if logger is nil.
+// Func returns a notifier that calls notify. It panics if notify is nil.
+func Func(name string, notify func(ctx context.Context, a Alert) error) Notifier {
+	if notify == nil {
+		panic("alert: Func: the function is nil")
+	}
+	return &funcNotifier{name: name, notify: notify}
+}
+
+type funcNotifier struct {
+	name   string
+	notify func(ctx context.Context, a Alert) error
+}
+
+func (n *funcNotifier) Name() string                              { return n.name }
+func (n *funcNotifier) Notify(ctx context.Context, a Alert) error { return n.notify(ctx, a) }
+
+// Log returns a notifier named "log" that writes each alert to the logger, at level Warn if it fires
+// and Info if it resolved. It panics if logger is nil.
 func Log(logger *slog.Logger) Notifier {
 	if logger == nil {
 		panic("alert: Log: the logger is nil")
@@ -51,12 +67,12 @@ func Log(logger *slog.Logger) Notifier {
 		if a.State == Resolved {
 			level = slog.LevelInfo
 		}
-		logger.LogAttrs(ctx, level, "alert "+string(a.State), a.attrs()...)
+		logger.LogAttrs(ctx, level, "alert "+string(a.State), logAttrs(a)...)
 		return nil
 	})
 }
 
-func (a Alert) attrs() []slog.Attr {
+func logAttrs(a Alert) []slog.Attr {
 	attrs := []slog.Attr{
 		slog.String("rule", a.Rule), slog.String("summary", a.Summary),
 		slog.Float64("value", a.Value), slog.Time("starts_at", a.StartsAt),
@@ -70,34 +86,14 @@ func (a Alert) attrs() []slog.Attr {
 	if severity := a.Labels[labelSeverity]; severity != "" {
 		attrs = append(attrs, slog.String("severity", severity))
 	}
-	if notes := a.notes(); len(notes) > 0 {
-		attrs = append(attrs, slog.GroupAttrs("annotations", notes...))
+	var annotations []slog.Attr
+	for _, name := range slices.Sorted(maps.Keys(a.Annotations)) {
+		if name != "summary" { // it is an attribute of its own
+			annotations = append(annotations, slog.String(name, a.Annotations[name]))
+		}
+	}
+	if len(annotations) > 0 {
+		attrs = append(attrs, slog.GroupAttrs("annotations", annotations...))
 	}
 	return append(attrs, slog.String("id", a.ID))
 }
-
-// notes returns the annotations but for the summary, which is logged by itself.
-func (a Alert) notes() (attrs []slog.Attr) {
-	for _, name := range slices.Sorted(maps.Keys(a.Annotations)) {
-		if name != "summary" {
-			attrs = append(attrs, slog.String(name, a.Annotations[name]))
-		}
-	}
-	return attrs
-}
-
-// Func returns a notifier with the name that calls notify. Func panics if notify is nil.
-func Func(name string, notify func(ctx context.Context, a Alert) error) Notifier {
-	if notify == nil {
-		panic("alert: Func: the function is nil")
-	}
-	return &callback{name: name, notify: notify}
-}
-
-type callback struct {
-	name   string
-	notify func(ctx context.Context, a Alert) error
-}
-
-func (c *callback) Name() string                              { return c.name }
-func (c *callback) Notify(ctx context.Context, a Alert) error { return c.notify(ctx, a) }

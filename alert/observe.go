@@ -1,153 +1,138 @@
 package alert
 
 import (
+	"time"
+
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
 
-// monitorSeries are the figures of a monitor, in the order of its rules and notifiers.
+// Observe yields the metrics of the rules and of the notifiers. A rule over [Each] yields how many of
+// its alerts are in each state, and the worst of their values.
+//
+// Notifications have an outcome. A failed attempt is repeated, and each failure counts. A refused
+// notification is one the receiver does not accept, maybe only for now: it stays pending and is tried
+// again after 5 minutes, or after Repeat if that is less. A dropped notification is given up, because
+// it would fail again or because its alert resolved long before it could be delivered.
+func (m *Monitor) Observe(yield func(s *stat.Series, value float64) bool) {
+	for _, r := range m.series.rules {
+		if !yieldAll(r.values, r.evaluator.published.Load(), yield) {
+			return
+		}
+	}
+	for _, n := range m.series.notifiers {
+		if !yieldAll(n.values, n.deliverer.published.Load(), yield) {
+			return
+		}
+	}
+}
+
+// Histograms yields how long evaluations took per rule, and delivery attempts per notifier. It takes
+// no lock.
+func (m *Monitor) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
+	for _, r := range m.series.rules {
+		durations := window.Latency(r.evaluator.durations.Snapshot())
+		if !yield(r.durations, durations.Histogram()) {
+			return
+		}
+	}
+	for _, n := range m.series.notifiers {
+		durations := window.Latency(n.deliverer.durations.Snapshot())
+		if !yield(n.durations, durations.Histogram()) {
+			return
+		}
+	}
+}
+
+// monitorSeries holds the metrics of a monitor, in the order of its rules and notifiers.
 type monitorSeries struct {
-	rules     []*ruleSeries
-	notifiers []*notifierSeries
+	rules     []ruleSeries
+	notifiers []notifierSeries
 }
 
 type ruleSeries struct {
-	watch       *watch
-	state       [stages]*stat.Series
-	transitions [stages]*stat.Series
-	evaluations [faults]*stat.Series
-	value, last *stat.Series
-	took        *stat.Series
+	evaluator *evaluator
+	values    []valueOf[*ruleStats]
+	durations *stat.Series
 }
 
 type notifierSeries struct {
-	outbox                                            *outbox
-	delivered, superseded, postponed, dropped         *stat.Series
-	failed                                            [len(failures)]*stat.Series
-	attempts, pending, pendingLimit, lastSuccessStamp *stat.Series
-	took                                              *stat.Series
+	deliverer *deliverer
+	values    []valueOf[*deliveryStats]
+	durations *stat.Series
 }
 
-func newMonitorSeries(watches []*watch, outboxes []*outbox) *monitorSeries {
-	m := &monitorSeries{}
-	for _, w := range watches {
-		m.rules = append(m.rules, newRuleSeries(w))
+// valueOf is a series and how to read its value from statistics S. It has no value if ok is false.
+type valueOf[S any] struct {
+	series *stat.Series
+	read   func(S) (value float64, ok bool)
+}
+
+func yieldAll[S any](values []valueOf[S], stats S, yield func(*stat.Series, float64) bool) bool {
+	for _, v := range values {
+		if value, ok := v.read(stats); ok && !yield(v.series, value) {
+			return false
+		}
 	}
-	for _, o := range outboxes {
-		m.notifiers = append(m.notifiers, newNotifierSeries(o))
+	return true
+}
+
+func newMonitorSeries(evaluators []*evaluator, deliverers []*deliverer) *monitorSeries {
+	m := &monitorSeries{}
+	for _, e := range evaluators {
+		m.rules = append(m.rules, newRuleSeries(e))
+	}
+	for _, d := range deliverers {
+		m.notifiers = append(m.notifiers, newNotifierSeries(d))
 	}
 	return m
 }
 
-func newRuleSeries(w *watch) *ruleSeries {
-	name, severity := w.rule.Name, w.rule.Severity
-	s := &ruleSeries{
-		watch: w,
-		value: instrument.AlertValue.Series(name, severity),
-		last:  instrument.AlertLastEvaluation.Series(name, severity),
-		took:  instrument.AlertEvaluationDuration.Series(name, severity),
+func newRuleSeries(e *evaluator) ruleSeries {
+	name, severity := e.rule.Name, e.rule.Severity
+	r := ruleSeries{evaluator: e, durations: instrument.AlertEvaluationDuration.Series(name, severity)}
+	add := func(i *stat.Instrument, attr []string, read func(*ruleStats) (float64, bool)) {
+		r.values = append(r.values, valueOf[*ruleStats]{i.Series(append([]string{name, severity}, attr...)...), read})
 	}
-	for state := range stages {
-		s.state[state] = instrument.AlertState.Series(name, severity, state.String())
-		s.transitions[state] = instrument.AlertTransitions.Series(name, severity, state.String())
+	for p := range phases {
+		attr := []string{p.String()}
+		add(instrument.AlertState, attr, func(s *ruleStats) (float64, bool) { return float64(s.alerts[p]), true })
+		add(instrument.AlertTransitions, attr, func(s *ruleStats) (float64, bool) { return float64(s.transitions[p]), true })
 	}
 	for f := range faults {
-		s.evaluations[f] = instrument.AlertEvaluations.Series(name, severity, f.String())
+		add(instrument.AlertEvaluations, []string{f.String()}, func(s *ruleStats) (float64, bool) { return float64(s.evaluations[f]), true })
 	}
-	return s
+	add(instrument.AlertValue, nil, func(s *ruleStats) (float64, bool) { return s.value, s.hasValue })
+	add(instrument.AlertLastEvaluation, nil, func(s *ruleStats) (float64, bool) { return unixSeconds(s.at) })
+	return r
 }
 
-func newNotifierSeries(o *outbox) *notifierSeries {
-	name := o.notifier.Name()
-	s := &notifierSeries{
-		outbox:           o,
-		delivered:        instrument.NotifierNotifications.Series(name, "delivered", ""),
-		superseded:       instrument.NotifierNotifications.Series(name, "superseded", ""),
-		postponed:        instrument.NotifierNotifications.Series(name, "refused", ""),
-		dropped:          instrument.NotifierNotifications.Series(name, "dropped", ""),
-		attempts:         instrument.NotifierAttempts.Series(name),
-		pending:          instrument.NotifierPending.Series(name),
-		pendingLimit:     instrument.NotifierPendingLimit.Series(name),
-		lastSuccessStamp: instrument.NotifierLastSuccess.Series(name),
-		took:             instrument.NotifierDeliveryDuration.Series(name),
+func newNotifierSeries(d *deliverer) notifierSeries {
+	name := d.notifier.Name()
+	n := notifierSeries{deliverer: d, durations: instrument.NotifierDeliveryDuration.Series(name)}
+	add := func(series *stat.Series, read func(*deliveryStats) (float64, bool)) {
+		n.values = append(n.values, valueOf[*deliveryStats]{series, read})
 	}
-	for i, f := range failures {
-		s.failed[i] = instrument.NotifierNotifications.Series(name, "failed", string(f))
+	count := func(series *stat.Series, read func(*deliveryStats) int64) {
+		add(series, func(s *deliveryStats) (float64, bool) { return float64(read(s)), true })
 	}
-	return s
+	notifications := instrument.NotifierNotifications
+	for i, kind := range failures {
+		count(notifications.Series(name, "failed", string(kind)), func(s *deliveryStats) int64 { return s.failed[i] })
+	}
+	count(notifications.Series(name, "delivered", ""), func(s *deliveryStats) int64 { return s.delivered })
+	count(notifications.Series(name, "superseded", ""), func(s *deliveryStats) int64 { return s.superseded })
+	count(notifications.Series(name, "refused", ""), func(s *deliveryStats) int64 { return s.postponed })
+	count(notifications.Series(name, "dropped", ""), func(s *deliveryStats) int64 { return s.dropped })
+	count(instrument.NotifierAttempts.Series(name), func(s *deliveryStats) int64 { return s.attempts })
+	count(instrument.NotifierPending.Series(name), func(s *deliveryStats) int64 { return int64(s.pending) })
+	count(instrument.NotifierPendingLimit.Series(name), func(s *deliveryStats) int64 { return int64(s.alerts) })
+	add(instrument.NotifierLastSuccess.Series(name), func(s *deliveryStats) (float64, bool) { return unixSeconds(s.lastSuccess) })
+	return n
 }
 
-// Observe yields the figures of the rules and of the notifiers. A rule over [Each]
-// yields how many of its alerts are in each state, and the worst of their values.
-//
-// A notification that failed is tried again, and so counts as failed as often as it
-// did. Refused are those that the receiver does not want, maybe only for now: they wait for
-// 5 minutes, or for a repeat if that is less, and are pending meanwhile. Dropped are those that
-// were given up: resolved long before they could be told of, or failed for ever.
-func (m *Monitor) Observe(yield func(s *stat.Series, value float64) bool) {
-	for _, s := range m.series.rules {
-		if !s.observe(yield) {
-			return
-		}
-	}
-	for _, s := range m.series.notifiers {
-		if !s.observe(yield) {
-			return
-		}
-	}
-}
-
-// Histograms yields how long evaluations took, by rule, and attempts at delivery, by
-// notifier. It takes no lock.
-func (m *Monitor) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
-	for _, s := range m.series.rules {
-		took := window.Latency(s.watch.took.Snapshot())
-		if !yield(s.took, took.Histogram()) {
-			return
-		}
-	}
-	for _, s := range m.series.notifiers {
-		took := window.Latency(s.outbox.took.Snapshot())
-		if !yield(s.took, took.Histogram()) {
-			return
-		}
-	}
-}
-
-// observe reports whether the reader wants more.
-func (s *ruleSeries) observe(yield func(*stat.Series, float64) bool) bool {
-	f := s.watch.figures.Load()
-	for i := range s.state {
-		if !yield(s.state[i], float64(f.states[i])) || !yield(s.transitions[i], float64(f.transitions[i])) {
-			return false
-		}
-	}
-	for i, n := range f.evaluations {
-		if !yield(s.evaluations[i], float64(n)) {
-			return false
-		}
-	}
-	if f.valued && !yield(s.value, f.value) {
-		return false
-	}
-	return f.at.IsZero() || yield(s.last, float64(f.at.UnixMilli())/1000)
-}
-
-// observe reports whether the reader wants more.
-func (s *notifierSeries) observe(yield func(*stat.Series, float64) bool) bool {
-	f := s.outbox.figures.Load()
-	for i, n := range f.failed {
-		if !yield(s.failed[i], float64(n)) {
-			return false
-		}
-	}
-	return yield(s.delivered, float64(f.delivered)) &&
-		yield(s.superseded, float64(f.superseded)) &&
-		yield(s.postponed, float64(f.postponed)) &&
-		yield(s.dropped, float64(f.dropped)) &&
-		yield(s.attempts, float64(f.attempts)) &&
-		yield(s.pending, float64(f.owed)) &&
-		yield(s.pendingLimit, float64(f.alerts)) &&
-		(f.lastSuccess.IsZero() || yield(s.lastSuccessStamp, float64(f.lastSuccess.UnixMilli())/1000))
+// unixSeconds returns t as a Unix time in seconds; ok is false for the zero time.
+func unixSeconds(t time.Time) (seconds float64, ok bool) {
+	return float64(t.UnixMilli()) / 1000, !t.IsZero()
 }

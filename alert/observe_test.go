@@ -16,7 +16,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// slowly takes a second, and fails the first time.
+// slowly is a notifier that takes a second, and fails the first time.
 type slowly struct{ calls int }
 
 func (*slowly) Name() string { return "slowly" }
@@ -29,7 +29,7 @@ func (s *slowly) Notify(context.Context, alert.Alert) error {
 	return nil
 }
 
-func TestMonitorShowsHowLongItTakes(t *testing.T) {
+func TestHistogramsOfAMonitor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{&slowly{}}},
 			alert.Rule{Name: "idle", When: alert.Above(0), Value: alert.True(func() bool { return false })},
@@ -61,7 +61,7 @@ func TestMonitorShowsHowLongItTakes(t *testing.T) {
 	})
 }
 
-// strange fails in a way that there is no name for.
+// strange is a notifier that fails with an unknown Kind.
 type strange struct{}
 
 func (strange) Name() string { return "strange" }
@@ -70,7 +70,7 @@ func (strange) Notify(context.Context, alert.Alert) error {
 	return &alert.DeliveryError{Kind: "made up", Permanent: true, Err: errors.New("strange")}
 }
 
-func TestAFailureOfNoKnownKindIsOther(t *testing.T) {
+func TestFailureOfUnknownKindIsOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{strange{}}, Logger: slog.New(slog.DiscardHandler)},
 			alert.Rule{Name: "on", When: alert.Above(0), Value: alert.True(func() bool { return true })})

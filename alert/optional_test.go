@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-// repeating is a notifier that wants to hear again.
+// repeating is a notifier that asks for repetitions.
 type repeating struct {
 	*flaky
 	every time.Duration
@@ -20,7 +20,7 @@ type repeating struct {
 
 func (r *repeating) Repeat() time.Duration { return r.every }
 
-func TestFiringAlertsAreRepeatedToThoseWhoAsk(t *testing.T) {
+func TestAlertsAreRepeatedOnRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &repeating{flaky: newFlaky(take), every: time.Minute}
 		st := newStage(t, r)
@@ -35,12 +35,12 @@ func TestFiringAlertsAreRepeatedToThoseWhoAsk(t *testing.T) {
 				resolved++
 			}
 		}
-		require.InDelta(t, 15, resolved, 1, "and for 15 minutes after")
+		require.InDelta(t, 15, resolved, 1, "for 15 minutes after it resolved")
 		st.stop()
 	})
 }
 
-// batch is a notifier that takes many at once.
+// batch is a notifier that takes many alerts at once.
 type batch struct {
 	*flaky
 	sizes []int
@@ -52,7 +52,7 @@ func (b *batch) NotifyAll(_ context.Context, alerts []alert.Alert) error {
 	return nil
 }
 
-func TestABatcherGetsManyAtOnce(t *testing.T) {
+func TestBatchNotifierGetsManyAlertsAtOnce(t *testing.T) {
 	members := func(yield func(string, int) bool) {
 		for i := range 150 {
 			if !yield(fmt.Sprint(i), i) {

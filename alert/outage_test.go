@@ -15,15 +15,15 @@ import (
 
 var errDown = errors.New("down")
 
-// call keeps calling through the breaker, ten times a second, for a while.
+// call makes ten calls per second through the breaker for the duration.
 func call(ctx context.Context, b *breaker.Breaker, d time.Duration, err error) {
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		_ = b.Run(ctx, func(context.Context) error { return err })
 	}
 }
 
-// The breaker refuses nearly every call of an outage. Judged by the calls that were
-// let through, the outage would end when the breaker opens.
+// During an outage the breaker refuses nearly every call. By the calls that it allows alone, the
+// outage would end when the breaker opens.
 func TestOpenBreakerDoesNotSilenceItsAlert(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		payments := breaker.New("payments", breaker.Config{})
@@ -41,9 +41,9 @@ func TestOpenBreakerDoesNotSilenceItsAlert(t *testing.T) {
 		require.Empty(t, told.lines(), "healthy")
 
 		call(ctx, payments, 10*time.Minute, errDown)
-		require.Equal(t, []string{"payments errors firing"}, told.lines(), "after ten minutes of outage")
+		require.Equal(t, []string{"payments errors firing"}, told.lines(), "after an outage of ten minutes")
 		refused := payments.Totals().Refused
-		require.Greater(t, refused, payments.Totals().Failures*10, "the breaker kept nearly all calls away")
+		require.Greater(t, refused, payments.Totals().Failures*10, "the breaker refused nearly all calls")
 
 		call(ctx, payments, 20*time.Minute, nil)
 		require.Equal(t, []string{"payments errors firing", "payments errors resolved"}, told.lines(), "recovered")
@@ -51,14 +51,14 @@ func TestOpenBreakerDoesNotSilenceItsAlert(t *testing.T) {
 		fired, resolved := told.alerts()[0], told.alerts()[1]
 		require.Equal(t, fired.ID, resolved.ID)
 		require.Equal(t, fired.StartsAt, resolved.StartsAt)
-		require.InDelta(t, 15*time.Minute, resolved.EndsAt.Sub(fired.StartsAt), float64(time.Minute), "the outage, and the window after it")
+		require.InDelta(t, 15*time.Minute, resolved.EndsAt.Sub(fired.StartsAt), float64(time.Minute), "the outage and the span after it")
 		cancel()
 		synctest.Wait()
 	})
 }
 
-// While nobody calls there is no evidence either way: a pending alert goes on ageing.
-func TestNoCallsKeepThePendingRuleAgeing(t *testing.T) {
+// Without calls there is no data, and a pending alert keeps aging.
+func TestPendingAlertKeepsAgingWithoutCalls(t *testing.T) {
 	payments := &totals{}
 	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{
 		Name: "errors", Value: alert.FailureRate(payments, time.Minute), When: alert.Above(0.5), For: 3 * time.Minute,

@@ -16,14 +16,14 @@ import (
 	"github.com/weir-go/weir/internal/testenv"
 )
 
-// promtool returns where Prometheus's own rule tester is.
+// promtool returns the path of Prometheus' rule tester.
 func promtool(t *testing.T) string {
 	t.Helper()
 	return testenv.Program(t, "promtool", "/usr/bin/promtool")
 }
 
-// The same samples go to Prometheus's rules and to ours; after each evaluation both
-// have to be in the same state.
+// Prometheus and this package get the same samples and rules, and must be in the same state after each
+// evaluation.
 func TestStatesEqualPrometheus(t *testing.T) {
 	const (
 		series   = 60
@@ -59,7 +59,7 @@ func TestStatesEqualPrometheus(t *testing.T) {
 	require.NoError(t, err, "%.3000s", out)
 }
 
-// walk draws samples with a memory, so that all states are met, and evaluates them.
+// walk evaluates a random walk, which reaches all states.
 func walk(random *rand.Rand, p *probe, samples int, interval time.Duration) (values, states []string) {
 	value, text := 0.0, ""
 	for i := range samples {

@@ -16,12 +16,12 @@ import (
 	"github.com/weir-go/weir/internal/instrument"
 )
 
-// errRefused is how a receiver refuses an alert that it may take later.
+// errRefused is a refusal that may be temporary.
 var errRefused = &alert.DeliveryError{Kind: alert.ClientError, Refused: true}
 
 func refuse(alert.Alert) error { return errRefused }
 
-func TestARefusedAlertIsTriedAgainAfterMinutes(t *testing.T) {
+func TestRefusedAlertIsRetriedAfterMinutes(t *testing.T) {
 	for _, test := range []struct{ repeat, want time.Duration }{{0, 5 * time.Minute}, {4 * time.Hour, 5 * time.Minute}, {time.Minute, time.Minute}} {
 		synctest.Test(t, func(t *testing.T) {
 			f := &repeating{flaky: newFlaky(refuse), every: test.repeat}
@@ -32,8 +32,8 @@ func TestARefusedAlertIsTriedAgainAfterMinutes(t *testing.T) {
 			time.Sleep(20 * s)
 			require.EqualValues(t, 2, f.attempts.Load())
 			require.Equal(t, 2.0, st.notifications("flaky", "failed", "http_4xx"))
-			require.Equal(t, 2.0, st.notifications("flaky", "refused", ""), "each refusal is shown")
-			require.Equal(t, 1.0, figures(st)[instrument.NotifierPending.Name+"|flaky"], "and the alert is still owed")
+			require.Equal(t, 2.0, st.notifications("flaky", "refused", ""), "each refusal is counted")
+			require.Equal(t, 1.0, figures(st)[instrument.NotifierPending.Name+"|flaky"], "the alert is still pending")
 			require.Zero(t, st.notifications("flaky", "dropped", ""))
 
 			f.answer.Store(take)
@@ -45,7 +45,7 @@ func TestARefusedAlertIsTriedAgainAfterMinutes(t *testing.T) {
 	}
 }
 
-func TestANewStateOfARefusedAlertIsTriedAtOnce(t *testing.T) {
+func TestNewStateOfARefusedAlertIsSentAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlaky(refuse)
 		st := newStage(t, f)
@@ -58,7 +58,7 @@ func TestANewStateOfARefusedAlertIsTriedAtOnce(t *testing.T) {
 	})
 }
 
-func TestRefusedAlertsHoldUpNoOthers(t *testing.T) {
+func TestRefusedAlertsDoNotDelayOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var refused []time.Time
 		f := newFlaky(func(a alert.Alert) error {
@@ -79,7 +79,7 @@ func TestRefusedAlertsHoldUpNoOthers(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		require.Greater(t, len(refused), 500, "all are tried every few minutes")
-		require.Less(t, len(refused), 1400, "and no more often")
+		require.Less(t, len(refused), 1400, "not more often")
 		for i := 101; i < len(refused); i++ {
 			require.GreaterOrEqual(t, refused[i].Sub(refused[i-1]), s, "not all at once, attempt %d", i)
 		}
@@ -95,16 +95,15 @@ func TestRefusedAlertsHoldUpNoOthers(t *testing.T) {
 	})
 }
 
-func TestAFlushTriesOnceMoreWhatWasRefused(t *testing.T) {
+func TestFlushRetriesRefusedAlertsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlaky(refuse)
 		m, bad := manual(f, 2)
 		bad[0], bad[1] = true, true
 		m.Evaluate(time.Now())
 		err := m.Flush(t.Context())
-		require.EqualError(t, err, `alert: not everything was delivered: "flaky" refuses 2`)
-		require.ErrorContains(t, err, "alert: not everything was delivered")
-		require.ErrorContains(t, m.Flush(t.Context()), "alert: not everything was delivered")
+		require.EqualError(t, err, `alert: notifier "flaky" refused 2 alerts`)
+		require.ErrorContains(t, m.Flush(t.Context()), "refused 2 alerts")
 		require.EqualValues(t, 4, f.attempts.Load())
 		f.answer.Store(take)
 		require.NoError(t, m.Flush(t.Context()))
@@ -112,7 +111,7 @@ func TestAFlushTriesOnceMoreWhatWasRefused(t *testing.T) {
 	})
 }
 
-func TestTheLogNamesARefusalOnce(t *testing.T) {
+func TestRefusalIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		f := newFlaky(refuse)
@@ -124,14 +123,14 @@ func TestTheLogNamesARefusalOnce(t *testing.T) {
 		time.Sleep(6 * time.Minute)
 		cancel()
 		synctest.Wait()
-		require.Equal(t, `level=ERROR msg="alert: refused by its receiver, will try again" notifier=flaky `+
+		require.Equal(t, `level=ERROR msg="alert: receiver refused an alert, will retry" notifier=flaky `+
 			`error="alert: not delivered: http_4xx" after=5m0s`+"\n"+
-			`level=INFO msg="alert: delivers again" notifier=flaky`+"\n", log.String())
+			`level=INFO msg="alert: delivery recovered" notifier=flaky`+"\n", log.String())
 	})
 }
 
-// The receiver takes what fires, refuses what resolves, and never sees that it should not.
-func TestARefusedEndIsGivenUpAfterADay(t *testing.T) {
+// The receiver accepts firing alerts and always refuses resolved ones.
+func TestRefusedResolutionIsDroppedAfterADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlaky(func(a alert.Alert) error {
 			if a.State == alert.Resolved {
@@ -151,14 +150,14 @@ func TestARefusedEndIsGivenUpAfterADay(t *testing.T) {
 		require.Equal(t, 1.0, figures(m)[instrument.NotifierPending.Name+"|flaky"])
 		time.Sleep(2 * time.Hour)
 		require.Zero(t, figures(m)[instrument.NotifierPending.Name+"|flaky"])
-		require.Zero(t, figures(m)[instrument.NotifierPendingLimit.Name+"|flaky"], "it is forgotten")
+		require.Zero(t, figures(m)[instrument.NotifierPendingLimit.Name+"|flaky"], "the alert was dropped")
 		require.Equal(t, 1.0, ofFlaky(m, instrument.NotifierNotifications, "dropped", ""))
 		cancel()
 		synctest.Wait()
 	})
 }
 
-// spoilt is a batcher that fails as long as a bad alert is in the batch.
+// spoilt is a batch notifier that fails if a bad alert is in the batch.
 type spoilt struct {
 	batch
 	err error
@@ -174,7 +173,7 @@ func (b *spoilt) NotifyAll(ctx context.Context, alerts []alert.Alert) error {
 	return b.batch.NotifyAll(ctx, alerts)
 }
 
-func TestABadAlertOfABatchCostsItselfAlone(t *testing.T) {
+func TestBadAlertOfABatchIsSentAlone(t *testing.T) {
 	for name, err := range map[string]error{
 		"refused":   errRefused,
 		"permanent": &alert.DeliveryError{Kind: alert.ClientError, Permanent: true},
@@ -207,28 +206,27 @@ func TestABadAlertOfABatchCostsItselfAlone(t *testing.T) {
 				b.sizes = nil
 				m.Evaluate(time.Now())
 				require.NoError(t, m.Flush(t.Context()))
-				require.Equal(t, []int{64, 64, 22}, b.sizes, "others are sent together as before")
+				require.Equal(t, []int{64, 64, 22}, b.sizes, "other alerts are sent in batches")
 			})
 		})
 	}
 }
 
-// A dead receiver says nothing about the alerts.
-func TestABatchThatDoesNotArriveStaysTogether(t *testing.T) {
+// An unreachable receiver says nothing about the alerts.
+func TestUnreachableReceiverKeepsBatchesTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &spoilt{batch{flaky: newFlaky(take)}, &alert.DeliveryError{Kind: alert.Unreachable}}
 		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{b}, Logger: quiet()}, always(map[string]int{"77": 1, "78": 2}))
 		m.Evaluate(time.Now())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		require.ErrorContains(t, m.Flush(ctx), "alert: not everything was delivered")
+		require.ErrorContains(t, m.Flush(ctx), "undelivered alerts: ")
 		require.NotContains(t, b.sizes, 1)
 	})
 }
 
-// Each step of a delivery costs the same however many wait: with a search through all of them
-// 20,000 took 40 seconds.
-func TestManyAlertsAreDeliveredInLittleTime(t *testing.T) {
+// With a search through all alerts at each step, 20,000 alerts took 40 seconds.
+func TestDeliveryTimePerAlertIsConstant(t *testing.T) {
 	keys := map[string]int{}
 	for i := range 1000 {
 		keys[fmt.Sprint(i)] = i

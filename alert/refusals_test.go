@@ -23,10 +23,10 @@ func down(context.Context) error { return errDown }
 
 func fine(context.Context) error { return nil }
 
-// tenAnHour lets ten calls pass and none after them.
+// tenAnHour allows ten calls per hour.
 func tenAnHour() limiter.Rate { return limiter.Per(10, time.Hour) }
 
-func TestRefusalsAreThoseOfTheBreakerAndOfTheLimiter(t *testing.T) {
+func TestRefusalsOfAGateIncludeBreakerAndLimiter(t *testing.T) {
 	gate := weir.New("payments", weir.Config{Rate: tenAnHour(), Burst: 10, Breaker: breaker.Config{MinCalls: 10}})
 	v := see(alert.Refusals(gate, time.Minute))
 	v.require(t, 0, 0)
@@ -43,7 +43,7 @@ func TestRefusalsAreThoseOfTheBreakerAndOfTheLimiter(t *testing.T) {
 	v.require(t, 2*time.Minute, 0)
 }
 
-func TestRefusalsOfEachKindOfSource(t *testing.T) {
+func TestRefusalsOfEveryKindOfSource(t *testing.T) {
 	bucket := limiter.NewNamed("bucket", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: tenAnHour(), Burst: 10}), limiter.NamedConfig{})
 	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: tenAnHour(), Burst: 10, Name: "users"})
 	gates := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: weir.Config{Rate: tenAnHour(), Burst: 10}})
@@ -84,17 +84,17 @@ func TestRefusalsOfEachKindOfSource(t *testing.T) {
 	}
 }
 
-// someRefused is how many calls something refuses that refuses by chance.
+// someRefused stands for the number of refusals of a source that refuses at random.
 const someRefused = -1
 
-// anyServer answers for every host.
+// anyServer answers requests to every host.
 type anyServer struct{}
 
 func (anyServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
 }
 
-// getFrom asks the host.
+// getFrom sends a request to the host.
 func getFrom(ctx context.Context, client *http.Client, host string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+host+".example/", http.NoBody)
 	if err != nil {
@@ -107,7 +107,7 @@ func getFrom(ctx context.Context, client *http.Client, host string) error {
 	return err
 }
 
-// orRefused is a refusal as an error.
+// orRefused returns an error if the result is a refusal.
 func orRefused(ok bool) error {
 	if ok {
 		return nil
@@ -115,8 +115,8 @@ func orRefused(ok bool) error {
 	return weir.ErrRefused
 }
 
-// A key that is forgotten takes its series with it: the sum over the group falls, and no call was refused.
-func TestNoRefusalIsCountedAgainWhenAKeyIsForgotten(t *testing.T) {
+// An evicted key takes its series with it, so the sum over the group falls.
+func TestRefusalsAreNotCountedAgainAfterAnEviction(t *testing.T) {
 	gates := weir.NewGroup[string]("hosts", weir.GroupConfig{})
 	refuse := func(key string, calls int) {
 		gates.Get(key).Breaker().Force(breaker.ForcedOpen)
@@ -136,7 +136,7 @@ func TestNoRefusalIsCountedAgainWhenAKeyIsForgotten(t *testing.T) {
 	v.require(t, 2*time.Minute+2*s, 5)
 }
 
-// counter shows one number of refused calls.
+// counter is a source with one count of refused calls.
 type counter struct {
 	series *stat.Series
 	value  float64
@@ -144,7 +144,7 @@ type counter struct {
 
 func (c *counter) Observe(yield func(*stat.Series, float64) bool) { yield(c.series, c.value) }
 
-func TestAFigureThatIsNoCountIsNoRefusal(t *testing.T) {
+func TestInvalidCountsAreNoRefusals(t *testing.T) {
 	for _, odd := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, math.MaxFloat64} {
 		c := &counter{value: 100}
 		for s := range breaker.New("b", breaker.Config{}).Observe {

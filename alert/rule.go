@@ -9,57 +9,53 @@ import (
 	"unicode/utf8"
 )
 
-// Rule says which value to look at, when the value is bad, and for how long it has to be bad
-// before an alert fires. Rules are plain values without state, and one rule may be given to several
-// monitors.
+// Rule says which value to watch, when the value is bad, and how long it has to be bad before an
+// alert fires. Rules are plain values without state. One rule may be given to several monitors.
 type Rule struct {
-	// Name is unique among the rules of a monitor, and stays the same over the life of the service:
-	// receivers tell alerts apart by it. It takes at most 1,024 bytes, as Severity and the values of
-	// Labels do. Required.
+	// Name identifies the rule to receivers, in at most 1,024 bytes. It must be unique among the rules
+	// of a monitor and should not change over the life of the service. Required.
 	Name string
-	// Value is what the rule looks at. Required.
+	// Value is the number that the rule watches. Required.
 	Value Value
 	// When is the condition under which the value is bad. Required.
 	When Condition
-	// Resolve is the condition under which a firing alert resolves: an alert that fires above 5 %
-	// may resolve only below 2 %. It points the other way than When and does not overlap with it.
-	// Default as soon as When no longer holds.
+	// Resolve is the condition under which a firing alert resolves. For example, an alert that fires
+	// above 5 % may resolve only below 2 %. Resolve points the other way than When and does not
+	// overlap with it. Default: the alert resolves as soon as When no longer holds.
 	Resolve Condition
-	// MinCalls is how many calls the value has to be made of. With fewer calls there is no data.
-	// It is only for values that count calls. Default 0, no minimum.
+	// MinCalls is the least number of calls the value is computed from. With fewer calls there is no
+	// data. It requires a value that counts calls. Default 0, no minimum.
 	MinCalls int64
-	// MinBad is how many bad calls there have to be for When to hold. It is only for values that
-	// count bad calls. Default 0, no minimum.
+	// MinBad is the least number of bad calls for When to hold. It requires a value that counts bad
+	// calls. Default 0, no minimum.
 	MinBad int64
-	// For is how long the condition has to hold, at every evaluation, before the alert fires.
-	// Default 0, at once.
+	// For is how long When has to hold, at every evaluation, before the alert fires. Default 0, at
+	// once.
 	For time.Duration
-	// KeepFiring is how long the alert continues to fire after the condition has ceased to hold.
-	// Default 0, not at all.
+	// KeepFiring is how long the alert keeps firing after its condition no longer holds. Default 0,
+	// not at all.
 	KeepFiring time.Duration
-	// NoData is the verdict where the value has no data. Default KeepLast.
+	// NoData is the verdict when the value has no data. Default KeepLast.
 	NoData NoData
-	// Severity is a text for the receivers, such as "page" or "ticket". It is the label "severity".
-	// Default none.
+	// Severity is a word for the receivers, such as "page" or "ticket", in at most 1,024 bytes. It
+	// becomes the label "severity". Default none.
 	Severity string
-	// Labels are part of the identity of each alert of the rule, and every receiver gets them. At
-	// most 32. A name has up to 128 letters, digits and underscores, and is not "alertname",
-	// "severity" or "key". A label "instance" takes the place of Config.Instance. Default none.
+	// Labels are part of the identity of each alert of the rule and are sent to every receiver: at
+	// most 32, with values of at most 1,024 bytes. A name has up to 128 letters, digits and
+	// underscores, and is not "alertname", "severity" or "key". A label "instance" replaces
+	// Config.Instance. Default none.
 	Labels map[string]string
 	// Annotations are texts for the people who read the alert, such as "description" and "runbook".
-	// They are not part of its identity, and every receiver gets them. At most 16, of up to 4,096
-	// bytes each, with names as in Labels. The annotation "summary" is the Summary of alerts that
-	// Describe does not write. There is none of the name "value", which is the monitor's own.
-	// Default none.
+	// They are sent to every receiver and are not part of the alert's identity. There are at most 16,
+	// of up to 4,096 bytes each, with names as in Labels. The name "value" is reserved. The annotation
+	// "summary" is the Summary of the alert if Describe is nil. Default none.
 	Annotations map[string]string
-	// Describe returns the Summary of an alert: one line that tells a human what is wrong. It is
-	// called at evaluations, within the rule's budget. Default the annotation "summary", or else the
-	// value and its condition.
+	// Describe returns the Summary of an alert. It is called at evaluations, within Config.Budget.
+	// Default: the annotation "summary", or else the value and its condition.
 	Describe func(Alert) string
 }
 
-// validate returns an error that names every field that makes no sense, and nil
-// where there is none.
+// validate returns an error that names every invalid field, or nil.
 func (r Rule) validate() error {
 	var errs []error
 	fault := func(format string, args ...any) {
@@ -69,7 +65,7 @@ func (r Rule) validate() error {
 		fault("Name is empty")
 	}
 	r.checkText(fault)
-	r.checkTimes(fault)
+	r.checkNumbers(fault)
 	if r.Value.start == nil {
 		fault("Value is not set")
 	} else {
@@ -78,6 +74,7 @@ func (r Rule) validate() error {
 	return errors.Join(errs...)
 }
 
+// faultFunc adds an error to those of a rule.
 type faultFunc func(format string, args ...any)
 
 func (r Rule) checkText(fault faultFunc) {
@@ -97,24 +94,24 @@ func (r Rule) checkText(fault faultFunc) {
 	checkPairs("Annotations", r.Annotations, maxAnnotation, []string{"value"}, fault)
 }
 
-// checkPairs checks labels or annotations, whose values may have up to most bytes.
-func checkPairs(field string, pairs map[string]string, most int, reserved []string, fault faultFunc) {
+// checkPairs checks labels or annotations, whose values may take up to maxValue bytes.
+func checkPairs(field string, pairs map[string]string, maxValue int, reserved []string, fault faultFunc) {
 	for _, name := range slices.Sorted(maps.Keys(pairs)) {
 		value := pairs[name]
 		switch {
 		case slices.Contains(reserved, name):
 			fault("%s has %q, which is set by the monitor", field, name)
 		case !labelName.MatchString(name) || len(name) > maxLabelName:
-			fault("%s has %.200q, must be up to %d letters, digits and underscores, with no digit in front", field, name, maxLabelName)
-		case len(value) > most:
-			fault("%s[%q] takes %d bytes, must take at most %d", field, name, len(value), most)
+			fault("%s has %.200q, must be up to %d letters, digits and underscores, not starting with a digit", field, name, maxLabelName)
+		case len(value) > maxValue:
+			fault("%s[%q] takes %d bytes, must take at most %d", field, name, len(value), maxValue)
 		case value == "" || !utf8.ValidString(value):
 			fault("%s[%q] is %q, must be UTF-8 and not empty", field, name, value)
 		}
 	}
 }
 
-func (r Rule) checkTimes(fault faultFunc) {
+func (r Rule) checkNumbers(fault faultFunc) {
 	if r.For < 0 {
 		fault("For is %v, must be at least 0", r.For)
 	}
@@ -157,7 +154,7 @@ func (r Rule) checkValue(fault faultFunc) {
 
 func (r Rule) checkResolve(fault faultFunc) {
 	switch {
-	case !r.Resolve.finite() || !r.When.clearOf(r.Resolve):
+	case !r.Resolve.finite() || !r.When.excludes(r.Resolve):
 		fault("Resolve is %s, must be finite, point the other way than When, which is %s, and not overlap with it",
 			r.Resolve, r.When)
 	case !r.Resolve.reachable(r.Value.low, r.Value.high):

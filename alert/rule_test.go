@@ -16,7 +16,7 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-func TestRulesThatMakeNoSenseAreRefused(t *testing.T) {
+func TestInvalidRules(t *testing.T) {
 	rate, truth := alert.FailureRate(&totals{}, time.Minute), alert.True(func() bool { return true })
 	gauge, over := alert.Gauge(func() float64 { return 0 }), alert.Above(0.5)
 	for _, test := range []struct {
@@ -30,7 +30,7 @@ func TestRulesThatMakeNoSenseAreRefused(t *testing.T) {
 		{alert.Rule{Value: rate, When: alert.Above(math.NaN())}, "When is above NaN, must be finite"},
 		{alert.Rule{Value: rate, When: alert.Above(math.Inf(-1))}, "When is above -Inf, must be finite"},
 		{alert.Rule{Value: rate, When: alert.Above(1)}, "When is above 1, but the failure rate over 1m lies between 0 and 1: the rule could never fire"},
-		{alert.Rule{Value: truth, When: alert.Below(0)}, "When is below 0, but the truth lies between 0 and 1: the rule could never fire"},
+		{alert.Rule{Value: truth, When: alert.Below(0)}, "When is below 0, but the boolean lies between 0 and 1: the rule could never fire"},
 		{alert.Rule{Value: rate, When: over, Resolve: alert.Below(0)}, "the rule could never resolve"},
 		{alert.Rule{Value: rate, When: over, Resolve: alert.Above(0.2)}, "Resolve is above 0.2, must be finite, point the other way than When, which is above 0.5, and not overlap with it"},
 		{alert.Rule{Value: rate, When: over, Resolve: alert.Below(0.6)}, "Resolve is below 0.6"},
@@ -40,8 +40,8 @@ func TestRulesThatMakeNoSenseAreRefused(t *testing.T) {
 		{alert.Rule{Value: rate, When: over, MinCalls: -1}, "MinCalls is -1, must be at least 0"},
 		{alert.Rule{Value: rate, When: over, MinBad: -1}, "MinBad is -1, must be at least 0"},
 		{alert.Rule{Value: rate, When: over, NoData: "keep"}, `NoData is "keep", must be "keep-last", "resolve" or "fire"`},
-		{alert.Rule{Value: truth, When: over, MinCalls: 1}, "MinCalls is 1, but the truth counts no calls"},
-		{alert.Rule{Value: alert.Rate(&totals{}, s), When: over, MinBad: 1}, "MinBad is 1, but the calls a second over 1s counts no bad calls"},
+		{alert.Rule{Value: truth, When: over, MinCalls: 1}, "MinCalls is 1, but the boolean counts no calls"},
+		{alert.Rule{Value: alert.Rate(&totals{}, s), When: over, MinBad: 1}, "MinBad is 1, but the calls per second over 1s counts no bad calls"},
 		{alert.Rule{Value: rate, When: over, Labels: map[string]string{"key": "x"}}, `Labels has "key", which is set by the monitor`},
 		{alert.Rule{Value: rate, When: over, Labels: map[string]string{"a-b": "x"}}, `Labels has "a-b", must be up to 128 letters`},
 		{alert.Rule{Value: rate, When: over, Labels: map[string]string{"a": ""}}, `Labels["a"] is "", must be UTF-8 and not empty`},
@@ -50,19 +50,19 @@ func TestRulesThatMakeNoSenseAreRefused(t *testing.T) {
 		{alert.Rule{Value: rate, When: over, Labels: manyLabels(33)}, "Labels has 33 labels, must have at most 32"},
 		{alert.Rule{Value: rate, When: over, Severity: strings.Repeat("x", 1025)}, "Name takes 3 bytes and Severity 1025, must take at most 1024"},
 		{alert.Rule{Name: strings.Repeat("x", 1025), Value: rate, When: over}, "Name takes 1025 bytes and Severity 0, must take at most 1024"},
-		{alert.Rule{Value: alert.FailureRate(nil, time.Minute), When: over}, "Value: its source of calls is nil"},
-		{alert.Rule{Value: alert.FailureRate(&totals{}, 0), When: over}, "Value: its span is 0s, must be above 0"},
+		{alert.Rule{Value: alert.FailureRate(nil, time.Minute), When: over}, "Value: the source is nil"},
+		{alert.Rule{Value: alert.FailureRate(&totals{}, 0), When: over}, "Value: the span is 0s, must be positive"},
 		{alert.Rule{Value: alert.FailureRate(&totals{}, 1e6*time.Hour), When: over}, "must lie between 1ms and 720h0m0s"},
-		{alert.Rule{Value: alert.BurnRate(&totals{}, 1, time.Hour, time.Minute), When: over}, "Value: its slo is 1, must lie between 0 and 1"},
-		{alert.Rule{Value: alert.BurnRate(&totals{}, 0.9, time.Minute, time.Hour), When: over}, "Value: its spans are 1m0s and 1h0m0s, the long one must be longer"},
-		{alert.Rule{Value: alert.BurnRate(&totals{}, 0.9, 0, -1), When: over}, "Value: its span is 0s, must be above 0"},
-		{alert.Rule{Value: alert.Quantile(nil, 0.5, s), When: over}, "Value: its source of latencies is nil"},
-		{alert.Rule{Value: alert.Quantile(&timed{}, 1.5, s), When: over}, "Value: its quantile is 1.5, must lie between 0 and 1"},
-		{alert.Rule{Value: alert.Quantile(&timed{}, 0.5, -s), When: over}, "Value: its span is -1s, must be above 0"},
+		{alert.Rule{Value: alert.BurnRate(&totals{}, 1, time.Hour, time.Minute), When: over}, "Value: slo is 1, must lie between 0 and 1"},
+		{alert.Rule{Value: alert.BurnRate(&totals{}, 0.9, time.Minute, time.Hour), When: over}, "Value: the spans are 1m0s and 1h0m0s, the first must be longer"},
+		{alert.Rule{Value: alert.BurnRate(&totals{}, 0.9, 0, -1), When: over}, "Value: the span is 0s, must be positive"},
+		{alert.Rule{Value: alert.Quantile(nil, 0.5, s), When: over}, "Value: the source is nil"},
+		{alert.Rule{Value: alert.Quantile(&timed{}, 1.5, s), When: over}, "Value: the quantile is 1.5, must lie between 0 and 1"},
+		{alert.Rule{Value: alert.Quantile(&timed{}, 0.5, -s), When: over}, "Value: the span is -1s, must be positive"},
 		{alert.Rule{Value: alert.Quantile(&timed{}, 0.5, s), When: alert.Below(0)}, "the rule could never fire"},
-		{alert.Rule{Value: alert.True(nil), When: over}, "Value: its function is nil"},
-		{alert.Rule{Value: alert.Tripped(nil), When: over}, "Value: its breaker is nil"},
-		{alert.Rule{Value: alert.Each[string, int](nil, nil), When: over}, "Value: its members or its function are nil"},
+		{alert.Rule{Value: alert.True(nil), When: over}, "Value: the function is nil"},
+		{alert.Rule{Value: alert.Tripped(nil), When: over}, "Value: the breaker is nil"},
+		{alert.Rule{Value: alert.Each[string, int](nil, nil), When: over}, "Value: the members or the function are nil"},
 	} {
 		if test.rule.Name == "" && test.want != `rule "": Name is empty` {
 			test.rule.Name = "bad"
@@ -72,13 +72,13 @@ func TestRulesThatMakeNoSenseAreRefused(t *testing.T) {
 	}
 }
 
-func TestAllFaultsAreNamedAtOnce(t *testing.T) {
+func TestValidateNamesAllFaults(t *testing.T) {
 	err := alert.Validate(alert.Config{}, alert.Rule{For: -1, MinBad: -1})
 	require.EqualError(t, err, "alert: rule \"\": Name is empty\nalert: rule \"\": For is -1ns, must be at least 0\n"+
 		"alert: rule \"\": MinBad is -1, must be at least 0\nalert: rule \"\": Value is not set")
 }
 
-func TestConfigsThatMakeNoSenseAreRefused(t *testing.T) {
+func TestInvalidConfigs(t *testing.T) {
 	fine := alert.Rule{Name: "fine", Value: alert.True(func() bool { return true }), When: alert.Above(0)}
 	unnamed := alert.Func("", func(context.Context, alert.Alert) error { return nil })
 	for want, c := range map[string]alert.Config{
@@ -88,7 +88,7 @@ func TestConfigsThatMakeNoSenseAreRefused(t *testing.T) {
 		`alert: Instance is "\xff", must be UTF-8 and take at most 1024 bytes`: {Instance: "\xff"},
 		"alert: Notify[0] is nil":                                              {Notify: []alert.Notifier{nil}},
 		"alert: Notify[0] has no name":                                         {Notify: []alert.Notifier{unnamed}},
-		`alert: Notify[1] has the name "log", as has one before it`:            {Notify: []alert.Notifier{alert.Log(quiet()), alert.Log(quiet())}},
+		`alert: Notify[1] has the name "log", which is taken`:                  {Notify: []alert.Notifier{alert.Log(quiet()), alert.Log(quiet())}},
 		"alert: Notify[0] is nil\nalert: Notify[1] is nil":                     {Notify: []alert.Notifier{nil, nil}},
 		"alert: Interval is -1s, must be at least 0\nalert: Notify[0] is nil":  {Interval: -s, Notify: []alert.Notifier{nil}},
 	} {
@@ -99,12 +99,12 @@ func TestConfigsThatMakeNoSenseAreRefused(t *testing.T) {
 	require.NoError(t, alert.Validate(alert.Config{}, fine))
 }
 
-func TestNotifiersOfNothingPanic(t *testing.T) {
+func TestNilNotifiersPanic(t *testing.T) {
 	require.PanicsWithValue(t, "alert: Log: the logger is nil", func() { alert.Log(nil) })
 	require.PanicsWithValue(t, "alert: Func: the function is nil", func() { alert.Func("x", nil) })
 }
 
-func TestWordsOfTheLog(t *testing.T) {
+func TestLogFormat(t *testing.T) {
 	var lines []string
 	logger := slog.New(slog.NewTextHandler(writer(func(line string) { lines = append(lines, line) }), &slog.HandlerOptions{
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -134,13 +134,13 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestWordsOfConditions(t *testing.T) {
+func TestConditionText(t *testing.T) {
 	require.Equal(t, "above 1, below 2, never", alert.Above(1).String()+", "+alert.Below(2).String()+", "+alert.Condition{}.String())
 	require.False(t, alert.Condition{}.Holds(0))
 	require.False(t, alert.Above(0).Holds(math.NaN()) || alert.Below(0).Holds(math.NaN()))
 }
 
-func TestDeliveryErrorsCanBeLookedInto(t *testing.T) {
+func TestDeliveryErrorUnwraps(t *testing.T) {
 	cause := errors.New("cause")
 	err := &alert.DeliveryError{Kind: alert.Timeout, Err: cause}
 	require.ErrorIs(t, err, cause)
@@ -148,13 +148,13 @@ func TestDeliveryErrorsCanBeLookedInto(t *testing.T) {
 	require.EqualError(t, &alert.DeliveryError{Kind: alert.ServerError}, "alert: not delivered: http_5xx")
 }
 
-// waiting is an error that says when to try again, as those of the guards do.
+// waiting is an error with a RetryAfter method, like those of breakers and limiters.
 type waiting time.Duration
 
 func (w waiting) Error() string             { return "come back later" }
 func (w waiting) RetryAfter() time.Duration { return time.Duration(w) }
 
-func TestDeliveryErrorsSayWhenToTryAgain(t *testing.T) {
+func TestDeliveryErrorRetryAfter(t *testing.T) {
 	wrapped := fmt.Errorf("chat: %w", waiting(7*time.Second))
 	for name, c := range map[string]struct {
 		err  alert.DeliveryError

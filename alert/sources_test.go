@@ -12,16 +12,16 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// source is what rules read of a breaker or a window.
+// source has the methods of a breaker or a window that rules use.
 type source interface {
 	Totals() window.Totals
 	LifetimeLatency() window.Latency
 }
 
-// A figure that falls would be taken for a source that began anew, and the whole life of the
-// source for calls of this moment. So none may fall, not even between two readings of one
-// goroutine while others count, and while the window changes its shape.
-func TestTotalsNeverFall(t *testing.T) {
+// If a total fell, the source would be taken for one that was reset, and its whole history for new
+// calls. So no total may fall from one reading to the next, while other goroutines record and the
+// window is reconfigured.
+func TestTotalsNeverDecrease(t *testing.T) {
 	const calls = 20_000
 	windows := []time.Duration{time.Millisecond, 10 * time.Millisecond, time.Second}
 	config := func(i int) breaker.Config {

@@ -5,89 +5,89 @@ import "time"
 // State is the state of an alert, as Prometheus and Alertmanager write it.
 type State string
 
-// The states of an alert. Where the condition does not hold there is no alert.
+// The states of an alert. While the condition does not hold and did not hold recently, there is no
+// alert.
 const (
 	Pending  State = "pending"  // the condition holds, but not yet for as long as Rule.For
-	Firing   State = "firing"   // it has held for long enough
-	Resolved State = "resolved" // the alert has fired and fires no more
+	Firing   State = "firing"   // the condition has held for Rule.For
+	Resolved State = "resolved" // the alert was firing and no longer is
 )
 
-// stage is where the memory of an alert is.
-type stage uint8
+// phase is a state of the state machine behind an alert.
+type phase uint8
 
 const (
-	inactive stage = iota // the condition does not hold: no alert, or one that has resolved
+	inactive phase = iota // no alert, or a resolved one
 	pending
 	firing
-	stages // how many there are
+	phases // the number of phases
 )
 
-// String returns the stage as an attribute of metrics.
-func (s stage) String() string { return [stages]string{"inactive", "pending", "firing"}[s] }
+// String returns the phase as an attribute value of metrics.
+func (p phase) String() string { return [phases]string{"inactive", "pending", "firing"}[p] }
 
-// retention is for how long a resolved alert is remembered: as long as Prometheus does.
+// retention is how long a resolved alert is remembered, as in Prometheus.
 const retention = 15 * time.Minute
 
-// memory is all that a rule remembers of one alert between two evaluations.
-type memory struct {
-	state      stage
-	bad        bool      // the latest verdict
-	activeAt   time.Time // when the condition began to hold
+// progress is what a rule remembers of one alert from one evaluation to the next.
+type progress struct {
+	phase      phase
+	bad        bool // the latest verdict
+	activeAt   time.Time
 	firedAt    time.Time
-	easedAt    time.Time // while firing: when the condition ceased to hold; zero while it holds
-	resolvedAt time.Time // after firing, for the retention
+	clearedAt  time.Time // while firing: when the condition ceased to hold; zero while it holds
+	resolvedAt time.Time // after firing, until the retention has passed
 }
 
-// step is one evaluation: what is remembered after a sample was seen at a time.
-func (r *Rule) step(m memory, s measurement, at time.Time) memory {
-	return r.advance(m, r.verdict(m, s), at)
+// next returns the progress after a measurement.
+func (r *Rule) next(p progress, m measurement, at time.Time) progress {
+	return r.nextAfter(p, r.verdict(p, m), at)
 }
 
-// advance is Prometheus's AlertingRule.Eval, with a verdict in the place of "the
-// expression returned something".
-func (r *Rule) advance(m memory, bad bool, at time.Time) memory {
+// nextAfter returns the progress after a verdict. It is AlertingRule.Eval of Prometheus, where the
+// verdict is that the expression returned something.
+func (r *Rule) nextAfter(p progress, bad bool, at time.Time) progress {
 	switch {
-	case bad && m.state == inactive:
-		m = memory{state: pending, activeAt: at}
+	case bad && p.phase == inactive:
+		p = progress{phase: pending, activeAt: at}
 	case bad:
-		m.easedAt = time.Time{}
-	case m.state == firing:
-		m = r.ease(m, at)
-	case m.state == pending, at.Sub(m.resolvedAt) > retention:
-		m = memory{}
+		p.clearedAt = time.Time{}
+	case p.phase == firing:
+		p = r.nextCleared(p, at)
+	case p.phase == pending, at.Sub(p.resolvedAt) > retention:
+		p = progress{}
 	}
-	if bad && m.state == pending && at.Sub(m.activeAt) >= r.For {
-		m.state, m.firedAt = firing, at
+	if bad && p.phase == pending && at.Sub(p.activeAt) >= r.For {
+		p.phase, p.firedAt = firing, at
 	}
-	m.bad = bad
-	return m
+	p.bad = bad
+	return p
 }
 
-// ease lets a firing alert whose condition does not hold go on for KeepFiring, then resolves it.
-func (r *Rule) ease(m memory, at time.Time) memory {
-	if m.easedAt.IsZero() {
-		m.easedAt = at
+// nextCleared resolves a firing alert once its condition has not held for KeepFiring.
+func (r *Rule) nextCleared(p progress, at time.Time) progress {
+	if p.clearedAt.IsZero() {
+		p.clearedAt = at
 	}
-	if at.Sub(m.easedAt) < r.KeepFiring {
-		return m
+	if at.Sub(p.clearedAt) >= r.KeepFiring {
+		p.phase, p.resolvedAt = inactive, at
 	}
-	m.state, m.resolvedAt = inactive, at
-	return m
+	return p
 }
 
-// verdict says whether the sample is a bad one for an alert in that state.
-func (r *Rule) verdict(m memory, s measurement) bool {
-	if !r.judges(s) {
-		return r.NoData == Fire || r.NoData != Resolve && m.bad
+// verdict reports whether the measurement is bad for an alert in that progress.
+func (r *Rule) verdict(p progress, m measurement) bool {
+	if !r.enough(m) {
+		return r.NoData == Fire || r.NoData != Resolve && p.bad
 	}
-	if m.state == firing && r.Resolve.set {
-		return !r.Resolve.holds(s.Value)
+	if p.phase == firing && r.Resolve.set {
+		return !r.Resolve.holds(m.Value)
 	}
-	return r.When.holds(s.Value) && s.Bad >= r.MinBad
+	return r.When.holds(m.Value) && m.Bad >= r.MinBad
 }
 
-// judges says whether the sample is data enough. A figure that can only have been
-// larger does not show that something is too low.
-func (r *Rule) judges(s measurement) bool {
-	return s.OK && s.Calls >= r.MinCalls && !(s.partial && r.When.below)
+// enough reports whether the measurement is enough data for a verdict. A partial sum is too low, so
+// it does not show that a value is below a threshold.
+func (r *Rule) enough(m measurement) bool {
+	return m.OK && m.Calls >= r.MinCalls && !(m.partial && r.When.below)
 }

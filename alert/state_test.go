@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-// probe is a rule whose value a test sets, on given times.
+// probe is a rule with a value that a test sets.
 type probe struct {
 	monitor *alert.Monitor
 	start   time.Time
@@ -24,7 +24,7 @@ func newProbe(r alert.Rule) *probe {
 	return p
 }
 
-// at evaluates a sample and returns the status of the alert.
+// at evaluates a sample and returns the state of the alert.
 func (p *probe) at(d time.Duration, s alert.Sample) string {
 	p.sample = s
 	p.monitor.Evaluate(p.start.Add(d))
@@ -137,11 +137,11 @@ func TestTimesOfAnAlert(t *testing.T) {
 	require.Equal(t, p.start.Add(3*s), resolved.ActiveAt)
 	require.Equal(t, p.start.Add(13*s), resolved.StartsAt)
 	require.Equal(t, p.start.Add(20*s), resolved.EndsAt)
-	require.Equal(t, 1.0, resolved.Value, "the latest that there was")
+	require.Equal(t, 1.0, resolved.Value, "the latest value with data")
 	require.Equal(t, firing.ID, resolved.ID)
 }
 
-func TestAnAlertDoesNotEndBeforeItBegan(t *testing.T) {
+func TestAlertDoesNotEndBeforeItStarts(t *testing.T) {
 	p := newProbe(alert.Rule{When: alert.Above(5)})
 	p.at(0, is(6))
 	p.at(-time.Hour, is(1))
@@ -150,8 +150,8 @@ func TestAnAlertDoesNotEndBeforeItBegan(t *testing.T) {
 	require.Equal(t, "inactive", p.at(15*time.Minute+s, is(1)))
 }
 
-// model is the same rules without any cleverness: it keeps all verdicts and works
-// the state out anew from the first of them each time.
+// model is a simple implementation of the states: it keeps all verdicts and computes the state from
+// the first of them each time.
 type model struct {
 	rule  alert.Rule
 	times []time.Duration
@@ -175,7 +175,7 @@ func (m *model) verdict(state string, sample alert.Sample) bool {
 	return m.rule.When.Holds(sample.Value) && sample.Bad >= m.rule.MinBad
 }
 
-// state walks through the runs of equal verdicts.
+// state computes the state from the runs of equal verdicts.
 func (m *model) state() string {
 	state, resolvedAt := "inactive", time.Duration(0)
 	for i := 0; i < len(m.bad); {
@@ -202,7 +202,7 @@ func (m *model) state() string {
 	return state
 }
 
-func TestStatesEqualThePlainModel(t *testing.T) {
+func TestStatesEqualASimpleModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	met := map[string]int{}
 	for range 500 {

@@ -12,14 +12,14 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// outage is a service that is down, as a client of ten calls a second sees it.
+// outage is a service that is down, and its client, which makes ten calls per second.
 type outage struct {
 	config breaker.Config
 	call   func(ctx context.Context) error
 	every  time.Duration // between two calls; default 100 ms
 }
 
-// hangs is a call that gets no answer in time.
+// hangs is a call without an answer in time.
 func hangs(timeout time.Duration) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -47,7 +47,7 @@ func outages() map[string]outage {
 	}
 }
 
-// run calls through the breaker for a while, whatever becomes of earlier calls.
+// run makes calls through the breaker for the duration, without waiting for earlier calls.
 func (o outage) run(ctx context.Context, b *breaker.Breaker, d time.Duration, call func(context.Context) error) {
 	every := o.every
 	if every == 0 {
@@ -58,7 +58,7 @@ func (o outage) run(ctx context.Context, b *breaker.Breaker, d time.Duration, ca
 	}
 }
 
-func TestAPageForATrippedBreakerFiresOnceAndResolvesOnceInAnOutage(t *testing.T) {
+func TestTrippedFiresAndResolvesOncePerOutage(t *testing.T) {
 	for name, down := range outages() {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -74,10 +74,10 @@ func TestAPageForATrippedBreakerFiresOnceAndResolvesOnceInAnOutage(t *testing.T)
 				require.Empty(t, told.lines(), "all is well")
 				began := time.Now()
 				down.run(ctx, service, 30*time.Minute, down.call)
-				require.Equal(t, []string{"down firing"}, told.lines(), "through 30 minutes of outage")
+				require.Equal(t, []string{"down firing"}, told.lines(), "during an outage of 30 minutes")
 				require.Less(t, told.alerts()[0].StartsAt.Sub(began), 5*time.Minute)
 				down.run(ctx, service, 20*time.Minute, well)
-				require.Equal(t, []string{"down firing", "down resolved"}, told.lines(), "and after it")
+				require.Equal(t, []string{"down firing", "down resolved"}, told.lines(), "after the outage")
 				cancel()
 				synctest.Wait()
 			})
@@ -85,7 +85,7 @@ func TestAPageForATrippedBreakerFiresOnceAndResolvesOnceInAnOutage(t *testing.T)
 	}
 }
 
-func TestTrippedByHand(t *testing.T) {
+func TestTrippedForABreakerForcedOpen(t *testing.T) {
 	b := breaker.New("x", breaker.Config{})
 	v := see(alert.Tripped(b))
 	v.require(t, 0, 0)

@@ -6,89 +6,90 @@ import (
 	"time"
 )
 
-// measurement is what a value saw at one moment.
-type measurement struct {
-	Value float64 // the figure that the rule judges
-	Calls int64   // how many calls it rests on, for values that count them
-	Bad   int64   // how many of those were bad, for values that count them
-	OK    bool    // false: no data, and the other fields say nothing
-
-	partial bool // a sum over a span that was not seen as a whole: it can only be larger
-}
-
-// Value is what a rule looks at. It holds no state, so one Value may be part of several rules; each
-// monitor takes its own samples. The functions and sources in it are called at every evaluation, one
-// at a time, and never under a lock. The zero Value is not valid.
+// Value is a number that a rule watches. It holds no state, so it may be part of several rules: each
+// monitor takes samples of its own. The sources and functions of a value are called at every
+// evaluation, one at a time and without a lock held. The zero Value is not valid.
 type Value struct {
-	name              string  // what the figure is, for a sentence about it
-	low, high         float64 // bounds of the figure
-	counts, countsBad bool    // whether measurement.Calls and measurement.Bad mean anything
-	errs              []error // what is wrong with the arguments it was made of
-	each              bool    // whether it has members, which may come and go
+	name              string  // describes the number in a summary
+	low, high         float64 // the range of the number
+	counts, countsBad bool    // whether measurement.Calls and measurement.Bad are set
+	errs              []error // the faults of the arguments
+	each              bool    // whether the value has members
 
-	// start begins a series of samples. Calls from before the first one are not counted.
-	start func() probe
+	// start returns a new sampler. Calls made before its first sample are not counted.
+	start func() sampler
 }
 
-// reading is the sample of one member. Values without members have one, with no label.
+// measurement is what a value was at one time.
+type measurement struct {
+	Value float64 // the number that the rule judges
+	Calls int64   // how many calls Value is computed from
+	Bad   int64   // how many of them were bad
+	OK    bool    // false: there is no data, and the other fields are not set
+
+	partial bool // Value is a sum over less than its span, so the true value may be larger
+}
+
+// reading is the measurement of one member. A value without members has one reading, without a key.
 type reading struct {
-	label  string // the value of the label "key"
-	name   string // what the figure is
-	sample measurement
+	key       string // the label "key"
+	valueName string
+	measured  measurement
 }
 
-// probe takes one sample of each member at a time.
-type probe func(t time.Time, yield func(reading)) outcome
+// sampler reads each member once and yields the readings.
+type sampler func(t time.Time, yield func(reading)) outcome
 
-// single is a probe of one member.
-func single(name string, sample func(t time.Time) measurement) probe {
+// sampleOne returns the sampler of a value without members.
+func sampleOne(name string, measure func(t time.Time) measurement) sampler {
 	return func(t time.Time, yield func(reading)) outcome {
-		yield(reading{name: name, sample: sample(t)})
+		yield(reading{valueName: name, measured: measure(t)})
 		return outcome{}
 	}
 }
 
-// Gauge is the figure that read returns. NaN means that there is no data. So does an infinity,
-// which is counted as an error of the rule besides.
+// Gauge is the number that read returns. NaN means that there is no data. An infinity also means that,
+// and counts as an error of the rule.
 func Gauge(read func() float64) Value {
-	return plain("gauge", read == nil, func(time.Time) measurement {
-		figure := read()
-		return measurement{Value: figure, OK: !math.IsNaN(figure)}
+	return newGauge("gauge", read == nil, func(time.Time) measurement {
+		v := read()
+		return measurement{Value: v, OK: !math.IsNaN(v)}
 	})
 }
 
-// True is 1 if holds returns true, and 0 if not.
-func True(holds func() bool) Value { return truth("truth", holds == nil, holds) }
+// True is 1 while holds returns true, and 0 otherwise.
+func True(holds func() bool) Value { return newBool("boolean", holds == nil, holds) }
 
-// Tripped is 1 from the moment that a breaker opens, by a verdict or by hand, until it has
-// closed again, and 0 otherwise. It stays 1 while the breaker is half-open, so that a rule
-// with a For fires once in an outage and resolves once, however often the breaker tries the
-// service in between. A breaker in shadow mode, disabled or forced closed is not tripped. A *breaker.Breaker and a *weir.Gate have the method.
+// Tripped is 1 from the moment a breaker opens, by itself or by hand, until it has closed again, and 0
+// otherwise. It stays 1 while the breaker is half-open, so that a rule with a For fires once per outage
+// and resolves once, however often the breaker probes the service in between. A breaker that is
+// disabled, forced closed or in shadow mode is not tripped. A *breaker.Breaker and a *weir.Gate have
+// the method.
 func Tripped(of interface{ Tripped() bool }) Value {
-	v := truth("tripped breaker", false, func() bool { return of.Tripped() })
+	v := newBool("tripped breaker", false, func() bool { return of.Tripped() })
 	if of == nil {
-		v.errs = append(v.errs, errors.New("its breaker is nil"))
+		v.errs = append(v.errs, errors.New("the breaker is nil"))
 	}
 	return v
 }
 
-func truth(name string, missing bool, holds func() bool) Value {
-	v := plain(name, missing, func(time.Time) measurement {
-		s := measurement{OK: true}
+func newBool(name string, isNil bool, holds func() bool) Value {
+	v := newGauge(name, isNil, func(time.Time) measurement {
+		m := measurement{OK: true}
 		if holds() {
-			s.Value = 1
+			m.Value = 1
 		}
-		return s
+		return m
 	})
 	v.low, v.high = 0, 1
 	return v
 }
 
-func plain(name string, missing bool, sample func(time.Time) measurement) Value {
+func newGauge(name string, isNil bool, measure func(t time.Time) measurement) Value {
 	v := Value{name: name, low: math.Inf(-1), high: math.Inf(1)}
-	if missing {
-		v.errs = []error{errors.New("its function is nil")}
+	if isNil {
+		v.errs = []error{errors.New("the function is nil")}
 	}
-	v.start = func() probe { return single(name, sample) }
+	v.start = func() sampler { return sampleOne(name, measure) }
 	return v
 }

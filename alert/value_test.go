@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// seen is what a rule over the value shows of it: its figures come out through Observe.
+// seen reads a value through the metrics of a rule over it.
 type seen struct {
 	monitor *alert.Monitor
 	start   time.Time
@@ -23,7 +23,7 @@ func see(v alert.Value) *seen {
 	return &seen{alert.NewMonitor(alert.Config{Logger: quiet()}, r), time.Now()}
 }
 
-// at evaluates and returns the value, and false where there is no data.
+// at evaluates and returns the value; ok is false if there is no data.
 func (v *seen) at(d time.Duration) (float64, bool) {
 	v.monitor.Evaluate(v.start.Add(d))
 	value, ok := figures(v.monitor)[instrument.AlertValue.Name+"|seen|"]
@@ -68,7 +68,7 @@ func TestSlowRate(t *testing.T) {
 	v.requireNone(t, 2*time.Minute)
 }
 
-func TestRateIsOverWhatWasSeen(t *testing.T) {
+func TestRateBeforeAWholeSpan(t *testing.T) {
 	calls := &totals{Successes: 500}
 	v := see(alert.Rate(calls, time.Minute))
 	v.requireNone(t, 0)
@@ -89,9 +89,9 @@ func TestRefusals(t *testing.T) {
 	refusals.require(t, 10*time.Minute, 0)
 }
 
-// Right after the start there are few refusals in the window because nobody looked
-// before, not because nothing was refused.
-func TestTooFewRefusalsNeedAWholeSpan(t *testing.T) {
+// Soon after the start few refusals are counted because the monitor has not run for long, not because
+// few calls were refused.
+func TestBelowRefusalsNeedsAWholeSpan(t *testing.T) {
 	calls := &totals{}
 	m := alert.NewMonitor(alert.Config{}, alert.Rule{Name: "few", Value: alert.Refusals(calls, time.Minute), When: alert.Below(10)})
 	start := time.Now()
@@ -144,7 +144,7 @@ func TestEachWatchesEveryMember(t *testing.T) {
 	require.Equal(t, map[string]string{"alertname": "errors", "severity": "page", "team": "shop", "instance": "a:1", "key": "b"}, m.Alerts()[0].Labels)
 
 	hosts["c"] = &totals{Failures: 1}
-	require.Equal(t, []string{"b firing"}, evaluate(), "a new member starts from its present totals")
+	require.Equal(t, []string{"b firing"}, evaluate(), "a new member starts from its current totals")
 	hosts["c"].Failures++
 	require.Equal(t, []string{"b firing", "c firing"}, evaluate())
 	require.NotEqual(t, m.Alerts()[0].ID, m.Alerts()[1].ID)
@@ -155,12 +155,12 @@ func TestEachWatchesEveryMember(t *testing.T) {
 
 	hosts["c"] = &totals{}
 	delete(hosts, "b")
-	require.Equal(t, []string{"b resolved", "c firing"}, evaluate(), "one is gone, one was replaced and has no data yet")
+	require.Equal(t, []string{"b resolved", "c firing"}, evaluate(), "one member is gone, one was replaced and has no data yet")
 	hosts["c"].Successes = 1
 	require.Equal(t, []string{"b resolved", "c resolved"}, evaluate())
 	at = at.Add(16 * time.Minute)
 	require.Empty(t, evaluate())
-	require.Equal(t, 2.0, figures(m)[instrument.AlertState.Name+"|errors|page|inactive"], "a and c are all that is left")
+	require.Equal(t, 2.0, figures(m)[instrument.AlertState.Name+"|errors|page|inactive"], "only a and c are left")
 }
 
 func TestEachIsBounded(t *testing.T) {
@@ -182,12 +182,12 @@ func TestEachIsBounded(t *testing.T) {
 	}
 	require.Len(t, m.Alerts(), 1000)
 	for _, a := range m.Alerts() {
-		require.NotContains(t, []string{"one more", "and another"}, a.Key, "those that were watched stay")
+		require.NotContains(t, []string{"one more", "and another"}, a.Key, "watched members stay")
 	}
 	require.Equal(t, 2.0, figures(m)[instrument.AlertEvaluations.Name+"|calls||too_many_members"])
 }
 
-func TestEachWithABadValueIsAFaultOfTheRule(t *testing.T) {
+func TestInvalidMemberValueIsAnErrorOfTheRule(t *testing.T) {
 	members := map[string]*totals{"a": {}}
 	inner := alert.Each(maps.All(members), func(*totals) alert.Value { return alert.Value{} })
 	for name, value := range map[string]alert.Value{"unset": {}, "invalid": alert.FailureRate(members["a"], -1), "nested": inner} {

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/internal/instrument"
 )
 
-// Each rule has the one fault that is named, and no other that follows from it.
-func TestAFaultIsNamedAlone(t *testing.T) {
+// Each rule has one fault, and the error names no fault that follows from it.
+func TestEachFaultIsReportedOnce(t *testing.T) {
 	one := func(int) alert.Value { return alert.Gauge(func() float64 { return 1 }) }
 	burn := func(slo float64) alert.Value { return alert.BurnRate(&totals{}, slo, time.Hour, 5*time.Minute) }
 	quantile := func(q float64) alert.Value { return alert.Quantile(&timed{}, q, s) }
@@ -24,18 +24,18 @@ func TestAFaultIsNamedAlone(t *testing.T) {
 		rule alert.Rule
 		want string
 	}{
-		{alert.Rule{Value: alert.BurnRate(nil, 0.99, time.Hour, time.Minute)}, "Value: its source of calls is nil"},
-		{alert.Rule{Value: burn(0)}, "Value: its slo is 0, must lie between 0 and 1"},
-		{alert.Rule{Value: burn(-1)}, "Value: its slo is -1, must lie between 0 and 1"},
-		{alert.Rule{Value: burn(1)}, "Value: its slo is 1, must lie between 0 and 1"},
-		{alert.Rule{Value: burn(2)}, "Value: its slo is 2, must lie between 0 and 1"},
-		{alert.Rule{Value: burn(math.NaN())}, "Value: its slo is NaN, must lie between 0 and 1"},
-		{alert.Rule{Value: alert.BurnRate(&totals{}, 0.99, time.Hour, time.Hour)}, "Value: its spans are 1h0m0s and 1h0m0s, the long one must be longer"},
-		{alert.Rule{Value: quantile(-0.5)}, "Value: its quantile is -0.5, must lie between 0 and 1"},
-		{alert.Rule{Value: quantile(1.5)}, "Value: its quantile is 1.5, must lie between 0 and 1"},
-		{alert.Rule{Value: quantile(math.NaN())}, "Value: its quantile is NaN, must lie between 0 and 1"},
-		{alert.Rule{Value: alert.Each[string](nil, one)}, "Value: its members or its function are nil"},
-		{alert.Rule{Value: alert.Each(maps.All(map[string]int{}), nil)}, "Value: its members or its function are nil"},
+		{alert.Rule{Value: alert.BurnRate(nil, 0.99, time.Hour, time.Minute)}, "Value: the source is nil"},
+		{alert.Rule{Value: burn(0)}, "Value: slo is 0, must lie between 0 and 1"},
+		{alert.Rule{Value: burn(-1)}, "Value: slo is -1, must lie between 0 and 1"},
+		{alert.Rule{Value: burn(1)}, "Value: slo is 1, must lie between 0 and 1"},
+		{alert.Rule{Value: burn(2)}, "Value: slo is 2, must lie between 0 and 1"},
+		{alert.Rule{Value: burn(math.NaN())}, "Value: slo is NaN, must lie between 0 and 1"},
+		{alert.Rule{Value: alert.BurnRate(&totals{}, 0.99, time.Hour, time.Hour)}, "Value: the spans are 1h0m0s and 1h0m0s, the first must be longer"},
+		{alert.Rule{Value: quantile(-0.5)}, "Value: the quantile is -0.5, must lie between 0 and 1"},
+		{alert.Rule{Value: quantile(1.5)}, "Value: the quantile is 1.5, must lie between 0 and 1"},
+		{alert.Rule{Value: quantile(math.NaN())}, "Value: the quantile is NaN, must lie between 0 and 1"},
+		{alert.Rule{Value: alert.Each[string](nil, one)}, "Value: the members or the function are nil"},
+		{alert.Rule{Value: alert.Each(maps.All(map[string]int{}), nil)}, "Value: the members or the function are nil"},
 		{labelled("alertname"), `Labels has "alertname", which is set by the monitor`},
 		{labelled("severity"), `Labels has "severity", which is set by the monitor`},
 		{labelled("key"), `Labels has "key", which is set by the monitor`},
@@ -45,7 +45,7 @@ func TestAFaultIsNamedAlone(t *testing.T) {
 	}
 }
 
-func TestRulesThatMakeSenseAreAccepted(t *testing.T) {
+func TestValidRules(t *testing.T) {
 	for name, value := range map[string]alert.Value{
 		"Rate":       alert.Rate(&totals{}, time.Minute),
 		"Quantile 0": alert.Quantile(&timed{}, 0, time.Minute),
@@ -56,7 +56,7 @@ func TestRulesThatMakeSenseAreAccepted(t *testing.T) {
 	require.NoError(t, alert.Validate(alert.Config{}, alert.Rule{Name: "Refusals", Value: alert.Refusals(&totals{}, time.Minute), When: alert.Above(2)}))
 }
 
-func TestNoCallsAreNoFault(t *testing.T) {
+func TestValuesWithoutCallsAreNoError(t *testing.T) {
 	for name, value := range map[string]alert.Value{
 		"Rate":        alert.Rate(&totals{}, time.Minute),
 		"FailureRate": alert.FailureRate(&totals{}, time.Minute),
@@ -68,7 +68,7 @@ func TestNoCallsAreNoFault(t *testing.T) {
 	}
 }
 
-func TestMembersHaveNoMembers(t *testing.T) {
+func TestNestedEachIsInvalid(t *testing.T) {
 	members := map[string]int{"a": 1}
 	inner := alert.Each(maps.All(members), func(int) alert.Value { return alert.Gauge(func() float64 { return 1 }) })
 	v := see(alert.Each(maps.All(members), func(int) alert.Value { return inner }))
@@ -76,7 +76,7 @@ func TestMembersHaveNoMembers(t *testing.T) {
 	require.Equal(t, 1.0, evaluations(v.monitor, "seen", "panic"))
 }
 
-func TestASpanOfDaysIsDividedIntoHours(t *testing.T) {
+func TestSpanOfDaysHasHourBuckets(t *testing.T) {
 	calls := &totals{}
 	const week = 7 * 24 * time.Hour
 	v := see(alert.FailureRate(calls, week))
@@ -87,8 +87,8 @@ func TestASpanOfDaysIsDividedIntoHours(t *testing.T) {
 	v.requireNone(t, week) // out with its hour, the first
 }
 
-// A call leaves its span a sixtieth too early at the most, and never too late, whenever it came.
-func TestASpanIsExactToASixtieth(t *testing.T) {
+// A call leaves its span at most a sixtieth too early, and never too late.
+func TestSpanIsExactToASixtieth(t *testing.T) {
 	for _, seen := range []time.Duration{s, 59 * s, 60 * s, 61 * s, 119 * s, 1799 * s, 3599 * s, 3600 * s} {
 		calls := &totals{}
 		v := see(alert.FailureRate(calls, time.Hour))
@@ -100,7 +100,7 @@ func TestASpanIsExactToASixtieth(t *testing.T) {
 	}
 }
 
-func TestASpanOfLatenciesIsExactToATwelfth(t *testing.T) {
+func TestQuantileSpanIsExactToATwelfth(t *testing.T) {
 	for _, seen := range []time.Duration{s, 9 * s, 10 * s, 11 * s, 59 * s, 119 * s, 120 * s, 121 * s} {
 		calls := newTimed()
 		v := see(alert.Quantile(calls, 0.5, 2*time.Minute))
@@ -108,14 +108,14 @@ func TestASpanOfLatenciesIsExactToATwelfth(t *testing.T) {
 		calls.record(0, time.Second)
 		for _, at := range []time.Duration{seen, seen + 110*s} {
 			_, ok := v.at(at)
-			require.True(t, ok, "data at %v, of what was seen at %v", at, seen)
+			require.True(t, ok, "data at %v, of calls seen at %v", at, seen)
 		}
 		v.requireNone(t, seen+120*s)
 	}
 }
 
-// A rule that is broken from the start has no data either.
-func TestARuleThatNeverWorkedFiresIfItIsToldTo(t *testing.T) {
+// A rule that always panics never has data.
+func TestNoDataFireWithoutAnyData(t *testing.T) {
 	m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
 		Name: "x", When: alert.Above(0), NoData: alert.Fire, Value: alert.Gauge(func() float64 { panic("broken") }),
 	})
@@ -125,7 +125,7 @@ func TestARuleThatNeverWorkedFiresIfItIsToldTo(t *testing.T) {
 	require.Equal(t, 1.0, figures(m)[instrument.AlertState.Name+"|x||firing"])
 }
 
-func TestTransitionsAreCountedByTheStateEntered(t *testing.T) {
+func TestTransitionsAreCountedByNewState(t *testing.T) {
 	p := newProbe(alert.Rule{When: alert.Above(5), For: 10 * s})
 	for _, step := range []struct {
 		at    time.Duration
@@ -140,8 +140,8 @@ func TestTransitionsAreCountedByTheStateEntered(t *testing.T) {
 	}
 }
 
-// Receivers see the wall clock alone, and so it is what an alert's times go by.
-func TestTimesOfAnAlertHaveNoMonotonicClock(t *testing.T) {
+// Receivers see only the wall clock, so the times of an alert have no monotonic reading.
+func TestAlertTimesHaveNoMonotonicClock(t *testing.T) {
 	m := alert.NewMonitor(alert.Config{}, alert.Rule{Name: "x", When: alert.Above(0), Value: alert.True(func() bool { return true })})
 	m.Evaluate(time.Now())
 	a := m.Alerts()[0]

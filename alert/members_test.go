@@ -14,8 +14,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// veteran is a member with a long life, in which a tenth of its calls failed, a fifth were
-// refused and all took a second.
+// veteran is a member with a long history: a tenth of its calls failed, a fifth were refused, and all
+// took a second.
 type veteran struct {
 	totals
 	window.Latency
@@ -30,7 +30,7 @@ func newVeteran() *veteran {
 
 func (v *veteran) LifetimeLatency() window.Latency { return v.Latency }
 
-// judged are all values over a source of calls, with a condition that the life of a veteran meets.
+// judged lists all values over calls, with conditions that the history of a veteran meets.
 func judged() map[string]func(*veteran) alert.Value {
 	return map[string]func(*veteran) alert.Value{
 		"FailureRate": func(v *veteran) alert.Value { return alert.FailureRate(v, 5*time.Minute) },
@@ -42,8 +42,8 @@ func judged() map[string]func(*veteran) alert.Value {
 	}
 }
 
-// watchVeterans watches the members by the value and returns what evaluates once and shows the
-// alerts.
+// watchVeterans watches the members by the value. It returns a function that evaluates once and
+// returns the alerts.
 func watchVeterans(members map[string]*veteran, value func(*veteran) alert.Value) func() []alert.Alert {
 	m := alert.NewMonitor(alert.Config{Logger: quiet(), Budget: time.Minute}, alert.Rule{
 		Name: "x", When: alert.Above(0.001), Value: alert.Each(maps.All(members), value),
@@ -56,7 +56,7 @@ func watchVeterans(members map[string]*veteran, value func(*veteran) alert.Value
 	}
 }
 
-func TestAMemberThatComesBackStartsFromItsPresentTotals(t *testing.T) {
+func TestMemberThatReturnsStartsFromItsTotals(t *testing.T) {
 	for name, value := range judged() {
 		host := newVeteran()
 		members := map[string]*veteran{"h": host}
@@ -66,19 +66,19 @@ func TestAMemberThatComesBackStartsFromItsPresentTotals(t *testing.T) {
 			if i == 10 {
 				delete(members, "h")
 			}
-			require.Empty(t, evaluate(), "%s: evaluation %d, and no call was made", name, i)
+			require.Empty(t, evaluate(), "%s: evaluation %d without calls", name, i)
 		}
 		members["new"] = newVeteran()
-		require.Empty(t, evaluate(), "%s: a member that is new has had no call either", name)
+		require.Empty(t, evaluate(), "%s: a new member without calls", name)
 		members["h"] = newVeteran()
-		require.Empty(t, evaluate(), "%s: nor has one that takes the place of another", name)
+		require.Empty(t, evaluate(), "%s: a replaced member without calls", name)
 		members["h"].Failures, members["h"].Refused, members["h"].Slow = 200_000, 300_000, 1_000_000
 		members["h"].Counts[150]++
 		require.Len(t, evaluate(), 1, name)
 	}
 }
 
-func TestMembersThatGetThePlacesOfOthersStartFromTheirPresentTotals(t *testing.T) {
+func TestReplacedMembersStartFromTheirTotals(t *testing.T) {
 	members := map[string]*veteran{}
 	for i := range 1200 {
 		members[fmt.Sprint(i)] = newVeteran()
@@ -93,9 +93,9 @@ func TestMembersThatGetThePlacesOfOthersStartFromTheirPresentTotals(t *testing.T
 	require.Empty(t, evaluate())
 }
 
-// A process that restarts counts from zero: more calls of one kind than the old one had, maybe,
-// and fewer of another.
-func TestARuleOverASourceThatBeganAnew(t *testing.T) {
+// A process that restarts counts from zero. It may soon have more calls of one kind than before, and
+// fewer of another.
+func TestRuleOverASourceThatWasReset(t *testing.T) {
 	calls := &totals{Successes: 100_000, Failures: 3, Refused: 1}
 	v := see(alert.FailureRate(calls, 5*time.Minute))
 	v.requireNone(t, 0)
@@ -105,7 +105,7 @@ func TestARuleOverASourceThatBeganAnew(t *testing.T) {
 	v.require(t, 10*s, 0.025)
 }
 
-func TestAMemberThatPanicsStopsNoOther(t *testing.T) {
+func TestPanickingMemberDoesNotStopOthers(t *testing.T) {
 	panics := func(is bool) bool {
 		if is {
 			panic("broken")
@@ -128,14 +128,14 @@ func TestAMemberThatPanicsStopsNoOther(t *testing.T) {
 		}
 		return lines
 	}
-	both := []string{"x (b): firing: truth is 1, alerts above 0", "x (c): firing: truth is 1, alerts above 0"}
+	both := []string{"x (b): firing: boolean is 1, alerts above 0", "x (c): firing: boolean is 1, alerts above 0"}
 	require.Equal(t, both, shown())
 	broken = true
-	require.Equal(t, both, shown(), "a panic is no data, which keeps the last verdict")
+	require.Equal(t, both, shown(), "a panic is no data, so the last verdict stays")
 	require.Equal(t, 2.0, figures(m)[instrument.AlertEvaluations.Name+"|x||panic"])
 }
 
-func TestADescriptionThatPanicsStopsNoOther(t *testing.T) {
+func TestPanickingDescriptionDoesNotStopOthers(t *testing.T) {
 	m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
 		Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(map[string]int{"a": 0, "b": 1}), func(int) alert.Value {
 			return alert.True(func() bool { return true })
@@ -148,13 +148,13 @@ func TestADescriptionThatPanicsStopsNoOther(t *testing.T) {
 		},
 	})
 	m.Evaluate(time.Now())
-	require.Equal(t, "truth is 1, alerts above 0", m.Alerts()[0].Summary)
+	require.Equal(t, "boolean is 1, alerts above 0", m.Alerts()[0].Summary)
 	require.Equal(t, "b is bad", m.Alerts()[1].Summary)
 	require.Equal(t, 1.0, figures(m)[instrument.AlertEvaluations.Name+"|x||panic"])
 }
 
-// The members that are left out cost nothing, however many they are.
-func TestAGroupFarTooLargeTakesLittleMemory(t *testing.T) {
+// Members that are left out take no memory.
+func TestTooLargeGroupTakesLittleMemory(t *testing.T) {
 	keys := make([]string, 200_000)
 	for i := range keys {
 		keys[i] = fmt.Sprint(i)

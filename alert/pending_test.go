@@ -14,9 +14,9 @@ import (
 	"github.com/weir-go/weir/internal/instrument"
 )
 
-// A receiver that is down for hours while members come, fire and go costs no more
-// memory than the alerts there are.
-func TestADeadReceiverCostsNoMoreThanTheLiveAlerts(t *testing.T) {
+// While a receiver is down for hours and members come, fire and go, the queue holds no more than the
+// alerts of the monitor.
+func TestQueueOfAnUnreachableReceiverHoldsOnlyLiveAlerts(t *testing.T) {
 	var day atomic.Int64
 	members := func(yield func(string, int) bool) {
 		for i := range 10 {
@@ -36,7 +36,7 @@ func TestADeadReceiverCostsNoMoreThanTheLiveAlerts(t *testing.T) {
 		for range 50 {
 			day.Add(1)
 			time.Sleep(10 * time.Minute)
-			require.LessOrEqual(t, figures(m)[instrument.NotifierPending.Name+"|flaky"], 30.0, "live or resolved in the last 15 minutes")
+			require.LessOrEqual(t, figures(m)[instrument.NotifierPending.Name+"|flaky"], 30.0, "firing, or resolved in the last 15 minutes")
 		}
 		require.Greater(t, figures(m)[instrument.NotifierNotifications.Name+"|flaky|dropped|"], 400.0)
 		f.answer.Store(take)
@@ -48,8 +48,8 @@ func TestADeadReceiverCostsNoMoreThanTheLiveAlerts(t *testing.T) {
 	})
 }
 
-// What the receiver believes to be firing is taken back, however long it was down.
-func TestAResolvedAlertIsNotForgottenWhileItsReceiverIsDown(t *testing.T) {
+// A receiver that was told that an alert fires is told that it resolved, however long it was down.
+func TestResolvedAlertIsKeptWhileItsReceiverIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlaky(take)
 		st := newStage(t, f)
@@ -65,8 +65,8 @@ func TestAResolvedAlertIsNotForgottenWhileItsReceiverIsDown(t *testing.T) {
 	})
 }
 
-// A firing alert that was not answered may have arrived all the same.
-func TestAnAlertThatMayHaveArrivedIsTakenBack(t *testing.T) {
+// A firing alert whose delivery timed out may have arrived.
+func TestAlertThatMayHaveArrivedIsResolved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlaky(func(alert.Alert) error { return &alert.DeliveryError{Kind: alert.Timeout} })
 		st := newStage(t, f)

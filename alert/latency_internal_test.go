@@ -10,12 +10,12 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// TestMemoryOfAQuantile measures what SECURITY.md says of one in use, and of one whose calls have
-// ended. A mark takes two kilobytes, so there is one per part, and none for a part without calls.
+// TestMemoryOfAQuantile checks the memory bounds in SECURITY.md, for a quantile with calls and for one
+// whose calls have ended. A part with calls keeps 2 kB, and a part without calls nothing.
 func TestMemoryOfAQuantile(t *testing.T) {
 	const n = 100
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	var quantiles [n]*latencies
+	var quantiles [n]*latencyWindow
 	var total window.Latency
 	at := start
 	sample := func(calls int64, d time.Duration) {
@@ -28,16 +28,16 @@ func TestMemoryOfAQuantile(t *testing.T) {
 	}
 	before := heap()
 	for i := range quantiles {
-		quantiles[i] = &latencies{width: time.Minute}
+		quantiles[i] = &latencyWindow{width: time.Minute}
 	}
 	sample(1, 2*time.Hour)
 	require.LessOrEqual(t, (heap()-before)/n, int64(35_000))
-	require.Len(t, quantiles[0].marks, latencyParts)
+	require.Len(t, quantiles[0].starts, latencyParts)
 	t.Logf("%d bytes", (heap()-before)/n)
 	sample(0, time.Hour)
 	require.LessOrEqual(t, (heap()-before)/n, int64(8_000))
-	t.Logf("%d bytes when its calls have ended", (heap()-before)/n)
-	require.Len(t, quantiles[0].marks, 1)
+	t.Logf("%d bytes after the calls have ended", (heap()-before)/n)
+	require.Len(t, quantiles[0].starts, 1)
 	runtime.KeepAlive(&quantiles)
 }
 

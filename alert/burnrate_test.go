@@ -24,8 +24,8 @@ func newTraffic() *traffic {
 	return tr
 }
 
-// flow lets calls come, a number in each 5 s, of which so many are bad. It returns
-// when the first alert began to fire, or 0.
+// flow makes a number of calls, some of them bad, before each evaluation. It returns how long it took
+// until the first alert fired, or 0.
 func (tr *traffic) flow(d time.Duration, calls, bad int64) (fired time.Duration) {
 	for end := tr.now + d; tr.now < end; {
 		tr.now += 5 * s
@@ -48,38 +48,38 @@ func (tr *traffic) firing() (names []string) {
 	return names
 }
 
-func TestBurnOfAFreshDeployThatFails(t *testing.T) {
+func TestBurnRateOfAFailingDeployIsNoticedSoon(t *testing.T) {
 	tr := newTraffic()
 	fired := tr.flow(time.Minute, 100, 100)
 	require.NotZero(t, fired, "within a minute")
-	require.Greater(t, fired, 45*s, "but not on the first errors")
+	require.Greater(t, fired, 45*s, "not at the first errors")
 	require.Equal(t, []string{"shop burn 14.4x"}, tr.firing())
 	require.Equal(t, "page", tr.monitor.Alerts()[0].Labels["severity"])
 }
 
-func TestBurnOfOneErrorInTheFirstTenCalls(t *testing.T) {
+func TestBurnRateOfOneEarlyErrorDoesNotFire(t *testing.T) {
 	tr := newTraffic()
 	require.Zero(t, tr.flow(5*s, 10, 1))
 	require.Zero(t, tr.flow(6*time.Hour, 10, 0))
 }
 
-func TestBurnNeedsBothWindows(t *testing.T) {
+func TestBurnRateNeedsBothSpans(t *testing.T) {
 	tr := newTraffic()
 	require.Zero(t, tr.flow(6*time.Hour, 100, 0))
-	require.Zero(t, tr.flow(30*s, 100, 100), "the short window is full of errors, the long one is not")
+	require.Zero(t, tr.flow(30*s, 100, 100), "only the short span is full of errors")
 	require.NotZero(t, tr.flow(time.Minute, 100, 100))
 	tr.flow(6*time.Minute, 100, 0)
-	require.Empty(t, tr.firing(), "the long window is full of errors, the short one is over them")
+	require.Empty(t, tr.firing(), "only the long span still has errors")
 }
 
-func TestBurnThatIsSlow(t *testing.T) {
+func TestSlowBurnFiresTheSlowRule(t *testing.T) {
 	tr := newTraffic()
-	require.Zero(t, tr.flow(7*time.Hour, 1000, 1), "1x is what the objective allows")
+	require.Zero(t, tr.flow(7*time.Hour, 1000, 1), "the objective allows a burn rate of 1")
 	require.NotZero(t, tr.flow(6*time.Hour, 1000, 8))
 	require.Equal(t, []string{"shop burn 6x"}, tr.firing())
 }
 
-func TestBurnCountsRefusedCalls(t *testing.T) {
+func TestBurnRateCountsRefusedCalls(t *testing.T) {
 	tr := newTraffic()
 	for range 12 {
 		tr.Refused += 100
@@ -88,13 +88,13 @@ func TestBurnCountsRefusedCalls(t *testing.T) {
 	require.Equal(t, []string{"shop burn 14.4x"}, tr.firing())
 }
 
-func TestBurnWithoutCallsHasNoData(t *testing.T) {
+func TestBurnRateWithoutCallsHasNoData(t *testing.T) {
 	tr := newTraffic()
 	tr.flow(time.Hour, 0, 0)
 	require.Empty(t, tr.monitor.Alerts())
 }
 
-func TestBurnThatCouldNeverFireIsRefused(t *testing.T) {
+func TestBurnRateThatCannotOccurIsInvalid(t *testing.T) {
 	err := alert.Validate(alert.Config{}, alert.BurnRateRules("lax", &totals{}, 0.9)...)
 	require.EqualError(t, err, `alert: rule "lax burn 14.4x": When is above 14.4, but the burn rate over 1h and 5m lies between 0 and 10: the rule could never fire`)
 	require.NoError(t, alert.Validate(alert.Config{}, alert.BurnRateRules("strict", &totals{}, 0.999)...))

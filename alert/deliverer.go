@@ -1,0 +1,238 @@
+package alert
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir/internal/latency"
+)
+
+// maxBatch is the most alerts per call of NotifyAll, as in Prometheus.
+const maxBatch = 64
+
+// deliverer delivers the alerts of a queue to one notifier.
+type deliverer struct {
+	notifier  Notifier
+	batch     batchNotifier // the notifier, if it takes batches
+	timeout   time.Duration
+	logger    *slog.Logger
+	guard     guard
+	durations latency.Histogram
+	attempt   chan struct{} // holds one element during an attempt
+
+	mu      sync.Mutex // not held while user code runs
+	wake    chan struct{}
+	queue   *queue
+	stats   deliveryStats
+	failing bool // the latest attempt failed
+
+	published atomic.Pointer[deliveryStats] // a copy for readers, never changed
+}
+
+type deliveryStats struct {
+	attempts, delivered, superseded, postponed, dropped int64
+	failed                                              [len(failures)]int64
+	pending, alerts                                     int // undelivered, and all in the queue
+	lastSuccess                                         time.Time
+}
+
+func newDeliverer(n Notifier, timeout time.Duration, logger *slog.Logger) *deliverer {
+	var repeat time.Duration
+	if r, ok := n.(repeatNotifier); ok {
+		repeat = r.Repeat()
+	}
+	d := &deliverer{
+		notifier: n, timeout: timeout, logger: logger, attempt: make(chan struct{}, 1), queue: newQueue(repeat),
+	}
+	d.batch, _ = n.(batchNotifier)
+	d.published.Store(&deliveryStats{})
+	return d
+}
+
+// update queues the alerts of an evaluation and wakes run.
+func (d *deliverer) update(alerts []Alert, at time.Time) {
+	d.mu.Lock()
+	d.queue.update(alerts, at)
+	pending, wake := d.queue.pending(), d.wake
+	d.publish()
+	d.mu.Unlock()
+	if pending == 0 {
+		return
+	}
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}
+
+// run delivers until ctx is done. It makes the wake channel itself, because a channel made outside a
+// synctest bubble cannot be used in one.
+func (d *deliverer) run(ctx context.Context) {
+	wake := make(chan struct{}, 1)
+	d.setWake(wake)
+	defer d.setWake(nil)
+	for d.deliverAll(ctx) == nil {
+		select {
+		case <-ctx.Done():
+		case <-wake:
+		}
+	}
+}
+
+func (d *deliverer) setWake(wake chan struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.wake = wake
+}
+
+// flush delivers everything, and tries refused alerts once more.
+func (d *deliverer) flush(ctx context.Context) error {
+	d.mu.Lock()
+	d.queue.makeRefusedDue()
+	d.mu.Unlock()
+	err := d.deliverAll(ctx)
+	pending := d.published.Load().pending
+	switch {
+	case err != nil:
+		return fmt.Errorf("alert: notifier %q has %d undelivered alerts: %w", d.notifier.Name(), pending, err)
+	case pending > 0:
+		return fmt.Errorf("alert: notifier %q refused %d alerts", d.notifier.Name(), pending)
+	}
+	return nil
+}
+
+// deliverAll delivers until no alert is due or ctx is done. Run and Flush may take turns, so that Flush
+// makes its attempts during a pause that a receiver has asked Run for.
+func (d *deliverer) deliverAll(ctx context.Context) error {
+	var pauses backoff
+	for {
+		pause, more, err := d.deliverNext(ctx, &pauses)
+		if err != nil || !more {
+			return err
+		}
+		_ = sleep(ctx, pause)
+	}
+}
+
+// deliverNext makes one attempt and returns the pause before the next. more is false if no alert was
+// due.
+func (d *deliverer) deliverNext(ctx context.Context, pauses *backoff) (pause time.Duration, more bool, err error) {
+	select {
+	case d.attempt <- struct{}{}:
+		defer func() { <-d.attempt }()
+	case <-ctx.Done():
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, false, err
+	}
+	batch := d.nextBatch()
+	if len(batch) == 0 {
+		return 0, false, nil
+	}
+	began := time.Now()
+	failed := d.send(ctx, batch)
+	if failed == nil || ctx.Err() == nil {
+		d.durations.Record(time.Since(began))
+	}
+	nextIsNew := d.finish(ctx, batch, failed)
+	switch {
+	case failed == nil:
+		pauses.reset()
+	case failed.rejected() && failed.RetryAfter() <= 0:
+		if failed.Refused && !nextIsNew {
+			pause = refusedPause
+		}
+	default:
+		pause = pauses.next(failed.RetryAfter())
+	}
+	return pause, true, nil
+}
+
+func (d *deliverer) nextBatch() []Alert {
+	limit := 1
+	if d.batch != nil {
+		limit = maxBatch
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return cloned(d.queue.nextBatch(limit, time.Now()))
+}
+
+// send calls the notifier once.
+func (d *deliverer) send(ctx context.Context, batch []Alert) *DeliveryError {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	var err error
+	result := d.guard.call(ctx, func() {
+		if d.batch != nil {
+			err = d.batch.NotifyAll(ctx, batch)
+		} else {
+			err = d.notifier.Notify(ctx, batch[0])
+		}
+	})
+	switch {
+	case result.fault == hung:
+		return &DeliveryError{Kind: Timeout, Err: fmt.Errorf("no answer within %v", d.timeout)}
+	case result.fault != noFault:
+		return &DeliveryError{Kind: panicFailure, Err: fmt.Errorf("%s: %v", result.fault, result.value)}
+	case err != nil:
+		return asDeliveryError(err)
+	}
+	return nil
+}
+
+// finish records an attempt and reports whether the next alert was not refused before. An attempt that
+// failed because ctx ended says nothing about the notifier and is not counted.
+func (d *deliverer) finish(ctx context.Context, batch []Alert, failed *DeliveryError) (nextIsNew bool) {
+	d.mu.Lock()
+	wasFailing := d.failing
+	d.queue.finish(batch, failed, time.Now())
+	nextIsNew = d.queue.nextIsNew()
+	if failed == nil || ctx.Err() == nil {
+		d.count(len(batch), failed)
+	}
+	isFailing := d.failing
+	d.publish()
+	d.mu.Unlock()
+	d.log(wasFailing, isFailing, failed)
+	return nextIsNew
+}
+
+// count is called with the lock held.
+func (d *deliverer) count(alerts int, failed *DeliveryError) {
+	d.failing = failed != nil
+	d.stats.attempts++
+	if failed != nil {
+		d.stats.failed[failed.Kind.index()]++
+		return
+	}
+	d.stats.delivered += int64(alerts)
+	d.stats.lastSuccess = time.Now()
+}
+
+// publish is called with the lock held.
+func (d *deliverer) publish() {
+	stats, q := d.stats, d.queue
+	stats.superseded, stats.postponed, stats.dropped = q.superseded, q.postponed, q.dropped
+	stats.pending, stats.alerts = q.pending(), len(q.entries)
+	d.published.Store(&stats)
+}
+
+// log logs each permanent failure, the first of several other failures, and the success after them.
+func (d *deliverer) log(was, is bool, failed *DeliveryError) {
+	name := slog.String("notifier", d.notifier.Name())
+	switch {
+	case is && failed.Permanent:
+		d.logger.Error("alert: receiver refused an alert", name, "error", failed.Error())
+	case is && !was && failed.Refused:
+		d.logger.Error("alert: receiver refused an alert, will retry", name, "error", failed.Error(), "after", d.queue.retry)
+	case is && !was:
+		d.logger.Warn("alert: delivery failed, will retry", name, "error", failed.Error())
+	case was && !is:
+		d.logger.Info("alert: delivery recovered", name)
+	}
+}

@@ -1,0 +1,238 @@
+package alert
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"maps"
+	"math"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir/internal/latency"
+)
+
+// evaluator evaluates one rule of a monitor.
+type evaluator struct {
+	rule     Rule
+	budget   time.Duration
+	guard    guard
+	sample   sampler
+	trackers map[string]*tracker // by the label "key"
+
+	durations latency.Histogram
+	stats     ruleStats                 // of the evaluating goroutine
+	published atomic.Pointer[ruleStats] // a copy for readers, never changed
+}
+
+type ruleStats struct {
+	alerts      [phases]int64 // by their phase
+	transitions [phases]int64 // by the phase entered
+	evaluations [faults]int64
+	latest      fault
+	value       float64 // the worst value of the latest evaluation
+	hasValue    bool
+	at          time.Time // of the latest evaluation
+}
+
+func newEvaluator(r Rule, c Config) *evaluator {
+	e := &evaluator{rule: r, budget: c.Budget, sample: r.Value.start(), trackers: map[string]*tracker{}}
+	e.rule.Labels = map[string]string{}
+	if c.Instance != noInstance {
+		e.rule.Labels[labelInstance] = c.Instance
+	}
+	maps.Copy(e.rule.Labels, r.Labels)
+	e.rule.Annotations = maps.Clone(r.Annotations)
+	if !r.Value.each {
+		e.trackers[""] = newTracker(&e.rule, "")
+		e.stats.alerts[inactive] = 1
+	}
+	e.publish()
+	return e
+}
+
+// evaluate evaluates the rule and returns its alerts. If ctx ends meanwhile, the state of the alerts
+// stays as it was.
+func (e *evaluator) evaluate(ctx context.Context, at time.Time) ([]Alert, outcome) {
+	began := time.Now()
+	readings, complete, result := e.read(ctx, at)
+	if ctx.Err() != nil {
+		return nil, result
+	}
+	if complete {
+		e.apply(readings, at)
+	} else {
+		e.applyNoData(at)
+	}
+	alerts := e.alerts(at)
+	if described := e.describe(ctx, alerts); result.fault == noFault {
+		result = described
+	}
+	e.count(result.fault, readings, at)
+	e.durations.Record(time.Since(began))
+	return alerts, result
+}
+
+// withinBudget runs user code of the rule.
+func (e *evaluator) withinBudget(ctx context.Context, fn func()) outcome {
+	ctx, cancel := context.WithTimeout(ctx, e.budget)
+	defer cancel()
+	return e.guard.call(ctx, fn)
+}
+
+// read reads the value of each member. complete is false if the members are unknown because user code
+// failed. A value that is not finite is no data.
+func (e *evaluator) read(ctx context.Context, at time.Time) (_ []reading, complete bool, _ outcome) {
+	// The readings are no named result: user code that hangs may write to its variables later.
+	var readings []reading
+	var sampled outcome
+	result := e.withinBudget(ctx, func() {
+		sampled = e.sample(at, func(r reading) { readings = append(readings, r) })
+	})
+	if result.fault != noFault {
+		return nil, false, result
+	}
+	for i, r := range readings {
+		if r.measured.OK && (math.IsNaN(r.measured.Value) || math.IsInf(r.measured.Value, 0)) {
+			readings[i].measured = measurement{}
+			if sampled.fault == noFault {
+				sampled.fault = notFinite
+			}
+		}
+	}
+	return readings, true, sampled
+}
+
+// apply advances the alerts of all members, present or absent.
+func (e *evaluator) apply(readings []reading, at time.Time) {
+	present := make(map[string]bool, len(readings))
+	for _, r := range readings {
+		present[r.key] = true
+		t := e.trackers[r.key]
+		if t == nil {
+			t = newTracker(&e.rule, r.key)
+			e.trackers[r.key] = t
+		}
+		t.valueName = cmp.Or(r.valueName, t.valueName)
+		e.countTransition(t, t.measured(r.measured, at))
+	}
+	var absent []*tracker
+	for key, t := range e.trackers {
+		if present[key] {
+			continue
+		}
+		e.countTransition(t, t.absent(at))
+		if t.exists() {
+			absent = append(absent, t)
+		} else {
+			delete(e.trackers, key)
+		}
+	}
+	e.limitAbsent(absent, at)
+}
+
+// applyNoData advances all alerts without data.
+func (e *evaluator) applyNoData(at time.Time) {
+	for _, t := range e.trackers {
+		e.countTransition(t, t.measured(measurement{}, at))
+	}
+}
+
+// maxAbsent is how many alerts of absent members a rule remembers.
+const maxAbsent = 1000
+
+// limitAbsent forgets the oldest alerts of absent members if there are more than maxAbsent. A firing
+// alert resolves first, so that its receivers hear of it.
+func (e *evaluator) limitAbsent(absent []*tracker, at time.Time) {
+	if len(absent) <= maxAbsent {
+		return
+	}
+	slices.SortFunc(absent, func(a, b *tracker) int { return a.clearedSince().Compare(b.clearedSince()) })
+	for _, t := range absent[:len(absent)-maxAbsent] {
+		if t.phase == firing {
+			e.countTransition(t, t.resolve(at))
+		} else {
+			delete(e.trackers, t.labels[labelKey])
+		}
+	}
+}
+
+// alerts returns the alerts that exist, sorted by key.
+func (e *evaluator) alerts(at time.Time) []Alert {
+	var alerts []Alert
+	for _, t := range e.trackers {
+		if t.exists() {
+			alerts = append(alerts, t.alert(at))
+		}
+	}
+	slices.SortFunc(alerts, func(a, b Alert) int { return cmp.Compare(a.Key, b.Key) })
+	return alerts
+}
+
+// describe sets the summaries to what Rule.Describe returns. If Describe fails for an alert, its
+// default summary stays.
+func (e *evaluator) describe(ctx context.Context, alerts []Alert) outcome {
+	if e.rule.Describe == nil || len(alerts) == 0 {
+		return outcome{}
+	}
+	copies := cloned(alerts)
+	texts := make([]string, len(alerts))
+	var described outcome
+	result := e.withinBudget(ctx, func() {
+		for i, a := range copies {
+			texts[i] = a.Summary
+			if one := recovered(func() { texts[i] = e.rule.Describe(a) }); one.fault != noFault {
+				described = one
+			}
+		}
+	})
+	if result.fault != noFault {
+		return result
+	}
+	for i := range alerts {
+		alerts[i].Summary = summaryText(texts[i])
+	}
+	return described
+}
+
+func (e *evaluator) countTransition(t *tracker, changed bool) {
+	if changed {
+		e.stats.transitions[t.phase]++
+	}
+}
+
+// count adds one evaluation to the statistics and publishes them.
+func (e *evaluator) count(f fault, readings []reading, at time.Time) {
+	e.stats.evaluations[f]++
+	e.stats.latest, e.stats.at = f, at
+	e.stats.alerts = [phases]int64{}
+	for _, t := range e.trackers {
+		e.stats.alerts[t.phase]++
+	}
+	e.stats.hasValue = false
+	for _, r := range readings {
+		if m := r.measured; m.OK && (!e.stats.hasValue || e.rule.When.worse(m.Value, e.stats.value)) {
+			e.stats.value, e.stats.hasValue = m.Value, true
+		}
+	}
+	e.publish()
+}
+
+func (e *evaluator) publish() {
+	stats := e.stats
+	e.published.Store(&stats)
+}
+
+// log logs when the rule begins to fail, and when it no longer fails.
+func (e *evaluator) log(logger *slog.Logger, before fault, result outcome) {
+	switch {
+	case result.fault == before:
+	case result.fault == noFault:
+		logger.Info("alert: rule recovered", "rule", e.rule.Name)
+	case result.fault == panicked:
+		logger.Error("alert: rule panicked", "rule", e.rule.Name, "panic", result.value, "stack", string(result.stack))
+	default:
+		logger.Error("alert: rule failed", "rule", e.rule.Name, "error", result.fault.String())
+	}
+}

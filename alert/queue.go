@@ -1,0 +1,184 @@
+package alert
+
+import (
+	"container/list"
+	"time"
+)
+
+// queue holds the alerts that one notifier has yet to be told of, each in its latest state. A newer
+// state replaces an undelivered one, so the queue holds at most the alerts of the monitor and
+// maxUnreported others. It has neither a lock nor a clock. Except for update, every step takes constant
+// time.
+type queue struct {
+	repeat     time.Duration // 0 for never
+	retry      time.Duration // from a refusal to the next attempt
+	entries    map[string]*entry
+	due        *list.List // entries to deliver now, the longest waiting first
+	refused    *list.List // entries to try again later, the earliest first
+	unreported *list.List // entries still to deliver that the monitor no longer reports, the oldest first
+
+	superseded, postponed, dropped int64
+}
+
+const (
+	refusedRetry  = 5 * time.Minute // from a refusal to the next attempt, unless repeat is shorter
+	refusedLimit  = 24 * time.Hour  // how long a refused alert is retried once it is unreported
+	maxUnreported = 10_000          // alerts that the monitor no longer reports
+)
+
+// entry is an alert of a queue.
+type entry struct {
+	alert        Alert
+	list         *list.List    // due or refused, or nil if the latest state was delivered
+	place        *list.Element // in list
+	unreportedAt *list.Element // in queue.unreported
+	inFlight     bool          // being delivered
+	notified     bool          // the receiver has, or may have, heard of the alert
+	reported     bool          // the latest evaluation has the alert
+	alone        bool          // to be sent alone, because it may have failed a batch
+	failures     int           // of batches with the alert since its last delivery
+	refusedAt    time.Time     // the first refusal since its last delivery
+	retryAt      time.Time     // after a refusal
+	changedAt    time.Time     // the evaluation at which the state changed or was repeated
+}
+
+func newQueue(repeat time.Duration) *queue {
+	q := &queue{
+		repeat: repeat, retry: refusedRetry, entries: map[string]*entry{},
+		due: list.New(), refused: list.New(), unreported: list.New(),
+	}
+	if repeat > 0 {
+		q.retry = min(q.retry, repeat)
+	}
+	return q
+}
+
+// pending returns the number of alerts to deliver, including refused ones.
+func (q *queue) pending() int { return q.due.Len() + q.refused.Len() }
+
+// update takes all alerts of an evaluation and queues those that are new, have changed or are to be
+// repeated.
+func (q *queue) update(alerts []Alert, at time.Time) {
+	for _, e := range q.entries {
+		e.reported = false
+	}
+	for _, a := range alerts {
+		if a.State == Firing || a.State == Resolved {
+			q.updateAlert(a, at)
+		}
+	}
+	for id, e := range q.entries {
+		if !e.reported {
+			q.removeUnreported(id, e)
+		}
+	}
+	for q.unreported.Len() > maxUnreported {
+		q.drop(q.unreported.Front().Value.(*entry))
+	}
+}
+
+func (q *queue) updateAlert(a Alert, at time.Time) {
+	e := q.entries[a.ID]
+	if e == nil {
+		if a.State == Resolved {
+			return
+		}
+		e = &entry{}
+		q.entries[a.ID] = e
+	}
+	changed := e.alert.State != a.State // an alert resolves before it fires again
+	repeat := q.repeat > 0 && at.Sub(e.changedAt) >= q.repeat
+	if changed && e.list != nil {
+		q.superseded++
+	}
+	e.reported, e.alert = true, a
+	q.clearUnreported(e)
+	if changed || repeat && e.list == nil && !e.inFlight {
+		q.makeDue(e)
+		e.changedAt = at
+	}
+}
+
+// removeUnreported removes an alert that the monitor no longer reports, unless the receiver believes
+// that it fires.
+func (q *queue) removeUnreported(id string, e *entry) {
+	switch {
+	case e.inFlight:
+	case e.list == nil:
+		q.clearUnreported(e)
+		delete(q.entries, id)
+	case !e.notified:
+		q.drop(e)
+	case e.unreportedAt == nil:
+		e.unreportedAt = q.unreported.PushBack(e)
+	}
+}
+
+// drop removes an alert that was not delivered.
+func (q *queue) drop(e *entry) {
+	q.dropped++
+	q.unlist(e)
+	q.clearUnreported(e)
+	delete(q.entries, e.alert.ID)
+}
+
+func (q *queue) clearUnreported(e *entry) {
+	if e.unreportedAt != nil {
+		q.unreported.Remove(e.unreportedAt)
+		e.unreportedAt = nil
+	}
+}
+
+// makeDue moves the alert to the end of the due list, unless it is due already.
+func (q *queue) makeDue(e *entry) {
+	if e.list != q.due {
+		q.appendTo(q.due, e)
+	}
+}
+
+// makeRefusedDue moves all refused alerts to the due list.
+func (q *queue) makeRefusedDue() {
+	for q.refused.Len() > 0 {
+		q.makeDue(q.refused.Front().Value.(*entry))
+	}
+}
+
+func (q *queue) appendTo(l *list.List, e *entry) {
+	q.unlist(e)
+	e.list, e.place = l, l.PushBack(e)
+}
+
+func (q *queue) unlist(e *entry) {
+	if e.list != nil {
+		e.list.Remove(e.place)
+		e.list, e.place = nil, nil
+	}
+}
+
+// nextBatch returns up to limit due alerts, the longest waiting first, and marks them as in flight. Of
+// the refused alerts whose retry time has come it makes only one due per batch, so that they do not
+// delay others.
+func (q *queue) nextBatch(limit int, now time.Time) (alerts []Alert) {
+	if first := q.refused.Front(); first != nil && !now.Before(first.Value.(*entry).retryAt) {
+		q.makeDue(first.Value.(*entry))
+	}
+	for len(alerts) < limit && q.due.Len() > 0 {
+		e := q.due.Front().Value.(*entry)
+		if e.alone && len(alerts) > 0 {
+			break
+		}
+		q.unlist(e)
+		e.inFlight = true
+		alerts = append(alerts, e.alert)
+		if e.alone {
+			break
+		}
+	}
+	return alerts
+}
+
+// nextIsNew reports whether there is a next alert that was not refused before.
+func (q *queue) nextIsNew() bool {
+	first := q.due.Front()
+	return first != nil && first.Value.(*entry).refusedAt.IsZero()
+}
