@@ -21,15 +21,15 @@ var (
 	}
 	limiterWaiting = &stat.Instrument{
 		Name: "weir.limiter.waiting", Unit: "{request}", Kind: stat.UpDown, Attrs: []string{attrLimiter},
-		Help: "Requests that wait for permits.",
+		Help: "Requests that are waiting for permits.",
 	}
 	limiterLimit = &stat.Instrument{
 		Name: "weir.limiter.limit", Unit: "{permit}", Kind: stat.Gauge, Attrs: []string{attrLimiter},
-		Help: "The most permits that can be taken at once.",
+		Help: "Maximum of permits that can be taken at once.",
 	}
 	limiterBackendErrors = &stat.Instrument{
 		Name: "weir.limiter.backend.errors", Unit: "{error}", Kind: stat.Counter, Attrs: []string{attrLimiter, "error.type"},
-		Help: "Decisions for which the limiter's store gave no answer, by the kind of error.",
+		Help: "Decisions without an answer from the limiter's store, by kind of error.",
 	}
 	windowEvents = &stat.Instrument{
 		Name: "weir.window.events", Unit: "{event}", Kind: stat.Counter, Attrs: []string{attrWindow, attrOutcome},
@@ -37,11 +37,11 @@ var (
 	}
 	windowEventsLate = &stat.Instrument{
 		Name: "weir.window.events.late", Unit: "{event}", Kind: stat.Counter, Attrs: []string{attrWindow},
-		Help: "Events that were older than the newest part of the window, and were counted into it.",
+		Help: "Events older than the newest bucket of the window, which were counted into that bucket.",
 	}
 	windowErrorRatio = &stat.Instrument{
 		Name: "weir.window.error_ratio", Unit: "1", Kind: stat.Gauge, Attrs: []string{attrWindow},
-		Help: "Failures of the events in the window, where there are any.",
+		Help: "Failed share of the events in the window. Absent without events.",
 	}
 	windowSize = &stat.Instrument{
 		Name: "weir.window.size", Unit: "{event}", Kind: stat.Gauge, Attrs: []string{attrWindow},
@@ -49,14 +49,14 @@ var (
 	}
 	windowLength = &stat.Instrument{
 		Name: "weir.window.length", Unit: "s", Kind: stat.Gauge, Attrs: []string{attrWindow},
-		Help: "The length of the window.",
+		Help: "Length of the window.",
 	}
 	windowFlushes = &stat.Instrument{
 		Name: "weir.window.flushes", Unit: "{flush}", Kind: stat.Counter, Attrs: []string{attrWindow, attrOutcome},
-		Help: "Exchanges of a window with its fleet, by outcome.",
+		Help: "Exchanges of a window with the other processes of a fleet, by outcome.",
 	}
 	windowLag = &stat.Instrument{
 		Name: "weir.window.lag", Unit: "s", Kind: stat.Gauge, Attrs: []string{attrWindow},
-		Help: "How old what is known of the fleet is.",
+		Help: "Age of the counts from the other processes of a fleet.",
 	}
 )

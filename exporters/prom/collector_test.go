@@ -26,19 +26,19 @@ func TestNamesTypesAndLabelsAreThoseOfTheCatalogue(t *testing.T) {
 		point{known("weir.alert.last_evaluation.timestamp").Series("errors", "page"), 1.5e9},
 	)
 	want := `
-		# HELP weir_alert_evaluations_total Evaluations of the rule, by the kind of error where there was one.
+		# HELP weir_alert_evaluations_total Evaluations of the rule, by kind of error if one failed.
 		# TYPE weir_alert_evaluations_total counter
 		weir_alert_evaluations_total{error_type="",weir_alert_rule="errors",weir_alert_severity="page"} 7
 		# HELP weir_alert_last_evaluation_timestamp_seconds Unix time of the last evaluation.
 		# TYPE weir_alert_last_evaluation_timestamp_seconds gauge
 		weir_alert_last_evaluation_timestamp_seconds{weir_alert_rule="errors",weir_alert_severity="page"} 1.5e+09
-		# HELP weir_alert_value The value at the last evaluation, where there was one.
+		# HELP weir_alert_value Value at the last evaluation. Absent if there was none.
 		# TYPE weir_alert_value gauge
 		weir_alert_value{weir_alert_rule="errors",weir_alert_severity="page"} 0.75
 		# HELP weir_breaker_calls_total Calls, by outcome.
 		# TYPE weir_breaker_calls_total counter
 		weir_breaker_calls_total{weir_breaker_name="payments",weir_breaker_outcome="success",weir_group_key=""} 12
-		# HELP weir_breaker_state 1 for the state the breaker is in, 0 for the others.
+		# HELP weir_breaker_state 1 for the current state of the breaker, 0 for the other states.
 		# TYPE weir_breaker_state gauge
 		weir_breaker_state{weir_breaker_name="payments",weir_breaker_state="closed",weir_group_key=""} 1
 		weir_breaker_state{weir_breaker_name="payments",weir_breaker_state="open",weir_group_key=""} 0
@@ -48,7 +48,7 @@ func TestNamesTypesAndLabelsAreThoseOfTheCatalogue(t *testing.T) {
 		# HELP weir_breaker_window_calls Calls in the window, by outcome.
 		# TYPE weir_breaker_window_calls gauge
 		weir_breaker_window_calls{weir_breaker_name="payments",weir_breaker_outcome="failure",weir_group_key=""} 3
-		# HELP weir_breaker_window_failure_ratio Failures of calls in the window, where there are enough calls to judge.
+		# HELP weir_breaker_window_failure_ratio Failed share of the calls in the window. Absent below the minimum of calls.
 		# TYPE weir_breaker_window_failure_ratio gauge
 		weir_breaker_window_failure_ratio{weir_breaker_name="payments",weir_group_key=""} 0.25
 		# HELP weir_exporter_skipped_samples_total Samples that were left out, by what is wrong with their series.
@@ -56,7 +56,7 @@ func TestNamesTypesAndLabelsAreThoseOfTheCatalogue(t *testing.T) {
 		weir_exporter_skipped_samples_total{weir_exporter_reason="duplicate"} 0
 		weir_exporter_skipped_samples_total{weir_exporter_reason="malformed"} 0
 		weir_exporter_skipped_samples_total{weir_exporter_reason="unknown"} 0
-		# HELP weir_exporter_source_panics_total Panics of sources that were being read.
+		# HELP weir_exporter_source_panics_total Panics of sources while they were read.
 		# TYPE weir_exporter_source_panics_total counter
 		weir_exporter_source_panics_total 0
 	`

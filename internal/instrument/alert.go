@@ -1,36 +1,23 @@
 package instrument
 
-import "github.com/weir-go/weir/stat"
-
-const attrRule = "weir.alert.rule"
+const (
+	alertRule     = "weir.alert.rule"
+	alertSeverity = "weir.alert.severity"
+	alertState    = "weir.alert.state"
+)
 
 // Instruments of alert rules.
 var (
-	AlertState = &stat.Instrument{
-		Name: "weir.alert.state", Unit: "{alert}", Kind: stat.UpDown, Attrs: []string{attrRule, "weir.alert.severity", "weir.alert.state"},
-		Help: "1 for the state the rule is in, 0 for the others.",
-	}
-	AlertTransitions = &stat.Instrument{
-		Name: "weir.alert.transitions", Unit: "{transition}", Kind: stat.Counter, Attrs: []string{attrRule, "weir.alert.severity", "weir.alert.state"},
-		Help: "Transitions, by the state entered.",
-	}
-	AlertValue = &stat.Instrument{
-		Name: "weir.alert.value", Kind: stat.Gauge, Attrs: []string{attrRule, "weir.alert.severity"},
-		Help: "The value at the last evaluation, where there was one.",
-	}
-	AlertEvaluations = &stat.Instrument{
-		Name: "weir.alert.evaluations", Unit: "{evaluation}", Kind: stat.Counter, Attrs: []string{attrRule, "weir.alert.severity", "error.type"},
-		Help: "Evaluations of the rule, by the kind of error where there was one.",
-	}
-	AlertLastEvaluation = &stat.Instrument{
-		Name: "weir.alert.last_evaluation.timestamp", Unit: "s", Kind: stat.Gauge, Attrs: []string{attrRule, "weir.alert.severity"},
-		Help: "Unix time of the last evaluation.",
-	}
-	AlertEvaluationDuration = &stat.Instrument{
-		Name: "weir.alert.evaluation.duration", Unit: "s", Kind: stat.Distribution, Attrs: []string{attrRule, "weir.alert.severity"},
-		Help: "How long evaluations of the rule took.", Bounds: powersOfTwo(-17, 4), // 8 µs to 16 s
-	}
+	AlertState = upDown("weir.alert.state", "{alert}",
+		"1 for the current state of the rule, 0 for the other states.", alertRule, alertSeverity, alertState)
+	AlertTransitions = counter("weir.alert.transitions", "{transition}",
+		"State transitions, by the state entered.", alertRule, alertSeverity, alertState)
+	AlertValue = gauge("weir.alert.value", "",
+		"Value at the last evaluation. Absent if there was none.", alertRule, alertSeverity)
+	AlertEvaluations = counter("weir.alert.evaluations", "{evaluation}",
+		"Evaluations of the rule, by kind of error if one failed.", alertRule, alertSeverity, "error.type")
+	AlertEvaluationDuration = durations("weir.alert.evaluation.duration", // 8 µs to 16 s
+		"Duration of evaluations of the rule.", -17, 4, alertRule, alertSeverity)
+	AlertLastEvaluation = gauge("weir.alert.last_evaluation.timestamp", "s",
+		"Unix time of the last evaluation.", alertRule, alertSeverity)
 )
-
-// alerts lists them in the order of docs/metrics.md.
-var alerts = []*stat.Instrument{AlertState, AlertTransitions, AlertValue, AlertEvaluations, AlertEvaluationDuration, AlertLastEvaluation}

@@ -1,100 +1,52 @@
 package instrument
 
-import "github.com/weir-go/weir/stat"
-
 const (
-	attrBreaker = "weir.breaker.name"
-	attrGroup   = "weir.group.key"
+	breakerName    = "weir.breaker.name"
+	breakerState   = "weir.breaker.state"
+	breakerOutcome = "weir.breaker.outcome"
+	groupKey       = "weir.group.key"
 )
 
 // Instruments of circuit breakers.
 var (
-	BreakerState = &stat.Instrument{
-		Name: "weir.breaker.state", Unit: "{breaker}", Kind: stat.UpDown, Attrs: []string{attrBreaker, "weir.breaker.state", attrGroup},
-		Help: "1 for the state the breaker is in, 0 for the others.",
-	}
-	BreakerTransitions = &stat.Instrument{
-		Name: "weir.breaker.transitions", Unit: "{transition}", Kind: stat.Counter, Attrs: []string{attrBreaker, "weir.breaker.state", attrGroup},
-		Help: "Transitions, by the state entered.",
-	}
-	BreakerStateTime = &stat.Instrument{
-		Name: "weir.breaker.state.time", Unit: "s", Kind: stat.Counter, Attrs: []string{attrBreaker, "weir.breaker.state", attrGroup},
-		Help: "Time spent in each state.",
-	}
-	BreakerCalls = &stat.Instrument{
-		Name: "weir.breaker.calls", Unit: "{call}", Kind: stat.Counter, Attrs: []string{attrBreaker, "weir.breaker.outcome", attrGroup},
-		Help: "Calls, by outcome.",
-	}
-	BreakerSlowCalls = &stat.Instrument{
-		Name: "weir.breaker.slow_calls", Unit: "{call}", Kind: stat.Counter, Attrs: []string{attrBreaker, attrGroup},
-		Help: "Calls that took longer than the breaker's limit for slow calls.",
-	}
-	BreakerLateResults = &stat.Instrument{
-		Name: "weir.breaker.late_results", Unit: "{result}", Kind: stat.Counter, Attrs: []string{attrBreaker, attrGroup},
-		Help: "Results of calls that a state before the present one had let through.",
-	}
-	BreakerAbandonedProbes = &stat.Instrument{
-		Name: "weir.breaker.abandoned_probes", Unit: "{probe}", Kind: stat.Counter, Attrs: []string{attrBreaker, attrGroup},
-		Help: "Probes that were unheard of for the probe timeout.",
-	}
-	BreakerDroppedChanges = &stat.Instrument{
-		Name: "weir.breaker.dropped_changes", Unit: "{change}", Kind: stat.Counter, Attrs: []string{attrBreaker, attrGroup},
-		Help: "State changes that no callback saw, because too many were waiting or the callback panicked.",
-	}
-	BreakerWindowFailureRatio = &stat.Instrument{
-		Name: "weir.breaker.window.failure_ratio", Unit: "1", Kind: stat.Gauge, Attrs: []string{attrBreaker, attrGroup},
-		Help: "Failures of calls in the window, where there are enough calls to judge.",
-	}
-	BreakerWindowSlowRatio = &stat.Instrument{
-		Name: "weir.breaker.window.slow_ratio", Unit: "1", Kind: stat.Gauge, Attrs: []string{attrBreaker, attrGroup},
-		Help: "Slow calls of calls in the window, where there are enough calls to judge.",
-	}
-	BreakerWindowCalls = &stat.Instrument{
-		Name: "weir.breaker.window.calls", Unit: "{call}", Kind: stat.Gauge, Attrs: []string{attrBreaker, "weir.breaker.outcome", attrGroup},
-		Help: "Calls in the window, by outcome.",
-	}
-	BreakerThresholdFailureRatio = &stat.Instrument{
-		Name: "weir.breaker.threshold.failure_ratio", Unit: "1", Kind: stat.Gauge, Attrs: []string{attrBreaker, attrGroup},
-		Help: "The failure ratio at which the breaker opens.",
-	}
-	BreakerThresholdMinCalls = &stat.Instrument{
-		Name: "weir.breaker.threshold.min_calls", Unit: "{call}", Kind: stat.Gauge, Attrs: []string{attrBreaker, attrGroup},
-		Help: "The calls in the window below which nothing is judged.",
-	}
-	BreakerOpenRemaining = &stat.Instrument{
-		Name: "weir.breaker.open.remaining", Unit: "s", Kind: stat.Gauge, Attrs: []string{attrBreaker, attrGroup},
-		Help: "Time until an open breaker tries again, where it is open.",
-	}
-	BreakerCallDuration = &stat.Instrument{
-		Name: "weir.breaker.call.duration", Unit: "s", Kind: stat.Distribution, Attrs: []string{attrBreaker, attrGroup},
-		Help: "How long calls took.", Bounds: powersOfTwo(-13, 6), // 122 µs to 64 s
-	}
-	BreakerCallActive = &stat.Instrument{
-		Name: "weir.breaker.call.active", Unit: "{call}", Kind: stat.UpDown, Attrs: []string{attrBreaker, attrGroup},
-		Help: "Calls in flight.",
-	}
-	BreakerRefusalRatio = &stat.Instrument{
-		Name: "weir.breaker.refusal_ratio", Unit: "1", Kind: stat.Gauge, Attrs: []string{attrBreaker, attrGroup},
-		Help: "The probability with which a throttle refuses a call.",
-	}
-	BreakerGroupMembers = &stat.Instrument{
-		Name: "weir.breaker.group.members", Unit: "{breaker}", Kind: stat.UpDown, Attrs: []string{attrBreaker},
-		Help: "Members of a group of breakers.",
-	}
-	BreakerGroupEvictions = &stat.Instrument{
-		Name: "weir.breaker.group.evictions", Unit: "{breaker}", Kind: stat.Counter, Attrs: []string{attrBreaker},
-		Help: "Idle members that a group has let go to make room.",
-	}
-	BreakerGroupUnguarded = &stat.Instrument{
-		Name: "weir.breaker.group.unguarded", Unit: "{breaker}", Kind: stat.Counter, Attrs: []string{attrBreaker},
-		Help: "Times that a group was full and gave out the breaker that lets all calls pass.",
-	}
+	BreakerState = upDown("weir.breaker.state", "{breaker}",
+		"1 for the current state of the breaker, 0 for the other states.", breakerName, breakerState, groupKey)
+	BreakerTransitions = counter("weir.breaker.transitions", "{transition}",
+		"State transitions, by the state entered.", breakerName, breakerState, groupKey)
+	BreakerStateTime = counter("weir.breaker.state.time", "s",
+		"Time spent in each state.", breakerName, breakerState, groupKey)
+	BreakerCalls = counter("weir.breaker.calls", "{call}",
+		"Calls, by outcome.", breakerName, breakerOutcome, groupKey)
+	BreakerSlowCalls = counter("weir.breaker.slow_calls", "{call}",
+		"Calls that took longer than the breaker's limit for slow calls.", breakerName, groupKey)
+	BreakerLateResults = counter("weir.breaker.late_results", "{result}",
+		"Results of calls that were allowed in an earlier state, which do not count.", breakerName, groupKey)
+	BreakerAbandonedProbes = counter("weir.breaker.abandoned_probes", "{probe}",
+		"Probes that reported no result within the probe timeout.", breakerName, groupKey)
+	BreakerDroppedChanges = counter("weir.breaker.dropped_changes", "{change}",
+		"State changes that no callback received, because its queue was full or it panicked.", breakerName, groupKey)
+	BreakerWindowFailureRatio = gauge("weir.breaker.window.failure_ratio", "1",
+		"Failed share of the calls in the window. Absent below the minimum of calls.", breakerName, groupKey)
+	BreakerWindowSlowRatio = gauge("weir.breaker.window.slow_ratio", "1",
+		"Slow share of the calls in the window. Absent below the minimum of calls.", breakerName, groupKey)
+	BreakerWindowCalls = gauge("weir.breaker.window.calls", "{call}",
+		"Calls in the window, by outcome.", breakerName, breakerOutcome, groupKey)
+	BreakerThresholdFailureRatio = gauge("weir.breaker.threshold.failure_ratio", "1",
+		"Failure ratio at which the breaker opens.", breakerName, groupKey)
+	BreakerThresholdMinCalls = gauge("weir.breaker.threshold.min_calls", "{call}",
+		"Minimum of calls in the window for the breaker to open by a ratio.", breakerName, groupKey)
+	BreakerOpenRemaining = gauge("weir.breaker.open.remaining", "s",
+		"Time until an open breaker allows a probe. Absent in other states.", breakerName, groupKey)
+	BreakerCallDuration = durations("weir.breaker.call.duration", // 122 µs to 64 s
+		"Duration of calls.", -13, 6, breakerName, groupKey)
+	BreakerCallActive = upDown("weir.breaker.call.active", "{call}",
+		"Calls in flight.", breakerName, groupKey)
+	BreakerRefusalRatio = gauge("weir.breaker.refusal_ratio", "1",
+		"Probability with which a throttle refuses a call.", breakerName, groupKey)
+	BreakerGroupMembers = upDown("weir.breaker.group.members", "{breaker}",
+		"Members of a group of breakers.", breakerName)
+	BreakerGroupEvictions = counter("weir.breaker.group.evictions", "{breaker}",
+		"Idle members that a group evicted to make room.", breakerName)
+	BreakerGroupUnguarded = counter("weir.breaker.group.unguarded", "{breaker}",
+		"Requests for a member that a full group answered with a breaker that allows every call.", breakerName)
 )
-
-// breakers lists them in the order of docs/metrics.md.
-var breakers = []*stat.Instrument{
-	BreakerState, BreakerTransitions, BreakerStateTime, BreakerCalls, BreakerSlowCalls, BreakerLateResults,
-	BreakerAbandonedProbes, BreakerDroppedChanges, BreakerWindowFailureRatio, BreakerWindowSlowRatio,
-	BreakerWindowCalls, BreakerThresholdFailureRatio, BreakerThresholdMinCalls, BreakerOpenRemaining, BreakerCallDuration,
-	BreakerCallActive, BreakerRefusalRatio, BreakerGroupMembers, BreakerGroupEvictions, BreakerGroupUnguarded,
-}

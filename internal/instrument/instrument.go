@@ -1,9 +1,9 @@
-// Package instrument defines the instruments of the library: what each of its metrics is called,
-// how it grows, its unit and its attributes. docs/metrics.md lists them.
+// Package instrument defines the instruments of the library: the name, kind, unit and attributes of
+// each metric. docs/metrics.md lists them.
 //
-// They stand together, and not each beside what it measures, because several packages show the
-// same metric, such as a limiter and a gate, and because an exporter describes all of them before
-// the first source exists.
+// They are all defined here, not next to the code that they measure, for two reasons. Several packages
+// show the same metric, such as a limiter and a gate. And an exporter describes all of them before the
+// first source exists.
 package instrument
 
 import (
@@ -13,15 +13,36 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// All returns the instruments in a fixed order. The caller owns the list, but not the instruments.
-func All() []*stat.Instrument {
-	return slices.Concat(breakers, limiters, windows, alerts, notifiers, exporters)
+// All returns all instruments in a fixed order. The caller owns the slice but not the instruments.
+func All() []*stat.Instrument { return slices.Clone(all) }
+
+// all holds every instrument in the order of its definition.
+var all []*stat.Instrument
+
+func counter(name, unit, help string, attrs ...string) *stat.Instrument {
+	return define(stat.Counter, name, unit, help, attrs)
 }
 
-// powersOfTwo lists the powers of two with these exponents and those between.
-func powersOfTwo(first, last int) (list []float64) {
+func upDown(name, unit, help string, attrs ...string) *stat.Instrument {
+	return define(stat.UpDown, name, unit, help, attrs)
+}
+
+func gauge(name, unit, help string, attrs ...string) *stat.Instrument {
+	return define(stat.Gauge, name, unit, help, attrs)
+}
+
+// durations defines a distribution of seconds whose bounds are the powers of two from 2^first to
+// 2^last.
+func durations(name, help string, first, last int, attrs ...string) *stat.Instrument {
+	i := define(stat.Distribution, name, "s", help, attrs)
 	for exp := first; exp <= last; exp++ {
-		list = append(list, math.Ldexp(1, exp))
+		i.Bounds = append(i.Bounds, math.Ldexp(1, exp))
 	}
-	return list
+	return i
+}
+
+func define(kind stat.Kind, name, unit, help string, attrs []string) *stat.Instrument {
+	i := &stat.Instrument{Name: name, Unit: unit, Help: help, Kind: kind, Attrs: attrs}
+	all = append(all, i)
+	return i
 }

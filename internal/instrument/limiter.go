@@ -1,59 +1,32 @@
 package instrument
 
-import "github.com/weir-go/weir/stat"
-
-const attrLimiter = "weir.limiter.name"
+const (
+	limiterName    = "weir.limiter.name"
+	limiterOutcome = "weir.limiter.outcome"
+)
 
 // Instruments of limiters.
 var (
-	LimiterRequests = &stat.Instrument{
-		Name: "weir.limiter.requests", Unit: "{request}", Kind: stat.Counter, Attrs: []string{attrLimiter, "weir.limiter.outcome"},
-		Help: "Requests for permits, by outcome.",
-	}
-	LimiterPermits = &stat.Instrument{
-		Name: "weir.limiter.permits", Unit: "{permit}", Kind: stat.Counter, Attrs: []string{attrLimiter, "weir.limiter.outcome"},
-		Help: "Permits asked for, by outcome of the request.",
-	}
-	LimiterNear = &stat.Instrument{
-		Name: "weir.limiter.near_limit", Unit: "{permit}", Kind: stat.Counter, Attrs: []string{attrLimiter},
-		Help: "Permits taken when most of the limit was used already.",
-	}
-	LimiterWaiting = &stat.Instrument{
-		Name: "weir.limiter.waiting", Unit: "{request}", Kind: stat.UpDown, Attrs: []string{attrLimiter},
-		Help: "Requests that wait for permits.",
-	}
-	LimiterAvailable = &stat.Instrument{
-		Name: "weir.limiter.available", Unit: "{permit}", Kind: stat.Gauge, Attrs: []string{attrLimiter},
-		Help: "Permits that could be taken now.",
-	}
-	LimiterLimit = &stat.Instrument{
-		Name: "weir.limiter.limit", Unit: "{permit}", Kind: stat.Gauge, Attrs: []string{attrLimiter},
-		Help: "The most permits that can be taken at once.",
-	}
-	LimiterPeriod = &stat.Instrument{
-		Name: "weir.limiter.period", Unit: "s", Kind: stat.Gauge, Attrs: []string{attrLimiter},
-		Help: "The time in which the limit comes anew.",
-	}
-	LimiterKeys = &stat.Instrument{
-		Name: "weir.limiter.keys", Unit: "{key}", Kind: stat.UpDown, Attrs: []string{attrLimiter},
-		Help: "Keys that a group of limiters remembers.",
-	}
-	LimiterEvictions = &stat.Instrument{
-		Name: "weir.limiter.evictions", Unit: "{key}", Kind: stat.Counter, Attrs: []string{attrLimiter},
-		Help: "Idle keys that a group of limiters has forgotten.",
-	}
-	LimiterBackendErrors = &stat.Instrument{
-		Name: "weir.limiter.backend.errors", Unit: "{error}", Kind: stat.Counter, Attrs: []string{attrLimiter, "error.type"},
-		Help: "Decisions for which the limiter's store gave no answer, by the kind of error.",
-	}
-	LimiterWaitDuration = &stat.Instrument{
-		Name: "weir.limiter.wait.duration", Unit: "s", Kind: stat.Distribution, Attrs: []string{attrLimiter},
-		Help: "How long requests waited that were admitted after a wait.", Bounds: powersOfTwo(-13, 6), // 122 µs to 64 s
-	}
+	LimiterRequests = counter("weir.limiter.requests", "{request}",
+		"Requests for permits, by outcome.", limiterName, limiterOutcome)
+	LimiterPermits = counter("weir.limiter.permits", "{permit}",
+		"Permits asked for, by outcome of the request.", limiterName, limiterOutcome)
+	LimiterNear = counter("weir.limiter.near_limit", "{permit}",
+		"Permits taken while most of the limit was in use.", limiterName)
+	LimiterWaiting = upDown("weir.limiter.waiting", "{request}",
+		"Requests that are waiting for permits.", limiterName)
+	LimiterAvailable = gauge("weir.limiter.available", "{permit}",
+		"Permits that can be taken now.", limiterName)
+	LimiterLimit = gauge("weir.limiter.limit", "{permit}",
+		"Maximum of permits that can be taken at once.", limiterName)
+	LimiterPeriod = gauge("weir.limiter.period", "s",
+		"Time in which a used-up limit becomes available again.", limiterName)
+	LimiterKeys = upDown("weir.limiter.keys", "{key}",
+		"Keys that a group of limiters remembers.", limiterName)
+	LimiterEvictions = counter("weir.limiter.evictions", "{key}",
+		"Idle keys that a group of limiters evicted.", limiterName)
+	LimiterBackendErrors = counter("weir.limiter.backend.errors", "{error}",
+		"Decisions without an answer from the limiter's store, by kind of error.", limiterName, "error.type")
+	LimiterWaitDuration = durations("weir.limiter.wait.duration", // 122 µs to 64 s
+		"Time that requests waited before they were allowed.", -13, 6, limiterName)
 )
-
-// limiters lists them in the order of docs/metrics.md.
-var limiters = []*stat.Instrument{
-	LimiterRequests, LimiterPermits, LimiterNear, LimiterWaiting, LimiterAvailable, LimiterLimit,
-	LimiterPeriod, LimiterKeys, LimiterEvictions, LimiterBackendErrors, LimiterWaitDuration,
-}
