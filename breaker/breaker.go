@@ -94,7 +94,7 @@ func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) error
 		return err
 	}
 	p := b.phase.Load()
-	if p.state == Open && b.clock.AsMade() && time.Since(b.clock.Epoch) < p.until { // allow would say the same, but what refuses most should do it soonest
+	if p.state == Open && b.clock.StartsAtEpoch() && time.Since(b.clock.Epoch) < p.until { // allow would say the same, but what refuses most should do it soonest
 		refusal := p.err // before the add, which holds up loads
 		b.refused.Add(1)
 		return refusal
@@ -114,7 +114,7 @@ func Do[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, err
 		return v, err
 	}
 	p := b.phase.Load()
-	if p.state == Open && b.clock.AsMade() && time.Since(b.clock.Epoch) < p.until {
+	if p.state == Open && b.clock.StartsAtEpoch() && time.Since(b.clock.Epoch) < p.until {
 		refusal := p.err
 		b.refused.Add(1)
 		return v, refusal

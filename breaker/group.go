@@ -198,7 +198,7 @@ func (g *Group[K]) admitKey(key K, t time.Time) *Breaker {
 			return b
 		}
 	}
-	if t.Sub(g.epoch) < -clock.Reach { // stale for any clock, such as the zero time: no breaker begins there
+	if t.Sub(g.epoch) < -clock.MaxOffset { // stale for any clock, such as the zero time: no breaker begins there
 		t = g.epoch
 	}
 	s := g.shard(key)

@@ -9,7 +9,7 @@ import (
 // settle records a result, and reports whether it counted.
 func (b *Breaker) settle(m *Permit, o Outcome, at time.Duration) bool {
 	if at == unread {
-		if b.clock.AsMade() { // now does so too, for the price of one more call
+		if b.clock.StartsAtEpoch() { // now does so too, for the price of one more call
 			at = time.Since(b.clock.Epoch)
 		} else {
 			at = b.now()

@@ -49,7 +49,7 @@ func newSeries(name string, began time.Time) *series {
 // takes no lock.
 func (t *Throttle) Observe(yield func(*stat.Series, float64) bool) {
 	t.series.Do(func() { t.shown = newSeries(t.name, t.clock.Epoch) })
-	s, at := t.shown, t.clock.SeenNow()
+	s, at := t.shown, t.clock.PeekNow()
 	counts := t.counts(at)
 	total, now := figures(window.Counts(t.Totals())), figures(counts)
 	for i := range outcomes {

@@ -92,7 +92,7 @@ func (t *Throttle) Run(ctx context.Context, fn func(context.Context) error) erro
 func (t *Throttle) Allow() (Permit, error) { return t.allow(t.clock.Now()) }
 
 // RefusalRate returns the probability, in 0..1, with which a call is refused now.
-func (t *Throttle) RefusalRate() float64 { return t.rate(t.clock.SeenNow()) }
+func (t *Throttle) RefusalRate() float64 { return t.rate(t.clock.PeekNow()) }
 
 // Totals returns the calls of the throttle's whole life.
 func (t *Throttle) Totals() window.Totals { return window.Totals(t.tally.Totals()) }

@@ -151,20 +151,20 @@ func (c *Calls) offset(t time.Time) time.Duration {
 }
 
 // Counts returns the calls of the last span.
-func (c *Calls) Counts() Counts { return c.counts(c.clock.SeenNow()) }
+func (c *Calls) Counts() Counts { return c.counts(c.clock.PeekNow()) }
 
 // CountsAt is Counts as seen at the time t.
-func (c *Calls) CountsAt(t time.Time) Counts { return c.counts(c.clock.Seen(t)) }
+func (c *Calls) CountsAt(t time.Time) Counts { return c.counts(c.clock.Peek(t)) }
 
 // Totals returns the calls of the whole lifetime.
 func (c *Calls) Totals() Totals { return Totals(c.tally.Totals()) }
 
 // Latency returns how long the calls of the last span took, if CallsConfig.Latency
 // is set. Its window moves by a twelfth of the span, or by buckets if they are fewer.
-func (c *Calls) Latency() Latency { return Latency(c.tally.Latency(c.clock.SeenNow())) }
+func (c *Calls) Latency() Latency { return Latency(c.tally.Latency(c.clock.PeekNow())) }
 
 // LatencyAt is Latency as seen at the time t.
-func (c *Calls) LatencyAt(t time.Time) Latency { return Latency(c.tally.Latency(c.clock.Seen(t))) }
+func (c *Calls) LatencyAt(t time.Time) Latency { return Latency(c.tally.Latency(c.clock.Peek(t))) }
 
 // LifetimeLatency returns how long all calls took, if CallsConfig.Latency is set.
 func (c *Calls) LifetimeLatency() Latency { return Latency(c.tally.LifetimeLatency()) }

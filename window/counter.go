@@ -48,10 +48,10 @@ func (c *Counter) Add(n int64) { c.add(c.clock.Now(), n) }
 func (c *Counter) AddAt(t time.Time, n int64) { c.add(c.clock.At(t), n) }
 
 // Sum returns what was added in the last Config.Span, by the rule of Config.Edge.
-func (c *Counter) Sum() int64 { return c.sum(c.clock.SeenNow()) }
+func (c *Counter) Sum() int64 { return c.sum(c.clock.PeekNow()) }
 
 // SumAt is Sum as seen at the time t.
-func (c *Counter) SumAt(t time.Time) int64 { return c.sum(c.clock.Seen(t)) }
+func (c *Counter) SumAt(t time.Time) int64 { return c.sum(c.clock.Peek(t)) }
 
 // Rate returns the sum a second over Config.Span.
 func (c *Counter) Rate() float64 { return float64(c.Sum()) / c.shape.Span.Seconds() }
@@ -63,11 +63,11 @@ func (c *Counter) RateAt(t time.Time) float64 { return float64(c.SumAt(t)) / c.s
 // which it begins: for drawing. A bucket that is added to meanwhile shows the one or
 // the other sum; when the window is rolled on meanwhile, buckets that have left it
 // show 0.
-func (c *Counter) Buckets() iter.Seq2[time.Time, int64] { return c.buckets(c.clock.SeenNow()) }
+func (c *Counter) Buckets() iter.Seq2[time.Time, int64] { return c.buckets(c.clock.PeekNow()) }
 
 // BucketsAt is Buckets as seen at the time t.
 func (c *Counter) BucketsAt(t time.Time) iter.Seq2[time.Time, int64] {
-	return c.buckets(c.clock.Seen(t))
+	return c.buckets(c.clock.Peek(t))
 }
 
 // Total returns what was added in the counter's whole life. It wraps around.
@@ -105,7 +105,7 @@ func (c *Counter) buckets(at time.Duration) iter.Seq2[time.Time, int64] {
 	return func(yield func(time.Time, int64) bool) {
 		last := max(c.ring.Bucket(int64(at)), c.ring.Newest())
 		for b := last - int64(c.shape.Buckets) + 1; b <= last; b++ {
-			if !yield(c.clock.Date(time.Duration(c.ring.Start(b))), c.bucket(b)) {
+			if !yield(c.clock.TimeOf(time.Duration(c.ring.Start(b))), c.bucket(b)) {
 				return
 			}
 		}

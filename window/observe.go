@@ -57,7 +57,7 @@ func (c *Calls) Observe(yield func(*stat.Series, float64) bool) {
 	if s == nil {
 		return
 	}
-	at := c.clock.SeenNow()
+	at := c.clock.PeekNow()
 	now, total := c.counts(at), c.Totals()
 	for i, v := range [4]int64{total.Successes, total.Failures, total.Ignored, total.Refused} {
 		if !yield(s.events[i], float64(v)) {

@@ -58,17 +58,17 @@ func (v *View) Sample(total Totals) { v.sample(v.clock.Now(), total) }
 func (v *View) SampleAt(t time.Time, total Totals) { v.sample(v.clock.At(t), total) }
 
 // Counts returns the calls of the last span, as far as they were sampled.
-func (v *View) Counts() Counts { return v.counts(v.clock.SeenNow()) }
+func (v *View) Counts() Counts { return v.counts(v.clock.PeekNow()) }
 
 // CountsAt is Counts as seen at the time t.
-func (v *View) CountsAt(t time.Time) Counts { return v.counts(v.clock.Seen(t)) }
+func (v *View) CountsAt(t time.Time) Counts { return v.counts(v.clock.Peek(t)) }
 
 // Coverage returns the share of the span that lies after the first sample, in
 // 0..1: below 1 the view does not reach back as far as its span.
-func (v *View) Coverage() float64 { return v.coverage(v.clock.SeenNow()) }
+func (v *View) Coverage() float64 { return v.coverage(v.clock.PeekNow()) }
 
 // CoverageAt is Coverage as seen at the time t.
-func (v *View) CoverageAt(t time.Time) float64 { return v.coverage(v.clock.Seen(t)) }
+func (v *View) CoverageAt(t time.Time) float64 { return v.coverage(v.clock.Peek(t)) }
 
 func (v *View) sample(at time.Duration, total Totals) {
 	v.mu.Lock()

@@ -1,4 +1,4 @@
-// Package keytext bounds the bytes that a key of a group takes, whatever its type, and renders it as
+// Package keytext bounds the memory that a key of a group takes, whatever its type, and renders it as
 // text.
 package keytext
 
@@ -10,58 +10,59 @@ import (
 	"strings"
 )
 
-// The bounds of keys.
+// The bounds of keys, in bytes.
 const (
-	MaxKey  = 256  // bytes of a string key, and of any key's text
-	MaxText = 1024 // bytes of text in a key of another kind: there is no shorter form of such a key
+	MaxKey  = 256  // of a string key, and of any key's label
+	MaxText = 1024 // of the text in a key of another type, which cannot be shortened
 )
 
-// Size returns how many bytes of text a key refers to, which do not show in the size of
-// its type; never more than MaxKey+1 for a string, which can be shortened.
+// Size returns how many bytes of text a key refers to, which are not part of its own size. For a
+// string, which can be shortened, it is at most MaxKey+1.
 func Size[K comparable](key K) int {
-	switch k := any(key).(type) { // the usual kinds, which need no allocation
+	switch k := any(key).(type) { // the usual types, without an allocation
 	case string:
 		return min(len(k), MaxKey+1)
 	case int, int64, int32, uint64, uint32, uint, bool:
 		return 0
 	}
-	return sizeOfValue(key)
+	return sizeByReflection(key)
 }
 
-// sizeOfValue is Size for all kinds. It stands alone since its argument escapes.
+// sizeByReflection is Size for all types. It is not inlined, because its argument escapes.
 //
 //go:noinline
-func sizeOfValue[K comparable](key K) int {
+func sizeByReflection[K comparable](key K) int {
 	v := reflect.ValueOf(&key).Elem()
 	if v.Kind() == reflect.String {
 		return min(v.Len(), MaxKey+1)
 	}
-	return deepText(v)
+	return textIn(v)
 }
 
-func deepText(v reflect.Value) (n int) {
-	switch v.Kind() { //nolint:exhaustive // the others refer to no text
+// textIn returns the bytes of text that a value, its fields and its elements refer to.
+func textIn(v reflect.Value) (n int) {
+	switch v.Kind() { //nolint:exhaustive // the other kinds refer to no text
 	case reflect.String:
 		n = v.Len()
 	case reflect.Interface:
 		if !v.IsNil() {
-			n = int(v.Elem().Type().Size()) + deepText(v.Elem())
+			n = int(v.Elem().Type().Size()) + textIn(v.Elem())
 		}
 	case reflect.Struct:
 		for _, field := range v.Fields() {
-			n += deepText(field)
+			n += textIn(field)
 		}
 	case reflect.Array:
 		if k := v.Type().Elem().Kind(); k >= reflect.Array { // numbers refer to nothing
 			for i := range v.Len() {
-				n += deepText(v.Index(i))
+				n += textIn(v.Index(i))
 			}
 		}
 	}
 	return n
 }
 
-// Bounded returns the key, or its shorter form if it is a string that is longer than MaxKey.
+// Bounded returns the key, or its short form if it is a string of more than MaxKey bytes.
 func Bounded[K comparable](key K) K {
 	if Size(key) > MaxKey {
 		key = Own(key)
@@ -69,9 +70,9 @@ func Bounded[K comparable](key K) K {
 	return key
 }
 
-// Own returns the key as a group keeps it. A string becomes a copy, since it may be
-// part of a larger text that would stay in memory with it; of one that is longer than
-// MaxKey the digest stands for the end.
+// Own returns the key as a group keeps it. A string is copied, because it may be part of a larger one
+// that would stay in memory with it. A string of more than MaxKey bytes is cut to MaxKey and ends
+// with a hash of the whole.
 //
 //go:noinline
 func Own[K comparable](key K) K {
@@ -85,12 +86,12 @@ func ownText(s string) string {
 	if len(s) <= MaxKey {
 		return strings.Clone(s)
 	}
-	digest := sha256.Sum256([]byte(s))
-	end := "#" + hex.EncodeToString(digest[:])
+	hash := sha256.Sum256([]byte(s))
+	end := "#" + hex.EncodeToString(hash[:])
 	return s[:MaxKey-len(end)] + end
 }
 
-// Label returns the key as text, of which the first MaxKey bytes count.
+// Label returns the key as valid UTF-8, cut to MaxKey bytes.
 func Label[K comparable](key K) string {
 	s := strings.ToValidUTF8(fmt.Sprint(key), "\uFFFD")
 	if len(s) > MaxKey {
