@@ -96,12 +96,12 @@ func fleetComparisons(w io.Writer, s settings) (outcomes []compare.Outcome, err 
 }
 
 // sizes measures the memory of the selected objects, and writes each result.
-func sizes(w io.Writer, s settings, things []memory.Thing) (all []memory.Size, err error) {
-	for _, thing := range things {
-		if !s.only.MatchString(thing.Name) {
+func sizes(w io.Writer, s settings, objects []memory.Object) (all []memory.Size, err error) {
+	for _, object := range objects {
+		if !s.only.MatchString(object.Name) {
 			continue
 		}
-		size := thing.Size()
+		size := object.Size()
 		if _, err := fmt.Fprintln(w, size); err != nil {
 			return all, err
 		}

@@ -60,7 +60,7 @@ func TestResultsWritesEverything(t *testing.T) {
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "RESULTS.md"))
 	require.NoError(t, err)
-	for _, heading := range []string{"## The floor", "## Comparisons with a bound", "## Decisions on a Redis", "## How costs grow", "## Contention", "## Memory"} {
+	for _, heading := range []string{"## The floor", "## Comparisons with a bound", "## Decisions on Redis", "## How costs grow", "## Contention", "## Memory"} {
 		require.Contains(t, string(text), heading)
 	}
 	pictures, err := filepath.Glob(filepath.Join(dir, "results", "*.svg"))

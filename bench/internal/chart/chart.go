@@ -1,4 +1,4 @@
-// Package chart draws lines on logarithmic scales as SVG that can be read on a light and on a dark page.
+// Package chart draws lines on logarithmic scales as SVG, for light and dark pages.
 package chart
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Chart is one picture.
+// Chart is one chart.
 type Chart struct {
 	Title, X, Y string
 	Lines       []Line
@@ -25,14 +25,14 @@ type Line struct {
 // Point is one value. Both coordinates are above 0.
 type Point struct{ X, Y float64 }
 
-// The picture's measures, in pixels. The plot lies within the margins.
+// The size of the chart and its margins, in pixels.
 const (
 	width, height            = 720, 400
 	left, right, top, bottom = 64, 24, 64, 48
 )
 
-// style names no colour that depends on the page: the panel is part of the picture, and changes with the reader's
-// scheme. The colours of lines are those of Okabe and Ito, which people who see no red or green can tell apart.
+// style uses no color of the page: the background is part of the chart, and follows the color scheme of the
+// reader. The line colors are those of Okabe and Ito, which color-blind people can distinguish.
 const style = `<style>
 text { font: 12px system-ui, sans-serif; fill: #333 }
 .panel { fill: #fff } .grid { stroke: #ddd } .title { font-size: 14px; font-weight: 600 }
@@ -46,7 +46,7 @@ text { font: 12px system-ui, sans-serif; fill: #333 }
 </style>
 `
 
-// colours is how many lines can be told apart; what comes after begins anew.
+// colours is the number of line colors. Further lines use them again.
 const colours = 5
 
 // Write draws the chart.
@@ -73,7 +73,7 @@ func (c Chart) Write(w io.Writer) error {
 	return err
 }
 
-// scales fit all points in.
+// scales returns scales that contain all points.
 func (c Chart) scales() (x, y scale) {
 	x, y = empty(left, width-right), empty(height-bottom, top)
 	for _, line := range c.Lines {
@@ -98,7 +98,7 @@ func (l Line) draw(b *strings.Builder, i int, x, y scale) {
 	b.WriteString("</g>\n")
 }
 
-// legend names the lines above the plot, at the right.
+// legend writes the names of the lines above the plot, on the right.
 func (c Chart) legend(b *strings.Builder) {
 	at := float64(width - right)
 	for i, line := range slices.Backward(c.Lines) {
@@ -111,7 +111,7 @@ func text(b *strings.Builder, x, y float64, attributes, words string) {
 	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" %s>%s</text>`+"\n", x, y, attributes, html.EscapeString(words))
 }
 
-// Number is a value as an axis has it: 1, 10, 1 k, 10 M.
+// Number formats a value for an axis: 1, 10, 1 k, 10 M.
 func Number(v float64) string {
 	for _, unit := range []struct {
 		from float64
@@ -124,7 +124,7 @@ func Number(v float64) string {
 	return round(v)
 }
 
-// round keeps three figures.
+// round formats v with three digits.
 func round(v float64) string {
 	if v >= 100 {
 		return fmt.Sprintf("%.0f", v)
@@ -132,5 +132,5 @@ func round(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// log is what a scale is even in.
+// log returns the logarithm in which a scale is linear.
 func log(v float64) float64 { return math.Log10(max(v, 1e-9)) }

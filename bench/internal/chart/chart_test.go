@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/bench/internal/chart"
 )
 
-// element is any element of an SVG, with what is inside.
+// element is an element of an SVG with its children.
 type element struct {
 	XMLName xml.Name
 	Attrs   []xml.Attr `xml:",any,attr"`
@@ -30,7 +30,7 @@ func (e element) attr(name string) string {
 	return ""
 }
 
-// all lists the elements of a name, wherever they stand.
+// all returns the elements with the name, at any depth.
 func (e element) all(name string) (found []element) {
 	for _, inside := range e.Inside {
 		if inside.XMLName.Local == name {
@@ -51,38 +51,38 @@ func draw(t *testing.T, c chart.Chart) (root element, source string) {
 
 func keys() chart.Chart {
 	return chart.Chart{Title: `Keys & "costs"`, X: "keys", Y: "ns", Lines: []chart.Line{
-		{Name: "ours", Points: []chart.Point{{1, 30}, {1000, 40}, {1e7, 90}}},
-		{Name: "<theirs>", Points: []chart.Point{{1, 100}, {1000, 300}}},
+		{Name: "weir", Points: []chart.Point{{1, 30}, {1000, 40}, {1e7, 90}}},
+		{Name: "<peer>", Points: []chart.Point{{1, 100}, {1000, 300}}},
 	}}
 }
 
-func TestChartIsWellFormedAndNamesEverything(t *testing.T) {
+func TestChartIsWellFormedAndHasAllLabels(t *testing.T) {
 	root, source := draw(t, keys())
 	var words []string
 	for _, text := range root.all("text") {
 		words = append(words, text.Text)
 	}
-	require.Subset(t, words, []string{`Keys & "costs"`, "keys", "ns", "● ours", "● <theirs>", "1", "10", "1 k", "10 M", "100"})
+	require.Subset(t, words, []string{`Keys & "costs"`, "keys", "ns", "● weir", "● <peer>", "1", "10", "1 k", "10 M", "100"})
 	require.Len(t, root.all("polyline"), 2)
 	require.Len(t, root.all("circle"), 5)
-	require.Contains(t, source, "prefers-color-scheme: dark", "it can be read on a dark page")
-	require.Contains(t, source, `role="img" aria-label=`, "and be heard of")
+	require.Contains(t, source, "prefers-color-scheme: dark", "the chart has colors for a dark page")
+	require.Contains(t, source, `role="img" aria-label=`, "the chart has a label for screen readers")
 }
 
-func TestValuesLieOnLogarithmicScales(t *testing.T) {
+func TestScalesAreLogarithmic(t *testing.T) {
 	root, _ := draw(t, keys())
 	var dots []string
 	for _, dot := range root.all("circle") {
 		dots = append(dots, dot.attr("cx")+" "+dot.attr("cy"))
 	}
-	// From 1 to 10 M the plot goes from 64 to 696, and from 10 to 1000 from 352 up to 64.
+	// The x axis maps 1 to 64 px and 10 M to 696 px. The y axis maps 10 to 352 px and 1000 to 64 px.
 	require.Equal(t, []string{"64.0 283.3", "334.9 265.3", "696.0 214.6", "64.0 208.0", "334.9 139.3"}, dots)
 }
 
-func TestChartWithNothingIn(t *testing.T) {
+func TestEmptyChart(t *testing.T) {
 	root, _ := draw(t, chart.Chart{Title: "nothing"})
 	require.Empty(t, root.all("circle"))
-	require.Len(t, root.all("line"), 4, "both scales go from 1 to 10")
+	require.Len(t, root.all("line"), 4, "both scales are from 1 to 10")
 	one, _ := draw(t, chart.Chart{Lines: []chart.Line{{Name: "one", Points: []chart.Point{{10, 10}}}}})
 	require.Equal(t, "64.0 352.0", one.all("circle")[0].attr("cx")+" "+one.all("circle")[0].attr("cy"))
 }
@@ -101,4 +101,6 @@ var errFull = errors.New("full")
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
-func TestWriteSaysThatItFailed(t *testing.T) { require.ErrorIs(t, keys().Write(full{}), errFull) }
+func TestWriteReturnsTheErrorOfItsWriter(t *testing.T) {
+	require.ErrorIs(t, keys().Write(full{}), errFull)
+}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// scale puts values between two pixels, evenly in their logarithms.
+// scale maps values to pixels, linearly in their logarithms.
 type scale struct {
 	lo, hi   float64 // powers of ten
 	from, to float64 // pixels
@@ -14,10 +14,10 @@ type scale struct {
 
 func empty(from, to float64) scale { return scale{math.Inf(1), math.Inf(-1), from, to} }
 
-// reach makes the scale long enough for v.
+// reach extends the scale to v.
 func (s *scale) reach(v float64) { s.lo, s.hi = min(s.lo, log(v)), max(s.hi, log(v)) }
 
-// whole makes it begin and end with a power of ten, and one at least long.
+// whole extends the scale to powers of ten at both ends. It covers at least one.
 func (s scale) whole() scale {
 	if s.lo > s.hi {
 		s.lo, s.hi = 0, 1
@@ -31,7 +31,7 @@ func (s scale) at(v float64) float64 {
 	return s.from + (log(v)-s.lo)/(s.hi-s.lo)*(s.to-s.from)
 }
 
-// grid draws a line at each power of ten.
+// grid draws a line for each power of ten.
 func (s scale) grid(b *strings.Builder, ends func(at float64) (x1, y1, x2, y2 float64)) {
 	for e := s.lo; e <= s.hi; e++ {
 		x1, y1, x2, y2 := ends(s.at(math.Pow(10, e)))
@@ -39,7 +39,7 @@ func (s scale) grid(b *strings.Builder, ends func(at float64) (x1, y1, x2, y2 fl
 	}
 }
 
-// labels writes each power of ten.
+// labels writes a label for each power of ten.
 func (s scale) labels(b *strings.Builder, attributes string, place func(at float64) (x, y float64)) {
 	for e := s.lo; e <= s.hi; e++ {
 		x, y := place(s.at(math.Pow(10, e)))

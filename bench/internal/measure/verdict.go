@@ -5,7 +5,7 @@ type Verdict string
 
 // The verdicts.
 const (
-	NoBound   Verdict = ""             // the ratio is for information only
+	NoBound   Verdict = ""             // the row is for information only
 	Reached   Verdict = "reached"      // the median is within the bound
 	Close     Verdict = "within noise" // the median is above the bound by less than the noise
 	Missed    Verdict = "MISSED"       // the median is above the bound by more than the noise

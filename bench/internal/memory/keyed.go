@@ -15,13 +15,13 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Keyed lists the things that have a key each, in one whole.
-func Keyed(keys int) []Thing {
-	return []Thing{
+// Keyed returns the objects that are members of one collection, by key.
+func Keyed(keys int) []Object {
+	return []Object{
 		{"limiter.Group, a live key of 8 bytes", keys, 0, groupOfInts},
-		{"limiter.Group, a live key, string apart", keys, 56, groupOfNames},
-		{"throttled's map, a live key, string apart", keys, 0, throttledMap},
-		{"sync.Map of x/time/rate, a live key, string apart", keys, 0, syncMap},
+		{"limiter.Group, a live key without its string", keys, 56, groupOfNames},
+		{"throttled's map, a live key without its string", keys, 0, throttledMap},
+		{"sync.Map of x/time/rate, a live key without its string", keys, 0, syncMap},
 		{"breaker.Group, a member", 1000, 0, breakerGroup},
 		{"weir.Group, a member with a limit", 1000, 0, gateGroup},
 	}
@@ -37,7 +37,7 @@ func groupOfInts(n int) func() any {
 	}
 }
 
-// named gives each of n names to something that keeps it.
+// named returns a function that adds n names to a new collection.
 func named(n int, open func() (whole any, add func(name string))) func() any {
 	names := make([]string, n)
 	for i := range names {

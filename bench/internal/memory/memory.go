@@ -1,19 +1,20 @@
-// Package memory measures how many bytes things take on the heap.
+// Package memory measures how many bytes objects take on the heap.
 package memory
 
 import "runtime"
 
-// Grown is how many bytes the heap grows by when build has built what it returns: that, and all that hangs on it.
+// Grown returns how many bytes the result of build takes on the heap, with everything that it refers to.
 func Grown(build func() any) float64 {
 	before := heap()
 	built := build()
 	grown := float64(heap()) - float64(before)
 	runtime.KeepAlive(built)
-	runtime.KeepAlive(build) // and what it has built from
+	runtime.KeepAlive(build) // its inputs must not be freed between the two readings
 	return grown
 }
 
-// heap is what is in use. Two collections: the first may leave what finalizers and pools still hold.
+// heap returns the bytes in use. It collects twice, because finalizers and pools can keep objects alive
+// through the first collection.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC()

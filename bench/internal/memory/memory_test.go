@@ -8,7 +8,7 @@ import (
 	"github.com/weir-go/weir/bench/internal/memory"
 )
 
-func TestGrownIsWhatWasBuiltAndNotWhatItWasBuiltFrom(t *testing.T) {
+func TestGrownCountsOnlyTheResult(t *testing.T) {
 	from := make([]byte, 1<<20)
 	grown := memory.Grown(func() any {
 		waste := make([]byte, 4<<20)
@@ -18,14 +18,14 @@ func TestGrownIsWhatWasBuiltAndNotWhatItWasBuiltFrom(t *testing.T) {
 	require.InDelta(t, 1<<20, grown, 1<<17)
 }
 
-func TestEveryThingTakesMemory(t *testing.T) {
-	for _, thing := range memory.All(1000) {
-		thing.N = min(thing.N, 100)
-		require.Positive(t, thing.Size().Bytes, thing.Name)
+func TestEveryObjectTakesMemory(t *testing.T) {
+	for _, object := range memory.All(1000) {
+		object.N = min(object.N, 100)
+		require.Positive(t, object.Size().Bytes, object.Name)
 	}
 }
 
-func TestASizeMissesABoundThatItHas(t *testing.T) {
+func TestMissedNeedsABound(t *testing.T) {
 	fine, large, free := memory.Size{"key", 44.2, 56}, memory.Size{"key", 57, 56}, memory.Size{Name: "breaker", Bytes: 2384}
 	require.Equal(t, []bool{false, true, false}, []bool{fine.Missed(), large.Missed(), free.Missed()})
 	require.Equal(t, "key: 44.2 bytes, bound 56", fine.String())

@@ -6,30 +6,30 @@ import (
 	"github.com/weir-go/weir/bench/internal/measure"
 )
 
-// Case is something that two threads work on at once, each on one of its own.
+// Case is a kind of object that two threads work on at the same time.
 type Case struct {
 	Name    string
-	Machine bool                       // what the machine does by itself, and nothing of ours
-	Make    func(n int) []measure.Loop // n of them, in the order in which they were made
+	Machine bool                       // an operation of the machine, not of weir
+	Make    func(n int) []measure.Loop // returns loops on n objects, in the order in which they were created
 }
 
-// Cost is what a piece of work costs, in nanoseconds of one thread.
+// Cost is the cost of an operation, in nanoseconds of one thread.
 type Cost struct {
 	Alone float64        // one thread
-	Same  measure.Spread // two threads on the same one
-	Next  measure.Spread // two threads on neighbours, over several pairs
-	Apart measure.Spread // two threads on two that lie far from each other, over several pairs
+	Same  measure.Spread // two threads on the same object
+	Next  measure.Spread // two threads on neighbours; the spread is over several pairs
+	Apart measure.Spread // two threads on distant objects; the spread is over several pairs
 }
 
-// Slowdown is what neighbours cost each other beyond what two threads cost each other anyway: 1 where they share no
-// line.
+// Slowdown returns the cost with neighbours divided by the cost with distant objects. It is about 1 if
+// neighbours share no cache line.
 func (c Cost) Slowdown() float64 { return c.Next.Median / c.Apart.Median }
 
-// sharing is the slowdown from which on neighbours are said to share a line. Noise stays within a tenth where two
-// cores are free, and words that do share one cost four times as much.
+// sharing is the lowest slowdown that means a shared cache line. With two free cores the noise is below a
+// tenth, and words that share a line cost four times as much.
 const sharing = 1.3
 
-// Sharing puts the slowdown in words.
+// Sharing returns "share a line" if the slowdown shows a shared cache line, and otherwise "".
 func (c Cost) Sharing() string {
 	if c.Slowdown() < sharing {
 		return ""
@@ -38,12 +38,12 @@ func (c Cost) Sharing() string {
 }
 
 const (
-	pairs = 12 // how many pairs are measured, since where a line ends differs from one to the next
-	turns = 5  // how often each is
-	far   = 64 // how many lie between two that are far from each other
+	pairs = 12 // the number of pairs; each has its cache lines at other places
+	turns = 5  // the number of turns per pair
+	far   = 64 // the distance of distant objects
 )
 
-// Run measures the case, one turn of a pair for about as long as each.
+// Run measures the case. One turn of a pair takes about the given time.
 func (c Case) Run(each time.Duration) (cost Cost, err error) {
 	loops := c.Make(pairs + far + 1)
 	n, err := measure.Serial.CountFor(loops[0], each)
@@ -57,16 +57,16 @@ func (c Case) Run(each time.Duration) (cost Cost, err error) {
 		steps int
 		into  *measure.Spread
 	}{{0, &cost.Same}, {1, &cost.Next}, {far, &cost.Apart}} {
-		loops = c.Make(pairs + far + 1) // anew, since two threads on the same one may have changed it for good
-		if *distance.into, err = together(n, loops, distance.steps); err != nil {
+		loops = c.Make(pairs + far + 1) // new objects, because two threads on one object may have changed it permanently
+		if *distance.into, err = runPairs(n, loops, distance.steps); err != nil {
 			return cost, err
 		}
 	}
 	return cost, nil
 }
 
-// together lets two threads work on two of the loops that lie so many steps from each other, for several pairs.
-func together(n int, loops []measure.Loop, steps int) (measure.Spread, error) {
+// runPairs lets two threads work on two loops with the given distance, for several pairs.
+func runPairs(n int, loops []measure.Loop, steps int) (measure.Spread, error) {
 	var costs []float64
 	for i := range pairs {
 		var pair []float64
@@ -75,9 +75,9 @@ func together(n int, loops []measure.Loop, steps int) (measure.Spread, error) {
 			if err != nil {
 				return measure.Spread{}, err
 			}
-			pair = append(pair, 2*ns) // each thread did half of the work in that time
+			pair = append(pair, 2*ns) // each thread did half of the operations
 		}
-		// Not the quickest: that would be the turn in which the two threads missed each other.
+		// Not the fastest turn: in that one the two threads may not have run at the same time.
 		costs = append(costs, measure.SpreadOf(pair).Median)
 	}
 	return measure.SpreadOf(costs), nil

@@ -10,21 +10,21 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// All lists the cases: first what the machine itself does, then ours.
+// All returns the cases, first those of the machine, then those of weir.
 func All() []Case {
 	return []Case{
 		{"atomic words, 8 bytes apart", true, words(1)},
 		{"atomic words, 64 bytes apart", true, words(8)},
 		{"atomic words, 128 bytes apart", true, words(16)},
-		{"window.Calls, made one after the other", false, many(record)},
-		{"TokenBuckets, made one after the other", false, many(take)},
-		{"breakers, made one after the other", false, many(run)},
+		{"window.Calls, allocated in a row", false, many(record)},
+		{"TokenBuckets, allocated in a row", false, many(take)},
+		{"breakers, allocated in a row", false, many(run)},
 		{"members of a breaker.Group, with Get", false, members},
 		{"keys of a limiter.Group", false, keys},
 	}
 }
 
-// many makes each loop by itself.
+// many returns a function that calls one n times.
 func many(one func() measure.Loop) func(n int) []measure.Loop {
 	return func(n int) (loops []measure.Loop) {
 		for range n {
@@ -34,7 +34,7 @@ func many(one func() measure.Loop) func(n int) []measure.Loop {
 	}
 }
 
-// words are atomics so many words from one to the next.
+// words returns loops on atomic words, one every step words.
 func words(step int) func(n int) []measure.Loop {
 	return func(n int) (loops []measure.Loop) {
 		all := make([]atomic.Int64, n*step)
@@ -89,7 +89,7 @@ func succeed(context.Context) error { return nil }
 func members(n int) (loops []measure.Loop) {
 	g, ctx := breaker.NewGroup[int]("bench", breaker.GroupConfig{}), context.Background()
 	for i := range n {
-		g.Get(i) // in order
+		g.Get(i) // create the members in order
 		loops = append(loops, func(n int) (right int) {
 			for range n {
 				if g.Get(i).Run(ctx, succeed) == nil {

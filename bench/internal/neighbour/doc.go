@@ -1,5 +1,6 @@
-// Package neighbour measures what two threads cost each other that work on things that lie side by side in memory.
+// Package neighbour measures how much two threads slow each other down if they work on objects that are
+// next to each other in memory.
 //
-// A cache line of 64 bytes is in one core at a time when it is written to, and on many processors its pair of 128
-// bytes is fetched with it. So two counters that share nothing but a line slow each other down as if they were one.
+// Only one core at a time can hold a written cache line of 64 bytes, and many processors fetch lines in
+// pairs of 128 bytes. So two unrelated counters on the same line are as slow as one shared counter.
 package neighbour

@@ -19,18 +19,18 @@ func TestEveryCaseRuns(t *testing.T) {
 	}
 }
 
-func TestSlowdownIsNeighboursByThoseApart(t *testing.T) {
+func TestSlowdownIsNextDividedByApart(t *testing.T) {
 	cost := neighbour.Cost{Next: measure.Spread{Median: 30}, Apart: measure.Spread{Median: 10}}
 	require.Equal(t, 3.0, cost.Slowdown())
 	require.Equal(t, "share a line", cost.Sharing())
 	require.Empty(t, neighbour.Cost{Next: measure.Spread{Median: 11}, Apart: measure.Spread{Median: 10}}.Sharing())
 }
 
-func TestACaseThatDoesNotDoItsWorkHasNoCost(t *testing.T) {
+func TestACaseWithUnexpectedResultsIsAnError(t *testing.T) {
 	lazy := neighbour.Case{Name: "lazy", Make: func(n int) []measure.Loop {
 		loops := make([]measure.Loop, n)
 		for i := range loops {
-			loops[i] = func(n int) int { return n - i } // all but the first
+			loops[i] = func(n int) int { return n - i } // one operation less than n, except for the first loop
 		}
 		return loops
 	}}

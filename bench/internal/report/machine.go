@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Machine is where and when the figures were measured.
+// Machine describes where and when the figures were measured.
 type Machine struct {
 	CPU   string
 	Cores int
@@ -17,7 +17,7 @@ type Machine struct {
 	Date  time.Time
 }
 
-// ThisMachine describes the machine that it runs on.
+// ThisMachine describes the current machine.
 func ThisMachine() Machine {
 	return Machine{CPU: processor(), Cores: runtime.NumCPU(), Go: runtime.Version(), Date: time.Now().UTC()}
 }
@@ -26,7 +26,7 @@ func (m Machine) String() string {
 	return fmt.Sprintf("%s, %d cores, %s/%s, %s, on %s", m.CPU, m.Cores, runtime.GOOS, runtime.GOARCH, m.Go, m.Date.Format("2 January 2006, 15:04 UTC"))
 }
 
-// processor is the name that Linux has for it.
+// processor returns the name of the processor on Linux.
 func processor() string {
 	about, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.Lines(string(about)) {
@@ -37,7 +37,7 @@ func processor() string {
 	return "unknown processor"
 }
 
-// Peers lists the libraries that are compared, with the versions that the program was built with.
+// Peers returns the compared libraries with their versions.
 func Peers() (versions []string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -51,7 +51,7 @@ func Peers() (versions []string) {
 	return versions
 }
 
-// isPeer says whether ours is compared with the module.
+// isPeer reports whether weir is compared with the module.
 func isPeer(path string) bool {
 	switch path {
 	case "github.com/sony/gobreaker/v2", "github.com/failsafe-go/failsafe-go", "github.com/zeromicro/go-zero", "github.com/go-kratos/aegis",

@@ -2,8 +2,8 @@ package report
 
 import "strings"
 
-// table is a Markdown table. The first column is set to the left, and so are the others where they are words; figures
-// are set to the right.
+// table is a Markdown table. The first column is aligned to the left. Other columns are aligned to the left
+// if they hold words, and to the right if they hold figures.
 type table struct {
 	words bool
 	head  []string

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-go/weir/bench/internal/scale"
 )
 
-// turns are ten turns in which ours cost a, and theirs b.
+// turns returns ten turns in which weir costs a and the peer costs b.
 func turns(a, b float64) (c measure.Comparison) {
 	for range 10 {
 		c.Weir, c.Peer, c.Ratio = append(c.Weir, a), append(c.Peer, b), append(c.Ratio, a/b)
@@ -25,10 +25,10 @@ func turns(a, b float64) (c measure.Comparison) {
 	return c
 }
 
-// outcome is a row that was measured in all modes, with the same result.
+// outcome returns a row with the same result in all modes.
 func outcome(name string, bound, a, b float64) compare.Outcome {
 	o := compare.Outcome{Row: rows.Row{
-		Name: name, Serial: bound, Threads: bound, Why: "they do less",
+		Name: name, Serial: bound, Threads: bound, Why: "the peer does less",
 		Weir: rows.Side{Name: "Weir.Do", Does: "all"}, Peer: rows.Side{Name: "Peer.Do", Does: "some"},
 	}, Modes: measure.Modes(), Allocs: compare.Allocs{Peer: 14}}
 	for range o.Modes {
@@ -51,7 +51,7 @@ func results() report.Results {
 			Modes: rows.FleetModes(), In: []measure.Comparison{turns(40_000, 20_000), turns(8_000, 20_000), turns(12_000, 20_000)},
 		}},
 		Scaling: []report.Scaling{{
-			Experiment: scale.Experiment{Title: "Things", File: "things", X: "things", Y: "ns", Sizes: []int{1, 10, 100}, Why: "It just is."},
+			Experiment: scale.Experiment{Title: "Objects", File: "objects", X: "objects", Y: "ns", Sizes: []int{1, 10, 100}, Why: "It just is."},
 			Curves: []scale.Curve{
 				{Line: scale.Line{Name: "flat", Says: fit.Constant}, Points: []fit.Point{{Size: 1, Cost: 5}, {Size: 10, Cost: 5}}},
 				{Line: scale.Line{Name: "steep", Says: fit.Constant}, Points: []fit.Point{{Size: 1, Cost: 5}, {Size: 10, Cost: 50}, {Size: 100, Cost: 500}}},
@@ -65,32 +65,32 @@ func results() report.Results {
 	}
 }
 
-func TestResultsHoldEveryFigure(t *testing.T) {
+func TestResultsHaveEveryFigure(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, results().Write(&b))
 	for _, line := range []string{
-		"Measured on Abacus 9, 2 cores, ",
+		"These figures were measured on Abacus 9, 2 cores, ",
 		"on 2 January 2026, 03:04 UTC",
 		"example.org/peer v1.2.3.",
 		"| `clock`: one reading | 22.2 | 11.1 | 11.3 |",
 		"| floor | serial ns | 2 threads ns | 8 goroutines ns |\n| --- | --: | --: | --: |",
-		"| comparison | ours | theirs | to know |\n| --- | --- | --- | --- |",
+		"| comparison | weir | peer | note |\n| --- | --- | --- | --- |",
 		"| kept | 40 / 100 | 0.4 ±0% | 0.50 | 40 / 100 | 0.4 ±0% (0.40) | 0.50 | 0.4 ±0% | 0 / 14 |",
 		"| lost | 60 / 100 | 0.6 ±0% | 0.50, MISSED | 60 / 100 | 0.6 ±0% (0.60) | 0.50, MISSED | 0.6 ±0% | 0 / 14 |",
 		"| slow | 60 / 30 | 2 ±0% |  | 60 / 30 | 2 ±0% (2.00) |  | 2 ±0% | 0 / 14 |",
-		"- slow: they do less.",
-		"| comparison | 1 at once: ours / theirs a second | ratio | bound | 8 at once: ours / theirs a second | ratio | bound |",
+		"- slow: the peer does less.",
+		"| comparison | 1 caller: weir / peer, per second | ratio | bound | 8 callers: weir / peer, per second | ratio | bound |",
 		"| asked | 25000 / 50000 | 2 ±0% |  | 125000 / 50000 | 0.4 ±0% | 0.50 | 83300 / 50000 | 0.6 ±0% | 0.50, MISSED |",
 		"- asked: a round trip.",
 		"| asked | `Weir.Ask`: at once | `Peer.Ask`: one by one | a round trip |",
-		"| kept | `Weir.Do`: all | `Peer.Do`: some | they do less |",
-		"![Things](results/things.svg)",
+		"| kept | `Weir.Do`: all | `Peer.Do`: some | the peer does less |",
+		"![Objects](results/objects.svg)",
 		"| flat | 5 | 5 |  | O(1) | 0.00 | agrees |",
 		"| steep | 5 | 50 | 500 | O(1) | 1.00 | DOES NOT AGREE |",
 		"It just is.",
 		"| words | 5 | 0 | 30 | 5 | 6.00 | share a line |",
 		"| breakers | 30 | 0 | 31 | 30 | 1.03 |  |",
-		"Nothing of ours does, by this measurement.",
+		"By this measurement no objects of weir do.",
 		"| key | 44.2 | 56 |",
 		"| breaker | 2384 |  |",
 	} {
@@ -98,19 +98,19 @@ func TestResultsHoldEveryFigure(t *testing.T) {
 	}
 }
 
-func TestWhatIsLostOrSharedIsSaid(t *testing.T) {
+func TestResultsNameSlowAndSharedObjects(t *testing.T) {
 	r := results()
-	require.Equal(t, []string{"Things, steep: slope 1.00, stated O(1)"}, r.Disagree())
+	require.Equal(t, []string{"Objects, steep: slope 1.00, stated O(1)"}, r.Disagree())
 	require.Len(t, r.Slower(), 2)
 	r.Outcomes[2].Floor, r.Fleet[0].Floor = true, true
-	require.Empty(t, r.Slower(), "nothing is faster than the floor")
+	require.Empty(t, r.Slower(), "the floor is not a slower peer")
 	r.Neighbours[1].Next.Median = 60
-	require.Equal(t, "Of ours do: breakers.", r.Aside())
+	require.Equal(t, "These objects of weir do: breakers.", r.SharedLines())
 	r.Canary = 0.9
-	require.Contains(t, r.Aside(), "the canary was 0.90", "two threads on one core share nothing at a time")
+	require.Contains(t, r.SharedLines(), "the canary was 0.90", "two threads on one core cannot show shared lines")
 }
 
-func TestTextHasALineForEachMode(t *testing.T) {
+func TestTextHasOneLinePerMode(t *testing.T) {
 	o := outcome("lost", 0.5, 60, 100)
 	o.In[1].Canary = []float64{0.9, 0.9, 0.9}
 	var b strings.Builder
@@ -120,7 +120,7 @@ func TestTextHasALineForEachMode(t *testing.T) {
 	require.NoError(t, report.Header(&b))
 	require.NoError(t, report.Lines(&b, o))
 	lines := strings.Split(b.String(), "\n")
-	require.Regexp(t, `^comparison +ours ns +theirs ns +ratio +bound`, lines[0])
+	require.Regexp(t, `^comparison +weir ns +peer ns +ratio +bound`, lines[0])
 	require.Regexp(t, `^lost +serial +60 +100 +0.6 ±0% +0.50 +MISSED, 0/14 allocs$`, lines[1])
 	require.Regexp(t, `^lost +2 threads +60 +100 +0.6 ±0% +0.50 +not judged, worst 0.60, canary 0.90$`, lines[2])
 	require.Regexp(t, `^lost +8 goroutines on 2 cores +60 +100 +0.6 ±0% +$`, lines[3])

@@ -1,4 +1,4 @@
-// Package report writes down what was measured.
+// Package report writes the results.
 package report
 
 import (
@@ -18,26 +18,26 @@ import (
 	"github.com/weir-go/weir/bench/internal/scale"
 )
 
-// Results are all figures of RESULTS.md.
+// Results holds all figures of RESULTS.md.
 type Results struct {
 	Machine    Machine
 	Versions   []string
 	Floors     []compare.Floor
 	Outcomes   []compare.Outcome
-	Fleet      []compare.Outcome // on a Redis, in rows.FleetModes
+	Fleet      []compare.Outcome // decisions on Redis, in rows.FleetModes
 	Scaling    []Scaling
 	Neighbours []Neighbours
-	Canary     float64 // as it was when the neighbours were measured
+	Canary     float64 // the canary while the neighbours were measured
 	Memory     []memory.Size
 }
 
-// Scaling is an experiment with what was measured.
+// Scaling is an experiment with its results.
 type Scaling struct {
 	scale.Experiment
 	Curves []scale.Curve
 }
 
-// Neighbours is a case with what was measured.
+// Neighbours is a case with its results.
 type Neighbours struct {
 	neighbour.Case
 	neighbour.Cost
@@ -55,7 +55,7 @@ func (r Results) Write(w io.Writer) error {
 	return t.Execute(w, r)
 }
 
-// FloorTable is what the machine itself costs.
+// FloorTable returns the costs of the machine itself.
 func (r Results) FloorTable() string {
 	t := table{head: []string{"floor", "serial ns", "2 threads ns", "8 goroutines ns"}}
 	for _, f := range r.Floors {
@@ -68,18 +68,18 @@ func (r Results) FloorTable() string {
 	return t.String()
 }
 
-// BoundTable is the comparisons that have bounds.
+// BoundTable returns the comparisons with bounds.
 func (r Results) BoundTable() string {
 	return r.comparisons(func(o compare.Outcome) bool { return o.Serial > 0 })
 }
 
-// OtherTable is those that have none.
+// OtherTable returns the comparisons without bounds.
 func (r Results) OtherTable() string {
 	return r.comparisons(func(o compare.Outcome) bool { return o.Serial == 0 })
 }
 
 func (r Results) comparisons(which func(compare.Outcome) bool) string {
-	t := table{head: []string{"comparison", "serial: ours / theirs ns", "ratio", "bound", "2 threads: ours / theirs ns", "ratio (worst)", "bound", "8 goroutines: ratio", "allocs"}}
+	t := table{head: []string{"comparison", "serial: weir / peer, ns", "ratio", "bound", "2 threads: weir / peer, ns", "ratio (worst)", "bound", "8 goroutines: ratio", "allocs"}}
 	for _, o := range r.Outcomes {
 		if which(o) {
 			t.add(comparison(o)...)
@@ -106,11 +106,11 @@ func comparison(o compare.Outcome) []string {
 	return append(cells, fmt.Sprintf("%d / %d", o.Allocs.Weir, o.Allocs.Peer))
 }
 
-// FleetTable is the comparisons of decisions on a Redis.
+// FleetTable returns the comparisons of decisions on Redis.
 func (r Results) FleetTable() string {
 	t := table{head: []string{"comparison"}}
 	for _, m := range rows.FleetModes() {
-		t.head = append(t.head, fmt.Sprintf("%d at once: ours / theirs a second", int(m)), "ratio", "bound")
+		t.head = append(t.head, callers(m)+": weir / peer, per second", "ratio", "bound")
 	}
 	for _, o := range r.Fleet {
 		cells := []string{o.Name}
@@ -122,12 +122,19 @@ func (r Results) FleetTable() string {
 	return t.String()
 }
 
-// perSecond is how many pieces of work fit into a second, rounded to hundreds.
+func callers(m measure.Mode) string {
+	if m == measure.Serial {
+		return "1 caller"
+	}
+	return fmt.Sprintf("%d callers", int(m))
+}
+
+// perSecond returns the operations per second, rounded to hundreds.
 func perSecond(ns []float64) string {
 	return fmt.Sprintf("%.0f", math.Round(1e7/measure.SpreadOf(ns).Median)*100)
 }
 
-// boundAnd is the bound, with the verdict unless it is simply reached.
+// boundAnd returns the bound, and the verdict unless the bound is reached.
 func boundAnd(o compare.Outcome, i int) string {
 	switch v := o.Verdict(i); v {
 	case measure.NoBound:
@@ -139,9 +146,9 @@ func boundAnd(o compare.Outcome, i int) string {
 	}
 }
 
-// SideTable is what the two sides of each comparison do.
+// SideTable returns what the two sides of each comparison do.
 func (r Results) SideTable() string {
-	t := table{words: true, head: []string{"comparison", "ours", "theirs", "to know"}}
+	t := table{words: true, head: []string{"comparison", "weir", "peer", "note"}}
 	for _, o := range slices.Concat(r.Outcomes, r.Fleet) {
 		t.add(o.Name, code(o.Weir), code(o.Peer), o.Why)
 	}
@@ -150,7 +157,7 @@ func (r Results) SideTable() string {
 
 func code(s rows.Side) string { return "`" + s.Name + "`: " + s.Does }
 
-// Slower lists the comparisons that ours loses in any of the modes: the others' names and why.
+// Slower returns the comparisons in which the peer is faster in any mode.
 func (r Results) Slower() (slower []compare.Outcome) {
 	for _, o := range slices.Concat(r.Outcomes, r.Fleet) {
 		loses := func(c measure.Comparison) bool { return measure.SpreadOf(c.Ratio).Lo > 1 }
@@ -161,18 +168,18 @@ func (r Results) Slower() (slower []compare.Outcome) {
 	return slower
 }
 
-// NeighbourTable is what two threads cost each other.
+// NeighbourTable returns how much two threads slow each other down.
 func (r Results) NeighbourTable() string {
-	t := table{head: []string{"two threads work on", "alone ns", "the same ns", "neighbours ns", "far apart ns", "neighbours by far apart", ""}}
+	t := table{head: []string{"two threads work on", "alone, ns", "same object, ns", "neighbours, ns", "far apart, ns", "neighbours / far apart", ""}}
 	for _, n := range r.Neighbours {
 		t.add(n.Name, figure(n.Alone), figure(n.Same.Median), figure(n.Next.Median), figure(n.Apart.Median), fmt.Sprintf("%.2f", n.Slowdown()), n.Sharing())
 	}
 	return t.String()
 }
 
-// MemoryTable is how many bytes things take.
+// MemoryTable returns how many bytes objects take.
 func (r Results) MemoryTable() string {
-	t := table{head: []string{"one of", "bytes", "bound"}}
+	t := table{head: []string{"object", "bytes", "bound"}}
 	for _, m := range r.Memory {
 		limit := ""
 		if m.Bound > 0 {
@@ -183,10 +190,10 @@ func (r Results) MemoryTable() string {
 	return t.String()
 }
 
-// Aside says of the parts of the library whether those that are made one after the other share a line.
-func (r Results) Aside() string {
+// SharedLines says which objects of weir share a cache line if they are allocated in a row.
+func (r Results) SharedLines() string {
 	if r.Canary > measure.CanaryLimit {
-		return fmt.Sprintf("But the machine had not two cores to spare at the time (the canary was %.2f), so this table says little.", r.Canary)
+		return fmt.Sprintf("But the machine had no two free cores at the time (the canary was %.2f), so this table means little.", r.Canary)
 	}
 	var sharing []string
 	for _, n := range r.Neighbours {
@@ -195,7 +202,7 @@ func (r Results) Aside() string {
 		}
 	}
 	if len(sharing) == 0 {
-		return "Nothing of ours does, by this measurement."
+		return "By this measurement no objects of weir do."
 	}
-	return "Of ours do: " + strings.Join(sharing, "; ") + "."
+	return "These objects of weir do: " + strings.Join(sharing, "; ") + "."
 }

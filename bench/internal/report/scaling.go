@@ -7,7 +7,7 @@ import (
 	"github.com/weir-go/weir/bench/internal/scale"
 )
 
-// Table is the costs of an experiment: a line each, with what is said of it and what was measured.
+// Table returns the costs of an experiment, with the stated and the measured growth of each line.
 func (s Scaling) Table() string {
 	t := table{head: []string{s.Y + " at"}}
 	for _, size := range s.Sizes {
@@ -36,7 +36,7 @@ func scalingRow(c scale.Curve, sizes int) []string {
 	return append(cells, c.Says.String(), fmt.Sprintf("%.2f", c.Says.Slope(c.Points)), agrees)
 }
 
-// Disagree lists the curves that do not grow as stated.
+// Disagree describes each curve that does not grow as stated.
 func (r Results) Disagree() (faults []string) {
 	for _, s := range r.Scaling {
 		for _, c := range s.Curves {

@@ -9,16 +9,16 @@ import (
 	"github.com/weir-go/weir/bench/internal/measure"
 )
 
-// columns is how a line of the text table is set.
+// columns is the format of a line of the text table.
 const columns = "%-42s %-24s %9s %9s  %-12s %6s  %s\n"
 
 // Header writes the head of the text table.
 func Header(w io.Writer) error {
-	_, err := fmt.Fprintf(w, columns, "comparison", "", "ours ns", "theirs ns", "ratio", "bound", "")
+	_, err := fmt.Fprintf(w, columns, "comparison", "", "weir ns", "peer ns", "ratio", "bound", "")
 	return err
 }
 
-// FloorLines writes what a part of the machine costs: a line a mode.
+// FloorLines writes the cost of a basic operation of the machine, one line per mode.
 func FloorLines(w io.Writer, f compare.Floor, modes ...measure.Mode) error {
 	var b strings.Builder
 	for i, m := range modes {
@@ -28,18 +28,18 @@ func FloorLines(w io.Writer, f compare.Floor, modes ...measure.Mode) error {
 	return err
 }
 
-// Lines writes what came of one comparison: a line a mode.
+// Lines writes the result of one comparison, one line per mode.
 func Lines(w io.Writer, o compare.Outcome) error {
 	var b strings.Builder
 	for i, m := range o.Modes {
-		ours, theirs, ratio := measure.SpreadOf(o.In[i].Weir), measure.SpreadOf(o.In[i].Peer), measure.SpreadOf(o.In[i].Ratio)
-		fmt.Fprintf(&b, columns, o.Name, m, figure(ours.Median), figure(theirs.Median), ratio, bound(o.Bound(m)), remark(o, i))
+		weir, peer, ratio := measure.SpreadOf(o.In[i].Weir), measure.SpreadOf(o.In[i].Peer), measure.SpreadOf(o.In[i].Ratio)
+		fmt.Fprintf(&b, columns, o.Name, m, figure(weir.Median), figure(peer.Median), ratio, bound(o.Bound(m)), remark(o, i))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// remark is the verdict, with what else there is to know of a mode.
+// remark returns the verdict and other facts about a mode.
 func remark(o compare.Outcome, i int) string {
 	words := []string{}
 	if v := o.Verdict(i); v != measure.NoBound {
@@ -51,8 +51,8 @@ func remark(o compare.Outcome, i int) string {
 	if canary := measure.SpreadOf(o.In[i].Canary).Median; canary > measure.CanaryLimit {
 		words = append(words, fmt.Sprintf("canary %.2f", canary))
 	}
-	if least := measure.SpreadOf(o.In[i].Minimum).Median; least > 0 {
-		words = append(words, fmt.Sprintf("the machine alone %.2f", least))
+	if minimum := measure.SpreadOf(o.In[i].Minimum).Median; minimum > 0 {
+		words = append(words, fmt.Sprintf("minimum %.2f", minimum))
 	}
 	if i == 0 && o.Allocs != (compare.Allocs{}) {
 		words = append(words, fmt.Sprintf("%d/%d allocs", o.Allocs.Weir, o.Allocs.Peer))
@@ -67,7 +67,7 @@ func bound(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// figure keeps three digits, and whole numbers from a hundred on.
+// figure formats v with three digits, and as a whole number from 100 on.
 func figure(v float64) string {
 	if v >= 100 {
 		return fmt.Sprintf("%.0f", v)

@@ -9,40 +9,40 @@ import (
 	"github.com/weir-go/weir/throttle"
 )
 
-// breakers compares ours with the breaker that most would pick.
+// breakers compares the breaker with gobreaker, the usual choice.
 func breakers() []Row {
-	const oneReading = "rolling 10 × 1 s, 20 calls and 50 % to trip; one reading of the clock; panic-safe"
-	twoReadings := breakerDo("the same with slow calls and a latency histogram; two readings of the clock", breaker.Config{SlowCall: time.Second, Latency: true})
+	const oneReading = "rolling window of 10 × 1 s, opens at 50 % of at least 20 calls; one clock reading; panic-safe"
+	twoReadings := breakerDo("the same with slow calls and a latency histogram; two clock readings", breaker.Config{SlowCall: time.Second, Latency: true})
 	return []Row{
 		{
 			Name: "breaker: closed, success", Main: true, Serial: 0.32, Threads: 0.45,
 			Weir: breakerDo(oneReading, breaker.Config{}), Peer: gobreakerExecute(),
-			Why: "gobreaker locks twice and reads both clocks twice; it cannot tell slow calls either way",
+			Why: "gobreaker locks twice and reads both clocks twice; neither side detects slow calls",
 		},
 		{
 			Name: "breaker: closed, success, with latency", Main: true, Serial: 0.55, Threads: 0.55, Writes: []Write{Add},
 			Weir: twoReadings, Peer: gobreakerExecute(),
-			Why: "ours does more: a histogram of all latencies and the slow-call rule",
+			Why: "weir also has a histogram of all latencies and the slow-call rule",
 		},
 		{
 			Name: "breaker: closed, failure", Main: true, Serial: 0.50, Threads: 0.60, Writes: []Write{Add},
 			Weir: breakerFails(), Peer: gobreakerFails(),
-			Why: "both judge each failure by the rate in the window",
+			Why: "both sides judge the failure rate in the window at each failure",
 		},
 		{
 			Name: "breaker: open", Main: true, Serial: 0.60, Threads: 0.30,
 			Weir: breakerRefuses(), Peer: gobreakerRefuses(),
-			Why: "ours looks at the context first, and returns who refused, why and until when; gobreaker looks at none, and returns a bare error",
+			Why: "weir checks the context, and its error says which breaker refused, why, and until when; gobreaker takes no context and returns a fixed error",
 		},
 		{
-			Name: "breaker: success, 1 reading, by the clock", Main: true, Serial: 1.8,
+			Name: "breaker: success, 1 reading, against the clock", Main: true, Serial: 1.8,
 			Weir: breakerDo(oneReading, breaker.Config{}), Peer: sinceFloor(), Floor: true,
-			Why: "what is above 1 is all that the breaker itself costs",
+			Why: "the part above 1 is the cost of the breaker itself",
 		},
 		{
-			Name: "breaker: success, 2 readings, by the clock", Serial: 2.9,
+			Name: "breaker: success, 2 readings, against the clock", Serial: 2.9,
 			Weir: twoReadings, Peer: sinceFloor(), Floor: true,
-			Why: "two readings are 2",
+			Why: "the two readings alone are 2",
 		},
 	}
 }
@@ -62,10 +62,10 @@ func breakerDo(does string, c breaker.Config) Side {
 	}}
 }
 
-// breakerFails has one success in its window, and opens only where all calls have failed: so it judges each failure
-// and opens at none.
+// breakerFails makes a breaker with one success in its window that opens only if all calls failed. So it
+// judges every failure and never opens.
 func breakerFails() Side {
-	return Side{"breaker.Do", "rolling 10 × 1 s; judges each failure, and opens where all of 20 calls failed", func() measure.Loop {
+	return Side{"breaker.Do", "rolling window of 10 × 1 s; judges each failure, and opens if all of 20 calls failed", func() measure.Loop {
 		b := breaker.New("bench", breaker.Config{FailureRate: 1})
 		ctx := context.Background()
 		return func(n int) (right int) {
@@ -81,7 +81,7 @@ func breakerFails() Side {
 }
 
 func breakerRefuses() Side {
-	return Side{"breaker.Do", "open for an hour; returns an error with reason and time", func() measure.Loop {
+	return Side{"breaker.Do", "open for an hour; returns an error with the reason and the time", func() measure.Loop {
 		b := breaker.New("bench", breaker.Config{})
 		b.OpenFor(time.Hour)
 		ctx := context.Background()
@@ -97,13 +97,13 @@ func breakerRefuses() Side {
 }
 
 func breakerPermits() Side {
-	return Side{"Breaker.Allow + Record", "rolling 10 × 1 s; the two-step form", func() measure.Loop {
+	return Side{"Breaker.Allow + Record", "rolling window of 10 × 1 s; Allow and Record instead of a function", func() measure.Loop {
 		return permits(breaker.Config{})
 	}}
 }
 
 func breakerPermitsOfLast() Side {
-	return Side{"Breaker.Allow + Record", "the last 100 calls, under a mutex; one reading of the clock", func() measure.Loop {
+	return Side{"Breaker.Allow + Record", "window of the last 100 calls, under a mutex; one clock reading", func() measure.Loop {
 		return permits(breaker.Config{LastCalls: 100})
 	}}
 }
@@ -121,7 +121,7 @@ func permits(c breaker.Config) measure.Loop {
 }
 
 func throttleRun() Side {
-	return Side{"Throttle.Run", "the throttling of Google's SRE book on a rolling 10 × 1 s", func() measure.Loop {
+	return Side{"Throttle.Run", "the throttling of Google's SRE book over a rolling window of 10 × 1 s", func() measure.Loop {
 		t := throttle.New("bench", throttle.Config{})
 		ctx := context.Background()
 		return func(n int) (right int) {

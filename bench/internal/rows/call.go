@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// The calls that are guarded: they cost nothing themselves. Their value tells whether they were made.
+// The guarded functions do nothing. Their result shows that they were called.
 
 var errDown = errors.New("down")
 

@@ -18,68 +18,68 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// FleetModes lists how many callers ask for decisions on a Redis at once.
+// FleetModes returns the modes for decisions on Redis.
 func FleetModes() []measure.Mode {
 	return []measure.Mode{measure.Serial, measure.Goroutines8, measure.Goroutines64}
 }
 
-// ample is more permits a second, and at once, than anybody takes who asks Redis for each.
+// ample is a rate and a burst above the number of decisions that Redis can make per second.
 const ample = 1_000_000
 
-// Fleet lists the comparisons of decisions on a Redis. Each caller has a key of its own, but where a row is about one key.
-// With no Redis the rows can be looked at, but not run.
+// Fleet returns the comparisons of decisions on Redis. Each caller has its own key, unless the row is about
+// one key. With a nil Redis the rows can be listed but not run.
 func Fleet(r *Redis) []Row {
-	bucket := r.takes("a token bucket a key; decisions that are asked for at once share one call of a script",
-		fleet.TokenBucket{Rate: limiter.PerSecond(ample), Burst: ample}, 0, true, apart)
+	bucket := r.takes("one token bucket per key; concurrent decisions share one script call",
+		fleet.TokenBucket{Rate: limiter.PerSecond(ample), Burst: ample}, 0, true, separateKeys)
 	return []Row{
 		{
 			Name: "fleet: token bucket", Goroutines8: 1 / 1.15, Goroutines64: 1 / 2.,
-			Weir: bucket, Peer: r.redisRate("GCRA; a call of a script a decision", redis_rate.PerSecond(ample), true, apart),
-			Why: "both decide by the server's clock; ours says when to come back to the microsecond, and pipelines what many ask for at once",
+			Weir: bucket, Peer: r.redisRate("GCRA; one script call per decision", redis_rate.PerSecond(ample), true, separateKeys),
+			Why: "both use the server's clock; weir gives the time to retry to the microsecond, and pipelines concurrent decisions",
 		},
 		{
 			Name: "fleet: hot key, leased", Goroutines8: 1 / 20., Goroutines64: 1 / 20.,
-			Weir: r.takes("one key; takes up to 1,000 permits from Redis in advance", fleet.TokenBucket{Rate: limiter.PerSecond(100 * ample), Burst: 100 * ample}, 1000, true, together),
-			Peer: r.redisRate("one key; a call of a script a decision", redis_rate.PerSecond(ample), true, together),
-			Why:  "what was taken in advance is handed out without a round trip; the limit is then kept to the lease, which is stated",
+			Weir: r.takes("one key; leases up to 1,000 tokens from Redis in advance", fleet.TokenBucket{Rate: limiter.PerSecond(100 * ample), Burst: 100 * ample}, 1000, true, sameKey),
+			Peer: r.redisRate("one key; one script call per decision", redis_rate.PerSecond(ample), true, sameKey),
+			Why:  "leased tokens need no round trip; the limit is then exact up to the size of the lease, as documented",
 		},
 		{
 			Name: "fleet: refused key", Goroutines8: 1 / 20., Goroutines64: 1 / 20.,
-			Weir: r.takes("one key that is empty; remembers until when", fleet.TokenBucket{Rate: limiter.PerHour(1)}, 0, false, together),
-			Peer: r.redisRate("one key that is empty; asks Redis each time", redis_rate.PerHour(1), false, together),
-			Why:  "what Redis has refused until a moment need not be asked for again before",
+			Weir: r.takes("one empty key; remembers until when it is refused", fleet.TokenBucket{Rate: limiter.PerHour(1)}, 0, false, sameKey),
+			Peer: r.redisRate("one empty key; asks Redis each time", redis_rate.PerHour(1), false, sameKey),
+			Why:  "Redis has said until when the key is refused, so weir does not ask again before that",
 		},
 		{
 			Name: "fleet: throttled", Weir: bucket, Peer: r.throttled(),
-			Why: "throttled reads, reckons and swaps: two round trips, and again where another was faster",
+			Why: "throttled reads, computes and swaps: two round trips, and more if another caller was faster",
 		},
 		{
 			Name: "fleet: fixed window, ulule",
 			Weir: r.fixed(), Peer: r.ulule(),
-			Why: "ulule's script is an INCR and a PTTL, and its windows begin with a key's first call; ours is the script of all limits, with windows on the clock's grid, looks and refunds, and one call of it a decision",
+			Why: "ulule's script is an INCR and a PTTL, and a window begins with the first call of a key; weir runs its general script once per decision, with windows on a fixed grid and refunds",
 		},
 		{
-			Name: "fleet: an EVALSHA of nothing", Floor: true, Weir: bucket, Peer: r.nothing(),
-			Why: "a round trip and an empty script, one a decision; with many callers ours needs fewer round trips than decisions",
+			Name: "fleet: empty EVALSHA", Floor: true, Weir: bucket, Peer: r.nothing(),
+			Why: "one round trip and one empty script per decision; with many callers weir needs fewer round trips than decisions",
 		},
 	}
 }
 
-// keying gives the keys of one loop, which each caller runs for itself.
-type keying func() (key string)
+// keySource returns the key of the next caller.
+type keySource func() (key string)
 
-// apart gives each caller a key of its own.
-func apart() keying {
+// separateKeys returns a source that gives each caller its own key.
+func separateKeys() keySource {
 	const names = 1000
 	var next atomic.Int64
 	return func() string { return fmt.Sprint("user:", next.Add(1)%names) }
 }
 
-// together gives all of them the same.
-func together() keying { return func() string { return "user:1" } }
+// sameKey returns a source that gives all callers the same key.
+func sameKey() keySource { return func() string { return "user:1" } }
 
-// asking returns a loop that asks about a key until one answer is not the one that is measured.
-func asking(keys keying, ask func(ctx context.Context, key string) (right bool)) measure.Loop {
+// askLoop returns a loop that asks about a key until an answer is not the expected one.
+func askLoop(keys keySource, ask func(ctx context.Context, key string) (right bool)) measure.Loop {
 	return func(n int) (right int) {
 		key, ctx := keys(), context.Background()
 		for right < n && ask(ctx, key) {
@@ -89,33 +89,34 @@ func asking(keys keying, ask func(ctx context.Context, key string) (right bool))
 	}
 }
 
-// takes is ours: a bucket that gives leases of up to so many permits, which lets through or refuses.
-func (r *Redis) takes(does string, b fleet.TokenBucket, lease int, ok bool, keys func() keying) Side {
+// takes returns weir's side: a token bucket with leases of up to the given number of tokens. ok is the
+// expected decision.
+func (r *Redis) takes(does string, b fleet.TokenBucket, lease int, ok bool, keys func() keySource) Side {
 	return Side{"fleet.TokenBucket", does, func() measure.Loop {
 		l := r.limiter(b, lease)
 		all := keys()
 		if !ok {
-			_, _ = l.Take(context.Background(), all(), 1) // the one that it has
+			_, _ = l.Take(context.Background(), all(), 1) // the only token
 		}
-		return asking(all, func(ctx context.Context, key string) bool {
+		return askLoop(all, func(ctx context.Context, key string) bool {
 			got, err := l.Take(ctx, key, 1)
 			return err == nil && got.OK == ok
 		})
 	}}
 }
 
-// limiter makes one of ours.
+// limiter returns a limiter with a new name.
 func (r *Redis) limiter(limit fleet.Limit, lease int) *fleet.Limiter {
 	return fleet.NewLimiter(r.name(), fleet.Config{Link: r.link, Limits: []fleet.Limit{limit}, OnOutage: fleet.FailError, MaxLease: lease})
 }
 
-func (r *Redis) redisRate(does string, limit redis_rate.Limit, ok bool, keys func() keying) Side {
+func (r *Redis) redisRate(does string, limit redis_rate.Limit, ok bool, keys func() keySource) Side {
 	return Side{"redis_rate Allow", does, func() measure.Loop {
 		l, prefix, all := redis_rate.NewLimiter(r.client), r.name(), keys()
 		if !ok {
 			_, _ = l.Allow(context.Background(), prefix+all(), limit)
 		}
-		return asking(func() string { return prefix + all() }, func(ctx context.Context, key string) bool {
+		return askLoop(func() string { return prefix + all() }, func(ctx context.Context, key string) bool {
 			got, err := l.Allow(ctx, key, limit)
 			return err == nil && (got.Allowed == 1) == ok
 		})
@@ -129,7 +130,7 @@ func (r *Redis) throttled() Side {
 		l, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{MaxRate: throttled.PerSec(ample), MaxBurst: ample})
 		must(err)
 		l.SetMaxCASAttemptsLimit(unlimitedCAS)
-		return asking(apart(), func(ctx context.Context, key string) bool {
+		return askLoop(separateKeys(), func(ctx context.Context, key string) bool {
 			limited, _, err := l.RateLimitCtx(ctx, key, 1)
 			return !limited && err == nil
 		})
@@ -137,9 +138,9 @@ func (r *Redis) throttled() Side {
 }
 
 func (r *Redis) fixed() Side {
-	return Side{"fleet.FixedWindow", "a counter a window, by one script", func() measure.Loop {
+	return Side{"fleet.FixedWindow", "one counter per window, by one script", func() measure.Loop {
 		l := r.limiter(fleet.FixedWindow{Limit: plenty, Window: time.Second}, 0)
-		return asking(apart(), func(ctx context.Context, key string) bool {
+		return askLoop(separateKeys(), func(ctx context.Context, key string) bool {
 			got, err := l.Take(ctx, key, 1)
 			return err == nil && got.OK
 		})
@@ -147,11 +148,11 @@ func (r *Redis) fixed() Side {
 }
 
 func (r *Redis) ulule() Side {
-	return Side{"ulule Get", "a counter a window, by one script", func() measure.Loop {
+	return Side{"ulule Get", "one counter per window, by one script", func() measure.Loop {
 		store, err := ululeredis.NewStoreWithOptions(r.client, ulule.StoreOptions{Prefix: r.name()})
 		must(err)
 		l := ulule.New(store, ulule.Rate{Period: time.Second, Limit: plenty})
-		return asking(apart(), func(ctx context.Context, key string) bool {
+		return askLoop(separateKeys(), func(ctx context.Context, key string) bool {
 			got, err := l.Get(ctx, key)
 			return err == nil && !got.Reached
 		})
@@ -161,7 +162,7 @@ func (r *Redis) ulule() Side {
 func (r *Redis) nothing() Side {
 	return Side{"EVALSHA", "an empty script", func() measure.Loop {
 		script := redis.NewScript("return 1")
-		return asking(apart(), func(ctx context.Context, key string) bool {
+		return askLoop(separateKeys(), func(ctx context.Context, key string) bool {
 			return script.Run(ctx, r.client, []string{key}).Err() == nil
 		})
 	}}

@@ -8,12 +8,12 @@ import (
 	"github.com/weir-go/weir/bench/internal/measure"
 )
 
-// Floors lists what the machine itself costs: nothing that tells the time or counts can be cheaper.
+// Floors returns basic operations of the machine. Code that reads the clock or counts cannot be cheaper.
 func Floors() []Side {
 	return []Side{sinceFloor(), nowFloor(), addFloor(), sinceAndAdd(), mutexFloor()}
 }
 
-// sinceFloor is one reading of the clock.
+// sinceFloor reads the clock once.
 func sinceFloor() Side {
 	return Side{"time.Since(epoch)", "one reading of the monotonic clock", func() measure.Loop {
 		epoch := time.Now()
@@ -56,7 +56,7 @@ func addFloor() Side {
 	}}
 }
 
-// sinceAndAdd is what nothing that counts over time can be cheaper than.
+// sinceAndAdd is the minimum for code that counts over time.
 func sinceAndAdd() Side {
 	return Side{"time.Since + atomic.Add", "one reading of the clock and one atomic add", func() measure.Loop {
 		epoch, total := time.Now(), new(atomic.Int64)
@@ -71,18 +71,18 @@ func sinceAndAdd() Side {
 	}}
 }
 
-// Write is a way to write a word.
+// Write is a way to write to a shared word.
 type Write int
 
-// The ways. What depends on the value that was there has to be swapped, and tried again where somebody else was first.
-// Before an Add and a Swap the clock is read; Count is an Add that comes right after another write.
+// The ways to write. A Swap depends on the old value, and is repeated if another thread was faster. Add and
+// Swap come after a reading of the clock. Count is an Add right after another write.
 const (
 	Add Write = iota
 	Swap
 	Count
 )
 
-// writing is what a call costs at least that makes such writes, each to a line of its own.
+// writing returns a loop that makes only these writes, each to its own cache line.
 func writing(writes []Write) measure.Loop {
 	lines, epoch := make([]struct {
 		word atomic.Int64
@@ -97,7 +97,7 @@ func writing(writes []Write) measure.Loop {
 				}
 				word := &lines[i].word
 				if how != Swap {
-					done += int(min(word.Add(1), 1)) // 1, unless it was not written
+					done += int(min(word.Add(1), 1)) // 1 if the word was written
 					continue
 				}
 				old := word.Load()

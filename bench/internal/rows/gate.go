@@ -14,24 +14,24 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// gates compares limiter and breaker in one.
+// gates compares a limiter and a breaker in one call.
 func gates() []Row {
 	return []Row{
 		{
 			Name: "gate: success, 2 readings", Main: true, Serial: 0.40, Threads: 0.50, Writes: []Write{Swap, Count},
 			Weir: gateDo(), Peer: rateAndGobreaker(),
-			Why: "ours reads the clock once for limiter and breaker, and once to book a slow call",
+			Why: "weir reads the clock once for both limiter and breaker, and once more to detect a slow call",
 		},
 		{
 			Name: "gate: success, failsafe-go", Main: true, Serial: 0.12, Threads: 0.12, Writes: []Write{Swap, Count},
 			Weir: gateDo(), Peer: failsafeBoth(),
-			Why: "its executor allocates for each call and policy; retries and hedges come for that, which ours has not",
+			Why: "the executor of failsafe-go allocates per call and policy; it also supports retries and hedges, which weir does not",
 		},
 	}
 }
 
 func gateDo() Side {
-	return Side{"weir.Do", "token bucket and breaker with slow calls; two readings of the clock", func() measure.Loop {
+	return Side{"weir.Do", "token bucket and breaker with slow calls; two clock readings", func() measure.Loop {
 		g := weir.New("bench", weir.Config{Rate: limiter.PerSecond(1e8), Burst: plenty, Breaker: breaker.Config{SlowCall: time.Second}})
 		ctx := context.Background()
 		return func(n int) (right int) {

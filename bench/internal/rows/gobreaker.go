@@ -8,7 +8,8 @@ import (
 	"github.com/weir-go/weir/bench/internal/measure"
 )
 
-// rolling is gobreaker with the window and the rule that ours has by default. It trips at the given share of failures.
+// rolling returns a gobreaker with the default window and rule of weir. It opens at the given share of
+// failures.
 func rolling(share float64) *gobreaker.CircuitBreaker[int] {
 	return gobreaker.NewCircuitBreaker[int](gobreaker.Settings{
 		Interval: 10 * time.Second, BucketPeriod: time.Second, Timeout: time.Hour,
@@ -19,7 +20,7 @@ func rolling(share float64) *gobreaker.CircuitBreaker[int] {
 }
 
 func gobreakerExecute() Side {
-	return Side{"gobreaker Execute", "rolling 10 × 1 s, 20 calls and 50 % to trip; two locks, two time.Now; panic-safe", func() measure.Loop {
+	return Side{"gobreaker Execute", "rolling window of 10 × 1 s, opens at 50 % of at least 20 calls; two locks, two time.Now; panic-safe", func() measure.Loop {
 		b := rolling(0.5)
 		return func(n int) (right int) {
 			for range n {
@@ -33,7 +34,7 @@ func gobreakerExecute() Side {
 }
 
 func gobreakerFails() Side {
-	return Side{"gobreaker Execute", "rolling 10 × 1 s; asks ReadyToTrip at each failure, which says no", func() measure.Loop {
+	return Side{"gobreaker Execute", "rolling window of 10 × 1 s; calls ReadyToTrip at each failure, which returns false", func() measure.Loop {
 		b := rolling(1)
 		return func(n int) (right int) {
 			right, _ = b.Execute(succeedBare)

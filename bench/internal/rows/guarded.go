@@ -5,14 +5,14 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Guarded is a cost that must not double unnoticed.
+// Guarded is a cost that must not double.
 type Guarded struct {
 	Name              string
 	Weir, Floor, Peer Side
-	ByFloor, ByPeer   float64 // what ours may cost at most, as a share of each: about 1.6 times what it does
+	ByFloor, ByPeer   float64 // the bounds of weir's cost divided by each, about 1.6 times the measured ratios
 }
 
-// AllGuarded lists them.
+// AllGuarded returns the guarded costs.
 func AllGuarded() []Guarded {
 	return []Guarded{
 		{"breaker.Do, success", breakerDo("", breaker.Config{}), sinceAndAdd(), gobreakerExecute(), 2.8, 0.52},
@@ -20,7 +20,7 @@ func AllGuarded() []Guarded {
 		{"TokenBucket.Take, allowed", bucketTakes(limiter.PerSecond(1e8)), sinceFloor(), rateAllows(1e8), 2.7, 0.80},
 		{"TokenBucket.Take, refused", bucketRefuses(), sinceFloor(), rateRefuses(), 2.4, 0.66},
 		{"window.Calls.Record", callsRecord(), sinceAndAdd(), failsafePermits("", timed()), 1.75, 0.54},
-		{"limiter.Keyed.Take", groupTakes(1), sinceFloor(), throttledTakes(1), 4.7, 0.93},
+		{"limiter.Group, Get + Take", groupTakes(1), sinceFloor(), throttledTakes(1), 4.7, 0.93},
 		{"weir.Do, success", gateDo(), sinceAndAdd(), rateAndGobreaker(), 4.9, 0.60},
 	}
 }

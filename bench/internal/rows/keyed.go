@@ -13,24 +13,24 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// keyed compares limiters that have a bucket for each of many keys, all of them in use.
+// keyed compares limiters with one bucket per key and many keys, all of them in use.
 func keyed(keys int) []Row {
 	return []Row{
 		{
 			Name: fmt.Sprintf("keyed, %d live keys: throttled", keys), Main: true, Serial: 0.50,
 			Weir: groupTakes(keys), Peer: throttledTakes(keys),
-			Why: "what is kept of a key lies anywhere in memory; throttled follows a pointer from its map to each key's word, and looks twice",
+			Why: "the state of a key can be anywhere in memory; throttled follows a pointer from its map to the state, and looks it up twice",
 		},
 		{
 			Name: fmt.Sprintf("keyed, %d live keys: sync.Map", keys), Weir: groupTakes(keys), Peer: syncMapTakes(keys),
-			Why: "a sync.Map of rate.Limiter is what is mostly written by hand; it never forgets a key",
+			Why: "a sync.Map of rate.Limiter is the usual handwritten solution; it never removes a key",
 		},
 	}
 }
 
-// quota is how fast tokens come to each of so many keys, and how many there are at most: so many that none is refused.
-// Where there are many keys a token takes an hour, so that all stay in use; a hot one needs too many tokens for that,
-// since throttled counts the time that all of them take in nanoseconds.
+// quota returns the time per token and the burst, so high that no call is refused. With many keys a token
+// takes an hour, so that all keys stay in use. One hot key needs too many tokens for that, because throttled
+// counts the time for all of them in nanoseconds.
 func quota(keys int) (every time.Duration, burst int) {
 	if keys == 1 {
 		return time.Second, plenty
@@ -39,7 +39,7 @@ func quota(keys int) (every time.Duration, burst int) {
 }
 
 func groupTakes(keys int) Side {
-	return Side{"limiter.Keyed.Take", "a token bucket a key, of bounded number, in 64 shards with a mutex each", func() measure.Loop {
+	return Side{"Group.Get + Take", "one token bucket per key, a bounded number of keys, in 64 shards with one mutex per shard", func() measure.Loop {
 		every, burst := quota(keys)
 		g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Every(every), Burst: burst, MaxKeys: 2 * keys})
 		return walk(keys, func(name string) bool { return g.Get(name).Take(1).OK })
@@ -47,7 +47,7 @@ func groupTakes(keys int) Side {
 }
 
 func throttledTakes(keys int) Side {
-	return Side{"throttled RateLimitCtx", "GCRA on its map in memory, without a bound on the number of keys", func() measure.Loop {
+	return Side{"throttled RateLimitCtx", "GCRA on a map in memory, with an unbounded number of keys", func() measure.Loop {
 		l, ctx := throttledLimiter(quota(keys)), context.Background()
 		return walk(keys, func(name string) bool {
 			limited, _, err := l.RateLimitCtx(ctx, name, 1)
@@ -57,7 +57,7 @@ func throttledTakes(keys int) Side {
 }
 
 func syncMapTakes(keys int) Side {
-	return Side{"sync.Map of x/time/rate", "a limiter a key, without a bound on their number", func() measure.Loop {
+	return Side{"sync.Map of x/time/rate", "one limiter per key, with an unbounded number of keys", func() measure.Loop {
 		every, burst := quota(keys)
 		var limiters sync.Map
 		return walk(keys, func(name string) bool {
@@ -70,9 +70,9 @@ func syncMapTakes(keys int) Side {
 	}}
 }
 
-// walk returns a loop that takes from one key after the other. Before it does, it takes once from every key, in random
-// order, as keys come in life: so what is kept of them lies anywhere in memory, while the names, which a request would
-// bring with it, are at hand.
+// walk returns a loop that takes a token of one key after the other. It first takes one token of every key in
+// random order, like real requests, so that the states of the keys are spread over memory. The names are
+// in order, because a real request brings its name along.
 func walk(keys int, take func(name string) bool) measure.Loop {
 	names := make([]string, keys)
 	for i := range names {
@@ -80,7 +80,7 @@ func walk(keys int, take func(name string) bool) measure.Loop {
 	}
 	for _, i := range rand.Perm(keys) {
 		if !take(names[i]) {
-			panic("rows: the first request of a key was refused")
+			panic("rows: the first call for a key was refused")
 		}
 	}
 	return measure.Walk(keys, 1, func(i int) bool { return take(names[i]) })

@@ -9,42 +9,42 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// plenty is a burst that no comparison uses up.
+// plenty is a burst that no comparison exhausts.
 const plenty = 1 << 30
 
-// limiters compares ours with the limiter that most would pick.
+// limiters compares the token bucket with x/time/rate, the usual choice.
 func limiters() []Row {
 	return []Row{
 		{
 			Name: "limiter: allowed", Main: true, Serial: 0.60, Threads: 0.55, Writes: []Write{Swap},
 			Weir: bucketTakes(limiter.PerSecond(1e8)), Peer: rateAllows(1e8),
-			Why: "ours answers with five numbers and keeps the rate exactly; x/time/rate answers yes or no, and rounds",
+			Why: "weir returns five numbers and keeps the rate exactly; x/time/rate returns a bool, and rounds",
 		},
 		{
-			Name: "limiter: allowed, 10/3 ns a token", Serial: 0.60, Threads: 0.55, Writes: []Write{Swap},
+			Name: "limiter: allowed, 10/3 ns per token", Serial: 0.60, Threads: 0.55, Writes: []Write{Swap},
 			Weir: bucketTakes(limiter.PerSecond(3e8)), Peer: rateAllows(3e8),
-			Why: "where a token does not take a whole number of nanoseconds, ours converts time by a 128-bit multiplication, and x/time/rate rounds",
+			Why: "if a token does not take a whole number of nanoseconds, weir converts the time with a 128-bit multiplication, and x/time/rate rounds",
 		},
 		{
 			Name: "limiter: refused", Main: true, Serial: 0.50, Threads: 0.30,
 			Weir: bucketRefuses(), Peer: rateRefuses(),
-			Why: "a refusal of ours writes nothing; x/time/rate locks",
+			Why: "a refusal of weir writes nothing to memory; x/time/rate locks",
 		},
 		{
-			Name: "limiter: allowed, by the clock", Main: true, Serial: 1.9,
+			Name: "limiter: allowed, against the clock", Main: true, Serial: 1.9,
 			Weir: bucketTakes(limiter.PerSecond(1e8)), Peer: sinceFloor(), Floor: true,
-			Why: "what is above 1 is all that the bucket itself costs",
+			Why: "the part above 1 is the cost of the token bucket itself",
 		},
 		{
-			Name: "limiter: refused, by the clock", Serial: 1.5,
+			Name: "limiter: refused, against the clock", Serial: 1.5,
 			Weir: bucketRefuses(), Peer: sinceFloor(), Floor: true,
-			Why: "what is above 1 is all that the bucket itself costs",
+			Why: "the part above 1 is the cost of the token bucket itself",
 		},
 	}
 }
 
 func bucketTakes(r limiter.Rate) Side {
-	return Side{"TokenBucket.Take", "one CAS; five numbers; exact in the long run", func() measure.Loop {
+	return Side{"TokenBucket.Take", "one CAS; returns five numbers; exact in the long run", func() measure.Loop {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: r, Burst: plenty})
 		return func(n int) (right int) {
 			for range n {
@@ -58,7 +58,7 @@ func bucketTakes(r limiter.Rate) Side {
 }
 
 func bucketRefuses() Side {
-	return Side{"TokenBucket.Take", "empty; says how long to wait", func() measure.Loop {
+	return Side{"TokenBucket.Take", "empty; returns how long to wait", func() measure.Loop {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1})
 		b.Take(1)
 		return func(n int) (right int) {
@@ -73,7 +73,7 @@ func bucketRefuses() Side {
 }
 
 func rateAllows(perSecond float64) Side {
-	return Side{"x/time/rate Allow", "a token bucket under a mutex; yes or no", func() measure.Loop {
+	return Side{"x/time/rate Allow", "a token bucket under a mutex; returns a bool", func() measure.Loop {
 		l := rate.NewLimiter(rate.Limit(perSecond), plenty)
 		return func(n int) (right int) {
 			for range n {
@@ -87,7 +87,7 @@ func rateAllows(perSecond float64) Side {
 }
 
 func rateRefuses() Side {
-	return Side{"x/time/rate Allow", "empty; no", func() measure.Loop {
+	return Side{"x/time/rate Allow", "empty; returns a bool", func() measure.Loop {
 		l := rate.NewLimiter(rate.Every(time.Hour), 1)
 		l.Allow()
 		return func(n int) (right int) {

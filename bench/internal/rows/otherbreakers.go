@@ -14,37 +14,37 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// otherBreakers are for information.
+// otherBreakers returns rows without bounds.
 func otherBreakers() []Row {
-	ours := breakerDo("rolling 10 × 1 s; one reading of the clock", breaker.Config{})
+	success := breakerDo("rolling window of 10 × 1 s; one clock reading", breaker.Config{})
 	return []Row{
 		{
-			Name: "breaker: closed, failsafe-go's executor", Weir: ours, Peer: failsafeGet(),
-			Why: "its executor keeps an execution with attempts and results for each call, on the heap",
+			Name: "breaker: closed, failsafe-go's executor", Weir: success, Peer: failsafeGet(),
+			Why: "the executor allocates an execution per call, with its attempts and results",
 		},
 		{
 			Name: "breaker: open, failsafe-go's executor", Weir: breakerRefuses(), Peer: failsafeRefuses(),
-			Why: "the same, for a refusal",
+			Why: "the executor also allocates for a refusal",
 		},
 		{
-			Name: "breaker: two-step, failsafe-go over time", Weir: breakerPermits(), Peer: failsafePermits("time window of 10 slices; no panic safety in this form", timed()),
-			Why: "the form of both that does without a closure",
+			Name: "breaker: two-step, failsafe-go, time window", Weir: breakerPermits(), Peer: failsafePermits("time window of 10 slices; not panic-safe in this form", timed()),
+			Why: "both sides without a function argument",
 		},
 		{
-			Name: "breaker: two-step, failsafe-go over calls", Weir: breakerPermitsOfLast(), Peer: failsafePermits("the last 100 calls, one bit each; reads no clock", counted()),
-			Why: "failsafe-go reads no clock here, and a bit a call is all it keeps; ours asks the time for the cooldown, and keeps latency, slow calls and failures of each call",
+			Name: "breaker: two-step, failsafe-go, call window", Weir: breakerPermitsOfLast(), Peer: failsafePermits("window of the last 100 calls, one bit each; reads no clock", counted()),
+			Why: "failsafe-go reads no clock here and keeps one bit per call; weir reads the clock for the cooldown, and keeps the latency, slowness and outcome of each call",
 		},
 		{
 			Name: "throttle: go-zero's breaker", Weir: throttleRun(), Peer: goZeroDo(),
-			Why: "go-zero adds up 40 buckets at each call, and draws a random number",
+			Why: "go-zero sums 40 buckets per call, and draws a random number",
 		},
 		{
 			Name: "throttle: kratos aegis", Weir: throttleRun(), Peer: aegisAllow(),
-			Why: "aegis adds up 10 buckets at each call",
+			Why: "aegis sums 10 buckets per call",
 		},
 		{
-			Name: "breaker: hystrix-go", Weir: ours, Peer: hystrixDo(),
-			Why: "hystrix starts two goroutines for each call, for its timeout; it has not changed since 2018",
+			Name: "breaker: hystrix-go", Weir: success, Peer: hystrixDo(),
+			Why: "hystrix starts two goroutines per call for its timeout; it has not changed since 2018",
 		},
 	}
 }
@@ -58,7 +58,7 @@ func counted() circuitbreaker.CircuitBreaker[int] {
 }
 
 func failsafeGet() Side {
-	return Side{"failsafe.With(breaker).Get", "time window of 10 slices, 20 calls and 50 % to trip", func() measure.Loop {
+	return Side{"failsafe.With(breaker).Get", "time window of 10 slices, opens at 50 % of at least 20 calls", func() measure.Loop {
 		executor := failsafe.With(timed())
 		return func(n int) (right int) {
 			for range n {
@@ -101,11 +101,11 @@ func failsafePermits(does string, b circuitbreaker.CircuitBreaker[int]) Side {
 	}}
 }
 
-// Silence keeps go-zero from logging the load of the machine every minute, which it does from the moment it is linked.
+// Silence disables go-zero's log. A program that imports go-zero otherwise logs the load every minute.
 func Silence() { logx.Disable() }
 
 func goZeroDo() Side {
-	return Side{"go-zero breaker.Do", "the same throttling on a rolling 40 × 250 ms", func() measure.Loop {
+	return Side{"go-zero breaker.Do", "the same throttling over a rolling window of 40 × 250 ms", func() measure.Loop {
 		b := gozero.NewBreaker()
 		return func(n int) (right int) {
 			for range n {
@@ -119,7 +119,7 @@ func goZeroDo() Side {
 }
 
 func aegisAllow() Side {
-	return Side{"aegis sre Allow + MarkSuccess", "the same throttling on a rolling 10 × 300 ms", func() measure.Loop {
+	return Side{"aegis sre Allow + MarkSuccess", "the same throttling over a rolling window of 10 × 300 ms", func() measure.Loop {
 		b := sre.NewBreaker()
 		return func(n int) (right int) {
 			for range n {
@@ -133,10 +133,10 @@ func aegisAllow() Side {
 	}}
 }
 
-// hystrixDo has far more places than callers: hystrix gives a place back in a goroutine of its own, which may lag, and refuses
-// calls, and opens, where there seem to be none.
+// hystrixDo has many more slots than callers. hystrix releases a slot in its own goroutine, which may be
+// late. If no slot seems free, hystrix refuses calls and opens.
 func hystrixDo() Side {
-	return Side{"hystrix.Do", "rolling 10 × 1 s, with a timeout and a bound on calls in flight", func() measure.Loop {
+	return Side{"hystrix.Do", "rolling window of 10 × 1 s, with a timeout and a bound on calls in flight", func() measure.Loop {
 		hystrix.ConfigureCommand("bench", hystrix.CommandConfig{Timeout: 60_000, MaxConcurrentRequests: 100_000})
 		return func(n int) (right int) {
 			for range n {

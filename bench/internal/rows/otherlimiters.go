@@ -18,39 +18,39 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// otherLimiters are for information.
+// otherLimiters returns rows without bounds.
 func otherLimiters() []Row {
-	ours := bucketTakes(limiter.PerSecond(1e9))
+	bucket := bucketTakes(limiter.PerSecond(1e9))
 	return []Row{
 		{
-			Name: "limiter: failsafe-go, smooth", Weir: ours, Peer: failsafeSmooth(),
-			Why: "an interval of 1 ns, which is over at each call; it allows no bursts and answers yes or no",
+			Name: "limiter: failsafe-go, smooth", Weir: bucket, Peer: failsafeSmooth(),
+			Why: "an interval of 1 ns, so that no call waits; failsafe-go allows no bursts and returns a bool",
 		},
 		{
 			Name: "limiter: uber ratelimit", Weir: bucketWaits(), Peer: uberTakes(),
-			Why: "Take is its only verb, and waits; an interval of 1 ns, which is over at each call",
+			Why: "Take is the only method, and waits; an interval of 1 ns, so that no call waits",
 		},
 		{
-			Name: "limiter: juju", Weir: ours, Peer: jujuTakes(),
+			Name: "limiter: juju", Weir: bucket, Peer: jujuTakes(),
 			Why: "a token bucket of ticks, under a mutex",
 		},
 		{
 			Name: "keyed, one key: throttled", Weir: groupTakes(1), Peer: throttledTakes(1),
-			Why: "throttled reads and swaps through its store: two looks at the map",
+			Why: "throttled reads and swaps through its store, with two lookups in the map",
 		},
 		{
 			Name: "keyed, one key: sethvargo", Weir: groupTakes(1), Peer: sethvargoTakes(),
-			Why: "a fixed window of an hour: no time is converted, and no RetryAfter told",
+			Why: "a fixed window of one hour: sethvargo converts no time, and gives no time to retry",
 		},
 		{
 			Name: "keyed, one key: ulule", Weir: groupTakes(1), Peer: ululeTakes(),
-			Why: "a fixed window of an hour, under a lock a key, where ours is one a shard; makes the key's full name at each call",
+			Why: "a fixed window of one hour, with one lock per key, where weir has one per shard; ulule builds the full name of the key at each call",
 		},
 	}
 }
 
 func bucketWaits() Side {
-	return Side{"TokenBucket.Wait", "one CAS; looks at the context", func() measure.Loop {
+	return Side{"TokenBucket.Wait", "one CAS; checks the context", func() measure.Loop {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1e9), Burst: plenty})
 		ctx := context.Background()
 		return func(n int) (right int) {
@@ -104,10 +104,10 @@ func jujuTakes() Side {
 	}}
 }
 
-// unlimitedCAS keeps throttled from giving up a decision when others decide on the same key.
+// unlimitedCAS keeps throttled from returning an error if other goroutines use the same key.
 const unlimitedCAS = math.MaxInt32
 
-// throttledLimiter is the GCRA limiter on its map in memory.
+// throttledLimiter returns the GCRA limiter with a map in memory.
 func throttledLimiter(every time.Duration, burst int) *throttled.GCRARateLimiterCtx {
 	store, err := memstore.NewCtx(0)
 	must(err)
@@ -117,9 +117,10 @@ func throttledLimiter(every time.Duration, burst int) *throttled.GCRARateLimiter
 	return l
 }
 
-// sethvargoTakes has fewer tokens than its interval has nanoseconds: it refuses everything otherwise.
+// sethvargoTakes has fewer tokens than its interval has nanoseconds. With more, sethvargo refuses
+// everything.
 func sethvargoTakes() Side {
-	return Side{"sethvargo memorystore Take", "an hour's tokens, under a mutex a key", func() measure.Loop {
+	return Side{"sethvargo memorystore Take", "the tokens of one hour, with one mutex per key", func() measure.Loop {
 		store, err := memorystore.New(&memorystore.Config{Tokens: plenty, Interval: time.Hour})
 		must(err)
 		ctx := context.Background()
@@ -135,7 +136,7 @@ func sethvargoTakes() Side {
 }
 
 func ululeTakes() Side {
-	return Side{"ulule memory Get", "an hour's requests, counted in a sync.Map", func() measure.Loop {
+	return Side{"ulule memory Get", "the requests of one hour, counted in a sync.Map", func() measure.Loop {
 		l := ulule.New(memory.NewStore(), ulule.Rate{Period: time.Hour, Limit: plenty})
 		ctx := context.Background()
 		return func(n int) (right int) {
@@ -149,7 +150,7 @@ func ululeTakes() Side {
 	}}
 }
 
-// must is for configs that are written here.
+// must panics if a config of this package is invalid.
 func must(err error) {
 	if err != nil {
 		panic(err)

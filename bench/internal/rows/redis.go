@@ -17,7 +17,7 @@ import (
 	"github.com/weir-go/weir/fleet"
 )
 
-// Redis is a redis-server of our own on a unix socket, with a client.
+// Redis is a running redis-server on a unix socket, with a client.
 type Redis struct {
 	server  *exec.Cmd
 	signals chan os.Signal
@@ -27,11 +27,12 @@ type Redis struct {
 	names   atomic.Int64
 }
 
-// StartRedis starts one. Who is done with it stops it; where the program is interrupted or terminated, it goes too.
+// StartRedis starts a redis-server. Call Stop to end it. It also ends if the program is interrupted or
+// terminated.
 func StartRedis(ctx context.Context) (*Redis, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
-		return nil, fmt.Errorf("decisions on a Redis need one (make deps brings it): %w", err)
+		return nil, fmt.Errorf("the rows about Redis need redis-server (make deps installs it): %w", err)
 	}
 	dir, err := os.MkdirTemp("", "bench")
 	if err != nil {
@@ -47,7 +48,7 @@ func StartRedis(ctx context.Context) (*Redis, error) {
 		client: redis.NewClient(&redis.Options{Network: "unix", Addr: socket, ContextTimeoutEnabled: true, PoolSize: 64}),
 	}
 	signal.Notify(r.signals, os.Interrupt, syscall.SIGTERM)
-	go r.endWithUs()
+	go r.killOnSignal()
 	if err := r.connect(ctx); err != nil {
 		return nil, errors.Join(err, r.Stop())
 	}
@@ -68,8 +69,8 @@ func (r *Redis) connect(ctx context.Context) (err error) {
 	return err
 }
 
-// endWithUs ends the server, and the program, when a signal asks for that.
-func (r *Redis) endWithUs() {
+// killOnSignal kills the server and ends the program at a signal.
+func (r *Redis) killOnSignal() {
 	if _, asked := <-r.signals; asked {
 		_ = r.server.Process.Kill()
 		_ = os.RemoveAll(r.dir)
@@ -77,7 +78,7 @@ func (r *Redis) endWithUs() {
 	}
 }
 
-// name is a new name for a limiter, so that no two share keys.
+// name returns a new name for a limiter, so that no two limiters share keys.
 func (r *Redis) name() string { return fmt.Sprint("bench ", r.names.Add(1)) }
 
 // Stop ends the server.

@@ -4,18 +4,21 @@ import "github.com/weir-go/weir/bench/internal/measure"
 
 // Row is one comparison.
 type Row struct {
-	Name                      string
-	Weir, Peer                Side
-	Serial                    float64 // the most that ours may cost, as a share of theirs; 0 where the row is for information
-	Threads                   float64 // the same on two threads
-	Goroutines8, Goroutines64 float64 // the same with many goroutines
-	Writes                    []Write // those of a call of ours to words that all threads share; none where that is not asked
-	Floor                     bool    // theirs is the bare machine, and no library
-	Main                      bool    // belongs to the quick table too
-	Why                       string  // what the figures do not tell: where the two differ, or why theirs is faster
+	Name       string
+	Weir, Peer Side
+	// Serial is the bound of weir's cost divided by the peer's, or 0 if the row is for information only.
+	Serial                    float64
+	Threads                   float64 // the bound on two threads
+	Goroutines8, Goroutines64 float64 // the bounds with 8 and with 64 goroutines
+	// Writes are the writes per call of weir to words that all threads share. They are empty if they are not
+	// measured.
+	Writes []Write
+	Floor  bool   // the peer is the machine, not a library
+	Main   bool   // the row is in the quick table too
+	Why    string // how the sides differ, or why the peer is faster
 }
 
-// Bound is the row's bound in a mode, 0 where it has none.
+// Bound returns the bound of the row in a mode, or 0 if it has none.
 func (r Row) Bound(m measure.Mode) float64 {
 	switch m {
 	case measure.Serial:
@@ -29,8 +32,8 @@ func (r Row) Bound(m measure.Mode) float64 {
 	}
 }
 
-// Minimum is the machine's part of ours: to write those words, with a reading of the clock before each. It is nil where
-// that is not asked.
+// Minimum returns a loop that does only the writes of weir's side, with a reading of the clock before each.
+// It returns nil if the row has no Writes.
 func (r Row) Minimum() measure.Loop {
 	if len(r.Writes) == 0 {
 		return nil
@@ -38,15 +41,15 @@ func (r Row) Minimum() measure.Loop {
 	return writing(r.Writes)
 }
 
-// Side is one of two that are compared.
+// Side is one of the two sides of a comparison.
 type Side struct {
-	Name string // what is called, and whose it is
-	Does string // for that price
+	Name string // the function, and its library
+	Does string // what one call does
 	Make func() measure.Loop
 }
 
-// All lists the comparisons: those with bounds first. keys is how many live keys a keyed limiter has where there are
-// many: a million, unless in a hurry.
+// All returns the comparisons, first those with bounds. keys is the number of live keys of a keyed limiter
+// with many keys, a million except in short runs.
 func All(keys int) (all []Row) {
 	for _, part := range [][]Row{breakers(), limiters(), keyed(keys), gates(), windows(), floors(), otherBreakers(), otherLimiters()} {
 		all = append(all, part...)

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/internal/testenv"
 )
 
-func TestEverySideDoesItsWork(t *testing.T) {
+func TestEverySideWorks(t *testing.T) {
 	for _, row := range rows.All(1000) {
 		for _, side := range []rows.Side{row.Weir, row.Peer} {
 			loop := side.Make()
@@ -26,7 +26,7 @@ func TestEverySideDoesItsWork(t *testing.T) {
 	}
 }
 
-func TestEverySideOnARedisDoesItsWork(t *testing.T) {
+func TestEverySideOnRedisWorks(t *testing.T) {
 	testenv.Program(t, "redis-server")
 	r, err := rows.StartRedis(t.Context())
 	require.NoError(t, err)
@@ -42,8 +42,8 @@ func TestEverySideOnARedisDoesItsWork(t *testing.T) {
 	}
 }
 
-// A Redis that is away lets no side look fast.
-func TestNoSideDoesItsWorkWithoutItsRedis(t *testing.T) {
+// A stopped Redis must not make a side look fast.
+func TestNoSideWorksWithoutRedis(t *testing.T) {
 	testenv.Program(t, "redis-server")
 	r, err := rows.StartRedis(t.Context())
 	require.NoError(t, err)
@@ -54,26 +54,26 @@ func TestNoSideDoesItsWorkWithoutItsRedis(t *testing.T) {
 	require.NoError(t, r.Stop())
 	for _, loop := range loops {
 		_, err := measure.Serial.Cost(loop, 10)
-		require.ErrorContains(t, err, "0 of 10 came out as they should")
+		require.ErrorContains(t, err, "0 of 10 operations had the expected result")
 	}
 }
 
-func TestWithoutARedisServerItIsSaidHowToGetOne(t *testing.T) {
+func TestStartRedisSaysHowToInstallRedis(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	_, err := rows.StartRedis(t.Context())
 	require.ErrorContains(t, err, "make deps")
 }
 
-func TestOursAllocateNothingWhereThereIsABound(t *testing.T) {
+func TestWeirAllocatesNothingInRowsWithABound(t *testing.T) {
 	for _, row := range rows.All(100) {
 		if row.Serial == 0 {
-			continue // for information, and so is what it allocates
+			continue // the row has no bound, and may allocate
 		}
 		require.Zerof(t, measure.Allocs(row.Weir.Make(), 1000), "%s: %s", row.Name, row.Weir.Name)
 	}
 }
 
-func TestEveryRowSaysWhatBothSidesDoAndWhy(t *testing.T) {
+func TestEveryRowDescribesBothSides(t *testing.T) {
 	names := map[string]bool{}
 	for _, row := range append(rows.All(1000), rows.Fleet(nil)...) {
 		require.False(t, names[row.Name], row.Name)
@@ -82,30 +82,30 @@ func TestEveryRowSaysWhatBothSidesDoAndWhy(t *testing.T) {
 			require.NotEmpty(t, text, row.Name)
 		}
 		if row.Main {
-			require.Positive(t, row.Bound(measure.Serial), "%s: a main row has a bound", row.Name)
+			require.Positive(t, row.Bound(measure.Serial), "%s: a main row needs a bound", row.Name)
 		}
 	}
 }
 
-// The bounds are promises; none is to be loosened by the way.
+// The bounds are promises. This test keeps them from being raised by accident.
 func TestBounds(t *testing.T) {
 	want := map[string][2]float64{
-		"breaker: closed, success":                   {0.32, 0.45},
-		"breaker: closed, success, with latency":     {0.55, 0.55},
-		"breaker: closed, failure":                   {0.50, 0.60},
-		"breaker: open":                              {0.60, 0.30},
-		"breaker: success, 1 reading, by the clock":  {1.8, 0},
-		"breaker: success, 2 readings, by the clock": {2.9, 0},
-		"limiter: allowed":                           {0.60, 0.55},
-		"limiter: allowed, 10/3 ns a token":          {0.60, 0.55},
-		"limiter: refused":                           {0.50, 0.30},
-		"limiter: allowed, by the clock":             {1.9, 0},
-		"limiter: refused, by the clock":             {1.5, 0},
-		"keyed, 1000000 live keys: throttled":        {0.50, 0},
-		"gate: success, 2 readings":                  {0.40, 0.50},
-		"gate: success, failsafe-go":                 {0.12, 0.12},
-		"window: Counter.Add":                        {1.25, 0},
-		"window: Calls.Record":                       {1.25, 0},
+		"breaker: closed, success":                        {0.32, 0.45},
+		"breaker: closed, success, with latency":          {0.55, 0.55},
+		"breaker: closed, failure":                        {0.50, 0.60},
+		"breaker: open":                                   {0.60, 0.30},
+		"breaker: success, 1 reading, against the clock":  {1.8, 0},
+		"breaker: success, 2 readings, against the clock": {2.9, 0},
+		"limiter: allowed":                                {0.60, 0.55},
+		"limiter: allowed, 10/3 ns per token":             {0.60, 0.55},
+		"limiter: refused":                                {0.50, 0.30},
+		"limiter: allowed, against the clock":             {1.9, 0},
+		"limiter: refused, against the clock":             {1.5, 0},
+		"keyed, 1000000 live keys: throttled":             {0.50, 0},
+		"gate: success, 2 readings":                       {0.40, 0.50},
+		"gate: success, failsafe-go":                      {0.12, 0.12},
+		"window: Counter.Add":                             {1.25, 0},
+		"window: Calls.Record":                            {1.25, 0},
 	}
 	got := map[string][2]float64{}
 	for _, row := range rows.All(1_000_000) {
@@ -115,7 +115,7 @@ func TestBounds(t *testing.T) {
 	}
 	require.Equal(t, want, got)
 
-	// Those on a Redis ask for so many times as many decisions a second, with 8 and with 64 callers.
+	// A bound of 1/x requires x times as many decisions per second, with 8 and with 64 callers.
 	times := map[string][2]float64{}
 	for _, row := range rows.Fleet(nil) {
 		if row.Goroutines8 > 0 || row.Goroutines64 > 0 {
@@ -129,17 +129,17 @@ func TestBounds(t *testing.T) {
 	}, times)
 }
 
-// What a call of ours costs the machine at least: to be compared with a bound, it must be done, and by all threads.
-func TestTheMachinesPartIsDone(t *testing.T) {
-	asked := 0
+// The minimum of a row is compared with its bound on two threads, so the loop must do all its writes.
+func TestMinimumDoesItsWrites(t *testing.T) {
+	rowsWithWrites := 0
 	for _, row := range rows.All(1000) {
-		least := row.Minimum()
-		if least == nil {
+		minimum := row.Minimum()
+		if minimum == nil {
 			continue
 		}
-		asked++
+		rowsWithWrites++
 		require.NotZero(t, row.Threads, row.Name)
-		require.Equal(t, 100, least(100), row.Name)
+		require.Equal(t, 100, minimum(100), row.Name)
 	}
-	require.Equal(t, 6, asked)
+	require.Equal(t, 6, rowsWithWrites)
 }

@@ -5,18 +5,18 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// windows compares counting over time with the least that it can cost.
+// windows compares counting over time with its minimum.
 func windows() []Row {
-	const why = "the floor counts for ever; ours also looks whether a bucket is over"
+	const why = "the floor has no window; weir also checks whether a bucket has ended"
 	return []Row{
 		{Name: "window: Counter.Add", Main: true, Serial: 1.25, Weir: counterAdds(), Peer: sinceAndAdd(), Floor: true, Why: why},
 		{Name: "window: Calls.Record", Serial: 1.25, Weir: callsRecord(), Peer: sinceAndAdd(), Floor: true, Why: why},
 	}
 }
 
-// counterAdds and callsRecord look at their totals in the end: an addition that was lost would be missing.
+// counterAdds and callsRecord check their totals at the end, so that a lost addition would be an error.
 func counterAdds() Side {
-	return Side{"window.Counter.Add", "a sum over a rolling 10 × 1 s, and its total", func() measure.Loop {
+	return Side{"window.Counter.Add", "a sum over a rolling window of 10 × 1 s, and a total", func() measure.Loop {
 		c := window.NewCounter(window.Config{})
 		return func(n int) (right int) {
 			before := c.Total()
@@ -29,7 +29,7 @@ func counterAdds() Side {
 }
 
 func callsRecord() Side {
-	return Side{"window.Calls.Record", "outcomes over a rolling 10 × 1 s, and their totals", func() measure.Loop {
+	return Side{"window.Calls.Record", "outcomes over a rolling window of 10 × 1 s, and their totals", func() measure.Loop {
 		c := window.NewCalls(window.CallsConfig{})
 		return func(n int) (right int) {
 			before := c.Totals().Successes
@@ -41,10 +41,10 @@ func callsRecord() Side {
 	}}
 }
 
-// floors compares ours with nothing but the machine's parts; they have no bounds.
+// floors compares basic operations of the machine. The rows have no bounds.
 func floors() []Row {
 	return []Row{
-		{Name: "floor: time.Since by time.Now", Weir: sinceFloor(), Peer: nowFloor(), Floor: true, Why: "why everything here keeps an epoch"},
-		{Name: "floor: atomic add by mutex", Weir: addFloor(), Peer: mutexFloor(), Floor: true, Why: "why everything here that can does without a lock"},
+		{Name: "floor: time.Since against time.Now", Weir: sinceFloor(), Peer: nowFloor(), Floor: true, Why: "this is why weir reads the time since an epoch"},
+		{Name: "floor: atomic add against mutex", Weir: addFloor(), Peer: mutexFloor(), Floor: true, Why: "this is why weir avoids locks"},
 	}
 }

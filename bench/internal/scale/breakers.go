@@ -9,7 +9,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// breakers grows the number of members of a group of breakers.
+// breakers varies the number of members of a group of breakers.
 func (t timer) breakers() Experiment {
 	return Experiment{
 		File: "breakers", Title: "A group of n breakers", X: "members", Y: "ns", Sizes: decades(1, 100_000),
@@ -17,13 +17,13 @@ func (t timer) breakers() Experiment {
 			{Name: "Get + Run", Says: fit.Constant, Cost: t.getAndRun},
 			{Name: "Group.Observe", Says: fit.Linear, Cost: t.observeGroup},
 		},
-		Why: "Get looks into the map of one of up to 256 shards, under a lock that readers share. " +
-			"A member takes some 2.5 KB, so a thousand of them fill a core's cache, and from there on each call of the walk fetches several lines from further away. " +
-			"Observe adds up the members that have no series of their own, so it looks at all, and fetches them too.",
+		Why: "Get reads the map of one of up to 256 shards, under a lock that readers share. " +
+			"A member takes about 2.5 KB, so a thousand members fill the cache of a core. From there on, each call fetches several cache lines from slower memory. " +
+			"Observe sums the members that have no series of their own, so it reads all of them.",
 	}
 }
 
-// group is one with so many members, which all have been called once.
+// group returns a group with the given number of members, each called once.
 func group(members int) *breaker.Group[int] {
 	g := breaker.NewGroup[int]("bench", breaker.GroupConfig{MaxKeys: 2*members + 1000})
 	for key := range members {
@@ -41,7 +41,7 @@ func (t timer) getAndRun(members int) (float64, error) {
 
 func (t timer) observeGroup(members int) (float64, error) { return t.observe(group(members)) }
 
-// observe is what one reading of all figures of a source costs.
+// observe measures the cost of reading all metrics of a source once.
 func (t timer) observe(source stat.Source) (float64, error) {
 	return t.quickest(func(n int) (right int) {
 		for range n {

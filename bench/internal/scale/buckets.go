@@ -9,7 +9,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// buckets grows the number of buckets of a window of ten seconds.
+// buckets varies the number of buckets of a window of ten seconds.
 func (t timer) buckets() Experiment {
 	return Experiment{
 		File: "buckets", Title: "A window of 10 s in n buckets", X: "buckets", Y: "ns", Sizes: decades(10, 10_000),
@@ -19,8 +19,8 @@ func (t timer) buckets() Experiment {
 			{Name: "Counter.Sum", Says: fit.Constant, Cost: t.sum},
 			{Name: "gobreaker.Execute", Says: fit.Constant, Cost: t.gobreaker},
 		},
-		Why: "A window is a prefix sum: to record is one add, and to read is one subtraction, however many buckets there are. " +
-			"With more of them the window is rolled on more often, every millisecond for 10,000, which is what is left of a slope.",
+		Why: "A window is a prefix sum. Recording is one add and reading is one subtraction, whatever the number of buckets. " +
+			"With more buckets the window moves more often, every millisecond with 10,000. This is the rest of the slope.",
 	}
 }
 

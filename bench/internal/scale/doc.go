@@ -1,2 +1,2 @@
-// Package scale measures how costs grow with sizes, and compares that with what is said of them.
+// Package scale measures how costs grow with sizes, and compares the result with the stated growth.
 package scale

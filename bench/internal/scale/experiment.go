@@ -11,37 +11,37 @@ import (
 	"github.com/weir-go/weir/bench/internal/measure"
 )
 
-// Experiment is one thing that grows, and what it does to costs.
+// Experiment measures costs while one size varies.
 type Experiment struct {
-	File  string // of its picture, without ending
+	File  string // the name of its chart, without extension
 	Title string
-	X, Y  string // what the axes are
+	X, Y  string // the titles of the axes
 	Sizes []int
 	Lines []Line
-	Why   string // the growths stated below are so
+	Why   string // explains the stated growths
 }
 
-// Line is one cost in an experiment.
+// Line is one cost of an experiment.
 type Line struct {
 	Name string
-	Says fit.Growth // how the cost grows, as stated
-	Upto int        // the last size that is measured; 0 for all
+	Says fit.Growth // the stated growth
+	Upto int        // the largest measured size, or 0 for all sizes
 	Cost func(size int) (ns float64, err error)
 }
 
-// Curve is what was measured of a line.
+// Curve is a line with its measured points.
 type Curve struct {
 	Line
 	Points []fit.Point
 }
 
-// All lists the experiments. Each point is measured for about as long as each.
+// All returns the experiments. Each point is measured for about the given time.
 func All(each time.Duration) []Experiment {
 	t := timer{each}
 	return []Experiment{t.keys(), t.buckets(), t.breakers(), t.rules(), t.sources(), t.waiters()}
 }
 
-// Run measures the curves.
+// Run measures all points.
 func (e Experiment) Run() (curves []Curve, err error) {
 	for _, line := range e.Lines {
 		curve := Curve{Line: line}
@@ -49,7 +49,7 @@ func (e Experiment) Run() (curves []Curve, err error) {
 			if line.Upto > 0 && size > line.Upto {
 				break
 			}
-			runtime.GC() // what the point before has left is no cost of this one
+			runtime.GC() // the garbage of the point before must not slow this one
 			ns, err := line.Cost(size)
 			if err != nil {
 				return nil, fmt.Errorf("%s, %s at %d: %w", e.Title, line.Name, size, err)
@@ -61,7 +61,7 @@ func (e Experiment) Run() (curves []Curve, err error) {
 	return curves, nil
 }
 
-// Chart draws the curves.
+// Chart returns a chart of the curves.
 func (e Experiment) Chart(curves []Curve) chart.Chart {
 	c := chart.Chart{Title: e.Title, X: e.X, Y: e.Y}
 	for _, curve := range curves {
@@ -77,10 +77,11 @@ func (e Experiment) Chart(curves []Curve) chart.Chart {
 // timer measures points.
 type timer struct{ each time.Duration }
 
-// parts is how often a point is measured, of which the quickest counts: what else runs on the machine only ever adds.
+// parts is the number of turns per point. The fastest counts, because other programs only ever make a turn
+// slower.
 const parts = 7
 
-// quickest is nanoseconds for one piece of the loop's work.
+// quickest returns the nanoseconds per operation in the fastest turn.
 func (t timer) quickest(loop measure.Loop) (float64, error) {
 	n, err := measure.Serial.CountFor(loop, t.each/parts)
 	if err != nil {
@@ -97,7 +98,7 @@ func (t timer) quickest(loop measure.Loop) (float64, error) {
 	return slices.Min(costs), nil
 }
 
-// decades are the powers of ten from the first to the last.
+// decades returns the powers of ten from first to last.
 func decades(first, last int) (sizes []int) {
 	for n := first; n <= last; n *= 10 {
 		sizes = append(sizes, n)

@@ -14,19 +14,20 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// enough is a burst that none of these experiments uses up.
+// enough is a burst that no experiment exhausts.
 const enough = 1 << 30
 
-// keys grows the number of keys of a keyed limiter. Of the map of others the last size takes too much memory.
+// keys varies the number of keys of a keyed limiter. The map of throttled takes too much memory for the
+// largest size.
 func (t timer) keys() Experiment {
 	return Experiment{
-		File: "keys", Title: "A decision on one of n live keys", X: "live keys", Y: "ns a decision", Sizes: decades(1, 10_000_000),
+		File: "keys", Title: "A decision on one of n live keys", X: "live keys", Y: "ns per decision", Sizes: decades(1, 10_000_000),
 		Lines: []Line{
 			{Name: "limiter.Group", Says: fit.Constant, Cost: t.groupKeys},
 			{Name: "throttled's map", Says: fit.Constant, Upto: 1_000_000, Cost: t.throttledKeys},
 		},
-		Why: "A decision hashes the key, locks one of 64 shards and looks at a line or two of an open-addressed table, however long it is. " +
-			"What grows is how far away that memory is: by its hash, a key lies anywhere.",
+		Why: "A decision hashes the key, locks one of 64 shards and reads one or two cache lines of an open-addressed table, whatever its size. " +
+			"The growth comes from caches: the hash spreads the keys over all of the memory.",
 	}
 }
 

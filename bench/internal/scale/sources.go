@@ -9,13 +9,13 @@ import (
 	"github.com/weir-go/weir/stat/read"
 )
 
-// sources grows the number of breakers that an exporter reads.
+// sources varies the number of breakers that an exporter reads.
 func (t timer) sources() Experiment {
 	return Experiment{
-		File: "sources", Title: "One scrape of n breakers", X: "sources", Y: "ns a scrape", Sizes: decades(1, 10_000),
+		File: "sources", Title: "One scrape of n breakers", X: "sources", Y: "ns per scrape", Sizes: decades(1, 10_000),
 		Lines: []Line{{Name: "read.Set.Observe", Says: fit.Linear, Cost: t.scrape}},
 		Why: "A scrape reads each of a breaker's series once. " +
-			"What an exporter makes of a series is kept by its address, so that nothing is formatted twice.",
+			"An exporter caches its form of a series by the address of the series, so it formats nothing twice.",
 	}
 }
 

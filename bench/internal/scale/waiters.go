@@ -13,34 +13,36 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// waiters grows the number of callers that wait for a limiter.
+// waiters varies the number of callers that wait for a limiter.
 func (t timer) waiters() Experiment {
 	return Experiment{
-		File: "waiters", Title: "A queue of n callers", X: "waiters", Y: "ns a waiter", Sizes: decades(1, 100_000),
+		File: "waiters", Title: "A queue of n callers", X: "waiters", Y: "ns per waiter", Sizes: decades(1, 100_000),
 		Lines: []Line{
-			{Name: "queue up and be served", Says: fit.Constant, Cost: t.queue(serve)},
-			{Name: "queue up and give up", Says: fit.Constant, Cost: t.queue(giveUp)},
+			{Name: "join and be served", Says: fit.Constant, Cost: t.queue(serve)},
+			{Name: "join and give up", Says: fit.Constant, Cost: t.queue(giveUp)},
 			{Name: "n goroutines on a channel", Says: fit.Constant, Cost: t.channel},
 		},
-		Why: "The queue is a linked list: to join it, to be served and to leave it from the middle cost the same however long it is. " +
-			"The last line is the floor, goroutines that wait for a channel of their own; most of the cost is to start and to wake a goroutine.",
+		Why: "The queue is a linked list. Joining it, being served and leaving it from the middle cost the same at any length. " +
+			"The last line is the floor: goroutines that wait for a channel each. Most of the cost is starting and waking a goroutine.",
 	}
 }
 
-// end lets all who wait go.
-type end func(b *limiter.TokenBucket, cancel context.CancelFunc, size int)
+// release ends the wait of all callers.
+type release func(b *limiter.TokenBucket, cancel context.CancelFunc, size int)
 
 func serve(b *limiter.TokenBucket, _ context.CancelFunc, size int) { b.Refund(size) }
 
 func giveUp(_ *limiter.TokenBucket, cancel context.CancelFunc, _ int) { cancel() }
 
-// queue is what a waiter costs from its start to its end, of a queue of so many.
-func (t timer) queue(by end) func(size int) (float64, error) {
-	return func(size int) (float64, error) { return t.often(size, func() error { return wait(size, by) }) }
+// queue returns a function that measures the cost per waiter of a queue with size waiters.
+func (t timer) queue(end release) func(size int) (float64, error) {
+	return func(size int) (float64, error) {
+		return t.medianPerWaiter(size, func() error { return wait(size, end) })
+	}
 }
 
-// wait makes so many callers wait, and then lets all of them go.
-func wait(size int, by end) error {
+// wait makes size callers wait, and then ends all waits.
+func wait(size int, end release) error {
 	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Every(time.Duration(1 << 40)), Burst: size})
 	b.Take(size)
 	named := limiter.NewNamed("bench", b, limiter.NamedConfig{})
@@ -58,17 +60,17 @@ func wait(size int, by end) error {
 	for named.Stats().Waiting < int64(size) {
 		runtime.Gosched()
 	}
-	by(b, cancel, size)
+	end(b, cancel, size)
 	all.Wait()
 	if n := served.Load(); n != 0 && n != int64(size) {
-		return fmt.Errorf("%d of %d were served", n, size)
+		return fmt.Errorf("%d of %d waiters were served", n, size)
 	}
 	return nil
 }
 
-// channel is the same without a limiter.
+// channel measures the same with a channel per goroutine instead of a limiter.
 func (t timer) channel(size int) (float64, error) {
-	return t.often(size, func() error {
+	return t.medianPerWaiter(size, func() error {
 		var all sync.WaitGroup
 		gates := make([]chan struct{}, size)
 		for i := range gates {
@@ -83,8 +85,8 @@ func (t timer) channel(size int) (float64, error) {
 	})
 }
 
-// often is the median time of a try by its size, of as many tries as there is time for.
-func (t timer) often(size int, try func() error) (float64, error) {
+// medianPerWaiter runs try for about t.each and returns the median time divided by size.
+func (t timer) medianPerWaiter(size int, try func() error) (float64, error) {
 	var costs []float64
 	for end := time.Now().Add(t.each); len(costs) < parts || time.Now().Before(end); {
 		began := time.Now()

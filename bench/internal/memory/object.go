@@ -17,26 +17,26 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Thing is something that takes memory.
-type Thing struct {
+// Object is a kind of object whose memory is measured.
+type Object struct {
 	Name  string
-	N     int     // how many are made to measure one
-	Bound float64 // the most bytes that one may take; 0 for none
+	N     int     // the number of objects that one measurement builds
+	Bound float64 // the most bytes that one object may take, or 0 for no bound
 
-	// Build returns a function that makes n of them. What they are made from is there before, and is not measured.
+	// Build returns a function that builds n objects. Its inputs exist before, and are not measured.
 	Build func(n int) func() any
 }
 
-// Size is how many bytes one thing takes.
+// Size is the number of bytes that one object takes.
 type Size struct {
 	Name         string
 	Bytes, Bound float64
 }
 
-// Size measures the thing.
-func (t Thing) Size() Size { return Size{t.Name, Grown(t.Build(t.N)) / float64(t.N), t.Bound} }
+// Size measures the object.
+func (o Object) Size() Size { return Size{o.Name, Grown(o.Build(o.N)) / float64(o.N), o.Bound} }
 
-// Missed says whether there is a bound and it is missed.
+// Missed reports whether there is a bound and it is missed.
 func (s Size) Missed() bool { return s.Bound > 0 && s.Bytes > s.Bound }
 
 func (s Size) String() string {
@@ -46,15 +46,15 @@ func (s Size) String() string {
 	return fmt.Sprintf("%s: %.1f bytes", s.Name, s.Bytes)
 }
 
-// All lists the things, keyed ones with so many keys.
-func All(keys int) []Thing {
+// All returns the objects. The keyed ones have the given number of keys.
+func All(keys int) []Object {
 	return append(singles(), Keyed(keys)...)
 }
 
-// singles are things of which one is made at a time.
-func singles() []Thing {
+// singles returns the objects that are not members of a collection.
+func singles() []Object {
 	perSecond := limiter.PerSecond(1)
-	return []Thing{
+	return []Object{
 		{"breaker.Breaker", 1000, 0, many(func() any { return called(breaker.Config{}) })},
 		{"breaker.Breaker, last 100 calls", 1000, 0, many(func() any { return called(breaker.Config{LastCalls: 100}) })},
 		{"breaker.Breaker, hung calls", 1000, 0, many(func() any { return called(breaker.Config{SlowCall: time.Second, HungCalls: true}) })},
@@ -83,7 +83,7 @@ func singles() []Thing {
 	}
 }
 
-// many makes n of the same.
+// many returns a Build that calls one n times.
 func many(one func() any) func(n int) func() any {
 	return func(n int) func() any {
 		all := make([]any, n)
