@@ -8,7 +8,7 @@ import (
 	"github.com/weir-go/weir/fleet/internal/bridge"
 )
 
-// Packages rediscell and redisson have limits and a verb of their own, which are here all the same.
+// Packages rediscell and redisson reach unexported parts of this package through package bridge.
 var _ = func() bool {
 	bridge.Cell = func(maxBurst, count int, period time.Duration) any {
 		return cellLimit{MaxBurst: maxBurst, Count: count, Period: period}
@@ -20,29 +20,20 @@ var _ = func() bool {
 	return true
 }()
 
-// setRate sets the limit and the window of a key, for all nodes: see package redisson.
+// setRate sets the limit and the window of a key for all nodes: see package redisson.
 func (l *Limiter) setRate(ctx context.Context, key string, limit int, window time.Duration) error {
-	log, ok := l.onlySlidingLog()
-	if !ok {
+	s := l.groups[0].script
+	if l.limitCount != 1 || l.shared || s.limits[0].script != logScript {
 		return fmt.Errorf("fleet: limiter %q cannot set a rate: its only limit must be a SlidingLog", l.name)
 	}
 	if err := validateWindow(limit, window); err != nil {
 		return err
 	}
 	k := newRequestKey(key)
-	keys := log.redisKeys(l.groups[0].backend.(*scriptBackend).keyBase(k.tag))
-	keep := max(keepRate, log.Window, window).Milliseconds()
-	_, err := l.link.eval(ctx, setRateScript, []string{keys[1], keys[0]}, []any{limit, window.Microseconds(), keep})
+	keys := s.keysOf(k, s.limits[0])
+	lifetime := max(rateLifetime, s.limits[0].per, window).Milliseconds()
+	_, err := l.link.eval(ctx, setRateScript, []string{keys[1], keys[0]}, []any{limit, window.Microseconds(), lifetime})
 	l.stats.countError(err)
-	l.permitsAdded(k)
+	l.permitsReturned(k)
 	return err
-}
-
-// onlyLog is the limiter's limit, if that is one sliding log.
-func (l *Limiter) onlySlidingLog() (slidingLogSpec, bool) {
-	if len(l.groups) != 1 || len(l.groups[0].limits) != 1 || l.groups[0].limits[0].sharedBy != nil {
-		return slidingLogSpec{}, false
-	}
-	log, ok := l.groups[0].limits[0].limitSpec.(slidingLogSpec)
-	return log, ok
 }

@@ -23,8 +23,8 @@ func (c cellLimit) validate() error {
 	if c.Count < 1 {
 		faults = append(faults, fmt.Errorf("fleet: Count is %d, must be at least 1", c.Count))
 	}
-	if c.Period < time.Second || c.Period > maxSpan || c.Period%time.Second != 0 {
-		faults = append(faults, fmt.Errorf("fleet: Period is %s, must be whole seconds between 1s and %s", c.Period, maxSpan))
+	if c.Period < time.Second || c.Period > maxWindow || c.Period%time.Second != 0 {
+		faults = append(faults, fmt.Errorf("fleet: Period is %s, must be whole seconds between 1s and %s", c.Period, maxWindow))
 	}
 	if len(faults) == 0 {
 		faults = append(faults, c.validateInterval())
@@ -35,51 +35,49 @@ func (c cellLimit) validate() error {
 func (c cellLimit) validateInterval() error {
 	interval := newCellMath(c).interval
 	if interval == 0 {
-		return fmt.Errorf("fleet: Count is %d, must be at most one a nanosecond, %d", c.Count, c.Period)
+		return fmt.Errorf("fleet: Count is %d, must be at most one per nanosecond, %d", c.Count, c.Period)
 	}
-	if float64(interval)*float64(c.MaxBurst+1) > float64(maxFill) {
-		return fmt.Errorf("fleet: MaxBurst is %d, must be gathered within %s at %d in %s", c.MaxBurst, maxFill, c.Count, c.Period)
+	if float64(interval)*float64(c.MaxBurst+1) > float64(maxFillTime) {
+		return fmt.Errorf("fleet: MaxBurst is %d, must be refilled within %s at %d per %s", c.MaxBurst, maxFillTime, c.Count, c.Period)
 	}
 	return nil
 }
 
-func (c cellLimit) compile() (scopedLimit, error) {
+// compile returns the token bucket of the same rate, which stands for the limit among other limits
+// and in the policy for outages.
+func (c cellLimit) compile() (limitSpec, error) {
 	if err := c.validate(); err != nil {
-		return scopedLimit{}, err
+		return limitSpec{}, err
 	}
-	bucket := TokenBucket{Rate: limiter.Per(float64(c.Count), c.Period), Burst: c.MaxBurst + 1}
-	return scopedLimit{limitSpec: cellSpec{cellLimit: c, bucketSpec: bucket.spec()}}, nil
+	s, err := TokenBucket{Rate: limiter.Per(float64(c.Count), c.Period), Burst: c.MaxBurst + 1}.compile()
+	s.cell = &c
+	return s, err
 }
 
-// cellRule is a cellLimit, and the bucket of its rate for the policies and among other limits.
-type cellSpec struct {
-	cellLimit
-	bucketSpec
-}
-
-// cell is the arithmetic of redis-cell.
+// cellMath is the arithmetic of redis-cell.
 type cellMath struct {
-	moduleArgs [3]any        // as CL.THROTTLE takes it: max_burst, count, period
+	moduleArgs [3]any        // of CL.THROTTLE: max_burst, count, period
 	interval   time.Duration // between two permits
-	tolerance  time.Duration // for so many as can be taken at once
+	tolerance  time.Duration // the interval times the limit
 	limit      int64
 }
 
 func newCellMath(c cellLimit) cellMath {
 	seconds := int64(c.Period / time.Second)
-	r := cellMath{moduleArgs: [3]any{c.MaxBurst, c.Count, seconds}, limit: int64(c.MaxBurst) + 1}
-	r.interval = time.Duration(float64(seconds) * 1e9 / float64(c.Count))
-	r.tolerance = r.interval * time.Duration(r.limit)
-	return r
+	m := cellMath{moduleArgs: [3]any{c.MaxBurst, c.Count, seconds}, limit: int64(c.MaxBurst) + 1}
+	m.interval = time.Duration(float64(seconds) * 1e9 / float64(c.Count))
+	m.tolerance = m.interval * time.Duration(m.limit)
+	return m
 }
 
-// remaining is how many permits can be taken while the tolerance is above what is owed by room.
-func (c cellMath) remainingAt(room time.Duration) int64 {
-	if room <= -c.interval {
+// remainingAt returns how many permits can be taken if the key's time may still advance by room.
+// Like redis-cell it divides whole microseconds, so an interval below 1µs can divide by zero.
+func (m cellMath) remainingAt(room time.Duration) int64 {
+	if room <= -m.interval {
 		return 0
 	}
-	switch permits := float64(room/time.Microsecond) / float64(c.interval/time.Microsecond); {
-	case permits != permits:
+	switch permits := float64(room/time.Microsecond) / float64(m.interval/time.Microsecond); {
+	case permits != permits: // NaN
 		return 0
 	case permits >= math.MaxInt64:
 		return math.MaxInt64

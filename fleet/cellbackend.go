@@ -9,43 +9,34 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// cellStore asks CL.THROTTLE where the server has it, and otherwise the script.
+// cellBackend decides by CL.THROTTLE if the server has that command, and otherwise by a script.
 type cellBackend struct {
 	namespace
 	cellMath
 }
 
-func (s *cellBackend) stateKeys(k requestKey) []string { return []string{s.keyBase(k.tag)} }
-
-func (s *cellBackend) takeEach(ctx context.Context, k requestKey, n int, at time.Time) ([]limiter.Result, error) {
-	return asList(s.take(ctx, k, n, at))
-}
-
-func (s *cellBackend) take(ctx context.Context, k requestKey, n int, at time.Time) (limiter.Result, error) {
-	if n > 0 && at.IsZero() && s.link.hasCell.Load() {
-		r, err := s.takeFromModule(ctx, k.tag, n)
-		if !redis.HasErrorPrefix(err, "unknown command") { // has not been executed: the server is another than it was
-			return r, err
+func (b *cellBackend) take(ctx context.Context, k requestKey, n int, at time.Time) ([]limiter.Result, error) {
+	var r limiter.Result
+	var err error
+	if n > 0 && at.IsZero() && b.link.hasCell.Load() {
+		r, err = b.takeFromModule(ctx, k.tag, n)
+		if !redis.HasErrorPrefix(err, "unknown command") {
+			return []limiter.Result{r}, err
 		}
-		s.link.hasCell.Store(false)
+		b.link.hasCell.Store(false) // the server is another one now, and has executed nothing
 	}
-	return s.takeByScript(ctx, k.tag, n, at)
+	n = int(max(min(int64(n), b.limit+1), -b.limit))
+	r, err = b.runScript(ctx, k.tag, n, b.interval*time.Duration(n), at)
+	return []limiter.Result{r}, err
 }
 
-// rounds reports whether a refusal may end before it says, for the server's own command knows whole
-// seconds alone.
-func (l *Limiter) roundsToSeconds() bool {
-	_, cell := l.groups[0].backend.(*cellBackend)
-	return cell && l.link.hasCell.Load()
-}
-
-// module asks the server's own command. A request for more than the limit is refused, whatever it
-// is for.
-func (s *cellBackend) takeFromModule(ctx context.Context, tag string, n int) (limiter.Result, error) {
-	base := s.keyBase(tag)
-	args := append([]any{"cl.throttle", base}, s.moduleArgs[:]...)
-	reply, err := s.link.command(ctx, base, append(args, min(int64(n), s.limit+1))...)
-	if err = s.checkLength(reply, err, resultLength); err != nil {
+// takeFromModule calls CL.THROTTLE. A request for more than the limit is cut to limit+1, which is
+// refused in the same way.
+func (b *cellBackend) takeFromModule(ctx context.Context, tag string, n int) (limiter.Result, error) {
+	base := b.keyBase(tag)
+	args := append([]any{"cl.throttle", base}, b.moduleArgs[:]...)
+	reply, err := b.link.command(ctx, base, append(args, min(int64(n), b.limit+1))...)
+	if err = b.checkLength(reply, err, resultLength); err != nil {
 		return limiter.Result{}, err
 	}
 	r := limiter.Result{OK: reply[0] == 0, Limit: int(reply[1]), Remaining: int(reply[2]), ResetAfter: time.Duration(reply[4]) * time.Second}
@@ -59,25 +50,27 @@ func (s *cellBackend) takeFromModule(ctx context.Context, tag string, n int) (li
 	return r, nil
 }
 
-func (s *cellBackend) takeByScript(ctx context.Context, tag string, n int, at time.Time) (limiter.Result, error) {
-	n = int(max(min(int64(n), s.limit+1), -s.limit))
-	return s.runScript(ctx, tag, n, s.interval*time.Duration(n), at)
+// roundsToSeconds reports whether times in refusals may be too long because CL.THROTTLE answers in
+// whole seconds.
+func (l *Limiter) roundsToSeconds() bool {
+	_, cell := l.groups[0].backend.(*cellBackend)
+	return cell && l.link.hasCell.Load()
 }
 
-// giveBack gives back what cannot have come again since it was taken, as if nothing had been owed
+// refund gives back what cannot have returned since it was taken, assuming that the key was unused
 // before.
-func (s *cellBackend) refund(ctx context.Context, k requestKey, n int, age time.Duration, at time.Time) error {
-	n = int(min(int64(n), s.limit))
-	back := s.interval*time.Duration(n) - age
+func (b *cellBackend) refund(ctx context.Context, k requestKey, n int, age time.Duration, at time.Time) error {
+	n = int(min(int64(n), b.limit))
+	back := b.interval*time.Duration(n) - age
 	if back <= 0 {
 		return nil
 	}
-	_, err := s.runScript(ctx, k.tag, -n, -back, at)
+	_, err := b.runScript(ctx, k.tag, -n, -back, at)
 	return err
 }
 
-// charge has the script take n permits at that cost, or give them back.
-func (s *cellBackend) runScript(ctx context.Context, tag string, n int, cost time.Duration, at time.Time) (limiter.Result, error) {
+// runScript moves the key's time by cost: forward to take n permits, back to give them back.
+func (b *cellBackend) runScript(ctx context.Context, tag string, n int, cost time.Duration, at time.Time) (limiter.Result, error) {
 	var seconds, nanos, extra any = "", "", 0
 	if !at.IsZero() {
 		seconds, nanos, extra = at.Unix(), at.Nanosecond(), replayExtraMillis
@@ -86,17 +79,17 @@ func (s *cellBackend) runScript(ctx context.Context, tag string, n int, cost tim
 	if n == 0 {
 		write = 0
 	}
-	reply, err := s.link.eval(ctx, throttleScript, []string{s.keyBase(tag)}, []any{
-		seconds, nanos, extra, floorSeconds(s.tolerance), floorNanos(s.tolerance), floorSeconds(cost), floorNanos(cost), write,
+	reply, err := b.link.eval(ctx, throttleScript, []string{b.keyBase(tag)}, []any{
+		seconds, nanos, extra, floorSeconds(b.tolerance), floorNanos(b.tolerance), floorSeconds(cost), floorNanos(cost), write,
 	})
-	if err = s.checkLength(reply, err, resultLength); err != nil {
+	if err = b.checkLength(reply, err, resultLength); err != nil {
 		return limiter.Result{}, err
 	}
-	owed := duration(reply[3], reply[4])
-	r := limiter.Result{OK: reply[0] == 0, Limit: int(s.limit), Remaining: int(s.remainingAt(s.tolerance - owed)), ResetAfter: owed}
+	resetAfter := duration(reply[3], reply[4])
+	r := limiter.Result{OK: reply[0] == 0, Limit: int(b.limit), Remaining: int(b.remainingAt(b.tolerance - resetAfter)), ResetAfter: resetAfter}
 	switch {
 	case r.OK:
-	case cost > s.tolerance:
+	case cost > b.tolerance:
 		r.RetryAfter = limiter.Never
 	default:
 		r.RetryAfter = duration(reply[1], reply[2])
@@ -104,8 +97,7 @@ func (s *cellBackend) runScript(ctx context.Context, tag string, n int, cost tim
 	return r, nil
 }
 
-// floorSeconds and floorNanos are a duration as a pair: the seconds rounded down, and what is left,
-// from 0 on.
+// floorSeconds returns the seconds of d, rounded down.
 func floorSeconds(d time.Duration) int64 {
 	if d%time.Second < 0 {
 		return int64(d/time.Second) - 1
@@ -113,6 +105,7 @@ func floorSeconds(d time.Duration) int64 {
 	return int64(d / time.Second)
 }
 
+// floorNanos returns what floorSeconds leaves of d, which is never negative.
 func floorNanos(d time.Duration) int64 { return int64(d) - floorSeconds(d)*int64(time.Second) }
 
 func duration(seconds, nanos int64) time.Duration {

@@ -10,48 +10,49 @@ import (
 
 // Config configures a [Limiter].
 type Config struct {
-	// Link is the Redis that keeps the limits. Must be given.
+	// Link is the Redis that stores the limits. Must be given.
 	Link *Link
-	// Limits are the limits of each key, 1 to 10. A request is admitted by all of them, or refused
-	// and taken from none, in one round trip. If there are several, what was taken of each is found
-	// by its place among them: keep their order. A limit of several keys together is a [Shared].
-	// Must be given.
+	// Limits are the limits of each key, 1 to 10 of them. A request is allowed by all of them, or
+	// refused and taken from none. If there are several, Redis identifies each by its position: keep
+	// their order. Use [Shared] for a limit of several keys together. Must be given.
 	Limits Limits
 
-	// OnOutage decides while Redis is unavailable. Must be given.
+	// OnOutage is the policy that decides while Redis is unavailable. Must be given.
 	OnOutage OnOutage
-	// Share is this node's share of the limit while Redis is unavailable and OnOutage is FailLocal: above 0 and at
-	// most 1. With m nodes that is 1/m. The node keeps to it by a token bucket, full at first, of
-	// that share of the rate and of the most that can be taken at once, but at least 1; so in any
-	// span of a window up to twice the share is admitted, on top of what Redis admitted before and
-	// after: with shares of 1 in all, a SlidingLog or SlidingWindow admits up to three times its
-	// Limit in a Window around an outage, a FixedWindow four times, and a TokenBucket twice what it
-	// admits otherwise. Must be given there, and nowhere else.
+	// Share is this node's share of the limits while Redis is unavailable, above 0 and at most 1.
+	// Must be given if OnOutage is FailLocal, and only then. With m nodes, use 1/m.
+	//
+	// The node limits each key by a token bucket, full at first, with that share of the rate and of
+	// the most permits one request can take, but at least 1. In any window the node therefore allows
+	// up to twice its share, in addition to what Redis allowed before and after. With shares of 1 in
+	// total, a SlidingLog or a SlidingWindow allows up to three times its Limit in a Window around an
+	// outage, a FixedWindow four times its Limit, and a TokenBucket twice what it allows otherwise.
 	Share float64
-	// MaxKeys is the most keys that are remembered while Redis is unavailable and OnOutage is FailLocal. Default:
-	// 100,000.
+	// MaxKeys is the most keys for which FailLocal keeps a bucket. Default 100,000.
 	MaxKeys int
-	// MaxWaiters is the most callers that may wait at once for one key; the next gets
+	// MaxWaiters is the most callers that may wait for one key at the same time. Another caller gets
 	// limiter.ErrQueueFull. Default: no bound.
 	MaxWaiters int
 
-	// MaxDenied is the most keys whose refusals are remembered, at 200 bytes each and the key. What
-	// Redis has refused is refused here too, and it is not asked, for the RetryAfter that it gave,
-	// but no longer than 10 s; requests for fewer permits are asked about. That refuses nothing
-	// that Redis would let through, unless someone else gives permits back, resets the key or
-	// raises its limit, which is seen when that time is over. What this limiter does is seen at
-	// once; another of the same name is someone else. Where there is no room the refusal that ends
-	// soonest is forgotten. Off remembers none. Default: 10,000.
+	// MaxDenied is the most keys whose refusals are remembered, at 200 bytes each plus the key. Off
+	// remembers none. Default 10,000.
+	//
+	// A remembered refusal is repeated without asking Redis until its RetryAfter has passed, for 10s
+	// at most. Requests for fewer permits still ask Redis. A refusal is therefore only repeated if
+	// Redis would refuse too, with one exception: another process, or another limiter of the same
+	// name, may give permits back, reset the key or raise its limit. That is noticed only when the
+	// time has passed; the same on this limiter is noticed at once. If there is no room, the refusal
+	// that ends first is forgotten.
 	MaxDenied int
-	// MaxLease is the most permits of a key that this node takes from Redis in advance, to hand
-	// them out without a round trip each: at least 2 and at most 1,000,000. In any span of time all
-	// nodes together then admit at most what the limiter itself admits in that span, and m·MaxLease
-	// more where there are m of them; in the long run no more than the limiter. How many are taken
-	// depends on how busy the key is, and is at most an eighth of what remains, so that there are
-	// no leases near the limit. What a key has not been asked for in a second is given back by the
-	// next request for another key that goes to Redis, and all by Close; a process that ends
-	// without loses them, as if they had been used. 10,000 keys have leases at most. Default: no
-	// leases.
+	// MaxLease is the most permits per key that this node takes from Redis in advance, to hand them
+	// out without a round trip each, from 2 to 1,000,000. Default: no leases.
+	//
+	// With leases, m nodes together allow at most m·MaxLease more in any span of time than the limits
+	// themselves, and no more in the long run. The size of a lease follows the demand for the key. It
+	// is at most an eighth of the remaining permits, so there are no leases near the limit. A lease
+	// not used for a second is given back by the next request for another key that asks Redis. Close
+	// gives all leases back. If a process ends without Close, its leases are lost as if they had been
+	// used. At most 10,000 keys have leases.
 	MaxLease int
 }
 
@@ -63,33 +64,35 @@ const (
 	maxLease  = 1_000_000
 )
 
-// compile returns the limits, ready for the scripts, or an error that names the faults of all.
-func (c Config) compile() ([]scopedLimit, error) {
+// compile returns the compiled limits, or an error that names every invalid field of them.
+func (c Config) compile() ([]limitSpec, error) {
 	var faults []error
-	terms := make([]scopedLimit, 0, len(c.Limits))
+	limits := make([]limitSpec, 0, len(c.Limits))
 	for i, limit := range c.Limits {
 		if limit == nil {
 			faults = append(faults, fmt.Errorf("fleet: Limits[%d] is nil, must be given", i))
 			continue
 		}
-		t, err := limit.compile()
+		s, err := limit.compile()
 		faults = append(faults, err)
-		if t.index = i; len(c.Limits) > 1 {
-			t.keySuffix = ":" + strconv.Itoa(i)
+		s.index = i
+		if len(c.Limits) > 1 {
+			for j := range s.keySuffixes {
+				s.keySuffixes[j] = ":" + strconv.Itoa(i) + s.keySuffixes[j]
+			}
 		}
-		if t.scope >= firstCustomScope {
-			t.scope += i
+		if s.scope >= scopeFirstBy {
+			s.scope += i
 		}
-		if t.sharedBy != nil && c.MaxLease != 0 {
-			faults = append(faults, fmt.Errorf("fleet: MaxLease is %d, must be 0 where Limits[%d] is Shared", c.MaxLease, i))
+		if s.sharedBy != nil && c.MaxLease != 0 {
+			faults = append(faults, fmt.Errorf("fleet: MaxLease is %d, must be 0 if Limits[%d] is Shared", c.MaxLease, i))
 		}
-		terms = append(terms, t)
+		limits = append(limits, s)
 	}
-	return terms, errors.Join(faults...)
+	return limits, errors.Join(faults...)
 }
 
-// Validate returns nil for a configuration that makes sense, and otherwise an error that names all
-// faults.
+// Validate returns nil if c is valid, and otherwise an error that names every invalid field.
 func (c Config) Validate() error {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf("fleet: "+format, args...)) }
@@ -100,8 +103,7 @@ func (c Config) Validate() error {
 		fault("Limits has %d, must have between 1 and %d", len(c.Limits), maxLimits)
 	}
 	_, err := c.compile()
-	faults = append(faults, err)
-	faults = append(faults, c.OnOutage.validate())
+	faults = append(faults, err, c.OnOutage.validate())
 	switch {
 	case c.OnOutage == FailLocal && !(c.Share > 0 && c.Share <= 1):
 		fault("Share is %v, must be above 0 and at most 1", c.Share)
@@ -123,7 +125,7 @@ func (c Config) Validate() error {
 	return errors.Join(faults...)
 }
 
-// validateName looks at a name, which stands in keys, errors and metrics.
+// validateName validates a name that is part of keys, errors and metrics.
 func validateName(name string) error {
 	if name == "" || strings.ContainsAny(name, "{}") {
 		return fmt.Errorf("fleet: the name is %q, must not be empty or have braces", name)

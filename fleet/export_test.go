@@ -8,23 +8,29 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// TakeAt is Take at a given time.
+// TakeAt is Take at a given time, without leases and remembered refusals.
 func (l *Limiter) TakeAt(ctx context.Context, at time.Time, key string, n int) (Result, error) {
-	each, err := l.takeFromAll(ctx, newRequestKey(key), max(n, 0), at)
+	results, err := l.takeFromAll(ctx, newRequestKey(key), max(n, 0), at)
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Result: refuseNegative(combineResults(each).Result, n), From: FromServer}, nil
+	return Result{Result: refuseNegative(combine(results).Result, n), From: FromServer}, nil
 }
 
 // GiveBackAt is Refund at a given time.
 func (l *Limiter) GiveBackAt(ctx context.Context, at time.Time, key string, n int) error {
-	return l.giveBackAt(ctx, at, 0, key, n)
+	return l.GiveBackAged(ctx, at, 0, key, n)
 }
 
-// GiveBackAged is RefundAt at a given time, of permits that were taken so long before.
+// GiveBackAged is RefundAt at a given time, for permits taken age before it.
 func (l *Limiter) GiveBackAged(ctx context.Context, at time.Time, age time.Duration, key string, n int) error {
-	return l.giveBackAt(ctx, at, age, key, n)
+	var errs []error
+	for _, g := range l.groups {
+		if err := g.backend.refund(ctx, newRequestKey(key), n, age, at); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return joinErrors(errs)
 }
 
 // EachAt is TakeEach at a given time.
@@ -37,45 +43,39 @@ func (l *Limiter) EachAt(ctx context.Context, at time.Time, key string, n int) (
 	return results, err
 }
 
-// StateKeys are where Redis has what was taken of a key.
+// StateKeys returns the Redis keys that hold what was taken of a key.
 func (l *Limiter) StateKeys(key string) []string {
-	return l.groups[0].backend.stateKeys(newRequestKey(key))
-}
-
-func (l *Limiter) giveBackAt(ctx context.Context, at time.Time, age time.Duration, key string, n int) error {
-	var faults []error
-	for _, p := range l.groups {
-		if err := p.backend.refund(ctx, newRequestKey(key), n, age, at); err != nil {
-			faults = append(faults, err)
-		}
-	}
-	return joinErrors(faults)
+	return l.groups[0].script.stateKeys(newRequestKey(key))
 }
 
 // CellAt is Take at a given time, for a limit of rediscell that need not be valid.
 func (l *Link) CellAt(ctx context.Context, at time.Time, limit Limit, key string, n int) (limiter.Result, error) {
-	s := cellBackend{namespace: namespace{link: l, name: "replay"}, cellMath: newCellMath(limit.(cellLimit))}
-	return s.take(ctx, newRequestKey(key), n, at)
+	b := cellBackend{namespace: namespace{link: l, name: "replay"}, cellMath: newCellMath(limit.(cellLimit))}
+	results, err := b.take(ctx, newRequestKey(key), n, at)
+	return results[0], err
 }
 
-// RedisKey is where Redis has a key of CellAt.
+// RedisKey returns the Redis key in which CellAt stores a key.
 func (l *Link) RedisKey(key string) string {
 	return namespace{link: l, name: "replay"}.keyBase(tag(key))
 }
 
-// TokenCost is what a token costs in µs: whole + part/parts.
-func (b TokenBucket) TokenCost() (whole, part, parts int64) { return tokenCost(b.Rate, b.burst()) }
+// TokenCost returns what a token costs in µs: whole + part/parts.
+func (b TokenBucket) TokenCost() (whole, part, parts int64) {
+	c := tokenCostOf(b.Rate, b.burst())
+	return c.micros, c.numerator, c.denominator
+}
 
-// Check returns what is wrong with a limit.
+// Check returns the error of an invalid limit.
 func Check(limit Limit) error {
 	_, err := limit.compile()
 	return err
 }
 
-// MaxKey is how long a key may be to stand as it is in Redis.
+// MaxKey is the longest key that stands as it is in Redis.
 const MaxKey = maxKey
 
-// The faults that tests name.
+// Values of StoreError.Fault.
 const (
 	FaultTimeout     = faultTimeout
 	FaultConnection  = faultConnection
@@ -86,17 +86,17 @@ const (
 	FaultMoved       = faultMoved
 	FaultOutOfMemory = faultOutOfMemory
 	FaultBusy        = faultBusy
-	FaultTrouble     = faultOther
+	FaultOther       = faultOther
 	FaultForeign     = faultForeign
 	FaultTooOld      = faultTooOld
 	FaultDenied      = faultDenied
 	FaultNoTLS       = faultNoTLS
 )
 
-// Breaker is the breaker before a stand-alone Redis.
+// Breaker returns the breaker of a stand-alone Redis.
 func (l *Link) Breaker() *breaker.Breaker { return l.breaker }
 
-// The values of Result.From.
+// Values of Result.From.
 const (
 	FromServer    = fromServer
 	FromDenyCache = fromDenyCache

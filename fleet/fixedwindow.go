@@ -7,42 +7,35 @@ import (
 	"time"
 )
 
-// FixedWindow admits for each key Limit permits in each window of time, by the server's clock. The
-// windows lie on the grid of Unix time: those of a minute begin with the minute, those of a day at
-// midnight UTC.
+// FixedWindow allows Limit permits per key in each window of time, by the server's clock. Windows
+// are aligned to Unix time: windows of a minute begin on the minute, windows of a day at midnight
+// UTC.
 //
-// It is what INCR and EXPIRE do, without their flaw that a crash between the two blocks a key for
-// ever. The end of one window and the beginning of the next can together admit twice Limit within a
-// moment. RetryAfter is minimal, to the microsecond. If Window becomes shorter, a window begins anew;
-// otherwise what was taken still counts when the limit changes.
+// It does what INCR and EXPIRE do, without their flaw that a crash between the two commands blocks a
+// key forever. The end of one window and the beginning of the next can together allow twice Limit
+// within a moment. RetryAfter is the shortest possible wait, accurate to a microsecond. If the limit
+// changes, what was taken still counts, unless Window becomes shorter: then a new window begins.
 type FixedWindow struct {
-	Limit  int           // the most permits in a window, from 1 to 2^31-1. Must be given.
-	Window time.Duration // the length of a window, whole µs from 1 ms to 10 years. Must be given.
+	// Limit is the most permits in a window, from 1 to 2^31-1. Must be given.
+	Limit int
+	// Window is the length of a window, from 1ms to 10 years in whole microseconds. Must be given.
+	Window time.Duration
 }
 
-// maxSpan bounds a window.
-const maxSpan = 10 * 365 * 24 * time.Hour
+func (f FixedWindow) compile() (limitSpec, error) {
+	return windowSpec("fixedwindow", f.Limit, f.Window, f.Window.Microseconds()), validateWindow(f.Limit, f.Window)
+}
 
-// validateWindow names the faults of a window.
-func validateWindow(limit int, span time.Duration) error {
+const maxWindow = 10 * 365 * 24 * time.Hour
+
+// validateWindow returns an error that names every invalid field of a window.
+func validateWindow(limit int, window time.Duration) error {
 	var faults []error
 	if limit < 1 || limit > math.MaxInt32 {
 		faults = append(faults, fmt.Errorf("fleet: Limit is %d, must lie between 1 and %d", limit, math.MaxInt32))
 	}
-	if span < time.Millisecond || span > maxSpan || span%time.Microsecond != 0 {
-		faults = append(faults, fmt.Errorf("fleet: Window is %s, must be whole microseconds between 1ms and %s", span, maxSpan))
+	if window < time.Millisecond || window > maxWindow || window%time.Microsecond != 0 {
+		faults = append(faults, fmt.Errorf("fleet: Window is %s, must be whole microseconds between 1ms and %s", window, maxWindow))
 	}
 	return errors.Join(faults...)
 }
-
-func (f FixedWindow) compile() (scopedLimit, error) {
-	return scopedLimit{limitSpec: fixedWindowSpec{f}}, validateWindow(f.Limit, f.Window)
-}
-
-type fixedWindowSpec struct{ FixedWindow }
-
-func (r fixedWindowSpec) scriptName() string                    { return "fixedwindow" }
-func (r fixedWindowSpec) redisKeys(base string) []string        { return []string{base} }
-func (r fixedWindowSpec) scriptArgs() []any                     { return []any{r.Limit, r.Window.Microseconds()} }
-func (r fixedWindowSpec) maxTake() int                          { return r.Limit }
-func (r fixedWindowSpec) longRunRate() (float64, time.Duration) { return float64(r.Limit), r.Window }

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// maxKey is how long a key may be, in bytes, to stand as it is in Redis and in the tables of this process. A longer one is stood
-// for by its SHA-256, so none takes more than 3·maxKey bytes in either.
+// maxKey is the length in bytes up to which a key stands as it is in Redis and in the tables of this
+// process. A longer key is replaced by its SHA-256, so no key takes more than 3·maxKey bytes.
 const maxKey = 256
 
-// tag is the part of a Redis key that stands for the user's key. It goes between braces, so that Redis Cluster
-// puts all keys with one tag into one slot. It is never empty and has no closing brace, for such braces mean
-// nothing to a Cluster; and no two keys have the same.
+// tag returns what stands for a key in Redis, between braces, so that a Cluster puts all Redis keys
+// with the same tag into one slot. A tag is never empty and contains no closing brace, because a
+// Cluster ignores such braces. Different keys have different tags.
 func tag(key string) string {
 	switch {
 	case len(key) > maxKey:

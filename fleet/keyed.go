@@ -18,8 +18,8 @@ var (
 	_ limiter.WaitLimiter = keyed{}
 )
 
-// Get returns the limit of one key as weir.Parts takes it. It is a [limiter.WaitLimiter] too, and has
-// the method Refund that [limiter.Remote] describes.
+// Get returns the limit of one key, for the Remote field of weir.Parts. It also implements
+// [limiter.WaitLimiter], and has the method Refund that [limiter.Remote] describes.
 func (l *Limiter) Get(key string) limiter.Remote { return keyed{limiter: l, key: key} }
 
 func (k keyed) Take(ctx context.Context, n int) (limiter.Result, error) {

@@ -10,35 +10,35 @@ import (
 )
 
 const (
-	defaultDenied = 10_000
-	denyFor       = 10 * time.Second // the longest that a refusal is remembered
-	leaseKeys     = 10_000           // the most keys with leases
-	leaseAge      = time.Second      // what has not been asked for in this time is given back
+	defaultMaxDenied = 10_000
+	maxDeniedTime    = 10 * time.Second // the longest that a refusal is remembered
+
+	maxLeasedKeys = 10_000
+	leaseIdleTime = time.Second // a lease that is not used for this time is given back
 )
 
-// newDenied makes a memory of refusals, nil where there is none.
+// newDenied returns a cache of refusals, or nil if it is off.
 func newDenied(c Config) *deny.Cache {
 	switch c.MaxDenied {
 	case Off:
 		return nil
 	case 0:
-		c.MaxDenied = defaultDenied
+		c.MaxDenied = defaultMaxDenied
 	}
-	return deny.New(c.MaxDenied, denyFor)
+	return deny.New(c.MaxDenied, maxDeniedTime)
 }
 
-// newLeases makes a purse for the leases of a limiter, nil where there are none.
+// newLeases returns the leases of a limiter, or nil if it has none.
 func newLeases(l *Limiter, c Config) *lease.Pool {
-	if c.MaxLease < 2 {
+	if c.MaxLease == 0 {
 		return nil
 	}
-	return lease.New(leaseServer{l}, lease.Config{Max: c.MaxLease, Keys: leaseKeys, Age: leaseAge, Timeout: l.link.timeout})
+	return lease.New(leaseServer{l}, lease.Config{Max: c.MaxLease, Keys: maxLeasedKeys, Age: leaseIdleTime, Timeout: l.link.timeout})
 }
 
-// Close gives back what is left of leases, and takes none from then on. The limiter still decides.
-// The error says that Redis gave no answer; permits are lost then, as if they had been used.
-//
-// A limiter without leases has nothing to close.
+// Close gives all leased permits back and takes no further leases. The limiter can still be used.
+// An error means that Redis did not answer; then leased permits are lost, as if they had been used.
+// Close does nothing if the limiter has no leases.
 func (l *Limiter) Close(ctx context.Context) error {
 	if l.leases == nil {
 		return nil
@@ -46,65 +46,38 @@ func (l *Limiter) Close(ctx context.Context) error {
 	return l.leases.Close(ctx)
 }
 
-// ask has a lease decide, or Redis, or the policy where Redis is unavailable.
-func (l *Limiter) takeUncached(ctx context.Context, k requestKey, n int) (limiter.Result, string, error) {
-	if len(l.groups) > 1 {
-		each, err := l.takeFromAll(ctx, k, n, time.Time{})
-		if err != nil {
-			return limiter.Result{}, "", err
-		}
-		r := combineResults(each)
-		return r.Result, r.From, nil
-	}
-	r, from, err := l.takeFromLeaseOrRedis(ctx, k, n)
-	if err == nil {
-		return r, from, nil
-	}
-	l.stats.countError(err)
-	if p := l.groups[0]; p.outage.decidesAfter(err) {
-		return combine(p.outage.decide(k, n, l.untilRetry(err))), fromOutage, nil
-	}
-	return limiter.Result{}, "", err
-}
-
-// askOne has a lease decide, or the only part.
-func (l *Limiter) takeFromLeaseOrRedis(ctx context.Context, k requestKey, n int) (limiter.Result, string, error) {
-	if l.leases == nil {
-		r, err := l.groups[0].backend.take(ctx, k, n, time.Time{})
-		return r, fromServer, err
-	}
+// takeFromLease takes from a lease, from Redis, or from the policy if Redis is unavailable.
+func (l *Limiter) takeFromLease(ctx context.Context, k requestKey, n int) (Result, error) {
 	r, held, err := l.leases.Take(ctx, k.tag, n)
-	if held {
-		return r, fromLease, err
+	switch {
+	case err == nil && held:
+		return Result{Result: r, From: fromLease}, nil
+	case err == nil:
+		return Result{Result: r, From: fromServer}, nil
+	case ctx.Err() == nil:
+		err = l.link.storeError(err) // the Timeout has passed, not the caller's deadline
 	}
-	if err != nil && ctx.Err() == nil {
-		err = l.link.storeError(err) // the time is up that Redis may take, and not the caller's
+	if !l.policyDecides(err) {
+		return Result{}, err
 	}
-	return r, fromServer, err
+	return combineFrom(fromOutage, l.groups[0].outage.take(k, n, l.untilRetry(err))), nil
 }
 
-// changed makes known that the key, or all with which it shares a limit, may have more permits than Redis said.
-func (l *Limiter) permitsAdded(k requestKey) {
-	if l.shared {
-		l.denied.ForgetAll()
-		l.waiting.wakeEachFirst(k.waiter)
-		return
-	}
-	l.denied.Forget(k.tag)
-	l.waiting.wakeFirst(k.tag, k.waiter)
-}
-
-// granter is Redis as leases see it.
+// leaseServer is Redis as the leases of a limiter use it. A limiter with leases has one group.
 type leaseServer struct{ limiter *Limiter }
 
-func (g leaseServer) Take(ctx context.Context, tag string, n int) (limiter.Result, error) {
-	return g.limiter.groups[0].backend.take(ctx, requestKey{tag: tag}, n, time.Time{})
+func (s leaseServer) Take(ctx context.Context, tag string, n int) (limiter.Result, error) {
+	results, err := s.limiter.groups[0].backend.take(ctx, requestKey{tag: tag}, n, time.Time{})
+	if err != nil {
+		return limiter.Result{}, err
+	}
+	return combineFrom(fromServer, results).Result, nil
 }
 
-func (g leaseServer) Refund(ctx context.Context, tag string, n int, age time.Duration) error {
+func (s leaseServer) Refund(ctx context.Context, tag string, n int, age time.Duration) error {
 	k := requestKey{tag: tag}
-	err := g.limiter.groups[0].backend.refund(ctx, k, n, age, time.Time{})
-	g.limiter.stats.countError(err)
-	g.limiter.permitsAdded(k)
+	err := s.limiter.groups[0].backend.refund(ctx, k, n, age, time.Time{})
+	s.limiter.stats.countError(err)
+	s.limiter.permitsReturned(k)
 	return err
 }

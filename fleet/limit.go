@@ -1,107 +1,93 @@
 package fleet
 
 import (
-	"context"
 	"math"
 	"time"
 
 	"github.com/weir-go/weir/limiter"
 )
 
-// Limit is one limit of a [Limiter]: a [TokenBucket], [FixedWindow], [SlidingWindow] or
-// [SlidingLog], or one of these for several keys together: [Shared]. Packages rediscell and redisson have one more each.
+// Limit is one limit of a [Limiter]: a [TokenBucket], a [FixedWindow], a [SlidingWindow], a
+// [SlidingLog], or a [Shared] limit made of one of these. Packages rediscell and redisson add one
+// kind each.
 type Limit interface {
-	// compile returns the limit as the scripts know it, with the defaults filled in, or an error
-	// that names all faults.
-	compile() (scopedLimit, error)
+	// compile returns the limit with its defaults filled in, or an error that names every invalid
+	// field.
+	compile() (limitSpec, error)
 }
 
-// rule is a limit as the scripts know it.
-type limitSpec interface {
-	// kind is its name there.
-	scriptName() string
-	// keys are those of a user, given what all of them begin with. What was taken is in the first.
-	redisKeys(base string) []string
-	// numbers are what the script needs to know.
-	scriptArgs() []any
-	// most is how many permits can be taken at once.
-	maxTake() int
-	// pace is at which rate permits come, in the long run.
-	longRunRate() (events float64, per time.Duration)
+// limitSpec is a compiled limit.
+type limitSpec struct {
+	script      string        // the Lua file of this kind of limit
+	args        []any         // the arguments of the script for this limit
+	keySuffixes []string      // of the Redis keys; the first key holds what was taken
+	maxTake     int           // the most permits that one request can take
+	events      float64       // the long-run rate is events per span
+	per         time.Duration // that span
+	cost        tokenCost     // of a bucket; zero for other kinds
+	cell        *cellLimit    // of CL.THROTTLE; nil for other kinds
+
+	sharedBy func(key string) string // keys with the same result are counted together; nil if none are
+	scope    int                     // equal for limits that count the same keys together
+	index    int                     // in Config.Limits
 }
 
-// term is a rule, and the keys that it is about.
-type scopedLimit struct {
-	limitSpec
-	sharedBy  func(key string) string // what is counted together; nil for each key by itself
-	scope     int                     // the same for terms that count the same keys together; 0 for each by itself
-	keySuffix string                  // of its keys in Redis
-	index     int                     // in Config.Limits
+// windowSpec returns the parts of a limitSpec that all windows have in common.
+func windowSpec(script string, limit int, window time.Duration, args ...any) limitSpec {
+	return limitSpec{
+		script: script, args: append([]any{limit}, args...), keySuffixes: []string{""},
+		maxTake: limit, events: float64(limit), per: window,
+	}
 }
 
-// tag is what stands in Redis for that which the term counts for a key.
-func (t scopedLimit) tagFor(k requestKey) string {
-	if t.sharedBy == nil {
+// tagFor returns the tag of the Redis keys in which the limit counts a request.
+func (s limitSpec) tagFor(k requestKey) string {
+	if s.sharedBy == nil {
 		return k.tag
 	}
-	return tag(t.sharedBy(k.key))
+	return tag(s.sharedBy(k.key))
 }
 
-// target is the key that a request is about.
+// requestKey is the key of one request.
 type requestKey struct {
 	key, tag string
-	waiter   *waiter // of the caller, where it waits in line
+	waiter   *waiter // of a caller in Wait, otherwise nil
 }
 
 func newRequestKey(key string) requestKey { return requestKey{key: key, tag: tag(key)} }
 
-// most is how many permits can be taken at once, of all terms.
-func maxTakeOfAll(terms []scopedLimit) int {
+// maxTakeOfAll returns the most permits that one request can take from all limits.
+func maxTakeOfAll(limits []limitSpec) int {
 	least := math.MaxInt
-	for _, t := range terms {
-		least = min(least, t.maxTake())
+	for _, s := range limits {
+		least = min(least, s.maxTake)
 	}
 	return least
 }
 
-// newStore returns the store for terms: that of one kind alone, where it has one, and otherwise the
-// script that knows all kinds.
-func newBackend(ns namespace, terms []scopedLimit) backend {
-	if len(terms) == 1 {
-		switch r := terms[0].limitSpec.(type) {
-		case cellSpec:
-			if terms[0].keySuffix == "" && terms[0].sharedBy == nil {
-				return &cellBackend{namespace: ns, cellMath: newCellMath(r.cellLimit)}
-			}
-		case bucketSpec:
-			if r.numerator == 0 {
-				return newQuickBucket(ns, terms[0], r)
-			}
-		}
-	}
-	return newScriptBackend(ns, terms)
-}
-
-// namespace is where a limiter has its keys.
+// namespace is where a limiter has its Redis keys.
 type namespace struct {
 	link *Link
 	name string
 }
 
-// base is what all Redis keys of a user begin with.
-func (ns namespace) keyBase(tag string) string { return ns.link.prefix + ns.name + ":{" + tag + "}" }
+// keyBase returns the common beginning of all Redis keys with a tag.
+func (ns namespace) keyBase(tag string) string {
+	return ns.link.prefix + ns.name + ":{" + tag + "}"
+}
 
-// whole checks that an answer has as many numbers as it should: a proxy or a module may say
-// anything.
-func (ns namespace) checkLength(reply []int64, err error, numbers int) error {
-	if err == nil && len(reply) != numbers {
+// checkLength returns err, or an error if the reply does not have the expected number of values. A
+// proxy or a module may answer anything.
+func (ns namespace) checkLength(reply []int64, err error, want int) error {
+	if err == nil && len(reply) != want {
 		return &StoreError{link: ns.link.name, Fault: faultOther}
 	}
 	return err
 }
 
-// join is the answer of all limits together.
-func combine(results []limiter.Result) limiter.Result {
+// combine returns the result of several limits together. The policy for outages has decided if it
+// has decided for one of them.
+func combine(results []Result) Result {
 	all := results[0]
 	for _, r := range results[1:] {
 		all.OK = all.OK && r.OK
@@ -109,23 +95,26 @@ func combine(results []limiter.Result) limiter.Result {
 		all.Remaining = min(all.Remaining, r.Remaining)
 		all.RetryAfter = max(all.RetryAfter, r.RetryAfter)
 		all.ResetAfter = max(all.ResetAfter, r.ResetAfter)
+		if r.From == fromOutage {
+			all.From = fromOutage
+		}
 	}
 	return all
 }
 
-// alone is the answer of a limiter's only limit, as a list.
-func asList(r limiter.Result, err error) ([]limiter.Result, error) {
-	if err != nil {
-		return nil, err
+// refuseNegative turns the result for 0 permits into a refusal if n is negative.
+func refuseNegative(r limiter.Result, n int) limiter.Result {
+	if n < 0 {
+		r.OK, r.RetryAfter = false, limiter.Never
 	}
-	return []limiter.Result{r}, nil
+	return r
 }
 
-// decided joins the answers of each limit.
-func takeCombined(ctx context.Context, s backend, k requestKey, n int, at time.Time) (limiter.Result, error) {
-	results, err := s.takeEach(ctx, k, n, at)
-	if err != nil {
-		return limiter.Result{}, err
+// combineFrom combines results that all have the same origin.
+func combineFrom(from string, results []limiter.Result) Result {
+	all := make([]Result, len(results))
+	for i, r := range results {
+		all[i] = Result{Result: r, From: from}
 	}
-	return combine(results), nil
+	return combine(all)
 }

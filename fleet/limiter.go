@@ -9,132 +9,111 @@ import (
 
 	"github.com/weir-go/weir/fleet/internal/deny"
 	"github.com/weir-go/weir/fleet/internal/lease"
-	"github.com/weir-go/weir/limiter"
 )
 
 // Limiter keeps the limits of a fleet for any number of keys. Limiters with the same prefix, name
-// and limits, in any number of processes, share what has been taken.
+// and limits share what has been taken, in any number of processes.
 //
-// It is a [stat.Source]. All methods are safe for concurrent use, and block: see Take. The zero
-// value does not work: use [NewLimiter].
+// A Limiter is a [stat.Source]. All methods are safe for concurrent use. Those that ask Redis block:
+// see Take. The zero value does not work: use [NewLimiter].
 type Limiter struct {
-	name    string
-	link    *Link
-	groups  []*limitGroup // one, unless keys of several servers are decided about
-	count   int           // how many there are
-	limit   int           // the most that can be taken at once, by the config
-	shared  bool          // some limit is that of several keys
-	waiting waitQueues
-	stats   statistics
+	name       string
+	link       *Link
+	groups     []*limitGroup // one, unless several servers may have to decide
+	limitCount int
+	maxTake    int  // the most permits that one request can take, by the config
+	shared     bool // some limit is a Shared
+	waiting    waitQueues
+	stats      statistics
 
-	denied *deny.Cache // nil where refusals are not remembered
-	leases *lease.Pool // nil where there are none
+	denied *deny.Cache // nil if refusals are not remembered
+	leases *lease.Pool // nil if there are no leases
 }
 
-// store is how a limiter asks Redis.
-type backend interface {
-	// decide takes n permits, or looks for 0. The time is the server's where at is zero; others are
-	// for tests and replays.
-	take(ctx context.Context, k requestKey, n int, at time.Time) (limiter.Result, error)
-	// each is decide with the answers of each limit, in the order of the config.
-	takeEach(ctx context.Context, k requestKey, n int, at time.Time) ([]limiter.Result, error)
-	// giveBack gives back those of n permits, taken so long ago, that still count.
-	refund(ctx context.Context, k requestKey, n int, age time.Duration, at time.Time) error
-	// stateKeys are where Redis has what was taken of a key by itself.
-	stateKeys(k requestKey) []string
-}
-
-// NewLimiter returns a limiter. It panics with the error of c.Validate if there is one, and if the
-// name is empty or has braces. The name is part of errors, metrics and Redis keys.
+// NewLimiter returns a limiter. The name is part of errors, metrics and Redis keys. NewLimiter
+// panics with the error of c.Validate if there is one, and if the name is empty or contains braces.
 func NewLimiter(name string, c Config) *Limiter {
 	if err := errors.Join(validateName(name), c.Validate()); err != nil {
 		panic(err)
 	}
-	terms, _ := c.compile() // has no faults
-	l := &Limiter{name: name, link: c.Link, waiting: waitQueues{max: c.MaxWaiters}, denied: newDenied(c), count: len(terms), limit: maxTakeOfAll(terms)}
-	l.groups = groupLimits(namespace{link: c.Link, name: name}, c, terms)
-	l.shared = slices.ContainsFunc(terms, func(t scopedLimit) bool { return t.sharedBy != nil })
+	limits, _ := c.compile() // c is valid
+	l := &Limiter{
+		name: name, link: c.Link, waiting: waitQueues{max: c.MaxWaiters}, denied: newDenied(c),
+		limitCount: len(limits), maxTake: maxTakeOfAll(limits),
+	}
+	l.groups = groupLimits(namespace{link: c.Link, name: name}, c, limits)
+	l.shared = slices.ContainsFunc(limits, func(s limitSpec) bool { return s.sharedBy != nil })
 	l.leases = newLeases(l, c)
 	l.stats.init(name)
 	return l
 }
 
 // Take takes n permits of the key now, all of them or none. If there are several limits, it takes n
-// permits of each of them, or none of any. The result is that of all limits together: the least
-// Limit and Remaining, the largest RetryAfter and ResetAfter. Take of 0 reports how things stand,
-// changes nothing and leaves nothing behind in Redis; permits that are held in leases count as taken.
+// permits from each of them, or none from any. The result is that of all limits together: the least
+// Limit and Remaining, and the longest RetryAfter and ResetAfter. Take of 0 permits only reports the
+// state: it changes nothing and stores nothing in Redis. Permits held in leases count as taken.
 //
-// Take blocks for as long as Redis takes, up to the link's Timeout. (With [Shared] limits on several
-// servers: up to the Timeout for each of them, and for each that something is given back to.) If ctx ends meanwhile, Take returns
-// at once, unless this call is the one that sends the command to Redis, for itself and others: then it
-// stays until Redis has answered or the Timeout is over. An error means that there is no decision: Redis is unavailable and the policy is FailError (a
-// [*StoreError] that matches [ErrUnavailable]), the key holds a value that no limiter of this kind has
-// written ([ErrForeign]), or ctx was done. If ctx was done before Redis answered, or Redis did not
-// answer in time, the permits may have been taken all the same.
+// Take blocks until Redis answers, up to the Timeout of the link. With [Shared] limits on several
+// servers that applies to each server, and again to each server that gets permits back. If ctx ends
+// first, Take returns at once, with one exception: a call that is sending a batch of commands, its
+// own and those of other callers, stays until Redis answers or the Timeout has passed.
+//
+// An error means that there is no decision:
+//
+//   - Redis is unavailable and OnOutage is FailError: a [*StoreError] that matches [ErrUnavailable].
+//   - The key holds a value that no limiter of this kind has written: [ErrForeign].
+//   - The server cannot be used: [ErrServer].
+//   - ctx has ended.
+//
+// If ctx ended before Redis answered, or Redis did not answer in time, the permits may have been
+// taken nevertheless.
 func (l *Limiter) Take(ctx context.Context, key string, n int) (Result, error) {
 	r, err := l.takeNow(ctx, newRequestKey(key), n)
 	l.stats.countDecision(r, err, n)
 	return r, err
 }
 
-// TakeEach is Take that returns the result of each limit, in the order of [Config].Limits: which of
-// them refused, how the others stand, and who decided about each. Nothing has been taken unless all are OK.
+// TakeEach is like Take, but returns the result of each limit in the order of [Config].Limits, so
+// that the caller sees which limit refused and who decided about each. Permits have been taken only
+// if all results are OK. TakeEach uses neither leases nor remembered refusals.
 func (l *Limiter) TakeEach(ctx context.Context, key string, n int) ([]Result, error) {
-	each, err := l.takeFromAll(ctx, newRequestKey(key), max(n, 0), time.Time{})
+	results, err := l.takeFromAll(ctx, newRequestKey(key), max(n, 0), time.Time{})
 	if err != nil {
 		return nil, err
 	}
-	for i := range each {
-		each[i].Result = refuseNegative(each[i].Result, n)
+	for i := range results {
+		results[i].Result = refuseNegative(results[i].Result, n)
 	}
-	l.stats.countDecision(combineResults(each), nil, n)
-	return each, nil
+	l.stats.countDecision(combine(results), nil, n)
+	return results, nil
 }
 
 // Refund gives n permits back to the key, as if they had never been taken. It never fills a limit
-// above its maximum. A window or a log gives back the oldest permits that still count, which can
-// only err on the strict side. Refund does nothing if n is below 1. An error means that Redis gave
-// no answer; it is not asked again.
+// above its maximum, and does nothing if n is below 1. A window or a log gives back the oldest
+// permits that still count, which can only make it stricter. An error means that Redis did not
+// answer; the refund is not sent again.
 //
-// Refund is for permits that were taken a moment ago. If they may have come back by themselves
-// meanwhile, because their window is over or the bucket has filled up, it would give back permits
-// of others: use RefundAt.
+// Refund is for permits taken a moment ago. If some of them may have returned by themselves, because
+// the window has passed or the bucket has refilled, use RefundAt: Refund would give back permits of
+// other requests.
 func (l *Limiter) Refund(ctx context.Context, key string, n int) error {
 	return l.refund(ctx, newRequestKey(key), n, 0)
 }
 
-// RefundAt is Refund of permits that were taken at a time of this process: that before the call of
-// Take. It gives back only what still counts: nothing if their window is over, and of a bucket no
-// more than cannot have come again since.
+// RefundAt is like Refund, for permits taken by a call of Take that began at the given time. It
+// gives back only what still counts: nothing if the window has passed, and to a bucket no more than
+// has not been refilled since.
 func (l *Limiter) RefundAt(ctx context.Context, taken time.Time, key string, n int) error {
 	return l.refund(ctx, newRequestKey(key), n, max(time.Since(taken), 0))
 }
 
-func (l *Limiter) refund(ctx context.Context, k requestKey, n int, age time.Duration) error {
-	if n < 1 {
-		return nil
-	}
-	var faults []error
-	for _, p := range l.groups {
-		err := p.backend.refund(ctx, k, n, age, time.Time{})
-		if errors.Is(err, ErrUnavailable) {
-			p.outage.refund(k, n, age)
-		}
-		if l.stats.countError(err); err != nil {
-			faults = append(faults, err)
-		}
-	}
-	l.permitsAdded(k)
-	return joinErrors(faults)
-}
-
-// Reset forgets what has been taken of the key; what a [Shared] limit has counted stays. An error
-// means that Redis gave no answer, or that all limits are Shared.
+// Reset forgets what has been taken of the key. What [Shared] limits have counted stays. An error
+// means that Redis did not answer, or that all limits are Shared.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
 	k := newRequestKey(key)
 	var keys []string
-	for _, p := range l.groups {
-		keys = append(keys, p.backend.stateKeys(k)...) // of one part at most
+	for _, g := range l.groups {
+		keys = append(keys, g.script.stateKeys(k)...) // only one group has limits of single keys
 	}
 	if len(keys) == 0 {
 		return fmt.Errorf("fleet: limiter %q has nothing to reset: its limits are Shared", l.name)
@@ -144,47 +123,79 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 	if l.leases != nil {
 		l.leases.Forget(k.tag)
 	}
-	l.permitsAdded(k)
+	l.permitsReturned(k)
 	return err
 }
 
-// together is the only one of some errors, or all of them as one.
-func joinErrors(faults []error) error {
-	if len(faults) == 1 {
-		return faults[0]
-	}
-	return errors.Join(faults...)
-}
-
-// decide answers a request in the quickest way there is: from memory, from Redis, or by the policy
-// if Redis is unavailable.
+// takeNow decides from memory, from a lease, from Redis or by the policy.
 func (l *Limiter) takeNow(ctx context.Context, k requestKey, n int) (Result, error) {
-	look := l.denied.Lookup(k.tag, n)
-	if look.Refused {
-		return Result{Result: look.Result, From: fromDenyCache}, nil
+	denial := l.denied.Lookup(k.tag, n)
+	if denial.Refused {
+		return Result{Result: denial.Result, From: fromDenyCache}, nil
 	}
-	r, from, err := l.takeUncached(ctx, k, max(n, 0))
+	r, err := l.takeUncached(ctx, k, max(n, 0))
 	if err != nil {
 		return Result{}, err
 	}
-	if from != fromOutage && !l.roundsToSeconds() {
-		look.Remember(r)
+	if r.From != fromOutage && !l.roundsToSeconds() {
+		denial.Remember(r.Result)
 	}
-	return Result{Result: refuseNegative(r, n), From: from}, nil
+	r.Result = refuseNegative(r.Result, n)
+	return r, nil
 }
 
-// negative makes a refusal of the answer to a request for fewer than 0.
-func refuseNegative(r limiter.Result, n int) limiter.Result {
-	if n < 0 {
-		r.OK, r.RetryAfter = false, limiter.Never
+func (l *Limiter) takeUncached(ctx context.Context, k requestKey, n int) (Result, error) {
+	if l.leases != nil {
+		return l.takeFromLease(ctx, k, n)
 	}
-	return r
+	results, err := l.takeFromAll(ctx, k, n, time.Time{})
+	if err != nil {
+		return Result{}, err
+	}
+	return combine(results), nil
 }
 
-// again is when Redis may be asked again that gave an error.
-func (l *Limiter) untilRetry(why error) time.Duration {
-	if e, ok := errors.AsType[*StoreError](why); ok {
+func (l *Limiter) refund(ctx context.Context, k requestKey, n int, age time.Duration) error {
+	if n < 1 {
+		return nil
+	}
+	var errs []error
+	for _, g := range l.groups {
+		err := g.backend.refund(ctx, k, n, age, time.Time{})
+		if errors.Is(err, ErrUnavailable) {
+			g.outage.refund(k, n, age)
+		}
+		if l.stats.countError(err); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	l.permitsReturned(k)
+	return joinErrors(errs)
+}
+
+// permitsReturned forgets refusals that may no longer hold because permits have returned to the key,
+// and has its waiters ask again. With a Shared limit that concerns all keys.
+func (l *Limiter) permitsReturned(k requestKey) {
+	if l.shared {
+		l.denied.ForgetAll()
+	} else {
+		l.denied.Forget(k.tag)
+	}
+	l.wake(k, l.shared)
+}
+
+// untilRetry returns how long to wait after an error before Redis is asked again.
+func (l *Limiter) untilRetry(err error) time.Duration {
+	if e, ok := errors.AsType[*StoreError](err); ok {
 		return max(e.RetryAfter(), l.link.timeout)
 	}
 	return l.link.timeout
+}
+
+// joinErrors is errors.Join that returns a single error as it is.
+func joinErrors(errs []error) error {
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
 }

@@ -9,57 +9,53 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// part is a set of limits that one server decides about, by one script.
+// limitGroup holds limits whose keys are on one server, so that one script can decide about them.
 type limitGroup struct {
-	limits  []scopedLimit
+	limits  []limitSpec
+	script  *scriptBackend // can peek, and refund with an age per limit
 	backend backend
-	script  *scriptBackend // looks, and gives back in part
 	outage  fallback
 }
 
-func newLimitGroup(ns namespace, c Config, terms []scopedLimit) *limitGroup {
-	return &limitGroup{limits: terms, backend: newBackend(ns, terms), script: newScriptBackend(ns, terms), outage: newFallback(c, terms)}
+func newLimitGroup(ns namespace, c Config, limits []limitSpec) *limitGroup {
+	s := newScriptBackend(ns, limits)
+	return &limitGroup{limits: limits, script: s, backend: newBackend(s), outage: newFallback(c, limits)}
 }
 
-// newParts divides terms into those that one server has the keys of, in the order of the config. A plain client has one server; of any
-// other it is not known.
-func groupLimits(ns namespace, c Config, terms []scopedLimit) (parts []*limitGroup) {
+// groupLimits groups limits by the server of their keys, in the order of the config. A plain client
+// has one server. With any other client, only limits of the same scope are known to be on the same
+// server.
+func groupLimits(ns namespace, c Config, limits []limitSpec) (groups []*limitGroup) {
 	if _, single := ns.link.client.(*redis.Client); single {
-		return []*limitGroup{newLimitGroup(ns, c, terms)}
+		return []*limitGroup{newLimitGroup(ns, c, limits)}
 	}
-	var scopes [][]scopedLimit
-	for _, t := range terms {
-		i := slices.IndexFunc(scopes, func(s []scopedLimit) bool { return s[0].scope == t.scope })
+	var scopes [][]limitSpec
+	for _, limit := range limits {
+		i := slices.IndexFunc(scopes, func(s []limitSpec) bool { return s[0].scope == limit.scope })
 		if i < 0 {
-			scopes = append(scopes, []scopedLimit{t})
+			scopes = append(scopes, []limitSpec{limit})
 		} else {
-			scopes[i] = append(scopes[i], t)
+			scopes[i] = append(scopes[i], limit)
 		}
 	}
 	for _, scope := range scopes {
-		parts = append(parts, newLimitGroup(ns, c, scope))
+		groups = append(groups, newLimitGroup(ns, c, scope))
 	}
-	return parts
+	return groups
 }
 
-// bucketAge is for how much of an age tokens have come to a bucket that it had no room for, given what it answered when n were taken. Where
-// it was not full before, none are lost until it would have been.
-func bucketRefundAge(r bucketSpec, answer limiter.Result, n int, age time.Duration) time.Duration {
-	cost := float64(r.micros) + float64(r.numerator)/float64(r.denominator)
-	missing := answer.ResetAfter - time.Duration(float64(n)*cost*float64(time.Microsecond))
-	return min(max(age-max(missing, 0), 0), age)
-}
-
-// ages is how long ago what was taken is to be taken to be, of each term.
-func (p *limitGroup) refundAges(answers []limiter.Result, n int, age time.Duration) []time.Duration {
-	ages := make([]time.Duration, len(p.limits))
-	for i, t := range p.limits {
+// refundAges returns the age to use for each limit when n permits are given back that were taken age
+// ago with these results.
+//
+// A log or a window needs the true age. A bucket needs the time for which it has been full since,
+// because only the tokens that arrived in that time were lost.
+func (g *limitGroup) refundAges(results []limiter.Result, n int, age time.Duration) []time.Duration {
+	ages := make([]time.Duration, len(g.limits))
+	for i, limit := range g.limits {
 		ages[i] = age
-		switch r := t.limitSpec.(type) {
-		case bucketSpec:
-			ages[i] = bucketRefundAge(r, answers[i], n, age)
-		case cellSpec:
-			ages[i] = bucketRefundAge(r.bucketSpec, answers[i], n, age)
+		if limit.cost != (tokenCost{}) {
+			fullIn := results[i].ResetAfter - limit.cost.times(n) // if nothing had been taken
+			ages[i] = min(max(age-max(fullIn, 0), 0), age)
 		}
 	}
 	return ages

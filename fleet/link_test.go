@@ -143,7 +143,7 @@ func TestAnswersThatAreNoDecisionAreNotAskedForAgain(t *testing.T) {
 		"-ERR ACL failure in script: User bob has no permissions to run the 'time' command script: ab12, on @user_script:1.": fleet.FaultDenied,
 		"-NOAUTH Authentication required.":                                                                                   fleet.FaultDenied,
 		"-NOPERM this user has no permissions to run the 'evalsha' command":                                                  fleet.FaultDenied,
-		"-ERR user_script:3: attempt to perform arithmetic on a nil value":                                                   fleet.FaultTrouble,
+		"-ERR user_script:3: attempt to perform arithmetic on a nil value":                                                   fleet.FaultOther,
 	} {
 		t.Run(want, func(t *testing.T) {
 			f := newFake(t, map[string]string{"evalsha": answer + "\r\n"})

@@ -9,22 +9,21 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// OnOutage is the policy by which a limiter decides while Redis is unavailable: see [ErrUnavailable]. The
-// empty string is no policy.
+// OnOutage is the policy that decides while Redis is unavailable: see [ErrUnavailable]. The empty
+// string is not a policy.
 type OnOutage string
 
 const (
-	// FailOpen allows every request that does not ask for more than the limit.
+	// FailOpen allows every request for no more than the limit.
 	FailOpen OnOutage = "fail-open"
 	// FailClosed refuses every request.
 	FailClosed OnOutage = "fail-closed"
-	// FailLocal keeps each key to this node's share of the limit: see Config.Share.
+	// FailLocal limits each key to this node's share: see Config.Share.
 	FailLocal OnOutage = "fail-local"
-	// FailError returns the error of Redis, and the caller decides.
+	// FailError returns the error of Redis.
 	FailError OnOutage = "fail-error"
 )
 
-// validate returns an error unless o is one of the policies.
 func (o OnOutage) validate() error {
 	switch o {
 	case FailOpen, FailClosed, FailLocal, FailError:
@@ -33,111 +32,115 @@ func (o OnOutage) validate() error {
 	return fmt.Errorf("fleet: OnOutage is %.60q, must be fail-open, fail-closed, fail-local or fail-error", string(o))
 }
 
-// fallback decides by the policy.
+// fallback decides about some limits by the policy.
 type fallback struct {
 	policy OnOutage
-	limits []scopedLimit
-	local  []*limiter.Group[string] // for FailLocal: one for each term
-	// interval is how long a permit takes to come again, in each group.
-	permitInterval []time.Duration
+	limits []limitSpec
+	// For FailLocal, local has this node's share of each limit, and interval the time in which one of
+	// its permits returns.
+	local    []*limiter.Group[string]
+	interval []time.Duration
 }
 
-// mostPerNanosecond is the highest rate of a limiter.Group. No caller comes near it.
-const mostPerNanosecond = 4
+// maxLocalRate is the highest rate of a limiter.Group, in events per nanosecond. No caller reaches
+// it.
+const maxLocalRate = 4
 
-func newFallback(c Config, terms []scopedLimit) fallback {
-	f := fallback{policy: c.OnOutage, limits: terms}
+func newFallback(c Config, limits []limitSpec) fallback {
+	f := fallback{policy: c.OnOutage, limits: limits}
 	if c.OnOutage != FailLocal {
 		return f
 	}
-	for _, t := range terms {
-		events, per := t.longRunRate()
-		share := min(events*c.Share, mostPerNanosecond*float64(per))
-		f.permitInterval = append(f.permitInterval, max(time.Duration(min(float64(per)/share, math.MaxInt64/2)), 1))
+	for _, s := range limits {
+		events := min(s.events*c.Share, maxLocalRate*float64(s.per))
+		f.interval = append(f.interval, max(time.Duration(min(float64(s.per)/events, math.MaxInt64/2)), 1))
 		f.local = append(f.local, limiter.NewGroup(limiter.GroupConfig[string]{
-			Rate: limiter.Per(share, per), Burst: max(1, int(math.Floor(float64(t.maxTake())*c.Share))), MaxKeys: c.MaxKeys,
+			Rate: limiter.Per(events, s.per), Burst: max(1, int(math.Floor(float64(s.maxTake)*c.Share))), MaxKeys: c.MaxKeys,
 		}))
 	}
 	return f
 }
 
-// each answers a request for n permits, for each term, where Redis may be asked again after a time.
-func (f fallback) decide(k requestKey, n int, again time.Duration) []limiter.Result {
+// take takes n permits and returns the result of each limit. retryAfter is when Redis is asked
+// again.
+func (f fallback) take(k requestKey, n int, retryAfter time.Duration) []limiter.Result {
 	if f.policy == FailLocal && n >= 0 && n <= maxTakeOfAll(f.limits) {
-		return f.takeLocal(k, n, again)
+		return f.takeLocal(k, n, retryAfter)
 	}
 	results := make([]limiter.Result, len(f.limits))
-	for i, t := range f.limits {
-		r := limiter.Result{OK: f.policy != FailClosed || n == 0, Limit: t.maxTake()}
+	for i, s := range f.limits {
+		r := limiter.Result{OK: f.policy != FailClosed || n == 0, Limit: s.maxTake}
 		switch {
 		case n < 0 || n > r.Limit:
 			r.OK, r.RetryAfter = false, limiter.Never
 		case r.OK:
 			r.Remaining = r.Limit - n
 		default:
-			r.RetryAfter = again
+			r.RetryAfter = retryAfter
 		}
 		results[i] = r
 	}
 	return results
 }
 
-// look answers as each would, and takes nothing.
-func (f fallback) peek(k requestKey, n int, again time.Duration) []limiter.Result {
+// peek returns the results that take would have.
+func (f fallback) peek(k requestKey, n int, retryAfter time.Duration) []limiter.Result {
 	if f.policy != FailLocal || n > maxTakeOfAll(f.limits) {
-		return f.decide(k, n, again)
+		return f.take(k, n, retryAfter)
 	}
 	results := make([]limiter.Result, len(f.limits))
-	for i, g := range f.local {
-		r := f.localResult(i, g.Get(f.localKey(i, k)).Take(0), again)
+	for i := range f.local {
+		r := f.takeShare(i, k, 0, retryAfter)
 		if r.OK = r.Remaining >= n; !r.OK {
-			r.RetryAfter = again
+			r.RetryAfter = retryAfter
 		}
 		results[i] = r
 	}
 	return results
 }
 
-// local takes from every group, or from none.
-func (f fallback) takeLocal(k requestKey, n int, again time.Duration) []limiter.Result {
+// takeLocal takes from this node's share of all limits or of none.
+func (f fallback) takeLocal(k requestKey, n int, retryAfter time.Duration) []limiter.Result {
 	results := make([]limiter.Result, len(f.limits))
-	for i, g := range f.local {
-		results[i] = f.localResult(i, g.Get(f.localKey(i, k)).Take(n), again)
-		if !results[i].OK {
-			f.undoLocal(k, n, results, i, again)
+	refused := 0
+	for ; refused < len(results); refused++ {
+		if results[refused] = f.takeShare(refused, k, n, retryAfter); !results[refused].OK {
 			break
 		}
 	}
+	for i := range results {
+		switch {
+		case refused == len(results) || i == refused: // the result stands
+		case i < refused:
+			f.share(i, k).Refund(n)
+			fallthrough
+		default:
+			results[i] = f.takeShare(i, k, 0, retryAfter)
+		}
+	}
 	return results
 }
 
-// undo gives back what the groups before one have granted, and looks at those behind it.
-func (f fallback) undoLocal(k requestKey, n int, results []limiter.Result, refused int, again time.Duration) {
-	for i, g := range f.local {
-		if i < refused {
-			g.Get(f.localKey(i, k)).Refund(n)
-		}
-		if i != refused {
-			results[i] = f.localResult(i, g.Get(f.localKey(i, k)).Take(0), again)
-		}
-	}
-}
-
-// of is the answer of a group as that of a limit. What is more than the share may be had when Redis is back.
-func (f fallback) localResult(i int, r limiter.Result, again time.Duration) limiter.Result {
-	if r.Limit = f.limits[i].maxTake(); r.RetryAfter == limiter.Never {
-		r.RetryAfter = again
+// takeShare takes from this node's share of one limit. A request for more than the share may succeed
+// when Redis is back.
+func (f fallback) takeShare(i int, k requestKey, n int, retryAfter time.Duration) limiter.Result {
+	r := f.share(i, k).Take(n)
+	if r.Limit = f.limits[i].maxTake; r.RetryAfter == limiter.Never {
+		r.RetryAfter = retryAfter
 	}
 	return r
 }
 
-// key is a key of a group: a copy, for it may be a part of something large.
-func (f fallback) localKey(i int, k requestKey) string { return strings.Clone(f.limits[i].tagFor(k)) }
+// share returns this node's share of one limit. The key is copied, because it may be part of a large
+// string.
+func (f fallback) share(i int, k requestKey) limiter.Keyed[string] {
+	return f.local[i].Get(strings.Clone(f.limits[i].tagFor(k)))
+}
 
-// refund gives back what cannot have come again since it was taken.
+// refund gives back what cannot have returned by itself since it was taken.
 func (f fallback) refund(k requestKey, n int, age time.Duration) {
-	for i, g := range f.local {
-		back := float64(n) - math.Ceil(float64(age)/float64(f.permitInterval[i]))
-		g.Get(f.localKey(i, k)).Refund(int(max(min(back, math.MaxInt32), 0)))
+	for i := range f.local {
+		back := float64(n) - math.Ceil(float64(age)/float64(f.interval[i]))
+		f.share(i, k).Refund(int(max(min(back, math.MaxInt32), 0)))
 	}
 }

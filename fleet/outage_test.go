@@ -153,7 +153,7 @@ func TestLimitsSayWhatIsWrong(t *testing.T) {
 		"limiter: Rate is unset, must be above 0":                                                                       fleet.TokenBucket{},
 		"fleet: Rate is unlimited, must be finite":                                                                      fleet.TokenBucket{Rate: limiter.Unlimited()},
 		"fleet: Burst is -1, must lie between 1 and 1099511627776 (or be 0 for the default)":                            fleet.TokenBucket{Rate: limiter.PerSecond(1), Burst: -1},
-		"fleet: Burst is 100, must be gathered within 438000h0m0s at a Rate of 1/8760h":                                 fleet.TokenBucket{Rate: limiter.Every(year), Burst: 100},
+		"fleet: Burst is 100, must be refilled within 438000h0m0s at a Rate of 1/8760h":                                 fleet.TokenBucket{Rate: limiter.Every(year), Burst: 100},
 		"fleet: Limit is 0, must lie between 1 and 2147483647":                                                          fleet.FixedWindow{Window: time.Second},
 		"fleet: Window is 0s, must be whole microseconds between 1ms and 87600h0m0s":                                    fleet.FixedWindow{Limit: 1},
 		"fleet: Window is 1.0000005s, must be whole microseconds between 1ms and 87600h0m0s":                            fleet.SlidingWindow{Limit: 1, Window: time.Second + 500},
@@ -161,8 +161,8 @@ func TestLimitsSayWhatIsWrong(t *testing.T) {
 		"fleet: the client is \"x}\", must have no braces":                                                              redisson.PerClient(fleet.SlidingLog{Limit: 1, Window: time.Second}, "x}"),
 		"fleet: Count is 0, must be at least 1\nfleet: Period is 1.5s, must be whole seconds between 1s and 87600h0m0s": rediscell.Limit(0, 0, 1500*ms),
 		"fleet: MaxBurst is -1, must lie between 0 and 1099511627775":                                                   rediscell.Limit(-1, 1, time.Second),
-		"fleet: Count is 2000000000, must be at most one a nanosecond, 1000000000":                                      rediscell.Limit(0, 2_000_000_000, time.Second),
-		"fleet: MaxBurst is 99, must be gathered within 438000h0m0s at 1 in 8760h0m0s":                                  rediscell.Limit(99, 1, year),
+		"fleet: Count is 2000000000, must be at most one per nanosecond, 1000000000":                                    rediscell.Limit(0, 2_000_000_000, time.Second),
+		"fleet: MaxBurst is 99, must be refilled within 438000h0m0s at 1 per 8760h0m0s":                                 rediscell.Limit(99, 1, year),
 	} {
 		require.EqualError(t, fleet.Check(l), want)
 	}

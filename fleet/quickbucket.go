@@ -10,48 +10,46 @@ import (
 
 var quickBucketScript = newScript("quickbucket").decision(2)
 
-// quickBucket is a bucket whose tokens cost whole µs. It has a script of its own, which costs Redis
-// less than half and decides for many callers at once, and has that of all limits decide what it
-// cannot: on given times, and about keys that were written at another rate.
+// quickBucket is a token bucket whose tokens cost whole microseconds. Its own script takes Redis
+// less than half the time, and decides for many callers at once. The script of all limits decides
+// what it cannot: at given times, and about keys written at another rate.
 type quickBucket struct {
 	*scriptBackend
-	cost, burst int64  // µs, and tokens
-	valueSuffix string // what stands in the key behind the time
+	cost, burst int64  // µs per token, and tokens
+	valueSuffix string // of a key's value, after the time
 }
 
-func newQuickBucket(ns namespace, t scopedLimit, r bucketSpec) *quickBucket {
-	held := fmt.Sprintf(" 0 %d %d %d %d", r.micros, r.numerator, r.denominator, r.Burst)
-	return &quickBucket{scriptBackend: newScriptBackend(ns, []scopedLimit{t}), cost: r.micros, burst: int64(r.Burst), valueSuffix: held}
+func newQuickBucket(s *scriptBackend) *quickBucket {
+	cost, burst := s.limits[0].cost, s.limits[0].maxTake
+	suffix := fmt.Sprintf(" 0 %d %d %d %d", cost.micros, cost.numerator, cost.denominator, burst)
+	return &quickBucket{scriptBackend: s, cost: cost.micros, burst: int64(burst), valueSuffix: suffix}
 }
 
-func (b *quickBucket) take(ctx context.Context, k requestKey, n int, at time.Time) (limiter.Result, error) {
+func (b *quickBucket) take(ctx context.Context, k requestKey, n int, at time.Time) ([]limiter.Result, error) {
 	if n < 0 || int64(n) > b.burst || !at.IsZero() {
 		return b.scriptBackend.take(ctx, k, n, at)
 	}
 	cost := int64(n) * b.cost
-	reply, err := b.link.decide(ctx, quickBucketScript, b.keyBaseOf(k, b.scriptBackend.limits[0]), cost, b.burst*b.cost, b.valueSuffix)
+	key := b.keysOf(k, b.limits[0])[0]
+	reply, err := b.link.decide(ctx, quickBucketScript, key, cost, b.burst*b.cost, b.valueSuffix)
 	switch {
 	case err != nil:
-		return limiter.Result{}, err
-	case reply[1] < 0:
+		return nil, err
+	case reply[1] < 0: // the script cannot decide about this key
 		return b.scriptBackend.take(ctx, k, n, at)
 	}
-	return b.result(cost, reply[0], reply[1]), nil
+	return []limiter.Result{b.result(cost, reply[0], reply[1])}, nil
 }
 
-func (b *quickBucket) takeEach(ctx context.Context, k requestKey, n int, at time.Time) ([]limiter.Result, error) {
-	return asList(b.take(ctx, k, n, at))
-}
-
-// tell is the answer to a request that would overdraw the bucket by over, and finds it filled up
-// after owed.
-func (b *quickBucket) result(cost, over, owed int64) limiter.Result {
+// result converts the script's reply, in µs: over is by how much the request would overdraw the
+// bucket, and fullIn how long the bucket takes to be full without the request.
+func (b *quickBucket) result(cost, over, fullIn int64) limiter.Result {
 	const us = time.Microsecond
 	if over > 0 {
 		return limiter.Result{
 			Limit: int(b.burst), Remaining: int(max(cost-over, 0) / b.cost),
-			RetryAfter: time.Duration(over) * us, ResetAfter: time.Duration(owed) * us,
+			RetryAfter: time.Duration(over) * us, ResetAfter: time.Duration(fullIn) * us,
 		}
 	}
-	return limiter.Result{OK: true, Limit: int(b.burst), Remaining: int(-over / b.cost), ResetAfter: time.Duration(owed+cost) * us}
+	return limiter.Result{OK: true, Limit: int(b.burst), Remaining: int(-over / b.cost), ResetAfter: time.Duration(fullIn+cost) * us}
 }

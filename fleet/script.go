@@ -1,19 +1,18 @@
 package fleet
 
 import (
-	"crypto/sha1" // the name that Redis gives to a script
+	"crypto/sha1" // Redis identifies scripts by it
 	"embed"
 	"encoding/hex"
+	"slices"
 
 	"github.com/weir-go/weir/fleet/internal/pipeline"
 )
 
-// The scripts. A decision is made of a beginning, the kinds of limits that it is about, and an end.
-//
 //go:embed scripts/*.lua
 var scripts embed.FS
 
-// script is a script, and what Redis calls it.
+// script is the text of a script and its SHA-1, by which Redis knows it.
 type script struct {
 	text, sha string
 }
@@ -24,18 +23,19 @@ var (
 	throttleScript = newScript("throttle")
 )
 
-// decision is the script where it decides about each of its keys by itself, with so many numbers for each.
+// decision returns a script that decides about each of its keys separately, and answers so many
+// numbers per key.
 func (s *script) decision(answers int) *pipeline.Decision {
 	return &pipeline.Decision{Text: s.text, SHA: s.sha, Answers: answers}
 }
 
-// newScript makes one script of files.
+// newScript joins Lua files into one script.
 func newScript(files ...string) *script {
 	var text []byte
 	for _, name := range files {
 		part, err := scripts.ReadFile("scripts/" + name + ".lua")
 		if err != nil {
-			panic(err) // it is embedded
+			panic(err) // the files are embedded
 		}
 		text = append(append(text, part...), '\n')
 	}
@@ -43,14 +43,13 @@ func newScript(files ...string) *script {
 	return &script{text: string(text), sha: hex.EncodeToString(sum[:])}
 }
 
-// newDecision makes the script that decides about limits of these kinds.
-func newDecision(kinds ...string) *script {
+// newDecision returns the script that decides about some limits: begin.lua, one file per kind of
+// limit, and decide.lua.
+func newDecision(limits []limitSpec) *script {
 	files := []string{"begin"}
-	known := map[string]bool{}
-	for _, kind := range kinds {
-		if !known[kind] {
-			known[kind] = true
-			files = append(files, kind)
+	for _, limit := range limits {
+		if !slices.Contains(files, limit.script) {
+			files = append(files, limit.script)
 		}
 	}
 	return newScript(append(files, "decide")...)

@@ -9,31 +9,42 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// scripted decides about terms of all kinds by one script.
-type scriptBackend struct {
-	namespace
-	script *script
-	limits []scopedLimit
-	header [][]any // of each term: its kind and its numbers
+// backend takes and gives back permits in Redis. The time is the server's if at is zero; other times
+// are for tests.
+type backend interface {
+	// take takes n permits from all limits or from none. It returns the result of each limit. It
+	// changes nothing if n is 0 or negative.
+	take(ctx context.Context, k requestKey, n int, at time.Time) ([]limiter.Result, error)
+	// refund gives back those of n permits that still count, given the time since they were taken.
+	refund(ctx context.Context, k requestKey, n int, age time.Duration, at time.Time) error
 }
 
-func newScriptBackend(ns namespace, terms []scopedLimit) *scriptBackend {
-	s := &scriptBackend{namespace: ns, limits: terms}
-	var kinds []string
-	for _, t := range terms {
-		s.header = append(s.header, append([]any{t.scriptName()}, t.scriptArgs()...))
-		kinds = append(kinds, t.scriptName())
+// newBackend returns the quickest backend for the limits of s.
+func newBackend(s *scriptBackend) backend {
+	if len(s.limits) == 1 {
+		switch limit := s.limits[0]; {
+		case limit.cell != nil && limit.keySuffixes[0] == "" && limit.sharedBy == nil:
+			return &cellBackend{namespace: s.namespace, cellMath: newCellMath(*limit.cell)}
+		case limit.cell == nil && limit.cost.micros > 0 && limit.cost.numerator == 0:
+			return newQuickBucket(s)
+		}
 	}
-	s.script = newDecision(kinds...)
 	return s
 }
 
-func (s *scriptBackend) take(ctx context.Context, k requestKey, n int, at time.Time) (limiter.Result, error) {
-	return takeCombined(ctx, s, k, n, at)
+// scriptBackend decides about limits of all kinds by one script.
+type scriptBackend struct {
+	namespace
+	script *script
+	limits []limitSpec
 }
 
-func (s *scriptBackend) takeEach(ctx context.Context, k requestKey, n int, at time.Time) ([]limiter.Result, error) {
-	return s.eval(ctx, k, request{n: n, at: at})
+func newScriptBackend(ns namespace, limits []limitSpec) *scriptBackend {
+	return &scriptBackend{namespace: ns, limits: limits, script: newDecision(limits)}
+}
+
+func (s *scriptBackend) take(ctx context.Context, k requestKey, n int, at time.Time) ([]limiter.Result, error) {
+	return s.eval(ctx, k, request{n: max(n, 0), at: at})
 }
 
 func (s *scriptBackend) refund(ctx context.Context, k requestKey, n int, age time.Duration, at time.Time) error {
@@ -41,20 +52,19 @@ func (s *scriptBackend) refund(ctx context.Context, k requestKey, n int, age tim
 	return err
 }
 
-// replayed is how many ms a key lives longer that was written at a given time, for keys die by the
-// server's clock.
+// replayExtraMillis is how much longer, in ms, a key lives that was written at a given time: keys
+// expire by the server's clock.
 const replayExtraMillis = int64(time.Hour / time.Millisecond)
 
-// request is what a script is asked: to take n permits, to look for 0, or below that to give back
-// those that were taken so long ago.
+// request is what a script is asked.
 type request struct {
-	n    int
-	at   time.Time       // zero for the server's
-	peek bool            // do not take them
-	ages []time.Duration // of each term, or the first of all
+	n    int             // permits to take; negative to give back
+	at   time.Time       // zero for the server's time
+	peek bool            // answer for n, but take nothing
+	ages []time.Duration // the time since the permits were taken: one for all limits, or one per limit
 }
 
-// age is how long ago the permits were taken, as the script reads it.
+// age returns the age argument of the script.
 func (r request) age() string {
 	switch {
 	case r.peek:
@@ -69,18 +79,18 @@ func (r request) age() string {
 	return strings.Join(text, ",")
 }
 
-func (s *scriptBackend) eval(ctx context.Context, k requestKey, ask request) ([]limiter.Result, error) {
+func (s *scriptBackend) eval(ctx context.Context, k requestKey, r request) ([]limiter.Result, error) {
 	keys := make([]string, 0, 2*len(s.limits))
 	args := make([]any, 0, 4+6*len(s.limits))
-	if ask.at.IsZero() {
-		args = append(args, ask.n, "", 0)
+	if r.at.IsZero() {
+		args = append(args, r.n, "", 0)
 	} else {
-		args = append(args, ask.n, ask.at.UnixMicro(), replayExtraMillis)
+		args = append(args, r.n, r.at.UnixMicro(), replayExtraMillis)
 	}
-	args = append(args, ask.age())
-	for i, t := range s.limits {
-		keys = append(keys, t.redisKeys(s.keyBaseOf(k, t))...)
-		args = append(args, s.header[i]...)
+	args = append(args, r.age())
+	for _, limit := range s.limits {
+		keys = append(keys, s.keysOf(k, limit)...)
+		args = append(append(args, limit.script), limit.args...)
 	}
 	reply, err := s.link.eval(ctx, s.script, keys, args)
 	if err = s.checkLength(reply, err, resultLength*len(s.limits)); err != nil {
@@ -93,25 +103,30 @@ func (s *scriptBackend) eval(ctx context.Context, k requestKey, ask request) ([]
 	return results, nil
 }
 
-// stateKeys are those of what is counted for each key by itself.
+// keysOf returns the Redis keys of a limit. The first holds what was taken.
+func (s *scriptBackend) keysOf(k requestKey, limit limitSpec) []string {
+	base := s.keyBase(limit.tagFor(k))
+	keys := make([]string, len(limit.keySuffixes))
+	for i, suffix := range limit.keySuffixes {
+		keys[i] = base + suffix
+	}
+	return keys
+}
+
+// stateKeys returns the Redis keys that hold what was taken of this key alone.
 func (s *scriptBackend) stateKeys(k requestKey) (keys []string) {
-	for _, t := range s.limits {
-		if t.sharedBy == nil {
-			keys = append(keys, t.redisKeys(s.keyBaseOf(k, t))[0])
+	for _, limit := range s.limits {
+		if limit.sharedBy == nil {
+			keys = append(keys, s.keysOf(k, limit)[0])
 		}
 	}
 	return keys
 }
 
-// baseOf is what the Redis keys of a term begin with.
-func (s *scriptBackend) keyBaseOf(k requestKey, t scopedLimit) string {
-	return s.keyBase(t.tagFor(k)) + t.keySuffix
-}
-
-// figures is how many numbers a script answers for each term.
+// resultLength is how many numbers a script answers per limit.
 const resultLength = 5
 
-// single is the answer of the first term.
+// resultOf converts the first result of a reply.
 func resultOf(reply []int64) limiter.Result {
 	r := limiter.Result{
 		OK: reply[0] == 1, Limit: int(reply[1]), Remaining: int(reply[2]),

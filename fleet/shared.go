@@ -2,60 +2,58 @@ package fleet
 
 import "errors"
 
-// Shared is a limit that several keys have together, beside the limits that each key has by itself:
+// Shared is a limit for several keys together, next to the limits of each key:
 //
 //	Limits: []fleet.Limit{
 //		fleet.TokenBucket{Rate: limiter.PerSecond(10)},                                      // each user
 //		fleet.Shared{By: tenantOf, Limit: fleet.TokenBucket{Rate: limiter.PerSecond(200)}},  // all users of a tenant
-//		fleet.Shared{Limit: fleet.TokenBucket{Rate: limiter.PerSecond(1000)}},               // everybody
+//		fleet.Shared{Limit: fleet.TokenBucket{Rate: limiter.PerSecond(1000)}},               // all users
 //	}
 //
-// A request is taken from all limits or from none. Where one server has all keys, one script decides.
-// The servers of a Cluster or a Ring cannot decide together. There a request first looks whether the
-// Shared limits would admit it, and then takes from all limits in their order: for each By that is
-// one more round trip, and one in advance. When a limit refuses although it has been looked at, or
-// fails, what those before it have granted is given back. So no limit ever admits more than it
-// should. The price is on the strict side, and paid only by requests that come at the same time as
-// one that is refused in that way:
+// A request takes from all limits or from none. If one server has all keys, one script decides.
 //
-//   - What a request has taken counts until it is given back. Another request may be refused for it,
-//     and told to wait as if it had been used. A log or a window gives its oldest permits back, and
-//     a full bucket loses what comes to it during the round trips.
-//   - What cannot be given back, because its server fails just then, stays taken: the permits of one
-//     request, until they return by themselves.
+// The servers of a Cluster or a Ring cannot decide together. There a request first checks whether
+// the Shared limits would allow it, and then takes from all limits in their order. That costs two
+// more round trips for each different By, the default included. If a limit refuses or fails although its
+// check succeeded, the limits before it get their permits back. No limit is ever exceeded, but a
+// request that comes at the same time may be refused too strictly:
 //
-// A limit whose server is unavailable is decided by [Config].OnOutage, and the others by Redis.
+//   - Permits count until they are given back. Another request may be refused meanwhile, and told to
+//     wait as if they had been used. A log or a window gives its oldest permits back, and a full
+//     bucket loses the tokens that arrive during the round trips.
+//   - Permits that cannot be given back, because their server fails at that moment, stay taken until
+//     they return by themselves: those of one request at most.
 //
-// Reset does not forget what a Shared limit has counted. Refund gives back to all limits. A limiter
-// with a Shared limit has no leases.
+// While the server of a limit is unavailable, [Config].OnOutage decides about that limit, and Redis
+// about the others.
+//
+// Reset does not clear Shared limits. Refund gives permits back to all limits. A limiter with a
+// Shared limit has no leases.
 type Shared struct {
-	// Limit is the limit of the keys together. Must be given, and not be a Shared.
+	// Limit is the limit of all keys together. Must be given, and not be a Shared.
 	Limit Limit
-	// By returns what stands for a key: keys for which it returns the same text share the limit. It
-	// must always return the same for a key. Default: all keys share one limit.
+	// By returns the name of the limit that a key counts against: keys with the same result share
+	// one limit. It must always return the same result for a key. Default: all keys share one limit.
 	By func(key string) string
 }
 
-// everybody stands for all keys.
-func allKeys(string) string { return "" }
-
-// The scopes of terms. Those of other Shared limits follow.
+// Scopes of limits. Each Shared limit with a By has one of its own, from scopeFirstBy on.
 const (
 	scopeKey = iota
 	scopeAllKeys
-	firstCustomScope
+	scopeFirstBy
 )
 
-func (s Shared) compile() (scopedLimit, error) {
+func (s Shared) compile() (limitSpec, error) {
 	switch s.Limit.(type) {
 	case nil:
-		return scopedLimit{}, errors.New("fleet: Limit of a Shared is nil, must be given")
+		return limitSpec{}, errors.New("fleet: Limit of a Shared is nil, must be given")
 	case Shared:
-		return scopedLimit{}, errors.New("fleet: Limit of a Shared is a Shared, must be a limit of another kind")
+		return limitSpec{}, errors.New("fleet: Limit of a Shared is a Shared, must be a limit of another kind")
 	}
-	t, err := s.Limit.compile()
-	if t.sharedBy, t.scope = s.By, firstCustomScope; s.By == nil {
-		t.sharedBy, t.scope = allKeys, scopeAllKeys
+	spec, err := s.Limit.compile()
+	if spec.sharedBy, spec.scope = s.By, scopeFirstBy; s.By == nil {
+		spec.sharedBy, spec.scope = func(string) string { return "" }, scopeAllKeys
 	}
-	return t, err
+	return spec, err
 }

@@ -266,7 +266,7 @@ func TestSharedLimitsSayWhatIsWrong(t *testing.T) {
 		"fleet: Limit of a Shared is nil, must be given":                        {Limits: []fleet.Limit{fleet.Shared{}}},
 		"fleet: Limit of a Shared is a Shared, must be a limit of another kind": {Limits: []fleet.Limit{fleet.Shared{Limit: fleet.Shared{Limit: hourly}}}},
 		"fleet: Limit is 0, must lie between 1 and 2147483647":                  {Limits: []fleet.Limit{fleet.Shared{Limit: fleet.FixedWindow{Window: time.Second}}}},
-		"fleet: MaxLease is 10, must be 0 where Limits[1] is Shared":            {Limits: []fleet.Limit{hourly, fleet.Shared{Limit: hourly}}, MaxLease: 10},
+		"fleet: MaxLease is 10, must be 0 if Limits[1] is Shared":               {Limits: []fleet.Limit{hourly, fleet.Shared{Limit: hourly}}, MaxLease: 10},
 	} {
 		c.Link, c.OnOutage = l, fleet.FailOpen
 		require.EqualError(t, c.Validate(), want)

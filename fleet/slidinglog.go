@@ -8,53 +8,46 @@ import (
 	"time"
 )
 
-// SlidingLog admits for each key Limit permits in any window of length Window, and exactly that, by
-// the server's clock: it remembers when each was taken, and each comes back when it is Window old.
-// It costs up to 130 bytes in Redis for each request in the window. RetryAfter is minimal, to the
-// microsecond.
+// SlidingLog allows exactly Limit permits per key in any span of length Window, by the server's
+// clock. It records when each permit was taken, and a permit returns when it is Window old. Each
+// request in the window takes up to 130 bytes in Redis. RetryAfter is the shortest possible wait,
+// accurate to a microsecond.
 //
-// It is what Redisson's RRateLimiter does. Package redisson has what that does besides.
+// It does what Redisson's RRateLimiter does. Package redisson has the rest of that.
 type SlidingLog struct {
-	Limit  int           // the most permits in any window, from 1 to 2^31-1. Must be given.
-	Window time.Duration // the length of a window, whole µs from 1 ms to 10 years. Must be given.
+	// Limit is the most permits in any window, from 1 to 2^31-1. Must be given.
+	Limit int
+	// Window is the length of a window, from 1ms to 10 years in whole microseconds. Must be given.
+	Window time.Duration
 }
 
-// keepRate is how long a rate that was set is kept after the key was last used, and at least for its window.
-const keepRate = 24 * time.Hour
+// logScript is the Lua file of a sliding log.
+const logScript = "slidinglog"
 
-func (g SlidingLog) compile() (scopedLimit, error) {
-	return scopedLimit{limitSpec: slidingLogSpec{SlidingLog: g}}, validateWindow(g.Limit, g.Window)
+// rateLifetime is how long Redis keeps a rate set by package redisson after the last use of its
+// key. A longer window keeps it for the length of the window.
+const rateLifetime = 24 * time.Hour
+
+func (g SlidingLog) compile() (limitSpec, error) {
+	s := windowSpec(logScript, g.Limit, g.Window, g.Window.Microseconds(), max(rateLifetime, g.Window).Milliseconds())
+	s.keySuffixes = []string{"", ":rate"}
+	return s, validateWindow(g.Limit, g.Window)
 }
 
-// clientLog is a SlidingLog for each client: see package redisson.
+// clientLog is a SlidingLog per client: see package redisson.
 type clientLog struct {
 	SlidingLog
 	client string
 }
 
-func (c clientLog) compile() (scopedLimit, error) {
-	faults := []error{validateWindow(c.Limit, c.Window)}
+func (c clientLog) compile() (limitSpec, error) {
+	s, err := c.SlidingLog.compile()
 	if strings.ContainsAny(c.client, "{}") {
-		faults = append(faults, fmt.Errorf("fleet: the client is %q, must have no braces", c.client))
+		err = errors.Join(err, fmt.Errorf("fleet: the client is %q, must have no braces", c.client))
 	}
 	if c.client == "" {
 		c.client = rand.Text()
 	}
-	return scopedLimit{limitSpec: slidingLogSpec{c.SlidingLog, ":client:" + c.client}}, errors.Join(faults...)
-}
-
-type slidingLogSpec struct {
-	SlidingLog
-	clientSuffix string // of the key of the log
-}
-
-func (r slidingLogSpec) scriptName() string                    { return "slidinglog" }
-func (r slidingLogSpec) maxTake() int                          { return r.Limit }
-func (r slidingLogSpec) longRunRate() (float64, time.Duration) { return float64(r.Limit), r.Window }
-func (r slidingLogSpec) redisKeys(base string) []string {
-	return []string{base + r.clientSuffix, base + ":rate"}
-}
-
-func (r slidingLogSpec) scriptArgs() []any {
-	return []any{r.Limit, r.Window.Microseconds(), max(keepRate, r.Window).Milliseconds()}
+	s.keySuffixes[0] = ":client:" + c.client
+	return s, err
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// What becomes of a request.
+// Outcomes of a request.
 const (
 	allowed = iota
 	refused
@@ -19,77 +19,77 @@ const (
 
 var outcomeNames = [outcomes]string{"allowed", "refused", "waited", "cancelled"}
 
-// book counts what a limiter does.
+// statistics counts what a limiter does.
 type statistics struct {
 	requests, permits [outcomes]metric
-	errors            map[string]*metric // all of them, never changed
+	errors            map[string]*metric // by StoreError.Fault; has all of them from the start
 	waiting           metric
 	limit             *stat.Series
 }
 
-// figure is a series and its value.
+// metric is a series and its value.
 type metric struct {
 	atomic.Int64
 	series *stat.Series
 }
 
-func (b *statistics) init(name string) {
+func (s *statistics) init(name string) {
 	for i, outcome := range outcomeNames {
-		b.requests[i].series = limiterRequests.Series(name, outcome)
-		b.permits[i].series = limiterPermits.Series(name, outcome)
+		s.requests[i].series = limiterRequests.Series(name, outcome)
+		s.permits[i].series = limiterPermits.Series(name, outcome)
 	}
-	b.errors = map[string]*metric{}
+	s.errors = map[string]*metric{}
 	for _, fault := range faults {
-		b.errors[fault] = &metric{series: limiterBackendErrors.Series(name, fault)}
+		s.errors[fault] = &metric{series: limiterBackendErrors.Series(name, fault)}
 	}
-	b.waiting.series = limiterWaiting.Series(name)
-	b.limit = limiterLimit.Series(name)
+	s.waiting.series = limiterWaiting.Series(name)
+	s.limit = limiterLimit.Series(name)
 }
 
-// count books a decision. Peeks and what was not decided are not counted.
-func (b *statistics) countDecision(r Result, err error, n int) {
+// countDecision counts a request, unless it took 0 permits or was not decided.
+func (s *statistics) countDecision(r Result, err error, n int) {
 	switch {
 	case err != nil || n == 0:
 	case r.OK:
-		b.countRequest(allowed, n)
+		s.countRequest(allowed, n)
 	default:
-		b.countRequest(refused, n)
+		s.countRequest(refused, n)
 	}
 }
 
-func (b *statistics) countRequest(outcome, n int) {
-	b.requests[outcome].Add(1)
-	if permits := &b.permits[outcome]; permits.Add(int64(max(n, 0))) < 0 {
-		permits.Store(math.MaxInt64) // requests for very many: it stays there rather than to wrap around
+func (s *statistics) countRequest(outcome, n int) {
+	s.requests[outcome].Add(1)
+	if permits := &s.permits[outcome]; permits.Add(int64(max(n, 0))) < 0 {
+		permits.Store(math.MaxInt64) // it has wrapped around
 	}
 }
 
-// fault books an error of Redis.
-func (b *statistics) countError(err error) {
+// countError counts an error of Redis.
+func (s *statistics) countError(err error) {
 	if e, ok := errors.AsType[*StoreError](err); ok {
-		b.errors[e.Fault].Add(1)
+		s.errors[e.Fault].Add(1)
 	}
 }
 
 // observe reports whether the reader wants more.
-func (f *metric) observe(yield func(*stat.Series, float64) bool) bool {
-	value := f.Load()
+func (m *metric) observe(yield func(*stat.Series, float64) bool) bool {
+	value := m.Load()
 	if value < 0 {
-		value = math.MaxInt64 // just about to be put there
+		value = math.MaxInt64 // countRequest is about to store it
 	}
-	return yield(f.series, float64(value))
+	return yield(m.series, float64(value))
 }
 
-// Observe yields the requests and permits by outcome, the callers that wait, the limit, and the errors of Redis: see
-// [stat.Source]. What is refused or admitted without Redis, by OnOutage, is among them. It asks Redis
-// nothing.
+// Observe yields requests and permits by outcome, waiting callers, the limit, and errors of Redis:
+// see [stat.Source]. Decisions without Redis, such as those of OnOutage, are included. Observe does
+// not ask Redis.
 func (l *Limiter) Observe(yield func(*stat.Series, float64) bool) {
 	for i := range outcomes {
 		if !l.stats.requests[i].observe(yield) || !l.stats.permits[i].observe(yield) {
 			return
 		}
 	}
-	if !l.stats.waiting.observe(yield) || !yield(l.stats.limit, float64(l.limit)) {
+	if !l.stats.waiting.observe(yield) || !yield(l.stats.limit, float64(l.maxTake)) {
 		return
 	}
 	for _, fault := range faults {

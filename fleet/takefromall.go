@@ -9,140 +9,132 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// turn is what becomes of a request at one part.
+// attempt is the progress of one request at one group.
 type attempt struct {
 	*limitGroup
 	results   []limiter.Result
-	decidedBy string // who decided: Redis or the policy
+	decidedBy string // Redis or the policy
 	began     time.Time
-	err       error // why its server is unavailable
+	err       error // why the server is unavailable
 }
 
-// ok reports whether the part admits the request.
-func (t *attempt) ok() bool { return combine(t.results).OK }
+func (a *attempt) ok() bool {
+	return !slices.ContainsFunc(a.results, func(r limiter.Result) bool { return !r.OK })
+}
 
-// inTurn has the parts decide one after the other, all or none of them. It looks before it takes: what is refused anyway is taken from none.
-// Where a part refuses or fails although it has been looked at, those before it get back what they have granted. The results are those
-// of each limit, each with who decided about it.
+// takeFromAll takes n permits from all groups or from none, and returns the result of each limit in
+// the order of the config.
+//
+// It peeks before it takes, so that a request that some group would refuse takes from none. If a
+// group refuses or fails after that, the groups before it get their permits back.
 func (l *Limiter) takeFromAll(ctx context.Context, k requestKey, n int, at time.Time) ([]Result, error) {
-	turns := make([]attempt, len(l.groups))
-	for i, p := range l.groups {
-		turns[i].limitGroup = p
+	attempts := make([]attempt, len(l.groups))
+	for i, g := range l.groups {
+		attempts[i].limitGroup = g
 	}
-	admits, err := l.peekAll(ctx, k, n, at, turns)
-	for i := 0; err == nil && admits && i < len(turns); i++ {
-		err = turns[i].take(ctx, l, k, n, at)
-		if err != nil || n > 0 && !turns[i].ok() {
-			l.refundAll(ctx, k, n, at, turns[:i])
+	allowed, err := l.peekAll(ctx, k, n, at, attempts)
+	for i := 0; err == nil && allowed && i < len(attempts); i++ {
+		err = attempts[i].take(ctx, l, k, n, at)
+		if err != nil || n > 0 && !attempts[i].ok() {
+			l.refundAttempts(ctx, k, n, at, attempts[:i])
 			break
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	results := make([]Result, l.count)
-	for _, t := range turns {
-		for i, term := range t.limits {
-			results[term.index] = Result{Result: t.results[i], From: t.decidedBy}
+	results := make([]Result, l.limitCount)
+	for _, a := range attempts {
+		for i, limit := range a.limits {
+			results[limit.index] = Result{Result: a.results[i], From: a.decidedBy}
 		}
 	}
 	return results, nil
 }
 
-// joined is the answer of all limits together. The policy has decided if it has for one of them.
-func combineResults(each []Result) Result {
-	results, all := make([]limiter.Result, len(each)), Result{From: fromServer}
-	for i, r := range each {
-		if results[i] = r.Result; r.From == fromOutage {
-			all.From = fromOutage
-		}
-	}
-	all.Result = combine(results)
-	return all
-}
-
-// lookAhead reports whether the parts behind the first would admit a request. Where one would not, it looks at the first too.
-func (l *Limiter) peekAll(ctx context.Context, k requestKey, n int, at time.Time, turns []attempt) (admit bool, err error) {
-	admit = true
-	for i := 1; n > 0 && i < len(turns); i++ {
-		if err := turns[i].peek(ctx, l, k, n, at); err != nil {
+// peekAll reports whether the groups behind the first would allow a request. If one would not, it
+// peeks at the first too, so that every attempt has results.
+func (l *Limiter) peekAll(ctx context.Context, k requestKey, n int, at time.Time, attempts []attempt) (allowed bool, err error) {
+	allowed = true
+	for i := 1; n > 0 && i < len(attempts); i++ {
+		if err := attempts[i].peek(ctx, l, k, n, at); err != nil {
 			return false, err
 		}
-		admit = admit && turns[i].ok()
+		allowed = allowed && attempts[i].ok()
 	}
-	if !admit {
-		err = turns[0].peek(ctx, l, k, n, at)
+	if !allowed {
+		err = attempts[0].peek(ctx, l, k, n, at)
 	}
-	return admit, err
+	return allowed, err
 }
 
-// look asks what take would say.
-func (t *attempt) peek(ctx context.Context, l *Limiter, k requestKey, n int, at time.Time) (err error) {
-	t.decidedBy = fromServer
-	t.results, err = t.script.eval(ctx, k, request{n: n, at: at, peek: true})
-	if t.err = err; err == nil {
+// peek asks for the results that take would have.
+func (a *attempt) peek(ctx context.Context, l *Limiter, k requestKey, n int, at time.Time) error {
+	results, err := a.script.eval(ctx, k, request{n: n, at: at, peek: true})
+	if a.decidedBy, a.results = fromServer, results; err == nil {
 		return nil
 	}
-	if l.stats.countError(err); !t.outage.decidesAfter(err) {
+	if a.err = err; !l.policyDecides(err) {
 		return err
 	}
-	t.decidedBy, t.results = fromOutage, t.outage.peek(k, n, l.untilRetry(err))
+	a.decidedBy, a.results = fromOutage, a.outage.peek(k, n, l.untilRetry(err))
 	return nil
 }
 
-// take has Redis decide, or the policy where Redis is unavailable, or was when it was looked at.
-func (t *attempt) take(ctx context.Context, l *Limiter, k requestKey, n int, at time.Time) error {
-	if t.err == nil {
-		t.decidedBy, t.began = fromServer, time.Now()
-		results, err := t.backend.takeEach(ctx, k, n, at)
-		if err == nil {
-			t.results = results
+// take takes from Redis, or from the policy if Redis is unavailable now or was so for peek.
+func (a *attempt) take(ctx context.Context, l *Limiter, k requestKey, n int, at time.Time) error {
+	if a.err == nil {
+		a.began = time.Now()
+		results, err := a.backend.take(ctx, k, n, at)
+		if a.decidedBy, a.results = fromServer, results; err == nil {
 			return nil
 		}
-		if l.stats.countError(err); !t.outage.decidesAfter(err) {
+		if a.err = err; !l.policyDecides(err) {
 			return err
 		}
-		t.err = err
 	}
-	t.decidedBy, t.results = fromOutage, t.outage.decide(k, n, l.untilRetry(t.err))
+	a.decidedBy, a.results = fromOutage, a.outage.take(k, n, l.untilRetry(a.err))
 	return nil
 }
 
-// undo gives n permits back to the parts that have granted them. It asks even if the caller has given up.
-func (l *Limiter) refundAll(ctx context.Context, k requestKey, n int, at time.Time, turns []attempt) {
+// policyDecides counts an error of Redis, and reports whether the policy decides instead of Redis.
+func (l *Limiter) policyDecides(err error) bool {
+	l.stats.countError(err)
+	return errors.Is(err, ErrUnavailable) && l.groups[0].outage.policy != FailError
+}
+
+// refundAttempts gives n permits back to groups that have granted them, even if the caller has given
+// up.
+func (l *Limiter) refundAttempts(ctx context.Context, k requestKey, n int, at time.Time, attempts []attempt) {
 	ctx = context.WithoutCancel(ctx)
-	for i := range turns {
-		t := &turns[i]
-		if t.decidedBy == fromOutage {
-			t.outage.refund(k, n, 0)
+	for i := range attempts {
+		a := &attempts[i]
+		if a.decidedBy == fromOutage {
+			a.outage.refund(k, n, 0)
 			continue
 		}
-		age := time.Since(t.began)
+		age := time.Since(a.began)
 		if !at.IsZero() {
 			age = 0
 		}
-		results, err := t.script.eval(ctx, k, request{n: -n, at: at, ages: t.refundAges(t.results, n, age)})
+		results, err := a.script.eval(ctx, k, request{n: -n, at: at, ages: a.refundAges(a.results, n, age)})
 		if l.stats.countError(err); err == nil {
-			t.results = results
+			a.results = results
 		}
 	}
-	if len(turns) > 0 {
-		l.refusalsOutdated(k, slices.ContainsFunc(turns, func(t attempt) bool { return t.limits[0].sharedBy != nil }))
+	if len(attempts) == 0 {
+		return
 	}
+	l.denied.ForgetAll() // other requests may have been refused for these permits
+	l.wake(k, slices.ContainsFunc(attempts, func(a attempt) bool { return a.limits[0].sharedBy != nil }))
 }
 
-// returned makes known that there may be more permits than a request was told that came in the meantime: of the key, or of all keys where
-// they were those of a Shared limit. The caller itself does not look again, for it knows.
-func (l *Limiter) refusalsOutdated(k requestKey, shared bool) {
-	l.denied.ForgetAll()
-	if shared {
+// wake has waiters ask again: those of the key, or those of all keys if permits of a Shared limit
+// have returned. The caller's own waiter is not woken.
+func (l *Limiter) wake(k requestKey, allKeys bool) {
+	if allKeys {
 		l.waiting.wakeEachFirst(k.waiter)
 	} else {
 		l.waiting.wakeFirst(k.tag, k.waiter)
 	}
-}
-
-// decidesAfter reports whether the policy decides where Redis has not, for that reason.
-func (f fallback) decidesAfter(err error) bool {
-	return errors.Is(err, ErrUnavailable) && f.policy != FailError
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Limits are the limits of a [Limiter]. Their text has commas between the limits, which read
+// Limits are the limits of a [Limiter]. As text they are separated by commas:
 //
 //	token-bucket 100/s burst 20
 //	fixed-window 1000/24h
@@ -19,20 +19,19 @@ import (
 //	cl.throttle 15 30 60
 //	shared token-bucket 1000/s
 //
-// The rate of a bucket is that of [limiter.ParseRate]; that of a window is its Limit and its length.
-// What is left out is the default. cl.throttle is the limit of package rediscell. A Shared limit that
-// has a By, and a limit of package redisson, have no text.
+// The rate of a bucket is in the form of [limiter.ParseRate]. Of a window, the text has Limit and
+// Window. An option that is left out has its default. cl.throttle is the limit of package rediscell.
+// A Shared limit with a By and a limit of package redisson have no text.
 type Limits []Limit
 
-// MarshalText returns the text. It returns an error for a limit that is not valid or has no text.
+// MarshalText returns the text. It returns an error if a limit is invalid or has no text.
 func (l Limits) MarshalText() ([]byte, error) {
 	texts := make([]string, 0, len(l))
 	for i, limit := range l {
 		if limit == nil {
 			return nil, fmt.Errorf("fleet: Limits[%d] is nil, must be given", i)
 		}
-		_, err := limit.compile()
-		if err != nil {
+		if _, err := limit.compile(); err != nil {
 			return nil, err
 		}
 		text, err := textOf(limit)
@@ -44,7 +43,8 @@ func (l Limits) MarshalText() ([]byte, error) {
 	return []byte(strings.Join(texts, ", ")), nil
 }
 
-// UnmarshalText sets l to the limits that the text stands for. An empty text is no limit.
+// UnmarshalText sets l to the limits in the text. An empty text is no limit. It returns an error, and
+// leaves l as it is, if a limit is invalid.
 func (l *Limits) UnmarshalText(text []byte) error {
 	var limits Limits
 	if len(text) > 0 {
@@ -63,7 +63,7 @@ func (l *Limits) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// limitText is the text of a valid limit.
+// textOf returns the text of a valid limit.
 func textOf(limit Limit) (string, error) {
 	switch l := limit.(type) {
 	case TokenBucket:
@@ -86,7 +86,6 @@ func textOf(limit Limit) (string, error) {
 	return "", errors.New("fleet: a limit of package redisson has no text")
 }
 
-// windowText is written as the rate of as many events.
 func windowText(limit int, window time.Duration) string {
 	return limiter.Per(float64(limit), window).String()
 }
@@ -98,7 +97,9 @@ func optionText(name string, value int) string {
 	return " " + name + " " + strconv.Itoa(value)
 }
 
-// parseLimit reads the words of a limit.
+// optionNames maps the kinds of limits with a rate to their option.
+var optionNames = map[string]string{"token-bucket": "burst", "fixed-window": "", "sliding-window": "buckets", "sliding-log": ""}
+
 func parseLimit(words []string) (limit Limit, err error) {
 	if len(words) == 0 {
 		return nil, errors.New("is empty")
@@ -111,8 +112,7 @@ func parseLimit(words []string) (limit Limit, err error) {
 	case "cl.throttle":
 		return parseThrottle(words)
 	}
-	known := map[string]string{"token-bucket": "burst", "fixed-window": "", "sliding-window": "buckets", "sliding-log": ""}
-	name, found := known[kind]
+	name, found := optionNames[kind]
 	if !found {
 		return nil, errors.New("must begin with token-bucket, fixed-window, sliding-window, sliding-log, cl.throttle or shared")
 	}
@@ -134,7 +134,7 @@ func parseLimit(words []string) (limit Limit, err error) {
 	return SlidingWindow{Limit: most, Window: window, Buckets: value}, err
 }
 
-// parseOption reads what may follow the first of some words.
+// parseOption returns the value of the option after the rate, or 0 if there is none.
 func parseOption(words []string, name string) (int, error) {
 	switch {
 	case len(words) == 1:
@@ -142,7 +142,7 @@ func parseOption(words []string, name string) (int, error) {
 	case len(words) == 3 && name != "" && words[1] == name:
 		value, err := strconv.Atoi(words[2])
 		if err != nil || value < 1 {
-			return 0, fmt.Errorf("%s is %.20q, must be a number from 1 on", name, words[2])
+			return 0, fmt.Errorf("%s is %.20q, must be a number of at least 1", name, words[2])
 		}
 		return value, nil
 	case name == "":
@@ -151,7 +151,7 @@ func parseOption(words []string, name string) (int, error) {
 	return 0, fmt.Errorf("must have a rate, and may have %s and a number", name)
 }
 
-// parseWindow reads a limit and the length of a window.
+// parseWindow parses a limit and the length of a window, such as 10/1m.
 func parseWindow(text string) (most int, window time.Duration, err error) {
 	number, length, found := strings.Cut(text, "/")
 	most, err = strconv.Atoi(number)
@@ -165,7 +165,7 @@ func parseWindow(text string) (most int, window time.Duration, err error) {
 	return most, window, nil
 }
 
-// parseThrottle reads what CL.THROTTLE takes behind the key.
+// parseThrottle parses the arguments of CL.THROTTLE after the key.
 func parseThrottle(words []string) (Limit, error) {
 	var numbers [3]int
 	if len(words) != len(numbers) {
@@ -179,8 +179,8 @@ func parseThrottle(words []string) (Limit, error) {
 		numbers[i] = n
 	}
 	period := time.Duration(numbers[2])
-	if period > maxSpan/time.Second {
-		return nil, fmt.Errorf("period is %d, must be at most %d", numbers[2], maxSpan/time.Second)
+	if period > maxWindow/time.Second {
+		return nil, fmt.Errorf("period is %d, must be at most %d", numbers[2], maxWindow/time.Second)
 	}
 	return cellLimit{MaxBurst: numbers[0], Count: numbers[1], Period: period * time.Second}, nil
 }

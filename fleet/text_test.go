@@ -49,7 +49,7 @@ func TestTextsThatAreNoLimits(t *testing.T) {
 		"bucket 1/s":                        `fleet: the limit "bucket 1/s": must begin with token-bucket, fixed-window, sliding-window, sliding-log, cl.throttle or shared`,
 		"token-bucket":                      `fleet: the limit "token-bucket": must have a rate, and may have burst and a number`,
 		"token-bucket 1/s burst":            `fleet: the limit "token-bucket 1/s burst": must have a rate, and may have burst and a number`,
-		"token-bucket 1/s burst 0":          `fleet: the limit "token-bucket 1/s burst 0": burst is "0", must be a number from 1 on`,
+		"token-bucket 1/s burst 0":          `fleet: the limit "token-bucket 1/s burst 0": burst is "0", must be a number of at least 1`,
 		"token-bucket 1/s buckets 2":        `fleet: the limit "token-bucket 1/s buckets 2": must have a rate, and may have burst and a number`,
 		"token-bucket unlimited":            `fleet: the limit "token-bucket unlimited": fleet: Rate is unlimited, must be finite`,
 		"fixed-window 1/s burst 2":          `fleet: the limit "fixed-window 1/s burst 2": must have a rate and nothing else`,

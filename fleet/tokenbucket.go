@@ -10,23 +10,26 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// TokenBucket holds for each key up to Burst tokens, which come at a constant rate: the limit of
-// first choice. In any span of time all nodes together take at most Burst and what the rate yields
-// in that span, to two microseconds. RetryAfter is minimal, to the microsecond. A key that is full
-// again is not in Redis.
+// TokenBucket holds up to Burst tokens per key, which arrive at a constant rate. It is the limit to
+// choose first. In any span of time, all nodes together take at most Burst tokens plus those that
+// the rate yields in that span, accurate to 2µs. RetryAfter is the shortest possible wait, rounded
+// up to a microsecond. A full bucket takes no space in Redis.
 //
-// It is a GCRA in whole microseconds and a fraction, by the server's clock. Fractions are exact as
-// long as burst times the denominator of a token's cost in µs is below 2^53 (3/s, 7/min, 10 in 13
-// s); beyond that a token costs up to one part in 2^53/burst of a µs more, and never less. If the
-// rate or the burst changes, keys keep their missing tokens.
+// It is a GCRA that counts in microseconds and a fraction, by the server's clock. The fraction is
+// exact while Burst times the denominator of a token's cost in µs is below 2^53, as for 3/s, 7/min
+// or 10 in 13s. Otherwise a token costs up to one part in 2^53/Burst of a µs more, and never less.
+// Keys keep their missing tokens if the rate or the burst changes.
 type TokenBucket struct {
-	Rate  limiter.Rate // how fast tokens come. Must be given, and finite.
-	Burst int          // the most tokens that gather, and so the most that can be taken at once. Default: those of one second, at least 1.
+	// Rate is how fast tokens arrive. Must be given, and finite.
+	Rate limiter.Rate
+	// Burst is the most tokens a bucket holds, which is also the most that one request can take, up
+	// to 2^40. Default: the tokens of one second, at least 1.
+	Burst int
 }
 
 const (
-	maxBurst = 1 << 40
-	maxFill  = 50 * 365 * 24 * time.Hour
+	maxBurst    = 1 << 40
+	maxFillTime = 50 * 365 * 24 * time.Hour
 )
 
 func (b TokenBucket) validate() error {
@@ -39,9 +42,9 @@ func (b TokenBucket) validate() error {
 	case b.Burst < 0 || int64(b.Burst) > maxBurst:
 		return fmt.Errorf("fleet: Burst is %d, must lie between 1 and %d (or be 0 for the default)", b.Burst, int64(maxBurst))
 	}
-	events, per := ratePerDuration(b.Rate)
-	if fill := float64(b.burst()) / events * float64(per); fill > float64(maxFill) {
-		return fmt.Errorf("fleet: Burst is %d, must be gathered within %s at a Rate of %s", b.burst(), maxFill, b.Rate)
+	events, per := b.Rate.Ratio()
+	if fill := float64(b.burst()) / float64(events) * float64(per); fill > float64(maxFillTime) {
+		return fmt.Errorf("fleet: Burst is %d, must be refilled within %s at a Rate of %s", b.burst(), maxFillTime, b.Rate)
 	}
 	return nil
 }
@@ -50,55 +53,53 @@ func (b TokenBucket) burst() int {
 	if b.Burst > 0 {
 		return b.Burst
 	}
-	events, per := ratePerDuration(b.Rate)
-	return max(1, int(min(math.Ceil(events/per.Seconds()), maxBurst, math.MaxInt)))
+	events, per := b.Rate.Ratio()
+	return max(1, int(min(math.Ceil(float64(events)/per.Seconds()), maxBurst, math.MaxInt)))
 }
 
-func (b TokenBucket) compile() (scopedLimit, error) {
+func (b TokenBucket) compile() (limitSpec, error) {
 	if err := b.validate(); err != nil {
-		return scopedLimit{}, err
+		return limitSpec{}, err
 	}
-	return scopedLimit{limitSpec: b.spec()}, nil
+	burst := b.burst()
+	cost := tokenCostOf(b.Rate, burst)
+	events, per := b.Rate.Ratio()
+	return limitSpec{
+		script: "tokenbucket", args: []any{cost.micros, cost.numerator, cost.denominator, burst}, keySuffixes: []string{""},
+		maxTake: burst, events: float64(events), per: per, cost: cost,
+	}, nil
 }
 
-func (b TokenBucket) spec() bucketSpec {
-	r := bucketSpec{TokenBucket: b}
-	r.Burst = b.burst()
-	r.micros, r.numerator, r.denominator = tokenCost(b.Rate, r.Burst)
-	return r
-}
-
-// bucketRule is a bucket whose tokens cost whole + part/parts µs.
-type bucketSpec struct {
-	TokenBucket
+// tokenCost is the time in which one token arrives: micros + numerator/denominator µs.
+type tokenCost struct {
 	micros, numerator, denominator int64
 }
 
-func (r bucketSpec) scriptName() string                    { return "tokenbucket" }
-func (r bucketSpec) redisKeys(base string) []string        { return []string{base} }
-func (r bucketSpec) scriptArgs() []any                     { return []any{r.micros, r.numerator, r.denominator, r.Burst} }
-func (r bucketSpec) maxTake() int                          { return r.Burst }
-func (r bucketSpec) longRunRate() (float64, time.Duration) { return ratePerDuration(r.Rate) }
+// times returns the time in which n tokens arrive.
+func (c tokenCost) times(n int) time.Duration {
+	micros := float64(c.micros) + float64(c.numerator)/float64(c.denominator)
+	return time.Duration(float64(n) * micros * float64(time.Microsecond))
+}
 
-// tokenCost is what a token costs in µs, as a whole number and a fraction that Lua can multiply by
-// up to burst.
-func tokenCost(r limiter.Rate, burst int) (whole, part, parts int64) {
+// tokenCostOf returns the cost of a token, with a fraction that Lua can multiply by up to burst
+// without loss.
+func tokenCostOf(r limiter.Rate, burst int) tokenCost {
 	events, per := r.Ratio()
 	cost, parts := int64(per), events*1000
 	shared := gcd(cost, parts)
 	cost, parts = cost/shared, parts/shared
-	whole, part = cost/parts, cost%parts
+	whole, part := cost/parts, cost%parts
 	most := int64(1) << 53 / (int64(burst) + 1)
 	if parts <= most {
-		return whole, part, parts
+		return tokenCost{whole, part, parts}
 	}
 	coarse := int64(1) << (bits.Len64(uint64(most)) - 1)
 	high, low := bits.Mul64(uint64(part), uint64(coarse))
 	quotient, rest := bits.Div64(high, low, uint64(parts))
 	if rest > 0 {
-		quotient++
+		quotient++ // rounded up, so that the rate is never exceeded
 	}
-	return whole + int64(quotient)/coarse, int64(quotient) % coarse, coarse
+	return tokenCost{whole + int64(quotient)/coarse, int64(quotient) % coarse, coarse}
 }
 
 func gcd(a, b int64) int64 {

@@ -9,22 +9,28 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Wait takes n permits of the key as soon as there are that many, and returns nil then.
+// Wait takes n permits of the key as soon as it can, and then returns nil.
 //
-// Callers of one process who wait for one key are served in order of arrival, and only the first of them asks Redis, when the last
-// answer said that it is worth while. Between processes chance decides, and each asks a little later than it might, at
-// random, so that they do not all come at once. Take does not stand in line.
+// Callers of one process that wait for the same key are served in order of arrival. Only the first
+// of them asks Redis, after the RetryAfter of the last refusal and a small random delay, so that
+// several processes do not ask at the same time. The order between processes is random. Take does
+// not join the queue.
 //
-// A context that is done gives its error. One whose deadline comes before the permits can be there gives a *limiter.LimitedError
-// at once that matches context.DeadlineExceeded; what can never be had one whose RetryAfter is Never; a line that is full one
-// that matches limiter.ErrQueueFull. While Redis is unavailable the policy decides: under FailClosed the wait goes on until Redis is back. Other
-// errors are those of Take.
+// Wait returns a *limiter.LimitedError at once if waiting is pointless:
+//
+//   - The deadline of ctx comes before the permits: the error matches context.DeadlineExceeded.
+//   - n is more than the limit: the error's RetryAfter is limiter.Never.
+//   - MaxWaiters callers are waiting: the error matches limiter.ErrQueueFull.
+//
+// If ctx ends while waiting, Wait returns its error. While Redis is unavailable the policy decides;
+// with FailClosed, Wait goes on until Redis is back. Other errors are those of Take.
 func (l *Limiter) Wait(ctx context.Context, key string, n int) error {
 	return l.WaitAtMost(ctx, key, n, limiter.Never)
 }
 
-// WaitAtMost is Wait that gives up, with a *limiter.LimitedError, as soon as it is known that it would take longer than maxWait.
-// A decision that is under way then is not cut short: it takes as long as that of Take may.
+// WaitAtMost is like Wait, but gives up with a *limiter.LimitedError as soon as it is known that
+// the wait would exceed maxWait. It does not interrupt a request to Redis, which may last as long as
+// one of Take.
 func (l *Limiter) WaitAtMost(ctx context.Context, key string, n int, maxWait time.Duration) error {
 	outcome, err := l.wait(ctx, key, n, maxWait)
 	if _, undecided := errors.AsType[*StoreError](err); !undecided && n != 0 {
@@ -33,22 +39,22 @@ func (l *Limiter) WaitAtMost(ctx context.Context, key string, n int, maxWait tim
 	return err
 }
 
-// wait is WaitAtMost that also says what has become of the request.
-func (l *Limiter) wait(ctx context.Context, key string, n int, limit time.Duration) (outcome int, err error) {
+// wait does the work of WaitAtMost. It also returns the outcome to count.
+func (l *Limiter) wait(ctx context.Context, key string, n int, maxWait time.Duration) (outcome int, err error) {
 	if err := ctx.Err(); err != nil {
 		return cancelled, err
 	}
 	k := newRequestKey(key)
-	p, ok := l.waiting.join(k.tag)
+	w, ok := l.waiting.join(k.tag)
 	if !ok {
-		return refused, l.limited(limiter.QueueFull, l.link.timeout)
+		return refused, l.limitedError(limiter.QueueFull, l.link.timeout)
 	}
-	k.waiter = p
-	defer l.waiting.leave(k.tag, p)
+	k.waiter = w
+	defer l.waiting.leave(k.tag, w)
 	l.stats.waiting.Add(1)
 	defer l.stats.waiting.Add(-1)
-	until := time.Now().Add(limit) // a limit of Never is 292 years
-	if p.awaitTurn(ctx, limit) != nil {
+	until := time.Now().Add(maxWait) // limiter.Never is 292 years
+	if w.awaitTurn(ctx, maxWait) != nil {
 		return l.waitEnded(ctx)
 	}
 	for outcome = allowed; ; outcome = waited {
@@ -61,55 +67,57 @@ func (l *Limiter) wait(ctx context.Context, key string, n int, limit time.Durati
 		}
 		slack, reason := pointlessWait(ctx, r.RetryAfter, time.Until(until))
 		if reason != "" {
-			return refused, l.limited(reason, r.RetryAfter)
+			return refused, l.limitedError(reason, r.RetryAfter)
 		}
-		if p.sleep(ctx, r.RetryAfter+jitter(r.RetryAfter, slack)) != nil {
+		if w.sleep(ctx, r.RetryAfter+jitter(r.RetryAfter, slack)) != nil {
 			return l.waitEnded(ctx)
 		}
 	}
 }
 
-// gaveUp is what becomes of a wait that the context or the limit has ended.
+// waitEnded returns the outcome and the error of a wait that ctx or maxWait has ended.
 func (l *Limiter) waitEnded(ctx context.Context) (int, error) {
 	switch err := ctx.Err(); {
 	case err == nil:
-		return refused, l.limited(limiter.WaitTooLong, l.link.timeout)
+		return refused, l.limitedError(limiter.WaitTooLong, l.link.timeout)
 	case errors.Is(err, context.DeadlineExceeded):
-		return refused, l.limited(limiter.PastDue, l.link.timeout)
+		return refused, l.limitedError(limiter.PastDue, l.link.timeout)
 	default:
 		return cancelled, err
 	}
 }
 
-// hopeless is why waiting for retry is of no use, or nothing, and how much time there is beyond that.
-func pointlessWait(ctx context.Context, retry, limit time.Duration) (slack time.Duration, reason limiter.Reason) {
+// pointlessWait returns why it is pointless to wait for retry, if it is. Otherwise it returns how
+// much time is left after that.
+func pointlessWait(ctx context.Context, retry, maxWait time.Duration) (slack time.Duration, reason limiter.Reason) {
 	if retry == limiter.Never {
 		return 0, limiter.OverLimit
 	}
-	slack = limit - retry
+	slack = maxWait - retry
 	if deadline, ok := ctx.Deadline(); ok {
-		slack = min(slack, time.Until(deadline)-retry)
-		if time.Until(deadline) < retry {
+		left := time.Until(deadline)
+		if left < retry {
 			return 0, limiter.PastDue
 		}
+		slack = min(slack, left-retry)
 	}
-	if limit < retry {
+	if maxWait < retry {
 		return 0, limiter.WaitTooLong
 	}
 	return slack, ""
 }
 
-// limited is the error for a request that may succeed after d.
-func (l *Limiter) limited(reason limiter.Reason, d time.Duration) error {
-	e := &limiter.LimitedError{Name: l.name, Reason: reason, Limit: l.limit}
+// limitedError returns the error for a request that may succeed after d.
+func (l *Limiter) limitedError(reason limiter.Reason, d time.Duration) error {
+	e := &limiter.LimitedError{Name: l.name, Reason: reason, Limit: l.maxTake}
 	if d != limiter.Never {
 		e.Until = time.Now().Add(d)
 	}
 	return e
 }
 
-// jitter is how much longer than d to wait: at random, up to a tenth of it or a millisecond, and to a half of what
-// there is time for.
+// jitter returns a random delay to add to a wait of d: up to a tenth of d, but at least 1ms and at
+// most 1s, and at most half of the slack.
 func jitter(d, slack time.Duration) time.Duration {
 	return rand.N(max(min(max(d/10, time.Millisecond), time.Second, slack/2), 1))
 }

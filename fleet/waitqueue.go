@@ -8,105 +8,105 @@ import (
 	"time"
 )
 
-// lines are the callers who wait, by key.
+// waitQueues holds the callers of Wait: one queue per key.
 type waitQueues struct {
-	max int // that may wait for one key, 0 for any number
+	max int // the most waiters per key; 0 for no bound
 
 	mu     sync.Mutex
-	queues map[string]*list.List // of *place: the first goes first; none is empty
+	queues map[string]*list.List // of *waiter, in order of arrival; never an empty list
 }
 
-// place is a caller's place in a line.
+// waiter is one caller of Wait.
 type waiter struct {
-	turn    chan struct{} // closed when the caller is the first
-	retry   chan struct{} // look again
+	turn    chan struct{} // closed when the waiter is the first of its queue
+	retry   chan struct{} // receives a value when the waiter should ask again
 	queue   *list.List
-	element *list.Element // of it
+	element *list.Element // of the queue
 }
 
-// join puts the caller at the end of the line, if there is room.
-func (l *waitQueues) join(key string) (*waiter, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	line := l.queues[key]
+// join adds a waiter to the end of the key's queue. It returns false if the queue is full.
+func (q *waitQueues) join(key string) (*waiter, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	queue := q.queues[key]
 	switch {
-	case line == nil:
-		line = list.New()
-	case l.max > 0 && line.Len() >= l.max:
+	case queue == nil:
+		queue = list.New()
+	case q.max > 0 && queue.Len() >= q.max:
 		return nil, false
 	}
-	p := &waiter{turn: make(chan struct{}), retry: make(chan struct{}, 1), queue: line}
-	if p.element = line.PushBack(p); line.Front() == p.element {
-		close(p.turn)
+	w := &waiter{turn: make(chan struct{}), retry: make(chan struct{}, 1), queue: queue}
+	if w.element = queue.PushBack(w); queue.Front() == w.element {
+		close(w.turn)
 	}
-	if l.queues == nil {
-		l.queues = map[string]*list.List{}
+	if q.queues == nil {
+		q.queues = map[string]*list.List{}
 	}
-	l.queues[key] = line
-	return p, true
+	q.queues[key] = queue
+	return w, true
 }
 
-// leave takes the caller out of the line, and lets the next go first if the caller did. It takes as long wherever the caller stands.
-func (l *waitQueues) leave(key string, p *waiter) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	wasFirst := p.queue.Front() == p.element
-	p.queue.Remove(p.element)
-	switch next := p.queue.Front(); {
+// leave removes a waiter from the key's queue, in constant time. If it was the first, the next
+// waiter gets its turn.
+func (q *waitQueues) leave(key string, w *waiter) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	wasFirst := w.queue.Front() == w.element
+	w.queue.Remove(w.element)
+	switch next := w.queue.Front(); {
 	case next == nil:
-		delete(l.queues, key)
+		delete(q.queues, key)
 	case wasFirst:
 		close(next.Value.(*waiter).turn)
 	}
 }
 
-// poke makes the first of the line look again, for there may be more than there was. A caller that asks does not poke itself.
-func (l *waitQueues) wakeFirst(key string, caller *waiter) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if line := l.queues[key]; line != nil {
-		line.Front().Value.(*waiter).wake(caller)
+// wakeFirst has the first waiter of the key ask again, unless it is the caller itself.
+func (q *waitQueues) wakeFirst(key string, caller *waiter) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if queue := q.queues[key]; queue != nil {
+		queue.Front().Value.(*waiter).wake(caller)
 	}
 }
 
-// pokeAll is poke for all lines.
-func (l *waitQueues) wakeEachFirst(caller *waiter) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, line := range l.queues {
-		line.Front().Value.(*waiter).wake(caller)
+// wakeEachFirst does the same for all keys.
+func (q *waitQueues) wakeEachFirst(caller *waiter) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, queue := range q.queues {
+		queue.Front().Value.(*waiter).wake(caller)
 	}
 }
 
-func (p *waiter) wake(caller *waiter) {
-	if p == caller {
+func (w *waiter) wake(caller *waiter) {
+	if w == caller {
 		return
 	}
 	select {
-	case p.retry <- struct{}{}:
-	default:
+	case w.retry <- struct{}{}:
+	default: // it will ask again anyway
 	}
 }
 
-// first returns when the caller is the first in line.
-func (p *waiter) awaitTurn(ctx context.Context, limit time.Duration) error {
+// awaitTurn waits until w is the first of its queue. It gives up after limit with errTurnTooLate.
+func (w *waiter) awaitTurn(ctx context.Context, limit time.Duration) error {
 	select {
-	case <-p.turn:
+	case <-w.turn:
 		return nil
 	default:
-		return waitFor(ctx, limit, p.turn, errTurnTooLate)
+		return waitFor(ctx, limit, w.turn, errTurnTooLate)
 	}
 }
 
-// sleep returns when it is time to look again.
-func (p *waiter) sleep(ctx context.Context, d time.Duration) error {
-	return waitFor(ctx, d, p.retry, nil)
+// sleep waits for d, or until w is woken.
+func (w *waiter) sleep(ctx context.Context, d time.Duration) error {
+	return waitFor(ctx, d, w.retry, nil)
 }
 
-// errTooLong says that it was not the caller's turn within the limit.
-var errTurnTooLate = errors.New("fleet: waited too long in line")
+var errTurnTooLate = errors.New("fleet: the wait queue was too slow")
 
-// pause waits for a signal, and returns late where there is none in time.
+// waitFor waits for a signal. It returns late after d, and the error of ctx if that ends first.
 func waitFor(ctx context.Context, d time.Duration, signal <-chan struct{}, late error) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
