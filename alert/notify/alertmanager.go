@@ -7,47 +7,48 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-// Alertmanager posts alerts to the API of an Alertmanager, version 2, which groups, silences and routes
-// them. The label "instance" (see alert.Config.Instance) tells the alerts of several processes apart,
-// and group_by: [alertname] joins them into one notification. For a cluster, use one Alertmanager for
-// each member. All methods are safe for concurrent use.
-type Alertmanager struct{ *sink }
+// Alertmanager posts alerts to version 2 of the API of an Alertmanager, which groups, silences and
+// routes them. The label "instance" tells the alerts of several processes apart: see
+// alert.Config.Instance. The setting group_by: [alertname] joins them into one notification. For a
+// cluster of Alertmanagers, use one notifier per member. All methods are safe for concurrent use.
+type Alertmanager struct{ *endpoint }
 
-// NewAlertmanager returns a notifier for the Alertmanager at c.URL, which is its base, as in
+// NewAlertmanager returns a notifier for the Alertmanager with the base URL c.URL, such as
 // http://alertmanager:9093. It panics with the error of c.Validate if there is one.
 //
-// As in Prometheus, a firing alert is sent with an end four repeats ahead, so that the alerts of a
-// process that is gone resolve by themselves. If Repeat is Off they resolve after the resolve_timeout
-// of the Alertmanager.
+// As in Prometheus, a firing alert is sent with an end time of four repeats from now, so that the
+// alerts of a dead process resolve by themselves. If Repeat is Off, they resolve after the
+// resolve_timeout of the Alertmanager.
 func NewAlertmanager(c Config) *Alertmanager {
-	return &Alertmanager{newSink(c, "alertmanager", time.Minute, "api/v2/alerts")}
+	return &Alertmanager{newEndpoint(c, "alertmanager", time.Minute, "api/v2/alerts")}
 }
 
-// Notify posts one alert once. Its error is an *alert.DeliveryError, unless ctx was cancelled.
+// Notify posts the alert once. Its error is an *alert.DeliveryError, unless ctx was canceled.
 func (m *Alertmanager) Notify(ctx context.Context, a alert.Alert) error {
 	return m.NotifyAll(ctx, []alert.Alert{a})
 }
 
-// NotifyAll is Notify for several alerts in one request.
+// NotifyAll posts the alerts once, in one request. Its errors are those of Notify.
 func (m *Alertmanager) NotifyAll(ctx context.Context, alerts []alert.Alert) error {
 	now := time.Now()
 	posted := make([]postedAlert, len(alerts))
 	for i, a := range alerts {
 		posted[i] = postedAlert{
-			Labels: a.Labels, Annotations: annotationsOf(a), StartsAt: a.StartsAt, EndsAt: m.end(a, now),
+			Labels: a.Labels, Annotations: annotationsOf(a), StartsAt: a.StartsAt, EndsAt: m.endsAt(a, now),
 		}
 	}
 	return m.post(ctx, posted, nil)
 }
 
-func (m *Alertmanager) end(a alert.Alert, now time.Time) time.Time {
+// endsAt returns when the alert ends if it is not repeated.
+func (m *Alertmanager) endsAt(a alert.Alert, now time.Time) time.Time {
 	if a.State == alert.Resolved || m.repeat == 0 {
 		return a.EndsAt
 	}
 	return now.Add(4 * m.repeat)
 }
 
-// postedAlert is a postableAlert of Alertmanager's OpenAPI description.
+// postedAlert is the postableAlert of Alertmanager's OpenAPI description.
 type postedAlert struct {
 	Labels      map[string]string `json:"labels"`
 	Annotations map[string]string `json:"annotations"`

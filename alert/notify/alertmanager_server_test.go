@@ -25,7 +25,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// alertmanager is a real one, of a test's own.
+// alertmanager is an Alertmanager process of a test.
 type alertmanager struct {
 	t       *testing.T
 	dir     string
@@ -33,7 +33,7 @@ type alertmanager struct {
 	process *exec.Cmd
 }
 
-// startAlertmanager starts one that passes groups on to the receiver at once.
+// startAlertmanager starts an Alertmanager that sends notifications to the receiver at once.
 func startAlertmanager(t *testing.T, receiver string) *alertmanager {
 	m := &alertmanager{t: t, dir: t.TempDir(), address: freeAddress(t)}
 	config := "global:\n  resolve_timeout: 1m\n" +
@@ -67,7 +67,7 @@ func (m *alertmanager) start() {
 	require.Eventually(m.t, func() bool { return m.get("/-/ready", nil) }, 20*time.Second, 20*time.Millisecond, "Alertmanager is ready")
 }
 
-// kill gives it no time to save anything.
+// kill ends the process without letting it save anything.
 func (m *alertmanager) kill() {
 	if m.process != nil {
 		_ = m.process.Process.Signal(syscall.SIGKILL)
@@ -90,7 +90,7 @@ func (m *alertmanager) get(path string, into any) bool {
 	return err == nil && response.StatusCode == http.StatusOK && (into == nil || json.Unmarshal(body, into) == nil)
 }
 
-// known are the fingerprints of the alerts that it holds as active.
+// known returns the fingerprints of the active alerts.
 func (m *alertmanager) known() (fingerprints []string) {
 	var alerts []struct{ Fingerprint string }
 	m.get("/api/v2/alerts?active=true", &alerts)
@@ -100,7 +100,7 @@ func (m *alertmanager) known() (fingerprints []string) {
 	return fingerprints
 }
 
-// pager is what an Alertmanager passes its groups on to.
+// pager is the receiver of an Alertmanager's notifications.
 type pager struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -142,7 +142,7 @@ func (p *pager) last() page {
 	return p.messages[len(p.messages)-1]
 }
 
-// shop is a source of calls that fails when the test says so.
+// shop is a source whose calls fail while down is set.
 type shop struct {
 	ok, failed atomic.Int64
 	down       atomic.Bool
@@ -157,7 +157,7 @@ func (s *shop) Totals() window.Totals {
 	return window.Totals{Successes: s.ok.Load(), Failures: s.failed.Load()}
 }
 
-func TestWithARealAlertmanager(t *testing.T) {
+func TestWithAlertmanager(t *testing.T) {
 	receiver := newPager(t)
 	server := startAlertmanager(t, receiver.URL)
 	shop := &shop{}
@@ -174,17 +174,17 @@ func TestWithARealAlertmanager(t *testing.T) {
 	shop.down.Store(true)
 	require.Eventually(t, func() bool { return len(receiver.statuses()) == 1 }, 20*time.Second, 20*time.Millisecond, "the alert arrives")
 	id := monitor.Alerts()[0].ID
-	require.Equal(t, []string{id}, server.known(), "our fingerprint is Alertmanager's")
+	require.Equal(t, []string{id}, server.known(), "the ID is Alertmanager's fingerprint")
 	require.Equal(t, id, receiver.last().Alerts[0].Fingerprint)
 
-	require.Never(t, func() bool { return len(receiver.statuses()) > 1 }, 3*time.Second, 50*time.Millisecond, "repeats are one group")
+	require.Never(t, func() bool { return len(receiver.statuses()) > 1 }, 3*time.Second, 50*time.Millisecond, "repeats send no further notification")
 
 	server.kill()
 	require.Eventually(t, func() bool { return sink.Breaker().Totals().Failures > 0 }, 20*time.Second, 20*time.Millisecond, "a repeat has failed")
 	server.start()
 	began := time.Now()
-	require.Eventually(t, func() bool { return len(server.known()) == 1 }, 40*time.Second, 20*time.Millisecond, "it is there again")
-	t.Logf("there again %v after the restart; breaker %v", time.Since(began).Round(10*time.Millisecond), sink.Breaker().State())
+	require.Eventually(t, func() bool { return len(server.known()) == 1 }, 40*time.Second, 20*time.Millisecond, "Alertmanager has the alert again")
+	t.Logf("known again %v after the restart; breaker %v", time.Since(began).Round(10*time.Millisecond), sink.Breaker().State())
 
 	shop.down.Store(false)
 	require.Eventually(t, func() bool { return receiver.last().Status == "resolved" }, 40*time.Second, 20*time.Millisecond, "it resolves")
@@ -198,8 +198,8 @@ func TestWithARealAlertmanager(t *testing.T) {
 	t.Logf("the receiver got %v", receiver.statuses())
 }
 
-// Two processes have the same rule: one fails on, the other one for a moment.
-func TestTwoProcessesDoNotResolveEachOthersAlerts(t *testing.T) {
+// Two processes have the same rule. One keeps failing, the other fails for a moment.
+func TestProcessesDoNotResolveEachOthersAlerts(t *testing.T) {
 	receiver := newPager(t)
 	server := startAlertmanager(t, receiver.URL)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -216,17 +216,17 @@ func TestTwoProcessesDoNotResolveEachOthersAlerts(t *testing.T) {
 	down, one := process("") // the default
 	blip, other := process("web-2:1")
 	down.Store(true)
-	require.Eventually(t, func() bool { return len(server.known()) == 1 }, 20*time.Second, 20*time.Millisecond, "the first has fired")
+	require.Eventually(t, func() bool { return len(server.known()) == 1 }, 20*time.Second, 20*time.Millisecond, "the first process fires")
 	id := one.Alerts()[0].ID
 	require.Equal(t, []string{id}, server.known())
 
 	blip.Store(true)
-	require.Eventually(t, func() bool { return len(server.known()) == 2 }, 20*time.Second, 20*time.Millisecond, "the second has fired")
+	require.Eventually(t, func() bool { return len(server.known()) == 2 }, 20*time.Second, 20*time.Millisecond, "the second process fires")
 	require.NotEqual(t, id, other.Alerts()[0].ID)
 	blip.Store(false)
-	require.Eventually(t, func() bool { return len(server.known()) == 1 }, 20*time.Second, 20*time.Millisecond, "the second is over")
+	require.Eventually(t, func() bool { return len(server.known()) == 1 }, 20*time.Second, 20*time.Millisecond, "the second resolves")
 	require.Never(t, func() bool { return len(server.known()) != 1 || server.known()[0] != id }, 3*time.Second, 50*time.Millisecond,
 		"the first goes on")
 	down.Store(false)
-	require.Eventually(t, func() bool { return len(server.known()) == 0 }, 20*time.Second, 20*time.Millisecond, "the first is over")
+	require.Eventually(t, func() bool { return len(server.known()) == 0 }, 20*time.Second, 20*time.Millisecond, "the first resolves")
 }

@@ -20,7 +20,7 @@ func annotated() alert.Alert {
 	return a
 }
 
-func TestAnnotationsAreSentToEachReceiver(t *testing.T) {
+func TestAnnotationsAreSentToEveryReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
 		defer server.stop()

@@ -15,50 +15,48 @@ import (
 // Off turns Config.Repeat off.
 const Off = -1
 
-// Config configures a notifier. A Config is printed, logged and marshalled without its URL and its
-// header. But fmt calls no method of a value in an unexported field: keep a Config that may be
-// printed as part of another struct in an exported field. The notifiers show neither in any form.
+// Config configures a notifier. Printing, logging or marshaling a Config shows neither its URL nor its
+// Header. fmt calls no methods of values in unexported fields, so keep a Config in an exported field of
+// a struct that may be printed. Notifiers never show them.
 type Config struct {
-	// Name is the name of the notifier, and of its breaker, in metrics and logs. Notifiers of one
+	// Name is the name of the notifier and its breaker in metrics and logs. The notifiers of one
 	// program need different names. Default the kind: "webhook", "slack" or "alertmanager".
 	Name string
-	// URL is the address of the server, http or https. Required.
+	// URL is the http or https address of the server. Required.
 	URL string
-	// Header is sent with each request, for authorization for instance. Default none.
+	// Header is sent with each request, for example for authorization. Default none.
 	Header http.Header
-	// Repeat is how often an alert that continues to fire is sent again. Off sends it once. Default
-	// 4h, and 1m for Alertmanager, which takes an alert that is not repeated for resolved.
+	// Repeat is how often a firing alert is sent again. Off sends it once. Default 4h, and 1m for
+	// Alertmanager, which resolves alerts that are not repeated.
 	Repeat time.Duration
-	// Transport makes the requests. Default one of its own, with the settings of
-	// http.DefaultTransport.
+	// Transport sends the requests. Default a copy of http.DefaultTransport.
 	Transport http.RoundTripper
-	// Breaker configures the breaker before the server. As alerts are rare, its defaults differ from
-	// those of package breaker: MinCalls 5, Window 1m, Cooldown 15s, Probes 1, and a Classify to
-	// which a refusal of the receiver is a success.
+	// Breaker configures the breaker of the server. Because alerts are rare, some defaults differ from
+	// those of package breaker: MinCalls 5, Window 1m, Cooldown 15s, Probes 1, and a Classify that counts
+	// a refusal by the receiver as a success.
 	Breaker breaker.Config
 }
 
-// Validate returns an error that names every field that makes no sense, and nil
-// where there is none. It does not show the URL.
+// Validate returns an error that names every invalid field, or nil. The error does not show the URL.
 func (c Config) Validate() error {
 	var errs []error
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		errs = append(errs, errors.New("notify: URL is not shown here, must be absolute and http or https"))
+		errs = append(errs, errors.New("notify: URL (not shown) must be absolute, with scheme http or https"))
 	}
 	if c.Repeat < Off {
 		errs = append(errs, fmt.Errorf("notify: Repeat is %v, must be at least 0, or Off", c.Repeat))
 	}
-	if err := c.guard().Validate(); err != nil {
+	if err := c.breakerConfig().Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("notify: Breaker: %w", err))
 	}
 	return errors.Join(errs...)
 }
 
-// Format prints c without its URL and its header, whatever the verb.
+// Format prints c without its URL and Header, for every verb.
 func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.masked()) }
 
-// MarshalText returns the printed form of c, without its URL and its header.
+// MarshalText returns the text that Format prints.
 func (c Config) MarshalText() ([]byte, error) { return []byte(c.masked()), nil }
 
 func (c Config) masked() string { return fmt.Sprintf("notify.Config{Name: %q, …}", c.Name) }
@@ -68,14 +66,14 @@ func (c Config) orDefault(kind string, repeat time.Duration) Config {
 	c.Header = c.Header.Clone()
 	c.Repeat = max(cmp.Or(c.Repeat, repeat), 0)
 	if c.Transport == nil {
-		c.Transport = ownTransport()
+		c.Transport = defaultTransport()
 	}
-	c.Breaker = c.guard()
+	c.Breaker = c.breakerConfig()
 	return c
 }
 
-// guard is the config of the breaker before the server.
-func (c Config) guard() breaker.Config {
+// breakerConfig returns Config.Breaker with the defaults of this package.
+func (c Config) breakerConfig() breaker.Config {
 	b := c.Breaker
 	b.MinCalls = cmp.Or(b.MinCalls, 5)
 	if b.LastCalls == 0 {
@@ -84,16 +82,16 @@ func (c Config) guard() breaker.Config {
 	b.Cooldown = cmp.Or(b.Cooldown, 15*time.Second)
 	b.Probes = cmp.Or(b.Probes, 1)
 	if b.Classify == nil {
-		b.Classify = classify
+		b.Classify = classifyDelivery
 	}
 	return b
 }
 
-func ownTransport() http.RoundTripper {
+func defaultTransport() http.RoundTripper {
 	if t, ok := http.DefaultTransport.(*http.Transport); ok {
-		own := t.Clone()
-		own.MaxResponseHeaderBytes = 64 << 10
-		return own
+		copied := t.Clone()
+		copied.MaxResponseHeaderBytes = 64 << 10
+		return copied
 	}
 	return http.DefaultTransport
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-go/weir/alert/notify"
 )
 
-// Slack is told when more than 5 % of the payments fail.
+// A message to Slack when more than 5 % of the payments fail.
 func Example() {
 	chat := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		var message struct{ Text string }
@@ -34,7 +34,7 @@ func Example() {
 			MinCalls: 20,
 		})
 
-	// A program calls go monitor.Run(ctx). Here the time is the example's.
+	// A program calls go monitor.Run(ctx). The example sets the time instead.
 	ctx, now := context.Background(), time.Now()
 	monitor.Evaluate(now)
 	for range 40 {

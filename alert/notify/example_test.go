@@ -24,7 +24,7 @@ func ExampleWebhook() {
 }
 
 func ExampleAlertmanager() {
-	// Every member of a cluster is told.
+	// Every member of a cluster gets the alerts.
 	var members []alert.Notifier
 	for _, member := range []string{"a", "b"} {
 		members = append(members, notify.NewAlertmanager(notify.Config{
@@ -37,7 +37,7 @@ func ExampleAlertmanager() {
 	// [notifier "alertmanager-a" notifier "alertmanager-b"]
 }
 
-// offline is a transport for an example without a network.
+// offline is a transport without a network.
 type offline struct{}
 
 func (offline) RoundTrip(*http.Request) (*http.Response, error) {
@@ -54,5 +54,5 @@ func ExampleNewSlack() {
 func ExampleConfig() {
 	fmt.Println(notify.Config{Name: "pager", URL: "pager.example/hooks/4f1c"}.Validate())
 	// Output:
-	// notify: URL is not shown here, must be absolute and http or https
+	// notify: URL (not shown) must be absolute, with scheme http or https
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Sign lets a test sign with an id and a time of its own.
+// Sign returns the signature headers for an id and a time.
 func Sign(key, id string, at time.Time, body []byte) (http.Header, error) {
 	k, err := parseKey(key)
 	return k.sign(id, at, body), err

@@ -29,9 +29,9 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// A receiver goes wrong in some way while the alert fires and resolves and fires
-// again; when it is well again, it learns the latest state and nothing else.
-func TestTheLatestStateArrivesWhateverTheReceiverDid(t *testing.T) {
+// A receiver fails while the alert fires, resolves and fires again. Once it works again, it gets only
+// the latest state.
+func TestLatestStateArrivesAfterEveryKindOfFailure(t *testing.T) {
 	for fault, spoil := range map[string]func(s *server){
 		"http_5xx":    func(s *server) { s.replies(500) },
 		"http_4xx":    func(s *server) { s.replies(429, "Retry-After", "20") },
@@ -46,7 +46,7 @@ func TestTheLatestStateArrivesWhateverTheReceiverDid(t *testing.T) {
 				w := watch(t, hook, quiet())
 				w.set(true)
 				w.set(false)
-				require.Equal(t, []string{"firing", "resolved"}, server.statuses(t), "once a state while all is well")
+				require.Equal(t, []string{"firing", "resolved"}, server.statuses(t), "one message per state while nothing fails")
 
 				spoil(server)
 				for range 5 {
@@ -78,7 +78,7 @@ func TestTheLatestStateArrivesWhateverTheReceiverDid(t *testing.T) {
 func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 func drop(http.ResponseWriter, *http.Request)     { panic(http.ErrAbortHandler) }
 
-func TestRetryAfterOfTheServerIsHonored(t *testing.T) {
+func TestRetryAfterHeaderIsObeyed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
 		server.replies(429, "Retry-After", "300")
@@ -95,7 +95,7 @@ func TestRetryAfterOfTheServerIsHonored(t *testing.T) {
 	})
 }
 
-func TestABreakerStandsBeforeADeadServer(t *testing.T) {
+func TestBreakerOpensForADeadServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
 		server.replies(500)
@@ -110,17 +110,17 @@ func TestABreakerStandsBeforeADeadServer(t *testing.T) {
 		require.Equal(t, alert.BreakerOpen, failed.Kind)
 		require.Equal(t, 15*time.Second, failed.RetryAfter())
 		require.ErrorIs(t, err, breaker.ErrOpen)
-		require.Len(t, server.requests(), 5, "the server was left in peace")
+		require.Len(t, server.requests(), 5, "no requests while the breaker is open")
 
 		server.replies(400)
 		time.Sleep(15 * time.Second)
 		require.ErrorContains(t, hook.Notify(t.Context(), firing()), "status 400")
-		require.Equal(t, breaker.Closed, hook.Breaker().State(), "a server that refuses an alert is well")
+		require.Equal(t, breaker.Closed, hook.Breaker().State(), "a server that refuses an alert is healthy")
 		server.stop()
 	})
 }
 
-func TestACancelledAttemptSaysNothingAboutTheServer(t *testing.T) {
+func TestCanceledAttemptIsNotCountedByTheBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
 		server.answer.Store(http.HandlerFunc(hang))
@@ -133,7 +133,7 @@ func TestACancelledAttemptSaysNothingAboutTheServer(t *testing.T) {
 	})
 }
 
-func TestAnAttemptWithoutADeadlineHasOneAllTheSame(t *testing.T) {
+func TestAttemptsHaveADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
 		server.answer.Store(http.HandlerFunc(hang))
@@ -146,23 +146,23 @@ func TestAnAttemptWithoutADeadlineHasOneAllTheSame(t *testing.T) {
 	})
 }
 
-// roundTrip is a transport that fails in ways that name the address.
+// roundTrip is a transport whose errors name the address.
 type roundTrip func() error
 
 func (f roundTrip) RoundTrip(*http.Request) (*http.Response, error) { return nil, f() }
 
-func TestSecretsAppearNowhere(t *testing.T) {
+func TestSecretsAppearInNoErrorOrLog(t *testing.T) {
 	const address = "https://user:" + secret + "@hooks." + secret + ".example/services/" + secret
 	host := secret + ".example"
 	dial := func(err error) func() error {
 		return func() error { return &net.OpError{Op: "dial", Net: "tcp", Addr: &net.UnixAddr{Name: host}, Err: err} }
 	}
 	for want, fault := range map[string]func() error{
-		"connection refused":           dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)),
-		"the host's name is not known": dial(&net.DNSError{Err: "no such host", Name: host}),
-		"no answer in time":            dial(&net.DNSError{Err: "timeout", Name: host, IsTimeout: true}),
-		"no connection":                func() error { return errors.New("proxy " + host + " is away") },
-		"the connection was closed":    func() error { return &url.Error{Op: "Post", URL: address, Err: io.ErrUnexpectedEOF} },
+		"connection refused": dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)),
+		"unknown host name":  dial(&net.DNSError{Err: "no such host", Name: host}),
+		"no answer in time":  dial(&net.DNSError{Err: "timeout", Name: host, IsTimeout: true}),
+		"no connection":      func() error { return errors.New("proxy " + host + " is away") },
+		"connection closed":  func() error { return &url.Error{Op: "Post", URL: address, Err: io.ErrUnexpectedEOF} },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var log lockedBuffer
@@ -190,10 +190,10 @@ func TestSecretsAppearNowhere(t *testing.T) {
 	}
 }
 
-func TestAURLIsAbsoluteAndOfHTTP(t *testing.T) {
+func TestInvalidURLs(t *testing.T) {
 	for _, bad := range []string{"", secret, "/" + secret, "ftp://a/" + secret, "file:///" + secret, "http://" + secret + "\x00", "http:///" + secret} {
 		err := notify.Config{URL: bad}.Validate()
-		require.EqualError(t, err, "notify: URL is not shown here, must be absolute and http or https")
+		require.EqualError(t, err, "notify: URL (not shown) must be absolute, with scheme http or https")
 		require.PanicsWithError(t, err.Error(), func() { notify.NewSlack(notify.Config{URL: bad}) })
 	}
 	for _, good := range []string{"http://a.example", "HTTPS://a.example:8443/b?c=d"} {
@@ -201,7 +201,7 @@ func TestAURLIsAbsoluteAndOfHTTP(t *testing.T) {
 	}
 }
 
-func TestACertificateThatIsNotTrustedIsRefused(t *testing.T) {
+func TestUntrustedCertificateIsRefused(t *testing.T) {
 	var asked atomic.Int64
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
@@ -215,8 +215,8 @@ func TestACertificateThatIsNotTrustedIsRefused(t *testing.T) {
 	require.EqualValues(t, 1, asked.Load())
 }
 
-// The same with real connections, over the transport that is the default.
-func TestSecretsDoNotAppearInRealFaults(t *testing.T) {
+// The same with real connections and the default transport.
+func TestSecretsAppearInNoErrorOfARealConnection(t *testing.T) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
 		if err == nil {
@@ -231,15 +231,15 @@ func TestSecretsDoNotAppearInRealFaults(t *testing.T) {
 	defer secure.Close()
 	gone.Close()
 	for want, address := range map[string]string{
-		"the connection was closed": plain.URL, "no secure connection": secure.URL, "connection refused": gone.URL,
+		"connection closed": plain.URL, "no secure connection": secure.URL, "connection refused": gone.URL,
 	} {
 		err := notify.NewWebhook(notify.Config{URL: address + "/" + secret}).Notify(t.Context(), firing())
 		require.EqualError(t, err, "alert: not delivered: "+want)
 	}
 }
 
-// Whatever the verb, and however deep in other values.
-func TestSecretsAreInNoPrintedForm(t *testing.T) {
+// For every verb, and nested in other values.
+func TestSecretsAppearInNoPrintedForm(t *testing.T) {
 	config := notify.Config{Name: "pager", URL: "https://a.example/" + secret, Header: http.Header{"Authorization": {secret}}}
 	const key = "VDBQU0VDUkVUVDBQU0VDUkVUVDBQU0VDUkVU"
 	hook, am, slack := notify.NewSignedWebhook(config, "whsec_"+key), notify.NewAlertmanager(config), notify.NewSlack(config)
@@ -280,12 +280,12 @@ func TestSecretsAreInNoPrintedForm(t *testing.T) {
 	require.Equal(t, `notifier "pager"`, fmt.Sprint(hook))
 }
 
-func TestConfigsThatMakeNoSenseAreRefused(t *testing.T) {
+func TestInvalidConfigs(t *testing.T) {
 	err := notify.Config{URL: "http://a.example", Repeat: -2, Breaker: breaker.Config{Probes: -3}}.Validate()
 	require.EqualError(t, err, "notify: Repeat is -2ns, must be at least 0, or Off\nnotify: Breaker: breaker: Probes is -3, must lie between 1 and 10000")
 	require.NoError(t, notify.Config{URL: "http://a.example", Repeat: notify.Off}.Validate())
 
-	// It is the breaker with the defaults of this package that has to make sense.
+	// The breaker is validated with the defaults of this package.
 	calls := notify.Config{URL: "http://a.example", Breaker: breaker.Config{LastCalls: 20}}
 	require.NoError(t, calls.Validate())
 	require.NotPanics(t, func() { notify.NewWebhook(calls) })
@@ -296,7 +296,7 @@ func TestConfigsThatMakeNoSenseAreRefused(t *testing.T) {
 	require.Equal(t, time.Minute, notify.NewAlertmanager(notify.Config{URL: "http://a.example"}).Repeat())
 }
 
-// lockedBuffer is a buffer that several goroutines may write to.
+// lockedBuffer is a buffer that is safe for concurrent use.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

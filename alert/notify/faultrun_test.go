@@ -17,10 +17,9 @@ import (
 	"github.com/weir-go/weir/internal/instrument"
 )
 
-// Twelve hours in which twenty rules come and go and the receiver fails in every way
-// it can, half of the time. In the end it knows the latest state of each alert that it
-// ever heard of, and has heard of each that fires.
-func TestFaultRun(t *testing.T) {
+// For twelve hours twenty rules fire and resolve, and half of the time the receiver fails in a random
+// way. In the end it knows the latest state of each alert that it was told of, and each firing alert.
+func TestRandomFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		random := rand.New(rand.NewPCG(3, 5))
 		server := newServer()
@@ -34,7 +33,7 @@ func TestFaultRun(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go monitor.Run(ctx)
 
-		var acknowledged ledger
+		var acknowledged recorder
 		faults := []http.HandlerFunc{hang, drop, status(500), status(503, "Retry-After", "30"), status(429, "Retry-After", "45")}
 		for range 12 * 60 {
 			handler := http.HandlerFunc(acknowledged.accept)
@@ -69,7 +68,7 @@ func TestFaultRun(t *testing.T) {
 		require.Zero(t, lost)
 		require.Greater(t, raised, 100.0)
 		require.Zero(t, figure[instrument.NotifierPending.Series("run").ID()])
-		require.Zero(t, acknowledged.stale, "no state came after one that is newer")
+		require.Zero(t, acknowledged.stale, "no state arrives after a newer one")
 		cancel()
 		synctest.Wait()
 		server.stop()

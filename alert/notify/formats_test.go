@@ -25,12 +25,12 @@ func TestAlertmanagerAlerts(t *testing.T) {
 		require.Equal(t, "2026-01-02T03:04:05Z", got[0]["startsAt"])
 		end, err := time.Parse(time.RFC3339Nano, got[0]["endsAt"].(string))
 		require.NoError(t, err)
-		require.Equal(t, 4*time.Minute, time.Until(end), "four repeats ahead")
+		require.Equal(t, 4*time.Minute, time.Until(end), "four repeats from now")
 		require.Equal(t, "2026-01-02T04:04:05Z", got[1]["endsAt"])
 
 		off := notify.NewAlertmanager(notify.Config{URL: "http://am.example", Repeat: notify.Off, Transport: server.transport})
 		require.NoError(t, off.Notify(t.Context(), firing()))
-		require.NotContains(t, string(server.requests()[1].body), "endsAt", "left to the Alertmanager")
+		require.NotContains(t, string(server.requests()[1].body), "endsAt", "the Alertmanager decides")
 		server.stop()
 	})
 }

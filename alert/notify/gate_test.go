@@ -15,9 +15,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// The rule about open breakers from end to end: a gate whose service is out for ten
-// minutes, a monitor that looks at the gate, a receiver of its alerts.
-func TestAnOutageBehindAGateIsTwoMessages(t *testing.T) {
+// A gate whose service is down for ten minutes, a monitor with a rule about its breaker, and a receiver.
+func TestOutageOfAGateSendsTwoMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
 		payments := weir.New("payments", weir.Config{Rate: limiter.PerSecond(200), Burst: 50})

@@ -22,7 +22,7 @@ import (
 
 const secret = "T0PSECRET"
 
-// server is an HTTP server without a network, so that it works in a bubble.
+// server is an HTTP server without a network, so that it works in a synctest bubble.
 type server struct {
 	http      *http.Server
 	conns     chan net.Conn
@@ -102,7 +102,7 @@ func (s *server) times() []time.Time {
 	return append([]time.Time(nil), s.when...)
 }
 
-// stop leaves nothing behind in the bubble.
+// stop closes all connections and waits for the goroutines.
 func (s *server) stop() {
 	s.transport.CloseIdleConnections()
 	close(s.closed)
@@ -110,7 +110,7 @@ func (s *server) stop() {
 	synctest.Wait()
 }
 
-// statuses are the states of an alert that webhooks have brought.
+// statuses returns the states in the webhooks received.
 func (s *server) statuses(t *testing.T) (statuses []string) {
 	t.Helper()
 	for _, r := range s.requests() {
@@ -121,7 +121,7 @@ func (s *server) statuses(t *testing.T) (statuses []string) {
 	return statuses
 }
 
-// watched is a running monitor of one rule that is bad when the test says so.
+// watched is a running monitor of one rule that a test turns on and off.
 type watched struct {
 	*alert.Monitor
 	bad  atomic.Bool
@@ -168,11 +168,11 @@ func resolved() alert.Alert {
 	return a
 }
 
-// ledger is a receiver that keeps the latest state of each alert.
-type ledger struct {
+// recorder is a receiver that keeps the latest state of each alert.
+type recorder struct {
 	mu    sync.Mutex
 	known map[string]heard
-	stale int // messages that were older than what was known
+	stale int // messages older than the known state
 }
 
 type heard struct {
@@ -180,7 +180,7 @@ type heard struct {
 	starts time.Time
 }
 
-func (l *ledger) accept(_ http.ResponseWriter, r *http.Request) {
+func (l *recorder) accept(_ http.ResponseWriter, r *http.Request) {
 	var m struct {
 		Alerts []struct {
 			Status   string
@@ -205,7 +205,7 @@ func (l *ledger) accept(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (l *ledger) latest(rule string) (status string, known bool) {
+func (l *recorder) latest(rule string) (status string, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h, known := l.known[rule]

@@ -18,8 +18,8 @@ import (
 	"github.com/weir-go/weir/alert/notify"
 )
 
-// A token expires, a page is moved, a proxy is set up wrong: it is mended after a minute.
-func TestAReceiverThatRefusesForAMinuteHearsOfTheAlertSoonAfter(t *testing.T) {
+// A receiver refuses for a minute, as with an expired token or a misconfigured proxy.
+func TestAlertArrivesSoonAfterAReceiverStopsRefusing(t *testing.T) {
 	for _, code := range []int{301, 302, 304, 307, 400, 401, 403, 404, 405, 407, 409, 410, 413, 415, 418, 422, 451} {
 		synctest.Test(t, func(t *testing.T) {
 			server := newServer()
@@ -28,9 +28,9 @@ func TestAReceiverThatRefusesForAMinuteHearsOfTheAlertSoonAfter(t *testing.T) {
 			w := watch(t, hook, quiet())
 			w.set(true)
 			time.Sleep(time.Minute)
-			require.Len(t, server.requests(), 1, "%d: it is tried slowly", code)
+			require.Len(t, server.requests(), 1, "%d: slow retries", code)
 			require.Equal(t, 1.0, w.figure("refused", ""), code)
-			require.Zero(t, hook.Breaker().Totals().Failures, "%d: a server that refuses an alert is well", code)
+			require.Zero(t, hook.Breaker().Totals().Failures, "%d: a server that refuses an alert is healthy", code)
 			server.replies(200)
 			time.Sleep(5 * time.Minute)
 			require.Equal(t, 1.0, w.figure("delivered", ""), code)
@@ -41,8 +41,8 @@ func TestAReceiverThatRefusesForAMinuteHearsOfTheAlertSoonAfter(t *testing.T) {
 	}
 }
 
-// An Alertmanager may stand behind a proxy that takes requests up to some size alone.
-func TestABatchThatIsRefusedIsSentOneByOne(t *testing.T) {
+// An Alertmanager may be behind a proxy that limits the size of requests.
+func TestRefusedBatchIsSentOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		got := map[string]bool{}
@@ -81,9 +81,9 @@ func TestABatchThatIsRefusedIsSentOneByOne(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go m.Run(ctx)
 		time.Sleep(10 * time.Second)
-		require.Equal(t, 100, arrived(), "all but the bad one")
+		require.Equal(t, 100, arrived(), "all except the bad alert")
 		time.Sleep(70 * time.Second)
-		require.Equal(t, 100, arrived(), "and they are repeated in time")
+		require.Equal(t, 100, arrived(), "repeats are on time")
 		cancel()
 		server.stop()
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/alert/notify"
 )
 
-// endless is an answer that never ends. It counts what is read of it.
+// endless is an endless response body that counts the bytes read.
 type endless struct{ read int }
 
 func (e *endless) Read(p []byte) (int, error) {
@@ -26,14 +26,14 @@ func (e *endless) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: e, Request: r}, r.Body.Close()
 }
 
-func TestOfAnEndlessAnswer64KilobytesAreRead(t *testing.T) {
+func TestAtMost64KilobytesOfAnAnswerAreRead(t *testing.T) {
 	var answer endless
 	hook := notify.NewWebhook(notify.Config{URL: "http://a.example", Transport: &answer})
 	require.NoError(t, hook.Notify(t.Context(), firing()))
 	require.Equal(t, 64<<10, answer.read)
 }
 
-func TestAHeaderOfMoreThan64KilobytesIsNotRead(t *testing.T) {
+func TestHeaderOfMoreThan64KilobytesFails(t *testing.T) {
 	for size, want := range map[int]bool{60 << 10: true, 70 << 10: false} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X", strings.Repeat("x", size))

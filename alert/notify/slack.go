@@ -11,33 +11,33 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-// Bounds in characters. Slack asks for texts of up to 4,000 characters, and fields of up to 2,000,
-// and cuts or refuses what is much longer.
+// The most characters of a text and of a field, and the most fields. Slack asks for texts of up to 4,000
+// characters and fields of up to 2,000, and truncates or refuses longer ones.
 const (
-	slackLine   = 3000
-	slackField  = 2000
-	slackFields = 50
+	maxSlackText   = 3000
+	maxSlackField  = 2000
+	maxSlackFields = 50
 )
 
-// slackMessage is of the older of Slack's two forms, which other chats take as well.
+// slackMessage is a message with attachments, the older form, which other chats accept too.
 type slackMessage struct {
 	Text        string            `json:"text"`
-	Markup      bool              `json:"mrkdwn"` // false: asterisks and the like are text
-	Parse       string            `json:"parse"`  // none: addresses are no links
+	Markup      bool              `json:"mrkdwn"` // false: asterisks and underscores are shown
+	Parse       string            `json:"parse"`  // none: addresses are not made links
 	UnfurlLinks bool              `json:"unfurl_links"`
 	UnfurlMedia bool              `json:"unfurl_media"`
 	Attachments []slackAttachment `json:"attachments"`
 }
 
 type slackAttachment struct {
-	Color    string      `json:"color"`
-	Text     string      `json:"text"`
-	MarkupIn []string    `json:"mrkdwn_in"` // empty: no part has markup
-	Fields   []slackPair `json:"fields"`
-	Time     int64       `json:"ts"`
+	Color    string       `json:"color"`
+	Text     string       `json:"text"`
+	MarkupIn []string     `json:"mrkdwn_in"` // empty: no part is markup
+	Fields   []slackField `json:"fields"`
+	Time     int64        `json:"ts"`
 }
 
-type slackPair struct {
+type slackField struct {
 	Title string `json:"title"`
 	Value string `json:"value"`
 	Short bool   `json:"short"`
@@ -49,57 +49,56 @@ func newSlackMessage(a alert.Alert) slackMessage {
 		color, at = "good", a.EndsAt
 	}
 	return slackMessage{
-		Text:  slackText("["+strings.ToUpper(string(a.State))+"] "+a.Rule, slackLine),
+		Text:  slackText("["+strings.ToUpper(string(a.State))+"] "+a.Rule, maxSlackText),
 		Parse: "none",
 		Attachments: []slackAttachment{{
-			Color: color, Text: slackText(a.Summary, slackLine), MarkupIn: []string{}, Fields: slackPairs(a), Time: at.Unix(),
+			Color: color, Text: slackText(a.Summary, maxSlackText), MarkupIn: []string{}, Fields: slackFields(a), Time: at.Unix(),
 		}},
 	}
 }
 
-// slackPairs returns the labels but for the rule's name, and then the annotations but for the
-// summary.
-func slackPairs(a alert.Alert) []slackPair {
-	pairs := []slackPair{}
+// slackFields returns the labels except the rule's name, and the annotations except the summary.
+func slackFields(a alert.Alert) []slackField {
+	fields := []slackField{}
 	for _, name := range slices.Sorted(maps.Keys(a.Labels)) {
 		if name != "alertname" {
-			pairs = append(pairs, slackPair{slackText(name, slackField), slackText(a.Labels[name], slackField), true})
+			fields = append(fields, slackField{slackText(name, maxSlackField), slackText(a.Labels[name], maxSlackField), true})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Annotations)) {
 		if name != "summary" {
-			pairs = append(pairs, slackPair{slackText(name, slackField), slackNote(a.Annotations[name]), false})
+			fields = append(fields, slackField{slackText(name, maxSlackField), slackAnnotation(a.Annotations[name]), false})
 		}
 	}
-	if more := len(pairs) - slackFields + 1; more > 1 {
-		pairs = append(pairs[:slackFields-1], slackPair{Title: "…", Value: fmt.Sprintf("and %d more", more), Short: true})
+	if more := len(fields) - maxSlackFields + 1; more > 1 {
+		fields = append(fields[:maxSlackFields-1], slackField{Title: "…", Value: fmt.Sprintf("and %d more", more), Short: true})
 	}
-	return pairs
+	return fields
 }
 
-// slackNote returns the value of an annotation. The author of the rule wrote it, and no stranger, so
-// that an address is shown as a link.
-func slackNote(text string) string {
+// slackAnnotation returns the value of an annotation. It comes from the author of the rule and can be
+// trusted, so an address is shown as a link.
+func slackAnnotation(text string) string {
 	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.ContainsAny(text, "<>| ") || len(text) > slackField/2 {
-		return slackText(text, slackField)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.ContainsAny(text, "<>| ") || len(text) > maxSlackField/2 {
+		return slackText(text, maxSlackField)
 	}
 	return "<" + strings.ReplaceAll(text, "&", "&amp;") + ">"
 }
 
-// slackMeaning escapes what Slack reads as control characters, and parts the beginning of an
-// address, by a character that is not seen, so that no chat makes a link of it.
-var slackMeaning = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "://", ":\u2060//")
+// slackEscapes escapes Slack's control characters and puts an invisible character into the beginning of
+// an address, so that no chat makes it a link.
+var slackEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "://", ":\u2060//")
 
-// slackText returns a text that Slack shows as it is, cut to so many characters.
-func slackText(s string, most int) string {
-	escaped := slackMeaning.Replace(strings.ToValidUTF8(s, "\uFFFD"))
-	if utf8.RuneCountInString(escaped) <= most {
+// slackText escapes a text that Slack shall show unchanged, in at most n characters.
+func slackText(s string, n int) string {
+	escaped := slackEscapes.Replace(strings.ToValidUTF8(s, "\uFFFD"))
+	if utf8.RuneCountInString(escaped) <= n {
 		return escaped
 	}
-	runes := []rune(escaped[:min(len(escaped), most*utf8.UTFMax)])[:most-1]
+	runes := []rune(escaped[:min(len(escaped), n*utf8.UTFMax)])[:n-1]
 	for i := len(runes) - 1; i >= max(len(runes)-4, 0); i-- {
-		if runes[i] == '&' { // the end of its escape was cut
+		if runes[i] == '&' { // an escape was cut in the middle
 			runes = runes[:i]
 			break
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-go/weir/alert/notify"
 )
 
-// slackPosts returns what is posted to Slack for the alerts.
+// slackPosts returns the bodies posted to Slack for the alerts.
 func slackPosts(t *testing.T, alerts ...alert.Alert) (bodies []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -55,7 +55,7 @@ type slackPost struct {
 	}
 }
 
-func TestSlackTakesNothingOfAStrangersForMarkup(t *testing.T) {
+func TestSlackEscapesMarkup(t *testing.T) {
 	const evil = "<!channel> <@U123> <https://evil.example|ok> & @here *b* _i_ `c` ~s~ http://auto.example\n> quote"
 	long := strings.Repeat("x", 200_000)
 	labels := map[string]string{"alertname": "x"}
@@ -91,7 +91,7 @@ func TestSlackTakesNothingOfAStrangersForMarkup(t *testing.T) {
 	}
 }
 
-func TestSlackShowsAllThatFits(t *testing.T) {
+func TestSlackTextsAreTruncatedOnlyIfTooLong(t *testing.T) {
 	for text, whole := range map[string]bool{
 		strings.Repeat("é", 3000): true, strings.Repeat("é", 3001): false,
 		strings.Repeat("<", 750): true, strings.Repeat("<", 751): false, "x" + strings.Repeat("<", 751): false,

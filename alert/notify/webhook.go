@@ -16,7 +16,7 @@ import (
 // Webhook posts alerts to a URL, one per request. [NewWebhook], [NewSignedWebhook] and [NewSlack]
 // differ in the message they post. All methods are safe for concurrent use.
 type Webhook struct {
-	*sink
+	*endpoint
 	message func(alert.Alert) any
 	sign    func(id string, at time.Time, body []byte) http.Header // nil: unsigned; a closure hides the key
 }
@@ -26,8 +26,8 @@ type Webhook struct {
 // annotations are those of the rule, "summary" and "value". NewWebhook panics with the error of
 // c.Validate if there is one.
 func NewWebhook(c Config) *Webhook {
-	s := newSink(c, "webhook", 4*time.Hour)
-	return &Webhook{sink: s, message: func(a alert.Alert) any { return newMessage(s.name, a) }}
+	e := newEndpoint(c, "webhook", 4*time.Hour)
+	return &Webhook{endpoint: e, message: func(a alert.Alert) any { return newMessage(e.name, a) }}
 }
 
 // NewSignedWebhook is NewWebhook with messages that are signed according to the Standard Webhooks
@@ -50,7 +50,7 @@ func NewSignedWebhook(c Config, key string) *Webhook {
 // an http or https address is shown as a link. All texts are cut to the lengths that Slack accepts.
 // NewSlack panics with the error of c.Validate if there is one.
 func NewSlack(c Config) *Webhook {
-	return &Webhook{sink: newSink(c, "slack", 4*time.Hour), message: func(a alert.Alert) any { return newSlackMessage(a) }}
+	return &Webhook{endpoint: newEndpoint(c, "slack", 4*time.Hour), message: func(a alert.Alert) any { return newSlackMessage(a) }}
 }
 
 // Notify posts the alert once. Its error is an *alert.DeliveryError, unless ctx was canceled.
@@ -62,12 +62,12 @@ func (w *Webhook) Notify(ctx context.Context, a alert.Alert) error {
 	return w.post(ctx, w.message(a), sign)
 }
 
-// messageID names one state of one firing of an alert.
+// messageID returns an ID that is unique to one state of one firing of an alert.
 func messageID(a alert.Alert) string {
 	return "msg_" + a.ID + "_" + strconv.FormatInt(a.StartsAt.UnixMilli(), 36) + "_" + string(a.State)
 }
 
-// message is Alertmanager's template.Data with its version and group key.
+// message is a message of Alertmanager's webhooks: its template.Data, a version and a group key.
 type message struct {
 	Version           string            `json:"version"`
 	GroupKey          string            `json:"groupKey"`
@@ -86,7 +86,7 @@ type messageAlert struct {
 	Labels       map[string]string `json:"labels"`
 	Annotations  map[string]string `json:"annotations"`
 	StartsAt     time.Time         `json:"startsAt"`
-	EndsAt       time.Time         `json:"endsAt"` // year 1 while firing, as Alertmanager has it
+	EndsAt       time.Time         `json:"endsAt"` // the zero time while firing, as in Alertmanager
 	GeneratorURL string            `json:"generatorURL"`
 	Fingerprint  string            `json:"fingerprint"`
 }
@@ -103,7 +103,7 @@ func newMessage(receiver string, a alert.Alert) message {
 	}
 }
 
-// annotationsOf returns the annotations of the rule, with the summary and the value.
+// annotationsOf returns the annotations of the rule, "summary" and "value".
 func annotationsOf(a alert.Alert) map[string]string {
 	annotations := map[string]string{}
 	maps.Copy(annotations, a.Annotations)
@@ -111,7 +111,7 @@ func annotationsOf(a alert.Alert) map[string]string {
 	return annotations
 }
 
-// groupKey is the one of an Alertmanager that groups by every label.
+// groupKey returns the group key of an Alertmanager that groups by every label.
 func groupKey(labels map[string]string) string {
 	pairs := make([]string, 0, len(labels))
 	for _, name := range slices.Sorted(maps.Keys(labels)) {

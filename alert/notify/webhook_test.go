@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/alert/notify"
 )
 
-func TestWebhookSendsAlertmanagersMessage(t *testing.T) {
+func TestWebhookMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
 		hook := notify.NewWebhook(notify.Config{
@@ -44,8 +44,8 @@ func TestWebhookSendsAlertmanagersMessage(t *testing.T) {
 	})
 }
 
-// The key and the expected signature are worked out here by the text of the
-// specification: base64(HMAC-SHA256(key, id + "." + timestamp + "." + body)).
+// The expected signature is computed as in the specification:
+// base64(HMAC-SHA256(key, id + "." + timestamp + "." + body)).
 func TestSignedWebhook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
@@ -69,24 +69,23 @@ func TestSignedWebhook(t *testing.T) {
 	})
 }
 
-// The example of the specification's own libraries, whose keys, ids and signatures
-// are published with them.
-func TestSignatureOfThePublishedExample(t *testing.T) {
+// The key, id and signature are those in the tests of the specification's libraries.
+func TestSignatureOfTheSpecificationsExample(t *testing.T) {
 	at := time.Unix(1614265330, 0)
 	header, err := notify.Sign("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek", at, []byte(`{"test": 2432232314}`))
 	require.NoError(t, err)
 	require.Equal(t, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", header.Get("webhook-signature"))
 }
 
-func TestKeysThatAreNoKeysAreRefusedUnseen(t *testing.T) {
+func TestInvalidKeysPanicWithoutShowingTheKey(t *testing.T) {
 	for _, key := range []string{"", secret, "whsec_" + secret, "whsec_!" + secret, "whsec_c2hvcnQ="} {
-		require.PanicsWithError(t, `notify: the key is not shown here, must be "whsec_" and 24 to 64 bytes in base64`, func() {
+		require.PanicsWithError(t, `notify: the key (not shown) must be "whsec_" followed by 24 to 64 bytes in base64`, func() {
 			notify.NewSignedWebhook(notify.Config{URL: "http://a.example"}, key)
 		})
 	}
 }
 
-func TestWhatAnswersMean(t *testing.T) {
+func TestStatusCodes(t *testing.T) {
 	for _, test := range []struct {
 		status int
 		header []string

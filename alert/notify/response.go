@@ -1,0 +1,106 @@
+package notify
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/breaker"
+)
+
+// statusError returns nil for a status 2xx, and a *alert.DeliveryError otherwise.
+func statusError(r *http.Response, now time.Time) error {
+	if r.StatusCode >= 200 && r.StatusCode <= 299 {
+		return nil
+	}
+	failed := &alert.DeliveryError{Err: fmt.Errorf("status %d %s", r.StatusCode, http.StatusText(r.StatusCode))}
+	switch {
+	case r.StatusCode >= 500:
+		failed.Kind, failed.Pause = alert.ServerError, retryAfter(r.Header, now)
+	case isTemporary(r.StatusCode):
+		failed.Kind, failed.Pause = alert.ClientError, retryAfter(r.Header, now)
+	case r.StatusCode >= 400:
+		failed.Kind, failed.Refused = alert.ClientError, true
+	default:
+		failed.Refused = true
+	}
+	return failed
+}
+
+// isTemporary reports whether a client error concerns the time of the request, not its contents.
+func isTemporary(status int) bool {
+	switch status {
+	case http.StatusTooManyRequests, http.StatusRequestTimeout, http.StatusTooEarly:
+		return true
+	}
+	return false
+}
+
+// retryAfter parses a Retry-After header, which holds seconds or a date (RFC 9110, section 10.2.3). A
+// date is compared with the Date header if there is one, so that the server's clock need not agree with
+// this one.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	field := h.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(field, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	until, err := http.ParseTime(field)
+	if err != nil {
+		return 0
+	}
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date
+	}
+	return max(until.Sub(now), 0)
+}
+
+// transportError returns why there is no response. It does not wrap err, whose text has the URL or the
+// address of the host.
+func transportError(ctx context.Context, err error) error {
+	failed := &alert.DeliveryError{Kind: alert.Unreachable, Err: errors.New("no connection")}
+	var errno syscall.Errno
+	var timeout net.Error
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return context.Canceled
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		failed.Kind, failed.Err = alert.Timeout, errors.New("no answer in time")
+	case errors.As(err, &errno):
+		failed.Err = errno
+	case isA[*net.DNSError](err):
+		failed.Err = errors.New("unknown host name")
+	case isA[*tls.CertificateVerificationError](err), isA[tls.RecordHeaderError](err), isA[tls.AlertError](err):
+		failed.Err = errors.New("no secure connection")
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		failed.Err = errors.New("connection closed")
+	}
+	return failed
+}
+
+func isA[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// classifyDelivery classifies an attempt for the breaker. A server that refuses an alert is healthy. A
+// client error that is temporary says nothing about the server.
+func classifyDelivery(err error) breaker.Outcome {
+	failed, ok := errors.AsType[*alert.DeliveryError](err)
+	switch {
+	case !ok:
+		return breaker.DefaultClassify(err)
+	case failed.Permanent, failed.Refused:
+		return breaker.Success
+	case failed.Kind == alert.ClientError:
+		return breaker.Ignored
+	}
+	return breaker.Failure
+}
