@@ -1,6 +1,5 @@
-// Package promrules writes alert rules for a Prometheus server, over the metrics that weir exports.
-// They judge a whole fleet where its metrics are, and tell of a process that cannot raise its own
-// alerts any more.
+// Package promrules writes alert rules for a Prometheus server, over the metrics that weir exports. The
+// server can judge a whole fleet, and can report a process that no longer raises its own alerts.
 //
 //	burn, err := promrules.BurnRate("payments", 0.999)
 //	if err != nil {
@@ -12,8 +11,8 @@
 //	}
 //	err = promrules.Write(file, map[string][]promrules.Rule{"payments": burn, "weir": health})
 //
-// BurnRate has the two rules of alert.BurnRateRules, with the same names and labels, so that an
-// Alertmanager takes the alerts of the processes and of the server for one alert. It has two slower
-// rules besides, whose spans are too long for the memory of a process. Unlike the rules in a process,
-// those of the server take missing history for no calls.
+// BurnRate returns the two rules of alert.BurnRateRules, with the same names and labels, so that
+// Alertmanager treats the alerts of the processes and of the server as one. It also returns two slower
+// rules, whose spans are longer than a process usually lives. Unlike the rules of a process, those of
+// the server treat missing history as no calls.
 package promrules

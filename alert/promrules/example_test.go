@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/alert/promrules"
 )
 
-// A rules file for the objective of one service and for the health of all breakers and limiters.
+// A rules file for the objective of one service and the health of all breakers and limiters.
 func Example() {
 	payments, err := promrules.BurnRate("payments", 0.999)
 	if err != nil {
@@ -98,8 +98,8 @@ func ExampleHealthConfig() {
 	// BreakerOpen, page
 	// BreakerGroupOpen, page
 	// BreakerFlapping, ticket
-	// BreakerRejecting, ticket
+	// BreakerRefusing, ticket
 	// LimiterSaturated, ticket
 	// NotifierFailing, page
-	// AlertEngineStalled, page
+	// MonitorStalled, page
 }

@@ -1,76 +1,72 @@
 package promrules
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
 )
 
-// HealthConfig configures [Health]: it says how often the programs and the Prometheus server work.
-// The zero value is right for both with their own defaults.
+// HealthConfig configures [Health]. The zero value fits programs and a Prometheus server with their
+// default intervals.
 type HealthConfig struct {
 	// Interval is the longest alert.Config.Interval of the programs, up to 1h. Default 5s.
 	Interval time.Duration
-	// Scrape is the interval at which Prometheus scrapes the programs, from 1ms to 2m: with a longer
-	// one, series are lost now and then. Rules for a longer interval than the true one are right
-	// too, and fire later by the difference. Default 1m.
+	// Scrape is the interval at which Prometheus scrapes the programs, from 1ms to 2m. With a longer
+	// one, series would sometimes be missing. If it is longer than the real interval, the rules stay
+	// correct and fire later by the difference. Default 1m.
 	Scrape time.Duration
 }
 
 const (
-	longestInterval = time.Hour
-	shortestScrape  = time.Millisecond
-	longestScrape   = 2 * time.Minute // Prometheus takes a sample for gone after 5 minutes
+	maxInterval = time.Hour
+	minScrape   = time.Millisecond
+	maxScrape   = 2 * time.Minute // Prometheus considers a series stale after 5 minutes
 )
 
-// validate returns an error that names every field that is out of bounds, or nil.
+// validate returns an error that names every invalid field, or nil.
 func (c HealthConfig) validate() error {
 	d := c.orDefault()
 	var errs []error
-	if d.Interval < 0 || d.Interval > longestInterval {
-		errs = append(errs, fmt.Errorf("promrules: Interval is %v, must be at most %v", c.Interval, longestInterval))
+	if d.Interval < 0 || d.Interval > maxInterval {
+		errs = append(errs, fmt.Errorf("promrules: Interval is %v, must be at most %v", c.Interval, maxInterval))
 	}
-	if d.Scrape < shortestScrape || d.Scrape > longestScrape {
-		errs = append(errs, fmt.Errorf("promrules: Scrape is %v, must be from %v to %v", c.Scrape, shortestScrape, longestScrape))
+	if d.Scrape < minScrape || d.Scrape > maxScrape {
+		errs = append(errs, fmt.Errorf("promrules: Scrape is %v, must be from %v to %v", c.Scrape, minScrape, maxScrape))
 	}
 	return errors.Join(errs...)
 }
 
 func (c HealthConfig) orDefault() HealthConfig {
-	if c.Interval == 0 {
-		c.Interval = 5 * time.Second
-	}
-	if c.Scrape == 0 {
-		c.Scrape = time.Minute
-	}
+	c.Interval = cmp.Or(c.Interval, 5*time.Second)
+	c.Scrape = cmp.Or(c.Scrape, time.Minute)
 	return c
 }
 
-// Health returns rules about the parts of weir themselves, for all breakers, limiters, notifiers and
-// monitors of a program: breakers that do not close again, that flap or that refuse calls, limiters
-// that refuse much, notifiers that do not deliver, and monitors that have ceased to evaluate. The
-// error names every field of c that is out of bounds.
+// Health returns rules for all breakers, limiters, notifiers and monitors of a program. They fire when
+// a breaker stays open, flaps or refuses calls, a limiter refuses many requests, a notifier delivers
+// nothing, or a monitor no longer evaluates. The error names every invalid field of c.
 //
-// A breaker is down from the moment it opens until it is closed again: half-open and forced open are
-// down; forced closed, disabled and shadow are not. BreakerOpen fires when a breaker has been down
-// for a minute, and BreakerGroupOpen, once for each group, when a member has. Of the members without
-// series of their own Prometheus knows only the numbers: those that were down a minute ago, less
-// those that have closed since, are still down.
+// A breaker is down from the moment it opens until it has closed again. It is down while half-open or
+// forced open, but not while forced closed, disabled or in shadow mode. BreakerOpen fires when a breaker
+// has been down for a minute. BreakerGroupOpen fires once per group, when a member has been down for a
+// minute. For members without series of their own, Prometheus knows only numbers: the members that were
+// down a minute ago, minus those that closed since, are still down.
 func Health(c HealthConfig) ([]Rule, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	c = c.orDefault()
 	return []Rule{
-		c.breakerOpen(), c.groupOpen(), breakerFlapping(), breakerRejecting(), limiterSaturated(), notifierFailing(), c.engineStalled(),
+		c.breakerOpen(), c.groupOpen(), breakerFlapping(), breakerRefusing(), limiterSaturated(), notifierFailing(), c.monitorStalled(),
 	}, nil
 }
 
-// over is a span such that two samples, of which one is the last before its beginning
-// and the other the last before its end, lie the least time apart or more.
-func (c HealthConfig) over(least time.Duration) time.Duration { return least + c.Scrape }
+// atLeast returns a span such that the last sample before its start and the last sample before its end
+// are at least d apart.
+func (c HealthConfig) atLeast(d time.Duration) time.Duration { return d + c.Scrape }
 
-// The states in which a breaker is down, and those by which it leaves them for others.
+// The states in which a breaker is down, and all others.
 const (
 	downStates = `weir_breaker_state=~"open|half_open|forced_open"`
 	upStates   = `weir_breaker_state!~"open|half_open|forced_open"`
@@ -78,21 +74,21 @@ const (
 
 func (c HealthConfig) breakerOpen() Rule {
 	return Rule{
-		Alert: "BreakerOpen", For: c.over(time.Minute), keepFiring: 5 * time.Minute,
+		Alert: "BreakerOpen", For: c.atLeast(time.Minute), keepFiring: 5 * time.Minute,
 		Expr:   `sum without (weir_breaker_state) (weir_breaker_state{` + downStates + `,weir_group_key=""}) > 0`,
 		Labels: severity("page"), Annotations: summary("breaker {{ $labels.weir_breaker_name }} has not been closed for a minute"),
 	}
 }
 
-// groupOpen judges by each key first, so that one that opens and closes again hides no
-// other; _other is a key here. Totals that have fallen are those of a program that was
-// started anew, of which nothing is known yet.
+// groupOpen compares the counts per key first, so that a member that opens and closes hides no other.
+// The key _other stands for all members without series of their own. Counts that have fallen belong to a
+// program that was restarted, about which nothing is known yet.
 func (c HealthConfig) groupOpen() Rule {
 	const (
 		down = `sum without (weir_breaker_state) (weir_breaker_state{` + downStates + `,weir_group_key!=""}%s)`
 		left = `sum without (weir_breaker_state) (weir_breaker_transitions_total{` + upStates + `,weir_group_key!=""}%s)`
 	)
-	before := " offset " + promDuration(c.over(time.Minute))
+	before := " offset " + promDuration(c.atLeast(time.Minute))
 	still := fmt.Sprintf(down+" - ("+left+" - "+left+" >= 0)", before, "", before)
 	return Rule{
 		Alert: "BreakerGroupOpen", keepFiring: 5 * time.Minute,
@@ -101,8 +97,7 @@ func (c HealthConfig) groupOpen() Rule {
 	}
 }
 
-// worstKeys names the members that are down now and have refused and failed the most
-// calls lately.
+// worstKeys is a template that lists up to five members that are down, by refused and failed calls.
 const worstKeys = `{{ with printf "topk(5, sum by (weir_group_key) (rate(weir_breaker_calls_total{job=%q,instance=%q,weir_breaker_name=%q,` +
 	`weir_breaker_outcome=~'failure|refused'}[5m])) and sum by (weir_group_key) (weir_breaker_state{job=%q,instance=%q,weir_breaker_name=%q,` +
 	`weir_breaker_state=~'open|half_open|forced_open',weir_group_key!~'|_other'}) > 0)" $labels.job $labels.instance $labels.weir_breaker_name ` +
@@ -116,11 +111,11 @@ func breakerFlapping() Rule {
 	}
 }
 
-func breakerRejecting() Rule {
+func breakerRefusing() Rule {
 	return Rule{
-		Alert: "BreakerRejecting", For: 5 * time.Minute,
+		Alert: "BreakerRefusing", For: 5 * time.Minute,
 		Expr:   `sum by (weir_breaker_name) (rate(weir_breaker_calls_total{weir_breaker_outcome="refused"}[5m])) > 0`,
-		Labels: severity("ticket"), Annotations: summary("breaker {{ $labels.weir_breaker_name }} refuses {{ $value | humanize }} calls a second"),
+		Labels: severity("ticket"), Annotations: summary("breaker {{ $labels.weir_breaker_name }} refuses {{ $value | humanize }} calls per second"),
 	}
 }
 
@@ -142,13 +137,13 @@ func notifierFailing() Rule {
 	}
 }
 
-// engineStalled fires where no evaluation lies between two samples. It compares the
-// monitor's clock with itself alone, so that a clock that is wrong stalls nothing.
-func (c HealthConfig) engineStalled() Rule {
+// monitorStalled fires if there was no evaluation between two samples. It compares times of the
+// program's clock with each other only, so a wrong clock does not matter.
+func (c HealthConfig) monitorStalled() Rule {
 	const last = "weir_alert_last_evaluation_timestamp_seconds"
 	return Rule{
-		Alert:  "AlertEngineStalled",
-		Expr:   "timestamp(" + last + ") - " + last + " and " + last + " == " + last + " offset " + promDuration(c.over(3*c.Interval)),
+		Alert:  "MonitorStalled",
+		Expr:   "timestamp(" + last + ") - " + last + " and " + last + " == " + last + " offset " + promDuration(c.atLeast(3*c.Interval)),
 		Labels: severity("page"), Annotations: summary("rule {{ $labels.weir_alert_rule }} was last evaluated {{ $value | humanizeDuration }} ago"),
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/alert/promrules"
 )
 
-func TestHealthConfigNamesWhatIsOutOfBounds(t *testing.T) {
+func TestInvalidHealthConfigs(t *testing.T) {
 	for _, c := range []struct {
 		config promrules.HealthConfig
 		want   string
@@ -37,8 +37,8 @@ func TestHealthConfigNamesWhatIsOutOfBounds(t *testing.T) {
 	}
 }
 
-// evaluations are the times of a monitor's last evaluation at each scrape, by a clock that
-// is wrong by the error. The monitor stops at a time, 0 for never.
+// evaluations returns the time of a monitor's last evaluation at each scrape, by a clock with a constant
+// error. The monitor stops at a time, or never if it is 0.
 func evaluations(scrape, interval, wrong, stop time.Duration) string {
 	var values []string
 	for at := time.Duration(0); at <= 40*time.Minute; at += scrape {
@@ -51,7 +51,7 @@ func evaluations(scrape, interval, wrong, stop time.Duration) string {
 	return strings.Join(values, " ")
 }
 
-func TestAMonitorThatEvaluatesIsNotStalledAndOneThatStopsIs(t *testing.T) {
+func TestMonitorStalledFiresOnlyForAStoppedMonitor(t *testing.T) {
 	for _, scrape := range []time.Duration{time.Second, 15 * time.Second, time.Minute, 2 * time.Minute} {
 		for _, interval := range []time.Duration{5 * time.Second, 5 * time.Minute} {
 			t.Run(fmt.Sprint(scrape, " ", interval), func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestAMonitorThatEvaluatesIsNotStalledAndOneThatStopsIs(t *testing.T) {
 				name := func(rule string) string {
 					return `weir_alert_last_evaluation_timestamp_seconds{weir_alert_rule="` + rule + `"}`
 				}
-				stopped := expectation{40 * time.Minute, ever, []string{"AlertEngineStalled stops"}}
+				stopped := expectation{40 * time.Minute, ever, []string{"MonitorStalled stops"}}
 				promtoolTest(t, dir, "weir_alert_rule", scrape, every, []series{
 					{name("right"), evaluations(scrape, interval, 0, 0)},
 					{name("slow"), evaluations(scrape, interval, -time.Hour, 0)},
@@ -79,9 +79,8 @@ func TestAMonitorThatEvaluatesIsNotStalledAndOneThatStopsIs(t *testing.T) {
 	}
 }
 
-// A program that starts anew while members of a group were open is taken for no outage,
-// nor are its counters, which begin at 0 again.
-func TestARestartIsNoOutage(t *testing.T) {
+// A program restarts, and its counters begin at 0, while members of a group are open.
+func TestRestartIsNoOutage(t *testing.T) {
 	group, err := promrules.Health(promrules.HealthConfig{Scrape: 15 * time.Second})
 	require.NoError(t, err)
 	of := func(key, state string) string {

@@ -25,9 +25,9 @@ const (
 	recordingEnd = 26 * time.Minute
 )
 
-// A page fires once and resolves once through a total outage of any kind, at short and
-// at long scrape intervals; and what is healthy, or overridden, never pages.
-func TestAnOutagePagesOnce(t *testing.T) {
+// During an outage of any kind a page fires once and resolves once, at short and long scrape intervals.
+// A healthy or forced-closed breaker never pages.
+func TestOutagePagesOnce(t *testing.T) {
 	all := recordOutage(t)
 	want := []string{
 		"BreakerGroupOpen hosts", "BreakerGroupOpen many",
@@ -38,7 +38,7 @@ func TestAnOutagePagesOnce(t *testing.T) {
 			health, err := promrules.Health(promrules.HealthConfig{Scrape: scrape})
 			require.NoError(t, err)
 			dir, every := rules(t, health), min(scrape, 15*time.Second)
-			// Two scrapes and two evaluations; a minute until a quiet client has noticed; and three half-open moments.
+			// Two scrapes and two evaluations, a minute until a client with few calls notices, and three probes.
 			slack := 2*scrape + 2*every + time.Minute
 			const pages = `sum by (alertname, weir_breaker_name) (ALERTS{alertstate="firing",severity="page"}%s)`
 			firing := fmt.Sprintf(pages, "")
@@ -56,10 +56,10 @@ func TestAnOutagePagesOnce(t *testing.T) {
 	}
 }
 
-// recording has the value of each series at each second, "_" where it had none.
+// recording holds the value of each series at each second, or "_" if there was none.
 type recording map[string][]string
 
-// sampled is what a scrape sees that is made at each interval from phase on.
+// sampled returns the values at each scrape, the first at phase.
 func (r recording) sampled(scrape, phase time.Duration) (list []series) {
 	for _, name := range slices.Sorted(maps.Keys(r)) {
 		var seen []string
@@ -86,7 +86,7 @@ func (r recording) note(second int, sources ...stat.Source) {
 	}
 }
 
-// text writes a series as Prometheus does.
+// text formats a series as Prometheus does.
 func text(s *stat.Series) string {
 	name := strings.ReplaceAll(s.Instrument.Name, ".", "_")
 	if s.Instrument.Kind == stat.Counter {
@@ -103,7 +103,7 @@ func text(s *stat.Series) string {
 
 var errDown = errors.New("down")
 
-// recordOutage has real breakers go through an outage in virtual time.
+// recordOutage records breakers during an outage in virtual time.
 func recordOutage(t *testing.T) recording {
 	r := recording{}
 	synctest.Test(t, func(t *testing.T) {
@@ -121,7 +121,7 @@ func recordOutage(t *testing.T) recording {
 	return r
 }
 
-// every calls f at each interval until the context ends, with the number of the call.
+// every calls f with the number of the call at each interval until ctx is done.
 func every(ctx context.Context, interval time.Duration, f func(n int)) {
 	go func() {
 		tick := time.NewTicker(interval)
@@ -137,7 +137,7 @@ func every(ctx context.Context, interval time.Duration, f func(n int)) {
 	}()
 }
 
-// takes is a call that takes the time and then ends so. One that takes none makes no timer: several
+// takes returns a call that takes d and then returns err. If d is 0, it makes no timer: several
 // goroutines of a bubble that find a timer due at once crash Go 1.26's race detector.
 func takes(d time.Duration, err error) func(context.Context) error {
 	return func(ctx context.Context) error {
@@ -152,7 +152,7 @@ func takes(d time.Duration, err error) func(context.Context) error {
 	}
 }
 
-// ends is the result of a call in an outage, if there is one.
+// ends returns the result of a call, which is an error during the outage.
 func ends(down bool) error {
 	if down {
 		return errDown
@@ -160,7 +160,7 @@ func ends(down bool) error {
 	return nil
 }
 
-// downOnes has what must page: every kind of outage, each with a breaker or a group.
+// downOnes are the sources that must page: a breaker or a group for every kind of outage.
 func downOnes(ctx context.Context, start time.Time, outage func() bool) []stat.Source {
 	refused, hanging := breaker.New("refused", breaker.Config{}), breaker.New("hanging", breaker.Config{})
 	slow, quiet := breaker.New("slow", breaker.Config{SlowCall: time.Second}), breaker.New("quiet", breaker.Config{ConsecutiveFailures: 3})
@@ -186,7 +186,7 @@ func downOnes(ctx context.Context, start time.Time, outage func() bool) []stat.S
 	return []stat.Source{refused, hanging, slow, quiet, forced, hosts, many}
 }
 
-// fineOnes has what must not page.
+// fineOnes are the sources that must not page.
 func fineOnes(ctx context.Context, start time.Time, outage func() bool) []stat.Source {
 	fine, brief := breaker.New("fine", breaker.Config{}), breaker.New("brief", breaker.Config{})
 	shadow, disabled := breaker.New("shadow", breaker.Config{Initial: breaker.Shadow}), breaker.New("disabled", breaker.Config{Initial: breaker.Disabled})
@@ -195,7 +195,7 @@ func fineOnes(ctx context.Context, start time.Time, outage func() bool) []stat.S
 		_ = fine.Run(ctx, takes(0, ends(n%100 == 0)))
 		_ = brief.Run(ctx, takes(0, ends(time.Since(start)%(5*time.Minute) < 20*time.Second)))
 		_, _ = shadow.Run(ctx, takes(0, ends(outage()))), disabled.Run(ctx, takes(0, ends(outage())))
-		// A host fails for 20 s in each turn of 25 s, and another host in the next one.
+		// In every 25s one host fails for 20s, each time another one.
 		turn, phase := time.Since(start)/(25*time.Second), time.Since(start)%(25*time.Second)
 		for host := range time.Duration(40) {
 			_ = turns.Get(fmt.Sprint("host-", int(host))).Run(ctx, takes(0, ends(host == turn%40 && phase < 20*time.Second)))
@@ -204,15 +204,15 @@ func fineOnes(ctx context.Context, start time.Time, outage func() bool) []stat.S
 	return []stat.Source{fine, brief, shadow, disabled, turns}
 }
 
-// expectation is what an expression over alerts gives at a time: 1 for each of these.
+// expectation is the alerts for which an expression is 1 at a time.
 type expectation struct {
 	at   time.Duration
 	expr string
 	want []string // the alert's name, and what it is about
 }
 
-// promtoolTest checks the expectations at the first evaluation at their times or after.
-// The label says what an alert is about.
+// promtoolTest checks the expectations at the first evaluation at or after their times. The label
+// identifies an alert.
 func promtoolTest(t *testing.T, dir, label string, scrape, evaluation time.Duration, input []series, list []expectation) {
 	t.Helper()
 	var b strings.Builder

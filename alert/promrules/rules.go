@@ -12,21 +12,25 @@ import (
 	"time"
 )
 
-// Rule is one alerting rule. Times are rounded up to whole milliseconds.
+// Rule is one alerting rule. Durations are rounded up to whole milliseconds.
 type Rule struct {
-	Alert       string            // the name of the alert. Required.
-	Expr        string            // in PromQL. Required.
-	For         time.Duration     // how long Expr has to hold. Default 0, at once.
-	Labels      map[string]string // part of the alert's identity. Default none.
-	Annotations map[string]string // texts for people, such as "summary" and "runbook". Default none.
+	// Alert is the name of the alert. Required.
+	Alert string
+	// Expr is the condition in PromQL. Required.
+	Expr string
+	// For is how long Expr has to hold before the alert fires. Default 0, at once.
+	For time.Duration
+	// Labels are part of the alert's identity. Default none.
+	Labels map[string]string
+	// Annotations are texts for people, such as "summary" and "runbook". Default none.
+	Annotations map[string]string
 
-	keepFiring time.Duration // 0 for not at all; needs Prometheus 2.42
+	keepFiring time.Duration // 0 for not at all; requires Prometheus 2.42
 }
 
-// Write writes a rules file in YAML, with the groups in the order of their names. Prometheus
-// evaluates the rules of a group together, in their order. Strings are written as JSON has them,
-// which is YAML too. The error names what Prometheus would refuse in the rules, except for their
-// expressions, or is the writer's.
+// Write writes a rules file in YAML with the groups sorted by name. Prometheus evaluates the rules of a
+// group together, in their order. Strings are quoted as in JSON, which is valid YAML. If Prometheus
+// would refuse a rule, Write writes nothing and returns an error; it does not check expressions.
 func Write(w io.Writer, groups map[string][]Rule) error {
 	var b strings.Builder
 	var errs []error
@@ -64,7 +68,7 @@ func (r Rule) validate() error {
 	for field, pairs := range map[string]map[string]string{"Labels": r.Labels, "Annotations": r.Annotations} {
 		for _, name := range slices.Sorted(maps.Keys(pairs)) {
 			if !labelName.MatchString(name) || name == "__name__" {
-				fault("%s has %.200q, must be letters, digits and underscores, with no digit in front", field, name)
+				fault("%s has %.200q, must be letters, digits and underscores, not starting with a digit", field, name)
 			}
 		}
 	}
@@ -93,16 +97,16 @@ func writeMap(b *strings.Builder, name string, pairs map[string]string) {
 	}
 }
 
-// quoted leaves <, > and & as they are, for whoever reads the file.
+// quoted returns s as a JSON string. It does not escape <, > and &, so that the file stays readable.
 func quoted(s string) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(s) // a string and a builder: neither fails
+	_ = encoder.Encode(s) // encoding a string cannot fail
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// promDuration writes d as Prometheus reads it.
+// promDuration returns d in the syntax of Prometheus.
 func promDuration(d time.Duration) string {
 	if d%time.Second == 0 {
 		return fmt.Sprintf("%ds", d/time.Second)

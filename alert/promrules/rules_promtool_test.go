@@ -18,7 +18,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// promtool runs Prometheus's own rule tester over the text of a file.
+// promtool runs Prometheus' rule tester on a file with the text.
 func promtool(t *testing.T, dir, name, text string, command ...string) {
 	t.Helper()
 	path := testenv.Program(t, "promtool", "/usr/bin/promtool")
@@ -28,7 +28,7 @@ func promtool(t *testing.T, dir, name, text string, command ...string) {
 	require.NoError(t, err, "%.3000s", out)
 }
 
-// rules writes the rules to a file that promtool finds no fault with.
+// rules writes the rules to a file and checks it with promtool.
 func rules(t *testing.T, group []promrules.Rule) (dir string) {
 	t.Helper()
 	var b strings.Builder
@@ -40,7 +40,7 @@ func rules(t *testing.T, group []promrules.Rule) (dir string) {
 
 type series struct{ name, values string }
 
-// firing is what has to fire at a time: the alerts' names, and no others.
+// firing is the names of all alerts that fire at a time.
 type firing struct {
 	at   string
 	want []string
@@ -71,8 +71,8 @@ func TestBurnRateRules(t *testing.T) {
 	group, err := promrules.BurnRate("payments", 0.999)
 	require.NoError(t, err)
 	dir := rules(t, group)
-	// Eight hours without a fault, then half of the calls fail and half of those that
-	// fail are refused ones, for an hour; then all is well again.
+	// After eight hours without failures, half of the calls are bad for an hour: a quarter failed, and a
+	// quarter were refused.
 	check(t, dir, "1m", []series{
 		{calls("success"), "0+100x480 48050+50x60 51100+100x600"},
 		{calls("failure"), "0+0x480 25+25x60 1525+0x600"},
@@ -88,8 +88,8 @@ func TestBurnRateRules(t *testing.T) {
 	})
 }
 
-// The rules of the process and of the server agree once both have the same history.
-func TestBurnRateRulesEqualTheOnesOfTheProcess(t *testing.T) {
+// The rules of a process and of a server agree once both have the same history.
+func TestBurnRateRulesEqualThoseOfAProcess(t *testing.T) {
 	group, err := promrules.BurnRate("payments", 0.999)
 	require.NoError(t, err)
 	dir := rules(t, group[:2])
@@ -137,12 +137,12 @@ func TestHealthRules(t *testing.T) {
 	}
 	check(t, dir, "1m", quiet, []firing{{"30m", nil}, {"60m", nil}})
 	for want, s := range map[string]series{
-		"BreakerOpen":        {`weir_breaker_state{weir_breaker_name="b",weir_breaker_state="open"}`, "0x20 1x40"},
-		"BreakerFlapping":    {`weir_breaker_transitions_total{weir_breaker_name="b",weir_breaker_state="open"}`, "0x20 1 1 2 2 3 4x35"},
-		"BreakerRejecting":   {`weir_breaker_calls_total{weir_breaker_name="b",weir_breaker_outcome="refused"}`, "0x20 0+60x40"},
-		"LimiterSaturated":   {`weir_limiter_requests_total{weir_limiter_name="b",weir_limiter_outcome="refused"}`, "0x20 0+60x40"},
-		"NotifierFailing":    {`weir_notifier_notifications_total{weir_notifier_name="b",weir_notifier_outcome="failed",error_type="http_5xx"}`, "0x20 0+1x40"},
-		"AlertEngineStalled": {`weir_alert_last_evaluation_timestamp_seconds{weir_alert_rule="b"}`, "0+60x20 1200x40"},
+		"BreakerOpen":      {`weir_breaker_state{weir_breaker_name="b",weir_breaker_state="open"}`, "0x20 1x40"},
+		"BreakerFlapping":  {`weir_breaker_transitions_total{weir_breaker_name="b",weir_breaker_state="open"}`, "0x20 1 1 2 2 3 4x35"},
+		"BreakerRefusing":  {`weir_breaker_calls_total{weir_breaker_name="b",weir_breaker_outcome="refused"}`, "0x20 0+60x40"},
+		"LimiterSaturated": {`weir_limiter_requests_total{weir_limiter_name="b",weir_limiter_outcome="refused"}`, "0x20 0+60x40"},
+		"NotifierFailing":  {`weir_notifier_notifications_total{weir_notifier_name="b",weir_notifier_outcome="failed",error_type="http_5xx"}`, "0x20 0+1x40"},
+		"MonitorStalled":   {`weir_alert_last_evaluation_timestamp_seconds{weir_alert_rule="b"}`, "0+60x20 1200x40"},
 	} {
 		t.Run(want, func(t *testing.T) {
 			check(t, dir, "1m", append(quiet, s), []firing{{"19m", nil}, {"32m", []string{want}}})
@@ -150,13 +150,13 @@ func TestHealthRules(t *testing.T) {
 	}
 }
 
-func TestObjectivesThatMakeNoSenseAreRefused(t *testing.T) {
+func TestInvalidObjectives(t *testing.T) {
 	for _, slo := range []float64{0, 1, -1, 2} {
 		_, err := promrules.BurnRate("x", slo)
 		require.ErrorContains(t, err, "must lie between 0 and 1")
 	}
 	_, err := promrules.BurnRate("x", 0.9)
-	require.EqualError(t, err, "promrules: slo is 0.9, with which a burn rate lies between 0 and 10 and is never above 14.4")
+	require.EqualError(t, err, "promrules: slo is 0.9, too low for a burn rate of 14.4: the highest is 10")
 }
 
 func TestNamesAreQuoted(t *testing.T) {
@@ -165,7 +165,7 @@ func TestNamesAreQuoted(t *testing.T) {
 	rules(t, group)
 }
 
-func TestRulesThatPrometheusRefusesAreRefused(t *testing.T) {
+func TestWriteRefusesInvalidRules(t *testing.T) {
 	for want, group := range map[string][]promrules.Rule{
 		`promrules: rule "x": Labels has "a b", must be letters`:                  {{Alert: "x", Expr: "up", Labels: map[string]string{"a b": "1"}}},
 		`promrules: rule "x": Annotations has "a: 1\nb", must be letters`:         {{Alert: "x", Expr: "up", Annotations: map[string]string{"a: 1\nb": "1"}}},
@@ -177,7 +177,7 @@ func TestRulesThatPrometheusRefusesAreRefused(t *testing.T) {
 	} {
 		var b strings.Builder
 		require.ErrorContains(t, promrules.Write(&b, map[string][]promrules.Rule{"g": group}), want)
-		require.Empty(t, b.String(), "no part of the file is written")
+		require.Empty(t, b.String(), "nothing is written")
 	}
 	require.EqualError(t, promrules.Write(io.Discard, map[string][]promrules.Rule{"": nil}), "promrules: the name of a group is empty")
 }

@@ -10,8 +10,8 @@
 //	alerts_test.yml  their tests: promtool test rules alerts_test.yml
 //	dashboard.json   a dashboard for Grafana, to be imported
 //
-// BreakerOpen, BreakerGroupOpen, BreakerFlapping, BreakerRejecting, LimiterSaturated,
-// NotifierFailing and AlertEngineStalled look after all that a program has. Rules for
+// BreakerOpen, BreakerGroupOpen, BreakerFlapping, BreakerRefusing, LimiterSaturated,
+// NotifierFailing and MonitorStalled look after all that a program has. Rules for
 // the error budget of one service are written by the package promrules.
 package main
 
