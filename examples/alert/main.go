@@ -1,6 +1,6 @@
-// Command alert shows an alert that fires while a service fails and resolves after that,
-// with no monitoring server: it goes to the log, and by a webhook to whoever wants it,
-// here to this very program. In a service the times would be minutes.
+// Command alert shows an alert that fires while a service fails, and resolves afterwards. It needs no
+// monitoring server: the alert goes to the log, and through a webhook to an HTTP server, here in this
+// program. A real service would use minutes where this program uses seconds.
 package main
 
 import (
@@ -24,7 +24,7 @@ func main() {
 	defer cancel()
 	payments := weir.New("payments", weir.Config{})
 
-	pager := httptest.NewServer(http.HandlerFunc(page)) // stands for your own
+	pager := httptest.NewServer(http.HandlerFunc(page)) // replaces your own server
 	defer pager.Close()
 
 	monitor := alert.NewMonitor(
@@ -48,21 +48,21 @@ func main() {
 	parts.Wait()
 }
 
-// page takes what the webhook sends: the JSON of Alertmanager's own webhooks.
+// page prints the body of a webhook: the same JSON that Alertmanager's webhooks have.
 func page(_ http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	fmt.Printf("webhook: %s (%v)\n", body, err)
 }
 
-// pay makes a hundred payments a second. From the first second to the third, every fifth
-// of them fails: too few for the breaker, too many for us.
+// pay makes 100 payments per second. From the first second to the third every fifth payment fails: too
+// few to open the breaker, but enough for the alert.
 func pay(ctx context.Context, payments *weir.Gate) {
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
 	for call := 0; ctx.Err() == nil; call++ {
 		<-ticker.C
 		fails := call > 100 && call < 300 && call%5 == 0
-		_ = payments.Run(ctx, func(context.Context) error { // the gate keeps count of the errors
+		_ = payments.Run(ctx, func(context.Context) error { // the gate counts the errors
 			if fails {
 				return errors.New("declined")
 			}

@@ -1,6 +1,6 @@
-// Command alertmanager sends an alert to a Prometheus Alertmanager, which groups, silences
-// and routes it. Start one with: prometheus-alertmanager --cluster.listen-address=
-// Without one it shows what becomes of an alert that cannot be delivered.
+// Command alertmanager sends an alert to a Prometheus Alertmanager, which groups, silences and routes
+// it. Start a server with: prometheus-alertmanager --cluster.listen-address=
+// Without a server it shows how an alert that cannot be delivered is retried and counted.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	url := flag.String("url", "http://127.0.0.1:9093", "where the Alertmanager is")
+	url := flag.String("url", "http://127.0.0.1:9093", "the URL of the Alertmanager")
 	flag.Parse()
 	payments := weir.New("payments", weir.Config{})
 
@@ -41,7 +41,7 @@ func main() {
 		close(done)
 	}()
 
-	time.Sleep(200 * time.Millisecond) // what came before the first look is history
+	time.Sleep(200 * time.Millisecond) // calls before the first evaluation are not seen
 	for range 50 {
 		_ = payments.Run(ctx, func(context.Context) error { return errors.New("declined") })
 	}

@@ -1,5 +1,5 @@
-// Command breaker shows a circuit breaker at work. A service is down for a second and a
-// half: the breaker opens, tries it now and then, and closes once it is back.
+// Command breaker shows a circuit breaker. A service is down for 1.5 seconds: the breaker opens, probes
+// the service from time to time, and closes when the service is back.
 package main
 
 import (
@@ -32,13 +32,13 @@ func main() {
 
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
-	before, told := users.Totals(), false
+	before, printed := users.Totals(), false
 	for call := 1; call <= 200; call++ {
 		<-ticker.C
 		_, err := breaker.Do(context.Background(), users, fetch)
-		if refusal, ok := errors.AsType[*breaker.OpenError](err); ok && !told {
-			told = true
-			say("a caller is told: %v (retry in %v)", err, refusal.RetryAfter().Round(time.Millisecond))
+		if refusal, ok := errors.AsType[*breaker.OpenError](err); ok && !printed {
+			printed = true
+			say("a caller gets the error: %v (retry in %v)", err, refusal.RetryAfter().Round(time.Millisecond))
 		}
 		if call%25 == 0 {
 			now := users.Totals()

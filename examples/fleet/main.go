@@ -1,19 +1,18 @@
-// Command fleet shows three processes that share one limit, one breaker and one alert, on a
-// Redis or Valkey.
+// Command fleet shows three processes that share one limit, one breaker and one alert through Redis or
+// Valkey.
 //
-// It starts a redis-server of its own, a payment service, and itself three times. Each
-// process makes thirty payments a second, of which the fleet's token bucket lets sixty through
-// for all three. In the middle of the run the service fails. No process alone makes the calls
-// that its breaker takes to judge, but all of them together do: the breakers open within a
-// tenth of a second of each other, on what the fleet has counted, and close again after
-// the service has recovered. An alert over the same counts fires and resolves: in every
-// process, with one ID, so that whoever is told counts it once.
+// It starts a redis-server, a payment service, and three processes of itself. Each process offers 30
+// payments per second. The shared token bucket allows 60 per second in total. In the middle of the run
+// the service fails. One process alone makes too few calls for its breaker to judge, but the fleet makes
+// enough. The breakers open within a tenth of a second of each other, by the shared counts, and close
+// after the service has recovered. An alert over the same counts fires and resolves. It has the same ID in
+// each process, so that a receiver counts it once.
 //
-//	fleet                              ten seconds of it
-//	fleet -for 1m -redis host:6379     the same, slower, on a server that is there
-//	fleet | tail -1                    the sums as JSON
+//	fleet                              run for ten seconds
+//	fleet -for 1m -redis host:6379     run slower, on an existing server
+//	fleet | tail -1                    only the totals, as JSON
 //
-// Ctrl-C ends it early, with the sums of what there was.
+// Ctrl-C ends the run early and prints the totals so far.
 package main
 
 import (
@@ -30,7 +29,7 @@ import (
 
 func main() { os.Exit(command(os.Args[1:])) }
 
-// command returns the exit status.
+// command runs the program and returns the exit status.
 func command(args []string) int {
 	if len(args) == 3 && args[0] == nodeWord {
 		return exit(runNode(args[1], args[2]))
@@ -44,7 +43,7 @@ func command(args []string) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for the end
+	context.AfterFunc(ctx, stop) // a second Ctrl-C kills the program at once
 	return exit(run(ctx, o, os.Stdout))
 }
 
@@ -56,7 +55,7 @@ func exit(err error) int {
 	return 0
 }
 
-// options are the command's flags.
+// options holds the flags.
 type options struct {
 	run   time.Duration
 	redis string
@@ -65,15 +64,15 @@ type options struct {
 func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("fleet", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.DurationVar(&o.run, "for", 10*time.Second, "how `long` the run takes")
-	flags.StringVar(&o.redis, "redis", "", "`address` of a Redis or Valkey (default: one is started)")
+	flags.DurationVar(&o.run, "for", 10*time.Second, "the `duration` of the run")
+	flags.StringVar(&o.redis, "redis", "", "the `address` of a Redis or Valkey server (default: start a server)")
 	if err = flags.Parse(args); err != nil {
 		return o, err
 	}
 	if o.run <= 0 {
 		err = fmt.Errorf("-for is %v, must be above 0", o.run)
 	} else if flags.NArg() > 0 {
-		err = fmt.Errorf("%q is no flag", flags.Arg(0))
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "fleet: %v\n", err)

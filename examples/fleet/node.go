@@ -18,15 +18,15 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// nodeWord is the first argument of a process of the fleet; the others are the address of
-// Redis and the URL of the service.
+// nodeWord is the first argument of a process of the fleet. The others are the address of Redis and the
+// URL of the service.
 const nodeWord = "node"
 
 const (
-	offered = 30 // payments a second that a process makes
-	limit   = 60 // payments a second that all of them may make
+	offered = 30 // payments per second of one process
+	limit   = 60 // payments per second that the limit allows all processes together
 	span    = 2 * time.Second
-	enough  = 80 // calls to judge: more than a process makes in the span
+	enough  = 80 // the MinCalls of the breakers: more calls than one process makes in the span
 )
 
 // node is one process of the fleet.
@@ -43,9 +43,9 @@ type node struct {
 	}
 }
 
-// runNode is a process, until whoever started it closes its standard input.
+// runNode runs one process of the fleet until its parent closes its standard input.
 func runNode(redisAddress, url string) error {
-	signal.Ignore(os.Interrupt) // which is for the one that started it
+	signal.Ignore(os.Interrupt) // the parent handles it
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
@@ -63,7 +63,7 @@ func runNode(redisAddress, url string) error {
 	return nil
 }
 
-// newNode builds what the processes share: a limit, a breaker, an alert.
+// newNode creates the shared limit, the breaker over shared counts, and the alert.
 func newNode(link *fleet.Link, url string, out *reporter) *node {
 	n := &node{url: url, out: out}
 	bucket := fleet.NewLimiter("payments", fleet.Config{
@@ -80,7 +80,7 @@ func newNode(link *fleet.Link, url string, out *reporter) *node {
 	n.monitor = alert.NewMonitor(
 		alert.Config{
 			Interval: 100 * time.Millisecond, Notify: []alert.Notifier{alert.Func("report", n.alerted)},
-			Instance: "-", // no label: all processes judge the same counts, so it is one alert
+			Instance: "-", // no label instance: all processes evaluate the same counts, so they have one alert
 		},
 		alert.Rule{
 			Name: "payments fail", Value: alert.FailureRate(n.shared, span), When: alert.Above(0.2), Resolve: alert.Below(0.1),
@@ -89,7 +89,7 @@ func newNode(link *fleet.Link, url string, out *reporter) *node {
 	return n
 }
 
-// work makes payments until the context is done, and reports the sums.
+// work makes payments until the context is done, and then reports the totals.
 func (n *node) work(ctx context.Context) {
 	var parts sync.WaitGroup
 	parts.Go(func() { _ = n.shared.Run(ctx) }) // nil when ctx ends
@@ -128,7 +128,7 @@ func (n *node) pay(ctx context.Context) {
 	}
 }
 
-// deadline is how long a payment may take.
+// deadline is the longest time that a payment may take.
 const deadline = time.Second
 
 func (n *node) charge(ctx context.Context) error {
@@ -144,14 +144,14 @@ func (n *node) charge(ctx context.Context) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("the service says %s", response.Status)
+		return fmt.Errorf("payment service: %s", response.Status)
 	}
 	return nil
 }
 
-// changed is told by the breaker.
+// changed is the OnChange of the breaker.
 func (n *node) changed(c breaker.Change) {
-	n.shared.Forget() // what was before it closed does not count
+	n.shared.Forget() // counts from before the transition must not count after it
 	n.changes.Lock()
 	defer n.changes.Unlock()
 	switch {
@@ -159,13 +159,13 @@ func (n *node) changed(c breaker.Change) {
 		n.changes.BreakersClosed++
 	case c.From == breaker.Closed && c.To == breaker.Open:
 		n.changes.BreakersOpened++
-	default: // tries in between are no news
+	default: // do not report probes
 		return
 	}
 	n.out.report(message{Text: fmt.Sprintf("breaker %s: %s", c.To, c.Reason)})
 }
 
-// alerted is told by the monitor.
+// alerted is the notifier of the monitor.
 func (n *node) alerted(_ context.Context, a alert.Alert) error {
 	n.out.report(message{Text: fmt.Sprintf("alert %s: %s", a.State, a.Summary), Alert: a.ID, Resolved: a.State == alert.Resolved})
 	return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// startRedis starts a server on a socket in a folder of its own. It ends with the context,
-// and stop waits for that.
+// startRedis starts a server on a unix socket in a new directory. The server ends with the context. stop
+// ends it and waits.
 func startRedis(ctx context.Context) (address string, stop func(), err error) {
 	program, err := redisProgram()
 	if err != nil {
@@ -32,7 +32,7 @@ func startRedis(ctx context.Context) (address string, stop func(), err error) {
 		_ = os.RemoveAll(dir)
 	}
 	if err = server.Start(); err == nil {
-		err = await(ctx, address)
+		err = awaitAnswer(ctx, address)
 	}
 	if err != nil {
 		stop()
@@ -47,10 +47,10 @@ func redisProgram() (string, error) {
 			return path, nil
 		}
 	}
-	return "", errors.New("there is no redis-server or valkey-server: install Debian's package redis-server, or say with -redis where one is")
+	return "", errors.New("neither redis-server nor valkey-server is installed: install Debian's package redis-server, or give the address of a server with -redis")
 }
 
-// client returns a client for the server at the address, which is a socket if it has a slash.
+// client returns a client for the server at the address. An absolute path is a unix socket.
 func client(address string) *redis.Client {
 	o := &redis.Options{Addr: address, ContextTimeoutEnabled: true}
 	if filepath.IsAbs(address) {
@@ -59,8 +59,8 @@ func client(address string) *redis.Client {
 	return redis.NewClient(o)
 }
 
-// await waits until the server answers.
-func await(ctx context.Context, address string) error {
+// awaitAnswer waits until the server answers.
+func awaitAnswer(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	c := client(address)

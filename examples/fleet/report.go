@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// message is what a process tells whoever started it, one a line.
+// message is a message of a process to its parent, one per line.
 type message struct {
 	Text     string   `json:"text,omitempty"`
-	Alert    string   `json:"alert,omitempty"` // its ID
+	Alert    string   `json:"alert,omitempty"` // the ID of the alert
 	Resolved bool     `json:"resolved,omitempty"`
-	Sum      *summary `json:"sum,omitempty"` // the last word
+	Sum      *summary `json:"sum,omitempty"` // the last message
 }
 
 // reporter writes messages.
@@ -23,10 +23,10 @@ type reporter struct {
 func (r *reporter) report(m message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_ = json.NewEncoder(r.to).Encode(m) // nobody listens if that fails
+	_ = json.NewEncoder(r.to).Encode(m) // if it fails, the parent has ended
 }
 
-// summary is what a run came to, in one process or all.
+// summary holds the totals of a run, of one process or of all.
 type summary struct {
 	Processes      int64 `json:"processes"`
 	Calls          int64 `json:"calls"`
@@ -49,17 +49,17 @@ func (s summary) plus(o summary) summary {
 	}
 }
 
-// desk takes the messages of all processes.
-type desk struct {
+// collector collects the messages of all processes.
+type collector struct {
 	mu     sync.Mutex
 	sum    summary
-	firing map[string]map[int]bool // by ID, where it fires
+	firing map[string]map[int]bool // the processes in which an alert fires, by ID
 }
 
-func newDesk() *desk { return &desk{firing: map[string]map[int]bool{}} }
+func newCollector() *collector { return &collector{firing: map[string]map[int]bool{}} }
 
-// take books a message. An alert counts once, however many processes tell of it.
-func (d *desk) take(process int, m message) {
+// add counts a message. An alert counts once, however many processes report it.
+func (d *collector) add(process int, m message) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if m.Sum != nil {

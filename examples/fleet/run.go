@@ -15,7 +15,7 @@ import (
 
 const processes = 3
 
-// run starts it all, waits until the run is over or the context is done, and writes the sums.
+// run starts everything, waits until the run is over or the context is done, and writes the totals.
 func run(ctx context.Context, o options, out io.Writer) error {
 	address := o.redis
 	if address == "" {
@@ -29,14 +29,14 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	start := time.Now()
 	service := newService(schedule{start, o.run})
 	defer service.Close()
-	fmt.Fprintf(out, "%d processes make %d payments a second each; all of them together may make %d\n", processes, offered, limit)
+	fmt.Fprintf(out, "each of %d processes offers %d payments per second; the limit allows %d in total\n", processes, offered, limit)
 	ctx, cancel := context.WithTimeout(ctx, o.run)
 	defer cancel()
-	f := &fleetRun{desk: newDesk(), start: start, out: out}
+	f := &fleetRun{collector: newCollector(), start: start, out: out}
 	if err := f.wait(ctx, address, service.URL); err != nil {
 		return err
 	}
-	line, err := json.Marshal(f.desk.sum)
+	line, err := json.Marshal(f.collector.sum)
 	if err != nil {
 		return err
 	}
@@ -44,16 +44,16 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	return err
 }
 
-// fleetRun is a run of all processes.
+// fleetRun is one run of all processes.
 type fleetRun struct {
-	desk  *desk
-	start time.Time
+	collector *collector
+	start     time.Time
 
 	mu  sync.Mutex
 	out io.Writer
 }
 
-// wait starts the processes, and returns when all have ended.
+// wait starts the processes and waits until all have ended.
 func (f *fleetRun) wait(ctx context.Context, address, url string) error {
 	var running sync.WaitGroup
 	errs := make([]error, processes)
@@ -89,7 +89,7 @@ func (f *fleetRun) process(ctx context.Context, i int, address, url string) erro
 	return errors.Join(err, c.Wait())
 }
 
-// listen takes what a process says.
+// listen reads the messages of a process.
 func (f *fleetRun) listen(i int, from io.Reader) error {
 	lines := bufio.NewScanner(from)
 	for lines.Scan() {
@@ -97,7 +97,7 @@ func (f *fleetRun) listen(i int, from io.Reader) error {
 		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
 			return err
 		}
-		f.desk.take(i, m)
+		f.collector.add(i, m)
 		if m.Text != "" {
 			f.mu.Lock()
 			fmt.Fprintf(f.out, "%6.2fs  process %d: %s\n", time.Since(f.start).Seconds(), i+1, m.Text)

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The program starts itself, which is the test's here.
+// TestMain lets the test binary run as a process of the fleet, because the program starts itself.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == nodeWord {
 		os.Exit(command(os.Args[1:]))
@@ -45,8 +45,8 @@ func TestThreeProcessesShareALimitABreakerAndAnAlert(t *testing.T) {
 	require.Equal(t, sum.Calls, sum.Succeeded+sum.Failed+sum.RefusedOpen+sum.RefusedLimited, "each call has one outcome")
 	require.LessOrEqual(t, sum.Succeeded+sum.Failed, int64(limit*length.Seconds()*1.1), "one limit")
 	require.Positive(t, sum.RefusedLimited)
-	require.Equal(t, int64(processes), sum.BreakersOpened, "one breaker: each opens on what all have counted")
-	require.Equal(t, int64(processes), sum.BreakersClosed, "and closes for good")
+	require.Equal(t, int64(processes), sum.BreakersOpened, "each breaker opens once, by the shared counts")
+	require.Equal(t, int64(processes), sum.BreakersClosed, "each breaker closes once")
 	require.Positive(t, sum.RefusedOpen)
 	require.Equal(t, int64(1), sum.AlertsFired, "one alert")
 	require.Equal(t, int64(1), sum.AlertsResolved)
@@ -59,7 +59,7 @@ func TestAPaymentHasADeadline(t *testing.T) {
 	require.ErrorIs(t, n.charge(t.Context()), context.DeadlineExceeded)
 }
 
-func TestItEndsEarly(t *testing.T) {
+func TestRunEndsEarly(t *testing.T) {
 	needRedis(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
@@ -70,17 +70,17 @@ func TestItEndsEarly(t *testing.T) {
 	require.Contains(t, out.String(), `{"processes":3,`)
 }
 
-func TestAnAlertOfManyProcessesIsOne(t *testing.T) {
-	d := newDesk()
+func TestAnAlertOfSeveralProcessesCountsOnce(t *testing.T) {
+	d := newCollector()
 	for _, m := range []message{{Alert: "a"}, {Alert: "b"}, {Alert: "a", Resolved: true}} {
 		for process := range processes {
-			d.take(process, m)
+			d.add(process, m)
 		}
 	}
 	require.Equal(t, summary{AlertsFired: 2, AlertsResolved: 1}, d.sum)
-	d.take(0, message{Alert: "a"})
-	d.take(0, message{Alert: "a"})
-	d.take(1, message{Alert: "a", Resolved: true})
+	d.add(0, message{Alert: "a"})
+	d.add(0, message{Alert: "a"})
+	d.add(1, message{Alert: "a", Resolved: true})
 	require.Equal(t, summary{AlertsFired: 3, AlertsResolved: 1}, d.sum)
 }
 
@@ -90,7 +90,7 @@ func TestFlags(t *testing.T) {
 	require.Equal(t, options{time.Minute, "host:1"}, o)
 	for want, args := range map[string][]string{
 		"-for is -1s, must be above 0": {"-for", "-1s"},
-		`"x" is no flag`:               {"x"},
+		`unexpected argument "x"`:      {"x"},
 	} {
 		var stderr bytes.Buffer
 		_, err := parse(args, &stderr)
@@ -99,7 +99,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-func TestWithoutRedisItSaysWhatToInstall(t *testing.T) {
+func TestRunWithoutRedisSaysWhatToInstall(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	require.ErrorContains(t, run(t.Context(), options{run: time.Second}, &bytes.Buffer{}), "install Debian's package redis-server")
 }

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// schedule says when the service fails.
+// schedule is when the service fails.
 type schedule struct {
 	start time.Time
 	run   time.Duration
 }
 
-// fails is whether it does now: from three tenths of the run to six.
+// fails reports whether the service fails now: from 30 % to 60 % of the run.
 func (s schedule) fails() bool {
 	done := 10 * time.Since(s.start)
 	return done >= 3*s.run && done < 6*s.run

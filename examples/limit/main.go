@@ -1,5 +1,5 @@
-// Command limit shows what can be done with a call that is over the limit: refuse it, let
-// it wait, or divert it.
+// Command limit shows three ways to handle a call over the limit: refuse it, let it wait, or use a
+// fallback.
 package main
 
 import (
@@ -15,19 +15,19 @@ func main() {
 	ctx := context.Background()
 	refuse()
 	wait(ctx)
-	divert(ctx)
+	fallback(ctx)
 }
 
-func tenASecond() *limiter.TokenBucket {
+func tenPerSecond() *limiter.TokenBucket {
 	return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10), Burst: 3})
 }
 
 func refuse() {
-	fmt.Println("Take refuses, and says when to come back:")
-	bucket := tenASecond()
+	fmt.Println("Take refuses, and says when to retry:")
+	bucket := tenPerSecond()
 	for call := 1; call <= 5; call++ {
 		if r := bucket.Take(1); r.OK {
-			fmt.Printf("  call %d passes, %d more may\n", call, r.Remaining)
+			fmt.Printf("  call %d is allowed, %d tokens remain\n", call, r.Remaining)
 		} else {
 			fmt.Printf("  call %d is refused, retry in %v\n", call, r.RetryAfter.Round(time.Millisecond))
 		}
@@ -35,10 +35,10 @@ func refuse() {
 }
 
 func wait(ctx context.Context) {
-	fmt.Println("Wait queues, and fails at once where the deadline cannot be met:")
+	fmt.Println("Wait joins a queue, and fails at once if it cannot meet the deadline:")
 	ctx, cancel := context.WithTimeout(ctx, 450*time.Millisecond)
 	defer cancel()
-	bucket, start := tenASecond(), time.Now()
+	bucket, start := tenPerSecond(), time.Now()
 	for call := 1; call <= 8; call++ {
 		err := bucket.Wait(ctx, 1)
 		at := time.Since(start).Round(10 * time.Millisecond)
@@ -50,8 +50,8 @@ func wait(ctx context.Context) {
 	}
 }
 
-func divert(ctx context.Context) {
-	fmt.Println("weir.DoOr diverts:")
+func fallback(ctx context.Context) {
+	fmt.Println("weir.DoOr calls a fallback:")
 	prices := weir.New("prices", weir.Config{Rate: limiter.PerSecond(10), Burst: 3})
 	live := func(context.Context) (string, error) { return "today's price", nil }
 	cached := func(_ context.Context, refusal error) (string, error) {

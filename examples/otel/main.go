@@ -1,7 +1,7 @@
-// Command otel shows the figures of a gate leaving through the OpenTelemetry SDK, once a
-// second for three seconds.
+// Command otel exports the metrics of a gate through the OpenTelemetry SDK, once per second for three
+// seconds.
 //
-// For a collector, put otlpmetrichttp.New(ctx) in the place of stdoutmetric.New.
+// To export to a collector, use otlpmetrichttp.New(ctx) instead of stdoutmetric.New.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 
 func main() {
 	ctx := context.Background()
-	exporter, err := stdoutmetric.New(stdoutmetric.WithEncoder(lines{})) // JSON without the encoder
+	exporter, err := stdoutmetric.New(stdoutmetric.WithEncoder(lines{})) // without the encoder it writes JSON
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -35,18 +35,18 @@ func main() {
 		log.Fatal(err)
 	}
 	pay(ctx, payments)
-	if err := provider.Shutdown(ctx); err != nil { // exports what is left
+	if err := provider.Shutdown(ctx); err != nil { // exports once more
 		log.Fatal(err)
 	}
 }
 
-// pay makes a hundred payments a second, of which every tenth fails.
+// pay makes 100 payments per second. Every tenth fails.
 func pay(ctx context.Context, payments *weir.Gate) {
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
 	for call := range 250 {
 		<-ticker.C
-		_ = payments.Run(ctx, func(context.Context) error { // the gate keeps count of the errors
+		_ = payments.Run(ctx, func(context.Context) error { // the gate counts the errors
 			if call%10 == 0 {
 				return errors.New("declined")
 			}
@@ -55,7 +55,7 @@ func pay(ctx context.Context, payments *weir.Gate) {
 	}
 }
 
-// lines writes each sum that is not zero on a line of its own.
+// lines writes one line per sum that is not zero.
 type lines struct{}
 
 func (lines) Encode(v any) error {

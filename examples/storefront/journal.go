@@ -13,74 +13,73 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// event is something that happened, in words.
+// event describes something that happened.
 type event struct {
 	at   time.Duration // since the start
 	text string
 }
 
-// journal takes note of what the breaker and the alert rule do. Its methods may be called
-// from any goroutine.
+// journal records the transitions of the breaker and of the alert. It is safe for concurrent use.
 type journal struct {
 	start time.Time
 
 	mu     sync.Mutex
 	events []event
-	tally  edges
+	counts transitionCounts
 }
 
-// edges count the changes.
-type edges struct {
+// transitionCounts counts the transitions.
+type transitionCounts struct {
 	breakerOpened, breakerClosed, alertsFired, alertsResolved int64
 }
 
-// changed is told by the breaker.
+// changed is the OnChange of the breaker.
 func (j *journal) changed(c breaker.Change) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	switch c.To {
 	case breaker.Open:
-		j.tally.breakerOpened++
+		j.counts.breakerOpened++
 	case breaker.Closed:
-		j.tally.breakerClosed++
-	default: // half-open leads to one of the two
+		j.counts.breakerClosed++
+	default: // half-open is always followed by open or closed
 	}
 	if c.From != breaker.Closed && c.To != breaker.Closed {
-		return // tries in between are counted, and no news
+		return // probes are no event
 	}
 	j.events = append(j.events, event{at: c.At.Sub(j.start), text: fmt.Sprintf("breaker %s to %s: %s", c.From, c.To, c.Reason)})
 }
 
-// alerted is told by the alert monitor.
+// alerted is the notifier of the monitor.
 func (j *journal) alerted(_ context.Context, a alert.Alert) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	at := a.StartsAt
 	if a.State == alert.Resolved {
-		j.tally.alertsResolved++
+		j.counts.alertsResolved++
 		at = a.EndsAt
 	} else {
-		j.tally.alertsFired++
+		j.counts.alertsFired++
 	}
 	j.events = append(j.events, event{at: at.Sub(j.start), text: "alert " + string(a.State) + ": " + a.Summary})
 	return nil
 }
 
-// read returns what has been noted so far, in the order in which it happened.
-func (j *journal) read() ([]event, edges) {
+// read returns the events so far, in order.
+func (j *journal) read() ([]event, transitionCounts) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.Clone(j.events), j.tally
+	return slices.Clone(j.events), j.counts
 }
 
-// inOrder merges events by time.
+// inOrder merges lists of events by time.
 func inOrder(lists ...[]event) []event {
 	return slices.SortedStableFunc(slices.Values(slices.Concat(lists...)), func(a, b event) int {
 		return cmp.Compare(a.at, b.at)
 	})
 }
 
-// texts joins what events say.
+// texts joins the texts of the events.
 func texts(events []event) string {
 	all := make([]string, len(events))
 	for i, e := range events {

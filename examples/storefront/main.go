@@ -1,19 +1,20 @@
-// Command storefront runs a small shop, to show weir at work on real traffic.
+// Command storefront runs a small shop, to show weir with real traffic.
 //
-// The shop takes a few hundred orders a second and has each of them paid by a payment
-// service, over HTTP on the loopback interface. In the course of the run there is a rush of
-// customers, then the service fails half its calls, then it hangs, then it recovers. All
-// calls go through one gate: its limiter refuses what the rush brings too much, its breaker
-// opens on the failures and closes after them, and an alert rule over the same counts fires
-// and resolves. Meanwhile the figures leave through OpenTelemetry, and Prometheus may fetch
-// them at the address shown, where there is a live page too.
+// The shop takes a few hundred orders per second. A payment service charges each order, over HTTP on the
+// loopback interface. During the run there is a rush of customers. Then the service fails half of its
+// calls, then it hangs, and then it recovers.
 //
-//	storefront                            ten seconds of it, live on a terminal
-//	storefront -for 1m                    the same, slower
-//	storefront | tail -1                  a line a second, and the sums as JSON at the end
+// All calls go through one gate. Its limiter refuses calls during the rush. Its breaker opens on the
+// failures and closes after them. An alert rule over the same counts fires and resolves. The metrics are
+// exported through OpenTelemetry. Prometheus can scrape them at the address shown, and a live page is at
+// the same address.
+//
+//	storefront                            run for ten seconds, live on a terminal
+//	storefront -for 1m                    run slower
+//	storefront | tail -1                  one line per second, and the totals as JSON at the end
 //	OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 storefront
 //
-// Ctrl-C ends it early, with the sums of what there was.
+// Ctrl-C ends the run early and prints the totals so far.
 package main
 
 import (
@@ -30,7 +31,7 @@ import (
 
 func main() { os.Exit(command()) }
 
-// command returns the exit status.
+// command runs the program and returns the exit status.
 func command() int {
 	o, err := parse(os.Args[1:], os.Stderr)
 	switch {
@@ -41,15 +42,15 @@ func command() int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for the end
+	context.AfterFunc(ctx, stop) // a second Ctrl-C kills the program at once
 	if err := run(ctx, o, newView(os.Stdout), os.Stdout, os.Stderr); err != nil {
-		put(os.Stderr, "storefront: %v\n", err)
+		printTo(os.Stderr, "storefront: %v\n", err)
 		return 1
 	}
 	return 0
 }
 
-// options are the command's flags.
+// options holds the flags.
 type options struct {
 	run    time.Duration
 	listen string
@@ -59,20 +60,20 @@ type options struct {
 func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("storefront", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.DurationVar(&o.run, "for", 10*time.Second, "how `long` the run takes")
-	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "`address` at which /metrics and the live page /debug/weir/ are served; port 0 is any free one")
-	flags.StringVar(&o.otel, "otel", "", "`file` for what OpenTelemetry exports where no OTEL_EXPORTER_OTLP_ENDPOINT is set;\n"+
-		"- is standard error (default: it is exported and counted, but kept nowhere)")
+	flags.DurationVar(&o.run, "for", 10*time.Second, "the `duration` of the run")
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "the `address` of /metrics and of the live page /debug/weir/; port 0 means any free port")
+	flags.StringVar(&o.otel, "otel", "", "the `file` for the exports of OpenTelemetry if OTEL_EXPORTER_OTLP_ENDPOINT is not set;\n"+
+		"- means standard error (default: exports are counted and discarded)")
 	if err = flags.Parse(args); err != nil {
 		return o, err
 	}
 	if o.run <= 0 {
 		err = fmt.Errorf("-for is %v, must be above 0", o.run)
 	} else if flags.NArg() > 0 {
-		err = fmt.Errorf("%q is no flag", flags.Arg(0))
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	if err != nil {
-		put(stderr, "storefront: %v\n", err)
+		printTo(stderr, "storefront: %v\n", err)
 	}
 	return o, err
 }

@@ -21,19 +21,19 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// telemetry exports through the OpenTelemetry SDK.
+// telemetry exports metrics through the OpenTelemetry SDK.
 type telemetry struct {
 	provider *sdk.MeterProvider
 	exporter *countingExporter
-	to       string    // in words
-	file     io.Closer // nil for none
+	to       string    // the destination, for display
+	file     io.Closer // nil if there is no file
 	faults   atomic.Int64
-	fault    atomic.Pointer[error] // the last
+	fault    atomic.Pointer[error] // the latest error
 }
 
-// newTelemetry returns a provider that exports the histograms of the sources, and what
-// else will be registered with it: over OTLP where the environment has an endpoint, to
-// the named file otherwise, and to nowhere if there is no name either.
+// newTelemetry returns a telemetry whose provider exports the histograms of the sources, and all metrics
+// registered later. It exports over OTLP if the environment has an endpoint, and otherwise to the file. If
+// file is empty it discards the exports.
 func newTelemetry(ctx context.Context, every time.Duration, file string, sources ...stat.Source) (*telemetry, error) {
 	t := &telemetry{}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(t.note))
@@ -60,12 +60,12 @@ func (t *telemetry) open(ctx context.Context, file string) (sdk.Exporter, error)
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"} {
 		if endpoint := os.Getenv(name); endpoint != "" {
 			t.to = "to " + endpoint
-			return otlpmetrichttp.New(ctx) // which reads the same variables
+			return otlpmetrichttp.New(ctx) // reads the same variables
 		}
 	}
 	switch file {
 	case "":
-		t.to = "only counted: -otel file keeps them"
+		t.to = "discarded: use -otel FILE to keep them"
 		return stdoutmetric.New(stdoutmetric.WithWriter(io.Discard))
 	case "-":
 		t.to = "to standard error"
@@ -79,8 +79,8 @@ func (t *telemetry) open(ctx context.Context, file string) (sdk.Exporter, error)
 	return stdoutmetric.New(stdoutmetric.WithWriter(f))
 }
 
-// note takes the SDK's errors, which it would print across the live view otherwise. An
-// export that the shutdown cuts off is no fault: a last one follows it.
+// note records errors of the SDK, which the SDK would otherwise print into the live view. It ignores an
+// export that the shutdown cancelled, because one more export follows.
 func (t *telemetry) note(err error) {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		t.faults.Add(1)
@@ -88,7 +88,7 @@ func (t *telemetry) note(err error) {
 	}
 }
 
-// close exports a last time. It returns what has gone wrong with any export.
+// close exports once more. It returns the errors of all exports.
 func (t *telemetry) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
@@ -97,20 +97,20 @@ func (t *telemetry) close() error {
 		t.note(t.file.Close())
 	}
 	if n := t.faults.Load(); n > 0 {
-		return fmt.Errorf("errors of OpenTelemetry: %d, the last of them: %w", n, *t.fault.Load())
+		return fmt.Errorf("errors of OpenTelemetry: %d, the latest: %w", n, *t.fault.Load())
 	}
 	return nil
 }
 
-// countingExporter counts the exports that were taken.
+// countingExporter counts the successful exports.
 type countingExporter struct {
 	sdk.Exporter
 	taken atomic.Int64
 }
 
 // Export implements [sdk.Exporter].
-func (c *countingExporter) Export(ctx context.Context, figures *metricdata.ResourceMetrics) error {
-	err := c.Exporter.Export(ctx, figures)
+func (c *countingExporter) Export(ctx context.Context, metrics *metricdata.ResourceMetrics) error {
+	err := c.Exporter.Export(ctx, metrics)
 	if err == nil {
 		c.taken.Add(1)
 	}

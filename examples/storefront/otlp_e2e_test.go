@@ -18,7 +18,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// receiver takes metrics by OTLP over HTTP, as a collector does, and keeps the last of each.
+// receiver receives metrics by OTLP over HTTP, like a collector, and keeps the latest of each.
 type receiver struct {
 	t *testing.T
 
@@ -66,7 +66,7 @@ func (r *receiver) take(export *collector.ExportMetricsServiceRequest) {
 	}
 }
 
-// text is the value of an attribute.
+// text returns the value of an attribute.
 func text(attributes []*common.KeyValue, key string) string {
 	for _, a := range attributes {
 		if a.Key == key {
@@ -76,7 +76,7 @@ func text(attributes []*common.KeyValue, key string) string {
 	return ""
 }
 
-// sum has the values of a sum by the attribute that tells them apart.
+// sum returns the values of a sum by the attribute in which they differ.
 func (r *receiver) sum(name, attribute string) map[string]float64 {
 	r.t.Helper()
 	require.Contains(r.t, r.metrics, name)
@@ -87,9 +87,9 @@ func (r *receiver) sum(name, attribute string) map[string]float64 {
 	return values
 }
 
-// TestAReceiverOfOTLPKnowsWhatTheProgramCounted runs a day of the shop, closes it, and
-// looks at what the last export brought.
-func TestAReceiverOfOTLPKnowsWhatTheProgramCounted(t *testing.T) {
+// TestOTLPReceiverGetsTheCountsOfTheProgram runs the shop for one run, closes it, and compares the last
+// export with the counts of the program.
+func TestOTLPReceiverGetsTheCountsOfTheProgram(t *testing.T) {
 	r := &receiver{t: t, metrics: map[string]*metrics.Metric{}, scopes: map[string]string{}}
 	server := httptest.NewServer(r)
 	t.Cleanup(server.Close)
@@ -119,7 +119,7 @@ func TestAReceiverOfOTLPKnowsWhatTheProgramCounted(t *testing.T) {
 	sameBuckets(t, &l, r)
 }
 
-// sameBuckets finds each bucket of the program's own histogram in what was received.
+// sameBuckets compares each bucket of the program's histogram with the received one.
 func sameBuckets(t *testing.T, l *window.Latency, r *receiver) {
 	t.Helper()
 	const name = "weir.breaker.call.duration"

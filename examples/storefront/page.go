@@ -8,8 +8,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// line says in one line what a frame shows.
-func line(f frame, news []event) string {
+// line formats a snapshot as one line.
+func line(f snapshot, news []event) string {
 	s := fmt.Sprintf("%5.1fs  %-9s  %-9s  %3.0f calls/s  failing %3.0f%%  refused %d open, %d limited  alert %s",
 		f.at.Seconds(), f.phase.name, f.breaker, f.perSecond, 100*f.failing, f.sum.RefusedOpen, f.sum.RefusedLimited, f.alert)
 	if len(news) > 0 {
@@ -18,24 +18,24 @@ func line(f frame, news []event) string {
 	return s
 }
 
-// page draws a frame as lines no wider than width.
-func page(f frame, width int, color bool) []string {
+// page formats a snapshot as lines no wider than width.
+func page(f snapshot, width int, color bool) []string {
 	p := pen{width: width, color: color}
 	p.text("weir storefront, %.1f s of %.1f s", min(f.at, f.run).Seconds(), f.run.Seconds())
 	p.text("")
-	p.labelled("now", conductHue(f.phase.does), strings.ToUpper(f.phase.name), f.phase.tells)
-	p.labelled("breaker", breakerHue(f.breaker), strings.ToUpper(string(f.breaker)), fmt.Sprintf("opens at %.0f %% failures, then leaves the service alone", 100*failureLimit))
-	p.labelled("alert", alertHue(f.alert), strings.ToUpper(f.alert.String()), fmt.Sprintf("when more than %.0f %% fail for a while", 100*tooMany))
+	p.labelled("now", behaviorHue(f.phase.behavior), strings.ToUpper(f.phase.name), f.phase.description)
+	p.labelled("breaker", breakerHue(f.breaker), strings.ToUpper(string(f.breaker)), fmt.Sprintf("opens at %.0f %% failures, and then sends no calls", 100*failureLimit))
+	p.labelled("alert", alertHue(f.alert), strings.ToUpper(f.alert.String()), fmt.Sprintf("fires if more than %.0f %% fail for a while", 100*tooMany))
 	p.text("")
 	p.bar("calls", plain, f.perSecond/(2*ordersPerSecond), fmt.Sprintf("%.0f/s", f.perSecond))
 	p.bar("failing", failingHue(f.failing), f.failing, fmt.Sprintf("%.0f %%", 100*f.failing))
 	p.text("paid     %7d      refused by the breaker %6d", f.sum.Succeeded, f.sum.RefusedOpen)
-	p.text("failed   %7d      refused by the limit   %6d   over %d a second", f.sum.Failed, f.sum.RefusedLimited, ordersPerSecond)
+	p.text("failed   %7d      refused by the limit   %6d   over %d/s", f.sum.Failed, f.sum.RefusedLimited, ordersPerSecond)
 	p.text("")
-	p.strip("service", f.past, func(s stretch) (string, hue) { return conductMark(s.does), conductHue(s.does) })
-	p.strip("failing", f.past, func(s stretch) (string, hue) { return height(s.failing), failingHue(s.failing) })
-	p.strip("breaker", f.past, func(s stretch) (string, hue) { return breakerMark(s.breaker), breakerHue(s.breaker) })
-	p.strip("alert", f.past, func(s stretch) (string, hue) { return alertMark(s.alert), alertHue(s.alert) })
+	p.strip("service", f.past, func(s interval) (string, hue) { return behaviorMark(s.behavior), behaviorHue(s.behavior) })
+	p.strip("failing", f.past, func(s interval) (string, hue) { return height(s.failing), failingHue(s.failing) })
+	p.strip("breaker", f.past, func(s interval) (string, hue) { return breakerMark(s.breaker), breakerHue(s.breaker) })
+	p.strip("alert", f.past, func(s interval) (string, hue) { return alertMark(s.alert), alertHue(s.alert) })
 	p.text("")
 	p.news(f.events)
 	p.text("")
@@ -45,7 +45,7 @@ func page(f frame, width int, color bool) []string {
 	return p.lines
 }
 
-func conductMark(c conduct) string {
+func behaviorMark(c behavior) string {
 	return [...]string{answers: "─", failsHalf: "▄", hangs: "█"}[c]
 }
 
@@ -53,11 +53,11 @@ func breakerMark(s breaker.State) string {
 	return map[breaker.State]string{breaker.Closed: "─", breaker.Open: "█", breaker.HalfOpen: "▄"}[s]
 }
 
-func alertMark(a alarm) string {
+func alertMark(a alertState) string {
 	return [...]string{inactive: "─", pending: "▄", firing: "█"}[a]
 }
 
-// height is a column an eighth of a line high for each eighth of the share.
+// height returns a bar with one eighth of the line height per eighth of the share.
 func height(share float64) string {
 	const heights = "▁▁▂▃▄▅▆▇█"
 	return string([]rune(heights)[int(math.Round(8*min(max(share, 0), 1)))])

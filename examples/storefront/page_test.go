@@ -11,17 +11,17 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-func outage() frame {
+func outage() snapshot {
 	day := newSchedule(10 * time.Second)
-	f := frame{
+	f := snapshot{
 		at: 4 * time.Second, run: day.run, phase: day.at(4 * time.Second), breaker: breaker.Open, alert: firing,
 		perSecond: 250, failing: 0.98,
 		sum:       summary{Succeeded: 576, Failed: 63, RefusedOpen: 253, RefusedLimited: 227, OTelExports: 4},
 		events:    day.begun(4 * time.Second),
 		exportsTo: "to out.json", metrics: "http://127.0.0.1:1234/metrics", live: "http://127.0.0.1:1234/debug/weir/",
 	}
-	f.past.note(frame{at: 0, run: f.run})
-	f.past.note(frame{at: 1800 * time.Millisecond, run: f.run})
+	f.past.note(snapshot{at: 0, run: f.run, breaker: breaker.Closed})
+	f.past.note(snapshot{at: 1800 * time.Millisecond, run: f.run, breaker: breaker.Closed})
 	f.past.note(f)
 	return f
 }
@@ -30,13 +30,13 @@ func TestPageShowsAnOutage(t *testing.T) {
 	const want = ` weir storefront, 4.0 s of 10.0 s
 
  now      FAILING    the service fails every other call
- breaker  OPEN       opens at 30 % failures, then leaves the service alone
- alert    FIRING     when more than 20 % fail for a while
+ breaker  OPEN       opens at 30 % failures, and then sends no calls
+ alert    FIRING     fires if more than 20 % fail for a while
 
  calls    █████████████████████████░░░░░░░░░░░░░░░░░░░░░░░░░  250/s
  failing  █████████████████████████████████████████████████░  98 %
  paid         576      refused by the breaker    253
- failed        63      refused by the limit      227   over 250 a second
+ failed        63      refused by the limit      227   over 250/s
 
  service  ──────────▄▄▄▄▄▄▄▄▄▄▄·····························
  failing  ▁▁▁▁▁▁▁▁▁▁███████████·····························
@@ -44,7 +44,7 @@ func TestPageShowsAnOutage(t *testing.T) {
  alert    ──────────███████████·····························
 
    0.0s  healthy: the service answers
-   1.2s  rush: more customers come than the limit lets through
+   1.2s  rush: more customers come than the limit allows
    2.2s  failing: the service fails every other call
 
 
@@ -65,7 +65,7 @@ func TestPageFitsTheTerminal(t *testing.T) {
 	}
 }
 
-func TestColorAddsNothingButColor(t *testing.T) {
+func TestColorChangesOnlyColors(t *testing.T) {
 	colored := strings.Join(page(outage(), 80, true), "\n")
 	require.Contains(t, colored, "\x1b[31mOPEN")
 	for _, code := range []string{"\x1b[0m", "\x1b[31m", "\x1b[32m", "\x1b[33m"} {
@@ -79,10 +79,10 @@ func TestColorAddsNothingButColor(t *testing.T) {
 	require.Equal(t, page(outage(), 80, false), bare)
 }
 
-func TestHistoryKeepsTheWorstOfAStretch(t *testing.T) {
+func TestHistoryKeepsTheWorstValuesOfAnInterval(t *testing.T) {
 	var h history
-	at := func(state breaker.State, failing float64, alerts alarm) {
-		h.note(frame{at: time.Second, run: time.Minute, breaker: state, failing: failing, alert: alerts})
+	at := func(state breaker.State, failing float64, alerts alertState) {
+		h.note(snapshot{at: time.Second, run: time.Minute, breaker: state, failing: failing, alert: alerts})
 	}
 	at(breaker.Closed, 0.1, inactive)
 	at(breaker.HalfOpen, 0.9, pending)
@@ -90,11 +90,11 @@ func TestHistoryKeepsTheWorstOfAStretch(t *testing.T) {
 	at(breaker.HalfOpen, 0.2, inactive)
 
 	require.Equal(t, history{{breaker: breaker.Open, failing: 0.9, alert: firing}}, h)
-	h.note(frame{at: 2 * time.Minute, run: time.Minute})
-	require.Len(t, h, columns, "what comes late falls into the last stretch")
+	h.note(snapshot{at: 2 * time.Minute, run: time.Minute})
+	require.Len(t, h, columns, "a late snapshot belongs to the last interval")
 }
 
-func TestLineSaysWhatIsNew(t *testing.T) {
+func TestLineHasNewEvents(t *testing.T) {
 	f := outage()
 	require.Equal(t, "  4.0s  failing    open       250 calls/s  failing  98%  refused 253 open, 227 limited  alert firing",
 		line(f, nil))

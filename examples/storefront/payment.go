@@ -12,12 +12,12 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// receipt is what the payment service answers.
+// receipt is the answer of the payment service.
 type receipt struct {
 	Number int64 `json:"number"`
 }
 
-// paymentService charges customers, as well as the schedule lets it.
+// paymentService is the payment service, which behaves as the schedule says.
 type paymentService struct {
 	day    schedule
 	opened time.Time
@@ -26,22 +26,22 @@ type paymentService struct {
 
 const (
 	answerTime = 3 * time.Millisecond
-	hangTime   = 5 * time.Second // beyond the deadline of any client
+	hangTime   = 5 * time.Second // longer than the deadline of any client
 )
 
 func (p *paymentService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	number := p.asked.Add(1)
-	does := p.day.at(time.Since(p.opened)).does
-	if does == failsHalf && number%2 == 0 {
+	now := p.day.at(time.Since(p.opened)).behavior
+	if now == failsHalf && number%2 == 0 {
 		http.Error(w, "the ledger is locked", http.StatusServiceUnavailable)
 		return
 	}
-	if does == hangs {
+	if now == hangs {
 		pause(r.Context(), hangTime)
 	}
 	pause(r.Context(), answerTime)
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(receipt{Number: number}) // a client that is gone needs no receipt
+	_ = json.NewEncoder(w).Encode(receipt{Number: number}) // fails only if the client is gone
 }
 
 // pause returns after d, or as soon as the context is done.
@@ -58,10 +58,10 @@ func pause(ctx context.Context, d time.Duration) {
 type paymentClient struct {
 	http     *http.Client
 	url      string
-	deadline time.Duration // of one call
+	deadline time.Duration // per call
 }
 
-// newPaymentClient returns a client whose every request goes through the gate.
+// newPaymentClient returns a client whose requests all go through the gate.
 func newPaymentClient(addr string, deadline time.Duration, gate *weir.Gate) *paymentClient {
 	base := &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: 10 * time.Second}
 	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: base})

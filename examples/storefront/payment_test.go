@@ -11,10 +11,10 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// serviceThat returns a client of a payment service that does the same all the time.
-func serviceThat(t *testing.T, does conduct) *paymentClient {
+// serviceThat returns a client of a payment service that always behaves the same.
+func serviceThat(t *testing.T, b behavior) *paymentClient {
 	t.Helper()
-	day := schedule{run: time.Hour, phases: []phase{{until: 1, does: does}}}
+	day := schedule{run: time.Hour, phases: []phase{{until: 1, behavior: b}}}
 	s, err := serve(t.Context(), "127.0.0.1:0", &paymentService{day: day, opened: time.Now()})
 	require.NoError(t, err)
 	t.Cleanup(s.close)
@@ -53,7 +53,7 @@ func TestServiceHangsUntilTheDeadline(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-func TestServerThatIsClosedAnswersNobody(t *testing.T) {
+func TestAClosedServerRefusesConnections(t *testing.T) {
 	s, err := serve(t.Context(), "127.0.0.1:0", http.NotFoundHandler())
 	require.NoError(t, err)
 	s.close()
@@ -62,12 +62,12 @@ func TestServerThatIsClosedAnswersNobody(t *testing.T) {
 	require.ErrorContains(t, err, "connection refused")
 }
 
-func TestNoCallIsCutOffWhenTheShopCloses(t *testing.T) {
+func TestClosingTheShopAbortsNoCall(t *testing.T) {
 	arrived, answer := make(chan struct{}, 1000), make(chan struct{})
 	s, err := serve(t.Context(), "127.0.0.1:0", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		arrived <- struct{}{}
 		<-answer
-		put(w, "{}")
+		printTo(w, "{}")
 	}))
 	require.NoError(t, err)
 	t.Cleanup(s.close)
@@ -86,5 +86,5 @@ func TestNoCallIsCutOffWhenTheShopCloses(t *testing.T) {
 	<-closed
 
 	require.Positive(t, shop.customers.Total())
-	require.Equal(t, shop.customers.Total(), shop.sales.succeeded.Load(), "who came before it closed is served")
+	require.Equal(t, shop.customers.Total(), shop.sales.succeeded.Load(), "customers who came before the end are served")
 }

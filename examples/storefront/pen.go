@@ -7,7 +7,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// hue is the color of some text, as ECMA-48 counts them.
+// hue is a text color, as numbered by ECMA-48.
 type hue int
 
 const (
@@ -17,13 +17,13 @@ const (
 	yellow hue = 33
 )
 
-func conductHue(c conduct) hue { return [...]hue{answers: green, failsHalf: yellow, hangs: red}[c] }
+func behaviorHue(c behavior) hue { return [...]hue{answers: green, failsHalf: yellow, hangs: red}[c] }
 
 func breakerHue(s breaker.State) hue {
 	return map[breaker.State]hue{breaker.Closed: green, breaker.Open: red, breaker.HalfOpen: yellow}[s]
 }
 
-func alertHue(a alarm) hue {
+func alertHue(a alertState) hue {
 	return [...]hue{inactive: green, pending: yellow, firing: red}[a]
 }
 
@@ -34,7 +34,7 @@ func failingHue(share float64) hue {
 	return green
 }
 
-// pen writes lines that fit the width.
+// pen writes lines that fit into the width.
 type pen struct {
 	width int
 	color bool
@@ -47,7 +47,7 @@ type piece struct {
 	hue  hue
 }
 
-// write adds a line of the pieces. What is beyond the width is cut off.
+// write adds a line with the pieces, and cuts it at the width.
 func (p *pen) write(pieces ...piece) {
 	var b strings.Builder
 	left := p.width
@@ -72,7 +72,7 @@ func (p *pen) labelled(label string, h hue, word, note string) {
 	p.write(piece{text: fmt.Sprintf(" %-9s", label)}, piece{text: fmt.Sprintf("%-11s", word), hue: h}, piece{text: note})
 }
 
-// barWidth is the length of a bar of 1, in characters.
+// barWidth is the length of a full bar, in characters.
 const barWidth = columns
 
 func (p *pen) bar(label string, h hue, share float64, figure string) {
@@ -84,8 +84,8 @@ func (p *pen) bar(label string, h hue, share float64, figure string) {
 	)
 }
 
-// strip draws the history, a character for each stretch.
-func (p *pen) strip(label string, past history, mark func(stretch) (string, hue)) {
+// strip draws the history with one character per interval.
+func (p *pen) strip(label string, past history, mark func(interval) (string, hue)) {
 	pieces := []piece{{text: fmt.Sprintf(" %-9s", label)}}
 	for _, s := range past {
 		text, h := mark(s)
@@ -99,7 +99,7 @@ func (p *pen) strip(label string, past history, mark func(stretch) (string, hue)
 	p.write(pieces...)
 }
 
-// news writes the last few events, in a place that is as high before there are as many.
+// news writes the latest events. Its height is the same with fewer events.
 func (p *pen) news(events []event) {
 	const room = 4
 	latest := events[max(len(events)-room, 0):]

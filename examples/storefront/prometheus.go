@@ -16,9 +16,9 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// figuresHandler serves the figures of the sources: for Prometheus at /metrics, and for
-// people on a live page at /debug/weir/.
-func figuresHandler(sources ...stat.Source) (http.Handler, error) {
+// metricsHandler serves the metrics of the sources: for Prometheus at /metrics, and as a live page at
+// /debug/weir/.
+func metricsHandler(sources ...stat.Source) (http.Handler, error) {
 	registry := prometheus.NewRegistry()
 	if err := registry.Register(prom.NewCollector(sources...)); err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func figuresHandler(sources ...stat.Source) (http.Handler, error) {
 	return mux, nil
 }
 
-// scrape fetches the page as Prometheus would and counts the series on it.
+// scrape fetches the metrics like Prometheus and counts the series.
 func scrape(ctx context.Context, url string) (series int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// trade runs a whole day of the shop. What was counted is still there after it.
+// trade runs the shop for one run. The counts can still be read afterwards.
 func trade(t *testing.T, s *storefront) {
 	t.Helper()
 	s.trade(t.Context(), &silent{})
@@ -29,9 +29,9 @@ func open(t *testing.T, o options) *storefront {
 	return s
 }
 
-// TestPrometheusKnowsWhatTheProgramCounted has two real servers scrape a whole run, one
-// of them with native histograms, and asks them for the figures of the program.
-func TestPrometheusKnowsWhatTheProgramCounted(t *testing.T) {
+// TestPrometheusHasTheCountsOfTheProgram lets two real servers scrape a whole run, one of them with native
+// histograms, and compares their values with the counts of the program.
+func TestPrometheusHasTheCountsOfTheProgram(t *testing.T) {
 	s := open(t, runOf(4*time.Second))
 	classic := startPrometheus(t, s.metrics.addr)
 	native := startPrometheus(t, s.metrics.addr, "--enable-feature=native-histograms")
@@ -75,7 +75,7 @@ func sameCounts(t *testing.T, s *storefront, p *prometheusServer) {
 	require.Zero(t, p.one(`sum(weir_exporter_source_panics_total) + sum(weir_exporter_skipped_samples_total)`))
 }
 
-func sameStates(t *testing.T, s *storefront, p *prometheusServer, seen edges) {
+func sameStates(t *testing.T, s *storefront, p *prometheusServer, seen transitionCounts) {
 	t.Helper()
 	transitions := p.by("weir_breaker_state", `weir_breaker_transitions_total`)
 	require.EqualValues(t, seen.breakerOpened, transitions["open"])
@@ -88,14 +88,14 @@ func sameStates(t *testing.T, s *storefront, p *prometheusServer, seen edges) {
 		require.Equal(t, state == string(s.payments.Breaker().State()), is == 1, state)
 	}
 	for state, was := range p.by("weir_breaker_state", `max_over_time(weir_breaker_state[5m])`) {
-		require.LessOrEqual(t, was, transitions[state]+now[state], "in %s, which it never was", state)
+		require.LessOrEqual(t, was, transitions[state]+now[state], "the breaker was never in state %s", state)
 	}
-	require.Empty(t, p.query(`max_over_time((sum(weir_breaker_state) != 1)[5m:100ms])`), "in one state at any time")
+	require.Empty(t, p.query(`max_over_time((sum(weir_breaker_state) != 1)[5m:100ms])`), "the breaker is in exactly one state at any time")
 	spent := p.one(`sum(weir_breaker_state_time_seconds_total)`)
 	require.InDelta(t, time.Since(s.start).Seconds(), spent, 5)
 }
 
-// bucketOf returns the bounds of the bucket that holds the quantile.
+// bucketOf returns the bounds of the bucket that contains the quantile.
 func bucketOf(l *window.Latency, q float64) (lower, upper time.Duration) {
 	rank, below := int64(math.Ceil(q*float64(l.Count()))), int64(0)
 	h := l.Histogram()
@@ -110,8 +110,8 @@ func bucketOf(l *window.Latency, q float64) (lower, upper time.Duration) {
 	return 0, 0
 }
 
-// sameQuantiles compares with the bounds between which the program knows a quantile to
-// lie: those of a bucket. A classic bucket reaches from one power of two to the next.
+// sameQuantiles compares quantiles with the bounds of the bucket in which the program has them. A classic
+// bucket is from one power of two to the next.
 func sameQuantiles(t *testing.T, l *window.Latency, classic, native *prometheusServer) {
 	t.Helper()
 	const name = `weir_breaker_call_duration_seconds`
@@ -130,7 +130,7 @@ func sameQuantiles(t *testing.T, l *window.Latency, classic, native *prometheusS
 		require.GreaterOrEqual(t, got, math.Exp2(math.Floor(math.Log2(lower.Seconds())+1e-6))*(1-1e-6), "%v", q)
 		require.LessOrEqual(t, got, math.Exp2(math.Ceil(math.Log2(upper.Seconds())-1e-6))*(1+1e-6), "%v", q)
 	}
-	require.Empty(t, native.query(name+`_bucket`), "a server that takes native histograms takes no others")
+	require.Empty(t, native.query(name+`_bucket`), "a server that ingests native histograms ingests no classic ones")
 }
 
 func rulesWork(t *testing.T, p *prometheusServer) {
@@ -150,8 +150,7 @@ func rulesWork(t *testing.T, p *prometheusServer) {
 	}
 }
 
-// emptyPanels asks for what each panel of the dashboard shows, and lists those that show
-// nothing.
+// emptyPanels runs the queries of each panel of the dashboard, and returns the panels without a result.
 func emptyPanels(t *testing.T, p *prometheusServer) (empty []string) {
 	t.Helper()
 	text, err := os.ReadFile("../../exporters/prom/mixin/dashboard.json")

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// prometheusServer is a real Prometheus.
+// prometheusServer is a running Prometheus.
 type prometheusServer struct {
 	t    *testing.T
 	base string
@@ -35,8 +35,8 @@ scrape_configs:
   static_configs: [{targets: [%q]}]
 `
 
-// startPrometheus has a Prometheus scrape the target until the end of the test, with
-// the alert rules that are shipped for it.
+// startPrometheus runs a Prometheus with weir's alert rules that scrapes the target until the end of the
+// test.
 func startPrometheus(t *testing.T, target string, flags ...string) *prometheusServer {
 	t.Helper()
 	path, err := exec.LookPath("prometheus")
@@ -61,7 +61,7 @@ func startPrometheus(t *testing.T, target string, flags ...string) *prometheusSe
 	require.NoError(t, process.Start())
 	t.Cleanup(func() {
 		cancel()
-		_ = process.Wait() // which says that it was stopped
+		_ = process.Wait() // returns an error because the process was stopped
 	})
 	return &prometheusServer{t: t, base: "http://" + whenReady(t, log)}
 }
@@ -78,7 +78,7 @@ func whenReady(t *testing.T, log io.Reader) (address string) {
 			address = found[1]
 		}
 		if strings.Contains(lines.Text(), "Server is ready to receive web requests") {
-			go func() { _, _ = io.Copy(io.Discard, log) }() // or it would block one day
+			go func() { _, _ = io.Copy(io.Discard, log) }() // a full pipe would block Prometheus
 			return address
 		}
 		read.WriteString(lines.Text() + "\n")
@@ -87,7 +87,7 @@ func whenReady(t *testing.T, log io.Reader) (address string) {
 	return ""
 }
 
-// sample is one of an answer.
+// sample is one sample of an answer.
 type sample struct {
 	Metric map[string]string
 	Value  [2]any // the time, and the value as text
@@ -108,7 +108,7 @@ func (p *prometheusServer) get(path string, parameters url.Values, data any) {
 	require.Equal(p.t, "success", answer.Status, "%v: %s", parameters, answer.Error)
 }
 
-// query answers the expression as of now.
+// query evaluates the expression now.
 func (p *prometheusServer) query(expr string) []sample {
 	p.t.Helper()
 	var data struct{ Result []sample }
@@ -116,7 +116,7 @@ func (p *prometheusServer) query(expr string) []sample {
 	return data.Result
 }
 
-// by answers the expression with the values by the label that tells them apart.
+// by evaluates the expression and returns its values by a label.
 func (p *prometheusServer) by(label, expr string) map[string]float64 {
 	p.t.Helper()
 	values := map[string]float64{}
@@ -127,7 +127,7 @@ func (p *prometheusServer) by(label, expr string) map[string]float64 {
 	return values
 }
 
-// one answers an expression that has one value.
+// one evaluates an expression with exactly one value.
 func (p *prometheusServer) one(expr string) float64 {
 	p.t.Helper()
 	result := p.query(expr)
@@ -142,7 +142,7 @@ func (p *prometheusServer) number(s sample) float64 {
 	return value
 }
 
-// await waits for a scrape that began after now.
+// await waits for a scrape that begins after the call.
 func (p *prometheusServer) await() {
 	p.t.Helper()
 	now := float64(time.Now().UnixMilli()) / 1000

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-go/weir/exporters/otelmetric"
 )
 
-// storefront is all that runs.
+// storefront holds all parts of a run.
 type storefront struct {
 	day       schedule
 	start     time.Time
@@ -27,8 +27,8 @@ type storefront struct {
 	telemetry *telemetry
 }
 
-// run runs the shop until the time is over or the context is done, shows it, and writes the
-// summary as the last line on stdout.
+// run runs and shows the shop until the time is over or the context is done. It writes the summary as the
+// last line on stdout.
 func run(ctx context.Context, o options, v view, stdout, stderr io.Writer) error {
 	s, err := build(ctx, o)
 	if err != nil {
@@ -37,21 +37,21 @@ func run(ctx context.Context, o options, v view, stdout, stderr io.Writer) error
 	s.trade(ctx, v)
 	sum, err := s.close()
 	if missing := sum.missing(); len(missing) > 0 {
-		put(stderr, "storefront: still zero: %s (a whole run of 5s has them all)\n", strings.Join(missing, ", "))
+		printTo(stderr, "storefront: still zero: %s (a complete run of 5s has none)\n", strings.Join(missing, ", "))
 	}
 	if err != nil {
-		put(stderr, "storefront: %v\n", err)
+		printTo(stderr, "storefront: %v\n", err)
 	}
 	if _, err := fmt.Fprintln(stdout, sum); err != nil {
 		return err
 	}
 	if !sum.addsUp() {
-		return errors.New("the calls do not add up")
+		return errors.New("the outcomes do not add up to the calls")
 	}
 	return nil
 }
 
-// build opens the servers and puts the gate between the shop and the service.
+// build starts the servers and connects the shop to the service through the gate.
 func build(ctx context.Context, o options) (s *storefront, err error) {
 	start := time.Now()
 	s = &storefront{day: newSchedule(o.run), start: start, journal: &journal{start: start}}
@@ -71,14 +71,14 @@ func build(ctx context.Context, o options) (s *storefront, err error) {
 	return s, err
 }
 
-// export shows the gate's and the monitor's figures to Prometheus, to OpenTelemetry and on
-// a live page.
+// export exports the metrics of the gate and the monitor to Prometheus, to OpenTelemetry and to a live
+// page.
 func (s *storefront) export(ctx context.Context, o options) error {
-	figures, err := figuresHandler(s.payments, s.monitor)
+	metrics, err := metricsHandler(s.payments, s.monitor)
 	if err != nil {
 		return err
 	}
-	if s.metrics, err = serve(ctx, o.listen, figures); err != nil {
+	if s.metrics, err = serve(ctx, o.listen, metrics); err != nil {
 		return err
 	}
 	if s.telemetry, err = newTelemetry(ctx, exportEvery(o.run), o.otel, s.payments); err != nil {
@@ -88,19 +88,19 @@ func (s *storefront) export(ctx context.Context, o options) error {
 	return err
 }
 
-// trade sells and shows until the end.
+// trade runs the shop and the view until the end.
 func (s *storefront) trade(ctx context.Context, v view) {
 	ctx, cancel := context.WithDeadline(ctx, s.start.Add(s.day.run))
 	defer cancel()
 	var parts sync.WaitGroup
 	parts.Go(func() { s.shop.open(ctx, s.start) })
 	parts.Go(func() { s.monitor.Run(ctx) })
-	show(ctx, v, newLookout(s))
+	show(ctx, v, newSampler(s))
 	parts.Wait()
 }
 
-// close delivers and exports what is left, and sums up. The error says what part of that
-// did not work.
+// close delivers the remaining alerts, exports once more, and returns the summary. The error names the
+// steps that failed.
 func (s *storefront) close() (summary, error) {
 	defer s.release()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
@@ -119,7 +119,7 @@ func (s *storefront) metricsURL() string { return "http://" + s.metrics.addr + "
 
 func (s *storefront) pageURL() string { return "http://" + s.metrics.addr + "/debug/weir/" }
 
-// release closes the servers, of which there may be none yet.
+// release closes the servers that were started.
 func (s *storefront) release() {
 	for _, server := range []*server{s.metrics, s.service} {
 		if server != nil {

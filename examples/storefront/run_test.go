@@ -23,12 +23,12 @@ import (
 type silent struct{ closed bool }
 
 func (*silent) every() time.Duration { return 10 * time.Millisecond }
-func (*silent) draw(frame)           {}
-func (v *silent) close(frame)        { v.closed = true }
+func (*silent) draw(snapshot)        {}
+func (v *silent) close(snapshot)     { v.closed = true }
 
 func runOf(d time.Duration) options { return options{run: d, listen: "127.0.0.1:0"} }
 
-// lastLine is the summary at the end of what was printed.
+// lastLine returns the summary at the end of the output.
 func lastLine(t *testing.T, out string) (sum summary) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
@@ -36,7 +36,7 @@ func lastLine(t *testing.T, out string) (sum summary) {
 	return sum
 }
 
-func TestAWholeRunHasEverything(t *testing.T) {
+func TestACompleteRunHasAllTotals(t *testing.T) {
 	var out, complaints bytes.Buffer
 
 	require.NoError(t, run(t.Context(), runOf(4*time.Second), newLineView(&out), &out, &complaints))
@@ -45,13 +45,13 @@ func TestAWholeRunHasEverything(t *testing.T) {
 	require.Empty(t, sum.missing(), out.String())
 	require.Empty(t, complaints.String())
 	require.True(t, sum.addsUp(), sum.String())
-	require.EqualValues(t, 1, sum.AlertsFired, "an alert is no flood")
+	require.EqualValues(t, 1, sum.AlertsFired, "the alert fires once")
 	require.Equal(t, sum.AlertsFired, sum.AlertsResolved)
 	require.Greater(t, sum.Succeeded, sum.Calls/3)
-	require.Less(t, sum.Failed, sum.Calls/5, "the breaker keeps the shop from most failures")
+	require.Less(t, sum.Failed, sum.Calls/5, "the breaker prevents most failures")
 }
 
-func TestARunThatIsCutShortSaysSo(t *testing.T) {
+func TestAShortRunNamesMissingTotals(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	var out, complaints bytes.Buffer
@@ -81,13 +81,13 @@ func TestExportsGoToTheEndpointOfTheEnvironment(t *testing.T) {
 
 	require.NoError(t, run(t.Context(), runOf(300*time.Millisecond), &silent{}, &out, &complaints))
 
-	require.GreaterOrEqual(t, posts.Load(), lastLine(t, out.String()).OTelExports, "one that is cut off may arrive")
+	require.GreaterOrEqual(t, posts.Load(), lastLine(t, out.String()).OTelExports, "an aborted export can still arrive")
 	require.Positive(t, lastLine(t, out.String()).OTelExports)
 	require.Greater(t, size.Load(), int64(1000))
 	require.NotContains(t, complaints.String(), "OpenTelemetry")
 }
 
-func TestExportsThatFailAreToldAndNotCounted(t *testing.T) {
+func TestFailedExportsAreReportedAndNotCounted(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
 	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "100")
 	var out, complaints bytes.Buffer
@@ -98,14 +98,14 @@ func TestExportsThatFailAreToldAndNotCounted(t *testing.T) {
 	require.Contains(t, complaints.String(), "storefront: errors of OpenTelemetry: ")
 }
 
-func TestErrorsOfTheSDKAreKeptFromTheScreen(t *testing.T) {
+func TestErrorsOfTheSDKAreNotPrinted(t *testing.T) {
 	tel, err := newTelemetry(t.Context(), time.Hour, "")
 	require.NoError(t, err)
 	otel.Handle(errors.New("a bad day"))
-	require.ErrorContains(t, tel.close(), "errors of OpenTelemetry: 1, the last of them: a bad day")
+	require.ErrorContains(t, tel.close(), "errors of OpenTelemetry: 1, the latest: a bad day")
 }
 
-func TestAnExportThatIsCutOffIsNoFault(t *testing.T) {
+func TestACancelledExportIsNoError(t *testing.T) {
 	var tel telemetry
 	tel.note(fmt.Errorf("upload: %w", context.Canceled))
 	require.Zero(t, tel.faults.Load())
@@ -126,7 +126,7 @@ func TestExportsGoToTheFile(t *testing.T) {
 	require.Contains(t, string(text), "weir.breaker.calls")
 }
 
-func TestARunThatCannotBeginIsAnError(t *testing.T) {
+func TestARunThatCannotStartIsAnError(t *testing.T) {
 	o := runOf(time.Second)
 	o.listen = "no address"
 	require.ErrorContains(t, run(t.Context(), o, &silent{}, io.Discard, io.Discard), "no address")
@@ -143,18 +143,18 @@ func TestARunThatCannotBeginIsAnError(t *testing.T) {
 	free.close()
 }
 
-// faulty is a view with a bug.
+// faulty is a view that panics.
 type faulty struct{ silent }
 
-func (*faulty) draw(frame) { panic("a bug") }
+func (*faulty) draw(snapshot) { panic("a bug") }
 
-func TestAPanicLeavesTheTerminalAsItWas(t *testing.T) {
+func TestAPanicRestoresTheTerminal(t *testing.T) {
 	s, err := build(t.Context(), runOf(time.Second))
 	require.NoError(t, err)
 	t.Cleanup(func() { _, _ = s.close() })
 	v := &faulty{}
 
-	require.PanicsWithValue(t, "a bug", func() { show(t.Context(), v, newLookout(s)) })
+	require.PanicsWithValue(t, "a bug", func() { show(t.Context(), v, newSampler(s)) })
 	require.True(t, v.closed)
 }
 
@@ -163,7 +163,7 @@ func TestFlags(t *testing.T) {
 		"-for 0s":     "-for is 0s, must be above 0",
 		"-for -1s":    "-for is -1s, must be above 0",
 		"-for x":      `invalid value "x" for flag -for`,
-		"-for 1s 2s":  `"2s" is no flag`,
+		"-for 1s 2s":  `unexpected argument "2s"`,
 		"-unheard of": "flag provided but not defined",
 	}
 	for args, want := range cases {

@@ -2,25 +2,25 @@ package main
 
 import "time"
 
-// conduct is what the payment service does with a call.
-type conduct uint8
+// behavior is how the payment service handles a call.
+type behavior uint8
 
 const (
-	answers conduct = iota
+	answers behavior = iota
 	failsHalf
 	hangs
 )
 
-// phase is a stretch of the run.
+// phase is a part of the run.
 type phase struct {
-	name   string
-	until  float64 // the share of the run at which it ends
-	demand float64 // customers a second
-	does   conduct // what the service does
-	tells  string  // the same in words
+	name        string
+	until       float64  // the share of the run at which it ends
+	demand      float64  // customers per second
+	behavior    behavior // of the service
+	description string   // of the phase
 }
 
-// schedule says what happens when.
+// schedule lists the phases of a run.
 type schedule struct {
 	run    time.Duration
 	phases []phase
@@ -29,14 +29,14 @@ type schedule struct {
 func newSchedule(run time.Duration) schedule {
 	return schedule{run: run, phases: []phase{
 		{"healthy", 0.12, 200, answers, "the service answers"},
-		{"rush", 0.22, 500, answers, "more customers come than the limit lets through"},
+		{"rush", 0.22, 500, answers, "more customers come than the limit allows"},
 		{"failing", 0.42, 200, failsHalf, "the service fails every other call"},
-		{"hanging", 0.58, 200, hangs, "the service takes calls and does not answer"},
+		{"hanging", 0.58, 200, hangs, "the service accepts calls but does not answer"},
 		{"recovered", 1, 200, answers, "the service answers again"},
 	}}
 }
 
-// at returns the phase at a time since the start. The last one has no end.
+// at returns the phase at a time since the start. The last phase has no end.
 func (s schedule) at(elapsed time.Duration) phase {
 	for _, p := range s.phases {
 		if elapsed < s.end(p) {
@@ -48,33 +48,33 @@ func (s schedule) at(elapsed time.Duration) phase {
 
 func (s schedule) end(p phase) time.Duration { return time.Duration(p.until * float64(s.run)) }
 
-// begun lists the phases that have begun, as events.
+// begun returns the phases that have begun, as events.
 func (s schedule) begun(elapsed time.Duration) []event {
 	var events []event
 	begin := time.Duration(0)
 	for _, p := range s.phases {
 		if elapsed >= begin {
-			events = append(events, event{at: begin, text: p.name + ": " + p.tells})
+			events = append(events, event{at: begin, text: p.name + ": " + p.description})
 		}
 		begin = s.end(p)
 	}
 	return events
 }
 
-// crowd turns the demand, a rate, into customers.
-type crowd struct {
+// arrivals turns the demand, a rate, into customers.
+type arrivals struct {
 	day  schedule
 	last time.Duration
-	part float64 // of the next customer
+	part float64 // the part of the next customer that has arrived
 }
 
-// lull is the longest time that is made up for: a program that was stopped does not come
-// back to a queue of thousands.
-const lull = 100 * time.Millisecond
+// maxGap is the longest time for which customers are created at once, so that a stopped program does not
+// continue with thousands of customers.
+const maxGap = 100 * time.Millisecond
 
-// come returns how many customers have come since it was last asked.
-func (c *crowd) come(elapsed time.Duration) int {
-	since := min(elapsed-c.last, lull)
+// next returns how many customers have come since the last call.
+func (c *arrivals) next(elapsed time.Duration) int {
+	since := min(elapsed-c.last, maxGap)
 	c.last = elapsed
 	c.part += c.day.at(elapsed).demand * since.Seconds()
 	n := int(c.part)

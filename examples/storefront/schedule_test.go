@@ -33,7 +33,7 @@ func TestScheduleScalesWithTheRun(t *testing.T) {
 	}
 }
 
-func TestScheduleTellsWhatHasBegun(t *testing.T) {
+func TestBegunReturnsThePhasesSoFar(t *testing.T) {
 	day := newSchedule(10 * time.Second)
 
 	require.Len(t, day.begun(0), 1)
@@ -42,30 +42,30 @@ func TestScheduleTellsWhatHasBegun(t *testing.T) {
 		day.begun(3 * time.Second)[2])
 }
 
-func TestCrowdComesAsTheDemandSays(t *testing.T) {
+func TestArrivalsFollowTheDemand(t *testing.T) {
 	const run = 10 * time.Second
-	crowd, all := crowd{day: newSchedule(run)}, 0
+	arriving, all := arrivals{day: newSchedule(run)}, 0
 	for at := time.Duration(0); at <= run; at += 7 * time.Millisecond {
-		all += crowd.come(at)
+		all += arriving.next(at)
 	}
 
 	require.InDelta(t, 200*9+500*1, all, 10)
 }
 
-func TestCrowdDoesNotMakeUpForALongPause(t *testing.T) {
-	crowd := crowd{day: newSchedule(time.Hour)}
+func TestArrivalsSkipALongPause(t *testing.T) {
+	arriving := arrivals{day: newSchedule(time.Hour)}
 
-	require.Equal(t, 20, crowd.come(time.Minute), "at 200 a second, of 100 ms at the most")
-	require.Equal(t, 1, crowd.come(time.Minute+5*time.Millisecond))
+	require.Equal(t, 20, arriving.next(time.Minute), "200 per second for at most 100 ms")
+	require.Equal(t, 1, arriving.next(time.Minute+5*time.Millisecond))
 }
 
-func TestTimesStayWithinThoseOfAMinute(t *testing.T) {
+func TestPaceIsAtMostAMinute(t *testing.T) {
 	require.Equal(t, gateConfig(time.Second, nil), gateConfig(time.Millisecond, nil))
 	require.Equal(t, gateConfig(time.Minute, nil), gateConfig(time.Hour, nil))
 	require.NotEqual(t, gateConfig(time.Second, nil), gateConfig(time.Minute, nil))
 }
 
-func TestSettingsSuitEveryRun(t *testing.T) {
+func TestSettingsAreValidForEveryRun(t *testing.T) {
 	for _, run := range []time.Duration{time.Nanosecond, time.Second, 10 * time.Second, 24 * time.Hour} {
 		require.NoErrorf(t, gateConfig(run, nil).Validate(), "a run of %v", run)
 		require.NoErrorf(t, alert.Validate(alert.Config{}, alertRule(run, newTestGate(run))), "a run of %v", run)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// server is an HTTP server that is listening.
+// server is a listening HTTP server.
 type server struct {
 	http     *http.Server
 	listener net.Listener
@@ -31,13 +31,13 @@ func serve(ctx context.Context, addr string, h http.Handler) (*server, error) {
 	return s, nil
 }
 
-// close ends the server, and cuts off what has not ended after a second.
+// close shuts the server down, and aborts requests that take more than a second.
 func (s *server) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	// Whatever these say, there is nothing left to do about it.
+	// Errors are ignored, because the program is ending.
 	if s.http.Shutdown(ctx) != nil {
 		_ = s.http.Close()
 	}
-	_ = s.listener.Close() // of which the server does not know if it has not come to accept
+	_ = s.listener.Close() // the server does not close it if Serve has not started yet
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestServersBoundTheTimeOfARequest reads the servers that a run starts. SECURITY.md has the
-// same numbers.
+// TestServersBoundTheTimeOfARequest checks the timeouts of the servers. SECURITY.md has the same numbers.
 func TestServersBoundTheTimeOfARequest(t *testing.T) {
 	s, err := build(t.Context(), runOf(time.Second))
 	require.NoError(t, err)
@@ -21,7 +20,7 @@ func TestServersBoundTheTimeOfARequest(t *testing.T) {
 		require.Equal(t, 5*time.Second, one.http.ReadTimeout)
 		require.Equal(t, 10*time.Second, one.http.WriteTimeout)
 		require.Equal(t, 30*time.Second, one.http.IdleTimeout)
-		require.Zero(t, one.http.MaxHeaderBytes, "1 MB, the default of net/http")
+		require.Zero(t, one.http.MaxHeaderBytes, "the default of net/http, 1 MB")
 	}
 }
 

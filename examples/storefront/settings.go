@@ -9,11 +9,11 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// pace is the length of run that all times are set for: in a service they would be tens of
-// seconds and minutes, here a whole outage has to pass within a few seconds.
+// pace returns the length of a run that all durations are derived from. A real service would use tens of
+// seconds and minutes. Here a whole outage must fit into a few seconds.
 func pace(run time.Duration) time.Duration { return min(max(run, time.Second), time.Minute) }
 
-// ordersPerSecond is more than the usual demand, and less than that of the rush.
+// ordersPerSecond is the limit: above the usual demand, and below the demand of the rush.
 const ordersPerSecond = 250
 
 // failureLimit is the share of failed calls at which the breaker opens.
@@ -32,7 +32,7 @@ func gateConfig(run time.Duration, onChange func(breaker.Change)) weir.Config {
 	}
 }
 
-// tooMany is the share of failed payments above which somebody wants to be told.
+// tooMany is the share of failed payments above which the alert fires.
 const tooMany = 0.2
 
 func alertRule(run time.Duration, payments alert.Counted) alert.Rule {
@@ -50,8 +50,8 @@ func alertConfig(run time.Duration, tell alert.Notifier) alert.Config {
 	return alert.Config{Interval: pace(run) / 50, Notify: []alert.Notifier{tell}}
 }
 
-// deadline is what a payment may take.
+// deadline returns the longest time that a payment may take.
 func deadline(run time.Duration) time.Duration { return min(pace(run)/25, 200*time.Millisecond) }
 
-// exportEvery is the time between two exports through OpenTelemetry.
+// exportEvery returns the interval of the exports through OpenTelemetry.
 func exportEvery(run time.Duration) time.Duration { return pace(run) / 10 }

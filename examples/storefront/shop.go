@@ -12,11 +12,11 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// shop sells. Each customer's order is a call of the payment service.
+// shop sells. Each order of a customer is one call to the payment service.
 type shop struct {
 	day       schedule
 	client    *paymentClient
-	customers *window.Counter // of the last second
+	customers *window.Counter // in the last second
 	sales     sales
 }
 
@@ -24,10 +24,10 @@ func newShop(day schedule, client *paymentClient) *shop {
 	return &shop{day: day, client: client, customers: window.NewCounter(lastSecond())}
 }
 
-// open sells to whoever comes until the context is done, and returns when the last of them
-// has been served: no call is cut off, so each has an outcome.
+// open sells until the context is done, and returns when the last customer has been served. It aborts no
+// call, so each call has an outcome.
 func (s *shop) open(ctx context.Context, start time.Time) {
-	crowd := crowd{day: s.day}
+	arriving := arrivals{day: s.day}
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
 	var orders sync.WaitGroup
@@ -38,7 +38,7 @@ func (s *shop) open(ctx context.Context, start time.Time) {
 			return
 		case <-ticker.C:
 		}
-		for range crowd.come(time.Since(start)) {
+		for range arriving.next(time.Since(start)) {
 			orders.Go(func() { s.sell(context.WithoutCancel(ctx)) })
 		}
 	}
@@ -47,15 +47,15 @@ func (s *shop) open(ctx context.Context, start time.Time) {
 func (s *shop) sell(ctx context.Context) {
 	s.customers.Add(1)
 	_, err := s.client.charge(ctx)
-	s.sales.book(err)
+	s.sales.count(err)
 }
 
-// sales are what became of the orders.
+// sales counts the orders by outcome.
 type sales struct {
 	succeeded, failed, refusedOpen, refusedLimited atomic.Int64
 }
 
-func (s *sales) book(err error) {
+func (s *sales) count(err error) {
 	switch {
 	case err == nil:
 		s.succeeded.Add(1)

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// summary is what a run came to.
+// summary holds the totals of a run.
 type summary struct {
 	Calls            int64 `json:"calls"`
 	Succeeded        int64 `json:"succeeded"`
@@ -21,8 +21,8 @@ type summary struct {
 	PrometheusSeries int64 `json:"prometheus_series"`
 }
 
-// sold returns a summary of a shop's sales and of what the journal has noted.
-func sold(s *shop, seen edges) summary {
+// sold returns a summary of the sales of a shop and of the transitions.
+func sold(s *shop, seen transitionCounts) summary {
 	return summary{
 		Calls:          s.customers.Total(),
 		Succeeded:      s.sales.succeeded.Load(),
@@ -36,16 +36,16 @@ func sold(s *shop, seen edges) summary {
 	}
 }
 
-// addsUp reports whether each call has had one outcome.
+// addsUp reports whether the outcomes add up to the calls.
 func (s summary) addsUp() bool {
 	return s.Calls == s.Succeeded+s.Failed+s.RefusedOpen+s.RefusedLimited
 }
 
-// missing names the figures that are zero.
+// missing returns the names of the totals that are zero.
 func (s summary) missing() []string {
 	var figures map[string]int64
 	if err := json.Unmarshal([]byte(s.String()), &figures); err != nil {
-		panic(err) // a struct of integers is an object of integers
+		panic(err) // a struct of integers is always such an object
 	}
 	maps.DeleteFunc(figures, func(_ string, n int64) bool { return n != 0 })
 	return slices.Sorted(maps.Keys(figures))
@@ -55,7 +55,7 @@ func (s summary) missing() []string {
 func (s summary) String() string {
 	line, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // integers are never refused
+		panic(err) // integers can always be encoded
 	}
 	return string(line)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-func TestSalesBookEachOutcomeOnce(t *testing.T) {
+func TestSalesCountEachOutcomeOnce(t *testing.T) {
 	s := &shop{customers: newShop(schedule{}, nil).customers}
 	for _, err := range []error{
 		nil,
@@ -24,15 +24,15 @@ func TestSalesBookEachOutcomeOnce(t *testing.T) {
 		context.DeadlineExceeded,
 	} {
 		s.customers.Add(1)
-		s.sales.book(err)
+		s.sales.count(err)
 	}
 
-	got := sold(s, edges{breakerOpened: 1})
+	got := sold(s, transitionCounts{breakerOpened: 1})
 
 	require.Equal(t, summary{Calls: 5, Succeeded: 1, Failed: 2, RefusedOpen: 1, RefusedLimited: 1, BreakerOpened: 1}, got)
 	require.True(t, got.addsUp())
 	s.customers.Add(1)
-	require.False(t, sold(s, edges{}).addsUp(), "a call without an outcome")
+	require.False(t, sold(s, transitionCounts{}).addsUp(), "one call has no outcome")
 }
 
 func TestSummaryIsOneLineOfJSON(t *testing.T) {
@@ -41,12 +41,12 @@ func TestSummaryIsOneLineOfJSON(t *testing.T) {
 		summary{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}.String())
 }
 
-func TestSummaryNamesWhatIsMissing(t *testing.T) {
+func TestMissingNamesZeroTotals(t *testing.T) {
 	require.Empty(t, summary{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}.missing())
 	require.Equal(t, []string{"alerts_resolved", "failed"}, summary{1, 2, 0, 4, 5, 6, 7, 8, 0, 10, 11}.missing())
 }
 
-func TestJournalCountsEveryChangeAndTellsTheNews(t *testing.T) {
+func TestJournalCountsTransitionsAndRecordsEvents(t *testing.T) {
 	start := time.Now()
 	j := &journal{start: start}
 	in := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
@@ -67,7 +67,7 @@ func TestJournalCountsEveryChangeAndTellsTheNews(t *testing.T) {
 
 	events, seen := j.read()
 
-	require.Equal(t, edges{breakerOpened: 2, breakerClosed: 1, alertsFired: 1, alertsResolved: 1}, seen)
+	require.Equal(t, transitionCounts{breakerOpened: 2, breakerClosed: 1, alertsFired: 1, alertsResolved: 1}, seen)
 	require.Equal(t, []event{
 		{0, "breaker closed to open: half fail"},
 		{3 * time.Second, "alert firing: too many"},

@@ -11,19 +11,19 @@ import (
 	"golang.org/x/term"
 )
 
-// view shows frames to somebody.
+// view shows snapshots.
 type view interface {
-	every() time.Duration // how often it wants one
-	draw(f frame)
-	close(last frame)
+	every() time.Duration // the interval between two snapshots
+	draw(f snapshot)
+	close(last snapshot)
 }
 
-// newView returns a live view for a terminal and lines for everything else.
+// newView returns a live view if out is a terminal, and otherwise a view that prints lines.
 func newView(out *os.File) view {
 	if term.IsTerminal(int(out.Fd())) && os.Getenv("TERM") != "dumb" {
 		return &screenView{out: out, color: os.Getenv("NO_COLOR") == "", size: func() (width, height int) {
 			width, height, err := term.GetSize(int(out.Fd()))
-			if err != nil || width == 0 || height == 0 { // some terminals do not say
+			if err != nil || width == 0 || height == 0 { // some terminals have no size
 				return 80, 24
 			}
 			return width, height
@@ -32,10 +32,10 @@ func newView(out *os.File) view {
 	return newLineView(out)
 }
 
-// show draws a frame every so often until the context is done. The view is closed even if
-// something panics meanwhile, or the terminal would stay as it is.
-func show(ctx context.Context, v view, l *lookout) {
-	defer func() { v.close(l.look()) }()
+// show draws snapshots until the context is done. It closes the view even after a panic, so that the
+// terminal is restored.
+func show(ctx context.Context, v view, l *sampler) {
+	defer func() { v.close(l.sample()) }()
 	ticker := time.NewTicker(v.every())
 	defer ticker.Stop()
 	for {
@@ -43,13 +43,13 @@ func show(ctx context.Context, v view, l *lookout) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			v.draw(l.look())
+			v.draw(l.sample())
 		}
 	}
 }
 
-// screenView repaints one screen. It uses the terminal's alternate screen, so that what was
-// there before comes back at the end.
+// screenView redraws one screen. It uses the alternate screen of the terminal, so that the previous
+// content comes back at the end.
 type screenView struct {
 	out   io.Writer
 	color bool
@@ -57,9 +57,9 @@ type screenView struct {
 	open  bool
 }
 
-// What a terminal is told, by ECMA-48 and xterm.
+// Control sequences for terminals, from ECMA-48 and xterm.
 const (
-	enterScreen = "\x1b[?1049h\x1b[?25l" // the alternate screen, without a cursor
+	enterScreen = "\x1b[?1049h\x1b[?25l" // switch to the alternate screen and hide the cursor
 	leaveScreen = "\x1b[?25h\x1b[?1049l"
 	home        = "\x1b[H"
 	clearLine   = "\x1b[K"
@@ -68,7 +68,7 @@ const (
 
 func (v *screenView) every() time.Duration { return 100 * time.Millisecond }
 
-func (v *screenView) draw(f frame) {
+func (v *screenView) draw(f snapshot) {
 	var b strings.Builder
 	if !v.open {
 		v.open = true
@@ -77,48 +77,47 @@ func (v *screenView) draw(f frame) {
 	width, height := v.size()
 	b.WriteString(home)
 	lines := page(f, width, v.color)
-	// No line end after the last one: on a full screen it would scroll.
+	// The last line has no line break, because that would scroll a full screen.
 	b.WriteString(strings.Join(lines[:min(len(lines), height)], clearLine+"\r\n"))
 	b.WriteString(clearLine + clearBelow)
-	put(v.out, "%s", b.String())
+	printTo(v.out, "%s", b.String())
 }
 
-// close gives the terminal back and leaves the last frame on it.
-func (v *screenView) close(last frame) {
+// close leaves the alternate screen and prints the last snapshot.
+func (v *screenView) close(last snapshot) {
 	if v.open {
-		put(v.out, leaveScreen)
+		printTo(v.out, leaveScreen)
 	}
 	width, _ := v.size()
 	for _, line := range page(last, width, v.color) {
-		put(v.out, "%s\n", line)
+		printTo(v.out, "%s\n", line)
 	}
 }
 
-// lineView prints a line a second.
+// lineView prints one line per second.
 type lineView struct {
-	out  io.Writer
-	told map[event]bool // one that is told of late may have happened before others
+	out     io.Writer
+	printed map[event]bool // a map, because a late event may have happened before printed ones
 }
 
-func newLineView(out io.Writer) *lineView { return &lineView{out: out, told: map[event]bool{}} }
+func newLineView(out io.Writer) *lineView { return &lineView{out: out, printed: map[event]bool{}} }
 
 func (v *lineView) every() time.Duration { return time.Second }
 
-func (v *lineView) draw(f frame) {
+func (v *lineView) draw(f snapshot) {
 	var news []event
 	for _, e := range f.events {
-		if !v.told[e] {
-			v.told[e] = true
+		if !v.printed[e] {
+			v.printed[e] = true
 			news = append(news, e)
 		}
 	}
-	put(v.out, "%s\n", line(f, news))
+	printTo(v.out, "%s\n", line(f, news))
 }
 
-func (v *lineView) close(frame) {}
+func (v *lineView) close(snapshot) {}
 
-// put writes for somebody who looks on. The run goes on whether anybody does or not; only
-// for the summary it matters.
-func put(out io.Writer, format string, args ...any) {
+// printTo prints for display only. It ignores errors, because the run goes on without a display.
+func printTo(out io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(out, format, args...)
 }

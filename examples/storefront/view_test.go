@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestScreenIsGivenBack(t *testing.T) {
+func TestScreenIsRestored(t *testing.T) {
 	var out bytes.Buffer
 	v := &screenView{out: &out, size: func() (width, height int) { return 40, 5 }}
 
@@ -22,19 +22,19 @@ func TestScreenIsGivenBack(t *testing.T) {
 	require.Equal(t, 1, strings.Count(drawn, enterScreen))
 	require.Equal(t, 2*4, strings.Count(drawn, "\r\n"), "two screens of five lines")
 	after, found := strings.CutPrefix(out.String(), drawn+leaveScreen)
-	require.True(t, found, "the screen is left when the view is closed")
-	require.NotContains(t, after, "\x1b", "the last frame, for an ordinary screen")
+	require.True(t, found, "close leaves the alternate screen")
+	require.NotContains(t, after, "\x1b", "the last snapshot is plain text")
 	require.Contains(t, after, "Prometheus")
 }
 
-func TestScreenThatWasNotTakenIsNotGivenBack(t *testing.T) {
+func TestCloseWithoutDrawKeepsTheScreen(t *testing.T) {
 	var out bytes.Buffer
 	v := &screenView{out: &out, size: func() (width, height int) { return 80, 24 }}
 	v.close(outage())
 	require.NotContains(t, out.String(), "\x1b")
 }
 
-func TestLinesTellEachEventOnce(t *testing.T) {
+func TestLinesPrintEachEventOnce(t *testing.T) {
 	var out bytes.Buffer
 	v := newLineView(&out)
 	f := outage()
@@ -52,7 +52,7 @@ func TestLinesTellEachEventOnce(t *testing.T) {
 	require.Equal(t, line(f, nil), lines[2])
 }
 
-func TestViewGoesByWhatItWritesTo(t *testing.T) {
+func TestNewViewChoosesByTheOutput(t *testing.T) {
 	file, err := os.Create(t.TempDir() + "/out")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, file.Close()) })

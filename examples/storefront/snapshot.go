@@ -8,44 +8,44 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// frame is all that is shown at one moment: plain values.
-type frame struct {
+// snapshot holds all values that a view shows at one moment.
+type snapshot struct {
 	at        time.Duration // since the start
 	run       time.Duration
 	phase     phase
 	breaker   breaker.State
-	alert     alarm
-	perSecond float64 // customers
-	failing   float64 // the share of payments that failed or that the breaker refused
+	alert     alertState
+	perSecond float64 // customers per second
+	failing   float64 // the share of payments that failed or were refused by the breaker
 	sum       summary
-	events    []event // in order
+	events    []event // in order of time
 	past      history
 	exportsTo string
-	metrics   string // where Prometheus finds the figures
-	live      string // where people do
+	metrics   string // the URL for Prometheus
+	live      string // the URL of the live page
 }
 
-// lookout takes frames.
-type lookout struct {
+// sampler takes snapshots.
+type sampler struct {
 	*storefront
 	recent *window.View
 	past   history
 }
 
-func newLookout(s *storefront) *lookout {
-	return &lookout{storefront: s, recent: window.NewView(lastSecond())}
+func newSampler(s *storefront) *sampler {
+	return &sampler{storefront: s, recent: window.NewView(lastSecond())}
 }
 
-// lastSecond is the window that the live figures are taken over.
+// lastSecond returns the window of the live figures.
 func lastSecond() window.Config {
 	return window.Config{Span: time.Second, Buckets: 20, Edge: window.Interpolated}
 }
 
-func (l *lookout) look() frame {
+func (l *sampler) sample() snapshot {
 	at := time.Since(l.start)
 	l.recent.Sample(l.payments.Totals())
 	events, seen := l.journal.read()
-	f := frame{
+	f := snapshot{
 		at: at, run: l.day.run, phase: l.day.at(at), breaker: l.payments.Breaker().State(), alert: worst(l.monitor.Alerts()),
 		perSecond: l.shop.customers.Rate(),
 		failing:   failing(l.recent.Counts()),
@@ -59,7 +59,7 @@ func (l *lookout) look() frame {
 	return f
 }
 
-// failing is the share that the alert rule judges too.
+// failing returns the same share that the alert rule uses.
 func failing(c window.Counts) float64 {
 	bad, all := c.Failures+c.Refused, c.Calls()+c.Refused
 	if all == 0 {
@@ -68,48 +68,48 @@ func failing(c window.Counts) float64 {
 	return float64(bad) / float64(all)
 }
 
-// alarm is the worst state of the alerts.
-type alarm uint8
+// alertState is the state of the worst alert.
+type alertState uint8
 
 const (
-	inactive alarm = iota
+	inactive alertState = iota
 	pending
 	firing
 )
 
-func (a alarm) String() string { return [...]string{"inactive", "pending", "firing"}[a] }
+func (a alertState) String() string { return [...]string{"inactive", "pending", "firing"}[a] }
 
-func worst(alerts []alert.Alert) (state alarm) {
-	states := map[alert.State]alarm{alert.Pending: pending, alert.Firing: firing}
+func worst(alerts []alert.Alert) (state alertState) {
+	states := map[alert.State]alertState{alert.Pending: pending, alert.Firing: firing}
 	for _, a := range alerts {
 		state = max(state, states[a.State])
 	}
 	return state
 }
 
-// columns is how many stretches the history divides the run into.
+// columns is the number of intervals in the history of a run.
 const columns = 50
 
-// history is the run so far, a stretch at a time.
-type history []stretch
+// history has one entry per interval of the run so far.
+type history []interval
 
-// stretch is the worst of what was seen in it.
-type stretch struct {
-	does    conduct
-	breaker breaker.State
-	alert   alarm
-	failing float64
+// interval holds the worst values seen in an interval.
+type interval struct {
+	behavior behavior
+	breaker  breaker.State
+	alert    alertState
+	failing  float64
 }
 
-// note adds a frame. Stretches that no frame fell into look like the one after.
-func (h *history) note(f frame) {
-	now := stretch{does: f.phase.does, breaker: f.breaker, alert: f.alert, failing: f.failing}
+// note adds a snapshot. An interval without a snapshot gets the values of the next one.
+func (h *history) note(f snapshot) {
+	now := interval{behavior: f.phase.behavior, breaker: f.breaker, alert: f.alert, failing: f.failing}
 	last := min(int(columns*f.at/f.run), columns-1)
 	for len(*h) <= last {
 		*h = append(*h, now)
 	}
 	s := &(*h)[last]
-	s.does = max(s.does, now.does)
+	s.behavior = max(s.behavior, now.behavior)
 	s.alert = max(s.alert, now.alert)
 	s.failing = max(s.failing, now.failing)
 	if s.breaker != breaker.Open && now.breaker != breaker.Closed {
