@@ -9,22 +9,23 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Config configures a [Gate]. The zero value limits nothing and has a breaker with its defaults.
+// Config configures a [Gate]. The zero value has a breaker with its defaults and no rate limit. For a
+// gate with another limiter, a remote limit or a throttle see [Join].
 type Config struct {
-	// Rate is how many calls may pass per unit of time. Default no limit.
+	// Rate is the rate at which calls are allowed. Default no limit.
 	Rate limiter.Rate
-	// Burst is how many calls may pass at once, up to 2^40. limiter.Off lets none pass. Default the
-	// calls of one second, at least 1.
+	// Burst is the number of calls that are allowed at once after an idle time, up to 2^40.
+	// limiter.Off allows none. Default the calls of one second at Rate, at least 1.
 	Burst int
-	// MaxWait is how long a call may wait for its turn. Calls that wait are refused when the breaker
-	// opens. A hold (Gate.Hold) that lasts longer refuses the call. With MaxWait a histogram of 2 KB
-	// keeps how long the calls waited that passed after a wait. Default 0: no call waits.
+	// MaxWait is the longest time that a call waits for a token or for the end of a hold (see
+	// Gate.Hold). Waiting calls are refused when the breaker opens. A gate with a MaxWait keeps a
+	// histogram of the waiting times, of 2 KB. Default 0, which refuses calls at once.
 	MaxWait time.Duration
-	// Breaker configures the breaker. Default that of breaker.Config.
+	// Breaker configures the breaker. Default the defaults of breaker.Config.
 	Breaker breaker.Config
 }
 
-// Validate returns an error that names every field that is out of bounds, or nil if there is none.
+// Validate returns an error that names all invalid fields, or nil if there are none.
 func (c Config) Validate() error {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("weir: "+format, args...)) }
@@ -33,12 +34,12 @@ func (c Config) Validate() error {
 	}
 	if c.Rate == (limiter.Rate{}) {
 		if c.Burst != 0 {
-			fault("Burst is %d, must be 0 where there is no Rate", c.Burst)
+			fault("Burst is %d, must be 0 without a Rate", c.Burst)
 		}
 		if c.MaxWait > 0 {
-			fault("MaxWait is %v, must be 0 where there is no Rate", c.MaxWait)
+			fault("MaxWait is %v, must be 0 without a Rate", c.MaxWait)
 		}
-	} else if err := c.limit().Validate(); err != nil {
+	} else if err := c.bucket().Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("weir: %w", err))
 	}
 	if err := c.Breaker.Validate(); err != nil {
@@ -47,6 +48,6 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-func (c Config) limit() limiter.TokenBucketConfig {
+func (c Config) bucket() limiter.TokenBucketConfig {
 	return limiter.TokenBucketConfig{Rate: c.Rate, Burst: c.Burst}
 }

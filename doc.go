@@ -1,8 +1,8 @@
-// Package weir guards calls to other services. It limits how many calls are made, stops calling a
-// service that fails, and counts each call once, so that alerts and exported statistics read the
-// same figures that the breaker judges.
+// Package weir protects a program from the services that it calls. It limits the rate of calls, stops
+// calling a service that fails, and counts each call once. Alert rules and exporters read the same
+// counts that the circuit breaker uses.
 //
-// A [Gate] stands before one service:
+// A [Gate] guards the calls to one service:
 //
 //	var payments = weir.New("payments", weir.Config{Rate: limiter.PerSecond(200), Burst: 50})
 //
@@ -10,19 +10,19 @@
 //		return client.Charge(ctx, order)
 //	})
 //
-// Each call takes the same steps:
+// Each call takes these steps:
 //
-//	look at the breaker ──► take a token ──► take a permit ──► call ──► record the outcome
-//	 open: refused, and      none left, or    half-open: a probe        success, failure,
-//	 no token is spent       the service      at most Probes of them    or no verdict
-//	                         asked to wait:
-//	                         refused, and
-//	                         no probe is out
+//	check the breaker ──► take a token ──► acquire a permit ──► call ──► record the outcome
+//	 refused if open       refused if       refused if half-            success, failure
+//	                       none is left     open and all probe          or ignored
+//	                                        slots are taken
 //
-// The error of a refused call matches [ErrRefused], says why, and says when to retry: see
-// [RetryAfter]. It also matches breaker.ErrOpen or limiter.ErrLimited.
+// So an open breaker spends no token, and a call over the limit occupies no probe slot.
 //
-// [DoOr] answers a refused call from elsewhere:
+// The error of a refused call matches [ErrRefused], and breaker.ErrOpen or limiter.ErrLimited. It says
+// why the call was refused, and [RetryAfter] returns when to retry.
+//
+// [DoOr] calls a fallback if a call is refused:
 //
 //	price, err := weir.DoOr(ctx, prices, fetch, func(ctx context.Context, refusal error) (int, error) {
 //		return cache.Price(ctx, id)
@@ -34,10 +34,10 @@
 //
 //	err := tenants.Get(id).Run(ctx, func(ctx context.Context) error { … })
 //
-// [Join] makes a gate of a breaker and of limits that you have made yourself, one of a fleet among
-// them.
+// [Join] makes a gate of a breaker and limits that you have made yourself. One of them can be a limit
+// that a fleet of processes shares.
 //
-// The parts can be used alone: package breaker stops calls, package limiter limits them, package
-// window counts them, and package alert evaluates rules. The exporters are modules of their own. This
-// module needs the standard library alone.
+// The parts can be used without a gate: package breaker has circuit breakers, package limiter has rate
+// limiters, package window counts calls in moving windows, and package alert evaluates alert rules. The
+// exporters are separate modules. This module depends on the standard library only.
 package weir

@@ -132,7 +132,7 @@ func ExampleConfig() {
 	fmt.Println(c.Validate())
 	// Output:
 	// weir: MaxWait is -1s, must be at least 0
-	// weir: Burst is 10, must be 0 where there is no Rate
+	// weir: Burst is 10, must be 0 without a Rate
 	// weir: Breaker: breaker: FailureRate is 1.5, must be above 0 and at most 1, or Off
 }
 

@@ -15,98 +15,75 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// ErrRefused is matched, through [errors.Is], by every error with which a gate, a breaker or a
-// limiter refuses a call: an open breaker, a limiter without tokens, a full queue. A refused
-// call never reaches the service, so it says nothing about it: breakers ignore such errors.
+// ErrRefused is matched by every error with which a gate, breaker, limiter or throttle refuses a call:
+// use errors.Is. A refused call never reaches the service, so breakers ignore such errors.
 var ErrRefused = sentinel.ErrRefused
 
-// hooks are what a gate alone needs of a breaker.
+// hooks are functions of breakers that only gates use.
 var hooks = gatehook.Breaker.(gatehook.Hooks[breaker.Breaker, breaker.Permit, breaker.Outcome])
 
-// takeAfter is a quick TakeAt of a gate's own bucket.
+// takeAfter takes tokens of a gate's own bucket at a time since its epoch, if that can be done quickly.
 var takeAfter = bridge.TakeAfter.(func(*limiter.TokenBucket, time.Duration, int) bool)
 
-// takeBeforeWait is Take of a limiter that is waited for if it refuses.
+// takeBeforeWait takes tokens for a call that waits if it is refused. The limiter counts only the wait.
 var takeBeforeWait = bridge.TakeBeforeWait.(func(limiter.Limiter, int) (limiter.Result, bool))
 
-// Gate guards the calls to one service with a limiter and a breaker. Make one with [New], [Join] or
-// [NewGroup]; the zero value is not usable. All methods may be called from any number of goroutines.
+// Gate guards the calls to one service with a breaker and, optionally, with limits. [New], [Join] and
+// [NewGroup] make gates; the zero value is not usable. All methods are safe for concurrent use.
 type Gate struct {
 	name     string
 	epoch    time.Time
 	breaker  *breaker.Breaker
-	limiter  limiter.Limiter       // nil for none
-	timed    limiter.TimedLimiter  // the limiter, if it can be told what time it is
-	remote   limiter.Remote        // nil for none
-	throttle *throttle.Throttle    // nil for none
-	tell     func(breaker.Outcome) // records an outcome with the throttle
-	bare     bool                  // there is nothing but the breaker
-	bucket   *limiter.TokenBucket  // the limiter, if it and the breaker reckon from the gate's epoch
-	admitted *admissions
-	held     *atomic.Int64 // not 0 while hold must be asked
+	limiter  limiter.Limiter      // nil if there is none
+	timed    limiter.TimedLimiter // the limiter, if it is one
+	remote   limiter.Remote       // nil if there is none
+	throttle *throttle.Throttle   // nil if there is none
+
+	recordThrottle func(breaker.Outcome) // records an outcome with the throttle
+	onlyBreaker    bool                  // there is nothing besides the breaker
+	bucket         *limiter.TokenBucket  // the limiter, if its epoch and that of the breaker are the gate's
+	admissions     *admissions
+
+	lastHold *atomic.Int64 // 0 if hold need not be asked
 	hold     interface {
 		end(at int64) (int64, bool)
 		extend(at int64, d time.Duration)
 	}
 }
 
-// New returns a gate with a breaker of its own and, if c.Rate is set, a token bucket of its own. The
-// name appears in errors and metrics. New panics with the error of c.Validate if there is one.
+// New returns a gate with a new breaker and, if c.Rate is set, a new token bucket. The name appears in
+// errors and metrics. New panics with the error of c.Validate if c is invalid.
 func New(name string, c Config) *Gate {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
 	g := newGate(name, new(admissions))
-	g.admitted.setMaxWait(c.MaxWait)
+	g.admissions.setMaxWait(c.MaxWait)
 	g.breaker = breaker.NewAt(name, c.Breaker, g.epoch)
-	g.bare = c.Rate == limiter.Rate{}
-	if !g.bare {
-		g.bucket = limiter.NewTokenBucketAt(c.limit(), g.epoch)
+	g.onlyBreaker = c.Rate == limiter.Rate{}
+	if !g.onlyBreaker {
+		g.bucket = limiter.NewTokenBucketAt(c.bucket(), g.epoch)
 		g.limiter, g.timed = g.bucket, g.bucket
 	}
 	return g
 }
 
-// newGate returns a gate without breaker and limiter.
+// newGate returns a gate without a breaker and a limiter.
 func newGate(name string, a *admissions) *Gate {
-	own := &hold[struct{}]{table: &holds[struct{}]{max: 1}}
-	return &Gate{name: name, epoch: time.Now(), admitted: a, held: &own.table.latest, hold: own}
-}
-
-// Allow acquires the permit for a call that is no function call, or returns the error that Run would
-// return. The outcome is recorded with the permit: see [breaker.Permit].
-func (g *Gate) Allow(ctx context.Context) (permit breaker.Permit, err error) {
-	err = g.admit(ctx, &permit, false)
-	return
-}
-
-// Hold refuses all calls for d, because the service has said when to come back. The refusal is a
-// [*limiter.LimitedError] whose Reason is limiter.Held. A call whose Config.MaxWait is long enough
-// waits instead. Hold never shortens an earlier hold, and does nothing if d is 0 or less.
-//
-// Hold also holds the limiter if it has such a method, so that calls in its queue wait too. Calls
-// that have been admitted are not affected. The packages weirhttp and weirgrpc call Hold with what
-// servers ask for; Run and Do do not look for a wait in the error of fn.
-func (g *Gate) Hold(d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	g.hold.extend(int64(time.Since(g.epoch)), d)
-	if l, ok := g.limiter.(interface{ Hold(d time.Duration) }); ok {
-		l.Hold(d)
-	}
+	own := &keyHold[struct{}]{table: &holdTable[struct{}]{max: 1}}
+	return &Gate{name: name, epoch: time.Now(), admissions: a, lastHold: &own.table.last, hold: own}
 }
 
 // Run calls fn if the gate allows the call, and returns the error of fn. If the gate refuses the call,
 // Run returns an error that matches ErrRefused, such as a [*breaker.OpenError] or a
-// [*limiter.LimitedError]. If ctx is done already, Run returns the error of ctx and takes and counts
-// nothing. An error of a Remote that came to no decision is returned as it is: see [Parts].
+// [*limiter.LimitedError]. If ctx is already done, Run returns the error of ctx and counts nothing. If
+// a [limiter.Remote] fails to decide, Run returns its error: see [Parts].
 //
 // If fn panics or calls runtime.Goexit, the call counts as a failure and the panic propagates. Run
 // panics if fn is nil.
 func (g *Gate) Run(ctx context.Context, fn func(context.Context) error) error {
 	var permit breaker.Permit
-	if err := g.admit(ctx, &permit, fn == nil); err != nil {
+	if err := g.acquire(ctx, &permit, fn == nil); err != nil {
 		return err
 	}
 	return permit.Run(ctx, fn)
@@ -115,17 +92,17 @@ func (g *Gate) Run(ctx context.Context, fn func(context.Context) error) error {
 // Do is [Gate.Run] for a function that returns a value.
 func Do[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, error)) (v T, err error) {
 	var permit breaker.Permit
-	if err = g.admit(ctx, &permit, fn == nil); err != nil {
+	if err = g.acquire(ctx, &permit, fn == nil); err != nil {
 		return v, err
 	}
 	return call(ctx, &permit, fn)
 }
 
-// DoOr is Do with a fallback for refused calls: if the gate refuses the call, DoOr returns the result
-// of fallback, which is given the refusal. An error of fn is returned as it is.
+// DoOr is [Do] with a fallback. If the gate refuses the call, DoOr returns the result of fallback, which
+// gets the error of the refusal. DoOr returns an error of fn as it is.
 func DoOr[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, error), fallback func(context.Context, error) (T, error)) (v T, err error) {
 	var permit breaker.Permit
-	err = g.admit(ctx, &permit, fn == nil || fallback == nil)
+	err = g.acquire(ctx, &permit, fn == nil || fallback == nil)
 	switch {
 	case err == nil:
 		return call(ctx, &permit, fn)
@@ -143,98 +120,41 @@ func call[T any](ctx context.Context, permit *breaker.Permit, fn func(context.Co
 	return v, err
 }
 
-// admit takes what a call needs: a token and a permit. While the breaker is open no
-// token is spent, and a call that is over the limit holds no place of a probe.
-func (g *Gate) admit(ctx context.Context, permit *breaker.Permit, missing bool) error {
-	if missing {
-		panic("weir: the function to call is nil")
-	}
-	err := ctx.Err()
-	if err != nil {
-		return err
-	}
-	held := g.held.Load() != 0
-	if g.bare && !held {
-		return hooks.Admit(g.breaker, gatehook.NoEscape(permit))
-	}
-	at := time.Since(g.epoch)
-	if g.bucket != nil && !held && hooks.AdmitAfter(g.breaker, at, gatehook.NoEscape(permit)) { // which holds nothing, so that it may come first
-		if takeAfter(g.bucket, at, 1) {
-			g.admitted.allowed.Add(1)
-			return nil
-		}
-		*permit = breaker.Permit{}
-	}
-	return g.claim(ctx, g.epoch.Add(at), permit)
+// Allow acquires the permit for a call that is not a function call, or returns the error that Run would
+// return. The caller records the outcome with the permit: see [breaker.Permit].
+func (g *Gate) Allow(ctx context.Context) (permit breaker.Permit, err error) {
+	err = g.acquire(ctx, &permit, false)
+	return
 }
 
-// claim is admit for all cases.
-func (g *Gate) claim(ctx context.Context, now time.Time, permit *breaker.Permit) error {
-	if err := hooks.CheckAt(g.breaker, now); err != nil {
-		return err
+// Refund gives back the tokens of a call that Allow has allowed and that is not made. Record
+// breaker.Ignored with its permit too. Refund asks a Remote even if ctx is done. A limit that cannot
+// take tokens back keeps them.
+func (g *Gate) Refund(ctx context.Context) {
+	g.refundLocal()
+	if r, ok := g.remote.(interface {
+		Refund(ctx context.Context, n int) error
+	}); ok {
+		_ = r.Refund(context.WithoutCancel(ctx), 1) // an error only means that one token is lost
 	}
-	if g.throttle == nil {
-		return g.claimTokens(ctx, now, permit)
-	}
-	if _, err := g.throttle.Allow(); err != nil { // its permit holds nothing; the breaker's tells it the outcome
-		return err
-	}
-	if err := g.claimTokens(ctx, now, permit); err != nil {
-		return err
-	}
-	hooks.Tell(gatehook.NoEscape(permit), g.tell)
-	return nil
 }
 
-// claimTokens is claim after the breaker and the throttle were asked.
-func (g *Gate) claimTokens(ctx context.Context, now time.Time, permit *breaker.Permit) error {
-	held := g.heldUntil(now)
-	switch {
-	case !held.IsZero():
-		return g.claimAfterHold(ctx, now, held, permit)
-	case g.remote != nil:
-		return g.claimRemote(ctx, now, permit)
-	case g.limiter == nil:
-		return hooks.AdmitAt(g.breaker, now, gatehook.NoEscape(permit))
+// Hold refuses all calls for d, because the service has said when to retry. The refusal is a
+// [*limiter.LimitedError] whose Reason is limiter.Held. A call waits instead if its Config.MaxWait is
+// long enough. Hold never shortens an earlier hold. It does nothing if d is 0 or less.
+//
+// Hold also holds the limiter if that has such a method, so that the calls in its queue wait too. Calls
+// that were allowed before are not affected. Packages weirhttp and weirgrpc call Hold when a server asks
+// clients to wait. Run and Do do not search the errors of functions for a wait.
+func (g *Gate) Hold(d time.Duration) {
+	if d <= 0 {
+		return
 	}
-	if r := g.takeOne(now); !r.OK {
-		return g.claimInTurn(ctx, now, r, false, permit)
+	g.hold.extend(int64(time.Since(g.epoch)), d)
+	if l, ok := g.limiter.(interface{ Hold(d time.Duration) }); ok {
+		l.Hold(d)
 	}
-	return g.enter(ctx, now, permit, &g.admitted.allowed)
 }
-
-// takeOne takes a token. A limiter does not count the refusal of a call that then waits for it.
-func (g *Gate) takeOne(now time.Time) limiter.Result {
-	if g.maxWait() > 0 {
-		if r, ok := takeBeforeWait(g.limiter, 1); ok {
-			return r
-		}
-	}
-	return g.take(now, 1)
-}
-
-// take takes n tokens at a time, or now if the limiter knows no other.
-func (g *Gate) take(now time.Time, n int) limiter.Result {
-	if g.timed != nil {
-		return g.timed.TakeAt(now, n)
-	}
-	return g.limiter.Take(n)
-}
-
-// enter takes the permit of a call that has its tokens. The breaker may have opened since
-// it was looked at.
-func (g *Gate) enter(ctx context.Context, now time.Time, permit *breaker.Permit, passed *atomic.Int64) error {
-	err := hooks.AdmitAt(g.breaker, now, gatehook.NoEscape(permit))
-	if err != nil {
-		g.Refund(ctx)
-		return err
-	}
-	passed.Add(1)
-	return nil
-}
-
-// now is time.Now at little more than half its price.
-func (g *Gate) now() time.Time { return g.epoch.Add(time.Since(g.epoch)) }
 
 // Name returns the gate's name.
 func (g *Gate) Name() string { return g.name }
@@ -249,31 +169,32 @@ func (g *Gate) Limiter() limiter.Limiter { return g.limiter }
 // [breaker.Breaker.Tripped].
 func (g *Gate) Tripped() bool { return g.breaker.Tripped() }
 
-// Totals returns the calls of the breaker's whole life. Refused counts the calls that the breaker
-// refused; Admissions counts those that a limit refused.
+// Totals returns the counts of all calls since the breaker was made. Refused counts the calls that the
+// breaker refused; see Admissions for the calls that a limit refused.
 func (g *Gate) Totals() window.Totals { return g.breaker.Totals() }
 
-// Latency returns how long the calls of the breaker's window took, if
-// breaker.Config.Latency is set.
+// Latency returns the durations of the calls in the breaker's window, if breaker.Config.Latency is set.
 func (g *Gate) Latency() window.Latency { return g.breaker.Latency() }
 
-// LifetimeLatency returns how long all calls took, if breaker.Config.Latency is set.
+// LifetimeLatency returns the durations of all calls since the breaker was made, if
+// breaker.Config.Latency is set.
 func (g *Gate) LifetimeLatency() window.Latency { return g.breaker.LifetimeLatency() }
 
-// minRetry is the shortest wait that a refusal asks for.
-const minRetry = time.Millisecond
+// minRetryAfter is the shortest time that RetryAfter returns for a refusal.
+const minRetryAfter = time.Millisecond
 
 // RetryAfter returns how long to wait before retrying: the result of the first RetryAfter method in
-// err's tree, or 0 if there is none. For a refusal it is at least a millisecond, so that a caller that
-// waits and retries does not spin, and limiter.Never if the call will never be let through.
+// err's tree, or 0 if there is none. For a refusal it is at least 1ms, so that a caller that waits and
+// retries does not spin, and limiter.Never if the call would never be allowed. It is 0 for errors that
+// are only compared with, such as ErrRefused or breaker.ErrOpen: they do not know a time.
 func RetryAfter(err error) time.Duration {
 	var e interface{ RetryAfter() time.Duration }
 	if !errors.As(err, &e) {
 		return 0
 	}
 	d := e.RetryAfter()
-	if d < minRetry && errors.Is(err, ErrRefused) {
-		return minRetry
+	if d < minRetryAfter && errors.Is(err, ErrRefused) {
+		return minRetryAfter
 	}
 	return d
 }

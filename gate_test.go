@@ -336,8 +336,8 @@ func TestConfigNamesWhatIsWrong(t *testing.T) {
 		want   string
 	}{
 		{weir.Config{MaxWait: -1}, "weir: MaxWait is -1ns, must be at least 0"},
-		{weir.Config{MaxWait: 1}, "weir: MaxWait is 1ns, must be 0 where there is no Rate"},
-		{weir.Config{Burst: 1}, "weir: Burst is 1, must be 0 where there is no Rate"},
+		{weir.Config{MaxWait: 1}, "weir: MaxWait is 1ns, must be 0 without a Rate"},
+		{weir.Config{Burst: 1}, "weir: Burst is 1, must be 0 without a Rate"},
 		{weir.Config{Breaker: breaker.Config{FailureRate: 2}}, "weir: Breaker: breaker: FailureRate is 2, must be above 0 and at most 1, or Off"},
 	} {
 		require.EqualError(t, c.config.Validate(), c.want)

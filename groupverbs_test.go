@@ -98,8 +98,8 @@ func TestGroupReconfigureChangesNothingWhereItFails(t *testing.T) {
 		with  weir.Config
 		want  string
 	}{
-		{limited, weir.Config{Breaker: strict}, "weir: Rate is unset, must be given where NewGroup was given one, and only there"},
-		{free, weir.Config{Rate: limiter.PerSecond(5), Breaker: strict}, "weir: Rate is 5/s, must be given where NewGroup was given one, and only there"},
+		{limited, weir.Config{Breaker: strict}, "weir: Rate is unset, must be set if and only if NewGroup was given a Rate"},
+		{free, weir.Config{Rate: limiter.PerSecond(5), Breaker: strict}, "weir: Rate is 5/s, must be set if and only if NewGroup was given a Rate"},
 		{limited, weir.Config{Rate: limiter.PerSecond(5), MaxWait: -1, Breaker: strict}, "weir: MaxWait is -1ns, must be at least 0"},
 		{limited, weir.Config{Rate: limiter.PerSecond(-5), Breaker: strict}, "must be"},
 	} {

@@ -7,33 +7,30 @@ import (
 	"time"
 )
 
-// holds keeps, by key and in bounded memory, until when services have asked not to be called. Times
-// are nanoseconds since the epoch of the gates. They are negative in a testing/synctest bubble that
-// uses a gate made outside.
+// holdTable stores, in bounded memory, the keys that are held and when their holds end. Times are
+// nanoseconds since the epoch of the gates. They are negative in a testing/synctest bubble that uses a
+// gate made outside.
 //
-// Only an answer of a service adds an entry. All entries are dropped together when the last hold has
-// ended. A full table evicts, of a sample, the hold that ends first: that service may be called too
-// early, and no service is held by mistake.
-type holds[K comparable] struct {
-	latest atomic.Int64 // when the last hold ends, 0 if there is none; the only word that every call reads
-	max    int
+// All entries are deleted together when the last hold has ended. If the table is full, a new hold
+// evicts, of a sample, the hold that ends first. That service may be called too early, but no service
+// is held by mistake.
+type holdTable[K comparable] struct {
+	last atomic.Int64 // when the last hold ends, 0 if there is none; every call reads only this
+	max  int
 
 	mu   sync.RWMutex
 	ends map[K]int64
 }
 
-// hold is the entry of one key.
-type hold[K comparable] struct {
-	table *holds[K]
+// keyHold is the hold of one key.
+type keyHold[K comparable] struct {
+	table *holdTable[K]
 	key   K
 }
 
-// sampleSize is how many entries makeRoom looks at.
-const sampleSize = 16
-
-// end returns when the hold of the key ends. It returns false if the key is not held at the time.
-func (h *hold[K]) end(at int64) (int64, bool) {
-	if at >= h.table.latest.Load() {
+// end returns when the hold of the key ends, or false if the key is not held at the time.
+func (h *keyHold[K]) end(at int64) (int64, bool) {
+	if at >= h.table.last.Load() {
 		h.table.clear(at)
 		return 0, false
 	}
@@ -44,66 +41,69 @@ func (h *hold[K]) end(at int64) (int64, bool) {
 }
 
 // extend holds the key until d after the time, unless its hold ends later. d is positive.
-func (h *hold[K]) extend(at int64, d time.Duration) {
-	if h.key != h.key { //nolint:gocritic // a NaN would never be found again
+func (h *keyHold[K]) extend(at int64, d time.Duration) {
+	if h.key != h.key { //nolint:gocritic // NaN, which could not be found again
 		return
 	}
 	end := at + int64(d)
 	if end < at { // overflow
 		end = math.MaxInt64
 	}
-	s := h.table
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	old, known := s.ends[h.key]
+	t := h.table
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	old, known := t.ends[h.key]
 	switch {
 	case known && old >= end:
 		return
-	case s.ends == nil:
-		s.ends = map[K]int64{}
-	case !known && len(s.ends) >= s.max:
-		s.makeRoom(at)
+	case t.ends == nil:
+		t.ends = map[K]int64{}
+	case !known && len(t.ends) >= t.max:
+		t.makeRoom(at)
 	}
-	s.ends[h.key] = end
-	if latest := s.latest.Load(); latest == 0 || end > latest {
-		if end == 0 {
+	t.ends[h.key] = end
+	if last := t.last.Load(); last == 0 || end > last {
+		if end == 0 { // means that there is none
 			end = 1
 		}
-		s.latest.Store(end)
+		t.last.Store(end)
 	}
 }
 
-// makeRoom deletes, of a sample of entries, those that have ended, and at least the one that ends first.
-func (s *holds[K]) makeRoom(at int64) {
+// sampleSize is the number of entries that makeRoom looks at.
+const sampleSize = 16
+
+// makeRoom deletes, of a sample of entries, those that have ended and the one that ends first.
+func (t *holdTable[K]) makeRoom(at int64) {
 	var first K
-	soonest, looked := int64(math.MaxInt64), 0
-	for key, end := range s.ends {
+	firstEnd, looked := int64(math.MaxInt64), 0
+	for key, end := range t.ends {
 		if end <= at {
-			delete(s.ends, key)
+			delete(t.ends, key)
 		}
-		if end <= soonest {
-			first, soonest = key, end
+		if end <= firstEnd {
+			first, firstEnd = key, end
 		}
 		if looked++; looked == sampleSize {
 			break
 		}
 	}
-	delete(s.ends, first)
+	delete(t.ends, first)
 }
 
 // forget ends the hold of a key.
-func (s *holds[K]) forget(key K) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.ends, key)
+func (t *holdTable[K]) forget(key K) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.ends, key)
 }
 
 // clear deletes all entries if the last hold has ended.
-func (s *holds[K]) clear(at int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if at >= s.latest.Load() {
-		s.ends = nil
-		s.latest.Store(0)
+func (t *holdTable[K]) clear(at int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if at >= t.last.Load() {
+		t.ends = nil
+		t.last.Store(0)
 	}
 }

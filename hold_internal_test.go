@@ -9,29 +9,29 @@ import (
 )
 
 func TestHoldsAreBounded(t *testing.T) {
-	s := &holds[int]{max: 100}
+	s := &holdTable[int]{max: 100}
 	for i := range 100_000 {
-		h := hold[int]{table: s, key: i}
+		h := keyHold[int]{table: s, key: i}
 		h.extend(int64(i), time.Hour)
 		_, held := h.end(int64(i))
 		require.True(t, held, "the last that came has room")
 		require.LessOrEqual(t, len(s.ends), s.max)
 	}
 	require.Len(t, s.ends, s.max)
-	h := hold[int]{table: s, key: 1}
-	_, held := h.end(s.latest.Load())
+	h := keyHold[int]{table: s, key: 1}
+	_, held := h.end(s.last.Load())
 	require.False(t, held)
 	require.Empty(t, s.ends, "when the last has ended nothing is left")
-	require.Zero(t, s.latest.Load())
+	require.Zero(t, s.last.Load())
 }
 
 // Holds that end earlier do not evict one that ends later.
 func TestTheHoldThatEndsFirstGivesWay(t *testing.T) {
-	s := &holds[int]{max: 10}
-	long := hold[int]{table: s, key: -1}
+	s := &holdTable[int]{max: 10}
+	long := keyHold[int]{table: s, key: -1}
 	long.extend(0, time.Hour)
 	for i := range 10_000 {
-		h := hold[int]{table: s, key: i}
+		h := keyHold[int]{table: s, key: i}
 		h.extend(int64(i), time.Minute)
 	}
 	end, held := long.end(10_000)
@@ -40,12 +40,12 @@ func TestTheHoldThatEndsFirstGivesWay(t *testing.T) {
 }
 
 func TestHoldsThatHaveEndedGiveWay(t *testing.T) {
-	s := &holds[int]{max: 10}
+	s := &holdTable[int]{max: 10}
 	for i := range 10 {
-		h := hold[int]{table: s, key: i}
+		h := keyHold[int]{table: s, key: i}
 		h.extend(0, time.Duration(1+i))
 	}
-	late := hold[int]{table: s, key: 10}
+	late := keyHold[int]{table: s, key: 10}
 	late.extend(9, time.Second)
 	require.Len(t, s.ends, 2, "the one that goes on, and the new one")
 	end, held := late.end(9)
@@ -57,7 +57,7 @@ func TestHoldsThatHaveEndedGiveWay(t *testing.T) {
 func TestAHoldLastsAtAnyTime(t *testing.T) {
 	for _, at := range []int64{math.MinInt64, -int64(time.Hour), -5, -1, 0, 1, math.MaxInt64 - 9} {
 		for _, d := range []time.Duration{1, 5, time.Second, math.MaxInt64} {
-			h := hold[int]{table: &holds[int]{max: 1}}
+			h := keyHold[int]{table: &holdTable[int]{max: 1}}
 			h.extend(at, d)
 			last := at + min(int64(d)-1, math.MaxInt64-1-max(at, 0))
 			_, held := h.end(at)

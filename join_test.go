@@ -293,13 +293,13 @@ func TestPartsNameWhatIsWrong(t *testing.T) {
 		{weir.Parts{MaxWait: -1}, "weir: Breaker is nil, must be a *breaker.Breaker\nweir: MaxWait is -1ns, must be at least 0"},
 		{
 			weir.Parts{Breaker: b, Throttle: throttle.New("b", throttle.Config{})},
-			`weir: Throttle has the name of Breaker, "b", must have another: their metrics have the same names`,
+			`weir: Throttle and Breaker are both named "b", must have different names because their metrics have the same names`,
 		},
-		{weir.Parts{Breaker: b, MaxWait: 1}, "weir: MaxWait is 1ns, must be 0 where there is no Limiter and no Remote"},
+		{weir.Parts{Breaker: b, MaxWait: 1}, "weir: MaxWait is 1ns, must be 0 without a Limiter and a Remote"},
 		{
 			weir.Parts{Breaker: b, Limiter: plain{bucket}, Remote: struct{ limiter.Remote }{newRemote(1)}, MaxWait: 1},
-			"weir: MaxWait is 1ns, must be 0 for a Limiter that is no limiter.WaitLimiter (weir_test.plain)\n" +
-				"weir: MaxWait is 1ns, must be 0 for a Remote that is no limiter.WaitLimiter (struct { limiter.Remote })",
+			"weir: MaxWait is 1ns, must be 0 because Limiter is a weir_test.plain, which is not a limiter.WaitLimiter\n" +
+				"weir: MaxWait is 1ns, must be 0 because Remote is a struct { limiter.Remote }, which is not a limiter.WaitLimiter",
 		},
 	} {
 		require.EqualError(t, c.parts.Validate(), c.want)

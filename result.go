@@ -7,16 +7,16 @@ import (
 	"github.com/weir-go/weir/internal/verdict"
 )
 
-// DoResult is [Do] for a call whose value also says whether the service failed, such as a response
-// with a status. judge returns the outcome, in place of breaker.Config.Classify. As with Classify,
-// it is not asked about an error of a call that the caller has cancelled, or that another guard has
-// refused: see breaker.Config.Classify.
+// DoResult is [Do] for a function whose value also says whether the service failed, such as a response
+// with a status. judge returns the outcome; it takes the place of breaker.Config.Classify. Like
+// Classify, it is not called for a call that the caller cancelled or that another guard refused: see
+// [breaker.Breaker.Outcome].
 func DoResult[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, error), judge func(T, error) breaker.Outcome) (v T, err error) {
 	var permit breaker.Permit
-	if err = g.admit(ctx, &permit, fn == nil || judge == nil); err != nil {
+	if err = g.acquire(ctx, &permit, fn == nil || judge == nil); err != nil {
 		return v, err
 	}
-	returned, outcome := false, breaker.Ignored // as of a judge that panics, which has said nothing
+	returned, outcome := false, breaker.Ignored // recorded if judge panics
 	defer func() {
 		if !returned {
 			outcome = verdict.Unreturned[breaker.Outcome](ctx)

@@ -9,69 +9,70 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// claimInTurn is claim for a call that a limit has refused: it waits for its turn, if it may. If
-// hasToken is set, the call has its token of the limiter, and the remote has refused it.
-func (g *Gate) claimInTurn(ctx context.Context, now time.Time, r limiter.Result, hasToken bool, permit *breaker.Permit) error {
-	if g.maxWait() == 0 {
-		if hasToken {
-			g.refundLocal()
-		}
-		var until time.Time
-		if r.RetryAfter != limiter.Never {
-			until = now.Add(r.RetryAfter)
-		}
-		g.admitted.refused.Add(1)
-		return g.admitted.refusal(g.name, limiter.NoPermits, r.Limit, until)
+// waitOrRefuse continues a call that a limit has refused. If hasToken is set, the call has its token of
+// the limiter, and the remote has refused it.
+func (g *Gate) waitOrRefuse(ctx context.Context, now time.Time, r limiter.Result, hasToken bool, permit *breaker.Permit) error {
+	if g.maxWait() > 0 {
+		return g.waitAndAcquire(ctx, hasToken, permit)
 	}
+	if hasToken {
+		g.refundLocal()
+	}
+	var until time.Time
+	if r.RetryAfter != limiter.Never {
+		until = now.Add(r.RetryAfter)
+	}
+	g.admissions.refused.Add(1)
+	return g.admissions.refusal(g.name, limiter.NoPermits, r.Limit, until)
+}
+
+// waitOutHold continues a call that arrives during a hold. It waits for the end of the hold and for the
+// tokens. It refuses the call at once if the hold is longer than MaxWait.
+func (g *Gate) waitOutHold(ctx context.Context, now, held time.Time, permit *breaker.Permit) error {
+	if held.Sub(now) > g.maxWait() {
+		g.admissions.refused.Add(1)
+		return g.admissions.refusal(g.name, limiter.Held, 0, held)
+	}
+	return g.waitAndAcquire(ctx, false, permit)
+}
+
+// waitAndAcquire waits for the tokens and then acquires the permit.
+func (g *Gate) waitAndAcquire(ctx context.Context, hasToken bool, permit *breaker.Permit) error {
 	if err := g.wait(ctx, hasToken); err != nil {
 		return err
 	}
-	return g.enter(ctx, g.now(), permit, &g.admitted.waited)
+	return g.acquirePermit(ctx, g.now(), permit, &g.admissions.waited)
 }
 
-// claimAfterHold is claim for a call that comes during a hold. It waits until the hold has ended and
-// there are tokens. It refuses at once if the hold is longer than MaxWait.
-func (g *Gate) claimAfterHold(ctx context.Context, now, held time.Time, permit *breaker.Permit) error {
-	if held.Sub(now) > g.maxWait() {
-		g.admitted.refused.Add(1)
-		return g.admitted.refusal(g.name, limiter.Held, 0, held)
-	}
-	if err := g.wait(ctx, false); err != nil {
-		return err
-	}
-	return g.enter(ctx, g.now(), permit, &g.admitted.waited)
-}
-
-// Causes for which a wait ends.
+// These errors are the causes that end a wait early.
 var (
 	errOpened    = errors.New("weir: the breaker has opened")
 	errForgotten = errors.New("weir: the key was forgotten")
 )
 
-// wait waits for the tokens of a call. If hasToken is set, the call has its token of the limiter
-// already. If the breaker opens meanwhile, the call is refused.
+// wait waits for the tokens of a call. If the breaker opens meanwhile, the call is refused.
 func (g *Gate) wait(ctx context.Context, hasToken bool) error {
-	began := g.admitted.enter()
+	began := g.admissions.beginWait()
 	last := g.now().Add(g.maxWait())
 	err, cause := g.waitWhileClosed(ctx, last, hasToken)
-	for errors.Is(cause, errForgotten) { // the key has a new breaker and a new limit
+	for errors.Is(cause, errForgotten) { // the key has a new breaker and a new bucket
 		err, cause = g.waitWhileClosed(ctx, last, false)
 	}
-	g.admitted.leave(began, err == nil)
+	g.admissions.endWait(began, err == nil)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrRefused):
-		g.admitted.refused.Add(1)
+		g.admissions.refused.Add(1)
 		return g.withReason(err)
 	case errors.Is(cause, errOpened):
-		return g.opened()
+		return g.refusalOfBreaker()
 	}
 	return g.undecided(ctx, err)
 }
 
-// waitWhileClosed is waitForTokens that ends when the breaker opens or the gate's key is forgotten. In
-// these cases cause says so.
+// waitWhileClosed is waitForTokens that also ends if the breaker opens or the key of the gate is
+// forgotten. In these cases cause is errOpened or errForgotten.
 func (g *Gate) waitWhileClosed(ctx context.Context, last time.Time, hasToken bool) (err, cause error) {
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -89,16 +90,17 @@ func (g *Gate) waitWhileClosed(ctx context.Context, last time.Time, hasToken boo
 	return err, cause
 }
 
-// opened is the breaker's refusal of a call that it opened over.
-func (g *Gate) opened() error {
+// refusalOfBreaker returns the error for a call that waited when the breaker opened. The breaker may
+// have closed since.
+func (g *Gate) refusalOfBreaker() error {
 	if err := hooks.CheckAt(g.breaker, g.now()); err != nil {
 		return err
 	}
 	return hooks.Refuse(g.breaker, errOpened.Error())
 }
 
-// waitForTokens waits until the call has its tokens and there is no hold. It looks for a hold again
-// after each wait, because not every limit can be held, and a hold may begin while the call waits.
+// waitForTokens waits until the call has its tokens and the gate is not held, at most until last. It
+// checks for a hold after each wait, because a hold may begin meanwhile and not every limit can be held.
 func (g *Gate) waitForTokens(ctx context.Context, last time.Time, hasToken bool) error {
 	for ; ; hasToken = false {
 		if !hasToken {
@@ -125,7 +127,7 @@ func (g *Gate) waitForTokens(ctx context.Context, last time.Time, hasToken bool)
 	}
 }
 
-// waitForLimiter waits for a token of the limiter until last.
+// waitForLimiter waits for a token of the limiter, at most until last.
 func (g *Gate) waitForLimiter(ctx context.Context, last time.Time) error {
 	if l, ok := g.limiter.(limiter.WaitLimiter); ok {
 		return l.WaitAtMost(ctx, 1, last.Sub(g.now()))
@@ -133,7 +135,7 @@ func (g *Gate) waitForLimiter(ctx context.Context, last time.Time) error {
 	return nil
 }
 
-// waitForRemote waits for a token of the remote until last.
+// waitForRemote waits for a token of the remote, at most until last.
 func (g *Gate) waitForRemote(ctx context.Context, last time.Time) error {
 	l, ok := g.remote.(limiter.WaitLimiter)
 	if !ok {
@@ -143,10 +145,11 @@ func (g *Gate) waitForRemote(ctx context.Context, last time.Time) error {
 	if _, refused := errors.AsType[*limiter.LimitedError](err); refused {
 		return err
 	}
-	return g.noRefusal(err)
+	return g.notRefused(err)
 }
 
-// sleepUntil sleeps until a hold has ended. It refuses at once if that is later than the call may wait.
+// sleepUntil sleeps until a hold has ended. It refuses the call at once if that is after last or after
+// the deadline of ctx.
 func (g *Gate) sleepUntil(ctx context.Context, held, last time.Time) error {
 	if deadline, ok := ctx.Deadline(); ok && deadline.Before(held) {
 		return &limiter.LimitedError{Name: g.name, Reason: limiter.PastDue, Until: held}
@@ -156,8 +159,6 @@ func (g *Gate) sleepUntil(ctx context.Context, held, last time.Time) error {
 	}
 	return sleep(ctx, held.Sub(g.now()))
 }
-
-func (g *Gate) maxWait() time.Duration { return time.Duration(g.admitted.maxWait.Load()) }
 
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
@@ -170,30 +171,30 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// withReason adds the gate's name to the limiter's error. If a hold is why there was no token in time,
-// the reason is limiter.Held.
+// withReason adds the gate's name to an error of a limiter that has none. If a hold was the reason that
+// no token was available in time, the Reason becomes limiter.Held.
 func (g *Gate) withReason(err error) error {
-	e, ok := errors.AsType[*limiter.LimitedError](err)
+	limited, ok := errors.AsType[*limiter.LimitedError](err)
 	if !ok {
 		return err
 	}
-	told := *e
-	if told.Name == "" {
-		told.Name = g.name
+	e := *limited
+	if e.Name == "" {
+		e.Name = g.name
 	}
 	tooLong := (e.Reason == limiter.NoPermits || e.Reason == limiter.WaitTooLong) && !e.Until.IsZero()
 	if held := g.heldUntil(g.now()); tooLong && !held.IsZero() {
-		told = limiter.LimitedError{Name: g.name, Reason: limiter.Held, Until: e.Until}
+		e = limiter.LimitedError{Name: g.name, Reason: limiter.Held, Until: e.Until}
 		if held.After(e.Until) {
-			told.Until = held
+			e.Until = held
 		}
 	}
-	return &told
+	return &e
 }
 
-// heldUntil returns when the hold ends, or the zero time if there is none.
+// heldUntil returns when the hold ends, or the zero time if the gate is not held.
 func (g *Gate) heldUntil(now time.Time) (t time.Time) {
-	if g.held.Load() == 0 {
+	if g.lastHold.Load() == 0 {
 		return t
 	}
 	if end, held := g.hold.end(int64(now.Sub(g.epoch))); held {
@@ -201,3 +202,5 @@ func (g *Gate) heldUntil(now time.Time) (t time.Time) {
 	}
 	return t
 }
+
+func (g *Gate) maxWait() time.Duration { return time.Duration(g.admissions.maxWait.Load()) }

@@ -130,13 +130,16 @@ func ExampleDefaultClassify() {
 }
 
 func ExampleTransportConfig() {
+	server := broken()
+	defer server.Close()
 	gate := weir.New("api", weir.Config{})
-	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{
+	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{
 		Base:          &http.Transport{MaxIdleConnsPerHost: 100},
-		MaxRetryAfter: 5 * time.Minute,
-	})
-	client := &http.Client{Transport: transport, Timeout: 10 * time.Second}
-	fmt.Println(client.Timeout)
+		MaxRetryAfter: 10 * time.Second, // the server asks for 30
+	})}
+	_, _ = get(client, server.URL)
+	_, err := get(client, server.URL)
+	fmt.Println(weir.RetryAfter(err).Round(time.Second))
 	// Output: 10s
 }
 

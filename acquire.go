@@ -1,0 +1,156 @@
+package weir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/gatehook"
+	"github.com/weir-go/weir/limiter"
+)
+
+// acquire acquires the tokens and the permit of a call. It panics if missing is set.
+//
+// The first two cases are shortcuts for gates without a limit and for gates with their own bucket, whose
+// breaker is closed. Neither reads the clock more often than needed.
+func (g *Gate) acquire(ctx context.Context, permit *breaker.Permit, missing bool) error {
+	if missing {
+		panic("weir: the function to call is nil")
+	}
+	err := ctx.Err()
+	if err != nil {
+		return err
+	}
+	held := g.lastHold.Load() != 0
+	if g.onlyBreaker && !held {
+		return hooks.Admit(g.breaker, gatehook.NoEscape(permit))
+	}
+	at := time.Since(g.epoch)
+	// The permit of a closed breaker occupies nothing, so it may be acquired before the token.
+	if g.bucket != nil && !held && hooks.AdmitAfter(g.breaker, at, gatehook.NoEscape(permit)) {
+		if takeAfter(g.bucket, at, 1) {
+			g.admissions.allowed.Add(1)
+			return nil
+		}
+		*permit = breaker.Permit{}
+	}
+	return g.acquireSlowly(ctx, g.epoch.Add(at), permit)
+}
+
+// acquireSlowly is acquire without shortcuts.
+func (g *Gate) acquireSlowly(ctx context.Context, now time.Time, permit *breaker.Permit) error {
+	if err := hooks.CheckAt(g.breaker, now); err != nil {
+		return err
+	}
+	if g.throttle == nil {
+		return g.acquireTokens(ctx, now, permit)
+	}
+	if _, err := g.throttle.Allow(); err != nil { // its permit holds nothing; recordThrottle takes its place
+		return err
+	}
+	if err := g.acquireTokens(ctx, now, permit); err != nil {
+		return err
+	}
+	hooks.Tell(gatehook.NoEscape(permit), g.recordThrottle)
+	return nil
+}
+
+// acquireTokens acquires the tokens and then the permit. It waits if the gate allows that.
+func (g *Gate) acquireTokens(ctx context.Context, now time.Time, permit *breaker.Permit) error {
+	if held := g.heldUntil(now); !held.IsZero() {
+		return g.waitOutHold(ctx, now, held, permit)
+	}
+	if g.limiter != nil {
+		if r := g.takeToken(now); !r.OK {
+			return g.waitOrRefuse(ctx, now, r, false, permit)
+		}
+	}
+	if g.remote != nil {
+		return g.acquireFromRemote(ctx, permit)
+	}
+	if g.limiter == nil {
+		return hooks.AdmitAt(g.breaker, now, gatehook.NoEscape(permit))
+	}
+	return g.acquirePermit(ctx, now, permit, &g.admissions.allowed)
+}
+
+// acquireFromRemote acquires the remote's token and then the permit, for a call that has its token of
+// the limiter. The remote is asked last because it is the slowest, so a hold may have begun meanwhile.
+func (g *Gate) acquireFromRemote(ctx context.Context, permit *breaker.Permit) error {
+	r, err := g.remote.Take(ctx, 1)
+	now := g.now()
+	switch {
+	case err != nil:
+		g.refundLocal()
+		return g.undecided(ctx, g.notRefused(err))
+	case !r.OK:
+		return g.waitOrRefuse(ctx, now, r, true, permit)
+	}
+	if held := g.heldUntil(now); !held.IsZero() {
+		g.Refund(ctx)
+		return g.waitOutHold(ctx, now, held, permit)
+	}
+	return g.acquirePermit(ctx, now, permit, &g.admissions.allowed)
+}
+
+// acquirePermit acquires the permit of a call that has its tokens, and counts the call. The breaker may
+// have opened since it was checked.
+func (g *Gate) acquirePermit(ctx context.Context, now time.Time, permit *breaker.Permit, count *atomic.Int64) error {
+	err := hooks.AdmitAt(g.breaker, now, gatehook.NoEscape(permit))
+	if err != nil {
+		g.Refund(ctx)
+		return err
+	}
+	count.Add(1)
+	return nil
+}
+
+// takeToken takes a token of the limiter. If a refused call waits, the limiter counts only the wait.
+func (g *Gate) takeToken(now time.Time) limiter.Result {
+	if g.maxWait() > 0 {
+		if r, ok := takeBeforeWait(g.limiter, 1); ok {
+			return r
+		}
+	}
+	return g.takeAt(now, 1)
+}
+
+// takeAt takes n tokens of the limiter at the time, or now if the limiter cannot be told the time.
+func (g *Gate) takeAt(now time.Time, n int) limiter.Result {
+	if g.timed != nil {
+		return g.timed.TakeAt(now, n)
+	}
+	return g.limiter.Take(n)
+}
+
+// refundLocal gives the token of the limiter back.
+func (g *Gate) refundLocal() {
+	if g.limiter != nil {
+		g.limiter.Refund(1)
+	}
+}
+
+// undecided returns the error of a remote that came to no decision. The call was neither made nor
+// refused. It is counted only if the caller gave up.
+func (g *Gate) undecided(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		g.admissions.cancelled.Add(1)
+	}
+	return err
+}
+
+// notRefused returns an error of a remote as one that does not match ErrRefused. The error may be a
+// refusal of the remote itself, such as that of a breaker in front of its store, but the call to the
+// service was not refused.
+func (g *Gate) notRefused(err error) error {
+	if errors.Is(err, ErrRefused) {
+		return fmt.Errorf("weir: the remote limit of gate %q came to no decision: %v", g.name, err) //nolint:errorlint // must not match
+	}
+	return err
+}
+
+// now returns the time. It takes little more than half the time of time.Now.
+func (g *Gate) now() time.Time { return g.epoch.Add(time.Since(g.epoch)) }

@@ -1,0 +1,144 @@
+package weir
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir/internal/bridge"
+	"github.com/weir-go/weir/internal/instrument"
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/window"
+)
+
+// Observe yields the metrics of the gate's breaker, throttle and limits: a Gate is a [stat.Source]. It
+// blocks only as long as the limiter's Take(0) does.
+func (g *Gate) Observe(yield func(*stat.Series, float64) bool) {
+	for s, v := range g.breaker.Observe {
+		if !yield(s, v) {
+			return
+		}
+	}
+	if g.throttle != nil {
+		for s, v := range g.throttle.Observe {
+			if !yield(s, v) {
+				return
+			}
+		}
+	}
+	if g.limiter == nil && g.remote == nil {
+		g.admissions.observeHeld(g.name, g.epoch, yield)
+		return
+	}
+	metrics := g.admissions.series(g.name, g.epoch)
+	if !g.admissions.observe(metrics, yield) || g.limiter == nil {
+		return
+	}
+	now := g.takeAt(g.now(), 0)
+	if now.Limit == math.MaxInt || !yield(metrics.available, float64(now.Remaining)) || !yield(metrics.limit, float64(now.Limit)) {
+		return
+	}
+	if period := bridge.Period(g.limiter); period > 0 {
+		yield(metrics.period, period.Seconds())
+	}
+}
+
+// Histograms yields the durations of all calls, if breaker.Config.Latency is set, and of all waits, if
+// Config.MaxWait is set. It takes no lock.
+func (g *Gate) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
+	for s, h := range g.breaker.Histograms {
+		if !yield(s, h) {
+			return
+		}
+	}
+	g.admissions.histograms(g.name, g.epoch, yield)
+}
+
+// Observe yields the metrics of the breakers, by key as [breaker.Group.Observe] does, and of the limits
+// of all keys together. A Group is a [stat.Source].
+func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
+	for s, v := range g.breakers.Observe {
+		if !yield(s, v) {
+			return
+		}
+	}
+	if g.buckets == nil {
+		g.admissions.observeHeld(g.name, g.epoch, yield)
+		return
+	}
+	metrics := g.admissions.series(g.name, g.epoch)
+	evictions, limit, period := bridge.GroupFigures(g.buckets)
+	if !g.admissions.observe(metrics, yield) || !yield(metrics.keys, float64(g.buckets.Len())) ||
+		!yield(metrics.evictions, float64(evictions)) {
+		return
+	}
+	if limit < math.MaxInt && yield(metrics.limit, float64(limit)) {
+		yield(metrics.period, period.Seconds())
+	}
+}
+
+// Histograms yields the durations of the calls by key: see [breaker.Group.Histograms]. If Config.MaxWait
+// is set, it also yields the durations of the waits of all keys together.
+func (g *Group[K]) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
+	for s, h := range g.breakers.Histograms {
+		if !yield(s, h) {
+			return
+		}
+	}
+	g.admissions.histograms(g.name, g.epoch, yield)
+}
+
+// limiterSeries are the series of the limits of a gate or a group.
+type limiterSeries struct {
+	requests, permits        [4]*stat.Series
+	available, limit, period *stat.Series
+	keys, evictions          *stat.Series
+	waiting, waits           *stat.Series
+}
+
+func newLimiterSeries(name string, began time.Time) *limiterSeries {
+	s := &limiterSeries{
+		available: instrument.LimiterAvailable.Series(name), limit: instrument.LimiterLimit.Series(name), period: instrument.LimiterPeriod.Series(name),
+		keys: instrument.LimiterKeys.Series(name), evictions: instrument.LimiterEvictions.Series(name),
+		waiting: instrument.LimiterWaiting.Series(name), waits: instrument.LimiterWaitDuration.Series(name),
+	}
+	for i, outcome := range [4]string{"allowed", "waited", "refused", "cancelled"} {
+		s.requests[i] = instrument.LimiterRequests.Series(name, outcome)
+		s.permits[i] = instrument.LimiterPermits.Series(name, outcome)
+		s.requests[i].Created, s.permits[i].Created = began, began
+	}
+	s.evictions.Created, s.waits.Created = began, began
+	return s
+}
+
+// series returns the series, which are made when they are first read.
+func (a *admissions) series(name string, began time.Time) *limiterSeries {
+	a.once.Do(func() { a.metrics = newLimiterSeries(name, began) })
+	return a.metrics
+}
+
+// observe yields the counts. It reports whether yield wants more.
+func (a *admissions) observe(metrics *limiterSeries, yield func(*stat.Series, float64) bool) bool {
+	for i, n := range [4]*atomic.Int64{&a.allowed, &a.waited, &a.refused, &a.cancelled} {
+		calls := float64(n.Load()) // a call takes one token
+		if !yield(metrics.requests[i], calls) || !yield(metrics.permits[i], calls) {
+			return false
+		}
+	}
+	return yield(metrics.waiting, float64(a.waiting.Load()))
+}
+
+// observeHeld is observe for a gate without a limit. It yields nothing until a hold has refused a call.
+func (a *admissions) observeHeld(name string, began time.Time, yield func(*stat.Series, float64) bool) {
+	if n := a.refused.Load(); n > 0 {
+		yield(a.series(name, began).requests[2], float64(n))
+	}
+}
+
+// histograms yields the durations of the waits that ended with a token.
+func (a *admissions) histograms(name string, began time.Time, yield func(*stat.Series, stat.Histogram) bool) {
+	if times := a.waits.Load(); times != nil {
+		waits := window.Latency(times.Snapshot())
+		yield(a.series(name, began).waits, waits.Histogram())
+	}
+}
