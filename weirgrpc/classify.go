@@ -11,17 +11,17 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// DefaultClassify is the verdict on the error of a call where the config has none of its own:
+// DefaultClassify returns the outcome of a call by its error:
 //
-//   - Unavailable, DeadlineExceeded, ResourceExhausted, Internal, Unknown, DataLoss, and
-//     codes that gRPC does not have, are failures,
-//   - Canceled is ignored, and so is what matches weir.ErrRefused: a gate of this
-//     process refused, so the service never saw the call,
-//   - no error and all other codes are successes: a service that says "not found" has
-//     done its work.
+//   - The codes Unavailable, DeadlineExceeded, ResourceExhausted, Internal, Unknown and DataLoss, and
+//     codes that gRPC does not define, are failures.
+//   - The code Canceled is ignored.
+//   - An error that matches weir.ErrRefused is ignored. Another gate of this process refused the call,
+//     so the service never got it.
+//   - No error and all other codes are successes. A service that answers "not found" works.
 //
-// An error that is no status counts as what gRPC makes of it: Unknown, or the code of a
-// context's error. It can stand as the Classify of a breaker.Config too.
+// An error that is not a status has the code that gRPC gives it: that of a context error, or Unknown.
+// DefaultClassify can also be the Classify of a breaker.Config.
 func DefaultClassify(err error) breaker.Outcome {
 	if errors.Is(err, weir.ErrRefused) {
 		return breaker.Ignored
@@ -32,14 +32,14 @@ func DefaultClassify(err error) breaker.Outcome {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Internal, codes.Unknown, codes.DataLoss:
 		return breaker.Failure
 	default:
-		if c > codes.Unauthenticated { // the last there is
+		if c > codes.Unauthenticated { // the last code that gRPC defines
 			return breaker.Failure
 		}
 		return breaker.Success
 	}
 }
 
-// code returns the code with which gRPC sends err, or OK.
+// code returns the code with which gRPC sends err.
 func code(err error) codes.Code {
 	if s, ok := status.FromError(err); ok {
 		return s.Code()
@@ -47,13 +47,13 @@ func code(err error) codes.Code {
 	return status.FromContextError(err).Code()
 }
 
-// gaveUp reports whether a call failed after its context was cancelled: by its caller or, on a server,
-// because the client went away. The cancellation may be the cause whatever the error says.
-func gaveUp(ctx context.Context, err error) bool {
+// cancelled reports whether a call failed after its context was cancelled: by its caller or, on a
+// server, because the client disconnected. The error itself may name another cause.
+func cancelled(ctx context.Context, err error) bool {
 	return err != nil && errors.Is(ctx.Err(), context.Canceled)
 }
 
-func orClassify(f func(error) breaker.Outcome) func(error) breaker.Outcome {
+func classifyOrDefault(f func(error) breaker.Outcome) func(error) breaker.Outcome {
 	if f == nil {
 		return DefaultClassify
 	}

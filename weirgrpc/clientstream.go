@@ -15,14 +15,13 @@ import (
 
 var _ grpc.StreamClientInterceptor = (*Client)(nil).Stream
 
-// Stream is a grpc.StreamClientInterceptor. It returns a [*RefusedError] if the stream was
-// not begun; otherwise streams and their errors are as they are without it.
+// Stream is a grpc.StreamClientInterceptor. It returns a [*RefusedError] if the gate refuses the call.
+// Otherwise streams and their errors are the same as without it.
 //
-// A stream is judged once: by its first message, or by its end where that comes first.
-// What becomes of it later is not judged, and headers alone say nothing. A wait that the
-// server asks for when it ends the stream is obeyed at any time. It has its place
-// in the breaker until then. A stream that is never read is over, as gRPC has it, when its
-// context is done or its connection is closed.
+// The outcome of a stream is that of its first message, or of its end if that comes first. Headers
+// alone have no outcome. Later errors do not change the outcome, but a wait that the server asks for at
+// the end of a stream is always obeyed. Until the outcome is known, the stream occupies its slot in the
+// breaker. A stream that is never read ends when its context is done or its connection is closed.
 func (c *Client) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	call := Call{Method: method, Target: cc.Target()}
 	gate := c.gate(ctx, call)
@@ -40,43 +39,45 @@ func (c *Client) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Cli
 			s.permit.Record(breaker.Failure)
 		}
 	}()
-	// The end of a stream that nobody reads is known to gRPC alone.
-	s.ClientStream, err = streamer(ctx, desc, cc, method, append(slices.Clip(opts), grpc.OnFinish(s.judge))...)
+	// Only gRPC knows when a stream ends that is never read.
+	s.ClientStream, err = streamer(ctx, desc, cc, method, append(slices.Clip(opts), grpc.OnFinish(s.received))...)
 	returned = true
 	if err != nil {
-		s.judge(err)
+		s.received(err)
 		return nil, err
 	}
 	return s, nil
 }
 
-// clientStream is a stream that is judged.
+// clientStream is a stream whose outcome is recorded.
 type clientStream struct {
 	grpc.ClientStream
-	client *Client
-	gate   *weir.Gate
-	ctx    context.Context // the caller's: that of the stream is always cancelled in the end
-	permit breaker.Permit
-	judged atomic.Bool
-	ended  atomic.Bool // with an error
+	client   *Client
+	gate     *weir.Gate
+	ctx      context.Context // of the caller; that of the stream is always cancelled in the end
+	permit   breaker.Permit
+	recorded atomic.Bool
+	failed   atomic.Bool // an error has been seen
 }
 
 func (s *clientStream) RecvMsg(m any) error {
 	err := s.ClientStream.RecvMsg(m)
-	s.judge(err)
+	s.received(err)
 	return err
 }
 
-func (s *clientStream) judge(err error) {
+// received records the outcome with the first message or error, and obeys the first error. It may be
+// called more than once for the same error.
+func (s *clientStream) received(err error) {
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	first := !s.judged.Load() && s.judged.CompareAndSwap(false, true)
-	last := err != nil && s.ended.CompareAndSwap(false, true)
+	first := !s.recorded.Load() && s.recorded.CompareAndSwap(false, true)
+	firstError := err != nil && s.failed.CompareAndSwap(false, true)
 	switch {
 	case first:
-		s.client.book(s.ctx, s.gate, &s.permit, err)
-	case last && !gaveUp(s.ctx, err):
-		s.gate.Hold(s.client.asked(err, false))
+		s.client.record(s.ctx, s.gate, &s.permit, err)
+	case firstError && !cancelled(s.ctx, err):
+		s.gate.Hold(s.client.requestedWait(err, false))
 	}
 }

@@ -1,8 +1,6 @@
-// Package weirgrpc guards the calls of gRPC clients and servers: it limits them, and stops calling
-// what fails.
+// Package weirgrpc limits and guards the calls of gRPC clients and servers.
 //
-// The calls of a client go through gates: one gate per method, per service or per tenant, or one gate
-// for all calls.
+// A [Client] makes calls through gates, here one gate per method:
 //
 //	methods := weir.NewGroup[string]("stock", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(200)}})
 //	stock := weirgrpc.NewClient(weirgrpc.Per(methods, weirgrpc.ByMethod), weirgrpc.ClientConfig{})
@@ -11,12 +9,11 @@
 //		grpc.WithChainUnaryInterceptor(stock.Unary),
 //		grpc.WithChainStreamInterceptor(stock.Stream))
 //
-// The calls of a server pass rules, in their order. If a rule refuses a call, what the call took of
-// the rules before is given back.
+// A [Server] asks rules about each call, in their order:
 //
 //	shop := weirgrpc.NewServer(weirgrpc.ServerConfig{},
-//		weirgrpc.Shed(inFlight),                                         // a bound on calls in flight
-//		weirgrpc.LimitBy(clients, weirgrpc.ByPeer),                      // one limit per client
+//		weirgrpc.Shed(inFlight),                                   // limits the calls in flight
+//		weirgrpc.LimitBy(clients, weirgrpc.ByPeer),                // one rate limit per client
 //		weirgrpc.Guard(weirgrpc.Per(handlers, weirgrpc.ByMethod))) // one breaker per method
 //
 //	server := grpc.NewServer(
@@ -25,54 +22,56 @@
 //
 // The path of a call:
 //
-//	 client                                        server
-//	call ──► gate ──────────► network ──────────► rules ──────────► handler
-//	   ◄──────┤ refused: RefusedError,        ◄─────┤ refused: its     │
-//	          │ nothing is sent                     │ status           │
-//	          ◄─────────── message or status ───────◄──────────────────┘
-//	          │                                     │
-//	      records the outcome,                  records the outcome,
-//	      obeys a RetryInfo                     releases its slots
+//	 client                                       server
+//	call ──► gate ─────────► network ──────────► rules ──────────► handler
+//	   ◄──────┤ refused: RefusedError,        ◄────┤ refused: the
+//	          │ nothing is sent                    │ status of a
+//	          │                                    │ RefusedError
+//	          ◄────────── message or status ───────◄──────────────────┘
+//	          │                                    │
+//	      records the outcome,                 records the outcome,
+//	      obeys a RetryInfo                    releases its slots
 //
 // # Refusals
 //
-// A refusal is a status: Unavailable if a breaker is open or a throttle refuses, ResourceExhausted if a
-// limit is reached or the service has asked to wait. Its details are a google.rpc.ErrorInfo and, if the wait is known, a
-// google.rpc.RetryInfo, for clients in any language. The domain of the ErrorInfo is
-// "github.com/weir-go/weir", its reason BREAKER_OPEN, LIMITED, HELD or THROTTLED, and its metadata has
-// the name of the breaker or limiter. A server also sends the wait in the trailer grpc-retry-pushback-ms, which the
-// retries of gRPC obey. In the process that refused, the error is a [*RefusedError], which matches
-// weir.ErrRefused, and breaker.ErrOpen or limiter.ErrLimited.
+// The error of a refused call is a [*RefusedError]. It matches weir.ErrRefused, and breaker.ErrOpen or
+// limiter.ErrLimited. As a status it is Unavailable if a breaker is open or a throttle refuses the call,
+// and ResourceExhausted if a limit is reached or the service has asked to wait.
 //
-// If OpenTelemetry records a span for the context of the call (a client's is that of its caller), a
-// refusal sets attributes on it. [LogRefusedCalls] logs the same:
+// The status has details for clients in any language: a google.rpc.ErrorInfo and, if the wait is known,
+// a google.rpc.RetryInfo. The domain of the ErrorInfo is "github.com/weir-go/weir", its reason is
+// BREAKER_OPEN, LIMITED, HELD or THROTTLED, and its metadata has the name of the breaker or limiter. A
+// server also sends the wait in the trailer grpc-retry-pushback-ms, which gRPC's own retries obey.
 //
-//	weir.refusal.reason                     open, limited, held or throttled
-//	weir.breaker.name or weir.limiter.name  what refused
-//	weir.group.key                          the key of a breaker of a group
-//	weir.retry_after                        seconds, if they are known
+// If OpenTelemetry records a span for the context of the call, a refusal sets attributes on it. On a
+// client that is the span of the caller. [LogRefusedCalls] logs the same attributes:
+//
+//	weir.refusal.reason                     open, limited, held or throttled.
+//	weir.breaker.name or weir.limiter.name  The name of the breaker or limiter.
+//	weir.group.key                          The key of the breaker, if it belongs to a group.
+//	weir.retry_after                        The wait in seconds, if it is known.
 //
 // # Outcomes
 //
-// [DefaultClassify] judges calls by their codes: Unavailable, DeadlineExceeded, ResourceExhausted,
-// Internal, Unknown and DataLoss are failures, Canceled is ignored, and the others are successes. A
-// caller who cancels and a client that goes away are ignored too, whatever the error says. A deadline
-// that passes is a failure. When a deadline passes, a server may see either of the two first.
+// [DefaultClassify] returns the outcome of a call by its code: Unavailable, DeadlineExceeded,
+// ResourceExhausted, Internal, Unknown and DataLoss are failures, Canceled is ignored, and all others
+// are successes. A call is also ignored if its caller cancelled it or its client disconnected, whatever
+// its code is. A deadline that passes is a failure, but a server may see the client disconnect first.
 //
-// A stream is judged once, by its first message or by its end if that comes first. So a long stream
-// does not occupy a probe slot, and a stream that has brought a message counts as a success however it
-// ends. A client's stream that is never read is judged when its context is done or its connection is
-// closed. Until then it keeps its probe slot, for breaker.Config.ProbeTimeout at most.
+// A stream has one outcome: that of its first message, or of its end if that comes first. So a long
+// stream does not occupy a probe slot, and a stream that has sent a message is a success however it
+// ends. A client's stream that is never read has its outcome when its context is done or its connection
+// is closed. Until then it occupies its probe slot, for breaker.Config.ProbeTimeout at most.
 //
 // # With other interceptors
 //
-// A client counts a call once, however often the service config retries it. Put weir after an
-// interceptor that retries, so that each attempt counts, and is refused while the breaker is open. On a
-// server, put weir before authentication to limit by [ByPeer], and behind it to limit by user. It may
-// stand before or behind an interceptor that recovers panics, which count as failures either way.
-// OpenTelemetry's stats handler runs before the interceptors of a server, so its spans have the
-// attributes of refusals.
+// gRPC retries a call by its service config without calling interceptors again, so weir counts it once.
+// Put weir after an interceptor that retries, so that each attempt counts, and is refused while the
+// breaker is open. On a server, put weir before authentication to limit by [ByPeer], and after it to
+// limit by user. weir can be before or after an interceptor that recovers panics: they count as failures
+// in both cases. OpenTelemetry's stats handler runs before the interceptors of a server, so its spans
+// have the attributes of refusals.
 //
-// A gate knows a connection, not the backends that the connection is balanced over: for these there are
-// the health checks and the outlier detection of gRPC.
+// A gate guards a connection. It does not know the backends that gRPC balances the connection over: use
+// the health checks and the outlier detection of gRPC for these.
 package weirgrpc

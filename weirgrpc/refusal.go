@@ -20,32 +20,61 @@ import (
 	"github.com/weir-go/weir/throttle"
 )
 
-// reason is what refused a call, as it stands in logs and spans.
-type reason string
+// RefusedError is the error of a call that was not made, or not served.
+//
+// It is a gRPC status: Unavailable if a breaker is open or a throttle refuses the call,
+// ResourceExhausted if a limit is reached or the service has asked to wait. It has an ErrorInfo, and a
+// RetryInfo if the wait is known. In this process it also matches what Err matches: weir.ErrRefused,
+// and breaker.ErrOpen or limiter.ErrLimited. A client of a server gets only the status.
+type RefusedError struct {
+	// Method is the full name of the method.
+	Method string
+	// Err is the error of the breaker, limiter or throttle, such as a *breaker.OpenError.
+	Err error
+}
 
-const (
-	open    reason = "open"    // a breaker
-	limited reason = "limited" // a limiter
-	held    reason = "held"    // a hold: see weir.Gate.Hold
+func (e *RefusedError) Error() string { return "weirgrpc: " + e.Method + " refused: " + e.Err.Error() }
 
-	throttled reason = "throttled" // a throttle
-)
+// Unwrap returns Err.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// GRPCStatus returns the status that clients get. Its RetryInfo counts from now.
+func (e *RefusedError) GRPCStatus() *status.Status {
+	why, name, _ := e.cause()
+	s := &spb.Status{Code: int32(codes.ResourceExhausted), Message: fmt.Sprintf("refused by limiter %q", name)}
+	info := &errdetails.ErrorInfo{Domain: errorDomain, Reason: "LIMITED", Metadata: map[string]string{"name": name}}
+	switch why {
+	case open:
+		s.Code, s.Message = int32(codes.Unavailable), fmt.Sprintf("refused by breaker %q", name)
+		info.Reason = "BREAKER_OPEN"
+	case held:
+		s.Message, info.Reason = fmt.Sprintf("%q: the service asked to wait", name), "HELD"
+	case throttled:
+		s.Code, s.Message, info.Reason = int32(codes.Unavailable), "refused by a throttle", "THROTTLED"
+	case limited:
+	}
+	s.Details = []*anypb.Any{packed(info)}
+	if wait, known := e.wait(); known {
+		s.Message += ", retry in " + wait.String()
+		s.Details = append(s.Details, packed(&errdetails.RetryInfo{RetryDelay: durationpb.New(wait)}))
+	}
+	return status.FromProto(s)
+}
 
 // errorDomain is the domain of the ErrorInfo of a refusal.
 const errorDomain = "github.com/weir-go/weir"
 
-// RefusedError is the error of a call that was not made, or not served.
-//
-// It is a gRPC status: Unavailable if a breaker is open or a throttle refuses, ResourceExhausted if a limit is reached or
-// the service has asked to wait. It has an ErrorInfo, and a RetryInfo if the wait is known. In this
-// process it also matches what Err matches: weir.ErrRefused, and breaker.ErrOpen or limiter.ErrLimited.
-// A client receives the status alone.
-type RefusedError struct {
-	Method string // of the call, in full
-	Err    error  // of the breaker, limiter or throttle, which it names: a *breaker.OpenError, say
-}
+// reason is what refused a call, as it appears in logs and spans.
+type reason string
 
-// cause returns what refused the call, its name, and the key of its group if it is known.
+const (
+	open      reason = "open"    // a breaker
+	limited   reason = "limited" // a limiter
+	held      reason = "held"    // a hold: see weir.Gate.Hold
+	throttled reason = "throttled"
+)
+
+// cause returns what refused the call, its name, and the key of its group if that is known.
 func (e *RefusedError) cause() (why reason, name, key string) {
 	if by, ok := errors.AsType[*breaker.OpenError](e.Err); ok {
 		return open, by.Name, by.Key
@@ -62,38 +91,10 @@ func (e *RefusedError) cause() (why reason, name, key string) {
 	return limited, by.Name, ""
 }
 
-func (e *RefusedError) Error() string { return "weirgrpc: " + e.Method + " refused: " + e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *RefusedError) Unwrap() error { return e.Err }
-
-// GRPCStatus returns the refusal as clients get it. Its RetryInfo counts from now.
-func (e *RefusedError) GRPCStatus() *status.Status {
-	why, name, _ := e.cause()
-	s := &spb.Status{Code: int32(codes.ResourceExhausted), Message: fmt.Sprintf("refused by limiter %q", name)}
-	info := &errdetails.ErrorInfo{Domain: errorDomain, Reason: "LIMITED", Metadata: map[string]string{"name": name}}
-	switch why {
-	case open:
-		s.Code, s.Message = int32(codes.Unavailable), fmt.Sprintf("refused by breaker %q", name)
-		info.Reason = "BREAKER_OPEN"
-	case held:
-		s.Message, info.Reason = fmt.Sprintf("%q: the service asked to wait", name), "HELD"
-	case throttled:
-		s.Code, s.Message, info.Reason = int32(codes.Unavailable), "refused by a throttle", "THROTTLED"
-	case limited:
-	}
-	s.Details = []*anypb.Any{wrapped(info)}
-	if wait, known := e.wait(); known {
-		s.Message += ", retry in " + wait.String()
-		s.Details = append(s.Details, wrapped(&errdetails.RetryInfo{RetryDelay: durationpb.New(wait)}))
-	}
-	return status.FromProto(s)
-}
-
-// wait returns how long to wait, in whole milliseconds and never too short, and whether that is known.
+// wait returns how long to wait, rounded up to whole milliseconds, and whether that is known.
 func (e *RefusedError) wait() (d time.Duration, known bool) {
 	if l, ok := errors.AsType[*limiter.LimitedError](e.Err); ok && !l.Until.IsZero() && !time.Now().Before(l.Until) {
-		return 0, false // of a Shed, say: when there will be room is not known
+		return 0, false // of a Shed: it is not known when a slot will be free
 	}
 	d = weir.RetryAfter(e.Err)
 	if d <= 0 || d > limiter.Never-time.Millisecond {
@@ -112,17 +113,17 @@ func (e *RefusedError) pushback() (ms int64, ok bool) {
 	return min(wait.Milliseconds(), math.MaxInt32), known
 }
 
-// wrapped packs a message. Those of this file always can be.
-func wrapped(m proto.Message) *anypb.Any {
-	packed, err := anypb.New(m)
+// packed returns a message of this file as an Any, which cannot fail.
+func packed(m proto.Message) *anypb.Any {
+	a, err := anypb.New(m)
 	if err != nil {
 		panic(err)
 	}
-	return packed
+	return a
 }
 
-// retryAfter returns how long to wait before the call may be tried again: as a refusal says (see
-// weir.RetryAfter), or the RetryInfo that a server sent. It is 0 if neither is there.
+// retryAfter returns the wait of a refusal (see weir.RetryAfter) or of the RetryInfo that a server sent,
+// or 0 if there is neither.
 func retryAfter(err error) time.Duration {
 	if d := weir.RetryAfter(err); d != 0 {
 		return d

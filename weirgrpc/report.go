@@ -15,46 +15,37 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Keys of attributes, the same in logs and spans.
-const (
-	keyBreaker = "weir.breaker.name"
-	keyLimiter = "weir.limiter.name"
-	keyGroup   = "weir.group.key"
-	keyReason  = "weir.refusal.reason"
-	keyWait    = "weir.retry_after" // in seconds
-)
-
-// LogRefusedCalls returns a function for ClientConfig.OnRefusal and ServerConfig.OnRefusal
-// that writes refusals to the logger, as information and with the context of the call: up
-// to ten a second, and with them how many were left out since the last. One function
-// serves any number of clients and servers. It panics if the logger is nil.
+// LogRefusedCalls returns a function for ClientConfig.OnRefusal and ServerConfig.OnRefusal that logs
+// refusals at level Info, with the context of the call. It logs up to 10 records per second. Each record
+// has the number of refusals that were not logged since the last. The function can be used by several
+// clients and servers. LogRefusedCalls panics if logger is nil.
 //
-// The attributes are event.name, which is weir.grpc.refusal, rpc.method, those that spans
-// get too (see the package), and weir.log.left_out.
+// The attributes are event.name, which is weir.grpc.refusal; rpc.method; those of spans (see the package
+// documentation); and weir.log.left_out, the number of refusals that were not logged.
 func LogRefusedCalls(logger *slog.Logger) func(context.Context, *RefusedError) {
 	if logger == nil {
-		panic("weirgrpc: LogRefusedCalls: the logger is nil")
+		panic(errors.New("weirgrpc: LogRefusedCalls needs a logger"))
 	}
 	pace := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10)})
-	var left atomic.Int64
+	var leftOut atomic.Int64
 	return func(ctx context.Context, e *RefusedError) {
 		if !pace.Take(1).OK {
-			left.Add(1)
+			leftOut.Add(1)
 			return
 		}
 		attrs := []slog.Attr{slog.String("event.name", "weir.grpc.refusal"), slog.String("rpc.method", e.Method)}
 		for _, a := range e.attributes() {
 			attrs = append(attrs, slog.Any(string(a.Key), a.Value.AsInterface()))
 		}
-		attrs = append(attrs, slog.Int64("weir.log.left_out", left.Swap(0)))
+		attrs = append(attrs, slog.Int64("weir.log.left_out", leftOut.Swap(0)))
 		logger.LogAttrs(ctx, slog.LevelInfo, "call refused", attrs...)
 	}
 }
 
-// refuse returns what the caller gets for the error of a rule or gate that did not let a call in. If it
-// is a refusal, tell is told of it. Otherwise the context was done first, or a remote limit came to no
-// decision.
-func refuse(ctx context.Context, call Call, err error, tell func(context.Context, *RefusedError)) error {
+// refuse returns the error for the caller of a call that a gate or rule did not admit. If the call was
+// refused, refuse reports it to the span and to onRefusal. Otherwise the context was done, or a remote
+// limit came to no decision.
+func refuse(ctx context.Context, call Call, err error, onRefusal func(context.Context, *RefusedError)) error {
 	undecided, ok := errors.AsType[*undecidedError](err)
 	if !ok && !errors.Is(err, weir.ErrRefused) {
 		undecided = &undecidedError{err}
@@ -63,21 +54,21 @@ func refuse(ctx context.Context, call Call, err error, tell func(context.Context
 	case undecided == nil:
 	case ctx.Err() != nil:
 		return status.FromContextError(ctx.Err()).Err()
-	default: // also if the error is a timeout or a refusal: it is that of the limit itself, not of the call
+	default: // the error may be a timeout or a refusal, but that of the limit itself
 		return undecided
 	}
 	e := &RefusedError{Method: call.Method, Err: err}
 	if span := trace.SpanFromContext(ctx); span.IsRecording() {
 		span.SetAttributes(e.attributes()...)
 	}
-	if tell != nil {
-		tell(ctx, e)
+	if onRefusal != nil {
+		onRefusal(ctx, e)
 	}
 	return e
 }
 
-// undecidedError is the error of a remote limit that came to no decision. It is the status Unavailable,
-// which does not tell clients why.
+// undecidedError is the error of a remote limit that came to no decision. Its status is Unavailable and
+// does not tell clients the cause.
 type undecidedError struct{ err error }
 
 func (e *undecidedError) Error() string {
@@ -90,16 +81,25 @@ func (e *undecidedError) GRPCStatus() *status.Status {
 	return status.New(codes.Unavailable, "a limit came to no decision")
 }
 
-// attributes returns the facts as spans and logs get them.
+// Keys of attributes, the same in logs and spans.
+const (
+	keyBreaker = "weir.breaker.name"
+	keyLimiter = "weir.limiter.name"
+	keyGroup   = "weir.group.key"
+	keyReason  = "weir.refusal.reason"
+	keyWait    = "weir.retry_after" // in seconds
+)
+
+// attributes returns the refusal as attributes of spans and logs.
 func (e *RefusedError) attributes() []attribute.KeyValue {
 	why, name, key := e.cause()
-	by := attribute.String(keyLimiter, name)
-	if why == open {
-		by = attribute.String(keyBreaker, name)
-	}
 	attrs := []attribute.KeyValue{attribute.String(keyReason, string(why))}
-	if why != throttled {
-		attrs = append(attrs, by)
+	switch why {
+	case open:
+		attrs = append(attrs, attribute.String(keyBreaker, name))
+	case limited, held:
+		attrs = append(attrs, attribute.String(keyLimiter, name))
+	case throttled:
 	}
 	if key != "" {
 		attrs = append(attrs, attribute.String(keyGroup, key))

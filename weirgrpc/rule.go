@@ -21,13 +21,16 @@ type Rule struct {
 // pass is what a call holds of a rule that has admitted it.
 type pass interface {
 	record(o breaker.Outcome) // the outcome of the call, at most once
-	end()                     // the handler has returned
+	end()                     // the handler has returned or panicked
 	undo()                    // the call was not served; called instead of record and end
 }
 
-// Guard has calls go through the gates, so that handlers which fail are left alone for a
-// while. A deadline of the client's that passes is a failure: where clients set short ones
-// at will, give a ServerConfig.Classify that ignores it. It panics if gate is nil.
+// Guard returns a rule that serves each call through the gate that the gate function returns, so that a
+// handler that fails is not called for a while. If the function returns nil, the call is served without
+// a gate. Guard panics if gate is nil.
+//
+// A deadline of the client that passes is a failure. If clients choose short deadlines, set a
+// ServerConfig.Classify that ignores DeadlineExceeded.
 func Guard(gate func(context.Context, Call) *weir.Gate) Rule {
 	if gate == nil {
 		panic(errors.New("weirgrpc: Guard needs a gate function"))
@@ -54,7 +57,7 @@ type gatePass struct {
 
 func (p *gatePass) record(o breaker.Outcome) { p.permit.Record(o) }
 
-// end counts only where the handler has not returned.
+// end counts only if the handler has panicked before an outcome was recorded.
 func (p *gatePass) end() { p.permit.Record(breaker.Failure) }
 
 func (p *gatePass) undo() {
@@ -62,38 +65,37 @@ func (p *gatePass) undo() {
 	p.gate.Refund(p.ctx)
 }
 
-// Limit is one limit for all calls together. It panics if there is no limiter.
+// Limit returns a rule with one limit for all calls. It panics if l is nil.
 func Limit(l *limiter.Named) Rule {
 	if l == nil {
-		panic("weirgrpc: Limit needs a limiter")
+		panic(errors.New("weirgrpc: Limit needs a limiter"))
 	}
 	return Rule{func(context.Context, Call) (pass, error) {
-		return admitted(l.Name(), l.Take(1), func() { l.Refund(1) })
+		return admit(l.Name(), l.Take(1), func() { l.Refund(1) })
 	}}
 }
 
-// LimitBy is a limit for each key of calls, such as [ByPeer], [ByMethod] or one of yours. If the group
-// is full of keys in use, its Overflow decides about new keys: with limiter.RefuseNew, a flood of keys
-// refuses all new ones. Several periods, such as a second and a day, are several rules. LimitBy panics
-// if group or key is nil.
+// LimitBy returns a rule with one limit per key, such as [ByPeer] or [ByMethod]. For limits over several
+// times, such as a second and a day, use several rules. If all keys of the group are in use, its
+// Overflow decides about calls with new keys. With limiter.RefuseNew, a flood of keys refuses all new
+// keys. LimitBy panics if g or key is nil.
 func LimitBy[K comparable](g *limiter.Group[K], key func(ctx context.Context, call Call) K) Rule {
 	if g == nil || key == nil {
-		panic("weirgrpc: LimitBy needs a group and a key")
+		panic(errors.New("weirgrpc: LimitBy needs a group and a key function"))
 	}
 	return Rule{func(ctx context.Context, call Call) (pass, error) {
-		k := key(ctx, call)
-		l := g.Get(k)
-		return admitted(g.Name(), l.Take(1), func() { l.Refund(1) })
+		l := g.Get(key(ctx, call))
+		return admit(g.Name(), l.Take(1), func() { l.Refund(1) })
 	}}
 }
 
-// LimitRemote is a limit for each key of calls that is kept outside this process, such as one of package
-// fleet. The name stands in errors. What a call took is given back if a later rule refuses it and the
-// limit has a method Refund. An error of the limit is no decision: the call gets the status Unavailable,
-// and is not refused. LimitRemote panics if limit or key is nil.
+// LimitRemote returns a rule with one limit per key that is kept outside this process, such as a limit
+// of package fleet. The name appears in errors. If a later rule refuses a call, its token is given back
+// if the limit has a method Refund. If the limit returns an error, the call gets the status Unavailable
+// and does not count as refused. LimitRemote panics if limit or key is nil.
 func LimitRemote(name string, limit func(key string) limiter.Remote, key func(ctx context.Context, call Call) string) Rule {
 	if limit == nil || key == nil {
-		panic(errors.New("weirgrpc: LimitRemote needs a limit and a key"))
+		panic(errors.New("weirgrpc: LimitRemote needs a limit and a key function"))
 	}
 	return Rule{func(ctx context.Context, call Call) (pass, error) {
 		remote := limit(key(ctx, call))
@@ -101,21 +103,21 @@ func LimitRemote(name string, limit func(key string) limiter.Remote, key func(ct
 		if err != nil {
 			return nil, &undecidedError{err}
 		}
-		return admitted(name, r, func() { refundRemote(ctx, remote) })
+		return admit(name, r, func() { refundRemote(ctx, remote) })
 	}}
 }
 
-// refundRemote gives a token back, if the limit can take it. The call may have been cancelled meanwhile.
+// refundRemote gives a token back if the limit can take it, even if the call was cancelled meanwhile.
 func refundRemote(ctx context.Context, limit limiter.Remote) {
 	if l, ok := limit.(interface {
 		Refund(ctx context.Context, n int) error
 	}); ok {
-		_ = l.Refund(context.WithoutCancel(ctx), 1) // a token that is lost errs on the strict side
+		_ = l.Refund(context.WithoutCancel(ctx), 1) // an error only means that one token is lost
 	}
 }
 
-// admitted is what a limiter's answer to a call means.
-func admitted(name string, r limiter.Result, refund func()) (pass, error) {
+// admit returns what the result of a limiter means for a call.
+func admit(name string, r limiter.Result, refund func()) (pass, error) {
 	switch {
 	case !r.OK:
 		e := &limiter.LimitedError{Name: name, Reason: limiter.NoPermits, Limit: r.Limit}
@@ -123,13 +125,13 @@ func admitted(name string, r limiter.Result, refund func()) (pass, error) {
 			e.Until = time.Now().Add(r.RetryAfter)
 		}
 		return nil, e
-	case r.RetryAfter > 0: // the shadow of a refusal, which has taken nothing
+	case r.RetryAfter > 0: // refused in shadow mode, so no token was taken
 		return nil, nil
 	}
 	return tokenPass(refund), nil
 }
 
-// tokenPass gives a token back to its limiter. One that was used is gone.
+// tokenPass gives a token back if the call is not served.
 type tokenPass func()
 
 func (tokenPass) record(breaker.Outcome) {}

@@ -14,33 +14,34 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// ServerConfig says how a [Server] judges calls. The zero value is sensible.
+// ServerConfig configures a [Server]. Every value is valid.
 type ServerConfig struct {
-	// Classify says what the error of a handler means; nil is a call that succeeded. It is
-	// not asked about errors of calls whose client has gone, which are ignored. It takes
-	// the place of breaker.Config.Classify, which is not asked. Default DefaultClassify of this
-	// package.
+	// Classify returns the outcome of a call by the error of its handler, which is nil if the call
+	// succeeded. It is not called for a call whose client cancelled it or disconnected, which is
+	// ignored. It takes the place of breaker.Config.Classify, which is not called. Default
+	// DefaultClassify.
 	Classify func(err error) breaker.Outcome
-	// OnRefusal is told of each call that was refused, before its client is. Default none.
+	// OnRefusal is called for each refused call, before its client gets the error: see
+	// [LogRefusedCalls]. Default none.
 	OnRefusal func(ctx context.Context, e *RefusedError)
 }
 
-// Server lets calls in to the handlers of a gRPC server. Its methods are interceptors:
-// they may be called from any number of goroutines.
+// Server limits and guards the calls that a gRPC server serves. Its methods Unary and Stream are
+// interceptors. It is safe for concurrent use.
 type Server struct {
 	rules     []Rule
 	classify  func(error) breaker.Outcome
 	onRefusal func(context.Context, *RefusedError)
 }
 
-// NewServer returns a server whose calls have to pass all rules, in their order. What a
-// call has taken of the rules before the one that refuses it is given back. It panics if
-// a rule is the zero value.
+// NewServer returns a server that serves the calls that all rules admit. The rules are asked in their
+// order. If one refuses a call, the tokens and slots that the call has of the rules before are given
+// back. NewServer panics if a rule is the zero value.
 func NewServer(c ServerConfig, rules ...Rule) *Server {
 	if slices.ContainsFunc(rules, func(r Rule) bool { return r.admit == nil }) {
 		panic(errors.New("weirgrpc: a Rule is the zero value, must be made by Limit, LimitBy, LimitRemote, Shed or Guard"))
 	}
-	return &Server{rules: slices.Clone(rules), classify: orClassify(c.Classify), onRefusal: c.OnRefusal}
+	return &Server{rules: slices.Clone(rules), classify: classifyOrDefault(c.Classify), onRefusal: c.OnRefusal}
 }
 
 var (
@@ -48,90 +49,91 @@ var (
 	_ grpc.StreamServerInterceptor = (*Server)(nil).Stream
 )
 
-// Unary is a grpc.UnaryServerInterceptor. It returns what the handler returns, or a
-// [*RefusedError] if that was not called.
+// Unary is a grpc.UnaryServerInterceptor. It returns the results of the handler, or a [*RefusedError] if
+// a rule refuses the call.
 //
-// A panic of the handler counts as a failure and goes on up untouched.
+// If the handler panics, the call counts as a failure and the panic propagates.
 func (s *Server) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	v := &visit{server: s, ctx: ctx}
-	if err := v.enter(Call{Method: info.FullMethod}); err != nil {
+	c := &servedCall{server: s, ctx: ctx}
+	if err := c.admit(Call{Method: info.FullMethod}); err != nil {
 		return nil, err
 	}
-	defer v.leave()
+	defer c.end()
 	reply, err := handler(ctx, req)
-	v.judge(err, gaveUp(ctx, err))
+	c.record(err, cancelled(ctx, err))
 	return reply, err
 }
 
-// Stream is a grpc.StreamServerInterceptor. It returns what the handler returns, or a
-// [*RefusedError] if that was not called.
+// Stream is a grpc.StreamServerInterceptor. It returns the error of the handler, or a [*RefusedError] if
+// a rule refuses the call.
 //
-// A stream is judged once: when its first message has been sent, or by the error of its
-// handler where that comes first. What becomes of it later is not judged. What bounds the
-// calls in flight counts it until its handler is over. A panic before it is judged counts
-// as a failure; any goes on up untouched.
+// The outcome of a stream is known when its first message has been sent, or when its handler returns if
+// that comes first. Later errors do not change it. The stream holds its slot of a Shed until the handler
+// returns. If the handler panics before the outcome is known, the call counts as a failure. All panics
+// propagate.
 func (s *Server) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	v := &visit{server: s, ctx: stream.Context()}
-	if err := v.enter(Call{Method: info.FullMethod}); err != nil {
+	c := &servedCall{server: s, ctx: stream.Context()}
+	if err := c.admit(Call{Method: info.FullMethod}); err != nil {
 		return err
 	}
-	defer v.leave()
-	err := handler(srv, &serverStream{ServerStream: stream, visit: v})
-	v.judge(err, gaveUp(v.ctx, err))
+	defer c.end()
+	err := handler(srv, &serverStream{ServerStream: stream, call: c})
+	c.record(err, cancelled(c.ctx, err))
 	return err
 }
 
-// serverStream is a stream that is judged.
+// serverStream is a stream whose outcome is recorded.
 type serverStream struct {
 	grpc.ServerStream
-	visit *visit
+	call *servedCall
 }
 
 func (s *serverStream) SendMsg(m any) error {
 	err := s.ServerStream.SendMsg(m)
 	switch code(err) {
 	case codes.OK, codes.Internal, codes.ResourceExhausted:
-		// A message that cannot be encoded or is too long ends the stream, and looks from then on as if its client had gone.
-		s.visit.judge(err, false)
-	default: // the client is not there: the handler has the last word
+		// A message that cannot be encoded or is too long ends the stream. Later errors then look as if
+		// the client had disconnected.
+		s.call.record(err, false)
+	default: // the client has disconnected, so the handler's error decides
 	}
 	return err
 }
 
-// visit is one call that is served.
-type visit struct {
-	server *Server
-	ctx    context.Context
-	held   []pass // of the rules, in their order
-	judged atomic.Bool
+// servedCall is a call that rules have admitted or are being asked about.
+type servedCall struct {
+	server   *Server
+	ctx      context.Context
+	passes   []pass // of the rules, in their order
+	recorded atomic.Bool
 }
 
-// enter asks all rules, and returns what the client gets if one refuses.
-func (v *visit) enter(call Call) error {
-	in := false
+// admit asks all rules. It returns the error for the client if one refuses the call.
+func (c *servedCall) admit(call Call) error {
+	admitted := false
 	defer func() {
-		if !in { // refused, or a rule's own function panicked
-			v.turnBack()
+		if !admitted { // refused, or a function of the user panicked
+			c.undo()
 		}
 	}()
-	for _, rule := range v.server.rules {
-		p, err := rule.admit(v.ctx, call)
+	for _, rule := range c.server.rules {
+		p, err := rule.admit(c.ctx, call)
 		if err != nil {
-			err = refuse(v.ctx, call, err, v.server.onRefusal)
-			pushBack(v.ctx, err)
+			err = refuse(c.ctx, call, err, c.server.onRefusal)
+			setPushback(c.ctx, err)
 			return err
 		}
 		if p != nil {
-			v.held = append(v.held, p)
+			c.passes = append(c.passes, p)
 		}
 	}
-	in = true
+	admitted = true
 	return nil
 }
 
-// pushBack sends the wait to clients whose calls gRPC itself retries, because gRPC ignores RetryInfo.
-// SetTrailer fails only without a server's stream in ctx, and then there is no client.
-func pushBack(ctx context.Context, err error) {
+// setPushback sends the wait to clients that retry by their service config: gRPC ignores a RetryInfo
+// then. SetTrailer fails only if ctx has no server stream, so that there is no client.
+func setPushback(ctx context.Context, err error) {
 	e, ok := errors.AsType[*RefusedError](err)
 	if !ok {
 		return
@@ -141,30 +143,30 @@ func pushBack(ctx context.Context, err error) {
 	}
 }
 
-func (v *visit) turnBack() {
-	for _, p := range slices.Backward(v.held) {
+func (c *servedCall) undo() {
+	for _, p := range slices.Backward(c.passes) {
 		p.undo()
 	}
 }
 
-// judge says once what the call has come to: nothing, where its client gave it up.
-func (v *visit) judge(err error, gone bool) {
-	if v.judged.Load() || !v.judged.CompareAndSwap(false, true) {
+// record records the outcome of the call once. If ignore is set, the outcome is Ignored.
+func (c *servedCall) record(err error, ignore bool) {
+	if c.recorded.Load() || !c.recorded.CompareAndSwap(false, true) {
 		return
 	}
-	outcome := breaker.Ignored // until Classify has spoken: it may panic
+	outcome := breaker.Ignored // recorded if Classify panics
 	defer func() {
-		for _, p := range v.held {
+		for _, p := range c.passes {
 			p.record(outcome)
 		}
 	}()
-	if !gone {
-		outcome = v.server.classify(err)
+	if !ignore {
+		outcome = c.server.classify(err)
 	}
 }
 
-func (v *visit) leave() {
-	for _, p := range slices.Backward(v.held) {
+func (c *servedCall) end() {
+	for _, p := range slices.Backward(c.passes) {
 		p.end()
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Shed is a rule that refuses at once the calls beyond a bound on calls in flight. A stream is in
-// flight until its handler returns. When there will be room is not known, so its refusals have no
-// RetryInfo. The bound may be shared and changed at any time, and keeps the statistics. Shed panics if
-// there is none.
+// Shed returns a rule that limits the number of calls in flight and refuses further calls at once. A
+// stream is in flight until its handler returns. It is not known when a slot will be free, so refusals
+// have no RetryInfo. The limiter has the metrics, can be shared, and can be changed at any time. Shed
+// panics if inFlight is nil.
 func Shed(inFlight *limiter.Concurrency) Rule {
 	if inFlight == nil {
 		panic(errors.New("weirgrpc: Shed needs a limiter"))
@@ -28,7 +28,7 @@ func Shed(inFlight *limiter.Concurrency) Rule {
 	}}
 }
 
-// slotPass is a slot among the calls in flight.
+// slotPass releases the slot of a call in flight.
 type slotPass func()
 
 func (slotPass) record(breaker.Outcome) {}
