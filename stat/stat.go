@@ -9,37 +9,64 @@ import (
 	"unicode/utf8"
 )
 
-// Instrument describes one exported figure. Instruments are made once, shared
-// by all sources of a kind, and not changed after that.
-type Instrument struct {
-	Name  string   // in OpenTelemetry's form: lower case, parts divided by dots
-	Unit  string   // UCUM; an annotation such as {call} for counted things
-	Help  string   // one sentence
-	Kind  Kind     // how it grows, and what it may be added up over
-	Attrs []string // the keys of its attributes
+// Source is anything that has metrics.
+//
+// Observe calls yield once for each series that has a value now, in any order, until yield returns
+// false. So the values can be read with a loop:
+//
+//	for series, value := range source.Observe { … }
+//
+// Observe may be called at any time, from several goroutines. It takes no lock that a user's call
+// could wait for, and holds no lock while yield runs. It leaves out a series that has no meaningful
+// value, such as a rate over too few calls.
+type Source interface {
+	Observe(yield func(s *Series, value float64) bool)
+}
 
-	// Bounds are where a distribution is cut for backends that have no exponential
-	// buckets: upper bounds, ascending. Powers of two are bounds of the exponential
-	// buckets too, and so exact; another is moved down to the next bound.
+// HistogramSource is a source that has distributions too. Histograms is like Observe, for
+// distributions. A source that consists of other sources yields theirs too.
+type HistogramSource interface {
+	Source
+	Histograms(yield func(s *Series, h Histogram) bool)
+}
+
+// Instrument describes a metric. It is made once, shared by all sources that have the metric, and not
+// changed afterwards.
+type Instrument struct {
+	// Name is the name in OpenTelemetry's form: lower case, with dots between its parts.
+	Name string
+	// Unit is the unit in UCUM, or an annotation such as {call} for counted things.
+	Unit string
+	// Help is the description, one sentence.
+	Help string
+	// Kind is how the value behaves over time.
+	Kind Kind
+	// Attrs are the keys of the attributes.
+	Attrs []string
+	// Bounds are the upper bounds of a distribution's buckets, ascending, for backends without
+	// exponential buckets. Powers of two are exact, because they are bounds of the exponential buckets
+	// too. Any other bound is moved down to the next bound of those.
 	Bounds []float64
 }
 
-// Series is one line of an instrument: the instrument with a value for each of
-// its attributes. A source builds its series once and yields the same pointers
-// ever after, so that an exporter may keep what it prepared for one by its address.
+// Series is one line of a metric: an instrument with a value for each attribute. A source makes its
+// series once and yields the same pointers, so an exporter may cache what it prepares for a series by
+// its address.
 type Series struct {
-	Instrument *Instrument // what the line belongs to
-	Values     []string    // in the order of Instrument.Attrs; "" where one does not apply
-
-	// Created is when a counter or a distribution began at 0; zero where that is not
-	// known. Exporters that can say so do, for it tells a restart from a pause.
+	// Instrument is the metric.
+	Instrument *Instrument
+	// Values are the values of the attributes, in the order of Instrument.Attrs. "" means that the
+	// attribute does not apply.
+	Values []string
+	// Created is when a counter or a distribution started from 0, or zero if that is not known. An
+	// exporter that publishes it lets backends tell a restart from a gap.
 	Created time.Time
 }
 
-// Series makes a series of the instrument, created now. Bytes that are not UTF-8
-// are replaced by U+FFFD. Of a weir.group.key of more than 1,024 bytes, which a stranger
-// may have chosen, the beginning is kept, and a hash of all of it, so that two of them
-// stay apart. It panics unless there is one value for each attribute.
+// Series returns a series of the instrument, created now, with a value for each attribute. It replaces
+// bytes that are not UTF-8 by U+FFFD. It cuts a weir.group.key of more than 1,024 bytes, which may
+// come from an untrusted client, and ends it with a hash of the whole, so that keys stay distinct. It
+// panics if the number of values is not that of the attributes.
 func (i *Instrument) Series(values ...string) *Series {
 	if len(values) != len(i.Attrs) {
 		panic(fmt.Sprintf("stat: %s takes %d attribute values, got %d", i.Name, len(i.Attrs), len(values)))
@@ -48,17 +75,17 @@ func (i *Instrument) Series(values ...string) *Series {
 	for n, v := range values {
 		s.Values[n] = strings.ToValidUTF8(v, "\uFFFD")
 		if i.Attrs[n] == "weir.group.key" && max(len(v), len(s.Values[n])) > maxKey {
-			s.Values[n] = shortened(v)
+			s.Values[n] = shortenKey(v)
 		}
 	}
 	return s
 }
 
-// maxKey is the most bytes that the key of a group's member has.
+// maxKey bounds the bytes of a group member's key.
 const maxKey = 1024
 
-// shortened is the beginning of a key, and a hash of all of it.
-func shortened(key string) string {
+// shortenKey returns the beginning of a key and a hash of the whole.
+func shortenKey(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	end := "…" + base64.RawURLEncoding.EncodeToString(sum[:12])
 	begin := strings.ToValidUTF8(key[:min(len(key), maxKey)], "\uFFFD")
@@ -69,30 +96,8 @@ func shortened(key string) string {
 	return begin[:cut] + end
 }
 
-// ID names the series among all others: two series with one ID are the same
-// line to any backend, and so may not come from two different sources.
+// ID identifies the series: two series with the same ID are the same line to any backend, so they must
+// not come from two different sources.
 func (s *Series) ID() string {
 	return s.Instrument.Name + "\xff" + strings.Join(s.Values, "\xff")
-}
-
-// Source is anything that has figures to show.
-//
-// Observe calls yield once for each series that has a value now, in any order, until
-// yield returns false. So its figures can be read with a loop, which may be left:
-//
-//	for series, value := range source.Observe { … }
-//
-// Observe may be called at any time and from several goroutines; it takes no lock that
-// a user's call could wait for, and holds none while yield runs. A series that has no
-// meaningful value (a rate over too few calls, say) is left out.
-type Source interface {
-	Observe(yield func(s *Series, value float64) bool)
-}
-
-// HistogramSource is a source that has distributions too. Histograms is to them
-// what Observe is to all other kinds. A source that is made of others passes on
-// what they have.
-type HistogramSource interface {
-	Source
-	Histograms(yield func(s *Series, h Histogram) bool)
 }

@@ -8,73 +8,70 @@ import (
 	"github.com/weir-go/weir/internal/ring"
 )
 
-// Edge says which buckets a reading of the last span adds up. With buckets of
-// length B, a span of N buckets and a moment somewhere inside the current one:
+// Edge selects the buckets that a reading adds up. With N buckets of length B per span, and now
+// somewhere inside the current bucket:
 //
 //	     oldest                           current
-//	|.....x.....|...........|...........|.......^
-//	      └────────── the true span ────────────┘
-//	            └──────────── Recent ───────────┘   covers (N−1)·B to N·B: never more than the span
-//	└────────────────────── Strict ─────────────┘   covers N·B to (N+1)·B: never less than the span
+//	|.....x.....|...........|...........|.......^ now
+//	      └────────── the exact span ───────────┘
+//	            └──────────── Recent ───────────┘   covers (N−1)·B to N·B
+//	└────────────────────── Strict ─────────────┘   covers N·B to (N+1)·B
 //
-// Interpolated is Recent and the share of the oldest bucket that the span still
-// covers, as if that bucket had been filled evenly: it is off by at most what
-// the oldest bucket holds.
+// Interpolated adds to Recent the share of the oldest bucket that the span still covers, as if that
+// bucket had been filled evenly. Its error is at most what the oldest bucket holds.
 //
 // The zero value, "", means Recent.
 type Edge string
 
 // The edges of a window.
 const (
-	Recent       Edge = "recent"       // N buckets including the current one: never more than the span
-	Strict       Edge = "strict"       // N+1 buckets: never less than the span; for limits
+	Recent       Edge = "recent"       // N buckets, including the current one: never more than the span
+	Strict       Edge = "strict"       // N+1 buckets: never less than the span, as limits need
 	Interpolated Edge = "interpolated" // Recent plus a share of the oldest bucket: the best estimate
 )
 
-// Bounds of a window's shape.
+// The bounds of a Config.
 const (
-	minSpan    = time.Millisecond
-	maxSpan    = 30 * 24 * time.Hour
-	maxBuckets = 100_000
-	maxBucket  = time.Hour // the longest bucket
+	minSpan        = time.Millisecond
+	maxSpan        = 30 * 24 * time.Hour
+	maxBuckets     = 100_000
+	maxBucketWidth = time.Hour
 )
 
-// Config is the shape of a window over time.
+// Config configures a window over time. The zero value is a window over 10s in 10 buckets.
 type Config struct {
-	// Span is the length of the window, from 1 ms to 30 days. It is rounded up to
-	// a whole number of nanoseconds a bucket. Default 10 s.
+	// Span is the length of the window, from 1ms to 30 days. It is rounded up to a multiple of
+	// Buckets, in nanoseconds. Default 10s.
 	Span time.Duration
-	// Buckets divide the span: from 1 to 100,000, none longer than an hour. The
-	// window moves by one bucket at a time, so more buckets make it smoother.
-	// Default 10.
+	// Buckets is the number of buckets in the span, from 1 to 100,000, each at most an hour long. The
+	// window moves by one bucket at a time, so more buckets make it smoother. Default 10.
 	Buckets int
-	// Edge says what a reading adds up. Default Recent.
+	// Edge selects the buckets that a reading adds up. Default Recent.
 	Edge Edge
 }
 
-// Validate returns an error that names every field that is out of bounds, and nil
-// where there is none.
+// Validate returns an error that names every field that is out of bounds, or nil if there is none.
 func (c Config) Validate() error {
 	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("window: "+format, args...)) }
-	d := c.orDefault()
+	invalid := func(format string, args ...any) { errs = append(errs, fmt.Errorf("window: "+format, args...)) }
+	d := c.withDefaults()
 	if d.Span < minSpan || d.Span > maxSpan {
-		fault("Span is %v, must lie between %v and %v", c.Span, minSpan, maxSpan)
+		invalid("Span is %v, must lie between %v and %v", c.Span, minSpan, maxSpan)
 	}
 	if d.Buckets < 1 || d.Buckets > maxBuckets {
-		fault("Buckets is %d, must lie between 1 and %d", c.Buckets, maxBuckets)
+		invalid("Buckets is %d, must lie between 1 and %d", c.Buckets, maxBuckets)
 	}
-	if len(errs) == 0 && d.width() > maxBucket {
-		fault("Buckets is %d, must be at least %d: a bucket of a window of %v would be longer than %v",
-			d.Buckets, (d.Span+maxBucket-1)/maxBucket, d.Span, maxBucket)
+	if len(errs) == 0 && d.bucketWidth() > maxBucketWidth {
+		invalid("Buckets is %d, must be at least %d for a Span of %v: a bucket is at most %v long",
+			d.Buckets, (d.Span+maxBucketWidth-1)/maxBucketWidth, d.Span, maxBucketWidth)
 	}
 	if d.Edge != Recent && d.Edge != Strict && d.Edge != Interpolated {
-		fault("Edge is %.60q, must be %q, %q or %q", string(c.Edge), Recent, Strict, Interpolated)
+		invalid("Edge is %.60q, must be %q, %q or %q", string(c.Edge), Recent, Strict, Interpolated)
 	}
 	return errors.Join(errs...)
 }
 
-func (c Config) orDefault() Config {
+func (c Config) withDefaults() Config {
 	if c.Span == 0 {
 		c.Span = 10 * time.Second
 	}
@@ -87,26 +84,29 @@ func (c Config) orDefault() Config {
 	return c
 }
 
-// width returns the length of a bucket.
-func (c Config) width() time.Duration {
+// bucketWidth returns the length of a bucket.
+func (c Config) bucketWidth() time.Duration {
 	n := time.Duration(c.Buckets)
 	return (c.Span + n - 1) / n
 }
 
-// must returns the config with its defaults and its span rounded up to whole
-// buckets, and panics if it is not valid.
-func (c Config) must() Config {
+// mustBeValid returns the config with defaults, and with Span rounded up to whole buckets. It panics
+// if the config is not valid.
+func (c Config) mustBeValid() Config {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	c = c.orDefault()
-	c.Span = c.width() * time.Duration(c.Buckets)
+	c = c.withDefaults()
+	c.Span = c.bucketWidth() * time.Duration(c.Buckets)
 	return c
 }
 
-// oldestShare returns how much of the bucket before the last N counts, in 0..1,
-// as seen from the offset in bucket b: the true span has moved off that bucket as
-// far as the offset lies in b.
+func (c Config) newRing(columns int) *ring.Ring {
+	return ring.New(int64(c.bucketWidth()), c.Buckets, columns)
+}
+
+// oldestShare returns which share of the bucket before the last N counts, in 0..1, if bucket b is the
+// current one: the span has left as much of the oldest bucket as it covers of the current one.
 func (c Config) oldestShare(r *ring.Ring, at, b int64) float64 {
 	switch c.Edge {
 	case Strict:

@@ -10,90 +10,88 @@ import (
 	"github.com/weir-go/weir/internal/ring"
 )
 
-// Counter is a bucketed moving window over one sum: how much was added in the
-// last span of time.
+// Counter is a moving window over one number: the sum of what was added in the last span of time.
 //
-// All methods may be called from any number of goroutines. Add is wait-free but
-// for the first one of each bucket, which takes a lock to roll the window on; no
-// addition is ever lost. Readers never write: what has aged out is gone at the
-// next reading, whether anybody adds or not.
+// All methods may be called from any number of goroutines. No addition is ever lost. Add is wait-free,
+// except that the first one in each bucket takes a lock to move the window on. Readers never write:
+// old buckets leave the window with time, even if nothing is added.
 //
-// Sums wrap around, as int64 does. Sum is therefore right for as long as what lies in
-// the window fits an int64, however much was added before.
+// Sums wrap around, as int64 does. So Sum is correct as long as the sum of the window fits an int64,
+// however much was added before.
 type Counter struct {
-	clock clock.Clock
-	shape Config
-	ring  *ring.Ring
-	mu    sync.Mutex // held to roll
-	_     [64]byte   // what every call reads stays off the line that every call writes
-	total atomic.Int64
-	_     [56]byte
+	clock  clock.Clock
+	config Config
+	ring   *ring.Ring
+	mu     sync.Mutex // held to move the window on
+	_      [64]byte   // what every call reads stays off the cache line that every call writes
+	total  atomic.Int64
+	_      [56]byte
 }
 
-// NewCounter returns an empty window that lives on the real clock. It panics with
-// the error of c.Validate if there is one.
+// NewCounter returns an empty window that uses the real clock. It panics with the error of c.Validate
+// if there is one.
 func NewCounter(c Config) *Counter { return NewCounterAt(c, time.Now()) }
 
-// NewCounterAt is NewCounter for a window that begins at t0 and lives on the
-// times given to the At verbs.
+// NewCounterAt is like [NewCounter], for a window that begins at t0 and uses the times given to the At
+// methods.
 func NewCounterAt(c Config, t0 time.Time) *Counter {
-	c = c.must()
-	return &Counter{clock: clock.Clock{Epoch: t0}, shape: c, ring: ring.New(int64(c.width()), c.Buckets, 1)}
+	c = c.mustBeValid()
+	return &Counter{clock: clock.Clock{Epoch: t0}, config: c, ring: c.newRing(1)}
 }
 
-// Add adds n, which may be negative, to the sum.
+// Add adds n to the sum. n may be negative.
 func (c *Counter) Add(n int64) { c.add(c.clock.Now(), n) }
 
-// AddAt is Add at the time t. A time before the newest bucket adds to that one.
+// AddAt is [Counter.Add] at the time t. A time before the newest bucket adds to that bucket.
 func (c *Counter) AddAt(t time.Time, n int64) { c.add(c.clock.At(t), n) }
 
 // Sum returns what was added in the last Config.Span, by the rule of Config.Edge.
 func (c *Counter) Sum() int64 { return c.sum(c.clock.PeekNow()) }
 
-// SumAt is Sum as seen at the time t.
+// SumAt is [Counter.Sum] at the time t.
 func (c *Counter) SumAt(t time.Time) int64 { return c.sum(c.clock.Peek(t)) }
 
-// Rate returns the sum a second over Config.Span.
-func (c *Counter) Rate() float64 { return float64(c.Sum()) / c.shape.Span.Seconds() }
+// Rate returns Sum divided by Config.Span, per second.
+func (c *Counter) Rate() float64 { return float64(c.Sum()) / c.config.Span.Seconds() }
 
-// RateAt is Rate as seen at the time t.
-func (c *Counter) RateAt(t time.Time) float64 { return float64(c.SumAt(t)) / c.shape.Span.Seconds() }
+// RateAt is [Counter.Rate] at the time t.
+func (c *Counter) RateAt(t time.Time) float64 { return float64(c.SumAt(t)) / c.config.Span.Seconds() }
 
-// Buckets yields the buckets of the window, the oldest first, each with the time at
-// which it begins: for drawing. A bucket that is added to meanwhile shows the one or
-// the other sum; when the window is rolled on meanwhile, buckets that have left it
-// show 0.
+// Buckets yields the sum of each bucket of the window with the time at which the bucket begins, the
+// oldest first, for a chart. Each sum is read when it is yielded. If the window moves on meanwhile,
+// buckets that have left it are 0.
 func (c *Counter) Buckets() iter.Seq2[time.Time, int64] { return c.buckets(c.clock.PeekNow()) }
 
-// BucketsAt is Buckets as seen at the time t.
+// BucketsAt is [Counter.Buckets] at the time t.
 func (c *Counter) BucketsAt(t time.Time) iter.Seq2[time.Time, int64] {
 	return c.buckets(c.clock.Peek(t))
 }
 
-// Total returns what was added in the counter's whole life. It wraps around.
+// Total returns the sum of everything that was ever added. It wraps around.
 func (c *Counter) Total() int64 { return c.total.Load() }
 
 func (c *Counter) add(at time.Duration, n int64) {
 	if c.ring.Due(int64(at)) {
-		c.roll(c.ring.Bucket(int64(at)))
+		c.moveTo(c.ring.Bucket(int64(at)))
 	}
 	c.total.Add(n)
 }
 
-func (c *Counter) roll(b int64) {
+// moveTo makes b the newest bucket, unless another goroutine has done so.
+func (c *Counter) moveTo(b int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ring.Advance(b, []int64{c.Total()})
 }
 
 func (c *Counter) sum(at time.Duration) int64 {
-	buckets := int64(c.shape.Buckets)
+	buckets := int64(c.config.Buckets)
 	for {
 		newest := c.ring.Newest()
 		b := max(c.ring.Bucket(int64(at)), newest)
-		sum := c.since(b-buckets+1, newest)
-		if share := c.shape.oldestShare(c.ring, int64(at), b); share > 0 {
-			sum += partOf(c.since(b-buckets, newest)-sum, share)
+		sum := c.sumFrom(b-buckets+1, newest)
+		if share := c.config.oldestShare(c.ring, int64(at), b); share > 0 {
+			sum += multiply(c.sumFrom(b-buckets, newest)-sum, share)
 		}
 		if c.ring.Newest() == newest {
 			return sum
@@ -104,22 +102,22 @@ func (c *Counter) sum(at time.Duration) int64 {
 func (c *Counter) buckets(at time.Duration) iter.Seq2[time.Time, int64] {
 	return func(yield func(time.Time, int64) bool) {
 		last := max(c.ring.Bucket(int64(at)), c.ring.Newest())
-		for b := last - int64(c.shape.Buckets) + 1; b <= last; b++ {
-			if !yield(c.clock.TimeOf(time.Duration(c.ring.Start(b))), c.bucket(b)) {
+		for b := last - int64(c.config.Buckets) + 1; b <= last; b++ {
+			if !yield(c.clock.TimeOf(time.Duration(c.ring.Start(b))), c.bucketSum(b)) {
 				return
 			}
 		}
 	}
 }
 
-// bucket returns what was added in bucket b, and 0 if it is too old to tell.
-func (c *Counter) bucket(b int64) int64 {
+// bucketSum returns what was added in bucket b, or 0 if b has left the window.
+func (c *Counter) bucketSum(b int64) int64 {
 	for {
 		newest := c.ring.Newest()
-		if b <= newest-int64(c.shape.Buckets) {
+		if b <= newest-int64(c.config.Buckets) {
 			return 0
 		}
-		sum := c.since(b, newest)
+		sum := c.sumFrom(b, newest)
 		if b < newest {
 			sum = c.ring.Row(b + 1)[0].Load() - c.ring.Row(b)[0].Load()
 		}
@@ -129,12 +127,12 @@ func (c *Counter) bucket(b int64) int64 {
 	}
 }
 
-// since returns what was added since the bucket began. It holds if the newest
-// bucket is the same afterwards.
-func (c *Counter) since(first, newest int64) int64 {
+// sumFrom returns what was added since bucket first began. The result is valid if the newest bucket
+// is still the same afterwards.
+func (c *Counter) sumFrom(first, newest int64) int64 {
 	if first > newest {
 		return 0
 	}
-	began := c.ring.Row(first)[0].Load()
-	return c.Total() - began
+	start := c.ring.Row(first)[0].Load()
+	return c.Total() - start
 }

@@ -2,51 +2,55 @@ package window
 
 import "math"
 
-// Counts are the calls of some span of time, as plain numbers: raw figures are
-// fields, what follows from them are methods. The zero value means no calls.
+// Counts are the calls of a span of time. The zero value means no calls.
 type Counts struct {
-	Successes    int64 `json:"successes"`     // calls that the service answered as it should
-	Failures     int64 `json:"failures"`      // calls that it failed
-	Slow         int64 `json:"slow"`          // of successes and failures, those slower than the threshold
-	SlowFailures int64 `json:"slow_failures"` // of the slow ones, those that failed
-	Ignored      int64 `json:"ignored"`       // ended without a verdict; no part of Calls
-	Refused      int64 `json:"refused"`       // never let through; no part of Calls
-
-	// ConsecutiveFailures is the number of failures since the last success.
-	// It does not decay with time. It is 0 in a difference of two counts.
+	// Successes is the number of successful calls.
+	Successes int64 `json:"successes"`
+	// Failures is the number of failed calls.
+	Failures int64 `json:"failures"`
+	// Slow is the number of calls, successful or failed, that took longer than the threshold.
+	Slow int64 `json:"slow"`
+	// SlowFailures is the number of slow calls that failed.
+	SlowFailures int64 `json:"slow_failures"`
+	// Ignored is the number of calls with the outcome Ignored. Calls does not include them.
+	Ignored int64 `json:"ignored"`
+	// Refused is the number of refused calls. Calls does not include them.
+	Refused int64 `json:"refused"`
+	// ConsecutiveFailures is the number of failures since the last success, however long ago they
+	// were. It is 0 in a difference of two counts.
 	ConsecutiveFailures int64 `json:"consecutive_failures"`
 }
 
-// Calls returns the number of calls with a verdict: successes and failures.
+// Calls returns the number of successes and failures.
 func (c Counts) Calls() int64 { return c.Successes + c.Failures }
 
-// FailureRate returns the share of calls that failed, in 0..1, and 0 where there were no calls.
-// Refused calls are no part of it; alert.FailureRate differs, in that it counts them as failed.
-func (c Counts) FailureRate() float64 { return share(c.Failures, c.Calls()) }
+// FailureRate returns the failed share of the calls, in 0..1, or 0 if there were no calls. Refused
+// calls do not count, while alert.FailureRate counts them as failed.
+func (c Counts) FailureRate() float64 { return ratio(c.Failures, c.Calls()) }
 
-// SlowRate returns the share of calls that were slow, in 0..1, and 0 where there were no calls.
-func (c Counts) SlowRate() float64 { return share(c.Slow, c.Calls()) }
+// SlowRate returns the slow share of the calls, in 0..1, or 0 if there were no calls.
+func (c Counts) SlowRate() float64 { return ratio(c.Slow, c.Calls()) }
 
-// Totals are the counts of a whole lifetime: every figure but ConsecutiveFailures only grows. They
-// are a type of their own, so that the counts of a window cannot be taken for them.
+// Totals are the counts of a lifetime: all numbers except ConsecutiveFailures only grow. It is a type
+// of its own so that the counts of a window cannot be used in its place.
 type Totals Counts
 
-// Calls returns the number of calls with a verdict: successes and failures.
+// Calls returns the number of successes and failures.
 func (t Totals) Calls() int64 { return Counts(t).Calls() }
 
-// Minus returns what was counted between old and t, two readings of one total. If any figure is
-// lower than it was, the total began anew in between: Minus then returns all of t, as Prometheus'
-// increase does.
+// Minus returns what was counted between old and t, two readings of the same totals. If any number is
+// lower than in old, the totals have started again from 0, and Minus returns all of t. Prometheus's
+// increase does the same.
 func (t Totals) Minus(old Totals) Counts {
-	if t.fell(old) {
-		return countsOf(Counts(t).row())
+	if t.restartedAfter(old) {
+		return fromSums(Counts(t).sums())
 	}
-	return Counts(t).less(Counts(old))
+	return Counts(t).minus(Counts(old))
 }
 
-// fell reports whether any figure that adds up is lower than it was.
-func (t Totals) fell(old Totals) bool {
-	before, now := Counts(old).row(), Counts(t).row()
+// restartedAfter reports whether any number is lower than in old.
+func (t Totals) restartedAfter(old Totals) bool {
+	before, now := Counts(old).sums(), Counts(t).sums()
 	for i := range now {
 		if now[i] < before[i] {
 			return true
@@ -55,54 +59,52 @@ func (t Totals) fell(old Totals) bool {
 	return false
 }
 
-// less returns the difference of the figures that add up. It wraps around, so that it is right
-// for two readings of a sum that has wrapped around.
-func (c Counts) less(old Counts) Counts {
-	before, now := old.row(), c.row()
-	for i := range now {
-		now[i] -= before[i]
-	}
-	return countsOf(now)
+// sumCount is how many numbers of Counts can be added up: all but ConsecutiveFailures.
+const sumCount = 6
+
+func (c Counts) sums() [sumCount]int64 {
+	return [sumCount]int64{c.Successes, c.Failures, c.Slow, c.SlowFailures, c.Ignored, c.Refused}
 }
 
-func share(part, whole int64) float64 {
+func fromSums(n [sumCount]int64) Counts {
+	return Counts{Successes: n[0], Failures: n[1], Slow: n[2], SlowFailures: n[3], Ignored: n[4], Refused: n[5]}
+}
+
+func (c Counts) plus(d Counts) Counts {
+	sums, more := c.sums(), d.sums()
+	for i := range sums {
+		sums[i] += more[i]
+	}
+	return fromSums(sums)
+}
+
+// minus wraps around, so it is correct for two readings of a sum that has wrapped around.
+func (c Counts) minus(old Counts) Counts {
+	sums, before := c.sums(), old.sums()
+	for i := range sums {
+		sums[i] -= before[i]
+	}
+	return fromSums(sums)
+}
+
+func (c Counts) times(share float64) Counts {
+	sums := c.sums()
+	for i := range sums {
+		sums[i] = multiply(sums[i], share)
+	}
+	return fromSums(sums)
+}
+
+func ratio(part, whole int64) float64 {
 	if whole <= 0 {
 		return 0
 	}
 	return float64(part) / float64(whole)
 }
 
-// row lists the figures that add up.
-func (c Counts) row() [viewCols]int64 {
-	return [viewCols]int64{c.Successes, c.Failures, c.Slow, c.SlowFailures, c.Ignored, c.Refused}
-}
-
-// countsOf is the inverse of row.
-func countsOf(row [viewCols]int64) Counts {
-	return Counts{
-		Successes: row[0], Failures: row[1], Slow: row[2], SlowFailures: row[3], Ignored: row[4], Refused: row[5],
-	}
-}
-
-func (c Counts) plus(d Counts) Counts {
-	sum, more := c.row(), d.row()
-	for i := range sum {
-		sum[i] += more[i]
-	}
-	return countsOf(sum)
-}
-
-func (c Counts) times(share float64) Counts {
-	row := c.row()
-	for i := range row {
-		row[i] = partOf(row[i], share)
-	}
-	return countsOf(row)
-}
-
-// partOf returns the share of n, in 0..1, rounded. It is exact for a share of 1, also where a
-// float64 cannot hold n.
-func partOf(n int64, share float64) int64 {
+// multiply returns n times a share in 0..1, rounded. A share of 1 is exact even if a float64 cannot
+// hold n.
+func multiply(n int64, share float64) int64 {
 	if share >= 1 {
 		return n
 	}

@@ -1,41 +1,45 @@
-// Package window counts what happened in the last span of time. Adding costs one reading of the
-// clock and one atomic add; reading costs one subtraction.
+// Package window counts what happened in the most recent span of time. Adding costs one clock reading
+// and one atomic add. Reading costs one subtraction, however long the span is.
 //
-//		logins := window.NewCounter(window.Config{Span: time.Minute})
-//		logins.Add(1)
-//		fmt.Println(logins.Sum(), "in the last minute")
+//	logins := window.NewCounter(window.Config{Span: time.Minute})
+//	logins.Add(1)
+//	fmt.Println(logins.Sum(), "in the last minute")
 //
-//		jobs := window.NewCalls(window.CallsConfig{Name: "jobs", Span: time.Minute, Slow: time.Second})
-//		jobs.Record(window.Success, took)
-//		fmt.Println(jobs.Counts().FailureRate(), jobs.Totals().Calls())
+//	jobs := window.NewCalls(window.CallsConfig{Name: "jobs", Span: time.Minute, Slow: time.Second})
+//	jobs.Record(window.Success, took)
+//	fmt.Println(jobs.Counts().FailureRate(), jobs.Totals().Calls())
 //
-//	  - [Counter] is a window over one sum: how many, or how much, in the last span.
-//	  - [Calls] is a window over the outcomes of calls, with lifetime totals: what a
-//	    breaker judges and an exporter publishes. One with a name is a [stat.Source].
-//	  - [View] is a window of any length over the lifetime totals of something else, fed by
-//	    sampling: what an alert rule over five minutes or a day looks at.
+// There are three kinds of windows:
 //
-// A window is a prefix sum. Totals only grow, and a ring remembers what they were
-// when each recent bucket began; the sum over a span is the total now less the
-// total when the span's first bucket began:
+//   - [Counter] is a window over one number: the sum of what was added in the last span.
+//   - [Calls] is a window over calls and their outcomes, with lifetime totals. A breaker decides by
+//     one, and an exporter publishes one. Calls with a name are a [stat.Source].
+//   - [View] is a window of any length over the lifetime totals of something else, which it samples.
+//     An alert rule over five minutes or a day uses one.
+//
+// # How it works
+//
+// A window is a prefix sum. Totals only grow, and a ring remembers the totals at the beginning of
+// each recent bucket. The sum over a span is the total now minus the total when the first bucket of
+// the span began:
 //
 //	bucket     |  41  |  42  |  43  |  44  |  45     now
 //	total when   100    130    130    170    180     195
 //	it began            └───────── last 4 ────────┘  = 195 − 130 = 65
 //
-// So a window is never cleared, sums cost the same for any span, lifetime totals
-// come free, and a reader that wants to judge from a later moment keeps the totals
-// of that moment as its baseline.
+// So a window is never cleared, a reading costs the same for any span, and lifetime totals come for
+// free. A window moves by whole buckets. [Edge] says which buckets a reading includes, and how far it
+// can be off the exact span.
 //
-// A window moves by whole buckets. Which edge a reading takes, and how far it can
-// be off the true span, is said at [Edge].
+// # Time
 //
-// Windows made with New… live on the real, monotonic clock; those made with New…At
-// live on the times given to their At verbs, for replay and event time. One window
-// lives on one or the other. A time that lies before the newest bucket counts into
-// that bucket: a clock that goes back neither loses nor revives anything. A window begins
-// with the first time at which something is counted if that lies before the one at which it
-// was made: so a variable of a package works in a testing/synctest bubble, whose clock begins
-// in the year 2000. It works in the first such bubble that uses it: in the next one all times
-// are older than its newest.
+// Windows made with a constructor like [NewCounter] use the real, monotonic clock. Windows made with
+// one like [NewCounterAt] use the times given to their At methods, for replay and for event time. Do
+// not mix the two in one window.
+//
+// A time before the newest bucket counts as in that bucket, so a clock that goes back neither loses
+// nor repeats anything. If the first time given is earlier than the creation of the window, the
+// window begins at that time. So a package variable works in a testing/synctest bubble, whose clock
+// begins in the year 2000. It works in the first such bubble that uses it: in a later one, all times
+// are before the newest bucket.
 package window

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	LatencyBuckets = latencyBuckets
+	LatencyBuckets = bucketCount
 	MaxLast        = maxLast
 )
 
@@ -22,7 +22,7 @@ type Bucket struct {
 func (l Latency) Buckets() iter.Seq[Bucket] {
 	return func(yield func(Bucket) bool) {
 		for i, n := range l.Counts {
-			if n > 0 && !yield(Bucket{latency.Bound(latencyOffset + i - 1), latency.Bound(latencyOffset + i), n}) {
+			if n > 0 && !yield(Bucket{latency.Bound(firstBucket + i - 1), latency.Bound(firstBucket + i), n}) {
 				return
 			}
 		}
@@ -30,10 +30,10 @@ func (l Latency) Buckets() iter.Seq[Bucket] {
 }
 
 // Late returns how many calls were counted into the newest bucket, and are older.
-func (c *Calls) Late() int64 { return c.shown.lateCalls.Load() }
+func (c *Calls) Late() int64 { return c.metrics.lateCalls.Load() }
 
 // Span returns the length of the window, in whole buckets.
-func (c *Counter) Span() time.Duration { return c.shape.Span }
+func (c *Counter) Span() time.Duration { return c.config.Span }
 
 // Span returns the length of the window, in whole buckets.
-func (v *View) Span() time.Duration { return v.shape.Span }
+func (v *View) Span() time.Duration { return v.config.Span }

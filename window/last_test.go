@@ -88,11 +88,11 @@ func TestLastUnderManyWriters(t *testing.T) {
 
 func TestLastRefusesABadConfig(t *testing.T) {
 	for want, c := range map[string]window.CallsConfig{
-		"window: Last is -1, must lie between 1 and 100000, or be 0 for a window over time":     {Last: -1},
-		"window: Last is 100001, must lie between 1 and 100000, or be 0 for a window over time": {Last: 100_001},
-		"window: Span is 1ns and Buckets is 0, must both be 0 where Last is set":                {Last: 1, Span: 1},
-		"window: Span is 0s and Buckets is 3, must both be 0 where Last is set":                 {Last: 1, Buckets: 3},
-		"window: Latency is true, must be false where Last is set":                              {Last: 1, Latency: true},
+		"window: Last is -1, must lie between 1 and 100000, or 0 for a window over time":     {Last: -1},
+		"window: Last is 100001, must lie between 1 and 100000, or 0 for a window over time": {Last: 100_001},
+		"window: Span is 1ns and Buckets is 0, must both be 0 if Last is set":                {Last: 1, Span: 1},
+		"window: Span is 0s and Buckets is 3, must both be 0 if Last is set":                 {Last: 1, Buckets: 3},
+		"window: Latency is true, must be false if Last is set":                              {Last: 1, Latency: true},
 	} {
 		require.EqualError(t, c.Validate(), want)
 	}

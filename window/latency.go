@@ -5,28 +5,31 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/latency"
+	"github.com/weir-go/weir/stat"
 )
 
-// Latency is how long calls took, as an exponential histogram: eight buckets for
-// each power of two from 2⁻²⁰ s (a microsecond) to 2¹² s (68 minutes), so that a
-// quantile is known within 9 %. It is a plain value; the zero value means no calls.
+// Latency is an exponential histogram of durations. It has eight buckets per power of two, from
+// 2⁻²⁰ s (a microsecond) to 2¹² s (68 minutes), so a quantile is known within 9 %. It is a plain
+// value. The zero value means no calls.
 //
-// The buckets are those of Prometheus's native histograms with schema 3 and of
-// OpenTelemetry's exponential ones with scale 3, so it goes out without loss, and
-// two of them add up exactly.
+// The buckets are those of Prometheus's native histograms with schema 3 and of OpenTelemetry's
+// exponential histograms with scale 3. So it is exported without loss, and two of them add up exactly.
 type Latency struct {
-	Counts [latencyBuckets]int64 `json:"-"`     // calls by bucket: see Histogram
-	Sum    float64               `json:"sum"`   // of all times, in seconds, to the microsecond; a time in Over adds 2¹²
-	Max    time.Duration         `json:"max"`   // the longest since the window was made
-	Under  int64                 `json:"under"` // of the first bucket, what is shorter than it reaches
-	Over   int64                 `json:"over"`  // of the last bucket, what is longer than it reaches
+	// Counts is the number of calls per bucket. See Histogram for the bounds.
+	Counts [bucketCount]int64 `json:"-"`
+	// Sum is the sum of all durations in seconds, to the microsecond. A call in Over adds 2¹².
+	Sum float64 `json:"sum"`
+	// Max is the longest duration since the window was made.
+	Max time.Duration `json:"max"`
+	// Under is the number of calls in the first bucket that are shorter than its range.
+	Under int64 `json:"under"`
+	// Over is the number of calls in the last bucket that are longer than its range.
+	Over int64 `json:"over"`
 }
 
-// The histogram of a Latency.
 const (
-	latencyBuckets = latency.Buckets
-	latencySchema  = latency.Schema // Prometheus's schema, OpenTelemetry's scale
-	latencyOffset  = latency.Lowest // Prometheus's number of the bucket Counts[0]
+	bucketCount = latency.Buckets
+	firstBucket = latency.Lowest // Prometheus's number of the bucket Counts[0]
 )
 
 // Count returns the number of calls.
@@ -37,33 +40,32 @@ func (l Latency) Count() (n int64) {
 	return n
 }
 
-// Mean returns the mean time, and 0 where there were no calls.
+// Mean returns the mean duration, or 0 if there were no calls.
 func (l Latency) Mean() time.Duration {
 	n := l.Count()
 	if n == 0 {
 		return 0
 	}
-	return seconds(l.Sum / float64(n))
+	return fromSeconds(l.Sum / float64(n))
 }
 
-// Quantile returns the time that the share q of the calls did not exceed, q in
-// 0..1: estimated within the bucket it falls into, as if the bucket were filled
-// evenly on its exponential scale. It is 0 where there were no calls.
+// Quantile returns the duration that a share q of the calls did not exceed, for q in 0..1. It is an
+// estimate within one bucket, which is taken as filled evenly on its exponential scale. It is 0 if
+// there were no calls.
 func (l Latency) Quantile(q float64) time.Duration {
-	i, below, ok := l.bucketAt(q)
+	i, below, ok := l.bucketOfQuantile(q)
 	if !ok {
 		return 0
 	}
-	lower, upper := latency.Bound(latencyOffset+i-1), latency.Bound(latencyOffset+i)
+	lower, upper := latency.Bound(firstBucket+i-1), latency.Bound(firstBucket+i)
 	rank := max(clampShare(q)*float64(l.Count()), 0)
 	part := (rank - float64(below)) / float64(l.Counts[i])
 	estimate := lower * math.Pow(upper/lower, min(max(part, 0), 1))
-	return min(seconds(estimate), l.Max)
+	return min(fromSeconds(estimate), l.Max)
 }
 
-// bucketAt returns the index of the bucket that holds the call of rank q, and how many
-// calls lie in the buckets below it.
-func (l Latency) bucketAt(q float64) (index int, below int64, ok bool) {
+// bucketOfQuantile returns the bucket of the quantile q and the number of calls in the buckets below.
+func (l Latency) bucketOfQuantile(q float64) (index int, below int64, ok bool) {
 	n := l.Count()
 	rank := min(max(int64(math.Ceil(clampShare(q)*float64(n))), 1), n) // a float64 may round n up
 	for i, count := range l.Counts {
@@ -75,7 +77,7 @@ func (l Latency) bucketAt(q float64) (index int, below int64, ok bool) {
 	return 0, 0, false
 }
 
-// Plus returns the calls of both, which is exact: Max is that of the slower one.
+// Plus returns the calls of both histograms. The sum is exact. Max is the larger of the two.
 func (l Latency) Plus(m Latency) Latency {
 	for i, n := range m.Counts {
 		l.Counts[i] += n
@@ -87,7 +89,24 @@ func (l Latency) Plus(m Latency) Latency {
 	return l
 }
 
-// clampShare makes a share of 0..1 of anything; what is not a number becomes 0.
+// Histogram returns the durations in the form that exporters use. Calls in Under are in Zero there,
+// and in no bucket. Over has no equivalent. Max is that of l, which may be older than the counts.
+func (l Latency) Histogram() stat.Histogram {
+	counts := l.Counts
+	zero := min(l.Under, counts[0]) // Under is read a moment later and may be larger
+	counts[0] -= zero
+	first, end := 0, len(counts)
+	for ; end > 0 && counts[end-1] == 0; end-- {
+	}
+	for ; first < end && counts[first] == 0; first++ {
+	}
+	return stat.Histogram{
+		Schema: latency.Schema, Offset: firstBucket + first, Counts: append([]int64(nil), counts[first:end]...),
+		Zero: zero, ZeroThreshold: latency.Bound(firstBucket - 1), Sum: l.Sum, Max: l.Max.Seconds(),
+	}
+}
+
+// clampShare returns the nearest share in 0..1, and 0 for NaN.
 func clampShare(q float64) float64 {
 	if q > 0 {
 		return min(q, 1)
@@ -95,5 +114,5 @@ func clampShare(q float64) float64 {
 	return 0
 }
 
-// seconds makes a time of a bound, which is never longer than a day.
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+// fromSeconds converts seconds, which are at most a few hours here, to a duration.
+func fromSeconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -8,74 +8,77 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// shownCalls is what a window with a name keeps for exporters.
-type shownCalls struct {
-	shape CallsConfig
+// callsMetrics holds the series of a window with a name.
+type callsMetrics struct {
+	config    CallsConfig
+	lateCalls atomic.Int64 // calls with a time before the newest bucket
 
-	lateCalls atomic.Int64 // with a time before the newest bucket, and counted into that one
-
-	events [4]*stat.Series // success, failure, ignored, refused
-
+	events                              [4]*stat.Series // success, failure, ignored, refused
 	late, ratio, size, length, coverage *stat.Series
-	latency                             [3]*stat.Series
+	quantiles                           [len(quantiles)]*stat.Series
 }
 
-// newShownCalls returns the series of a window, or nil if it has no name.
-func newShownCalls(shape CallsConfig, began time.Time) *shownCalls {
-	name := shape.Name
-	if name == "" {
+// quantiles are the quantiles of the latency that are shown.
+var quantiles = [...]struct {
+	q    float64
+	name string
+}{{0.5, "0.5"}, {0.9, "0.9"}, {0.99, "0.99"}}
+
+// newCallsMetrics returns nil if the window has no name.
+func newCallsMetrics(c CallsConfig, created time.Time) *callsMetrics {
+	if c.Name == "" {
 		return nil
 	}
-	s := &shownCalls{
-		shape: shape, late: instrument.WindowEventsLate.Series(name), ratio: instrument.WindowErrorRatio.Series(name),
-		size: instrument.WindowSize.Series(name), length: instrument.WindowLength.Series(name), coverage: instrument.WindowCoverage.Series(name),
+	m := &callsMetrics{
+		config: c, late: instrument.WindowEventsLate.Series(c.Name), ratio: instrument.WindowErrorRatio.Series(c.Name),
+		size: instrument.WindowSize.Series(c.Name), length: instrument.WindowLength.Series(c.Name), coverage: instrument.WindowCoverage.Series(c.Name),
 	}
-	s.late.Created = began
-	for i, outcome := range [4]string{"success", "failure", "ignored", "refused"} {
-		s.events[i] = instrument.WindowEvents.Series(name, outcome)
-		s.events[i].Created = began
+	m.late.Created = created
+	for i, outcome := range [...]string{"success", "failure", "ignored", "refused"} {
+		m.events[i] = instrument.WindowEvents.Series(c.Name, outcome)
+		m.events[i].Created = created
 	}
-	for i, q := range [3]string{"0.5", "0.9", "0.99"} {
-		s.latency[i] = instrument.WindowLatency.Series(name, q)
+	for i, q := range quantiles {
+		m.quantiles[i] = instrument.WindowLatency.Series(c.Name, q.name)
 	}
-	return s
+	return m
 }
 
 // Name returns CallsConfig.Name.
 func (c *Calls) Name() string {
-	if c.shown == nil {
+	if c.metrics == nil {
 		return ""
 	}
-	return c.shown.shape.Name
+	return c.metrics.config.Name
 }
 
-// Observe yields the figures of a window with a name, for exporters: see [stat.Source]. What means
-// nothing yet is left out: the ratio of no calls, their latency, and the length of a window that
-// has none. It takes a lock only where the window is over the last so many calls.
+// Observe yields the metrics of a window with a name, for exporters: see [stat.Source]. It leaves out
+// values that do not exist: the failure rate and the latency of no calls, and the length in time of a
+// window over the last calls. It takes a lock only for a window over the last calls.
 func (c *Calls) Observe(yield func(*stat.Series, float64) bool) {
-	s := c.shown
-	if s == nil {
+	m := c.metrics
+	if m == nil {
 		return
 	}
 	at := c.clock.PeekNow()
 	now, total := c.counts(at), c.Totals()
-	for i, v := range [4]int64{total.Successes, total.Failures, total.Ignored, total.Refused} {
-		if !yield(s.events[i], float64(v)) {
+	for i, n := range [...]int64{total.Successes, total.Failures, total.Ignored, total.Refused} {
+		if !yield(m.events[i], float64(n)) {
 			return
 		}
 	}
-	if !yield(s.late, float64(s.lateCalls.Load())) || !yield(s.size, float64(now.Calls())) {
+	if !yield(m.late, float64(m.lateCalls.Load())) || !yield(m.size, float64(now.Calls())) {
 		return
 	}
-	if now.Calls() > 0 && !yield(s.ratio, now.FailureRate()) {
+	if now.Calls() > 0 && !yield(m.ratio, now.FailureRate()) {
 		return
 	}
-	if s.shape.Last > 0 {
-		yield(s.coverage, min(float64(now.Calls())/float64(s.shape.Last), 1))
+	if m.config.Last > 0 {
+		yield(m.coverage, min(float64(now.Calls())/float64(m.config.Last), 1))
 		return
 	}
-	if yield(s.length, s.shape.Span.Seconds()) &&
-		yield(s.coverage, min(max(at.Seconds(), 0)/s.shape.Span.Seconds(), 1)) && s.shape.Latency {
+	span := m.config.Span.Seconds()
+	if yield(m.length, span) && yield(m.coverage, min(max(at.Seconds(), 0)/span, 1)) && m.config.Latency {
 		c.observeLatency(at, yield)
 	}
 }
@@ -85,8 +88,8 @@ func (c *Calls) observeLatency(at time.Duration, yield func(*stat.Series, float6
 	if took.Count() == 0 {
 		return
 	}
-	for i, q := range [3]float64{0.5, 0.9, 0.99} {
-		if !yield(c.shown.latency[i], took.Quantile(q).Seconds()) {
+	for i, q := range quantiles {
+		if !yield(c.metrics.quantiles[i], took.Quantile(q.q).Seconds()) {
 			return
 		}
 	}

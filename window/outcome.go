@@ -5,12 +5,12 @@ type Outcome uint8
 
 // The outcomes of a call.
 const (
-	Success Outcome = iota // the service answered as it should
+	Success Outcome = iota // the service works
 	Failure                // the service failed
 	Ignored                // the call says nothing about the service
 )
 
-// String returns "success", "failure", "ignored" or, for any other value, "unknown".
+// String returns "success", "failure" or "ignored", and "unknown" for any other value.
 func (o Outcome) String() string {
 	switch o {
 	case Success:

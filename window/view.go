@@ -8,8 +8,8 @@ import (
 	"github.com/weir-go/weir/internal/ring"
 )
 
-// View is a moving window over somebody else's lifetime totals. It learns them by
-// sampling, so that a window of minutes or days costs the calls nothing:
+// View is a moving window over the lifetime totals of something else. It reads them by sampling, so
+// a window of minutes or days costs the sampled calls nothing:
 //
 //	view := window.NewView(window.Config{Span: 5 * time.Minute, Buckets: 60})
 //	for range ticker.C {
@@ -17,87 +17,84 @@ import (
 //		fmt.Println(view.Counts().FailureRate())
 //	}
 //
-// What happened between two samples counts as of the later one, so a reading is
-// as fine as the sampling is. The first sample is where the view begins: what was
-// counted before it is history. If any figure of the totals falls, their owner began
-// anew: all of them are then what was counted since, as for Prometheus' increase.
-// Totals are read as figures from 0 to 2⁶⁰.
+// Everything counted between two samples counts as of the later one. The view begins with the first
+// sample: what was counted earlier is not in it. If any number of the totals falls, the totals have
+// started again from 0, and all of the sample is counted, as with Prometheus's increase. Numbers
+// outside 0 to 2⁶⁰ are taken for the nearest bound.
 //
-// All methods may be called from any number of goroutines. But samples have to come in the
-// order in which the totals were read, since an older one would look like a new beginning: let
-// one goroutine take them. Given an earlier time than the latest sample, an older one is ignored.
+// All methods may be called from any number of goroutines, but one goroutine should take the samples:
+// samples must come in the order in which the totals were read, because lower totals look like a
+// restart. A sample with lower totals and an earlier time than the latest one is ignored.
 type View struct {
-	clock clock.Clock
-	shape Config
+	clock  clock.Clock
+	config Config
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards what follows
 	ring    *ring.Ring
-	seen    bool
+	sampled bool          // there was a sample
 	first   time.Duration // when the first sample came
 	latest  time.Duration // when the latest sample came
 	last    Totals        // the latest sample
-	counted Counts        // all that was counted since the first
+	counted Counts        // everything counted since the first sample
 }
 
-const viewCols = 6
-
-// NewView returns a view that has seen nothing yet, on the real clock. It panics
-// with the error of c.Validate if there is one.
+// NewView returns a view without samples that uses the real clock. It panics with the error of
+// c.Validate if there is one.
 func NewView(c Config) *View { return NewViewAt(c, time.Now()) }
 
-// NewViewAt is NewView for a view that begins at t0 and lives on given times.
+// NewViewAt is like [NewView], for a view that begins at t0 and uses the times given to the At methods.
 func NewViewAt(c Config, t0 time.Time) *View {
-	c = c.must()
-	return &View{clock: clock.Clock{Epoch: t0}, shape: c, ring: ring.New(int64(c.width()), c.Buckets, viewCols)}
+	c = c.mustBeValid()
+	return &View{clock: clock.Clock{Epoch: t0}, config: c, ring: c.newRing(sumCount)}
 }
 
-// Sample tells the view what the totals are now.
-func (v *View) Sample(total Totals) { v.sample(v.clock.Now(), total) }
+// Sample adds a sample: the present totals.
+func (v *View) Sample(t Totals) { v.sample(v.clock.Now(), t) }
 
-// SampleAt is Sample at the time t.
-func (v *View) SampleAt(t time.Time, total Totals) { v.sample(v.clock.At(t), total) }
+// SampleAt is [View.Sample] at the time t.
+func (v *View) SampleAt(t time.Time, totals Totals) { v.sample(v.clock.At(t), totals) }
 
 // Counts returns the calls of the last span, as far as they were sampled.
 func (v *View) Counts() Counts { return v.counts(v.clock.PeekNow()) }
 
-// CountsAt is Counts as seen at the time t.
+// CountsAt is [View.Counts] at the time t.
 func (v *View) CountsAt(t time.Time) Counts { return v.counts(v.clock.Peek(t)) }
 
-// Coverage returns the share of the span that lies after the first sample, in
-// 0..1: below 1 the view does not reach back as far as its span.
+// Coverage returns the share of the span since the first sample, in 0..1. Below 1, the view does not
+// know all of the span.
 func (v *View) Coverage() float64 { return v.coverage(v.clock.PeekNow()) }
 
-// CoverageAt is Coverage as seen at the time t.
+// CoverageAt is [View.Coverage] at the time t.
 func (v *View) CoverageAt(t time.Time) float64 { return v.coverage(v.clock.Peek(t)) }
 
-func (v *View) sample(at time.Duration, total Totals) {
+func (v *View) sample(at time.Duration, t Totals) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	total = plausible(total)
+	t = t.clamped()
 	switch {
-	case !v.seen:
-		v.seen, v.first, v.latest, v.last = true, at, at, total
-	case at < v.latest && total.fell(v.last):
+	case !v.sampled:
+		v.sampled, v.first, v.latest, v.last = true, at, at, t
+	case at < v.latest && t.restartedAfter(v.last):
 		return
 	}
 	v.latest = max(v.latest, at)
-	row := v.counted.row()
-	v.ring.Advance(v.ring.Bucket(int64(at)), row[:])
-	v.counted = v.counted.plus(total.Minus(v.last))
-	v.last = total
+	sums := v.counted.sums()
+	v.ring.Advance(v.ring.Bucket(int64(at)), sums[:])
+	v.counted = v.counted.plus(t.Minus(v.last))
+	v.last = t
 }
 
-// mostCounted is the most that a view takes a figure for: the sum of four does not overflow.
-const mostCounted = 1 << 60
+// maxSampled bounds the numbers of a sample, so that the sum of four does not overflow.
+const maxSampled = 1 << 60
 
-// plausible returns the totals with each figure between 0 and mostCounted.
-func plausible(total Totals) Totals {
-	row := Counts(total).row()
-	for i, n := range row {
-		row[i] = min(max(n, 0), mostCounted)
+// clamped returns the totals with each number between 0 and maxSampled.
+func (t Totals) clamped() Totals {
+	sums := Counts(t).sums()
+	for i, n := range sums {
+		sums[i] = min(max(n, 0), maxSampled)
 	}
-	c := countsOf(row)
-	c.ConsecutiveFailures = total.ConsecutiveFailures
+	c := fromSums(sums)
+	c.ConsecutiveFailures = t.ConsecutiveFailures
 	return Totals(c)
 }
 
@@ -106,33 +103,33 @@ func (v *View) counts(at time.Duration) Counts {
 	defer v.mu.Unlock()
 	newest := v.ring.Newest()
 	b := max(v.ring.Bucket(int64(at)), newest)
-	n := int64(v.shape.Buckets)
-	counts := v.since(b-n+1, newest)
-	if share := v.shape.oldestShare(v.ring, int64(at), b); share > 0 {
-		oldest := v.since(b-n, newest).less(counts)
+	n := int64(v.config.Buckets)
+	counts := v.countsFrom(b-n+1, newest)
+	if share := v.config.oldestShare(v.ring, int64(at), b); share > 0 {
+		oldest := v.countsFrom(b-n, newest).minus(counts)
 		counts = counts.plus(oldest.times(share))
 	}
 	counts.ConsecutiveFailures = v.last.ConsecutiveFailures
 	return counts
 }
 
-// since returns what was counted since the bucket began. The lock is held.
-func (v *View) since(first, newest int64) Counts {
+// countsFrom returns what was counted since bucket first began. The lock is held.
+func (v *View) countsFrom(first, newest int64) Counts {
 	if first > newest {
 		return Counts{}
 	}
-	var began [viewCols]int64
-	for i := range began {
-		began[i] = v.ring.Row(first)[i].Load()
+	var start [sumCount]int64
+	for i := range start {
+		start[i] = v.ring.Row(first)[i].Load()
 	}
-	return v.counted.less(countsOf(began))
+	return v.counted.minus(fromSums(start))
 }
 
 func (v *View) coverage(at time.Duration) float64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if !v.seen || at <= v.first {
+	if !v.sampled || at <= v.first {
 		return 0
 	}
-	return min(1, float64(at-v.first)/float64(v.shape.Span))
+	return min(1, float64(at-v.first)/float64(v.config.Span))
 }
