@@ -123,7 +123,7 @@ func TestRegisterRefuses(t *testing.T) {
 	odd := &stat.Instrument{Name: "shop.x", Kind: stat.Gauge, Attrs: []string{"a", "a"}}
 	bad := &stat.Instrument{Name: "9 lives", Kind: stat.Counter}
 	for want, sources := range map[string][]stat.Source{
-		`stat: two different series are weir.breaker.slow_calls{weir.breaker.name="a", weir.group.key=""}: sources need names of their own`: {
+		`stat: two different series are weir.breaker.slow_calls{weir.breaker.name="a", weir.group.key=""}: each source needs a name of its own`: {
 			shows(slow("a", 1)), shows(slow("b", 2)), shows(slow("a", 3)),
 		},
 		`stat: source 2 of 2 is nil`:                                    {shows(), nil},

@@ -1,7 +1,7 @@
-// Package read reads many sources of figures together. Exporters are built on it.
+// Package read reads the metrics of many sources together. Exporters are built on it.
 //
-// A [Set] reads its sources once per reading, and yields each live series once, with the form that
-// the exporter made of it when it first appeared:
+// A [Set] reads its sources and yields each live series once, with a form of it that the exporter made
+// when the series first appeared:
 //
 //	set, err := read.New(func(s *stat.Series) string {
 //		return s.Instrument.Name + "{" + strings.Join(s.Values, ",") + "}"
@@ -11,6 +11,6 @@
 //		fmt.Fprintln(w, name, value)
 //	}
 //
-// A faulty source costs only itself: a source that panics, or shows a series that another source
-// has, is counted and left out.
+// A faulty source does not affect the others: if a source panics, or yields a series that another
+// source has, the fault is counted and the series is left out.
 package read

@@ -58,7 +58,7 @@ func ExampleSet() {
 		fmt.Println(name, value)
 	}
 	// Output:
-	// stat: two different series are shop.jobs{shop.queue="mail"}: sources need names of their own
+	// stat: two different series are shop.jobs{shop.queue="mail"}: each source needs a name of its own
 	// shop.jobs{mail} 3
 	// weir.exporter.source_panics{} 0
 	// weir.exporter.skipped_samples{duplicate} 0

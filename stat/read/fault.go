@@ -9,32 +9,32 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// fault says why a series is left out of a reading.
+// fault is why a series is left out of a reading.
 type fault uint8
 
 const (
-	sound     fault = iota
-	again           // met before in the same reading: no fault of anyone's
+	noFault   fault = iota
+	repeated        // yielded before in the same reading, which is fine
 	duplicate       // another live series has its ID
-	unknown         // its instrument is not in the dictionary
-	malformed       // no instrument, not one value for each attribute, or what its kind does not have
+	unknown         // the set does not know its instrument
+	malformed       // no instrument, not one value per attribute, or the wrong sort of value
 	faults
 )
 
-var reasons = [faults]string{duplicate: "duplicate", unknown: "unknown", malformed: "malformed"}
+var faultNames = [faults]string{duplicate: "duplicate", unknown: "unknown", malformed: "malformed"}
 
-// fresh is a series that the table of a reading does not have.
-type fresh struct {
-	series *stat.Series
-	from   *member      // the member that showed it
-	clean  *stat.Series // series with valid text and the dictionary's instrument
-	id     string
-	fault  fault
+// newSeries is a series that is not in the table of a reading.
+type newSeries struct {
+	series  *stat.Series
+	from    *member      // the member that showed it
+	cleaned *stat.Series // series with valid text and an instrument of the set
+	id      string
+	fault   fault
 }
 
-// examine looks at the series by itself, and sets what is derived from it. It came
-// with a figure or with a histogram, as its instrument should have it.
-func (f *fresh) examine(known *dictionary, own *health, distribution bool) fault {
+// check returns the fault of the series by itself, and sets cleaned and id. distribution says whether
+// it came with a histogram.
+func (f *newSeries) check(known *instruments, own *selfMetrics, distribution bool) fault {
 	s := f.series
 	if s == nil || s.Instrument == nil || len(s.Values) != len(s.Instrument.Attrs) || (s.Instrument.Kind == stat.Distribution) != distribution {
 		return malformed
@@ -43,23 +43,23 @@ func (f *fresh) examine(known *dictionary, own *health, distribution bool) fault
 	if i == nil {
 		return unknown
 	}
-	f.clean = i.Series(s.Values...)
-	f.clean.Created = s.Created
-	f.id = f.clean.ID()
-	if own.has(i) && !own.shows(s) {
+	f.cleaned = i.Series(s.Values...)
+	f.cleaned.Created = s.Created
+	f.id = f.cleaned.ID()
+	if own.owns(i) && !own.shows(s) {
 		return duplicate
 	}
-	return sound
+	return noFault
 }
 
-// explain makes an error of the first fault: the others are mostly the same
-// mistake seen in further series.
-func explain(lists ...[]fresh) error {
-	var first *fresh
+// firstFault returns an error for the first fault, since the others are mostly the same mistake, and
+// how many others there are.
+func firstFault(lists ...[]newSeries) error {
+	var first *newSeries
 	others := 0
 	for _, f := range slices.Concat(lists...) {
 		switch {
-		case f.fault == sound || f.fault == again:
+		case f.fault == noFault || f.fault == repeated:
 		case first == nil:
 			first = &f
 		default:
@@ -75,24 +75,24 @@ func explain(lists ...[]fresh) error {
 	return first.err()
 }
 
-func (f *fresh) err() error {
+func (f *newSeries) err() error {
 	switch {
 	case f.fault == duplicate:
-		return fmt.Errorf("stat: two different series are %s: sources need names of their own", label(f.clean))
+		return fmt.Errorf("stat: two different series are %s: each source needs a name of its own", describe(f.cleaned))
 	case f.fault == unknown:
 		return fmt.Errorf("stat: the instrument %s is not one of those that the set was made with", f.series.Instrument.Name)
 	case f.series == nil || f.series.Instrument == nil:
 		return errors.New("stat: a series has no instrument")
 	case len(f.series.Values) == len(f.series.Instrument.Attrs):
-		return fmt.Errorf("stat: a series of %s came by the wrong method: distributions come by Histograms, all else by Observe",
+		return fmt.Errorf("stat: a series of %s came by the wrong method: distributions come by Histograms, all others by Observe",
 			f.series.Instrument.Name)
 	}
 	return fmt.Errorf("stat: a series of %s has %d values for %d attributes",
 		f.series.Instrument.Name, len(f.series.Values), len(f.series.Instrument.Attrs))
 }
 
-// label writes the series for people.
-func label(s *stat.Series) string {
+// describe returns the series as text.
+func describe(s *stat.Series) string {
 	pairs := make([]string, len(s.Values))
 	for n, key := range s.Instrument.Attrs {
 		pairs[n] = fmt.Sprintf("%s=%.64q", key, s.Values[n])

@@ -9,11 +9,11 @@ import (
 
 const (
 	minSchema, maxSchema = -4, 8
-	maxBucket            = 300_000 // beyond those of all float64s, and within what backends count
+	maxBucket            = 300_000 // above the buckets of all float64s, and within what backends can count
 )
 
-// sane reports whether backends accept the histogram.
-func sane(h stat.Histogram) bool {
+// validHistogram reports whether backends accept the histogram.
+func validHistogram(h stat.Histogram) bool {
 	if h.Schema < minSchema || h.Schema > maxSchema || h.Zero < 0 || !(h.ZeroThreshold >= 0) || math.IsInf(h.ZeroThreshold, 0) {
 		return false
 	}

@@ -4,26 +4,26 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// reading is one pass over the sources: what it has met, beside the table that
-// it began with. It is used by one goroutine.
+// reading is one pass over the sources: what it has found in addition to the table with which it
+// began. One goroutine uses it.
 type reading[T, V any] struct {
-	table   *table[T]
-	yield   func(T, V) bool
-	stopped bool                       // yield wants no more
-	note    func(*stat.Series, V) bool // take, bound once: a method value allocates
-	from    *member                    // the member that is being read
-	seen    []bool                     // by slot of the table
-	live    int                        // how many are seen
-	moved   map[int]*member            // by slot: the member that shows a series whose first member is gone
-	removed int64                      // members, when it began
-	fresh   []fresh
-	values  []V                     // of the fresh ones
-	ids     map[string]*stat.Series // of the fresh ones that are sound
-	sound   int                     // how many those are
+	table       *table[T]
+	yield       func(T, V) bool
+	stopped     bool                       // yield has returned false
+	yieldSeries func(*stat.Series, V) bool // add, bound once, because a method value allocates
+	from        *member                    // the member that is being read
+	seen        []bool                     // by slot of the table
+	live        int                        // how many slots are seen
+	reassigned  map[int]*member            // by slot: the member that shows a series whose first member was removed
+	removals    int64                      // of members, when the reading began
+	fresh       []newSeries
+	values      []V                     // of the new series
+	ids         map[string]*stat.Series // of the new series without a fault
+	accepted    int                     // how many those are
 }
 
-func (r *reading[T, V]) start(t *table[T], removed int64, yield func(T, V) bool) {
-	r.table, r.removed, r.yield, r.live, r.sound, r.stopped = t, removed, yield, 0, 0, false
+func (r *reading[T, V]) start(t *table[T], removals int64, yield func(T, V) bool) {
+	r.table, r.removals, r.yield, r.live, r.accepted, r.stopped = t, removals, yield, 0, 0, false
 	if n := len(t.entries); n <= cap(r.seen) {
 		r.seen = r.seen[:n]
 		clear(r.seen)
@@ -32,49 +32,46 @@ func (r *reading[T, V]) start(t *table[T], removed int64, yield func(T, V) bool)
 	}
 }
 
-// stop lets go of whatever belongs to others, since readings are kept for reuse.
-func (r *reading[T, V]) stop() {
-	r.table, r.yield, r.from, r.moved, r.ids = nil, nil, nil, nil, nil
+// reset drops all references, because readings are kept for reuse.
+func (r *reading[T, V]) reset() {
+	r.table, r.yield, r.from, r.reassigned, r.ids = nil, nil, nil, nil, nil
 	clear(r.fresh)
 	clear(r.values)
 	r.fresh, r.values = r.fresh[:0], r.values[:0]
 }
 
-// take is what sources yield to. A series met twice counts once: the breaker of
-// a gate may be given beside the gate.
-func (r *reading[T, V]) take(s *stat.Series, value V) bool {
-	if r.stopped { // and the source has not noticed
+// add is what sources yield to. A series that is yielded twice counts once: the breaker of a gate may
+// be in the set in addition to the gate.
+func (r *reading[T, V]) add(s *stat.Series, value V) bool {
+	if r.stopped { // the source has not noticed
 		return false
 	}
 	slot, ok := r.table.slots[s]
 	switch {
 	case !ok:
-		r.meet(s, value)
+		r.fresh, r.values = append(r.fresh, newSeries{series: s, from: r.from}), append(r.values, value)
 	case !r.seen[slot]:
 		r.seen[slot] = true
 		r.live++
-		if r.removed != r.table.removed && r.table.entries[slot].from.gone.Load() {
-			r.move(slot)
+		if r.removals != r.table.removals && r.table.entries[slot].from.removed.Load() {
+			r.reassign(slot)
 		}
 		r.stopped = !r.yield(r.table.entries[slot].form, value)
 	}
 	return !r.stopped
 }
 
-func (r *reading[T, V]) move(slot int) {
-	if r.moved == nil {
-		r.moved = map[int]*member{}
+// reassign makes the member that is being read the owner of a slot.
+func (r *reading[T, V]) reassign(slot int) {
+	if r.reassigned == nil {
+		r.reassigned = map[int]*member{}
 	}
-	r.moved[slot] = r.from
+	r.reassigned[slot] = r.from
 }
 
-func (r *reading[T, V]) meet(s *stat.Series, value V) {
-	r.fresh, r.values = append(r.fresh, fresh{series: s, from: r.from}), append(r.values, value)
-}
-
-// claim gives f its ID, unless another live series has it.
-func (r *reading[T, V]) claim(f *fresh) fault {
-	if slot, ok := r.table.owners[f.id]; ok && r.seen[slot] {
+// acquireID gives f its ID, unless another live series has it.
+func (r *reading[T, V]) acquireID(f *newSeries) fault {
+	if slot, ok := r.table.byID[f.id]; ok && r.seen[slot] {
 		return duplicate
 	}
 	switch owner, ok := r.ids[f.id]; {
@@ -83,31 +80,31 @@ func (r *reading[T, V]) claim(f *fresh) fault {
 			r.ids = make(map[string]*stat.Series)
 		}
 		r.ids[f.id] = f.series
-		r.sound++
-		return sound
+		r.accepted++
+		return noFault
 	case owner == f.series:
-		return again
+		return repeated
 	}
 	return duplicate
 }
 
-// next makes the table that follows: what was seen of the last one, and the
-// fresh series that are sound, which it yields.
-func (r *reading[T, V]) next(form func(*stat.Series) T) *table[T] {
-	t := newTable[T](r.live + r.sound)
-	t.removed = r.removed
+// nextTable returns a table of the live series of the last one and of the new series without a fault,
+// which it yields.
+func (r *reading[T, V]) nextTable(form func(*stat.Series) T) *table[T] {
+	t := newTable[T](r.live + r.accepted)
+	t.removals = r.removals
 	for slot, e := range r.table.entries {
 		if !r.seen[slot] {
 			continue
 		}
-		if from := r.moved[slot]; from != nil {
+		if from := r.reassigned[slot]; from != nil {
 			e.from = from
 		}
 		t.add(e)
 	}
 	for n, f := range r.fresh {
-		if f.fault == sound {
-			e := entry[T]{claim: claim{f.series, f.from}, id: f.id, form: form(f.clean)}
+		if f.fault == noFault {
+			e := entry[T]{owner: owner{f.series, f.from}, id: f.id, form: form(f.cleaned)}
 			t.add(e)
 			r.stopped = r.stopped || !r.yield(e.form, r.values[n])
 		}
@@ -115,16 +112,16 @@ func (r *reading[T, V]) next(form func(*stat.Series) T) *table[T] {
 	return t
 }
 
-// table holds the series that were live when it was made. No two have one ID.
+// table holds the series that were live when it was made, by unique IDs.
 type table[T any] struct {
-	slots   map[*stat.Series]int
-	owners  map[string]int // slots by ID
-	entries []entry[T]
-	removed int64 // members, when it was made
+	slots    map[*stat.Series]int
+	byID     map[string]int // slots
+	entries  []entry[T]
+	removals int64 // of members, when it was made
 }
 
 type entry[T any] struct {
-	claim
+	owner
 	id   string
 	form T
 }
@@ -132,13 +129,13 @@ type entry[T any] struct {
 func newTable[T any](size int) *table[T] {
 	return &table[T]{
 		slots:   make(map[*stat.Series]int, size),
-		owners:  make(map[string]int, size),
+		byID:    make(map[string]int, size),
 		entries: make([]entry[T], 0, size),
 	}
 }
 
 func (t *table[T]) add(e entry[T]) {
 	t.slots[e.series] = len(t.entries)
-	t.owners[e.id] = len(t.entries)
+	t.byID[e.id] = len(t.entries)
 	t.entries = append(t.entries, e)
 }

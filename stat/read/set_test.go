@@ -46,11 +46,11 @@ func TestNewSetRefuses(t *testing.T) {
 	}{
 		"two of one name": {
 			[]stat.Source{shows(slow("a", 1)), shows(slow("b", 2)), shows(slow("a", 3))},
-			`stat: two different series are weir.breaker.slow_calls{weir.breaker.name="a", weir.group.key=""}: sources need names of their own`,
+			`stat: two different series are weir.breaker.slow_calls{weir.breaker.name="a", weir.group.key=""}: each source needs a name of its own`,
 		},
 		"one source with one name twice": {
 			[]stat.Source{shows(slow("a", 1), slow("a", 3))},
-			`stat: two different series are weir.breaker.slow_calls{weir.breaker.name="a", weir.group.key=""}: sources need names of their own`,
+			`stat: two different series are weir.breaker.slow_calls{weir.breaker.name="a", weir.group.key=""}: each source needs a name of its own`,
 		},
 		"two sources of one name with several series": {
 			[]stat.Source{
@@ -58,18 +58,18 @@ func TestNewSetRefuses(t *testing.T) {
 				bare(instrument.BreakerState.Series("a", "open", ""), instrument.BreakerState.Series("a", "closed", "")),
 			},
 			`stat: two different series are weir.breaker.state{weir.breaker.name="a", weir.breaker.state="open", weir.group.key=""}: ` +
-				`sources need names of their own (and 1 more series with faults)`,
+				`each source needs a name of its own (and 1 more series with faults)`,
 		},
 		"names that differ in bad bytes alone": {
 			[]stat.Source{
 				bare(&stat.Series{Instrument: instrument.BreakerSlowCalls, Values: []string{"\xff", ""}}),
 				bare(&stat.Series{Instrument: instrument.BreakerSlowCalls, Values: []string{"\xfe", ""}}),
 			},
-			"stat: two different series are weir.breaker.slow_calls{weir.breaker.name=\"\uFFFD\", weir.group.key=\"\"}: sources need names of their own",
+			"stat: two different series are weir.breaker.slow_calls{weir.breaker.name=\"\uFFFD\", weir.group.key=\"\"}: each source needs a name of its own",
 		},
 		"the set's own": {
 			[]stat.Source{bare(instrument.ExporterSourcePanics.Series())},
-			`stat: two different series are weir.exporter.source_panics{}: sources need names of their own`,
+			`stat: two different series are weir.exporter.source_panics{}: each source needs a name of its own`,
 		},
 		"nil":           {[]stat.Source{shows(), nil}, `stat: source 2 of 2 is nil`},
 		"nil series":    {[]stat.Source{bare(nil)}, `stat: a series has no instrument`},
@@ -89,15 +89,15 @@ func TestNewSetRefuses(t *testing.T) {
 		},
 		"a distribution by Observe": {
 			[]stat.Source{of("shop.x", stat.Distribution)},
-			`stat: a series of shop.x came by the wrong method: distributions come by Histograms, all else by Observe`,
+			`stat: a series of shop.x came by the wrong method: distributions come by Histograms, all others by Observe`,
 		},
 		"a counter by Histograms": {
 			[]stat.Source{&timed{spreads: []spread{{instrument.BreakerSlowCalls.Series("a", ""), stat.Histogram{}}}}},
-			`stat: a series of weir.breaker.slow_calls came by the wrong method: distributions come by Histograms, all else by Observe`,
+			`stat: a series of weir.breaker.slow_calls came by the wrong method: distributions come by Histograms, all others by Observe`,
 		},
 		"two distributions of one name": {
 			[]stat.Source{times(took("a", 1)), times(took("a", 1))},
-			`stat: two different series are weir.breaker.call.duration{weir.breaker.name="a", weir.group.key=""}: sources need names of their own`,
+			`stat: two different series are weir.breaker.call.duration{weir.breaker.name="a", weir.group.key=""}: each source needs a name of its own`,
 		},
 		"bounds of a gauge": {
 			[]stat.Source{bare((&stat.Instrument{Name: "shop.x", Kind: stat.Gauge, Bounds: []float64{1}}).Series())},

@@ -175,7 +175,7 @@ func TestWithoutHistogramsThereIsNothing(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	_, err := producer.New(breaker.New("a", breaker.Config{Latency: true}), breaker.New("a", breaker.Config{Latency: true}))
-	require.ErrorContains(t, err, "sources need names of their own")
+	require.ErrorContains(t, err, "each source needs a name of its own")
 	_, err = producer.New(nil)
 	require.EqualError(t, err, "stat: source 1 of 1 is nil")
 }

@@ -10,23 +10,23 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// dictionary has the instruments that a set can show, no two of one name.
-type dictionary struct {
+// instruments holds the instruments that a set can show, by unique names.
+type instruments struct {
 	list   []*stat.Instrument
 	byName map[string]*stat.Instrument
 }
 
-// newDictionary makes a dictionary of the library's instruments.
-func newDictionary() *dictionary {
-	d := &dictionary{list: instrument.All(), byName: make(map[string]*stat.Instrument)}
+// newInstruments returns the instruments of the library.
+func newInstruments() *instruments {
+	d := &instruments{list: instrument.All(), byName: make(map[string]*stat.Instrument)}
 	for _, i := range d.list {
 		d.byName[i.Name] = i
 	}
 	return d
 }
 
-// learn adds the instruments whose names are new.
-func (d *dictionary) learn(list []fresh) error {
+// learn adds the instruments that have new names.
+func (d *instruments) learn(list []newSeries) error {
 	var errs []error
 	for _, f := range list {
 		if f.series == nil || f.series.Instrument == nil {
@@ -41,8 +41,8 @@ func (d *dictionary) learn(list []fresh) error {
 	return errors.Join(errs...)
 }
 
-// find gives the instrument that stands for i here, nil if there is none.
-func (d *dictionary) find(i *stat.Instrument) *stat.Instrument {
+// find returns the instrument that is or equals i, or nil if there is none.
+func (d *instruments) find(i *stat.Instrument) *stat.Instrument {
 	known := d.byName[i.Name]
 	if known == i || known != nil && equal(known, i) {
 		return known
@@ -50,7 +50,7 @@ func (d *dictionary) find(i *stat.Instrument) *stat.Instrument {
 	return nil
 }
 
-// equal reports whether two instruments of one name can stand for each other.
+// equal reports whether two instruments of one name are interchangeable.
 func equal(i, j *stat.Instrument) bool {
 	return i.Unit == j.Unit && i.Kind == j.Kind && slices.Equal(i.Attrs, j.Attrs) && slices.Equal(i.Bounds, j.Bounds)
 }
@@ -77,7 +77,7 @@ func validate(i *stat.Instrument) error {
 func ascending(bounds []float64) bool {
 	last := 0.0
 	for _, b := range bounds {
-		if !(b > last) || math.IsInf(b, 0) {
+		if !(b > last) || math.IsInf(b, 0) { // NaN is not above anything
 			return false
 		}
 		last = b

@@ -1,0 +1,194 @@
+package read
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/weir-go/weir/stat"
+)
+
+// seriesSet is the half of a Set for single values or for histograms.
+type seriesSet[T, V any] struct {
+	distributions bool
+	form          func(*stat.Series) T
+	observe       func(s stat.Source, yield func(*stat.Series, V) bool)
+	valid         func(V) bool // nil if all values are valid
+	instruments   *instruments
+	metrics       *selfMetrics
+	members       *members
+	own           []*member                // the set's own source, if it has values of this sort
+	table         atomic.Pointer[table[T]] // immutable once it is published
+	pending       *pending                 // series added since the table was made
+	idle          sync.Pool                // of *reading[T, V]
+}
+
+func (h *seriesSet[T, V]) init(s *Set[T], own *selfMetrics, form func(*stat.Series) T) {
+	h.form, h.instruments, h.members, h.metrics, h.pending = form, s.instruments, s.members, own, newPending()
+	h.table.Store(newTable[T](0))
+}
+
+// observeHistograms yields the histograms of a source, if it has any.
+func observeHistograms(s stat.Source, yield func(*stat.Series, stat.Histogram) bool) {
+	if h, ok := s.(stat.HistogramSource); ok {
+		h.Histograms(yield)
+	}
+}
+
+// read reads the sources and yields their series. A reading that yield has stopped has not seen all
+// series, so it leaves the table as it is.
+func (h *seriesSet[T, V]) read(yield func(T, V) bool) {
+	r := h.begin(yield)
+	defer h.end(r)
+	list := *h.members.list.Load()
+	h.readMembers(r, list)
+	if r.stopped {
+		return
+	}
+	h.checkNew(r, 0)
+	h.metrics.count(r.fresh)
+	from := len(r.fresh)
+	h.readMembers(r, h.own)
+	h.checkNew(r, from)
+	if r.stopped {
+		return
+	}
+	next := r.table
+	if r.accepted > 0 || r.live < len(r.table.entries) || len(r.reassigned) > 0 {
+		next = r.nextTable(h.form)
+	}
+	// If another reading has published a table meanwhile, this one may lack what is in that.
+	if h.table.CompareAndSwap(r.table, next) && len(list) > 0 {
+		h.pending.removeUpTo(list[len(list)-1].order)
+	}
+}
+
+// collect reads members that are not in the set yet, and returns their series.
+func (h *seriesSet[T, V]) collect(list []*member) (shown []newSeries) {
+	var from *member
+	yield := h.dropInvalid(func(s *stat.Series, _ V) bool {
+		shown = append(shown, newSeries{series: s, from: from})
+		return true
+	})
+	for _, from = range list {
+		observeSafely(h.metrics, from.source, h.observe, yield)
+	}
+	return shown
+}
+
+// check sets the fault of each collected series, by itself and among the others.
+func (h *seriesSet[T, V]) check(shown []newSeries) {
+	ids := make(map[string]*stat.Series, len(shown))
+	for n := range shown {
+		f := &shown[n]
+		f.fault = f.check(h.instruments, h.metrics, h.distributions)
+		if f.fault != noFault {
+			continue
+		}
+		if owner, ok := ids[f.id]; !ok {
+			ids[f.id] = f.series
+		} else if owner == f.series {
+			f.fault = repeated
+		} else {
+			f.fault = duplicate
+		}
+	}
+}
+
+// checkConflicts sets the fault of each collected series whose ID another series of the set has. An
+// ID belongs to the series that had it at the last reading, or was added since, as long as the first
+// member that showed it is in the set and still shows it. To know that, such members are read again.
+func (h *seriesSet[T, V]) checkConflicts(shown []newSeries) {
+	live := map[*member]map[*stat.Series]bool{}
+	for n := range shown {
+		f := &shown[n]
+		if f.fault != noFault {
+			continue
+		}
+		owner, ok := h.owner(f.id)
+		if !ok || owner.from.removed.Load() {
+			continue
+		}
+		if owner.series == f.series {
+			f.fault = repeated
+			continue
+		}
+		if live[owner.from] == nil {
+			live[owner.from] = h.seriesOf(owner.from)
+		}
+		if live[owner.from][owner.series] {
+			f.fault = duplicate
+		}
+	}
+}
+
+// owner returns the series that has an ID, as far as is known.
+func (h *seriesSet[T, V]) owner(id string) (owner, bool) {
+	if o, ok := h.pending.find(id); ok {
+		return o, true
+	}
+	t := h.table.Load()
+	slot, ok := t.byID[id]
+	if !ok {
+		return owner{}, false
+	}
+	return t.entries[slot].owner, true
+}
+
+// seriesOf returns the series that a member shows now.
+func (h *seriesSet[T, V]) seriesOf(m *member) map[*stat.Series]bool {
+	series := map[*stat.Series]bool{}
+	for _, f := range h.collect([]*member{m}) {
+		series[f.series] = true
+	}
+	return series
+}
+
+func (h *seriesSet[T, V]) begin(yield func(T, V) bool) *reading[T, V] {
+	r, ok := h.idle.Get().(*reading[T, V])
+	if !ok {
+		r = &reading[T, V]{}
+		r.yieldSeries = h.dropInvalid(r.add)
+	}
+	r.start(h.table.Load(), h.members.removals.Load(), yield)
+	return r
+}
+
+func (h *seriesSet[T, V]) end(r *reading[T, V]) {
+	r.reset()
+	h.idle.Put(r)
+}
+
+// dropInvalid returns a yield that counts invalid values and passes the others on.
+func (h *seriesSet[T, V]) dropInvalid(yield func(*stat.Series, V) bool) func(*stat.Series, V) bool {
+	if h.valid == nil {
+		return yield
+	}
+	return func(s *stat.Series, value V) bool {
+		if h.valid(value) {
+			return yield(s, value)
+		}
+		h.metrics.skipped[malformed].Add(1)
+		return true
+	}
+}
+
+func (h *seriesSet[T, V]) readMembers(r *reading[T, V], list []*member) {
+	for _, m := range list {
+		if !m.removed.Load() && !r.stopped {
+			r.from = m
+			observeSafely(h.metrics, m.source, h.observe, r.yieldSeries)
+		}
+	}
+}
+
+// checkNew sets the fault of each new series of the reading. It runs after all sources were read, so
+// that a new series cannot take the ID of an older one, in whatever order their sources are.
+func (h *seriesSet[T, V]) checkNew(r *reading[T, V], from int) {
+	for n := from; n < len(r.fresh); n++ {
+		f := &r.fresh[n]
+		f.fault = f.check(h.instruments, h.metrics, h.distributions)
+		if f.fault == noFault {
+			f.fault = r.acquireID(f)
+		}
+	}
+}
