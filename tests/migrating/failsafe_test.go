@@ -24,34 +24,34 @@ func throughGate(g *weir.Gate) *side {
 	return &side{get: func(ctx context.Context, get fetch, id int) (*User, error) { return gateGet(ctx, g, get, id) }}
 }
 
-func TestGateDoesAsFailsafe(t *testing.T) {
-	alike(t, func() *side { return throughFailsafe(failsafeUsers()) }, func() *side { return throughGate(gateUsers()) }, outage)
+func TestGateBehavesLikeFailsafe(t *testing.T) {
+	compareInBubble(t, func() *side { return throughFailsafe(failsafeUsers()) }, func() *side { return throughGate(gateUsers()) }, outage)
 }
 
-func TestGateLimitsAsFailsafe(t *testing.T) {
+func TestGateLimitsLikeFailsafe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		theirs, ours := throughFailsafe(failsafeUsers()), throughGate(gateUsers())
+		peer, own := throughFailsafe(failsafeUsers()), throughGate(gateUsers())
 		for range 2 {
 			start := time.Now()
-			compare(t, theirs, ours, []step{{calls: 100}})
-			require.Equal(t, start, time.Now(), "nobody has waited")
+			compare(t, peer, own, []step{{calls: 100}})
+			require.Equal(t, start, time.Now(), "no call waited")
 			time.Sleep(2 * time.Second)
 		}
 	})
 }
 
-func TestOurTokensComeOneByOneAndFailsafesAllAtOnce(t *testing.T) {
+func TestFailsafeIssuesAllTokensAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		theirs := ratelimiter.NewBursty[*User](100, time.Second)
-		ours := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(100), Burst: 100})
+		peer := ratelimiter.NewBursty[*User](100, time.Second)
+		own := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(100), Burst: 100})
 		time.Sleep(950 * time.Millisecond)
-		require.True(t, theirs.TryAcquirePermits(100))
-		require.True(t, ours.Take(100).OK)
+		require.True(t, peer.TryAcquirePermits(100))
+		require.True(t, own.Take(100).OK)
 
 		time.Sleep(60 * time.Millisecond)
-		require.True(t, theirs.TryAcquirePermits(100), "200 within 60 ms, around the edge of a period")
-		require.False(t, ours.Take(7).OK)
-		require.True(t, ours.Take(6).OK, "six intervals of 10 ms have passed")
+		require.True(t, peer.TryAcquirePermits(100), "failsafe-go allows 200 within 60 ms around the end of a period")
+		require.False(t, own.Take(7).OK)
+		require.True(t, own.Take(6).OK, "six intervals of 10 ms have passed")
 	})
 }
 
@@ -61,8 +61,8 @@ func TestThresholdsOfFailsafe(t *testing.T) {
 	}
 	like := func(c breaker.Config) breaker.Config { c.Probes = 1; return c }
 	cases := map[string]struct {
-		theirs circuitbreaker.Builder[*User]
-		ours   breaker.Config
+		peer circuitbreaker.Builder[*User]
+		own  breaker.Config
 	}{
 		"WithFailureThreshold":       {builder().WithFailureThreshold(5), like(breaker.Config{ConsecutiveFailures: 5, FailureRate: breaker.Off})},
 		"WithFailureThresholdRatio":  {builder().WithFailureThresholdRatio(5, 10), like(likeRatio)},
@@ -75,79 +75,79 @@ func TestThresholdsOfFailsafe(t *testing.T) {
 	for name, c := range cases {
 		for about, script := range scripts {
 			t.Run(name+" "+about, func(t *testing.T) {
-				theirs := func() *side { return throughFailsafe(failsafe.With[*User](c.theirs.Build())) }
-				alike(t, theirs, func() *side { return throughBreaker(c.ours) }, script)
+				peer := func() *side { return throughFailsafe(failsafe.With[*User](c.peer.Build())) }
+				compareInBubble(t, peer, func() *side { return throughBreaker(c.own) }, script)
 			})
 		}
 	}
 }
 
-func TestFailsafesBreakerAroundItsLimiterTakesRefusalsForFailures(t *testing.T) {
+func TestFailsafeBreakerCountsRefusalsOfItsLimiterAsFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := circuitbreaker.NewBuilder[*User]().WithFailureThreshold(5).Build()
-		theirs := throughFailsafe(failsafe.With[*User](stop, ratelimiter.NewBursty[*User](1, time.Second)))
+		peer := throughFailsafe(failsafe.With[*User](stop, ratelimiter.NewBursty[*User](1, time.Second)))
 		gate := weir.New("users", weir.Config{Rate: limiter.PerSecond(1), Burst: 1, Breaker: breaker.Config{ConsecutiveFailures: 5}})
-		refusals(t, theirs, 10, nil)
+		refusals(t, peer, 10, nil)
 		refusals(t, throughGate(gate), 10, nil)
-		require.True(t, stop.IsOpen(), "and no call has failed")
+		require.True(t, stop.IsOpen(), "refusals opened it, without a failed call")
 		require.Equal(t, breaker.Closed, gate.Breaker().State())
 	})
 }
 
-func TestAResultThatComesLateClosesFailsafesBreaker(t *testing.T) {
+func TestALateResultClosesTheFailsafeBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		theirs := circuitbreaker.NewBuilder[*User]().WithFailureThreshold(1).WithDelay(5 * time.Second).Build()
-		ours := breaker.New("users", breaker.Config{ConsecutiveFailures: 1, FailureRate: breaker.Off, Cooldown: 5 * time.Second, Probes: 1})
-		require.True(t, theirs.TryAcquirePermit()) // a slow call begins
-		slow, err := ours.Allow()
+		peer := circuitbreaker.NewBuilder[*User]().WithFailureThreshold(1).WithDelay(5 * time.Second).Build()
+		own := breaker.New("users", breaker.Config{ConsecutiveFailures: 1, FailureRate: breaker.Off, Cooldown: 5 * time.Second, Probes: 1})
+		require.True(t, peer.TryAcquirePermit()) // a slow call begins
+		slow, err := own.Allow()
 		require.NoError(t, err)
-		theirs.RecordFailure()
-		fails, err := ours.Allow()
+		peer.RecordFailure()
+		fails, err := own.Allow()
 		require.NoError(t, err)
 		fails.Record(breaker.Failure)
 
 		time.Sleep(6 * time.Second)
-		require.True(t, theirs.TryAcquirePermit()) // the probe is out
-		_, err = ours.Allow()
+		require.True(t, peer.TryAcquirePermit()) // the probe
+		_, err = own.Allow()
 		require.NoError(t, err)
-		theirs.RecordSuccess() // and the slow call ends
+		peer.RecordSuccess() // the slow call ends
 		require.False(t, slow.Record(breaker.Success))
 
-		require.True(t, theirs.IsClosed(), "by a call from before the outage")
-		require.Equal(t, breaker.HalfOpen, ours.State())
+		require.True(t, peer.IsClosed(), "closed by a call from before the outage")
+		require.Equal(t, breaker.HalfOpen, own.State())
 	})
 }
 
-func TestAFailsafeCallerWhoGivesUpWaitingHasPaid(t *testing.T) {
+func TestFailsafeChargesACancelledWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		theirs := ratelimiter.NewSmooth[*User](1, time.Second)
-		ours := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
-		require.True(t, theirs.TryAcquirePermit())
-		require.True(t, ours.Take(1).OK)
+		peer := ratelimiter.NewSmooth[*User](1, time.Second)
+		own := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
+		require.True(t, peer.TryAcquirePermit())
+		require.True(t, own.Take(1).OK)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		require.Error(t, theirs.AcquirePermit(ctx))
-		require.Error(t, ours.Wait(ctx, 1))
+		require.Error(t, peer.AcquirePermit(ctx))
+		require.Error(t, own.Wait(ctx, 1))
 
 		time.Sleep(1100 * time.Millisecond)
-		require.False(t, theirs.TryAcquirePermit())
-		require.True(t, ours.Take(1).OK)
+		require.False(t, peer.TryAcquirePermit())
+		require.True(t, own.Take(1).OK)
 	})
 }
 
-func TestAProbeThatPanicsStopsFailsafeForGood(t *testing.T) {
+func TestAPanickingProbeKeepsFailsafeHalfOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := circuitbreaker.NewBuilder[*User]().WithFailureThreshold(1).WithDelay(5 * time.Second).Build()
-		theirs := throughFailsafe(failsafe.With[*User](stop))
-		ours := throughBreaker(breaker.Config{ConsecutiveFailures: 1, FailureRate: breaker.Off, Cooldown: 5 * time.Second, Probes: 1})
+		peer := throughFailsafe(failsafe.With[*User](stop))
+		own := throughBreaker(breaker.Config{ConsecutiveFailures: 1, FailureRate: breaker.Off, Cooldown: 5 * time.Second, Probes: 1})
 		panics := func(context.Context, int) (*User, error) { panic("probe") }
-		for _, s := range []*side{theirs, ours} {
+		for _, s := range []*side{peer, own} {
 			require.Zero(t, refusals(t, s, 1, errDown))
 			time.Sleep(6 * time.Second)
 			require.PanicsWithValue(t, "probe", func() { _, _ = s.get(t.Context(), panics, 7) })
 			time.Sleep(24 * time.Hour)
 		}
-		require.Equal(t, 1, refusals(t, theirs, 1, nil))
-		require.Zero(t, refusals(t, ours, 1, nil))
+		require.Equal(t, 1, refusals(t, peer, 1, nil))
+		require.Zero(t, refusals(t, own, 1, nil))
 	})
 }

@@ -49,7 +49,7 @@ func breakerUsers() *breaker.Breaker {
 		Probes:      1,
 		MinCalls:    20,
 		FailureRate: 0.5,
-		Classify:    breaker.Accept(ErrNotFound), // a cancelled caller is ignored anyhow
+		Classify:    breaker.Accept(ErrNotFound), // cancelled calls are always ignored
 		OnChange:    breaker.LogChanges(slog.Default()),
 	})
 }
@@ -64,12 +64,13 @@ func breakerGet(ctx context.Context, b *breaker.Breaker, get fetch, id int) (*Us
 
 //readme:end
 
-// The defaults of gobreaker, in ours: it opens at the sixth failure in a row, for a minute, and one failed probe opens it again.
+// likeGobreaker has the defaults of gobreaker: the breaker opens at the sixth consecutive failure, for one
+// minute, and one failed probe opens it again.
 
 //readme:gobreaker-defaults
 var likeGobreaker = breaker.Config{
 	ConsecutiveFailures: 6,           // ReadyToTrip: c.ConsecutiveFailures > 5
-	FailureRate:         breaker.Off, // so that any failed probe opens it again
+	FailureRate:         breaker.Off, // any failed probe opens it again
 	Cooldown:            time.Minute,
 	Probes:              1,
 }

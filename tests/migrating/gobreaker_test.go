@@ -22,37 +22,37 @@ func throughBreaker(c breaker.Config) *side {
 	return &side{get: func(ctx context.Context, get fetch, id int) (*User, error) { return breakerGet(ctx, b, get, id) }}
 }
 
-func throughOurs() *side {
+func throughWeir() *side {
 	b := breakerUsers()
 	return &side{get: func(ctx context.Context, get fetch, id int) (*User, error) { return breakerGet(ctx, b, get, id) }}
 }
 
-func TestBreakerDoesAsGobreaker(t *testing.T) {
-	alike(t, throughGobreaker, throughOurs, outage)
+func TestBreakerBehavesLikeGobreaker(t *testing.T) {
+	compareInBubble(t, throughGobreaker, throughWeir, outage)
 }
 
-func TestErrorsThatAreNoFailuresAlike(t *testing.T) {
+func TestAcceptedErrorsLikeGobreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		theirs, ours := throughGobreaker(), throughOurs()
-		compare(t, theirs, ours, []step{
+		peer, own := throughGobreaker(), throughWeir()
+		compare(t, peer, own, []step{
 			{calls: 9, err: errDown},
 			{calls: 11, err: ErrNotFound},
 			{calls: 5},
 			{calls: 7, err: errDown},
 			{calls: 3}, // 16 of 32 failed
 		})
-		require.Equal(t, 32, ours.asked)
+		require.Equal(t, 32, own.asked)
 	})
 }
 
 func TestDefaultsOfGobreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := gobreaker.NewCircuitBreaker[*User](gobreaker.Settings{})
-		theirs := &side{get: func(ctx context.Context, get fetch, id int) (*User, error) { return gobreakerGet(ctx, b, get, id) }}
-		compare(t, theirs, throughBreaker(likeGobreaker), []step{
+		peer := &side{get: func(ctx context.Context, get fetch, id int) (*User, error) { return gobreakerGet(ctx, b, get, id) }}
+		compare(t, peer, throughBreaker(likeGobreaker), []step{
 			{calls: 5, err: errDown},
 			{calls: 1},
-			{wait: time.Hour, calls: 5, err: errDown}, // it forgets nothing
+			{wait: time.Hour, calls: 5, err: errDown}, // no failure expires
 			{calls: 1, err: errDown},
 			{calls: 3},
 			{wait: 59 * time.Second, calls: 3},
@@ -64,87 +64,87 @@ func TestDefaultsOfGobreaker(t *testing.T) {
 	})
 }
 
-func TestGobreakerAsksAtFailuresAloneAndOursAtEachResult(t *testing.T) {
+func TestGobreakerJudgesOnlyAtFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		theirs, ours := throughGobreaker(), throughOurs()
-		for _, s := range []*side{theirs, ours} {
+		peer, own := throughGobreaker(), throughWeir()
+		for _, s := range []*side{peer, own} {
 			require.Zero(t, refusals(t, s, 10, errDown))
 			require.Zero(t, refusals(t, s, 10, nil))
 		}
-		require.Zero(t, refusals(t, theirs, 1, nil), "the 20th call was no failure")
-		require.Equal(t, 1, refusals(t, ours, 1, nil), "10 of 20 failed")
+		require.Zero(t, refusals(t, peer, 1, nil), "gobreaker does not judge the 20th call, a success")
+		require.Equal(t, 1, refusals(t, own, 1, nil), "10 of 20 failed")
 	})
 }
 
-func TestGobreakersRequestsHoldWhatIsInFlight(t *testing.T) {
+func TestGobreakerRequestsIncludeCallsInFlight(t *testing.T) {
 	settings := gobreaker.Settings{ReadyToTrip: func(c gobreaker.Counts) bool { return c.Requests >= 20 && c.TotalFailures >= 10 }}
-	theirs := gobreaker.NewTwoStepCircuitBreaker[*User](settings)
-	ours := breaker.New("users", breaker.Config{})
+	peer := gobreaker.NewTwoStepCircuitBreaker[*User](settings)
+	own := breaker.New("users", breaker.Config{})
 	for n := range 20 {
-		done, err := theirs.Allow()
+		done, err := peer.Allow()
 		require.NoError(t, err)
-		permit, err := ours.Allow()
+		permit, err := own.Allow()
 		require.NoError(t, err)
 		if n >= 10 {
 			done(errDown)
 			permit.Record(breaker.Failure)
 		}
 	}
-	require.Equal(t, gobreaker.StateOpen, theirs.State(), "20 were begun")
-	require.Equal(t, breaker.Closed, ours.State(), "10 have ended")
+	require.Equal(t, gobreaker.StateOpen, peer.State(), "20 calls began")
+	require.Equal(t, breaker.Closed, own.State(), "10 calls ended")
 }
 
-func TestGobreakersRequestsHoldWhatIsExcluded(t *testing.T) {
+func TestGobreakerRequestsIncludeExcludedCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		theirs, ours := throughGobreaker(), throughOurs()
-		for _, s := range []*side{theirs, ours} {
+		peer, own := throughGobreaker(), throughWeir()
+		for _, s := range []*side{peer, own} {
 			for range 30 {
-				givingUp(t, func(ctx context.Context, get fetch) { _, _ = s.get(ctx, get, 7) })
+				cancelDuring(t, func(ctx context.Context, get fetch) { _, _ = s.get(ctx, get, 7) })
 			}
 			require.Zero(t, refusals(t, s, 20, errDown))
 		}
-		require.Zero(t, refusals(t, theirs, 1, errDown), "20 of 50")
-		require.Equal(t, 1, refusals(t, ours, 1, errDown), "20 of 20")
+		require.Zero(t, refusals(t, peer, 1, errDown), "20 of 50 calls failed")
+		require.Equal(t, 1, refusals(t, own, 1, errDown), "20 of 20 calls failed")
 	})
 }
 
-func TestAProbeThatIsLostStopsGobreakerForGood(t *testing.T) {
+func TestALostProbeKeepsGobreakerHalfOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		theirs := gobreaker.NewTwoStepCircuitBreaker[*User](gobreaker.Settings{})
-		ours := breaker.New("users", likeGobreaker)
+		peer := gobreaker.NewTwoStepCircuitBreaker[*User](gobreaker.Settings{})
+		own := breaker.New("users", likeGobreaker)
 		for range 6 {
-			done, _ := theirs.Allow()
+			done, _ := peer.Allow()
 			done(errDown)
-			permit, _ := ours.Allow()
+			permit, _ := own.Allow()
 			permit.Record(breaker.Failure)
 		}
 		time.Sleep(61 * time.Second)
-		_, theirErr := theirs.Allow() // and nobody ever calls done
-		_, ourErr := ours.Allow()
-		require.NoError(t, theirErr)
-		require.NoError(t, ourErr)
+		_, peerErr := peer.Allow() // done is never called
+		_, ownErr := own.Allow()
+		require.NoError(t, peerErr)
+		require.NoError(t, ownErr)
 
 		time.Sleep(24 * time.Hour)
-		_, theirErr = theirs.Allow()
-		_, ourErr = ours.Allow()
-		require.ErrorIs(t, theirErr, gobreaker.ErrTooManyRequests)
-		require.NoError(t, ourErr)
+		_, peerErr = peer.Allow()
+		_, ownErr = own.Allow()
+		require.ErrorIs(t, peerErr, gobreaker.ErrTooManyRequests)
+		require.NoError(t, ownErr)
 	})
 }
 
-func TestGobreakerTakesACallerWhoGivesUpForAFailure(t *testing.T) {
-	theirs := gobreaker.NewCircuitBreaker[*User](gobreaker.Settings{})
-	ours := breaker.New("users", likeGobreaker)
+func TestGobreakerCountsACancelledCallAsFailure(t *testing.T) {
+	peer := gobreaker.NewCircuitBreaker[*User](gobreaker.Settings{})
+	own := breaker.New("users", likeGobreaker)
 	for range 6 {
-		givingUp(t, func(ctx context.Context, get fetch) { _, _ = gobreakerGet(ctx, theirs, get, 7) })
-		givingUp(t, func(ctx context.Context, get fetch) { _, _ = breakerGet(ctx, ours, get, 7) })
+		cancelDuring(t, func(ctx context.Context, get fetch) { _, _ = gobreakerGet(ctx, peer, get, 7) })
+		cancelDuring(t, func(ctx context.Context, get fetch) { _, _ = breakerGet(ctx, own, get, 7) })
 	}
-	require.Equal(t, gobreaker.StateOpen, theirs.State())
-	require.Equal(t, breaker.Closed, ours.State())
+	require.Equal(t, gobreaker.StateOpen, peer.State())
+	require.Equal(t, breaker.Closed, own.State())
 }
 
-// givingUp makes a call whose context is cancelled while it goes on.
-func givingUp(t *testing.T, call func(ctx context.Context, get fetch)) {
+// cancelDuring makes a call whose context is cancelled while it runs.
+func cancelDuring(t *testing.T, call func(ctx context.Context, get fetch)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

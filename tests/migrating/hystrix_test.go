@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// hystrix counts in a goroutine that never ends, so it cannot be in a bubble, and what it makes of
-// its counts is waited for.
+// hystrix counts in a goroutine that never ends. So these tests cannot run in a synctest bubble, and wait
+// for hystrix to open.
 
 func throughHystrix(t *testing.T) *side {
 	t.Helper()
@@ -31,7 +31,7 @@ func fromCache(context.Context, int) (*User, error) { return cached, nil }
 
 var cached = &User{-1}
 
-// wantCached makes calls, of which all are answered from the cache without asking the service.
+// wantCached makes calls and requires that all come from the cache, without a call to the service.
 func (s *side) wantCached(t *testing.T, calls int) {
 	t.Helper()
 	asked := s.asked
@@ -43,37 +43,37 @@ func (s *side) wantCached(t *testing.T, calls int) {
 	require.Equal(t, asked, s.asked)
 }
 
-func opens(t *testing.T) {
+func awaitOpen(t *testing.T) {
 	t.Helper()
 	circuit, _, err := hystrix.GetCircuit("users")
 	require.NoError(t, err)
 	require.Eventually(t, circuit.IsOpen, 10*time.Second, time.Millisecond)
 }
 
-func TestBreakerOpensAsHystrix(t *testing.T) {
+func TestBreakerOpensLikeHystrix(t *testing.T) {
 	u := newUsers()
-	theirs, ours := throughHystrix(t), throughUsers(u)
+	peer, own := throughHystrix(t), throughUsers(u)
 	for n := range 20 {
 		var err error
 		if n < 10 {
 			err = errDown
 		}
-		want, wantErr := theirs.call(t.Context(), err)
-		got, gotErr := ours.call(t.Context(), err)
+		want, wantErr := peer.call(t.Context(), err)
+		got, gotErr := own.call(t.Context(), err)
 		require.Equal(t, wantErr, gotErr)
 		require.Equal(t, want, got)
 	}
-	opens(t)
+	awaitOpen(t)
 	require.Equal(t, breaker.Open, u.breaker.State())
-	theirs.wantCached(t, 10)
-	ours.wantCached(t, 10)
-	require.Equal(t, 20, theirs.asked)
-	require.Equal(t, 20, ours.asked)
+	peer.wantCached(t, 10)
+	own.wantCached(t, 10)
+	require.Equal(t, 20, peer.asked)
+	require.Equal(t, 20, own.asked)
 }
 
-func TestHystrixTakesCallsWithoutASlotForFailures(t *testing.T) {
+func TestHystrixCountsCallsWithoutASlotAsFailures(t *testing.T) {
 	u := newUsers()
-	theirs, ours := throughHystrix(t), throughUsers(u)
+	peer, own := throughHystrix(t), throughUsers(u)
 	begun, end := make(chan bool), make(chan bool)
 	defer close(end)
 	hangs := func(ctx context.Context, id int) (*User, error) {
@@ -89,8 +89,8 @@ func TestHystrixTakesCallsWithoutASlotForFailures(t *testing.T) {
 		<-begun
 	}
 
-	theirs.wantCached(t, 20)
-	ours.wantCached(t, 20)
-	opens(t)
+	peer.wantCached(t, 20)
+	own.wantCached(t, 20)
+	awaitOpen(t)
 	require.Equal(t, breaker.Closed, u.breaker.State())
 }

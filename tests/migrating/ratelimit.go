@@ -52,7 +52,7 @@ func bucketHandler(limit limiter.Limiter, next http.Handler) http.Handler {
 
 func bucketSend(ctx context.Context, limit limiter.WaitLimiter, send func(context.Context) error) error {
 	if err := limit.Wait(ctx, 1); err != nil {
-		return err // errors.Is(err, context.DeadlineExceeded) where the deadline comes first
+		return err // matches context.DeadlineExceeded if the deadline comes first
 	}
 	return send(ctx)
 }
@@ -69,9 +69,9 @@ func rateReserve(limit *rate.Limiter) (*rate.Reservation, error) {
 }
 
 func bucketReserve(limit *limiter.TokenBucket) (*limiter.Reservation, error) {
-	r := limit.Reserve(1, limiter.Never) // or the longest wait that is of use
+	r := limit.Reserve(1, limiter.Never) // or the longest useful wait
 	if !r.OK {
-		return nil, errors.New("more than the burst, or others wait")
+		return nil, errors.New("more than the burst, or another caller waits")
 	}
 	return r, nil // sleep r.Delay, or r.Cancel()
 }

@@ -12,14 +12,14 @@ import (
 
 var errDown = errors.New("connection refused")
 
-// step makes a number of calls, some time after the step before, that all end the same way.
+// step makes a number of calls with the same result, some time after the previous step.
 type step struct {
 	wait  time.Duration
 	calls int
-	err   error // what the service answers; nil for a user
+	err   error // the answer of the service; nil means a user
 }
 
-// side is one of the two that are compared: what it answers, and how often it asked the service.
+// side is one of the two compared programs. asked counts its calls to the service.
 type side struct {
 	get   func(ctx context.Context, get fetch, id int) (*User, error)
 	asked int
@@ -35,28 +35,29 @@ func (s *side) call(ctx context.Context, answer error) (*User, error) {
 	}, 7)
 }
 
-// alike makes both sides in a bubble of their own and compares them.
-func alike(t *testing.T, theirs, ours func() *side, script []step) {
+// compareInBubble creates both sides in a synctest bubble and compares them.
+func compareInBubble(t *testing.T, peer, own func() *side, script []step) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { compare(t, theirs(), ours(), script) })
+	synctest.Test(t, func(t *testing.T) { compare(t, peer(), own(), script) })
 }
 
-// compare gives both sides the same calls and wants the same answers, and the service asked as often.
-func compare(t *testing.T, theirs, ours *side, script []step) {
+// compare makes the same calls through both sides. It requires the same results and the same number of
+// calls to the service.
+func compare(t *testing.T, peer, own *side, script []step) {
 	t.Helper()
 	for n, s := range script {
 		time.Sleep(s.wait)
 		for i := range s.calls {
-			user, err := theirs.call(t.Context(), s.err)
-			got, gotErr := ours.call(t.Context(), s.err)
+			user, err := peer.call(t.Context(), s.err)
+			got, gotErr := own.call(t.Context(), s.err)
 			require.Equalf(t, err, gotErr, "step %d, call %d", n, i)
 			require.Equalf(t, user, got, "step %d, call %d", n, i)
-			require.Equalf(t, theirs.asked, ours.asked, "step %d, call %d: asked", n, i)
+			require.Equalf(t, peer.asked, own.asked, "step %d, call %d: asked", n, i)
 		}
 	}
 }
 
-// refusals counts how many of so many calls are refused.
+// refusals makes calls and returns how many were refused.
 func refusals(t *testing.T, s *side, calls int, answer error) (n int) {
 	t.Helper()
 	for range calls {
@@ -67,8 +68,8 @@ func refusals(t *testing.T, s *side, calls int, answer error) (n int) {
 	return n
 }
 
-// outage is one that all breakers here see alike: it begins among good calls, goes on through a
-// probe, and ends.
+// outage begins after good calls, continues during a probe, and ends. All breakers here handle it the same
+// way.
 var outage = []step{
 	{calls: 15},
 	{wait: 500 * time.Millisecond, calls: 14, err: errDown},
@@ -81,7 +82,7 @@ var outage = []step{
 	{calls: 30},
 	{wait: time.Second, calls: 25, err: errDown}, // 25 of 55 failed
 	{calls: 10},
-	{wait: 20 * time.Second, calls: 19, err: errDown}, // what was before has left the window
+	{wait: 20 * time.Second, calls: 19, err: errDown}, // earlier calls have left the window
 	{calls: 1, err: errDown},
 	{calls: 5},
 }

@@ -5,14 +5,14 @@ import (
 	"errors"
 )
 
-// User is what the program asks for.
+// User is a user of the service.
 type User struct{ ID int }
 
-// ErrNotFound says that there is no such user: the service has done its work.
+// ErrNotFound means that there is no such user. It is a valid answer of the service.
 var ErrNotFound = errors.New("no such user")
 
-// ErrUnavailable is what the program makes of a call that was not let through.
-var ErrUnavailable = errors.New("users are not to be had now")
+// ErrUnavailable replaces the error of a refused call.
+var ErrUnavailable = errors.New("users are unavailable")
 
-// fetch asks the service.
+// fetch fetches a user from the service.
 type fetch func(ctx context.Context, id int) (*User, error)

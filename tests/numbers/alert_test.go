@@ -10,11 +10,11 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// alerts is how often chance alone takes a rate over 5 % at one evaluation, where 1 % fail.
+// alerts returns the probability that chance gives a rate above 5 % at one evaluation, if 1 % fail.
 func alerts() string {
 	table := head("MinCalls", "bad calls that it takes", "by chance, where 1 % fail")
 	for _, n := range []int{20, 50, 100, 200, 500} {
-		over := 5*n/100 + 1 // Above is more than
+		over := 5*n/100 + 1 // Above excludes the threshold
 		table += row(n, over, odds(atLeast(over, n, 0.01)))
 	}
 	return table
@@ -24,8 +24,8 @@ type service struct{ calls window.Totals }
 
 func (s *service) Totals() window.Totals { return s.calls }
 
-// outage evaluates rules every 5 s over 100 calls a second, of which the share fails for the time
-// that it lasts, and returns when the first of them fires and when all have resolved, from its beginning on.
+// outage evaluates rules every 5 s over 100 calls per second, of which a share fails during the outage. It
+// returns when the first rule fires and when all have resolved, since the start of the outage.
 func outage(share float64, lasts time.Duration, rules func(*service) []alert.Rule) (fires, resolves time.Duration) {
 	const interval, warm = 5 * time.Second, 7 * time.Hour
 	s := &service{}

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// atLeast is the probability that of n calls at least k fail, where each does with probability p.
+// atLeast returns the probability that at least k of n calls fail, if each fails with probability p.
 func atLeast(k, n int, p float64) (sum float64) {
 	for i := k; i <= n; i++ {
 		sum += math.Exp(logChoose(n, i) + float64(i)*math.Log(p) + float64(n-i)*math.Log1p(-p))
@@ -24,7 +24,7 @@ func logFactorial(n int) float64 {
 	return v
 }
 
-// reach is the least number of n calls that reaches the rate, given in percent.
+// reach returns the lowest number of n calls that reaches a rate in percent.
 func reach(percent, n int) int { return (percent*n + 99) / 100 }
 
 func TestBinomialByHand(t *testing.T) {
@@ -36,8 +36,7 @@ func TestBinomialByHand(t *testing.T) {
 	require.Equal(t, 3, reach(50, 5))
 }
 
-// What is true of MinCalls calls is truer of more.
-func TestMoreCallsTripLess(t *testing.T) {
+func TestMoreCallsOpenLessOften(t *testing.T) {
 	for _, n := range minCalls {
 		for _, p := range failing {
 			least := atLeast(reach(50, n), n, p)

@@ -16,7 +16,7 @@ var (
 	t0       = time.Unix(0, 0)
 )
 
-// trips is how often chance alone opens a breaker at 50 %.
+// trips returns the probability that chance opens a breaker at 50 %.
 func trips() string {
 	table := head("calls in the window", "1 % fail", "5 %", "10 %", "20 %")
 	for _, n := range minCalls {
@@ -29,7 +29,7 @@ func trips() string {
 	return table
 }
 
-// probes is how often so many probes close a breaker at 50 %.
+// probes returns the probability that probes close a breaker at 50 %.
 func probes() string {
 	share := []float64{0.01, 0.10, 0.50, 0.90}
 	table := head("Probes", "1 % fail", "10 %", "50 %", "90 %")
@@ -43,7 +43,7 @@ func probes() string {
 	return table
 }
 
-// cooldowns is when a breaker whose probes go on failing tries again, and what that sends to the service.
+// cooldowns returns when a breaker probes a service that stays down, and the load of the probes.
 func cooldowns() string {
 	table := head("Cooldown, factor, cap", "tries again after", "later every", "100 clients with 3 probes send")
 	for _, c := range []breaker.Config{
@@ -62,7 +62,7 @@ func cooldowns() string {
 	return table
 }
 
-// tries runs a breaker through a lasting outage.
+// tries returns the times of the probes in a long outage, and the gaps between them.
 func tries(c breaker.Config, n int) (at, gaps []time.Duration) {
 	c.Probes, c.MinCalls = 1, 1
 	b := breaker.NewAt("down", c, t0)
@@ -98,7 +98,7 @@ func seconds(list []time.Duration) (s string) {
 	return s + " s"
 }
 
-// opensAfter is how long a breaker under steady traffic takes to open once every call fails.
+// opensAfter returns how long a breaker takes to open under steady traffic if every call fails.
 func opensAfter(c breaker.Config, every time.Duration) time.Duration {
 	b, now := breaker.NewAt("b", c, t0), t0
 	call := func(o breaker.Outcome) bool {
@@ -118,7 +118,7 @@ func opensAfter(c breaker.Config, every time.Duration) time.Duration {
 	return now.Sub(began)
 }
 
-func TestAnOutageOpensAfterTheRatesShareOfTheWindow(t *testing.T) {
+func TestAnOutageOpensAfterFailureRateTimesWindow(t *testing.T) {
 	for _, rate := range []float64{0.2, 0.5, 0.8} {
 		for _, window := range []time.Duration{10 * time.Second, time.Minute} {
 			got := opensAfter(breaker.Config{FailureRate: rate, Window: window}, 100*time.Millisecond)
@@ -127,7 +127,7 @@ func TestAnOutageOpensAfterTheRatesShareOfTheWindow(t *testing.T) {
 	}
 }
 
-func TestBelowMinCallsNoRateOpensAndFailuresInARowDo(t *testing.T) {
+func TestBelowMinCallsOnlyConsecutiveFailuresOpen(t *testing.T) {
 	const every = 530 * time.Millisecond // at most 19 calls in 10 s
 	require.GreaterOrEqual(t, opensAfter(breaker.Config{}, every), time.Hour)
 	require.Equal(t, 6*every, opensAfter(breaker.Config{ConsecutiveFailures: 5}, every), "the sixth call is refused")

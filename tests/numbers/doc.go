@@ -1,4 +1,4 @@
-// Package numbers computes what docs/numbers.md says, and measures what docs/accuracy.md says of memory: its
-// tests write each table anew and compare it with the page, and try the other figures on the parts
-// themselves.
+// Package numbers computes the figures of docs/numbers.md, and measures the memory in docs/accuracy.md.
+// Its tests generate each table and compare it with the page. They try the other figures on real
+// breakers, limiters and alerts.
 package numbers

@@ -13,7 +13,7 @@ import (
 
 const perSecond = 200
 
-// arrivals calls f with the times at which so many independent callers come, as a share of the rate.
+// arrivals calls f with the arrival times of n independent callers. load is their share of the rate.
 func arrivals(load float64, n int, f func(at time.Time)) {
 	random, at := rand.New(rand.NewPCG(7, 11)), 0.0
 	for range n {
@@ -22,7 +22,7 @@ func arrivals(load float64, n int, f func(at time.Time)) {
 	}
 }
 
-// refusals is the share of callers that a bucket refuses though fewer come than its rate.
+// refusals returns the share of callers that a bucket refuses at a load below its rate.
 func refusals() string {
 	table := head("Burst", "80 % of the rate come", "90 %", "95 %")
 	for _, burst := range []int{1, 5, 10, 20, 50} {
@@ -57,9 +57,9 @@ func bucket(burst int) *limiter.TokenBucket {
 	return limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(perSecond), Burst: burst}, t0)
 }
 
-// To wait for up to w is, for who is refused, as good as a burst that is larger by what comes in w.
-func TestAWaitIsABurst(t *testing.T) {
-	const wait, extra = 50 * time.Millisecond, 10 // 10 tokens come in 50 ms
+// A wait of up to w refuses the same calls as a burst larger by the tokens of w.
+func TestAWaitRefusesLikeALargerBurst(t *testing.T) {
+	const wait, extra = 50 * time.Millisecond, 10 // the tokens of 50 ms
 	waits, takes := bucket(50), bucket(50+extra)
 	refused := 0
 	arrivals(1.1, 100_000, func(at time.Time) {
@@ -72,7 +72,7 @@ func TestAWaitIsABurst(t *testing.T) {
 	require.Greater(t, refused, 5000)
 }
 
-func TestMostInASecond(t *testing.T) {
+func TestMostTokensInASecond(t *testing.T) {
 	b, admitted := bucket(50), 0
 	for n := range 1_000_000 {
 		if b.TakeAt(t0.Add(time.Duration(n)*time.Microsecond), 1).OK {

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// object is something that is kept, and the most bytes that it takes where a word has 64 bits.
+// object is a kind of object with the bound of its bytes on a 64-bit machine.
 type object struct {
 	name  string
 	bytes uint64
@@ -65,13 +65,13 @@ var shared = limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: rate})
 
 func fullLog(n int) *limiter.SlidingLog {
 	l := limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: n, Window: time.Hour}, t0)
-	for i := range 5 * n { // long after the first ones have gone
+	for i := range 5 * n { // five times, so that the first entries have expired
 		l.TakeAt(t0.Add(time.Duration(i)*time.Hour/time.Duration(n)), 1)
 	}
 	return l
 }
 
-// timing has a window time calls in each of its parts.
+// timing records a latency in each part of the window.
 func timing(c *window.Calls) *window.Calls {
 	for i := range 30 {
 		c.RecordAt(t0.Add(time.Duration(i)*time.Second), window.Success, time.Second)
@@ -79,7 +79,7 @@ func timing(c *window.Calls) *window.Calls {
 	return c
 }
 
-// hanging returns a breaker that counts so many calls in flight, over all of its window.
+// hanging returns a breaker with calls in flight of all ages.
 func hanging(calls int) *breaker.Breaker {
 	b := breaker.NewAt("b", breaker.Config{SlowCall: time.Second, HungCalls: true, MinCalls: 10 * calls}, t0)
 	for i := range calls {
@@ -88,7 +88,7 @@ func hanging(calls int) *breaker.Breaker {
 	return b
 }
 
-// memory is what the objects take with their defaults, or as said.
+// memory returns the table of the bytes of the objects.
 func memory() string {
 	table := head("object", "bytes, at most")
 	for _, o := range objects {
@@ -119,7 +119,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestMemoryGrowsByBuckets counts what each bucket, or each of the last calls, adds.
+// TestMemoryGrowsByBuckets measures the bytes per bucket, and per call of LastCalls.
 func TestMemoryGrowsByBuckets(t *testing.T) {
 	const n, many = 20, 10_000
 	size := func(build func() any) uint64 {
@@ -143,7 +143,7 @@ func TestMemoryGrowsByBuckets(t *testing.T) {
 		"LastCalls of a breaker": {func(n int) any { return breaker.New("b", breaker.Config{LastCalls: n}) }, 48},
 	} {
 		grown := size(func() any { return c.build(many) }) - size(func() any { return c.build(20) })
-		const page = 8192 // to whole ones of which large objects are rounded up
+		const page = 8192 // large objects are rounded up to whole pages
 		require.LessOrEqual(t, grown, c.each*many+page, name)
 	}
 }
@@ -163,7 +163,7 @@ func TestMemoryOfKeys(t *testing.T) {
 
 func heap() uint64 {
 	runtime.GC()
-	runtime.GC() // of what the first one has only marked, such as what pools held
+	runtime.GC() // pools release their objects only in the second collection
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc

@@ -9,11 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A table of a page stands below a comment that names it:
+// TestTablesOfThePages compares the tables of the pages with computed ones. A comment above each table names
+// it:
 //
 //	<!-- table: trips -->
-//
-// It is to be, letter by letter, what is computed here.
 func TestTablesOfThePages(t *testing.T) {
 	for name, tables := range pages {
 		text, err := os.ReadFile("../../docs/" + name)
@@ -35,7 +34,7 @@ var pages = map[string]map[string]func() string{
 	"accuracy.md": {"memory": memory},
 }
 
-// row writes one line of a table.
+// row formats one line of a table.
 func row(cells ...any) string {
 	var b strings.Builder
 	for _, c := range cells {
@@ -48,7 +47,7 @@ func head(cells ...any) string {
 	return row(cells...) + strings.Repeat("|---", len(cells)) + "|\n"
 }
 
-// odds writes a probability for people.
+// odds formats a probability.
 func odds(p float64) string {
 	switch {
 	case p < 0.95e-12:

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// TestMemoryOfAWaiter compares goroutines that wait for a limiter with others that wait for a
-// channel, whose stacks are their own.
+// TestMemoryOfAWaiter compares goroutines that wait for a limiter with goroutines that wait for a channel,
+// so that the stacks do not count.
 func TestMemoryOfAWaiter(t *testing.T) {
 	const n = 2000
 	waiting := func(wait func(ctx context.Context, l *limiter.TokenBucket)) (bytes int64) {
@@ -31,7 +31,7 @@ func TestMemoryOfAWaiter(t *testing.T) {
 		return bytes
 	}
 	parked := func(ctx context.Context, _ *limiter.TokenBucket) { <-ctx.Done() }
-	waiting(parked) // makes the goroutines that all others use again
+	waiting(parked) // creates goroutines that the runtime reuses
 	none := waiting(parked)
 	plain := waiting(func(ctx context.Context, l *limiter.TokenBucket) { _ = l.Wait(ctx, 1) }) - none
 	limited := waiting(func(ctx context.Context, l *limiter.TokenBucket) { _ = l.WaitAtMost(ctx, 1, 1<<60) }) - none
