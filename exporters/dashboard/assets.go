@@ -10,17 +10,16 @@ import (
 //go:embed assets
 var embedded embed.FS
 
-// kinds are the types of files by extension. The system's own table may lack them,
-// and browsers refuse scripts of another type.
+// kinds are the content types by extension. The table of package mime depends on the system, and
+// browsers refuse scripts of another type.
 var kinds = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
 	".svg": "image/svg+xml",
 }
 
-// assets are the files of the page. All stand in one folder that is named by the
-// content of all: so a script may name the next as "./chart.js", and no browser
-// mixes two versions.
+// assets are the files of the page. They are served from one folder whose name is a hash of them all,
+// so that scripts can import "./chart.js" and no browser mixes two versions.
 type assets struct {
 	version string
 	index   []byte
@@ -36,7 +35,7 @@ func loadAssets(title string) *assets {
 	a := &assets{files: map[string]asset{}}
 	entries, err := embedded.ReadDir("assets")
 	if err != nil {
-		panic(err) // the binary is not what was built
+		panic(err) // impossible: the files are embedded
 	}
 	var all []byte
 	for _, e := range entries {

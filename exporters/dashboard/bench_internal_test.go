@@ -9,8 +9,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// BenchmarkSample reads breakers that all have had calls since the last sample,
-// and writes what has changed.
+// BenchmarkSample samples breakers that all had calls since the last sample, and encodes the changes.
 func BenchmarkSample(b *testing.B) {
 	for _, n := range []int{10, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -31,7 +30,7 @@ func BenchmarkSample(b *testing.B) {
 					_ = one.Run(b.Context(), func(context.Context) error { return nil })
 				}
 				s.mu.Lock()
-				s.busy = true
+				s.sampling = true
 				s.mu.Unlock()
 				b.StartTimer()
 				s.sample()
@@ -40,7 +39,7 @@ func BenchmarkSample(b *testing.B) {
 	}
 }
 
-// BenchmarkSnapshot writes all that is known of idle breakers.
+// BenchmarkSnapshot encodes a snapshot of idle breakers.
 func BenchmarkSnapshot(b *testing.B) {
 	sources := make([]stat.Source, 1000)
 	for i := range sources {
@@ -50,12 +49,12 @@ func BenchmarkSnapshot(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := s.current(b.Context()); err != nil {
+	if _, err := s.latest(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		s.whole = nil
+		s.snapshotJSON = nil
 		_, content := s.snapshot()
 		b.ReportMetric(float64(len(content)), "bytes")
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// TestChangesAreDatedExactly looks once a minute at a breaker whose cooldown is
-// five seconds: the totals say what has happened in between, and mostly when.
-func TestChangesAreDatedExactly(t *testing.T) {
+// TestTimesOfChanges samples a breaker with a cooldown of five seconds once a minute. The totals tell
+// what happened in between, and mostly when.
+func TestTimesOfChanges(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, after func(b *breaker.Breaker)
 		state, want   string
@@ -85,7 +85,7 @@ func TestChangesAreDatedExactly(t *testing.T) {
 
 func nothing(*breaker.Breaker) {}
 
-// said writes the only change there is.
+// said returns the only change as text.
 func said(changes []change) (s string) {
 	for _, c := range changes {
 		s += c.From + "→" + c.To
@@ -99,7 +99,7 @@ func said(changes []change) (s string) {
 	return s
 }
 
-// TestTimeInStateAtFirstSight looks for the first time at breakers with a past.
+// TestTimeInStateAtFirstSight takes the first sample of breakers that have changed state before.
 func TestTimeInStateAtFirstSight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fresh, once, twice := breaker.New("fresh", breaker.Config{}), breaker.New("once", breaker.Config{}), breaker.New("twice", breaker.Config{})
@@ -115,16 +115,16 @@ func TestTimeInStateAtFirstSight(t *testing.T) {
 		require.False(t, s.row(t, "fresh").AtMost)
 
 		require.Equal(t, "half_open", s.row(t, "once").State)
-		require.Equal(t, now.Add(-5*time.Second).UnixMilli(), *s.row(t, "once").Since, "in its first stay, all the time is of that")
+		require.Equal(t, now.Add(-5*time.Second).UnixMilli(), *s.row(t, "once").Since, "all time in the state is since its first start")
 		require.False(t, s.row(t, "once").AtMost)
 
-		require.Equal(t, now.Add(-23*time.Second).UnixMilli(), *s.row(t, "twice").Since, "of 23 s in two stays it is not known which")
+		require.Equal(t, now.Add(-23*time.Second).UnixMilli(), *s.row(t, "twice").Since, "two stays of 23 s together")
 		require.True(t, s.row(t, "twice").AtMost)
-		require.Empty(t, s.Changes, "what was before is not news")
+		require.Empty(t, s.Changes, "changes before the first sample are not reported")
 	})
 }
 
-func TestHundredChangesAreRemembered(t *testing.T) {
+func TestHundredChangesAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("bank", breaker.Config{})
 		page := handler(b)
@@ -136,12 +136,12 @@ func TestHundredChangesAreRemembered(t *testing.T) {
 		}
 		changes := snap(t, page).Changes
 		require.Len(t, changes, 100)
-		require.Equal(t, "shadow", changes[99].To, "the newest is the last")
+		require.Equal(t, "shadow", changes[99].To, "newest last")
 		require.Less(t, changes[98].At, changes[99].At)
 	})
 }
 
-func TestSourceThatTakesAnothersNameIsNoChange(t *testing.T) {
+func TestReplacedSourceIsNoChange(t *testing.T) {
 	for _, calls := range []struct{ good, bad int }{{5, 0}, {0, 20}} {
 		synctest.Test(t, func(t *testing.T) {
 			old := breaker.New("bank", breaker.Config{})
@@ -154,14 +154,14 @@ func TestSourceThatTakesAnothersNameIsNoChange(t *testing.T) {
 			s := snap(t, page)
 			require.Equal(t, "closed", s.row(t, "bank").State)
 			require.Empty(t, s.Changes)
-			require.Nil(t, s.row(t, "bank").Rate, "its totals are not those before")
+			require.Nil(t, s.row(t, "bank").Rate, "the totals are those of another source")
 		})
 	}
 }
 
-// Another source of a name comes with a history of its own: with calls that were made
-// before, and with changes. They are neither a rate nor changes of now.
-func TestSourceThatTakesAnothersNameBringsNoHistory(t *testing.T) {
+// A source that takes the name of another has earlier calls and changes of its own. They are neither a
+// current rate nor current changes.
+func TestReplacedSourceStartsWithoutHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old := breaker.New("bank", breaker.Config{})
 		page := handler(old)
@@ -176,9 +176,9 @@ func TestSourceThatTakesAnothersNameBringsNoHistory(t *testing.T) {
 		page.Remove(old)
 		require.NoError(t, page.Add(other))
 		s := snap(t, page)
-		require.Nil(t, s.row(t, "bank").Rate, "of calls that were made before")
+		require.Nil(t, s.row(t, "bank").Rate, "the calls were made before")
 		require.Nil(t, s.row(t, "bank").Pulses[0])
-		require.Empty(t, s.Changes, "which were before")
+		require.Empty(t, s.Changes, "the changes were before")
 
 		time.Sleep(time.Second)
 		run(other, 5, 0)
@@ -189,8 +189,8 @@ func TestSourceThatTakesAnothersNameBringsNoHistory(t *testing.T) {
 	})
 }
 
-// So does a limiter that joins the line of a breaker.
-func TestLimiterThatJoinsABreakerBringsNoHistory(t *testing.T) {
+// The same for a limiter that is added to the row of a breaker.
+func TestLimiterAddedToABreakersRowStartsWithoutHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bank := breaker.New("bank", breaker.Config{})
 		page := handler(bank)
@@ -204,6 +204,6 @@ func TestLimiterThatJoinsABreakerBringsNoHistory(t *testing.T) {
 		require.NoError(t, page.Add(limit))
 		s := snap(t, page)
 		require.Nil(t, s.row(t, "bank").Refused)
-		require.Len(t, s.Changes, 1, "the breaker's own is one of now")
+		require.Len(t, s.Changes, 1, "only the breaker's change is current")
 	})
 }

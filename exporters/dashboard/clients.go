@@ -8,18 +8,18 @@ import (
 	"weak"
 )
 
-// clients are those who have a stream: bounded, and told when to go.
+// clients are the open streams. Their number is bounded, and they end when their server shuts down.
 type clients struct {
 	limit int
 
 	mu      sync.Mutex
 	closed  bool
 	streams map[*client]struct{}
-	servers map[weak.Pointer[http.Server]]struct{} // those that tell when they shut down
+	servers map[weak.Pointer[http.Server]]struct{} // servers with a shutdown hook
 }
 
 type client struct {
-	server *http.Server // nil if it is no such server
+	server *http.Server // nil if the request did not come through an http.Server
 	cancel context.CancelFunc
 }
 
@@ -30,9 +30,9 @@ func newClients() *clients {
 	return &clients{limit: maxStreams, streams: map[*client]struct{}{}, servers: map[weak.Pointer[http.Server]]struct{}{}}
 }
 
-// enter lets one in, unless there are enough. The context ends when the request
-// does or when the stream has to; leave must be called.
-func (c *clients) enter(r *http.Request) (ctx context.Context, leave func(), ok bool) {
+// add adds a stream, unless there are too many. ctx is done when the request or the stream ends. The
+// caller must call leave.
+func (c *clients) add(r *http.Request) (ctx context.Context, leave func(), ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed || len(c.streams) >= c.limit {
@@ -41,19 +41,19 @@ func (c *clients) enter(r *http.Request) (ctx context.Context, leave func(), ok 
 	ctx, cancel := context.WithCancel(r.Context())
 	one := &client{server: serverOf(r), cancel: cancel}
 	c.streams[one] = struct{}{}
-	return ctx, func() { c.leave(one) }, true
+	return ctx, func() { c.remove(one) }, true
 }
 
-func (c *clients) leave(one *client) {
+func (c *clients) remove(one *client) {
 	one.cancel()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.streams, one)
 }
 
-// watch makes the server of a request tell when it shuts down. Without that,
-// http.Server.Shutdown would wait for streams that wait for it.
-func (c *clients) watch(r *http.Request) {
+// watchServer ends the streams of the request's server when that shuts down. Otherwise
+// http.Server.Shutdown would wait for streams that never end.
+func (c *clients) watchServer(r *http.Request) {
 	server := serverOf(r)
 	if server == nil {
 		return
@@ -65,18 +65,18 @@ func (c *clients) watch(r *http.Request) {
 		return
 	}
 	c.servers[known] = struct{}{}
-	runtime.AddCleanup(server, c.forget, known)
-	server.RegisterOnShutdown(func() { c.end(server) })
+	runtime.AddCleanup(server, c.forgetServer, known)
+	server.RegisterOnShutdown(func() { c.endStreamsOf(server) })
 }
 
-func (c *clients) forget(server weak.Pointer[http.Server]) {
+func (c *clients) forgetServer(server weak.Pointer[http.Server]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.servers, server)
 }
 
-// end ends the streams of one server.
-func (c *clients) end(server *http.Server) {
+// endStreamsOf ends the streams of one server.
+func (c *clients) endStreamsOf(server *http.Server) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for one := range c.streams {

@@ -8,19 +8,19 @@ import (
 
 // Config configures a [Page]. The zero value is ready to use.
 type Config struct {
-	// Title is shown on the page: the name of the program or of its place. Default "weir".
+	// Title is shown on the page, such as the name of the program. Default "weir".
 	Title string
-	// Interval is the time between two samples while the page is open somewhere, from 100ms to 1m.
+	// Interval is the time between samples while the page is open in a browser, from 100ms to 1m.
 	// Default 1s.
 	Interval time.Duration
-	// History is how far the charts reach back, from Interval to 3,600 times Interval. Default 5m,
-	// or 3,600 intervals if those are shorter.
+	// History is the time span of the charts, from Interval to 3,600 times Interval. Default 5m, but at
+	// least one interval and at most 3,600.
 	History time.Duration
-	// Hosts are the names by which the page may be requested, without a port, besides addresses,
-	// localhost and names without a dot. A request for another name gets 403; "*" stands for all
-	// names. Set it if a proxy on the same machine passes names on. Default all names, except for
-	// requests over the loopback interface, where a website could pass its own name off as this
-	// machine's.
+	// Hosts are the host names under which the page may be requested, without a port. Addresses,
+	// localhost and names without a dot are always allowed, and "*" allows all names. A request for
+	// another name gets 403. Set Hosts if a proxy on the same machine passes on the name. Default all
+	// names, but none for requests over the loopback interface, where DNS rebinding would let a website
+	// read the page.
 	Hosts []string
 }
 
@@ -30,8 +30,7 @@ const (
 	maxSamples  = 3600
 )
 
-// Validate returns an error that names every field that is out of bounds, and nil
-// where there is none.
+// Validate returns an error that names every invalid field, or nil.
 func (c Config) Validate() error {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("dashboard: "+format, args...)) }
@@ -42,7 +41,7 @@ func (c Config) Validate() error {
 		fault("History is %v, must be from %v to %v where the interval is %v", d.History, d.Interval, maxSamples*d.Interval, d.Interval)
 	}
 	for n, name := range d.Hosts {
-		if !isHost(name) {
+		if !validHost(name) {
 			fault("Hosts[%d] is %.64q, must be a name without a port, or \"*\"", n, name)
 		}
 	}

@@ -1,31 +1,31 @@
 package dashboard
 
-// detail is all that is known of one source, in JSON.
+// detail is everything known of one entry, as JSON.
 type detail struct {
-	ID        string      `json:"id"`
-	Name      string      `json:"name"` // all of it
-	Severity  string      `json:"severity,omitempty"`
-	Class     string      `json:"class"` // calls, alert, notifier or other
-	At        int64       `json:"at"`
-	Interval  int64       `json:"interval"` // of the samples, in ms
-	Length    int64       `json:"length"`   // of the charts, in ms
-	Row       *row        `json:"row,omitempty"`
-	Alert     *alertRow   `json:"alert,omitempty"`
-	Reopens   number      `json:"reopens"` // in so many seconds an open breaker tries again
-	Waiting   float64     `json:"waiting"`
-	Available number      `json:"available"`
-	Limit     number      `json:"limit"`
-	Changes   []changeRow `json:"changes"`
-	Past      history     `json:"past"`
-	Figures   []figureRow `json:"figures"`
+	ID        string         `json:"id"`
+	Name      string         `json:"name"` // not truncated
+	Severity  string         `json:"severity,omitempty"`
+	Class     string         `json:"class"` // calls, alert, notifier or other
+	At        int64          `json:"at"`
+	Interval  int64          `json:"interval"` // between samples, in ms
+	Length    int64          `json:"length"`   // of the charts, in ms
+	Row       *tableRow      `json:"row,omitempty"`
+	Alert     *alertRow      `json:"alert,omitempty"`
+	Reopens   number         `json:"reopens"` // seconds until an open breaker becomes half-open
+	Waiting   float64        `json:"waiting"`
+	Available number         `json:"available"`
+	Limit     number         `json:"limit"`
+	Changes   []changeRow    `json:"changes"`
+	History   historyColumns `json:"past"`
+	Metrics   []metricRow    `json:"figures"`
 }
 
-// history has a column for each chart line, and a value in each for each sample.
-// Where a sample follows a pause, it is null in the columns that need two samples.
-type history struct {
+// historyColumns has one column per chart line, with one value per sample. Columns that need two samples
+// have null after a pause in the sampling.
+type historyColumns struct {
 	At      []int64  `json:"at"`
 	State   []string `json:"state"`
-	Passed  []number `json:"passed"` // and did not fail, calls a second
+	Passed  []number `json:"passed"` // calls per second, without failed ones
 	Failed  []number `json:"failed"`
 	Refused []number `json:"refused"`
 	Value   []number `json:"value"` // the failure rate, or the value of an alert
@@ -33,70 +33,70 @@ type history struct {
 	P99     []number `json:"p99"`
 }
 
-// figureRow is one series as its source yields it.
-type figureRow struct {
+// metricRow is one series of the entry.
+type metricRow struct {
 	Instrument string     `json:"instrument"`
 	Unit       string     `json:"unit"`
 	Help       string     `json:"help"`
-	Attrs      [][]string `json:"attrs"` // key and value, without those that name the line
+	Attrs      [][]string `json:"attrs"` // key and value, without the naming attributes
 	Value      number     `json:"value"`
 }
 
-// detail returns what is known of the line with the id, if there is one.
-func (b *board) detail(id string) (*detail, bool) {
-	l, ok := b.byID[id]
+// detail returns the details of the entry with the ID, if there is one.
+func (m *model) detail(id string) (*detail, bool) {
+	l, ok := m.byID[id]
 	if !ok {
 		return nil, false
 	}
 	d := &detail{
 		ID: l.id, Name: l.name, Severity: l.severity, Class: classNames[l.class],
-		At: b.shown.at.UnixMilli(), Interval: b.config.Interval.Milliseconds(), Length: b.config.History.Milliseconds(),
-		Reopens: l.now.reopens, Waiting: l.now.waiting, Available: l.now.available, Limit: l.now.limit,
-		Changes: []changeRow{}, Past: l.past.columns(), Figures: []figureRow{},
+		At: m.published.at.UnixMilli(), Interval: m.config.Interval.Milliseconds(), Length: m.config.History.Milliseconds(),
+		Reopens: l.current.reopensIn, Waiting: l.current.waiting, Available: l.current.available, Limit: l.current.limit,
+		Changes: []changeRow{}, History: l.history.columns(), Metrics: []metricRow{},
 	}
-	if l.class == alerts {
+	if l.class == alertsClass {
 		r := l.alertRow()
 		d.Alert = &r
-	} else if l.class != sinks {
-		r := l.row()
+	} else if l.class != notifiersClass {
+		r := l.tableRow()
 		d.Row = &r
 	}
-	for _, e := range b.changes {
-		if e.line == l.subject {
-			d.Changes = append(d.Changes, e.row())
+	for _, e := range m.changes {
+		if e.subject == l.subject {
+			d.Changes = append(d.Changes, e.changeRow())
 		}
 	}
-	for _, f := range l.figures {
-		d.Figures = append(d.Figures, f.row(l.subject))
+	for _, f := range l.metrics {
+		d.Metrics = append(d.Metrics, f.metricRow(l.subject))
 	}
 	return d, true
 }
 
-var classNames = [...]string{calls: "calls", alerts: "alert", sinks: "notifier", others: "other"}
+var classNames = [...]string{callsClass: "calls", alertsClass: "alert", notifiersClass: "notifier", othersClass: "other"}
 
-func (p *past) columns() history {
+func (p *history) columns() historyColumns {
 	n := len(p.points)
-	h := history{
+	h := historyColumns{
 		At: make([]int64, n), State: make([]string, n), Passed: make([]number, n), Failed: make([]number, n),
 		Refused: make([]number, n), Value: make([]number, n), P50: make([]number, n), P99: make([]number, n),
 	}
 	for i, one := range p.points {
 		h.At[i], h.State[i] = one.at, one.state
-		h.Value[i], h.P50[i], h.P99[i] = some(float64(one.value)), some(float64(one.p50)), some(float64(one.p99))
-		f := p.flow(i)
+		h.Value[i], h.P50[i], h.P99[i] = rounded(float64(one.value)), rounded(float64(one.p50)), rounded(float64(one.p99))
+		f := p.ratesAt(i)
 		h.Failed[i], h.Refused[i] = f.failed, f.refused
-		if f.passed.there {
-			h.Passed[i] = some(f.passed.value - f.failed.value)
+		if f.passed.valid {
+			h.Passed[i] = rounded(f.passed.value - f.failed.value)
 		}
 	}
 	return h
 }
 
-func (f *figure) row(of subject) figureRow {
+func (f *metric) metricRow(of subject) metricRow {
 	i := f.series.Instrument
-	r := figureRow{Instrument: i.Name, Unit: i.Unit, Help: i.Help, Attrs: [][]string{}, Value: exact(f.shown)}
+	r := metricRow{Instrument: i.Name, Unit: i.Unit, Help: i.Help, Attrs: [][]string{}, Value: exact(f.last)}
 	naming := 1
-	if of.class == alerts {
+	if of.class == alertsClass {
 		naming = 2 // rule and severity
 	}
 	for n := naming; n < len(i.Attrs); n++ {

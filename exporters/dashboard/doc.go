@@ -1,8 +1,8 @@
-// Package dashboard shows the figures of weir on a live web page: what is open,
-// what fails, what is refused, since when.
+// Package dashboard serves a live web page of weir's metrics: the states of breakers, rates and failure
+// rates of calls, refusals, latencies, alerts and deliveries.
 //
-// One handler takes all sources (gates, breakers, limiters, alert monitors, your own
-// implementations of [stat.Source]). Mount it behind whatever guards your debug pages:
+// One handler shows any number of sources: gates, breakers, limiters, alert monitors and your own
+// implementations of [stat.Source]. Mount it where your debug pages are, behind the same access control:
 //
 //	page, err := dashboard.New(dashboard.Config{}, payments, users, monitor)
 //	if err != nil {
@@ -10,43 +10,38 @@
 //	}
 //	http.Handle("/debug/weir/", http.StripPrefix("/debug/weir", page))
 //
-// The page has a table of all that calls pass through, the alerts, the recent
-// changes of state, and a view of each source with charts over the last minutes.
-// It only reads. It is made for browsers with and without a mouse, small and
-// large, and loads nothing from anywhere else.
+// The page has a table of breakers, limiters and gates, the alerts, the recent changes of state, and a
+// view of each source with charts of the last minutes. It is read-only, works on small and large screens,
+// by mouse, touch or keyboard, and loads nothing from other servers.
 //
-// # What it costs
+// # Costs
 //
-// The page costs nothing while it is not open. The sources are read on the goroutines of the
-// requests, once per [Config].Interval for all clients, and not at all when the last tab is
-// closed or hidden. So the charts begin when the page is opened.
-// The package starts no goroutine. A source and sample take some 64 bytes until
-// they are older than [Config].History.
+// The page costs nothing while it is not open, and the package starts no goroutine. While it is open, the
+// requests read the sources, once per [Config].Interval for all clients together. They stop when the last
+// tab is closed or hidden. The charts therefore begin when the page is opened. Each sample of a source
+// takes about 64 bytes and is kept for [Config].History.
 //
-// # What is served
+// # Endpoints
 //
 //	{$}            the page
-//	assets/…       its styles and scripts, under a name that changes with their content
-//	snapshot.json  all that the page shows
-//	source.json    one source (?id=…) with its figures and its past
-//	stream         snapshots and what has changed since, as server-sent events
+//	assets/…       its styles and scripts, under a path that changes with their content
+//	snapshot.json  everything the page shows except views of single sources
+//	source.json    one source (?id=…) with its metrics and its history
+//	stream         snapshots and changes, as server-sent events
 //
-// All but the stream have an ETag. The JSON is for the page and for scripts on
-// the spot: fields may be added, and a monitoring system is better served by the
-// packages prom and otelmetric. A page that cannot have a stream, because 32 are open
-// already or because a proxy holds events back, asks for snapshots
-// instead.
+// All of them except stream have an ETag. The JSON is for the page and for ad-hoc scripts: fields may be
+// added. For a monitoring system, use package prom or otelmetric. A page that cannot have a stream polls
+// snapshots, for example because 32 streams are open or a proxy buffers events.
 //
-// # What it can know
+// # Accuracy
 //
-// The figures are lifetime totals, so what happened between two samples is known
-// by its sums. A breaker that opened and closed between two samples is listed with
-// the states it went through. The time in a state is exact where it follows from
-// the totals, and otherwise shown as a bound. The failure rate is that of the
-// breaker's own window. Quantiles are shown of sources that have the methods
+// The page reads lifetime totals, so it knows only sums of what happened between two samples. A breaker
+// that opened and closed in between is listed with the states it passed through. The time in a state is
+// exact if it follows from the totals, and is shown as an upper bound otherwise. The failure rate is that
+// of the breaker's own window. Latencies are shown for sources that have the methods
 //
 //	Name() string
 //	Latency() window.Latency
 //
-// as breakers and gates do; they have data where the breaker keeps latencies.
+// such as breakers and gates, if they are configured to keep latencies.
 package dashboard

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/exporters/dashboard"
 )
 
-// The page of a program with a gate and a breaker, among its debug pages.
+// A page of a gate and a breaker, among the debug pages of a program.
 func Example() {
 	payments := weir.New("payments", weir.Config{})
 	users := breaker.New("users-api", breaker.Config{})
@@ -38,16 +38,15 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// Sources that are made later are added then.
+	// Sources that are created later are added with Add.
 	fmt.Println(page.Add(breaker.New("users-api", breaker.Config{})))
-	fmt.Println(page.Add(breaker.New("users-api", breaker.Config{})) != nil, "for a second one of that name")
+	fmt.Println(page.Add(breaker.New("users-api", breaker.Config{})) != nil, "for a second source of that name")
 	// Output:
 	// <nil>
-	// true for a second one of that name
+	// true for a second source of that name
 }
 
-// A server that is shut down ends the page's streams by itself. A server of
-// another kind, or none yet, leaves that to Close.
+// The Shutdown of an http.Server ends the page's streams. With another kind of server, call Close.
 func ExamplePage_Close() {
 	page, _ := dashboard.New(dashboard.Config{})
 	page.Close()

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// quietly keeps what is logged off the test's output.
+// quietly discards the log.
 func quietly(t *testing.T) {
 	t.Helper()
 	old := slog.Default()
@@ -25,7 +25,7 @@ func quietly(t *testing.T) {
 	t.Cleanup(func() { slog.SetDefault(old) })
 }
 
-func TestSourceThatPanicsCostsTheOthersNothing(t *testing.T) {
+func TestPanickingSourceDoesNotAffectOthers(t *testing.T) {
 	quietly(t)
 	synctest.Test(t, func(t *testing.T) {
 		broken := newFake("mail")
@@ -47,27 +47,27 @@ func TestSourceThatPanicsCostsTheOthersNothing(t *testing.T) {
 	})
 }
 
-// moody is a breaker whose latency cannot be read.
+// moody is a breaker whose Latency panics.
 type moody struct{ *breaker.Breaker }
 
 func (moody) Latency() window.Latency { panic("broken") }
 
-func TestLatencyThatPanicsCostsNothingElse(t *testing.T) {
+func TestPanickingLatencyDoesNotAffectOthers(t *testing.T) {
 	quietly(t)
 	page := handler(moody{breaker.New("bank", breaker.Config{})}, breaker.New("post", breaker.Config{}))
 	s := snap(t, page)
 	require.Len(t, s.Rows, 2)
-	require.Equal(t, 2.0, s.Faults.Panics, "once when it was made")
+	require.Equal(t, 2.0, s.Faults.Panics, "one panic in New")
 }
 
-func TestSourceThatBlocksHoldsUpNewFiguresAndNothingElse(t *testing.T) {
+func TestBlockingSourceDelaysOnlyNewSamples(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck := newFake("mail")
 		stuck.hold = make(chan struct{})
 		page := handler(breaker.New("bank", breaker.Config{}), stuck)
 
 		done := make(chan int)
-		go func() { done <- get(page, "/snapshot.json").Code }() // it reads the sources and is stuck
+		go func() { done <- get(page, "/snapshot.json").Code }() // reads the sources and blocks
 		synctest.Wait()
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -75,7 +75,7 @@ func TestSourceThatBlocksHoldsUpNewFiguresAndNothingElse(t *testing.T) {
 		w := httptest.NewRecorder()
 		begin := time.Now()
 		page.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/snapshot.json", http.NoBody))
-		require.Equal(t, time.Second, time.Since(begin), "whoever waits may give up")
+		require.Equal(t, time.Second, time.Since(begin), "waiting ends with the request's context")
 		require.Equal(t, http.StatusOK, get(page, "/").Code)
 
 		close(stuck.hold)
@@ -84,7 +84,7 @@ func TestSourceThatBlocksHoldsUpNewFiguresAndNothingElse(t *testing.T) {
 	})
 }
 
-// twin shows the same series as another source, by a series of its own, from its second reading on.
+// twin is a source that yields a series of another source from its second reading on.
 type twin struct{ reads int }
 
 func (s *twin) Observe(yield func(*stat.Series, float64) bool) {
@@ -95,12 +95,12 @@ func (s *twin) Observe(yield func(*stat.Series, float64) bool) {
 	}
 }
 
-func TestSeriesThatIsShownTwiceIsCounted(t *testing.T) {
+func TestDuplicateSeriesIsCounted(t *testing.T) {
 	page := handler(breaker.New("bank", breaker.Config{}), &twin{})
 	require.Equal(t, 1.0, snap(t, page).Faults.Skipped)
 }
 
-func TestMembersOfAGroupHaveRowsOfTheirOwn(t *testing.T) {
+func TestGroupMembersHaveRows(t *testing.T) {
 	users := breaker.NewGroup[string]("users", breaker.GroupConfig{})
 	users.Get("ada").Force(breaker.ForcedOpen)
 	users.Get("bob")

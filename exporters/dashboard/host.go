@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// anyHost in Config.Hosts stands for all names.
+// anyHost in Config.Hosts allows all names.
 const anyHost = "*"
 
-// answers says whether the page may answer the request by the name of its host. A website
-// can give its own name this machine's address, and then reads, by its visitors' browsers,
-// what answers to any name ("DNS rebinding"). It cannot do so with an address, nor with
-// a name that cannot be registered: one without a dot, or below localhost.
-func (p *Page) answers(r *http.Request) bool {
+// allowsHost reports whether the page may be served under the host name of the request. With DNS
+// rebinding, a website gives its own name the address of this machine, and then its visitors' browsers
+// let it read what is served under any name. It cannot do that with an address, or with a name that
+// cannot be registered: one without a dot, or one below localhost.
+func (p *Page) allowsHost(r *http.Request) bool {
 	host := hostOf(r)
 	_, err := netip.ParseAddr(host)
 	switch {
@@ -24,10 +24,10 @@ func (p *Page) answers(r *http.Request) bool {
 	case len(p.config.Hosts) > 0:
 		return slices.ContainsFunc(p.config.Hosts, func(name string) bool { return name == anyHost || strings.EqualFold(name, host) })
 	}
-	return !fromHere(r)
+	return !viaLoopback(r)
 }
 
-// hostOf is the name or the address that the request asks for, without a port.
+// hostOf returns the requested host name or address, without a port.
 func hostOf(r *http.Request) string {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
@@ -37,13 +37,13 @@ func hostOf(r *http.Request) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-// fromHere says whether the request has come in over the loopback interface.
-func fromHere(r *http.Request) bool {
+// viaLoopback reports whether the request came over the loopback interface.
+func viaLoopback(r *http.Request) bool {
 	at, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	return ok && at.IP.IsLoopback()
 }
 
-// isHost says whether the text can stand in Config.Hosts.
-func isHost(name string) bool {
+// validHost reports whether the name is valid in Config.Hosts.
+func validHost(name string) bool {
 	return name == anyHost || name != "" && !strings.ContainsAny(name, "*/:[]@ ")
 }

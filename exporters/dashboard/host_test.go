@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/exporters/dashboard"
 )
 
-// asked asks for each part of the page by the name of a host, over an interface.
+// asked requests each endpoint under a host name, over an interface.
 func asked(t *testing.T, c dashboard.Config, host, at string) (status int) {
 	t.Helper()
 	page := newPage(c)
@@ -30,13 +30,13 @@ func asked(t *testing.T, c dashboard.Config, host, at string) (status int) {
 			require.NotContains(t, w.Body.String(), "<")
 			status = w.Code
 		} else {
-			require.NotEqual(t, http.StatusForbidden, status, "%s alone is answered", path)
+			require.NotEqual(t, http.StatusForbidden, status, "only %s is served", path)
 		}
 	}
 	return status
 }
 
-func TestAWebsiteThatNamesThisMachineReadsNothing(t *testing.T) {
+func TestHostNames(t *testing.T) {
 	const here, there = "127.0.0.1:8080", "10.1.2.3:8080"
 	for _, c := range []struct {
 		hosts    []string
@@ -67,14 +67,14 @@ func TestAWebsiteThatNamesThisMachineReadsNothing(t *testing.T) {
 	}
 }
 
-func TestANameThatIsNoneIsNamed(t *testing.T) {
+func TestInvalidHosts(t *testing.T) {
 	for _, bad := range []string{"", "shop:80", "http://shop", "*.shop.example", "[::1]"} {
 		require.ErrorContains(t, dashboard.Config{Hosts: []string{"ok.example", bad}}.Validate(), "dashboard: Hosts[1] is ")
 	}
 }
 
-// A real server says which interface a request came in by.
-func TestARealServerOnThisMachineRefusesOtherNames(t *testing.T) {
+// An http.Server reports the interface of a request.
+func TestServerOnLoopbackRefusesOtherNames(t *testing.T) {
 	server := httptest.NewServer(handler())
 	defer server.Close()
 	for host, want := range map[string]int{"": http.StatusOK, "localhost": http.StatusOK, "evil.example": http.StatusForbidden} {

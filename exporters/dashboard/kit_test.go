@@ -20,7 +20,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// The JSON that the page is told, as far as tests look at it.
+// The parts of the page's JSON that tests read.
 type (
 	snapshot struct {
 		Title     string
@@ -79,7 +79,7 @@ type (
 	}
 )
 
-// get asks for a path, as it is left when the mount was stripped.
+// get requests a path, without the prefix that StripPrefix removes.
 func get(page http.Handler, path string, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, path, http.NoBody)
 	for n := 0; n < len(header); n += 2 {
@@ -119,7 +119,7 @@ func look(t *testing.T, page http.Handler, id string) (d detail) {
 
 var errDown = errors.New("the service is down")
 
-// run makes calls.
+// run makes n calls.
 func run(b interface {
 	Run(ctx context.Context, fn func(context.Context) error) error
 }, good, bad int,
@@ -137,7 +137,7 @@ func run(b interface {
 // open opens a breaker.
 func open(b *breaker.Breaker) { run(b, 0, 20) }
 
-// fake shows one figure, and counts how often it is asked.
+// fake is a source with one metric that counts how often it is read.
 type fake struct {
 	series *stat.Series
 	reads  atomic.Int64
@@ -154,7 +154,7 @@ func newFake(name string) *fake { return &fake{series: queues.Series(name)} }
 
 func (f *fake) Observe(yield func(*stat.Series, float64) bool) {
 	n := f.reads.Add(1)
-	if f.hold != nil && n > 1 { // the first reading is New's
+	if f.hold != nil && n > 1 { // the first reading is that of New
 		<-f.hold
 	}
 	if !f.gone.Load() {
@@ -167,7 +167,7 @@ func (f *fake) Observe(yield func(*stat.Series, float64) bool) {
 	}
 }
 
-// host serves a page over connections in memory, which do not leave a bubble.
+// host serves a page over in-memory connections, which work in a synctest bubble.
 type host struct {
 	*http.Server
 	conns  chan net.Conn
@@ -176,7 +176,7 @@ type host struct {
 	client *http.Client
 }
 
-// serve begins to serve; Shutdown or Close must be called in the bubble.
+// serve starts a server. Shutdown or Close must be called in the bubble.
 func serve(page http.Handler) *host {
 	h := &host{conns: make(chan net.Conn), closed: make(chan struct{})}
 	h.Server = &http.Server{Handler: http.StripPrefix("/debug/weir", page)}
@@ -249,7 +249,7 @@ func (s *stream) next() (name string, data snapshot) {
 			return name, data
 		}
 	}
-	require.FailNow(s.t, "the stream has ended")
+	require.FailNow(s.t, "the stream ended")
 	return "", data
 }
 
@@ -264,10 +264,10 @@ func (s *stream) leave() { _ = s.answer.Body.Close() }
 
 var _ http.Handler = (*dashboard.Page)(nil)
 
-// handler returns a page of the sources as it is by default.
+// handler returns a page of the sources with the default config.
 func handler(sources ...stat.Source) *dashboard.Page { return newPage(dashboard.Config{}, sources...) }
 
-// newPage returns a page of sources that are in order.
+// newPage returns a page of valid sources.
 func newPage(c dashboard.Config, sources ...stat.Source) *dashboard.Page {
 	page, err := dashboard.New(c, sources...)
 	if err != nil {

@@ -26,7 +26,7 @@ func heap() int64 {
 }
 
 // Sources that are added and removed while no page is open leave nothing behind.
-func TestSourcesThatComeAndGoUnseenLeaveNothing(t *testing.T) {
+func TestSourcesAddedAndRemovedUnseenLeaveNothing(t *testing.T) {
 	page := handler()
 	before := heap()
 	for n := range 200 {
@@ -35,12 +35,12 @@ func TestSourcesThatComeAndGoUnseenLeaveNothing(t *testing.T) {
 		require.NoError(t, page.Add(b))
 		page.Remove(b)
 	}
-	require.Less(t, heap()-before, int64(5_000_000), "of 20 MB of names")
+	require.Less(t, heap()-before, int64(5_000_000), "bytes left of 20 MB of names")
 	runtime.KeepAlive(page)
 }
 
-// Keys that a stranger chooses, at any length, have rows and changes of a bounded size.
-func TestLongKeysTakeLittleOfThePage(t *testing.T) {
+// The keys come from requests and may have any length. Their rows and changes have a bounded size.
+func TestLongKeysTakeLittleSpace(t *testing.T) {
 	const series, key = 20, 1 << 20
 	g := breaker.NewGroup[string]("tenants", breaker.GroupConfig{MaxSeries: series})
 	page := newPage(dashboard.Config{Interval: 100 * time.Millisecond}, g)
@@ -49,7 +49,7 @@ func TestLongKeysTakeLittleOfThePage(t *testing.T) {
 	}
 	before := heap()
 	rows := snap(t, page).Rows
-	require.LessOrEqual(t, len(rows), series+2, "the members with series of their own, the others, and the group")
+	require.LessOrEqual(t, len(rows), series+2, "the members with series, the others and the group")
 	for _, r := range rows {
 		require.LessOrEqual(t, len(r.Name), 256+len("…"))
 	}
@@ -60,8 +60,8 @@ func TestLongKeysTakeLittleOfThePage(t *testing.T) {
 	runtime.KeepAlive(g)
 }
 
-// A server that the page was mounted in is let go with the rest of it, however it ended.
-func TestServersThatHaveEndedAreLetGo(t *testing.T) {
+// The page keeps no reference to a server that has ended, in whatever way.
+func TestEndedServersAreForgotten(t *testing.T) {
 	page := handler()
 	gone := func() weak.Pointer[http.Server] {
 		server := httptest.NewServer(page)
@@ -80,7 +80,7 @@ func TestServersThatHaveEndedAreLetGo(t *testing.T) {
 	runtime.KeepAlive(page)
 }
 
-func TestPointsOfALineAreThoseOfItsHistory(t *testing.T) {
+func TestHistoryIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const interval = 100 * time.Millisecond
 		page := newPage(dashboard.Config{Interval: interval, History: 10 * interval}, breaker.New("bank", breaker.Config{}))

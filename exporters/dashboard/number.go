@@ -5,24 +5,24 @@ import (
 	"math"
 )
 
-// number is a figure that may be missing: null in JSON then. Two numbers can be
-// compared by ==, so that it is seen whether a line has changed.
+// number is a value that may be missing, which is null in JSON. Numbers can be compared with ==, to find
+// rows that changed.
 type number struct {
 	value float64
-	there bool
+	valid bool
 }
 
-// none stands for no figure.
-var none = number{}
+// missing is the number without a value.
+var missing = number{}
 
-// some is a measured figure, to four digits: nobody reads more, and the rest would
-// make a line change that has not. What is not finite is missing.
-func some(value float64) number {
+// rounded returns a measured value with four significant digits, so that a row does not change by less.
+// A value that is not finite is missing.
+func rounded(value float64) number {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
-		return none
+		return missing
 	}
 	if value == 0 {
-		return number{there: true}
+		return number{valid: true}
 	}
 	scale := math.Pow(10, 3-math.Floor(math.Log10(math.Abs(value))))
 	if rounded := math.Round(value*scale) / scale; !math.IsNaN(rounded) && !math.IsInf(rounded, 0) {
@@ -31,26 +31,26 @@ func some(value float64) number {
 	return number{value, true}
 }
 
-// exact is a figure as it is.
+// exact returns the value without rounding. A value that is not finite is missing.
 func exact(value float64) number {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
-		return none
+		return missing
 	}
 	return number{value, true}
 }
 
-// MarshalJSON writes the number or null.
+// MarshalJSON returns the number or null.
 func (n number) MarshalJSON() ([]byte, error) {
-	if !n.there {
+	if !n.valid {
 		return []byte("null"), nil
 	}
 	return json.Marshal(n.value)
 }
 
-// share is part of whole, and missing where the whole is nothing.
+// share returns part/whole. It is missing if whole is 0.
 func share(part, whole float64) number {
 	if whole <= 0 {
-		return none
+		return missing
 	}
-	return some(part / whole)
+	return rounded(part / whole)
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// Page is a live page of figures. It is an [http.Handler], made with [New], and safe for
-// concurrent use.
+// Page is a live web page of metrics. It is an [http.Handler] and safe for concurrent use. A Page must
+// be created by [New].
 //
-// It answers GET and HEAD under any path, of which [http.StripPrefix] has taken
-// the part that it is mounted at, for the hosts that [Config].Hosts lets it.
+// Page serves GET and HEAD requests. If it is not mounted at the root, wrap it in [http.StripPrefix].
+// Config.Hosts restricts the host names that it serves.
 //
-// Streams end when the [http.Server] that serves them begins its Shutdown: the
-// page registers itself with a server at the first request. Behind a server of
-// another kind, or to end them sooner, call [Page.Close].
+// Streams end when the [http.Server] that serves them begins its Shutdown. The page registers itself
+// with a server at the first request. Behind another kind of server, or to end streams sooner, call
+// [Page.Close].
 type Page struct {
 	config  Config
 	assets  *assets
@@ -27,12 +27,12 @@ type Page struct {
 	mux     *http.ServeMux
 }
 
-// New returns a page of the sources, which it reads once to learn their instruments. The error
-// is that of c.Validate, or says that a source is nil or that two different sources have one
-// name. [Page.Add] adds sources that are made later.
+// New returns a page of the sources. It reads each source once to learn its instruments. The error is
+// that of c.Validate, or says that a source is nil or that two different sources have the same name.
+// Use [Page.Add] for sources that are created later.
 //
-// A source that is given twice, or is part of another as a breaker is of its gate, is shown
-// once. A breaker and a limiter of the same name share a line.
+// A source that is given twice, or is part of another source as a breaker is part of its gate, is
+// shown once. A breaker and a limiter with the same name share a row.
 func New(c Config, sources ...stat.Source) (*Page, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -53,22 +53,21 @@ func New(c Config, sources ...stat.Source) (*Page, error) {
 	return p, nil
 }
 
-// Add adds sources, which the next sample shows. It adds none of them and returns
-// an error where [read.Set.Add] does: two different ones of one name, or one with
-// an instrument that is neither the library's nor known from [New].
+// Add adds sources, which the page shows from the next sample. It returns an error and adds none of
+// them if two different sources have the same name, or if a source has an instrument that is neither
+// weir's nor that of a source given to [New].
 func (p *Page) Add(sources ...stat.Source) error { return p.sampler.add(sources) }
 
-// Remove removes the sources, found by ==. They are gone from the next sample.
+// Remove removes the sources that are == to those given. The page shows them until the next sample.
 func (p *Page) Remove(sources ...stat.Source) { p.sampler.remove(sources) }
 
-// Close ends all streams and refuses new ones. The rest of the page goes on, so
-// that it may be called while a server shuts down. It does not block, and may be
-// called more than once.
+// Close ends all streams and refuses new ones. Other requests are still served, so Close may be called
+// while a server shuts down. It does not block and may be called more than once.
 func (p *Page) Close() { p.clients.close() }
 
 // ServeHTTP serves the page.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	p.clients.watch(r)
+	p.clients.watchServer(r)
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -76,15 +75,15 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 
-	if !p.answers(r) {
+	if !p.allowsHost(r) {
 		http.Error(w, fmt.Sprintf("the host %.64q is not one of the dashboard's Config.Hosts", r.Host), http.StatusForbidden)
 		return
 	}
 	asked, _, _ := strings.Cut(r.RequestURI, "?")
 	switch rest := r.URL.Path; {
 	case rest == "" && asked != "" && !strings.HasSuffix(asked, "/"):
-		// The page's links are relative, so its own address has to end in a slash. That is said relatively as well:
-		// the prefix that was stripped is not known here.
+		// The page's links are relative, so its address has to end in a slash. The redirect is relative too,
+		// because the stripped prefix is unknown here.
 		h.Set("Location", "./"+path.Base(asked)+"/")
 		w.WriteHeader(http.StatusMovedPermanently)
 		return
@@ -98,7 +97,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mux.ServeHTTP(w, r)
 }
 
-// policy lets the page load what it is served with, and nothing from elsewhere;
-// no script in the page or in an attribute, and no text is ever made markup.
+// policy allows the page to load only its own assets. It forbids inline scripts and turning text into
+// markup.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"

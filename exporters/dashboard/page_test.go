@@ -18,7 +18,7 @@ import (
 	"github.com/weir-go/weir/stat/read"
 )
 
-func TestConfigNamesWhatIsOutOfBounds(t *testing.T) {
+func TestInvalidConfigs(t *testing.T) {
 	for _, c := range []struct {
 		config dashboard.Config
 		want   string
@@ -47,7 +47,7 @@ func TestConfigNamesWhatIsOutOfBounds(t *testing.T) {
 	}
 }
 
-func TestSourcesThatCannotBeToldApartAreAnError(t *testing.T) {
+func TestDuplicateNamesAreAnError(t *testing.T) {
 	one, other := breaker.New("payments", breaker.Config{}), breaker.New("payments", breaker.Config{})
 	_, want := read.New(func(*stat.Series) int { return 0 }, one, other)
 	require.Error(t, want)
@@ -57,11 +57,11 @@ func TestSourcesThatCannotBeToldApartAreAnError(t *testing.T) {
 	require.EqualError(t, err, "stat: source 1 of 1 is nil")
 
 	page := handler(one, one)
-	require.Len(t, snap(t, page).Rows, 1, "given twice, shown once")
+	require.Len(t, snap(t, page).Rows, 1, "a source given twice is shown once")
 	require.EqualError(t, page.Add(other), want.Error())
 }
 
-func TestPageLetsTheBrowserLoadNothingElse(t *testing.T) {
+func TestSecurityHeaders(t *testing.T) {
 	page := handler()
 	for _, path := range []string{"/", "/snapshot.json", "/source.json?id=x", "/stream", "/nowhere"} {
 		w := httptest.NewRecorder()
@@ -81,7 +81,7 @@ func TestPageLetsTheBrowserLoadNothingElse(t *testing.T) {
 
 var address = regexp.MustCompile(`(?:https?:)?//[\w.-]+`)
 
-func TestAssetsNameNoOtherPlaceAndHoldNoInlineScriptOrStyle(t *testing.T) {
+func TestAssetsHaveNoForeignLinksAndNoInlineScriptOrStyle(t *testing.T) {
 	assets := os.DirFS("assets")
 	names, err := fs.Glob(assets, "*")
 	require.NoError(t, err)
@@ -98,7 +98,7 @@ func TestAssetsNameNoOtherPlaceAndHoldNoInlineScriptOrStyle(t *testing.T) {
 	}
 }
 
-func TestAssetsAreKeptForeverUnderANameThatGoesWithTheirContent(t *testing.T) {
+func TestAssetsAreImmutableUnderAVersionedPath(t *testing.T) {
 	page := handler()
 	index := get(page, "/").Body.String()
 	files := regexp.MustCompile(`(?:href|src)="(assets/[^"]+)"`).FindAllStringSubmatch(index, -1)
@@ -116,7 +116,7 @@ func TestAssetsAreKeptForeverUnderANameThatGoesWithTheirContent(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, get(page, "/"+strings.Replace(files[0][1], "icon.svg", "index.html", 1)).Code)
 }
 
-func TestWhatIsKnownAlreadyIsNotSentAgain(t *testing.T) {
+func TestETags(t *testing.T) {
 	page := handler(breaker.New("payments", breaker.Config{}))
 	id := snap(t, page).Rows[0].ID
 	for _, path := range []string{"/", "/snapshot.json", "/source.json?id=" + id} {
@@ -133,7 +133,7 @@ func TestWhatIsKnownAlreadyIsNotSentAgain(t *testing.T) {
 	}
 }
 
-func TestPageOnlyReads(t *testing.T) {
+func TestPageIsReadOnly(t *testing.T) {
 	page := handler()
 	for _, path := range []string{"/", "/snapshot.json", "/source.json", "/stream"} {
 		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
@@ -177,7 +177,7 @@ func TestPageWorksUnderAnyMount(t *testing.T) {
 	}
 }
 
-func TestTitleIsText(t *testing.T) {
+func TestTitleIsEscaped(t *testing.T) {
 	page := newPage(dashboard.Config{Title: `<script>"shop"&`})
 	body := get(page, "/").Body.String()
 	require.Contains(t, body, "<title>&lt;script&gt;&#34;shop&#34;&amp; · weir</title>")
@@ -185,6 +185,6 @@ func TestTitleIsText(t *testing.T) {
 	require.Equal(t, `<script>"shop"&`, snap(t, page).Title)
 }
 
-func TestSourceThatIsNotThereIsNotFound(t *testing.T) {
+func TestUnknownSourceIsNotFound(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, get(handler(), "/source.json?id=nothing").Code)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-func TestRowOfAGateHasWhatItsBreakerAndItsLimiterSay(t *testing.T) {
+func TestRowOfAGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		payments := weir.New("payments", weir.Config{
 			Rate: limiter.PerSecond(10), Burst: 10, Breaker: breaker.Config{Latency: true},
@@ -24,7 +24,7 @@ func TestRowOfAGateHasWhatItsBreakerAndItsLimiterSay(t *testing.T) {
 		first := snap(t, page).row(t, "payments")
 		require.Equal(t, "gate", first.Kind)
 		require.Equal(t, "closed", first.State)
-		require.Nil(t, first.Rate, "one sample makes no rate")
+		require.Nil(t, first.Rate, "a rate needs two samples")
 		require.Nil(t, first.FailureRate)
 		require.Nil(t, first.P50)
 
@@ -42,7 +42,7 @@ func TestRowOfAGateHasWhatItsBreakerAndItsLimiterSay(t *testing.T) {
 		span := 1 + 0.008*float64(passed-payments.Totals().Failures)
 		require.InDelta(t, float64(passed)/span, *r.Rate, 0.01)
 		require.InDelta(t, float64(refused)/span, *r.Refused, 0.01)
-		require.InDelta(t, payments.Breaker().Counts().FailureRate(), *r.FailureRate, 0.0001, "of the breaker's window")
+		require.InDelta(t, payments.Breaker().Counts().FailureRate(), *r.FailureRate, 0.0001, "the breaker's window")
 		require.Equal(t, 0.5, *r.Threshold)
 		require.InDelta(t, 0.008, *r.P50, 0.001)
 		require.InDelta(t, *r.Rate-float64(payments.Totals().Failures)/span, *r.Pulses[0], 0.01, "went well")
@@ -58,7 +58,7 @@ func TestRowOfAGateHasWhatItsBreakerAndItsLimiterSay(t *testing.T) {
 	})
 }
 
-func TestRatesAreThoseOfTheLastTenSeconds(t *testing.T) {
+func TestRatesCoverTenSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("users", breaker.Config{})
 		page := handler(b)
@@ -69,7 +69,7 @@ func TestRatesAreThoseOfTheLastTenSeconds(t *testing.T) {
 			snap(t, page)
 		}
 		r := snap(t, page).row(t, "users")
-		require.Equal(t, 95.0, *r.Rate, "the mean of 50 to 140")
+		require.Equal(t, 95.0, *r.Rate, "the mean of 50 to 140 calls per second")
 		require.Equal(t, 140.0, *r.Pulses[0], "the last second")
 
 		trail := snap(t, page).Trails[r.ID]
@@ -79,7 +79,7 @@ func TestRatesAreThoseOfTheLastTenSeconds(t *testing.T) {
 	})
 }
 
-func TestPauseIsNoRate(t *testing.T) {
+func TestNoRateAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("users", breaker.Config{})
 		page := handler(b)
@@ -87,7 +87,7 @@ func TestPauseIsNoRate(t *testing.T) {
 		run(b, 1000, 0)
 		time.Sleep(time.Minute)
 		r := snap(t, page).row(t, "users")
-		require.Nil(t, r.Rate, "nobody looked for a minute: when the calls were is not known")
+		require.Nil(t, r.Rate, "after a minute without samples the times of the calls are unknown")
 		require.Nil(t, r.Pulses[0])
 
 		run(b, 7, 0)
@@ -98,11 +98,11 @@ func TestPauseIsNoRate(t *testing.T) {
 
 		time.Sleep(6 * time.Minute)
 		snap(t, page)
-		require.Len(t, look(t, page, r.ID).Past.At, 1, "the rest is older than the history")
+		require.Len(t, look(t, page, r.ID).Past.At, 1, "older points are removed")
 	})
 }
 
-func TestRowOfALimiterSaysWhetherItHoldsAnybodyBack(t *testing.T) {
+func TestRowOfALimiterShowsWhetherItLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limiter.NewNamed("signup", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 4}), limiter.NamedConfig{})
 		page := handler(l)
@@ -126,7 +126,7 @@ func TestRowOfALimiterSaysWhetherItHoldsAnybodyBack(t *testing.T) {
 	})
 }
 
-func TestBreakerAndLimiterOfOneNameShareARow(t *testing.T) {
+func TestBreakerAndLimiterOfTheSameNameShareARow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("mail", breaker.Config{})
 		l := limiter.NewNamed("mail", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 4}), limiter.NamedConfig{})
@@ -140,12 +140,12 @@ func TestBreakerAndLimiterOfOneNameShareARow(t *testing.T) {
 		s := snap(t, page)
 		require.Len(t, s.Rows, 1)
 		require.Equal(t, "gate", s.Rows[0].Kind)
-		require.Equal(t, 3.0, *s.Rows[0].Rate, "calls are what the breaker let through, not what the limiter did before it")
+		require.Equal(t, 3.0, *s.Rows[0].Rate, "the calls that the breaker allowed, not those that the limiter allowed")
 		require.Equal(t, 2.0, *s.Rows[0].Refused)
 	})
 }
 
-func TestLatencyOfAGateStandsInTheRowOfItsBreaker(t *testing.T) {
+func TestLatencyOfAGateIsInItsBreakersRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("bank", breaker.Config{Latency: true})
 		page := handler(weir.Join("checkout", weir.Parts{Breaker: b}))
@@ -164,7 +164,7 @@ func TestAlertsAndNotifiers(t *testing.T) {
 		go monitor.Run(ctx)
 		time.Sleep(6 * time.Second)
 		s := snap(t, page)
-		require.Len(t, s.Rows, 1, "an alert is no row of the table")
+		require.Len(t, s.Rows, 1, "alerts are not in the table")
 		require.Equal(t, "inactive", s.Alerts[0].State)
 
 		open(b)
@@ -187,7 +187,7 @@ func TestAlertsAndNotifiers(t *testing.T) {
 	})
 }
 
-func TestSourcesOfOnesOwnHaveRowsToo(t *testing.T) {
+func TestUserDefinedSourcesHaveRows(t *testing.T) {
 	page := handler(newFake("mail"))
 	r := snap(t, page).row(t, "mail")
 	require.Equal(t, "queue", r.Kind)
@@ -198,7 +198,7 @@ func TestSourcesOfOnesOwnHaveRowsToo(t *testing.T) {
 	require.Equal(t, 2.0, *d.Figures[0].Value)
 }
 
-func TestDetailHasEveryFigureOfASource(t *testing.T) {
+func TestDetailHasEveryMetricOfASource(t *testing.T) {
 	b := breaker.New("bank", breaker.Config{})
 	n := 0
 	for range b.Observe {
@@ -208,7 +208,7 @@ func TestDetailHasEveryFigureOfASource(t *testing.T) {
 	d := look(t, page, snap(t, page).Rows[0].ID)
 	require.Len(t, d.Figures, n)
 	require.Equal(t, "weir.breaker.state", d.Figures[0].Instrument)
-	require.Equal(t, [][]string{{"weir.breaker.state", "closed"}}, d.Figures[0].Attrs, "without the name, which all have")
+	require.Equal(t, [][]string{{"weir.breaker.state", "closed"}}, d.Figures[0].Attrs, "without the naming attribute")
 }
 
 func TestSourcesComeAndGo(t *testing.T) {
@@ -230,12 +230,12 @@ func TestSourcesComeAndGo(t *testing.T) {
 		_, data = s.next()
 		require.Len(t, data.Gone, 1)
 		require.Len(t, snap(t, page).Rows, 1)
-		require.NoError(t, page.Add(breaker.New("two", breaker.Config{})), "the name is free again")
+		require.NoError(t, page.Add(breaker.New("two", breaker.Config{})), "the name can be used again")
 		s.leave()
 	})
 }
 
-func TestNamesAreShownSafelyAndInBounds(t *testing.T) {
+func TestNamesAreEncodedAndTruncated(t *testing.T) {
 	long := strings.Repeat("long ", 2000) + "end"
 	evil := "</script><img src=x onerror=\"alert('1')\">\r\n\r\nevent: snapshot\ndata: {}\u2028\x00\xff"
 	page := handler(breaker.New(long, breaker.Config{}), breaker.New(evil, breaker.Config{}), breaker.New("", breaker.Config{}))

@@ -9,57 +9,57 @@ import (
 	"github.com/weir-go/weir/stat/read"
 )
 
-// sampler reads the sources for all who look, on the goroutine of whoever is the
-// first to find that a sample is due. The others wait for it, and for no longer
-// than they want to: a source that blocks holds up new figures and nothing else.
+// sampler reads the sources for all requests. The first request to find that a sample is due reads
+// them on its goroutine; others wait for that until their context is done. A source that blocks delays
+// new samples and nothing else.
 type sampler struct {
-	interval time.Duration
-	set      *read.Set[*figure]
-	clocks   *clocks
-	board    *board
-	epoch    time.Time
+	interval  time.Duration
+	set       *read.Set[*metric]
+	latencies *latencies
+	model     *model
+	epoch     time.Time
 
-	mu    sync.Mutex
-	busy  bool          // somebody is reading the sources, not under mu
-	next  chan struct{} // closed when last is replaced, or busy ends
-	last  *frame
-	whole []byte        // the snapshot of last, once somebody has asked for it
-	began time.Duration // when the reading for last began
+	mu           sync.Mutex
+	sampling     bool          // a request is reading the sources, without holding mu
+	next         chan struct{} // closed when a sampling ends
+	last         *update
+	snapshotJSON []byte        // the snapshot as of last, or nil until it is needed
+	began        time.Duration // when the sampling for last began, since epoch
 }
 
 func newSampler(c Config, sources []stat.Source) (*sampler, error) {
 	s := &sampler{
-		interval: c.Interval, clocks: &clocks{}, board: newBoard(c), epoch: time.Now(),
-		next: make(chan struct{}), last: &frame{},
+		interval: c.Interval, latencies: &latencies{}, model: newModel(c), epoch: time.Now(),
+		next: make(chan struct{}), last: &update{},
 	}
 	var err error
-	s.set, err = read.New(s.board.place, s.clocks.wrap(sources)...)
+	s.set, err = read.New(s.model.newMetric, s.latencies.wrap(sources)...)
 	return s, err
 }
 
-func (s *sampler) add(sources []stat.Source) error { return s.set.Add(s.clocks.wrap(sources)...) }
+func (s *sampler) add(sources []stat.Source) error { return s.set.Add(s.latencies.wrap(sources)...) }
 
-func (s *sampler) remove(sources []stat.Source) { s.set.Remove(s.clocks.wrap(sources)...) }
+func (s *sampler) remove(sources []stat.Source) { s.set.Remove(s.latencies.wrap(sources)...) }
 
-// current returns a frame that is not older than the interval.
-func (s *sampler) current(ctx context.Context) (*frame, error) {
+// latest returns an update that is not older than the interval.
+func (s *sampler) latest(ctx context.Context) (*update, error) {
 	s.mu.Lock()
-	last, due := s.last, s.due()
+	last, due := s.last, s.untilDue()
 	s.mu.Unlock()
 	if last.seq > 0 && due > 0 {
 		return last, nil
 	}
-	return s.after(ctx, last.seq)
+	return s.nextAfter(ctx, last.seq)
 }
 
-// after returns the first frame after number seq, as soon as it is due. It fails
-// only with the error of the context.
-func (s *sampler) after(ctx context.Context, seq uint64) (*frame, error) {
+// nextAfter returns the first update after number seq, as soon as it is due. Its only error is that of
+// ctx.
+func (s *sampler) nextAfter(ctx context.Context, seq uint64) (*update, error) {
 	for {
 		s.mu.Lock()
-		last, next, due, mine := s.last, s.next, s.due(), false
-		if last.seq <= seq && due <= 0 && !s.busy {
-			s.busy, mine = true, true
+		last, next, due, mine := s.last, s.next, s.untilDue(), false
+		if last.seq <= seq && due <= 0 && !s.sampling {
+			s.sampling, mine = true, true
 		}
 		s.mu.Unlock()
 
@@ -76,15 +76,15 @@ func (s *sampler) after(ctx context.Context, seq uint64) (*frame, error) {
 	}
 }
 
-// due is how long it is until the next sample.
-func (s *sampler) due() time.Duration {
+// untilDue returns how long it is until the next sample is due.
+func (s *sampler) untilDue() time.Duration {
 	if s.last.seq == 0 {
 		return 0
 	}
 	return s.began + s.interval - time.Since(s.epoch)
 }
 
-// wait waits for next; or for the time, if there is any left.
+// wait waits until next is closed, or until left has passed if it is positive.
 func wait(ctx context.Context, next <-chan struct{}, left time.Duration) error {
 	var over <-chan time.Time
 	if left > 0 {
@@ -101,44 +101,44 @@ func wait(ctx context.Context, next <-chan struct{}, left time.Duration) error {
 	return nil
 }
 
-// sample reads the sources and publishes a frame. Only who has set busy may call it.
+// sample reads the sources and publishes an update. The caller has set sampling.
 func (s *sampler) sample() {
-	defer s.rest()
+	defer s.endSampling()
 	began := time.Since(s.epoch)
-	s.clocks.begin()
+	s.latencies.start()
 	for f, value := range s.set.Observe {
-		s.board.note(f, value)
+		s.model.setValue(f, value)
 	}
-	times := s.clocks.take()
+	times := s.latencies.finish()
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last = s.board.settle(s.epoch.Add(began), times)
-	s.whole = nil
+	s.last = s.model.apply(s.epoch.Add(began), times)
+	s.snapshotJSON = nil
 	s.began = began
 }
 
-func (s *sampler) rest() {
+func (s *sampler) endSampling() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.busy = false
+	s.sampling = false
 	close(s.next)
 	s.next = make(chan struct{})
 }
 
-// snapshot returns all that is known, and the number of the frame it stands for.
+// snapshot returns everything known, and the number of its update.
 func (s *sampler) snapshot() (seq uint64, content []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.whole == nil {
-		s.whole = s.board.snapshot()
+	if s.snapshotJSON == nil {
+		s.snapshotJSON = s.model.snapshot()
 	}
-	return s.last.seq, s.whole
+	return s.last.seq, s.snapshotJSON
 }
 
-// detail returns all that is known of one source.
+// detail returns everything known of one entry.
 func (s *sampler) detail(id string) (*detail, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.board.detail(id)
+	return s.model.detail(id)
 }

@@ -13,8 +13,8 @@ func (p *Page) index(w http.ResponseWriter, r *http.Request) {
 	serve(w, r, "text/html; charset=utf-8", p.assets.index)
 }
 
-// asset serves a file under the version that the page names. What an older page
-// asks for is not found: it would not go with the rest.
+// asset serves a file of the current version. Other versions are not found, because their files do not
+// fit together.
 func (p *Page) asset(w http.ResponseWriter, r *http.Request) {
 	f, ok := p.assets.files[r.PathValue("file")]
 	if !ok || r.PathValue("version") != p.assets.version {
@@ -26,43 +26,44 @@ func (p *Page) asset(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Page) snapshot(w http.ResponseWriter, r *http.Request) {
-	if _, err := p.sampler.current(r.Context()); err != nil {
-		return // whoever asked has gone
+	if _, err := p.sampler.latest(r.Context()); err != nil {
+		return // the client has disconnected
 	}
 	_, content := p.sampler.snapshot()
 	serve(w, r, "application/json", content)
 }
 
 func (p *Page) source(w http.ResponseWriter, r *http.Request) {
-	if _, err := p.sampler.current(r.Context()); err != nil {
+	if _, err := p.sampler.latest(r.Context()); err != nil {
 		return
 	}
 	d, ok := p.sampler.detail(r.FormValue("id"))
 	if !ok {
-		http.Error(w, "no source has this id now", http.StatusNotFound)
+		http.Error(w, "there is no source with this id", http.StatusNotFound)
 		return
 	}
 	serve(w, r, "application/json", encode(d))
 }
 
-// serve answers with the content, or with 304 to whoever has it.
+// serve responds with the content, or with 304 if the client has it already.
 func serve(w http.ResponseWriter, r *http.Request, kind string, content []byte) {
 	h := w.Header()
 	h.Set("Content-Type", kind)
 	h.Set("ETag", `"`+digest(content)+`"`)
 	if h.Get("Cache-Control") == "" {
-		h.Set("Cache-Control", "no-cache") // which allows to keep it, but not to use it unasked
+		h.Set("Cache-Control", "no-cache") // the client may store it, but has to revalidate it
 	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 }
 
-// digest is a short name for content.
+// digest returns a short hash of the content.
 func digest(content []byte) string {
 	sum := sha256.Sum256(content)
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
 }
 
-// encode writes one of our own types as JSON, on one line. None of them can fail.
+// encode returns v as JSON on one line. It panics on an error, which the types of this package cannot
+// cause.
 func encode(v any) []byte {
 	content, err := json.Marshal(v)
 	if err != nil {

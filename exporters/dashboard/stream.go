@@ -6,20 +6,19 @@ import (
 	"time"
 )
 
-// patience is how long a client may take to read an event. One that does not read
-// loses its place to others after that.
-const patience = 10 * time.Second
+// writeTimeout is how long a client may take to read an event before it is disconnected.
+const writeTimeout = 10 * time.Second
 
-// stream sends a snapshot, and then with each sample what has changed. Who is too
-// slow for that misses samples and gets a snapshot again: nothing is queued.
+// stream sends a snapshot, and then a delta after each sample. No deltas are queued: a client that is
+// too slow misses some and gets another snapshot.
 func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	ctx, leave, ok := p.clients.enter(r)
+	ctx, leave, ok := p.clients.add(r)
 	if !ok {
 		w.Header().Set("Retry-After", "10")
-		http.Error(w, "enough streams are open: ask for snapshot.json now and then", http.StatusServiceUnavailable)
+		http.Error(w, "too many streams are open: poll snapshot.json instead", http.StatusServiceUnavailable)
 		return
 	}
 	defer leave()
@@ -27,12 +26,12 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // nginx would keep events until it has some kilobytes
-	out := events{http.NewResponseController(w), w}
+	h.Set("X-Accel-Buffering", "no") // nginx would buffer events
+	out := eventWriter{http.NewResponseController(w), w}
 
-	var seen uint64 // the frame that the client knows
-	f, err := p.sampler.current(ctx)
-	for ; err == nil; f, err = p.sampler.after(ctx, seen) {
+	var seen uint64 // the last update sent
+	f, err := p.sampler.latest(ctx)
+	for ; err == nil; f, err = p.sampler.nextAfter(ctx, seen) {
 		if seen > 0 && f.seq == seen+1 {
 			seen, err = f.seq, out.send("delta", f.delta)
 		} else {
@@ -45,18 +44,17 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// events writes server-sent events.
-type events struct {
+// eventWriter writes server-sent events.
+type eventWriter struct {
 	control *http.ResponseController
 	w       http.ResponseWriter
 }
 
-// send writes an event, of one line, and sees it off. It fails if the client has
-// gone or does not read, or if something around the handler does not let events
-// pass one by one; the browser then asks for snapshots.
-func (e events) send(name string, data []byte) error {
-	// Where there is no deadline to set, the server's own holds.
-	_ = e.control.SetWriteDeadline(time.Now().Add(patience))
+// send writes and flushes an event. The data must be one line. It fails if the client has disconnected
+// or does not read, or if a wrapper of the ResponseWriter cannot flush. The page then polls snapshots.
+func (e eventWriter) send(name string, data []byte) error {
+	// If the ResponseWriter has no deadlines, that of the server applies.
+	_ = e.control.SetWriteDeadline(time.Now().Add(writeTimeout))
 	var event bytes.Buffer
 	event.Grow(len(data) + 32)
 	event.WriteString("event: " + name + "\ndata: ")

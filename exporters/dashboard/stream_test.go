@@ -14,7 +14,7 @@ import (
 	"github.com/weir-go/weir/exporters/dashboard"
 )
 
-func TestStreamBeginsWithASnapshotAndGoesOnWithWhatChanges(t *testing.T) {
+func TestStreamSendsASnapshotAndThenDeltas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		payments, idle := breaker.New("payments", breaker.Config{}), breaker.New("idle", breaker.Config{})
 		h := serve(handler(payments, idle))
@@ -49,15 +49,15 @@ func TestStreamBeginsWithASnapshotAndGoesOnWithWhatChanges(t *testing.T) {
 	})
 }
 
-func TestSourcesAreReadOnceForAllAndOnlyWhileSomebodyLooks(t *testing.T) {
+func TestSourcesAreReadOnceForAllClientsAndOnlyOnDemand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := newFake("mail")
 		page := handler(queue)
 		h := serve(page)
 		defer h.Close()
-		require.Equal(t, int64(1), queue.reads.Load(), "to learn its instruments")
+		require.Equal(t, int64(1), queue.reads.Load(), "New reads the instruments")
 		time.Sleep(time.Hour)
-		require.Equal(t, int64(1), queue.reads.Load(), "nobody looks")
+		require.Equal(t, int64(1), queue.reads.Load(), "no client")
 
 		streams := []*stream{h.stream(t), h.stream(t), h.stream(t)}
 		for range 10 {
@@ -66,7 +66,7 @@ func TestSourcesAreReadOnceForAllAndOnlyWhileSomebodyLooks(t *testing.T) {
 			}
 			snap(t, page)
 		}
-		require.Equal(t, int64(11), queue.reads.Load(), "ten samples for three streams and ten snapshots")
+		require.Equal(t, int64(11), queue.reads.Load(), "ten samples serve three streams and ten snapshots")
 
 		streams[0].leave() // whoever has read the sources so far: another goes on
 		for range 5 {
@@ -79,7 +79,7 @@ func TestSourcesAreReadOnceForAllAndOnlyWhileSomebodyLooks(t *testing.T) {
 		time.Sleep(2 * time.Second) // the last one notices at the next event at the latest
 		before := queue.reads.Load()
 		time.Sleep(time.Hour)
-		require.Equal(t, before, queue.reads.Load(), "nobody looks")
+		require.Equal(t, before, queue.reads.Load(), "no client")
 	})
 }
 
@@ -100,13 +100,13 @@ func TestStreamsAreBounded(t *testing.T) {
 		two.next()
 		time.Sleep(time.Second)
 		three := h.stream(t)
-		require.Equal(t, http.StatusOK, three.answer.StatusCode, "a place is free again")
+		require.Equal(t, http.StatusOK, three.answer.StatusCode, "another stream has ended")
 		three.leave()
 		two.leave()
 	})
 }
 
-func TestThirtyTwoStreamsAreServedByDefault(t *testing.T) {
+func TestThirtyTwoStreamsAreServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := serve(handler())
 		defer h.Close()
@@ -121,7 +121,7 @@ func TestThirtyTwoStreamsAreServedByDefault(t *testing.T) {
 	})
 }
 
-func TestClientThatNeverReadsHoldsUpNobodyAndLosesItsPlace(t *testing.T) {
+func TestClientThatDoesNotReadIsDisconnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := newFake("mail")
 		h := serve(dashboard.LimitStreams(newPage(dashboard.Config{}, queue), 2))
@@ -137,9 +137,9 @@ func TestClientThatNeverReadsHoldsUpNobodyAndLosesItsPlace(t *testing.T) {
 		for range 9 {
 			s.next()
 		}
-		require.Equal(t, 8*time.Second, time.Since(begin), "each event comes on time")
+		require.Equal(t, 8*time.Second, time.Since(begin), "each event is on time")
 		refused := h.stream(t)
-		require.Equal(t, http.StatusServiceUnavailable, refused.answer.StatusCode, "it has its place for a while")
+		require.Equal(t, http.StatusServiceUnavailable, refused.answer.StatusCode, "the blocked stream still counts")
 		refused.leave()
 
 		time.Sleep(3 * time.Second)
@@ -151,7 +151,7 @@ func TestClientThatNeverReadsHoldsUpNobodyAndLosesItsPlace(t *testing.T) {
 	})
 }
 
-func TestClientThatIsSlowGetsASnapshotAgain(t *testing.T) {
+func TestSlowClientGetsAnotherSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := serve(handler(newFake("mail")))
 		defer h.Close()
@@ -160,7 +160,7 @@ func TestClientThatIsSlowGetsASnapshotAgain(t *testing.T) {
 		for range 6 {
 			quick.next()
 		}
-		// One event was on its way, and what came while it could not be written is lost.
+		// One event was being written, and those after it were skipped.
 		name, data := slow.next()
 		require.Equal(t, "delta", name)
 		require.Equal(t, 2, data.Seq)
@@ -172,7 +172,7 @@ func TestClientThatIsSlowGetsASnapshotAgain(t *testing.T) {
 	})
 }
 
-func TestStreamsOutliveTheServersWriteTimeout(t *testing.T) {
+func TestStreamsOutliveTheWriteTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := serve(handler())
 		h.WriteTimeout = 3 * time.Second
@@ -185,7 +185,7 @@ func TestStreamsOutliveTheServersWriteTimeout(t *testing.T) {
 	})
 }
 
-func TestServersShutdownEndsItsStreams(t *testing.T) {
+func TestServerShutdownEndsItsStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := handler()
 		one, two := serve(page), serve(page)
@@ -197,7 +197,7 @@ func TestServersShutdownEndsItsStreams(t *testing.T) {
 		go func() { down <- one.Shutdown(context.WithoutCancel(t.Context())) }()
 		require.True(t, here.ended())
 		require.NoError(t, <-down)
-		require.Less(t, time.Since(begin), time.Second, "the stream does not wait for the next event")
+		require.Less(t, time.Since(begin), time.Second, "the stream ends before the next event")
 
 		there.next() // the other server goes on
 		there.leave()
@@ -219,14 +219,14 @@ func TestCloseEndsStreamsAndRefusesNewOnes(t *testing.T) {
 		refused := h.stream(t)
 		require.Equal(t, http.StatusServiceUnavailable, refused.answer.StatusCode)
 		refused.leave()
-		require.Len(t, snap(t, page).Rows, 1, "the rest goes on")
+		require.Len(t, snap(t, page).Rows, 1, "other requests are still served")
 	})
 }
 
 // plain is a ResponseWriter that cannot flush.
 type plain struct{ http.ResponseWriter }
 
-func TestStreamEndsWhereEventsCannotPass(t *testing.T) {
+func TestStreamEndsIfTheResponseCannotFlush(t *testing.T) {
 	page := handler()
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest(http.MethodGet, "/stream", http.NoBody)

@@ -5,47 +5,47 @@ import (
 	"unicode/utf8"
 )
 
-// The types of this file are what the page is told, in JSON. Times are Unix times
-// in milliseconds, spans seconds, rates 0..1 or calls a second; null is not known.
+// The types of this file are encoded as JSON for the page. Times are Unix times in milliseconds,
+// durations are in seconds, and rates are shares from 0 to 1 or calls per second. null means unknown.
 
-// snapshot is all of the page but the views of single sources.
+// snapshot is the whole page except the views of single sources.
 type snapshot struct {
-	Title    string              `json:"title"`
-	Seq      uint64              `json:"seq"`
-	At       int64               `json:"at"`
-	Interval int64               `json:"interval"` // ms
-	Rows     []row               `json:"rows"`
-	Alerts   []alertRow          `json:"alerts"`
-	Sinks    []sinkRow           `json:"notifiers"`
-	Changes  []changeRow         `json:"changes"` // the oldest first
-	Faults   faults              `json:"faults"`
-	Trails   map[string][]pulses `json:"trails"` // by row: calls over the last minute, where there were any
+	Title     string              `json:"title"`
+	Seq       uint64              `json:"seq"`
+	At        int64               `json:"at"`
+	Interval  int64               `json:"interval"` // ms
+	Rows      []tableRow          `json:"rows"`
+	Alerts    []alertRow          `json:"alerts"`
+	Notifiers []notifierRow       `json:"notifiers"`
+	Changes   []changeRow         `json:"changes"` // the oldest first
+	Faults    faults              `json:"faults"`
+	Trails    map[string][]pulses `json:"trails"` // by row: the calls of the last minute, if there were any
 }
 
-// delta is what has changed since the sample before.
+// delta is what changed since the previous sample.
 type delta struct {
-	Seq     uint64      `json:"seq"`
-	At      int64       `json:"at"`
-	Rows    []row       `json:"rows,omitempty"`
-	Alerts  []alertRow  `json:"alerts,omitempty"`
-	Sinks   []sinkRow   `json:"notifiers,omitempty"`
-	Gone    []string    `json:"gone,omitempty"` // of all three
-	Changes []changeRow `json:"changes,omitempty"`
-	Faults  faults      `json:"faults"`
+	Seq       uint64        `json:"seq"`
+	At        int64         `json:"at"`
+	Rows      []tableRow    `json:"rows,omitempty"`
+	Alerts    []alertRow    `json:"alerts,omitempty"`
+	Notifiers []notifierRow `json:"notifiers,omitempty"`
+	Gone      []string      `json:"gone,omitempty"` // IDs of removed rows, alerts and notifiers
+	Changes   []changeRow   `json:"changes,omitempty"`
+	Faults    faults        `json:"faults"`
 }
 
-// pulses are calls a second since the sample before: those let through that did
-// not fail, and those that failed or were refused.
+// pulses are calls per second since the previous sample: those that succeeded or were ignored, and
+// those that failed or were refused.
 type pulses [2]number
 
-// row is a line of the table.
-type row struct {
+// tableRow is a row of the table of sources.
+type tableRow struct {
 	ID          string `json:"id"`
 	Name        string `json:"name"`
 	Kind        string `json:"kind"`
 	State       string `json:"state"`
 	Since       number `json:"since"`
-	AtMost      bool   `json:"atMost,omitempty"` // it began at Since or later
+	AtMost      bool   `json:"atMost,omitempty"` // the state began at Since or later
 	Rate        number `json:"rate"`
 	FailureRate number `json:"failureRate"`
 	Threshold   number `json:"threshold"` // the failure rate at which the breaker opens
@@ -62,118 +62,118 @@ type alertRow struct {
 	State     string  `json:"state"`
 	Since     number  `json:"since"`
 	AtMost    bool    `json:"atMost,omitempty"`
-	Pending   float64 `json:"pending"` // alerts of the rule
+	Pending   float64 `json:"pending"` // how many alerts of the rule are pending
 	Firing    float64 `json:"firing"`
 	Value     number  `json:"value"`
 	Evaluated number  `json:"evaluated"`
-	Failed    float64 `json:"failed"` // evaluations, ever
+	Failed    float64 `json:"failed"` // evaluations in total
 }
 
-type sinkRow struct {
+type notifierRow struct {
 	ID        string  `json:"id"`
 	Name      string  `json:"name"`
 	Delivered float64 `json:"delivered"`
 	Failed    float64 `json:"failed"` // attempts
 	Dropped   float64 `json:"dropped"`
 	Pending   float64 `json:"pending"`
-	Last      number  `json:"last"` // delivery
+	Last      number  `json:"last"` // time of the last delivery
 }
 
 type changeRow struct {
-	Seq    uint64  `json:"seq"`
-	ID     string  `json:"id"`
-	Name   string  `json:"name"`
-	At     int64   `json:"at"`
-	AtMost bool    `json:"atMost,omitempty"` // it was then or later
-	From   string  `json:"from"`
-	To     string  `json:"to"`
-	By     []visit `json:"by,omitempty"`
+	Seq    uint64       `json:"seq"`
+	ID     string       `json:"id"`
+	Name   string       `json:"name"`
+	At     int64        `json:"at"`
+	AtMost bool         `json:"atMost,omitempty"` // it was then or later
+	From   string       `json:"from"`
+	To     string       `json:"to"`
+	By     []stateCount `json:"by,omitempty"`
 }
 
-// visit is a state on the way from one to another.
-type visit struct {
+// stateCount is a state that was entered between two others, and how often.
+type stateCount struct {
 	State string  `json:"state"`
 	Times float64 `json:"times"`
 }
 
-// faults are the page's troubles with its sources.
+// faults counts the failures to read sources.
 type faults struct {
 	Panics  float64 `json:"panics"`
 	Skipped float64 `json:"skipped"`
 }
 
-func (r row) key() string      { return r.ID }
-func (r alertRow) key() string { return r.ID }
-func (r sinkRow) key() string  { return r.ID }
+func (r tableRow) key() string    { return r.ID }
+func (r alertRow) key() string    { return r.ID }
+func (r notifierRow) key() string { return r.ID }
 
 const (
-	rateSpan  = 10 * time.Second // of the rates in the table
+	rateSpan  = 10 * time.Second // the span of the rates in the table
 	trailSpan = time.Minute
-	maxName   = 256 // what a list shows of a name; the view of the source shows all
+	maxName   = 256 // the longest name in a list, in bytes; the view of a source shows the whole name
 )
 
-func (l *line) row() row {
-	rates := l.past.recent(rateSpan)
-	return row{
-		ID: l.id, Name: clip(l.name), Kind: l.kindName(), State: l.stateName(rates),
-		Since: unix(l.track.since), AtMost: l.track.atMost,
-		Rate: rates.passed, FailureRate: l.now.failureRate(), Threshold: l.now.threshold, Refused: rates.refused,
-		P50: l.times.p50, P99: l.times.p99,
-		Pulses: l.past.flow(len(l.past.points) - 1).pulses(),
+func (e *entry) tableRow() tableRow {
+	rates := e.history.recentRates(rateSpan)
+	return tableRow{
+		ID: e.id, Name: truncateName(e.name), Kind: e.kindName(), State: e.stateName(rates),
+		Since: unixMillis(e.tracker.since), AtMost: e.tracker.atMost,
+		Rate: rates.passed, FailureRate: e.current.failureRate(), Threshold: e.current.threshold, Refused: rates.refused,
+		P50: e.quantiles.p50, P99: e.quantiles.p99,
+		Pulses: e.history.ratesAt(len(e.history.points) - 1).pulses(),
 	}
 }
 
-func (l *line) kindName() string {
-	if l.class == calls {
-		return l.now.kind()
+func (e *entry) kindName() string {
+	if e.class == callsClass {
+		return e.current.kind()
 	}
-	return l.kind
+	return e.kind
 }
 
-// stateName returns the state of the breaker. A limiter has none; but it is worth
-// knowing whether it holds anybody back.
-func (l *line) stateName(rates flow) string {
+// stateName returns the state of the breaker. For a limiter it returns whether the limiter delays or
+// refuses calls.
+func (e *entry) stateName(rates rates) string {
 	switch {
-	case l.now.breaker || l.class != calls:
-		return l.track.state
-	case rates.refused.value > 0 || l.now.waiting > 0:
+	case e.current.breaker || e.class != callsClass:
+		return e.tracker.state
+	case rates.refused.value > 0 || e.current.waiting > 0:
 		return "limiting"
 	}
 	return "passing"
 }
 
-func (l *line) alertRow() alertRow {
+func (e *entry) alertRow() alertRow {
 	r := alertRow{
-		ID: l.id, Name: clip(l.name), Severity: clip(l.severity), State: l.track.state,
-		Since: unix(l.track.since), AtMost: l.track.atMost,
-		Value: l.now.value, Evaluated: milliseconds(l.now.evaluated), Failed: l.now.failed,
+		ID: e.id, Name: truncateName(e.name), Severity: truncateName(e.severity), State: e.tracker.state,
+		Since: unixMillis(e.tracker.since), AtMost: e.tracker.atMost,
+		Value: e.current.value, Evaluated: secondsToMillis(e.current.lastEvaluation), Failed: e.current.failedEvaluations,
 	}
-	for _, s := range l.now.stages {
+	for _, s := range e.current.states {
 		switch s.name {
 		case "pending":
-			r.Pending = s.is
+			r.Pending = s.count
 		case "firing":
-			r.Firing = s.is
+			r.Firing = s.count
 		}
 	}
 	return r
 }
 
-func (l *line) sinkRow() sinkRow {
-	return sinkRow{
-		ID: l.id, Name: clip(l.name), Delivered: l.now.delivered, Failed: l.now.failures,
-		Dropped: l.now.lost, Pending: l.now.pending, Last: milliseconds(l.now.delivery),
+func (e *entry) notifierRow() notifierRow {
+	return notifierRow{
+		ID: e.id, Name: truncateName(e.name), Delivered: e.current.delivered, Failed: e.current.failedAttempts,
+		Dropped: e.current.dropped, Pending: e.current.pending, Last: secondsToMillis(e.current.lastDelivery),
 	}
 }
 
-// trail returns the pulses of the last minute, nil if there were none.
-func (l *line) trail() (list []pulses) {
-	points := l.past.points
+// trail returns the pulses of the last minute, or nil if there were no calls.
+func (e *entry) trail() (list []pulses) {
+	points := e.history.points
 	from := points[len(points)-1].at - trailSpan.Milliseconds()
 	quiet := true
 	for n, p := range points {
 		if p.at > from {
-			f := l.past.flow(n).pulses()
+			f := e.history.ratesAt(n).pulses()
 			quiet = quiet && f[0].value+f[1].value == 0
 			list = append(list, f)
 		}
@@ -184,30 +184,30 @@ func (l *line) trail() (list []pulses) {
 	return list
 }
 
-func (f flow) pulses() pulses {
-	if !f.passed.there {
+func (f rates) pulses() pulses {
+	if !f.passed.valid {
 		return pulses{}
 	}
-	return pulses{some(f.passed.value - f.failed.value), some(f.failed.value + f.refused.value)}
+	return pulses{rounded(f.passed.value - f.failed.value), rounded(f.failed.value + f.refused.value)}
 }
 
-func unix(t time.Time) number {
+func unixMillis(t time.Time) number {
 	if t.IsZero() {
-		return none
+		return missing
 	}
 	return exact(float64(t.UnixMilli()))
 }
 
-// milliseconds makes of a Unix time in seconds, 0 for never, one in milliseconds.
-func milliseconds(stamp float64) number {
+// secondsToMillis converts a Unix time from seconds to milliseconds. 0 means never.
+func secondsToMillis(stamp float64) number {
 	if stamp <= 0 {
-		return none
+		return missing
 	}
 	return exact(stamp * 1000)
 }
 
-// clip shortens a name for a list.
-func clip(name string) string {
+// truncateName shortens a name for a list.
+func truncateName(name string) string {
 	if len(name) <= maxName {
 		return name
 	}

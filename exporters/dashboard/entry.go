@@ -1,0 +1,148 @@
+package dashboard
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+	"time"
+
+	"github.com/weir-go/weir/internal/instrument"
+	"github.com/weir-go/weir/stat"
+)
+
+// metric is one series of an entry.
+type metric struct {
+	series *stat.Series
+	value  float64 // in this sampling; used only by the sampling goroutine
+	seen   bool    // value was set in this sampling
+	last   float64 // the value of the last sample
+}
+
+// subject identifies an entry. It is made of the naming attributes, which are the same in all of its
+// series.
+type subject struct {
+	class    class
+	kind     string // of the class others: the kind of source
+	name     string
+	severity string // of alerts
+}
+
+// class is the part of the page that shows an entry.
+type class uint8
+
+const (
+	callsClass     class = iota // breakers, limiters and gates
+	alertsClass                 // alert rules
+	notifiersClass              // notifiers
+	othersClass                 // all other sources
+	exporterClass               // the exporter's own metrics, which have no entry
+)
+
+func subjectOf(s *stat.Series) subject {
+	if s.Instrument == instrument.ExporterSourcePanics || s.Instrument == instrument.ExporterSkippedSamples {
+		return subject{class: exporterClass}
+	}
+	if len(s.Values) == 0 {
+		return subject{class: othersClass, kind: "figure", name: s.Instrument.Name}
+	}
+	key, name := s.Instrument.Attrs[0], s.Values[0]
+	switch key {
+	case "weir.breaker.name", "weir.limiter.name":
+		if member := attribute(s, ".group.key"); member != "" {
+			name += " / " + member
+		}
+		return subject{class: callsClass, name: name}
+	case "weir.alert.rule":
+		return subject{class: alertsClass, name: name, severity: s.Values[1]}
+	case "weir.notifier.name":
+		return subject{class: notifiersClass, name: name}
+	}
+	key = strings.TrimSuffix(key, ".name")
+	return subject{class: othersClass, kind: key[strings.LastIndexByte(key, '.')+1:], name: name}
+}
+
+// attribute returns the value of the attribute whose key has the suffix, or "".
+func attribute(s *stat.Series, ending string) string {
+	for n, key := range s.Instrument.Attrs {
+		if strings.HasSuffix(key, ending) {
+			return s.Values[n]
+		}
+	}
+	return ""
+}
+
+// id returns a short ID for URLs, the same in every process.
+func (s subject) id() string {
+	h := sha256.New()
+	for _, part := range []string{string('0' + rune(s.class)), s.kind, s.name, s.severity} {
+		h.Write([]byte(part + "\xff"))
+	}
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:9])
+}
+
+// entry is everything known of a subject.
+type entry struct {
+	subject
+	id      string
+	metrics []*metric
+
+	// A series that appears or disappears means that another source counts under this name. Its totals
+	// are then neither a rate nor a change of state.
+	callsReset, statesReset bool
+
+	current   sample
+	quantiles quantiles
+	tracker   stateTracker
+	history   history
+}
+
+// readMetrics takes the values of the last sampling. It returns false if there are none, because the
+// source is gone.
+func (e *entry) readMetrics() bool {
+	e.current = sample{}
+	live := e.metrics[:0]
+	for _, f := range e.metrics {
+		if !f.seen {
+			e.markReset(f)
+			continue // the read.Set has forgotten the series, and would add it as a new metric
+		}
+		f.seen, f.last = false, f.value
+		e.current.add(f.series, f.value)
+		live = append(live, f)
+	}
+	clear(e.metrics[len(live):])
+	e.metrics = live
+	return len(live) > 0
+}
+
+// markReset notes that a series appeared or disappeared since the last sample.
+func (e *entry) markReset(f *metric) {
+	switch f.series.Instrument {
+	case instrument.BreakerCalls, instrument.LimiterRequests:
+		e.callsReset = true
+	case instrument.BreakerTransitions, instrument.BreakerStateTime, instrument.AlertTransitions:
+		e.statesReset = true
+	}
+}
+
+// advance applies the current sample and returns the change of state, if there was one.
+func (e *entry) advance(at time.Time, times map[string]quantiles) (c change, changed bool) {
+	now, value := e.current.state(), e.current.failureRate()
+	if e.class == alertsClass {
+		value = e.current.value
+	} else if e.class == callsClass {
+		e.quantiles = times[e.name]
+	}
+	e.history.add(point{
+		at: at.UnixMilli(), calls: e.current.totals(), state: now.name,
+		value: toFloat32(value), p50: toFloat32(e.quantiles.p50), p99: toFloat32(e.quantiles.p99), reset: e.callsReset,
+	})
+	if e.statesReset {
+		e.tracker = stateTracker{}
+	}
+	e.callsReset, e.statesReset = false, false
+	if now.name == "" {
+		return c, false
+	}
+	return e.tracker.advance(e.current.states, now, at)
+}

@@ -1,0 +1,123 @@
+package dashboard
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-go/weir/stat"
+)
+
+// maxChanges is how many changes of state the page remembers.
+const maxChanges = 100
+
+// model is everything the page knows. newMetric and setValue are called by the sampling goroutine; all
+// other methods are called with the sampler's lock held.
+type model struct {
+	config Config
+	added  []*metric // metrics that are new in this sampling
+
+	entries   map[subject]*entry
+	byID      map[string]*entry
+	faults    entry         // the exporter's own metrics
+	changes   []changeEvent // oldest first
+	seq       uint64        // of the last update
+	published published     // in the last update
+}
+
+// changeEvent is a change of the state of an entry, which may no longer exist.
+type changeEvent struct {
+	change
+	seq     uint64 // of the update with the change
+	subject subject
+	id      string
+}
+
+func (e changeEvent) changeRow() changeRow {
+	r := changeRow{
+		Seq: e.seq, ID: e.id, Name: truncateName(e.subject.name), At: e.at.UnixMilli(), AtMost: e.atMost, From: e.from, To: e.to,
+	}
+	for _, s := range e.by {
+		r.By = append(r.By, stateCount{s.name, s.entered})
+	}
+	return r
+}
+
+func newModel(c Config) *model {
+	return &model{config: c, entries: map[subject]*entry{}, byID: map[string]*entry{}}
+}
+
+// newMetric returns the metric of a new series.
+func (m *model) newMetric(s *stat.Series) *metric {
+	f := &metric{series: s}
+	m.added = append(m.added, f)
+	return f
+}
+
+// setValue sets the value of a metric in this sampling.
+func (m *model) setValue(f *metric, value float64) { f.value, f.seen = value, true }
+
+// apply ends a sampling that began at a time, and returns the next update.
+func (m *model) apply(at time.Time, times map[string]quantiles) *update {
+	for _, f := range m.added {
+		e := m.entry(subjectOf(f.series))
+		e.metrics = append(e.metrics, f)
+		e.markReset(f)
+	}
+	clear(m.added)
+	m.added = m.added[:0]
+	m.faults.readMetrics()
+
+	m.seq++
+	for subject, e := range m.entries {
+		if !e.readMetrics() {
+			delete(m.entries, subject)
+			delete(m.byID, e.id)
+			continue
+		}
+		if c, changed := e.advance(at, times); changed {
+			m.changes = append(m.changes, changeEvent{c, m.seq, subject, e.id})
+		}
+	}
+	m.limitChanges()
+	return m.newUpdate(at)
+}
+
+// entry returns the entry of a subject, which it creates if necessary.
+func (m *model) entry(s subject) *entry {
+	if s.class == exporterClass {
+		return &m.faults
+	}
+	e, ok := m.entries[s]
+	if !ok {
+		e = &entry{subject: s, id: s.id(), history: history{interval: m.config.Interval, maxAge: m.config.History}}
+		m.entries[s] = e
+		m.byID[e.id] = e
+	}
+	return e
+}
+
+// limitChanges sorts the changes and removes the oldest.
+func (m *model) limitChanges() {
+	slices.SortStableFunc(m.changes, func(a, c changeEvent) int {
+		return cmp.Or(a.at.Compare(c.at), strings.Compare(a.subject.name, c.subject.name))
+	})
+	if old := len(m.changes) - maxChanges; old > 0 {
+		m.changes = slices.Delete(m.changes, 0, old)
+	}
+}
+
+// entriesOf returns the entries of a class, sorted by name.
+func (m *model) entriesOf(c class) []*entry {
+	var list []*entry
+	for _, e := range m.entries {
+		if e.class == c {
+			list = append(list, e)
+		}
+	}
+	slices.SortFunc(list, func(a, b *entry) int {
+		return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.kind, b.kind), strings.Compare(a.severity, b.severity))
+	})
+	return list
+}
