@@ -1,20 +1,21 @@
 package breaker
 
-// afterOpen calls f(true) once, when the breaker next opens or is forced open, or at once if it is
-// open. It calls f(false) instead if the breaker's key is forgotten first: the next breaker of the key
-// does not know f. f is called in the goroutine that changes the breaker, after the change and outside
-// all locks. It must not block and must not panic.
+// afterOpen calls f(true) once when the breaker next opens or is forced open, or now if it is open. It
+// calls f(false) instead if the key of the breaker is forgotten first: the next breaker of the key does
+// not know f. The goroutine that changes the breaker calls f, after the change and outside all locks. f
+// must not block and must not panic. stop cancels the call of f, and reports whether f was not called.
 //
-// A caller that waits for something else before a call, such as a limiter's token, can so stop waiting
-// once the breaker is open. stop cancels the call of f, and reports whether it did before f was
-// called.
+// A caller that waits for something else before a call, such as a token of a limiter, uses it to stop
+// waiting when the breaker opens.
 func (b *Breaker) afterOpen(f func(opened bool)) (stop func() bool) {
 	key := &f
-	for b.changes.watch(key); b.phase.Load().state == evicted; b.changes.watch(key) { // it was evicted meanwhile
-		if !b.changes.unwatch(key) { // it was not evicted after all, and has opened, or was forgotten
+	b.changes.watch(key)
+	for b.phase.Load().state == evicted {
+		if !b.changes.unwatch(key) { // f was called: the eviction was undone, and the breaker has opened or was forgotten
 			return func() bool { return false }
 		}
 		b = b.live()
+		b.changes.watch(key)
 	}
 	if s := b.State(); (s == Open || s == ForcedOpen) && b.changes.unwatch(key) {
 		f(true)
@@ -22,7 +23,7 @@ func (b *Breaker) afterOpen(f func(opened bool)) (stop func() bool) {
 	return func() bool { return b.changes.unwatch(key) }
 }
 
-func (q *changes) watch(f *func(opened bool)) {
+func (q *changeQueue) watch(f *func(opened bool)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.watchers == nil {
@@ -31,24 +32,24 @@ func (q *changes) watch(f *func(opened bool)) {
 	q.watchers[f] = struct{}{}
 }
 
-// unwatch reports whether f was still to be called.
-func (q *changes) unwatch(f *func(opened bool)) bool {
+// unwatch removes f, and reports whether it was not called yet.
+func (q *changeQueue) unwatch(f *func(opened bool)) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	_, there := q.watchers[f]
+	_, found := q.watchers[f]
 	delete(q.watchers, f)
-	return there
+	return found
 }
 
-// wake calls those who watch, if the breaker has opened since the last time.
-func (q *changes) wake() {
-	for _, f := range q.woken() {
+// callWatchers calls all watchers if the breaker has opened since the last call.
+func (q *changeQueue) callWatchers() {
+	for _, f := range q.takeWatchers() {
 		(*f)(true)
 	}
 }
 
-// abandon calls those who watch a breaker whose key was forgotten.
-func (q *changes) abandon() {
+// abandonWatchers calls the watchers of a breaker whose key was forgotten.
+func (q *changeQueue) abandonWatchers() {
 	q.mu.Lock()
 	all := q.watchers
 	q.watchers = nil
@@ -58,15 +59,14 @@ func (q *changes) abandon() {
 	}
 }
 
-func (q *changes) woken() (all []*func(opened bool)) {
+func (q *changeQueue) takeWatchers() (all []*func(opened bool)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.opened {
 		for f := range q.watchers {
 			all = append(all, f)
 		}
-		q.watchers = nil
-		q.opened = false
+		q.watchers, q.opened = nil, false
 	}
 	return all
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Breaker stops calls to a service that fails. Make one with [New]: its zero value does not work. All
-// its methods may be called from any number of goroutines.
+// Breaker stops calls to a service that fails. Make one with [New]: the zero value does not work. All
+// methods may be called from any number of goroutines.
 type Breaker struct {
 	name     string
 	clock    clock.Clock
-	hold     *hold    // of a group; nil for a breaker of none
-	observed *Breaker // for a shadow: the breaker that it belongs to; nil for all others
+	member   *membership // nil for a breaker that is not in a group
+	observed *Breaker    // for the shadow of a breaker: that breaker; nil for all others
 	phase    atomic.Pointer[phase]
 
 	active        atomic.Int64
@@ -26,26 +26,26 @@ type Breaker struct {
 	abandoned     atomic.Int64
 	shadowOpened  atomic.Int64
 	shadowRefused atomic.Int64
-	changes       *changes
-	series        sync.Once
-	shown         *series
-	shownTimes    perState[atomic.Int64] // the longest that observers saw in each state
+	changes       *changeQueue
+	makeSeries    sync.Once
+	series        *series
+	longestShown  perState[atomic.Int64] // the longest time in each state that observers were given
 
-	mu     *sync.Mutex // held to change the phase, and to use the probes
-	probes probes
+	mu    *sync.Mutex // held to change phase and to use slots
+	slots probeSlots
 
-	refused striped.Counter // far from phase, which calls that are refused only read
+	refused striped.Counter // far from phase, because refused calls write it and read phase
 }
 
-// New returns a breaker, closed unless c.Initial says otherwise. The name stands in errors, changes
-// and metrics. New panics with the error of c.Validate if there is one.
+// New returns a breaker in the state c.Initial. The name appears in errors, changes and metrics. New
+// panics with the error of c.Validate if there is one.
 func New(name string, c Config) *Breaker { return NewAt(name, c, time.Now()) }
 
-// NewAt is New for a breaker that begins at t0 and uses the times given to the At methods, for
-// replay and simulation. It begins with the first time given if that is before t0, as in a test
-// whose clock is not that of the package's variables, or more than 146 years after it. Otherwise a
-// time that is older than the newest one is stale: it counts as the newest one, and ends no cooldown
-// and no window.
+// NewAt is New for a breaker that begins at t0 and uses the times given to its At methods, for
+// replays and simulations. If the first time given is before t0 or more than 146 years after it, the
+// breaker begins at that time, so that a package variable can be used with the clock of a test. A
+// time before the newest time is stale: it counts as the newest time, and ends no cooldown and no
+// window.
 func NewAt(name string, c Config, t0 time.Time) *Breaker {
 	if err := c.Validate(); err != nil {
 		panic(err)
@@ -53,13 +53,13 @@ func NewAt(name string, c Config, t0 time.Time) *Breaker {
 	return build(name, newRules(c.orDefault()), t0, nil)
 }
 
-// build makes a breaker of rules that others may share.
-func build(name string, r *rules, t0 time.Time, h *hold) *Breaker {
+// build returns a breaker with rules that other breakers may share.
+func build(name string, r *rules, t0 time.Time, m *membership) *Breaker {
 	c := &r.config
-	b := &Breaker{name: name, hold: h, changes: new(changes), mu: new(sync.Mutex)}
+	b := &Breaker{name: name, member: m, changes: new(changeQueue), mu: new(sync.Mutex)}
 	b.clock.Epoch = t0
-	b.changes.tell.Store(&r.config.OnChange)
-	p := initial(r)
+	b.changes.callback.Store(&r.config.OnChange)
+	p := firstPhase(r)
 	if c.Initial != Closed {
 		closed := *p
 		p.state = c.Initial
@@ -69,40 +69,21 @@ func build(name string, r *rules, t0 time.Time, h *hold) *Breaker {
 			p.under = &closed
 		}
 	}
-	p.prepare(b)
+	p.complete(b)
 	b.phase.Store(p)
 	return b
 }
 
-// initial returns a closed phase that begins with its breaker.
-func initial(r *rules) *phase {
-	p := &phase{state: Closed, tally: r.newTally(), until: math.MaxInt64, reason: "initial state"}
-	p.obey(r)
-	p.cooldown = r.cooldown(0)
-	return p
-}
-
-// Run calls fn unless the breaker refuses the call, records its result and returns its error. If the
-// call is refused, fn is not called and the error is an [*OpenError]. If ctx is done already, Run
-// returns its error and counts nothing.
+// Run calls fn unless the breaker refuses the call, records the result and returns the error of fn.
+// If the call is refused, fn is not called and the error is an [*OpenError]. If ctx is done already,
+// Run returns the error of ctx and counts nothing.
 //
-// If fn panics or calls runtime.Goexit, the call counts as a failure, unless the caller has
-// cancelled ctx, and the panic propagates. Run panics if fn is nil.
+// If fn panics or calls runtime.Goexit, the call counts as a failure, unless the caller has cancelled
+// ctx, and the panic propagates. Run panics if fn is nil.
 func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) error {
-	err := ready(ctx, fn == nil)
-	if err != nil {
-		return err
-	}
-	p := b.phase.Load()
-	if p.state == Open && b.clock.StartsAtEpoch() && time.Since(b.clock.Epoch) < p.until { // allow would say the same, but what refuses most should do it soonest
-		refusal := p.err // before the add, which holds up loads
-		b.refused.Add(1)
-		return refusal
-	}
+	mustNotBeNil(fn == nil)
 	var m Permit
-	if p.free() {
-		m.breaker, m.phase, m.start = b, p, b.start(p)
-	} else if err = b.allow(&m, p, unread); err != nil {
+	if err := b.begin(ctx, &m); err != nil {
 		return err
 	}
 	return m.run(ctx, fn)
@@ -110,67 +91,51 @@ func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) error
 
 // Do is [Breaker.Run] for a function that returns a value.
 func Do[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, error)) (v T, err error) {
-	if err = ready(ctx, fn == nil); err != nil {
-		return v, err
-	}
-	p := b.phase.Load()
-	if p.state == Open && b.clock.StartsAtEpoch() && time.Since(b.clock.Epoch) < p.until {
-		refusal := p.err
-		b.refused.Add(1)
-		return v, refusal
-	}
+	mustNotBeNil(fn == nil)
 	var m Permit
-	if p.free() {
-		m.breaker, m.phase, m.start = b, p, b.start(p)
-	} else if err = b.allow(&m, p, unread); err != nil {
+	if err = b.begin(ctx, &m); err != nil {
 		return v, err
 	}
-	returned := false
-	defer func() {
-		o := Success
-		if !returned || err != nil || m.phase.classified {
-			o = m.outcome(ctx, err, returned, m.phase.rules.config.Classify)
-		}
-		m.record(o)
-	}()
+	defer m.finish(ctx, &err, m.phase.rules.config.Classify)
 	v, err = fn(ctx)
-	returned = true
+	m.returned = true
 	return v, err
 }
 
-// DoResult is [Do] for calls whose value says whether the service failed, such as a response with
-// a status: judge classifies the result in the place of Config.Classify. Cancelled and refused
-// calls are ignored before it is asked, as described at Config.Classify.
+// DoResult is [Do] for a call whose value also says whether the service failed, such as a response
+// with a status. judge returns the outcome, in place of Config.Classify, and is not asked about the
+// calls that Config.Classify is not asked about.
 func DoResult[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, error), judge func(T, error) Outcome) (v T, err error) {
+	mustNotBeNil(fn == nil || judge == nil)
 	var m Permit
-	if err = ready(ctx, fn == nil || judge == nil); err != nil {
+	if err = b.begin(ctx, &m); err != nil {
 		return v, err
 	}
-	if err = b.allow(&m, b.phase.Load(), unread); err != nil {
-		return v, err
-	}
-	returned := false
-	defer func() {
-		m.record(m.outcome(ctx, err, returned, func(err error) Outcome { return judge(v, err) }))
-	}()
+	defer m.finish(ctx, &err, func(err error) Outcome { return judge(v, err) })
 	v, err = fn(ctx)
-	returned = true
+	m.returned = true
 	return v, err
 }
 
-// ready reports whether a call with ctx is worth asking for.
-func ready(ctx context.Context, missing bool) error {
-	if missing {
+func mustNotBeNil(isNil bool) {
+	if isNil {
 		panic("breaker: the function to call is nil")
 	}
-	return ctx.Err()
 }
 
-// Name returns the breaker's name.
+// begin fills in the permit of a call that is made with ctx.
+func (b *Breaker) begin(ctx context.Context, m *Permit) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return b.allow(m, b.phase.Load(), unread)
+}
+
+// Name returns the name of the breaker.
 func (b *Breaker) Name() string { return b.name }
 
-// State returns the state. It counts nothing, so it serves health probes. An open breaker whose
-// cooldown is over is half-open, even if no call has come since.
+// State returns the state. It counts nothing, so health checks may call it. An open breaker whose
+// cooldown is over is half-open, even if no call was made since.
 func (b *Breaker) State() State {
 	b = b.current()
 	return b.stateAt(b.seenNow())
@@ -184,43 +149,61 @@ func (b *Breaker) StateAt(t time.Time) State {
 
 func (b *Breaker) stateAt(at time.Duration) State {
 	p := b.phase.Load()
-	if p.state == evicted { // at this very moment: as a new breaker is
+	if p.state == evicted { // since current was called: report the state of a new breaker
 		return p.rules.config.Initial
 	}
-	return p.at(at).state
+	return p.stayAt(at).state
 }
 
-// Tripped reports whether the breaker has opened, by a verdict, by OpenFor or by ForcedOpen,
-// and has not closed since. It is true through the cooldown and through every half-open round of
-// probes, so it does not flicker while the service stays down: use it for alerts. Under an
-// override it is true for ForcedOpen alone, whatever the state underneath is: ForcedClosed,
-// Disabled and Shadow let all calls through.
+// Tripped reports whether the breaker has opened and has not closed since. Use it for alerts: it stays
+// true through cooldowns and probes, so it does not flicker while the service is down. Under an
+// override it is true only in the state ForcedOpen, whatever the state underneath is.
 func (b *Breaker) Tripped() bool {
 	b = b.current()
-	switch b.phase.Load().state { // the clock alone leads from Open to HalfOpen and back only
-	case Open, HalfOpen, ForcedOpen:
-		return true
-	default:
-		return false
-	}
+	return b.phase.Load().passes != allCalls // time alone leads only from Open to HalfOpen and back
 }
 
-// Counts returns the calls that the state is judged by: those of the window since
-// the breaker closed; while it is open those that opened it; while it is half-open
-// the results of the probes. In the state Shadow they are all calls of the window, also those that would
-// have been refused. Refused counts since the state began.
+// Counts returns the calls by which the state is judged:
+//
+//   - Closed: the calls in the window since the breaker closed.
+//   - Open: the calls that opened the breaker.
+//   - HalfOpen: the results of the probes.
+//   - ForcedClosed, Shadow: all calls in the window.
+//
+// Refused counts the calls refused since the state began, in every state.
 func (b *Breaker) Counts() window.Counts {
 	b = b.current()
 	return b.counts(b.seenNow())
 }
 
-// CountsAt is Counts as seen at the time t.
+// CountsAt is Counts at the time t.
 func (b *Breaker) CountsAt(t time.Time) window.Counts {
 	b = b.current()
 	return b.counts(b.seen(t))
 }
 
-// Totals returns the calls of the breaker's whole life.
+func (b *Breaker) counts(at time.Duration) (c window.Counts) {
+	p := b.phase.Load()
+	over := p.over(at)
+	switch machine[p.stayAt(at).state].counts {
+	case ofWindow:
+		c = p.counts(at)
+	case ofOpening:
+		c = p.openedBy
+	case ofProbes:
+		if !over {
+			c = *p.live.probed.Load()
+		}
+	case ofNothing:
+	}
+	c.Refused = 0
+	if !over { // else the clock has begun another state, in which no call was made yet
+		c.Refused = int64(b.refused.Load()) - p.refusedBefore
+	}
+	return c
+}
+
+// Totals returns all calls since the breaker was made.
 func (b *Breaker) Totals() window.Totals { return b.current().totals() }
 
 func (b *Breaker) totals() window.Totals {
@@ -232,40 +215,32 @@ func (b *Breaker) totals() window.Totals {
 	return t
 }
 
-// Latency returns how long the calls of the window took, if Config.Latency is set.
+// Latency returns the durations of the calls in the window, if Config.Latency is set.
 func (b *Breaker) Latency() window.Latency {
 	b = b.current()
 	return window.Latency(b.phase.Load().tally.Latency(b.seenNow()))
 }
 
-// LifetimeLatency returns how long all calls took, if Config.Latency is set.
+// LifetimeLatency returns the durations of all calls, if Config.Latency is set.
 func (b *Breaker) LifetimeLatency() window.Latency {
 	b = b.current()
-	return b.lifetime(b.phase.Load())
+	return b.lifetimeLatency(b.phase.Load())
 }
 
-func (b *Breaker) lifetime(p *phase) window.Latency {
+func (b *Breaker) lifetimeLatency(p *phase) window.Latency {
 	return p.past.lifetimeLatency().Plus(window.Latency(p.tally.LifetimeLatency()))
 }
 
-func (b *Breaker) counts(at time.Duration) (c window.Counts) {
-	p := b.phase.Load()
-	s := p.at(at)
-	switch s.state {
-	case Closed, ForcedClosed, Shadow:
-		c = p.counts(at)
-	case Open:
-		c = p.tripped
-	case HalfOpen:
-		if !p.over(at) {
-			c = *p.live.probed.Load()
-		}
-	case ForcedOpen, Disabled, evicted: // nothing is judged
-	}
-	if p.over(at) { // the clock has brought another state, and nobody has called since
-		c.Refused = 0
-		return c
-	}
-	c.Refused = int64(b.refused.Load()) - p.refused
-	return c
+// ShadowTotals returns what the breaker would have done in the state Shadow, since it was made: how
+// many times it would have opened, and how many calls it would have refused.
+func (b *Breaker) ShadowTotals() (opened, refused int64) {
+	b = b.current()
+	return b.shadowOpened.Load(), b.shadowRefused.Load()
+}
+
+// firstPhase returns a closed phase that begins with its breaker.
+func firstPhase(r *rules) *phase {
+	p := &phase{stay: stay{Closed, 0, math.MaxInt64}, rules: r, tally: r.newTally()}
+	p.reason, p.cooldown = "initial state", r.cooldown(0)
+	return p
 }

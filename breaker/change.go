@@ -9,21 +9,27 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Change is one change of state. It is a plain value.
+// Change is one transition between states, as Config.OnChange gets it.
 type Change struct {
-	Name   string        // of the breaker
-	Key    string        // of a member of a Group, in words
-	At     time.Time     // when the change was due: for HalfOpen the end of the cooldown
-	From   State         // From and To are both Shadow where a breaker in shadow mode says
-	To     State         // that it would open now
-	Reason string        // in words, with the figures
-	Counts window.Counts // the breaker's own calls, if they caused the change; else zero
+	// Name is the name of the breaker.
+	Name string
+	// Key is the key of a member of a Group, as text.
+	Key string
+	// At is when the transition was due. For HalfOpen it is the end of the cooldown.
+	At time.Time
+	// From is the state that ended, and To the state that began. Both are Shadow if a breaker in the
+	// state Shadow would have opened.
+	From, To State
+	// Reason is the cause in words, with its figures.
+	Reason string
+	// Counts are the calls that caused the transition. They are zero if calls did not cause it.
+	Counts window.Counts
 
-	seq    uint64 // 1 for the breaker's first change, and one more each time
-	origin string // what caused it
+	seq    uint64 // 1 for the first transition of the breaker, and one more for each transition
+	origin string // by what the transition was caused
 }
 
-// The origins of changes.
+// The origins of transitions.
 const (
 	byCalls        = "calls"
 	bySharedCounts = "shared_counts"
@@ -31,62 +37,58 @@ const (
 	byHand         = "hand"
 )
 
-const maxChanges = 64 // that may wait for a slow callback
+// maxQueued is how many changes may wait for a slow callback.
+const maxQueued = 64
 
-// changes numbers the breaker's changes, and hands them to the callback: in their order, one at a
-// time, and outside all locks. A goroutine that finds changes waiting, and no other delivering,
-// delivers all there are. So a change that a callback causes is delivered after the callback has
-// returned, by the goroutine that is delivering already.
-type changes struct {
-	tell    atomic.Pointer[func(Change)] // to nil for none
-	dropped atomic.Int64
+// changeQueue passes the changes of a breaker to its callback: in order, one at a time, and outside
+// all locks. A goroutine that finds changes in the queue, and no other goroutine delivering, delivers
+// all of them. So a change that a callback causes is delivered after that callback has returned.
+type changeQueue struct {
+	callback atomic.Pointer[func(Change)] // points to nil for none
+	dropped  atomic.Int64
 
-	mu     sync.Mutex
-	seq    uint64
-	queue  []Change
-	atWork bool
-
-	opened   bool // since the watchers were last woken
-	watchers map[*func(opened bool)]struct{}
+	mu         sync.Mutex
+	seq        uint64
+	queue      []Change
+	delivering bool
+	opened     bool // the breaker has opened since the watchers were last called
+	watchers   map[*func(opened bool)]struct{}
 }
 
-// post queues a change. The breaker's lock is held, which makes the order.
-func (q *changes) post(c Change) {
+// push queues a change. The lock of the breaker is held, so changes are in order.
+func (q *changeQueue) push(c Change) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.seq++
 	c.seq = q.seq
 	q.opened = q.opened || c.To == Open || c.To == ForcedOpen
 	switch {
-	case *q.tell.Load() == nil:
-	case len(q.queue) == maxChanges:
+	case *q.callback.Load() == nil:
+	case len(q.queue) == maxQueued:
 		q.dropped.Add(1)
 	default:
 		q.queue = append(q.queue, c)
 	}
 }
 
-// deliver calls back for every change that waits, unless another goroutine does so.
-func (q *changes) deliver() {
-	q.wake()
-	for first := true; ; first = false {
-		c, ok := q.next(first)
-		if !ok {
-			return
-		}
+// deliver calls the callback for every queued change, unless another goroutine is delivering.
+func (q *changeQueue) deliver() {
+	q.callWatchers()
+	for c, ok := q.pop(true); ok; c, ok = q.pop(false) {
 		q.call(c)
 	}
 }
 
-// next takes the oldest change, and begins or ends the work.
-func (q *changes) next(begin bool) (c Change, ok bool) {
+// pop removes the oldest change. A goroutine begins to deliver with the first change and ends when
+// there is none left.
+func (q *changeQueue) pop(first bool) (c Change, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if begin && q.atWork {
+	if first && q.delivering {
 		return c, false
 	}
-	q.atWork = len(q.queue) > 0
-	if !q.atWork {
+	q.delivering = len(q.queue) > 0
+	if !q.delivering {
 		q.queue = nil
 		return c, false
 	}
@@ -95,12 +97,18 @@ func (q *changes) next(begin bool) (c Change, ok bool) {
 	return c, true
 }
 
-// call runs the callback. A panic in it would land on a caller that has nothing to
-// do with it, and is recovered; a callback that ends its goroutine leaves the rest
-// of the queue to be delivered on the way out.
-func (q *changes) call(c Change) {
-	tell := *q.tell.Load()
-	if tell == nil {
+// isBusy reports whether changes are being delivered or callers wait for the next opening.
+func (q *changeQueue) isBusy() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.delivering || len(q.queue) > 0 || len(q.watchers) > 0
+}
+
+// call calls the callback. It recovers a panic, which would land on an unrelated caller. If the
+// callback calls runtime.Goexit, call delivers the rest of the queue first.
+func (q *changeQueue) call(c Change) {
+	callback := *q.callback.Load()
+	if callback == nil {
 		return
 	}
 	returned := false
@@ -114,10 +122,10 @@ func (q *changes) call(c Change) {
 			return
 		}
 		q.mu.Lock()
-		q.atWork = false
+		q.delivering = false
 		q.mu.Unlock()
 		q.deliver()
 	}()
-	tell(c)
+	callback(c)
 	returned = true
 }

@@ -16,21 +16,21 @@ type Outcome = window.Outcome
 const (
 	Success = window.Success // the service answered as it should
 	Failure = window.Failure // the service failed
-	Ignored = window.Ignored // nothing can be said
+	Ignored = window.Ignored // the call says nothing about the service
 )
 
-// DefaultClassify classifies an error where Config.Classify is not set:
+// DefaultClassify classifies errors if Config.Classify is not set:
 //
-//   - nil is a success,
-//   - an error that matches weir.ErrRefused is ignored: an inner breaker, throttle or limiter
-//     refused the call, so the service never saw it,
-//   - any other error is a failure, including a deadline that has passed.
+//   - nil is a success.
+//   - An error that matches weir.ErrRefused is ignored: an inner breaker, throttle or limiter refused
+//     the call, so the service never saw it.
+//   - Every other error is a failure, including a deadline that has passed.
 func DefaultClassify(err error) Outcome {
 	return verdict.On[Outcome](context.Background(), err, nil)
 }
 
-// Classifier returns what a call that returned the given error or nil says about the service. Use it
-// as Config.Classify. Accept, Ignore and FailOn return one, and its methods name further errors:
+// Classifier returns the outcome of a call that returned the given error or nil. Use it as
+// Config.Classify. Accept, Ignore and FailOn return one. Its methods add further errors:
 //
 //	Classify: breaker.Accept(sql.ErrNoRows).Ignore(context.DeadlineExceeded)
 //
@@ -39,16 +39,16 @@ func DefaultClassify(err error) Outcome {
 //	Classify: breaker.Classifier(weirgrpc.DefaultClassify).Accept(errNotFound)
 type Classifier func(err error) Outcome
 
-// Accept returns a Classifier that takes errors that match one of errs for successes, and leaves
-// the rest to DefaultClassify. A service that answers "not found" has done its work.
+// Accept returns a Classifier for which errors that match one of errs are successes. Use it for errors
+// of a service that works, such as "not found". DefaultClassify classifies all other errors.
 func Accept(errs ...error) Classifier { return Classifier(DefaultClassify).Accept(errs...) }
 
-// Ignore returns a Classifier that ignores errors that match one of errs, and leaves the rest to
-// DefaultClassify.
+// Ignore returns a Classifier that ignores errors that match one of errs. DefaultClassify classifies
+// all other errors.
 func Ignore(errs ...error) Classifier { return Classifier(DefaultClassify).Ignore(errs...) }
 
-// FailOn returns a Classifier that takes errors that match one of errs for failures, and all others
-// for successes, except refusals, which are ignored.
+// FailOn returns a Classifier for which errors that match one of errs are failures. Refusals are
+// ignored, and all other errors are successes.
 func FailOn(errs ...error) Classifier {
 	errs = slices.Clone(errs)
 	return func(err error) Outcome {
@@ -60,14 +60,15 @@ func FailOn(errs ...error) Classifier {
 	}
 }
 
-// Accept returns a Classifier that takes errors that match one of errs for successes, and leaves
-// the rest to c.
-func (c Classifier) Accept(errs ...error) Classifier { return c.except(Success, errs) }
+// Accept returns a Classifier for which errors that match one of errs are successes. c classifies all
+// other errors.
+func (c Classifier) Accept(errs ...error) Classifier { return c.except(errs, Success) }
 
-// Ignore returns a Classifier that ignores errors that match one of errs, and leaves the rest to c.
-func (c Classifier) Ignore(errs ...error) Classifier { return c.except(Ignored, errs) }
+// Ignore returns a Classifier that ignores errors that match one of errs. c classifies all other
+// errors.
+func (c Classifier) Ignore(errs ...error) Classifier { return c.except(errs, Ignored) }
 
-func (c Classifier) except(o Outcome, errs []error) Classifier {
+func (c Classifier) except(errs []error, o Outcome) Classifier {
 	if c == nil {
 		c = DefaultClassify
 	}
@@ -81,10 +82,5 @@ func (c Classifier) except(o Outcome, errs []error) Classifier {
 }
 
 func isAny(err error, targets []error) bool {
-	for _, target := range targets {
-		if errors.Is(err, target) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 }

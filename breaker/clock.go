@@ -6,7 +6,7 @@ import (
 	"github.com/weir-go/weir/internal/clock"
 )
 
-// unread stands for a time that has not been read from the clock.
+// unread stands for a time that was not read from the clock yet.
 const unread = clock.Unread
 
 func (b *Breaker) now() time.Duration                  { return b.clock.Now() }

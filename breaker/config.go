@@ -11,44 +11,43 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Off turns a rule or a time off, in the fields of a Config that name it.
+// Off switches off what a field of Config says, in the fields that name it.
 const Off = -1
 
-// Config configures a [Breaker]. The zero value is a sensible breaker. A Config may be shared.
+// Config configures a [Breaker]. The zero value is ready to use. Several breakers may share a Config.
 type Config struct {
-	// FailureRate is the share of failed calls in the window at which the breaker opens, above 0
-	// and at most 1, or Off for never. A rate is reached when it is equal. Default 0.5.
+	// FailureRate is the share of failed calls in the window at which the breaker opens, above 0 and
+	// at most 1, or Off for never. Default 0.5.
 	FailureRate float64
-	// SlowCall is the time above which a call is slow. It costs a second reading of the clock per
+	// SlowCall is the duration above which a call is slow. It costs a second reading of the clock per
 	// call. Default 0: no call is slow.
 	SlowCall time.Duration
 	// SlowRate is the share of slow calls in the window at which the breaker opens, above 0 and at
 	// most 1, or Off for never. Default 0.5 if SlowCall is set.
 	SlowRate float64
-	// Latency keeps a histogram of how long calls take, if the window is over time. It costs a
+	// Latency keeps a histogram of the durations of calls, if the window is a time span. It costs a
 	// second reading of the clock and two atomic adds per call, and 44 kB from the first call on.
 	// Default false.
 	Latency bool
-	// HungCalls counts calls in flight for longer than SlowCall as slow before they return, so that
-	// a service that hangs opens the breaker before its first call comes back. They are looked at
-	// when a call asks to pass, at most once per bucket or once per 32nd of SlowCall and Window
-	// together, whichever is longer. It costs two atomic adds per call, and memory for 40 counters.
+	// HungCalls counts a call in flight for longer than SlowCall as slow before it returns, so that a
+	// service that hangs opens the breaker before the first call returns. Calls in flight are checked
+	// when a call begins, at most once per bucket or once per 32nd of SlowCall and Window together,
+	// whichever is longer. It costs two atomic adds per call, and memory for 40 counters.
 	// Default false.
 	HungCalls bool
-	// Active counts the calls in flight, for the metric weir.breaker.call.active. A forgotten permit
-	// counts forever. It costs a reading of the clock and two atomic adds per call. Default false.
+	// Active counts the calls in flight for the metric weir.breaker.call.active. A forgotten permit is
+	// counted forever. It costs a reading of the clock and two atomic adds per call. Default false.
 	Active bool
-	// ConsecutiveFailures is the number of failures in a row at which the breaker opens, however
+	// ConsecutiveFailures is the number of consecutive failures at which the breaker opens, however
 	// far apart they are and whatever MinCalls is. Default 0: never.
 	ConsecutiveFailures int
-	// Trip opens the breaker if it returns true, with the reason that it returns. It is called at
-	// each result while the breaker is closed, outside all locks, with the counts of the window. If
-	// it panics the result counts and the panic propagates. Default none.
+	// Trip opens the breaker if it returns true, with the reason that it returns. It is called with
+	// the counts of the window at each result while the breaker is closed, outside all locks. If it
+	// panics, the result counts and the panic propagates. Default none.
 	Trip func(window.Counts) (reason string, trip bool)
-	// SharedCounts returns counts from elsewhere, such as those of a fleet. At each result while the
-	// breaker is closed they are compared with the same rates as its own counts, and either may open
-	// it. They must leave out what came before the breaker closed. Negative counts are taken for 0.
-	// Default none.
+	// SharedCounts returns counts from elsewhere, such as those of a fleet. They are compared with the
+	// same rates at each result while the breaker is closed, and either counts may open it. They must
+	// not include calls before the breaker closed. A negative count is taken as 0. Default none.
 	SharedCounts func() window.Counts
 	// MinCalls is the number of calls in the window below which no rate is compared, at least 1.
 	// Default 20.
@@ -56,41 +55,41 @@ type Config struct {
 
 	// Window is the time span the rates are computed over, from 1ms to 30 days. Default 10s.
 	Window time.Duration
-	// Buckets is the number of parts of the window, which moves by one at a time, from 1 to 100,000,
-	// none longer than an hour. Default 10.
+	// Buckets is the number of parts of the window, which moves by one part at a time, from 1 to
+	// 100,000. No part may be longer than an hour. Default 10.
 	Buckets int
-	// LastCalls is the number of calls the rates are computed over, from 1 to 100,000, in the place
-	// of a time span: Window and Buckets must then be 0. If MinCalls is more, LastCalls calls are
-	// enough. Default 0: the window is over time.
+	// LastCalls is the number of calls the rates are computed over, from 1 to 100,000, instead of a
+	// time span. Window and Buckets must be 0 then. If MinCalls is greater, LastCalls calls are
+	// enough. Default 0: the window is a time span.
 	LastCalls int
 
-	// Cooldown is how long the breaker stays open before it lets probes through. With Off the next
-	// call is a probe. Default 5s.
+	// Cooldown is the time that the breaker stays open before it lets probes through, or Off for none.
+	// Default 5s.
 	Cooldown time.Duration
-	// CooldownFactor is how many times longer each cooldown is than the one before, as long as the
-	// probes fail, from 1 to 100. Default 1.
+	// CooldownFactor is how many times longer each cooldown is than the one before, as long as probes
+	// fail, from 1 to 100. Default 1.
 	CooldownFactor float64
-	// MaxCooldown is the longest cooldown that CooldownFactor leads to, at least Cooldown. Default
-	// 5m, or Cooldown if that is longer.
+	// MaxCooldown is the longest cooldown that CooldownFactor leads to, at least Cooldown. Default 5m,
+	// or Cooldown if that is longer.
 	MaxCooldown time.Duration
-	// CooldownJitter is the largest share by which each cooldown is shortened at random, from 0 to
-	// 1, so that a fleet does not probe at the same moment. Default 0.
+	// CooldownJitter is the largest share by which each cooldown is shortened at random, from 0 to 1,
+	// so that the breakers of a fleet do not probe at the same time. Default 0.
 	CooldownJitter float64
-	// MaxRetryAfter is the longest wait that a failing service may ask for: by an error with a
-	// method RetryAfter() time.Duration, or by Permit.SetRetryAfter. A breaker that opens then stays
-	// open at least that long. With Off it does not listen. Default 1m.
+	// MaxRetryAfter is the longest wait that a failing service may ask for, or Off to ignore such
+	// waits. A service asks by an error with a method RetryAfter() time.Duration, or by
+	// Permit.SetRetryAfter. A breaker that opens then stays open at least that long. Default 1m.
 	MaxRetryAfter time.Duration
 
-	// Probes is the number of calls that a half-open breaker lets through, from 1 to 10,000. It
-	// closes or opens by the same rates after MinCalls or Probes results, whichever is less. If
-	// FailureRate is Off, the first failure opens it. Default 3.
+	// Probes is the number of calls that a half-open breaker lets through, from 1 to 10,000. After
+	// MinCalls or Probes results, whichever is less, the same rates close or open it. If FailureRate
+	// is Off, the first failure opens it. Default 3.
 	Probes int
-	// ProbeTimeout is how long a probe occupies its slot. The slot of a probe without a result for
-	// longer is given to the next call. Default 10s.
+	// ProbeTimeout is the time after which the slot of a probe without a result is given to another
+	// call. Default 10s.
 	ProbeTimeout time.Duration
-	// HalfOpenTimeout is the time after the first probe at which a breaker that is still half-open
-	// opens again. It does not run while nobody calls: after the cooldown the next call is a probe,
-	// however late it comes. Default 0: never.
+	// HalfOpenTimeout is the time after the first probe at which a half-open breaker opens again.
+	// Without calls it does not begin: the next call after the cooldown is a probe, however late it
+	// comes. Default 0: never.
 	HalfOpenTimeout time.Duration
 
 	// Initial is the state of a new breaker: Closed, Open (for one cooldown), or an override.
@@ -116,19 +115,20 @@ type Config struct {
 	// To classify all of them, give each call a context that the errgroup does not cancel.
 	Classify func(err error) Outcome
 
-	// OnChange is called for every transition, one at a time and in their order, by the goroutine
-	// that caused one and outside all locks: it may call any method of the breaker. While it runs
-	// further transitions wait, up to 64; those beyond are dropped and counted. A panic in it is
+	// OnChange is called for every transition, one at a time and in order. The goroutine that causes
+	// the transition calls it, outside all locks, so it may call any method of the breaker. While it
+	// runs, up to 64 further transitions wait; more are dropped and counted. A panic in OnChange is
 	// recovered, logged and counted. Default none.
 	OnChange func(Change)
 }
 
 const (
-	maxProbes = 10_000
-	maxFactor = 100
+	maxLastCalls = 100_000
+	maxProbes    = 10_000
+	maxFactor    = 100
 )
 
-// Validate returns an error that names every field that is out of bounds, or nil.
+// Validate returns an error that names every invalid field, or nil.
 func (c Config) Validate() error {
 	var fs faults
 	c.validateRules(&fs)
@@ -142,10 +142,10 @@ func (c Config) validateRules(fs *faults) {
 	fs.share("SlowRate", c.SlowRate)
 	fs.atLeast("SlowCall", c.SlowCall, 0)
 	if c.SlowCall == 0 && c.SlowRate > 0 {
-		fs.add("SlowRate is %v, must be 0 where SlowCall is not set", c.SlowRate)
+		fs.add("SlowRate is %v, must be 0 if SlowCall is not set", c.SlowRate)
 	}
 	if c.SlowCall == 0 && c.HungCalls {
-		fs.add("HungCalls is true, must be false where SlowCall is not set")
+		fs.add("HungCalls is true, must be false if SlowCall is not set")
 	}
 	if c.ConsecutiveFailures < 0 {
 		fs.add("ConsecutiveFailures is %d, must be at least 1, or 0 for never", c.ConsecutiveFailures)
@@ -155,9 +155,6 @@ func (c Config) validateRules(fs *faults) {
 	}
 }
 
-// maxLastCalls is the longest window over calls.
-const maxLastCalls = 100_000
-
 func (c Config) validateWindow(fs *faults) {
 	if c.LastCalls == 0 {
 		if err := c.shape().Validate(); err != nil {
@@ -166,13 +163,13 @@ func (c Config) validateWindow(fs *faults) {
 		return
 	}
 	if c.LastCalls < 0 || c.LastCalls > maxLastCalls {
-		fs.add("LastCalls is %d, must lie between 1 and %d, or be 0 for a window over time", c.LastCalls, maxLastCalls)
+		fs.add("LastCalls is %d, must lie between 1 and %d, or 0 for a time span", c.LastCalls, maxLastCalls)
 	}
 	if c.Latency {
-		fs.add("Latency is true, must be false where LastCalls is set")
+		fs.add("Latency is true, must be false if LastCalls is set")
 	}
 	if c.Window != 0 || c.Buckets != 0 {
-		fs.add("Window is %v and Buckets is %d, must both be 0 where LastCalls is set", c.Window, c.Buckets)
+		fs.add("Window is %v and Buckets is %d, must both be 0 if LastCalls is set", c.Window, c.Buckets)
 	}
 }
 
@@ -199,7 +196,7 @@ func (c Config) validateRecovery(fs *faults) {
 	}
 }
 
-// faults are what is wrong with a config.
+// faults are the errors of a Config.
 type faults []error
 
 func (fs *faults) add(format string, args ...any) {
@@ -212,7 +209,7 @@ func (fs *faults) share(field string, v float64) {
 	}
 }
 
-// atLeast wants a duration of at least least: 0, or Off where that has a meaning.
+// atLeast adds an error if d is below least, which is 0, or Off for fields that can be off.
 func (fs *faults) atLeast(field string, d, least time.Duration) {
 	switch {
 	case d >= least:
@@ -225,8 +222,7 @@ func (fs *faults) atLeast(field string, d, least time.Duration) {
 
 func (c Config) shape() window.Config { return window.Config{Span: c.Window, Buckets: c.Buckets} }
 
-// orDefault returns the config with every zero field at its default and every Off
-// at the value that turns it off.
+// orDefault returns c with defaults for zero fields. Each Off becomes the value that has no effect.
 func (c Config) orDefault() Config {
 	c.FailureRate = either(c.FailureRate, 0.5, Off)
 	c.SlowRate = either(c.SlowRate, 0.5, Off)
@@ -249,7 +245,7 @@ func (c Config) orDefault() Config {
 	return c
 }
 
-// either returns the value that a field stands for: zero for the default, Off for off.
+// either returns zero if v is 0, off if v is Off, and otherwise v.
 func either[T int | float64 | time.Duration](v, zero, off T) T {
 	switch v {
 	case 0:

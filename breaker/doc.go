@@ -1,5 +1,5 @@
-// Package breaker stops calls to a service that fails, and lets them through again when it has
-// recovered.
+// Package breaker implements circuit breakers. A breaker stops calls to a service that fails, and
+// lets calls through again when the service has recovered.
 //
 //	var users = breaker.New("users", breaker.Config{})
 //
@@ -8,24 +8,26 @@
 //	})
 //	if errors.Is(err, breaker.ErrOpen) { … } // refused: the call was not made
 //
-// By default every error is a failure, except for those of cancelled and refused calls. A
-// [Classifier] says otherwise:
+// By default every error is a failure, except errors of cancelled and refused calls. Config.Classify
+// changes that:
 //
 //	var users = breaker.New("users", breaker.Config{Classify: breaker.Accept(sql.ErrNoRows)})
 //
-// Around something that is not a function call, acquire a [Permit], and record how the call ended:
+// For a call that is not a function call, acquire a [Permit] and record the result:
 //
 //	permit, err := stream.Allow()
 //	if err != nil {
 //		return err
 //	}
-//	defer permit.Record(breaker.Failure) // counts only after a panic, or a return before Done
+//	defer permit.Record(breaker.Failure) // counts only after a panic or a return before Done
 //	err = send(ctx)
 //	permit.Done(ctx, err)
 //
-// A breaker counts the outcomes of its calls in a moving window. If enough of them failed it opens
-// and refuses all calls until a cooldown is over. Then it is half-open: it lets a few calls through
-// as probes, and closes or opens again by their results:
+// # States
+//
+// A breaker counts the results of its calls in a moving window. When enough calls fail, it opens and
+// refuses all calls until the cooldown is over. Then it is half-open: it lets a few calls through as
+// probes, and their results close it or open it again.
 //
 //	         failure rate reached              cooldown over
 //	Closed ───────────────────────► Open ───────────────────────► HalfOpen
@@ -35,13 +37,27 @@
 //	   └────────────────────────────────────────────────────────────────┘
 //	                              probes succeeded
 //
-// Besides the failure rate, a breaker can open on the rate of slow calls, on calls that hang, on
-// failures in a row, on a function of yours, and on counts that a fleet shares: see [Config].
+// The other four states are overrides. Force sets an override and Release lifts it. The state
+// underneath is kept, and its cooldown runs on.
 //
-// By hand, OpenFor opens it, Reset closes it and Reconfigure changes its Config. Force lays an
-// override over it, under which its state is kept until Release. In the state [Shadow] it lets
-// every call through, and ShadowTotals returns how many calls a breaker of the same Config would
-// have refused, and how many times it would have opened.
+//	State         Calls    Results decide       Counts returns                 Ends
+//	Closed        pass     to open              the window since it closed     a limit of Config is reached: Open
+//	Open          refused  nothing              the counts that opened it      the cooldown is over: HalfOpen
+//	HalfOpen      probes   to close or to open  the results of the probes      enough results: Closed or Open;
+//	                                                                           HalfOpenTimeout is over: Open
+//	ForcedOpen    refused  nothing              nothing                        Release: the state underneath
+//	ForcedClosed  pass     nothing              the window                     Release: the state underneath
+//	Disabled      pass     nothing              nothing: calls do not count    Release: the state underneath
+//	Shadow        pass     nothing              the window                     Release: the state underneath
+//
+// In the state Shadow a breaker refuses nothing and reports what it would have done: ShadowTotals
+// returns how many times it would have opened and how many calls it would have refused.
+//
+// A breaker can also open on the rate of slow calls, on calls that hang, on consecutive failures, on
+// a function of yours, and on counts that a fleet shares: see [Config]. OpenFor opens it and Reset
+// closes it by hand. Reconfigure changes its Config.
+//
+// # Groups
 //
 // A [Group] has one breaker per key, such as a tenant, in bounded memory:
 //
@@ -49,22 +65,24 @@
 //
 //	user, err := breaker.Do(ctx, tenants.Get(id), fetchUser)
 //
-// Package throttle sends less to an overloaded service, instead of nothing.
+// Package throttle refuses a share of the calls to an overloaded service, instead of all calls.
 //
-// You can rely on the following:
+// # Guarantees
 //
-//   - A rate is reached when it is equal to the limit, compared in whole numbers. No rate is
-//     compared below Config.MinCalls. The window moves by one bucket at a time: it covers between
-//     N−1 and N buckets of N.
+//   - A rate is reached when it is equal to the limit, compared in whole numbers. No rate is compared
+//     below Config.MinCalls. The window moves by one bucket at a time: it covers between N−1 and N
+//     of its N buckets.
 //   - At most Config.Probes calls are in flight while the breaker is half-open. A probe that never
-//     returns (a panic, a hang, a forgotten permit) does not keep it half-open.
+//     returns (a panic, a hang, a forgotten permit) does not keep the breaker half-open.
 //   - A result counts for the state that let the call through. A later result changes nothing and
-//     is counted in the metric weir.breaker.late_results.
-//   - Failures before the breaker closed do not count after it.
+//     counts in the metric weir.breaker.late_results.
+//   - Failures before the breaker closed do not count after it closed.
 //   - If a call panics, it counts as a failure and the panic propagates.
-//   - A call that its caller cancelled is ignored unless it succeeded, and so is a call that an
-//     inner breaker, throttle or limiter refused, whatever Config.Classify says.
-//   - RetryAfter of a refusal is never 0, so that sleeping for it between tries does not spin.
+//   - A call that its caller cancelled is ignored unless it succeeded. A call that an inner breaker,
+//     throttle or limiter refused is ignored, whatever Config.Classify returns.
+//   - RetryAfter of a refusal is never 0, so a caller that sleeps for it between retries does not
+//     spin.
 //   - A call through a closed breaker reads the clock once, or twice if SlowCall, Latency or Active
-//     is set; a refusal reads it once. Neither allocates. No goroutine or timer is ever started.
+//     is set. A refusal reads the clock once. Neither allocates memory. No goroutine or timer is
+//     started.
 package breaker

@@ -8,23 +8,26 @@ import (
 	"github.com/weir-go/weir/internal/sentinel"
 )
 
-// ErrOpen is matched, through [errors.Is], by every error with which a breaker
-// refuses a call. The error itself is an [*OpenError]. ErrOpen alone, as a wrapper may return
-// it, matches weir.ErrRefused too.
+// ErrOpen is matched, through [errors.Is], by every error with which a breaker refuses a call. The
+// error itself is an [*OpenError]. ErrOpen matches weir.ErrRefused too.
 var ErrOpen error = sentinel.RefusalError("breaker: open")
 
-// OpenError says which breaker refused, why and until when. One is made for each
-// opening and shared by all calls that it refuses: do not change it.
-//
-// It matches ErrOpen and weir.ErrRefused.
+// OpenError is the error of a refused call. It matches ErrOpen and weir.ErrRefused. All calls that the
+// same opening refuses share one OpenError: do not change it.
 type OpenError struct {
-	Name   string    // the breaker's
-	Key    string    // that of a member of a Group, in words
-	State  State     // Open; HalfOpen where all probes were out; ForcedOpen
-	Reason string    // what opened it, such as "failure rate 57% of 40 calls, limit 50%"
-	Until  time.Time // when it will let a probe through; at the latest, for HalfOpen; zero for ForcedOpen
+	// Name is the name of the breaker.
+	Name string
+	// Key is the key of a member of a Group, as text.
+	Key string
+	// State is Open, ForcedOpen, or HalfOpen if all probes were in flight.
+	State State
+	// Reason is why the breaker opened, such as "failure rate 57% of 40 calls, limit 50%".
+	Reason string
+	// Until is when the breaker lets a probe through, or for HalfOpen the latest such time. It is zero
+	// for ForcedOpen.
+	Until time.Time
 
-	cooldown time.Duration // of the breaker
+	cooldown time.Duration
 }
 
 func (e *OpenError) Error() string {
@@ -42,18 +45,18 @@ func (e *OpenError) Error() string {
 	}
 }
 
-// Is reports whether the target is ErrOpen or weir.ErrRefused.
+// Is reports whether target is ErrOpen or weir.ErrRefused.
 func (e *OpenError) Is(target error) bool { return target == ErrOpen || target == sentinel.ErrRefused }
 
-// minRetry is the shortest wait that a refusal asks for, so that a caller that waits and retries
-// does not spin.
-const minRetry = time.Millisecond
+// minRetryAfter is the shortest wait of a refusal, so that a caller that waits and retries does not
+// spin.
+const minRetryAfter = time.Millisecond
 
-// RetryAfter returns how long to wait before retrying: until Until by the real clock, or the
-// cooldown if the breaker is forced open, which has no end that is known; at least 1ms.
+// RetryAfter returns how long to wait before retrying: the real time until Until, but at least 1ms. If
+// the breaker is forced open, which has no known end, it returns the cooldown.
 func (e *OpenError) RetryAfter() time.Duration {
 	if e.Until.IsZero() {
-		return max(e.cooldown, minRetry)
+		return max(e.cooldown, minRetryAfter)
 	}
-	return max(time.Until(e.Until), minRetry)
+	return max(time.Until(e.Until), minRetryAfter)
 }

@@ -57,7 +57,7 @@ func (b *Breaker) StatsAt(t time.Time) AllStats { return b.current().allStats(b.
 func (b *Breaker) allStats(at time.Duration) AllStats {
 	opened, refused := b.ShadowTotals()
 	return AllStats{
-		State: b.stateAt(at), Since: b.date(b.phase.Load().at(at).since), Counts: b.counts(at), Totals: b.totals(),
+		State: b.stateAt(at), Since: b.date(b.phase.Load().stayAt(at).since), Counts: b.counts(at), Totals: b.totals(),
 		Active: b.active.Load(), Late: b.late.Load(), Abandoned: b.abandoned.Load(), Dropped: b.changes.dropped.Load(),
 		ShadowOpened: opened, ShadowRefused: refused,
 	}
@@ -107,5 +107,5 @@ type GroupStats struct {
 }
 
 func (g *Group[K]) Stats() GroupStats {
-	return GroupStats{Members: g.Len(), Evictions: g.evictions.Load(), Unguarded: g.passed.Load()}
+	return GroupStats{Members: g.Len(), Evictions: g.evictions.Load(), Unguarded: g.unguardedCalls.Load()}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-go/weir/internal/gatehook"
 )
 
-// What a gate alone needs of a breaker is reached through these functions.
+// A gate uses these functions of a breaker that are not part of the API.
 var _ = func() bool {
 	gatehook.Breaker = gatehook.Hooks[Breaker, Permit, Outcome]{
 		Admit:      (*Breaker).admit,
@@ -15,7 +15,7 @@ var _ = func() bool {
 		CheckAt:    (*Breaker).checkAt,
 		Refuse:     (*Breaker).refuseFor,
 		AfterOpen:  (*Breaker).afterOpen,
-		Tell:       func(m *Permit, f func(Outcome)) { m.tell = f },
+		Tell:       func(m *Permit, f func(Outcome)) { m.onOutcome = f },
 		Attached:   (*Breaker).attached,
 	}
 	gatehook.Replay = gatehook.Replays[Breaker, State]{
@@ -27,15 +27,15 @@ var _ = func() bool {
 	return true
 }()
 
-// admit is Allow into a zero permit, which spares copying one.
+// admit is Allow for a zero permit, which is not copied.
 func (b *Breaker) admit(m *Permit) error { return b.allow(m, b.phase.Load(), unread) }
 
-// admitAfter fills in a zero permit at a time that is given as what has passed since the time of
-// NewAt, if the breaker is closed and watches no calls in flight. It reports whether it did. If it
-// did not, nothing is refused or counted, and admitAt decides.
+// admitAfter fills in a zero permit if the breaker is closed and counts no calls in flight, and reports
+// whether it did. d is the time since t0 of NewAt. If admitAfter reports false, nothing was refused or
+// counted, and admitAt decides.
 func (b *Breaker) admitAfter(d time.Duration, m *Permit) bool {
 	p := b.phase.Load()
-	if !p.free() || p.timed && !b.clock.IsOffset(d) {
+	if !p.fast || p.timed && !b.clock.IsOffset(d) {
 		return false
 	}
 	m.breaker, m.phase, m.start = b, p, d
@@ -47,8 +47,8 @@ func (b *Breaker) admitAt(t time.Time, m *Permit) error {
 	return b.allow(m, b.phase.Load(), b.at(t))
 }
 
-// checkAt returns the error that AllowAt would return, and counts that refusal, or nil. It acquires
-// nothing: a gate asks before it takes a token for a call that the breaker would refuse.
+// checkAt returns the error that AllowAt would return, and counts that refusal, or returns nil. It
+// acquires nothing.
 func (b *Breaker) checkAt(t time.Time) error {
 	if b.phase.Load().state == Closed {
 		return nil
@@ -56,19 +56,20 @@ func (b *Breaker) checkAt(t time.Time) error {
 	return b.check(b.at(t))
 }
 
-// refuseFor refuses a call for the given reason, though the breaker may have closed since. The
-// refusal is counted as those of Allow are.
+// refuseFor refuses a call for the given reason, even if the breaker has closed since, and counts the
+// refusal.
 func (b *Breaker) refuseFor(reason string) error {
 	b = b.live()
 	return b.refuse(&OpenError{
-		Name: b.name, Key: b.hold.text(), State: Open, Reason: reason, Until: b.date(b.now()),
+		Name: b.name, Key: b.member.text(), State: Open, Reason: reason, Until: b.date(b.now()),
 	})
 }
 
-// attached returns where a group of gates keeps the gate of a member's breaker.
+// attached returns where a group of gates keeps the gate of a member, or nil for a breaker that is not
+// in a group.
 func (b *Breaker) attached() gatehook.Place {
-	if b.hold == nil || b.hold.group == nil {
+	if b.member == nil || b.member.group == nil {
 		return nil
 	}
-	return &b.hold.gate
+	return &b.member.gate
 }

@@ -81,7 +81,7 @@ func TestOnlyAResultThatTheEvictionHasMissedIsPassedOn(t *testing.T) {
 	require.Equal(t, evicted, b.phase.Load().state)
 	p.tally.Record(0, tally.Ignored, 0) // missed
 	for call := range 2 {
-		gone, missed := b.missed()
+		gone, missed := b.missedByEviction()
 		require.True(t, gone)
 		require.Equal(t, call == 0, missed)
 	}

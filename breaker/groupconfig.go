@@ -7,32 +7,32 @@ import (
 
 // GroupConfig configures a [Group]. The zero value is ready to use.
 type GroupConfig struct {
-	// Breaker is the config of each key's breaker. OnChange is called for the changes of all of them;
-	// Change.Key is the key. Changes of one breaker come one at a time and in order. Those of several
-	// breakers may come at the same time, so OnChange must be safe for concurrent use; a call that is
-	// slow for one key delays no other. With Latency a breaker that is called takes about 44 KB more.
-	// Group.Reconfigure replaces Breaker. Default that of Config.
+	// Breaker is the Config of the breaker of each key. OnChange is called for the changes of all of
+	// them, and Change.Key is the key. The changes of one breaker come one at a time and in order.
+	// Those of several breakers may come at the same time, so OnChange must be safe for concurrent
+	// use; a slow call of OnChange for one key delays no other key. With Latency each breaker that is
+	// used takes about 44 kB more. Group.Reconfigure replaces Breaker. Default the zero Config.
 	Breaker Config
-	// MaxKeys is the most keys that the group has. The table has parts that fill up separately, so
-	// the most may be some per cent fewer. A key takes about 3 KB with the default window, and at most
-	// 2 KB more for its text. A string key of more than 256 bytes is kept as its beginning and a
-	// digest. Another key that refers to more than 1,024 bytes of text passes unguarded.
+	// MaxKeys is the largest number of keys, at least 1. The table has parts that fill up separately,
+	// so the group may be full with some per cent fewer. A key takes about 3 kB with the default
+	// window, and at most 2 kB more for its text. A string key of more than 256 bytes is kept as its
+	// beginning and a digest. Another key that refers to more than 1,024 bytes of text is unguarded.
 	// Default 10,000.
 	MaxKeys int
-	// MaxSeries is how many keys have series of their own in metrics, up to half of MaxKeys: those
-	// that were added first. The others share one set of series, with the key _other. A key with
-	// series of its own is not evicted. If it has had no call for 10 minutes it loses them to a key
-	// that is in use: its series end, and those of the other begin at 0. Off gives no key its own.
-	// Default 100, or half of MaxKeys where that is less.
+	// MaxSeries is the number of keys with metric series of their own, at most half of MaxKeys, or Off
+	// for none. The keys that were added first have them. All other keys share one set of series with
+	// the key _other. A key with its own series is not evicted. After 10 minutes without a call its
+	// series end and a key in use gets new ones, which begin at 0. Default 100, or half of MaxKeys if
+	// that is less.
 	MaxSeries int
 }
 
 const (
-	defaultMembers = 10_000
-	defaultSeries  = 100
+	defaultMaxKeys   = 10_000
+	defaultMaxSeries = 100
 )
 
-// Validate returns an error that names every field that is out of bounds, or nil if there is none.
+// Validate returns an error that names every invalid field, or nil.
 func (c GroupConfig) Validate() error {
 	var fs faults
 	if err := c.Breaker.Validate(); err != nil {
@@ -48,7 +48,7 @@ func (c GroupConfig) Validate() error {
 }
 
 func (c GroupConfig) orDefault() GroupConfig {
-	c.MaxKeys = either(c.MaxKeys, defaultMembers, Off)
-	c.MaxSeries = either(c.MaxSeries, min(defaultSeries, c.MaxKeys/2), 0)
+	c.MaxKeys = either(c.MaxKeys, defaultMaxKeys, Off)
+	c.MaxSeries = either(c.MaxSeries, min(defaultMaxSeries, c.MaxKeys/2), 0)
 	return c
 }

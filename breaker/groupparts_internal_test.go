@@ -35,17 +35,17 @@ func TestAPartLooksAtSomeOfItsMembersForRoom(t *testing.T) {
 	t0 := time.Now()
 	g := NewGroupAt[int]("g", GroupConfig{MaxKeys: 100_000, MaxSeries: Off}, t0)
 	s := &g.shards[0]
-	require.Greater(t, s.max, looks+1)
+	require.Greater(t, s.max, maxChecks+1)
 	for key := range s.max {
-		b := s.admit(key, "", t0)
+		b := s.add(key, "", t0)
 		require.NotNil(t, b)
-		if key >= 1 && key <= looks { // those that are looked at first
+		if key >= 1 && key <= maxChecks { // those that are looked at first
 			b.OpenForAt(t0, time.Hour)
 		}
 		s.byKey[key].used.Store(false)
 	}
 	u := t0.Add(time.Minute)
-	require.Nil(t, s.admit(s.max, "", u))
-	require.NotNil(t, s.admit(s.max, "", u))
+	require.Nil(t, s.add(s.max, "", u))
+	require.NotNil(t, s.add(s.max, "", u))
 	require.EqualValues(t, 1, g.evictions.Load())
 }

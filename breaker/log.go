@@ -5,16 +5,17 @@ import (
 	"log/slog"
 )
 
-// eventName says what kind of event a record is, for logs that know of such.
+// eventName is the value of the attribute event.name, for logs that have event names.
 const eventName = "weir.breaker.transition"
 
-// LogChanges returns a function for Config.OnChange that writes each change to the
-// logger: a warning where the breaker opens, or would, and information otherwise. One
-// function serves any number of breakers. LogChanges panics if the logger is nil.
+// LogChanges returns a function for Config.OnChange that logs each change: as a warning if the breaker
+// opens or would open, and as information otherwise. Several breakers may share the function.
+// LogChanges panics if logger is nil.
 //
-// The attributes that metrics have too go by the same keys: weir.breaker.name, and
-// weir.breaker.state for the one entered, and weir.group.key for a member of a Group. The attribute event.name is
-// weir.breaker.transition, whatever the message.
+// The attributes are event.name, which is weir.breaker.transition, weir.breaker.name,
+// weir.breaker.state, which is the state that began, weir.group.key of a member of a Group, from,
+// reason, origin (calls, shared_counts, clock or hand), at, and seq, which numbers the changes of the
+// breaker from 1 on. If calls caused the change, the attributes calls and failures have their numbers.
 func LogChanges(logger *slog.Logger) func(Change) {
 	if logger == nil {
 		panic("breaker: LogChanges: the logger is nil")
@@ -22,7 +23,7 @@ func LogChanges(logger *slog.Logger) func(Change) {
 	return func(c Change) {
 		level, message := slog.LevelInfo, "breaker "+string(c.To)
 		switch {
-		case c.From == c.To: // a breaker in shadow mode
+		case c.From == c.To: // in the state Shadow
 			level, message = slog.LevelWarn, "breaker would open"
 		case c.To == Open || c.To == ForcedOpen:
 			level = slog.LevelWarn

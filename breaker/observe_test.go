@@ -196,7 +196,7 @@ func TestLatencyOfTheCalls(t *testing.T) {
 	for range b.Histograms {
 		t.Error("without Config.Latency there is none")
 	}
-	require.EqualError(t, breaker.Config{LastCalls: 1, Latency: true}.Validate(), "breaker: Latency is true, must be false where LastCalls is set")
+	require.EqualError(t, breaker.Config{LastCalls: 1, Latency: true}.Validate(), "breaker: Latency is true, must be false if LastCalls is set")
 }
 
 func TestHistogramsShowTheLatencyOfTheWholeLife(t *testing.T) {

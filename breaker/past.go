@@ -7,53 +7,50 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// past is what has been counted in windows of shapes that Reconfigure has ended. A past
-// never changes.
+// past is what was counted in windows that Reconfigure has ended. A past never changes.
 type past struct {
-	recent []ended
-	counts tally.Counts    // of those before
-	times  *window.Latency // nil where they timed nothing
+	recent  []endedTally
+	counts  tally.Counts    // the calls of earlier tallies
+	latency *window.Latency // the durations of earlier tallies; nil for none
 }
 
-// ended is a tally into which calls may still be booked by those who looked the phase up
-// before the tally ended.
-type ended struct {
+// endedTally is a tally that a goroutine may still record to, if it loaded the phase before the tally
+// ended.
+type endedTally struct {
 	tally *tally.Calls
 	at    time.Duration
 }
 
-// straggling is how long a call may be on the way from looking the phase up to its tally.
-// There is nothing in between but the scheduler.
-const straggling = time.Minute
+// recordingTime is longer than a goroutine takes from loading the phase to recording a call.
+const recordingTime = time.Minute
 
-// with returns the past with one tally more, of which the totals alone are kept when all
-// calls have come that it may still get.
+// with returns the past with another tally. Of tallies to which no goroutine can record any more, only
+// the totals are kept.
 func (p past) with(t *tally.Calls, at time.Duration) past {
-	next := past{counts: p.counts, times: p.times}
+	next := past{counts: p.counts, latency: p.latency}
 	for _, e := range p.recent {
-		if at-e.at < straggling {
+		if at-e.at < recordingTime {
 			next.recent = append(next.recent, e)
 			continue
 		}
 		next.counts = next.counts.Plus(e.tally.Totals())
 		if l := window.Latency(e.tally.LifetimeLatency()); l.Count() > 0 {
-			sum := next.latency().Plus(l)
-			next.times = &sum
+			sum := next.earlierLatency().Plus(l)
+			next.latency = &sum
 		}
 	}
-	next.recent = append(next.recent, ended{t, at})
+	next.recent = append(next.recent, endedTally{t, at})
 	return next
 }
 
-// latency returns the part of those that are not recent.
-func (p past) latency() (l window.Latency) {
-	if p.times != nil {
-		l = *p.times
+func (p past) earlierLatency() (l window.Latency) {
+	if p.latency != nil {
+		l = *p.latency
 	}
 	return l
 }
 
-// totals returns what has been counted in all; ConsecutiveFailures means nothing.
+// totals returns all calls. ConsecutiveFailures is meaningless.
 func (p past) totals() tally.Counts {
 	sum := p.counts
 	for _, e := range p.recent {
@@ -62,9 +59,9 @@ func (p past) totals() tally.Counts {
 	return sum
 }
 
-// lifetimeLatency returns how long all calls took.
+// lifetimeLatency returns the durations of all calls.
 func (p past) lifetimeLatency() window.Latency {
-	sum := p.latency()
+	sum := p.earlierLatency()
 	for _, e := range p.recent {
 		sum = sum.Plus(window.Latency(e.tally.LifetimeLatency()))
 	}

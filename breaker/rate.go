@@ -2,17 +2,17 @@ package breaker
 
 import "math/bits"
 
-// rate is a share in parts of a billion. Counts are compared with it by whole
-// numbers, so that 57 calls of 100 do reach 57 % and 49.6 % never pass for 50 %.
+// rate is a share in parts of a billion. Comparing it with counts in whole numbers is exact: 57 of 100
+// calls reach 57 %, and 49.6 % never reaches 50 %.
 type rate int64
 
 const whole rate = 1_000_000_000
 
-// never is a rate that nothing reaches.
+// never is a rate that no share reaches.
 const never rate = -1
 
-// rateOf rounds down, save for what a decimal fraction loses in binary: two calls
-// of three reach 2.0/3, and 57 of 100 reach 0.57.
+// rateOf rounds down, but adds what a decimal fraction loses in binary, so that two of three calls
+// reach 2.0/3 and 57 of 100 calls reach 0.57.
 func rateOf(share float64) rate {
 	if share < 0 {
 		return never
@@ -20,12 +20,12 @@ func rateOf(share float64) rate {
 	return max(rate(share*float64(whole)+1e-6), 1)
 }
 
-// reached reports whether part of all is at least the rate.
+// reached reports whether part is at least the rate of all. It is false if all is 0.
 func (r rate) reached(part, all int64) bool {
 	if r < 0 || all <= 0 {
 		return false
 	}
-	ph, pl := bits.Mul64(uint64(part), uint64(whole))
-	ah, al := bits.Mul64(uint64(all), uint64(r))
-	return ph > ah || ph == ah && pl >= al
+	partHigh, partLow := bits.Mul64(uint64(part), uint64(whole))
+	allHigh, allLow := bits.Mul64(uint64(all), uint64(r))
+	return partHigh > allHigh || partHigh == allHigh && partLow >= allLow
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// rules are a config made ready: what a phase judges by. They never change.
+// rules are a Config with its defaults, ready to judge by. Rules never change.
 type rules struct {
-	config      Config // with its defaults
+	config      Config
 	failureRate rate
 	slowRate    rate
 	minCalls    int64
@@ -20,13 +20,11 @@ type rules struct {
 	needs
 }
 
-// needs say what a call has to do by the rules. Each phase has a copy, which is one step less
-// on the way of every call.
+// needs says what each call must do. Each phase has a copy, which saves every call one load.
 type needs struct {
-	timed      bool // the time that it takes matters
-	watched    bool // it is counted while in flight
-	classified bool // Classify says what it came to
-	asked      bool // somebody is asked at its result, whatever that is
+	timed   bool // the duration of the call matters
+	watched bool // the call is counted while in flight
+	asked   bool // Trip or SharedCounts is asked at every result
 }
 
 func newRules(c Config) *rules {
@@ -35,7 +33,7 @@ func newRules(c Config) *rules {
 		minCalls: int64(c.MinCalls), consecutive: int64(c.ConsecutiveFailures),
 		needs: needs{
 			timed: c.SlowCall != math.MaxInt64 || c.Latency, watched: c.HungCalls || c.Active,
-			classified: c.Classify != nil, asked: c.Trip != nil || c.SharedCounts != nil,
+			asked: c.Trip != nil || c.SharedCounts != nil,
 		},
 	}
 	if c.LastCalls > 0 {
@@ -44,7 +42,7 @@ func newRules(c Config) *rules {
 	return r
 }
 
-// newTally returns a tally of the config's shape.
+// newTally returns an empty tally for the window of the Config.
 func (r *rules) newTally() *tally.Calls {
 	c := &r.config
 	if c.LastCalls > 0 {
@@ -58,45 +56,16 @@ func (r *rules) newTally() *tally.Calls {
 	return t
 }
 
-// sameWindow reports whether two configs judge the same window.
+// sameWindow reports whether r and old count in windows of the same shape.
 func (r *rules) sameWindow(old *rules) bool {
 	a, b := &r.config, &old.config
 	return a.Window == b.Window && a.Buckets == b.Buckets && a.LastCalls == b.LastCalls && a.Latency == b.Latency
 }
 
-// cause is why a breaker changes its state.
-type cause struct {
-	reason string
-	origin string
-}
-
-// rates says whether the rates of a window are reached, and by which words.
-func (r *rules) rates(calls, slow tally.Pair) (reason string, reached bool) {
-	slow.Calls = min(slow.Calls, calls.Calls)
-	switch {
-	case calls.Calls < r.minCalls:
-	case r.failureRate.reached(calls.Failures, calls.Calls):
-		return r.failed(calls.Failures, calls.Calls), true
-	case r.slowRate.reached(slow.Calls, calls.Calls):
-		return r.slowed(slow.Calls, calls.Calls), true
-	}
-	return "", false
-}
-
-func (r *rules) failed(failures, calls int64) string {
-	return fmt.Sprintf("failure rate %.3g%% of %d calls, limit %.3g%%",
-		100*float64(failures)/float64(calls), calls, 100*r.config.FailureRate)
-}
-
-func (r *rules) slowed(slow, calls int64) string {
-	return fmt.Sprintf("slow rate %.3g%% of %d calls, limit %.3g%%",
-		100*float64(slow)/float64(calls), calls, 100*r.config.SlowRate)
-}
-
-// cooldown draws the cooldown that follows so many rounds of failed probes.
+// cooldown returns the cooldown after the given number of rounds of failed probes.
 func (r *rules) cooldown(rounds int) time.Duration {
 	c := &r.config
-	if c.Cooldown == 0 { // of which no power is more
+	if c.Cooldown == 0 { // 0 times an infinite power is NaN
 		return 0
 	}
 	d := float64(c.Cooldown) * math.Pow(c.CooldownFactor, float64(rounds))
@@ -110,29 +79,15 @@ func (r *rules) cooldown(rounds int) time.Duration {
 	return time.Duration(d)
 }
 
-// judge opens the breaker if the calls of a closed phase, or of a shadow, call for
-// it. Every call is judged, a success too: it may be the one that reaches MinCalls. The
-// failures in a row are those that the call itself has made it: the tally's may have been
-// ended since by a success at the same time, which does not undo what has been reached.
-func (b *Breaker) judge(p *phase, at time.Duration, streak int64) {
-	calls, slow := p.tally.RatesAndMarkClean(at, &p.floor)
-	if why, reached := p.cause(at, calls, slow, streak); reached {
-		b.trip(p, at, why, calls)
-	}
-}
-
-// cause says why the phase ends, if it does. It calls the user's functions: no
-// lock is held.
-func (p *phase) cause(at time.Duration, calls, slow tally.Pair, streak int64) (c cause, reached bool) {
+// limitReached returns why the calls of the phase open the breaker, if they do. It calls functions of
+// the user, so no lock is held.
+func (p *phase) limitReached(at time.Duration, calls, slow tally.Pair, streak int64) (c cause, reached bool) {
 	r := p.rules
-	if reason, reached := r.rates(calls, slow); reached {
+	if reason, reached := r.rateReached(calls, slow); reached {
 		return cause{reason, byCalls}, true
 	}
-	if streak >= r.consecutive && p.failures(streak) >= r.consecutive {
-		return cause{fmt.Sprintf("%d failures in a row, limit %d", p.failures(streak), r.consecutive), byCalls}, true
-	}
-	if !r.asked {
-		return c, false
+	if streak >= r.consecutive && p.consecutive(streak) >= r.consecutive {
+		return cause{fmt.Sprintf("%d failures in a row, limit %d", p.consecutive(streak), r.consecutive), byCalls}, true
 	}
 	if r.config.Trip != nil {
 		if reason, trip := r.config.Trip(p.counts(at)); trip {
@@ -140,23 +95,40 @@ func (p *phase) cause(at time.Duration, calls, slow tally.Pair, streak int64) (c
 		}
 	}
 	if r.config.SharedCounts != nil {
-		e := sound(r.config.SharedCounts())
-		reason, reached := r.rates(tally.Pair{Calls: e.Calls(), Failures: e.Failures}, tally.Pair{Calls: e.Slow, Failures: e.SlowFailures})
+		n := clamp(r.config.SharedCounts())
+		reason, reached := r.rateReached(tally.Pair{Calls: n.Calls(), Failures: n.Failures}, tally.Pair{Calls: n.Slow, Failures: n.SlowFailures})
 		return cause{reason + ", by shared counts", bySharedCounts}, reached
 	}
 	return c, false
 }
 
-// sound returns the counts as far as there can be such: none is negative, and no sum of two
-// overflows.
-func sound(c window.Counts) window.Counts {
+// rateReached reports whether the counts reach a rate, and the reason in words.
+func (r *rules) rateReached(calls, slow tally.Pair) (reason string, reached bool) {
+	slow.Calls = min(slow.Calls, calls.Calls)
+	switch {
+	case calls.Calls < r.minCalls:
+	case r.failureRate.reached(calls.Failures, calls.Calls):
+		return r.failureReason(calls.Failures, calls.Calls), true
+	case r.slowRate.reached(slow.Calls, calls.Calls):
+		return r.slowReason(slow.Calls, calls.Calls), true
+	}
+	return "", false
+}
+
+func (r *rules) failureReason(failures, calls int64) string {
+	return fmt.Sprintf("failure rate %.3g%% of %d calls, limit %.3g%%",
+		100*float64(failures)/float64(calls), calls, 100*r.config.FailureRate)
+}
+
+func (r *rules) slowReason(slow, calls int64) string {
+	return fmt.Sprintf("slow rate %.3g%% of %d calls, limit %.3g%%",
+		100*float64(slow)/float64(calls), calls, 100*r.config.SlowRate)
+}
+
+// clamp returns c without negative counts and without counts whose sum overflows.
+func clamp(c window.Counts) window.Counts {
 	for _, n := range []*int64{&c.Successes, &c.Failures, &c.Slow, &c.SlowFailures} {
 		*n = min(max(*n, 0), math.MaxInt64/2)
 	}
 	return c
-}
-
-// failures returns how many of the failures in a row are of this phase.
-func (p *phase) failures(streak int64) int64 {
-	return min(streak, p.totals().Failures-p.began.Failures)
 }

@@ -502,7 +502,7 @@ breaker: SlowRate is NaN, must be above 0 and at most 1, or Off
 breaker: SlowCall is -1ns, must not be negative
 breaker: ConsecutiveFailures is -5, must be at least 1, or 0 for never
 breaker: MinCalls is -9, must be at least 1
-breaker: LastCalls is -1, must lie between 1 and 100000, or be 0 for a window over time
+breaker: LastCalls is -1, must lie between 1 and 100000, or 0 for a time span
 breaker: Cooldown is -9ns, must not be negative, or Off
 breaker: CooldownFactor is 0.5, must lie between 1 and 100
 breaker: MaxCooldown is -1ns, must not be negative

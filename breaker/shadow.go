@@ -2,61 +2,61 @@ package breaker
 
 import "time"
 
-// A breaker in the state Shadow has a shadow: a breaker of the same rules that is asked about each
-// call before it passes, and told the results of the calls that it let through. So the shadow
-// opens, refuses, probes and closes exactly as a real breaker that sees the same calls end the same
-// way. Calls that it refuses pass all the same, and their results are not told to it.
+// A breaker in the state Shadow has a shadow: a breaker with the same rules that is asked about each
+// call, and is told the results of the calls that it lets through. So the shadow opens, refuses, probes
+// and closes exactly as a breaker with the same calls and results. A call that the shadow refuses
+// passes all the same, and its result is not told to the shadow.
 //
-// It shares the lock and the changes of its breaker, which reports what it does.
+// The shadow uses the lock and the change queue of its breaker, which reports what the shadow does.
 
-// newShadow returns a closed breaker that begins with the phase.
+// newShadow returns a closed breaker that begins with phase p.
 func (b *Breaker) newShadow(p *phase) *Breaker {
 	s := &Breaker{name: b.name, observed: b, mu: b.mu, changes: b.changes}
 	s.clock.Epoch = b.clock.Epoch
-	first := initial(shadowRules(p.rules))
+	first := firstPhase(shadowRules(p.rules))
 	first.since = p.since
-	first.prepare(s)
+	first.complete(s)
 	s.phase.Store(first)
 	return s
 }
 
-// shadowRules are the rules for a shadow: it is told outcomes, and shows nothing itself.
+// shadowRules returns the rules of the shadow, which is given outcomes and has no metrics.
 func shadowRules(r *rules) *rules {
 	c := r.config
 	c.Classify, c.OnChange, c.Active, c.Latency = nil, nil, false, false
 	return newRules(c)
 }
 
-// try asks the shadow about a call that passes, and notes in its permit what it says.
-func (p *phase) try(b *Breaker, m *Permit, at time.Duration) {
-	s := p.shadow
-	var its Permit
-	if s.allow(&its, s.phase.Load(), at) != nil {
+// askShadow asks the shadow about a call that passes, and notes in the permit if the shadow lets it
+// through.
+func (p *phase) askShadow(b *Breaker, m *Permit, at time.Duration) {
+	var s Permit
+	if p.shadow.allow(&s, p.shadow.phase.Load(), at) != nil {
 		b.shadowRefused.Add(1)
 		return
 	}
-	m.shadow, m.flight, m.place, m.turn = its.phase, its.flight, its.place, its.turn
+	m.shadowPhase, m.flight, m.slot, m.slotUse = s.phase, s.flight, s.slot, s.slotUse
 }
 
-// tried tells the shadow what became of a call that it let through.
-func (p *phase) tried(m *Permit, o Outcome, at time.Duration) {
-	if m.shadow == nil {
+// tellShadow records the result of a call with the shadow, if the shadow let the call through.
+func (p *phase) tellShadow(m *Permit, o Outcome, at time.Duration) {
+	if m.shadowPhase == nil {
 		return
 	}
-	its := Permit{
-		breaker: p.shadow, phase: m.shadow, start: m.start, after: m.after,
-		flight: m.flight, place: m.place, turn: m.turn,
+	s := Permit{
+		breaker: p.shadow, phase: m.shadowPhase, start: m.start, retryAfter: m.retryAfter,
+		flight: m.flight, slot: m.slot, slotUse: m.slotUse,
 	}
-	p.shadow.settle(&its, o, at)
+	p.shadow.record(&s, o, at)
 }
 
-// wouldOpen reports that the shadow opens, as long as its breaker stays in that state. The lock is held.
-func (b *Breaker) wouldOpen(shadow *Breaker, since time.Duration, c Change) {
+// reportOpening reports that the shadow opens, if it is still the shadow of b. The lock is held.
+func (b *Breaker) reportOpening(shadow *Breaker, since time.Duration, c Change) {
 	if c.To != Open || b.phase.Load().shadow != shadow {
 		return
 	}
 	b.shadowOpened.Add(1)
-	c.Name, c.Key, c.At, c.From, c.To = b.name, b.hold.text(), b.date(since), Shadow, Shadow
+	c.Name, c.Key, c.At, c.From, c.To = b.name, b.member.text(), b.date(since), Shadow, Shadow
 	c.Reason = "would open: " + c.Reason
-	b.changes.post(c)
+	b.changes.push(c)
 }

@@ -10,20 +10,70 @@ type State string
 const (
 	Closed       State = "closed"        // calls pass and are counted
 	Open         State = "open"          // calls are refused until the cooldown is over
-	HalfOpen     State = "half_open"     // a few calls pass as probes, whose results decide
+	HalfOpen     State = "half_open"     // a few calls pass as probes, and their results decide
 	ForcedOpen   State = "forced_open"   // override: calls are refused until Release
 	ForcedClosed State = "forced_closed" // override: calls pass and are counted, and nothing opens the breaker
 	Disabled     State = "disabled"      // override: calls pass and are not counted
-	Shadow       State = "shadow"        // override: calls pass and are counted, and so are those a breaker would refuse
+	Shadow       State = "shadow"        // override: calls pass, and the calls that would be refused are counted
 )
 
-// evicted is the state of a breaker that its group has evicted. No caller sees it: the breaker
-// passes everything on to the one that its key has now.
+// evicted is the state of a breaker that its group has evicted. No caller sees it: the breaker passes
+// everything on to the breaker that its key has now.
 const evicted State = "evicted"
+
+// machine is the state machine: what a breaker does in each state. The package comment has the same
+// table, with what ends each state.
+var machine = map[State]behavior{
+	Closed:       {passes: allCalls, results: areJudged, counts: ofWindow},
+	Open:         {passes: noCalls, counts: ofOpening},
+	HalfOpen:     {passes: onlyProbes, results: areProbes, counts: ofProbes},
+	ForcedOpen:   {passes: noCalls},
+	ForcedClosed: {passes: allCalls, results: areCounted, counts: ofWindow},
+	Disabled:     {passes: allCalls},
+	Shadow:       {passes: allCalls, results: areCounted, counts: ofWindow},
+	evicted:      {passes: toSuccessor},
+}
+
+// behavior is what a breaker does in a state.
+type behavior struct {
+	passes  passes
+	results results
+	counts  countsShown
+}
+
+// passes says which calls pass.
+type passes uint8
+
+const (
+	allCalls passes = iota
+	noCalls
+	onlyProbes
+	toSuccessor // the breaker that the key of an evicted breaker has now decides
+)
+
+// results says what the results of the calls do.
+type results uint8
+
+const (
+	areDropped results = iota
+	areCounted
+	areJudged // counted, and each may open the breaker
+	areProbes // counted, and enough of them end the state
+)
+
+// countsShown says what Counts returns.
+type countsShown uint8
+
+const (
+	ofNothing countsShown = iota
+	ofWindow
+	ofOpening // the counts that opened the breaker
+	ofProbes
+)
 
 const stateCount = 7
 
-// states are the states that users see, in the order of metrics.
+// states are the states that callers see, in the order of the metrics.
 var states = [stateCount]State{Closed, Open, HalfOpen, ForcedOpen, ForcedClosed, Disabled, Shadow}
 
 // perState has one value for each of states.
@@ -31,5 +81,5 @@ type perState[T any] [stateCount]T
 
 func (p *perState[T]) of(s State) *T { return &p[slices.Index(states[:], s)] }
 
-// forced reports whether the state is an override.
-func (s State) forced() bool { return slices.Contains(states[3:], s) }
+// isOverride reports whether Force may set s.
+func (s State) isOverride() bool { return slices.Contains(states[3:], s) }

@@ -1,0 +1,94 @@
+package breaker
+
+import "time"
+
+// allow fills in m, or returns the error of a refused call and leaves m zero.
+func (b *Breaker) allow(m *Permit, p *phase, at time.Duration) error {
+	if p.fast {
+		m.breaker, m.phase = b, p
+		if p.timed {
+			m.start = b.read(at)
+		}
+		return nil
+	}
+	return b.allowAt(m, p, b.read(at))
+}
+
+// allowAt is allow for a phase that is not fast.
+func (b *Breaker) allowAt(m *Permit, p *phase, at time.Duration) error {
+	switch p.passes {
+	case noCalls:
+		if at < p.until {
+			return b.refuse(b.refusal(p))
+		}
+		return b.allowProbe(m, at)
+	case onlyProbes:
+		return b.allowProbe(m, at)
+	case toSuccessor:
+		next, at := b.successor(at)
+		return next.allow(m, next.phase.Load(), at)
+	case allCalls:
+	}
+	if p.flights != nil && b.openIfHung(p, at) {
+		return b.allowAt(m, b.phase.Load(), at)
+	}
+	m.fill(b, p, at)
+	if p.shadow != nil {
+		p.askShadow(b, m, at)
+	}
+	return nil
+}
+
+// fill fills in the permit of a call that phase p lets through.
+func (m *Permit) fill(b *Breaker, p *phase, at time.Duration) {
+	m.breaker, m.phase, m.start, m.flight = b, p, at, p.flights.begin(at)
+	if p.rules.config.Active {
+		m.active = true
+		b.active.Add(1)
+	}
+}
+
+// check returns the error that a call would get, and counts that refusal, or returns nil. It acquires
+// nothing: a gate calls it before it takes a token.
+func (b *Breaker) check(at time.Duration) error {
+	p := b.phase.Load()
+	if p.state == evicted {
+		next := b.current()
+		return next.check(next.at(b.latestTime(at)))
+	}
+	switch s := p.stayAt(at); {
+	case s.state == HalfOpen && p.over(at): // no probe was made yet
+		return nil
+	case s.state == HalfOpen || p.over(at):
+		return b.checkProbes(at)
+	case p.passes == noCalls:
+		return b.refuse(b.refusal(p))
+	}
+	return nil
+}
+
+// refusal returns the error of the calls that a phase refuses.
+func (b *Breaker) refusal(p *phase) *OpenError {
+	if p.state != Open || !b.clock.Moved() {
+		return p.refusal
+	}
+	// An error that was made before the clock moved to the first time given has the wrong time.
+	until := b.date(p.until)
+	if p.refusal.Until.Equal(until) {
+		return p.refusal
+	}
+	e := *p.refusal
+	e.Until = until
+	return &e
+}
+
+// refuse counts a refused call and returns err.
+func (b *Breaker) refuse(err *OpenError) error {
+	b.refused.Add(1)
+	if b.member != nil && b.phase.Load().state == evicted {
+		if _, missed := b.missedByEviction(); missed {
+			return b.live().refuse(err)
+		}
+	}
+	return err
+}

@@ -1,0 +1,112 @@
+package breaker
+
+import (
+	"math"
+	"time"
+
+	"github.com/weir-go/weir/internal/tally"
+	"github.com/weir-go/weir/window"
+)
+
+// lastCallsKept is how long an unused member with a window of LastCalls is kept for a failure in that
+// window, which no time empties.
+const lastCallsKept = time.Hour
+
+// memory is the time after which an unused member has no calls in its window.
+func (r *rules) memory() time.Duration {
+	if r.config.LastCalls > 0 {
+		return lastCallsKept
+	}
+	return r.config.Window
+}
+
+// evict makes b pass everything on to its successor, if b is idle by the rules of the group, and reports
+// whether it did.
+//
+// Results are recorded without a lock. So evict checks b again after it has stored the evicted phase,
+// and record checks for that phase after it has counted the result: at least one of the two sees the
+// other.
+func (b *Breaker) evict(r *rules, t time.Time, unusedForLong bool) bool {
+	if !b.mu.TryLock() {
+		return false // it is in use
+	}
+	defer b.mu.Unlock()
+	p := b.phase.Load()
+	at := p.latest(b.seen(t))
+	if !b.isIdle(p, r, at, unusedForLong) {
+		return false
+	}
+	next := p.evicted(b, at)
+	b.phase.Store(next)
+	if b.callsCounted(p) != next.live.seen || !b.isIdle(p, r, at, unusedForLong) {
+		b.phase.Store(p)
+		return false
+	}
+	return true
+}
+
+// evictNow is evict for a breaker in any state.
+func (b *Breaker) evictNow(t time.Time) {
+	b.mu.Lock()
+	at := b.at(t)
+	p := b.advance(at)
+	b.phase.Store(p.evicted(b, p.latest(at)))
+	b.mu.Unlock()
+	b.changes.deliver()
+	b.changes.abandonWatchers()
+}
+
+// isIdle reports whether a new breaker with the rules would decide as this breaker in phase p does,
+// except for consecutive failures that are older than the window. The lock is held.
+func (b *Breaker) isIdle(p *phase, r *rules, at time.Duration, unusedForLong bool) bool {
+	asNew := p.isUnchanged(at) && p.state == r.config.Initial // Group.Reconfigure may have changed Initial
+	if p.rules != r || !asNew && (p.state != Closed || r.config.Initial.isOverride()) {
+		return false
+	}
+	if b.active.Load() > 0 || b.changes.isBusy() || p.isBusy(at) {
+		return false
+	}
+	if p.shadow != nil {
+		if s := p.shadow.phase.Load(); s.state != Closed || s.isBusy(at) {
+			return false
+		}
+	}
+	c := window.Counts(p.tally.Window(at, &p.floor))
+	if r.config.LastCalls > 0 {
+		return unusedForLong || c.Failures == 0 && c.Slow == 0
+	}
+	return c.Calls() == 0
+}
+
+// isBusy reports whether the service asked to wait, or calls are in flight that may hang.
+func (p *phase) isBusy(at time.Duration) bool {
+	return time.Duration(p.live.retryAt.Load()) > at || p.flights.any(at)
+}
+
+// isUnchanged reports whether the breaker is still in its first state and no call waits for the end of
+// its cooldown.
+func (p *phase) isUnchanged(at time.Duration) bool {
+	return p.epoch == 0 && (p.under == nil || p.under.epoch == 0) && (p.state != Open || p.over(at))
+}
+
+// evicted returns the phase of a breaker that is evicted in phase p. It keeps what was counted so far.
+func (p *phase) evicted(b *Breaker, at time.Duration) *phase {
+	next := *p
+	var last stay
+	last, next.spent, next.entered = p.history(at)
+	*next.spent.of(last.state) += max(at-last.since, 0)
+	next.stay, next.epoch = stay{evicted, at, math.MaxInt64}, p.epoch+1
+	next.derive()
+	next.live = &live{seen: b.callsCounted(p)}
+	next.past = past{counts: p.totals()}
+	next.past.counts.Refused = int64(b.refused.Load())
+	if p.hasLatency() {
+		sum := b.lifetimeLatency(p)
+		next.past.latency = &sum
+	}
+	next.tally, next.under, next.flights, next.shadow = noCallsTally, p, nil, nil
+	return &next
+}
+
+// noCallsTally is the window of all evicted breakers. It is never written to.
+var noCallsTally = tally.NewLast(1, 0)

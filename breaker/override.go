@@ -1,0 +1,130 @@
+package breaker
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Force sets an override: ForcedOpen, ForcedClosed, Disabled or Shadow. It replaces an override that
+// is set. The state underneath is kept, and its cooldown runs on; Release returns to it. Force panics
+// if s is not an override.
+func (b *Breaker) Force(s State) { b.forceAt(time.Now(), s) }
+
+// forceAt is Force at the time t.
+func (b *Breaker) forceAt(t time.Time, s State) {
+	if !s.isOverride() {
+		panic(fmt.Sprintf("breaker: %q is not an override", s))
+	}
+	b.change(t, func(b *Breaker, p *phase, at time.Duration) {
+		if p.state != s {
+			b.override(p, s, at)
+		}
+	})
+}
+
+// override begins an override. The lock is held.
+func (b *Breaker) override(p *phase, s State, at time.Duration) {
+	under := p
+	if p.under != nil {
+		under = p.under
+	}
+	next := p.next(stay{s, at, math.MaxInt64})
+	next.under, next.reason = under, "forced"
+	next.complete(b)
+	b.publish(next, Change{From: p.state, To: s, Reason: next.reason, origin: byHand})
+}
+
+// Release lifts the override. The breaker is then in the state that it would be in without the
+// override: the cooldown of an open breaker is not longer. A half-open breaker begins its probes anew.
+// A closed breaker judges only calls after Release. Without an override Release does nothing.
+func (b *Breaker) Release() { b.releaseAt(time.Now()) }
+
+// releaseAt is Release at the time t.
+func (b *Breaker) releaseAt(t time.Time) {
+	b.change(t, func(b *Breaker, p *phase, at time.Duration) {
+		if p.under != nil {
+			b.resume(p, p.under.stayAt(at), at)
+		}
+	})
+}
+
+// resume ends an override and begins the state underneath. The lock is held.
+func (b *Breaker) resume(p *phase, s stay, at time.Duration) {
+	if s.state == HalfOpen {
+		s.until = math.MaxInt64 // HalfOpenTimeout begins with the first probe
+	}
+	next := p.next(stay{s.state, at, s.until})
+	next.recovery = p.under.recovery
+	next.complete(b)
+	b.publish(next, Change{From: p.state, To: s.state, Reason: "released", origin: byHand})
+}
+
+// OpenFor opens the breaker for d from now on, whatever its state is. After that it is half-open.
+// Under an override OpenFor sets the state underneath. OpenFor(0) ends a cooldown now. A negative d
+// counts as 0.
+func (b *Breaker) OpenFor(d time.Duration) { b.openForAt(time.Now(), d) }
+
+// openForAt is OpenFor at the time t.
+func (b *Breaker) openForAt(t time.Time, d time.Duration) {
+	b.change(t, func(b *Breaker, p *phase, at time.Duration) {
+		b.set(p, stay{Open, at, add(at, max(d, 0))}, "opened")
+	})
+}
+
+// Reset closes the breaker and clears what it is judged by: the window, the consecutive failures and
+// the failed rounds of probes. Under an override Reset does so underneath. Totals are kept.
+func (b *Breaker) Reset() { b.resetAt(time.Now()) }
+
+// resetAt is Reset at the time t.
+func (b *Breaker) resetAt(t time.Time) {
+	b.change(t, func(b *Breaker, p *phase, at time.Duration) {
+		b.set(p, stay{Closed, at, math.MaxInt64}, "reset")
+	})
+}
+
+// set begins a state, or puts it underneath the override. The lock is held.
+func (b *Breaker) set(p *phase, s stay, reason string) {
+	from := p
+	if p.under != nil {
+		from = p.under
+	}
+	next := p.next(s)
+	next.recovery = recovery{reason: reason, rounds: from.rounds, cooldown: next.rules.cooldown(from.rounds)}
+	if p.under != nil {
+		if next.state == Closed {
+			next.rounds = 0
+		}
+		same := *p
+		same.under = next
+		b.phase.Store(&same)
+		return
+	}
+	next.complete(b)
+	if p.state == s.state { // it begins anew, but that is not a transition
+		next.entered = p.entered
+		b.phase.Store(next)
+		return
+	}
+	b.publish(next, Change{From: p.state, To: s.state, Reason: reason, origin: byHand})
+}
+
+// change calls f with the phase in force, under the lock, and delivers the changes. If the breaker was
+// evicted, f gets the breaker that its key has now.
+func (b *Breaker) change(t time.Time, f func(b *Breaker, p *phase, at time.Duration)) {
+	if b.member.isUnguarded() {
+		return
+	}
+	at := b.at(t)
+	b.mu.Lock()
+	p := b.advance(at)
+	if p.state == evicted {
+		b.mu.Unlock()
+		t = b.latestTime(at)
+		b.member.group.get(t).change(t, f)
+		return
+	}
+	f(b, p, p.latest(at))
+	b.mu.Unlock()
+	b.changes.deliver()
+}

@@ -1,0 +1,152 @@
+package breaker
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/weir-go/weir/window"
+)
+
+// allowProbe lets a call pass as a probe if there is a free slot.
+func (b *Breaker) allowProbe(m *Permit, at time.Duration) error {
+	b.mu.Lock()
+	p := b.advance(at)
+	slot, use := -1, uint32(0)
+	if p.state == HalfOpen {
+		slot, use = b.occupySlot(p, at)
+	}
+	refusal := b.probeRefusal(p, slot, at)
+	b.mu.Unlock()
+	b.changes.deliver()
+	if refusal != nil {
+		return b.refuse(refusal)
+	}
+	if p.state != HalfOpen { // the state has changed since the caller loaded the phase
+		return b.allow(m, b.phase.Load(), at)
+	}
+	m.fill(b, p, at)
+	m.slot, m.slotUse = int32(slot), use
+	return nil
+}
+
+// checkProbes is check for a breaker that is half-open, or was until its time was over.
+func (b *Breaker) checkProbes(at time.Duration) error {
+	b.mu.Lock()
+	p := b.advance(at)
+	refusal := b.probeRefusal(p, b.slots.findFree(at, p.rules.config.Probes), at)
+	b.mu.Unlock()
+	b.changes.deliver()
+	if refusal != nil {
+		return b.refuse(refusal)
+	}
+	return nil
+}
+
+// probeRefusal returns the error of a call that found the given slot, or -1 for none, or nil if the
+// call may pass. The lock is held.
+func (b *Breaker) probeRefusal(p *phase, slot int, at time.Duration) *OpenError {
+	switch {
+	case p.passes == noCalls:
+		return b.refusal(p)
+	case p.state != HalfOpen || slot >= 0:
+		return nil
+	}
+	next := b.slots.nextFree(at, p.rules.config.Probes)
+	if next >= p.until { // HalfOpenTimeout ends first
+		next = p.reopenedUntil()
+	}
+	until := b.date(next)
+	if e := p.live.full.Load(); e != nil && e.Until.Equal(until) {
+		return e
+	}
+	e := &OpenError{Name: b.name, Key: b.member.text(), State: HalfOpen, Reason: p.reason, Until: until}
+	p.live.full.Store(e)
+	return e
+}
+
+// occupySlot occupies a slot, or returns -1 if none is free. The lock is held.
+func (b *Breaker) occupySlot(p *phase, at time.Duration) (slot int, use uint32) {
+	slot = b.slots.findFree(at, p.rules.config.Probes)
+	if slot < 0 {
+		return slot, 0
+	}
+	use, abandoned := b.slots.occupy(slot, add(p.latest(at), p.rules.config.ProbeTimeout))
+	if abandoned {
+		b.abandoned.Add(1)
+	}
+	if timeout := p.rules.config.HalfOpenTimeout; timeout > 0 && p.until == math.MaxInt64 { // the first probe starts it
+		timed := *p
+		timed.until = add(p.latest(at), timeout)
+		b.phase.Store(&timed)
+	}
+	return slot, use
+}
+
+// recordProbe records the result of a probe, and ends the phase if there are enough results. It does
+// nothing and reports false if the phase of the probe has ended.
+func (b *Breaker) recordProbe(m *Permit, o Outcome, at time.Duration) bool {
+	b.mu.Lock()
+	p := b.advance(at)
+	if p.epoch != m.phase.epoch {
+		b.mu.Unlock()
+		b.changes.deliver()
+		return false
+	}
+	took := at - m.start
+	p.tally.Record(at, verdictOf(o), took)
+	if m.retryAfter > 0 {
+		p.askRetry(at, m.retryAfter)
+	}
+	if o != Success && o != Failure {
+		b.slots.leave(m.slot, m.slotUse, slotFree)
+	} else {
+		b.slots.leave(m.slot, m.slotUse, slotUsed)
+		b.decide(p, p.addProbe(o, took > p.rules.config.SlowCall), at)
+	}
+	b.mu.Unlock()
+	b.changes.deliver()
+	return true
+}
+
+// addProbe adds a result to the results of the probes and returns them. The lock is held.
+func (p *phase) addProbe(o Outcome, slow bool) window.Counts {
+	c := *p.live.probed.Load()
+	if o == Failure {
+		c.Failures++
+		c.ConsecutiveFailures++
+	} else {
+		c.Successes++
+		c.ConsecutiveFailures = 0
+	}
+	if slow {
+		c.Slow++
+		if o == Failure {
+			c.SlowFailures++
+		}
+	}
+	p.live.probed.Store(&c)
+	return c
+}
+
+// decide closes or opens a half-open breaker if there are enough results of probes. The lock is held.
+func (b *Breaker) decide(p *phase, c window.Counts, at time.Duration) {
+	r := p.rules
+	enough := c.Calls() >= min(int64(r.config.MinCalls), int64(r.config.Probes))
+	reason := ""
+	switch {
+	case r.failureRate == never && c.Failures > 0:
+		reason = "a probe failed"
+	case !enough:
+		return
+	case r.failureRate.reached(c.Failures, c.Calls()):
+		reason = r.failureReason(c.Failures, c.Calls()) + ", of probes"
+	case r.slowRate.reached(c.Slow, c.Calls()):
+		reason = r.slowReason(c.Slow, c.Calls()) + ", of probes"
+	default:
+		why := cause{fmt.Sprintf("%d of %d probes succeeded", c.Successes, c.Calls()), byCalls}
+		b.enter(stay{Closed, at, math.MaxInt64}, why, c)
+		return
+	}
+	b.open(p, at, cause{reason, byCalls}, c)
+}

@@ -1,0 +1,75 @@
+package breaker
+
+import (
+	"math"
+	"time"
+
+	"github.com/weir-go/weir/internal/tally"
+)
+
+// Reconfigure replaces the Config. The state is kept: an open breaker goes on recovering, calls in
+// flight count, and a window of the same shape keeps its calls. A window of another shape begins empty,
+// and Totals are kept. Calls in flight when SlowCall, Latency or HungCalls is switched on are neither
+// timed nor counted as hung, because their beginning was not recorded. Another HalfOpenTimeout begins
+// with the next probe. c.Initial is ignored. If c is not valid, Reconfigure returns the error of
+// c.Validate and changes nothing.
+func (b *Breaker) Reconfigure(c Config) error { return b.reconfigureAt(time.Now(), c) }
+
+// reconfigureAt is Reconfigure at the time t.
+func (b *Breaker) reconfigureAt(t time.Time, c Config) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	r := b.member.rulesFor(c.orDefault())
+	b.change(t, func(b *Breaker, p *phase, _ time.Duration) { b.setRules(r, p, t) })
+	return nil
+}
+
+// setRules replaces the rules of the breaker, and of its shadow if it has one. The lock is held.
+func (b *Breaker) setRules(r *rules, p *phase, t time.Time) {
+	now := b.at(t) // not yet the latest time, which differs between the breaker and its shadow
+	b.changes.callback.Store(&r.config.OnChange)
+	b.replacePhase(p.withRules(r, p.latest(now)), p.latest(now))
+	if s := p.shadow; s != nil {
+		shadow := s.advance(now)
+		s.replacePhase(shadow.withRules(shadowRules(r), shadow.latest(now)), shadow.latest(now))
+	}
+}
+
+// replacePhase publishes a phase with other rules, by which the results of the probes may be enough.
+// The lock is held.
+func (b *Breaker) replacePhase(p *phase, at time.Duration) {
+	b.phase.Store(p)
+	if p.state == HalfOpen {
+		b.decide(p, *p.live.probed.Load(), at)
+	}
+}
+
+// withRules returns the phase with other rules from the given time on.
+func (p *phase) withRules(r *rules, at time.Duration) *phase {
+	next, old := *p, p.rules
+	next.rules = r
+	next.derive()
+	if !r.sameWindow(old) {
+		next.past = p.past.with(p.tally, at)
+		next.tally, next.floor = r.newTally(), tally.Counts{}
+		next.tally.SetStreak(p.tally.Streak())
+	}
+	next.tally.SetSlow(r.config.SlowCall)
+	if next.state == Closed && (next.tally != p.tally || r.config.HungCalls != old.config.HungCalls || r.config.SlowCall != old.config.SlowCall) {
+		next.flights = newFlights(r)
+	}
+	otherTimeout := r.config.HalfOpenTimeout != old.config.HalfOpenTimeout
+	if next.state == HalfOpen && otherTimeout {
+		next.until = math.MaxInt64 // HalfOpenTimeout begins with the next probe
+	}
+	if p.under != nil {
+		under := *p.under
+		under.rules, under.stay = r, p.under.stayAt(at) // transitions that were due by the old rules stand
+		if under.state == HalfOpen && otherTimeout {
+			under.until = math.MaxInt64
+		}
+		next.under = &under
+	}
+	return &next
+}

@@ -1,0 +1,78 @@
+package breaker
+
+import (
+	"time"
+
+	"github.com/weir-go/weir/internal/tally"
+)
+
+// record records a result and reports whether it counted.
+func (b *Breaker) record(m *Permit, o Outcome, at time.Duration) bool {
+	at = b.read(at)
+	if f := m.onOutcome; f != nil {
+		m.onOutcome = nil // record may be called again for this permit
+		f(o)
+	}
+	m.phase.flights.end(m.flight)
+	if m.active {
+		b.active.Add(-1)
+	}
+	p := b.phase.Load()
+	switch {
+	case p != m.phase && p.epoch != m.phase.epoch:
+		return b.recordLate(m, o, at)
+	case p.results == areDropped:
+		return false
+	case p.results == areProbes:
+		return b.recordProbe(m, o, at) || b.recordLate(m, o, at)
+	}
+	streak, clean := p.tally.Record(at, verdictOf(o), m.took(at))
+	if m.retryAfter > 0 && p.results == areJudged {
+		p.askRetry(at, m.retryAfter)
+	}
+	if b.member != nil && b.phase.Load().state == evicted {
+		if gone, missed := b.missedByEviction(); gone {
+			return !missed || b.recordWithSuccessor(m, o, at, true)
+		}
+	}
+	if p.results == areJudged && o <= Failure && (!clean || p.asked) {
+		b.judge(p, at, streak)
+	}
+	if p.shadow != nil {
+		p.tellShadow(m, o, at)
+	}
+	return true
+}
+
+// took returns the duration of the call, or tally.Untimed if its start was not recorded.
+func (m *Permit) took(at time.Duration) time.Duration {
+	if m.phase.timed {
+		return at - m.start
+	}
+	return tally.Untimed
+}
+
+// askRetry keeps the time before which the service asked not to be called.
+func (p *phase) askRetry(at, after time.Duration) {
+	longest := p.rules.config.MaxRetryAfter
+	if longest == 0 {
+		return
+	}
+	until := int64(add(at, min(after, longest)))
+	for old := p.live.retryAt.Load(); until > old && !p.live.retryAt.CompareAndSwap(old, until); {
+		old = p.live.retryAt.Load()
+	}
+}
+
+// verdictOf returns the outcome as a tally counts it. An unknown outcome is ignored.
+func verdictOf(o Outcome) tally.Outcome { return tally.Outcome(min(o, Ignored)) }
+
+// judge opens the breaker if the calls of a closed phase reach a limit. Successes are judged too: a
+// success may be the call that reaches MinCalls. streak is the number of consecutive failures at this
+// call. The tally may say less by now, but a later success does not undo what was reached.
+func (b *Breaker) judge(p *phase, at time.Duration, streak int64) {
+	calls, slow := p.tally.RatesAndMarkClean(at, &p.floor)
+	if why, reached := p.limitReached(at, calls, slow, streak); reached {
+		b.trip(p, at, why, calls)
+	}
+}

@@ -1,0 +1,79 @@
+package breaker
+
+import (
+	"time"
+
+	"github.com/weir-go/weir/internal/tally"
+	"github.com/weir-go/weir/window"
+)
+
+// cause is why a breaker changes its state.
+type cause struct {
+	reason string
+	origin string
+}
+
+// enter begins another state. The lock is held, and advance was called.
+func (b *Breaker) enter(s stay, why cause, counts window.Counts) *phase {
+	p := b.phase.Load()
+	next := p.next(s)
+	next.complete(b)
+	b.publish(next, Change{From: p.state, To: s.state, Reason: why.reason, origin: why.origin, Counts: counts})
+	return next
+}
+
+// publish puts the phase into force and queues the change. The lock is held.
+func (b *Breaker) publish(p *phase, c Change) {
+	b.phase.Store(p)
+	if b.observed != nil {
+		b.observed.reportOpening(b, p.since, c)
+		return
+	}
+	c.Name, c.Key, c.At = b.name, b.member.text(), b.date(p.since)
+	b.changes.push(c)
+}
+
+// advance makes the transitions that were due by the given time, each at the time it was due, and
+// returns the phase in force. The lock is held.
+func (b *Breaker) advance(at time.Duration) *phase {
+	p := b.phase.Load()
+	if !p.over(at) {
+		return p
+	}
+	for _, s := range p.following(at) {
+		p = b.enter(s, cause{p.reason, byClock}, window.Counts{})
+	}
+	return p
+}
+
+// trip opens the breaker because of the calls of a closed phase, unless another call did so first.
+func (b *Breaker) trip(p *phase, at time.Duration, why cause, calls tally.Pair) {
+	b.mu.Lock()
+	now := b.phase.Load()
+	if now.epoch != p.epoch {
+		b.mu.Unlock()
+		return
+	}
+	// More calls may have been counted since: report those that were judged.
+	c := p.counts(at)
+	c.Successes, c.Failures = calls.Calls-calls.Failures, calls.Failures
+	c.Slow = min(c.Slow, calls.Calls)
+	c.SlowFailures = min(c.SlowFailures, c.Slow, c.Failures)
+	b.open(now, at, why, c)
+	b.mu.Unlock()
+	b.changes.deliver()
+}
+
+// open opens the breaker for a cooldown, or longer if the service asked for that. The lock is held.
+func (b *Breaker) open(p *phase, at time.Duration, why cause, counts window.Counts) {
+	at = p.latest(at)
+	rounds := p.rounds
+	if p.state == HalfOpen {
+		rounds++
+	}
+	wait := p.rules.cooldown(rounds)
+	next := p.next(stay{Open, at, max(add(at, wait), time.Duration(p.live.retryAt.Load()))})
+	next.recovery = recovery{reason: why.reason, openedBy: counts, rounds: rounds, cooldown: wait}
+	next.complete(b)
+	b.publish(next, Change{From: p.state, To: Open, Reason: why.reason, origin: why.origin, Counts: counts})
+}
