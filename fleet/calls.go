@@ -9,11 +9,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// counted is anything that counts its calls.
-type totaler interface{ Totals() window.Totals }
-
-// Calls is a window of the calls of all nodes of a fleet. Each node counts its own calls in its own
-// memory, and knows what all of them have counted.
+// Calls is a window of the calls of all nodes of a fleet. Each node counts its own calls in memory,
+// and learns through Redis what all nodes have counted.
 //
 //	shared := fleet.NewCalls(link, "payments", fleet.CallsConfig{})
 //	payments := breaker.New("payments", breaker.Config{
@@ -23,35 +20,33 @@ type totaler interface{ Totals() window.Totals }
 //	shared.Follow(payments)
 //	go shared.Run(ctx)
 //
-// A node counts the calls of what it Follows. Run takes them up twice in an interval, and tells Redis in one round trip what
-// is new; the answer is the window of the whole fleet. So a call counts for the other
-// nodes at most an interval and a round trip after it ended, and for its own node
-// at once. Nothing but Run asks Redis.
+// A node counts the calls of the sources it follows. Run collects them twice per interval and sends
+// the new ones to Redis in one round trip, whose reply is the window of the whole fleet. A call
+// therefore counts at once on its own node, and on other nodes after at most an interval and a round
+// trip. Only Run asks Redis.
 //
-// A call counts as of the moment when it was taken up, by the server's clock, however
-// long it then takes to arrive: in its bucket of the window if that is still there.
-// One that comes too late for the window is not counted with the others, so that
-// old news neither trips a breaker nor fires an alert; the metric weir.window.events.late
-// counts it.
+// A call counts at the time when Run collected it, by the server's clock, however long it takes to
+// arrive. If the window has moved on by then, the other nodes do not count it, so that old news
+// neither trips a breaker nor fires an alert. The metric weir.window.events.late counts such calls.
 //
-// Each call is counted once at most, though a flush may have to be sent many times: it
-// has a number that is kept beside the counts. Only where the server forgets a flush
-// before the node has its answer is it taken again: nodes that had learnt of it have it
-// twice in their Totals, and once in their Counts. Lost are
+// No call is counted twice, even if a flush has to be sent many times: each flush has a number that
+// is stored with the counts. There is one exception. If the server forgets a flush before the node
+// has the reply, the node sends it again, and nodes that had learned of it have it twice in Totals
+// and once in Counts. Calls are lost
 //
-//   - with a process that is killed: what it had not flushed yet,
-//   - with a server that forgets: what it had been told,
-//   - with a failover: what the replica had not been told,
-//   - a flush of which it is not known for more than an hour whether it arrived.
+//   - if a process is killed: those it has not flushed,
+//   - if the server loses its data: those it had received,
+//   - on a failover: those the replica had not received,
+//   - if it is unknown for more than an hour whether a flush arrived: those of that flush.
 //
-// While Redis is unavailable a node goes on by itself: what it knew of the others ages out of
-// the window, and its own calls count on. They wait until Redis is back.
+// While Redis is unavailable, what a node knows of the others ages out of the window, and its own
+// calls still count. They are sent when Redis is back.
 //
-// All methods may be called from any number of goroutines. A Calls takes less than 5 kB. In
-// Redis a window takes one key of about 50 bytes for each bucket and 80 for each node (130 beyond 512 of them),
-// and a flush some 60 µs, however many nodes there are. The key, and the trace of a node, last
-// twice Span and two hours longer than the latest call; each new node finds some of the traces that
-// are older.
+// All methods are safe for concurrent use. A Calls takes less than 5 kB. In Redis, a window is one
+// key of about 50 bytes per bucket and 80 bytes per node, or 130 if there are more than 512 nodes. A
+// flush takes Redis about 60µs, however many nodes there are. The key, and the entry of a node,
+// expire twice Span plus two hours after the latest call. The first flush of a new node removes some
+// of the expired entries.
 type Calls struct {
 	name    string
 	key     string
@@ -68,13 +63,12 @@ type Calls struct {
 	flushes    int64         // round trips that Redis answered
 	failed     int64         // round trips that failed
 	lastErr    error         // of the latest round trip
-	answeredAt time.Duration // when the latest flush was sent that was answered
+	answeredAt time.Duration // when the latest answered flush was sent
 }
 
-// NewCalls makes a window that all nodes share which give it the same name, Span and
-// Buckets. Nothing is read yet: Run does that. NewCalls panics with the error of
-// c.Validate if there is one, where the name is empty or has braces, and where there
-// is no link.
+// NewCalls returns a window that is shared by all nodes that use the same name, Span and Buckets. It
+// asks Redis nothing: Run does that. NewCalls panics with the error of c.Validate if there is one,
+// and if the link is nil or the name is empty or contains braces.
 func NewCalls(l *Link, name string, c CallsConfig) *Calls {
 	c = c.mustValidate(l, name)
 	calls := &Calls{
@@ -85,43 +79,44 @@ func NewCalls(l *Link, name string, c CallsConfig) *Calls {
 	return calls
 }
 
-// Follow counts the calls of these sources as this node's, from now on: breakers, gates, a
-// window.Calls for calls that none of these guards, and all else whose Totals only grow and may be read at any time. They are read at each call of
-// Counts. What is followed twice counts twice.
+// Follow counts the future calls of the sources as calls of this node. A source is a breaker, a gate,
+// a window.Calls for calls that neither guards, or anything else whose Totals only grow and may be
+// read at any time. Each call of Counts reads the Totals of all sources. A source that is followed
+// twice counts twice.
 func (c *Calls) Follow(sources ...interface{ Totals() window.Totals }) {
-	var more []source
+	var added []source
 	for _, s := range sources {
-		more = append(more, source{s, callCountsOf(window.Counts(s.Totals()))})
+		added = append(added, source{s, callCountsOf(window.Counts(s.Totals()))})
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sources = slices.Concat(c.sources, more) // outlooks share the old one
+	c.sources = slices.Concat(c.sources, added) // a copy: snapshots share the old slice
 	c.publish(c.now())
 }
 
-// Counts returns the calls of the whole fleet in the window, since the latest Forget:
-// those that Redis knew of when Run last asked, and all of this node's, each once. It
-// takes no lock and asks nobody. ConsecutiveFailures is 0. It fits
-// breaker.Config.SharedCounts, which a closed breaker asks at each result of its own: so one
-// with no calls stays closed until it has some.
+// Counts returns the calls of the whole fleet in the window since the latest Forget: those that Redis
+// reported to Run, and all of this node's, each once. It takes no lock and asks Redis nothing.
+// ConsecutiveFailures is 0.
+//
+// Use it as breaker.Config.SharedCounts. A closed breaker reads it after each call of its own, so a
+// breaker without calls stays closed until it has some.
 func (c *Calls) Counts() window.Counts { return c.current.Load().windowAt(c.now()).windowCounts() }
 
-// Totals returns the calls of the whole fleet since this node began: all of its own,
-// and those of the others that it has learnt of since its first answer from Redis.
-// Every figure only grows. After a gap longer than the window it goes on with what is
-// in the window: old news is left out. It takes no lock. ConsecutiveFailures is 0.
+// Totals returns the calls of the whole fleet since this node began: all of its own, and those of
+// other nodes that it has learned of since its first reply from Redis. No value ever decreases. After
+// a gap longer than the window, only the calls in the window are added. Totals takes no lock.
+// ConsecutiveFailures is 0.
 func (c *Calls) Totals() window.Totals {
-	o := c.current.Load()
-	return window.Totals(o.ownCalls().plus(o.others).windowCounts())
+	s := c.current.Load()
+	return window.Totals(s.ownCalls().plus(s.others).windowCounts())
 }
 
-// Forget leaves the calls that have ended so far, on whichever node, out of this
-// node's Counts. Other nodes, and Totals, do not notice. As calls are known by buckets
-// and intervals alone, what ends within an interval and a bucket after it may be left
-// out too.
+// Forget excludes calls that have ended so far, on any node, from this node's Counts. Totals and
+// other nodes are not affected. Calls are known only by bucket and interval, so calls that end up to
+// one bucket and one interval later may be excluded too.
 //
-// A breaker judges anew when it has closed, so evidence from before must not count:
-// call Forget from its OnChange.
+// Call Forget in the OnChange callback of a breaker. Without it, a breaker that has just closed
+// would open again on old failures.
 func (c *Calls) Forget() {
 	own := c.current.Load().ownCalls()
 	c.mu.Lock()
@@ -132,7 +127,7 @@ func (c *Calls) Forget() {
 	c.publish(now)
 }
 
-// Err returns the error of the latest exchange with the fleet, and nil if Redis answered it.
+// Err returns the error of the latest exchange with Redis, or nil if Redis answered it.
 func (c *Calls) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,7 +136,7 @@ func (c *Calls) Err() error {
 
 func (c *Calls) now() time.Duration { return time.Since(c.epoch) }
 
-// publish makes the outlook anew. The lock is held.
+// publish replaces the current snapshot. The caller holds c.mu.
 func (c *Calls) publish(now time.Duration) {
 	c.current.Store(c.state.snapshot(now, c.sources))
 }

@@ -256,7 +256,7 @@ func TestCallsThatCannotBe(t *testing.T) {
 
 	running := join(t, l, quick)
 	soon(t, func() bool { return running.Flushes() > 0 })
-	require.EqualError(t, running.Run(t.Context()), `fleet: Run of Calls "`+name(t)+`" is running already`)
+	require.EqualError(t, running.Run(t.Context()), `fleet: Run of Calls "`+name(t)+`" is already running`)
 }
 
 func TestWindowsOfOtherShapesAndNamesAreOthers(t *testing.T) {

@@ -6,17 +6,16 @@ import (
 	"time"
 )
 
-// CallsConfig is the shape of a window that a fleet shares.
+// CallsConfig configures a [Calls].
 type CallsConfig struct {
-	// Span is the length of the window, up to 30 days. It is rounded up to whole
-	// microseconds a bucket. Nodes whose Span or Buckets differ share nothing.
-	// Default 10 s.
+	// Span is the length of the window, up to 30 days. It is rounded up so that a bucket has whole
+	// microseconds. Nodes with different Span or Buckets share nothing. Default 10s.
 	Span time.Duration
-	// Buckets divide the span, from 1 to 500; each lasts from 10 ms to a day. The window
-	// moves by one bucket at a time. Default 10.
+	// Buckets is the number of buckets of the window, from 1 to 500. A bucket lasts from 10ms to a
+	// day, and the window moves by one bucket at a time. Default 10.
 	Buckets int
-	// Interval is the time in which the other nodes know of a call, but for a round trip,
-	// from 10 ms to Span: there are two flushes in it. Default a bucket, but at most 1 s.
+	// Interval is the time after which other nodes know of a call, not counting a round trip, from
+	// 10ms to Span. There are two flushes per interval. Default: the length of a bucket, at most 1s.
 	Interval time.Duration
 }
 
@@ -27,26 +26,35 @@ const (
 	maxCallsSpan    = 30 * 24 * time.Hour
 )
 
-// Validate returns an error that names every field that is out of bounds, and nil where
-// there is none.
+// Validate returns nil if c is valid, and otherwise an error that names an invalid field.
 func (c CallsConfig) Validate() error {
 	d := c.defaults()
-	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("fleet: "+format, args...)) }
 	switch {
 	case d.Buckets < 1 || d.Buckets > maxCallsBuckets:
-		fault("Buckets is %d, must lie between 1 and %d", c.Buckets, maxCallsBuckets)
+		return fmt.Errorf("fleet: Buckets is %d, must lie between 1 and %d", c.Buckets, maxCallsBuckets)
 	case d.Span < minCallsBucket || d.Span > maxCallsSpan:
-		fault("Span is %v, must lie between %v and %v", c.Span, minCallsBucket, maxCallsSpan)
+		return fmt.Errorf("fleet: Span is %v, must lie between %v and %v", c.Span, minCallsBucket, maxCallsSpan)
 	case d.width() < minCallsBucket || d.width() > maxCallsBucket:
-		fault("Span is %v and Buckets is %d, a bucket must last between %v and %v", d.Span, d.Buckets, minCallsBucket, maxCallsBucket)
+		return fmt.Errorf("fleet: Span is %v and Buckets is %d, a bucket must last between %v and %v", d.Span, d.Buckets, minCallsBucket, maxCallsBucket)
 	case d.Interval < minCallsBucket || d.Interval > d.Span:
-		fault("Interval is %v, must lie between %v and Span, %v", c.Interval, minCallsBucket, d.Span)
+		return fmt.Errorf("fleet: Interval is %v, must lie between %v and Span, %v", c.Interval, minCallsBucket, d.Span)
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
-// defaults fills in what is zero, and rounds the span.
+// mustValidate returns c with its defaults, or panics.
+func (c CallsConfig) mustValidate(l *Link, name string) CallsConfig {
+	err := errors.Join(validateName(name), c.Validate())
+	if l == nil {
+		err = errors.Join(errors.New("fleet: the link is nil"), err)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return c.defaults()
+}
+
+// defaults sets fields that are zero, and rounds Span.
 func (c CallsConfig) defaults() CallsConfig {
 	if c.Span == 0 {
 		c.Span = 10 * time.Second
@@ -63,30 +71,18 @@ func (c CallsConfig) defaults() CallsConfig {
 	return c
 }
 
-// width is the length of a bucket, in whole microseconds.
+// width returns the length of a bucket, in whole microseconds.
 func (c CallsConfig) width() time.Duration {
 	step := time.Duration(c.Buckets) * time.Microsecond
 	return (c.Span + step - 1) / step * time.Microsecond
 }
 
-// keep is how long Redis remembers a window, or a node, that nobody writes to. A node that
-// has not heard for half of it what became of a flush gives that up, so it never sends
-// it to a server that has forgotten the flush's number.
+// lifetime returns how long Redis keeps a window, or the entry of a node, after the latest flush. A
+// node gives up a flush after half of that time, so it never sends a flush to a server that has
+// forgotten the flush's number.
 func (c CallsConfig) lifetime() time.Duration { return 2*c.Span + 2*time.Hour }
 
-// key is where Redis keeps the window. Windows of other shapes have other keys, for their
-// buckets do not fit together.
+// key returns the Redis key of the window. Windows of different shapes have different keys.
 func (c CallsConfig) key(prefix, name string) string {
 	return fmt.Sprintf("%scalls:{%s}:%s/%d", prefix, tag(name), c.Span, c.Buckets)
-}
-
-func (c CallsConfig) mustValidate(l *Link, name string) CallsConfig {
-	err := errors.Join(validateName(name), c.Validate())
-	if l == nil {
-		err = errors.Join(errors.New("fleet: the link is nil"), err)
-	}
-	if err != nil {
-		panic(err)
-	}
-	return c.defaults()
 }

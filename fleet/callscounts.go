@@ -6,43 +6,42 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// row is a window.Counts without the streak: what can be added up.
+// callCounts is the additive part of a window.Counts, in the order of the script.
 type callCounts [6]int64
 
 func callCountsOf(c window.Counts) callCounts {
 	return callCounts{c.Successes, c.Failures, c.Slow, c.SlowFailures, c.Ignored, c.Refused}
 }
 
-func (r callCounts) windowCounts() window.Counts {
-	return window.Counts{Successes: r[0], Failures: r[1], Slow: r[2], SlowFailures: r[3], Ignored: r[4], Refused: r[5]}
+func (c callCounts) windowCounts() window.Counts {
+	return window.Counts{Successes: c[0], Failures: c[1], Slow: c[2], SlowFailures: c[3], Ignored: c[4], Refused: c[5]}
 }
 
-func (r callCounts) plus(s callCounts) callCounts {
-	for i, n := range s {
-		r[i] += n
+func (c callCounts) plus(d callCounts) callCounts {
+	for i, n := range d {
+		c[i] += n
 	}
-	return r
+	return c
 }
 
-// less is r − s, and 0 where s is more.
-func (r callCounts) minus(s callCounts) callCounts {
-	for i, n := range s {
-		r[i] = max(r[i]-n, 0)
+// minus returns c − d, with 0 in place of negative values.
+func (c callCounts) minus(d callCounts) callCounts {
+	for i, n := range d {
+		c[i] = max(c[i]-n, 0)
 	}
-	return r
+	return c
 }
 
-// holds reports whether no figure of r is less than that of s.
-func (r callCounts) atLeast(s callCounts) bool { return s.minus(r) == callCounts{} }
+// atLeast reports whether no value of c is less than that of d.
+func (c callCounts) atLeast(d callCounts) bool { return d.minus(c) == callCounts{} }
 
-// delta is what one node counted in a stretch of time.
+// delta is what one node captured from one time to another.
 type delta struct {
-	from time.Duration // when the first part of it was taken up
-	at   time.Duration // when the last was
+	from, at time.Duration
 	callCounts
 }
 
-// bucket is a part of the fleet's window. Its number is that of its width since 1970.
+// bucket is a bucket of the fleet's window. Buckets are numbered from 1970 on.
 type bucket struct {
 	number int64
 	callCounts

@@ -8,12 +8,13 @@ import (
 
 var callsScript = newScript("calls")
 
-// exchange sends one flush and takes the answer. It is called by one goroutine at a time.
+// exchange sends one flush and processes the reply. If the flush had been sent before, a second one
+// follows with what was pending. Only one goroutine at a time may call it.
 func (c *Calls) exchange(ctx context.Context) {
 	for again := true; again; {
 		c.mu.Lock()
 		now := c.now()
-		again = c.state.inFlight != nil // what waits behind a flush in doubt goes out at once when that has arrived
+		again = c.state.inFlight != nil
 		args := c.state.scriptArgs(c.config, now, "")
 		c.mu.Unlock()
 		reply, err := c.link.eval(ctx, callsScript, []string{c.key}, args)
@@ -21,7 +22,7 @@ func (c *Calls) exchange(ctx context.Context) {
 			err = &StoreError{link: c.link.name, Fault: faultOther}
 		}
 		if err != nil && ctx.Err() != nil {
-			return // Run ends; that is no failure
+			return // Run is ending, which is not a failure
 		}
 		c.mu.Lock()
 		if err == nil {
@@ -38,15 +39,15 @@ func (c *Calls) exchange(ctx context.Context) {
 	}
 }
 
-// args are what the script is given: see there. The time is for tests; without one it is
-// the server's.
-func (l *nodeState) scriptArgs(c CallsConfig, now time.Duration, server string) []any {
-	flush, sent := l.nextFlush(now), ""
-	if l.latest != nil {
-		sent = micros(l.serverTime(now))
+// scriptArgs returns the arguments of calls.lua. server is the server's time in tests, and otherwise
+// empty.
+func (s *nodeState) scriptArgs(c CallsConfig, now time.Duration, server string) []any {
+	flush, sent := s.nextFlush(now), ""
+	if s.latest != nil {
+		sent = micros(s.serverTime(now))
 	}
 	args := make([]any, 0, 7+7*len(flush))
-	args = append(args, micros(l.width), c.Buckets, server, c.lifetime().Milliseconds(), l.node, l.number, sent)
+	args = append(args, micros(s.width), c.Buckets, server, c.lifetime().Milliseconds(), s.node, s.number, sent)
 	for _, d := range flush {
 		args = append(args, micros(now-d.at))
 		for _, n := range d.callCounts {
@@ -58,15 +59,14 @@ func (l *nodeState) scriptArgs(c CallsConfig, now time.Duration, server string) 
 
 func micros(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }
 
-// The numbers of an answer before those of the buckets, and of each bucket.
+// replyHead is the number of values in a reply before the buckets, and replyBucket that of a bucket.
 const replyHead, replyBucket = 16, 7
 
-// wholeReading reports whether an answer has as many numbers as one can have.
 func validLength(reply []int64) bool {
 	return len(reply) >= replyHead && (len(reply)-replyHead)%replyBucket == 0
 }
 
-// readingOf reads the script's answer to what was sent at the given moment.
+// parseReply parses the reply to a flush sent at the given time.
 func parseReply(reply []int64, asked time.Duration) *serverReply {
 	r := &serverReply{
 		asked: asked, server: time.Duration(reply[0]) * time.Microsecond, created: reply[1], nodeKnown: reply[2] == 1,

@@ -3,16 +3,17 @@ package fleet
 import "github.com/weir-go/weir/stat"
 
 type callsSeries struct {
-	events                                  [4]*stat.Series // success, failure, ignored, refused
-	late, ratio, size, length, answer, fail *stat.Series
-	lag                                     *stat.Series
+	events                             [4]*stat.Series // success, failure, ignored, refused
+	late, ratio, size, length          *stat.Series
+	flushSuccesses, flushFailures, lag *stat.Series
 }
 
 func newCallsSeries(name string) callsSeries {
 	s := callsSeries{
 		late: windowEventsLate.Series(name), ratio: windowErrorRatio.Series(name),
 		size: windowSize.Series(name), length: windowLength.Series(name),
-		answer: windowFlushes.Series(name, "success"), fail: windowFlushes.Series(name, "failure"), lag: windowLag.Series(name),
+		flushSuccesses: windowFlushes.Series(name, "success"), flushFailures: windowFlushes.Series(name, "failure"),
+		lag: windowLag.Series(name),
 	}
 	for i, outcome := range [4]string{"success", "failure", "ignored", "refused"} {
 		s.events[i] = windowEvents.Series(name, outcome)
@@ -20,25 +21,25 @@ func newCallsSeries(name string) callsSeries {
 	return s
 }
 
-// Observe yields the figures of the window: see [stat.Source]. Events are this node's, so
-// that those of all nodes add up; size and ratio are the fleet's. The ratio of no
-// calls is left out.
+// Observe yields the metrics of the window: see [stat.Source]. Events are those of this node, so that
+// the sum over all nodes is right. Size and error ratio are those of the fleet. There is no error
+// ratio if there are no calls.
 func (c *Calls) Observe(yield func(*stat.Series, float64) bool) {
-	o := c.current.Load()
+	s := c.current.Load()
 	c.mu.Lock()
 	late, flushes, failed, lag := c.state.late, c.flushes, c.failed, c.now()-c.answeredAt
 	c.mu.Unlock()
-	own, now := o.ownCalls(), o.windowAt(c.now()).windowCounts()
+	own, fleet := s.ownCalls(), s.windowAt(c.now()).windowCounts()
 	for i, n := range [4]int64{own[0], own[1], own[4], own[5]} {
 		if !yield(c.series.events[i], float64(n)) {
 			return
 		}
 	}
 	_ = yield(c.series.late, float64(late)) &&
-		yield(c.series.size, float64(now.Calls())) &&
-		(now.Calls() == 0 || yield(c.series.ratio, now.FailureRate())) &&
+		yield(c.series.size, float64(fleet.Calls())) &&
+		(fleet.Calls() == 0 || yield(c.series.ratio, fleet.FailureRate())) &&
 		yield(c.series.length, c.config.Span.Seconds()) &&
-		yield(c.series.answer, float64(flushes)) &&
-		yield(c.series.fail, float64(failed)) &&
+		yield(c.series.flushSuccesses, float64(flushes)) &&
+		yield(c.series.flushFailures, float64(failed)) &&
 		yield(c.series.lag, lag.Seconds())
 }

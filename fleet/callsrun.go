@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// Run exchanges counts with the fleet until ctx ends, and then returns nil. The first exchange is
-// immediate, the second follows after a random part of half the interval, so that the nodes do not
-// send at the same time, and from then on there are two in each interval. An exchange that takes
+// Run exchanges counts with Redis until ctx ends, and then returns nil. The first exchange is
+// immediate. The second follows after a random part of half the interval, so that the nodes do not
+// send at the same time. After that there are two exchanges per interval. An exchange that takes
 // longer delays the next.
 //
-// When ctx ends, Run flushes a last time, which takes at most the link's Timeout: wait until Run has
-// returned, or what is not flushed yet is lost. Run may be called again afterwards. It returns an
-// error at once if it is running already.
+// When ctx ends, Run flushes a last time, which takes up to the Timeout of the link. Wait until Run
+// has returned, or the calls not yet flushed are lost. Run may be called again afterwards. It returns
+// an error at once if it is already running.
 func (c *Calls) Run(ctx context.Context) error {
 	if !c.running.TryLock() {
-		return fmt.Errorf("fleet: Run of Calls %q is running already", c.name)
+		return fmt.Errorf("fleet: Run of Calls %q is already running", c.name)
 	}
 	defer c.running.Unlock()
-	// Calls are taken up every time, however long an exchange lasts, so exchanges have
-	// a goroutine of their own.
+	// Exchanges have a goroutine of their own, because calls are captured on time even if an exchange
+	// takes long.
 	due := make(chan struct{}, 1)
 	var exchanges sync.WaitGroup
 	exchanges.Go(func() {
@@ -30,7 +30,7 @@ func (c *Calls) Run(ctx context.Context) error {
 			c.exchange(ctx)
 		}
 	})
-	c.tick(ctx, due)
+	c.captureRepeatedly(ctx, due)
 	close(due)
 	exchanges.Wait()
 	c.capture()
@@ -38,10 +38,11 @@ func (c *Calls) Run(ctx context.Context) error {
 	return nil
 }
 
-// tick takes calls up and says that an exchange is due, until the context is done.
-func (c *Calls) tick(ctx context.Context, due chan<- struct{}) {
-	every := c.config.Interval / 2 // news waits for its own node's flush, and then for the next one of each other
-	next := c.now() + rand.N(every)
+// captureRepeatedly captures calls and signals that an exchange is due, until ctx ends.
+func (c *Calls) captureRepeatedly(ctx context.Context, due chan<- struct{}) {
+	// Half an interval: a call waits for the flush of its node, and then for that of another node.
+	period := c.config.Interval / 2
+	next := c.now() + rand.N(period)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	<-timer.C
@@ -49,7 +50,7 @@ func (c *Calls) tick(ctx context.Context, due chan<- struct{}) {
 		c.capture()
 		select {
 		case due <- struct{}{}:
-		default: // one is due already
+		default: // an exchange is due already
 		}
 		timer.Reset(next - c.now())
 		select {
@@ -57,12 +58,12 @@ func (c *Calls) tick(ctx context.Context, due chan<- struct{}) {
 		case <-ctx.Done():
 			return
 		}
-		next = max(next+every, c.now()) // what was missed while the process stood still is not made up for
+		next = max(next+period, c.now()) // periods missed during a stall are skipped
 	}
 }
 
 func (c *Calls) capture() {
-	own := c.current.Load().ownCalls() // before the lock: it calls what is followed
+	own := c.current.Load().ownCalls() // without the lock, because it calls the sources
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()

@@ -6,43 +6,39 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
+// totaler counts its calls.
+type totaler interface{ Totals() window.Totals }
+
 // source counts calls of this node.
 type source struct {
 	totaler
-	before callCounts // what it had counted when it was first followed
+	before callCounts // when it was first followed
 }
 
-// outlook is what one node knows of the window, from one moment on: how it will age if
-// nothing is heard of the fleet any more. It does not change.
+// snapshot is what one node knows of the window at one moment, and how that ages if Redis is not
+// heard of again. It is immutable.
 type snapshot struct {
 	sources   []source
-	captured  callCounts    // what they had counted, as far as it is in left
+	captured  callCounts    // the part of the sources' calls that is in remaining
 	others    callCounts    // calls of the other nodes since this one began
 	start     time.Duration // when the newest bucket began
-	width     time.Duration
-	remaining []callCounts // what is left in the window when so many more buckets have begun
+	width     time.Duration // of a bucket
+	remaining []callCounts  // by how many more buckets have begun: what is still in the window
 }
 
-// window is what is in the window now.
-func (o *snapshot) windowAt(now time.Duration) (r callCounts) {
-	if begun := int64(max(now-o.start, 0) / o.width); begun < int64(len(o.remaining)) {
-		r = o.remaining[begun]
+// windowAt returns the calls in the window at a time.
+func (s *snapshot) windowAt(now time.Duration) (c callCounts) {
+	if begun := int64(max(now-s.start, 0) / s.width); begun < int64(len(s.remaining)) {
+		c = s.remaining[begun]
 	}
-	own := o.ownCalls()
-	for i := range r {
-		r[i] += max(own[i]-o.captured[i], 0)
-	}
-	return r
+	return c.plus(s.ownCalls().minus(s.captured))
 }
 
-// own is what this node has counted.
-func (o *snapshot) ownCalls() (r callCounts) {
-	for i := range o.sources {
-		s := &o.sources[i]
-		t := callCountsOf(window.Counts(s.Totals()))
-		for i := range r {
-			r[i] += max(t[i]-s.before[i], 0)
-		}
+// ownCalls returns the calls that this node has counted.
+func (s *snapshot) ownCalls() (c callCounts) {
+	for i := range s.sources {
+		source := &s.sources[i]
+		c = c.plus(callCountsOf(window.Counts(source.Totals())).minus(source.before))
 	}
-	return r
+	return c
 }

@@ -6,42 +6,41 @@ import (
 	"time"
 )
 
-// ledger is the account of one node with its fleet: what it has counted, what of that
-// it has told, and what it has been told. It is arithmetic on offsets from the node's
-// epoch, with neither lock nor clock.
+// nodeState is what one node knows: what it has counted, what of that it has sent, and what Redis has
+// replied. It has neither lock nor clock: times are offsets from the node's epoch.
 type nodeState struct {
 	node        string
-	width       time.Duration
+	width       time.Duration // of a bucket
 	span        time.Duration
 	interval    time.Duration
-	giveUpAfter time.Duration // how long a flush may be in doubt
+	giveUpAfter time.Duration // when a flush without a reply is given up
 
-	captured   callCounts    // what the node has counted, up to
-	capturedAt time.Duration // this moment
-	pending    []delta       // what of that is in no flush yet, the oldest first
+	captured   callCounts    // what the node has counted up to capturedAt
+	capturedAt time.Duration //
+	pending    []delta       // the part of captured that is in no flush yet, the oldest first
 
-	inFlight []delta       // sent, and not known to have arrived; nil for none
+	inFlight []delta       // the flush without a reply; nil if there is none
 	number   int64         // of the latest flush
-	sent     time.Duration // when it was first sent
+	sent     time.Duration // when inFlight was first sent
 
-	latest     *serverReply  // nil for none
-	registered bool          // whether Redis knows the node, as far as the node knows
+	latest     *serverReply  // nil if there was none
+	registered bool          // Redis has an entry for the node, as far as the node knows
 	others     callCounts    // calls of the other nodes
-	forgotten  time.Duration // what began before is not in the outlook
+	forgotten  time.Duration // buckets that began earlier are excluded from snapshots
 
-	late int64
-	lost callCounts
+	late int64      // calls of this node that came too late for the window
+	lost callCounts // calls in flushes that were given up
 }
 
-// reading is what Redis told: the window as of one moment.
+// serverReply is the reply to a flush: the window as of one moment.
 type serverReply struct {
-	asked     time.Duration // when the node sent the flush that it answers
+	asked     time.Duration // when the flush was sent
 	server    time.Duration // the server's time, since 1970
-	created   int64         // the key's; another one shows that Redis has forgotten the former
-	nodeKnown bool          // whether the node was known before
-	total     callCounts    // calls that were counted in time
-	own       callCounts    // of those the node's
-	late      int64         // calls of the node that were not
+	created   int64         // identifies the key; a new value means that Redis has lost the old one
+	nodeKnown bool          // Redis had an entry for the node before
+	total     callCounts    // calls that came in time
+	own       callCounts    // those of the node among them
+	late      int64         // calls of the node that came too late
 	buckets   []bucket
 }
 
@@ -52,129 +51,128 @@ func newNodeState(c CallsConfig) nodeState {
 	}
 }
 
-// capture takes up what the node has counted by now. It counts as of now; as of one
-// interval after the last capture where the node has been held up since, for then it
-// is not known how old it is. Figures that have been read before others that were
-// taken up already add nothing.
-func (l *nodeState) capture(now time.Duration, own callCounts) {
-	d := delta{at: min(now, l.capturedAt+l.interval), callCounts: own.minus(l.captured)}
+// capture adds what the node has counted since the last capture. It counts as of now, or as of one
+// interval after the last capture if that is longer ago, because its age is not known then. Counts
+// that were read before others that are already captured add nothing.
+func (s *nodeState) capture(now time.Duration, own callCounts) {
+	d := delta{at: min(now, s.capturedAt+s.interval), callCounts: own.minus(s.captured)}
 	d.from = d.at
-	l.captured, l.capturedAt = l.captured.plus(d.callCounts), now
+	s.captured, s.capturedAt = s.captured.plus(d.callCounts), now
 	if d.callCounts == (callCounts{}) {
 		return
 	}
-	if last := len(l.pending) - 1; last >= 0 && d.at-l.pending[last].from <= l.width/10 {
-		d.callCounts, d.from = d.plus(l.pending[last].callCounts), l.pending[last].from
-		l.pending = l.pending[:last]
+	if last := len(s.pending) - 1; last >= 0 && d.at-s.pending[last].from <= s.width/10 {
+		d.callCounts, d.from = d.plus(s.pending[last].callCounts), s.pending[last].from
+		s.pending = s.pending[:last]
 	}
-	l.pending = append(l.pending, d)
-	l.mergeExpired(now)
+	s.pending = append(s.pending, d)
+	s.mergeExpired(now)
 }
 
-// fold makes one delta of those that are too old for the window, so that what waits is
-// bounded however long Redis is unavailable.
-func (l *nodeState) mergeExpired(now time.Duration) {
-	for len(l.pending) > 1 && now-l.pending[1].at > l.span+l.width {
-		l.pending[1].callCounts = l.pending[1].plus(l.pending[0].callCounts)
-		l.pending = l.pending[1:]
+// mergeExpired merges deltas that are too old for the window, so that pending stays bounded however
+// long Redis is unavailable.
+func (s *nodeState) mergeExpired(now time.Duration) {
+	for len(s.pending) > 1 && now-s.pending[1].at > s.span+s.width {
+		s.pending[1].callCounts = s.pending[1].plus(s.pending[0].callCounts)
+		s.pending = s.pending[1:]
 	}
 }
 
-// next returns the flush to send: the one in doubt, with its number, or else a new one
-// of what waits. It may be empty.
-func (l *nodeState) nextFlush(now time.Duration) []delta {
-	if l.inFlight != nil && now-l.sent > l.giveUpAfter {
-		for _, d := range l.inFlight {
-			l.lost = l.lost.plus(d.callCounts)
+// nextFlush returns the flush to send: the one without a reply again, or a new one of what is
+// pending. It may be empty.
+func (s *nodeState) nextFlush(now time.Duration) []delta {
+	if s.inFlight != nil && now-s.sent > s.giveUpAfter {
+		for _, d := range s.inFlight {
+			s.lost = s.lost.plus(d.callCounts)
 		}
-		l.inFlight = nil
+		s.inFlight = nil
 	}
-	if l.inFlight == nil && len(l.pending) > 0 {
-		l.inFlight, l.pending, l.sent = l.pending, nil, now
-		l.number++
+	if s.inFlight == nil && len(s.pending) > 0 {
+		s.inFlight, s.pending, s.sent = s.pending, nil, now
+		s.number++
 	}
-	return l.inFlight
+	return s.inFlight
 }
 
-// settle takes the answer to the flush that next returned.
-func (l *nodeState) receive(r *serverReply) {
-	told := l.inFlight != nil
-	l.inFlight = nil
-	before, met := l.latest, l.registered
-	l.latest, l.registered = r, told || r.nodeKnown
+// receive processes the reply to the flush that nextFlush returned.
+func (s *nodeState) receive(r *serverReply) {
+	flushed := s.inFlight != nil
+	s.inFlight = nil
+	before, registered := s.latest, s.registered
+	s.latest, s.registered = r, flushed || r.nodeKnown
 	if before == nil {
-		l.late += r.late
-		return // what the others counted before is history
+		s.late += r.late
+		return // what the others counted before this node began does not count
 	}
-	same := r.created == before.created && (r.nodeKnown || !met)
-	if !same {
+	sameKey := r.created == before.created && (r.nodeKnown || !registered)
+	if !sameKey {
 		before = &serverReply{asked: before.asked}
 	}
-	l.late += max(r.late-before.late, 0)
-	if same && r.asked-before.asked <= l.span {
+	s.late += max(r.late-before.late, 0)
+	if sameKey && r.asked-before.asked <= s.span {
 		now, then := r.total.minus(r.own), before.total.minus(before.own)
-		if now.atLeast(then) { // or else a failover has taken some back, and what came since cannot be told from the rest
-			l.others = l.others.plus(now.minus(then))
+		if now.atLeast(then) { // otherwise a failover has lost some, and new calls cannot be told from old ones
+			s.others = s.others.plus(now.minus(then))
 		}
 		return
 	}
-	// Nobody can say how much of the totals is news. What is in the window is.
+	// It is unknown which part of the totals is new. The calls in the window are.
 	var recent callCounts
 	for _, b := range r.buckets {
 		recent = recent.plus(b.callCounts)
 	}
-	l.others = l.others.plus(recent.minus(r.own.minus(before.own)))
+	s.others = s.others.plus(recent.minus(r.own.minus(before.own)))
 }
 
-// forget leaves out of the outlook what any node has counted by now. It may be taken up an
+// forget excludes from snapshots what any node has counted by now, which may be captured up to an
 // interval later.
-func (l *nodeState) forget(now time.Duration) { l.forgotten = now + l.interval }
+func (s *nodeState) forget(now time.Duration) { s.forgotten = now + s.interval }
 
-// serverTime is what the server's clock shows at the given moment, as far as is known. It
-// is not if there is no reading; then any clock will do to divide time into buckets.
-func (l *nodeState) serverTime(at time.Duration) time.Duration {
-	if l.latest == nil {
+// serverTime estimates the time of the server's clock at the given moment. Without a reply it is not
+// known; then any clock will do to divide time into buckets.
+func (s *nodeState) serverTime(at time.Duration) time.Duration {
+	if s.latest == nil {
 		return at
 	}
-	return l.latest.server + at - l.latest.asked
+	return s.latest.server + at - s.latest.asked
 }
 
-// outlook is how the window will be from now on.
-func (l *nodeState) snapshot(now time.Duration, sources []source) *snapshot {
-	server := l.serverTime(now)
-	o := &snapshot{
-		sources: sources, captured: l.captured, others: l.others,
-		width: l.width, start: now - server%l.width, remaining: make([]callCounts, l.span/l.width),
+// snapshot returns how the window will be from now on.
+func (s *nodeState) snapshot(now time.Duration, sources []source) *snapshot {
+	server := s.serverTime(now)
+	snap := &snapshot{
+		sources: sources, captured: s.captured, others: s.others,
+		width: s.width, start: now - server%s.width, remaining: make([]callCounts, s.span/s.width),
 	}
-	newest := int64(server / l.width)
-	for b := range l.yieldKnown {
+	newest := int64(server / s.width)
+	for b := range s.knownBuckets {
 		b.number = min(b.number, newest)
-		if began := o.start - time.Duration(newest-b.number)*l.width; began < l.forgotten {
+		if began := snap.start - time.Duration(newest-b.number)*s.width; began < s.forgotten {
 			continue
 		}
-		if last := int64(len(o.remaining)) - 1 - (newest - b.number); last >= 0 {
-			o.remaining[last] = o.remaining[last].plus(b.callCounts)
+		if last := int64(len(snap.remaining)) - 1 - (newest - b.number); last >= 0 {
+			snap.remaining[last] = snap.remaining[last].plus(b.callCounts)
 		}
 	}
-	for i := len(o.remaining) - 2; i >= 0; i-- {
-		o.remaining[i] = o.remaining[i].plus(o.remaining[i+1])
+	for i := len(snap.remaining) - 2; i >= 0; i-- {
+		snap.remaining[i] = snap.remaining[i].plus(snap.remaining[i+1])
 	}
-	return o
+	return snap
 }
 
-// known yields what is known of the window, in any order: what Redis told, and what the
-// node has not told Redis, as far as that is known.
-func (l *nodeState) yieldKnown(yield func(bucket) bool) {
-	if l.latest != nil {
-		for _, b := range l.latest.buckets {
+// knownBuckets yields the buckets of the latest reply, and what the node has not sent or has no reply
+// to, in any order.
+func (s *nodeState) knownBuckets(yield func(bucket) bool) {
+	if s.latest != nil {
+		for _, b := range s.latest.buckets {
 			if !yield(b) {
 				return
 			}
 		}
 	}
-	for _, ds := range [2][]delta{l.inFlight, l.pending} {
-		for _, d := range ds {
-			if !yield(bucket{int64(l.serverTime(d.at) / l.width), d.callCounts}) {
+	for _, deltas := range [2][]delta{s.inFlight, s.pending} {
+		for _, d := range deltas {
+			if !yield(bucket{int64(s.serverTime(d.at) / s.width), d.callCounts}) {
 				return
 			}
 		}

@@ -10,8 +10,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// meet asks a server, once, whether it is new enough, is of a Cluster only where the client can follow, lets us do what scripts do with
-// the key, and has redis-cell. Of several servers the first that answers stands for all.
+// checkServer asks a server once about itself: whether it is new enough, whether the client fits its
+// cluster mode, whether the user may do what scripts do with the key, and whether it has redis-cell.
+// If there are several servers, the first that answers stands for all.
 func (l *Link) checkServer(ctx context.Context, n *node, key string, due time.Time) error {
 	if l.serverChecked.Load() {
 		return nil
@@ -19,7 +20,7 @@ func (l *Link) checkServer(ctx context.Context, n *node, key string, due time.Ti
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), due)
 	defer cancel()
 	info, err := n.do(ctx, "info", "server").Text()
-	if err != nil && !redis.HasErrorPrefix(err, "NOPERM") { // who may not ask has to know
+	if err != nil && !redis.HasErrorPrefix(err, "NOPERM") { // without the right to ask, the version is not checked
 		return err
 	}
 	if major := majorVersion(info); major > 0 && major < 6 {
@@ -28,7 +29,7 @@ func (l *Link) checkServer(ctx context.Context, n *node, key string, due time.Ti
 	if _, plain := l.client.(*redis.Client); plain && isClusterNode(info) {
 		return &StoreError{link: l.name, Fault: faultMoved, final: true}
 	}
-	const attempt = "redis.call('TIME') redis.call('GET', KEYS[1]) return 1" // what else may be wrong shows when it decides
+	const attempt = "redis.call('TIME') redis.call('GET', KEYS[1]) return 1" // decisions report other errors
 	if err := n.do(ctx, "eval", attempt, 1, key).Err(); err != nil && faultOf(err) == faultDenied {
 		return err
 	}
@@ -41,8 +42,8 @@ func (l *Link) checkServer(ctx context.Context, n *node, key string, due time.Ti
 	return nil
 }
 
-// hasCommand reports whether the server says that it knows a command. A server that refuses to say
-// counts as one that does not know it. The error says that the server gave no answer.
+// hasCommand reports whether the server says that it knows a command. It returns false if the server
+// refuses to say, and an error if the server does not answer.
 func (n *node) hasCommand(ctx context.Context, name string) (bool, error) {
 	known, err := n.do(ctx, "command", "info", name).Slice()
 	if _, ok := errors.AsType[redis.Error](err); ok {
@@ -53,20 +54,21 @@ func (n *node) hasCommand(ctx context.Context, name string) (bool, error) {
 	return err == nil && len(known) == 1 && known[0] != nil, err
 }
 
-// about asks the server about itself.
+// do sends one command that is not retried.
 func (n *node) do(ctx context.Context, args ...any) *redis.Cmd {
 	command := unretried{redis.NewCmd(ctx, args...)}
 	_ = n.client.Process(ctx, command) // the command has the error
 	return command.Cmd
 }
 
-// question is a command that the client does not send again: what the first answer says is what is to be known.
+// unretried is a command that the client does not retry.
 type unretried struct{ *redis.Cmd }
 
-// NoRetry is true.
+// NoRetry returns true.
 func (unretried) NoRetry() bool { return true }
 
-// majorVersion reads the version out of INFO, 0 where there is none. Valkey says there with which Redis it is compatible.
+// majorVersion returns the major version in the reply to INFO, or 0 if there is none. Valkey reports
+// the version of Redis it is compatible with.
 func majorVersion(info string) int {
 	_, version, _ := strings.Cut(info, "redis_version:")
 	major, _, _ := strings.Cut(version, ".")
@@ -77,7 +79,8 @@ func majorVersion(info string) int {
 	return n
 }
 
-// clustered reports whether INFO says that the server is in cluster mode. Valkey has a word of its own for it.
+// isClusterNode reports whether the reply to INFO says that the server is in cluster mode. Valkey
+// names the field server_mode.
 func isClusterNode(info string) bool {
 	return strings.Contains(info, "redis_mode:cluster") || strings.Contains(info, "server_mode:cluster")
 }

@@ -11,11 +11,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// dials watches what becomes of a client's dials. The client repeats them in the background for longer than a decision may take, so that
-// the error of the decision is that its time was up, and not why there is no connection.
+// dialErrors records the failed dials of a client. The client repeats dials in the background for
+// longer than a decision may take, so the error of the decision is a timeout that does not say why
+// there is no connection.
 type dialErrors struct {
 	mu     sync.Mutex
-	byAddr map[string]dialError // the latest of each address that failed
+	byAddr map[string]dialError // the latest per address
 }
 
 type dialError struct {
@@ -26,14 +27,14 @@ type dialError struct {
 // anyAddr stands for all addresses.
 const anyAddr = ""
 
-// watched has the dials of the clients that are watched. A client keeps a hook for as long as it lives, so all links of a client share
-// one.
+// dialErrorsOf holds the dialErrors of each client. A client keeps its hooks forever, so all links of
+// a client share one hook.
 var dialErrorsOf struct {
 	sync.Mutex
 	byClient map[any]*dialErrors // by a weak pointer to the client
 }
 
-// watchDials returns the dials of a client, which tells of them from the first call on.
+// watchDialErrors returns the dialErrors of a client. The first call for a client adds the hook.
 func watchDialErrors(client redis.UniversalClient) *dialErrors {
 	switch c := client.(type) {
 	case *redis.Client:
@@ -48,7 +49,7 @@ func watchDialErrors(client redis.UniversalClient) *dialErrors {
 	return d
 }
 
-func watchOnce[C any](client *C, add func(*dialErrors)) *dialErrors {
+func watchOnce[C any](client *C, addHook func(*dialErrors)) *dialErrors {
 	key := any(weak.Make(client))
 	dialErrorsOf.Lock()
 	defer dialErrorsOf.Unlock()
@@ -61,21 +62,21 @@ func watchOnce[C any](client *C, add func(*dialErrors)) *dialErrors {
 	d := &dialErrors{}
 	dialErrorsOf.byClient[key] = d
 	runtime.AddCleanup(client, unwatch, key)
-	add(d)
+	addHook(d)
 	return d
 }
 
-// watchNode watches a client for one of several servers.
+// watchNode adds the hook to the client of one of several servers.
 func (d *dialErrors) watchNode(node *redis.Client) { node.AddHook(dialHook{d, node.Options().Addr}) }
 
-// unwatch forgets a client that is gone.
+// unwatch forgets a client that was garbage collected.
 func unwatch(key any) {
 	dialErrorsOf.Lock()
 	defer dialErrorsOf.Unlock()
 	delete(dialErrorsOf.byClient, key)
 }
 
-// book remembers what became of a dial.
+// record records the result of a dial.
 func (d *dialErrors) record(addr string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -89,7 +90,7 @@ func (d *dialErrors) record(addr string, err error) {
 	d.byAddr[addr] = dialError{time.Now(), err}
 }
 
-// failure is the error of the latest dial of an address, if that was after a time and failed.
+// latest returns the error of the latest dial of an address if it failed after since.
 func (d *dialErrors) latest(addr string, since time.Time) (err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -101,12 +102,14 @@ func (d *dialErrors) latest(addr string, since time.Time) (err error) {
 	return err
 }
 
-// dialHook is the hook of a client that watches its dials, and tells commands of ours to which of several servers they are sent.
+// dialHook observes the dials of a client. If the client is for one of several servers, the hook also
+// tells commands of this package which server they are sent to.
 type dialHook struct {
 	*dialErrors
 	addr string // "" for a client of one server
 }
 
+// DialHook records the result of each dial.
 func (h dialHook) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := next(ctx, network, addr)
@@ -115,6 +118,7 @@ func (h dialHook) DialHook(next redis.DialHook) redis.DialHook {
 	}
 }
 
+// ProcessHook tells a command which server it is sent to.
 func (h dialHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	if h.addr == "" {
 		return next
@@ -125,6 +129,7 @@ func (h dialHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
+// ProcessPipelineHook does the same for several commands.
 func (h dialHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	if h.addr == "" {
 		return next
@@ -137,7 +142,6 @@ func (h dialHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-// tell tells a command of ours to which server it is sent.
 func (h dialHook) setServer(cmd redis.Cmder) {
 	if c, ok := cmd.(interface{ SentTo(addr string) }); ok {
 		c.SentTo(h.addr)

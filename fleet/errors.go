@@ -11,85 +11,94 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ErrUnavailable is matched, through [errors.Is], by every error that says that Redis gave no answer: it cannot be reached, is too
-// slow, or is in no state to decide. The policy of the limiter decides then: see [OnOutage].
+// ErrUnavailable is matched, through [errors.Is], by errors that mean that Redis gave no answer: it
+// cannot be reached, is too slow, or is in no state to decide. The limiter's policy decides then: see
+// [OnOutage].
 var ErrUnavailable = errors.New("fleet: redis is unavailable")
 
-// ErrForeign is matched by the error which says that a key of ours holds what no limiter of its kind can have written: all that is
-// read from Redis is checked before it is used. Nothing is changed there.
-// No policy applies, for waiting does not help: choose another [LinkConfig].Prefix or name, or delete the key.
-var ErrForeign = errors.New("fleet: the key holds something else")
+// ErrForeign is matched by errors that mean that a Redis key holds a value that no limiter of its
+// kind can have written. The value is not changed. No policy applies, because waiting does not help:
+// choose another [LinkConfig].Prefix or name, or delete the key.
+var ErrForeign = errors.New("fleet: the key holds a foreign value")
 
-// ErrServer is matched by the error which says that the server cannot be used as it is, and that waiting does not help: it is older
-// than Redis 6, refuses the credentials or the commands that are needed, has a certificate that is not accepted, or is of a Cluster and the
-// client is not one for Clusters.
+// ErrServer is matched by errors that mean that the server cannot be used as it is, and that waiting
+// does not help. The server is older than Redis 6, refuses the credentials or a command that is
+// needed, has a certificate that is not accepted, or belongs to a Cluster although the client is not
+// a cluster client.
 var ErrServer = errors.New("fleet: the server cannot be used")
 
-// The faults: see StoreError.Fault. Those up to faultTrouble match ErrUnavailable.
+// Values of StoreError.Fault. Those up to faultOther match ErrUnavailable.
 const (
-	faultTimeout     = "timeout"     // no answer in time; it may have decided all the same
-	faultConnection  = "connection"  // it cannot be reached, or the connection was lost
-	faultBreakerOpen = "breaker"     // it was not asked, because it has failed too often lately
-	faultLoading     = "loading"     // it reads its data from disk
-	faultReadOnly    = "readonly"    // it is a replica
-	faultMasterDown  = "masterdown"  // it is a replica that has lost its master
-	faultClusterDown = "clusterdown" // its Cluster does not serve the slot, or is moving it
-	faultMoved       = "moved"       // the slot is on another server, and the client does not follow; matches ErrServer where INFO says so
-	faultOutOfMemory = "oom"         // its memory is full
-	faultBusy        = "busy"        // it runs some other script, has too many clients, or lacks replicas
-	faultOther       = "server"      // any other error
+	faultTimeout     = "timeout"
+	faultConnection  = "connection"
+	faultBreakerOpen = "breaker"
+	faultLoading     = "loading"     // reads its data from disk
+	faultReadOnly    = "readonly"    // is a replica
+	faultMasterDown  = "masterdown"  // is a replica that has lost its master
+	faultClusterDown = "clusterdown" // the Cluster does not serve the slot, or is moving it
+	faultMoved       = "moved"       // the slot is elsewhere; matches ErrServer if INFO says so
+	faultOutOfMemory = "oom"
+	faultBusy        = "busy"   // runs another script, has too many clients, or lacks replicas
+	faultOther       = "server" // any other error of the server
 
 	faultForeign = "foreign" // matches ErrForeign
 	faultTooOld  = "version" // matches ErrServer
-	faultDenied  = "auth"    // matches ErrServer while a Link is made, ErrUnavailable later
+	faultDenied  = "auth"    // matches ErrServer during Connect, and ErrUnavailable later
 	faultNoTLS   = "tls"     // likewise
 )
 
-// faults are all of them, for the metrics.
+// faults are all values of StoreError.Fault, for the metrics.
 var faults = []string{
-	faultTimeout, faultConnection, faultBreakerOpen, faultLoading, faultReadOnly, faultMasterDown, faultClusterDown, faultMoved, faultOutOfMemory, faultBusy, faultOther,
-	faultForeign, faultTooOld, faultDenied, faultNoTLS,
+	faultTimeout, faultConnection, faultBreakerOpen, faultLoading, faultReadOnly, faultMasterDown, faultClusterDown, faultMoved,
+	faultOutOfMemory, faultBusy, faultOther, faultForeign, faultTooOld, faultDenied, faultNoTLS,
 }
 
-// StoreError says why Redis did not decide. Its text has neither addresses nor credentials, nor what a script says; what the client
-// library said, which may, is what it wraps.
-//
-// It matches ErrUnavailable, ErrForeign or ErrServer, by its Fault, and context.DeadlineExceeded where that is timeout. It is no refusal,
+// StoreError says why Redis did not decide. It matches ErrUnavailable, ErrForeign or ErrServer,
+// depending on its Fault, and context.DeadlineExceeded if the Fault is timeout. It is not a refusal
 // and does not match weir.ErrRefused.
+//
+// Its text contains no addresses, no credentials and no output of scripts. The error it wraps, which
+// comes from the client library, may.
 type StoreError struct {
-	// Fault is what is wrong with Redis, as the metric weir.limiter.backend.errors has it: timeout (it may have decided all the same),
-	// connection, breaker (it was not asked, because it has failed too often lately), loading, readonly, masterdown, clusterdown, moved,
-	// oom, busy or server, which match ErrUnavailable; foreign, which matches ErrForeign; and version, auth or tls, which match ErrServer, but
-	// ErrUnavailable where they are found out only after the Link was made.
+	// Fault is the kind of error, as in the metric weir.limiter.backend.errors.
+	//
+	// These match ErrUnavailable: timeout (Redis may have decided nevertheless), connection, breaker
+	// (Redis was not asked, because it has failed too often), loading, readonly, masterdown,
+	// clusterdown, moved, oom, busy and server.
+	//
+	// foreign matches ErrForeign. version, auth and tls match ErrServer, but auth and tls match
+	// ErrUnavailable if they occur after Connect.
 	Fault string
 
-	link  string    // its name
-	until time.Time // for a breaker: when Redis will be asked again, as far as that is known
-	cause error     // what the client library or the breaker said, if anything
-	final bool      // found out while the link was made, or the server was first asked about itself
+	link  string    // name of the link
+	until time.Time // for faultBreakerOpen: when Redis is asked again, if known
+	cause error     // from the client library or the breaker, or nil
+	final bool      // found by Connect, or when the server was first asked about itself
 }
 
+// Error returns the name of the link and a description of the fault.
 func (e *StoreError) Error() string { return "fleet: redis " + e.link + ": " + faultText[e.Fault] }
 
 var faultText = map[string]string{
 	faultTimeout:     "no answer in time",
 	faultConnection:  "no connection",
-	faultBreakerOpen: "not asked, it has failed too often",
+	faultBreakerOpen: "not asked after too many failures",
 	faultLoading:     "loading its data",
 	faultReadOnly:    "read-only",
 	faultMasterDown:  "its master is down",
 	faultClusterDown: "its cluster is down",
-	faultMoved:       "part of a cluster, and the client is not one for clusters",
+	faultMoved:       "part of a cluster, and the client is not a cluster client",
 	faultOutOfMemory: "out of memory",
 	faultBusy:        "busy",
-	faultOther:       "an error of the server",
-	faultForeign:     "the key holds something else",
+	faultOther:       "server error",
+	faultForeign:     "the key holds a foreign value",
 	faultTooOld:      "older than version 6",
 	faultDenied:      "access denied",
-	faultNoTLS:       "no TLS with a certificate that is accepted",
+	faultNoTLS:       "no TLS with an accepted certificate",
 }
 
-// Unwrap returns what the client library said. What the breaker before Redis said is left out, for that is a refusal and this is none.
+// Unwrap returns the error of the client library, or nil. It does not return the error of a breaker,
+// because that is a refusal.
 func (e *StoreError) Unwrap() error {
 	if e.Fault == faultBreakerOpen {
 		return nil
@@ -97,18 +106,18 @@ func (e *StoreError) Unwrap() error {
 	return e.cause
 }
 
-// Is reports whether the error is to be treated as target.
+// Is reports whether the error matches target: see StoreError.
 func (e *StoreError) Is(target error) bool {
 	switch target {
 	case ErrUnavailable, ErrForeign, ErrServer:
-		return target == e.class()
+		return target == e.sentinel()
 	case context.DeadlineExceeded:
 		return e.Fault == faultTimeout
 	}
 	return false
 }
 
-// RetryAfter is how long it is until Redis will be asked again, and 0 where that has come or is not known.
+// RetryAfter returns how long to wait until Redis is asked again, or 0 if that is not known.
 func (e *StoreError) RetryAfter() time.Duration {
 	if e.until.IsZero() {
 		return 0
@@ -116,7 +125,7 @@ func (e *StoreError) RetryAfter() time.Duration {
 	return max(time.Until(e.until), 0)
 }
 
-func (e *StoreError) class() error {
+func (e *StoreError) sentinel() error {
 	switch {
 	case e.Fault == faultForeign:
 		return ErrForeign
@@ -126,11 +135,8 @@ func (e *StoreError) class() error {
 	return ErrUnavailable
 }
 
-// replies are how the errors of a server begin.
-var replies = []struct {
-	prefix string
-	fault  string
-}{
+// replyFaults maps the beginnings of error replies to faults.
+var replyFaults = []struct{ prefix, fault string }{
 	{"WRONGTYPE", faultForeign},
 	{"LOADING", faultLoading},
 	{"READONLY", faultReadOnly},
@@ -148,13 +154,13 @@ var replies = []struct {
 	{"WRONGPASS", faultDenied},
 	{"NOPERM", faultDenied},
 	{"The user executing the script can't", faultDenied},
-	{"ACL failure in script", faultDenied}, // since Redis 7.2, and in Valkey
+	{"ACL failure in script", faultDenied}, // Redis 7.2 and Valkey
 	{"AUTH ", faultDenied},
 	{"invalid password", faultDenied},
 	{"Client sent AUTH", faultDenied},
 }
 
-// faultOf is what an error of the client library means.
+// faultOf returns the fault that an error of the client library means.
 func faultOf(err error) string {
 	var reply redis.Error
 	switch {
@@ -168,10 +174,9 @@ func faultOf(err error) string {
 	return faultConnection
 }
 
-// faultOfReply is what an error of the server means.
 func faultOfReply(text string) string {
 	text = trimErrorPrefix(text)
-	for _, known := range replies {
+	for _, known := range replyFaults {
 		if strings.HasPrefix(text, known.prefix) {
 			return known.fault
 		}
@@ -179,11 +184,12 @@ func faultOfReply(text string) string {
 	return faultOther
 }
 
-// bare is an error of the server without what stands before it. Redis 6 puts what a script met behind "ERR Error running script (…): ".
+// trimErrorPrefix removes "ERR " and what Redis 6 puts before an error in a script, which is "ERR
+// Error running script (…): @user_script:12: ".
 func trimErrorPrefix(text string) string {
-	const met = "@user_script"
-	if at := strings.LastIndex(text, met); at >= 0 && strings.HasPrefix(text, "ERR Error running script") {
-		text = strings.TrimLeft(text[at+len(met):], ": 0123456789")
+	const location = "@user_script"
+	if at := strings.LastIndex(text, location); at >= 0 && strings.HasPrefix(text, "ERR Error running script") {
+		text = strings.TrimLeft(text[at+len(location):], ": 0123456789")
 	}
 	return strings.TrimPrefix(strings.TrimPrefix(text, "ERR "), "-")
 }

@@ -71,7 +71,7 @@ func TestErrorsOfAccessTellNoSecrets(t *testing.T) {
 		"no password":       {locked, func(o *redis.Options) { o.Password = "" }, "fleet: redis main: access denied"},
 		"a wrong password":  {locked, func(o *redis.Options) { o.Password = "hunter2" }, "fleet: redis main: access denied"},
 		"a wrong user":      {locked, func(o *redis.Options) { o.Username, o.Password = "bob", "hunter2" }, "fleet: redis main: access denied"},
-		"unknown authority": {sealed, func(o *redis.Options) { o.TLSConfig.RootCAs = nil }, "fleet: redis main: no TLS with a certificate that is accepted"},
+		"unknown authority": {sealed, func(o *redis.Options) { o.TLSConfig.RootCAs = nil }, "fleet: redis main: no TLS with an accepted certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := c.to.Options()
@@ -176,7 +176,7 @@ func TestAServerThatDoesNotAnswerCostsTheTimeoutAndThenNothing(t *testing.T) {
 	_, err := b.Take(t.Context(), "user", 1)
 	require.NotErrorIs(t, err, weir.ErrRefused)
 	require.ErrorIs(t, err, fleet.ErrUnavailable)
-	require.EqualError(t, err, "fleet: redis "+t.Name()+": not asked, it has failed too often")
+	require.EqualError(t, err, "fleet: redis "+t.Name()+": not asked after too many failures")
 	require.Empty(t, f.commands())
 	require.True(t, l.Breaker().Tripped())
 	var store *fleet.StoreError
@@ -227,7 +227,7 @@ func TestForeignValuesAreAnErrorOfTheirOwn(t *testing.T) {
 				before := direct.Dump(t.Context(), key).Val()
 				_, err := b.Take(t.Context(), "user", 1)
 				require.ErrorIs(t, err, fleet.ErrForeign)
-				require.EqualError(t, err, "fleet: redis TestForeignValuesAreAnErrorOfTheirOwn: the key holds something else")
+				require.EqualError(t, err, "fleet: redis TestForeignValuesAreAnErrorOfTheirOwn: the key holds a foreign value")
 				require.NotErrorIs(t, err, fleet.ErrUnavailable)
 				_, err = b.Take(t.Context(), "user", 0)
 				require.ErrorIs(t, err, fleet.ErrForeign)

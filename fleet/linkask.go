@@ -13,9 +13,9 @@ import (
 	"github.com/weir-go/weir/fleet/internal/pipeline"
 )
 
-// within asks the server that has the key, in the time that it may take, if its breaker lets it. The error is the caller's own
-// context's, or a *StoreError.
-func (l *Link) ask(ctx context.Context, key string, ask func(*node, time.Time) (led bool, err error)) error {
+// ask calls f with the server that has the key and the time until which it may take, if the server's
+// breaker allows it. The error is that of ctx or a *StoreError.
+func (l *Link) ask(ctx context.Context, key string, f func(*node, time.Time) (led bool, err error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -32,11 +32,11 @@ func (l *Link) ask(ctx context.Context, key string, ask func(*node, time.Time) (
 		if err := l.checkServer(ctx, n, key, due); err != nil {
 			return true, err
 		}
-		return ask(n, due)
+		return f(n, due)
 	})
 }
 
-// server is the server that has the key, and the breaker before it.
+// serverFor returns the server that has the key, and its breaker.
 func (l *Link) serverFor(ctx context.Context, key string, began, due time.Time) (*node, *breaker.Breaker, error) {
 	if l.shards == nil {
 		return l.single, l.breaker, nil
@@ -63,17 +63,18 @@ func (l *Link) serverFor(ctx context.Context, key string, began, due time.Time) 
 	return n, l.shards.breakers.Get(n.addr), nil
 }
 
-// guard makes a call that began at a time to a server, if the breaker before it lets it.
+// callThroughBreaker makes a call that began at the given time, if the breaker allows it.
 //
-// What the breaker is told is what became of the call within the link's own Timeout. That the caller gave up says nothing, neither by a
-// cancellation nor by a deadline: who calls often sets the deadline, and a stranger may choose one that no server can keep. Where many
-// callers asked together the one that led tells for all: a connection that is lost is one failure, however many waited for it.
+// The breaker records what became of the call within the Timeout of the link. A caller that gives up
+// counts for nothing, whether by cancellation or by a deadline, because deadlines often come from
+// strangers who may choose one that no server can meet. If many callers asked together, only the
+// leader records, so that a lost connection is one failure.
 func (l *Link) callThroughBreaker(ctx context.Context, b *breaker.Breaker, addr string, began time.Time, call func() (led bool, err error)) error {
 	permit, err := b.Allow()
 	if err != nil {
 		return l.breakerOpenError(err)
 	}
-	defer permit.Record(breaker.Failure) // where call panics; otherwise it is used up by then
+	defer permit.Record(breaker.Failure) // counts only if call panics
 	led, err := call()
 	outcome, e := breaker.Success, (*StoreError)(nil)
 	if err != nil && !errors.Is(err, pipeline.ErrGaveUp) {
@@ -81,7 +82,7 @@ func (l *Link) callThroughBreaker(ctx context.Context, b *breaker.Breaker, addr 
 		e = l.storeErrorSince(err, asked, began)
 		if outcome = breakerOutcome(e); outcome == breaker.Failure {
 			l.lastUnavailable.Store(e)
-			if asked != addr { // to which the server redirected that stands behind b
+			if asked != addr { // the server of b redirected to the one that failed
 				l.recordFailure(asked)
 				outcome = breaker.Success
 			}
@@ -94,13 +95,14 @@ func (l *Link) callThroughBreaker(ctx context.Context, b *breaker.Breaker, addr 
 	if err == nil {
 		return nil
 	}
-	if gone := ctx.Err(); gone != nil {
-		return gone
+	if ctxErr := ctx.Err(); ctxErr != nil {
+		return ctxErr
 	}
 	return e
 }
 
-// askedLast is the address of the server that an error comes from: that which was asked first, or that to which it redirected.
+// failedAddr returns the address of the server an error comes from: that of the first server, or
+// that to which it redirected.
 func failedAddr(err error, first string) string {
 	if e, ok := errors.AsType[*pipeline.ServerError](err); ok && first != anyAddr {
 		return e.Addr
@@ -108,14 +110,14 @@ func failedAddr(err error, first string) string {
 	return first
 }
 
-// blame tells the breaker before one of several servers of a failure.
+// recordFailure records a failure at the breaker of one of several servers.
 func (l *Link) recordFailure(addr string) {
 	if permit, err := l.shards.breakers.Get(addr).Allow(); err == nil {
 		permit.Record(breaker.Failure)
 	}
 }
 
-// notAsked is the error for a refusal of the breaker.
+// breakerOpenError converts a refusal by a breaker.
 func (l *Link) breakerOpenError(err error) *StoreError {
 	e := &StoreError{link: l.name, Fault: faultBreakerOpen, cause: err}
 	if open, ok := errors.AsType[*breaker.OpenError](err); ok {
@@ -124,7 +126,7 @@ func (l *Link) breakerOpenError(err error) *StoreError {
 	return e
 }
 
-// explain is what an error means.
+// storeError converts an error of the client library.
 func (l *Link) storeError(err error) *StoreError {
 	if e, ok := errors.AsType[*StoreError](err); ok {
 		return e
@@ -132,8 +134,9 @@ func (l *Link) storeError(err error) *StoreError {
 	return &StoreError{link: l.name, Fault: faultOf(err), cause: err}
 }
 
-// diagnose is explain for the error of a call that began at a time. Where there was no answer in time because the server could not be
-// dialed, of which the client tells only later, the error means what the dial says.
+// storeErrorSince converts the error of a call that began at the given time. If it is a timeout and a
+// dial has failed since then, the dial's error is the cause: the client repeats dials in the
+// background and reports their errors too late.
 func (l *Link) storeErrorSince(err error, addr string, began time.Time) *StoreError {
 	e := l.storeError(err)
 	if e.Fault == faultTimeout {
@@ -144,8 +147,9 @@ func (l *Link) storeErrorSince(err error, addr string, began time.Time) *StoreEr
 	return e
 }
 
-// verdict is what a fault says about the server to the breaker before it. A server that answers is there, whatever it answers about one
-// key, one slot or one script; it fails if it does not answer, or says that it can decide nothing at present.
+// breakerOutcome returns what an error says about the server. The server fails if it does not answer,
+// or answers that it cannot decide anything at present. It succeeds if the answer concerns one key,
+// one slot or one script.
 func breakerOutcome(e *StoreError) breaker.Outcome {
 	switch e.Fault {
 	case faultTimeout, faultConnection, faultNoTLS, faultLoading, faultReadOnly, faultMasterDown, faultOutOfMemory, faultBusy:
@@ -159,7 +163,8 @@ func breakerOutcome(e *StoreError) breaker.Outcome {
 	return breaker.Success
 }
 
-// aboutSome reports whether a reply concerns some keys or commands only: those of one slot, or those that an access rule leaves out.
+// concernsSomeKeys reports whether a reply concerns only some keys or commands: those of one slot, or
+// those that an access rule excludes.
 func concernsSomeKeys(err error) bool {
 	var reply redis.Error
 	if !errors.As(err, &reply) {

@@ -9,18 +9,20 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// LinkConfig says how a [Link] is used.
+// LinkConfig configures a [Link].
 type LinkConfig struct {
-	// Timeout is the longest that Redis may take for one decision, from 1 ms to a minute; with what it takes to
-	// connect, and to wait for a connection of the pool. Default 100 ms.
+	// Timeout is the longest that Redis may take for one decision, from 1ms to 1m, including the time
+	// to connect and to wait for a connection of the pool. Default 100ms.
 	Timeout time.Duration
-	// Prefix stands before all keys, and has no braces. Default "weir:".
+	// Prefix is the beginning of all Redis keys. It must not contain braces. Default "weir:".
 	Prefix string
-	// Breaker is before Redis, and of a Cluster or a Ring before each server. It sees a failure where the server does not answer within
-	// Timeout, or says that it can decide nothing at present. That a caller gave up sooner is none, nor is what concerns
-	// one key or one slot. Its OnChange is told the address by Change.Key. Classify is not used. Default: that
-	// of the package breaker, but it opens at 5 failures in a row too, and has one decision try again about once a second (after
-	// 1 s to 1.25 s, at random), which closes it if Redis answers.
+	// Breaker configures the breaker of a stand-alone Redis, and of each server of a Cluster or a
+	// Ring. A call fails if the server does not answer within Timeout, or answers that it cannot
+	// decide anything at present. It does not fail if the caller gives up sooner, or if the answer
+	// concerns a single key or slot. Change.Key is the address of the server. Classify is not used.
+	// Default: the default of package breaker, with these differences. It also opens after 5
+	// consecutive failures. It then lets one decision try Redis after 1s to 1.25s, at random, and
+	// closes if Redis answers.
 	Breaker breaker.Config
 }
 
@@ -30,7 +32,7 @@ const (
 	defaultPrefix  = "weir:"
 )
 
-// Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
+// Validate returns nil if c is valid, and otherwise an error that names every invalid field.
 func (c LinkConfig) Validate() error {
 	faults := []error{c.breaker().Validate()}
 	if c.Timeout != 0 && (c.Timeout < time.Millisecond || c.Timeout > maxTimeout) {
@@ -42,7 +44,7 @@ func (c LinkConfig) Validate() error {
 	return errors.Join(faults...)
 }
 
-// breaker is the breaker's config with the defaults of this package.
+// breaker returns the config of the breakers with the defaults of this package.
 func (c LinkConfig) breaker() breaker.Config {
 	b := c.Breaker
 	if b.ConsecutiveFailures == 0 {

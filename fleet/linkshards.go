@@ -11,35 +11,36 @@ import (
 	"github.com/weir-go/weir/fleet/internal/pipeline"
 )
 
-// node is one server: the stand-alone Redis, a master of a Cluster, or a shard of a Ring.
+// node is one server: a stand-alone Redis, a master of a Cluster, or a shard of a Ring.
 type node struct {
-	addr   string                // "" for a stand-alone one, whose client alone knows it
-	client redis.UniversalClient // to ask the server about itself
+	addr   string                // "" for a stand-alone Redis
+	client redis.UniversalClient // for questions about the server itself
 	writer *pipeline.Writer
 }
 
-// newNode makes a node. What is asked about keys goes through the link's client, which follows redirects.
+// newNode returns a node. Its writer uses the client of the link, which follows redirects.
 func (l *Link) newNode(client redis.UniversalClient, addr string) *node {
 	return &node{addr: addr, client: client, writer: pipeline.New(l.client, pipeline.Config{Timeout: l.timeout})}
 }
 
-// shards are the servers among which the keys are divided, and the breakers before them.
+// shards are the servers of a Cluster or a Ring, and their breakers.
 type shards struct {
 	locate   locate
-	known    atomic.Bool // the client has learnt where the keys are, so that locate asks nobody
+	known    atomic.Bool // locate answers without asking a server
 	breakers *breaker.Group[string]
 
 	mu    sync.RWMutex
 	nodes map[string]*node // by address
 }
 
-// maxNodes bounds the nodes that are remembered, for addresses come and go. A Cluster has 1,000 at most.
+// maxNodes bounds the nodes that are remembered, because addresses come and go. A Cluster has at most
+// 1,000.
 const maxNodes = 2000
 
-// locate finds the client of the server that has a key.
+// locate returns the client of the server that has a key.
 type locate func(ctx context.Context, key string) (*redis.Client, error)
 
-// locator is how a client for several servers finds that of a key, nil for other clients.
+// locator returns the locate function of a client with several servers, or nil for other clients.
 func locator(client redis.UniversalClient) locate {
 	switch c := client.(type) {
 	case *redis.ClusterClient:
@@ -54,7 +55,8 @@ func newShards(locate locate, breakers *breaker.Group[string]) *shards {
 	return &shards{locate: locate, breakers: breakers, nodes: map[string]*node{}}
 }
 
-// node is the node behind a client. A new client at an address that is known may lead to another server, so it is a new node.
+// node returns the node of a client. A new client gets a new node even if its address is known,
+// because it may lead to another server.
 func (s *shards) node(client *redis.Client, create func(redis.UniversalClient, string) *node) *node {
 	addr := client.Options().Addr
 	s.mu.RLock()
@@ -69,7 +71,7 @@ func (s *shards) node(client *redis.Client, create func(redis.UniversalClient, s
 		return n
 	}
 	if len(s.nodes) >= maxNodes {
-		clear(s.nodes) // those that are still there are met anew
+		clear(s.nodes) // servers in use get a new node
 	}
 	n = create(client, addr)
 	s.nodes[addr] = n

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-go/weir/fleet/internal/redistest"
 )
 
-const noTLS = "fleet: redis main: no TLS with a certificate that is accepted"
+const noTLS = "fleet: redis main: no TLS with an accepted certificate"
 
 // The client repeats a dial for longer than a decision may take. The reason is told all the same.
 func TestConnectTellsWhyThereIsNoTLS(t *testing.T) {

@@ -12,8 +12,9 @@ import (
 
 var errNoTLS = errors.New("tls: the server answers without TLS")
 
-// answersPlainly reports whether a client with TLS settings has been given a port where Redis answers without TLS. Redis waits for the end
-// of the line in what a client says to begin TLS, so that the dial hangs and has no error that would say so.
+// answersWithoutTLS reports whether the client has TLS settings but its server answers without TLS.
+// Redis then waits for the end of a line in the TLS handshake, so the dial times out without an error
+// that says so.
 func answersWithoutTLS(ctx context.Context, client redis.UniversalClient, timeout time.Duration) bool {
 	var secure *tls.Config
 	var addrs []string
@@ -36,7 +37,7 @@ func answersWithoutTLS(ctx context.Context, client redis.UniversalClient, timeou
 	return false
 }
 
-// pings reports whether what listens at an address answers a PING as Redis does, with an error as well.
+// answersPing reports whether the server at an address answers PING without TLS, be it with an error.
 func answersPing(ctx context.Context, addr string) bool {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -44,7 +45,7 @@ func answersPing(ctx context.Context, addr string) bool {
 	}
 	defer func() { _ = conn.Close() }()
 	due, _ := ctx.Deadline()
-	_ = conn.SetDeadline(due) // a connection that has none fails at once
+	_ = conn.SetDeadline(due) // a connection that refuses it fails at once
 	var first [1]byte
 	if _, err = conn.Write([]byte("PING\r\n")); err == nil {
 		_, err = conn.Read(first[:])

@@ -288,7 +288,7 @@ func TestALinkToAClusterShowsTheBreakerOfEachServer(t *testing.T) {
 func TestAClientThatCannotFollowAClusterIsRefused(t *testing.T) {
 	for name, client := range map[string]*redis.Client{"one of three": client(t, cluster().Nodes[0])} {
 		_, err := fleet.Connect(t.Context(), "main", client, fleet.LinkConfig{Timeout: patient})
-		require.EqualError(t, err, "fleet: redis main: part of a cluster, and the client is not one for clusters", name)
+		require.EqualError(t, err, "fleet: redis main: part of a cluster, and the client is not a cluster client", name)
 		require.ErrorIs(t, err, fleet.ErrServer)
 	}
 }
