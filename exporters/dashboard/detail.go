@@ -16,8 +16,8 @@ type detail struct {
 	Available number         `json:"available"`
 	Limit     number         `json:"limit"`
 	Changes   []changeRow    `json:"changes"`
-	History   historyColumns `json:"past"`
-	Metrics   []metricRow    `json:"figures"`
+	History   historyColumns `json:"history"`
+	Metrics   []metricRow    `json:"metrics"`
 }
 
 // historyColumns has one column per chart line, with one value per sample. Columns that need two samples

@@ -66,12 +66,12 @@ type (
 		Reopens     *float64
 		Available   *float64
 		Changes     []change
-		Past        struct {
+		History     struct {
 			At                                       []int64
 			State                                    []string
 			Passed, Failed, Refused, Value, P50, P99 []*float64
 		}
-		Figures []struct {
+		Metrics []struct {
 			Instrument string
 			Attrs      [][]string
 			Value      *float64

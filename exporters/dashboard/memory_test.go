@@ -89,8 +89,8 @@ func TestHistoryIsBounded(t *testing.T) {
 			time.Sleep(interval)
 			snap(t, page)
 		}
-		var d struct{ Past struct{ At []int64 } }
+		var d struct{ History struct{ At []int64 } }
 		require.NoError(t, json.Unmarshal(get(page, "/source.json?id="+id).Body.Bytes(), &d))
-		require.Len(t, d.Past.At, 11, "both ends")
+		require.Len(t, d.History.At, 11, "both ends")
 	})
 }

@@ -49,11 +49,11 @@ func TestRowOfAGate(t *testing.T) {
 
 		d := look(t, page, r.ID)
 		require.Equal(t, "payments", d.Name)
-		require.Len(t, d.Past.At, 2)
-		require.Nil(t, d.Past.Passed[0])
-		require.Equal(t, *r.Pulses[0], *d.Past.Passed[1])
-		require.Equal(t, *r.Refused, *d.Past.Refused[1])
-		require.Equal(t, []string{"closed", "closed"}, d.Past.State)
+		require.Len(t, d.History.At, 2)
+		require.Nil(t, d.History.Passed[0])
+		require.Equal(t, *r.Pulses[0], *d.History.Passed[1])
+		require.Equal(t, *r.Refused, *d.History.Refused[1])
+		require.Equal(t, []string{"closed", "closed"}, d.History.State)
 		require.NotNil(t, d.Available)
 	})
 }
@@ -94,11 +94,11 @@ func TestNoRateAfterAPause(t *testing.T) {
 		time.Sleep(time.Second)
 		r = snap(t, page).row(t, "users")
 		require.Equal(t, 7.0, *r.Rate)
-		require.Len(t, look(t, page, r.ID).Past.At, 3)
+		require.Len(t, look(t, page, r.ID).History.At, 3)
 
 		time.Sleep(6 * time.Minute)
 		snap(t, page)
-		require.Len(t, look(t, page, r.ID).Past.At, 1, "older points are removed")
+		require.Len(t, look(t, page, r.ID).History.At, 1, "older points are removed")
 	})
 }
 
@@ -180,8 +180,8 @@ func TestAlertsAndNotifiers(t *testing.T) {
 
 		d := look(t, page, s.Alerts[0].ID)
 		require.Equal(t, "alert", d.Class)
-		require.Equal(t, []string{"inactive", "firing"}, d.Past.State)
-		require.Equal(t, 1.0, *d.Past.Value[1])
+		require.Equal(t, []string{"inactive", "firing"}, d.History.State)
+		require.Equal(t, 1.0, *d.History.Value[1])
 		stop()
 		synctest.Wait()
 	})
@@ -194,8 +194,8 @@ func TestUserDefinedSourcesHaveRows(t *testing.T) {
 	require.Empty(t, r.State)
 	d := look(t, page, r.ID)
 	require.Equal(t, "other", d.Class)
-	require.Equal(t, "shop.queue.length", d.Figures[0].Instrument)
-	require.Equal(t, 2.0, *d.Figures[0].Value)
+	require.Equal(t, "shop.queue.length", d.Metrics[0].Instrument)
+	require.Equal(t, 2.0, *d.Metrics[0].Value)
 }
 
 func TestDetailHasEveryMetricOfASource(t *testing.T) {
@@ -206,9 +206,9 @@ func TestDetailHasEveryMetricOfASource(t *testing.T) {
 	}
 	page := handler(b)
 	d := look(t, page, snap(t, page).Rows[0].ID)
-	require.Len(t, d.Figures, n)
-	require.Equal(t, "weir.breaker.state", d.Figures[0].Instrument)
-	require.Equal(t, [][]string{{"weir.breaker.state", "closed"}}, d.Figures[0].Attrs, "without the naming attribute")
+	require.Len(t, d.Metrics, n)
+	require.Equal(t, "weir.breaker.state", d.Metrics[0].Instrument)
+	require.Equal(t, [][]string{{"weir.breaker.state", "closed"}}, d.Metrics[0].Attrs, "without the naming attribute")
 }
 
 func TestSourcesComeAndGo(t *testing.T) {

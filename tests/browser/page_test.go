@@ -29,7 +29,7 @@ func TestStateIsSeenAndHeardAsItChanges(t *testing.T) {
 	b.visit(s)
 	b.says("#status", "Live")
 	require.Equal(t, "bank: closed,post: closed", eval[string](b, states))
-	require.Contains(t, b.text(".aside"), "None since somebody has looked.")
+	require.Contains(t, b.text(".aside"), "None since this page was opened.")
 
 	fail(t, post)
 	b.until(states + ` === "post: open,bank: closed"`) // the worst first, without a reload
@@ -86,10 +86,10 @@ func TestPageIsUsedByKeyboardAlone(t *testing.T) {
 	b.until(`+document.activeElement.ariaValueMax > 3`)
 	b.press("Home")
 	require.Equal(t, "0", eval[string](b, "document.activeElement.ariaValueNow"))
-	require.Regexp(t, `^\d\d:\d\d:\d\d: went well –, failed –, refused –$`, eval[string](b, "document.activeElement.ariaValueText"))
+	require.Regexp(t, `^\d\d:\d\d:\d\d: successful –, failed –, refused –$`, eval[string](b, "document.activeElement.ariaValueText"))
 	b.press("ArrowRight")
 	require.Equal(t, "1", eval[string](b, "document.activeElement.ariaValueNow"))
-	require.Regexp(t, `went well 0/s`, eval[string](b, "document.activeElement.ariaValueText"))
+	require.Regexp(t, `successful 0/s`, eval[string](b, "document.activeElement.ariaValueText"))
 
 	b.press("Escape")
 	b.says("h1", "Sources")
@@ -116,7 +116,7 @@ func TestSearchAndStatesNarrowTheTable(t *testing.T) {
 	b.do(chromedp.SendKeys(chromedp.CSS("input[type=search]"), "SERVICE-011"))
 	require.Equal(t, 10, eval[int](b, `document.querySelectorAll(".sources tbody tr").length`))
 	b.do(chromedp.SendKeys(chromedp.CSS("input[type=search]"), "x"))
-	b.says(".empty", "Nothing matches.")
+	b.says(".empty", "No sources match.")
 	b.press("Escape")
 
 	b.click(".chip:nth-child(2)")
@@ -168,7 +168,7 @@ func TestNothingIsWiderThanAPhone(t *testing.T) {
 	require.Equal(t, 375, eval[int](b, wide), "the table")
 	for n := range 4 {
 		b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.querySelectorAll(".sources tbody a")[%d].click()`, n)))
-		b.until(`document.querySelector(".plot path") && document.querySelector(".figures dt")`)
+		b.until(`document.querySelector(".plot path") && document.querySelector(".metrics dt")`)
 		require.Equal(t, 375, eval[int](b, wide), b.text("h1")[:10])
 		require.LessOrEqual(t, eval[float64](b, `document.querySelector("h1").getBoundingClientRect().height`), 200.0)
 		b.press("Escape")
@@ -256,7 +256,7 @@ func TestSourceThatGoesIsSaidToBeGone(t *testing.T) {
 	b.click(".sources tbody a")
 	b.says("h1", "bank")
 	s.page.Remove(bank)
-	b.says(".source .notice", "This source is gone.")
+	b.says(".source .notice", "This source has been removed.")
 	b.press("Escape")
 	b.says(".empty", "There are no sources yet.")
 	b.accessible("without sources")

@@ -1,13 +1,12 @@
-// Charts, drawn as SVG by hand: a small one for each line of the table, and those
-// of a single source.
+// Charts in SVG: a small one per row of the table, and those of a single source.
 
 import { el, set, svg, text } from "./dom.js";
 import { clock, span, stateName } from "./words.js";
 
 const SPARK = { width: 120, height: 22 };
 
-// Spark shows calls a second over the last minute: what went well below, what
-// failed or was refused on top of it.
+// Spark shows calls per second over the last minute: successful calls below, failed and refused ones on
+// top.
 export class Spark {
   constructor() {
     this.bad = svg("path", { class: "bad" });
@@ -28,7 +27,7 @@ export class Spark {
   }
 }
 
-// steps outlines bars that stand side by side.
+// steps returns the outline of adjacent bars.
 function steps(tops, left, step) {
   let path = `M${round(left)} ${SPARK.height}`;
   tops.forEach((y, i) => { path += `V${round(y)}H${round(left + (i + 1) * step)}`; });
@@ -37,11 +36,11 @@ function steps(tops, left, step) {
 
 const MARGIN = { left: 52, right: 10, top: 8, bottom: 20 };
 
-// Chart shows lines over time. A pointer or the arrow keys move a cursor along
-// them; the legend says the values there, or else the latest.
+// Chart shows lines over time. The pointer or the arrow keys move a cursor. The legend shows the values
+// at the cursor, or the latest.
 export class Chart {
-  // lines are {key, name, look}; say writes a value; the axis ends between least and most;
-  // move is told where the cursor is wanted: a time, or null.
+  // lines are {key, name, look}. say formats a value. The axis ends between least and most. move is called
+  // with the time of the cursor, or null for none.
   constructor({ title, height = 150, lines, say, least = 0, most = Infinity, move }) {
     Object.assign(this, { title, height, lines, say, least, most, move });
     this.width = 640;
@@ -79,7 +78,7 @@ export class Chart {
     });
   }
 
-  // show takes the columns of a source's past, how far it reaches and in what steps, and the time of the cursor.
+  // show takes the columns of a source's history, its length and interval, and the time of the cursor.
   show(data, { length, interval }, cursor, limit = null) {
     Object.assign(this, { data, length, interval, cursor, limit });
     this.draw();
@@ -113,7 +112,7 @@ export class Chart {
     return this.to - this.length * (1 - (x - MARGIN.left) / (this.width - MARGIN.left - MARGIN.right));
   }
 
-  // index returns the sample that the cursor is next to, the last one if there is no cursor.
+  // index returns the index of the sample nearest to the cursor, or of the last one without a cursor.
   index() {
     const at = this.data?.at ?? [];
     if (this.cursor === null) return at.length - 1;
@@ -155,7 +154,7 @@ export class Chart {
   }
 }
 
-// Strip shows the states of a source over the same time as the charts.
+// Strip shows the states of a source over the time span of the charts.
 export class Strip {
   constructor() {
     this.width = 640;
@@ -192,7 +191,7 @@ export class Strip {
   }
 }
 
-// runs joins samples of the same state. A pause in which nobody looked ends a run.
+// runs joins consecutive samples of the same state. A pause in the sampling ends a run.
 function runs({ at, state }, interval) {
   const list = [];
   at.forEach((t, i) => {
@@ -204,12 +203,12 @@ function runs({ at, state }, interval) {
   return list;
 }
 
-// paused says whether nobody looked for some time before sample i.
+// paused reports whether there was a pause in the sampling before sample i.
 function paused(at, i, interval) {
   return i > 0 && at[i] - at[i - 1] >= 3 * interval;
 }
 
-// curve draws a line that is interrupted where a value is missing or nobody looked.
+// curve returns the path of a line, which is interrupted at missing values and pauses in the sampling.
 function curve(xs, values, y, pausedBefore) {
   let path = "";
   let pen = false;
@@ -233,7 +232,7 @@ function swatch(look) {
   return svg("svg", { class: "swatch", viewBox: "0 0 22 8", "aria-hidden": "true" }, svg("path", { class: `curve line-${look}`, d: "M1 4H21" }));
 }
 
-// nice rounds up to 1, 2, 2.5 or 5 times a power of ten, which an axis may end at.
+// nice rounds up to 1, 2, 2.5 or 5 times a power of ten, for the end of an axis.
 function nice(value) {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));

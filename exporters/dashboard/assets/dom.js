@@ -1,15 +1,14 @@
-// The few ways in which this page makes and changes elements. Names of sources are
-// whatever somebody called them, so all text goes through textContent and
-// attributes: nothing here can turn it into markup.
+// All functions that create and change elements. Names of sources may contain anything, so texts are set
+// by textContent and attributes only, which cannot turn them into markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-// el makes an HTML element. Children are nodes, or anything else as text.
+// el creates an HTML element. Children that are not nodes become text.
 export function el(tag, attributes = {}, ...children) {
   return fill(document.createElement(tag), attributes, children);
 }
 
-// svg makes an SVG element.
+// svg creates an SVG element.
 export function svg(tag, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), attributes, children);
 }
@@ -20,8 +19,8 @@ function fill(node, attributes, children) {
   return node;
 }
 
-// set gives an attribute a value, and takes it away for null and false. What is
-// right already is left alone: writing it again would make the browser work.
+// set sets an attribute, or removes it for null and false. It does not write equal values, which would
+// cost the browser work.
 export function set(node, name, value) {
   if (value === null || value === undefined || value === false) {
     if (node.hasAttribute(name)) node.removeAttribute(name);
@@ -30,18 +29,18 @@ export function set(node, name, value) {
   }
 }
 
-// text says something else in a node that holds only text.
+// text sets the text of a node that holds only text.
 export function text(node, value) {
   if (node.textContent !== value) node.textContent = value;
 }
 
-// name shows the name of a source: kept apart from its surroundings, whatever
-// direction it is written in.
+// name returns an element with the name of a source, isolated from its surroundings for right-to-left
+// text.
 export function name(value) {
   return el("bdi", {}, value === "" ? "(no name)" : value);
 }
 
-// badge shows a state as shape, colour and text.
+// badge shows a state as a shape, a color and a text.
 export function badge() {
   const use = svg("use");
   const label = el("span");
@@ -56,8 +55,8 @@ export function badge() {
   };
 }
 
-// keep brings the children of a node into the order of a list, without moving those
-// that stand right: focus and selection stay where they are.
+// keep makes the nodes the children of parent, in order. It does not move nodes that are in place, so
+// that focus and selection stay.
 export function keep(parent, nodes) {
   nodes.forEach((node, i) => {
     if (parent.children[i] !== node) parent.insertBefore(node, parent.children[i] ?? null);

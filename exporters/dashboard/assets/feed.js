@@ -1,8 +1,7 @@
-// Where the figures come from: a stream of events while there is one to be had, and
-// snapshots asked for now and then where there is not. Nothing is asked for while
-// the page is hidden, so that nothing is sampled for nobody.
+// The source of the data: a stream of events, or polled snapshots if there is no stream. While the page
+// is hidden it requests nothing, so that the sources are not sampled.
 
-const TRY_AGAIN = [1000, 2000, 5000, 10000]; // ms, the last one ever after
+const TRY_AGAIN = [1000, 2000, 5000, 10000]; // ms; the last one repeats
 const POLL_AT_LEAST = 2000; // ms
 
 export class Feed {
@@ -11,7 +10,7 @@ export class Feed {
     this.on = on;
     this.failures = 0;
     this.interval = 1000;
-    this.tag = null; // of the last snapshot asked for
+    this.tag = null; // ETag of the last polled snapshot
   }
 
   start() {
@@ -58,14 +57,14 @@ export class Feed {
     this.expect();
   }
 
-  // expect gives up a stream that says nothing: something may hold its events back.
+  // expect gives up a stream without events, because a proxy may be buffering them.
   expect() {
     clearTimeout(this.watch);
     this.watch = setTimeout(() => this.fail(), Math.max(5000, 5 * this.interval));
   }
 
-  // fail tries again later, and asks for snapshots until then. The browser's own way
-  // of trying again ends at the first answer that is no stream, such as a 503.
+  // fail reconnects later and polls snapshots until then. The browser's own reconnection would end at the
+  // first response that is not a stream, such as a 503.
   fail() {
     this.source?.close();
     this.source = null;
@@ -88,14 +87,14 @@ export class Feed {
       if (answer.status === 200) {
         const s = await answer.json();
         this.tag = answer.headers.get("ETag");
-        if (signal.aborted || !this.poll) return; // a stream has come meanwhile
+        if (signal.aborted || !this.poll) return; // a stream has started meanwhile
         this.snapshot(s);
       } else if (answer.status !== 304) {
         throw new Error(answer.statusText);
       }
       this.on.status("polling", "Polling");
     } catch {
-      if (!signal.aborted && !document.hidden) this.on.status("lost", "Connection lost, trying again");
+      if (!signal.aborted && !document.hidden) this.on.status("lost", "Connection lost, reconnecting");
     }
   }
 

@@ -1,4 +1,4 @@
-// What the page knows: the last snapshot with all that has changed since.
+// The data of the page: the last snapshot with all changes since.
 
 const TRAIL = 60000; // ms
 const MAX_CHANGES = 100;
@@ -8,20 +8,20 @@ export class Model {
     this.rows = new Map();
     this.alerts = new Map();
     this.notifiers = new Map();
-    this.trails = new Map(); // by row: pulses of the last minute, the newest last
-    this.changes = []; // the newest first
+    this.trails = new Map(); // by row ID: pulses of the last minute, newest last
+    this.changes = []; // newest first
     this.faults = { panics: 0, skipped: 0 };
     this.at = 0; // the server's time at the last sample, in ms
-    this.heard = 0; // our own clock then
+    this.heard = 0; // this browser's clock at that moment
     this.seq = 0;
   }
 
-  // now is the server's time. The clocks of this machine and that one may differ.
+  // now is the server's time, which may differ from this browser's.
   get now() {
     return this.at + (this.seq ? Math.max(0, performance.now() - this.heard) : 0);
   }
 
-  // snapshot replaces everything. It returns the changes of state that are news.
+  // snapshot replaces all data and returns the changes of state that are new.
   snapshot(s) {
     const known = new Set(this.changes.map(key));
     const first = this.seq === 0;
@@ -54,7 +54,7 @@ export class Model {
     this.faults = message.faults;
   }
 
-  // extend adds the latest pulses of a row. A row that is not in a delta goes on as it was.
+  // extend adds the latest pulses of a row. A row that is not in a delta has the same pulses as before.
   extend(row) {
     let trail = this.trails.get(row.id);
     if (!trail) {

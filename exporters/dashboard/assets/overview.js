@@ -1,11 +1,10 @@
-// The first view: the table, and beside it the alerts, the notifiers and what has
-// changed lately.
+// The first view: the table of sources, and next to it the alerts, the notifiers and the recent changes.
 
 import { badge, el, keep, name, set, text } from "./dom.js";
 import { Table } from "./table.js";
 import { clock, count, figure, lasted, rank, span, stateName } from "./words.js";
 
-const LATE = 15000; // ms since the last evaluation of a rule, after which that is worth a word
+const LATE = 15000; // ms since the last evaluation of a rule after which the page shows its age
 
 export class Overview {
   constructor(model) {
@@ -28,14 +27,14 @@ export class Overview {
       if (e.key === "Escape") this.find("");
     });
     this.summary = el("div", { class: "chips", role: "group", "aria-label": "Show only sources in a state" });
-    this.quiet = el("p", { class: "empty" }, "None since somebody has looked.");
+    this.quiet = el("p", { class: "empty" }, "None since this page was opened.");
     this.changes.node.append(this.quiet);
-    this.node = el("div", { class: "overview", hidden: "" }, // until there is something to show
+    this.node = el("div", { class: "overview", hidden: "" }, // until there is data
       el("section", { class: "panel wide" }, el("div", { class: "bar" }, el("h1", {}, "Sources"), this.summary, this.search), this.table.node),
       el("div", { class: "aside" }, this.alerts.node, this.changes.node, this.notifiers.node));
   }
 
-  // find searches for something.
+  // find searches for a text.
   find(what) {
     this.search.value = what;
     this.table.search({ text: what });
@@ -87,7 +86,7 @@ export class Overview {
   }
 }
 
-// List is a panel with a list whose items stay while what they show does.
+// List is a panel with a list. An item keeps its element as long as its ID is shown.
 class List {
   constructor(title, make) {
     this.make = make;
@@ -133,16 +132,16 @@ function notifierItem() {
     show(n, now) {
       if (label.textContent !== n.name) label.replaceChildren(name(n.name));
       text(more, [
-        `${figure(n.delivered)} delivered`, n.pending ? `${figure(n.pending)} waiting` : "",
-        n.failed ? count(n.failed, "failed attempt") : "", n.dropped ? `${figure(n.dropped)} given up` : "",
+        `${figure(n.delivered)} delivered`, n.pending ? `${figure(n.pending)} pending` : "",
+        n.failed ? count(n.failed, "failed attempt") : "", n.dropped ? `${figure(n.dropped)} dropped` : "",
         n.last === null ? "" : `last ${span(now - n.last)} ago`,
       ].filter(Boolean).join(" · "));
     },
   };
 }
 
-// changeItem shows a change of state: directly, by way of one other state, or with
-// the list of those that it went through, whose order is not known.
+// changeItem shows a change of state: direct, through one other state, or with the list of the states
+// in between, whose order is unknown.
 export function changeItem(named = true) {
   const link = el("a");
   const when = el("time");
@@ -159,7 +158,7 @@ export function changeItem(named = true) {
         link.append(name(change.name));
         set(when, "datetime", new Date(change.at).toISOString());
         way.append(...stations(direct ? [change.from, visits[0].state, change.to] : [change.from, change.to]));
-        if (visits.length && !direct) text(by, `by way of ${visits.map(visited).join(", ")}`);
+        if (visits.length && !direct) text(by, `through ${visits.map(visited).join(", ")}`);
       }
       text(when, `${change.atMost ? "after " : ""}${clock(change.at, now)}`);
     },

@@ -1,4 +1,4 @@
-// The page: which view is shown, and who hears what the feed brings.
+// The page: it selects the view and applies the data of the feed.
 
 import { set, text } from "./dom.js";
 import { Feed } from "./feed.js";
@@ -19,7 +19,7 @@ let view = null; // a SourceView, or null for the overview
 
 function route() {
   const id = decodeURIComponent(location.hash.slice(1));
-  if (id === "content") return; // the link that skips to it
+  if (id === "content") return; // the skip link
   if (id === (view?.id ?? "") && main.firstChild) return;
   const before = view;
   view = id ? new SourceView(id) : null;
@@ -27,7 +27,7 @@ function route() {
   document.title = title;
   show();
   scrollTo(0, 0);
-  // Who has gone somewhere is to be there, with the keyboard and the screen reader too.
+  // Move the focus to the new view, for keyboards and screen readers.
   if (view) view.title.focus();
   else if (before) (document.querySelector(`a[href="#${CSS.escape(before.id)}"]`) ?? main).focus();
 }
@@ -39,12 +39,12 @@ function show() {
   const { panics, skipped } = model.faults;
   faults.hidden = !panics && !skipped;
   text(faults, [
-    panics ? `${count(panics, "reading")} of a source ended in a panic: what it had to say is missing here, and the log says why.` : "",
-    skipped ? `${count(skipped, "figure")} could not be shown: two sources have one name, or a figure is malformed.` : "",
+    panics ? `${count(panics, "reading")} of a source ended in a panic. Its data is missing here; the log has the reason.` : "",
+    skipped ? `${count(skipped, "value")} could not be shown: two sources have the same name, or a value is invalid.` : "",
   ].filter(Boolean).join(" "));
 }
 
-// speak tells a screen reader what has changed, in few words when there is much.
+// speak tells a screen reader what changed, briefly if it is much.
 function speak(news) {
   if (!news.length) return;
   text(spoken, news.length > 3

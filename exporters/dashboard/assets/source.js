@@ -1,4 +1,4 @@
-// The view of one source: its state, charts of its past, its changes, all its figures.
+// The view of one source: its state, its history in charts, its changes and all its metrics.
 
 import { Chart, Strip } from "./chart.js";
 import { badge, el, keep, name, set, text } from "./dom.js";
@@ -6,16 +6,16 @@ import { changeItem } from "./overview.js";
 import { figure, lasted, latency, percent, rate, span, stateName } from "./words.js";
 
 const CALLS = {
-  title: "Calls a second", say: rate,
+  title: "Calls per second", say: rate,
   lines: [
-    { key: "passed", name: "went well", look: "good" },
+    { key: "passed", name: "successful", look: "good" },
     { key: "failed", name: "failed", look: "bad" },
     { key: "refused", name: "refused", look: "refused" },
   ],
 };
 const FAILURES = {
   title: "Failure rate", say: percent, least: 0.1, most: 1, height: 120,
-  lines: [{ key: "value", name: "of the breaker's window", look: "bad" }],
+  lines: [{ key: "value", name: "in the breaker's window", look: "bad" }],
 };
 const LATENCY = {
   title: "Latency", say: latency, height: 120,
@@ -43,21 +43,21 @@ export class SourceView {
     };
     this.charts = { calls: [CALLS], failures: [FAILURES], latency: [LATENCY], value: [VALUE] };
     for (const [key, [options]] of Object.entries(this.charts)) this.charts[key] = new Chart({ ...options, move });
-    this.past = el("section", { class: "panel" }, el("h2", {}, "Past"), this.strip.node, ...Object.values(this.charts).map((c) => c.node));
+    this.historyPanel = el("section", { class: "panel" }, el("h2", {}, "History"), this.strip.node, ...Object.values(this.charts).map((c) => c.node));
     this.items = new Map();
     this.changes = el("ul", { class: "list", tabindex: "0", "aria-label": "Changes" });
-    this.quiet = el("p", { class: "empty" }, "None since somebody has looked.");
+    this.quiet = el("p", { class: "empty" }, "None since this page was opened.");
     this.changed = el("section", { class: "panel" }, el("h2", {}, "Changes"), this.changes, this.quiet);
-    this.figures = el("dl", { class: "figures" });
-    this.lost = el("p", { class: "notice", hidden: "" }, "This source is gone. What is shown is the last that was known of it.");
+    this.metrics = el("dl", { class: "metrics" });
+    this.lost = el("p", { class: "notice", hidden: "" }, "This source has been removed. The page shows its last known data.");
     this.node = el("div", { class: "source" },
       el("p", { class: "crumbs" }, el("a", { href: "#" }, "← All sources")), this.lost,
       el("section", { class: "panel headline" }, el("div", { class: "bar" }, this.title, this.kind, this.state.node, this.since), this.tiles),
-      el("div", { class: "columns" }, this.past, this.changed),
-      el("section", { class: "panel" }, el("h2", {}, "All figures"), this.figures));
+      el("div", { class: "columns" }, this.historyPanel, this.changed),
+      el("section", { class: "panel" }, el("h2", {}, "All metrics"), this.metrics));
   }
 
-  // refresh asks for the source. One answer at a time is enough.
+  // refresh fetches the source, unless a request is in progress.
   async refresh(model) {
     if (this.asking) return;
     this.asking = true;
@@ -67,7 +67,7 @@ export class SourceView {
       if (answer.status === 404 && !this.data) text(this.title, "No such source");
       if (answer.ok) this.show(await answer.json(), model.now);
     } catch {
-      // The feed says that the connection is lost.
+      // The feed reports the lost connection.
     } finally {
       this.asking = false;
     }
@@ -89,7 +89,7 @@ export class SourceView {
     this.showTiles();
     this.drawCharts();
     this.showChanges(now);
-    this.showFigures();
+    this.showMetrics();
   }
 
   showTiles() {
@@ -98,9 +98,9 @@ export class SourceView {
     if (row && this.data.class === "calls") {
       tiles.push(["Rate", rate(row.rate)], ["Refused", rate(row.refused)]);
       if (row.kind !== "limiter") tiles.push(["Failing", percent(row.failureRate), row.threshold === null ? "" : `opens at ${percent(row.threshold)}`]);
-      if (reopens !== null) tiles.push(["Tries again", `in ${span(reopens * 1000)}`]);
+      if (reopens !== null) tiles.push(["Half-open", `in ${span(reopens * 1000)}`]);
       if (row.p50 !== null) tiles.push(["p50", latency(row.p50)], ["p99", latency(row.p99)]);
-      if (limit !== null) tiles.push(["Permits", figure(available), `of ${figure(limit)} at once`]);
+      if (limit !== null) tiles.push(["Available", figure(available), `of ${figure(limit)}`]);
       if (waiting) tiles.push(["Waiting", figure(waiting)]);
     } else if (alert) {
       tiles.push(["Value", figure(alert.value)], ["Firing", figure(alert.firing)], ["Pending", figure(alert.pending)]);
@@ -111,19 +111,19 @@ export class SourceView {
   }
 
   drawCharts() {
-    const { past, row } = this.data;
+    const { history, row } = this.data;
     const calls = this.data.class === "calls";
     const has = {
       calls, value: this.data.class === "alert",
       failures: calls && row.kind !== "limiter",
-      latency: calls && past.p50.some((v) => v !== null),
+      latency: calls && history.p50.some((v) => v !== null),
     };
-    this.past.hidden = !calls && !has.value;
-    this.strip.node.hidden = !past.state.some(Boolean);
-    if (!this.strip.node.hidden) this.strip.show(past, this.data);
+    this.historyPanel.hidden = !calls && !has.value;
+    this.strip.node.hidden = !history.state.some(Boolean);
+    if (!this.strip.node.hidden) this.strip.show(history, this.data);
     for (const [key, chart] of Object.entries(this.charts)) {
       chart.node.hidden = !has[key];
-      if (has[key]) chart.show(past, this.data, this.cursor, key === "failures" ? row.threshold : null);
+      if (has[key]) chart.show(history, this.data, this.cursor, key === "failures" ? row.threshold : null);
     }
   }
 
@@ -134,25 +134,25 @@ export class SourceView {
     keep(this.changes, [...this.items.values()].map((item) => item.node));
     this.changes.hidden = list.length === 0;
     this.quiet.hidden = list.length > 0;
-    this.changed.hidden = this.past.hidden;
+    this.changed.hidden = this.historyPanel.hidden;
   }
 
-  // showFigures lists each instrument once, with a value for each of its series.
-  showFigures() {
-    const groups = Map.groupBy(this.data.figures, (f) => f.instrument);
+  // showMetrics lists each instrument once, with the values of its series.
+  showMetrics() {
+    const groups = Map.groupBy(this.data.metrics, (f) => f.instrument);
     const made = this.made ?? new Map();
-    this.made = new Map([...groups].map(([instrument, [first]]) => [instrument, made.get(instrument) ?? figureItem(first)]));
+    this.made = new Map([...groups].map(([instrument, [first]]) => [instrument, made.get(instrument) ?? metricItem(first)]));
     for (const [instrument, item] of this.made) item.show(groups.get(instrument));
-    keep(this.figures, [...this.made.values()].map((item) => item.node));
+    keep(this.metrics, [...this.made.values()].map((item) => item.node));
   }
 }
 
-function figureItem(figure) {
+function metricItem(metric) {
   const values = el("dd");
   return {
-    node: el("div", {}, el("dt", {}, figure.instrument, el("span", { class: "more" }, figure.help)), values),
-    show(figures) {
-      keep(values, figures.map((f, i) => {
+    node: el("div", {}, el("dt", {}, metric.instrument, el("span", { class: "more" }, metric.help)), values),
+    show(metrics) {
+      keep(values, metrics.map((f, i) => {
         const node = values.children[i] ?? el("span", { class: "value" }, el("span", { class: "more" }), el("b"));
         text(node.firstChild, f.attrs.map(([, value]) => stateName(value)).join(", "));
         text(node.lastChild, plain(f));
@@ -163,7 +163,7 @@ function figureItem(figure) {
   };
 }
 
-// plain writes a figure as it is rather than in short.
+// plain formats a value in full.
 function plain({ instrument, value, unit }) {
   if (value === null) return "–";
   if (instrument.endsWith(".timestamp")) return value ? new Date(value * 1000).toLocaleString() : "never";

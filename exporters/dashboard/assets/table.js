@@ -1,5 +1,5 @@
-// The table of all that calls pass through: sorted, searched, and shown in pages,
-// so that a thousand sources cost no more than fifty.
+// The table of sources, with sorting, search and pages, so that a thousand sources cost no more than
+// fifty.
 
 import { Spark } from "./chart.js";
 import { badge, el, keep, name, set, text } from "./dom.js";
@@ -7,25 +7,25 @@ import { count, lasted, latency, percent, rank, rate, stateName } from "./words.
 
 const PAGE = 50;
 
-// Each column: how it is called and sorted, and for plain ones what it says of a row.
+// The columns: by returns the sort key of a row, and says its text, if the cell is only text.
 const COLUMNS = [
   { key: "name", title: "Name", by: (r) => r.name.toLowerCase() },
   { key: "kind", title: "Kind", by: (r) => r.kind, says: (r) => r.kind },
   { key: "state", title: "State", by: (r) => rank(r.state) },
   { key: "since", title: "For", help: "time in this state", by: (r) => -(r.since ?? Infinity), says: lasted, number: true },
-  { key: "rate", title: "Rate", help: "calls let through a second, over 10 s", by: (r) => r.rate, says: (r) => rate(r.rate), number: true, down: true },
-  { key: "failureRate", title: "Failing", help: "failures of calls in the breaker's window", by: (r) => r.failureRate, says: (r) => percent(r.failureRate), number: true, down: true },
-  { key: "p50", title: "p50", help: "half of the calls were faster", by: (r) => r.p50, says: (r) => latency(r.p50), number: true, down: true },
-  { key: "p99", title: "p99", help: "99 of 100 calls were faster", by: (r) => r.p99, says: (r) => latency(r.p99), number: true, down: true },
-  { key: "refused", title: "Refused", help: "calls refused a second, over 10 s", by: (r) => r.refused, says: (r) => rate(r.refused), number: true, down: true },
-  { key: "trail", title: "Last minute", help: "blue: calls, red: failed or refused" },
+  { key: "rate", title: "Rate", help: "allowed calls per second over the last 10 s", by: (r) => r.rate, says: (r) => rate(r.rate), number: true, down: true },
+  { key: "failureRate", title: "Failing", help: "failure rate in the breaker's window", by: (r) => r.failureRate, says: (r) => percent(r.failureRate), number: true, down: true },
+  { key: "p50", title: "p50", help: "median latency", by: (r) => r.p50, says: (r) => latency(r.p50), number: true, down: true },
+  { key: "p99", title: "p99", help: "latency that 99 % of the calls did not exceed", by: (r) => r.p99, says: (r) => latency(r.p99), number: true, down: true },
+  { key: "refused", title: "Refused", help: "refused calls per second over the last 10 s", by: (r) => r.refused, says: (r) => rate(r.refused), number: true, down: true },
+  { key: "trail", title: "Last minute", help: "blue: successful calls, red: failed or refused calls" },
 ];
 
 export class Table {
   constructor(model) {
     this.model = model;
-    this.lines = new Map(); // by row, those that are shown
-    this.order = []; // ids of all rows that match, in the order shown
+    this.rows = new Map(); // by row ID, the rows shown
+    this.order = []; // IDs of all matching rows in the order shown
     this.page = 0;
     this.sort = { column: COLUMNS[2], down: false };
     this.filter = { text: "", state: "" };
@@ -79,8 +79,8 @@ export class Table {
     this.show(true);
   }
 
-  // show draws what the model says now. Rows keep their places under a pointer and
-  // around the focus, unless it was asked for a new order.
+  // show draws the current rows. While the pointer or the focus is in the table, rows keep their places
+  // unless reorder is set.
   show(reorder = false) {
     const held = this.body.matches(":hover") || this.body.contains(document.activeElement);
     if (reorder || !held) this.order = this.sorted();
@@ -89,10 +89,10 @@ export class Table {
     const pages = Math.max(1, Math.ceil(this.order.length / PAGE));
     this.page = Math.min(Math.max(this.page, 0), pages - 1);
     const shown = this.order.slice(this.page * PAGE, (this.page + 1) * PAGE);
-    const lines = new Map(shown.map((id) => [id, this.lines.get(id) ?? new Line(id)]));
-    this.lines = lines;
-    for (const [id, line] of lines) line.show(this.model.rows.get(id), this.model);
-    keep(this.body, [...lines.values()].map((line) => line.node));
+    const rows = new Map(shown.map((id) => [id, this.rows.get(id) ?? new Row(id)]));
+    this.rows = rows;
+    for (const [id, row] of rows) row.show(this.model.rows.get(id), this.model);
+    keep(this.body, [...rows.values()].map((row) => row.node));
 
     for (const [column, head] of this.heads) {
       set(head, "aria-sort", column === this.sort.column ? (this.sort.down ? "descending" : "ascending") : null);
@@ -105,7 +105,7 @@ export class Table {
     const found = this.order.length;
     this.empty.hidden = found > 0;
     this.grid.hidden = found === 0;
-    text(this.empty, all ? "Nothing matches." : "There are no sources yet.");
+    text(this.empty, all ? "No sources match." : "There are no sources yet.");
     this.pager.hidden = pages === 1;
     this.back.disabled = this.page === 0;
     this.forth.disabled = this.page === pages - 1;
@@ -124,7 +124,7 @@ export class Table {
   }
 }
 
-// compare puts what is not known last, whichever way the rest is sorted.
+// compare sorts unknown values last in both directions.
 function compare(a, b, down) {
   if (a === b) return 0;
   if (a === null) return 1;
@@ -132,8 +132,8 @@ function compare(a, b, down) {
   return (a < b) === down ? 1 : -1;
 }
 
-// Line is one row of the table on the page.
-class Line {
+// Row is a row of the table.
+class Row {
   constructor(id) {
     this.link = el("a", { href: `#${id}` });
     this.state = badge();
@@ -169,7 +169,7 @@ class Line {
   }
 }
 
-// failing says whether a breaker is more than half way to opening.
+// failing reports whether the failure rate is at least half of that at which the breaker opens.
 function failing(row) {
   return row.failureRate !== null && row.threshold !== null && row.failureRate >= row.threshold / 2;
 }

@@ -1,8 +1,8 @@
-// How figures and states are said.
+// Texts for numbers, durations and states.
 
 const NONE = "–";
 
-// Worst first: what somebody who opens this page looks for.
+// The states, worst first.
 const RANK = ["open", "forced_open", "firing", "half_open", "pending", "limiting", "shadow", "disabled", "forced_closed"];
 
 export function rank(state) {
@@ -14,7 +14,7 @@ export function stateName(state) {
   return state === "" ? NONE : state.replaceAll("_", " ");
 }
 
-// figure writes a number in at most four characters or so: 0.12, 3.4, 128, 12.3k.
+// figure formats a number in about four characters: 0.12, 3.4, 128, 12.3k.
 export function figure(value) {
   if (value === null || value === undefined) return NONE;
   const size = Math.abs(value);
@@ -41,7 +41,7 @@ export function percent(value) {
   return `${Number((value * 100).toFixed(value < 0.1 ? 1 : 0))} %`;
 }
 
-// latency writes a time that a call took, given in seconds.
+// latency formats a latency given in seconds.
 export function latency(value) {
   if (value === null) return NONE;
   if (value < 0.001) return `${figure(value * 1e6)} µs`;
@@ -49,7 +49,7 @@ export function latency(value) {
   return `${figure(value)} s`;
 }
 
-// span writes a time that something lasts, given in milliseconds, in its two largest units.
+// span formats a duration given in milliseconds in its two largest units.
 export function span(ms) {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
@@ -61,13 +61,13 @@ export function span(ms) {
   return `${Math.floor(seconds / size)} ${unit}${more ? ` ${more} ${rest[0]}` : ""}`;
 }
 
-// lasted says for how long a state has been what it is.
+// lasted formats how long a row has been in its state.
 export function lasted(row, now) {
   if (row.since === null) return NONE;
   return `${row.atMost ? "≤ " : ""}${span(now - row.since)}`;
 }
 
-// clock writes a time of the day, and the date where it is not today's.
+// clock formats a time of day, with the date unless it is today.
 export function clock(ms, now) {
   const at = new Date(ms);
   const time = at.toLocaleTimeString([], { hour12: false });
