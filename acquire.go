@@ -31,7 +31,7 @@ func (g *Gate) acquire(ctx context.Context, permit *breaker.Permit, missing bool
 	at := time.Since(g.epoch)
 	// The permit of a closed breaker occupies nothing, so it may be acquired before the token.
 	if g.bucket != nil && !held && hooks.AdmitAfter(g.breaker, at, gatehook.NoEscape(permit)) {
-		if takeAfter(g.bucket, at, 1) {
+		if takeFast(g.bucket, at, 1) {
 			g.admissions.allowed.Add(1)
 			return nil
 		}

@@ -43,10 +43,10 @@ func everyGate() map[string]*weir.Gate {
 	}
 	for name, l := range map[string]limiter.Limiter{
 		"a bucket":               limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000)}),
-		"a named bucket":         limiter.NewNamed("n", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000)}), limiter.NamedConfig{}),
+		"a named bucket":         limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000), Name: "n"}),
 		"what cannot be held":    plain{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000)})},
-		"a window":               limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 1000, Window: time.Second}),
-		"a limiter in the shade": limiter.NewNamed("n", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1)}), limiter.NamedConfig{Shadow: true}),
+		"a window":               limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 1000, Window: time.Second}),
+		"a limiter in the shade": limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Name: "n", Shadow: true}),
 	} {
 		gates["joined, "+name] = weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Limiter: l})
 	}

@@ -22,8 +22,8 @@ var ErrRefused = sentinel.ErrRefused
 // hooks are functions of breakers that only gates use.
 var hooks = gatehook.Breaker.(gatehook.Hooks[breaker.Breaker, breaker.Permit, breaker.Outcome])
 
-// takeAfter takes tokens of a gate's own bucket at a time since its epoch, if that can be done quickly.
-var takeAfter = bridge.TakeAfter.(func(*limiter.TokenBucket, time.Duration, int) bool)
+// takeFast takes tokens of a gate's own bucket at a time since its epoch, if that can be done quickly.
+var takeFast = bridge.TakeFast.(func(*limiter.TokenBucket, time.Duration, int) bool)
 
 // takeBeforeWait takes tokens for a call that waits if it is refused. The limiter counts only the wait.
 var takeBeforeWait = bridge.TakeBeforeWait.(func(limiter.Limiter, int) (limiter.Result, bool))

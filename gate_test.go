@@ -38,7 +38,7 @@ func TestGateLimits(t *testing.T) {
 		require.ErrorIs(t, err, weir.ErrRefused)
 		require.NotErrorIs(t, err, breaker.ErrOpen)
 		require.Equal(t, 100*time.Millisecond, weir.RetryAfter(err))
-		require.Equal(t, "limiter payments: no permits left (limit 2), retry in 100ms", err.Error())
+		require.Equal(t, "limiter payments: no tokens left (limit 2), retry in 100ms", err.Error())
 
 		time.Sleep(40 * time.Millisecond)
 		later := g.Run(bg(), succeed)
@@ -208,7 +208,7 @@ func TestWaitersAreRefusedWhenTheBreakerOpens(t *testing.T) {
 
 func TestAHoldReachesALimiterThatHasAName(t *testing.T) {
 	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(100)})
-	g := weir.Join("g", weir.Parts{Breaker: breaker.New("g", breaker.Config{}), Limiter: limiter.NewNamed("g", bucket, limiter.NamedConfig{})})
+	g := weir.Join("g", weir.Parts{Breaker: breaker.New("g", breaker.Config{}), Limiter: limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{bucket}, Name: "g"})})
 	g.Hold(time.Hour)
 	require.False(t, bucket.Take(1).OK)
 	values, _ := shown(g)

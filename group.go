@@ -86,11 +86,14 @@ func NewGroup[K comparable](name string, c GroupConfig) *Group[K] {
 	}
 	g.admissions.setMaxWait(c.Gate.MaxWait)
 	if r := c.Gate.Rate; r != (limiter.Rate{}) {
-		g.buckets = limiter.NewGroup(limiter.GroupConfig[K]{
-			Rate: r, Burst: c.Gate.Burst, MaxKeys: maxKeys, Overflow: limiter.ShareNew,
-		})
+		g.buckets = limiter.NewGroup(g.bucketConfig(c.Gate))
 	}
 	return g
+}
+
+// bucketConfig returns the config of the token buckets of all keys.
+func (g *Group[K]) bucketConfig(c Config) limiter.GroupConfig[K] {
+	return limiter.GroupConfig[K]{Rate: c.Rate, Burst: c.Burst, MaxKeys: g.holds.max, Overflow: limiter.ShareNew}
 }
 
 const defaultKeys = 10_000
@@ -166,7 +169,7 @@ func (g *Group[K]) Reconfigure(c Config) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.buckets != nil {
-		if err := g.buckets.SetDefaultTier(limiter.Tier{Rate: c.Rate, Burst: c.Burst}); err != nil {
+		if err := g.buckets.Reconfigure(g.bucketConfig(c)); err != nil {
 			return err
 		}
 	}

@@ -40,8 +40,7 @@ func sources(t *testing.T) map[string][]stat.Source {
 	latent.Record(window.Success, time.Second)
 	last := window.NewCalls(window.CallsConfig{Name: "w", Last: 10})
 	last.Record(window.Success, time.Second)
-	waits := limiter.NamedConfig{Waits: true}
-	keys := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Name: "n", Named: waits})
+	keys := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Name: "n"})
 	byIP := weirhttp.Policy{Name: "p", Limit: 1, Window: time.Hour, By: weirhttp.ByIP}
 	group, keyed := breaker.NewGroup[string]("g", breaker.GroupConfig{Breaker: timed}), hosts(weir.GroupConfig{Gate: rate})
 	_, _ = group.Get("a"), keyed.Get("a")
@@ -55,13 +54,13 @@ func sources(t *testing.T) map[string][]stat.Source {
 		"breaker.Breaker":       {breaker.New("b", timed), open},
 		"breaker.Group":         {group},
 		"throttle.Throttle":     {throttle.New("t", throttle.Config{})},
-		"limiter.TokenBucket":   {limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Name: "n", Named: waits})},
-		"limiter.FixedWindow":   {limiter.NewFixedWindow(limiter.FixedWindowConfig{Limit: 1, Window: time.Hour, Name: "n", Named: waits})},
-		"limiter.SlidingWindow": {limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 1, Window: time.Hour, Name: "n", Named: waits})},
-		"limiter.SlidingLog":    {limiter.NewSlidingLog(limiter.SlidingLogConfig{Limit: 1, Window: time.Hour, Name: "n", Named: waits})},
-		"limiter.LeakyBucket":   {limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerHour(1), Name: "n", Named: waits})},
-		"limiter.Named":         {limiter.NewNamed("n", bucket, waits)},
-		"limiter.Concurrency":   {limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "n", Named: waits})},
+		"limiter.TokenBucket":   {limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Name: "n"})},
+		"limiter.FixedWindow":   {limiter.NewFixedWindow(limiter.WindowConfig{Limit: 1, Window: time.Hour, Name: "n"})},
+		"limiter.SlidingWindow": {limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 1, Window: time.Hour, Name: "n"})},
+		"limiter.SlidingLog":    {limiter.NewSlidingLog(limiter.WindowConfig{Limit: 1, Window: time.Hour, Name: "n"})},
+		"limiter.LeakyBucket":   {limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerHour(1), Name: "n"})},
+		"limiter.Joint":         {limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{bucket}, Name: "n"})},
+		"limiter.Concurrency":   {limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "n"})},
 		"limiter.Group":         {keys},
 		"window.Calls":          {latent, last},
 		"alert.Monitor":         {monitor},

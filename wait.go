@@ -23,7 +23,7 @@ func (g *Gate) waitOrRefuse(ctx context.Context, now time.Time, r limiter.Result
 		until = now.Add(r.RetryAfter)
 	}
 	g.admissions.refused.Add(1)
-	return g.admissions.refusal(g.name, limiter.NoPermits, r.Limit, until)
+	return g.admissions.refusal(g.name, limiter.NoTokens, r.Limit, until)
 }
 
 // waitOutHold continues a call that arrives during a hold. It waits for the end of the hold and for the
@@ -182,7 +182,7 @@ func (g *Gate) withReason(err error) error {
 	if e.Name == "" {
 		e.Name = g.name
 	}
-	tooLong := (e.Reason == limiter.NoPermits || e.Reason == limiter.WaitTooLong) && !e.Until.IsZero()
+	tooLong := (e.Reason == limiter.NoTokens || e.Reason == limiter.WaitTooLong) && !e.Until.IsZero()
 	if held := g.heldUntil(g.now()); tooLong && !held.IsZero() {
 		e = limiter.LimitedError{Name: g.name, Reason: limiter.Held, Until: e.Until}
 		if held.After(e.Until) {

@@ -24,15 +24,15 @@ var counted = map[string]func() (limiter.Limiter, func() limiter.Stats){
 		return l, l.Stats
 	},
 	"FixedWindow": func() (limiter.Limiter, func() limiter.Stats) {
-		l := limiter.NewFixedWindow(limiter.FixedWindowConfig{Name: "l", Limit: 1, Window: time.Minute})
+		l := limiter.NewFixedWindow(limiter.WindowConfig{Name: "l", Limit: 1, Window: time.Minute})
 		return l, l.Stats
 	},
 	"SlidingWindow": func() (limiter.Limiter, func() limiter.Stats) {
-		l := limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Name: "l", Limit: 1, Window: time.Minute})
+		l := limiter.NewSlidingWindow(limiter.WindowConfig{Name: "l", Limit: 1, Window: time.Minute})
 		return l, l.Stats
 	},
 	"SlidingLog": func() (limiter.Limiter, func() limiter.Stats) {
-		l := limiter.NewSlidingLog(limiter.SlidingLogConfig{Name: "l", Limit: 1, Window: time.Minute})
+		l := limiter.NewSlidingLog(limiter.WindowConfig{Name: "l", Limit: 1, Window: time.Minute})
 		return l, l.Stats
 	},
 	"a key": func() (limiter.Limiter, func() limiter.Stats) {
@@ -41,7 +41,7 @@ var counted = map[string]func() (limiter.Limiter, func() limiter.Stats){
 	},
 	"Named": func() (limiter.Limiter, func() limiter.Stats) {
 		inner := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(1), Burst: 1})
-		l := limiter.NewNamed("l", inner, limiter.NamedConfig{})
+		l := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{inner}, Name: "l"})
 		return l, l.Stats
 	},
 	"Joint": func() (limiter.Limiter, func() limiter.Stats) {
@@ -108,7 +108,7 @@ func TestACallThatWaitsIsNoRefusalThatCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.Join("g", weir.Parts{
 			Breaker: breaker.New("b", breaker.Config{}), MaxWait: time.Minute,
-			Limiter: limiter.NewSlidingLog(limiter.SlidingLogConfig{Limit: 2, Window: 10 * time.Second, CountRefused: true}),
+			Limiter: limiter.NewSlidingLog(limiter.WindowConfig{Limit: 2, Window: 10 * time.Second, CountRefused: true}),
 		})
 		began := time.Now()
 		require.NoError(t, g.Run(bg(), succeed))

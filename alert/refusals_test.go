@@ -44,7 +44,7 @@ func TestRefusalsOfAGateIncludeBreakerAndLimiter(t *testing.T) {
 }
 
 func TestRefusalsOfEveryKindOfSource(t *testing.T) {
-	bucket := limiter.NewNamed("bucket", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: tenAnHour(), Burst: 10}), limiter.NamedConfig{})
+	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: tenAnHour(), Burst: 10, Name: "bucket"})
 	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: tenAnHour(), Burst: 10, Name: "users"})
 	gates := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: weir.Config{Rate: tenAnHour(), Burst: 10}})
 	breakers := breaker.NewGroup[string]("shards", breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 10}, MaxSeries: 1})

@@ -23,19 +23,19 @@ type waitingLimiter interface {
 	limiter.WaitLimiter
 }
 
-func allWindows(c limiter.FixedWindowConfig, t0 time.Time) map[string]waitingLimiter {
-	sliding := limiter.SlidingWindowConfig{Limit: c.Limit, Window: c.Window, CountRefused: c.CountRefused, MaxWaiters: c.MaxWaiters}
+func allWindows(c limiter.WindowConfig, t0 time.Time) map[string]waitingLimiter {
+	sliding := limiter.WindowConfig{Limit: c.Limit, Window: c.Window, CountRefused: c.CountRefused, MaxWaiters: c.MaxWaiters}
 	return map[string]waitingLimiter{
 		"fixed":   limiter.NewFixedWindowAt(c, t0),
 		"sliding": limiter.NewSlidingWindowAt(sliding, t0),
-		"log":     limiter.NewSlidingLogAt(limiter.SlidingLogConfig(c), t0),
+		"log":     limiter.NewSlidingLogAt(c, t0),
 	}
 }
 
 func TestConfigsMayGoToTheirBounds(t *testing.T) {
-	require.NoError(t, limiter.FixedWindowConfig{Limit: math.MaxInt32, Window: 1}.Validate())
-	require.NoError(t, limiter.SlidingWindowConfig{Limit: 1, Window: sec, Buckets: 100_000}.Validate())
-	require.Error(t, limiter.SlidingWindowConfig{Limit: 1, Window: sec, Buckets: 100_001}.Validate())
+	require.NoError(t, limiter.WindowConfig{Limit: math.MaxInt32, Window: 1}.Validate())
+	require.NoError(t, limiter.WindowConfig{Limit: 1, Window: sec, Buckets: 100_000}.Validate())
+	require.Error(t, limiter.WindowConfig{Limit: 1, Window: sec, Buckets: 100_001}.Validate())
 	require.NoError(t, guava.SmoothWarmingUpConfig{Rate: limiter.PerSecond(1), WarmUp: us}.Validate())
 }
 
@@ -65,7 +65,7 @@ func TestRatiosAtTheirEdges(t *testing.T) {
 func TestTheQueueOfAWindowIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
-		for name, w := range allWindows(limiter.FixedWindowConfig{Limit: 1, Window: hour, MaxWaiters: 1}, time.Now()) {
+		for name, w := range allWindows(limiter.WindowConfig{Limit: 1, Window: hour, MaxWaiters: 1}, time.Now()) {
 			require.True(t, w.Take(1).OK, name)
 			newLine(t, w).enter(ctx, "w", 1)
 			require.ErrorIs(t, w.WaitAtMost(t.Context(), 1, limiter.Never), limiter.ErrQueueFull, name)
@@ -77,7 +77,7 @@ func TestTheQueueOfAWindowIsBounded(t *testing.T) {
 func TestWhatAWindowNeverAdmitsIsRefusedForeverWhileSomebodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
-		for name, w := range allWindows(limiter.FixedWindowConfig{Limit: 2, Window: hour}, time.Now()) {
+		for name, w := range allWindows(limiter.WindowConfig{Limit: 2, Window: hour}, time.Now()) {
 			require.True(t, w.Take(2).OK, name)
 			newLine(t, w).enter(ctx, "w", 1)
 			for _, n := range []int{3, -1} {
@@ -97,7 +97,7 @@ func TestAWindowIsNotPassedByWhenTheHeadIsDue(t *testing.T) {
 		time.Sleep(time.Minute) // off the grid
 		ctx, leave := context.WithCancel(t.Context())
 		for _, later := range []time.Duration{2 * hour, math.MaxInt64} {
-			for name, w := range allWindows(limiter.FixedWindowConfig{Limit: 2, Window: hour}, time.Now()) {
+			for name, w := range allWindows(limiter.WindowConfig{Limit: 2, Window: hour}, time.Now()) {
 				require.True(t, w.Take(2).OK, name)
 				newLine(t, w).enter(ctx, "w", 1)
 				require.Equal(t, "refused 0/2 retry 1ns reset 0s", show(w.TakeAt(time.Now().Add(later), 1)), "%s, %s later", name, later)
@@ -108,13 +108,13 @@ func TestAWindowIsNotPassedByWhenTheHeadIsDue(t *testing.T) {
 }
 
 func TestAnEmptyWindowHasNothingToResetAtAnEarlierTime(t *testing.T) {
-	for _, w := range allWindows(limiter.FixedWindowConfig{Limit: 2, Window: sec}, start) {
+	for _, w := range allWindows(limiter.WindowConfig{Limit: 2, Window: sec}, start) {
 		take(t, w, step{10 * sec, 0, "ok 2/2 reset 0s"}, step{0, 0, "ok 2/2 reset 0s"})
 	}
 }
 
 func TestRefusalsThatCountMakeAWindowNoMoreThanFull(t *testing.T) {
-	for _, w := range allWindows(limiter.FixedWindowConfig{Limit: 5, Window: sec, CountRefused: true}, start) {
+	for _, w := range allWindows(limiter.WindowConfig{Limit: 5, Window: sec, CountRefused: true}, start) {
 		take(t, w, step{0, 5, "ok"}, step{0, 3, "refused"})
 		w.Refund(1)
 		take(t, w, step{0, 0, "ok 1/5 reset " + w.TakeAt(start, 0).ResetAfter.String()}, step{0, 1, "ok"})
@@ -125,7 +125,7 @@ func TestRefusalsThatCountMakeAWindowNoMoreThanFull(t *testing.T) {
 // permits there are now, only the first back.
 func TestASlidingWindowCountsThoseAheadByTheBucket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 2, Window: sec, Buckets: 10})
+		w := limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 2, Window: sec, Buckets: 10})
 		require.True(t, w.Take(1).OK)
 		time.Sleep(500 * ms)
 		require.True(t, w.Take(1).OK)
@@ -220,19 +220,19 @@ func TestATurnThatIsTooFarOffNeverComes(t *testing.T) {
 
 func TestAdmitAfterAdmitsTheTokensThereAre(t *testing.T) {
 	b := bucket(limiter.PerSecond(1), 2)
-	require.True(t, b.AdmitAfter(0, 2), "all at once")
-	require.False(t, b.AdmitAfter(sec-1, 1))
-	require.True(t, b.AdmitAfter(sec, 1))
+	require.True(t, b.TakeFast(0, 2), "all at once")
+	require.False(t, b.TakeFast(sec-1, 1))
+	require.True(t, b.TakeFast(sec, 1))
 
 	none := bucket(limiter.PerSecond(1), limiter.Off)
-	require.False(t, none.AdmitAfter(0, 1))
+	require.False(t, none.TakeFast(0, 1))
 }
 
 func TestWaitAtMostThatDoesNotWaitSaysThatNothingIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		require.True(t, b.Take(1).OK)
-		require.EqualError(t, b.WaitAtMost(t.Context(), 1, 0), "limiter: no permits left (limit 1), retry in 1s")
+		require.EqualError(t, b.WaitAtMost(t.Context(), 1, 0), "limiter: no tokens left (limit 1), retry in 1s")
 		require.EqualError(t, b.WaitAtMost(t.Context(), 1, 1), "limiter: wait longer than wanted (limit 1), retry in 1s")
 	})
 }
@@ -318,7 +318,7 @@ func TestALeakyBucketRefusesATurnThatNeverComes(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		line := newLine(t, b)
 		line.enter(ctx, "w", 300)
-		require.EqualError(t, b.Wait(t.Context(), 1), "limiter: no permits left (limit 1000)")
+		require.EqualError(t, b.Wait(t.Context(), 1), "limiter: no tokens left (limit 1000)")
 		leave()
 		line.all.Wait()
 	})
@@ -343,7 +343,7 @@ func TestASlidingLogKeepsNoMoreMomentsThanItsLimit(t *testing.T) {
 	const limit, requests = 1000, 200_000
 	for _, countRefused := range []bool{false, true} {
 		before := heap()
-		log := limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: limit, Window: hour, CountRefused: countRefused}, start)
+		log := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: limit, Window: hour, CountRefused: countRefused}, start)
 		for i := range requests {
 			log.TakeAt(start.Add(time.Duration(i)*ms), 1)
 		}

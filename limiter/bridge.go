@@ -8,12 +8,12 @@ import (
 	"github.com/weir-go/weir/internal/bridge"
 )
 
-// It is done before a package that imports this one runs.
+// The bridge is filled before a package that imports this one is initialized.
 var _ = fillBridge()
 
 func fillBridge() bool {
 	bridge.Uncounted = func(group any) any { return group.(interface{ uncounted() any }).uncounted() }
-	bridge.CopyKeys = func(group, copied any) { group.(interface{ copyKeys(any) }).copyKeys(copied) }
+	bridge.CopyKeys = func(group, copied any) { group.(interface{ setCopyKey(any) }).setCopyKey(copied) }
 	bridge.Period = periodOf
 	bridge.GroupFigures = func(group any) (int64, int, time.Duration) {
 		g := group.(interface {
@@ -23,60 +23,90 @@ func fillBridge() bool {
 		tokens, period := g.limit()
 		return g.evictions(), tokens, period
 	}
-	bridge.TakeAfter = (*TokenBucket).takeAfter
+	bridge.TakeFast = (*TokenBucket).takeFast
 	bridge.TakeBeforeWait = takeBeforeWait
-	bridge.ChangeAt = func(bucket any, t time.Time, rate any, burst int) error {
-		b := bucket.(*TokenBucket)
-		return errors.Join(b.setRate(t.Sub(b.epoch), rate.(Rate)), b.setBurst(t.Sub(b.epoch), burst))
-	}
 	bridge.PerSecond = func(rate any) float64 { return rate.(Rate).perSecond() }
-	bridge.NewQueue = func(s bridge.Server, maxWaiters int) bridge.Queue {
-		q := &bridgedQueue{server: bridgedServer{s}}
-		q.line.max = maxWaiters
+	bridge.NewQueue = func(s bridge.Source, maxWaiters int) bridge.Queue {
+		q := &bridgeQueue{source: bridgeSource{s}}
+		q.queue.maxWaiters = maxWaiters
 		return q
 	}
+	fillReplays()
 	return true
 }
 
-// bridgedQueue is a queue for a limiter of another package of this module.
-type bridgedQueue struct {
-	line   queue
-	server bridgedServer
+// fillReplays sets the functions that take a time.
+func fillReplays() {
+	bridge.ChangeAt = func(bucket any, t time.Time, rate any, burst int) error {
+		b := bucket.(*TokenBucket)
+		return errors.Join(b.setRateAt(t.Sub(b.epoch), rate.(Rate)), b.setBurstAt(t.Sub(b.epoch), burst))
+	}
+	bridge.TokensAt = func(bucket any, t time.Time) float64 {
+		b := bucket.(*TokenBucket)
+		return b.tokensAt(t.Sub(b.epoch))
+	}
+	bridge.ReserveAt = func(bucket any, t time.Time, n int, maxWait time.Duration) any {
+		b := bucket.(*TokenBucket)
+		return b.reserveAt(t.Sub(b.epoch), n, maxWait)
+	}
+	bridge.CancelAt = func(reservation any, t time.Time) bool {
+		r := reservation.(*Reservation)
+		return r.OK && r.cancelAt(t.Sub(r.bucket.epoch))
+	}
 }
 
-func (q *bridgedQueue) Wait(ctx context.Context, n int, maxWait time.Duration) error {
-	return q.line.wait(ctx, q.server, request{n: n, limit: maxWait})
+// takeBeforeWait is Take for a caller that waits after a refusal. It does not count the refusal, because
+// the wait is counted. ok is false for a limiter of another package.
+func takeBeforeWait(l Limiter, n int) (r Result, ok bool) {
+	m, ok := l.(member)
+	if !ok {
+		return Result{}, false
+	}
+	if m.shadows() {
+		return m.Take(n), true
+	}
+	if r = m.tryTake(time.Now(), n); r.OK {
+		m.record(r, n)
+	}
+	return r, true
 }
 
-func (q *bridgedQueue) Busy() bool { return q.line.ahead.Load() != 0 }
-func (q *bridgedQueue) Poke()      { q.line.poke() }
-
-type bridgedServer struct{ s bridge.Server }
-
-func (b bridgedServer) now() time.Duration { return b.s.Now() }
-
-func (b bridgedServer) serve(r *Result, at time.Duration, n int) {
-	r.RetryAfter, r.OK = b.s.Serve(at, n)
+// bridgeQueue is a waitQueue for a limiter of another package of this module.
+type bridgeQueue struct {
+	queue  waitQueue
+	source bridgeSource
 }
 
-func (b bridgedServer) after(r *Result, at time.Duration, ahead int64, n int) {
-	r.RetryAfter, r.OK = b.s.After(at, ahead, n)
+func (q *bridgeQueue) Wait(ctx context.Context, n int, maxWait time.Duration) error {
+	return q.queue.wait(ctx, q.source, n, maxWait)
 }
 
-func (g *Group[K]) copyKeys(copied any) { g.copied = copied.(func(K) K) }
+func (q *bridgeQueue) HasWaiters() bool { return q.queue.waitingTokens.Load() != 0 }
+func (q *bridgeQueue) WakeFirst()       { q.queue.wakeFirst() }
 
-// bareGroup is a group that counts nothing.
-type bareGroup[K comparable] struct{ g *Group[K] }
+type bridgeSource struct{ source bridge.Source }
 
-func (g *Group[K]) uncounted() any { return bareGroup[K]{g} }
-
-func (b bareGroup[K]) TakeAt(t time.Time, key K, n int) (r Result) {
-	b.g.take(&r, t.Sub(b.g.epoch), key, n)
+func (s bridgeSource) acquire(n int) (r Result) {
+	r.RetryAfter, r.OK = s.source.Acquire(n)
 	return r
 }
 
-// LookAt returns what TakeAt would return, and takes nothing.
-func (b bareGroup[K]) LookAt(t time.Time, key K, n int) (r Result) {
-	b.g.look(&r, t.Sub(b.g.epoch), key, 0, n)
+func (s bridgeSource) predict(ahead int64, n int) (r Result) {
+	r.RetryAfter, r.OK = s.source.Predict(ahead, n)
 	return r
+}
+
+func (g *Group[K]) setCopyKey(copied any) { g.copyKey = copied.(func(K) K) }
+
+// uncountedGroup is a group whose methods count nothing in the statistics.
+type uncountedGroup[K comparable] struct{ group *Group[K] }
+
+func (g *Group[K]) uncounted() any { return uncountedGroup[K]{g} }
+
+func (u uncountedGroup[K]) TakeAt(t time.Time, key K, n int) Result {
+	return u.group.Get(key).tryTake(t, n)
+}
+
+func (u uncountedGroup[K]) LookAt(t time.Time, key K, n int) Result {
+	return u.group.Get(key).peek(t, 0, n)
 }

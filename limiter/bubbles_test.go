@@ -14,13 +14,13 @@ import (
 // TestWaitInOneBubbleAfterAnother waits for limiters that were made outside, as package variables are, in two synctest bubbles.
 func TestWaitInOneBubbleAfterAnother(t *testing.T) {
 	c := limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1}
-	window := limiter.FixedWindowConfig{Limit: 1, Window: sec}
+	window := limiter.WindowConfig{Limit: 1, Window: sec}
 	smooth, leaky := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: c.Rate, MaxBurst: sec}), limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: c.Rate, Capacity: 2})
 	flights := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
 	for name, w := range map[string]limiter.WaitLimiter{
-		"bucket": limiter.NewTokenBucket(c), "log": limiter.NewSlidingLog(limiter.SlidingLogConfig(window)), "fixed": limiter.NewFixedWindow(window),
+		"bucket": limiter.NewTokenBucket(c), "log": limiter.NewSlidingLog(window), "fixed": limiter.NewFixedWindow(window),
 		"joint": limiter.All(limiter.All(limiter.NewTokenBucket(c))), "key": limiter.NewGroup(limiter.GroupConfig[int]{Rate: c.Rate, Burst: 1}).Get(1),
-		"named": limiter.NewNamed("x", limiter.NewTokenBucket(c), limiter.NamedConfig{}), "smooth": smooth, "leaky": leaky,
+		"named": limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{limiter.NewTokenBucket(c)}, Name: "x"}), "smooth": smooth, "leaky": leaky,
 	} {
 		for range 2 {
 			synctest.Test(t, func(t *testing.T) {

@@ -5,51 +5,51 @@ import (
 	"time"
 )
 
-// SetRate changes the rate, from now on and also for those who wait. The tokens that are there
-// stay; what is owed stays owed, in tokens. An error says that the rate makes no sense, and
-// then nothing changes.
-func (b *TokenBucket) SetRate(r Rate) error { return b.setRate(b.now(), r) }
+// SetRate changes the rate from now on, also for waiters. The bucket keeps its tokens, and reservations
+// are still owed theirs. If r is invalid, SetRate returns an error and changes nothing.
+func (b *TokenBucket) SetRate(r Rate) error { return b.setRateAt(time.Since(b.epoch), r) }
 
-// SetBurst changes the most tokens that gather. The tokens that are there stay, but for those
-// beyond the new burst; a higher one fills at the rate. An error says that the burst makes no
-// sense (it has no default here), and then nothing changes.
-func (b *TokenBucket) SetBurst(n int) error { return b.setBurst(b.now(), n) }
+// SetBurst changes the most tokens in the bucket. Tokens beyond the new burst are lost; a larger burst
+// fills at the rate. If n is invalid, SetBurst returns an error and changes nothing. There is no default:
+// 0 is invalid.
+func (b *TokenBucket) SetBurst(n int) error { return b.setBurstAt(time.Since(b.epoch), n) }
 
-func (b *TokenBucket) setRate(at time.Duration, r Rate) error {
+func (b *TokenBucket) setRateAt(at time.Duration, r Rate) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	b.change(at, func(old *terms) *terms { return newTerms(r, old.chosen) })
+	b.replaceState(at, func(old *bucketState) *bucketState { return newBucketState(r, old.configuredBurst) })
 	return nil
 }
 
-func (b *TokenBucket) setBurst(at time.Duration, n int) error {
+func (b *TokenBucket) setBurstAt(at time.Duration, n int) error {
 	if n == 0 {
 		return errors.New("limiter: Burst is 0, must be at least 1")
 	}
 	if err := (TokenBucketConfig{Rate: Unlimited(), Burst: n}).Validate(); err != nil {
 		return err
 	}
-	b.change(at, func(old *terms) *terms { return newTerms(old.rate, n) })
+	b.replaceState(at, func(old *bucketState) *bucketState { return newBucketState(old.rate, n) })
 	return nil
 }
 
-// change replaces the terms, unless the successor is nil. Requests meanwhile either happened before or wait for the lock.
-func (b *TokenBucket) change(at time.Duration, successor func(old *terms) *terms) {
+// replaceState replaces the state by the one that successor returns, unless that is nil. Concurrent
+// requests either happen before or find the state replaced and wait for the lock.
+func (b *TokenBucket) replaceState(at time.Duration, successor func(old *bucketState) *bucketState) {
 	b.mu.Lock()
-	old := b.terms.Load()
+	old := b.state.Load()
 	next := successor(old)
 	if next == nil {
 		b.mu.Unlock()
 		return
 	}
-	old.next, old.ended = next, at
-	if next.hold == unheld {
-		next.hold = next.carryHold(&old.limits, old.hold, at)
+	old.next, old.replacedAt = next, at
+	if next.hold == noHold {
+		next.hold = next.convertHold(&old.limits, old.hold, at)
 	}
-	next.promised = promise{end: old.carried(old.promised.end), serial: old.promised.serial}
-	next.full.Store(old.carried(old.full.Swap(replaced)))
-	b.terms.Store(next)
+	next.lastPromise = promise{end: old.convertToNext(old.lastPromise.end), serial: old.lastPromise.serial}
+	next.full.Store(old.convertToNext(old.full.Swap(replaced)))
+	b.state.Store(next)
 	b.mu.Unlock()
-	b.line.poke()
+	b.queue.wakeFirst()
 }

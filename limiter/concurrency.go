@@ -10,157 +10,127 @@ import (
 
 // ConcurrencyConfig configures a [Concurrency].
 type ConcurrencyConfig struct {
-	// Limit is the most calls in flight, at least 1. Must be given.
+	// Limit is the most calls in flight, at least 1. Required.
 	Limit int
-	// MaxWaiters is the most callers that may wait at once; the next gets ErrQueueFull. Default: no
-	// bound.
+	// MaxWaiters is the most callers that may wait at once. Further callers get ErrQueueFull. Default:
+	// no bound.
 	MaxWaiters int
-	// Name stands in errors and metrics. A limiter with a name keeps statistics and is a [stat.Source].
-	// Default: no name and no statistics.
+	// Name appears in errors and metrics. A limiter with a name keeps statistics and is a
+	// [stat.Source]. Default: no name and no statistics.
 	Name string
-	// Named is what a limiter with a name does besides. Default [NamedConfig]'s own.
-	Named NamedConfig
+	// Shadow allows all calls and counts those that would have been refused. Requires a Name. Default
+	// false.
+	Shadow bool
 }
 
-// Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
+// Validate returns an error that names every invalid field, or nil.
 func (c ConcurrencyConfig) Validate() error {
 	var faults []error
 	if c.Limit < 1 {
 		faults = append(faults, fmt.Errorf("limiter: Limit is %d, must be at least 1", c.Limit))
 	}
-	if c.MaxWaiters < 0 {
-		faults = append(faults, fmt.Errorf("limiter: MaxWaiters is %d, must be at least 1 (or 0 for no bound)", c.MaxWaiters))
-	}
-	return errors.Join(append(faults, c.Named.validateFor(c.Name))...)
+	return errors.Join(append(faults, validateCommon(c.MaxWaiters, c.Name, c.Shadow))...)
 }
 
-// Concurrency bounds how many calls are in flight at once. Callers who wait are served in order
-// of arrival, and nobody passes them by.
+// Concurrency limits the number of calls in flight. Waiters are served in order of arrival, and no caller
+// overtakes them.
 //
-// All methods are safe for concurrent use; only Acquire blocks.
+// All methods are safe for concurrent use. Only Acquire blocks.
 type Concurrency struct {
 	*statistics
-	limit  atomic.Int64
-	flying atomic.Int64
-	line   queue
+	limit    atomic.Int64
+	inFlight atomic.Int64
+	queue    waitQueue
 }
 
-// NewConcurrency makes a limiter with nothing in flight. It panics with the error of c.Validate where there is one.
+// NewConcurrency returns a limiter with no call in flight. It panics with the error of c.Validate if c is
+// invalid.
 func NewConcurrency(c ConcurrencyConfig) *Concurrency {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
 	l := &Concurrency{}
 	l.limit.Store(int64(c.Limit))
-	l.line.max = c.MaxWaiters
-	l.statistics = newStatistics(c.Name, c.Named, func() (Result, time.Duration) { return l.standing(true), 0 })
+	l.statistics = newStatistics(c.Name, c.Shadow, func() (Result, time.Duration) { return l.answer(true), 0 })
+	l.queue.maxWaiters = c.MaxWaiters
+	l.queue.keepStatistics(l.statistics)
 	return l
 }
 
-// Acquire waits until the call may start. The caller calls release when the call has ended; to do so
-// again does nothing. A context that is done gives its error, a deadline that passes while
-// waiting a *LimitedError that matches context.DeadlineExceeded, and a queue that is full one that matches ErrQueueFull. In shadow mode it does not wait,
-// and release does nothing for a call for which there was no room.
+// Acquire waits for a slot in flight. The caller calls release when the call has ended; further calls of
+// release do nothing. If ctx is done, Acquire returns its error. If the deadline passes during the wait,
+// it returns a *[LimitedError] that matches context.DeadlineExceeded, and if the queue is full, one that
+// matches [ErrQueueFull]. In shadow mode Acquire does not wait, and if there was no slot, release does nothing.
 func (l *Concurrency) Acquire(ctx context.Context) (release func(), err error) {
-	if l.statistics == nil {
-		return l.acquire(ctx)
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	release, ok := l.tryAcquire()
-	if ok || l.shadows() {
-		r := l.standing(ok)
-		l.count(&r, 1)
+	if l.shadows() && ctx.Err() == nil {
+		release, _ = l.TryAcquire()
 		return release, nil
 	}
-	err = l.await(1, func() error {
-		release, err = l.acquire(ctx)
-		return err
-	})
-	return release, err
-}
-
-// acquire counts nothing.
-func (l *Concurrency) acquire(ctx context.Context) (release func(), err error) {
-	if err := l.line.wait(ctx, l, request{n: 1, limit: Never}); err != nil {
+	if err := l.queue.wait(ctx, l, 1, Never); err != nil {
 		return nil, err
 	}
-	return l.releaser(), nil
+	return l.newRelease(), nil
 }
 
-// TryAcquire is Acquire that does not wait: where the call may not start at once, ok is false and release nil.
-// In shadow mode ok is always true.
+// TryAcquire is like Acquire but does not wait: if there is no slot, ok is false and release is nil. In
+// shadow mode ok is always true.
 func (l *Concurrency) TryAcquire() (release func(), ok bool) {
-	release, ok = l.tryAcquire()
-	if l.statistics == nil {
-		return release, ok
+	taken := l.queue.waitingTokens.Load() == 0 && l.enter()
+	if !l.record(l.answer(taken), 1).OK {
+		return nil, false
 	}
-	r := l.standing(ok)
-	l.count(&r, 1)
-	return release, r.OK
-}
-
-// tryAcquire counts nothing. In shadow mode there is something to release also where ok is false.
-func (l *Concurrency) tryAcquire() (release func(), ok bool) {
-	switch {
-	case l.line.ahead.Load() == 0 && l.enter():
-		return l.releaser(), true
-	case l.shadows():
-		return func() {}, false
+	if !taken {
+		return func() {}, true
 	}
-	return nil, false
+	return l.newRelease(), true
 }
 
-// standing is how things stand after a call has, or has not, been let in.
-func (l *Concurrency) standing(ok bool) Result {
-	limit := l.Limit()
-	return Result{OK: ok, Limit: limit, Remaining: max(limit-l.InFlight(), 0)}
-}
-
-// SetLimit changes the limit, which must be at least 1: an error says that it is not, and nothing changes
-// then. Calls in flight beyond a lower limit go on.
+// SetLimit changes the limit. Calls in flight beyond a lower limit continue. If n is below 1, SetLimit
+// returns an error and changes nothing.
 func (l *Concurrency) SetLimit(n int) error {
 	if err := (ConcurrencyConfig{Limit: n}).Validate(); err != nil {
 		return err
 	}
 	l.limit.Store(int64(n))
-	l.line.poke()
+	l.queue.wakeFirst()
 	return nil
 }
 
-// InFlight is how many calls are in flight.
-func (l *Concurrency) InFlight() int { return int(l.flying.Load()) }
+// InFlight returns the number of calls in flight.
+func (l *Concurrency) InFlight() int { return int(l.inFlight.Load()) }
 
-// Limit is the most calls in flight.
+// Limit returns the most calls in flight.
 func (l *Concurrency) Limit() int { return int(l.limit.Load()) }
 
+// answer returns the state after a call was, or was not, given a slot.
+func (l *Concurrency) answer(ok bool) Result {
+	limit := l.Limit()
+	return Result{OK: ok, Limit: limit, Remaining: max(limit-l.InFlight(), 0)}
+}
+
+// enter takes a slot, and reports whether there was one.
 func (l *Concurrency) enter() bool {
 	for {
-		flying := l.flying.Load()
-		if flying >= l.limit.Load() {
+		inFlight := l.inFlight.Load()
+		if inFlight >= l.limit.Load() {
 			return false
 		}
-		if l.flying.CompareAndSwap(flying, flying+1) {
+		if l.inFlight.CompareAndSwap(inFlight, inFlight+1) {
 			return true
 		}
 	}
 }
 
-func (l *Concurrency) releaser() func() {
+func (l *Concurrency) newRelease() func() {
 	var released atomic.Bool
 	return func() {
 		if !released.Swap(true) {
-			l.flying.Add(-1)
-			l.line.poke()
+			l.inFlight.Add(-1)
+			l.queue.wakeFirst()
 		}
 	}
 }
 
-func (l *Concurrency) now() time.Duration { return 0 }
+func (l *Concurrency) acquire(int) Result { return l.answer(l.enter()) }
 
-func (l *Concurrency) serve(r *Result, _ time.Duration, _ int) {
-	r.OK, r.Limit = l.enter(), l.Limit()
-}
-
-func (l *Concurrency) after(r *Result, _ time.Duration, _ int64, _ int) { r.Limit = l.Limit() }
+func (l *Concurrency) predict(int64, int) Result { return Result{Limit: l.Limit()} }

@@ -11,14 +11,14 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-func namedFlight(flight limiter.ConcurrencyConfig, c limiter.NamedConfig) *limiter.Concurrency {
-	flight.Name, flight.Named = "logins", c
-	return limiter.NewConcurrency(flight)
+func namedConcurrency(c limiter.ConcurrencyConfig) *limiter.Concurrency {
+	c.Name = "logins"
+	return limiter.NewConcurrency(c)
 }
 
 func TestConcurrencyWithANameCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := namedFlight(limiter.ConcurrencyConfig{Limit: 2, MaxWaiters: 2}, limiter.NamedConfig{Waits: true})
+		l := namedConcurrency(limiter.ConcurrencyConfig{Limit: 2, MaxWaiters: 2})
 		one, ok := l.TryAcquire()
 		require.True(t, ok)
 		two, err := l.Acquire(t.Context())
@@ -73,7 +73,7 @@ func TestConcurrencyWithANameCounts(t *testing.T) {
 }
 
 func TestConcurrencyWithANameTellsOfALimitThatWasLowered(t *testing.T) {
-	l := namedFlight(limiter.ConcurrencyConfig{Limit: 3}, limiter.NamedConfig{})
+	l := namedConcurrency(limiter.ConcurrencyConfig{Limit: 3})
 	for range 3 {
 		_, ok := l.TryAcquire()
 		require.True(t, ok)
@@ -85,7 +85,7 @@ func TestConcurrencyWithANameTellsOfALimitThatWasLowered(t *testing.T) {
 }
 
 func TestConcurrencyWithANameInShadowMode(t *testing.T) {
-	l := namedFlight(limiter.ConcurrencyConfig{Limit: 1}, limiter.NamedConfig{Shadow: true})
+	l := namedConcurrency(limiter.ConcurrencyConfig{Limit: 1, Shadow: true})
 	room, ok := l.TryAcquire()
 	require.True(t, ok)
 	none, ok := l.TryAcquire()
@@ -105,16 +105,13 @@ func TestConcurrencyWithANameInShadowMode(t *testing.T) {
 }
 
 func TestConcurrencyWithANameRefusesWhatMakesNoSense(t *testing.T) {
-	require.PanicsWithError(t, "limiter: Near is -1, must be above 0 and at most 1 (or 0 for the default)", func() {
-		namedFlight(limiter.ConcurrencyConfig{Limit: 1}, limiter.NamedConfig{Near: -1})
-	})
-	require.PanicsWithError(t, "limiter: Named is set, must be left out where there is no Name", func() {
-		limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Named: limiter.NamedConfig{Shadow: true}})
+	require.PanicsWithError(t, "limiter: Shadow is set without a Name, must have both", func() {
+		limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Shadow: true})
 	})
 }
 
 func TestConcurrencyWithANameObservesWithoutAllocating(t *testing.T) {
-	l := namedFlight(limiter.ConcurrencyConfig{Limit: 1}, limiter.NamedConfig{})
+	l := namedConcurrency(limiter.ConcurrencyConfig{Limit: 1})
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		for range l.Observe {
 		}

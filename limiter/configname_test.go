@@ -21,19 +21,19 @@ type source interface {
 }
 
 // sources makes one limiter of each kind, of which two permits can be taken in a minute.
-func sources(name string, c limiter.NamedConfig, t0 time.Time) map[string]source {
+func sources(name string, shadow bool, t0 time.Time) map[string]source {
 	return map[string]source{
-		"bucket":  limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerMinute(2), Burst: 2, Name: name, Named: c}, t0),
-		"fixed":   limiter.NewFixedWindowAt(limiter.FixedWindowConfig{Limit: 2, Window: time.Minute, Name: name, Named: c}, t0),
-		"sliding": limiter.NewSlidingWindowAt(limiter.SlidingWindowConfig{Limit: 2, Window: time.Minute, Name: name, Named: c}, t0),
-		"log":     limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: 2, Window: time.Minute, Name: name, Named: c}, t0),
-		"leaky":   limiter.NewLeakyBucketAt(limiter.LeakyBucketConfig{Rate: limiter.PerMinute(2), Capacity: 2, Name: name, Named: c}, t0),
+		"bucket":  limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerMinute(2), Burst: 2, Name: name, Shadow: shadow}, t0),
+		"fixed":   limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 2, Window: time.Minute, Name: name, Shadow: shadow}, t0),
+		"sliding": limiter.NewSlidingWindowAt(limiter.WindowConfig{Limit: 2, Window: time.Minute, Name: name, Shadow: shadow}, t0),
+		"log":     limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 2, Window: time.Minute, Name: name, Shadow: shadow}, t0),
+		"leaky":   limiter.NewLeakyBucketAt(limiter.LeakyBucketConfig{Rate: limiter.PerMinute(2), Capacity: 2, Name: name, Shadow: shadow}, t0),
 	}
 }
 
 func TestALimiterWithANameKeepsStatistics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for kind, l := range sources("logins", limiter.NamedConfig{Near: 1}, time.Now()) {
+		for kind, l := range sources("logins", false, time.Now()) {
 			require.Equal(t, "logins", l.Name())
 			require.True(t, l.Take(2).OK, kind)
 			require.False(t, l.Take(1).OK, kind)
@@ -46,10 +46,11 @@ func TestALimiterWithANameKeepsStatistics(t *testing.T) {
 			time.AfterFunc(ms, leave)
 			require.Equal(t, context.Canceled, l.Wait(gone, 2), kind)
 
-			require.Equal(t, limiter.Stats{
-				Allowed: 1, Refused: 3,
-				Waited: 1, Cancelled: 1,
-			}, l.Stats(), kind)
+			near := int64(1)
+			if kind == "leaky" {
+				near = 0
+			}
+			require.Equal(t, limiter.Stats{Allowed: 1, Refused: 3, Waited: 1, Cancelled: 1, Near: near}, l.Stats(), kind)
 			figures := observed(t, l)
 			require.EqualValues(t, 3, figures["weir.limiter.requests refused"], kind)
 			require.EqualValues(t, 2, figures["weir.limiter.limit"], kind)
@@ -58,7 +59,7 @@ func TestALimiterWithANameKeepsStatistics(t *testing.T) {
 }
 
 func TestALimiterWithoutANameCountsNothing(t *testing.T) {
-	for kind, l := range sources("", limiter.NamedConfig{}, start) {
+	for kind, l := range sources("", false, start) {
 		require.True(t, l.TakeAt(start, 2).OK, kind)
 		require.False(t, l.TakeAt(start, 1).OK, kind)
 		require.Empty(t, l.Name(), kind)
@@ -69,11 +70,9 @@ func TestALimiterWithoutANameCountsNothing(t *testing.T) {
 
 // What shadow mode lets through has not been taken, so a refund of it gives nothing back.
 func TestARefundInShadowModeGivesBackWhatWasTaken(t *testing.T) {
-	kinds := sources("logins", limiter.NamedConfig{Shadow: true}, start)
-	foreign := limiter.NewNamed("logins", taker{bucket(limiter.PerMinute(2), 2)}, limiter.NamedConfig{Shadow: true})
-	kinds["foreign"] = struct {
-		*limiter.Named
-	}{foreign}
+	kinds := sources("logins", true, start)
+	foreign := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{taker{bucket(limiter.PerMinute(2), 2)}}, Name: "logins", Shadow: true})
+	kinds["foreign"] = foreign
 	for kind, l := range kinds {
 		require.True(t, l.TakeAt(start, 2).OK, kind)
 		require.True(t, l.TakeAt(start, 1).OK, kind)
@@ -89,30 +88,22 @@ func TestARefundInShadowModeGivesBackWhatWasTaken(t *testing.T) {
 	}
 }
 
-func TestNamedNeedsAName(t *testing.T) {
-	const want = "limiter: Named is set, must be left out where there is no Name"
-	c := limiter.NamedConfig{Shadow: true}
+func TestShadowNeedsAName(t *testing.T) {
 	for _, config := range []interface{ Validate() error }{
-		limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Named: c},
-		limiter.FixedWindowConfig{Limit: 1, Window: sec, Named: c},
-		limiter.SlidingWindowConfig{Limit: 1, Window: sec, Named: c},
-		limiter.SlidingLogConfig{Limit: 1, Window: sec, Named: c},
-		limiter.LeakyBucketConfig{Rate: limiter.PerSecond(1), Named: c},
+		limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Shadow: true},
+		limiter.WindowConfig{Limit: 1, Window: sec, Shadow: true},
+		limiter.LeakyBucketConfig{Rate: limiter.PerSecond(1), Shadow: true},
+		limiter.JointConfig{Shadow: true},
 	} {
-		require.EqualError(t, config.Validate(), want, "%T", config)
+		require.EqualError(t, config.Validate(), "limiter: Shadow is set without a Name, must have both", "%T", config)
 	}
-	bad := limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Name: "x", Named: limiter.NamedConfig{Near: 2}}
-	require.EqualError(t, bad.Validate(), "limiter: Near is 2, must be above 0 and at most 1 (or 0 for the default)")
-	require.PanicsWithError(t, "limiter: the name is empty", func() {
-		limiter.NewNamed("", bucket(limiter.PerSecond(1), 1), limiter.NamedConfig{})
-	})
 }
 
 // A request that some members have admitted before another one refused it has been admitted by none.
 func TestAJointCountsARequestOnce(t *testing.T) {
-	first := limiter.NewFixedWindowAt(limiter.FixedWindowConfig{Limit: 5, Window: sec, Name: "logins"}, start)
-	shadow := limiter.NewFixedWindowAt(limiter.FixedWindowConfig{Limit: 1, Window: sec, Name: "logins", Named: limiter.NamedConfig{Shadow: true}}, start)
-	last := limiter.NewFixedWindowAt(limiter.FixedWindowConfig{Limit: 9, Window: sec, Name: "logins"}, start)
+	first := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 5, Window: sec, Name: "logins"}, start)
+	shadow := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 1, Window: sec, Name: "logins", Shadow: true}, start)
+	last := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 9, Window: sec, Name: "logins"}, start)
 	all := limiter.All(first, shadow, robbed{exactLog(5, sec)}, last)
 	for range 3 {
 		require.False(t, all.TakeAt(start, 2).OK)
@@ -135,7 +126,7 @@ func TestAJointCountsARequestOnce(t *testing.T) {
 }
 
 func TestNamedBucketTakesWithoutAllocating(t *testing.T) {
-	for kind, l := range sources("logins", limiter.NamedConfig{}, time.Now()) {
+	for kind, l := range sources("logins", false, time.Now()) {
 		require.Zero(t, testing.AllocsPerRun(100, func() { l.Take(1); l.Take(2) }), kind)
 		require.Zero(t, testing.AllocsPerRun(100, func() { l.Observe(func(*stat.Series, float64) bool { return true }) }), kind)
 	}

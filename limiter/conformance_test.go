@@ -20,11 +20,11 @@ func TestConformance(t *testing.T) {
 		"TokenBucket/very fast": tokenBucket(limiter.Per(3, 2), 6, 3, 2),
 		"TokenBucket/slow":      tokenBucket(limiter.Per(7, 24*hour), 3, 7, 24*hour),
 		"TokenBucket/one":       tokenBucket(limiter.Every(13*ms), 1, 1, 13*ms),
-		"FixedWindow": windows(5, 10*sec, 2, func(c limiter.FixedWindowConfig, t0 time.Time) limiter.TimedLimiter {
+		"FixedWindow": windows(5, 10*sec, 2, func(c limiter.WindowConfig, t0 time.Time) limiter.TimedLimiter {
 			return limiter.NewFixedWindowAt(c, t0)
 		}),
-		"SlidingLog": windows(5, 10*sec, 1, func(c limiter.FixedWindowConfig, t0 time.Time) limiter.TimedLimiter {
-			return limiter.NewSlidingLogAt(limiter.SlidingLogConfig(c), t0)
+		"SlidingLog": windows(5, 10*sec, 1, func(c limiter.WindowConfig, t0 time.Time) limiter.TimedLimiter {
+			return limiter.NewSlidingLogAt(c, t0)
 		}),
 		"SlidingWindow":          windows(5, 10*sec, 1, sliding(10)),
 		"SlidingWindow/one part": windows(3, 10*sec, 1, sliding(1)),
@@ -53,8 +53,8 @@ func tokenBucket(r limiter.Rate, burst int, events int64, in time.Duration) limi
 
 // jointLimits is a token bucket and an exact log as one: the tighter of the two bounds it.
 func jointLimits() limitertest.Subject {
-	bucket, log := tokenBucket(limiter.PerSecond(1), 5, 1, sec), windows(8, 10*sec, 1, func(c limiter.FixedWindowConfig, t0 time.Time) limiter.TimedLimiter {
-		return limiter.NewSlidingLogAt(limiter.SlidingLogConfig(c), t0)
+	bucket, log := tokenBucket(limiter.PerSecond(1), 5, 1, sec), windows(8, 10*sec, 1, func(c limiter.WindowConfig, t0 time.Time) limiter.TimedLimiter {
+		return limiter.NewSlidingLogAt(c, t0)
 	})
 	return limitertest.Subject{
 		New:   func(t0 time.Time) limiter.TimedLimiter { return limiter.All(bucket.New(t0), log.New(t0)) },
@@ -68,15 +68,17 @@ func jointLimits() limitertest.Subject {
 func namedBucket() limitertest.Subject {
 	s := tokenBucket(limiter.PerSecond(3), 4, 3, sec)
 	bare := s.New
-	s.New = func(t0 time.Time) limiter.TimedLimiter { return limiter.NewNamed("n", bare(t0), limiter.NamedConfig{}) }
+	s.New = func(t0 time.Time) limiter.TimedLimiter {
+		return limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{bare(t0)}, Name: "n"})
+	}
 	return s
 }
 
 // windows is a limiter by windows, of which a moment can see so many end and begin.
-func windows(limit int, span time.Duration, edge int, build func(limiter.FixedWindowConfig, time.Time) limiter.TimedLimiter) limitertest.Subject {
+func windows(limit int, span time.Duration, edge int, build func(limiter.WindowConfig, time.Time) limiter.TimedLimiter) limitertest.Subject {
 	return limitertest.Subject{
 		New: func(t0 time.Time) limiter.TimedLimiter {
-			return build(limiter.FixedWindowConfig{Limit: limit, Window: span}, t0)
+			return build(limiter.WindowConfig{Limit: limit, Window: span}, t0)
 		},
 		Limit: limit,
 		Most:  func(d time.Duration) int { return limit * (int(d/span) + edge) },
@@ -85,8 +87,8 @@ func windows(limit int, span time.Duration, edge int, build func(limiter.FixedWi
 	}
 }
 
-func sliding(buckets int) func(limiter.FixedWindowConfig, time.Time) limiter.TimedLimiter {
-	return func(c limiter.FixedWindowConfig, t0 time.Time) limiter.TimedLimiter {
-		return limiter.NewSlidingWindowAt(limiter.SlidingWindowConfig{Limit: c.Limit, Window: c.Window, Buckets: buckets}, t0)
+func sliding(buckets int) func(limiter.WindowConfig, time.Time) limiter.TimedLimiter {
+	return func(c limiter.WindowConfig, t0 time.Time) limiter.TimedLimiter {
+		return limiter.NewSlidingWindowAt(limiter.WindowConfig{Limit: c.Limit, Window: c.Window, Buckets: buckets}, t0)
 	}
 }

@@ -1,17 +1,15 @@
-// Package limiter decides whether something may be done now.
+// Package limiter limits the rate of calls and the number of calls in flight.
 //
-// A limiter is asked for permits. It hands them out or refuses, and says when asking again
-// is worth while:
+// A limiter hands out tokens or refuses, and says when to try again:
 //
 //	var signup = limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(30), Burst: 5})
 //
 //	if r := signup.Take(1); !r.OK {
-//		return fmt.Errorf("too many, try again in %s", r.RetryAfter)
+//		return fmt.Errorf("too many requests, try again in %s", r.RetryAfter)
 //	}
 //
-// What is over the limit can be refused (Take), made to wait in the order of arrival (Wait), or
-// diverted (weir.DoOr). Wait takes no longer than the deadline of its context allows, and returns
-// at once if the tokens cannot be there in time:
+// A request over the limit can be refused (Take), wait in order of arrival (Wait), or be diverted
+// (weir.DoOr). Wait returns at once if the tokens cannot be there before the deadline of its context:
 //
 //	ctx, cancel := context.WithTimeout(ctx, time.Second)
 //	defer cancel()
@@ -25,36 +23,41 @@
 //
 //	if r := users.Get(id).Take(1); !r.OK { … }
 //
-// # Which limiter when
+// # Choosing a limiter
 //
-// L is the limit and W its span; for a token bucket, L is its burst and R what its rate yields in a span.
+// In this table L is the limit and W its window. For a token bucket, L is its burst and R the tokens
+// added in a window.
 //
-//	I want to …                                  use            most in any W           memory       a decision
-//	hold a rate and allow bursts                 TokenBucket    L + R                   500 B        lock-free
-//	say "100 a minute" and be cheap about it     FixedWindow    2 L, around an edge     250 B        a mutex
-//	never exceed L in any W                      SlidingWindow  L; returns W/N later    16 B a part  a mutex
-//	never exceed L in any W, and use all of it   SlidingLog     L                       32 B an entry, at most L of them
-//	keep several limits at once                  All            the least of them       theirs       theirs
-//	let calls go one by one, and queue some      LeakyBucket    R + 1                   200 B a waiter
-//	pace as Guava does, paying later             package guava  R + a second's worth    200 B a waiter
-//	bound calls in flight                        Concurrency    L at once               200 B a waiter
-//	limit each user, address or action           Group          as TokenBucket          45 B a key in use, and the key
-//	see what a limit does, or would do           a Name in any of their configurations; Named for other limiters
+//	purpose                                 limiter        most tokens in any W      memory              decision
+//	a rate that allows bursts               TokenBucket    L + R                     500 B               lock-free
+//	"100 per minute" at low cost            FixedWindow    2 L, around a boundary    250 B               mutex
+//	never more than L in any W              SlidingWindow  L; returned W/N late      16 B per part       mutex
+//	never more than L, and all of L         SlidingLog     L                         32 B per entry      mutex
+//	several limits at once                  All            the smallest of them      that of each        that of each
+//	calls one at a time, and a queue        LeakyBucket    R + 1                     200 B per waiter    mutex
+//	the pace of Guava, paid afterwards      package guava  R + those of a second     200 B per waiter    mutex
+//	a bound on calls in flight              Concurrency    L at once                 200 B per waiter    lock-free
+//	a limit per user, address or action     Group          as TokenBucket            45 B per key, + key a mutex
+//
+// To see what a limit does, or would do in shadow mode, give it a Name. For a limiter of another
+// package, use [NewJoint].
 //
 // # Time
 //
-// Limiters take their time from the monotonic clock, so steps of the wall clock do not touch
-// them; the twins ending in At take a given time instead, for replays and simulations. Times that
-// go back may be refused more than they should; they never add permits. A limiter begins at the first time that it is given,
-// which may be up to 36 years before it was made: a variable of a package can be used in a bubble of testing/synctest.
+// Limiters read the monotonic clock, so steps of the wall clock do not affect them. The methods and
+// constructors ending in At take a time instead, for replays and simulations. A limiter begins at the first
+// time it is given, up to 36 years before its creation, so a package variable can be used in a bubble
+// of testing/synctest.
 //
 // # Waiting
 //
-// Those who wait stand in a queue, and the first is served before the others are looked at. Permits are
-// charged when a caller is served, not when it comes: whoever gives up leaves no debt, and a change of the rate
-// holds for all who still wait. A wait that cannot succeed is refused at once. The goroutines are
-// those of the callers; no limiter starts one.
+// Waiters are served in order of arrival. A waiter is charged when it is served: a waiter that gives up
+// owes nothing, and a change of the rate applies to all waiters. A wait that cannot succeed is refused at
+// once. Limiters start no goroutines.
 //
-// Refusals are of type *[LimitedError] and match [ErrLimited] and weir.ErrRefused. Take does not
-// allocate, unless a [SlidingLog] grows or a [Group] meets a new key. Only a limiter with a name keeps statistics.
+// # Errors and cost
+//
+// Refusals are errors of type *[LimitedError] that match [ErrLimited] and weir.ErrRefused. Take does not
+// allocate, except when a [SlidingLog] grows or a [Group] meets a new key. Only limiters with a name keep
+// statistics.
 package limiter

@@ -24,7 +24,7 @@ func TestADebtOfTheLongestTimeIsOwed(t *testing.T) {
 
 func TestARefundToAJointWakesWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := limiter.All(limiter.NewSlidingLog(limiter.SlidingLogConfig{Limit: 2, Window: hour}))
+		l := limiter.All(limiter.NewSlidingLog(limiter.WindowConfig{Limit: 2, Window: hour}))
 		require.True(t, l.Take(2).OK)
 		line := newLine(t, l)
 		line.enter(t.Context(), "a", 1)
@@ -68,15 +68,15 @@ func TestWhatAJointTookWhileLookingGoesBack(t *testing.T) {
 
 func TestARefundWakesWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		config := limiter.FixedWindowConfig{Limit: 2, Window: hour}
+		config := limiter.WindowConfig{Limit: 2, Window: hour}
 		for name, l := range map[string]interface {
 			limiter.TimedLimiter
 			limiter.WaitLimiter
 		}{
 			"bucket":  limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 2}),
 			"fixed":   limiter.NewFixedWindow(config),
-			"sliding": limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 2, Window: hour}),
-			"log":     limiter.NewSlidingLog(limiter.SlidingLogConfig(config)),
+			"sliding": limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 2, Window: hour}),
+			"log":     limiter.NewSlidingLog(config),
 			"key":     limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 2}).Get("k"),
 		} {
 			require.True(t, l.Take(2).OK, name)
@@ -92,7 +92,7 @@ func TestARefundWakesWhoWaits(t *testing.T) {
 // TestAQueueThatIsTooLongNeverEnds has so many wait that the next one's turn is beyond the life of a limiter.
 func TestAQueueThatIsTooLongNeverEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := limiter.NewSlidingLog(limiter.SlidingLogConfig{Limit: 1, Window: 36 * year})
+		l := limiter.NewSlidingLog(limiter.WindowConfig{Limit: 1, Window: 36 * year})
 		time.Sleep(sec)
 		require.True(t, l.Take(1).OK)
 		ctx, leave := context.WithCancel(t.Context())
@@ -167,7 +167,7 @@ func TestRatiosAreExactToTheirBounds(t *testing.T) {
 }
 
 func TestAPeekIsNotRefusedWhereRefusalsCount(t *testing.T) {
-	log := limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: 2, Window: sec, CountRefused: true}, start)
+	log := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 2, Window: sec, CountRefused: true}, start)
 	take(t, log, step{0, 2, "ok"}, step{0, 2, "refused"}, step{0, 0, "ok 0/2 reset 1s"})
 }
 

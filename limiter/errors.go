@@ -8,33 +8,43 @@ import (
 	"github.com/weir-go/weir/internal/sentinel"
 )
 
-// ErrLimited is matched, through [errors.Is], by every refusal of a limiter.
+// ErrLimited matches every refusal of a limiter, with [errors.Is].
 var ErrLimited error = sentinel.RefusalError("limiter: limited")
 
-// ErrQueueFull is matched, through [errors.Is], by the refusal of a limiter in
-// whose queue as many callers wait as may.
+// ErrQueueFull matches a refusal because the queue of waiters is full, with [errors.Is].
 var ErrQueueFull error = sentinel.RefusalError("limiter: queue is full")
 
-// Reason is why a limiter refused.
+// Reason is why a request was refused.
 type Reason string
 
-// The reasons.
+// The reasons for a refusal.
 const (
-	NoPermits   Reason = "no permits left"           // too few permits at the moment
-	OverLimit   Reason = "more than the limit"       // more than can ever be had at once, or fewer than none
-	QueueFull   Reason = "queue is full"             // the queue is as long as it may be; matches ErrQueueFull
-	PastDue     Reason = "deadline cannot be met"    // the context's deadline; matches context.DeadlineExceeded
-	WaitTooLong Reason = "wait longer than wanted"   // the limit that was given to WaitAtMost
-	Held        Reason = "the service asked to wait" // a hold: see Gate.Hold of package weir
+	// NoTokens means that there are too few tokens now.
+	NoTokens Reason = "no tokens left"
+	// OverLimit means that the request is for more tokens than the limiter can ever have, or for less
+	// than 0.
+	OverLimit Reason = "more than the limit"
+	// QueueFull means that as many callers wait as may. It matches ErrQueueFull.
+	QueueFull Reason = "queue is full"
+	// PastDue means that the deadline of the context is too early. It matches context.DeadlineExceeded.
+	PastDue Reason = "deadline cannot be met"
+	// WaitTooLong means that the wait would exceed the maximum given to WaitAtMost.
+	WaitTooLong Reason = "wait longer than wanted"
+	// Held means that the service asked to wait: see Gate.Hold of package weir.
+	Held Reason = "the service asked to wait"
 )
 
-// LimitedError is a refusal with its facts. It matches [ErrLimited] and
-// weir.ErrRefused, and what its Reason says.
+// LimitedError is the error for a refused request. It matches [ErrLimited] and weir.ErrRefused, and the
+// error that its Reason names.
 type LimitedError struct {
-	Name   string    // of the limiter, where it has one
-	Reason Reason    // why it was refused
-	Limit  int       // the most permits that can be had at once; 0 where there is no such limit
-	Until  time.Time // when the same request may succeed; zero where it never will
+	// Name is the name of the limiter, or "".
+	Name string
+	// Reason is why the request was refused.
+	Reason Reason
+	// Limit is the most tokens that one request can take, or 0 if there is no such limit.
+	Limit int
+	// Until is when the same request may succeed, or zero if never.
+	Until time.Time
 }
 
 func (e *LimitedError) Error() string {
@@ -55,7 +65,7 @@ func (e *LimitedError) Error() string {
 	return text
 }
 
-// Is reports whether the error is to be treated as target.
+// Is reports whether the error matches target.
 func (e *LimitedError) Is(target error) bool {
 	switch target {
 	case ErrLimited, sentinel.ErrRefused:
@@ -68,8 +78,8 @@ func (e *LimitedError) Is(target error) bool {
 	return false
 }
 
-// RetryAfter is how long it is from now until the same request may succeed: 0 where
-// that time has come, Never where it will not.
+// RetryAfter returns the time from now until the same request may succeed: 0 if that time has come,
+// Never if it will not come.
 func (e *LimitedError) RetryAfter() time.Duration {
 	if e.Until.IsZero() {
 		return Never
@@ -77,11 +87,19 @@ func (e *LimitedError) RetryAfter() time.Duration {
 	return max(time.Until(e.Until), 0)
 }
 
-// refusal makes the error for a refused request that may succeed after d.
-func refusal(reason Reason, limit int, d time.Duration) *LimitedError {
-	e := &LimitedError{Reason: reason, Limit: limit}
-	if d != Never {
-		e.Until = time.Now().Add(d)
+// newLimitedError returns the error for a request that was answered with r.
+func newLimitedError(reason Reason, r Result) *LimitedError {
+	e := &LimitedError{Reason: reason, Limit: r.Limit}
+	if r.RetryAfter != Never {
+		e.Until = time.Now().Add(r.RetryAfter)
 	}
 	return e
+}
+
+// refusalOf returns the error for a request for n tokens that was refused with r.
+func refusalOf(r Result, n int) error {
+	if n < 1 || n > r.Limit {
+		return newLimitedError(OverLimit, r)
+	}
+	return newLimitedError(NoTokens, r)
 }

@@ -17,7 +17,7 @@ import (
 func TestLimitedErrorMatchesWhatItIs(t *testing.T) {
 	targets := []error{limiter.ErrLimited, sentinel.ErrRefused, limiter.ErrQueueFull, context.DeadlineExceeded, context.Canceled}
 	for reason, want := range map[limiter.Reason][]bool{
-		limiter.NoPermits:   {true, true, false, false, false},
+		limiter.NoTokens:    {true, true, false, false, false},
 		limiter.OverLimit:   {true, true, false, false, false},
 		limiter.QueueFull:   {true, true, true, false, false},
 		limiter.PastDue:     {true, true, false, true, false},
@@ -32,8 +32,8 @@ func TestLimitedErrorMatchesWhatItIs(t *testing.T) {
 
 func TestLimitedErrorCountsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		err := &limiter.LimitedError{Name: "payments", Reason: limiter.NoPermits, Limit: 50, Until: time.Now().Add(2 * sec)}
-		require.EqualError(t, err, "limiter payments: no permits left (limit 50), retry in 2s")
+		err := &limiter.LimitedError{Name: "payments", Reason: limiter.NoTokens, Limit: 50, Until: time.Now().Add(2 * sec)}
+		require.EqualError(t, err, "limiter payments: no tokens left (limit 50), retry in 2s")
 		time.Sleep(1500 * ms)
 		require.Equal(t, 500*ms, err.RetryAfter())
 		time.Sleep(hour)

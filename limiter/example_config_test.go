@@ -9,10 +9,10 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Who keeps asking while refused stays out.
-func ExampleSlidingLogConfig() {
+// With CountRefused, a caller that keeps asking stays locked out.
+func ExampleWindowConfig_countRefused() {
 	for _, counts := range []bool{false, true} {
-		codes := limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: 2, Window: time.Minute, CountRefused: counts}, noon)
+		codes := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 2, Window: time.Minute, CountRefused: counts}, noon)
 		codes.TakeAt(noon, 2)
 		for s := range 20 {
 			codes.TakeAt(noon.Add(time.Duration(40+s)*time.Second), 1)
@@ -24,10 +24,10 @@ func ExampleSlidingLogConfig() {
 	// false
 }
 
-// A permit comes back when its whole part has left the window, so more parts bring it back sooner.
-func ExampleSlidingWindowConfig() {
+// A token comes back when its whole part has left the window, so smaller parts bring it back sooner.
+func ExampleWindowConfig_buckets() {
 	for _, parts := range []int{10, 60} {
-		l := limiter.NewSlidingWindowAt(limiter.SlidingWindowConfig{Limit: 100, Window: time.Minute, Buckets: parts}, noon)
+		l := limiter.NewSlidingWindowAt(limiter.WindowConfig{Limit: 100, Window: time.Minute, Buckets: parts}, noon)
 		l.TakeAt(noon, 100)
 		fmt.Println(l.TakeAt(noon, 1).RetryAfter)
 	}
@@ -36,7 +36,7 @@ func ExampleSlidingWindowConfig() {
 	// 1m1s
 }
 
-// What does not go into the bucket overflows.
+// A request beyond the capacity of the bucket overflows.
 func ExampleLeakyBucketConfig() {
 	mails := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(50), Capacity: 2})
 	err := mails.Wait(context.Background(), 3)
@@ -62,7 +62,7 @@ func ExampleGroupConfig() {
 	// Output: 5 0
 }
 
-// There is room for one user. One more has no limit to himself.
+// The group has room for one user. Overflow decides about all others.
 func ExampleOverflow() {
 	for _, overflow := range []limiter.Overflow{limiter.RefuseNew, limiter.ShareNew} {
 		users := limiter.NewGroupAt(limiter.GroupConfig[string]{
@@ -76,17 +76,24 @@ func ExampleOverflow() {
 	// share-new true false
 }
 
-// Half of the limit is near enough to know of.
-func ExampleNamedConfig() {
-	l := limiter.NewNamed("search", limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 10}, noon), limiter.NamedConfig{Near: 0.5})
-	l.TakeAt(noon, 5)
-	l.TakeAt(noon, 2)
-	fmt.Println(l.Stats().Near)
-	// Output: 2
+// A request must keep both limits, and is counted once.
+func ExampleJointConfig() {
+	search := limiter.NewJoint(limiter.JointConfig{
+		Name: "search",
+		Limiters: []limiter.Limiter{
+			limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 10}),
+			limiter.NewSlidingLog(limiter.WindowConfig{Limit: 3, Window: time.Hour}),
+		},
+	})
+	for range 5 {
+		search.Take(1)
+	}
+	fmt.Println(search.Stats().Allowed, search.Stats().Refused)
+	// Output: 3 2
 }
 
 func ExampleLimitedError() {
-	l := limiter.NewNamed("search", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 2}), limiter.NamedConfig{})
+	l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 2, Name: "search"})
 	err := l.WaitAtMost(context.Background(), 3, time.Second)
 	if limited, ok := errors.AsType[*limiter.LimitedError](err); ok {
 		fmt.Println(limited.Name, limited.Reason, limited.Limit, limited.RetryAfter() == limiter.Never)
@@ -94,9 +101,9 @@ func ExampleLimitedError() {
 	// Output: search more than the limit 2 true
 }
 
-// All permits of a window can be taken in its first moment.
-func ExampleFixedWindowConfig() {
-	mails := limiter.NewFixedWindowAt(limiter.FixedWindowConfig{Limit: 100, Window: time.Hour}, noon)
+// All tokens of a window can be taken at its start.
+func ExampleWindowConfig() {
+	mails := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 100, Window: time.Hour}, noon)
 	fmt.Println(mails.TakeAt(noon.Add(time.Minute), 100).OK, mails.TakeAt(noon.Add(time.Minute), 1).RetryAfter)
 	// Output: true 59m0s
 }

@@ -90,9 +90,9 @@ func ExampleResult() {
 func ExampleLimiter() {
 	limits := []limiter.TimedLimiter{
 		limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(2), Burst: 2}, noon),
-		limiter.NewFixedWindowAt(limiter.FixedWindowConfig{Limit: 2, Window: time.Second}, noon),
-		limiter.NewSlidingWindowAt(limiter.SlidingWindowConfig{Limit: 2, Window: time.Second}, noon),
-		limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: 2, Window: time.Second}, noon),
+		limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 2, Window: time.Second}, noon),
+		limiter.NewSlidingWindowAt(limiter.WindowConfig{Limit: 2, Window: time.Second}, noon),
+		limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 2, Window: time.Second}, noon),
 	}
 	for _, l := range limits {
 		fmt.Println(l.TakeAt(noon, 2).OK, l.TakeAt(noon, 1).RetryAfter)
@@ -128,18 +128,18 @@ func ExampleReason() {
 }
 
 func ExampleReservation() {
-	b := limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1}, noon)
-	now := b.ReserveAt(noon, 1, limiter.Never)
-	later := b.ReserveAt(noon, 1, limiter.Never)
-	fmt.Println(now.Delay, later.Delay)
-	fmt.Println(later.CancelAt(noon), later.CancelAt(noon))
+	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1})
+	now := b.Reserve(1, limiter.Never)
+	later := b.Reserve(1, limiter.Never)
+	fmt.Println(now.Delay, later.Delay.Round(time.Minute))
+	fmt.Println(later.Cancel(), later.Cancel())
 	// Output:
-	// 0s 1s
+	// 0s 1h0m0s
 	// true false
 }
 
 func ExampleFixedWindow() {
-	w := limiter.NewFixedWindowAt(limiter.FixedWindowConfig{Limit: 100, Window: time.Minute}, noon)
+	w := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 100, Window: time.Minute}, noon)
 	fmt.Println(w.TakeAt(noon.Add(59*time.Second), 100).OK)
 	fmt.Println(w.TakeAt(noon.Add(60*time.Second), 100).OK) // the price of a fixed window
 	// Output:
@@ -148,7 +148,7 @@ func ExampleFixedWindow() {
 }
 
 func ExampleSlidingWindow() {
-	w := limiter.NewSlidingWindowAt(limiter.SlidingWindowConfig{Limit: 100, Window: time.Minute}, noon)
+	w := limiter.NewSlidingWindowAt(limiter.WindowConfig{Limit: 100, Window: time.Minute}, noon)
 	fmt.Println(w.TakeAt(noon.Add(59*time.Second), 100).OK)
 	fmt.Println(w.TakeAt(noon.Add(60*time.Second), 1).RetryAfter)
 	// Output:
@@ -157,7 +157,7 @@ func ExampleSlidingWindow() {
 }
 
 func ExampleSlidingLog() {
-	l := limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: 100, Window: time.Minute}, noon)
+	l := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 100, Window: time.Minute}, noon)
 	fmt.Println(l.TakeAt(noon.Add(59*time.Second), 100).OK)
 	fmt.Println(l.TakeAt(noon.Add(60*time.Second), 1).RetryAfter)
 	// Output:
@@ -168,7 +168,7 @@ func ExampleSlidingLog() {
 func ExampleJoint() {
 	perUser := limiter.All(
 		limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 2}, noon),
-		limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: 3, Window: time.Hour}, noon),
+		limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 3, Window: time.Hour}, noon),
 	)
 	perUser.TakeAt(noon, 2)
 	perUser.TakeAt(noon.Add(time.Second), 1)
@@ -232,8 +232,8 @@ func ExampleTier() {
 	// Output: 50 1
 }
 
-func ExampleNamed() {
-	l := limiter.NewNamed("search", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 2}), limiter.NamedConfig{})
+func ExampleTokenBucketConfig_name() {
+	l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 2, Name: "search"})
 	l.Take(2)
 	l.Take(1)
 	for s, value := range l.Observe {
@@ -257,7 +257,7 @@ func ExampleConcurrency_name() {
 }
 
 func ExampleStats() {
-	l := limiter.NewNamed("search", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 2}), limiter.NamedConfig{Shadow: true})
+	l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 2, Name: "search", Shadow: true})
 	for range 5 {
 		l.Take(1) // always goes through
 	}
@@ -278,16 +278,16 @@ func ExampleGroup_name() {
 
 func ExampleKeyed() {
 	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 1})
-	daily := limiter.NewFixedWindow(limiter.FixedWindowConfig{Limit: 100, Window: 24 * time.Hour})
+	daily := limiter.NewFixedWindow(limiter.WindowConfig{Limit: 100, Window: 24 * time.Hour})
 	ann := limiter.All(users.Get("ann"), daily) // her own limit, and that of all
 	fmt.Println(ann.Take(1).OK, ann.Take(1).OK)
 	// Output: true false
 }
 
 // The service behind has answered 503 with a Retry-After.
-func ExampleNamed_Hold() {
+func ExampleJoint_Hold() {
 	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(100)})
-	search := limiter.NewNamed("search", limiter.All(bucket), limiter.NamedConfig{})
+	search := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{bucket}, Name: "search"})
 	search.Hold(time.Minute)
 	r := search.Take(1)
 	fmt.Println(r.OK, r.RetryAfter > 59*time.Second)
@@ -296,7 +296,7 @@ func ExampleNamed_Hold() {
 
 // A replay of a log: the limiter is told when each request came.
 func ExampleTimedLimiter() {
-	var login limiter.TimedLimiter = limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: 2, Window: time.Minute}, time.Unix(0, 0))
+	var login limiter.TimedLimiter = limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 2, Window: time.Minute}, time.Unix(0, 0))
 	for _, second := range []int64{10, 20, 30, 70} {
 		fmt.Print(login.TakeAt(time.Unix(second, 0), 1).OK, " ")
 	}

@@ -1,231 +1,154 @@
 package limiter
 
 import (
-	"errors"
-	"fmt"
 	"hash/maphash"
+	"iter"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir/stat"
 )
 
-// GroupConfig configures a [Group].
-type GroupConfig[K comparable] struct {
-	// Rate is how fast tokens come to each key. Must be given.
-	Rate Rate
-	// Burst is the most tokens of a key, up to 2^40. Off admits nothing. Default: the tokens of one
-	// second, at least 1.
-	Burst int
-	// MaxKeys is the most keys that are remembered, and the most that are held. Default 100,000.
-	MaxKeys int
-	// Overflow is what becomes of a new key when all remembered keys are in use. Default RefuseNew.
-	Overflow Overflow
-	// MaxWaiters is the most callers that may wait for one key at once; the next gets ErrQueueFull.
-	// Default: no bound.
-	MaxWaiters int
-	// Tiers are limits for keys that have others. Default: the limits above for all keys.
-	Tiers []Tier
-	// TierOf returns which of Tiers is a key's, by its index. A negative index means the limits above,
-	// one that is too high the last tier. TierOf is called once per decision and must be quick. A key
-	// whose tier changes starts anew in its new tier. Must be given with Tiers, and only then.
-	TierOf func(key K) int
-	// Name stands in errors and metrics. A group with a name keeps statistics, the sum over all keys,
-	// and is a [stat.Source]: no key ever is the label of a metric. Default: no name and no statistics.
-	Name string
-	// Named is what a group with a name does besides. Default [NamedConfig]'s own.
-	Named NamedConfig
-}
-
-// Tier is the limits of some of the keys of a [Group].
-type Tier struct {
-	// Rate is how fast tokens come to each key. Must be given.
-	Rate Rate
-	// Burst is the most tokens of a key, up to 2^40. Off admits nothing. Default: the tokens of one
-	// second, at least 1.
-	Burst int
-}
-
-// Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
-func (c GroupConfig[K]) Validate() error {
-	faults := []error{TokenBucketConfig{Rate: c.Rate, Burst: c.Burst}.Validate()}
-	for i, t := range c.Tiers {
-		if err := (TokenBucketConfig{Rate: t.Rate, Burst: t.Burst}).Validate(); err != nil {
-			faults = append(faults, fmt.Errorf("tier %d: %w", i, err))
-		}
-	}
-	if (c.TierOf == nil) != (len(c.Tiers) == 0) {
-		faults = append(faults, fmt.Errorf("limiter: Tiers are %d and TierOf is given: %t, must be both or neither", len(c.Tiers), c.TierOf != nil))
-	}
-	if c.MaxKeys < 0 {
-		faults = append(faults, fmt.Errorf("limiter: MaxKeys is %d, must be at least 1 (or 0 for the default)", c.MaxKeys))
-	}
-	if c.MaxWaiters < 0 {
-		faults = append(faults, fmt.Errorf("limiter: MaxWaiters is %d, must be at least 1 (or 0 for no bound)", c.MaxWaiters))
-	}
-	if c.Overflow > ShareNew {
-		faults = append(faults, fmt.Errorf("limiter: Overflow is %d, must be RefuseNew, PassNew or ShareNew", uint8(c.Overflow)))
-	}
-	return errors.Join(append(faults, c.Named.validateFor(c.Name))...)
-}
-
-// Group is one [TokenBucket] per key: a limit for each user, address or action, in bounded memory.
+// Group is one [TokenBucket] per key, such as a user, an address or an action, in bounded memory.
 //
-// A key costs nothing until it is first used, and is forgotten once it is idle, to make room for new keys. That changes no
-// decision, because a bucket that has become full again is the same as a new one. A key that is in use is never forgotten: no
-// caller is admitted again because other keys have come.
-// Keys are compared as a whole, not by a hash. A key that is not equal to itself, such as a NaN, finds no room.
+// A key uses no memory until it takes tokens. When a new key needs room, a key that is idle, whose bucket
+// is full again, is forgotten. That changes no decision, because a full bucket is like a new one. A key in
+// use is never forgotten, so new keys cannot give an old one a second burst.
 //
-// [Group.Get] returns the limiter of a key. All methods are safe for concurrent use, and none blocks.
+// Keys are compared as a whole, not by hash. A key that is not equal to itself, such as a NaN, never has
+// room. All methods are safe for concurrent use, and none of them blocks.
 type Group[K comparable] struct {
 	*statistics
-	epoch    time.Time
-	tier     func(K) int
-	copied   func(K) K // returns what is stored of a new key; nil for the key itself
-	seed     maphash.Seed
-	overflow Overflow
-	maxKeys  int64
-	keys     atomic.Int64  // remembered by all shards
-	held     atomic.Int64  // keys that are held, likewise
-	hand     atomic.Uint64 // where room is looked for beside a key's own shard
-	shards   []shard[K]
-
-	mu    sync.Mutex               // held while a tier is changed
-	tiers []atomic.Pointer[limits] // the first is that of the group itself
-	spare []*TokenBucket           // for each tier, of all keys for which there is no room, where they share one
-
-	lines      lines[K]
+	epoch      time.Time
+	tierOf     func(K) int
+	copyKey    func(K) K // makes the stored copy of a new key; nil stores the key itself
+	seed       maphash.Seed
+	overflow   Overflow
+	maxKeys    int64
 	maxWaiters int
+	keyCount   atomic.Int64  // keys remembered in all shards
+	holdCount  atomic.Int64  // keys held in all shards
+	nextShard  atomic.Uint64 // the next other shard to search for idle keys
+	shards     []shard[K]
+	queues     keyQueues[K]
+
+	mu     sync.Mutex               // held while limits are changed
+	tiers  []atomic.Pointer[limits] // the first is that of the group itself
+	shared []*TokenBucket           // by tier, the bucket of all keys without room, if Overflow is ShareNew
 }
 
-const defaultMaxKeys = 100_000
-
-// NewGroup makes a group without keys. It panics with the error of c.Validate where there is one.
+// NewGroup returns a group without keys. It panics with the error of c.Validate if c is invalid.
 func NewGroup[K comparable](c GroupConfig[K]) *Group[K] { return NewGroupAt(c, time.Now()) }
 
-// NewGroupAt makes a group that is driven by given times, from t0 on.
+// NewGroupAt is like NewGroup, for use with TakeAt from t0 on.
 func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	if c.MaxKeys == 0 {
-		c.MaxKeys = defaultMaxKeys
-	}
-	rates := append([]Tier{{Rate: c.Rate, Burst: c.Burst}}, c.Tiers...)
+	c = c.withDefaults()
+	tiers := c.allTiers()
 	g := &Group[K]{
-		epoch: t0, tier: c.TierOf, seed: maphash.MakeSeed(), overflow: c.Overflow, maxKeys: int64(c.MaxKeys),
-		shards: make([]shard[K], min(64, (c.MaxKeys+127)/128)), tiers: make([]atomic.Pointer[limits], len(rates)),
-		maxWaiters: c.MaxWaiters,
+		epoch: t0, tierOf: c.TierOf, seed: maphash.MakeSeed(), overflow: c.Overflow, maxKeys: int64(c.MaxKeys), maxWaiters: c.MaxWaiters,
+		shards: make([]shard[K], min(64, (c.MaxKeys+127)/128)), tiers: make([]atomic.Pointer[limits], len(tiers)),
 	}
-	for i, t := range rates {
-		by := newLimits(t.Rate, t.Burst)
-		g.tiers[i].Store(&by)
+	g.statistics = newStatistics(c.Name, c.Shadow, nil)
+	for i, t := range tiers {
+		l := newLimits(t.Rate, t.Burst)
+		g.tiers[i].Store(&l)
 		if c.Overflow == ShareNew {
-			g.spare = append(g.spare, NewTokenBucketAt(TokenBucketConfig{Rate: t.Rate, Burst: t.Burst, MaxWaiters: c.MaxWaiters}, t0))
+			b := NewTokenBucketAt(TokenBucketConfig{Rate: t.Rate, Burst: t.Burst, MaxWaiters: c.MaxWaiters}, t0)
+			b.queue.keepStatistics(g.statistics)
+			g.shared = append(g.shared, b)
 		}
 	}
-	g.statistics = newStatistics(c.Name, c.Named, nil)
 	for i := range g.shards {
 		s := &g.shards[i]
-		s.classes = make([]class[K], len(rates))
-		for j := range s.classes {
-			s.classes[j] = class[K]{by: g.tiers[j].Load(), table: table[K]{dropped: always + 1}}
+		s.tiers = make([]tierTable[K], len(tiers))
+		for j := range s.tiers {
+			s.tiers[j] = tierTable[K]{limits: g.tiers[j].Load(), table: table[K]{lastEvicted: alwaysFull + 1}}
 		}
 	}
 	return g
 }
 
-func (g *Group[K]) giveBack(key K, n int) {
-	if n < 1 {
-		return
-	}
-	if tier, known := g.refund(key, n); !known {
-		if g.overflow == ShareNew && g.keys.Load() >= g.maxKeys {
-			g.spare[tier].Refund(n)
+// Get returns the limiter of the key. It does not remember the key, and allocates nothing.
+func (g *Group[K]) Get(key K) Keyed[K] { return Keyed[K]{group: g, key: key} }
+
+// All yields the remembered keys and their limiters, in no particular order. These are the keys in use
+// and the idle keys not yet forgotten. Keys added during the iteration may be missing. No lock is held
+// while the loop body runs.
+func (g *Group[K]) All() iter.Seq2[K, Keyed[K]] {
+	return func(yield func(K, Keyed[K]) bool) {
+		for i := range g.shards {
+			for _, key := range g.shards[i].keys() {
+				if !yield(key, g.Get(key)) {
+					return
+				}
+			}
 		}
+	}
+}
+
+// Len returns the number of remembered keys, including idle keys not yet forgotten.
+func (g *Group[K]) Len() int { return int(g.keyCount.Load()) }
+
+// Forget makes the bucket of the key full, ends its hold, and reports whether the key was remembered or
+// held.
+func (g *Group[K]) Forget(key K) bool {
+	var p keyPosition[K]
+	g.locate(&p, key)
+	known := g.forget(&p)
+	if q := g.queues.of(key); q != nil {
+		q.wakeFirst()
+	}
+	return known
+}
+
+func (g *Group[K]) forget(p *keyPosition[K]) (known bool) {
+	s := p.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known = s.holds[p.key]; known {
+		delete(s.holds, p.key)
+		g.holdCount.Add(-1)
+	}
+	delete(s.unpaid, p.key)
+	for i := range s.tiers {
+		if s.tiers[i].table.remove(p.hash, p.key) {
+			g.keyCount.Add(-1)
+			known = true
+		}
+	}
+	return known
+}
+
+// Observe yields the metrics of the group (see [stat.Source]), or nothing if it has no name. It locks
+// each part of the group for a moment.
+func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
+	if g.statistics == nil || !g.observeCounts(yield) ||
+		!yield(g.series.keys, float64(g.Len())) || !yield(g.series.evictions, float64(g.evictions())) {
 		return
 	}
-	if q := g.lines.of(key); q != nil {
-		q.poke()
+	if tokens, period := g.limit(); tokens < math.MaxInt && yield(g.series.limit, float64(tokens)) {
+		yield(g.series.period, period.Seconds())
 	}
 }
 
-func (g *Group[K]) refund(key K, n int) (tier int, known bool) {
-	var p place[K]
-	g.place(&p, key)
-	p.shard.mu.Lock()
-	defer p.shard.mu.Unlock()
-	c := p.class()
-	b, known := c.table.seek(p.hash, key, always)
-	if known {
-		b.full = max(c.by.refund(b.full, n), always+1)
+// evictions returns the number of idle keys that have been forgotten.
+func (g *Group[K]) evictions() (keys int64) {
+	for i := range g.shards {
+		s := &g.shards[i]
+		s.mu.Lock()
+		keys += s.evictions
+		s.mu.Unlock()
 	}
-	return p.tier, known
+	return keys
 }
 
-// take takes n tokens, unless somebody waits for them.
-func (g *Group[K]) take(r *Result, at time.Duration, key K, n int) {
-	if q := g.lines.of(key); q != nil && q.ahead.Load() != 0 {
-		g.look(r, at, key, 0, n)
-		return
-	}
-	g.serve(r, at, key, n)
-}
-
-// look tells what Take answers once ahead other tokens have been taken, and takes nothing.
-func (g *Group[K]) look(r *Result, at time.Duration, key K, ahead int64, n int) {
-	waiting := int64(0)
-	if q := g.lines.of(key); q != nil {
-		waiting = q.ahead.Load()
-	}
-	g.after(r, at, key, waiting+ahead, n)
-	if waiting != 0 {
-		stepBack(r, n)
-	}
-}
-
-// serve takes n tokens, whoever waits. It reports whether there is room for the key.
-func (g *Group[K]) serve(r *Result, at time.Duration, key K, n int) (room bool) {
-	var p place[K]
-	g.place(&p, key)
-	p.shard.mu.Lock()
-	room = g.takeAt(&p, r, at, n)
-	p.shard.mu.Unlock()
-	if !room {
-		g.takeNew(r, at, p.tier, n)
-	}
-	return room
-}
-
-// after tells how things stand for one who comes after ahead other tokens.
-func (g *Group[K]) after(r *Result, at time.Duration, key K, ahead int64, n int) {
-	var p place[K]
-	g.place(&p, key)
-	p.shard.mu.Lock()
-	room := g.lookAt(&p, r, at, ahead, n)
-	p.shard.mu.Unlock()
-	if !room {
-		g.lookNew(r, at, p.tier, ahead, n)
-	}
-}
-
-// takeNew answers for a key for which there is no room.
-func (g *Group[K]) takeNew(r *Result, at time.Duration, tier, n int) {
-	if g.overflow == ShareNew {
-		g.spare[tier].take(r, at, n)
-		return
-	}
-	g.lookNew(r, at, tier, 0, n)
-}
-
-// lookNew is takeNew that takes nothing.
-func (g *Group[K]) lookNew(r *Result, at time.Duration, tier int, ahead int64, n int) {
-	switch by := g.tiers[tier].Load(); g.overflow {
-	case ShareNew:
-		g.spare[tier].look(r, at, ahead, n)
-	case PassNew:
-		by.look(r, at, always, unheld, 0, n)
-	case RefuseNew:
-		at = by.clamp(at)
-		*r = Result{Limit: by.burst, RetryAfter: by.until(by.units(at)+by.cost, at)}
-	}
+// limit returns the burst of a key without a tier, and the time in which its bucket fills up.
+func (g *Group[K]) limit() (tokens int, period time.Duration) {
+	l := g.tiers[0].Load()
+	return l.burst, l.period()
 }

@@ -101,7 +101,7 @@ func TestGroupWhenFull(t *testing.T) {
 	take(t, member{g, "third"}, step{0, 1, "ok"}, step{0, 1, "refused"})
 	take(t, member{g, "first"}, step{0, 1, "ok"})
 	require.Equal(t, 1, g.Len())
-	require.NoError(t, g.SetDefaultTierAt(start, limiter.Tier{Rate: limiter.PerSecond(100), Burst: 2}))
+	require.NoError(t, g.SetLimitsAt(start, limiter.Tier{Rate: limiter.PerSecond(100), Burst: 2}))
 	take(t, member{g, "fourth"}, step{0, 1, "refused 0/2 retry 10ms reset 20ms"})
 }
 
@@ -135,9 +135,9 @@ func TestGroupTiers(t *testing.T) {
 
 	require.NoError(t, g.SetTierAt(start, 0, limiter.Tier{Rate: limiter.PerSecond(1), Burst: 10}))
 	take(t, member{g, "gold-bob"}, step{0, 1, "refused 0/10 retry 1s reset 10s"})
-	require.NoError(t, g.SetDefaultTierAt(start, limiter.Tier{Rate: limiter.PerSecond(100), Burst: 1}))
+	require.NoError(t, g.SetLimitsAt(start, limiter.Tier{Rate: limiter.PerSecond(100), Burst: 1}))
 	take(t, member{g, "ann"}, step{5 * ms, 1, "refused 0/1 retry 5ms reset 5ms"}, step{10 * ms, 1, "ok"})
-	require.Error(t, g.SetDefaultTier(limiter.Tier{}))
+	require.Error(t, g.SetLimits(limiter.Tier{}))
 }
 
 func TestGroupRefunds(t *testing.T) {
@@ -150,18 +150,13 @@ func TestGroupRefunds(t *testing.T) {
 	require.Equal(t, 1, g.Len())
 }
 
-func TestOverflowReadsAsItIs(t *testing.T) {
-	require.Equal(t, "refuse-new, pass-new, share-new, overflow 7",
-		fmt.Sprintf("%s, %s, %s, %s", limiter.RefuseNew, limiter.PassNew, limiter.ShareNew, limiter.Overflow(7)))
-}
-
 func TestGroupConfigRefusesWhatMakesNoSense(t *testing.T) {
-	bad := limiter.GroupConfig[int]{Tiers: []limiter.Tier{{Rate: limiter.PerSecond(-1)}}, MaxKeys: -1, Overflow: 9}
+	bad := limiter.GroupConfig[int]{Tiers: []limiter.Tier{{Rate: limiter.PerSecond(-1)}}, MaxKeys: -1, Overflow: "drop"}
 	require.EqualError(t, bad.Validate(), "limiter: Rate is unset, must be above 0\n"+
 		"tier 0: limiter: Rate is -1/s, must be above 0\n"+
-		"limiter: Tiers are 1 and TierOf is given: false, must be both or neither\n"+
+		"limiter: Tiers has length 1 and TierOf is set: false, must have both or neither\n"+
 		"limiter: MaxKeys is -1, must be at least 1 (or 0 for the default)\n"+
-		"limiter: Overflow is 9, must be RefuseNew, PassNew or ShareNew")
+		"limiter: Overflow is \"drop\", must be RefuseNew, PassNew or ShareNew")
 	require.Panics(t, func() { limiter.NewGroup(bad) })
 }
 
@@ -181,7 +176,7 @@ func TestGroupAmidTraffic(t *testing.T) {
 			}
 			g.Get(fmt.Sprint(i)).TakeAt(start, 1)
 			if i%1000 == 0 {
-				_ = g.SetDefaultTierAt(start, limiter.Tier{Rate: limiter.PerHour(1), Burst: 10})
+				_ = g.SetLimitsAt(start, limiter.Tier{Rate: limiter.PerHour(1), Burst: 10})
 				g.Len()
 			}
 		}
@@ -231,6 +226,6 @@ func TestGroupForgetsNothingForTheLate(t *testing.T) {
 	take(t, member{g, "bob"}, step{5 * sec, 1, "ok"})
 	require.EqualValues(t, 1, g.Evictions())
 	take(t, member{g, "ann"}, step{1 * sec, 0, "ok 3/5 reset 2s"})
-	require.NoError(t, g.SetDefaultTierAt(start.Add(5*sec), limiter.Tier{Rate: limiter.PerSecond(2), Burst: 5}))
+	require.NoError(t, g.SetLimitsAt(start.Add(5*sec), limiter.Tier{Rate: limiter.PerSecond(2), Burst: 5}))
 	take(t, member{g, "ann"}, step{6 * sec, 5, "ok 0/5 reset 2.5s"})
 }

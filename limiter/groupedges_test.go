@@ -90,7 +90,7 @@ func TestOthersDoNotTakeThePlaceOfAKeyAtTheExactCadence(t *testing.T) {
 func TestARaisedBurstFillsAtTheRateForNewKeysToo(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 2})
 	take(t, member{g, "ann"}, step{0, 1, "ok"})
-	require.NoError(t, g.SetDefaultTierAt(start.Add(10*sec), limiter.Tier{Rate: limiter.PerSecond(1), Burst: 5}))
+	require.NoError(t, g.SetLimitsAt(start.Add(10*sec), limiter.Tier{Rate: limiter.PerSecond(1), Burst: 5}))
 	for _, who := range []string{"ann", "bob"} {
 		take(t, member{g, who}, step{10 * sec, 0, "ok 2/5 reset 3s"}, step{11 * sec, 4, "refused 3/5 retry 1s reset 2s"}, step{12 * sec, 4, "ok 0/5 reset 5s"})
 	}
@@ -101,7 +101,7 @@ func TestANewTierBringsNoForgottenKeyBack(t *testing.T) {
 		g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 1, MaxKeys: 1})
 		take(t, member{g, "ann"}, step{0, 1, "ok"})
 		take(t, member{g, "bob"}, step{10 * sec, 1, "ok"})
-		require.NoError(t, g.SetDefaultTierAt(start.Add(10*sec), limiter.Tier{Rate: limiter.PerSecond(2), Burst: 1}))
+		require.NoError(t, g.SetLimitsAt(start.Add(10*sec), limiter.Tier{Rate: limiter.PerSecond(2), Burst: 1}))
 		take(t, member{g, "cid"}, step{20 * sec, 1, "ok"})
 		require.Equal(t, 1, g.Len())
 		require.EqualValues(t, 2, g.Evictions())
@@ -117,9 +117,9 @@ func TestAKeyThatIsFullFromTheFirstGivesWay(t *testing.T) {
 			}
 		},
 		"unlimited for a while": func(g *limiter.Group[string]) {
-			require.NoError(t, g.SetDefaultTierAt(start, limiter.Tier{Rate: limiter.Unlimited()}))
+			require.NoError(t, g.SetLimitsAt(start, limiter.Tier{Rate: limiter.Unlimited()}))
 			take(t, member{g, "ann"}, step{0, 1000, "ok"})
-			require.NoError(t, g.SetDefaultTierAt(start, limiter.Tier{Rate: limiter.Every(year), Burst: 10}))
+			require.NoError(t, g.SetLimitsAt(start, limiter.Tier{Rate: limiter.Every(year), Burst: 10}))
 		},
 	} {
 		g := group(limiter.GroupConfig[string]{Rate: limiter.Every(year), Burst: 10, MaxKeys: 1})
@@ -205,12 +205,6 @@ func TestAGroupWithoutALimitHasNoFiguresOfOne(t *testing.T) {
 	require.NotContains(t, figures, instrument.LimiterLimit.Name)
 	require.NotContains(t, figures, instrument.LimiterPeriod.Name)
 	require.Contains(t, figures, instrument.LimiterKeys.Name)
-}
-
-func TestNothingIsNearWhereNearIsTheWholeLimit(t *testing.T) {
-	l := named(fixedWindow(10, time.Minute), limiter.NamedConfig{Near: 1})
-	take(t, l, step{0, 10, "ok"})
-	require.Zero(t, l.Stats().Near)
 }
 
 func TestNothingIsTakenOfAJointWhileSomebodyWaits(t *testing.T) {

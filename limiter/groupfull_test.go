@@ -25,7 +25,7 @@ func TestNobodyWaitsForAKeyWithoutRoom(t *testing.T) {
 		for key := range 100 {
 			for _, limit := range []time.Duration{0, 10 * ms, hour, limiter.Never} {
 				err := g.Get(100+key).WaitAtMost(t.Context(), 1, limit)
-				require.EqualError(t, err, "limiter: no permits left (limit 1), retry in 1m0s")
+				require.EqualError(t, err, "limiter: no tokens left (limit 1), retry in 1m0s")
 			}
 		}
 		require.EqualError(t, g.Get(100).Wait(t.Context(), 2), "limiter: more than the limit (limit 1)")

@@ -5,74 +5,76 @@ import (
 	"time"
 )
 
-// keyHold is the hold of a key, by the limits of a tier.
+// keyHold is the hold of a key, in the limits of a tier.
 type keyHold struct {
 	hold
 	tier int
 }
 
-func (g *Group[K]) hold(at time.Duration, key K, d time.Duration) {
-	var p place[K]
-	g.place(&p, key)
+func (g *Group[K]) holdAt(at time.Duration, key K, d time.Duration) {
+	var p keyPosition[K]
+	g.locate(&p, key)
 	s := p.shard
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	until := after(at, d)
+	until := addTime(at, d)
 	old, known := s.holds[key]
-	if d <= 0 || key != key || known && until <= old.until || !known && !g.claimHold(s, at) { //nolint:gocritic // a NaN is not itself
+	if d <= 0 || key != key || known && until <= old.until || !known && !g.claimHold(s, at) { //nolint:gocritic // a NaN would never be found again
 		return
 	}
 	if s.holds == nil {
 		s.holds = map[K]keyHold{}
 	}
-	s.holds[key] = keyHold{p.class().by.holdUntil(until), p.tier}
+	s.holds[key] = keyHold{p.tierTable().limits.holdUntil(until), p.tier}
 }
 
 // claimHold reports whether another key may be held.
 func (g *Group[K]) claimHold(s *shard[K], at time.Duration) bool {
-	if g.held.Load() >= g.maxKeys {
-		g.endHolds(s, at, glance)
+	if g.holdCount.Load() >= g.maxKeys {
+		g.dropExpiredHolds(s, at, scanLength)
 	}
-	return claim(&g.held, g.maxKeys)
+	return incrementBelow(&g.holdCount, g.maxKeys)
 }
 
-// heldAt is the hold of a key. Each look at one also looks for an old one to forget, so that they do not gather.
-func (g *Group[K]) heldAt(p *place[K], at time.Duration) hold {
+// holdOf returns the hold of a key. Each call also looks for one expired hold to drop, so that they do
+// not pile up.
+func (g *Group[K]) holdOf(p *keyPosition[K], at time.Duration) hold {
 	s := p.shard
-	g.endHolds(s, at, 1)
+	g.dropExpiredHolds(s, at, 1)
 	h, known := s.holds[p.key]
 	if !known {
-		return unheld
+		return noHold
 	}
 	if h.tier != p.tier {
-		h = keyHold{p.class().by.holdUntil(h.until), p.tier}
+		h = keyHold{p.tierTable().limits.holdUntil(h.until), p.tier}
 		s.holds[p.key] = h
 	}
 	return h.hold
 }
 
-// endHolds looks at some holds, and forgets those that no longer matter because the bucket would be full again.
-func (g *Group[K]) endHolds(s *shard[K], at time.Duration, most int) {
+// dropExpiredHolds looks at up to limit holds. It drops those that no longer matter because the bucket
+// would be full again.
+func (g *Group[K]) dropExpiredHolds(s *shard[K], at time.Duration, limit int) {
 	for key, h := range s.holds {
-		if c := &s.classes[h.tier]; h.left(at) == 0 && (c.by.usual == 0 || h.floor < c.by.idle(at)) {
-			// At an earlier time the key is asked for as one that was full then, and not before.
-			c.table.dropped = max(c.table.dropped, h.floor)
-			if b, known := c.table.seek(g.hash(key)|1, key, always); known {
+		if t := &s.tiers[h.tier]; h.left(at) == 0 && (t.limits.counted == 0 || h.floor < t.limits.idle(at)) {
+			// A request at an earlier time must find the bucket full only from the floor on.
+			t.table.lastEvicted = max(t.table.lastEvicted, h.floor)
+			if b, known := t.table.find(g.hash(key)|1, key, alwaysFull); known {
 				b.full = max(b.full, h.floor)
 			}
 			delete(s.holds, key)
-			g.held.Add(-1)
+			g.holdCount.Add(-1)
 		}
-		if most--; most == 0 {
+		if limit--; limit == 0 {
 			return
 		}
 	}
 }
 
-// claim adds one to a number that is less than most.
-func claim(number *atomic.Int64, most int64) bool {
-	for n := number.Load(); n < most; n = number.Load() {
-		if number.CompareAndSwap(n, n+1) {
+// incrementBelow adds 1 to n if n is below limit, and reports whether it did.
+func incrementBelow(n *atomic.Int64, limit int64) bool {
+	for old := n.Load(); old < limit; old = n.Load() {
+		if n.CompareAndSwap(old, old+1) {
 			return true
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 // TestAKeyThatIsNotItselfLeavesNoQueue waits where a wait needs no room for the key: where nothing is counted, or nothing wanted.
 func TestAKeyThatIsNotItselfLeavesNoQueue(t *testing.T) {
-	for overflow := RefuseNew; overflow <= ShareNew; overflow++ {
+	for _, overflow := range []Overflow{RefuseNew, PassNew, ShareNew} {
 		for _, c := range []GroupConfig[float64]{{Rate: Unlimited()}, {Rate: PerSecond(1)}, {Rate: PerSecond(1), Burst: Off}} {
 			c.Overflow = overflow
 			g := NewGroup(c)
@@ -19,7 +19,7 @@ func TestAKeyThatIsNotItselfLeavesNoQueue(t *testing.T) {
 			if c.Rate == Unlimited() {
 				require.NoError(t, err)
 			}
-			require.Empty(t, g.lines.byKey)
+			require.Empty(t, g.queues.byKey)
 		}
 	}
 }

@@ -2,137 +2,76 @@ package limiter
 
 import (
 	"errors"
-	"iter"
-	"math"
 	"time"
-
-	"github.com/weir-go/weir/stat"
 )
 
-// All yields the keys that are remembered, those in use among them, and their limiters, in no particular order. Keys that
-// are added meanwhile may be missing. No lock is held while the loop body runs.
-func (g *Group[K]) All() iter.Seq2[K, Keyed[K]] {
-	return func(yield func(K, Keyed[K]) bool) {
-		for i := range g.shards {
-			for _, key := range g.shards[i].keys() {
-				if !yield(key, g.Get(key)) {
-					return
-				}
-			}
-		}
-	}
+// Reconfigure changes Rate, Burst, Tiers and Shadow. Keys keep their tokens and holds, as with
+// [TokenBucket.SetRate] and [TokenBucket.SetBurst], and the statistics are kept. TierOf is not changed. If
+// c is invalid or differs in another field, or in the number of Tiers, Reconfigure returns an error and
+// changes nothing.
+func (g *Group[K]) Reconfigure(c GroupConfig[K]) error {
+	return g.reconfigureAt(time.Since(g.epoch), c)
 }
 
-// Len returns the number of keys that are remembered: those in use, and idle ones that have not been forgotten yet.
-func (g *Group[K]) Len() int { return int(g.keys.Load()) }
-
-// Forget makes the key a new one, with a full bucket and without a hold. It reports whether the key was remembered or held.
-func (g *Group[K]) Forget(key K) bool {
-	var p place[K]
-	g.place(&p, key)
-	known := g.forget(&p)
-	if q := g.lines.of(key); q != nil {
-		q.poke()
-	}
-	return known
-}
-
-func (g *Group[K]) forget(p *place[K]) (known bool) {
-	s := p.shard
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, known = s.holds[p.key]; known {
-		delete(s.holds, p.key)
-		g.held.Add(-1)
-	}
-	for i := range s.classes {
-		if s.classes[i].table.remove(p.hash, p.key) {
-			g.keys.Add(-1)
-			known = true
-		}
-	}
-	return known
-}
-
-// Reconfigure changes the limits of all keys, Rate, Burst and Tiers, and Named.Shadow. Tokens and holds stay as they do with
-// [TokenBucket.SetRate] and [TokenBucket.SetBurst], and statistics stay too. An error says that c makes no sense, or that it differs in another field, and then nothing changes. TierOf stays as it is.
-func (g *Group[K]) Reconfigure(c GroupConfig[K]) error { return g.reconfigure(time.Since(g.epoch), c) }
-
-func (g *Group[K]) reconfigure(at time.Duration, c GroupConfig[K]) error {
+func (g *Group[K]) reconfigureAt(at time.Duration, c GroupConfig[K]) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	if c.MaxKeys == 0 {
-		c.MaxKeys = defaultMaxKeys
-	}
+	c = c.withDefaults()
 	if len(c.Tiers) != len(g.tiers)-1 || int64(c.MaxKeys) != g.maxKeys || c.Overflow != g.overflow ||
-		c.MaxWaiters != g.maxWaiters || !g.sameAs(c.Name, c.Named) {
-		return errors.New("limiter: Reconfigure changes Rate, Burst, Tiers and Named.Shadow; all else, and the number of Tiers, must be as before")
+		c.MaxWaiters != g.maxWaiters || c.Name != g.Name() {
+		return errors.New("limiter: Reconfigure can change Rate, Burst, Tiers and Shadow; other fields and the number of Tiers must be as before")
 	}
 	if g.statistics != nil {
-		g.shadow.Store(c.Named.Shadow)
+		g.shadow.Store(c.Shadow)
 	}
-	for i, t := range append([]Tier{{Rate: c.Rate, Burst: c.Burst}}, c.Tiers...) {
+	for i, t := range c.allTiers() {
 		g.setTier(at, i, t)
 	}
 	return nil
 }
 
-// SetDefaultTier changes the limits of all keys that are in none of the tiers. Their tokens and holds stay as they do with
-// [TokenBucket.SetRate] and [TokenBucket.SetBurst]. An error says that the limits make no sense, and then nothing changes.
-func (g *Group[K]) SetDefaultTier(t Tier) error {
-	if err := t.validate(); err != nil {
-		return err
-	}
-	g.setTier(time.Since(g.epoch), 0, t)
-	return nil
-}
-
-func (t Tier) validate() error { return TokenBucketConfig{Rate: t.Rate, Burst: t.Burst}.Validate() }
-
-// setTier changes valid limits, of which the first are the group's own.
-func (g *Group[K]) setTier(at time.Duration, i int, t Tier) {
+// setTier changes the limits of a tier; tier 0 is the group itself. The limits are valid.
+func (g *Group[K]) setTier(at time.Duration, tier int, t Tier) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	by := newLimits(t.Rate, t.Burst)
+	l := newLimits(t.Rate, t.Burst)
 	for j := range g.shards {
 		s := &g.shards[j]
 		s.mu.Lock()
-		s.change(i, &by, at)
+		s.setLimits(tier, &l, at)
 		s.mu.Unlock()
 	}
-	g.tiers[i].Store(&by)
-	if g.spare != nil {
-		g.spare[i].change(at, func(*terms) *terms { return newTerms(t.Rate, t.Burst) })
+	g.tiers[tier].Store(&l)
+	if g.shared != nil {
+		g.shared[tier].replaceState(at, func(*bucketState) *bucketState { return newBucketState(t.Rate, t.Burst) })
 	}
-	g.lines.pokeAll()
+	g.queues.wakeAll()
 }
 
-// evictions is how many idle keys have been forgotten.
-func (g *Group[K]) evictions() (keys int64) {
-	for i := range g.shards {
-		s := &g.shards[i]
-		s.mu.Lock()
-		keys += s.evictions
-		s.mu.Unlock()
+// setLimits changes the limits of a tier, and converts all its keys as of the time at.
+func (s *shard[K]) setLimits(tier int, l *limits, at time.Duration) {
+	t := &s.tiers[tier]
+	for i := range t.table.slots {
+		if slot := &t.table.slots[i]; slot.hasKey() {
+			slot.full = l.convertIdle(t.limits, slot.full, at)
+		}
 	}
-	return keys
+	t.table.lastEvicted = l.convertIdle(t.limits, t.table.lastEvicted, at)
+	for key, h := range s.holds {
+		if h.tier == tier {
+			h.hold = l.convertHold(t.limits, h.hold, at)
+			s.holds[key] = h
+		}
+	}
+	t.limits = l
 }
 
-// limit is the most tokens of a key that is in none of the tiers, and the time in which its bucket becomes full.
-func (g *Group[K]) limit() (tokens int, period time.Duration) {
-	by := g.tiers[0].Load()
-	return by.burst, by.period()
-}
-
-// Observe yields the statistics, and nothing without a name: see [stat.Source]. It takes the locks of the group's parts one
-// after the other, for a moment each.
-func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
-	if g.statistics == nil || !g.observe(yield) ||
-		!yield(g.series.keys, float64(g.Len())) || !yield(g.series.evictions, float64(g.evictions())) {
-		return
+// convertIdle is convert that keeps an idle bucket idle if it is full, even if it has only just become so.
+func (l *limits) convertIdle(old *limits, full int64, at time.Duration) int64 {
+	now := l.convert(old, full, at)
+	if full < old.idle(at) && now <= l.units(l.clamp(at)) {
+		now = min(now, l.idle(at)-1)
 	}
-	if tokens, period := g.limit(); tokens < math.MaxInt && yield(g.series.limit, float64(tokens)) {
-		yield(g.series.period, period.Seconds())
-	}
+	return max(now, alwaysFull+1)
 }

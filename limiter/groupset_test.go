@@ -77,7 +77,7 @@ func TestAGroupIsReconfigured(t *testing.T) {
 	require.True(t, g.Get("aa").TakeAt(start, 4).OK)
 
 	c.Burst, c.Tiers = 10, []limiter.Tier{{Rate: limiter.PerSecond(1), Burst: 3}}
-	c.Named.Shadow = true
+	c.Shadow = true
 	require.NoError(t, g.ReconfigureAt(start, c))
 	require.Equal(t, limiter.Result{OK: true, Limit: 10, Remaining: 1, ResetAfter: 9 * hour}, g.Get("a").TakeAt(start, 0))
 	require.Equal(t, 1, g.Get("aa").TakeAt(start, 0).Remaining, "the tokens that are there stay")
@@ -86,7 +86,7 @@ func TestAGroupIsReconfigured(t *testing.T) {
 	require.EqualValues(t, 1, g.Stats().Shadowed)
 	require.EqualValues(t, 2, g.Stats().Allowed)
 	require.EqualValues(t, 1, observed(t, g)["weir.limiter.requests shadowed"])
-	c.Named.Shadow = false
+	c.Shadow = false
 	require.NoError(t, g.ReconfigureAt(start, c))
 	require.False(t, g.Get("aa").TakeAt(start, 3).OK)
 	require.EqualValues(t, 1, observed(t, g)["weir.limiter.requests shadowed"], "a counter that was shown stays")
@@ -96,12 +96,11 @@ func TestAGroupIsReconfigured(t *testing.T) {
 		"tiers": func(c *limiter.GroupConfig[string]) { c.Tiers = append(c.Tiers, c.Tiers...) }, "keys": func(c *limiter.GroupConfig[string]) { c.MaxKeys = 7 },
 		"overflow": func(c *limiter.GroupConfig[string]) { c.Overflow = limiter.PassNew }, "waiters": func(c *limiter.GroupConfig[string]) { c.MaxWaiters = 7 },
 		"name": func(c *limiter.GroupConfig[string]) { c.Name = "others" }, "no name": func(c *limiter.GroupConfig[string]) { c.Name = "" },
-		"near": func(c *limiter.GroupConfig[string]) { c.Named.Near = 0.5 }, "waits": func(c *limiter.GroupConfig[string]) { c.Named.Waits = true },
 	} {
 		other := c
 		change(&other)
 		other.Burst = 99
-		require.ErrorContains(t, g.Reconfigure(other), "limiter: Reconfigure changes Rate, Burst, Tiers and Named.Shadow", name)
+		require.ErrorContains(t, g.Reconfigure(other), "limiter: Reconfigure can change Rate, Burst, Tiers and Shadow", name)
 	}
 	require.EqualError(t, g.Reconfigure(limiter.GroupConfig[string]{Rate: limiter.PerSecond(-1)}), "limiter: Rate is -1/s, must be above 0")
 	require.Equal(t, before, g.Get("a").TakeAt(start, 0), "nothing has changed")

@@ -61,7 +61,7 @@ func TestRefundAndAFasterRateWakeThoseWhoWaitForAKey(t *testing.T) {
 		g.Get("ann").Refund(1)
 		synctest.Wait()
 		time.Sleep(sec)
-		require.NoError(t, g.SetDefaultTier(limiter.Tier{Rate: limiter.PerSecond(1), Burst: 1}))
+		require.NoError(t, g.SetLimits(limiter.Tier{Rate: limiter.PerSecond(1), Burst: 1}))
 		l.all.Wait()
 		require.Equal(t, arrival{"first", sec, nil}, l.log[0])
 		require.Equal(t, "second", l.log[1].who)
@@ -105,7 +105,7 @@ func TestPeriodIsWhatALimitRefersTo(t *testing.T) {
 
 func TestAGroupWithANameCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 10, Name: "logins", Named: limiter.NamedConfig{Waits: true}})
+		g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 10, Name: "logins"})
 		require.Equal(t, "logins", g.Name())
 		require.True(t, g.Get("ann").Take(9).OK)
 		require.True(t, g.Get("bob").Take(1).OK)
@@ -139,21 +139,19 @@ func TestAGroupWithANameCounts(t *testing.T) {
 }
 
 func TestAGroupInShadowRefusesNothing(t *testing.T) {
-	g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 1, Name: "logins", Named: limiter.NamedConfig{Shadow: true}})
+	g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 1, Name: "logins", Shadow: true})
 	for range 3 {
 		require.NoError(t, g.Get("ann").Wait(t.Context(), 1))
 		require.True(t, g.Get("bob").Take(1).OK)
 	}
 	require.EqualValues(t, 4, g.Stats().Shadowed)
 	for range g.Histograms {
-		t.Fatal("waits are not counted unless asked for")
+		t.Fatal("there is a histogram of waits, but no request has waited")
 	}
-	unasked := g.Waits()
-	require.Zero(t, unasked.Count())
-	require.EqualError(t, limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Name: "x", Named: limiter.NamedConfig{Near: 2}}.Validate(),
-		"limiter: Near is 2, must be above 0 and at most 1 (or 0 for the default)")
-	require.EqualError(t, limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Named: limiter.NamedConfig{Shadow: true}}.Validate(),
-		"limiter: Named is set, must be left out where there is no Name")
+	waits := g.Waits()
+	require.Zero(t, waits.Count())
+	require.EqualError(t, limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Shadow: true}.Validate(),
+		"limiter: Shadow is set without a Name, must have both")
 }
 
 // Callers wait for few keys, leave and are served, while others take: no more is let in than

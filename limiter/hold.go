@@ -5,63 +5,63 @@ import (
 	"time"
 )
 
-// Hold admits nothing for d, and begins again with one token after that: what to do when the service
-// behind says when to come back. Neither a change of the rate or the burst nor a Refund ends it sooner or later, and
-// a shorter Hold does not shorten it. While it lasts nothing can be reserved either; reservations that were made before stand.
-func (b *TokenBucket) Hold(d time.Duration) { b.hold(b.now(), d) }
+// Hold refuses all requests for d, and then allows one token and more at the rate. Call it when the
+// service behind the limiter asks to wait. A change of the rate or the burst does not change the end of a
+// Hold, nor does a Refund or a shorter Hold. Reservations made before remain valid.
+func (b *TokenBucket) Hold(d time.Duration) { b.holdAt(time.Since(b.epoch), d) }
 
-func (b *TokenBucket) hold(at, d time.Duration) {
-	b.change(at, func(old *terms) *terms {
-		until := after(at, d)
+func (b *TokenBucket) holdAt(at, d time.Duration) {
+	b.replaceState(at, func(old *bucketState) *bucketState {
+		until := addTime(at, d)
 		if until <= old.hold.until || d <= 0 {
 			return nil
 		}
-		s := newTerms(old.rate, old.chosen)
+		s := newBucketState(old.rate, old.configuredBurst)
 		s.hold = s.holdUntil(until)
 		return s
 	})
 }
 
-// hold keeps a bucket from admitting anything before a time. It is kept apart from the tokens, which come and are given back
-// meanwhile as ever, and says how many of them there may be at most.
+// hold refuses all requests before a time. It is separate from the count of tokens, which goes on
+// meanwhile, and bounds the tokens afterwards.
 type hold struct {
 	until time.Duration
-	floor int64 // the position of a bucket that has one token at until; no bucket that is held is full before it
+	floor int64 // the position at which a bucket with one token at until is full; no held bucket is full earlier
 }
 
-// unheld is no hold.
-var unheld = hold{until: math.MinInt64, floor: always}
+var noHold = hold{until: math.MinInt64, floor: alwaysFull}
 
-// after is the time d after another, as far as time is counted.
-func after(at, d time.Duration) time.Duration {
-	at = within(at)
-	return at + min(d, latest-at)
+// addTime returns at+d, at most the last time that is counted.
+func addTime(at, d time.Duration) time.Duration {
+	at = clampTime(at)
+	return at + min(d, lastPosition-at)
 }
 
-// left is how long it still lasts.
+// left returns how long the hold lasts from at on.
 func (h hold) left(at time.Duration) time.Duration {
-	if at = within(at); at < h.until {
+	if at = clampTime(at); at < h.until {
 		return h.until - at
 	}
 	return 0
 }
 
-// holdUntil is the hold of a bucket that has no token before a time, and one then.
+// holdUntil returns the hold of a bucket that has no token before a time, and one then.
 func (l *limits) holdUntil(until time.Duration) hold {
-	if l.usual == 0 {
-		return hold{until: until, floor: always}
+	if l.counted == 0 {
+		return hold{until: until, floor: alwaysFull}
 	}
-	first := l.units(l.clamp(until)-1) + 1 // as units may be longer than a nanosecond
+	first := l.units(l.clamp(until)-1) + 1 // a unit may be longer than a nanosecond
 	return hold{until: until, floor: first + l.capacity - l.cost}
 }
 
-// carryHold is what a hold by old means by l: the same time, or where that is over, as many tokens at most.
-func (l *limits) carryHold(old *limits, h hold, at time.Duration) hold {
+// convertHold returns the hold in l that ends when h does in old. If h is over by at, it returns one that
+// allows as many tokens.
+func (l *limits) convertHold(old *limits, h hold, at time.Duration) hold {
 	switch {
 	case h.left(at) > 0:
 		return l.holdUntil(h.until)
-	case old.usual == 0 || h.floor < old.idle(at): // or the bucket may have become full since
-		return unheld
+	case old.counted == 0 || h.floor < old.idle(at): // the bucket may have been full since
+		return noHold
 	}
-	return hold{until: h.until, floor: l.carry(old, h.floor, at)}
+	return hold{until: h.until, floor: l.convert(old, h.floor, at)}
 }

@@ -56,7 +56,7 @@ type heldKey struct{ member }
 func (k heldKey) hold(at, d time.Duration) { k.Group.Get(k.key).HoldAt(start.Add(at), d) }
 
 func (k heldKey) set(at time.Duration, r limiter.Rate, burst int) {
-	_ = k.Group.SetDefaultTierAt(start.Add(at), limiter.Tier{Rate: r, Burst: burst})
+	_ = k.Group.SetLimitsAt(start.Add(at), limiter.Tier{Rate: r, Burst: burst})
 }
 
 func heldOnes(r limiter.Rate, burst int) map[string]held {
@@ -122,8 +122,8 @@ func TestNothingIsReservedWhileItIsHeld(t *testing.T) {
 	require.Equal(t, 10*sec, r.RetryAfter)
 	require.Zero(t, b.TokensAt(start))
 	require.False(t, b.ReserveAt(start, 0, limiter.Never).OK)
-	require.False(t, b.AdmitAfter(10*sec-1, 1))
-	require.True(t, b.AdmitAfter(10*sec, 1))
+	require.False(t, b.TakeFast(10*sec-1, 1))
+	require.True(t, b.TakeFast(10*sec, 1))
 	free := bucket(limiter.Unlimited(), 1)
 	free.HoldAt(start, 10*sec)
 	require.False(t, free.ReserveAt(start, 1, limiter.Never).OK)
@@ -138,21 +138,21 @@ func TestHoldReachesWhatIsBehind(t *testing.T) {
 		return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 5})
 	}
 	for name, l := range map[string]limiter.TimedLimiter{
-		"named": limiter.NewNamed("x", fresh(), limiter.NamedConfig{}),
+		"named": limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{fresh()}, Name: "x"}),
 		"joint": limiter.All(fixedWindow(100, time.Hour), fresh()),
-		"both":  limiter.NewNamed("x", limiter.All(fresh(), fresh()), limiter.NamedConfig{}),
+		"both":  limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{limiter.All(fresh(), fresh())}, Name: "x"}),
 	} {
 		l.(holdable).Hold(24 * time.Hour)
 		require.Greater(t, l.Take(1).RetryAfter, 23*time.Hour, name)
 	}
-	rest := limiter.NewNamed("x", stubborn{fresh()}, limiter.NamedConfig{})
+	rest := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{stubborn{fresh()}}, Name: "x"})
 	rest.Hold(24 * time.Hour)
 	require.True(t, rest.Take(1).OK)
 }
 
 func TestNamedHasThePeriodOfItsLimiter(t *testing.T) {
-	require.Equal(t, time.Minute, limiter.PeriodOf(limiter.NewNamed("x", fixedWindow(10, time.Minute), limiter.NamedConfig{})))
-	require.Zero(t, limiter.PeriodOf(limiter.NewNamed("x", stubborn{fixedWindow(10, time.Minute)}, limiter.NamedConfig{})))
+	require.Equal(t, time.Minute, limiter.PeriodOf(limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{fixedWindow(10, time.Minute)}, Name: "x"})))
+	require.Zero(t, limiter.PeriodOf(limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{stubborn{fixedWindow(10, time.Minute)}}, Name: "x"})))
 }
 
 // holdable is a limiter that can be held.

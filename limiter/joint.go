@@ -5,325 +5,291 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/weir-go/weir/internal/sentinel"
 )
 
-// Joint is several limits on one thing: so many a second and so many an hour. A request is
-// admitted by all of them, or refused and taken from none.
-//
-// The result is that of all together: the least Limit and Remaining, the largest RetryAfter and
-// ResetAfter. RetryAfter is minimal where it is for each; while others wait it reckons with them where the members are
-// limiters of this package. Those who wait are woken by what changes in such members, and not in others: for these they
-// look again after RetryAfter. A Joint of limiters that are shared with others never
-// admits too much; it may refuse a request at the moment in which a member is taken by someone else.
-// All methods are safe for concurrent use; only Wait and WaitAtMost block.
-type Joint struct {
-	members []Limiter
-	line    queue
-
-	mu      sync.Mutex
-	waiting int // callers of Wait; while there are any, the members ring the queue's bell
+// JointConfig configures a [Joint].
+type JointConfig struct {
+	// Limiters are the limiters that must all allow a request. If there is none, every request is
+	// allowed. Default none.
+	Limiters []Limiter
+	// Name appears in errors and metrics. A limiter with a name keeps statistics and is a
+	// [stat.Source]. Default: no name and no statistics.
+	Name string
+	// Shadow allows all requests and counts those that would have been refused. Requires a Name.
+	// Default false.
+	Shadow bool
 }
 
-// member is a limiter of this package as a Joint of it sees it.
-type member interface {
-	// peek tells what Take answers once ahead other permits have been taken, but for shadow mode. It takes and counts nothing.
-	peek(r *Result, t time.Time, ahead int64, n int)
-	// attempt takes n permits and counts nothing. In shadow mode it is OK only where they have been taken.
-	attempt(t time.Time, n int) Result
-	// giveBack gives back n permits that attempt has taken.
-	giveBack(n int)
-	// shade makes OK what shadow mode lets through.
-	shade(r *Result, n int)
-	// count counts what attempt has answered.
-	count(r *Result, n int)
-	watch(b bell)
-	unwatch(b bell)
-}
-
-// roomy is a member that may have no room for its key, when nobody is to wait for it.
-type roomy interface {
-	lacksRoom(n int) bool
-}
-
-func lacksRoom(l Limiter, n int) bool {
-	m, ok := l.(roomy)
-	return ok && m.lacksRoom(n)
-}
-
-// refuser is a member that counts requests which are refused.
-type refuser interface {
-	// refuse counts one. CountRefused is not for one that would have waited.
-	refuse(t time.Time, n int, waited bool)
-}
-
-// All joins limits into one. A refused request costs nothing anywhere, but where a member counts refused requests
-// (FixedWindowConfig.CountRefused): there each counts, whichever member has refused it. The number of callers that may wait
-// for a Joint is not bounded; MaxWaiters of its members bounds those that wait for a member. All panics where a limit is nil.
-func All(limits ...Limiter) *Joint {
-	for i, l := range limits {
+// Validate returns an error that names every invalid field, or nil.
+func (c JointConfig) Validate() error {
+	faults := []error{validateCommon(0, c.Name, c.Shadow)}
+	for i, l := range c.Limiters {
 		if l == nil {
-			panic(fmt.Errorf("limiter: limit %d is nil, must be a Limiter", i))
+			faults = append(faults, fmt.Errorf("limiter: Limiters[%d] is nil, must be a Limiter", i))
 		}
 	}
-	return &Joint{members: slices.Clone(limits)}
+	return errors.Join(faults...)
 }
 
-// Hold admits nothing for d, where a member has a Hold.
+// Joint combines several limits, such as one per second and one per hour. A request takes tokens from
+// all of its limiters, or from none. With a Name, a Joint gives statistics to limiters of other
+// packages, and to several limits together.
+//
+// The result has the smallest Limit and Remaining and the largest RetryAfter and ResetAfter of all
+// limiters. A refused request costs nothing, except with a limiter that has CountRefused set.
+//
+// A Joint of one limiter waits as that limiter does. A Joint of several has a queue of its own without a
+// bound; MaxWaiters of its limiters applies only to their own queues. Its waiters are woken by changes
+// of limiters of this package. For other limiters they try again after RetryAfter.
+//
+// A Joint of limiters that are also used elsewhere never allows too many requests, but may refuse one
+// while another caller takes tokens. All methods are safe for concurrent use. Only Wait and WaitAtMost
+// block.
+type Joint struct {
+	*statistics
+	members []member
+	only    WaitLimiter // the only member, if it can be waited for; otherwise nil
+	queue   waitQueue
+
+	mu      sync.Mutex
+	waiting int // calls of WaitAtMost; while there is one, the members send to queue.changed
+}
+
+// All combines limiters without a name. It panics if one of them is nil.
+func All(limiters ...Limiter) *Joint { return NewJoint(JointConfig{Limiters: limiters}) }
+
+// NewJoint combines limiters. It panics with the error of c.Validate if c is invalid.
+func NewJoint(c JointConfig) *Joint {
+	if err := c.Validate(); err != nil {
+		panic(err)
+	}
+	j := &Joint{}
+	for _, l := range c.Limiters {
+		j.members = append(j.members, asMember(l))
+	}
+	if len(c.Limiters) == 1 {
+		j.only, _ = c.Limiters[0].(WaitLimiter)
+	}
+	j.statistics = newStatistics(c.Name, c.Shadow, func() (Result, time.Duration) { return j.peek(time.Now(), 0, 0), j.period() })
+	if j.statistics != nil {
+		j.allOrNothing = j.hasAllOrNothing()
+	}
+	j.queue.keepStatistics(j.statistics)
+	return j
+}
+
+// hasAllOrNothing reports whether a LeakyBucket is among the limiters.
+func (j *Joint) hasAllOrNothing() bool {
+	for _, m := range j.members {
+		switch m := m.(type) {
+		case *LeakyBucket:
+			return true
+		case *Joint:
+			if m.hasAllOrNothing() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Take takes n tokens from every limiter, or none. In shadow mode the result is always OK, with the
+// numbers of the refusal if no tokens were taken.
+func (j *Joint) Take(n int) Result { return j.TakeAt(time.Now(), n) }
+
+// TakeAt is Take at the time t. A limiter that is not a [TimedLimiter] takes its tokens now.
+func (j *Joint) TakeAt(t time.Time, n int) Result {
+	if j.queue.waitingTokens.Load() != 0 {
+		return j.record(j.peek(t, 0, n), n)
+	}
+	return j.record(j.takeAll(t, n, true), n)
+}
+
+// Refund gives back n tokens to every limiter.
+func (j *Joint) Refund(n int) { j.putBack(j.refundable(n)) }
+
+// RefundAt gives back n tokens that were taken at the time taken, to every limiter. Limiters without a
+// method RefundAt get a Refund.
+func (j *Joint) RefundAt(taken time.Time, n int) {
+	n = j.refundable(n)
+	for _, m := range j.members {
+		if r, ok := m.(interface{ RefundAt(time.Time, int) }); ok {
+			r.RefundAt(taken, n)
+		} else {
+			m.Refund(n)
+		}
+	}
+	j.queue.wakeFirst()
+}
+
+// Hold makes every limiter that has a method Hold refuse all requests for d.
 func (j *Joint) Hold(d time.Duration) {
-	for _, l := range j.members {
-		if h, ok := l.(holder); ok {
+	for _, m := range j.members {
+		if h, ok := m.(holder); ok {
 			h.Hold(d)
 		}
 	}
 }
 
-// Take takes n permits from every member, or none from any.
-func (j *Joint) Take(n int) Result { return j.TakeAt(time.Now(), n) }
-
-// TakeAt is Take at a given time. A member that is no [TimedLimiter] takes now.
-func (j *Joint) TakeAt(t time.Time, n int) Result {
-	if j.line.ahead.Load() != 0 {
-		return j.attempt(t, n)
-	}
-	r := j.decide(t, n)
-	if !r.OK {
-		j.refuse(t, n, false)
-	}
-	return r
-}
-
-// Refund gives n permits back to every member.
-func (j *Joint) Refund(n int) {
-	for _, m := range j.members {
-		m.Refund(n)
-	}
-	j.line.poke()
-}
-
-// RefundAt gives n permits back to every member that were taken at a time: see [SlidingLog.RefundAt]. A member without
-// a RefundAt gets a Refund.
-func (j *Joint) RefundAt(taken time.Time, n int) {
-	for _, m := range j.members {
-		refundAt(m, taken, n)
-	}
-	j.line.poke()
-}
-
-// Wait takes n permits from every member as soon as that can be done, and returns nil then. It is served,
-// refused and given up as that of a [TokenBucket].
+// Wait takes n tokens from every limiter as soon as all of them have that many. See [TokenBucket.Wait].
 func (j *Joint) Wait(ctx context.Context, n int) error { return j.WaitAtMost(ctx, n, Never) }
 
-// WaitAtMost is Wait that gives up at once, with a *LimitedError, where it would take longer than maxWait.
+// WaitAtMost is like Wait but returns a *[LimitedError] at once if the wait would exceed maxWait.
 func (j *Joint) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
-	if n > 0 && j.line.ahead.Load() == 0 && ctx.Err() == nil && j.decide(time.Now(), n).OK {
-		return nil
+	switch {
+	case j.shadows():
+		return takeWithoutWait(ctx, j, n)
+	case j.only != nil:
+		return j.waitForOnly(ctx, n, maxWait)
 	}
-	j.listen(1)
-	defer j.listen(-1)
-	err := j.line.wait(ctx, j, request{n: n, limit: maxWait})
+	done, err := j.queue.acquireNow(ctx, j, n, maxWait)
+	if !done {
+		j.addWaiting(1)
+		defer j.addWaiting(-1)
+		err = j.queue.waitInQueue(ctx, j, n, maxWait)
+	}
 	if errors.Is(err, sentinel.ErrRefused) {
-		j.refuse(time.Now(), n, true)
+		j.tellRefused(time.Now(), n, nil, true)
 	}
 	return err
 }
 
-// listen counts callers of Wait. The first has the members ring, and the last has them stop.
-func (j *Joint) listen(callers int) {
+// waitForOnly waits for the only limiter, and counts the request.
+func (j *Joint) waitForOnly(ctx context.Context, n int, maxWait time.Duration) error {
+	if j.statistics == nil {
+		return j.only.WaitAtMost(ctx, n, maxWait)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if r := j.takeAll(time.Now(), n, false); r.OK || isPeek(r, n) {
+		j.record(r, n)
+		return nil
+	}
+	began := j.beginWait()
+	return j.endWait(began, n, j.only.WaitAtMost(ctx, n, maxWait))
+}
+
+// addWaiting changes the number of waiting calls. The first one subscribes to the members, and the last
+// one unsubscribes.
+func (j *Joint) addWaiting(calls int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	before := j.waiting
-	j.waiting += callers
+	j.waiting += calls
 	switch {
 	case before == 0:
-		j.line.setBell(make(bell, 1)) // a new one, as those before may have waited in another testing/synctest bubble
-		j.watchMembers(j.line.bell)
+		w := make(wakeup, 1) // a new one, because earlier waiters may have been in another testing/synctest bubble
+		j.queue.setChanged(w)
+		for _, m := range j.members {
+			m.subscribe(w)
+		}
 	case j.waiting == 0:
-		j.unwatchMembers(j.line.bell)
-	}
-}
-
-func (j *Joint) watchMembers(b bell) {
-	for _, l := range j.members {
-		if m, ok := l.(member); ok {
-			m.watch(b)
+		for _, m := range j.members {
+			m.unsubscribe(j.queue.changed)
 		}
 	}
 }
 
-func (j *Joint) unwatchMembers(b bell) {
-	for _, l := range j.members {
-		if m, ok := l.(member); ok {
-			m.unwatch(b)
-		}
-	}
-}
-
-func (j *Joint) watch(b bell) {
-	j.line.watch(b)
-	j.watchMembers(b)
-}
-
-func (j *Joint) unwatch(b bell) {
-	j.line.unwatch(b)
-	j.unwatchMembers(b)
-}
-
-// try is Take that counts no refusal.
-func (j *Joint) try(n int) Result { return j.attempt(time.Now(), n) }
-
-// decide looks first, because a permit that is taken and given back may have been missing elsewhere meanwhile. Members
-// count the request only once all have admitted it.
-func (j *Joint) decide(t time.Time, n int) Result {
-	if r := j.look(t, 0, n); !r.OK {
-		return r
-	}
-	v := newVerdict()
+// takeAll takes n tokens from every member, or none. If tellRefusal is set, it tells the members of a
+// refusal. The members count the request only if all of them allow it.
+func (j *Joint) takeAll(t time.Time, n int, tellRefusal bool) Result {
 	var few [4]Result
 	answers := few[:0]
-	for i, l := range j.members {
-		r := attempt(l, t, n)
-		answers = append(answers, r)
-		if shade(l, &r, n); !r.OK { // somebody was faster
-			v.add(r)
-			j.giveBackAll(answers[:i], n)
-			return v.Result
+	if len(j.members) > 1 { // look first, since tokens that are taken and put back may be missing elsewhere meanwhile
+		for _, m := range j.members {
+			answers = append(answers, m.peek(t, 0, n))
 		}
-		v.add(r)
+		if r := j.combine(answers, n); !r.OK {
+			if tellRefusal {
+				j.tellRefused(t, n, answers, false)
+			}
+			return r
+		}
+		answers = answers[:0]
 	}
-	for i, l := range j.members {
-		if m, ok := l.(member); ok {
-			m.count(&answers[i], n)
+	for i, m := range j.members {
+		answers = append(answers, m.tryTake(t, n))
+		if r := j.combine(answers, n); !r.OK {
+			j.putBackTo(answers[:i], n)
+			if tellRefusal && len(j.members) == 1 { // otherwise another caller was faster than this one
+				j.tellRefused(t, n, answers, false)
+			}
+			return r
 		}
 	}
-	return v.Result
-}
-
-// attempt takes n permits of a member.
-func attempt(l Limiter, t time.Time, n int) Result {
-	if m, ok := l.(member); ok {
-		return m.attempt(t, n)
+	for i, m := range j.members {
+		m.record(answers[i], n)
 	}
-	return takeAt(l, t, n)
+	return j.combine(answers, n)
 }
 
-func shade(l Limiter, r *Result, n int) {
-	if m, ok := l.(member); ok {
-		m.shade(r, n)
-	}
-}
-
-// giveBackAll gives back what the first members have taken.
-func (j *Joint) giveBackAll(answers []Result, n int) {
+// combine returns the answer of the Joint, given those of the first members.
+func (j *Joint) combine(answers []Result, n int) Result {
+	all := Result{OK: true, Limit: math.MaxInt, Remaining: math.MaxInt}
 	for i, r := range answers {
-		switch m, ours := j.members[i].(member); {
-		case !r.OK: // let through by shadow mode
-		case ours:
-			m.giveBack(n)
-		default:
-			j.members[i].Refund(n)
+		if r.OK || n != 0 && j.members[i].shadows() {
+			r.OK, r.RetryAfter = true, 0
+		}
+		all = Result{
+			OK: all.OK && r.OK, Limit: min(all.Limit, r.Limit), Remaining: min(all.Remaining, r.Remaining),
+			RetryAfter: max(all.RetryAfter, r.RetryAfter), ResetAfter: max(all.ResetAfter, r.ResetAfter),
+		}
+	}
+	return all
+}
+
+// putBackTo gives back the tokens that the first members answered with.
+func (j *Joint) putBackTo(answers []Result, n int) {
+	for i, r := range answers {
+		if r.OK { // otherwise shadow mode has allowed the request
+			j.members[i].putBack(n)
 		}
 	}
 }
 
-// look tells what the members together would answer once ahead other permits have been taken.
-func (j *Joint) look(t time.Time, ahead int64, n int) Result {
-	v := newVerdict()
-	for _, l := range j.members {
+// tellRefused tells the members that a request for n tokens was refused. The answers are those of the
+// members, or nil to ask for them now.
+func (j *Joint) tellRefused(t time.Time, n int, answers []Result, waited bool) {
+	for i, m := range j.members {
 		var r Result
-		if m, ok := l.(member); ok {
-			m.peek(&r, t, ahead, n)
-			m.shade(&r, n)
+		if answers != nil {
+			r = answers[i]
 		} else {
-			r = peek(l, t, n)
+			r = m.peek(t, 0, n)
 		}
-		v.add(r)
+		m.refusedByJoint(t, n, r, waited)
 	}
-	return v.Result
 }
 
-// takeAt takes permits at a time, of a limiter that can be told one.
-func takeAt(l Limiter, t time.Time, n int) Result {
-	if timed, ok := l.(TimedLimiter); ok {
-		return timed.TakeAt(t, n)
+// peekAll returns the answer of all members after ahead other tokens had been taken.
+func (j *Joint) peekAll(t time.Time, ahead int64, n int) Result {
+	var few [4]Result
+	answers := few[:0]
+	for _, m := range j.members {
+		answers = append(answers, m.peek(t, ahead, n))
 	}
-	return l.Take(n)
+	return j.combine(answers, n)
 }
 
-// peek tells what a limiter of another package would answer. Of those ahead it does not know.
-func peek(l Limiter, t time.Time, n int) Result {
-	r := takeAt(l, t, 0)
-	if n < 0 || r.Remaining < n { // a refusal changes nothing
-		if r = takeAt(l, t, n); r.OK {
-			l.Refund(n) // it has just become free
-		}
+func (j *Joint) acquire(n int) Result {
+	r := j.takeAll(time.Now(), n, false)
+	if !r.OK && j.lacksRoom(n) {
+		r.ResetAfter = noWait
 	}
 	return r
 }
 
-func (j *Joint) peek(r *Result, t time.Time, ahead int64, n int) {
-	waiting := j.line.ahead.Load()
-	*r = j.look(t, ahead+waiting, n)
-	if waiting != 0 {
-		stepBack(r, n)
+func (j *Joint) predict(ahead int64, n int) Result { return j.peekAll(time.Now(), ahead, n) }
+
+// period returns the period of the only limiter, or 0.
+func (j *Joint) period() time.Duration {
+	if len(j.members) == 1 {
+		return periodOf(j.members[0])
 	}
-}
-
-func (j *Joint) attempt(t time.Time, n int) Result {
-	if j.line.ahead.Load() != 0 {
-		var r Result
-		j.peek(&r, t, 0, n)
-		return r
-	}
-	return j.decide(t, n)
-}
-
-func (j *Joint) giveBack(n int)     { j.Refund(n) }
-func (j *Joint) shade(*Result, int) {}
-func (j *Joint) count(*Result, int) {} // its members have counted
-
-func (j *Joint) lacksRoom(n int) bool {
-	return slices.ContainsFunc(j.members, func(l Limiter) bool { return lacksRoom(l, n) })
-}
-
-func (j *Joint) refuse(t time.Time, n int, waited bool) {
-	for _, l := range j.members {
-		if m, ok := l.(refuser); ok {
-			m.refuse(t, n, waited)
-		}
-	}
-}
-
-func (j *Joint) now() time.Duration { return 0 }
-
-func (j *Joint) serve(r *Result, _ time.Duration, n int) {
-	if *r = j.decide(time.Now(), n); !r.OK && j.lacksRoom(n) {
-		r.ResetAfter = useless
-	}
-}
-
-func (j *Joint) after(r *Result, _ time.Duration, ahead int64, n int) {
-	*r = j.look(time.Now(), ahead, n)
-}
-
-// verdict is the results of several limiters in one.
-type verdict struct{ Result }
-
-// newVerdict is the result of no limiter: there is no limit.
-func newVerdict() verdict {
-	return verdict{Result{OK: true, Limit: math.MaxInt, Remaining: math.MaxInt}}
-}
-
-func (v *verdict) add(r Result) {
-	if r.OK {
-		r.RetryAfter = 0 // where a Named lets through what its limiter refuses, it still says how that refused
-	}
-	v.Result = Result{
-		OK: v.OK && r.OK, Limit: min(v.Limit, r.Limit), Remaining: min(v.Remaining, r.Remaining),
-		RetryAfter: max(v.RetryAfter, r.RetryAfter), ResetAfter: max(v.ResetAfter, r.ResetAfter),
-	}
+	return 0
 }

@@ -37,14 +37,14 @@ func TestAllOfThreeLimits(t *testing.T) {
 func TestAllOfNothing(t *testing.T) {
 	take(t, limiter.All(), step{0, 1e9, "ok"})
 	require.Equal(t, math.MaxInt, limiter.All().Take(5).Remaining)
-	require.PanicsWithError(t, "limiter: limit 1 is nil, must be a Limiter", func() { limiter.All(exactLog(1, sec), nil) })
+	require.PanicsWithError(t, "limiter: Limiters[1] is nil, must be a Limiter", func() { limiter.All(exactLog(1, sec), nil) })
 }
 
 func TestAllWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := limiter.All(
 			limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10), Burst: 1}),
-			limiter.NewSlidingLog(limiter.SlidingLogConfig{Limit: 3, Window: time.Minute}))
+			limiter.NewSlidingLog(limiter.WindowConfig{Limit: 3, Window: time.Minute}))
 		l := newLine(t, all)
 		for _, who := range []string{"a", "b", "c", "d"} {
 			l.enter(t.Context(), who, 1)
@@ -85,7 +85,7 @@ func TestAJointReckonsWithThoseWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := limiter.All(
 			limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3}),
-			limiter.NewSlidingLog(limiter.SlidingLogConfig{Limit: 100, Window: time.Hour}),
+			limiter.NewSlidingLog(limiter.WindowConfig{Limit: 100, Window: time.Hour}),
 		)
 		require.True(t, all.Take(3).OK)
 		line := newLine(t, all)

@@ -39,7 +39,7 @@ func changes(t *testing.T) map[string]func() changing {
 			return changing{empty(g.Get("k")), func() { change(g) }}
 		}
 	}
-	window := limiter.FixedWindowConfig{Limit: 1, Window: hour}
+	window := limiter.WindowConfig{Limit: 1, Window: hour}
 	return map[string]func() changing{
 		"SetRate":            bucket(func(b *limiter.TokenBucket) { _ = b.SetRate(limiter.Unlimited()) }),
 		"SetRate and -Burst": bucket(func(b *limiter.TokenBucket) { _, _ = b.SetBurst(2), b.SetRate(limiter.PerSecond(1e9)) }),
@@ -59,11 +59,11 @@ func changes(t *testing.T) map[string]func() changing {
 			return changing{b, leave}
 		},
 		"a fixed window's":   refunded(limiter.NewFixedWindow(window)),
-		"a log's":            refunded(limiter.NewSlidingLog(limiter.SlidingLogConfig(window))),
-		"a sliding window's": refunded(limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 1, Window: hour})),
-		"a named one's":      refunded(limiter.NewNamed("x", limiter.NewTokenBucket(hourly), limiter.NamedConfig{})),
+		"a log's":            refunded(limiter.NewSlidingLog(window)),
+		"a sliding window's": refunded(limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 1, Window: hour})),
+		"a named one's":      refunded(limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{limiter.NewTokenBucket(hourly)}, Name: "x"})),
 		"a key's":            group(func(g *limiter.Group[string]) { g.Get("k").Refund(1) }),
-		"SetTier":            group(func(g *limiter.Group[string]) { _ = g.SetDefaultTier(limiter.Tier{Rate: limiter.Unlimited()}) }),
+		"SetTier":            group(func(g *limiter.Group[string]) { _ = g.SetLimits(limiter.Tier{Rate: limiter.Unlimited()}) }),
 	}
 }
 
@@ -74,7 +74,7 @@ func TestAChangeOfAMemberWakesThoseWhoWaitForAJoint(t *testing.T) {
 			"once":  func(l limiter.TimedLimiter) *limiter.Joint { return limiter.All(exactLog(9, hour), l) },
 			"twice": func(l limiter.TimedLimiter) *limiter.Joint { return limiter.All(limiter.All(l), exactLog(9, hour)) },
 			"named": func(l limiter.TimedLimiter) *limiter.Joint {
-				return limiter.All(limiter.NewNamed("x", limiter.All(l), limiter.NamedConfig{}))
+				return limiter.All(limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{limiter.All(l)}, Name: "x"}))
 			},
 		} {
 			synctest.Test(t, func(t *testing.T) {
@@ -116,8 +116,8 @@ func TestNothingOfAJointStaysWithItsMembers(t *testing.T) {
 // Scenario 72, in the limits of one caller.
 func TestAllCountsRefusedRequestsWhereAMemberDoes(t *testing.T) {
 	for counts, want := range map[bool]int{false: 1, true: 3} {
-		minute := limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: 30, Window: time.Minute, CountRefused: counts}, start)
-		both := limiter.All(exactLog(1, sec), limiter.NewNamed("x", limiter.All(minute), limiter.NamedConfig{}))
+		minute := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 30, Window: time.Minute, CountRefused: counts}, start)
+		both := limiter.All(exactLog(1, sec), limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{limiter.All(minute)}, Name: "x"}))
 		require.Equal(t, 1, offer(both, 3, 300*ms))
 		require.Equal(t, 30-want, minute.TakeAt(start.Add(sec), 0).Remaining)
 	}
@@ -126,7 +126,9 @@ func TestAllCountsRefusedRequestsWhereAMemberDoes(t *testing.T) {
 // TestAWaitIsOneRequestWhereRefusedOnesCount waits by way of all that can stand before a window that counts what it refuses.
 func TestAWaitIsOneRequestWhereRefusedOnesCount(t *testing.T) {
 	type behind = func(limiter.TimedLimiter) waitingLimiter
-	naming := func(l limiter.TimedLimiter) waitingLimiter { return limiter.NewNamed("x", l, limiter.NamedConfig{}) }
+	naming := func(l limiter.TimedLimiter) waitingLimiter {
+		return limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{l}, Name: "x"})
+	}
 	joining := func(l limiter.TimedLimiter) waitingLimiter { return limiter.All(l, exactLog(100, hour)) }
 	for name, way := range map[string]behind{
 		"named": naming, "joint": joining,
@@ -135,7 +137,7 @@ func TestAWaitIsOneRequestWhereRefusedOnesCount(t *testing.T) {
 		"named twice": func(l limiter.TimedLimiter) waitingLimiter { return naming(naming(l)) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			log := limiter.NewSlidingLog(limiter.SlidingLogConfig{Limit: 1, Window: time.Minute, CountRefused: true})
+			log := limiter.NewSlidingLog(limiter.WindowConfig{Limit: 1, Window: time.Minute, CountRefused: true})
 			l := way(log)
 			require.True(t, l.Take(1).OK)
 			time.Sleep(50 * sec)
@@ -155,8 +157,8 @@ func TestAWaitIsOneRequestWhereRefusedOnesCount(t *testing.T) {
 func TestAJointsRequestIsCountedOnceByANamedMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
-		l := limiter.NewNamed("x", b, limiter.NamedConfig{})
-		all := limiter.All(l)
+		l := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{b}, Name: "x"})
+		all := limiter.All(l, exactLog(100, hour))
 		require.True(t, all.Take(1).OK)
 		require.False(t, all.Take(1).OK)
 		line := newLine(t, all)
@@ -173,7 +175,7 @@ func TestAJointsRequestIsCountedOnceByANamedMember(t *testing.T) {
 }
 
 func TestAMemberInShadowModeHoldsNobodyUp(t *testing.T) {
-	shadow := limiter.NewNamed("x", exactLog(1, hour), limiter.NamedConfig{Shadow: true})
+	shadow := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{exactLog(1, hour)}, Name: "x", Shadow: true})
 	all := limiter.All(shadow, exactLog(2, sec))
 	take(t, all, step{0, 1, "ok"}, step{0, 1, "ok"}, step{0, 1, "refused 0/1 retry 1s reset 1h0m0s"})
 	require.EqualValues(t, 1, shadow.Stats().Shadowed)
@@ -184,7 +186,7 @@ func TestPeeksAreNotCounted(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		b.Reserve(1, limiter.Never)
 		b.Reserve(1, limiter.Never) // one is owed, so a peek is refused
-		n := limiter.NewNamed("x", b, limiter.NamedConfig{})
+		n := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{b}, Name: "x"})
 		keys := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, Name: "x"})
 		keys.Get(1).Hold(sec)
 		n.Take(0)
@@ -197,12 +199,13 @@ func TestPeeksAreNotCounted(t *testing.T) {
 }
 
 func TestNearIsAShareInDecimals(t *testing.T) {
-	for percent := 1; percent <= 100; percent++ {
-		l := limiter.NewNamed("x", fixedWindow(100, hour), limiter.NamedConfig{Near: float64(percent) / 100})
-		l.TakeAt(start, percent)
-		require.Zero(t, l.Stats().Near, "%d of 100", percent)
-		l.TakeAt(start, 100-percent)
-		require.EqualValues(t, 100-percent, l.Stats().Near, "%d of 100", percent)
+	for limit := 1; limit <= 1000; limit++ {
+		l := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: limit, Window: hour, Name: "x"}, start)
+		within := limit * 8 / 10
+		l.TakeAt(start, within)
+		require.Zero(t, l.Stats().Near, "%d of %d", within, limit)
+		l.TakeAt(start, limit-within)
+		require.EqualValues(t, limit-within, l.Stats().Near, "%d of %d", limit, limit)
 	}
 }
 
@@ -214,12 +217,12 @@ func TestNobodyWaitsForAJointOfAKeyWithoutRoom(t *testing.T) {
 		began := time.Now()
 		for _, l := range []limiter.WaitLimiter{
 			g.Get(1), limiter.All(g.Get(1)), limiter.All(exactLog(9, hour), limiter.All(g.Get(1))),
-			limiter.All(limiter.NewNamed("x", g.Get(1), limiter.NamedConfig{})),
+			limiter.All(limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{g.Get(1)}, Name: "x"})),
 		} {
 			require.ErrorIs(t, l.Wait(t.Context(), 1), limiter.ErrLimited)
 			require.Zero(t, time.Since(began))
 		}
-		require.NoError(t, limiter.All(limiter.NewNamed("x", g.Get(1), limiter.NamedConfig{Shadow: true})).Wait(t.Context(), 1))
+		require.NoError(t, limiter.All(limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{g.Get(1)}, Name: "x", Shadow: true})).Wait(t.Context(), 1))
 		time.Sleep(hour + ms)
 		require.NoError(t, limiter.All(g.Get(1)).Wait(t.Context(), 1), "now there is room")
 	})

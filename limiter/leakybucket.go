@@ -1,6 +1,7 @@
 package limiter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,161 +11,160 @@ import (
 
 // LeakyBucketConfig configures a [LeakyBucket].
 type LeakyBucketConfig struct {
-	// Rate is how fast the bucket drips. Must be given.
+	// Rate is the rate at which requests leave the bucket. Required.
 	Rate Rate
-	// Capacity is how many permits may be waited for; a request beyond it overflows. Default: what
-	// drips in one second, at least 1.
+	// Capacity is the most tokens that may be waited for, at least 1. A request beyond it overflows.
+	// Default: the tokens of one second at the Rate, at least 1.
 	Capacity int
-	// Name stands in errors and metrics. A limiter with a name keeps statistics and is a [stat.Source].
-	// Default: no name and no statistics.
+	// Name appears in errors and metrics. A limiter with a name keeps statistics and is a
+	// [stat.Source]. Default: no name and no statistics.
 	Name string
-	// Named is what a limiter with a name does besides. Default [NamedConfig]'s own.
-	Named NamedConfig
+	// Shadow allows all requests and counts those that would have been refused. Requires a Name.
+	// Default false.
+	Shadow bool
 }
 
-// Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
+// Validate returns an error that names every invalid field, or nil.
 func (c LeakyBucketConfig) Validate() error {
-	faults := []error{c.Rate.Validate()}
+	faults := []error{c.Rate.Validate(), validateCommon(0, c.Name, c.Shadow)}
 	if c.Capacity < 0 {
 		faults = append(faults, fmt.Errorf("limiter: Capacity is %d, must be at least 1 (or 0 for the default)", c.Capacity))
 	}
-	return errors.Join(append(faults, c.Named.validateFor(c.Name))...)
+	return errors.Join(faults...)
 }
 
-// LeakyBucket lets callers go one after the other at a constant rate, and never in a burst: the leaky bucket as a
-// queue. A caller that comes while others wait stands behind them; one that finds the bucket full is refused (the bucket
-// overflows). The first caller at an empty bucket goes at once. A request for n lets the next one go
-// after n intervals. (As a meter, the leaky bucket is a [TokenBucket].)
+// LeakyBucket allows requests one at a time at a constant rate, never in a burst: the leaky bucket as a
+// queue. A request to an empty bucket is allowed at once. A later one waits its turn, and is refused if
+// the bucket is full. A request for n tokens delays the next request by n intervals. For the leaky
+// bucket as a meter, use a [TokenBucket].
 //
-// Take goes only where a caller would not have to wait. So Remaining is Capacity when a request may go, and 0 while it
-// may not.
+// Take allows a request only if it does not have to wait, so Remaining is Capacity if a request may go
+// now, and 0 otherwise. Its tokens never count as near the limit.
 //
-// All methods are safe for concurrent use; only Wait and WaitAtMost block.
+// All methods are safe for concurrent use. Only Wait and WaitAtMost block.
 type LeakyBucket struct {
 	*statistics
 	epoch    time.Time
 	capacity int
-	line     queue
+	queue    waitQueue
 
 	mu   sync.Mutex
-	pace limits
-	free int64 // the position from which the next may go
+	pace limits // of a bucket of one token
+	next int64  // the position from which the next request may go
 }
 
-// NewLeakyBucket makes an empty bucket. It panics with the error of c.Validate where there is one.
+// NewLeakyBucket returns an empty bucket. It panics with the error of c.Validate if c is invalid.
 func NewLeakyBucket(c LeakyBucketConfig) *LeakyBucket { return NewLeakyBucketAt(c, time.Now()) }
 
-// NewLeakyBucketAt makes an empty bucket that is driven by given times, from t0 on.
+// NewLeakyBucketAt is like NewLeakyBucket, for use with TakeAt from t0 on.
 func NewLeakyBucketAt(c LeakyBucketConfig, t0 time.Time) *LeakyBucket {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	if c.Capacity == 0 {
-		c.Capacity = c.Rate.second()
+	capacity := cmp.Or(c.Capacity, c.Rate.tokensPerSecond())
+	b := &LeakyBucket{epoch: t0, capacity: capacity, pace: newLimits(c.Rate, 1), next: alwaysFull}
+	b.statistics = newStatistics(c.Name, c.Shadow, func() (Result, time.Duration) { return b.peek(time.Now(), 0, 0), 0 })
+	if b.statistics != nil {
+		b.allOrNothing = true
 	}
-	b := &LeakyBucket{epoch: t0, capacity: c.Capacity, pace: newLimits(c.Rate, 1), free: always}
-	b.line.room = int64(c.Capacity)
-	b.statistics = newStatistics(c.Name, c.Named, func() (Result, time.Duration) { return b.try(0), 0 })
+	b.queue.maxTokens = int64(capacity)
+	b.queue.keepStatistics(b.statistics)
 	return b
 }
 
-// Take lets a request for n go now, or refuses it. In shadow mode the result is OK also where it was refused, with the
-// numbers of the refusal.
+// Take allows a request for n tokens to go now, or refuses it. In shadow mode the result is always OK,
+// with the numbers of the refusal if the request was not allowed.
 func (b *LeakyBucket) Take(n int) Result { return b.TakeAt(time.Now(), n) }
 
-// TakeAt is Take at a given time.
-func (b *LeakyBucket) TakeAt(t time.Time, n int) Result {
-	r := b.attempt(t, n)
-	b.count(&r, n)
-	return r
-}
+// TakeAt is Take at the time t.
+func (b *LeakyBucket) TakeAt(t time.Time, n int) Result { return b.record(b.tryTake(t, n), n) }
 
-// Refund lets the next caller go n intervals sooner, because a request for n that has gone was not used.
-func (b *LeakyBucket) Refund(n int) { b.giveBack(b.owed(n)) }
+// Refund lets the next request go n intervals earlier, because a request for n tokens was not used.
+func (b *LeakyBucket) Refund(n int) { b.putBack(b.refundable(n)) }
 
-// Wait returns nil when it is the caller's turn. It fails at once with a *LimitedError that matches ErrQueueFull
-// where the bucket overflows, or that matches context.DeadlineExceeded where the deadline comes before the turn;
-// and with the error of the context where that is done before. A caller that gives up leaves no gap.
+// Wait returns nil when it is the turn of the caller. If the bucket is full, it returns at once a
+// *[LimitedError] that matches [ErrQueueFull]. For all other errors, see [TokenBucket.Wait]. A caller that
+// gives up leaves no gap.
 func (b *LeakyBucket) Wait(ctx context.Context, n int) error { return b.WaitAtMost(ctx, n, Never) }
 
-// WaitAtMost is Wait that gives up at once, with a *LimitedError, where it would take longer than maxWait.
+// WaitAtMost is like Wait but returns a *[LimitedError] at once if the wait would exceed maxWait.
 func (b *LeakyBucket) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
-	if b.statistics != nil {
-		return b.waitFor(ctx, b, n, maxWait)
+	if b.shadows() {
+		return takeWithoutWait(ctx, b, n)
 	}
-	return b.waitAtMost(ctx, n, maxWait)
+	return b.queue.wait(ctx, b, n, maxWait)
 }
 
-func (b *LeakyBucket) waitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
-	return b.line.wait(ctx, b, request{n: n, limit: maxWait})
-}
-
-func (b *LeakyBucket) attempt(t time.Time, n int) (r Result) {
-	if b.line.ahead.Load() != 0 {
-		b.peek(&r, t, 0, n)
-	} else {
-		b.serve(&r, t.Sub(b.epoch), n)
+func (b *LeakyBucket) tryTake(t time.Time, n int) Result {
+	if b.queue.waitingTokens.Load() != 0 {
+		return b.peek(t, 0, n)
 	}
-	return r
+	return b.acquireAt(t.Sub(b.epoch), n)
 }
 
-func (b *LeakyBucket) try(n int) Result { return b.attempt(time.Now(), n) }
+func (b *LeakyBucket) acquire(n int) Result { return b.acquireAt(time.Since(b.epoch), n) }
 
-func (b *LeakyBucket) giveBack(n int) {
-	if n < 1 {
-		return
-	}
-	b.mu.Lock()
-	b.free = max(b.free-product(int64(n), b.pace.cost, maxCapacity), always)
-	b.mu.Unlock()
-	b.line.poke()
-}
-
-func (b *LeakyBucket) peek(r *Result, t time.Time, ahead int64, n int) {
-	waiting := b.line.ahead.Load()
-	b.after(r, t.Sub(b.epoch), ahead+waiting, n)
-	if waiting != 0 {
-		stepBack(r, n)
-	}
-}
-
-func (b *LeakyBucket) refuse(t time.Time, n int, _ bool) { b.countRefusal(b, t, n) }
-
-func (b *LeakyBucket) watch(l bell)   { b.line.watch(l) }
-func (b *LeakyBucket) unwatch(l bell) { b.line.unwatch(l) }
-
-func (b *LeakyBucket) now() time.Duration { return time.Since(b.epoch) }
-
-func (b *LeakyBucket) serve(r *Result, at time.Duration, n int) {
+func (b *LeakyBucket) acquireAt(at time.Duration, n int) Result {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.look(r, at, 0, n)
+	r := b.answer(at, 0, n)
 	if r.OK && n > 0 {
 		at = b.pace.clamp(at)
-		b.free = b.pace.start(b.free, b.pace.units(at)) + product(int64(n), b.pace.cost, maxCapacity)
-		if r.ResetAfter = b.pace.until(b.free, at); r.ResetAfter > 0 {
+		b.next = b.pace.start(b.next, b.pace.units(at)) + product(int64(n), b.pace.cost, maxCapacity)
+		if r.ResetAfter = b.pace.until(b.next, at); r.ResetAfter > 0 {
 			r.Remaining = 0
 		}
 	}
+	return r
 }
 
-func (b *LeakyBucket) after(r *Result, at time.Duration, ahead int64, n int) {
+func (b *LeakyBucket) predict(ahead int64, n int) Result {
+	return b.predictAt(time.Since(b.epoch), ahead, n)
+}
+
+func (b *LeakyBucket) predictAt(at time.Duration, ahead int64, n int) Result {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.look(r, at, ahead, n)
+	return b.answer(at, ahead, n)
 }
 
-func (b *LeakyBucket) look(r *Result, at time.Duration, ahead int64, n int) {
+// answer returns the answer to a request for n tokens after ahead other tokens. The caller holds the lock.
+func (b *LeakyBucket) answer(at time.Duration, ahead int64, n int) Result {
 	at = b.pace.clamp(at)
-	start := max(b.free, b.pace.units(at))
-	start += product(ahead, b.pace.cost, replaced-max(start, 0))
-	r.Limit = b.capacity
-	r.RetryAfter = b.pace.until(start, at)
-	if r.ResetAfter = r.RetryAfter; r.ResetAfter == 0 {
+	next := max(b.next, b.pace.units(at))
+	next += product(ahead, b.pace.cost, replaced-max(next, 0))
+	wait := b.pace.until(next, at)
+	r := Result{Limit: b.capacity, RetryAfter: wait, ResetAfter: wait}
+	if wait == 0 {
 		r.Remaining = b.capacity
 	}
 	if n < 0 || n > b.capacity {
 		r.RetryAfter = Never
 	}
 	r.OK = r.RetryAfter == 0
+	return r
 }
+
+func (b *LeakyBucket) peek(t time.Time, ahead int64, n int) Result {
+	waiting := b.queue.waitingTokens.Load()
+	r := b.predictAt(t.Sub(b.epoch), ahead+waiting, n)
+	if waiting != 0 {
+		refuseBehindWaiters(&r, n)
+	}
+	return r
+}
+
+func (b *LeakyBucket) putBack(n int) {
+	if n < 1 {
+		return
+	}
+	b.mu.Lock()
+	b.next = max(b.next-product(int64(n), b.pace.cost, maxCapacity), alwaysFull)
+	b.mu.Unlock()
+	b.queue.wakeFirst()
+}
+
+func (b *LeakyBucket) refusedByJoint(_ time.Time, n int, r Result, _ bool) { b.recordRefusal(r, n) }
+
+func (b *LeakyBucket) subscribe(w wakeup)   { b.queue.subscribe(w) }
+func (b *LeakyBucket) unsubscribe(w wakeup) { b.queue.unsubscribe(w) }

@@ -46,7 +46,7 @@ func TestARefundLetsTheNextOfALeakyBucketGo(t *testing.T) {
 func TestALeakyBucketCanBeJoined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		paced := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(1), Capacity: 10, Name: "paced"})
-		all := limiter.All(paced, limiter.NewSlidingLog(limiter.SlidingLogConfig{Limit: 3, Window: time.Minute}))
+		all := limiter.All(paced, limiter.NewSlidingLog(limiter.WindowConfig{Limit: 3, Window: time.Minute}))
 		line := newLine(t, all)
 		for _, who := range []string{"a", "b", "c", "d"} {
 			line.enter(t.Context(), who, 1)

@@ -5,48 +5,46 @@ import (
 	"time"
 )
 
-// Limiter says whether something may be done now. Every limiter of this package is one, and whatever limits calls can be
-// one: see package limitertest for a test of yours.
+// Limiter decides whether a request may go now. All limiters of this package implement it, and other
+// packages can implement it too; package limitertest tests an implementation.
 //
-// Implementations are safe for concurrent use and never block in these methods. What a limiter can do besides, it says by
-// implementing [TimedLimiter] or [WaitLimiter], or by a method
+// Implementations must be safe for concurrent use and must not block. A limiter can have more methods: those
+// of [TimedLimiter], those of [WaitLimiter], or
 //
 //	Hold(d time.Duration)
 //
-// that admits nothing for d: what to do when the service behind it has said when to come back. Gate.Hold of package weir
-// calls it, and so do [Named] and [Joint]. A limiter that asks a server is a [Remote].
+// which refuses all requests for d. Gate.Hold of package weir calls it when the service behind the
+// limiter asks to wait. A limiter that asks a server is a [Remote] instead.
 type Limiter interface {
-	// Take takes n permits now, all of them or none.
+	// Take takes n tokens, or none if there are fewer.
 	Take(n int) Result
-	// Refund gives back n permits that were taken a moment ago, as if they had never been
-	// taken. It never gives back more than fills the limiter up. n below 1 does nothing.
+	// Refund gives back n tokens that were taken a moment ago. It never fills the limiter beyond its
+	// limit. If n is below 1, it does nothing.
 	Refund(n int)
 }
 
-// TimedLimiter is a limiter that can be told what time it is, for replays and simulations.
+// TimedLimiter is a [Limiter] that can be told the time, for replays and simulations.
 //
-// A limiter is driven either by the real clock (Take) or by given times (TakeAt), and not
-// by both in turn unless the given times come from the real clock. A request at a time before one
-// that was given already may be refused although there are permits; it never adds permits.
+// Use either Take, which reads the clock, or TakeAt. To use both, pass times from the clock to TakeAt. A
+// time before one that was given already never adds tokens, and the request may be refused although
+// there are tokens.
 type TimedLimiter interface {
 	Limiter
-	// TakeAt is Take at a given time.
+	// TakeAt is Take at the time t.
 	TakeAt(t time.Time, n int) Result
 }
 
-// WaitLimiter is a limiter that callers can wait for.
+// WaitLimiter is a limiter whose callers can wait for tokens.
 type WaitLimiter interface {
-	// Wait takes n permits as soon as there are that many, in order of arrival, and
-	// returns nil then. Otherwise nothing has been taken: the context was done
-	// first, or waiting is of no use (see LimitedError).
+	// Wait takes n tokens as soon as there are that many, in order of arrival. If it returns an error,
+	// it has taken nothing: ctx is done, or waiting is of no use (see [LimitedError]).
 	Wait(ctx context.Context, n int) error
-	// WaitAtMost is Wait that gives up at once where it would take longer than maxWait, and after
-	// maxWait where the limiter has changed meanwhile.
+	// WaitAtMost is like Wait but returns an error at once if the wait would exceed maxWait. It also
+	// returns after maxWait if the limiter changes during the wait.
 	WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error
 }
 
-// holder is a limiter that can be told to admit nothing for a while.
+// holder is a limiter that can be held.
 type holder interface {
-	// Hold admits nothing for d.
 	Hold(d time.Duration)
 }

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// limits are a rate and a burst, ready to count by.
+// limits is a rate and a burst in the units of a scale.
 type limits struct {
 	scale
 	capacity int64 // burst, in units
-	usual    uint  // burst, but 0 where there is no counting: the rate is unlimited, or nothing is admitted
+	counted  uint  // burst, or 0 if nothing is counted because the rate is unlimited or the burst is Off
 	burst    int
 }
 
-// newLimits makes the limits for a valid rate; a burst of 0 means the default, Off no tokens.
+// newLimits returns the limits for a valid rate. A burst of 0 means the default, and Off means no tokens.
 func newLimits(r Rate, burst int) limits {
 	switch {
 	case r == Unlimited():
@@ -21,23 +21,23 @@ func newLimits(r Rate, burst int) limits {
 	case burst == Off:
 		return limits{}
 	case burst == 0:
-		burst = r.second()
+		burst = r.tokensPerSecond()
 	}
-	l := limits{scale: newScale(r, burst), burst: burst, usual: uint(burst)}
+	l := limits{scale: newScale(r, burst), burst: burst, counted: uint(burst)}
 	l.capacity = l.cost * int64(burst)
 	return l
 }
 
-// period is the time in which an empty bucket becomes full.
+// period returns the time in which an empty bucket fills up, or 0 if nothing is counted.
 func (l *limits) period() time.Duration {
-	if l.usual == 0 {
+	if l.counted == 0 {
 		return 0
 	}
 	return l.until(l.units(0)+l.capacity, 0)
 }
 
-// start is the position from which a request at now is counted, for a bucket that is full at position
-// full: from there on where it is not full by now, and where it has only just become so.
+// start returns the position to which a request at now adds its cost. It is now if the bucket is full
+// by then, and full otherwise, also if it has become full within the slack.
 func (l *limits) start(full, now int64) int64 {
 	if full < now-l.slack {
 		return now
@@ -45,29 +45,29 @@ func (l *limits) start(full, now int64) int64 {
 	return full
 }
 
-// granted is the answer to a request after which the bucket is full at position full.
-func (l *limits) granted(r *Result, at time.Duration, full int64) {
+// allow fills in the answer to a request that moved full to a position.
+func (l *limits) allow(r *Result, at time.Duration, full int64) {
 	r.OK = true
 	r.Limit = l.burst
 	r.Remaining = l.tokens(l.units(at) + l.capacity - full)
 	r.ResetAfter = l.until(full, at)
 }
 
-// refused is the answer to a request that would move full from start to next.
-func (l *limits) refused(r *Result, at time.Duration, start, next int64) {
+// refuse fills in the answer to a request that would move full from start to next.
+func (l *limits) refuse(r *Result, at time.Duration, start, next int64) {
 	r.Limit = l.burst
 	r.Remaining = l.tokens(l.units(at) + l.capacity - start)
 	r.RetryAfter = l.until(next-l.capacity, at)
 	r.ResetAfter = l.until(start, at)
 }
 
-// look tells, without taking anything, what a request for n would get of a bucket that is full at
-// position full and held by h, once ahead other tokens have been handed out.
-func (l *limits) look(r *Result, at time.Duration, full int64, h hold, ahead int64, n int) {
-	if l.usual == 0 {
+// peek fills in the answer to a request for n tokens from a bucket that is full at a position and held
+// by h, after ahead other tokens had been taken. It takes nothing.
+func (l *limits) peek(r *Result, at time.Duration, full int64, h hold, ahead int64, n int) {
+	if l.counted == 0 {
 		*r = Result{OK: true, Limit: l.burst, Remaining: l.burst}
 	} else {
-		l.lookAhead(r, l.clamp(at), max(full, h.floor), ahead, n)
+		l.peekCounted(r, l.clamp(at), max(full, h.floor), ahead, n)
 	}
 	if wait := h.left(at); wait > 0 {
 		r.OK, r.Remaining = false, 0
@@ -78,24 +78,24 @@ func (l *limits) look(r *Result, at time.Duration, full int64, h hold, ahead int
 	}
 }
 
-// lookAhead is look where tokens are counted.
-func (l *limits) lookAhead(r *Result, at time.Duration, full, ahead int64, n int) {
+// peekCounted is peek if tokens are counted.
+func (l *limits) peekCounted(r *Result, at time.Duration, full, ahead int64, n int) {
 	now := l.units(at)
 	start := max(full, now)
 	start += product(ahead, l.cost, replaced-max(start, 0))
 	next := start + l.cost*int64(min(max(n, 0), l.burst))
 	if next <= now+l.capacity {
-		l.granted(r, at, start)
+		l.allow(r, at, start)
 	} else {
-		l.refused(r, at, start, next)
+		l.refuse(r, at, start, next)
 	}
 }
 
-// decide answers a request for n of a bucket that is full at position full and held by h, and returns the position
-// at which it is after that.
-func (l *limits) decide(r *Result, at time.Duration, full int64, h hold, n int) int64 {
-	if uint(n)-1 >= l.usual {
-		l.look(r, at, full, h, 0, n)
+// takeFrom fills in the answer to a request for n tokens from a bucket that is full at a position and held by
+// h, and returns the new position.
+func (l *limits) takeFrom(r *Result, at time.Duration, full int64, h hold, n int) int64 {
+	if uint(n)-1 >= l.counted {
+		l.peek(r, at, full, h, 0, n)
 		return full
 	}
 	at = l.clamp(at)
@@ -103,28 +103,28 @@ func (l *limits) decide(r *Result, at time.Duration, full int64, h hold, n int) 
 	start := l.start(max(full, h.floor), now)
 	next := start + l.cost*int64(n)
 	if next > now+l.capacity {
-		l.refused(r, at, start, next)
+		l.refuse(r, at, start, next)
 		return full
 	}
-	l.granted(r, at, next)
+	l.allow(r, at, next)
 	return next
 }
 
-// refund is the position at which a bucket is full after n tokens have been given back to it.
+// refund returns the position at which a bucket is full after n tokens have been given back.
 func (l *limits) refund(full int64, n int) int64 {
-	return max(full-product(int64(n), l.cost, l.capacity), always)
+	return max(full-product(int64(n), l.cost, l.capacity), alwaysFull)
 }
 
-// carry is the position that means at a time as many tokens by l as full does by old.
-func (l *limits) carry(old *limits, full int64, at time.Duration) int64 {
+// convert returns the position that means as many tokens in l as full does in old, at the time of a change.
+func (l *limits) convert(old *limits, full int64, at time.Duration) int64 {
 	switch {
-	case l.usual == 0 || old.burst == math.MaxInt:
-		return always
-	case old.burst == 0: // and so without a token
+	case l.counted == 0 || old.burst == math.MaxInt:
+		return alwaysFull
+	case old.burst == 0: // there were no tokens
 		return l.units(l.clamp(at)) + l.capacity
 	}
-	level := old.capacity - max(full-old.units(old.clamp(at)), 0)
-	level = proportion(level, l.cost, old.cost)
+	tokens := old.capacity - max(full-old.units(old.clamp(at)), 0)
+	tokens = proportion(tokens, l.cost, old.cost)
 	now := l.units(l.clamp(at))
-	return now + l.capacity - max(level, now-latest)
+	return now + l.capacity - max(tokens, now-lastPosition)
 }

@@ -28,13 +28,19 @@ func observed(t *testing.T, s stat.Source) map[string]float64 {
 	return figures
 }
 
-func named(l limiter.TimedLimiter, c limiter.NamedConfig) *limiter.Named {
-	return limiter.NewNamed("logins", l, c)
+// named returns a Joint of one limiter with the name that observed expects.
+func named(l limiter.Limiter) *limiter.Joint {
+	return limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{l}, Name: "logins"})
+}
+
+// shadow is named in shadow mode.
+func shadow(l limiter.Limiter) *limiter.Joint {
+	return limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{l}, Name: "logins", Shadow: true})
 }
 
 func TestNamedCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := named(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 10, MaxWaiters: 1}), limiter.NamedConfig{})
+		l := named(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 10, MaxWaiters: 1}))
 		require.Equal(t, "logins", l.Name())
 		require.True(t, l.Take(7).OK)
 		require.NoError(t, l.Wait(t.Context(), 2)) // at once
@@ -71,7 +77,7 @@ func TestNamedCounts(t *testing.T) {
 
 // Scenario 70: a limit in shadow mode refuses nothing and says what it would have; and how near the limit things are.
 func TestNamedShadow(t *testing.T) {
-	l := named(fixedWindow(10, time.Minute), limiter.NamedConfig{Shadow: true})
+	l := shadow(fixedWindow(10, time.Minute))
 	for range 13 {
 		require.True(t, l.TakeAt(start, 1).OK)
 	}
@@ -83,20 +89,20 @@ func TestNamedShadow(t *testing.T) {
 	require.EqualValues(t, 2, stats.Near, "the ninth and the tenth")
 	require.EqualValues(t, 14, observed(t, l)["weir.limiter.permits shadowed"])
 
-	l = named(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1}), limiter.NamedConfig{Shadow: true})
+	l = shadow(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1}))
 	for range 3 {
 		require.NoError(t, l.Wait(t.Context(), 1), "and nobody waits")
 	}
 }
 
 func TestNamedSplitsARequestThatCrossesTheThreshold(t *testing.T) {
-	l := named(fixedWindow(10, time.Minute), limiter.NamedConfig{Near: 0.5})
-	l.TakeAt(start, 4)
+	l := named(fixedWindow(20, time.Minute))
+	l.TakeAt(start, 14)
 	require.Zero(t, l.Stats().Near)
-	l.TakeAt(start, 4) // the fifth is within, three are near
-	require.EqualValues(t, 3, l.Stats().Near)
+	l.TakeAt(start, 4) // the 16th token is 80 % of the limit
+	require.EqualValues(t, 2, l.Stats().Near)
 	l.TakeAt(start, 2)
-	require.EqualValues(t, 5, l.Stats().Near)
+	require.EqualValues(t, 4, l.Stats().Near)
 }
 
 // taker is a limiter that cannot be waited for.
@@ -104,32 +110,44 @@ type taker struct{ limiter.TimedLimiter }
 
 func TestNamedPassesThrough(t *testing.T) {
 	b := bucket(limiter.PerSecond(1), 2)
-	l := named(taker{b}, limiter.NamedConfig{})
+	l := named(taker{b})
 	require.True(t, l.TakeAt(start, 2).OK)
 	l.Refund(1)
 	require.Equal(t, 1, b.TakeAt(start, 0).Remaining)
 
-	l = named(taker{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1})}, limiter.NamedConfig{})
+	l = named(taker{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1})})
 	require.NoError(t, l.Wait(t.Context(), 1))
-	err := l.Wait(t.Context(), 1)
+	err := l.WaitAtMost(t.Context(), 1, 0)
 	require.ErrorIs(t, err, limiter.ErrLimited)
-	require.ErrorContains(t, err, "limiter logins: no permits left (limit 1), retry in 59m59")
+	require.ErrorContains(t, err, "limiter logins: no tokens left (limit 1), retry in 59m59")
 
-	l = named(bucket(limiter.Unlimited(), 0), limiter.NamedConfig{})
+	l = named(bucket(limiter.Unlimited(), 0))
 	require.True(t, l.TakeAt(start, 5).OK)
 	require.Zero(t, l.Stats().Near)
 	require.NotContains(t, observed(t, l), "weir.limiter.available")
 }
 
-func TestNamedRefusesWhatMakesNoSense(t *testing.T) {
-	require.PanicsWithError(t, "limiter: Near is 1.5, must be above 0 and at most 1 (or 0 for the default)", func() {
-		named(bucket(limiter.PerSecond(1), 1), limiter.NamedConfig{Near: 1.5})
+// TestAJointWaitsForALimiterThatCannotBeWaitedFor tries again after each RetryAfter.
+func TestAJointWaitsForALimiterThatCannotBeWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := named(taker{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})})
+		began := time.Now()
+		require.NoError(t, l.Wait(t.Context(), 1))
+		require.NoError(t, l.Wait(t.Context(), 1))
+		require.Equal(t, sec, time.Since(began))
+		require.Equal(t, limiter.Stats{Allowed: 1, Waited: 1, Near: 1}, l.Stats())
 	})
-	require.PanicsWithError(t, "limiter: the limiter to name is nil", func() { named(nil, limiter.NamedConfig{}) })
+}
+
+func TestNamedRefusesWhatMakesNoSense(t *testing.T) {
+	require.PanicsWithError(t, "limiter: Limiters[0] is nil, must be a Limiter", func() { named(nil) })
+	require.PanicsWithError(t, "limiter: Shadow is set without a Name, must have both", func() {
+		limiter.NewJoint(limiter.JointConfig{Shadow: true})
+	})
 }
 
 func TestNamedTakeAllocatesNothing(t *testing.T) {
-	l := named(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10), Burst: 100}), limiter.NamedConfig{})
+	l := named(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10), Burst: 100}))
 	require.Zero(t, testing.AllocsPerRun(1000, func() { l.Take(1); l.Take(200) }))
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		for range l.Observe {
@@ -138,7 +156,7 @@ func TestNamedTakeAllocatesNothing(t *testing.T) {
 }
 
 func TestPermitsThatWereRefusedNeverWrapAround(t *testing.T) {
-	l := named(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1}), limiter.NamedConfig{})
+	l := named(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1}))
 	for i := range 3 {
 		require.False(t, l.Take(math.MaxInt).OK)
 		want := min(float64(i+1)*math.MaxInt, math.MaxInt64) // a 32-bit machine has room for all three
@@ -147,14 +165,14 @@ func TestPermitsThatWereRefusedNeverWrapAround(t *testing.T) {
 }
 
 func TestAWaitForNothingIsGrantedWhateverTheMode(t *testing.T) {
-	for _, c := range []limiter.NamedConfig{{}, {Shadow: true}} {
+	for _, isShadow := range []bool{false, true} {
 		bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1})
 		bucket.Hold(hour)
-		group := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Name: "x", Named: c})
+		group := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Name: "x", Shadow: isShadow})
 		group.Get(1).Hold(hour)
 		require.NoError(t, bucket.Wait(t.Context(), 0))
-		require.NoError(t, limiter.NewNamed("x", bucket, c).Wait(t.Context(), 0))
-		require.NoError(t, limiter.NewNamed("x", struct{ limiter.Limiter }{bucket}, c).Wait(t.Context(), 0), "one that is no WaitLimiter")
+		require.NoError(t, limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{bucket}, Name: "x" /*CFG c*/}).Wait(t.Context(), 0))
+		require.NoError(t, limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{struct{ limiter.Limiter }{bucket}}, Name: "x" /*CFG c*/}).Wait(t.Context(), 0), "one that is no WaitLimiter")
 		require.NoError(t, group.Get(1).Wait(t.Context(), 0))
 	}
 }

@@ -1,48 +1,19 @@
 package limiter
 
-import (
-	"fmt"
-	"slices"
-)
+// Overflow is what a [Group] does with a new key when all remembered keys are in use. The zero value
+// means RefuseNew.
+type Overflow string
 
-// Overflow says what a [Group] does with a new key when it is full of keys that are in use. The zero value is RefuseNew.
-// As text it is "refuse-new", "pass-new" or "share-new".
-type Overflow uint8
-
+// What a Group does with a new key that it has no room for.
 const (
-	// RefuseNew refuses a new key, also where it would wait, until other keys have become idle. RetryAfter is a guess, as
-	// it is not known when that will be.
-	RefuseNew Overflow = iota
-	// PassNew admits a new key without counting it.
-	PassNew
-	// ShareNew counts all new keys of a tier together, as if they were one key.
-	ShareNew
+	// RefuseNew refuses requests of a new key, including those that would wait, until another key is
+	// idle. The RetryAfter is an estimate.
+	RefuseNew Overflow = "refuse-new"
+	// PassNew allows requests of a new key without counting them.
+	PassNew Overflow = "pass-new"
+	// ShareNew gives all new keys of a tier one token bucket that they share.
+	ShareNew Overflow = "share-new"
 )
 
-var overflowNames = []string{RefuseNew: "refuse-new", PassNew: "pass-new", ShareNew: "share-new"}
-
-// String returns the text of o.
-func (o Overflow) String() string {
-	if int(o) < len(overflowNames) {
-		return overflowNames[o]
-	}
-	return fmt.Sprintf("overflow %d", uint8(o))
-}
-
-// MarshalText returns the text of o.
-func (o Overflow) MarshalText() ([]byte, error) {
-	if int(o) >= len(overflowNames) {
-		return nil, fmt.Errorf("limiter: Overflow is %d, must be RefuseNew, PassNew or ShareNew", uint8(o))
-	}
-	return []byte(overflowNames[o]), nil
-}
-
-// UnmarshalText sets o to what the text stands for.
-func (o *Overflow) UnmarshalText(text []byte) error {
-	i := slices.Index(overflowNames, string(text))
-	if i < 0 {
-		return fmt.Errorf("limiter: Overflow is %.60q, must be refuse-new, pass-new or share-new", text)
-	}
-	*o = Overflow(i)
-	return nil
-}
+// valid reports whether o is one of the constants or the zero value.
+func (o Overflow) valid() bool { return o == "" || o == RefuseNew || o == PassNew || o == ShareNew }

@@ -26,7 +26,7 @@ func TestALimiterNeedsTwoMethods(t *testing.T) {
 	for name, join := range map[string]func(limiter.Limiter) limiter.TimedLimiter{
 		"joint": func(l limiter.Limiter) limiter.TimedLimiter { return limiter.All(l, bucket(limiter.PerHour(1), 9)) },
 		"named": func(l limiter.Limiter) limiter.TimedLimiter {
-			return limiter.NewNamed("n", l, limiter.NamedConfig{})
+			return limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{l}, Name: "n"})
 		},
 	} {
 		inner := &plain{left: 5}

@@ -13,10 +13,10 @@ import (
 // build makes all limiters. Some are members of others, and some are also asked by another name.
 func (w *world) build() {
 	w.grain = []time.Duration{ms, 1}[w.seed%2]
-	log := w.window("log", limiter.FixedWindowConfig{Limit: 6, Window: 2 * sec})
-	counting := w.window("counting log", limiter.FixedWindowConfig{Limit: 3, Window: sec, CountRefused: true})
-	fixed := w.window("fixed", limiter.FixedWindowConfig{Limit: 5, Window: sec, CountRefused: w.seed%3 == 0})
-	sliding := w.window("sliding", limiter.FixedWindowConfig{Limit: 8, Window: sec, CountRefused: w.seed%3 == 1})
+	log := w.window("log", limiter.WindowConfig{Limit: 6, Window: 2 * sec})
+	counting := w.window("counting log", limiter.WindowConfig{Limit: 3, Window: sec, CountRefused: true})
+	fixed := w.window("fixed", limiter.WindowConfig{Limit: 5, Window: sec, CountRefused: w.seed%3 == 0})
+	sliding := w.window("sliding", limiter.WindowConfig{Limit: 8, Window: sec, CountRefused: w.seed%3 == 1})
 	bucket := w.bucket("bucket")
 	keys := w.group("key", 4, 100)
 	w.group("crowded key", 4, 3)
@@ -28,8 +28,8 @@ func (w *world) build() {
 	w.flight()
 	for _, s := range w.subjects {
 		if l, ok := s.waiters[0].(limiter.TimedLimiter); ok && len(s.takers) > 0 {
-			named := limiter.NewNamed(s.name, l, limiter.NamedConfig{})
-			twice := limiter.NewNamed(s.name, named, limiter.NamedConfig{})
+			named := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{l}, Name: s.name})
+			twice := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{named}, Name: s.name})
 			s.takers, s.waiters = append(s.takers, named, twice), append(s.waiters, named, twice)
 		}
 	}
@@ -41,7 +41,7 @@ func (w *world) add(s *subject, l waitingLimiter) *subject {
 	return s
 }
 
-func (w *world) window(name string, c limiter.FixedWindowConfig) *subject {
+func (w *world) window(name string, c limiter.WindowConfig) *subject {
 	o := &journalOracle{limit: c.Limit, counts: c.CountRefused}
 	c.Name = w.nameOrNone(name)
 	var l waitingLimiter
@@ -51,12 +51,12 @@ func (w *world) window(name string, c limiter.FixedWindowConfig) *subject {
 		o.since = func(at time.Duration) time.Duration { return at / c.Window * c.Window }
 		o.part = o.since
 	case "sliding":
-		l = limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: c.Limit, Window: c.Window, CountRefused: c.CountRefused, Name: c.Name})
+		l = limiter.NewSlidingWindow(limiter.WindowConfig{Limit: c.Limit, Window: c.Window, CountRefused: c.CountRefused, Name: c.Name})
 		width := c.Window / 10
 		o.part = func(at time.Duration) time.Duration { return at / width * width }
 		o.since = func(at time.Duration) time.Duration { return o.part(at) - c.Window }
 	default:
-		l = limiter.NewSlidingLog(limiter.SlidingLogConfig(c))
+		l = limiter.NewSlidingLog(c)
 		o.since = func(at time.Duration) time.Duration { return at - c.Window + 1 }
 	}
 	s := &subject{node: &node{name: name, of: o, most: func() int { return c.Limit }}}
@@ -132,7 +132,7 @@ func (w *world) group(name string, keys, most int) (all []*subject) {
 				for _, o := range oracles {
 					o.set(w.now(), interval, now)
 				}
-				w.check(g.SetDefaultTier(limiter.Tier{Rate: limiter.Every(interval), Burst: now}) == nil, "SetDefaultTier")
+				w.check(g.SetLimits(limiter.Tier{Rate: limiter.Every(interval), Burst: now}) == nil, "SetLimits")
 			}
 		}
 		if crowded {
@@ -170,7 +170,7 @@ func (w *world) joint(name string, of ...*subject) *subject {
 		if w.IntN(2) == 0 {
 			members = append(members, m.takers[0])
 		} else {
-			members = append(members, limiter.NewNamed("member", m.takers[0], limiter.NamedConfig{}))
+			members = append(members, limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{m.takers[0]}, Name: "member"}))
 		}
 	}
 	s.most = func() int {

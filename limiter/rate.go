@@ -6,50 +6,48 @@ import (
 	"time"
 )
 
-// Rate is a number of events in a span of time. Rates are plain values, to be
-// compared (with == too) and copied freely; the zero Rate means that none was given.
+// Rate is a number of events per span of time. Rates are plain values and can be compared with ==. The zero
+// Rate is unset.
 //
-// A whole number of events is kept exactly. A fraction stands for the simplest
-// ratio that is the same float64: 0.1 is one in ten, 1.0/3 is one in three.
-// The fastest rate is four events a nanosecond. There is no slowest one: what
-// would take longer than a limiter lives (73 years) just never happens.
+// A whole number of events is kept exactly. A fraction means the simplest ratio with the same float64
+// value: 0.1 is one in ten, 1.0/3 is one in three. The fastest rate is four events per nanosecond. There
+// is no slowest rate, but an event that takes longer than the life of a limiter (73 years) never happens.
 type Rate struct {
 	events float64
 	per    time.Duration
 }
 
-// maxPerNano bounds a rate, so that a limiter can count for decades in one word.
+// maxPerNano is the fastest rate, so that a limiter can count for decades in one word.
 const maxPerNano = 4
 
-// unlimitedPer tells the rate that was meant to be infinite from one that became so by mistake.
+// unlimitedPer distinguishes Unlimited from a rate that is infinite by mistake.
 const unlimitedPer time.Duration = -1
 
-// PerSecond is n events a second.
+// PerSecond returns the rate of n events per second.
 func PerSecond(n float64) Rate { return Per(n, time.Second) }
 
-// PerMinute is n events a minute.
+// PerMinute returns the rate of n events per minute.
 func PerMinute(n float64) Rate { return Per(n, time.Minute) }
 
-// PerHour is n events an hour.
+// PerHour returns the rate of n events per hour.
 func PerHour(n float64) Rate { return Per(n, time.Hour) }
 
-// Every is one event each d.
+// Every returns the rate of one event every d.
 func Every(d time.Duration) Rate { return Per(1, d) }
 
-// Per is n events each d. Nothing is refused here: what makes no sense (n or d not
-// above 0, NaN, infinity) is refused by the limiter that is given the rate.
+// Per returns the rate of n events every d. It accepts any values: the limiter that gets the rate refuses an
+// n or d that is not above 0, a NaN and infinity.
 func Per(n float64, d time.Duration) Rate {
 	if n == 0 && d == 0 {
-		d = unlimitedPer // a zero that was asked for is an error, not an absent rate
+		d = unlimitedPer // so that an explicit 0 is invalid, not unset
 	}
 	return Rate{events: n, per: d}
 }
 
-// Unlimited is the rate that never refuses: a limiter with it admits everything at once.
+// Unlimited returns the rate of a limiter that allows every request at once.
 func Unlimited() Rate { return Rate{events: math.Inf(1), per: unlimitedPer} }
 
-// Validate returns nil for a rate that a limiter can keep, and otherwise an error
-// that says what is wrong. The zero Rate is refused.
+// Validate returns an error if a limiter cannot have this rate, such as the zero Rate.
 func (r Rate) Validate() error {
 	switch perNano := r.events / float64(r.per); {
 	case r == Unlimited():
@@ -66,7 +64,7 @@ func (r Rate) Validate() error {
 	return nil
 }
 
-// perSecond is the rate as a number a second.
+// perSecond returns the number of events per second.
 func (r Rate) perSecond() float64 {
 	if r.per == time.Second {
 		return r.events
@@ -74,15 +72,16 @@ func (r Rate) perSecond() float64 {
 	return r.events / r.per.Seconds()
 }
 
-// second is the whole events of a second, rounded up and at least 1: the default for all that holds events.
-func (r Rate) second() int {
+// tokensPerSecond returns the number of events per second, rounded up and at least 1: the default of Burst and
+// Capacity.
+func (r Rate) tokensPerSecond() int {
 	return max(1, int(min(math.Ceil(r.perSecond()), math.MaxInt)))
 }
 
-// Ratio returns a valid rate that is not Unlimited as whole events in a whole number of
-// nanoseconds. One too slow for that becomes one event in as long as a Duration can say.
+// Ratio returns the rate as whole events per whole number of nanoseconds. A rate too slow for that becomes
+// one event per longest Duration. The rate must be valid and not Unlimited.
 func (r Rate) Ratio() (events int64, period time.Duration) {
-	for r.events >= math.MaxInt64 { // as a period of 2^63 ns or less has 2^65 events or fewer, half of either is as good
+	for r.events >= math.MaxInt64 { // at most 2^65 events in 2^63 ns, so halving both loses nothing that matters
 		r.events, r.per = r.events/2, r.per/2
 	}
 	p, q := simplest(r.events, math.MaxInt64/int64(r.per))
@@ -95,10 +94,10 @@ func (r Rate) Ratio() (events int64, period time.Duration) {
 	return p, time.Duration(q) * r.per
 }
 
-// simplest walks the continued fraction of x to the first p/q that is x when
-// divided, or to the last one with q within bounds. x is above 0 and below 2^63.
+// simplest returns the first convergent p/q of the continued fraction of x whose quotient is x, or the last
+// one with a q of at most bound. x is above 0 and below 2^63.
 func simplest(x float64, bound int64) (p, q int64) {
-	const exact = 1 << 53 // up to here the division below is correctly rounded
+	const exact = 1 << 53 // integers up to this are exact as float64, so their quotient is correctly rounded
 	p, q = int64(x), 1
 	oldP, oldQ := int64(1), int64(0)
 	for rest := x - math.Floor(x); rest > 0 && float64(p)/float64(q) != x; {

@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-// unlimitedText is the text of Unlimited.
 const unlimitedText = "unlimited"
 
-// ParseRate returns the rate that a text stands for: a number of events, a slash and the time they come in, such as
-// "100/s", "10/1m", "0.5/s" or "5000/24h", or "unlimited". The time is written as for [time.ParseDuration]; its number
-// may be left out where it is 1. A rate that a limiter could not keep is an error.
+// ParseRate parses a rate: a number of events, a slash and a duration, such as "100/s", "10/1m", "0.5/s" or
+// "5000/24h", or the word "unlimited". The duration is in the form of [time.ParseDuration], and "1s" can be
+// shortened to "s". An invalid rate is an error.
 func ParseRate(text string) (Rate, error) {
 	if text == unlimitedText {
 		return Unlimited(), nil
@@ -41,8 +40,8 @@ func malformed(text string) error {
 	return fmt.Errorf("limiter: Rate is %.60q, must be like 100/s, 10/1m, 5000/24h or %s", text, unlimitedText)
 }
 
-// String returns the text that [ParseRate] reads: "200/s", "7/1m", "10/13s", "unlimited". It returns "unset" for the
-// zero Rate.
+// String returns the rate in the form of [ParseRate]: "200/s", "7/1m", "10/13s", "unlimited". The zero Rate is
+// "unset".
 func (r Rate) String() string {
 	if r == (Rate{}) {
 		return "unset"
@@ -57,7 +56,7 @@ func (r Rate) String() string {
 	return strconv.FormatFloat(r.events, format, -1, 64) + "/" + shortDuration(r.per)
 }
 
-// shortDuration is d.String() without the parts that are 0: s, 1m, 24h.
+// shortDuration returns d.String() without trailing parts that are 0: s, 1m, 24h.
 func shortDuration(d time.Duration) string {
 	if d == time.Second {
 		return "s"
@@ -72,8 +71,8 @@ func shortDuration(d time.Duration) string {
 	return text
 }
 
-// MarshalText returns the text that [ParseRate] reads, and an empty text for the zero Rate. A rate that a limiter could
-// not keep is an error.
+// MarshalText returns the rate in the form of [ParseRate]. The zero Rate is empty text, and an invalid rate is an
+// error.
 func (r Rate) MarshalText() ([]byte, error) {
 	if r == (Rate{}) {
 		return []byte{}, nil
@@ -84,7 +83,7 @@ func (r Rate) MarshalText() ([]byte, error) {
 	return []byte(r.String()), nil
 }
 
-// UnmarshalText sets r to the rate that [ParseRate] returns. An empty text is the zero Rate.
+// UnmarshalText sets r to the rate that [ParseRate] returns for the text. Empty text is the zero Rate.
 func (r *Rate) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*r = Rate{}

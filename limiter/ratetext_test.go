@@ -100,25 +100,17 @@ func TestConfigIsReadFromText(t *testing.T) {
 	require.ErrorContains(t, err, "limiter: Rate is -1/s, must be above 0")
 }
 
-func TestOverflowHasAWord(t *testing.T) {
-	for want, o := range map[string]limiter.Overflow{
-		"refuse-new": limiter.RefuseNew, "pass-new": limiter.PassNew, "share-new": limiter.ShareNew,
+func TestOverflowIsAWord(t *testing.T) {
+	for word, o := range map[string]limiter.Overflow{
+		"": "", "refuse-new": limiter.RefuseNew, "pass-new": limiter.PassNew, "share-new": limiter.ShareNew,
 	} {
-		text, err := o.MarshalText()
-		require.NoError(t, err)
-		require.Equal(t, want, string(text))
-		require.Equal(t, want, o.String())
-		back := limiter.Overflow(9)
-		require.NoError(t, back.UnmarshalText(text))
-		require.Equal(t, o, back)
+		require.Equal(t, word, string(o))
+		require.NoError(t, limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Overflow: o}.Validate())
 	}
-	var o limiter.Overflow
-	require.EqualError(t, o.UnmarshalText([]byte("Drop")), `limiter: Overflow is "Drop", must be refuse-new, pass-new or share-new`)
-	_, err := limiter.Overflow(7).MarshalText()
-	require.EqualError(t, err, "limiter: Overflow is 7, must be RefuseNew, PassNew or ShareNew")
+	require.EqualError(t, limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Overflow: "Drop"}.Validate(),
+		`limiter: Overflow is "Drop", must be RefuseNew, PassNew or ShareNew`)
 }
 
-// FuzzParseRate checks that a text that is read is written so that it reads as the same rate, and written the same again.
 func FuzzParseRate(f *testing.F) {
 	for _, text := range []string{"100/s", "10/1m", "5000/24h", "unlimited", "0.1/7h3m0.5s", "1e-300/s", "0x1p-2/µs", "-1/s", "1/", "NaN/1h"} {
 		f.Add(text)

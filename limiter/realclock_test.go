@@ -39,7 +39,7 @@ func TestTheRealClock(t *testing.T) {
 		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1})
 		require.True(t, g.Get(7).Take(1).OK)
 		time.Sleep(sec / 2)
-		require.NoError(t, g.SetDefaultTier(limiter.Tier{Rate: limiter.PerSecond(5), Burst: 1}))
+		require.NoError(t, g.SetLimits(limiter.Tier{Rate: limiter.PerSecond(5), Burst: 1}))
 		require.Equal(t, 100*ms, g.Get(7).Take(1).RetryAfter)
 	})
 }

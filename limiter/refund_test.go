@@ -19,7 +19,7 @@ type refundable interface {
 func refundables() map[string]refundable {
 	return map[string]refundable{
 		"fixed": fixedWindow(5, sec), "sliding": moving(5, sec, 10), "log": exactLog(5, sec),
-		"named": limiter.NewNamed("x", exactLog(5, sec), limiter.NamedConfig{}),
+		"named": limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{exactLog(5, sec)}, Name: "x"}),
 		"joint": limiter.All(fixedWindow(5, sec), moving(5, sec, 10), exactLog(5, sec), bucket(limiter.PerSecond(1000), 5)),
 	}
 }
@@ -67,15 +67,15 @@ func TestASlidingLogGivesItsMemoryBack(t *testing.T) {
 
 // TestRefundOfVeryMany gives back as many permits as an int counts, when some are no longer counted: the limiter is full then.
 func TestRefundOfVeryMany(t *testing.T) {
-	window := limiter.FixedWindowConfig{Limit: 5, Window: sec}
+	window := limiter.WindowConfig{Limit: 5, Window: sec}
 	for name, l := range map[string]limiter.TimedLimiter{
 		"bucket":  limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 5}, start),
 		"key":     limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 5}, start).Get(1),
 		"fixed":   limiter.NewFixedWindowAt(window, start),
-		"log":     limiter.NewSlidingLogAt(limiter.SlidingLogConfig(window), start),
-		"sliding": limiter.NewSlidingWindowAt(limiter.SlidingWindowConfig{Limit: 5, Window: sec}, start),
-		"joint":   limiter.All(limiter.NewSlidingLogAt(limiter.SlidingLogConfig(window), start)),
-		"named":   limiter.NewNamed("x", limiter.NewSlidingLogAt(limiter.SlidingLogConfig(window), start), limiter.NamedConfig{}),
+		"log":     limiter.NewSlidingLogAt(window, start),
+		"sliding": limiter.NewSlidingWindowAt(limiter.WindowConfig{Limit: 5, Window: sec}, start),
+		"joint":   limiter.All(limiter.NewSlidingLogAt(window, start)),
+		"named":   limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{limiter.NewSlidingLogAt(window, start)}, Name: "x"}),
 	} {
 		l.TakeAt(start, 2)
 		for i := range 3 {

@@ -5,29 +5,26 @@ import (
 	"time"
 )
 
-// Never is the RetryAfter which says that the same request will not be admitted however long one waits.
+// Never is a RetryAfter which means that the same request can never succeed.
 const Never time.Duration = math.MaxInt64
 
-// Result is what a limiter answers: the five numbers of redis-cell's CL.THROTTLE, typed.
+// Result is the answer of a limiter: the five numbers of redis-cell's CL.THROTTLE as Go types.
 //
-// A request for 0 permits is a peek: it changes nothing, and the result tells how
-// things stand. It is OK unless permits are owed, somebody waits for some or the limiter is held. A request for more than Limit is refused with RetryAfter Never, and so
-// is one for fewer than 0; neither touches the limiter.
+// A request for 0 tokens reads the state and changes nothing. It is OK unless tokens are owed, a caller
+// waits, or the limiter is held. A request for more than Limit tokens, or for less than 0, is refused
+// with RetryAfter Never and changes nothing.
 type Result struct {
-	OK    bool // the permits were taken
-	Limit int  // the most permits that can be taken at once
-
-	// Remaining is how many permits could be taken right after this answer.
+	// OK reports whether the tokens were taken.
+	OK bool
+	// Limit is the most tokens that one request can take.
+	Limit int
+	// Remaining is how many tokens can be taken right after this answer.
 	Remaining int
-
-	// RetryAfter is how long to wait before the same request can succeed, if nobody
-	// else takes permits meanwhile: 0 where OK, Never where it cannot succeed, and
-	// otherwise above 0. Waiting that long is always enough. Where a limiter
-	// says that it is minimal, waiting a nanosecond less is not. While callers wait
-	// in a queue it counts the permits that they want. For a window that may be too
-	// short, as it does not know into which windows their requests will fit.
+	// RetryAfter is how long to wait until the same request can succeed, if no other caller takes
+	// tokens: 0 if OK, Never if it cannot succeed, and above 0 otherwise. A limiter whose RetryAfter is
+	// minimal refuses a request that comes one nanosecond earlier. While callers wait, RetryAfter
+	// includes the tokens that they want; for a window it is then an estimate.
 	RetryAfter time.Duration
-
-	// ResetAfter is how long until Remaining is Limit again, if nobody takes permits.
+	// ResetAfter is how long it takes until Remaining is Limit again, if no tokens are taken.
 	ResetAfter time.Duration
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// What becomes of a request.
+// The outcomes of a request.
 const (
 	allowed = iota
-	refusedOnes
+	refused
 	waited
 	cancelled
 	shadowed
@@ -20,45 +20,43 @@ const (
 
 var outcomeNames = [outcomes]string{"allowed", "refused", "waited", "cancelled", "shadowed"}
 
-// tally counts requests with one outcome.
-type tally struct{ requests, permits atomic.Int64 }
+// requestCount counts the requests with one outcome, and the tokens they asked for.
+type requestCount struct{ requests, tokens atomic.Int64 }
 
-func (t *tally) add(n int) {
-	t.requests.Add(1)
-	if t.permits.Add(int64(max(n, 0))) < 0 {
-		t.permits.Store(math.MaxInt64) // requests for very many: it stays there instead of wrapping around
+func (c *requestCount) add(n int) {
+	c.requests.Add(1)
+	if c.tokens.Add(int64(max(n, 0))) < 0 {
+		c.tokens.Store(math.MaxInt64) // the sum stays at the maximum instead of wrapping around
 	}
 }
 
-// sum is how many permits the requests were for.
-func (t *tally) sum() int64 {
-	permits := t.permits.Load()
-	if permits < 0 {
-		permits = math.MaxInt64 // another goroutine is just about to put it there
+func (c *requestCount) tokenSum() int64 {
+	tokens := c.tokens.Load()
+	if tokens < 0 {
+		tokens = math.MaxInt64 // add is about to store it
 	}
-	return permits
+	return tokens
 }
 
-// namedSeries are the series of a limiter with a name.
-type namedSeries struct {
-	requests, permits [outcomes]*stat.Series
-	near, evictions   *stat.Series
-	waiting, keys     *stat.Series
-	available, limit  *stat.Series
-	period, wait      *stat.Series
+// limiterSeries is the series of a limiter with a name.
+type limiterSeries struct {
+	requests, tokens [outcomes]*stat.Series
+	near, evictions  *stat.Series
+	waiting, keys    *stat.Series
+	available, limit *stat.Series
+	period, wait     *stat.Series
 }
 
-func (s *namedSeries) build(name string) {
+func newLimiterSeries(name string) limiterSeries {
+	s := limiterSeries{
+		near: instrument.LimiterNear.Series(name), evictions: instrument.LimiterEvictions.Series(name),
+		waiting: instrument.LimiterWaiting.Series(name), keys: instrument.LimiterKeys.Series(name),
+		available: instrument.LimiterAvailable.Series(name), limit: instrument.LimiterLimit.Series(name),
+		period: instrument.LimiterPeriod.Series(name), wait: instrument.LimiterWaitDuration.Series(name),
+	}
 	for i, outcome := range outcomeNames {
 		s.requests[i] = instrument.LimiterRequests.Series(name, outcome)
-		s.permits[i] = instrument.LimiterPermits.Series(name, outcome)
+		s.tokens[i] = instrument.LimiterPermits.Series(name, outcome)
 	}
-	s.near = instrument.LimiterNear.Series(name)
-	s.evictions = instrument.LimiterEvictions.Series(name)
-	s.wait = instrument.LimiterWaitDuration.Series(name)
-	s.waiting = instrument.LimiterWaiting.Series(name)
-	s.keys = instrument.LimiterKeys.Series(name)
-	s.available = instrument.LimiterAvailable.Series(name)
-	s.limit = instrument.LimiterLimit.Series(name)
-	s.period = instrument.LimiterPeriod.Series(name)
+	return s
 }

@@ -6,23 +6,24 @@ import (
 	"time"
 )
 
-// shard is a part of the keys of a Group.
+// shard is a part of the keys of a Group, under one lock.
 type shard[K comparable] struct {
 	mu        sync.Mutex
-	classes   []class[K]    // one a tier
+	tiers     []tierTable[K]
 	holds     map[K]keyHold // of the keys that are held
+	unpaid    map[K]int     // by key, the tokens that shadow mode allowed since the key last took some
 	evictions int64
-	_         [64]byte // the locks of two shards lie on different lines
+	_         [64]byte // keeps the locks of two shards on different cache lines
 }
 
-// class is the keys of one tier.
-type class[K comparable] struct {
-	table table[K]
-	by    *limits // what the positions mean
+// tierTable is the keys of one tier, with the limits that they count in.
+type tierTable[K comparable] struct {
+	table  table[K]
+	limits *limits
 }
 
-// place is where a key belongs.
-type place[K comparable] struct {
+// keyPosition is where a key belongs.
+type keyPosition[K comparable] struct {
 	shard *shard[K]
 	tier  int
 	hash  uint64 // not 0
@@ -31,30 +32,40 @@ type place[K comparable] struct {
 
 func (g *Group[K]) hash(key K) uint64 { return maphash.Comparable(g.seed, key) }
 
-// place finds where a key belongs. It calls TierOf, so the caller must hold no lock. It fills in what p points to, as a
-// struct that is returned is copied through memory.
-func (g *Group[K]) place(p *place[K], key K) {
+func (g *Group[K]) shardOf(hash uint64) *shard[K] { return &g.shards[hash%uint64(len(g.shards))] }
+
+// locate fills in where a key belongs. It calls TierOf, so the caller must not hold a lock. It fills in p
+// because a returned struct would be copied through memory.
+func (g *Group[K]) locate(p *keyPosition[K], key K) {
 	p.key, p.tier = key, 0
-	if g.tier != nil {
-		p.tier = min(max(g.tier(key), -1), len(g.tiers)-2) + 1
+	if g.tierOf != nil {
+		p.tier = min(max(g.tierOf(key), -1), len(g.tiers)-2) + 1
 	}
 	hash := g.hash(key)
-	p.shard, p.hash = &g.shards[hash%uint64(len(g.shards))], hash|1
+	p.shard, p.hash = g.shardOf(hash), hash|1
 }
 
-func (p *place[K]) class() *class[K] { return &p.shard.classes[p.tier] }
+func (p *keyPosition[K]) tierTable() *tierTable[K] { return &p.shard.tiers[p.tier] }
 
-// idle is the position before which a full bucket is as good as a new one.
+// stored returns the copy of a new key to store.
+func (g *Group[K]) stored(key K) K {
+	if g.copyKey != nil {
+		return g.copyKey(key)
+	}
+	return key
+}
+
+// idle returns the position before which a full bucket is like a new one.
 func (l *limits) idle(at time.Duration) int64 { return l.units(l.clamp(at)) - l.slack }
 
-// keys returns the keys that are remembered.
+// keys returns the remembered keys.
 func (s *shard[K]) keys() (keys []K) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range s.classes {
-		t := &s.classes[i].table
+	for i := range s.tiers {
+		t := &s.tiers[i].table
 		for j := range t.slots {
-			if t.slots[j].used() {
+			if t.slots[j].hasKey() {
 				keys = append(keys, t.slots[j].key)
 			}
 		}
@@ -62,124 +73,92 @@ func (s *shard[K]) keys() (keys []K) {
 	return keys
 }
 
-// change makes other limits those of a tier. All its keys are carried over at once, as of the time of the change.
-func (s *shard[K]) change(tier int, by *limits, at time.Duration) {
-	c := &s.classes[tier]
-	for i := range c.table.slots {
-		if slot := &c.table.slots[i]; slot.used() {
-			slot.full = by.carryIdle(c.by, slot.full, at)
-		}
-	}
-	c.table.dropped = by.carryIdle(c.by, c.table.dropped, at)
-	for key, h := range s.holds {
-		if h.tier == tier {
-			h.hold = by.carryHold(c.by, h.hold, at)
-			s.holds[key] = h
-		}
-	}
-	c.by = by
-}
-
-// carryIdle is carry for which a bucket that was idle still is, if it is full, and has not just become full at this moment.
-func (l *limits) carryIdle(old *limits, full int64, at time.Duration) int64 {
-	now := l.carry(old, full, at)
-	if full < old.idle(at) && now <= l.units(l.clamp(at)) {
-		now = min(now, l.idle(at)-1)
-	}
-	return max(now, always+1)
-}
-
-// takeAt answers a request of a key. It reports false where there is no room for the key.
-func (g *Group[K]) takeAt(p *place[K], r *Result, at time.Duration, n int) bool {
-	c, h := p.class(), unheld
+// acquireLocked takes n tokens of a key. It reports false if there is no room for the key. The caller
+// holds the lock of the shard.
+func (g *Group[K]) acquireLocked(p *keyPosition[K], r *Result, at time.Duration, n int) bool {
+	t, h := p.tierTable(), noHold
 	if len(p.shard.holds) > 0 {
-		h = g.heldAt(p, at)
+		h = g.holdOf(p, at)
 	}
-	b, known := c.table.seek(p.hash, p.key, c.by.idle(at))
+	s, known := t.table.find(p.hash, p.key, t.limits.idle(at))
 	if !known {
-		if uint(n)-1 >= c.by.usual || h.left(at) > 0 { // a peek, or nonsense, or no limit, or nothing to be had
-			c.by.look(r, at, c.table.dropped, h, 0, n)
+		if uint(n)-1 >= t.limits.counted || h.left(at) > 0 { // nothing will be taken
+			t.limits.peek(r, at, t.table.lastEvicted, h, 0, n)
 			return true
 		}
-		if b = g.admit(p, b, at); b == nil {
+		if s = g.addKey(p, s, at); s == nil {
 			return false
 		}
 	}
-	b.full = c.by.decide(r, at, b.full, h, n)
+	s.full = t.limits.takeFrom(r, at, s.full, h, n)
 	return true
 }
 
-// lookAt tells what a request of a key would get after ahead other tokens. It reports false where there is no room for
-// the key.
-func (g *Group[K]) lookAt(p *place[K], r *Result, at time.Duration, ahead int64, n int) bool {
-	c, h := p.class(), unheld
+// predictLocked fills in what acquireLocked would answer after ahead other tokens had been taken.
+func (g *Group[K]) predictLocked(p *keyPosition[K], r *Result, at time.Duration, ahead int64, n int) bool {
+	t, h := p.tierTable(), noHold
 	if len(p.shard.holds) > 0 {
-		h = g.heldAt(p, at)
+		h = g.holdOf(p, at)
 	}
-	b, known := c.table.seek(p.hash, p.key, c.by.idle(at))
-	full := c.table.dropped
+	s, known := t.table.find(p.hash, p.key, t.limits.idle(at))
+	full := t.table.lastEvicted
 	switch {
 	case known:
-		full = b.full
-	case uint(n)-1 >= c.by.usual, h.left(at) > 0:
-	case !g.room(p, b, at):
+		full = s.full
+	case uint(n)-1 >= t.limits.counted, h.left(at) > 0:
+	case !g.makeRoom(p, s, at):
 		return false
 	}
-	c.by.look(r, at, full, h, ahead, n)
+	t.limits.peek(r, at, full, h, ahead, n)
 	return true
 }
 
-// admit gives a new key, with a full bucket, the slot that seek has found for it or, where that must not be
-// used, another. It returns nil where there is no room.
-func (g *Group[K]) admit(p *place[K], b *slot[K], at time.Duration) *slot[K] {
-	c := p.class()
-	if !g.room(p, b, at) || !b.used() && !claim(&g.keys, g.maxKeys) {
+// addKey adds a new key with a full bucket, in the slot that find returned if possible. It returns nil if
+// there is no room.
+func (g *Group[K]) addKey(p *keyPosition[K], s *slot[K], at time.Duration) *slot[K] {
+	t := p.tierTable()
+	if !g.makeRoom(p, s, at) || !s.hasKey() && !incrementBelow(&g.keyCount, g.maxKeys) {
 		return nil
 	}
-	if b.hash == 0 && c.table.crowded() {
-		idle := c.by.idle(at)
-		g.forgot(p.shard, c.table.rebuild(idle))
-		b, _ = c.table.seek(p.hash, p.key, idle)
+	if s.hash == 0 && t.table.crowded() {
+		idle := t.limits.idle(at)
+		g.recordEvictions(p.shard, t.table.rebuild(idle))
+		s, _ = t.table.find(p.hash, p.key, idle)
 	}
-	key := p.key
-	if g.copied != nil {
-		key = g.copied(key)
-	}
-	if c.table.put(b, slot[K]{hash: p.hash, key: key, full: c.table.dropped}) {
+	if t.table.put(s, slot[K]{hash: p.hash, key: g.stored(p.key), full: t.table.lastEvicted}) {
 		p.shard.evictions++
 	}
-	return b
+	return s
 }
 
-// room reports whether there is room for a new key, which it makes if it can: the slot that seek has found holds a key
-// that may go, or fewer keys are remembered than may be.
-func (g *Group[K]) room(p *place[K], b *slot[K], at time.Duration) bool {
-	if p.key != p.key { //nolint:gocritic // a NaN is not, and would never be found again
+// makeRoom reports whether there is room for a new key. It evicts idle keys if necessary, unless s, the
+// slot that find returned, holds an idle key that the new one can replace.
+func (g *Group[K]) makeRoom(p *keyPosition[K], s *slot[K], at time.Duration) bool {
+	if p.key != p.key { //nolint:gocritic // a NaN would never be found again
 		return false
 	}
-	if b.used() || g.keys.Load() < g.maxKeys {
+	if s.hasKey() || g.keyCount.Load() < g.maxKeys {
 		return true
 	}
-	g.forgetIdle(p.shard, at)
-	if other := &g.shards[g.hand.Add(1)%uint64(len(g.shards))]; other != p.shard && other.mu.TryLock() {
-		g.forgetIdle(other, at)
+	g.evictIdle(p.shard, at)
+	if other := &g.shards[g.nextShard.Add(1)%uint64(len(g.shards))]; other != p.shard && other.mu.TryLock() {
+		g.evictIdle(other, at)
 		other.mu.Unlock()
 	}
-	return g.keys.Load() < g.maxKeys
+	return g.keyCount.Load() < g.maxKeys
 }
 
-// glance is how many slots, or holds, are looked at for idle ones when there is no room for another.
-const glance = 16
+// scanLength is how many slots or holds are searched for idle keys when there is no room.
+const scanLength = 16
 
-func (g *Group[K]) forgetIdle(s *shard[K], at time.Duration) {
-	for i := range s.classes {
-		c := &s.classes[i]
-		g.forgot(s, c.table.forget(glance, c.by.idle(at)))
+func (g *Group[K]) evictIdle(s *shard[K], at time.Duration) {
+	for i := range s.tiers {
+		t := &s.tiers[i]
+		g.recordEvictions(s, t.table.evictIdle(scanLength, t.limits.idle(at)))
 	}
 }
 
-// forgot counts keys that have been forgotten.
-func (g *Group[K]) forgot(s *shard[K], keys int) {
+func (g *Group[K]) recordEvictions(s *shard[K], keys int) {
 	s.evictions += int64(keys)
-	g.keys.Add(int64(-keys))
+	g.keyCount.Add(int64(-keys))
 }

@@ -5,120 +5,99 @@ import (
 	"time"
 )
 
-// SlidingLogConfig configures a [SlidingLog].
-type SlidingLogConfig struct {
-	// Limit is the most permits in any window, from 1 to 2^31-1. Must be given.
-	Limit int
-	// Window is the length of a window, from 1 ns to 36 years. Must be given.
-	Window time.Duration
-	// CountRefused counts refused requests as well, so that a caller that keeps asking stays locked
-	// out. Requests to a [Joint] count too, whichever member refused them, but requests that wait do
-	// not. Default false.
-	CountRefused bool
-	// MaxWaiters is the most callers that may wait at once; the next gets ErrQueueFull. Default: no
-	// bound.
-	MaxWaiters int
-	// Name stands in errors and metrics. A limiter with a name keeps statistics and is a [stat.Source].
-	// Default: no name and no statistics.
-	Name string
-	// Named is what a limiter with a name does besides. Default [NamedConfig]'s own.
-	Named NamedConfig
-}
-
-// Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
-func (c SlidingLogConfig) Validate() error { return FixedWindowConfig(c).Validate() }
-
-// SlidingLog admits Limit permits in any window, and exactly that: it remembers when
-// each was taken, and each comes back after Window.
+// SlidingLog allows exactly Limit tokens in any window: it remembers when each token was taken, and
+// each comes back after Window.
 //
-// It is what the limiters on sorted sets do, and Redisson's. It costs 20 to 32 bytes for each moment in the window
-// at which permits were taken, Limit of them at most; where that is too much, take a [SlidingWindow]. What it does not need
-// any longer it gives back as permits are taken.
-// Its RetryAfter is minimal. All methods are safe for concurrent use; only Wait and WaitAtMost block.
-type SlidingLog struct{ *meter }
+// Limiters on a Redis sorted set and Redisson's RRateLimiter work like this. A SlidingLog uses 20 to 32
+// bytes for each moment in the window at which tokens were taken, of which there are at most Limit. If
+// that is too much, use a [SlidingWindow]. Memory is released as the log shrinks.
+//
+// RetryAfter is minimal. All methods are safe for concurrent use. Only Wait and WaitAtMost block.
+type SlidingLog struct{ *windowLimiter }
 
-// NewSlidingLog makes a limiter with nothing taken. It panics with the error of c.Validate where there is one.
-func NewSlidingLog(c SlidingLogConfig) *SlidingLog { return NewSlidingLogAt(c, time.Now()) }
+// NewSlidingLog returns a limiter with no tokens taken. It panics with the error of c.Validate if c is
+// invalid.
+func NewSlidingLog(c WindowConfig) *SlidingLog { return NewSlidingLogAt(c, time.Now()) }
 
-// NewSlidingLogAt makes a limiter that is driven by given times, from t0 on.
-func NewSlidingLogAt(c SlidingLogConfig, t0 time.Time) *SlidingLog {
+// NewSlidingLogAt is like NewSlidingLog, for use with TakeAt from t0 on.
+func NewSlidingLogAt(c WindowConfig, t0 time.Time) *SlidingLog {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	return &SlidingLog{newMeter(FixedWindowConfig(c), t0, &logRule{window: c.Window, limit: int64(c.Limit), newest: earliest})}
+	return &SlidingLog{newWindowLimiter(c, t0, &logCounter{window: c.Window, limit: int64(c.Limit), newest: firstPosition})}
 }
 
-// logRule counts the entries of a log.
-type logRule struct {
-	window time.Duration
-	limit  int64
-	newest time.Duration // the last time that was given
-	log    []entry
-	gone   int   // entries at the front that no longer count
-	total  int64 // permits that were ever taken
-	past   int64 // of these the first, which no longer count
+// logCounter counts the tokens in a log of entries.
+type logCounter struct {
+	window  time.Duration
+	limit   int64
+	newest  time.Duration // the latest time given to advance
+	log     []logEntry
+	skip    int   // entries at the front of the log that no longer count
+	total   int64 // all tokens ever counted
+	expired int64 // the part of total that no longer counts
 }
 
-// entry is a moment at which permits were taken, and how many had been taken in all by then.
-type entry struct {
+// logEntry is a time at which tokens were taken, with the total after that.
+type logEntry struct {
 	at    time.Duration
 	total int64
 }
 
-func (l *logRule) used(at time.Duration) int64 {
+func (l *logCounter) advance(at time.Duration) int64 {
 	l.newest = max(l.newest, at)
-	for l.gone < len(l.log) && !l.counts(l.log[l.gone].at) {
-		l.past = max(l.past, l.log[l.gone].total)
-		l.gone++
+	for l.skip < len(l.log) && !l.covers(l.log[l.skip].at) {
+		l.expired = max(l.expired, l.log[l.skip].total)
+		l.skip++
 	}
-	return l.total - l.past
+	return l.total - l.expired
 }
 
-func (l *logRule) counts(at time.Duration) bool { return l.newest-at < l.window }
+func (l *logCounter) covers(at time.Duration) bool { return l.newest-at < l.window }
 
-func (l *logRule) add(n int64) {
-	l.giveBack(l.total - l.past + n - l.limit) // where refused ones are counted, only the last matter
+func (l *logCounter) add(n int64) {
+	l.refund(l.total - l.expired + n - l.limit) // if refused requests count, only the latest Limit tokens matter
 	l.total += n
-	if last := len(l.log) - 1; last >= l.gone && l.log[last].at == l.newest {
+	if last := len(l.log) - 1; last >= l.skip && l.log[last].at == l.newest {
 		l.log[last].total = l.total
 		return
 	}
-	l.makeRoom()
-	l.log = append(l.log, entry{l.newest, l.total})
+	l.compact()
+	l.log = append(l.log, logEntry{l.newest, l.total})
 }
 
-// makeRoom moves the log to the front of its memory where it has come to the end and that is worth it, and to less of it
-// where it needs but an eighth.
-func (l *logRule) makeRoom() {
+// compact moves the log to the front of its array if the array is full and that frees enough of it, and
+// to a smaller array if the log needs only an eighth of it.
+func (l *logCounter) compact() {
 	const least = 64
-	left := l.log[l.gone:]
+	left := l.log[l.skip:]
 	switch {
 	case cap(l.log) > least && len(left) < cap(l.log)/8:
-		l.log = append(make([]entry, 0, cap(l.log)/4), left...)
-	case len(l.log) == cap(l.log) && l.gone > len(l.log)/8:
+		l.log = append(make([]logEntry, 0, cap(l.log)/4), left...)
+	case len(l.log) == cap(l.log) && l.skip > len(l.log)/8:
 		l.log = l.log[:copy(l.log, left)]
 	default:
 		return
 	}
-	l.gone = 0
+	l.skip = 0
 }
 
-func (l *logRule) giveBack(n int64) {
+func (l *logCounter) refund(n int64) {
 	if n > 0 {
-		l.past += min(n, l.total-l.past)
+		l.expired += min(n, l.total-l.expired)
 	}
-	for l.gone < len(l.log) && l.log[l.gone].total <= l.past {
-		l.gone++
+	for l.skip < len(l.log) && l.log[l.skip].total <= l.expired {
+		l.skip++
 	}
 }
 
-func (l *logRule) due(n int64) time.Duration {
-	laps := max(n-1, 0) / l.limit
-	beyond := n - laps*l.limit - (l.limit - (l.total - l.past))
+func (l *logCounter) earliest(n int64) time.Duration {
+	windows := max(n-1, 0) / l.limit
+	beyond := n - windows*l.limit - (l.limit - (l.total - l.expired))
 	if beyond <= 0 {
-		return later(l.newest, laps, l.window)
+		return addWindows(l.newest, windows, l.window)
 	}
-	left := l.log[l.gone:]
-	last := sort.Search(len(left)-1, func(i int) bool { return left[i].total >= l.past+beyond })
-	return later(left[last].at+l.window, laps, l.window)
+	left := l.log[l.skip:]
+	last := sort.Search(len(left)-1, func(i int) bool { return left[i].total >= l.expired+beyond })
+	return addWindows(left[last].at+l.window, windows, l.window)
 }

@@ -2,37 +2,37 @@ package limiter
 
 import "math/bits"
 
-// table is a hash table of buckets: open addressing, so that finding one touches a single line
-// of memory, and hashes kept beside the keys, so that other keys are not touched at all.
+// table is a hash table of buckets with open addressing, so that finding a bucket usually touches one
+// cache line. Hashes are stored beside the keys, so that other keys are not compared.
 //
-// A bucket that has become full again need not be removed: its slot is taken by the next new key that comes
-// by, and it is left behind when the table is built anew.
+// An idle bucket, one that is full again, need not be removed. A new key replaces it when it comes across
+// it, and rebuild leaves it out.
 type table[K comparable] struct {
 	slots []slot[K]
-	taken int // slots that are not vacant
-	keys  int // of these, with a key
-	hand  int // where the search for idle keys goes on
+	taken int // slots with a hash
+	keys  int // slots with a key
+	next  int // the slot at which evictIdle continues
 
-	// dropped is the latest position at which a bucket was full that has been dropped. A new
-	// key is one that was full then, for it may be the same key, asked for at an earlier time.
-	dropped int64
+	// lastEvicted is the latest position at which an evicted bucket was full. A new key begins with that
+	// position, because it may be an evicted key asked for at an earlier time.
+	lastEvicted int64
 }
 
-// slot is a bucket: vacant where hash is 0, and without a key (though others may lie behind it) where full is always.
+// slot is a bucket. It is empty if hash is 0. It has lost its key if full is alwaysFull, and is then
+// passed over by searches, because other keys may lie behind it.
 type slot[K comparable] struct {
 	hash uint64
 	full int64 // the position at which the bucket is full
 	key  K
 }
 
-// used reports whether the slot is a key's.
-func (s *slot[K]) used() bool { return s.hash != 0 && s.full != always }
+func (s *slot[K]) hasKey() bool { return s.hash != 0 && s.full != alwaysFull }
 
-// seek finds the slot of the key, or the one that it would get: the first in its way of which
-// the key is idle, its bucket being full before a position, or else the vacant one at the end.
-func (t *table[K]) seek(hash uint64, key K, idle int64) (s *slot[K], found bool) {
+// find returns the slot of the key. If there is none, it returns the slot for a new key: the first on the
+// way whose bucket is full before the position idle, or the empty slot at the end.
+func (t *table[K]) find(hash uint64, key K, idle int64) (s *slot[K], found bool) {
 	if len(t.slots) == 0 {
-		t.slots = make([]slot[K], leastSlots)
+		t.slots = make([]slot[K], minSlots)
 	}
 	var free *slot[K]
 	at, _ := bits.Mul64(hash, uint64(len(t.slots)))
@@ -42,7 +42,7 @@ func (t *table[K]) seek(hash uint64, key K, idle int64) (s *slot[K], found bool)
 		}
 		s = &t.slots[i]
 		switch {
-		case s.hash == hash && s.key == key && s.full != always:
+		case s.hash == hash && s.key == key && s.full != alwaysFull:
 			return s, true
 		case s.hash == 0:
 			if free != nil {
@@ -55,28 +55,28 @@ func (t *table[K]) seek(hash uint64, key K, idle int64) (s *slot[K], found bool)
 	}
 }
 
-const leastSlots = 8
+const minSlots = 8
 
-// crowded reports whether another slot must not be taken, for searches would become long.
+// crowded reports whether the table must be rebuilt before an empty slot is taken, to keep searches short.
 func (t *table[K]) crowded() bool { return t.taken >= len(t.slots)*4/5 }
 
-// put gives a slot that seek has found to a key. It reports whether an idle key had to go.
-func (t *table[K]) put(s *slot[K], with slot[K]) (evicted bool) {
+// put stores a new bucket in a slot that find returned. It reports whether it evicted a key.
+func (t *table[K]) put(s *slot[K], bucket slot[K]) (evicted bool) {
 	if s.hash == 0 {
 		t.taken++
 	}
-	if evicted = s.used(); evicted {
-		t.dropped = max(t.dropped, s.full)
+	if evicted = s.hasKey(); evicted {
+		t.lastEvicted = max(t.lastEvicted, s.full)
 	} else {
 		t.keys++
 	}
-	*s = with
+	*s = bucket
 	return evicted
 }
 
-// rebuild moves those keys that are not idle to a new table with room for more, and returns
-// how many were left behind.
-func (t *table[K]) rebuild(idle int64) (dropped int) {
+// rebuild moves the keys that are not idle to a new array with room for more, and returns the number of
+// evicted keys.
+func (t *table[K]) rebuild(idle int64) (evicted int) {
 	keys := 0
 	for i := range t.slots {
 		switch s := &t.slots[i]; {
@@ -84,44 +84,47 @@ func (t *table[K]) rebuild(idle int64) (dropped int) {
 		case s.full >= idle:
 			keys++
 		default:
-			t.dropped = max(t.dropped, s.full)
+			t.lastEvicted = max(t.lastEvicted, s.full)
 		}
 	}
 	old := *t
-	*t = table[K]{slots: make([]slot[K], keys*8/5+leastSlots), dropped: t.dropped}
+	*t = table[K]{slots: make([]slot[K], keys*8/5+minSlots), lastEvicted: t.lastEvicted}
 	for i := range old.slots {
 		if from := &old.slots[i]; from.hash != 0 && from.full >= idle {
-			to, _ := t.seek(from.hash, from.key, always)
+			to, _ := t.find(from.hash, from.key, alwaysFull)
 			t.put(to, *from)
 		}
 	}
 	return old.keys - keys
 }
 
-// remove drops a key, whether or not it is idle. It reports whether it was there.
+// remove removes a key, idle or not, and reports whether it was there.
 func (t *table[K]) remove(hash uint64, key K) bool {
-	s, found := t.seek(hash, key, always)
+	s, found := t.find(hash, key, alwaysFull)
 	if found {
-		var none K
-		s.key, s.full = none, always
+		s.clearKey()
 		t.keys--
 	}
 	return found
 }
 
-// forget drops the keys of some slots if they are idle, going round the table, and returns how many it dropped.
-func (t *table[K]) forget(slots int, idle int64) (dropped int) {
+// evictIdle looks at the next slots, in a circle, and evicts idle keys. It returns their number.
+func (t *table[K]) evictIdle(slots int, idle int64) (evicted int) {
 	for range min(slots, len(t.slots)) {
-		if t.hand++; t.hand >= len(t.slots) {
-			t.hand = 0
+		if t.next++; t.next >= len(t.slots) {
+			t.next = 0
 		}
-		if s := &t.slots[t.hand]; s.hash != 0 && s.full < idle && s.full != always {
-			var none K
-			t.dropped = max(t.dropped, s.full)
-			s.key, s.full = none, always
-			dropped++
+		if s := &t.slots[t.next]; s.hasKey() && s.full < idle {
+			t.lastEvicted = max(t.lastEvicted, s.full)
+			s.clearKey()
+			evicted++
 		}
 	}
-	t.keys -= dropped
-	return dropped
+	t.keys -= evicted
+	return evicted
+}
+
+func (s *slot[K]) clearKey() {
+	var none K
+	s.key, s.full = none, alwaysFull
 }

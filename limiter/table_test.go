@@ -11,12 +11,12 @@ func TestTableKeepsKeysWithOneHashApart(t *testing.T) { // scenario 66
 	var table table[string]
 	const hash = 1<<64 - 1 // in the last slot, so that those after it go on at the beginning
 	put := func(key string, full, idle int64) (evicted bool) {
-		s, found := table.seek(hash, key, idle)
+		s, found := table.find(hash, key, idle)
 		require.False(t, found, key)
 		return table.put(s, slot[string]{hash: hash, full: full, key: key})
 	}
 	find := func(key string) int64 {
-		s, found := table.seek(hash, key, always)
+		s, found := table.find(hash, key, alwaysFull)
 		if !found {
 			return 0
 		}
@@ -32,10 +32,10 @@ func TestTableKeepsKeysWithOneHashApart(t *testing.T) { // scenario 66
 	require.Equal(t, 3, table.keys)
 	require.Equal(t, 3, table.taken)
 
-	require.Equal(t, 1, table.forget(100, 25))
+	require.Equal(t, 1, table.evictIdle(100, 25))
 	require.Equal(t, []int64{0, 30, 40}, []int64{find("b"), find("c"), find("d")}, "those behind it are still found")
 	require.Equal(t, 2, table.keys)
-	require.Zero(t, table.forget(100, 25))
+	require.Zero(t, table.evictIdle(100, 25))
 	require.False(t, put("e", 50, 25), "takes the slot that was left")
 	require.Equal(t, 3, table.taken)
 
@@ -49,18 +49,18 @@ func TestTableGrowsWithItsKeys(t *testing.T) {
 	var table table[int]
 	for i := range 10_000 {
 		hash := uint64(i+1) * 0x9e3779b97f4a7c15
-		s, found := table.seek(hash, i, always+1)
+		s, found := table.find(hash, i, alwaysFull+1)
 		require.False(t, found)
 		if table.crowded() {
 			require.Zero(t, table.rebuild(0))
-			s, _ = table.seek(hash, i, always+1)
+			s, _ = table.find(hash, i, alwaysFull+1)
 		}
 		table.put(s, slot[int]{hash: hash, full: int64(i), key: i})
 	}
 	require.Equal(t, 10_000, table.keys)
-	require.LessOrEqual(t, len(table.slots), 10_000*8/5+leastSlots)
+	require.LessOrEqual(t, len(table.slots), 10_000*8/5+minSlots)
 	for i := range 10_000 {
-		s, found := table.seek(uint64(i+1)*0x9e3779b97f4a7c15, i, always)
+		s, found := table.find(uint64(i+1)*0x9e3779b97f4a7c15, i, alwaysFull)
 		require.True(t, found)
 		require.EqualValues(t, i, s.full)
 	}

@@ -11,28 +11,29 @@ import (
 
 // TokenBucketConfig configures a [TokenBucket].
 type TokenBucketConfig struct {
-	// Rate is how fast tokens come. Must be given.
+	// Rate is the rate at which tokens are added. Required.
 	Rate Rate
-	// Burst is the most tokens that gather, and so the most that can be taken at once, up to 2^40. Off
-	// admits nothing. Default: the tokens of one second, at least 1.
+	// Burst is the most tokens in the bucket, and the most that one request can take, up to 2^40. Off
+	// refuses all requests. Default: the tokens of one second at the Rate, at least 1.
 	Burst int
-	// MaxWaiters is the most callers that may wait at once; the next gets ErrQueueFull. Default: no
-	// bound.
+	// MaxWaiters is the most callers that may wait at once. Further callers get ErrQueueFull. Default:
+	// no bound.
 	MaxWaiters int
-	// Name stands in errors and metrics. A bucket with a name keeps statistics and is a [stat.Source].
-	// Default: no name and no statistics.
+	// Name appears in errors and metrics. A limiter with a name keeps statistics and is a
+	// [stat.Source]. Default: no name and no statistics.
 	Name string
-	// Named is what a bucket with a name does besides. Default [NamedConfig]'s own.
-	Named NamedConfig
+	// Shadow allows all requests and counts those that would have been refused. Requires a Name.
+	// Default false.
+	Shadow bool
 }
 
-// Off is a burst of no token: nothing is admitted, unless the rate is Unlimited, when everything is.
+// Off is a Burst of no tokens: all requests are refused, unless the rate is Unlimited.
 const Off = -1
 
-// maxBurst bounds a bucket, so that rates of many tokens can still be counted finely.
+// maxBurst bounds a bucket, so that a scale can still count small parts of a token.
 const maxBurst = 1 << 40
 
-// Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
+// Validate returns an error that names every invalid field, or nil.
 func (c TokenBucketConfig) Validate() error {
 	faults := []error{c.Rate.Validate()}
 	if c.Burst < Off {
@@ -41,192 +42,195 @@ func (c TokenBucketConfig) Validate() error {
 	if int64(c.Burst) > maxBurst {
 		faults = append(faults, fmt.Errorf("limiter: Burst is %d, must be at most %d", c.Burst, int64(maxBurst)))
 	}
-	if c.MaxWaiters < 0 {
-		faults = append(faults, fmt.Errorf("limiter: MaxWaiters is %d, must be at least 1 (or 0 for no bound)", c.MaxWaiters))
-	}
-	faults = append(faults, c.Named.validateFor(c.Name))
-	return errors.Join(faults...)
+	return errors.Join(append(faults, validateCommon(c.MaxWaiters, c.Name, c.Shadow))...)
 }
 
-// TokenBucket holds up to Burst tokens, which come at a constant rate; a request takes
-// its tokens or is refused. It starts full. In any span of time it admits at most Burst and what
-// the rate yields in that span, to two nanoseconds, or to one part in 2^59 of the time in which it fills, where that is
-// longer than 18 years. RetryAfter is minimal likewise.
+// TokenBucket holds up to Burst tokens and adds tokens at a constant rate. A request takes its tokens or
+// is refused. A new bucket is full. The bucket is the limiter to choose first: the leaky bucket as a
+// meter, the funnel and redis-cell's GCRA are the same algorithm in other words.
 //
-// It is the limiter of first choice: the leaky bucket as a meter, the funnel and redis-cell's GCRA are the
-// same machine seen from other sides. Its whole state is one word, the time at which the bucket
-// will be full again ("theoretical arrival time" in ATM Forum TM 4.0, where the
-// algorithm comes from), so a refusal writes nothing and an idle bucket costs nothing.
+// In any span of time it allows at most Burst tokens and those added in that span. This bound is exact
+// to two nanoseconds, or to 2^-59 of the time it takes to fill the bucket if that exceeds 18 years.
+// RetryAfter is minimal within the same error. Requests at exactly the rate are never refused, and no
+// rounding error adds up over the years.
 //
-// Rates are kept exactly: callers at the exact cadence of the rate are never refused, and
-// after years not a token too many has been admitted. A TokenBucket lives for 73 years
-// (29 where the rate is above two a nanosecond), after which no more tokens come.
+// The state is one word, the time at which the bucket will be full again (the "theoretical arrival time"
+// of GCRA, ATM Forum Traffic Management 4.0). A refusal therefore writes nothing, and an idle bucket
+// needs no work. A bucket lasts 73 years, or 29 years if the rate exceeds two tokens per nanosecond;
+// then no more tokens are added.
 //
-// All methods are safe for concurrent use; only Wait and WaitAtMost block.
+// All methods are safe for concurrent use. Only Wait and WaitAtMost block.
 type TokenBucket struct {
 	*statistics
 	epoch time.Time
-	terms atomic.Pointer[terms]
-	line  queue
+	state atomic.Pointer[bucketState]
+	queue waitQueue
 
-	mu     sync.Mutex // held while terms are being replaced, and while something is reserved
-	serial uint64     // of the last reservation
+	mu     sync.Mutex // held while the state is replaced and while tokens are reserved
+	serial uint64     // the number of reservations
 }
 
-// NewTokenBucket makes a full bucket. It panics with the error of c.Validate where there is one.
+// NewTokenBucket returns a full bucket. It panics with the error of c.Validate if c is invalid.
 func NewTokenBucket(c TokenBucketConfig) *TokenBucket { return NewTokenBucketAt(c, time.Now()) }
 
-// NewTokenBucketAt makes a full bucket that is driven by given times, from t0 on.
+// NewTokenBucketAt is like NewTokenBucket, for use with TakeAt from t0 on.
 func NewTokenBucketAt(c TokenBucketConfig, t0 time.Time) *TokenBucket {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
 	b := &TokenBucket{epoch: t0}
-	b.line.max = c.MaxWaiters
-	b.terms.Store(newTerms(c.Rate, c.Burst))
-	b.statistics = newStatistics(c.Name, c.Named, func() (Result, time.Duration) { return b.try(0), b.period() })
+	b.state.Store(newBucketState(c.Rate, c.Burst))
+	b.statistics = newStatistics(c.Name, c.Shadow, func() (Result, time.Duration) { return b.peek(time.Now(), 0, 0), b.period() })
+	b.queue.maxWaiters = c.MaxWaiters
+	b.queue.keepStatistics(b.statistics)
 	return b
 }
 
-// Take takes n tokens, all or none. In shadow mode the result is OK also where none were taken, with the numbers of the
-// refusal.
+// Take takes n tokens, or none if there are fewer. In shadow mode the result is always OK, with the
+// numbers of the refusal if no tokens were taken.
 func (b *TokenBucket) Take(n int) (r Result) {
-	b.take(&r, time.Since(b.epoch), n)
-	if b.statistics != nil {
-		b.count(&r, n)
+	at := time.Since(b.epoch)
+	if b.queue.slow.Load() {
+		return b.takeSlow(at, n)
 	}
+	b.acquireAt(&r, at, n)
 	return r
 }
 
-// TakeAt is Take at a given time.
+// TakeAt is Take at the time t.
 func (b *TokenBucket) TakeAt(t time.Time, n int) (r Result) {
-	b.take(&r, t.Sub(b.epoch), n)
-	if b.statistics != nil {
-		b.count(&r, n)
+	at := t.Sub(b.epoch)
+	if b.queue.slow.Load() {
+		return b.takeSlow(at, n)
+	}
+	b.acquireAt(&r, at, n)
+	return r
+}
+
+// takeSlow is Take for a bucket that has waiters or keeps statistics.
+func (b *TokenBucket) takeSlow(at time.Duration, n int) Result {
+	return b.record(b.takeAt(at, n), n)
+}
+
+// takeFast takes n tokens at a time since the epoch if that is simple, and reports whether it did. If
+// not, TakeAt decides. It exists for the gate of package weir, because it costs less than TakeAt.
+func (b *TokenBucket) takeFast(at time.Duration, n int) bool {
+	return !b.queue.slow.Load() && b.state.Load().takeFast(at, n)
+}
+
+// Tokens returns the number of tokens in the bucket, with fractions. It is negative while reservations
+// are owed tokens, and not above 0 during a Hold.
+func (b *TokenBucket) Tokens() float64 { return b.tokensAt(time.Since(b.epoch)) }
+
+func (b *TokenBucket) tokensAt(at time.Duration) float64 {
+	for s := b.state.Load(); ; s = b.currentState() {
+		if full := s.full.Load(); full != replaced {
+			return s.tokensAt(full, at)
+		}
+	}
+}
+
+// Refund gives back n tokens that were taken a moment ago.
+func (b *TokenBucket) Refund(n int) { b.putBack(b.refundable(n)) }
+
+// Wait takes n tokens as soon as there are that many. Callers are served in order of arrival, and while
+// one waits, Take refuses. A caller is charged when it is served.
+//
+// Wait returns at once, without tokens, if
+//   - ctx is done: the error is that of ctx;
+//   - the deadline of ctx is too early: the error is a *[LimitedError] that matches
+//     context.DeadlineExceeded;
+//   - MaxWaiters callers wait already: the error is a *LimitedError that matches [ErrQueueFull];
+//   - n is above Burst or below 0: the error is a *LimitedError whose RetryAfter is Never.
+//
+// If ctx is cancelled during the wait, Wait returns the error of ctx.
+func (b *TokenBucket) Wait(ctx context.Context, n int) error { return b.WaitAtMost(ctx, n, Never) }
+
+// WaitAtMost is like Wait but returns a *[LimitedError] at once if the wait would exceed maxWait.
+func (b *TokenBucket) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
+	if b.shadows() {
+		return takeWithoutWait(ctx, b, n)
+	}
+	return b.queue.wait(ctx, b, n, maxWait)
+}
+
+// takeWithoutWait is Wait of a limiter in shadow mode, which allows every request at once.
+func takeWithoutWait(ctx context.Context, l Limiter, n int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	l.Take(n)
+	return nil
+}
+
+// takeAt takes n tokens, unless callers wait. It does not count the request in the statistics.
+func (b *TokenBucket) takeAt(at time.Duration, n int) (r Result) {
+	if b.queue.waitingTokens.Load() != 0 {
+		return b.peekAt(at, 0, n)
+	}
+	b.acquireAt(&r, at, n)
+	return r
+}
+
+func (b *TokenBucket) acquire(n int) (r Result) {
+	b.acquireAt(&r, time.Since(b.epoch), n)
+	return r
+}
+
+// acquireAt takes n tokens without regard to the queue. It fills in r instead of returning a Result,
+// because the compiler copies a struct of five fields through memory at each return, which takes as long
+// as all the arithmetic.
+func (b *TokenBucket) acquireAt(r *Result, at time.Duration, n int) {
+	for s := b.state.Load(); !s.take(r, at, n); s = b.currentState() {
+	}
+}
+
+func (b *TokenBucket) predict(ahead int64, n int) Result {
+	return b.predictAt(time.Since(b.epoch), ahead, n)
+}
+
+func (b *TokenBucket) predictAt(at time.Duration, ahead int64, n int) (r Result) {
+	for s := b.state.Load(); !s.predict(&r, at, ahead, n); s = b.currentState() {
 	}
 	return r
 }
 
-// takeAfter takes n tokens at a time that is given as what has passed since the time of NewTokenBucketAt, if that is
-// simple. It reports whether it did; where it did not, TakeAt knows more. It costs less than that: for a gate.
-func (b *TokenBucket) takeAfter(d time.Duration, n int) bool {
-	return b.statistics == nil && b.line.ahead.Load() == 0 && b.terms.Load().admit(d, n)
+// peekAt returns what Take(n) would answer after ahead other tokens had been taken.
+func (b *TokenBucket) peekAt(at time.Duration, ahead int64, n int) Result {
+	waiting := b.queue.waitingTokens.Load()
+	r := b.predictAt(at, waiting+ahead, n)
+	if waiting != 0 {
+		refuseBehindWaiters(&r, n)
+	}
+	return r
 }
 
-// Tokens is how many tokens there are, with fractions: below 0 where they are owed to reservations, and not above while
-// the bucket is held.
-func (b *TokenBucket) Tokens() float64 { return b.tokens(b.now()) }
+func (b *TokenBucket) peek(t time.Time, ahead int64, n int) Result {
+	return b.peekAt(t.Sub(b.epoch), ahead, n)
+}
 
-// TokensAt is Tokens at a given time.
-func (b *TokenBucket) TokensAt(t time.Time) float64 { return b.tokens(t.Sub(b.epoch)) }
+func (b *TokenBucket) tryTake(t time.Time, n int) Result { return b.takeAt(t.Sub(b.epoch), n) }
 
-// Refund gives n tokens back, as if they had never been taken.
-func (b *TokenBucket) Refund(n int) { b.giveBack(b.owed(n)) }
-
-func (b *TokenBucket) giveBack(n int) {
+func (b *TokenBucket) putBack(n int) {
 	if n < 1 {
 		return
 	}
-	for s := b.terms.Load(); !s.giveBack(n); s = b.current() {
+	for s := b.state.Load(); !s.putBack(n); s = b.currentState() {
 	}
-	b.line.poke()
+	b.queue.wakeFirst()
 }
 
-// Wait takes n tokens as soon as there are that many, and returns nil then. Callers are served in
-// order of arrival; one that gives up has taken nothing. While anybody waits, Take is refused.
-//
-// A context that is done already gives its error at once. One whose deadline comes before
-// the tokens can be there gives a *LimitedError at once that matches context.DeadlineExceeded; a queue
-// that is full gives one that matches ErrQueueFull; what can never be had gives one whose
-// RetryAfter is Never. A context cancelled while waiting gives its error.
-func (b *TokenBucket) Wait(ctx context.Context, n int) error { return b.WaitAtMost(ctx, n, Never) }
+func (b *TokenBucket) refusedByJoint(_ time.Time, n int, r Result, _ bool) { b.recordRefusal(r, n) }
 
-// WaitAtMost is Wait that gives up at once, with a *LimitedError, where it would take longer than maxWait.
-func (b *TokenBucket) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
-	if b.statistics != nil {
-		return b.waitFor(ctx, b, n, maxWait)
-	}
-	return b.waitAtMost(ctx, n, maxWait)
-}
+func (b *TokenBucket) subscribe(w wakeup)   { b.queue.subscribe(w) }
+func (b *TokenBucket) unsubscribe(w wakeup) { b.queue.unsubscribe(w) }
 
-// try, waitAtMost and the other methods below count nothing.
-func (b *TokenBucket) try(n int) (r Result) {
-	b.take(&r, b.now(), n)
-	return r
-}
+// period returns the time in which an empty bucket fills up, or 0 if the rate is unlimited or Burst is Off.
+func (b *TokenBucket) period() time.Duration { return b.state.Load().period() }
 
-func (b *TokenBucket) waitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
-	// The queue would find the same, but by way of an interface, and so with a Result on the heap.
-	if n > 0 && b.line.ahead.Load() == 0 && ctx.Err() == nil {
-		var r Result
-		if b.serve(&r, b.now(), n); r.OK {
-			return nil
-		}
-	}
-	return b.line.wait(ctx, b, request{n: n, limit: maxWait})
-}
-
-// take is the hot path. Results are filled in where they lie, because the compiler copies a struct
-// of five fields through memory at each return, which cost as much as all the arithmetic here.
-func (b *TokenBucket) take(r *Result, at time.Duration, n int) {
-	if b.line.ahead.Load() != 0 {
-		b.look(r, at, 0, n)
-		return
-	}
-	b.serve(r, at, n)
-}
-
-// serve takes n tokens, whoever waits.
-func (b *TokenBucket) serve(r *Result, at time.Duration, n int) {
-	for s := b.terms.Load(); !s.take(r, at, n); s = b.current() {
-	}
-}
-
-// after tells how things stand for one who comes after ahead other tokens.
-func (b *TokenBucket) after(r *Result, at time.Duration, ahead int64, n int) {
-	for s := b.terms.Load(); !s.after(r, at, ahead, n); s = b.current() {
-	}
-}
-
-// look tells what Take answers, without taking anything, once ahead other tokens have been taken.
-func (b *TokenBucket) look(r *Result, at time.Duration, ahead int64, n int) {
-	waiting := b.line.ahead.Load()
-	b.after(r, at, waiting+ahead, n)
-	if waiting != 0 {
-		stepBack(r, n)
-	}
-}
-
-func (b *TokenBucket) peek(r *Result, t time.Time, ahead int64, n int) {
-	b.look(r, t.Sub(b.epoch), ahead, n)
-}
-
-func (b *TokenBucket) attempt(t time.Time, n int) (r Result) {
-	b.take(&r, t.Sub(b.epoch), n)
-	return r
-}
-
-func (b *TokenBucket) refuse(t time.Time, n int, _ bool) { b.countRefusal(b, t, n) }
-
-func (b *TokenBucket) watch(l bell)   { b.line.watch(l) }
-func (b *TokenBucket) unwatch(l bell) { b.line.unwatch(l) }
-
-func (b *TokenBucket) tokens(at time.Duration) float64 {
-	for s := b.terms.Load(); ; s = b.current() {
-		if full := s.full.Load(); full != replaced {
-			return s.level(full, at)
-		}
-	}
-}
-
-// period is the time in which an empty bucket becomes full: 0 where the rate is unlimited or nothing is admitted.
-func (b *TokenBucket) period() time.Duration { return b.terms.Load().period() }
-
-func (b *TokenBucket) now() time.Duration { return time.Since(b.epoch) }
-
-// current returns the terms that took the place of some that were found replaced.
-func (b *TokenBucket) current() *terms {
+// currentState returns the state that replaced one.
+func (b *TokenBucket) currentState() *bucketState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.terms.Load()
+	return b.state.Load()
 }

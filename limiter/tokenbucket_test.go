@@ -326,7 +326,7 @@ func TestAdmitIsTakeInShort(t *testing.T) {
 			at = at.Add(time.Duration(r.IntN(400)-20) * ms)
 			n := r.IntN(9) - 1
 			want := take.TakeAt(at, n)
-			if admit.AdmitAfter(at.Sub(start), n) {
+			if admit.TakeFast(at.Sub(start), n) {
 				require.True(t, want.OK)
 				admitted++
 			} else {
@@ -346,7 +346,7 @@ func TestAdmitIsTakeInShort(t *testing.T) {
 	}
 	require.Greater(t, admitted, 1000, "most of what is simple")
 	b := bucket(limiter.PerHour(1), 1<<30)
-	require.Zero(t, testing.AllocsPerRun(100, func() { b.AdmitAfter(0, 1); b.AdmitAfter(0, math.MaxInt32) }))
+	require.Zero(t, testing.AllocsPerRun(100, func() { b.TakeFast(0, 1); b.TakeFast(0, math.MaxInt32) }))
 }
 
 func TestAdmitPassesNobodyBy(t *testing.T) {
@@ -355,7 +355,7 @@ func TestAdmitPassesNobodyBy(t *testing.T) {
 		l := newLine(t, b)
 		b.Take(2)
 		l.enter(t.Context(), "two", 2)
-		require.False(t, b.AdmitAfter(0, 1), "one token is there, but not for the late")
+		require.False(t, b.TakeFast(0, 1), "one token is there, but not for the late")
 		require.Equal(t, "refused 0/3 retry 2s reset 4s", show(b.Take(1)))
 		l.want(arrival{"two", sec, nil})
 	})

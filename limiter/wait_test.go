@@ -105,8 +105,8 @@ func TestTakeWhileTheHeadOfTheQueueIsBeingServed(t *testing.T) {
 
 func TestNothingRemainsWhileSomebodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		config := limiter.FixedWindowConfig{Limit: 3, Window: sec}
-		w := limiter.NewSlidingLog(limiter.SlidingLogConfig(config))
+		config := limiter.WindowConfig{Limit: 3, Window: sec}
+		w := limiter.NewSlidingLog(config)
 		l := newLine(t, w)
 		w.Take(2)
 		l.enter(t.Context(), "two", 2)
@@ -213,7 +213,7 @@ func TestWaitRefusesWhatNeverComes(t *testing.T) {
 
 		never := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1e-300), Burst: 1})
 		require.NoError(t, never.Wait(t.Context(), 1))
-		require.EqualError(t, never.Wait(t.Context(), 1), "limiter: no permits left (limit 1)", "rather than sleeping for ever")
+		require.EqualError(t, never.Wait(t.Context(), 1), "limiter: no tokens left (limit 1)", "rather than sleeping for ever")
 	})
 }
 

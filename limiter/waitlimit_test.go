@@ -55,7 +55,7 @@ func obstructions() map[string]func() obstructed {
 		"bucket, SetRate": func() obstructed { b := empty(plain); return of(b, 1, func() { _ = b.SetRate(hourly) }) },
 		"bucket, Hold":    func() obstructed { b := empty(plain); return of(b, 1, func() { b.Hold(hour) }) },
 		"named, Hold": func() obstructed {
-			n := limiter.NewNamed("n", empty(plain), limiter.NamedConfig{})
+			n := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{empty(plain)}, Name: "n"})
 			return of(n, 1, func() { n.Hold(hour) })
 		},
 		"joint, SetRate of a member": func() obstructed {
@@ -64,7 +64,7 @@ func obstructions() map[string]func() obstructed {
 		},
 		"joint, Hold": func() obstructed { j := limiter.All(empty(plain)); return of(j, 1, func() { j.Hold(hour) }) },
 		"joint, a member is emptied": func() obstructed {
-			b := limiter.NewSlidingLog(limiter.SlidingLogConfig{Limit: 9, Window: hour})
+			b := limiter.NewSlidingLog(limiter.WindowConfig{Limit: 9, Window: hour})
 			return of(limiter.All(empty(plain), b), 1, func() { b.Take(9) })
 		},
 		"named group, Hold": func() obstructed {
@@ -72,7 +72,7 @@ func obstructions() map[string]func() obstructed {
 			g.Get("k").Take(1)
 			return obstructed{func(ctx context.Context, limit time.Duration) error { return g.Get("k").WaitAtMost(ctx, 1, limit) }, func() { g.Get("k").Hold(hour) }}
 		},
-		"key, SetTier":    group(func(g *limiter.Group[string]) { _ = g.SetDefaultTier(limiter.Tier{Rate: hourly, Burst: 1}) }),
+		"key, SetTier":    group(func(g *limiter.Group[string]) { _ = g.SetLimits(limiter.Tier{Rate: hourly, Burst: 1}) }),
 		"key, Hold":       group(func(g *limiter.Group[string]) { g.Get("k").Hold(hour) }),
 		"smooth, Reserve": func() obstructed { return paced(guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: plain.Rate})) },
 		"warm-up, Reserve": func() obstructed {

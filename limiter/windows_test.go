@@ -12,15 +12,15 @@ import (
 
 // moving makes a sliding window on given times.
 func moving(limit int, span time.Duration, buckets int) *limiter.SlidingWindow {
-	return limiter.NewSlidingWindowAt(limiter.SlidingWindowConfig{Limit: limit, Window: span, Buckets: buckets}, start)
+	return limiter.NewSlidingWindowAt(limiter.WindowConfig{Limit: limit, Window: span, Buckets: buckets}, start)
 }
 
 func fixedWindow(limit int, span time.Duration) *limiter.FixedWindow {
-	return limiter.NewFixedWindowAt(limiter.FixedWindowConfig{Limit: limit, Window: span}, start)
+	return limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: limit, Window: span}, start)
 }
 
 func exactLog(limit int, span time.Duration) *limiter.SlidingLog {
-	return limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: limit, Window: span}, start)
+	return limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: limit, Window: span}, start)
 }
 
 // Scenario 45: the fixed window admits twice its limit around an edge; the strict one does not.
@@ -38,9 +38,9 @@ func TestWindowEdges(t *testing.T) {
 
 func TestFixedWindowLiesOnTheUnixGrid(t *testing.T) {
 	t0 := time.Date(2026, 3, 1, 12, 0, 42, 0, time.UTC)
-	w := limiter.NewFixedWindowAt(limiter.FixedWindowConfig{Limit: 5, Window: time.Minute}, t0)
+	w := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 5, Window: time.Minute}, t0)
 	require.Equal(t, "ok 4/5 reset 18s", show(w.TakeAt(t0, 1)))
-	w = limiter.NewFixedWindowAt(limiter.FixedWindowConfig{Limit: 5, Window: 24 * hour}, time.Date(1960, 3, 1, 18, 0, 0, 0, time.UTC))
+	w = limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 5, Window: 24 * hour}, time.Date(1960, 3, 1, 18, 0, 0, 0, time.UTC))
 	require.Equal(t, "ok 4/5 reset 6h0m0s", show(w.TakeAt(time.Date(1960, 3, 1, 18, 0, 0, 0, time.UTC), 1)))
 }
 
@@ -67,21 +67,21 @@ func TestRefusedRequestsDoNotCount(t *testing.T) {
 		if penalise {
 			want = 5
 		}
-		log := limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: 5, Window: time.Minute, CountRefused: penalise}, start)
+		log := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 5, Window: time.Minute, CountRefused: penalise}, start)
 		require.Equal(t, want, offer(log, 600, 100*time.Minute), "log, CountRefused %t", penalise)
-		sliding := limiter.NewSlidingWindowAt(limiter.SlidingWindowConfig{Limit: 5, Window: time.Minute, Buckets: 60, CountRefused: penalise}, start)
+		sliding := limiter.NewSlidingWindowAt(limiter.WindowConfig{Limit: 5, Window: time.Minute, Buckets: 60, CountRefused: penalise}, start)
 		if !penalise {
 			want = 430 // a window and a part of one is 61 s, and the next request comes at 70
 		}
 		require.Equal(t, want, offer(sliding, 600, 100*time.Minute), "window, CountRefused %t", penalise)
 	}
-	fixed := limiter.NewFixedWindowAt(limiter.FixedWindowConfig{Limit: 5, Window: time.Minute, CountRefused: true}, start)
+	fixed := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 5, Window: time.Minute, CountRefused: true}, start)
 	take(t, fixed, step{0, 6, "refused 5/5 retry never reset 0s"}, step{0, 3, "ok 2/5 reset 1m0s"}, step{0, 3, "refused 0/5 retry 1m0s reset 1m0s"}, step{0, 9, "refused 0/5 retry never reset 1m0s"},
 		step{0, 1, "refused"}, step{time.Minute, 5, "ok"})
 }
 
 func TestCountRefusedLocksOutWhoKeepsAsking(t *testing.T) {
-	log := limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: 2, Window: sec, CountRefused: true}, start)
+	log := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 2, Window: sec, CountRefused: true}, start)
 	take(t, log, step{0, 2, "ok"},
 		step{900 * ms, 1, "refused 0/2 retry 100ms reset 1s"}, // of the two at 0 one still counts, and this one
 		step{1000 * ms, 2, "refused 0/2 retry 1s reset 1s"},
@@ -125,8 +125,8 @@ func TestWindowsLiveLong(t *testing.T) {
 
 func TestWindowsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // a bubble begins on the grid
-		config := limiter.FixedWindowConfig{Limit: 2, Window: sec}
-		for name, w := range map[string]limiter.WaitLimiter{"fixed": limiter.NewFixedWindow(config), "log": limiter.NewSlidingLog(limiter.SlidingLogConfig(config))} {
+		config := limiter.WindowConfig{Limit: 2, Window: sec}
+		for name, w := range map[string]limiter.WaitLimiter{"fixed": limiter.NewFixedWindow(config), "log": limiter.NewSlidingLog(config)} {
 			l := newLine(t, w)
 			for _, who := range []string{"a", "b", "c", "d", "e", "f", "g"} {
 				l.enter(t.Context(), who, 1)
@@ -142,7 +142,7 @@ func TestWindowsWait(t *testing.T) {
 
 func TestWaitingForAWindowFailsAtOnceWhereItWouldTakeTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 2, Window: sec, Buckets: 10})
+		w := limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 2, Window: sec, Buckets: 10})
 		l := newLine(t, w)
 		w.Take(2)
 		for range 4 {
@@ -156,28 +156,28 @@ func TestWaitingForAWindowFailsAtOnceWhereItWouldTakeTooLong(t *testing.T) {
 }
 
 func TestWindowConfigsRefuseWhatMakesNoSense(t *testing.T) {
-	want := "limiter: Limit is 0, must lie between 1 and 2147483647\n" +
+	want := "limiter: Limit is 0, must be between 1 and 2147483647\n" +
 		"limiter: Window is -1s, must be above 0 and at most 315360h0m0s\n" +
 		"limiter: MaxWaiters is -1, must be at least 1 (or 0 for no bound)"
-	bad := limiter.FixedWindowConfig{Window: -sec, MaxWaiters: -1}
+	bad := limiter.WindowConfig{Window: -sec, MaxWaiters: -1}
 	require.PanicsWithError(t, want, func() { limiter.NewFixedWindow(bad) })
-	require.PanicsWithError(t, want, func() { limiter.NewSlidingLog(limiter.SlidingLogConfig(bad)) })
+	require.PanicsWithError(t, want, func() { limiter.NewSlidingLog(bad) })
 	require.EqualError(t, bad.Validate(), want)
-	require.PanicsWithError(t, want+"\nlimiter: Buckets is -2, must lie between 1 and 100000 (or be 0 for the default)", func() {
-		limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Window: -sec, MaxWaiters: -1, Buckets: -2})
-	})
+	require.PanicsWithError(t, want, func() { limiter.NewSlidingWindow(bad) })
+	require.EqualError(t, limiter.WindowConfig{Limit: 1, Window: sec, Buckets: -2}.Validate(),
+		"limiter: Buckets is -2, must be between 1 and 100000 (or 0 for the default)")
 }
 
 func TestWindowsAllocateNothing(t *testing.T) {
-	config := limiter.FixedWindowConfig{Limit: 100, Window: sec}
-	for _, l := range []limiter.TimedLimiter{limiter.NewFixedWindow(config), limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 100, Window: sec})} {
+	config := limiter.WindowConfig{Limit: 100, Window: sec}
+	for _, l := range []limiter.TimedLimiter{limiter.NewFixedWindow(config), limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 100, Window: sec})} {
 		require.Zero(t, testing.AllocsPerRun(1000, func() { l.Take(1); l.Take(101); l.Refund(1) }))
 	}
 }
 
 func TestSlidingLogForgetsWhatNoLongerCounts(t *testing.T) {
 	for _, penalise := range []bool{false, true} {
-		log := limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: 100, Window: sec, CountRefused: penalise}, start)
+		log := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 100, Window: sec, CountRefused: penalise}, start)
 		offer(log, 1000, 10*sec)
 		before := heap()
 		offer(log, 200_000, 400*sec)

@@ -7,23 +7,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whoever has found terms and is overtaken by a change of them is sent on to those that took their place.
-func TestTermsThatAreReplacedAnswerNobody(t *testing.T) {
+// A request that has loaded a state which is then replaced must retry with the new one.
+func TestAReplacedStateAnswersNoRequest(t *testing.T) {
 	b := NewTokenBucket(TokenBucketConfig{Rate: PerSecond(1), Burst: 5})
-	old := b.terms.Load()
+	old := b.state.Load()
 	require.NoError(t, b.SetBurst(3))
 	var r Result
 	require.False(t, old.take(&r, 0, 1))
-	require.False(t, old.admit(0, 1))
-	require.False(t, old.after(&r, 0, 0, 1))
-	require.False(t, old.giveBack(1))
+	require.False(t, old.takeFast(0, 1))
+	require.False(t, old.predict(&r, 0, 0, 1))
+	require.False(t, old.putBack(1))
 	require.Zero(t, r)
 	require.Equal(t, int64(replaced), old.full.Load())
 	require.Equal(t, 3, b.Take(0).Remaining)
 }
 
-// A group in which somebody has waited is as quick again as one in which nobody has.
-func TestLinesCountThoseThatThereAre(t *testing.T) {
+// A group whose waiters have left is as fast as one that never had any.
+func TestAQueueIsRemovedWithItsLastWaiter(t *testing.T) {
 	g := NewGroup(GroupConfig[string]{Rate: PerHour(1), Burst: 1})
 	g.Get("ann").Take(1)
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -32,7 +32,7 @@ func TestLinesCountThoseThatThereAre(t *testing.T) {
 		require.Error(t, g.Get("ann").Wait(cancelled, 1))
 		require.Error(t, g.Get("ann").Wait(t.Context(), 2))
 	}
-	require.Zero(t, g.lines.waiting.Load())
-	require.Empty(t, g.lines.byKey)
-	require.Nil(t, g.lines.of("ann"))
+	require.Zero(t, g.queues.count.Load())
+	require.Empty(t, g.queues.byKey)
+	require.Nil(t, g.queues.of("ann"))
 }

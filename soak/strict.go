@@ -26,8 +26,8 @@ type strict struct {
 func newStricts(r *rand.Rand) []*strict {
 	limit, span := 20+r.IntN(200), time.Duration(20+r.IntN(200))*time.Millisecond
 	kinds := map[string]limiter.Limiter{
-		"SlidingWindow": limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: limit, Window: span}),
-		"SlidingLog":    limiter.NewSlidingLog(limiter.SlidingLogConfig{Limit: limit, Window: span}),
+		"SlidingWindow": limiter.NewSlidingWindow(limiter.WindowConfig{Limit: limit, Window: span}),
+		"SlidingLog":    limiter.NewSlidingLog(limiter.WindowConfig{Limit: limit, Window: span}),
 	}
 	var all []*strict
 	for name, l := range kinds {

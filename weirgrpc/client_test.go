@@ -287,7 +287,7 @@ func TestAClassifyThatPanicsHasSaidNothing(t *testing.T) {
 }
 
 func TestRefusalsOfAServerAreFailuresOfIts(t *testing.T) {
-	hits := limiter.NewNamed("hits", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1)}), limiter.NamedConfig{})
+	hits := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Name: "hits"})
 	gate := weir.New("shop", weir.Config{})
 	deaf := weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{MaxRetryAfter: -time.Second})
 	cc := serve(t, overTCP(t), &service{}, newServer(weirgrpc.Limit(hits)), deaf)

@@ -66,7 +66,13 @@ func (p *gatePass) undo() {
 }
 
 // Limit returns a rule with one limit for all calls. It panics if l is nil.
-func Limit(l *limiter.Named) Rule {
+//
+// A limiter of this library has a Name in its configuration.
+func Limit(l interface {
+	limiter.Limiter
+	Name() string
+},
+) Rule {
 	if l == nil {
 		panic(errors.New("weirgrpc: Limit needs a limiter"))
 	}
@@ -120,7 +126,7 @@ func refundRemote(ctx context.Context, limit limiter.Remote) {
 func admit(name string, r limiter.Result, refund func()) (pass, error) {
 	switch {
 	case !r.OK:
-		e := &limiter.LimitedError{Name: name, Reason: limiter.NoPermits, Limit: r.Limit}
+		e := &limiter.LimitedError{Name: name, Reason: limiter.NoTokens, Limit: r.Limit}
 		if r.RetryAfter != limiter.Never {
 			e.Until = time.Now().Add(r.RetryAfter)
 		}

@@ -26,8 +26,8 @@ func newServer(rules ...weirgrpc.Rule) *weirgrpc.Server {
 	return weirgrpc.NewServer(weirgrpc.ServerConfig{}, rules...)
 }
 
-func bucket(name string, r limiter.Rate, burst int) *limiter.Named {
-	return limiter.NewNamed(name, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: r, Burst: burst}), limiter.NamedConfig{})
+func bucket(name string, r limiter.Rate, burst int) *limiter.TokenBucket {
+	return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: r, Burst: burst, Name: name})
 }
 
 func TestHandlersThatFailAreLeftAlone(t *testing.T) {
@@ -81,7 +81,7 @@ func TestALimitHoldsForAllCallsTogether(t *testing.T) {
 }
 
 func TestAShadowLetsThrough(t *testing.T) {
-	trial := limiter.NewNamed("trial", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1)}), limiter.NamedConfig{Shadow: true})
+	trial := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Name: "trial", Shadow: true})
 	cc := serve(t, overTCP(t), &service{}, newServer(weirgrpc.Limit(trial)), nil)
 	for range 3 {
 		_, err := call(t.Context(), cc, get, "x")
@@ -259,7 +259,7 @@ func TestWhatALaterRuleRefusesTakesNothing(t *testing.T) {
 	places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "places"})
 	shut := weir.New("shut", weir.Config{})
 	shut.Breaker().Force(breaker.ForcedOpen)
-	shadow := limiter.NewNamed("shadow", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1)}), limiter.NamedConfig{Shadow: true})
+	shadow := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Name: "shadow", Shadow: true})
 	shadow.Take(1)
 	panics := func(_ context.Context, c weirgrpc.Call) string {
 		if c.Method == put {

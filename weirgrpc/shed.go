@@ -21,7 +21,7 @@ func Shed(inFlight *limiter.Concurrency) Rule {
 		release, ok := inFlight.TryAcquire()
 		if !ok {
 			return nil, &limiter.LimitedError{
-				Name: inFlight.Name(), Reason: limiter.NoPermits, Limit: inFlight.Limit(), Until: time.Now(),
+				Name: inFlight.Name(), Reason: limiter.NoTokens, Limit: inFlight.Limit(), Until: time.Now(),
 			}
 		}
 		return slotPass(release), nil

@@ -129,7 +129,7 @@ const (
 const keysPerNetwork = 4
 
 // countsByNetwork reports whether requests without room for their key are counted by network.
-func (p Policy) countsByNetwork() bool { return p.Overflow == limiter.RefuseNew }
+func (p Policy) countsByNetwork() bool { return p.overflow() == limiter.RefuseNew }
 
 // networkName returns the name of the networks in metrics.
 func (p Policy) networkName() string { return p.Name + " by network" }

@@ -80,7 +80,7 @@ func newBucketTable(p Policy, name string, maxKeys int) *bucketTable {
 func bucketConfig(p Policy, name string, maxKeys int) limiter.GroupConfig[quotaKey] {
 	return limiter.GroupConfig[quotaKey]{
 		Rate: p.Rate, Burst: p.Burst, MaxKeys: maxKeys, Overflow: p.Overflow,
-		Name: name, Named: limiter.NamedConfig{Shadow: p.Shadow},
+		Name: name, Shadow: p.Shadow,
 	}
 }
 

@@ -436,7 +436,7 @@ func TestFloodOfKeysIsBoundedAndWashesNobodyOut(t *testing.T) {
 		overflow limiter.Overflow
 		stranger int
 	}{{limiter.RefuseNew, 429}, {limiter.PassNew, 200}, {limiter.ShareNew, 429}} {
-		t.Run(c.overflow.String(), func(t *testing.T) {
+		t.Run(string(c.overflow), func(t *testing.T) {
 			policy.Overflow = c.overflow
 			l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}})
 			h := l.Handler(okHandler)

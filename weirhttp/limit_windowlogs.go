@@ -32,7 +32,7 @@ type keyLog struct {
 
 func newWindowLogs(p Policy, maxKeys int) *windowLogs {
 	return &windowLogs{
-		epoch: time.Now(), limit: p.windowLimit(), maxKeys: maxKeys, overflow: p.Overflow, byKey: map[quotaKey]*keyLog{},
+		epoch: time.Now(), limit: p.windowLimit(), maxKeys: maxKeys, overflow: p.overflow(), byKey: map[quotaKey]*keyLog{},
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 type windowTable struct {
 	logs    *windowLogs
 	decided *decided
-	named   *limiter.Named // counts what the logs decide
+	named   *limiter.Joint // counts what the logs decide
 	series  *windowSeries
 	policy  Policy
 }
@@ -26,7 +26,7 @@ func namedWindowTable(p Policy, name string, logs *windowLogs) *windowTable {
 	d := &decided{}
 	return &windowTable{
 		logs: logs, policy: p, series: newWindowSeries(name),
-		decided: d, named: limiter.NewNamed(name, d, limiter.NamedConfig{Shadow: p.Shadow}),
+		decided: d, named: limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{d}, Name: name, Shadow: p.Shadow}),
 	}
 }
 
@@ -102,12 +102,12 @@ func newWindowSeries(name string) *windowSeries {
 	}
 }
 
-// decided is a limiter.Limiter that returns a result that is known already. A limiter.Named, which knows
+// decided is a limiter.Limiter that returns a result that is known already. A limiter.Joint, which knows
 // no keys, counts the results of all keys through it. The lock of the logs guards result.
 type decided struct{ result limiter.Result }
 
 func (d *decided) Take(n int) limiter.Result {
-	if n == 0 { // a Named that is observed takes 0
+	if n == 0 { // a Joint that is observed takes 0
 		return limiter.Result{OK: true, Limit: math.MaxInt, Remaining: math.MaxInt}
 	}
 	return d.result

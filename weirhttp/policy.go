@@ -1,6 +1,7 @@
 package weirhttp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -98,10 +99,12 @@ func (p Policy) faults() (faults []error) {
 	if p.MaxKeys < 0 {
 		fault("MaxKeys is %d, must be at least 1 (or 0 for the default)", p.MaxKeys)
 	}
-	if p.Overflow > limiter.ShareNew {
-		fault("Overflow is %d, must be RefuseNew, PassNew or ShareNew", p.Overflow)
+	switch p.Overflow {
+	case "", limiter.RefuseNew, limiter.PassNew, limiter.ShareNew:
+	default:
+		fault("Overflow is %q, must be RefuseNew, PassNew or ShareNew", p.Overflow)
 	}
-	if p.Remote != nil && (p.Shadow || p.MaxKeys > 0 || p.Overflow != 0) {
+	if p.Remote != nil && (p.Shadow || p.MaxKeys > 0 || p.Overflow != "") {
 		fault("has a Remote, must have neither Shadow nor MaxKeys nor Overflow")
 	}
 	return faults
@@ -162,7 +165,7 @@ func (p Policy) maxKeys() int {
 // keepsKeysIn reports whether the keys of the policy stay in use if q replaces it.
 func (p Policy) keepsKeysIn(q Policy) bool {
 	return p.Name == q.Name && p.Window == q.Window && p.isBucket() == q.isBucket() &&
-		p.maxKeys() == q.maxKeys() && p.Overflow == q.Overflow
+		p.maxKeys() == q.maxKeys() && p.overflow() == q.overflow()
 }
 
 // unquotable reports whether a character cannot stand as it is in a string of a structured field.
@@ -181,3 +184,6 @@ func validatePolicies(policies []Policy) error {
 	}
 	return errors.Join(faults...)
 }
+
+// overflow returns Overflow or its default.
+func (p Policy) overflow() limiter.Overflow { return cmp.Or(p.Overflow, limiter.RefuseNew) }

@@ -48,7 +48,7 @@ func TestPolicySaysWhatIsWrong(t *testing.T) {
 		{window, func(p *weirhttp.Policy) { p.Limit, p.Window = 0, 0 }, `weirhttp: policy "p": limits nothing, must have Rate, or Limit and Window, or Remote`},
 		{window, func(p *weirhttp.Policy) { p.By = nil }, `weirhttp: policy "p": By is nil, must say who has a quota: ByIP, ByHeader or another key function, or ByNothing for one quota of all`},
 		{window, func(p *weirhttp.Policy) { p.MaxKeys = -1 }, `weirhttp: policy "p": MaxKeys is -1, must be at least 1 (or 0 for the default)`},
-		{bucket, func(p *weirhttp.Policy) { p.Overflow = limiter.ShareNew + 1 }, `weirhttp: policy "p": Overflow is 3, must be RefuseNew, PassNew or ShareNew`},
+		{bucket, func(p *weirhttp.Policy) { p.Overflow = "drop" }, `weirhttp: policy "p": Overflow is "drop", must be RefuseNew, PassNew or ShareNew`},
 		{remote, func(p *weirhttp.Policy) { p.Limit, p.Window = 1, time.Second }, `weirhttp: policy "p": has a Remote and a limit of its own, must have one of them`},
 		{remote, func(p *weirhttp.Policy) { p.MaxKeys = 9 }, `weirhttp: policy "p": has a Remote, must have neither Shadow nor MaxKeys nor Overflow`},
 		{remote, func(p *weirhttp.Policy) { p.Shadow = true }, `must have neither Shadow`},

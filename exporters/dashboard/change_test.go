@@ -196,7 +196,7 @@ func TestLimiterAddedToABreakersRowStartsWithoutHistory(t *testing.T) {
 		page := handler(bank)
 		snap(t, page)
 		bank.Force(breaker.ForcedOpen)
-		limit := limiter.NewNamed("bank", limiter.NewFixedWindow(limiter.FixedWindowConfig{Limit: 1, Window: time.Hour}), limiter.NamedConfig{})
+		limit := limiter.NewFixedWindow(limiter.WindowConfig{Limit: 1, Window: time.Hour, Name: "bank"})
 		for range 1000 {
 			limit.Take(1)
 		}

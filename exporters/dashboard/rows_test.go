@@ -104,7 +104,7 @@ func TestNoRateAfterAPause(t *testing.T) {
 
 func TestRowOfALimiterShowsWhetherItLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := limiter.NewNamed("signup", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 4}), limiter.NamedConfig{})
+		l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 4, Name: "signup"})
 		page := handler(l)
 		r := snap(t, page).row(t, "signup")
 		require.Equal(t, "limiter", r.Kind)
@@ -129,7 +129,7 @@ func TestRowOfALimiterShowsWhetherItLimits(t *testing.T) {
 func TestBreakerAndLimiterOfTheSameNameShareARow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("mail", breaker.Config{})
-		l := limiter.NewNamed("mail", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 4}), limiter.NamedConfig{})
+		l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 4, Name: "mail"})
 		page := handler(b, l)
 		snap(t, page)
 		run(b, 3, 0)

@@ -1,5 +1,5 @@
-// Package bridge lets packages of this module use what is no part of the API of package limiter. Package limiter
-// sets the variables when it is initialized.
+// Package bridge gives other packages of this module access to package limiter beyond its API. Package
+// limiter sets the variables when it is initialized.
 package bridge
 
 import (
@@ -7,49 +7,60 @@ import (
 	"time"
 )
 
-// Server is a limiter as its queue sees it.
-type Server interface {
-	// Now is the present time.
-	Now() time.Duration
-	// Serve takes n permits, whoever waits, or says how long it takes until that can be tried again.
-	Serve(at time.Duration, n int) (retryAfter time.Duration, ok bool)
-	// After tells what Serve would answer after ahead other permits have been taken. It takes nothing.
-	After(at time.Duration, ahead int64, n int) (retryAfter time.Duration, ok bool)
+// Source is a limiter as its queue uses it.
+type Source interface {
+	// Acquire takes n tokens without regard to the queue, or returns how long to wait before a retry.
+	Acquire(n int) (retryAfter time.Duration, ok bool)
+	// Predict returns what Acquire would return after ahead other tokens had been taken. It takes nothing.
+	Predict(ahead int64, n int) (retryAfter time.Duration, ok bool)
 }
 
 // Queue lets callers wait for a limiter in order of arrival.
 type Queue interface {
-	// Wait returns nil once the server has taken n permits for the caller, and otherwise a *limiter.LimitedError or the
-	// error of the context.
+	// Wait returns nil once the source has taken n tokens for the caller. Its errors are those of
+	// limiter.WaitLimiter.
 	Wait(ctx context.Context, n int, maxWait time.Duration) error
-	// Busy reports whether anybody waits.
-	Busy() bool
-	// Poke makes the first caller look again.
-	Poke()
+	// HasWaiters reports whether a caller waits.
+	HasWaiters() bool
+	// WakeFirst makes the first waiter try again.
+	WakeFirst()
 }
 
+// Constructors and functions of package limiter. Parameters of type any stand for types of that package.
 var (
-	// NewQueue makes a queue in which at most maxWaiters may wait, or any number if that is 0.
-	NewQueue func(s Server, maxWaiters int) Queue
-	// Uncounted returns a limiter.Group as a value with the methods TakeAt and LookAt, which count nothing in statistics.
-	// LookAt returns what TakeAt would return, and takes nothing. It is for a package that asks several groups before it counts.
+	// NewQueue returns a queue of at most maxWaiters callers, or without a bound if that is 0.
+	NewQueue func(s Source, maxWaiters int) Queue
+	// Uncounted returns a limiter.Group[K] as a value with the methods TakeAt and LookAt, each a
+	// func(time.Time, K, int) limiter.Result, which count nothing in its statistics. LookAt returns what
+	// TakeAt would return, and takes nothing.
 	Uncounted func(group any) any
-	// CopyKeys has a limiter.Group store what a func(K) K returns for a new key, in the place of the key. It is for keys that
-	// are part of something large, and must be called before the group is used.
+	// CopyKeys makes a limiter.Group store the result of a func(K) K instead of each new key, for keys that
+	// are part of something large. It must be called before the group is used.
 	CopyKeys func(group, copied any)
-	// Period returns the time to which the limit of a limiter refers, 0 if that is not known.
+	// Period returns the time to which the limit of a limiter refers, or 0 if it is not known.
 	Period func(limiter any) time.Duration
-	// GroupFigures returns how many keys a limiter.Group has forgotten, and the limit of a key and the time to which it refers.
+	// GroupFigures returns the number of keys that a limiter.Group has evicted, the limit of a key and the
+	// time to which it refers.
 	GroupFigures func(group any) (evictions int64, limit int, period time.Duration)
-	// TakeAfter is a func(*limiter.TokenBucket, time.Duration, int) bool: it takes tokens at a time that is given as what has
-	// passed since that of NewTokenBucketAt, if it can do so quickly. It reports whether it did; if not, TakeAt decides.
-	TakeAfter any
-	// TakeBeforeWait is a func(limiter.Limiter, int) (r limiter.Result, ok bool): it is Take for a caller that waits if it is
-	// refused. The refusal is not counted, neither in statistics nor by CountRefused, since the wait is counted. ok is false,
-	// and nothing was taken, for a limiter of another package.
+	// TakeFast is a func(*limiter.TokenBucket, time.Duration, int) bool. It takes tokens at a time since the
+	// one given to NewTokenBucketAt, if that is quick, and reports whether it did. If not, TakeAt decides.
+	TakeFast any
+	// TakeBeforeWait is a func(limiter.Limiter, int) (r limiter.Result, ok bool). It is Take for a caller that
+	// waits after a refusal. The refusal is not counted, because the wait is counted. ok is false, and
+	// nothing was taken, for a limiter of another package.
 	TakeBeforeWait any
-	// ChangeAt changes the limiter.Rate and the burst of a *limiter.TokenBucket at a time, for replays.
-	ChangeAt func(bucket any, t time.Time, rate any, burst int) error
 	// PerSecond returns a limiter.Rate as a number per second.
 	PerSecond func(rate any) float64
+)
+
+// Methods of package limiter at a given time, for replays.
+var (
+	// ChangeAt changes the limiter.Rate and the burst of a *limiter.TokenBucket.
+	ChangeAt func(bucket any, t time.Time, rate any, burst int) error
+	// TokensAt returns the tokens of a *limiter.TokenBucket.
+	TokensAt func(bucket any, t time.Time) float64
+	// ReserveAt is Reserve of a *limiter.TokenBucket, and returns a *limiter.Reservation.
+	ReserveAt func(bucket any, t time.Time, n int, maxWait time.Duration) any
+	// CancelAt is Cancel of a *limiter.Reservation.
+	CancelAt func(reservation any, t time.Time) bool
 )

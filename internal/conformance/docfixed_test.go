@@ -26,7 +26,7 @@ type fixedStep struct {
 var fixed = replaying("t_ms", func(r *run, c fixedConfig) func(fixedStep) {
 	span := time.Duration(c.TTL*1000+1) * time.Millisecond // a key lives for its last millisecond too
 	grid := time.UnixMilli(0)
-	ours := limiter.NewFixedWindowAt(limiter.FixedWindowConfig{Limit: c.Max, Window: span}, grid)
+	ours := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: c.Max, Window: span}, grid)
 	value, dies := 0, int64(-1)
 	return func(s fixedStep) {
 		if value == 0 || s.At > dies {

@@ -65,7 +65,7 @@ func (h *truth) follow(at time.Time) *limiter.SlidingLog {
 	if h.ours != nil {
 		return h.ours
 	}
-	h.ours = limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: h.limit, Window: h.window}, at.Add(-2*h.window))
+	h.ours = limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: h.limit, Window: h.window}, at.Add(-2*h.window))
 	for _, g := range h.log {
 		if g.at.After(at.Add(-h.window)) && !h.ours.TakeAt(g.at, g.n).OK {
 			h.fault("ours refuses %d at %s of what theirs has let through", g.n, g.at)

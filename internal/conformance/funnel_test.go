@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"math"
 
+	"github.com/weir-go/weir/internal/bridge"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -109,7 +110,7 @@ func (f *funnelReplay) compare(s funnelStep, room float64, ok bool) {
 	ours := f.ours.TakeAt(unix(s.At), int(s.Quota)).OK
 	quota := float64(s.Quota)
 	should := f.left + f.pending(s.At) // the room that there is now
-	switch level := f.ours.TokensAt(unix(s.At)); {
+	switch level := bridge.TokensAt(f.ours, unix(s.At)); {
 	case ours == ok && math.Abs(level-math.Min(should, f.capacity)) <= f.slack+1e-6:
 		return
 	case ours == ok && should > level && should-level < 1+f.slack && ok && quota > 0:

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/weir-go/weir/internal/bridge"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -63,7 +64,7 @@ var leakyBucket = replaying("t_ns", func(r *run, c leakyConfig) func(leakyStep) 
 		}
 		water = float64(*s.Water)
 		granted := ours.TakeAt(unix(now), 1).OK
-		switch level := ours.TokensAt(unix(now)); {
+		switch level := bridge.TokensAt(ours, unix(now)); {
 		case granted == ok && math.Abs(level-(burst-water)) <= slack+1e-6:
 			return
 		case !granted && ok && before > burst-1-slack:

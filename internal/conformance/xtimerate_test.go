@@ -109,7 +109,7 @@ func (x *rateReplay) allow(s rateStep) {
 	if x.ours == nil {
 		return
 	}
-	level := x.ours.TokensAt(unix(s.At))
+	level := bridge.TokensAt(x.ours, unix(s.At))
 	x.agree(s, level, theirs.ok, x.ours.TakeAt(unix(s.At), s.N).OK)
 }
 
@@ -137,7 +137,7 @@ func (x *rateReplay) reserve(s rateStep) {
 	if x.ours == nil {
 		return
 	}
-	ours := x.ours.ReserveAt(unix(s.At), s.N, limiter.Never)
+	ours := bridge.ReserveAt(x.ours, unix(s.At), s.N, limiter.Never).(*limiter.Reservation)
 	x.reservations[s.Ref] = rateReservation{ours, s.At + int64(ours.Delay)}
 	if !x.agree(s, math.NaN(), theirs.ok, ours.OK) || !ours.OK {
 		return
@@ -159,7 +159,7 @@ func (x *rateReplay) cancel(s rateStep) {
 	}
 	ours, known := x.reservations[s.Ref]
 	if known {
-		ours.CancelAt(unix(s.At))
+		bridge.CancelAt(ours.Reservation, unix(s.At))
 	}
 	if x.apart(s.At) <= x.slack() {
 		return
@@ -181,7 +181,7 @@ func (x *rateReplay) cancel(s rateStep) {
 
 // apart is how many tokens ours differs from theirs.
 func (x *rateReplay) apart(t int64) float64 {
-	return math.Abs(x.ours.TokensAt(unix(t)) - x.theirs.tokensAt(t))
+	return math.Abs(bridge.TokensAt(x.ours, unix(t)) - x.theirs.tokensAt(t))
 }
 
 func (x *rateReplay) change(s rateStep, limit float64, burst int) {
@@ -202,6 +202,6 @@ func (x *rateReplay) tokens(s rateStep) {
 	case math.IsInf(x.theirs.limit, 1):
 		x.part(unlimited)
 	case x.apart(s.At) > x.slack():
-		x.fault("ours has tokens %v: %s", x.ours.TokensAt(unix(s.At)), x.seq.Steps[x.at])
+		x.fault("ours has tokens %v: %s", bridge.TokensAt(x.ours, unix(s.At)), x.seq.Steps[x.at])
 	}
 }

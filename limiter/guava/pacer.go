@@ -23,58 +23,58 @@ func validate(r limiter.Rate, maxWaiters int) error {
 	return err
 }
 
-// pacer is the lock, the clock and the queue around a curve.
+// pacer is a curve with a lock, a clock and a queue. Times are durations since epoch.
 type pacer struct {
 	epoch time.Time
-	line  bridge.Queue
+	queue bridge.Queue
 
 	mu    sync.Mutex
 	curve curve
 	begun bool
-	last  taken
+	last  lastRequest
 }
 
-// taken is the last request, which a refund can undo exactly if nothing has happened since.
-type taken struct {
+// lastRequest is what Refund needs to undo the last request exactly, if nothing has happened since.
+type lastRequest struct {
 	n             int
 	before, after curve
 }
 
 func newPacer(r limiter.Rate, maxWaiters int, epoch time.Time, c curve) *pacer {
 	p := &pacer{epoch: epoch, curve: c}
-	p.line = bridge.NewQueue(server{p}, maxWaiters)
+	p.queue = bridge.NewQueue(source{p}, maxWaiters)
 	p.curve.setRate(0, bridge.PerSecond(r))
 	return p
 }
 
-// Take goes on if nothing is owed, and then owes for n permits; otherwise it refuses. There is no limit on n: Remaining is
-// math.MaxInt if a request may go, and 0 if it may not.
+// Take allows a request for n permits if earlier requests are paid for, and refuses it otherwise. There is
+// no limit on n: Remaining is math.MaxInt if a request may go, and 0 otherwise.
 func (p *pacer) Take(n int) limiter.Result { return p.TakeAt(time.Now(), n) }
 
-// TakeAt is Take at a given time.
+// TakeAt is Take at the time t.
 func (p *pacer) TakeAt(t time.Time, n int) limiter.Result {
-	at, busy := within(t.Sub(p.epoch)), p.line.Busy()
+	at, waiters := clampTime(t.Sub(p.epoch)), p.queue.HasWaiters()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	owed := p.owed(at, 0)
-	r := limiter.Result{OK: n >= 0 && owed == 0 && !busy, Limit: math.MaxInt, RetryAfter: owed}
+	wait := p.waitAfter(at, 0)
+	r := limiter.Result{OK: n >= 0 && wait == 0 && !waiters, Limit: math.MaxInt, RetryAfter: wait}
 	if r.OK && n > 0 {
 		p.charge(at, n)
 	}
-	if r.ResetAfter = p.owed(at, 0); r.ResetAfter == 0 && !busy {
+	if r.ResetAfter = p.waitAfter(at, 0); r.ResetAfter == 0 && !waiters {
 		r.Remaining = math.MaxInt
 	}
 	switch {
 	case n < 0:
 		r.RetryAfter = limiter.Never
-	case busy && n > 0:
-		r.RetryAfter = max(owed, 1) // the first of the queue is being served at this moment
+	case waiters && n > 0:
+		r.RetryAfter = max(wait, 1) // the first waiter is being served at this moment
 	}
 	return r
 }
 
-// Refund undoes a request for n that was made a moment ago. If others have been made since, what is owed becomes less by n
-// intervals.
+// Refund undoes a request for n permits made a moment ago. If other requests were made since, the next
+// request may go n intervals earlier.
 func (p *pacer) Refund(n int) {
 	if n < 1 {
 		return
@@ -91,41 +91,42 @@ func (p *pacer) Refund(n int) {
 			p.curve.next = least
 		}
 	}
-	p.last = taken{}
+	p.last = lastRequest{}
 	p.mu.Unlock()
-	p.line.Poke()
+	p.queue.WakeFirst()
 }
 
-// Wait waits for what earlier callers owe and makes the caller owe for n permits. Callers
-// are served in order of arrival and owe nothing until they are. The errors are those of a limiter.TokenBucket's Wait.
+// Wait waits until earlier requests are paid for, and charges n permits to the next request. Waiters are
+// served in order of arrival. The errors are those of limiter.TokenBucket.Wait.
 func (p *pacer) Wait(ctx context.Context, n int) error { return p.WaitAtMost(ctx, n, limiter.Never) }
 
-// WaitAtMost is Wait that gives up at once, with a *limiter.LimitedError, where it would take longer than maxWait.
+// WaitAtMost is like Wait but returns a *limiter.LimitedError at once if the wait would exceed maxWait.
 func (p *pacer) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
-	return p.line.Wait(ctx, n, maxWait)
+	return p.queue.Wait(ctx, n, maxWait)
 }
 
-// Reserve makes the caller owe for n permits and returns how long it is to wait before it goes on; ok is false,
-// and nothing is owed, where that is longer than maxWait or n is below 1. It is for callers that
-// sleep by themselves; they go before those that wait in the queue.
+// Reserve charges n permits and returns how long the caller must wait before it goes. If that exceeds
+// maxWait, or n is below 1, ok is false and nothing is charged. A reservation goes before the callers that
+// wait in the queue.
 func (p *pacer) Reserve(n int, maxWait time.Duration) (wait time.Duration, ok bool) {
 	return p.reserve(p.now(), n, maxWait)
 }
 
-// ReserveAt is Reserve at a given time.
+// ReserveAt is Reserve at the time t.
 func (p *pacer) ReserveAt(t time.Time, n int, maxWait time.Duration) (wait time.Duration, ok bool) {
-	return p.reserve(within(t.Sub(p.epoch)), n, maxWait)
+	return p.reserve(clampTime(t.Sub(p.epoch)), n, maxWait)
 }
 
-// SetRate changes the rate. What is owed stays as it is, and stored permits keep their share of the most that
-// are stored. An error says that the rate makes no sense, and nothing changes then.
+// SetRate changes the rate. The wait of the next request does not change, and the stored permits keep
+// their proportion to the maximum. If r is invalid, SetRate returns an error and changes nothing.
 func (p *pacer) SetRate(r limiter.Rate) error { return p.setRate(p.now(), r) }
 
-// SetRateAt is SetRate at a given time.
+// SetRateAt is SetRate at the time t.
 func (p *pacer) SetRateAt(t time.Time, r limiter.Rate) error {
-	return p.setRate(within(t.Sub(p.epoch)), r)
+	return p.setRate(clampTime(t.Sub(p.epoch)), r)
 }
 
+// setRate need not wake the first waiter, because the time of the next request does not change.
 func (p *pacer) setRate(at time.Duration, r limiter.Rate) error {
 	if err := validate(r, 0); err != nil {
 		return err
@@ -133,7 +134,7 @@ func (p *pacer) setRate(at time.Duration, r limiter.Rate) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.begin(at)
-	p.curve.setRate(floorMicros(at), bridge.PerSecond(r)) // when the first of the queue may go stays, so it need not know
+	p.curve.setRate(floorMicros(at), bridge.PerSecond(r))
 	return nil
 }
 
@@ -141,7 +142,7 @@ func (p *pacer) reserve(at time.Duration, n int, maxWait time.Duration) (wait ti
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.begin(at)
-	wait = until(p.curve.next, time.Duration(floorMicros(at))*time.Microsecond)
+	wait = timeUntil(p.curve.next, time.Duration(floorMicros(at))*time.Microsecond)
 	if n < 1 || wait > max(maxWait, 0) {
 		return 0, false
 	}
@@ -149,7 +150,7 @@ func (p *pacer) reserve(at time.Duration, n int, maxWait time.Duration) (wait ti
 	return wait, true
 }
 
-// begin has it begin at the first time that is given, where that is before it was made.
+// begin makes the pacer begin at the first time it is given, if that is before its creation.
 func (p *pacer) begin(at time.Duration) {
 	if !p.begun {
 		p.begun = true
@@ -157,63 +158,64 @@ func (p *pacer) begin(at time.Duration) {
 	}
 }
 
-// charge makes a request for n. The lock is held.
+// charge makes a request for n permits. The caller holds the lock.
 func (p *pacer) charge(at time.Duration, n int) {
 	before := p.curve
-	p.curve.reserve(floorMicros(at), float64(n))
-	p.last = taken{n: n, before: before, after: p.curve}
+	p.curve.request(floorMicros(at), float64(n))
+	p.last = lastRequest{n: n, before: before, after: p.curve}
 }
 
-// owed is how long a request must wait after others for ahead permits. The lock is held.
-func (p *pacer) owed(at time.Duration, ahead int64) time.Duration {
+// waitAfter returns how long a request must wait after others for ahead permits. The caller holds the lock.
+func (p *pacer) waitAfter(at time.Duration, ahead int64) time.Duration {
 	p.begin(at)
-	then := p.curve
+	after := p.curve
 	if ahead > 0 {
-		then.reserve(floorMicros(at), float64(ahead))
+		after.request(floorMicros(at), float64(ahead))
 	}
-	return until(then.next, at)
+	return timeUntil(after.next, at)
 }
 
-// server is a pacer as its queue sees it.
-type server struct{ *pacer }
+// source is a pacer as its queue uses it.
+type source struct{ *pacer }
 
-func (s server) Now() time.Duration { return s.pacer.now() }
-
-func (s server) Serve(at time.Duration, n int) (retryAfter time.Duration, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if retryAfter = s.owed(at, 0); n < 1 {
+func (s source) Acquire(n int) (retryAfter time.Duration, ok bool) {
+	if n < 1 {
 		return limiter.Never, false
 	}
-	if retryAfter == 0 {
-		s.charge(at, n)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.now()
+	if retryAfter = s.waitAfter(at, 0); retryAfter > 0 {
+		return retryAfter, false
 	}
+	s.charge(at, n)
+	return 0, true
+}
+
+func (s source) Predict(ahead int64, n int) (retryAfter time.Duration, ok bool) {
+	if n < 1 {
+		return limiter.Never, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	retryAfter = s.waitAfter(s.now(), ahead)
 	return retryAfter, retryAfter == 0
 }
 
-func (s server) After(at time.Duration, ahead int64, n int) (retryAfter time.Duration, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if retryAfter = s.owed(at, ahead); n < 1 {
-		return limiter.Never, false
-	}
-	return retryAfter, retryAfter == 0
-}
+func (p *pacer) now() time.Duration { return clampTime(time.Since(p.epoch)) }
 
-func (p *pacer) now() time.Duration { return within(time.Since(p.epoch)) }
-
-// The first and the last time, such that no sum of two times and a microsecond overflows.
+// The bounds of time, such that no sum of two times and a microsecond overflows.
 const (
-	earliest time.Duration = -1 << 61
-	latest   time.Duration = 1<<62 - 1
+	firstTime time.Duration = -1 << 61
+	lastTime  time.Duration = 1<<62 - 1
 )
 
-// within keeps a time where differences of two do not overflow.
-func within(at time.Duration) time.Duration { return min(max(at, earliest), latest) }
+func clampTime(at time.Duration) time.Duration { return min(max(at, firstTime), lastTime) }
 
-// until is the time from at to a time in microseconds: 0 where that has passed, Never where it is too far.
-func until(next int64, at time.Duration) time.Duration {
-	if next > int64(latest)/1000 {
+// timeUntil returns the time from at until a time in microseconds: 0 if that has passed, Never if it is
+// too late.
+func timeUntil(next int64, at time.Duration) time.Duration {
+	if next > int64(lastTime)/1000 {
 		return limiter.Never
 	}
 	return max(time.Duration(next)*time.Microsecond-at, 0)

@@ -10,16 +10,16 @@ import (
 
 // SmoothBurstyConfig configures a [SmoothBursty].
 type SmoothBurstyConfig struct {
-	// Rate is how fast permits come, finite. Must be given.
+	// Rate is the rate at which permits are added; not Unlimited. Required.
 	Rate limiter.Rate
 	// MaxBurst is the idle time whose permits are stored, above 0. Default 1s.
 	MaxBurst time.Duration
-	// MaxWaiters is the most callers that may wait at once; the next gets limiter.ErrQueueFull. Default:
-	// no bound.
+	// MaxWaiters is the most callers that may wait at once. Further callers get limiter.ErrQueueFull.
+	// Default: no bound.
 	MaxWaiters int
 }
 
-// Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
+// Validate returns an error that names every invalid field, or nil.
 func (c SmoothBurstyConfig) Validate() error {
 	err := validate(c.Rate, c.MaxWaiters)
 	if c.MaxBurst < 0 {
@@ -28,16 +28,17 @@ func (c SmoothBurstyConfig) Validate() error {
 	return err
 }
 
-// SmoothBursty is Guava's RateLimiter of that name: a pacer that stores the permits of idle time, up to those of MaxBurst,
-// and gives them away free.
+// SmoothBursty is Guava's RateLimiter without a warm-up: a pacer that stores the permits of idle time, up
+// to those of MaxBurst. Stored permits are free.
 //
-// All methods are safe for concurrent use; only Wait and WaitAtMost block.
+// All methods are safe for concurrent use. Only Wait and WaitAtMost block.
 type SmoothBursty struct{ *pacer }
 
-// NewSmoothBursty makes a pacer with nothing stored and nothing owed. It panics with the error of c.Validate where there is one.
+// NewSmoothBursty returns a pacer without stored permits. It panics with the error of c.Validate if c is
+// invalid.
 func NewSmoothBursty(c SmoothBurstyConfig) *SmoothBursty { return NewSmoothBurstyAt(c, time.Now()) }
 
-// NewSmoothBurstyAt makes a pacer that is driven by given times, from t0 on.
+// NewSmoothBurstyAt is like NewSmoothBursty, for use with TakeAt and ReserveAt from t0 on.
 func NewSmoothBurstyAt(c SmoothBurstyConfig, t0 time.Time) *SmoothBursty {
 	if err := c.Validate(); err != nil {
 		panic(err)

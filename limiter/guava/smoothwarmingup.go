@@ -11,18 +11,20 @@ import (
 
 // SmoothWarmingUpConfig configures a [SmoothWarmingUp].
 type SmoothWarmingUpConfig struct {
-	// Rate is how fast permits come once the limiter is warm, finite. Must be given.
+	// Rate is the rate at which permits are added once the limiter is warm; not Unlimited. Required.
 	Rate limiter.Rate
-	// WarmUp is how long it takes to warm up, and to cool down; at least 1 µs. Must be given.
+	// WarmUp is how long the limiter takes to warm up, and to cool down when idle, at least 1µs.
+	// Required.
 	WarmUp time.Duration
-	// ColdFactor is how many times longer the interval is when the limiter is cold, at least 1. Default 3.
+	// ColdFactor is how many times longer the interval between requests is when the limiter is cold, at
+	// least 1. Default 3.
 	ColdFactor float64
-	// MaxWaiters is the most callers that may wait at once; the next gets limiter.ErrQueueFull. Default:
-	// no bound.
+	// MaxWaiters is the most callers that may wait at once. Further callers get limiter.ErrQueueFull.
+	// Default: no bound.
 	MaxWaiters int
 }
 
-// Validate returns nil for a configuration that makes sense, and otherwise an error that names all faults.
+// Validate returns an error that names every invalid field, or nil.
 func (c SmoothWarmingUpConfig) Validate() error {
 	err := validate(c.Rate, c.MaxWaiters)
 	if c.WarmUp < time.Microsecond {
@@ -34,8 +36,9 @@ func (c SmoothWarmingUpConfig) Validate() error {
 	return err
 }
 
-// SmoothWarmingUp is Guava's RateLimiter of that name: a pacer for a service that must not be called at the full rate after
-// idle time, because its caches are cold. The more permits are stored, the more each costs.
+// SmoothWarmingUp is Guava's RateLimiter with a warm-up: a pacer for a service that must not be called at
+// the full rate after idle time, for example because its caches are cold. The more permits are stored, the
+// more each of them costs.
 //
 //	interval
 //	  cold ┤                 ╱
@@ -44,15 +47,15 @@ func (c SmoothWarmingUpConfig) Validate() error {
 //	       └─────────────┬───┬── stored permits
 //	                threshold max
 //
-// It starts cold. All methods are safe for concurrent use; only Wait and WaitAtMost block.
+// A new limiter is cold. All methods are safe for concurrent use. Only Wait and WaitAtMost block.
 type SmoothWarmingUp struct{ *pacer }
 
-// NewSmoothWarmingUp makes a cold pacer that owes nothing. It panics with the error of c.Validate where there is one.
+// NewSmoothWarmingUp returns a cold pacer. It panics with the error of c.Validate if c is invalid.
 func NewSmoothWarmingUp(c SmoothWarmingUpConfig) *SmoothWarmingUp {
 	return NewSmoothWarmingUpAt(c, time.Now())
 }
 
-// NewSmoothWarmingUpAt makes a pacer that is driven by given times, from t0 on.
+// NewSmoothWarmingUpAt is like NewSmoothWarmingUp, for use with TakeAt and ReserveAt from t0 on.
 func NewSmoothWarmingUpAt(c SmoothWarmingUpConfig, t0 time.Time) *SmoothWarmingUp {
 	if err := c.Validate(); err != nil {
 		panic(err)
@@ -60,5 +63,5 @@ func NewSmoothWarmingUpAt(c SmoothWarmingUpConfig, t0 time.Time) *SmoothWarmingU
 	if c.ColdFactor == 0 {
 		c.ColdFactor = 3
 	}
-	return &SmoothWarmingUp{newPacer(c.Rate, c.MaxWaiters, t0, curve{warmup: float64(c.WarmUp.Microseconds()), cold: c.ColdFactor})}
+	return &SmoothWarmingUp{newPacer(c.Rate, c.MaxWaiters, t0, curve{warmUp: float64(c.WarmUp.Microseconds()), coldFactor: c.ColdFactor})}
 }

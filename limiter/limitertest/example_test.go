@@ -13,7 +13,7 @@ func Example() {
 	_ = func(t *testing.T) {
 		limitertest.Run(t, limitertest.Subject{
 			New: func(t0 time.Time) limiter.TimedLimiter {
-				return limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: 5, Window: 10 * time.Second}, t0)
+				return limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 5, Window: 10 * time.Second}, t0)
 			},
 			Limit: 5,
 			Most:  func(span time.Duration) int { return 5 * (1 + int(span/(10*time.Second))) },

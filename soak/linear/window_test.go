@@ -67,7 +67,7 @@ func windowModel() porcupine.Model {
 func TestSlidingWindow(t *testing.T) {
 	check(t, windowModel(), func() func(*client) {
 		t0 := time.Now()
-		w := limiter.NewSlidingWindowAt(limiter.SlidingWindowConfig{Limit: burst, Window: span, Buckets: buckets}, t0)
+		w := limiter.NewSlidingWindowAt(limiter.WindowConfig{Limit: burst, Window: span, Buckets: buckets}, t0)
 		return asks(t0, token/2, func(*client) (string, limiter.TimedLimiter) { return "", w })
 	})
 }

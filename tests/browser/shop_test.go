@@ -46,7 +46,7 @@ func newShop() *shop {
 	export.Force(breaker.ForcedOpen)
 	shadow := breaker.New("recommendations", breaker.Config{})
 	shadow.Force(breaker.Shadow)
-	signup := limiter.NewNamed("signup", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1}), limiter.NamedConfig{})
+	signup := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1, Name: "signup"})
 	signup.Take(1)
 	s.sources = []stat.Source{s.payments, s.search, export, shadow, signup, breaker.New(hostile, breaker.Config{}), s.monitor}
 	return s

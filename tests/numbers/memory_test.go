@@ -43,12 +43,12 @@ var objects = []object{
 	{"`breaker.Breaker` in shadow mode", 6000, func() any { return breaker.New("b", breaker.Config{Initial: breaker.Shadow}) }},
 	{"`throttle.Throttle`", 2000, func() any { return throttle.New("t", throttle.Config{}) }},
 	{"`limiter.TokenBucket`", 500, func() any { return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: rate}) }},
-	{"`limiter.FixedWindow`", 250, func() any { return limiter.NewFixedWindow(limiter.FixedWindowConfig{Limit: 1, Window: time.Second}) }},
+	{"`limiter.FixedWindow`", 250, func() any { return limiter.NewFixedWindow(limiter.WindowConfig{Limit: 1, Window: time.Second}) }},
 	{"`limiter.SlidingWindow`", 550, func() any {
-		return limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 1, Window: time.Second})
+		return limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 1, Window: time.Second})
 	}},
 	{"`limiter.SlidingWindow` of 100 parts", 2200, func() any {
-		return limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 1, Window: time.Second, Buckets: 100})
+		return limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 1, Window: time.Second, Buckets: 100})
 	}},
 	{"`limiter.SlidingLog` with 1,000 entries", 25_000, func() any { return fullLog(1000) }},
 	{"`limiter.LeakyBucket`", 300, func() any { return limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: rate}) }},
@@ -57,14 +57,16 @@ var objects = []object{
 		return guava.NewSmoothWarmingUp(guava.SmoothWarmingUpConfig{Rate: rate, WarmUp: time.Second})
 	}},
 	{"`limiter.Concurrency`", 150, func() any { return limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1}) }},
-	{"`limiter.Named`, beside its limiter", 2200, func() any { return limiter.NewNamed("n", shared, limiter.NamedConfig{}) }},
+	{"`limiter.Joint` with a name, beside its limiter", 2200, func() any {
+		return limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{shared}, Name: "n"})
+	}},
 	{"`weir.Gate` with both", 3500, func() any { return weir.New("g", weir.Config{Rate: rate}) }},
 }
 
 var shared = limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: rate})
 
 func fullLog(n int) *limiter.SlidingLog {
-	l := limiter.NewSlidingLogAt(limiter.SlidingLogConfig{Limit: n, Window: time.Hour}, t0)
+	l := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: n, Window: time.Hour}, t0)
 	for i := range 5 * n { // five times, so that the first entries have expired
 		l.TakeAt(t0.Add(time.Duration(i)*time.Hour/time.Duration(n)), 1)
 	}

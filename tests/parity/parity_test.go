@@ -198,17 +198,16 @@ func gatesThatWaited(t *testing.T) []stat.Source {
 
 // limitersThatWaited are limiters with names after waits.
 func limitersThatWaited(t *testing.T) []stat.Source {
-	c := limiter.NamedConfig{Waits: true}
-	logins := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 1, Name: "logins", Named: c})
+	logins := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 1, Name: "logins"})
 	for _, key := range []string{"ann", "ann", "ann", "bob", "bob"} {
 		require.NoError(t, logins.Get(key).Wait(t.Context(), 1))
 	}
-	uploads := limiter.NewNamed("uploads", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000), Burst: 50}), c)
+	uploads := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000), Burst: 50, Name: "uploads"})
 	uploads.Take(50)
 	for n := range 5 {
 		require.NoError(t, uploads.Wait(t.Context(), 10*(n+1)))
 	}
-	jobs := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "jobs", Named: c})
+	jobs := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "jobs"})
 	release, err := jobs.Acquire(t.Context())
 	require.NoError(t, err)
 	time.AfterFunc(100*time.Second, release) // beyond the last bound
@@ -368,7 +367,7 @@ func TestTheRealThingsPassTheLinter(t *testing.T) {
 		weir.New("payments", weir.Config{Rate: limiter.PerSecond(5)}), breaker.New("users", breaker.Config{}),
 		alert.NewMonitor(alert.Config{}, alert.Rule{Name: "never", Value: alert.True(func() bool { return false }), When: alert.Above(0)}),
 		window.NewCalls(window.CallsConfig{Name: "jobs"}),
-		limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Name: "logins", Named: limiter.NamedConfig{Waits: true}})))
+		limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Name: "logins"})))
 	problems, err := testutil.GatherAndLint(registry)
 	require.NoError(t, err)
 	require.Empty(t, problems)

@@ -71,9 +71,9 @@ func singles() []Object {
 		{"window.Calls with latency: two histograms of 256 buckets, one over time", 200, 0, many(func() any { return recorded(window.CallsConfig{Latency: true}) })},
 		{"window.View, 10 buckets", 1000, 0, many(func() any { return window.NewView(window.Config{}) })},
 		{"limiter.TokenBucket", 1000, 0, many(func() any { return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: perSecond}) })},
-		{"limiter.FixedWindow", 1000, 0, many(func() any { return limiter.NewFixedWindow(limiter.FixedWindowConfig{Limit: 100, Window: time.Minute}) })},
+		{"limiter.FixedWindow", 1000, 0, many(func() any { return limiter.NewFixedWindow(limiter.WindowConfig{Limit: 100, Window: time.Minute}) })},
 		{"limiter.SlidingWindow, 10 parts", 1000, 0, many(func() any {
-			return limiter.NewSlidingWindow(limiter.SlidingWindowConfig{Limit: 100, Window: time.Minute})
+			return limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 100, Window: time.Minute})
 		})},
 		{"limiter.SlidingLog, full with 100", 1000, 0, many(func() any { return fullLog(100) })},
 		{"limiter.Concurrency", 1000, 0, many(func() any { return limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 10}) })},
@@ -111,7 +111,7 @@ func recorded(c window.CallsConfig) any {
 }
 
 func fullLog(limit int) any {
-	l := limiter.NewSlidingLog(limiter.SlidingLogConfig{Limit: limit, Window: time.Hour})
+	l := limiter.NewSlidingLog(limiter.WindowConfig{Limit: limit, Window: time.Hour})
 	for l.Take(1).OK {
 	}
 	return l

@@ -187,7 +187,7 @@ func TestInAnySpanAFleetAdmitsNoMoreThanTheLimitAndTheLeases(t *testing.T) {
 				return bucket(float64(rate), burst), atRate{limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(float64(rate)), Burst: burst + spare}, time.Now().Add(-time.Hour))}
 			},
 			"sliding log": func() (limiter.Limiter, bound) {
-				return limiter.NewSlidingLog(limiter.SlidingLogConfig{Limit: burst, Window: time.Second}), &inSpan{most: burst + spare, span: time.Second}
+				return limiter.NewSlidingLog(limiter.WindowConfig{Limit: burst, Window: time.Second}), &inSpan{most: burst + spare, span: time.Second}
 			},
 		} {
 			for seed := range uint64(3) {

@@ -1,0 +1,133 @@
+package limiter
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// bucketState is limits with the one word that a bucket with these limits counts in. When the rate or the
+// burst changes, a new bucketState replaces the old one as a whole, so that a request never sees a mix
+// of both.
+type bucketState struct {
+	limits
+	hold            hold
+	rate            Rate
+	configuredBurst int // 0 means the default
+
+	// Guarded by the lock of the bucket.
+	next        *bucketState // the state that replaced this one
+	replacedAt  time.Duration
+	lastPromise promise
+
+	// full is the position at which the bucket is full if no tokens are taken. The tokens missing at an
+	// earlier position are those added between the two. The padding gives it a cache line of its own,
+	// because writing it would otherwise evict the limits from the caches of other cores.
+	_    [56]byte
+	full atomic.Int64
+	_    [56]byte
+}
+
+// Special positions of full.
+const (
+	alwaysFull = firstPosition        // the bucket is full at all times
+	replaced   = lastPosition + 1<<61 // another state has replaced this one; larger than any real position
+)
+
+func newBucketState(r Rate, burst int) *bucketState {
+	s := &bucketState{limits: newLimits(r, burst), hold: noHold, rate: r, configuredBurst: burst, lastPromise: promise{end: alwaysFull}}
+	s.full.Store(alwaysFull)
+	return s
+}
+
+// take takes n tokens. It reports false if the state has been replaced.
+func (s *bucketState) take(r *Result, at time.Duration, n int) bool {
+	if uint(n)-1 >= s.counted {
+		return s.predict(r, at, 0, n)
+	}
+	at = s.clamp(at)
+	now := s.units(at)
+	// After a lost race, adding 0 reads the word and fetches its cache line for writing in one step.
+	for old := s.full.Load(); ; old = s.full.Add(0) {
+		if old == replaced {
+			return false
+		}
+		start := s.start(max(old, s.hold.floor), now)
+		next := start + s.cost*int64(n)
+		if next > now+s.capacity {
+			s.refuse(r, at, start, next)
+			return true
+		}
+		if s.full.CompareAndSwap(old, next) {
+			s.allow(r, at, next)
+			return true
+		}
+	}
+}
+
+// takeFast takes n tokens if that is simple. If it reports false, take decides.
+func (s *bucketState) takeFast(at time.Duration, n int) bool {
+	if uint(n)-1 >= s.counted {
+		return false
+	}
+	now := s.units(s.clamp(at))
+	for old := s.full.Load(); ; old = s.full.Add(0) {
+		next := s.start(max(old, s.hold.floor), now) + s.cost*int64(n)
+		if next > now+s.capacity { // also if the state has been replaced
+			return false
+		}
+		if s.full.CompareAndSwap(old, next) {
+			return true
+		}
+	}
+}
+
+// predict fills in what take would answer after ahead other tokens had been taken. It reports false if
+// the state has been replaced.
+func (s *bucketState) predict(r *Result, at time.Duration, ahead int64, n int) bool {
+	full := s.full.Load()
+	if full == replaced {
+		return false
+	}
+	s.peek(r, at, full, s.hold, ahead, n)
+	return true
+}
+
+// tokensAt returns the number of tokens at a time.
+func (s *bucketState) tokensAt(full int64, at time.Duration) float64 {
+	held := s.hold.left(at) > 0
+	switch {
+	case s.burst == 0, s.counted == 0 && held:
+		return 0
+	case s.counted == 0:
+		return math.Inf(1)
+	case !held:
+		full = max(full, s.hold.floor)
+	}
+	tokens := float64(s.capacity-max(full-s.units(s.clamp(at)), 0)) / float64(s.cost)
+	if held {
+		return min(tokens, 0)
+	}
+	return tokens
+}
+
+// convertToNext returns the position that means as many tokens in the next state as full does in this one.
+func (s *bucketState) convertToNext(full int64) int64 {
+	if s.next.limits == s.limits {
+		return full
+	}
+	return s.next.convert(&s.limits, full, s.replacedAt)
+}
+
+// putBack gives back n tokens. It reports false if the state has been replaced.
+func (s *bucketState) putBack(n int) bool {
+	for {
+		old := s.full.Load()
+		if old == replaced {
+			return false
+		}
+		if s.full.CompareAndSwap(old, s.refund(old, n)) {
+			return true
+		}
+	}
+}

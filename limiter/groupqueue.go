@@ -1,0 +1,107 @@
+package limiter
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// keyQueues is the wait queues of a Group: one for each key that a caller waits for.
+type keyQueues[K comparable] struct {
+	count atomic.Int64 // of queues, so that no lock is taken while nobody waits
+
+	mu    sync.Mutex
+	byKey map[K]*keyQueue
+}
+
+// keyQueue is the wait queue of one key.
+type keyQueue struct {
+	waitQueue
+	users int // guarded by the lock of keyQueues
+}
+
+// of returns the queue of a key, or nil if there is none.
+func (q *keyQueues[K]) of(key K) *keyQueue {
+	if q.count.Load() == 0 {
+		return nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.byKey[key]
+}
+
+// acquire returns the queue of a key, which it creates if necessary. The caller releases it.
+func (q *keyQueues[K]) acquire(key K, g *Group[K]) *keyQueue {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	queue := q.byKey[key]
+	if queue == nil {
+		queue = &keyQueue{}
+		queue.maxWaiters = g.maxWaiters
+		queue.keepStatistics(g.statistics)
+		if q.byKey == nil {
+			q.byKey = map[K]*keyQueue{}
+		}
+		q.byKey[key] = queue
+		q.count.Add(1)
+	}
+	queue.users++
+	return queue
+}
+
+func (q *keyQueues[K]) release(key K, queue *keyQueue) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if queue.users--; queue.users == 0 {
+		delete(q.byKey, key)
+		q.count.Add(-1)
+	}
+}
+
+// wakeAll makes the first waiter of every key try again.
+func (q *keyQueues[K]) wakeAll() {
+	if q.count.Load() == 0 {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, queue := range q.byKey {
+		queue.wakeFirst()
+	}
+}
+
+func (g *Group[K]) wait(ctx context.Context, key K, n int, maxWait time.Duration) error {
+	if g.overflow == ShareNew {
+		if tier, room := g.hasRoom(key, n); !room {
+			return g.shared[tier].WaitAtMost(ctx, n, maxWait)
+		}
+	}
+	source := keySource[K]{g, key}
+	if key != key { //nolint:gocritic // the queue of a NaN would never be found again, and its requests never wait
+		return (&waitQueue{statistics: g.statistics}).wait(ctx, source, n, maxWait)
+	}
+	q := g.queues.acquire(key, g)
+	defer g.queues.release(key, q)
+	return q.wait(ctx, source, n, maxWait)
+}
+
+// keySource is the tokenSource of one key.
+type keySource[K comparable] struct {
+	group *Group[K]
+	key   K
+}
+
+// acquire lets nobody wait for a key that there is no room for. An idle key may lose its room while it is
+// held.
+func (s keySource[K]) acquire(n int) (r Result) {
+	if !s.group.acquire(&r, time.Since(s.group.epoch), s.key, n) && s.group.overflow == RefuseNew {
+		r.ResetAfter = noWait
+	}
+	return r
+}
+
+func (s keySource[K]) predict(ahead int64, n int) (r Result) {
+	s.group.predict(&r, time.Since(s.group.epoch), s.key, ahead, n)
+	return r
+}

@@ -1,0 +1,139 @@
+package limiter
+
+import "time"
+
+// member is a limiter as a [Joint] uses it. All limiters of this package implement it. foreign makes a
+// member of other limiters.
+type member interface {
+	Limiter
+	// peek returns what Take(n) would answer at t after ahead other tokens had been taken. It takes and
+	// counts nothing. Shadow mode does not affect it.
+	peek(t time.Time, ahead int64, n int) Result
+	// tryTake is TakeAt that does not count the request. In shadow mode the result is OK only if the
+	// tokens were taken.
+	tryTake(t time.Time, n int) Result
+	// putBack gives back n tokens that tryTake took.
+	putBack(n int)
+	// shadows reports whether the limiter is in shadow mode.
+	shadows() bool
+	// record counts a request that tryTake answered with r, and returns the answer for the caller.
+	record(r Result, n int) Result
+	// refusedByJoint counts a request that the Joint refused; r is the answer of this limiter. waited
+	// says that the request was to wait, so that CountRefused does not apply.
+	refusedByJoint(t time.Time, n int, r Result, waited bool)
+	// subscribe makes the limiter send to w whenever it may have more tokens.
+	subscribe(w wakeup)
+	// unsubscribe ends one subscription.
+	unsubscribe(w wakeup)
+}
+
+func asMember(l Limiter) member {
+	if m, ok := l.(member); ok {
+		return m
+	}
+	return foreign{l}
+}
+
+func (j *Joint) peek(t time.Time, ahead int64, n int) Result {
+	waiting := j.queue.waitingTokens.Load()
+	r := j.peekAll(t, ahead+waiting, n)
+	if waiting != 0 {
+		refuseBehindWaiters(&r, n)
+	}
+	return r
+}
+
+func (j *Joint) tryTake(t time.Time, n int) Result {
+	if j.queue.waitingTokens.Load() != 0 {
+		return j.peek(t, 0, n)
+	}
+	return j.takeAll(t, n, false)
+}
+
+func (j *Joint) putBack(n int) {
+	for _, m := range j.members {
+		m.Refund(n)
+	}
+	j.queue.wakeFirst()
+}
+
+func (j *Joint) refusedByJoint(t time.Time, n int, r Result, waited bool) {
+	j.recordRefusal(r, n)
+	if j.queue.waitingTokens.Load() == 0 { // otherwise the waiters have refused it, not the limits
+		j.tellRefused(t, n, nil, waited)
+	}
+}
+
+func (j *Joint) subscribe(w wakeup) {
+	j.queue.subscribe(w)
+	for _, m := range j.members {
+		m.subscribe(w)
+	}
+}
+
+func (j *Joint) unsubscribe(w wakeup) {
+	j.queue.unsubscribe(w)
+	for _, m := range j.members {
+		m.unsubscribe(w)
+	}
+}
+
+// lacksRoom reports whether a limiter is a key of a Group that has no room for it, so that nobody may wait.
+func (j *Joint) lacksRoom(n int) bool {
+	for _, m := range j.members {
+		if k, ok := m.(interface{ lacksRoom(n int) bool }); ok && !j.shadows() && k.lacksRoom(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// periodOf returns the time to which the limit of a limiter refers, or 0 if it is not known.
+func periodOf(l any) time.Duration {
+	if p, ok := l.(interface{ period() time.Duration }); ok {
+		return p.period()
+	}
+	return 0
+}
+
+// foreign is a limiter of another package.
+type foreign struct{ Limiter }
+
+// peek cannot take the ahead other tokens into account.
+func (f foreign) peek(t time.Time, _ int64, n int) Result {
+	r := f.tryTake(t, 0)
+	if n < 0 || r.Remaining < n { // a refusal changes nothing, and says when to retry
+		if r = f.tryTake(t, n); r.OK {
+			f.Refund(n) // the tokens have just become available
+		}
+	}
+	return r
+}
+
+func (f foreign) tryTake(t time.Time, n int) Result {
+	if timed, ok := f.Limiter.(TimedLimiter); ok {
+		return timed.TakeAt(t, n)
+	}
+	return f.Take(n)
+}
+
+func (f foreign) RefundAt(taken time.Time, n int) {
+	if r, ok := f.Limiter.(interface{ RefundAt(time.Time, int) }); ok {
+		r.RefundAt(taken, n)
+	} else {
+		f.Refund(n)
+	}
+}
+
+func (f foreign) Hold(d time.Duration) {
+	if h, ok := f.Limiter.(holder); ok {
+		h.Hold(d)
+	}
+}
+
+func (f foreign) putBack(n int)                             { f.Refund(n) }
+func (foreign) shadows() bool                               { return false }
+func (foreign) record(r Result, _ int) Result               { return r }
+func (foreign) refusedByJoint(time.Time, int, Result, bool) {}
+func (foreign) subscribe(wakeup)                            {}
+func (foreign) unsubscribe(wakeup)                          {}

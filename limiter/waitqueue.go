@@ -1,0 +1,303 @@
+package limiter
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// waitQueue lets callers wait for the tokens of a limiter in order of arrival.
+//
+// A waiter is charged when its turn comes, so a waiter that leaves owes nothing, and a change of the
+// rate applies to all waiters. Only the first waiter sleeps until the limiter has tokens. Each waiter
+// with a maximum wait has a timer of its own, so that it leaves on time whatever happens to the limiter.
+// The queue starts no goroutine.
+type waitQueue struct {
+	// waitingTokens is the number of tokens that all waiters want: above 0 exactly while there is a waiter.
+	waitingTokens atomic.Int64
+	// slow is set while there is a waiter, and always if the limiter keeps statistics. While it is not
+	// set, Take may take tokens without looking at either.
+	slow atomic.Bool
+
+	maxWaiters int         // 0 means no bound
+	maxTokens  int64       // bounds waitingTokens; 0 means no bound
+	statistics *statistics // nil if the limiter has no name
+
+	subscriberCount atomic.Int32
+
+	mu          sync.Mutex
+	first, last *waiter
+	length      int
+	timer       *time.Timer // of the first waiter
+	changed     wakeup      // received by the first waiter when a limiter behind this one has changed; often nil
+	subscribers []wakeup
+}
+
+// tokenSource is a limiter as its waitQueue uses it.
+type tokenSource interface {
+	// acquire takes n tokens without regard to the queue. If it refuses with RetryAfter 0, the limiter
+	// calls wake when there may be tokens. If it refuses with ResetAfter noWait, the caller must not wait.
+	acquire(n int) Result
+	// predict returns what acquire(n) would answer after ahead other tokens had been taken. It takes
+	// nothing. RetryAfter is never too long.
+	predict(ahead int64, n int) Result
+}
+
+// maxWaitingTokens bounds waitingTokens, so that neither it nor a sum of several overflows. Beyond it,
+// each request counts as one token.
+const maxWaitingTokens = 1 << 60
+
+// noWait is a ResetAfter which says that waiting is of no use although there is a RetryAfter.
+const noWait time.Duration = -1
+
+type waiter struct {
+	n          int
+	counted    int64         // what it adds to waitingTokens
+	wake       chan struct{} // has room for one signal to look again
+	done       bool
+	err        error // the result, once done
+	prev, next *waiter
+}
+
+// keepStatistics makes the queue count what becomes of its waiters. It is called before any wait.
+func (q *waitQueue) keepStatistics(s *statistics) {
+	q.statistics = s
+	q.slow.Store(s != nil)
+}
+
+// wait takes n tokens, or waits for them for at most maxWait. It counts the request.
+func (q *waitQueue) wait(ctx context.Context, s tokenSource, n int, maxWait time.Duration) error {
+	if done, err := q.acquireNow(ctx, s, n, maxWait); done {
+		return err
+	}
+	return q.waitInQueue(ctx, s, n, maxWait)
+}
+
+// acquireNow takes n tokens if there is no waiter. It reports false if the caller has to wait.
+func (q *waitQueue) acquireNow(ctx context.Context, s tokenSource, n int, maxWait time.Duration) (done bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return true, err
+	}
+	if q.waitingTokens.Load() != 0 && n > 0 {
+		return false, nil
+	}
+	switch r := s.acquire(n); {
+	case r.OK || isPeek(r, n):
+		q.statistics.record(r, n)
+		return true, nil
+	case r.RetryAfter == Never, r.ResetAfter == noWait, maxWait <= 0:
+		q.statistics.record(r, n)
+		return true, q.statistics.named(refusalOf(r, n))
+	}
+	return false, nil
+}
+
+// waitInQueue waits for n tokens behind the waiters that are there.
+func (q *waitQueue) waitInQueue(ctx context.Context, s tokenSource, n int, maxWait time.Duration) error {
+	began := q.statistics.beginWait()
+	w, err := q.join(ctx, s, n, maxWait)
+	if err == nil {
+		err = q.waitTurn(ctx, s, w, maxWait)
+	}
+	return q.statistics.endWait(began, n, err)
+}
+
+// join appends a waiter, unless it is certain that waiting is of no use.
+func (q *waitQueue) join(ctx context.Context, s tokenSource, n int, maxWait time.Duration) (*waiter, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	r := s.predict(q.waitingTokens.Load(), n)
+	if r.RetryAfter == Never {
+		return nil, refusalOf(r, n)
+	}
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < r.RetryAfter {
+		return nil, newLimitedError(PastDue, r)
+	}
+	if r.RetryAfter > maxWait {
+		return nil, newLimitedError(WaitTooLong, r)
+	}
+	if q.maxWaiters > 0 && q.length >= q.maxWaiters || q.maxTokens > 0 && int64(n) > q.maxTokens-q.waitingTokens.Load() {
+		return nil, newLimitedError(QueueFull, r)
+	}
+	w := &waiter{n: n, wake: make(chan struct{}, 1)}
+	q.push(w)
+	return w, nil
+}
+
+// waitTurn blocks until w has its tokens or leaves.
+func (q *waitQueue) waitTurn(ctx context.Context, s tokenSource, w *waiter, maxWait time.Duration) error {
+	var timeout <-chan time.Time
+	if maxWait != Never {
+		timer := time.NewTimer(maxWait)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	for {
+		retry, changed := q.serveIfFirst(s, w)
+		select {
+		case <-w.wake:
+		case <-retry:
+		case <-changed:
+		case <-timeout:
+			return q.leave(s, w, WaitTooLong, nil)
+		case <-ctx.Done():
+			if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
+				return q.leave(s, w, "", err)
+			}
+			return q.leave(s, w, PastDue, nil)
+		}
+		if q.isDone(w) {
+			return w.err
+		}
+	}
+}
+
+// serveIfFirst serves all waiters that can be served, if w is the first. If w is still the first then,
+// it returns the channels that say when to try again. For other waiters it returns nil channels.
+func (q *waitQueue) serveIfFirst(s tokenSource, w *waiter) (<-chan time.Time, wakeup) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.first != w {
+		return nil, nil
+	}
+	retryAfter := q.serve(s)
+	if q.first != w {
+		q.first.signal()
+		return nil, nil
+	}
+	if retryAfter == 0 {
+		return nil, q.changed
+	}
+	return q.startTimer(retryAfter), q.changed
+}
+
+// serve serves waiters in order until one has to wait, and returns the RetryAfter of that one. It
+// refuses waiters that can never be served.
+func (q *waitQueue) serve(s tokenSource) (retryAfter time.Duration) {
+	for q.first != nil {
+		r := s.acquire(q.first.n)
+		if !r.OK && r.RetryAfter < Never && r.ResetAfter != noWait {
+			return r.RetryAfter
+		}
+		if !r.OK {
+			q.first.err = refusalOf(r, q.first.n)
+		}
+		q.first.done = true
+		q.first.signal()
+		q.remove(q.first)
+	}
+	return 0
+}
+
+// leave removes w, and returns err or a refusal with the reason. If w is done, it is too late to leave,
+// and leave returns the result of w. A waiter whose time is up gets the tokens that are there by then.
+func (q *waitQueue) leave(s tokenSource, w *waiter, reason Reason, err error) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	first := q.first
+	if err == nil && !w.done {
+		q.serve(s)
+	}
+	if !w.done {
+		q.remove(w)
+	}
+	if q.first != first {
+		q.first.signal()
+	}
+	if w.done {
+		return w.err
+	}
+	if err != nil {
+		return err
+	}
+	return newLimitedError(reason, s.predict(q.waitingTokens.Load(), w.n))
+}
+
+// wakeFirst makes the first waiter try again, because the limiter may have more tokens than it had.
+func (q *waitQueue) wakeFirst() {
+	if q.waitingTokens.Load() == 0 && q.subscriberCount.Load() == 0 {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.first.signal()
+	q.notify()
+}
+
+func (q *waitQueue) startTimer(d time.Duration) <-chan time.Time {
+	if q.timer == nil {
+		q.timer = time.NewTimer(d)
+	} else {
+		q.timer.Reset(d)
+	}
+	return q.timer.C
+}
+
+func (q *waitQueue) push(w *waiter) {
+	if w.prev = q.last; q.last == nil {
+		q.first = w
+	} else {
+		q.last.next = w
+	}
+	q.last = w
+	q.length++
+	if w.counted = int64(w.n); w.counted > maxWaitingTokens-q.waitingTokens.Load() {
+		w.counted = 1
+	}
+	q.waitingTokens.Add(w.counted)
+	q.slow.Store(true)
+}
+
+func (q *waitQueue) remove(w *waiter) {
+	if w.prev == nil {
+		q.first = w.next
+	} else {
+		w.prev.next = w.next
+	}
+	if w.next == nil {
+		q.last = w.prev
+	} else {
+		w.next.prev = w.prev
+	}
+	w.prev, w.next = nil, nil
+	q.length--
+	if q.waitingTokens.Add(-w.counted) > 0 {
+		return
+	}
+	q.slow.Store(q.statistics != nil)
+	if q.timer != nil {
+		q.timer.Stop()
+		q.timer = nil // the next waiter may be in another testing/synctest bubble
+	}
+	q.notify() // callers that were refused because of the waiters may now be allowed
+}
+
+func (q *waitQueue) isDone(w *waiter) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return w.done
+}
+
+func (w *waiter) signal() {
+	if w == nil {
+		return
+	}
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// refuseBehindWaiters turns r, the predicted answer behind all waiters, into the answer of a Take that
+// does not wait.
+func refuseBehindWaiters(r *Result, n int) {
+	r.Remaining = 0
+	if n > 0 && r.OK {
+		r.OK, r.RetryAfter = false, 1 // the first waiter is being served at this moment
+	}
+}
+
+// isPeek reports whether r answers a request for 0 tokens, which a wait allows in any state.
+func isPeek(r Result, n int) bool { return n == 0 && r.RetryAfter < Never }

@@ -1,0 +1,197 @@
+package limiter
+
+import (
+	"context"
+	"math/bits"
+	"sync"
+	"time"
+)
+
+// windowLimiter is what FixedWindow, SlidingWindow and SlidingLog have in common: a lock, a clock and a
+// queue around a counter. Times are durations since epoch.
+type windowLimiter struct {
+	*statistics
+	epoch        time.Time
+	limit        int64
+	window       time.Duration
+	countRefused bool
+	queue        waitQueue
+
+	mu      sync.Mutex
+	counter windowCounter
+}
+
+// windowCounter counts the tokens taken in a window. It never moves back in time.
+type windowCounter interface {
+	// advance moves the window to a time, unless it is later already, and returns the tokens in it.
+	advance(at time.Duration) (used int64)
+	// add counts n tokens at the time of the window.
+	add(n int64)
+	// refund uncounts n tokens, in a way that leaves no window over the limit.
+	refund(n int64)
+	// covers reports whether tokens taken at a time still count.
+	covers(at time.Duration) bool
+	// earliest returns the earliest time at which n tokens in all may have been taken from now on.
+	earliest(n int64) time.Duration
+}
+
+func newWindowLimiter(c WindowConfig, epoch time.Time, counter windowCounter) *windowLimiter {
+	l := &windowLimiter{epoch: epoch, limit: int64(c.Limit), window: c.Window, countRefused: c.CountRefused, counter: counter}
+	l.statistics = newStatistics(c.Name, c.Shadow, func() (Result, time.Duration) { return l.peek(time.Now(), 0, 0), l.window })
+	l.queue.maxWaiters = c.MaxWaiters
+	l.queue.keepStatistics(l.statistics)
+	return l
+}
+
+// Take takes n tokens, or none if there are fewer. In shadow mode the result is always OK, with the
+// numbers of the refusal if no tokens were taken.
+func (l *windowLimiter) Take(n int) Result {
+	return l.record(l.takeAt(time.Since(l.epoch), n, l.countRefused), n)
+}
+
+// TakeAt is Take at the time t.
+func (l *windowLimiter) TakeAt(t time.Time, n int) Result {
+	return l.record(l.takeAt(t.Sub(l.epoch), n, l.countRefused), n)
+}
+
+// Refund gives back n tokens that were taken a moment ago. It gives back the oldest tokens that still
+// count, which never allows too many requests. For tokens that may have left the window, use RefundAt.
+func (l *windowLimiter) Refund(n int) { l.putBack(l.refundable(n)) }
+
+// RefundAt gives back n tokens that were taken at the time taken. It does nothing if they no longer count.
+func (l *windowLimiter) RefundAt(taken time.Time, n int) {
+	at := clampTime(taken.Sub(l.epoch))
+	l.refundIf(l.refundable(n), func() bool { return l.counter.covers(at) })
+}
+
+// Wait takes n tokens as soon as there are that many. See [TokenBucket.Wait].
+func (l *windowLimiter) Wait(ctx context.Context, n int) error { return l.WaitAtMost(ctx, n, Never) }
+
+// WaitAtMost is like Wait but returns a *[LimitedError] at once if the wait would exceed maxWait.
+func (l *windowLimiter) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
+	if l.shadows() {
+		return takeWithoutWait(ctx, l, n)
+	}
+	return l.queue.wait(ctx, l, n, maxWait)
+}
+
+func (l *windowLimiter) period() time.Duration { return l.window }
+
+// takeAt takes n tokens, unless callers wait. It does not count the request in the statistics.
+func (l *windowLimiter) takeAt(at time.Duration, n int, countRefused bool) (r Result) {
+	if l.queue.waitingTokens.Load() != 0 {
+		return l.peekAt(at, 0, n)
+	}
+	return l.acquireAt(at, int64(n), countRefused)
+}
+
+// peekAt returns what Take(n) would answer after ahead other tokens had been taken.
+func (l *windowLimiter) peekAt(at time.Duration, ahead int64, n int) Result {
+	waiting := l.queue.waitingTokens.Load()
+	r := l.predictAt(at, waiting+ahead, n)
+	if waiting != 0 {
+		refuseBehindWaiters(&r, n)
+	}
+	return r
+}
+
+func (l *windowLimiter) acquire(n int) Result {
+	return l.acquireAt(time.Since(l.epoch), int64(n), false)
+}
+
+func (l *windowLimiter) acquireAt(at time.Duration, n int64, countRefused bool) Result {
+	at = clampTime(at)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	left := l.limit - l.counter.advance(at)
+	if n > 0 && (n <= left || countRefused && n <= l.limit) {
+		l.counter.add(n)
+	}
+	r := l.describe(at, n <= left, n)
+	if n < 0 || n > l.limit {
+		r.OK, r.RetryAfter = false, Never
+	}
+	return r
+}
+
+func (l *windowLimiter) predict(ahead int64, n int) Result {
+	return l.predictAt(time.Since(l.epoch), ahead, n)
+}
+
+func (l *windowLimiter) predictAt(at time.Duration, ahead int64, n int) Result {
+	at = clampTime(at)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	total := ahead + int64(n)
+	r := l.describe(at, total <= l.limit-l.counter.advance(at), total)
+	if n < 0 || int64(n) > l.limit {
+		r.OK, r.RetryAfter = false, Never
+	}
+	return r
+}
+
+// describe returns the answer to a request for n tokens. The caller holds the lock.
+func (l *windowLimiter) describe(at time.Duration, ok bool, n int64) Result {
+	used := l.counter.advance(at)
+	r := Result{OK: ok, Limit: int(l.limit), Remaining: int(max(l.limit-used, 0))}
+	if used > 0 {
+		r.ResetAfter = timeUntil(l.counter.earliest(l.limit), at)
+	}
+	if !ok {
+		r.RetryAfter = timeUntil(l.counter.earliest(max(n, 0)), at)
+	}
+	return r
+}
+
+func (l *windowLimiter) peek(t time.Time, ahead int64, n int) Result {
+	return l.peekAt(t.Sub(l.epoch), ahead, n)
+}
+
+func (l *windowLimiter) tryTake(t time.Time, n int) Result {
+	return l.takeAt(t.Sub(l.epoch), n, false)
+}
+
+func (l *windowLimiter) putBack(n int) { l.refundIf(n, func() bool { return true }) }
+
+// refundIf gives back n tokens if the condition, which is called with the lock held, is true.
+func (l *windowLimiter) refundIf(n int, condition func() bool) {
+	if n < 1 {
+		return
+	}
+	l.mu.Lock()
+	if condition() {
+		l.counter.refund(int64(n))
+	}
+	l.mu.Unlock()
+	l.queue.wakeFirst()
+}
+
+func (l *windowLimiter) refusedByJoint(t time.Time, n int, r Result, waited bool) {
+	l.recordRefusal(r, n)
+	if l.countRefused && !waited {
+		l.takeAt(t.Sub(l.epoch), n, true)
+	}
+}
+
+func (l *windowLimiter) subscribe(w wakeup)   { l.queue.subscribe(w) }
+func (l *windowLimiter) unsubscribe(w wakeup) { l.queue.unsubscribe(w) }
+
+// clampTime returns the nearest time whose distance from another does not overflow.
+func clampTime(at time.Duration) time.Duration { return min(max(at, firstPosition), lastPosition) }
+
+// timeUntil returns the time from now until at: 0 if at has passed, Never if at is Never.
+func timeUntil(at, now time.Duration) time.Duration {
+	if at == Never {
+		return Never
+	}
+	return max(at-now, 0)
+}
+
+// addWindows returns the time n windows after at, or Never if that is too late.
+func addWindows(at time.Duration, n int64, window time.Duration) time.Duration {
+	high, low := bits.Mul64(uint64(n), uint64(window))
+	if high > 0 || low > uint64(lastPosition) || at > lastPosition-time.Duration(low) {
+		return Never
+	}
+	return at + time.Duration(low)
+}
