@@ -32,6 +32,7 @@ var mayImport = map[string][]string{
 	"alert":               {"stat", "window", "internal"},
 	"alert/notify":        {"alert", "breaker"},
 	"alert/promrules":     {},
+	"cmd/weir-rules":      {"alert/promrules"},
 	"exporters/dashboard": {"stat", "stat/read", "window", "internal"},
 	"weir":                {"stat", "window", "breaker", "limiter", "throttle", "internal"},
 	"weirhttp":            {"weir", "stat", "breaker", "limiter", "internal"},
@@ -44,7 +45,7 @@ var apart = map[string][]string{
 		"stat", "stat/read", "github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_model/go",
 		"google.golang.org/protobuf/types/known/timestamppb",
 	},
-	"exporters/prom/mixin":          {"alert/promrules"},
+	"exporters/prom/mixin":          {},
 	"exporters/otelmetric":          {"stat", "stat/read", "exporters/otelmetric/internal", "go.opentelemetry.io/otel/metric"},
 	"exporters/otelmetric/internal": {"stat", "go.opentelemetry.io/otel/attribute"},
 	"exporters/otelmetric/producer": {

@@ -38,9 +38,9 @@
 // # Rules and a dashboard
 //
 // The folder mixin has a rules file for Prometheus and a dashboard for Grafana over
-// these names. It is a command too, which writes the rules for your intervals:
+// these names. The command weir-rules writes the rules for your intervals:
 //
-//	go run github.com/weir-go/weir/exporters/prom/mixin -scrape 15s >alerts.yml
+//	go run github.com/weir-go/weir/cmd/weir-rules@latest -scrape 15s >alerts.yml
 //
 // # What goes wrong
 //

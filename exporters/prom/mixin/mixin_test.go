@@ -1,4 +1,4 @@
-package main_test
+package mixin_test
 
 import (
 	"encoding/json"
@@ -29,10 +29,13 @@ import (
 
 var update = flag.Bool("update", false, "write alerts.yml anew")
 
-// written has what the command writes.
+// command is the import path of the program that writes alerts.yml.
+const command = "github.com/weir-go/weir/cmd/weir-rules"
+
+// written returns what the command writes.
 func written(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", append([]string{"run", "."}, args...)...).Output()
+	out, err := exec.CommandContext(t.Context(), "go", append([]string{"run", command}, args...)...).Output()
 	require.NoError(t, err)
 	return string(out)
 }
@@ -58,11 +61,11 @@ func TestRulesAreUpToDate(t *testing.T) {
 func TestRulesAreWrittenForTheIntervalsGiven(t *testing.T) {
 	for _, c := range []promrules.HealthConfig{{}, {Scrape: 15 * time.Second}, {Scrape: time.Second, Interval: time.Minute}} {
 		var want strings.Builder
-		want.WriteString("# Written by go run ./mixin.\n")
+		want.WriteString("# Written by weir-rules.\n")
 		require.NoError(t, promrules.Write(&want, map[string][]promrules.Rule{"weir health": health(t, c)}))
 		require.Equal(t, want.String(), written(t, "-scrape", c.Scrape.String(), "-interval", c.Interval.String()))
 	}
-	err := exec.CommandContext(t.Context(), "go", "run", ".", "-scrape", "1h").Run()
+	err := exec.CommandContext(t.Context(), "go", "run", command, "-scrape", "1h").Run()
 	require.Error(t, err, "promrules.Health refuses it")
 }
 

@@ -1,4 +1,4 @@
-package main_test
+package mixin_test
 
 import (
 	"bufio"
