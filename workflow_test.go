@@ -1,6 +1,7 @@
 package weir_test
 
 import (
+	"path"
 	"path/filepath"
 	"regexp"
 	"testing"
@@ -27,4 +28,18 @@ func TestActionsArePinnedToCommits(t *testing.T) {
 			require.Regexp(t, pinnedAction, u[1], file)
 		}
 	}
+}
+
+func TestDependabotLooksAfterEveryModule(t *testing.T) {
+	text, err := readFile(".github/dependabot.yml")
+	require.NoError(t, err)
+	var listed []string
+	for _, match := range regexp.MustCompile(`(?m)^      - (/\S*)$`).FindAllStringSubmatch(text, -1) {
+		listed = append(listed, match[1])
+	}
+	var want []string
+	for _, dir := range moduleDirs(t) {
+		want = append(want, path.Join("/", dir))
+	}
+	require.ElementsMatch(t, want, listed)
 }
