@@ -61,7 +61,7 @@ deps: ## Install the programs that the tests use, such as Redis
 
 .PHONY: ci
 ci: ## All that has to hold before a change lands
-	@.ci/steps deps tidy-diff format lint actionlint words vet vet-386 race test-386 test-valkey examples consume soak-minute bench-guard api vuln
+	@.ci/steps deps tidy-diff format lint actionlint words vet vet-systems race test-386 test-valkey examples consume soak-minute bench-guard api vuln
 
 .PHONY: race
 race: deps
@@ -77,11 +77,12 @@ test-386: ## Test the core as on a 32-bit machine, where 64-bit atomics may be m
 	@if [ "$$(go env GOHOSTOS)/$$(go env GOHOSTARCH)" = linux/amd64 ]; then GOARCH=386 CGO_ENABLED=0 go test -timeout=5m ./...; \
 	else echo '**** NOT TESTED: this machine does not run 386 programs ****' >&2; fi
 
-.PHONY: vet vet-386
+.PHONY: vet vet-systems
 vet: ## Vet every module
 	$(call each,$(MODULES),go vet ./...)
-vet-386: ## Vet every module as for a 32-bit machine
+vet-systems: ## Vet every module as for a 32-bit machine, and the core as for macOS and Windows
 	$(call each,$(LIBRARIES),GOARCH=386 CGO_ENABLED=0 go vet ./...)
+	@for system in darwin/arm64 windows/amd64; do GOOS=$${system%/*} GOARCH=$${system#*/} CGO_ENABLED=0 go vet ./... || exit 1; done
 
 .PHONY: lint
 lint: ## Verify .golangci.yml and lint every module with it
@@ -155,8 +156,18 @@ soak-random:
 soak-minute:
 	@go run -C soak $(RACE) . -for 1m
 
+.PHONY: consume
+consume: ## Show that the next release can be used from outside: release a copy, and build users of it
+	@go run -C tools ./consume
+
+.PHONY: release release-check
+release: ## Prepare a release after make ci: V=v0.1.0 makes the commit and the tags, and pushes nothing
+	@go run -C tools ./release $(V)
+release-check: ## Fail if the release V=v0.1.0 is not what make release makes
+	@go run -C tools ./release -check $(V)
+
 # The last release, or before the first a commit of our choice.
-API_BASE ?= $(shell git describe --tags --abbrev=0 2>/dev/null || echo 5160908)
+API_BASE ?= $(shell git describe --tags --abbrev=0 --match='v[0-9]*' 2>/dev/null || echo 5160908)
 
 .PHONY: api
 api: ## Say what of the API has changed since API_BASE so that users have to change too

@@ -5,6 +5,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -76,4 +79,53 @@ func Run(ctx context.Context, dir string, env []string, program string, args ...
 		return "", fmt.Errorf("%s %s: %w\n%s", program, strings.Join(args, " "), err, &stderr)
 	}
 	return strings.TrimSuffix(stdout.String(), "\n"), nil
+}
+
+// Packages returns the import paths of the packages that the module m offers to its users, and of its
+// programs, that is, its packages main. Both leave out the directories internal and testdata.
+func (m Module) Packages(root string) (libraries, programs []string, err error) {
+	top := filepath.Join(root, filepath.FromSlash(m.Dir))
+	err = filepath.WalkDir(top, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		_, nested := os.Stat(filepath.Join(name, "go.mod"))
+		base := entry.Name()
+		if name != top && (nested == nil || base == "internal" || base == "testdata" || base == "node_modules" || base[0] == '.' || base[0] == '_') {
+			return fs.SkipDir
+		}
+		dir, err := filepath.Rel(top, name)
+		if err != nil {
+			return err
+		}
+		switch kind, err := packageName(name); {
+		case err != nil:
+			return err
+		case kind == "main":
+			programs = append(programs, path.Join(m.Path, filepath.ToSlash(dir)))
+		case kind != "":
+			libraries = append(libraries, path.Join(m.Path, filepath.ToSlash(dir)))
+		}
+		return nil
+	})
+	return libraries, programs, err
+}
+
+// packageName returns the name of the package in the directory dir, or "" if only tests are there.
+func packageName(dir string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return "", err
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.PackageClauseOnly)
+		if err != nil {
+			return "", err
+		}
+		return file.Name.Name, nil
+	}
+	return "", nil
 }
