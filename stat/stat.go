@@ -24,7 +24,7 @@ type Source interface {
 }
 
 // HistogramSource is a source that has distributions too. Histograms is like Observe, for
-// distributions. A source that consists of other sources yields theirs too.
+// distributions. A source that consists of other sources yields the series of those too.
 type HistogramSource interface {
 	Source
 	Histograms(yield func(s *Series, h Histogram) bool)

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A trace that was altered in a single output of a single step is found out: in one sequence of three,
-// at some step in which ours takes part, for each of the step's outputs.
+// TestEveryAlteredOutputIsAMismatch alters one output of one step, and expects a mismatch: in a third of
+// the sequences, at a random step that weir does not skip, for each output of the step.
 func TestEveryAlteredOutputIsAMismatch(t *testing.T) {
 	for name, p := range replayers {
 		t.Run(name, func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestEveryAlteredOutputIsAMismatch(t *testing.T) {
 					bad := seq
 					bad.Steps = slices.Clone(seq.Steps)
 					bad.Steps[at] = raw
-					require.NotEmpty(t, replayOne(t, p, bad).faults, "sequence %s, step %d: %s altered in %s, to %s", seq.ID, at, key, seq.Steps[at], raw)
+					require.NotEmpty(t, replayOne(t, p, bad).mismatches, "sequence %s, step %d: %s altered in %s, to %s", seq.ID, at, key, seq.Steps[at], raw)
 					altered++
 				}
 			}
@@ -39,7 +39,7 @@ func TestEveryAlteredOutputIsAMismatch(t *testing.T) {
 	}
 }
 
-// alterations are the step with one output altered, for each output.
+// alterations returns, for each output of a step, the step with that output altered.
 func alterations(t *testing.T, step json.RawMessage, inputs []string) map[string]json.RawMessage {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(step))

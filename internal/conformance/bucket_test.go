@@ -6,7 +6,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// bucket is a TokenBucket that lacks so many tokens at a time.
+// bucket returns a TokenBucket that lacks the given number of tokens at a time.
 func bucket(c limiter.TokenBucketConfig, perSecond float64, at int64, missing float64) *limiter.TokenBucket {
 	b := limiter.NewTokenBucketAt(c, unix(max(at, 0)))
 	if missing > 0 && c.Rate != limiter.Unlimited() {
@@ -15,7 +15,7 @@ func bucket(c limiter.TokenBucketConfig, perSecond float64, at int64, missing fl
 	return b
 }
 
-// perSecond is a rate that may be infinite.
+// perSecond returns a rate that may be infinite.
 func perSecond(n float64) limiter.Rate {
 	if math.IsInf(n, 1) {
 		return limiter.Unlimited()
@@ -23,7 +23,7 @@ func perSecond(n float64) limiter.Rate {
 	return limiter.PerSecond(n)
 }
 
-// whole returns n as an int from 1 on, or 0 where it is none.
+// whole returns n as an int, or 0 if it is no integer above 0.
 func whole(n number) int {
 	if n < 1 || n > 1<<31 || n != number(math.Trunc(float64(n))) {
 		return 0
@@ -31,11 +31,11 @@ func whole(n number) int {
 	return int(n)
 }
 
-// grid is how the times of a sequence from the documents lie.
+// grid is the kind of the times in a sequence from the documents: see testdata/FORMATS.md.
 type grid string
 
-// slack is how far floats may be off: not at all for multiples of 1/512 s and dyadic rates, and otherwise
-// as far as a clock that is read as float64 seconds since 1970.
+// slack returns how far floats may be off: 0 for multiples of 1/512 s and dyadic rates, otherwise the error of a
+// clock that is read as float64 seconds since 1970.
 func (g grid) slack(rate float64) float64 {
 	if g == "exact" {
 		return 0

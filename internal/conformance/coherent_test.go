@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A breaker's trace is checked in itself too, and where ours is left out in itself alone: what a step says of the state, of
-// the counts and of what happened has to fit together, and to follow from the step before.
+// The functions here check that the trace of a breaker is consistent, also where weir skips it: the state, the
+// counts and the events of a step have to agree with each other and with the step before.
 
 func coherentR4j(r *run, c r4jConfig) func(r4jStep) {
 	state, refused := c.Initial, int64(0)
@@ -15,7 +15,7 @@ func coherentR4j(r *run, c r4jConfig) func(r4jStep) {
 			return
 		}
 		if s.Events == nil || s.Buffered == nil || s.Successful == nil || s.Failed == nil || s.SlowCalls == nil || s.SlowFailed == nil || s.NotPermitted == nil {
-			r.fault("an output is missing: %s", r.seq.Steps[r.at])
+			r.mismatch("an output is missing: %s", r.seq.Steps[r.at])
 			return
 		}
 		before := state
@@ -23,7 +23,7 @@ func coherentR4j(r *run, c r4jConfig) func(r4jStep) {
 		same(r, "state", s.State, state)
 		same(r, "buffered", s.Buffered, *s.Successful+*s.Failed)
 		if *s.SlowFailed > min(*s.SlowCalls, *s.Failed) || *s.SlowCalls-*s.SlowFailed > *s.Successful {
-			r.fault("slow calls do not add up: %s", r.seq.Steps[r.at])
+			r.mismatch("slow calls do not add up: %s", r.seq.Steps[r.at])
 		}
 		coherentRates(r, s)
 		coherentRefusal(r, s, before, refused)
@@ -59,7 +59,7 @@ func coherentGb(r *run, _ gbConfig) func(gbStep) {
 			return
 		}
 		if s.Events == nil || s.Counts == nil || len(*s.Counts) != 6 {
-			r.fault("an output is missing: %s", r.seq.Steps[r.at])
+			r.mismatch("an output is missing: %s", r.seq.Steps[r.at])
 			return
 		}
 		before := state
@@ -78,7 +78,7 @@ func coherentGb(r *run, _ gbConfig) func(gbStep) {
 		counts = *s.Counts
 		sum := counts[1] + counts[2] + counts[3]
 		if state == "open" && slices.Max(counts) > 0 || sum > counts[0] || min(counts[4], counts[5]) > 0 {
-			r.fault("counts do not add up: %s", r.seq.Steps[r.at])
+			r.mismatch("counts do not add up: %s", r.seq.Steps[r.at])
 		}
 	}
 }
@@ -104,12 +104,12 @@ func coherentDone(r *run, s gbStep, before string) {
 	for _, asked := range *s.Asked {
 		opened := slices.Contains(*s.Events, before+"->open")
 		if asked.Trip != opened || !opened && !slices.Equal(asked.Counts, *s.Counts) {
-			r.fault("the rule's answer does not fit: %s", r.seq.Steps[r.at])
+			r.mismatch("the answer of the trip rule does not agree: %s", r.seq.Steps[r.at])
 		}
 	}
 }
 
-// chain follows the changes of state among the events, each of which has to begin where the one before ended.
+// chain follows the state transitions among the events. Each must begin in the state in which the last one ended.
 func chain(r *run, state, prefix string, events []string) string {
 	for _, event := range events {
 		change, ok := strings.CutPrefix(event, prefix)
@@ -118,7 +118,7 @@ func chain(r *run, state, prefix string, events []string) string {
 			continue
 		}
 		if from != state {
-			r.fault("%s in state %s: %s", event, state, r.seq.Steps[r.at])
+			r.mismatch("%s in state %s: %s", event, state, r.seq.Steps[r.at])
 		}
 		state = to
 	}

@@ -19,7 +19,7 @@ import (
 
 const suffix = ".jsonl.gz"
 
-// replayers has a row for each file that ours is compared with.
+// replayers holds the replayer for each file that weir is compared with.
 var replayers = map[string]replayer{
 	"doc-fixed004":     fixed,
 	"doc-funnel":       funnel,
@@ -36,20 +36,20 @@ var replayers = map[string]replayer{
 	"xtime-rate-wait":  xtimeWait,
 }
 
-// byFleet is why limits of a fleet are not compared here: they live on a Redis, and its module replays them in its own tests.
+// byFleet is why the limits of a fleet are not compared here: they need a Redis, and the tests of their
+// module replay them.
 const byFleet = "replayed by the module fleet, "
 
-// noReplayer has a row for each file that ours is not compared with, and why.
+// noReplayer says why weir is not compared with a file.
 var noReplayer = map[string]string{
-	"doc-funnel-java":   "the funnel of doc-funnel once more, but each credit drops its fraction and a clock that goes back fills it up: not copied",
-	"doc-tokenbucket":   "it forgets what is left over at each grant, hence admits one a second whatever the rate: nothing of ours does that",
+	"doc-funnel-java":   "like doc-funnel, but each credit drops its fraction, and a clock that goes back fills the funnel: not implemented",
+	"doc-tokenbucket":   "it drops the remainder at each grant, and so admits one request per second at any rate: nothing in weir does that",
 	"redis-cell-module": byFleet + "CL.THROTTLE by Redis",
 	"redisson":          byFleet + "RRateLimiter on Redis",
-	"redisson-3.17.5":   "an older RRateLimiter, whose faults are those of redisson and more",
+	"redisson-3.17.5":   "an older RRateLimiter, with the faults of redisson and more",
 }
 
-// Ours does what the references were recorded to do, but for the divergences.
-func TestOursDoesWhatTheReferencesDid(t *testing.T) {
+func TestWeirEqualsTheReferences(t *testing.T) {
 	folder := cmp.Or(os.Getenv("WEIR_TRACES"), "testdata")
 	files, err := filepath.Glob(filepath.Join(folder, "*"+suffix))
 	require.NoError(t, err)
@@ -60,7 +60,7 @@ func TestOursDoesWhatTheReferencesDid(t *testing.T) {
 			sequences := read(t, file)
 			p, ok := replayers[name]
 			if !ok {
-				require.Contains(t, noReplayer, name, "a file of which nothing is known")
+				require.Contains(t, noReplayer, name, "unknown file")
 				fmt.Fprintf(t.Output(), "%s: no replayer for its %d sequences: %s\n", name, len(sequences), noReplayer[name])
 				return
 			}
@@ -70,7 +70,7 @@ func TestOursDoesWhatTheReferencesDid(t *testing.T) {
 			}
 			fmt.Fprintln(t.Output(), s.String(name))
 			s.requireReasons(t)
-			require.Empty(t, s.faults, "mismatches")
+			require.Empty(t, s.mismatches, "mismatches")
 		})
 	}
 }
@@ -82,11 +82,11 @@ func replayOne(t *testing.T, p replayer, seq sequence) *run {
 	return r
 }
 
-// summary is what the runs of one file came to.
+// summary adds up the results of the sequences of one file.
 type summary struct {
 	sequences, steps int
 	left, partly     map[divergence]int
-	faults           []string
+	mismatches       []string
 }
 
 func (s *summary) add(r *run) {
@@ -101,10 +101,10 @@ func (s *summary) add(r *run) {
 	for d, steps := range r.partly {
 		s.partly[d] += len(steps)
 	}
-	s.faults = append(s.faults, r.faults...)
+	s.mismatches = append(s.mismatches, r.mismatches...)
 }
 
-// requireReasons checks that every divergence is one of the table.
+// requireReasons checks that every divergence is in the table.
 func (s *summary) requireReasons(t *testing.T) {
 	t.Helper()
 	for _, counts := range []map[divergence]int{s.left, s.partly} {
@@ -115,17 +115,17 @@ func (s *summary) requireReasons(t *testing.T) {
 }
 
 func (s *summary) String(name string) string {
-	left, reasons := tell(s.left)
-	text := fmt.Sprintf("%s: replayed %d of %d sequences, %d steps, left out %d%s, mismatches %d",
-		name, s.sequences-left, s.sequences, s.steps, left, reasons, len(s.faults))
-	if steps, reasons := tell(s.partly); steps > 0 {
+	left, reasons := describe(s.left)
+	text := fmt.Sprintf("%s: replayed %d of %d sequences, %d steps, skipped %d%s, mismatches %d",
+		name, s.sequences-left, s.sequences, s.steps, left, reasons, len(s.mismatches))
+	if steps, reasons := describe(s.partly); steps > 0 {
 		text += fmt.Sprintf("\n%s: of these steps %d compared in part%s", name, steps, reasons)
 	}
 	return text
 }
 
-// tell puts counts by reason into words.
-func tell(counts map[divergence]int) (total int, reasons string) {
+// describe returns the sum of counts by reason, and the reasons as text.
+func describe(counts map[divergence]int) (total int, reasons string) {
 	var parts []string
 	for _, d := range slices.Sorted(maps.Keys(counts)) {
 		total += counts[d]

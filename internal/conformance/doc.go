@@ -1,18 +1,18 @@
-// Package conformance replays what other systems were recorded to do, and compares.
+// Package conformance replays what other systems were recorded to do, and compares weir with them.
 //
-// Its tests read a folder of traces, NAME.jsonl.gz, one sequence of steps a line: the inputs
-// that a reference was given and the outputs that it gave. They give ours the same inputs and
-// ask for the same outputs. For each file they print
+// Its tests read a directory of traces, NAME.jsonl.gz, with one sequence of steps per line: the inputs
+// that a reference was given, and its outputs. They give weir the same inputs and expect the same
+// outputs. For each file they print
 //
-//	NAME: replayed R of N sequences, S steps, left out L (reason: count, …), mismatches M
+//	NAME: replayed R of N sequences, S steps, skipped L (reason: count, …), mismatches M
 //
-// and fail on any mismatch. Where ours differs on purpose there is a row in the one table of
-// divergences; whether it applies is decided by the inputs of a sequence or a step, never by
-// which sequence it is, so other sequences of the same formats do as well. A sequence that is
-// left out is replayed up to the step from which it cannot be followed. A step can be compared
-// in part; the steps of which that holds are printed on a line of their own.
+// and fail on any mismatch. Where weir differs on purpose, there is a row in the table of divergences.
+// The inputs of a sequence or a step decide whether a row applies, never the identity of the sequence,
+// so the tests also work with other sequences in the same formats. A skipped sequence is replayed up to
+// the step from which it cannot be followed. If only some outputs of a step can be compared, the step
+// is counted on a line of its own.
 //
-// The traces in testdata are read by default, those of another folder where the environment
-// variable WEIR_TRACES names one. (Give -count=1 then: go test does not see that files outside the
-// module have changed.) The formats are described in testdata/FORMATS.md.
+// The traces in testdata are the default. The environment variable WEIR_TRACES names another
+// directory. Use -count=1 then, because go test does not notice changes of files outside the module.
+// testdata/FORMATS.md describes the formats.
 package conformance

@@ -10,24 +10,24 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// truth is what a program has let through, and a SlidingLog beside it that has let through the same. Where the program has let through more
-// than its limit there is none, for ours would not.
-type truth struct {
+// grants are what a program has allowed, and a SlidingLog that has allowed the same. There is no SlidingLog while the program has allowed more
+// than its limit, because a SlidingLog cannot.
+type grants struct {
 	*run
 	limit  int
 	window time.Duration
 	log    []grant
-	ours   *limiter.SlidingLog
+	weir   *limiter.SlidingLog
 }
 
-// grant is so many permits at a time.
+// grant is a number of permits at one time.
 type grant struct {
 	at time.Time
 	n  int
 }
 
-// used is what counts at a time: what is as old as the window does not.
-func (h *truth) used(at time.Time) (sum int) {
+// used returns the permits in the window at a time. A grant as old as the window no longer counts.
+func (h *grants) used(at time.Time) (sum int) {
 	for _, g := range h.log {
 		if g.at.After(at.Add(-h.window)) {
 			sum += g.n
@@ -36,42 +36,42 @@ func (h *truth) used(at time.Time) (sum int) {
 	return sum
 }
 
-// compare asks ours what the program was asked, and notes which divergence it is where they differ, in either direction.
-func (h *truth) compare(at time.Time, n int, ok bool, overGrants, underGrants divergence) {
+// compare makes the same request of weir, and notes the divergence if the answers differ, in either direction.
+func (h *grants) compare(at time.Time, n int, ok bool, overGrants, underGrants divergence) {
 	used := h.used(at)
 	granted := false
 	if used <= h.limit {
 		granted = h.follow(at).TakeAt(at, n).OK
 		if granted != (used+n <= h.limit) {
-			h.fault("ours has ok %t for %d of %d, of which %d are used: %s", granted, n, h.limit, used, h.seq.Steps[h.at])
+			h.mismatch("weir has ok %t for %d of %d, of which %d are used: %s", granted, n, h.limit, used, h.seq.Steps[h.at])
 		}
 	}
 	switch {
 	case ok && !granted:
-		h.part(overGrants)
+		h.differ(overGrants)
 	case granted && !ok:
-		h.part(underGrants)
+		h.differ(underGrants)
 	}
 	if ok {
 		h.log = append(h.log, grant{at, n})
 	}
 	if ok != granted {
-		h.ours = nil
+		h.weir = nil
 	}
 }
 
-// follow is ours, made anew of what the program has let through where they differed.
-func (h *truth) follow(at time.Time) *limiter.SlidingLog {
-	if h.ours != nil {
-		return h.ours
+// follow returns a SlidingLog that has allowed what the program has, a new one if their answers differed before.
+func (h *grants) follow(at time.Time) *limiter.SlidingLog {
+	if h.weir != nil {
+		return h.weir
 	}
-	h.ours = limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: h.limit, Window: h.window}, at.Add(-2*h.window))
+	h.weir = limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: h.limit, Window: h.window}, at.Add(-2*h.window))
 	for _, g := range h.log {
-		if g.at.After(at.Add(-h.window)) && !h.ours.TakeAt(g.at, g.n).OK {
-			h.fault("ours refuses %d at %s of what theirs has let through", g.n, g.at)
+		if g.at.After(at.Add(-h.window)) && !h.weir.TakeAt(g.at, g.n).OK {
+			h.mismatch("weir refuses %d at %s, which the reference has allowed", g.n, g.at)
 		}
 	}
-	return h.ours
+	return h.weir
 }
 
 type zsetConfig struct {
@@ -92,7 +92,7 @@ type zsetStep struct {
 // zset replays the sliding window on a sorted set that document 002 prints, and compares it with a SlidingLog.
 var zset = replaying("t_ms", func(r *run, c zsetConfig) func(zsetStep) {
 	window := c.Period * 1000
-	h := &truth{run: r, limit: c.Max, window: time.Duration(window) * time.Millisecond}
+	h := &grants{run: r, limit: c.Max, window: time.Duration(window) * time.Millisecond}
 	set := map[int64]bool{}
 	return func(s zsetStep) {
 		set[s.At] = true
@@ -123,7 +123,7 @@ type luaStep struct {
 
 // lua replays the script for a sliding window that document 004 prints, and compares it with a SlidingLog.
 var lua = replaying("t_s", func(r *run, c luaConfig) func(luaStep) {
-	h := &truth{run: r, limit: c.Limit, window: time.Duration(c.Window) * time.Second}
+	h := &grants{run: r, limit: c.Limit, window: time.Duration(c.Window) * time.Second}
 	set := map[int64]bool{}
 	return func(s luaStep) {
 		maps.DeleteFunc(set, func(at int64, _ bool) bool { return at <= s.At-c.Window })
@@ -161,10 +161,10 @@ type handmadeStep struct {
 	Used    *int     `json:"true_used"`
 }
 
-// handmade replays the two limiters that document 003 writes by hand on the way to Redisson's, and compares them with a SlidingLog.
+// handmade replays the two limiters that document 003 develops before Redisson's, and compares them with a SlidingLog.
 var handmade = replaying("t_ms permits", func(r *run, c handmadeConfig) func(handmadeStep) {
 	m := &handmadeReplay{config: c, cursor: c.Cursor, set: map[int]int64{}}
-	h := &truth{run: r, limit: c.Rate, window: time.Duration(c.Interval) * time.Millisecond}
+	h := &grants{run: r, limit: c.Rate, window: time.Duration(c.Interval) * time.Millisecond}
 	return func(s handmadeStep) {
 		ok, at := m.take(s.At, s.Permits), time.UnixMilli(s.At)
 		h.compare(at, s.Permits, ok, oneWindow, oneCursor)
@@ -206,7 +206,7 @@ func (m *handmadeReplay) take(now int64, permits int) bool {
 	return true
 }
 
-// members are the sorted set of case 2, in its order.
+// members returns the sorted set of case 2, in its order.
 func (m *handmadeReplay) members() *[][]any {
 	if m.config.Case == 1 {
 		return nil

@@ -24,8 +24,8 @@ type funnelStep struct {
 	Time *int64  `json:"leaking_ts_ns"`
 }
 
-// funnel replays the Funnel that document 000 prints, in Python. All that it answers is compared with its code, and with a
-// TokenBucket where that is right.
+// funnel replays the Funnel of document 000, in Python. All its answers are compared with its code, and those that are
+// correct with a TokenBucket.
 var funnel = replaying("t_ns quota", func(r *run, c funnelConfig) func(funnelStep) {
 	f := &funnelReplay{
 		run: r, rate: float64(c.Rate), capacity: float64(c.Capacity), left: float64(c.Capacity), time: c.T0, latest: c.T0,
@@ -37,16 +37,16 @@ var funnel = replaying("t_ns quota", func(r *run, c funnelConfig) func(funnelSte
 type funnelReplay struct {
 	*run
 	capacity, rate float64
-	left           float64 // room, as of
+	left           float64 // room, as of time
 	time           int64   // the last credit
 	latest         int64
 	slack          float64
 
 	config limiter.TokenBucketConfig
-	ours   *limiter.TokenBucket // nil while ours cannot take part
+	weir   *limiter.TokenBucket // nil while weir is skipped
 }
 
-// pending is the room that has come since the last credit.
+// pending returns the room that has come since the last credit.
 func (f *funnelReplay) pending(t int64) float64 { return float64(t-f.time) * f.rate / 1e9 }
 
 func (f *funnelReplay) step(s funnelStep) {
@@ -57,7 +57,7 @@ func (f *funnelReplay) step(s funnelStep) {
 	}
 	ok := f.left >= float64(s.Quota)
 	if math.Abs(f.left-float64(s.Quota)) <= f.slack && f.slack > 0 && s.OK != nil && *s.OK != ok {
-		f.part(floatEdge)
+		f.differ(floatEdge)
 		ok = *s.OK
 	}
 	if ok {
@@ -75,52 +75,52 @@ func (f *funnelReplay) step(s funnelStep) {
 	}
 	f.left = float64(*s.Left)
 	f.latest = max(f.latest, s.At)
-	if f.ours != nil {
+	if f.weir != nil {
 		f.compare(s, room, ok)
 	}
 }
 
-// credit makes room; where floats alone decide whether to, it does as theirs did.
+// credit adds the pending room. If rounding decides whether there is a credit, it follows the reference.
 func (f *funnelReplay) credit(s funnelStep, pending float64) {
 	if pending < 1+f.slack && f.slack > 0 && s.Time != nil && *s.Time < s.At-1000 {
-		f.part(floatEdge)
+		f.differ(floatEdge)
 		return
 	}
 	f.left, f.time = math.Min(f.left+pending, f.capacity), s.At
 }
 
-// seed makes a bucket of ours that stands as theirs does, if need be.
+// seed makes a TokenBucket with the level of the reference, if there is none.
 func (f *funnelReplay) seed(s funnelStep) {
 	switch {
 	case s.At < f.latest:
-		f.without(clockBack)
+		f.skipStep(clockBack)
 	case s.Quota < 0 || s.Quota != number(math.Trunc(float64(s.Quota))) || f.config.Burst == 0 || f.config.Validate() != nil:
-		f.without(noRate)
-	case f.ours == nil:
-		f.ours = bucket(f.config, f.rate, f.time, f.capacity-f.left)
+		f.skipStep(noRate)
+	case f.weir == nil:
+		f.weir = bucket(f.config, f.rate, f.time, f.capacity-f.left)
 		return
 	default:
 		return
 	}
-	f.ours = nil
+	f.weir = nil
 }
 
-// compare compares a step of ours, given how much room there was and what theirs answered.
+// compare compares a step, given how much room there was and what the reference answered.
 func (f *funnelReplay) compare(s funnelStep, room float64, ok bool) {
-	ours := f.ours.TakeAt(unix(s.At), int(s.Quota)).OK
+	weir := f.weir.TakeAt(unix(s.At), int(s.Quota)).OK
 	quota := float64(s.Quota)
 	should := f.left + f.pending(s.At) // the room that there is now
-	switch level := bridge.TokensAt(f.ours, unix(s.At)); {
-	case ours == ok && math.Abs(level-math.Min(should, f.capacity)) <= f.slack+1e-6:
+	switch level := bridge.TokensAt(f.weir, unix(s.At)); {
+	case weir == ok && math.Abs(level-math.Min(should, f.capacity)) <= f.slack+1e-6:
 		return
-	case ours == ok && should > level && should-level < 1+f.slack && ok && quota > 0:
-		f.part(extra)
-	case ours && !ok && quota <= room+f.slack:
-		f.part(lumps)
+	case weir == ok && should > level && should-level < 1+f.slack && ok && quota > 0:
+		f.differ(extra)
+	case weir && !ok && quota <= room+f.slack:
+		f.differ(lumps)
 	case math.Abs(room-quota) <= f.slack+1e-6:
-		f.part(floatEdge)
+		f.differ(floatEdge)
 	default:
-		f.fault("ours has ok %t, and then %v tokens, want %v: %s", ours, level, should, f.seq.Steps[f.at])
+		f.mismatch("weir has ok %t and then %v tokens, want %v: %s", weir, level, should, f.seq.Steps[f.at])
 	}
-	f.ours = nil
+	f.weir = nil
 }

@@ -10,10 +10,10 @@ import (
 
 type gbConfig struct {
 	Name     string  `json:"name"`
-	Max      int     `json:"max_requests"`     // 0 for 1
-	Interval int64   `json:"interval_ns"`      // 0 for ever
-	Bucket   int64   `json:"bucket_period_ns"` // 0 for one window that is cleared at once
-	Timeout  int64   `json:"timeout_ns"`       // 0 for 60 s
+	Max      int     `json:"max_requests"`     // 0 means 1
+	Interval int64   `json:"interval_ns"`      // 0 means forever
+	Bucket   int64   `json:"bucket_period_ns"` // 0 means one window that is cleared at once
+	Timeout  int64   `json:"timeout_ns"`       // 0 means 60 s
 	Trip     string  `json:"trip"`
 	N        int     `json:"trip_n"`
 	Requests int64   `json:"trip_min_requests"`
@@ -22,7 +22,7 @@ type gbConfig struct {
 
 type gbStep struct {
 	I      int    `json:"i"`
-	At     int64  `json:"at_ns"` // since it was made
+	At     int64  `json:"at_ns"` // since the breaker was made
 	Op     string `json:"op"`
 	Sleep  int64  `json:"ns"`
 	Ref    int    `json:"ref"` // the step of its allow
@@ -46,15 +46,15 @@ type gbTrip struct {
 var gobreaker = replaying("i at_ns op ns ref result", func(r *run, c gbConfig) func(gbStep) {
 	g := &gbReplay{run: r, c: c, permits: map[int]*breaker.Permit{}, shown: "closed"}
 	if c.Bucket > 0 {
-		r.leave(startBuckets)
+		r.skipRest(startBuckets)
 		return nil
 	}
 	config := g.config()
 	if config.Validate() != nil {
-		r.leave(noRate)
+		r.skipRest(noRate)
 		return nil
 	}
-	g.ours = breaker.NewAt("gb", config, unix(0))
+	g.weir = breaker.NewAt("gb", config, unix(0))
 	g.clears = c.Interval
 	return g.step
 }, coherentGb)
@@ -67,7 +67,7 @@ func (g *gbReplay) config() breaker.Config {
 	probes := max(c.Max, 1)
 	config := breaker.Config{
 		FailureRate: breaker.Off, MinCalls: probes, Window: maxWindow, Buckets: int(maxWindow / time.Hour),
-		Cooldown: time.Duration(c.Timeout) + 1, Probes: probes, ProbeTimeout: math.MaxInt64, // theirs: after the time, not at it
+		Cooldown: time.Duration(c.Timeout) + 1, Probes: probes, ProbeTimeout: math.MaxInt64, // the reference acts after the time, not at it
 	}
 	if c.Timeout == 0 {
 		config.Cooldown = time.Minute + 1
@@ -85,22 +85,22 @@ func (g *gbReplay) config() breaker.Config {
 	return config
 }
 
-// gbReplay is theirs and ours. Theirs shows a change of state when it is touched, and counts calls when they begin.
+// gbReplay replays a sequence. The reference makes a due transition at its next use, and counts calls when they begin.
 type gbReplay struct {
 	*run
 	c       gbConfig
-	ours    *breaker.Breaker
+	weir    *breaker.Breaker
 	permits map[int]*breaker.Permit
 
 	shown  string
-	clears int64 // when the next touch clears the window, 0 for never
+	clears int64 // when the next use clears the window, 0 means never
 	events []string
 
-	requests, excluded, streak int64 // of this stay in a state: begun, excluded, successes in a row
-	failing                    bool  // the result that is being booked is a failure
+	requests, excluded, streak int64 // since the state was entered: begun, excluded, consecutive successes
+	failing                    bool  // the result being recorded is a failure
 }
 
-// ratio is asked about failures alone, and counts calls in flight as well.
+// ratio is the rule trip_ratio, which is asked after failures only and includes calls in flight.
 func (g *gbReplay) ratio(c window.Counts) bool {
 	return g.failing && g.requests >= g.c.Requests && float64(c.Failures)/float64(g.requests) >= g.c.Ratio
 }
@@ -109,7 +109,7 @@ func (g *gbReplay) now(s gbStep) time.Time { return unix(s.At) }
 
 func (g *gbReplay) step(s gbStep) {
 	if s.At > int64(maxWindow-time.Hour) {
-		g.leave(windowShape) // theirs never forgets, ours would now
+		g.skipRest(windowShape) // the reference never forgets, weir would now
 		return
 	}
 	g.events = []string{}
@@ -125,25 +125,25 @@ func (g *gbReplay) step(s gbStep) {
 	case "done":
 		g.done(s)
 	default:
-		g.fault("op is %q", s.Op)
+		g.mismatch("op is %q", s.Op)
 	}
 	same(g.run, "state", s.State, g.shown)
 	same(g.run, "events", s.Events, g.events)
 	g.counts(s)
 }
 
-// touch makes the changes that are due.
+// touch makes the transitions that are due.
 func (g *gbReplay) touch(s gbStep) {
 	if g.shown == "closed" && g.clears > 0 && s.At > g.clears {
-		byHand.ResetAt(g.ours, g.now(s))
+		byHand.ResetAt(g.weir, g.now(s))
 		g.begin(s)
 	}
 	g.follow(s)
 }
 
-// follow shows the state in which ours is.
+// follow notes a transition of weir.
 func (g *gbReplay) follow(s gbStep) {
-	state := map[breaker.State]string{breaker.Closed: "closed", breaker.Open: "open", breaker.HalfOpen: "half-open"}[g.ours.StateAt(g.now(s))]
+	state := map[breaker.State]string{breaker.Closed: "closed", breaker.Open: "open", breaker.HalfOpen: "half-open"}[g.weir.StateAt(g.now(s))]
 	if state == g.shown {
 		return
 	}
@@ -162,7 +162,7 @@ func (g *gbReplay) begin(s gbStep) {
 func (g *gbReplay) allow(s gbStep) {
 	permit := new(breaker.Permit)
 	var err error
-	*permit, err = g.ours.AllowAt(g.now(s))
+	*permit, err = g.weir.AllowAt(g.now(s))
 	same(g.run, "ok", s.OK, err == nil)
 	if err == nil {
 		g.permits[s.I] = permit
@@ -180,11 +180,11 @@ func (g *gbReplay) allow(s gbStep) {
 func (g *gbReplay) done(s gbStep) {
 	permit, ok := g.permits[s.Ref]
 	if !ok {
-		g.leave(noPermit)
+		g.skipRest(noPermit)
 		return
 	}
 	g.failing = s.Result == "failure"
-	before := g.ours.CountsAt(g.now(s))
+	before := g.weir.CountsAt(g.now(s))
 	counted := permit.RecordAt(g.now(s), map[string]breaker.Outcome{"success": breaker.Success, "failure": breaker.Failure, "excluded": breaker.Ignored}[s.Result])
 	asked := []gbTrip{}
 	if counted {
@@ -198,7 +198,7 @@ func (g *gbReplay) done(s gbStep) {
 	}
 }
 
-// count counts what ours does not, and returns what theirs asked its rule.
+// count counts what weir does not count, and returns the questions to the trip rule.
 func (g *gbReplay) count(s gbStep, before window.Counts) (asked []gbTrip) {
 	switch s.Result {
 	case "excluded":
@@ -207,9 +207,9 @@ func (g *gbReplay) count(s gbStep, before window.Counts) (asked []gbTrip) {
 		g.streak++
 	case "failure":
 		g.streak = 0
-		if g.shown == "closed" && g.c.Trip != "default" { // the default was not watched
+		if g.shown == "closed" && g.c.Trip != "default" { // calls of the default rule were not recorded
 			counts := []int64{g.requests, before.Successes, before.Failures + 1, g.excluded, 0, before.ConsecutiveFailures + 1}
-			asked = append(asked, gbTrip{counts, g.ours.StateAt(g.now(s)) == breaker.Open})
+			asked = append(asked, gbTrip{counts, g.weir.StateAt(g.now(s)) == breaker.Open})
 		}
 	}
 	return asked
@@ -218,7 +218,7 @@ func (g *gbReplay) count(s gbStep, before window.Counts) (asked []gbTrip) {
 func (g *gbReplay) counts(s gbStep) {
 	want := make([]int64, 6)
 	if g.shown != "open" {
-		c := g.ours.CountsAt(g.now(s))
+		c := g.weir.CountsAt(g.now(s))
 		want = []int64{g.requests, c.Successes, c.Failures, g.excluded, g.streak, c.ConsecutiveFailures}
 	}
 	same(g.run, "counts", s.Counts, want)

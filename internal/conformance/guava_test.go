@@ -16,7 +16,7 @@ type guavaConfig struct {
 	WarmUp   int64       `json:"warmup_us"`
 	Cold     number      `json:"cold_factor"`
 	Start    int64       `json:"start_us"`
-	Sleeping bool        `json:"sleep_advances"` // one thread that sleeps: the clock moves by what is waited
+	Sleeping bool        `json:"sleep_advances"` // one thread that sleeps: the clock moves by each wait
 	Error    *string     `json:"create_error"`
 	Init     *guavaState `json:"init"`
 }
@@ -46,31 +46,31 @@ type guavaStep struct {
 	guavaState
 }
 
-// guavaRuns replays Guava's RateLimiter. All that it answers is compared with its arithmetic, and what it grants and what is
-// waited with SmoothBursty and SmoothWarmingUp, to the microsecond.
+// guavaRuns replays Guava's RateLimiter. All its answers are compared with its arithmetic, and its grants and waits with
+// those of SmoothBursty and SmoothWarmingUp, to the microsecond.
 var guavaRuns = replaying("now_us op n timeout_us rate us", func(r *run, c guavaConfig) func(guavaStep) {
-	g := &guavaReplay{run: r, sleeping: c.Sleeping, theirs: guavaLimiter{bursty: c.Kind == "bursty", warmup: float64(c.WarmUp), cold: float64(c.Cold)}}
-	failed := g.theirs.setRate(c.Start, float64(c.Rate))
+	g := &guavaReplay{run: r, sleeping: c.Sleeping, reference: guavaLimiter{bursty: c.Kind == "bursty", warmup: float64(c.WarmUp), cold: float64(c.Cold)}}
+	failed := g.reference.setRate(c.Start, float64(c.Rate))
 	sameOrNull(r, "create_error", c.Error, failed)
 	if failed != nil || r.stopped {
 		r.left = noPace
-		return func(guavaStep) { r.fault("steps of a limiter that could not be made") }
+		return func(guavaStep) { r.mismatch("steps of a limiter that could not be created") }
 	}
 	g.state(*c.Init)
-	if g.ours = ourPacer(c); g.ours == nil {
-		r.without(noPace)
+	if g.weir = newPacer(c); g.weir == nil {
+		r.skipStep(noPace)
 	}
 	return g.step
 })
 
-// pacer is what SmoothBursty and SmoothWarmingUp have in common.
+// pacer has the methods that SmoothBursty and SmoothWarmingUp share.
 type pacer interface {
 	ReserveAt(t time.Time, n int, limit time.Duration) (wait time.Duration, ok bool)
 	SetRateAt(t time.Time, r limiter.Rate) error
 }
 
-// ourPacer is nil where ours refuses the config.
-func ourPacer(c guavaConfig) pacer {
+// newPacer returns nil if weir refuses the config.
+func newPacer(c guavaConfig) pacer {
 	t0, rate := micro(c.Start), limiter.PerSecond(float64(c.Rate))
 	if c.Kind == "bursty" {
 		smooth := guava.SmoothBurstyConfig{Rate: rate}
@@ -88,14 +88,14 @@ func ourPacer(c guavaConfig) pacer {
 
 type guavaReplay struct {
 	*run
-	sleeping bool
-	theirs   guavaLimiter
-	ours     pacer
+	sleeping  bool
+	reference guavaLimiter
+	weir      pacer
 }
 
 func (g *guavaReplay) step(s guavaStep) {
-	if g.ours == nil {
-		g.without(noPace)
+	if g.weir == nil {
+		g.skipStep(noPace)
 	}
 	after := s.Now
 	switch s.Op {
@@ -106,35 +106,35 @@ func (g *guavaReplay) step(s guavaStep) {
 	case "setRate":
 		g.setRate(s)
 	case "getRate":
-		same(g.run, "rate_out", s.RateOut, number(1e6/g.theirs.stable))
+		same(g.run, "rate_out", s.RateOut, number(1e6/g.reference.stable))
 	case "advance":
 		after += s.Advance
 	default:
-		g.fault("op is %q", s.Op)
+		g.mismatch("op is %q", s.Op)
 	}
 	same(g.run, "after_us", s.After, after)
 	g.state(s.guavaState)
 }
 
 func (g *guavaReplay) state(s guavaState) {
-	same(g.run, "stored", s.Stored, number(g.theirs.stored))
-	same(g.run, "max", s.Max, number(g.theirs.max))
-	same(g.run, "stable_us", s.Stable, number(g.theirs.stable))
-	same(g.run, "next_free_us", s.Next, g.theirs.next)
+	same(g.run, "stored", s.Stored, number(g.reference.stored))
+	same(g.run, "max", s.Max, number(g.reference.max))
+	same(g.run, "stable_us", s.Stable, number(g.reference.stable))
+	same(g.run, "next_free_us", s.Next, g.reference.next)
 }
 
-// refused compares a request for nothing, which is an error.
+// refused compares a request for 0 or less, which is an error, and reports whether it is one.
 func (g *guavaReplay) refused(s guavaStep) bool {
 	if s.N > 0 {
 		none(g.run, "error", s.Error)
 		return false
 	}
 	same(g.run, "error", s.Error, fmt.Sprintf("IllegalArgumentException: Requested permits (%d) must be positive", s.N))
-	if g.ours == nil {
+	if g.weir == nil {
 		return true
 	}
-	if _, ok := g.ours.ReserveAt(micro(s.Now), s.N, limiter.Never); ok {
-		g.fault("ours grants %d permits", s.N)
+	if _, ok := g.weir.ReserveAt(micro(s.Now), s.N, limiter.Never); ok {
+		g.mismatch("weir grants %d permits", s.N)
 	}
 	return true
 }
@@ -143,7 +143,7 @@ func (g *guavaReplay) acquire(s guavaStep) (slept int64) {
 	if g.refused(s) {
 		return 0
 	}
-	wait := g.theirs.reserve(s.Now, s.N)
+	wait := g.reference.reserve(s.Now, s.N)
 	same(g.run, "wait_us", s.Wait, wait)
 	same(g.run, "ret_s", s.Seconds, number(float64(wait)/1e6))
 	g.compare(s, math.MaxInt64, true, wait)
@@ -154,9 +154,9 @@ func (g *guavaReplay) tryAcquire(s guavaStep) (slept int64) {
 	if g.refused(s) {
 		return 0
 	}
-	ok, wait := g.theirs.next-max(s.Timeout, 0) <= s.Now, int64(0)
+	ok, wait := g.reference.next-max(s.Timeout, 0) <= s.Now, int64(0)
 	if ok {
-		wait = g.theirs.reserve(s.Now, s.N)
+		wait = g.reference.reserve(s.Now, s.N)
 	}
 	same(g.run, "ok", s.OK, ok)
 	same(g.run, "slept", s.Slept, ok)
@@ -172,36 +172,36 @@ func (g *guavaReplay) sleep(wait int64) int64 {
 	return 0
 }
 
-// compare compares ours with what has been found to be what theirs answered.
+// compare compares weir with the answer of the reference.
 func (g *guavaReplay) compare(s guavaStep, timeout int64, ok bool, wait int64) {
-	if g.ours == nil || g.stopped {
+	if g.weir == nil || g.stopped {
 		return
 	}
-	ourWait, ourOK := g.ours.ReserveAt(micro(s.Now), s.N, micros(timeout))
-	if ourOK != ok || ourWait != micros(wait) {
-		g.fault("ours has ok %t, wait %s: %s", ourOK, ourWait, g.seq.Steps[g.at])
+	weirWait, weirOK := g.weir.ReserveAt(micro(s.Now), s.N, micros(timeout))
+	if weirOK != ok || weirWait != micros(wait) {
+		g.mismatch("weir has ok %t, wait %s: %s", weirOK, weirWait, g.seq.Steps[g.at])
 	}
 }
 
 func (g *guavaReplay) setRate(s guavaStep) {
-	failed := g.theirs.setRate(s.Now, float64(s.Rate))
+	failed := g.reference.setRate(s.Now, float64(s.Rate))
 	sameOrNull(g.run, "error", s.Error, failed)
-	if g.ours == nil {
+	if g.weir == nil {
 		return
 	}
-	err := g.ours.SetRateAt(micro(s.Now), limiter.PerSecond(float64(s.Rate)))
+	err := g.weir.SetRateAt(micro(s.Now), limiter.PerSecond(float64(s.Rate)))
 	switch {
 	case math.IsInf(float64(s.Rate), 1):
-		g.without(noPace)
-		g.ours = nil
+		g.skipStep(noPace)
+		g.weir = nil
 	case (err != nil) != (failed != nil):
-		g.fault("ours has error %v: %s", err, g.seq.Steps[g.at])
+		g.mismatch("weir has error %v: %s", err, g.seq.Steps[g.at])
 	}
 }
 
 func micro(us int64) time.Time { return time.UnixMicro(us) }
 
-// micros is a span of microseconds, or what ours says where it is too long for it.
+// micros returns a duration in microseconds, or limiter.Never if it is too long for one.
 func micros(us int64) time.Duration {
 	if us > math.MaxInt64/1000/2 {
 		return limiter.Never

@@ -3,7 +3,7 @@ package conformance_test
 import "math"
 
 // guavaLimiter is the arithmetic of Guava's SmoothRateLimiter, float by float. Times are microseconds. Products
-// are converted to float64 by themselves, so that no compiler fuses them with a sum.
+// are converted to float64, so that no compiler fuses them with a sum.
 type guavaLimiter struct {
 	bursty       bool
 	warmup, cold float64
@@ -57,7 +57,7 @@ func (g *guavaLimiter) sync(now int64) {
 	g.next = now
 }
 
-// reserve returns what is to be waited.
+// reserve returns the time to wait.
 func (g *guavaLimiter) reserve(now int64, n int) int64 {
 	g.sync(now)
 	wait := max(g.next-now, 0)
@@ -70,7 +70,7 @@ func (g *guavaLimiter) reserve(now int64, n int) int64 {
 	return wait
 }
 
-// thaw is what n stored permits cost.
+// thaw returns the time that n stored permits cost.
 func (g *guavaLimiter) thaw(n float64) (cost int64) {
 	if g.bursty {
 		return 0

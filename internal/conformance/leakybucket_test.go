@@ -24,25 +24,25 @@ type leakyStep struct {
 	Water *number `json:"water"`
 }
 
-// leakyBucket replays the leaky bucket, as a meter, that document 001 prints. All that it answers is compared with its code, and
-// with a TokenBucket where that is right.
+// leakyBucket replays the leaky bucket of document 001, which is a meter. All its answers are compared with its code, and those
+// that are correct with a TokenBucket.
 var leakyBucket = replaying("t_ns", func(r *run, c leakyConfig) func(leakyStep) {
 	rate, burst := float64(c.Rate), float64(c.Burst)
 	config := limiter.TokenBucketConfig{Rate: perSecond(rate), Burst: whole(c.Burst)}
 	slack := c.Grid.slack(rate)
 	var water float64
-	var ours *limiter.TokenBucket
+	var weir *limiter.TokenBucket
 	var refreshed, latest int64
 	refreshed = c.clock(c.T0)
 	return func(s leakyStep) {
 		now := c.clock(s.At)
 		if config.Burst == 0 || config.Validate() != nil {
-			r.without(noRate)
+			r.skipStep(noRate)
 		} else if now < latest {
-			r.without(clockBack)
-			ours = nil
-		} else if ours == nil {
-			ours = bucket(config, rate, refreshed, water)
+			r.skipStep(clockBack)
+			weir = nil
+		} else if weir == nil {
+			weir = bucket(config, rate, refreshed, water)
 		}
 		latest = max(latest, now)
 
@@ -51,7 +51,7 @@ var leakyBucket = replaying("t_ns", func(r *run, c leakyConfig) func(leakyStep) 
 		before := water
 		ok := water < burst
 		if s.OK != nil && *s.OK != ok && slack > 0 && math.Abs(water-burst) <= slack {
-			r.part(floatEdge)
+			r.differ(floatEdge)
 			ok = *s.OK
 		}
 		if ok {
@@ -59,26 +59,26 @@ var leakyBucket = replaying("t_ns", func(r *run, c leakyConfig) func(leakyStep) 
 		}
 		same(r, "ok", s.OK, ok)
 		near(r, "water", s.Water, water, slack)
-		if ours == nil || r.stopped {
+		if weir == nil || r.stopped {
 			return
 		}
 		water = float64(*s.Water)
-		granted := ours.TakeAt(unix(now), 1).OK
-		switch level := bridge.TokensAt(ours, unix(now)); {
+		granted := weir.TakeAt(unix(now), 1).OK
+		switch level := bridge.TokensAt(weir, unix(now)); {
 		case granted == ok && math.Abs(level-(burst-water)) <= slack+1e-6:
 			return
 		case !granted && ok && before > burst-1-slack:
-			r.part(overshoot)
+			r.differ(overshoot)
 		case granted && !ok && before > burst-1-slack:
-			r.part(floatEdge)
+			r.differ(floatEdge)
 		default:
-			r.fault("ours has ok %t, and then %v tokens, want %v: %s", granted, level, burst-water, r.seq.Steps[r.at])
+			r.mismatch("weir has ok %t and then %v tokens, want %v: %s", granted, level, burst-water, r.seq.Steps[r.at])
 		}
-		ours = nil
+		weir = nil
 	}
 })
 
-// clock is the time as the code has it.
+// clock returns the time as the code reads it.
 func (c leakyConfig) clock(t int64) int64 {
 	if c.Long {
 		return t / int64(time.Second) * int64(time.Second)

@@ -9,7 +9,7 @@ import (
 type movingWindowConfig struct {
 	Name   string `json:"name"`
 	Window int    `json:"window"` // cells
-	Rate   int64  `json:"rate"`   // seconds a cell
+	Rate   int64  `json:"rate"`   // seconds per cell
 	T0     int64  `json:"t0_ns"`
 }
 
@@ -23,40 +23,40 @@ type movingWindowStep struct {
 	Ideal      *int64   `json:"ideal_count"`
 }
 
-// movingWindow replays the MovingWindow that document 004 prints. Ours is compared with what that
-// should have counted; what it did count is compared with its code, faults and all.
+// movingWindow replays the MovingWindow of document 004. Weir is compared with what it should have
+// counted. What it did count is compared with its code, including its faults.
 var movingWindow = replaying("t_ns op value", func(r *run, c movingWindowConfig) func(movingWindowStep) {
 	shape := window.Config{Span: time.Duration(c.Rate) * time.Second * time.Duration(c.Window), Buckets: c.Window}
 	if shape.Validate() != nil {
-		r.leave(windowShape)
+		r.skipRest(windowShape)
 		return nil
 	}
-	ours := window.NewCounterAt(shape, unix(c.T0).Truncate(time.Second)) // cells begin at whole seconds
-	theirs := printedWindow{window: c.Window, rate: c.Rate, cells: make([]int64, c.Window), lastMoving: c.T0 / 1e9}
+	weir := window.NewCounterAt(shape, unix(c.T0).Truncate(time.Second)) // cells begin at whole seconds
+	reference := printedWindow{window: c.Window, rate: c.Rate, cells: make([]int64, c.Window), lastMoving: c.T0 / 1e9}
 	latest := c.T0
 	return func(s movingWindowStep) {
-		theirs.shift(s.At / 1e9)
+		reference.shift(s.At / 1e9)
 		switch s.Op {
 		case "incr":
-			ours.AddAt(unix(s.At), s.Value)
-			theirs.cells[len(theirs.cells)-1] += s.Value
+			weir.AddAt(unix(s.At), s.Value)
+			reference.cells[len(reference.cells)-1] += s.Value
 			none(r, "count", s.Count)
 		case "count":
-			same(r, "count", s.Count, theirs.count())
+			same(r, "count", s.Count, reference.count())
 		default:
-			r.fault("op is %q", s.Op)
+			r.mismatch("op is %q", s.Op)
 		}
-		same(r, "cells", s.Cells, theirs.cells)
-		same(r, "last_moving_s", s.LastMoving, theirs.lastMoving)
+		same(r, "cells", s.Cells, reference.cells)
+		same(r, "last_moving_s", s.LastMoving, reference.lastMoving)
 		if latest = max(latest, s.At); s.At < latest || r.left != "" {
-			r.without(clockBack)
+			r.skipStep(clockBack)
 			return
 		}
-		same(r, "ideal_count", s.Ideal, ours.SumAt(unix(s.At)))
+		same(r, "ideal_count", s.Ideal, weir.SumAt(unix(s.At)))
 	}
 })
 
-// printedWindow is the document's code.
+// printedWindow is the code in the document.
 type printedWindow struct {
 	window     int
 	rate       int64

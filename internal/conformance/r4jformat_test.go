@@ -19,11 +19,11 @@ type r4jConfig struct {
 	SlowCall   int64   `json:"slow_duration_ns"`
 	Probes     int     `json:"half_open_permits"`
 	Wait       int64   `json:"wait_open_ms"`
-	Factor     float64 `json:"backoff_multiplier"`    // 0 for none
-	MaxWait    int64   `json:"backoff_max_ms"`        // 0 for none
-	HalfOpen   int64   `json:"max_wait_half_open_ms"` // 0 for as long as it takes
+	Factor     float64 `json:"backoff_multiplier"`    // 0 means none
+	MaxWait    int64   `json:"backoff_max_ms"`        // 0 means none
+	HalfOpen   int64   `json:"max_wait_half_open_ms"` // 0 means no limit
 	Then       string  `json:"after_half_open_wait"`  // "OPEN" or "CLOSED"
-	Automatic  bool    `json:"automatic_half_open"`   // by a timer, else by the first call
+	Automatic  bool    `json:"automatic_half_open"`   // by a timer, otherwise by the first call
 	Initial    string  `json:"initial_state"`
 	Start      int64   `json:"start_ms"`
 }
@@ -32,7 +32,7 @@ type r4jStep struct {
 	I       int    `json:"i"`
 	Now     int64  `json:"now_ms"`
 	Op      string `json:"op"`
-	Permit  int    `json:"permit"` // the step in which it was taken, or -1
+	Permit  int    `json:"permit"` // the step in which it was acquired, or -1
 	Took    int64  `json:"dur_ns"`
 	Class   string `json:"class"`
 	Bad     bool   `json:"bad"`
@@ -55,7 +55,7 @@ type r4jStep struct {
 	Events       *[]string `json:"events"`
 }
 
-func (c r4jConfig) ours() breaker.Config {
+func (c r4jConfig) breakerConfig() breaker.Config {
 	config := breaker.Config{
 		FailureRate: c.Failure / 100, SlowRate: c.Slow / 100, SlowCall: time.Duration(c.SlowCall), MinCalls: c.MinCalls,
 		Cooldown: c.strictly(c.Wait), MaxRetryAfter: breaker.Off, Probes: c.Probes, ProbeTimeout: math.MaxInt64,
@@ -75,7 +75,7 @@ func (c r4jConfig) ours() breaker.Config {
 	return config
 }
 
-// strictly makes a wait so long that it is over when theirs is: after the time, and not at it, unless a timer ends it.
+// strictly returns a wait that ends when that of the reference does: after the time, not at it, unless a timer ends it.
 func (c r4jConfig) strictly(ms int64) time.Duration {
 	d := time.Duration(ms) * time.Millisecond
 	if !c.Automatic {
@@ -84,14 +84,14 @@ func (c r4jConfig) strictly(ms int64) time.Duration {
 	return d
 }
 
-// wait is how long theirs stays open the so many-th time in a row.
+// wait returns how long the reference stays open at a consecutive attempt.
 func (c r4jConfig) wait(attempt int) int64 {
 	if c.Factor == 0 {
 		return c.Wait
 	}
 	ms := c.Wait
 	for range attempt - 1 {
-		ms = int64(float64(ms) * c.Factor) // cut each time
+		ms = int64(float64(ms) * c.Factor) // truncated each time
 	}
 	if c.MaxWait > 0 {
 		ms = min(ms, c.MaxWait)
@@ -99,8 +99,8 @@ func (c r4jConfig) wait(attempt int) int64 {
 	return ms
 }
 
-// cut reports whether that is not what ours waits, which is not cut to whole milliseconds.
-func (c r4jConfig) cut(attempt int) bool {
+// truncated reports whether weir waits longer, because it does not truncate to whole milliseconds.
+func (c r4jConfig) truncated(attempt int) bool {
 	if c.Factor == 0 {
 		return false
 	}
@@ -108,7 +108,7 @@ func (c r4jConfig) cut(attempt int) bool {
 	if c.MaxWait > 0 {
 		exact = min(exact, float64(c.MaxWait))
 	}
-	if !c.Automatic { // the first millisecond after it is the same
+	if !c.Automatic { // the next whole millisecond is the same
 		exact = math.Floor(exact)
 	}
 	return exact != float64(c.wait(attempt))
@@ -116,16 +116,16 @@ func (c r4jConfig) cut(attempt int) bool {
 
 func percent(part, all int64) float32 { return float32(part) * 100 / float32(all) }
 
-func sameRate(r *run, what string, theirs *number, ours float32) {
-	if theirs == nil {
-		none(r, what, theirs)
+func sameRate(r *run, what string, reference *number, weir float32) {
+	if reference == nil {
+		none(r, what, reference)
 		return
 	}
-	got := float32(*theirs)
-	same(r, what, &got, ours)
+	got := float32(*reference)
+	same(r, what, &got, weir)
 }
 
-// javaFloat prints as Java does.
+// javaFloat formats a float as Java does.
 func javaFloat(f float32) string {
 	if f == float32(math.Trunc(float64(f))) {
 		return fmt.Sprintf("%.1f", f)

@@ -8,9 +8,9 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// What is known of theirs without ours: the states into which hands and timers lead it, and what it says of them.
+// The functions here follow the reference through manual and timed transitions, which weir does not decide.
 
-// enter is theirs in another state.
+// enter puts the reference into another state.
 func (x *r4jReplay) enter(state string, at time.Time, wait int64) {
 	before := x.state
 	if before != state {
@@ -40,7 +40,7 @@ func (x *r4jReplay) enter(state string, at time.Time, wait int64) {
 	}
 }
 
-// fewest is the fewest calls of which a state knows a rate.
+// fewest returns the fewest calls for which a state has a rate.
 func (x *r4jReplay) fewest(state string) int {
 	switch {
 	case state == "HALF_OPEN":
@@ -51,7 +51,7 @@ func (x *r4jReplay) fewest(state string) int {
 	return x.c.MinCalls
 }
 
-// announce is which thresholds were reached: each once.
+// announce adds the events of the thresholds that were reached, each once.
 func (x *r4jReplay) announce(c window.Counts) {
 	if c.Calls() < int64(x.fewest(x.state)) {
 		return
@@ -66,10 +66,10 @@ func (x *r4jReplay) announce(c window.Counts) {
 	}
 }
 
-// advance moves the clock, and theirs by its timers.
+// advance moves the clock, and the reference by its timers.
 func (x *r4jReplay) advance(s r4jStep) {
 	if s.Advance < 0 {
-		x.leave(clockBack)
+		x.skipRest(clockBack)
 		return
 	}
 	end := x.now.Add(time.Duration(s.Advance) * time.Millisecond)
@@ -88,17 +88,17 @@ func (x *r4jReplay) advance(s r4jStep) {
 	x.now = end
 }
 
-// giveUp is theirs after a half-open time without a verdict.
+// giveUp ends a half-open time without a verdict.
 func (x *r4jReplay) giveUp(at time.Time) {
 	switch {
 	case x.c.Then == "CLOSED":
-		x.leave(closedUnproved)
+		x.skipRest(closedUnproved)
 	case x.c.Factor > 0:
-		x.leave(giveUpGrows)
+		x.skipRest(giveUpGrows)
 	case !x.probed:
-		x.leave(idleTimeout)
+		x.skipRest(idleTimeout)
 	default:
-		x.kept = x.ours.CountsAt(at.Add(-1))
+		x.kept = x.weir.CountsAt(at.Add(-1))
 		x.enter("OPEN", at, x.c.Wait)
 	}
 }
@@ -108,21 +108,21 @@ func (x *r4jReplay) transition(s r4jStep) (failed string) {
 		return fmt.Sprintf("IllegalStateTransitionException: CircuitBreaker 'cb' tried an illegal state transition from %s to %s", x.state, s.To)
 	}
 	if x.c.Factor > 0 && (s.To == "OPEN" && x.state != "CLOSED" || s.To == "HALF_OPEN" && x.state != "OPEN") {
-		x.leave(handGrows)
+		x.skipRest(handGrows)
 		return ""
 	}
 	x.force(s.To, s.For)
 	return ""
 }
 
-// force puts both into a state by hand.
+// force puts both into a state manually.
 func (x *r4jReplay) force(to string, forMillis *int64) {
-	before := x.ours.CountsAt(x.now)
-	byHand.ReleaseAt(x.ours, x.now)
+	before := x.weir.CountsAt(x.now)
+	byHand.ReleaseAt(x.weir, x.now)
 	wait := int64(0)
 	switch to {
 	case "CLOSED":
-		byHand.ResetAt(x.ours, x.now)
+		byHand.ResetAt(x.weir, x.now)
 	case "OPEN":
 		x.attempt++
 		if wait = x.c.wait(x.attempt); forMillis != nil {
@@ -131,25 +131,25 @@ func (x *r4jReplay) force(to string, forMillis *int64) {
 		if x.state != "OPEN" {
 			x.kept = before
 		}
-		byHand.OpenForAt(x.ours, x.now, x.c.strictly(wait))
+		byHand.OpenForAt(x.weir, x.now, x.c.strictly(wait))
 	case "HALF_OPEN":
-		byHand.OpenForAt(x.ours, x.now, 0)
+		byHand.OpenForAt(x.weir, x.now, 0)
 	default:
-		byHand.ForceAt(x.ours, x.now, overrides[to])
+		byHand.ForceAt(x.weir, x.now, overrides[to])
 	}
 	x.enter(to, x.now, wait)
 }
 
 func (x *r4jReplay) reset() {
 	if !x.until.IsZero() && (x.c.Automatic || x.state == "HALF_OPEN") {
-		x.leave(staleTimer)
+		x.skipRest(staleTimer)
 		return
 	}
 	x.force("CLOSED", nil)
 	x.events = append(x.events, "RESET")
 }
 
-var names = map[breaker.State]string{
+var stateNames = map[breaker.State]string{
 	breaker.Closed: "CLOSED", breaker.Open: "OPEN", breaker.HalfOpen: "HALF_OPEN",
 	breaker.ForcedOpen: "FORCED_OPEN", breaker.Disabled: "DISABLED", breaker.Shadow: "METRICS_ONLY",
 }

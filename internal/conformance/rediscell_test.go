@@ -30,43 +30,43 @@ type cellStep struct {
 	Tat        *int64   `json:"tat_ns"`
 }
 
-// redisCell replays brandur/redis-cell. All that it answers is compared with its formulas, and, where these make sense, with
-// a TokenBucket. That is given the interval which theirs keeps, the period by the count without a fraction of a
-// nanosecond, and then must be equal; with the nominal rate it must be so up to a nanosecond a token.
+// redisCell replays brandur/redis-cell. All its answers are compared with its formulas and, where these make sense, with a
+// TokenBucket. A bucket with the interval of the reference, period / count truncated to nanoseconds, must be equal. One
+// with the nominal rate may differ by a nanosecond per token.
 var redisCell = replaying("t_ns max_burst count period_s quantity", func(r *run, c cellConfig) func(cellStep) {
-	theirs := cell{expires: c.Store == "redis-ttl"}
-	var ours *limiter.TokenBucket
-	var before cellStep // as ours took part in
+	reference := cell{expires: c.Store == "redis-ttl"}
+	var weir *limiter.TokenBucket
+	var before cellStep // the last step that weir did not skip
 	return func(s cellStep) {
-		if theirs.expired(s.At) {
-			ours = nil
-			if *theirs.tat > s.At {
-				r.part(earlyDeath)
+		if reference.expired(s.At) {
+			weir = nil
+			if *reference.tat > s.At {
+				r.differ(earlyDeath)
 			}
-			theirs.tat, theirs.peeked = nil, false
+			reference.tat, reference.peeked = nil, false
 		}
-		if theirs.peeked && s.At < *theirs.tat {
-			r.part(peekWrites)
-			ours, theirs.peeked = nil, false
+		if reference.peeked && s.At < *reference.tat {
+			r.differ(peekWrites)
+			weir, reference.peeked = nil, false
 		}
-		owed := theirs.tat
-		theirs.check(r, s)
+		owed := reference.tat
+		reference.check(r, s)
 		if d := cellQuirk(s, owed); d != "" {
-			r.without(d)
-			ours = nil
+			r.skipStep(d)
+			weir = nil
 			return
 		}
-		if ours == nil || before.MaxBurst != s.MaxBurst || before.Count != s.Count || before.Period != s.Period {
-			ours = s.bucket(limiter.Every(s.interval()), owed) // a key remembers no parameters, only this
+		if weir == nil || before.MaxBurst != s.MaxBurst || before.Count != s.Count || before.Period != s.Period {
+			weir = s.bucket(limiter.Every(s.interval()), owed) // a key stores only this, not its parameters
 		}
 		before = s
-		s.compare(r, ours.TakeAt(unix(s.At), int(s.Quantity)), owed)
+		s.compare(r, weir.TakeAt(unix(s.At), int(s.Quantity)), owed)
 		nominal := s.bucket(limiter.Per(float64(s.Count), time.Duration(s.Period)*time.Second), owed)
 		s.compareRoughly(r, nominal.TakeAt(unix(s.At), int(s.Quantity)))
 	}
 })
 
-// cellQuirk is why ours cannot do a step.
+// cellQuirk returns why weir skips a step, or "".
 func cellQuirk(s cellStep, owed *int64) divergence {
 	switch {
 	case s.Count <= 0 || s.Period <= 0 || s.MaxBurst < 0 || s.Quantity < 0 || s.interval() == 0:
@@ -82,10 +82,10 @@ func cellQuirk(s cellStep, owed *int64) divergence {
 	return ""
 }
 
-// longest is how much a bucket of ours can count in nanoseconds, and a half for one more token.
+// longest is half of what a TokenBucket can count in nanoseconds, which leaves room for one more token.
 const longest time.Duration = 1 << 59
 
-// interval is what theirs keeps between two permits.
+// interval returns the time between two permits in the reference.
 func (s cellStep) interval() time.Duration {
 	if s.Count == 0 {
 		return 0
@@ -93,7 +93,7 @@ func (s cellStep) interval() time.Duration {
 	return time.Duration(toLong(float64(s.Period) * 1e9 / float64(s.Count)))
 }
 
-// bucket is one that is full at the time tat, or at once.
+// bucket returns a TokenBucket that is full at the time tat, or now if that is nil.
 func (s cellStep) bucket(rate limiter.Rate, tat *int64) *limiter.TokenBucket {
 	b := limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: rate, Burst: int(s.MaxBurst + 1)}, unix(s.At))
 	if tat != nil {
@@ -102,57 +102,57 @@ func (s cellStep) bucket(rate limiter.Rate, tat *int64) *limiter.TokenBucket {
 	return b
 }
 
-func (s cellStep) compare(r *run, ours limiter.Result, owed *int64) {
-	same(r, "limited", s.Limited, !ours.OK)
-	same(r, "limit", s.Limit, int64(ours.Limit))
-	retry := ours.RetryAfter
+func (s cellStep) compare(r *run, weir limiter.Result, owed *int64) {
+	same(r, "limited", s.Limited, !weir.OK)
+	same(r, "limit", s.Limit, int64(weir.Limit))
+	retry := weir.RetryAfter
 	if retry == 0 || retry == limiter.Never {
 		retry = -time.Second
 	}
 	same(r, "retry_after_ns", s.RetryAfter, int64(retry))
 	if !r.stopped && *s.Limited && owed != nil && *owed < s.At {
-		r.part(idleKey)
+		r.differ(idleKey)
 		return
 	}
-	same(r, "reset_after_ns", s.ResetAfter, int64(ours.ResetAfter))
-	if !r.stopped && *s.Remaining != int64(ours.Remaining) && s.interval()%time.Microsecond != 0 {
-		r.part(wholeMicros)
+	same(r, "reset_after_ns", s.ResetAfter, int64(weir.ResetAfter))
+	if !r.stopped && *s.Remaining != int64(weir.Remaining) && s.interval()%time.Microsecond != 0 {
+		r.differ(wholeMicros)
 		return
 	}
-	same(r, "remaining", s.Remaining, int64(ours.Remaining))
+	same(r, "remaining", s.Remaining, int64(weir.Remaining))
 }
 
-// compareRoughly allows a nanosecond a token, for theirs cuts each interval.
-func (s cellStep) compareRoughly(r *run, ours limiter.Result) {
+// compareRoughly tolerates a nanosecond per token, because the reference truncates each interval.
+func (s cellStep) compareRoughly(r *run, weir limiter.Result) {
 	if r.stopped {
 		return
 	}
 	bound := time.Duration(s.Quantity + s.MaxBurst + 3)
-	theirs, retry := time.Duration(*s.ResetAfter), time.Duration(max(*s.RetryAfter, 0))
+	reference, retry := time.Duration(*s.ResetAfter), time.Duration(max(*s.RetryAfter, 0))
 	switch {
-	case ours.OK == *s.Limited: // either came just in time for the one and just too early for the other, or
-		if max(ours.RetryAfter, retry) > bound {
-			r.fault("at the nominal rate ours has %+v, theirs not: %s", ours, r.seq.Steps[r.at])
+	case weir.OK == *s.Limited: // a mismatch, unless the call came at the very edge
+		if max(weir.RetryAfter, retry) > bound {
+			r.mismatch("at the nominal rate weir has %+v, which the reference does not: %s", weir, r.seq.Steps[r.at])
 		}
-	case (ours.ResetAfter-max(theirs, 0)).Abs() > bound || ours.RetryAfter < limiter.Never && (ours.RetryAfter-retry).Abs() > bound:
-		r.fault("at the nominal rate ours has %+v, more than %s off: %s", ours, bound, r.seq.Steps[r.at])
+	case (weir.ResetAfter-max(reference, 0)).Abs() > bound || weir.RetryAfter < limiter.Never && (weir.RetryAfter-retry).Abs() > bound:
+		r.mismatch("at the nominal rate weir has %+v, more than %s off: %s", weir, bound, r.seq.Steps[r.at])
 	}
 }
 
 // cell is redis-cell's arithmetic, which wraps, and the key in its store.
 type cell struct {
-	expires bool   // as in redis: after whole milliseconds
-	tat     *int64 // what is stored
+	expires bool   // as in Redis, after whole milliseconds
+	tat     *int64 // the stored time
 	dies    int64  // ms
-	peeked  bool   // a request for nothing stored it
+	peeked  bool   // a request for 0 stored it
 }
 
-// expired reports whether the key is no longer there.
+// expired reports whether the key has expired.
 func (c *cell) expired(now int64) bool {
 	return c.tat != nil && c.expires && now/1e6 > c.dies
 }
 
-// check takes a step and compares all that theirs answered.
+// check computes a step and compares all answers of the reference.
 func (c *cell) check(r *run, s cellStep) {
 	interval := int64(s.interval())
 	if interval == 0 {
@@ -200,7 +200,7 @@ func (c *cell) checkError(r *run, s cellStep, text string) {
 	none(r, "reply", s.Reply)
 }
 
-// cellRemaining divides whole microseconds.
+// cellRemaining divides whole microseconds, as the reference does.
 func cellRemaining(room, interval int64) int64 {
 	if room <= -interval {
 		return 0
@@ -215,7 +215,7 @@ func cellRemaining(room, interval int64) int64 {
 	}
 }
 
-// cellSeconds are seconds, one more where whole milliseconds are left over.
+// cellSeconds returns seconds, rounded up if whole milliseconds are left over.
 func cellSeconds(ns int64) int64 {
 	seconds := ns / 1e9
 	if ns%1e9 >= 1e6 {

@@ -14,53 +14,53 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// byHand changes breakers at the times of a replay.
+// byHand overrides breakers at the times of a replay.
 var byHand = gatehook.Replay.(gatehook.Replays[breaker.Breaker, breaker.State])
 
-// resilience4j replays Resilience4j's CircuitBreakerStateMachine with a Breaker. Ours decides what becomes of the calls; hands and
-// timers lead theirs by r4jReplay's own account, to which ours has to agree.
+// resilience4j replays Resilience4j's CircuitBreakerStateMachine with a Breaker. Weir decides about the calls. r4jReplay computes
+// manual and timed transitions of the reference, with which weir has to agree.
 var resilience4j = replaying("i now_ms op permit dur_ns class bad ms to for_ms", func(r *run, c r4jConfig) func(r4jStep) {
-	config := c.ours()
+	config := c.breakerConfig()
 	if config.Validate() != nil {
-		r.leave(noRate)
+		r.skipRest(noRate)
 		return nil
 	}
 	x := &r4jReplay{run: r, c: c, now: time.UnixMilli(c.Start), permits: map[int]*r4jPermit{}, ends: r4jEnds(r.seq.Steps)}
-	x.ours = breaker.NewAt("cb", config, x.now.Truncate(time.Second)) // their windows lie on whole seconds
-	byHand.ResetAt(x.ours, x.now)
+	x.weir = breaker.NewAt("cb", config, x.now.Truncate(time.Second)) // windows of the reference are aligned to whole seconds
+	byHand.ResetAt(x.weir, x.now)
 	x.state, x.evidence = "CLOSED", x.window()
 	x.force(c.Initial, nil)
 	return x.step
 }, coherentR4j)
 
-// r4jReplay is theirs and ours. Of theirs it knows what state it is in and until when, as far as its timers go.
+// r4jReplay replays a sequence. It knows the state of the reference, and until when its timers keep that.
 type r4jReplay struct {
 	*run
 	c       r4jConfig
 	now     time.Time
-	ours    *breaker.Breaker
+	weir    *breaker.Breaker
 	permits map[int]*r4jPermit
-	ends    map[int]r4jStep // by permit, the step that finishes it
+	ends    map[int]r4jStep // the step that finishes each permit
 
 	state   string
-	epoch   int // states so far
+	epoch   int // how many states there have been
 	entered time.Time
 	until   time.Time
 	probed  bool // a call passed when the state began
 	attempt int
 	events  []string
 
-	evidence *window.Calls // what is judged while closed, for it ages while open
+	evidence *window.Calls // the window while closed, which ages while open
 	aging    bool
-	told     [2]bool       // of failures and slow calls: that the threshold was reached
-	refused  int64         // calls, as said last
-	carried  int64         // Open: of which in the state before
-	kept     window.Counts // Open: those of the state before, if they do not age
-	enough   int           // Open: the fewest calls of which there was a rate
+	told     [2]bool       // the thresholds of failures and of slow calls were announced
+	refused  int64         // refused calls at the last step
+	carried  int64         // in Open: those of the state before
+	kept     window.Counts // in Open: the counts of the state before, if they do not age
+	enough   int           // in Open: the fewest calls for which there was a rate
 }
 
 type r4jPermit struct {
-	ours  breaker.Permit
+	weir  breaker.Permit
 	state string
 	epoch int
 	used  bool
@@ -92,7 +92,7 @@ func (x *r4jReplay) window() *window.Calls {
 
 func (x *r4jReplay) step(s r4jStep) {
 	if s.Now != x.now.UnixMilli() {
-		x.fault("now_ms is %d, want %d", s.Now, x.now.UnixMilli())
+		x.mismatch("now_ms is %d, want %d", s.Now, x.now.UnixMilli())
 		return
 	}
 	x.events = []string{}
@@ -109,7 +109,7 @@ func (x *r4jReplay) step(s r4jStep) {
 	case "reset":
 		x.reset()
 	default:
-		x.fault("op is %q", s.Op)
+		x.mismatch("op is %q", s.Op)
 	}
 	if x.stopped {
 		return
@@ -131,7 +131,7 @@ func (x *r4jReplay) acquire(s r4jStep) {
 	}
 	var err error
 	p := &r4jPermit{state: x.state, epoch: x.epoch}
-	if p.ours, err = x.ours.AllowAt(x.now); err == nil {
+	if p.weir, err = x.weir.AllowAt(x.now); err == nil {
 		x.permits[s.I] = p
 		x.probed = x.probed || x.state == "HALF_OPEN" && x.entered.Equal(x.now)
 		x.backdate(s)
@@ -141,8 +141,8 @@ func (x *r4jReplay) acquire(s r4jStep) {
 	same(x.run, "ok", s.OK, err == nil)
 }
 
-// backdate takes a permit anew at such a time that the call will have taken as long as the trace says. The two do not always
-// agree: there the times that calls took are made up.
+// backdate acquires the permit again at such a time that the call takes as long as the trace says, because in some traces
+// the durations are invented.
 func (x *r4jReplay) backdate(s r4jStep) {
 	end, ok := x.ends[s.I]
 	if !ok {
@@ -155,40 +155,40 @@ func (x *r4jReplay) backdate(s r4jStep) {
 	}
 	start := done.Add(-time.Duration(end.Took))
 	if x.state == "HALF_OPEN" && !x.until.IsZero() && !start.Before(x.until) {
-		return // that is over by then, and the result will not count
+		return // the state is over by then, and the result will not count
 	}
 	p := x.permits[s.I]
-	p.ours.RecordAt(x.now, breaker.Ignored)
+	p.weir.RecordAt(x.now, breaker.Ignored)
 	var err error
-	if p.ours, err = x.ours.AllowAt(start); err != nil {
-		x.fault("ours refuses at another time: %v", err)
+	if p.weir, err = x.weir.AllowAt(start); err != nil {
+		x.mismatch("weir refuses at another time: %v", err)
 	}
 }
 
 func (x *r4jReplay) finish(s r4jStep) {
 	p, ok := x.permits[s.Permit]
-	idle := x.state == "FORCED_OPEN" || x.state == "DISABLED" // theirs does not listen
+	idle := x.state == "FORCED_OPEN" || x.state == "DISABLED" // the reference ignores results
 	if !ok || p.used {
 		if !idle {
-			x.leave(noPermit)
+			x.skipRest(noPermit)
 		}
 		return
 	}
 	p.used = true
 	same(x.run, "permit_state", s.PermitState, p.state)
 	outcome, event := s.outcome()
-	counted := p.ours.RecordAt(x.now, outcome)
+	counted := p.weir.RecordAt(x.now, outcome)
 	switch late := p.epoch != x.epoch; {
 	case idle:
 		return
 	case late && counted:
-		x.fault("ours counts a result from an earlier state")
+		x.mismatch("weir counts a result from an earlier state")
 		return
 	case late:
-		x.leave(lateResult)
+		x.skipRest(lateResult)
 		return
 	case !counted:
-		x.fault("ours does not count a result")
+		x.mismatch("weir does not count a result")
 		return
 	}
 	if event != "" {
@@ -199,7 +199,7 @@ func (x *r4jReplay) finish(s r4jStep) {
 	}
 }
 
-// outcome is what a finished call means, and the event for it.
+// outcome returns the outcome of a finished call and its event.
 func (s r4jStep) outcome() (breaker.Outcome, string) {
 	switch {
 	case s.Op == "release":
@@ -212,24 +212,24 @@ func (s r4jStep) outcome() (breaker.Outcome, string) {
 	return breaker.Success, "SUCCESS"
 }
 
-// judge follows ours into the state to which a result led.
+// judge follows the transition of weir after a result.
 func (x *r4jReplay) judge(s r4jStep, outcome breaker.Outcome) {
 	if x.evidence != nil {
 		x.evidence.RecordAt(x.now, outcome, time.Duration(s.Took))
 	}
 	if x.state == "METRICS_ONLY" {
-		x.announce(x.ours.CountsAt(x.now))
+		x.announce(x.weir.CountsAt(x.now))
 	}
-	switch to := names[x.ours.StateAt(x.now)]; {
+	switch to := stateNames[x.weir.StateAt(x.now)]; {
 	case to == x.state:
 	case to == "OPEN":
-		x.kept = x.ours.CountsAt(x.now)
+		x.kept = x.weir.CountsAt(x.now)
 		if x.state == "CLOSED" {
 			x.announce(x.kept)
 		}
 		x.attempt++
-		if x.c.cut(x.attempt) {
-			x.leave(backoffCut)
+		if x.c.truncated(x.attempt) {
+			x.skipRest(backoffCut)
 		}
 		x.enter("OPEN", x.now, x.c.wait(x.attempt))
 	default:
@@ -239,20 +239,20 @@ func (x *r4jReplay) judge(s r4jStep, outcome breaker.Outcome) {
 
 func (x *r4jReplay) compare(s r4jStep) {
 	same(x.run, "state", s.State, x.state)
-	ours := names[x.ours.StateAt(x.now)]
-	waits := x.state == "OPEN" && x.now.After(x.until) // for a call, to be half-open
-	if ours != x.state && !waits {
-		x.fault("ours is %s: %s", ours, x.seq.Steps[x.at])
+	weir := stateNames[x.weir.StateAt(x.now)]
+	waits := x.state == "OPEN" && x.now.After(x.until) // for a call, to become half-open
+	if weir != x.state && !waits {
+		x.mismatch("weir is %s: %s", weir, x.seq.Steps[x.at])
 		return
 	}
-	if ours != x.state {
-		x.part(byClock)
+	if weir != x.state {
+		x.differ(byClock)
 	}
-	c, enough := x.ours.CountsAt(x.now), x.fewest(x.state)
+	c, enough := x.weir.CountsAt(x.now), x.fewest(x.state)
 	switch x.state {
 	case "OPEN":
 		refused := x.carried + c.Refused
-		if waits { // ours begins to count anew when it is half-open, and theirs refuses no more
+		if waits { // weir has started to count again, because it is half-open, and the reference refuses no more
 			refused = x.refused
 		}
 		if c = x.kept; x.aging {
@@ -278,7 +278,7 @@ func (x *r4jReplay) compare(s r4jStep) {
 	same(x.run, "events", s.Events, x.events)
 }
 
-// Four in five of the sequences that Resilience4j finished call by call replay wholly.
+// TestMostOfResilience4jReplays requires that four in five of the sequences without overlapping calls replay completely.
 func TestMostOfResilience4jReplays(t *testing.T) {
 	replayed, all := 0, 0
 	for _, seq := range read(t, "testdata/resilience4j"+suffix) {
@@ -288,10 +288,10 @@ func TestMostOfResilience4jReplays(t *testing.T) {
 			continue
 		}
 		all++
-		if r := replayOne(t, resilience4j, seq); r.left == "" && len(r.faults) == 0 {
+		if r := replayOne(t, resilience4j, seq); r.left == "" && len(r.mismatches) == 0 {
 			replayed++
 		}
 	}
-	fmt.Fprintf(t.Output(), "resilience4j: of the sequential and scripted sequences, %d of %d\n", replayed, all)
+	fmt.Fprintf(t.Output(), "resilience4j: %d of %d sequential and scripted sequences replay completely\n", replayed, all)
 	require.GreaterOrEqual(t, replayed*10, all*8)
 }

@@ -20,65 +20,65 @@ type sequence struct {
 
 // replayer replays the sequences of one format.
 type replayer struct {
-	inputs []string // what of a step the recorder chose; all else in it is output, and is compared
+	inputs []string // the fields of a step that the recorder chose; all others are outputs, and are compared
 	replay func(r *run)
 }
 
-// replaying makes a replayer of a function that sets ours up by a config and returns how ours takes a
-// step. Others do so for checks that need not ours, and go on where that is left out. Keys that C and S
-// do not know are mismatches, so nothing in a trace goes unread.
-func replaying[C, S any](inputs string, ours func(r *run, c C) func(s S), others ...func(r *run, c C) func(s S)) replayer {
+// replaying returns a replayer. begin sets up weir by a config and returns the function that replays a
+// step. The functions in checks do the same for checks that do not need weir, and go on if weir skips
+// the rest. Keys that C and S do not have are mismatches, so nothing in a trace is ignored.
+func replaying[C, S any](inputs string, begin func(r *run, c C) func(s S), checks ...func(r *run, c C) func(s S)) replayer {
 	return replayer{inputs: strings.Fields(inputs), replay: func(r *run) {
 		var c C
 		if r.decode(r.seq.Config, &c); r.stopped {
 			return
 		}
-		step := ours(r, c)
-		gone := r.paused()
-		var checks []func(S)
-		for _, begin := range others {
-			checks = append(checks, begin(r, c))
+		step := begin(r, c)
+		skipped := r.resumeWithoutWeir()
+		var checkSteps []func(S)
+		for _, begin := range checks {
+			checkSteps = append(checkSteps, begin(r, c))
 		}
 		for r.at = 0; r.at < len(r.seq.Steps) && !r.stopped; r.at++ {
 			var s S
 			if r.decode(r.seq.Steps[r.at], &s); r.stopped {
 				return
 			}
-			if !gone {
+			if !skipped {
 				r.alone = false
 				if step(s); !r.alone {
 					r.steps = append(r.steps, r.at)
 				}
-				gone = r.paused()
+				skipped = r.resumeWithoutWeir()
 			}
-			for _, check := range checks {
+			for _, check := range checkSteps {
 				check(s)
 			}
 		}
 	}}
 }
 
-// paused reports whether ours has been left out for the rest, and lets the others go on.
-func (r *run) paused() bool {
-	if !r.stopped || len(r.faults) > 0 {
+// resumeWithoutWeir reports whether weir skips the rest, and lets the other checks go on.
+func (r *run) resumeWithoutWeir() bool {
+	if !r.stopped || len(r.mismatches) > 0 {
 		return false
 	}
 	r.stopped = false
 	return true
 }
 
-// run is the replay of one sequence, and what it came to.
+// run is the replay of one sequence, with its results.
 type run struct {
 	t       *testing.T
 	seq     sequence
-	at      int  // the present step
-	alone   bool // ours takes no part in the present step
+	at      int  // the current step
+	alone   bool // weir skips the current step
 	stopped bool // nothing more is compared
 
-	steps  []int                // that ours was compared at
-	left   divergence           // why it was not at all steps
-	partly map[divergence][]int // steps of which ours was not compared with all outputs
-	faults []string             // mismatches
+	steps      []int                // at which weir was compared
+	left       divergence           // why some steps were skipped
+	partly     map[divergence][]int // steps at which some outputs were not compared
+	mismatches []string
 }
 
 func newRun(t *testing.T, s sequence) *run {
@@ -86,92 +86,92 @@ func newRun(t *testing.T, s sequence) *run {
 	return &run{t: t, seq: s, partly: map[divergence][]int{}}
 }
 
-// leave leaves the sequence out, from the present step on.
-func (r *run) leave(d divergence) {
-	r.without(d)
+// skipRest skips the sequence from the current step on.
+func (r *run) skipRest(d divergence) {
+	r.skipStep(d)
 	r.stopped = true
 }
 
-// without leaves ours out of the present step, and so the sequence out of those that were replayed.
-func (r *run) without(d divergence) {
+// skipStep skips the current step, so the sequence does not count as replayed.
+func (r *run) skipStep(d divergence) {
 	r.alone = true
 	if r.left == "" {
 		r.left = d
 	}
 }
 
-// part says that ours differs at the present step, on purpose, in some of the outputs.
-func (r *run) part(d divergence) { r.partly[d] = append(r.partly[d], r.at) }
+// differ notes that weir differs on purpose in some outputs of the current step.
+func (r *run) differ(d divergence) { r.partly[d] = append(r.partly[d], r.at) }
 
-// fault is a mismatch. What follows in the sequence would only repeat it.
-func (r *run) fault(format string, args ...any) {
+// mismatch reports a mismatch and ends the replay: later steps would only repeat it.
+func (r *run) mismatch(format string, args ...any) {
 	r.stopped = true
 	where := "config"
 	if r.at < len(r.seq.Steps) {
 		where = fmt.Sprintf("step %d", r.at)
 	}
-	r.faults = append(r.faults, fmt.Sprintf("sequence %s, %s: ", r.seq.ID, where)+fmt.Sprintf(format, args...))
+	r.mismatches = append(r.mismatches, fmt.Sprintf("sequence %s, %s: ", r.seq.ID, where)+fmt.Sprintf(format, args...))
 }
 
 func (r *run) decode(raw json.RawMessage, into any) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		r.fault("%s: %v", raw, err)
+		r.mismatch("%s: %v", raw, err)
 	}
 }
 
-// same compares an output with ours.
-func same[T any](r *run, what string, theirs *T, ours T) {
+// same compares an output of the reference with weir's.
+func same[T any](r *run, what string, reference *T, weir T) {
 	switch {
 	case r.stopped:
-	case theirs == nil:
-		r.fault("%s is missing, want %v", what, ours)
-	case !reflect.DeepEqual(*theirs, ours) && fmt.Sprint(*theirs, ours) != "NaN NaN":
-		r.fault("ours has %s %v, theirs %v: %s", what, ours, *theirs, r.seq.Steps[r.at])
+	case reference == nil:
+		r.mismatch("%s is missing in the reference, is %v in weir", what, weir)
+	case !reflect.DeepEqual(*reference, weir) && fmt.Sprint(*reference, weir) != "NaN NaN":
+		r.mismatch("%s is %v in weir, %v in the reference: %s", what, weir, *reference, r.seq.Steps[r.at])
 	}
 }
 
-// sameOrNull is same for an output that may be null.
-func sameOrNull[T any](r *run, what string, theirs, ours *T) {
-	if ours == nil {
-		none(r, what, theirs)
+// sameOrNull is like same, for an output that may be null.
+func sameOrNull[T any](r *run, what string, reference, weir *T) {
+	if weir == nil {
+		none(r, what, reference)
 		return
 	}
-	same(r, what, theirs, *ours)
+	same(r, what, reference, *weir)
 }
 
-// none checks that there is no such output.
-func none[T any](r *run, what string, theirs *T) {
-	if theirs != nil && !r.stopped {
-		r.fault("%s is %v, want none", what, *theirs)
+// none checks that an output is missing.
+func none[T any](r *run, what string, reference *T) {
+	if reference != nil && !r.stopped {
+		r.mismatch("%s is %v in the reference, missing in weir", what, *reference)
 	}
 }
 
-// near compares an output with ours up to a bound on the difference.
-func near(r *run, what string, theirs *number, ours, bound float64) {
+// near compares an output with weir's, up to a bound on the difference.
+func near(r *run, what string, reference *number, weir, bound float64) {
 	switch {
 	case r.stopped:
-	case theirs == nil:
-		r.fault("%s is missing, want %v", what, ours)
-	case float64(*theirs) == ours:
-	case !(math.Abs(float64(*theirs)-ours) <= bound):
-		r.fault("ours has %s %v, theirs %v: %s", what, ours, *theirs, r.seq.Steps[r.at])
+	case reference == nil:
+		r.mismatch("%s is missing in the reference, is %v in weir", what, weir)
+	case float64(*reference) == weir:
+	case !(math.Abs(float64(*reference)-weir) <= bound):
+		r.mismatch("%s is %v in weir, %v in the reference: %s", what, weir, *reference, r.seq.Steps[r.at])
 	}
 }
 
-// within compares a whole number with ours up to a bound on the difference.
-func within(r *run, what string, theirs *int64, ours, bound int64) {
+// within compares an integer with weir's, up to a bound on the difference.
+func within(r *run, what string, reference *int64, weir, bound int64) {
 	switch {
 	case r.stopped:
-	case theirs == nil:
-		r.fault("%s is missing, want %v", what, ours)
-	case max(*theirs-ours, ours-*theirs) > bound:
-		r.fault("ours has %s %d, theirs %d, more than %d apart: %s", what, ours, *theirs, bound, r.seq.Steps[r.at])
+	case reference == nil:
+		r.mismatch("%s is missing in the reference, is %v in weir", what, weir)
+	case max(*reference-weir, weir-*reference) > bound:
+		r.mismatch("%s is %d in weir, %d in the reference, more than %d apart: %s", what, weir, *reference, bound, r.seq.Steps[r.at])
 	}
 }
 
-// number is a float64 that JSON has no figure for in the worst case.
+// number is a float64 that may be infinite or NaN, which JSON writes as a string.
 type number float64
 
 func (n *number) UnmarshalJSON(raw []byte) error {

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// rateLimiter is golang.org/x/time/rate's arithmetic, float by float. Times are nanoseconds.
+// rateLimiter is the arithmetic of golang.org/x/time/rate, float by float. Times are nanoseconds.
 type rateLimiter struct {
-	limit     float64 // tokens a second
+	limit     float64 // tokens per second
 	burst     int
 	tokens    float64 // at the time last
 	last      int64
 	lastEvent int64 // the latest time at which a reservation may act
 }
 
-// rateBooking is its Reservation.
+// rateBooking is a Reservation of rateLimiter.
 type rateBooking struct {
 	ok    bool
 	n     int
@@ -24,7 +24,7 @@ type rateBooking struct {
 
 func (l *rateLimiter) tokensAt(t int64) float64 {
 	tokens := l.tokens
-	if elapsed := time.Duration(t - l.last); elapsed > 0 { // else no time by no limit is NaN, which the recorder shows as 0
+	if elapsed := time.Duration(t - l.last); elapsed > 0 { // otherwise no time at no limit would be NaN, which the recorder shows as 0
 		tokens += rateTokens(elapsed, l.limit)
 	}
 	return math.Min(tokens, float64(l.burst))
@@ -63,7 +63,7 @@ func (l *rateLimiter) cancel(t int64, b rateBooking) {
 	}
 }
 
-// change brings the tokens up to date before the limit or the burst is changed.
+// change updates the tokens, and then changes the limit and the burst.
 func (l *rateLimiter) change(t int64, limit float64, burst int) {
 	l.tokens, l.last = l.tokensAt(t), t
 	l.limit, l.burst = limit, burst
@@ -94,7 +94,7 @@ func rateDuration(tokens, limit float64) time.Duration {
 	return time.Duration(ns)
 }
 
-// add is t + d without overflow.
+// add returns t + d without overflow.
 func add(t int64, d time.Duration) int64 {
 	if sum := t + int64(d); d < 0 || sum >= t {
 		return sum

@@ -9,7 +9,7 @@ import (
 
 type rateConfig struct {
 	Name  string `json:"name"`
-	Limit number `json:"limit"` // a second
+	Limit number `json:"limit"` // per second
 	Burst int    `json:"burst"`
 	T0    int64  `json:"t0_ns"`
 }
@@ -26,29 +26,30 @@ type rateStep struct {
 	Tokens *number `json:"tokens"`
 }
 
-// xtimeRate replays golang.org/x/time/rate. What that answers is compared with its arithmetic bit by bit, and with a
-// TokenBucket as far as floats go.
+// xtimeRate replays golang.org/x/time/rate. Its answers are compared with its arithmetic bit by bit, and with a
+// TokenBucket up to rounding.
 var xtimeRate = replaying("t_ns op n ref limit", func(r *run, c rateConfig) func(rateStep) {
 	x := &rateReplay{
 		run: r, latest: c.T0, bookings: map[int]rateBooking{}, cancelled: map[int]bool{}, reservations: map[int]rateReservation{},
-		theirs: rateLimiter{limit: float64(c.Limit), burst: c.Burst, tokens: float64(c.Burst), last: math.MinInt64 / 4},
+		reference: rateLimiter{limit: float64(c.Limit), burst: c.Burst, tokens: float64(c.Burst), last: math.MinInt64 / 4},
 	}
 	return x.step
 })
 
-// rateReplay is theirs and ours. Ours is nil while it cannot take part, and begins anew from where theirs stands.
+// rateReplay replays a sequence. weir is nil while it is skipped, and is then replaced by a bucket with the level of the
+// reference.
 type rateReplay struct {
 	*run
-	theirs       rateLimiter
+	reference    rateLimiter
 	bookings     map[int]rateBooking
 	cancelled    map[int]bool
-	ours         *limiter.TokenBucket
-	reservations map[int]rateReservation // those of ours
-	fastest      float64                 // of the limits that ours has had
+	weir         *limiter.TokenBucket
+	reservations map[int]rateReservation // weir's
+	fastest      float64                 // the highest limit since weir was made
 	latest       int64
 }
 
-// rateReservation is one of ours, and when its holder may act.
+// rateReservation is a reservation of weir with the time at which its holder may act.
 type rateReservation struct {
 	*limiter.Reservation
 	due int64
@@ -56,8 +57,8 @@ type rateReservation struct {
 
 func (x *rateReplay) step(s rateStep) {
 	if s.At < x.latest {
-		x.leaveOut(clockBack)
-	} else if x.ours == nil {
+		x.dropWeir(clockBack)
+	} else if x.weir == nil {
 		x.seed()
 	}
 	x.latest = max(x.latest, s.At)
@@ -72,78 +73,79 @@ func (x *rateReplay) step(s rateStep) {
 		x.cancel(s)
 		x.cancelled[s.Ref] = true
 	case "setLimit":
-		x.change(s, float64(s.Limit), x.theirs.burst)
+		x.change(s, float64(s.Limit), x.reference.burst)
 	case "setBurst":
-		x.change(s, x.theirs.limit, s.N)
+		x.change(s, x.reference.limit, s.N)
 	case "tokens":
 	default:
-		x.fault("op is %q", s.Op)
+		x.mismatch("op is %q", s.Op)
 	}
 	x.tokens(s)
 }
 
-// leaveOut goes on without ours.
-func (x *rateReplay) leaveOut(d divergence) {
-	x.without(d)
-	x.ours = nil
+// dropWeir skips weir from this step on, until it is replaced.
+func (x *rateReplay) dropWeir(d divergence) {
+	x.skipStep(d)
+	x.weir = nil
 }
 
-// seed makes a bucket of ours that stands as theirs does.
+// seed makes a TokenBucket with the level of the reference.
 func (x *rateReplay) seed() {
-	c := limiter.TokenBucketConfig{Rate: perSecond(x.theirs.limit), Burst: x.theirs.burst}
+	c := limiter.TokenBucketConfig{Rate: perSecond(x.reference.limit), Burst: x.reference.burst}
 	if c.Burst < 1 || c.Validate() != nil {
-		x.leaveOut(noRate)
+		x.dropWeir(noRate)
 		return
 	}
 	clear(x.reservations)
-	x.fastest = x.theirs.limit
-	x.ours = bucket(c, x.theirs.limit, x.theirs.last, float64(c.Burst)-x.theirs.tokens)
+	x.fastest = x.reference.limit
+	x.weir = bucket(c, x.reference.limit, x.reference.last, float64(c.Burst)-x.reference.tokens)
 }
 
-// slack is how many tokens ours and theirs may be apart: floats, and times cut to a nanosecond.
+// slack returns how many tokens weir and the reference may differ by: floats are rounded, and times truncated to a
+// nanosecond.
 func (x *rateReplay) slack() float64 { return 1e-6 + 2e-9*x.fastest }
 
 func (x *rateReplay) allow(s rateStep) {
-	theirs := x.theirs.reserve(s.At, s.N, 0)
-	same(x.run, "ok", s.OK, theirs.ok)
-	if x.ours == nil {
+	reference := x.reference.reserve(s.At, s.N, 0)
+	same(x.run, "ok", s.OK, reference.ok)
+	if x.weir == nil {
 		return
 	}
-	level := bridge.TokensAt(x.ours, unix(s.At))
-	x.agree(s, level, theirs.ok, x.ours.TakeAt(unix(s.At), s.N).OK)
+	level := bridge.TokensAt(x.weir, unix(s.At))
+	x.agree(s, level, reference.ok, x.weir.TakeAt(unix(s.At), s.N).OK)
 }
 
-// agree compares the decisions on s.N of so many tokens.
-func (x *rateReplay) agree(s rateStep, level float64, theirs, ours bool) bool {
+// agree compares two decisions on a request for s.N tokens.
+func (x *rateReplay) agree(s rateStep, level float64, reference, weir bool) bool {
 	switch {
-	case theirs == ours:
+	case reference == weir:
 		return true
 	case s.N < 0:
-		x.leaveOut(noRate)
+		x.dropWeir(noRate)
 	case math.Abs(level-float64(s.N)) < x.slack():
-		x.part(floatEdge)
-		x.ours = nil
+		x.differ(floatEdge)
+		x.weir = nil
 	default:
-		x.fault("ours has ok %t with %v tokens: %s", ours, level, x.seq.Steps[x.at])
+		x.mismatch("weir has ok %t with %v tokens: %s", weir, level, x.seq.Steps[x.at])
 	}
 	return false
 }
 
 func (x *rateReplay) reserve(s rateStep) {
-	theirs := x.theirs.reserve(s.At, s.N, math.MaxInt64)
-	x.bookings[s.Ref] = theirs
-	same(x.run, "ok", s.OK, theirs.ok)
-	same(x.run, "delay_ns", s.Delay, theirs.delay(s.At))
-	if x.ours == nil {
+	reference := x.reference.reserve(s.At, s.N, math.MaxInt64)
+	x.bookings[s.Ref] = reference
+	same(x.run, "ok", s.OK, reference.ok)
+	same(x.run, "delay_ns", s.Delay, reference.delay(s.At))
+	if x.weir == nil {
 		return
 	}
-	ours := bridge.ReserveAt(x.ours, unix(s.At), s.N, limiter.Never).(*limiter.Reservation)
-	x.reservations[s.Ref] = rateReservation{ours, s.At + int64(ours.Delay)}
-	if !x.agree(s, math.NaN(), theirs.ok, ours.OK) || !ours.OK {
+	weir := bridge.ReserveAt(x.weir, unix(s.At), s.N, limiter.Never).(*limiter.Reservation)
+	x.reservations[s.Ref] = rateReservation{weir, s.At + int64(weir.Delay)}
+	if !x.agree(s, math.NaN(), reference.ok, weir.OK) || !weir.OK {
 		return
 	}
-	if bound := 1 + x.slack()/x.theirs.limit*1e9; math.Abs(float64(theirs.delay(s.At)-int64(ours.Delay))) > bound {
-		x.fault("ours has delay %d, more than %v ns off: %s", ours.Delay, bound, x.seq.Steps[x.at])
+	if bound := 1 + x.slack()/x.reference.limit*1e9; math.Abs(float64(reference.delay(s.At)-int64(weir.Delay))) > bound {
+		x.mismatch("weir has delay %d, more than %v ns off: %s", weir.Delay, bound, x.seq.Steps[x.at])
 	}
 }
 
@@ -153,55 +155,55 @@ func (x *rateReplay) delay(s rateStep) {
 
 func (x *rateReplay) cancel(s rateStep) {
 	booking := x.bookings[s.Ref]
-	x.theirs.cancel(s.At, booking)
-	if x.ours == nil {
+	x.reference.cancel(s.At, booking)
+	if x.weir == nil {
 		return
 	}
-	ours, known := x.reservations[s.Ref]
+	weir, known := x.reservations[s.Ref]
 	if known {
-		bridge.CancelAt(ours.Reservation, unix(s.At))
+		bridge.CancelAt(weir.Reservation, unix(s.At))
 	}
 	if x.apart(s.At) <= x.slack() {
 		return
 	}
 	switch {
 	case !known:
-		x.part(anew)
+		x.differ(anew)
 	case x.cancelled[s.Ref]:
-		x.part(twice)
-	case booking.limit != x.theirs.limit:
-		x.part(oldRate)
-	case (s.At <= booking.at) != (s.At <= ours.due) && max(booking.at-ours.due, ours.due-booking.at) <= 1:
-		x.part(floatEdge)
+		x.differ(twice)
+	case booking.limit != x.reference.limit:
+		x.differ(oldRate)
+	case (s.At <= booking.at) != (s.At <= weir.due) && max(booking.at-weir.due, weir.due-booking.at) <= 1:
+		x.differ(floatEdge)
 	default:
 		return
 	}
-	x.ours = nil
+	x.weir = nil
 }
 
-// apart is how many tokens ours differs from theirs.
+// apart returns by how many tokens weir and the reference differ.
 func (x *rateReplay) apart(t int64) float64 {
-	return math.Abs(bridge.TokensAt(x.ours, unix(t)) - x.theirs.tokensAt(t))
+	return math.Abs(bridge.TokensAt(x.weir, unix(t)) - x.reference.tokensAt(t))
 }
 
 func (x *rateReplay) change(s rateStep, limit float64, burst int) {
-	x.theirs.change(s.At, limit, burst)
+	x.reference.change(s.At, limit, burst)
 	x.fastest = max(x.fastest, limit)
-	if x.ours == nil {
+	if x.weir == nil {
 		return
 	}
-	if bridge.ChangeAt(x.ours, unix(s.At), perSecond(limit), burst) != nil {
-		x.leaveOut(noRate)
+	if bridge.ChangeAt(x.weir, unix(s.At), perSecond(limit), burst) != nil {
+		x.dropWeir(noRate)
 	}
 }
 
 func (x *rateReplay) tokens(s rateStep) {
-	same(x.run, "tokens", s.Tokens, number(x.theirs.tokensAt(s.At)))
+	same(x.run, "tokens", s.Tokens, number(x.reference.tokensAt(s.At)))
 	switch {
-	case x.ours == nil || x.stopped:
-	case math.IsInf(x.theirs.limit, 1):
-		x.part(unlimited)
+	case x.weir == nil || x.stopped:
+	case math.IsInf(x.reference.limit, 1):
+		x.differ(unlimited)
 	case x.apart(s.At) > x.slack():
-		x.fault("ours has tokens %v: %s", bridge.TokensAt(x.ours, unix(s.At)), x.seq.Steps[x.at])
+		x.mismatch("weir has %v tokens: %s", bridge.TokensAt(x.weir, unix(s.At)), x.seq.Steps[x.at])
 	}
 }

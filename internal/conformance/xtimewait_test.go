@@ -14,7 +14,7 @@ import (
 
 type waitConfig struct {
 	Name  string `json:"name"`
-	Limit number `json:"limit"` // a second
+	Limit number `json:"limit"` // per second
 	Burst int    `json:"burst"`
 }
 
@@ -31,19 +31,19 @@ type waitStep struct {
 	Tokens  *number `json:"tokens"`
 }
 
-// xtimeWait replays WaitN of golang.org/x/time/rate, one caller after the other. What that did is compared with its arithmetic
-// bit by bit, and with a TokenBucket up to the two nanoseconds by which the one cuts and the other rounds up.
+// xtimeWait replays WaitN of golang.org/x/time/rate, one caller after the other. It is compared with its arithmetic bit by
+// bit, and with a TokenBucket up to two nanoseconds, because one truncates and the other rounds up.
 var xtimeWait = inBubble(replaying("at_ns op n ns timeout_ns cancel_after_ns", func(r *run, c waitConfig) func(waitStep) {
 	w := &waitReplay{
 		run: r, began: time.Now(),
-		theirs: rateLimiter{limit: float64(c.Limit), burst: c.Burst, tokens: float64(c.Burst), last: math.MinInt64 / 4},
+		reference: rateLimiter{limit: float64(c.Limit), burst: c.Burst, tokens: float64(c.Burst), last: math.MinInt64 / 4},
 	}
 	config := limiter.TokenBucketConfig{Rate: perSecond(float64(c.Limit)), Burst: c.Burst}
 	if c.Burst < 1 || config.Validate() != nil {
-		r.leave(noRate)
+		r.skipRest(noRate)
 		return nil
 	}
-	w.ours = limiter.NewTokenBucket(config)
+	w.weir = limiter.NewTokenBucket(config)
 	return w.step
 }))
 
@@ -58,15 +58,15 @@ func inBubble(p replayer) replayer {
 
 type waitReplay struct {
 	*run
-	began  time.Time
-	at     int64 // theirs
-	theirs rateLimiter
-	ours   *limiter.TokenBucket
+	began     time.Time
+	at        int64 // the time of the reference
+	reference rateLimiter
+	weir      *limiter.TokenBucket
 }
 
 func (w *waitReplay) step(s waitStep) {
 	if s.At != w.at {
-		w.fault("at_ns is %d, want %d", s.At, w.at)
+		w.mismatch("at_ns is %d, want %d", s.At, w.at)
 		return
 	}
 	time.Sleep(time.Until(w.began.Add(time.Duration(s.At))))
@@ -79,18 +79,18 @@ func (w *waitReplay) step(s waitStep) {
 	case "wait":
 		w.wait(s)
 	default:
-		w.fault("op is %q", s.Op)
+		w.mismatch("op is %q", s.Op)
 	}
-	same(w.run, "tokens", s.Tokens, number(w.theirs.tokensAt(w.at)))
-	near(w.run, "tokens", s.Tokens, w.ours.Tokens(), 1e-6+4e-9*w.theirs.limit)
+	same(w.run, "tokens", s.Tokens, number(w.reference.tokensAt(w.at)))
+	near(w.run, "tokens", s.Tokens, w.weir.Tokens(), 1e-6+4e-9*w.reference.limit)
 }
 
 func (w *waitReplay) wait(s waitStep) {
 	if w.tie(s) {
-		w.leave(floatEdge)
+		w.skipRest(floatEdge)
 		return
 	}
-	blocked, failed := w.theirWait(s)
+	blocked, failed := w.referenceWait(s)
 	same(w.run, "blocked_ns", s.Blocked, blocked)
 	if failed == "" {
 		none(w.run, "error", s.Error)
@@ -102,40 +102,40 @@ func (w *waitReplay) wait(s waitStep) {
 	}
 	w.at += blocked
 	before := time.Now()
-	err := w.ourWait(s)
+	err := w.weirWait(s)
 	if took := time.Since(before); reasonOf(s, err) != failed || (took-time.Duration(blocked)).Abs() > 2 {
-		w.fault("ours blocked %d ns and has error %v: %s", took, err, w.seq.Steps[w.run.at])
+		w.mismatch("weir blocked %d ns and has error %v: %s", took, err, w.seq.Steps[w.run.at])
 	}
 }
 
-func (w *waitReplay) theirWait(s waitStep) (blocked int64, failed string) {
-	if s.N > w.theirs.burst && !math.IsInf(w.theirs.limit, 1) {
-		return 0, fmt.Sprintf("rate: Wait(n=%d) exceeds limiter's burst %d", s.N, w.theirs.burst)
+func (w *waitReplay) referenceWait(s waitStep) (blocked int64, failed string) {
+	if s.N > w.reference.burst && !math.IsInf(w.reference.limit, 1) {
+		return 0, fmt.Sprintf("rate: Wait(n=%d) exceeds limiter's burst %d", s.N, w.reference.burst)
 	}
 	longest := int64(math.MaxInt64)
 	if s.Timeout != nil {
 		longest = *s.Timeout
 	}
-	r := w.theirs.reserve(s.At, s.N, time.Duration(longest))
+	r := w.reference.reserve(s.At, s.N, time.Duration(longest))
 	if !r.ok {
 		return 0, fmt.Sprintf("rate: Wait(n=%d) would exceed context deadline", s.N)
 	}
 	if s.Cancel != nil && *s.Cancel < r.delay(s.At) {
-		w.theirs.cancel(s.At+*s.Cancel, r)
+		w.reference.cancel(s.At+*s.Cancel, r)
 		return *s.Cancel, context.Canceled.Error()
 	}
 	return r.delay(s.At), ""
 }
 
-// tie reports whether it is chance, or a nanosecond, what comes first.
+// tie reports whether chance or a nanosecond decides what comes first.
 func (w *waitReplay) tie(s waitStep) bool {
-	now := w.theirs
+	now := w.reference
 	due := now.reserve(s.At, s.N, math.MaxInt64).delay(s.At)
 	near := func(end *int64) bool { return end != nil && (*end <= 2 || max(*end-due, due-*end) <= 2) }
 	return near(s.Timeout) || near(s.Cancel)
 }
 
-func (w *waitReplay) ourWait(s waitStep) error {
+func (w *waitReplay) weirWait(s waitStep) error {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	defer cancel()
 	if s.Timeout != nil {
@@ -145,10 +145,10 @@ func (w *waitReplay) ourWait(s waitStep) error {
 	if s.Cancel != nil {
 		defer time.AfterFunc(time.Duration(*s.Cancel), cancel).Stop()
 	}
-	return w.ours.Wait(ctx, s.N)
+	return w.weir.Wait(ctx, s.N)
 }
 
-// reasonOf is what theirs would call an error of ours.
+// reasonOf returns the text that the reference has for an error of weir.
 func reasonOf(s waitStep, err error) string {
 	var limited *limiter.LimitedError
 	switch {
