@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// faults collects what is wrong: the first of each kind, and how many there were.
+// faults collects faults: the first of each kind, and how many there were.
 type faults struct {
 	mu    sync.Mutex
 	kinds []string

@@ -18,20 +18,20 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// fleets are two nodes of a fleet, on a real Redis that is killed and started again.
-type fleets struct {
-	faults *faults
-	dir    string
-	client *redis.Client
-	began  time.Time
-	nodes  [2]*node
-	starts atomic.Int64 // of Redis, which forgets each time
-	taken  atomic.Int64
-	asked  atomic.Int64
-	away   atomic.Int64 // refused because Redis was away
+// fleetUnderTest is two nodes of a fleet on a Redis that is killed and restarted.
+type fleetUnderTest struct {
+	faults      *faults
+	dir         string
+	client      *redis.Client
+	began       time.Time
+	nodes       [2]*node
+	starts      atomic.Int64 // of Redis, which loses its data each time
+	taken       atomic.Int64
+	asked       atomic.Int64
+	unavailable atomic.Int64 // refused because Redis was unavailable
 }
 
-// node is one of them, in this process.
+// node is a node of the fleet, in this process.
 type node struct {
 	link    *fleet.Link
 	bucket  *fleet.Limiter
@@ -46,16 +46,16 @@ const (
 	fleetBurst = 50
 )
 
-// newFleets returns nil where there is no Redis to be had.
-func newFleets(faults *faults) (*fleets, error) {
+// newFleet returns nil if there is no redis-server.
+func newFleet(faults *faults) (*fleetUnderTest, error) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
-		return nil, nil //nolint:nilnil // none is none
+		return nil, nil //nolint:nilnil // no server, no fleet
 	}
 	dir, err := os.MkdirTemp("", "soak")
 	if err != nil {
 		return nil, err
 	}
-	f := &fleets{faults: faults, dir: dir, began: time.Now()}
+	f := &fleetUnderTest{faults: faults, dir: dir, began: time.Now()}
 	f.client = redis.NewClient(&redis.Options{
 		Network: "unix", Addr: filepath.Join(dir, "redis.sock"), ContextTimeoutEnabled: true, MaxRetries: -1,
 	})
@@ -89,19 +89,19 @@ func newNode(client redis.UniversalClient, name string) (*node, error) {
 	return n, nil
 }
 
-// sources are what of the nodes is exported.
-func (f *fleets) sources() (all []stat.Source) {
+// sources returns the exported sources of the nodes.
+func (f *fleetUnderTest) sources() (all []stat.Source) {
 	for _, n := range f.nodes {
 		all = append(all, n.link, n.breaker)
 	}
 	return append(all, f.nodes[0].bucket, f.nodes[0].window, f.nodes[0].calls)
 }
 
-// serve runs Redis, and kills it now and then, until the context is done.
-func (f *fleets) serve(ctx context.Context, r *rand.Rand) {
+// serve runs Redis until the context is done, and kills it at times.
+func (f *fleetUnderTest) serve(ctx context.Context, r *rand.Rand) {
 	defer func() { _ = os.RemoveAll(f.dir) }()
 	for ctx.Err() == nil {
-		f.starts.Add(1) // before it may admit anything
+		f.starts.Add(1) // before it can admit anything
 		server := exec.CommandContext(context.WithoutCancel(ctx), "redis-server", "--port", "0", "--unixsocket", filepath.Join(f.dir, "redis.sock"),
 			"--dir", f.dir, "--save", "", "--appendonly", "no")
 		if err := server.Start(); err != nil {
@@ -126,13 +126,13 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// visit asks one of the nodes.
-func (f *fleets) visit(ctx context.Context, r *rand.Rand) {
+// visit makes requests of a random node.
+func (f *fleetUnderTest) visit(ctx context.Context, r *rand.Rand) {
 	n := f.nodes[r.IntN(len(f.nodes))]
 	f.asked.Add(1)
 	began := time.Now()
 	res, err := n.bucket.Take(ctx, "one", 1)
-	if took := time.Since(began); took > 5*time.Second { // the link's timeout is a tenth of a second
+	if took := time.Since(began); took > 5*time.Second { // the timeout of the link is 100 ms
 		f.faults.add("slow", "a decision took %v", took)
 	}
 	switch {
@@ -141,13 +141,13 @@ func (f *fleets) visit(ctx context.Context, r *rand.Rand) {
 	case err == nil && res.OK:
 		f.taken.Add(1)
 	case err == nil && res.From == "outage":
-		f.away.Add(1)
+		f.unavailable.Add(1)
 	}
 	if _, err := n.window.Take(ctx, "one", 1); err != nil && ctx.Err() == nil {
 		f.faults.add("fleet", "%v", err)
 	}
 	n.made.Add(1)
-	n.breaker.Run(ctx, func(context.Context) error { //nolint:errcheck // what fails is counted
+	n.breaker.Run(ctx, func(context.Context) error { //nolint:errcheck // failures are counted
 		if r.IntN(10) == 0 {
 			return errFailed
 		}
@@ -155,30 +155,30 @@ func (f *fleets) visit(ctx context.Context, r *rand.Rand) {
 	})
 }
 
-// audit looks at the bound: each start of Redis forgets what was taken before.
-func (f *fleets) audit() {
+// audit checks the limit: Redis forgets at each start what was taken before.
+func (f *fleetUnderTest) audit() {
 	taken := f.taken.Load()
-	if most := float64(f.starts.Load())*fleetBurst + fleetRate*time.Since(f.began).Seconds() + 1; float64(taken) > most {
-		f.faults.add("limit", "the fleet admitted %d, at most %.0f", taken, most)
+	if limit := float64(f.starts.Load())*fleetBurst + fleetRate*time.Since(f.began).Seconds() + 1; float64(taken) > limit {
+		f.faults.add("limit", "the fleet admitted %d, at most %.0f", taken, limit)
 	}
 	for _, n := range f.nodes {
-		if own := made(n.breaker.Totals()); own > n.made.Load() {
-			f.faults.add("counts", "%d calls ended of %d", own, n.made.Load())
+		if counted := made(n.breaker.Totals()); counted > n.made.Load() {
+			f.faults.add("counts", "%d calls ended of %d", counted, n.made.Load())
 		}
 	}
 }
 
 func made(t window.Totals) int64 { return t.Calls() + t.Ignored + t.Refused }
 
-// settle closes the books when no call goes on any more.
-func (f *fleets) settle() {
+// checkTotals compares the counts when no call is running any more.
+func (f *fleetUnderTest) checkTotals() {
 	for _, n := range f.nodes {
-		if own := made(n.breaker.Totals()) + figure(n.breaker, "weir.breaker.late_results"); own != n.made.Load() {
-			f.faults.add("lost calls", "the fleet: %d of %d are counted", own, n.made.Load())
+		if counted := made(n.breaker.Totals()) + metricOf(n.breaker, "weir.breaker.late_results"); counted != n.made.Load() {
+			f.faults.add("lost calls", "the fleet: %d of %d are counted", counted, n.made.Load())
 		}
 	}
 	if f.taken.Load() == 0 {
-		f.faults.add("fleet", "nothing was ever admitted")
+		f.faults.add("fleet", "nothing was admitted")
 	}
 	_ = f.client.Close()
 }

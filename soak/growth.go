@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// growth is how much memory and how many goroutines there were, as time went by.
+// growth samples memory and goroutines over time.
 type growth struct {
 	began      time.Time
 	hours      []float64
-	heap       []float64 // MB that are in use after a collection
+	heap       []float64 // MB in use after a collection
 	goroutines []float64
 }
 
@@ -24,8 +24,8 @@ func (g *growth) sample() {
 	g.goroutines = append(g.goroutines, float64(runtime.NumGoroutine()))
 }
 
-// slope is the median of the slopes between all pairs of samples (Theil and Sen), which a few
-// odd samples do not move. Of the first half, in which all fills up, nothing is made.
+// slope returns the median of the slopes between all pairs of samples (Theil and Sen), which a few
+// outliers do not change. It ignores the first half, in which everything fills up.
 func (g *growth) slope(values []float64) float64 {
 	var slopes []float64
 	for i := len(values) / 2; i < len(values); i++ {
@@ -40,23 +40,22 @@ func (g *growth) slope(values []float64) float64 {
 	return slopes[len(slopes)/2]
 }
 
-// most is how much there may be gained in the second half of a run: what the heap and the
-// goroutines waver by anyway.
+// The most that may be gained in the second half of a run, which is what the values vary by anyway.
 const (
-	mostMB         = 20
-	mostGoroutines = 50
+	maxGainMB         = 20
+	maxGainGoroutines = 50
 )
 
-func (g *growth) judge(faults *faults) {
+func (g *growth) check(faults *faults) {
 	n := len(g.hours)
 	if n < 10 {
 		return
 	}
 	half := g.hours[n-1] - g.hours[n/2]
-	if gain := g.slope(g.heap) * half; gain > mostMB {
+	if gain := g.slope(g.heap) * half; gain > maxGainMB {
 		faults.add("memory", "grew by %.1f MB in the second half: %.0f", gain, g.heap)
 	}
-	if gain := g.slope(g.goroutines) * half; gain > mostGoroutines {
+	if gain := g.slope(g.goroutines) * half; gain > maxGainGoroutines {
 		faults.add("goroutines", "grew by %.0f in the second half: %.0f", gain, g.goroutines)
 	}
 }

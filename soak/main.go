@@ -16,10 +16,10 @@ func main() { os.Exit(command()) }
 
 // command returns the exit status.
 func command() int {
-	length := flag.Duration("for", 10*time.Minute, "how `long`")
-	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "of what is left to chance")
+	length := flag.Duration("for", 10*time.Minute, "how `long` to run")
+	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random choices")
 	flag.Parse()
-	logging.Disable() // go-redis has much to say of a server that dies
+	logging.Disable() // go-redis logs every failed command of a killed server
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	fmt.Printf("soak: %v, seed %d\n", *length, *seed)

@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// conduct is how a service behaves for the time being.
-type conduct int32
+// behavior is how a service behaves at present.
+type behavior int32
 
 const (
-	answers conduct = iota
+	answers behavior = iota
 	failsSome
 	fails
 	hangs // until the caller gives up
 	panics
-	conducts
+	behaviors
 )
 
 var errFailed = errors.New("failed")
 
-// service is something to call that is not always well.
+// service is a service that fails at times.
 type service struct{ now atomic.Int32 }
 
-// change draws another conduct; a good one half of the time.
+// change draws another behavior, which is answers more than half of the time.
 func (s *service) change(r *rand.Rand) {
-	s.now.Store(int32(r.IntN(2) * r.IntN(int(conducts))))
+	s.now.Store(int32(r.IntN(2) * r.IntN(int(behaviors))))
 }
 
-// catch recovers what a service that panics has panicked with, when deferred.
-func catch() {
+// recoverFailed, when deferred, recovers the panic of a service.
+func recoverFailed() {
 	if p := recover(); p != nil {
 		if err, ok := p.(error); !ok || !errors.Is(err, errFailed) {
 			panic(p)
@@ -39,9 +39,9 @@ func catch() {
 	}
 }
 
-// call calls the service. Those who are let hang are given up after a moment.
+// call calls the service. A call that hangs is cancelled after a moment.
 func (s *service) call(ctx context.Context) error {
-	switch conduct(s.now.Load()) {
+	switch behavior(s.now.Load()) {
 	case failsSome:
 		if rand.IntN(3) == 0 {
 			return errFailed
@@ -55,7 +55,7 @@ func (s *service) call(ctx context.Context) error {
 		return ctx.Err()
 	case panics:
 		panic(errFailed)
-	default: // it answers
+	default: // answers
 	}
 	return nil
 }

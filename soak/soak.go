@@ -15,49 +15,49 @@ import (
 )
 
 const (
-	houses  = 200
-	callers = 64
+	gateCount = 200
+	callers   = 64
 )
 
-// world is all that there is.
-type world struct {
-	faults  faults
-	seed    uint64
-	houses  []*house
-	crowd   *crowd
-	stricts []*strict
-	fleets  *fleets // nil where there is no Redis
-	monitor *alert.Monitor
-	look    *onlookers
-	growth  growth
-	told    atomic.Int64 // notifications
-	ended   atomic.Bool  // calls are over, and the receiver of notifications is well
+// workload is everything that runs.
+type workload struct {
+	faults    faults
+	seed      uint64
+	gates     []*gateUnderTest
+	group     *groupUnderTest
+	windows   []*windowUnderTest
+	fleet     *fleetUnderTest // nil without a redis-server
+	monitor   *alert.Monitor
+	observers *observers
+	growth    growth
+	notified  atomic.Int64 // notifications
+	ended     atomic.Bool  // no more calls, and the receiver of notifications no longer fails
 }
 
-// soak runs everything for a while. It returns what was wrong, and the sums.
+// soak runs everything for the given time. It returns the faults and a summary.
 func soak(ctx context.Context, length time.Duration, seed uint64) ([]string, string) {
 	before := runtime.NumGoroutine()
-	w, err := newWorld(seed)
+	w, err := newWorkload(seed)
 	if err != nil {
 		return []string{err.Error()}, ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
-	w.live(ctx, max(length/60, 50*time.Millisecond))
+	w.start(ctx, max(length/60, 50*time.Millisecond))
 	w.ended.Store(true)
-	w.settle(before)
+	w.finish(before)
 	return w.faults.list(), w.String()
 }
 
-func newWorld(seed uint64) (*world, error) {
+func newWorkload(seed uint64) (*workload, error) {
 	r := rand.New(rand.NewPCG(seed, 0))
-	w := &world{seed: seed, stricts: newStricts(r), growth: growth{began: time.Now()}}
-	w.crowd = newCrowd(&w.faults)
-	sources := []stat.Source{w.crowd.group}
+	w := &workload{seed: seed, windows: newWindows(r), growth: growth{began: time.Now()}}
+	w.group = newGroup(&w.faults)
+	sources := []stat.Source{w.group.group}
 	var rules []alert.Rule
-	for i := range houses {
-		h := newHouse(i, r, &w.faults)
-		w.houses = append(w.houses, h)
+	for i := range gateCount {
+		h := newGate(i, r, &w.faults)
+		w.gates = append(w.gates, h)
 		sources = append(sources, h.gate)
 		rules = append(rules, alert.Rule{
 			Name: h.gate.Name(), When: alert.Above(0.3), MinCalls: 5,
@@ -65,25 +65,25 @@ func newWorld(seed uint64) (*world, error) {
 		})
 	}
 	var err error
-	if w.fleets, err = newFleets(&w.faults); err != nil {
+	if w.fleet, err = newFleet(&w.faults); err != nil {
 		return nil, err
 	}
-	if w.fleets != nil {
-		sources = append(sources, w.fleets.sources()...)
+	if w.fleet != nil {
+		sources = append(sources, w.fleet.sources()...)
 	}
-	tell := alert.Func("soak", func(context.Context, alert.Alert) error {
-		if w.told.Add(1)%10 == 0 && !w.ended.Load() {
-			return errFailed // is tried again
+	notifier := alert.Func("soak", func(context.Context, alert.Alert) error {
+		if w.notified.Add(1)%10 == 0 && !w.ended.Load() {
+			return errFailed // the notifier tries again
 		}
 		return nil
 	})
-	w.monitor = alert.NewMonitor(alert.Config{Interval: 50 * time.Millisecond, Notify: []alert.Notifier{tell}, Logger: slog.New(slog.DiscardHandler)}, rules...)
-	w.look, err = newOnlookers(&w.faults, append(sources, w.monitor)...)
+	w.monitor = alert.NewMonitor(alert.Config{Interval: 50 * time.Millisecond, Notify: []alert.Notifier{notifier}, Logger: slog.New(slog.DiscardHandler)}, rules...)
+	w.observers, err = newObservers(&w.faults, append(sources, w.monitor)...)
 	return w, err
 }
 
-// live lets everything go on until the context is done, and returns when all of it has ended.
-func (w *world) live(ctx context.Context, sampled time.Duration) {
+// start runs everything until the context is done, and returns when all of it has ended.
+func (w *workload) start(ctx context.Context, sampleInterval time.Duration) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	for i := range callers {
@@ -93,21 +93,21 @@ func (w *world) live(ctx context.Context, sampled time.Duration) {
 	r := rand.New(rand.NewPCG(w.seed, callers+1))
 	all.Go(func() { every(ctx, 5*time.Millisecond, func() { w.disturb(r) }) })
 	all.Go(func() { every(ctx, 20*time.Millisecond, w.audit) })
-	all.Go(func() { every(ctx, 50*time.Millisecond, w.look.scrape) })
-	all.Go(func() { every(ctx, 70*time.Millisecond, func() { w.look.collect(ctx) }) })
-	all.Go(func() { every(ctx, sampled, w.growth.sample) })
+	all.Go(func() { every(ctx, 50*time.Millisecond, w.observers.scrape) })
+	all.Go(func() { every(ctx, 70*time.Millisecond, func() { w.observers.collect(ctx) }) })
+	all.Go(func() { every(ctx, sampleInterval, w.growth.sample) })
 	all.Go(func() { w.monitor.Run(ctx) })
-	if w.fleets != nil {
+	if w.fleet != nil {
 		r := rand.New(rand.NewPCG(w.seed, callers))
-		all.Go(func() { w.fleets.serve(ctx, r) })
-		for _, n := range w.fleets.nodes {
+		all.Go(func() { w.fleet.serve(ctx, r) })
+		for _, n := range w.fleet.nodes {
 			all.Go(func() { _ = n.calls.Run(ctx) })
 		}
 	}
 	for i := range 4 {
 		r := rand.New(rand.NewPCG(w.seed, uint64(callers+2+i)))
 		all.Go(func() {
-			every(ctx, 10*time.Millisecond, func() { w.look.browse(ctx, time.Duration(r.IntN(1500))*time.Millisecond) })
+			every(ctx, 10*time.Millisecond, func() { w.observers.browse(ctx, time.Duration(r.IntN(1500))*time.Millisecond) })
 		})
 	}
 }
@@ -125,24 +125,24 @@ func every(ctx context.Context, d time.Duration, fn func()) {
 	}
 }
 
-// call makes calls of all kinds. Some callers give up at once, some after a moment.
-func (w *world) call(ctx context.Context, r *rand.Rand) {
+// call makes calls of all kinds, and cancels some of them after a moment.
+func (w *workload) call(ctx context.Context, r *rand.Rand) {
 	for ctx.Err() == nil {
-		mine, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		callCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		if r.IntN(10) == 0 {
 			time.AfterFunc(time.Duration(r.IntN(5000))*time.Microsecond, cancel)
 		}
 		switch r.IntN(5) {
 		case 4:
-			if w.fleets != nil {
-				w.fleets.visit(context.WithoutCancel(mine), r)
+			if w.fleet != nil {
+				w.fleet.visit(context.WithoutCancel(callCtx), r)
 			}
 		case 0:
-			w.crowd.visit(context.WithoutCancel(mine), r)
+			w.group.visit(context.WithoutCancel(callCtx), r)
 		case 1:
-			w.stricts[r.IntN(len(w.stricts))].visit()
+			w.windows[r.IntN(len(w.windows))].visit()
 		default:
-			w.houses[r.IntN(len(w.houses))].visit(mine)
+			w.gates[r.IntN(len(w.gates))].visit(callCtx)
 		}
 		cancel()
 		if r.IntN(50) == 0 {
@@ -151,46 +151,46 @@ func (w *world) call(ctx context.Context, r *rand.Rand) {
 	}
 }
 
-// disturb changes something.
-func (w *world) disturb(r *rand.Rand) {
-	w.houses[r.IntN(houses)].service.change(r)
-	w.houses[r.IntN(houses)].meddle(r)
+// disturb changes something at random.
+func (w *workload) disturb(r *rand.Rand) {
+	w.gates[r.IntN(gateCount)].service.change(r)
+	w.gates[r.IntN(gateCount)].override(r)
 	if r.IntN(20) == 0 {
-		w.crowd.service.change(r)
+		w.group.service.change(r)
 	}
 }
 
-func (w *world) audit() {
-	for _, h := range w.houses {
+func (w *workload) audit() {
+	for _, h := range w.gates {
 		h.audit()
 	}
-	w.crowd.audit()
-	if w.fleets != nil {
-		w.fleets.audit()
+	w.group.audit()
+	if w.fleet != nil {
+		w.fleet.audit()
 	}
-	for _, s := range w.stricts {
+	for _, s := range w.windows {
 		s.audit(&w.faults)
 	}
 }
 
-// settle ends what is left and closes the books.
-func (w *world) settle(before int) {
+// finish ends what is left and compares all counts.
+func (w *workload) finish(before int) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	if err := w.monitor.Flush(ctx); err != nil {
 		w.faults.add("alerts", "%v", err)
 	}
-	w.look.scrape()
-	w.look.page.Client().CloseIdleConnections()
-	w.look.page.Close()
-	for _, h := range w.houses {
-		h.settle()
+	w.observers.scrape()
+	w.observers.page.Client().CloseIdleConnections()
+	w.observers.page.Close()
+	for _, h := range w.gates {
+		h.checkTotals()
 	}
-	w.crowd.settle()
-	if w.fleets != nil {
-		w.fleets.settle()
+	w.group.checkTotals()
+	if w.fleet != nil {
+		w.fleet.checkTotals()
 	}
-	w.growth.judge(&w.faults)
+	w.growth.check(&w.faults)
 	for ; runtime.NumGoroutine() > before && ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
 	}
 	if now := runtime.NumGoroutine(); now > before {
@@ -198,20 +198,20 @@ func (w *world) settle(before int) {
 	}
 }
 
-func (w *world) String() string {
+func (w *workload) String() string {
 	fleet := "no redis-server, so no fleet"
-	if f := w.fleets; f != nil {
-		fleet = fmt.Sprintf("fleet: %d asked, %d admitted, %d refused for want of Redis, which was started %d times",
-			f.asked.Load(), f.taken.Load(), f.away.Load(), f.starts.Load())
+	if f := w.fleet; f != nil {
+		fleet = fmt.Sprintf("fleet: %d asked, %d admitted, %d refused while Redis was unavailable, Redis started %d times",
+			f.asked.Load(), f.taken.Load(), f.unavailable.Load(), f.starts.Load())
 	}
 	var made, ran, open, limited int64
-	for _, h := range w.houses {
+	for _, h := range w.gates {
 		made, ran = made+h.made.Load(), ran+h.ran.Load()
 		open, limited = open+h.refusedOpen.Load(), limited+h.refusedLimited.Load()
 	}
 	return fmt.Sprintf("gates: %d calls, %d ran, %d refused by breakers, %d by limits\n"+
 		"group: %d calls, %d ran, %v keys evicted\n%s\n"+
-		"looks: %d scrapes, %d collections, %d visits with %d events; %d notifications\n%v",
-		made, ran, open, limited, w.crowd.made.Load(), w.crowd.ran.Load(), w.crowd.evictions(), fleet,
-		w.look.scrapes.Load(), w.look.collections.Load(), w.look.visits.Load(), w.look.events.Load(), w.told.Load(), &w.growth)
+		"observers: %d scrapes, %d collections, %d visits with %d events; %d notifications\n%v",
+		made, ran, open, limited, w.group.made.Load(), w.group.ran.Load(), w.group.evictions(), fleet,
+		w.observers.scrapes.Load(), w.observers.collections.Load(), w.observers.visits.Load(), w.observers.events.Load(), w.notified.Load(), &w.growth)
 }

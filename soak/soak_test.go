@@ -14,38 +14,38 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-func TestAMomentOfIt(t *testing.T) {
+func TestAShortRun(t *testing.T) {
 	faults, report := soak(t.Context(), 2*time.Second, 1)
 	require.Empty(t, faults, report)
 	t.Log(report)
 }
 
-// What follows shows that the books would not agree if weir's were wrong.
+// The other tests show that wrong counts are found.
 
-func newTestHouse() (*house, *faults) {
+func newTestGate() (*gateUnderTest, *faults) {
 	f := &faults{}
-	return newHouse(1, rand.New(rand.NewPCG(1, 1)), f), f
+	return newGate(1, rand.New(rand.NewPCG(1, 1)), f), f
 }
 
 func TestALostCallIsFound(t *testing.T) {
-	for name, forget := range map[string]func(h *house){
-		"lost calls":    func(h *house) { h.ran.Add(1) },
-		"lost refusals": func(h *house) { h.refusedOpen.Add(1) },
-		"tokens":        func(h *house) { h.ran.Add(-1) },
+	for name, forget := range map[string]func(h *gateUnderTest){
+		"lost calls":    func(h *gateUnderTest) { h.ran.Add(1) },
+		"lost refusals": func(h *gateUnderTest) { h.refusedOpen.Add(1) },
+		"tokens":        func(h *gateUnderTest) { h.ran.Add(-1) },
 	} {
-		h, f := newTestHouse()
+		h, f := newTestGate()
 		h.visit(t.Context())
-		h.settle()
+		h.checkTotals()
 		require.Empty(t, f.list())
 		forget(h)
-		h.settle()
+		h.checkTotals()
 		require.NotEmpty(t, f.list(), name)
 		require.Contains(t, f.kinds, name)
 	}
 }
 
 func TestALimitThatLetsTooMuchThroughIsFound(t *testing.T) {
-	h, f := newTestHouse()
+	h, f := newTestGate()
 	h.burst, h.rate = 0, 0
 	h.visit(t.Context())
 	h.visit(t.Context())
@@ -53,7 +53,7 @@ func TestALimitThatLetsTooMuchThroughIsFound(t *testing.T) {
 	require.Equal(t, []string{"limit"}, f.kinds)
 
 	f = &faults{}
-	s := &strict{name: "lax", limiter: limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Unlimited()}), limit: 3, span: time.Minute, began: time.Now()}
+	s := &windowUnderTest{name: "lax", limiter: limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Unlimited()}), limit: 3, span: time.Minute, began: time.Now()}
 	for range 3 {
 		s.visit()
 	}
@@ -64,10 +64,9 @@ func TestALimitThatLetsTooMuchThroughIsFound(t *testing.T) {
 	require.Equal(t, []string{"window"}, f.kinds)
 }
 
-// newTestFleets has two nodes that never reach a Redis, of which it believes that it was
-// started once.
-func newTestFleets(t *testing.T) (*fleets, *faults) {
-	f := &fleets{faults: &faults{}, began: time.Now()}
+// newTestFleet returns two nodes that never reach a Redis, which counts as started once.
+func newTestFleet(t *testing.T) (*fleetUnderTest, *faults) {
+	f := &fleetUnderTest{faults: &faults{}, began: time.Now()}
 	f.client = redis.NewClient(&redis.Options{Network: "unix", Addr: "nowhere", ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1})
 	t.Cleanup(func() { _ = f.client.Close() })
 	for i := range f.nodes {
@@ -83,18 +82,18 @@ func TestAFleetThatAdmitsTooMuchIsFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		starts int64
 		lasts  time.Duration
-		most   int64 // a burst a start, the rate, and one
+		limit  int64 // a burst per start, the rate, and one
 	}{
 		"at once":                  {0, 0, 50 + 1},
 		"after a time":             {0, 3 * time.Second, 50 + 3*500 + 1},
 		"after Redis forgot twice": {2, 3 * time.Second, 3*50 + 3*500 + 1},
 	} {
-		fleets, faults := newTestFleets(t) // a client has goroutines of its own, so not in the bubble
+		fleets, faults := newTestFleet(t) // outside the bubble, because a client starts goroutines
 		synctest.Test(t, func(t *testing.T) {
 			fleets.began = time.Now()
 			time.Sleep(c.lasts)
 			fleets.starts.Add(c.starts)
-			fleets.taken.Store(c.most)
+			fleets.taken.Store(c.limit)
 			fleets.audit()
 			require.Empty(t, faults.list(), name)
 			fleets.taken.Add(1)
@@ -105,7 +104,7 @@ func TestAFleetThatAdmitsTooMuchIsFound(t *testing.T) {
 }
 
 func TestACallThatAFleetCountsWronglyIsFound(t *testing.T) {
-	fleets, faults := newTestFleets(t)
+	fleets, faults := newTestFleet(t)
 	succeed := func(context.Context) error { return nil }
 	fleets.taken.Store(1)
 	for _, n := range fleets.nodes {
@@ -113,14 +112,14 @@ func TestACallThatAFleetCountsWronglyIsFound(t *testing.T) {
 		require.NoError(t, n.breaker.Run(t.Context(), succeed))
 	}
 	fleets.audit()
-	fleets.settle()
+	fleets.checkTotals()
 	require.Empty(t, faults.list())
 
 	last := fleets.nodes[len(fleets.nodes)-1]
-	last.made.Add(1) // which the breaker does not know of
+	last.made.Add(1) // which the breaker has not counted
 	fleets.audit()
-	require.Empty(t, faults.list(), "it may be under way")
-	fleets.settle()
+	require.Empty(t, faults.list(), "it may still be running")
+	fleets.checkTotals()
 	require.Equal(t, []string{"lost calls"}, faults.kinds)
 
 	for range 2 {
@@ -131,18 +130,18 @@ func TestACallThatAFleetCountsWronglyIsFound(t *testing.T) {
 }
 
 func TestAFleetThatAdmitsNothingIsFound(t *testing.T) {
-	fleets, faults := newTestFleets(t)
-	fleets.settle()
+	fleets, faults := newTestFleet(t)
+	fleets.checkTotals()
 	require.Equal(t, []string{"fleet"}, faults.kinds)
 }
 
-// back is a counter that goes back.
-type back struct {
+// fallingCounter is a counter that goes back.
+type fallingCounter struct {
 	series *stat.Series
 	value  float64
 }
 
-func (b *back) Observe(yield func(*stat.Series, float64) bool) {
+func (b *fallingCounter) Observe(yield func(*stat.Series, float64) bool) {
 	b.value--
 	yield(b.series, 100+b.value)
 }
@@ -150,7 +149,7 @@ func (b *back) Observe(yield func(*stat.Series, float64) bool) {
 func TestACounterThatGoesBackIsFound(t *testing.T) {
 	counter := &stat.Instrument{Name: "soak.back", Kind: stat.Counter, Help: "Goes back.", Attrs: []string{"soak.name"}}
 	f := &faults{}
-	o, err := newOnlookers(f, &back{series: counter.Series("l")})
+	o, err := newObservers(f, &fallingCounter{series: counter.Series("l")})
 	require.NoError(t, err)
 	defer o.page.Close()
 	o.scrape()
@@ -165,14 +164,14 @@ func TestACounterThatGoesBackIsFound(t *testing.T) {
 func TestGrowthIsFound(t *testing.T) {
 	for name, values := range map[string]func(i int) float64{
 		"memory": func(i int) float64 { return float64(5 * i) },
-		"":       func(i int) float64 { return 100 * float64(i%2) }, // wavers
+		"":       func(i int) float64 { return 100 * float64(i%2) }, // varies
 	} {
 		f, g := &faults{}, growth{}
 		for i := range 20 {
 			g.hours = append(g.hours, float64(i)/60)
 			g.heap, g.goroutines = append(g.heap, values(i)), append(g.goroutines, 10)
 		}
-		g.judge(f)
+		g.check(f)
 		if name == "" {
 			require.Empty(t, f.list())
 			continue

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// take asks a limiter for n permits; it gives them back where n is below 0.
+// take is a request for n tokens, or a refund if n is below 0.
 type take struct {
 	key string
 	n   int
@@ -22,7 +22,7 @@ const (
 	room  = burst * token
 )
 
-// bucketModel is GCRA: the state is the moment at which the bucket is full again.
+// bucketModel is GCRA. Its state is the time at which the bucket is full again.
 func bucketModel() porcupine.Model {
 	return porcupine.Model{
 		Partition: byKey,
@@ -63,7 +63,7 @@ func byKey(history []porcupine.Operation) (parts [][]porcupine.Operation) {
 	return parts
 }
 
-// asks makes a client ask for permits, at times that go on by the pace, but not in step.
+// asks returns a client's next step: a request at a time that advances by about the pace.
 func asks(t0 time.Time, pace time.Duration, of func(c *client) (string, limiter.TimedLimiter)) func(*client) {
 	return func(c *client) {
 		key, l := of(c)
@@ -85,8 +85,8 @@ func TestTokenBucket(t *testing.T) {
 	})
 }
 
-// Each key of a group is such a bucket, whatever happens to the others; at one moment, for one
-// that comes too late may find less than was there, after others have been forgotten.
+// The test of a group models each key as a bucket of its own. All calls have the same time, because a call
+// with an earlier time may find fewer tokens after other keys were evicted.
 func TestLimiterGroup(t *testing.T) {
 	check(t, bucketModel(), func() func(*client) {
 		t0 := time.Now()

@@ -1,5 +1,5 @@
-// Package linear holds tests alone: what many goroutines saw of a limiter, a breaker or
-// a group at once must be what one could have seen, who did the same one by one in some
-// order that agrees with the clock (linearizability; Herlihy and Wing, 1990). Porcupine
-// looks for that order; the models here are the few lines that the promises come to.
+// Package linear checks that limiters, breakers and groups are linearizable (Herlihy and Wing, 1990): the
+// answers that concurrent goroutines got must be those that one goroutine could get that makes the same
+// calls one by one, in some order that agrees with the clock. Porcupine looks for that order. The models
+// in these tests are the documented behavior in a few lines. The package has only tests.
 package linear

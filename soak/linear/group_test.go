@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// onKey is what a client does with a breaker of a key, which it may have got long ago.
+// onKey is a call of a client on a breaker of a key, which it may have got long ago.
 type onKey struct {
 	key int
 	do  action
@@ -20,13 +20,13 @@ type onKey struct {
 type action uint8
 
 const (
-	failCall action = iota // a call that fails: did it count?
-	askCount               // how many failures are in the window?
-	reset                  // forget them
+	failCall action = iota // a failed call; the answer is whether it counted
+	askCount               // the answer is the number of failures in the window
+	reset                  // forgets the failures
 )
 
-// keyModel explains a key by one number: however many breakers of it the clients keep, and
-// whichever of them were evicted, its failures are counted together.
+// keyModel models a key by one number: its failures are counted together, no matter how many breakers of
+// the key the clients keep and which of them were evicted.
 func keyModel() porcupine.Model {
 	return porcupine.Model{
 		Partition: func(history []porcupine.Operation) (parts [][]porcupine.Operation) {
@@ -73,7 +73,7 @@ func TestBreakerGroup(t *testing.T) {
 				held[c.id][in.key] = b
 			}
 			for range c.IntN(3) {
-				g.Get(fmt.Sprint("new ", c.id, c.IntN(1000))) // wants the place of one that has no failures
+				g.Get(fmt.Sprint("new ", c.id, c.IntN(1000))) // may evict a breaker without failures
 			}
 			c.do(in, func() any { return act(b, in.do) })
 			mu.Lock()

@@ -14,13 +14,13 @@ import (
 
 const (
 	histories = 600
-	steps     = 12 // of each worker
+	steps     = 12 // per worker
 )
 
-// workers are as many as can be at it at the same moment, but for the checker's patience.
+// workers is the number of goroutines: one per processor, up to what the checker can handle.
 var workers = max(2, min(4, runtime.GOMAXPROCS(0)))
 
-// client is one of the goroutines of a history.
+// client is a goroutine of a history.
 type client struct {
 	*rand.Rand
 	id    int
@@ -28,7 +28,7 @@ type client struct {
 	ops   []porcupine.Operation
 }
 
-// do does something and writes down what and when.
+// do performs an operation and records it with its times.
 func (c *client) do(input any, fn func() any) {
 	call := time.Since(c.began)
 	output := fn()
@@ -37,8 +37,8 @@ func (c *client) do(input any, fn func() any) {
 	})
 }
 
-// check makes many short histories, each of something new, and fails the test unless the
-// model explains them all. It fails too if nothing was ever done at the same time.
+// check makes many short histories, each of a new object, and fails the test unless the model explains
+// all of them. It also fails if no two operations ever overlapped.
 func check(t *testing.T, model porcupine.Model, begin func() func(*client)) {
 	t.Helper()
 	overlaps := 0
@@ -51,9 +51,9 @@ func check(t *testing.T, model porcupine.Model, begin func() func(*client)) {
 		for _, op := range ops {
 			t.Logf("worker %d, %6d to %6d ns: %+v gave %+v", op.ClientId, op.Call, op.Return, op.Input, op.Output)
 		}
-		t.Fatalf("history %d: no order explains it", i)
+		t.Fatalf("history %d: no order of the operations explains it", i)
 	}
-	require.Positive(t, overlaps, "nothing ever began while another went on")
+	require.Positive(t, overlaps, "no two operations overlapped")
 }
 
 func history(seed uint64, step func(*client)) (all []porcupine.Operation) {
@@ -65,7 +65,7 @@ func history(seed uint64, step func(*client)) (all []porcupine.Operation) {
 		clients[i] = client{Rand: rand.New(rand.NewPCG(seed, uint64(i))), id: i, began: began}
 		wg.Go(func() {
 			for n := range int64(steps) {
-				// Each step begins when all are there, or the first would be done before the last began.
+				// Each step begins when all workers are ready. Otherwise the first would end before the last begins.
 				arrived.Add(1)
 				for spins := 1; arrived.Load() < (n+1)*int64(workers); spins++ {
 					if spins%1000 == 0 {

@@ -13,12 +13,11 @@ import (
 )
 
 const (
-	tooMany = 3 // failures in a row open the breaker
+	tooMany = 3 // consecutive failures open the breaker
 	probes  = 2
 )
 
-// event is that somebody asks for a permit, to be known by a number, or gives one back
-// with the outcome of its call.
+// event is a request for a permit, which gets a number, or the result of the call with that permit.
 type event struct {
 	asks             bool
 	permit           int64
@@ -26,14 +25,13 @@ type event struct {
 	called, returned int64
 }
 
-// breakerState is a breaker without a cooldown: an open one lets out a probe as soon as
-// somebody asks.
+// breakerState is a breaker without a cooldown: if it is open, it allows a probe at the next request.
 type breakerState struct {
 	state     breaker.State
 	epoch     int
-	streak    int           // closed: failures in a row
-	doomed    int64         // closed: when the report returns that will have opened it; 0 for none
-	out, good int           // half-open: probes in flight, and that succeeded
+	streak    int           // closed: consecutive failures
+	doomed    int64         // closed: when the Record returns that opens the breaker, or 0
+	out, good int           // half-open: probes in flight, and successful ones
 	given     map[int64]int // the epoch of each permit in flight
 }
 
@@ -46,7 +44,7 @@ func (s *breakerState) enter(to breaker.State) {
 	s.state, s.epoch, s.streak, s.doomed, s.out, s.good = to, s.epoch+1, 0, 0, 0, 0
 }
 
-// allow lets a permit out or not.
+// allow models Allow.
 func (s *breakerState) allow(permit int64) bool {
 	if s.state == breaker.Open {
 		s.enter(breaker.HalfOpen)
@@ -61,7 +59,7 @@ func (s *breakerState) allow(permit int64) bool {
 	return true
 }
 
-// settle books a result, and returns whether it counted.
+// settle models Record, and reports whether the result counted.
 func (s *breakerState) settle(e *event) bool {
 	epoch := s.given[e.permit]
 	delete(s.given, e.permit)
@@ -93,8 +91,8 @@ func (s *breakerState) probed(o breaker.Outcome) {
 	}
 }
 
-// permitModel explains who is let through, and which results count. A failure is counted at
-// one moment, and may open the breaker at another: both before its report returns.
+// permitModel models which calls are allowed and which results count. A failure is counted at one moment
+// and may open the breaker at a later one, both before Record returns.
 func permitModel() porcupine.Model {
 	model := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{breakerState{given: map[int64]int{}}} },
@@ -126,7 +124,7 @@ func permitModel() porcupine.Model {
 	return model.ToModel()
 }
 
-// does is do for an event, which is to know when it was.
+// does is like do, for an event, which records its own time.
 func (c *client) does(e *event, fn func() any) {
 	c.do(e, fn)
 	op := c.ops[len(c.ops)-1]
@@ -162,7 +160,7 @@ func TestPermits(t *testing.T) {
 				return
 			}
 			for number, p := range mine {
-				in := &event{permit: number, outcome: breaker.Outcome(c.IntN(5) % 3)} // more successes and failures
+				in := &event{permit: number, outcome: breaker.Outcome(c.IntN(5) % 3)} // more successes and failures than ignored calls
 				c.does(in, func() any { return p.Record(in.outcome) })
 				delete(mine, number)
 				return
@@ -170,6 +168,6 @@ func TestPermits(t *testing.T) {
 		}
 	})
 	if opened < histories {
-		t.Fatalf("only %d changes of state in %d histories", opened, histories)
+		t.Fatalf("only %d transitions in %d histories", opened, histories)
 	}
 }

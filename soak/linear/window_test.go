@@ -14,7 +14,7 @@ const (
 	span    = buckets * token
 )
 
-// windowState is what counts: the newest bucket, and those before it as far as the span reaches.
+// windowState holds the buckets that count: the newest one, and those before it within the span.
 type windowState struct {
 	newest int64
 	counts [buckets + 1]int // the newest last
@@ -34,7 +34,7 @@ func (s *windowState) used() (n int) {
 	return n
 }
 
-// giveBack takes permits off the oldest buckets.
+// giveBack removes permits from the oldest buckets.
 func (s *windowState) giveBack(n int) {
 	for i := range s.counts {
 		back := min(n, s.counts[i])
@@ -43,7 +43,7 @@ func (s *windowState) giveBack(n int) {
 	}
 }
 
-// windowModel counts permits by buckets. Of an answer it explains OK and Remaining.
+// windowModel counts permits by bucket. It checks OK and Remaining of each answer.
 func windowModel() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return windowState{} },

@@ -21,23 +21,23 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// onlookers read the figures in every way there is.
-type onlookers struct {
+// observers read the metrics in every possible way.
+type observers struct {
 	faults   *faults
 	registry *prometheus.Registry
-	shown    map[string]float64 // counters, as the last scrape showed them
+	shown    map[string]float64 // counters at the last scrape
 	reader   *metric.ManualReader
 	page     *httptest.Server
 
 	scrapes, collections, visits, events atomic.Int64
 }
 
-func newOnlookers(faults *faults, sources ...stat.Source) (*onlookers, error) {
+func newObservers(faults *faults, sources ...stat.Source) (*observers, error) {
 	page, err := dashboard.New(dashboard.Config{}, sources...)
 	if err != nil {
 		return nil, err
 	}
-	o := &onlookers{
+	o := &observers{
 		faults: faults, registry: prometheus.NewPedanticRegistry(), shown: map[string]float64{},
 		reader: metric.NewManualReader(), page: httptest.NewServer(page),
 	}
@@ -48,8 +48,8 @@ func newOnlookers(faults *faults, sources ...stat.Source) (*onlookers, error) {
 	return o, err
 }
 
-// scrape reads what Prometheus would. No counter may have gone back.
-func (o *onlookers) scrape() {
+// scrape reads the metrics as Prometheus does, and checks that no counter has gone back.
+func (o *observers) scrape() {
 	families, err := o.registry.Gather()
 	if err != nil {
 		o.faults.add("scrape", "%v", err)
@@ -79,7 +79,7 @@ func labels(m *dto.Metric) string {
 	return b.String()
 }
 
-func (o *onlookers) collect(ctx context.Context) {
+func (o *observers) collect(ctx context.Context) {
 	var all metricdata.ResourceMetrics
 	if err := o.reader.Collect(ctx, &all); err != nil && ctx.Err() == nil {
 		o.faults.add("collection", "%v", err)
@@ -88,8 +88,8 @@ func (o *onlookers) collect(ctx context.Context) {
 	o.collections.Add(1)
 }
 
-// browse looks at the live page for a while, as a stream of events.
-func (o *onlookers) browse(ctx context.Context, d time.Duration) {
+// browse reads the event stream of the dashboard for a while.
+func (o *observers) browse(ctx context.Context, d time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, o.page.URL+"/stream", http.NoBody)

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+)
+
+// gateUnderTest is a gate with counts of its calls beside its own.
+type gateUnderTest struct {
+	gate    *weir.Gate
+	service service
+	rate    float64 // per second
+	burst   int
+	began   time.Time
+	faults  *faults
+
+	made, ran, refusedOpen, refusedLimited, gaveUp atomic.Int64
+}
+
+func newGate(i int, r *rand.Rand, faults *faults) *gateUnderTest {
+	g := &gateUnderTest{rate: float64(50 + r.IntN(2000)), burst: 1 + r.IntN(50), faults: faults, began: time.Now()}
+	c := weir.Config{Rate: limiter.PerSecond(g.rate), Burst: g.burst, Breaker: randomConfig(r)}
+	if i%3 == 0 {
+		c.MaxWait = time.Duration(r.IntN(20)) * time.Millisecond
+	}
+	c.Breaker.OnChange = g.changed
+	g.gate = weir.New(fmt.Sprint("gate ", i), c)
+	return g
+}
+
+// randomConfig returns a config with which a breaker opens and closes often.
+func randomConfig(r *rand.Rand) breaker.Config {
+	return breaker.Config{
+		Window: time.Duration(50+r.IntN(2000)) * time.Millisecond, Buckets: 1 + r.IntN(20), MinCalls: 1 + r.IntN(20),
+		FailureRate: 0.1 + 0.8*r.Float64(), Cooldown: time.Duration(1+r.IntN(200)) * time.Millisecond, CooldownJitter: r.Float64(),
+		Probes: 1 + r.IntN(8), ProbeTimeout: time.Duration(5+r.IntN(50)) * time.Millisecond,
+		Latency: r.IntN(10) == 0, Active: r.IntN(3) == 0, ConsecutiveFailures: r.IntN(10),
+	}
+}
+
+// changed checks a transition of the breaker.
+func (g *gateUnderTest) changed(c breaker.Change) {
+	const maxProbes = 8 // of randomConfig
+	if c.From == breaker.HalfOpen && c.Counts.Calls() > maxProbes {
+		g.faults.add("probes", "%s: %d results of probes: %v", g.gate.Name(), c.Counts.Calls(), c)
+	}
+}
+
+// visit makes a call and counts its result.
+func (g *gateUnderTest) visit(ctx context.Context) {
+	defer recoverFailed()
+	g.made.Add(1)
+	ran := false
+	err := g.gate.Run(ctx, func(ctx context.Context) error {
+		ran = true
+		g.ran.Add(1)
+		return g.service.call(ctx)
+	})
+	switch {
+	case ran:
+	case errors.Is(err, breaker.ErrOpen):
+		g.refusedOpen.Add(1)
+	case errors.Is(err, limiter.ErrLimited):
+		g.refusedLimited.Add(1)
+	case errors.Is(err, context.Canceled):
+		g.gaveUp.Add(1)
+	}
+}
+
+// override makes a random change that an operator might make.
+func (g *gateUnderTest) override(r *rand.Rand) {
+	b := g.gate.Breaker()
+	switch r.IntN(8) {
+	case 0:
+		b.Force(breaker.ForcedOpen)
+	case 1:
+		b.Force(breaker.ForcedClosed)
+	case 2:
+		b.Force(breaker.Shadow)
+	case 3:
+		b.OpenFor(time.Duration(r.IntN(50)) * time.Millisecond)
+	case 4:
+		c := randomConfig(r)
+		c.OnChange = g.changed
+		if err := b.Reconfigure(c); err != nil {
+			g.faults.add("reconfigure", "%v", err)
+		}
+	case 5:
+		g.gate.Hold(time.Duration(r.IntN(20)) * time.Millisecond)
+	default:
+		b.Release()
+	}
+}
+
+// audit compares the counts while calls are running: no more calls can have ended than have begun.
+func (g *gateUnderTest) audit() {
+	if admitted, limit := g.admitted(), float64(g.burst)+g.rate*time.Since(g.began).Seconds()+1; float64(admitted) > limit {
+		g.faults.add("limit", "%s admitted %d, at most %.1f", g.gate.Name(), admitted, limit)
+	}
+	t := g.gate.Totals()
+	if ended, ran := t.Calls()+t.Ignored, g.ran.Load(); ended > ran {
+		g.faults.add("counts", "%s: %d calls ended of %d that ran", g.gate.Name(), ended, ran)
+	}
+}
+
+// admitted returns how many tokens were used.
+func (g *gateUnderTest) admitted() int64 {
+	a := g.gate.Admissions()
+	return a.Allowed + a.Waited
+}
+
+// metricOf returns the value of a metric of b.
+func metricOf(b *breaker.Breaker, name string) (n int64) {
+	for s, v := range b.Observe {
+		if s.Instrument.Name == name {
+			n = int64(v)
+		}
+	}
+	return n
+}
+
+// checkTotals compares the counts when no call is running any more: they must be equal.
+func (g *gateUnderTest) checkTotals() {
+	t, late := g.gate.Totals(), metricOf(g.gate.Breaker(), "weir.breaker.late_results")
+	if ended, ran := t.Calls()+t.Ignored+late, g.ran.Load(); ended != ran {
+		g.faults.add("lost calls", "%s: %d calls ran, %d ended: %+v, %d late", g.gate.Name(), ran, ended, t, late)
+	}
+	if made, ended := g.made.Load(), g.ran.Load()+g.refusedOpen.Load()+g.refusedLimited.Load()+g.gaveUp.Load(); made != ended {
+		g.faults.add("lost calls", "%s: %d calls made, %d ended", g.gate.Name(), made, ended)
+	}
+	if refused := g.refusedOpen.Load(); t.Refused != refused {
+		g.faults.add("lost refusals", "%s: %d refused, %d counted", g.gate.Name(), refused, t.Refused)
+	}
+	if admitted, ran := g.admitted(), g.ran.Load(); admitted != ran {
+		g.faults.add("tokens", "%s: %d calls ran with %d tokens", g.gate.Name(), ran, admitted)
+	}
+	if a := g.gate.Admissions(); a.Refused != g.refusedLimited.Load() {
+		g.faults.add("lost refusals", "%s: %d over the limit, %d counted", g.gate.Name(), g.refusedLimited.Load(), a.Refused)
+	}
+	if active := metricOf(g.gate.Breaker(), "weir.breaker.call.active"); active != 0 {
+		g.faults.add("active", "%s: %d calls still active", g.gate.Name(), active)
+	}
+}
