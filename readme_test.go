@@ -3,6 +3,7 @@ package weir_test
 import (
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -29,6 +30,14 @@ import (
 
 func TestReadmeQuotesCodeThatIsCompiled(t *testing.T) {
 	require.GreaterOrEqual(t, checkPage(t, "README.md"), 3, "Go blocks in README.md: at least the three headline uses")
+}
+
+func TestReadmeSaysHowToGetEveryModule(t *testing.T) {
+	text, err := readFile("README.md")
+	require.NoError(t, err)
+	for _, dir := range libraries(t) {
+		require.Regexp(t, `(?m)^go get `+path.Join(module, dir)+`( |$)`, text)
+	}
 }
 
 func TestDocsQuoteCodeThatIsCompiled(t *testing.T) {
