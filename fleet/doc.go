@@ -1,4 +1,5 @@
-// Package fleet keeps the limits and the counts of many machines together, on Redis 6 or later, or Valkey, stand-alone or a Cluster.
+// Package fleet enforces limits and counts calls for many machines together, on Redis 6 or later, or
+// on Valkey, stand-alone or a Cluster.
 //
 //	client := redis.NewClient(&redis.Options{Addr: "redis:6379", ContextTimeoutEnabled: true})
 //	link, err := fleet.Connect(ctx, "limits", client, fleet.LinkConfig{})
@@ -14,88 +15,101 @@
 //		return err // no decision
 //	}
 //	if !r.OK {
-//		return fmt.Errorf("too many, try again in %s", r.RetryAfter)
+//		return fmt.Errorf("too many requests, try again in %s", r.RetryAfter)
 //	}
 //
-// A decision is one script in Redis, by the clock of Redis: the clocks of the machines do not matter, and two requests at once are
-// decided one after the other. If the clock of Redis goes back, what was taken counts until it has caught up, but no longer than a
-// bucket takes to fill, or two windows. (The limit of package rediscell has redis-cell's format, which does not tell for how long: reset such keys.) If the
-// clock goes forward, what it steps over has come back. A key costs nothing before it is used, and is gone from Redis once it is idle.
+// One script in Redis makes each decision, by the clock of Redis. The clocks of the machines do not
+// matter, and simultaneous requests are decided one after the other. A key takes no space before its
+// first use, and Redis deletes it once it is idle.
 //
-// # Which limit when
+// If the clock of Redis goes back, permits count until it has caught up, but no longer than a bucket
+// takes to fill, or two windows. (Package rediscell uses the format of redis-cell, which does not
+// contain that time: reset such keys.) If the clock goes forward, permits return early.
 //
-// L is the limit and W its span; for a TokenBucket, L is its burst and R what its rate yields in a span.
+// # Which limit to use
 //
-//	I want to …                                  use            most in any W           in Redis, a key
-//	hold a rate and allow bursts                 TokenBucket    L + R                   250 bytes
-//	say "100 a minute" and be cheap about it     FixedWindow    2 L, around an edge     250 bytes
-//	never exceed L in any W                      SlidingWindow  L; returns W/N later    250 bytes, and 20 a part
-//	never exceed L in any W, and use all of it   SlidingLog     L                       250 bytes, and 130 a request
-//	replace redis-cell, or share its keys        rediscell.Limit  L + R                  250 bytes
-//	keep several limits at once                  several        the least of them       theirs
-//	limit many keys together                     Shared         that of its limit       that of its limit, for each By
-//	have a breaker judge what all machines see   Calls
+// L is the limit and W its window. For a TokenBucket, L is its burst, and R is what its rate yields in
+// W.
 //
-// The bounds are those of all machines together, to two microseconds. Leases ([Config].MaxLease) add to them what its comment
-// says, an outage under FailLocal what [Config].Share says, and so does a Redis that forgets: what a replica had not been told before it took over, and what was evicted, is admitted
-// a second time.
+//	You want to …                                use              most in any W           Redis memory per key
+//	hold a rate and allow bursts                 TokenBucket      L + R                   250 bytes
+//	say "100 per minute" at low cost             FixedWindow      2 L, around an edge     250 bytes
+//	never exceed L in any W                      SlidingWindow    L; returns W/N later    250 bytes, and 20 per bucket
+//	never exceed L in any W, and use all of it   SlidingLog       L                       250 bytes, and 130 per request
+//	replace redis-cell, or share its keys        rediscell.Limit  L + R                   250 bytes
+//	combine several limits                       several Limits   the least of them       the sum of them
+//	limit many keys together                     Shared           that of its limit       that of its limit, per By
+//	let a breaker see the calls of all machines  Calls
 //
-// A limit for all keys, or for groups of them, stands beside the others as a [Shared]:
+// The bounds hold for all machines together, accurate to 2µs. Leases add to them what
+// [Config].MaxLease says, and an outage with FailLocal what [Config].Share says. If Redis loses data,
+// because a key is evicted or a replica takes over before it has received everything, the lost
+// permits are allowed again.
+//
+// A [Shared] limit applies to all keys together, or to groups of keys:
 //
 //	Limits: []fleet.Limit{
 //		fleet.TokenBucket{Rate: limiter.PerSecond(10), Burst: 20},           // each user
-//		fleet.Shared{Limit: fleet.TokenBucket{Rate: limiter.PerSecond(1000)}}, // everybody
+//		fleet.Shared{Limit: fleet.TokenBucket{Rate: limiter.PerSecond(1000)}}, // all users
 //	}
 //
-// [Limits] and [OnOutage] read and write text, so that they can come from a file or the environment.
+// [Limits] and [OnOutage] have a text form, so they can be read from a file or the environment.
 //
 // # When Redis is unavailable
 //
-// [Config].OnOutage says who decides while Redis cannot be reached, is too slow, loading, read-only, full, or not sure which of its
-// nodes has the key: FailOpen admits, FailClosed refuses, FailLocal keeps to this node's share, and FailError leaves it to the caller.
-// There is no default. [Result].From tells who has decided.
+// [Config].OnOutage is the policy that decides while Redis cannot be reached, is too slow, loading,
+// read-only, full, or unsure which of its nodes has the key. FailOpen allows, FailClosed refuses,
+// FailLocal limits to this node's share, and FailError returns an error. There is no default.
+// [Result].From tells who has decided.
 //
 //	Take ──► deny cache ──► lease ──► breaker ──► Redis, for up to LinkConfig.Timeout
 //	                                     │          │
 //	                                     └──────────┴──► OnOutage: FailOpen, FailClosed, FailLocal or FailError
 //
-// A breaker stands before each server: one before a stand-alone Redis, for all limiters of a [Link], and one before each master of a
-// Cluster, so that a master that is unavailable affects the limits of its own keys alone. A breaker opens after five round trips that failed;
-// all callers that shared such a round trip waited for it, a Timeout at most. From then on about one decision per second finds
-// out whether the server is back. A request whose answer was lost is never sent again: it may have been decided.
-// What a Cluster refuses while it moves a slot is asked again until the Timeout is over.
+// A breaker protects each server: a stand-alone Redis, for all limiters of a [Link], or each master of
+// a Cluster, so that an unavailable master affects only the limits of its own keys. A breaker opens
+// after five failed round trips. All callers of a failed round trip have waited for it, up to the
+// Timeout. From then on, about one decision per second checks whether the server is back.
 //
-// What counts against Redis is what it does within the Timeout of the link. A caller that gives up, or comes with a deadline that is shorter,
-// counts for nothing; where its command is under way it stays until there is an answer, for a Timeout at most.
+// A request whose reply was lost is never sent again, because Redis may have decided it. A request
+// that a Cluster rejects while it moves a slot is sent again until the Timeout has passed.
 //
-// A Cluster should have cluster-require-full-coverage set to no, or else one master that is unavailable takes all others along.
+// Only what Redis does within the Timeout of the link counts against it. A caller that gives up, or
+// has a shorter deadline, does not count. If such a caller is sending a batch of commands, it stays
+// until Redis answers, up to the Timeout.
+//
+// Set cluster-require-full-coverage to no in a Cluster. Otherwise one unavailable master makes all
+// masters unavailable.
 //
 // # Keys
 //
-// What limiters have in Redis begins with [LinkConfig].Prefix and the limiter's name; then comes the user's key, between braces,
-// so that all keys of a decision are in one slot of a Cluster, but for those of a [Shared]. In a key of up to 256 bytes only '%' and '}' are written
-// otherwise (%25, %7D); of a longer one there is the SHA-256. Nothing is ever scanned. Who has the same prefix, name and key has
-// the same limit, so limiters of different limits or kinds need different names, but for those of package rediscell. A rate or a limit may be
-// changed: what was taken still counts, but where the Window of a FixedWindow becomes shorter.
+// A Redis key consists of [LinkConfig].Prefix, the limiter's name and, between braces, the user's
+// key. All Redis keys of a decision are therefore in one slot of a Cluster, except those of a
+// [Shared] limit. In a user's key of up to 256 bytes, % and } are replaced by %25 and %7D; a longer
+// key is replaced by its SHA-256. Redis is never scanned.
 //
-// Strangers who choose keys can choose many of one slot, since the slot is that of the key as it is. If that matters, give an HMAC of
-// the key.
+// Limiters with the same prefix, name and key share a limit. Limiters with different limits need
+// different names, except those of package rediscell. You may change a rate or a limit: permits taken
+// before still count, unless the Window of a FixedWindow becomes shorter.
+//
+// Strangers who choose keys can choose many in the same slot. If that matters, use an HMAC of the key.
 //
 // # Rights
 //
-// A user of a stand-alone Redis needs these rights, if the prefix is "weir:". The last line is for Calls
-// alone. (The client of a Cluster asks for the slots besides.)
+// A user of a stand-alone Redis needs these rights if the prefix is "weir:". The last line is only for
+// Calls. (A cluster client also asks for the slots.)
 //
 //	ACL SETUSER limits on >secret ~weir:* +info +command|info +eval +evalsha +time +get +set +del +unlink +pttl
 //	+pexpire +zadd +zcard +zrange +zrangebyscore +zrevrangebyscore +zrem +zremrangebyrank
 //	+hmget +hset +hdel +hscan +exists
 //
-// A limiter with a limit of package rediscell needs +cl.throttle where the server has redis-cell. Without +info and +command|info all works, but a
-// server that is too old, or has redis-cell, is not known.
+// A limit of package rediscell also needs +cl.throttle if the server has redis-cell. Without +info and
+// +command|info everything works, but a server that is too old, or has redis-cell, is not detected.
 //
 // # Errors
 //
-// An error of these limiters means that there is no decision; a refusal is a Result that is not OK. Errors of Redis are of type
-// *StoreError, and match [ErrUnavailable], [ErrForeign] or [ErrServer]. They tell neither addresses nor credentials. Wait gives a
-// *limiter.LimitedError where it is of no use to wait.
+// An error of a limiter means that there is no decision. A refusal is not an error, but a Result that
+// is not OK. Errors of Redis have the type *StoreError and match [ErrUnavailable], [ErrForeign] or
+// [ErrServer]. Their text contains neither addresses nor credentials. Wait returns a
+// *limiter.LimitedError if waiting is pointless.
 package fleet

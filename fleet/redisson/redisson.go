@@ -1,4 +1,4 @@
-// Package redisson has what Redisson's RRateLimiter does beyond a [fleet.SlidingLog]: a limit for each
+// Package redisson has what Redisson's RRateLimiter does beyond a [fleet.SlidingLog]: a limit per
 // client, and a rate that is set while the limiter is in use.
 //
 //	RRateLimiter                       here
@@ -12,7 +12,7 @@
 //	release(n)                         Refund(ctx, key, n)
 //	delete                             Reset(ctx, key)
 //
-// The keys in Redis are not those of Redisson.
+// The keys in Redis are not compatible with those of Redisson.
 package redisson
 
 import (
@@ -23,19 +23,20 @@ import (
 	"github.com/weir-go/weir/fleet/internal/bridge"
 )
 
-// PerClient returns a limit that each client has by itself: Redisson's PER_CLIENT. The client is the
-// name of this process, without braces; if it is empty, a random one is made up.
+// PerClient returns a limit that applies to each client separately, as Redisson's PER_CLIENT. The
+// client is the name of this process and must not contain braces. If it is empty, a random name is
+// used.
 func PerClient(log fleet.SlidingLog, client string) fleet.Limit {
 	return bridge.PerClient(log, client).(fleet.Limit)
 }
 
-// SetRate sets the limit and the window of a key, for all nodes and whatever their configs say, until
-// the key has not been used for a day, or for its window if that is longer. It returns an error if
-// the only limit of l is not a [fleet.SlidingLog], of all or of each client.
+// SetRate sets the limit and the window of a key for all nodes, whatever their configs say. The rate
+// is kept until the key has not been used for a day, or for its window if that is longer. SetRate
+// returns an error if the only limit of l is not a [fleet.SlidingLog] or a limit of PerClient.
 //
-// What has been taken still counts. If the window becomes longer and permits have left the shorter
-// one already that lie in the longer one, nothing is admitted until they have left that too; but what
-// a key that was idle for the old window had taken before is not known any more.
+// Permits taken before still count. If the window becomes longer, permits may already have left the
+// shorter window that are still in the longer one. Nothing is allowed until they have left that too.
+// Permits that were taken before the key was idle for the old window are not known any more.
 func SetRate(ctx context.Context, l *fleet.Limiter, key string, limit int, window time.Duration) error {
 	return bridge.SetRate(ctx, l, key, limit, window)
 }

@@ -9,49 +9,49 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// ways is how many places a set has.
 const slotsPerSet = 8
 
-// Cache remembers refusals. It is made with New; all methods are safe for concurrent use, and none blocks. A nil Cache remembers
-// nothing.
+// Cache remembers refusals. All methods are safe for concurrent use, and none blocks. A nil Cache
+// remembers nothing. The zero value does not work: use [New].
 type Cache struct {
 	epoch     time.Time
-	longest   time.Duration // that a refusal is remembered
+	longest   time.Duration // the longest that a refusal is remembered
 	seed      maphash.Seed
-	allRounds atomic.Uint64 // how often everything was forgotten: a part of all rounds
+	allRounds atomic.Uint64 // the part of every round that ForgetAll advances
 	sets      []set
 }
 
-// set is the places for the keys of some hashes.
+// set holds the refusals of keys with the same hash, modulo the number of sets.
 type set struct {
-	// round changes whenever something was forgotten. A refusal counts in the round in which the server was asked: one that
-	// comes in late, from before permits were given back, is worth nothing.
+	// round changes whenever refusals are forgotten. A refusal counts only in the round in which the
+	// server was asked: a late one may be older than a refund.
 	round atomic.Uint64
 	slots [slotsPerSet]atomic.Pointer[refusal]
 }
 
-// refusal is what was said about a key. It is never changed.
+// refusal is what the server said about a key. It is immutable.
 type refusal struct {
 	hash  uint64
 	key   string
 	n     int
 	round uint64
 
-	until  time.Duration // the server says the same before that
-	retry  time.Duration // when the same request may succeed, if until is not a moment late
-	reset  time.Duration // when all permits are there again
+	until  time.Duration // before this, the server would refuse again
+	retry  time.Duration // from this on, the same request may succeed; until or a little later
+	reset  time.Duration // when all permits have returned
 	result limiter.Result
 }
 
-// New returns a cache for at least so many keys, of 200 bytes each and the key, which it copies; bound the length of keys before. Nothing is remembered for longer than most.
-func New(keys int, most time.Duration) *Cache {
-	return &Cache{epoch: time.Now(), longest: most, seed: maphash.MakeSeed(), sets: make([]set, (keys+slotsPerSet-1)/slotsPerSet)}
+// New returns a cache for at least the given number of keys, of 200 bytes each plus the key. It copies
+// keys but does not bound their length. Refusals are remembered for no longer than longest.
+func New(keys int, longest time.Duration) *Cache {
+	return &Cache{epoch: time.Now(), longest: longest, seed: maphash.MakeSeed(), sets: make([]set, (keys+slotsPerSet-1)/slotsPerSet)}
 }
 
-// Look is what a cache knows about a request.
+// Lookup is what a cache knows about a request.
 type Lookup struct {
 	Refused bool
-	Result  limiter.Result // where Refused
+	Result  limiter.Result // if Refused
 
 	cache *Cache
 	set   *set
@@ -62,7 +62,7 @@ type Lookup struct {
 	at    time.Duration
 }
 
-// Look looks for a refusal that holds for a request of n permits.
+// Lookup looks for a refusal that applies to a request for n permits.
 func (c *Cache) Lookup(key string, n int) Lookup {
 	if c == nil || n < 1 {
 		return Lookup{}
@@ -74,7 +74,6 @@ func (c *Cache) Lookup(key string, n int) Lookup {
 	return l
 }
 
-// find finds a refusal that holds.
 func (l *Lookup) find() {
 	for i := range l.set.slots {
 		r := l.set.slots[i].Load()
@@ -85,22 +84,23 @@ func (l *Lookup) find() {
 	}
 }
 
-// Remember remembers that the request was refused after it had been looked for.
+// Remember remembers that the server refused the request after the lookup.
 func (l *Lookup) Remember(answer limiter.Result) {
 	if l.cache == nil || answer.OK || answer.RetryAfter <= 0 || answer.RetryAfter == limiter.Never {
 		return
 	}
-	// The server has decided between the two times. From the first on it says no for as long as it said; from the second on
-	// waiting for as long is enough.
+	// The server has decided between the lookup and now. It refuses until RetryAfter after the lookup
+	// at least, and allows from RetryAfter after now on.
 	now := time.Since(l.cache.epoch)
 	r := &refusal{
 		hash: l.hash, key: strings.Clone(l.key), n: l.n, round: l.round, result: answer,
-		until: addCapped(l.at, min(answer.RetryAfter, l.cache.longest)), retry: addCapped(now, answer.RetryAfter), reset: addCapped(now, answer.ResetAfter),
+		until: addCapped(l.at, min(answer.RetryAfter, l.cache.longest)),
+		retry: addCapped(now, answer.RetryAfter), reset: addCapped(now, answer.ResetAfter),
 	}
 	l.set.slotFor(r).Store(r)
 }
 
-// Forget forgets what was refused to a key. It is called after permits were given back to it, or its limit was changed.
+// Forget forgets refusals of a key. Call it after permits were given back or the limit was changed.
 func (c *Cache) Forget(key string) {
 	if c == nil {
 		return
@@ -108,37 +108,37 @@ func (c *Cache) Forget(key string) {
 	c.sets[maphash.String(c.seed, key)%uint64(len(c.sets))].round.Add(1)
 }
 
-// ForgetAll forgets what was refused to all keys. It is called after permits were given back that many keys share.
+// ForgetAll forgets all refusals. Call it after permits were given back that many keys share.
 func (c *Cache) ForgetAll() {
 	if c != nil {
 		c.allRounds.Add(1)
 	}
 }
 
-// place finds a place for r: its key's, a free one, or that of the refusal that ends soonest or has ended. Two goroutines may choose the same; one
-// refusal is lost then.
+// slotFor returns the slot for r: that of its key, a free one, or that of the refusal that has ended
+// or ends first. Two goroutines may choose the same slot; then one refusal is lost.
 func (s *set) slotFor(r *refusal) *atomic.Pointer[refusal] {
 	best, soonest := &s.slots[0], limiter.Never
 	for i := range s.slots {
-		p := s.slots[i].Load()
+		old := s.slots[i].Load()
 		switch {
-		case p != nil && p.hash == r.hash && p.key == r.key:
+		case old != nil && old.hash == r.hash && old.key == r.key:
 			return &s.slots[i]
-		case p == nil || p.round != r.round:
+		case old == nil || old.round != r.round:
 			best, soonest = &s.slots[i], -1
-		case p.until < soonest:
-			best, soonest = &s.slots[i], p.until
+		case old.until < soonest:
+			best, soonest = &s.slots[i], old.until
 		}
 	}
 	return best
 }
 
-// holds reports whether r is about the key, and still true.
+// appliesTo reports whether r is about the key of l, and still true.
 func (r *refusal) appliesTo(l *Lookup) bool {
 	return r.hash == l.hash && r.round == l.round && l.at < r.until && r.key == l.key
 }
 
-// tell is the answer to a request that is refused for r.
+// resultFor returns the result for a request that r refuses.
 func (r *refusal) resultFor(l *Lookup) limiter.Result {
 	answer := r.result
 	answer.ResetAfter = max(r.reset-l.at, 0)
@@ -153,7 +153,7 @@ func (r *refusal) resultFor(l *Lookup) limiter.Result {
 	return answer
 }
 
-// later is a time after another, without overflow.
+// addCapped returns at + d, or limiter.Never if that overflows.
 func addCapped(at, d time.Duration) time.Duration {
 	if at+d < at {
 		return limiter.Never

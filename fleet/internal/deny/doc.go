@@ -1,31 +1,28 @@
-// Package deny remembers refusals, so that a key that has been refused is refused
-// again without asking, for as long as the answer cannot be another.
+// Package deny remembers refusals, so that a request that the server would refuse is refused without
+// asking.
 //
-// What a limiter has refused for ρ it refuses until ρ has passed, whatever others do meanwhile: taking
-// permits only makes it worse. So a [Cache] never refuses what the server would have
-// let through, with two exceptions, both on the strict side: permits that
-// are given back, and a limit that is raised. Those of this process are made known
-// by Forget; what other processes do is seen when ρ has passed, or the longest time that a
-// cache remembers.
+// If a limiter says to retry after d, it refuses the request until d has passed, whatever other
+// callers do meanwhile: taking permits only prolongs the wait. A [Cache] therefore never refuses what
+// the server would allow, with two exceptions: permits that are given back, and a limit that is
+// raised. Forget tells the cache if this process does that. If another process does, the cache
+// notices when d has passed, or the longest time that it remembers.
 //
-//	look := cache.Look(key, n)
-//	if look.Refused {
-//		return look.Result // nobody was asked
+//	denial := cache.Lookup(key, n)
+//	if denial.Refused {
+//		return denial.Result // without asking
 //	}
 //	result := … // ask
 //	if !result.OK {
-//		look.Remember(result)
+//		denial.Remember(result)
 //	}
 //
-// A refusal of n permits says nothing about a request for fewer, which is let
-// through to be asked about. One for more is refused as well, and told to come back
-// when all permits are there again: how long it would have to wait at least
-// is not known, but that is enough. What an answer from the cache says about permits is as of the
-// refusal that it repeats.
+// A refusal of n permits says nothing about a request for fewer, so that asks the server. A request
+// for more is refused as well. Its exact wait is not known, so it is told to retry when all permits
+// have returned. The other values of a cached result are those of the refusal that it repeats.
 //
 // # Memory
 //
-// A cache has a fixed number of places, in sets of eight. A refusal that finds its set full takes
-// the place of one that is over or, failing that, of the one that ends soonest.
-// What is lost costs a question to the server, and changes no decision.
+// A cache has a fixed number of slots, in sets of eight. If the set of a refusal is full, it replaces
+// a refusal that has ended or, failing that, the one that ends first. A lost refusal costs a question
+// to the server and changes no decision.
 package deny

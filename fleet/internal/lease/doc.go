@@ -1,30 +1,28 @@
-// Package lease takes permits from a server several at a time and hands them out one
-// by one, so that a busy key does not cost a round trip each time.
+// Package lease takes permits from a server several at a time and hands them out one by one, so that
+// a busy key does not cost one round trip per request.
 //
-// # The bound
+// # Bound
 //
-// A node holds at most Config.Max permits of a key that it has not handed out. So in any span of time m nodes
-// together admit at most what the limiter itself admits in that span, and
-// m·Max more: those that were held when the span began. In the long run they admit what
-// the limiter admits.
+// A node holds at most Config.Max permits of a key that it has not handed out. In any span of time, m
+// nodes together therefore allow at most m·Max more than the limiter itself: those that were held
+// when the span began. In the long run they allow no more than the limiter.
 //
-// # The size of a lease
+// # Size of a lease
 //
-// A key that is used now and then has none: each request is asked about. Where the
-// server is asked again before half of Age has passed, the lease grows
-// twofold, to Max at most; where it takes longer it shrinks by half. It is never more
-// than an eighth of what the server says remains, so near the limit it is
-// 1, which is none, and nodes do not hold what others need.
+// A key that is used rarely has no lease: each request asks the server. If the server is asked again
+// before half of Age has passed, the size of the next lease doubles, up to Max. Otherwise it halves.
+// It never exceeds an eighth of the permits that the server says remain. Near the limit it is
+// therefore 1, which is no lease, so nodes do not hold permits that others need.
 //
 // # Age
 //
-// What a key has not been asked for in Age is given back. No goroutine does it, but the next request
-// that has to go to the server anyway, for one key at a time; and Close gives back all. The server is told how long
-// ago they were taken at most, and takes back what still counts. Where the process
-// ends without, at most Max permits a key are lost, as if they had been used.
+// The permits of a key that has not been used for Age are given back. No goroutine does that, but the
+// next request that has to ask the server anyway, for one key at a time. Close gives all permits back.
+// The server is told the greatest time since they were taken, and takes back what still counts. If
+// the process ends without Close, at most Max permits per key are lost, as if they had been used.
 //
 // # Memory
 //
-// At most Config.Keys keys are known. When there is no room the one that was asked for longest ago gives way, and
-// its permits are given back.
+// At most Config.Keys keys are known. If there is no room for a new key, the key that has not been
+// used for the longest time is evicted, and its permits are given back.
 package lease

@@ -6,39 +6,39 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// lease is what is held of a key, and known about it. It is under the lock of its purse.
+// lease is what a Pool knows of a key. The lock of the Pool protects it.
 type lease struct {
 	key        string
-	held       int            // permits in hand
-	size       int            // how many to have in hand after the next question
-	heldSince  time.Duration  // when the oldest of them was taken, at the earliest
-	usedAt     time.Duration  // when it was last asked for
-	answeredAt time.Duration  // when the last answer came
-	answer     limiter.Result // the last answer, without what is in hand
-	refill     chan struct{}  // closed when the refill is over that is under way; nil where none is
+	held       int            // permits not handed out
+	size       int            // permits to hold after the next request to the server
+	heldSince  time.Duration  // when the oldest held permit was taken, at the earliest
+	usedAt     time.Duration  // when the key was last used
+	answeredAt time.Duration  // when the server last answered
+	answer     limiter.Result // the last answer, less the held permits
+	refill     chan struct{}  // closed when the current refill ends; nil if there is none
 }
 
-// hand hands out n permits, which must be there.
+// handOut hands out n permits, which must be held.
 func (l *lease) handOut(n int, now time.Duration) limiter.Result {
 	l.held -= n
 	r := l.answer
-	r.OK, r.RetryAfter = true, 0 // it may have been a refusal of more than that
+	r.OK, r.RetryAfter = true, 0 // the answer may have been a refusal of a larger request
 	r.Remaining += l.held
 	r.ResetAfter = max(r.ResetAfter-(now-l.answeredAt), 0)
 	return r
 }
 
-// empty takes out all that is in hand.
+// takeAll removes and returns all held permits.
 func (l *lease) takeAll() lease {
 	held := lease{key: l.key, held: l.held, heldSince: l.heldSince}
 	l.held, l.size = 0, 1
 	return held
 }
 
-// nearness is what part of the remaining permits a lease may be.
+// remainingDivisor limits a lease to this fraction of the remaining permits.
 const remainingDivisor = 8
 
-// learn finds the size of the next lease.
+// update stores an answer of the server, and determines the size of the next lease.
 func (l *lease) update(r limiter.Result, now time.Duration, c Config) {
 	if now-l.answeredAt <= c.Age/2 {
 		l.size *= 2

@@ -11,27 +11,30 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Server is who grants permits.
+// Server grants permits.
 type Server interface {
-	// Take takes n permits, all or none. An error says that there is no answer.
+	// Take takes n permits, all or none. An error means that there is no answer.
 	Take(ctx context.Context, key string, n int) (limiter.Result, error)
-	// Refund gives back those of n permits, taken so long ago, that still count.
+	// Refund gives back those of n permits that still count, given the time since they were taken.
 	Refund(ctx context.Context, key string, n int, age time.Duration) error
 }
 
-// Config says what a [Purse] holds. All fields must be given.
+// Config configures a [Pool]. All fields must be given.
 type Config struct {
-	Max  int           // the most permits of a key that are held
-	Keys int           // the most keys that are known
-	Age  time.Duration // what has not been asked for in this time is given back
-
-	// Timeout is the most that all lasts together for which a Take goes to the server: others' refills that it waits for, what it gives back,
-	// and what it asks. When it is over the error is context.DeadlineExceeded, or what the server makes of it.
+	// Max is the most permits of a key that are held.
+	Max int
+	// Keys is the most keys that are known.
+	Keys int
+	// Age is the time after which an unused key gives its permits back.
+	Age time.Duration
+	// Timeout is the longest that a Take may spend on the server altogether: waiting for the refill of
+	// another caller, giving permits back, and asking. After that, the error is
+	// context.DeadlineExceeded, or what the server makes of it.
 	Timeout time.Duration
 }
 
-// Purse holds the leases of one node. It is made with New and safe for concurrent use; Take and Close block as long
-// as the server does.
+// Pool holds the leases of one node. It is safe for concurrent use. Take and Close block as long as
+// the server does. The zero value does not work: use [New].
 type Pool struct {
 	server Server
 	config Config
@@ -40,16 +43,17 @@ type Pool struct {
 	mu     sync.Mutex
 	closed bool
 	leases map[string]*list.Element // of *lease
-	byUse  list.List                // the one asked for last comes first
+	byUse  list.List                // the most recently used first
 }
 
-// New returns an empty purse.
+// New returns a pool without leases.
 func New(s Server, c Config) *Pool {
 	return &Pool{server: s, config: c, epoch: time.Now(), leases: map[string]*list.Element{}}
 }
 
-// Take takes n permits of the key, all or none: out of the purse, which it reports, or from the server. What it says remains is as of the
-// server's last answer, less what was handed out since.
+// Take takes n permits of the key, all or none, from the pool or from the server. held reports that
+// they came from the pool. The result's Remaining is that of the server's last answer, less what was
+// handed out since.
 func (p *Pool) Take(ctx context.Context, key string, n int) (r limiter.Result, held bool, err error) {
 	if n < 1 {
 		r, err = p.server.Take(ctx, key, n)
@@ -63,12 +67,12 @@ func (p *Pool) Take(ctx context.Context, key string, n int) (r limiter.Result, h
 		return l.handOut(n, now), true, nil
 	}
 	_, listed := p.leases[key]
-	refill, stale := l.refill, p.evictIdle(now, !listed)
+	refill, idle := l.refill, p.evictIdle(now, !listed)
 	p.mu.Unlock()
 	due := time.Now().Add(p.config.Timeout)
 	ctx, cancel := context.WithDeadline(context.WithValue(ctx, deadlineKey{}, due), due)
 	defer cancel()
-	_ = p.refund(ctx, stale) // what is lost is lost
+	_ = p.refund(ctx, idle) // on an error the permits are lost
 	if refill != nil {
 		if r, held, err = p.awaitRefill(ctx, refill, l, n); held || err != nil {
 			return r, held, err
@@ -78,8 +82,8 @@ func (p *Pool) Take(ctx context.Context, key string, n int) (r limiter.Result, h
 	return r, false, err
 }
 
-// Close gives back all that is held. Afterwards the purse takes no more than it is asked for. The error is the server's; what it
-// did not take back is lost.
+// Close gives all held permits back. After that, the pool takes no leases. The error is the server's;
+// permits that it did not take back are lost.
 func (p *Pool) Close(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true
@@ -88,14 +92,14 @@ func (p *Pool) Close(ctx context.Context) error {
 		all = append(all, e.Value.(*lease).takeAll())
 	}
 	p.mu.Unlock()
-	var faults []error
+	var errs []error
 	for _, l := range all {
-		faults = append(faults, p.refund(ctx, l))
+		errs = append(errs, p.refund(ctx, l))
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
-// Forget forgets what is held of the key, and gives nothing back.
+// Forget drops the held permits of a key without giving them back.
 func (p *Pool) Forget(key string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,7 +108,8 @@ func (p *Pool) Forget(key string) {
 	}
 }
 
-// lookup returns the key's lease; where there is no room for a new key, one that nobody else sees.
+// get returns the key's lease. If there is no room for a new key, it returns a lease that is not in
+// the pool. The caller holds p.mu.
 func (p *Pool) get(key string, now time.Duration) *lease {
 	if e, known := p.leases[key]; known {
 		p.byUse.MoveToFront(e)
@@ -112,31 +117,33 @@ func (p *Pool) get(key string, now time.Duration) *lease {
 		l.usedAt = now
 		return l
 	}
+	// The key is copied, because it may be part of a large string.
 	l := &lease{key: strings.Clone(key), size: 1, usedAt: now, answeredAt: now - p.config.Age}
 	if len(p.leases) < p.config.Keys {
-		p.leases[l.key] = p.byUse.PushFront(l) // a copy: the key may be a part of something large
+		p.leases[l.key] = p.byUse.PushFront(l)
 	}
 	return l
 }
 
-// glance is how many idle keys are let go at once.
+// maxEvictions is the most keys that one Take evicts.
 const maxEvictions = 8
 
-// drop lets keys go that have been idle for too long, up to one of which something is held; that it returns. Where there must be
-// room for another key the one idle for longest goes, however long that is.
-func (p *Pool) evictIdle(now time.Duration, room bool) lease {
+// evictIdle evicts keys that have not been used for Age, up to the first that holds permits, which it
+// returns. If room is needed, it evicts at least the key unused for the longest time. The caller holds
+// p.mu.
+func (p *Pool) evictIdle(now time.Duration, needRoom bool) lease {
 	for range maxEvictions {
 		e := p.byUse.Back()
 		if e == nil {
 			break
 		}
 		l := e.Value.(*lease)
-		if l.refill != nil || !room && now-l.usedAt < p.config.Age {
+		if l.refill != nil || !needRoom && now-l.usedAt < p.config.Age {
 			break
 		}
 		p.byUse.Remove(e)
 		delete(p.leases, l.key)
-		room = false
+		needRoom = false
 		if held := l.takeAll(); held.held > 0 {
 			return held
 		}
@@ -144,7 +151,7 @@ func (p *Pool) evictIdle(now time.Duration, room bool) lease {
 	return lease{}
 }
 
-// await waits for a refill, which may do for this request too.
+// awaitRefill waits for the refill of another caller, and takes n permits from it if it has enough.
 func (p *Pool) awaitRefill(ctx context.Context, refill chan struct{}, l *lease, n int) (limiter.Result, bool, error) {
 	select {
 	case <-refill:
@@ -159,10 +166,10 @@ func (p *Pool) awaitRefill(ctx context.Context, refill chan struct{}, l *lease, 
 	return l.handOut(n, p.now()), true, nil
 }
 
-// ask takes n permits from the server, and some to hold.
+// takeFromServer takes n permits from the server, and some to hold.
 func (p *Pool) takeFromServer(ctx context.Context, l *lease, n int) (limiter.Result, error) {
-	if more := p.beginRefill(l, n); more > 0 {
-		r, err := p.refill(ctx, l, n, more)
+	if extra := p.beginRefill(l, n); extra > 0 {
+		r, err := p.refill(ctx, l, n, extra)
 		if err != nil || r.OK {
 			return r, err
 		}
@@ -177,8 +184,9 @@ func (p *Pool) takeFromServer(ctx context.Context, l *lease, n int) (limiter.Res
 	return r, err
 }
 
-// begin says how many permits to take in advance of a request for n. Only one caller at a time does, or else there might be more in
-// hand than the bound says. A request for more than a lease can hold takes none: the sum of both must not wrap around.
+// beginRefill returns how many permits to take in addition to n, or 0. Only one caller per key may
+// refill at a time; otherwise more than Max permits could be held. A request for more than Max does
+// not refill, because the sum could overflow.
 func (p *Pool) beginRefill(l *lease, n int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -189,11 +197,12 @@ func (p *Pool) beginRefill(l *lease, n int) int {
 	return l.size - l.held
 }
 
-// refill takes n permits and more to hold. Those who wait for it look again when it is over, whatever came of it.
-func (p *Pool) refill(ctx context.Context, l *lease, n, more int) (r limiter.Result, err error) {
-	var spare lease
+// refill takes n permits, and extra ones to hold. Callers that wait for it continue when it ends,
+// even if Take panics.
+func (p *Pool) refill(ctx context.Context, l *lease, n, extra int) (r limiter.Result, err error) {
+	var unlisted lease
 	began := p.now()
-	defer func() { _ = p.refund(ctx, spare) }()
+	defer func() { _ = p.refund(ctx, unlisted) }()
 	defer func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -206,16 +215,16 @@ func (p *Pool) refill(ctx context.Context, l *lease, n, more int) (r limiter.Res
 		if l.held == 0 {
 			l.heldSince = began
 		}
-		l.held += more
+		l.held += extra
 		r.Remaining += l.held
-		if e := p.leases[l.key]; p.closed || e == nil || e.Value != l { // nobody would find it
-			spare = l.takeAll()
+		if e := p.leases[l.key]; p.closed || e == nil || e.Value != l { // no other caller would find the permits
+			unlisted = l.takeAll()
 		}
 	}()
-	return p.server.Take(ctx, l.key, n+more)
+	return p.server.Take(ctx, l.key, n+extra)
 }
 
-// giveBack gives back what was held, if anything. What the server does not take back is lost, as if it had been used.
+// refund gives back what a lease holds, if anything.
 func (p *Pool) refund(ctx context.Context, l lease) error {
 	if l.held == 0 {
 		return nil

@@ -6,87 +6,88 @@ import (
 	"time"
 )
 
-// call is a caller, and what it has to send: a command, or a decision about a key.
+// call is one caller and what it sends: a command, or a decision about a key.
 type call struct {
 	key      string
 	args     []any
 	decision *Decision
-	sendText bool // the decision's text is sent
+	sendText bool // send the text of the decision's script, not its SHA
 
-	due    time.Time // when its time is up
-	shared bool      // it was sent as a part of one command for several callers
-
-	wake   chan signal // what to do; nil as long as it never had to wait
+	due    time.Time
 	answer []int64
 	err    error
-	addr   string // of the server that was asked last, where that is known
+	shared bool   // it was sent as part of one command for several callers
+	addr   string // of the server it was last sent to, if known
 
-	state      callState // this and what follows: under the lock of the line, until there is an answer
-	nextLeader bool      // is to pass the lane on
+	wake chan signal // tells a waiting caller what to do; nil if it never waited
+
+	// The lock of the queue protects the rest until there is an answer.
+	state      callState
+	nextLeader bool // must pass the lane on when it wakes
 	next, prev *call
 }
 
-// turn is what a caller who waits is told.
+// signal is what a waiting caller is told.
 type signal uint8
 
 const (
-	answered     signal = iota // there is an answer
-	becomeLeader               // it has a lane
+	answered signal = iota
+	becomeLeader
 )
 
-// place is where a call is.
+// callState is where a call is.
 type callState uint8
 
 const (
-	queued  callState = iota
-	inBatch           // in the batch of another
-	leading
-	abandoned // has left a batch that is under way
+	queued    callState = iota
+	inBatch             // of another caller
+	leading             // a batch, or about to
+	abandoned           // left a batch that is being sent
 )
 
-// line is a queue before some lanes. While anybody is in the queue all lanes are busy.
+// queue is a queue in front of some lanes. While it has callers, all lanes are busy.
 type queue struct {
 	lanes, maxBatch int
-	minLeft         time.Duration // who has less time left is not sent
-	fullTime        time.Duration // who has less time left may have come before those who lead
+	minLeft         time.Duration // a call with less time left is not sent
+	fullTime        time.Duration // a call with less time left may be due before the leaders ahead of it
 
 	mu          sync.Mutex
 	busy        int
 	first, last *call
 }
 
-// join takes a free lane, or else a place in the queue; it reports which.
-func (l *queue) join(c *call) (free bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.busy < l.lanes {
-		l.busy++
+// join reserves a free lane for c, and otherwise adds c to the queue. It reports whether c has a lane.
+func (q *queue) join(c *call) (free bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.busy < q.lanes {
+		q.busy++
 		c.state = leading
 		return true
 	}
 	c.wake = make(chan signal, 1)
-	if c.prev = l.last; c.prev == nil {
-		l.first = c
+	if c.prev = q.last; c.prev == nil {
+		q.first = c
 	} else {
 		c.prev.next = c
 	}
-	l.last = c
+	q.last = c
 	return false
 }
 
-// leave takes c out of the queue, and reports whether it is under way already, so that nothing can be done.
-func (l *queue) leave(c *call) (sent bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// leave removes a caller that gives up. It reports whether its command may have been sent.
+func (q *queue) leave(c *call) (sent bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	switch c.state {
 	case queued:
-		l.remove(c)
+		q.remove(c)
 	case leading:
-		l.passLaneLocked()
+		q.passLaneLocked()
 	case inBatch:
 		c.state = abandoned
 		if c.nextLeader {
-			l.passLaneLocked()
+			q.passLaneLocked()
 		}
 		return true
 	case abandoned:
@@ -95,26 +96,27 @@ func (l *queue) leave(c *call) (sent bool) {
 	return false
 }
 
-// take returns the batch that c leads: itself, and those in the queue.
-func (l *queue) takeBatch(c *call) []*call {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// takeBatch returns the batch that c leads: c and callers from the queue.
+func (q *queue) takeBatch(c *call) []*call {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	batch := []*call{c}
-	for l.first != nil && len(batch) < l.maxBatch {
-		m := l.first
-		l.remove(m)
+	for q.first != nil && len(batch) < q.maxBatch {
+		m := q.first
+		q.remove(m)
 		m.state = inBatch
 		batch = append(batch, m)
 	}
 	return batch
 }
 
-// passAfter passes the lane on when a batch has its answers. Where nobody is in the queue its heir is to do that, the last of the
-// batch, when it runs: those before it may have come back by then, and go together again.
-func (l *queue) endBatch(batch []*call) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.first == nil {
+// endBatch passes the lane on after a batch has been answered. If the queue is empty, the last caller
+// of the batch has to do that when it wakes. By then the other callers may have returned to the
+// queue, so that they are batched again.
+func (q *queue) endBatch(batch []*call) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.first == nil {
 		for _, c := range slices.Backward(batch[1:]) {
 			if c.state == inBatch {
 				c.nextLeader = true
@@ -122,24 +124,24 @@ func (l *queue) endBatch(batch []*call) {
 			}
 		}
 	}
-	l.passLaneLocked()
+	q.passLaneLocked()
 }
 
-// pass gives a lane to who has waited longest, or frees it.
-func (l *queue) passLane() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.passLaneLocked()
+// passLane gives a lane to the first caller in the queue, or frees it.
+func (q *queue) passLane() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.passLaneLocked()
 }
 
-func (l *queue) passLaneLocked() {
-	if l.first == nil {
-		l.busy--
+func (q *queue) passLaneLocked() {
+	if q.first == nil {
+		q.busy--
 		return
 	}
-	latest := time.Now().Add(l.minLeft)
-	for c := l.first; c != nil; c = l.first {
-		l.remove(c)
+	latest := time.Now().Add(q.minLeft)
+	for c := q.first; c != nil; c = q.first {
+		q.remove(c)
 		if c.due.After(latest) {
 			c.state = leading
 			c.wake <- becomeLeader
@@ -148,18 +150,18 @@ func (l *queue) passLaneLocked() {
 		c.state, c.err = inBatch, ErrUnsent
 		c.wake <- answered
 	}
-	l.busy--
+	q.busy--
 }
 
-// remove takes c out of the queue.
-func (l *queue) remove(c *call) {
+// remove removes c from the queue.
+func (q *queue) remove(c *call) {
 	if c.prev == nil {
-		l.first = c.next
+		q.first = c.next
 	} else {
 		c.prev.next = c.next
 	}
 	if c.next == nil {
-		l.last = c.prev
+		q.last = c.prev
 	} else {
 		c.next.prev = c.prev
 	}
