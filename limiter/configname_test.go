@@ -131,3 +131,40 @@ func TestNamedBucketTakesWithoutAllocating(t *testing.T) {
 		require.Zero(t, testing.AllocsPerRun(100, func() { l.Observe(func(*stat.Series, float64) bool { return true }) }), kind)
 	}
 }
+
+// Shadow mode remembers by key which tokens were allowed without being taken, so that a refund of one key
+// gives back its own tokens.
+func TestARefundInShadowModeConcernsOneKey(t *testing.T) {
+	g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 2, Name: "logins", Shadow: true}, start)
+	ann, bob := g.Get("ann"), g.Get("bob")
+	require.True(t, ann.TakeAt(start, 2).OK)
+	require.True(t, bob.TakeAt(start, 2).OK)
+	require.True(t, ann.TakeAt(start, 1).OK, "allowed without a token")
+	bob.Refund(1)
+	require.Equal(t, 1, bob.TakeAt(start, 0).Remaining, "bob took both tokens")
+	ann.Refund(1)
+	require.Zero(t, ann.TakeAt(start, 0).Remaining, "the last token was not taken")
+	ann.Refund(1)
+	require.Equal(t, 1, ann.TakeAt(start, 0).Remaining, "the one before was")
+}
+
+func TestTheMemoryOfShadowModeIsBounded(t *testing.T) {
+	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: limiter.Off, MaxKeys: 100, Name: "logins", Shadow: true})
+	before := heap()
+	for key := range 100_000 {
+		require.True(t, g.Get(key).Take(1).OK)
+	}
+	require.Less(t, int64(heap()-before), int64(1<<16))
+	g.Get(0).Refund(1)
+}
+
+// A LeakyBucket allows a request only if it is empty, so none of its tokens is near the limit.
+func TestALeakyBucketIsNeverNearItsLimit(t *testing.T) {
+	paced := limiter.NewLeakyBucketAt(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(1), Capacity: 10, Name: "logins"}, start)
+	joint := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{limiter.All(paced), exactLog(100, hour)}, Name: "logins"})
+	for i := range 5 {
+		require.True(t, joint.TakeAt(start.Add(time.Duration(i)*sec), 1).OK)
+	}
+	require.Equal(t, limiter.Stats{Allowed: 5}, paced.Stats())
+	require.Equal(t, limiter.Stats{Allowed: 5}, joint.Stats())
+}
