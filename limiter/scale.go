@@ -66,16 +66,20 @@ func (s *scale) units(at time.Duration) int64 {
 // until returns the time from at to the first time whose position is u or later: 0 if at is such a time,
 // Never if there is none.
 func (s *scale) until(u int64, at time.Duration) time.Duration {
-	if u > s.end {
+	if s.plain && u <= lastPosition {
+		return max(time.Duration(u)-at, 0)
+	}
+	return s.untilConverted(u, at) // a function of its own, so that until is inlined
+}
+
+func (s *scale) untilConverted(u int64, at time.Duration) time.Duration {
+	switch {
+	case u > s.end:
 		return Never
+	case s.up.whole == 0 && u <= s.units(at):
+		return 0
 	}
-	if !s.plain {
-		if s.up.whole == 0 && u <= s.units(at) {
-			return 0
-		}
-		u = s.timeOf(u)
-	}
-	return max(time.Duration(u)-at, 0)
+	return max(time.Duration(s.timeOf(u))-at, 0)
 }
 
 // timeOf returns the first time whose position is u or later. A multiplication finds it if a unit is
