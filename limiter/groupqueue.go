@@ -72,14 +72,12 @@ func (q *keyQueues[K]) wakeAll() {
 }
 
 func (g *Group[K]) wait(ctx context.Context, key K, n int, maxWait time.Duration) error {
-	if g.overflow == ShareNew {
-		if tier, room := g.hasRoom(key, n); !room {
-			return g.shared[tier].WaitAtMost(ctx, n, maxWait)
-		}
-	}
 	source := keySource[K]{g, key}
-	if key != key { //nolint:gocritic // the queue of a NaN would never be found again, and its requests never wait
-		return (&waitQueue{statistics: g.statistics}).wait(ctx, source, n, maxWait)
+	switch tier, room := g.hasRoom(key, n); {
+	case !room && g.overflow == ShareNew:
+		return g.shared[tier].WaitAtMost(ctx, n, maxWait)
+	case !room, key != key: //nolint:gocritic // the queue of a NaN would never be found again
+		return (&waitQueue{statistics: g.statistics}).wait(ctx, source, n, maxWait) // is decided at once
 	}
 	q := g.queues.acquire(key, g)
 	defer g.queues.release(key, q)
