@@ -1,9 +1,7 @@
-// Package browser holds tests of the page that the package dashboard serves, in a
-// real browser: what is seen and heard, with the keyboard, on a small screen, in
-// light and in dark, with a thousand sources, and when the connection is lost.
+// Package browser tests the page of package dashboard in a real browser: what users see and hear, with the
+// keyboard, on a small screen, in light and dark mode, with a thousand sources, and without a connection.
 //
-// The tests need chromium, and axe-core in node_modules; `make deps` brings
-// both. Screenshots to look at are saved by
+// The tests need chromium, and axe-core in node_modules. `make deps` installs both. To save screenshots:
 //
 //	go test -run Screenshots -screenshots FOLDER
 package browser

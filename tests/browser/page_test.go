@@ -18,12 +18,12 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// quick is how often the page of a test samples.
+// quick is the sample interval of the pages in tests.
 var quick = dashboard.Config{Title: "storefront", Interval: 100 * time.Millisecond}
 
 const states = `[...document.querySelectorAll(".sources tbody tr")].map(r => r.querySelector("a").innerText + ": " + r.querySelector(".badge").innerText).join()`
 
-func TestStateIsSeenAndHeardAsItChanges(t *testing.T) {
+func TestTransitionsAreShownAndAnnounced(t *testing.T) {
 	bank, post := breaker.New("bank", breaker.Config{}), breaker.New("post", breaker.Config{})
 	b, s := newTab(t), serve(t, quick, bank, post)
 	b.visit(s)
@@ -32,18 +32,18 @@ func TestStateIsSeenAndHeardAsItChanges(t *testing.T) {
 	require.Contains(t, b.text(".aside"), "None since this page was opened.")
 
 	fail(t, post)
-	b.until(states + ` === "post: open,bank: closed"`) // the worst first, without a reload
+	b.until(states + ` === "post: open,bank: closed"`) // sorted by severity, without a reload
 	b.says(".change", "post")
 	b.says(".chip", "1 open")
 	require.Equal(t, "post is now open", b.text("#spoken"))
 
-	// The state is a shape and a word beside the colour.
+	// The state is shown by a shape and a word, not only by a color.
 	require.Equal(t, "#shape-open", eval[string](b, `document.querySelector(".sources tbody use").getAttribute("href")`))
 	require.Positive(t, eval[float64](b, `document.querySelector(".sources tbody .shape").getBoundingClientRect().width`))
 	b.until(`document.querySelector(".sources .bad").getAttribute("d").startsWith("M")`)
 }
 
-// fail opens a breaker.
+// fail makes failed calls until the breaker opens.
 func fail(t *testing.T, b *breaker.Breaker) {
 	t.Helper()
 	for range 20 {
@@ -52,7 +52,7 @@ func fail(t *testing.T, b *breaker.Breaker) {
 	require.True(t, b.Tripped())
 }
 
-func TestPageIsUsedByKeyboardAlone(t *testing.T) {
+func TestPageWorksByKeyboardAlone(t *testing.T) {
 	b, s := newTab(t), serve(t, quick, breaker.New("bank", breaker.Config{}), opened(t, "post"), breaker.New("shelf", breaker.Config{}))
 	b.visit(s)
 	b.press("/")
@@ -75,7 +75,7 @@ func TestPageIsUsedByKeyboardAlone(t *testing.T) {
 	for eval[string](b, "document.activeElement.innerText") != "post" {
 		b.press("Tab")
 	}
-	require.NotEqual(t, "none", eval[string](b, "getComputedStyle(document.activeElement).outlineStyle"), "one sees where one is")
+	require.NotEqual(t, "none", eval[string](b, "getComputedStyle(document.activeElement).outlineStyle"), "the focus is visible")
 	b.press("Enter")
 	b.says("h1", "post")
 	require.Equal(t, "H1", eval[string](b, "document.activeElement.tagName"))
@@ -93,10 +93,10 @@ func TestPageIsUsedByKeyboardAlone(t *testing.T) {
 
 	b.press("Escape")
 	b.says("h1", "Sources")
-	require.Equal(t, "post", eval[string](b, "document.activeElement.innerText"), "back where one was")
+	require.Equal(t, "post", eval[string](b, "document.activeElement.innerText"), "the focus has returned")
 }
 
-// opened makes an open breaker.
+// opened returns an open breaker.
 func opened(t *testing.T, name string) *breaker.Breaker {
 	t.Helper()
 	b := breaker.New(name, breaker.Config{Cooldown: time.Hour})
@@ -122,15 +122,15 @@ func TestSearchAndStatesNarrowTheTable(t *testing.T) {
 	b.click(".chip:nth-child(2)")
 	require.Equal(t, "post: open", eval[string](b, states))
 	require.Equal(t, "true", eval[string](b, `document.querySelector(".chip:nth-child(2)").ariaPressed`))
-	b.accessible("a state chosen")
+	b.accessible("with a state selected")
 	b.click(".chip:first-child")
 	require.Equal(t, 50, eval[int](b, `document.querySelectorAll(".sources tbody tr").length`))
 }
 
-func TestThousandSourcesAreThereWithinASecond(t *testing.T) {
+func TestAThousandSourcesAppearWithinASecond(t *testing.T) {
 	b := newTab(t)
 	var best float64
-	// A machine that has other things to do may be late for once; every try is a new page at a new address.
+	// A busy machine may be late once. Each attempt opens a new page at a new address.
 	for range 3 {
 		b.visit(serve(t, dashboard.Config{}, many(1000)...))
 		b.until(`performance.getEntriesByName("first-contentful-paint").length`)
@@ -144,7 +144,7 @@ func TestThousandSourcesAreThereWithinASecond(t *testing.T) {
 	require.Less(t, best, 1000.0)
 	require.Equal(t, "1–50 of 1,000 sources", b.text(".pager [role=status]"))
 
-	// Later samples cost the browser little, too.
+	// Later samples cost the browser little as well.
 	b.until(`performance.now() > 3000`)
 	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("input").focus()`))
 	begin := eval[float64](b, "performance.now()")
@@ -174,11 +174,11 @@ func TestNothingIsWiderThanAPhone(t *testing.T) {
 		b.press("Escape")
 		b.says("h1", "Sources")
 	}
-	require.Equal(t, "table", eval[string](b, `document.querySelector(".sources").role`), "cards are a table to a screen reader")
+	require.Equal(t, "table", eval[string](b, `document.querySelector(".sources").role`), "a screen reader sees the cards as a table")
 	require.Equal(t, "row", eval[string](b, `document.querySelector(".sources tbody tr").role`))
 }
 
-func TestNamesAreTextAndNothingElse(t *testing.T) {
+func TestNamesAreShownAsText(t *testing.T) {
 	b, s := newTab(t), serve(t, quick, opened(t, hostile))
 	b.visit(s)
 	want := strings.ReplaceAll(hostile, "\n", " ")
@@ -189,13 +189,13 @@ func TestNamesAreTextAndNothingElse(t *testing.T) {
 	require.Zero(t, eval[int](b, `document.images.length`))
 }
 
-func TestPageAsksForSnapshotsWhereThereIsNoStream(t *testing.T) {
+func TestPagePollsIfThereIsNoStream(t *testing.T) {
 	bank := breaker.New("bank", breaker.Config{})
 	b, s := newTab(t), serve(t, quick, bank)
 	b.excuse()
 
 	ctx, leave := context.WithCancel(t.Context())
-	for range 32 { // as many streams as the page serves at once
+	for range 32 { // the most streams that the page serves at once
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"stream", http.NoBody)
 		require.NoError(t, err)
 		other, err := s.Client().Do(r)
@@ -209,10 +209,10 @@ func TestPageAsksForSnapshotsWhereThereIsNoStream(t *testing.T) {
 	b.says(".change", "bank")
 
 	leave()
-	b.says("#status", "Live") // it has tried again
+	b.says("#status", "Live") // the page has tried again
 }
 
-func TestPageComesBackWhenTheServerDoes(t *testing.T) {
+func TestPageReconnectsWhenTheServerReturns(t *testing.T) {
 	bank := breaker.New("bank", breaker.Config{})
 	b, s := newTab(t), serve(t, quick, bank)
 	b.excuse()
@@ -223,7 +223,7 @@ func TestPageComesBackWhenTheServerDoes(t *testing.T) {
 	s.CloseClientConnections()
 	s.Close()
 	b.says("#status", "Connection lost")
-	require.Equal(t, "bank: closed", eval[string](b, states), "what was known stays")
+	require.Equal(t, "bank: closed", eval[string](b, states), "the last values stay")
 
 	again := &http.Server{Addr: address, Handler: s.Config.Handler, ReadHeaderTimeout: time.Second}
 	go func() { _ = again.ListenAndServe() }()
@@ -233,7 +233,7 @@ func TestPageComesBackWhenTheServerDoes(t *testing.T) {
 	b.until(states + ` === "bank: open"`)
 }
 
-func TestPageSaysThatASourceIsBroken(t *testing.T) {
+func TestPageReportsABrokenSource(t *testing.T) {
 	old := slog.Default()
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { slog.SetDefault(old) })
@@ -248,7 +248,7 @@ type broken struct{}
 
 func (*broken) Observe(func(*stat.Series, float64) bool) { panic("broken") }
 
-func TestSourceThatGoesIsSaidToBeGone(t *testing.T) {
+func TestPageReportsARemovedSource(t *testing.T) {
 	bank := breaker.New("bank", breaker.Config{})
 	b, s := newTab(t), serve(t, quick, bank)
 	b.excuse()
@@ -262,7 +262,7 @@ func TestSourceThatGoesIsSaidToBeGone(t *testing.T) {
 	b.accessible("without sources")
 }
 
-// counted is a source that knows how often it was read.
+// counted is a source that counts how often it was read.
 type counted struct {
 	*breaker.Breaker
 	reads atomic.Int64
@@ -273,7 +273,7 @@ func (c *counted) Observe(yield func(*stat.Series, float64) bool) {
 	c.Breaker.Observe(yield)
 }
 
-func TestNothingIsSampledForAPageThatIsHidden(t *testing.T) {
+func TestAHiddenPageCausesNoSampling(t *testing.T) {
 	source := &counted{Breaker: breaker.New("bank", breaker.Config{})}
 	b, s := newTab(t), serve(t, quick, source)
 	b.visit(s)

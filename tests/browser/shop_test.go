@@ -18,7 +18,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// shop is a program with traffic, whose services go wrong when they are told to.
+// shop is a program with traffic whose services fail on demand.
 type shop struct {
 	payments *weir.Gate
 	search   *breaker.Breaker
@@ -28,7 +28,7 @@ type shop struct {
 	sources []stat.Source
 }
 
-// hostile is a name that is markup, has line breaks and quotes, and turns writing around.
+// hostile is a name with markup, line breaks, quotes and characters that reverse the direction of text.
 const hostile = "<img src=x onerror=alert(1)>\"quoted\"\n'and' broken \u202Ereversed"
 
 func newShop() *shop {
@@ -52,7 +52,7 @@ func newShop() *shop {
 	return s
 }
 
-// open makes calls until the test ends.
+// open starts callers that run until the test ends.
 func (s *shop) open(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -82,7 +82,7 @@ func (s *shop) sell(ctx context.Context) {
 }
 
 func failing(is bool) error {
-	for range rand.IntN(200_000) { // some time passes
+	for range rand.IntN(200_000) { // a random time between calls
 	}
 	if is {
 		return errors.New("the service is down")
@@ -90,7 +90,7 @@ func failing(is bool) error {
 	return nil
 }
 
-// many are sources without end, each with the series of a breaker.
+// many returns a large number of sources, each with the series of a breaker.
 func many(n int) []stat.Source {
 	sources := make([]stat.Source, n)
 	for i := range sources {

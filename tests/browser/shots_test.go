@@ -9,8 +9,7 @@ import (
 	"github.com/weir-go/weir/exporters/dashboard"
 )
 
-// TestScreenshots shows the page to axe in all its forms, and to people who ask
-// for screenshots.
+// TestScreenshots checks every form of the page with axe, and saves screenshots if the flag is set.
 func TestScreenshots(t *testing.T) {
 	shop := newShop()
 	shop.open(t)

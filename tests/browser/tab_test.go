@@ -30,16 +30,16 @@ import (
 
 var screenshots = flag.String("screenshots", "", "save screenshots in this folder")
 
-// tab is a browser with one tab. When the test ends, nothing may have been written
-// to its console, and nothing asked for from elsewhere.
+// tab is a browser with one tab. The test fails at its end if the page has written to the console or
+// requested anything from another host.
 type tab struct {
 	t   *testing.T
 	ctx context.Context
 
 	mu       sync.Mutex
-	excused  bool     // errors of the network are part of the test
-	messages []string // of the console
-	asked    []string // addresses
+	excused  bool     // the test expects network errors
+	messages []string // in the console
+	asked    []string // requested addresses
 }
 
 // newTab starts a browser.
@@ -61,22 +61,22 @@ func newTab(t *testing.T) *tab {
 		stop()
 	})
 	b := &tab{t: t, ctx: ctx}
-	require.NoError(t, chromedp.Listen(ctx, b.hear)) // which starts it
+	require.NoError(t, chromedp.Listen(ctx, b.hear)) // starts the browser
 	t.Cleanup(b.inspect)
 	b.size(1440, 900)
 	b.scheme("light")
 	return b
 }
 
-// chromium returns where the browser is. Debian's is started by a script that
-// says needless things; the program itself lies elsewhere.
+// chromium returns the path of the browser. Debian starts it by a script that prints warnings, so the program
+// itself is preferred.
 func chromium(t *testing.T) string {
 	t.Helper()
 	return testenv.Program(t, "/usr/lib/chromium/chromium", "chromium", "chromium-browser", "google-chrome")
 }
 
 func (b *tab) hear(event any) {
-	if b.t.Context().Err() != nil { // the test is over, and its server ends the page's stream
+	if b.t.Context().Err() != nil { // the test is over, and the server has closed the stream of the page
 		return
 	}
 	b.mu.Lock()
@@ -95,20 +95,20 @@ func (b *tab) hear(event any) {
 	}
 }
 
-// excuse lets requests fail, where that is what a test is about.
+// excuse tolerates failed requests, for tests that cause them.
 func (b *tab) excuse() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.excused = true
 }
 
-// inspect fails the test for what was heard.
+// inspect fails the test for console messages and requests to other hosts.
 func (b *tab) inspect() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	require.Empty(b.t, b.messages, "in the browser's console")
 	for _, address := range b.asked {
-		require.Regexp(b.t, `^(http://127\.0\.0\.1:\d+/debug/weir/|about:blank)`, address, "the page asks elsewhere")
+		require.Regexp(b.t, `^(http://127\.0\.0\.1:\d+/debug/weir/|about:blank)`, address, "the page requests another host")
 	}
 }
 
@@ -119,7 +119,7 @@ func (b *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	require.NoError(b.t, chromedp.Do(ctx, actions...))
 }
 
-// eval returns the value of an expression.
+// eval returns the value of a JavaScript expression.
 func eval[T any](b *tab, expression string) T {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
@@ -129,7 +129,7 @@ func eval[T any](b *tab, expression string) T {
 	return value
 }
 
-// until waits for an expression to be true.
+// until waits until an expression is true.
 func (b *tab) until(expression string) {
 	b.t.Helper()
 	_, err := chromedp.Run(b.ctx, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(15*time.Second)))
@@ -138,13 +138,13 @@ func (b *tab) until(expression string) {
 	}
 }
 
-// text returns what an element says.
+// text returns the text of an element.
 func (b *tab) text(selector string) string {
 	b.t.Helper()
 	return eval[string](b, `document.querySelector(`+quote(selector)+`).innerText`)
 }
 
-// says waits for an element that says something.
+// says waits until the text of an element contains something.
 func (b *tab) says(selector, what string) {
 	b.t.Helper()
 	b.until(`[...document.querySelectorAll(` + quote(selector) + `)].some(e => e.innerText.includes(` + quote(what) + `))`)
@@ -152,7 +152,7 @@ func (b *tab) says(selector, what string) {
 
 func (b *tab) click(selector string) { b.t.Helper(); b.do(chromedp.Click(chromedp.CSS(selector))) }
 
-// press strikes keys as a keyboard does: those that have a name, and characters.
+// press presses keys: named keys and characters.
 func (b *tab) press(keys ...string) {
 	b.t.Helper()
 	for _, k := range keys {
@@ -169,7 +169,7 @@ func (b *tab) press(keys ...string) {
 	}
 }
 
-// What keys with a name do beside having one.
+// The effects of named keys.
 var (
 	codes = map[string]int64{"Tab": 9, "Enter": 13, "Escape": 27, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowRight": 39}
 	typed = map[string]string{"Enter": "\r"}
@@ -177,7 +177,7 @@ var (
 
 func (b *tab) size(width, height int64) { b.t.Helper(); b.do(chromedp.EmulateViewport(width, height)) }
 
-// scheme sets what the user prefers: light or dark.
+// scheme sets the preferred color scheme: light or dark.
 func (b *tab) scheme(name string) {
 	b.t.Helper()
 	b.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
@@ -188,7 +188,7 @@ func (b *tab) scheme(name string) {
 	}))
 }
 
-// shoot saves a screenshot of the whole page, if that is asked for.
+// shoot saves a screenshot of the whole page, if the flag is set.
 func (b *tab) shoot(name string) {
 	b.t.Helper()
 	if *screenshots == "" {
@@ -199,14 +199,14 @@ func (b *tab) shoot(name string) {
 	require.NoError(b.t, os.WriteFile(filepath.Join(*screenshots, name+".png"), png, 0o600))
 }
 
-// fault is a violation that axe has found.
+// fault is a violation found by axe.
 type fault struct {
 	ID    string
 	Help  string
 	Nodes []struct{ HTML, FailureSummary string }
 }
 
-// accessible fails if axe finds anything wrong with the page.
+// accessible fails the test if axe finds a violation.
 func (b *tab) accessible(what string) {
 	b.t.Helper()
 	axe, err := os.ReadFile("node_modules/axe-core/axe.min.js")
@@ -231,7 +231,7 @@ func quote(s string) string {
 	return string(quoted)
 }
 
-// site is a page served under a mount, as users do it.
+// site is the page, served under a path, as users do.
 type site struct {
 	*httptest.Server
 	page *dashboard.Page
@@ -254,7 +254,7 @@ func serve(t *testing.T, c dashboard.Config, sources ...stat.Source) *site {
 	return s
 }
 
-// visit opens the page and waits until it shows something.
+// visit opens the page and waits until it shows data.
 func (b *tab) visit(s *site) {
 	b.t.Helper()
 	b.do(chromedp.Navigate(s.url))

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// protocol is a version of HTTP as a request names it.
+// protocol is a version of HTTP, as in Request.Proto.
 type protocol string
 
 const (
@@ -32,7 +32,7 @@ const (
 	http2 protocol = "HTTP/2.0"
 )
 
-// server is one on loopback, which knows how many connections it has.
+// server is a server on loopback that counts its connections.
 type server struct {
 	*httptest.Server
 	connections atomic.Int64
@@ -59,7 +59,7 @@ func serve(t *testing.T, p protocol, handler http.Handler) *server {
 	return s
 }
 
-// order says which of the two is outside.
+// order is which of weirhttp and otelhttp is the outer one.
 type order string
 
 const (
@@ -67,7 +67,7 @@ const (
 	weirOutside order = "weirhttp outside"
 )
 
-// stack is a client with both, and what the spans were.
+// stack is a client with both, and the recorded spans.
 type stack struct {
 	*http.Client
 	weir   *weirhttp.Transport
@@ -97,7 +97,7 @@ func newStackOf(o order, c weirhttp.TransportConfig, gate *weir.Gate) *stack {
 	return s
 }
 
-// in runs a call in a span of its own, named call.
+// in runs a function in a span named call.
 func (s *stack) in(t *testing.T, method, url string, body io.Reader) (*http.Response, error) {
 	ctx, span := s.tracer.Tracer("test").Start(t.Context(), "call")
 	defer span.End()
@@ -106,7 +106,7 @@ func (s *stack) in(t *testing.T, method, url string, body io.Reader) (*http.Resp
 	return s.Do(req)
 }
 
-// refused tells the attribute weir.refused of each span with the name.
+// refused returns the attribute weir.refused of each span with the name.
 func (s *stack) refused(name string) (all []bool) {
 	for _, span := range s.spans.Ended() {
 		if span.Name() == name {
@@ -126,7 +126,7 @@ func inBothOrders(t *testing.T, test func(*testing.T, protocol, order)) {
 	}
 }
 
-// text reads a response to its end.
+// text reads the body of a response.
 func text(resp *http.Response, err error) (string, error) {
 	if err != nil {
 		return "", err

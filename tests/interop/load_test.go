@@ -18,8 +18,9 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// Callers who leave, time out, do not read what they get, upload and stream, to a server
-// that fails, stalls and breaks connections: when they are done, nothing is left of it.
+// TestLoadLeavesNothingBehind runs clients that disconnect, time out, do not read responses, upload and stream,
+// on a server that fails, stalls and breaks connections. When they are done, no connection, permit or
+// goroutine may be left.
 func TestLoadLeavesNothingBehind(t *testing.T) {
 	inBothOrders(t, func(t *testing.T, p protocol, o order) {
 		var turn atomic.Int64
@@ -61,7 +62,7 @@ func TestLoadLeavesNothingBehind(t *testing.T) {
 		}
 		callers.Wait()
 
-		require.Zero(t, figure(gate.Breaker(), "weir.breaker.call.active"), "permits")
+		require.Zero(t, metricOf(gate.Breaker(), "weir.breaker.call.active"), "permits")
 		totals := gate.Totals()
 		require.Positive(t, totals.Successes)
 		require.Positive(t, totals.Failures)
@@ -69,12 +70,12 @@ func TestLoadLeavesNothingBehind(t *testing.T) {
 		s.CloseClientConnections()
 		s.Close()
 		require.Zero(t, s.connections.Load(), "connections")
-		// goleak looks for goroutines when all tests are done.
+		// goleak checks the goroutines after all tests.
 	})
 }
 
-// figure returns the figure of b with that name.
-func figure(b *breaker.Breaker, name string) (n int64) {
+// metricOf returns the value of a metric of b.
+func metricOf(b *breaker.Breaker, name string) (n int64) {
 	for s, v := range b.Observe {
 		if s.Instrument.Name == name {
 			n = int64(v)

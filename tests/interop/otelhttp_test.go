@@ -22,7 +22,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-func TestRefusalIsOnASpanThatRecords(t *testing.T) {
+func TestRefusalIsRecordedOnASpan(t *testing.T) {
 	inBothOrders(t, func(t *testing.T, p protocol, o order) {
 		s := serve(t, p, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
 		gate := weir.New("shop", weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 2, Cooldown: time.Hour}})
@@ -40,17 +40,17 @@ func TestRefusalIsOnASpanThatRecords(t *testing.T) {
 			require.Equal(t, []bool{false, false, true, true}, client.refused("HTTP GET"), "the client's spans")
 			require.Equal(t, []bool{false, false, false, false}, client.refused("call"))
 			last := client.spans.Ended()[len(client.spans.Ended())-2]
-			require.Equal(t, codes.Error, last.Status().Code, "otelhttp sees the error as well")
+			require.Equal(t, codes.Error, last.Status().Code, "otelhttp gets the error as well")
 			require.Contains(t, last.Status().Description, "is not called for")
 		} else {
-			require.Equal(t, []bool{false, false}, client.refused("HTTP GET"), "no span for what was not sent")
+			require.Equal(t, []bool{false, false}, client.refused("HTTP GET"), "no span for a request that was not sent")
 			require.Equal(t, []bool{false, false, true, true}, client.refused("call"), "the caller's")
 		}
 		require.Equal(t, int64(2), gate.Totals().Failures)
 	})
 }
 
-func TestTraceAndBodiesGoThrough(t *testing.T) {
+func TestTraceContextAndBodiesPassThrough(t *testing.T) {
 	inBothOrders(t, func(t *testing.T, p protocol, o order) {
 		s := serve(t, p, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/there" {
@@ -73,7 +73,7 @@ func TestTraceAndBodiesGoThrough(t *testing.T) {
 	})
 }
 
-func TestBodyThatBreaksOffIsSeen(t *testing.T) {
+func TestBrokenBodyIsNoticed(t *testing.T) {
 	inBothOrders(t, func(t *testing.T, p protocol, o order) {
 		s := serve(t, p, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
@@ -89,7 +89,7 @@ func TestBodyThatBreaksOffIsSeen(t *testing.T) {
 	})
 }
 
-func TestUpgradedConnectionCanBeWrittenTo(t *testing.T) {
+func TestUpgradedConnectionIsWritable(t *testing.T) {
 	for _, o := range []order{otelOutside, weirOutside} {
 		s := serve(t, http1, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Connection", "Upgrade")
@@ -121,7 +121,7 @@ func TestUpgradedConnectionCanBeWrittenTo(t *testing.T) {
 	}
 }
 
-func TestRequestThatAServerRefusesIsOnItsSpan(t *testing.T) {
+func TestServerRefusalIsRecordedOnItsSpan(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{
 		Policies:  []weirhttp.Policy{{Name: "minute", Rate: limiter.Per(1, time.Minute), Burst: 1, By: weirhttp.ByIP}},

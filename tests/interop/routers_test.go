@@ -66,7 +66,7 @@ func TestALimitBeforeChiAsksItForTheRoute(t *testing.T) {
 	wantQuotaForEachRoute(t, router)
 }
 
-func TestALimitBehindChiKnowsTheRoute(t *testing.T) {
+func TestALimitAfterChiKnowsTheRoute(t *testing.T) {
 	var log bytes.Buffer
 	listen(t, &log)
 	router := chi.NewRouter()
@@ -79,7 +79,7 @@ func TestALimitBehindChiKnowsTheRoute(t *testing.T) {
 	require.Empty(t, log.String())
 }
 
-func TestALimitBeforeChiThatDoesNotAskSaysSo(t *testing.T) {
+func TestALimitBeforeChiWithoutARouteLogsAnError(t *testing.T) {
 	var log bytes.Buffer
 	listen(t, &log)
 	router := chi.NewRouter()

@@ -1,12 +1,13 @@
-// Load drives weirhttp with real requests over loopback, and says what it costs and whether it keeps its word.
+// Command load sends real requests through weirhttp over loopback. It measures the cost, and checks that limits
+// hold and that nothing is left behind.
 //
 //	go run -C tests ./load                   about a minute
-//	go run -C tests ./load -duration 1s      a look
+//	go run -C tests ./load -duration 1s      a few seconds
 //
-// It compares a server and a client with weir and without, a slice of the one after a slice of the other, so that both
-// see the same machine; it offers three times what a limit admits, and compares what was admitted with what should
-// have been, burst and all; and it looks for goroutines, connections and permits that were left behind. It fails if the
-// admitted rate is off by more than 1 %, or if anything is left.
+// It runs a server and a client with weir and without, in alternating slices, so that the machine is the same for both.
+// It offers three times as many requests as a limit admits, and compares the number admitted with the expected one,
+// including the burst. It looks for goroutines, connections and permits that are left behind. It fails if the admitted
+// number is off by more than 1 %, or if anything is left.
 package main
 
 import (
@@ -19,9 +20,9 @@ import (
 
 func main() {
 	var c config
-	flag.DurationVar(&c.duration, "duration", 10*time.Second, "how long each of the six runs takes")
-	flag.IntVar(&c.workers, "workers", 16, "how many requests are out at once")
-	flag.BoolVar(&c.http2, "http2", false, "use HTTP/2 in the place of HTTP/1.1")
+	flag.DurationVar(&c.duration, "duration", 10*time.Second, "duration of each of the six runs")
+	flag.IntVar(&c.workers, "workers", 16, "requests in flight")
+	flag.BoolVar(&c.http2, "http2", false, "use HTTP/2 instead of HTTP/1.1")
 	flag.Parse()
 	if err := c.run(os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -29,17 +30,17 @@ func main() {
 	}
 }
 
-// config says what is run.
+// config configures the runs.
 type config struct {
 	duration time.Duration
 	workers  int
 	http2    bool
 }
 
-// run does all runs and prints a table of each kind. Its error says what must not be.
+// run does all runs and prints a table of each kind. Its error joins everything that is wrong.
 func (c config) run(out io.Writer) error {
-	before := look()
-	fmt.Fprintf(out, "%-24s %9s %9s %10s %10s\n", "one beside the other", "requests", "each s", "p50", "p99")
+	before := countGoroutines()
+	fmt.Fprintf(out, "%-24s %9s %9s %10s %10s\n", "with and without weir", "requests", "per s", "p50", "p99")
 	for _, pair := range [][2]*rig{
 		{c.bareServer("server, bare"), c.guardedServer("server, weir")},
 		{c.bareServer("client, bare"), c.guardedClient("client, weir")},
@@ -55,5 +56,5 @@ func (c config) run(out io.Writer) error {
 		}
 	}
 	fmt.Fprintln(out)
-	return before.compare(out, look())
+	return before.compare(out)
 }

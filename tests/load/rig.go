@@ -22,11 +22,11 @@ type rig struct {
 	server *http.Server
 	base   *http.Transport
 	client *http.Client
-	open   atomic.Int64 // connections of the server
-	held   []func() int64
+	open   atomic.Int64   // connections of the server
+	inUse  []func() int64 // slots and permits
 }
 
-// The limit of the runs that measure it.
+// The limit in the runs of measure.
 const (
 	rate  = 300
 	burst = 300
@@ -34,7 +34,7 @@ const (
 
 func hello(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello, world") }
 
-// newRig starts a server of the handler, and a client whose transport guard makes of a plain one.
+// newRig starts a server with the handler, and returns it with a client whose transport guard wraps.
 func (c config) newRig(name string, h http.Handler, guard func(http.RoundTripper) http.RoundTripper) *rig {
 	var protocols http.Protocols
 	protocols.SetHTTP1(!c.http2)
@@ -67,7 +67,7 @@ func (c config) bareServer(name string) *rig {
 	return c.newRig(name, http.HandlerFunc(hello), unguarded)
 }
 
-// guardedServer has all three middlewares, and two policies that never refuse.
+// guardedServer uses all three kinds of middleware, and two policies that never refuse.
 func (c config) guardedServer(name string) *rig {
 	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1000, Name: "server"})
 	b := breaker.New("handler", breaker.Config{Active: true})
@@ -76,7 +76,7 @@ func (c config) guardedServer(name string) *rig {
 	}})
 	shed := weirhttp.Shed(flight, weirhttp.ShedConfig{})
 	r := c.newRig(name, shed(limit.Handler(weirhttp.Guard(weirhttp.One(weir.Join("handler", weir.Parts{Breaker: b})), weirhttp.GuardConfig{})(http.HandlerFunc(hello)))), unguarded)
-	r.held = append(r.held, func() int64 { return int64(flight.InFlight()) }, func() int64 { return figure(b, "weir.breaker.call.active") })
+	r.inUse = append(r.inUse, func() int64 { return int64(flight.InFlight()) }, func() int64 { return metricOf(b, "weir.breaker.call.active") })
 	return r
 }
 
@@ -86,7 +86,7 @@ func (c config) limitedServer(name string) *rig {
 		{Name: "second", Rate: limiter.Per(float64(rate), time.Second), Burst: burst, By: weirhttp.ByIP},
 	}})
 	r := c.newRig(name, weirhttp.Shed(flight, weirhttp.ShedConfig{})(limit.Handler(http.HandlerFunc(hello))), unguarded)
-	r.held = append(r.held, func() int64 { return int64(flight.InFlight()) })
+	r.inUse = append(r.inUse, func() int64 { return int64(flight.InFlight()) })
 	return r
 }
 
@@ -105,31 +105,31 @@ func (c config) gated(name string, gate weir.Config) *rig {
 		return weirhttp.NewTransport(weirhttp.Per(group, weirhttp.ByHost), weirhttp.TransportConfig{Base: base})
 	})
 	host := r.url[len("http://") : len(r.url)-1]
-	r.held = append(r.held, func() int64 { return figure(group.Get(host).Breaker(), "weir.breaker.call.active") })
+	r.inUse = append(r.inUse, func() int64 { return metricOf(group.Get(host).Breaker(), "weir.breaker.call.active") })
 	return r
 }
 
-// close ends all connections, and says what is left of the rig then.
+// close closes all connections. It returns an error if any connection or permit is left.
 func (r *rig) close() error {
 	r.base.CloseIdleConnections()
 	err := r.server.Close()
 	var faults []error
 	for wait := time.Millisecond; r.open.Load() != 0 && wait < time.Second; wait *= 2 {
-		<-time.After(wait) // the server's goroutines have yet to see it
+		<-time.After(wait) // until the goroutines of the server have noticed
 	}
 	if n := r.open.Load(); n != 0 {
-		faults = append(faults, fmt.Errorf("%s: %d connections are left", r.name, n))
+		faults = append(faults, fmt.Errorf("%s: %d connections left", r.name, n))
 	}
-	for _, held := range r.held {
-		if n := held(); n != 0 {
-			faults = append(faults, fmt.Errorf("%s: %d permits are left", r.name, n))
+	for _, inUse := range r.inUse {
+		if n := inUse(); n != 0 {
+			faults = append(faults, fmt.Errorf("%s: %d permits left", r.name, n))
 		}
 	}
 	return errors.Join(append(faults, err)...)
 }
 
-// figure returns the figure of b with that name.
-func figure(b *breaker.Breaker, name string) (n int64) {
+// metricOf returns the value of a metric of b.
+func metricOf(b *breaker.Breaker, name string) (n int64) {
 	for s, v := range b.Observe {
 		if s.Instrument.Name == name {
 			n = int64(v)

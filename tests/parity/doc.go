@@ -1,4 +1,3 @@
-// Package parity holds tests that the figures of weir look the same whichever
-// way they leave: by the package prom, or by the package otelmetric and
-// OpenTelemetry's exporter for Prometheus.
+// Package parity tests that Prometheus gets the same metrics both ways: from package prom, and from package
+// otelmetric through OpenTelemetry's exporter for Prometheus.
 package parity

@@ -33,7 +33,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// points is a source that shows what it holds.
+// points is a source with fixed values.
 type points []point
 
 type point struct {
@@ -49,7 +49,7 @@ func (p points) Observe(yield func(*stat.Series, float64) bool) {
 	}
 }
 
-func TestEveryInstrumentOfTheCatalogue(t *testing.T) {
+func TestEveryInstrumentOfTheLibrary(t *testing.T) {
 	var all points
 	families := 0
 	for n, i := range catalogue() {
@@ -58,7 +58,7 @@ func TestEveryInstrumentOfTheCatalogue(t *testing.T) {
 		}
 		families++
 		if i == known("weir.exporter.source_panics") || i == known("weir.exporter.skipped_samples") {
-			continue // both show these by themselves
+			continue // both exporters show these themselves
 		}
 		for _, v := range []string{"a", "b"} {
 			values := make([]string, len(i.Attrs))
@@ -71,9 +71,9 @@ func TestEveryInstrumentOfTheCatalogue(t *testing.T) {
 	same(t, families, all)
 }
 
-func TestInstrumentsOfOnesOwn(t *testing.T) {
+func TestInstrumentsOfUsers(t *testing.T) {
 	var all points
-	families := 2 // the exporters' own
+	families := 2 // those of the exporters themselves
 	for _, unit := range []string{
 		"", "1", "{call}", "%", "d", "h", "min", "s", "ms", "us", "ns", "By", "KiBy", "MiBy", "GiBy", "TiBy", "KBy", "MBy", "GBy", "TBy",
 		"m", "V", "A", "J", "W", "g", "Cel", "Hz", "m/s", "By/m", "J/h", "g/d", "V/w", "A/mo", "W/y", "{request}/s", "1/min", "/s", "s/{call}",
@@ -96,7 +96,7 @@ func TestInstrumentsOfOnesOwn(t *testing.T) {
 	same(t, families, all)
 }
 
-// kinds are those of single values.
+// kinds are the kinds of single values.
 var kinds = []stat.Kind{stat.Counter, stat.UpDown, stat.Gauge}
 
 func plain(r rune) rune {
@@ -115,8 +115,8 @@ func TestAwkwardTextAndValues(t *testing.T) {
 	same(t, 3, all)
 }
 
-// The real things, after traffic of every kind. In a bubble, so that both ways
-// out find the same time on the breakers' clocks.
+// The test uses the real types after calls of every kind. It runs in a bubble, so that both exporters read
+// the same time.
 func TestGatesAndBreakers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		payments := weir.New("payments", weir.Config{Rate: limiter.PerSecond(5), Burst: 30})
@@ -150,8 +150,8 @@ func TestGatesAndBreakers(t *testing.T) {
 	})
 }
 
-// Histograms go around by the producer. In a bubble, so that it is known how often
-// each has counted.
+// Package producer exports the histograms to OpenTelemetry. The test runs in a bubble, so that the number of
+// recorded values is known.
 func TestHistograms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		users, idle := breaker.New("users", breaker.Config{Latency: true}), breaker.New("idle", breaker.Config{Latency: true})
@@ -166,10 +166,10 @@ func TestHistograms(t *testing.T) {
 			"weir_breaker_call_duration_seconds payments":     5,
 			"weir_breaker_call_duration_seconds hosts a":      3,
 			"weir_breaker_call_duration_seconds hosts b":      1,
-			"weir_breaker_call_duration_seconds hosts _other": 0, // there from the start
-			"weir_limiter_wait_duration_seconds payments":     4, // all but the first
-			"weir_limiter_wait_duration_seconds hosts":        2, // of its keys together
-			"weir_limiter_wait_duration_seconds logins":       3, // likewise
+			"weir_breaker_call_duration_seconds hosts _other": 0, // exists from the start
+			"weir_limiter_wait_duration_seconds payments":     4, // all except the first
+			"weir_limiter_wait_duration_seconds hosts":        2, // of all keys
+			"weir_limiter_wait_duration_seconds logins":       3, // of all keys
 			"weir_limiter_wait_duration_seconds uploads":      5,
 			"weir_limiter_wait_duration_seconds jobs":         1,
 			"weir_alert_evaluation_duration_seconds quick":    2,
@@ -180,7 +180,7 @@ func TestHistograms(t *testing.T) {
 	})
 }
 
-// gatesThatWaited are a gate and a group of them after calls that waited for their turn.
+// gatesThatWaited returns a gate and a group after calls that waited for a token.
 func gatesThatWaited(t *testing.T) []stat.Source {
 	c := weir.Config{Rate: limiter.PerSecond(10), Burst: 1, MaxWait: time.Minute, Breaker: breaker.Config{Latency: true}}
 	payments, hosts := weir.New("payments", c), weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: c})
@@ -196,7 +196,7 @@ func gatesThatWaited(t *testing.T) []stat.Source {
 	return []stat.Source{payments, hosts}
 }
 
-// limitersThatWaited are limiters with names after waits.
+// limitersThatWaited returns limiters with names after calls that waited.
 func limitersThatWaited(t *testing.T) []stat.Source {
 	logins := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 1, Name: "logins"})
 	for _, key := range []string{"ann", "ann", "ann", "bob", "bob"} {
@@ -210,13 +210,13 @@ func limitersThatWaited(t *testing.T) []stat.Source {
 	jobs := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "jobs"})
 	release, err := jobs.Acquire(t.Context())
 	require.NoError(t, err)
-	time.AfterFunc(100*time.Second, release) // beyond the last bound
+	time.AfterFunc(100*time.Second, release) // above the last bound
 	_, err = jobs.Acquire(t.Context())
 	require.NoError(t, err)
 	return []stat.Source{logins, uploads, jobs}
 }
 
-// monitorThatTook is a monitor whose rules and notifiers took time.
+// monitorThatTook returns a monitor whose rules and notifiers took some time.
 func monitorThatTook(t *testing.T) stat.Source {
 	tries := 0
 	m := alert.NewMonitor(alert.Config{Logger: slog.New(slog.DiscardHandler), Notify: []alert.Notifier{
@@ -229,7 +229,7 @@ func monitorThatTook(t *testing.T) stat.Source {
 			return nil
 		}),
 	}},
-		alert.Rule{Name: "quick", Value: alert.True(func() bool { return false }), When: alert.Above(0)}, // takes no time at all
+		alert.Rule{Name: "quick", Value: alert.True(func() bool { return false }), When: alert.Above(0)}, // takes no time
 		alert.Rule{Name: "on", Severity: "page", When: alert.Above(0), Value: alert.True(func() bool { time.Sleep(200 * time.Millisecond); return true })})
 	m.Evaluate(time.Now())
 	m.Evaluate(time.Now())
@@ -237,9 +237,8 @@ func monitorThatTook(t *testing.T) stat.Source {
 	return m
 }
 
-// sameHistograms fails the test unless the sources, sent both ways, make the same
-// histograms of every distribution in the catalogue. It returns how often each
-// counted. OpenTelemetry's exporter makes native ones alone.
+// sameHistograms fails the test unless both exporters make the same histograms of every distribution of the
+// library. It returns the number of values in each. OpenTelemetry's exporter makes native histograms only.
 func sameHistograms(t *testing.T, sources ...stat.Source) map[string]uint64 {
 	t.Helper()
 	direct := prometheus.NewPedanticRegistry()
@@ -274,7 +273,7 @@ func sameHistograms(t *testing.T, sources ...stat.Source) map[string]uint64 {
 	return counts
 }
 
-// distributions are those of the catalogue, by their names in Prometheus.
+// distributions returns the distributions of the library by their names in Prometheus.
 func distributions() map[string]*stat.Instrument {
 	all := map[string]*stat.Instrument{}
 	for _, i := range catalogue() {
@@ -285,8 +284,8 @@ func distributions() map[string]*stat.Instrument {
 	return all
 }
 
-// decode takes the buckets out of the histogram, which may be written in several
-// ways, and returns those that are not empty by their number.
+// decode removes the buckets from the histogram, which has several equivalent forms, and returns the counts of
+// those that are not empty by their number.
 func decode(h *dto.Histogram) map[int32]int64 {
 	counts, index, count, deltas := map[int32]int64{}, int32(0), int64(0), h.PositiveDelta
 	for _, span := range h.PositiveSpan {
@@ -306,8 +305,8 @@ func decode(h *dto.Histogram) map[int32]int64 {
 
 func isHistogram(f *dto.MetricFamily) bool { return f.GetType() == dto.MetricType_HISTOGRAM }
 
-// same fails the test unless the sources, sent both ways, make the same
-// families, histograms aside: that many, where it is known.
+// same fails the test unless both exporters make the same families of the sources, except histograms. families
+// is their number, if it is known.
 func same(t *testing.T, families int, sources ...stat.Source) {
 	t.Helper()
 	direct := prometheus.NewPedanticRegistry()
@@ -327,8 +326,7 @@ func same(t *testing.T, families int, sources ...stat.Source) {
 	}
 }
 
-// gather also drops empty labels, which are to Prometheus as if they were not there,
-// and sorts the metrics by what is left.
+// gather also drops empty labels, which Prometheus treats as absent, and sorts the metrics by the others.
 func gather(t *testing.T, g prometheus.Gatherer) []*dto.MetricFamily {
 	t.Helper()
 	families, err := g.Gather()
@@ -342,7 +340,7 @@ func gather(t *testing.T, g prometheus.Gatherer) []*dto.MetricFamily {
 	return families
 }
 
-// text has one line for each sample, with the type and help lines of each family, in order.
+// text returns one line per sample, with the type and help lines of each family, in order.
 func text(t *testing.T, families []*dto.MetricFamily) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -361,7 +359,7 @@ func labels(m *dto.Metric) string {
 	return b.String()
 }
 
-func TestTheRealThingsPassTheLinter(t *testing.T) {
+func TestMetricsPassTheLinter(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(prom.NewCollector(
 		weir.New("payments", weir.Config{Rate: limiter.PerSecond(5)}), breaker.New("users", breaker.Config{}),
@@ -373,7 +371,7 @@ func TestTheRealThingsPassTheLinter(t *testing.T) {
 	require.Empty(t, problems)
 }
 
-// catalogue lists the instruments of the library: those that a set without sources knows.
+// catalogue returns the instruments of the library: those of a set without sources.
 func catalogue() []*stat.Instrument {
 	set, err := read.New(func(*stat.Series) int { return 0 })
 	if err != nil {
@@ -382,7 +380,7 @@ func catalogue() []*stat.Instrument {
 	return set.Instruments()
 }
 
-// known returns the library's instrument of that name.
+// known returns the instrument of the library with the given name.
 func known(name string) *stat.Instrument {
 	list := catalogue()
 	return list[slices.IndexFunc(list, func(i *stat.Instrument) bool { return i.Name == name })]
