@@ -4,18 +4,16 @@ import "time"
 
 // allow fills in m, or returns the error of a refused call and leaves m zero.
 func (b *Breaker) allow(m *Permit, p *phase, at time.Duration) error {
-	if p.fast {
+	if p.fast && !p.timed { // nothing else is in this function, so that the compiler inlines it
 		m.breaker, m.phase = b, p
-		if p.timed {
-			m.start = b.read(at)
-		}
 		return nil
 	}
-	return b.allowAt(m, p, b.read(at))
+	return b.allowAt(m, p, at)
 }
 
-// allowAt is allow for a phase that is not fast.
+// allowAt is allow for all cases in which the time matters.
 func (b *Breaker) allowAt(m *Permit, p *phase, at time.Duration) error {
+	at = b.read(at)
 	switch p.passes {
 	case noCalls:
 		if at < p.until {
@@ -41,7 +39,11 @@ func (b *Breaker) allowAt(m *Permit, p *phase, at time.Duration) error {
 
 // fill fills in the permit of a call that phase p lets through.
 func (m *Permit) fill(b *Breaker, p *phase, at time.Duration) {
-	m.breaker, m.phase, m.start, m.flight = b, p, at, p.flights.begin(at)
+	m.breaker, m.phase, m.start = b, p, at
+	if !p.watched {
+		return
+	}
+	m.flight = p.flights.begin(at)
 	if p.rules.config.Active {
 		m.active = true
 		b.active.Add(1)

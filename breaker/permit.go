@@ -80,7 +80,7 @@ func (m *Permit) Done(ctx context.Context, err error) bool {
 		return false
 	}
 	m.returned = true
-	return m.recordUnshared(m.outcome(ctx, err, m.phase.rules.config.Classify))
+	return m.classify(ctx, err, m.phase.rules.config.Classify)
 }
 
 // Run calls fn, records the result and returns the error of fn, as Breaker.Run does. Do not call other
@@ -107,37 +107,33 @@ func (m *Permit) run(ctx context.Context, fn func(context.Context) error) (err e
 
 // finish records the result of a call that returned, panicked or called runtime.Goexit.
 func (m *Permit) finish(ctx context.Context, err *error, classify func(error) Outcome) {
-	o := Success
-	if !m.returned || *err != nil || classify != nil {
-		o = m.outcome(ctx, *err, classify)
+	if m.returned && *err == nil && classify == nil {
+		m.recordUnshared(Success)
+		return
 	}
-	m.recordUnshared(o)
+	m.classify(ctx, *err, classify)
+}
+
+// classify records the outcome of a call that was made with ctx and returned err, or did not return, and
+// reports whether it counted. If classify panics, the call is ignored.
+func (m *Permit) classify(ctx context.Context, err error, classify func(error) Outcome) (counted bool) {
+	o := Ignored
+	defer func() { counted = m.recordUnshared(o) }()
+	if !m.returned {
+		o = verdict.Unreturned[Outcome](ctx)
+		return
+	}
+	var f verdict.Findings
+	o = verdict.Find(&f, ctx, err, classify)
+	if o == Failure && m.retryAfter == 0 {
+		m.retryAfter = max(f.After, 0)
+	}
+	return
 }
 
 // use marks the permit as used and reports whether it was unused.
 func (m *Permit) use() bool {
 	return m.breaker != nil && !m.recorded && !m.used.Load() && m.used.CompareAndSwap(false, true)
-}
-
-// outcome returns the outcome of a call that was made with ctx and returned err, or did not return. If
-// classify panics, the call is ignored.
-func (m *Permit) outcome(ctx context.Context, err error, classify func(error) Outcome) Outcome {
-	if !m.returned {
-		return verdict.Unreturned[Outcome](ctx)
-	}
-	classified := false
-	defer func() {
-		if !classified {
-			m.recordUnshared(Ignored)
-		}
-	}()
-	var f verdict.Findings
-	o := verdict.Find(&f, ctx, err, classify)
-	classified = true
-	if o == Failure && m.retryAfter == 0 {
-		m.retryAfter = max(f.After, 0)
-	}
-	return o
 }
 
 // recordUnshared is Record for a permit that no other goroutine uses.

@@ -16,7 +16,7 @@ type phase struct {
 	stay
 	behavior      // of the state
 	needs         // of the rules
-	fast     bool // calls pass without a look at the clock, the probes or the calls in flight
+	fast     bool // calls pass and are not counted while in flight
 	rules    *rules
 	epoch    uint64 // a permit counts for all phases of its epoch; Reconfigure keeps the epoch
 	recovery
