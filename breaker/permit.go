@@ -80,7 +80,7 @@ func (m *Permit) Done(ctx context.Context, err error) bool {
 		return false
 	}
 	m.returned = true
-	return m.classify(ctx, err, m.phase.rules.config.Classify)
+	return m.finish(ctx, &err, m.phase.rules.config.Classify)
 }
 
 // Run calls fn, records the result and returns the error of fn, as Breaker.Run does. Do not call other
@@ -105,18 +105,13 @@ func (m *Permit) run(ctx context.Context, fn func(context.Context) error) (err e
 	return err
 }
 
-// finish records the result of a call that returned, panicked or called runtime.Goexit.
-func (m *Permit) finish(ctx context.Context, err *error, classify func(error) Outcome) {
+// finish records the outcome of a call that was made with ctx and returned err, or did not return because
+// it panicked or called runtime.Goexit, and reports whether it counted. If classify panics, the call is
+// ignored.
+func (m *Permit) finish(ctx context.Context, err *error, classify func(error) Outcome) (counted bool) {
 	if m.returned && *err == nil && classify == nil {
-		m.recordUnshared(Success)
-		return
+		return m.recordUnshared(Success)
 	}
-	m.classify(ctx, *err, classify)
-}
-
-// classify records the outcome of a call that was made with ctx and returned err, or did not return, and
-// reports whether it counted. If classify panics, the call is ignored.
-func (m *Permit) classify(ctx context.Context, err error, classify func(error) Outcome) (counted bool) {
 	o := Ignored
 	defer func() { counted = m.recordUnshared(o) }()
 	if !m.returned {
@@ -124,7 +119,7 @@ func (m *Permit) classify(ctx context.Context, err error, classify func(error) O
 		return
 	}
 	var f verdict.Findings
-	o = verdict.Find(&f, ctx, err, classify)
+	o = verdict.Find(&f, ctx, *err, classify)
 	if o == Failure && m.retryAfter == 0 {
 		m.retryAfter = max(f.After, 0)
 	}
