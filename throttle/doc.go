@@ -1,4 +1,4 @@
-// Package throttle refuses a share of the calls to an overloaded service, on the client's side.
+// Package throttle refuses a share of the calls to an overloaded service, in the client.
 //
 //	var search = throttle.New("search", throttle.Config{})
 //
@@ -7,18 +7,18 @@
 //	})
 //	if errors.Is(err, throttle.ErrRefused) { … } // the call was not made
 //
-// A breaker (package breaker) is open or closed for all calls. A [Throttle] sends less instead of
-// nothing. It is the client-side adaptive throttling of "Site Reliability Engineering" (O'Reilly,
-// 2016), chapter 21, Handling Overload. Each call is refused with the probability
+// A breaker (package breaker) lets all calls through or none. A [Throttle] lets a share through. It
+// implements client-side adaptive throttling, as described in "Site Reliability Engineering" (O'Reilly,
+// 2016), chapter 21, Handling Overload. It refuses each call with the probability
 //
 //	max(0, (requests − K·accepts) / (requests + 1))
 //
-// where accepts are the successes in the window and requests are all calls in the window with an
-// outcome. With Config.CountRefused the requests include the refused calls, as in the book. A
-// throttle has no states to recover from: refused and failed calls leave the window.
+// where accepts are the successes in the window, and requests are all successes and failures in the
+// window. With Config.CountRefused the requests include the refused calls, as in the book. A throttle
+// has no states: refused and failed calls leave the window.
 //
-// Because it refuses by chance, two runs differ. One call per second is always allowed, so that a
-// service with few callers is found to be well again.
+// Refusals are random, so two runs differ. One call per second is always allowed, so that a service with
+// few callers can be found to have recovered.
 //
 // A weir.Gate can have a throttle beside its breaker and its limiter: see weir.Parts.
 package throttle

@@ -9,18 +9,18 @@ import (
 // NewAt is New for a throttle that begins at t0 and uses the times given to the At functions.
 func NewAt(name string, c Config, t0 time.Time) *Throttle { return newAt(name, c, t0) }
 
-// Fix replaces chance by random, and the time after which a call is allowed by every. It returns t.
+// Fix replaces the source of random numbers, and how often a call is always allowed. It returns t.
 func (t *Throttle) Fix(random func() float64, every time.Duration) *Throttle {
 	t.random, t.every = random, every
 	return t
 }
 
 func (t *Throttle) AllowAt(u time.Time) (Permit, error) { return t.allow(t.clock.At(u)) }
-func (t *Throttle) RefusalRateAt(u time.Time) float64   { return t.rate(t.clock.Peek(u)) }
+func (t *Throttle) RefusalRateAt(u time.Time) float64   { return t.refusalRate(t.clock.Peek(u)) }
 func (t *Throttle) CountsAt(u time.Time) window.Counts  { return t.counts(t.clock.Peek(u)) }
 func (t *Throttle) Counts() window.Counts               { return t.counts(t.clock.PeekNow()) }
 func (p *Permit) RecordAt(u time.Time, o window.Outcome) bool {
-	if !p.take() {
+	if !p.use() {
 		return false
 	}
 	p.throttle.record(p.throttle.clock.At(u), o)

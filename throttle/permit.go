@@ -4,45 +4,42 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/weir-go/weir/internal/verdict"
 	"github.com/weir-go/weir/window"
 )
 
-// Permit is the right to make one call, and takes its result. Record a failure in a defer right
-// after Allow: it counts only if nothing else was recorded. Then call Done when the call has ended.
-// Never defer Done: its error would be evaluated at the defer statement.
+// Permit is the right to make one call. The result of the call is recorded with it. Defer a Record of a
+// failure right after Allow: it counts only if nothing else was recorded. Then call Done when the call
+// has ended. Never defer Done, because Go evaluates its error at the defer statement.
 //
-// Do not copy a permit after its first use. Forgetting a permit is safe: the throttle misses one
-// call. The zero Permit is used up.
+// Do not copy a permit after its first use. Forgetting a permit is safe: the throttle misses one call.
+// The zero Permit is used up.
 type Permit struct {
 	throttle *Throttle
-	done     atomic.Bool
+	used     atomic.Bool
 }
 
-// Record records the outcome of the call and reports whether it counted: false if the permit is
-// used up. Any goroutine may call it.
+// Record records the outcome of the call and reports whether it counted, which is false if the permit is
+// used up. Any goroutine may call Record.
 func (p *Permit) Record(o window.Outcome) bool {
-	if !p.take() {
+	if !p.use() {
 		return false
 	}
 	p.throttle.record(p.throttle.clock.Now(), o)
 	return true
 }
 
-// Done records what a call that was made with ctx and has returned err says about the service, as
-// Config.Classify decides, and reports whether it counted, as Record does. Call Done before you
-// cancel ctx yourself: under a cancelled context errors are ignored.
+// Done records the outcome of a call that was made with ctx and returned err, and reports whether it
+// counted, as Record does. Config.Classify returns the outcome. Call Done before you cancel ctx: errors
+// under a cancelled context are ignored.
 func (p *Permit) Done(ctx context.Context, err error) bool {
-	if !p.take() {
+	if !p.use() {
 		return false
 	}
-	outcome := window.Ignored // until Classify has returned: it may panic
-	defer func() { p.throttle.record(p.throttle.clock.Now(), outcome) }()
-	outcome = verdict.On(ctx, err, p.throttle.config.Classify)
+	p.throttle.finish(ctx, err, true)
 	return true
 }
 
-// take uses the permit up, and reports whether it was there to use.
-func (p *Permit) take() bool {
-	return p.throttle != nil && p.done.CompareAndSwap(false, true)
+// use marks the permit as used and reports whether it was unused.
+func (p *Permit) use() bool {
+	return p.throttle != nil && p.used.CompareAndSwap(false, true)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// series are the lines that a throttle shows, made when it is first observed.
+// series are the series of one throttle.
 type series struct {
 	calls, window [4]*stat.Series // by outcome
 	failureRatio  *stat.Series
@@ -16,21 +16,21 @@ type series struct {
 	minCalls      *stat.Series
 }
 
-// outcomes are the values of the outcome attribute, in the order of figures.
+// outcomes are the values of the outcome attribute, in the order of byOutcome.
 var outcomes = [4]string{"success", "failure", "ignored", "refused"}
 
-func figures(c window.Counts) [4]int64 {
+func byOutcome(c window.Counts) [4]int64 {
 	return [4]int64{c.Successes, c.Failures, c.Ignored, c.Refused}
 }
 
-// newSeries makes them as of when the throttle began.
+// newSeries returns the series of a throttle that was made at the given time.
 func newSeries(name string, began time.Time) *series {
 	of := func(i *stat.Instrument, values ...string) *stat.Series {
-		all := make([]string, len(i.Attrs)) // "" for what only breakers have
+		all := make([]string, len(i.Attrs)) // attributes that only breakers have are ""
 		copy(all[copy(all, []string{name}):], values)
-		line := i.Series(all...)
-		line.Created = began
-		return line
+		s := i.Series(all...)
+		s.Created = began
+		return s
 	}
 	s := &series{
 		failureRatio: of(instrument.BreakerWindowFailureRatio),
@@ -44,14 +44,14 @@ func newSeries(name string, began time.Time) *series {
 	return s
 }
 
-// Observe yields the throttle's figures, under the metric names of breakers as far as they fit: see
-// [stat.Source]. The throttle's name must not be that of a breaker in the same process. Observe
-// takes no lock.
+// Observe yields the metrics of the throttle, see [stat.Source]. They have the names of the metrics of
+// breakers, so the name of the throttle must differ from the names of the breakers in the process.
+// Observe takes no lock.
 func (t *Throttle) Observe(yield func(*stat.Series, float64) bool) {
-	t.series.Do(func() { t.shown = newSeries(t.name, t.clock.Epoch) })
-	s, at := t.shown, t.clock.PeekNow()
+	t.makeSeries.Do(func() { t.series = newSeries(t.name, t.clock.Epoch) })
+	s, at := t.series, t.clock.PeekNow()
 	counts := t.counts(at)
-	total, now := figures(window.Counts(t.Totals())), figures(counts)
+	total, now := byOutcome(window.Counts(t.Totals())), byOutcome(counts)
 	for i := range outcomes {
 		if !yield(s.calls[i], float64(total[i])) || !yield(s.window[i], float64(now[i])) {
 			return
@@ -60,5 +60,5 @@ func (t *Throttle) Observe(yield func(*stat.Series, float64) bool) {
 	if counts.Calls() >= int64(t.config.MinCalls) && !yield(s.failureRatio, counts.FailureRate()) {
 		return
 	}
-	_ = yield(s.refusalRatio, t.rate(at)) && yield(s.minCalls, float64(t.config.MinCalls))
+	_ = yield(s.refusalRatio, t.refusalRate(at)) && yield(s.minCalls, float64(t.config.MinCalls))
 }

@@ -16,30 +16,29 @@ import (
 )
 
 const (
-	// buckets divide the window, which moves by one bucket at a time.
+	// buckets is the number of parts of the window.
 	buckets = 10
-	// passEvery is the time after which one call is allowed that would be refused, so that a
-	// service with few calls is found to be well again too.
-	passEvery = time.Second
+	// alwaysAllowEvery is how often a call is allowed that would be refused.
+	alwaysAllowEvery = time.Second
 )
 
-// Throttle refuses a share of the calls to an overloaded service. Make one with [New]: its zero
-// value does not work. All its methods may be called from any number of goroutines. Allow and
-// Record neither block nor allocate, and no goroutine or timer is ever started.
+// Throttle refuses a share of the calls to an overloaded service. Make one with [New]: the zero value
+// does not work. All methods may be called from any number of goroutines. Allow and Record neither block
+// nor allocate memory. No goroutine or timer is started.
 type Throttle struct {
-	config  Config // with its defaults
-	clock   clock.Clock
-	tally   *tally.Calls
-	passed  atomic.Int64   // when a call was last allowed that might have been refused
-	refused error          // with which it refuses
-	random  func() float64 // a number from 0 up to, but not, 1
-	every   time.Duration  // after which one call is allowed that would be refused
-	name    string
-	series  sync.Once
-	shown   *series
+	name       string
+	config     Config // with its defaults
+	clock      clock.Clock
+	tally      *tally.Calls
+	allowedAt  atomic.Int64 // when a call was last allowed that could have been refused
+	refusal    error
+	random     func() float64 // from 0 up to, but not including, 1
+	every      time.Duration  // alwaysAllowEvery, except in tests
+	makeSeries sync.Once
+	series     *series
 }
 
-// New returns a throttle. The name stands in errors and metrics. New panics with the error of
+// New returns a throttle. The name appears in errors and metrics. New panics with the error of
 // c.Validate if there is one.
 func New(name string, c Config) *Throttle { return newAt(name, c, time.Now()) }
 
@@ -50,65 +49,75 @@ func newAt(name string, c Config, t0 time.Time) *Throttle {
 	}
 	c = c.orDefault()
 	width := (c.Window + buckets - 1) / buckets
-	t := &Throttle{name: name, config: c, tally: tally.New(width, buckets, math.MaxInt64), refused: &refusal{name}}
-	t.random, t.every = rand.Float64, passEvery
+	t := &Throttle{name: name, config: c, tally: tally.New(width, buckets, math.MaxInt64), refusal: &refusal{name}}
+	t.random, t.every = rand.Float64, alwaysAllowEvery
 	t.clock.Epoch = t0
 	return t
 }
 
-// Do calls fn unless the throttle refuses the call, records its result and returns what fn
-// returns. If the call is refused, fn is not called and the error matches [ErrRefused]. If ctx is
-// done already, Do returns its error and counts nothing.
+// Do calls fn unless the throttle refuses the call, records the result and returns what fn returns. If
+// the call is refused, fn is not called and the error matches [ErrRefused]. If ctx is done already, Do
+// returns the error of ctx and counts nothing.
 //
-// If fn panics or calls runtime.Goexit, the call counts as a failure, unless the caller has
-// cancelled ctx, and the panic propagates. Do panics if fn is nil.
+// If fn panics or calls runtime.Goexit, the call counts as a failure, unless the caller has cancelled
+// ctx, and the panic propagates. Do panics if fn is nil.
 func Do[T any](ctx context.Context, t *Throttle, fn func(context.Context) (T, error)) (v T, err error) {
-	if err = t.admit(ctx, fn == nil); err != nil {
+	mustNotBeNil(fn == nil)
+	if err = t.begin(ctx); err != nil {
 		return v, err
 	}
-	returned, outcome := false, window.Ignored // until Classify has returned: it may panic
-	defer func() { t.finish(ctx, returned, outcome) }()
+	returned := false
+	defer func() { t.finish(ctx, err, returned) }()
 	v, err = fn(ctx)
 	returned = true
-	outcome = verdict.On(ctx, err, t.config.Classify)
 	return v, err
 }
 
-// Run is [Do] for a function that returns no value.
+// Run is [Do] for a function that returns only an error.
 func (t *Throttle) Run(ctx context.Context, fn func(context.Context) error) error {
-	if err := t.admit(ctx, fn == nil); err != nil {
-		return err
-	}
-	returned, outcome := false, window.Ignored
-	defer func() { t.finish(ctx, returned, outcome) }()
-	err := fn(ctx)
-	returned = true
-	outcome = verdict.On(ctx, err, t.config.Classify)
+	mustNotBeNil(fn == nil)
+	_, err := Do(ctx, t, func(ctx context.Context) (struct{}, error) { return struct{}{}, fn(ctx) })
 	return err
 }
 
-// Allow returns a permit for one call, to be used up by Record or Done, or an error that matches
-// [ErrRefused].
+// Allow returns a permit for one call, or an error that matches [ErrRefused]. Use the permit up with
+// Record or Done.
 func (t *Throttle) Allow() (Permit, error) { return t.allow(t.clock.Now()) }
 
-// RefusalRate returns the probability, in 0..1, with which a call is refused now.
-func (t *Throttle) RefusalRate() float64 { return t.rate(t.clock.PeekNow()) }
+// RefusalRate returns the probability, from 0 to 1, that a call is refused now.
+func (t *Throttle) RefusalRate() float64 { return t.refusalRate(t.clock.PeekNow()) }
 
-// Totals returns the calls of the throttle's whole life.
+// Totals returns all calls since the throttle was made.
 func (t *Throttle) Totals() window.Totals { return window.Totals(t.tally.Totals()) }
 
-func (t *Throttle) counts(at time.Duration) window.Counts {
-	return window.Counts(t.tally.Window(at, &tally.Counts{}))
-}
-
-func (t *Throttle) admit(ctx context.Context, missing bool) error {
-	if missing {
+func mustNotBeNil(isNil bool) {
+	if isNil {
 		panic("throttle: the function to call is nil")
 	}
+}
+
+func (t *Throttle) begin(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	return t.decide(t.clock.Now())
+}
+
+// finish records a call that was made with ctx and returned err, or did not return. If Classify panics,
+// the call is ignored.
+func (t *Throttle) finish(ctx context.Context, err error, returned bool) {
+	o := window.Ignored
+	defer func() { t.record(t.clock.Now(), o) }()
+	if !returned {
+		o = verdict.Unreturned[window.Outcome](ctx)
+		return
+	}
+	o = verdict.On(ctx, err, t.config.Classify)
+}
+
+// record counts an outcome. An unknown outcome is ignored.
+func (t *Throttle) record(at time.Duration, o window.Outcome) {
+	t.tally.Record(at, tally.Outcome(min(o, window.Ignored)), 0)
 }
 
 func (t *Throttle) allow(at time.Duration) (Permit, error) {
@@ -118,37 +127,24 @@ func (t *Throttle) allow(at time.Duration) (Permit, error) {
 	return Permit{throttle: t}, nil
 }
 
-// finish records the outcome of a call that may not have returned.
-func (t *Throttle) finish(ctx context.Context, returned bool, o window.Outcome) {
-	if !returned {
-		o = verdict.Unreturned[window.Outcome](ctx)
-	}
-	t.record(t.clock.Now(), o)
-}
-
-// record counts an outcome. An outcome that is none of the three is ignored.
-func (t *Throttle) record(at time.Duration, o window.Outcome) {
-	t.tally.Record(at, tally.Outcome(min(o, window.Ignored)), 0)
-}
-
-// decide returns nil for a call that is allowed.
+// decide returns nil if a call is allowed, and otherwise counts and returns the refusal.
 func (t *Throttle) decide(at time.Duration) error {
-	p := t.rate(at)
+	p := t.refusalRate(at)
 	switch {
 	case p == 0:
 		return nil
 	case t.random() >= p:
-		t.note(int64(at))
+		t.noteAllowed(int64(at))
 		return nil
-	case t.overdue(int64(at)):
+	case t.mustAllow(int64(at)):
 		return nil
 	}
 	t.tally.Refuse(at)
-	return t.refused
+	return t.refusal
 }
 
-// rate is the formula.
-func (t *Throttle) rate(at time.Duration) float64 {
+// refusalRate computes the formula of the package comment.
+func (t *Throttle) refusalRate(at time.Duration) float64 {
 	requests, accepts := t.requests(at)
 	if requests < int64(t.config.MinCalls) {
 		return 0
@@ -166,20 +162,25 @@ func (t *Throttle) requests(at time.Duration) (requests, accepts int64) {
 	return c.Calls() + c.Refused, c.Successes
 }
 
-// overdue reports whether no call has been allowed for t.every. It is true for one of several
-// callers at once.
-func (t *Throttle) overdue(at int64) bool {
-	last := t.passed.Load()
-	return at > last && at-last >= int64(t.every) && t.passed.CompareAndSwap(last, at)
+func (t *Throttle) counts(at time.Duration) window.Counts {
+	return window.Counts(t.tally.Window(at, &tally.Counts{}))
 }
 
-// note keeps the time of the last call that was allowed.
-func (t *Throttle) note(at int64) {
-	for last := t.passed.Load(); at > last && !t.passed.CompareAndSwap(last, at); last = t.passed.Load() {
+// mustAllow reports whether no call was allowed for t.every. Of several callers at the same time only
+// one gets true.
+func (t *Throttle) mustAllow(at int64) bool {
+	last := t.allowedAt.Load()
+	return at > last && at-last >= int64(t.every) && t.allowedAt.CompareAndSwap(last, at)
+}
+
+// noteAllowed keeps the time of the last call that was allowed.
+func (t *Throttle) noteAllowed(at int64) {
+	for last := t.allowedAt.Load(); at > last && !t.allowedAt.CompareAndSwap(last, at); {
+		last = t.allowedAt.Load()
 	}
 }
 
-// A gate records the outcomes of the calls that it has asked Allow for.
+// A gate uses these functions of a throttle that are not part of the API.
 var _ = func() bool {
 	gatehook.Throttle = gatehook.Throttles[Throttle, window.Outcome]{
 		Record: func(t *Throttle, o window.Outcome) { t.record(t.clock.Now(), o) },

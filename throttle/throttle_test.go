@@ -274,7 +274,7 @@ func TestThrottleRefusalsCallNothingAndMatch(t *testing.T) {
 	require.ErrorIs(t, err, sentinel.ErrRefused)
 	require.NotErrorIs(t, err, breaker.ErrOpen)
 	require.Equal(t, time.Second, weir.RetryAfter(err), "one call a second is allowed in any case")
-	require.EqualError(t, err, `throttle "search" refuses a share of the calls, since too many fail`)
+	require.EqualError(t, err, `throttle "search" refuses a share of the calls because too many fail`)
 	require.Equal(t, window.Ignored, breaker.DefaultClassify(err), "a breaker around it takes it for no evidence")
 }
 
@@ -514,7 +514,7 @@ func ExampleErrRefused() {
 		}
 	}
 	// Output:
-	// throttle "search" refuses a share of the calls, since too many fail
+	// throttle "search" refuses a share of the calls because too many fail
 	// one call is allowed in 1s at the latest
 }
 

@@ -6,21 +6,23 @@ import (
 	"github.com/weir-go/weir/internal/sentinel"
 )
 
-// Findings are what an error says about a call. They are what errors.Is and errors.AsType find, by
-// one walk through the tree and without reflection, which took a third of a failed call.
+// Findings is what the tree of an error says about a call. It is the same that errors.Is and errors.As
+// find, but takes one walk through the tree and no reflection, which took a third of a failed call.
 type Findings struct {
-	Refused bool          // an inner breaker, throttle or limiter refused: it matches sentinel.ErrRefused
-	Asked   bool          // there is a method RetryAfter, and
-	After   time.Duration // it returned this wait
+	// Refused reports that the error matches sentinel.ErrRefused: an inner guard refused the call.
+	Refused bool
+	// Asked reports that an error has a method RetryAfter.
+	Asked bool
+	// After is what that method returned.
+	After time.Duration
 }
 
-// waiting is an error that asks for a wait.
-type waiting interface{ RetryAfter() time.Duration }
+type retryAfterer interface{ RetryAfter() time.Duration }
 
-// Search looks at the error and at all that it wraps.
+// Search adds what err and the errors that it wraps say.
 func (f *Findings) Search(err error) {
 	for err != nil {
-		f.look(err)
+		f.inspect(err)
 		switch e := err.(type) { //nolint:errorlint // this is what unwraps
 		case interface{ Unwrap() error }:
 			err = e.Unwrap()
@@ -35,8 +37,8 @@ func (f *Findings) Search(err error) {
 	}
 }
 
-// look looks at an error alone, and at what its methods Is and As say it stands for.
-func (f *Findings) look(err error) {
+// inspect adds what err says itself, or through its methods Is and As.
+func (f *Findings) inspect(err error) {
 	if err == sentinel.ErrRefused { //nolint:errorlint // Search unwraps
 		f.Refused = true
 	} else if e, ok := err.(interface{ Is(error) bool }); ok && e.Is(sentinel.ErrRefused) {
@@ -45,11 +47,11 @@ func (f *Findings) look(err error) {
 	if f.Asked {
 		return
 	}
-	if e, ok := err.(waiting); ok {
+	if e, ok := err.(retryAfterer); ok {
 		f.Asked, f.After = true, e.RetryAfter()
 	} else if e, ok := err.(interface{ As(any) bool }); ok {
-		if inner := waiting(nil); e.As(&inner) {
-			f.Asked, f.After = true, inner.RetryAfter()
+		if target := retryAfterer(nil); e.As(&target) {
+			f.Asked, f.After = true, target.RetryAfter()
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package verdict says what a call tells about the service behind a guard.
+// Package verdict decides what a call says about the service behind a guard.
 package verdict
 
 import (
@@ -6,39 +6,39 @@ import (
 	"errors"
 )
 
-// The outcomes, numbered as those of package window.
+// The outcomes, numbered as in package window.
 const (
 	success = iota
 	failure
 	ignored
 )
 
-// On returns the outcome of a call that was made with ctx and returned err. classify is asked
-// only if the result says anything about the service; nil takes every error for a failure.
+// On returns the outcome of a call that was made with ctx and returned err. A nil classify takes every
+// error for a failure.
 //
-// An error of a call that its caller has cancelled is ignored, and so is one that an inner guard
-// refused: neither reached the service, or came back from it. A result without an error is ignored
-// if the caller has cancelled and classify takes it for a failure.
+// An error is ignored, and classify is not asked, if the caller has cancelled the call or an inner guard
+// has refused it: it says nothing about the service. If the caller has cancelled a call that returned no
+// error, classify is asked, but a failure is ignored.
 func On[O ~uint8](ctx context.Context, err error, classify func(error) O) O {
 	var f Findings
 	return Find(&f, ctx, err, classify)
 }
 
-// Find is On that keeps in f what it found in err.
+// Find is On, and stores in f what it found in err.
 //
-//nolint:revive // f is what the caller has, as a receiver is
+//nolint:revive // f is written to, so it comes first
 func Find[O ~uint8](f *Findings, ctx context.Context, err error, classify func(error) O) O {
 	if err == nil {
 		if classify == nil {
 			return success
 		}
 		o := classify(nil)
-		if o == failure && Cancelled(ctx) {
+		if o == failure && cancelled(ctx) {
 			return ignored
 		}
 		return o
 	}
-	if Cancelled(ctx) {
+	if cancelled(ctx) {
 		return ignored
 	}
 	if f.Search(err); f.Refused {
@@ -50,14 +50,14 @@ func Find[O ~uint8](f *Findings, ctx context.Context, err error, classify func(e
 	return classify(err)
 }
 
-// Unreturned is the outcome of a call that panicked or ended its goroutine.
+// Unreturned returns the outcome of a call that panicked or called runtime.Goexit.
 func Unreturned[O ~uint8](ctx context.Context) O {
-	if Cancelled(ctx) {
+	if cancelled(ctx) {
 		return ignored
 	}
 	return failure
 }
 
-// Cancelled reports whether the caller has cancelled the call. An error of such a call says nothing
-// about the service. A deadline that has passed does, and has another error.
-func Cancelled(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
+// cancelled reports whether the caller has cancelled the call. A deadline that has passed is not a
+// cancellation.
+func cancelled(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
