@@ -4,41 +4,40 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/weir-go/weir/breaker"
 )
 
-// DefaultClassify is the verdict on a response, or on the error in its place, where
-// TransportConfig.Classify is not set: an error is judged by [breaker.DefaultClassify]; a
-// status of 429 (too many requests) or from 500 on is a failure; all others are
-// successes, a 404 among them, for the service has done its work.
+// DefaultClassify returns the outcome of a call by its response or, if err is not nil, by its error. The
+// status 429 (too many requests) and all from 500 on are failures. All others are successes: a service
+// that answers 404 works. For errors see [breaker.DefaultClassify].
 func DefaultClassify(resp *http.Response, err error) breaker.Outcome {
 	if err != nil {
 		return breaker.DefaultClassify(err)
 	}
-	return verdictOn(resp)
+	return classifyResponse(resp)
 }
 
-func verdictOn(resp *http.Response) breaker.Outcome {
+func classifyResponse(resp *http.Response) breaker.Outcome {
 	if resp == nil || resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= http.StatusInternalServerError {
 		return breaker.Failure
 	}
 	return breaker.Success
 }
 
-// gaveUp reports whether the caller has cancelled the call. What became of it then tells
-// nothing, however the error is worded: HTTP/2 may speak of a stream that was reset. A
-// deadline that passed is no giving up.
-func gaveUp(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
+// cancelled reports whether the caller has cancelled the call. The error does not always say so: HTTP/2
+// may report a stream that was reset. A deadline that has passed does not count.
+func cancelled(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
 
-// sendable reports whether an http.Transport would send the request at all. Of one
-// with a header that holds a line break the host never hears.
+// sendable reports whether an http.Transport would send the request. It does not send, for example, a
+// request with a line break in a header.
 func sendable(req *http.Request) bool {
 	return req.URL != nil && req.Header != nil && req.URL.Host != "" &&
-		(req.Method == "" || isToken(req.Method)) && areFields(req.Header) && areFields(req.Trailer)
+		(req.Method == "" || isToken(req.Method)) && validFields(req.Header) && validFields(req.Trailer)
 }
 
-func areFields(h http.Header) bool {
+func validFields(h http.Header) bool {
 	for name, values := range h {
 		if !isToken(name) {
 			return false
@@ -61,23 +60,7 @@ func isFieldValue(s string) bool {
 	return true
 }
 
+// isToken reports whether s is a token of HTTP.
 func isToken(s string) bool {
-	for i := range len(s) {
-		if !isTokenByte(s[i]) {
-			return false
-		}
-	}
-	return s != ""
-}
-
-func isTokenByte(c byte) bool {
-	switch {
-	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		return true
-	}
-	switch c {
-	case '!', '#', '$', '%', '&', '\'', '*', '+', '-', '.', '^', '_', '`', '|', '~':
-		return true
-	}
-	return false
+	return s != "" && strings.Trim(s, alnum+"!#$%&'*+-.^_`|~") == ""
 }

@@ -10,12 +10,14 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// RefusedError is the error of a request that was not sent. It matches what Err matches:
-// [weir.ErrRefused], and breaker.ErrOpen or limiter.ErrLimited; and [weir.RetryAfter] finds
-// its wait, also in the [*net/url.Error] that an http.Client puts around it.
+// RefusedError is the error of a request that was not sent. It matches what Err matches: weir.ErrRefused,
+// and breaker.ErrOpen or limiter.ErrLimited. [weir.RetryAfter] returns its wait, also for the
+// [*net/url.Error] that an http.Client returns.
 type RefusedError struct {
-	Host string // as ByHost returns it
-	Err  error  // the gate's: a *breaker.OpenError or a *limiter.LimitedError
+	// Host is the host of the request as ByHost returns it.
+	Host string
+	// Err is the error of the gate, such as a *breaker.OpenError or a *limiter.LimitedError.
+	Err error
 }
 
 func (e *RefusedError) Error() string {

@@ -107,7 +107,7 @@ func ExampleLimit_Reconfigure() {
 	// Output:
 	// 200 RateLimit: "hour";r=9;t=3600
 	// 200 RateLimit: "hour";r=3;t=3600
-	// weirhttp: policy "hour": Limit is -1, must lie between 1 and 1000000000
+	// weirhttp: policy "hour": Limit is -1, must be between 1 and 1000000000
 }
 
 // A login that fails costs five requests.

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// policyField returns the item of RateLimit-Policy for a policy: its quota in a window of whole seconds.
-// A shorter time is extended to a second.
+// policyItem returns the item of a policy for RateLimit-Policy: its quota in a window of whole seconds. A
+// shorter window is extended to a second.
 func policyItem(p Policy) string {
 	n, in := p.requestsIn()
 	w := wholeSeconds(in)
@@ -20,7 +20,7 @@ func policyItem(p Policy) string {
 	return `"` + p.Name + `";q=` + strconv.FormatInt(n, 10) + ";w=" + strconv.FormatInt(w, 10)
 }
 
-// wholeSeconds is a time in whole seconds, at least 1 and never less than it is.
+// wholeSeconds returns a duration in seconds, rounded up to at least 1.
 func wholeSeconds(d time.Duration) int64 {
 	whole := int64(d / time.Second)
 	if d%time.Second > 0 {
@@ -29,7 +29,7 @@ func wholeSeconds(d time.Duration) int64 {
 	return max(whole, 1)
 }
 
-// The names of the headers as http.Header has them.
+// The names of headers in their canonical form.
 const (
 	headerPolicy    = "Ratelimit-Policy"
 	headerLimit     = "Ratelimit"
@@ -38,12 +38,14 @@ const (
 	legacyReset     = "X-Ratelimit-Reset"
 )
 
-// writeHeaders tells how things stand. It adds to RateLimit, because a limit may stand before another.
+// writeHeaders writes the headers about the quotas. It appends to RateLimit, because there may be several
+// limits in a row.
 func (s *rules) writeHeaders(h http.Header, d *decision) {
 	if !s.config.Quiet {
 		if policies := d.policies(); policies != "" {
 			var room [128]byte
-			h[headerPolicy] = append(h[headerPolicy], policies) // as Add does, which would spell the name again
+			// As Add does, but without making the canonical form of the name.
+			h[headerPolicy] = append(h[headerPolicy], policies)
 			h[headerLimit] = append(h[headerLimit], string(d.appendLimits(room[:0])))
 		}
 	}
@@ -52,6 +54,7 @@ func (s *rules) writeHeaders(h http.Header, d *decision) {
 	}
 }
 
+// policies returns the value of RateLimit-Policy.
 func (d *decision) policies() string {
 	var list []byte
 	for i := range d.answers {
@@ -62,13 +65,13 @@ func (d *decision) policies() string {
 	return string(list)
 }
 
-// isShown reports whether the headers tell of the policy: not of a shadow, nor of a Remote that was
-// not asked or tells no limit.
+// isShown reports whether the headers have the policy. They do not have a shadow, nor a Remote that was
+// not asked or returned no limit.
 func (a *answer) isShown() bool {
 	return a.given && !a.quota.policy.Shadow && (a.table != nil || a.Limit > 0)
 }
 
-// policyField returns the item of RateLimit-Policy. The window of a Remote is not known.
+// policyItem returns the item of RateLimit-Policy. The window of a Remote is not known.
 func (a *answer) policyItem() string {
 	if a.table != nil {
 		return a.quota.item
@@ -76,6 +79,7 @@ func (a *answer) policyItem() string {
 	return `"` + a.quota.policy.Name + `";q=` + strconv.Itoa(a.Limit)
 }
 
+// appendLimits appends the value of RateLimit.
 func (d *decision) appendLimits(to []byte) []byte {
 	refused := d.refused()
 	for i := range d.answers {
@@ -94,9 +98,9 @@ func appendItem(list []byte, item string) []byte {
 	return append(list, item...)
 }
 
-// appendLimit appends the item of RateLimit. On a refusal, the policies that allow the request give no
-// time, because it could be later than Retry-After, which it must not be. Neither do policies that will
-// never allow the request, nor a Remote that allows it, whose rate is not known.
+// appendLimit appends the item of RateLimit. It has no time in three cases: if the policy allows a
+// request that another one refuses, because the time must not be after Retry-After; if the policy will
+// never allow the request; and if a Remote allows it, because the rate is not known.
 func (a *answer) appendLimit(to []byte, refused bool) []byte {
 	to = append(append(append(to, '"'), a.quota.policy.Name...), `";r=`...)
 	to = strconv.AppendInt(to, int64(a.Remaining), 10)
@@ -112,31 +116,32 @@ func (a *answer) appendLimit(to []byte, refused bool) []byte {
 	return strconv.AppendInt(append(to, ";t="...), wait, 10)
 }
 
-// effectiveWindow returns the seconds in which a client can use no more than what is left: until there
-// is one more, and at least what the remaining requests take at the rate of the policy.
+// effectiveWindow returns the number of seconds in which a client can make no more than the remaining
+// requests. It ends when one more request can be made, but not before the remaining requests would take
+// that long at the rate of the policy.
 func (a *answer) effectiveWindow() int64 {
 	t := max(float64(a.next), float64(a.Remaining)*a.quota.policy.interval())
 	return wholeSeconds(time.Duration(min(t, math.MaxInt64/2)))
 }
 
-// writeLegacy sets the headers that many clients know: those of the nearest policy, and the time until
-// its quota is full again. They mean the same whether the request is refused or not.
+// writeLegacy sets the X-RateLimit headers, of the policy that is closest to its limit. Reset is the time
+// until its quota is full again, whether the request is refused or not.
 func (d *decision) writeLegacy(h http.Header) {
-	var nearest *answer
+	var closest *answer
 	for i := range d.answers {
-		if a := &d.answers[i]; a.isShown() && (nearest == nil || a.nearer(nearest)) {
-			nearest = a
+		if a := &d.answers[i]; a.isShown() && (closest == nil || a.closerThan(closest)) {
+			closest = a
 		}
 	}
-	if nearest == nil {
+	if closest == nil {
 		return
 	}
-	h.Set(legacyLimit, strconv.Itoa(nearest.Limit))
-	h.Set(legacyRemaining, strconv.Itoa(nearest.Remaining))
-	h.Set(legacyReset, strconv.FormatInt(wholeSeconds(nearest.reset()), 10))
+	h.Set(legacyLimit, strconv.Itoa(closest.Limit))
+	h.Set(legacyRemaining, strconv.Itoa(closest.Remaining))
+	h.Set(legacyReset, strconv.FormatInt(wholeSeconds(closest.reset()), 10))
 }
 
-// reset returns the time until the quota is full again. It is never less than RetryAfter.
+// reset returns the time until the quota is full again, at least RetryAfter.
 func (a *answer) reset() time.Duration {
 	if a.RetryAfter == limiter.Never {
 		return a.ResetAfter
@@ -144,8 +149,8 @@ func (a *answer) reset() time.Duration {
 	return max(a.ResetAfter, a.RetryAfter)
 }
 
-// nearer reports whether a has less left than b or, if they have the same, takes longer to be full.
-func (a *answer) nearer(b *answer) bool {
+// closerThan reports whether a has less left than b or, if they have the same, takes longer to be full.
+func (a *answer) closerThan(b *answer) bool {
 	if a.Remaining != b.Remaining {
 		return a.Remaining < b.Remaining
 	}

@@ -8,14 +8,12 @@ import (
 	"sync"
 )
 
-// Key functions say which requests belong together: those for which they return the same string. They
-// serve as Policy.By of a [Limit], and as the key of [Per].
-
-// maxKey is the length up to which a key is kept as it is.
+// maxKey is the length up to which a key is stored as it is.
 const maxKey = 64
 
-// ByIP is a key function. It returns the address of the client, of IPv6 the /64 network, which is the
-// least that one customer has. It is the peer's address, unless LimitConfig.Proxies found another.
+// ByIP is a key function. It returns the address of the client: that of the peer, or the one that
+// LimitConfig.Proxies has found. For IPv6 it returns the /64 network, the smallest that a single customer
+// has.
 func ByIP(r *http.Request) string {
 	addr := clientAddr(r)
 	if !addr.IsValid() {
@@ -24,25 +22,21 @@ func ByIP(r *http.Request) string {
 	return network(addr).String()
 }
 
-// ByHeader returns a key function for the value of a header, such as X-Api-Key. A value of more than
-// 64 bytes is replaced by its SHA-256, so that clients cannot fill the memory with long keys.
+// ByHeader returns a key function for the value of a header, such as X-Api-Key. A value of more than 64
+// bytes is replaced by its SHA-256.
 //
-// A client may send any value, and a new one with each request. Unless the values are checked before,
-// put a policy by address beside one by header.
+// A client can send any value, and a new one with each request. Unless the values are verified before,
+// limit by [ByIP] too.
 func ByHeader(name string) func(*http.Request) string {
 	return func(r *http.Request) string {
-		key := r.Header.Get(name)
-		if len(key) > maxKey {
-			return bounded(key)
-		}
-		return key
+		return bounded(r.Header.Get(name))
 	}
 }
 
-// ByRoute returns a key function for the route: the pattern that mux chooses for the request. If mux
-// is nil it is http.Request.Pattern, which a ServeMux and chi set before they call the handler. For
-// other routers see the package documentation. If the Pattern is empty, all routes count as one; the
-// first such request is logged to slog.Default as an error.
+// ByRoute returns a key function for the route of a request: the pattern that mux chooses, or
+// http.Request.Pattern if mux is nil. A ServeMux and chi set Pattern before they call the handler. For
+// other routers see the package documentation. If Pattern is empty, all routes have the same key, and
+// the first such request is logged to slog.Default as an error.
 func ByRoute(mux *http.ServeMux) func(*http.Request) string {
 	if mux != nil {
 		return func(r *http.Request) string {
@@ -54,25 +48,24 @@ func ByRoute(mux *http.ServeMux) func(*http.Request) string {
 	return func(r *http.Request) string {
 		if r.Pattern == "" {
 			once.Do(func() {
-				slog.ErrorContext(r.Context(), "weirhttp: ByRoute(nil) found no route, because http.Request.Pattern is empty: "+
-					"put the handler behind the http.ServeMux, or give the mux to ByRoute (see Routes in the documentation of package weirhttp)")
+				slog.ErrorContext(r.Context(), "weirhttp: ByRoute(nil) found no route because http.Request.Pattern is empty: "+
+					"put the middleware behind the http.ServeMux, or call ByRoute with the mux (see Routes in the documentation of package weirhttp)")
 			})
 		}
 		return r.Pattern
 	}
 }
 
-// ByNothing is a key function that returns the same key for all requests, which so share one quota.
+// ByNothing is a key function that returns the same key for all requests, so that they share one quota.
 func ByNothing(*http.Request) string { return "all" }
 
-// Combine returns a key function that tells requests apart by several others together:
-// Combine(ByIP, ByRoute(mux)) gives each address a quota on each route. In the place of a key that is
-// empty it puts the address of the client.
+// Combine returns a key function that joins the keys of several. Combine(ByIP, ByRoute(mux)) gives each
+// address a quota per route. The address of the client takes the place of an empty key.
 func Combine(keys ...func(*http.Request) string) func(*http.Request) string {
 	keys = append([]func(*http.Request) string(nil), keys...)
 	return func(r *http.Request) string {
-		var room [128]byte
-		all := room[:0]
+		var buf [128]byte
+		all := buf[:0]
 		for _, key := range keys {
 			part := key(r)
 			if part == "" {
@@ -84,7 +77,8 @@ func Combine(keys ...func(*http.Request) string) func(*http.Request) string {
 	}
 }
 
-// anonymous returns the key of a client that is known by its address alone. No header has such a value.
+// anonymous returns the key of a client of which only the address is known. The value of a header cannot
+// be such a key.
 func anonymous(addr string) string { return "\x00" + addr }
 
 // bounded returns the key, or the SHA-256 of a long one.

@@ -5,36 +5,37 @@ import (
 	"net/http"
 )
 
-// LimitConfig configures a [Limit]. It holds values and functions, and may be shared.
+// LimitConfig configures a [Limit].
 type LimitConfig struct {
-	// Policies are the quotas. They hold together: a request is allowed by all policies that apply to
-	// it, or counted by none. Default none.
+	// Policies are the quotas. A request is taken from the quotas of all policies that apply to it, or
+	// from none if one of them refuses it. Default none.
 	Policies []Policy
 	// Exempt reports whether a request is neither limited nor counted. Default no request is.
 	Exempt func(*http.Request) bool
-	// Proxies says which proxies to believe about where a request comes from. Default none.
+	// Proxies are the proxies that are trusted to tell the addresses of clients. Default none.
 	Proxies Proxies
-	// Cost returns what a request takes from each quota. A cost of 0 is free. A negative cost, or one
-	// above what a policy allows at once, is always refused. Default 1.
+	// Cost returns how much a request takes from each quota. A request with cost 0 is free. A request
+	// with a negative cost, or with a cost above the quota, is refused. Default 1.
 	Cost func(*http.Request) int
 
-	// CountRefused counts a request that one policy refuses in the quotas of the others too, so that a
+	// CountRefused takes a request that one policy refuses from the quotas of the others, so that a
 	// client that keeps asking also uses up its long-term quotas. Default false.
 	CountRefused bool
-	// Legacy sets X-RateLimit-Limit, -Remaining and -Reset too, from the policy that has the least left.
-	// Reset is the number of seconds until its quota is full again, also on a refusal. Default false.
+	// Legacy adds X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset for the policy with
+	// the fewest remaining requests. Reset is the number of seconds until its quota is full again.
+	// Default false.
 	Legacy bool
-	// Quiet leaves out RateLimit-Policy and RateLimit. Default false.
+	// Quiet omits RateLimit-Policy and RateLimit. Default false.
 	Quiet bool
 
-	// OnRefusal is called for each refusal, in the goroutine of the request: see LogRefusedRequests.
-	// Default none.
+	// OnRefusal is called for each refusal, before Answer: see [LogRefusedRequests]. Default none.
 	OnRefusal func(*http.Request, Refusal)
-	// Answer answers a refused request, whose headers are set before. Default Refusal.WriteProblem.
+	// Answer writes the response of a refused request. The headers about quotas and Retry-After are
+	// already set. Default Refusal.WriteProblem.
 	Answer func(http.ResponseWriter, *http.Request, Refusal)
 }
 
-// Validate returns an error that names every fault, or nil.
+// Validate returns an error that names all invalid fields, or nil if there are none.
 func (c LimitConfig) Validate() error {
 	return errors.Join(c.Proxies.validate(), validatePolicies(c.Policies))
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// askRemotes asks the policies with a Remote one after the other. If one refuses, fails to decide or
-// panics, the others get back what they gave.
+// askRemotes asks the policies with a Remote one after the other. If one refuses, returns an error or
+// panics, the others get their tokens back.
 func (d *decision) askRemotes(ctx context.Context) error {
 	allowed := false
 	defer func() {
@@ -23,13 +23,13 @@ func (d *decision) askRemotes(ctx context.Context) error {
 		limit := a.quota.remote(a.key)
 		result, err := limit.Take(ctx, d.cost)
 		if err != nil {
-			return &noDecisionError{policy: a.quota.policy.Name, err: err}
+			return &undecidedError{policy: a.quota.policy.Name, err: err}
 		}
 		a.reply, a.given = reply{Result: result, next: result.RetryAfter, room: true}, true
 		if !result.OK {
 			return nil
 		}
-		if result.RetryAfter <= 0 { // otherwise it is the shadow of a refusal, which has taken nothing
+		if result.RetryAfter <= 0 { // otherwise refused in shadow mode, so nothing was taken
 			a.remote = limit
 		}
 	}
@@ -37,7 +37,7 @@ func (d *decision) askRemotes(ctx context.Context) error {
 	return nil
 }
 
-// refuseRemotes has the policies with a Remote refuse a request that can never be allowed, unasked.
+// refuseRemotes sets the replies of policies with a Remote to a refusal that is final, without asking.
 func (d *decision) refuseRemotes() {
 	for i := range d.answers {
 		if a := &d.answers[i]; a.table == nil {
@@ -46,26 +46,26 @@ func (d *decision) refuseRemotes() {
 	}
 }
 
-// refundRemotes gives back what was taken from remote limits, if they can take it back. The request may
-// have been cancelled meanwhile.
+// refundRemotes gives tokens back to the remote limits that can take them, even if the request was
+// cancelled meanwhile.
 func (d *decision) refundRemotes(ctx context.Context) {
 	for i := range d.answers {
 		if r, ok := d.answers[i].remote.(interface {
 			Refund(ctx context.Context, n int) error
 		}); ok {
-			_ = r.Refund(context.WithoutCancel(ctx), d.cost) // a token that is lost errs on the strict side
+			_ = r.Refund(context.WithoutCancel(ctx), d.cost) // an error only means that tokens are lost
 		}
 	}
 }
 
-// noDecisionError is the error of a Remote.
-type noDecisionError struct {
+// undecidedError is the error of a Remote that came to no decision.
+type undecidedError struct {
 	policy string
 	err    error
 }
 
-func (e *noDecisionError) Error() string {
+func (e *undecidedError) Error() string {
 	return "weirhttp: policy \"" + e.policy + "\" came to no decision: " + e.err.Error()
 }
 
-func (e *noDecisionError) Unwrap() error { return e.err }
+func (e *undecidedError) Unwrap() error { return e.err }

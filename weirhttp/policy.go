@@ -18,62 +18,61 @@ const (
 	maxWindow = 366 * 24 * time.Hour
 	maxName   = 64
 
-	defaultKeys = 100_000 // of a limiter.Group
+	defaultKeys = 100_000 // that of a limiter.Group
 )
 
-// Policy is one quota for each key. It has one of three forms:
+// Policy is a quota that each key has. It has one of three forms:
 //
-//   - Rate and Burst: a token bucket. A client that was idle can make Burst requests at once, and then
-//     as many as Rate allows. In some windows that is Burst more than Rate says. It takes about 120
-//     bytes per key.
-//   - Limit and Window: never more than Limit requests in any Window, wherever it begins. If Limit is
-//     above 16, a request may count for up to 1/16 of Window longer. It takes 300 to 700 bytes per key.
-//   - Remote: a limit outside this process, such as one of package fleet.
+//   - Rate and Burst are a token bucket. After an idle time a client can make Burst requests at once, and
+//     then as many as Rate allows. So in some windows it makes Burst more than Rate says. A key takes
+//     about 120 bytes.
+//   - Limit and Window allow at most Limit requests in any Window, wherever it begins. If Limit is above
+//     16, a request may count for up to 1/16 of Window longer. A key takes 300 to 700 bytes.
+//   - Remote is a limit outside this process, such as one of package fleet.
 type Policy struct {
-	// Name stands in headers, problems and metrics: 1 to 64 printable ASCII characters without " and \.
-	// Must be given.
+	// Name is the name in headers, problems and metrics: 1 to 64 printable ASCII characters without "
+	// and \. Required.
 	Name string
 
-	// Rate is how fast a quota is replenished. It must be finite.
+	// Rate is the rate at which a quota is refilled. It must be finite.
 	Rate limiter.Rate
 	// Burst is how many requests a key can make at once, from 1 to 1,000,000,000. Default the requests
-	// of one second, at least 1.
+	// of one second at Rate, at least 1.
 	Burst int
 
 	// Limit is how many requests a key can make in any Window, from 1 to 1,000,000,000.
 	Limit int
-	// Window is a time span from 1 ms to 366 days.
+	// Window is the time span of Limit, from 1ms to 366 days.
 	Window time.Duration
 
-	// Remote returns the limit of a key. It is asked last, and only if all other policies allow the
-	// request; if a later one refuses it, what it took is given back if the limit has a method Refund.
-	// An error is no decision: it is answered with status 503, and refuses nothing.
+	// Remote returns the limit of a key. It is asked last, if all other policies allow the request. If
+	// another Remote refuses the request, its tokens are given back if it has a method Refund. If it
+	// returns an error, the response has status 503, and the request does not count as refused.
 	Remote func(key string) limiter.Remote
 
-	// By returns the key of a request, whose quota it uses: ByIP, ByHeader, ByRoute, a Combine of
-	// them, a function of your own, or ByNothing for one quota that all requests share. If the key is
-	// empty, the address of the client stands in for it. A key of more than 64 bytes is kept as its
-	// SHA-256. Must be given.
+	// By returns the key of a request: ByIP, ByHeader, ByRoute, a Combine of them, another function, or
+	// ByNothing for one quota that all requests share. The address of the client takes the place of an
+	// empty key. A key of more than 64 bytes is stored as its SHA-256. Required.
 	By func(*http.Request) string
 
-	// When reports whether the policy applies to a request: to the clients of a plan, say, or to some
-	// routes. Default to all requests.
+	// When reports whether the policy applies to a request, for example to the clients of one plan.
+	// Default to all requests.
 	When func(*http.Request) bool
 
-	// Shadow counts what the policy would refuse, and refuses nothing. Default false. A Remote has a
-	// shadow mode of its own, or none.
+	// Shadow counts the requests that the policy would refuse, and allows them. A Remote may have its
+	// own shadow mode. Default false.
 	Shadow bool
 
-	// MaxKeys is how many keys are remembered. Default 100,000.
+	// MaxKeys is how many keys are stored. Default 100,000.
 	MaxKeys int
-	// Overflow says what happens to a new key when all MaxKeys keys are in use. By default a key in use
-	// is never forgotten, and new keys share one quota per network of the client, an IPv4 /24 or an
-	// IPv6 /32. So a flood of keys from one network refuses new keys of that network only. Up to
-	// MaxKeys/4 networks are remembered, and requests from further networks are refused.
+	// Overflow decides about new keys if all MaxKeys keys are in use. With the default,
+	// limiter.RefuseNew, requests with new keys share one quota per network of their clients, an IPv4
+	// /24 or an IPv6 /32. So a flood of keys from one network refuses new keys of that network only. Up
+	// to MaxKeys/4 networks are stored, and requests from further networks are refused.
 	Overflow limiter.Overflow
 }
 
-// faults returns what is wrong with the policy.
+// faults returns an error for each invalid field.
 func (p Policy) faults() (faults []error) {
 	fault := func(format string, args ...any) {
 		faults = append(faults, fmt.Errorf("weirhttp: policy %q: "+format, append([]any{p.Name}, args...)...))
@@ -83,18 +82,18 @@ func (p Policy) faults() (faults []error) {
 	}
 	switch bucket, window, remote := p.isBucket(), p.isWindow(), p.Remote != nil; {
 	case !bucket && !window && !remote:
-		fault("limits nothing, must have Rate, or Limit and Window, or Remote")
+		fault("has no limit, must have Rate, or Limit and Window, or Remote")
 	case bucket && window:
-		fault("has a Rate or Burst and a Limit or Window, must have one of the two forms")
+		fault("has a Rate or Burst and a Limit or Window, must have only one of the two forms")
 	case remote && (bucket || window):
-		fault("has a Remote and a limit of its own, must have one of them")
+		fault("has a Remote and another limit, must have only one of them")
 	case bucket:
 		p.bucketFaults(fault)
 	case window:
 		p.windowFaults(fault)
 	}
 	if p.By == nil {
-		fault("By is nil, must say who has a quota: ByIP, ByHeader or another key function, or ByNothing for one quota of all")
+		fault("By is nil, must be ByIP, ByHeader or another key function, or ByNothing for one quota of all requests")
 	}
 	if p.MaxKeys < 0 {
 		fault("MaxKeys is %d, must be at least 1 (or 0 for the default)", p.MaxKeys)
@@ -105,18 +104,18 @@ func (p Policy) faults() (faults []error) {
 		fault("Overflow is %q, must be RefuseNew, PassNew or ShareNew", p.Overflow)
 	}
 	if p.Remote != nil && (p.Shadow || p.MaxKeys > 0 || p.Overflow != "") {
-		fault("has a Remote, must have neither Shadow nor MaxKeys nor Overflow")
+		fault("has a Remote, must have none of Shadow, MaxKeys and Overflow")
 	}
 	return faults
 }
 
 func (p Policy) bucketFaults(fault func(string, ...any)) {
 	if p.Burst < 0 || p.Burst > maxQuota {
-		fault("Burst is %d, must lie between 1 and %d (or 0 for the default)", p.Burst, maxQuota)
+		fault("Burst is %d, must be between 1 and %d (or 0 for the default)", p.Burst, maxQuota)
 	}
 	switch {
 	case p.Rate == limiter.Rate{}:
-		fault("Rate is missing, must be given where Burst is")
+		fault("Rate is missing, must be set if Burst is")
 	case p.Rate == limiter.Unlimited():
 		fault("Rate is unlimited, must be finite")
 	default:
@@ -128,10 +127,10 @@ func (p Policy) bucketFaults(fault func(string, ...any)) {
 
 func (p Policy) windowFaults(fault func(string, ...any)) {
 	if p.Limit < 1 || p.Limit > maxQuota {
-		fault("Limit is %d, must lie between 1 and %d", p.Limit, maxQuota)
+		fault("Limit is %d, must be between 1 and %d", p.Limit, maxQuota)
 	}
 	if p.Window < minWindow || p.Window > maxWindow {
-		fault("Window is %v, must lie between %v and %v", p.Window, minWindow, maxWindow)
+		fault("Window is %v, must be between %v and %v", p.Window, minWindow, maxWindow)
 	}
 }
 
@@ -139,8 +138,7 @@ func (p Policy) isBucket() bool { return p.Rate != limiter.Rate{} || p.Burst != 
 
 func (p Policy) isWindow() bool { return p.Limit != 0 || p.Window != 0 }
 
-// requestsIn returns the requests of a policy and the time in which they can be made. It is not for a
-// Remote.
+// requestsIn returns the quota of a policy without a Remote: a number of requests and a time.
 func (p Policy) requestsIn() (requests int64, in time.Duration) {
 	if p.isWindow() {
 		return int64(p.Limit), p.Window
@@ -148,7 +146,7 @@ func (p Policy) requestsIn() (requests int64, in time.Duration) {
 	return p.Rate.Ratio()
 }
 
-// interval returns the nanoseconds per request. It is not for a Remote.
+// interval returns the nanoseconds per request of a policy without a Remote.
 func (p Policy) interval() float64 {
 	n, in := p.requestsIn()
 	return float64(in) / float64(n)
@@ -162,23 +160,24 @@ func (p Policy) maxKeys() int {
 	return p.MaxKeys
 }
 
-// keepsKeysIn reports whether the keys of the policy stay in use if q replaces it.
+// keepsKeysIn reports whether the quotas of the keys stay as they are if q replaces p.
 func (p Policy) keepsKeysIn(q Policy) bool {
 	return p.Name == q.Name && p.Window == q.Window && p.isBucket() == q.isBucket() &&
 		p.maxKeys() == q.maxKeys() && p.overflow() == q.overflow()
 }
 
-// unquotable reports whether a character cannot stand as it is in a string of a structured field.
+// unquotable reports whether a string of a structured field cannot contain the character unescaped.
 func unquotable(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }
 
-// validate returns an error that names all faults of the policies.
+// validatePolicies returns an error that names all invalid fields of the policies, or nil if there are
+// none.
 func validatePolicies(policies []Policy) error {
 	var faults []error
 	names := map[string]bool{}
 	for _, p := range policies {
 		faults = append(faults, p.faults()...)
 		if names[p.Name] {
-			faults = append(faults, fmt.Errorf("weirhttp: policy %q: Name is given to two policies, must be of one", p.Name))
+			faults = append(faults, fmt.Errorf("weirhttp: policy %q: Name is used twice, must be unique", p.Name))
 		}
 		names[p.Name] = true
 	}

@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// retryAfter returns for how long a response of status 429 or 503 asks not to be called
-// again, and 0 where it does not. It believes the first of these that says something:
+// retryAfter returns how long a response with status 429 or 503 asks clients to wait, or 0 if it does not.
+// The first of these headers that has a wait counts:
 //
-//   - Retry-After, in seconds or as a date, which is compared with the response's own Date;
-//   - RateLimit, as in draft-ietf-httpapi-ratelimit-headers-10: the longest t of the items
-//     with r=0;
-//   - RateLimit-Reset and X-RateLimit-Reset, in seconds, as a Unix time or as a date, where
-//     the Remaining beside it is 0 or missing.
+//   - Retry-After has seconds, or a date that is compared with the Date of the response.
+//   - RateLimit is that of draft-ietf-httpapi-ratelimit-headers-10. The wait is the longest t of its items
+//     with r=0.
+//   - RateLimit-Reset and X-RateLimit-Reset have seconds, a Unix time or a date. They count if the header
+//     with Remaining in place of Reset is 0 or missing.
 //
-// What is malformed, negative or in the past counts as not said. The wait is not bounded:
-// a server may ask for a hundred years.
+// A malformed header, a negative wait and a time in the past are ignored. The wait is not limited: a
+// server may ask for a hundred years.
 func retryAfter(resp *http.Response) time.Duration {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
 		return 0
 	}
 	h := resp.Header
-	if d := moment(h.Get("Retry-After"), h); d > 0 {
+	if d := untilTime(h.Get("Retry-After"), h); d > 0 {
 		return d
 	}
 	if d := quotaReset(h.Values("RateLimit")); d > 0 {
@@ -31,7 +31,7 @@ func retryAfter(resp *http.Response) time.Duration {
 	}
 	for _, prefix := range []string{"Ratelimit-", "X-Ratelimit-"} {
 		if left := h.Get(prefix + "Remaining"); left == "" || left == "0" {
-			if d := moment(h.Get(prefix+"Reset"), h); d > 0 {
+			if d := untilTime(h.Get(prefix+"Reset"), h); d > 0 {
 				return d
 			}
 		}
@@ -39,22 +39,22 @@ func retryAfter(resp *http.Response) time.Duration {
 	return 0
 }
 
-// moment returns how far ahead a moment lies, below 0 for one that has passed, which is given in seconds from now, as a
-// Unix time in seconds, or as a date. No wait is as long as the shortest Unix time that
-// makes sense, which lies in 2001.
-func moment(s string, h http.Header) time.Duration {
+// untilTime returns the time until the moment that s has: as seconds from now, as a Unix time in seconds,
+// or as a date. It is negative if the moment has passed. A number from 1e9 on, which is in 2001, is a
+// Unix time.
+func untilTime(s string, h http.Header) time.Duration {
 	n, ok := digits(s)
 	if ok && n < 1e9 {
 		return time.Duration(n) * time.Second
 	}
 	at := time.Unix(n, 0)
 	if !ok {
-		at, _ = http.ParseTime(s) // the year 1 for what is none
+		at, _ = http.ParseTime(s) // in the year 1 if s is not a date
 	}
 	return at.Sub(serverTime(h))
 }
 
-// serverTime is what time it is for the server, whose clock may differ from ours.
+// serverTime returns the time of the server's clock, which may differ from the local one.
 func serverTime(h http.Header) time.Time {
 	if t, err := http.ParseTime(h.Get("Date")); err == nil {
 		return t
@@ -62,14 +62,14 @@ func serverTime(h http.Header) time.Time {
 	return time.Now()
 }
 
-// digits reads a number that has neither sign nor point.
+// digits parses a number without a sign and a decimal point.
 func digits(s string) (int64, bool) {
 	n, err := strconv.ParseUint(s, 10, 63)
 	return int64(n), err == nil
 }
 
-// quotaReset returns the longest t of the items with r=0 in the lines of a RateLimit field,
-// and 0 where one is malformed.
+// quotaReset returns the longest t of the items with r=0 in the lines of RateLimit, or 0 if a line is
+// malformed.
 func quotaReset(lines []string) (longest time.Duration) {
 	length := 0
 	for _, line := range lines {
@@ -90,6 +90,6 @@ func quotaReset(lines []string) (longest time.Duration) {
 }
 
 const (
-	maxList    = 4096 // bytes of a list of quotas that are looked at
+	maxList    = 4096 // bytes of RateLimit; longer fields are ignored
 	maxSeconds = math.MaxInt64 / int64(time.Second)
 )

@@ -12,44 +12,43 @@ import (
 
 // ShedConfig configures a [Shed]. The zero value is valid.
 type ShedConfig struct {
-	// MaxWait is how long a request may wait for its turn, up to 1 h. Default 0: no request waits.
+	// MaxWait is the longest time that a request waits for a slot, up to 1h. Default 0, which refuses
+	// requests at once.
 	MaxWait time.Duration
-	// RetryAfter is how long the clients of refused requests are told to wait, up to 24 h. Default 1 s.
+	// RetryAfter is the Retry-After of refused requests, up to 24h. Default 1s.
 	RetryAfter time.Duration
 
-	// OnRefusal is called for each refusal, in the goroutine of the request: see LogRefusedRequests.
-	// Default none.
+	// OnRefusal is called for each refusal, before Answer: see [LogRefusedRequests]. Default none.
 	OnRefusal func(*http.Request, Refusal)
-	// Answer answers a refused request, whose Retry-After is set before. Default Refusal.WriteProblem.
+	// Answer writes the response of a refused request. Retry-After is already set. Default
+	// Refusal.WriteProblem, with status 503.
 	Answer func(http.ResponseWriter, *http.Request, Refusal)
 }
 
-// Validate returns an error that names every field that is out of bounds, or nil.
+// Validate returns an error that names all invalid fields, or nil if there are none.
 func (c ShedConfig) Validate() error {
 	var faults []error
 	if c.MaxWait < 0 || c.MaxWait > time.Hour {
-		faults = append(faults, fmt.Errorf("weirhttp: MaxWait is %v, must lie between 0 and 1h", c.MaxWait))
+		faults = append(faults, fmt.Errorf("weirhttp: MaxWait is %v, must be between 0 and 1h", c.MaxWait))
 	}
 	if c.RetryAfter < 0 || c.RetryAfter > 24*time.Hour {
-		faults = append(faults, fmt.Errorf("weirhttp: RetryAfter is %v, must lie between 0 and 24h", c.RetryAfter))
+		faults = append(faults, fmt.Errorf("weirhttp: RetryAfter is %v, must be between 0 and 24h", c.RetryAfter))
 	}
 	return errors.Join(faults...)
 }
 
-// Shed returns middleware that bounds how many requests are being served at once, whoever makes them,
-// and refuses others with status 503 and Retry-After: load that a server sheds before all its answers
-// are late.
+// Shed returns middleware that limits how many requests are served at once. It refuses further requests
+// with status 503 and Retry-After, before the server is so busy that all its responses are late:
 //
 //	inFlight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 200, MaxWaiters: 100, Name: "api"})
 //	shed := weirhttp.Shed(inFlight, weirhttp.ShedConfig{MaxWait: 50 * time.Millisecond})
 //	server := &http.Server{Addr: ":8080", Handler: shed(mux), ReadHeaderTimeout: 5 * time.Second}
 //
-// A request counts until its handler returns or panics, also if the handler has taken over the
-// connection. Put a Shed before a Limit, and both before a Guard, for which a 503 is a failure. The
-// bound may be shared and changed at any time; with a name it keeps statistics, and the name stands in
-// problems.
-// The ResponseWriter is passed on as it is. Shed panics with the error of c.Validate if there is one,
-// and if inFlight is nil.
+// A request occupies its slot until its handler returns or panics, even if the handler has taken over the
+// connection. Put a Shed before a Limit, and both before a Guard, which counts a 503 as a failure. The
+// limiter can be shared and can be changed at any time. If it has a name, it has metrics, and refusals
+// name it. The handler gets the ResponseWriter of the server. Shed panics with the error of c.Validate if
+// c is invalid, and if inFlight is nil.
 func Shed(inFlight *limiter.Concurrency, c ShedConfig) func(http.Handler) http.Handler {
 	if err := c.Validate(); err != nil {
 		panic(err)

@@ -125,7 +125,7 @@ func TestShedKeepsNoPlaceForAHandlerThatPanics(t *testing.T) {
 func TestShedSaysWhatIsWrong(t *testing.T) {
 	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "api"})
 	bad := weirhttp.ShedConfig{MaxWait: -1, RetryAfter: 25 * time.Hour}
-	const want = "weirhttp: MaxWait is -1ns, must lie between 0 and 1h\nweirhttp: RetryAfter is 25h0m0s, must lie between 0 and 24h"
+	const want = "weirhttp: MaxWait is -1ns, must be between 0 and 1h\nweirhttp: RetryAfter is 25h0m0s, must be between 0 and 24h"
 	require.EqualError(t, bad.Validate(), want)
 	require.PanicsWithError(t, want, func() { weirhttp.Shed(flight, bad) })
 	require.PanicsWithError(t, "weirhttp: Shed needs a limiter", func() { weirhttp.Shed(nil, weirhttp.ShedConfig{}) })

@@ -9,19 +9,18 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// Transport is an [http.RoundTripper] that sends each request through a gate. It is made by
-// NewTransport. All methods are safe for concurrent use.
+// Transport is an [http.RoundTripper] that sends each request through a gate. NewTransport makes it. All
+// methods are safe for concurrent use.
 //
-// A call is judged when the headers of its response arrive, so a long download or a stream does not
-// occupy a probe slot. A call counts neither as a success nor as a failure if the caller cancelled it,
-// if its body could not be read, or if HTTP cannot express it. A base that panics counts as a failure.
-// A caller cancels by the context of the request. The Timeout of an http.Client is a deadline, and so
-// a failure. The deprecated Cancel field of a request is ignored.
+// The outcome of a call is known when the headers of its response arrive, so a long download or a stream
+// does not occupy a probe slot. A call is ignored if its caller cancelled it, if the body of its request
+// could not be read, or if HTTP cannot express the request. A caller cancels with the context of the
+// request. The Timeout of an http.Client is a deadline, so a call that exceeds it is a failure. The
+// deprecated Cancel field of a request is not supported. If the base panics, the call is a failure.
 //
-// A response of status 429 or 503 may say how long not to call again: in Retry-After, RateLimit or
-// RateLimit-Reset. The gate obeys that, whatever its config is: it refuses requests for that time, up
-// to MaxRetryAfter ([weir.Gate.Hold]). A breaker that opens stays open at least as long, up to a
-// MaxRetryAfter of its own.
+// A response with status 429 or 503 may say in Retry-After, RateLimit or RateLimit-Reset how long clients
+// should wait. The gate then refuses requests for that time, up to MaxRetryAfter: see [weir.Gate.Hold]. A
+// breaker that opens stays open at least as long, up to its own MaxRetryAfter.
 type Transport struct {
 	config TransportConfig
 	gate   func(*http.Request) *weir.Gate
@@ -43,9 +42,9 @@ func NewTransport(gate func(*http.Request) *weir.Gate, c TransportConfig) *Trans
 	return &Transport{config: c, gate: gate}
 }
 
-// RoundTrip sends the request by the base, if its gate lets it through; where the gate has
-// a limiter and a MaxWait, it waits for its turn. Otherwise it returns a [*RefusedError],
-// or the error of the context that ended meanwhile, or what Fallback does.
+// RoundTrip sends the request if its gate allows it. It waits for a token for up to weir.Config.MaxWait.
+// If the gate refuses the request, RoundTrip returns a [*RefusedError] or what Fallback returns. If the
+// context of the request is done before it is sent, RoundTrip returns the error of the context.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	gate := t.gate(req)
 	if gate == nil {
@@ -58,30 +57,30 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.send(req, gate, &permit)
 }
 
-// send sends the request and judges what comes of it.
+// send sends the request and records the outcome.
 func (t *Transport) send(req *http.Request, gate *weir.Gate, permit *breaker.Permit) (*http.Response, error) {
-	outcome := breaker.Failure // stands if the base does not return
+	outcome := breaker.Failure // recorded if the base panics
 	defer func() { permit.Record(outcome) }()
-	sent, up := watchUpload(req)
+	sent, body := watchRequestBody(req)
 	resp, err := t.config.Base.RoundTrip(sent)
-	outcome = breaker.Ignored // stands if Classify does not return
-	if err != nil && (gaveUp(req.Context()) || up.hasFailed() || !sendable(req)) {
+	outcome = breaker.Ignored // recorded if Classify panics
+	if err != nil && (cancelled(req.Context()) || body.unreadable() || !sendable(req)) {
 		return resp, err
 	}
 	if err != nil && t.config.Classify == nil {
-		permit.Done(req.Context(), err)
+		permit.Done(req.Context(), err) // the breaker's Classify decides
 		return resp, err
 	}
-	outcome = t.verdict(resp, err)
+	outcome = t.classify(resp, err)
 	if resp == nil || err != nil {
 		return resp, err
 	}
-	if up != nil {
+	if body != nil {
 		resp.Request = req
 	}
 	if wait := retryAfter(resp); wait > 0 {
 		permit.SetRetryAfter(wait)
-		t.hold(gate, wait)
+		gate.Hold(min(wait, t.config.MaxRetryAfter))
 	}
 	if t.config.CountBodyFailures {
 		watchBody(req, resp, gate)
@@ -89,18 +88,15 @@ func (t *Transport) send(req *http.Request, gate *weir.Gate, permit *breaker.Per
 	return resp, nil
 }
 
-func (t *Transport) verdict(resp *http.Response, err error) breaker.Outcome {
+func (t *Transport) classify(resp *http.Response, err error) breaker.Outcome {
 	if t.config.Classify != nil {
 		return t.config.Classify(resp, err)
 	}
-	return verdictOn(resp)
+	return classifyResponse(resp)
 }
 
-func (t *Transport) hold(gate *weir.Gate, wait time.Duration) {
-	gate.Hold(min(wait, t.config.MaxRetryAfter))
-}
-
-// refuse answers a request that did not pass its gate.
+// refuse returns the result for a request that its gate did not allow. Other errors than refusals are
+// those of the context or of a remote limit.
 func (t *Transport) refuse(req *http.Request, err error) (*http.Response, error) {
 	if !errors.Is(err, weir.ErrRefused) {
 		closeBody(req)
@@ -117,8 +113,8 @@ func (t *Transport) refuse(req *http.Request, err error) (*http.Response, error)
 	return t.fallBack(req, refused)
 }
 
-// CloseIdleConnections closes those of the base, if it knows how to. An http.Client's
-// method of that name calls it.
+// CloseIdleConnections closes the idle connections of the base if that has such a method. The method of
+// the same name of an http.Client calls it.
 func (t *Transport) CloseIdleConnections() {
 	if base, ok := t.config.Base.(interface{ CloseIdleConnections() }); ok {
 		base.CloseIdleConnections()

@@ -1,14 +1,13 @@
-// Package otelweir puts what weirhttp refuses on the OpenTelemetry span of the request:
+// Package otelweir records refusals of package weirhttp on the OpenTelemetry spans of requests:
 //
-//	transport := weirhttp.NewTransport(gates, weirhttp.TransportConfig{OnRefusal: otelweir.RefusedCall})
+//	transport := weirhttp.NewTransport(gate, weirhttp.TransportConfig{OnRefusal: otelweir.RefusedCall})
 //
 //	limit := weirhttp.NewLimit(weirhttp.LimitConfig{OnRefusal: otelweir.RefusedRequest, …})
 //
-// It makes no spans: otelhttp does. Where otelhttp is outside of the transport, the
-// attributes are on its client span; where it is inside, there is none for a call that is
-// not made, and they are on the span of whoever wanted to make it. A server's span is that
-// of otelhttp outside of the limit.
+// It makes no spans; package otelhttp does. If the transport of otelhttp wraps that of weirhttp, the
+// attributes are on its client span. If it is the base of that of weirhttp, a refused request has no
+// client span, and the attributes are on the span of the caller. On a server, the handler of otelhttp
+// must wrap the middleware of weirhttp.
 //
-// Besides the facts of the refusal a span gets weir.refused, which is true, by which such
-// spans are found.
+// Each refusal also sets the attribute weir.refused to true, so that such spans can be searched for.
 package otelweir

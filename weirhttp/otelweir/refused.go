@@ -15,12 +15,11 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// RefusedCall sets attributes on the span in the context of the request, if that is recording:
-// weir.host; what refused the request, as weir.breaker.name and weir.breaker.state, or as
-// weir.limiter.name; and weir.retry_after in seconds, if it is known. It is a value for
+// RefusedCall sets attributes on the span of the request, if there is one: weir.host; weir.breaker.name
+// and weir.breaker.state, or weir.limiter.name; and weir.retry_after in seconds, if it is known. Use it as
 // weirhttp.TransportConfig.OnRefusal.
 func RefusedCall(req *http.Request, err *weirhttp.RefusedError) {
-	mark(req, func() []attribute.KeyValue {
+	setAttributes(req, func() []attribute.KeyValue {
 		attrs := []attribute.KeyValue{attribute.String("weir.host", err.Host)}
 		if open, ok := errors.AsType[*breaker.OpenError](err.Err); ok {
 			attrs = append(attrs, attribute.String("weir.breaker.name", open.Name), attribute.String("weir.breaker.state", string(open.State)))
@@ -32,11 +31,11 @@ func RefusedCall(req *http.Request, err *weirhttp.RefusedError) {
 	})
 }
 
-// RefusedRequest sets the status of the response, the policies that refused the request, and the wait
-// likewise: http.response.status_code, weir.limiter.name, weir.retry_after in seconds, and error. It is
-// a value for the OnRefusal of weirhttp.LimitConfig and of other middleware that refuses requests.
+// RefusedRequest sets attributes on the span of the request, if there is one: http.response.status_code;
+// weir.limiter.name, with the names of the policies that refused the request; weir.retry_after in
+// seconds; and error. Use it as the OnRefusal of a weirhttp.Limit, Shed or Guard.
 func RefusedRequest(req *http.Request, refusal weirhttp.Refusal) {
-	mark(req, func() []attribute.KeyValue {
+	setAttributes(req, func() []attribute.KeyValue {
 		attrs := []attribute.KeyValue{attribute.Int("http.response.status_code", refusal.Status)}
 		if len(refusal.Policies) > 0 {
 			attrs = append(attrs, attribute.String("weir.limiter.name", strings.Join(refusal.Policies, ",")))
@@ -56,8 +55,9 @@ func appendWait(attrs []attribute.KeyValue, wait time.Duration) []attribute.KeyV
 	return attrs
 }
 
-func mark(req *http.Request, facts func() []attribute.KeyValue) {
+// setAttributes sets the attributes on the span in the context of the request, if that is recording.
+func setAttributes(req *http.Request, attrs func() []attribute.KeyValue) {
 	if span := trace.SpanFromContext(req.Context()); span.IsRecording() {
-		span.SetAttributes(append([]attribute.KeyValue{attribute.Bool("weir.refused", true)}, facts()...)...)
+		span.SetAttributes(append([]attribute.KeyValue{attribute.Bool("weir.refused", true)}, attrs()...)...)
 	}
 }

@@ -2,9 +2,10 @@ package weirhttp
 
 import "strings"
 
-// lastHop cuts the last element off a list. It reads from the right and heeds quoted strings: an element written by a
-// trusted proxy is cut where it begins, whatever stands left of it, such as a quotation mark that never ends.
-func lastHop(list string) (hop, rest string, more bool) {
+// cutLastHop returns the last element of a list and the rest of the list. It reads quoted strings from
+// the right, so that text to the left of the element, such as an unmatched quotation mark, does not
+// change where the element begins.
+func cutLastHop(list string) (hop, rest string, more bool) {
 	quoted := false
 	for i := len(list) - 1; i >= 0; i-- {
 		switch {
@@ -17,7 +18,7 @@ func lastHop(list string) (hop, rest string, more bool) {
 	return strings.Trim(list, " \t"), "", false
 }
 
-// escaped reports whether the character at i stands behind an odd number of backslashes.
+// escaped reports whether the character at i follows an odd number of backslashes.
 func escaped(s string, i int) bool {
 	n := 0
 	for i--; i >= 0 && s[i] == '\\'; i-- {
@@ -26,8 +27,7 @@ func escaped(s string, i int) bool {
 	return n%2 == 1
 }
 
-// forwardedFor returns the node that an element of a Forwarded header names by its parameter for, of which there must
-// be one.
+// forwardedFor returns the parameter "for" of an element of a Forwarded header. There must be exactly one.
 func forwardedFor(element string) (node string, ok bool) {
 	for element != "" {
 		var pair string
@@ -46,7 +46,7 @@ func forwardedFor(element string) (node string, ok bool) {
 	return node, ok
 }
 
-// cutPair cuts the first parameter off an element.
+// cutPair returns the first parameter of an element and the rest of the element.
 func cutPair(element string) (pair, rest string) {
 	quoted := false
 	for i := range len(element) {
@@ -60,8 +60,8 @@ func cutPair(element string) (pair, rest string) {
 	return element, ""
 }
 
-// unquote returns a value without its quotation marks, which it has on both sides or on none. Escapes are left as they
-// are: no address has one.
+// unquote returns a value without its quotation marks, which must be on both sides or on none. Escapes
+// are not resolved, because addresses have none.
 func unquote(value string) (string, bool) {
 	inner, opened := strings.CutPrefix(value, `"`)
 	inner, closed := strings.CutSuffix(inner, `"`)

@@ -29,7 +29,7 @@ func watchBody(req *http.Request, resp *http.Response, gate *weir.Gate) {
 
 func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF && !gaveUp(b.ctx) && !b.done.Swap(true) {
+	if err != nil && err != io.EOF && !cancelled(b.ctx) && !b.done.Swap(true) {
 		b.recordFailure()
 	}
 	return n, err

@@ -2,8 +2,8 @@ package weirhttp
 
 import "strings"
 
-// parseItems reads a List of Items, the structured field of RFC 9651, and returns the
-// parameters of each. A field that is malformed anywhere is to be ignored as a whole.
+// parseItems parses a List of Items, a structured field of RFC 9651, and returns the parameters of each
+// item. It returns false if the field is malformed anywhere, as the RFC demands.
 func parseItems(field string) (items []map[string]string, ok bool) {
 	s := scanner(strings.Trim(field, " "))
 	for s != "" {
@@ -16,7 +16,7 @@ func parseItems(field string) (items []map[string]string, ok bool) {
 		if s == "" {
 			break
 		}
-		if !s.take(',') {
+		if !s.skipByte(',') {
 			return nil, false
 		}
 		if s.skip(" \t"); s == "" {
@@ -36,21 +36,22 @@ const (
 	base64Bytes = alnum + "+/="
 )
 
-// scanner is what is left of a field.
+// scanner is the rest of a field that is not parsed yet.
 type scanner string
 
+// item parses an item and returns its parameters.
 func (s *scanner) item() (params map[string]string, ok bool) {
 	if _, ok := s.value(); !ok {
 		return nil, false
 	}
 	params = map[string]string{}
-	for s.take(';') {
+	for s.skipByte(';') {
 		s.skip(" ")
 		key, value := s.skip(keyBytes), ""
 		if key == "" || strings.IndexByte(lower+"*", key[0]) < 0 {
 			return nil, false
 		}
-		if s.take('=') {
+		if s.skipByte('=') {
 			if value, ok = s.value(); !ok {
 				return nil, false
 			}
@@ -60,15 +61,15 @@ func (s *scanner) item() (params map[string]string, ok bool) {
 	return params, true
 }
 
-// value reads a bare item: a string, bytes, a boolean, a number, or a token.
+// value parses a bare item: a string, bytes, a boolean, a number, or a token.
 func (s *scanner) value() (string, bool) {
 	switch {
-	case s.take('"'):
+	case s.skipByte('"'):
 		return s.quoted()
-	case s.take(':'):
+	case s.skipByte(':'):
 		bytes := s.skip(base64Bytes)
-		return bytes, s.take(':')
-	case s.take('?'):
+		return bytes, s.skipByte(':')
+	case s.skipByte('?'):
 		bit := s.skip("01")
 		return bit, len(bit) == 1
 	case *s == "":
@@ -80,7 +81,7 @@ func (s *scanner) value() (string, bool) {
 	return token, token != "" && strings.IndexByte(alnum+"*", token[0]) >= 0
 }
 
-// quoted reads a string up to its closing quote.
+// quoted parses a string after its opening quote.
 func (s *scanner) quoted() (string, bool) {
 	for i := 0; i < len(*s); i++ {
 		switch c := (*s)[i]; {
@@ -97,19 +98,20 @@ func (s *scanner) quoted() (string, bool) {
 	return "", false
 }
 
-// number reads an integer of at most 15 digits, or a decimal.
+// number parses an integer of at most 15 digits, or a decimal.
 func (s *scanner) number() (string, bool) {
 	all := string(*s)
-	s.take('-')
+	s.skipByte('-')
 	whole, ok := s.skip(number), true
-	if s.take('.') {
+	if s.skipByte('.') {
 		tenths := s.skip(number)
 		ok = len(whole) <= 12 && 1 <= len(tenths) && len(tenths) <= 3
 	}
 	return all[:len(all)-len(*s)], ok && 1 <= len(whole) && len(whole) <= 15
 }
 
-func (s *scanner) take(c byte) bool {
+// skipByte skips c, and reports whether it was there.
+func (s *scanner) skipByte(c byte) bool {
 	if *s == "" || (*s)[0] != c {
 		return false
 	}
@@ -117,9 +119,9 @@ func (s *scanner) take(c byte) bool {
 	return true
 }
 
-// skip takes all bytes up to the first that is not among those given.
-func (s *scanner) skip(among string) string {
-	rest := strings.TrimLeft(string(*s), among)
+// skip skips and returns the bytes up to the first that is not in set.
+func (s *scanner) skip(set string) string {
+	rest := strings.TrimLeft(string(*s), set)
 	skipped := string((*s)[:len(*s)-len(rest)])
 	*s = scanner(rest)
 	return skipped

@@ -109,8 +109,8 @@ func TestClientIPIsQuickWithAMegabyteOfHops(t *testing.T) {
 func TestProxiesSaysWhatIsWrong(t *testing.T) {
 	validate := func(p weirhttp.Proxies) error { return weirhttp.LimitConfig{Proxies: p}.Validate() }
 	err := validate(weirhttp.Proxies{Trusted: []netip.Prefix{{}, netip.MustParsePrefix("::ffff:10.0.0.0/104")}})
-	require.EqualError(t, err, "weirhttp: Proxies.Trusted: invalid Prefix is no network\n"+
-		"weirhttp: Proxies.Trusted: ::ffff:10.0.0.0/104 is an IPv4 network written as IPv6, must be written as IPv4")
+	require.EqualError(t, err, "weirhttp: Proxies.Trusted: invalid Prefix is not a network\n"+
+		"weirhttp: Proxies.Trusted: ::ffff:10.0.0.0/104 is an IPv4 network in IPv6 form, must be in IPv4 form")
 	require.EqualError(t, validate(weirhttp.Proxies{Header: "X Forwarded"}), `weirhttp: Proxies.Header is "X Forwarded", must be the name of a header`)
 	require.NoError(t, validate(weirhttp.Proxies{Trusted: networks("10.0.0.0/8", "::1/128"), Header: "Forwarded"}))
 }

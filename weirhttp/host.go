@@ -8,39 +8,38 @@ import (
 	"unique"
 )
 
-// maxHost is the length to which a host is cut: a name has 253 bytes at most, and what is
-// longer exists nowhere.
+// maxHost is the length to which a host is cut. The names of hosts have 253 bytes at most.
 const maxHost = 300
 
-// ByHost is a key function for outgoing requests. It returns the host that a request goes to in one form, whichever way it is written:
-// in lower case, without the port where it is that of http or https, without user, and
-// without the dot of the root. IPv6 addresses are in their short form, with their zone. Of a
-// name that is not plain ASCII the other letters are left as given. So http and https on their own ports are
-// one; any other scheme stands before the host, which is left as given then.
+// ByHost is a key function for requests to other servers. It returns the host in one form: in lower case,
+// without a user, without the root's dot, without the port if that is the default of http or https, and
+// with IPv6 addresses in their short form, including the zone. Letters that are not ASCII are left as
+// they are. So http and https on their default ports have the same key. For another scheme, ByHost
+// returns the scheme and the host as they are.
 func ByHost(req *http.Request) string {
 	if req.URL == nil {
 		return ""
 	}
 	host := hostOf(req.URL)
-	// The string is part of the whole URL, which a group that keeps it would keep too.
+	// The host is a substring of the URL. A group that stored it would keep the URL in memory.
 	return unique.Make(host[:min(len(host), maxHost)]).Value()
 }
 
 func hostOf(u *url.URL) string {
-	usual := ""
+	defaultPort := ""
 	switch u.Scheme {
 	case "http":
-		usual = "80"
+		defaultPort = "80"
 	case "https":
-		usual = "443"
+		defaultPort = "443"
 	default:
 		return u.Scheme + "://" + u.Host
 	}
 	host := u.Host[strings.LastIndexByte(u.Host, '@')+1:]
 	name, port := splitPort(host)
 	port = strings.TrimLeft(port, "0")
-	name = plainName(name)
-	if port == "" || port == usual {
+	name = canonicalName(name)
+	if port == "" || port == defaultPort {
 		return name
 	}
 	if len(name)+1+len(port) == len(host) && strings.HasPrefix(host, name) {
@@ -49,7 +48,7 @@ func hostOf(u *url.URL) string {
 	return name + ":" + port
 }
 
-// splitPort divides at the last colon, unless it is one of an IPv6 address.
+// splitPort splits a host at its last colon, unless that is part of an IPv6 address.
 func splitPort(host string) (name, port string) {
 	i := strings.LastIndexByte(host, ':')
 	if i < 0 || strings.HasSuffix(host, "]") || host[0] != '[' && strings.IndexByte(host, ':') != i {
@@ -58,7 +57,9 @@ func splitPort(host string) (name, port string) {
 	return host[:i], host[i+1:]
 }
 
-func plainName(name string) string {
+// canonicalName returns a host in lower case and without the root's dot, or an IPv6 address in its short
+// form.
+func canonicalName(name string) string {
 	if inner, ok := strings.CutPrefix(name, "["); ok {
 		if a, err := netip.ParseAddr(strings.TrimSuffix(inner, "]")); err == nil {
 			return "[" + a.String() + "]"
@@ -67,8 +68,8 @@ func plainName(name string) string {
 	return lowerASCII(strings.TrimSuffix(name, "."))
 }
 
-// lowerASCII is strings.ToLower that knows no other letters, and leaves alone what is no
-// UTF-8 at all.
+// lowerASCII returns s with ASCII letters in lower case. Unlike strings.ToLower, it changes no other
+// bytes, even if s is not valid UTF-8.
 func lowerASCII(s string) string {
 	for i := range len(s) {
 		if 'A' <= s[i] && s[i] <= 'Z' {

@@ -9,68 +9,68 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// served is a response in the making, of which the breaker wants to know the status.
-type served struct {
+// guardedResponse is the ResponseWriter of a handler behind a Guard. It remembers the status.
+type guardedResponse struct {
 	http.ResponseWriter
 	request  *http.Request
 	classify func(*http.Request, int) breaker.Outcome
 	permit   breaker.Permit
-	status   int // 0 until there is one
+	status   int // 0 until it is known
 	returned bool
 }
 
-// end judges what has not been judged yet, also where the handler panics.
-func (s *served) end() {
-	if !s.returned && !gaveUp(s.request.Context()) {
+// end records the outcome after the handler has returned or panicked.
+func (s *guardedResponse) end() {
+	if !s.returned && !cancelled(s.request.Context()) {
 		s.permit.Record(breaker.Failure)
 		return
 	}
-	s.judge(http.StatusOK)
+	s.record(http.StatusOK)
 }
 
-// judge books the response by its status, which is the given one where the handler has not set any.
-func (s *served) judge(status int) {
+// record records the outcome by the status, or by the given one if the handler has not set one.
+func (s *guardedResponse) record(status int) {
 	if s.status == 0 {
 		s.status = status
 	}
-	if gaveUp(s.request.Context()) {
+	if cancelled(s.request.Context()) {
 		s.permit.Record(breaker.Ignored)
 		return
 	}
 	s.permit.Record(s.classify(s.request, s.status))
 }
 
-// WriteHeader notes the status, unless it only announces the one to come.
-func (s *served) WriteHeader(status int) {
+// WriteHeader remembers the status, unless it is informational.
+func (s *guardedResponse) WriteHeader(status int) {
 	if s.status == 0 && (status >= http.StatusOK || status == http.StatusSwitchingProtocols) {
 		s.status = status
 	}
 	s.ResponseWriter.WriteHeader(status)
 }
 
-func (s *served) Write(p []byte) (int, error) {
-	s.wrote()
+func (s *guardedResponse) Write(p []byte) (int, error) {
+	s.setOK()
 	return s.ResponseWriter.Write(p)
 }
 
-// WriteString is what io.WriteString looks for.
-func (s *served) WriteString(text string) (int, error) {
-	s.wrote()
+// WriteString implements io.StringWriter, for io.WriteString.
+func (s *guardedResponse) WriteString(text string) (int, error) {
+	s.setOK()
 	return io.WriteString(s.ResponseWriter, text)
 }
 
-func (s *served) wrote() {
+func (s *guardedResponse) setOK() {
 	if s.status == 0 {
 		s.status = http.StatusOK
 	}
 }
 
-// Unwrap is what http.ResponseController looks for.
-func (s *served) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+// Unwrap returns the ResponseWriter of the server, for http.ResponseController.
+func (s *guardedResponse) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// writer returns the response as what the handler gets: it can do what the server's can. Handlers ask by type assertion,
-// so a method must not be there where it would not work.
-func (s *served) writer() http.ResponseWriter {
+// writer returns a ResponseWriter with the same optional methods as that of the server. Handlers find
+// these by type assertions, so a method must be missing if it would not work.
+func (s *guardedResponse) writer() http.ResponseWriter {
 	_, flushes := s.ResponseWriter.(http.Flusher)
 	_, hijacks := s.ResponseWriter.(http.Hijacker)
 	_, reads := s.ResponseWriter.(io.ReaderFrom)
@@ -99,34 +99,33 @@ func (s *served) writer() http.ResponseWriter {
 	return s
 }
 
-// flusher is a response that can be sent as far as it is.
-type flusher struct{ *served }
+type flusher struct{ *guardedResponse }
 
-func (f flusher) Flush() { _ = f.FlushError() } // nobody to tell
+func (f flusher) Flush() { _ = f.FlushError() }
 
 func (f flusher) FlushError() error {
-	f.judge(http.StatusOK)
+	f.record(http.StatusOK)
 	return http.NewResponseController(f.ResponseWriter).Flush()
 }
 
-type hijacker struct{ s *served }
+type hijacker struct{ s *guardedResponse }
 
 func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffered, err := h.s.ResponseWriter.(http.Hijacker).Hijack()
 	if err == nil {
-		h.s.judge(http.StatusSwitchingProtocols)
+		h.s.record(http.StatusSwitchingProtocols)
 	}
 	return conn, buffered, err
 }
 
-type readerFrom struct{ s *served }
+type readerFrom struct{ s *guardedResponse }
 
 func (r readerFrom) ReadFrom(src io.Reader) (int64, error) {
-	r.s.wrote()
+	r.s.setOK()
 	return r.s.ResponseWriter.(io.ReaderFrom).ReadFrom(src)
 }
 
-type pusher struct{ s *served }
+type pusher struct{ s *guardedResponse }
 
 func (p pusher) Push(target string, opts *http.PushOptions) error {
 	return p.s.ResponseWriter.(http.Pusher).Push(target, opts)

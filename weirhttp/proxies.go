@@ -1,0 +1,153 @@
+package weirhttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Proxies says which proxies are trusted to tell the addresses of clients. The zero value trusts none: the
+// address of a client is that of the peer, and headers are ignored.
+type Proxies struct {
+	// Trusted has the networks of your own proxies. Default none.
+	Trusted []netip.Prefix
+
+	// Header is the header to which these proxies append the address of their peer: X-Forwarded-For,
+	// Forwarded (RFC 7239), or one that they set to a single address, such as X-Real-Ip. All other
+	// headers are ignored, because clients can set a header that the proxies do not write. Default
+	// X-Forwarded-For.
+	Header string
+}
+
+// validate returns an error that names all invalid fields, or nil if there are none.
+func (p Proxies) validate() error {
+	var faults []error
+	for _, n := range p.Trusted {
+		if err := validateNetwork(n); err != nil {
+			faults = append(faults, fmt.Errorf("weirhttp: Proxies.Trusted: %w", err))
+		}
+	}
+	if !isToken(p.header()) {
+		faults = append(faults, fmt.Errorf("weirhttp: Proxies.Header is %q, must be the name of a header", p.Header))
+	}
+	return errors.Join(faults...)
+}
+
+func validateNetwork(n netip.Prefix) error {
+	switch {
+	case !n.IsValid():
+		return fmt.Errorf("%v is not a network", n)
+	case n.Addr().Is4In6():
+		return fmt.Errorf("%v is an IPv4 network in IPv6 form, must be in IPv4 form", n)
+	}
+	return nil
+}
+
+// maxHops is the largest number of proxies in a row that are trusted.
+const maxHops = 32
+
+// ClientIP returns the address of the client. If the peer is a trusted proxy, that is the right-most
+// address of the header that does not belong to a trusted proxy: the client may have invented the
+// addresses to the left of it. If a proxy wrote something that is not an address, or if all addresses
+// belong to proxies, ClientIP returns the address of the last proxy that is known. IPv4 addresses are in
+// IPv4 form, and IPv6 addresses have no zone.
+//
+// The address is invalid if the peer has none, for example on a Unix socket.
+func (p Proxies) ClientIP(r *http.Request) netip.Addr {
+	addr, ok := parseHop(r.RemoteAddr)
+	if !ok || !contains(p.Trusted, addr) {
+		return addr
+	}
+	left := maxHops
+	for _, rest := range slices.Backward(r.Header.Values(p.header())) {
+		for more := true; more && left > 0; left-- {
+			var hop string
+			hop, rest, more = cutLastHop(rest)
+			if hop == "" {
+				continue // an empty element of the list
+			}
+			next, ok := p.parse(hop)
+			if !ok {
+				return addr
+			}
+			if addr = next; !contains(p.Trusted, addr) {
+				return addr
+			}
+		}
+	}
+	return addr
+}
+
+func (p Proxies) header() string {
+	if p.Header == "" {
+		return "X-Forwarded-For"
+	}
+	return p.Header
+}
+
+// parse returns the address of an element of the header.
+func (p Proxies) parse(hop string) (netip.Addr, bool) {
+	if !strings.EqualFold(p.Header, "Forwarded") {
+		return parseHop(hop)
+	}
+	node, ok := forwardedFor(hop)
+	if !ok {
+		return netip.Addr{}, false
+	}
+	return parseHop(node)
+}
+
+func contains(networks []netip.Prefix, addr netip.Addr) bool {
+	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(addr) })
+}
+
+// parseHop parses an address with or without a port, and for IPv6 with or without brackets.
+func parseHop(s string) (netip.Addr, bool) {
+	if colon := strings.LastIndexByte(s, ':'); colon > 0 && (s[colon-1] == ']' || strings.IndexByte(s, ':') == colon) {
+		both, err := netip.ParseAddrPort(s)
+		return both.Addr().Unmap().WithZone(""), err == nil
+	}
+	if inner, ok := strings.CutPrefix(s, "["); ok {
+		s = strings.TrimSuffix(inner, "]")
+	}
+	addr, err := netip.ParseAddr(s)
+	return addr.Unmap().WithZone(""), err == nil
+}
+
+// network returns the address without the part that its owner can choose: for IPv6 the /64 network.
+func network(addr netip.Addr) netip.Addr {
+	if addr.Is6() {
+		masked, _ := addr.Prefix(64)
+		return masked.Addr()
+	}
+	return addr
+}
+
+// clientAddrKey is the key of the client's address in the context of a request.
+type clientAddrKey struct{}
+
+// clientAddr returns the address that a Limit with Proxies has found, or that of the peer.
+func clientAddr(r *http.Request) netip.Addr {
+	if addr, ok := r.Context().Value(clientAddrKey{}).(netip.Addr); ok {
+		return addr
+	}
+	return Proxies{}.ClientIP(r)
+}
+
+// withClientAddr returns the client's address, and the request with that address in its context if the
+// peer is a trusted proxy. ByIP and handlers behind the limit read it there.
+func (p Proxies) withClientAddr(r *http.Request) (*http.Request, netip.Addr) {
+	addr := clientAddr(r)
+	if len(p.Trusted) == 0 {
+		return r, addr
+	}
+	found := p.ClientIP(r)
+	if found == addr {
+		return r, addr
+	}
+	return r.WithContext(context.WithValue(r.Context(), clientAddrKey{}, found)), found
+}

@@ -1,0 +1,79 @@
+package weirhttp
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// Refusal is a request that a server refused to serve.
+type Refusal struct {
+	// Status is the status of the response: 429 if a policy refused the request, and 503 if a Shed or a
+	// Guard did or a Remote came to no decision.
+	Status int
+	// Policies has the names of the policies that refused the request, or the name of the Shed's limiter.
+	Policies []string
+	// Err is the error of the gate of a Guard, or of a Remote that came to no decision. Otherwise it is
+	// nil.
+	Err error
+	// RetryAfter is how long the client should wait, or limiter.Never if the request can never succeed.
+	RetryAfter time.Duration
+}
+
+// problem is a body of type application/problem+json (RFC 9457). Its types are those of
+// draft-ietf-httpapi-ratelimit-headers-10.
+type problem struct {
+	Type     string   `json:"type"`
+	Title    string   `json:"title"`
+	Status   int      `json:"status"`
+	Detail   string   `json:"detail,omitempty"`
+	Violated []string `json:"violated-policies,omitempty"`
+}
+
+const problemTypes = "https://iana.org/assignments/http-problem-types#"
+
+// WriteProblem writes a response with the refusal's status and a body of type application/problem+json.
+// The problem's type is quota-exceeded for 429 and temporary-reduced-capacity for 503, and its
+// violated-policies are Policies.
+func (f Refusal) WriteProblem(w http.ResponseWriter, _ *http.Request) {
+	p := problem{
+		Type: problemTypes + "quota-exceeded", Title: "Request cannot be satisfied as assigned quota has been exceeded",
+		Status: f.Status, Violated: f.Policies, Detail: f.detail(),
+	}
+	if f.Status == http.StatusServiceUnavailable {
+		p.Type, p.Title = problemTypes+"temporary-reduced-capacity", "Request cannot be satisfied due to temporary server capacity constraints"
+	}
+	body, _ := json.Marshal(p) // cannot fail
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(p.Status)
+	w.Write(body)
+}
+
+func (f Refusal) detail() string {
+	if f.RetryAfter == limiter.Never {
+		return "This request asks for more than the quota allows at once."
+	}
+	return "Try again in " + strconv.FormatInt(wholeSeconds(f.RetryAfter), 10) + " s."
+}
+
+// answer calls onRefusal, sets Retry-After unless the request can never succeed, and writes the response.
+func (f Refusal) answer(w http.ResponseWriter, r *http.Request, onRefusal func(*http.Request, Refusal), write func(http.ResponseWriter, *http.Request, Refusal)) {
+	if onRefusal != nil {
+		onRefusal(r, f)
+	}
+	if f.RetryAfter != limiter.Never {
+		w.Header().Set("Retry-After", strconv.FormatInt(wholeSeconds(f.RetryAfter), 10))
+	}
+	if write == nil {
+		f.WriteProblem(w, r)
+		return
+	}
+	write(w, r, f)
+}
