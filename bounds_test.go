@@ -18,7 +18,7 @@ import (
 //	[TestStreamsAreBounded]
 //	[limiter: TestConformance, TestGroupConformance; breaker: TestGroupIsBounded]
 
-func TestBoundsNameTestsThatExist(t *testing.T) {
+func TestDocumentedBoundsNameExistingTests(t *testing.T) {
 	tests := testsOf(t, os.DirFS("."))
 	for _, page := range []string{"SECURITY.md", "docs/accuracy.md"} {
 		text, err := readFile(page)
@@ -31,18 +31,18 @@ func TestBoundsNameTestsThatExist(t *testing.T) {
 	}
 }
 
-func TestBoundsCheckSeesWhatIsWrong(t *testing.T) {
+func TestTheBoundsCheckFindsMistakes(t *testing.T) {
 	tests := map[string][]string{"TestGrows": {"window", "limiter"}, "FuzzGrows": {"stat"}}
 	for text, want := range map[string]string{
 		"It grows [TestGrows].":                           "",
 		"It grows [window: TestGrows; stat:\nFuzzGrows].": "",
 		"It grows [window: TestGrows, stat: FuzzGrows].":  "",
 		"A [link](TestGone), and [no test] [x: y].":       "",
-		"It grows [TestGone].":                            "TestGone is no test",
-		"It grows [TestGrows, TestGone].":                 "TestGone is no test",
+		"It grows [TestGone].":                            "TestGone is not a test",
+		"It grows [TestGrows, TestGone].":                 "TestGone is not a test",
 		"It grows [breaker: TestGrows].":                  "TestGrows is a test of window, limiter, not of breaker",
 		"It grows [window: TestGrows, FuzzGrows].":        "FuzzGrows is a test of stat, not of window",
-		"It grows [window: TestGrows and others].":        "TestGrows and others is no test",
+		"It grows [window: TestGrows and others].":        "TestGrows and others is not a test",
 	} {
 		var err error
 		for _, n := range namedTests(text) {
@@ -80,7 +80,7 @@ func namedTests(page string) (list []namedTest) {
 func (n namedTest) check(tests map[string][]string) error {
 	pkgs, ok := tests[n.name]
 	if !ok {
-		return fmt.Errorf("%s is no test", n.name)
+		return fmt.Errorf("%s is not a test", n.name)
 	}
 	for _, pkg := range pkgs {
 		if n.pkg == "" || n.pkg == pkg {

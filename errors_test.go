@@ -12,22 +12,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What one error tells by a method no other has as a field. A method that is taken for a field is a func: the compiler
-// lets it be printed, and shows an address in the place of a time.
-func TestErrorsAgreeOnWhatIsAField(t *testing.T) {
+// If one error type has a method of some name, no other error type has a field of that name. Printing a method as if
+// it were a field compiles, and shows the address of a function.
+func TestErrorTypesAgreeOnFieldsAndMethods(t *testing.T) {
 	fields, methods := map[string]string{}, map[string]string{}
 	errorTypes := 0
-	for _, room := range slices.Concat(slices.Collect(maps.Keys(mayImport)), slices.Collect(maps.Keys(apart))) {
-		if room == "internal" {
+	for _, pkg := range slices.Concat(slices.Collect(maps.Keys(mayImport)), slices.Collect(maps.Keys(moduleImports))) {
+		if pkg == "internal" {
 			continue
 		}
-		for name, e := range errorTypesIn(t, room) {
+		for name, e := range errorTypesIn(t, pkg) {
 			errorTypes++
 			for _, field := range e.fields {
-				fields[field] = room + "." + name
+				fields[field] = pkg + "." + name
 			}
 			for _, method := range e.methods {
-				methods[method] = room + "." + name
+				methods[method] = pkg + "." + name
 			}
 		}
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// plain is a limiter that is no WaitLimiter and cannot be held.
+// plain is a limiter that is not a WaitLimiter and cannot be held.
 type plain struct{ limiter.Limiter }
 
-// full returns the gate of a key for which the group has no room.
+// full returns the gate of a key in a group without room for it.
 func full(c weir.Config) *weir.Gate {
 	g := hosts(weir.GroupConfig{MaxKeys: 2, Gate: c})
 	for i := range 10 {
@@ -58,7 +58,7 @@ func everyGate() map[string]*weir.Gate {
 	return gates
 }
 
-// verbs are the ways to make a call.
+// verbs are the functions that make a call through a gate.
 var verbs = map[string]func(ctx context.Context, g *weir.Gate, call func()) error{
 	"Run": func(ctx context.Context, g *weir.Gate, call func()) error {
 		return g.Run(ctx, func(context.Context) error { call(); return nil })

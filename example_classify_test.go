@@ -10,12 +10,12 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// classifySQL is a breaker.Config.Classify for database/sql. A database that finds no row, or refuses a row that
-// violates a constraint, is healthy.
+// classifySQL is a breaker.Config.Classify for database/sql. A database that finds no row, or that refuses a row
+// because of a constraint, works.
 //
 // The errors of the PostgreSQL drivers pgx and lib/pq have a method SQLState. Class 22 is invalid data, 23 a violated
 // constraint such as UNIQUE, and 40 a transaction to be retried. For MySQL, compare the Number of a *mysql.MySQLError
-// with 1062; for SQLite, compare the Code (modernc.org/sqlite) or ExtendedCode (mattn/go-sqlite3).
+// with 1062. For SQLite, compare the Code (modernc.org/sqlite) or the ExtendedCode (mattn/go-sqlite3).
 func classifySQL(err error) breaker.Outcome {
 	if errors.Is(err, sql.ErrNoRows) {
 		return breaker.Success
@@ -32,13 +32,13 @@ func classifySQL(err error) breaker.Outcome {
 	return breaker.DefaultClassify(err)
 }
 
-// pgError stands for the error of a driver.
+// pgError is like the error of a PostgreSQL driver.
 type pgError struct{ code string }
 
 func (e *pgError) Error() string    { return "pq: " + e.code }
 func (e *pgError) SQLState() string { return e.code }
 
-// UNIQUE violations and missing rows do not open the breaker; a database that shuts down does.
+// Violations of UNIQUE and missing rows do not open the breaker. A database that shuts down does.
 func ExampleConfig_database() {
 	db := weir.New("db", weir.Config{Breaker: breaker.Config{Classify: classifySQL}})
 	insert := func(context.Context) error { return fmt.Errorf("insert: %w", &pgError{"23505"}) }

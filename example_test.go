@@ -38,7 +38,7 @@ func ExampleGate() {
 	// true 1m0s
 }
 
-// A breaker, a limiter and a fallback in one. An error of the service itself is returned as it is.
+// A gate with a breaker, a limiter and a fallback. An error of the service is returned as it is.
 func ExampleDoOr() {
 	prices := weir.New("prices", weir.Config{
 		Rate: limiter.PerHour(4), Burst: 4,
@@ -68,7 +68,7 @@ func ExampleDoOr() {
 	// open: true, limited: false, so 1899 <nil>
 }
 
-// Two endpoints of one service share its breaker, and have limits of their own.
+// Two endpoints of one service share a breaker. Each has its own limit.
 func ExampleJoin() {
 	service := breaker.New("service", breaker.Config{})
 	read := weir.Join("read", weir.Parts{Breaker: service, Limiter: limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(100)})})
@@ -80,7 +80,7 @@ func ExampleJoin() {
 	// Output: 2
 }
 
-// A gate with two limits, at which a call waits for a second at most.
+// A gate with two limits. Calls wait for a token for up to one second.
 func ExampleParts() {
 	orders := weir.Join("orders", weir.Parts{
 		Breaker: breaker.New("orders", breaker.Config{}),
@@ -126,7 +126,7 @@ func ExampleGroup() {
 	// a.example true
 }
 
-// All that is wrong is named at once.
+// Validate names all faults at once.
 func ExampleConfig() {
 	c := weir.Config{Burst: 10, MaxWait: -time.Second, Breaker: breaker.Config{FailureRate: 1.5}}
 	fmt.Println(c.Validate())

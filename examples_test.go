@@ -16,35 +16,35 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEveryExportedTypeHasAnExampleThatRuns(t *testing.T) {
-	rooms := slices.Concat(slices.Collect(maps.Keys(mayImport)), slices.Collect(maps.Keys(apart)))
+func TestEveryExportedTypeHasARunnableExample(t *testing.T) {
+	packages := slices.Concat(slices.Collect(maps.Keys(mayImport)), slices.Collect(maps.Keys(moduleImports)))
 	seen := 0
-	for _, room := range rooms {
-		if room == "internal" {
+	for _, pkg := range packages {
+		if pkg == "internal" {
 			continue
 		}
-		types, shown := typesAndExamples(t, room)
+		types, shown := typesAndExamples(t, pkg)
 		seen += len(types)
 		for _, name := range types {
-			require.Containsf(t, shown, name, "%s: no Example%s with an output", room, name)
+			require.Containsf(t, shown, name, "%s: no Example%s with an output", pkg, name)
 		}
 	}
 	require.Greater(t, seen, 100)
 }
 
-// The first example of a page is that of the package, which shows its main use as a whole.
-func TestEveryPackageHasAnExampleOfItsOwn(t *testing.T) {
-	for _, room := range slices.Concat(slices.Collect(maps.Keys(mayImport)), slices.Collect(maps.Keys(apart))) {
-		if path.Base(room) == "internal" || room == "cmd/weir-rules" || room == "exporters/prom/mixin" { // a program, and tests
+// The package example, which comes first on the page, shows a complete use of the package.
+func TestEveryPackageHasAPackageExample(t *testing.T) {
+	for _, pkg := range slices.Concat(slices.Collect(maps.Keys(mayImport)), slices.Collect(maps.Keys(moduleImports))) {
+		if path.Base(pkg) == "internal" || pkg == "cmd/weir-rules" || pkg == "exporters/prom/mixin" { // a program, and tests
 			continue
 		}
-		_, shown := typesAndExamples(t, room)
-		require.Containsf(t, shown, "", "%s: no func Example with an output", room)
+		_, shown := typesAndExamples(t, pkg)
+		require.Containsf(t, shown, "", "%s: no func Example with an output", pkg)
 	}
 }
 
-// README lists the ten programs that every user should get right, by the example that shows each.
-func TestReadmeListsTenProgramsThatRun(t *testing.T) {
+// README.md lists ten common programs, each with a link to an example.
+func TestReadmeListsTenRunnablePrograms(t *testing.T) {
 	text, err := readFile("README.md")
 	require.NoError(t, err)
 	listed := regexp.MustCompile(`(?m)^\| .+ \| \[(\w+)\.(Example\w*)\]\((\S+_test\.go)\) \|$`).FindAllStringSubmatch(text, -1)
@@ -61,7 +61,8 @@ func TestReadmeListsTenProgramsThatRun(t *testing.T) {
 	}
 }
 
-// typesAndExamples lists the types that a package exports, and those that an example with an output is named after.
+// typesAndExamples returns the exported types of a package, and the names of its examples that have
+// an output.
 func typesAndExamples(t *testing.T, dir string) (types, shown []string) {
 	if dir == "weir" {
 		dir = "."
@@ -110,7 +111,8 @@ func examplesIn(file *ast.File) (names []string) {
 	return names
 }
 
-// hasOutput reports whether a comment in the function says what it prints, without which it is compiled but not run.
+// hasOutput reports whether the function has an Output comment. Without it, an example is compiled
+// but not run.
 func hasOutput(file *ast.File, f *ast.FuncDecl) bool {
 	return slices.ContainsFunc(file.Comments, func(c *ast.CommentGroup) bool {
 		text := strings.ToLower(c.Text())

@@ -28,7 +28,7 @@ func bg() context.Context { return context.Background() }
 
 func fail(context.Context) error { return errDown }
 
-func TestGateLimits(t *testing.T) {
+func TestGateLimitsCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("payments", weir.Config{Rate: limiter.PerSecond(10), Burst: 2})
 		require.NoError(t, g.Run(bg(), succeed))
@@ -42,18 +42,18 @@ func TestGateLimits(t *testing.T) {
 
 		time.Sleep(40 * time.Millisecond)
 		later := g.Run(bg(), succeed)
-		require.Same(t, err, later, "refused until the same moment: one error")
+		require.Same(t, err, later, "calls that are refused until the same moment share one error")
 		require.Equal(t, 60*time.Millisecond, weir.RetryAfter(later))
 
 		time.Sleep(weir.RetryAfter(later))
 		require.NoError(t, g.Run(bg(), succeed))
 		require.NotSame(t, err, g.Run(bg(), succeed))
-		require.Equal(t, window.Counts{Successes: 3}, g.Breaker().Counts(), "what the limiter refused is no call")
+		require.Equal(t, window.Counts{Successes: 3}, g.Breaker().Counts(), "the breaker does not count calls that the limiter refuses")
 		require.Equal(t, limiter.Stats{Allowed: 3, Refused: 3}, g.Admissions())
 	})
 }
 
-func TestGateTripsAndSpendsNoTokenWhileOpen(t *testing.T) {
+func TestOpenGateSpendsNoToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("payments", weir.Config{Rate: limiter.PerHour(1), Burst: 100})
 		for range 20 {
@@ -72,8 +72,8 @@ func TestGateTripsAndSpendsNoTokenWhileOpen(t *testing.T) {
 	})
 }
 
-// K: what one part took is lost when the other refuses.
-func TestFlawK_NeitherPartKeepsWhatTheOtherRefuses(t *testing.T) {
+// Flaw K of other libraries: if one part refuses a call, the call keeps its token or probe slot of the other.
+func TestFlawK_RefusedCallsKeepNeitherTokenNorProbeSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("g", weir.Config{Rate: limiter.PerSecond(1), Burst: 21, Breaker: breaker.Config{Probes: 2}})
 		for range 20 {
@@ -83,7 +83,7 @@ func TestFlawK_NeitherPartKeepsWhatTheOtherRefuses(t *testing.T) {
 		for range 6 {
 			require.True(t, g.Limiter().Take(1).OK)
 		}
-		for range 10 { // over the limit: no probe's place is held
+		for range 10 { // over the limit: no probe slot is taken
 			require.ErrorIs(t, g.Run(bg(), succeed), limiter.ErrLimited)
 		}
 		for series, v := range g.Breaker().Observe {
@@ -97,7 +97,7 @@ func TestFlawK_NeitherPartKeepsWhatTheOtherRefuses(t *testing.T) {
 		require.NoError(t, err)
 		second, err := g.Breaker().Allow()
 		require.NoError(t, err)
-		for range 10 { // all probes are out: no token is spent
+		for range 10 { // no probe slot is free: no token is spent
 			require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
 		}
 		require.Equal(t, 3, g.Limiter().Take(0).Remaining)
@@ -108,8 +108,8 @@ func TestFlawK_NeitherPartKeepsWhatTheOtherRefuses(t *testing.T) {
 	})
 }
 
-// opensBetween is a limiter whose token comes just when the breaker opens: the
-// moment between the look at the breaker and the permit.
+// opensBetween is a limiter that opens the breaker when a token is taken, after the breaker was checked and before
+// the permit is acquired.
 type opensBetween struct {
 	*limiter.TokenBucket
 	open func()
@@ -123,7 +123,7 @@ func (l opensBetween) TakeAt(t time.Time, n int) limiter.Result {
 	return r
 }
 
-func TestATokenIsGivenBackWhenTheBreakerOpensMeanwhile(t *testing.T) {
+func TestTokenIsRefundedIfTheBreakerOpensMeanwhile(t *testing.T) {
 	b := breaker.New("b", breaker.Config{MinCalls: 1, Cooldown: time.Hour})
 	l := opensBetween{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 5}), func() { _ = b.Run(bg(), fail) }}
 	g := weir.Join("g", weir.Parts{Breaker: b, Limiter: l})
@@ -132,7 +132,7 @@ func TestATokenIsGivenBackWhenTheBreakerOpensMeanwhile(t *testing.T) {
 	require.Zero(t, g.Admissions())
 }
 
-func TestGateWaitsAsLongAsItMay(t *testing.T) {
+func TestCallsWaitUpToMaxWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("g", weir.Config{Rate: limiter.PerSecond(10), Burst: 1, MaxWait: 250 * time.Millisecond})
 		start := time.Now()
@@ -170,17 +170,17 @@ func TestGateWaitsAsLongAsItMay(t *testing.T) {
 		defer stop()
 		err := g.Run(hurried, succeed)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorIs(t, err, weir.ErrRefused, "refused at once, for the deadline cannot be met")
+		require.ErrorIs(t, err, weir.ErrRefused, "the deadline cannot be met, so the call is refused at once")
 	})
 }
 
-func TestWaitersAreRefusedWhenTheBreakerOpens(t *testing.T) {
+func TestWaitingCallsAreRefusedWhenTheBreakerOpens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("g", weir.Config{Rate: limiter.PerSecond(1), Burst: 20, MaxWait: time.Hour, Breaker: breaker.Config{MinCalls: 21}})
 		for range 19 {
 			require.ErrorIs(t, g.Run(bg(), fail), errDown)
 		}
-		last, err := g.Breaker().Allow() // its failure will be what opens the breaker
+		last, err := g.Breaker().Allow() // its failure opens the breaker
 		require.NoError(t, err)
 		require.NoError(t, g.Run(bg(), func(context.Context) error { return nil }))
 
@@ -198,15 +198,15 @@ func TestWaitersAreRefusedWhenTheBreakerOpens(t *testing.T) {
 		require.True(t, last.Record(breaker.Failure))
 		wg.Wait()
 		require.Equal(t, int64(50), refused.Load())
-		require.Equal(t, 500*time.Millisecond, time.Since(start), "at once")
+		require.Equal(t, 500*time.Millisecond, time.Since(start), "all are refused at once")
 		require.Equal(t, int64(50), g.Totals().Refused)
 		require.Equal(t, limiter.Stats{Allowed: 20}, g.Admissions())
 		time.Sleep(500 * time.Millisecond)
-		require.Equal(t, 1, g.Limiter().Take(0).Remaining, "and they took no token")
+		require.Equal(t, 1, g.Limiter().Take(0).Remaining, "they took no token")
 	})
 }
 
-func TestAHoldReachesALimiterThatHasAName(t *testing.T) {
+func TestHoldHoldsANamedLimiter(t *testing.T) {
 	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(100)})
 	g := weir.Join("g", weir.Parts{Breaker: breaker.New("g", breaker.Config{}), Limiter: limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{bucket}, Name: "g"})})
 	g.Hold(time.Hour)
@@ -215,8 +215,8 @@ func TestAHoldReachesALimiterThatHasAName(t *testing.T) {
 	require.InDelta(t, 1, values["weir.limiter.period"], 0)
 }
 
-// The breaker may have closed again before the caller who waited knows that it had opened.
-func TestAWaiterThatIsRefusedTooLateIsCounted(t *testing.T) {
+// The breaker may have closed again before the waiting call runs.
+func TestWaitingCallIsRefusedEvenIfTheBreakerClosesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("g", weir.Config{Rate: limiter.PerMinute(1), Burst: 1, MaxWait: time.Hour})
 		require.NoError(t, g.Run(t.Context(), succeed))
@@ -244,7 +244,7 @@ func TestGateWithoutALimit(t *testing.T) {
 	}
 }
 
-func TestDoOrDivertsWhatIsRefused(t *testing.T) {
+func TestDoOrCallsFallbackForRefusedCalls(t *testing.T) {
 	g := weir.New("g", weir.Config{Breaker: breaker.Config{MinCalls: 1, Cooldown: time.Hour}})
 	call := func(err error) func(context.Context) (string, error) {
 		return func(context.Context) (string, error) { return "service", err }
@@ -257,7 +257,7 @@ func TestDoOrDivertsWhatIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "service", v)
 	v, err = weir.DoOr(bg(), g, call(errDown), cached)
-	require.Equal(t, errDown, err, "a failure is not diverted")
+	require.Equal(t, errDown, err, "the fallback is not called for a failure")
 	require.Equal(t, "service", v)
 	v, err = weir.DoOr(bg(), g, call(nil), cached)
 	require.NoError(t, err)
@@ -270,7 +270,7 @@ func TestDoOrDivertsWhatIsRefused(t *testing.T) {
 	require.Empty(t, v)
 }
 
-func TestAContextThatIsDoneTakesNothing(t *testing.T) {
+func TestDoneContextTakesNothing(t *testing.T) {
 	g := weir.New("g", weir.Config{Rate: limiter.PerHour(1), Burst: 3, MaxWait: time.Hour})
 	ctx, cancel := context.WithCancel(bg())
 	cancel()
@@ -280,7 +280,7 @@ func TestAContextThatIsDoneTakesNothing(t *testing.T) {
 	require.Zero(t, g.Totals())
 }
 
-func TestPanicsOfTheFunctionAndNilFunctions(t *testing.T) {
+func TestPanickingAndNilFunctions(t *testing.T) {
 	g := weir.New("g", weir.Config{Rate: limiter.PerHour(1), Burst: 3})
 	const missing = "weir: the function to call is nil"
 	require.PanicsWithValue(t, missing, func() { _ = g.Run(bg(), nil) })
@@ -300,7 +300,7 @@ func TestPanicsOfTheFunctionAndNilFunctions(t *testing.T) {
 	require.Equal(t, int64(2), g.Breaker().Counts().Failures)
 }
 
-func TestRetryAfterFindsTheWait(t *testing.T) {
+func TestRetryAfterReturnsTheWait(t *testing.T) {
 	require.Zero(t, weir.RetryAfter(nil))
 	require.Zero(t, weir.RetryAfter(io.EOF))
 	e := &limiter.LimitedError{Until: time.Now().Add(time.Hour)}
@@ -309,13 +309,13 @@ func TestRetryAfterFindsTheWait(t *testing.T) {
 	require.Equal(t, limiter.Never, weir.RetryAfter(&limiter.LimitedError{}))
 }
 
-// immediate refuses, and says that the call may be tried again at once.
+// immediate is a refusal that can be retried at once.
 type immediate struct{}
 
 func (immediate) Take(n int) limiter.Result { return limiter.Result{OK: n == 0, Limit: 1} }
 func (immediate) Refund(int)                {}
 
-// A caller that waits as long as a refusal says, and retries, does not spin.
+// A caller that waits for RetryAfter and retries does not spin.
 func TestRetryAfterOfARefusalIsNeverZero(t *testing.T) {
 	g := weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Limiter: immediate{}})
 	for name, err := range map[string]error{
@@ -326,11 +326,11 @@ func TestRetryAfterOfARefusalIsNeverZero(t *testing.T) {
 		require.ErrorIs(t, err, weir.ErrRefused, name)
 		require.GreaterOrEqual(t, weir.RetryAfter(err), time.Millisecond, name)
 	}
-	require.Zero(t, weir.RetryAfter(asking(0)), "no refusal")
+	require.Zero(t, weir.RetryAfter(asking(0)), "not a refusal")
 	require.Equal(t, time.Microsecond, weir.RetryAfter(asking(time.Microsecond)))
 }
 
-func TestConfigNamesWhatIsWrong(t *testing.T) {
+func TestConfigValidateNamesAllFaults(t *testing.T) {
 	for _, c := range []struct {
 		config weir.Config
 		want   string
@@ -349,9 +349,8 @@ func TestConfigNamesWhatIsWrong(t *testing.T) {
 	require.NoError(t, weir.Config{}.Validate())
 }
 
-// TestOneTerminalOutcomeACall drives one gate from many goroutines with calls that
-// succeed, fail and panic, and finds each of them again in exactly one count.
-func TestOneTerminalOutcomeACall(t *testing.T) {
+// Many goroutines make calls that succeed, fail and panic. Each call is counted exactly once.
+func TestEveryCallHasOneOutcome(t *testing.T) {
 	const callers, calls = 8, 5000
 	g := weir.New("g", weir.Config{
 		Rate: limiter.PerSecond(1e6), Burst: 1000,
@@ -401,7 +400,7 @@ func TestOneTerminalOutcomeACall(t *testing.T) {
 	require.Equal(t, total.Calls()+figure(g.Breaker(), "weir.breaker.late_results"), g.Admissions().Allowed)
 }
 
-func TestObserveShowsBreakerAndLimiter(t *testing.T) {
+func TestObserveYieldsBreakerAndLimiterMetrics(t *testing.T) {
 	g := weir.New("g", weir.Config{Rate: limiter.PerHour(1), Burst: 2})
 	for range 3 {
 		_ = g.Run(bg(), succeed)
@@ -449,7 +448,7 @@ func TestCallsAllocateNothing(t *testing.T) {
 	}
 }
 
-func TestGateShowsWhoWaitsAndForHowLong(t *testing.T) {
+func TestObserveYieldsWaitingCallsAndWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("g", weir.Config{Rate: limiter.PerSecond(1), Burst: 1, MaxWait: 3 * time.Second})
 		ctx, leave := context.WithCancel(t.Context())

@@ -23,7 +23,7 @@ import (
 
 func hosts(c weir.GroupConfig) *weir.Group[string] { return weir.NewGroup[string]("hosts", c) }
 
-func TestGatesOfAKeyAreAsOne(t *testing.T) {
+func TestGatesOfAKeyShareState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := hosts(weir.GroupConfig{Gate: weir.Config{
 			Rate: limiter.PerSecond(1), Burst: 2, Breaker: breaker.Config{ConsecutiveFailures: 2},
@@ -33,7 +33,7 @@ func TestGatesOfAKeyAreAsOne(t *testing.T) {
 		require.NoError(t, g.Get("a").Run(t.Context(), succeed))
 		require.ErrorIs(t, kept.Run(t.Context(), succeed), limiter.ErrLimited)
 		require.ErrorIs(t, g.Get("a").Run(t.Context(), succeed), limiter.ErrLimited)
-		require.NoError(t, g.Get("b").Run(t.Context(), succeed), "another key has its own")
+		require.NoError(t, g.Get("b").Run(t.Context(), succeed), "another key has its own limit")
 
 		time.Sleep(2 * time.Second)
 		for range 2 {
@@ -50,7 +50,7 @@ func TestGatesOfAKeyAreAsOne(t *testing.T) {
 	})
 }
 
-func TestCallersWaitForTheirKey(t *testing.T) {
+func TestCallsWaitPerKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1), Burst: 1, MaxWait: 3 * time.Second}})
 		began := time.Now()
@@ -63,11 +63,11 @@ func TestCallersWaitForTheirKey(t *testing.T) {
 		require.Equal(t, limiter.Stats{Allowed: 2, Waited: 2}, g.Admissions())
 
 		g.Get("b").Hold(10 * time.Second)
-		require.ErrorIs(t, g.Get("b").Run(t.Context(), succeed), limiter.ErrLimited, "longer than MaxWait")
+		require.ErrorIs(t, g.Get("b").Run(t.Context(), succeed), limiter.ErrLimited, "the wait would be longer than MaxWait")
 	})
 }
 
-func TestGroupWithoutARateHasNoLimits(t *testing.T) {
+func TestGroupWithoutARateHasNoLimit(t *testing.T) {
 	g := hosts(weir.GroupConfig{})
 	for range 100 {
 		require.NoError(t, g.Get("a").Run(t.Context(), succeed))
@@ -78,9 +78,8 @@ func TestGroupWithoutARateHasNoLimits(t *testing.T) {
 	}
 }
 
-// A flood of keys takes no more memory than was said, washes nothing out, and what came
-// too late is limited together.
-func TestAFloodOfKeysIsBounded(t *testing.T) {
+// A flood of keys takes bounded memory and evicts no key in use. Keys without room share one limit.
+func TestFloodOfKeysIsBounded(t *testing.T) {
 	g := hosts(weir.GroupConfig{MaxKeys: 100, MaxSeries: 5, Gate: weir.Config{
 		Rate: limiter.PerHour(1), Burst: 1, Breaker: breaker.Config{ConsecutiveFailures: 1, Cooldown: time.Hour},
 	}})
@@ -89,7 +88,7 @@ func TestAFloodOfKeysIsBounded(t *testing.T) {
 		_ = g.Get(fmt.Sprint("flood", i)).Run(t.Context(), fail)
 	}
 	require.LessOrEqual(t, g.Len(), 100)
-	require.ErrorIs(t, g.Get("bad").Run(t.Context(), succeed), breaker.ErrOpen, "is not washed out")
+	require.ErrorIs(t, g.Get("bad").Run(t.Context(), succeed), breaker.ErrOpen, "the key is not evicted")
 	require.LessOrEqual(t, g.Admissions().Allowed, int64(102))
 	lines, keys := 0, 0.0
 	for s, v := range g.Observe {
@@ -135,10 +134,10 @@ func TestGroupConfigNamesAllFaults(t *testing.T) {
 	require.PanicsWithError(t, err.Error(), func() { hosts(c) })
 }
 
-func TestAGroupShowsHowLongAllItsKeysWaited(t *testing.T) {
+func TestGroupHistogramHasWaitsOfAllKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1), Burst: 1, MaxWait: time.Minute}})
-		for _, key := range []string{"a", "a", "b", "b"} { // each second one waits a second
+		for _, key := range []string{"a", "a", "b", "b"} { // the second call of each key waits a second
 			require.NoError(t, g.Get(key).Run(t.Context(), succeed))
 		}
 		shown := 0
@@ -152,7 +151,7 @@ func TestAGroupShowsHowLongAllItsKeysWaited(t *testing.T) {
 	})
 }
 
-func TestAGroupKnowsTenThousandKeysUnlessToldOtherwise(t *testing.T) {
+func TestMaxKeysDefaultsToTenThousand(t *testing.T) {
 	g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 1}})
 	admitted := 0
 	for i := range 12_000 {
@@ -160,10 +159,10 @@ func TestAGroupKnowsTenThousandKeysUnlessToldOtherwise(t *testing.T) {
 			admitted++
 		}
 	}
-	require.InDelta(t, 10_000, admitted, 500, "parts of it fill up apart")
+	require.InDelta(t, 10_000, admitted, 500, "the shards of the group fill up separately")
 }
 
-func TestAllowIsTheTwoStepForm(t *testing.T) {
+func TestAllowAndRecord(t *testing.T) {
 	g := weir.New("g", weir.Config{Rate: limiter.PerHour(1), Burst: 2, Breaker: breaker.Config{ConsecutiveFailures: 1}})
 	ctx, cancel := context.WithCancel(t.Context())
 	permit, err := g.Allow(ctx)
@@ -177,7 +176,7 @@ func TestAllowIsTheTwoStepForm(t *testing.T) {
 	require.Equal(t, context.Canceled, err)
 }
 
-func TestAllowOverTheLimitGivesNoPermit(t *testing.T) {
+func TestAllowOverTheLimitReturnsNoPermit(t *testing.T) {
 	g := weir.New("g", weir.Config{Rate: limiter.PerHour(1), Burst: 1})
 	permit, err := g.Allow(t.Context())
 	require.NoError(t, err)
@@ -188,7 +187,7 @@ func TestAllowOverTheLimitGivesNoPermit(t *testing.T) {
 	require.EqualValues(t, 1, g.Totals().Successes)
 }
 
-func TestHoldHoldsBackAGate(t *testing.T) {
+func TestHoldRefusesCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("g", weir.Config{Rate: limiter.PerSecond(100)})
 		g.Hold(time.Minute)
@@ -200,9 +199,9 @@ func TestHoldHoldsBackAGate(t *testing.T) {
 	})
 }
 
-// Many callers of few keys, with a group so small that keys come and go: no key is let in
-// more often than its bucket allows.
-func TestKeysComeAndGoUnderLoad(t *testing.T) {
+// Many goroutines call few keys in a group that is too small for them, so that keys are evicted. No key makes more
+// calls than its bucket allows.
+func TestKeysAreEvictedUnderLoad(t *testing.T) {
 	g := hosts(weir.GroupConfig{MaxKeys: 50, Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 3}})
 	var admitted [20]atomic.Int64
 	var wg sync.WaitGroup
@@ -228,9 +227,8 @@ func TestKeysComeAndGoUnderLoad(t *testing.T) {
 	}
 }
 
-// A gate that is kept is judged with those that are asked for at each call, whatever became
-// of the key meanwhile, and by the config that its group has then.
-func TestAGateThatIsKeptStaysRight(t *testing.T) {
+// A gate that is kept behaves as one from Get does, even if its key was evicted or the group reconfigured meanwhile.
+func TestKeptGateFollowsItsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := hosts(weir.GroupConfig{MaxKeys: 2, MaxSeries: breaker.Off, Gate: weir.Config{Breaker: breaker.Config{MinCalls: 9}}})
 		kept := g.Get("a")

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-func TestAGroupRemembersTenThousandKeysByDefault(t *testing.T) {
+func TestGroupHasTenThousandKeysByDefault(t *testing.T) {
 	g := weir.NewGroup[int]("g", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 1}})
 	passed := 0
 	for key := range 10_200 {
@@ -18,5 +18,5 @@ func TestAGroupRemembersTenThousandKeysByDefault(t *testing.T) {
 		}
 	}
 	require.LessOrEqual(t, g.Len(), 10_000)
-	require.Equal(t, 10_001, passed, "each key once, and all others together once")
+	require.Equal(t, 10_001, passed, "one call per key, and one call of all others together")
 }

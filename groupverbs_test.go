@@ -25,15 +25,15 @@ func TestGroupGetAllocatesNothing(t *testing.T) {
 		gate := g.Get("a")
 		require.Zero(t, testing.AllocsPerRun(1000, func() {
 			if g.Get("a") != gate {
-				t.Fatal("another gate")
+				t.Fatal("Get returned another gate")
 			}
 			_ = g.Get("a").Run(bg(), succeed)
 		}), name)
 	}
 }
 
-// Callers that ask for a new key at the same time all get the same gate.
-func TestGroupGivesEachKeyOneGate(t *testing.T) {
+// Concurrent calls of Get for a new key return the same gate.
+func TestGroupReturnsOneGatePerKey(t *testing.T) {
 	g := weir.NewGroup[int]("g", weir.GroupConfig{})
 	var gates [8][500]*weir.Gate
 	var wg sync.WaitGroup
@@ -60,8 +60,8 @@ func TestGroupAllYieldsGates(t *testing.T) {
 	}
 }
 
-// A gate that is kept obeys what its group is given later, as a new one does.
-func TestGroupReconfigureIsForPresentAndFutureGates(t *testing.T) {
+// A gate that is kept obeys a later Reconfigure of its group.
+func TestGroupReconfigureChangesPresentAndFutureGates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1), Burst: 1}})
 		kept := g.Get("kept")
@@ -72,7 +72,7 @@ func TestGroupReconfigureIsForPresentAndFutureGates(t *testing.T) {
 		}))
 		for _, gate := range []*weir.Gate{kept, g.Get("late")} {
 			for range 20 {
-				require.NoError(t, gate.Run(bg(), succeed), "it waits now")
+				require.NoError(t, gate.Run(bg(), succeed), "the call waits")
 			}
 			for range 2 {
 				require.ErrorIs(t, gate.Run(bg(), fail), errDown)
@@ -90,7 +90,7 @@ func TestGroupReconfigureIsForPresentAndFutureGates(t *testing.T) {
 	})
 }
 
-func TestGroupReconfigureChangesNothingWhereItFails(t *testing.T) {
+func TestGroupReconfigureChangesNothingOnError(t *testing.T) {
 	limited, free := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 3}}), hosts(weir.GroupConfig{})
 	strict := breaker.Config{ConsecutiveFailures: 1}
 	for i, c := range []struct {
@@ -128,8 +128,8 @@ func TestGroupForgetsAKeyInAnyState(t *testing.T) {
 	require.EqualValues(t, 1, g.Get("a").Totals().Successes)
 }
 
-// What a forgotten key owed is forgotten too, and a hold of its bucket.
-func TestGroupForgetsTheTokensOfAKey(t *testing.T) {
+// A forgotten key starts with a full bucket and no hold.
+func TestGroupForgetResetsTheBucket(t *testing.T) {
 	for _, key := range []string{"a", strings.Repeat("long", 100)} {
 		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 1}})
 		kept := g.Get(key)
@@ -144,8 +144,8 @@ func TestGroupForgetsTheTokensOfAKey(t *testing.T) {
 	}
 }
 
-// A long key, or a part of a long text, takes no more memory with its gate than its breaker takes.
-func TestGatesOfAGroupAreBoundedInBytesWhateverTheKeys(t *testing.T) {
+// A gate stores no second copy of a long key, and keeps no longer string in memory that the key is part of.
+func TestLongKeysDoNotGrowGates(t *testing.T) {
 	const most, size = 128, 1 << 20
 	g := hosts(weir.GroupConfig{MaxKeys: 4 * most})
 	before := heap()
@@ -166,7 +166,7 @@ func heap() int {
 	return int(m.HeapAlloc)
 }
 
-// Keys that are gone for good leave at once.
+// A tenant that no longer exists is removed at once.
 func ExampleGroup_Forget() {
 	tenants := weir.NewGroup[string]("tenants", weir.GroupConfig{Gate: weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}})
 	_ = tenants.Get("acme").Run(context.Background(), func(context.Context) error { return errDown })
@@ -181,7 +181,7 @@ func ExampleGroup_Forget() {
 
 // Two calls wait when their key is forgotten. One gets the token of the new bucket, and the other is
 // refused when the key's new breaker opens.
-func TestACallThatWaitsIsRefusedByTheNextBreakerOfItsKey(t *testing.T) {
+func TestWaitingCallIsRefusedByTheNextBreakerOfItsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 1, MaxWait: 3 * time.Hour}})
 		require.NoError(t, g.Get("a").Run(bg(), succeed))
@@ -201,8 +201,8 @@ func TestACallThatWaitsIsRefusedByTheNextBreakerOfItsKey(t *testing.T) {
 	})
 }
 
-// A call that waits when its key is forgotten goes on with the new limit of the key.
-func TestACallThatWaitsGoesOnWhenItsKeyIsForgotten(t *testing.T) {
+// A call that waits when its key is forgotten continues with the key's new limit.
+func TestWaitingCallContinuesWhenItsKeyIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 1, MaxWait: 3 * time.Hour}})
 		require.NoError(t, g.Get("a").Run(bg(), succeed))

@@ -14,19 +14,19 @@ func TestHoldsAreBounded(t *testing.T) {
 		h := keyHold[int]{table: s, key: i}
 		h.extend(int64(i), time.Hour)
 		_, held := h.end(int64(i))
-		require.True(t, held, "the last that came has room")
+		require.True(t, held, "the newest hold is stored")
 		require.LessOrEqual(t, len(s.ends), s.max)
 	}
 	require.Len(t, s.ends, s.max)
 	h := keyHold[int]{table: s, key: 1}
 	_, held := h.end(s.last.Load())
 	require.False(t, held)
-	require.Empty(t, s.ends, "when the last has ended nothing is left")
+	require.Empty(t, s.ends, "no entries remain after the last hold has ended")
 	require.Zero(t, s.last.Load())
 }
 
-// Holds that end earlier do not evict one that ends later.
-func TestTheHoldThatEndsFirstGivesWay(t *testing.T) {
+// Holds that end early do not evict a hold that ends later.
+func TestHoldThatEndsFirstIsEvicted(t *testing.T) {
 	s := &holdTable[int]{max: 10}
 	long := keyHold[int]{table: s, key: -1}
 	long.extend(0, time.Hour)
@@ -39,7 +39,7 @@ func TestTheHoldThatEndsFirstGivesWay(t *testing.T) {
 	require.Equal(t, int64(time.Hour), end)
 }
 
-func TestHoldsThatHaveEndedGiveWay(t *testing.T) {
+func TestEndedHoldsAreEvicted(t *testing.T) {
 	s := &holdTable[int]{max: 10}
 	for i := range 10 {
 		h := keyHold[int]{table: s, key: i}
@@ -47,14 +47,14 @@ func TestHoldsThatHaveEndedGiveWay(t *testing.T) {
 	}
 	late := keyHold[int]{table: s, key: 10}
 	late.extend(9, time.Second)
-	require.Len(t, s.ends, 2, "the one that goes on, and the new one")
+	require.Len(t, s.ends, 2, "the hold that has not ended, and the new one")
 	end, held := late.end(9)
 	require.True(t, held)
 	require.Equal(t, int64(9+time.Second), end)
 }
 
-// The times lie before the epoch, around it, and at the end of the range of int64.
-func TestAHoldLastsAtAnyTime(t *testing.T) {
+// Times before the epoch, around it, and at the limits of int64.
+func TestHoldLastsAtAnyTime(t *testing.T) {
 	for _, at := range []int64{math.MinInt64, -int64(time.Hour), -5, -1, 0, 1, math.MaxInt64 - 9} {
 		for _, d := range []time.Duration{1, 5, time.Second, math.MaxInt64} {
 			h := keyHold[int]{table: &holdTable[int]{max: 1}}

@@ -19,7 +19,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-func TestAHoldIsObeyedByEveryGateAndVerb(t *testing.T) {
+func TestEveryGateAndMethodObeysAHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, g := range everyGate() {
 			time.Sleep(time.Second)
@@ -38,7 +38,7 @@ func TestAHoldIsObeyedByEveryGateAndVerb(t *testing.T) {
 			}
 			time.Sleep(5*time.Second - time.Nanosecond)
 			if !strings.HasSuffix(name, "time to wait") {
-				require.Errorf(t, g.Run(t.Context(), succeed), "%s: a nanosecond early", name)
+				require.Errorf(t, g.Run(t.Context(), succeed), "%s: one nanosecond before the end", name)
 			}
 			time.Sleep(time.Millisecond)
 			for verb, call := range verbs {
@@ -50,21 +50,21 @@ func TestAHoldIsObeyedByEveryGateAndVerb(t *testing.T) {
 	})
 }
 
-func TestAHoldOfOneKeyIsOfThatKeyAlone(t *testing.T) {
+func TestHoldAffectsOnlyItsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := hosts(weir.GroupConfig{})
 		kept := g.Get("a")
 		g.Get("a").Hold(time.Second)
-		require.ErrorIs(t, kept.Run(t.Context(), succeed), weir.ErrRefused, "all gates of a key are as one")
+		require.ErrorIs(t, kept.Run(t.Context(), succeed), weir.ErrRefused, "all gates of a key are held")
 		require.NoError(t, g.Get("b").Run(t.Context(), succeed))
 		g.Get("b").Hold(time.Minute)
 		time.Sleep(time.Second)
-		require.NoError(t, kept.Run(t.Context(), succeed), "while another is held for longer")
+		require.NoError(t, kept.Run(t.Context(), succeed), "another key is held for longer")
 		require.ErrorIs(t, g.Get("b").Run(t.Context(), succeed), weir.ErrRefused)
 	})
 }
 
-func TestTheLongerHoldStays(t *testing.T) {
+func TestHoldDoesNotShortenAnEarlierHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, g := range []*weir.Gate{weir.New("g", weir.Config{}), hosts(weir.GroupConfig{}).Get("a")} {
 			for _, d := range []time.Duration{0, -1, math.MinInt64} {
@@ -83,10 +83,10 @@ func TestTheLongerHoldStays(t *testing.T) {
 	})
 }
 
-// Package variables are made on the real clock.
+// Package variables are initialized outside any bubble, on the real clock.
 var outside, outsideGroup = weir.New("g", weir.Config{}), weir.NewGroup[string]("g", weir.GroupConfig{})
 
-func TestAHoldIsObeyedInABubbleByGatesFromOutside(t *testing.T) {
+func TestHoldInABubbleOfAGateFromOutside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, g := range []*weir.Gate{outside, outsideGroup.Get("a")} {
 			g.Hold(time.Minute)
@@ -97,7 +97,7 @@ func TestAHoldIsObeyedInABubbleByGatesFromOutside(t *testing.T) {
 	})
 }
 
-func TestANaNIsNotHeld(t *testing.T) {
+func TestNaNKeyIsNotHeld(t *testing.T) {
 	g := weir.NewGroup[float64]("g", weir.GroupConfig{})
 	g.Get(math.NaN()).Hold(time.Hour)
 	require.NoError(t, g.Get(math.NaN()).Run(t.Context(), succeed))
@@ -108,7 +108,7 @@ func unlimited(maxWait time.Duration) *weir.Gate {
 	return weir.New("g", weir.Config{Rate: limiter.Unlimited(), MaxWait: maxWait})
 }
 
-func TestACallOutlastsAHoldWithinMaxWait(t *testing.T) {
+func TestCallWaitsForTheEndOfAHold(t *testing.T) {
 	for name, g := range map[string]func() *weir.Gate{
 		"a rate": func() *weir.Gate {
 			return weir.New("g", weir.Config{Rate: limiter.PerSecond(1), MaxWait: 10 * time.Second})
@@ -125,7 +125,7 @@ func TestACallOutlastsAHoldWithinMaxWait(t *testing.T) {
 			require.Equal(t, 4*time.Second, time.Since(began), name)
 			g.Hold(20 * time.Second)
 			err := g.Run(t.Context(), succeed)
-			require.Equal(t, 4*time.Second, time.Since(began), "longer than MaxWait: refused at once")
+			require.Equal(t, 4*time.Second, time.Since(began), "the hold is longer than MaxWait, so the call is refused at once")
 			require.ErrorContains(t, err, "the service asked to wait, retry after 20s")
 			require.EqualValues(t, 1, g.Admissions().Waited)
 			require.Zero(t, g.Admissions().Waiting)
@@ -133,8 +133,8 @@ func TestACallOutlastsAHoldWithinMaxWait(t *testing.T) {
 	}
 }
 
-// A call that waits for the end of a hold also stops for other reasons.
-func TestACallLeavesAHoldInTime(t *testing.T) {
+// A call also stops waiting for the end of a hold for other reasons.
+func TestCallStopsWaitingForAHoldEarly(t *testing.T) {
 	for name, c := range map[string]struct {
 		meanwhile func(g *weir.Gate, cancel func())
 		err       error
@@ -158,7 +158,7 @@ func TestACallLeavesAHoldInTime(t *testing.T) {
 	}
 }
 
-func TestADeadlineBeforeTheEndOfAHoldRefusesAtOnce(t *testing.T) {
+func TestDeadlineBeforeTheEndOfAHoldRefusesAtOnce(t *testing.T) {
 	for name, g := range map[string]func() *weir.Gate{
 		"a rate":            func() *weir.Gate { return weir.New("g", weir.Config{Rate: limiter.PerSecond(1), MaxWait: time.Minute}) },
 		"an unlimited rate": func() *weir.Gate { return unlimited(time.Minute) },
@@ -177,25 +177,25 @@ func TestADeadlineBeforeTheEndOfAHoldRefusesAtOnce(t *testing.T) {
 	}
 }
 
-func TestAHeldCallSpendsNeitherTokenNorProbe(t *testing.T) {
+func TestHeldCallSpendsNeitherTokenNorProbeSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("g", weir.Config{
 			Rate: limiter.PerHour(1), Burst: 3, Breaker: breaker.Config{ConsecutiveFailures: 1, Probes: 1, Cooldown: time.Second, MaxRetryAfter: breaker.Off},
 		})
 		require.ErrorIs(t, g.Run(t.Context(), fail), errDown)
 		g.Hold(time.Minute)
-		require.ErrorIs(t, g.Run(t.Context(), succeed), breaker.ErrOpen, "the breaker is asked first")
+		require.ErrorIs(t, g.Run(t.Context(), succeed), breaker.ErrOpen, "the breaker is checked first")
 		time.Sleep(2 * time.Second)
 		for range 5 {
 			require.ErrorIs(t, g.Run(t.Context(), succeed), limiter.ErrLimited)
 		}
 		time.Sleep(time.Minute)
-		require.NoError(t, g.Run(t.Context(), succeed), "the place of the probe is free")
+		require.NoError(t, g.Run(t.Context(), succeed), "the probe slot is free")
 		require.EqualValues(t, 5, g.Admissions().Refused)
 	})
 }
 
-func TestHeldCallsAreCountedAndShown(t *testing.T) {
+func TestHeldCallsAreCounted(t *testing.T) {
 	g, group := weir.New("g", weir.Config{}), hosts(weir.GroupConfig{})
 	for _, shows := range []struct {
 		gate   *weir.Gate
@@ -210,7 +210,7 @@ func TestHeldCallsAreCountedAndShown(t *testing.T) {
 		require.Equal(t, limiter.Stats{Refused: 3}, shows.gate.Admissions())
 		after, _ := shown(shows.source)
 		require.InDelta(t, 3, after["weir.limiter.requests"], 0)
-		require.Zero(t, shows.gate.Totals().Refused, "the breaker refused nothing")
+		require.Zero(t, shows.gate.Totals().Refused, "the breaker has refused no call")
 	}
 }
 
@@ -222,7 +222,7 @@ func TestHeldCallsAllocateNothing(t *testing.T) {
 	}
 }
 
-// Many goroutines call and hold many keys. No call is made while its key is held.
+// Many goroutines call and hold many keys. No key is called while it is held.
 func TestNoCallPassesAHold(t *testing.T) {
 	g := hosts(weir.GroupConfig{MaxKeys: 8})
 	var until [16]atomic.Int64
@@ -243,7 +243,7 @@ func TestNoCallPassesAHold(t *testing.T) {
 				if err == nil && k < 4 && int64(time.Since(epoch)) < held && before < held {
 					t.Errorf("key %d was called during its hold", k)
 				}
-				if n%64 == 0 && k < 4 { // fewer than there is room for
+				if n%64 == 0 && k < 4 { // fewer keys than the table has room for
 					at := int64(time.Since(epoch) + 100*time.Microsecond)
 					gate.Hold(150 * time.Microsecond)
 					until[k].Store(max(at, until[k].Load()))

@@ -16,9 +16,9 @@ import (
 
 const module = "github.com/weir-go/weir"
 
-// mayImport has a row for each package of the core module: what it imports besides the standard library. All that is
-// internal is one row, and the root package is weir. This table and the next one are the only place that says who may
-// import whom.
+// mayImport lists the imports of each package of the core module, without the standard library. All internal packages
+// are one entry, and the root package is weir. This table and moduleImports are the only place with the allowed
+// imports.
 var mayImport = map[string][]string{
 	"stat":                {},
 	"stat/read":           {"stat", "internal"},
@@ -38,9 +38,9 @@ var mayImport = map[string][]string{
 	"weirhttp":            {"weir", "stat", "breaker", "limiter", "internal"},
 }
 
-// apart has a row for each package of the modules that others import, likewise. All that is internal to a module is one
-// row. An entry that ends in /... stands for all packages below.
-var apart = map[string][]string{
+// moduleImports lists the imports of each package of the other modules that users import. All internal packages of a
+// module are one entry. An import that ends in /... means all packages below it.
+var moduleImports = map[string][]string{
 	"exporters/prom": {
 		"stat", "stat/read", "github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_model/go",
 		"google.golang.org/protobuf/types/known/timestamppb",
@@ -63,40 +63,40 @@ var apart = map[string][]string{
 	"weirhttp/otelweir": {"weir", "breaker", "limiter", "weirhttp", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace"},
 }
 
-// ends are the modules that nobody imports: they may import everything.
-var ends = []string{"bench", "examples", "soak", "tests", "tools"}
+// commandModules are modules that no other module imports. They may import everything.
+var commandModules = []string{"bench", "examples", "soak", "tests", "tools"}
 
-func TestPackagesImportWhatTheirRowSays(t *testing.T) {
-	rows := maps.Clone(mayImport)
-	maps.Copy(rows, apart)
-	unused := map[string]bool{} // entries of the rows
-	for name, row := range rows {
+func TestPackagesImportOnlyAllowedPackages(t *testing.T) {
+	allowed := maps.Clone(mayImport)
+	maps.Copy(allowed, moduleImports)
+	unused := map[string]bool{} // allowed imports that no file has
+	for name, row := range allowed {
 		for _, entry := range row {
 			unused[name+" imports "+entry] = true
 		}
 	}
 	present := map[string]bool{}
 	for _, dir := range libraries(t) {
-		// With -e it is no fault if something that a module requires cannot be downloaded to test the core.
+		// With -e the test of the core does not fail if a requirement of another module cannot be downloaded.
 		for pkg, imports := range goList(t, dir, "-e", "-f", "{{.ImportPath}} {{join .Imports \" \"}}") {
-			name := room(pkg)
+			name := packageName(pkg)
 			present[name] = true
-			require.Contains(t, rows, name, "%s has no row", pkg)
+			require.Contains(t, allowed, name, "%s has no list of imports", pkg)
 			for _, imported := range imports {
-				if isStandard(imported) || room(imported) == name {
+				if isStandard(imported) || packageName(imported) == name {
 					continue
 				}
-				entry := entryFor(rows[name], room(imported))
-				require.NotEmptyf(t, entry, "%s imports %s; its row is %v", pkg, imported, rows[name])
+				entry := entryFor(allowed[name], packageName(imported))
+				require.NotEmptyf(t, entry, "%s imports %s; its row is %v", pkg, imported, allowed[name])
 				delete(unused, name+" imports "+entry)
 			}
 		}
 	}
-	require.ElementsMatch(t, slices.Collect(maps.Keys(rows)), slices.Collect(maps.Keys(present)), "A: rows, B: packages")
-	require.Empty(t, unused, "entries of rows that are no longer true")
+	require.ElementsMatch(t, slices.Collect(maps.Keys(allowed)), slices.Collect(maps.Keys(present)), "A: lists of imports, B: packages")
+	require.Empty(t, unused, "allowed imports that no file has")
 }
 
-// entryFor returns the entry of the row that the import path, or the name of one of ours, fits; "" if none does.
+// entryFor returns the entry of the list that matches the import path or package name, or "" if there is none.
 func entryFor(row []string, imported string) string {
 	for _, entry := range row {
 		below, all := strings.CutSuffix(entry, "/...")
@@ -107,7 +107,7 @@ func entryFor(row []string, imported string) string {
 	return ""
 }
 
-func TestEntriesOfRows(t *testing.T) {
+func TestMatchingEntry(t *testing.T) {
 	row := []string{"stat", "example.com/grpc/...", "example.com/log"}
 	for imported, want := range map[string]string{
 		"stat": "stat", "stat/read": "", "window": "", "example.com/grpc": "example.com/grpc/...", "example.com/grpc/codes": "example.com/grpc/...",
@@ -117,7 +117,7 @@ func TestEntriesOfRows(t *testing.T) {
 	}
 }
 
-func TestCoreRequiresTestifyAlone(t *testing.T) {
+func TestCoreRequiresOnlyTestify(t *testing.T) {
 	core := readGoMod(t, ".")
 	var direct []string
 	for _, r := range core.Require {
@@ -127,11 +127,11 @@ func TestCoreRequiresTestifyAlone(t *testing.T) {
 	}
 
 	require.Equal(t, []string{"github.com/stretchr/testify"}, direct)
-	require.Empty(t, core.Replace, "what is replaced here, users do not get")
-	require.Empty(t, core.Tool, "tools have a module of their own")
+	require.Empty(t, core.Replace, "replacements do not apply to users")
+	require.Empty(t, core.Tool, "tools belong in module tools")
 }
 
-func TestEveryModuleAsksForTheSameGoAndNoToolchain(t *testing.T) {
+func TestAllModulesHaveTheSameGoVersion(t *testing.T) {
 	for _, dir := range moduleDirs(t) {
 		mod := readGoMod(t, dir)
 		require.Equal(t, "1.26.0", mod.Go, dir)
@@ -139,9 +139,9 @@ func TestEveryModuleAsksForTheSameGoAndNoToolchain(t *testing.T) {
 	}
 }
 
-// room returns the name of a package of ours: its path in the repository, up to internal if it has that, and weir for
-// the root package. Any other import path is returned as it is.
-func room(importPath string) string {
+// packageName returns the name of a package in this repository: its path, cut after "internal", or weir for the root
+// package. Any other import path is returned as it is.
+func packageName(importPath string) string {
 	name, ours := strings.CutPrefix(importPath, module+"/")
 	switch {
 	case importPath == module:
@@ -155,13 +155,14 @@ func room(importPath string) string {
 	return name
 }
 
-// isStandard goes by the rule of the go command: only the standard library has no dot in the first element.
+// isStandard reports whether an import path belongs to the standard library. As in the go command, that has no dot in
+// the first element.
 func isStandard(importPath string) bool {
 	first, _, _ := strings.Cut(importPath, "/")
 	return !strings.Contains(first, ".")
 }
 
-// goMod is what the go command prints of a go.mod.
+// goMod is the output of go mod edit -json.
 type goMod struct {
 	Go        string
 	Toolchain string
@@ -180,10 +181,10 @@ func readGoMod(t *testing.T, dir string) goMod {
 	return mod
 }
 
-// libraries lists the folders of the modules that others import.
+// libraries returns the folders of the modules that users import.
 func libraries(t *testing.T) []string {
 	t.Helper()
-	return slices.DeleteFunc(moduleDirs(t), func(dir string) bool { return slices.Contains(ends, dir) })
+	return slices.DeleteFunc(moduleDirs(t), func(dir string) bool { return slices.Contains(commandModules, dir) })
 }
 
 func moduleDirs(t *testing.T) []string {
@@ -198,7 +199,7 @@ func moduleDirs(t *testing.T) []string {
 	return dirs
 }
 
-// goList lists the packages of the module in dir: the first word of each line is the key of the others.
+// goList runs go list in the module in dir. It returns the words of each line by the first word.
 func goList(t *testing.T, dir string, args ...string) map[string][]string {
 	t.Helper()
 	packages := map[string][]string{}

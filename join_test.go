@@ -18,12 +18,12 @@ import (
 
 var errUnreachable = errors.New("no answer")
 
-// remote is a limit outside this process: a token bucket of so many tokens that come back in a minute.
+// remote stands for a limit outside this process. It is a token bucket that refills in a minute.
 type remote struct {
 	bucket *limiter.TokenBucket
 	during func() // called while a caller waits for the answer
 	down   bool
-	err    error // what it says while it is down
+	err    error // returned by Take while it is down
 	asked  atomic.Int64
 }
 
@@ -58,14 +58,14 @@ func (r *remote) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) e
 	return r.bucket.WaitAtMost(ctx, n, maxWait)
 }
 
-// joined is a gate of three parts, and the parts.
+// joined is a gate and its parts.
 type joined struct {
 	*weir.Gate
 	local  *limiter.TokenBucket
 	remote *remote
 }
 
-// join joins a breaker that opens at the first failure, a bucket of five tokens, and a remote of three.
+// join joins a breaker that opens at the first failure, a bucket with 5 tokens and a remote with 3.
 func join(maxWait time.Duration) joined {
 	j := joined{local: limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(5), Burst: 5}), remote: newRemote(3)}
 	j.Gate = weir.Join("g", weir.Parts{
@@ -74,19 +74,19 @@ func join(maxWait time.Duration) joined {
 	return j
 }
 
-// left returns the tokens that are left here and there.
+// left returns the remaining tokens of the limiter and of the remote.
 func (j joined) left() [2]int {
 	return [2]int{j.local.Take(0).Remaining, j.remote.bucket.Take(0).Remaining}
 }
 
-func TestACallTakesATokenOfTheLimiterAndOneOfTheRemote(t *testing.T) {
+func TestCallTakesATokenOfLimiterAndRemote(t *testing.T) {
 	j := join(0)
 	require.NoError(t, j.Run(bg(), succeed))
 	require.Equal(t, [2]int{4, 2}, j.left())
 	require.Equal(t, limiter.Stats{Allowed: 1}, j.Admissions())
 }
 
-func TestWhatTheRemoteRefusesTakesNoToken(t *testing.T) {
+func TestRefusalOfARemoteTakesNoToken(t *testing.T) {
 	j := join(0)
 	for range 3 {
 		require.NoError(t, j.Run(bg(), succeed))
@@ -102,8 +102,8 @@ func TestWhatTheRemoteRefusesTakesNoToken(t *testing.T) {
 	require.NotContains(t, values, "weir.limiter.limit")
 }
 
-// An error of a remote is no refusal, and says nothing about the service.
-func TestAnErrorOfARemoteIsNeitherARefusalNorAVerdict(t *testing.T) {
+// An error of a remote is not a refusal, and the service has not failed.
+func TestErrorOfARemoteIsNeitherRefusalNorFailure(t *testing.T) {
 	for _, maxWait := range []time.Duration{0, time.Minute} {
 		j := join(maxWait)
 		j.remote.down = true
@@ -121,8 +121,8 @@ func TestAnErrorOfARemoteIsNeitherARefusalNorAVerdict(t *testing.T) {
 	}
 }
 
-// A store may have a breaker of its own. Its refusal to ask the store is no refusal of the service.
-func TestARefusalToAskARemoteIsNoRefusalOfTheGate(t *testing.T) {
+// A remote may have a breaker in front of its store. If that is open, the gate has not refused the call.
+func TestRefusalInsideARemoteIsNotARefusalOfTheGate(t *testing.T) {
 	for _, maxWait := range []time.Duration{0, time.Minute} {
 		j := join(maxWait)
 		j.remote.down = true
@@ -140,7 +140,7 @@ func TestARefusalToAskARemoteIsNoRefusalOfTheGate(t *testing.T) {
 	}
 }
 
-func TestARemoteIsNotAskedForACallThatIsRefusedHere(t *testing.T) {
+func TestRemoteIsNotAskedForALocallyRefusedCall(t *testing.T) {
 	j := join(0)
 	j.Breaker().OpenFor(time.Hour)
 	require.ErrorIs(t, j.Run(bg(), succeed), breaker.ErrOpen)
@@ -152,15 +152,15 @@ func TestARemoteIsNotAskedForACallThatIsRefusedHere(t *testing.T) {
 	require.Zero(t, j.remote.asked.Load())
 }
 
-// What happens while the remote is asked counts.
-func TestTokensComeBackWhenTheBreakerOpensWhileTheRemoteIsAsked(t *testing.T) {
+// The breaker and holds are checked again after the remote was asked.
+func TestTokensAreRefundedIfTheBreakerOpensWhileTheRemoteIsAsked(t *testing.T) {
 	j := join(0)
 	j.remote.during = func() { j.Breaker().OpenFor(time.Hour) }
 	require.ErrorIs(t, j.Run(bg(), succeed), breaker.ErrOpen)
 	require.Equal(t, [2]int{5, 3}, j.left())
 }
 
-func TestTokensComeBackWhenAHoldBeginsWhileTheRemoteIsAsked(t *testing.T) {
+func TestTokensAreRefundedIfAHoldBeginsWhileTheRemoteIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := join(0)
 		j.remote.during = func() { j.Hold(time.Hour) }
@@ -173,7 +173,7 @@ func TestTokensComeBackWhenAHoldBeginsWhileTheRemoteIsAsked(t *testing.T) {
 }
 
 // A remote is not asked while a call waits for the end of a hold.
-func TestARemoteIsNotAskedDuringAHold(t *testing.T) {
+func TestRemoteIsNotAskedDuringAHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRemote(3)
 		g := weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Remote: r, MaxWait: time.Minute})
@@ -186,8 +186,8 @@ func TestARemoteIsNotAskedDuringAHold(t *testing.T) {
 	})
 }
 
-// A caller that has given up meanwhile has no token either.
-func TestRefundGivesBackWhatAllowTook(t *testing.T) {
+// Refund works even if the caller has cancelled.
+func TestRefundGivesBackTheTokensOfAllow(t *testing.T) {
 	j := join(0)
 	ctx, cancel := context.WithCancel(bg())
 	for range 5 {
@@ -206,7 +206,7 @@ func TestRefundGivesBackWhatAllowTook(t *testing.T) {
 	weir.New("bare", weir.Config{}).Refund(bg())
 }
 
-// late is a remote that decides although its caller gives up, and takes back nothing from such a caller.
+// late is a remote that decides although its caller cancels. It takes no tokens back if the context is done.
 type late struct {
 	*remote
 
@@ -225,7 +225,7 @@ func (l late) Refund(ctx context.Context, n int) error {
 	return ctx.Err()
 }
 
-func TestACallerThatGivesUpWhileTheRemoteIsAskedIsCounted(t *testing.T) {
+func TestCallCancelledWhileTheRemoteIsAskedIsCounted(t *testing.T) {
 	j := join(0)
 	ctx, cancel := context.WithCancel(bg())
 	j.remote.during = cancel
@@ -234,13 +234,13 @@ func TestACallerThatGivesUpWhileTheRemoteIsAskedIsCounted(t *testing.T) {
 	require.Equal(t, [2]int{5, 3}, j.left())
 }
 
-// MaxWait is for the limiter and the remote together.
-func TestACallWaitsForTheLimiterAndTheRemoteTogether(t *testing.T) {
+// MaxWait limits the time that a call waits for the limiter and the remote together.
+func TestMaxWaitCoversLimiterAndRemote(t *testing.T) {
 	for _, c := range []struct {
 		maxWait, waits time.Duration
 		ok             bool
 	}{
-		{19 * time.Second, 0, false}, // a token of the remote comes every 20 s
+		{19 * time.Second, 0, false}, // the remote has a token every 20s
 		{20 * time.Second, 20 * time.Second, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -248,7 +248,7 @@ func TestACallWaitsForTheLimiterAndTheRemoteTogether(t *testing.T) {
 			for range 3 {
 				require.NoError(t, j.Run(bg(), succeed))
 			}
-			j.local.Take(2) // the next one comes in 12 s
+			j.local.Take(2) // the next token is there in 12s
 			began := time.Now()
 			err := j.Run(bg(), succeed)
 			require.Equal(t, c.ok, err == nil, "%v", err)
@@ -266,7 +266,7 @@ func TestACallWaitsForTheLimiterAndTheRemoteTogether(t *testing.T) {
 	}
 }
 
-func TestAWaiterOfARemoteIsRefusedWhenTheBreakerOpens(t *testing.T) {
+func TestCallWaitingForARemoteIsRefusedWhenTheBreakerOpens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := join(time.Hour)
 		j.remote.bucket.Take(3)
@@ -278,7 +278,7 @@ func TestAWaiterOfARemoteIsRefusedWhenTheBreakerOpens(t *testing.T) {
 	})
 }
 
-func TestPartsNameWhatIsWrong(t *testing.T) {
+func TestPartsValidateNamesAllFaults(t *testing.T) {
 	b, bucket := breaker.New("b", breaker.Config{}), limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1)})
 	for _, good := range []weir.Parts{
 		{Breaker: b}, {Breaker: b, Limiter: plain{bucket}}, {Breaker: b, Limiter: bucket, Remote: newRemote(1), MaxWait: 1},

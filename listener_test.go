@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// listens matches code, and no comment, that opens a listener.
+// listens matches code that opens a listener. It does not match comments.
 var listens = regexp.MustCompile(`(?m)^[^/\n]*\b(?:Listen(?:Config|Packet|TCP|UDP|Unix|AndServe|AndServeTLS)?|httptest\.NewServer)\b`)
 
 func TestTheLibraryOpensNoListener(t *testing.T) {

@@ -14,8 +14,9 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// impatient has the gates that can be waited for, each a function since a gate belongs to its bubble. All have one token a minute.
-var impatient = map[string]func(maxWait time.Duration) func(caller int) *weir.Gate{
+// waitingGates has the kinds of gates whose calls can wait, with one token a minute. Each is a function because a gate
+// belongs to its bubble.
+var waitingGates = map[string]func(maxWait time.Duration) func(caller int) *weir.Gate{
 	"a gate": func(maxWait time.Duration) func(int) *weir.Gate {
 		g := weir.New("g", weir.Config{Rate: limiter.PerMinute(1), Burst: 1, MaxWait: maxWait})
 		return func(int) *weir.Gate { return g }
@@ -49,8 +50,8 @@ var impatient = map[string]func(maxWait time.Duration) func(caller int) *weir.Ga
 	},
 }
 
-func TestNobodyWaitsLongerThanMaxWait(t *testing.T) {
-	for kind, gates := range impatient {
+func TestNoCallWaitsLongerThanMaxWait(t *testing.T) {
+	for kind, gates := range waitingGates {
 		for change, meanwhile := range map[string]func(g *weir.Gate){
 			"nothing": func(*weir.Gate) {},
 			"a hold":  func(g *weir.Gate) { g.Hold(time.Hour) },
@@ -97,8 +98,8 @@ func TestNobodyWaitsLongerThanMaxWait(t *testing.T) {
 	}
 }
 
-func TestNobodyInAQueueIsSentDuringAHold(t *testing.T) {
-	for kind, gates := range impatient {
+func TestNoWaitingCallIsMadeDuringAHold(t *testing.T) {
+	for kind, gates := range waitingGates {
 		synctest.Test(t, func(t *testing.T) {
 			gate := gates(5 * time.Minute)
 			const held = 3 * time.Minute
@@ -125,7 +126,7 @@ func TestNobodyInAQueueIsSentDuringAHold(t *testing.T) {
 					sent++
 				}
 			}
-			require.NotZero(t, sent, "%s: after the hold they are sent", kind)
+			require.NotZero(t, sent, "%s: calls are made after the hold", kind)
 		})
 	}
 }

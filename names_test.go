@@ -15,9 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A page that names breaker.Config.Classify names a package, what it exports, and a member of that. Names change; this
-// finds the pages that were forgotten. Comments of Go files are searched as well.
-func TestPagesNameWhatExists(t *testing.T) {
+// Documents and comments of Go files may only use qualified names that exist, such as breaker.Config.Classify.
+func TestPagesNameExistingIdentifiers(t *testing.T) {
 	exported, named := exportedNames(t)
 	pages := []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"}
 	for _, pattern := range []string{"docs/*.md", "exporters/prom/mixin/*.yml", "exporters/prom/mixin/*.json"} {
@@ -44,7 +43,7 @@ func TestPagesNameWhatExists(t *testing.T) {
 	require.Greater(t, found, 100)
 }
 
-func TestPagesNameWhatExistsSeesWhatIsWrong(t *testing.T) {
+func TestTheNamesCheckFindsMistakes(t *testing.T) {
 	exported, named := exportedNames(t)
 	for text, want := range map[string][]string{
 		"`breaker.Config.Classify`, weir.Do and limiter.TokenBucket.Take": nil,
@@ -59,7 +58,7 @@ func TestPagesNameWhatExistsSeesWhatIsWrong(t *testing.T) {
 	}
 }
 
-// unknownNames returns the qualified names in a text that no package exports, and counts those that one does.
+// unknownNames returns the qualified names in a text that do not exist. It adds the number of the others to found.
 func unknownNames(text string, exported map[string]map[string]bool, named *regexp.Regexp, found *int) (unknown []string) {
 	for _, m := range named.FindAllStringSubmatch(text, -1) {
 		pkg, name, member := m[1], m[2], m[3]
@@ -75,21 +74,21 @@ func unknownNames(text string, exported map[string]map[string]bool, named *regex
 	return unknown
 }
 
-// publicDirs are the folders of the packages for users.
+// publicDirs returns the folders of the public packages.
 func publicDirs() (dirs []string) {
-	for _, room := range slices.Concat(slices.Collect(maps.Keys(mayImport)), slices.Collect(maps.Keys(apart))) {
+	for _, pkg := range slices.Concat(slices.Collect(maps.Keys(mayImport)), slices.Collect(maps.Keys(moduleImports))) {
 		switch {
-		case path.Base(room) == "internal":
-		case room == "weir":
+		case path.Base(pkg) == "internal":
+		case pkg == "weir":
 			dirs = append(dirs, ".")
 		default:
-			dirs = append(dirs, room)
+			dirs = append(dirs, pkg)
 		}
 	}
 	return dirs
 }
 
-// exportedNames lists by package all that it exports, members of its types included, and returns what finds such names.
+// exportedNames returns the exported names of each package, including members of types, and a regexp for such names.
 func exportedNames(t *testing.T) (map[string]map[string]bool, *regexp.Regexp) {
 	exported := map[string]map[string]bool{}
 	for _, dir := range publicDirs() {
@@ -110,7 +109,7 @@ func exportedNames(t *testing.T) (map[string]map[string]bool, *regexp.Regexp) {
 					exported[pkg][id.Name] = true
 				}
 				switch n.(type) {
-				case *ast.BlockStmt, *ast.SelectorExpr: // what it uses, of other packages too
+				case *ast.BlockStmt, *ast.SelectorExpr: // uses names, does not declare them
 					return false
 				}
 				return true

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// shown is what a source shows, by instrument, and the series that show it.
+// shown returns the values and the series of a source by the names of their instruments.
 func shown(s stat.Source) (values map[string]float64, series map[string]*stat.Series) {
 	values, series = map[string]float64{}, map[string]*stat.Series{}
 	for line, v := range s.Observe {
@@ -22,7 +22,7 @@ func shown(s stat.Source) (values map[string]float64, series map[string]*stat.Se
 	return values, series
 }
 
-func TestAGateShowsTheLimitThatItHas(t *testing.T) {
+func TestObserveYieldsTheLimit(t *testing.T) {
 	values, _ := shown(weir.New("g", weir.Config{Rate: limiter.PerSecond(2), Burst: 10}))
 	require.InDelta(t, 10, values["weir.limiter.limit"], 0)
 	require.InDelta(t, 5, values["weir.limiter.period"], 0)
@@ -41,7 +41,7 @@ func TestAGateShowsTheLimitThatItHas(t *testing.T) {
 	require.NotContains(t, values, "weir.limiter.period")
 }
 
-func TestCountersOfALimiterTellWhenTheyBegan(t *testing.T) {
+func TestLimiterCountersHaveACreationTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1)}})
@@ -53,7 +53,7 @@ func TestCountersOfALimiterTellWhenTheyBegan(t *testing.T) {
 	})
 }
 
-func TestAGateShowsHowLongItsCallsTook(t *testing.T) {
+func TestHistogramsYieldDurationsOfCalls(t *testing.T) {
 	g := weir.New("g", weir.Config{Breaker: breaker.Config{Latency: true}})
 	require.NoError(t, g.Run(t.Context(), succeed))
 	var calls int64

@@ -11,25 +11,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Go code in README.md and in the pages of docs is quoted, never written there. Above each
-// block of it a comment names the file and the region that it quotes:
+// Go code in README.md and in docs is quoted from compiled files. A comment above each block names
+// the file and the region:
 //
 //	<!-- quote: examples/readme/main.go payments -->
 //	```go
 //	…
 //	```
 //
-// and in that file, which is compiled like any other, the region stands between two lines:
+// In that file two lines enclose the region:
 //
 //	//readme:payments
 //	…
 //	//readme:end
 //
-// They are compared without the indentation of the first mark and without blank lines at
-// either end.
+// The comparison ignores the indentation of the first of these lines, and blank lines at both ends.
 
-func TestReadmeQuotesCodeThatIsCompiled(t *testing.T) {
-	require.GreaterOrEqual(t, checkPage(t, "README.md"), 3, "Go blocks in README.md: at least the three headline uses")
+func TestReadmeQuotesCompiledCode(t *testing.T) {
+	require.GreaterOrEqual(t, checkPage(t, "README.md"), 3, "README.md must have at least three Go blocks")
 }
 
 func TestReadmeSaysHowToGetEveryModule(t *testing.T) {
@@ -40,7 +39,7 @@ func TestReadmeSaysHowToGetEveryModule(t *testing.T) {
 	}
 }
 
-func TestDocsQuoteCodeThatIsCompiled(t *testing.T) {
+func TestDocsQuoteCompiledCode(t *testing.T) {
 	pages, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
 	quotes := 0
@@ -62,7 +61,7 @@ func checkPage(t *testing.T, page string) int {
 	return len(blocks)
 }
 
-func TestReadmeCheckSeesWhatIsWrong(t *testing.T) {
+func TestTheQuoteCheckFindsMistakes(t *testing.T) {
 	const source = "package p\n\nfunc f() {\n\t//readme:use\n\n\tif ok {\n\t\tgo run()\n\t}\n\t//readme:end\n}\n\n//readme:open\nvar x int\n"
 	files := func(name string) (string, error) {
 		if name != "use.go" {
@@ -76,8 +75,8 @@ func TestReadmeCheckSeesWhatIsWrong(t *testing.T) {
 		"blank line apart": {"<!-- quote: use.go use -->\n\n```go\n" + code + "```\n", ""},
 		"a word differs":   {"<!-- quote: use.go use -->\n```go\n" + strings.Replace(code, "run", "walk", 1) + "```\n", "README.md:2 differs from use.go use"},
 		"a line is left":   {"<!-- quote: use.go use -->\n```go\nif ok {\n}\n```\n", "README.md:2 differs from use.go use"},
-		"no comment":       {"Like so:\n```go\n" + code + "```\n", "README.md:2 quotes nothing"},
-		"used up comment":  {"<!-- quote: use.go use -->\n```go\n" + code + "```\n```go\n" + code + "```\n", "README.md:7 quotes nothing"},
+		"no comment":       {"Like so:\n```go\n" + code + "```\n", "README.md:2 has no quote comment"},
+		"used up comment":  {"<!-- quote: use.go use -->\n```go\n" + code + "```\n```go\n" + code + "```\n", "README.md:7 has no quote comment"},
 		"no region":        {"<!-- quote: use.go gone -->\n```go\n" + code + "```\n", "use.go has no region gone"},
 		"no end":           {"<!-- quote: use.go open -->\n```go\nvar x int\n```\n", "use.go has no region open"},
 		"no file":          {"<!-- quote: gone.go use -->\n```go\n" + code + "```\n", "open gone.go: no such file"},
@@ -100,15 +99,15 @@ func TestReadmeCheckSeesWhatIsWrong(t *testing.T) {
 	}
 }
 
-// goBlock is a fenced block of Go code and what it says it quotes.
+// goBlock is a fenced block of Go code and the region that it quotes.
 type goBlock struct {
 	at           string // the page and the line
 	file, region string
 	code         string
 }
 
-// goBlocks finds the fenced Go blocks of a Markdown page. A comment belongs to the block
-// that follows it with nothing but blank lines in between.
+// goBlocks returns the fenced Go blocks of a Markdown page. A comment belongs to the block that
+// follows it after blank lines only.
 func goBlocks(page, text string) []goBlock {
 	var blocks []goBlock
 	var quote []string
@@ -138,7 +137,7 @@ func goBlocks(page, text string) []goBlock {
 // check compares the block with the region that it quotes.
 func (b goBlock) check(read func(name string) (string, error)) error {
 	if b.file == "" {
-		return fmt.Errorf("%s quotes nothing: put <!-- quote: file region --> above it", b.at)
+		return fmt.Errorf("%s has no quote comment: put <!-- quote: file region --> above it", b.at)
 	}
 	if !strings.HasSuffix(b.file, ".go") {
 		return fmt.Errorf("%s: %s is no Go file", b.at, b.file)

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// byStatus judges a call by its value, as for an HTTP response.
+// byStatus judges a call by its value, like the status of an HTTP response.
 func byStatus(status int, err error) breaker.Outcome {
 	switch {
 	case err != nil || status >= 500:
@@ -25,13 +25,13 @@ func byStatus(status int, err error) breaker.Outcome {
 	return breaker.Success
 }
 
-// asking is an error that asks for a wait.
+// asking is an error with a RetryAfter method.
 type asking time.Duration
 
 func (asking) Error() string               { return "busy" }
 func (a asking) RetryAfter() time.Duration { return time.Duration(a) }
 
-func TestDoResultJudgesByTheValueAndTheError(t *testing.T) {
+func TestDoResultJudgesByValueAndError(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
 		err    error
@@ -54,7 +54,7 @@ func TestDoResultJudgesByTheValueAndTheError(t *testing.T) {
 	}
 }
 
-func TestDoResultIgnoresWhatFailsForACallerThatGaveUp(t *testing.T) {
+func TestDoResultIgnoresCancelledCalls(t *testing.T) {
 	g := weir.New("g", weir.Config{})
 	ctx, cancel := context.WithCancel(bg())
 	_, err := weir.DoResult(ctx, g, func(context.Context) (int, error) { cancel(); return 0, errDown }, byStatus)
@@ -62,8 +62,8 @@ func TestDoResultIgnoresWhatFailsForACallerThatGaveUp(t *testing.T) {
 	require.EqualValues(t, 1, g.Totals().Ignored)
 }
 
-// A wait that a failure asks for stretches the cooldown.
-func TestDoResultObeysTheWaitThatAFailureAsksFor(t *testing.T) {
+// A failure with a RetryAfter method extends the cooldown.
+func TestDoResultObeysTheRetryAfterOfAFailure(t *testing.T) {
 	g := weir.New("g", weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1, MaxRetryAfter: time.Hour}})
 	_, _ = weir.DoResult(bg(), g, func(context.Context) (int, error) { return 0, asking(time.Hour) }, byStatus)
 	err := g.Run(bg(), succeed)
@@ -71,7 +71,7 @@ func TestDoResultObeysTheWaitThatAFailureAsksFor(t *testing.T) {
 	require.Greater(t, weir.RetryAfter(err), 59*time.Minute)
 }
 
-func TestDoResultOfAFunctionThatDoesNotReturn(t *testing.T) {
+func TestDoResultOfAPanickingFunction(t *testing.T) {
 	g := weir.New("g", weir.Config{})
 	require.PanicsWithValue(t, "boom", func() {
 		_, _ = weir.DoResult(bg(), g, func(context.Context) (int, error) { panic("boom") }, byStatus)
@@ -81,12 +81,12 @@ func TestDoResultOfAFunctionThatDoesNotReturn(t *testing.T) {
 		_, _ = weir.DoResult(bg(), g, func(context.Context) (int, error) { return 0, nil },
 			func(int, error) breaker.Outcome { panic("judge") })
 	})
-	require.EqualValues(t, 1, g.Totals().Ignored, "it has said nothing")
+	require.EqualValues(t, 1, g.Totals().Ignored, "a judge that panics gives no outcome")
 	ctx, cancel := context.WithCancel(bg())
 	require.Panics(t, func() {
 		_, _ = weir.DoResult(ctx, g, func(context.Context) (int, error) { cancel(); panic("boom") }, byStatus)
 	})
-	require.EqualValues(t, 2, g.Totals().Ignored, "the caller has cancelled")
+	require.EqualValues(t, 2, g.Totals().Ignored, "the caller cancelled")
 }
 
 func TestDoResultAllocatesNothing(t *testing.T) {
@@ -95,7 +95,7 @@ func TestDoResultAllocatesNothing(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(1000, func() { _, _ = weir.DoResult(bg(), g, fn, byStatus) }))
 }
 
-// A response whose status says that the service failed counts as a failure, though there is no error.
+// A response can be a failure although there is no error.
 func ExampleDoResult() {
 	shop := weir.New("shop", weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}})
 	get := func(context.Context) (int, error) { return 503, nil }

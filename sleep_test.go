@@ -9,9 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A test that waits in real time is slow on a good day and flaky on a bad one. No linter
-// knows what a bubble is, so this goes by the import.
-func TestOnlyTestsInBubblesSleep(t *testing.T) {
+// Tests that sleep in real time are slow and flaky. Files that sleep must import testing/synctest.
+func TestOnlySynctestTestsSleep(t *testing.T) {
 	const call = "time." + "Sleep("
 	err := fs.WalkDir(os.DirFS("."), ".", func(name string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(name, "_test.go") {
@@ -19,7 +18,7 @@ func TestOnlyTestsInBubblesSleep(t *testing.T) {
 		}
 		text, err := readFile(name)
 		if strings.Contains(text, call) && !strings.Contains(text, `"testing/synctest"`) {
-			t.Errorf("%s sleeps outside a bubble", name)
+			t.Errorf("%s sleeps but does not import testing/synctest", name)
 		}
 		return err
 	})

@@ -27,8 +27,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// sources has at least one source of each type in the core that is one, by "package.Type". Each
-// shows all that its type can show.
+// sources returns at least one source of each type of the core that is a stat.Source, by "package.Type". Each yields
+// all series of its type.
 func sources(t *testing.T) map[string][]stat.Source {
 	t.Helper()
 	timed := breaker.Config{Latency: true, Active: true, MinCalls: 1, SlowCall: time.Hour}
@@ -68,13 +68,13 @@ func sources(t *testing.T) map[string][]stat.Source {
 	}
 }
 
-// silent is a notifier that tells nobody.
+// silent is a notifier that does nothing.
 type silent struct{}
 
 func (silent) Name() string                              { return "silent" }
 func (silent) Notify(context.Context, alert.Alert) error { return nil }
 
-func TestEverySourceOfTheCoreIsAmongSources(t *testing.T) {
+func TestSourcesListsEverySource(t *testing.T) {
 	types, embed := map[string]bool{}, map[string][]string{}
 	require.NoError(t, fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
 		if d.IsDir() && name != "." && fileExists(path.Join(name, "go.mod")) {
@@ -94,8 +94,8 @@ func TestEverySourceOfTheCoreIsAmongSources(t *testing.T) {
 		_, local, _ := strings.Cut(name, ".")
 		return !observes || !ast.IsExported(local)
 	})
-	delete(types, "read.Set") // is no source, and has a test of its own
-	require.ElementsMatch(t, slices.Collect(maps.Keys(types)), slices.Collect(maps.Keys(sources(t))), "A: in the code, B: in sources")
+	delete(types, "read.Set") // not a source; it has another test
+	require.ElementsMatch(t, slices.Collect(maps.Keys(types)), slices.Collect(maps.Keys(sources(t))), "A: types in the code, B: types in sources")
 }
 
 func fileExists(name string) bool {
@@ -103,8 +103,8 @@ func fileExists(name string) bool {
 	return err == nil
 }
 
-// observers has the types of a file that have a method Observe, by "package.Type". It adds to embed which types a
-// struct of the file embeds.
+// observers returns the types of a file with a method Observe, by "package.Type". It adds the types that structs of
+// the file embed to embed.
 func observers(t *testing.T, name string, embed map[string][]string) map[string]bool {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
@@ -151,9 +151,9 @@ func embedded(decl *ast.GenDecl, pkg string, embed map[string][]string) {
 	}
 }
 
-// A loop over what a source shows may be left after any series. The runtime panics if the source
-// then goes on, and a lock that it still held would stop the next loop.
-func TestALoopOverASourceMayBeLeftAtAnySeries(t *testing.T) {
+// A loop over a source can stop after any series. The runtime panics if the source continues to yield, and a lock that
+// it still held would block the next loop.
+func TestLoopOverASourceCanStopAtAnySeries(t *testing.T) {
 	for name, list := range sources(t) {
 		for _, s := range list {
 			t.Run(name, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestALoopOverASourceMayBeLeftAtAnySeries(t *testing.T) {
 	}
 }
 
-// leaveAnywhere leaves the loop in each of its rounds once, and returns how many these are.
+// leaveAnywhere runs the loop several times, stopping after each number of rounds. It returns the number of rounds.
 func leaveAnywhere[V any](t *testing.T, loop iter.Seq2[*stat.Series, V]) (all int) {
 	t.Helper()
 	for range loop {

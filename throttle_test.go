@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// throttled returns a gate whose throttle decides alone what is refused, and that throttle.
+// throttled returns a gate of which only the throttle refuses calls, and the throttle.
 func throttled(l limiter.Limiter) (*weir.Gate, *throttle.Throttle) {
 	th := throttle.New("t", throttle.Config{MaxRefusal: 1})
 	return weir.Join("g", weir.Parts{
@@ -23,7 +23,7 @@ func throttled(l limiter.Limiter) (*weir.Gate, *throttle.Throttle) {
 	}), th
 }
 
-func TestAGateWithAThrottleSendsLess(t *testing.T) {
+func TestThrottleRefusesCallsOfAGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1_000_000})
 		g, th := throttled(bucket)
@@ -40,12 +40,12 @@ func TestAGateWithAThrottleSendsLess(t *testing.T) {
 		require.Positive(t, th.Totals().Refused)
 		require.GreaterOrEqual(t, made, int64(20))
 		require.Equal(t, made, g.Totals().Failures)
-		require.Zero(t, g.Totals().Refused, "the breaker has refused none")
-		require.Equal(t, 1_000_000-int(made), bucket.Take(0).Remaining, "what it refuses spends no token")
+		require.Zero(t, g.Totals().Refused, "the breaker has refused no call")
+		require.Equal(t, 1_000_000-int(made), bucket.Take(0).Remaining, "calls that the throttle refuses spend no token")
 	})
 }
 
-func TestAThrottleHearsOfEachCallOnce(t *testing.T) {
+func TestThrottleRecordsEachCallOnce(t *testing.T) {
 	gone, cancel := context.WithCancel(bg())
 	for name, call := range map[string]func(*weir.Gate){
 		"Run": func(g *weir.Gate) { _ = g.Run(bg(), fail) },
@@ -84,7 +84,7 @@ func TestAThrottleHearsOfEachCallOnce(t *testing.T) {
 	require.Equal(t, window.Totals{Ignored: 1}, th.Totals())
 }
 
-func TestAThrottleDoesNotCountWhatOthersRefuse(t *testing.T) {
+func TestThrottleDoesNotCountCallsRefusedByOthers(t *testing.T) {
 	g, th := throttled(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1)}))
 	require.NoError(t, g.Run(bg(), succeed))
 	require.ErrorIs(t, g.Run(bg(), succeed), limiter.ErrLimited)
@@ -93,7 +93,7 @@ func TestAThrottleDoesNotCountWhatOthersRefuse(t *testing.T) {
 	require.Equal(t, window.Totals{Successes: 1}, th.Totals())
 }
 
-func TestAGateWithAThrottleAllocatesNothing(t *testing.T) {
+func TestGateWithAThrottleAllocatesNothing(t *testing.T) {
 	g, _ := throttled(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(2e9), Burst: 1 << 30}))
 	require.Zero(t, testing.AllocsPerRun(1000, func() { _ = g.Run(bg(), fail) }))
 	require.Zero(t, testing.AllocsPerRun(1000, func() {

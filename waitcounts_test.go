@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// counted has the limiters of one permit a minute that keep statistics, with those.
+// counted has the kinds of limiters with statistics. Each has one token a minute.
 var counted = map[string]func() (limiter.Limiter, func() limiter.Stats){
 	"TokenBucket": func() (limiter.Limiter, func() limiter.Stats) {
 		l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Name: "l", Rate: limiter.PerMinute(1), Burst: 1})
@@ -50,8 +50,8 @@ var counted = map[string]func() (limiter.Limiter, func() limiter.Stats){
 	},
 }
 
-// A call of a gate is one request to its limiter, even if it waits.
-func TestALimiterCountsACallThatWaitsOnce(t *testing.T) {
+// A limiter counts a call of a gate as one request, even if the call waits.
+func TestLimiterCountsAWaitingCallOnce(t *testing.T) {
 	for kind, made := range counted {
 		for also, tokens := range map[string]int{"alone": 0, "with a remote": 1000} {
 			t.Run(kind+" "+also, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestALimiterCountsACallThatWaitsOnce(t *testing.T) {
 }
 
 // A call keeps its token of the limiter while it waits for the remote.
-func TestALimiterCountsACallThatWaitsForARemoteOnce(t *testing.T) {
+func TestLimiterCountsACallWaitingForARemoteOnce(t *testing.T) {
 	for kind, made := range counted {
 		t.Run(kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -103,8 +103,8 @@ func TestALimiterCountsACallThatWaitsForARemoteOnce(t *testing.T) {
 	}
 }
 
-// The documentation of CountRefused says that requests that wait do not count.
-func TestACallThatWaitsIsNoRefusalThatCounts(t *testing.T) {
+// As the documentation of CountRefused says, waiting requests do not count.
+func TestCountRefusedDoesNotCountWaitingCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.Join("g", weir.Parts{
 			Breaker: breaker.New("b", breaker.Config{}), MaxWait: time.Minute,
@@ -116,11 +116,11 @@ func TestACallThatWaitsIsNoRefusalThatCounts(t *testing.T) {
 		require.NoError(t, g.Run(bg(), succeed))
 		time.Sleep(time.Second)
 		require.NoError(t, g.Run(bg(), succeed))
-		require.Equal(t, 10*time.Second, time.Since(began), "the first permit is free again after 10s")
+		require.Equal(t, 10*time.Second, time.Since(began), "the first token is free again after 10s")
 	})
 }
 
-// leaving is a remote whose caller gives up as soon as there is a decision.
+// leaving is a remote whose caller cancels as soon as there is a decision.
 type leaving struct {
 	*remote
 	giveUp context.CancelFunc
@@ -138,7 +138,7 @@ func (r leaving) Refund(ctx context.Context, n int) error {
 	return r.remote.Refund(ctx, n)
 }
 
-func TestARemoteGetsItsTokenBackThoughTheCallerHasGivenUp(t *testing.T) {
+func TestRemoteIsRefundedEvenIfTheCallerCancelled(t *testing.T) {
 	b := breaker.New("b", breaker.Config{})
 	ctx, cancel := context.WithCancel(bg())
 	r := newRemote(3)

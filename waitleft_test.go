@@ -14,7 +14,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-func TestACallThatHasWaitedLeavesNothingWithItsGate(t *testing.T) {
+func TestEndedWaitsAreNotReferenced(t *testing.T) {
 	type key struct{}
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("g", weir.Config{Rate: limiter.PerSecond(10), Burst: 1, MaxWait: 150 * time.Millisecond})
@@ -28,7 +28,7 @@ func TestACallThatHasWaitedLeavesNothingWithItsGate(t *testing.T) {
 		synctest.Wait()
 		runtime.GC()
 		for _, w := range waiters {
-			require.Nil(t, w.Value(), "the context of a call that has ended is free")
+			require.Nil(t, w.Value(), "the context of an ended call is not referenced")
 		}
 		runtime.KeepAlive(g)
 	})

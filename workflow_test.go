@@ -14,7 +14,7 @@ var (
 	pinnedAction = regexp.MustCompile(`^ [\w-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
 )
 
-// A tag can be moved to other code; a commit cannot.
+// Workflows must pin actions to commits, because tags can be moved.
 func TestActionsArePinnedToCommits(t *testing.T) {
 	files, err := filepath.Glob(".github/workflows/*.y*ml")
 	require.NoError(t, err)

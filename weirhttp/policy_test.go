@@ -52,7 +52,7 @@ func TestPolicySaysWhatIsWrong(t *testing.T) {
 		{remote, func(p *weirhttp.Policy) { p.Limit, p.Window = 1, time.Second }, `weirhttp: policy "p": has a Remote and another limit, must have only one of them`},
 		{remote, func(p *weirhttp.Policy) { p.MaxKeys = 9 }, `weirhttp: policy "p": has a Remote, must have none of Shadow, MaxKeys and Overflow`},
 		{remote, func(p *weirhttp.Policy) { p.Shadow = true }, `must have none of Shadow`},
-		{remote, func(p *weirhttp.Policy) { p.Overflow = limiter.PassNew }, `nor Overflow`},
+		{remote, func(p *weirhttp.Policy) { p.Overflow = limiter.PassNew }, `and Overflow`},
 	} {
 		c.change(&c.of)
 		config := weirhttp.LimitConfig{Policies: []weirhttp.Policy{c.of}}
