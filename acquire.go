@@ -14,8 +14,8 @@ import (
 
 // acquire acquires the tokens and the permit of a call. It panics if missing is set.
 //
-// The first two cases are shortcuts for gates without a limit and for gates with their own bucket, whose
-// breaker is closed. Neither reads the clock more often than needed.
+// The first two cases are shortcuts for gates without a limit and for gates with their own bucket,
+// whose breaker is closed. Neither reads the clock more often than needed.
 func (g *Gate) acquire(ctx context.Context, permit *breaker.Permit, missing bool) error {
 	if missing {
 		panic("weir: the function to call is nil")
@@ -77,8 +77,9 @@ func (g *Gate) acquireTokens(ctx context.Context, now time.Time, permit *breaker
 	return g.acquirePermit(ctx, now, permit, &g.admissions.allowed)
 }
 
-// acquireFromRemote acquires the remote's token and then the permit, for a call that has its token of
-// the limiter. The remote is asked last because it is the slowest, so a hold may have begun meanwhile.
+// acquireFromRemote acquires the remote's token and then the permit, for a call that has its token
+// of the limiter. The remote is asked last because it is the slowest, so a hold may have begun
+// meanwhile.
 func (g *Gate) acquireFromRemote(ctx context.Context, permit *breaker.Permit) error {
 	r, err := g.remote.Take(ctx, 1)
 	now := g.now()
@@ -96,8 +97,8 @@ func (g *Gate) acquireFromRemote(ctx context.Context, permit *breaker.Permit) er
 	return g.acquirePermit(ctx, now, permit, &g.admissions.allowed)
 }
 
-// acquirePermit acquires the permit of a call that has its tokens, and counts the call. The breaker may
-// have opened since it was checked.
+// acquirePermit acquires the permit of a call that has its tokens, and counts the call. The breaker
+// may have opened since it was checked.
 func (g *Gate) acquirePermit(ctx context.Context, now time.Time, permit *breaker.Permit, count *atomic.Int64) error {
 	err := hooks.AdmitAt(g.breaker, now, gatehook.NoEscape(permit))
 	if err != nil {
@@ -108,7 +109,8 @@ func (g *Gate) acquirePermit(ctx context.Context, now time.Time, permit *breaker
 	return nil
 }
 
-// takeToken takes a token of the limiter. If a refused call waits, the limiter counts only the wait.
+// takeToken takes a token of the limiter. If a refused call waits, the limiter counts only the
+// wait.
 func (g *Gate) takeToken(now time.Time) limiter.Result {
 	if g.maxWait() > 0 {
 		if r, ok := takeBeforeWait(g.limiter, 1); ok {
@@ -143,8 +145,8 @@ func (g *Gate) undecided(ctx context.Context, err error) error {
 }
 
 // notRefused returns an error of a remote as one that does not match ErrRefused. The error may be a
-// refusal of the remote itself, such as that of a breaker in front of its store, but the call to the
-// service was not refused.
+// refusal of the remote itself, such as that of a breaker in front of its store, but the call to
+// the service was not refused.
 func (g *Gate) notRefused(err error) error {
 	if errors.Is(err, ErrRefused) {
 		return fmt.Errorf("weir: the remote limit of gate %q came to no decision: %v", g.name, err) //nolint:errorlint // must not match

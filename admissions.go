@@ -9,9 +9,10 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Admissions returns how many calls the gate's limits have allowed and refused. Refused includes the
-// calls that a hold has refused. Shadowed and Near are 0. Without a limit, only the calls that a hold
-// has refused are counted. For a gate of a [Group] the counts are those of all gates of the group.
+// Admissions returns how many calls the gate's limits have allowed and refused. Refused includes
+// the calls that a hold has refused. Shadowed and Near are 0. Without a limit, only the calls that
+// a hold has refused are counted. For a gate of a [Group] the counts are those of all gates of the
+// group.
 func (g *Gate) Admissions() limiter.Stats { return g.admissions.stats() }
 
 // admissions counts the calls at the limits of a gate, or of all gates of a group.
@@ -57,8 +58,8 @@ func (a *admissions) endWait(began time.Time, allowed bool) {
 // sameMoment is how much earlier than another a refusal may end to share its error.
 const sameMoment = time.Microsecond
 
-// refusal returns the error of a refused call. Calls that are refused until the same moment share one
-// error, so that refusals under load do not allocate.
+// refusal returns the error of a refused call. Calls that are refused until the same moment share
+// one error, so that refusals under load do not allocate.
 func (a *admissions) refusal(name string, reason limiter.Reason, limit int, until time.Time) error {
 	if e := a.lastRefusal.Load(); e != nil && e.Limit == limit && e.Reason == reason {
 		if early := e.Until.Sub(until); early >= 0 && early < sameMoment {

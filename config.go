@@ -9,8 +9,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Config configures a [Gate]. The zero value has a breaker with its defaults and no rate limit. For a
-// gate with another limiter, a remote limit or a throttle see [Join].
+// Config configures a [Gate]. The zero value has a breaker with its defaults and no rate limit. For
+// a gate with another limiter, a remote limit or a throttle see [Join].
 type Config struct {
 	// Rate is the rate at which calls are allowed. Default no limit.
 	Rate limiter.Rate

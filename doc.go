@@ -1,6 +1,6 @@
-// Package weir protects a program from the services that it calls. It limits the rate of calls, stops
-// calling a service that fails, and counts each call once. Alert rules and exporters read the same
-// counts that the circuit breaker uses.
+// Package weir protects a program from the services that it calls. It limits the rate of calls,
+// stops calling a service that fails, and counts each call once. Alert rules and exporters read the
+// same counts that the circuit breaker uses.
 //
 // A [Gate] guards the calls to one service:
 //
@@ -19,8 +19,8 @@
 //
 // So an open breaker spends no token, and a call over the limit occupies no probe slot.
 //
-// The error of a refused call matches [ErrRefused], and breaker.ErrOpen or limiter.ErrLimited. It says
-// why the call was refused, and [RetryAfter] returns when to retry.
+// The error of a refused call matches [ErrRefused], and breaker.ErrOpen or limiter.ErrLimited. It
+// says why the call was refused, and [RetryAfter] returns when to retry.
 //
 // [DoOr] calls a fallback if a call is refused:
 //
@@ -34,10 +34,10 @@
 //
 //	err := tenants.Get(id).Run(ctx, func(ctx context.Context) error { … })
 //
-// [Join] makes a gate of a breaker and limits that you have made yourself. One of them can be a limit
-// that a fleet of processes shares.
+// [Join] makes a gate of a breaker and limits that you have made yourself. One of them can be a
+// limit that a fleet of processes shares.
 //
-// The parts can be used without a gate: package breaker has circuit breakers, package limiter has rate
-// limiters, package window counts calls in moving windows, and package alert evaluates alert rules. The
-// exporters are separate modules. This module depends on the standard library only.
+// The parts can be used without a gate: package breaker has circuit breakers, package limiter has
+// rate limiters, package window counts calls in moving windows, and package alert evaluates alert
+// rules. The exporters are separate modules. This module depends on the standard library only.
 package weir

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// If one error type has a method of some name, no other error type has a field of that name. Printing a method as if
-// it were a field compiles, and shows the address of a function.
+// If one error type has a method of some name, no other error type has a field of that name.
+// Printing a method as if it were a field compiles, and shows the address of a function.
 func TestErrorTypesAgreeOnFieldsAndMethods(t *testing.T) {
 	fields, methods := map[string]string{}, map[string]string{}
 	errorTypes := 0

@@ -10,12 +10,13 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// classifySQL is a breaker.Config.Classify for database/sql. A database that finds no row, or that refuses a row
-// because of a constraint, works.
+// classifySQL is a breaker.Config.Classify for database/sql. A database that finds no row, or that
+// refuses a row because of a constraint, works.
 //
-// The errors of the PostgreSQL drivers pgx and lib/pq have a method SQLState. Class 22 is invalid data, 23 a violated
-// constraint such as UNIQUE, and 40 a transaction to be retried. For MySQL, compare the Number of a *mysql.MySQLError
-// with 1062. For SQLite, compare the Code (modernc.org/sqlite) or the ExtendedCode (mattn/go-sqlite3).
+// The errors of the PostgreSQL drivers pgx and lib/pq have a method SQLState. Class 22 is invalid
+// data, 23 a violated constraint such as UNIQUE, and 40 a transaction to be retried. For MySQL,
+// compare the Number of a *mysql.MySQLError with 1062. For SQLite, compare the Code
+// (modernc.org/sqlite) or the ExtendedCode (mattn/go-sqlite3).
 func classifySQL(err error) breaker.Outcome {
 	if errors.Is(err, sql.ErrNoRows) {
 		return breaker.Success

@@ -15,21 +15,23 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// ErrRefused is matched by every error with which a gate, breaker, limiter or throttle refuses a call:
-// use errors.Is. A refused call never reaches the service, so breakers ignore such errors.
+// ErrRefused is matched by every error with which a gate, breaker, limiter or throttle refuses a
+// call: use errors.Is. A refused call never reaches the service, so breakers ignore such errors.
 var ErrRefused = sentinel.ErrRefused
 
 // hooks are functions of breakers that only gates use.
 var hooks = gatehook.Breaker.(gatehook.Hooks[breaker.Breaker, breaker.Permit, breaker.Outcome])
 
-// takeFast takes tokens of a gate's own bucket at a time since its epoch, if that can be done quickly.
+// takeFast takes tokens of a gate's own bucket at a time since its epoch, if that can be done
+// quickly.
 var takeFast = bridge.TakeFast.(func(*limiter.TokenBucket, time.Duration, int) bool)
 
-// takeBeforeWait takes tokens for a call that waits if it is refused. The limiter counts only the wait.
+// takeBeforeWait takes tokens for a call that waits if it is refused. The limiter counts only the
+// wait.
 var takeBeforeWait = bridge.TakeBeforeWait.(func(limiter.Limiter, int) (limiter.Result, bool))
 
-// Gate guards the calls to one service with a breaker and, optionally, with limits. [New], [Join] and
-// [NewGroup] make gates; the zero value is not usable. All methods are safe for concurrent use.
+// Gate guards the calls to one service with a breaker and, optionally, with limits. [New], [Join]
+// and [NewGroup] make gates; the zero value is not usable. All methods are safe for concurrent use.
 type Gate struct {
 	name     string
 	epoch    time.Time
@@ -51,8 +53,8 @@ type Gate struct {
 	}
 }
 
-// New returns a gate with a new breaker and, if c.Rate is set, a new token bucket. The name appears in
-// errors and metrics. New panics with the error of c.Validate if c is invalid.
+// New returns a gate with a new breaker and, if c.Rate is set, a new token bucket. The name appears
+// in errors and metrics. New panics with the error of c.Validate if c is invalid.
 func New(name string, c Config) *Gate {
 	if err := c.Validate(); err != nil {
 		panic(err)
@@ -74,10 +76,10 @@ func newGate(name string, a *admissions) *Gate {
 	return &Gate{name: name, epoch: time.Now(), admissions: a, lastHold: &own.table.last, hold: own}
 }
 
-// Run calls fn if the gate allows the call, and returns the error of fn. If the gate refuses the call,
-// Run returns an error that matches ErrRefused, such as a [*breaker.OpenError] or a
-// [*limiter.LimitedError]. If ctx is already done, Run returns the error of ctx and counts nothing. If
-// a [limiter.Remote] fails to decide, Run returns its error: see [Parts].
+// Run calls fn if the gate allows the call, and returns the error of fn. If the gate refuses the
+// call, Run returns an error that matches ErrRefused, such as a [*breaker.OpenError] or a
+// [*limiter.LimitedError]. If ctx is already done, Run returns the error of ctx and counts nothing.
+// If a [limiter.Remote] fails to decide, Run returns its error: see [Parts].
 //
 // If fn panics or calls runtime.Goexit, the call counts as a failure and the panic propagates. Run
 // panics if fn is nil.
@@ -98,8 +100,8 @@ func Do[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, error)
 	return call(ctx, &permit, fn)
 }
 
-// DoOr is [Do] with a fallback. If the gate refuses the call, DoOr returns the result of fallback, which
-// gets the error of the refusal. DoOr returns an error of fn as it is.
+// DoOr is [Do] with a fallback. If the gate refuses the call, DoOr returns the result of fallback,
+// which gets the error of the refusal. DoOr returns an error of fn as it is.
 func DoOr[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, error), fallback func(context.Context, error) (T, error)) (v T, err error) {
 	var permit breaker.Permit
 	err = g.acquire(ctx, &permit, fn == nil || fallback == nil)
@@ -120,16 +122,16 @@ func call[T any](ctx context.Context, permit *breaker.Permit, fn func(context.Co
 	return v, err
 }
 
-// Allow acquires the permit for a call that is not a function call, or returns the error that Run would
-// return. The caller records the outcome with the permit: see [breaker.Permit].
+// Allow acquires the permit for a call that is not a function call, or returns the error that Run
+// would return. The caller records the outcome with the permit: see [breaker.Permit].
 func (g *Gate) Allow(ctx context.Context) (permit breaker.Permit, err error) {
 	err = g.acquire(ctx, &permit, false)
 	return
 }
 
 // Refund gives back the tokens of a call that Allow has allowed and that is not made. Record
-// breaker.Ignored with its permit too. Refund asks a Remote even if ctx is done. A limit that cannot
-// take tokens back keeps them.
+// breaker.Ignored with its permit too. Refund asks a Remote even if ctx is done. A limit that
+// cannot take tokens back keeps them.
 func (g *Gate) Refund(ctx context.Context) {
 	g.refundLocal()
 	if r, ok := g.remote.(interface {
@@ -140,12 +142,12 @@ func (g *Gate) Refund(ctx context.Context) {
 }
 
 // Hold refuses all calls for d, because the service has said when to retry. The refusal is a
-// [*limiter.LimitedError] whose Reason is limiter.Held. A call waits instead if its Config.MaxWait is
-// long enough. Hold never shortens an earlier hold. It does nothing if d is 0 or less.
+// [*limiter.LimitedError] whose Reason is limiter.Held. A call waits instead if its Config.MaxWait
+// is long enough. Hold never shortens an earlier hold. It does nothing if d is 0 or less.
 //
-// Hold also holds the limiter if that has such a method, so that the calls in its queue wait too. Calls
-// that were allowed before are not affected. Packages weirhttp and weirgrpc call Hold when a server asks
-// clients to wait. Run and Do do not search the errors of functions for a wait.
+// Hold also holds the limiter if that has such a method, so that the calls in its queue wait too.
+// Calls that were allowed before are not affected. Packages weirhttp and weirgrpc call Hold when a
+// server asks clients to wait. Run and Do do not search the errors of functions for a wait.
 func (g *Gate) Hold(d time.Duration) {
 	if d <= 0 {
 		return
@@ -169,11 +171,12 @@ func (g *Gate) Limiter() limiter.Limiter { return g.limiter }
 // [breaker.Breaker.Tripped].
 func (g *Gate) Tripped() bool { return g.breaker.Tripped() }
 
-// Totals returns the counts of all calls since the breaker was made. Refused counts the calls that the
-// breaker refused; see Admissions for the calls that a limit refused.
+// Totals returns the counts of all calls since the breaker was made. Refused counts the calls that
+// the breaker refused; see Admissions for the calls that a limit refused.
 func (g *Gate) Totals() window.Totals { return g.breaker.Totals() }
 
-// Latency returns the durations of the calls in the breaker's window, if breaker.Config.Latency is set.
+// Latency returns the durations of the calls in the breaker's window, if breaker.Config.Latency is
+// set.
 func (g *Gate) Latency() window.Latency { return g.breaker.Latency() }
 
 // LifetimeLatency returns the durations of all calls since the breaker was made, if
@@ -184,9 +187,10 @@ func (g *Gate) LifetimeLatency() window.Latency { return g.breaker.LifetimeLaten
 const minRetryAfter = time.Millisecond
 
 // RetryAfter returns how long to wait before retrying: the result of the first RetryAfter method in
-// err's tree, or 0 if there is none. For a refusal it is at least 1ms, so that a caller that waits and
-// retries does not spin, and limiter.Never if the call would never be allowed. It is 0 for errors that
-// are only compared with, such as ErrRefused or breaker.ErrOpen: they do not know a time.
+// err's tree, or 0 if there is none. For a refusal it is at least 1ms, so that a caller that waits
+// and retries does not spin, and limiter.Never if the call would never be allowed. It is 0 for
+// errors that are only compared with, such as ErrRefused or breaker.ErrOpen: they do not know a
+// time.
 func RetryAfter(err error) time.Duration {
 	var e interface{ RetryAfter() time.Duration }
 	if !errors.As(err, &e) {

@@ -72,7 +72,8 @@ func TestOpenGateSpendsNoToken(t *testing.T) {
 	})
 }
 
-// Flaw K of other libraries: if one part refuses a call, the call keeps its token or probe slot of the other.
+// Flaw K of other libraries: if one part refuses a call, the call keeps its token or probe slot of
+// the other.
 func TestFlawK_RefusedCallsKeepNeitherTokenNorProbeSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("g", weir.Config{Rate: limiter.PerSecond(1), Burst: 21, Breaker: breaker.Config{Probes: 2}})
@@ -108,8 +109,8 @@ func TestFlawK_RefusedCallsKeepNeitherTokenNorProbeSlot(t *testing.T) {
 	})
 }
 
-// opensBetween is a limiter that opens the breaker when a token is taken, after the breaker was checked and before
-// the permit is acquired.
+// opensBetween is a limiter that opens the breaker when a token is taken, after the breaker was
+// checked and before the permit is acquired.
 type opensBetween struct {
 	*limiter.TokenBucket
 	open func()

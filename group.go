@@ -51,11 +51,12 @@ func (c GroupConfig) breakers() breaker.GroupConfig {
 // [breaker.Group]. Its token bucket is evicted separately, when the bucket is full again: see
 // [limiter.Group]. A Group starts no goroutine and no timer.
 //
-// If no key is idle, the calls of a new key are not guarded by a breaker, and all such keys share one
-// token bucket. Call Get for each call, so that the key gets its own gate as soon as there is room.
+// If no key is idle, the calls of a new key are not guarded by a breaker, and all such keys share
+// one token bucket. Call Get for each call, so that the key gets its own gate as soon as there is
+// room.
 //
-// A gate can be kept for any time. If its key was evicted or forgotten meanwhile, it uses what the key
-// has now.
+// A gate can be kept for any time. If its key was evicted or forgotten meanwhile, it uses what the
+// key has now.
 //
 // All methods are safe for concurrent use.
 type Group[K comparable] struct {
@@ -69,8 +70,8 @@ type Group[K comparable] struct {
 	mu sync.Mutex // held by Reconfigure
 }
 
-// NewGroup returns a group without keys. The name appears in errors and metrics. NewGroup panics with
-// the error of c.Validate if c is invalid.
+// NewGroup returns a group without keys. The name appears in errors and metrics. NewGroup panics
+// with the error of c.Validate if c is invalid.
 func NewGroup[K comparable](name string, c GroupConfig) *Group[K] {
 	if err := c.Validate(); err != nil {
 		panic(err)
@@ -98,12 +99,12 @@ func (g *Group[K]) bucketConfig(c Config) limiter.GroupConfig[K] {
 
 const defaultKeys = 10_000
 
-// Get returns the gate of the key, and adds the key if it is new. For a known key it allocates nothing.
-// For a new key it may block for as long as [breaker.Group.Get] does.
+// Get returns the gate of the key, and adds the key if it is new. For a known key it allocates
+// nothing. For a new key it may block for as long as [breaker.Group.Get] does.
 func (g *Group[K]) Get(key K) *Gate { return g.gateOf(key, g.breakers.Get(key)) }
 
-// gateOf returns the gate of a key with the given breaker. The gate is stored with the breaker. For a
-// key without room it is made for each call.
+// gateOf returns the gate of a key with the given breaker. The gate is stored with the breaker. For
+// a key without room it is made for each call.
 func (g *Group[K]) gateOf(key K, b *breaker.Breaker) *Gate {
 	stored := hooks.Attached(b)
 	if stored == nil {
@@ -142,8 +143,8 @@ func (g *Group[K]) newGate(key K, b *breaker.Breaker) *Gate {
 // Len returns the number of keys, at most GroupConfig.MaxKeys.
 func (g *Group[K]) Len() int { return g.breakers.Len() }
 
-// All yields the keys and their gates, in no particular order. Keys that are added during the iteration
-// may be missing. No lock is held while the loop body runs.
+// All yields the keys and their gates, in no particular order. Keys that are added during the
+// iteration may be missing. No lock is held while the loop body runs.
 func (g *Group[K]) All() iter.Seq2[K, *Gate] {
 	return func(yield func(K, *Gate) bool) {
 		for key, b := range g.breakers.All() {
@@ -154,11 +155,11 @@ func (g *Group[K]) All() iter.Seq2[K, *Gate] {
 	}
 }
 
-// Reconfigure replaces the config of all keys, including those added later. Breakers keep their states
-// and counts: see [breaker.Breaker.Reconfigure]. Token buckets keep their tokens: see
-// [limiter.TokenBucket.SetRate]. MaxWait applies to calls that begin to wait afterwards. The Rate can be
-// changed, to limiter.Unlimited() too, but not be added or removed. If c is invalid or adds or removes
-// the Rate, Reconfigure returns an error and changes nothing.
+// Reconfigure replaces the config of all keys, including those added later. Breakers keep their
+// states and counts: see [breaker.Breaker.Reconfigure]. Token buckets keep their tokens: see
+// [limiter.TokenBucket.SetRate]. MaxWait applies to calls that begin to wait afterwards. The Rate
+// can be changed, to limiter.Unlimited() too, but not be added or removed. If c is invalid or adds
+// or removes the Rate, Reconfigure returns an error and changes nothing.
 func (g *Group[K]) Reconfigure(c Config) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -177,10 +178,10 @@ func (g *Group[K]) Reconfigure(c Config) error {
 	return g.breakers.Reconfigure(c.Breaker)
 }
 
-// Forget removes the key, whatever the state of its gate, and reports whether the group had it. The next
-// call of the key starts with a new breaker, a full token bucket and no hold. Use Forget for keys that
-// no longer exist, such as a host that was shut down. Calls that wait continue to wait with the new
-// bucket.
+// Forget removes the key, whatever the state of its gate, and reports whether the group had it. The
+// next call of the key starts with a new breaker, a full token bucket and no hold. Use Forget for
+// keys that no longer exist, such as a host that was shut down. Calls that wait continue to wait
+// with the new bucket.
 func (g *Group[K]) Forget(key K) bool {
 	known := g.breakers.Forget(key)
 	key = keytext.Bounded(key)

@@ -199,8 +199,8 @@ func TestHoldRefusesCalls(t *testing.T) {
 	})
 }
 
-// Many goroutines call few keys in a group that is too small for them, so that keys are evicted. No key makes more
-// calls than its bucket allows.
+// Many goroutines call few keys in a group that is too small for them, so that keys are evicted. No
+// key makes more calls than its bucket allows.
 func TestKeysAreEvictedUnderLoad(t *testing.T) {
 	g := hosts(weir.GroupConfig{MaxKeys: 50, Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 3}})
 	var admitted [20]atomic.Int64
@@ -227,7 +227,8 @@ func TestKeysAreEvictedUnderLoad(t *testing.T) {
 	}
 }
 
-// A gate that is kept behaves as one from Get does, even if its key was evicted or the group reconfigured meanwhile.
+// A gate that is kept behaves as one from Get does, even if its key was evicted or the group
+// reconfigured meanwhile.
 func TestKeptGateFollowsItsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := hosts(weir.GroupConfig{MaxKeys: 2, MaxSeries: breaker.Off, Gate: weir.Config{Breaker: breaker.Config{MinCalls: 9}}})

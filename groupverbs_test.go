@@ -144,7 +144,8 @@ func TestGroupForgetResetsTheBucket(t *testing.T) {
 	}
 }
 
-// A gate stores no second copy of a long key, and keeps no longer string in memory that the key is part of.
+// A gate stores no second copy of a long key, and keeps no longer string in memory that the key is
+// part of.
 func TestLongKeysDoNotGrowGates(t *testing.T) {
 	const most, size = 128, 1 << 20
 	g := hosts(weir.GroupConfig{MaxKeys: 4 * most})
@@ -179,8 +180,8 @@ func ExampleGroup_Forget() {
 	// true 0
 }
 
-// Two calls wait when their key is forgotten. One gets the token of the new bucket, and the other is
-// refused when the key's new breaker opens.
+// Two calls wait when their key is forgotten. One gets the token of the new bucket, and the other
+// is refused when the key's new breaker opens.
 func TestWaitingCallIsRefusedByTheNextBreakerOfItsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 1, MaxWait: 3 * time.Hour}})

@@ -8,12 +8,12 @@ import (
 )
 
 // holdTable stores, in bounded memory, the keys that are held and when their holds end. Times are
-// nanoseconds since the epoch of the gates. They are negative in a testing/synctest bubble that uses a
-// gate made outside.
+// nanoseconds since the epoch of the gates. They are negative in a testing/synctest bubble that
+// uses a gate made outside.
 //
 // All entries are deleted together when the last hold has ended. If the table is full, a new hold
-// evicts, of a sample, the hold that ends first. That service may be called too early, but no service
-// is held by mistake.
+// evicts, of a sample, the hold that ends first. That service may be called too early, but no
+// service is held by mistake.
 type holdTable[K comparable] struct {
 	last atomic.Int64 // when the last hold ends, 0 if there is none; every call reads only this
 	max  int

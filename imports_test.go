@@ -16,9 +16,9 @@ import (
 
 const module = "github.com/weir-go/weir"
 
-// mayImport lists the imports of each package of the core module, without the standard library. All internal packages
-// are one entry, and the root package is weir. This table and moduleImports are the only place with the allowed
-// imports.
+// mayImport lists the imports of each package of the core module, without the standard library. All
+// internal packages are one entry, and the root package is weir. This table and moduleImports are
+// the only place with the allowed imports.
 var mayImport = map[string][]string{
 	"stat":                {},
 	"stat/read":           {"stat", "internal"},
@@ -38,8 +38,9 @@ var mayImport = map[string][]string{
 	"weirhttp":            {"weir", "stat", "breaker", "limiter", "internal"},
 }
 
-// moduleImports lists the imports of each package of the other modules that users import. All internal packages of a
-// module are one entry. An import that ends in /... means all packages below it.
+// moduleImports lists the imports of each package of the other modules that users import. All
+// internal packages of a module are one entry. An import that ends in /... means all packages below
+// it.
 var moduleImports = map[string][]string{
 	"exporters/prom": {
 		"stat", "stat/read", "github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_model/go",
@@ -77,7 +78,8 @@ func TestPackagesImportOnlyAllowedPackages(t *testing.T) {
 	}
 	present := map[string]bool{}
 	for _, dir := range libraries(t) {
-		// With -e the test of the core does not fail if a requirement of another module cannot be downloaded.
+		// With -e the test of the core does not fail if a requirement of another module cannot be
+		// downloaded.
 		for pkg, imports := range goList(t, dir, "-e", "-f", "{{.ImportPath}} {{join .Imports \" \"}}") {
 			name := packageName(pkg)
 			present[name] = true
@@ -96,7 +98,8 @@ func TestPackagesImportOnlyAllowedPackages(t *testing.T) {
 	require.Empty(t, unused, "allowed imports that no file has")
 }
 
-// entryFor returns the entry of the list that matches the import path or package name, or "" if there is none.
+// entryFor returns the entry of the list that matches the import path or package name, or "" if
+// there is none.
 func entryFor(row []string, imported string) string {
 	for _, entry := range row {
 		below, all := strings.CutSuffix(entry, "/...")
@@ -139,8 +142,8 @@ func TestAllModulesHaveTheSameGoVersion(t *testing.T) {
 	}
 }
 
-// packageName returns the name of a package in this repository: its path, cut after "internal", or weir for the root
-// package. Any other import path is returned as it is.
+// packageName returns the name of a package in this repository: its path, cut after "internal", or
+// weir for the root package. Any other import path is returned as it is.
 func packageName(importPath string) string {
 	name, ours := strings.CutPrefix(importPath, module+"/")
 	switch {
@@ -155,8 +158,8 @@ func packageName(importPath string) string {
 	return name
 }
 
-// isStandard reports whether an import path belongs to the standard library. As in the go command, that has no dot in
-// the first element.
+// isStandard reports whether an import path belongs to the standard library. As in the go command,
+// that has no dot in the first element.
 func isStandard(importPath string) bool {
 	first, _, _ := strings.Cut(importPath, "/")
 	return !strings.Contains(first, ".")

@@ -65,9 +65,10 @@ func (p Parts) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Join returns a gate of parts that you have made. The name appears in errors and metrics. Hold holds
-// the gate and its Limiter: other gates with the same Limiter are affected, and other gates with the
-// same Breaker or Remote are not. Join panics with the error of p.Validate if p is invalid.
+// Join returns a gate of parts that you have made. The name appears in errors and metrics. Hold
+// holds the gate and its Limiter: other gates with the same Limiter are affected, and other gates
+// with the same Breaker or Remote are not. Join panics with the error of p.Validate if p is
+// invalid.
 func Join(name string, p Parts) *Gate {
 	if err := p.Validate(); err != nil {
 		panic(err)

@@ -121,7 +121,8 @@ func TestErrorOfARemoteIsNeitherRefusalNorFailure(t *testing.T) {
 	}
 }
 
-// A remote may have a breaker in front of its store. If that is open, the gate has not refused the call.
+// A remote may have a breaker in front of its store. If that is open, the gate has not refused the
+// call.
 func TestRefusalInsideARemoteIsNotARefusalOfTheGate(t *testing.T) {
 	for _, maxWait := range []time.Duration{0, time.Minute} {
 		j := join(maxWait)
@@ -206,7 +207,8 @@ func TestRefundGivesBackTheTokensOfAllow(t *testing.T) {
 	weir.New("bare", weir.Config{}).Refund(bg())
 }
 
-// late is a remote that decides although its caller cancels. It takes no tokens back if the context is done.
+// late is a remote that decides although its caller cancels. It takes no tokens back if the context
+// is done.
 type late struct {
 	*remote
 

@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Documents and comments of Go files may only use qualified names that exist, such as breaker.Config.Classify.
+// Documents and comments of Go files may only use qualified names that exist, such as
+// breaker.Config.Classify.
 func TestPagesNameExistingIdentifiers(t *testing.T) {
 	exported, named := exportedNames(t)
 	pages := []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"}
@@ -58,7 +59,8 @@ func TestTheNamesCheckFindsMistakes(t *testing.T) {
 	}
 }
 
-// unknownNames returns the qualified names in a text that do not exist. It adds the number of the others to found.
+// unknownNames returns the qualified names in a text that do not exist. It adds the number of the
+// others to found.
 func unknownNames(text string, exported map[string]map[string]bool, named *regexp.Regexp, found *int) (unknown []string) {
 	for _, m := range named.FindAllStringSubmatch(text, -1) {
 		pkg, name, member := m[1], m[2], m[3]
@@ -88,7 +90,8 @@ func publicDirs() (dirs []string) {
 	return dirs
 }
 
-// exportedNames returns the exported names of each package, including members of types, and a regexp for such names.
+// exportedNames returns the exported names of each package, including members of types, and a
+// regexp for such names.
 func exportedNames(t *testing.T) (map[string]map[string]bool, *regexp.Regexp) {
 	exported := map[string]map[string]bool{}
 	for _, dir := range publicDirs() {

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Observe yields the metrics of the gate's breaker, throttle and limits: a Gate is a [stat.Source]. It
-// blocks only as long as the limiter's Take(0) does.
+// Observe yields the metrics of the gate's breaker, throttle and limits: a Gate is a [stat.Source].
+// It blocks only as long as the limiter's Take(0) does.
 func (g *Gate) Observe(yield func(*stat.Series, float64) bool) {
 	for s, v := range g.breaker.Observe {
 		if !yield(s, v) {
@@ -43,8 +43,8 @@ func (g *Gate) Observe(yield func(*stat.Series, float64) bool) {
 	}
 }
 
-// Histograms yields the durations of all calls, if breaker.Config.Latency is set, and of all waits, if
-// Config.MaxWait is set. It takes no lock.
+// Histograms yields the durations of all calls, if breaker.Config.Latency is set, and of all waits,
+// if Config.MaxWait is set. It takes no lock.
 func (g *Gate) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	for s, h := range g.breaker.Histograms {
 		if !yield(s, h) {
@@ -54,8 +54,8 @@ func (g *Gate) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	g.admissions.histograms(g.name, g.epoch, yield)
 }
 
-// Observe yields the metrics of the breakers, by key as [breaker.Group.Observe] does, and of the limits
-// of all keys together. A Group is a [stat.Source].
+// Observe yields the metrics of the breakers, by key as [breaker.Group.Observe] does, and of the
+// limits of all keys together. A Group is a [stat.Source].
 func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 	for s, v := range g.breakers.Observe {
 		if !yield(s, v) {
@@ -77,8 +77,8 @@ func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 	}
 }
 
-// Histograms yields the durations of the calls by key: see [breaker.Group.Histograms]. If Config.MaxWait
-// is set, it also yields the durations of the waits of all keys together.
+// Histograms yields the durations of the calls by key: see [breaker.Group.Histograms]. If
+// Config.MaxWait is set, it also yields the durations of the waits of all keys together.
 func (g *Group[K]) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	for s, h := range g.breakers.Histograms {
 		if !yield(s, h) {
@@ -128,7 +128,8 @@ func (a *admissions) observe(metrics *limiterSeries, yield func(*stat.Series, fl
 	return yield(metrics.waiting, float64(a.waiting.Load()))
 }
 
-// observeHeld is observe for a gate without a limit. It yields nothing until a hold has refused a call.
+// observeHeld is observe for a gate without a limit. It yields nothing until a hold has refused a
+// call.
 func (a *admissions) observeHeld(name string, began time.Time, yield func(*stat.Series, float64) bool) {
 	if n := a.refused.Load(); n > 0 {
 		yield(a.series(name, began).requests[2], float64(n))

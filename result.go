@@ -7,9 +7,10 @@ import (
 	"github.com/weir-go/weir/internal/verdict"
 )
 
-// DoResult is [Do] for a function whose value also says whether the service failed, such as a response
-// with a status. judge returns the outcome; it takes the place of breaker.Config.Classify. Like
-// Classify, it is not called for a call that the caller cancelled or that another guard refused.
+// DoResult is [Do] for a function whose value also says whether the service failed, such as a
+// response with a status. judge returns the outcome; it takes the place of breaker.Config.Classify.
+// Like Classify, it is not called for a call that the caller cancelled or that another guard
+// refused.
 func DoResult[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, error), judge func(T, error) breaker.Outcome) (v T, err error) {
 	var permit breaker.Permit
 	if err = g.acquire(ctx, &permit, fn == nil || judge == nil); err != nil {

@@ -27,8 +27,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// sources returns at least one source of each type of the core that is a stat.Source, by "package.Type". Each yields
-// all series of its type.
+// sources returns at least one source of each type of the core that is a stat.Source, by
+// "package.Type". Each yields all series of its type.
 func sources(t *testing.T) map[string][]stat.Source {
 	t.Helper()
 	timed := breaker.Config{Latency: true, Active: true, MinCalls: 1, SlowCall: time.Hour}
@@ -103,8 +103,8 @@ func fileExists(name string) bool {
 	return err == nil
 }
 
-// observers returns the types of a file with a method Observe, by "package.Type". It adds the types that structs of
-// the file embed to embed.
+// observers returns the types of a file with a method Observe, by "package.Type". It adds the types
+// that structs of the file embed to embed.
 func observers(t *testing.T, name string, embed map[string][]string) map[string]bool {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
@@ -151,8 +151,8 @@ func embedded(decl *ast.GenDecl, pkg string, embed map[string][]string) {
 	}
 }
 
-// A loop over a source can stop after any series. The runtime panics if the source continues to yield, and a lock that
-// it still held would block the next loop.
+// A loop over a source can stop after any series. The runtime panics if the source continues to
+// yield, and a lock that it still held would block the next loop.
 func TestLoopOverASourceCanStopAtAnySeries(t *testing.T) {
 	for name, list := range sources(t) {
 		for _, s := range list {
@@ -166,7 +166,8 @@ func TestLoopOverASourceCanStopAtAnySeries(t *testing.T) {
 	}
 }
 
-// leaveAnywhere runs the loop several times, stopping after each number of rounds. It returns the number of rounds.
+// leaveAnywhere runs the loop several times, stopping after each number of rounds. It returns the
+// number of rounds.
 func leaveAnywhere[V any](t *testing.T, loop iter.Seq2[*stat.Series, V]) (all int) {
 	t.Helper()
 	for range loop {

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// waitOrRefuse continues a call that a limit has refused. If hasToken is set, the call has its token of
-// the limiter, and the remote has refused it.
+// waitOrRefuse continues a call that a limit has refused. If hasToken is set, the call has its
+// token of the limiter, and the remote has refused it.
 func (g *Gate) waitOrRefuse(ctx context.Context, now time.Time, r limiter.Result, hasToken bool, permit *breaker.Permit) error {
 	if g.maxWait() > 0 {
 		return g.waitAndAcquire(ctx, hasToken, permit)
@@ -26,8 +26,8 @@ func (g *Gate) waitOrRefuse(ctx context.Context, now time.Time, r limiter.Result
 	return g.admissions.refusal(g.name, limiter.NoTokens, r.Limit, until)
 }
 
-// waitOutHold continues a call that arrives during a hold. It waits for the end of the hold and for the
-// tokens. It refuses the call at once if the hold is longer than MaxWait.
+// waitOutHold continues a call that arrives during a hold. It waits for the end of the hold and for
+// the tokens. It refuses the call at once if the hold is longer than MaxWait.
 func (g *Gate) waitOutHold(ctx context.Context, now, held time.Time, permit *breaker.Permit) error {
 	if held.Sub(now) > g.maxWait() {
 		g.admissions.refused.Add(1)
@@ -90,8 +90,8 @@ func (g *Gate) waitWhileClosed(ctx context.Context, last time.Time, hasToken boo
 	return err, cause
 }
 
-// refusalOfBreaker returns the error for a call that waited when the breaker opened. The breaker may
-// have closed since.
+// refusalOfBreaker returns the error for a call that waited when the breaker opened. The breaker
+// may have closed since.
 func (g *Gate) refusalOfBreaker() error {
 	if err := hooks.CheckAt(g.breaker, g.now()); err != nil {
 		return err
@@ -99,8 +99,9 @@ func (g *Gate) refusalOfBreaker() error {
 	return hooks.Refuse(g.breaker, errOpened.Error())
 }
 
-// waitForTokens waits until the call has its tokens and the gate is not held, at most until last. It
-// checks for a hold after each wait, because a hold may begin meanwhile and not every limit can be held.
+// waitForTokens waits until the call has its tokens and the gate is not held, at most until last.
+// It checks for a hold after each wait, because a hold may begin meanwhile and not every limit can
+// be held.
 func (g *Gate) waitForTokens(ctx context.Context, last time.Time, hasToken bool) error {
 	for ; ; hasToken = false {
 		if !hasToken {
@@ -148,8 +149,8 @@ func (g *Gate) waitForRemote(ctx context.Context, last time.Time) error {
 	return g.notRefused(err)
 }
 
-// sleepUntil sleeps until a hold has ended. It refuses the call at once if that is after last or after
-// the deadline of ctx.
+// sleepUntil sleeps until a hold has ended. It refuses the call at once if that is after last or
+// after the deadline of ctx.
 func (g *Gate) sleepUntil(ctx context.Context, held, last time.Time) error {
 	if deadline, ok := ctx.Deadline(); ok && deadline.Before(held) {
 		return &limiter.LimitedError{Name: g.name, Reason: limiter.PastDue, Until: held}
@@ -171,8 +172,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// withReason adds the gate's name to an error of a limiter that has none. If a hold was the reason that
-// no token was available in time, the Reason becomes limiter.Held.
+// withReason adds the gate's name to an error of a limiter that has none. If a hold was the reason
+// that no token was available in time, the Reason becomes limiter.Held.
 func (g *Gate) withReason(err error) error {
 	limited, ok := errors.AsType[*limiter.LimitedError](err)
 	if !ok {

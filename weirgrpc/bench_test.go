@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/weirgrpc"
 )
 
-// What the interceptors cost beside a call that takes no time.
+// The cost of the interceptors for a call that takes no time.
 func BenchmarkClientUnary(b *testing.B) {
 	shut := weir.New("g", weir.Config{})
 	shut.Breaker().Force(breaker.ForcedOpen)
@@ -58,7 +58,7 @@ func BenchmarkServerUnary(b *testing.B) {
 	}
 }
 
-// A call over loopback, with weir on both sides and without.
+// A call over loopback, with the interceptors on both sides and without them.
 func BenchmarkCallParallel(b *testing.B) {
 	guarded := perMethod("far", weir.Config{})
 	for name, step := range map[string]struct {

@@ -15,22 +15,23 @@ import (
 type Call struct {
 	// Method is the full name of the method, such as "/shop.Stock/Get".
 	Method string
-	// Target is the target of the connection as given to grpc.NewClient, such as "dns:///stock:443". It
-	// is empty on a server.
+	// Target is the target of the connection as given to grpc.NewClient, such as
+	// "dns:///stock:443". It is empty on a server.
 	Target string
 }
 
-// A key function returns the key of a call, such as its method or its client. Calls with the same key
-// share a gate or a limit. ByMethod, ByService, ByPeer and the result of ByMetadata are key functions,
-// and any function of that type is one. Key functions are the arguments of Per, LimitBy and LimitRemote.
+// A key function returns the key of a call, such as its method or its client. Calls with the same
+// key share a gate or a limit. ByMethod, ByService, ByPeer and the result of ByMetadata are key
+// functions, and any function of that type is one. Key functions are the arguments of Per, LimitBy
+// and LimitRemote.
 
-// ByMethod is a key function. It returns the full name of the method. Clients can choose long names if
-// the server has a grpc.UnknownServiceHandler, so a name of more than 128 bytes is replaced by its
-// SHA-256.
+// ByMethod is a key function. It returns the full name of the method. Clients can choose long names
+// if the server has a grpc.UnknownServiceHandler, so a name of more than 128 bytes is replaced by
+// its SHA-256.
 func ByMethod(_ context.Context, c Call) string { return bounded(c.Method) }
 
-// ByService is a key function. It returns the service of the method, such as "shop.Stock". A name of
-// more than 128 bytes is replaced by its SHA-256.
+// ByService is a key function. It returns the service of the method, such as "shop.Stock". A name
+// of more than 128 bytes is replaced by its SHA-256.
 func ByService(_ context.Context, c Call) string {
 	name := strings.TrimPrefix(c.Method, "/")
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
@@ -42,8 +43,9 @@ func ByService(_ context.Context, c Call) string {
 	return bounded(name)
 }
 
-// ByPeer is a key function. It returns the address of the peer. For IPv6 it returns the /64 network, the
-// smallest that a single customer has. If the peer is a proxy, all its clients have the same key.
+// ByPeer is a key function. It returns the address of the peer. For IPv6 it returns the /64
+// network, the smallest that a single customer has. If the peer is a proxy, all its clients have
+// the same key.
 func ByPeer(ctx context.Context, _ Call) string {
 	p, ok := peer.FromContext(ctx)
 	if !ok || p.Addr == nil {
@@ -60,9 +62,9 @@ func ByPeer(ctx context.Context, _ Call) string {
 	return ip.String()
 }
 
-// ByMetadata returns a key function for the first value of the incoming metadata of that name, such as
-// "x-api-key". Calls without it have the key "", and so share one limit. A value of more than 128 bytes
-// is replaced by its SHA-256.
+// ByMetadata returns a key function for the first value of the incoming metadata of that name, such
+// as "x-api-key". Calls without it have the key "", and so share one limit. A value of more than
+// 128 bytes is replaced by its SHA-256.
 //
 // A client can send any value, and a new one with each call. Unless the values are verified before,
 // limit by [ByPeer] too.

@@ -22,8 +22,8 @@ import (
 // strict classifies everything as a failure.
 func strict(error) breaker.Outcome { return breaker.Failure }
 
-// words are errors that a cancelled call may return: from gRPC itself, a proxy, a reset stream, or an
-// interceptor.
+// words are errors that a cancelled call may return. They come from gRPC, a proxy, a reset stream
+// or an interceptor.
 var words = []error{
 	context.Canceled, io.ErrUnexpectedEOF, errors.New("hedge: the other was faster"),
 	status.Error(codes.Canceled, "context canceled"), status.Error(codes.Unavailable, "transport is closing"),
@@ -31,7 +31,7 @@ var words = []error{
 	status.Error(codes.DeadlineExceeded, "upstream"), status.Error(codes.ResourceExhausted, "too many pings"),
 }
 
-// manyCancelled is what a gate counts after 40 cancelled calls for each of the words.
+// manyCancelled are the counts of a gate after 40 cancelled calls with each of the errors.
 var manyCancelled = window.Totals{Ignored: 40 * int64(len(words))}
 
 func eachCancelled(t *testing.T, call func(ctx context.Context, cancel func(), word error)) {
@@ -44,7 +44,7 @@ func eachCancelled(t *testing.T, call func(ctx context.Context, cancel func(), w
 	}
 }
 
-// broken is a stream that fails before its first message.
+// broken is a stream that fails before its first message arrives.
 type broken struct {
 	grpc.ClientStream
 	err error
@@ -52,7 +52,7 @@ type broken struct {
 
 func (s broken) RecvMsg(any) error { return s.err }
 
-func TestCancelledCallsOfAClientAreNoEvidence(t *testing.T) {
+func TestCancelledCallsOfAClientAreIgnored(t *testing.T) {
 	for _, classify := range []func(error) breaker.Outcome{nil, strict} {
 		gate := weir.New("shop", weir.Config{})
 		client := weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{Classify: classify})
@@ -87,7 +87,7 @@ func TestCancelledCallsOfAClientAreNoEvidence(t *testing.T) {
 	}
 }
 
-// outgoing is the stream that a handler gets.
+// outgoing is the stream of a handler.
 type outgoing struct {
 	grpc.ServerStream
 	ctx context.Context
@@ -95,7 +95,7 @@ type outgoing struct {
 
 func (s outgoing) Context() context.Context { return s.ctx }
 
-func TestCallsWhoseClientWentAwayAreNoEvidence(t *testing.T) {
+func TestCallsOfDisconnectedClientsAreIgnored(t *testing.T) {
 	for _, classify := range []func(error) breaker.Outcome{nil, strict} {
 		gate := weir.New("shop", weir.Config{})
 		server := weirgrpc.NewServer(weirgrpc.ServerConfig{Classify: classify}, weirgrpc.Guard(weirgrpc.One(gate)))
@@ -115,8 +115,9 @@ func TestCallsWhoseClientWentAwayAreNoEvidence(t *testing.T) {
 	}
 }
 
-// A client that hedges cancels the slower call. Neither side counts that as a failure, whatever the handler returns.
-func TestHedgedCallsOpenNoBreaker(t *testing.T) {
+// A hedging client cancels the slower call. Neither side counts that as a failure, whatever the
+// handler returns.
+func TestHedgedCallsDoNotOpenABreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		here, there := weir.New("here", weir.Config{}), weir.New("there", weir.Config{})
 		slow := func(ctx context.Context) error {
@@ -150,7 +151,7 @@ func TestHedgedCallsOpenNoBreaker(t *testing.T) {
 	})
 }
 
-func TestProbesThatAreCancelledAreNoEvidence(t *testing.T) {
+func TestCancelledProbesAreIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := halfOpen()
 		hang := true
@@ -166,7 +167,7 @@ func TestProbesThatAreCancelledAreNoEvidence(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Millisecond, cancel)
 			_, err := call(ctx, cc, get, "")
-			require.NotErrorIs(t, err, weir.ErrRefused, "the place of the one probe is free again")
+			require.NotErrorIs(t, err, weir.ErrRefused, "the probe slot is free again")
 		}
 		synctest.Wait()
 		hang = false

@@ -23,7 +23,7 @@ func TestCodesAreClassified(t *testing.T) {
 		codes.Unavailable: breaker.Failure, codes.DataLoss: breaker.Failure,
 		17: breaker.Failure, 1 << 31: breaker.Failure,
 	}
-	for c := codes.Canceled; c <= codes.Unauthenticated; c++ { // those that are not above are successes
+	for c := codes.Canceled; c <= codes.Unauthenticated; c++ { // codes that are not in the map are successes
 		require.Equal(t, want[c], weirgrpc.DefaultClassify(status.Error(c, "")), c)
 		require.Equal(t, want[c], weirgrpc.DefaultClassify(fmt.Errorf("wrapped: %w", status.Error(c, ""))), c)
 	}
@@ -32,7 +32,7 @@ func TestCodesAreClassified(t *testing.T) {
 	}
 }
 
-func TestErrorsThatAreNoStatusAreClassifiedAsGRPCSendsThem(t *testing.T) {
+func TestOtherErrorsAreClassifiedAsGRPCSendsThem(t *testing.T) {
 	for _, step := range []struct {
 		err  error
 		want breaker.Outcome

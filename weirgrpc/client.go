@@ -14,23 +14,23 @@ import (
 
 // ClientConfig configures a [Client]. Every value is valid.
 type ClientConfig struct {
-	// Classify returns the outcome of a call by its error, which is nil if the call succeeded. It is
-	// not called for a call that its caller cancelled, which is ignored. It takes the place of
+	// Classify returns the outcome of a call by its error, which is nil if the call succeeded. It
+	// is not called for a call that its caller cancelled, which is ignored. It takes the place of
 	// breaker.Config.Classify, which is not called. Default DefaultClassify.
 	Classify func(err error) breaker.Outcome
 	// MaxRetryAfter is the longest wait that a server can ask for with a RetryInfo. A RetryInfo is
 	// obeyed if the call failed, and always with the codes Unavailable and ResourceExhausted. The
-	// gate then refuses calls for that time (see weir.Gate.Hold). A breaker that opens stays open at
-	// least as long, up to its own MaxRetryAfter. If MaxRetryAfter is negative, waits that servers
-	// ask for are ignored. Default 1min.
+	// gate then refuses calls for that time (see weir.Gate.Hold). A breaker that opens stays open
+	// at least as long, up to its own MaxRetryAfter. If MaxRetryAfter is negative, waits that
+	// servers ask for are ignored. Default 1min.
 	MaxRetryAfter time.Duration
 	// OnRefusal is called for each refused call, before its caller gets the error: see
 	// [LogRefusedCalls]. Default none.
 	OnRefusal func(ctx context.Context, e *RefusedError)
 }
 
-// Client guards the calls of gRPC clients. Its methods Unary and Stream are interceptors. A Client can
-// be used by several connections and is safe for concurrent use.
+// Client guards the calls of gRPC clients. Its methods Unary and Stream are interceptors. A Client
+// can be used by several connections and is safe for concurrent use.
 type Client struct {
 	gate          func(context.Context, Call) *weir.Gate
 	classify      func(error) breaker.Outcome
@@ -38,8 +38,9 @@ type Client struct {
 	onRefusal     func(context.Context, *RefusedError)
 }
 
-// NewClient returns a client that makes each call through the gate that the gate function returns: see
-// [Per] and [One]. If that is nil, the call is made without a gate. NewClient panics if gate is nil.
+// NewClient returns a client that makes each call through the gate that the gate function returns:
+// see [Per] and [One]. If that is nil, the call is made without a gate. NewClient panics if gate is
+// nil.
 func NewClient(gate func(context.Context, Call) *weir.Gate, c ClientConfig) *Client {
 	if gate == nil {
 		panic(errors.New("weirgrpc: NewClient needs a gate function"))
@@ -53,8 +54,9 @@ func NewClient(gate func(context.Context, Call) *weir.Gate, c ClientConfig) *Cli
 var _ grpc.UnaryClientInterceptor = (*Client)(nil).Unary
 
 // Unary is a grpc.UnaryClientInterceptor. It returns the error of the call as it is, or a
-// [*RefusedError] if the gate refuses the call. If the context is done before the call is made, Unary
-// returns the status of the context's error. It waits for a token for up to weir.Config.MaxWait.
+// [*RefusedError] if the gate refuses the call. If the context is done before the call is made,
+// Unary returns the status of the context's error. It waits for a token for up to
+// weir.Config.MaxWait.
 //
 // If the invoker panics, the call counts as a failure and the panic propagates.
 func (c *Client) Unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
@@ -87,8 +89,8 @@ func (c *Client) record(ctx context.Context, g *weir.Gate, permit *breaker.Permi
 	}
 }
 
-// requestedWait returns the wait that the server asks for, or 0 or less if there is none. An error of
-// another gate of this process is not from the server.
+// requestedWait returns the wait that the server asks for, or 0 or less if there is none. An error
+// of another gate of this process is not from the server.
 func (c *Client) requestedWait(err error, failed bool) time.Duration {
 	if err == nil || errors.Is(err, weir.ErrRefused) {
 		return 0

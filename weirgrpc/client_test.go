@@ -23,14 +23,14 @@ import (
 	"github.com/weir-go/weir/weirgrpc"
 )
 
-// twoFail opens after two calls that both fail.
+// twoFail is a config of a gate that opens after two failed calls.
 var twoFail = weir.Config{Breaker: breaker.Config{MinCalls: 2, Cooldown: time.Minute}}
 
 func newClient(gate gateFunc) *weirgrpc.Client {
 	return weirgrpc.NewClient(gate, weirgrpc.ClientConfig{})
 }
 
-func TestAMethodThatFailsIsNotCalled(t *testing.T) {
+func TestFailingMethodIsNotCalled(t *testing.T) {
 	var served atomic.Int64
 	shop := &service{unary: func(_ context.Context, in string) (string, error) {
 		served.Add(1)
@@ -43,7 +43,7 @@ func TestAMethodThatFailsIsNotCalled(t *testing.T) {
 	}
 
 	_, err := call(t.Context(), cc, get, "x")
-	require.EqualValues(t, 2, served.Load(), "the third call was not made")
+	require.EqualValues(t, 2, served.Load(), "the third call must not be made")
 	require.ErrorIs(t, err, weir.ErrRefused)
 	require.ErrorIs(t, err, breaker.ErrOpen)
 	require.NotErrorIs(t, err, limiter.ErrLimited)
@@ -60,15 +60,15 @@ func TestAMethodThatFailsIsNotCalled(t *testing.T) {
 	require.Equal(t, weirgrpc.RefusedError{Method: get, Err: refused.Err}, *refused)
 
 	_, err = call(t.Context(), cc, put, "x")
-	require.Equal(t, codes.Internal, status.Code(err), "another method is called")
+	require.Equal(t, codes.Internal, status.Code(err), "calls of another method are made")
 }
 
-func TestTheStatusOfARefusalSaysWhatAndUntilWhen(t *testing.T) {
+func TestStatusOfARefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		open := &weirgrpc.RefusedError{Method: get, Err: &breaker.OpenError{Name: "shop", Until: time.Now().Add(1500*time.Millisecond + 1)}}
 		s := open.GRPCStatus()
 		require.Equal(t, codes.Unavailable, s.Code())
-		require.Equal(t, `refused by breaker "shop", retry in 1.501s`, s.Message(), "never too short")
+		require.Equal(t, `refused by breaker "shop", retry in 1.501s`, s.Message(), "the wait is rounded up")
 		info, ok := detail[*errdetails.ErrorInfo](open)
 		require.True(t, ok)
 		require.Equal(t, []string{"BREAKER_OPEN", "github.com/weir-go/weir", "shop"}, []string{info.Reason, info.Domain, info.Metadata["name"]})
@@ -82,7 +82,7 @@ func TestTheStatusOfARefusalSaysWhatAndUntilWhen(t *testing.T) {
 		info, _ = detail[*errdetails.ErrorInfo](limited)
 		require.Equal(t, "LIMITED", info.Reason)
 		_, ok = detail[*errdetails.RetryInfo](limited)
-		require.False(t, ok, "it never will be let through")
+		require.False(t, ok, "the call will never be allowed")
 
 		far := &weirgrpc.RefusedError{Err: &limiter.LimitedError{Until: time.Now().Add(math.MaxInt64 - 1)}}
 		_, ok = detail[*errdetails.RetryInfo](far)
@@ -90,13 +90,13 @@ func TestTheStatusOfARefusalSaysWhatAndUntilWhen(t *testing.T) {
 	})
 }
 
-func TestCallsGoThroughTheGateOfTheirKey(t *testing.T) {
+func TestCallsUseTheGateOfTheirKey(t *testing.T) {
 	type tenant struct{}
 	bulk := weir.New("bulk", twoFail)
 	methods := []string{get, put, other}
 	for name, step := range map[string]struct {
 		gate    gateFunc
-		refused []string // after get has failed
+		refused []string // methods that are refused after get has failed
 	}{
 		"method":  {perMethod("g", twoFail), []string{get}},
 		"service": {perService("g", twoFail), []string{get, put}},
@@ -136,7 +136,7 @@ func TestCallsGoThroughTheGateOfTheirKey(t *testing.T) {
 	}
 }
 
-func TestTheLimitOfAGateHoldsForCalls(t *testing.T) {
+func TestLimitOfAGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := weir.New("shop", weir.Config{Rate: limiter.PerSecond(2), Burst: 2})
 		cc := serve(t, inMemory(), &service{}, nil, newClient(weirgrpc.One(gate)))
@@ -156,7 +156,7 @@ func TestTheLimitOfAGateHoldsForCalls(t *testing.T) {
 	})
 }
 
-func TestWhoGivesUpIsNoEvidenceButADeadlineIs(t *testing.T) {
+func TestCancellationIsIgnoredAndDeadlineIsAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := weir.New("shop", weir.Config{})
 		hang := &service{unary: func(ctx context.Context, _ string) (string, error) {
@@ -171,8 +171,8 @@ func TestWhoGivesUpIsNoEvidenceButADeadlineIs(t *testing.T) {
 		require.EqualValues(t, 1, gate.Totals().Ignored)
 
 		_, err = call(ctx, cc, get, "")
-		require.Equal(t, codes.Canceled, status.Code(err), "a context that is done is a status too")
-		require.EqualValues(t, 1, gate.Totals().Ignored, "nothing was counted")
+		require.Equal(t, codes.Canceled, status.Code(err), "the error of a context is a status")
+		require.EqualValues(t, 1, gate.Totals().Ignored, "a call whose context is done is not counted")
 
 		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -182,8 +182,8 @@ func TestWhoGivesUpIsNoEvidenceButADeadlineIs(t *testing.T) {
 	})
 }
 
-// One who gave up is ignored whatever Classify says.
-func TestClassifyHasTheLastWordOnWhatServersSay(t *testing.T) {
+// A cancelled call is ignored, whatever Classify returns.
+func TestClientClassify(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
 	client := weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{Classify: func(err error) breaker.Outcome {
 		if status.Code(err) == codes.NotFound {
@@ -207,7 +207,7 @@ func TestClassifyHasTheLastWordOnWhatServersSay(t *testing.T) {
 	require.Equal(t, []int64{1, 1, 1}, []int64{got.Successes, got.Failures, got.Ignored})
 }
 
-func TestAWaitThatAServerAsksForIsKept(t *testing.T) {
+func TestRetryInfoIsObeyed(t *testing.T) {
 	for name, step := range map[string]struct {
 		err    error
 		config weirgrpc.ClientConfig
@@ -238,7 +238,7 @@ func TestAWaitThatAServerAsksForIsKept(t *testing.T) {
 				require.Equal(t, status.Code(step.err), status.Code(err))
 
 				_, err = call(t.Context(), cc, get, "")
-				require.InDelta(t, step.want, weir.RetryAfter(err), float64(2*time.Millisecond), "the limiter holds: %v", err)
+				require.InDelta(t, step.want, weir.RetryAfter(err), float64(2*time.Millisecond), "the gate is held: %v", err)
 				require.Equal(t, step.want > 0, errors.Is(err, limiter.ErrLimited), err)
 				if step.want > 0 {
 					time.Sleep(weir.RetryAfter(err))
@@ -256,14 +256,14 @@ func TestAWaitThatAServerAsksForIsKept(t *testing.T) {
 	}
 }
 
-// garbage is a failure whose details cannot be read.
+// garbage returns a failure with malformed details.
 func garbage() error {
 	p := status.New(codes.Unavailable, "").Proto()
 	p.Details = []*anypb.Any{{TypeUrl: "type.googleapis.com/google.rpc.RetryInfo", Value: []byte{0xff, 0xff}}, {TypeUrl: "nonsense"}, {}}
 	return status.FromProto(p).Err()
 }
 
-func TestAPanicOnTheWayIsAFailure(t *testing.T) {
+func TestPanicOfTheInvokerIsAFailure(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
 	client := newClient(weirgrpc.One(gate))
 	cc := connect(t, link{target: "passthrough:///nowhere"}, nil)
@@ -278,7 +278,7 @@ func TestAPanicOnTheWayIsAFailure(t *testing.T) {
 	require.EqualValues(t, 2, gate.Totals().Failures)
 }
 
-func TestAClassifyThatPanicsHasSaidNothing(t *testing.T) {
+func TestPanickingClassifyIgnoresTheCall(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
 	client := weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{Classify: func(error) breaker.Outcome { panic("rule") }})
 	cc := serve(t, overTCP(t), &service{}, nil, client)
@@ -286,21 +286,21 @@ func TestAClassifyThatPanicsHasSaidNothing(t *testing.T) {
 	require.EqualValues(t, 1, gate.Totals().Ignored)
 }
 
-func TestRefusalsOfAServerAreFailuresOfIts(t *testing.T) {
+func TestRefusalsOfAServerAreFailuresForAClient(t *testing.T) {
 	hits := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Name: "hits"})
 	gate := weir.New("shop", weir.Config{})
 	deaf := weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{MaxRetryAfter: -time.Second})
 	cc := serve(t, overTCP(t), &service{}, newServer(weirgrpc.Limit(hits)), deaf)
 	for range 3 {
 		_, err := call(t.Context(), cc, get, "")
-		require.NotErrorIs(t, err, weir.ErrRefused, "nobody here has refused")
+		require.NotErrorIs(t, err, weir.ErrRefused, "the client has not refused the call")
 	}
 	got := gate.Totals()
 	require.Equal(t, []int64{1, 2}, []int64{got.Successes, got.Failures})
 }
 
-// One side tells when to come back, and the other does not come earlier.
-func TestBothSidesTogether(t *testing.T) {
+// The server sends a RetryInfo, and the client does not call earlier.
+func TestClientAndServerTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hits := bucket("hits", limiter.PerSecond(1), 1)
 		gate := weir.New("shop", weir.Config{Rate: limiter.PerSecond(1000)})
@@ -314,11 +314,11 @@ func TestBothSidesTogether(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		require.Len(t, passed, 10)
-		require.EqualValues(t, 10, hits.Stats().Refused, "of 1000 calls one a second is refused over there, and the others here")
+		require.EqualValues(t, 10, hits.Stats().Refused, "one of 1000 calls per second is refused by the server, and the others by the client")
 	})
 }
 
-func TestACallThatGRPCRetriesCountsOnce(t *testing.T) {
+func TestCallRetriedByGRPCCountsOnce(t *testing.T) {
 	gate, calls := weir.New("shop", weir.Config{}), 0
 	flaky := &service{unary: func(context.Context, string) (string, error) {
 		if calls++; calls < 3 {
@@ -336,7 +336,7 @@ func TestACallThatGRPCRetriesCountsOnce(t *testing.T) {
 	require.Equal(t, oneSuccess, outcomes(gate))
 }
 
-func TestAClientNeedsItsParts(t *testing.T) {
+func TestMissingArgumentsOfClients(t *testing.T) {
 	require.PanicsWithError(t, "weirgrpc: NewClient needs a gate function", func() { newClient(nil) })
 	require.PanicsWithError(t, "weirgrpc: One needs a gate", func() { weirgrpc.One(nil) })
 	require.Panics(t, func() { weirgrpc.Per[int](nil, func(context.Context, weirgrpc.Call) int { return 1 }) })

@@ -15,13 +15,14 @@ import (
 
 var _ grpc.StreamClientInterceptor = (*Client)(nil).Stream
 
-// Stream is a grpc.StreamClientInterceptor. It returns a [*RefusedError] if the gate refuses the call.
-// Otherwise streams and their errors are the same as without it.
+// Stream is a grpc.StreamClientInterceptor. It returns a [*RefusedError] if the gate refuses the
+// call. Otherwise streams and their errors are the same as without it.
 //
 // The outcome of a stream is that of its first message, or of its end if that comes first. Headers
-// alone have no outcome. Later errors do not change the outcome, but a wait that the server asks for at
-// the end of a stream is always obeyed. Until the outcome is known, the stream occupies its slot in the
-// breaker. A stream that is never read ends when its context is done or its connection is closed.
+// alone have no outcome. Later errors do not change the outcome, but a wait that the server asks
+// for at the end of a stream is always obeyed. Until the outcome is known, the stream occupies its
+// slot in the breaker. A stream that is never read ends when its context is done or its connection
+// is closed.
 func (c *Client) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	call := Call{Method: method, Target: cc.Target()}
 	gate := c.gate(ctx, call)
@@ -66,8 +67,8 @@ func (s *clientStream) RecvMsg(m any) error {
 	return err
 }
 
-// received records the outcome with the first message or error, and obeys the first error. It may be
-// called more than once for the same error.
+// received records the outcome with the first message or error, and obeys the first error. It may
+// be called more than once for the same error.
 func (s *clientStream) received(err error) {
 	if errors.Is(err, io.EOF) {
 		err = nil

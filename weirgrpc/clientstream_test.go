@@ -21,7 +21,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// outcomes are the calls that the gate has booked.
+// outcomes returns the counts of the gate.
 func outcomes(g *weir.Gate) window.Totals {
 	t := g.Totals()
 	return window.Totals{Successes: t.Successes, Failures: t.Failures, Ignored: t.Ignored}
@@ -34,11 +34,11 @@ var (
 	nothingYet = window.Totals{}
 )
 
-func TestAStreamIsJudgedAtItsFirstMessageOrItsEnd(t *testing.T) {
+func TestOutcomeOfAClientStream(t *testing.T) {
 	broken := status.Error(codes.Internal, "broken")
 	for name, step := range map[string]struct {
 		stream func(grpc.ServerStream) error
-		want   window.Totals // at the first answer
+		want   window.Totals // after the first answer
 	}{
 		"a message":             {func(s grpc.ServerStream) error { return send(s, "a") }, oneSuccess},
 		"many messages":         {func(s grpc.ServerStream) error { return send(s, "a", "b", "c") }, oneSuccess},
@@ -64,19 +64,19 @@ func TestAStreamIsJudgedAtItsFirstMessageOrItsEnd(t *testing.T) {
 				err = receive(s)
 			}
 			require.Equal(t, step.want, outcomes(gate))
-			require.Equal(t, 1, asked, "a stream is judged once")
+			require.Equal(t, 1, asked, "a stream has one outcome")
 		})
 	}
 }
 
-// halfOpen is a gate with room for one probe, which is due at once.
+// halfOpen returns a half-open gate with one probe slot.
 func halfOpen() *weir.Gate {
 	gate := weir.New("shop", weir.Config{Breaker: breaker.Config{Initial: breaker.Open, Cooldown: time.Millisecond, MinCalls: 9, Probes: 1, ProbeTimeout: time.Hour}})
 	time.Sleep(time.Millisecond)
 	return gate
 }
 
-// silent is a stream of a server that sends headers, and nothing else.
+// silent is a handler that sends only headers.
 func silent(s grpc.ServerStream) error {
 	if err := s.SendHeader(metadata.Pairs("server", "up")); err != nil {
 		return err
@@ -85,7 +85,7 @@ func silent(s grpc.ServerStream) error {
 	return s.Context().Err()
 }
 
-func TestAStreamThatIsAbandonedKeepsNoPlace(t *testing.T) {
+func TestAbandonedStreamReleasesItsSlot(t *testing.T) {
 	for name, step := range map[string]struct {
 		abandon func(s grpc.ClientStream, cancel func(), cc *grpc.ClientConn)
 		want    breaker.State
@@ -111,22 +111,22 @@ func TestAStreamThatIsAbandonedKeepsNoPlace(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, []string{"up"}, md["server"])
 				synctest.Wait()
-				require.Equal(t, breaker.HalfOpen, gate.Breaker().State(), "headers say nothing")
+				require.Equal(t, breaker.HalfOpen, gate.Breaker().State(), "headers alone have no outcome")
 				_, err = open(ctx, cc, chat)
-				require.ErrorIs(t, err, breaker.ErrOpen, "the probe is out")
+				require.ErrorIs(t, err, breaker.ErrOpen, "the probe slot is taken")
 
 				step.abandon(s, cancel, cc)
 				synctest.Wait()
 				require.Equal(t, step.want, gate.Breaker().State())
-				time.Sleep(time.Millisecond) // of an open breaker the cooldown
+				time.Sleep(time.Millisecond) // the cooldown of an open breaker
 				_, err = gate.Allow(t.Context())
-				require.NoError(t, err, "the probe's place is free")
+				require.NoError(t, err, "the probe slot is free")
 			})
 		})
 	}
 }
 
-func TestAStreamThatDoesNotBeginIsJudged(t *testing.T) {
+func TestOutcomeOfAStreamThatDoesNotBegin(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
 	nobody := overTCP(t)
 	require.NoError(t, nobody.listener.Close())
@@ -140,7 +140,7 @@ func TestAStreamThatDoesNotBeginIsJudged(t *testing.T) {
 	require.Equal(t, window.Totals{Failures: 2}, outcomes(gate))
 }
 
-func TestWhoGivesUpAStreamIsNoEvidenceWhateverClassifySays(t *testing.T) {
+func TestCancelledStreamIsIgnored(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
 	strict := weirgrpc.ClientConfig{Classify: func(error) breaker.Outcome { return breaker.Failure }}
 	cc := serve(t, overTCP(t), &service{stream: silent}, nil, weirgrpc.NewClient(weirgrpc.One(gate), strict))
@@ -152,12 +152,12 @@ func TestWhoGivesUpAStreamIsNoEvidenceWhateverClassifySays(t *testing.T) {
 	require.Equal(t, oneIgnored, outcomes(gate))
 }
 
-// ended is a stream of an interceptor's own.
+// ended is a stream that an interceptor made.
 type ended struct{ grpc.ClientStream }
 
 func (ended) RecvMsg(any) error { return io.EOF }
 
-func TestStreamsOfOtherInterceptorsAreJudged(t *testing.T) {
+func TestStreamsOfOtherInterceptors(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
 	client := newClient(weirgrpc.One(gate))
 	cc := connect(t, link{target: "passthrough:///nowhere"}, nil)
@@ -177,7 +177,7 @@ func TestStreamsOfOtherInterceptorsAreJudged(t *testing.T) {
 	require.Equal(t, window.Totals{Successes: 1, Failures: 1}, outcomes(gate))
 }
 
-func TestAStreamThatIsRefusedIsNotBegun(t *testing.T) {
+func TestRefusedStreamIsNotBegun(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen)
 	cc := connect(t, link{target: "passthrough:///nowhere"}, newClient(weirgrpc.One(gate)))
@@ -186,8 +186,8 @@ func TestAStreamThatIsRefusedIsNotBegun(t *testing.T) {
 	require.Equal(t, codes.Unavailable, status.Code(err))
 }
 
-// A call with one answer is judged by its status, which comes after the message.
-func TestUploadsAreJudgedByTheirEnd(t *testing.T) {
+// The outcome of a call with one answer is that of its status, which follows the message.
+func TestOutcomeOfAnUpload(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
 	cc := serve(t, overTCP(t), &service{stream: func(s grpc.ServerStream) error {
 		return cmp.Or(s.RecvMsg(new(wrapperspb.StringValue)), send(s, "half"), status.Error(codes.DataLoss, ""))
@@ -200,12 +200,12 @@ func TestUploadsAreJudgedByTheirEnd(t *testing.T) {
 	require.Equal(t, oneFailure, outcomes(gate))
 }
 
-func TestStreamsWorkAsTheyDoWithout(t *testing.T) {
+func TestStreamsWorkAsWithoutInterceptors(t *testing.T) {
 	echo := &service{stream: func(s grpc.ServerStream) error {
 		for {
 			m := new(wrapperspb.StringValue)
 			if err := s.RecvMsg(m); err != nil {
-				return nil // the client has no more
+				return nil // the client has sent all messages
 			}
 			if err := s.SendMsg(m); err != nil {
 				return err
@@ -225,5 +225,5 @@ func TestStreamsWorkAsTheyDoWithout(t *testing.T) {
 	}
 	require.NoError(t, s.CloseSend())
 	require.Equal(t, io.EOF, receive(s))
-	require.NoError(t, <-finished, "the caller's own option")
+	require.NoError(t, <-finished, "the OnFinish of the caller is called")
 }

@@ -34,17 +34,18 @@
 //
 // # Refusals
 //
-// The error of a refused call is a [*RefusedError]. It matches weir.ErrRefused, and breaker.ErrOpen or
-// limiter.ErrLimited. As a status it is Unavailable if a breaker is open or a throttle refuses the call,
-// and ResourceExhausted if a limit is reached or the service has asked to wait.
+// The error of a refused call is a [*RefusedError]. It matches weir.ErrRefused, and breaker.ErrOpen
+// or limiter.ErrLimited. As a status it is Unavailable if a breaker is open or a throttle refuses
+// the call, and ResourceExhausted if a limit is reached or the service has asked to wait.
 //
-// The status has details for clients in any language: a google.rpc.ErrorInfo and, if the wait is known,
-// a google.rpc.RetryInfo. The domain of the ErrorInfo is "github.com/weir-go/weir", its reason is
-// BREAKER_OPEN, LIMITED, HELD or THROTTLED, and its metadata has the name of the breaker or limiter. A
-// server also sends the wait in the trailer grpc-retry-pushback-ms, which gRPC's own retries obey.
+// The status has details for clients in any language: a google.rpc.ErrorInfo and, if the wait is
+// known, a google.rpc.RetryInfo. The domain of the ErrorInfo is "github.com/weir-go/weir", its
+// reason is BREAKER_OPEN, LIMITED, HELD or THROTTLED, and its metadata has the name of the breaker
+// or limiter. A server also sends the wait in the trailer grpc-retry-pushback-ms, which gRPC's own
+// retries obey.
 //
-// If OpenTelemetry records a span for the context of the call, a refusal sets attributes on it. On a
-// client that is the span of the caller. [LogRefusedCalls] logs the same attributes:
+// If OpenTelemetry records a span for the context of the call, a refusal sets attributes on it. On
+// a client that is the span of the caller. [LogRefusedCalls] logs the same attributes:
 //
 //	weir.refusal.reason                     open, limited, held or throttled.
 //	weir.breaker.name or weir.limiter.name  The name of the breaker or limiter.
@@ -54,24 +55,26 @@
 // # Outcomes
 //
 // [DefaultClassify] returns the outcome of a call by its code: Unavailable, DeadlineExceeded,
-// ResourceExhausted, Internal, Unknown and DataLoss are failures, Canceled is ignored, and all others
-// are successes. A call is also ignored if its caller cancelled it or its client disconnected, whatever
-// its code is. A deadline that passes is a failure, but a server may see the client disconnect first.
+// ResourceExhausted, Internal, Unknown and DataLoss are failures, Canceled is ignored, and all
+// others are successes. A call is also ignored if its caller cancelled it or its client
+// disconnected, whatever its code is. A deadline that passes is a failure, but a server may see the
+// client disconnect first.
 //
 // A stream has one outcome: that of its first message, or of its end if that comes first. So a long
 // stream does not occupy a probe slot, and a stream that has sent a message is a success however it
-// ends. A client's stream that is never read has its outcome when its context is done or its connection
-// is closed. Until then it occupies its probe slot, for breaker.Config.ProbeTimeout at most.
+// ends. A client's stream that is never read has its outcome when its context is done or its
+// connection is closed. Until then it occupies its probe slot, for breaker.Config.ProbeTimeout at
+// most.
 //
 // # With other interceptors
 //
-// gRPC retries a call by its service config without calling interceptors again, so weir counts it once.
-// Put weir after an interceptor that retries, so that each attempt counts, and is refused while the
-// breaker is open. On a server, put weir before authentication to limit by [ByPeer], and after it to
-// limit by user. weir can be before or after an interceptor that recovers panics: they count as failures
-// in both cases. OpenTelemetry's stats handler runs before the interceptors of a server, so its spans
-// have the attributes of refusals.
+// gRPC retries a call by its service config without calling interceptors again, so weir counts it
+// once. Put weir after an interceptor that retries, so that each attempt counts, and is refused
+// while the breaker is open. On a server, put weir before authentication to limit by [ByPeer], and
+// after it to limit by user. weir can be before or after an interceptor that recovers panics: they
+// count as failures in both cases. OpenTelemetry's stats handler runs before the interceptors of a
+// server, so its spans have the attributes of refusals.
 //
-// A gate guards a connection. It does not know the backends that gRPC balances the connection over: use
-// the health checks and the outlier detection of gRPC for these.
+// A gate guards a connection. It does not know the backends that gRPC balances the connection over:
+// use the health checks and the outlier detection of gRPC for these.
 package weirgrpc

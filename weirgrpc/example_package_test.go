@@ -16,7 +16,7 @@ import (
 	"github.com/weir-go/weir/weirgrpc"
 )
 
-// A server that lets each client make two calls a minute, and a client that stops calling a method
+// A server that allows two calls per minute and client, and a client that stops calling a method
 // while it fails.
 func Example() {
 	clients := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(2), Burst: 2, Name: "clients"})

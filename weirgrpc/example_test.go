@@ -23,7 +23,7 @@ import (
 	"github.com/weir-go/weir/weirgrpc"
 )
 
-// start runs gRPC's own health service behind the rules.
+// start runs the health service of gRPC behind the rules.
 func start(shop *weirgrpc.Server) (target string, stop func()) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -44,7 +44,7 @@ func dial(target string, client *weirgrpc.Client) *grpc.ClientConn {
 	return conn
 }
 
-// Nobody listens at this target, so after three calls it is left alone.
+// No server listens at this target, so the breaker opens after three calls.
 func ExampleClient() {
 	methods := weir.NewGroup[string]("stock", weir.GroupConfig{Gate: weir.Config{Breaker: breaker.Config{MinCalls: 3}}})
 	stock := weirgrpc.NewClient(weirgrpc.Per(methods, weirgrpc.ByMethod), weirgrpc.ClientConfig{})
@@ -63,8 +63,7 @@ func ExampleClient() {
 	// Unavailable true true
 }
 
-// To this client a service that is busy has not failed, and its wait is listened to up to
-// ten seconds.
+// For this client, ResourceExhausted is not a failure, and waits of up to ten seconds are obeyed.
 func ExampleClientConfig() {
 	config := weirgrpc.ClientConfig{
 		Classify: func(err error) breaker.Outcome {
@@ -103,7 +102,7 @@ func ExampleServer() {
 	// ResourceExhausted 30s
 }
 
-// Clients set deadlines as they like: to this server one that passes tells nothing.
+// Clients choose the deadlines, so this server ignores calls that exceed them.
 func ExampleServerConfig() {
 	gate := weir.New("shop", weir.Config{})
 	shop := weirgrpc.NewServer(weirgrpc.ServerConfig{
@@ -121,7 +120,7 @@ func ExampleServerConfig() {
 	// Output: 0 1
 }
 
-// Each tenant has a gate of its own. Health checks have no gate.
+// Each tenant has its own gate. Health checks have no gate.
 func ExamplePer() {
 	tenants := weir.NewGroup[string]("tenants", weir.GroupConfig{MaxKeys: 1000})
 	perTenant := weirgrpc.Per(tenants, weirgrpc.ByMetadata("tenant"))
@@ -152,7 +151,7 @@ func ExampleCall() {
 	// Output: shop.Stock
 }
 
-// Each method of each client has a limit of its own.
+// One limit per client and method.
 func ExampleRule() {
 	type who struct{ client, method string }
 	byBoth := func(ctx context.Context, call weirgrpc.Call) who {
@@ -184,7 +183,7 @@ func ExampleShed() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	watch, _ := client.Watch(ctx, request)
-	first, _ := watch.Recv() // the stream goes on, and keeps its place
+	first, _ := watch.Recv() // the stream continues and holds its slot
 	_, err := client.Check(ctx, request)
 	fmt.Println(first.Status, status.Code(err))
 	// Output: SERVING ResourceExhausted

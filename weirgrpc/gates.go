@@ -11,7 +11,8 @@ import (
 // served without a gate. It is called for each call, from any number of goroutines, and must not
 // block. Per and One return gate functions, and any function of that type is one.
 
-// Per returns a gate function that uses one gate per key, such as [ByMethod], [ByService] or a tenant:
+// Per returns a gate function that uses one gate per key, such as [ByMethod], [ByService] or a
+// tenant:
 //
 //	methods := weir.NewGroup[string]("stock", weir.GroupConfig{})
 //	stock := weirgrpc.NewClient(weirgrpc.Per(methods, weirgrpc.ByMethod), weirgrpc.ClientConfig{})

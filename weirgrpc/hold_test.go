@@ -43,7 +43,7 @@ func everyGates() map[string]gateFunc {
 	}
 }
 
-// asked has a unary call and a stream, by method.
+// asked has a unary call and a stream by method.
 var asked = map[string]func(ctx context.Context, cc *grpc.ClientConn) error{
 	get: func(ctx context.Context, cc *grpc.ClientConn) error {
 		_, err := call(ctx, cc, get, "")
@@ -58,7 +58,7 @@ var asked = map[string]func(ctx context.Context, cc *grpc.ClientConn) error{
 	},
 }
 
-// busyShop is a service that asks every call to wait, and counts the calls.
+// busyShop returns a service that refuses all calls with a RetryInfo, and counts the calls.
 func busyShop(wait time.Duration, served *int) *service {
 	answer := func() error {
 		*served++
@@ -70,7 +70,7 @@ func busyShop(wait time.Duration, served *int) *service {
 	}
 }
 
-func TestAServerThatSaysWhenToComeBackIsObeyed(t *testing.T) {
+func TestRetryAfterOfAServerIsObeyed(t *testing.T) {
 	lenient := func(error) breaker.Outcome { return breaker.Success }
 	for name := range everyGates() {
 		for method, ask := range asked {
@@ -102,8 +102,8 @@ func TestAServerThatSaysWhenToComeBackIsObeyed(t *testing.T) {
 	}
 }
 
-// A stream that has brought messages is no longer judged, but the wait that its end asks for is obeyed, once.
-func TestAStreamThatEndsWithAWaitIsObeyed(t *testing.T) {
+// The outcome of a stream with messages does not change, but a RetryInfo at its end is obeyed once.
+func TestRetryInfoAtTheEndOfAStreamIsObeyed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := weir.New("shop", weir.Config{})
 		shop := &service{stream: func(s grpc.ServerStream) error {
@@ -120,7 +120,7 @@ func TestAStreamThatEndsWithAWaitIsObeyed(t *testing.T) {
 		require.Equal(t, codes.Unavailable, status.Code(receive(s)))
 		require.Equal(t, oneSuccess, outcomes(gate))
 		time.Sleep(10 * time.Second)
-		require.Equal(t, codes.Unavailable, status.Code(receive(s)), "the same error again is no new wish")
+		require.Equal(t, codes.Unavailable, status.Code(receive(s)), "the same error must not hold the gate again")
 		_, err = open(t.Context(), cc, chat)
 		require.ErrorIs(t, err, weir.ErrRefused)
 		require.Equal(t, 20*time.Second, weir.RetryAfter(err))
@@ -133,11 +133,11 @@ func TestAStreamThatEndsWithAWaitIsObeyed(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		_ = receive(s)
-		require.NoError(t, gate.Run(t.Context(), func(context.Context) error { return nil }), "its caller ended it")
+		require.NoError(t, gate.Run(t.Context(), func(context.Context) error { return nil }), "a cancelled stream must not hold the gate")
 	})
 }
 
-func TestTheRefusalOfAnInnerGateIsNotTheServicesWish(t *testing.T) {
+func TestRefusalOfAnInnerGateIsNotARetryInfo(t *testing.T) {
 	inner := newClient(weirgrpc.One(weir.New("inner", weir.Config{Rate: limiter.PerHour(1)})))
 	outer := weir.New("outer", weir.Config{})
 	over := overTCP(t)
@@ -150,10 +150,10 @@ func TestTheRefusalOfAnInnerGateIsNotTheServicesWish(t *testing.T) {
 		_, err = call(t.Context(), cc, get, "")
 		require.ErrorContains(t, err, "limiter inner")
 	}
-	require.EqualValues(t, 4, outer.Totals().Failures, "it let all calls through")
+	require.EqualValues(t, 4, outer.Totals().Failures, "the outer gate has allowed all calls")
 }
 
-// trailers returns grpc-retry-pushback-ms of calls that the rule refuses, by method.
+// trailers returns the grpc-retry-pushback-ms of calls that the rule refuses, by method.
 func trailers(t *testing.T, rule weirgrpc.Rule) map[string][]string {
 	cc := serve(t, overTCP(t), &service{stream: func(grpc.ServerStream) error { return nil }}, newServer(rule), nil)
 	said := map[string][]string{}
@@ -168,7 +168,7 @@ func trailers(t *testing.T, rule weirgrpc.Rule) map[string][]string {
 	return said
 }
 
-func TestAServerTellsGRPCWhenToRetry(t *testing.T) {
+func TestServerSendsPushback(t *testing.T) {
 	empty := bucket("hits", limiter.PerHour(1), 1)
 	empty.Take(1)
 	year := bucket("year", limiter.Per(1, 366*24*time.Hour), 1)
@@ -195,8 +195,8 @@ func TestAServerTellsGRPCWhenToRetry(t *testing.T) {
 	}
 }
 
-// gRPC's own retries wait as long as the server says, not for their backoff of 1 ms.
-func TestRetriesOfGRPCComeInTime(t *testing.T) {
+// Retries of gRPC wait as long as the server says, and not for their backoff of 1ms.
+func TestRetriesOfGRPCObeyPushback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		over := inMemory()
 		over.dial = append(over.dial, grpc.WithDefaultServiceConfig(`{"methodConfig": [{"name": [{}], "retryPolicy": {

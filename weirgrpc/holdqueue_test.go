@@ -13,8 +13,9 @@ import (
 	"github.com/weir-go/weir/weirgrpc"
 )
 
-// Calls queue; the first answer asks for a minute. None is sent in that minute, and none waits longer than MaxWait.
-func TestAQueueKeepsToMaxWaitDuringAHold(t *testing.T) {
+// Calls queue, and the first response asks to wait for a minute. No call is sent in that minute,
+// and none waits longer than MaxWait.
+func TestQueuedCallsKeepToMaxWaitDuringAHold(t *testing.T) {
 	for method, ask := range asked {
 		synctest.Test(t, func(t *testing.T) {
 			served := 0

@@ -23,7 +23,7 @@ import (
 	"github.com/weir-go/weir/weirgrpc"
 )
 
-// figures are what a source shows, by outcome, or by the last word of the instrument's name.
+// figures returns the values of a source by outcome, or by the last word of the instrument's name.
 func figures(s stat.Source) map[string]float64 {
 	all := map[string]float64{}
 	for s, v := range s.Observe {
@@ -36,7 +36,7 @@ func figures(s stat.Source) map[string]float64 {
 	return all
 }
 
-func TestServicesOfMethods(t *testing.T) {
+func TestByService(t *testing.T) {
 	for method, want := range map[string]string{
 		"/shop.Stock/Get": "shop.Stock", "/a/b/c": "a/b", "shop.Stock/Get": "shop.Stock", "/alone": "alone", "": "", "/": "", "//": "",
 	} {
@@ -44,7 +44,7 @@ func TestServicesOfMethods(t *testing.T) {
 	}
 }
 
-func TestPeersAreKnownByTheirNetwork(t *testing.T) {
+func TestByPeer(t *testing.T) {
 	for _, step := range []struct {
 		addr net.Addr
 		want string
@@ -68,7 +68,7 @@ func clients(most int) *limiter.Group[string] {
 	return limiter.NewGroup(c)
 }
 
-func TestEachClientHasALimitOfItsOwn(t *testing.T) {
+func TestEachClientHasItsOwnLimit(t *testing.T) {
 	server := newServer(weirgrpc.LimitBy(clients(0), weirgrpc.ByMetadata("x-api-key")))
 	cc := serve(t, overTCP(t), &service{}, server, nil)
 	long := strings.Repeat("k", 1<<20)
@@ -84,7 +84,7 @@ func TestEachClientHasALimitOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestAFloodOfClientsTakesBoundedMemoryAndWashesNobodyOut(t *testing.T) {
+func TestFloodOfClientsIsBoundedAndEvictsNoKeyInUse(t *testing.T) {
 	keys := clients(500)
 	server := newServer(weirgrpc.LimitBy(keys, weirgrpc.ByMetadata("x-api-key")))
 	enter := func(key string) error {
@@ -101,12 +101,12 @@ func TestAFloodOfClientsTakesBoundedMemoryAndWashesNobodyOut(t *testing.T) {
 			_ = enter(fmt.Sprint(i, strings.Repeat("k", size)))
 		}
 	})
-	require.Error(t, enter("me"), "who has used up a limit does not get a new one")
+	require.Error(t, enter("me"), "a key with a used-up limit is not evicted")
 	require.LessOrEqual(t, keys.Len(), 500)
-	require.Less(t, kept, int64(100*size), "500 keys as they came would be 500 times that")
+	require.Less(t, kept, int64(100*size), "500 keys of this size were sent")
 }
 
-// grown returns by how many bytes the heap is larger after f.
+// grown returns by how many bytes the heap grows during f.
 func grown(f func()) int64 {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -117,8 +117,8 @@ func grown(f func()) int64 {
 	return int64(after.HeapAlloc) - int64(before.HeapAlloc)
 }
 
-// Behind a grpc.UnknownServiceHandler clients choose the methods.
-func TestAFloodOfMethodsIsCut(t *testing.T) {
+// With a grpc.UnknownServiceHandler clients choose the methods.
+func TestFloodOfLongMethodsIsBounded(t *testing.T) {
 	methods := weir.NewGroup[string]("shop", weir.GroupConfig{})
 	server := newServer(weirgrpc.Guard(weirgrpc.Per(methods, weirgrpc.ByMethod)))
 	longest := 0
@@ -136,7 +136,7 @@ func TestAFloodOfMethodsIsCut(t *testing.T) {
 	require.LessOrEqual(t, longest, 128)
 }
 
-func TestMethodsOfAnyLengthAreNotKept(t *testing.T) {
+func TestLongMethodsAreNotKept(t *testing.T) {
 	const size = 64 << 10
 	for name, rule := range map[string]weirgrpc.Rule{
 		"per method": weirgrpc.Guard(perMethod("shop", weir.Config{})), "per service": weirgrpc.Guard(perService("shop", weir.Config{})),
@@ -155,7 +155,7 @@ func TestMethodsOfAnyLengthAreNotKept(t *testing.T) {
 	}
 }
 
-func TestAKeyOfMoreThan128BytesIsItsHash(t *testing.T) {
+func TestKeyOfMoreThan128BytesIsHashed(t *testing.T) {
 	for size, kept := range map[int]bool{1: true, 128: true, 129: false, 10_000: false} {
 		value := strings.Repeat("k", size)
 		want := sha256.Sum256([]byte(value))

@@ -26,16 +26,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The methods of the service that tests call.
+// Methods of the test service.
 const (
 	get   = "/test.Shop/Get"
 	put   = "/test.Shop/Put"
 	other = "/test.Bank/Get"
 	watch = "/test.Shop/Watch" // the server streams
-	chat  = "/test.Shop/Chat"  // both stream
+	chat  = "/test.Shop/Chat"  // both sides stream
 )
 
-// service is what a test has the server do. Without functions it echoes.
+// service is the test service. Methods without a function echo.
 type service struct {
 	unary  func(ctx context.Context, in string) (string, error)
 	stream func(s grpc.ServerStream) error
@@ -89,21 +89,22 @@ type link struct {
 	dial     []grpc.DialOption
 }
 
-// overTCP is a real network.
+// overTCP returns a link over loopback.
 func overTCP(t testing.TB) link {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	return link{listener: l, target: l.Addr().String()}
 }
 
-// inMemory is a network for bubbles.
+// inMemory returns a link in memory, for bubbles.
 func inMemory() link {
 	l := bufconn.Listen(1 << 16)
 	dialer := func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }
 	return link{listener: l, target: "passthrough:///bufconn", dial: []grpc.DialOption{grpc.WithContextDialer(dialer)}}
 }
 
-// serve runs a server until the test is over, and returns a connection to it. Either may be nil.
+// serve runs a server until the test ends, and returns a connection to it. server and client may be
+// nil.
 func serve(t testing.TB, over link, s *service, server *weirgrpc.Server, client *weirgrpc.Client) *grpc.ClientConn {
 	var options []grpc.ServerOption
 	if server != nil {
@@ -134,7 +135,7 @@ func connect(t testing.TB, over link, client *weirgrpc.Client) *grpc.ClientConn 
 	return cc
 }
 
-// errPanicked is what a panic of a handler becomes.
+// errPanicked is the error of a handler that panicked.
 var errPanicked = status.Error(codes.Internal, "panic")
 
 func recoverUnary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (reply any, err error) {
@@ -162,7 +163,7 @@ func call(ctx context.Context, cc *grpc.ClientConn, method, in string, options .
 	return out.Value, err
 }
 
-// open begins a stream of both sides, or of the server's.
+// open begins a stream.
 func open(ctx context.Context, cc *grpc.ClientConn, method string, options ...grpc.CallOption) (grpc.ClientStream, error) {
 	return cc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method, options...)
 }
@@ -178,7 +179,7 @@ func send(s grpc.ServerStream, words ...string) error {
 	return nil
 }
 
-// busy is an error of a server that says when to come back.
+// busy returns an error with a RetryInfo.
 func busy(c codes.Code, wait *durationpb.Duration) error {
 	s, err := status.New(c, "busy").WithDetails(&errdetails.RetryInfo{RetryDelay: wait})
 	if err != nil {

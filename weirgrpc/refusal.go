@@ -23,9 +23,10 @@ import (
 // RefusedError is the error of a call that was not made, or not served.
 //
 // It is a gRPC status: Unavailable if a breaker is open or a throttle refuses the call,
-// ResourceExhausted if a limit is reached or the service has asked to wait. It has an ErrorInfo, and a
-// RetryInfo if the wait is known. In this process it also matches what Err matches: weir.ErrRefused,
-// and breaker.ErrOpen or limiter.ErrLimited. A client of a server gets only the status.
+// ResourceExhausted if a limit is reached or the service has asked to wait. It has an ErrorInfo,
+// and a RetryInfo if the wait is known. In this process it also matches what Err matches:
+// weir.ErrRefused, and breaker.ErrOpen or limiter.ErrLimited. A client of a server gets only the
+// status.
 type RefusedError struct {
 	// Method is the full name of the method.
 	Method string
@@ -103,8 +104,9 @@ func (e *RefusedError) wait() (d time.Duration, known bool) {
 	return (d + time.Millisecond - 1).Truncate(time.Millisecond), true
 }
 
-// pushback returns the value of grpc-retry-pushback-ms as gRFC A6 defines it: an int32 of milliseconds,
-// negative if the call must not be retried. It returns false if the wait is not known.
+// pushback returns the value of grpc-retry-pushback-ms as gRFC A6 defines it: an int32 of
+// milliseconds, negative if the call must not be retried. It returns false if the wait is not
+// known.
 func (e *RefusedError) pushback() (ms int64, ok bool) {
 	if weir.RetryAfter(e.Err) == limiter.Never {
 		return -1, true
@@ -122,8 +124,8 @@ func packed(m proto.Message) *anypb.Any {
 	return a
 }
 
-// retryAfter returns the wait of a refusal (see weir.RetryAfter) or of the RetryInfo that a server sent,
-// or 0 if there is neither.
+// retryAfter returns the wait of a refusal (see weir.RetryAfter) or of the RetryInfo that a server
+// sent, or 0 if there is neither.
 func retryAfter(err error) time.Duration {
 	if d := weir.RetryAfter(err); d != 0 {
 		return d

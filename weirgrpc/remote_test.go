@@ -21,7 +21,7 @@ import (
 	"github.com/weir-go/weir/weirgrpc"
 )
 
-// store is remote limits of two calls for each key.
+// store has one remote limit of two calls per key.
 type store struct {
 	err  error
 	used map[string]int
@@ -50,14 +50,14 @@ func (s stored) Refund(_ context.Context, n int) error {
 	return nil
 }
 
-// ask has a server answer a call of a tenant.
+// ask makes the server serve a call of a tenant.
 func ask(ctx context.Context, s *weirgrpc.Server, tenant string) error {
 	ctx = metadata.NewIncomingContext(ctx, metadata.Pairs("tenant", tenant))
 	_, err := s.Unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: get}, func(context.Context, any) (any, error) { return nil, nil })
 	return err
 }
 
-func TestARemoteLimitsEachKey(t *testing.T) {
+func TestRemoteLimitsEachKey(t *testing.T) {
 	tenants := &store{used: map[string]int{}}
 	server := newServer(weirgrpc.LimitRemote("tenants", tenants.of, weirgrpc.ByMetadata("tenant")))
 	for _, want := range []codes.Code{codes.OK, codes.OK, codes.ResourceExhausted} {
@@ -70,8 +70,8 @@ func TestARemoteLimitsEachKey(t *testing.T) {
 	require.NoError(t, ask(t.Context(), server, "emca"))
 }
 
-// An error is no decision: neither a refusal, nor a failure of the handler.
-func TestARemoteWithoutADecision(t *testing.T) {
+// If a Remote returns an error, the call is neither refused nor a failure of the handler.
+func TestErrorOfARemoteIsNotARefusal(t *testing.T) {
 	away := errors.New("the store is away")
 	tenants := &store{used: map[string]int{}, err: away}
 	gate := weir.New("shop", weir.Config{})
@@ -80,7 +80,7 @@ func TestARemoteWithoutADecision(t *testing.T) {
 		weirgrpc.Guard(weirgrpc.One(gate)), weirgrpc.LimitRemote("tenants", tenants.of, weirgrpc.ByMetadata("tenant")))
 	err := ask(t.Context(), server, "acme")
 	require.Equal(t, codes.Unavailable, status.Code(err))
-	require.NotContains(t, status.Convert(err).Message(), "store", "clients need not know")
+	require.NotContains(t, status.Convert(err).Message(), "store", "the cause is not sent to clients")
 	require.ErrorIs(t, err, away)
 	require.NotErrorIs(t, err, weir.ErrRefused)
 	require.Zero(t, refusals)
@@ -93,7 +93,7 @@ func TestARemoteWithoutADecision(t *testing.T) {
 	require.Equal(t, codes.Canceled, status.Code(ask(ctx, alone, "acme")))
 }
 
-func TestALaterRefusalGivesBackToARemote(t *testing.T) {
+func TestLaterRefusalRefundsARemote(t *testing.T) {
 	tenants := &store{used: map[string]int{}}
 	gate := weir.New("shop", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen)
@@ -104,7 +104,7 @@ func TestALaterRefusalGivesBackToARemote(t *testing.T) {
 	require.Zero(t, tenants.used["acme"])
 }
 
-func TestALaterRefusalGivesBackToTheRemoteOfAGate(t *testing.T) {
+func TestLaterRefusalRefundsTheRemoteOfAGate(t *testing.T) {
 	tenants := &store{used: map[string]int{}}
 	hits := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(2), Burst: 2})
 	shop := weir.Join("shop", weir.Parts{Breaker: breaker.New("shop", breaker.Config{}), Limiter: hits, Remote: tenants.of("acme")})
@@ -118,9 +118,9 @@ func TestALaterRefusalGivesBackToTheRemoteOfAGate(t *testing.T) {
 	require.Equal(t, 2, hits.Take(0).Remaining)
 }
 
-// What a Remote says is no decision, whatever its error is like: a timeout of the store is none of the
-// call, and a breaker before the store is none before the handler.
-func TestAnErrorOfARemoteIsNoOtherThing(t *testing.T) {
+// The error of a Remote is not a decision about the call. A timeout of the store is not a timeout
+// of the call, and an open breaker in front of the store is not one in front of the handler.
+func TestErrorOfARemoteIsNeitherATimeoutNorARefusalOfTheCall(t *testing.T) {
 	asBreaker := breaker.New("store", breaker.Config{})
 	asBreaker.Force(breaker.ForcedOpen)
 	_, open := asBreaker.Allow()
@@ -144,7 +144,7 @@ func TestAnErrorOfARemoteIsNoOtherThing(t *testing.T) {
 	}
 }
 
-func TestTheStatusOfWhatAThrottleRefuses(t *testing.T) {
+func TestStatusOfARefusalByAThrottle(t *testing.T) {
 	search := throttle.New("search", throttle.Config{})
 	var err error
 	for range 1000 {

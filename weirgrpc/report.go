@@ -15,13 +15,13 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// LogRefusedCalls returns a function for ClientConfig.OnRefusal and ServerConfig.OnRefusal that logs
-// refusals at level Info, with the context of the call. It logs up to 10 records per second. Each record
-// has the number of refusals that were not logged since the last. The function can be used by several
-// clients and servers. LogRefusedCalls panics if logger is nil.
+// LogRefusedCalls returns a function for ClientConfig.OnRefusal and ServerConfig.OnRefusal that
+// logs refusals at level Info, with the context of the call. It logs up to 10 records per second.
+// Each record has the number of refusals that were not logged since the last. The function can be
+// used by several clients and servers. LogRefusedCalls panics if logger is nil.
 //
-// The attributes are event.name, which is weir.grpc.refusal; rpc.method; those of spans (see the package
-// documentation); and weir.log.left_out, the number of refusals that were not logged.
+// The attributes are event.name, which is weir.grpc.refusal; rpc.method; those of spans (see the
+// package documentation); and weir.log.left_out, the number of refusals that were not logged.
 func LogRefusedCalls(logger *slog.Logger) func(context.Context, *RefusedError) {
 	if logger == nil {
 		panic(errors.New("weirgrpc: LogRefusedCalls needs a logger"))
@@ -42,9 +42,9 @@ func LogRefusedCalls(logger *slog.Logger) func(context.Context, *RefusedError) {
 	}
 }
 
-// refuse returns the error for the caller of a call that a gate or rule did not admit. If the call was
-// refused, refuse reports it to the span and to onRefusal. Otherwise the context was done, or a remote
-// limit came to no decision.
+// refuse returns the error for the caller of a call that a gate or rule did not admit. If the call
+// was refused, refuse reports it to the span and to onRefusal. Otherwise the context was done, or a
+// remote limit came to no decision.
 func refuse(ctx context.Context, call Call, err error, onRefusal func(context.Context, *RefusedError)) error {
 	undecided, ok := errors.AsType[*undecidedError](err)
 	if !ok && !errors.Is(err, weir.ErrRefused) {
@@ -67,8 +67,8 @@ func refuse(ctx context.Context, call Call, err error, onRefusal func(context.Co
 	return e
 }
 
-// undecidedError is the error of a remote limit that came to no decision. Its status is Unavailable and
-// does not tell clients the cause.
+// undecidedError is the error of a remote limit that came to no decision. Its status is Unavailable
+// and does not tell clients the cause.
 type undecidedError struct{ err error }
 
 func (e *undecidedError) Error() string {

@@ -21,7 +21,7 @@ import (
 	"github.com/weir-go/weir/weirgrpc"
 )
 
-// span keeps what is set on it.
+// span stores its attributes.
 type span struct {
 	noop.Span
 	idle bool
@@ -36,7 +36,7 @@ func (s *span) SetAttributes(attrs ...attribute.KeyValue) {
 	}
 }
 
-func TestARefusalIsToldInItsSpan(t *testing.T) {
+func TestRefusalSetsAttributesOnTheSpan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gates := perMethod("shop", weir.Config{Rate: limiter.PerSecond(4), Burst: 1, Breaker: breaker.Config{ConsecutiveFailures: 1, Cooldown: 2 * time.Second}})
 		client := newClient(gates)
@@ -47,7 +47,7 @@ func TestARefusalIsToldInItsSpan(t *testing.T) {
 
 		first := &span{set: map[attribute.Key]any{}}
 		_, _ = call(in(first), cc, get, "")
-		require.Empty(t, first.set, "it was not refused")
+		require.Empty(t, first.set, "the call was not refused")
 		_, _ = call(in(first), cc, get, "")
 		require.Equal(t, map[attribute.Key]any{
 			"weir.refusal.reason": "open", "weir.breaker.name": "shop", "weir.group.key": get, "weir.retry_after": 2.0,
@@ -68,7 +68,7 @@ func TestARefusalIsToldInItsSpan(t *testing.T) {
 	})
 }
 
-func TestRefusalsAreToldAndLogged(t *testing.T) {
+func TestLogRefusedCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		logger := slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -96,7 +96,7 @@ func TestRefusalsAreToldAndLogged(t *testing.T) {
 		require.Equal(t, 42, told)
 
 		lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
-		require.Len(t, lines, 12, "ten a second")
+		require.Len(t, lines, 12, "ten records per second")
 		for i, want := range map[int]map[string]any{
 			0: {
 				"level": "INFO", "msg": "call refused", "event.name": "weir.grpc.refusal", "rpc.method": get,
@@ -118,7 +118,7 @@ func TestRefusalsAreToldAndLogged(t *testing.T) {
 	})
 }
 
-func TestTheCallersHookIsToldBeforeTheCaller(t *testing.T) {
+func TestOnRefusalIsCalledBeforeTheCallerGetsTheError(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen)
 	var told *weirgrpc.RefusedError
@@ -126,6 +126,6 @@ func TestTheCallersHookIsToldBeforeTheCaller(t *testing.T) {
 	_, err := call(t.Context(), serve(t, overTCP(t), &service{}, nil, client), get, "")
 	require.Equal(t, told, err)
 	require.ErrorContains(t, told.Err, `"shop"`)
-	require.Equal(t, 5*time.Second, weir.RetryAfter(err), "the cooldown")
+	require.Equal(t, 5*time.Second, weir.RetryAfter(err), "the wait is the cooldown")
 	require.Equal(t, 5*time.Second, retryAfter(err))
 }

@@ -18,13 +18,13 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-func TestRetryAfterIsReadOfAnyError(t *testing.T) {
+func TestRetryAfterOfErrors(t *testing.T) {
 	busy := func(d *durationpb.Duration) error {
 		s, err := status.New(codes.Unavailable, "").WithDetails(&errdetails.RetryInfo{RetryDelay: d})
 		require.NoError(t, err)
 		return s.Err()
 	}
-	garbage := status.New(codes.Unavailable, "").Proto() // details that cannot be read
+	garbage := status.New(codes.Unavailable, "").Proto() // gets malformed details
 	garbage.Details = []*anypb.Any{{TypeUrl: "type.googleapis.com/google.rpc.RetryInfo", Value: []byte{0xff, 0xff}}, {TypeUrl: "nonsense"}, {}}
 	for want, err := range map[time.Duration]error{
 		0:               nil,

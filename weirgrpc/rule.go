@@ -13,8 +13,8 @@ import (
 // Rule decides which calls a [Server] serves. [Limit], [LimitBy], [LimitRemote], [Shed] and [Guard]
 // return rules. The zero value is not usable.
 type Rule struct {
-	// admit returns what the call holds until it ends, or nil if it holds nothing. An error refuses the
-	// call.
+	// admit returns what the call holds until it ends, or nil if it holds nothing. An error refuses
+	// the call.
 	admit func(ctx context.Context, call Call) (pass, error)
 }
 
@@ -25,9 +25,9 @@ type pass interface {
 	undo()                    // the call was not served; called instead of record and end
 }
 
-// Guard returns a rule that serves each call through the gate that the gate function returns, so that a
-// handler that fails is not called for a while. If the function returns nil, the call is served without
-// a gate. Guard panics if gate is nil.
+// Guard returns a rule that serves each call through the gate that the gate function returns, so
+// that a handler that fails is not called for a while. If the function returns nil, the call is
+// served without a gate. Guard panics if gate is nil.
 //
 // A deadline of the client that passes is a failure. If clients choose short deadlines, set a
 // ServerConfig.Classify that ignores DeadlineExceeded.
@@ -81,10 +81,10 @@ func Limit(l interface {
 	}}
 }
 
-// LimitBy returns a rule with one limit per key, such as [ByPeer] or [ByMethod]. For limits over several
-// times, such as a second and a day, use several rules. If all keys of the group are in use, its
-// Overflow decides about calls with new keys. With limiter.RefuseNew, a flood of keys refuses all new
-// keys. LimitBy panics if g or key is nil.
+// LimitBy returns a rule with one limit per key, such as [ByPeer] or [ByMethod]. For limits over
+// several times, such as a second and a day, use several rules. If all keys of the group are in
+// use, its Overflow decides about calls with new keys. With limiter.RefuseNew, a flood of keys
+// refuses all new keys. LimitBy panics if g or key is nil.
 func LimitBy[K comparable](g *limiter.Group[K], key func(ctx context.Context, call Call) K) Rule {
 	if g == nil || key == nil {
 		panic(errors.New("weirgrpc: LimitBy needs a group and a key function"))
@@ -95,10 +95,10 @@ func LimitBy[K comparable](g *limiter.Group[K], key func(ctx context.Context, ca
 	}}
 }
 
-// LimitRemote returns a rule with one limit per key that is kept outside this process, such as a limit
-// of package fleet. The name appears in errors. If a later rule refuses a call, its token is given back
-// if the limit has a method Refund. If the limit returns an error, the call gets the status Unavailable
-// and does not count as refused. LimitRemote panics if limit or key is nil.
+// LimitRemote returns a rule with one limit per key that is kept outside this process, such as a
+// limit of package fleet. The name appears in errors. If a later rule refuses a call, its token is
+// given back if the limit has a method Refund. If the limit returns an error, the call gets the
+// status Unavailable and does not count as refused. LimitRemote panics if limit or key is nil.
 func LimitRemote(name string, limit func(key string) limiter.Remote, key func(ctx context.Context, call Call) string) Rule {
 	if limit == nil || key == nil {
 		panic(errors.New("weirgrpc: LimitRemote needs a limit and a key function"))
@@ -113,7 +113,8 @@ func LimitRemote(name string, limit func(key string) limiter.Remote, key func(ct
 	}}
 }
 
-// refundRemote gives a token back if the limit can take it, even if the call was cancelled meanwhile.
+// refundRemote gives a token back if the limit can take it, even if the call was cancelled
+// meanwhile.
 func refundRemote(ctx context.Context, limit limiter.Remote) {
 	if l, ok := limit.(interface {
 		Refund(ctx context.Context, n int) error

@@ -34,9 +34,9 @@ type Server struct {
 	onRefusal func(context.Context, *RefusedError)
 }
 
-// NewServer returns a server that serves the calls that all rules admit. The rules are asked in their
-// order. If one refuses a call, the tokens and slots that the call has of the rules before are given
-// back. NewServer panics if a rule is the zero value.
+// NewServer returns a server that serves the calls that all rules admit. The rules are asked in
+// their order. If one refuses a call, the tokens and slots that the call has of the rules before
+// are given back. NewServer panics if a rule is the zero value.
 func NewServer(c ServerConfig, rules ...Rule) *Server {
 	if slices.ContainsFunc(rules, func(r Rule) bool { return r.admit == nil }) {
 		panic(errors.New("weirgrpc: a Rule is the zero value, must be made by Limit, LimitBy, LimitRemote, Shed or Guard"))
@@ -49,8 +49,8 @@ var (
 	_ grpc.StreamServerInterceptor = (*Server)(nil).Stream
 )
 
-// Unary is a grpc.UnaryServerInterceptor. It returns the results of the handler, or a [*RefusedError] if
-// a rule refuses the call.
+// Unary is a grpc.UnaryServerInterceptor. It returns the results of the handler, or a
+// [*RefusedError] if a rule refuses the call.
 //
 // If the handler panics, the call counts as a failure and the panic propagates.
 func (s *Server) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
@@ -64,13 +64,13 @@ func (s *Server) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	return reply, err
 }
 
-// Stream is a grpc.StreamServerInterceptor. It returns the error of the handler, or a [*RefusedError] if
-// a rule refuses the call.
+// Stream is a grpc.StreamServerInterceptor. It returns the error of the handler, or a
+// [*RefusedError] if a rule refuses the call.
 //
-// The outcome of a stream is known when its first message has been sent, or when its handler returns if
-// that comes first. Later errors do not change it. The stream holds its slot of a Shed until the handler
-// returns. If the handler panics before the outcome is known, the call counts as a failure. All panics
-// propagate.
+// The outcome of a stream is known when its first message has been sent, or when its handler
+// returns if that comes first. Later errors do not change it. The stream holds its slot of a Shed
+// until the handler returns. If the handler panics before the outcome is known, the call counts as
+// a failure. All panics propagate.
 func (s *Server) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	c := &servedCall{server: s, ctx: stream.Context()}
 	if err := c.admit(Call{Method: info.FullMethod}); err != nil {
@@ -92,8 +92,8 @@ func (s *serverStream) SendMsg(m any) error {
 	err := s.ServerStream.SendMsg(m)
 	switch code(err) {
 	case codes.OK, codes.Internal, codes.ResourceExhausted:
-		// A message that cannot be encoded or is too long ends the stream. Later errors then look as if
-		// the client had disconnected.
+		// A message that cannot be encoded or is too long ends the stream. Later errors then look
+		// as if the client had disconnected.
 		s.call.record(err, false)
 	default: // the client has disconnected, so the handler's error decides
 	}
@@ -131,8 +131,8 @@ func (c *servedCall) admit(call Call) error {
 	return nil
 }
 
-// setPushback sends the wait to clients that retry by their service config: gRPC ignores a RetryInfo
-// then. SetTrailer fails only if ctx has no server stream, so that there is no client.
+// setPushback sends the wait to clients that retry by their service config: gRPC ignores a
+// RetryInfo then. SetTrailer fails only if ctx has no server stream, so that there is no client.
 func setPushback(ctx context.Context, err error) {
 	e, ok := errors.AsType[*RefusedError](err)
 	if !ok {

@@ -30,7 +30,7 @@ func bucket(name string, r limiter.Rate, burst int) *limiter.TokenBucket {
 	return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: r, Burst: burst, Name: name})
 }
 
-func TestHandlersThatFailAreLeftAlone(t *testing.T) {
+func TestFailingHandlersAreNotCalled(t *testing.T) {
 	var served atomic.Int64
 	shop := &service{unary: func(_ context.Context, in string) (string, error) {
 		served.Add(1)
@@ -49,13 +49,13 @@ func TestHandlersThatFailAreLeftAlone(t *testing.T) {
 	info, ok := detail[*errdetails.ErrorInfo](err)
 	require.True(t, ok)
 	require.Equal(t, "BREAKER_OPEN", info.Reason)
-	require.NotErrorIs(t, err, weir.ErrRefused, "on the wire it is a status")
+	require.NotErrorIs(t, err, weir.ErrRefused, "the client only gets a status")
 
 	_, err = call(t.Context(), cc, put, "")
-	require.Equal(t, codes.Unknown, status.Code(err), "another method is served")
+	require.Equal(t, codes.Unknown, status.Code(err), "calls of another method are served")
 }
 
-func TestALimitHoldsForAllCallsTogether(t *testing.T) {
+func TestLimitForAllCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hits := bucket("hits", limiter.PerSecond(10), 3)
 		cc := serve(t, inMemory(), &service{stream: func(s grpc.ServerStream) error { return send(s, "a") }}, newServer(weirgrpc.Limit(hits)), nil)
@@ -69,7 +69,7 @@ func TestALimitHoldsForAllCallsTogether(t *testing.T) {
 
 		s, err := open(t.Context(), cc, chat)
 		require.NoError(t, err)
-		require.Equal(t, codes.ResourceExhausted, status.Code(receive(s)), "streams count too")
+		require.Equal(t, codes.ResourceExhausted, status.Code(receive(s)), "the limit applies to streams")
 		time.Sleep(100 * time.Millisecond)
 		s, err = open(t.Context(), cc, chat)
 		require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestALimitHoldsForAllCallsTogether(t *testing.T) {
 	})
 }
 
-func TestAShadowLetsThrough(t *testing.T) {
+func TestShadowLimit(t *testing.T) {
 	trial := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Name: "trial", Shadow: true})
 	cc := serve(t, overTCP(t), &service{}, newServer(weirgrpc.Limit(trial)), nil)
 	for range 3 {
@@ -90,7 +90,7 @@ func TestAShadowLetsThrough(t *testing.T) {
 	require.EqualValues(t, 2, trial.Stats().Shadowed)
 }
 
-func TestCallsBeyondTheBoundAreShed(t *testing.T) {
+func TestShed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 2, Name: "places"})
 		slow := &service{
@@ -105,7 +105,7 @@ func TestCallsBeyondTheBoundAreShed(t *testing.T) {
 			},
 		}
 		server := weirgrpc.NewServer(weirgrpc.ServerConfig{OnRefusal: func(_ context.Context, e *weirgrpc.RefusedError) {
-			require.Zero(t, retryAfter(e), "when there will be room is not known")
+			require.Zero(t, retryAfter(e), "it is not known when a slot will be free")
 		}}, weirgrpc.Shed(places))
 		cc := serve(t, inMemory(), slow, server, nil)
 		answers := make(chan error, 1)
@@ -117,7 +117,7 @@ func TestCallsBeyondTheBoundAreShed(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, receive(s))
 		synctest.Wait()
-		require.Equal(t, 2, places.InFlight(), "a stream is in flight until its handler is over")
+		require.Equal(t, 2, places.InFlight(), "a stream is in flight until its handler returns")
 
 		_, err = call(t.Context(), cc, get, "")
 		require.EqualError(t, err, `rpc error: code = ResourceExhausted desc = refused by limiter "places"`)
@@ -133,7 +133,7 @@ func TestCallsBeyondTheBoundAreShed(t *testing.T) {
 	})
 }
 
-func TestAStreamIsJudgedWhereItIsServed(t *testing.T) {
+func TestOutcomeOfAServerStream(t *testing.T) {
 	broken := status.Error(codes.Internal, "broken")
 	for name, step := range map[string]struct {
 		stream func(grpc.ServerStream) error
@@ -159,14 +159,14 @@ func TestAStreamIsJudgedWhereItIsServed(t *testing.T) {
 			for err == nil {
 				err = receive(s)
 			}
-			// Who sends what cannot be sent has the client hear of it before the handler does.
+			// If a message cannot be sent, the client gets the error before the handler returns.
 			require.Eventually(t, func() bool { return places.InFlight() == 0 }, 10*time.Second, time.Millisecond)
 			require.Equal(t, step.want, outcomes(gate))
 		})
 	}
 }
 
-func TestAFirstMessageIsJudgedBeforeTheEnd(t *testing.T) {
+func TestOutcomeIsKnownAfterTheFirstMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := halfOpen()
 		hang := func(s grpc.ServerStream) error {
@@ -180,12 +180,12 @@ func TestAFirstMessageIsJudgedBeforeTheEnd(t *testing.T) {
 		s, err := open(ctx, cc, chat)
 		require.NoError(t, err)
 		require.NoError(t, receive(s))
-		synctest.Wait() // the client may have it before the handler knows
+		synctest.Wait() // the client may get the message before SendMsg returns
 		require.Equal(t, breaker.Closed, gate.Breaker().State(), "the probe has succeeded")
 	})
 }
 
-func TestAClientThatGoesAwayIsNoEvidence(t *testing.T) {
+func TestDisconnectedClientIsIgnored(t *testing.T) {
 	for name, ends := range map[string]error{
 		"says so":  context.Canceled,
 		"wraps it": errors.New("query: driver: bad connection"),
@@ -214,7 +214,7 @@ func TestAClientThatGoesAwayIsNoEvidence(t *testing.T) {
 
 				ctx, cancel = context.WithCancel(t.Context())
 				_, err = open(ctx, cc, chat)
-				require.NoError(t, err, "the probe's place is free again")
+				require.NoError(t, err, "the probe slot is free again")
 				synctest.Wait()
 				require.Equal(t, 1, places.InFlight())
 				_ = cc.Close()
@@ -223,13 +223,13 @@ func TestAClientThatGoesAwayIsNoEvidence(t *testing.T) {
 				require.Zero(t, places.InFlight())
 				require.Equal(t, breaker.HalfOpen, gate.Breaker().State())
 				_, err = gate.Allow(t.Context())
-				require.NoError(t, err, "and once more")
+				require.NoError(t, err, "the slot is free a second time")
 			})
 		})
 	}
 }
 
-func TestWorkThatIsDoneCountsThoughNobodyWaitsForIt(t *testing.T) {
+func TestSuccessAfterDisconnectCounts(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
 	server := newServer(weirgrpc.Guard(weirgrpc.One(gate)))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -241,7 +241,7 @@ func TestWorkThatIsDoneCountsThoughNobodyWaitsForIt(t *testing.T) {
 	require.Equal(t, oneSuccess, outcomes(gate))
 }
 
-func TestAPanicOfAHandlerIsAFailureAndLeavesNothing(t *testing.T) {
+func TestPanicOfAHandlerIsAFailureAndHoldsNothing(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
 	places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "places"})
 	shop := &service{unary: func(context.Context, string) (string, error) { panic("handler") }}
@@ -252,7 +252,7 @@ func TestAPanicOfAHandlerIsAFailureAndLeavesNothing(t *testing.T) {
 	require.Zero(t, places.InFlight())
 }
 
-func TestWhatALaterRuleRefusesTakesNothing(t *testing.T) {
+func TestLaterRefusalTakesNothing(t *testing.T) {
 	gate := weir.New("gate", weir.Config{Rate: limiter.PerHour(2), Burst: 2})
 	hits := bucket("hits", limiter.PerHour(2), 2)
 	keys := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(2), Burst: 2, Name: "keys"})
@@ -285,7 +285,7 @@ func TestWhatALaterRuleRefusesTakesNothing(t *testing.T) {
 	require.Equal(t, window.Totals{Ignored: 10}, outcomes(gate))
 	require.Equal(t, 2, gate.Limiter().Take(0).Remaining)
 	require.Equal(t, 2, hits.Take(0).Remaining)
-	require.Zero(t, shadow.Take(0).Remaining, "it has taken nothing, so it gets nothing back")
+	require.Zero(t, shadow.Take(0).Remaining, "a shadow that took nothing must not be refunded")
 	require.Equal(t, 2, keys.Get(get).Take(0).Remaining)
 	require.Equal(t, 2, keys.Get(put).Take(0).Remaining)
 	require.Zero(t, places.InFlight())
@@ -304,7 +304,7 @@ func TestClassifyOfAServer(t *testing.T) {
 	require.Equal(t, oneIgnored, outcomes(gate))
 }
 
-func TestCallsThatNoGateIsForPass(t *testing.T) {
+func TestCallsWithoutAGatePass(t *testing.T) {
 	none := func(context.Context, weirgrpc.Call) *weir.Gate { return nil }
 	cc := serve(t, overTCP(t), &service{stream: func(s grpc.ServerStream) error { return send(s, "a") }}, newServer(weirgrpc.Guard(none)), newClient(none))
 	out, err := call(t.Context(), cc, get, "x")
@@ -316,7 +316,7 @@ func TestCallsThatNoGateIsForPass(t *testing.T) {
 	require.Error(t, receive(s))
 }
 
-func TestRulesNeedTheirParts(t *testing.T) {
+func TestMissingArgumentsOfRules(t *testing.T) {
 	require.Panics(t, func() { newServer(weirgrpc.Rule{}) })
 	require.Panics(t, func() { weirgrpc.Guard(nil) })
 	require.Panics(t, func() { weirgrpc.Limit(nil) })

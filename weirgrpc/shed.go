@@ -9,10 +9,10 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Shed returns a rule that limits the number of calls in flight and refuses further calls at once. A
-// stream is in flight until its handler returns. It is not known when a slot will be free, so refusals
-// have no RetryInfo. The limiter has the metrics, can be shared, and can be changed at any time. Shed
-// panics if inFlight is nil.
+// Shed returns a rule that limits the number of calls in flight and refuses further calls at once.
+// A stream is in flight until its handler returns. It is not known when a slot will be free, so
+// refusals have no RetryInfo. The limiter has the metrics, can be shared, and can be changed at any
+// time. Shed panics if inFlight is nil.
 func Shed(inFlight *limiter.Concurrency) Rule {
 	if inFlight == nil {
 		panic(errors.New("weirgrpc: Shed needs a limiter"))

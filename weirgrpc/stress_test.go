@@ -19,7 +19,7 @@ import (
 	"github.com/weir-go/weir/weirgrpc"
 )
 
-// hostile does something else at each call: it answers, fails, panics, is late, waits.
+// hostile answers, fails, panics, is late or waits, with another behaviour for each call.
 type hostile struct{ calls atomic.Int64 }
 
 func (h *hostile) behave(ctx context.Context) error {
@@ -37,8 +37,8 @@ func (h *hostile) behave(ctx context.Context) error {
 	return nil
 }
 
-// Amid calls that end in all ways, each is booked once on both sides, and nothing is left.
-func TestNothingIsLeftAmidTraffic(t *testing.T) {
+// Calls end in all ways. Each is counted once on both sides, and nothing is held afterwards.
+func TestEveryCallIsCountedOnceUnderLoad(t *testing.T) {
 	const callers, rounds = 16, 60
 	never := weir.Config{Breaker: breaker.Config{FailureRate: breaker.Off}}
 	near, far := weir.New("near", never), weir.New("far", never)
@@ -51,7 +51,7 @@ func TestNothingIsLeftAmidTraffic(t *testing.T) {
 	cc := serve(t, overTCP(t), shop, newServer(weirgrpc.Shed(places), weirgrpc.Guard(weirgrpc.One(far))), newClient(weirgrpc.One(near)))
 
 	var sent atomic.Int64
-	over := grpc.OnFinish(func(error) { sent.Add(1) }) // what is refused does not get so far
+	over := grpc.OnFinish(func(error) { sent.Add(1) }) // not called for refused calls
 
 	patience := []time.Duration{1, 2, 3, 4, 100}
 	var wg sync.WaitGroup
@@ -60,7 +60,7 @@ func TestNothingIsLeftAmidTraffic(t *testing.T) {
 			for n := range rounds {
 				ctx, cancel := context.WithTimeout(t.Context(), patience[n%len(patience)]*time.Millisecond)
 				switch s, err := open(ctx, cc, chat, over); {
-				case (i+n)%3 == 0: // never read
+				case (i+n)%3 == 0: // the stream is never read
 				case (i+n)%3 == 1 && err == nil:
 					_ = receive(s)
 				default:
@@ -88,7 +88,7 @@ func TestNothingIsLeftAmidTraffic(t *testing.T) {
 	require.Zero(t, figure(near.Breaker(), "weir.breaker.late_results"))
 }
 
-// figure returns the figure of b with that name.
+// figure returns the value of b's instrument with that name.
 func figure(b *breaker.Breaker, name string) (n int64) {
 	for s, v := range b.Observe {
 		if s.Instrument.Name == name {

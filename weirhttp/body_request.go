@@ -7,17 +7,17 @@ import (
 	"sync/atomic"
 )
 
-// requestBody is a request's body that remembers whether it could not be read or ended too early. That
-// is not a failure of the server. Otherwise clients that disconnect during an upload could open the
-// breaker of a proxy for all its clients.
+// requestBody is a request's body that remembers whether it could not be read or ended too early.
+// That is not a failure of the server. Otherwise clients that disconnect during an upload could
+// open the breaker of a proxy for all its clients.
 type requestBody struct {
 	io.ReadCloser
 	length, read   int64 // bytes; length is 0 or less if it is not known
 	closed, failed atomic.Bool
 }
 
-// watchRequestBody returns the request with a requestBody, or the request itself and nil if its body
-// cannot fail. A body with GetBody is in memory. A file is sent faster as it is.
+// watchRequestBody returns the request with a requestBody, or the request itself and nil if its
+// body cannot fail. A body with GetBody is in memory. A file is sent faster as it is.
 func watchRequestBody(req *http.Request) (*http.Request, *requestBody) {
 	if req.Body == nil || req.Body == http.NoBody || req.GetBody != nil {
 		return req, nil
@@ -40,8 +40,8 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close is called by the base, for example when the connection breaks. A Read that fails afterwards is
-// not a failure of the body.
+// Close is called by the base, for example when the connection breaks. A Read that fails afterwards
+// is not a failure of the body.
 func (b *requestBody) Close() error {
 	b.closed.Store(true)
 	return b.ReadCloser.Close()

@@ -18,8 +18,8 @@ type watchedBody struct {
 	done    atomic.Bool // it was closed, or its failure was recorded
 }
 
-// watchBody replaces the body of the response with a watched one. A body that can be written to is the
-// connection of a protocol upgrade. It belongs to the caller and keeps its other methods.
+// watchBody replaces the body of the response with a watched one. A body that can be written to is
+// the connection of a protocol upgrade. It belongs to the caller and keeps its other methods.
 func watchBody(req *http.Request, resp *http.Response, gate *weir.Gate) {
 	if _, writable := resp.Body.(io.Writer); writable || resp.Body == nil || resp.Body == http.NoBody {
 		return
@@ -40,9 +40,9 @@ func (b *watchedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// recordFailure records a call that failed. The permit of the request is used up, because the call was
-// judged when its headers arrived. Nothing is recorded while the breaker is half-open: only headers
-// judge probes.
+// recordFailure records a call that failed. The permit of the request is used up, because the call
+// was judged when its headers arrived. Nothing is recorded while the breaker is half-open: only
+// headers judge probes.
 func (b *watchedBody) recordFailure() {
 	if s := b.breaker.State(); s == breaker.Open || s == breaker.HalfOpen || s == breaker.ForcedOpen {
 		return

@@ -18,34 +18,34 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// withBody is a base that replies 200 with the body.
+// withBody returns a base that responds with status 200 and the body.
 func withBody(body io.ReadCloser) http.RoundTripper {
 	return baseFunc(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
 	})
 }
 
-// breaking is a body that breaks off after four bytes.
+// breaking returns a body that fails after 4 bytes.
 func breaking() io.ReadCloser {
 	return io.NopCloser(io.MultiReader(strings.NewReader("some"), iotest.ErrReader(io.ErrUnexpectedEOF)))
 }
 
-func TestABodyThatFailsIsCountedOnce(t *testing.T) {
+func TestFailedBodyIsCountedOnce(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
 	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: withBody(breaking()), CountBodyFailures: true})
 	resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 	require.NoError(t, err)
-	require.Equal(t, window.Counts{Successes: 1}, gate.Breaker().Counts(), "judged at its headers")
+	require.Equal(t, window.Counts{Successes: 1}, gate.Breaker().Counts(), "a success when the headers arrive")
 
 	for range 3 {
 		_, err = io.ReadAll(resp.Body)
-		require.Equal(t, io.ErrUnexpectedEOF, err, "as it is")
+		require.Equal(t, io.ErrUnexpectedEOF, err, "the error is not wrapped")
 	}
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, window.Counts{Successes: 1, Failures: 1, ConsecutiveFailures: 1}, gate.Breaker().Counts())
 }
 
-func TestABodyThatFailsIsNotCountedByDefault(t *testing.T) {
+func TestFailedBodyIsNotCountedByDefault(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
 	failing := breaking()
 	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: withBody(failing)})
@@ -58,7 +58,7 @@ func TestABodyThatFailsIsNotCountedByDefault(t *testing.T) {
 	require.Equal(t, window.Counts{Successes: 1}, gate.Breaker().Counts())
 }
 
-func TestBodyThatFailsMayCountAsACallThatFailed(t *testing.T) {
+func TestFailedBodyCountsAsAFailedCall(t *testing.T) {
 	for _, c := range []struct {
 		state breaker.State
 		want  int64
@@ -92,7 +92,7 @@ func TestBodyThatFailsMayCountAsACallThatFailed(t *testing.T) {
 	}
 }
 
-func TestBodiesThatFailTripTheBreaker(t *testing.T) {
+func TestFailedBodiesOpenTheBreaker(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
 	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{
 		Base: baseFunc(func(*http.Request) (*http.Response, error) {
@@ -112,7 +112,7 @@ func TestBodiesThatFailTripTheBreaker(t *testing.T) {
 	require.ErrorIs(t, err, breaker.ErrOpen, "half of the calls have failed")
 }
 
-func TestBodyThatTheCallerEndsHasNotFailed(t *testing.T) {
+func TestBodyClosedByTheCallerHasNotFailed(t *testing.T) {
 	errClosed := errors.New("read on closed body")
 	var ctx context.Context
 	var cancel context.CancelFunc
@@ -134,13 +134,13 @@ func TestBodyThatTheCallerEndsHasNotFailed(t *testing.T) {
 	}
 }
 
-// upgraded stands for the connection of a 101, which can do more than be read.
+// upgraded is like the connection of a response with status 101, which can be written to.
 type upgraded struct{ bytes.Buffer }
 
 func (*upgraded) Close() error      { return nil }
 func (*upgraded) CloseWrite() error { return nil }
 
-func TestBodyThatCanBeWrittenToIsLeftAlone(t *testing.T) {
+func TestWritableBodyIsNotWrapped(t *testing.T) {
 	connection := &upgraded{}
 	transport := weirhttp.NewTransport(weirhttp.One(weir.New("g", weir.Config{})), weirhttp.TransportConfig{Base: withBody(connection), CountBodyFailures: true})
 	resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
@@ -149,7 +149,7 @@ func TestBodyThatCanBeWrittenToIsLeftAlone(t *testing.T) {
 	require.Same(t, connection, resp.Body)
 }
 
-func TestNoBodyStaysNone(t *testing.T) {
+func TestMissingBodyIsNotWrapped(t *testing.T) {
 	for _, none := range []io.ReadCloser{nil, http.NoBody} {
 		transport := weirhttp.NewTransport(weirhttp.One(weir.New("g", weir.Config{})), weirhttp.TransportConfig{Base: withBody(none), CountBodyFailures: true})
 		resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))

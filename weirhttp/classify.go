@@ -9,9 +9,9 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// DefaultClassify returns the outcome of a call by its response or, if err is not nil, by its error. The
-// status 429 (too many requests) and all from 500 on are failures. All others are successes: a service
-// that answers 404 works. For errors see [breaker.DefaultClassify].
+// DefaultClassify returns the outcome of a call by its response or, if err is not nil, by its
+// error. The status 429 (too many requests) and all from 500 on are failures. All others are
+// successes: a service that answers 404 works. For errors see [breaker.DefaultClassify].
 func DefaultClassify(resp *http.Response, err error) breaker.Outcome {
 	if err != nil {
 		return breaker.DefaultClassify(err)
@@ -26,12 +26,12 @@ func classifyResponse(resp *http.Response) breaker.Outcome {
 	return breaker.Success
 }
 
-// cancelled reports whether the caller has cancelled the call. The error does not always say so: HTTP/2
-// may report a stream that was reset. A deadline that has passed does not count.
+// cancelled reports whether the caller has cancelled the call. The error does not always say so:
+// HTTP/2 may report a stream that was reset. A deadline that has passed does not count.
 func cancelled(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
 
-// sendable reports whether an http.Transport would send the request. It does not send, for example, a
-// request with a line break in a header.
+// sendable reports whether an http.Transport would send the request. It does not send, for example,
+// a request with a line break in a header.
 func sendable(req *http.Request) bool {
 	return req.URL != nil && req.Header != nil && req.URL.Host != "" &&
 		(req.Method == "" || isToken(req.Method)) && validFields(req.Header) && validFields(req.Trailer)

@@ -19,7 +19,7 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-func TestVerdictByDefault(t *testing.T) {
+func TestDefaultClassify(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	late, stop := context.WithDeadline(t.Context(), time.Unix(0, 0))
@@ -54,7 +54,7 @@ func TestVerdictByDefault(t *testing.T) {
 		gate := weir.New("g", weir.Config{})
 		transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: unless(c.err, c.status)})
 		req := newGet(t, "https://a.example/")
-		if c.ctx != nil { // it ends while the call is under way
+		if c.ctx != nil { // it ends during the call
 			transport = weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: baseFunc(func(*http.Request) (*http.Response, error) {
 				*req = *req.WithContext(c.ctx)
 				return unless(c.err, c.status).RoundTrip(req)
@@ -69,7 +69,7 @@ func TestVerdictByDefault(t *testing.T) {
 	}
 }
 
-// unless is a base that replies with the status, or returns err if there is one.
+// unless returns a base that responds with the status, or returns err if that is not nil.
 func unless(err error, status int) http.RoundTripper {
 	return baseFunc(func(*http.Request) (*http.Response, error) {
 		if err != nil {
@@ -79,7 +79,7 @@ func unless(err error, status int) http.RoundTripper {
 	})
 }
 
-// verdict is that on the only call of the gate.
+// verdict returns the outcome of the only call of the gate.
 func verdict(gate *weir.Gate) breaker.Outcome {
 	switch n := gate.Breaker().Counts(); {
 	case n.Successes == 1 && n.Failures+n.Ignored == 0:
@@ -92,7 +92,7 @@ func verdict(gate *weir.Gate) breaker.Outcome {
 	return 255
 }
 
-func TestVerdictOfOnesOwn(t *testing.T) {
+func TestClassify(t *testing.T) {
 	classify := func(resp *http.Response, err error) breaker.Outcome {
 		if resp != nil && resp.StatusCode == http.StatusNotImplemented {
 			return breaker.Success
@@ -123,14 +123,14 @@ func TestVerdictOfOnesOwn(t *testing.T) {
 	}
 }
 
-func TestErrorsAreJudgedAsTheBreakerSays(t *testing.T) {
+func TestErrorsAreClassifiedByTheBreaker(t *testing.T) {
 	gate := weir.New("g", weir.Config{Breaker: breaker.Config{Classify: breaker.Ignore(errDown)}})
 	_, err := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: unless(errDown, 0)}).RoundTrip(newGet(t, "https://a.example/"))
 	require.ErrorIs(t, err, errDown)
 	require.Equal(t, breaker.Ignored, verdict(gate))
 }
 
-func TestClassifyThatPanicsHasSaidNothing(t *testing.T) {
+func TestPanickingClassifyIgnoresTheCall(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
 	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{
 		Base:     always(200),
@@ -141,9 +141,9 @@ func TestClassifyThatPanicsHasSaidNothing(t *testing.T) {
 	require.Equal(t, breaker.Ignored, verdict(gate))
 }
 
-// What net/http refuses to send is no evidence against the host: else whoever may choose
-// a header could have everybody's calls refused.
-func TestWhatCannotBeSentIsNoFailureOfTheHost(t *testing.T) {
+// A request that net/http refuses to send is not a failure of the host. Otherwise a user who can
+// choose a header could open the breaker for all users.
+func TestInvalidRequestIsNotAFailure(t *testing.T) {
 	for name, spoil := range map[string]func(*http.Request){
 		"no URL":                 func(r *http.Request) { r.URL = nil },
 		"no host":                func(r *http.Request) { r.URL.Host = "" },
@@ -169,10 +169,10 @@ func TestWhatCannotBeSentIsNoFailureOfTheHost(t *testing.T) {
 	req.Header.Set("X-A", "tab\tand \xffbytes are fine")
 	_, err := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{}).RoundTrip(req)
 	require.Error(t, err)
-	require.Equal(t, breaker.Failure, verdict(gate), "nobody listens there: %v", err)
+	require.Equal(t, breaker.Failure, verdict(gate), "no server listens there: %v", err)
 }
 
-func TestSchemeThatIsNotSpokenHasAGateOfItsOwn(t *testing.T) {
+func TestUnsupportedSchemeHasItsOwnGate(t *testing.T) {
 	transport := weirhttp.NewTransport(perHost(fragile()), weirhttp.TransportConfig{})
 	for range 2 {
 		_, err := transport.RoundTrip(newGet(t, "ftp://127.0.0.1:1/"))
@@ -185,8 +185,8 @@ func TestSchemeThatIsNotSpokenHasAGateOfItsOwn(t *testing.T) {
 
 var errUpload = errors.New("client went away")
 
-// A proxy's client that hangs up in the middle of its upload is not the server's fault.
-func TestUploadThatCannotBeReadIsNoFailureOfTheHost(t *testing.T) {
+// An upload that fails because a proxy's client disconnects is not a failure of the server.
+func TestUnreadableUploadIsNotAFailure(t *testing.T) {
 	server := serve(t, http1, func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 	})
@@ -206,8 +206,8 @@ func TestUploadThatCannotBeReadIsNoFailureOfTheHost(t *testing.T) {
 	require.Equal(t, int64(1), gate.Breaker().Counts().Successes)
 }
 
-// Of a request that ends too early the server never has the whole.
-func TestUploadThatIsShorterThanAnnouncedIsNoFailureOfTheHost(t *testing.T) {
+// The server never gets the whole of a request that ends too early.
+func TestUploadShorterThanItsLengthIsNotAFailure(t *testing.T) {
 	server := serve(t, http1, func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 	})
@@ -215,13 +215,13 @@ func TestUploadThatIsShorterThanAnnouncedIsNoFailureOfTheHost(t *testing.T) {
 	req := newPost(t, server.URL, io.MultiReader(strings.NewReader("some")))
 	req.ContentLength = 10
 	_, err := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: server.Client().Transport}).RoundTrip(req)
-	require.Error(t, err) // of the length, or of the connection that is closed for it: net/http's two halves race
+	require.Error(t, err) // about the length, or about the connection that net/http closes concurrently
 	require.Equal(t, breaker.Ignored, verdict(gate))
 }
 
-// The other way round: when the server breaks the connection, net/http closes the upload
-// under whoever reads it. That is the server's fault.
-func TestServerThatBreaksOffAnUploadHasFailed(t *testing.T) {
+// If the server breaks the connection, net/http closes the upload while it is read. That is a
+// failure of the server.
+func TestServerThatAbortsAnUploadHasFailed(t *testing.T) {
 	for name, use := range map[string]func(io.ReadCloser){
 		"in the middle": func(upload io.ReadCloser) { _ = upload.Close(); _, _ = upload.Read(make([]byte, 1)) },
 		"at the end":    func(upload io.ReadCloser) { _, _ = io.Copy(io.Discard, upload) },
@@ -242,7 +242,7 @@ func TestServerThatBreaksOffAnUploadHasFailed(t *testing.T) {
 	}
 }
 
-func TestRequestIsSentAsItIsWhereItsBodyCannotFail(t *testing.T) {
+func TestRequestIsNotCopiedIfItsBodyCannotFail(t *testing.T) {
 	file, err := os.Open(os.DevNull)
 	require.NoError(t, err)
 	defer file.Close()

@@ -1,7 +1,7 @@
 // Package weirhttp limits and guards the HTTP requests that a program sends and serves.
 //
-// A [Transport] sends requests through gates, which limit them and stop calling hosts that fail. Here
-// each host has its own gate:
+// A [Transport] sends requests through gates, which limit them and stop calling hosts that fail.
+// Here each host has its own gate:
 //
 //	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{})
 //	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.ByHost), weirhttp.TransportConfig{})}
@@ -16,8 +16,8 @@
 //	                       the caller cancelled
 //
 // The error of a refused request is a [*RefusedError], which has the host and the wait. With
-// TransportConfig.Fallback a refused request gets another response. If a server asks clients to wait,
-// its gate refuses requests for that time.
+// TransportConfig.Fallback a refused request gets another response. If a server asks clients to
+// wait, its gate refuses requests for that time.
 //
 // Servers have three kinds of middleware:
 //
@@ -35,23 +35,23 @@
 //
 // # Gate functions
 //
-// A gate function returns the gate of a request, or nil for a request without a gate. [Per] and [One]
-// return gate functions, and any func(*http.Request) *weir.Gate is one. A gate function is called for
-// each request, from any number of goroutines, and must not block. For metrics and alert rules use the
-// group or gate behind it.
+// A gate function returns the gate of a request, or nil for a request without a gate. [Per] and
+// [One] return gate functions, and any func(*http.Request) *weir.Gate is one. A gate function is
+// called for each request, from any number of goroutines, and must not block. For metrics and alert
+// rules use the group or gate behind it.
 //
 // # Key functions
 //
 // A key function returns the key of a request. Requests with the same key share a gate or a quota.
-// [ByIP], [ByHeader], [ByRoute], [ByHost] and [ByNothing] are key functions, [Combine] joins several,
-// and any func(*http.Request) string is one. Key functions are arguments of [Per], and the By of a
-// [Policy].
+// [ByIP], [ByHeader], [ByRoute], [ByHost] and [ByNothing] are key functions, [Combine] joins
+// several, and any func(*http.Request) string is one. Key functions are arguments of [Per], and the
+// By of a [Policy].
 //
 // # Routes
 //
 // ByRoute(mux) asks a ServeMux for the route of a request. Other routers need a few lines. chi sets
-// http.Request.Pattern, which ByRoute(nil) returns, but only after the middleware of its top router has
-// run. There, ask the router:
+// http.Request.Pattern, which ByRoute(nil) returns, but only after the middleware of its top router
+// has run. There, ask the router:
 //
 //	By: func(r *http.Request) string { return router.Find(chi.NewRouteContext(), r.Method, r.URL.Path) }
 //

@@ -31,7 +31,8 @@ func show(h http.Handler, r *http.Request, headers ...string) {
 
 func ask(path string) *http.Request { return httptest.NewRequest(http.MethodGet, path, http.NoBody) }
 
-// A limit for each user: two in any hour, known by the header X-Api-Key or else by the address.
+// A limit of two requests in any hour per user. Users are identified by the header X-Api-Key, or by
+// their address if it is missing.
 func ExampleNewLimit() {
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
 		{Name: "hour", Limit: 2, Window: time.Hour, By: weirhttp.ByHeader("X-Api-Key")},
@@ -49,7 +50,7 @@ func ExampleNewLimit() {
 	// 200
 }
 
-// Several periods for each client address. The headers tell what is left of each.
+// Several limits per client address. The headers have the remaining requests of each.
 func ExampleLimit() {
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
 		{Name: "hour", Limit: 2, Window: time.Hour, By: weirhttp.ByIP},
@@ -65,7 +66,7 @@ func ExampleLimit() {
 	// 429 RateLimit: "hour";r=0;t=3600, "day";r=22
 }
 
-// Behind a proxy, by API key and route, with an exemption for the monitoring.
+// A limit behind a proxy, by API key and route. Requests of the monitoring are exempt.
 func ExampleLimitConfig() {
 	mux := http.NewServeMux()
 	mux.Handle("GET /search", hello)
@@ -90,7 +91,7 @@ func ExampleLimitConfig() {
 	// 200
 }
 
-// A limit changes while requests come, and quotas keep what is left in them.
+// The config can change while requests are served. The quotas keep their remaining requests.
 func ExampleLimit_Reconfigure() {
 	policy := weirhttp.Policy{Name: "hour", Limit: 10, Window: time.Hour, By: weirhttp.ByIP}
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}})
@@ -110,7 +111,7 @@ func ExampleLimit_Reconfigure() {
 	// weirhttp: policy "hour": Limit is -1, must be between 1 and 1000000000
 }
 
-// A login that fails costs five requests.
+// A failed login costs five requests.
 func ExampleLimit_Charge() {
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{{Name: "login", Limit: 12, Window: time.Hour, By: weirhttp.ByIP}}})
 	login := limit.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -127,7 +128,7 @@ func ExampleLimit_Charge() {
 	// 429
 }
 
-// A policy for each plan, and one that refuses nothing yet, to see what it would do.
+// One policy per plan, and one in shadow mode, which counts what it would refuse.
 func ExamplePolicy() {
 	key := weirhttp.ByHeader("X-Api-Key")
 	gold := func(r *http.Request) bool { return key(r) == "key-of-acme" }
@@ -150,7 +151,7 @@ func ExamplePolicy() {
 	// 1 would have been refused
 }
 
-// Each address has a quota on each route.
+// Each address has a quota per route.
 func ExampleCombine() {
 	mux := http.NewServeMux()
 	mux.Handle("/cats/{id}", hello)
@@ -167,7 +168,8 @@ func ExampleCombine() {
 	// 200
 }
 
-// The client is the right-most address that is not a proxy's. It may have made up what is left of it.
+// The client's address is the right-most one that is not a trusted proxy's. The client may have
+// invented the others.
 func ExampleProxies() {
 	proxies := weirhttp.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
 	r := ask("/")
@@ -177,7 +179,7 @@ func ExampleProxies() {
 	// Output: 203.0.113.9
 }
 
-// An answer for people instead of programs.
+// Answer can write a response for people instead of one for programs.
 func ExampleRefusal() {
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{
 		Policies: []weirhttp.Policy{{Name: "hour", Limit: 1, Window: time.Hour, By: weirhttp.ByNothing}},
@@ -196,7 +198,7 @@ func ExampleRefusal() {
 	// Please come back in 1h0m0s.
 }
 
-// No more than one request at once; the second comes while the first is being served.
+// At most one request is served at once. The second arrives while the first is served.
 func ExampleShed() {
 	inFlight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "api"})
 	shed := weirhttp.Shed(inFlight, weirhttp.ShedConfig{RetryAfter: 5 * time.Second})
@@ -208,14 +210,14 @@ func ExampleShed() {
 	// 200
 }
 
-// Requests that find no room wait a little for their turn.
+// Requests wait up to 50ms for a slot.
 func ExampleShedConfig() {
 	c := weirhttp.ShedConfig{MaxWait: 50 * time.Millisecond}
 	fmt.Println(c.Validate())
 	// Output: <nil>
 }
 
-// While the handler fails, yesterday's page is better than none.
+// While the handler fails, Answer writes an older page.
 func ExampleGuard() {
 	search := weir.New("search", weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 2}})
 	server := weirhttp.Guard(weirhttp.One(search), weirhttp.GuardConfig{
@@ -239,7 +241,7 @@ func ExampleGuard() {
 	// 200 yesterday's page, for the breaker is open: true
 }
 
-// Each route of a mux has a gate of its own.
+// Each route of a mux has its own gate.
 func ExampleGuard_routes() {
 	mux := http.NewServeMux()
 	mux.Handle("GET /good", hello)
@@ -255,7 +257,7 @@ func ExampleGuard_routes() {
 	// 200
 }
 
-// A handler that says it is overloaded has not failed.
+// For this service, a response with status 503 is not a failure.
 func ExampleGuardConfig() {
 	c := weirhttp.GuardConfig{Classify: func(_ *http.Request, status int) breaker.Outcome {
 		switch {

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// A server that lets each address send two requests in any minute, and a client with a breaker per
-// host, which obeys the Retry-After of the server.
+// A server that allows two requests in any minute per address, and a client with one breaker per
+// host. The client obeys the Retry-After of the server.
 func Example() {
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
 		{Name: "minute", Limit: 2, Window: time.Minute, By: weirhttp.ByIP},

@@ -24,7 +24,7 @@ var hosts = weir.NewGroup[string]("web", weir.GroupConfig{})
 
 var web = &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.ByHost), weirhttp.TransportConfig{})}
 
-// get is what a program does with a client.
+// get sends a request and returns the status and the body of the response.
 func get(client *http.Client, url string) (string, error) {
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, url, http.NoBody)
 	if err != nil {
@@ -39,7 +39,7 @@ func get(client *http.Client, url string) (string, error) {
 	return resp.Status + " " + string(text), err
 }
 
-// broken is a server that is down, and says for how long.
+// broken returns a server that responds with status 503 and Retry-After.
 func broken() *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "30")
@@ -61,7 +61,7 @@ func ExampleNewTransport() {
 	// Output: not called for 30s
 }
 
-// One breaker per host: a host that fails is not called, and the others are.
+// Each host has its own breaker. A host that fails is not called; other hosts are.
 func ExamplePer() {
 	down := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "overloaded", http.StatusInternalServerError)
@@ -87,7 +87,7 @@ func ExamplePer() {
 	// 200 OK hello <nil>
 }
 
-// What is refused is logged, and answered from what was fetched before.
+// A refused request is logged and gets a cached response.
 func ExampleTransport() {
 	server := broken()
 	defer server.Close()
@@ -111,7 +111,7 @@ func ExampleTransport() {
 	// 203 Non-Authoritative Information 19.99 € <nil>
 }
 
-// "Not found" is a failure of a service that has lost its data. Everything else is judged as usual.
+// For this service, 404 is a failure. All other responses are judged as usual.
 func ExampleDefaultClassify() {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
@@ -143,7 +143,7 @@ func ExampleTransportConfig() {
 	// Output: 10s
 }
 
-// One gate for all that goes to a service, whichever of its hosts answers.
+// One gate guards all hosts of a service.
 func ExampleOne() {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
@@ -248,8 +248,8 @@ func ExampleRefusedError() {
 	// Output: weirhttp: api.example.com is not called: breaker "api" is forced open
 }
 
-// A response is a success when its headers arrive. A body that fails later can count as one more call,
-// which failed.
+// A response is a success when its headers arrive. A body that fails later can count as one more
+// call, which failed.
 func ExampleTransportConfig_bodies() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "1000000")

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-go/weir"
 )
 
-// Per returns a gate function with one gate per key. The key can be that of [ByHost] or [ByRoute], a
-// tenant, or any other comparable value. Per panics if group or key is nil.
+// Per returns a gate function with one gate per key. The key can be that of [ByHost] or [ByRoute],
+// a tenant, or any other comparable value. Per panics if group or key is nil.
 func Per[K comparable](group *weir.Group[K], key func(*http.Request) K) func(*http.Request) *weir.Gate {
 	if group == nil || key == nil {
 		panic(errors.New("weirhttp: Per needs a group and a key function"))

@@ -17,7 +17,7 @@ func perHost(c weir.Config) gateFunc {
 	return weirhttp.Per(weir.NewGroup[string]("http", weir.GroupConfig{Gate: c}), weirhttp.ByHost)
 }
 
-func TestErrorsAndMetricsNameTheGroup(t *testing.T) {
+func TestErrorsAndMetricsHaveTheNameOfTheGroup(t *testing.T) {
 	seen := map[string]bool{}
 	for _, name := range []string{"shop", "bank"} {
 		hosts := weir.NewGroup[string](name, weir.GroupConfig{Gate: fragile()})

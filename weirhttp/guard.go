@@ -10,8 +10,8 @@ import (
 
 // GuardConfig configures a [Guard]. Every value is valid.
 type GuardConfig struct {
-	// Classify returns the outcome of a request by the status of its response. Default a failure from
-	// 500 on, and a success below.
+	// Classify returns the outcome of a request by the status of its response. Default a failure
+	// from 500 on, and a success below.
 	Classify func(r *http.Request, status int) breaker.Outcome
 	// OnRefusal is called for each refusal, before Answer: see [LogRefusedRequests]. Default none.
 	OnRefusal func(*http.Request, Refusal)
@@ -20,8 +20,8 @@ type GuardConfig struct {
 	Answer func(http.ResponseWriter, *http.Request, Refusal)
 }
 
-// Guard returns middleware that sends requests to a handler through gates. While the handler fails, its
-// gate refuses requests with status 503:
+// Guard returns middleware that sends requests to a handler through gates. While the handler fails,
+// its gate refuses requests with status 503:
 //
 //	search := weir.New("search", weir.Config{})
 //	mux.Handle("GET /search", weirhttp.Guard(weirhttp.One(search), weirhttp.GuardConfig{})(searchHandler))
@@ -29,13 +29,14 @@ type GuardConfig struct {
 // With Per and ByRoute each route has its own gate. A request waits for a token for up to
 // weir.Config.MaxWait. If the gate function returns nil, the request is served without a gate.
 //
-// The outcome is known when the handler returns, flushes the response for the first time or takes over
-// the connection, so streams and upgrades do not occupy a probe slot. If the handler panics before that,
-// also with [http.ErrAbortHandler], the request is a failure and the panic propagates. If the client
-// disconnects before that, the request is ignored.
+// The outcome is known when the handler returns, flushes the response for the first time or takes
+// over the connection, so streams and upgrades do not occupy a probe slot. If the handler panics
+// before that, also with [http.ErrAbortHandler], the request is a failure and the panic propagates.
+// If the client disconnects before that, the request is ignored.
 //
-// The ResponseWriter of the handler is an http.Flusher, http.Hijacker, http.Pusher or io.ReaderFrom if
-// that of the server is one, and works with [http.ResponseController]. Guard panics if gate is nil.
+// The ResponseWriter of the handler is an http.Flusher, http.Hijacker, http.Pusher or io.ReaderFrom
+// if that of the server is one, and works with [http.ResponseController]. Guard panics if gate is
+// nil.
 func Guard(gate func(*http.Request) *weir.Gate, c GuardConfig) func(http.Handler) http.Handler {
 	if gate == nil {
 		panic(errors.New("weirhttp: Guard needs a gate function"))
@@ -63,8 +64,8 @@ func Guard(gate func(*http.Request) *weir.Gate, c GuardConfig) func(http.Handler
 	}
 }
 
-// refuse answers a request that its gate did not allow. OnRefusal is not called if the context of the
-// request has ended or a remote limit came to no decision.
+// refuse answers a request that its gate did not allow. OnRefusal is not called if the context of
+// the request has ended or a remote limit came to no decision.
 func (c GuardConfig) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	refusal := Refusal{Status: http.StatusServiceUnavailable, RetryAfter: weir.RetryAfter(err), Err: err}
 	onRefusal := c.OnRefusal

@@ -32,7 +32,7 @@ func answering(status int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
 }
 
-// sendAnyhow sends a request and survives what the handler does.
+// sendAnyhow sends a request and recovers panics of the handler.
 func sendAnyhow(ctx context.Context, h http.Handler) {
 	done := make(chan struct{})
 	go func() {
@@ -43,7 +43,7 @@ func sendAnyhow(ctx context.Context, h http.Handler) {
 	<-done
 }
 
-// ending is a context that ends when the handler says so.
+// ending is a context that the handler ends.
 type ending struct {
 	context.Context
 	err   error
@@ -61,7 +61,7 @@ func endsWith(ctx context.Context, err error) func() context.Context {
 	return func() context.Context { return &ending{Context: ctx, err: err} }
 }
 
-func TestGuardJudgesWhatAHandlerDoes(t *testing.T) {
+func TestGuardRecordsTheOutcomeOfTheHandler(t *testing.T) {
 	gone, late := endsWith(t.Context(), context.Canceled), endsWith(t.Context(), context.DeadlineExceeded)
 	end := func(r *http.Request) { r.Context().(*ending).ended.Store(true) }
 	for _, c := range []struct {
@@ -106,7 +106,7 @@ func TestGuardJudgesWhatAHandlerDoes(t *testing.T) {
 	}
 }
 
-func TestGuardOpensOnAHandlerThatFailsAndTriesAgain(t *testing.T) {
+func TestGuardOpensAndRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("search", breaker.Config{MinCalls: 3, Probes: 1, Cooldown: 7500 * time.Millisecond})
 		status := 500
@@ -119,7 +119,7 @@ func TestGuardOpensOnAHandlerThatFailsAndTriesAgain(t *testing.T) {
 		}
 		w := request{}.send(h)
 		require.Equal(t, 503, w.Code)
-		require.Equal(t, "8", w.Header().Get("Retry-After"), "rounded up")
+		require.Equal(t, "8", w.Header().Get("Retry-After"), "Retry-After is rounded up")
 		require.Equal(t, "application/problem+json", w.Header().Get("Content-Type"))
 		require.Len(t, told, 1)
 		require.ErrorIs(t, told[0].Err, breaker.ErrOpen)
@@ -131,7 +131,7 @@ func TestGuardOpensOnAHandlerThatFailsAndTriesAgain(t *testing.T) {
 	})
 }
 
-func TestGuardFallsBack(t *testing.T) {
+func TestGuardAnswer(t *testing.T) {
 	b := breaker.New("search", breaker.Config{Initial: breaker.ForcedOpen})
 	h := guard(b, weirhttp.GuardConfig{Answer: func(w http.ResponseWriter, _ *http.Request, f weirhttp.Refusal) {
 		io.WriteString(w, "yesterday's page, for "+f.Err.Error())
@@ -141,7 +141,7 @@ func TestGuardFallsBack(t *testing.T) {
 	require.Contains(t, w.Body.String(), "yesterday's page, for breaker \"search\"")
 }
 
-func TestEachRouteHasAGateOfItsOwn(t *testing.T) {
+func TestEachRouteHasItsOwnGate(t *testing.T) {
 	routes := func() *weir.Group[string] {
 		return weir.NewGroup[string]("routes", weir.GroupConfig{Gate: weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}})
 	}
@@ -163,7 +163,7 @@ func TestEachRouteHasAGateOfItsOwn(t *testing.T) {
 	require.Equal(t, breaker.Open, g.Get("GET /x/{id}").Breaker().State())
 }
 
-func TestAGuardKeepsTheLimitOfItsGate(t *testing.T) {
+func TestGuardWithALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := weir.New("reports", weir.Config{Rate: limiter.PerSecond(1), Burst: 1, MaxWait: time.Second})
 		var told []error
@@ -173,9 +173,9 @@ func TestAGuardKeepsTheLimitOfItsGate(t *testing.T) {
 		start := time.Now()
 		require.Equal(t, 200, request{}.send(h).Code)
 		require.Equal(t, 200, request{}.send(h).Code)
-		require.Equal(t, time.Second, time.Since(start), "the second has waited")
+		require.Equal(t, time.Second, time.Since(start), "the second request waits")
 		first, second := sendIn(t.Context(), h), sendIn(t.Context(), h)
-		require.ElementsMatch(t, []int{200, 503}, []int{<-first, <-second}, "one of them would have to wait for 2 s")
+		require.ElementsMatch(t, []int{200, 503}, []int{<-first, <-second}, "one of them would wait for 2s")
 		require.Len(t, told, 1)
 		require.ErrorIs(t, told[0], limiter.ErrLimited)
 
@@ -184,18 +184,18 @@ func TestAGuardKeepsTheLimitOfItsGate(t *testing.T) {
 		synctest.Wait()
 		leave()
 		require.Equal(t, 503, <-waiting)
-		require.Len(t, told, 1, "a client that has gone away was not refused")
+		require.Len(t, told, 1, "a request of a disconnected client was not refused")
 	})
 }
 
-func TestARequestForWhichThereIsNoGatePasses(t *testing.T) {
+func TestGuardWithoutAGate(t *testing.T) {
 	h := weirhttp.Guard(func(*http.Request) *weir.Gate { return nil }, weirhttp.GuardConfig{})(answering(500))
 	for range 50 {
 		require.Equal(t, 500, request{}.send(h).Code)
 	}
 }
 
-func TestGuardClassifiesAsTold(t *testing.T) {
+func TestGuardClassify(t *testing.T) {
 	b := breaker.New("b", breaker.Config{ConsecutiveFailures: 1})
 	h := guard(b, weirhttp.GuardConfig{Classify: func(r *http.Request, status int) breaker.Outcome {
 		if r.URL.Path == "/strict" && status == 404 {
@@ -208,7 +208,7 @@ func TestGuardClassifiesAsTold(t *testing.T) {
 	require.Equal(t, 503, request{path: "/"}.send(h).Code)
 }
 
-func TestGuardHoldsNoProbeForAStream(t *testing.T) {
+func TestStreamBehindAGuardOccupiesNoProbeSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("b", breaker.Config{Initial: breaker.Open, Cooldown: time.Second, Probes: 1, ProbeTimeout: time.Hour})
 		h := guard(b, weirhttp.GuardConfig{})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -218,13 +218,13 @@ func TestGuardHoldsNoProbeForAStream(t *testing.T) {
 		time.Sleep(time.Second)
 		ctx, leave := context.WithCancel(t.Context())
 		stream := sendIn(ctx, h)
-		require.Equal(t, breaker.Closed, b.State(), "the stream has begun, so the handler is well")
+		require.Equal(t, breaker.Closed, b.State(), "the stream has begun, so the probe has succeeded")
 		leave()
 		<-stream
 	})
 }
 
-// The parts of a ResponseWriter that some servers have and some do not.
+// Optional methods of a ResponseWriter.
 type (
 	bare    struct{ http.ResponseWriter }
 	flushes struct {
@@ -252,7 +252,7 @@ func (*fakeConn) ReadFrom(io.Reader) (int64, error) { return 0, nil }
 
 func (*fakeConn) Push(string, *http.PushOptions) error { return nil }
 
-func TestResponseCanDoWhatTheServersCanAndNoMore(t *testing.T) {
+func TestResponseWriterHasTheOptionalMethodsOfTheServers(t *testing.T) {
 	rec, conn := httptest.NewRecorder(), &fakeConn{}
 	f := flushes{bare{rec}, rec}
 	for _, c := range []struct {
@@ -286,7 +286,7 @@ func able(w http.ResponseWriter) (all [4]bool) {
 	return all
 }
 
-func TestPushGoesThrough(t *testing.T) {
+func TestGuardAllowsPush(t *testing.T) {
 	rec := httptest.NewRecorder()
 	var err error
 	h := guard(breaker.New("b", breaker.Config{}), weirhttp.GuardConfig{})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -300,6 +300,6 @@ type noPush struct{}
 
 func (noPush) Push(string, *http.PushOptions) error { return http.ErrNotSupported }
 
-func TestGuardNeedsGates(t *testing.T) {
+func TestGuardNeedsAGateFunction(t *testing.T) {
 	require.PanicsWithError(t, "weirhttp: Guard needs a gate function", func() { weirhttp.Guard(nil, weirhttp.GuardConfig{}) })
 }

@@ -68,8 +68,8 @@ func (s *guardedResponse) setOK() {
 // Unwrap returns the ResponseWriter of the server, for http.ResponseController.
 func (s *guardedResponse) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// writer returns a ResponseWriter with the same optional methods as that of the server. Handlers find
-// these by type assertions, so a method must be missing if it would not work.
+// writer returns a ResponseWriter with the same optional methods as that of the server. Handlers
+// find these by type assertions, so a method must be missing if it would not work.
 func (s *guardedResponse) writer() http.ResponseWriter {
 	_, flushes := s.ResponseWriter.(http.Flusher)
 	_, hijacks := s.ResponseWriter.(http.Hijacker)

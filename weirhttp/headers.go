@@ -9,8 +9,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// policyItem returns the item of a policy for RateLimit-Policy: its quota in a window of whole seconds. A
-// shorter window is extended to a second.
+// policyItem returns the item of a policy for RateLimit-Policy: its quota in a window of whole
+// seconds. A shorter window is extended to a second.
 func policyItem(p Policy) string {
 	n, in := p.requestsIn()
 	w := wholeSeconds(in)
@@ -38,8 +38,8 @@ const (
 	legacyReset     = "X-Ratelimit-Reset"
 )
 
-// writeHeaders writes the headers about the quotas. It appends to RateLimit, because there may be several
-// limits in a row.
+// writeHeaders writes the headers about the quotas. It appends to RateLimit, because there may be
+// several limits in a row.
 func (s *rules) writeHeaders(h http.Header, d *decision) {
 	if !s.config.Quiet {
 		if policies := d.policies(); policies != "" {
@@ -65,8 +65,8 @@ func (d *decision) policies() string {
 	return string(list)
 }
 
-// isShown reports whether the headers have the policy. They do not have a shadow, nor a Remote that was
-// not asked or returned no limit.
+// isShown reports whether the headers have the policy. They do not have a shadow, nor a Remote that
+// was not asked or returned no limit.
 func (a *answer) isShown() bool {
 	return a.given && !a.quota.policy.Shadow && (a.table != nil || a.Limit > 0)
 }
@@ -99,8 +99,8 @@ func appendItem(list []byte, item string) []byte {
 }
 
 // appendLimit appends the item of RateLimit. It has no time in three cases: if the policy allows a
-// request that another one refuses, because the time must not be after Retry-After; if the policy will
-// never allow the request; and if a Remote allows it, because the rate is not known.
+// request that another one refuses, because the time must not be after Retry-After; if the policy
+// will never allow the request; and if a Remote allows it, because the rate is not known.
 func (a *answer) appendLimit(to []byte, refused bool) []byte {
 	to = append(append(append(to, '"'), a.quota.policy.Name...), `";r=`...)
 	to = strconv.AppendInt(to, int64(a.Remaining), 10)
@@ -116,16 +116,16 @@ func (a *answer) appendLimit(to []byte, refused bool) []byte {
 	return strconv.AppendInt(append(to, ";t="...), wait, 10)
 }
 
-// effectiveWindow returns the number of seconds in which a client can make no more than the remaining
-// requests. It ends when one more request can be made, but not before the remaining requests would take
-// that long at the rate of the policy.
+// effectiveWindow returns the number of seconds in which a client can make no more than the
+// remaining requests. It ends when one more request can be made, but not before the remaining
+// requests would take that long at the rate of the policy.
 func (a *answer) effectiveWindow() int64 {
 	t := max(float64(a.next), float64(a.Remaining)*a.quota.policy.interval())
 	return wholeSeconds(time.Duration(min(t, math.MaxInt64/2)))
 }
 
-// writeLegacy sets the X-RateLimit headers, of the policy that is closest to its limit. Reset is the time
-// until its quota is full again, whether the request is refused or not.
+// writeLegacy sets the X-RateLimit headers, of the policy that is closest to its limit. Reset is
+// the time until its quota is full again, whether the request is refused or not.
 func (d *decision) writeLegacy(h http.Header) {
 	var closest *answer
 	for i := range d.answers {
@@ -149,7 +149,8 @@ func (a *answer) reset() time.Duration {
 	return max(a.ResetAfter, a.RetryAfter)
 }
 
-// closerThan reports whether a has less left than b or, if they have the same, takes longer to be full.
+// closerThan reports whether a has less left than b or, if they have the same, takes longer to be
+// full.
 func (a *answer) closerThan(b *answer) bool {
 	if a.Remaining != b.Remaining {
 		return a.Remaining < b.Remaining

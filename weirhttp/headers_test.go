@@ -14,11 +14,11 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-func TestHeadersTellHowThingsStand(t *testing.T) {
+func TestRateLimitHeaders(t *testing.T) {
 	for _, c := range []struct {
 		what     string
 		policies []weirhttp.Policy
-		n        int // requests; the headers are those of the last
+		n        int // number of requests; the headers are those of the last
 		policy   string
 		limit    string
 		retry    string
@@ -91,7 +91,7 @@ func TestHeadersTellHowThingsStand(t *testing.T) {
 	}
 }
 
-func TestWaitingAsLongAsRetryAfterIsEnough(t *testing.T) {
+func TestRetryAfterIsLongEnough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perSecond(3, weirhttp.ByNothing), perMinute(7, weirhttp.ByNothing)}}).Handler(okHandler)
 		for range 50 {
@@ -107,7 +107,7 @@ func TestWaitingAsLongAsRetryAfterIsEnough(t *testing.T) {
 	})
 }
 
-func TestWhoeverKeepsToTheEffectiveWindowIsNeverRefused(t *testing.T) {
+func TestClientThatObeysTheEffectiveWindowIsNotRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{{Name: "q", Rate: limiter.Per(7, 13*time.Second), Burst: 4, By: weirhttp.ByNothing}}}).Handler(okHandler)
 		for i := range 100 {
@@ -121,7 +121,7 @@ func TestWhoeverKeepsToTheEffectiveWindowIsNeverRefused(t *testing.T) {
 	})
 }
 
-func TestLegacyHeadersAreThoseOfTheNearestPolicy(t *testing.T) {
+func TestLegacyHeadersAreThoseOfTheClosestPolicy(t *testing.T) {
 	for _, c := range []struct {
 		what     string
 		policies []weirhttp.Policy
@@ -143,7 +143,7 @@ func TestLegacyHeadersAreThoseOfTheNearestPolicy(t *testing.T) {
 	}
 }
 
-func TestLimitsInARowAreAllTold(t *testing.T) {
+func TestHeadersOfSeveralLimits(t *testing.T) {
 	inner := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perSecond(5, weirhttp.ByNothing)}})
 	outer := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(9, weirhttp.ByNothing)}})
 	w := request{}.send(outer.Handler(inner.Handler(okHandler)))

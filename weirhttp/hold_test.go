@@ -38,7 +38,7 @@ func everyGates() map[string]gateFunc {
 	}
 }
 
-func TestAServerThatSaysWhenToComeBackIsObeyed(t *testing.T) {
+func TestRetryAfterOfAServerIsObeyed(t *testing.T) {
 	healthy := func(*http.Response, error) breaker.Outcome { return breaker.Success }
 	for name := range everyGates() {
 		for _, classify := range []func(*http.Response, error) breaker.Outcome{nil, healthy} {
@@ -70,7 +70,7 @@ func TestAServerThatSaysWhenToComeBackIsObeyed(t *testing.T) {
 	}
 }
 
-func TestAHostIsHeldAlone(t *testing.T) {
+func TestHoldAffectsOneHost(t *testing.T) {
 	transport := weirhttp.NewTransport(perHost(weir.Config{}), weirhttp.TransportConfig{Base: baseFunc(func(req *http.Request) (*http.Response, error) {
 		if req.URL.Host == "busy.example" {
 			return reply(http.StatusTooManyRequests, "Retry-After", "60"), nil
@@ -85,8 +85,9 @@ func TestAHostIsHeldAlone(t *testing.T) {
 	}
 }
 
-// No server holds a client for longer than MaxRetryAfter, and a malformed, negative or past wait does not hold it at all.
-func TestWhatAServerMayAskForIsBounded(t *testing.T) {
+// A server can hold a client for at most MaxRetryAfter. A malformed, negative or past wait does not
+// hold it.
+func TestRetryAfterOfAServerIsBounded(t *testing.T) {
 	for _, c := range []struct {
 		after  string
 		bound  time.Duration
@@ -94,16 +95,16 @@ func TestWhatAServerMayAskForIsBounded(t *testing.T) {
 	}{
 		{"31536000", 0, time.Minute}, // a year
 		{"Fri, 31 Dec 9999 23:59:59 GMT", 0, time.Minute},
-		{"9223372036854775807", 0, 0}, // no time.Time is that late
+		{"9223372036854775807", 0, 0}, // later than any time.Time
 		{"31536000", time.Hour, time.Hour},
 		{"31536000", breaker.Off, 0},
 		{"-5", 0, 0},
 		{"0", 0, 0},
 		{"1e9", 0, 0},
-		{"Fri, 31 Dec 1999 23:59:59 GMT", 0, 0}, // a second ago
+		{"Fri, 31 Dec 1999 23:59:59 GMT", 0, 0}, // one second ago
 		{"Mon, 01 Jan 0001 00:00:00 GMT", 0, 0},
 	} {
-		synctest.Test(t, func(t *testing.T) { // it is midnight of 1 January 2000
+		synctest.Test(t, func(t *testing.T) { // the time is midnight of 1 January 2000
 			transport := weirhttp.NewTransport(perHost(weir.Config{}), weirhttp.TransportConfig{
 				Base:          always(http.StatusTooManyRequests, "Retry-After", c.after),
 				MaxRetryAfter: c.bound,
@@ -119,8 +120,8 @@ func TestWhatAServerMayAskForIsBounded(t *testing.T) {
 	}
 }
 
-// A refusal by an inner transport is not a wish of the service.
-func TestTheRefusalOfAnInnerTransportHoldsNobody(t *testing.T) {
+// The RetryAfter of a refusal by an inner transport is not from the service.
+func TestRefusalOfAnInnerTransportIsNotARetryAfter(t *testing.T) {
 	inner := weirhttp.NewTransport(perHost(weir.Config{}), weirhttp.TransportConfig{Base: always(http.StatusTooManyRequests, "Retry-After", "60")})
 	outer := weir.New("outer", weir.Config{})
 	transport := weirhttp.NewTransport(weirhttp.One(outer), weirhttp.TransportConfig{Base: baseFunc(func(req *http.Request) (*http.Response, error) {
@@ -139,8 +140,8 @@ func TestTheRefusalOfAnInnerTransportHoldsNobody(t *testing.T) {
 	require.Zero(t, outer.Admissions().Refused)
 }
 
-// A cancelled request is no failure whatever its error says.
-func TestCancelledRequestsAreNoEvidence(t *testing.T) {
+// A cancelled request is ignored, whatever its error is.
+func TestCancelledRequestsAreIgnored(t *testing.T) {
 	for _, word := range []error{
 		context.Canceled, io.ErrUnexpectedEOF, errDown, errors.New("http2: stream closed"),
 		fmt.Errorf("proxy: %w", context.DeadlineExceeded), net.ErrClosed,
@@ -167,7 +168,7 @@ func TestCancelledRequestsAreNoEvidence(t *testing.T) {
 	}
 }
 
-func TestHandlersWhoseClientWentAwayAreNoEvidence(t *testing.T) {
+func TestRequestsOfDisconnectedClientsAreIgnored(t *testing.T) {
 	b := breaker.New("b", breaker.Config{})
 	guard := guard(b, weirhttp.GuardConfig{Classify: func(*http.Request, int) breaker.Outcome { return breaker.Failure }})
 	for _, end := range []func(w http.ResponseWriter){
@@ -188,9 +189,9 @@ func TestHandlersWhoseClientWentAwayAreNoEvidence(t *testing.T) {
 	require.Equal(t, breaker.Closed, b.State())
 }
 
-// A service that is down and asks every call to wait is called once a minute, too seldom for MinCalls. Failures in a row
-// need no minimum, so they open the breaker.
-func TestFailuresInARowSeeAnOutageThatAsksToWait(t *testing.T) {
+// A service that is down and asks each caller to wait for a minute is called too seldom for
+// MinCalls. Consecutive failures have no minimum, so they open the breaker.
+func TestConsecutiveFailuresDetectAnOutageWithRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct {
 			config breaker.Config

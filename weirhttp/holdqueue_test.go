@@ -14,8 +14,9 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// Requests queue; the first answer asks for a minute. None is sent in that minute, and none waits longer than MaxWait.
-func TestAQueueKeepsToMaxWaitDuringAHold(t *testing.T) {
+// Requests queue, and the first response asks to wait for a minute. No request is sent in that
+// minute, and none waits longer than MaxWait.
+func TestQueuedCallsKeepToMaxWaitDuringAHold(t *testing.T) {
 	config := weir.Config{Rate: limiter.PerSecond(10), Burst: 1, MaxWait: time.Second}
 	for name, gates := range map[string]func() gateFunc{
 		"one":      func() gateFunc { return weirhttp.One(weir.New("g", config)) },

@@ -11,11 +11,11 @@ import (
 // maxHost is the length to which a host is cut. The names of hosts have 253 bytes at most.
 const maxHost = 300
 
-// ByHost is a key function for requests to other servers. It returns the host in one form: in lower case,
-// without a user, without the root's dot, without the port if that is the default of http or https, and
-// with IPv6 addresses in their short form, including the zone. Letters that are not ASCII are left as
-// they are. So http and https on their default ports have the same key. For another scheme, ByHost
-// returns the scheme and the host as they are.
+// ByHost is a key function for requests to other servers. It returns the host in one form: in lower
+// case, without a user, without the root's dot, without the port if that is the default of http or
+// https, and with IPv6 addresses in their short form, including the zone. Letters that are not
+// ASCII are left as they are. So http and https on their default ports have the same key. For
+// another scheme, ByHost returns the scheme and the host as they are.
 func ByHost(req *http.Request) string {
 	if req.URL == nil {
 		return ""
@@ -57,8 +57,8 @@ func splitPort(host string) (name, port string) {
 	return host[:i], host[i+1:]
 }
 
-// canonicalName returns a host in lower case and without the root's dot, or an IPv6 address in its short
-// form.
+// canonicalName returns a host in lower case and without the root's dot, or an IPv6 address in its
+// short form.
 func canonicalName(name string) string {
 	if inner, ok := strings.CutPrefix(name, "["); ok {
 		if a, err := netip.ParseAddr(strings.TrimSuffix(inner, "]")); err == nil {
@@ -68,8 +68,8 @@ func canonicalName(name string) string {
 	return lowerASCII(strings.TrimSuffix(name, "."))
 }
 
-// lowerASCII returns s with ASCII letters in lower case. Unlike strings.ToLower, it changes no other
-// bytes, even if s is not valid UTF-8.
+// lowerASCII returns s with ASCII letters in lower case. Unlike strings.ToLower, it changes no
+// other bytes, even if s is not valid UTF-8.
 func lowerASCII(s string) string {
 	for i := range len(s) {
 		if 'A' <= s[i] && s[i] <= 'Z' {

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-func TestHostIsTheSameHoweverItIsWritten(t *testing.T) {
+func TestByHostReturnsOneForm(t *testing.T) {
 	for _, c := range []struct{ url, want string }{
 		{"https://api.example.com/a?b", "api.example.com"},
 		{"https://API.Example.COM/", "api.example.com"},
@@ -47,7 +47,7 @@ func TestHostIsTheSameHoweverItIsWritten(t *testing.T) {
 	}
 }
 
-func TestHostOfWhatIsNoRequest(t *testing.T) {
+func TestByHostOfInvalidRequests(t *testing.T) {
 	for _, c := range []struct {
 		u    *url.URL
 		want string
@@ -67,18 +67,18 @@ func TestHostOfWhatIsNoRequest(t *testing.T) {
 	}
 }
 
-func TestHostAllocatesNothingForWhatIsPlain(t *testing.T) {
+func TestByHostOfAPlainHostAllocatesNothing(t *testing.T) {
 	for _, raw := range []string{"https://api.example.com/", "https://api.example.com:443/", "http://127.0.0.1:8080/"} {
 		req := newGet(t, raw)
-		held := weirhttp.ByHost(req) // while somebody has it, there is one of it
+		held := weirhttp.ByHost(req) // package unique keeps the string while it is referenced
 		require.Zero(t, testing.AllocsPerRun(100, func() { weirhttp.ByHost(req) }), raw)
 		require.NotEmpty(t, held)
 	}
 }
 
-// A flood of hosts, such as of a crawler or of one who may choose what we fetch, fills
-// the group; it does not wash out the host that fails, and what is beyond passes.
-func TestFloodOfHostsIsBoundedAndWashesNothingOut(t *testing.T) {
+// A flood of hosts, for example from a crawler, fills the group. The failing host is not evicted,
+// and requests to hosts without room are not guarded.
+func TestFloodOfHostsIsBoundedAndEvictsNoFailingHost(t *testing.T) {
 	const most = 1000
 	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{MaxKeys: most, MaxSeries: 10})
 	base := baseFunc(func(req *http.Request) (*http.Response, error) {
@@ -100,7 +100,7 @@ func TestFloodOfHostsIsBoundedAndWashesNothingOut(t *testing.T) {
 	require.LessOrEqual(t, hosts.Len(), most)
 	for s, v := range hosts.Observe {
 		if s.Instrument.Name == "weir.breaker.group.unguarded" {
-			require.Positive(t, v, "no room was left, and that can be seen")
+			require.Positive(t, v, "the metric counts the calls without room")
 		}
 	}
 
@@ -133,10 +133,10 @@ func FuzzHost(f *testing.F) {
 		once := weirhttp.ByHost(&http.Request{URL: &url.URL{Scheme: scheme, Host: host}})
 		require.LessOrEqual(t, len(once), 300)
 		if scheme != "http" && scheme != "https" || strings.ContainsAny(host, "@[]") || strings.Contains(host, "..") || len(host) > 250 {
-			return // what has an empty label is no host
+			return // a name with an empty label is not a host
 		}
 		again := weirhttp.ByHost(&http.Request{URL: &url.URL{Scheme: scheme, Host: once}})
-		require.Equal(t, once, again, "the form of a form is itself")
+		require.Equal(t, once, again, "ByHost does not change its own result")
 	})
 }
 

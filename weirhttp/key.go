@@ -12,8 +12,8 @@ import (
 const maxKey = 64
 
 // ByIP is a key function. It returns the address of the client: that of the peer, or the one that
-// LimitConfig.Proxies has found. For IPv6 it returns the /64 network, the smallest that a single customer
-// has.
+// LimitConfig.Proxies has found. For IPv6 it returns the /64 network, the smallest that a single
+// customer has.
 func ByIP(r *http.Request) string {
 	addr := clientAddr(r)
 	if !addr.IsValid() {
@@ -22,11 +22,11 @@ func ByIP(r *http.Request) string {
 	return network(addr).String()
 }
 
-// ByHeader returns a key function for the value of a header, such as X-Api-Key. A value of more than 64
-// bytes is replaced by its SHA-256.
+// ByHeader returns a key function for the value of a header, such as X-Api-Key. A value of more
+// than 64 bytes is replaced by its SHA-256.
 //
-// A client can send any value, and a new one with each request. Unless the values are verified before,
-// limit by [ByIP] too.
+// A client can send any value, and a new one with each request. Unless the values are verified
+// before, limit by [ByIP] too.
 func ByHeader(name string) func(*http.Request) string {
 	return func(r *http.Request) string {
 		return bounded(r.Header.Get(name))
@@ -34,9 +34,9 @@ func ByHeader(name string) func(*http.Request) string {
 }
 
 // ByRoute returns a key function for the route of a request: the pattern that mux chooses, or
-// http.Request.Pattern if mux is nil. A ServeMux and chi set Pattern before they call the handler. For
-// other routers see the package documentation. If Pattern is empty, all routes have the same key, and
-// the first such request is logged to slog.Default as an error.
+// http.Request.Pattern if mux is nil. A ServeMux and chi set Pattern before they call the handler.
+// For other routers see the package documentation. If Pattern is empty, all routes have the same
+// key, and the first such request is logged to slog.Default as an error.
 func ByRoute(mux *http.ServeMux) func(*http.Request) string {
 	if mux != nil {
 		return func(r *http.Request) string {
@@ -56,11 +56,12 @@ func ByRoute(mux *http.ServeMux) func(*http.Request) string {
 	}
 }
 
-// ByNothing is a key function that returns the same key for all requests, so that they share one quota.
+// ByNothing is a key function that returns the same key for all requests, so that they share one
+// quota.
 func ByNothing(*http.Request) string { return "all" }
 
-// Combine returns a key function that joins the keys of several. Combine(ByIP, ByRoute(mux)) gives each
-// address a quota per route. The address of the client takes the place of an empty key.
+// Combine returns a key function that joins the keys of several. Combine(ByIP, ByRoute(mux)) gives
+// each address a quota per route. The address of the client takes the place of an empty key.
 func Combine(keys ...func(*http.Request) string) func(*http.Request) string {
 	keys = append([]func(*http.Request) string(nil), keys...)
 	return func(r *http.Request) string {
@@ -77,8 +78,8 @@ func Combine(keys ...func(*http.Request) string) func(*http.Request) string {
 	}
 }
 
-// anonymous returns the key of a client of which only the address is known. The value of a header cannot
-// be such a key.
+// anonymous returns the key of a client of which only the address is known. The value of a header
+// cannot be such a key.
 func anonymous(addr string) string { return "\x00" + addr }
 
 // bounded returns the key, or the SHA-256 of a long one.

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-func TestAKeyOfMoreThan64BytesIsItsHash(t *testing.T) {
+func TestKeyOfMoreThan64BytesIsHashed(t *testing.T) {
 	key := weirhttp.ByHeader("X-Api-Key")
 	for size, kept := range map[int]bool{0: true, 1: true, 64: true, 65: false, 10_000: false} {
 		value := strings.Repeat("k", size)

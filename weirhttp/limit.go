@@ -17,23 +17,25 @@ import (
 //	}})
 //	server := &http.Server{Addr: ":8080", Handler: limit.Handler(mux), ReadHeaderTimeout: 5 * time.Second}
 //
-// A refusal has Retry-After, in whole seconds and at least 1, and a body of type application/problem+json
-// that names the policies.
+// A refusal has Retry-After, in whole seconds and at least 1, and a body of type
+// application/problem+json that names the policies.
 //
-// All responses have RateLimit-Policy and RateLimit, as in draft-ietf-httpapi-ratelimit-headers-10 and
-// -11. They have an item for each policy that applies to the request: its quota and window, the remaining
-// requests r, and a time t in seconds. In that time the client can make no more than r requests, and r/t
-// is at most the rate of the policy. In a refusal only the policies that refused have a time.
+// All responses have RateLimit-Policy and RateLimit, as in draft-ietf-httpapi-ratelimit-headers-10
+// and -11. They have an item for each policy that applies to the request: its quota and window, the
+// remaining requests r, and a time t in seconds. In that time the client can make no more than r
+// requests, and r/t is at most the rate of the policy. In a refusal only the policies that refused
+// have a time.
 //
 // A Limit has bounded memory: at most MaxKeys keys per policy, and a quarter as many networks (see
-// Policy.Overflow). It is a [stat.Source] with metrics per policy, not per key. All methods are safe for
-// concurrent use. They do not block unless a policy has a Remote.
+// Policy.Overflow). It is a [stat.Source] with metrics per policy, not per key. All methods are
+// safe for concurrent use. They do not block unless a policy has a Remote.
 type Limit struct {
 	mu    sync.Mutex // held by Reconfigure
 	rules atomic.Pointer[rules]
 }
 
-// NewLimit returns a limit with full quotas. It panics with the error of c.Validate if c is invalid.
+// NewLimit returns a limit with full quotas. It panics with the error of c.Validate if c is
+// invalid.
 func NewLimit(c LimitConfig) *Limit {
 	l := &Limit{}
 	if err := l.Reconfigure(c); err != nil {
@@ -42,9 +44,10 @@ func NewLimit(c LimitConfig) *Limit {
 	return l
 }
 
-// Reconfigure replaces the whole config. A policy with the same Name, form, Window, MaxKeys and Overflow
-// as one before keeps the quotas of its keys. Its metrics continue unless Shadow has changed. All other
-// policies start with full quotas. If c is invalid, Reconfigure returns the error and changes nothing.
+// Reconfigure replaces the whole config. A policy with the same Name, form, Window, MaxKeys and
+// Overflow as one before keeps the quotas of its keys. Its metrics continue unless Shadow has
+// changed. All other policies start with full quotas. If c is invalid, Reconfigure returns the
+// error and changes nothing.
 func (l *Limit) Reconfigure(c LimitConfig) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -58,8 +61,8 @@ func (l *Limit) Reconfigure(c LimitConfig) error {
 	return err
 }
 
-// Handler returns a handler that calls next for the requests within the quotas. Several handlers of one
-// Limit share its quotas. next gets the ResponseWriter of the server, so streams, upgrades and
+// Handler returns a handler that calls next for the requests within the quotas. Several handlers of
+// one Limit share its quotas. next gets the ResponseWriter of the server, so streams, upgrades and
 // [http.ResponseController] work.
 func (l *Limit) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -83,8 +86,8 @@ func (l *Limit) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// serve calls next with the inner request, which may be a copy of the outer one. It copies the Pattern
-// back, so that middleware in front of the limit can log the route.
+// serve calls next with the inner request, which may be a copy of the outer one. It copies the
+// Pattern back, so that middleware in front of the limit can log the route.
 func serve(next http.Handler, w http.ResponseWriter, outer, inner *http.Request) {
 	if inner != outer {
 		defer func() { outer.Pattern = inner.Pattern }() // also if the handler panics

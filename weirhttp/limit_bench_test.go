@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// discard is a ResponseWriter that costs nothing.
+// discard is a ResponseWriter that does nothing.
 type discard struct{ h http.Header }
 
 func (d discard) Header() http.Header         { return d.h }

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-func TestServerInABubbleLeavesNothing(t *testing.T) {
+func TestServerInABubbleLeavesNoGoroutine(t *testing.T) {
 	var g *guards
 	handler := func(w http.ResponseWriter, r *http.Request) { g.before(taking(time.Second).ServeHTTP)(w, r) }
 	inBubble(t, handler, func(t *testing.T, base http.RoundTripper) {
@@ -33,7 +33,7 @@ func TestServerInABubbleLeavesNothing(t *testing.T) {
 			require.GreaterOrEqual(t, wait, time.Second)
 			time.Sleep(wait)
 		}
-		require.Equal(t, [2]int{7, 3}, [2]int{passed, refused}, "five at first, then one and one, each after the wait it was told")
+		require.Equal(t, [2]int{7, 3}, [2]int{passed, refused}, "five at once, and two more after their Retry-After")
 		require.Less(t, time.Since(start), 40*time.Minute)
 		g.wantIdle(t, 10)
 		synctest.Wait()

@@ -15,8 +15,8 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// Keys of 900 kB are nearly the longest that net/http accepts. Neither a quota keeps them, nor a limiter
-// that is asked with the key.
+// Keys of 900 kB are nearly the longest that net/http accepts. Neither quotas nor remote limits
+// keep them in memory.
 func TestLongKeysAreNotKept(t *testing.T) {
 	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(10)})
 	start := func(r *http.Request) string { return r.Header.Get("X-Api-Key")[:8] }
@@ -36,14 +36,14 @@ func TestLongKeysAreNotKept(t *testing.T) {
 		for i := range 50 {
 			require.Equal(t, 200, request{key: fmt.Sprintf("%08d", i) + strings.Repeat("k", 900<<10)}.send(h).Code)
 		}
-		require.Less(t, heapInUse()-before, int64(10<<20), "%s: 45 MB came", what)
+		require.Less(t, heapInUse()-before, int64(10<<20), "%s: keys of 45 MB were sent", what)
 		runtime.KeepAlive(h)
 	}
-	require.Equal(t, 50, users.Len(), "each is a key of its own")
+	require.Equal(t, 50, users.Len(), "each has its own key")
 }
 
-// A key is copied when it is stored, and not for each request.
-func TestALimitMakesNoTextAndNoCopyOfAKey(t *testing.T) {
+// A key is copied when it is stored, but not for each request.
+func TestLimitAllocatesNothingPerRequest(t *testing.T) {
 	long := "a key " + strings.Repeat("k", 90)
 	allocations := func(policy weirhttp.Policy) float64 {
 		h := weirhttp.NewLimit(weirhttp.LimitConfig{Quiet: true, Policies: []weirhttp.Policy{policy}}).Handler(nothing)
@@ -56,8 +56,8 @@ func TestALimitMakesNoTextAndNoCopyOfAKey(t *testing.T) {
 	}
 }
 
-// A key takes the more memory the more evenly its requests come, up to the most spans that there can be.
-func TestAQuotaOfAWindowTakesLittleMemory(t *testing.T) {
+// A key with evenly spread requests takes the most memory, up to the largest number of spans.
+func TestMemoryOfAWindowQuota(t *testing.T) {
 	for requests, most := range map[int]int64{1: 450, 40: 1000} {
 		synctest.Test(t, func(t *testing.T) {
 			l := weirhttp.NewLimit(weirhttp.LimitConfig{Quiet: true, Policies: []weirhttp.Policy{

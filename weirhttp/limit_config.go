@@ -7,23 +7,23 @@ import (
 
 // LimitConfig configures a [Limit].
 type LimitConfig struct {
-	// Policies are the quotas. A request is taken from the quotas of all policies that apply to it, or
-	// from none if one of them refuses it. Default none.
+	// Policies are the quotas. A request is taken from the quotas of all policies that apply to it,
+	// or from none if one of them refuses it. Default none.
 	Policies []Policy
 	// Exempt reports whether a request is neither limited nor counted. Default no request is.
 	Exempt func(*http.Request) bool
 	// Proxies are the proxies that are trusted to tell the addresses of clients. Default none.
 	Proxies Proxies
-	// Cost returns how much a request takes from each quota. A request with cost 0 is free. A request
-	// with a negative cost, or with a cost above the quota, is refused. Default 1.
+	// Cost returns how much a request takes from each quota. A request with cost 0 is free. A
+	// request with a negative cost, or with a cost above the quota, is refused. Default 1.
 	Cost func(*http.Request) int
 
 	// CountRefused takes a request that one policy refuses from the quotas of the others, so that a
 	// client that keeps asking also uses up its long-term quotas. Default false.
 	CountRefused bool
-	// Legacy adds X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset for the policy with
-	// the fewest remaining requests. Reset is the number of seconds until its quota is full again.
-	// Default false.
+	// Legacy adds X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset for the policy
+	// with the fewest remaining requests. Reset is the number of seconds until its quota is full
+	// again. Default false.
 	Legacy bool
 	// Quiet omits RateLimit-Policy and RateLimit. Default false.
 	Quiet bool

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// decision is what all quotas that apply to a request answer. Nothing keeps a reference to it, so its
-// answers can be on the stack.
+// decision is what all quotas that apply to a request answer. Nothing keeps a reference to it, so
+// its answers can be on the stack.
 type decision struct {
 	cost    int
 	answers []answer
@@ -28,8 +28,9 @@ type answer struct {
 }
 
 // decide takes from all quotas, or from none if one refuses. It looks at all of them first, because
-// tokens that are taken and given back are missing elsewhere in the meantime. Remotes are asked if all
-// others allow the request, since they may block. An error is that of a Remote that came to no decision.
+// tokens that are taken and given back are missing elsewhere in the meantime. Remotes are asked if
+// all others allow the request, since they may block. An error is that of a Remote that came to no
+// decision.
 func (d *decision) decide(ctx context.Context, countRefused bool) error {
 	now := time.Now()
 	remotes := 0
@@ -58,8 +59,8 @@ func (d *decision) decide(ctx context.Context, countRefused bool) error {
 	return nil
 }
 
-// takeAll takes from all quotas of this process. If a concurrent request was faster, it gives everything
-// back.
+// takeAll takes from all quotas of this process. If a concurrent request was faster, it gives
+// everything back.
 func (d *decision) takeAll(ctx context.Context, at time.Time) {
 	for i := range d.answers {
 		a := &d.answers[i]
@@ -141,8 +142,8 @@ func (a *answer) take(at time.Time, n int) {
 	}
 }
 
-// switchToNetwork has the request counted by its network if there is no room for its key. It reports
-// whether the table has changed.
+// switchToNetwork has the request counted by its network if there is no room for its key. It
+// reports whether the table has changed.
 func (a *answer) switchToNetwork() bool {
 	if a.room || a.quota.networks == nil || a.table == a.quota.networks {
 		return false
@@ -151,7 +152,8 @@ func (a *answer) switchToNetwork() bool {
 	return true
 }
 
-// refund gives n back. A shadow gives nothing back, because it is not known whether it took anything.
+// refund gives n back. A shadow gives nothing back, because it is not known whether it took
+// anything.
 func (a *answer) refund(at time.Time, n int) {
 	if !a.quota.policy.Shadow && n > 0 {
 		a.table.refund(at, a.key, n)

@@ -15,8 +15,8 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// A Remote is not asked for less than nothing, which some would give.
-func TestANegativeCostIsRefusedAndNoRemoteIsAsked(t *testing.T) {
+// A Remote is not asked for a negative number, which some implementations would allow.
+func TestNegativeCostIsRefusedWithoutAskingRemotes(t *testing.T) {
 	users := &store{limit: 5}
 	for what, policies := range map[string][]weirhttp.Policy{
 		"alone": {remotely("api", users)}, "with another": {perMinute(5, byAPIKey), remotely("api", users)},
@@ -29,8 +29,8 @@ func TestANegativeCostIsRefusedAndNoRemoteIsAsked(t *testing.T) {
 	}
 }
 
-// What a request took is given back if a later Remote panics.
-func TestARemoteThatPanicsTakesNothing(t *testing.T) {
+// The tokens of a request are given back if a later Remote panics.
+func TestPanickingRemoteTakesNothing(t *testing.T) {
 	users := &store{limit: 5}
 	broken := weirhttp.Policy{Name: "broken", By: byAPIKey, Remote: func(string) limiter.Remote { panic("broken") }}
 	h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{remotely("api", users), broken}}).Handler(okHandler)
@@ -38,7 +38,7 @@ func TestARemoteThatPanicsTakesNothing(t *testing.T) {
 	require.Zero(t, users.used["a"])
 }
 
-// shadowed is a remote limit in shadow mode, which is used up: it allows, and takes nothing.
+// shadowed is a used-up remote limit in shadow mode. It allows requests and takes nothing.
 type shadowed struct{ refunded *int }
 
 func (shadowed) Take(context.Context, int) (limiter.Result, error) {
@@ -50,7 +50,7 @@ func (s shadowed) Refund(_ context.Context, n int) error {
 	return nil
 }
 
-func TestARemoteInShadowModeGetsNothingBack(t *testing.T) {
+func TestRemoteInShadowModeIsNotRefunded(t *testing.T) {
 	refunded := 0
 	shadow := weirhttp.Policy{Name: "shadow", By: byAPIKey, Remote: func(string) limiter.Remote { return shadowed{&refunded} }}
 	h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{shadow, remotely("api", &store{limit: 0})}}).Handler(okHandler)
@@ -58,8 +58,8 @@ func TestARemoteInShadowModeGetsNothingBack(t *testing.T) {
 	require.Zero(t, refunded)
 }
 
-// A client cannot avoid a charge by going away.
-func TestAChargeOfARemoteDoesNotDependOnTheClient(t *testing.T) {
+// A client cannot avoid a charge by disconnecting.
+func TestChargeOfARemoteIgnoresCancellation(t *testing.T) {
 	users := &store{limit: 10}
 	l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{remotely("login", users)}})
 	ctx, leave := context.WithCancel(t.Context())
@@ -73,18 +73,18 @@ func TestAChargeOfARemoteDoesNotDependOnTheClient(t *testing.T) {
 	require.Equal(t, 5, users.used["a"])
 }
 
-func TestThePatternIsTheOuterRequestsToo(t *testing.T) {
+func TestPatternIsCopiedToTheOuterRequest(t *testing.T) {
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Proxies: weirhttp.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}})
 	mux := http.NewServeMux()
 	mux.HandleFunc("/a/{id}", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	r := httptest.NewRequest(http.MethodGet, "/a/1", http.NoBody)
 	r.Header.Set("X-Forwarded-For", "203.0.113.1")
 	require.Panics(t, func() { limit.Handler(mux).ServeHTTP(httptest.NewRecorder(), r) })
-	require.Equal(t, "/a/{id}", r.Pattern, "of a handler that panics too")
+	require.Equal(t, "/a/{id}", r.Pattern, "the Pattern is copied even if the handler panics")
 }
 
-// A key that got back all that it took is not remembered: it would use up the room of others.
-func TestAWindowForgetsAKeyThatTookNothing(t *testing.T) {
+// A key whose requests were all given back is removed, so that there is room for another key.
+func TestRefundedKeyIsRemovedFromAWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := weirhttp.Policy{Name: "full", Rate: limiter.PerHour(1), By: byAPIKey, MaxKeys: 1}
 		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perWindow(5, time.Hour, byAPIKey), full}})

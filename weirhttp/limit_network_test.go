@@ -18,7 +18,8 @@ func perDay(n int, by func(*http.Request) string) weirhttp.Policy {
 	return weirhttp.Policy{Name: "day", Rate: limiter.Per(float64(n), 24*time.Hour), Burst: n, By: by, MaxKeys: 1000}
 }
 
-// flood sends one request from each of the /64 networks of an IPv6 /47. It returns how many passed.
+// flood sends one request from each of a number of /64 networks in an IPv6 /47. It returns how many
+// were allowed.
 func flood(h http.Handler, networks int) (passed int) {
 	for i := range networks {
 		if (request{from: fmt.Sprintf("[2001:db8:%x:%x::1]:9", i>>16, i&0xffff)}).send(h).Code == http.StatusOK {
@@ -28,7 +29,7 @@ func flood(h http.Handler, networks int) (passed int) {
 	return passed
 }
 
-func TestAFloodFromOneNetworkKeepsOutThatNetworkAlone(t *testing.T) {
+func TestFloodFromOneNetworkRefusesOnlyThatNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perDay(20, weirhttp.ByIP)}})
 		h := l.Handler(okHandler)
@@ -36,21 +37,21 @@ func TestAFloodFromOneNetworkKeepsOutThatNetworkAlone(t *testing.T) {
 			require.Equal(t, 200, request{from: "192.0.2.1:1"}.send(h).Code)
 		}
 		passed := flood(h, 5000)
-		require.LessOrEqual(t, passed, 1000+20, "one for each key, and the quota of the network")
+		require.LessOrEqual(t, passed, 1000+20, "one request per key, and the quota of the network")
 		require.Greater(t, passed, 800)
-		require.Equal(t, 429, request{from: "[2001:db8:ffff::1]:1"}.send(h).Code, "a newcomer of that network")
-		for i := range 60 { // fewer than the 250 networks that are remembered
+		require.Equal(t, 429, request{from: "[2001:db8:ffff::1]:1"}.send(h).Code, "a new key of that network")
+		for i := range 60 { // fewer than the 250 networks that are stored
 			for _, from := range []string{fmt.Sprintf("198.51.%d.1:1", i), fmt.Sprintf("[2001:%x::1]:1", 0x1000+i)} {
 				require.Equal(t, 200, request{from: from}.send(h).Code, from)
 			}
 		}
 		for range 19 {
-			require.Equal(t, 200, request{from: "198.51.0.9:1"}.send(h).Code, "of the quota of its network 19 are left")
+			require.Equal(t, 200, request{from: "198.51.0.9:1"}.send(h).Code, "the quota of its network has 19 left")
 		}
 		w := request{from: "198.51.0.210:1"}.send(h)
 		require.Equal(t, 429, w.Code)
-		require.Equal(t, "4320", w.Header().Get("Retry-After"), "a day for 20: the truth, and not a guess")
-		require.Equal(t, 429, request{from: "192.0.2.1:1"}.send(h).Code, "what was used is not forgotten")
+		require.Equal(t, "4320", w.Header().Get("Retry-After"), "20 requests per day: the exact time")
+		require.Equal(t, 429, request{from: "192.0.2.1:1"}.send(h).Code, "the key has not been evicted")
 
 		seen := observed(l)
 		require.LessOrEqual(t, seen["keys day"], 1000.0)
@@ -59,7 +60,7 @@ func TestAFloodFromOneNetworkKeepsOutThatNetworkAlone(t *testing.T) {
 	})
 }
 
-func TestAFloodOfMadeUpClientsKeepsOutItsOwnNetworkAlone(t *testing.T) {
+func TestFloodOfInventedKeysRefusesOnlyItsNetwork(t *testing.T) {
 	l := weirhttp.NewLimit(weirhttp.LimitConfig{
 		Policies: []weirhttp.Policy{perDay(5, byAPIKey)},
 	})
@@ -71,7 +72,7 @@ func TestAFloodOfMadeUpClientsKeepsOutItsOwnNetworkAlone(t *testing.T) {
 	require.Equal(t, 200, request{from: "192.0.2.1:1", key: "somebody"}.send(h).Code)
 }
 
-func TestAFloodFromManyNetworksIsBounded(t *testing.T) {
+func TestFloodFromManyNetworksIsBounded(t *testing.T) {
 	l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perDay(5, weirhttp.ByIP)}})
 	h := l.Handler(okHandler)
 	for i := range 20_000 {
@@ -84,7 +85,7 @@ func TestAFloodFromManyNetworksIsBounded(t *testing.T) {
 }
 
 // A request that another policy refuses takes nothing from the quota of its network.
-func TestNewcomersTakeFromAllOrNone(t *testing.T) {
+func TestNewKeysTakeFromAllPoliciesOrNone(t *testing.T) {
 	for _, order := range [][2]int{{0, 1}, {1, 0}} {
 		both := [2]weirhttp.Policy{perDay(5, weirhttp.ByIP), {Name: "tight", Rate: limiter.Per(1, 24*time.Hour), Burst: 1, By: weirhttp.ByIP, MaxKeys: 1}}
 		both[0].MaxKeys = 1
@@ -97,11 +98,11 @@ func TestNewcomersTakeFromAllOrNone(t *testing.T) {
 		}
 		require.NoError(t, l.Reconfigure(weirhttp.LimitConfig{Policies: both[:1]}))
 		w := request{from: "198.51.100.3:1"}.send(h)
-		require.Equal(t, `"day";r=3`, strings.Split(w.Header().Get("RateLimit"), ";t")[0], "one was taken, and now another")
+		require.Equal(t, `"day";r=3`, strings.Split(w.Header().Get("RateLimit"), ";t")[0], "two of five requests are used")
 	}
 }
 
-func TestReconfigureGoesOnWithTheQuotasOfNetworks(t *testing.T) {
+func TestReconfigureKeepsTheQuotasOfNetworks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		policy := perDay(3, weirhttp.ByIP)
 		policy.MaxKeys = 1
@@ -113,7 +114,7 @@ func TestReconfigureGoesOnWithTheQuotasOfNetworks(t *testing.T) {
 		}
 		policy.Rate, policy.Burst = limiter.Per(2, 24*time.Hour), 2
 		require.NoError(t, l.Reconfigure(config()))
-		require.Equal(t, 200, request{from: "198.51.100.3:1"}.send(h).Code, "one of three was left")
+		require.Equal(t, 200, request{from: "198.51.100.3:1"}.send(h).Code, "the third of three requests")
 		require.Equal(t, 429, request{from: "198.51.100.4:1"}.send(h).Code)
 		policy.Shadow = true
 		require.NoError(t, l.Reconfigure(config()))
@@ -125,8 +126,9 @@ func TestReconfigureGoesOnWithTheQuotasOfNetworks(t *testing.T) {
 	})
 }
 
-// A charge of any size returns at once, and is taken from the quota of the network if there is no room for the key.
-func TestChargesOfNewcomersAreTakenFromTheirNetwork(t *testing.T) {
+// A charge of any size is fast. If there is no room for the key, it is taken from the quota of the
+// network.
+func TestChargesOfNewKeysAreTakenFromTheirNetwork(t *testing.T) {
 	for overflow, then := range map[limiter.Overflow]int{limiter.RefuseNew: 429, limiter.ShareNew: 429, limiter.PassNew: 200} {
 		policy := perDay(1, weirhttp.ByIP)
 		policy.Burst, policy.MaxKeys, policy.Overflow = 1_000_000_000, 1, overflow
@@ -142,12 +144,12 @@ func TestChargesOfNewcomersAreTakenFromTheirNetwork(t *testing.T) {
 		l.Charge(r, 1_000_000_000)
 		require.Less(t, time.Since(began), time.Second, overflow)
 		require.Equal(t, then, request{from: "198.51.100.1:1"}.send(h).Code, overflow)
-		require.Equal(t, 200, request{from: "192.0.2.1:1"}.send(h).Code, "another's are not touched")
+		require.Equal(t, 200, request{from: "192.0.2.1:1"}.send(h).Code, "the quota of another key is unchanged")
 	}
 }
 
-// A request without room for its key is one request in the statistics, in those of its network.
-func TestARequestOfANewcomerIsCountedOnce(t *testing.T) {
+// A request without room for its key is counted once, under its network.
+func TestRequestCountedByNetworkIsCountedOnce(t *testing.T) {
 	for _, policy := range []weirhttp.Policy{perDay(2, weirhttp.ByIP), {Name: "day", Limit: 2, Window: 24 * time.Hour, By: weirhttp.ByIP}} {
 		for _, shadow := range []bool{false, true} {
 			policy.MaxKeys, policy.Shadow = 1, shadow
@@ -166,8 +168,8 @@ func TestARequestOfANewcomerIsCountedOnce(t *testing.T) {
 	}
 }
 
-// A newcomer whose network has used up its quota is refused before a Remote is asked.
-func TestANewcomerOfAUsedUpNetworkAsksNoRemote(t *testing.T) {
+// A request whose network has used up its quota is refused before a Remote is asked.
+func TestUsedUpNetworkRefusesBeforeRemotesAreAsked(t *testing.T) {
 	for _, policy := range []weirhttp.Policy{perDay(1, weirhttp.ByIP), {Name: "day", Limit: 1, Window: 24 * time.Hour, By: weirhttp.ByIP}} {
 		policy.MaxKeys = 1
 		fleet := &store{limit: 1000, used: map[string]int{}}

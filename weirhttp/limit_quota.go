@@ -50,8 +50,8 @@ func isByIP(by func(*http.Request) string) bool {
 	return reflect.ValueOf(by).Pointer() == reflect.ValueOf(ByIP).Pointer()
 }
 
-// key returns the key of a request from the address. For ByIP no text is made of the address. A function
-// of the user that returns the same texts as ByIP has the same keys.
+// key returns the key of a request from the address. For ByIP no text is made of the address. A
+// function of the user that returns the same texts as ByIP has the same keys.
 func (q *quota) key(r *http.Request, addr netip.Addr) quotaKey {
 	byAddr := quotaKey{addr: network(addr)}
 	if q.byIP {
@@ -82,8 +82,8 @@ func (q *quota) charge(r *http.Request, addr netip.Addr, n int) {
 	}
 }
 
-// chargeRemote charges a remote limit, even if the client has gone away. If the limit returns an error,
-// nothing is charged.
+// chargeRemote charges a remote limit, even if the client has gone away. If the limit returns an
+// error, nothing is charged.
 func chargeRemote(r *http.Request, limit limiter.Remote, n int) {
 	ctx := context.WithoutCancel(r.Context())
 	if taken, err := limit.Take(ctx, n); err == nil && !taken.OK && taken.Remaining > 0 {
@@ -114,9 +114,9 @@ func (q *quota) observe(yield func(*stat.Series, float64) bool) bool {
 	return true
 }
 
-// If all keys of a policy are in use, requests with new keys are counted by the network they come from.
-// So a flood of keys from one network refuses new keys of that network only, and no key in use is
-// forgotten.
+// If all keys of a policy are in use, requests with new keys are counted by the network they come
+// from. So a flood of keys from one network refuses new keys of that network only, and no key in
+// use is forgotten.
 
 // The prefix lengths of these networks. A single customer can hold an IPv6 /32; an IPv4 /24 is the
 // smallest network that is routed on the internet.

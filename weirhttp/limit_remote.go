@@ -6,8 +6,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// askRemotes asks the policies with a Remote one after the other. If one refuses, returns an error or
-// panics, the others get their tokens back.
+// askRemotes asks the policies with a Remote one after the other. If one refuses, returns an error
+// or panics, the others get their tokens back.
 func (d *decision) askRemotes(ctx context.Context) error {
 	allowed := false
 	defer func() {
@@ -37,7 +37,8 @@ func (d *decision) askRemotes(ctx context.Context) error {
 	return nil
 }
 
-// refuseRemotes sets the replies of policies with a Remote to a refusal that is final, without asking.
+// refuseRemotes sets the replies of policies with a Remote to a refusal that is final, without
+// asking.
 func (d *decision) refuseRemotes() {
 	for i := range d.answers {
 		if a := &d.answers[i]; a.table == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// store is remote limits of a number of requests for each key.
+// store has one remote limit per key.
 type store struct {
 	limit int
 	err   error
@@ -58,7 +58,7 @@ func remotely(name string, s *store) weirhttp.Policy {
 	return weirhttp.Policy{Name: name, Remote: s.of, By: byAPIKey}
 }
 
-func TestARemoteLimitsEachKey(t *testing.T) {
+func TestRemoteLimitsEachKey(t *testing.T) {
 	var told []weirhttp.Refusal
 	users := &store{limit: 2}
 	h := weirhttp.NewLimit(weirhttp.LimitConfig{
@@ -79,11 +79,11 @@ func TestARemoteLimitsEachKey(t *testing.T) {
 	require.Equal(t, []weirhttp.Refusal{{Status: 429, Policies: []string{"api"}, RetryAfter: 10500 * time.Millisecond}}, told)
 	require.Equal(t, http.StatusOK, request{key: "b"}.send(h).Code)
 	require.Equal(t, http.StatusOK, request{from: "192.0.2.1:1"}.send(h).Code)
-	require.Equal(t, map[string]int{"a": 2, "b": 1, "\x00192.0.2.1": 1}, users.used, "no header is like the key of an address")
+	require.Equal(t, map[string]int{"a": 2, "b": 1, "\x00192.0.2.1": 1}, users.used, "the key of an address differs from any header")
 }
 
-// An error is no decision: it is no refusal, and nothing is taken.
-func TestARemoteWithoutADecision(t *testing.T) {
+// If a Remote returns an error, the request is not counted as refused, and nothing is taken.
+func TestErrorOfARemoteIsNotARefusal(t *testing.T) {
 	away := errors.New("the store is away")
 	var told []weirhttp.Refusal
 	first, second := &store{limit: 5}, &store{limit: 5, err: away}
@@ -94,17 +94,17 @@ func TestARemoteWithoutADecision(t *testing.T) {
 	w := request{key: "a"}.send(l.Handler(okHandler))
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
 	require.Equal(t, "1", w.Header().Get("Retry-After"))
-	require.Empty(t, w.Header().Get("RateLimit"), "nothing is known")
-	require.NotContains(t, w.Body.String(), "store", "is nobody's business")
+	require.Empty(t, w.Header().Get("RateLimit"), "there are no headers without a decision")
+	require.NotContains(t, w.Body.String(), "store", "the cause is not sent to clients")
 	require.Len(t, told, 1)
 	require.ErrorIs(t, told[0].Err, away)
 	require.EqualError(t, told[0].Err, `weirhttp: policy "second" came to no decision: the store is away`)
 	require.Empty(t, told[0].Policies)
-	require.Zero(t, first.used["a"], "was given back")
-	require.Equal(t, [3]float64{0, 0, 0}, counted(l, "minute"), "was not asked")
+	require.Zero(t, first.used["a"], "the token was given back")
+	require.Equal(t, [3]float64{0, 0, 0}, counted(l, "minute"), "the policy was not asked")
 }
 
-func TestAClientThatHasGoneAwayIsNotRefused(t *testing.T) {
+func TestDisconnectedClientIsNotRefused(t *testing.T) {
 	users := &store{limit: 5}
 	var told []weirhttp.Refusal
 	h := weirhttp.NewLimit(weirhttp.LimitConfig{
@@ -118,7 +118,7 @@ func TestAClientThatHasGoneAwayIsNotRefused(t *testing.T) {
 	require.Empty(t, users.used)
 }
 
-func TestWhatARemoteCanNeverAllowHasNoTime(t *testing.T) {
+func TestRefusalForeverHasNoRetryAfter(t *testing.T) {
 	h := weirhttp.NewLimit(weirhttp.LimitConfig{
 		Policies: []weirhttp.Policy{remotely("api", &store{limit: 5})}, Cost: func(*http.Request) int { return 6 },
 	}).Handler(okHandler)
@@ -128,8 +128,8 @@ func TestWhatARemoteCanNeverAllowHasNoTime(t *testing.T) {
 	require.Equal(t, `"api";r=5`, w.Header().Get("RateLimit"))
 }
 
-// Whichever policy refuses, nothing is taken from the others.
-func TestLocalAndRemotePoliciesTakeAllOrNothing(t *testing.T) {
+// If one policy refuses a request, nothing is taken from the others.
+func TestLocalAndRemotePoliciesTakeAllOrNone(t *testing.T) {
 	for name, limits := range map[string][3]int{"the local one refuses": {2, 9, 9}, "the first remote": {9, 2, 9}, "the last": {9, 9, 2}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -158,5 +158,5 @@ func TestChargeOfARemote(t *testing.T) {
 	for _, want := range []int{401, 401, 429} {
 		require.Equal(t, want, request{key: "a"}.send(login).Code)
 	}
-	require.Equal(t, 10, users.used["a"], "1+6, and 1 and the 2 that were left")
+	require.Equal(t, 10, users.used["a"], "1+6, 1, and the remaining 2")
 }

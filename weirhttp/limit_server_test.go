@@ -22,12 +22,12 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// guards are all middlewares, one behind the other, as a server would have them.
+// guards is a handler with all middleware of the package.
 type guards struct {
 	flight  *limiter.Concurrency
 	limit   *weirhttp.Limit
 	breaker *breaker.Breaker
-	ended   chan struct{} // gets one for each request that has passed the whole way back
+	ended   chan struct{} // receives a value when a request has ended
 }
 
 func newGuards(policies ...weirhttp.Policy) *guards {
@@ -48,7 +48,7 @@ func (g *guards) before(h http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// wantIdle sees that nothing is held when n requests have come to their end.
+// wantIdle checks that no slot is held after n requests have ended.
 func (g *guards) wantIdle(t *testing.T, n int) {
 	for range n {
 		<-g.ended
@@ -65,7 +65,7 @@ func newRequest(t *testing.T, url string, header http.Header) *http.Request {
 	return r
 }
 
-func TestServerLetsThroughAsManyAsItMay(t *testing.T) {
+func TestServerAllowsExactlyTheQuota(t *testing.T) {
 	overBoth(t, func(t *testing.T, p protocol) {
 		g := newGuards(weirhttp.Policy{Name: "hour", Rate: limiter.Per(25, time.Hour), Burst: 25, By: weirhttp.ByIP})
 		server := serve(t, p, g.before(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "served") }))
@@ -76,7 +76,7 @@ func TestServerLetsThroughAsManyAsItMay(t *testing.T) {
 				for range 20 {
 					resp, err := server.Client().Do(newRequest(t, server.URL, nil))
 					if err != nil {
-						continue // and is missing in the sum
+						continue // the sum below does not include it
 					}
 					_, _ = io.Copy(io.Discard, resp.Body)
 					resp.Body.Close()
@@ -94,11 +94,11 @@ func TestServerLetsThroughAsManyAsItMay(t *testing.T) {
 		require.Equal(t, `"hour";q=25;w=3600`, resp.Header.Get("RateLimit-Policy"))
 		require.Contains(t, resp.Header.Get("RateLimit"), `"hour";r=0;t=`)
 		require.NotEmpty(t, resp.Header.Get("Retry-After"))
-		require.Equal(t, int64(25), g.breaker.Totals().Calls(), "what is refused is no call of the handler")
+		require.Equal(t, int64(25), g.breaker.Totals().Calls(), "refused requests do not reach the handler")
 	})
 }
 
-func TestServerIsNotFooledByForwardedHeaders(t *testing.T) {
+func TestForgedForwardedHeadersAreIgnored(t *testing.T) {
 	overBoth(t, func(t *testing.T, p protocol) {
 		g := newGuards(weirhttp.Policy{Name: "hour", Rate: limiter.Per(1, time.Hour), Burst: 1, By: weirhttp.ByIP})
 		server := serve(t, p, g.before(func(http.ResponseWriter, *http.Request) {}))
@@ -123,7 +123,7 @@ func TestServerIsNotFooledByForwardedHeaders(t *testing.T) {
 	})
 }
 
-func TestServerWithClientKeysOfAMegabyte(t *testing.T) {
+func TestKeysOfAMegabyte(t *testing.T) {
 	overBoth(t, func(t *testing.T, p protocol) {
 		g := newGuards(weirhttp.Policy{Name: "hour", Rate: limiter.Per(1, time.Hour), Burst: 1, By: byAPIKey})
 		server := serve(t, p, g.before(func(http.ResponseWriter, *http.Request) {}))
@@ -141,7 +141,7 @@ func TestServerWithClientKeysOfAMegabyte(t *testing.T) {
 	})
 }
 
-func TestClientThatGoesAwayMidBodyIsNobodysFault(t *testing.T) {
+func TestClientThatDisconnectsDuringAnUploadIsIgnored(t *testing.T) {
 	overBoth(t, func(t *testing.T, p protocol) {
 		g := newGuards()
 		begun := make(chan struct{})
@@ -160,7 +160,7 @@ func TestClientThatGoesAwayMidBodyIsNobodysFault(t *testing.T) {
 			fmt.Fprint(upload, "some of it")
 			<-begun
 			leave()
-			_ = upload.CloseWithError(context.Canceled) // net/http may wait for its last reading of the body
+			_ = upload.CloseWithError(context.Canceled) // net/http may wait until its last read of the body returns
 		}()
 		_, err = server.Client().Do(r)
 		require.ErrorIs(t, err, context.Canceled)
@@ -170,7 +170,7 @@ func TestClientThatGoesAwayMidBodyIsNobodysFault(t *testing.T) {
 	})
 }
 
-func TestHandlerThatPanicsHasFailedAndHoldsNothing(t *testing.T) {
+func TestPanickingHandlerIsAFailureAndHoldsNothing(t *testing.T) {
 	overBoth(t, func(t *testing.T, p protocol) {
 		g := newGuards()
 		server := serve(t, p, g.before(func(_ http.ResponseWriter, r *http.Request) {
@@ -188,7 +188,7 @@ func TestHandlerThatPanicsHasFailedAndHoldsNothing(t *testing.T) {
 	})
 }
 
-func TestStreamsPassAsTheyComeAndAreJudgedAtTheFirstFlush(t *testing.T) {
+func TestStreamsAreJudgedAtTheFirstFlush(t *testing.T) {
 	overBoth(t, func(t *testing.T, p protocol) {
 		g := newGuards(weirhttp.Policy{Name: "hour", Rate: limiter.Per(9, time.Hour), Burst: 9, By: weirhttp.ByNothing})
 		next := make(chan string)
@@ -226,7 +226,7 @@ func TestStreamsPassAsTheyComeAndAreJudgedAtTheFirstFlush(t *testing.T) {
 	})
 }
 
-func TestConnectionsThatAreTakenOverPass(t *testing.T) {
+func TestHijackedConnections(t *testing.T) {
 	g := newGuards(weirhttp.Policy{Name: "hour", Rate: limiter.Per(9, time.Hour), Burst: 9, By: weirhttp.ByNothing})
 	server := serve(t, http1, g.before(func(w http.ResponseWriter, _ *http.Request) {
 		conn, buffered, err := http.NewResponseController(w).Hijack()
@@ -251,13 +251,13 @@ func TestConnectionsThatAreTakenOverPass(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, word, echo)
 	}
-	require.Equal(t, int64(1), g.breaker.Totals().Successes, "judged when it was taken over")
+	require.Equal(t, int64(1), g.breaker.Totals().Successes, "a success when the connection was taken over")
 	conn.Close()
 	g.wantIdle(t, 1)
 	require.Equal(t, int64(1), g.breaker.Totals().Calls())
 }
 
-func TestFilesAreServedWholeAndInPart(t *testing.T) {
+func TestFileServerBehindAGuard(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	content := strings.Repeat("0123456789", 100_000)
 	require.NoError(t, os.WriteFile(file, []byte(content), 0o600))

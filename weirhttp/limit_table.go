@@ -26,14 +26,15 @@ func (k quotaKey) clone() quotaKey {
 type keyTable interface {
 	stat.Source
 
-	// take takes n from the quota of the key, all or none, and counts the request in the statistics.
-	// If the policy is a shadow, the reply is always OK.
+	// take takes n from the quota of the key, all or none, and counts the request in the
+	// statistics. If the policy is a shadow, the reply is always OK.
 	take(at time.Time, key quotaKey, n int) reply
 	// look returns what take would return without a shadow. It takes and counts nothing.
 	look(at time.Time, key quotaKey, n int) reply
 	// refund gives back n that were taken at the time.
 	refund(at time.Time, key quotaKey, n int)
-	// drain takes n, or what is left if that is less. It reports whether there was room for the key.
+	// drain takes n, or what is left if that is less. It reports whether there was room for the
+	// key.
 	drain(key quotaKey, n int) (room bool)
 	// successor returns a table with the same keys for another policy.
 	successor(p Policy, name string) (keyTable, error)
@@ -92,8 +93,8 @@ func (b *bucketTable) look(at time.Time, key quotaKey, n int) reply {
 	return b.reply(b.uncounted.LookAt(at, key, n))
 }
 
-// reply completes a result of the group. If the group has no room for a key, its refusal says that the
-// key's bucket is full.
+// reply completes a result of the group. If the group has no room for a key, its refusal says that
+// the key's bucket is full.
 func (b *bucketTable) reply(r limiter.Result) reply {
 	noRoom := r.RetryAfter > 0 && r.RetryAfter != limiter.Never && r.ResetAfter == 0
 	next := float64(r.ResetAfter) - float64(r.Limit-r.Remaining-1)*b.policy.interval()

@@ -23,7 +23,7 @@ import (
 
 var okHandler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 
-// request is what a test client asks.
+// request describes a request of a test.
 type request struct {
 	from, key, path string
 	headers         http.Header
@@ -47,7 +47,7 @@ func (q request) send(h http.Handler) *httptest.ResponseRecorder {
 	return w
 }
 
-// byAPIKey is who the client says it is.
+// byAPIKey is the key function of most tests.
 var byAPIKey = weirhttp.ByHeader("X-Api-Key")
 
 func perSecond(n int, by func(*http.Request) string) weirhttp.Policy {
@@ -58,7 +58,7 @@ func perMinute(n int, by func(*http.Request) string) weirhttp.Policy {
 	return weirhttp.Policy{Name: "minute", Rate: limiter.PerMinute(float64(n)), Burst: n, By: by}
 }
 
-// observed returns the figures of a source, by instrument, name and outcome.
+// observed returns the values of a source by instrument, name and outcome.
 func observed(s stat.Source) map[string]float64 {
 	all := map[string]float64{}
 	for series, v := range s.Observe {
@@ -67,13 +67,13 @@ func observed(s stat.Source) map[string]float64 {
 	return all
 }
 
-// counted returns how many requests a policy has let through, refused and shadowed.
+// counted returns how many requests a policy has allowed, refused and shadowed.
 func counted(l *weirhttp.Limit, policy string) [3]float64 {
 	all := observed(l)
 	return [3]float64{all["requests "+policy+" allowed"], all["requests "+policy+" refused"], all["requests "+policy+" shadowed"]}
 }
 
-func TestLimitCountsWhatEachQuotaIsFor(t *testing.T) {
+func TestQuotasPerKey(t *testing.T) {
 	const one, other = "192.0.2.1:1000", "192.0.2.2:1000"
 	mux := http.NewServeMux()
 	mux.Handle("/a/{id}", okHandler)
@@ -120,13 +120,13 @@ func TestLimitCountsWhatEachQuotaIsFor(t *testing.T) {
 					require.Equalf(t, a.want, a.send(h).Code, "request %d: %+v", i, a.request)
 				}
 				time.Sleep(time.Second)
-				require.Equal(t, 200, c.asks[0].send(h).Code, "a second later")
+				require.Equal(t, 200, c.asks[0].send(h).Code, "one second later")
 			})
 		})
 	}
 }
 
-func TestSeveralPeriodsAreDecidedTogether(t *testing.T) {
+func TestSeveralPolicies(t *testing.T) {
 	periods := []weirhttp.Policy{
 		perSecond(2, weirhttp.ByIP), perMinute(5, weirhttp.ByIP),
 		{Name: "hour", Rate: limiter.Per(8, time.Hour), Burst: 8, By: weirhttp.ByIP},
@@ -138,7 +138,7 @@ func TestSeveralPeriodsAreDecidedTogether(t *testing.T) {
 		steps        []struct {
 			at    time.Duration
 			n     int
-			codes string // how many were let through
+			codes string // the statuses of the responses
 			left  string
 		}
 	}{
@@ -187,7 +187,7 @@ func TestSeveralPeriodsAreDecidedTogether(t *testing.T) {
 	}
 }
 
-// untimed drops the times from a RateLimit header.
+// untimed returns a RateLimit header without the times.
 func untimed(field string) string {
 	items := strings.Split(field, ", ")
 	for i := range items {
@@ -196,7 +196,7 @@ func untimed(field string) string {
 	return strings.Join(items, ", ")
 }
 
-func TestRefusedRequestsCountForTheOtherPeriodsWhereAskedTo(t *testing.T) {
+func TestCountRefused(t *testing.T) {
 	for stacked, want := range map[bool]string{false: `"minute";r=29`, true: `"minute";r=27`} {
 		synctest.Test(t, func(t *testing.T) {
 			h := weirhttp.NewLimit(weirhttp.LimitConfig{
@@ -245,7 +245,7 @@ func TestExemptRequestsAreNotCounted(t *testing.T) {
 	}
 }
 
-func TestPolicyIsForTheRequestsThatItNames(t *testing.T) {
+func TestPolicyWhen(t *testing.T) {
 	gold := func(r *http.Request) bool { return byAPIKey(r) == "gold" }
 	others := func(r *http.Request) bool { return !gold(r) }
 	l := weirhttp.NewLimit(weirhttp.LimitConfig{
@@ -259,7 +259,7 @@ func TestPolicyIsForTheRequestsThatItNames(t *testing.T) {
 		for _, key := range []string{"gold", "tin", "lead"} {
 			if w := (request{key: key}).send(l.Handler(okHandler)); w.Code == http.StatusOK {
 				passed[key]++
-				require.NotContains(t, w.Header().Get("RateLimit-Policy"), ",", "one policy is for each")
+				require.NotContains(t, w.Header().Get("RateLimit-Policy"), ",", "one policy applies to each request")
 			}
 		}
 	}
@@ -268,7 +268,7 @@ func TestPolicyIsForTheRequestsThatItNames(t *testing.T) {
 	require.Equal(t, [3]float64{2, 8, 0}, counted(l, "others"))
 }
 
-func TestShadowPolicyRefusesNothing(t *testing.T) {
+func TestShadowPolicy(t *testing.T) {
 	strict := perSecond(1, weirhttp.ByNothing)
 	strict.Name, strict.Shadow = "strict", true
 	l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{strict, perMinute(3, weirhttp.ByNothing)}})
@@ -277,11 +277,11 @@ func TestShadowPolicyRefusesNothing(t *testing.T) {
 		require.Equal(t, i < 3, w.Code == 200)
 		require.NotContains(t, w.Header().Get("RateLimit")+w.Header().Get("RateLimit-Policy"), "strict")
 	}
-	require.Equal(t, [3]float64{1, 0, 2}, counted(l, "strict"), "what was refused by others is not counted")
+	require.Equal(t, [3]float64{1, 0, 2}, counted(l, "strict"), "requests that another policy refuses are not counted")
 	require.Equal(t, [3]float64{3, 2, 0}, counted(l, "minute"))
 }
 
-func TestCostIsTakenFromEachQuota(t *testing.T) {
+func TestCost(t *testing.T) {
 	for _, c := range []struct {
 		cost, want int
 		left       string
@@ -295,13 +295,13 @@ func TestCostIsTakenFromEachQuota(t *testing.T) {
 		require.Equalf(t, c.want, w.Code, "cost %d", c.cost)
 		require.Equalf(t, c.left, untimed(w.Header().Get("RateLimit")), "cost %d", c.cost)
 		if c.want == 429 {
-			require.Emptyf(t, w.Header().Get("Retry-After"), "no wait helps a cost of %d", c.cost)
+			require.Emptyf(t, w.Header().Get("Retry-After"), "a cost of %d is never allowed", c.cost)
 			require.NotContains(t, w.Header().Get("RateLimit"), ";t=")
 		}
 	}
 }
 
-func TestChargeTakesMoreForWhatWentWrong(t *testing.T) {
+func TestCharge(t *testing.T) {
 	l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(10, weirhttp.ByIP)}})
 	login := l.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		l.Charge(r, 4)
@@ -309,12 +309,12 @@ func TestChargeTakesMoreForWhatWentWrong(t *testing.T) {
 	}))
 	require.Equal(t, 401, request{}.send(login).Code)
 	w := request{}.send(login)
-	require.Equal(t, `"minute";r=4`, untimed(w.Header().Get("RateLimit")), "after 1+4, and 1")
-	require.Equal(t, 429, request{}.send(login).Code, "what was left has been taken")
-	require.Equal(t, 401, request{from: "192.0.2.99:1"}.send(login).Code, "others pay for themselves")
+	require.Equal(t, `"minute";r=4`, untimed(w.Header().Get("RateLimit")), "after a charged request (1+4) and another one")
+	require.Equal(t, 429, request{}.send(login).Code, "the charge has used up the quota")
+	require.Equal(t, 401, request{from: "192.0.2.99:1"}.send(login).Code, "other clients are not charged")
 }
 
-func TestChargesAtTheSameTimeTakeAllThatIsLeft(t *testing.T) {
+func TestConcurrentCharges(t *testing.T) {
 	for range 1000 {
 		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(7, weirhttp.ByIP)}})
 		var both sync.WaitGroup
@@ -326,7 +326,7 @@ func TestChargesAtTheSameTimeTakeAllThatIsLeft(t *testing.T) {
 	}
 }
 
-func TestReconfigureKeepsQuotasThatGoOn(t *testing.T) {
+func TestReconfigureKeepsQuotas(t *testing.T) {
 	changed := func(p weirhttp.Policy, change func(*weirhttp.Policy)) []weirhttp.Policy {
 		change(&p)
 		return []weirhttp.Policy{p}
@@ -335,7 +335,7 @@ func TestReconfigureKeepsQuotasThatGoOn(t *testing.T) {
 	for _, c := range []struct {
 		what string
 		next []weirhttp.Policy
-		want string // after one more request
+		want string // RateLimit after one more request
 	}{
 		{"the same", []weirhttp.Policy{first}, `"minute";r=5`},
 		{"a higher limit keeps what is there", changed(first, func(p *weirhttp.Policy) { p.Rate, p.Burst = limiter.PerMinute(20), 20 }), `"minute";r=5`},
@@ -362,7 +362,7 @@ func TestReconfigureKeepsQuotasThatGoOn(t *testing.T) {
 	}
 }
 
-func TestReconfigureMakesAShadowReal(t *testing.T) {
+func TestReconfigureOfAShadow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		policy := perMinute(2, weirhttp.ByNothing)
 		policy.Shadow = true
@@ -372,18 +372,18 @@ func TestReconfigureMakesAShadowReal(t *testing.T) {
 		}
 		policy.Shadow = false
 		require.NoError(t, l.Reconfigure(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}}))
-		require.Equal(t, 429, request{}.send(l.Handler(okHandler)).Code, "what was used in the shadow is used")
-		require.Equal(t, [3]float64{2, 1, 3}, counted(l, "minute"), "a counter never falls")
+		require.Equal(t, 429, request{}.send(l.Handler(okHandler)).Code, "requests in shadow mode are taken from the quota")
+		require.Equal(t, [3]float64{2, 1, 3}, counted(l, "minute"), "the counters continue")
 	})
 }
 
-func TestReconfigureThatMakesNoSenseChangesNothing(t *testing.T) {
+func TestInvalidReconfigureChangesNothing(t *testing.T) {
 	l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(10, weirhttp.ByNothing)}})
 	require.Error(t, l.Reconfigure(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(20, weirhttp.ByNothing), {Name: "second"}}}))
 	require.Equal(t, `"minute";r=9`, untimed(request{}.send(l.Handler(okHandler)).Header().Get("RateLimit")))
 }
 
-func TestReconfigureWhileRequestsCome(t *testing.T) {
+func TestReconfigureDuringRequests(t *testing.T) {
 	policies := func(n int) weirhttp.LimitConfig {
 		return weirhttp.LimitConfig{Policies: []weirhttp.Policy{{Name: "hour", Rate: limiter.Per(float64(n), time.Hour), Burst: n, By: weirhttp.ByNothing}, perMinute(1000, weirhttp.ByIP)}}
 	}
@@ -405,11 +405,11 @@ func TestReconfigureWhileRequestsCome(t *testing.T) {
 		observed(l)
 	}
 	all.Wait()
-	require.LessOrEqual(t, passed.Load(), int64(101), "no change has filled a quota up")
+	require.LessOrEqual(t, passed.Load(), int64(101), "Reconfigure has not refilled a quota")
 	require.GreaterOrEqual(t, passed.Load(), int64(100))
 }
 
-func TestConcurrentRequestsNeverPassBeyondAnyPolicy(t *testing.T) {
+func TestConcurrentRequestsStayWithinAllPolicies(t *testing.T) {
 	l := weirhttp.NewLimit(weirhttp.LimitConfig{
 		Policies: []weirhttp.Policy{{Name: "one", Rate: limiter.Per(50, time.Hour), Burst: 50, By: weirhttp.ByNothing}, {Name: "address", Rate: limiter.Per(30, time.Hour), Burst: 30, By: weirhttp.ByIP}},
 	})
@@ -430,7 +430,7 @@ func TestConcurrentRequestsNeverPassBeyondAnyPolicy(t *testing.T) {
 	require.LessOrEqual(t, max(passed[0].Load(), passed[1].Load()), int64(30))
 }
 
-func TestFloodOfKeysIsBoundedAndWashesNobodyOut(t *testing.T) {
+func TestFloodOfKeysIsBoundedAndEvictsNoKeyInUse(t *testing.T) {
 	policy := weirhttp.Policy{Name: "client", Rate: limiter.Per(1, time.Hour), Burst: 1, By: byAPIKey, MaxKeys: 1000}
 	for _, c := range []struct {
 		overflow limiter.Overflow
@@ -444,19 +444,19 @@ func TestFloodOfKeysIsBoundedAndWashesNobodyOut(t *testing.T) {
 			for i := range 20_000 {
 				request{key: "flood" + strconv.Itoa(i)}.send(h)
 			}
-			require.Equal(t, 429, request{key: "first"}.send(h).Code, "has used its quota, and still has")
+			require.Equal(t, 429, request{key: "first"}.send(h).Code, "the quota is still used up")
 			require.Equal(t, c.stranger, request{key: "stranger"}.send(h).Code)
 			require.LessOrEqual(t, observed(l)["keys client"], 1000.0)
 		})
 	}
 }
 
-func TestWhoFindsNoRoomTakesNothingFromAnybody(t *testing.T) {
+func TestRequestWithoutRoomTakesNothing(t *testing.T) {
 	full := weirhttp.Policy{Name: "client", Rate: limiter.Per(1, time.Hour), Burst: 1, By: byAPIKey, MaxKeys: 1}
 	for _, policies := range [][]weirhttp.Policy{{perMinute(10, weirhttp.ByNothing), full}, {full, perMinute(10, weirhttp.ByNothing)}} {
 		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: policies}).Handler(okHandler)
 		require.Equal(t, 200, request{key: "first"}.send(h).Code)
-		require.Equal(t, 200, request{key: "second"}.send(h).Code, "takes what there is for newcomers of its network")
+		require.Equal(t, 200, request{key: "second"}.send(h).Code, "the quota of its network for new keys")
 		for range 20 {
 			w := request{key: "stranger"}.send(h)
 			require.Equal(t, 429, w.Code)
@@ -466,7 +466,7 @@ func TestWhoFindsNoRoomTakesNothingFromAnybody(t *testing.T) {
 	}
 }
 
-func TestLongClientKeysAreToldApart(t *testing.T) {
+func TestLongKeysAreDistinct(t *testing.T) {
 	h := weirhttp.NewLimit(weirhttp.LimitConfig{
 		Policies: []weirhttp.Policy{perMinute(1, byAPIKey)},
 	}).Handler(okHandler)
@@ -489,7 +489,7 @@ func TestLongClientKeysAreNotKept(t *testing.T) {
 		for i := range 50 {
 			require.Equal(t, 200, request{key: fmt.Sprintf("%08d", i) + strings.Repeat("k", 1<<20)}.send(h).Code)
 		}
-		require.Less(t, heapInUse()-before, int64(10<<20), "%s: 50 MB came", what)
+		require.Less(t, heapInUse()-before, int64(10<<20), "%s: keys of 50 MB were sent", what)
 		runtime.KeepAlive(h)
 	}
 }
@@ -501,7 +501,7 @@ func heapInUse() int64 {
 	return int64(m.HeapAlloc)
 }
 
-func TestRefusalTellsTheHookTheFacts(t *testing.T) {
+func TestOnRefusalGetsTheRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []weirhttp.Refusal
 		mux := http.NewServeMux()
@@ -519,7 +519,7 @@ func TestRefusalTellsTheHookTheFacts(t *testing.T) {
 	})
 }
 
-func TestAnswerIsTheCallersWhereGiven(t *testing.T) {
+func TestAnswer(t *testing.T) {
 	h := weirhttp.NewLimit(weirhttp.LimitConfig{
 		Policies: []weirhttp.Policy{perMinute(1, weirhttp.ByNothing)},
 		Answer: func(w http.ResponseWriter, _ *http.Request, f weirhttp.Refusal) {

@@ -20,7 +20,7 @@ func perWindow(n int, window time.Duration, by func(*http.Request) string) weirh
 	return weirhttp.Policy{Name: "window", Limit: n, Window: window, By: by}
 }
 
-// most returns the most moments that lie in any half-open window.
+// most returns the largest number of moments in any half-open window.
 func most(moments []time.Time, window time.Duration) (n int) {
 	for first, last := 0, 0; last < len(moments); last++ {
 		for moments[last].Sub(moments[first]) >= window {
@@ -31,7 +31,7 @@ func most(moments []time.Time, window time.Duration) (n int) {
 	return n
 }
 
-func TestTenAMinuteAreTenInTheFirstMinute(t *testing.T) {
+func TestWindowAllowsNoMoreThanItsLimitAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perWindow(10, time.Minute, weirhttp.ByIP)}}).Handler(okHandler)
 		passed := 0
@@ -41,13 +41,13 @@ func TestTenAMinuteAreTenInTheFirstMinute(t *testing.T) {
 			}
 		}
 		require.Equal(t, 10, passed)
-		require.Equal(t, 200, request{}.send(h).Code, "those of a minute ago count no longer")
+		require.Equal(t, 200, request{}.send(h).Code, "requests of a minute ago no longer count")
 	})
 }
 
-// Never more than Limit pass in any Window, and none is refused if fewer passed in the last window and
-// the 16th of one that rounding may take; up to a limit of 16 nothing is rounded.
-func TestNeverMoreThanLimitPassInAnyWindow(t *testing.T) {
+// At most Limit requests are allowed in any Window. None is refused if fewer were allowed in the
+// last window plus 1/16, the error of rounding. Up to a limit of 16 there is no rounding.
+func TestNoWindowHasMoreThanLimitRequests(t *testing.T) {
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		limit := []int{1, 2, 7, 16, 17, 40, 300}[rng.IntN(7)]
@@ -68,13 +68,13 @@ func TestNeverMoreThanLimitPassInAnyWindow(t *testing.T) {
 						passed[key] = append(passed[key], now)
 					} else {
 						recent := slices.DeleteFunc(slices.Clone(passed[key]), func(at time.Time) bool { return now.Sub(at) >= window+rounding })
-						require.GreaterOrEqual(t, len(recent), limit, "refused without need")
+						require.GreaterOrEqual(t, len(recent), limit, "a request within the limit was refused")
 						wait, err := strconv.Atoi(w.Header().Get("Retry-After"))
 						require.NoError(t, err)
 						require.LessOrEqual(t, time.Duration(wait)*time.Second, window+rounding+time.Second)
 						if rng.IntN(4) == 0 {
 							time.Sleep(time.Duration(wait) * time.Second)
-							require.Equal(t, http.StatusOK, request{key: key}.send(h).Code, "after Retry-After")
+							require.Equal(t, http.StatusOK, request{key: key}.send(h).Code, "the request is allowed after Retry-After")
 							passed[key] = append(passed[key], time.Now())
 						}
 					}
@@ -95,8 +95,8 @@ func TestNeverMoreThanLimitPassInAnyWindow(t *testing.T) {
 	}
 }
 
-// The same for requests of several kinds, by other costs, charges and limits that change.
-func TestWindowsKeepTheirLimitWhateverHappens(t *testing.T) {
+// The same with several costs, with charges, and with limits that change.
+func TestWindowsKeepTheirLimitWithCostsAndCharges(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 11))
@@ -115,7 +115,7 @@ func TestWindowsKeepTheirLimitWhateverHappens(t *testing.T) {
 			var taken []time.Time
 			h := l.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				if rng.IntN(8) == 0 {
-					l.Charge(r, 3) // may take less, which counts as nothing here
+					l.Charge(r, 3) // may take less, which this test does not count
 				}
 				for range cost {
 					taken = append(taken, time.Now())
@@ -130,13 +130,13 @@ func TestWindowsKeepTheirLimitWhateverHappens(t *testing.T) {
 				}
 				time.Sleep(time.Duration(rng.Int64N(int64(5 * time.Second))))
 			}
-			require.LessOrEqual(t, most(taken, time.Minute), 20, "the highest limit that there was")
+			require.LessOrEqual(t, most(taken, time.Minute), 20, "the highest of all limits")
 			require.Greater(t, len(taken), 50)
 		})
 	}
 }
 
-func TestAWindowToldByHeaders(t *testing.T) {
+func TestHeadersOfAWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := weirhttp.NewLimit(weirhttp.LimitConfig{
 			Policies: []weirhttp.Policy{perWindow(3, time.Minute, weirhttp.ByIP)}, Legacy: true,
@@ -165,7 +165,7 @@ func TestAWindowToldByHeaders(t *testing.T) {
 	})
 }
 
-func TestFloodsOfKeysFillAWindowNoFurther(t *testing.T) {
+func TestFloodOfKeysInAWindow(t *testing.T) {
 	for overflow, stranger := range map[limiter.Overflow]int{limiter.RefuseNew: 429, limiter.PassNew: 200, limiter.ShareNew: 429} {
 		synctest.Test(t, func(t *testing.T) {
 			policy := perWindow(1, time.Hour, byAPIKey)
@@ -176,22 +176,22 @@ func TestFloodsOfKeysFillAWindowNoFurther(t *testing.T) {
 			for i := range 5000 {
 				request{key: "flood" + strconv.Itoa(i)}.send(h)
 			}
-			require.Equal(t, 429, request{key: "first"}.send(h).Code, "has used its quota, and still has")
+			require.Equal(t, 429, request{key: "first"}.send(h).Code, "the quota is still used up")
 			require.Equal(t, stranger, request{key: "stranger"}.send(h).Code, overflow)
 			if overflow == limiter.RefuseNew {
-				require.Equal(t, 200, request{key: "stranger", from: "203.0.113.9:1"}.send(h).Code, "of another network")
+				require.Equal(t, 200, request{key: "stranger", from: "203.0.113.9:1"}.send(h).Code, "a client of another network")
 				require.InDelta(t, 2, observed(l)["keys window by network"], 0)
 			}
 			require.InDelta(t, 1000, observed(l)["keys window"], 0)
 
 			time.Sleep(time.Hour)
-			require.Equal(t, 200, request{key: "new"}.send(h).Code, "all are idle, and make room")
+			require.Equal(t, 200, request{key: "new"}.send(h).Code, "all keys are idle, so there is room")
 			require.InDelta(t, 2, observed(l)["evictions window"], 0)
 		})
 	}
 }
 
-func TestAWindowIsCountedAndObserved(t *testing.T) {
+func TestMetricsOfAWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perWindow(2, time.Minute, weirhttp.ByIP)}})
 		for range 5 {
@@ -202,7 +202,7 @@ func TestAWindowIsCountedAndObserved(t *testing.T) {
 		require.Equal(t, [4]float64{1, 0, 2, 60}, [4]float64{all["keys window"], all["evictions window"], all["limit window"], all["period window"]})
 		bucket := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{{Name: "window", Rate: limiter.PerMinute(2), By: weirhttp.ByIP}}})
 		for line := range observed(bucket) {
-			require.Contains(t, all, line, "both forms show the same lines")
+			require.Contains(t, all, line, "both forms have the same series")
 		}
 		require.Len(t, observed(bucket), len(all))
 	})
@@ -217,7 +217,7 @@ func TestReconfigureOfAWindow(t *testing.T) {
 	}
 	for what, c := range map[string]struct {
 		next weirhttp.Policy
-		want string // after three requests and then one more
+		want string // RateLimit after three requests and one more
 	}{
 		"the same":        {first, `"window";r=0`},
 		"a higher limit":  {with(func(p *weirhttp.Policy) { p.Limit = 20 }), `"window";r=16`},
@@ -240,7 +240,7 @@ func TestReconfigureOfAWindow(t *testing.T) {
 	}
 }
 
-func TestAWindowThatWasAShadow(t *testing.T) {
+func TestReconfigureOfAShadowWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		policy := perWindow(2, time.Minute, weirhttp.ByIP)
 		policy.Shadow = true
@@ -253,13 +253,13 @@ func TestAWindowThatWasAShadow(t *testing.T) {
 		require.Equal(t, [3]float64{2, 0, 3}, counted(l, "window"))
 		policy.Shadow = false
 		require.NoError(t, l.Reconfigure(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}}))
-		require.Equal(t, 429, request{}.send(l.Handler(okHandler)).Code, "what was used in the shadow is used")
+		require.Equal(t, 429, request{}.send(l.Handler(okHandler)).Code, "requests in shadow mode are taken from the quota")
 	})
 }
 
-// A limit that a variable of a package holds is made on the real clock, and used in a bubble, whose clock
-// is years behind.
-func TestALimitMadeOutsideOfABubble(t *testing.T) {
+// A limit in a package variable is made on the real clock. If it is used in a bubble, the clock is
+// years behind.
+func TestLimitFromOutsideABubble(t *testing.T) {
 	early := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perWindow(3, time.Hour, weirhttp.ByIP)}})
 	synctest.Test(t, func(t *testing.T) {
 		for range 2 {

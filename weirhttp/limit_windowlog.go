@@ -14,8 +14,8 @@ type windowLog struct {
 	used  int64  // the sum over all spans
 }
 
-// span is the number of requests from first to last. All of them count until last is a window ago, which
-// is stricter than exact by at most last - first.
+// span is the number of requests from first to last. All of them count until last is a window ago,
+// which is stricter than exact by at most last - first.
 type span struct{ first, last, n int64 }
 
 // spansPerWindow is the least number of spans that a full window is divided into.
@@ -51,8 +51,8 @@ func (l *windowLog) look(c windowLimit, at int64, n int) limiter.Result {
 	return l.result(c, at, n)
 }
 
-// expire drops the spans that no longer count. It returns the time, or the latest time of the log if
-// that is later, so that a time that goes back allows nothing more.
+// expire drops the spans that no longer count. It returns the time, or the latest time of the log
+// if that is later, so that a time that goes back allows nothing more.
 func (l *windowLog) expire(c windowLimit, at int64) int64 {
 	if len(l.spans) > 0 {
 		at = max(at, l.spans[len(l.spans)-1].last)

@@ -7,8 +7,9 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// windowLogs holds the logs of all keys of a policy in a list, in the order in which the keys last took
-// something. So the first key to become idle is the oldest. The lock must be held in all methods.
+// windowLogs holds the logs of all keys of a policy in a list, in the order in which the keys last
+// took something. So the first key to become idle is the oldest. The lock must be held in all
+// methods.
 type windowLogs struct {
 	epoch    time.Time
 	maxKeys  int
@@ -96,7 +97,8 @@ func (t *windowLogs) lookWithoutRoom(at int64, n int) reply {
 	return reply{Result: limiter.Result{Limit: limit, RetryAfter: max(wait, 1)}}
 }
 
-// refund gives back n that the key took at the time. An empty log is deleted, so that its place is free.
+// refund gives back n that the key took at the time. An empty log is deleted, so that its place is
+// free.
 func (t *windowLogs) refund(at int64, key quotaKey, n int64) {
 	e := t.byKey[key]
 	switch {
@@ -110,8 +112,8 @@ func (t *windowLogs) refund(at int64, key quotaKey, n int64) {
 	}
 }
 
-// evictIdle evicts the two oldest keys that are idle: two, so that the table shrinks when fewer keys are
-// in use. It reports whether it evicted one.
+// evictIdle evicts the two oldest keys that are idle: two, so that the table shrinks when fewer
+// keys are in use. It reports whether it evicted one.
 func (t *windowLogs) evictIdle(at int64) (evicted bool) {
 	for range 2 {
 		e := t.oldest

@@ -12,15 +12,15 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// LogRefusedCalls returns a function for TransportConfig.OnRefusal that logs refusals at level Warn, with
-// the context of the request, so that a log handler can add the trace. It logs up to 10 records per
-// second. Each record has the number of refusals that were not logged since the last. The function can
-// be used by several transports. LogRefusedCalls panics if logger is nil.
+// LogRefusedCalls returns a function for TransportConfig.OnRefusal that logs refusals at level
+// Warn, with the context of the request, so that a log handler can add the trace. It logs up to 10
+// records per second. Each record has the number of refusals that were not logged since the last.
+// The function can be used by several transports. LogRefusedCalls panics if logger is nil.
 //
 // The attributes are event.name, which is weir.http.call_refused; weir.host; weir.breaker.name and
 // weir.breaker.state, or weir.limiter.name; weir.retry_after in seconds, if it is known;
-// http.request.method; error; and weir.log.left_out, the number of refusals that were not logged. Paths
-// and headers are not logged, because they may be secret.
+// http.request.method; error; and weir.log.left_out, the number of refusals that were not logged.
+// Paths and headers are not logged, because they may be secret.
 func LogRefusedCalls(logger *slog.Logger) func(*http.Request, *RefusedError) {
 	log := newPacedLog(logger, slog.LevelWarn)
 	return func(req *http.Request, err *RefusedError) {
@@ -47,13 +47,15 @@ func (e *RefusedError) attrs() []slog.Attr {
 }
 
 // LogRefusedRequests returns a function for the OnRefusal of a [Limit], [Shed] or [Guard] that logs
-// refusals at level Info, with the context of the request, so that a log handler can add the trace. It
-// logs up to 10 records per second. Each record has the number of refusals that were not logged since
-// the last. The function can be used by several handlers. LogRefusedRequests panics if logger is nil.
+// refusals at level Info, with the context of the request, so that a log handler can add the trace.
+// It logs up to 10 records per second. Each record has the number of refusals that were not logged
+// since the last. The function can be used by several handlers. LogRefusedRequests panics if logger
+// is nil.
 //
-// The attributes are event.name, which is weir.http.limit; http.response.status_code; client.address;
-// http.route; weir.limiter.name; weir.retry_after in seconds; error; and weir.log.left_out, the number
-// of refusals that were not logged. The keys of clients are not logged, because they may be secret.
+// The attributes are event.name, which is weir.http.limit; http.response.status_code;
+// client.address; http.route; weir.limiter.name; weir.retry_after in seconds; error; and
+// weir.log.left_out, the number of refusals that were not logged. The keys of clients are not
+// logged, because they may be secret.
 func LogRefusedRequests(logger *slog.Logger) func(*http.Request, Refusal) {
 	log := newPacedLog(logger, slog.LevelInfo)
 	return func(r *http.Request, f Refusal) {

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-func TestRefusedCallsAreLoggedWithoutTheirSecretsAndTenASecond(t *testing.T) {
+func TestLogRefusedCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		transport := weirhttp.NewTransport(perHost(fragile()), weirhttp.TransportConfig{
@@ -47,7 +47,7 @@ func TestRefusedCallsAreLoggedWithoutTheirSecretsAndTenASecond(t *testing.T) {
 	})
 }
 
-func TestFactsOfARefusal(t *testing.T) {
+func TestAttributesOfARefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		until := time.Now().Add(time.Second)
 		for want, err := range map[string]error{

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-func TestLogOfRefusalsHasTheFactsAndNoSecrets(t *testing.T) {
+func TestLogRefusedRequestsHasNoSecrets(t *testing.T) {
 	for _, c := range []struct {
 		refusal weirhttp.Refusal
 		want    string
@@ -54,7 +54,7 @@ func plainLogger(out *bytes.Buffer) *slog.Logger {
 	}}))
 }
 
-func TestLogOfRefusalsIsNoFlood(t *testing.T) {
+func TestLogRefusedRequestsIsPaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(1, weirhttp.ByNothing)}, OnRefusal: weirhttp.LogRefusedRequests(plainLogger(&out))})
@@ -68,6 +68,6 @@ func TestLogOfRefusalsIsNoFlood(t *testing.T) {
 		require.Contains(t, out.String(), "weir.log.left_out=990")
 		out.Reset()
 		request{}.send(l.Handler(okHandler))
-		require.Contains(t, out.String(), "weir.log.left_out=0", "those have been told of")
+		require.Contains(t, out.String(), "weir.log.left_out=0", "the records before have been counted")
 	})
 }

@@ -30,14 +30,14 @@ const (
 //     16, a request may count for up to 1/16 of Window longer. A key takes 300 to 700 bytes.
 //   - Remote is a limit outside this process, such as one of package fleet.
 type Policy struct {
-	// Name is the name in headers, problems and metrics: 1 to 64 printable ASCII characters without "
-	// and \. Required.
+	// Name is the name in headers, problems and metrics: 1 to 64 printable ASCII characters without
+	// " and \. Required.
 	Name string
 
 	// Rate is the rate at which a quota is refilled. It must be finite.
 	Rate limiter.Rate
-	// Burst is how many requests a key can make at once, from 1 to 1,000,000,000. Default the requests
-	// of one second at Rate, at least 1.
+	// Burst is how many requests a key can make at once, from 1 to 1,000,000,000. Default the
+	// requests of one second at Rate, at least 1.
 	Burst int
 
 	// Limit is how many requests a key can make in any Window, from 1 to 1,000,000,000.
@@ -45,30 +45,31 @@ type Policy struct {
 	// Window is the time span of Limit, from 1ms to 366 days.
 	Window time.Duration
 
-	// Remote returns the limit of a key. It is asked last, if all other policies allow the request. If
-	// another Remote refuses the request, its tokens are given back if it has a method Refund. If it
-	// returns an error, the response has status 503, and the request does not count as refused.
+	// Remote returns the limit of a key. It is asked last, if all other policies allow the request.
+	// If another Remote refuses the request, its tokens are given back if it has a method Refund.
+	// If it returns an error, the response has status 503, and the request does not count as
+	// refused.
 	Remote func(key string) limiter.Remote
 
-	// By returns the key of a request: ByIP, ByHeader, ByRoute, a Combine of them, another function, or
-	// ByNothing for one quota that all requests share. The address of the client takes the place of an
-	// empty key. A key of more than 64 bytes is stored as its SHA-256. Required.
+	// By returns the key of a request: ByIP, ByHeader, ByRoute, a Combine of them, another
+	// function, or ByNothing for one quota that all requests share. The address of the client takes
+	// the place of an empty key. A key of more than 64 bytes is stored as its SHA-256. Required.
 	By func(*http.Request) string
 
 	// When reports whether the policy applies to a request, for example to the clients of one plan.
 	// Default to all requests.
 	When func(*http.Request) bool
 
-	// Shadow counts the requests that the policy would refuse, and allows them. A Remote may have its
-	// own shadow mode. Default false.
+	// Shadow counts the requests that the policy would refuse, and allows them. A Remote may have
+	// its own shadow mode. Default false.
 	Shadow bool
 
 	// MaxKeys is how many keys are stored. Default 100,000.
 	MaxKeys int
 	// Overflow decides about new keys if all MaxKeys keys are in use. With the default,
-	// limiter.RefuseNew, requests with new keys share one quota per network of their clients, an IPv4
-	// /24 or an IPv6 /32. So a flood of keys from one network refuses new keys of that network only. Up
-	// to MaxKeys/4 networks are stored, and requests from further networks are refused.
+	// limiter.RefuseNew, requests with new keys share one quota per network of their clients, an
+	// IPv4 /24 or an IPv6 /32. So a flood of keys from one network refuses new keys of that network
+	// only. Up to MaxKeys/4 networks are stored, and requests from further networks are refused.
 	Overflow limiter.Overflow
 }
 
@@ -169,8 +170,8 @@ func (p Policy) keepsKeysIn(q Policy) bool {
 // unquotable reports whether a string of a structured field cannot contain the character unescaped.
 func unquotable(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }
 
-// validatePolicies returns an error that names all invalid fields of the policies, or nil if there are
-// none.
+// validatePolicies returns an error that names all invalid fields of the policies, or nil if there
+// are none.
 func validatePolicies(policies []Policy) error {
 	var faults []error
 	names := map[string]bool{}

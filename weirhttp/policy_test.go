@@ -13,14 +13,14 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// bottomless is a remote limit that always allows.
+// bottomless is a remote limit that allows all requests.
 type bottomless struct{}
 
 func (bottomless) Take(context.Context, int) (limiter.Result, error) {
 	return limiter.Result{OK: true, Limit: 9, Remaining: 9}, nil
 }
 
-func TestPolicySaysWhatIsWrong(t *testing.T) {
+func TestPolicyFaults(t *testing.T) {
 	bucket := weirhttp.Policy{Name: "p", Rate: limiter.PerSecond(1), By: weirhttp.ByIP}
 	window := weirhttp.Policy{Name: "p", Limit: 1, Window: time.Second, By: weirhttp.ByIP}
 	remote := weirhttp.Policy{Name: "p", Remote: func(string) limiter.Remote { return bottomless{} }, By: weirhttp.ByIP}
@@ -58,7 +58,7 @@ func TestPolicySaysWhatIsWrong(t *testing.T) {
 		config := weirhttp.LimitConfig{Policies: []weirhttp.Policy{c.of}}
 		err := config.Validate()
 		require.ErrorContains(t, err, c.want)
-		require.NotContains(t, err.Error(), "\n", "one fault, one line")
+		require.NotContains(t, err.Error(), "\n", "one fault is one line")
 		require.PanicsWithError(t, err.Error(), func() { weirhttp.NewLimit(config) })
 	}
 	for _, good := range []weirhttp.Policy{bucket, window, remote} {

@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// Proxies says which proxies are trusted to tell the addresses of clients. The zero value trusts none: the
-// address of a client is that of the peer, and headers are ignored.
+// Proxies says which proxies are trusted to tell the addresses of clients. The zero value trusts
+// none: the address of a client is that of the peer, and headers are ignored.
 type Proxies struct {
 	// Trusted has the networks of your own proxies. Default none.
 	Trusted []netip.Prefix
 
-	// Header is the header to which these proxies append the address of their peer: X-Forwarded-For,
-	// Forwarded (RFC 7239), or one that they set to a single address, such as X-Real-Ip. All other
-	// headers are ignored, because clients can set a header that the proxies do not write. Default
-	// X-Forwarded-For.
+	// Header is the header to which these proxies append the address of their peer:
+	// X-Forwarded-For, Forwarded (RFC 7239), or one that they set to a single address, such as
+	// X-Real-Ip. All other headers are ignored, because clients can set a header that the proxies
+	// do not write. Default X-Forwarded-For.
 	Header string
 }
 
@@ -50,11 +50,11 @@ func validateNetwork(n netip.Prefix) error {
 // maxHops is the largest number of proxies in a row that are trusted.
 const maxHops = 32
 
-// ClientIP returns the address of the client. If the peer is a trusted proxy, that is the right-most
-// address of the header that does not belong to a trusted proxy: the client may have invented the
-// addresses to the left of it. If a proxy wrote something that is not an address, or if all addresses
-// belong to proxies, ClientIP returns the address of the last proxy that is known. IPv4 addresses are in
-// IPv4 form, and IPv6 addresses have no zone.
+// ClientIP returns the address of the client. If the peer is a trusted proxy, that is the
+// right-most address of the header that does not belong to a trusted proxy: the client may have
+// invented the addresses to the left of it. If a proxy wrote something that is not an address, or
+// if all addresses belong to proxies, ClientIP returns the address of the last proxy that is known.
+// IPv4 addresses are in IPv4 form, and IPv6 addresses have no zone.
 //
 // The address is invalid if the peer has none, for example on a Unix socket.
 func (p Proxies) ClientIP(r *http.Request) netip.Addr {
@@ -138,8 +138,8 @@ func clientAddr(r *http.Request) netip.Addr {
 	return Proxies{}.ClientIP(r)
 }
 
-// withClientAddr returns the client's address, and the request with that address in its context if the
-// peer is a trusted proxy. ByIP and handlers behind the limit read it there.
+// withClientAddr returns the client's address, and the request with that address in its context if
+// the peer is a trusted proxy. ByIP and handlers behind the limit read it there.
 func (p Proxies) withClientAddr(r *http.Request) (*http.Request, netip.Addr) {
 	addr := clientAddr(r)
 	if len(p.Trusted) == 0 {

@@ -2,9 +2,9 @@ package weirhttp
 
 import "strings"
 
-// cutLastHop returns the last element of a list and the rest of the list. It reads quoted strings from
-// the right, so that text to the left of the element, such as an unmatched quotation mark, does not
-// change where the element begins.
+// cutLastHop returns the last element of a list and the rest of the list. It reads quoted strings
+// from the right, so that text to the left of the element, such as an unmatched quotation mark,
+// does not change where the element begins.
 func cutLastHop(list string) (hop, rest string, more bool) {
 	quoted := false
 	for i := len(list) - 1; i >= 0; i-- {
@@ -27,7 +27,8 @@ func escaped(s string, i int) bool {
 	return n%2 == 1
 }
 
-// forwardedFor returns the parameter "for" of an element of a Forwarded header. There must be exactly one.
+// forwardedFor returns the parameter "for" of an element of a Forwarded header. There must be
+// exactly one.
 func forwardedFor(element string) (node string, ok bool) {
 	for element != "" {
 		var pair string
@@ -60,8 +61,8 @@ func cutPair(element string) (pair, rest string) {
 	return element, ""
 }
 
-// unquote returns a value without its quotation marks, which must be on both sides or on none. Escapes
-// are not resolved, because addresses have none.
+// unquote returns a value without its quotation marks, which must be on both sides or on none.
+// Escapes are not resolved, because addresses have none.
 func unquote(value string) (string, bool) {
 	inner, opened := strings.CutPrefix(value, `"`)
 	inner, closed := strings.CutSuffix(inner, `"`)

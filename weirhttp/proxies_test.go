@@ -19,12 +19,12 @@ func networks(list ...string) (all []netip.Prefix) {
 	return all
 }
 
-func TestClientIPBelievesTrustedProxiesOnly(t *testing.T) {
+func TestClientIPTrustsOnlyTrustedProxies(t *testing.T) {
 	trusted := networks("10.0.0.0/8", "fd00::/8")
 	for _, c := range []struct {
 		what   string
 		peer   string
-		header string // the default where empty
+		header string // the default if empty
 		lines  []string
 		want   string
 	}{
@@ -83,14 +83,14 @@ func TestClientIPBelievesTrustedProxiesOnly(t *testing.T) {
 	}
 }
 
-func TestClientIPIgnoresAllHeadersWhereNobodyIsTrusted(t *testing.T) {
+func TestClientIPWithoutTrustedProxiesIgnoresHeaders(t *testing.T) {
 	r := &http.Request{RemoteAddr: "127.0.0.1:1", Header: http.Header{
 		"X-Forwarded-For": {"8.8.8.8"}, "Forwarded": {"for=8.8.8.8"}, "X-Real-Ip": {"8.8.8.8"}, "True-Client-Ip": {"8.8.8.8"},
 	}}
 	require.Equal(t, "127.0.0.1", weirhttp.Proxies{}.ClientIP(r).String())
 }
 
-func TestClientIPIsQuickWithAMegabyteOfHops(t *testing.T) {
+func TestClientIPOfAMegabyteOfHopsIsFast(t *testing.T) {
 	trusted := weirhttp.Proxies{Trusted: networks("10.0.0.0/8")}
 	for _, list := range []string{
 		strings.Repeat("10.0.0.9,", 1<<20/9), strings.Repeat(",", 1<<20), strings.Repeat("x", 1<<20), strings.Repeat(`"`, 1<<20),
@@ -106,7 +106,7 @@ func TestClientIPIsQuickWithAMegabyteOfHops(t *testing.T) {
 	}
 }
 
-func TestProxiesSaysWhatIsWrong(t *testing.T) {
+func TestProxiesFaults(t *testing.T) {
 	validate := func(p weirhttp.Proxies) error { return weirhttp.LimitConfig{Proxies: p}.Validate() }
 	err := validate(weirhttp.Proxies{Trusted: []netip.Prefix{{}, netip.MustParsePrefix("::ffff:10.0.0.0/104")}})
 	require.EqualError(t, err, "weirhttp: Proxies.Trusted: invalid Prefix is not a network\n"+
@@ -115,7 +115,7 @@ func TestProxiesSaysWhatIsWrong(t *testing.T) {
 	require.NoError(t, validate(weirhttp.Proxies{Trusted: networks("10.0.0.0/8", "::1/128"), Header: "Forwarded"}))
 }
 
-func FuzzClientIPNeverTakesWhatStandsLeftOfAnUntrustedHop(f *testing.F) {
+func FuzzClientIPIgnoresTextBeforeAnUntrustedHop(f *testing.F) {
 	for _, s := range []string{"", "8.8.8.8", `for="`, `\`, `for=1.1.1.1;host="`, ",", `",`} {
 		f.Add(s)
 	}

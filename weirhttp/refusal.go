@@ -11,15 +11,17 @@ import (
 
 // Refusal is a request that a server refused to serve.
 type Refusal struct {
-	// Status is the status of the response: 429 if a policy refused the request, and 503 if a Shed or a
-	// Guard did or a Remote came to no decision.
+	// Status is the status of the response: 429 if a policy refused the request, and 503 if a Shed
+	// or a Guard did or a Remote came to no decision.
 	Status int
-	// Policies has the names of the policies that refused the request, or the name of the Shed's limiter.
+	// Policies has the names of the policies that refused the request, or the name of the Shed's
+	// limiter.
 	Policies []string
-	// Err is the error of the gate of a Guard, or of a Remote that came to no decision. Otherwise it is
-	// nil.
+	// Err is the error of the gate of a Guard, or of a Remote that came to no decision. Otherwise
+	// it is nil.
 	Err error
-	// RetryAfter is how long the client should wait, or limiter.Never if the request can never succeed.
+	// RetryAfter is how long the client should wait, or limiter.Never if the request can never
+	// succeed.
 	RetryAfter time.Duration
 }
 
@@ -35,9 +37,9 @@ type problem struct {
 
 const problemTypes = "https://iana.org/assignments/http-problem-types#"
 
-// WriteProblem writes a response with the refusal's status and a body of type application/problem+json.
-// The problem's type is quota-exceeded for 429 and temporary-reduced-capacity for 503, and its
-// violated-policies are Policies.
+// WriteProblem writes a response with the refusal's status and a body of type
+// application/problem+json. The problem's type is quota-exceeded for 429 and
+// temporary-reduced-capacity for 503, and its violated-policies are Policies.
 func (f Refusal) WriteProblem(w http.ResponseWriter, _ *http.Request) {
 	p := problem{
 		Type: problemTypes + "quota-exceeded", Title: "Request cannot be satisfied as assigned quota has been exceeded",
@@ -63,7 +65,8 @@ func (f Refusal) detail() string {
 	return "Try again in " + strconv.FormatInt(wholeSeconds(f.RetryAfter), 10) + " s."
 }
 
-// answer calls onRefusal, sets Retry-After unless the request can never succeed, and writes the response.
+// answer calls onRefusal, sets Retry-After unless the request can never succeed, and writes the
+// response.
 func (f Refusal) answer(w http.ResponseWriter, r *http.Request, onRefusal func(*http.Request, Refusal), write func(http.ResponseWriter, *http.Request, Refusal)) {
 	if onRefusal != nil {
 		onRefusal(r, f)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// retryAfter returns how long a response with status 429 or 503 asks clients to wait, or 0 if it does not.
-// The first of these headers that has a wait counts:
+// retryAfter returns how long a response with status 429 or 503 asks clients to wait, or 0 if it
+// does not. The first of these headers that has a wait counts:
 //
 //   - Retry-After has seconds, or a date that is compared with the Date of the response.
 //   - RateLimit is that of draft-ietf-httpapi-ratelimit-headers-10. The wait is the longest t of its items
@@ -16,8 +16,8 @@ import (
 //   - RateLimit-Reset and X-RateLimit-Reset have seconds, a Unix time or a date. They count if the header
 //     with Remaining in place of Reset is 0 or missing.
 //
-// A malformed header, a negative wait and a time in the past are ignored. The wait is not limited: a
-// server may ask for a hundred years.
+// A malformed header, a negative wait and a time in the past are ignored. The wait is not limited:
+// a server may ask for a hundred years.
 func retryAfter(resp *http.Response) time.Duration {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
 		return 0
@@ -39,9 +39,9 @@ func retryAfter(resp *http.Response) time.Duration {
 	return 0
 }
 
-// untilTime returns the time until the moment that s has: as seconds from now, as a Unix time in seconds,
-// or as a date. It is negative if the moment has passed. A number from 1e9 on, which is in 2001, is a
-// Unix time.
+// untilTime returns the time until the moment that s has: as seconds from now, as a Unix time in
+// seconds, or as a date. It is negative if the moment has passed. A number from 1e9 on, which is in
+// 2001, is a Unix time.
 func untilTime(s string, h http.Header) time.Duration {
 	n, ok := digits(s)
 	if ok && n < 1e9 {
@@ -68,8 +68,8 @@ func digits(s string) (int64, bool) {
 	return int64(n), err == nil
 }
 
-// quotaReset returns the longest t of the items with r=0 in the lines of RateLimit, or 0 if a line is
-// malformed.
+// quotaReset returns the longest t of the items with r=0 in the lines of RateLimit, or 0 if a line
+// is malformed.
 func quotaReset(lines []string) (longest time.Duration) {
 	length := 0
 	for _, line := range lines {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// headers makes a header of pairs of names and values.
+// headers returns a header made of pairs of names and values.
 func headers(pairs ...string) http.Header {
 	h := http.Header{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -20,7 +20,7 @@ func headers(pairs ...string) http.Header {
 	return h
 }
 
-func TestRetryAfterBelievesWhatMakesSense(t *testing.T) {
+func TestRetryAfterOfHeaders(t *testing.T) {
 	const date = "Sat, 01 Jan 2000 00:00:00 GMT"
 	for _, c := range []struct {
 		name   string
@@ -96,7 +96,7 @@ func TestRetryAfterBelievesWhatMakesSense(t *testing.T) {
 		{"legacy with some left", 429, headers("X-RateLimit-Reset", "12", "X-RateLimit-Remaining", "3"), 0},
 		{"legacy in thousandths", 429, headers("X-RateLimit-Reset", "1700000060000", "Date", date), math.MaxInt64},
 	} {
-		synctest.Test(t, func(t *testing.T) { // it is midnight of 1 January 2000
+		synctest.Test(t, func(t *testing.T) { // the time is midnight of 1 January 2000
 			require.Equal(t, c.want, retryAfter(&http.Response{StatusCode: c.status, Header: c.header}), c.name)
 		})
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// logged returns how often slog.Default logged a missing route while f ran.
+// logged returns how often slog.Default logged a missing route during f.
 func logged(t *testing.T, f func()) int {
 	before := slog.Default()
 	defer slog.SetDefault(before)
@@ -21,11 +21,11 @@ func logged(t *testing.T, f func()) int {
 	f()
 	n := strings.Count(log.String(), "http.Request.Pattern is empty")
 	require.Equal(t, n, strings.Count(log.String(), "level=ERROR"))
-	require.NotContains(t, log.String(), "secret", "a path may be one")
+	require.NotContains(t, log.String(), "secret", "a path may be secret")
 	return n
 }
 
-func TestALimitByRouteThatSeesNoRouteSaysSoOnce(t *testing.T) {
+func TestByRouteLogsAMissingRouteOnce(t *testing.T) {
 	mux := http.NewServeMux()
 	for what, c := range map[string]struct {
 		by   func(*http.Request) string
@@ -49,8 +49,8 @@ func TestALimitByRouteThatSeesNoRouteSaysSoOnce(t *testing.T) {
 	}
 }
 
-// What stands outside of a limit reads the route from the request that it has.
-func TestTheRouteIsSeenOutsideOfALimit(t *testing.T) {
+// Middleware in front of a limit can read the route from its request.
+func TestPatternIsVisibleOutsideALimit(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /a/{id}", okHandler)
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{

@@ -12,8 +12,8 @@ import (
 
 // ShedConfig configures a [Shed]. The zero value is valid.
 type ShedConfig struct {
-	// MaxWait is the longest time that a request waits for a slot, up to 1h. Default 0, which refuses
-	// requests at once.
+	// MaxWait is the longest time that a request waits for a slot, up to 1h. Default 0, which
+	// refuses requests at once.
 	MaxWait time.Duration
 	// RetryAfter is the Retry-After of refused requests, up to 24h. Default 1s.
 	RetryAfter time.Duration
@@ -37,18 +37,19 @@ func (c ShedConfig) Validate() error {
 	return errors.Join(faults...)
 }
 
-// Shed returns middleware that limits how many requests are served at once. It refuses further requests
-// with status 503 and Retry-After, before the server is so busy that all its responses are late:
+// Shed returns middleware that limits how many requests are served at once. It refuses further
+// requests with status 503 and Retry-After, before the server is so busy that all its responses are
+// late:
 //
 //	inFlight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 200, MaxWaiters: 100, Name: "api"})
 //	shed := weirhttp.Shed(inFlight, weirhttp.ShedConfig{MaxWait: 50 * time.Millisecond})
 //	server := &http.Server{Addr: ":8080", Handler: shed(mux), ReadHeaderTimeout: 5 * time.Second}
 //
-// A request occupies its slot until its handler returns or panics, even if the handler has taken over the
-// connection. Put a Shed before a Limit, and both before a Guard, which counts a 503 as a failure. The
-// limiter can be shared and can be changed at any time. If it has a name, it has metrics, and refusals
-// name it. The handler gets the ResponseWriter of the server. Shed panics with the error of c.Validate if
-// c is invalid, and if inFlight is nil.
+// A request occupies its slot until its handler returns or panics, even if the handler has taken
+// over the connection. Put a Shed before a Limit, and both before a Guard, which counts a 503 as a
+// failure. The limiter can be shared and can be changed at any time. If it has a name, it has
+// metrics, and refusals name it. The handler gets the ResponseWriter of the server. Shed panics
+// with the error of c.Validate if c is invalid, and if inFlight is nil.
 func Shed(inFlight *limiter.Concurrency, c ShedConfig) func(http.Handler) http.Handler {
 	if err := c.Validate(); err != nil {
 		panic(err)

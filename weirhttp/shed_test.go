@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// taking is a handler that takes so long, unless the client goes away.
+// taking returns a handler that takes d, unless the client disconnects.
 func taking(d time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -26,7 +26,7 @@ func taking(d time.Duration) http.Handler {
 	})
 }
 
-// sendIn sends a request in a goroutine of its own, and the status when it is answered.
+// sendIn sends a request in another goroutine. The channel receives the status of the response.
 func sendIn(ctx context.Context, h http.Handler) <-chan int {
 	status := make(chan int, 1)
 	go func() {
@@ -38,7 +38,7 @@ func sendIn(ctx context.Context, h http.Handler) <-chan int {
 	return status
 }
 
-func TestShedRefusesWhatIsTooMuchAtOnce(t *testing.T) {
+func TestShedRefusesRequestsBeyondTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 2, Name: "api"})
 		var told []weirhttp.Refusal
@@ -74,7 +74,7 @@ func TestShedRefusesWhatIsTooMuchAtOnce(t *testing.T) {
 	})
 }
 
-func TestShedLetsSomeWait(t *testing.T) {
+func TestShedMaxWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, MaxWaiters: 2, Name: "api"})
 		shed := weirhttp.Shed(flight, weirhttp.ShedConfig{MaxWait: 1500 * time.Millisecond})
@@ -84,7 +84,7 @@ func TestShedLetsSomeWait(t *testing.T) {
 		require.Equal(t, 503, request{}.send(h).Code, "the queue is full")
 		require.Zero(t, time.Since(start))
 		require.Equal(t, 200, <-one)
-		require.Equal(t, 503, <-three, "its turn would come after 2 s")
+		require.Equal(t, 503, <-three, "it would wait for 2s")
 		require.Equal(t, 1500*time.Millisecond, time.Since(start))
 		require.Equal(t, 200, <-two)
 		require.Equal(t, 2*time.Second, time.Since(start))
@@ -96,7 +96,7 @@ func TestShedLetsSomeWait(t *testing.T) {
 	})
 }
 
-func TestShedForgetsAClientThatGoesAwayWhileItWaits(t *testing.T) {
+func TestShedReleasesTheWaiterOfADisconnectedClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "api"})
 		shed := weirhttp.Shed(flight, weirhttp.ShedConfig{MaxWait: time.Minute})
@@ -113,7 +113,7 @@ func TestShedForgetsAClientThatGoesAwayWhileItWaits(t *testing.T) {
 	})
 }
 
-func TestShedKeepsNoPlaceForAHandlerThatPanics(t *testing.T) {
+func TestShedReleasesTheSlotOfAPanickingHandler(t *testing.T) {
 	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "api"})
 	for _, with := range []any{"oops", http.ErrAbortHandler} {
 		h := weirhttp.Shed(flight, weirhttp.ShedConfig{})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(with) }))
@@ -122,7 +122,7 @@ func TestShedKeepsNoPlaceForAHandlerThatPanics(t *testing.T) {
 	}
 }
 
-func TestShedSaysWhatIsWrong(t *testing.T) {
+func TestShedConfigFaults(t *testing.T) {
 	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "api"})
 	bad := weirhttp.ShedConfig{MaxWait: -1, RetryAfter: 25 * time.Hour}
 	const want = "weirhttp: MaxWait is -1ns, must be between 0 and 1h\nweirhttp: RetryAfter is 25h0m0s, must be between 0 and 24h"

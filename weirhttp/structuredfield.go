@@ -2,8 +2,8 @@ package weirhttp
 
 import "strings"
 
-// parseItems parses a List of Items, a structured field of RFC 9651, and returns the parameters of each
-// item. It returns false if the field is malformed anywhere, as the RFC demands.
+// parseItems parses a List of Items, a structured field of RFC 9651, and returns the parameters of
+// each item. It returns false if the field is malformed anywhere, as the RFC demands.
 func parseItems(field string) (items []map[string]string, ok bool) {
 	s := scanner(strings.Trim(field, " "))
 	for s != "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// A throttle of a gate sees the outcomes of requests, and refuses some once they fail.
-func TestATransportWithAThrottle(t *testing.T) {
+// The throttle of a gate records the outcomes of requests, and refuses requests if they fail.
+func TestThrottleRefusesRequestsOfATransport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for status, refuses := range map[int]bool{200: false, 503: true} {
 			gate := weir.Join("search", weir.Parts{

@@ -12,8 +12,9 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// The gate of a transport may have a throttle, which sees a response of status 503 as the breaker does.
-func TestATransportCanHaveAThrottle(t *testing.T) {
+// The throttle of a transport's gate counts a response with status 503 as a failure, as the breaker
+// does.
+func TestTransportRecordsOutcomesWithAThrottle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := throttle.New("search throttle", throttle.Config{})
 		gate := weir.Join("search", weir.Parts{Breaker: breaker.New("search", breaker.Config{FailureRate: breaker.Off}), Throttle: th})

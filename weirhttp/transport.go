@@ -9,26 +9,27 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// Transport is an [http.RoundTripper] that sends each request through a gate. NewTransport makes it. All
-// methods are safe for concurrent use.
+// Transport is an [http.RoundTripper] that sends each request through a gate. NewTransport makes
+// it. All methods are safe for concurrent use.
 //
-// The outcome of a call is known when the headers of its response arrive, so a long download or a stream
-// does not occupy a probe slot. A call is ignored if its caller cancelled it, if the body of its request
-// could not be read, or if HTTP cannot express the request. A caller cancels with the context of the
-// request. The Timeout of an http.Client is a deadline, so a call that exceeds it is a failure. The
-// deprecated Cancel field of a request is not supported. If the base panics, the call is a failure.
+// The outcome of a call is known when the headers of its response arrive, so a long download or a
+// stream does not occupy a probe slot. A call is ignored if its caller cancelled it, if the body of
+// its request could not be read, or if HTTP cannot express the request. A caller cancels with the
+// context of the request. The Timeout of an http.Client is a deadline, so a call that exceeds it is
+// a failure. The deprecated Cancel field of a request is not supported. If the base panics, the
+// call is a failure.
 //
-// A response with status 429 or 503 may say in Retry-After, RateLimit or RateLimit-Reset how long clients
-// should wait. The gate then refuses requests for that time, up to MaxRetryAfter: see [weir.Gate.Hold]. A
-// breaker that opens stays open at least as long, up to its own MaxRetryAfter.
+// A response with status 429 or 503 may say in Retry-After, RateLimit or RateLimit-Reset how long
+// clients should wait. The gate then refuses requests for that time, up to MaxRetryAfter: see
+// [weir.Gate.Hold]. A breaker that opens stays open at least as long, up to its own MaxRetryAfter.
 type Transport struct {
 	config TransportConfig
 	gate   func(*http.Request) *weir.Gate
 }
 
 // NewTransport returns a transport that sends each request through the gate that the gate function
-// returns: see [Per] and [One]. If that is nil, the request is sent without a gate. NewTransport panics
-// if gate is nil.
+// returns: see [Per] and [One]. If that is nil, the request is sent without a gate. NewTransport
+// panics if gate is nil.
 func NewTransport(gate func(*http.Request) *weir.Gate, c TransportConfig) *Transport {
 	if gate == nil {
 		panic(errors.New("weirhttp: NewTransport needs a gate function"))
@@ -42,9 +43,10 @@ func NewTransport(gate func(*http.Request) *weir.Gate, c TransportConfig) *Trans
 	return &Transport{config: c, gate: gate}
 }
 
-// RoundTrip sends the request if its gate allows it. It waits for a token for up to weir.Config.MaxWait.
-// If the gate refuses the request, RoundTrip returns a [*RefusedError] or what Fallback returns. If the
-// context of the request is done before it is sent, RoundTrip returns the error of the context.
+// RoundTrip sends the request if its gate allows it. It waits for a token for up to
+// weir.Config.MaxWait. If the gate refuses the request, RoundTrip returns a [*RefusedError] or what
+// Fallback returns. If the context of the request is done before it is sent, RoundTrip returns the
+// error of the context.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	gate := t.gate(req)
 	if gate == nil {
@@ -95,8 +97,8 @@ func (t *Transport) classify(resp *http.Response, err error) breaker.Outcome {
 	return classifyResponse(resp)
 }
 
-// refuse returns the result for a request that its gate did not allow. Other errors than refusals are
-// those of the context or of a remote limit.
+// refuse returns the result for a request that its gate did not allow. Other errors than refusals
+// are those of the context or of a remote limit.
 func (t *Transport) refuse(req *http.Request, err error) (*http.Response, error) {
 	if !errors.Is(err, weir.ErrRefused) {
 		closeBody(req)
@@ -113,8 +115,8 @@ func (t *Transport) refuse(req *http.Request, err error) (*http.Response, error)
 	return t.fallBack(req, refused)
 }
 
-// CloseIdleConnections closes the idle connections of the base if that has such a method. The method of
-// the same name of an http.Client calls it.
+// CloseIdleConnections closes the idle connections of the base if that has such a method. The
+// method of the same name of an http.Client calls it.
 func (t *Transport) CloseIdleConnections() {
 	if base, ok := t.config.Base.(interface{ CloseIdleConnections() }); ok {
 		base.CloseIdleConnections()

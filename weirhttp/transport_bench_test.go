@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// stub is a base that does nothing but what it cannot do without.
+// stub is a base that only returns a response.
 type stub struct{}
 
 func (stub) RoundTrip(*http.Request) (*http.Response, error) {
@@ -66,7 +66,7 @@ func BenchmarkHost(b *testing.B) {
 	}
 }
 
-// Over loopback, what the gate costs is lost in what HTTP costs.
+// Over loopback, the cost of the gate is small compared with that of HTTP.
 func BenchmarkLoopback(b *testing.B) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
 	defer server.Close()

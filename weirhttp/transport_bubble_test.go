@@ -19,7 +19,8 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// wire is a listener in memory, for what waits on a network is awake to a bubble.
+// wire is a listener in memory. A goroutine that waits for a network is not durably blocked in a
+// bubble.
 type wire struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -54,8 +55,8 @@ func (w *wire) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// inBubble runs the test, in a bubble, with a server of the handler and a base that leads
-// to it whatever the host. The bubble would not end if a goroutine or connection were left.
+// inBubble runs the test in a bubble with a server, and with a base that connects to it for any
+// host. The bubble would not end if a goroutine remained.
 func inBubble(t *testing.T, handler http.HandlerFunc, test func(t *testing.T, base http.RoundTripper)) {
 	overBoth(t, func(t *testing.T, p protocol) {
 		synctest.Test(t, func(t *testing.T) {
@@ -74,12 +75,12 @@ func inBubble(t *testing.T, handler http.HandlerFunc, test func(t *testing.T, ba
 	})
 }
 
-// A service is down for a minute, and says so. Somebody calls it ten times a second.
+// A service is down for a minute and is called ten times a second.
 func TestOutageOverARealStack(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		retryAfter string
-		least      int // calls that reach the service meanwhile
+		least      int // the least number of calls that reach the service meanwhile
 		most       int
 		refusal    error
 	}{
@@ -113,15 +114,15 @@ func TestOutageOverARealStack(t *testing.T) {
 				}
 				require.GreaterOrEqual(t, reached, c.least)
 				require.LessOrEqual(t, reached, c.most)
-				require.Less(t, lastRefused, 100*time.Second, "it is called again when it is well")
+				require.Less(t, lastRefused, 100*time.Second, "it is called again soon after it has recovered")
 			})
 		})
 	}
 }
 
-// More callers than there are turns wait in line; some leave, some come too late, and
-// the service sees exactly its rate.
-func TestCallersInLineOverARealStack(t *testing.T) {
+// More callers wait than there are tokens. Some cancel, some exceed their deadlines, and the
+// service is called exactly at its rate.
+func TestWaitingCallersOverARealStack(t *testing.T) {
 	var served []time.Time
 	var mu sync.Mutex
 	inBubble(t, func(w http.ResponseWriter, r *http.Request) {
@@ -146,8 +147,8 @@ func TestCallersInLineOverARealStack(t *testing.T) {
 		}
 		callers.Wait()
 
-		require.LessOrEqual(t, len(served), 21, "the first at once, and one each 100 ms for 2 s")
-		require.GreaterOrEqual(t, len(served), 21-3, "but those who left")
+		require.LessOrEqual(t, len(served), 21, "one at once, and one per 100ms for 2s")
+		require.GreaterOrEqual(t, len(served), 21-3, "fewer only because some callers cancelled")
 		for i, at := range served {
 			require.Equal(t, time.Duration(i)*100*time.Millisecond, at.Sub(served[0]))
 		}
@@ -158,7 +159,7 @@ func TestCallersInLineOverARealStack(t *testing.T) {
 	})
 }
 
-// A server that asks for a pause gets one, from the limiter, while the breaker is closed.
+// If a server asks clients to wait, the gate refuses calls although the breaker is closed.
 func TestTooManyRequestsIsObeyedOverARealStack(t *testing.T) {
 	var began time.Time
 	var served []time.Duration

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// fallBack returns the result of Fallback. It closes the request's body afterwards unless Fallback used
-// it: another RoundTripper may still read the body, and closes it.
+// fallBack returns the result of Fallback. It closes the request's body afterwards unless Fallback
+// used it: another RoundTripper may still read the body, and closes it.
 func (t *Transport) fallBack(req *http.Request, err error) (*http.Response, error) {
 	if req.Body == nil {
 		return t.config.Fallback(req, err)

@@ -26,7 +26,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// protocol is a version of HTTP as a request names it.
+// protocol is a version of HTTP, as in http.Request.Proto.
 type protocol string
 
 const (
@@ -34,21 +34,21 @@ const (
 	http2 protocol = "HTTP/2.0"
 )
 
-// serve starts a server on loopback, whose Client speaks the protocol to it.
+// serve starts a server on loopback. Its Client uses the protocol.
 func serve(t *testing.T, p protocol, handler http.HandlerFunc) *httptest.Server {
 	server := httptest.NewUnstartedServer(handler)
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // connections that were dialled in vain
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // it logs unused connections
 	if p == http2 {
 		server.EnableHTTP2 = true
 		server.StartTLS()
 	} else {
 		server.Start()
 	}
-	t.Cleanup(server.Close) // waits until no connection is in use
+	t.Cleanup(server.Close) // blocks until no connection is in use
 	return server
 }
 
-// guarded returns a client of the server whose calls pass one gate.
+// guarded returns a client of the server with one gate.
 func guarded(server *httptest.Server, gate *weir.Gate) (*http.Client, *weirhttp.Transport) {
 	return guardedBy(gate, weirhttp.TransportConfig{Base: server.Client().Transport})
 }
@@ -64,7 +64,7 @@ func overBoth(t *testing.T, test func(*testing.T, protocol)) {
 	}
 }
 
-func TestRealServerThatFailsIsNotCalledUntilItIsWell(t *testing.T) {
+func TestFailingServerIsNotCalledUntilItRecovers(t *testing.T) {
 	overBoth(t, func(t *testing.T, p protocol) {
 		var calls atomic.Int64
 		var down atomic.Bool
@@ -91,11 +91,11 @@ func TestRealServerThatFailsIsNotCalledUntilItIsWell(t *testing.T) {
 			})
 		}
 		callers.Wait()
-		require.Equal(t, int64(8*50), calls.Load()+refused.Load(), "each is sent or refused")
-		require.InDelta(t, 20, calls.Load(), 8, "and those under way when it opened")
+		require.Equal(t, int64(8*50), calls.Load()+refused.Load(), "each call is sent or refused")
+		require.InDelta(t, 20, calls.Load(), 8, "20 calls, and those in flight when the breaker opened")
 
 		down.Store(false)
-		gate.Breaker().OpenFor(time.Nanosecond) // the cooldown is over
+		gate.Breaker().OpenFor(time.Nanosecond) // ends the cooldown
 		for range 3 {
 			text, err := body(client.Do(newGet(t, server.URL)))
 			require.NoError(t, err)
@@ -105,7 +105,7 @@ func TestRealServerThatFailsIsNotCalledUntilItIsWell(t *testing.T) {
 	})
 }
 
-// body reads a response to its end.
+// body returns the body of a response.
 func body(resp *http.Response, err error) (string, error) {
 	if err != nil {
 		return "", err
@@ -117,8 +117,8 @@ func body(resp *http.Response, err error) (string, error) {
 	return string(text), err
 }
 
-// More streams than there are places for probes, all of them open at once.
-func TestStreamsHoldNoProbe(t *testing.T) {
+// More streams are open at once than there are probe slots.
+func TestStreamsOccupyNoProbeSlot(t *testing.T) {
 	overBoth(t, func(t *testing.T, p protocol) {
 		end := make(chan struct{})
 		server := serve(t, p, func(w http.ResponseWriter, _ *http.Request) {
@@ -148,7 +148,7 @@ func TestStreamsHoldNoProbe(t *testing.T) {
 	})
 }
 
-func TestDownloadThatBreaksOffIsSeen(t *testing.T) {
+func TestAbortedDownloadIsCounted(t *testing.T) {
 	overBoth(t, func(t *testing.T, p protocol) {
 		server := serve(t, p, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
@@ -165,12 +165,12 @@ func TestDownloadThatBreaksOffIsSeen(t *testing.T) {
 	})
 }
 
-func TestCompressedDownloadThatIsCorruptIsSeen(t *testing.T) {
+func TestCorruptCompressedDownloadIsCounted(t *testing.T) {
 	server := serve(t, http1, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		z := gzip.NewWriter(w)
 		fmt.Fprint(z, "some")
-		_ = z.Flush() // and not closed
+		_ = z.Flush() // without Close
 	})
 	gate := weir.New("server", weir.Config{})
 	client, _ := guardedBy(gate, weirhttp.TransportConfig{Base: server.Client().Transport, CountBodyFailures: true})
@@ -179,7 +179,7 @@ func TestCompressedDownloadThatIsCorruptIsSeen(t *testing.T) {
 	require.Equal(t, int64(1), gate.Totals().Failures)
 }
 
-func TestCallerWhoLeavesIsNeutral(t *testing.T) {
+func TestCancelledCallIsIgnored(t *testing.T) {
 	overBoth(t, func(t *testing.T, p protocol) {
 		began := make(chan struct{}, 1)
 		server := serve(t, p, func(w http.ResponseWriter, r *http.Request) {
@@ -210,12 +210,12 @@ func TestCallerWhoLeavesIsNeutral(t *testing.T) {
 		resp, err = client.Do(newGet(t, server.URL+"/stream"))
 		require.NoError(t, err)
 		<-began
-		require.NoError(t, resp.Body.Close(), "without reading it")
+		require.NoError(t, resp.Body.Close(), "closing the body without reading it")
 		require.Equal(t, window.Counts{Successes: 2, Ignored: 1}, gate.Breaker().Counts())
 	})
 }
 
-func TestServerThatHangsUntilTheDeadlineHasFailed(t *testing.T) {
+func TestDeadlineIsAFailure(t *testing.T) {
 	overBoth(t, func(t *testing.T, p protocol) {
 		server := serve(t, p, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 		gate := weir.New("server", weir.Config{})
@@ -227,7 +227,7 @@ func TestServerThatHangsUntilTheDeadlineHasFailed(t *testing.T) {
 	})
 }
 
-func TestUpgradedConnectionIsTheCallers(t *testing.T) {
+func TestUpgradedConnectionIsNotWrapped(t *testing.T) {
 	server := serve(t, http1, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Connection", "Upgrade")
 		w.Header().Set("Upgrade", "echo")
@@ -259,7 +259,7 @@ func TestUpgradedConnectionIsTheCallers(t *testing.T) {
 	require.Equal(t, window.Counts{Successes: 1}, gate.Breaker().Counts())
 }
 
-func TestRedirectsPassTheGateOfEachHost(t *testing.T) {
+func TestRedirectsUseTheGateOfEachHost(t *testing.T) {
 	target := serve(t, http1, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
 	first := serve(t, http1, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, target.URL+"/there", http.StatusFound)
@@ -276,14 +276,14 @@ func TestRedirectsPassTheGateOfEachHost(t *testing.T) {
 	require.False(t, group.Get(strings.TrimPrefix(first.URL, "http://")).Tripped())
 }
 
-func TestTraceSeesTheCallThrough(t *testing.T) {
+func TestClientTraceWorks(t *testing.T) {
 	overBoth(t, func(t *testing.T, p protocol) {
 		server := serve(t, p, func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusEarlyHints)
 			_, _ = io.Copy(io.Discard, r.Body)
 		})
 		client, _ := guarded(server, weir.New("server", weir.Config{}))
-		seen := make(chan string, 3) // in any order: HTTP/2 may have the response before it says that it has sent the request
+		seen := make(chan string, 3) // in any order: HTTP/2 may report the response before the request
 		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
 			GotConn:              func(httptrace.GotConnInfo) { seen <- "connection" },
 			WroteRequest:         func(httptrace.WroteRequestInfo) { seen <- "request" },
@@ -295,8 +295,8 @@ func TestTraceSeesTheCallThrough(t *testing.T) {
 	})
 }
 
-// A server may say the oddest things, in as many bytes as net/http takes.
-func TestHeadersOfAMegabyteDoNoHarm(t *testing.T) {
+// A server may send any headers, as long as net/http allows.
+func TestHeadersOfAMegabyte(t *testing.T) {
 	overBoth(t, func(t *testing.T, p protocol) {
 		var header atomic.Pointer[http.Header]
 		server := serve(t, p, func(w http.ResponseWriter, _ *http.Request) {
@@ -313,7 +313,7 @@ func TestHeadersOfAMegabyteDoNoHarm(t *testing.T) {
 		} {
 			header.Store(&http.Header{name: {value}})
 			_, err := body(client.Do(newGet(t, server.URL)))
-			require.NoError(t, err, "%s: and the limiter is not held", name)
+			require.NoError(t, err, "%s: the gate must not be held", name)
 		}
 	})
 }

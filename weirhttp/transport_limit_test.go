@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// Our own client obeys our own server: it is refused once, and comes back in time.
+// A Transport obeys a Limit: a client is refused once, and its retry is allowed.
 func TestTransportObeysLimit(t *testing.T) {
 	policies := []weirhttp.Policy{{Name: "ten seconds", Rate: limiter.Per(5, 10*time.Second), Burst: 5, By: weirhttp.ByIP}}
 	for name, strip := range map[string][]string{
@@ -45,7 +45,7 @@ func TestTransportObeysLimit(t *testing.T) {
 				require.NotEmpty(t, refused)
 				require.Len(t, served, 8-len(refused))
 				for i, at := range served[5:] {
-					require.GreaterOrEqual(t, at.Sub(refused[i]), 2*time.Second, "a fifth of ten seconds")
+					require.GreaterOrEqual(t, at.Sub(refused[i]), 2*time.Second, "the limit is one request per 2s")
 				}
 			})
 		})

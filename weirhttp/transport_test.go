@@ -22,17 +22,17 @@ import (
 
 var errDown = errors.New("connection refused")
 
-// baseFunc is a base of a transport.
+// baseFunc is a function that is a base of a Transport.
 type baseFunc func(*http.Request) (*http.Response, error)
 
 func (f baseFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// reply makes a response with headers given as pairs.
+// reply returns a response with headers made of pairs of names and values.
 func reply(status int, pairs ...string) *http.Response {
 	return &http.Response{StatusCode: status, Header: headers(pairs...), Body: io.NopCloser(strings.NewReader("body"))}
 }
 
-// always is a base that replies with the status.
+// always returns a base that responds with the status.
 func always(status int, pairs ...string) http.RoundTripper {
 	return baseFunc(func(*http.Request) (*http.Response, error) { return reply(status, pairs...), nil })
 }
@@ -43,7 +43,7 @@ func newGet(t testing.TB, rawURL string) *http.Request {
 	return req
 }
 
-// trip sends a request that is to be let through, and reads the response to its end.
+// trip sends a request that must be allowed, and reads the response.
 func trip(t testing.TB, transport http.RoundTripper, rawURL string) {
 	resp, err := transport.RoundTrip(newGet(t, rawURL))
 	require.NoError(t, err)
@@ -52,7 +52,7 @@ func trip(t testing.TB, transport http.RoundTripper, rawURL string) {
 	require.NoError(t, resp.Body.Close())
 }
 
-// upload is a request's body that knows whether it was closed.
+// upload is a request's body that counts calls of Close.
 type upload struct {
 	io.Reader
 	closed int
@@ -69,8 +69,7 @@ func newPost(t testing.TB, rawURL string, body io.Reader) *http.Request {
 	return req
 }
 
-// fragile is a config of a gate that opens at the first failure, for a minute.
-// headers makes a header of pairs of names and values.
+// headers returns a header made of pairs of names and values.
 func headers(pairs ...string) http.Header {
 	h := http.Header{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -79,6 +78,7 @@ func headers(pairs ...string) http.Header {
 	return h
 }
 
+// fragile returns a config of a gate that opens for a minute after one failure.
 func fragile() weir.Config {
 	return weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1, Cooldown: time.Minute}}
 }
@@ -101,7 +101,7 @@ func TestEachHostHasItsOwnGate(t *testing.T) {
 	}
 }
 
-func TestErrorNamesTheHostAndTheWait(t *testing.T) {
+func TestErrorHasTheHostAndTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := &http.Client{Transport: weirhttp.NewTransport(perHost(fragile()), weirhttp.TransportConfig{Base: always(500)})}
 		get := func() error {
@@ -144,14 +144,14 @@ func TestErrorOfALimit(t *testing.T) {
 	})
 }
 
-func TestForcedOpenSaysNoWait(t *testing.T) {
+func TestErrorOfAForcedOpenBreaker(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen)
 	_, err := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: always(200)}).RoundTrip(newGet(t, "https://a.example/"))
 	require.EqualError(t, err, `weirhttp: a.example is not called: breaker "g" is forced open`)
 }
 
-func TestRefusedRequestsBodiesAreClosedUnread(t *testing.T) {
+func TestBodiesOfRefusedRequestsAreClosed(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen)
 	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: always(200)})
@@ -166,10 +166,10 @@ func TestRefusedRequestsBodiesAreClosedUnread(t *testing.T) {
 	_, err = transport.RoundTrip(newPost(t, "https://a.example/", body).WithContext(ctx))
 	require.ErrorIs(t, err, context.Canceled)
 	require.NotErrorIs(t, err, weir.ErrRefused)
-	require.Equal(t, 2, body.closed, "also where the caller gave up before")
+	require.Equal(t, 2, body.closed, "the body is closed even if the caller cancelled before")
 }
 
-func TestCallerWaitsForItsTurnOrGivesUp(t *testing.T) {
+func TestCallerWaitsForATokenOrCancels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transport := weirhttp.NewTransport(perHost(weir.Config{Rate: limiter.PerSecond(1), MaxWait: 10 * time.Second}), weirhttp.TransportConfig{Base: always(200)})
 		start := time.Now()
@@ -188,12 +188,12 @@ func TestCallerWaitsForItsTurnOrGivesUp(t *testing.T) {
 		ctx, cancel = context.WithTimeout(t.Context(), time.Second/4)
 		defer cancel()
 		_, err = transport.RoundTrip(newGet(t, "https://a.example/").WithContext(ctx))
-		require.ErrorIs(t, err, context.DeadlineExceeded, "a turn after the deadline is not waited for")
+		require.ErrorIs(t, err, context.DeadlineExceeded, "a call does not wait for a token after its deadline")
 		require.ErrorIs(t, err, weir.ErrRefused)
 	})
 }
 
-func TestRefusalIsToldAndAnswered(t *testing.T) {
+func TestOnRefusalAndFallback(t *testing.T) {
 	var told []string
 	transport := weirhttp.NewTransport(perHost(fragile()), weirhttp.TransportConfig{
 		Base: always(503),
@@ -216,14 +216,14 @@ func TestRefusalIsToldAndAnswered(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
 		require.Equal(t, want, resp.StatusCode)
-		require.Equal(t, min(i, 1), body.closed, "the stub of a base does not close it")
+		require.Equal(t, min(i, 1), body.closed, "the base of this test does not close it")
 	}
 	require.Equal(t, []string{"POST a.example", "POST a.example"}, told)
 }
 
-// A fallback that sends the request elsewhere leaves its body to whom it is sent to,
-// who may still read it when the response is there.
-func TestFallbackMayHandTheBodyOn(t *testing.T) {
+// If a fallback passes the request to another RoundTripper, that closes the body, and may read it
+// after the response.
+func TestFallbackMayPassTheBodyOn(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen)
 	var handed io.ReadCloser
@@ -250,14 +250,14 @@ func TestFallbackMayHandTheBodyOn(t *testing.T) {
 	require.Equal(t, 1, body.closed)
 }
 
-func TestPanicOfTheBaseIsAFailureAndGoesUp(t *testing.T) {
+func TestPanicOfTheBaseIsAFailure(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
 	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: baseFunc(func(*http.Request) (*http.Response, error) { panic("boom") })})
 	require.PanicsWithValue(t, "boom", func() { _, _ = transport.RoundTrip(newGet(t, "https://a.example/")) })
 	require.Equal(t, window.Counts{Failures: 1, ConsecutiveFailures: 1}, gate.Breaker().Counts())
 }
 
-func TestWaitThatTheServerAsksForStretchesTheCooldown(t *testing.T) {
+func TestRetryAfterExtendsTheCooldown(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		header []string
@@ -284,7 +284,7 @@ func TestWaitThatTheServerAsksForStretchesTheCooldown(t *testing.T) {
 	}
 }
 
-func TestWaitThatTheServerAsksForHoldsTheLimiter(t *testing.T) {
+func TestRetryAfterHoldsTheGate(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		status  int
@@ -320,7 +320,7 @@ func TestWaitThatTheServerAsksForHoldsTheLimiter(t *testing.T) {
 	}
 }
 
-func TestRequestsWithoutAGatePass(t *testing.T) {
+func TestRequestsWithoutAGateAreSent(t *testing.T) {
 	payments := weir.New("payments", fragile())
 	transport := weirhttp.NewTransport(func(r *http.Request) *weir.Gate {
 		if r.URL.Host == "payments.example" {
@@ -336,7 +336,7 @@ func TestRequestsWithoutAGatePass(t *testing.T) {
 	require.ErrorIs(t, err, breaker.ErrOpen)
 }
 
-func TestKeyMayBeAnythingOfTheRequest(t *testing.T) {
+func TestKeyOfAnyType(t *testing.T) {
 	type key struct{ host, method string }
 	group := weir.NewGroup[key]("by method", weir.GroupConfig{Gate: fragile()})
 	transport := weirhttp.NewTransport(weirhttp.Per(group, func(req *http.Request) key {
@@ -350,7 +350,7 @@ func TestKeyMayBeAnythingOfTheRequest(t *testing.T) {
 	require.NoError(t, resp.Body.Close())
 }
 
-// closer is a base that has connections to close.
+// closer is a base with a method CloseIdleConnections.
 type closer struct {
 	http.RoundTripper
 	closed bool
@@ -358,20 +358,21 @@ type closer struct {
 
 func (c *closer) CloseIdleConnections() { c.closed = true }
 
-func TestIdleConnectionsAreClosedThroughTheClient(t *testing.T) {
+func TestCloseIdleConnections(t *testing.T) {
 	base := &closer{RoundTripper: always(200)}
 	client := &http.Client{Transport: weirhttp.NewTransport(perHost(weir.Config{}), weirhttp.TransportConfig{Base: base})}
 	client.CloseIdleConnections()
 	require.True(t, base.closed)
 
-	weirhttp.NewTransport(perHost(weir.Config{}), weirhttp.TransportConfig{Base: always(200)}).CloseIdleConnections() // has none
+	weirhttp.NewTransport(perHost(weir.Config{}), weirhttp.TransportConfig{Base: always(200)}).CloseIdleConnections() // does nothing
 }
 
 func TestNewTransportNeedsAGateFunction(t *testing.T) {
 	require.PanicsWithError(t, "weirhttp: NewTransport needs a gate function", func() { weirhttp.NewTransport(nil, weirhttp.TransportConfig{}) })
 }
 
-// A base that keeps neither of the promises of a RoundTripper is let down gently.
+// A base that returns neither a response nor an error breaks the contract of RoundTripper, but
+// causes no panic.
 func TestBaseThatReturnsNothing(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
 	nothing := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: baseFunc(func(*http.Request) (*http.Response, error) { return nil, nil })})

@@ -15,9 +15,9 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// RefusedCall sets attributes on the span of the request, if there is one: weir.host; weir.breaker.name
-// and weir.breaker.state, or weir.limiter.name; and weir.retry_after in seconds, if it is known. Use it as
-// weirhttp.TransportConfig.OnRefusal.
+// RefusedCall sets attributes on the span of the request, if there is one: weir.host;
+// weir.breaker.name and weir.breaker.state, or weir.limiter.name; and weir.retry_after in seconds,
+// if it is known. Use it as weirhttp.TransportConfig.OnRefusal.
 func RefusedCall(req *http.Request, err *weirhttp.RefusedError) {
 	setAttributes(req, func() []attribute.KeyValue {
 		attrs := []attribute.KeyValue{attribute.String("weir.host", err.Host)}
@@ -31,9 +31,10 @@ func RefusedCall(req *http.Request, err *weirhttp.RefusedError) {
 	})
 }
 
-// RefusedRequest sets attributes on the span of the request, if there is one: http.response.status_code;
-// weir.limiter.name, with the names of the policies that refused the request; weir.retry_after in
-// seconds; and error. Use it as the OnRefusal of a weirhttp.Limit, Shed or Guard.
+// RefusedRequest sets attributes on the span of the request, if there is one:
+// http.response.status_code; weir.limiter.name, with the names of the policies that refused the
+// request; weir.retry_after in seconds; and error. Use it as the OnRefusal of a weirhttp.Limit,
+// Shed or Guard.
 func RefusedRequest(req *http.Request, refusal weirhttp.Refusal) {
 	setAttributes(req, func() []attribute.KeyValue {
 		attrs := []attribute.KeyValue{attribute.Int("http.response.status_code", refusal.Status)}
@@ -55,7 +56,8 @@ func appendWait(attrs []attribute.KeyValue, wait time.Duration) []attribute.KeyV
 	return attrs
 }
 
-// setAttributes sets the attributes on the span in the context of the request, if that is recording.
+// setAttributes sets the attributes on the span in the context of the request, if that is
+// recording.
 func setAttributes(req *http.Request, attrs func() []attribute.KeyValue) {
 	if span := trace.SpanFromContext(req.Context()); span.IsRecording() {
 		span.SetAttributes(append([]attribute.KeyValue{attribute.Bool("weir.refused", true)}, attrs()...)...)
