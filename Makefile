@@ -148,11 +148,13 @@ fuzz: ## Fuzz every fuzz test for FUZZTIME=10s
 			go test -run='^$$' -fuzz="^$$target$$" -fuzztime=$(FUZZTIME) "$$pkg" || exit 1; \
 		done; done)
 
-.PHONY: soak soak-random soak-minute
-soak: soak-random ## Wear everything down for SOAKTIME=10m, under the race detector
+.PHONY: soak soak-random soak-tests soak-minute
+soak: soak-random soak-tests ## Wear everything down for SOAKTIME=10m, under the race detector
 	@go run -C soak $(RACE) . -for $(SOAKTIME)
 soak-random:
 	@WEIR_RANDOM_OPERATIONS=$(OPERATIONS) go test -run='^TestEveryVerbOfEveryLimiterAgainstAnOracle$$' -timeout=1h ./limiter
+soak-tests: # with their searches repeated more often
+	@WEIR_SOAK=true go test $(RACE) -count=1 -timeout=1h ./...
 soak-minute:
 	@go run -C soak $(RACE) . -for 1m
 

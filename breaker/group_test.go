@@ -19,6 +19,7 @@ import (
 
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/internal/instrument"
+	"github.com/weir-go/weir/internal/testenv"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/stat/read"
 	"github.com/weir-go/weir/window"
@@ -259,7 +260,7 @@ func heap() int {
 
 // Scenario 46. A timer or a goroutine would keep the breaker that it is for.
 func TestScenarioA46DroppedBreakersLeaveNothing(t *testing.T) {
-	const n = 100_000
+	n := testenv.Repeat(100_000, 20_000)
 	goroutines, before := runtime.NumGoroutine(), heap()
 	func() {
 		g := breaker.NewGroup[int]("g", breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 1}, MaxKeys: n})
@@ -361,7 +362,7 @@ func TestGroupCountersOnlyGrow(t *testing.T) {
 		wg.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(worker), 1))
 			var mine []*breaker.Breaker
-			for range 20_000 {
+			for range testenv.Repeat(20_000, 4_000) {
 				b := g.Get(int(r.ExpFloat64() * 100))
 				if r.IntN(10) == 0 {
 					mine = append(mine[max(0, len(mine)-20):], b)

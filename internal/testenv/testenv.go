@@ -80,5 +80,14 @@ func end(t TB, reason string) {
 	}
 }
 
+// Repeat returns how often a test repeats a search: often in make soak, which sets WEIR_SOAK to "true",
+// and seldom otherwise.
+func Repeat(often, seldom int) int {
+	if os.Getenv("WEIR_SOAK") == "true" {
+		return often
+	}
+	return seldom
+}
+
 // mustNotSkip reports whether a missing program is a fault of the machine.
 func mustNotSkip() bool { return os.Getenv("CI") == "true" && !testing.Short() }
