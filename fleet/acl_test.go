@@ -17,7 +17,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// rights is the list of rights in the package comment, as ACL SETUSER takes it.
+// rights returns the rights listed in the package comment, as arguments of ACL SETUSER.
 func rights(t *testing.T) []string {
 	t.Helper()
 	raw, err := os.ReadFile("doc.go")
@@ -28,7 +28,7 @@ func rights(t *testing.T) []string {
 	return strings.Fields(strings.ReplaceAll(list, "\n//", " "))
 }
 
-// A user with the rights that the package comment lists is denied nothing, and one who lacks a command of limiters is.
+// A user with the rights listed in the package comment can do everything. Without any one of them, something fails.
 func TestTheRightsThatAUserNeeds(t *testing.T) {
 	s := redistest.Start(t)
 	direct := client(t, s)
@@ -61,7 +61,7 @@ func TestTheRightsThatAUserNeeds(t *testing.T) {
 	}
 }
 
-// useAll does all that a program can do with limits and counts.
+// useAll uses all features of limits and counts.
 func useAll(t *testing.T, c *redis.Client) error {
 	link, err := fleet.Connect(t.Context(), "rights", c, fleet.LinkConfig{Timeout: time.Second})
 	if err != nil {

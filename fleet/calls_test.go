@@ -18,7 +18,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// recorder is a Calls, and a window that it follows.
+// recorder is a Calls and a window that it follows.
 type recorder struct {
 	*fleet.Calls
 	own *window.Calls
@@ -34,7 +34,7 @@ func (r recorder) Record(o window.Outcome, took time.Duration) { r.own.Record(o,
 
 func (r recorder) Refuse() { r.own.Refuse() }
 
-// member runs a Calls until the test is over, or until stop.
+// member is a Calls whose Run lasts until the test ends or stop is called.
 type member struct {
 	recorder
 	stop func()
@@ -45,7 +45,7 @@ func join(t *testing.T, l *fleet.Link, c fleet.CallsConfig) member {
 	return run(t, newCalls(l, name(t), c))
 }
 
-// name is the test's, as a fleet takes it. What is kept under it goes with the test.
+// name returns the test's name without braces. Its Redis keys are deleted when the test ends.
 func name(t *testing.T) string {
 	t.Helper()
 	name := strings.NewReplacer("{", "", "}", "").Replace(t.Name())
@@ -68,7 +68,7 @@ func run(t *testing.T, c recorder) member {
 	return member{c, stop}
 }
 
-// quick flushes often, so that tests are.
+// quick flushes often, to keep tests short.
 var quick = fleet.CallsConfig{Span: 10 * time.Second, Buckets: 10, Interval: 20 * time.Millisecond}
 
 func (m member) record(o window.Outcome, n int) {
@@ -77,7 +77,7 @@ func (m member) record(o window.Outcome, n int) {
 	}
 }
 
-// soon is for what takes two intervals, on a machine that is busy.
+// soon waits for a condition that holds after two intervals, or later on a busy machine.
 func soon(t *testing.T, holds func() bool, what ...any) {
 	t.Helper()
 	require.Eventually(t, holds, 10*time.Second, time.Millisecond, what...)
@@ -148,7 +148,7 @@ func TestCallsThatWereFollowedCount(t *testing.T) {
 	require.Equal(t, want, a.Counts())
 }
 
-// caller makes calls through a breaker that judges by the fleet's counts.
+// caller makes calls through a breaker with shared counts.
 type caller struct {
 	member
 	guard   *breaker.Breaker
@@ -236,7 +236,7 @@ func TestForgetCountsFromNowOn(t *testing.T) {
 	require.Equal(t, window.Totals{Successes: 1, Failures: 1}, calls.Totals())
 }
 
-func TestCallsThatCannotBe(t *testing.T) {
+func TestValidateCallsConfig(t *testing.T) {
 	l := connect(t)
 	for want, c := range map[string]fleet.CallsConfig{
 		"fleet: Buckets is -1, must lie between 1 and 500":                                  {Buckets: -1},
@@ -278,7 +278,7 @@ func TestWindowsOfOtherShapesAndNamesAreOthers(t *testing.T) {
 	require.Zero(t, other.Counts())
 }
 
-func TestACallCostsNoMemoryAndAsksNobody(t *testing.T) {
+func TestRecordAllocatesNothingAndDoesNotAskRedis(t *testing.T) {
 	c := newCalls(connect(t), name(t), fleet.CallsConfig{})
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		c.Record(window.Failure, 0)
@@ -289,7 +289,7 @@ func TestACallCostsNoMemoryAndAsksNobody(t *testing.T) {
 	require.Zero(t, c.Flushes())
 }
 
-func TestTheFiguresOfAWindow(t *testing.T) {
+func TestCallsMetrics(t *testing.T) {
 	l := connect(t)
 	a, b := join(t, l, quick), join(t, l, quick)
 	a.record(window.Failure, 1)

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// flush has a node count a success and flush it, and returns the error.
+// flush counts a success on a node, flushes it, and returns the error.
 func flush(t *testing.T, shared recorder) error {
 	shared.Record(window.Success, 0)
 	ended, end := context.WithCancel(t.Context())
@@ -21,7 +21,7 @@ func flush(t *testing.T, shared recorder) error {
 	return shared.Err()
 }
 
-// A proxy or a server that is none of ours may answer anything.
+// A proxy may answer anything.
 func TestAnAnswerOfTheWrongLengthToAFlushIsAnError(t *testing.T) {
 	for _, answer := range []string{integers(), integers(1), integers(1, 2, 3), integers(make([]int64, 15)...), integers(make([]int64, 20)...)} {
 		f := newFake(t, map[string]string{"eval": integers(1), "evalsha": answer})
@@ -31,7 +31,7 @@ func TestAnAnswerOfTheWrongLengthToAFlushIsAnError(t *testing.T) {
 	}
 }
 
-func TestNumbersOfAWindowThatAreOutOfRangeAreSomethingElse(t *testing.T) {
+func TestNumbersOutOfRangeInAWindowAreForeign(t *testing.T) {
 	l, direct := connect(t), client(t, server())
 	for _, c := range []struct{ field, value string }{
 		{"total", "99999999999999999999 0 0 0 0 0"},
@@ -51,8 +51,8 @@ func TestNumbersOfAWindowThatAreOutOfRangeAreSomethingElse(t *testing.T) {
 	}
 }
 
-// A new node looks for old ones after its flush was written, so nothing about that may fail.
-func TestASearchThatCannotGoOnBeginsAnew(t *testing.T) {
+// A new node searches for expired nodes after its flush is written, so an error must not undo the flush.
+func TestSweepRestartsAfterAForeignCursor(t *testing.T) {
 	l, direct := connect(t), client(t, server())
 	first := newCalls(l, "search", fleet.CallsConfig{})
 	require.NoError(t, flush(t, first))

@@ -14,10 +14,10 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// newServer starts a Redis that has seen nothing yet.
+// newServer starts an empty Redis.
 func newServer() string { return redistest.Start(&shared).Addr() }
 
-// A breaker on each node that opens on what all nodes have seen.
+// The breaker on each node opens on the calls of all nodes.
 func ExampleCalls() {
 	client := redis.NewClient(&redis.Options{Addr: newServer(), ContextTimeoutEnabled: true})
 	defer client.Close()
@@ -60,7 +60,7 @@ func ExampleCalls() {
 	// open open
 }
 
-// Whatever counts its calls can be followed: a breaker, or a window for calls that no breaker counts.
+// Calls follows anything with Totals: a breaker, or a window for calls that no breaker counts.
 func ExampleCalls_Follow() {
 	client := redis.NewClient(&redis.Options{Addr: newServer(), ContextTimeoutEnabled: true})
 	defer client.Close()

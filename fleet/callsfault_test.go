@@ -16,22 +16,22 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// crew is a few nodes, each with a client of its own, and what they have counted.
+// crew is three nodes, each with its own client, and what they have counted together.
 type crew struct {
 	t        *testing.T
 	nodes    []member
 	recorded int64
 }
 
-// lasting is quick with a window that outlasts every test.
+// lasting is quick with a window longer than any test.
 var lasting = fleet.CallsConfig{Span: 5 * time.Minute, Buckets: 10, Interval: quick.Interval}
 
-// linkTo makes a link that gives up soon and tries again soon.
+// linkTo returns a link with a short Timeout and a short cooldown.
 func linkTo(t *testing.T, o *redis.Options) *fleet.Link {
 	return linkWithin(t, o, 100*time.Millisecond)
 }
 
-// linkWithin makes a link of the given Timeout that tries again soon.
+// linkWithin returns a link with the given Timeout and a short cooldown.
 func linkWithin(t *testing.T, o *redis.Options, timeout time.Duration) *fleet.Link {
 	o.ContextTimeoutEnabled = true
 	o.DialerRetries = 1
@@ -59,7 +59,7 @@ func newCrewWithin(t *testing.T, o *redis.Options, timeout time.Duration) *crew 
 	return c
 }
 
-// work has every node count a failure a millisecond for so long.
+// work lets every node count one failure per millisecond.
 func (c *crew) work(d time.Duration) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -72,7 +72,7 @@ func (c *crew) work(d time.Duration) {
 	}
 }
 
-// requireAll waits until every node knows of each call, once.
+// requireAll waits until every node knows of each call once.
 func (c *crew) requireAll() {
 	c.t.Helper()
 	want := failures(c.recorded)
@@ -87,7 +87,7 @@ func (c *crew) requireAll() {
 	}
 }
 
-// requireAgreement waits until every node counts the same, and returns how many calls that are.
+// requireAgreement waits until all nodes have the same counts, and returns the number of failures.
 func (c *crew) requireAgreement() int64 {
 	c.t.Helper()
 	soon(c.t, func() bool {
@@ -102,7 +102,7 @@ func (c *crew) requireAgreement() int64 {
 	return c.nodes[0].Counts().Failures
 }
 
-// requireFault waits until a node meets the fault.
+// requireFault waits until the first node reports the fault.
 func (c *crew) requireFault(want string) {
 	c.t.Helper()
 	require.Eventually(c.t, func() bool {
@@ -124,7 +124,7 @@ func TestCallsSurviveAServerThatIsKilled(t *testing.T) {
 	t.Logf("%d calls, none lost; lag %v", c.recorded, c.nodes[0].Lag())
 }
 
-func TestCallsLoseWithAServerThatForgetsWhatItHadBeenTold(t *testing.T) {
+func TestCallsAfterAServerLosesItsData(t *testing.T) {
 	t.Parallel()
 	for what, forget := range map[string]func(*redistest.Server){
 		"killed":  func(s *redistest.Server) { s.Restart() },
@@ -266,9 +266,9 @@ func TestCallsFollowAFailover(t *testing.T) {
 	}
 }
 
-// A node that fails while it is cut off is the fault of its network: when it comes back
-// nobody else hears of failures that are over.
-func TestAHealedPartitionTripsNobody(t *testing.T) {
+// The failures of a node that is cut off are caused by its network. When it comes back,
+// the other nodes do not count failures that are over.
+func TestOldFailuresOfAHealedPartitionDoNotCount(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr())

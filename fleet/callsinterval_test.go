@@ -12,11 +12,11 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// slowly has an interval beside which a round trip is short, on a busy machine too.
+// slowly has an interval that is long compared with a round trip, even on a busy machine.
 var slowly = fleet.CallsConfig{Span: time.Minute, Buckets: 60, Interval: 2 * time.Second}
 
-// withinAnInterval waits until it holds, and fails the test where that takes longer than an
-// interval of slowly, a fifth for the machine, and all the time for which that stood still.
+// withinAnInterval waits for a condition. It fails the test if that takes longer than an
+// interval of slowly, plus a fifth, plus all stalls of the machine.
 func withinAnInterval(t *testing.T, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)

@@ -15,8 +15,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// victim is the environment variable that makes this test's program a node, on the server
-// that it names.
+// victim is an environment variable with the address of a server. It turns the test program
+// into a node that is to be killed.
 const victim = "WEIR_TEST_VICTIM"
 
 func TestAProcessThatIsKilledLosesOneFlushAtMost(t *testing.T) {
@@ -54,7 +54,7 @@ func TestAProcessThatIsKilledLosesOneFlushAtMost(t *testing.T) {
 	require.GreaterOrEqual(t, kept, atFlush[flushes-1], "all that was counted before its last flush but one had arrived")
 }
 
-// countUntilKilled counts a call a millisecond, and says so.
+// countUntilKilled counts one call per millisecond and prints each.
 func countUntilKilled(t *testing.T, addr string) {
 	calls := newCalls(linkTo(t, &redis.Options{Addr: addr}), t.Name(), lasting)
 	go calls.Run(t.Context())

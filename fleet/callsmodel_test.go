@@ -14,9 +14,9 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// The plain model of a fleet's window: a list of what was counted, with the server's time,
+// callsModel is a simple model of a fleet's window: a list of counts with the server's time,
 // and for each node the highest number of a flush that arrived. The network between
-// the nodes and the server loses, delays and doubles, in both directions.
+// the nodes and the server loses, delays and duplicates messages in both directions.
 type fleetModel struct {
 	t      *testing.T
 	rand   *rand.Rand
@@ -49,7 +49,7 @@ type onTheWire struct {
 	heard time.Duration // when the answer is there; 0 for never
 }
 
-// counted are calls that the server took.
+// counted is calls that the server accepted.
 type counted struct {
 	node   *modelNode
 	bucket int64
@@ -80,7 +80,7 @@ func (n *modelNode) local(now time.Duration) time.Duration { return now - n.epoc
 
 func calls(c window.Counts) int64 { return c.Calls() + c.Ignored + c.Refused }
 
-// step lets some time pass in which nodes count, and take up and send what they counted.
+// step advances time. Nodes count calls, capture them and send them meanwhile.
 func (m *fleetModel) step(faults bool) {
 	m.advance(time.Duration(m.rand.Int64N(int64(250 * time.Millisecond))).Truncate(time.Microsecond))
 	for _, n := range m.nodes {
@@ -134,7 +134,7 @@ func (m *fleetModel) send(n *modelNode, faults bool) {
 	m.wires = append(m.wires, w)
 }
 
-// advance delivers what is due on the way.
+// advance delivers messages that are due.
 func (m *fleetModel) advance(d time.Duration) {
 	until := m.now + d
 	slices.SortStableFunc(m.wires, func(a, b *onTheWire) int { return cmp.Compare(a.due, b.due) })
@@ -159,7 +159,7 @@ func (m *fleetModel) deliver(w *onTheWire) {
 	}
 }
 
-// apply is what the server should have done.
+// apply updates the model as the server should update its state.
 func (m *fleetModel) apply(w *onTheWire) {
 	n := w.node
 	if len(w.Deltas) == 0 || w.Number <= n.arrived {
@@ -178,7 +178,7 @@ func (m *fleetModel) apply(w *onTheWire) {
 	}
 }
 
-// compare holds what the node was just told against the list.
+// compare compares the latest reply to a node with the model.
 func (m *fleetModel) compare(n *modelNode) {
 	var total window.Counts
 	late := int64(0)
@@ -205,7 +205,7 @@ func plus(a, b window.Counts) window.Counts {
 	return a
 }
 
-// kill ends a node without a word, and puts another in its place.
+// kill replaces a node by a new one, without a last flush.
 func (m *fleetModel) kill(l *fleet.Link, name string, i int) {
 	m.wires = slices.DeleteFunc(m.wires, func(w *onTheWire) bool { return w.node == m.nodes[i] })
 	m.dead = append(m.dead, m.nodes[i])
@@ -213,7 +213,7 @@ func (m *fleetModel) kill(l *fleet.Link, name string, i int) {
 	m.join(l, name)
 }
 
-// told is what the server knows of a node.
+// told returns what the server knows of a node.
 func (m *fleetModel) told(n *modelNode) (sum int64) {
 	for _, c := range m.counts {
 		if c.node == n {
@@ -230,7 +230,7 @@ func (w *onTheWire) sum() (sum int64) {
 	return sum
 }
 
-// settle lets the network be well until all is told.
+// settle makes the network reliable until everything is delivered.
 func (m *fleetModel) settle() {
 	for range 400 {
 		m.step(false)
@@ -246,7 +246,7 @@ func (m *fleetModel) settle() {
 	}
 }
 
-func TestACallIsCountedOnceWhateverTheNetworkDoes(t *testing.T) {
+func TestCallsMatchModelOnABadNetwork(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			l, m := connect(t), newFleetModel(t, seed)
@@ -280,7 +280,7 @@ func TestACallIsCountedOnceWhateverTheNetworkDoes(t *testing.T) {
 	}
 }
 
-// window is what the list says of the window, by what the node takes for the server's time.
+// window returns the model's window, at the time that the node assumes for the server.
 func (m *fleetModel) window(n *modelNode) (c window.Counts) {
 	newest := int64((m.now + n.delay) / modelWidth)
 	for _, one := range m.counts {

@@ -16,8 +16,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// crowd writes so many nodes into the window of a test that were last seen at a time, as the script would.
-func crowd(t *testing.T, c *redis.Client, key string, first, n int, seen time.Duration) {
+// addNodes writes n nodes that were last seen at a time into a window, as the script would.
+func addNodes(t *testing.T, c *redis.Client, key string, first, n int, seen time.Duration) {
 	for from := first; from < first+n; from += 1000 {
 		_, err := c.Pipelined(t.Context(), func(p redis.Pipeliner) error {
 			for i := from; i < min(from+1000, first+n); i++ {
@@ -29,7 +29,7 @@ func crowd(t *testing.T, c *redis.Client, key string, first, n int, seen time.Du
 	}
 }
 
-// nodes are how many nodes a window knows.
+// nodes returns how many nodes a window knows.
 func nodes(t *testing.T, c *redis.Client, key string) (n int) {
 	fields, err := c.HKeys(t.Context(), key).Result()
 	require.NoError(t, err)
@@ -41,14 +41,14 @@ func nodes(t *testing.T, c *redis.Client, key string) (n int) {
 	return n
 }
 
-// Processes that come and go leave their traces for two hours. A new one does not read them all.
+// Entries of old processes stay for two hours. A new process does not read all of them.
 func TestANewNodeCostsTheSameHoweverManyThereWere(t *testing.T) {
 	s := redistest.Start(t)
 	c := client(t, s)
 	l := connectTo(t, c, fleet.LinkConfig{Timeout: patient})
 	cost := func(crowded int) (least time.Duration) {
 		shared := newCalls(l, fmt.Sprint("crowded", crowded), fleet.CallsConfig{})
-		crowd(t, c, shared.Key(), 0, crowded, time.Duration(time.Now().UnixNano()))
+		addNodes(t, c, shared.Key(), 0, crowded, time.Duration(time.Now().UnixNano()))
 		require.NoError(t, c.HSet(t.Context(), shared.Key(), "life", "c1").Err())
 		for range 20 {
 			before := scriptTime(s)
@@ -65,7 +65,7 @@ func TestANewNodeCostsTheSameHoweverManyThereWere(t *testing.T) {
 	require.Less(t, many, 4*few+time.Millisecond)
 }
 
-// once has a node count a call and flush it.
+// once counts a call on a node and flushes it.
 func once(t *testing.T, shared recorder) {
 	shared.Record(window.Success, 0)
 	ended, end := context.WithCancel(t.Context())
@@ -74,7 +74,7 @@ func once(t *testing.T, shared recorder) {
 	require.NoError(t, shared.Err())
 }
 
-// scriptTime is how long a server has spent in scripts.
+// scriptTime returns how long a server has spent in scripts.
 func scriptTime(s *redistest.Server) (spent time.Duration) {
 	for line := range strings.Lines(s.Do("INFO", "commandstats")) {
 		if name, rest, _ := strings.Cut(line, ":"); name == "cmdstat_evalsha" || name == "cmdstat_eval" {
@@ -87,8 +87,8 @@ func scriptTime(s *redistest.Server) (spent time.Duration) {
 	return spent
 }
 
-// A clock that was far ahead for a while leaves nodes behind that would otherwise stay until it is that late.
-func TestNodesThatWereLongSilentAreForgottenAfterAWhile(t *testing.T) {
+// Nodes that came while the clock was far ahead would otherwise stay until that time.
+func TestExpiredNodesAreForgotten(t *testing.T) {
 	s := newStage(t)
 	keep := 2*5*time.Second + 2*time.Hour
 	c := client(t, server())
@@ -96,9 +96,9 @@ func TestNodesThatWereLongSilentAreForgottenAfterAWhile(t *testing.T) {
 	first.Count(failures(1))
 	s.exchange(first)
 	key := keyOf(t)
-	crowd(t, c, key, 0, 1000, s.now-keep-time.Minute)
-	crowd(t, c, key, 1000, 1000, s.now+365*24*time.Hour)
-	crowd(t, c, key, 2000, 1000, s.now-keep+time.Minute)
+	addNodes(t, c, key, 0, 1000, s.now-keep-time.Minute)
+	addNodes(t, c, key, 1000, 1000, s.now+365*24*time.Hour)
+	addNodes(t, c, key, 2000, 1000, s.now-keep+time.Minute)
 	const more = 150 // 3,000 nodes, of which each new one looks at 50, and as many again since the key is rebuilt meanwhile
 	for range more {
 		n := s.node()

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// stage is a few nodes and a server, all on one clock.
+// stage is nodes and a server, all on one clock.
 type stage struct {
 	t   *testing.T
 	now time.Duration // since 1970
@@ -20,7 +20,7 @@ const dawn = 1_800_000_000 * time.Second
 
 func newStage(t *testing.T) *stage { return &stage{t, dawn} }
 
-// node makes one whose window has five buckets of a second, with flushes twice a second.
+// node returns a node whose window has five buckets of one second, with two flushes per second.
 func (s *stage) node() *fleet.CallsNode {
 	n := fleet.NewCallsNode(connect(s.t), name(s.t), fleet.CallsConfig{Span: 5 * time.Second, Buckets: 5, Interval: 500 * time.Millisecond})
 	n.Capture(s.local())
@@ -31,7 +31,7 @@ func (s *stage) local() time.Duration { return s.now - dawn }
 
 func (s *stage) wait(d time.Duration) { s.now += d }
 
-// exchange sends what the node has and takes the answer.
+// exchange sends the flush of a node and processes the reply.
 func (s *stage) exchange(nodes ...*fleet.CallsNode) {
 	s.t.Helper()
 	for _, n := range nodes {
@@ -107,7 +107,7 @@ func TestANodeThatIsCutOffGoesOnByItself(t *testing.T) {
 	require.Equal(t, window.Totals{Successes: 4}, b.Totals(), "what was there before it came is history")
 }
 
-func TestAHealedNodeBringsNoOldNews(t *testing.T) {
+func TestOldCallsOfAHealedNodeDoNotCount(t *testing.T) {
 	s := newStage(t)
 	cut, other := s.node(), s.node()
 	cut.Count(successes(1))
@@ -153,7 +153,7 @@ func TestAFlushThatWasHeldUpIsDatedByWhenItWasSent(t *testing.T) {
 	}
 }
 
-func TestAServerThatForgotIsToldNothingTwice(t *testing.T) {
+func TestCallsAreNotSentTwiceAfterDataLoss(t *testing.T) {
 	s := newStage(t)
 	a, b, reader := s.node(), s.node(), s.node()
 	a.Count(failures(10))
@@ -188,7 +188,7 @@ func TestANodeThatOnlyReadsForHoursCountsItsOwnCallsOnce(t *testing.T) {
 	require.Equal(t, window.Totals(failures(11)), a.Totals())
 }
 
-func TestWhoForgetsIsNotToldAgain(t *testing.T) {
+func TestForgottenCallsStayForgotten(t *testing.T) {
 	s := newStage(t)
 	a, b := s.node(), s.node()
 	s.exchange(a, b)
@@ -214,7 +214,7 @@ func TestWhoForgetsIsNotToldAgain(t *testing.T) {
 	require.Equal(t, window.Totals(failures(73)), b.Totals())
 }
 
-func TestCallsThatWereTakenUpLateAreOld(t *testing.T) {
+func TestCallsCapturedLateCountAsOld(t *testing.T) {
 	s := newStage(t)
 	a, b := s.node(), s.node()
 	s.exchange(a, b)
@@ -252,7 +252,7 @@ func TestAFailoverTakesBackNoTotals(t *testing.T) {
 	require.Equal(t, window.Totals(failures(16)), a.Totals())
 }
 
-// A replica that takes over has been told less. What comes after that must not make up for successes alone.
+// A replica that takes over knows fewer calls. Later calls must not make up for successes alone.
 func TestAFailoverDoesNotChangeTheRatesOfTotals(t *testing.T) {
 	s := newStage(t)
 	a, b := s.node(), s.node()
@@ -277,7 +277,7 @@ func TestAFailoverDoesNotChangeTheRatesOfTotals(t *testing.T) {
 	require.Equal(t, window.Totals{Successes: 120, Failures: 21}, b.Totals())
 }
 
-// keyOf returns the one key of the test.
+// keyOf returns the only Redis key of the test.
 func keyOf(t *testing.T) string {
 	keys, err := client(t, server()).Keys(t.Context(), "*"+t.Name()+"*").Result()
 	require.NoError(t, err)
@@ -285,7 +285,7 @@ func keyOf(t *testing.T) string {
 	return keys[0]
 }
 
-func TestAClockThatGoesBackRevivesNothing(t *testing.T) {
+func TestClockThatGoesBackRevivesNoCalls(t *testing.T) {
 	for back, want := range map[time.Duration]int64{2 * time.Second: 11, time.Hour: 1} {
 		s := newStage(t)
 		a := s.node()
@@ -341,7 +341,7 @@ func TestAFlushInDoubtIsGivenUpBeforeItsNumberIsForgotten(t *testing.T) {
 	require.InDelta(t, 2*time.Hour+10*time.Second, client(t, server()).PTTL(t.Context(), keyOf(t)).Val(), float64(time.Minute))
 }
 
-func TestFiguresThatWereReadBeforeOthersAddNothing(t *testing.T) {
+func TestStaleCountsAddNothing(t *testing.T) {
 	s := newStage(t)
 	a := s.node()
 	a.Count(failures(5))
@@ -351,7 +351,7 @@ func TestFiguresThatWereReadBeforeOthersAddNothing(t *testing.T) {
 	s.requireWindow(failures(5), a)
 }
 
-func TestWhatWaitsIsBoundedHoweverLongRedisIsAway(t *testing.T) {
+func TestPendingDeltasAreBounded(t *testing.T) {
 	s := newStage(t)
 	a := s.node()
 	for range 10_000 {

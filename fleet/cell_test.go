@@ -13,7 +13,7 @@ import (
 
 var seed = rediscell.Limit(15, 30, time.Minute)
 
-// numbersOf returns a reply as redis-cell sends it.
+// numbersOf returns a reply as five integers.
 func numbersOf(r rediscell.Reply) [5]int64 {
 	limited := int64(0)
 	if r.Limited {
@@ -22,7 +22,7 @@ func numbersOf(r rediscell.Reply) [5]int64 {
 	return [5]int64{limited, r.Limit, r.Remaining, r.RetryAfter, r.ResetAfter}
 }
 
-// The table of the documentation of redis-cell, with the 16 that it admits where some texts say 15.
+// The table in the documentation of redis-cell, which allows 16 where some texts say 15.
 func TestCellBySixtyThirties(t *testing.T) {
 	throttle := newLimiter(connect(t), "table", seed, orError)
 	at := func(d time.Duration, n int) [5]int64 {
@@ -114,7 +114,7 @@ func TestCellWithoutRedis(t *testing.T) {
 	}
 }
 
-// Two rates on one key: redis-cell keeps no limits, and neither does Throttle.
+// Two rates use one key: neither redis-cell nor this package stores the limit.
 func TestCellsOfOneNameShareTheirKeys(t *testing.T) {
 	l := connect(t)
 	slow := newLimiter(l, "tiers", rediscell.Limit(0, 1, 10*time.Second), orError)
@@ -128,7 +128,7 @@ func TestCellsOfOneNameShareTheirKeys(t *testing.T) {
 	require.Equal(t, no(10, 0, time.Second, 10*time.Second), take(quick))
 }
 
-// A proxy or a module may say anything: what is no answer is an error, and no panic.
+// A proxy or a module may answer anything. An invalid answer is an error and does not panic.
 func TestAnAnswerOfTheWrongLengthIsAnError(t *testing.T) {
 	for _, reply := range [][]int64{{}, {1}, {1, 2, 3}, {1, 2, 3, 4}, {1, 2, 3, 4, 5, 6}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}} {
 		f := newFake(t, map[string]string{

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-go/weir/fleet/rediscell"
 )
 
-// A server that could not say at first whether it has redis-cell is asked again.
+// A server that could not say during Connect whether it has redis-cell is asked again.
 func TestTheModuleIsFoundWhenTheServerAnswersAgain(t *testing.T) {
 	for name, answer := range map[string]string{
 		"no answer": "", "loading": "-LOADING Redis is loading the dataset in memory\r\n",
@@ -28,7 +28,7 @@ func TestTheModuleIsFoundWhenTheServerAnswersAgain(t *testing.T) {
 	}
 }
 
-// A server that will not say what commands it has decides by the script, and is not asked again.
+// If a server refuses to say which commands it has, the script decides, and the server is not asked again.
 func TestAServerThatWillNotSayWhatItHasDecidesByTheScript(t *testing.T) {
 	for _, answer := range []string{
 		"-NOPERM this user has no permissions to run the 'command|info' command\r\n", "-ERR unknown command 'command'\r\n", "*0\r\n",

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// The clock of Redis was ahead for a while, and requests were decided then. Once it is put right, keys owe what can honestly be owed, and no
-// more: what a bucket holds, or two windows.
+// While the clock of Redis was ahead, permits were taken. After it is corrected, they count for no
+// longer than a bucket takes to fill, or two windows.
 func TestAKeyIsFreeSoonAfterTheClockWasAhead(t *testing.T) {
 	const span = 300 * ms
 	l := connect(t)
@@ -52,7 +52,7 @@ func TestAKeyIsFreeSoonAfterTheClockWasAhead(t *testing.T) {
 	}
 }
 
-// What redis-cell stores does not tell for which limit it is: so a Cell is blocked as in redis-cell, until it is reset.
+// A value of redis-cell does not contain the limit, so the key is blocked until it is reset.
 func TestACellIsBlockedUntilItsResetAfterTheClockWasAhead(t *testing.T) {
 	b := newLimiter(connect(t), "ahead", rediscell.Limit(9, 10, time.Second), orError)
 	_, err := b.TakeAt(t.Context(), time.Now().Add(time.Hour), "user", 1)
@@ -65,7 +65,7 @@ func TestACellIsBlockedUntilItsResetAfterTheClockWasAhead(t *testing.T) {
 	requireTake(t, taken, b.Take, "user", 1)
 }
 
-// What a node whose burst is smaller makes of a bucket gives one whose burst is larger nothing: more may be missing than its own burst.
+// A node with a smaller burst must not give tokens to a node with a larger one: more than its own burst may be missing.
 func TestNodesOfDifferentBurstsTakeNoMoreThanTheLargest(t *testing.T) {
 	l := connect(t)
 	for name, rate := range map[string]limiter.Rate{"whole": limiter.PerHour(100), "parts": limiter.Per(100, time.Hour+1)} {

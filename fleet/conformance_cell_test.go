@@ -35,7 +35,7 @@ func (s cellStep) limit() fleet.Limit {
 	return rediscell.Limit(s.MaxBurst, s.Count, time.Duration(s.Period)*time.Second)
 }
 
-// Ways in which a Cell differs from redis-cell's module on purpose.
+// Intended differences from the module of redis-cell.
 const (
 	zeroSeconds = "a refusal says to come back in 0 seconds: less than a millisecond, of which ours makes a second"
 	nonsense    = "a limit that ours refuses, or a sum that overflows in theirs: it answers with errors, or refuses for ever"
@@ -44,8 +44,8 @@ const (
 	afterIdling = "a refusal in the last millisecond of a key that is of no use any more: theirs has more remaining than the limit"
 )
 
-// A Cell answers what the module of redis-cell was recorded to answer, in a real server, and stores what that stored, in all
-// sequences without negative quantities. Where the two have stored something else, ours goes on with theirs.
+// The limit of package rediscell returns and stores what the module of redis-cell did when it was recorded, in all
+// sequences without negative quantities. If the two have stored different values, the test continues with that of the module.
 func TestCellAnswersAsTheModuleDid(t *testing.T) {
 	l := connect(t)
 	seen := map[string]int{}
@@ -63,7 +63,7 @@ func TestCellAnswersAsTheModuleDid(t *testing.T) {
 	require.Equal(t, map[string]int{zeroSeconds: 178, nonsense: 27, peekStored: 67, earlyDeath: 17, afterIdling: 6}, seen, "steps that differ on purpose, of %d", steps)
 }
 
-// cellReplay is one key of ours, driven as theirs was.
+// cellReplay is one key, used as in a recording.
 type cellReplay struct {
 	*testing.T
 	link   *fleet.Link
@@ -115,7 +115,7 @@ func (r *cellReplay) compare(s cellStep) {
 	}
 }
 
-// held is what Redis has.
+// held returns the value in Redis.
 func (r *cellReplay) held() string {
 	text, err := r.direct.Get(r.Context(), r.link.RedisKey(r.key)).Result()
 	if !errors.Is(err, redis.Nil) {
@@ -124,7 +124,7 @@ func (r *cellReplay) held() string {
 	return text
 }
 
-// store puts what theirs has stored in the place of what ours has.
+// store writes the value that the module stored.
 func (r *cellReplay) store() {
 	if r.tat == nil {
 		require.NoError(r, r.direct.Del(r.Context(), r.link.RedisKey(r.key)).Err())

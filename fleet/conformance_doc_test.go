@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/fleet"
 )
 
-// docConfig and docStep are those of the limiters that the documents print, whatever they call things.
+// docConfig and docStep describe the limiters printed in the documents.
 type docConfig struct {
 	Name     string `json:"name"`
 	Period   int    `json:"period_s"`
@@ -48,13 +48,13 @@ func (s docStep) n() int {
 	return *s.Permits
 }
 
-// docGrant is what a program of a document has let through.
+// docGrant is a grant by a program of a document.
 type docGrant struct {
 	at time.Time
 	n  int
 }
 
-// countedAt are those of a list that count at a time.
+// countedAt returns the grants that count at a time.
 func countedAt(list []docGrant, at time.Time, window time.Duration) (rest []docGrant, used int) {
 	for _, g := range list {
 		if g.at.After(at.Add(-window)) {
@@ -64,10 +64,10 @@ func countedAt(list []docGrant, at time.Time, window time.Duration) (rest []docG
 	return rest, used
 }
 
-// SlidingLog decides as the sorted sets of documents 002 and 004 and the limiters of document 003 do wherever those are right: it refuses where
-// they let through more than their limit, and lets through what fits where they refuse. Where they differ it goes on from what theirs has let
-// through.
-func TestSlidingLogDecidesAsTheDocumentsWhereTheseAreRight(t *testing.T) {
+// SlidingLog decides as the sorted sets of documents 002 and 004 and the limiters of document 003 do if those are right. It refuses if
+// they exceed their limit, and allows what fits if they refuse. After a difference the test continues from the grants of
+// the document.
+func TestSlidingLogDecidesAsTheDocuments(t *testing.T) {
 	l := connect(t)
 	for name, want := range map[string][3]int{ // steps; over-grants of theirs, and refusals of theirs of what fits: as of local limiters
 		"doc-zset002": {1420, 73, 283}, "doc-lua004": {1424, 28, 0}, "doc-handmade003": {1804, 29, 23},
@@ -96,7 +96,7 @@ type docReplay struct {
 	key     string     // of ours, "" where ours has let through something else
 }
 
-// step asks ours what theirs was asked, and reports whether theirs has let through too much, or too little.
+// step makes the request of a step, and reports whether the document's program allowed too much or too little.
 func (d *docReplay) step(s docStep) (over, under int) {
 	var used int
 	d.log, used = countedAt(d.log, s.at(), d.config.window())
@@ -130,8 +130,8 @@ func (d *docReplay) take(at time.Time, n int) bool {
 	return r.OK
 }
 
-// FixedWindow decides as INCR and EXPIRE of document 004 do. Its windows lie on a grid and theirs begin with a key's first call, so it is
-// given each of theirs as one of the grid, and theirs last for their last millisecond too.
+// FixedWindow decides as INCR and EXPIRE of document 004 do. Its windows are aligned, and those of the document begin with a key's first call.
+// The test therefore aligns each of them. They include their last millisecond.
 func TestFixedWindowDecidesAsTheDocumentDoes(t *testing.T) {
 	l, steps := connect(t), 0
 	for i, seq := range traces[docConfig, docStep](t, "doc-fixed004") {

@@ -47,14 +47,14 @@ type redissonStep struct {
 
 func (s redissonStep) at() time.Time { return time.UnixMilli(s.Now) }
 
-// logEntry is what was taken at a time, in ms.
+// logEntry is what was taken at a time in ms.
 type logEntry struct{ at, n int64 }
 
 func (e *logEntry) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, &[]any{&e.at, &e.n})
 }
 
-// rateLimiter is what one RRateLimiter was, as a SlidingLog for each of its clients.
+// rateLimiter replays one RRateLimiter with a SlidingLog per client.
 type rateLimiter struct {
 	*testing.T
 	direct  *redis.Client
@@ -75,14 +75,14 @@ func newRedisson(t *testing.T, l *fleet.Link, direct *redis.Client, c redissonCo
 	return r
 }
 
-// take asks as a client did.
+// take makes the request of a client.
 func (r *rateLimiter) take(s redissonStep, n int) limiter.Result {
 	result, err := r.clients[s.Client].TakeAt(r.Context(), s.at(), r.key, n)
 	require.NoError(r, err)
 	return result.Result
 }
 
-// log is what Redis has of a client's log, without what no longer counts.
+// log returns the entries of a client's log in Redis that count.
 func (r *rateLimiter) log(s redissonStep, span int64) (log []logEntry) {
 	members, err := r.direct.ZRangeWithScores(r.Context(), r.clients[s.Client].StateKeys(r.key)[0], 1, -1).Result()
 	require.NoError(r, err)
@@ -95,7 +95,7 @@ func (r *rateLimiter) log(s redissonStep, span int64) (log []logEntry) {
 	return live(log, s.Now, span)
 }
 
-// live is the entries of a log that count, those of one moment by weight.
+// live returns the entries of a log that count, with those of the same time sorted by weight.
 func live(log []logEntry, now, span int64) (rest []logEntry) {
 	for _, e := range log {
 		if e.at > now-span {
@@ -106,7 +106,7 @@ func live(log []logEntry, now, span int64) (rest []logEntry) {
 	return rest
 }
 
-// due is how long it is until n permits can be taken of a log.
+// due returns how long it takes until n permits can be taken.
 func due(log []logEntry, limit, n int, now, span int64) time.Duration {
 	beyond := int64(n - limit)
 	for _, e := range log {
@@ -120,8 +120,8 @@ func due(log []logEntry, limit, n int, now, span int64) time.Duration {
 	return limiter.Never
 }
 
-// SlidingLog grants what Redisson's limiter granted, keeps the same log, and has as many permits available at each step, as long as that is used
-// as it is meant to be. Where theirs says when the oldest entry goes, and 3 ms more, ours says when there will be enough.
+// SlidingLog grants what Redisson's limiter granted, with the same log and the same available permits at each step, while that is used
+// as intended. Redisson reports when the oldest entry expires, plus 3 ms; SlidingLog reports when there will be enough.
 func TestSlidingLogGrantsWhatRedissonGranted(t *testing.T) {
 	l, direct := connect(t), client(t, server())
 	sequences, steps := 0, 0
@@ -160,7 +160,7 @@ func toJSON(t *testing.T, v any) string {
 	return string(raw)
 }
 
-// model is a log that forgets nothing, and by which it is judged what SlidingLog does.
+// model is a log that keeps everything, to check SlidingLog.
 type model struct {
 	limit int
 	span  int64
@@ -176,7 +176,7 @@ func (m *model) used(now int64) (sum int64) {
 	return sum
 }
 
-// refund gives back the oldest that count.
+// refund gives back the oldest permits that count.
 func (m *model) refund(now, n int64) {
 	for i := range m.log {
 		if e := &m.log[i]; e.at > now-m.span {
@@ -186,8 +186,8 @@ func (m *model) refund(now, n int64) {
 	}
 }
 
-// Where Redisson's limiter grants more than its rate, after a release or a change of the rate, or by clients whose clocks are apart, SlidingLog
-// never does. It refuses nothing that it could grant either, but for a while after a span was made longer than its log reaches back.
+// Redisson's limiter exceeds its rate after a release or a change of the rate, or if the clocks of clients differ. SlidingLog
+// never does. It also refuses nothing that it could grant, except for a while after a window was made longer than its log.
 func TestSlidingLogNeverGrantsTooMuchWhereRedissonDoes(t *testing.T) {
 	l, direct := connect(t), client(t, server())
 	theirs, blind, granted := 0, 0, 0
@@ -230,7 +230,7 @@ func TestSlidingLogNeverGrantsTooMuchWhereRedissonDoes(t *testing.T) {
 	require.Equal(t, []int{90, 13, 2010}, []int{theirs, blind, granted}, "grants of theirs beyond the rate, refusals for want of a longer log, grants of ours")
 }
 
-// shortest is the shortest span there has been.
+// shortest returns the shortest window so far.
 func shortest(steps []redissonStep, span int64) int64 {
 	for _, s := range steps {
 		if s.Interval > 0 {

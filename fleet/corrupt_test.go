@@ -18,7 +18,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// brief are limits of 10 permits that come back within a second, of every kind.
+// brief has limits of 10 permits per second, of every kind.
 var brief = map[string]fleet.Limit{
 	"bucket":          fleet.TokenBucket{Rate: limiter.PerSecond(10), Burst: 10},
 	"bucket of parts": fleet.TokenBucket{Rate: limiter.Per(10, time.Second+1), Burst: 10},
@@ -28,7 +28,7 @@ var brief = map[string]fleet.Limit{
 	"cell":            rediscell.Limit(9, 10, time.Second),
 }
 
-// mutant makes something else of a value, at random.
+// mutant changes a value at random.
 func mutant(random *rand.Rand, value string) string {
 	odd := []string{
 		"0", "-1", "9999999999999999", "99999999999999999999999999999", "9007199254740993", "1e300", "nan", "inf", " ", ":", "\x00", "f", "w", "n",
@@ -48,7 +48,7 @@ func mutant(random *rand.Rand, value string) string {
 	return value[:at] + string(rune(random.IntN(256))) + value[at+1:]
 }
 
-// corrupt puts mutants in the place of what a key holds.
+// corrupt replaces the value of a key by a mutant.
 func corrupt(t *testing.T, direct *redis.Client, random *rand.Rand, key string) {
 	t.Helper()
 	if direct.Type(t.Context(), key).Val() != "zset" {
@@ -72,8 +72,8 @@ func corrupt(t *testing.T, direct *redis.Client, random *rand.Rand, key string) 
 	}
 }
 
-// A value that something else has written, however much it looks like ours, is an error or a value in range, and the server goes on.
-func TestWhateverAKeyHoldsTheAnswerIsInRange(t *testing.T) {
+// Whatever value another program has written, the result is an error or is in range, and the server keeps running.
+func TestCorruptValuesGiveResultsInRange(t *testing.T) {
 	t.Parallel()
 	const rounds = 600
 	l, direct := connect(t), client(t, server())
@@ -119,7 +119,7 @@ func TestWhateverAKeyHoldsTheAnswerIsInRange(t *testing.T) {
 	}
 }
 
-// A fraction of a token that is more than a whole one once kept a script looping, which had written and so could not be killed.
+// A fraction of more than one token once made a script loop forever. It had written, so it could not be killed.
 func TestNoValueHangsTheServer(t *testing.T) {
 	s := redistest.Start(t)
 	direct := client(t, s)
@@ -141,7 +141,7 @@ func TestNoValueHangsTheServer(t *testing.T) {
 	}
 }
 
-func TestARateThatSomethingElseHasSetIsAnError(t *testing.T) {
+func TestForeignRateReturnsErrForeign(t *testing.T) {
 	b := newLimiter(connect(t), "rates", fleet.SlidingLog{Limit: 10, Window: time.Second}, orError)
 	direct := client(t, server())
 	for _, value := range []string{"", "x", "l", "l0 1000", "l1 0", "l2147483648 1000", "l10 999999999999999", "l10 1000 ", "l" + strings.Repeat("1", 300) + " 5"} {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A client that nobody has any more is not kept for the sake of its dials.
-func TestAClientThatIsGoneIsNotWatched(t *testing.T) {
+// A client that is no longer referenced is garbage collected.
+func TestUnusedClientIsGarbageCollected(t *testing.T) {
 	count := func() int {
 		dialErrorsOf.Lock()
 		defer dialErrorsOf.Unlock()

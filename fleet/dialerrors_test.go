@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/fleet/internal/redistest"
 )
 
-// A client keeps its hooks for as long as it lives. Each of them is a frame on the stack of a dial.
+// A client keeps its hooks forever, and each hook adds a stack frame to a dial.
 func TestLinksOfAClientShareAHook(t *testing.T) {
 	var depth atomic.Int64
 	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// The client returns redis.Nil for a missing key, which is no failure of Redis.
+// The client returns redis.Nil for a missing key, which is not a failure of Redis.
 func Example_redisNil() {
 	cache := weir.New("cache", weir.Config{Breaker: breaker.Config{Classify: breaker.Accept(redis.Nil)}})
 	for range 30 {

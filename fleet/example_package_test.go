@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Six requests of each user in any hour or so, whichever of three machines they reach. A machine
-// that cannot reach Redis allows its third of them.
+// Each user has six requests per hour on any of three machines. A machine
+// that cannot reach Redis allows a third of them.
 func Example() {
 	machine := func(addr string) *fleet.Limiter {
 		client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, DialerRetries: 1})

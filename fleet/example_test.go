@@ -16,7 +16,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// exampleLink is a link to a Redis that runs for the examples.
+// exampleLink returns a link to a Redis that runs for the examples.
 func exampleLink() *fleet.Link {
 	client := redis.NewClient(&redis.Options{Addr: server().Addr(), ContextTimeoutEnabled: true})
 	shared.Cleanup(func() { _ = client.Close() })
@@ -63,7 +63,7 @@ func ExampleNewLimiter() {
 	// false 0 1m0s server
 }
 
-// 100 a second, of which 20 can be taken at once: a token comes each 10 ms.
+// 100 a second, of which 20 can be taken at once: a token arrives every 10ms.
 func ExampleTokenBucket() {
 	bucket := fleet.NewLimiter("bucket", fleet.Config{
 		Link: exampleLink(), Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerSecond(100), Burst: 20}},
@@ -119,7 +119,7 @@ func ExampleSlidingLog() {
 	// Output: 7
 }
 
-// Several limits on each key: all of them admit a request, or none is taken from.
+// Several limits per key: a request takes from all of them or from none.
 func ExampleLimiter_TakeEach() {
 	link := exampleLink()
 	api := fleet.NewLimiter("api", fleet.Config{
@@ -231,7 +231,7 @@ func ExampleLimits() {
 	// token-bucket 10/s burst 20, shared token-bucket 1000/s <nil>
 }
 
-// All faults of a configuration are named at once.
+// Validate names all invalid fields of a configuration.
 func ExampleLimit() {
 	c := fleet.Config{Link: exampleLink(), OnOutage: fleet.FailClosed, Limits: []fleet.Limit{
 		fleet.TokenBucket{Rate: limiter.PerSecond(10)},
@@ -266,7 +266,7 @@ func ExampleShared() {
 	// shop/eve true <nil>
 }
 
-// Leases and what is remembered of refusals are bounded.
+// Leases and remembered refusals are bounded.
 func ExampleConfig() {
 	c := fleet.Config{Link: exampleLink(), Limits: []fleet.Limit{fleet.FixedWindow{Limit: 100, Window: time.Minute}}}
 	c.OnOutage, c.Share, c.MaxLease = fleet.FailLocal, 0.25, 100
@@ -288,7 +288,7 @@ func ExampleLinkConfig() {
 	// fleet: Prefix is "{shop}", must have no braces
 }
 
-// A key that Redis has refused is refused here, until the time that Redis gave.
+// A request that Redis has refused is refused without asking until its RetryAfter has passed.
 func ExampleResult_from() {
 	link := exampleLink()
 	users := fleet.NewLimiter("from", fleet.Config{

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// kinds are limits of 50 permits that come back in an hour, of every kind, and some together.
+// kinds has limits of 50 permits per hour, of every kind, and several together.
 var kinds = map[string][]fleet.Limit{
 	"bucket":          {fleet.TokenBucket{Rate: limiter.PerHour(50), Burst: 50}},
 	"bucket of parts": {fleet.TokenBucket{Rate: limiter.Per(50, 3601*time.Second+1), Burst: 50}},
@@ -29,8 +29,8 @@ var kinds = map[string][]fleet.Limit{
 	},
 }
 
-// edges are numbers at which sums and products of permits wrap around, and others around the limit. Where an int has 32 bits,
-// the larger ones are other numbers, as good as any.
+// edges has numbers at which sums and products of permits overflow, and numbers around the limit. If an int has
+// 32 bits, the larger ones are other numbers.
 var edges = edgesOf(1<<62, 1<<53+1, 1<<53, 1<<40, math.MaxUint32, math.MaxInt32+1)
 
 func edgesOf(large ...int64) []int {
@@ -44,7 +44,7 @@ func edgesOf(large ...int64) []int {
 	return all
 }
 
-// Whatever number is asked for, and whatever is given back of it, no limit admits more than it has, and no result is out of range.
+// Whatever numbers are taken and given back, no limit is exceeded and no result is out of range.
 func TestNoNumberOfPermitsIsTooLarge(t *testing.T) {
 	l := connect(t)
 	for name, limits := range kinds {
@@ -69,7 +69,7 @@ func TestNoNumberOfPermitsIsTooLargeWhileRedisIsAway(t *testing.T) {
 	}
 }
 
-// requireHeld takes and gives back numbers at random.
+// requireHeld takes and gives back random numbers of permits.
 func requireHeld(t *testing.T, l *fleet.Limiter) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fake is a server that answers what a test says, for answers that no server at hand gives.
+// fake is a server whose replies the test chooses, for replies that are hard to get from a real server.
 type fake struct {
 	*testing.T
 	addr string
@@ -24,7 +24,7 @@ type fake struct {
 	asked   []string          // the commands of which there is an answer, in small letters
 }
 
-// newFake starts a server of version 7 without scripts or modules.
+// newFake starts a server of version 7 without scripts and modules.
 func newFake(t *testing.T, answers map[string]string) *fake {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -49,7 +49,7 @@ func newFake(t *testing.T, answers map[string]string) *fake {
 
 func bulk(text string) string { return "$" + strconv.Itoa(len(text)) + "\r\n" + text + "\r\n" }
 
-// integers is a reply of numbers.
+// integers returns a reply of integers.
 func integers(list ...int64) string {
 	var b strings.Builder
 	b.WriteString("*" + strconv.Itoa(len(list)) + "\r\n")
@@ -85,21 +85,21 @@ func (f *fake) answer(command string, args []string) string {
 	return text
 }
 
-// says changes an answer.
+// says changes a reply.
 func (f *fake) says(command, answer string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.answers[command] = answer
 }
 
-// count is how many commands were asked.
+// count returns how many commands were received.
 func (f *fake) count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.asked)
 }
 
-// commands are those that were asked, and forgets them.
+// commands returns the commands received since the last call.
 func (f *fake) commands() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/fleet/internal/redistest"
 )
 
-// site is a Redis to which something happens.
+// site is a Redis that has a fault.
 type site struct {
 	t       *testing.T
 	server  *redistest.Server
@@ -21,16 +21,16 @@ type site struct {
 	proxy   *redistest.Proxy
 }
 
-// fault is something that happens to a Redis.
+// fault is a failure of a Redis.
 type fault struct {
 	name    string
 	options redistest.Options
 	replica bool
 	happens func(s site)
 
-	forgets int  // how often Redis may forget what was taken: each time a burst more may be admitted
-	away    bool // whether Redis is away meanwhile, for long enough to open the breaker
-	calm    bool // whether nobody may notice
+	forgets   int  // how often Redis may forget what was taken: each time a burst more may be admitted
+	away      bool // whether Redis is away meanwhile, for long enough to open the breaker
+	unnoticed bool // whether nobody may notice
 }
 
 func wait(d time.Duration) { <-time.After(d) }
@@ -96,19 +96,19 @@ var faults = []fault{
 		wait(outage)
 		s.proxy.Lead(s.server.Addr())
 	}},
-	{name: "SCRIPT FLUSH every 50 ms", calm: true, happens: func(s site) {
+	{name: "SCRIPT FLUSH every 50 ms", unnoticed: true, happens: func(s site) {
 		for range 14 {
 			s.server.Do("SCRIPT", "FLUSH")
 			wait(50 * time.Millisecond)
 		}
 	}},
-	{name: "FLUSHALL three times", calm: true, forgets: 3, happens: func(s site) {
+	{name: "FLUSHALL three times", unnoticed: true, forgets: 3, happens: func(s site) {
 		for range 3 {
 			s.server.Do("FLUSHALL")
 			wait(outage / 3)
 		}
 	}},
-	{name: "memory full, the least used evicted", calm: true, forgets: 5, options: redistest.Options{Args: []string{
+	{name: "memory full, the least used evicted", unnoticed: true, forgets: 5, options: redistest.Options{Args: []string{
 		"--maxmemory", "8mb", "--maxmemory-policy", "allkeys-lru",
 	}}, happens: func(s site) { s.fill(30_000) }},
 	{name: "memory full, only our keys to evict", forgets: 200, options: redistest.Options{Args: []string{
@@ -142,7 +142,7 @@ var faults = []fault{
 	}},
 }
 
-// fill writes so many keys of 200 bytes, as far as there is room.
+// fill writes keys of 200 bytes while there is room.
 func (s site) fill(keys int) {
 	c := s.server.Client()
 	for i := 0; i < keys; i += 100 {
@@ -158,7 +158,7 @@ func (s site) fill(keys int) {
 	}
 }
 
-// In the middle of a load something happens to Redis. With -v a line for each is a table of what was measured.
+// Redis has a fault under load. With -v, the test prints a table of measurements.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for _, f := range faults {
@@ -171,7 +171,7 @@ func TestFaults(t *testing.T) {
 			client := redis.NewClient(&redis.Options{Addr: s.proxy.Addr(), ContextTimeoutEnabled: true})
 			t.Cleanup(func() { _ = client.Close() })
 			timeout := faultTimeout
-			if f.calm { // what is late is late for another reason: a machine that does much else
+			if f.unnoticed { // what is late is late for another reason: a machine that does much else
 				timeout = patient
 			}
 			l := newLoad(t, client, timeout)
@@ -186,13 +186,13 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// What a server that was stopped finds when it goes on is what was on its way, and not what callers have asked for since.
-func TestRecoveryIsNoStampede(t *testing.T) {
+// A server that continues after a stop receives only the commands that were being sent, not all requests made since.
+func TestServerReceivesNoStampedeAfterAStop(t *testing.T) {
 	t.Parallel()
 	const callers = 64
 	server := redistest.Start(t)
 	l := newLoad(t, client(t, server), faultTimeout)
-	y := l.tallies[counting]
+	y := l.results[counting]
 	var attempts atomic.Int64
 	var g sync.WaitGroup
 	for range callers { // have them connected
@@ -234,7 +234,7 @@ func TestRecoveryIsNoStampede(t *testing.T) {
 
 func (f fault) check(t *testing.T, l *load, taken int) {
 	t.Helper()
-	counted := l.tallies[counting]
+	counted := l.results[counting]
 	require.LessOrEqual(t, l.worst(), faultTimeout+slack, "the longest call")
 	require.LessOrEqual(t, taken, counted.granted+counted.lost, "nothing is taken twice")
 	if f.forgets == 0 {
@@ -242,18 +242,18 @@ func (f fault) check(t *testing.T, l *load, taken int) {
 	}
 	require.LessOrEqual(t, l.over(), f.forgets*faultBurst, "admitted by Redis beyond what is lawful")
 
-	require.Zero(t, l.tallies["fail-closed"].away, "admitted by the policy FailClosed")
-	require.Zero(t, l.tallies["fail-error"].away, "admitted by the policy FailError")
-	local := l.tallies["fail-local"]
-	require.LessOrEqual(t, float64(local.away), faultShare*float64(l.lawful())+1, "admitted by the policy FailLocal")
-	if f.calm {
+	require.Zero(t, l.results["fail-closed"].away, "admitted by the policy FailClosed")
+	require.Zero(t, l.results["fail-error"].away, "admitted by the policy FailError")
+	local := l.results["fail-local"]
+	require.LessOrEqual(t, float64(local.away), faultShare*float64(l.allowance())+1, "admitted by the policy FailLocal")
+	if f.unnoticed {
 		require.Zero(t, counted.errors, "errors")
 		require.Zero(t, l.opened.Load())
 	}
 	if f.away {
-		require.Positive(t, l.tallies["fail-open"].away, "admitted by the policy FailOpen")
+		require.Positive(t, l.results["fail-open"].away, "admitted by the policy FailOpen")
 		require.Positive(t, local.away, "admitted by the policy FailLocal")
-		require.Positive(t, l.tallies["fail-error"].errors)
+		require.Positive(t, l.results["fail-error"].errors)
 		require.Positive(t, l.opened.Load())
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// What the load is made of: for each policy some callers, who take one permit after the other of one key.
+// The load: for each policy some callers take one permit after the other of one key.
 const (
 	faultRate    = 200 // permits a second
 	faultBurst   = 100
@@ -30,8 +30,8 @@ const (
 	faultTotal   = 100_000              // permits of the limiter that does not limit, but counts
 )
 
-// tally is what became of the requests of one limiter.
-type tally struct {
+// results counts the outcomes of the requests of one limiter.
+type results struct {
 	limiter *fleet.Limiter
 
 	mu      sync.Mutex
@@ -45,7 +45,7 @@ type tally struct {
 	mark    time.Time
 }
 
-func (y *tally) take(ctx context.Context) error {
+func (y *results) take(ctx context.Context) error {
 	start := time.Now()
 	r, err := y.limiter.Take(ctx, "k", 1)
 	y.mu.Lock()
@@ -73,22 +73,22 @@ func (y *tally) take(ctx context.Context) error {
 	return nil
 }
 
-// load is what comes from the users of all policies, and what became of it.
+// load is the requests of all policies and their outcomes.
 type load struct {
 	link    *fleet.Link
-	tallies map[string]*tally
+	results map[string]*results
 	opened  atomic.Int64 // times that the breaker before Redis has opened, having been closed
 	began   time.Time
 	took    time.Duration
 }
 
-// counting is the limiter that does not limit: what Redis says was taken of it is to be what was granted.
+// counting is a limiter with a limit that is never reached. Redis must report exactly the granted permits as taken.
 const counting = "counting"
 
-// newLoad connects through the client of a faulty Redis.
+// newLoad connects to a faulty Redis.
 func newLoad(t *testing.T, client redis.UniversalClient, timeout time.Duration) *load {
 	t.Helper()
-	l := &load{tallies: map[string]*tally{}}
+	l := &load{results: map[string]*results{}}
 	l.link = connectTo(t, client, fleet.LinkConfig{
 		Timeout: timeout,
 		Breaker: breaker.Config{Cooldown: 200 * time.Millisecond, CooldownJitter: 0.2, OnChange: func(c breaker.Change) {
@@ -103,21 +103,21 @@ func newLoad(t *testing.T, client redis.UniversalClient, timeout time.Duration) 
 			c.Share = faultShare
 		}
 		bucket := fleet.TokenBucket{Rate: limiter.PerSecond(faultRate), Burst: faultBurst}
-		l.tallies[string(away)] = &tally{limiter: newLimiter(l.link, "fault-"+string(away), bucket, c)}
+		l.results[string(away)] = &results{limiter: newLimiter(l.link, "fault-"+string(away), bucket, c)}
 	}
 	bucket := fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: faultTotal}
-	l.tallies[counting] = &tally{limiter: newLimiter(l.link, "fault-counting", bucket, fleet.Config{OnOutage: fleet.FailError})}
+	l.results[counting] = &results{limiter: newLimiter(l.link, "fault-counting", bucket, fleet.Config{OnOutage: fleet.FailError})}
 	return l
 }
 
-// run has requests come while the fault happens, until Redis decides about all again, and a while longer.
+// run makes requests during the fault, and until Redis has decided for all limiters again.
 func (l *load) run(t *testing.T, fault func()) {
 	t.Helper()
 	l.began = time.Now()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var g sync.WaitGroup
-	for name, y := range l.tallies {
+	for name, y := range l.results {
 		for range faultCallers {
 			g.Go(func() {
 				for ctx.Err() == nil {
@@ -131,7 +131,7 @@ func (l *load) run(t *testing.T, fault func()) {
 		}
 	}
 	fault()
-	for _, y := range l.tallies {
+	for _, y := range l.results {
 		y.mu.Lock()
 		y.mark, y.back = time.Now(), time.Time{}
 		y.mu.Unlock()
@@ -144,9 +144,9 @@ func (l *load) run(t *testing.T, fault func()) {
 	l.settle(t)
 }
 
-// decidedByRedis reports whether Redis has decided about all since the fault was over.
+// decidedByRedis reports whether Redis has decided for all limiters since the end of the fault.
 func (l *load) decidedByRedis() bool {
-	for _, y := range l.tallies {
+	for _, y := range l.results {
 		y.mu.Lock()
 		back := y.back
 		y.mu.Unlock()
@@ -157,63 +157,63 @@ func (l *load) decidedByRedis() bool {
 	return true
 }
 
-// settle has the breaker closed for good, wherever a busy machine has left it.
+// settle waits until the breaker is closed.
 func (l *load) settle(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		_, err := l.tallies[counting].limiter.Take(t.Context(), "k", 0)
+		_, err := l.results[counting].limiter.Take(t.Context(), "k", 0)
 		return err == nil && l.link.Breaker().State() == breaker.Closed
 	}, 20*time.Second, 10*time.Millisecond, "the breaker has not closed")
 }
 
-// lawful is what may be admitted at most where Redis forgets nothing.
-func (l *load) lawful() int { return faultBurst + int(math.Ceil(faultRate*l.took.Seconds())) }
+// allowance returns the most permits that may be granted if Redis loses nothing.
+func (l *load) allowance() int { return faultBurst + int(math.Ceil(faultRate*l.took.Seconds())) }
 
-// over is how much more was admitted by Redis than is lawful, with what every loss of its memory allows.
+// over returns by how much Redis exceeded the allowance.
 func (l *load) over() int {
 	worst := 0
-	for name, y := range l.tallies {
+	for name, y := range l.results {
 		if name != counting {
-			worst = max(worst, y.granted-l.lawful())
+			worst = max(worst, y.granted-l.allowance())
 		}
 	}
 	return worst
 }
 
-// worst is the longest that any request took.
+// worst returns the longest duration of a request.
 func (l *load) worst() (d time.Duration) {
-	for _, y := range l.tallies {
+	for _, y := range l.results {
 		d = max(d, y.worst)
 	}
 	return d
 }
 
-// recovered is how long after the fault Redis decided about all again.
+// recovered returns how long after the fault Redis decided for all limiters again.
 func (l *load) recovered() (d time.Duration) {
-	for _, y := range l.tallies {
+	for _, y := range l.results {
 		d = max(d, y.back.Sub(y.mark))
 	}
 	return d
 }
 
-// taken is what Redis says was taken of the limiter that counts.
+// taken returns what Redis reports as taken from the counting limiter.
 func (l *load) taken(t *testing.T) int {
 	t.Helper()
-	r, err := l.tallies[counting].limiter.Take(t.Context(), "k", 0)
+	r, err := l.results[counting].limiter.Take(t.Context(), "k", 0)
 	require.NoError(t, err)
 	return r.Limit - r.Remaining
 }
 
-// row is a line of the table of what was measured.
+// row returns a line of the table of measurements.
 func (l *load) row(t *testing.T, taken int) string {
 	t.Helper()
-	c := l.tallies[counting]
+	c := l.results[counting]
 	var policies []string
 	for _, name := range []string{"fail-open", "fail-closed", "fail-local", "fail-error"} {
-		y := l.tallies[name]
+		y := l.results[name]
 		policies = append(policies, fmt.Sprintf("%s %d+%d", name, y.granted, y.away))
 	}
 	return fmt.Sprintf("%-34s | lawful %d, by Redis + by policy: %s | counted %d, granted %d, unanswered %d | worst call %s | back after %s | opened %d×",
-		strings.TrimPrefix(t.Name(), "TestFaults/"), l.lawful(), strings.Join(policies, ", "), taken, c.granted, c.lost,
+		strings.TrimPrefix(t.Name(), "TestFaults/"), l.allowance(), strings.Join(policies, ", "), taken, c.granted, c.lost,
 		l.worst().Round(time.Millisecond), l.recovered().Round(time.Millisecond), l.opened.Load())
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/weir-go/weir/fleet/internal/redistest"
 )
 
-// hurry makes contexts of callers that give up before Redis can have answered.
+// hurry has contexts that end before Redis can answer.
 var hurry = map[string]func(context.Context) (context.Context, context.CancelFunc){
 	"a deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
 		return context.WithTimeout(ctx, time.Duration(300+rand.IntN(900))*time.Microsecond)
@@ -31,8 +31,8 @@ var hurry = map[string]func(context.Context) (context.Context, context.CancelFun
 	},
 }
 
-// A client of the service may choose the deadline of each call. It must not be able to choose that Redis is away.
-func TestCallersInAHurryAreNoEvidenceAgainstRedis(t *testing.T) {
+// A client of the service may choose the deadline of each call. It must not be able to open the breaker of Redis.
+func TestShortDeadlinesAreNoFailuresOfRedis(t *testing.T) {
 	t.Parallel()
 	for how, hurried := range hurry {
 		for leases, c := range map[string]fleet.Config{
@@ -80,8 +80,8 @@ func TestCallersInAHurryAreNoEvidenceAgainstRedis(t *testing.T) {
 	}
 }
 
-// Each connection that is closed for a caller in a hurry would cost Redis a new one.
-func TestCallersInAHurryCostNoConnections(t *testing.T) {
+// A connection closed because of a short deadline would cost Redis a new one.
+func TestShortDeadlinesCloseNoConnections(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	proxy := redistest.NewProxy(t, s.Addr())
@@ -98,7 +98,7 @@ func TestCallersInAHurryCostNoConnections(t *testing.T) {
 	require.LessOrEqual(t, client.PoolStats().Misses, uint32(5), "connections made")
 }
 
-func TestARedisThatHangsIsNoticedThoughAllCallersAreInAHurry(t *testing.T) {
+func TestHangingRedisIsDetectedDespiteShortDeadlines(t *testing.T) {
 	t.Parallel()
 	const timeout = 100 * ms
 	for how, hurried := range hurry {
@@ -153,7 +153,7 @@ func TestACallerThatGivesUpGetsTheErrorOfItsContext(t *testing.T) {
 	require.EqualValues(t, 1, l.Breaker().Counts().Failures, "Redis had its Timeout, and gave no answer")
 }
 
-// loses is a hook that loses the first answer for which at least so many callers wait.
+// loses is a hook that loses the first reply for which at least callers callers wait.
 type loses struct {
 	callers int
 	done    atomic.Bool
@@ -176,8 +176,8 @@ func (*loses) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 	return next
 }
 
-// A connection that is lost is one failure, however many waited for its answer.
-func TestAnAnswerThatManyWaitForIsOnePieceOfEvidence(t *testing.T) {
+// A lost connection is one failure, however many callers waited for its reply.
+func TestLostReplyOfABatchIsOneFailure(t *testing.T) {
 	t.Parallel()
 	const many = 10
 	c := client(t, redistest.Start(t))
@@ -207,8 +207,8 @@ func TestAnAnswerThatManyWaitForIsOnePieceOfEvidence(t *testing.T) {
 	require.EqualValues(t, 64*200, lost.Load()+decided.Load())
 }
 
-// A server that answers is there, whatever it says about one key, one slot or one script.
-func TestWhatIsEvidenceAgainstAServer(t *testing.T) {
+// An error about one key, one slot or one script is not a failure of the server.
+func TestWhichRepliesAreFailuresOfTheServer(t *testing.T) {
 	t.Parallel()
 	for answer, evidence := range map[string]bool{
 		"-LOADING Redis is loading the dataset in memory":                                                          true,
@@ -252,8 +252,8 @@ func TestWhatIsEvidenceAgainstAServer(t *testing.T) {
 	}
 }
 
-// While Redis is away it is asked about once a second, by the next decision, however many there are; so it is found at once when it is back.
-func TestAServerThatIsBackIsFoundWithinAboutASecond(t *testing.T) {
+// While Redis is unavailable, about one decision per second asks it, however many there are. It is found soon after it is back.
+func TestServerThatIsBackIsFoundSoon(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, map[string]string{"evalsha": "-LOADING Redis is loading the dataset in memory\r\n"})
 	l := connectTo(t, f.client(), fleet.LinkConfig{})
@@ -283,7 +283,7 @@ func TestAServerThatIsBackIsFoundWithinAboutASecond(t *testing.T) {
 	require.Equal(t, breaker.Closed, l.Breaker().State())
 }
 
-// Callers that waited for another's lease, in vain, have what is left of the Timeout, and no new one.
+// Callers that waited for the failed refill of another caller have only the rest of the Timeout.
 func TestALeaseThatFailsCostsNoSecondTimeout(t *testing.T) {
 	t.Parallel()
 	const timeout, slack = 2 * time.Second, 1200 * time.Millisecond // a second Timeout would end 1.6 s after the first
@@ -311,7 +311,7 @@ func TestALeaseThatFailsCostsNoSecondTimeout(t *testing.T) {
 	g.Wait()
 }
 
-// transitions returns how often the breaker has changed its state.
+// transitions returns the number of state transitions of the breaker.
 func transitions(b *breaker.Breaker) (n float64) {
 	for s, v := range b.Observe {
 		if s.Instrument.Name == "weir.breaker.transitions" {

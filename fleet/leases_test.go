@@ -16,7 +16,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// asked is how many scripts a server has run.
+// asked returns how many scripts a server has run.
 func asked(s *redistest.Server) int {
 	calls := s.Calls()
 	return calls["evalsha"] + calls["eval"]
@@ -36,7 +36,7 @@ var (
 	granted = fleet.Result{Result: limiter.Result{OK: true}, From: fleet.FromLease}
 )
 
-func TestWhatWasRefusedIsNotAskedAboutAgain(t *testing.T) {
+func TestRefusalIsRepeatedWithoutAskingRedis(t *testing.T) {
 	s := redistest.Start(t)
 	l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient})
 	b := newLimiter(l, "deny", fleet.TokenBucket{Rate: limiter.PerMinute(1), Burst: 3}, fleet.Config{OnOutage: fleet.FailError})
@@ -57,7 +57,7 @@ func TestWhatWasRefusedIsNotAskedAboutAgain(t *testing.T) {
 	require.LessOrEqual(t, r.RetryAfter, time.Minute)
 }
 
-func TestARefusalIsForgottenWhenItsReasonIsGone(t *testing.T) {
+func TestRefusalIsForgottenAfterRefundResetAndSetRate(t *testing.T) {
 	l := connect(t)
 	hourly := fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1}
 	c := fleet.Config{OnOutage: fleet.FailError}
@@ -165,7 +165,7 @@ func TestLeasesAreGivenBack(t *testing.T) {
 	require.NoError(t, newLimiter(l, "none", fleet.TokenBucket{Rate: limiter.PerHour(1)}, fleet.Config{OnOutage: fleet.FailError}).Close(t.Context()))
 }
 
-func TestALeaseIsGoodWhileRedisIsAway(t *testing.T) {
+func TestLeaseWorksWhileRedisIsUnavailable(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: 2 * time.Second})
@@ -180,7 +180,7 @@ func TestALeaseIsGoodWhileRedisIsAway(t *testing.T) {
 	requireTake(t, fleet.Result{From: fleet.FromOutage}, b.Take, "k", 1)
 }
 
-func TestWithLeasesTooNoCallLastsLongerThanTheTimeout(t *testing.T) {
+func TestTakeWithLeasesEndsWithinTheTimeout(t *testing.T) {
 	t.Parallel()
 	const timeout, slack = 1500 * time.Millisecond, 1200 * time.Millisecond // a second Timeout would end 1.5 s after the first
 	s := redistest.Start(t)
@@ -206,7 +206,7 @@ func TestWithLeasesTooNoCallLastsLongerThanTheTimeout(t *testing.T) {
 	s.Continue()
 }
 
-func TestALimitIsForgottenWithItsLease(t *testing.T) {
+func TestResetForgetsTheLease(t *testing.T) {
 	l := connect(t)
 	b := newLimiter(l, "reset", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1000}, fleet.Config{OnOutage: fleet.FailError, MaxLease: 10})
 	key := newKey()
@@ -221,7 +221,7 @@ func TestALimitIsForgottenWithItsLease(t *testing.T) {
 	require.Equal(t, 999, r.Remaining)
 }
 
-func TestConfigSaysWhatIsWrongWithMemories(t *testing.T) {
+func TestValidateMaxDeniedAndMaxLease(t *testing.T) {
 	l := connect(t)
 	for _, test := range []struct {
 		config fleet.Config

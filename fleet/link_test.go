@@ -24,7 +24,7 @@ func newBucket(l *fleet.Link, c fleet.Config) *fleet.Limiter {
 
 var orError = fleet.Config{OnOutage: fleet.FailError}
 
-func TestConnectRefusesWhatMakesNoSense(t *testing.T) {
+func TestConnectValidatesItsArguments(t *testing.T) {
 	unbounded := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	defer func() { require.NoError(t, unbounded.Close()) }()
 	_, err := fleet.Connect(t.Context(), "redis", unbounded, fleet.LinkConfig{})
@@ -41,13 +41,13 @@ func TestConnectRefusesAnOldServer(t *testing.T) {
 	require.EqualError(t, err, "fleet: redis main: older than version 6")
 }
 
-func TestConnectTakesAServerThatWillNotSayHowOldItIs(t *testing.T) {
+func TestConnectAcceptsAServerThatHidesItsVersion(t *testing.T) {
 	f := newFake(t, map[string]string{"info": "-NOPERM this user has no permissions to run the 'info' command\r\n"})
 	_, err := fleet.Connect(t.Context(), "main", f.client(), fleet.LinkConfig{Timeout: patient})
 	require.NoError(t, err)
 }
 
-func TestAnOldServerThatWasAwayIsFoundOutLater(t *testing.T) {
+func TestOldServerIsDetectedAfterConnect(t *testing.T) {
 	f := newFake(t, map[string]string{"info": "-LOADING Redis is loading the dataset in memory\r\n"})
 	l, err := fleet.Connect(t.Context(), "main", f.client(), fleet.LinkConfig{Timeout: patient})
 	require.NoError(t, err)
@@ -60,7 +60,7 @@ func TestAnOldServerThatWasAwayIsFoundOutLater(t *testing.T) {
 	require.ErrorIs(t, err, fleet.ErrServer, "no policy stands in for a server of no use")
 }
 
-func TestErrorsOfAccessTellNoSecrets(t *testing.T) {
+func TestAccessErrorsContainNoSecrets(t *testing.T) {
 	locked := redistest.Options{Password: "open sesame"}.Start(t)
 	sealed := redistest.Options{TLS: true}.Start(t)
 	for name, c := range map[string]struct {
@@ -104,7 +104,7 @@ func TestAForgottenScriptIsSentAgain(t *testing.T) {
 	require.Equal(t, 1+3, s.Calls()["eval"], "that of Connect, and each script")
 }
 
-// A server may have decided when its answer is lost. It is not asked again, however often the client is set to.
+// A server may have decided before its reply is lost. It is not asked again, whatever the retries of the client.
 func TestNothingIsTakenTwice(t *testing.T) {
 	s := redistest.Start(t)
 	proxy := redistest.NewProxy(t, s.Addr())
@@ -125,7 +125,7 @@ func TestNothingIsTakenTwice(t *testing.T) {
 	require.Equal(t, before+1, s.Calls()["evalsha"])
 }
 
-func TestAnswersThatAreNoDecisionAreNotAskedForAgain(t *testing.T) {
+func TestErrorRepliesAreNotRetried(t *testing.T) {
 	for answer, want := range map[string]string{
 		"-LOADING Redis is loading the dataset in memory":                                           fleet.FaultLoading,
 		"-READONLY You can't write against a read only replica. script: ab12, on @user_script:1.":   fleet.FaultReadOnly,
@@ -160,7 +160,7 @@ func TestAnswersThatAreNoDecisionAreNotAskedForAgain(t *testing.T) {
 	}
 }
 
-func TestAServerThatDoesNotAnswerCostsTheTimeoutAndThenNothing(t *testing.T) {
+func TestBreakerOpensForASilentServer(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, map[string]string{"evalsha": ""})
 	l := connectTo(t, f.client(), fleet.LinkConfig{Timeout: time.Second, Breaker: breaker.Config{Cooldown: time.Minute}})
@@ -193,8 +193,8 @@ func TestConnectTakesNoLongerThanADecision(t *testing.T) {
 	require.Less(t, time.Since(began), 20*ms+slack)
 }
 
-// What something else has written under a key of ours stays as it is, and is no fault of Redis.
-func TestForeignValuesAreAnErrorOfTheirOwn(t *testing.T) {
+// A foreign value is not changed, and is not a failure of Redis.
+func TestForeignValuesReturnErrForeign(t *testing.T) {
 	l, direct := connect(t), client(t, server())
 	open := fleet.Config{OnOutage: fleet.FailOpen}
 	window := time.Minute
@@ -227,7 +227,7 @@ func TestForeignValuesAreAnErrorOfTheirOwn(t *testing.T) {
 				before := direct.Dump(t.Context(), key).Val()
 				_, err := b.Take(t.Context(), "user", 1)
 				require.ErrorIs(t, err, fleet.ErrForeign)
-				require.EqualError(t, err, "fleet: redis TestForeignValuesAreAnErrorOfTheirOwn: the key holds a foreign value")
+				require.EqualError(t, err, "fleet: redis TestForeignValuesReturnErrForeign: the key holds a foreign value")
 				require.NotErrorIs(t, err, fleet.ErrUnavailable)
 				_, err = b.Take(t.Context(), "user", 0)
 				require.ErrorIs(t, err, fleet.ErrForeign)
@@ -239,7 +239,7 @@ func TestForeignValuesAreAnErrorOfTheirOwn(t *testing.T) {
 	require.Zero(t, l.Breaker().Counts().Failures)
 }
 
-func TestStoreErrorsSayWhatTheyAre(t *testing.T) {
+func TestStoreErrorsMatchTheirSentinels(t *testing.T) {
 	for fault, want := range map[string]error{
 		fleet.FaultTimeout: fleet.ErrUnavailable, fleet.FaultConnection: fleet.ErrUnavailable, fleet.FaultDenied: fleet.ErrUnavailable,
 		fleet.FaultForeign: fleet.ErrForeign, fleet.FaultTooOld: fleet.ErrServer,

@@ -8,13 +8,13 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// reply is an error that a server has answered.
+// reply is an error reply of a server.
 type reply string
 
 func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
 
-// Redis 6 wraps what a script met, whatever it was.
+// Redis 6 wraps errors in scripts.
 func TestARightThatAScriptLacksIsNoFailureOfTheServer(t *testing.T) {
 	l := &Link{name: "rights"}
 	for _, text := range []string{

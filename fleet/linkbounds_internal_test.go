@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// The servers of a Cluster come and go, each at an address of its own.
-func TestServersThatComeAndGoTakeBoundedMemory(t *testing.T) {
+// Servers of a Cluster come and go, each with its own address.
+func TestServersThatComeAndGoUseBoundedMemory(t *testing.T) {
 	l := &Link{timeout: defaultTimeout}
 	s := newShards(nil, breaker.NewGroup[string]("shards", breaker.GroupConfig{}))
 	var d dialErrors

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/fleet/internal/redistest"
 )
 
-// A slot has moved to a server that hangs. That server has failed, and not the one that said where the slot is now.
+// A slot has moved to a server that hangs. That server has failed, not the one that redirected to it.
 func TestAFailureAfterARedirectIsThatOfTheServerThatWasAskedLast(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t)

@@ -16,7 +16,7 @@ import (
 
 const noTLS = "fleet: redis main: no TLS with an accepted certificate"
 
-// The client repeats a dial for longer than a decision may take. The reason is told all the same.
+// The client repeats a dial for longer than a decision may take. Connect reports the reason nevertheless.
 func TestConnectTellsWhyThereIsNoTLS(t *testing.T) {
 	t.Parallel()
 	sealed, plain := redistest.Options{TLS: true}.Start(t), redistest.Start(t)
@@ -77,7 +77,7 @@ func TestALinkSaysWhyItsServerIsAway(t *testing.T) {
 	require.NotContains(t, l.Err().Error(), "127.0.0.1")
 }
 
-// A certificate may become one that is not accepted while the link is in use.
+// The certificate of a server may change while the link is in use.
 func TestALinkSaysThatTheCertificateIsNoLongerAccepted(t *testing.T) {
 	t.Parallel()
 	sealed, other := redistest.Options{TLS: true}.Start(t), redistest.Options{TLS: true}.Start(t)

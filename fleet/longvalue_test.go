@@ -12,7 +12,7 @@ import (
 
 var number = regexp.MustCompile(`\d+`)
 
-// A value of a limit takes at most 30 kB. What is longer was written by something else, even where it could be read.
+// A value takes at most 30 kB. A longer value is foreign, even if it could be parsed.
 func TestAValueOfMoreThan30KilobytesIsForeign(t *testing.T) {
 	l, direct := connect(t), client(t, server())
 	for name, limit := range brief {

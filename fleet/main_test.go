@@ -27,19 +27,19 @@ func TestMain(m *testing.M) {
 	os.Exit(shared.Run(m))
 }
 
-// server is one for all tests that do it no harm. Each uses names of its own.
+// server is shared by all tests that do not disturb it. Each test uses its own names.
 var server = sync.OnceValue(func() *redistest.Server { return redistest.Start(&shared) })
 
-// cluster is a Cluster likewise.
+// cluster is a Cluster shared in the same way.
 var cluster = sync.OnceValue(func() *redistest.Cluster { return redistest.StartCluster(&shared) })
 
-// connect makes a link to the shared server.
+// connect returns a link to the shared server.
 func connect(t testing.TB) *fleet.Link {
 	t.Helper()
 	return connectTo(t, client(t, server()), fleet.LinkConfig{Timeout: patient, Prefix: prefix(t)})
 }
 
-// prefix stands before the keys of a test, and of this run of it alone.
+// prefix returns a prefix for the keys of this run of a test.
 func prefix(t testing.TB) string {
 	p, _ := prefixes.LoadOrStore(t, newKey()+":")
 	return p.(string)
@@ -47,7 +47,7 @@ func prefix(t testing.TB) string {
 
 var prefixes sync.Map
 
-// client makes a client that keeps to its contexts' deadlines.
+// client returns a client that obeys the deadlines of contexts.
 func client(t testing.TB, s *redistest.Server) *redis.Client {
 	t.Helper()
 	o := s.Options()
@@ -61,7 +61,7 @@ func client(t testing.TB, s *redistest.Server) *redis.Client {
 // call that waits for the client's own timeout is found.
 const slack = 2 * time.Second
 
-// patient is a Timeout for tests in which nothing is slow on purpose.
+// patient is a Timeout that no test reaches unless something hangs.
 const patient = 10_000_000_000
 
 func connectTo(t testing.TB, client redis.UniversalClient, c fleet.LinkConfig) *fleet.Link {

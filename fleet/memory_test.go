@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// inUse is how many bytes are in use.
+// inUse returns the size of the heap.
 func inUse() int64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -22,7 +22,7 @@ func inUse() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// tables are the limiters that keep something of each key in this process.
+// tables returns limiters that store something per key in this process.
 func tables(t *testing.T) map[string]*fleet.Limiter {
 	_, away := awayLink(t)
 	plenty := fleet.TokenBucket{Rate: limiter.PerSecond(1), Burst: 1_000_000}
@@ -33,7 +33,7 @@ func tables(t *testing.T) map[string]*fleet.Limiter {
 	}
 }
 
-// Strangers choose keys. However long they are, or whatever they are parts of, a table holds a bounded number of bytes for each.
+// Strangers choose keys. However long a key is, or whatever string it is part of, a table uses a bounded number of bytes for it.
 func TestLongKeysTakeNoMoreMemoryThanShortOnes(t *testing.T) {
 	long := func(i int) string { return strconv.Itoa(i) + strings.Repeat("A", 1<<20) }
 	for name, key := range map[string]func(i int) string{
@@ -56,7 +56,7 @@ func TestLongKeysTakeNoMoreMemoryThanShortOnes(t *testing.T) {
 	}
 }
 
-// More keys than there is room for, and each as long as it stays when it is written in Redis: the bounds of SECURITY.md.
+// More keys than a table holds, each of the greatest length that is not hashed: the bounds in SECURITY.md.
 func TestTablesOfKeysAreBoundedInBytes(t *testing.T) {
 	const longest = 3 * fleet.MaxKey
 	for name, test := range map[string]struct{ keys, bytes int }{

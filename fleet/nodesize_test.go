@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Redis keeps a hash of up to 512 fields in a list, and a larger one in a table.
+// Redis stores a hash of up to 512 fields as a list, and a larger one as a table.
 func TestWhatANodeTakesInRedis(t *testing.T) {
 	direct := client(t, redistest.Start(t))
 	l := connectTo(t, direct, fleet.LinkConfig{Timeout: patient})

@@ -15,18 +15,18 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// awayTimeout is long: the fake of an awayLink answers at once.
+// awayTimeout is long, because the fake of an awayLink answers at once.
 const awayTimeout = 2 * time.Second
 
-// awayLink is a link to a Redis that was there once and is not any more.
+// awayLink returns a link to a Redis that became unavailable after Connect.
 func awayLink(t *testing.T) (*fake, *fleet.Link) {
 	t.Helper()
 	f := newFake(t, map[string]string{"evalsha": "-LOADING Redis is loading the dataset in memory\r\n"})
 	return f, connectTo(t, f.client(), fleet.LinkConfig{Timeout: awayTimeout, Breaker: breaker.Config{Cooldown: time.Minute, CooldownJitter: 1e-9}})
 }
 
-// A burst of 10, of which this node has a half.
-func TestThePolicyDecidesWhileRedisIsAway(t *testing.T) {
+// A burst of 10, of which this node has half.
+func TestPolicyDecidesWhileRedisIsUnavailable(t *testing.T) {
 	for away, c := range map[fleet.OnOutage]struct {
 		share    float64
 		admitted int
@@ -98,7 +98,7 @@ func TestARefusalOfAClosedPolicySaysWhenRedisIsAskedAgain(t *testing.T) {
 	require.Empty(t, f.commands())
 }
 
-func TestWhenRedisIsBackItDecidesAgain(t *testing.T) {
+func TestRedisDecidesAgainWhenItIsBack(t *testing.T) {
 	f, l := awayLink(t)
 	b := newLimiter(l, "window", fleet.FixedWindow{Limit: 10, Window: time.Second}, fleet.Config{OnOutage: fleet.FailOpen})
 	for range 10 {
@@ -126,7 +126,7 @@ func TestAServiceStartsWithoutRedis(t *testing.T) {
 	require.Equal(t, fleet.FromOutage, r.From)
 }
 
-func TestConfigSaysWhatIsWrong(t *testing.T) {
+func TestValidateConfig(t *testing.T) {
 	l := connect(t)
 	one := []fleet.Limit{hourly}
 	for want, c := range map[string]fleet.Config{
@@ -147,7 +147,7 @@ func TestConfigSaysWhatIsWrong(t *testing.T) {
 		func() { fleet.NewLimiter("a}b", fleet.Config{Limits: []fleet.Limit{fleet.TokenBucket{}}}) })
 }
 
-func TestLimitsSayWhatIsWrong(t *testing.T) {
+func TestValidateLimits(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	for want, l := range map[string]fleet.Limit{
 		"limiter: Rate is unset, must be above 0":                                                                       fleet.TokenBucket{},

@@ -11,9 +11,9 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Redis admits a limit, goes away, and this node, which has all of the share, admits what its bucket holds and what comes in the span: the
-// bound that Config.Share states, and not much less.
-func TestTheBoundOfAnOutageUnderLocal(t *testing.T) {
+// Redis grants the limit and becomes unavailable. This node, with a share of 1, then grants its bucket and what arrives in the span: the
+// bound stated in Config.Share, and not much less.
+func TestBoundOfFailLocal(t *testing.T) {
 	t.Parallel()
 	const limit, span = 60, 2 * time.Second
 	for name, test := range map[string]struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-func TestTheShorterScriptDecidesAsTheOtherDoes(t *testing.T) {
+func TestQuickScriptMatchesTokenBucketScript(t *testing.T) {
 	l := connect(t)
 	for _, rate := range []limiter.Rate{limiter.PerSecond(10), limiter.PerSecond(1_000_000), limiter.PerMinute(7.5), limiter.PerHour(1)} {
 		t.Run(rate.String(), func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestTheShorterScriptDecidesAsTheOtherDoes(t *testing.T) {
 	}
 }
 
-func TestTheShorterScriptLeavesWhatItDoesNotKnowToTheOther(t *testing.T) {
+func TestQuickScriptRejectsUnknownValues(t *testing.T) {
 	l := connect(t)
 	c := fleet.Config{OnOutage: fleet.FailError}
 	now := newLimiter(l, "unknown", fleet.TokenBucket{Rate: limiter.PerHour(10), Burst: 10}, c)
@@ -61,8 +61,8 @@ func TestTheShorterScriptLeavesWhatItDoesNotKnowToTheOther(t *testing.T) {
 	}
 }
 
-// A key lives until its bucket is full, and what the shorter script has written the other can read.
-func TestWhatTheShorterScriptWrites(t *testing.T) {
+// A key lives until its bucket is full, and the script of all limits can read what the quick script has written.
+func TestValuesOfTheQuickScript(t *testing.T) {
 	l, c := connect(t), client(t, server())
 	for _, every := range []time.Duration{time.Second, time.Hour, 30 * 24 * time.Hour} { // the last in ms is more than 32 bits
 		b := newLimiter(l, "written", fleet.TokenBucket{Rate: limiter.Every(every), Burst: 2}, fleet.Config{OnOutage: fleet.FailError})
@@ -88,7 +88,7 @@ func TestWhatTheShorterScriptWrites(t *testing.T) {
 	}
 }
 
-func TestAForeignKeyDoesNoHarmToTheOthersOfItsBatch(t *testing.T) {
+func TestForeignKeyDoesNotAffectItsBatch(t *testing.T) {
 	c := client(t, server())
 	foreign, mine := newKey(), newKey()
 	require.NoError(t, c.RPush(t.Context(), foreign, "x").Err())

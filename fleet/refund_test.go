@@ -9,7 +9,7 @@ import (
 	"github.com/weir-go/weir/fleet"
 )
 
-// A refund of what has come back by itself would give back permits of others: ten at one moment, and ten more.
+// A refund of permits that have returned by themselves would give back permits of other requests.
 func TestALateRefundGivesBackOnlyWhatStillCounts(t *testing.T) {
 	l := connect(t)
 	for name, limit := range brief {
@@ -69,7 +69,7 @@ func TestALateRefundWhileRedisIsAway(t *testing.T) {
 	requireTake(t, fleet.Result{Result: taken.Result, From: fleet.FromOutage}, b.Take, "user", 9)
 }
 
-// What a lease gives back it took a while ago: permits that have come back by themselves meanwhile are not given back again.
+// A lease is given back some time after it was taken. Permits that have returned by themselves meanwhile are not given back again.
 func TestALeaseThatIsGivenBackLateGivesBackOnlyWhatStillCounts(t *testing.T) {
 	t.Parallel()
 	const limit, span = 100, 2 * time.Second

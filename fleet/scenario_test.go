@@ -18,7 +18,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-func TestPeekLeavesNothingBehind(t *testing.T) {
+func TestTakeOfZeroStoresNothing(t *testing.T) {
 	l, direct := connect(t), client(t, server())
 	for name, b := range ofEachKind(l, "peek", time.Minute) {
 		r, err := b.Take(t.Context(), "user", 0)
@@ -49,7 +49,7 @@ func TestPeeksAndRefusalsWriteNothing(t *testing.T) {
 	}
 }
 
-// anyLimiter is what all limiters of a fleet can do.
+// anyLimiter has methods of a Limiter.
 type anyLimiter interface {
 	scripted
 	Take(ctx context.Context, key string, n int) (fleet.Result, error)
@@ -59,7 +59,7 @@ type anyLimiter interface {
 	Get(key string) limiter.Remote
 }
 
-// ofEachKind are limiters of 10 in a span, one of each kind.
+// ofEachKind returns limiters of 10 per span, one of each kind.
 func ofEachKind(l *fleet.Link, name string, span time.Duration) map[string]anyLimiter {
 	bucket := fleet.TokenBucket{Rate: limiter.Per(10, span), Burst: 10}
 	fixed, log := fleet.FixedWindow{Limit: 10, Window: span}, fleet.SlidingLog{Limit: 10, Window: span}
@@ -73,7 +73,7 @@ func ofEachKind(l *fleet.Link, name string, span time.Duration) map[string]anyLi
 	}
 }
 
-func TestNonsenseIsRefusedAndChangesNothing(t *testing.T) {
+func TestInvalidNumbersAreRefusedAndChangeNothing(t *testing.T) {
 	for name, b := range ofEachKind(connect(t), "nonsense", time.Hour) {
 		before, err := b.Take(t.Context(), "user", 4)
 		require.NoError(t, err)
@@ -94,8 +94,8 @@ func TestNonsenseIsRefusedAndChangesNothing(t *testing.T) {
 	}
 }
 
-// No key is without a time to live, however small the limit, and none outlives its use by more than a second.
-func TestEveryKeyDies(t *testing.T) {
+// Every key has a time to live, however small the limit, and none lives a second longer than necessary.
+func TestEveryKeyExpires(t *testing.T) {
 	s := redistest.Start(t)
 	l, direct := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient}), client(t, s)
 	spans := []time.Duration{ms, 2 * ms, 100 * ms, time.Second, time.Hour}
@@ -124,8 +124,8 @@ func TestEveryKeyDies(t *testing.T) {
 	}
 }
 
-// An evicted key behaves as a full one.
-func TestAnEvictedKeyIsFull(t *testing.T) {
+// An evicted key behaves as an unused one.
+func TestEvictedKeyIsAsUnused(t *testing.T) {
 	l, direct := connect(t), client(t, server())
 	for name, b := range ofEachKind(l, "evicted", time.Hour) {
 		for range 2 {
@@ -137,7 +137,7 @@ func TestAnEvictedKeyIsFull(t *testing.T) {
 	}
 }
 
-// Ten a second, a hundred a minute, a thousand an hour, in one round trip.
+// Ten per second, a hundred per minute and a thousand per hour, in one round trip.
 func TestSeveralLimitsInOneRoundTrip(t *testing.T) {
 	s := redistest.Start(t)
 	all := newLimiters(connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient}), "api", fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off},
@@ -184,7 +184,7 @@ func TestTakeEachSaysWhichLimitRefused(t *testing.T) {
 	require.Equal(t, limiter.Never, each[1].RetryAfter)
 }
 
-// logSteps drives the log of a key at given times.
+// logSteps uses the log of a key at given times.
 type logSteps struct {
 	*testing.T
 	*fleet.Limiter
@@ -210,12 +210,12 @@ func (l logSteps) set(limit int, span time.Duration) {
 	require.NoError(l, redisson.SetRate(l.Context(), l.Limiter, "user", limit, span))
 }
 
-// newLog is a log of a name of its own.
+// newLog returns a log with a name of its own.
 func newLog(t *testing.T, limit int, span time.Duration) logSteps {
 	return logSteps{t, newLimiter(connect(t), newKey(), fleet.SlidingLog{Limit: limit, Window: span}, orError)}
 }
 
-func TestSlidingLogAsRedissonsDocumentsSay(t *testing.T) {
+func TestSlidingLogAsRedissonDocuments(t *testing.T) {
 	l := newLog(t, 2, 5*time.Second)
 	require.True(t, l.take(0, 1))
 	require.True(t, l.take(4*time.Second, 1))
@@ -244,8 +244,8 @@ func TestAChangeOfTheRateKeepsWhatWasTaken(t *testing.T) {
 	require.Equal(t, 10, l.left(1100*ms))
 }
 
-// Redisson's trySetRate is a limiter's config: it counts only as long as no rate has been set.
-func TestARateThatIsSetCountsWhateverTheConfigSays(t *testing.T) {
+// Redisson's trySetRate corresponds to the config: it applies only while no rate is set.
+func TestSetRateOverridesTheConfig(t *testing.T) {
 	link, name := connect(t), newKey()
 	l := newLimiter(link, name, fleet.SlidingLog{Limit: 10, Window: time.Second}, orError)
 	require.NoError(t, redisson.SetRate(t.Context(), l, "user", 5, time.Second))
@@ -276,8 +276,8 @@ func TestARateIsKeptWhileItsKeyIsUsed(t *testing.T) {
 	require.Greater(t, direct.PTTL(t.Context(), log+":rate").Val(), 23*time.Hour)
 }
 
-// A longer span reaches back to where the log does not: until it no longer does, nothing is admitted.
-func TestALongerSpanAdmitsNothingThatItCannotKnow(t *testing.T) {
+// A longer window may include deleted entries. Until it no longer does, nothing is allowed.
+func TestLongerWindowIncludesDeletedEntries(t *testing.T) {
 	l := newLog(t, 10, time.Second)
 	require.True(t, l.take(0, 10))
 	require.True(t, l.take(time.Second, 1)) // drops the ten
@@ -329,7 +329,7 @@ func TestClientsWithALimitOfTheirOwn(t *testing.T) {
 	}
 }
 
-// In no window as long as the span is more admitted than the limit, by random histories of random windows.
+// No window contains more than the limit, in random histories of random windows.
 func TestNoWindowHoldsMoreThanTheLimit(t *testing.T) {
 	l := connect(t)
 	for seed := range uint64(20) {
@@ -379,8 +379,8 @@ func TestAKeyIsARemoteLimit(t *testing.T) {
 	}
 }
 
-// An error of Redis is neither a refusal nor a verdict for the breaker of a gate.
-func TestAGateTakesNoErrorOfRedisForARefusal(t *testing.T) {
+// An error of Redis is not a refusal, and does not count for the breaker of a gate.
+func TestGateDoesNotCountErrorsOfRedis(t *testing.T) {
 	_, away := awayLink(t)
 	b := newBucket(away, orError)
 	guard := breaker.New("guard", breaker.Config{ConsecutiveFailures: 1})

@@ -19,14 +19,14 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// The project's limiter scenarios on Redis, by their numbers. The others are elsewhere:
+// The numbered scenarios for limiters on Redis. These are elsewhere:
 //
-//	56  TestEveryKeyDies
+//	56  TestEveryKeyExpires
 //	57  TestSeveralLimitsInOneRoundTrip
 //	58  TestAllKeysOfADecisionAreInOneSlot
 //	61  the tests of internal/lease, and TestLeasesSaveRoundTripsAndKeepTheirBound
-//	62  TestWhatWasRefusedIsNotAskedAboutAgain
-//	63  TestSlidingLogAsRedissonsDocumentsSay, TestAChangeOfTheRateKeepsWhatWasTaken, TestARateThatIsSetCountsWhateverTheConfigSays
+//	62  TestRefusalIsRepeatedWithoutAskingRedis
+//	63  TestSlidingLogAsRedissonDocuments, TestAChangeOfTheRateKeepsWhatWasTaken, TestSetRateOverridesTheConfig
 //	64  TestARefundIsTakenOutOfTheLog
 
 func TestScenarioL53_TenASecond(t *testing.T) {
@@ -108,7 +108,7 @@ func TestScenarioL56_NoTimeToLiveIsZero(t *testing.T) {
 	}
 }
 
-// A server that hangs: who decides, how long that takes, and what the server finds when it goes on.
+// A server hangs: which policy decides, how long that takes, and what the server receives when it continues.
 func TestScenarioL59_RedisHangs(t *testing.T) {
 	t.Parallel()
 	const timeout, failures = 100 * ms, 5
@@ -181,8 +181,8 @@ func TestScenarioL60_TheAnswerComesTooLate(t *testing.T) {
 	}
 }
 
-// A Ring divides the keys among servers that know nothing of each other. Each key is decided about where it lies.
-func TestKeysThatAreDividedAmongServers(t *testing.T) {
+// A Ring distributes keys over servers that do not know each other. The server of a key decides about it.
+func TestKeysOnTheServersOfARing(t *testing.T) {
 	one, two := redistest.Start(t), redistest.Start(t)
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": one.Addr(), "two": two.Addr()}, ContextTimeoutEnabled: true})
 	defer func() { require.NoError(t, ring.Close()) }()
@@ -212,8 +212,8 @@ func TestKeysThatAreDividedAmongServers(t *testing.T) {
 	require.Positive(t, asked(two))
 }
 
-// redis-cell says a second where it is a tenth of one.
-func TestWhatTheModuleRefusesIsAskedAboutAgain(t *testing.T) {
+// redis-cell rounds a tenth of a second up to a second.
+func TestRefusalsOfTheModuleAreNotRemembered(t *testing.T) {
 	f := newFake(t, map[string]string{
 		"command":     "*1\r\n*6\r\n$11\r\ncl.throttle\r\n:-1\r\n*0\r\n:1\r\n:1\r\n:1\r\n",
 		"cl.throttle": integers(1, 1, 0, 1, 1),
@@ -224,7 +224,7 @@ func TestWhatTheModuleRefusesIsAskedAboutAgain(t *testing.T) {
 	requireTake(t, taken, b.Take, "user", 1)
 }
 
-// What only begins as ours does is not ours, and is left as it is.
+// A value that only begins like a valid one is foreign and is not changed.
 func TestForeignValuesThatLookLikeOurs(t *testing.T) {
 	l, direct := connect(t), client(t, server())
 	limiters := ofEachKind(l, "alike", time.Minute)
@@ -278,7 +278,7 @@ func TestALimitThatChangesKeepsWhatWasTaken(t *testing.T) {
 	}
 }
 
-// Where the server does not let us do what scripts do, no policy stands in for it.
+// If the user lacks the rights for scripts, Connect fails.
 func TestConnectRefusesAServerThatDeniesWhatIsNeeded(t *testing.T) {
 	s := redistest.Start(t)
 	for rules, enough := range map[string]bool{

@@ -13,13 +13,13 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// scripted is a limiter with all that these tests need of it.
+// scripted has the methods of a Limiter that these tests use.
 type scripted interface {
 	timed
 	StateKeys(key string) []string
 }
 
-// scriptStep asks a script: to take n permits at so many µs after the beginning, to look for 0, or to give back below that.
+// scriptStep takes n permits at a time in µs after the beginning. It looks if n is 0, and gives back if n is negative.
 type scriptStep struct {
 	at   int64
 	n    int
@@ -40,7 +40,7 @@ const (
 	ms = time.Millisecond
 )
 
-// Each script answers and keeps what it should. The beginning is 1767225600 s since 1970.
+// Each script replies and stores the expected values. The beginning is 1767225600 s since 1970.
 func TestScripts(t *testing.T) {
 	l, direct := connect(t), client(t, server())
 	c := fleet.Config{OnOutage: fleet.FailError}
@@ -121,7 +121,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// askAt takes from the key user, or gives back to it, and returns how things stand then.
+// askAt takes from the key user or gives back to it, and returns the state.
 func askAt(ctx context.Context, l timed, at time.Time, n int) (limiter.Result, error) {
 	if n < 0 {
 		if err := l.GiveBackAt(ctx, at, "user", -n); err != nil {
@@ -133,8 +133,8 @@ func askAt(ctx context.Context, l timed, at time.Time, n int) (limiter.Result, e
 	return r.Result, err
 }
 
-// A sliding log has one key for all that it knows, with an entry for each grant, those of one moment too.
-func TestTheScriptOfASlidingLog(t *testing.T) {
+// A sliding log has one key with one entry per grant, even if several come at the same time.
+func TestSlidingLogUsesOneKey(t *testing.T) {
 	l, direct := connect(t), client(t, server())
 	log := newLimiter(l, "script-log", fleet.SlidingLog{Limit: 5, Window: time.Second}, fleet.Config{OnOutage: fleet.FailError})
 	for _, step := range []struct {

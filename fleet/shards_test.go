@@ -33,22 +33,22 @@ func frail(t *testing.T) *redistest.Cluster {
 	return c
 }
 
-// taker is what these tests need of a limiter.
+// taker has the method of a Limiter that these tests use.
 type taker interface {
 	Take(ctx context.Context, key string, n int) (fleet.Result, error)
 }
 
-// counter is a limiter that does not limit but counts.
+// counter returns a limiter with a limit that is never reached.
 func counter(l *fleet.Link, name string, c fleet.Config) taker {
 	return newLimiter(l, name, fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: faultTotal}, c)
 }
 
-// tenASecond is a limiter of ten in a second.
+// tenASecond returns a limiter of ten per second.
 func tenASecond(l *fleet.Link, name string, c fleet.Config) taker {
 	return newLimiter(l, name, fleet.FixedWindow{Limit: 10, Window: time.Second}, c)
 }
 
-// three is a limiter of three keys in Redis for each of a user's, none of which limits.
+// three returns a limiter with three Redis keys per user and limits that are never reached.
 func three(l *fleet.Link, name string, c fleet.Config) taker {
 	return newLimiters(l, name, c, fleet.FixedWindow{Limit: faultTotal, Window: time.Hour},
 		fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: faultTotal}, fleet.SlidingWindow{Limit: faultTotal, Window: time.Hour})
@@ -60,7 +60,7 @@ func dialCluster(t *testing.T, addrs ...string) *redis.ClusterClient {
 	return c
 }
 
-// openOf are the addresses of the servers whose breakers are not closed.
+// openOf returns the addresses of the servers whose breakers are not closed.
 func openOf(l *fleet.Link) (open []string) {
 	for addr, b := range l.Breakers() {
 		if b.State() != breaker.Closed {
@@ -70,7 +70,7 @@ func openOf(l *fleet.Link) (open []string) {
 	return open
 }
 
-// shardLoad takes permits of many keys until the context is done, and counts for each node of the cluster who decided.
+// shardLoad takes permits of many keys until the context ends, and counts per node of the cluster whether Redis or the policy decided.
 type shardLoad struct {
 	server, other [3]atomic.Int64
 	worst         atomic.Int64
@@ -111,7 +111,7 @@ func (s *shardLoad) run(ctx context.Context, t *testing.T, c *redistest.Cluster,
 	g.Wait()
 }
 
-// reset forgets what was counted.
+// reset clears the counts.
 func (s *shardLoad) reset() {
 	for i := range s.server {
 		s.server[i].Store(0)
@@ -119,7 +119,7 @@ func (s *shardLoad) reset() {
 	}
 }
 
-func TestAMasterThatIsAwayCostsTheLimitsOfItsOwnKeysAlone(t *testing.T) {
+func TestUnavailableMasterAffectsOnlyItsOwnKeys(t *testing.T) {
 	t.Parallel()
 	const timeout = time.Second
 	c := frail(t)
@@ -166,8 +166,8 @@ func TestAMasterThatIsAwayCostsTheLimitsOfItsOwnKeysAlone(t *testing.T) {
 	}
 }
 
-// A process that starts while a master is away finds the others all the same.
-func TestALinkIsMadeWhileAMasterIsAway(t *testing.T) {
+// A process that starts while a master is unavailable can use the others.
+func TestConnectWhileAMasterIsUnavailable(t *testing.T) {
 	t.Parallel()
 	c := frail(t)
 	c.Nodes[2].Kill()
@@ -190,7 +190,7 @@ func TestALinkIsMadeWhileAMasterIsAway(t *testing.T) {
 	}
 }
 
-// A slot moves from server to server under load. Its keys go one by one, so that for some time those of one decision are apart.
+// A slot moves between servers under load. Its keys move one by one, so for some time those of one decision are on two servers.
 func TestASlotThatMovesUnderLoadLosesNoDecision(t *testing.T) {
 	t.Parallel()
 	c := frail(t)

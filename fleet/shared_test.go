@@ -18,13 +18,13 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// tenant is what stands before the slash of a key.
+// tenant returns the part of a key before the slash.
 func tenant(key string) string {
 	tenant, _, _ := strings.Cut(key, "/")
 	return tenant
 }
 
-// sharedLinks are links to all that has keys in one place, or in several.
+// sharedLinks returns links to one server and to several.
 func sharedLinks(t *testing.T) map[string]*fleet.Link {
 	ring := redis.NewRing(&redis.RingOptions{
 		Addrs: map[string]string{"a": redistest.Start(t).Addr(), "b": redistest.Start(t).Addr()}, ContextTimeoutEnabled: true, HeartbeatFrequency: time.Hour,
@@ -36,23 +36,23 @@ func sharedLinks(t *testing.T) map[string]*fleet.Link {
 	}
 }
 
-// grant is what was taken of a key, for the oracle.
+// grant is what was taken of a key in the model.
 type grant struct {
 	key string
 	at  time.Duration
 	n   int
 }
 
-// ledger is the oracle: windows of limits, each counted for the keys that by makes the same.
-type ledger struct {
+// grantList is a model of Shared limits: a list of grants.
+type grantList struct {
 	span   time.Duration
 	limits []int
 	by     []func(string) string
 	grants []grant
 }
 
-// used is what counts for a key, by one of the limits.
-func (l *ledger) used(i int, key string, at time.Duration) (sum int) {
+// used returns what one of the limits counts for a key.
+func (l *grantList) used(i int, key string, at time.Duration) (sum int) {
 	for _, g := range l.grants {
 		if l.by[i](g.key) == l.by[i](key) && g.at > at-l.span {
 			sum += g.n
@@ -61,8 +61,8 @@ func (l *ledger) used(i int, key string, at time.Duration) (sum int) {
 	return sum
 }
 
-// fits reports whether all limits admit n at a time.
-func (l *ledger) fits(key string, at time.Duration, n int) bool {
+// fits reports whether all limits allow n at a time.
+func (l *grantList) fits(key string, at time.Duration, n int) bool {
 	for i := range l.limits {
 		if l.used(i, key, at)+n > l.limits[i] {
 			return false
@@ -71,8 +71,8 @@ func (l *ledger) fits(key string, at time.Duration, n int) bool {
 	return true
 }
 
-// soonest is how long it is until n fit.
-func (l *ledger) soonest(key string, at time.Duration, n int) time.Duration {
+// soonest returns how long it takes until n fit.
+func (l *grantList) soonest(key string, at time.Duration, n int) time.Duration {
 	for i := range l.limits {
 		if n > l.limits[i] {
 			return limiter.Never
@@ -87,13 +87,13 @@ func (l *ledger) soonest(key string, at time.Duration, n int) time.Duration {
 	return best
 }
 
-// Random requests of users of tenants, on given times, on one server and on several, decided as a plain list of grants decides: none is
-// taken from where one refuses, RetryAfter is minimal, and Remaining is the least.
-func TestSharedLimitsDecideAsAListOfGrants(t *testing.T) {
+// Random requests of users of tenants at given times are decided as by a simple list of grants, on one server and on several:
+// a refused request takes from no limit, RetryAfter is the shortest possible, and Remaining is the least.
+func TestSharedLimitsMatchModel(t *testing.T) {
 	for name, link := range sharedLinks(t) {
 		t.Run(name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(17, 4))
-			oracle := ledger{
+			oracle := grantList{
 				span: time.Second, limits: []int{5, 9, 14},
 				by: []func(string) string{func(key string) string { return key }, tenant, func(string) string { return "" }},
 			}
@@ -130,8 +130,8 @@ func TestSharedLimitsDecideAsAListOfGrants(t *testing.T) {
 	}
 }
 
-// Each limit is written in its own place, whatever the keys are called.
-func TestSharedLimitsDoNotMeetThoseOfKeysOfTheSameName(t *testing.T) {
+// Each limit has its own Redis key, whatever the users' keys are.
+func TestSharedLimitsHaveTheirOwnRedisKeys(t *testing.T) {
 	for name, link := range sharedLinks(t) {
 		b := newLimiters(link, "meet", orError, fleet.FixedWindow{Limit: 1, Window: 24 * 365 * time.Hour},
 			fleet.Shared{By: func(string) string { return "user" }, Limit: fleet.FixedWindow{Limit: 2, Window: 24 * 365 * time.Hour}})
@@ -146,7 +146,7 @@ func TestSharedLimitsDoNotMeetThoseOfKeysOfTheSameName(t *testing.T) {
 	}
 }
 
-// Many callers of many keys at once: no limit admits more than it should, and what was refused has been given back in the end.
+// With many callers and keys, no limit is exceeded, and refused requests have left nothing behind in the end.
 func TestSharedLimitsHoldUnderLoad(t *testing.T) {
 	const users, each, tenants, everybody = 12, 30, 100, 150
 	for name, link := range sharedLinks(t) {
@@ -196,7 +196,7 @@ func TestSharedLimitsHoldUnderLoad(t *testing.T) {
 	}
 }
 
-func TestARefundGoesToAllLimitsAndResetToThoseOfTheKeyAlone(t *testing.T) {
+func TestRefundReachesAllLimitsAndResetOnlyThoseOfTheKey(t *testing.T) {
 	for name, link := range sharedLinks(t) {
 		b := newLimiters(link, "back", orError, fleet.FixedWindow{Limit: 10, Window: 24 * 365 * time.Hour},
 			fleet.Shared{Limit: fleet.FixedWindow{Limit: 15, Window: 24 * 365 * time.Hour}})
@@ -221,8 +221,8 @@ func TestARefundGoesToAllLimitsAndResetToThoseOfTheKeyAlone(t *testing.T) {
 	require.EqualError(t, alone.Reset(t.Context(), "a"), `fleet: limiter "alone" has nothing to reset: its limits are Shared`)
 }
 
-// What one key gives back, another may have: the memory of refusals and the callers who wait know.
-func TestPermitsOfASharedLimitComeBackToOtherKeys(t *testing.T) {
+// Another key may take permits that one key gives back. Remembered refusals are forgotten, and waiters are woken.
+func TestRefundOfASharedLimitReachesOtherKeys(t *testing.T) {
 	for name, link := range sharedLinks(t) {
 		b := newLimiters(link, "wake", orError, fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 5},
 			fleet.Shared{Limit: fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 4}})
@@ -260,7 +260,7 @@ func TestPermitsOfASharedLimitComeBackToOtherKeys(t *testing.T) {
 	}
 }
 
-func TestSharedLimitsSayWhatIsWrong(t *testing.T) {
+func TestValidateSharedLimits(t *testing.T) {
 	l := connect(t)
 	for want, c := range map[string]fleet.Config{
 		"fleet: Limit of a Shared is nil, must be given":                        {Limits: []fleet.Limit{fleet.Shared{}}},
@@ -273,7 +273,7 @@ func TestSharedLimitsSayWhatIsWrong(t *testing.T) {
 	}
 }
 
-// splitKeys are keys whose own server is, or is not, that of the limit of everybody.
+// splitKey returns a key that is, or is not, on the server of the limit for all keys.
 func splitKey(t *testing.T, ring *redis.Ring, name string, same bool) string {
 	t.Helper()
 	shard := func(tag string) string {
@@ -288,7 +288,7 @@ func splitKey(t *testing.T, ring *redis.Ring, name string, same bool) string {
 	}
 }
 
-// twoServers is a Ring of two servers, of which one has the limit of everybody, and the other a key.
+// twoServers is a Ring of two servers. One has the limit for all keys, and the other has a key.
 type twoServers struct {
 	link      *fleet.Link
 	everybody *redistest.Server
@@ -314,8 +314,8 @@ func newTwoServers(t *testing.T, name string, timeout time.Duration) twoServers 
 	return two
 }
 
-// A server that is unavailable costs its own limits alone: the policy decides for those, and Redis for the others.
-func TestThePolicyStandsInForTheSharedLimitAlone(t *testing.T) {
+// An unavailable server affects only its own limits: the policy decides about those, and Redis about the others.
+func TestPolicyDecidesOnlyAboutTheUnavailableSharedLimit(t *testing.T) {
 	t.Parallel()
 	own, all := fleet.FixedWindow{Limit: 6, Window: 24 * 365 * time.Hour}, fleet.Shared{Limit: fleet.FixedWindow{Limit: 4, Window: 24 * 365 * time.Hour}}
 	for policy, admitted := range map[fleet.OnOutage]int{fleet.FailOpen: 6, fleet.FailClosed: 0, fleet.FailLocal: 2, fleet.FailError: 0} {
@@ -360,7 +360,7 @@ func TestThePolicyStandsInForTheSharedLimitAlone(t *testing.T) {
 	}
 }
 
-// Where the key's own server is unavailable, the limit of everybody still holds.
+// If the key's own server is unavailable, the limit for all keys still holds.
 func TestTheSharedLimitHoldsWhileTheKeysOwnServerIsUnavailable(t *testing.T) {
 	t.Parallel()
 	two := newTwoServers(t, "held", time.Second)
@@ -378,25 +378,25 @@ func TestTheSharedLimitHoldsWhileTheKeysOwnServerIsUnavailable(t *testing.T) {
 	require.Equal(t, 4, granted)
 }
 
-// dying is a hook that does something before a command is sent.
-type dying struct {
+// beforeSend is a hook that calls a function before a command is sent.
+type beforeSend struct {
 	redis.Hook
-	before func(cmd redis.Cmder)
+	call func(cmd redis.Cmder)
 }
 
-func (d dying) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (d beforeSend) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (d dying) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error { d.before(cmd); return next(ctx, cmd) }
+func (d beforeSend) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error { d.call(cmd); return next(ctx, cmd) }
 }
 
-func (d dying) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (d beforeSend) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
 
-// The key's own server goes between its grant and the refusal of the limit of everybody. The refusal stands, and what could not be given back
-// stays taken: no more than the request.
-func TestAServerThatGoesBetweenTheTwoLosesWhatTheRequestHadTaken(t *testing.T) {
+// The key's own server fails between its grant and the refusal by the limit for all keys. The request is refused, and only its own
+// permits stay taken, because they cannot be given back.
+func TestServerFailureBetweenTwoGroupsLosesOneRequest(t *testing.T) {
 	t.Parallel()
 	two := newTwoServers(t, "between", 2*time.Second)
 	b := newLimiters(two.link, "between", fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: fleet.Off}, fleet.FixedWindow{Limit: 10, Window: 24 * 365 * time.Hour},
@@ -407,7 +407,7 @@ func TestAServerThatGoesBetweenTheTwoLosesWhatTheRequestHadTaken(t *testing.T) {
 	_, err = b.Take(t.Context(), two.key, 0) // the servers know the script from now on
 	require.NoError(t, err)
 	var asked atomic.Int64
-	all.AddHook(dying{before: func(redis.Cmder) {
+	all.AddHook(beforeSend{call: func(redis.Cmder) {
 		if asked.Add(1) == 2 { // it has been looked at; now it is to be taken from
 			two.other.Pause()
 			r, err := b.Take(t.Context(), neighbour, 4)
@@ -429,8 +429,8 @@ func TestAServerThatGoesBetweenTheTwoLosesWhatTheRequestHadTaken(t *testing.T) {
 	}, patient, 20*ms)
 }
 
-// What is given back after a grant that did not last has been refused to others meanwhile. That is not remembered.
-func TestARefusalForAGrantThatDidNotLastIsNotRemembered(t *testing.T) {
+// Permits that are given back have been refused to other requests meanwhile. Those refusals are not remembered.
+func TestRefusalIsNotRememberedAfterAnUndoneGrant(t *testing.T) {
 	two := newTwoServers(t, "lasting", patient)
 	b := newLimiters(two.link, "lasting", orError, fleet.FixedWindow{Limit: 5, Window: 24 * 365 * time.Hour},
 		fleet.Shared{Limit: fleet.FixedWindow{Limit: 4, Window: 24 * 365 * time.Hour}})
@@ -446,7 +446,7 @@ func TestARefusalForAGrantThatDidNotLastIsNotRemembered(t *testing.T) {
 		require.Equal(t, [2]any{ok, from}, [2]any{r.OK, r.From})
 	}
 	var asked atomic.Int64
-	all.AddHook(dying{before: func(redis.Cmder) {
+	all.AddHook(beforeSend{call: func(redis.Cmder) {
 		if asked.Add(1) == 2 { // it has been looked at, and 3 of the key's own 5 are taken
 			requireTake(two.key, 3, false, fleet.FromServer)
 			requireTake(two.key, 3, false, fleet.FromDenyCache)
@@ -460,8 +460,8 @@ func TestARefusalForAGrantThatDidNotLastIsNotRemembered(t *testing.T) {
 	require.Equal(t, [2]int{5, 2}, [2]int{each[0].Remaining, each[1].Remaining})
 }
 
-// A caller that gives up between the two leaves nothing behind.
-func TestACallerThatGivesUpBetweenTheTwoLeavesNothingBehind(t *testing.T) {
+// A caller that gives up between two servers leaves nothing behind.
+func TestCancellationBetweenTwoGroupsTakesNothing(t *testing.T) {
 	two := newTwoServers(t, "gives-up", patient)
 	b := newLimiters(two.link, "gives-up", orError, fleet.FixedWindow{Limit: 10, Window: 24 * 365 * time.Hour},
 		fleet.Shared{Limit: fleet.FixedWindow{Limit: 4, Window: 24 * 365 * time.Hour}})
@@ -470,7 +470,7 @@ func TestACallerThatGivesUpBetweenTheTwoLeavesNothingBehind(t *testing.T) {
 	require.NoError(t, err)
 	_, err = b.Take(t.Context(), two.key, 0)
 	require.NoError(t, err)
-	own.AddHook(dying{before: func(redis.Cmder) { giveUp() }})
+	own.AddHook(beforeSend{call: func(redis.Cmder) { giveUp() }})
 	_, err = b.Take(ctx, two.key, 3)
 	require.ErrorIs(t, err, context.Canceled)
 	each, err := b.TakeEach(t.Context(), two.key, 0)
@@ -478,9 +478,9 @@ func TestACallerThatGivesUpBetweenTheTwoLeavesNothingBehind(t *testing.T) {
 	require.Equal(t, [2]int{10, 4}, [2]int{each[0].Remaining, each[1].Remaining})
 }
 
-// A request takes from the limit of its tenant, and gives back what it took, for the limit of everybody refuses. A caller that was told in
-// between to wait for a year is woken.
-func TestACallerThatWaitsForAGrantThatDidNotLastIsWoken(t *testing.T) {
+// A request takes from the limit of its tenant and gives that back, because the limit for all keys refuses. A caller that was told
+// meanwhile to wait for a year is woken.
+func TestWaiterIsWokenAfterAnUndoneGrant(t *testing.T) {
 	const year = 24 * 365 * time.Hour
 	ring := redis.NewRing(&redis.RingOptions{
 		Addrs: map[string]string{"a": redistest.Start(t).Addr()}, ContextTimeoutEnabled: true, HeartbeatFrequency: time.Hour,
@@ -496,7 +496,7 @@ func TestACallerThatWaitsForAGrantThatDidNotLastIsWoken(t *testing.T) {
 	require.NoError(t, err)
 	var asked atomic.Int64
 	waits := make(chan error, 1)
-	shard.AddHook(dying{before: func(cmd redis.Cmder) {
+	shard.AddHook(beforeSend{call: func(cmd redis.Cmder) {
 		if !strings.Contains(fmt.Sprint(cmd.Args()...), "woken:{%}") || asked.Add(1) != 2 {
 			return
 		}

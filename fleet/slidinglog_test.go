@@ -9,8 +9,8 @@ import (
 	"github.com/weir-go/weir/fleet"
 )
 
-// A log of any length holds up the server for a short while only: what has expired does not count, and is dropped a thousand entries at once.
-func TestALongLogIsDroppedInSteps(t *testing.T) {
+// A long log blocks the server only for a short time: expired entries are deleted a thousand at a time.
+func TestLongLogIsDeletedInSteps(t *testing.T) {
 	const limit, span = 3500, time.Hour
 	direct := client(t, server())
 	b := newLimiter(connect(t), "long", fleet.SlidingLog{Limit: limit, Window: span}, orError)
@@ -35,7 +35,7 @@ func TestALongLogIsDroppedInSteps(t *testing.T) {
 	}
 }
 
-// What is given back is dropped too: who takes and gives back for ever leaves no longer a log than the limit says.
+// Entries of permits that were given back are deleted too, so taking and giving back forever does not make the log longer.
 func TestALogOfRefundsStaysShort(t *testing.T) {
 	direct := client(t, server())
 	b := newLimiter(connect(t), "refunds", fleet.SlidingLog{Limit: 5, Window: time.Hour}, orError)
@@ -48,8 +48,8 @@ func TestALogOfRefundsStaysShort(t *testing.T) {
 	requireTake(t, refused, b.Take, "user", 1)
 }
 
-// Permits that were given back and others that have expired since are not taken for each other when the span is made longer.
-func TestARefundAmongWhatHasExpired(t *testing.T) {
+// Permits that were given back are not confused with expired ones when the window is made longer.
+func TestRefundAmongExpiredEntries(t *testing.T) {
 	l := newLog(t, 4, time.Second)
 	require.True(t, l.take(0, 1))
 	require.True(t, l.take(500*ms, 1))

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-go/weir/fleet"
 )
 
-// While a new config is rolled out, nodes with narrow parts and nodes with wide ones take turns at a key.
-func TestPartsOfAnotherWidthDoNotPileUp(t *testing.T) {
+// During the rollout of a new config, nodes with narrow and with wide buckets use the same key in turn.
+func TestBucketsOfAnotherWidthDoNotAccumulate(t *testing.T) {
 	t.Parallel()
 	l, direct := connect(t), client(t, server())
 	narrow := newLimiter(l, "parts", fleet.SlidingWindow{Limit: 1_000_000, Window: 10 * time.Second, Buckets: 1000}, orError)

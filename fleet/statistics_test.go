@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/stat/read"
 )
 
-func TestFiguresOfALimiter(t *testing.T) {
+func TestLimiterMetrics(t *testing.T) {
 	l := connect(t)
 	b := newLimiter(l, "figures", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 5}, orError)
 	for _, n := range []int{3, 0, 9, 2, 1, -4} {
@@ -75,8 +75,8 @@ func TestACountOfPermitsStaysAtTheLargestNumber(t *testing.T) {
 	}
 }
 
-// A loop over what a source shows may be left after any series: the runtime panics if the source then goes on.
-func TestALoopOverASourceMayBeLeftAtAnySeries(t *testing.T) {
+// A loop over the series of a source may end after any of them: the runtime panics if the source continues.
+func TestObserveStopsAtAnySeries(t *testing.T) {
 	link := connect(t)
 	for name, s := range map[string]stat.Source{"limiter": newBucket(link, orError), "link": link, "window": join(t, link, quick)} {
 		all := 0
@@ -97,8 +97,8 @@ func TestALoopOverASourceMayBeLeftAtAnySeries(t *testing.T) {
 	}
 }
 
-// The instruments are known to exporters before the first source exists.
-func TestTheInstrumentsAreThoseOfTheLibrary(t *testing.T) {
+// The instruments equal those of the core.
+func TestInstrumentsEqualThoseOfTheCore(t *testing.T) {
 	link := connect(t)
 	set, err := read.New(func(s *stat.Series) *stat.Instrument { return s.Instrument })
 	require.NoError(t, err)

@@ -14,14 +14,14 @@ import (
 	"github.com/weir-go/weir/limiter/limitertest"
 )
 
-// timed is a fleet limiter as the tests see it: one that can be given times.
+// timed has the methods of a Limiter that take a time.
 type timed interface {
 	TakeAt(ctx context.Context, at time.Time, key string, n int) (fleet.Result, error)
 	GiveBackAt(ctx context.Context, at time.Time, key string, n int) error
 }
 
-// keyAt is one key of a fleet limiter, on given times, and a refund is of the latest of these. Its times go a thousand times as fast:
-// what is a nanosecond to the suite is a microsecond to the server, which knows no less.
+// keyAt is one key of a limiter at given times. A refund uses the latest of them. Time runs a thousand times as fast:
+// a nanosecond of the suite is a microsecond of the server, which is its resolution.
 type keyAt struct {
 	testing.TB
 	limiter timed
@@ -36,7 +36,7 @@ var begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 var keysMade atomic.Int64
 
-// newKey is a key that nobody has used.
+// newKey returns an unused key.
 func newKey() string { return "key " + strconv.FormatInt(keysMade.Add(1), 10) }
 
 func (k *keyAt) Take(n int) limiter.Result { return k.TakeAt(time.Now(), n) }
@@ -68,7 +68,7 @@ func (k *keyAt) Refund(n int) {
 	}
 }
 
-// The limiters of a fleet keep the promises of local ones.
+// Limiters of a fleet keep the promises of local limiters.
 func TestFleetLimitersKeepThePromisesOfLimiters(t *testing.T) {
 	t.Parallel()
 	l := connect(t)

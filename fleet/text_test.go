@@ -44,7 +44,7 @@ func TestLimitsAreReadAndWrittenAsText(t *testing.T) {
 	require.Equal(t, fleet.Limits{fleet.FixedWindow{Limit: 60, Window: time.Minute}, fleet.SlidingLog{Limit: 5, Window: 500 * ms}}, limits)
 }
 
-func TestTextsThatAreNoLimits(t *testing.T) {
+func TestInvalidTextsOfLimits(t *testing.T) {
 	for text, want := range map[string]string{
 		"bucket 1/s":                        `fleet: the limit "bucket 1/s": must begin with token-bucket, fixed-window, sliding-window, sliding-log, cl.throttle or shared`,
 		"token-bucket":                      `fleet: the limit "token-bucket": must have a rate, and may have burst and a number`,
@@ -79,7 +79,7 @@ func TestTextsThatAreNoLimits(t *testing.T) {
 	}
 }
 
-// What is read is written and read again as the same, whatever the text was.
+// Any text that can be parsed is written and parsed again as the same limits.
 func FuzzLimits(f *testing.F) {
 	for text := range limitTexts {
 		f.Add(text)

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// rates are such as divide a second evenly, and such as do not.
+// rates has rates that divide a second evenly, and others.
 var rates = map[string]struct {
 	fleet.TokenBucket
 	cost *big.Rat // of a token, in µs
@@ -33,7 +33,7 @@ var rates = map[string]struct {
 	"one in 7ns": {fleet.TokenBucket{Rate: limiter.Every(7), Burst: 1 << 20}, big.NewRat(7, 1000)},
 }
 
-func TestATokenCostsWhatTheRateSays(t *testing.T) {
+func TestTokenCost(t *testing.T) {
 	for name, r := range rates {
 		whole, part, parts := r.TokenCost()
 		cost := new(big.Rat).Add(big.NewRat(whole, 1), big.NewRat(part, parts))
@@ -41,8 +41,8 @@ func TestATokenCostsWhatTheRateSays(t *testing.T) {
 	}
 }
 
-// Where no fraction that Lua can count by is what a token costs, it costs a little more. (A rate that is no simple ratio is kept to
-// a part in 10^12 anyway, as local limiters do.)
+// If the cost of a token is no fraction that Lua can handle, it is rounded up. (A rate that is no simple ratio is accurate to
+// a part in 10^12, as in local limiters.)
 func TestATokenNeverCostsLess(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
@@ -63,7 +63,7 @@ func TestATokenNeverCostsLess(t *testing.T) {
 	}
 }
 
-// oracle is a token bucket in exact fractions, as the time in µs at which it is full.
+// oracle is a token bucket in exact fractions, stored as the time in µs at which it is full.
 type oracle struct {
 	cost, full *big.Rat
 	burst      int64
@@ -132,9 +132,9 @@ func TestTokenBucketIsExact(t *testing.T) {
 	}
 }
 
-// Who comes at the exact cadence of the rate, rounded up to microseconds, is never refused, and who comes a microsecond
-// before is.
-func TestCallersAtTheExactCadenceAreNeverRefused(t *testing.T) {
+// A caller at the exact rate, rounded up to microseconds, is never refused. A caller a microsecond
+// earlier is refused.
+func TestCallersAtTheExactRateAreNeverRefused(t *testing.T) {
 	l := connect(t)
 	for name, r := range rates {
 		if r.Burst > 100 {
@@ -173,7 +173,7 @@ func TestAChangedRateKeepsTheTokens(t *testing.T) {
 	require.Equal(t, no(20, 0, 100*ms, 2*time.Second), take(limiter.PerSecond(10), 20, 1, 4100*ms))
 }
 
-// All nodes together get what one limiter gives, whatever their clocks say: nobody asks them.
+// All nodes together get what one limiter grants. Their clocks do not matter.
 func TestNodesTogetherGetNoMoreThanTheLimit(t *testing.T) {
 	const nodes, burst = 5, 50
 	var admitted atomic.Int64

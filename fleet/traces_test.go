@@ -12,14 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sequence is one line of a trace: what a real system was asked, and what it answered.
+// sequence is one line of a trace: requests to a real system and its replies.
 type sequence[C, S any] struct {
 	ID     json.RawMessage `json:"id"`
 	Config C               `json:"config"`
 	Steps  []S             `json:"steps"`
 }
 
-// traces reads the sequences of a file. FORMATS.md, which lies beside it, says what they mean.
+// traces reads the sequences of a file. FORMATS.md in the same folder describes them.
 func traces[C, S any](t *testing.T, name string) (list []sequence[C, S]) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("..", "internal", "conformance", "testdata", name+".jsonl.gz"))

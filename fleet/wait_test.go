@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// eventually returns when the limiter has so many waiters.
+// eventually waits until the limiter has the given number of waiters.
 func eventually(t *testing.T, l stat.Source, waiting float64) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -23,7 +23,7 @@ func eventually(t *testing.T, l stat.Source, waiting float64) {
 	}, patient, time.Millisecond)
 }
 
-// observe reads the figures of a source by instrument and last attribute, where there are two.
+// observe returns the values of a source, by instrument and last attribute if there are two.
 func observe(s stat.Source) map[string]float64 {
 	figures := map[string]float64{}
 	for s, value := range s.Observe {
@@ -55,7 +55,7 @@ func TestWaitersOfAKeyAreServedInOrder(t *testing.T) {
 	}
 }
 
-func TestWaitersOfOtherKeysAreNotInLine(t *testing.T) {
+func TestEachKeyHasItsOwnWaitQueue(t *testing.T) {
 	b := newLimiter(connect(t), "lines", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1}, orError)
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := b.Take(t.Context(), "slow", 1)
@@ -69,7 +69,7 @@ func TestWaitersOfOtherKeysAreNotInLine(t *testing.T) {
 	require.InDelta(t, 0, observe(b)["weir.limiter.waiting"], 0)
 }
 
-func TestAWaitThatIsOfNoUseEndsAtOnce(t *testing.T) {
+func TestPointlessWaitEndsAtOnce(t *testing.T) {
 	l := connect(t)
 	b := newLimiter(l, "hopeless", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 2}, fleet.Config{OnOutage: fleet.FailError, MaxWaiters: 1})
 	_, err := b.Take(t.Context(), "user", 2)
@@ -102,7 +102,7 @@ func TestAWaitThatIsOfNoUseEndsAtOnce(t *testing.T) {
 	require.Equal(t, context.Canceled, b.Wait(ctx, "user", 1))
 }
 
-func TestARefundWakesWhoWaits(t *testing.T) {
+func TestRefundWakesAWaiter(t *testing.T) {
 	b := newLimiter(connect(t), "refund", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1}, orError)
 	_, err := b.Take(t.Context(), "user", 1)
 	require.NoError(t, err)
@@ -121,7 +121,7 @@ func TestARefundWakesWhoWaits(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestWhoWaitsInLineTooLongGivesUp(t *testing.T) {
+func TestWaitAtMostGivesUpInTheQueue(t *testing.T) {
 	b := newLimiter(connect(t), "late", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1}, orError)
 	_, err := b.Take(t.Context(), "user", 1)
 	require.NoError(t, err)
@@ -136,7 +136,7 @@ func TestWhoWaitsInLineTooLongGivesUp(t *testing.T) {
 	require.ErrorIs(t, <-done, context.Canceled)
 }
 
-// Two processes, and in each of them several callers: what they get together is what one limiter gives.
+// Several callers in each of two processes together get what one limiter grants.
 func TestProcessesShareALimit(t *testing.T) {
 	const perSecond, burst = 300, 10
 	var nodes []*fleet.Limiter

@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Leaving takes as long from the end of a line as from its beginning: a crowd that gives up at once, the last first, costs no more for each
-// than a few do.
-func TestLeavingALineTakesAsLongHoweverLongItIs(t *testing.T) {
+// Leaving the end of a queue takes as long as leaving its beginning, so many waiters that give up at once cost no more each
+// than a few.
+func TestLeavingAQueueTakesConstantTime(t *testing.T) {
 	leaving := func(waiters int) time.Duration {
 		l := &waitQueues{}
 		places := make([]*waiter, waiters)

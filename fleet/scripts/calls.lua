@@ -1,17 +1,27 @@
--- The window of a fleet: take a flush of one node, if it is new, and tell all that is counted.
+-- The window of a fleet: add the flush of one node, if it is new, and return all counts.
 --
--- The key is a hash. "life" has when it was made, "total" what was counted in time, "0" to as many as there are buckets
--- the buckets, each at its number modulo theirs and one, and "n" and a node's name what is known of that node: the number
--- of its latest flush, when that came, what was counted in time of all its flushes, and how many of its calls were not.
--- "sweep" is how far the search has come for nodes to be forgotten.
--- Every six numbers are successes, failures, slow calls, slow failures, ignored and refused calls.
+-- The key is a hash with these fields:
+--   life      'c' and the time at which the key was made
+--   total     the calls that came in time
+--   0, 1, …   the buckets: each is stored at its number modulo (buckets + 1)
+--   n<node>   per node: the number of its latest flush, when that came, its calls that came in time,
+--             and how many of its calls came too late
+--   sweep     the cursor of the search for expired nodes
+-- Six numbers are successes, failures, slow calls, slow failures, ignored and refused calls.
 --
--- ARGV is the width of a bucket in µs; the buckets; the time in µs, or '' for the server's; how many ms are to pass before
--- the key, or a node, is forgotten; the node; the number of its flush; when it was sent by this server's clock, in µs, or
--- '' where that is not known; then for each delta its age in µs and its six numbers.
+-- ARGV is
+--   1. the width of a bucket in µs
+--   2. the number of buckets
+--   3. the time in µs, or '' for the time of the server
+--   4. the ms after which the key, or the entry of a node, expires
+--   5. the node
+--   6. the number of its flush
+--   7. when the flush was first sent, by this server's clock in µs, or '' if that is not known
+-- followed, for each delta, by its age in µs and its six numbers.
 --
--- The answer is the time, the life, whether the node was known, the numbers of "total" and of the node, its late calls,
--- and of each bucket in the window its number and its six. Where the key holds something else it is the one number -1.
+-- The reply is the time, the life, whether the node was known, the six numbers of total and of the
+-- node, its late calls, and for each bucket in the window its number and its six numbers. If the key
+-- holds a foreign value, the reply is the single number -1.
 
 local key, node = KEYS[1], 'n' .. ARGV[5]
 local width, buckets, keep = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[4])
@@ -21,10 +31,11 @@ if not now then
 	now = time[1] * 1000000 + time[2]
 end
 
--- Anybody can write to a key, so numbers that a double does not hold exactly are something else.
+-- Anyone can write to a key. A number that a double does not hold exactly is foreign.
 local most_exact, longest = 9007199254740992, 200
 
--- list reads so many whole numbers, zeros where there is no text; nil if the text is another.
+-- list parses a list of whole numbers of the given length. It returns zeros if there is no text, and
+-- nil for any other text.
 local function list(text, length)
 	local l = {}
 	if not text then
@@ -39,13 +50,14 @@ local function list(text, length)
 	return l
 end
 
+-- text formats a list.
 local function text(l)
 	local words = {}
 	for i, number in ipairs(l) do words[i] = string.format('%.0f', number) end
 	return table.concat(words, ' ')
 end
 
--- add adds six numbers of ARGV to those of l.
+-- add adds six numbers, from ARGV[first] on, to those of l.
 local function add(l, from, first)
 	for i = 0, 5 do l[from + i] = l[from + i] + tonumber(ARGV[first + i]) end
 end
@@ -62,7 +74,8 @@ if not total or not mine then return { -1 } end
 local known = 0
 if held[3] then known = 1 end
 
--- Where the clock has gone back it stands still until it has caught up, unless that is by more than the window.
+-- If the clock has gone back, time stands still until the clock has caught up, unless it has gone
+-- back by more than the window.
 local clock, ring = math.floor(now / width), {}
 local newest = clock
 for i = 0, buckets do
@@ -72,7 +85,8 @@ for i = 0, buckets do
 end
 now = math.max(now, newest * width)
 
-local function take()
+-- add_flush adds the flush to the counts and writes them.
+local function add_flush()
 	local delay, touched = 0, {}
 	if ARGV[7] ~= '' then delay = math.max(now - ARGV[7], 0) end
 	for first = 8, #ARGV, 7 do
@@ -100,12 +114,12 @@ local function take()
 	redis.call('PEXPIRE', key, ARGV[4])
 end
 
--- sweep forgets nodes that have long been silent, or have come by a clock that was far ahead. It goes on where the last one
--- ended, and each new node pays for some others alone: so it costs the same however many there are, and comes round while there
--- are a fiftieth more of them.
+-- sweep deletes expired nodes, and nodes that came while the clock was far ahead. It checks about 50
+-- nodes per new node and continues where the last sweep ended. Its cost is therefore independent of
+-- the number of nodes, and it has checked all of them when their number has grown by a fiftieth.
 local function sweep()
 	local cursor = string.match(held[#names] or '', '^%d+$') or '0'
-	local found = redis.pcall('HSCAN', key, cursor, 'COUNT', 50) -- what has been written counts, whatever the cursor was
+	local found = redis.pcall('HSCAN', key, cursor, 'COUNT', 50) -- pcall: a foreign cursor must not undo the flush
 	if found.err then found = { '0', {} } end
 	for i = 1, #found[2], 2 do
 		local field = found[2][i]
@@ -116,7 +130,7 @@ local function sweep()
 end
 
 if #ARGV > 7 and tonumber(ARGV[6]) > mine[1] then
-	take()
+	add_flush()
 	if known == 0 then sweep() end
 end
 

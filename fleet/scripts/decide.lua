@@ -1,7 +1,8 @@
--- The last part of each decision: look at all limits, and write only if all agree.
+-- The last part of each decision: look at all limits, and write only if all of them agree.
 --
--- The answer has five numbers for each limit: whether it agrees, its limit, what remains, and after how many µs to try
--- again (-1 for never) and all is there again. Where a key holds something else it is the one number -1.
+-- The reply has five numbers per limit: whether it agrees, its limit, the remaining permits, after how
+-- many µs to retry (-1 for never), and after how many µs all permits have returned. If a key holds a
+-- foreign value, the reply is the single number -1.
 
 local states, all = {}, true
 local key, arg = 1, 5
@@ -20,7 +21,7 @@ for i, s in ipairs(states) do
 	age = ages[i] or age
 	if n < 0 then
 		kind.refund(s, -n)
-	elseif age < 0 then -- it was a look: nothing is written
+	elseif age < 0 then -- a check: nothing is written
 	elseif n > 0 and all then
 		kind.take(s)
 	elseif n > 0 and s.late then

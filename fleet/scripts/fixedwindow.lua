@@ -1,13 +1,13 @@
--- A counter that begins anew on the grid of Unix time.
+-- A counter per window, aligned to Unix time.
 --
--- The key holds "f start count". Where a later window has been counted already, the clock has gone back, or another server
--- has taken over: it stays that one, if it is no later than the next.
+-- The key holds "f start count". If a later window has been counted already, the clock has gone back,
+-- or another server has taken over. That window is then used, if it is no later than the next one.
 --
--- Numbers: the limit, and the span in µs.
+-- Numbers: the limit, and the length of a window in µs.
 
 kinds.fixedwindow = { keys = 1, numbers = 2 }
 
--- read_window reads what the key holds; false where it is something else.
+-- read_window parses the value. It returns false if it is foreign.
 local function read_window(s, held)
 	if #held > 40 then return false end
 	local start, used = match(held, '^f(%d+) (%d+)$')

@@ -1,3 +1,3 @@
--- Forgets what was taken.
-redis.call('UNLINK', unpack(KEYS)) -- a large log is freed apart
+-- Deletes what was taken.
+redis.call('UNLINK', unpack(KEYS)) -- frees a large log in the background
 return { 1 }

@@ -1,22 +1,27 @@
 -- An exact log of what was taken and when.
 --
--- The key holds a sorted set: an entry "end:weight" for each grant, its score the time in µs, and before them all the
--- note "total:base:gone" with score -1. The total is how many permits have ever been taken, and an entry's end is what it was then, in 16
--- digits, so that entries of one moment are in order too: what lies between two entries is the difference of their ends, and nothing needs to
--- be added up. What was taken up to the base has been given back. Gone is the time of the newest entry that was dropped although a longer span
--- might reach it. One key for all of it, so that nothing of it can be evicted alone.
+-- The key holds a sorted set. Each grant is an entry "end:weight" whose score is its time in µs. Before
+-- all entries there is the note "total:base:gone" with score -1.
 --
--- Entries that have expired do not count, whether or not they have been dropped: that is done in steps, for a script holds up the whole server.
+-- total is how many permits have ever been taken. The end of an entry is the total at that time, in 16
+-- digits, so that entries of the same time are in order too. The permits between two entries are the
+-- difference of their ends, so nothing has to be added up. Permits up to base have been given back.
+-- gone is the time of the newest deleted entry that a longer window might still include. All of it is
+-- in one key, so that no part of it can be evicted alone.
 --
--- The second key holds a rate that was set for all, "limit span", and how long it is kept.
+-- Expired entries do not count, whether or not they have been deleted. They are deleted in steps,
+-- because a script blocks the whole server.
 --
--- Numbers: the limit, the span in µs, and the ms that a rate is kept.
+-- The second key holds a rate set for all nodes, "limit window".
+--
+-- Numbers: the limit, the window in µs, and for how many ms a rate is kept.
 
 kinds.slidinglog = { keys = 2, numbers = 3 }
 
-local most_dropped, longest_span = 1000, 400000000000000 -- at once; µs
+local most_deleted, longest_span = 1000, 400000000000000 -- entries per call; µs
 
--- read_rate puts the rate that was set in the place of the config's; false where the key holds something else.
+-- read_rate replaces the limit and the window of the config by those that were set, if any. It
+-- returns false if the key holds a foreign value.
 local function read_rate(s)
 	local held = call('GET', s.rate_key)
 	if not held then return true end
@@ -26,7 +31,7 @@ local function read_rate(s)
 	return s.limit and s.span
 end
 
--- read_note reads the note; false where there is something else in its place.
+-- read_note parses the note. It returns false if the first member is foreign.
 local function read_note(s)
 	s.total, s.base, s.gone = 0, 0, 0
 	local first = call('ZRANGE', s.key, 0, 0)[1]
@@ -39,7 +44,7 @@ local function read_note(s)
 	return s.base and s.gone
 end
 
--- read_entry reads one entry of a reply; nil where it is something else.
+-- read_entry parses an entry. It returns nil if it is foreign.
 local function read_entry(s, member, score)
 	if not member or member == s.note or #member > 40 then return nil end
 	local last, weight = match(member, '^(%d+):(%d+)$')
@@ -48,13 +53,13 @@ local function read_entry(s, member, score)
 	return { last = last, weight = weight, at = score }
 end
 
--- entry_at is the entry of a rank, and nil where there is something else.
+-- entry_at returns the entry at a rank, or nil if it is foreign.
 local function entry_at(s, rank)
 	local found = call('ZRANGE', s.key, rank, rank, 'WITHSCORES')
 	return read_entry(s, found[1], found[2])
 end
 
--- first_from finds, by halving, the first entry whose end is no less than the goal.
+-- first_from returns the first entry whose end is at least the goal, by binary search.
 local function first_from(s, goal)
 	local from, to = 1, call('ZCARD', s.key) - 1
 	local found
@@ -71,14 +76,14 @@ local function first_from(s, goal)
 	return found
 end
 
--- read_log finds the entries that count; false where there is something else among those that are looked at.
+-- read_log finds the entries that count. It returns false if one that it reads is foreign.
 local function read_log(s)
 	if not s.note or call('ZCARD', s.key) == 1 then return true end
 	s.first = entry_at(s, 1)
 	local newest = entry_at(s, -1)
 	if not s.first or not newest or newest.last ~= s.total then return false end
 	s.newest = newest.at
-	s.at = max(now, s.newest) -- a clock that has gone back takes nothing out of the window
+	s.at = max(now, s.newest) -- if the clock has gone back, everything still counts
 	local live = call('ZRANGEBYSCORE', s.key, '(' .. whole(max(s.at - s.span, -1)), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
 	if live[1] then
 		s.oldest = read_entry(s, live[1], live[2])
@@ -86,13 +91,14 @@ local function read_log(s)
 		s.from = max(s.base, s.oldest.last - s.oldest.weight)
 		s.used = s.total - s.from
 	end
-	-- By more than a span: what was taken counts as taken now.
+	-- If it has gone back by more than a window, all permits count as taken now.
 	s.late = by_server and s.newest - now > s.span
 	if s.late then s.at, s.newest = now, now end
 	return s.used <= most_permits
 end
 
--- due is after how many µs what was taken up to the goal no longer counts; nil where there is something else.
+-- due returns after how many µs the permits up to the goal no longer count, or nil if an entry is
+-- foreign.
 local function due(s, goal)
 	local entry = s.oldest
 	if s.late then return s.span end
@@ -105,7 +111,7 @@ function kinds.slidinglog.look(s, key, arg)
 	s.limit, s.span, s.keep_rate = tonumber(ARGV[arg]), tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
 	s.at, s.used, s.from, s.newest = now, 0, 0, 0
 	if not read_rate(s) or not read_note(s) or not read_log(s) then return false end
-	-- A span made longer reaches back to where entries have been dropped: until it no longer does, all counts as used.
+	-- A window that was made longer may include deleted entries. Until it no longer does, nothing remains.
 	if s.gone > s.at then s.gone = 0 end
 	s.blind = not s.late and s.gone > 0 and s.gone > s.at - s.span
 	local wants = max(n, 0)
@@ -125,38 +131,38 @@ function kinds.slidinglog.look(s, key, arg)
 	return true
 end
 
--- add_entry adds an entry for what was taken at a time.
+-- add_entry adds an entry for permits taken now.
 local function add_entry(s, weight)
 	call('ZADD', s.key, whole(s.at), format('%016.0f:%.0f', s.total, weight))
 	s.newest = s.at
 end
 
--- restart makes one entry of all that counts.
+-- restart replaces all entries that count by one.
 local function restart(s)
 	call('UNLINK', s.key)
 	s.note, s.first, s.total, s.from, s.base, s.gone, s.late = nil, nil, s.used, 0, 0, 0, false
 	if s.used > 0 then add_entry(s, s.used) end
 end
 
--- counts reports whether an entry counts.
+-- counts returns whether an entry counts.
 local function counts(s, entry) return entry.at > s.at - s.span and entry.last > s.base end
 
--- drop drops the oldest entries that do not count any more, up to some.
-local function drop(s)
+-- delete_expired deletes the oldest entries that no longer count, up to most_deleted.
+local function delete_expired(s)
 	if not s.first or counts(s, s.first) then return end
-	local list, dropped = call('ZRANGE', s.key, 1, most_dropped, 'WITHSCORES'), 0
+	local list, deleted = call('ZRANGE', s.key, 1, most_deleted, 'WITHSCORES'), 0
 	for i = 1, #list, 2 do
 		local entry = read_entry(s, list[i], list[i + 1])
 		if not entry or counts(s, entry) then break end
 		if entry.last > s.base then s.gone = max(s.gone, entry.at) end
-		dropped = dropped + 1
+		deleted = deleted + 1
 	end
-	if dropped > 0 then call('ZREMRANGEBYRANK', s.key, 1, dropped) end
+	if deleted > 0 then call('ZREMRANGEBYRANK', s.key, 1, deleted) end
 end
 
--- keep_log drops what does not count, and writes the note anew, and the lifetime.
+-- keep_log deletes expired entries, and updates the note and the time to live.
 local function keep_log(s)
-	if s.late then restart(s) else drop(s) end
+	if s.late then restart(s) else delete_expired(s) end
 	local note = format('n%.0f:%.0f:%.0f', s.total, s.base, s.gone)
 	if note ~= s.note then
 		if s.note then call('ZREM', s.key, s.note) end
@@ -175,11 +181,11 @@ function kinds.slidinglog.take(s)
 	keep_log(s)
 end
 
--- refund gives back the oldest that still count, which can only err on the strict side.
+-- refund gives back the oldest permits that still count, which can only make the limit stricter.
 function kinds.slidinglog.refund(s, k)
 	if s.used == 0 or age > 0 and now - age <= s.at - s.span then return end
 	if s.late then restart(s) end
-	if s.from > s.base then -- what has expired up to there, and is still in the log, is not given back
+	if s.from > s.base then -- expired entries that are still in the log are not given back
 		local last = call('ZREVRANGEBYSCORE', s.key, whole(max(s.at - s.span, 0)), 0, 'WITHSCORES', 'LIMIT', 0, 1)
 		if last[1] then s.gone = max(s.gone, tonumber(last[2])) end
 	end

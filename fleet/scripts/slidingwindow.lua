@@ -1,30 +1,32 @@
--- Counters for the parts of a moving window: those of the span and one more, so that no interval as long as the span
--- ever holds more than the limit.
+-- One counter per bucket of a moving window. The buckets of a window and one more are kept, so that no
+-- span as long as the window ever has more than the limit.
 --
--- The key holds "w width bucket:count bucket:count …", the oldest first. A bucket is the number of its part since 1970.
--- Where a later bucket has been counted already, the clock has gone back: it stands still until then. Where that is more than the window and
--- one part, all buckets are moved, so that the newest is the next.
+-- The key holds "w width bucket:count bucket:count ...", the oldest first. Buckets are numbered from
+-- 1970 on. If a later bucket has been counted already, the clock has gone back: time stands still until
+-- the clock has caught up. If it has gone back by more than a window and one bucket, all buckets are
+-- moved so that the newest is the next one.
 --
--- Numbers: the limit, the number of buckets in a span, and the width of one in µs.
+-- Numbers: the limit, the buckets per window, and the width of a bucket in µs.
 
 kinds.slidingwindow = { keys = 1, numbers = 3 }
 
-local longest_window = 30000 -- bytes: of 1001 parts
+local longest_window = 30000 -- bytes of 1001 buckets
 
--- read_parts reads the list of parts, in the order of time; false where it is something else.
-local function read_parts(s, list, width)
+-- read_buckets parses the list of buckets, which must be in order. It returns false if it is foreign.
+local function read_buckets(s, list, width)
 	if list == '' or string.gsub(list, ' %d+:%d+', '') ~= '' then return false end
 	local before = 0
 	for bucket, count in string.gmatch(list, ' (%d+):(%d+)') do
 		bucket, count = number(bucket, before, most_exact / width - 1), number(count, 0, most_permits)
 		if not bucket or not count then return false end
-		s.parts[#s.parts + 1] = { bucket, count }
+		s.held[#s.held + 1] = { bucket, count }
 		before = bucket
 	end
 	return true
 end
 
--- converted is the bucket of a part that another config has counted: where it ended, or now where it has not.
+-- converted returns the bucket for the counts of a bucket of another width: that in which it ended, or
+-- the current one if it has not ended.
 local function converted(s, bucket, width)
 	local last = (bucket + 1) * width - 1
 	if last > now and bucket * width <= now then
@@ -33,15 +35,15 @@ local function converted(s, bucket, width)
 	return floor(last / s.width)
 end
 
--- read_window reads what the key holds; false where it is something else.
+-- read_window parses the value. It returns false if it is foreign.
 local function read_window(s, held)
 	if #held > longest_window then return false end
 	local width, list = match(held, '^w(%d+)(.*)$')
 	width = number(width, 1, most_exact)
-	if not width or not read_parts(s, list, width) then return false end
-	local ahead = s.parts[#s.parts][1] - floor(now / width) - 1
+	if not width or not read_buckets(s, list, width) then return false end
+	local ahead = s.held[#s.held][1] - floor(now / width) - 1
 	s.late = by_server and ahead * width > (s.buckets + 1) * s.width
-	for _, part in ipairs(s.parts) do
+	for _, part in ipairs(s.held) do
 		if ahead > 0 and s.late then part[1] = max(part[1] - ahead, 0) end
 		if width ~= s.width then part[1] = converted(s, part[1], width) end
 		s.newest = max(s.newest, part[1])
@@ -49,19 +51,19 @@ local function read_window(s, held)
 	return true
 end
 
--- expiry is when a bucket no longer counts.
+-- expiry returns when a bucket no longer counts.
 local function expiry(s, bucket) return (bucket + s.buckets + 1) * s.width end
 
 function kinds.slidingwindow.look(s, key, arg)
 	s.key, s.limit, s.buckets, s.width = KEYS[key], tonumber(ARGV[arg]), tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
-	s.parts, s.newest, s.used = {}, floor(now / s.width), 0
+	s.held, s.newest, s.used = {}, floor(now / s.width), 0
 	local held = call('GET', s.key)
 	if held and not read_window(s, held) then return false end
 	local live = {}
-	for _, part in ipairs(s.parts) do
+	for _, part in ipairs(s.held) do
 		if part[1] >= s.newest - s.buckets and part[2] > 0 then
 			local last = live[#live]
-			if last and last[1] == part[1] then -- narrower parts of another config: what is written has each bucket once
+			if last and last[1] == part[1] then -- narrower buckets of another config have the same number now
 				last[2] = last[2] + part[2]
 			else
 				live[#live + 1] = part
@@ -70,14 +72,14 @@ function kinds.slidingwindow.look(s, key, arg)
 		end
 	end
 	if s.used > most_permits then return false end
-	s.parts = live
+	s.held = live
 	local wants = max(n, 0)
 	s.ok, s.retry = wants <= max(s.limit - s.used, 0), 0
 	if wants > s.limit then
 		s.retry = -1
 	elseif not s.ok then
 		local beyond = wants - (s.limit - s.used)
-		for _, part in ipairs(s.parts) do
+		for _, part in ipairs(s.held) do
 			beyond = beyond - part[2]
 			s.retry = expiry(s, part[1]) - now
 			if beyond <= 0 then break end
@@ -86,45 +88,45 @@ function kinds.slidingwindow.look(s, key, arg)
 	return true
 end
 
-local function keep_parts(s)
-	if #s.parts == 0 then
+local function keep_buckets(s)
+	if #s.held == 0 then
 		call('DEL', s.key)
 		return
 	end
 	local text = { 'w' .. whole(s.width) }
-	for _, part in ipairs(s.parts) do
+	for _, part in ipairs(s.held) do
 		text[#text + 1] = whole(part[1]) .. ':' .. whole(part[2])
 	end
-	call('SET', s.key, table.concat(text, ' '), 'PX', lifetime(expiry(s, s.parts[#s.parts][1])))
+	call('SET', s.key, table.concat(text, ' '), 'PX', lifetime(expiry(s, s.held[#s.held][1])))
 end
 
-kinds.slidingwindow.keep = keep_parts
+kinds.slidingwindow.keep = keep_buckets
 
 function kinds.slidingwindow.take(s)
-	local last = s.parts[#s.parts]
+	local last = s.held[#s.held]
 	if last and last[1] == s.newest then
 		last[2] = last[2] + n
 	else
-		s.parts[#s.parts + 1] = { s.newest, n }
+		s.held[#s.held + 1] = { s.newest, n }
 	end
 	s.used = s.used + n
-	keep_parts(s)
+	keep_buckets(s)
 end
 
--- refund gives back the oldest that still count, which can only err on the strict side.
+-- refund gives back the oldest permits that still count, which can only make the limit stricter.
 function kinds.slidingwindow.refund(s, k)
 	if age > 0 and floor((now - age) / s.width) < s.newest - s.buckets then return end
-	while k > 0 and #s.parts > 0 do
-		local oldest = s.parts[1]
+	while k > 0 and #s.held > 0 do
+		local oldest = s.held[1]
 		local back = min(k, oldest[2])
 		oldest[2], k, s.used = oldest[2] - back, k - back, s.used - back
-		if oldest[2] == 0 then table.remove(s.parts, 1) end
+		if oldest[2] == 0 then table.remove(s.held, 1) end
 	end
-	keep_parts(s)
+	keep_buckets(s)
 end
 
 function kinds.slidingwindow.tell(s)
 	local reset = 0
-	if #s.parts > 0 then reset = expiry(s, s.parts[#s.parts][1]) - now end
+	if #s.held > 0 then reset = expiry(s, s.held[#s.held][1]) - now end
 	return max(s.limit - s.used, 0), reset
 end

@@ -1,12 +1,18 @@
 -- CL.THROTTLE of redis-cell, step by step, in nanoseconds.
 --
--- Times in ns do not fit into a double, so each is a pair of seconds and the nanoseconds on top of them. The key holds what
--- redis-cell's does, the time in ns at which nothing will be owed any more, so that either can go on where the other stopped. It does not
--- hold for which limit: so how much may be owed at most is not known, and a time that was written before the clock went back stays.
+-- Times in ns do not fit into a double, so each is a pair of seconds and nanoseconds. The key holds the
+-- value of redis-cell, the time in ns at which all permits will have returned (the TAT of a GCRA), so
+-- that redis-cell and this script can continue each other's keys. The value does not contain the limit.
+-- If the clock has gone back, it is therefore not known how far in the future it may be, and it stays.
 --
--- ARGV is the time as s and ns, or '' twice for the server's; ms that the key lives on beyond its use; the tolerance; what the permits
--- cost, below 0 to give back; and 1 to write. The answer is 1 if it is refused, by how much it is too early, and
--- what is owed after it.
+-- ARGV is
+--   1., 2. the time as s and ns, or '' twice for the time of the server
+--   3. how many ms longer than necessary the key lives
+--   4., 5. the tolerance, which is the cost of all permits
+--   6., 7. the cost of the request, negative to give back
+--   8. 1 to write
+-- The reply is 1 if the request is refused, by how much it is too early, and after what time all
+-- permits have returned.
 
 local function pair(s, ns)
 	local carry = math.floor(ns / 1000000000)
@@ -30,7 +36,7 @@ if held then
 	tat_s, tat_ns = tonumber(string.sub(held, 1, -10)) or 0, tonumber(string.sub(held, -9))
 end
 
-if before(tat_s, tat_ns, now_s, now_ns) then tat_s, tat_ns = now_s, now_ns end -- the key lives a little longer than it is of use
+if before(tat_s, tat_ns, now_s, now_ns) then tat_s, tat_ns = now_s, now_ns end -- the key lives a little longer than necessary
 local next_s, next_ns = pair(tat_s + cost_s, tat_ns + cost_ns)
 local early_s, early_ns = pair(next_s - tolerance_s - now_s, next_ns - tolerance_ns - now_ns)
 local limited = 0

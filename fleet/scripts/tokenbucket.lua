@@ -1,16 +1,17 @@
--- A token bucket, as the time at which it will be full (GCRA).
+-- A token bucket, stored as the time at which it will be full (GCRA).
 --
--- A token costs a + b/d µs, so that time is a pair too: q + r/d µs, with r below d. The key holds "q r a b d m": without a, b and d
--- the time would mean another number of tokens once the rate has changed, and m is how many tokens may be missing at most, which is the
--- burst. A time that is later than m tokens take was written before the clock went back: then the bucket is empty. n*b must stay below 2^53.
+-- A token costs a + b/d µs, so that time is a pair too: q + r/d µs, with r below d. The key holds
+-- "q r a b d m". Without a, b and d, the time would mean another number of tokens after a change of the
+-- rate. m is the most tokens that can be missing, which is the burst. A time later than m tokens take
+-- was written before the clock went back; then the bucket is empty. n*b must stay below 2^53.
 --
 -- Numbers: a, b, d, and the burst.
 
 kinds.tokenbucket = { keys = 1, numbers = 4 }
 
-local longest_fill = 1600000000000000 -- µs that a bucket takes to be full: 50 years, and a little more
+local longest_fill = 1600000000000000 -- µs in which the slowest bucket fills: 50 years and a little more
 
--- cost is what k tokens cost, as a pair.
+-- cost returns what k tokens cost, as a pair.
 local function cost(s, k)
 	if s.b == 0 then return k * s.a, 0 end
 	local parts = k * s.b
@@ -18,26 +19,26 @@ local function cost(s, k)
 	return k * s.a + carry, parts - carry * s.d
 end
 
--- plus is a sum of pairs.
+-- plus adds two pairs.
 local function plus(s, q1, r1, q2, r2)
 	local q, r = q1 + q2, r1 + r2
 	if r >= s.d then return q + 1, r - s.d end
 	return q, r
 end
 
--- minus is a difference of pairs.
+-- minus subtracts two pairs.
 local function minus(s, q1, r1, q2, r2)
 	if r1 < r2 then return q1 - q2 - 1, r1 - r2 + s.d end
 	return q1 - q2, r1 - r2
 end
 
--- pays reports whether q + r/d µs are enough for k tokens.
+-- pays returns whether k tokens cost at most q + r/d µs.
 local function pays(s, k, q, r)
 	local cost_q, cost_r = cost(s, k)
 	return cost_q < q or cost_q == q and cost_r <= r
 end
 
--- affordable is how many tokens q + r/d µs are enough for. The quotient of doubles may be one off, and no more.
+-- affordable returns how many tokens q + r/d µs pay for. The quotient of doubles is off by at most one.
 local function affordable(s, q, r)
 	if q < 0 then return 0 end
 	if s.b == 0 then return min(floor(q / s.a), s.burst) end
@@ -47,13 +48,13 @@ local function affordable(s, q, r)
 	return k
 end
 
--- changed is when the bucket is full that by another rate would be at q + r/d, with as many tokens missing.
+-- changed converts the time q + r/d of a bucket with another rate, keeping the missing tokens.
 local function changed(s, q, r, a, b, d)
 	local missing = (q - now + r / d) / (a + b / d)
 	return now + ceil(min(missing, s.burst) * (s.a + s.b / s.d)), 0
 end
 
--- read_bucket reads the time that the key holds; false where it holds something else.
+-- read_bucket parses the value. It returns false if it is foreign.
 local function read_bucket(s, held)
 	if #held > 120 then return false end
 	local q, r, a, b, d, m = match(held, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
@@ -68,7 +69,7 @@ local function read_bucket(s, held)
 	if a ~= s.a or b ~= s.b or d ~= s.d then
 		q, r = changed(s, q, r, a, b, d)
 	end
-	-- Callers at the exact cadence, rounded to µs, would lose the rest of one each time they come late.
+	-- A caller at the exact rate may be up to 1us late by rounding. It must not lose that time.
 	if q >= now or s.b > 0 and q == now - 1 then s.q, s.r = q, r end
 	return true
 end
@@ -94,7 +95,7 @@ function kinds.tokenbucket.look(s, key, arg)
 	return true
 end
 
--- keep_bucket writes the bucket. Where the burst was larger once, more tokens may be missing than the burst is now.
+-- keep_bucket writes the bucket. After a change of the burst, more tokens than the burst may be missing.
 local function keep_bucket(s)
 	local missing = s.burst
 	if s.q > s.most_q then missing = ceil((s.q + 1 - now) / (s.a + s.b / s.d)) end
@@ -108,7 +109,7 @@ function kinds.tokenbucket.take(s)
 	keep_bucket(s)
 end
 
--- refund gives back what cannot have come again since it was taken, as if a full bucket had been taken from.
+-- refund gives back what cannot have returned since it was taken, assuming that the bucket was full.
 function kinds.tokenbucket.refund(s, k)
 	local cost_q, cost_r = cost(s, min(k, s.burst))
 	cost_q = cost_q - age

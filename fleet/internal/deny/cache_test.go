@@ -89,7 +89,7 @@ func start(t *testing.T) time.Time {
 }
 
 // The network takes its time in both directions, and other nodes take permits meanwhile.
-func TestNothingIsRefusedThatTheServerWouldLetThrough(t *testing.T) {
+func TestCacheRefusesNothingThatTheServerWouldAllow(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
@@ -117,7 +117,7 @@ func TestNothingIsRefusedThatTheServerWouldLetThrough(t *testing.T) {
 	}
 }
 
-func TestToWaitForRetryAfterIsEnough(t *testing.T) {
+func TestRetryAfterIsEnough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 1))
 		refused := 0
@@ -193,7 +193,7 @@ func TestWhatIsNotRemembered(t *testing.T) {
 	}
 }
 
-func TestNothingIsRememberedForLongerThanTheMost(t *testing.T) {
+func TestRefusalsAreNotRememberedLongerThanTheMaximum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := deny.New(8, 10*time.Second)
 		look := c.Lookup("k", 1)
@@ -215,7 +215,7 @@ func TestANilCacheRemembersNothing(t *testing.T) {
 	require.False(t, c.Lookup("k", 1).Refused)
 }
 
-func TestKeysDoNotTouchEachOther(t *testing.T) {
+func TestKeysAreIndependent(t *testing.T) {
 	c := deny.New(8, time.Hour) // one set
 	refused := limiter.Result{Limit: 10, RetryAfter: time.Hour, ResetAfter: time.Hour}
 	for i := range 8 {
@@ -227,7 +227,7 @@ func TestKeysDoNotTouchEachOther(t *testing.T) {
 	}
 }
 
-func TestKeysOfOneHashAreTwo(t *testing.T) {
+func TestKeysWithEqualHashesAreDifferent(t *testing.T) {
 	c := deny.New(8, time.Hour)
 	a, b := c.Lookup("a", 1), c.Lookup("b", 1)
 	a.Remember(limiter.Result{Limit: 10, RetryAfter: time.Hour, ResetAfter: time.Hour})
@@ -239,7 +239,7 @@ func TestKeysOfOneHashAreTwo(t *testing.T) {
 	require.Equal(t, 20, b.Result.Limit)
 }
 
-func TestWhereThereIsNoRoomTheSoonestEndsFirst(t *testing.T) {
+func TestFullSetReplacesTheRefusalThatEndsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := deny.New(8, time.Hour)
 		put := func(key string, d time.Duration) {
@@ -267,7 +267,7 @@ func TestWhereThereIsNoRoomTheSoonestEndsFirst(t *testing.T) {
 	})
 }
 
-func TestAMillionKeysLeaveNoMoreThanThereIsRoomFor(t *testing.T) {
+func TestCacheIsBounded(t *testing.T) {
 	c := deny.New(1000, time.Hour)
 	refused := limiter.Result{Limit: 10, RetryAfter: time.Hour, ResetAfter: time.Hour}
 	keys := make([]string, 1_000_000)

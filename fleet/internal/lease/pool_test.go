@@ -330,7 +330,7 @@ func TestWhatTheResultSays(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotUsedIsGivenBack(t *testing.T) {
+func TestUnusedLeaseIsGivenBack(t *testing.T) {
 	aged := func(t *testing.T, p *lease.Pool) {
 		time.Sleep(config.Age)
 		_, _, err := p.Take(t.Context(), "other", 1)
@@ -383,7 +383,7 @@ func TestWhatIsNotUsedIsGivenBack(t *testing.T) {
 	}
 }
 
-func TestNoMoreIsTakenInAdvanceThanIsWanting(t *testing.T) {
+func TestRefillTakesNoMoreThanNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(bucket(100, 1000))
 		p := lease.New(s, config)
@@ -416,7 +416,7 @@ func TestCloseDuringARefillLosesNothing(t *testing.T) {
 	})
 }
 
-func TestWhereTheServerGivesNoAnswerNothingIsHeld(t *testing.T) {
+func TestNothingIsHeldAfterAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(bucket(100, 1000))
 		p := lease.New(s, config)
@@ -435,7 +435,7 @@ func TestWhereTheServerGivesNoAnswerNothingIsHeld(t *testing.T) {
 	})
 }
 
-func TestAPanicOfTheServerWedgesNobody(t *testing.T) {
+func TestPanicOfTheServerBlocksNoCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(bucket(100, 1000))
 		p := lease.New(s, config)
@@ -492,7 +492,7 @@ func TestMoreThanTheLimitIsRefusedWhateverIsHeld(t *testing.T) {
 	})
 }
 
-func TestWhoGivesUpWhileARefillIsUnderWay(t *testing.T) {
+func TestCancellationDuringARefill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(bucket(100, 1000))
 		p := lease.New(s, config)

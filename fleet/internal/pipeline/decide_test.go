@@ -57,7 +57,7 @@ func decide(t *testing.T, client redis.UniversalClient, d *pipeline.Decision, ke
 	return answers
 }
 
-func TestDecisionsThatWaitAreOneCommand(t *testing.T) {
+func TestQueuedDecisionsBecomeOneCommand(t *testing.T) {
 	client := dial(t, redistest.Start(t).Addr())
 	require.NoError(t, client.ScriptLoad(t.Context(), counting.Text).Err())
 	require.Equal(t, map[string][]int64{"a": {1, 3}, "b": {2, 3}, "c": {3, 3}}, decide(t, client, counting, "a", "b", "c"))
@@ -68,7 +68,7 @@ func TestDecisionsOfAScriptThatTheServerHasForgotten(t *testing.T) {
 	require.Equal(t, map[string][]int64{"a": {1, 1}, "b": {2, 1}, "c": {3, 1}}, decide(t, client, counting, "a", "b", "c"))
 }
 
-func TestWhoGivesUpDoesNotTakeAlongThoseOfItsCommand(t *testing.T) {
+func TestCancelledDecisionDoesNotAffectItsCommand(t *testing.T) {
 	client := dial(t, redistest.Start(t).Addr())
 	require.NoError(t, client.ScriptLoad(t.Context(), counting.Text).Err())
 	ctx, cancel := context.WithCancel(t.Context())

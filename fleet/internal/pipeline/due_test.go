@@ -55,7 +55,7 @@ func (s *steps) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipe
 }
 
 // A command that is tried again stands behind others that came later, and have longer.
-func TestACommandThatIsTriedAgainIsNotHeldUpByOthersBeyondItsDue(t *testing.T) {
+func TestRetriedCommandEndsWhenItIsDue(t *testing.T) {
 	const timeout = 400 * time.Millisecond
 	for name, c := range map[string]struct {
 		others   int

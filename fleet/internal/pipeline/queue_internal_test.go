@@ -22,7 +22,7 @@ func aboard(t *testing.T) (l *queue, batch []*call) {
 
 func waiting() *call { return &call{due: time.Now().Add(time.Hour)} }
 
-func TestThoseWhoComeBackAtOnceGoTogetherAgain(t *testing.T) {
+func TestReturningCallersAreBatchedAgain(t *testing.T) {
 	l, batch := aboard(t)
 	l.endBatch(batch)
 	require.Equal(t, []bool{false, false, true}, []bool{batch[0].nextLeader, batch[1].nextLeader, batch[2].nextLeader})
@@ -39,7 +39,7 @@ func TestThoseWhoComeBackAtOnceGoTogetherAgain(t *testing.T) {
 	require.Zero(t, l.busy)
 }
 
-func TestALaneIsPassedOnThoughTheHeirGivesUp(t *testing.T) {
+func TestLaneIsPassedOnIfTheNextLeaderGivesUp(t *testing.T) {
 	l, batch := aboard(t)
 	l.leave(batch[2]) // before there are answers
 	l.endBatch(batch)
@@ -55,7 +55,7 @@ func TestALaneIsPassedOnThoughTheHeirGivesUp(t *testing.T) {
 	require.Zero(t, l.busy, "nobody is left to do it later")
 }
 
-func TestWhoWaitsGetsTheLaneAtOnce(t *testing.T) {
+func TestQueuedCallerGetsTheLaneAtOnce(t *testing.T) {
 	l, batch := aboard(t)
 	next := waiting()
 	require.False(t, l.join(next))

@@ -157,7 +157,7 @@ func (q *queue) finish() {
 	q.group.Wait()
 }
 
-func TestThoseWhoWaitGoTogether(t *testing.T) {
+func TestQueuedCommandsAreBatched(t *testing.T) {
 	for _, test := range []struct {
 		name              string
 		batch             int
@@ -189,7 +189,7 @@ func TestThoseWhoWaitGoTogether(t *testing.T) {
 	}
 }
 
-func TestWhoGivesUpInTheQueueHasSentNothing(t *testing.T) {
+func TestCancellationInTheQueueSendsNothing(t *testing.T) {
 	q := newQueue(t, pipeline.Config{Timeout: 10 * time.Second})
 	ok := func(_ int64, err error) {
 		if err != nil {
@@ -210,7 +210,7 @@ func TestWhoGivesUpInTheQueueHasSentNothing(t *testing.T) {
 	require.EqualValues(t, 1011, total)
 }
 
-func TestALeaderThatGivesUpDoesNotTakeTheOthersAlong(t *testing.T) {
+func TestCancelledLeaderDoesNotAffectItsBatch(t *testing.T) {
 	q := newQueue(t, pipeline.Config{Timeout: 10 * time.Second})
 	ok := func(_ int64, err error) {
 		if err != nil {
@@ -236,7 +236,7 @@ func TestALeaderThatGivesUpDoesNotTakeTheOthersAlong(t *testing.T) {
 }
 
 // The one that leads is in a hurry: it stays for the answer all the same, and takes the others along.
-func TestALeaderInAHurryDoesNotHurryTheOthers(t *testing.T) {
+func TestLeaderWithAShortDeadlineDoesNotAffectItsBatch(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, pipeline.Config{Timeout: patience})
 	ok := func(_ int64, err error) {
@@ -263,7 +263,7 @@ func TestALeaderInAHurryDoesNotHurryTheOthers(t *testing.T) {
 	require.EqualValues(t, 1111, total)
 }
 
-func TestAPanicInAHookWedgesNobody(t *testing.T) {
+func TestPanicInAHookBlocksNoCaller(t *testing.T) {
 	q := newQueue(t, pipeline.Config{Timeout: 10 * time.Second})
 	var once atomic.Bool
 	q.hook.do = func() {
@@ -293,7 +293,7 @@ func TestAPanicInAHookWedgesNobody(t *testing.T) {
 	require.NoError(t, err, "the lane is free again")
 }
 
-func TestWhoGivesUpAtTheWrongMomentKeepsNoLane(t *testing.T) {
+func TestRandomCancellationsFreeTheLane(t *testing.T) {
 	t.Parallel()
 	client := dial(t, redistest.Start(t).Addr())
 	w := pipeline.New(client, pipeline.Config{Timeout: 10 * time.Second, Lanes: 1})
@@ -331,7 +331,7 @@ func TestADoneContextSendsNothing(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestErrorsGoToWhoCausedThem(t *testing.T) {
+func TestErrorsGoToTheirCallers(t *testing.T) {
 	q := newQueue(t, pipeline.Config{Timeout: 10 * time.Second})
 	q.join(t.Context(), 1, func(int64, error) {})
 	var faults sync.Map
