@@ -6,7 +6,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// jobs is an instrument of your own, for exporters to show beside weir's.
+// jobs is an instrument of a user, which exporters show beside weir's.
 var jobs = &stat.Instrument{
 	Name: "shop.jobs", Unit: "{job}", Kind: stat.Counter, Attrs: []string{"shop.queue"},
 	Help: "Jobs done.",
@@ -21,10 +21,10 @@ func (q *queue) Observe(yield func(*stat.Series, float64) bool) {
 	yield(q.series, q.done)
 }
 
-// A queue of your own shows how many jobs are done.
+// A queue exports how many jobs are done.
 func Example() {
 	mail := &queue{done: 3, series: jobs.Series("mail")}
-	for series, value := range mail.Observe { // an exporter does this
+	for series, value := range mail.Observe { // as an exporter does
 		fmt.Println(series.Instrument.Name, series.Values, value)
 	}
 	// Output: shop.jobs [mail] 3
@@ -55,7 +55,7 @@ func ExampleKind() {
 	// Output: shop.queue.length is an up-down counter
 }
 
-// mailer is a source with a distribution beside its figures.
+// mailer is a source with a distribution.
 type mailer struct {
 	queue
 	sizes *stat.Series

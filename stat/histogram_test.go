@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// histogramOf puts values into buckets by the definition: bucket i ends at base^i.
+// histogramOf returns a histogram of the values by its definition: bucket i ends at base^i.
 func histogramOf(schema int, values []float64) (h stat.Histogram) {
 	perPower := math.Exp2(float64(schema))
 	h.Schema, h.Offset = schema, int(math.Ceil(-30*perPower))
@@ -24,10 +24,10 @@ func histogramOf(schema int, values []float64) (h stat.Histogram) {
 	return h
 }
 
-func TestBelowCountsWhatIsNotAboveEachBound(t *testing.T) {
+func TestBelowCountsValuesUpToEachBound(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for schema := -4; schema <= 8; schema++ {
-		values := []float64{0.25, 1, 8} // bounds belong to the bucket below them
+		values := []float64{0.25, 1, 8} // a bound belongs to the bucket below it
 		for range 2000 {
 			values = append(values, math.Exp2(rnd.Float64()*40-20))
 		}
@@ -56,7 +56,7 @@ func TestBelowCountsWhatIsNotAboveEachBound(t *testing.T) {
 	}
 }
 
-func TestABoundThatIsNoBucketsIsMovedDown(t *testing.T) {
+func TestABoundInsideABucketIsMovedDown(t *testing.T) {
 	h := stat.Histogram{Schema: 0, Offset: 1, Counts: []int64{1, 2, 4}} // up to 2, 4 and 8
 	got := maps.Collect(h.Below([]float64{1, 3.9, 5, 7.9, 8.1, 1000}))
 	require.Equal(t, map[float64]int64{1: 0, 3.9: 1, 5: 3, 7.9: 3, 8.1: 7, 1000: 7}, got)

@@ -19,7 +19,7 @@ func TestSeriesNeedsAValueForEachAttribute(t *testing.T) {
 	})
 }
 
-func TestSeriesIDsTellSeriesApart(t *testing.T) {
+func TestDifferentSeriesHaveDifferentIDs(t *testing.T) {
 	id := func(i *stat.Instrument, values ...string) string { return i.Series(values...).ID() }
 	one, twin := id(instrument.BreakerState, "a", "open", ""), id(instrument.BreakerState, "a", "open", "")
 	require.Equal(t, one, twin)
@@ -36,7 +36,7 @@ func TestSeriesValuesAreUTF8(t *testing.T) {
 	require.Equal(t, []string{"a\uFFFDb\"\n", ""}, instrument.BreakerSlowCalls.Series("a\xfe\xffb\"\n", "").Values)
 }
 
-func TestASeriesKnowsWhenItWasMade(t *testing.T) {
+func TestSeriesCreated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		s := instrument.BreakerSlowCalls.Series("a", "")
@@ -46,7 +46,7 @@ func TestASeriesKnowsWhenItWasMade(t *testing.T) {
 	})
 }
 
-func TestLongKeysAreShortenedAndStayApart(t *testing.T) {
+func TestLongKeysAreShortenedAndStayDistinct(t *testing.T) {
 	long := strings.Repeat("key", 1<<18)
 	seen := map[string]bool{}
 	for _, v := range []string{
@@ -54,16 +54,16 @@ func TestLongKeysAreShortenedAndStayApart(t *testing.T) {
 		strings.Repeat("a\xff", 400), strings.Repeat("x", 1025), strings.Repeat("x", 1024), strings.Repeat("€", 341) + "x", strings.Repeat("€", 341) + "xx",
 	} {
 		series := instrument.BreakerSlowCalls.Series(v, v)
-		require.Equal(t, strings.ToValidUTF8(v, "\uFFFD"), series.Values[0], "a name is the program's")
+		require.Equal(t, strings.ToValidUTF8(v, "\uFFFD"), series.Values[0], "a name is not shortened")
 		got := series.Values[1]
 		require.LessOrEqual(t, len(got), 1024)
 		require.True(t, utf8.ValidString(got))
-		require.False(t, seen[got], "%.20q has the name of another", v)
+		require.False(t, seen[got], "%.20q has the short form of another key", v)
 		seen[got] = true
 		require.Equal(t, got, instrument.BreakerSlowCalls.Series("", v).Values[1], "the same in every process")
 		require.Equal(t, got, instrument.BreakerSlowCalls.Series("", got).Values[1])
 		if utf8.ValidString(v) {
-			require.True(t, strings.HasPrefix(got, v[:1000]), "its beginning")
+			require.True(t, strings.HasPrefix(got, v[:1000]), "the beginning is kept")
 		}
 	}
 }

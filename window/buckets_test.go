@@ -9,15 +9,15 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// drawn is what the buckets show at a number of seconds after t0, by the second at which each begins.
-func drawn(c *window.Counter, second float64) (begins, sums []int64) {
+// bucketsAt returns the buckets at a number of seconds after t0, each with the second at which it begins.
+func bucketsAt(c *window.Counter, second float64) (begins, sums []int64) {
 	for begin, sum := range c.BucketsAt(t0.Add(time.Duration(second * float64(time.Second)))) {
 		begins, sums = append(begins, int64(begin.Sub(t0)/time.Second)), append(sums, sum)
 	}
 	return begins, sums
 }
 
-func TestBucketsShowWhatWasAddedInEach(t *testing.T) {
+func TestBucketsHoldWhatWasAddedInEach(t *testing.T) {
 	c := window.NewCounterAt(window.Config{Span: 4 * time.Second, Buckets: 4}, t0)
 	for s, n := range []int64{1, 2, 4, 8, 16, 32, 64} {
 		c.AddAt(t0.Add(time.Duration(s)*time.Second), n)
@@ -29,15 +29,15 @@ func TestBucketsShowWhatWasAddedInEach(t *testing.T) {
 		{6.5, []int64{3, 4, 5, 6}, []int64{8, 16, 32, 64}},
 		{8, []int64{5, 6, 7, 8}, []int64{32, 64, 0, 0}},
 		{1000, []int64{997, 998, 999, 1000}, []int64{0, 0, 0, 0}},
-		{2, []int64{3, 4, 5, 6}, []int64{8, 16, 32, 64}}, // an earlier time sees what the newest bucket sees
+		{2, []int64{3, 4, 5, 6}, []int64{8, 16, 32, 64}}, // an earlier time counts as in the newest bucket
 	} {
-		begins, sums := drawn(c, step.at)
+		begins, sums := bucketsAt(c, step.at)
 		require.Equal(t, step.begins, begins, "at %v s", step.at)
 		require.Equal(t, step.sums, sums, "at %v s", step.at)
 	}
 }
 
-func TestBucketsThatTheWindowHasLeftBehindShowNothing(t *testing.T) {
+func TestBucketsThatHaveLeftTheWindowAreZero(t *testing.T) {
 	c := window.NewCounterAt(window.Config{Span: 4 * time.Second, Buckets: 4}, t0)
 	for s := range 4 {
 		c.AddAt(t0.Add(time.Duration(s)*time.Second), 5)
@@ -61,7 +61,7 @@ func TestBucketsThatTheWindowHasLeftBehindShowNothing(t *testing.T) {
 	require.Equal(t, []int64{5, 0, 5, 5}, sums, "two of the four are still in the window")
 }
 
-func TestBucketsStopWhenAsked(t *testing.T) {
+func TestBucketsStopsWithTheLoop(t *testing.T) {
 	c := window.NewCounterAt(window.Config{}, t0)
 	for begin := range c.BucketsAt(t0) {
 		require.Equal(t, t0.Add(-9*time.Second), begin)

@@ -29,12 +29,12 @@ func TestCallsCountOutcomes(t *testing.T) {
 		require.Equal(t, want, c.Counts())
 		require.Equal(t, window.Totals(want), c.Totals())
 		time.Sleep(time.Hour)
-		require.Equal(t, window.Counts{ConsecutiveFailures: 1}, c.Counts(), "the streak does not decay")
+		require.Equal(t, window.Counts{ConsecutiveFailures: 1}, c.Counts(), "consecutive failures do not age")
 		require.Equal(t, window.Totals(want), c.Totals())
 	})
 }
 
-func TestCallsOldBucketsLeaveWithJustWhatTheyHeld(t *testing.T) {
+func TestOldBucketsLeaveWithWhatTheyHeld(t *testing.T) {
 	c := window.NewCallsAt(window.CallsConfig{Span: 5 * time.Second, Buckets: 5}, t0)
 	for s := range 5 {
 		for range s + 1 {
@@ -48,14 +48,14 @@ func TestCallsOldBucketsLeaveWithJustWhatTheyHeld(t *testing.T) {
 	}
 }
 
-func TestCallsRefuseABadConfig(t *testing.T) {
+func TestNewCallsPanicsOnAnInvalidConfig(t *testing.T) {
 	const want = "window: Span is -1s, must lie between 1ms and 720h0m0s\nwindow: Slow is -1ns, must be at least 0"
 	c := window.CallsConfig{Span: -time.Second, Slow: -1}
 	require.EqualError(t, c.Validate(), want)
 	require.PanicsWithError(t, want, func() { window.NewCalls(c) })
 }
 
-func TestCountsDerive(t *testing.T) {
+func TestRatesOfCounts(t *testing.T) {
 	var none window.Counts
 	require.Zero(t, none.Calls())
 	require.Zero(t, none.FailureRate())
@@ -72,8 +72,8 @@ func TestCountsDerive(t *testing.T) {
 	require.JSONEq(t, `{"successes":6,"failures":2,"slow":4,"slow_failures":1,"ignored":9,"refused":9,"consecutive_failures":0}`, string(text))
 }
 
-// Since(Counts()) would be a window less a window: it does not compile.
-func TestTheCountsOfAWindowCannotBeTakenForTotals(t *testing.T) {
+// TestCountsAreNotTotals keeps Totals().Minus(Counts()) from compiling, which would be wrong.
+func TestCountsAreNotTotals(t *testing.T) {
 	counts, totals := reflect.TypeFor[window.Counts](), reflect.TypeFor[window.Totals]()
 	require.False(t, counts.AssignableTo(totals))
 	require.False(t, totals.AssignableTo(counts))

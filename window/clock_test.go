@@ -12,15 +12,15 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Variables of a package are made on the real clock, and used in a bubble whose clock begins in
-// the year 2000.
-func TestWindowsThatWereMadeLaterThanTheyAreUsed(t *testing.T) {
+// TestPackageVariablesInABubble uses windows that were made on the real clock in a bubble whose clock begins
+// in the year 2000.
+func TestPackageVariablesInABubble(t *testing.T) {
 	counter := window.NewCounter(window.Config{Span: time.Minute, Buckets: 6, Edge: window.Interpolated})
 	calls := window.NewCalls(window.CallsConfig{Name: "queue", Span: time.Minute, Buckets: 6, Latency: true})
 	last := window.NewCalls(window.CallsConfig{Last: 2})
 	view := window.NewView(window.Config{Span: time.Minute, Buckets: 6})
 	synctest.Test(t, func(t *testing.T) {
-		require.Zero(t, counter.Sum(), "a reader may come first")
+		require.Zero(t, counter.Sum(), "a reading may come first")
 		require.Zero(t, calls.Counts().Calls()+calls.Latency().Count()+view.Counts().Calls())
 		require.InDelta(t, 0, view.Coverage(), 0)
 		for range calls.Observe {
@@ -38,7 +38,7 @@ func TestWindowsThatWereMadeLaterThanTheyAreUsed(t *testing.T) {
 		require.InDelta(t, 0.5, view.Coverage(), 1e-9)
 		counter.Add(1)
 		time.Sleep(35 * time.Second)
-		require.Equal(t, int64(3), counter.Sum(), "half of what was first is still in the span, and one more")
+		require.Equal(t, int64(3), counter.Sum(), "half of the oldest bucket, and one more")
 		require.Zero(t, calls.Counts().Failures+calls.Latency().Count()+view.Counts().Failures)
 		require.InDelta(t, 1, view.Coverage(), 0)
 		require.Zero(t, calls.Late())
@@ -50,15 +50,15 @@ func TestWindowsThatWereMadeLaterThanTheyAreUsed(t *testing.T) {
 		}
 		require.Equal(t, 2000, first.Year())
 	})
-	require.Zero(t, counter.Sum(), "and on the real clock again")
+	require.Zero(t, counter.Sum(), "on the real clock again")
 	counter.Add(5)
 	calls.Record(window.Success, 0)
 	require.Equal(t, int64(5), counter.Sum())
 	require.Equal(t, int64(1), calls.Counts().Calls())
 }
 
-// A window tells times apart up to 146 years from where it began. All later ones are one moment.
-func TestTimesOf146YearsAreToldApart(t *testing.T) {
+// TestTimesBeyond146YearsAreOne uses the limit of offsets: all later times count as the same moment.
+func TestTimesBeyond146YearsAreOne(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	c := window.NewCounterAt(window.Config{Span: time.Minute}, t0.Add(146*year))
 	for _, at := range []time.Time{t0, t0.Add(2 * time.Minute), t0.Add(145 * year), t0.Add(146 * year)} {
@@ -69,8 +69,8 @@ func TestTimesOf146YearsAreToldApart(t *testing.T) {
 	require.Equal(t, int64(1), c.SumAt(t0.Add(290*year)))
 }
 
-// The zero time, and times further away than an offset reaches.
-func TestWindowsOfAnyTimes(t *testing.T) {
+// TestWindowsAtExtremeTimes uses the zero time and times beyond the limit of offsets.
+func TestWindowsAtExtremeTimes(t *testing.T) {
 	far := t0.AddDate(1000, 0, 0)
 	for name, c := range map[string]struct{ made, first time.Time }{
 		"made at the zero time":          {time.Time{}, t0},
@@ -99,7 +99,7 @@ func TestWindowsOfAnyTimes(t *testing.T) {
 	}
 }
 
-func TestATimeThatIsStaleForAnyClockBeginsNothing(t *testing.T) {
+func TestTheZeroTimeDoesNotBeginAWindow(t *testing.T) {
 	counter := window.NewCounterAt(window.Config{Span: time.Minute}, t0)
 	calls := window.NewCallsAt(window.CallsConfig{Span: time.Minute}, t0)
 	for range 2 {
@@ -110,12 +110,12 @@ func TestATimeThatIsStaleForAnyClockBeginsNothing(t *testing.T) {
 	}
 	require.Equal(t, int64(4), counter.SumAt(t0.Add(30*time.Second)))
 	require.Equal(t, int64(4), calls.CountsAt(t0.Add(30*time.Second)).Failures)
-	require.Equal(t, int64(4), counter.SumAt(time.Time{}), "seen from a stale time")
+	require.Equal(t, int64(4), counter.SumAt(time.Time{}), "at a stale time")
 	require.Zero(t, counter.SumAt(time.Unix(math.MaxInt32, 0)))
 	require.Zero(t, calls.CountsAt(t0.Add(5*time.Minute)).Failures)
 }
 
-func TestTheFirstCountsOfManyGoroutinesAreKept(t *testing.T) {
+func TestConcurrentFirstCountsAreKept(t *testing.T) {
 	for range 50 {
 		counter := window.NewCounter(window.Config{Span: time.Minute})
 		calls := window.NewCalls(window.CallsConfig{Span: time.Minute})

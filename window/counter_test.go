@@ -14,13 +14,13 @@ import (
 
 var t0 = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// event is one addition at a time after t0.
+// event is an addition at a time after t0.
 type event struct {
 	at time.Duration
 	n  int64
 }
 
-// trueSum adds up what lies in the span that ends at the given time.
+// trueSum returns the sum of the events in the exact span that ends at a time.
 func trueSum(events []event, at, span time.Duration) (sum int64) {
 	for _, e := range events {
 		if e.at > at-span && e.at <= at {
@@ -30,9 +30,8 @@ func trueSum(events []event, at, span time.Duration) (sum int64) {
 	return sum
 }
 
-// FuzzCounterEdges shows, for any shape and any times that do not go back, that
-// Recent never counts more than what lies in the true span, Strict never less, and
-// that Interpolated lies between the two.
+// FuzzCounterEdges checks for any config and ascending times that Recent never counts more than the exact
+// span holds, that Strict never counts less, and that Interpolated is between them.
 func FuzzCounterEdges(f *testing.F) {
 	f.Add(uint32(1000), uint8(10), []byte{1, 10, 2, 250, 3, 99, 1, 1})
 	f.Add(uint32(60_000), uint8(6), []byte{5, 200, 5, 200, 5, 255})
@@ -53,7 +52,7 @@ func FuzzCounterEdges(f *testing.F) {
 				counter.AddAt(t0.Add(now), int64(ops[i]))
 			}
 			look := t0.Add(now + c.Span*time.Duration(ops[i]%16)/40)
-			exact := trueSum(events, look.Sub(t0), counters[window.Recent].Span()) // which is rounded up to whole buckets
+			exact := trueSum(events, look.Sub(t0), counters[window.Recent].Span()) // rounded up to whole buckets
 			recent, strict := counters[window.Recent].SumAt(look), counters[window.Strict].SumAt(look)
 			require.LessOrEqual(t, recent, exact, "recent at %v", look.Sub(t0))
 			require.GreaterOrEqual(t, strict, exact, "strict at %v", look.Sub(t0))
@@ -81,7 +80,7 @@ func TestCounterInterpolatesTheOldestBucket(t *testing.T) {
 	}
 }
 
-func TestCounterForgetsWithoutAnybodyAdding(t *testing.T) {
+func TestCounterForgetsWithoutAdditions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := window.NewCounter(window.Config{Span: time.Minute, Buckets: 6})
 		c.Add(3)
@@ -106,12 +105,13 @@ func TestCounterWithAClockThatGoesBack(t *testing.T) {
 		c.AddAt(now.Add(-back), 2)
 		require.Equal(t, int64(7), c.SumAt(now), "what comes %v late counts into the newest bucket", back)
 		require.Equal(t, int64(7), c.SumAt(now.Add(-back)), "seen from %v before", back)
-		require.Zero(t, c.SumAt(now.Add(10*time.Second)), "and ages from there")
+		require.Zero(t, c.SumAt(now.Add(10*time.Second)), "it ages from there")
 	}
 }
 
-// A counter of nanoseconds of a thousand calls in flight passes 2⁶³ after 107 days.
-func TestCounterOutlivesTheLargestSum(t *testing.T) {
+// TestTotalsBeyondInt64 lets the total wrap around, as a sum of nanoseconds of a thousand concurrent calls
+// does after 107 days.
+func TestTotalsBeyondInt64(t *testing.T) {
 	const minute = int64(60_000 * time.Second)
 	for _, sign := range []int64{1, -1} {
 		c := window.NewCounterAt(window.Config{Span: time.Minute, Buckets: 6}, t0)
@@ -150,7 +150,7 @@ func TestCounterLosesNothingUnderManyWriters(t *testing.T) {
 			for range adds {
 				c.Add(1)
 				if sum := c.Sum(); sum < 0 || sum > writers*adds {
-					t.Errorf("torn sum %d", sum)
+					t.Errorf("sum is %d while additions are running", sum)
 					return
 				}
 			}
@@ -160,7 +160,7 @@ func TestCounterLosesNothingUnderManyWriters(t *testing.T) {
 	require.Equal(t, int64(writers*adds), c.Total())
 }
 
-func TestConfigNamesWhatIsWrong(t *testing.T) {
+func TestValidateNamesEveryInvalidField(t *testing.T) {
 	for _, c := range []struct {
 		config window.Config
 		want   string

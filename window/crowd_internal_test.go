@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWhatACrowdRecordsIsCountedToTheCall spreads what several goroutines record at once.
-func TestWhatACrowdRecordsIsCountedToTheCall(t *testing.T) {
-	const crowd, each = 4, 20_000
+// TestStripedCallsAreAllCounted stripes the counter of successes while several goroutines record.
+func TestStripedCallsAreAllCounted(t *testing.T) {
+	const goroutines, each = 4, 20_000
 	c := NewCalls(CallsConfig{Span: time.Hour})
 	c.Record(Failure, 0)
 	var all sync.WaitGroup
-	for range crowd {
+	for range goroutines {
 		all.Go(func() {
 			for i := range each {
 				c.Record(Success, 0)
@@ -26,7 +26,7 @@ func TestWhatACrowdRecordsIsCountedToTheCall(t *testing.T) {
 	}
 	all.Wait()
 	n := c.Counts()
-	require.EqualValues(t, crowd*each, n.Successes)
+	require.EqualValues(t, goroutines*each, n.Successes)
 	require.EqualValues(t, 1, n.Failures)
-	require.EqualValues(t, crowd*each, c.Totals().Successes)
+	require.EqualValues(t, goroutines*each, c.Totals().Successes)
 }

@@ -17,7 +17,7 @@ func TestTheSpanIsRoundedUpToWholeBuckets(t *testing.T) {
 	require.Equal(t, time.Second+10, window.NewViewAt(c, t0).Span())
 }
 
-func TestRateIsTheSumASecond(t *testing.T) {
+func TestRateIsTheSumPerSecond(t *testing.T) {
 	c := window.NewCounterAt(window.Config{Span: 4 * time.Second, Buckets: 4}, t0)
 	c.AddAt(t0, 6)
 	c.AddAt(t0.Add(time.Second), 4)
@@ -25,7 +25,7 @@ func TestRateIsTheSumASecond(t *testing.T) {
 	require.InDelta(t, 1, c.RateAt(t0.Add(4*time.Second)), 0)
 }
 
-func TestCountersBeginWithTheWindow(t *testing.T) {
+func TestSeriesAreCreatedWithTheWindow(t *testing.T) {
 	n := window.NewCallsAt(window.CallsConfig{Name: "queue"}, t0)
 	for line := range n.Observe {
 		if line.Instrument.Kind == stat.Counter {
@@ -34,13 +34,13 @@ func TestCountersBeginWithTheWindow(t *testing.T) {
 	}
 }
 
-func TestAWindowShowsTheDefaultSpan(t *testing.T) {
+func TestTheDefaultSpanIsInTheMetrics(t *testing.T) {
 	seen := shown(t, window.NewCalls(window.CallsConfig{Name: "queue"}))
 	require.InDelta(t, 10, seen["weir.window.length"], 0)
 	require.InDelta(t, 0, seen["weir.window.coverage"], 0.01)
 }
 
-func TestAQuantileMovesEvenlyThroughItsBucket(t *testing.T) {
+func TestQuantileInterpolatesWithinItsBucket(t *testing.T) {
 	c := timed(time.Second)
 	for range 10 {
 		record(c, 10*time.Millisecond)
@@ -55,7 +55,7 @@ func TestAQuantileMovesEvenlyThroughItsBucket(t *testing.T) {
 	}
 }
 
-func TestSumsOfLatenciesKeepWhatLiesOutsideTheBuckets(t *testing.T) {
+func TestPlusAddsUnderAndOver(t *testing.T) {
 	a, b := timed(time.Second), timed(time.Second)
 	record(a, 0, 2*time.Hour)
 	record(b, 0, 0, 3*time.Hour, 3*time.Hour, 3*time.Hour)
@@ -65,7 +65,7 @@ func TestSumsOfLatenciesKeepWhatLiesOutsideTheBuckets(t *testing.T) {
 	require.Equal(t, 3*time.Hour, sum.Max)
 }
 
-func TestViewShowsEveryFigure(t *testing.T) {
+func TestViewCountsEveryNumber(t *testing.T) {
 	v := window.NewViewAt(window.Config{Span: 10 * time.Second, Buckets: 10, Edge: window.Interpolated}, t0)
 	v.SampleAt(t0, window.Totals{})
 	all := window.Totals{Successes: 2, Failures: 4, Slow: 6, SlowFailures: 8, Ignored: 10, Refused: 12, ConsecutiveFailures: 3}
@@ -89,7 +89,7 @@ func TestCoverageBeginsWithTheFirstSample(t *testing.T) {
 	require.InDelta(t, 1, at(40), 0)
 }
 
-func TestTheLongestTimeIsWithinTheBuckets(t *testing.T) {
+func TestTheLongestDurationIsWithinTheBuckets(t *testing.T) {
 	c := timed(time.Second)
 	record(c, 4096*time.Second)
 	l := c.LatencyAt(t0)
@@ -100,7 +100,7 @@ func TestTheLongestTimeIsWithinTheBuckets(t *testing.T) {
 	require.Equal(t, int64(2), l.Counts[window.LatencyBuckets-1])
 }
 
-// TestLatencyMovesByTheCoarserOfTwelfthsAndBuckets records one call and looks for it at later times.
+// TestLatencyMovesByTheCoarserOfTwelfthsAndBuckets records a call and reads the latency later.
 func TestLatencyMovesByTheCoarserOfTwelfthsAndBuckets(t *testing.T) {
 	const span = 12 * time.Second
 	for _, step := range []struct {

@@ -106,7 +106,7 @@ func ExampleCalls_Observe() {
 	jobs := window.NewCalls(window.CallsConfig{Name: "jobs", Span: time.Minute})
 	jobs.Record(window.Failure, 0)
 	jobs.Record(window.Success, 0)
-	for s, v := range jobs.Observe { // an exporter does this
+	for s, v := range jobs.Observe { // as an exporter does
 		if s.Instrument.Name == "weir.window.error_ratio" {
 			fmt.Println(s.Instrument.Name, s.Values, v)
 		}
@@ -122,7 +122,7 @@ func ExampleCallsConfig() {
 	// Output: {Successes:1 Failures:1 Slow:1 SlowFailures:0 Ignored:0 Refused:0 ConsecutiveFailures:1}
 }
 
-// What happened between two looks is the difference of their totals.
+// The calls between two readings are the difference of the totals.
 func ExampleTotals() {
 	calls := window.NewCalls(window.CallsConfig{})
 	calls.Record(window.Success, 0)

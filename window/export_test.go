@@ -18,7 +18,7 @@ type Bucket struct {
 	Count        int64
 }
 
-// Buckets yields the buckets that hold calls, the shortest first.
+// Buckets yields the buckets that hold calls, in ascending order.
 func (l Latency) Buckets() iter.Seq[Bucket] {
 	return func(yield func(Bucket) bool) {
 		for i, n := range l.Counts {
@@ -29,11 +29,11 @@ func (l Latency) Buckets() iter.Seq[Bucket] {
 	}
 }
 
-// Late returns how many calls were counted into the newest bucket, and are older.
+// Late returns how many calls were older than the newest bucket.
 func (c *Calls) Late() int64 { return c.metrics.lateCalls.Load() }
 
-// Span returns the length of the window, in whole buckets.
+// Span returns the length of the window, rounded up to whole buckets.
 func (c *Counter) Span() time.Duration { return c.config.Span }
 
-// Span returns the length of the window, in whole buckets.
+// Span returns the length of the window, rounded up to whole buckets.
 func (v *View) Span() time.Duration { return v.config.Span }

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// latencyOf records calls that took so long.
+// latencyOf returns the latency of calls with the given durations.
 func latencyOf(t *testing.T, took ...time.Duration) window.Latency {
 	t.Helper()
 	start := time.Now()
@@ -22,7 +22,7 @@ func latencyOf(t *testing.T, took ...time.Duration) window.Latency {
 	return w.LifetimeLatency()
 }
 
-func TestHistogramHasEveryCallInTheBucketOfItsTime(t *testing.T) {
+func TestHistogramCountsEveryCallInItsBucket(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	took := []time.Duration{0, 1, 953, 954, 2 * time.Hour}
 	for range 5000 {
@@ -51,7 +51,7 @@ func TestHistogramHasEveryCallInTheBucketOfItsTime(t *testing.T) {
 	}
 }
 
-func TestHistogramIsAsLongAsItHasTo(t *testing.T) {
+func TestHistogramHasNoEmptyBucketsAtItsEnds(t *testing.T) {
 	l := latencyOf(t, time.Second, 1100*time.Millisecond)
 	h := l.Histogram()
 	require.Equal(t, []int64{1, 0, 1}, h.Counts)
@@ -62,7 +62,7 @@ func TestHistogramIsAsLongAsItHasTo(t *testing.T) {
 		require.Equal(t, l.Count(), h.Zero)
 		require.Equal(t, math.Ldexp(1, -20), h.ZeroThreshold)
 	}
-	l.Under = 5 // read later than the bucket that they are in
+	l.Under = 5 // as if read later than Counts
 	h = l.Histogram()
 	require.EqualValues(t, 2, h.Count())
 }

@@ -52,7 +52,7 @@ func requireLast(t *testing.T, list []byte, got window.Counts) {
 	require.Equal(t, want, got)
 }
 
-func TestLastCountsWhatWasRefusedMeanwhile(t *testing.T) {
+func TestLastCountsRefusalsSinceTheOldestCall(t *testing.T) {
 	c := window.NewCalls(window.CallsConfig{Last: 2})
 	c.Refuse()
 	c.Record(window.Success, 0)
@@ -60,7 +60,7 @@ func TestLastCountsWhatWasRefusedMeanwhile(t *testing.T) {
 	c.Record(window.Success, 0)
 	c.Record(window.Ignored, 0)
 	require.Equal(t, window.Counts{Successes: 2, Ignored: 1, Refused: 2}, c.Counts())
-	c.Record(window.Success, 0) // the first call leaves, and the refusal before it
+	c.Record(window.Success, 0) // the first call leaves the window, and the refusal before it
 	require.Equal(t, window.Counts{Successes: 2, Ignored: 1, Refused: 1}, c.Counts())
 	require.Equal(t, int64(2), c.Totals().Refused)
 }
@@ -86,7 +86,7 @@ func TestLastUnderManyWriters(t *testing.T) {
 	require.Equal(t, int64(size), c.Counts().Calls())
 }
 
-func TestLastRefusesABadConfig(t *testing.T) {
+func TestNewCallsPanicsOnAnInvalidLast(t *testing.T) {
 	for want, c := range map[string]window.CallsConfig{
 		"window: Last is -1, must lie between 1 and 100000, or 0 for a window over time":     {Last: -1},
 		"window: Last is 100001, must lie between 1 and 100000, or 0 for a window over time": {Last: 100_001},

@@ -20,7 +20,7 @@ func timed(span time.Duration) *window.Calls {
 	return window.NewCallsAt(window.CallsConfig{Span: span, Latency: true}, t0)
 }
 
-// bounds returns the bounds of the bucket that holds the quantile.
+// bounds returns the bounds of the bucket that holds a quantile.
 func bounds(l window.Latency, q float64) (lower, upper time.Duration) {
 	share := min(max(q, 0), 1)
 	if math.IsNaN(q) {
@@ -35,7 +35,7 @@ func bounds(l window.Latency, q float64) (lower, upper time.Duration) {
 	return 0, 0
 }
 
-// record counts a success of each time at t0.
+// record counts a success of each duration at t0.
 func record(c *window.Calls, times ...time.Duration) {
 	for _, took := range times {
 		c.RecordAt(t0, window.Success, took)
@@ -59,8 +59,7 @@ func TestLatencyOfNoCalls(t *testing.T) {
 	}
 }
 
-// FuzzQuantile sorts the times and finds each quantile in the bucket that the
-// histogram says, and the estimate in the same bucket.
+// FuzzQuantile compares the bucket of each quantile, and of its estimate, with that of the sorted durations.
 func FuzzQuantile(f *testing.F) {
 	f.Add(uint64(1), uint16(100), 0.5)
 	f.Add(uint64(7), uint16(1), 1.0)
@@ -105,7 +104,7 @@ func TestLatencyOutsideItsRangeIsClampedAndCounted(t *testing.T) {
 	for range 10_000 {
 		record(c, math.MaxInt64)
 	}
-	require.InDelta(t, 10_002*4096.0, c.LatencyAt(t0).Sum, 1e-3, "no overflow")
+	require.InDelta(t, 10_002*4096.0, c.LatencyAt(t0).Sum, 1e-3, "the sum does not overflow")
 }
 
 func TestLatencyForgetsByTwelfths(t *testing.T) {
@@ -133,7 +132,7 @@ func TestIgnoredCallsHaveNoLatency(t *testing.T) {
 	require.Equal(t, int64(1), l.Count())
 }
 
-func TestLatenciesAddUpExactly(t *testing.T) {
+func TestPlusIsExact(t *testing.T) {
 	a, b, both := timed(time.Second), timed(time.Second), timed(time.Second)
 	rnd := rand.New(rand.NewPCG(5, 5))
 	for range 1000 {
@@ -151,7 +150,7 @@ func TestLatenciesAddUpExactly(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-func TestLatencyIsWrittenAsJSONWithoutItsBuckets(t *testing.T) {
+func TestLatencyAsJSONHasNoBuckets(t *testing.T) {
 	c := timed(time.Second)
 	record(c, time.Microsecond, 2*time.Second)
 	text, err := json.Marshal(c.LatencyAt(t0))
@@ -159,7 +158,7 @@ func TestLatencyIsWrittenAsJSONWithoutItsBuckets(t *testing.T) {
 	require.JSONEq(t, `{"sum": 2.000001, "max": 2000000000, "under": 0, "over": 0}`, string(text))
 }
 
-func TestLatencyOfMoreCallsThanAFloatCounts(t *testing.T) {
+func TestQuantileBeyondThePrecisionOfFloats(t *testing.T) {
 	l := window.Latency{Max: time.Second}
 	l.Counts[100] = 1<<53 + 1
 	require.NotZero(t, l.Quantile(1))
@@ -190,7 +189,7 @@ func TestLatencyLosesNothingUnderManyWriters(t *testing.T) {
 	require.Equal(t, (calls-1)*time.Microsecond, l.Max)
 }
 
-// TestMemory keeps what the documents say of memory true.
+// TestMemory measures the bytes that the documentation promises.
 func TestMemory(t *testing.T) {
 	require.LessOrEqual(t, unsafe.Sizeof(window.Calls{}), uintptr(48))
 	for name, c := range map[string]struct {
@@ -204,7 +203,7 @@ func TestMemory(t *testing.T) {
 		"latency":       {func() any { return window.NewCalls(window.CallsConfig{Latency: true}) }, 1500},
 		"latency, used": {func() any { c := timed(time.Second); record(c, 1); return c }, 45_000},
 	} {
-		const n = 1000 // beside which what the runtime allocates meanwhile is little
+		const n = 1000 // enough to make allocations of the runtime negligible
 		var kept [n]any
 		var before, after runtime.MemStats
 		runtime.GC()
@@ -221,20 +220,20 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// A part of the latency's window that begins in the middle of a bucket begins with the
-// first call after that, not with the next bucket.
-func TestLatencyPartsThatBeginInsideBuckets(t *testing.T) {
-	c := window.NewCallsAt(window.CallsConfig{Span: 30 * time.Second, Buckets: 30, Latency: true}, t0) // 12 parts of 2.5 s
+// TestLatencyBucketsThatBeginInsideBuckets uses a latency whose buckets begin in the middle of those of the calls.
+// They begin with the first call after that, not with the next bucket of the calls.
+func TestLatencyBucketsThatBeginInsideBuckets(t *testing.T) {
+	c := window.NewCallsAt(window.CallsConfig{Span: 30 * time.Second, Buckets: 30, Latency: true}, t0) // 12 buckets of 2.5 s for the latency
 	at := func(seconds float64) time.Time { return t0.Add(time.Duration(seconds * float64(time.Second))) }
 	c.RecordAt(at(2.2), window.Success, time.Millisecond)
 	c.RecordAt(at(2.6), window.Success, time.Second)
-	seen := c.LatencyAt(at(30)) // the twelve parts from 2.5 s on
+	seen := c.LatencyAt(at(30)) // the 12 buckets from 2.5 s on
 	require.EqualValues(t, 1, seen.Count())
 	require.Equal(t, 1.0, seen.Sum)
 	require.EqualValues(t, 2, c.LifetimeLatency().Count())
 }
 
-func TestLatencyOfCallsBeforeTheBeginning(t *testing.T) {
+func TestLatencyOfCallsBeforeTheWindowBegan(t *testing.T) {
 	c := timed(time.Second)
 	record(c, time.Second)
 	c.RecordAt(t0.Add(-time.Hour), window.Success, time.Second)

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// shown is what a source shows, by instrument and second attribute.
+// shown returns the values of a source, by instrument and second attribute.
 func shown(t *testing.T, s stat.Source) map[string]float64 {
 	t.Helper()
 	seen := map[string]float64{}
@@ -28,13 +28,13 @@ func shown(t *testing.T, s stat.Source) map[string]float64 {
 	return seen
 }
 
-func TestShowsAWindowOverTime(t *testing.T) {
+func TestMetricsOfAWindowOverTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := window.NewCalls(window.CallsConfig{Name: "queue", Span: 10 * time.Second, Latency: true})
 		require.Equal(t, map[string]float64{
 			"weir.window.events success": 0, "weir.window.events failure": 0, "weir.window.events ignored": 0, "weir.window.events refused": 0,
 			"weir.window.events.late": 0, "weir.window.size": 0, "weir.window.length": 10, "weir.window.coverage": 0,
-		}, shown(t, c), "what means nothing yet is left out")
+		}, shown(t, c), "values that do not exist are left out")
 
 		for range 9 {
 			c.Record(window.Success, 100*time.Millisecond)
@@ -58,14 +58,14 @@ func TestShowsAWindowOverTime(t *testing.T) {
 		time.Sleep(time.Minute)
 		seen = shown(t, c)
 		require.InDelta(t, 1, seen["weir.window.coverage"], 0)
-		require.InDelta(t, 9, seen["weir.window.events success"], 0, "the totals stay")
+		require.InDelta(t, 9, seen["weir.window.events success"], 0, "totals do not age")
 		require.InDelta(t, 0, seen["weir.window.size"], 0)
 		require.NotContains(t, seen, "weir.window.error_ratio")
 		require.NotContains(t, seen, "weir.window.latency 0.5")
 	})
 }
 
-func TestShowsAWindowOverCalls(t *testing.T) {
+func TestMetricsOfAWindowOverCalls(t *testing.T) {
 	c := window.NewCalls(window.CallsConfig{Name: "queue", Last: 4})
 	c.Record(window.Failure, 0)
 	require.Equal(t, map[string]float64{
@@ -79,12 +79,12 @@ func TestShowsAWindowOverCalls(t *testing.T) {
 	require.InDelta(t, 4, shown(t, c)["weir.window.size"], 0)
 }
 
-func TestAWindowCountsWhatCameLate(t *testing.T) {
+func TestLateCallsAreCounted(t *testing.T) {
 	t0 := time.Now()
 	c := window.NewCallsAt(window.CallsConfig{Name: "queue", Span: 10 * time.Second}, t0)
 	at := func(s float64) time.Time { return t0.Add(time.Duration(s * float64(time.Second))) }
 	c.RecordAt(at(5.5), window.Success, 0)
-	c.RecordAt(at(5), window.Success, 0) // in the newest bucket still
+	c.RecordAt(at(5), window.Success, 0) // still in the newest bucket
 	require.Zero(t, c.Late())
 	c.RecordAt(at(4.999), window.Failure, 0)
 	c.RefuseAt(at(-1))
@@ -93,7 +93,7 @@ func TestAWindowCountsWhatCameLate(t *testing.T) {
 	require.InDelta(t, 2, shown(t, c)["weir.window.events.late"], 0)
 }
 
-func TestAWindowWithoutANameShowsNothing(t *testing.T) {
+func TestAWindowWithoutANameHasNoMetrics(t *testing.T) {
 	c := window.NewCalls(window.CallsConfig{})
 	c.Record(window.Failure, 0)
 	require.Empty(t, c.Name())
@@ -111,7 +111,7 @@ func TestObserveAllocatesNothing(t *testing.T) {
 	}))
 }
 
-func TestTimesAreSummedInMicroseconds(t *testing.T) {
+func TestDurationsAreSummedInMicroseconds(t *testing.T) {
 	for _, c := range []struct {
 		took time.Duration
 		want float64
@@ -123,7 +123,7 @@ func TestTimesAreSummedInMicroseconds(t *testing.T) {
 	}
 }
 
-func TestTimes(t *testing.T) {
+func TestLatencyHistogram(t *testing.T) {
 	var times latency.Histogram
 	none := window.Latency(times.Snapshot())
 	require.Zero(t, none.Count())

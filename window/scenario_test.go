@@ -9,13 +9,13 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// The tests of this file are the project's window scenarios, by their numbers: A and
-// B those of the breakers, L those of the limiters.
+// The tests of this file are the numbered window scenarios of the project: A and B are those of breakers, L
+// those of limiters.
 
-// step is what happens at a time after t0, and what a window shows then.
+// step is a number of calls at a time after t0, and the counts of the window after them.
 type step struct {
 	at       time.Duration
-	do       string // a letter a call: S, E, and s, e for slow ones
+	do       string // one letter per call: S for success, E for failure, s and e for slow ones
 	calls    int64
 	failures int64
 	slow     int64
@@ -176,15 +176,15 @@ func TestScenarioB80_TheClockStepsBack(t *testing.T) {
 		at := 30 * time.Second
 		replay(t, window.NewCallsAt(window.CallsConfig{Span: 10 * time.Second}, t0), []step{
 			{at, "EES", 3, 2, 0},
-			{at - back, "", 3, 2, 0},  // the window keeps its data
-			{at - back, "S", 4, 2, 0}, // and takes more
+			{at - back, "", 3, 2, 0},  // the window keeps its counts
+			{at - back, "S", 4, 2, 0}, // and counts more
 			{at + 9*time.Second, "S", 5, 2, 0},
-			{at + 10*time.Second, "", 1, 0, 0}, // and ages as if nothing had happened
+			{at + 10*time.Second, "", 1, 0, 0}, // and ages as usual
 		})
 	}
 }
 
-func TestScenarioL48_GoneAfterTheSpanHoweverItIsPolled(t *testing.T) {
+func TestScenarioL48_EventsLeaveHoweverOftenTheWindowIsRead(t *testing.T) {
 	for _, poll := range []time.Duration{0, 9 * time.Second, 19 * time.Second} {
 		for edge, gone := range map[window.Edge]time.Duration{window.Recent: 60 * time.Second, window.Strict: 70 * time.Second} {
 			c := window.NewCounterAt(window.Config{Span: time.Minute, Buckets: 6, Edge: edge}, t0)

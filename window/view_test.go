@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-func TestViewSeesWhatWasCountedSinceItsFirstSample(t *testing.T) {
+func TestViewBeginsWithItsFirstSample(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := window.NewView(window.Config{Span: time.Minute, Buckets: 12})
 		require.Zero(t, v.Counts())
@@ -19,7 +19,7 @@ func TestViewSeesWhatWasCountedSinceItsFirstSample(t *testing.T) {
 
 		total := window.Totals{Successes: 1000, Failures: 50}
 		v.Sample(total)
-		require.Zero(t, v.Counts(), "what came before is history")
+		require.Zero(t, v.Counts(), "earlier calls are not in the view")
 
 		time.Sleep(15 * time.Second)
 		total.Failures += 3
@@ -33,15 +33,15 @@ func TestViewSeesWhatWasCountedSinceItsFirstSample(t *testing.T) {
 		v.Sample(total)
 		require.Equal(t, int64(10), v.Counts().Calls())
 
-		time.Sleep(30 * time.Second) // 75 s: the failures were seen at 15 s
-		require.Equal(t, int64(7), v.Counts().Calls(), "what has aged out goes without a sample")
+		time.Sleep(30 * time.Second) // 75 s: the failures were sampled at 15 s
+		require.Equal(t, int64(7), v.Counts().Calls(), "old calls leave without a sample")
 		require.Equal(t, 1.0, v.Coverage())
 		time.Sleep(time.Hour)
 		require.Zero(t, v.Counts().Calls())
 	})
 }
 
-func TestViewOverTotalsThatBeganAnew(t *testing.T) {
+func TestViewOverTotalsThatRestart(t *testing.T) {
 	v := window.NewViewAt(window.Config{Span: time.Minute}, t0)
 	v.SampleAt(t0, window.Totals{Successes: 100})
 	v.SampleAt(t0.Add(time.Second), window.Totals{Successes: 110})
@@ -50,9 +50,9 @@ func TestViewOverTotalsThatBeganAnew(t *testing.T) {
 	require.Equal(t, int64(18), v.CountsAt(t0.Add(3*time.Second)).Successes, "10 before, 8 after")
 }
 
-// A new owner of the totals may have counted more of one figure than the old one had, and less
-// of another. What it has counted is then all of its figures.
-func TestOneTotalThatFallsMeansThatAllBeganAnew(t *testing.T) {
+// TestOneFallingNumberMeansThatAllRestarted uses totals that restarted and already exceed some of the old numbers.
+// All of their numbers count.
+func TestOneFallingNumberMeansThatAllRestarted(t *testing.T) {
 	old := window.Totals{Successes: 100, Failures: 3, Slow: 7, SlowFailures: 2, Ignored: 5, Refused: 9}
 	for name, now := range map[string]window.Totals{
 		"successes":     {Successes: 99, Failures: 40, Slow: 50, SlowFailures: 8, Ignored: 60, Refused: 70},
@@ -69,10 +69,10 @@ func TestOneTotalThatFallsMeansThatAllBeganAnew(t *testing.T) {
 		require.Equal(t, window.Counts(now), v.CountsAt(t0.Add(time.Second)), name)
 	}
 	require.Zero(t, old.Minus(old))
-	require.Zero(t, window.Totals{ConsecutiveFailures: 1}.Minus(window.Totals{ConsecutiveFailures: 9}), "it is no total")
+	require.Zero(t, window.Totals{ConsecutiveFailures: 1}.Minus(window.Totals{ConsecutiveFailures: 9}), "consecutive failures are no total")
 }
 
-func TestAnOlderSampleIsNoNewBeginning(t *testing.T) {
+func TestAnOlderSampleIsNoRestart(t *testing.T) {
 	v := window.NewViewAt(window.Config{Span: time.Minute}, t0)
 	at := func(s int, n int64) int64 {
 		v.SampleAt(t0.Add(time.Duration(s)*time.Second), window.Totals{Successes: n})
@@ -80,14 +80,14 @@ func TestAnOlderSampleIsNoNewBeginning(t *testing.T) {
 	}
 	require.Equal(t, int64(0), at(0, 1000))
 	require.Equal(t, int64(5), at(2, 1005))
-	require.Equal(t, int64(5), at(1, 1003), "it came late")
+	require.Equal(t, int64(5), at(1, 1003), "a late sample")
 	require.Equal(t, int64(9), at(3, 1009))
-	require.Equal(t, int64(12), at(2, 1012), "late, but newer totals")
-	require.Equal(t, int64(19), at(3, 7), "a new beginning")
+	require.Equal(t, int64(12), at(2, 1012), "a late sample with newer totals")
+	require.Equal(t, int64(19), at(3, 7), "a restart")
 }
 
-// A source that a user wrote may return anything.
-func TestViewOfTotalsThatAreNone(t *testing.T) {
+// TestViewOfImpossibleTotals uses totals that a faulty source may return.
+func TestViewOfImpossibleTotals(t *testing.T) {
 	v := window.NewViewAt(window.Config{Span: time.Minute}, t0)
 	for i, n := range []int64{0, math.MaxInt64, -1, math.MinInt64, 5, math.MaxInt64} {
 		at := t0.Add(time.Duration(i) * time.Minute)
@@ -99,7 +99,7 @@ func TestViewOfTotalsThatAreNone(t *testing.T) {
 	require.Equal(t, int64(1<<60-5), v.CountsAt(t0.Add(5*time.Minute)).Failures)
 }
 
-func TestViewStrictReachesOneBucketFurther(t *testing.T) {
+func TestStrictViewCoversOneMoreBucket(t *testing.T) {
 	sample := func(edge window.Edge) int64 {
 		v := window.NewViewAt(window.Config{Span: 10 * time.Second, Buckets: 10, Edge: edge}, t0)
 		v.SampleAt(t0, window.Totals{})
@@ -111,7 +111,7 @@ func TestViewStrictReachesOneBucketFurther(t *testing.T) {
 	require.Equal(t, int64(8), sample(window.Strict))
 }
 
-// FuzzView compares a view with the plain difference of samples at bucket grain.
+// FuzzView compares a view with the difference of samples, rounded to buckets.
 func FuzzView(f *testing.F) {
 	f.Add(uint8(5), []byte{1, 5, 2, 60, 3, 255, 4, 0})
 	f.Fuzz(func(t *testing.T, buckets uint8, ops []byte) {

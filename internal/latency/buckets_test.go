@@ -21,8 +21,8 @@ func TestEveryBoundBelongsToItsOwnBucket(t *testing.T) {
 	}
 }
 
-// TestBoundsAreEighthPowers raises what lies two units in the last place beside
-// each bound to the eighth power, exactly, and finds the power of two between them.
+// TestBoundsAreEighthPowers raises the numbers two units in the last place below and above each bound to the
+// eighth power, exactly. The power of two must be between the results.
 func TestBoundsAreEighthPowers(t *testing.T) {
 	eighth := func(x float64) *big.Float {
 		y := new(big.Float).SetPrec(600).SetFloat64(x)
@@ -39,9 +39,9 @@ func TestBoundsAreEighthPowers(t *testing.T) {
 	}
 }
 
-// TestPlacesAreThoseOfTheSeconds compares the places of times, found by whole
-// numbers, with the index of their seconds: around every bound, and at random.
-func TestPlacesAreThoseOfTheSeconds(t *testing.T) {
+// TestBucketOfEqualsIndex compares the bucket of a duration, found with integers, with the index of its
+// seconds: around every bound, and at random.
+func TestBucketOfEqualsIndex(t *testing.T) {
 	check := func(nanos int64) {
 		if nanos < 0 {
 			return

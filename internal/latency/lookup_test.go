@@ -10,11 +10,11 @@ import (
 	"github.com/weir-go/weir/internal/latency"
 )
 
-// TestThePlaceIsAtMostTwoBeyondTheGuess keeps recording a time cheap.
-func TestThePlaceIsAtMostTwoBeyondTheGuess(t *testing.T) {
+// TestBucketOfTakesAtMostTwoSteps keeps Record cheap.
+func TestBucketOfTakesAtMostTwoSteps(t *testing.T) {
 	check := func(nanos int64) {
-		beyond := latency.BucketOf(nanos) - latency.FirstBucket(nanos)
-		require.True(t, beyond >= 0 && beyond <= 2, "%d ns: the guess is %d places short", nanos, beyond)
+		steps := latency.BucketOf(nanos) - latency.FirstBucket(nanos)
+		require.True(t, steps >= 0 && steps <= 2, "%d ns: %d steps", nanos, steps)
 	}
 	for i := range latency.Buckets {
 		at := int64(latency.Bound(latency.Lowest+i) * 1e9)

@@ -17,21 +17,21 @@ func TestDueAfterAGapLongerThanTheRing(t *testing.T) {
 	require.True(t, r.Due(10_010))
 }
 
-// A pause longer than the ring costs what a step by one bucket does, however many buckets there
-// are: it does not visit them.
+// TestAPauseCostsAsMuchAsAStep measures that a pause longer than the ring costs as much as a step by one bucket,
+// because it does not visit the skipped buckets.
 func TestAPauseCostsAsMuchAsAStep(t *testing.T) {
 	const reach, advances = 100_000, 2_000
 	r := ring.New(10, reach, 6)
 	var b int64
 	cost := func(step int64) time.Duration {
 		best := time.Duration(math.MaxInt64)
-		for range 5 { // the best of them is the least disturbed
+		for range 5 { // the best one is disturbed least
 			began := time.Now()
 			for range advances {
 				b += step
 				r.Advance(b, []int64{b, 0, 0, 0, 0, 0})
 				if got := r.Row(b - reach/2)[0].Load(); got != b && step > reach {
-					t.Fatalf("%d buckets on, the window begins at %d, want %d", step, got, b)
+					t.Fatalf("after a step of %d buckets the window begins at %d, want %d", step, got, b)
 				}
 			}
 			best = min(best, time.Since(began))

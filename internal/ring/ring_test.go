@@ -40,7 +40,7 @@ func TestDueOnceTheNewestBucketHasEnded(t *testing.T) {
 	require.True(t, r.Due(80))
 }
 
-// FuzzRows compares the rows with a plain map of what each bucket began with.
+// FuzzRows compares the rows with a map of the totals with which each bucket began.
 func FuzzRows(f *testing.F) {
 	f.Add(uint8(3), []byte{1, 1, 2, 9, 0, 255, 1})
 	f.Add(uint8(0), []byte{200, 1, 1, 1})
@@ -50,7 +50,7 @@ func FuzzRows(f *testing.F) {
 		var newest int64
 		for i, step := range steps {
 			row := [2]int64{int64(i) + 1, -int64(i)}
-			to := newest + int64(step) - 3 // now and then not forward
+			to := newest + int64(step) - 3 // sometimes not forward
 			r.Advance(to, row[:])
 			for b := newest + 1; b <= to; b++ {
 				began[b] = row

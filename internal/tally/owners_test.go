@@ -23,7 +23,7 @@ func TestTypesHaveTheDocumentedStripedCounters(t *testing.T) {
 	require.ElementsMatch(t, []string{"breaker.Breaker.refused", "tally.Calls.counters"}, fieldsOf[striped.Counter](reflect.TypeFor[breaker.Breaker]()))
 	require.ElementsMatch(t, []string{
 		"breaker.phase.tally",
-		"breaker.ended.tally", // of windows that Reconfigure has ended
+		"breaker.endedTally.tally", // of windows that Reconfigure has ended
 	}, fieldsOf[tally.Calls](reflect.TypeFor[breaker.Breaker]()))
 }
 

@@ -15,7 +15,7 @@ import (
 
 const slow = 100 * time.Millisecond
 
-// plainLog is the naive window: every call is kept with the bucket it falls into.
+// plainLog is a simple window that keeps every call with its bucket.
 type plainLog struct {
 	width   int64
 	buckets int64
@@ -39,7 +39,7 @@ func (l *plainLog) add(at time.Duration, c tally.Counts) {
 	}
 }
 
-// window adds up the calls from number since on.
+// window returns the calls in the window, from the call with the number since on.
 func (l *plainLog) window(at time.Duration, since int) (sum tally.Counts) {
 	first := max(l.newest, floorDiv(int64(at), l.width)) - l.buckets + 1
 	for _, c := range l.calls[since:] {
@@ -69,8 +69,8 @@ func plus(a, b tally.Counts) tally.Counts {
 	return a
 }
 
-// do records one call of a kind in both.
-func do(c *tally.Calls, l *plainLog, at time.Duration, kind byte) {
+// recordBoth records a call of the given kind in the tally and in the log.
+func recordBoth(c *tally.Calls, l *plainLog, at time.Duration, kind byte) {
 	took := time.Duration(0)
 	var one tally.Counts
 	if kind&8 != 0 {
@@ -96,8 +96,8 @@ func do(c *tally.Calls, l *plainLog, at time.Duration, kind byte) {
 	l.add(at, one)
 }
 
-// FuzzAgainstPlainLog gives the tally and a plain log the same calls at times that
-// go on, stand still, jump years and go back, and compares every reading.
+// FuzzAgainstPlainLog records the same calls in a tally and in a plain log, at times that advance, stand
+// still, jump by years and go back, and compares every reading.
 func FuzzAgainstPlainLog(f *testing.F) {
 	f.Add(uint16(1000), uint8(10), []byte{0, 0, 1, 1, 9, 200, 40, 0, 3, 120, 1, 255})
 	f.Add(uint16(1), uint8(1), []byte{1, 1, 1, 1, 2, 2})
@@ -115,7 +115,7 @@ func FuzzAgainstPlainLog(f *testing.F) {
 		var since int
 		for i := 0; i+1 < len(ops); i += 2 {
 			at += jump(ops[i+1], w)
-			do(c, l, at, ops[i])
+			recordBoth(c, l, at, ops[i])
 			if ops[i]&64 != 0 {
 				floor, since = c.Totals(), len(l.calls)
 			}
@@ -141,7 +141,7 @@ func callsOf(c tally.Counts) tally.Pair {
 	return tally.Pair{Calls: c.Successes + c.Failures, Failures: c.Failures}
 }
 
-// jump turns a byte into a step of time.
+// jump converts a byte to a step of time.
 func jump(b byte, width time.Duration) time.Duration {
 	switch {
 	case b < 100:
@@ -157,19 +157,18 @@ func jump(b byte, width time.Duration) time.Duration {
 	}
 }
 
-func TestTimesAtTheEndsOfTheRangeAreHarmless(t *testing.T) {
+func TestExtremeOffsets(t *testing.T) {
 	c := tally.New(time.Second, 10, slow)
 	for _, at := range []time.Duration{math.MinInt64, -1, 0, math.MaxInt64, math.MaxInt64 - 1, math.MinInt64, 0} {
 		c.Record(at, tally.Success, 0)
 	}
 	require.Equal(t, int64(7), c.Totals().Successes)
-	// The window has moved to the end of time, and what came after that counts there.
+	// The window has moved to the last offset, and later calls count there.
 	require.Equal(t, int64(4), c.Window(0, &tally.Counts{}).Successes)
 }
 
-// TestLongBucketsDoNotOverflowAWord lets one word pass 2³² of both halves within a
-// bucket, as many processors do in seconds by the cells of one that is spread: the
-// difference is moved into the totals once a second.
+// TestLongBucketsDoNotOverflowAWord adds more than 2³² to both halves of a counter within a bucket, as many
+// processors can in seconds. The difference is moved into the totals once a second.
 func TestLongBucketsDoNotOverflowAWord(t *testing.T) {
 	c := tally.New(time.Hour, 2, slow)
 	const perSecond = 1 << 31
@@ -186,7 +185,7 @@ func TestLongBucketsDoNotOverflowAWord(t *testing.T) {
 	require.Equal(t, want, c.Totals().Failures)
 }
 
-func TestABucketBeginsWithARefusalToo(t *testing.T) {
+func TestARefusalBeginsABucket(t *testing.T) {
 	c := tally.New(time.Second, 2, slow)
 	c.Record(0, tally.Success, 0)
 	c.Refuse(time.Second) // the first nanosecond of the second bucket
@@ -194,9 +193,9 @@ func TestABucketBeginsWithARefusalToo(t *testing.T) {
 	require.Zero(t, c.Window(3*time.Second, &tally.Counts{}).Refused)
 }
 
-// TestNoIncrementIsLost has many goroutines record across bucket edges and idle
-// gaps longer than the window, while others read. What is read never tears: every
-// call is a failure, so calls and failures are the same number in any reading.
+// TestNoIncrementIsLost records from many goroutines, across bucket edges and idle times longer than the
+// window, while other goroutines read. Every call is a failure, so calls and failures must be equal in
+// every reading.
 func TestNoIncrementIsLost(t *testing.T) {
 	const writers, calls, width = 8, 20_000, 1000
 	c := tally.New(width, 8, math.MaxInt64)
@@ -221,12 +220,12 @@ func TestNoIncrementIsLost(t *testing.T) {
 			for !done.Load() {
 				p, _ := c.Rates(time.Duration(clock.Load()), &tally.Counts{})
 				if p.Calls != p.Failures || p.Calls < 0 || p.Calls > writers*calls {
-					t.Errorf("torn reading: %d failures of %d calls", p.Failures, p.Calls)
+					t.Errorf("%d failures of %d calls in one reading", p.Failures, p.Calls)
 					return
 				}
 				total := c.Totals()
 				if total.Successes != 0 || total.Failures < last {
-					t.Errorf("torn total: %+v after %d failures", total, last)
+					t.Errorf("totals are %+v after %d failures", total, last)
 					return
 				}
 				last = total.Failures
@@ -240,19 +239,19 @@ func TestNoIncrementIsLost(t *testing.T) {
 	require.Equal(t, int64(writers*calls), c.Totals().ConsecutiveFailures)
 }
 
-// TestScenarioA10_QuietMomentsEqualThePlainLog lets many goroutines record at once, stops them
-// every now and then, and finds exactly what a plain log of their calls holds: across
-// bucket edges, after idle times longer than the window, and at stale times.
-func TestScenarioA10_QuietMomentsEqualThePlainLog(t *testing.T) {
-	for _, spread := range []bool{false, true} {
-		quietMoments(t, spread)
+// TestScenarioA10_PausesEqualThePlainLog records from many goroutines in rounds. After each round the window
+// must equal a plain log of the calls: across bucket edges, after idle times longer than the window, and at
+// stale times.
+func TestScenarioA10_PausesEqualThePlainLog(t *testing.T) {
+	for _, striped := range []bool{false, true} {
+		compareAfterRounds(t, striped)
 	}
 }
 
-func quietMoments(t *testing.T, spread bool) {
+func compareAfterRounds(t *testing.T, striped bool) {
 	const rounds, writers, each, width, buckets = 150, 8, 50, 1000, 6
 	c := tally.New(width, buckets, slow)
-	if spread {
+	if striped {
 		c.Stripe()
 	}
 	l := &plainLog{width: width, buckets: buckets}
@@ -269,31 +268,30 @@ func quietMoments(t *testing.T, spread bool) {
 			wg.Go(func() {
 				scratch := &plainLog{width: width, buckets: buckets}
 				for range each {
-					do(c, scratch, at, kind)
+					recordBoth(c, scratch, at, kind)
 				}
 			})
 		}
 		wg.Wait()
 		for _, kind := range kinds {
 			for range each {
-				do(tally.New(width, 1, slow), l, at, kind)
+				recordBoth(tally.New(width, 1, slow), l, at, kind)
 			}
 		}
 		want, got := l.window(at, 0), c.Window(at, &tally.Counts{})
-		want.ConsecutiveFailures, got.ConsecutiveFailures = 0, 0 // whose failure came last is not known
+		want.ConsecutiveFailures, got.ConsecutiveFailures = 0, 0 // the order of the last calls is not known
 		require.Equal(t, want, got)
 		l.calls = l.calls[max(0, len(l.calls)-50_000):]
 	}
 	require.Equal(t, int64(rounds*writers*each), ended(c.Totals()))
 }
 
-// ended is the number of calls in all.
+// ended returns the number of all calls.
 func ended(n tally.Counts) int64 { return n.Successes + n.Failures + n.Ignored + n.Refused }
 
-// TestReadersSeeNoTornWindowDuringRolls rolls at every call, so that the frame and
-// the rows change under the readers all the time, while every so many buckets get
-// one failure: what a window of 14 buckets holds is known to within one. The ring
-// has no row to spare at this size.
+// TestReadersSeeNoTornWindowDuringRolls rolls at every call, so that the checkpoints and rows change under the
+// readers all the time. One bucket in every few gets a failure, so the number of failures in the window of 14
+// buckets is known within one. The ring has no spare row at this size.
 func TestReadersSeeNoTornWindowDuringRolls(t *testing.T) {
 	for _, c := range []struct{ step, low, high int64 }{{1, 13, 14}, {5, 2, 3}} {
 		const buckets, rolls = 14, 200_000
@@ -307,9 +305,9 @@ func TestReadersSeeNoTornWindowDuringRolls(t *testing.T) {
 		for range 2 {
 			reading.Go(func() {
 				for !done.Load() {
-					p, _ := calls.Rates(0, &tally.Counts{}) // as the newest bucket sees it
+					p, _ := calls.Rates(0, &tally.Counts{}) // an earlier offset counts as in the newest bucket
 					if p.Calls != p.Failures || p.Calls < c.low || p.Calls > c.high {
-						t.Errorf("one failure each %d buckets: the window shows %d failures of %d calls, want %d to %d",
+						t.Errorf("one failure per %d buckets: the window has %d failures of %d calls, want %d to %d",
 							c.step, p.Failures, p.Calls, c.low, c.high)
 						return
 					}

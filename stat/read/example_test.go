@@ -8,7 +8,7 @@ import (
 	"github.com/weir-go/weir/stat/read"
 )
 
-// jobs is an instrument of your own, for exporters to show beside weir's.
+// jobs is an instrument of a user, which exporters show beside weir's.
 var jobs = &stat.Instrument{
 	Name: "shop.jobs", Unit: "{job}", Kind: stat.Counter, Attrs: []string{"shop.queue"},
 	Help: "Jobs done.",
@@ -23,7 +23,7 @@ func (q *queue) Observe(yield func(*stat.Series, float64) bool) {
 	yield(q.series, q.done)
 }
 
-// Two queues are printed, each under its name.
+// Two queues are printed, each under its own name.
 func Example() {
 	set, err := read.New(func(s *stat.Series) string { return s.Instrument.Name + " " + strings.Join(s.Values, ",") },
 		&queue{done: 3, series: jobs.Series("mail")}, &queue{done: 5, series: jobs.Series("paper")})
@@ -41,8 +41,7 @@ func Example() {
 	// shop.jobs paper 5
 }
 
-// An exporter of your own: here one that prints, and that writes the name of a
-// series once, however often it prints.
+// A set is the core of an exporter. This one prints, and formats the name of each series only once.
 func ExampleSet() {
 	mail := &queue{done: 3, series: jobs.Series("mail")}
 	set, err := read.New(func(s *stat.Series) string {

@@ -12,13 +12,13 @@ import (
 	"github.com/weir-go/weir/stat/read"
 )
 
-// spread is a series and its histogram now.
+// spread is a series and its current histogram.
 type spread struct {
 	series    *stat.Series
 	histogram stat.Histogram
 }
 
-// timed is a source with histograms too.
+// timed is a source with histograms.
 type timed struct {
 	fake
 	spreads []spread
@@ -38,12 +38,12 @@ func (s *timed) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 
 func times(spreads ...spread) *timed { return &timed{spreads: spreads} }
 
-// took is a spread of so many calls of a second.
+// took returns a spread of n calls of one second.
 func took(name string, calls int64) spread {
 	return spread{instrument.BreakerCallDuration.Series(name, ""), stat.Histogram{Schema: 3, Counts: []int64{calls}, Sum: float64(calls)}}
 }
 
-// readHistograms reads the histograms of the set once: how many values each has.
+// readHistograms reads the histograms of the set once and returns the number of values in each.
 func readHistograms(t *testing.T, s *read.Set[string]) map[string]int64 {
 	t.Helper()
 	got := map[string]int64{}
@@ -59,7 +59,7 @@ const (
 	tookB = "weir.breaker.call.duration{b,}"
 )
 
-func TestHistogramsComeAndGoBesideFigures(t *testing.T) {
+func TestHistogramsAreAddedAndRemoved(t *testing.T) {
 	a, b := times(took("a", 3)), times(took("b", 5))
 	a.points = []point{slow("a", 1)}
 	s := newSet(t, a, shows(slow("b", 2)), a)
@@ -81,7 +81,7 @@ func TestHistogramsComeAndGoBesideFigures(t *testing.T) {
 	require.Empty(t, own)
 }
 
-func TestHistogramsThatNoBackendTakesAreSkipped(t *testing.T) {
+func TestInvalidHistogramsAreSkipped(t *testing.T) {
 	good := took("a", 1)
 	source := times(good)
 	s := newSet(t, source)
@@ -135,7 +135,7 @@ func TestReadingHistogramsAllocatesNothing(t *testing.T) {
 			return true
 		}
 		allocs := testing.AllocsPerRun(20, func() { s.Histograms(count) })
-		require.LessOrEqual(t, allocs, 4.0, "0; a collection of garbage may add a few")
+		require.LessOrEqual(t, allocs, 4.0, "0, but a garbage collection may add a few")
 		require.Equal(t, 21*c.each, calls)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/stat/read"
 )
 
-func TestAReadingAllocatesNothingForASeries(t *testing.T) {
+func TestReadingAllocatesNothingPerSeries(t *testing.T) {
 	for _, n := range []int{1, 100} {
 		s := newSet(t, breakers(n)...)
 		yielded := 0
@@ -21,8 +21,8 @@ func TestAReadingAllocatesNothingForASeries(t *testing.T) {
 			return true
 		}
 		allocs := testing.AllocsPerRun(20, func() { s.Observe(count) })
-		require.LessOrEqual(t, allocs, 4.0, "0; a collection of garbage may add a few")
-		require.Equal(t, 21*(37*n+4), yielded, "and the set's own 4")
+		require.LessOrEqual(t, allocs, 4.0, "0, but a garbage collection may add a few")
+		require.Equal(t, 21*(37*n+4), yielded, "with the 4 of the set itself")
 	}
 }
 
@@ -54,7 +54,7 @@ func BenchmarkSetParallel(b *testing.B) {
 	})
 }
 
-// breakers makes sources with the 37 series of a breaker each.
+// breakers returns sources with the 37 series of a breaker each.
 func breakers(n int) []stat.Source {
 	sources := make([]stat.Source, n)
 	for k := range sources {

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// allocated returns the bytes that f takes from the heap, whether it gives them back or not.
+// allocated returns the bytes that f allocates.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -22,7 +22,7 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// named makes sources with the 37 series of a breaker each.
+// named returns sources with the 37 series of a breaker each.
 func named(name string, n int) (list []stat.Source) {
 	for k := range n {
 		source := shows()
@@ -49,7 +49,7 @@ func TestAddAndRemoveCostTheSameHoweverManySourcesThereAre(t *testing.T) {
 				require.NoError(t, s.Add(one))
 			}
 		})
-		require.Equal(t, before, old[0].(*fake).reads, "what is there is not read")
+		require.Equal(t, before, old[0].(*fake).reads, "sources in the set are not read")
 		remove = allocated(func() { s.Remove(more...) })
 		return add, remove
 	}
@@ -61,8 +61,9 @@ func TestAddAndRemoveCostTheSameHoweverManySourcesThereAre(t *testing.T) {
 	}
 }
 
-// Sources that come and go between two readings are let go, and so is what they showed.
-func TestSourcesThatComeAndGoWithoutAReadingAreLetGo(t *testing.T) {
+// TestSourcesRemovedWithoutAReadingAreReleased adds and removes sources between two readings. The set must not keep
+// them, nor their series.
+func TestSourcesRemovedWithoutAReadingAreReleased(t *testing.T) {
 	s := newSet(t, shows(slow("stays", 1)))
 	var source weak.Pointer[fake]
 	var series weak.Pointer[stat.Series]
@@ -80,7 +81,7 @@ func TestSourcesThatComeAndGoWithoutAReadingAreLetGo(t *testing.T) {
 	require.Empty(t, own)
 }
 
-func TestASourceThatCameBackKeepsItsNames(t *testing.T) {
+func TestASourceThatIsAddedAgainKeepsItsNames(t *testing.T) {
 	a := shows(slow("a", 1))
 	s := newSet(t, a)
 	readAll(t, s)
@@ -92,7 +93,7 @@ func TestASourceThatCameBackKeepsItsNames(t *testing.T) {
 	}
 }
 
-// A series that two sources show is the other's once the first is gone.
+// TestASharedSeriesOutlivesItsFirstSource removes the first of two sources that show a series.
 func TestASharedSeriesOutlivesItsFirstSource(t *testing.T) {
 	shared := slow("a", 1)
 	first, second := shows(shared), shows(shared)
@@ -105,8 +106,8 @@ func TestASharedSeriesOutlivesItsFirstSource(t *testing.T) {
 	require.NoError(t, s.Add(shows(slow("a", 2))))
 }
 
-// A name is free when its source shows it no more, without a reading in between.
-func TestANameIsFreeAsSoonAsItsSourceShowsItNoMore(t *testing.T) {
+// TestANameIsFreeOnceItsSourceNoLongerShowsIt needs no reading in between.
+func TestANameIsFreeOnceItsSourceNoLongerShowsIt(t *testing.T) {
 	for _, scraped := range []bool{false, true} {
 		a := shows(slow("a", 1))
 		s := newSet(t, a)
@@ -122,8 +123,8 @@ func TestANameIsFreeAsSoonAsItsSourceShowsItNoMore(t *testing.T) {
 	}
 }
 
-// A source that blocks while it is added holds up the reading of no other.
-func TestASourceThatBlocksWhileItIsAddedHoldsUpNoReading(t *testing.T) {
+// TestASourceThatBlocksInAddBlocksNoReading reads the set while Add waits for a source.
+func TestASourceThatBlocksInAddBlocksNoReading(t *testing.T) {
 	s := newSet(t, shows(slow("a", 1)))
 	reached, leave, added := make(chan struct{}), make(chan struct{}), make(chan error)
 	go func() { added <- s.Add(blocking{reached, leave}) }()
@@ -146,9 +147,9 @@ func (b blocking) Observe(func(*stat.Series, float64) bool) {
 	}
 }
 
-// A reading that began before a source was added, and ends after another that has read it,
-// takes nothing from it.
-func TestAReadingThatIsOvertakenForgetsNoNewcomer(t *testing.T) {
+// TestAnOvertakenReadingForgetsNoNewSource ends a reading that began before a source was added after another one
+// that has read the source.
+func TestAnOvertakenReadingForgetsNoNewSource(t *testing.T) {
 	slowOne := &pausing{reached: make(chan struct{}), leave: make(chan struct{})}
 	s := newSet(t, shows(slow("a", 1)), slowOne)
 	slowOne.armed.Store(true)
@@ -166,7 +167,7 @@ func TestAReadingThatIsOvertakenForgetsNoNewcomer(t *testing.T) {
 	require.ErrorContains(t, s.Add(shows(slow("b", 3))), "two different series are")
 }
 
-// pausing is a source of which the first reading, once it is armed, waits.
+// pausing is a source whose first reading after it was armed waits.
 type pausing struct {
 	armed          atomic.Bool
 	reached, leave chan struct{}

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// naive is a set as it would be written without a thought of cost. All it remembers is
-// who showed each ID: at the last reading, or when it was added since.
+// naive is a set written without regard to cost. It remembers only which source showed each ID: at the last
+// reading, or when it was added since.
 type naive struct {
 	sources []*stay
 	live    map[string]shower
@@ -20,23 +20,23 @@ type naive struct {
 	own     figures
 }
 
-// stay is a source from when it is added until it is removed.
+// stay is a source between its addition and its removal.
 type stay struct{ *fake }
 
-// shower is a series and the first source that showed it, of those that are there.
+// shower is a series and the first source in the set that showed it.
 type shower struct {
 	series *stat.Series
 	source *stay
 }
 
-// pass is what sources show in one reading, by ID, and what was wrong with the rest.
+// pass holds the series of one reading by ID, and the faults of the others.
 type pass struct {
 	points map[string]point
 	faults []string
 }
 
-// over reads the sources. Those that were live come first, and then the others,
-// each in the order of the sources.
+// over reads the sources. Series that were live come first, and then the others, each in the order of the
+// sources.
 func (n *naive) over(sources []*stay) *pass {
 	p := &pass{points: map[string]point{}}
 	wasLive := func(q point) bool { return faultOf(q.series) == "" && n.live[q.series.ID()].series == q.series }
@@ -108,7 +108,7 @@ func (n *naive) read() figures {
 	return got
 }
 
-// add says whether the source is accepted.
+// add reports whether the source is accepted.
 func (n *naive) add(s *fake) bool {
 	if slices.ContainsFunc(n.sources, func(other *stay) bool { return other.fake == s }) {
 		return true
@@ -145,7 +145,7 @@ func (n *naive) add(s *fake) bool {
 	return true
 }
 
-// owner is who showed the ID last.
+// owner returns the series and source that showed the ID last.
 func (n *naive) owner(id string) shower {
 	if added, ok := n.added[id]; ok {
 		return added
@@ -162,15 +162,14 @@ func (f *fake) shows(s *stat.Series) bool {
 	return slices.ContainsFunc(f.points, func(p point) bool { return p.series == s })
 }
 
-// FuzzSet does with a set and a naive one what the bytes say: a source comes,
-// goes, panics from now on, or shows other series out of a pool of good and bad
-// ones, or the set is read.
+// FuzzSet applies the same operations to a set and to a naive one: add or remove a source, let it panic from
+// now on or show other series of a pool of valid and invalid ones, or read the set.
 func FuzzSet(f *testing.F) {
 	captureLog(f)
-	f.Add([]byte{0, 0b1, 1, 4, 5, 0b10, 6, 4})                     // a second a is refused
-	f.Add([]byte{1, 6, 0, 0b1, 4, 5, 0b10, 4, 2, 4})               // a second a turns up later, and the first goes
-	f.Add([]byte{0, 0b1, 1, 4, 2, 5, 0b10, 6, 1, 4})               // the first comes back when its name is taken
-	f.Add([]byte{1, 0, 0b11111100, 4, 3, 4, 5, 0b1000, 6, 4, 7})   // all that is wrong, and a panic
+	f.Add([]byte{0, 0b1, 1, 4, 5, 0b10, 6, 4})                     // a second source named a is refused
+	f.Add([]byte{1, 6, 0, 0b1, 4, 5, 0b10, 4, 2, 4})               // a second a appears later, and the first is removed
+	f.Add([]byte{0, 0b1, 1, 4, 2, 5, 0b10, 6, 1, 4})               // the first is added again after its name was taken
+	f.Add([]byte{1, 0, 0b11111100, 4, 3, 4, 5, 0b1000, 6, 4, 7})   // every fault, and a panic
 	f.Add([]byte{0, 0b1100, 5, 0b1100, 1, 6, 11, 10, 0b100, 4, 4}) // shared series
 	f.Fuzz(func(t *testing.T, program []byte) {
 		pool := []*stat.Series{

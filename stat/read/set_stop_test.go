@@ -29,9 +29,9 @@ func TestAReadingMayBeStoppedAnywhere(t *testing.T) {
 	}
 }
 
-func TestASourceThatGoesOnIsNotHeard(t *testing.T) {
+func TestASourceThatIgnoresTheStopIsNotRead(t *testing.T) {
 	s := newSet(t, deaf{shows(slow("a", 1), slow("b", 2))}, shows(slow("c", 3)))
-	require.Len(t, names(s), 7, "and the set's own")
+	require.Len(t, names(s), 7, "with those of the set itself")
 	for range s.Observe {
 		break
 	}
@@ -39,7 +39,7 @@ func TestASourceThatGoesOnIsNotHeard(t *testing.T) {
 	require.Empty(t, own, "no panic is counted")
 }
 
-// deaf goes on when nobody wants more.
+// deaf is a source that goes on after yield has returned false.
 type deaf struct{ source stat.Source }
 
 func (d deaf) Observe(yield func(*stat.Series, float64) bool) {

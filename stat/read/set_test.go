@@ -132,7 +132,7 @@ func TestNewSetRefuses(t *testing.T) {
 	}
 }
 
-func TestASetKnowsTheCatalogueAndWhatItsSourcesShow(t *testing.T) {
+func TestInstrumentsOfASet(t *testing.T) {
 	s := newSet(t, shows(slow("a", 1)), shows(point{queueLength.Series(), 4}))
 	want := append(instrument.All(), queueLength)
 	require.Equal(t, want, s.Instruments())
@@ -156,7 +156,7 @@ func TestEqualInstrumentsAreOne(t *testing.T) {
 	}
 }
 
-func TestASeriesIsFormedOnceForAsLongAsItIsLive(t *testing.T) {
+func TestASeriesIsFormedOnceWhileItIsLive(t *testing.T) {
 	made := figures{}
 	source := shows(slow("a", 1))
 	a := source.points[0]
@@ -165,7 +165,7 @@ func TestASeriesIsFormedOnceForAsLongAsItIsLive(t *testing.T) {
 		return line(s)
 	}, source)
 	require.NoError(t, err)
-	require.Empty(t, made, "NewSet must not call it: what it needs may not be there yet")
+	require.Empty(t, made, "New must not call form: what it needs may not exist yet")
 	for range 3 {
 		readAll(t, s)
 	}
@@ -177,7 +177,7 @@ func TestASeriesIsFormedOnceForAsLongAsItIsLive(t *testing.T) {
 	require.Equal(t, 2.0, made[lineA])
 }
 
-func TestAFormIsGivenValidTextAndTheTimeOfCreation(t *testing.T) {
+func TestFormGetsValidTextAndCreated(t *testing.T) {
 	began := time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)
 	odd := &stat.Series{Instrument: instrument.BreakerSlowCalls, Values: []string{"a\xffb", ""}, Created: began}
 	s, err := read.New(func(s *stat.Series) *stat.Series { return s }, shows(point{odd, 1}))
@@ -193,17 +193,17 @@ func TestASourceGivenTwiceCountsOnce(t *testing.T) {
 	b := shows(slow("a", 3))
 	gate := shows(b.points[0], point{instrument.LimiterRequests.Series("a", "allowed"), 5})
 	s := newSet(t, gate, b, b, gate)
-	for range 3 { // as fresh series, and as known ones
+	for range 3 { // as new series, and as known ones
 		got, own := readAll(t, s)
 		require.Equal(t, figures{lineA: 3, "weir.limiter.requests{a,allowed}": 5}, got)
 		require.Empty(t, own)
 	}
 	s.Remove(gate)
 	got, _ := readAll(t, s)
-	require.Equal(t, figures{lineA: 3}, got, "the other source shows it still")
+	require.Equal(t, figures{lineA: 3}, got, "the other source still shows it")
 }
 
-func TestASetKeepsAListOfItsOwn(t *testing.T) {
+func TestASetCopiesItsSources(t *testing.T) {
 	list := []stat.Source{shows(slow("a", 1))}
 	s := newSet(t, list...)
 	list[0] = shows(slow("b", 2))
@@ -211,7 +211,7 @@ func TestASetKeepsAListOfItsOwn(t *testing.T) {
 	require.Equal(t, figures{lineA: 1}, got)
 }
 
-func TestTheSetsOwnFiguresComeLast(t *testing.T) {
+func TestTheMetricsOfTheSetComeLast(t *testing.T) {
 	var names []string
 	for name := range newSet(t, shows(slow("a", 1))).Observe {
 		names = append(names, name)
@@ -231,10 +231,10 @@ func TestASeriesThatIsNoLongerYieldedIsForgotten(t *testing.T) {
 	got, _ := readAll(t, s)
 	require.Equal(t, figures{lineB: 2}, got)
 	runtime.GC()
-	require.Nil(t, gone.Value(), "a set must not keep a series that is gone")
+	require.Nil(t, gone.Value(), "the set must not keep a series that is no longer shown")
 }
 
-func TestSourcesComeAndGo(t *testing.T) {
+func TestAddAndRemove(t *testing.T) {
 	a, b := shows(slow("a", 1)), shows(slow("b", 2))
 	s := newSet(t)
 	for _, step := range []struct {
@@ -276,11 +276,11 @@ func TestAddRefusesAllOrNothing(t *testing.T) {
 		require.ErrorContains(t, s.Add(shows(slow("b", 2)), bad), want)
 		got, own := readAll(t, s)
 		require.Equal(t, figures{lineA: 1}, got)
-		require.Empty(t, own, "what was refused is not skipped")
+		require.Empty(t, own, "refused series do not count as skipped")
 	}
 }
 
-func TestAddDoesNotBlameNewSourcesForOldOnes(t *testing.T) {
+func TestAddIgnoresFaultsOfEarlierSources(t *testing.T) {
 	late := shows()
 	s := newSet(t, shows(slow("a", 1)), late)
 	late.show(slow("a", 9))
@@ -289,7 +289,7 @@ func TestAddDoesNotBlameNewSourcesForOldOnes(t *testing.T) {
 	require.Equal(t, figures{lineA: 1, lineB: 2}, got)
 }
 
-func TestASourceThatIsAddedAgainIsReadOnce(t *testing.T) {
+func TestASourceAddedTwiceIsReadOnce(t *testing.T) {
 	a := shows()
 	s := newSet(t, a)
 	require.NoError(t, s.Add(a))
@@ -299,7 +299,7 @@ func TestASourceThatIsAddedAgainIsReadOnce(t *testing.T) {
 	require.Equal(t, before+1, a.reads)
 }
 
-func TestSourcesThatCannotBeComparedCanBeAddedAndAreNotFound(t *testing.T) {
+func TestIncomparableSourcesCanBeAddedButNotFound(t *testing.T) {
 	l := still{slow("a", 1)}
 	s := newSet(t, l)
 	require.NoError(t, s.Add(l))
@@ -308,22 +308,22 @@ func TestSourcesThatCannotBeComparedCanBeAddedAndAreNotFound(t *testing.T) {
 	require.Equal(t, figures{lineA: 1}, got)
 }
 
-func TestADuplicateThatTurnsUpLaterIsSkippedUntilTheFirstIsGone(t *testing.T) {
+func TestALaterDuplicateIsSkippedWhileTheFirstIsLive(t *testing.T) {
 	early, late := shows(), shows(slow("a", 1))
 	s := newSet(t, early, late)
 	readAll(t, s)
-	early.show(slow("a", 2), slow("b", 3)) // read first, and yet the newcomer
+	early.show(slow("a", 2), slow("b", 3)) // read first, and yet the newer series
 	for n := range 3 {
 		got, own := readAll(t, s)
 		require.Equal(t, figures{lineA: 1, lineB: 3}, got)
-		require.Equal(t, figures{"skipped_samples{duplicate}": float64(n + 1)}, own, "one at each reading, in the same reading")
+		require.Equal(t, figures{"skipped_samples{duplicate}": float64(n + 1)}, own, "one per reading, counted in that reading")
 	}
 	late.show()
 	got, _ := readAll(t, s)
 	require.Equal(t, figures{lineA: 2, lineB: 3}, got)
 }
 
-func TestWhatTurnsUpLaterAndCannotBeShownIsSkipped(t *testing.T) {
+func TestLaterSeriesWithFaultsAreSkipped(t *testing.T) {
 	good := slow("a", 1)
 	source := shows(good)
 	s := newSet(t, source)
@@ -352,7 +352,7 @@ func TestASourceThatPanicsHidesNoOther(t *testing.T) {
 	bad.broken = errors.New("lost its lock")
 	for n := range 3 {
 		got, own := readAll(t, s)
-		require.Equal(t, figures{lineA: 1, lineB: 2}, got, "what it said before counts")
+		require.Equal(t, figures{lineA: 1, lineB: 2}, got, "series before the panic count")
 		require.Equal(t, figures{"source_panics{}": float64(n + 1)}, own)
 	}
 	require.Equal(t, 1, strings.Count(log.String(), "lost its lock"), "logged once: %s", log)
@@ -366,12 +366,12 @@ func TestASourceThatPanicsFromTheStartIsNoError(t *testing.T) {
 	captureLog(t)
 	got, own := readAll(t, newSet(t, &fake{broken: "always"}, shows(slow("b", 2))))
 	require.Equal(t, figures{lineB: 2}, got)
-	require.Equal(t, figures{"source_panics{}": 2}, own, "once in NewSet, once now")
+	require.Equal(t, figures{"source_panics{}": 2}, own, "once in New, once now")
 }
 
-// Readings run beside each other and beside changes of every kind; none may show
-// a series twice, a value that belongs to another, or miss one that is always there.
-func TestReadingsBesideEachOtherAndBesideChanges(t *testing.T) {
+// TestConcurrentReadingsAndChanges reads the set concurrently with changes of every kind. No reading may show a
+// series twice or with the value of another, or miss one that is always shown.
+func TestConcurrentReadingsAndChanges(t *testing.T) {
 	stable := shows()
 	want := figures{}
 	for n := range 37 {

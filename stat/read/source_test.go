@@ -14,13 +14,13 @@ import (
 	"github.com/weir-go/weir/stat/read"
 )
 
-// point is a series and its value now.
+// point is a series and its current value.
 type point struct {
 	series *stat.Series
 	value  float64
 }
 
-// fake is a source that shows its points, and then panics if it is told to.
+// fake is a source that shows its points, and then panics if broken is set.
 type fake struct {
 	mu     sync.Mutex
 	points []point
@@ -51,7 +51,7 @@ func (f *fake) show(points ...point) {
 
 func shows(points ...point) *fake { return &fake{points: points} }
 
-// still is a source that allocates nothing, and that cannot be compared.
+// still is a source that allocates nothing and cannot be compared.
 type still []point
 
 func (s still) Observe(yield func(*stat.Series, float64) bool) {
@@ -62,12 +62,12 @@ func (s still) Observe(yield func(*stat.Series, float64) bool) {
 	}
 }
 
-// slow is a point of a breaker: one series a name.
+// slow returns a point of a breaker with the given name.
 func slow(name string, value float64) point {
 	return point{instrument.BreakerSlowCalls.Series(name, ""), value}
 }
 
-// line is the form in which these tests keep a series.
+// line is the form of a series in these tests.
 func line(s *stat.Series) string {
 	return s.Instrument.Name + "{" + strings.Join(s.Values, ",") + "}"
 }
@@ -79,7 +79,8 @@ func newSet(t *testing.T, sources ...stat.Source) *read.Set[string] {
 	return s
 }
 
-// readAll reads the set once: the figures of sources by name, and the set's own that are not 0.
+// readAll reads the set once. It returns the values of the sources by name, and those of the set itself that are
+// not 0.
 func readAll(t *testing.T, s *read.Set[string]) (figures, own map[string]float64) {
 	t.Helper()
 	figures, own = map[string]float64{}, map[string]float64{}
@@ -97,7 +98,7 @@ func readAll(t *testing.T, s *read.Set[string]) (figures, own map[string]float64
 	return figures, own
 }
 
-// captureLog takes what is logged during the test.
+// captureLog returns what is logged during the test.
 func captureLog(t testing.TB) *strings.Builder {
 	t.Helper()
 	log, before := &strings.Builder{}, slog.Default()
