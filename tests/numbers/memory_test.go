@@ -159,7 +159,7 @@ func TestMemoryOfKeys(t *testing.T) {
 	}
 	each := (heap() - before) / keys
 	runtime.KeepAlive(g)
-	t.Logf("%d bytes a key", each)
+	t.Logf("%d bytes per key", each)
 	require.LessOrEqual(t, each, uint64(60))
 }
 

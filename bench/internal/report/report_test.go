@@ -71,7 +71,7 @@ func TestResultsHaveEveryFigure(t *testing.T) {
 	for _, line := range []string{
 		"These figures were measured on Abacus 9, 2 cores, ",
 		"on 2 January 2026, 03:04 UTC",
-		"example.org/peer v1.2.3.",
+		"The peers are:\n\n- example.org/peer v1.2.3\n\n",
 		"| `clock`: one reading | 22.2 | 11.1 | 11.3 |",
 		"| floor | serial ns | 2 threads ns | 8 goroutines ns |\n| --- | --: | --: | --: |",
 		"| comparison | weir | peer | note |\n| --- | --- | --- | --- |",
