@@ -32,14 +32,14 @@ func allWindows(c limiter.WindowConfig, t0 time.Time) map[string]waitingLimiter 
 	}
 }
 
-func TestConfigsMayGoToTheirBounds(t *testing.T) {
+func TestConfigsAcceptTheirBounds(t *testing.T) {
 	require.NoError(t, limiter.WindowConfig{Limit: math.MaxInt32, Window: 1}.Validate())
 	require.NoError(t, limiter.WindowConfig{Limit: 1, Window: sec, Buckets: 100_000}.Validate())
 	require.Error(t, limiter.WindowConfig{Limit: 1, Window: sec, Buckets: 100_001}.Validate())
 	require.NoError(t, guava.SmoothWarmingUpConfig{Rate: limiter.PerSecond(1), WarmUp: us}.Validate())
 }
 
-func TestRatiosAtTheirEdges(t *testing.T) {
+func TestRatiosAtTheirBounds(t *testing.T) {
 	const (
 		longest = time.Duration(math.MaxInt64)
 		trip    = time.Duration(1<<43 - 1) // of which 2^20 fit into a Duration
@@ -62,7 +62,7 @@ func TestRatiosAtTheirEdges(t *testing.T) {
 	}
 }
 
-func TestTheQueueOfAWindowIsBounded(t *testing.T) {
+func TestMaxWaitersBoundsTheQueueOfAWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		for name, w := range allWindows(limiter.WindowConfig{Limit: 1, Window: hour, MaxWaiters: 1}, time.Now()) {
@@ -74,7 +74,7 @@ func TestTheQueueOfAWindowIsBounded(t *testing.T) {
 	})
 }
 
-func TestWhatAWindowNeverAdmitsIsRefusedForeverWhileSomebodyWaits(t *testing.T) {
+func TestAWindowRefusesTooManyTokensForeverWhileACallerWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		for name, w := range allWindows(limiter.WindowConfig{Limit: 2, Window: hour}, time.Now()) {
@@ -91,8 +91,8 @@ func TestWhatAWindowNeverAdmitsIsRefusedForeverWhileSomebodyWaits(t *testing.T) 
 	})
 }
 
-// TestAWindowIsNotPassedByWhenTheHeadIsDue asks at times at which there is enough for the one who waits and for the one who asks.
-func TestAWindowIsNotPassedByWhenTheHeadIsDue(t *testing.T) {
+// TestNoCallerOvertakesTheFirstWaiterOfAWindow asks at times at which there is enough for the one who waits and for the one who asks.
+func TestNoCallerOvertakesTheFirstWaiterOfAWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Minute) // off the grid
 		ctx, leave := context.WithCancel(t.Context())
@@ -107,13 +107,13 @@ func TestAWindowIsNotPassedByWhenTheHeadIsDue(t *testing.T) {
 	})
 }
 
-func TestAnEmptyWindowHasNothingToResetAtAnEarlierTime(t *testing.T) {
+func TestAnEmptyWindowHasNoResetAfterAtAnEarlierTime(t *testing.T) {
 	for _, w := range allWindows(limiter.WindowConfig{Limit: 2, Window: sec}, start) {
 		take(t, w, step{10 * sec, 0, "ok 2/2 reset 0s"}, step{0, 0, "ok 2/2 reset 0s"})
 	}
 }
 
-func TestRefusalsThatCountMakeAWindowNoMoreThanFull(t *testing.T) {
+func TestCountedRefusalsOnlyFillAWindow(t *testing.T) {
 	for _, w := range allWindows(limiter.WindowConfig{Limit: 5, Window: sec, CountRefused: true}, start) {
 		take(t, w, step{0, 5, "ok"}, step{0, 3, "refused"})
 		w.Refund(1)
@@ -121,9 +121,9 @@ func TestRefusalsThatCountMakeAWindowNoMoreThanFull(t *testing.T) {
 	}
 }
 
-// TestASlidingWindowCountsThoseAheadByTheBucket has two wait for what was taken in two buckets. Who comes then needs a window and, of the
+// TestASlidingWindowCountsWaitersByBucket has two wait for what was taken in two buckets. Who comes then needs a window and, of the
 // permits there are now, only the first back.
-func TestASlidingWindowCountsThoseAheadByTheBucket(t *testing.T) {
+func TestASlidingWindowCountsWaitersByBucket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 2, Window: sec, Buckets: 10})
 		require.True(t, w.Take(1).OK)
@@ -137,7 +137,7 @@ func TestASlidingWindowCountsThoseAheadByTheBucket(t *testing.T) {
 	})
 }
 
-func TestASlidingLogKeepsOneEntryAMoment(t *testing.T) {
+func TestASlidingLogKeepsOneEntryPerTime(t *testing.T) {
 	const takes = 1000
 	log := exactLog(2*takes, sec)
 	require.Zero(t, testing.AllocsPerRun(1, func() {
@@ -148,7 +148,7 @@ func TestASlidingLogKeepsOneEntryAMoment(t *testing.T) {
 	take(t, log, step{0, 1, "refused"})
 }
 
-func TestWhatComesBackAtTheLastMomentIsNotLost(t *testing.T) {
+func TestTokensThatReturnAtTheLastTimeAreNotLost(t *testing.T) {
 	for _, l := range []func() limiter.TimedLimiter{
 		func() limiter.TimedLimiter { return exactLog(1, hour) },
 		func() limiter.TimedLimiter { return bucket(limiter.PerHour(1), 1) },
@@ -158,8 +158,8 @@ func TestWhatComesBackAtTheLastMomentIsNotLost(t *testing.T) {
 	}
 }
 
-// TestABucketIsFullAtAnyTime has a rate that is not counted in nanoseconds, and times that would overflow.
-func TestABucketIsFullAtAnyTime(t *testing.T) {
+// TestANewBucketIsFullAtAnyTime has a rate that is not counted in nanoseconds, and times that would overflow.
+func TestANewBucketIsFullAtAnyTime(t *testing.T) {
 	for _, at := range []time.Duration{250 * year, -250 * year} {
 		fresh := func() *limiter.TokenBucket { return bucket(limiter.PerSecond(3), 3) }
 		group := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(3), Burst: 3}, start)
@@ -183,7 +183,7 @@ func TestSlowBucketsAreExact(t *testing.T) {
 	require.Zero(t, r.Delay)
 }
 
-func TestADebtThatIsTooLongAtANewRateIsOwedForever(t *testing.T) {
+func TestADebtTooLongForTheNewRateIsOwedForever(t *testing.T) {
 	b := bucket(limiter.Every(1), 1)
 	for range 41 {
 		require.True(t, b.ReserveAt(start, 1, sec).OK)
@@ -192,8 +192,8 @@ func TestADebtThatIsTooLongAtANewRateIsOwedForever(t *testing.T) {
 	take(t, b, step{0, 1, "refused 0/1 retry never reset never"})
 }
 
-// TestATurnThatIsTooFarOffNeverComes has the rate become so low that the turn of the next one is beyond the life of a bucket.
-func TestATurnThatIsTooFarOffNeverComes(t *testing.T) {
+// TestATurnBeyondTheLifeOfABucketNeverComes has the rate become so low that the turn of the next one is beyond the life of a bucket.
+func TestATurnBeyondTheLifeOfABucketNeverComes(t *testing.T) {
 	for _, c := range []struct {
 		age   time.Duration
 		burst int
@@ -218,7 +218,7 @@ func TestATurnThatIsTooFarOffNeverComes(t *testing.T) {
 	}
 }
 
-func TestAdmitAfterAdmitsTheTokensThereAre(t *testing.T) {
+func TestTakeFastTakesAllTokens(t *testing.T) {
 	b := bucket(limiter.PerSecond(1), 2)
 	require.True(t, b.TakeFast(0, 2), "all at once")
 	require.False(t, b.TakeFast(sec-1, 1))
@@ -228,7 +228,7 @@ func TestAdmitAfterAdmitsTheTokensThereAre(t *testing.T) {
 	require.False(t, none.TakeFast(0, 1))
 }
 
-func TestWaitAtMostThatDoesNotWaitSaysThatNothingIsLeft(t *testing.T) {
+func TestWaitAtMostZeroReportsNoTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		require.True(t, b.Take(1).OK)
@@ -237,8 +237,8 @@ func TestWaitAtMostThatDoesNotWaitSaysThatNothingIsLeft(t *testing.T) {
 	})
 }
 
-// TestNothingIsReservedWhenTheHeadIsDue asks at a time at which there is enough for the one who waits and for the one who asks.
-func TestNothingIsReservedWhenTheHeadIsDue(t *testing.T) {
+// TestNothingIsReservedBeforeTheFirstWaiterIsServed asks at a time at which there is enough for the one who waits and for the one who asks.
+func TestNothingIsReservedBeforeTheFirstWaiterIsServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3})
 		require.True(t, b.Take(3).OK)
@@ -254,7 +254,7 @@ func TestNothingIsReservedWhenTheHeadIsDue(t *testing.T) {
 	})
 }
 
-func TestACancelledReservationWakesWhoWaits(t *testing.T) {
+func TestACancelledReservationWakesWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1})
 		require.True(t, b.Take(1).OK)
@@ -275,7 +275,7 @@ func TestAnUnlimitedReservationCanBeCancelledUntilItIsDue(t *testing.T) {
 	}
 }
 
-func TestALeakyBucketTakesWhatFillsItAndNothing(t *testing.T) {
+func TestALeakyBucketAcceptsUpToItsCapacity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(1), Capacity: 3})
 		began := time.Now()
@@ -285,7 +285,7 @@ func TestALeakyBucketTakesWhatFillsItAndNothing(t *testing.T) {
 	})
 }
 
-func TestALeakyBucketCountsThoseAhead(t *testing.T) {
+func TestALeakyBucketCountsWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(2), Capacity: 6})
 		line := newLine(t, b)
@@ -299,7 +299,7 @@ func TestALeakyBucketCountsThoseAhead(t *testing.T) {
 	})
 }
 
-func TestALeakyBucketDripsNoMoreAfterItsLife(t *testing.T) {
+func TestALeakyBucketRefusesAfterItsLife(t *testing.T) {
 	for _, perSecond := range []float64{1, 3} {
 		synctest.Test(t, func(t *testing.T) {
 			b := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(perSecond)})
@@ -324,7 +324,7 @@ func TestALeakyBucketRefusesATurnThatNeverComes(t *testing.T) {
 	})
 }
 
-func TestPacersCountThoseAhead(t *testing.T) {
+func TestPacersCountWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1)})
 		line := newLine(t, s)
@@ -339,7 +339,7 @@ func TestPacersCountThoseAhead(t *testing.T) {
 }
 
 // Each request has a moment of its own. With CountRefused even the refused ones are kept for a time.
-func TestASlidingLogKeepsNoMoreMomentsThanItsLimit(t *testing.T) {
+func TestASlidingLogKeepsAtMostLimitEntries(t *testing.T) {
 	const limit, requests = 1000, 200_000
 	for _, countRefused := range []bool{false, true} {
 		before := heap()

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-func TestSetRateAfterStandingStill(t *testing.T) { // scenario 3
+func TestSetRateAfterIdleTime(t *testing.T) { // scenario 3
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1e-18), Burst: 1})
 		require.True(t, b.Take(1).OK)
@@ -25,7 +25,7 @@ func TestSetRateAfterStandingStill(t *testing.T) { // scenario 3
 	})
 }
 
-func TestSetRateHoldsForThoseWhoWait(t *testing.T) { // scenario 32
+func TestSetRateAppliesToWaiters(t *testing.T) { // scenario 32
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		b.Take(1)
@@ -41,7 +41,7 @@ func TestSetRateHoldsForThoseWhoWait(t *testing.T) { // scenario 32
 	})
 }
 
-func TestSetBurstRefusesThoseWhoWantMore(t *testing.T) {
+func TestSetBurstRefusesWaitersAboveTheNewBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 5})
 		b.Take(5)
@@ -71,7 +71,7 @@ func TestSetRateKeepsDebtInTokens(t *testing.T) { // scenario 33
 }
 
 // Scenario 34, of the ways to inherit what is there the plain one: tokens stay, cut to the new burst.
-func TestSetBurstKeepsTheTokensThatAreThere(t *testing.T) {
+func TestSetBurstKeepsTokens(t *testing.T) {
 	for _, c := range []struct{ have, burst, want int }{{40, 200, 40}, {40, 20, 20}, {10, 100, 10}, {100, 200, 100}} {
 		b := bucket(limiter.PerHour(1), 100)
 		require.True(t, b.TakeAt(start, 100-c.have).OK)
@@ -82,7 +82,7 @@ func TestSetBurstKeepsTheTokensThatAreThere(t *testing.T) {
 	}
 }
 
-func TestSetRateKeepsTheTokensThatAreThere(t *testing.T) {
+func TestSetRateKeepsTokens(t *testing.T) {
 	for _, r := range []limiter.Rate{limiter.PerSecond(3), limiter.PerSecond(1e6), limiter.PerHour(7), limiter.PerSecond(4e9), limiter.Every(100 * year)} {
 		b := bucket(limiter.PerSecond(10), 20)
 		take(t, b, step{0, 13, "ok"})
@@ -120,7 +120,7 @@ func TestTheDefaultBurstFollowsTheRate(t *testing.T) {
 	take(t, b, step{0, 0, "ok 5/10 reset 1s"})
 }
 
-func TestChangesThatMakeNoSenseChangeNothing(t *testing.T) {
+func TestInvalidChangesChangeNothing(t *testing.T) {
 	b := bucket(limiter.PerSecond(1), 5)
 	require.EqualError(t, b.SetRate(limiter.PerSecond(-1)), "limiter: Rate is -1/s, must be above 0")
 	require.EqualError(t, b.SetBurst(0), "limiter: Burst is 0, must be at least 1")
@@ -129,7 +129,7 @@ func TestChangesThatMakeNoSenseChangeNothing(t *testing.T) {
 }
 
 // Whoever takes sees the rate and the burst of one moment, and what is taken meanwhile is not lost.
-func TestChangesAmidTraffic(t *testing.T) {
+func TestChangesDuringTraffic(t *testing.T) {
 	b := bucket(limiter.PerSecond(1), 1000)
 	var taken atomic.Int64
 	together(4, func() bool {
@@ -150,7 +150,7 @@ func TestChangesAmidTraffic(t *testing.T) {
 }
 
 // A request that meets a change is not refused for that.
-func TestChangesRefuseNobody(t *testing.T) {
+func TestAChangeRefusesNoRequest(t *testing.T) {
 	b := bucket(limiter.PerSecond(1), 1_000_000)
 	refused := together(4, func() bool {
 		for i := range 20_000 {
@@ -166,7 +166,7 @@ func TestChangesRefuseNobody(t *testing.T) {
 	require.Zero(t, refused)
 }
 
-func TestNothingComesOutOfABurstOfNone(t *testing.T) {
+func TestABurstOfOffAllowsNothing(t *testing.T) {
 	require.True(t, bucket(limiter.Unlimited(), limiter.Off).TakeAt(start, 1).OK, "but where there is no limit")
 
 	b := bucket(limiter.PerSecond(1), 5)

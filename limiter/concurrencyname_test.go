@@ -72,7 +72,7 @@ func TestConcurrencyWithANameCounts(t *testing.T) {
 	})
 }
 
-func TestConcurrencyWithANameTellsOfALimitThatWasLowered(t *testing.T) {
+func TestConcurrencyShowsALoweredLimit(t *testing.T) {
 	l := namedConcurrency(limiter.ConcurrencyConfig{Limit: 3})
 	for range 3 {
 		_, ok := l.TryAcquire()
@@ -104,7 +104,7 @@ func TestConcurrencyWithANameInShadowMode(t *testing.T) {
 	require.EqualValues(t, 2, observed(t, l)["weir.limiter.requests shadowed"])
 }
 
-func TestConcurrencyWithANameRefusesWhatMakesNoSense(t *testing.T) {
+func TestConcurrencyShadowNeedsAName(t *testing.T) {
 	require.PanicsWithError(t, "limiter: Shadow is set without a Name, must have both", func() {
 		limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Shadow: true})
 	})

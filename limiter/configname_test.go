@@ -69,7 +69,7 @@ func TestALimiterWithoutANameCountsNothing(t *testing.T) {
 }
 
 // What shadow mode lets through has not been taken, so a refund of it gives nothing back.
-func TestARefundInShadowModeGivesBackWhatWasTaken(t *testing.T) {
+func TestARefundInShadowModeGivesBackTakenTokens(t *testing.T) {
 	kinds := sources("logins", true, start)
 	foreign := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{taker{bucket(limiter.PerMinute(2), 2)}}, Name: "logins", Shadow: true})
 	kinds["foreign"] = foreign
@@ -125,7 +125,7 @@ func TestAJointCountsARequestOnce(t *testing.T) {
 	require.Zero(t, last.Stats().Refused)
 }
 
-func TestNamedBucketTakesWithoutAllocating(t *testing.T) {
+func TestTakeOfANamedLimiterAllocatesNothing(t *testing.T) {
 	for kind, l := range sources("logins", false, time.Now()) {
 		require.Zero(t, testing.AllocsPerRun(100, func() { l.Take(1); l.Take(2) }), kind)
 		require.Zero(t, testing.AllocsPerRun(100, func() { l.Observe(func(*stat.Series, float64) bool { return true }) }), kind)

@@ -61,7 +61,7 @@ func TestALimiterWorksFromTheFirstTimeItIsGiven(t *testing.T) {
 	})
 }
 
-func TestALimiterMayBeMadeDecadesBeforeOrAfterItIsUsed(t *testing.T) {
+func TestALimiterWorksDecadesBeforeAndAfterItsCreation(t *testing.T) {
 	for _, off := range []time.Duration{-36 * year, -10 * year, 10 * year, 36 * year} {
 		for name, l := range map[string]limiter.TimedLimiter{
 			"bucket": bucket(limiter.PerSecond(3), 3), "whole": bucket(limiter.PerSecond(5), 3), "slow": bucket(limiter.Per(3, hour+1), 3),
@@ -78,7 +78,7 @@ func TestALimiterMayBeMadeDecadesBeforeOrAfterItIsUsed(t *testing.T) {
 	}
 }
 
-func TestATokenBucketLivesForDecades(t *testing.T) {
+func TestATokenBucketLastsForDecades(t *testing.T) {
 	for r, years := range map[limiter.Rate]time.Duration{
 		limiter.PerSecond(3): 73, limiter.PerSecond(5): 73, limiter.Per(7, 24*hour): 73, limiter.PerSecond(1.9e9): 73,
 		limiter.PerSecond(2.1e9): 29, limiter.PerSecond(4e9): 29,
@@ -90,7 +90,7 @@ func TestATokenBucketLivesForDecades(t *testing.T) {
 }
 
 // A zero time is as any that goes back: it gives nothing away.
-func TestAZeroTimeGivesNothingAway(t *testing.T) {
+func TestAZeroTimeAddsNoTokens(t *testing.T) {
 	for name, p := range map[string]interface {
 		ReserveAt(t time.Time, n int, limit time.Duration) (time.Duration, bool)
 		SetRateAt(t time.Time, r limiter.Rate) error
@@ -128,7 +128,7 @@ func TestAWaitOfCenturiesIsNever(t *testing.T) {
 	}
 }
 
-func TestARateOfMoreEventsThanAnInt64Holds(t *testing.T) {
+func TestARateOfMoreEventsThanAnInt64(t *testing.T) {
 	for _, events := range []float64{1e19, 0x1p63, 0x1p64, 0x1p65} {
 		r := limiter.Per(events, math.MaxInt64)
 		require.NoError(t, r.Validate())

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/limiter/guava"
 )
 
-// TestADebtOfTheLongestTimeIsOwed asks for permits that cost 2⁶³ µs, the first number that is no int64.
-func TestADebtOfTheLongestTimeIsOwed(t *testing.T) {
+// TestTheLongestDebtIsOwed asks for permits that cost 2⁶³ µs, the first number that is no int64.
+func TestTheLongestDebtIsOwed(t *testing.T) {
 	p := guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1e6 / math.Exp2(33))}, start)
 	_, ok := p.ReserveAt(start, 1<<30, 0)
 	require.True(t, ok, "nothing was owed")
@@ -22,7 +22,7 @@ func TestADebtOfTheLongestTimeIsOwed(t *testing.T) {
 	require.False(t, ok)
 }
 
-func TestARefundToAJointWakesWhoWaits(t *testing.T) {
+func TestARefundToAJointWakesWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limiter.All(limiter.NewSlidingLog(limiter.WindowConfig{Limit: 2, Window: hour}))
 		require.True(t, l.Take(2).OK)
@@ -55,7 +55,7 @@ func (l *late) Refund(n int) {
 	l.TimedLimiter.Refund(n)
 }
 
-func TestWhatAJointTookWhileLookingGoesBack(t *testing.T) {
+func TestAJointGivesBackTokensTakenByAPeek(t *testing.T) {
 	l := &late{TimedLimiter: exactLog(1, hour)}
 	take(t, l.TimedLimiter, step{0, 1, "ok"})
 	full := exactLog(1, hour)
@@ -66,7 +66,7 @@ func TestWhatAJointTookWhileLookingGoesBack(t *testing.T) {
 	take(t, l.TimedLimiter, step{0, 1, "ok"})
 }
 
-func TestARefundWakesWhoWaits(t *testing.T) {
+func TestARefundWakesWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := limiter.WindowConfig{Limit: 2, Window: hour}
 		for name, l := range map[string]interface {
@@ -89,8 +89,8 @@ func TestARefundWakesWhoWaits(t *testing.T) {
 	})
 }
 
-// TestAQueueThatIsTooLongNeverEnds has so many wait that the next one's turn is beyond the life of a limiter.
-func TestAQueueThatIsTooLongNeverEnds(t *testing.T) {
+// TestAQueueBeyondTheLifeOfALimiterIsRefused has so many wait that the next one's turn is beyond the life of a limiter.
+func TestAQueueBeyondTheLifeOfALimiterIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limiter.NewSlidingLog(limiter.WindowConfig{Limit: 1, Window: 36 * year})
 		time.Sleep(sec)
@@ -120,7 +120,7 @@ func TestTimesBeforeThePacerBeganAreRoundedDown(t *testing.T) {
 	}
 }
 
-func TestADeadlineThatPassesInTheQueueTellsWhenItWouldHaveBeen(t *testing.T) {
+func TestADeadlineDuringAWaitHasARetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		require.True(t, b.Take(1).OK)
@@ -138,7 +138,7 @@ func TestADeadlineThatPassesInTheQueueTellsWhenItWouldHaveBeen(t *testing.T) {
 	})
 }
 
-func TestNothingIsReservedWhileSomebodyWaits(t *testing.T) {
+func TestNothingIsReservedWhileACallerWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		require.True(t, b.Take(1).OK)
@@ -166,12 +166,12 @@ func TestRatiosAreExactToTheirBounds(t *testing.T) {
 	require.Equal(t, 2*fortnight, period)
 }
 
-func TestAPeekIsNotRefusedWhereRefusalsCount(t *testing.T) {
+func TestAPeekIsAllowedWithCountRefused(t *testing.T) {
 	log := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 2, Window: sec, CountRefused: true}, start)
 	take(t, log, step{0, 2, "ok"}, step{0, 2, "refused"}, step{0, 0, "ok 0/2 reset 1s"})
 }
 
-func TestEveryKeyIsRememberedOrCountedAsForgotten(t *testing.T) {
+func TestEveryKeyIsRememberedOrCountedAsEvicted(t *testing.T) {
 	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, MaxKeys: 100}, start)
 	admitted := 0
 	for round := range 5 {
@@ -185,9 +185,9 @@ func TestEveryKeyIsRememberedOrCountedAsForgotten(t *testing.T) {
 	require.Greater(t, admitted, 400)
 }
 
-// TestAForgottenKeyGainsNothingByAnEarlierTime has a new key take the slot of an idle one, or the table built anew for it, and asks for the idle ones
+// TestAnEvictedKeyGainsNothingAtAnEarlierTime has a new key take the slot of an idle one, or the table built anew for it, and asks for the idle ones
 // again at the time at which they were in use.
-func TestAForgottenKeyGainsNothingByAnEarlierTime(t *testing.T) {
+func TestAnEvictedKeyGainsNothingAtAnEarlierTime(t *testing.T) {
 	for range 60 {
 		g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, MaxKeys: 100}, start)
 		for key := range 6 {
@@ -200,7 +200,7 @@ func TestAForgottenKeyGainsNothingByAnEarlierTime(t *testing.T) {
 	}
 }
 
-func TestNewKeysMoveTheOthersSeldom(t *testing.T) {
+func TestNewKeysSeldomRebuildTheTable(t *testing.T) {
 	const keys = 10_000
 	require.Less(t, testing.AllocsPerRun(1, func() {
 		g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 1}, start)

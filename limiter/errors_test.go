@@ -14,7 +14,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-func TestLimitedErrorMatchesWhatItIs(t *testing.T) {
+func TestLimitedErrorMatchesByReason(t *testing.T) {
 	targets := []error{limiter.ErrLimited, sentinel.ErrRefused, limiter.ErrQueueFull, context.DeadlineExceeded, context.Canceled}
 	for reason, want := range map[limiter.Reason][]bool{
 		limiter.NoTokens:    {true, true, false, false, false},

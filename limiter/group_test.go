@@ -77,7 +77,7 @@ func TestGroupIsBounded(t *testing.T) {
 	require.Positive(t, g.Evictions())
 }
 
-func TestGroupForgetsIdleKeysAsOthersCome(t *testing.T) {
+func TestGroupEvictsIdleKeysForNewOnes(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(100), Burst: 1})
 	for i := range 100_000 { // a thousand a second, each in use for 10 ms
 		require.True(t, g.Get(fmt.Sprint(i)).TakeAt(start.Add(time.Duration(i)*ms), 1).OK)
@@ -150,7 +150,7 @@ func TestGroupRefunds(t *testing.T) {
 	require.Equal(t, 1, g.Len())
 }
 
-func TestGroupConfigRefusesWhatMakesNoSense(t *testing.T) {
+func TestGroupConfigNamesInvalidFields(t *testing.T) {
 	bad := limiter.GroupConfig[int]{Tiers: []limiter.Tier{{Rate: limiter.PerSecond(-1)}}, MaxKeys: -1, Overflow: "drop"}
 	require.EqualError(t, bad.Validate(), "limiter: Rate is unset, must be above 0\n"+
 		"tier 0: limiter: Rate is -1/s, must be above 0\n"+
@@ -166,7 +166,7 @@ func TestGroupTakeAllocatesNothing(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(1000, func() { g.Get("ann").Take(1); g.Get("ann").Refund(1) }))
 }
 
-func TestGroupAmidTraffic(t *testing.T) {
+func TestGroupDuringTraffic(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 10})
 	admitted := together(8, func() bool {
 		n := 0
@@ -220,7 +220,7 @@ func heap() uint64 {
 }
 
 // A key that was forgotten is asked for at a time before that: it gets no token twice.
-func TestGroupForgetsNothingForTheLate(t *testing.T) {
+func TestAnEvictedKeyHasNoNewTokensAtAnEarlierTime(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 5, MaxKeys: 1})
 	take(t, member{g, "ann"}, step{0, 3, "ok"})
 	take(t, member{g, "bob"}, step{5 * sec, 1, "ok"})

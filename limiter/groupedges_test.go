@@ -15,13 +15,13 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-func TestGroupRefusesANegativeQueue(t *testing.T) {
+func TestGroupRefusesNegativeMaxWaiters(t *testing.T) {
 	require.PanicsWithError(t, "limiter: MaxWaiters is -2, must be at least 1 (or 0 for no bound)", func() {
 		limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), MaxWaiters: -2})
 	})
 }
 
-func TestGroupTakesATierThatIsNoneForTheNearest(t *testing.T) {
+func TestTierOfOutOfRangeMeansTheNearestTier(t *testing.T) {
 	g := limiter.NewGroupAt(limiter.GroupConfig[int]{
 		Rate: limiter.PerSecond(1), Burst: 1,
 		Tiers:  []limiter.Tier{{Rate: limiter.PerSecond(1), Burst: 2}, {Rate: limiter.PerSecond(1), Burst: 3}},
@@ -32,7 +32,7 @@ func TestGroupTakesATierThatIsNoneForTheNearest(t *testing.T) {
 	}
 }
 
-func TestGroupRemembersAsManyKeysAsItMay(t *testing.T) {
+func TestGroupRemembersExactlyMaxKeys(t *testing.T) {
 	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 1, MaxKeys: 1003}, start) // eight parts, of different sizes
 	for key := range 5000 {
 		g.Get(key).TakeAt(start, 1)
@@ -41,7 +41,7 @@ func TestGroupRemembersAsManyKeysAsItMay(t *testing.T) {
 }
 
 // The places of keys that were forgotten are not there beside those that MaxKeys allows.
-func TestGroupIsBoundedAfterItHasForgotten(t *testing.T) {
+func TestGroupIsBoundedAfterEvictions(t *testing.T) {
 	for range 20 {
 		g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, MaxKeys: 3}, start)
 		for key := range 3 {
@@ -59,7 +59,7 @@ func TestGroupIsBoundedAfterItHasForgotten(t *testing.T) {
 	}
 }
 
-func TestGroupForgetsFewForANewKey(t *testing.T) {
+func TestANewKeyEvictsFewKeys(t *testing.T) {
 	for idle, few := range map[int]int64{2: 1, 100: 50} {
 		for range 30 {
 			g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, MaxKeys: 100}, start)
@@ -74,7 +74,7 @@ func TestGroupForgetsFewForANewKey(t *testing.T) {
 
 // A caller at the exact cadence is up to a nanosecond late, and finds its bucket full by then. That does not make it idle:
 // others, who come first each time, do not get its place.
-func TestOthersDoNotTakeThePlaceOfAKeyAtTheExactCadence(t *testing.T) {
+func TestAKeyAtTheExactRateIsNotEvicted(t *testing.T) {
 	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(3), Burst: 1, MaxKeys: 1}, start)
 	for i := range 30 {
 		at := start.Add((time.Duration(i)*sec + 2) / 3)
@@ -87,7 +87,7 @@ func TestOthersDoNotTakeThePlaceOfAKeyAtTheExactCadence(t *testing.T) {
 	}
 }
 
-func TestARaisedBurstFillsAtTheRateForNewKeysToo(t *testing.T) {
+func TestARaisedBurstFillsAtTheRateForNewKeys(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 2})
 	take(t, member{g, "ann"}, step{0, 1, "ok"})
 	require.NoError(t, g.SetLimitsAt(start.Add(10*sec), limiter.Tier{Rate: limiter.PerSecond(1), Burst: 5}))
@@ -96,7 +96,7 @@ func TestARaisedBurstFillsAtTheRateForNewKeysToo(t *testing.T) {
 	}
 }
 
-func TestANewTierBringsNoForgottenKeyBack(t *testing.T) {
+func TestAChangeOfTierRestoresNoEvictedKey(t *testing.T) {
 	for range 20 {
 		g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 1, MaxKeys: 1})
 		take(t, member{g, "ann"}, step{0, 1, "ok"})
@@ -109,7 +109,7 @@ func TestANewTierBringsNoForgottenKeyBack(t *testing.T) {
 }
 
 // A key whose bucket is full for as long as time is counted can still be forgotten.
-func TestAKeyThatIsFullFromTheFirstGivesWay(t *testing.T) {
+func TestAKeyThatWasAlwaysFullIsEvicted(t *testing.T) {
 	for name, fill := range map[string]func(g *limiter.Group[string]){
 		"refunds": func(g *limiter.Group[string]) {
 			for range 10 {
@@ -132,7 +132,7 @@ func TestAKeyThatIsFullFromTheFirstGivesWay(t *testing.T) {
 	}
 }
 
-func TestARefusalForWantOfRoomLongBeforeTheBeginning(t *testing.T) {
+func TestARefusalWithoutRoomAtAVeryEarlyTime(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(3), Burst: 1, MaxKeys: 1})
 	take(t, member{g, "ann"}, step{0, 1, "ok"})
 	r := g.Get("bob").TakeAt(time.Time{}, 1)
@@ -140,7 +140,7 @@ func TestARefusalForWantOfRoomLongBeforeTheBeginning(t *testing.T) {
 	require.InDelta(t, sec/3, r.RetryAfter, 1)
 }
 
-func TestGroupHoldsNobodyForNoTime(t *testing.T) {
+func TestAHoldOfZeroHoldsNoKey(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 3})
 	g.Get("ann").HoldAt(start, 0)
 	g.Get("bob").HoldAt(start, -sec)
@@ -151,7 +151,7 @@ func TestGroupHoldsNobodyForNoTime(t *testing.T) {
 	take(t, member{g, "bob"}, step{0, 3, "ok"})
 }
 
-func TestHoldAtTheEdgesOfTime(t *testing.T) {
+func TestHoldAtTheBoundsOfTime(t *testing.T) {
 	b := bucket(limiter.PerSecond(1), 3)
 	b.HoldAt(start, 0)
 	b.HoldAt(start, -1)
@@ -162,7 +162,7 @@ func TestHoldAtTheEdgesOfTime(t *testing.T) {
 	take(t, b, step{100 * year, 1, "refused"})
 }
 
-func TestNothingIsTakenOfAKeyWhileTheHeadOfItsQueueIsDue(t *testing.T) {
+func TestTakeDoesNotOvertakeTheFirstWaiterOfAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 5})
 		g.Get("ann").Take(5)
@@ -176,7 +176,7 @@ func TestNothingIsTakenOfAKeyWhileTheHeadOfItsQueueIsDue(t *testing.T) {
 }
 
 // Whoever has waited for a key leaves nothing behind: neither a queue, nor the key in it.
-func TestNothingIsKeptOfAKeyThatNobodyWaitsFor(t *testing.T) {
+func TestTheQueueOfAKeyIsRemoved(t *testing.T) {
 	type key struct {
 		name string
 		_    [100]byte
@@ -199,7 +199,7 @@ func TestNothingIsKeptOfAKeyThatNobodyWaitsFor(t *testing.T) {
 	require.LessOrEqual(t, kept, 1, "the last may still be at hand")
 }
 
-func TestAGroupWithoutALimitHasNoFiguresOfOne(t *testing.T) {
+func TestAnUnlimitedGroupShowsNoLimit(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{Rate: limiter.Unlimited(), Name: "logins"})
 	figures := observed(t, g)
 	require.NotContains(t, figures, instrument.LimiterLimit.Name)
@@ -207,7 +207,7 @@ func TestAGroupWithoutALimitHasNoFiguresOfOne(t *testing.T) {
 	require.Contains(t, figures, instrument.LimiterKeys.Name)
 }
 
-func TestNothingIsTakenOfAJointWhileSomebodyWaits(t *testing.T) {
+func TestAJointRefusesWhileACallerWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := limiter.All(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3}))
 		require.True(t, all.Take(2).OK)
@@ -222,7 +222,7 @@ func TestNothingIsTakenOfAJointWhileSomebodyWaits(t *testing.T) {
 	})
 }
 
-func TestWaitingForAJointFailsAtOnceWhereItWouldTakeTooLong(t *testing.T) {
+func TestWaitOfAJointFailsAtOnceIfItWouldTakeTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := limiter.All(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3}))
 		require.True(t, all.Take(3).OK)
@@ -249,7 +249,7 @@ func (l robbed) TakeAt(t time.Time, n int) limiter.Result {
 	return r
 }
 
-func TestWhatAJointTookBeforeARefusalGoesBack(t *testing.T) {
+func TestAJointGivesBackTokensAfterALateRefusal(t *testing.T) {
 	before, after := exactLog(5, sec), exactLog(5, sec)
 	robbers := func() limiter.TimedLimiter { return robbed{exactLog(5, sec)} }
 	take(t, limiter.All(before, robbers(), after), step{0, 2, "refused 0/5 retry 1s reset 1s"})
@@ -257,7 +257,7 @@ func TestWhatAJointTookBeforeARefusalGoesBack(t *testing.T) {
 	take(t, after, step{0, 0, "ok 5/5 reset 0s"})
 }
 
-func TestNoLockIsHeldWhileTierOfIsAsked(t *testing.T) {
+func TestTierOfIsCalledWithoutALock(t *testing.T) {
 	t0 := time.Unix(1000, 0)
 	var g *limiter.Group[int]
 	asked := 0

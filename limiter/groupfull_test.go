@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-func TestNobodyWaitsForAKeyWithoutRoom(t *testing.T) {
+func TestWaitForAKeyWithoutRoomIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerMinute(1), Burst: 1, MaxKeys: 10, MaxWaiters: 1})
 		for key := range 10 {
@@ -82,7 +82,7 @@ func TestKeysWithoutRoomShareOneBucketAndOneQueue(t *testing.T) {
 	})
 }
 
-func TestEveryKeyUpToMaxKeysFindsRoom(t *testing.T) {
+func TestEveryKeyUpToMaxKeysHasRoom(t *testing.T) {
 	for _, most := range []int{1, 10, 128, 129, 200, 257, 1000, 10_000} {
 		g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 1, MaxKeys: most}, start)
 		for key := range most {
@@ -93,8 +93,8 @@ func TestEveryKeyUpToMaxKeysFindsRoom(t *testing.T) {
 	}
 }
 
-// TestIdleKeysOfAllPartsGiveWay has a full group of idle keys, and as many new ones.
-func TestIdleKeysOfAllPartsGiveWay(t *testing.T) {
+// TestIdleKeysOfAllShardsAreEvicted has a full group of idle keys, and as many new ones.
+func TestIdleKeysOfAllShardsAreEvicted(t *testing.T) {
 	const keys = 1000
 	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, MaxKeys: keys}, start)
 	refused := 0
@@ -109,7 +109,7 @@ func TestIdleKeysOfAllPartsGiveWay(t *testing.T) {
 	require.Less(t, refused, 5*keys/20, "32 slots are seldom full of others that have just come") // some 16 of 5,000, and 76 once in 400 runs
 }
 
-func TestAKeyThatIsNotItselfFindsNoRoom(t *testing.T) {
+func TestANaNKeyHasNoRoom(t *testing.T) {
 	for overflow, want := range map[limiter.Overflow]int{limiter.RefuseNew: 0, limiter.PassNew: 100, limiter.ShareNew: 3} {
 		g := limiter.NewGroup(limiter.GroupConfig[float64]{Rate: limiter.PerHour(1), Burst: 3, Overflow: overflow})
 		admitted := 0
@@ -148,9 +148,9 @@ func TestHeldKeysAreBounded(t *testing.T) {
 	require.LessOrEqual(t, g.Len(), 100)
 }
 
-// TestTheTiersOfAGroupBehaveAsATokenBucket drives a key and a bucket side by side through all verbs, with changes of the limits
+// TestAGroupDecidesLikeATokenBucket drives a key and a bucket side by side through all verbs, with changes of the limits
 // right after one another as well. All answers are equal.
-func TestTheTiersOfAGroupBehaveAsATokenBucket(t *testing.T) {
+func TestAGroupDecidesLikeATokenBucket(t *testing.T) {
 	rates := []limiter.Rate{
 		limiter.PerSecond(1), limiter.PerSecond(100), limiter.PerSecond(3), limiter.PerHour(7), limiter.PerSecond(1e6 / 7.0), limiter.Unlimited(), limiter.Per(3, 2),
 	}

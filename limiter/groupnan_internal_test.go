@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAKeyThatIsNotItselfLeavesNoQueue waits where a wait needs no room for the key: where nothing is counted, or nothing wanted.
-func TestAKeyThatIsNotItselfLeavesNoQueue(t *testing.T) {
+// TestANaNKeyLeavesNoQueue waits where a wait needs no room for the key: where nothing is counted, or nothing wanted.
+func TestANaNKeyLeavesNoQueue(t *testing.T) {
 	for _, overflow := range []Overflow{RefuseNew, PassNew, ShareNew} {
 		for _, c := range []GroupConfig[float64]{{Rate: Unlimited()}, {Rate: PerSecond(1)}, {Rate: PerSecond(1), Burst: Off}} {
 			c.Overflow = overflow

@@ -34,7 +34,7 @@ func TestAGroupYieldsItsKeys(t *testing.T) {
 	}
 }
 
-func TestAForgottenKeyIsANewOne(t *testing.T) {
+func TestForgetMakesAKeyNew(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 2, MaxKeys: 2})
 	require.False(t, g.Forget("ann"))
 	require.True(t, g.Get("ann").TakeAt(start, 2).OK)
@@ -55,7 +55,7 @@ func TestAForgottenKeyIsANewOne(t *testing.T) {
 	require.True(t, g.Forget("held"), "a key that is only held")
 }
 
-func TestForgetWakesTheCallersOfAKey(t *testing.T) {
+func TestForgetWakesTheWaitersOfAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 1})
 		g.Get("ann").Take(1)

@@ -32,7 +32,7 @@ func TestEachKeyHasAQueueOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestWhoLeavesAKeysQueueOwesNothing(t *testing.T) {
+func TestAWaiterThatLeavesTheQueueOfAKeyOwesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 1, MaxWaiters: 1})
 		g.Get("ann").Take(1)
@@ -50,7 +50,7 @@ func TestWhoLeavesAKeysQueueOwesNothing(t *testing.T) {
 	})
 }
 
-func TestRefundAndAFasterRateWakeThoseWhoWaitForAKey(t *testing.T) {
+func TestRefundAndSetRateWakeTheWaitersOfAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 1})
 		g.Get("ann").Take(1)
@@ -91,7 +91,7 @@ func TestGroupHoldsAKey(t *testing.T) {
 	})
 }
 
-func TestPeriodIsWhatALimitRefersTo(t *testing.T) {
+func TestPeriodOfLimits(t *testing.T) {
 	require.Equal(t, 5*sec, limiter.PeriodOf(bucket(limiter.PerSecond(2), 10)))
 	require.Equal(t, 3333333334*time.Nanosecond, limiter.PeriodOf(bucket(limiter.PerSecond(3), 10)))
 	require.Zero(t, limiter.PeriodOf(bucket(limiter.Unlimited(), 0)))
@@ -156,7 +156,7 @@ func TestAGroupInShadowRefusesNothing(t *testing.T) {
 
 // Callers wait for few keys, leave and are served, while others take: no more is let in than
 // the rate yields, and nothing of the queues is left.
-func TestQueuesOfKeysAmidTraffic(t *testing.T) {
+func TestQueuesOfKeysDuringTraffic(t *testing.T) {
 	g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(2000), Burst: 5})
 	began := time.Now()
 	var admitted [3]atomic.Int64

@@ -66,9 +66,9 @@ func heldOnes(r limiter.Rate, burst int) map[string]held {
 	}
 }
 
-// TestAHoldIsATimeWhateverTheRateBecomes has a rate that is changed before, while and after it is held. Nothing is admitted before
+// TestAHoldEndsOnTimeWhateverTheRateBecomes has a rate that is changed before, while and after it is held. Nothing is admitted before
 // the hold is over, and one token right then.
-func TestAHoldIsATimeWhateverTheRateBecomes(t *testing.T) {
+func TestAHoldEndsOnTimeWhateverTheRateBecomes(t *testing.T) {
 	rates := []limiter.Rate{limiter.PerSecond(1000), limiter.PerSecond(3), limiter.PerHour(1), limiter.Unlimited(), limiter.Every(24 * hour)}
 	for _, from := range rates {
 		for _, to := range rates {
@@ -93,7 +93,7 @@ func TestAHoldIsATimeWhateverTheRateBecomes(t *testing.T) {
 	}
 }
 
-func TestTokensComeAgainAfterAHoldAtTheRateOfThen(t *testing.T) {
+func TestAfterAHoldTokensAreAddedAtTheCurrentRate(t *testing.T) {
 	for _, l := range heldOnes(limiter.PerSecond(10), 100) {
 		l.hold(0, 10*sec)
 		l.set(12*sec, limiter.PerSecond(1), 100) // 21 tokens are there
@@ -104,7 +104,7 @@ func TestTokensComeAgainAfterAHoldAtTheRateOfThen(t *testing.T) {
 	}
 }
 
-func TestWhatIsOwedOutlastsAHold(t *testing.T) {
+func TestDebtOutlastsAHold(t *testing.T) {
 	b := bucket(limiter.PerSecond(1), 5)
 	reserve(t, b, 0, 5, 0)
 	reserve(t, b, 0, 5, 5*sec)
@@ -114,7 +114,7 @@ func TestWhatIsOwedOutlastsAHold(t *testing.T) {
 	take(t, b, step{sec, 1, "refused 0/5 retry 2.5s reset 4.5s"}, step{3500 * ms, 1, "ok"})
 }
 
-func TestNothingIsReservedWhileItIsHeld(t *testing.T) {
+func TestNothingIsReservedDuringAHold(t *testing.T) {
 	b := bucket(limiter.PerSecond(1), 5)
 	b.HoldAt(start, 10*sec)
 	r := b.ReserveAt(start, 1, limiter.Never)
@@ -133,7 +133,7 @@ func TestNothingIsReservedWhileItIsHeld(t *testing.T) {
 // stubborn is a limiter that cannot be held, and has no period.
 type stubborn struct{ limiter.Limiter }
 
-func TestHoldReachesWhatIsBehind(t *testing.T) {
+func TestHoldReachesTheLimitersOfAJoint(t *testing.T) {
 	fresh := func() *limiter.TokenBucket {
 		return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 5})
 	}
@@ -150,7 +150,7 @@ func TestHoldReachesWhatIsBehind(t *testing.T) {
 	require.True(t, rest.Take(1).OK)
 }
 
-func TestNamedHasThePeriodOfItsLimiter(t *testing.T) {
+func TestAJointOfOneHasThePeriodOfItsLimiter(t *testing.T) {
 	require.Equal(t, time.Minute, limiter.PeriodOf(limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{fixedWindow(10, time.Minute)}, Name: "x"})))
 	require.Zero(t, limiter.PeriodOf(limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{stubborn{fixedWindow(10, time.Minute)}}, Name: "x"})))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-func TestAllAdmitsByAllOrNone(t *testing.T) {
+func TestAllTakesFromAllOrNone(t *testing.T) {
 	second, minute := exactLog(2, sec), exactLog(3, time.Minute)
 	both := limiter.All(second, minute)
 	take(t, both, step{0, 0, "ok 2/2 reset 0s"}, step{0, 3, "refused 2/2 retry never reset 0s"}, step{0, -1, "refused 2/2 retry never reset 0s"},
@@ -34,7 +34,7 @@ func TestAllOfThreeLimits(t *testing.T) {
 	require.Equal(t, 990, hourly.TakeAt(start, 0).Remaining)
 }
 
-func TestAllOfNothing(t *testing.T) {
+func TestAllWithoutLimiters(t *testing.T) {
 	take(t, limiter.All(), step{0, 1e9, "ok"})
 	require.Equal(t, math.MaxInt, limiter.All().Take(5).Remaining)
 	require.PanicsWithError(t, "limiter: Limiters[1] is nil, must be a Limiter", func() { limiter.All(exactLog(1, sec), nil) })
@@ -56,7 +56,7 @@ func TestAllWaits(t *testing.T) {
 }
 
 // Two Joints over the same members never admit more than these do, whatever happens between a look and a take.
-func TestAllNeverAdmitsTooManyAmidTraffic(t *testing.T) {
+func TestAllNeverAllowsTooManyDuringTraffic(t *testing.T) {
 	for range 50 {
 		a, b := bucket(limiter.PerHour(1), 40), exactLog(30, hour)
 		one, two := limiter.All(a, b), limiter.All(b, a)
@@ -81,7 +81,7 @@ func TestAllNeverAdmitsTooManyAmidTraffic(t *testing.T) {
 }
 
 // Waiting as long as a Joint says is enough, also behind those who wait already.
-func TestAJointReckonsWithThoseWhoWait(t *testing.T) {
+func TestRetryAfterOfAJointIncludesWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := limiter.All(
 			limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3}),

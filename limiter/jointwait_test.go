@@ -67,8 +67,8 @@ func changes(t *testing.T) map[string]func() changing {
 	}
 }
 
-// TestAChangeOfAMemberWakesThoseWhoWaitForAJoint has two wait for a Joint, and for one of Joints, and not for the member itself.
-func TestAChangeOfAMemberWakesThoseWhoWaitForAJoint(t *testing.T) {
+// TestAChangeOfALimiterWakesTheWaitersOfItsJoint has two wait for a Joint, and for one of Joints, and not for the member itself.
+func TestAChangeOfALimiterWakesTheWaitersOfItsJoint(t *testing.T) {
 	for name := range changes(t) {
 		for depth, join := range map[string]func(limiter.TimedLimiter) *limiter.Joint{
 			"once":  func(l limiter.TimedLimiter) *limiter.Joint { return limiter.All(exactLog(9, hour), l) },
@@ -99,8 +99,8 @@ func TestAChangeOfAMemberWakesThoseWhoWaitForAJoint(t *testing.T) {
 	}
 }
 
-// TestNothingOfAJointStaysWithItsMembers has many Joints come and go before one member.
-func TestNothingOfAJointStaysWithItsMembers(t *testing.T) {
+// TestAJointLeavesNothingWithItsLimiters has many Joints come and go before one member.
+func TestAJointLeavesNothingWithItsLimiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1})
 		b.Take(1)
@@ -114,7 +114,7 @@ func TestNothingOfAJointStaysWithItsMembers(t *testing.T) {
 }
 
 // Scenario 72, in the limits of one caller.
-func TestAllCountsRefusedRequestsWhereAMemberDoes(t *testing.T) {
+func TestAJointCountsRefusalsWhereALimiterDoes(t *testing.T) {
 	for counts, want := range map[bool]int{false: 1, true: 3} {
 		minute := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 30, Window: time.Minute, CountRefused: counts}, start)
 		both := limiter.All(exactLog(1, sec), limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{limiter.All(minute)}, Name: "x"}))
@@ -123,8 +123,8 @@ func TestAllCountsRefusedRequestsWhereAMemberDoes(t *testing.T) {
 	}
 }
 
-// TestAWaitIsOneRequestWhereRefusedOnesCount waits by way of all that can stand before a window that counts what it refuses.
-func TestAWaitIsOneRequestWhereRefusedOnesCount(t *testing.T) {
+// TestAWaitCountsOnceWithCountRefused waits by way of all that can stand before a window that counts what it refuses.
+func TestAWaitCountsOnceWithCountRefused(t *testing.T) {
 	type behind = func(limiter.TimedLimiter) waitingLimiter
 	naming := func(l limiter.TimedLimiter) waitingLimiter {
 		return limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{l}, Name: "x"})
@@ -153,8 +153,8 @@ func TestAWaitIsOneRequestWhereRefusedOnesCount(t *testing.T) {
 	}
 }
 
-// TestAJointsRequestIsCountedOnceByANamedMember has a request wait that is looked at often before it is served.
-func TestAJointsRequestIsCountedOnceByANamedMember(t *testing.T) {
+// TestALimiterCountsARequestOfItsJointOnce has a request wait that is looked at often before it is served.
+func TestALimiterCountsARequestOfItsJointOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		l := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{b}, Name: "x"})
@@ -174,7 +174,7 @@ func TestAJointsRequestIsCountedOnceByANamedMember(t *testing.T) {
 	})
 }
 
-func TestAMemberInShadowModeHoldsNobodyUp(t *testing.T) {
+func TestALimiterInShadowModeRefusesNothingInAJoint(t *testing.T) {
 	shadow := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{exactLog(1, hour)}, Name: "x", Shadow: true})
 	all := limiter.All(shadow, exactLog(2, sec))
 	take(t, all, step{0, 1, "ok"}, step{0, 1, "ok"}, step{0, 1, "refused 0/1 retry 1s reset 1h0m0s"})
@@ -209,8 +209,8 @@ func TestNearIsAShareInDecimals(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForAJointOfAKeyWithoutRoom asks for a Joint of a key that finds no room, as for the key itself: it is refused at once.
-func TestNobodyWaitsForAJointOfAKeyWithoutRoom(t *testing.T) {
+// TestWaitForAJointOfAKeyWithoutRoomIsRefused asks for a Joint of a key that finds no room, as for the key itself: it is refused at once.
+func TestWaitForAJointOfAKeyWithoutRoomIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 1, MaxKeys: 1})
 		require.True(t, g.Get(0).Take(1).OK)

@@ -14,7 +14,7 @@ func leaky(r limiter.Rate, capacity int) *limiter.LeakyBucket {
 	return limiter.NewLeakyBucketAt(limiter.LeakyBucketConfig{Rate: r, Capacity: capacity}, start)
 }
 
-func TestALeakyBucketCanBeAskedWithoutWaiting(t *testing.T) {
+func TestTakeOfALeakyBucketDoesNotWait(t *testing.T) {
 	take(t, leaky(limiter.PerSecond(2), 3),
 		step{0, 0, "ok 3/3 reset 0s"},
 		step{0, 1, "ok 0/3 reset 500ms"},
@@ -27,7 +27,7 @@ func TestALeakyBucketCanBeAskedWithoutWaiting(t *testing.T) {
 	take(t, leaky(limiter.Unlimited(), 3), step{0, 3, "ok 3/3 reset 0s"}, step{0, 3, "ok 3/3 reset 0s"})
 }
 
-func TestARefundLetsTheNextOfALeakyBucketGo(t *testing.T) {
+func TestARefundToALeakyBucketServesTheNextWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerMinute(1), Capacity: 5})
 		require.True(t, l.Take(2).OK)
@@ -43,7 +43,7 @@ func TestARefundLetsTheNextOfALeakyBucketGo(t *testing.T) {
 	})
 }
 
-func TestALeakyBucketCanBeJoined(t *testing.T) {
+func TestALeakyBucketInAJoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		paced := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(1), Capacity: 10, Name: "paced"})
 		all := limiter.All(paced, limiter.NewSlidingLog(limiter.WindowConfig{Limit: 3, Window: time.Minute}))

@@ -11,9 +11,9 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// TestRequestsForVeryManyPermitsWait has requests wait that are together for more permits than an int64 counts. Some leave, and the
+// TestRequestsForVeryManyTokensWait has requests wait that are together for more permits than an int64 counts. Some leave, and the
 // others are served when the hold ends.
-func TestRequestsForVeryManyPermitsWait(t *testing.T) {
+func TestRequestsForVeryManyTokensWait(t *testing.T) {
 	type held interface {
 		limiter.TimedLimiter
 		limiter.WaitLimiter

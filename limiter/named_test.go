@@ -38,7 +38,7 @@ func shadow(l limiter.Limiter) *limiter.Joint {
 	return limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{l}, Name: "logins", Shadow: true})
 }
 
-func TestNamedCounts(t *testing.T) {
+func TestAJointCountsItsRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := named(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 10, MaxWaiters: 1}))
 		require.Equal(t, "logins", l.Name())
@@ -76,7 +76,7 @@ func TestNamedCounts(t *testing.T) {
 }
 
 // Scenario 70: a limit in shadow mode refuses nothing and says what it would have; and how near the limit things are.
-func TestNamedShadow(t *testing.T) {
+func TestShadowModeRefusesNothing(t *testing.T) {
 	l := shadow(fixedWindow(10, time.Minute))
 	for range 13 {
 		require.True(t, l.TakeAt(start, 1).OK)
@@ -95,7 +95,7 @@ func TestNamedShadow(t *testing.T) {
 	}
 }
 
-func TestNamedSplitsARequestThatCrossesTheThreshold(t *testing.T) {
+func TestARequestThatCrossesTheNearThresholdIsSplit(t *testing.T) {
 	l := named(fixedWindow(20, time.Minute))
 	l.TakeAt(start, 14)
 	require.Zero(t, l.Stats().Near)
@@ -108,7 +108,7 @@ func TestNamedSplitsARequestThatCrossesTheThreshold(t *testing.T) {
 // taker is a limiter that cannot be waited for.
 type taker struct{ limiter.TimedLimiter }
 
-func TestNamedPassesThrough(t *testing.T) {
+func TestAJointOfOneBehavesLikeItsLimiter(t *testing.T) {
 	b := bucket(limiter.PerSecond(1), 2)
 	l := named(taker{b})
 	require.True(t, l.TakeAt(start, 2).OK)
@@ -127,8 +127,8 @@ func TestNamedPassesThrough(t *testing.T) {
 	require.NotContains(t, observed(t, l), "weir.limiter.available")
 }
 
-// TestAJointWaitsForALimiterThatCannotBeWaitedFor tries again after each RetryAfter.
-func TestAJointWaitsForALimiterThatCannotBeWaitedFor(t *testing.T) {
+// TestAJointWaitsForALimiterWithoutWait tries again after each RetryAfter.
+func TestAJointWaitsForALimiterWithoutWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := named(taker{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})})
 		began := time.Now()
@@ -139,14 +139,14 @@ func TestAJointWaitsForALimiterThatCannotBeWaitedFor(t *testing.T) {
 	})
 }
 
-func TestNamedRefusesWhatMakesNoSense(t *testing.T) {
+func TestJointConfigNamesInvalidFields(t *testing.T) {
 	require.PanicsWithError(t, "limiter: Limiters[0] is nil, must be a Limiter", func() { named(nil) })
 	require.PanicsWithError(t, "limiter: Shadow is set without a Name, must have both", func() {
 		limiter.NewJoint(limiter.JointConfig{Shadow: true})
 	})
 }
 
-func TestNamedTakeAllocatesNothing(t *testing.T) {
+func TestTakeOfANamedJointAllocatesNothing(t *testing.T) {
 	l := named(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10), Burst: 100}))
 	require.Zero(t, testing.AllocsPerRun(1000, func() { l.Take(1); l.Take(200) }))
 	require.Zero(t, testing.AllocsPerRun(100, func() {
@@ -155,7 +155,7 @@ func TestNamedTakeAllocatesNothing(t *testing.T) {
 	}))
 }
 
-func TestPermitsThatWereRefusedNeverWrapAround(t *testing.T) {
+func TestTheCountOfRefusedTokensNeverWrapsAround(t *testing.T) {
 	l := named(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1}))
 	for i := range 3 {
 		require.False(t, l.Take(math.MaxInt).OK)
@@ -164,7 +164,7 @@ func TestPermitsThatWereRefusedNeverWrapAround(t *testing.T) {
 	}
 }
 
-func TestAWaitForNothingIsGrantedWhateverTheMode(t *testing.T) {
+func TestAWaitForZeroTokensIsAllowedInAnyState(t *testing.T) {
 	for _, isShadow := range []bool{false, true} {
 		bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1})
 		bucket.Hold(hour)

@@ -39,7 +39,7 @@ func TestPacersWait(t *testing.T) {
 	})
 }
 
-func TestPacersServeInOrderAndForgetThoseWhoLeave(t *testing.T) {
+func TestPacersServeInOrderAndChargeNoWaiterThatLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := guava.NewSmoothWarmingUp(guava.SmoothWarmingUpConfig{Rate: limiter.PerSecond(2), WarmUp: 4 * sec, MaxWaiters: 3})
 		l := newLine(t, w)
@@ -55,7 +55,7 @@ func TestPacersServeInOrderAndForgetThoseWhoLeave(t *testing.T) {
 	})
 }
 
-func TestPacersPlanAnewWhenTheRateChanges(t *testing.T) {
+func TestPacersApplyANewRateToWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1)})
 		l := newLine(t, s)
@@ -69,12 +69,12 @@ func TestPacersPlanAnewWhenTheRateChanges(t *testing.T) {
 	})
 }
 
-func TestLeakyBucketConfigRefusesWhatMakesNoSense(t *testing.T) {
+func TestLeakyBucketConfigNamesInvalidFields(t *testing.T) {
 	require.PanicsWithError(t, "limiter: Rate is -1/s, must be above 0\nlimiter: Capacity is -1, must be at least 1 (or 0 for the default)",
 		func() { limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(-1), Capacity: -1}) })
 }
 
-func TestLeakyBucketDripsAndOverflows(t *testing.T) {
+func TestLeakyBucketQueuesAndOverflows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(2), Capacity: 6})
 		l := newLine(t, b)

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-func TestRateReadsAsGiven(t *testing.T) {
+func TestRateString(t *testing.T) {
 	for want, r := range map[string]limiter.Rate{
 		"200/s":     limiter.PerSecond(200),
 		"0.5/s":     limiter.PerSecond(0.5),
@@ -25,7 +25,7 @@ func TestRateReadsAsGiven(t *testing.T) {
 	}
 }
 
-func TestRateRefusesWhatMakesNoSense(t *testing.T) {
+func TestRateValidate(t *testing.T) {
 	for _, c := range []struct {
 		rate limiter.Rate
 		want string
@@ -52,7 +52,7 @@ func TestRateRefusesWhatMakesNoSense(t *testing.T) {
 	}
 }
 
-func TestFractionsStandForTheSimplestRatio(t *testing.T) {
+func TestFractionsMeanTheSimplestRatio(t *testing.T) {
 	for _, c := range []struct {
 		rate   limiter.Rate
 		events int           // that come
@@ -77,7 +77,7 @@ func TestFractionsStandForTheSimplestRatio(t *testing.T) {
 	}
 }
 
-func TestRatioIsTheRateInWholeNumbers(t *testing.T) {
+func TestRatioHasWholeNumbers(t *testing.T) {
 	for rate, want := range map[limiter.Rate][2]int64{
 		limiter.PerSecond(200):              {200, 1e9},
 		limiter.PerSecond(0.1):              {1, 10e9},

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-func TestRateIsReadAsItIsWritten(t *testing.T) {
+func TestRateTextIsParsedBack(t *testing.T) {
 	for text, want := range map[string]limiter.Rate{
 		"100/s":     limiter.PerSecond(100),
 		"0.5/s":     limiter.PerSecond(0.5),
@@ -34,7 +34,7 @@ func TestRateIsReadAsItIsWritten(t *testing.T) {
 	}
 }
 
-func TestRateIsReadInOtherFormsToo(t *testing.T) {
+func TestParseRateAcceptsOtherForms(t *testing.T) {
 	for text, want := range map[string]limiter.Rate{
 		"100/1s": limiter.PerSecond(100),
 		"10/m":   limiter.PerMinute(10),
@@ -48,7 +48,7 @@ func TestRateIsReadInOtherFormsToo(t *testing.T) {
 	}
 }
 
-func TestRateSaysWhatIsWrongWithAText(t *testing.T) {
+func TestParseRateNamesTheFault(t *testing.T) {
 	const like = ", must be like 100/s, 10/1m, 5000/24h or unlimited"
 	for text, want := range map[string]string{
 		"":        `limiter: Rate is ""` + like,
@@ -81,7 +81,7 @@ func TestRateSaysWhatIsWrongWithAText(t *testing.T) {
 	}
 }
 
-func TestConfigIsReadFromText(t *testing.T) {
+func TestConfigIsReadFromJSON(t *testing.T) {
 	type file struct {
 		Rate     limiter.Rate
 		Other    limiter.Rate

@@ -44,7 +44,7 @@ func TestTheRealClock(t *testing.T) {
 	})
 }
 
-func TestReserveStandsBackWhileSomebodyWaits(t *testing.T) {
+func TestReserveRefusesWhileACallerWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 5})
 		b.Take(5)

@@ -24,8 +24,8 @@ func refundables() map[string]refundable {
 	}
 }
 
-// TestARefundGivesBackOnlyWhatStillCounts refunds what was taken in a window that has passed, and then what has just been taken.
-func TestARefundGivesBackOnlyWhatStillCounts(t *testing.T) {
+// TestRefundAtGivesBackOnlyTokensThatStillCount refunds what was taken in a window that has passed, and then what has just been taken.
+func TestRefundAtGivesBackOnlyTokensThatStillCount(t *testing.T) {
 	for name, l := range refundables() {
 		later := 1100 * ms
 		take(t, l, step{0, 5, "ok"}, step{later, 5, "ok"})
@@ -42,7 +42,7 @@ func TestARefundGivesBackOnlyWhatStillCounts(t *testing.T) {
 	}
 }
 
-func TestARefundOfWhatWasTakenEarlierInTheWindow(t *testing.T) {
+func TestRefundAtOfTokensTakenEarlierInTheWindow(t *testing.T) {
 	for _, l := range refundables() {
 		take(t, l, step{100 * ms, 2, "ok"}, step{700 * ms, 3, "ok"})
 		l.RefundAt(start.Add(100*ms), 2)
@@ -50,7 +50,7 @@ func TestARefundOfWhatWasTakenEarlierInTheWindow(t *testing.T) {
 	}
 }
 
-func TestASlidingLogGivesItsMemoryBack(t *testing.T) {
+func TestASlidingLogReleasesMemory(t *testing.T) {
 	const entries = 500_000
 	before := heap()
 	log := exactLog(entries, sec)

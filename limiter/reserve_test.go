@@ -22,7 +22,7 @@ func reserve(t *testing.T, b *limiter.TokenBucket, at time.Duration, n int, want
 	return r
 }
 
-func TestReserveSaysWhenToAct(t *testing.T) { // scenario 21
+func TestReserveReturnsTheDelay(t *testing.T) { // scenario 21
 	b := bucket(limiter.PerSecond(10), 2)
 	reserve(t, b, 0, 2, 0)
 	reserve(t, b, 0, 2, 2*tick)
@@ -54,7 +54,7 @@ func TestReserveWithinALimit(t *testing.T) { // scenario 25
 	reserve(t, b, tick, 1, 2*tick)
 }
 
-func TestCancelGivesBackUntilItIsTime(t *testing.T) { // scenario 23
+func TestCancelGivesBackTokensUntilTheTimeToAct(t *testing.T) { // scenario 23
 	b := bucket(limiter.PerSecond(10), 2)
 	reserve(t, b, 0, 2, 0)
 	r := reserve(t, b, 0, 2, 2*tick)
@@ -69,7 +69,7 @@ func TestCancelGivesBackUntilItIsTime(t *testing.T) { // scenario 23
 }
 
 // Scenario 24: those who have a later reservation keep their time, so its tokens are not given away twice.
-func TestCancelKeepsWhatLaterReservationsWerePromised(t *testing.T) {
+func TestCancelKeepsTokensPromisedToLaterReservations(t *testing.T) {
 	b := bucket(limiter.PerSecond(10), 4)
 	take(t, b, step{0, 4, "ok"})
 	first := reserve(t, b, 0, 3, 3*tick)
@@ -89,7 +89,7 @@ func TestCancelKeepsWhatLaterReservationsWerePromised(t *testing.T) {
 }
 
 // However reservations are cancelled, those that stand and all that is taken stay within the bound.
-func TestCancelsGiveBackNothingThatIsPromised(t *testing.T) {
+func TestCancelsGiveBackNoPromisedTokens(t *testing.T) {
 	b := bucket(limiter.PerSecond(1), 10)
 	take(t, b, step{0, 10, "ok"})
 	first, second, third := reserve(t, b, 0, 10, 10*sec), reserve(t, b, 0, 10, 20*sec), reserve(t, b, 0, 3, 23*sec)
@@ -118,7 +118,7 @@ func TestCancelsGiveBackNothingThatIsPromised(t *testing.T) {
 	reserve(t, b, 0, 5, 15*sec)
 }
 
-func TestCancelAtTheMomentOfReservingGivesAllBack(t *testing.T) {
+func TestCancelAtOnceGivesBackAllTokens(t *testing.T) {
 	b := bucket(limiter.PerSecond(10), 5)
 	r := reserve(t, b, 0, 2, 0)
 	take(t, b, step{0, 3, "ok"}) // which is over and done with, and was promised nothing
@@ -151,7 +151,7 @@ func TestCancelAfterTheRateHasChanged(t *testing.T) {
 	require.InDelta(t, -1, b.TokensAt(start), 1e-6)
 }
 
-func TestReserveOwesNoMoreThanALifetime(t *testing.T) {
+func TestDebtIsBoundedByTheLifeOfABucket(t *testing.T) {
 	b := bucket(limiter.Every(10*year), 1)
 	for i := range 8 {
 		reserve(t, b, 0, 1, time.Duration(i)*10*year)

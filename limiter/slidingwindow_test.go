@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestASlidingWindowAsksForAtMostAPartMore has an exact log count what a sliding window has admitted, and compares how long each
+// TestASlidingWindowIsAtMostOnePartStricterThanALog has an exact log count what a sliding window has admitted, and compares how long each
 // of them asks to wait.
-func TestASlidingWindowAsksForAtMostAPartMore(t *testing.T) {
+func TestASlidingWindowIsAtMostOnePartStricterThanALog(t *testing.T) {
 	const limit, span = 20, 10 * sec
 	for _, parts := range []int{1, 2, 7, 10, 100} {
 		random := rand.New(rand.NewPCG(uint64(parts), 3))

@@ -7,7 +7,7 @@ import (
 )
 
 // The hashes of a group are random, so what happens when they are equal is tested here from within.
-func TestTableKeepsKeysWithOneHashApart(t *testing.T) { // scenario 66
+func TestTableSeparatesKeysWithTheSameHash(t *testing.T) { // scenario 66
 	var table table[string]
 	const hash = 1<<64 - 1 // in the last slot, so that those after it go on at the beginning
 	put := func(key string, full, idle int64) (evicted bool) {

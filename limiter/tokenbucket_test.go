@@ -123,7 +123,7 @@ func TestTokenBucketSteps(t *testing.T) {
 }
 
 // Scenario 6: redis-cell's `15 30 60` admits one more than its first number, which is the burst beyond one.
-func TestTokenBucketAnswersAsRedisCell(t *testing.T) {
+func TestTokenBucketAnswersLikeRedisCell(t *testing.T) {
 	b := bucket(limiter.Per(30, time.Minute), 16)
 	for i := range 16 {
 		r := b.TakeAt(start, 1)
@@ -176,7 +176,7 @@ func TestTokenBucketDoesNotDrift(t *testing.T) {
 }
 
 // Scenario 12: callers at the exact cadence are never refused, and a year does not drift.
-func TestTokenBucketAdmitsTheExactCadence(t *testing.T) {
+func TestTokenBucketAllowsTheExactRate(t *testing.T) {
 	for _, rate := range []struct{ events, period int64 }{
 		{3, int64(sec)}, {7, int64(sec)}, {1, int64(13 * ms)}, {1, int64(7 * sec)}, {1, int64(hour)}, {1000003, int64(sec)}, {10, int64(13 * sec)},
 	} {
@@ -200,7 +200,7 @@ func TestTokenBucketAdmitsTheExactCadence(t *testing.T) {
 }
 
 // Scenario 14.
-func TestTokenBucketFillsUpToTheBurstHoweverLongIdle(t *testing.T) {
+func TestTokenBucketNeverExceedsItsBurstWhenIdle(t *testing.T) {
 	for _, idle := range []time.Duration{5 * year, 20 * year, math.MaxInt64} {
 		for _, r := range []limiter.Rate{limiter.PerSecond(3), limiter.PerSecond(3e9), limiter.PerHour(1), limiter.PerSecond(1.9)} {
 			b := bucket(r, 7)
@@ -209,7 +209,7 @@ func TestTokenBucketFillsUpToTheBurstHoweverLongIdle(t *testing.T) {
 	}
 }
 
-func TestTokenBucketLivesBeforeItsEpoch(t *testing.T) {
+func TestTokenBucketWorksBeforeItsEpoch(t *testing.T) {
 	for _, r := range []limiter.Rate{limiter.PerSecond(3), limiter.PerSecond(4)} {
 		take(t, bucket(r, 2),
 			step{-5 * year, 2, "ok"}, step{-5 * year, 1, "refused"},
@@ -218,7 +218,7 @@ func TestTokenBucketLivesBeforeItsEpoch(t *testing.T) {
 }
 
 // Scenario 16.
-func TestTokenBucketGivesNoSecondTwice(t *testing.T) {
+func TestTimesThatGoBackAddNoTokens(t *testing.T) {
 	b, admitted := bucket(limiter.PerSecond(10), 10), 0
 	for i := range 1000 {
 		if b.TakeAt(start.Add(time.Duration(i%2)*sec), 1).OK {
@@ -229,7 +229,7 @@ func TestTokenBucketGivesNoSecondTwice(t *testing.T) {
 }
 
 // Scenario 17.
-func TestTokenBucketNeverAdmitsTooManyAtOnce(t *testing.T) {
+func TestTokenBucketNeverAllowsTooManyAtOnce(t *testing.T) {
 	b := bucket(limiter.PerSecond(1), 5)
 	require.Equal(t, 5, together(15, func() bool { return b.TakeAt(start, 1).OK }))
 
@@ -243,7 +243,7 @@ func TestTokenBucketNeverAdmitsTooManyAtOnce(t *testing.T) {
 }
 
 // Scenario 52.
-func TestTokenBucketAdmitsItsRateUnderLoad(t *testing.T) {
+func TestTokenBucketAllowsItsRateUnderLoad(t *testing.T) {
 	require.InDelta(t, 1100, offer(bucket(limiter.PerSecond(100), 100), 10_000, 10*sec), 1)
 }
 
@@ -288,7 +288,7 @@ func TestTokenBucketTakeAllocatesNothing(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(2000, func() { b.Take(1); b.Take(2000); b.TakeAt(at, 1); b.Refund(1) }))
 }
 
-func TestConfigRefusesWhatMakesNoSense(t *testing.T) {
+func TestTokenBucketConfigNamesInvalidFields(t *testing.T) {
 	good := limiter.TokenBucketConfig{Rate: limiter.PerSecond(1)}
 	require.NoError(t, good.Validate())
 	bad := limiter.TokenBucketConfig{Burst: -3, MaxWaiters: -1}
@@ -316,7 +316,7 @@ func together(n int, f func() bool) int {
 }
 
 // AdmitAfter takes only where TakeAt would, and otherwise leaves all to it.
-func TestAdmitIsTakeInShort(t *testing.T) {
+func TestTakeFastDecidesLikeTakeAt(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	admitted := 0
 	for _, rate := range []limiter.Rate{limiter.PerSecond(10), limiter.PerSecond(3), limiter.PerMinute(7), limiter.Unlimited()} {
@@ -349,7 +349,7 @@ func TestAdmitIsTakeInShort(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() { b.TakeFast(0, 1); b.TakeFast(0, math.MaxInt32) }))
 }
 
-func TestAdmitPassesNobodyBy(t *testing.T) {
+func TestTakeFastRefusesWhileACallerWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3})
 		l := newLine(t, b)

@@ -66,7 +66,7 @@ func TestWaitServesInOrderOfArrival(t *testing.T) { // scenario 31
 	})
 }
 
-func TestTakeIsRefusedWhileSomebodyWaits(t *testing.T) {
+func TestTakeIsRefusedWhileACallerWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3})
 		l := newLine(t, b)
@@ -82,7 +82,7 @@ func TestTakeIsRefusedWhileSomebodyWaits(t *testing.T) {
 	})
 }
 
-func TestTakeWhileTheHeadOfTheQueueIsBeingServed(t *testing.T) {
+func TestTakeWhileTheFirstWaiterIsServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 5})
 		for range 50 {
@@ -103,7 +103,7 @@ func TestTakeWhileTheHeadOfTheQueueIsBeingServed(t *testing.T) {
 	})
 }
 
-func TestNothingRemainsWhileSomebodyWaits(t *testing.T) {
+func TestNothingRemainsWhileACallerWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := limiter.WindowConfig{Limit: 3, Window: sec}
 		w := limiter.NewSlidingLog(config)
@@ -128,7 +128,7 @@ func TestWaitTakesNothingForAContextThatIsDone(t *testing.T) { // scenario 28
 	})
 }
 
-func TestWaitFailsAtOnceWhereTheDeadlineCannotBeMet(t *testing.T) { // scenario 29
+func TestWaitFailsAtOnceIfTheDeadlineIsTooEarly(t *testing.T) { // scenario 29
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10), Burst: 2})
 		b.Take(2)
@@ -165,7 +165,7 @@ func TestWaitEndsWithTheContext(t *testing.T) { // scenario 30
 	})
 }
 
-func TestWaitWhoseDeadlinePassesInTheQueueIsARefusal(t *testing.T) {
+func TestADeadlineDuringAWaitIsARefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		b.Take(1)
@@ -198,7 +198,7 @@ func TestWaitAtMostGivesUpAtOnce(t *testing.T) {
 	})
 }
 
-func TestWaitRefusesWhatNeverComes(t *testing.T) {
+func TestWaitRefusesTooManyTokensAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10), Burst: 5})
 		for _, n := range []int{6, -1} {
@@ -244,7 +244,7 @@ func TestRefundServesTheQueue(t *testing.T) {
 	})
 }
 
-func TestTheNextInLineTakesOverFromOneThatLeaves(t *testing.T) {
+func TestTheNextWaiterIsServedWhenTheFirstLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3})
 		l := newLine(t, b)
@@ -340,7 +340,7 @@ func TestWaitStress(t *testing.T) {
 }
 
 // Scenario 4: where nothing is ever admitted nobody waits.
-func TestWaitForWhatNeverComes(t *testing.T) {
+func TestWaitWithABurstOfOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: limiter.Off})
 		err := b.Wait(t.Context(), 1)
@@ -356,7 +356,7 @@ func TestWaitForWhatNeverComes(t *testing.T) {
 	})
 }
 
-func TestWaitThatNeedNotAllocatesNothing(t *testing.T) {
+func TestWaitWithTokensAllocatesNothing(t *testing.T) {
 	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1 << 20})
 	ctx := t.Context()
 	require.Zero(t, testing.AllocsPerRun(1000, func() {

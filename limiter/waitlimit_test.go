@@ -81,9 +81,9 @@ func obstructions() map[string]func() obstructed {
 	}
 }
 
-// TestEveryWaiterLeavesWhenItsTimeIsUp has several wait, and then something happens that makes their waits too long. Each leaves at its
+// TestEveryWaiterLeavesOnTime has several wait, and then something happens that makes their waits too long. Each leaves at its
 // limit, be it the first or not, or when its deadline has passed.
-func TestEveryWaiterLeavesWhenItsTimeIsUp(t *testing.T) {
+func TestEveryWaiterLeavesOnTime(t *testing.T) {
 	for name, make := range obstructions() {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 
 // What follows takes more tokens than an int of 32 bits can say.
 
-// TestBucketsOfManySlowTokensBeforeTheyBegan has a unit longer than a nanosecond, and given times before t0.
-func TestBucketsOfManySlowTokensBeforeTheyBegan(t *testing.T) {
+// TestBucketsOfManySlowTokensBeforeTheirEpoch has a unit longer than a nanosecond, and given times before t0.
+func TestBucketsOfManySlowTokensBeforeTheirEpoch(t *testing.T) {
 	const all = 1 << 40
 	b := bucket(limiter.Every(hour), all)
 	then := start.Add(-2 * hour)

@@ -24,7 +24,7 @@ func exactLog(limit int, span time.Duration) *limiter.SlidingLog {
 }
 
 // Scenario 45: the fixed window admits twice its limit around an edge; the strict one does not.
-func TestWindowEdges(t *testing.T) {
+func TestBoundsAtWindowBoundaries(t *testing.T) {
 	take(t, fixedWindow(10, sec),
 		step{900 * ms, 10, "ok 0/10 reset 100ms"}, step{900 * ms, 1, "refused 0/10 retry 100ms reset 100ms"},
 		step{1100 * ms, 10, "ok 0/10 reset 900ms"}, step{1100 * ms, 1, "refused 0/10 retry 900ms reset 900ms"})
@@ -36,7 +36,7 @@ func TestWindowEdges(t *testing.T) {
 		step{1900*ms - 1, 1, "refused"}, step{1900 * ms, 10, "ok"})
 }
 
-func TestFixedWindowLiesOnTheUnixGrid(t *testing.T) {
+func TestFixedWindowIsAlignedToUnixTime(t *testing.T) {
 	t0 := time.Date(2026, 3, 1, 12, 0, 42, 0, time.UTC)
 	w := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 5, Window: time.Minute}, t0)
 	require.Equal(t, "ok 4/5 reset 18s", show(w.TakeAt(t0, 1)))
@@ -45,7 +45,7 @@ func TestFixedWindowLiesOnTheUnixGrid(t *testing.T) {
 }
 
 // Scenarios 48 and 49: an event is gone after the window and a part, however often anybody looks.
-func TestSlidingWindowForgetsInTime(t *testing.T) {
+func TestSlidingWindowForgetsOnTime(t *testing.T) {
 	for _, poll := range []time.Duration{0, 9 * sec, 19 * sec} {
 		w := moving(1, time.Minute, 6)
 		take(t, w, step{0, 1, "ok"})
@@ -80,7 +80,7 @@ func TestRefusedRequestsDoNotCount(t *testing.T) {
 		step{0, 1, "refused"}, step{time.Minute, 5, "ok"})
 }
 
-func TestCountRefusedLocksOutWhoKeepsAsking(t *testing.T) {
+func TestCountRefusedLocksOutACallerThatKeepsAsking(t *testing.T) {
 	log := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 2, Window: sec, CountRefused: true}, start)
 	take(t, log, step{0, 2, "ok"},
 		step{900 * ms, 1, "refused 0/2 retry 100ms reset 1s"}, // of the two at 0 one still counts, and this one
@@ -89,14 +89,14 @@ func TestCountRefusedLocksOutWhoKeepsAsking(t *testing.T) {
 		step{2900 * ms, 2, "ok"})
 }
 
-func TestSameMomentIsManyRequests(t *testing.T) { // scenario 51
+func TestManyRequestsAtOneTimeAreCounted(t *testing.T) { // scenario 51
 	for _, l := range []limiter.TimedLimiter{fixedWindow(5, sec), moving(5, sec, 10), exactLog(5, sec), bucket(limiter.PerSecond(5), 5)} {
 		require.Equal(t, 5, offer(l, 100, ms))
 	}
 }
 
 // Scenario 64: what is refunded is not given back a second time when it expires.
-func TestRefundedPermitsComeBackOnce(t *testing.T) {
+func TestRefundedTokensComeBackOnce(t *testing.T) {
 	log := exactLog(10, sec)
 	take(t, log, step{0, 5, "ok"})
 	log.Refund(5)
@@ -117,7 +117,7 @@ func TestRefundedPermitsComeBackOnce(t *testing.T) {
 	}
 }
 
-func TestWindowsLiveLong(t *testing.T) {
+func TestWindowsLastForDecades(t *testing.T) {
 	for _, l := range []limiter.TimedLimiter{fixedWindow(3, hour), moving(3, hour, 7), exactLog(3, hour), fixedWindow(3, 36*year), exactLog(3, 36*year)} {
 		take(t, l, step{-1 << 63, 1, "ok"}, step{0, 1, "ok"}, step{1<<63 - 1, 3, "ok"}, step{1<<63 - 1, 1, "refused"})
 	}
@@ -140,7 +140,7 @@ func TestWindowsWait(t *testing.T) {
 	})
 }
 
-func TestWaitingForAWindowFailsAtOnceWhereItWouldTakeTooLong(t *testing.T) {
+func TestWaitOfAWindowFailsAtOnceIfItWouldTakeTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 2, Window: sec, Buckets: 10})
 		l := newLine(t, w)
@@ -155,7 +155,7 @@ func TestWaitingForAWindowFailsAtOnceWhereItWouldTakeTooLong(t *testing.T) {
 	})
 }
 
-func TestWindowConfigsRefuseWhatMakesNoSense(t *testing.T) {
+func TestWindowConfigNamesInvalidFields(t *testing.T) {
 	want := "limiter: Limit is 0, must be between 1 and 2147483647\n" +
 		"limiter: Window is -1s, must be above 0 and at most 315360h0m0s\n" +
 		"limiter: MaxWaiters is -1, must be at least 1 (or 0 for no bound)"
@@ -175,7 +175,7 @@ func TestWindowsAllocateNothing(t *testing.T) {
 	}
 }
 
-func TestSlidingLogForgetsWhatNoLongerCounts(t *testing.T) {
+func TestSlidingLogDropsExpiredEntries(t *testing.T) {
 	for _, penalise := range []bool{false, true} {
 		log := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 100, Window: sec, CountRefused: penalise}, start)
 		offer(log, 1000, 10*sec)

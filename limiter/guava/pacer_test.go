@@ -62,7 +62,7 @@ func warmUp(t *testing.T, perSecond float64, period time.Duration, cold float64)
 	return &caller{t: t, p: guava.NewSmoothWarmingUpAt(c, start)}
 }
 
-func TestSmoothStoresWhatIsNotUsed(t *testing.T) { // scenario 36
+func TestSmoothBurstyStoresUnusedPermits(t *testing.T) { // scenario 36
 	c := smooth(t, 5)
 	c.acquire(1, 0, 200*ms, 200*ms)
 	c.at += 200 * ms
@@ -77,7 +77,7 @@ func TestSmoothStoresWhatIsNotUsed(t *testing.T) { // scenario 36
 	c.acquire(1, 0, 200*ms)
 }
 
-func TestSmoothPaysForTheOneBefore(t *testing.T) { // scenario 37
+func TestSmoothBurstyPaysForTheRequestBefore(t *testing.T) { // scenario 37
 	c := smooth(t, 1)
 	c.acquire(1, 0, 1*sec)
 	c.acquire(2, 1*sec)
@@ -86,7 +86,7 @@ func TestSmoothPaysForTheOneBefore(t *testing.T) { // scenario 37
 	c.acquire(1, 8*sec)
 }
 
-func TestSmoothTriesWithinALimit(t *testing.T) { // scenario 38
+func TestSmoothBurstyReservesWithinMaxWait(t *testing.T) { // scenario 38
 	c := smooth(t, 5)
 	c.try(1, 0, true)
 	c.try(1, 0, false)
@@ -99,7 +99,7 @@ func TestSmoothTriesWithinALimit(t *testing.T) { // scenario 38
 	c.try(-1, limiter.Never, false)
 }
 
-func TestSmoothChangesItsRate(t *testing.T) { // scenarios 39 and the finite part of 40
+func TestSmoothBurstyChangesItsRate(t *testing.T) { // scenarios 39 and the finite part of 40
 	c := smooth(t, 1)
 	c.acquire(1, 0, sec)
 	c.set(limiter.PerSecond(2))
@@ -109,7 +109,7 @@ func TestSmoothChangesItsRate(t *testing.T) { // scenarios 39 and the finite par
 	c.acquire(1, 2*sec)
 }
 
-func TestSmoothNeverStoresMoreThanItsBurst(t *testing.T) { // scenario 41
+func TestSmoothBurstyNeverStoresMoreThanItsBurst(t *testing.T) { // scenario 41
 	c := smooth(t, 1000)
 	for _, perSecond := range []float64{1000, 1, 10, 1e6, 10, 1} {
 		c.set(limiter.PerSecond(perSecond))
@@ -182,7 +182,7 @@ func TestSourceDocument001(t *testing.T) {
 		[]time.Duration{1524 * us, 1001946 * us, 2689446*us - 687186*us, 5251946*us - 1559174*us}, []time.Duration{0, 0, 687186 * us, 1559174 * us})
 }
 
-func TestSmoothOwesNoMoreThanThereIsTime(t *testing.T) {
+func TestTheDebtOfSmoothBurstyIsBounded(t *testing.T) {
 	c := smooth(t, 0.001)
 	for range 3 {
 		_, ok := c.p.ReserveAt(start.Add(c.at), 1<<31-1, limiter.Never)
@@ -197,7 +197,7 @@ func TestSmoothOwesNoMoreThanThereIsTime(t *testing.T) {
 }
 
 // What would take longer than time lasts is refused, and not let through at once.
-func TestWarmUpThatIsAskedForTooMuch(t *testing.T) {
+func TestSmoothWarmingUpRefusesWaitsThatAreTooLong(t *testing.T) {
 	w := guava.NewSmoothWarmingUpAt(guava.SmoothWarmingUpConfig{Rate: limiter.PerHour(0.5), WarmUp: time.Hour}, start)
 	_, ok := w.ReserveAt(start, 1<<31-1, limiter.Never)
 	require.True(t, ok)
@@ -211,7 +211,7 @@ func TestWarmUpThatIsAskedForTooMuch(t *testing.T) {
 	require.False(t, ok)
 }
 
-func TestConfigsRefuseWhatMakesNoSense(t *testing.T) {
+func TestConfigsNameInvalidFields(t *testing.T) {
 	require.PanicsWithError(t, "limiter: Rate is unset, must be above 0\nguava: MaxWaiters is -1, must be at least 1 (or 0 for no bound)\nguava: MaxBurst is -1s, must be above 0 (or 0 for the default)",
 		func() { guava.NewSmoothBursty(guava.SmoothBurstyConfig{MaxBurst: -sec, MaxWaiters: -1}) })
 	require.PanicsWithError(t, "guava: Rate is unlimited, must be finite\nguava: WarmUp is 0s, must be at least 1µs\nguava: ColdFactor is 0.5, must be at least 1 (or 0 for the default)",
@@ -231,7 +231,7 @@ func TestTheLongestDebtOfAPacerOnlyGrows(t *testing.T) {
 	}
 }
 
-func TestThePacersDebtIsToldUpToTheLastMoment(t *testing.T) {
+func TestWaitsAreExactUpToTheLastTime(t *testing.T) {
 	p := guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1)}, start)
 	for _, debt := range []struct {
 		each time.Duration

@@ -25,7 +25,7 @@ func pacers() map[string]verbs {
 	}
 }
 
-func TestTakeGoesIfNothingIsOwed(t *testing.T) {
+func TestTakeIsAllowedIfNothingIsOwed(t *testing.T) {
 	for name, l := range pacers() {
 		r := l.TakeAt(start, 0)
 		require.Equal(t, limiter.Result{OK: true, Limit: math.MaxInt, Remaining: math.MaxInt}, r, name)
@@ -42,7 +42,7 @@ func TestTakeGoesIfNothingIsOwed(t *testing.T) {
 	}
 }
 
-func TestARefundUndoesWhatWasTakenLast(t *testing.T) {
+func TestARefundUndoesTheLastRequest(t *testing.T) {
 	for name, l := range pacers() {
 		require.True(t, l.TakeAt(start, 5).OK, name)
 		l.Refund(5)
@@ -58,7 +58,7 @@ func TestARefundUndoesWhatWasTakenLast(t *testing.T) {
 	}
 }
 
-func TestARefundOfWhatWasTakenBeforeOthers(t *testing.T) {
+func TestARefundOfAnEarlierRequest(t *testing.T) {
 	l := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1)})
 	_, ok := l.Reserve(3, 0)
 	require.True(t, ok)
@@ -73,7 +73,7 @@ func TestARefundOfWhatWasTakenBeforeOthers(t *testing.T) {
 }
 
 // A pacer waits in a Joint and under a name as other limiters do.
-func TestPacersAreJoinedAndNamed(t *testing.T) {
+func TestPacersInAJoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pace := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1)})
 		named := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{pace}, Name: "disk"})
@@ -90,7 +90,7 @@ func TestPacersAreJoinedAndNamed(t *testing.T) {
 	})
 }
 
-func TestTakeIsRefusedWhileSomebodyWaits(t *testing.T) {
+func TestTakeIsRefusedWhileACallerWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1)})
 		require.True(t, l.Take(1).OK)
