@@ -14,10 +14,10 @@ import (
 	"github.com/weir-go/weir/limiter/guava"
 )
 
-// lastMoment is the last time that limiters tell from later ones.
+// lastMoment is the last time that limiters distinguish from later ones.
 const lastMoment time.Duration = 1<<62 - 1
 
-// waitingLimiter is a limiter that callers can wait for.
+// waitingLimiter is a TimedLimiter that callers can wait for.
 type waitingLimiter interface {
 	limiter.TimedLimiter
 	limiter.WaitLimiter
@@ -91,10 +91,10 @@ func TestAWindowRefusesTooManyTokensForeverWhileACallerWaits(t *testing.T) {
 	})
 }
 
-// TestNoCallerOvertakesTheFirstWaiterOfAWindow asks at times at which there is enough for the one who waits and for the one who asks.
+// Take is called when there are enough tokens for the waiter and for the caller.
 func TestNoCallerOvertakesTheFirstWaiterOfAWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(time.Minute) // off the grid
+		time.Sleep(time.Minute) // not at a window boundary
 		ctx, leave := context.WithCancel(t.Context())
 		for _, later := range []time.Duration{2 * hour, math.MaxInt64} {
 			for name, w := range allWindows(limiter.WindowConfig{Limit: 2, Window: hour}, time.Now()) {
@@ -121,8 +121,8 @@ func TestCountedRefusalsOnlyFillAWindow(t *testing.T) {
 	}
 }
 
-// TestASlidingWindowCountsWaitersByBucket has two wait for what was taken in two buckets. Who comes then needs a window and, of the
-// permits there are now, only the first back.
+// Two callers wait for tokens that were taken in two buckets. The next caller needs another window, and
+// only the first of the tokens that are taken now.
 func TestASlidingWindowCountsWaitersByBucket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 2, Window: sec, Buckets: 10})
@@ -158,7 +158,7 @@ func TestTokensThatReturnAtTheLastTimeAreNotLost(t *testing.T) {
 	}
 }
 
-// TestANewBucketIsFullAtAnyTime has a rate that is not counted in nanoseconds, and times that would overflow.
+// The rate is not counted in nanoseconds, and the times would overflow.
 func TestANewBucketIsFullAtAnyTime(t *testing.T) {
 	for _, at := range []time.Duration{250 * year, -250 * year} {
 		fresh := func() *limiter.TokenBucket { return bucket(limiter.PerSecond(3), 3) }
@@ -173,7 +173,7 @@ func TestANewBucketIsFullAtAnyTime(t *testing.T) {
 			require.Equal(t, 2, r.Remaining, "%s at %s", how, at)
 		}
 	}
-	take(t, bucket(limiter.Per(4, 1), 8), step{-250 * year, 8, "ok"}) // the fastest rate goes farthest
+	take(t, bucket(limiter.Per(4, 1), 8), step{-250 * year, 8, "ok"}) // the fastest rate has the shortest life
 }
 
 func TestSlowBucketsAreExact(t *testing.T) {
@@ -192,7 +192,7 @@ func TestADebtTooLongForTheNewRateIsOwedForever(t *testing.T) {
 	take(t, b, step{0, 1, "refused 0/1 retry never reset never"})
 }
 
-// TestATurnBeyondTheLifeOfABucketNeverComes has the rate become so low that the turn of the next one is beyond the life of a bucket.
+// The rate becomes so low that the next token comes after the life of the bucket.
 func TestATurnBeyondTheLifeOfABucketNeverComes(t *testing.T) {
 	for _, c := range []struct {
 		age   time.Duration
@@ -237,7 +237,7 @@ func TestWaitAtMostZeroReportsNoTokens(t *testing.T) {
 	})
 }
 
-// TestNothingIsReservedBeforeTheFirstWaiterIsServed asks at a time at which there is enough for the one who waits and for the one who asks.
+// Reserve is called when there are enough tokens for the waiter and for the caller.
 func TestNothingIsReservedBeforeTheFirstWaiterIsServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3})
@@ -304,7 +304,7 @@ func TestALeakyBucketRefusesAfterItsLife(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(perSecond)})
 			time.Sleep(200 * year)
-			require.NoError(t, b.Wait(t.Context(), 1), "the first to come to an empty bucket")
+			require.NoError(t, b.Wait(t.Context(), 1), "the first request to an empty bucket")
 			require.ErrorIs(t, b.Wait(t.Context(), 1), limiter.ErrLimited)
 		})
 	}
@@ -338,7 +338,7 @@ func TestPacersCountWaiters(t *testing.T) {
 	})
 }
 
-// Each request has a moment of its own. With CountRefused even the refused ones are kept for a time.
+// Each request comes at another time. With CountRefused, refused requests are stored too.
 func TestASlidingLogKeepsAtMostLimitEntries(t *testing.T) {
 	const limit, requests = 1000, 200_000
 	for _, countRefused := range []bool{false, true} {

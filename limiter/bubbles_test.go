@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/limiter/guava"
 )
 
-// TestWaitInOneBubbleAfterAnother waits for limiters that were made outside, as package variables are, in two synctest bubbles.
+// The limiters are created outside, like package variables, and used in two synctest bubbles.
 func TestWaitInOneBubbleAfterAnother(t *testing.T) {
 	c := limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1}
 	window := limiter.WindowConfig{Limit: 1, Window: sec}

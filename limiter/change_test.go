@@ -36,7 +36,7 @@ func TestSetRateAppliesToWaiters(t *testing.T) { // scenario 32
 		require.NoError(t, b.SetRate(limiter.PerSecond(10)))
 		time.Sleep(250 * ms)
 		require.NoError(t, b.SetRate(limiter.PerSecond(1)))
-		l.want(arrival{"a", 100 * ms, nil}, arrival{"b", 200 * ms, nil}, // then half a token is missing
+		l.want(arrival{"a", 100 * ms, nil}, arrival{"b", 200 * ms, nil}, // half a token is missing then
 			arrival{"c", 750 * ms, nil}, arrival{"d", 1750 * ms, nil}, arrival{"e", 2750 * ms, nil})
 	})
 }
@@ -70,7 +70,7 @@ func TestSetRateKeepsDebtInTokens(t *testing.T) { // scenario 33
 	reserve(t, b, 3*tick, 4, 12*tick) // half a token is owed at t3
 }
 
-// Scenario 34, of the ways to inherit what is there the plain one: tokens stay, cut to the new burst.
+// Scenario 34, in its simplest form: tokens are kept, up to the new burst.
 func TestSetBurstKeepsTokens(t *testing.T) {
 	for _, c := range []struct{ have, burst, want int }{{40, 200, 40}, {40, 20, 20}, {10, 100, 10}, {100, 200, 100}} {
 		b := bucket(limiter.PerHour(1), 100)
@@ -88,7 +88,7 @@ func TestSetRateKeepsTokens(t *testing.T) {
 		take(t, b, step{0, 13, "ok"})
 		require.NoError(t, b.SetRateAt(start, r))
 		require.InDelta(t, 7, b.TokensAt(start), 1e-6, r)
-		require.LessOrEqual(t, b.TokensAt(start), 7.0, "never more than there was")
+		require.LessOrEqual(t, b.TokensAt(start), 7.0, "no more tokens than before")
 		require.Equal(t, 20, b.TakeAt(start, 0).Limit)
 
 		b = bucket(limiter.PerSecond(10), 20)
@@ -96,7 +96,7 @@ func TestSetRateKeepsTokens(t *testing.T) {
 		b.ReserveAt(start, 8, limiter.Never)
 		require.NoError(t, b.SetRateAt(start.Add(7), r))
 		require.InDelta(t, -8, b.TokensAt(start.Add(7)), 1e-6, r)
-		require.LessOrEqual(t, b.TokensAt(start.Add(7)), -7.99999993, "what is owed stays owed")
+		require.LessOrEqual(t, b.TokensAt(start.Add(7)), -7.99999993, "debt is kept")
 	}
 }
 
@@ -128,7 +128,7 @@ func TestInvalidChangesChangeNothing(t *testing.T) {
 	take(t, b, step{0, 5, "ok 0/5 reset 5s"})
 }
 
-// Whoever takes sees the rate and the burst of one moment, and what is taken meanwhile is not lost.
+// A request sees a rate and a burst that belong together, and no request is lost during a change.
 func TestChangesDuringTraffic(t *testing.T) {
 	b := bucket(limiter.PerSecond(1), 1000)
 	var taken atomic.Int64
@@ -145,11 +145,11 @@ func TestChangesDuringTraffic(t *testing.T) {
 		}
 		return true
 	})
-	require.InDelta(t, 1000, taken.Load(), 1, "each change may round a token's smallest part away")
+	require.InDelta(t, 1000, taken.Load(), 1, "each change may round down by the smallest part of a token")
 	require.LessOrEqual(t, taken.Load(), int64(1000))
 }
 
-// A request that meets a change is not refused for that.
+// A request during a change is not refused because of it.
 func TestAChangeRefusesNoRequest(t *testing.T) {
 	b := bucket(limiter.PerSecond(1), 1_000_000)
 	refused := together(4, func() bool {
@@ -167,7 +167,7 @@ func TestAChangeRefusesNoRequest(t *testing.T) {
 }
 
 func TestABurstOfOffAllowsNothing(t *testing.T) {
-	require.True(t, bucket(limiter.Unlimited(), limiter.Off).TakeAt(start, 1).OK, "but where there is no limit")
+	require.True(t, bucket(limiter.Unlimited(), limiter.Off).TakeAt(start, 1).OK, "unless the rate is unlimited")
 
 	b := bucket(limiter.PerSecond(1), 5)
 	require.NoError(t, b.SetBurstAt(start, limiter.Off))
@@ -176,5 +176,5 @@ func TestABurstOfOffAllowsNothing(t *testing.T) {
 
 	require.NoError(t, b.SetRateAt(start.Add(2*sec), limiter.Unlimited()))
 	require.NoError(t, b.SetRateAt(start.Add(3*sec), limiter.PerSecond(1)))
-	require.Equal(t, 5, b.TakeAt(start.Add(3*sec), 0).Remaining, "what had no limit is full")
+	require.Equal(t, 5, b.TakeAt(start.Add(3*sec), 0).Remaining, "a bucket that was unlimited is full")
 }

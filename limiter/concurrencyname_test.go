@@ -53,7 +53,7 @@ func TestConcurrencyWithANameCounts(t *testing.T) {
 		three()
 		require.Zero(t, l.InFlight())
 		_, err = l.Acquire(ctx)
-		require.Equal(t, context.Canceled, err, "is not counted: it never asked")
+		require.Equal(t, context.Canceled, err, "not counted, because the context was done before")
 
 		require.Equal(t, limiter.Stats{
 			Allowed: 2, Waited: 1,
@@ -80,7 +80,7 @@ func TestConcurrencyShowsALoweredLimit(t *testing.T) {
 	}
 	require.NoError(t, l.SetLimit(1))
 	figures := observed(t, l)
-	require.Zero(t, figures["weir.limiter.available"], "and not less than none")
+	require.Zero(t, figures["weir.limiter.available"], "never negative")
 	require.EqualValues(t, 1, figures["weir.limiter.limit"])
 }
 
@@ -91,9 +91,9 @@ func TestConcurrencyWithANameInShadowMode(t *testing.T) {
 	none, ok := l.TryAcquire()
 	require.True(t, ok)
 	none()
-	require.Equal(t, 1, l.InFlight(), "what took no place gives none back")
+	require.Equal(t, 1, l.InFlight(), "a call without a slot releases none")
 	none, err := l.Acquire(t.Context())
-	require.NoError(t, err, "and nobody waits")
+	require.NoError(t, err, "in shadow mode no caller waits")
 	none()
 	room()
 	require.Zero(t, l.InFlight())

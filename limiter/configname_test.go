@@ -20,7 +20,7 @@ type source interface {
 	Stats() limiter.Stats
 }
 
-// sources makes one limiter of each kind, of which two permits can be taken in a minute.
+// sources returns a limiter of each kind, with two tokens per minute.
 func sources(name string, shadow bool, t0 time.Time) map[string]source {
 	return map[string]source{
 		"bucket":  limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerMinute(2), Burst: 2, Name: name, Shadow: shadow}, t0),
@@ -68,7 +68,7 @@ func TestALimiterWithoutANameCountsNothing(t *testing.T) {
 	}
 }
 
-// What shadow mode lets through has not been taken, so a refund of it gives nothing back.
+// A request that shadow mode allows takes no tokens, so its refund gives none back.
 func TestARefundInShadowModeGivesBackTakenTokens(t *testing.T) {
 	kinds := sources("logins", true, start)
 	foreign := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{taker{bucket(limiter.PerMinute(2), 2)}}, Name: "logins", Shadow: true})
@@ -77,14 +77,14 @@ func TestARefundInShadowModeGivesBackTakenTokens(t *testing.T) {
 		require.True(t, l.TakeAt(start, 2).OK, kind)
 		require.True(t, l.TakeAt(start, 1).OK, kind)
 		l.Refund(1)
-		require.Zero(t, l.TakeAt(start, 0).Remaining, "%s: the one that is given back was not taken", kind)
-		if kind == "leaky" { // which has no part of a request to give back
+		require.Zero(t, l.TakeAt(start, 0).Remaining, "%s: the first refund is for the token that was not taken", kind)
+		if kind == "leaky" { // it cannot give back a part of a request
 			l.Refund(2)
 			require.Equal(t, 2, l.TakeAt(start, 0).Remaining, kind)
 			continue
 		}
 		l.Refund(1)
-		require.Equal(t, 1, l.TakeAt(start, 0).Remaining, "%s: and this one was", kind)
+		require.Equal(t, 1, l.TakeAt(start, 0).Remaining, "%s: the second refund is for a taken token", kind)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestShadowNeedsAName(t *testing.T) {
 	}
 }
 
-// A request that some members have admitted before another one refused it has been admitted by none.
+// A request that one limiter refuses is not counted as allowed by the limiters asked before it.
 func TestAJointCountsARequestOnce(t *testing.T) {
 	first := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 5, Window: sec, Name: "logins"}, start)
 	shadow := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 1, Window: sec, Name: "logins", Shadow: true}, start)
@@ -108,14 +108,14 @@ func TestAJointCountsARequestOnce(t *testing.T) {
 	for range 3 {
 		require.False(t, all.TakeAt(start, 2).OK)
 	}
-	require.Zero(t, first.Stats(), "it was not this one that refused")
+	require.Zero(t, first.Stats(), "another limiter refused")
 	require.Zero(t, shadow.Stats())
 	require.Zero(t, last.Stats())
 	require.Equal(t, 5, first.TakeAt(start, 0).Remaining)
 	require.Equal(t, 1, shadow.TakeAt(start, 0).Remaining)
 
 	all = limiter.All(first, shadow, last)
-	require.True(t, all.TakeAt(start, 2).OK, "the shadow lets it through")
+	require.True(t, all.TakeAt(start, 2).OK, "shadow mode allows it")
 	require.True(t, all.TakeAt(start, 3).OK)
 	require.False(t, all.TakeAt(start, 1).OK)
 	require.EqualValues(t, 2, first.Stats().Allowed)

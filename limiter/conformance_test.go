@@ -10,8 +10,8 @@ import (
 	"github.com/weir-go/weir/limiter/limitertest"
 )
 
-// Every limiter keeps the promises of Limiter: among them scenario 8 (RetryAfter is enough and minimal) and
-// scenario 47 (no window anywhere holds more than it may).
+// Every limiter passes limitertest, which includes scenario 8 (RetryAfter is enough and minimal) and
+// scenario 47 (no window holds more than its limit).
 func TestConformance(t *testing.T) {
 	for name, s := range map[string]limitertest.Subject{
 		"TokenBucket":           tokenBucket(limiter.PerSecond(1), 5, 1, sec),
@@ -42,7 +42,7 @@ func tokenBucket(r limiter.Rate, burst int, events int64, in time.Duration) limi
 			return limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: r, Burst: burst}, t0)
 		},
 		Limit: burst,
-		Most: func(d time.Duration) int { // to two nanoseconds
+		Most: func(d time.Duration) int { // exact to two nanoseconds
 			come := new(big.Int).Mul(big.NewInt(int64(d)+2), big.NewInt(events))
 			return burst + int(min(come.Div(come, big.NewInt(int64(in))).Int64(), math.MaxInt32))
 		},
@@ -51,7 +51,7 @@ func tokenBucket(r limiter.Rate, burst int, events int64, in time.Duration) limi
 	}
 }
 
-// jointLimits is a token bucket and an exact log as one: the tighter of the two bounds it.
+// jointLimits is a Joint of a token bucket and a log, with the tighter bound of the two.
 func jointLimits() limitertest.Subject {
 	bucket, log := tokenBucket(limiter.PerSecond(1), 5, 1, sec), windows(8, 10*sec, 1, func(c limiter.WindowConfig, t0 time.Time) limiter.TimedLimiter {
 		return limiter.NewSlidingLogAt(c, t0)
@@ -74,7 +74,7 @@ func namedBucket() limitertest.Subject {
 	return s
 }
 
-// windows is a limiter by windows, of which a moment can see so many end and begin.
+// windows is a window limiter; in any moment, so many of its windows may end and begin.
 func windows(limit int, span time.Duration, edge int, build func(limiter.WindowConfig, time.Time) limiter.TimedLimiter) limitertest.Subject {
 	return limitertest.Subject{
 		New: func(t0 time.Time) limiter.TimedLimiter {

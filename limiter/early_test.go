@@ -12,7 +12,8 @@ import (
 	"github.com/weir-go/weir/limiter/guava"
 )
 
-// early are limiters that are made on the real clock, as package variables are: in the future of a bubble, which begins in the year 2000.
+// early returns limiters created on the real clock, like package variables. For a synctest bubble, which begins in the
+// year 2000, that is in the future.
 func early() map[string]limiter.WaitLimiter {
 	c := limiter.TokenBucketConfig{Rate: limiter.PerSecond(3), Burst: 3}
 	return map[string]limiter.WaitLimiter{
@@ -30,7 +31,7 @@ func early() map[string]limiter.WaitLimiter {
 	}
 }
 
-// TestALimiterWorksFromTheFirstTimeItIsGiven uses them in a bubble, where all of them have to wait for no more than seconds.
+// The limiters are used in a bubble, where no wait takes longer than seconds.
 func TestALimiterWorksFromTheFirstTimeItIsGiven(t *testing.T) {
 	limiters := early()
 	synctest.Test(t, func(t *testing.T) {
@@ -85,11 +86,11 @@ func TestATokenBucketLastsForDecades(t *testing.T) {
 	} {
 		b := bucket(r, 3)
 		take(t, b, step{years*year - 24*hour, 3, "ok"}, step{years * year, 3, "ok"},
-			step{200 * year, 3, "ok"}, step{290 * year, 1, "refused"}) // its last tokens came before
+			step{200 * year, 3, "ok"}, step{290 * year, 1, "refused"}) // its last tokens were added before
 	}
 }
 
-// A zero time is as any that goes back: it gives nothing away.
+// A zero time is like any time that goes back.
 func TestAZeroTimeAddsNoTokens(t *testing.T) {
 	for name, p := range map[string]interface {
 		ReserveAt(t time.Time, n int, limit time.Duration) (time.Duration, bool)
@@ -108,7 +109,7 @@ func TestAZeroTimeAddsNoTokens(t *testing.T) {
 	}
 }
 
-// TestAWaitOfCenturiesIsNever asks for what comes some 240 years from now, and later than any.
+// The tokens come in about 240 years, and after the last time.
 func TestAWaitOfCenturiesIsNever(t *testing.T) {
 	for _, each := range []time.Duration{60 * year, 60*year + 1, 120 * year, 240 * year, math.MaxInt64} {
 		b := bucket(limiter.Per(1, each), 1)

@@ -13,11 +13,11 @@ import (
 	"github.com/weir-go/weir/limiter/guava"
 )
 
-// TestTheLongestDebtIsOwed asks for permits that cost 2⁶³ µs, the first number that is no int64.
+// The permits cost 2⁶³ µs, the first number beyond int64.
 func TestTheLongestDebtIsOwed(t *testing.T) {
 	p := guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1e6 / math.Exp2(33))}, start)
 	_, ok := p.ReserveAt(start, 1<<30, 0)
-	require.True(t, ok, "nothing was owed")
+	require.True(t, ok, "the first request owes nothing")
 	_, ok = p.ReserveAt(start, 1, time.Hour)
 	require.False(t, ok)
 }
@@ -34,7 +34,7 @@ func TestARefundToAJointWakesWaiters(t *testing.T) {
 	})
 }
 
-// late is a limiter that has more to give by the time it is asked than when it was looked at.
+// late is a limiter that has more tokens when it is asked than it had at a peek.
 type late struct {
 	limiter.TimedLimiter
 	given, back int
@@ -62,7 +62,7 @@ func TestAJointGivesBackTokensTakenByAPeek(t *testing.T) {
 	take(t, full, step{0, 1, "ok"})
 	take(t, limiter.All(l, full), step{0, 1, "refused"})
 	require.Equal(t, 1, l.given)
-	require.Equal(t, 2, l.back, "what came free, and what was taken of it")
+	require.Equal(t, 2, l.back, "the added tokens minus the taken ones")
 	take(t, l.TimedLimiter, step{0, 1, "ok"})
 }
 
@@ -89,7 +89,7 @@ func TestARefundWakesWaiters(t *testing.T) {
 	})
 }
 
-// TestAQueueBeyondTheLifeOfALimiterIsRefused has so many wait that the next one's turn is beyond the life of a limiter.
+// So many callers wait that the turn of the next one comes after the life of the limiter.
 func TestAQueueBeyondTheLifeOfALimiterIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limiter.NewSlidingLog(limiter.WindowConfig{Limit: 1, Window: 36 * year})
@@ -112,7 +112,7 @@ func TestTimesBeforeThePacerBeganAreRoundedDown(t *testing.T) {
 		time.Microsecond:       time.Microsecond,
 	} {
 		p := guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1)}, start)
-		_, ok := p.ReserveAt(start, 0, 0) // which lets it begin here
+		_, ok := p.ReserveAt(start, 0, 0) // the pacer begins here
 		require.False(t, ok)
 		wait, ok := p.ReserveAt(start.Add(-before), 1, time.Hour)
 		require.True(t, ok)
@@ -153,7 +153,7 @@ func TestNothingIsReservedWhileACallerWaits(t *testing.T) {
 	})
 }
 
-// TestRatiosAreExactToTheirBounds has the longest period and the most events that a ratio can have.
+// The ratios have the longest period and the most events possible.
 func TestRatiosAreExactToTheirBounds(t *testing.T) {
 	const odd = hour + 1
 	events, period := limiter.Per(1.0/2562047, odd).Ratio()
@@ -185,8 +185,8 @@ func TestEveryKeyIsRememberedOrCountedAsEvicted(t *testing.T) {
 	require.Greater(t, admitted, 400)
 }
 
-// TestAnEvictedKeyGainsNothingAtAnEarlierTime has a new key take the slot of an idle one, or the table built anew for it, and asks for the idle ones
-// again at the time at which they were in use.
+// New keys evict idle keys, by taking their slot or by a rebuild of the table. Then the idle keys are asked for at the
+// earlier time at which they were in use.
 func TestAnEvictedKeyGainsNothingAtAnEarlierTime(t *testing.T) {
 	for range 60 {
 		g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, MaxKeys: 100}, start)

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// A limit for all calls that has statistics, a limit for each user, and a call that waits for its token.
+// A limit for all calls with statistics, a limit per user, and a call that waits for its token.
 func Example() {
 	signups := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(30), Burst: 2, Name: "signups"})
 	for range 3 {

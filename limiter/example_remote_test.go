@@ -9,7 +9,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// quota is a limit that another service keeps.
+// quota is a limit kept by another service.
 type quota struct {
 	left int
 	down bool
@@ -26,7 +26,7 @@ func (q *quota) Take(_ context.Context, n int) (limiter.Result, error) {
 	return limiter.Result{OK: true, Limit: 100, Remaining: q.left}, nil
 }
 
-// A refusal is a result; an error says that nothing was decided.
+// A refusal is a Result. An error means that there is no decision.
 func ExampleRemote() {
 	q := &quota{left: 1}
 	var remote limiter.Remote = q

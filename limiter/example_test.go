@@ -9,8 +9,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// The times of these examples are given, so that they print the same each day; in a service leave out
-// the At.
+// These examples pass times, so that their output is always the same. In a service, use the functions without At.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func ExampleTokenBucket() {
@@ -31,7 +30,7 @@ func ExampleTokenBucket_Wait() {
 	defer cancel()
 
 	fmt.Println(uploads.Wait(ctx, 1))
-	err := uploads.Wait(ctx, 1) // at once: the deadline comes long before the token
+	err := uploads.Wait(ctx, 1) // returns at once: the deadline comes long before the token
 	fmt.Println(errors.Is(err, limiter.ErrLimited), errors.Is(err, context.DeadlineExceeded))
 	// Output:
 	// <nil>
@@ -49,8 +48,8 @@ func ExampleRate() {
 	// Output: 200/s 7/1m 10/13s 1/100ms
 }
 
-// The funnel of the source documents lets a user reply 15 times, and then once each two seconds. It is a token
-// bucket seen from the other side: its free space are the tokens.
+// A funnel lets a user reply 15 times, and then once every two seconds. It is a token bucket in other words: the free
+// space of the funnel is the tokens of the bucket.
 func ExampleTokenBucket_funnel() {
 	funnels := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.PerSecond(0.5), Burst: 15}, noon)
 	isActionAllowed := func(user, action string) bool {
@@ -70,7 +69,7 @@ func ExampleTokenBucket_funnel() {
 //
 //	> cl.throttle laoqian:reply 15 30 60
 //
-// are those of a Result. Its 15 is what may be taken beyond the first, so the limit is 16.
+// are those of a Result. Its 15 excludes the first request, so the limit is 16.
 func ExampleResult() {
 	reply := limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.Per(30, 60*time.Second), Burst: 15 + 1}, noon)
 	r := reply.TakeAt(noon, 1)
@@ -141,7 +140,7 @@ func ExampleReservation() {
 func ExampleFixedWindow() {
 	w := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 100, Window: time.Minute}, noon)
 	fmt.Println(w.TakeAt(noon.Add(59*time.Second), 100).OK)
-	fmt.Println(w.TakeAt(noon.Add(60*time.Second), 100).OK) // the price of a fixed window
+	fmt.Println(w.TakeAt(noon.Add(60*time.Second), 100).OK) // twice the limit within a second
 	// Output:
 	// true
 	// true
@@ -259,14 +258,14 @@ func ExampleConcurrency_name() {
 func ExampleStats() {
 	l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 2, Name: "search", Shadow: true})
 	for range 5 {
-		l.Take(1) // always goes through
+		l.Take(1) // always OK
 	}
 	stats := l.Stats()
 	fmt.Println(stats.Allowed, stats.Shadowed)
 	// Output: 2 3
 }
 
-// A group with a name counts for all keys together.
+// A group with a name counts the requests of all keys.
 func ExampleGroup_name() {
 	logins := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 2, Name: "logins"})
 	for _, user := range []string{"ann", "ann", "bob", "ann"} {
@@ -279,12 +278,12 @@ func ExampleGroup_name() {
 func ExampleKeyed() {
 	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 1})
 	daily := limiter.NewFixedWindow(limiter.WindowConfig{Limit: 100, Window: 24 * time.Hour})
-	ann := limiter.All(users.Get("ann"), daily) // her own limit, and that of all
+	ann := limiter.All(users.Get("ann"), daily) // her own limit and that of all users
 	fmt.Println(ann.Take(1).OK, ann.Take(1).OK)
 	// Output: true false
 }
 
-// The service behind has answered 503 with a Retry-After.
+// The service has answered 503 with a Retry-After header.
 func ExampleJoint_Hold() {
 	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(100)})
 	search := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{bucket}, Name: "search"})
@@ -294,7 +293,7 @@ func ExampleJoint_Hold() {
 	// Output: false true
 }
 
-// A replay of a log: the limiter is told when each request came.
+// A replay of a log: TakeAt gets the time of each request.
 func ExampleTimedLimiter() {
 	var login limiter.TimedLimiter = limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 2, Window: time.Minute}, time.Unix(0, 0))
 	for _, second := range []int64{10, 20, 30, 70} {

@@ -10,8 +10,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// model is a token bucket in rational numbers, as one would draw it: a level that
-// rises with time and falls with each request.
+// model is a token bucket in rational numbers: a level that rises with time and falls with each request.
 type model struct {
 	perNano, burst, level *big.Rat
 	at                    time.Duration
@@ -23,7 +22,7 @@ func newModel(events float64, per time.Duration, burst int) *model {
 	return &model{perNano: rate, burst: big.NewRat(int64(burst), 1), level: big.NewRat(int64(burst), 1)}
 }
 
-// levelAt is the level at a time not before the last.
+// levelAt returns the level at a time, which must not go back.
 func (m *model) levelAt(at time.Duration) *big.Rat {
 	gain := new(big.Rat).SetInt64(int64(at - m.at))
 	gain.Mul(gain, m.perNano)
@@ -46,8 +45,8 @@ func least(a, b *big.Rat) *big.Rat {
 	return b
 }
 
-// FuzzTokenBucket runs a token bucket beside the rational one. They may disagree within the nanosecond in
-// which a token comes, and nowhere else; and each RetryAfter is enough and minimal.
+// FuzzTokenBucket compares a token bucket with the model. They may disagree only within the nanosecond in which a
+// token is added. Each RetryAfter must be enough and minimal.
 func FuzzTokenBucket(f *testing.F) {
 	f.Add(uint32(3), uint64(time.Second), uint16(5), []byte{1, 1, 0, 200, 3, 7, 9, 9, 0, 1, 2, 255})
 	f.Add(uint32(1000003), uint64(time.Second), uint16(1), []byte{1, 0, 0, 1, 1, 0, 0, 1})
@@ -94,10 +93,10 @@ func checkAgainst(t *testing.T, b *limiter.TokenBucket, m *model, grain *big.Rat
 		require.False(t, r.OK)
 		require.Equal(t, limiter.Never, r.RetryAfter)
 	case r.OK:
-		require.LessOrEqual(t, short.Cmp(grain), 0, "admitted %d at %s, which come 1ns later at the earliest", n, at)
+		require.LessOrEqual(t, short.Cmp(grain), 0, "allowed %d at %s, but they are added 1ns later at the earliest", n, at)
 		m.take(at, n)
 	default:
-		require.Positive(t, short.Cmp(new(big.Rat).Neg(grain)), "refused %d at %s, which were there 1ns ago", n, at)
+		require.Positive(t, short.Cmp(new(big.Rat).Neg(grain)), "refused %d at %s, but they were there 1ns before", n, at)
 		require.Positive(t, r.RetryAfter)
 		if r.RetryAfter < 20*year {
 			require.False(t, b.TakeAt(start.Add(at+r.RetryAfter-1), n).OK, "RetryAfter %s is minimal", r.RetryAfter)
@@ -108,13 +107,13 @@ func checkAgainst(t *testing.T, b *limiter.TokenBucket, m *model, grain *big.Rat
 	}
 }
 
-// journal is all that was ever admitted: the naive way to count.
+// journal is a list of all tokens ever taken: the naive way to count.
 type journal []struct {
 	at time.Duration
 	n  int
 }
 
-// since adds up what was admitted at a time or after it.
+// since returns the number of tokens taken at or after a time.
 func (j journal) since(from time.Duration) (sum int) {
 	for _, e := range j {
 		if e.at >= from {
@@ -124,7 +123,7 @@ func (j journal) since(from time.Duration) (sum int) {
 	return sum
 }
 
-// FuzzWindows runs the windows beside a journal each: every answer must be that which follows from its rule.
+// FuzzWindows compares each window limiter with a journal: every answer must be the same.
 func FuzzWindows(f *testing.F) {
 	f.Add(uint8(5), uint16(100), uint8(10), []byte{3, 50, 3, 49, 3, 1, 3, 1, 5, 255, 5, 10, 1, 90})
 	f.Add(uint8(1), uint16(7), uint8(3), []byte{1, 0, 1, 7, 1, 6, 1, 1, 1, 8, 1, 2})
@@ -134,10 +133,10 @@ func FuzzWindows(f *testing.F) {
 			return
 		}
 		width := (time.Duration(span) + time.Duration(buckets) - 1) / time.Duration(buckets)
-		grid := time.Duration(start.UnixNano() % int64(span)) // how far into its window the start lies
+		grid := time.Duration(start.UnixNano() % int64(span)) // the time between the start and the window before it
 		for name, c := range map[string]struct {
 			l    limiter.TimedLimiter
-			from func(at time.Duration) time.Duration // since when permits count
+			from func(at time.Duration) time.Duration // the time from which tokens count
 		}{
 			"fixed":   {fixedWindow(int(limit), time.Duration(span)), func(at time.Duration) time.Duration { return at - (at+grid)%time.Duration(span) }},
 			"log":     {exactLog(int(limit), time.Duration(span)), func(at time.Duration) time.Duration { return at - time.Duration(span) + 1 }},
@@ -170,7 +169,7 @@ func FuzzWindows(f *testing.F) {
 	})
 }
 
-// FuzzGroup runs a group beside a token bucket a key: forgetting idle keys must change no answer.
+// FuzzGroup compares a group with one token bucket per key: evictions must not change an answer.
 func FuzzGroup(f *testing.F) {
 	f.Add(uint8(3), uint8(4), []byte{1, 1, 0, 2, 4, 10, 1, 1, 255, 3, 2, 1, 1, 0, 0, 200, 9, 0})
 	f.Add(uint8(1), uint8(1), []byte("the quick brown fox jumps over the lazy dog, again and again and again"))

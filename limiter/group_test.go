@@ -24,7 +24,7 @@ func (m member) Take(n int) limiter.Result                { return m.Group.Get(m
 func (m member) TakeAt(t time.Time, n int) limiter.Result { return m.Group.Get(m.key).TakeAt(t, n) }
 func (m member) Refund(n int)                             { m.Group.Get(m.key).Refund(n) }
 
-// With other keys coming and going all the time, each key keeps the promises of a token bucket.
+// Each key passes limitertest while other keys come and go.
 func TestGroupConformance(t *testing.T) {
 	s := tokenBucket(limiter.PerSecond(3), 4, 3, sec)
 	s.New = func(t0 time.Time) limiter.TimedLimiter {
@@ -34,7 +34,7 @@ func TestGroupConformance(t *testing.T) {
 	limitertest.Run(t, s)
 }
 
-// busy lets another key in before each request.
+// busy adds another key before each request.
 type busy struct{ member }
 
 func (b busy) TakeAt(t time.Time, n int) limiter.Result {
@@ -48,12 +48,12 @@ func TestGroupLimitsEachKey(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 2})
 	take(t, member{g, "ann"}, step{0, 2, "ok 0/2 reset 2s"}, step{0, 1, "refused 0/2 retry 1s reset 2s"})
 	take(t, member{g, "bob"}, step{0, 0, "ok 2/2 reset 0s"}, step{0, 3, "refused 2/2 retry never reset 0s"}, step{0, -1, "refused"})
-	require.Equal(t, 1, g.Len(), "a peek or nonsense makes no key")
+	require.Equal(t, 1, g.Len(), "a peek or an invalid request adds no key")
 	take(t, member{g, "bob"}, step{0, 2, "ok"})
 	require.Equal(t, 2, g.Len())
 }
 
-// Scenario 65: memory is bounded, nobody gets in again because others come, and idle keys vanish.
+// Scenario 65: memory is bounded, new keys give no old key a second burst, and idle keys are evicted.
 func TestGroupIsBounded(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 1, MaxKeys: 10_000})
 	take(t, member{g, "exhausted"}, step{0, 1, "ok"})
@@ -66,11 +66,11 @@ func TestGroupIsBounded(t *testing.T) {
 			take(t, member{g, "exhausted"}, step{time.Duration(i) * 10 * us, 1, "refused"})
 		}
 	}
-	require.InDelta(t, 10_000, admitted, 300, "all who are in use stay; the others are refused")
+	require.InDelta(t, 10_000, admitted, 300, "keys in use stay, and new keys are refused")
 	require.LessOrEqual(t, g.Len(), 10_000)
 	require.Zero(t, g.Evictions())
 
-	for i := range 7000 { // a minute later all are idle, and give way to others
+	for i := range 7000 { // a minute later all keys are idle, and new ones evict them
 		require.True(t, g.Get(fmt.Sprint("new", i)).TakeAt(start.Add(2*time.Minute), 1).OK, i)
 	}
 	require.LessOrEqual(t, g.Len(), 10_000)
@@ -79,7 +79,7 @@ func TestGroupIsBounded(t *testing.T) {
 
 func TestGroupEvictsIdleKeysForNewOnes(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(100), Burst: 1})
-	for i := range 100_000 { // a thousand a second, each in use for 10 ms
+	for i := range 100_000 { // a thousand per second, each in use for 10 ms
 		require.True(t, g.Get(fmt.Sprint(i)).TakeAt(start.Add(time.Duration(i)*ms), 1).OK)
 	}
 	require.Less(t, g.Len(), 2000)
@@ -105,7 +105,7 @@ func TestGroupWhenFull(t *testing.T) {
 	take(t, member{g, "fourth"}, step{0, 1, "refused 0/2 retry 10ms reset 20ms"})
 }
 
-// Scenario 66: keys are compared as a whole. Of two that share a hash, none would count for the other.
+// Scenario 66: keys are compared as a whole. Two keys with the same hash do not share tokens.
 func TestGroupKeepsKeysApart(t *testing.T) {
 	type key struct {
 		user   string
@@ -219,7 +219,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// A key that was forgotten is asked for at a time before that: it gets no token twice.
+// An evicted key is asked for at a time before its eviction. It gets no token twice.
 func TestAnEvictedKeyHasNoNewTokensAtAnEarlierTime(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 5, MaxKeys: 1})
 	take(t, member{g, "ann"}, step{0, 3, "ok"})

@@ -33,14 +33,14 @@ func TestTierOfOutOfRangeMeansTheNearestTier(t *testing.T) {
 }
 
 func TestGroupRemembersExactlyMaxKeys(t *testing.T) {
-	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 1, MaxKeys: 1003}, start) // eight parts, of different sizes
+	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 1, MaxKeys: 1003}, start) // eight shards of different sizes
 	for key := range 5000 {
 		g.Get(key).TakeAt(start, 1)
 	}
 	require.Equal(t, 1003, g.Len())
 }
 
-// The places of keys that were forgotten are not there beside those that MaxKeys allows.
+// The slots of evicted keys do not add to those that MaxKeys allows.
 func TestGroupIsBoundedAfterEvictions(t *testing.T) {
 	for range 20 {
 		g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, MaxKeys: 3}, start)
@@ -67,13 +67,13 @@ func TestANewKeyEvictsFewKeys(t *testing.T) {
 				require.True(t, g.Get(key).TakeAt(start, 1).OK)
 			}
 			require.True(t, g.Get(-1).TakeAt(start.Add(10*sec), 1).OK)
-			require.LessOrEqual(t, g.Evictions(), few, "of %d idle ones", idle)
+			require.LessOrEqual(t, g.Evictions(), few, "of %d idle keys", idle)
 		}
 	}
 }
 
-// A caller at the exact cadence is up to a nanosecond late, and finds its bucket full by then. That does not make it idle:
-// others, who come first each time, do not get its place.
+// A caller at the exact rate is up to a nanosecond late, and its bucket is full by then. That does not make its key
+// idle: new keys, which come first each time, do not evict it.
 func TestAKeyAtTheExactRateIsNotEvicted(t *testing.T) {
 	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(3), Burst: 1, MaxKeys: 1}, start)
 	for i := range 30 {
@@ -108,7 +108,7 @@ func TestAChangeOfTierRestoresNoEvictedKey(t *testing.T) {
 	}
 }
 
-// A key whose bucket is full for as long as time is counted can still be forgotten.
+// A key whose bucket has been full since the first time can still be evicted.
 func TestAKeyThatWasAlwaysFullIsEvicted(t *testing.T) {
 	for name, fill := range map[string]func(g *limiter.Group[string]){
 		"refunds": func(g *limiter.Group[string]) {
@@ -146,7 +146,7 @@ func TestAHoldOfZeroHoldsNoKey(t *testing.T) {
 	g.Get("bob").HoldAt(start, -sec)
 	free := group(limiter.GroupConfig[string]{Rate: limiter.Unlimited()})
 	free.Get("ann").HoldAt(start, hour)
-	require.Zero(t, g.Len()+free.Len(), "nor is it remembered")
+	require.Zero(t, g.Len()+free.Len(), "the key is not remembered")
 	take(t, member{g, "ann"}, step{0, 3, "ok"})
 	take(t, member{g, "bob"}, step{0, 3, "ok"})
 }
@@ -156,7 +156,7 @@ func TestHoldAtTheBoundsOfTime(t *testing.T) {
 	b.HoldAt(start, 0)
 	b.HoldAt(start, -1)
 	take(t, b, step{0, 0, "ok 3/3 reset 0s"})
-	b.HoldAt(time.Time{}, hour) // which was over long ago
+	b.HoldAt(time.Time{}, hour) // ended long ago
 	take(t, b, step{0, 0, "ok 3/3 reset 0s"})
 	b.HoldAt(start.Add(100*year), limiter.Never)
 	take(t, b, step{100 * year, 1, "refused"})
@@ -168,14 +168,14 @@ func TestTakeDoesNotOvertakeTheFirstWaiterOfAKey(t *testing.T) {
 		g.Get("ann").Take(5)
 		l := newLine(t, g.Get("ann"))
 		l.enter(t.Context(), "two", 2)
-		later := time.Now().Add(5 * sec) // when there is enough for both
+		later := time.Now().Add(5 * sec) // there are tokens for both then
 		require.Equal(t, "refused 0/5 retry 1ns reset 2s", show(g.Get("ann").TakeAt(later, 1)))
 		require.Zero(t, g.Get("ann").TakeAt(later, 0).Remaining)
 		l.want(arrival{"two", 2 * sec, nil})
 	})
 }
 
-// Whoever has waited for a key leaves nothing behind: neither a queue, nor the key in it.
+// After the last waiter has left, the group keeps neither the queue nor the key in it.
 func TestTheQueueOfAKeyIsRemoved(t *testing.T) {
 	type key struct {
 		name string
@@ -196,7 +196,7 @@ func TestTheQueueOfAKeyIsRemoved(t *testing.T) {
 		}
 	}
 	runtime.KeepAlive(g)
-	require.LessOrEqual(t, kept, 1, "the last may still be at hand")
+	require.LessOrEqual(t, kept, 1, "the last queue may still be reachable")
 }
 
 func TestAnUnlimitedGroupShowsNoLimit(t *testing.T) {
@@ -214,7 +214,7 @@ func TestAJointRefusesWhileACallerWaits(t *testing.T) {
 		l := newLine(t, all)
 		l.enter(t.Context(), "two", 2)
 		r := all.Take(1)
-		require.False(t, r.OK, "one token is there, but not for the late")
+		require.False(t, r.OK, "the one token is for the waiter")
 		require.Positive(t, r.RetryAfter)
 		require.Zero(t, r.Remaining)
 		require.Zero(t, all.Take(0).Remaining)
@@ -238,7 +238,7 @@ func TestWaitOfAJointFailsAtOnceIfItWouldTakeTooLong(t *testing.T) {
 	})
 }
 
-// robbed is a limiter of which others take all that is left as soon as it has been looked at.
+// robbed is a limiter whose tokens other callers take right after each peek.
 type robbed struct{ limiter.TimedLimiter }
 
 func (l robbed) TakeAt(t time.Time, n int) limiter.Result {
@@ -273,6 +273,6 @@ func TestTierOfIsCalledWithoutALock(t *testing.T) {
 	}, t0)
 	g.Get(1).HoldAt(t0, time.Second)
 	asked = 0
-	require.True(t, g.Get(2).TakeAt(t0.Add(time.Hour), 1).OK, "it forgets the hold of the other key, which is over")
-	require.Equal(t, 1, asked, "once a decision")
+	require.True(t, g.Get(2).TakeAt(t0.Add(time.Hour), 1).OK, "it drops the hold of the other key, which has ended")
+	require.Equal(t, 1, asked, "once per decision")
 }

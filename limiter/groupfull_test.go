@@ -31,10 +31,10 @@ func TestWaitForAKeyWithoutRoomIsRefused(t *testing.T) {
 		require.EqualError(t, g.Get(100).Wait(t.Context(), 2), "limiter: more than the limit (limit 1)")
 		require.NoError(t, g.Get(100).Wait(t.Context(), 0))
 		require.Zero(t, time.Since(began))
-		require.NoError(t, g.Get(3).Wait(t.Context(), 1), "a key that is known can be waited for")
+		require.NoError(t, g.Get(3).Wait(t.Context(), 1), "callers can wait for a known key")
 		require.Equal(t, time.Minute, time.Since(began))
 		time.Sleep(time.Nanosecond)
-		require.NoError(t, g.Get(100).Wait(t.Context(), 1), "now there is room")
+		require.NoError(t, g.Get(100).Wait(t.Context(), 1), "there is room now")
 
 		pass := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerMinute(1), Burst: 1, MaxKeys: 1, Overflow: limiter.PassNew})
 		require.True(t, pass.Get(1).Take(1).OK)
@@ -44,7 +44,7 @@ func TestWaitForAKeyWithoutRoomIsRefused(t *testing.T) {
 	})
 }
 
-// TestKeysWithoutRoomShareOneBucketAndOneQueue has keys of many shards, which are one key together.
+// The keys belong to many shards, and share one bucket.
 func TestKeysWithoutRoomShareOneBucketAndOneQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const keys = 1000 // eight shards
@@ -93,7 +93,7 @@ func TestEveryKeyUpToMaxKeysHasRoom(t *testing.T) {
 	}
 }
 
-// TestIdleKeysOfAllShardsAreEvicted has a full group of idle keys, and as many new ones.
+// A full group of idle keys gets as many new keys.
 func TestIdleKeysOfAllShardsAreEvicted(t *testing.T) {
 	const keys = 1000
 	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, MaxKeys: keys}, start)
@@ -106,7 +106,7 @@ func TestIdleKeysOfAllShardsAreEvicted(t *testing.T) {
 		}
 		require.LessOrEqual(t, g.Len(), keys)
 	}
-	require.Less(t, refused, 5*keys/20, "32 slots are seldom full of others that have just come") // some 16 of 5,000, and 76 once in 400 runs
+	require.Less(t, refused, 5*keys/20, "32 slots are seldom full of keys that are new too") // about 16 of 5,000, and 76 once in 400 runs
 }
 
 func TestANaNKeyHasNoRoom(t *testing.T) {
@@ -129,7 +129,7 @@ func TestANaNKeyHasNoRoom(t *testing.T) {
 	}
 }
 
-// TestHeldKeysAreBounded holds more keys than a group remembers. Those beyond are not held, and others are when the first have ended.
+// More keys are held than MaxKeys. Further keys are not held until the first holds have ended.
 func TestHeldKeysAreBounded(t *testing.T) {
 	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 2, MaxKeys: 100, Overflow: limiter.PassNew}, start)
 	held := func(at time.Duration, from int) (n int) {
@@ -148,8 +148,7 @@ func TestHeldKeysAreBounded(t *testing.T) {
 	require.LessOrEqual(t, g.Len(), 100)
 }
 
-// TestAGroupDecidesLikeATokenBucket drives a key and a bucket side by side through all verbs, with changes of the limits
-// right after one another as well. All answers are equal.
+// A key and a bucket get the same requests, including several changes of the limits at once. All answers are equal.
 func TestAGroupDecidesLikeATokenBucket(t *testing.T) {
 	rates := []limiter.Rate{
 		limiter.PerSecond(1), limiter.PerSecond(100), limiter.PerSecond(3), limiter.PerHour(7), limiter.PerSecond(1e6 / 7.0), limiter.Unlimited(), limiter.Per(3, 2),

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestANaNKeyLeavesNoQueue waits where a wait needs no room for the key: where nothing is counted, or nothing wanted.
+// These waits need no room for the key, because nothing is counted or no token is wanted.
 func TestANaNKeyLeavesNoQueue(t *testing.T) {
 	for _, overflow := range []Overflow{RefuseNew, PassNew, ShareNew} {
 		for _, c := range []GroupConfig[float64]{{Rate: Unlimited()}, {Rate: PerSecond(1)}, {Rate: PerSecond(1), Burst: Off}} {

@@ -25,7 +25,7 @@ func TestAGroupYieldsItsKeys(t *testing.T) {
 	for key, l := range g.All() {
 		keys = append(keys, key)
 		require.Equal(t, g.Get(key).TakeAt(start, 0), l.TakeAt(start, 0))
-		g.Get(key).TakeAt(start, 1) // no lock is held
+		g.Get(key).TakeAt(start, 1) // would deadlock if All held a lock
 	}
 	slices.Sort(keys)
 	require.Equal(t, []string{"ann", "bob", "carl"}, keys)
@@ -40,19 +40,19 @@ func TestForgetMakesAKeyNew(t *testing.T) {
 	require.True(t, g.Get("ann").TakeAt(start, 2).OK)
 	require.True(t, g.Get("bob").TakeAt(start, 2).OK)
 	g.Get("ann").HoldAt(start, hour)
-	require.False(t, g.Get("carl").TakeAt(start, 1).OK, "there is no room")
+	require.False(t, g.Get("carl").TakeAt(start, 1).OK, "the group is full")
 
 	require.True(t, g.Forget("ann"))
 	require.False(t, g.Forget("ann"))
 	require.Equal(t, 1, g.Len())
 	require.True(t, g.Get("carl").TakeAt(start, 1).OK, "there is room now")
 	require.True(t, g.Forget("carl"))
-	require.True(t, g.Get("ann").TakeAt(start, 2).OK, "neither tokens nor the hold are left")
-	require.False(t, g.Get("bob").TakeAt(start, 1).OK, "another key is as it was")
+	require.True(t, g.Get("ann").TakeAt(start, 2).OK, "the bucket is full and not held")
+	require.False(t, g.Get("bob").TakeAt(start, 1).OK, "another key does not change")
 	require.Equal(t, 2, g.Len())
 
 	g.Get("held").HoldAt(start, hour)
-	require.True(t, g.Forget("held"), "a key that is only held")
+	require.True(t, g.Forget("held"), "a key that is held but not remembered")
 }
 
 func TestForgetWakesTheWaitersOfAKey(t *testing.T) {
@@ -80,8 +80,8 @@ func TestAGroupIsReconfigured(t *testing.T) {
 	c.Shadow = true
 	require.NoError(t, g.ReconfigureAt(start, c))
 	require.Equal(t, limiter.Result{OK: true, Limit: 10, Remaining: 1, ResetAfter: 9 * hour}, g.Get("a").TakeAt(start, 0))
-	require.Equal(t, 1, g.Get("aa").TakeAt(start, 0).Remaining, "the tokens that are there stay")
-	require.Equal(t, 2, g.Get("b").TakeAt(start, 0).Remaining, "a new key is as one that was idle")
+	require.Equal(t, 1, g.Get("aa").TakeAt(start, 0).Remaining, "tokens are kept")
+	require.Equal(t, 2, g.Get("b").TakeAt(start, 0).Remaining, "a new key is like an idle one")
 	require.True(t, g.Get("aa").TakeAt(start, 3).OK, "nothing is refused in shadow mode")
 	require.EqualValues(t, 1, g.Stats().Shadowed)
 	require.EqualValues(t, 2, g.Stats().Allowed)
@@ -89,7 +89,7 @@ func TestAGroupIsReconfigured(t *testing.T) {
 	c.Shadow = false
 	require.NoError(t, g.ReconfigureAt(start, c))
 	require.False(t, g.Get("aa").TakeAt(start, 3).OK)
-	require.EqualValues(t, 1, observed(t, g)["weir.limiter.requests shadowed"], "a counter that was shown stays")
+	require.EqualValues(t, 1, observed(t, g)["weir.limiter.requests shadowed"], "a metric that was shown stays")
 
 	before := g.Get("a").TakeAt(start, 0)
 	for name, change := range map[string]func(c *limiter.GroupConfig[string]){
@@ -106,7 +106,7 @@ func TestAGroupIsReconfigured(t *testing.T) {
 	require.Equal(t, before, g.Get("a").TakeAt(start, 0), "nothing has changed")
 }
 
-// What a key takes of the bucket that it shares for want of room goes back there.
+// A key without room gives its tokens back to the shared bucket.
 func TestARefundOfAKeyWithoutRoom(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 2, MaxKeys: 1, Overflow: limiter.ShareNew})
 	require.True(t, g.Get("ann").TakeAt(start, 2).OK)
@@ -114,14 +114,14 @@ func TestARefundOfAKeyWithoutRoom(t *testing.T) {
 	g.Get("bob").Refund(1)
 	require.True(t, g.Get("carl").TakeAt(start, 1).OK)
 	require.False(t, g.Get("carl").TakeAt(start, 1).OK)
-	require.False(t, g.Get("ann").TakeAt(start, 1).OK, "the key that has room got nothing")
+	require.False(t, g.Get("ann").TakeAt(start, 1).OK, "the key with room gets nothing")
 }
 
 func TestAKeyOfANamedGroupIsCountedInAJoint(t *testing.T) {
 	g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 2, Name: "users"}, start)
 	all := limiter.All(g.Get("ann"), exactLog(1, hour))
 	require.True(t, all.TakeAt(start, 1).OK)
-	require.False(t, all.TakeAt(start, 1).OK, "by the other")
+	require.False(t, all.TakeAt(start, 1).OK, "the other limiter refuses")
 	require.Equal(t, limiter.Stats{Allowed: 1}, g.Stats())
 	require.True(t, g.Get("ann").TakeAt(start, 1).OK)
 	require.False(t, all.TakeAt(start, 1).OK)

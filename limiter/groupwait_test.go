@@ -24,11 +24,11 @@ func TestEachKeyHasAQueueOfItsOwn(t *testing.T) {
 		ann.enter(t.Context(), "first", 1)
 		ann.enter(t.Context(), "second", 2)
 		bob.enter(t.Context(), "bob", 2)
-		require.Equal(t, "refused 0/2 retry 4s reset 5s", show(g.Get("ann").Take(1)), "three are wanted before")
-		require.Equal(t, "refused 0/2 retry 1s reset 2s", show(g.Get("bob").Take(1)), "nobody waits for bob")
+		require.Equal(t, "refused 0/2 retry 4s reset 5s", show(g.Get("ann").Take(1)), "another caller waits for three tokens")
+		require.Equal(t, "refused 0/2 retry 1s reset 2s", show(g.Get("bob").Take(1)), "no caller waits for bob")
 		ann.want(arrival{"both", 0, nil}, arrival{"first", sec, nil}, arrival{"second", 3 * sec, nil})
 		bob.want(arrival{"bob", 0, nil})
-		require.Equal(t, "refused 0/2 retry 1s reset 2s", show(g.Get("ann").Take(1)), "the queue is gone")
+		require.Equal(t, "refused 0/2 retry 1s reset 2s", show(g.Get("ann").Take(1)), "the queue has been removed")
 	})
 }
 
@@ -75,7 +75,7 @@ func TestGroupHoldsAKey(t *testing.T) {
 	take(t, member{g, "ann"}, step{0, 1, "refused 0/3 retry 30s reset 32s"}, step{30 * sec, 1, "ok 0/3 reset 3s"})
 	g.Get("ann").HoldAt(start.Add(30*sec), -sec)
 	take(t, member{g, "ann"}, step{33 * sec, 3, "ok"})
-	g.Get("bob").HoldAt(start.Add(33*sec), sec) // for whom there is no room
+	g.Get("bob").HoldAt(start.Add(33*sec), sec) // there is no room for this key
 	require.Equal(t, 1, g.Len())
 	free := group(limiter.GroupConfig[string]{Rate: limiter.Unlimited()})
 	free.Get("ann").HoldAt(start, time.Hour)
@@ -154,8 +154,8 @@ func TestAGroupInShadowRefusesNothing(t *testing.T) {
 		"limiter: Shadow is set without a Name, must have both")
 }
 
-// Callers wait for few keys, leave and are served, while others take: no more is let in than
-// the rate yields, and nothing of the queues is left.
+// Callers wait for a few keys and leave or are served, while others take tokens. No more tokens are taken than the rate
+// allows, and no queue is left.
 func TestQueuesOfKeysDuringTraffic(t *testing.T) {
 	g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(2000), Burst: 5})
 	began := time.Now()

@@ -10,13 +10,13 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Scenario 71: a failed login costs five, and a service that says when to come back is left alone until then.
+// Scenario 71: a failed login costs five tokens, and a service that says when to retry gets no request until then.
 func TestPenalties(t *testing.T) {
 	b := bucket(limiter.PerSecond(1), 6)
 	take(t, b, step{0, 1, "ok 5/6 reset 1s"})
 	reserve(t, b, 0, 5, 0) // the login has failed
 	take(t, b, step{0, 1, "refused 0/6 retry 1s reset 6s"})
-	reserve(t, b, 0, 5, 5*sec) // and the next one, which goes below nothing
+	reserve(t, b, 0, 5, 5*sec) // the next one makes a debt
 	take(t, b, step{0, 1, "refused 0/6 retry 6s reset 11s"})
 
 	b = bucket(limiter.PerSecond(10), 6)
@@ -25,7 +25,7 @@ func TestPenalties(t *testing.T) {
 	take(t, b, step{0, 1, "refused 0/6 retry 30s reset 30.5s"}, step{30*sec - 1, 1, "refused"},
 		step{30 * sec, 2, "refused"}, step{30 * sec, 1, "ok 0/6 reset 600ms"})
 	b.HoldAt(start.Add(30*sec), -sec)
-	b.HoldAt(start.Add(30*sec), 50*ms) // is less than what is owed already
+	b.HoldAt(start.Add(30*sec), 50*ms) // shorter than the debt
 	take(t, b, step{30 * sec, 1, "refused 0/6 retry 100ms reset 600ms"})
 	b.HoldAt(start.Add(30*sec), 1<<63-1)
 	take(t, b, step{100 * year, 1, "refused"})
@@ -35,7 +35,7 @@ func TestPenalties(t *testing.T) {
 	take(t, free, step{hour - 1, 1, "refused"}, step{hour - 1, 0, "refused"}, step{hour, 1000, "ok"})
 }
 
-// held is a limiter of one rate and burst that can be changed and held at given times.
+// held is a limiter whose rate, burst and hold can be set at given times.
 type held interface {
 	limiter.TimedLimiter
 	set(at time.Duration, r limiter.Rate, burst int)
@@ -66,8 +66,7 @@ func heldOnes(r limiter.Rate, burst int) map[string]held {
 	}
 }
 
-// TestAHoldEndsOnTimeWhateverTheRateBecomes has a rate that is changed before, while and after it is held. Nothing is admitted before
-// the hold is over, and one token right then.
+// The rate changes before, during and after the hold. Nothing is allowed before the hold ends, and one token right then.
 func TestAHoldEndsOnTimeWhateverTheRateBecomes(t *testing.T) {
 	rates := []limiter.Rate{limiter.PerSecond(1000), limiter.PerSecond(3), limiter.PerHour(1), limiter.Unlimited(), limiter.Every(24 * hour)}
 	for _, from := range rates {
@@ -78,7 +77,7 @@ func TestAHoldEndsOnTimeWhateverTheRateBecomes(t *testing.T) {
 				l.hold(0, 10*sec)
 				l.set(sec, to, 500)
 				l.Refund(1000)
-				l.hold(2*sec, sec) // is shorter
+				l.hold(2*sec, sec) // a shorter hold has no effect
 				for _, at := range []time.Duration{2 * sec, 10*sec - 1} {
 					r := l.TakeAt(start.Add(at), 1)
 					require.False(t, r.OK, "%s at %s", why, at)
@@ -96,10 +95,10 @@ func TestAHoldEndsOnTimeWhateverTheRateBecomes(t *testing.T) {
 func TestAfterAHoldTokensAreAddedAtTheCurrentRate(t *testing.T) {
 	for _, l := range heldOnes(limiter.PerSecond(10), 100) {
 		l.hold(0, 10*sec)
-		l.set(12*sec, limiter.PerSecond(1), 100) // 21 tokens are there
+		l.set(12*sec, limiter.PerSecond(1), 100) // there are 21 tokens
 		take(t, l, step{12 * sec, 22, "refused 21/100 retry 1s reset 1m19s"}, step{13 * sec, 22, "ok"})
 		l.hold(13*sec, sec)
-		l.hold(13*sec+1, 5*sec) // is longer
+		l.hold(13*sec+1, 5*sec) // a longer hold extends it
 		take(t, l, step{18 * sec, 1, "refused 0/100 retry 1ns reset 1m39.000000001s"}, step{18*sec + 1, 1, "ok"})
 	}
 }
@@ -130,7 +129,7 @@ func TestNothingIsReservedDuringAHold(t *testing.T) {
 	require.Zero(t, free.TokensAt(start))
 }
 
-// stubborn is a limiter that cannot be held, and has no period.
+// stubborn is a limiter without a hold and without a period.
 type stubborn struct{ limiter.Limiter }
 
 func TestHoldReachesTheLimitersOfAJoint(t *testing.T) {

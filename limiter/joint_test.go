@@ -16,7 +16,7 @@ func TestAllTakesFromAllOrNone(t *testing.T) {
 	both := limiter.All(second, minute)
 	take(t, both, step{0, 0, "ok 2/2 reset 0s"}, step{0, 3, "refused 2/2 retry never reset 0s"}, step{0, -1, "refused 2/2 retry never reset 0s"},
 		step{0, 2, "ok 0/2 reset 1m0s"}, step{0, 1, "refused 0/2 retry 1s reset 1m0s"})
-	take(t, minute, step{0, 0, "ok 1/3 reset 1m0s"}) // the refused one cost nothing here
+	take(t, minute, step{0, 0, "ok 1/3 reset 1m0s"}) // the refused request took nothing here
 	take(t, both, step{sec, 2, "refused 1/2 retry 59s reset 59s"}, step{sec, 1, "ok 0/2 reset 1m0s"})
 
 	take(t, both, step{2 * time.Minute, 1, "ok 1/2 reset 1m0s"})
@@ -24,12 +24,12 @@ func TestAllTakesFromAllOrNone(t *testing.T) {
 	take(t, both, step{2 * time.Minute, 0, "ok 2/2 reset 0s"})
 }
 
-// Scenario 57, for one machine.
+// Scenario 57, on one machine.
 func TestAllOfThreeLimits(t *testing.T) {
 	second, minute, hourly := exactLog(10, sec), exactLog(100, time.Minute), exactLog(1000, hour)
 	all := limiter.All(second, minute, hourly)
 	require.Equal(t, 10, offer(all, 11, ms))
-	require.Equal(t, sec, all.TakeAt(start.Add(ms), 1).RetryAfter+ms, "the second's, and not the minute's")
+	require.Equal(t, sec, all.TakeAt(start.Add(ms), 1).RetryAfter+ms, "RetryAfter is that of the limit per second")
 	require.Equal(t, 90, minute.TakeAt(start.Add(ms), 0).Remaining)
 	require.Equal(t, 990, hourly.TakeAt(start, 0).Remaining)
 }
@@ -55,7 +55,7 @@ func TestAllWaits(t *testing.T) {
 	})
 }
 
-// Two Joints over the same members never admit more than these do, whatever happens between a look and a take.
+// Two Joints of the same limiters never exceed their limits, whatever happens between a peek and a take.
 func TestAllNeverAllowsTooManyDuringTraffic(t *testing.T) {
 	for range 50 {
 		a, b := bucket(limiter.PerHour(1), 40), exactLog(30, hour)
@@ -75,12 +75,12 @@ func TestAllNeverAllowsTooManyDuringTraffic(t *testing.T) {
 		go func() { results <- count(two)() }()
 		sum := <-results + <-results
 		require.LessOrEqual(t, sum, 30)
-		require.Equal(t, 40-sum, a.TakeAt(start, 0).Remaining, "what was not admitted was given back")
+		require.Equal(t, 40-sum, a.TakeAt(start, 0).Remaining, "tokens of refused requests were given back")
 		require.Equal(t, 30-sum, b.TakeAt(start, 0).Remaining)
 	}
 }
 
-// Waiting as long as a Joint says is enough, also behind those who wait already.
+// A wait of RetryAfter is enough, also behind other waiters.
 func TestRetryAfterOfAJointIncludesWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := limiter.All(

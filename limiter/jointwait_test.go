@@ -11,13 +11,13 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// changing is a limiter of which nothing is left for an hour, and what makes something of it come back.
+// changing is a limiter without tokens for an hour, and a change that makes one available.
 type changing struct {
 	limiter.TimedLimiter
 	change func()
 }
 
-// changes are all ways in which a limiter can have more to give than it said.
+// changes returns all ways in which a limiter can have more tokens than it predicted.
 func changes(t *testing.T) map[string]func() changing {
 	hourly := limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1}
 	empty := func(l limiter.TimedLimiter) limiter.TimedLimiter {
@@ -67,7 +67,7 @@ func changes(t *testing.T) map[string]func() changing {
 	}
 }
 
-// TestAChangeOfALimiterWakesTheWaitersOfItsJoint has two wait for a Joint, and for one of Joints, and not for the member itself.
+// Two callers wait for a Joint, or a Joint of Joints, but not for the limiter itself.
 func TestAChangeOfALimiterWakesTheWaitersOfItsJoint(t *testing.T) {
 	for name := range changes(t) {
 		for depth, join := range map[string]func(limiter.TimedLimiter) *limiter.Joint{
@@ -99,7 +99,7 @@ func TestAChangeOfALimiterWakesTheWaitersOfItsJoint(t *testing.T) {
 	}
 }
 
-// TestAJointLeavesNothingWithItsLimiters has many Joints come and go before one member.
+// Many Joints of one limiter come and go.
 func TestAJointLeavesNothingWithItsLimiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1})
@@ -113,7 +113,7 @@ func TestAJointLeavesNothingWithItsLimiters(t *testing.T) {
 	})
 }
 
-// Scenario 72, in the limits of one caller.
+// Scenario 72, with the limits of one caller.
 func TestAJointCountsRefusalsWhereALimiterDoes(t *testing.T) {
 	for counts, want := range map[bool]int{false: 1, true: 3} {
 		minute := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 30, Window: time.Minute, CountRefused: counts}, start)
@@ -123,7 +123,7 @@ func TestAJointCountsRefusalsWhereALimiterDoes(t *testing.T) {
 	}
 }
 
-// TestAWaitCountsOnceWithCountRefused waits by way of all that can stand before a window that counts what it refuses.
+// A caller waits for a window with CountRefused, directly and through Joints of all kinds.
 func TestAWaitCountsOnceWithCountRefused(t *testing.T) {
 	type behind = func(limiter.TimedLimiter) waitingLimiter
 	naming := func(l limiter.TimedLimiter) waitingLimiter {
@@ -147,13 +147,13 @@ func TestAWaitCountsOnceWithCountRefused(t *testing.T) {
 			require.Error(t, l.WaitAtMost(t.Context(), 1, sec), name)
 			require.Equal(t, time.Minute, log.Take(0).ResetAfter, name)
 			time.Sleep(30 * sec)
-			require.False(t, l.Take(1).OK, "%s: but a Take that is refused counts", name)
+			require.False(t, l.Take(1).OK, "%s: a refused Take counts", name)
 			require.Equal(t, time.Minute, log.Take(0).ResetAfter, name)
 		})
 	}
 }
 
-// TestALimiterCountsARequestOfItsJointOnce has a request wait that is looked at often before it is served.
+// A waiting request is tried often before it is served.
 func TestALimiterCountsARequestOfItsJointOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
@@ -185,7 +185,7 @@ func TestPeeksAreNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		b.Reserve(1, limiter.Never)
-		b.Reserve(1, limiter.Never) // one is owed, so a peek is refused
+		b.Reserve(1, limiter.Never) // one token is owed, so a peek is refused
 		n := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{b}, Name: "x"})
 		keys := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, Name: "x"})
 		keys.Get(1).Hold(sec)
@@ -209,7 +209,7 @@ func TestNearIsAShareInDecimals(t *testing.T) {
 	}
 }
 
-// TestWaitForAJointOfAKeyWithoutRoomIsRefused asks for a Joint of a key that finds no room, as for the key itself: it is refused at once.
+// A wait for a key without room is refused at once, directly and through a Joint.
 func TestWaitForAJointOfAKeyWithoutRoomIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 1, MaxKeys: 1})
@@ -224,6 +224,6 @@ func TestWaitForAJointOfAKeyWithoutRoomIsRefused(t *testing.T) {
 		}
 		require.NoError(t, limiter.All(limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{g.Get(1)}, Name: "x", Shadow: true})).Wait(t.Context(), 1))
 		time.Sleep(hour + ms)
-		require.NoError(t, limiter.All(g.Get(1)).Wait(t.Context(), 1), "now there is room")
+		require.NoError(t, limiter.All(g.Get(1)).Wait(t.Context(), 1), "there is room now")
 	})
 }

@@ -19,7 +19,7 @@ func TestTakeOfALeakyBucketDoesNotWait(t *testing.T) {
 		step{0, 0, "ok 3/3 reset 0s"},
 		step{0, 1, "ok 0/3 reset 500ms"},
 		step{100 * ms, 1, "refused 0/3 retry 400ms reset 400ms"},
-		step{500 * ms, 3, "ok 0/3 reset 1.5s"}, // the next goes after three intervals
+		step{500 * ms, 3, "ok 0/3 reset 1.5s"}, // delays the next request by three intervals
 		step{1999 * ms, 1, "refused 0/3 retry 1ms reset 1ms"},
 		step{2 * sec, 4, "refused 3/3 retry never reset 0s"},
 		step{2 * sec, -1, "refused 3/3 retry never reset 0s"},
@@ -34,7 +34,7 @@ func TestARefundToALeakyBucketServesTheNextWaiter(t *testing.T) {
 		line := newLine(t, l)
 		line.enter(t.Context(), "next", 1)
 		time.Sleep(sec)
-		require.False(t, l.Take(1).OK, "somebody waits")
+		require.False(t, l.Take(1).OK, "a caller waits")
 		l.Refund(1)
 		line.want(arrival{"next", time.Minute, nil})
 		l.Refund(100)

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// TestRequestsForVeryManyTokensWait has requests wait that are together for more permits than an int64 counts. Some leave, and the
-// others are served when the hold ends.
+// The waiters want more tokens in total than an int64 can count. Some leave, and the others are served when the hold
+// ends.
 func TestRequestsForVeryManyTokensWait(t *testing.T) {
 	type held interface {
 		limiter.TimedLimiter

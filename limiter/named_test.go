@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// observed are the figures of a source, by instrument and outcome.
+// observed returns the metrics of a source by instrument and outcome.
 func observed(t *testing.T, s stat.Source) map[string]float64 {
 	figures := map[string]float64{}
 	for series, value := range s.Observe {
@@ -22,7 +22,7 @@ func observed(t *testing.T, s stat.Source) map[string]float64 {
 		if len(series.Values) > 1 {
 			key += " " + series.Values[1]
 		}
-		require.NotContains(t, figures, key, "one value a series")
+		require.NotContains(t, figures, key, "a series is yielded twice")
 		figures[key] = value
 	}
 	return figures
@@ -43,7 +43,7 @@ func TestAJointCountsItsRequests(t *testing.T) {
 		l := named(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 10, MaxWaiters: 1}))
 		require.Equal(t, "logins", l.Name())
 		require.True(t, l.Take(7).OK)
-		require.NoError(t, l.Wait(t.Context(), 2)) // at once
+		require.NoError(t, l.Wait(t.Context(), 2)) // without a wait
 		require.False(t, l.Take(2).OK)
 		require.True(t, l.Take(0).OK)
 
@@ -58,7 +58,7 @@ func TestAJointCountsItsRequests(t *testing.T) {
 		line.all.Wait()
 		require.NoError(t, l.Wait(t.Context(), 4)) // after three seconds
 		require.Equal(t, 3*sec, time.Since(line.began))
-		require.Equal(t, context.Canceled, l.Wait(ctx, 1), "is not counted: it never asked")
+		require.Equal(t, context.Canceled, l.Wait(ctx, 1), "not counted, because the context was done before")
 
 		require.Equal(t, limiter.Stats{
 			Allowed: 2, Waited: 1,
@@ -75,7 +75,7 @@ func TestAJointCountsItsRequests(t *testing.T) {
 	})
 }
 
-// Scenario 70: a limit in shadow mode refuses nothing and says what it would have; and how near the limit things are.
+// Scenario 70: a limit in shadow mode refuses nothing, and counts the requests it would refuse and the tokens near it.
 func TestShadowModeRefusesNothing(t *testing.T) {
 	l := shadow(fixedWindow(10, time.Minute))
 	for range 13 {
@@ -86,12 +86,12 @@ func TestShadowModeRefusesNothing(t *testing.T) {
 	require.EqualValues(t, 10, stats.Allowed)
 	require.EqualValues(t, 4, stats.Shadowed)
 	require.Zero(t, stats.Refused)
-	require.EqualValues(t, 2, stats.Near, "the ninth and the tenth")
+	require.EqualValues(t, 2, stats.Near, "the ninth and the tenth token")
 	require.EqualValues(t, 14, observed(t, l)["weir.limiter.permits shadowed"])
 
 	l = shadow(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1}))
 	for range 3 {
-		require.NoError(t, l.Wait(t.Context(), 1), "and nobody waits")
+		require.NoError(t, l.Wait(t.Context(), 1), "in shadow mode no caller waits")
 	}
 }
 
@@ -105,7 +105,7 @@ func TestARequestThatCrossesTheNearThresholdIsSplit(t *testing.T) {
 	require.EqualValues(t, 4, l.Stats().Near)
 }
 
-// taker is a limiter that cannot be waited for.
+// taker is a limiter without Wait.
 type taker struct{ limiter.TimedLimiter }
 
 func TestAJointOfOneBehavesLikeItsLimiter(t *testing.T) {
@@ -127,7 +127,7 @@ func TestAJointOfOneBehavesLikeItsLimiter(t *testing.T) {
 	require.NotContains(t, observed(t, l), "weir.limiter.available")
 }
 
-// TestAJointWaitsForALimiterWithoutWait tries again after each RetryAfter.
+// The Joint tries again after each RetryAfter.
 func TestAJointWaitsForALimiterWithoutWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := named(taker{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})})
@@ -159,7 +159,7 @@ func TestTheCountOfRefusedTokensNeverWrapsAround(t *testing.T) {
 	l := named(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1}))
 	for i := range 3 {
 		require.False(t, l.Take(math.MaxInt).OK)
-		want := min(float64(i+1)*math.MaxInt, math.MaxInt64) // a 32-bit machine has room for all three
+		want := min(float64(i+1)*math.MaxInt, math.MaxInt64) // on a 32-bit machine the sum does not reach the maximum
 		require.InDelta(t, want, observed(t, l)["weir.limiter.permits refused"], 0)
 	}
 }
@@ -172,7 +172,7 @@ func TestAWaitForZeroTokensIsAllowedInAnyState(t *testing.T) {
 		group.Get(1).Hold(hour)
 		require.NoError(t, bucket.Wait(t.Context(), 0))
 		require.NoError(t, limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{bucket}, Name: "x" /*CFG c*/}).Wait(t.Context(), 0))
-		require.NoError(t, limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{struct{ limiter.Limiter }{bucket}}, Name: "x" /*CFG c*/}).Wait(t.Context(), 0), "one that is no WaitLimiter")
+		require.NoError(t, limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{struct{ limiter.Limiter }{bucket}}, Name: "x" /*CFG c*/}).Wait(t.Context(), 0), "a limiter that is not a WaitLimiter")
 		require.NoError(t, group.Get(1).Wait(t.Context(), 0))
 	}
 }

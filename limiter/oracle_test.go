@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// oracle says what a limiter must answer, in the plainest way there is. Times are since the beginning, permits are numbers with
-// fractions, and what is nearer to a whole number than edge is right either way.
+// oracle computes the answers of a limiter in the simplest way. Times are durations since the start, tokens have
+// fractions, and within edge of a whole number either answer is right.
 type oracle interface {
-	// room is how many permits may be had at a time.
+	// room returns the number of tokens at a time.
 	room(at time.Duration) float64
 	take(at time.Duration, n int)
 	refund(n int)
@@ -16,17 +16,17 @@ type oracle interface {
 
 const edge = 1e-6
 
-// levelOracle is a token bucket: a level that rises with time, and under a ceiling while it recovers from being held.
+// levelOracle is a token bucket: a level that rises with time, with a ceiling after a hold.
 type levelOracle struct {
-	rate    float64 // tokens a nanosecond
+	rate    float64 // tokens per nanosecond
 	burst   float64
 	level   float64
 	at      time.Duration
-	until   time.Duration // it is held
-	ceiling float64       // the most that may be there at ceilAt, which rises at the rate
+	until   time.Duration // end of the hold
+	ceiling float64       // the most tokens at ceilAt; rises at the rate
 	ceilAt  time.Duration
-	filled  time.Duration // when it became full last
-	acts    []admitted    // all that was taken, and when
+	filled  time.Duration // when it was last filled
+	acts    []admitted    // all tokens taken, with times
 }
 
 func newLevelOracle(every time.Duration, burst int) *levelOracle {
@@ -41,7 +41,7 @@ func (o *levelOracle) advance(at time.Duration) {
 	o.level, o.at = min(level, o.burst), at
 }
 
-// ceil is the ceiling at a time, none where it is as high as the bucket.
+// ceil returns the ceiling at a time, at most the burst.
 func (o *levelOracle) ceil(at time.Duration) float64 {
 	if c := o.ceiling + o.rate*float64(at-o.ceilAt); c < o.burst {
 		return c
@@ -83,12 +83,12 @@ func (o *levelOracle) set(at, every time.Duration, burst int) {
 	}
 }
 
-// journalOracle is a window: all that was taken, and a rule that says from when on it counts.
+// journalOracle is a window: a list of all tokens taken, and the time from which they count.
 type journalOracle struct {
 	limit   int
 	since   func(at time.Duration) time.Duration
-	counts  bool                                 // what is refused counts
-	part    func(at time.Duration) time.Duration // the part of the window that holds a time; nil for a log
+	counts  bool                                 // CountRefused
+	part    func(at time.Duration) time.Duration // the start of the bucket of a time; nil for a log
 	taken   []admitted
 	present time.Duration
 }
@@ -117,13 +117,13 @@ func (o *journalOracle) take(at time.Duration, n int) {
 	o.taken = append(o.taken, admitted{at, n})
 }
 
-// refuse counts a refused request, of which no part of the window holds more than fills it.
+// refuse counts a refused request, up to the limit per bucket.
 func (o *journalOracle) refuse(at time.Duration, n int) {
 	if !o.counts || n < 1 || n > o.limit {
 		return
 	}
 	o.present = at
-	if o.part == nil { // the oldest make way
+	if o.part == nil { // the oldest tokens are dropped
 		o.refund(o.used() + n - o.limit)
 		o.take(at, n)
 		return
@@ -137,7 +137,7 @@ func (o *journalOracle) refuse(at time.Duration, n int) {
 	o.take(at, min(n, o.limit-here))
 }
 
-// refund takes the oldest that still count.
+// refund removes the oldest tokens that still count.
 func (o *journalOracle) refund(n int) {
 	for i := range o.taken {
 		if a := &o.taken[i]; a.at >= o.since(o.present) && n > 0 {
@@ -154,11 +154,11 @@ func (o *journalOracle) refundAt(taken time.Duration, n int) {
 	}
 }
 
-// paceOracle lets one go after the other, however much each takes: a leaky bucket.
+// paceOracle is a leaky bucket: it allows one request after the other.
 type paceOracle struct {
 	every time.Duration
 	free  time.Duration
-	grain time.Duration // in which it counts
+	grain time.Duration // the resolution of its times
 }
 
 func (o *paceOracle) room(at time.Duration) float64 {
@@ -171,40 +171,40 @@ func (o *paceOracle) room(at time.Duration) float64 {
 func (o *paceOracle) take(at time.Duration, n int) {
 	cost := time.Duration(n) * o.every
 	if at = at / o.grain * o.grain; o.grain > 1 && at > o.free {
-		cost -= o.grain // a part of a permit has been stored
+		cost -= o.grain // a part of a permit was stored
 	}
 	o.free = max(o.free, at) + cost
 }
 
 func (o *paceOracle) refund(int) {}
 
-// flightOracle is calls in flight.
+// flightOracle is a bound on calls in flight.
 type flightOracle struct{ limit, flying int }
 
 func (o *flightOracle) room(time.Duration) float64 { return float64(o.limit - o.flying) }
 func (o *flightOracle) take(time.Duration, int)    { o.flying++ }
 func (o *flightOracle) refund(n int)               { o.flying -= n }
 
-// node is a limiter with its queue, and those below it: of a Joint its members, of a Named what it names.
+// node is a limiter with its queue and, for a Joint, its limiters.
 type node struct {
 	name  string
-	of    oracle // of a limiter that has none below it
+	of    oracle // nil for a Joint
 	below []*node
 	queue []*guest
-	full  func(at, doubt time.Duration) bool // there is no room for the key, or there may be none
-	most  func() int                         // the most that can be had at once
+	full  func(at, doubt time.Duration) bool // reports whether the key has, or may have, no room
+	most  func() int                         // the most tokens per request
 }
 
-// guest is a caller that waits.
+// guest is a waiting caller.
 type guest struct {
 	n     int
-	until time.Duration // when its time is up, -1 for never
+	until time.Duration // when it gives up; -1 means never
 	where *node
 	leave func()
 	gone  bool // its context has been cancelled
 }
 
-// room is how many permits all that lie below have.
+// room returns the tokens that all limiters below have.
 func (n *node) room(at time.Duration) float64 {
 	if n.of != nil {
 		return n.of.room(at)
@@ -216,7 +216,7 @@ func (n *node) room(at time.Duration) float64 {
 	return least
 }
 
-// busy reports whether somebody waits for one of those below.
+// busy reports whether a caller waits for a limiter below.
 func (n *node) busy() bool {
 	for _, b := range n.below {
 		if len(b.queue) > 0 || b.busy() {
@@ -244,7 +244,7 @@ func (n *node) refund(k int) {
 	}
 }
 
-// refuse counts a refused request where refused ones count, and nobody waits.
+// refuse counts a refused request in limiters with CountRefused and without waiters.
 func (n *node) refuse(at time.Duration, k int) {
 	if j, ok := n.of.(*journalOracle); ok && len(n.queue) == 0 {
 		j.refuse(at, k)

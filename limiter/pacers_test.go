@@ -34,7 +34,7 @@ func TestPacersWait(t *testing.T) {
 		err = s.Wait(ctx, 1)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		began := time.Now()
-		require.NoError(t, s.Wait(t.Context(), 1), "a caller that could not wait owes nothing")
+		require.NoError(t, s.Wait(t.Context(), 1), "a refused caller owes nothing")
 		require.Equal(t, 250*ms, time.Since(began))
 	})
 }
@@ -78,7 +78,7 @@ func TestLeakyBucketQueuesAndOverflows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(2), Capacity: 6})
 		l := newLine(t, b)
-		for _, who := range []string{"a", "b", "c", "d", "e", "f", "g"} { // scenario 44: seven at once, the last waits 3 s
+		for _, who := range []string{"a", "b", "c", "d", "e", "f", "g"} { // scenario 44: of seven at once, the last waits 3 s
 			l.enter(t.Context(), who, 1)
 		}
 		require.ErrorIs(t, b.Wait(t.Context(), 1), limiter.ErrQueueFull)
@@ -87,7 +87,7 @@ func TestLeakyBucketQueuesAndOverflows(t *testing.T) {
 		l.want(arrival{"a", 0, nil}, arrival{"b", 500 * ms, nil}, arrival{"c", 1000 * ms, nil}, arrival{"d", 1500 * ms, nil},
 			arrival{"e", 2000 * ms, nil}, arrival{"f", 2500 * ms, nil}, arrival{"g", 3000 * ms, nil})
 		time.Sleep(hour)
-		l = newLine(t, b) // nothing has gathered
+		l = newLine(t, b) // idle time adds no burst
 		l.enter(t.Context(), "big", 3)
 		l.enter(t.Context(), "after it", 1)
 		l.want(arrival{"big", 0, nil}, arrival{"after it", 1500 * ms, nil})
@@ -108,7 +108,7 @@ func TestLeakyBucketKeepsItsRate(t *testing.T) {
 	})
 }
 
-// Scenario 43: a little slack, or none, but never a run without limit.
+// Scenario 43: a small burst or none, but never an unlimited one.
 func TestTokenBucketAsAPacer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 2})

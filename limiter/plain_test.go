@@ -9,7 +9,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// plain is a limiter of a user with as few methods as there may be.
+// plain is a limiter of another package with only the required methods.
 type plain struct{ left int }
 
 func (l *plain) Take(n int) limiter.Result {

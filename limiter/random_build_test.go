@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/limiter/guava"
 )
 
-// build makes all limiters. Some are members of others, and some are also asked by another name.
+// build creates all limiters. Some are part of Joints, and some are also used through a Joint of one.
 func (w *world) build() {
 	w.grain = []time.Duration{ms, 1}[w.seed%2]
 	log := w.window("log", limiter.WindowConfig{Limit: 6, Window: 2 * sec})
@@ -64,7 +64,7 @@ func (w *world) window(name string, c limiter.WindowConfig) *subject {
 		if taken < 0 {
 			return
 		}
-		l.Take(0) // so that both are at the present
+		l.Take(0) // moves both to the current time
 		o.room(w.now())
 		o.refundAt(taken, n)
 		l.(refundable).RefundAt(w.began.Add(taken), n)
@@ -72,7 +72,7 @@ func (w *world) window(name string, c limiter.WindowConfig) *subject {
 	return w.add(s, l)
 }
 
-// nameOrNone gives some limiters a name, and so statistics, which change no decision.
+// nameOrNone gives some limiters a name. Statistics must not change a decision.
 func (w *world) nameOrNone(name string) string {
 	if w.IntN(2) == 0 {
 		return ""
@@ -80,7 +80,7 @@ func (w *world) nameOrNone(name string) string {
 	return name
 }
 
-// every are the times in which a token comes; changes between them are exact for a while, and then nearly so.
+// every lists the intervals between tokens.
 var every = []time.Duration{10 * ms, 100 * ms, 300 * ms, sec, 20 * sec}
 
 func (w *world) bucket(name string) *subject {
@@ -106,7 +106,7 @@ func (w *world) bucket(name string) *subject {
 	return w.add(s, b)
 }
 
-// group makes some keys of a group. Where more keys than may be remembered are in use, one has no room.
+// group creates some keys of a group. If there are more keys than MaxKeys, one has no room.
 func (w *world) group(name string, keys, most int) (all []*subject) {
 	const burst = 4
 	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Every(100 * ms), Burst: burst, MaxKeys: most})
@@ -117,7 +117,7 @@ func (w *world) group(name string, keys, most int) (all []*subject) {
 		l, o := g.Get(key), newLevelOracle(100*ms, burst)
 		oracles = append(oracles, o)
 		s := &subject{node: &node{name: fmt.Sprint(name, " ", key), of: o, most: func() int { return now }}}
-		if key < most { // more are not held at once
+		if key < most { // further keys cannot be held
 			s.hold = func(d time.Duration) {
 				o.hold(w.now(), d)
 				l.Hold(d)
@@ -127,7 +127,7 @@ func (w *world) group(name string, keys, most int) (all []*subject) {
 			if !crowded {
 				now = 2 + w.IntN(6)
 			}
-			for range 1 + w.IntN(2) { // also twice with nothing in between
+			for range 1 + w.IntN(2) { // sometimes twice at the same time
 				interval = every[w.IntN(len(every))]
 				for _, o := range oracles {
 					o.set(w.now(), interval, now)
@@ -138,7 +138,7 @@ func (w *world) group(name string, keys, most int) (all []*subject) {
 		if crowded {
 			s.full = func(at, doubt time.Duration) bool { return crowdedOut(oracles, key, at, doubt) >= most }
 		} else {
-			l.Take(1) // so that it is remembered
+			l.Take(1) // the group remembers the key
 			l.Refund(1)
 		}
 		all = append(all, w.add(s, l))
@@ -146,8 +146,8 @@ func (w *world) group(name string, keys, most int) (all []*subject) {
 	return all
 }
 
-// crowdedOut is how many other keys are in use, if a key is full and so may have been forgotten; one that became full so short
-// a time ago that this is in doubt counts as in use.
+// crowdedOut returns how many other keys are in use, if the key is idle and may have been evicted; otherwise 0. A key
+// that became full less than doubt ago counts as in use.
 func crowdedOut(all []*levelOracle, key int, at, doubt time.Duration) (inUse int) {
 	for i, o := range all {
 		o.advance(at)
@@ -161,7 +161,7 @@ func crowdedOut(all []*levelOracle, key int, at, doubt time.Duration) (inUse int
 	return inUse
 }
 
-// joint joins limiters that are there also by themselves.
+// joint joins limiters that are also used directly.
 func (w *world) joint(name string, of ...*subject) *subject {
 	s := &subject{node: &node{name: name}}
 	var members []limiter.Limiter
@@ -202,7 +202,7 @@ func (w *world) joint(name string, of ...*subject) *subject {
 	return w.add(s, j)
 }
 
-// paces makes a leaky bucket, and a SmoothBursty that stores next to nothing, which is much the same.
+// paces creates a leaky bucket, and a SmoothBursty with almost no stored permits, which behaves the same.
 func (w *world) paces() {
 	leaky := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(4), Capacity: 1000})
 	w.subjects = append(w.subjects, &subject{
@@ -229,7 +229,7 @@ func (w *world) paces() {
 	w.subjects = append(w.subjects, s)
 }
 
-// flights is a Concurrency as a limiter that is waited for: what it has let in is given back one by one.
+// flights is a Concurrency as a WaitLimiter. Its slots are released one by one.
 type flights struct {
 	*limiter.Concurrency
 	mu      sync.Mutex
@@ -248,7 +248,7 @@ func (f *flights) WaitAtMost(ctx context.Context, _ int, _ time.Duration) error 
 	return err
 }
 
-// first takes the oldest release out, nil where there is none.
+// first removes and returns the oldest release, or nil.
 func (f *flights) first() (release func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -262,11 +262,11 @@ func (w *world) flight() {
 	f := &flights{Concurrency: limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 3})}
 	o := &flightOracle{limit: 3}
 	s := &subject{node: &node{name: "flight", of: o, most: func() int { return 1 }}, waiters: []limiter.WaitLimiter{f}, unending: true}
-	s.reserve = func() { // calls come to an end
+	s.reserve = func() { // a call ends
 		if release := f.first(); release != nil {
 			o.flying--
 			release()
-			release() // which does nothing
+			release() // a second call does nothing
 		}
 	}
 	s.change = func() {

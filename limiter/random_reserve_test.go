@@ -8,15 +8,15 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// booking is a reservation that stands.
+// booking is a reservation that was not cancelled.
 type booking struct {
 	*limiter.Reservation
 	n   int
 	due time.Duration
 }
 
-// reserved makes a bucket of which tokens are reserved, and reservations cancelled. All that is taken, and all that those with a
-// reservation take when it is time, must be within its bound.
+// reserved creates a bucket whose tokens are reserved and whose reservations are cancelled. The tokens taken, including
+// reserved ones at their time to act, must stay within its bound.
 func (w *world) reserved() {
 	const interval, burst = 100 * ms, 10
 	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Every(interval), Burst: burst})
@@ -44,7 +44,7 @@ func (w *world) reserved() {
 				w.cancelled(b, o, standing[i])
 				standing = slices.Delete(standing, i, i+1)
 			}
-			if len(standing) > 0 && len(s.queue) == 0 { // whoever comes when one is due gets no more than there is
+			if len(standing) > 0 && len(s.queue) == 0 { // a request at a time to act gets no promised token
 				w.sleep(standing[len(standing)-1].due - at)
 				w.settle()
 				if left := b.Take(0).Remaining; left > 0 && b.Take(left).OK {
@@ -76,7 +76,7 @@ func (w *world) book(b *limiter.TokenBucket, o *levelOracle, limit time.Duration
 	return booking{r, n, at + r.Delay}, true
 }
 
-// cancelled cancels a reservation, which gives back no more than it took.
+// cancelled cancels a reservation, and checks that it gives back no more than it took.
 func (w *world) cancelled(b *limiter.TokenBucket, o *levelOracle, r booking) {
 	at := w.now()
 	o.advance(at)
@@ -89,7 +89,7 @@ func (w *world) cancelled(b *limiter.TokenBucket, o *levelOracle, r booking) {
 	w.check(o.level > before-edge && o.level < most+edge, "reserved: a Cancel of %d makes %v of %v", r.n, o.level, before)
 }
 
-// bounded checks every span between two moments at which tokens are taken.
+// bounded checks every span between two times at which tokens were taken.
 func (w *world) bounded(o *levelOracle, interval time.Duration, burst int) {
 	slices.SortStableFunc(o.acts, func(a, b admitted) int { return cmp.Compare(a.at, b.at) })
 	for i, first := range o.acts {
@@ -101,6 +101,6 @@ func (w *world) bounded(o *levelOracle, interval time.Duration, burst int) {
 		}
 	}
 	if len(o.acts) > 60 {
-		o.acts = o.acts[1:] // those long ago
+		o.acts = o.acts[1:] // drop old ones
 	}
 }

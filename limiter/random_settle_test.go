@@ -10,10 +10,10 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// moment is how much later than it could a caller may be served: rates are rounded to nanoseconds, and paces to microseconds.
+// moment is how late a caller may be served: rates are rounded to nanoseconds, and paces to microseconds.
 const moment = 2 * time.Microsecond
 
-// settle compares what has become of those who wait with what the oracles say.
+// settle compares the results of the waiting callers with the oracles.
 func (w *world) settle() {
 	synctest.Wait()
 	w.mu.Lock()
@@ -34,7 +34,7 @@ func (w *world) settle() {
 	for _, s := range w.subjects {
 		if len(s.queue) > 0 && !s.busy() {
 			room, n := s.room(now), s.queue[0].n
-			w.check(room < float64(n)+edge || s.full != nil && s.full(now, moment), "%s: the first waits for %d of %v", s.name, n, room)
+			w.check(room < float64(n)+edge || s.full != nil && s.full(now, moment), "%s: the first waiter waits for %d tokens of %v", s.name, n, room)
 		}
 	}
 	for _, g := range w.guests {
@@ -43,8 +43,8 @@ func (w *world) settle() {
 	}
 }
 
-// next is the event to look at: of those at the earliest time one of somebody who leaves, or of somebody who can have been served
-// before the others.
+// next returns the index of the event to check next: among the earliest ones, a caller that left, or a caller that can
+// have been served before the others.
 func (w *world) next() int {
 	first := w.events[0].at
 	for _, e := range w.events {
@@ -67,7 +67,7 @@ func (w *world) next() int {
 
 func (w *world) served(e event) {
 	g, n := e.who, e.who.where
-	w.check(n.queue[0] == g && !n.busy(), "%s: a caller is served before others", n.name)
+	w.check(n.queue[0] == g && !n.busy(), "%s: a caller overtakes others", n.name)
 	if before := e.at - moment; before > w.settled {
 		room := n.room(before)
 		w.check(room < float64(g.n)+edge, "%s: a caller is served %d only at %s: there were %v", n.name, g.n, e.at, room)
@@ -92,7 +92,7 @@ func (w *world) left(e event) {
 		w.check(g.n > most || g.until == e.at, "%s: a caller leaves at %s whose time is up at %s: %v", n.name, e.at, g.until, e.err)
 		if n.queue[0] == g && !n.busy() && g.n <= most {
 			room := n.room(e.at)
-			w.check(room < float64(g.n)+edge, "%s: a caller is sent away that is due %d of %v", n.name, g.n, room)
+			w.check(room < float64(g.n)+edge, "%s: a caller is refused %d tokens of %v", n.name, g.n, room)
 		}
 	default:
 		w.check(false, "%s: %v", n.name, e.err)

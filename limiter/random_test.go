@@ -19,8 +19,9 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// TestEveryVerbOfEveryLimiterAgainstAnOracle drives all limiters with all verbs at random, while callers wait, and compares each
-// answer, and when each caller is served or leaves, with what plain oracles say. WEIR_RANDOM_OPERATIONS makes it longer.
+// TestEveryVerbOfEveryLimiterAgainstAnOracle calls all methods of all limiters at random, while callers wait. It
+// compares each answer, and the time at which each waiter is served or leaves, with simple oracles.
+// WEIR_RANDOM_OPERATIONS makes it longer.
 func TestEveryVerbOfEveryLimiterAgainstAnOracle(t *testing.T) {
 	const each = 400
 	operations := 400_000
@@ -29,11 +30,11 @@ func TestEveryVerbOfEveryLimiterAgainstAnOracle(t *testing.T) {
 		operations, err = strconv.Atoi(s)
 		require.NoError(t, err)
 	}
-	// One at a time: callers of two Joints that are woken at once may refuse each other, and what one then gives back to a
-	// window are the oldest permits there.
+	// With more threads, waiters of two Joints that wake at the same time may refuse each other, and then give back
+	// the oldest tokens of a window.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	began := time.Now()
-	seeds := []uint64{1566} // which found a fault once
+	seeds := []uint64{1566} // once failed
 	for seed := range uint64(operations / each) {
 		seeds = append(seeds, seed)
 	}
@@ -50,15 +51,15 @@ func TestEveryVerbOfEveryLimiterAgainstAnOracle(t *testing.T) {
 	t.Logf("%d operations in %s", operations, time.Since(began).Round(ms))
 }
 
-// world is all limiters, with an oracle each.
+// world is all limiters with their oracles.
 type world struct {
 	*testing.T
 	*rand.Rand
 	seed     uint64
-	grain    time.Duration // of the times at which something is done
+	grain    time.Duration // resolution of times
 	steps    int
 	began    time.Time
-	settled  time.Duration // up to when all that has happened is known
+	settled  time.Duration // all events up to this time have been checked
 	subjects []*subject
 	guests   []*guest
 
@@ -73,12 +74,12 @@ type event struct {
 	err error
 }
 
-// subject is a limiter with its verbs and its oracle. What it has not is nil.
+// subject is a limiter with its methods and its oracle. Missing methods are nil.
 type subject struct {
 	*node
-	takers   []limiter.TimedLimiter // it, and others that are the same
+	takers   []limiter.TimedLimiter // the limiter, and Joints of it alone
 	waiters  []limiter.WaitLimiter
-	unending bool // no wait has a limit
+	unending bool // waits have no maximum
 	hold     func(d time.Duration)
 	change   func()
 	refundAt func(taken time.Duration, n int)
@@ -87,7 +88,7 @@ type subject struct {
 
 func (w *world) now() time.Duration { return time.Since(w.began) }
 
-// sleep lets the bubble's time pass.
+// sleep advances the time of the bubble.
 func (w *world) sleep(d time.Duration) { time.Sleep(d) }
 
 func (w *world) check(ok bool, format string, args ...any) {
@@ -97,7 +98,7 @@ func (w *world) check(ok bool, format string, args ...any) {
 	}
 }
 
-// some is a time of a few tokens.
+// some returns a random time of up to a few tokens.
 func (w *world) some() time.Duration {
 	return time.Duration(w.Int64N(int64(3*sec))) / w.grain * w.grain
 }
@@ -137,7 +138,7 @@ func (w *world) step() {
 	}
 }
 
-// end has all who wait leave.
+// end cancels all waits.
 func (w *world) end() {
 	for _, g := range w.guests {
 		g.gone = true
@@ -145,7 +146,7 @@ func (w *world) end() {
 	}
 	w.settle()
 	for _, s := range w.subjects {
-		w.check(len(s.queue) == 0, "%s: somebody still waits", s.name)
+		w.check(len(s.queue) == 0, "%s: a caller still waits", s.name)
 	}
 }
 
@@ -161,7 +162,7 @@ func (w *world) take(s *subject) {
 	may := n <= s.most() && !blocked && !full && room > float64(n)-edge
 	must := may && !doubtful && room > float64(n)+edge
 	w.check(r.OK || !must, "%s: Take(%d) is refused of %v: %+v", s.name, n, room, r)
-	w.check(!r.OK || may, "%s: Take(%d) is admitted of %v (somebody waits: %t)", s.name, n, room, blocked)
+	w.check(!r.OK || may, "%s: Take(%d) is allowed of %v (a caller waits: %t)", s.name, n, room, blocked)
 	w.check((n > s.most()) == (r.RetryAfter == limiter.Never), "%s: Take(%d) of %v: %+v", s.name, n, room, r)
 	if !r.OK && n > 0 {
 		s.refuse(at, n)
@@ -170,7 +171,7 @@ func (w *world) take(s *subject) {
 		s.node.take(at, n)
 	}
 	left := s.room(at)
-	if left > 1e9 || full || (!r.OK && n > 0) { // a refusal may have counted
+	if left > 1e9 || full || (!r.OK && n > 0) { // the refusal may be counted
 		return
 	}
 	most := math.Floor(max(left, 0) + edge)
@@ -217,7 +218,7 @@ func (w *world) wait(s *subject) {
 		if e.who != g || e.err == nil {
 			continue
 		}
-		// Refused at once, which is for want of time, or of room for a key.
+		// It was refused at once, because of the time or because its key has no room.
 		w.check(!must, "%s: Wait(%d) of %v: %v", s.name, n, room, e.err)
 		w.check(limit < limiter.Never || g.until >= 0 || doubtful, "%s: Wait(%d) of %v for ever: %v", s.name, n, room, e.err)
 		w.check(errors.Is(e.err, limiter.ErrLimited) || g.until == at, "%s: %v", s.name, e.err)
@@ -225,7 +226,7 @@ func (w *world) wait(s *subject) {
 		w.events = append(w.events[:i], w.events[i+1:]...)
 		return
 	}
-	w.check(!full, "%s: somebody waits for a key without room", s.name)
+	w.check(!full, "%s: a caller waits for a key without room", s.name)
 }
 
 func (w *world) cancel() {
@@ -240,7 +241,7 @@ func (w *world) refund(s *subject) {
 	if len(s.takers) > 0 && !s.unending {
 		n := 1 + w.IntN(3)
 		s.room(w.now())
-		s.takers[0].Take(0) // so that windows are at the present too, which a refund does not tell
+		s.takers[0].Take(0) // moves windows to the current time, which a refund does not
 		s.node.refund(n)
 		s.takers[w.IntN(len(s.takers))].Refund(n)
 	}

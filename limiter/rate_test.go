@@ -55,8 +55,8 @@ func TestRateValidate(t *testing.T) {
 func TestFractionsMeanTheSimplestRatio(t *testing.T) {
 	for _, c := range []struct {
 		rate   limiter.Rate
-		events int           // that come
-		in     time.Duration // in exactly this
+		events int           // number of tokens
+		in     time.Duration // added in exactly this time
 	}{
 		{limiter.PerSecond(0.1), 1, 10 * time.Second},
 		{limiter.PerSecond(0.7), 7, 10 * time.Second},

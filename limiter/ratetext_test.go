@@ -76,7 +76,7 @@ func TestParseRateNamesTheFault(t *testing.T) {
 		if text != "" {
 			r := limiter.PerSecond(1)
 			require.EqualError(t, r.UnmarshalText([]byte(text)), want)
-			require.Equal(t, limiter.PerSecond(1), r, "a text that is refused changes nothing")
+			require.Equal(t, limiter.PerSecond(1), r, "invalid text changes nothing")
 		}
 	}
 }
@@ -126,7 +126,7 @@ func FuzzParseRate(f *testing.F) {
 	})
 }
 
-// FuzzRateText checks the same of every rate that a limiter can keep.
+// FuzzRateText checks the same for every valid rate.
 func FuzzRateText(f *testing.F) {
 	f.Add(100.0, int64(time.Second))
 	f.Add(1.0/3, int64(90*time.Minute))

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/limiter/guava"
 )
 
-// The verbs without At do on the real clock what their twins do at given times.
+// Methods without At do on the real clock what those with At do at given times.
 func TestTheRealClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 5})

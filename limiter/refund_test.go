@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// refundable is a window that can be told when what is refunded was taken.
+// refundable is a window with RefundAt.
 type refundable interface {
 	limiter.TimedLimiter
 	RefundAt(taken time.Time, n int)
@@ -24,20 +24,20 @@ func refundables() map[string]refundable {
 	}
 }
 
-// TestRefundAtGivesBackOnlyTokensThatStillCount refunds what was taken in a window that has passed, and then what has just been taken.
+// The tokens of a past window are refunded, and then those just taken.
 func TestRefundAtGivesBackOnlyTokensThatStillCount(t *testing.T) {
 	for name, l := range refundables() {
 		later := 1100 * ms
 		take(t, l, step{0, 5, "ok"}, step{later, 5, "ok"})
 		l.RefundAt(start, 5)
 		r := l.TakeAt(start.Add(later), 1)
-		require.False(t, r.OK, "%s: five were taken at this moment, and none of them given back", name)
+		require.False(t, r.OK, "%s: none of the five tokens just taken was given back", name)
 		l.RefundAt(start.Add(later), 2)
 		take(t, l, step{later, 3, "refused"}, step{later, 2, "ok"}, step{later, 1, "refused"})
 		l.RefundAt(start.Add(later), 0)
 		l.RefundAt(start.Add(later), -1)
 		take(t, l, step{later, 1, "refused"})
-		l.RefundAt(start.Add(hour), 9) // which has not been yet; it never fills beyond the limit
+		l.RefundAt(start.Add(hour), 9) // a time in the future; never fills beyond the limit
 		take(t, l, step{later, 5, "ok"}, step{later, 1, "refused"})
 	}
 }
@@ -65,7 +65,7 @@ func TestASlidingLogReleasesMemory(t *testing.T) {
 	take(t, log, step{hour + 19*time.Minute, 0, "ok 499999/500000 reset 1s"})
 }
 
-// TestRefundOfVeryMany gives back as many permits as an int counts, when some are no longer counted: the limiter is full then.
+// A refund of the largest int fills the limiter, also if some tokens no longer count.
 func TestRefundOfVeryMany(t *testing.T) {
 	window := limiter.WindowConfig{Limit: 5, Window: sec}
 	for name, l := range map[string]limiter.TimedLimiter{

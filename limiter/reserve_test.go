@@ -10,10 +10,10 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// tick is the time in which ten tokens a second bring one.
+// tick is the interval between tokens at ten per second.
 const tick = 100 * ms
 
-// reserve reserves at a time and checks when its holder may act.
+// reserve makes a reservation at a time and checks its delay.
 func reserve(t *testing.T, b *limiter.TokenBucket, at time.Duration, n int, want time.Duration) *limiter.Reservation {
 	t.Helper()
 	r := b.ReserveAt(start.Add(at), n, limiter.Never)
@@ -64,11 +64,11 @@ func TestCancelGivesBackTokensUntilTheTimeToAct(t *testing.T) { // scenario 23
 	b = bucket(limiter.PerSecond(10), 2)
 	reserve(t, b, 0, 2, 0)
 	r = reserve(t, b, 0, 2, 2*tick)
-	require.False(t, r.CancelAt(start.Add(3*tick)), "its time has come")
+	require.False(t, r.CancelAt(start.Add(3*tick)), "the time to act has passed")
 	reserve(t, b, 3*tick, 2, 4*tick)
 }
 
-// Scenario 24: those who have a later reservation keep their time, so its tokens are not given away twice.
+// Scenario 24: later reservations keep their times, so their tokens are not given back.
 func TestCancelKeepsTokensPromisedToLaterReservations(t *testing.T) {
 	b := bucket(limiter.PerSecond(10), 4)
 	take(t, b, step{0, 4, "ok"})
@@ -85,10 +85,10 @@ func TestCancelKeepsTokensPromisedToLaterReservations(t *testing.T) {
 	reserve(t, b, 0, 1, 2*tick)
 	reserve(t, b, 0, 1, 3*tick)
 	require.True(t, first.CancelAt(start))
-	reserve(t, b, 0, 1, 4*tick) // and not with the third
+	reserve(t, b, 0, 1, 4*tick) // not at the same time as the third
 }
 
-// However reservations are cancelled, those that stand and all that is taken stay within the bound.
+// However reservations are cancelled, the others and all tokens taken stay within the bound.
 func TestCancelsGiveBackNoPromisedTokens(t *testing.T) {
 	b := bucket(limiter.PerSecond(1), 10)
 	take(t, b, step{0, 10, "ok"})
@@ -98,7 +98,7 @@ func TestCancelsGiveBackNoPromisedTokens(t *testing.T) {
 	require.Zero(t, third.RetryAfter)
 	take(t, b, step{23 * sec, 8, "refused 7/10 retry 1s reset 3s"}, step{23 * sec, 7, "ok"})
 
-	// A later reservation for an earlier time does not make the last one forgotten.
+	// A later reservation with an earlier time to act does not replace the last promise.
 	b = bucket(limiter.PerSecond(1), 10)
 	take(t, b, step{0, 10, "ok"})
 	first, second = reserve(t, b, 0, 10, 10*sec), reserve(t, b, 0, 10, 20*sec)
@@ -109,7 +109,7 @@ func TestCancelsGiveBackNoPromisedTokens(t *testing.T) {
 	require.True(t, between.CancelAt(start))
 	take(t, b, step{23 * sec, 8, "refused 7/10 retry 1s reset 3s"}, step{23 * sec, 7, "ok"})
 
-	// The last one gives back all of its own.
+	// The last reservation gives back all its tokens.
 	b = bucket(limiter.PerSecond(1), 10)
 	take(t, b, step{0, 10, "ok"})
 	reserve(t, b, 0, 10, 10*sec)
@@ -121,7 +121,7 @@ func TestCancelsGiveBackNoPromisedTokens(t *testing.T) {
 func TestCancelAtOnceGivesBackAllTokens(t *testing.T) {
 	b := bucket(limiter.PerSecond(10), 5)
 	r := reserve(t, b, 0, 2, 0)
-	take(t, b, step{0, 3, "ok"}) // which is over and done with, and was promised nothing
+	take(t, b, step{0, 3, "ok"}) // without a promise
 	require.True(t, r.CancelAt(start))
 	take(t, b, step{0, 2, "ok 0/5 reset 500ms"})
 }
@@ -146,7 +146,7 @@ func TestCancelAfterTheRateHasChanged(t *testing.T) {
 	require.NoError(t, b.SetRateAt(start, limiter.PerSecond(1)))
 	require.NoError(t, b.SetBurstAt(start.Add(1), 3))
 	require.True(t, first.CancelAt(start.Add(1)))
-	require.InDelta(t, -2, b.TokensAt(start), 1e-6, "one of its two tokens had been promised to the second")
+	require.InDelta(t, -2, b.TokensAt(start), 1e-6, "one of its two tokens is promised to the second reservation")
 	require.True(t, second.CancelAt(start.Add(1)))
 	require.InDelta(t, -1, b.TokensAt(start), 1e-6)
 }

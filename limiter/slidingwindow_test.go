@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestASlidingWindowIsAtMostOnePartStricterThanALog has an exact log count what a sliding window has admitted, and compares how long each
-// of them asks to wait.
+// A log counts the tokens that a sliding window allows. The test compares the RetryAfter of both.
 func TestASlidingWindowIsAtMostOnePartStricterThanALog(t *testing.T) {
 	const limit, span = 20, 10 * sec
 	for _, parts := range []int{1, 2, 7, 10, 100} {

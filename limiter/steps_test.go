@@ -11,18 +11,18 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// start is when the given times of these tests begin.
+// start is the time at which the tests begin.
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// step is a request at a time after the start. What is wanted reads like "ok", "refused", or, where the
-// numbers matter too, "ok 3/5 reset 2s" and "refused 0/5 retry 1s reset 5s".
+// step is a request at a time after the start, with the expected answer: "ok" or "refused" or, with the numbers,
+// "ok 3/5 reset 2s" or "refused 0/5 retry 1s reset 5s".
 type step struct {
 	at   time.Duration
 	n    int
 	want string
 }
 
-// take runs the steps against a limiter.
+// take runs the steps on a limiter.
 func take(t *testing.T, l limiter.TimedLimiter, steps ...step) {
 	t.Helper()
 	for i, s := range steps {
@@ -49,12 +49,12 @@ func span(d time.Duration) string {
 	return d.String()
 }
 
-// bucket makes a token bucket on given times.
+// bucket returns a token bucket for TakeAt.
 func bucket(r limiter.Rate, burst int) *limiter.TokenBucket {
 	return limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: r, Burst: burst}, start)
 }
 
-// offer makes n requests for one permit, evenly over a span from the start on, and returns how many were admitted.
+// offer makes n requests for one token, evenly over a span, and returns how many were allowed.
 func offer(l limiter.TimedLimiter, n int, over time.Duration) (admitted int) {
 	for i := range n {
 		if l.TakeAt(start.Add(time.Duration(float64(over)/float64(n)*float64(i))), 1).OK {

@@ -6,10 +6,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The hashes of a group are random, so what happens when they are equal is tested here from within.
+// The hashes of a Group are random, so equal hashes are tested on the table itself.
 func TestTableSeparatesKeysWithTheSameHash(t *testing.T) { // scenario 66
 	var table table[string]
-	const hash = 1<<64 - 1 // in the last slot, so that those after it go on at the beginning
+	const hash = 1<<64 - 1 // of the last slot, so that searches continue at the beginning
 	put := func(key string, full, idle int64) (evicted bool) {
 		s, found := table.find(hash, key, idle)
 		require.False(t, found, key)
@@ -27,16 +27,16 @@ func TestTableSeparatesKeysWithTheSameHash(t *testing.T) { // scenario 66
 	}
 	require.Equal(t, []int64{10, 20, 30, 0}, []int64{find("a"), find("b"), find("c"), find("d")})
 
-	require.True(t, put("d", 40, 11), "takes the place of the one that is idle")
+	require.True(t, put("d", 40, 11), "replaces the idle key")
 	require.Equal(t, []int64{0, 20, 30, 40}, []int64{find("a"), find("b"), find("c"), find("d")})
 	require.Equal(t, 3, table.keys)
 	require.Equal(t, 3, table.taken)
 
 	require.Equal(t, 1, table.evictIdle(100, 25))
-	require.Equal(t, []int64{0, 30, 40}, []int64{find("b"), find("c"), find("d")}, "those behind it are still found")
+	require.Equal(t, []int64{0, 30, 40}, []int64{find("b"), find("c"), find("d")}, "keys behind it are still found")
 	require.Equal(t, 2, table.keys)
 	require.Zero(t, table.evictIdle(100, 25))
-	require.False(t, put("e", 50, 25), "takes the slot that was left")
+	require.False(t, put("e", 50, 25), "takes the free slot")
 	require.Equal(t, 3, table.taken)
 
 	require.Equal(t, 1, table.rebuild(35))

@@ -96,7 +96,7 @@ func TestTokenBucketSteps(t *testing.T) {
 		}},
 		{"scenario 15: the clock goes back", limiter.PerSecond(1), 5, []step{
 			{2 * hour, 2, "ok 3/5 reset 2s"},
-			{1 * hour, 1, "refused 0/5 retry 59m58s reset 1h0m2s"}, // stricter, but nothing is lost:
+			{1 * hour, 1, "refused 0/5 retry 59m58s reset 1h0m2s"}, // too strict, but no token is lost:
 			{2 * hour, 3, "ok 0/5 reset 5s"},
 			{1 * hour, 1, "refused"},
 			{2*hour + sec, 1, "ok 0/5 reset 5s"},
@@ -122,7 +122,7 @@ func TestTokenBucketSteps(t *testing.T) {
 	}
 }
 
-// Scenario 6: redis-cell's `15 30 60` admits one more than its first number, which is the burst beyond one.
+// Scenario 6: redis-cell's `15 30 60` allows 16 requests, one more than its first number.
 func TestTokenBucketAnswersLikeRedisCell(t *testing.T) {
 	b := bucket(limiter.Per(30, time.Minute), 16)
 	for i := range 16 {
@@ -147,7 +147,7 @@ func TestTokenBucketKeepsHighRates(t *testing.T) {
 		b, admitted := bucket(limiter.PerSecond(perSecond), burst), 0
 		for at := time.Duration(0); at <= span; at += time.Microsecond {
 			n := b.TakeAt(start.Add(at), 0).Remaining
-			require.True(t, n == 0 || b.TakeAt(start.Add(at), n).OK, "%g/s: what remains can be had", perSecond)
+			require.True(t, n == 0 || b.TakeAt(start.Add(at), n).OK, "%g/s: the remaining tokens can be taken", perSecond)
 			admitted += n
 		}
 		expected := perSecond*span.Seconds() + burst
@@ -175,13 +175,13 @@ func TestTokenBucketDoesNotDrift(t *testing.T) {
 	}
 }
 
-// Scenario 12: callers at the exact cadence are never refused, and a year does not drift.
+// Scenario 12: requests at the exact rate are never refused, and nothing drifts in a year.
 func TestTokenBucketAllowsTheExactRate(t *testing.T) {
 	for _, rate := range []struct{ events, period int64 }{
 		{3, int64(sec)}, {7, int64(sec)}, {1, int64(13 * ms)}, {1, int64(7 * sec)}, {1, int64(hour)}, {1000003, int64(sec)}, {10, int64(13 * sec)},
 	} {
 		r := limiter.Per(float64(rate.events), time.Duration(rate.period))
-		due := func(k int64) time.Duration { // when the k-th token is due, rounded up
+		due := func(k int64) time.Duration { // the time of the k-th token, rounded up
 			whole, part := k/rate.events, k%rate.events
 			return time.Duration(whole*rate.period + (part*rate.period+rate.events-1)/rate.events)
 		}
@@ -259,7 +259,7 @@ func TestTokenBucketRefund(t *testing.T) {
 	take(t, b, step{0, 6, "refused"}, step{0, 5, "ok 0/5 reset 5s"}, step{sec, 1, "ok 0/5 reset 5s"})
 }
 
-// Stress on the real clock: whatever the threads do, no more than burst and rate allow is admitted.
+// Stress on the real clock: no more tokens are taken than burst and rate allow.
 func TestTokenBucketStress(t *testing.T) {
 	for _, r := range []limiter.Rate{limiter.PerSecond(1e6), limiter.PerSecond(999_983)} {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: r, Burst: 100})
@@ -315,7 +315,7 @@ func together(n int, f func() bool) int {
 	return int(yes.Load())
 }
 
-// AdmitAfter takes only where TakeAt would, and otherwise leaves all to it.
+// TakeFast takes only if TakeAt would, and otherwise changes nothing.
 func TestTakeFastDecidesLikeTakeAt(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	admitted := 0
@@ -344,7 +344,7 @@ func TestTakeFastDecidesLikeTakeAt(t *testing.T) {
 			require.InDelta(t, take.TokensAt(at), admit.TokensAt(at), 0)
 		}
 	}
-	require.Greater(t, admitted, 1000, "most of what is simple")
+	require.Greater(t, admitted, 1000, "TakeFast decides most requests")
 	b := bucket(limiter.PerHour(1), 1<<30)
 	require.Zero(t, testing.AllocsPerRun(100, func() { b.TakeFast(0, 1); b.TakeFast(0, math.MaxInt32) }))
 }
@@ -355,7 +355,7 @@ func TestTakeFastRefusesWhileACallerWaits(t *testing.T) {
 		l := newLine(t, b)
 		b.Take(2)
 		l.enter(t.Context(), "two", 2)
-		require.False(t, b.TakeFast(0, 1), "one token is there, but not for the late")
+		require.False(t, b.TakeFast(0, 1), "the one token is for the waiter")
 		require.Equal(t, "refused 0/3 retry 2s reset 4s", show(b.Take(1)))
 		l.want(arrival{"two", sec, nil})
 	})

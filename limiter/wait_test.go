@@ -16,7 +16,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// line is several callers that wait for one limiter, in a bubble.
+// line is several callers that wait for one limiter in a synctest bubble.
 type line struct {
 	t     *testing.T
 	l     limiter.WaitLimiter
@@ -26,7 +26,7 @@ type line struct {
 	log   []arrival
 }
 
-// arrival is what became of a caller, and when.
+// arrival is the result of a wait and its time.
 type arrival struct {
 	who string
 	at  time.Duration
@@ -37,7 +37,7 @@ func newLine(t *testing.T, l limiter.WaitLimiter) *line {
 	return &line{t: t, l: l, began: time.Now()}
 }
 
-// enter starts a caller and returns when it has been served, has given up or stands in the queue.
+// enter starts a caller and returns once it waits in the queue or has returned.
 func (l *line) enter(ctx context.Context, who string, n int) {
 	l.all.Go(func() {
 		err := l.l.Wait(ctx, n)
@@ -48,7 +48,7 @@ func (l *line) enter(ctx context.Context, who string, n int) {
 	synctest.Wait()
 }
 
-// want waits for all callers and compares what became of them, in order.
+// want waits for all callers and compares their results, in order.
 func (l *line) want(want ...arrival) {
 	l.t.Helper()
 	l.all.Wait()
@@ -72,13 +72,13 @@ func TestTakeIsRefusedWhileACallerWaits(t *testing.T) {
 		l := newLine(t, b)
 		b.Take(2)
 		l.enter(t.Context(), "two", 2)
-		require.Equal(t, "refused 0/3 retry 2s reset 4s", show(b.Take(1)), "one token is there, but not for the late")
+		require.Equal(t, "refused 0/3 retry 2s reset 4s", show(b.Take(1)), "the one token is for the waiter")
 		require.Equal(t, "refused 0/3 retry 4s reset 4s", show(b.Take(3)))
 		require.Equal(t, "refused 0/3 retry 1s reset 4s", show(b.Take(0)))
 		l.want(arrival{"two", sec, nil})
 		require.Equal(t, "refused 0/3 retry 1s reset 3s", show(b.Take(1)))
 		time.Sleep(sec)
-		require.True(t, b.Take(1).OK, "RetryAfter counted the queue, and no more than that")
+		require.True(t, b.Take(1).OK, "RetryAfter includes the waiters")
 	})
 }
 
@@ -89,7 +89,7 @@ func TestTakeWhileTheFirstWaiterIsServed(t *testing.T) {
 			b.Take(5)
 			l := newLine(t, b)
 			l.enter(t.Context(), "head", 1)
-			b.Refund(5) // which is enough for both, but the head may not have been told yet
+			b.Refund(5) // enough for both, but the first waiter may not be awake yet
 			taken := 1
 			if r := b.Take(1); r.OK {
 				taken++
@@ -178,7 +178,7 @@ func TestADeadlineDuringAWaitIsARefusal(t *testing.T) {
 		require.Equal(t, 1500*ms, l.log[0].at)
 		require.ErrorIs(t, l.log[0].err, context.DeadlineExceeded)
 		require.ErrorIs(t, l.log[0].err, sentinel.ErrRefused)
-		require.Zero(t, b.Take(0).RetryAfter, "nobody is left in the queue")
+		require.Zero(t, b.Take(0).RetryAfter, "the queue is not empty")
 	})
 }
 
@@ -213,7 +213,7 @@ func TestWaitRefusesTooManyTokensAtOnce(t *testing.T) {
 
 		never := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1e-300), Burst: 1})
 		require.NoError(t, never.Wait(t.Context(), 1))
-		require.EqualError(t, never.Wait(t.Context(), 1), "limiter: no tokens left (limit 1)", "rather than sleeping for ever")
+		require.EqualError(t, never.Wait(t.Context(), 1), "limiter: no tokens left (limit 1)", "it must not sleep forever")
 	})
 }
 
@@ -258,7 +258,7 @@ func TestTheNextWaiterIsServedWhenTheFirstLeaves(t *testing.T) {
 	})
 }
 
-// Scenario 27: however those leave who wait, they leave no debt.
+// Scenario 27: waiters that leave owe nothing.
 func TestCancelledWaitersLeaveNoDebt(t *testing.T) {
 	asTheyCame := func([]context.CancelFunc) {}
 	atRandom := func(leave []context.CancelFunc) {
@@ -303,7 +303,7 @@ func leaveInOrder(t *testing.T, waiters int, order func([]context.CancelFunc)) {
 	}
 	synctest.Wait()
 	time.Sleep(sec)
-	synctest.Wait() // the tenth is served at this very moment
+	synctest.Wait() // the tenth waiter is served at this moment
 	order(leave)
 	for _, cancel := range leave {
 		cancel()
@@ -316,7 +316,7 @@ func leaveInOrder(t *testing.T, waiters int, order func([]context.CancelFunc)) {
 	require.LessOrEqual(t, time.Since(began), 100*ms)
 }
 
-// Stress on the real clock: callers come, wait and leave at random, and what was served stays within the limit.
+// Stress on the real clock: callers wait and leave at random, and the tokens taken stay within the limit.
 func TestWaitStress(t *testing.T) {
 	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(20_000), Burst: 10})
 	began, served := time.Now(), 0
@@ -336,10 +336,10 @@ func TestWaitStress(t *testing.T) {
 		return true
 	})
 	require.LessOrEqual(t, float64(served), 11+20_000*time.Since(began).Seconds())
-	require.NoError(t, b.WaitAtMost(t.Context(), 10, sec), "nobody is left in the queue")
+	require.NoError(t, b.WaitAtMost(t.Context(), 10, sec), "the queue is not empty")
 }
 
-// Scenario 4: where nothing is ever admitted nobody waits.
+// Scenario 4: no caller waits for a limiter that allows nothing.
 func TestWaitWithABurstOfOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: limiter.Off})
@@ -350,7 +350,7 @@ func TestWaitWithABurstOfOff(t *testing.T) {
 		require.Equal(t, limiter.Never, refusal.RetryAfter())
 		require.Zero(t, b.Tokens())
 		require.NoError(t, b.SetBurst(2))
-		require.NoError(t, b.Wait(t.Context(), 2), "they come at the rate")
+		require.NoError(t, b.Wait(t.Context(), 2), "tokens are added at the rate")
 		require.NoError(t, b.SetBurst(limiter.Off))
 		require.False(t, b.Take(1).OK)
 	})

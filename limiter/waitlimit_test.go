@@ -13,18 +13,18 @@ import (
 	"github.com/weir-go/weir/limiter/guava"
 )
 
-// obstructed is a limiter that has nothing for a caller for some half a second, and what makes that time longer.
+// obstructed is a limiter without tokens for about half a second, and a change that makes the wait longer.
 type obstructed struct {
 	wait     func(ctx context.Context, limit time.Duration) error
 	obstruct func()
 }
 
-// of makes one of a limiter of which something has been taken.
+// of returns an obstructed for a limiter without tokens.
 func of(l limiter.WaitLimiter, n int, obstruct func()) obstructed {
 	return obstructed{func(ctx context.Context, limit time.Duration) error { return l.WaitAtMost(ctx, n, limit) }, obstruct}
 }
 
-// pace is what SmoothBursty and SmoothWarmingUp have in common.
+// pace is the common methods of SmoothBursty and SmoothWarmingUp.
 type pace interface {
 	limiter.WaitLimiter
 	Reserve(n int, maxWait time.Duration) (time.Duration, bool)
@@ -35,7 +35,7 @@ func paced(p pace) obstructed {
 	return of(p, 1, func() { p.Reserve(7200, limiter.Never) })
 }
 
-// obstructions are all limiters that can wait for a time, with all that can make a wait longer after it has begun.
+// obstructions returns all limiters with WaitAtMost, with all changes that can make a wait longer.
 func obstructions() map[string]func() obstructed {
 	empty := func(c limiter.TokenBucketConfig) *limiter.TokenBucket {
 		b := limiter.NewTokenBucket(c)
@@ -81,8 +81,8 @@ func obstructions() map[string]func() obstructed {
 	}
 }
 
-// TestEveryWaiterLeavesOnTime has several wait, and then something happens that makes their waits too long. Each leaves at its
-// limit, be it the first or not, or when its deadline has passed.
+// Several callers wait, and then a change makes their waits too long. Each caller, first or not, leaves after its
+// maximum wait or at its deadline.
 func TestEveryWaiterLeavesOnTime(t *testing.T) {
 	for name, make := range obstructions() {
 		t.Run(name, func(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// What follows takes more tokens than an int of 32 bits can say.
+// These tests take more tokens than a 32-bit int can hold.
 
-// TestBucketsOfManySlowTokensBeforeTheirEpoch has a unit longer than a nanosecond, and given times before t0.
+// The unit is longer than a nanosecond, and the times are before t0.
 func TestBucketsOfManySlowTokensBeforeTheirEpoch(t *testing.T) {
 	const all = 1 << 40
 	b := bucket(limiter.Every(hour), all)
@@ -20,7 +20,7 @@ func TestBucketsOfManySlowTokensBeforeTheirEpoch(t *testing.T) {
 	require.True(t, b.TakeAt(then, all).OK)
 	r := b.TakeAt(then, 1)
 	require.False(t, r.OK)
-	require.InDelta(t, hour, r.RetryAfter, float64(8*ms), "to two units")
+	require.InDelta(t, hour, r.RetryAfter, float64(8*ms), "exact to two units")
 	require.False(t, b.TakeAt(then.Add(r.RetryAfter-1), 1).OK)
 	require.True(t, b.TakeAt(then.Add(r.RetryAfter), 1).OK)
 }

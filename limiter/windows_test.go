@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// moving makes a sliding window on given times.
+// moving returns a sliding window for TakeAt.
 func moving(limit int, span time.Duration, buckets int) *limiter.SlidingWindow {
 	return limiter.NewSlidingWindowAt(limiter.WindowConfig{Limit: limit, Window: span, Buckets: buckets}, start)
 }
@@ -23,7 +23,7 @@ func exactLog(limit int, span time.Duration) *limiter.SlidingLog {
 	return limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: limit, Window: span}, start)
 }
 
-// Scenario 45: the fixed window admits twice its limit around an edge; the strict one does not.
+// Scenario 45: the fixed window allows twice its limit around a boundary, and the log does not.
 func TestBoundsAtWindowBoundaries(t *testing.T) {
 	take(t, fixedWindow(10, sec),
 		step{900 * ms, 10, "ok 0/10 reset 100ms"}, step{900 * ms, 1, "refused 0/10 retry 100ms reset 100ms"},
@@ -44,7 +44,7 @@ func TestFixedWindowIsAlignedToUnixTime(t *testing.T) {
 	require.Equal(t, "ok 4/5 reset 6h0m0s", show(w.TakeAt(time.Date(1960, 3, 1, 18, 0, 0, 0, time.UTC), 1)))
 }
 
-// Scenarios 48 and 49: an event is gone after the window and a part, however often anybody looks.
+// Scenarios 48 and 49: a token comes back after the window and one part, however often the limiter is asked.
 func TestSlidingWindowForgetsOnTime(t *testing.T) {
 	for _, poll := range []time.Duration{0, 9 * sec, 19 * sec} {
 		w := moving(1, time.Minute, 6)
@@ -60,7 +60,7 @@ func TestSlidingWindowForgetsOnTime(t *testing.T) {
 	}
 }
 
-// Scenario 50: refused requests do not count, unless asked for.
+// Scenario 50: refused requests count only with CountRefused.
 func TestRefusedRequestsDoNotCount(t *testing.T) {
 	for _, penalise := range []bool{false, true} {
 		want := 500
@@ -71,7 +71,7 @@ func TestRefusedRequestsDoNotCount(t *testing.T) {
 		require.Equal(t, want, offer(log, 600, 100*time.Minute), "log, CountRefused %t", penalise)
 		sliding := limiter.NewSlidingWindowAt(limiter.WindowConfig{Limit: 5, Window: time.Minute, Buckets: 60, CountRefused: penalise}, start)
 		if !penalise {
-			want = 430 // a window and a part of one is 61 s, and the next request comes at 70
+			want = 430 // a window and one part are 61 s, and the next request comes at 70 s
 		}
 		require.Equal(t, want, offer(sliding, 600, 100*time.Minute), "window, CountRefused %t", penalise)
 	}
@@ -83,7 +83,7 @@ func TestRefusedRequestsDoNotCount(t *testing.T) {
 func TestCountRefusedLocksOutACallerThatKeepsAsking(t *testing.T) {
 	log := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 2, Window: sec, CountRefused: true}, start)
 	take(t, log, step{0, 2, "ok"},
-		step{900 * ms, 1, "refused 0/2 retry 100ms reset 1s"}, // of the two at 0 one still counts, and this one
+		step{900 * ms, 1, "refused 0/2 retry 100ms reset 1s"}, // one of the two at 0 still counts, and this one
 		step{1000 * ms, 2, "refused 0/2 retry 1s reset 1s"},
 		step{1900 * ms, 1, "refused 0/2 retry 100ms reset 1s"},
 		step{2900 * ms, 2, "ok"})
@@ -95,7 +95,7 @@ func TestManyRequestsAtOneTimeAreCounted(t *testing.T) { // scenario 51
 	}
 }
 
-// Scenario 64: what is refunded is not given back a second time when it expires.
+// Scenario 64: a refunded token does not come back a second time when it expires.
 func TestRefundedTokensComeBackOnce(t *testing.T) {
 	log := exactLog(10, sec)
 	take(t, log, step{0, 5, "ok"})
@@ -109,7 +109,7 @@ func TestRefundedTokensComeBackOnce(t *testing.T) {
 	}
 	take(t, log, step{0, 0, "ok 9/10 reset 1s"})
 
-	// A refund gives back the oldest permits, so those that are younger stay for their whole time.
+	// A refund gives back the oldest tokens, so newer ones count for the whole window.
 	for _, l := range []limiter.TimedLimiter{exactLog(4, sec), moving(4, sec, 10)} {
 		take(t, l, step{0, 2, "ok"}, step{900 * ms, 2, "ok"})
 		l.Refund(2)
@@ -124,7 +124,7 @@ func TestWindowsLastForDecades(t *testing.T) {
 }
 
 func TestWindowsWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // a bubble begins on the grid
+	synctest.Test(t, func(t *testing.T) { // a bubble begins at a window boundary
 		config := limiter.WindowConfig{Limit: 2, Window: sec}
 		for name, w := range map[string]limiter.WaitLimiter{"fixed": limiter.NewFixedWindow(config), "log": limiter.NewSlidingLog(config)} {
 			l := newLine(t, w)
@@ -132,7 +132,7 @@ func TestWindowsWait(t *testing.T) {
 				l.enter(t.Context(), who, 1)
 			}
 			l.all.Wait()
-			require.Equal(t, arrival{"g", 3 * sec, nil}, l.log[6], name) // scenario 44, the bursty one
+			require.Equal(t, arrival{"g", 3 * sec, nil}, l.log[6], name) // scenario 44, with a burst
 			time.Sleep(time.Until(l.began.Add(7 * sec)))
 			require.NoError(t, w.WaitAtMost(t.Context(), 1, 0), name)
 			time.Sleep(sec)
@@ -148,7 +148,7 @@ func TestWaitOfAWindowFailsAtOnceIfItWouldTakeTooLong(t *testing.T) {
 		for range 4 {
 			l.enter(t.Context(), "w", 1)
 		}
-		require.ErrorIs(t, w.WaitAtMost(t.Context(), 1, 2*sec), limiter.ErrLimited, "two windows must pass before it")
+		require.ErrorIs(t, w.WaitAtMost(t.Context(), 1, 2*sec), limiter.ErrLimited, "two windows must pass first")
 		require.Equal(t, "refused 0/2 retry 3.1s reset 1.1s", show(w.Take(1)))
 		l.all.Wait()
 		require.Equal(t, 2200*ms, l.log[3].at)

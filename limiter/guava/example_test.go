@@ -11,11 +11,11 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// A copy of a disk reads at the pace that it is given, in requests of any size.
+// A program reads a disk at a given pace, in requests of any size.
 func Example() {
 	disk := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(100_000)})
 	began := time.Now()
-	for _, pages := range []int{5000, 1, 1} { // the second waits for what the first costs
+	for _, pages := range []int{5000, 1, 1} { // the second waits for the cost of the first
 		if err := disk.Wait(context.Background(), pages); err != nil {
 			fmt.Println(err)
 			return
@@ -54,7 +54,7 @@ func ExampleSmoothWarmingUp() {
 	// 500ms
 }
 
-// After a pause of any length the permits of two seconds are there at once.
+// After any idle time, the permits of two seconds are stored.
 func ExampleSmoothBurstyConfig() {
 	s := guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(4), MaxBurst: 2 * time.Second}, noon)
 	later := noon.Add(time.Hour)
@@ -68,10 +68,10 @@ func ExampleSmoothBurstyConfig() {
 	// 250ms
 }
 
-// Cold, an interval is four times as long.
+// When cold, an interval is four times as long.
 func ExampleSmoothWarmingUpConfig() {
 	w := guava.NewSmoothWarmingUpAt(guava.SmoothWarmingUpConfig{Rate: limiter.PerSecond(10), WarmUp: time.Second, ColdFactor: 4}, noon)
-	w.ReserveAt(noon, 1, limiter.Never) // the first is free, and the next pays for it
+	w.ReserveAt(noon, 1, limiter.Never) // goes at once, and the next request pays for it
 	wait, _ := w.ReserveAt(noon, 1, limiter.Never)
 	fmt.Println(wait > 300*time.Millisecond, wait <= 400*time.Millisecond)
 	// Output: true true

@@ -15,26 +15,26 @@ const (
 	us         = time.Microsecond
 	ms         = time.Millisecond
 	sec        = time.Second
-	lastMoment = time.Duration(1<<62 - 1) // that limiters tell from later ones
+	lastMoment = time.Duration(1<<62 - 1) // the last time that limiters distinguish
 	year       = 365 * 24 * time.Hour
 )
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// pacer is what SmoothBursty and SmoothWarmingUp have in common.
+// pacer is the common methods of SmoothBursty and SmoothWarmingUp.
 type pacer interface {
 	ReserveAt(t time.Time, n int, maxWait time.Duration) (time.Duration, bool)
 	SetRateAt(t time.Time, r limiter.Rate) error
 }
 
-// caller is one caller of a pacer that sleeps as long as told.
+// caller is a caller of a pacer that waits as long as it is told.
 type caller struct {
 	t  *testing.T
 	p  pacer
 	at time.Duration
 }
 
-// acquire makes requests one after the other, and checks how long each waits.
+// acquire makes one request after the other and checks their waits.
 func (c *caller) acquire(n int, want ...time.Duration) {
 	c.t.Helper()
 	for i, w := range want {
@@ -115,13 +115,13 @@ func TestSmoothBurstyNeverStoresMoreThanItsBurst(t *testing.T) { // scenario 41
 		c.set(limiter.PerSecond(perSecond))
 		c.at += 100 * sec
 		c.acquire(int(perSecond), 0)
-		c.acquire(1, 0) // owes for one now
+		c.acquire(1, 0) // charges one permit
 		wait, _ := c.p.ReserveAt(start.Add(c.at), 1, limiter.Never)
 		require.Equal(t, time.Duration(1e6/perSecond)*us, wait)
 	}
 }
 
-// Scenario 42 and the traces of Guava, to the microsecond.
+// Scenario 42 and traces of Guava, exact to the microsecond.
 func TestWarmUpTraces(t *testing.T) {
 	c := warmUp(t, 2, 4*sec, 3)
 	cold := []time.Duration{0, 1375000 * us, 1125000 * us, 875000 * us, 625000 * us, 500000 * us, 500000 * us, 500000 * us}
@@ -134,9 +134,9 @@ func TestWarmUpTraces(t *testing.T) {
 	c = warmUp(t, 5, 4*sec, 10)
 	colder := []time.Duration{0, 1752500 * us, 1257500 * us, 762500 * us, 300227 * us, 200000 * us, 200000 * us, 200000 * us}
 	c.acquire(1, colder...)
-	c.at += 200*ms + 4*sec // to cool down takes as long as to warm up
+	c.at += 200*ms + 4*sec // cooling down takes as long as warming up
 	c.acquire(1, colder...)
-	c.at += 200*ms + 1*sec // not cold enough, with what was left
+	c.at += 200*ms + 1*sec // not yet cold
 	c.acquire(1, 0, 200*ms, 200*ms)
 
 	c = warmUp(t, 2, 4*sec, 3)
@@ -165,8 +165,8 @@ func TestWarmUpCostsTheSameHoweverItIsSplit(t *testing.T) { // scenario 42
 	require.Equal(t, total(6), total(1, 1, 1, 1, 1, 1))
 }
 
-// The run of the source document 001: a request each second, for 1, 3, 10 and 1 permits at 4 a second, with the clock that
-// it printed. The document's waits are 0, 0, 0, 0.499591 s and 0, 0, 0.687186, 1.559174 s.
+// The example of source document 001: one request per second, for 1, 3, 10 and 1 permits at 4 per second, at the times
+// it printed. The waits in the document are 0, 0, 0, 0.499591 s and 0, 0, 0.687186, 1.559174 s.
 func TestSourceDocument001(t *testing.T) {
 	run := func(p pacer, clock []time.Duration, want []time.Duration) {
 		for i, n := range []int{1, 3, 10, 1} {
@@ -196,7 +196,7 @@ func TestTheDebtOfSmoothBurstyIsBounded(t *testing.T) {
 	c.try(1, 100*year, false)
 }
 
-// What would take longer than time lasts is refused, and not let through at once.
+// A wait beyond the last time is refused instead of being allowed at once.
 func TestSmoothWarmingUpRefusesWaitsThatAreTooLong(t *testing.T) {
 	w := guava.NewSmoothWarmingUpAt(guava.SmoothWarmingUpConfig{Rate: limiter.PerHour(0.5), WarmUp: time.Hour}, start)
 	_, ok := w.ReserveAt(start, 1<<31-1, limiter.Never)
@@ -244,12 +244,12 @@ func TestWaitsAreExactUpToTheLastTime(t *testing.T) {
 	wait, ok := p.ReserveAt(start, 1, limiter.Never)
 	require.True(t, ok)
 	require.Equal(t, lastMoment.Truncate(us), wait)
-	wait, _ = p.ReserveAt(start, 1, limiter.Never) // a microsecond more
+	wait, _ = p.ReserveAt(start, 1, limiter.Never) // one microsecond longer
 	require.Equal(t, limiter.Never, wait)
 }
 
-// TestAChangeOfRateStoresAtTheOldRateFirst has an idle time whose permits are rounded in another way at either rate. Guava stores
-// those of the old rate and takes their share of the new one; the exact time is 800 ms.
+// The permits of the idle time are rounded differently at the two rates. Guava stores them at the old rate and then
+// scales them to the new one. The exact time is 800 ms.
 func TestAChangeOfRateStoresAtTheOldRateFirst(t *testing.T) {
 	idle, before, now := 200e3, 3.0, 1.0
 	stored := idle / (1e6 / before)

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/limiter/guava"
 )
 
-// verbs is what a pacer has in common with other limiters.
+// verbs is the methods that pacers share with other limiters.
 type verbs interface {
 	limiter.TimedLimiter
 	limiter.WaitLimiter
@@ -51,10 +51,10 @@ func TestARefundUndoesTheLastRequest(t *testing.T) {
 		l.Refund(-1)
 		require.False(t, l.TakeAt(start, 1).OK, name)
 		l.Refund(1)
-		l.Refund(1) // nothing more is owed
+		l.Refund(1) // nothing is owed any more
 		r := l.TakeAt(start, 1)
 		require.True(t, r.OK, name)
-		require.Positive(t, r.ResetAfter, "%s: a refund gives nothing away", name)
+		require.Positive(t, r.ResetAfter, "%s: a refund adds no permits", name)
 	}
 }
 
@@ -66,13 +66,13 @@ func TestARefundOfAnEarlierRequest(t *testing.T) {
 	require.True(t, ok)
 	l.Refund(3)
 	wait, _ := l.Reserve(1, limiter.Never)
-	require.InDelta(t, 2*sec, wait, float64(sec/2), "two are still owed for")
+	require.InDelta(t, 2*sec, wait, float64(sec/2), "two permits are still to be paid")
 	l.Refund(math.MaxInt)
 	require.True(t, l.Take(1).OK)
 	require.False(t, l.Take(1).OK)
 }
 
-// A pacer waits in a Joint and under a name as other limiters do.
+// A pacer in a Joint behaves like other limiters.
 func TestPacersInAJoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pace := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1)})
@@ -104,6 +104,6 @@ func TestTakeIsRefusedWhileACallerWaits(t *testing.T) {
 		began := time.Now()
 		l.Refund(1)
 		<-served
-		require.Zero(t, time.Since(began), "a refund wakes the first that waits")
+		require.Zero(t, time.Since(began), "a refund wakes the first waiter")
 	})
 }

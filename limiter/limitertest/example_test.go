@@ -8,7 +8,7 @@ import (
 	"github.com/weir-go/weir/limiter/limitertest"
 )
 
-// Run checks that a limiter of yours keeps its promises.
+// Run tests an implementation of limiter.TimedLimiter.
 func Example() {
 	_ = func(t *testing.T) {
 		limitertest.Run(t, limitertest.Subject{
@@ -22,7 +22,7 @@ func Example() {
 	// Output:
 }
 
-// A test in your package that runs the suite on a limiter of yours.
+// A test of a limiter with a minimal RetryAfter.
 func ExampleSubject() {
 	_ = func(t *testing.T) {
 		limitertest.Run(t, limitertest.Subject{
