@@ -142,8 +142,8 @@ func (g *Gate) Refund(ctx context.Context) {
 }
 
 // Hold refuses all calls for d, because the service has said when to retry. The refusal is a
-// [*limiter.LimitedError] whose Reason is limiter.Held. A call waits instead if its Config.MaxWait
-// is long enough. Hold never shortens an earlier hold. It does nothing if d is 0 or less.
+// [*limiter.LimitedError] whose Reason is limiter.Held. A call waits instead if the gate's
+// MaxWait is long enough. Hold never shortens an earlier hold. It does nothing if d is 0 or less.
 //
 // Hold also holds the limiter if that has such a method, so that the calls in its queue wait too.
 // Calls that were allowed before are not affected. Packages weirhttp and weirgrpc call Hold when a

@@ -14,8 +14,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/anypb"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
@@ -205,62 +203,6 @@ func TestClientClassify(t *testing.T) {
 	_, _ = call(ctx, cc, get, "hang")
 	got := gate.Totals()
 	require.Equal(t, []int64{1, 1, 1}, []int64{got.Successes, got.Failures, got.Ignored})
-}
-
-func TestRetryInfoIsObeyed(t *testing.T) {
-	for name, step := range map[string]struct {
-		err    error
-		config weirgrpc.ClientConfig
-		want   time.Duration
-	}{
-		"asked for":       {busy(codes.ResourceExhausted, durationpb.New(30*time.Second)), weirgrpc.ClientConfig{}, 30 * time.Second},
-		"too long":        {busy(codes.Unavailable, durationpb.New(time.Hour)), weirgrpc.ClientConfig{}, time.Minute},
-		"beyond all time": {busy(codes.Unavailable, &durationpb.Duration{Seconds: math.MaxInt64, Nanos: math.MaxInt32}), weirgrpc.ClientConfig{}, time.Minute},
-		"bounded":         {busy(codes.Unavailable, durationpb.New(time.Hour)), weirgrpc.ClientConfig{MaxRetryAfter: 2 * time.Second}, 2 * time.Second},
-		"off":             {busy(codes.Unavailable, durationpb.New(time.Hour)), weirgrpc.ClientConfig{MaxRetryAfter: -time.Second}, 0},
-		"negative":        {busy(codes.Unavailable, durationpb.New(-time.Hour)), weirgrpc.ClientConfig{}, 0},
-		"none":            {busy(codes.Unavailable, nil), weirgrpc.ClientConfig{}, 0},
-		"no failure":      {busy(codes.NotFound, durationpb.New(time.Hour)), weirgrpc.ClientConfig{}, 0},
-		"garbage":         {garbage(), weirgrpc.ClientConfig{}, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var opened time.Time
-				config := weir.Config{Rate: limiter.PerSecond(1000), Breaker: breaker.Config{
-					ConsecutiveFailures: 2, Cooldown: time.Second,
-					OnChange: func(c breaker.Change) { opened = c.At },
-				}}
-				gates := weir.NewGroup[string]("shop", weir.GroupConfig{Gate: config})
-				client := weirgrpc.NewClient(weirgrpc.Per(gates, func(context.Context, weirgrpc.Call) string { return "a" }), step.config)
-				shop := &service{unary: func(context.Context, string) (string, error) { return "", step.err }}
-				cc := serve(t, inMemory(), shop, nil, client)
-				_, err := call(t.Context(), cc, get, "")
-				require.Equal(t, status.Code(step.err), status.Code(err))
-
-				_, err = call(t.Context(), cc, get, "")
-				require.InDelta(t, step.want, weir.RetryAfter(err), float64(2*time.Millisecond), "the gate is held: %v", err)
-				require.Equal(t, step.want > 0, errors.Is(err, limiter.ErrLimited), err)
-				if step.want > 0 {
-					time.Sleep(weir.RetryAfter(err))
-					_, _ = call(t.Context(), cc, get, "")
-				}
-				if breaker := gates.Get("a").Breaker(); breaker.Tripped() {
-					left := time.Until(opened) + max(step.want, time.Second)
-					_, err := breaker.Allow()
-					require.InDelta(t, left, weir.RetryAfter(err), float64(time.Millisecond), "the breaker stays open")
-				} else {
-					require.Equal(t, codes.NotFound, status.Code(step.err))
-				}
-			})
-		})
-	}
-}
-
-// garbage returns a failure with malformed details.
-func garbage() error {
-	p := status.New(codes.Unavailable, "").Proto()
-	p.Details = []*anypb.Any{{TypeUrl: "type.googleapis.com/google.rpc.RetryInfo", Value: []byte{0xff, 0xff}}, {TypeUrl: "nonsense"}, {}}
-	return status.FromProto(p).Err()
 }
 
 func TestPanicOfTheInvokerIsAFailure(t *testing.T) {

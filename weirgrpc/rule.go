@@ -65,9 +65,8 @@ func (p *gatePass) undo() {
 	p.gate.Refund(p.ctx)
 }
 
-// Limit returns a rule with one limit for all calls. It panics if l is nil.
-//
-// A limiter of this library has a Name in its configuration.
+// Limit returns a rule with one limit for all calls. The name appears in errors. The limiters of
+// package limiter have a Name in their config. Limit panics if l is nil.
 func Limit(l interface {
 	limiter.Limiter
 	Name() string

@@ -47,7 +47,7 @@ func TestDefaultClassify(t *testing.T) {
 		{"refused further in", nil, 0, fmt.Errorf("inner: %w", weir.ErrRefused), breaker.Ignored},
 		{"cancelled by the caller", cancelled, 0, context.Canceled, breaker.Ignored},
 		{"cancelled by the caller, as HTTP/2 may word it", cancelled, 0, errors.New("stream error: stream ID 1; CANCEL"), breaker.Ignored},
-		{"cancelled by somebody else", nil, 0, context.Canceled, breaker.Failure},
+		{"cancelled, but not by the caller", nil, 0, context.Canceled, breaker.Failure},
 		{"answered before it was cancelled", cancelled, 200, nil, breaker.Success},
 		{"deadline of the caller", late, 0, context.DeadlineExceeded, breaker.Failure},
 	} {

@@ -20,11 +20,11 @@ import (
 // A refusal has Retry-After, in whole seconds and at least 1, and a body of type
 // application/problem+json that names the policies.
 //
-// All responses have RateLimit-Policy and RateLimit, as in draft-ietf-httpapi-ratelimit-headers-10
-// and -11. They have an item for each policy that applies to the request: its quota and window, the
-// remaining requests r, and a time t in seconds. In that time the client can make no more than r
-// requests, and r/t is at most the rate of the policy. In a refusal only the policies that refused
-// have a time.
+// Unless LimitConfig.Quiet is set, all responses have RateLimit-Policy and RateLimit, as in
+// draft-ietf-httpapi-ratelimit-headers-10 and -11. They have an item for each policy that applies
+// to the request: its quota and window, the remaining requests r, and a time t in seconds. In that
+// time the client can make no more than r requests, and r/t is at most the rate of the policy. In a
+// refusal only the policies that refused have a time.
 //
 // A Limit has bounded memory: at most MaxKeys keys per policy, and a quarter as many networks (see
 // Policy.Overflow). It is a [stat.Source] with metrics per policy, not per key. All methods are

@@ -48,8 +48,8 @@ func TestRetryAfterOfHeaders(t *testing.T) {
 		{"a megabyte", 429, headers("Retry-After", strings.Repeat("1", 1<<20)), 0},
 
 		{"date by the server's clock", 503, headers("Retry-After", "Sat, 01 Jan 2000 00:01:30 GMT", "Date", date), 90 * time.Second},
-		{"date by ours", 503, headers("Retry-After", "Sat, 01 Jan 2000 00:01:30 GMT"), 90 * time.Second},
-		{"date by ours where the server's is garbage", 503, headers("Retry-After", "Sat, 01 Jan 2000 00:01:30 GMT", "Date", "now"), 90 * time.Second},
+		{"date by the local clock", 503, headers("Retry-After", "Sat, 01 Jan 2000 00:01:30 GMT"), 90 * time.Second},
+		{"date by the local clock if Date is malformed", 503, headers("Retry-After", "Sat, 01 Jan 2000 00:01:30 GMT", "Date", "now"), 90 * time.Second},
 		{"RFC 850", 503, headers("Retry-After", "Saturday, 01-Jan-00 00:01:30 GMT", "Date", date), 90 * time.Second},
 		{"asctime", 503, headers("Retry-After", "Sat Jan  1 00:01:30 2000", "Date", date), 90 * time.Second},
 		{"date in the past", 503, headers("Retry-After", "Fri, 31 Dec 1999 23:59:59 GMT", "Date", date), 0},

@@ -1,0 +1,157 @@
+package weir_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/instrument"
+	"github.com/weir-go/weir/limiter"
+)
+
+// Many goroutines make calls that succeed, fail and panic. Each call is counted exactly once.
+func TestEveryCallHasOneOutcome(t *testing.T) {
+	const callers, calls = 8, 5000
+	g := weir.New("g", weir.Config{
+		Rate: limiter.PerSecond(1e6), Burst: 1000,
+		Breaker: breaker.Config{MinCalls: 5, Window: time.Millisecond, Cooldown: 100 * time.Microsecond},
+	})
+	var succeeded, failed, panicked, open, limited atomic.Int64
+	call := func(i int) {
+		defer func() {
+			if recover() != nil {
+				panicked.Add(1)
+			}
+		}()
+		err := g.Run(bg(), func(context.Context) error {
+			switch {
+			case i%101 == 0:
+				panic("boom")
+			case i%3 == 0:
+				return errDown
+			}
+			return nil
+		})
+		switch {
+		case err == nil:
+			succeeded.Add(1)
+		case errors.Is(err, breaker.ErrOpen):
+			open.Add(1)
+		case errors.Is(err, limiter.ErrLimited):
+			limited.Add(1)
+		default:
+			failed.Add(1)
+		}
+	}
+	var wg sync.WaitGroup
+	for range callers {
+		wg.Go(func() {
+			for i := range calls {
+				call(i)
+			}
+		})
+	}
+	wg.Wait()
+	require.Equal(t, int64(callers*calls), succeeded.Load()+failed.Load()+panicked.Load()+open.Load()+limited.Load())
+	total := g.Totals()
+	require.Equal(t, succeeded.Load()+failed.Load()+panicked.Load(), total.Calls()+figure(g.Breaker(), "weir.breaker.late_results"))
+	require.Equal(t, open.Load(), total.Refused)
+	require.Equal(t, limited.Load(), g.Admissions().Refused)
+	require.Equal(t, total.Calls()+figure(g.Breaker(), "weir.breaker.late_results"), g.Admissions().Allowed)
+}
+
+func TestObserveYieldsBreakerAndLimiterMetrics(t *testing.T) {
+	g := weir.New("g", weir.Config{Rate: limiter.PerHour(1), Burst: 2})
+	for range 3 {
+		_ = g.Run(bg(), succeed)
+	}
+	seen := map[string]float64{}
+	for s, v := range g.Observe {
+		seen[s.Instrument.Name+" "+strings.Join(s.Values, " ")] = v
+	}
+	for name, want := range map[string]float64{
+		"weir.breaker.calls g success ":     2,
+		"weir.limiter.requests g allowed":   2,
+		"weir.limiter.requests g refused":   1,
+		"weir.limiter.requests g waited":    0,
+		"weir.limiter.requests g cancelled": 0,
+		"weir.limiter.permits g allowed":    2,
+		"weir.limiter.permits g refused":    1,
+		"weir.limiter.available g":          0,
+		"weir.limiter.limit g":              2,
+		"weir.limiter.waiting g":            0,
+	} {
+		got, there := seen[name]
+		require.True(t, there, name)
+		require.Equal(t, want, got, name)
+	}
+}
+
+func TestCallsAllocateNothing(t *testing.T) {
+	free := weir.New("g", weir.Config{Rate: limiter.PerSecond(1e9), Burst: 1 << 30})
+	limited := weir.New("g", weir.Config{Rate: limiter.PerHour(1)})
+	down := weir.New("g", weir.Config{Rate: limiter.PerSecond(1e9), Breaker: breaker.Config{MinCalls: 1, Cooldown: time.Hour}})
+	_ = down.Run(bg(), fail)
+	ctx := bg()
+	value := func(context.Context) (int, error) { return 1, nil }
+	instead := func(context.Context, error) (int, error) { return 2, nil }
+	for name, f := range map[string]func(){
+		"allowed":        func() { _ = free.Run(ctx, succeed) },
+		"allowed, Do":    func() { _, _ = weir.Do(ctx, free, value) },
+		"limited":        func() { _ = limited.Run(ctx, succeed) },
+		"limited, DoOr":  func() { _, _ = weir.DoOr(ctx, limited, value, instead) },
+		"open":           func() { _ = down.Run(ctx, succeed) },
+		"open, Do":       func() { _, _ = weir.Do(ctx, down, value) },
+		"what it counts": func() { _, _, _ = free.Latency(), free.Totals(), free.Admissions() },
+	} {
+		require.Zero(t, testing.AllocsPerRun(1000, f), name)
+	}
+}
+
+func TestObserveYieldsWaitingCallsAndWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.New("g", weir.Config{Rate: limiter.PerSecond(1), Burst: 1, MaxWait: 3 * time.Second})
+		ctx, leave := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for range 3 { // at once, after a second, after two
+			wg.Go(func() { _ = g.Run(t.Context(), succeed) })
+			synctest.Wait()
+		}
+		wg.Go(func() { _ = g.Run(ctx, succeed) })
+		synctest.Wait()
+		require.Equal(t, limiter.Stats{Allowed: 1, Waiting: 3}, g.Admissions())
+		leave()
+		wg.Wait()
+		require.Equal(t, limiter.Stats{Allowed: 1, Waited: 2, Cancelled: 1}, g.Admissions())
+		shown := 0
+		for s, h := range g.Histograms {
+			shown++
+			require.Equal(t, instrument.LimiterWaitDuration, s.Instrument)
+			require.EqualValues(t, 2, h.Count())
+			require.InDelta(t, 3, h.Sum, 1e-6)
+		}
+		require.Equal(t, 1, shown)
+	})
+	for range weir.New("g", weir.Config{Rate: limiter.PerSecond(1)}).Histograms {
+		t.Fatal("no call waits")
+	}
+}
+
+// figure returns the figure of b with that name.
+func figure(b *breaker.Breaker, name string) (n int64) {
+	for s, v := range b.Observe {
+		if s.Instrument.Name == name {
+			n = int64(v)
+		}
+	}
+	return n
+}

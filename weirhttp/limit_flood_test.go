@@ -1,0 +1,87 @@
+package weirhttp_test
+
+import (
+	"fmt"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirhttp"
+)
+
+func TestFloodOfKeysIsBoundedAndEvictsNoKeyInUse(t *testing.T) {
+	policy := weirhttp.Policy{Name: "client", Rate: limiter.Per(1, time.Hour), Burst: 1, By: byAPIKey, MaxKeys: 1000}
+	for _, c := range []struct {
+		overflow limiter.Overflow
+		stranger int
+	}{{limiter.RefuseNew, 429}, {limiter.PassNew, 200}, {limiter.ShareNew, 429}} {
+		t.Run(string(c.overflow), func(t *testing.T) {
+			policy.Overflow = c.overflow
+			l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}})
+			h := l.Handler(okHandler)
+			require.Equal(t, 200, request{key: "first"}.send(h).Code)
+			for i := range 20_000 {
+				request{key: "flood" + strconv.Itoa(i)}.send(h)
+			}
+			require.Equal(t, 429, request{key: "first"}.send(h).Code, "the quota is still used up")
+			require.Equal(t, c.stranger, request{key: "stranger"}.send(h).Code)
+			require.LessOrEqual(t, observed(l)["keys client"], 1000.0)
+		})
+	}
+}
+
+func TestRequestWithoutRoomTakesNothing(t *testing.T) {
+	full := weirhttp.Policy{Name: "client", Rate: limiter.Per(1, time.Hour), Burst: 1, By: byAPIKey, MaxKeys: 1}
+	for _, policies := range [][]weirhttp.Policy{{perMinute(10, weirhttp.ByNothing), full}, {full, perMinute(10, weirhttp.ByNothing)}} {
+		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: policies}).Handler(okHandler)
+		require.Equal(t, 200, request{key: "first"}.send(h).Code)
+		require.Equal(t, 200, request{key: "second"}.send(h).Code, "the quota of its network for new keys")
+		for range 20 {
+			w := request{key: "stranger"}.send(h)
+			require.Equal(t, 429, w.Code)
+			require.Contains(t, w.Header().Get("RateLimit"), `"minute";r=8`)
+			require.Contains(t, w.Header().Get("RateLimit"), `"client";r=0`)
+		}
+	}
+}
+
+func TestLongKeysAreDistinct(t *testing.T) {
+	h := weirhttp.NewLimit(weirhttp.LimitConfig{
+		Policies: []weirhttp.Policy{perMinute(1, byAPIKey)},
+	}).Handler(okHandler)
+	long := strings.Repeat("k", 1<<20)
+	for _, c := range []struct {
+		key  string
+		want int
+	}{{long, 200}, {long, 429}, {long + "x", 200}, {long[:64], 200}, {long[:65], 200}, {long[:64], 429}} {
+		require.Equalf(t, c.want, request{key: c.key}.send(h).Code, "a key of %d bytes", len(c.key))
+	}
+}
+
+func TestLongClientKeysAreNotKept(t *testing.T) {
+	for what, client := range map[string]func(*http.Request) string{
+		"a long key":                  byAPIKey,
+		"a short part of a long text": func(r *http.Request) string { return r.Header.Get("X-Api-Key")[:8] },
+	} {
+		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(1, client)}}).Handler(okHandler)
+		before := heapInUse()
+		for i := range 50 {
+			require.Equal(t, 200, request{key: fmt.Sprintf("%08d", i) + strings.Repeat("k", 1<<20)}.send(h).Code)
+		}
+		require.Less(t, heapInUse()-before, int64(10<<20), "%s: keys of 50 MB were sent", what)
+		runtime.KeepAlive(h)
+	}
+}
+
+func heapInUse() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
