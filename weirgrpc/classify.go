@@ -13,11 +13,11 @@ import (
 
 // DefaultClassify returns the outcome of a call by its error:
 //
-//   - The codes Unavailable, DeadlineExceeded, ResourceExhausted, Internal, Unknown and DataLoss, and
-//     codes that gRPC does not define, are failures.
+//   - The codes Unavailable, DeadlineExceeded, ResourceExhausted, Internal, Unknown and DataLoss,
+//     and codes that gRPC does not define, are failures.
 //   - The code Canceled is ignored.
-//   - An error that matches weir.ErrRefused is ignored. Another gate of this process refused the call,
-//     so the service never got it.
+//   - An error that matches weir.ErrRefused is ignored. Another gate of this process refused the
+//     call, so the service never got it.
 //   - No error and all other codes are successes. A service that answers "not found" works.
 //
 // An error that is not a status has the code that gRPC gives it: that of a context error, or

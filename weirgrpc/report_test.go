@@ -78,11 +78,11 @@ func TestLogRefusedCalls(t *testing.T) {
 			return a
 		}}))
 		logs := weirgrpc.LogRefusedCalls(logger)
-		told := 0
+		refusals := 0
 		server := weirgrpc.NewServer(weirgrpc.ServerConfig{OnRefusal: func(ctx context.Context, e *weirgrpc.RefusedError) {
 			method, _ := grpc.Method(ctx)
 			require.Equal(t, method, e.Method)
-			told++
+			refusals++
 			logs(ctx, e)
 		}}, weirgrpc.Limit(bucket("hits", limiter.PerMinute(1), 1)))
 		cc := serve(t, inMemory(), &service{}, server, nil)
@@ -93,7 +93,7 @@ func TestLogRefusedCalls(t *testing.T) {
 			time.Sleep(time.Second)
 			_, _ = call(t.Context(), cc, get, "")
 		}
-		require.Equal(t, 42, told)
+		require.Equal(t, 42, refusals)
 
 		lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
 		require.Len(t, lines, 12, "ten records per second")
@@ -121,11 +121,11 @@ func TestLogRefusedCalls(t *testing.T) {
 func TestOnRefusalIsCalledBeforeTheCallerGetsTheError(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen)
-	var told *weirgrpc.RefusedError
-	client := weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{OnRefusal: func(_ context.Context, e *weirgrpc.RefusedError) { told = e }})
+	var refusals *weirgrpc.RefusedError
+	client := weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{OnRefusal: func(_ context.Context, e *weirgrpc.RefusedError) { refusals = e }})
 	_, err := call(t.Context(), serve(t, overTCP(t), &service{}, nil, client), get, "")
-	require.Equal(t, told, err)
-	require.ErrorContains(t, told.Err, `"shop"`)
+	require.Equal(t, refusals, err)
+	require.ErrorContains(t, refusals.Err, `"shop"`)
 	require.Equal(t, 5*time.Second, weir.RetryAfter(err), "the wait is the cooldown")
 	require.Equal(t, 5*time.Second, retryAfter(err))
 }

@@ -21,8 +21,8 @@
 //
 // Servers have three kinds of middleware:
 //
-//   - [Limit] refuses clients that send too many requests. It limits by address, header or route, over
-//     several periods at once, in this process or with a limit that several servers share.
+//   - [Limit] refuses clients that send too many requests. It limits by address, header or route,
+//     over several periods at once, in this process or with a limit that several servers share.
 //   - [Shed] refuses requests if too many are being served.
 //   - [Guard] sends requests to a handler through gates, and refuses them while the handler fails.
 //

@@ -106,9 +106,9 @@ func TestGuardOpensAndRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("search", breaker.Config{MinCalls: 3, Probes: 1, Cooldown: 7500 * time.Millisecond})
 		status := 500
-		var told []weirhttp.Refusal
+		var refusals []weirhttp.Refusal
 		h := guard(b, weirhttp.GuardConfig{
-			OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { told = append(told, f) },
+			OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { refusals = append(refusals, f) },
 		})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 		for range 3 {
 			require.Equal(t, 500, request{}.send(h).Code)
@@ -117,8 +117,8 @@ func TestGuardOpensAndRecovers(t *testing.T) {
 		require.Equal(t, 503, w.Code)
 		require.Equal(t, "8", w.Header().Get("Retry-After"), "Retry-After is rounded up")
 		require.Equal(t, "application/problem+json", w.Header().Get("Content-Type"))
-		require.Len(t, told, 1)
-		require.ErrorIs(t, told[0].Err, breaker.ErrOpen)
+		require.Len(t, refusals, 1)
+		require.ErrorIs(t, refusals[0].Err, breaker.ErrOpen)
 
 		status = 200
 		time.Sleep(8 * time.Second)
@@ -162,9 +162,9 @@ func TestEachRouteHasItsOwnGate(t *testing.T) {
 func TestGuardWithALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := weir.New("reports", weir.Config{Rate: limiter.PerSecond(1), Burst: 1, MaxWait: time.Second})
-		var told []error
+		var refusals []error
 		h := weirhttp.Guard(weirhttp.One(gate), weirhttp.GuardConfig{
-			OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { told = append(told, f.Err) },
+			OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { refusals = append(refusals, f.Err) },
 		})(answering(200))
 		start := time.Now()
 		require.Equal(t, 200, request{}.send(h).Code)
@@ -172,15 +172,15 @@ func TestGuardWithALimit(t *testing.T) {
 		require.Equal(t, time.Second, time.Since(start), "the second request waits")
 		first, second := sendIn(t.Context(), h), sendIn(t.Context(), h)
 		require.ElementsMatch(t, []int{200, 503}, []int{<-first, <-second}, "one of them would wait for 2s")
-		require.Len(t, told, 1)
-		require.ErrorIs(t, told[0], limiter.ErrLimited)
+		require.Len(t, refusals, 1)
+		require.ErrorIs(t, refusals[0], limiter.ErrLimited)
 
 		ctx, leave := context.WithCancel(t.Context())
 		waiting := sendIn(ctx, h)
 		synctest.Wait()
 		leave()
 		require.Equal(t, 503, <-waiting)
-		require.Len(t, told, 1, "a request of a disconnected client was not refused")
+		require.Len(t, refusals, 1, "a request of a disconnected client was not refused")
 	})
 }
 

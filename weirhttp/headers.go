@@ -99,8 +99,9 @@ func appendItem(list []byte, item string) []byte {
 }
 
 // appendLimit appends the item of RateLimit. If one policy refuses the request, the items of others
-// that allow it have no time, because that must not be after Retry-After. There is no time either if
-// the policy will never allow the request, or if a Remote allows it, because its rate is not known.
+// that allow it have no time, because that must not be after Retry-After. There is no time either
+// if the policy will never allow the request, or if a Remote allows it, because its rate is not
+// known.
 func (a *answer) appendLimit(to []byte, refused bool) []byte {
 	to = append(append(append(to, '"'), a.quota.policy.Name...), `";r=`...)
 	to = strconv.AppendInt(to, int64(a.Remaining), 10)

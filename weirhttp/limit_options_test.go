@@ -170,19 +170,19 @@ func TestConcurrentRequestsStayWithinAllPolicies(t *testing.T) {
 
 func TestOnRefusalGetsTheRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told []weirhttp.Refusal
+		var refusals []weirhttp.Refusal
 		mux := http.NewServeMux()
 		mux.Handle("GET /a", okHandler)
 		h := weirhttp.NewLimit(weirhttp.LimitConfig{
 			Policies:  []weirhttp.Policy{perMinute(1, weirhttp.ByIP), perSecond(1, weirhttp.ByNothing), {Name: "hour", Rate: limiter.Per(5, time.Hour), Burst: 5, By: weirhttp.ByNothing}},
-			OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { told = append(told, f) },
+			OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { refusals = append(refusals, f) },
 		}).Handler(mux)
 		for range 2 {
 			request{from: "192.0.2.1:1", path: "/a"}.send(h)
 		}
 		require.Equal(t, []weirhttp.Refusal{{
 			Status: 429, Policies: []string{"minute", "second"}, RetryAfter: time.Minute,
-		}}, told)
+		}}, refusals)
 	})
 }
 

@@ -59,11 +59,11 @@ func remotely(name string, s *store) weirhttp.Policy {
 }
 
 func TestRemoteLimitsEachKey(t *testing.T) {
-	var told []weirhttp.Refusal
+	var refusals []weirhttp.Refusal
 	users := &store{limit: 2}
 	h := weirhttp.NewLimit(weirhttp.LimitConfig{
 		Policies:  []weirhttp.Policy{remotely("api", users)},
-		OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { told = append(told, f) },
+		OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { refusals = append(refusals, f) },
 	}).Handler(okHandler)
 	for _, left := range []string{`"api";r=1`, `"api";r=0`} {
 		w := request{key: "a"}.send(h)
@@ -76,7 +76,7 @@ func TestRemoteLimitsEachKey(t *testing.T) {
 	require.Equal(t, `"api";r=0;t=11`, w.Header().Get("RateLimit"))
 	require.Equal(t, "11", w.Header().Get("Retry-After"))
 	require.Contains(t, w.Body.String(), `"violated-policies":["api"]`)
-	require.Equal(t, []weirhttp.Refusal{{Status: 429, Policies: []string{"api"}, RetryAfter: 10500 * time.Millisecond}}, told)
+	require.Equal(t, []weirhttp.Refusal{{Status: 429, Policies: []string{"api"}, RetryAfter: 10500 * time.Millisecond}}, refusals)
 	require.Equal(t, http.StatusOK, request{key: "b"}.send(h).Code)
 	require.Equal(t, http.StatusOK, request{from: "192.0.2.1:1"}.send(h).Code)
 	require.Equal(t, map[string]int{"a": 2, "b": 1, "\x00192.0.2.1": 1}, users.used, "the key of an address differs from any header")
@@ -85,36 +85,36 @@ func TestRemoteLimitsEachKey(t *testing.T) {
 // If a Remote returns an error, the request is not counted as refused, and nothing is taken.
 func TestErrorOfARemoteIsNotARefusal(t *testing.T) {
 	away := errors.New("the store is away")
-	var told []weirhttp.Refusal
+	var refusals []weirhttp.Refusal
 	first, second := &store{limit: 5}, &store{limit: 5, err: away}
 	l := weirhttp.NewLimit(weirhttp.LimitConfig{
 		Policies:  []weirhttp.Policy{remotely("first", first), perMinute(5, byAPIKey), remotely("second", second)},
-		OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { told = append(told, f) },
+		OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { refusals = append(refusals, f) },
 	})
 	w := request{key: "a"}.send(l.Handler(okHandler))
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
 	require.Equal(t, "1", w.Header().Get("Retry-After"))
 	require.Empty(t, w.Header().Get("RateLimit"), "there are no headers without a decision")
 	require.NotContains(t, w.Body.String(), "store", "the cause is not sent to clients")
-	require.Len(t, told, 1)
-	require.ErrorIs(t, told[0].Err, away)
-	require.EqualError(t, told[0].Err, `weirhttp: policy "second" came to no decision: the store is away`)
-	require.Empty(t, told[0].Policies)
+	require.Len(t, refusals, 1)
+	require.ErrorIs(t, refusals[0].Err, away)
+	require.EqualError(t, refusals[0].Err, `weirhttp: policy "second" came to no decision: the store is away`)
+	require.Empty(t, refusals[0].Policies)
 	require.Zero(t, first.used["a"], "the token was given back")
 	require.Equal(t, [3]float64{0, 0, 0}, counted(l, "minute"), "the policy was not asked")
 }
 
 func TestDisconnectedClientIsNotRefused(t *testing.T) {
 	users := &store{limit: 5}
-	var told []weirhttp.Refusal
+	var refusals []weirhttp.Refusal
 	h := weirhttp.NewLimit(weirhttp.LimitConfig{
 		Policies:  []weirhttp.Policy{remotely("api", users)},
-		OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { told = append(told, f) },
+		OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { refusals = append(refusals, f) },
 	}).Handler(okHandler)
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
 	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody))
-	require.Empty(t, told)
+	require.Empty(t, refusals)
 	require.Empty(t, users.used)
 }
 

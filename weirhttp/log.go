@@ -17,8 +17,8 @@ import (
 // records per second. Each record has the number of refusals that were not logged since the last.
 // The function can be used by several transports. LogRefusedCalls panics if logger is nil.
 //
-// The attributes are event.name, which is weir.http.call_refused, weir.host, http.request.method and
-// error. weir.breaker.name and weir.breaker.state, or weir.limiter.name, say what refused the
+// The attributes are event.name, which is weir.http.call_refused, weir.host, http.request.method
+// and error. weir.breaker.name and weir.breaker.state, or weir.limiter.name, say what refused the
 // request. weir.retry_after is the wait in seconds, if it is known. weir.log.left_out is the number
 // of refusals that were not logged. Paths and headers are not logged, because they may be secret.
 func LogRefusedCalls(logger *slog.Logger) func(*http.Request, *RefusedError) {
@@ -54,8 +54,8 @@ func (e *RefusedError) attrs() []slog.Attr {
 //
 // The attributes are event.name, which is weir.http.limit, http.response.status_code,
 // client.address, http.route and error. weir.limiter.name has the names of the policies.
-// weir.retry_after is the wait in seconds. weir.log.left_out is the number of refusals that were not
-// logged. The keys of clients are not logged, because they may be secret.
+// weir.retry_after is the wait in seconds. weir.log.left_out is the number of refusals that were
+// not logged. The keys of clients are not logged, because they may be secret.
 func LogRefusedRequests(logger *slog.Logger) func(*http.Request, Refusal) {
 	log := newPacedLog(logger, slog.LevelInfo)
 	return func(r *http.Request, f Refusal) {

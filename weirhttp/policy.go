@@ -23,11 +23,11 @@ const (
 
 // Policy is a quota that each key has. It has one of three forms:
 //
-//   - Rate and Burst are a token bucket. After an idle time a client can make Burst requests at once, and
-//     then as many as Rate allows. So in some windows it makes Burst more than Rate says. A key takes
-//     about 120 bytes.
-//   - Limit and Window allow at most Limit requests in any Window, wherever it begins. If Limit is above
-//     16, a request can count for up to 1/16 of Window longer. A key takes 300 to 700 bytes.
+//   - Rate and Burst are a token bucket. After an idle time a client can make Burst requests at
+//     once, and then as many as Rate allows. So in some windows it makes Burst more than Rate
+//     says. A key takes about 120 bytes.
+//   - Limit and Window allow at most Limit requests in any Window, wherever it begins. If Limit is
+//     above 16, a request can count for up to 1/16 of Window longer. A key takes 300 to 700 bytes.
 //   - Remote is a limit outside this process, such as one of package fleet.
 type Policy struct {
 	// Name is the name in headers, problems and metrics: 1 to 64 printable ASCII characters without

@@ -11,10 +11,10 @@ import (
 // does not. The first of these headers that has a wait counts:
 //
 //   - Retry-After has seconds, or a date that is compared with the Date of the response.
-//   - RateLimit is that of draft-ietf-httpapi-ratelimit-headers-10. The wait is the longest t of its items
-//     with r=0.
-//   - RateLimit-Reset and X-RateLimit-Reset have seconds, a Unix time or a date. They count if the header
-//     with Remaining in place of Reset is 0 or missing.
+//   - RateLimit is that of draft-ietf-httpapi-ratelimit-headers-10. The wait is the longest t of
+//     its items with r=0.
+//   - RateLimit-Reset and X-RateLimit-Reset have seconds, a Unix time or a date. They count if the
+//     header with Remaining in place of Reset is 0 or missing.
 //
 // A malformed header, a negative wait and a time in the past are ignored. The wait is not limited:
 // a server may ask for a hundred years.

@@ -41,9 +41,9 @@ func sendIn(ctx context.Context, h http.Handler) <-chan int {
 func TestShedRefusesRequestsBeyondTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 2, Name: "api"})
-		var told []weirhttp.Refusal
+		var refusals []weirhttp.Refusal
 		shed := weirhttp.Shed(flight, weirhttp.ShedConfig{
-			RetryAfter: 2500 * time.Millisecond, OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { told = append(told, f) },
+			RetryAfter: 2500 * time.Millisecond, OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { refusals = append(refusals, f) },
 		})
 		h := shed(taking(time.Second))
 		one, two := sendIn(t.Context(), h), sendIn(t.Context(), h)
@@ -60,7 +60,7 @@ func TestShedRefusesRequestsBeyondTheLimit(t *testing.T) {
 		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &body))
 		require.Equal(t, "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity", body.Type)
 		require.Equal(t, []string{"api"}, body.Violated)
-		require.Equal(t, []string{"api"}, told[0].Policies)
+		require.Equal(t, []string{"api"}, refusals[0].Policies)
 
 		require.Equal(t, 200, <-one)
 		require.Equal(t, 200, <-two)

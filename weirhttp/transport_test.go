@@ -194,11 +194,11 @@ func TestCallerWaitsForATokenOrCancels(t *testing.T) {
 }
 
 func TestOnRefusalAndFallback(t *testing.T) {
-	var told []string
+	var refusals []string
 	transport := weirhttp.NewTransport(perHost(fragile()), weirhttp.TransportConfig{
 		Base: always(503),
 		OnRefusal: func(req *http.Request, err *weirhttp.RefusedError) {
-			told = append(told, req.Method+" "+err.Host)
+			refusals = append(refusals, req.Method+" "+err.Host)
 		},
 		Fallback: func(_ *http.Request, err error) (*http.Response, error) {
 			if !errors.Is(err, breaker.ErrOpen) {
@@ -218,7 +218,7 @@ func TestOnRefusalAndFallback(t *testing.T) {
 		require.Equal(t, want, resp.StatusCode)
 		require.Equal(t, min(i, 1), body.closed, "the base of this test does not close it")
 	}
-	require.Equal(t, []string{"POST a.example", "POST a.example"}, told)
+	require.Equal(t, []string{"POST a.example", "POST a.example"}, refusals)
 }
 
 // If a fallback passes the request to another RoundTripper, that closes the body, and may read it

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-go/weir/weirhttp/otelweir"
 )
 
-// Each refusal is marked on the span of its request.
+// A refusal sets attributes on the span of its request.
 func Example() {
 	gate := weir.New("users", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen)
@@ -62,7 +62,7 @@ func ExampleRefusedCall() {
 	// weir.retry_after = 5
 }
 
-// The limit is to be inside of otelhttp's handler, whose span it marks.
+// The limit must be inside the handler of otelhttp, whose span gets the attributes.
 func ExampleRefusedRequest() {
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{
 		Policies:  []weirhttp.Policy{{Name: "minute", Rate: limiter.Per(1, time.Minute), Burst: 1, By: weirhttp.ByIP}},

@@ -24,7 +24,7 @@ func newGet(t *testing.T) *http.Request {
 	return req
 }
 
-// attributes are those that do puts on a span of its own.
+// attributes returns the attributes that do sets on the span of a request.
 func attributes(t *testing.T, do func(*http.Request)) []attribute.KeyValue {
 	ended := tracetest.NewSpanRecorder()
 	tracer := trace.NewTracerProvider(trace.WithSpanProcessor(ended)).Tracer("test")
@@ -35,7 +35,7 @@ func attributes(t *testing.T, do func(*http.Request)) []attribute.KeyValue {
 	return ended.Ended()[0].Attributes()
 }
 
-func TestCallThatIsLimitedMarksTheSpan(t *testing.T) {
+func TestRefusedCallSetsAttributes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := &weirhttp.RefusedError{Host: "a.example", Err: &limiter.LimitedError{Name: "api", Until: time.Now().Add(1500 * time.Millisecond)}}
 		require.Equal(t, []attribute.KeyValue{
@@ -45,7 +45,7 @@ func TestCallThatIsLimitedMarksTheSpan(t *testing.T) {
 	})
 }
 
-func TestRequestThatIsLimitedMarksTheSpan(t *testing.T) {
+func TestRefusedRequestSetsAttributes(t *testing.T) {
 	for _, c := range []struct {
 		refusal weirhttp.Refusal
 		want    []attribute.KeyValue
@@ -62,7 +62,7 @@ func TestRequestThatIsLimitedMarksTheSpan(t *testing.T) {
 	}
 }
 
-func TestSpanThatDoesNotRecordCostsNothing(t *testing.T) {
+func TestNoRecordingSpanAllocatesNothing(t *testing.T) {
 	req := newGet(t)
 	refused := &weirhttp.RefusedError{Host: "a.example", Err: weir.ErrRefused}
 	require.Zero(t, testing.AllocsPerRun(100, func() { otelweir.RefusedCall(req, refused) }), "no span")
