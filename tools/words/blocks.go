@@ -59,7 +59,7 @@ func splitGo(text string) (blocks []block) {
 				comments.end()
 			}
 			for i, line := range strings.Split(literal, "\n") {
-				comments.add(at+i, trimComment(line))
+				comments.addText(at+i, trimComment(line))
 			}
 			if at == codeLine {
 				comments.end()
@@ -76,8 +76,13 @@ func splitGo(text string) (blocks []block) {
 	}
 }
 
+// trimComment returns the text of a line of a comment, or "" for a line of code, which begins with a
+// tab, and for the output of an example.
 func trimComment(line string) string {
 	line = strings.TrimSpace(line)
+	if strings.HasPrefix(line, "//\t") || strings.HasPrefix(strings.ToLower(line), "// output:") {
+		return ""
+	}
 	for _, mark := range []string{"//", "/*", "*/", "*"} {
 		line = strings.TrimPrefix(line, mark)
 	}
@@ -97,17 +102,17 @@ func splitMarkdown(text string) []block {
 		if code {
 			continue
 		}
-		if startsItem(trimmed) {
-			paragraphs.end()
-		}
-		paragraphs.add(i+1, trimmed)
+		paragraphs.addText(i+1, trimmed)
 	}
 	return paragraphs.all()
 }
 
+// startsItem reports whether a line begins an item of a list, a row of a table or the target of a link.
 func startsItem(line string) bool {
-	if strings.HasPrefix(line, "- ") || strings.HasPrefix(line, "|") {
-		return true
+	for _, mark := range []string{"- ", "|", "["} {
+		if strings.HasPrefix(line, mark) {
+			return true
+		}
 	}
 	number, _, found := strings.Cut(line, ". ")
 	_, err := strconv.Atoi(number)
@@ -120,9 +125,12 @@ func splitComments(marks ...string) func(text string) []block {
 		var comments lineJoiner
 		for i, line := range strings.Split(text, "\n") {
 			trimmed := strings.TrimSpace(line)
+			if strings.HasPrefix(trimmed, "#!") { // the interpreter
+				continue
+			}
 			for _, mark := range marks {
 				if rest, found := strings.CutPrefix(trimmed, mark); found {
-					comments.add(i+1, strings.TrimSpace(strings.TrimLeft(rest, mark)))
+					comments.addText(i+1, strings.TrimSpace(strings.TrimLeft(rest, mark)))
 					break
 				}
 			}
@@ -148,6 +156,14 @@ func (j *lineJoiner) add(number int, line string) {
 		j.current.first = number
 	}
 	j.current.lines = append(j.current.lines, line)
+}
+
+// addText is like add, but a line that begins an item begins a block.
+func (j *lineJoiner) addText(number int, line string) {
+	if startsItem(line) {
+		j.end()
+	}
+	j.add(number, line)
 }
 
 func (j *lineJoiner) end() {

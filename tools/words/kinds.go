@@ -97,8 +97,9 @@ func (k kind) matches(line string) bool {
 }
 
 var (
-	endOfSentence = regexp.MustCompile(`[.!?:]\s+`)
+	endOfSentence = regexp.MustCompile(`[.!?]\s+`)
 	word          = regexp.MustCompile(`[A-Za-z']+`)
+	address       = regexp.MustCompile(`https?://\S+`)
 )
 
 // sentences joins the lines and splits them after each period. A row of a table is no sentence.
@@ -110,4 +111,7 @@ func sentences(lines []string) []string {
 	return endOfSentence.Split(text, -1)
 }
 
-func words(sentence string) int { return len(word.FindAllString(sentence, -1)) }
+// words counts the words of a sentence. Parts of an address are no words.
+func words(sentence string) int {
+	return len(word.FindAllString(address.ReplaceAllString(sentence, ""), -1))
+}

@@ -30,6 +30,7 @@ func TestScanFindsTextThatIsHardToRead(t *testing.T) {
 		strings.Repeat(`a word `, 20) + `too.`:    `sentence over`,
 		strings.Repeat(`a word `, 20) + `.`:       ``,
 		strings.Repeat(`a word `, 20) + `. End.`:  ``,
+		strings.Repeat(`https://a/b `, 21) + `.`:  ``,
 		`| ` + strings.Repeat(`word `, 50) + ` |`: ``,
 	} {
 		got := scan("page.md", splitMarkdown(text))
@@ -51,6 +52,12 @@ var x = "a message of five words" // trailing
 
 /* Another
  * comment. */
+
+// A list:
+//   - one
+//   - two
+//
+//	code := 1
 var y, z = "too short", ` + "`a raw string is not read`" + `
 `
 	require.ElementsMatch(t, []block{
@@ -58,6 +65,9 @@ var y, z = "too short", ` + "`a raw string is not read`" + `
 		{5, []string{"a message of five words"}},
 		{5, []string{"trailing"}},
 		{7, []string{"Another", "comment."}},
+		{10, []string{"A list:"}},
+		{11, []string{"- one"}},
+		{12, []string{"- two"}},
 	}, splitGo(source))
 }
 
@@ -74,7 +84,8 @@ func TestSplitMarkdownSkipsCodeAndSeparatesItems(t *testing.T) {
 
 func TestSplitCommentsReadsWholeLinesOnly(t *testing.T) {
 	split := splitterFor("Makefile")
-	require.Equal(t, []block{{1, []string{"One", "comment."}}}, split("# One\n## comment.\nall: x # rule\n"))
+	require.Equal(t, []block{{2, []string{"One", "comment."}}}, split("#!/bin/sh\n# One\n## comment.\nall: x # rule\n"))
+	require.Equal(t, []block{{1, []string{"[a]: b"}}, {2, []string{"[c]: d"}}}, splitMarkdown("[a]: b\n[c]: d\n"))
 	require.Nil(t, splitterFor("a/testdata/b.go"))
 	require.Nil(t, splitterFor("LICENSE"))
 }
