@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/internal/latency"
 	"github.com/weir-go/weir/limiter"
 )
@@ -25,7 +26,7 @@ type admissions struct {
 
 	lastRefusal atomic.Pointer[limiter.LimitedError]
 	once        sync.Once
-	metrics     *limiterSeries
+	metrics     *instrument.LimiterSeries
 }
 
 func (a *admissions) stats() limiter.Stats {

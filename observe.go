@@ -35,11 +35,11 @@ func (g *Gate) Observe(yield func(*stat.Series, float64) bool) {
 		return
 	}
 	now := g.takeAt(g.now(), 0)
-	if now.Limit == math.MaxInt || !yield(metrics.available, float64(now.Remaining)) || !yield(metrics.limit, float64(now.Limit)) {
+	if now.Limit == math.MaxInt || !yield(metrics.Available, float64(now.Remaining)) || !yield(metrics.Limit, float64(now.Limit)) {
 		return
 	}
 	if period := bridge.Period(g.limiter); period > 0 {
-		yield(metrics.period, period.Seconds())
+		yield(metrics.Period, period.Seconds())
 	}
 }
 
@@ -68,12 +68,12 @@ func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 	}
 	metrics := g.admissions.series(g.name, g.epoch)
 	evictions, limit, period := bridge.GroupFigures(g.buckets)
-	if !g.admissions.observe(metrics, yield) || !yield(metrics.keys, float64(g.buckets.Len())) ||
-		!yield(metrics.evictions, float64(evictions)) {
+	if !g.admissions.observe(metrics, yield) || !yield(metrics.Keys, float64(g.buckets.Len())) ||
+		!yield(metrics.Evictions, float64(evictions)) {
 		return
 	}
-	if limit < math.MaxInt && yield(metrics.limit, float64(limit)) {
-		yield(metrics.period, period.Seconds())
+	if limit < math.MaxInt && yield(metrics.Limit, float64(limit)) {
+		yield(metrics.Period, period.Seconds())
 	}
 }
 
@@ -88,51 +88,30 @@ func (g *Group[K]) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	g.admissions.histograms(g.name, g.epoch, yield)
 }
 
-// limiterSeries are the series of the limits of a gate or a group.
-type limiterSeries struct {
-	requests, permits        [4]*stat.Series
-	available, limit, period *stat.Series
-	keys, evictions          *stat.Series
-	waiting, waits           *stat.Series
-}
-
-func newLimiterSeries(name string, began time.Time) *limiterSeries {
-	s := &limiterSeries{
-		available: instrument.LimiterAvailable.Series(name), limit: instrument.LimiterLimit.Series(name), period: instrument.LimiterPeriod.Series(name),
-		keys: instrument.LimiterKeys.Series(name), evictions: instrument.LimiterEvictions.Series(name),
-		waiting: instrument.LimiterWaiting.Series(name), waits: instrument.LimiterWaitDuration.Series(name),
-	}
-	for i, outcome := range [4]string{"allowed", "waited", "refused", "cancelled"} {
-		s.requests[i] = instrument.LimiterRequests.Series(name, outcome)
-		s.permits[i] = instrument.LimiterPermits.Series(name, outcome)
-		s.requests[i].Created, s.permits[i].Created = began, began
-	}
-	s.evictions.Created, s.waits.Created = began, began
-	return s
-}
-
 // series returns the series, which are made when they are first read.
-func (a *admissions) series(name string, began time.Time) *limiterSeries {
-	a.once.Do(func() { a.metrics = newLimiterSeries(name, began) })
+func (a *admissions) series(name string, began time.Time) *instrument.LimiterSeries {
+	a.once.Do(func() { a.metrics = instrument.NewLimiterSeries(name, began) })
 	return a.metrics
 }
 
 // observe yields the counts. It reports whether yield wants more.
-func (a *admissions) observe(metrics *limiterSeries, yield func(*stat.Series, float64) bool) bool {
-	for i, n := range [4]*atomic.Int64{&a.allowed, &a.waited, &a.refused, &a.cancelled} {
+func (a *admissions) observe(metrics *instrument.LimiterSeries, yield func(*stat.Series, float64) bool) bool {
+	for i, n := range [...]*atomic.Int64{
+		instrument.Allowed: &a.allowed, instrument.Refused: &a.refused, instrument.Waited: &a.waited, instrument.Cancelled: &a.cancelled,
+	} {
 		calls := float64(n.Load()) // a call takes one token
-		if !yield(metrics.requests[i], calls) || !yield(metrics.permits[i], calls) {
+		if !yield(metrics.Requests[i], calls) || !yield(metrics.Permits[i], calls) {
 			return false
 		}
 	}
-	return yield(metrics.waiting, float64(a.waiting.Load()))
+	return yield(metrics.Waiting, float64(a.waiting.Load()))
 }
 
 // observeHeld is observe for a gate without a limit. It yields nothing until a hold has refused a
 // call.
 func (a *admissions) observeHeld(name string, began time.Time, yield func(*stat.Series, float64) bool) {
 	if n := a.refused.Load(); n > 0 {
-		yield(a.series(name, began).requests[2], float64(n))
+		yield(a.series(name, began).Requests[instrument.Refused], float64(n))
 	}
 }
 
@@ -140,6 +119,6 @@ func (a *admissions) observeHeld(name string, began time.Time, yield func(*stat.
 func (a *admissions) histograms(name string, began time.Time, yield func(*stat.Series, stat.Histogram) bool) {
 	if times := a.waits.Load(); times != nil {
 		waits := window.Latency(times.Snapshot())
-		yield(a.series(name, began).waits, waits.Histogram())
+		yield(a.series(name, began).Wait, waits.Histogram())
 	}
 }

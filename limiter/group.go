@@ -128,11 +128,11 @@ func (g *Group[K]) forget(p *keyPosition[K]) (known bool) {
 // each part of the group for a moment.
 func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 	if g.statistics == nil || !g.observeCounts(yield) ||
-		!yield(g.series.keys, float64(g.Len())) || !yield(g.series.evictions, float64(g.evictions())) {
+		!yield(g.series.Keys, float64(g.Len())) || !yield(g.series.Evictions, float64(g.evictions())) {
 		return
 	}
-	if tokens, period := g.limit(); tokens < math.MaxInt && yield(g.series.limit, float64(tokens)) {
-		yield(g.series.period, period.Seconds())
+	if tokens, period := g.limit(); tokens < math.MaxInt && yield(g.series.Limit, float64(tokens)) {
+		yield(g.series.Period, period.Seconds())
 	}
 }
 

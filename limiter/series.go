@@ -5,20 +5,17 @@ import (
 	"sync/atomic"
 
 	"github.com/weir-go/weir/internal/instrument"
-	"github.com/weir-go/weir/stat"
 )
 
 // The outcomes of a request.
 const (
-	allowed = iota
-	refused
-	waited
-	cancelled
-	shadowed
-	outcomes
+	allowed   = instrument.Allowed
+	refused   = instrument.Refused
+	waited    = instrument.Waited
+	cancelled = instrument.Cancelled
+	shadowed  = instrument.Shadowed
+	outcomes  = instrument.LimiterOutcomes
 )
-
-var outcomeNames = [outcomes]string{"allowed", "refused", "waited", "cancelled", "shadowed"}
 
 // requestCount counts the requests with one outcome, and the tokens they asked for.
 type requestCount struct{ requests, tokens atomic.Int64 }
@@ -36,27 +33,4 @@ func (c *requestCount) tokenSum() int64 {
 		tokens = math.MaxInt64 // add is about to store it
 	}
 	return tokens
-}
-
-// limiterSeries is the series of a limiter with a name.
-type limiterSeries struct {
-	requests, tokens [outcomes]*stat.Series
-	near, evictions  *stat.Series
-	waiting, keys    *stat.Series
-	available, limit *stat.Series
-	period, wait     *stat.Series
-}
-
-func newLimiterSeries(name string) limiterSeries {
-	s := limiterSeries{
-		near: instrument.LimiterNear.Series(name), evictions: instrument.LimiterEvictions.Series(name),
-		waiting: instrument.LimiterWaiting.Series(name), keys: instrument.LimiterKeys.Series(name),
-		available: instrument.LimiterAvailable.Series(name), limit: instrument.LimiterLimit.Series(name),
-		period: instrument.LimiterPeriod.Series(name), wait: instrument.LimiterWaitDuration.Series(name),
-	}
-	for i, outcome := range outcomeNames {
-		s.requests[i] = instrument.LimiterRequests.Series(name, outcome)
-		s.tokens[i] = instrument.LimiterPermits.Series(name, outcome)
-	}
-	return s
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/internal/latency"
 	"github.com/weir-go/weir/internal/sentinel"
 	"github.com/weir-go/weir/stat"
@@ -45,7 +46,7 @@ type statistics struct {
 	waiting      atomic.Int64                      // requests
 	unpaid       atomic.Int64                      // tokens allowed by shadow mode since a request last took some
 	waits        atomic.Pointer[latency.Histogram] // nil until a request has waited
-	series       limiterSeries
+	series       *instrument.LimiterSeries
 }
 
 // newStatistics returns the statistics of a limiter, or nil if the name is empty.
@@ -53,7 +54,7 @@ func newStatistics(name string, shadow bool, current func() (Result, time.Durati
 	if name == "" {
 		return nil
 	}
-	s := &statistics{name: name, current: current, series: newLimiterSeries(name)}
+	s := &statistics{name: name, current: current, series: instrument.NewLimiterSeries(name, time.Now())}
 	s.shadow.Store(shadow)
 	return s
 }
@@ -96,7 +97,7 @@ func (s *statistics) Waits() window.Latency {
 func (s *statistics) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	if s != nil && s.waits.Load() != nil {
 		waits := s.Waits()
-		yield(s.series.wait, waits.Histogram())
+		yield(s.series.Wait, waits.Histogram())
 	}
 }
 
@@ -106,11 +107,11 @@ func (s *statistics) Observe(yield func(*stat.Series, float64) bool) {
 		return
 	}
 	r, period := s.current()
-	if r.Limit == math.MaxInt || !yield(s.series.available, float64(r.Remaining)) || !yield(s.series.limit, float64(r.Limit)) {
+	if r.Limit == math.MaxInt || !yield(s.series.Available, float64(r.Remaining)) || !yield(s.series.Limit, float64(r.Limit)) {
 		return
 	}
 	if period > 0 {
-		yield(s.series.period, period.Seconds())
+		yield(s.series.Period, period.Seconds())
 	}
 }
 
@@ -120,11 +121,11 @@ func (s *statistics) observeCounts(yield func(*stat.Series, float64) bool) bool 
 		if i == shadowed && !s.shadows() && s.requests(i) == 0 {
 			continue
 		}
-		if !yield(s.series.requests[i], float64(s.requests(i))) || !yield(s.series.tokens[i], float64(s.counts[i].tokenSum())) {
+		if !yield(s.series.Requests[i], float64(s.requests(i))) || !yield(s.series.Permits[i], float64(s.counts[i].tokenSum())) {
 			return false
 		}
 	}
-	return yield(s.series.near, float64(s.near.Load())) && yield(s.series.waiting, float64(s.waiting.Load()))
+	return yield(s.series.Near, float64(s.near.Load())) && yield(s.series.Waiting, float64(s.waiting.Load()))
 }
 
 // shadows reports whether the limiter is in shadow mode.

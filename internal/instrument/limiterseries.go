@@ -1,0 +1,40 @@
+package instrument
+
+import (
+	"time"
+
+	"github.com/weir-go/weir/stat"
+)
+
+// The outcomes of a request to a limiter, as indexes of LimiterSeries.
+const (
+	Allowed = iota
+	Refused
+	Waited
+	Cancelled
+	Shadowed
+	LimiterOutcomes // how many there are
+)
+
+// LimiterSeries holds the series of a limiter, of a group of limiters, or of the limits of a gate.
+type LimiterSeries struct {
+	Requests, Permits                         [LimiterOutcomes]*stat.Series
+	Near, Waiting, Wait                       *stat.Series
+	Available, Limit, Period, Keys, Evictions *stat.Series
+}
+
+// NewLimiterSeries returns the series for a name. Those of counters began at created.
+func NewLimiterSeries(name string, created time.Time) *LimiterSeries {
+	s := &LimiterSeries{
+		Near: LimiterNear.Series(name), Waiting: LimiterWaiting.Series(name), Wait: LimiterWaitDuration.Series(name),
+		Available: LimiterAvailable.Series(name), Limit: LimiterLimit.Series(name), Period: LimiterPeriod.Series(name),
+		Keys: LimiterKeys.Series(name), Evictions: LimiterEvictions.Series(name),
+	}
+	for i, outcome := range [LimiterOutcomes]string{"allowed", "refused", "waited", "cancelled", "shadowed"} {
+		s.Requests[i] = LimiterRequests.Series(name, outcome)
+		s.Permits[i] = LimiterPermits.Series(name, outcome)
+		s.Requests[i].Created, s.Permits[i].Created = created, created
+	}
+	s.Near.Created, s.Wait.Created, s.Evictions.Created = created, created, created
+	return s
+}
