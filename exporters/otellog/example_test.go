@@ -14,7 +14,7 @@ import (
 	"github.com/weir-go/weir/exporters/otellog"
 )
 
-// printer stands for an exporter.
+// printer is an exporter that prints the records.
 type printer struct{}
 
 func (printer) Export(_ context.Context, records []sdk.Record) error {
@@ -26,7 +26,7 @@ func (printer) Export(_ context.Context, records []sdk.Record) error {
 func (printer) Shutdown(context.Context) error   { return nil }
 func (printer) ForceFlush(context.Context) error { return nil }
 
-// State changes of a breaker go to OpenTelemetry as events, and alerts as records.
+// Send state changes of a breaker to OpenTelemetry as events, and alerts as log records.
 func Example() {
 	ctx := context.Background()
 	provider := sdk.NewLoggerProvider(sdk.WithProcessor(sdk.NewSimpleProcessor(printer{})))

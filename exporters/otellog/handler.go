@@ -75,7 +75,7 @@ func (h *handler) WithGroup(name string) slog.Handler {
 	return &next
 }
 
-// add adds the attribute, or those of the group that it is.
+// add adds an attribute, or the attributes of a group.
 func (h *handler) add(prefix string, a slog.Attr) {
 	v := a.Value.Resolve()
 	switch {
@@ -117,7 +117,7 @@ func value(v slog.Value) attribute.Value {
 	return attribute.StringValue(v.String())
 }
 
-// severity translates levels, which lie as far from each other as severities do.
+// severity converts a level. Levels and severities have the same distances.
 func severity(l slog.Level) log.Severity {
 	s := int(l) + int(log.SeverityInfo)
 	return log.Severity(min(max(s, int(log.SeverityTrace1)), int(log.SeverityFatal4)))

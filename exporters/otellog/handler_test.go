@@ -24,7 +24,7 @@ import (
 	"github.com/weir-go/weir/exporters/otellog"
 )
 
-// kept is a processor of the SDK's that keeps every record.
+// kept is a processor that keeps every record.
 type kept struct {
 	mu      sync.Mutex
 	records []sdk.Record
@@ -57,8 +57,8 @@ func attrs(r *sdk.Record) map[string]any {
 	return m
 }
 
-// TestHandlerKeepsTheRulesOfSlog runs the suite of the standard library.
-func TestHandlerKeepsTheRulesOfSlog(t *testing.T) {
+// TestHandlerPassesSlogtest runs the conformance suite of the standard library.
+func TestHandlerPassesSlogtest(t *testing.T) {
 	h, k := newHandler()
 	require.NoError(t, slogtest.TestHandler(h, func() (results []map[string]any) {
 		for _, r := range k.records {
@@ -109,7 +109,7 @@ func TestLevelsBecomeSeverities(t *testing.T) {
 	require.Equal(t, map[string]log.Severity{
 		"DEBUG": log.SeverityDebug, "INFO": log.SeverityInfo, "WARN": log.SeverityWarn, "ERROR": log.SeverityError,
 		"ERROR+1": log.SeverityError2, "ERROR+91": log.SeverityFatal4,
-	}, got, "the lowest is not enabled")
+	}, got, "the lowest level is not enabled")
 }
 
 func TestHandlersDoNotShareAttributes(t *testing.T) {
@@ -122,7 +122,7 @@ func TestHandlersDoNotShareAttributes(t *testing.T) {
 	require.Equal(t, map[string]any{"a": int64(1), "b": int64(2), "z": int64(0), "d": int64(4), "e": int64(5)}, attrs(&k.records[0]))
 }
 
-func TestTheEventHasAName(t *testing.T) {
+func TestEventName(t *testing.T) {
 	h, k := newHandler()
 	slog.New(h).Info("x", "event.name", "shop.sold", "event", "other")
 	slog.New(h).With("event.name", "shop.open").Info("x")
@@ -136,7 +136,7 @@ func TestTheEventHasAName(t *testing.T) {
 	require.Equal(t, map[string]any{"event": "other"}, attrs(&k.records[0]))
 }
 
-func TestTransitionsAndAlertsAreWritten(t *testing.T) {
+func TestTransitionsAndAlertsAreLogged(t *testing.T) {
 	h, k := newHandler()
 	name := "quo\"ted\n" + strings.Repeat("long", 2500)
 	b := breaker.New(name, breaker.Config{OnChange: breaker.LogChanges(slog.New(h))})
@@ -158,17 +158,17 @@ func TestTransitionsAndAlertsAreWritten(t *testing.T) {
 	require.Equal(t, 0.5, attrs(&k.records[1])["value"])
 }
 
-func TestAHandlerNeedsAProvider(t *testing.T) {
+func TestNilProviderPanics(t *testing.T) {
 	require.PanicsWithValue(t, "otellog: NewHandler: the provider is nil", func() { otellog.NewHandler(nil) })
 	require.False(t, otellog.NewHandler(noop.NewLoggerProvider()).Enabled(t.Context(), slog.LevelError))
 }
 
-// discard is a processor of the SDK's that keeps no record.
+// discard is a processor that keeps no record.
 type discard struct{ kept }
 
 func (*discard) OnEmit(context.Context, *sdk.Record) error { return nil }
 
-func TestAHandlerKeepsNothing(t *testing.T) {
+func TestHandlerKeepsNoReferences(t *testing.T) {
 	h := otellog.NewHandler(sdk.NewLoggerProvider(sdk.WithProcessor(&discard{})))
 	values := make([]weak.Pointer[[64]byte], 100)
 	for i := range values {
@@ -178,7 +178,7 @@ func TestAHandlerKeepsNothing(t *testing.T) {
 	}
 	runtime.GC()
 	for _, v := range values {
-		require.Nil(t, v.Value(), "what was logged is free")
+		require.Nil(t, v.Value(), "logged values are garbage collected")
 	}
 	runtime.KeepAlive(h)
 }

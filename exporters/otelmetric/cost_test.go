@@ -15,8 +15,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// provider is an SDK that does nothing but keep the callback: with it a cycle
-// costs what is ours.
+// provider is an SDK that only keeps the callback, to measure the cost of this package.
 type provider struct {
 	noop.MeterProvider
 	meter meter
@@ -34,7 +33,7 @@ func (m *meter) RegisterCallback(f metric.Callback, _ ...metric.Observable) (met
 	return noop.Registration{}, nil
 }
 
-// tally counts what it is given.
+// tally counts the observations.
 type tally struct {
 	noop.Observer
 	observed int
@@ -44,7 +43,7 @@ func (o *tally) ObserveFloat64(metric.Float64Observable, float64, ...metric.Obse
 	o.observed++
 }
 
-// still is a source that allocates nothing.
+// still is a source that does not allocate.
 type still []point
 
 func (s still) Observe(yield func(*stat.Series, float64) bool) {
@@ -55,7 +54,7 @@ func (s still) Observe(yield func(*stat.Series, float64) bool) {
 	}
 }
 
-// breakers makes sources with the 37 series of a breaker each.
+// breakers returns sources with the 37 series of a breaker each.
 func breakers(n int) []stat.Source {
 	sources := make([]stat.Source, n)
 	for k := range sources {
@@ -68,17 +67,17 @@ func breakers(n int) []stat.Source {
 	return sources
 }
 
-func TestACycleAllocatesNothingForASeries(t *testing.T) {
+func TestCollectionAllocatesNothingPerSeries(t *testing.T) {
 	var p provider
 	_, err := otelmetric.Register(&p, breakers(50)...)
 	require.NoError(t, err)
 	ctx, o := t.Context(), &tally{}
 	allocs := testing.AllocsPerRun(20, func() { _ = p.meter.callback(ctx, o) })
-	require.LessOrEqual(t, allocs, 4.0, "1 for the cycle; a collection of garbage may add a few")
-	require.Equal(t, 21*(50*37+4), o.observed, "and the exporter's own 4")
+	require.LessOrEqual(t, allocs, 4.0, "one per collection, and some by the garbage collector")
+	require.Equal(t, 21*(50*37+4), o.observed, "the series and 4 of the exporter")
 }
 
-// BenchmarkCallback is our part of a collection: 37 series a breaker.
+// BenchmarkCallback measures the callback's part of a collection, with 37 series per breaker.
 func BenchmarkCallback(b *testing.B) {
 	for _, n := range []int{10, 1_000, 10_000} {
 		b.Run(fmt.Sprintf("breakers=%d", n), func(b *testing.B) {
@@ -94,7 +93,7 @@ func BenchmarkCallback(b *testing.B) {
 	}
 }
 
-// BenchmarkCollect is what the SDK makes of it.
+// BenchmarkCollect measures a collection of the SDK.
 func BenchmarkCollect(b *testing.B) {
 	for _, n := range []int{10, 1_000} {
 		b.Run(fmt.Sprintf("breakers=%d", n), func(b *testing.B) {

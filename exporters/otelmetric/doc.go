@@ -1,56 +1,51 @@
-// Package otelmetric shows the figures of weir through OpenTelemetry's metrics API.
+// Package otelmetric exports weir's metrics through OpenTelemetry's metrics API.
 //
-// One call registers all sources (gates, breakers, alert monitors, your own
-// implementations of [stat.Source]) with a meter provider:
+// One call registers all sources with a meter provider: gates, breakers, alert monitors and your own
+// implementations of [stat.Source].
 //
 //	registration, err := otelmetric.Register(otel.GetMeterProvider(), payments, users, monitor)
 //
-// [Registration.Add] and [Registration.Remove] are for sources that come and go. All
-// registrations with one provider share one callback and one set of names.
+// Use [Registration.Add] and [Registration.Remove] for sources that come and go. All registrations with one
+// provider share one callback and one set of names.
 //
-// It needs the API alone; which SDK collects, how often, and where it sends the
-// figures is the program's affair. The names, units and attributes are those of
-// docs/metrics.md, by kind:
+// The package needs only the API. The program decides which SDK collects the metrics, how often, and where it
+// sends them. The names, units and attributes are those of docs/metrics.md. The kinds are mapped to
+// instruments as follows:
 //
 //	stat.Counter  Float64ObservableCounter
 //	stat.UpDown   Float64ObservableUpDownCounter
 //	stat.Gauge    Float64ObservableGauge
 //
-// The API has nothing observable for a stat.Distribution: the package producer beside
-// this one hands those to the SDK.
+// The API has no observable instrument for a stat.Distribution. Package producer, next to this one, passes
+// those to the SDK.
 //
-// An attribute that does not apply to a series is left out. OpenTelemetry's
-// exporter for Prometheus makes of all this what the package prom serves itself.
+// An attribute that does not apply to a series is left out. Through OpenTelemetry's exporter for Prometheus,
+// the metrics have the same names as from package prom.
 //
 // # Cost
 //
-// A collection reads each source once, in one callback which takes no lock and
-// allocates nothing for a series that it has met before. The callback shows all
-// live series at each collection, whatever the temporality.
+// A collection reads each source once, in one callback. The callback takes no lock and does not allocate for
+// a series that it has seen before. It observes all series at each collection, whatever the temporality.
 //
 // # Limits
 //
-// The SDK folds what goes beyond 2,000 series of one instrument into one with the
-// attribute otel.metric.overflow. A breaker has seven series of its state: with
-// more than 285 of them, raise the limit (metric.WithCardinalityLimit of the SDK).
+// The SDK merges all series of an instrument beyond 2,000 into one with the attribute otel.metric.overflow. A
+// breaker has seven series of its state, so raise the limit for more than 285 breakers
+// (metric.WithCardinalityLimit of the SDK).
 //
-// The API has no place for the time at which a counter began: the start time of a
-// point is that of the registration. Register a source when you make it, and the
-// two are the same.
+// The API does not support start times of counters: a point starts at the time of the registration. Register
+// a source when you create it, so that the two are the same.
 //
-// To the SDK a series is its name and attributes. Where one source is removed and
-// another of its name added between two collections, a reader of deltas is shown the
-// difference of the two totals, once: give the other source a name of its own, or let a
-// collection pass.
+// The SDK identifies a series by its name and attributes. If a source is replaced by another with the same
+// name between two collections, readers with delta temporality get the difference of the two totals once.
+// Give the new source another name, or wait for a collection in between.
 //
-// # What goes wrong
+// # Errors
 //
-// Two sources with different series of one name and attributes are refused by
-// [Register] and [Registration.Add], whichever calls they came by. Where such series
-// turn up later the first stays, the other is left out and counted in
-// weir.exporter.skipped_samples, and so are series of an instrument that no source
-// showed when it was added. A source that panics while being read loses what it had
-// still to say, is counted in weir.exporter.source_panics, and the first time logged
-// through [log/slog]. One that blocks holds up the collection: sources are expected
-// not to.
+// Two sources with different series of the same name and attributes are refused by [Register] and
+// [Registration.Add], also across registrations. If such series appear later, the first one stays, and the
+// other is left out and counted in weir.exporter.skipped_samples. So are series of an instrument that the
+// source did not have when it was added. If a source panics while it is read, its remaining series are
+// missing. The panic is counted in weir.exporter.source_panics, and the first one is logged with [log/slog]. A
+// source must not block, because the collection waits for it.
 package otelmetric

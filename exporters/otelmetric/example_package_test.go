@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/exporters/otelmetric"
 )
 
-// exporter prints the successful calls in the place of sending all metrics somewhere.
+// exporter prints the successful calls instead of sending the metrics.
 type exporter struct{ sdk.Exporter }
 
 func (exporter) Export(_ context.Context, all *metricdata.ResourceMetrics) error {
@@ -41,7 +41,7 @@ func (exporter) ForceFlush(context.Context) error { return nil }
 
 func (exporter) Shutdown(context.Context) error { return nil }
 
-// A gate is shown to whatever the meter provider of the program exports to.
+// Export a gate through the meter provider of the program.
 func Example() {
 	ctx := context.Background()
 	provider := sdk.NewMeterProvider(sdk.WithReader(sdk.NewPeriodicReader(exporter{}))) // or otel.GetMeterProvider()

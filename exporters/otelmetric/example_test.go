@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/exporters/otelmetric"
 )
 
-// A program gives otel.GetMeterProvider() and a reader that exports; this one
-// reads for itself.
+// A program uses otel.GetMeterProvider() and a reader that exports. The example reads the metrics
+// itself.
 func ExampleRegister() {
 	reader := sdk.NewManualReader()
 	provider := sdk.NewMeterProvider(sdk.WithReader(reader))
@@ -54,11 +54,11 @@ func ExampleRegistration() {
 	}
 	users := breaker.New("users", breaker.Config{})
 	fmt.Println(registration.Add(users))
-	fmt.Println(registration.Add(breaker.New("users", breaker.Config{})) != nil, "for a second one of that name")
+	fmt.Println(registration.Add(breaker.New("users", breaker.Config{})) != nil, "for a second source of that name")
 	registration.Remove(users)
 	fmt.Println(registration.Unregister())
 	// Output:
 	// <nil>
-	// true for a second one of that name
+	// true for a second source of that name
 	// <nil>
 }

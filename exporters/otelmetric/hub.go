@@ -18,91 +18,91 @@ import (
 	"github.com/weir-go/weir/stat/read"
 )
 
-// hub has what is registered with one provider: one set of sources, and one callback.
+// hub joins the registrations of one provider: they share one set of sources and one callback.
 type hub struct {
-	provider metric.MeterProvider // while the hub lives, no other can have its address
+	provider metric.MeterProvider // keeps its address from being reused while the hub is in use
 
-	mu       sync.Mutex
-	members  map[*Registration]bool
-	users    map[stat.Source]int // how many registrations have each
-	observer *observer           // nil while there are no members
+	mu            sync.Mutex
+	registrations map[*Registration]bool
+	uses          map[stat.Source]int // the number of registrations with the source
+	observer      *observer           // nil without registrations
 }
 
-// observer reads the sources in every collection.
+// observer reads the sources at every collection.
 type observer struct {
-	hub          *hub // so that it lives as long as the provider calls back
-	set          *read.Set[line]
+	hub          *hub // keeps the hub alive while the provider has the callback
+	set          *read.Set[series]
 	instruments  map[*stat.Instrument]metric.Float64Observable
 	active       atomic.Bool
 	registration metric.Registration
 }
 
-// hubs finds the hub of a provider. It keeps neither alive.
+// hubs finds the hub of a provider. It keeps neither of them alive.
 var hubs = struct {
-	mu     sync.Mutex
-	byName map[name]weak.Pointer[hub]
-}{byName: map[name]weak.Pointer[hub]{}}
+	mu    sync.Mutex
+	byKey map[providerKey]weak.Pointer[hub]
+}{byKey: map[providerKey]weak.Pointer[hub]{}}
 
-// name tells a provider from others.
-type name struct {
+// providerKey identifies a provider.
+type providerKey struct {
 	kind    reflect.Type
 	address uintptr
 }
 
 func hubOf(provider metric.MeterProvider) *hub {
-	h := &hub{provider: provider, members: map[*Registration]bool{}, users: map[stat.Source]int{}}
+	h := &hub{provider: provider, registrations: map[*Registration]bool{}, uses: map[stat.Source]int{}}
 	v := reflect.ValueOf(provider)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Type().Elem().Size() == 0 {
-		return h // which has no address of its own
+		return h // it has no address of its own
 	}
-	n := name{v.Type(), v.Pointer()}
+	n := providerKey{v.Type(), v.Pointer()}
 	hubs.mu.Lock()
 	defer hubs.mu.Unlock()
-	if there := hubs.byName[n].Value(); there != nil {
+	if there := hubs.byKey[n].Value(); there != nil {
 		return there
 	}
-	hubs.byName[n] = weak.Make(h)
-	runtime.AddCleanup(h, forget, n)
+	hubs.byKey[n] = weak.Make(h)
+	runtime.AddCleanup(h, forgetHub, n)
 	return h
 }
 
-// forget forgets the hub of a provider that is gone, unless another has its address.
-func forget(n name) {
+// forgetHub removes a dead hub, unless a new one has its key.
+func forgetHub(n providerKey) {
 	hubs.mu.Lock()
 	defer hubs.mu.Unlock()
-	if hubs.byName[n].Value() == nil {
-		delete(hubs.byName, n)
+	if hubs.byKey[n].Value() == nil {
+		delete(hubs.byKey, n)
 	}
 }
 
-// add adds sources that the registration does not have.
+// add adds sources that are new to the registration.
 func (h *hub) add(r *Registration, sources []stat.Source) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.observe(sources); err != nil {
 		return err
 	}
-	h.members[r] = true
+	h.registrations[r] = true
 	for _, s := range sources {
-		h.users[s]++
+		h.uses[s]++
 	}
 	return nil
 }
 
-// observe has the sources observed too.
+// observe starts to observe the sources too.
 func (h *hub) observe(sources []stat.Source) error {
 	if h.observer == nil {
 		return h.restart(sources)
 	}
 	err := h.observer.set.Add(sources...)
-	if err == nil || !h.observer.lacks(sources) {
+	if err == nil || !h.observer.lacksInstrumentsOf(sources) {
 		return err
 	}
-	return h.restart(slices.AppendSeq(sources, maps.Keys(h.users)))
+	return h.restart(slices.AppendSeq(sources, maps.Keys(h.uses)))
 }
 
-// lacks says whether the sources show an instrument that the observer does not know.
-func (o *observer) lacks(sources []stat.Source) bool {
+// lacksInstrumentsOf reports whether the sources have an instrument that the observer does not know.
+func (o *observer) lacksInstrumentsOf(sources []stat.Source) bool {
 	set, err := read.New(func(*stat.Series) struct{} { return struct{}{} }, sources...)
 	if err != nil {
 		return false
@@ -114,13 +114,12 @@ func (o *observer) lacks(sources []stat.Source) bool {
 	return slices.ContainsFunc(set.Instruments(), func(i *stat.Instrument) bool { return !known[i.Name] })
 }
 
-// restart has another observer in the place of the one that there is, since a callback
-// is given its instruments once. A collection at that very moment may show nothing, but
-// none shows both.
+// restart replaces the observer, because a callback gets its instruments only once. A collection at that
+// moment may export nothing, but none exports the sources of both observers.
 func (h *hub) restart(sources []stat.Source) error {
 	next, old := &observer{hub: h}, h.observer
 	var err error
-	if next.set, err = read.New(next.line, sources...); err != nil {
+	if next.set, err = read.New(next.newSeries, sources...); err != nil {
 		return err
 	}
 	if old != nil {
@@ -135,12 +134,12 @@ func (h *hub) restart(sources []stat.Source) error {
 	next.active.Store(true)
 	h.observer = next
 	if old != nil {
-		_ = old.registration.Unregister() // it shows nothing any more, whether it is called or not
+		_ = old.registration.Unregister() // an inactive observer exports nothing, even if this fails
 	}
 	return nil
 }
 
-func (o *observer) line(s *stat.Series) line { return newLine(o.instruments[s.Instrument], s) }
+func (o *observer) newSeries(s *stat.Series) series { return newSeries(o.instruments[s.Instrument], s) }
 
 func (o *observer) register(provider metric.MeterProvider) error {
 	meter := provider.Meter(scope.Name, metric.WithInstrumentationVersion(scope.Version()))
@@ -153,8 +152,7 @@ func (o *observer) register(provider metric.MeterProvider) error {
 	return err
 }
 
-// callback never returns an error: a periodic reader would throw away all that was
-// collected, from anybody.
+// callback never returns an error, for which a periodic reader would discard the whole collection.
 func (o *observer) callback(_ context.Context, to metric.Observer) error {
 	if o.active.Load() {
 		for l, value := range o.set.Observe {
@@ -164,24 +162,24 @@ func (o *observer) callback(_ context.Context, to metric.Observer) error {
 	return nil
 }
 
-// remove removes sources that a registration had.
+// remove removes sources of a registration.
 func (h *hub) remove(sources []stat.Source) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range sources {
-		if h.users[s]--; h.users[s] == 0 {
-			delete(h.users, s)
+		if h.uses[s]--; h.uses[s] == 0 {
+			delete(h.uses, s)
 			h.observer.set.Remove(s)
 		}
 	}
 }
 
-// leave ends a registration, and with the last one the callback.
-func (h *hub) leave(r *Registration) error {
+// end ends a registration, and after the last one the callback.
+func (h *hub) end(r *Registration) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.members, r)
-	if len(h.members) > 0 {
+	delete(h.registrations, r)
+	if len(h.registrations) > 0 {
 		return nil
 	}
 	last := h.observer.registration
@@ -189,23 +187,23 @@ func (h *hub) leave(r *Registration) error {
 	return last.Unregister()
 }
 
-// nameless is a source that cannot be found by ==, which it can.
-type nameless struct{ stat.Source }
+// wrappedSource makes a source comparable whose type is not.
+type wrappedSource struct{ stat.Source }
 
-// Histograms passes on what the source has.
-func (n *nameless) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
+// Histograms yields the histograms of the source, if it has any.
+func (n *wrappedSource) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	if h, ok := n.Source.(stat.HistogramSource); ok {
 		h.Histograms(yield)
 	}
 }
 
-// named returns the source, or something in its place that can be found by ==.
-func named(s stat.Source) stat.Source {
+// comparableSource returns the source, or a wrapper if its type cannot be compared with ==.
+func comparableSource(s stat.Source) stat.Source {
 	if s == nil {
 		return nil
 	}
 	if itself := s; reflect.ValueOf(s).Comparable() && s == itself {
 		return s
 	}
-	return &nameless{s}
+	return &wrappedSource{s}
 }

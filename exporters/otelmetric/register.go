@@ -10,41 +10,39 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// Registration is a part of the sources that a provider observes: those given to one
-// call of [Register] and added since. It is safe for concurrent use.
+// Registration is the sources given to one call of [Register] and added since. It is safe for concurrent
+// use.
 type Registration struct {
 	hub *hub
 
-	mu    sync.Mutex
-	ended bool
-	own   map[stat.Source]bool // as the hub knows them
+	mu      sync.Mutex
+	ended   bool
+	sources map[stat.Source]bool // after comparableSource
 }
 
-// Register has the sources observed in every collection of the provider, until they are
-// removed or [Registration.Unregister] is called. It reads them once to learn their
-// instruments, and takes note of nothing if it fails.
+// Register exports the sources in every collection of the provider, until they are removed or
+// [Registration.Unregister] is called. It reads each source once to learn its instruments. If it fails,
+// nothing is registered.
 //
-// It fails if [read.New] fails with the sources, if one of them shows a series that
-// another source of the same provider has another one for, or if the provider refuses an
-// instrument. A source that is given twice, in one call or in several, or is part of
-// another as a breaker is of its gate, is fine and exported once.
+// Register fails if [read.New] fails with the sources, if another source of the same provider yields a
+// different series with the same name and attributes, or if the provider refuses an instrument. A source
+// that is given twice, in one call or in several, or is part of another source as a breaker is part of
+// its gate, is exported once.
 //
-// Register may be called at any time and from several goroutines, with a provider
-// that is to be set up later too. Providers are told apart by their addresses: what is
-// registered with the global provider before it is set up is not compared with what is
-// registered with the one that it is set up with.
+// Register is safe for concurrent use, and may be called before the global provider is set. Providers are
+// told apart by their addresses: sources registered with the global provider before it is set are not
+// compared with those registered with the provider that it is set to.
 func Register(provider metric.MeterProvider, sources ...stat.Source) (*Registration, error) {
-	r := &Registration{hub: hubOf(provider), own: map[stat.Source]bool{}}
+	r := &Registration{hub: hubOf(provider), sources: map[stat.Source]bool{}}
 	if err := r.Add(sources...); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// Add adds sources, which the next collection shows. What it costs does not depend on
-// how many there are already. It adds none of them and returns an error where [Register]
-// would have failed, and after Unregister. Sources that are there already, found by ==,
-// change nothing.
+// Add adds sources, which are exported from the next collection. It returns an error and adds none of
+// them if [Register] would have failed with them, or after Unregister. Sources that are == to one of the
+// registration are ignored. The cost of Add does not depend on the number of sources before.
 func (r *Registration) Add(sources ...stat.Source) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,34 +52,34 @@ func (r *Registration) Add(sources ...stat.Source) error {
 	more := make([]stat.Source, 0, len(sources))
 	seen := make(map[stat.Source]bool, len(sources))
 	for _, s := range sources {
-		if s = named(s); !r.own[s] && !seen[s] {
+		if s = comparableSource(s); !r.sources[s] && !seen[s] {
 			more, seen[s] = append(more, s), true
 		}
 	}
 	if err := r.hub.add(r, more); err != nil {
 		return err
 	}
-	maps.Copy(r.own, seen)
+	maps.Copy(r.sources, seen)
 	return nil
 }
 
-// Remove removes sources of this registration, found by ==. Their series are gone from
-// the next collection, save those that another source or registration shows too.
+// Remove removes the sources of this registration that are == to those given. The next collection lacks
+// their series, except for those that another source or registration yields too.
 func (r *Registration) Remove(sources ...stat.Source) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var gone []stat.Source
 	for _, s := range sources {
-		if s = named(s); r.own[s] {
-			delete(r.own, s)
+		if s = comparableSource(s); r.sources[s] {
+			delete(r.sources, s)
 			gone = append(gone, s)
 		}
 	}
 	r.hub.remove(gone)
 }
 
-// Unregister removes all sources of this registration and ends it. The error is the
-// provider's, from the end of its last registration; a second call does nothing.
+// Unregister removes all sources of this registration and ends it. The error is that of the provider,
+// when its last registration ends. A second call does nothing.
 func (r *Registration) Unregister() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,11 +87,11 @@ func (r *Registration) Unregister() error {
 		return nil
 	}
 	r.ended = true
-	gone := make([]stat.Source, 0, len(r.own))
-	for s := range r.own {
+	gone := make([]stat.Source, 0, len(r.sources))
+	for s := range r.sources {
 		gone = append(gone, s)
 	}
-	r.own = nil
+	r.sources = nil
 	r.hub.remove(gone)
-	return r.hub.leave(r)
+	return r.hub.end(r)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// register gives a reader of a provider with which the sources are registered.
+// register returns a reader of a provider with which the sources are registered.
 func register(t *testing.T, sources ...stat.Source) sdk.Reader {
 	t.Helper()
 	r := sdk.NewManualReader()
@@ -26,7 +26,7 @@ func register(t *testing.T, sources ...stat.Source) sdk.Reader {
 	return r
 }
 
-func TestEachKindBecomesItsInstrument(t *testing.T) {
+func TestKindsOfInstruments(t *testing.T) {
 	sum := func(monotonic bool) metricdata.Sum[float64] {
 		return metricdata.Sum[float64]{Temporality: metricdata.CumulativeTemporality, IsMonotonic: monotonic}
 	}
@@ -75,7 +75,7 @@ func withoutPoints(data metricdata.Aggregation) metricdata.Aggregation {
 	return data
 }
 
-func TestCumulativeAndDeltaSeeTheSameSource(t *testing.T) {
+func TestCumulativeAndDeltaReaders(t *testing.T) {
 	all, deltas := sdk.NewManualReader(), sdk.NewManualReader(sdk.WithTemporalitySelector(
 		func(sdk.InstrumentKind) metricdata.Temporality { return metricdata.DeltaTemporality }))
 	source := shows()
@@ -99,7 +99,7 @@ func TestCumulativeAndDeltaSeeTheSameSource(t *testing.T) {
 	}
 }
 
-func TestTheExportersOwnFiguresAreThereFromTheStart(t *testing.T) {
+func TestExporterMetricsExistFromTheStart(t *testing.T) {
 	names := map[string]int{}
 	for _, m := range metrics(t, register(t)) {
 		names[m.Name] = len(points(m.Data))
@@ -107,7 +107,7 @@ func TestTheExportersOwnFiguresAreThereFromTheStart(t *testing.T) {
 	require.Equal(t, map[string]int{"weir.exporter.source_panics": 1, "weir.exporter.skipped_samples": 3}, names)
 }
 
-func TestASourceGivenTwiceIsObservedOnce(t *testing.T) {
+func TestSourceGivenTwiceIsObservedOnce(t *testing.T) {
 	b := shows(slow("a", 3))
 	gate := shows(b.points[0], point{known("weir.limiter.requests").Series("a", "allowed"), 5})
 	r := register(t, gate, b, b, gate)
@@ -138,7 +138,7 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 }
 
-func TestWhatTurnsUpLaterAndCannotBeExportedIsSkipped(t *testing.T) {
+func TestInvalidSeriesThatAppearLaterAreSkipped(t *testing.T) {
 	queue := &stat.Instrument{Name: "shop.queue.length", Kind: stat.UpDown}
 	first, second := shows(slow("a", 1)), shows()
 	r := register(t, first, second)
@@ -154,7 +154,7 @@ func TestWhatTurnsUpLaterAndCannotBeExportedIsSkipped(t *testing.T) {
 	}
 }
 
-func TestASourceThatPanicsHidesNoOther(t *testing.T) {
+func TestPanickingSourceHidesNoOther(t *testing.T) {
 	log, before := &strings.Builder{}, slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
 	t.Cleanup(func() { slog.SetDefault(before) })
@@ -171,21 +171,20 @@ func TestASourceThatPanicsHidesNoOther(t *testing.T) {
 	require.Equal(t, 1, strings.Count(log.String(), "lost its lock"), "logged once: %s", log)
 }
 
-func TestUnregisterEndsIt(t *testing.T) {
+func TestUnregister(t *testing.T) {
 	r := sdk.NewManualReader()
 	provider := sdk.NewMeterProvider(sdk.WithReader(r))
 	a, err := otelmetric.Register(provider, shows(slow("a", 1)))
 	require.NoError(t, err)
 	_, err = otelmetric.Register(provider, shows(slow("b", 2)))
 	require.NoError(t, err)
-	require.Len(t, collect(t, r), 2, "several registrations stand beside each other")
+	require.Len(t, collect(t, r), 2, "registrations are independent")
 
 	require.NoError(t, a.Unregister())
 	require.Equal(t, map[string]float64{"weir.breaker.slow_calls{weir.breaker.name=b}": 2}, collect(t, r))
 }
 
-// lateGlobal registers with the global provider and sets that up afterwards,
-// which a process can do once.
+// lateGlobal registers with the global provider and then sets it, which a process can do once.
 var lateGlobal = sync.OnceValues(func() (sdk.Reader, error) {
 	_, err := otelmetric.Register(otel.GetMeterProvider(), shows(slow("a", 1)))
 	r := sdk.NewManualReader()
@@ -193,15 +192,15 @@ var lateGlobal = sync.OnceValues(func() (sdk.Reader, error) {
 	return r, err
 })
 
-func TestTheGlobalProviderMayBeSetUpLater(t *testing.T) {
+func TestGlobalProviderMayBeSetLater(t *testing.T) {
 	r, err := lateGlobal()
 	require.NoError(t, err)
 	require.Equal(t, map[string]float64{"weir.breaker.slow_calls{weir.breaker.name=a}": 1}, collect(t, r))
 }
 
-// Each reader has a pipeline of its own, and all call the one callback. A source
-// given twice must count once in each, while series come and go.
-func TestReadersBesideEachOther(t *testing.T) {
+// Each reader has a pipeline of its own, and all call the same callback. A source given twice must count
+// once in each, while series come and go.
+func TestConcurrentReaders(t *testing.T) {
 	readers := []sdk.Reader{sdk.NewManualReader(), sdk.NewManualReader(), sdk.NewManualReader()}
 	provider := sdk.NewMeterProvider(sdk.WithReader(readers[0]), sdk.WithReader(readers[1]), sdk.WithReader(readers[2]))
 	stable, flicker := shows(slow("stable", 1)), shows(slow("flicker", 1))

@@ -23,7 +23,7 @@ import (
 
 const seriesA, seriesB = "weir.breaker.slow_calls{weir.breaker.name=a}", "weir.breaker.slow_calls{weir.breaker.name=b}"
 
-func TestTwoSourcesOfOneNameAreRefusedByWhicheverCall(t *testing.T) {
+func TestDuplicateNamesAreRefusedAcrossRegistrations(t *testing.T) {
 	r := sdk.NewManualReader()
 	p := sdk.NewMeterProvider(sdk.WithReader(r))
 	first, err := otelmetric.Register(p, breaker.New("payments", breaker.Config{}))
@@ -39,13 +39,13 @@ func TestTwoSourcesOfOneNameAreRefusedByWhicheverCall(t *testing.T) {
 	require.Zero(t, got["weir.breaker.state{weir.breaker.name=payments,weir.breaker.state=forced_open}"])
 
 	_, err = otelmetric.Register(sdk.NewMeterProvider(), second)
-	require.NoError(t, err, "another provider is another place")
+	require.NoError(t, err, "providers are independent")
 	require.NoError(t, first.Unregister())
 	_, err = otelmetric.Register(p, second)
-	require.NoError(t, err, "the name is free again")
+	require.NoError(t, err, "the name can be used again")
 }
 
-func TestASourceOfSeveralRegistrationsIsObservedOnceUntilTheLastEnds(t *testing.T) {
+func TestSourceOfSeveralRegistrationsIsObservedOnce(t *testing.T) {
 	r := sdk.NewManualReader()
 	p := sdk.NewMeterProvider(sdk.WithReader(r))
 	a := shows(slow("a", 1))
@@ -55,10 +55,10 @@ func TestASourceOfSeveralRegistrationsIsObservedOnceUntilTheLastEnds(t *testing.
 	require.NoError(t, err)
 	require.Equal(t, map[string]float64{seriesA: 1}, collect(t, r))
 	require.NoError(t, first.Unregister())
-	require.NoError(t, first.Unregister(), "which does nothing")
+	require.NoError(t, first.Unregister(), "a second call does nothing")
 	require.Equal(t, map[string]float64{seriesA: 1}, collect(t, r))
 	require.NoError(t, second.Unregister())
-	require.Empty(t, metrics(t, r), "nor the exporter's own")
+	require.Empty(t, metrics(t, r), "not even the exporter's metrics")
 	require.EqualError(t, second.Add(a), "otelmetric: the registration has ended")
 
 	_, err = otelmetric.Register(p, a)
@@ -79,18 +79,18 @@ func TestSourcesComeAndGo(t *testing.T) {
 	registration.Remove(a, shows(), nil)
 	require.Equal(t, map[string]float64{seriesB: 2}, collect(t, r))
 	other.Remove(a, b)
-	require.Equal(t, map[string]float64{seriesB: 2}, collect(t, r), "the first has it still")
+	require.Equal(t, map[string]float64{seriesB: 2}, collect(t, r), "the first registration still has the source")
 	require.ErrorContains(t, registration.Add(a, nil), "is nil")
 	require.Equal(t, map[string]float64{seriesB: 2}, collect(t, r), "all or nothing")
 	require.NoError(t, registration.Add(shows(slow("a", 3)), still{slow("c", 4)}))
 	require.Len(t, collect(t, r), 3)
 	require.NoError(t, registration.Unregister())
-	require.Empty(t, collect(t, r), "nor what cannot be found by ==")
+	require.Empty(t, collect(t, r), "not even sources that are not comparable")
 }
 
-// A callback is given its instruments once, so that a source with others needs another
-// callback. No collection meanwhile shows a source by both.
-func TestALaterCallMayBringInstrumentsOfItsOwn(t *testing.T) {
+// A callback gets its instruments once, so a source with other instruments needs a new callback. No
+// collection exports a source by both.
+func TestLaterRegistrationMayAddInstruments(t *testing.T) {
 	r := sdk.NewManualReader()
 	p := sdk.NewMeterProvider(sdk.WithReader(r))
 	a := shows(slow("a", 1))
@@ -151,11 +151,11 @@ func TestMemoryOfARegistration(t *testing.T) {
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	require.Less(t, (int64(after.HeapAlloc)-int64(before.HeapAlloc))/1000, int64(2000), "bytes for each, with a source of one series")
+	require.Less(t, (int64(after.HeapAlloc)-int64(before.HeapAlloc))/1000, int64(2000), "bytes per registration of a source with one series")
 	runtime.KeepAlive(kept)
 }
 
-func TestProvidersThatAreGoneAreLetGo(t *testing.T) {
+func TestProvidersAreGarbageCollected(t *testing.T) {
 	last := func() weak.Pointer[sdk.MeterProvider] {
 		p := sdk.NewMeterProvider(sdk.WithReader(sdk.NewManualReader()))
 		_, err := otelmetric.Register(p, shows(slow("a", 1)))
@@ -168,7 +168,7 @@ func TestProvidersThatAreGoneAreLetGo(t *testing.T) {
 	}, 10*time.Second, time.Millisecond)
 }
 
-func TestProvidersWithoutAnAddressStandAlone(t *testing.T) {
+func TestProvidersWithoutAnAddress(t *testing.T) {
 	for range 2 {
 		registration, err := otelmetric.Register(noop.NewMeterProvider(), shows(slow("a", math.NaN())))
 		require.NoError(t, err)
@@ -178,9 +178,9 @@ func TestProvidersWithoutAnAddressStandAlone(t *testing.T) {
 	}
 }
 
-// Registrations of one provider come and go beside each other and beside collections; a
-// series is never shown twice, and one that is always there is in each.
-func TestRegistrationsBesideEachOther(t *testing.T) {
+// Registrations of one provider come and go concurrently with collections. No collection has a series
+// twice, and each has the series of a permanent registration.
+func TestConcurrentRegistrations(t *testing.T) {
 	r := sdk.NewManualReader()
 	p := sdk.NewMeterProvider(sdk.WithReader(r))
 	stable := shows(slow("stable", 1))
@@ -219,7 +219,7 @@ func TestRegistrationsBesideEachOther(t *testing.T) {
 
 type noopMeter = noop.Meter // embedded, it does not take the name of the method
 
-// busyProvider collects whenever a callback comes or goes.
+// busyProvider collects whenever a callback is registered or unregistered.
 type busyProvider struct {
 	noop.MeterProvider
 	noopMeter
@@ -255,7 +255,7 @@ func (p *busyProvider) collect() {
 	p.most = max(p.most, o.observed)
 }
 
-func TestNoCollectionShowsASourceByTwoCallbacks(t *testing.T) {
+func TestNoCollectionHasASourceTwice(t *testing.T) {
 	p := &busyProvider{callbacks: map[*busyRegistration]metric.Callback{}}
 	_, err := otelmetric.Register(p, shows(slow("a", 1)))
 	require.NoError(t, err)
@@ -263,12 +263,12 @@ func TestNoCollectionShowsASourceByTwoCallbacks(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, p.callbacks, 1)
 	p.collect()
-	require.Equal(t, 1+1+4, p.most, "two sources, and the exporter's own")
+	require.Equal(t, 1+1+4, p.most, "two sources and the exporter's metrics")
 }
 
-// The SDK knows a series by its name: what takes a name after a collection without it
-// begins at its own total, for readers of deltas too.
-func TestANameThatWasFreeForACollectionBeginsAnew(t *testing.T) {
+// If a name is used again after a collection without it, readers with delta temporality start at the
+// total of the new source.
+func TestReusedNameStartsAtItsOwnTotal(t *testing.T) {
 	r := sdk.NewManualReader(sdk.WithTemporalitySelector(
 		func(sdk.InstrumentKind) metricdata.Temporality { return metricdata.DeltaTemporality }))
 	old := shows(slow("a", 100))

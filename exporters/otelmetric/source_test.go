@@ -14,13 +14,13 @@ import (
 	"github.com/weir-go/weir/stat/read"
 )
 
-// point is a series and its value now.
+// point is a series and its current value.
 type point struct {
 	series *stat.Series
 	value  float64
 }
 
-// fake is a source that shows its points, and then panics if it is told to.
+// fake is a source that yields its points, and then may panic.
 type fake struct {
 	mu     sync.Mutex
 	points []point
@@ -49,13 +49,13 @@ func (f *fake) show(points ...point) {
 
 func shows(points ...point) *fake { return &fake{points: points} }
 
-// slow is a point of a breaker: one series a name.
+// slow returns a point of a breaker with that name.
 func slow(name string, value float64) point {
 	return point{known("weir.breaker.slow_calls").Series(name, ""), value}
 }
 
-// collect reads all that the reader has and gives the values by series, as in
-// weir.breaker.slow_calls{weir.breaker.name=a}, without the exporter's own zeros.
+// collect returns the values of a collection by series, as in
+// weir.breaker.slow_calls{weir.breaker.name=a}, without the exporter's zeros.
 func collect(t *testing.T, r sdk.Reader) map[string]float64 {
 	t.Helper()
 	values := map[string]float64{}
@@ -95,7 +95,7 @@ func points(data metricdata.Aggregation) []metricdata.DataPoint[float64] {
 	return nil
 }
 
-// catalogue lists the instruments of the library: those that a set without sources knows.
+// catalogue returns the instruments of weir: those of a set without sources.
 func catalogue() []*stat.Instrument {
 	set, err := read.New(func(*stat.Series) int { return 0 })
 	if err != nil {
@@ -104,7 +104,7 @@ func catalogue() []*stat.Instrument {
 	return set.Instruments()
 }
 
-// known returns the library's instrument of that name.
+// known returns weir's instrument of that name.
 func known(name string) *stat.Instrument {
 	list := catalogue()
 	return list[slices.IndexFunc(list, func(i *stat.Instrument) bool { return i.Name == name })]

@@ -16,8 +16,8 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// each runs the benchmark on breakers of several numbers: with their 37 series each,
-// and with a histogram of how long calls take beside them.
+// each runs the benchmark with several numbers of breakers, which have 37 series each, with and without
+// a histogram of latencies.
 func each(b *testing.B, run func(b *testing.B, sources []stat.Source)) {
 	b.Helper()
 	for _, c := range []struct {
@@ -35,7 +35,7 @@ func each(b *testing.B, run func(b *testing.B, sources []stat.Source)) {
 	}
 }
 
-// busy is a breaker that has enough calls to judge, of many durations.
+// busy returns a breaker with enough calls for a failure rate, of many durations.
 func busy(k int, c breaker.Config) *breaker.Breaker {
 	now := time.Now()
 	b := breaker.NewAt(fmt.Sprintf("breaker-%d", k), c, now)
@@ -48,7 +48,7 @@ func busy(k int, c breaker.Config) *breaker.Breaker {
 	return b
 }
 
-// BenchmarkCollect is our part of a scrape.
+// BenchmarkCollect measures the collector's part of a scrape.
 func BenchmarkCollect(b *testing.B) {
 	each(b, func(b *testing.B, sources []stat.Source) {
 		c := prom.NewCollector(sources...)
@@ -65,7 +65,7 @@ func BenchmarkCollect(b *testing.B) {
 	})
 }
 
-// BenchmarkGather is what the registry makes of it: all of a scrape but the text.
+// BenchmarkGather measures a scrape without the text encoding.
 func BenchmarkGather(b *testing.B) {
 	each(b, func(b *testing.B, sources []stat.Source) {
 		r := prometheus.NewRegistry()
@@ -79,7 +79,7 @@ func BenchmarkGather(b *testing.B) {
 	})
 }
 
-// BenchmarkScrape is all that the process has to do for a scrape, as text.
+// BenchmarkScrape measures a whole scrape in text format.
 func BenchmarkScrape(b *testing.B) {
 	each(b, func(b *testing.B, sources []stat.Source) {
 		r := prometheus.NewRegistry()
@@ -92,15 +92,15 @@ func BenchmarkScrape(b *testing.B) {
 	})
 }
 
-// sink is a response that is thrown away.
+// sink is a ResponseWriter that discards the response.
 type sink struct{ header http.Header }
 
 func (s *sink) Header() http.Header         { return s.header }
 func (s *sink) WriteHeader(int)             {}
 func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
 
-// BenchmarkCollectWhileSeriesComeAndGo has one series of a thousand breakers
-// vanish and return at every scrape, so that each rebuilds the table.
+// BenchmarkCollectWhileSeriesComeAndGo removes or returns one series of a thousand breakers before every
+// scrape, so that each scrape rebuilds the table of series.
 func BenchmarkCollectWhileSeriesComeAndGo(b *testing.B) {
 	flicker := shows()
 	c := prom.NewCollector(append(breakers(1_000), flicker)...)

@@ -10,33 +10,31 @@ import (
 	"github.com/weir-go/weir/stat/read"
 )
 
-// Collector shows sources to Prometheus. It is a [prometheus.Collector], made
-// with [NewCollector], and safe for concurrent use.
+// Collector exports sources to Prometheus. It is a [prometheus.Collector] and safe for concurrent use. A
+// Collector must be created by [NewCollector].
 //
-// Each scrape reads every source once, on the goroutine that collects and under
-// no lock. A series that a source no longer yields is gone from the next scrape.
+// Each scrape reads every source once, on the collecting goroutine and without holding a lock. A series
+// that a source no longer yields is missing from the next scrape.
 type Collector struct {
-	set      *read.Set[*line]
+	set      *read.Set[*series]
 	families map[*stat.Instrument]*family
 	descs    []*prometheus.Desc
-	last     atomic.Int64 // how many samples the last scrape had
-	err      error        // why it cannot be registered; nothing else is of use then
+	last     atomic.Int64 // the number of samples of the last scrape
+	err      error        // why the collector cannot be registered; the other fields are not set then
 }
 
 var _ prometheus.Collector = (*Collector)(nil)
 
-// NewCollector returns a collector of the sources, which it reads once to learn
-// their instruments.
+// NewCollector returns a collector of the sources. It reads each source once to learn its instruments.
 //
-// Registering it fails if [read.New] fails with the sources, or if two of
-// their instruments, or two attributes of one, have the same name in Prometheus.
-// A source that is given twice, or is part of another as a breaker is of its
-// gate, is fine and exported once.
+// Registering the collector fails if [read.New] fails with the sources, or if two of their instruments,
+// or two attributes of one instrument, have the same name in Prometheus. A source that is given twice,
+// or is part of another source as a breaker is part of its gate, is exported once.
 //
-// A registry takes one such collector: further sources are for [Collector.Add].
+// A registry accepts only one such collector. Use [Collector.Add] for further sources.
 func NewCollector(sources ...stat.Source) *Collector {
 	c := &Collector{}
-	if c.set, c.err = read.New(c.line, sources...); c.err != nil {
+	if c.set, c.err = read.New(c.newSeries, sources...); c.err != nil {
 		return c
 	}
 	instruments := c.set.Instruments()
@@ -52,11 +50,10 @@ func NewCollector(sources ...stat.Source) *Collector {
 	return c
 }
 
-func (c *Collector) line(s *stat.Series) *line { return c.families[s.Instrument].line(s) }
+func (c *Collector) newSeries(s *stat.Series) *series { return c.families[s.Instrument].newSeries(s) }
 
-// Describe implements [prometheus.Collector]. It sends the same descriptors
-// whatever is added or removed: those of all instruments of the library, and of
-// those that the sources given to [NewCollector] showed beside them.
+// Describe implements [prometheus.Collector]. It sends the descriptors of all instruments of weir and of
+// the sources given to [NewCollector], whatever is added or removed later.
 func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	if c.err != nil {
 		ch <- prometheus.NewInvalidDesc(c.err)
@@ -67,24 +64,24 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements [prometheus.Collector]. What cannot be exported is left out
-// and counted, so that no source can make the scrape fail. A collector that
-// cannot be registered has nothing to collect but the reason.
+// Collect implements [prometheus.Collector]. Series that cannot be exported are left out and counted, so
+// that no source can make the scrape fail. For a collector that cannot be registered, Collect sends only
+// the error.
 func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	if c.err != nil {
 		ch <- prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(c.err), c.err)
 		return
 	}
-	var spreads []spread
+	var spreads []histogramSample
 	for l, h := range c.set.Histograms {
-		spreads = append(spreads, spread{line: l, histogram: h})
+		spreads = append(spreads, histogramSample{series: l, histogram: h})
 	}
 	samples := make([]sample, 0, c.last.Load())
 	for l, value := range c.set.Observe {
-		samples = append(samples, sample{line: l, value: value})
+		samples = append(samples, sample{series: l, value: value})
 	}
 	c.last.Store(int64(len(samples)))
-	// Sent only now: a receiver that is slow must not keep a source waiting.
+	// Sent after reading, so that a slow receiver does not delay a source.
 	for n := range samples {
 		ch <- &samples[n]
 	}
@@ -93,10 +90,9 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// Add adds sources, which the next scrape shows. It adds none of them and
-// returns an error where registering them would have failed, or where one shows
-// an instrument that is neither the library's nor known from [NewCollector].
-// Sources that are there already change nothing.
+// Add adds sources, which are exported from the next scrape. It returns an error and adds none of them
+// if registering them would have failed, or if a source has an instrument that is neither weir's nor
+// that of a source given to [NewCollector]. Sources that were added before are ignored.
 func (c *Collector) Add(sources ...stat.Source) error {
 	if c.err != nil {
 		return fmt.Errorf("prom: the collector cannot be used: %w", c.err)
@@ -104,8 +100,8 @@ func (c *Collector) Add(sources ...stat.Source) error {
 	return c.set.Add(sources...)
 }
 
-// Remove removes the sources: their series are gone from the next scrape, save
-// those that another source shows too. Sources are found by ==.
+// Remove removes the sources that are == to those given. The next scrape lacks their series, except for
+// those that another source yields too.
 func (c *Collector) Remove(sources ...stat.Source) {
 	if c.err == nil {
 		c.set.Remove(sources...)

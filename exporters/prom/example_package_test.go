@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/exporters/prom"
 )
 
-// A gate is shown to Prometheus at /metrics, beside the other metrics of the program.
+// Export a gate at /metrics together with the other metrics of the program.
 func Example() {
 	payments := weir.New("payments", weir.Config{})
 

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// queue is a source of one's own. It builds its series once.
+// queue is a user-defined source. It creates its series once.
 type queue struct {
 	length *stat.Series
 	orders []string
@@ -31,8 +31,7 @@ func (q *queue) Observe(yield func(*stat.Series, float64) bool) {
 	yield(q.length, float64(len(q.orders)))
 }
 
-// Whatever is a stat.Source is exported: the gates, breakers and monitors of
-// weir, and what you make yourself.
+// Every stat.Source can be exported: weir's gates, breakers and monitors, and your own types.
 func ExampleNewCollector() {
 	orders := newQueue("orders")
 	orders.orders = []string{"a nut", "a bolt"}
@@ -44,8 +43,8 @@ func ExampleNewCollector() {
 	// shop_queue_length{shop_queue_name="orders"} 2
 }
 
-// Two parts of a program that know nothing of each other share a registry: who
-// comes second adds its sources to the collector that is there.
+// Two independent parts of a program share a registry. The second one adds its sources to the collector
+// of the first.
 func ExampleCollector_Add() {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(prom.NewCollector(breaker.New("payments", breaker.Config{})))
@@ -74,7 +73,7 @@ func ExampleCollector_Remove() {
 	// Output:
 }
 
-// A source stands for whatever has figures; here a breaker alone.
+// Export a breaker.
 func ExampleCollector() {
 	payments := breaker.New("payments", breaker.Config{})
 	collector := prom.NewCollector(payments)
@@ -90,7 +89,7 @@ func ExampleCollector() {
 	// weir_breaker_calls_total{weir_breaker_name="payments",weir_breaker_outcome="success",weir_group_key=""} 1
 }
 
-// show prints what a scrape gets, but for the exporter's own figures.
+// show prints the metrics of a scrape without those of the exporter.
 func show(g prometheus.Gatherer, names ...string) {
 	lines, err := samples(g, names...)
 	if err != nil {

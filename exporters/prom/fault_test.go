@@ -33,13 +33,13 @@ func TestRegisterRefuses(t *testing.T) {
 		},
 		"one name to Prometheus": {
 			[]stat.Source{instrument("shop.x", stat.Gauge), instrument("shop_x", stat.UpDown)},
-			`prom: the instruments shop.x and shop_x are both shop_x to Prometheus`,
+			`prom: the instruments shop.x and shop_x have the same Prometheus name shop_x`,
 		},
 		"one name to Prometheus, by way of a histogram's lines": {
 			[]stat.Source{instrument("shop.x.count", stat.Gauge), &fake{spreads: []spread{
 				{(&stat.Instrument{Name: "shop.x", Help: "Help.", Kind: stat.Distribution}).Series(), stat.Histogram{}},
 			}}},
-			`prom: the instruments shop.x.count and shop.x are both shop_x_count to Prometheus`,
+			`prom: the instruments shop.x.count and shop.x have the same Prometheus name shop_x_count`,
 		},
 		"one label to Prometheus": {
 			[]stat.Source{instrument("shop.x", stat.Gauge, "a.b", "a_b")},
@@ -55,22 +55,22 @@ func TestRegisterRefuses(t *testing.T) {
 			refused.Remove(c.sources...)
 			ch := make(chan prometheus.Metric, 1)
 			refused.Collect(ch)
-			require.ErrorContains(t, (<-ch).Write(nil), c.want, "who collects from it all the same is told")
+			require.ErrorContains(t, (<-ch).Write(nil), c.want, "collecting returns the error")
 		})
 	}
 }
 
-func TestInstrumentsOfOnesOwnAreExportedToo(t *testing.T) {
+func TestUserDefinedInstrumentsAreExported(t *testing.T) {
 	_, r := register(t, shows(point{queueLength.Series(), 4}), shows(slow("a", 1)))
 	require.Equal(t, []string{`shop_queue_length 4`, `weir_breaker_slow_calls_total{weir_breaker_name="a",weir_group_key=""} 1`}, scrape(t, r))
 
 	keyed := &stat.Instrument{Name: "shop.stock", Help: "Stock.", Kind: stat.Gauge, Attrs: []string{"item"}}
 	twin := *keyed
 	_, r = register(t, shows(point{keyed.Series("nut"), 1}), shows(point{twin.Series("bolt"), 2}))
-	require.Equal(t, []string{`shop_stock{item="bolt"} 2`, `shop_stock{item="nut"} 1`}, scrape(t, r), "equal instruments are one")
+	require.Equal(t, []string{`shop_stock{item="bolt"} 2`, `shop_stock{item="nut"} 1`}, scrape(t, r), "equal instruments are merged")
 }
 
-func TestWhatTurnsUpLaterAndCannotBeExportedIsSkipped(t *testing.T) {
+func TestInvalidSeriesThatAppearLaterAreSkipped(t *testing.T) {
 	good := slow("a", 1)
 	source := shows(good)
 	_, r := register(t, source)
@@ -87,7 +87,7 @@ func TestWhatTurnsUpLaterAndCannotBeExportedIsSkipped(t *testing.T) {
 	}
 }
 
-func TestASourceThatPanicsHidesNoOther(t *testing.T) {
+func TestPanickingSourceHidesNoOther(t *testing.T) {
 	log := captureLog(t)
 	bad := &fake{points: []point{slow("bad", 1)}}
 	_, r := register(t, bad, shows(slow("good", 2)))
@@ -117,7 +117,7 @@ func panics(t *testing.T, g prometheus.Gatherer) int {
 	return own(t, g, "weir_exporter_source_panics_total")
 }
 
-// own scrapes once and reads one of the exporter's figures.
+// own scrapes once and returns one of the exporter's metrics.
 func own(t *testing.T, g prometheus.Gatherer, name string) (value int) {
 	t.Helper()
 	lines, err := samples(g)
@@ -133,7 +133,7 @@ func own(t *testing.T, g prometheus.Gatherer, name string) (value int) {
 	return 0
 }
 
-// captureLog takes what is logged during the test.
+// captureLog returns the log of the test.
 func captureLog(t *testing.T) *strings.Builder {
 	log, before := &strings.Builder{}, slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))

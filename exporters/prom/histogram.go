@@ -7,31 +7,31 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// spread is the histogram of a line in one scrape, as a native histogram and as a
-// classic one at the bounds of the instrument, together: Prometheus takes the one
-// that it is set up for, and the text format has the classic one alone.
-type spread struct {
-	*line
+// histogramSample is the histogram of a series in one scrape. It is written both as a native histogram
+// and as a classic one with the bounds of the instrument. Prometheus takes the one it is configured for,
+// and the text format has only the classic one.
+type histogramSample struct {
+	*series
 	histogram stat.Histogram
 }
 
-func (s *spread) Desc() *prometheus.Desc { return s.desc }
+func (s *histogramSample) Desc() *prometheus.Desc { return s.desc }
 
-func (s *spread) Write(out *dto.Metric) error {
+func (s *histogramSample) Write(out *dto.Metric) error {
 	h := &s.histogram
 	out.Label = s.labels
 	out.Histogram = &dto.Histogram{
 		SampleCount: new(uint64(h.Count())), SampleSum: &h.Sum, CreatedTimestamp: s.created,
-		Bucket: classic(h, s.bounds),
+		Bucket: classicBuckets(h, s.bounds),
 		Schema: new(int32(h.Schema)), ZeroThreshold: &h.ZeroThreshold, ZeroCount: new(uint64(h.Zero)),
 	}
-	out.Histogram.PositiveSpan, out.Histogram.PositiveDelta = native(h)
+	out.Histogram.PositiveSpan, out.Histogram.PositiveDelta = nativeBuckets(h)
 	return nil
 }
 
-// classic counts up to each bound. The bucket without a bound is left to whoever
-// writes the text.
-func classic(h *stat.Histogram, bounds []float64) []*dto.Bucket {
+// classicBuckets returns the cumulative count at each bound. The text encoder adds the bucket without a
+// bound.
+func classicBuckets(h *stat.Histogram, bounds []float64) []*dto.Bucket {
 	buckets, counts := make([]dto.Bucket, len(bounds)), make([]uint64, len(bounds))
 	list := make([]*dto.Bucket, 0, len(bounds))
 	for _, n := range h.Below(bounds) {
@@ -43,20 +43,20 @@ func classic(h *stat.Histogram, bounds []float64) []*dto.Bucket {
 	return list
 }
 
-// widestGap is how many empty buckets are cheaper to write than a new span.
-const widestGap = 2
+// maxGap is how many empty buckets are cheaper to write than a new span.
+const maxGap = 2
 
-// native gives the spans of buckets that are written, by their distance from the
-// last one, and each bucket's difference from the one before.
-func native(h *stat.Histogram) (spans []*dto.BucketSpan, deltas []int64) {
+// nativeBuckets returns the spans of buckets that are written, each with its distance from the previous
+// one, and the difference of each bucket's count from the previous one's.
+func nativeBuckets(h *stat.Histogram) (spans []*dto.BucketSpan, deltas []int64) {
 	deltas = make([]int64, 0, len(h.Counts))
-	last, end := int64(0), 0 // the count of the last bucket written, and the number after it
+	last, end := int64(0), 0 // the count of the last bucket written, and the index after it
 	for i, n := range h.Counts {
 		if n == 0 {
 			continue
 		}
 		gap := h.Offset + i - end
-		if len(spans) == 0 || gap > widestGap {
+		if len(spans) == 0 || gap > maxGap {
 			spans = append(spans, &dto.BucketSpan{Offset: new(int32(gap)), Length: new(uint32)})
 			gap = 0
 		}
@@ -69,7 +69,7 @@ func native(h *stat.Histogram) (spans []*dto.BucketSpan, deltas []int64) {
 		last, end = n, h.Offset+i+1
 	}
 	if len(spans) == 0 && h.ZeroThreshold == 0 {
-		// Without anything native in it, an empty histogram would pass for a classic one.
+		// Without a span, an empty histogram would be taken for a classic one.
 		spans = []*dto.BucketSpan{{Offset: new(int32), Length: new(uint32)}}
 	}
 	return spans, deltas

@@ -21,7 +21,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// histograms gathers the one histogram that there is.
+// histogram gathers the only histogram.
 func histogram(t *testing.T, g prometheus.Gatherer) *dto.Histogram {
 	t.Helper()
 	families, err := g.Gather()
@@ -36,9 +36,9 @@ func histogram(t *testing.T, g prometheus.Gatherer) *dto.Histogram {
 	return nil
 }
 
-// TestHistogramsAreThoseOfPrometheus gives the same times to a window and to a
-// histogram of Prometheus's own that is native and classic at once.
-func TestHistogramsAreThoseOfPrometheus(t *testing.T) {
+// TestHistogramsEqualPrometheusHistograms records the same durations in a window and in a histogram of
+// Prometheus that is both native and classic.
+func TestHistogramsEqualPrometheusHistograms(t *testing.T) {
 	start := time.Now()
 	rnd := rand.New(rand.NewPCG(7, 8))
 	for _, size := range []int{0, 1, 2, 5, 50, 5000} {
@@ -58,7 +58,7 @@ func TestHistogramsAreThoseOfPrometheus(t *testing.T) {
 		l := ours.LifetimeLatency()
 		_, r := register(t, &fake{spreads: []spread{{known("weir.breaker.call.duration").Series("a", ""), l.Histogram()}}})
 		got := histogram(t, r)
-		require.InDelta(t, want.Histogram.GetSampleSum(), got.GetSampleSum(), 1e-6*float64(size), "ours is to the microsecond")
+		require.InDelta(t, want.Histogram.GetSampleSum(), got.GetSampleSum(), 1e-6*float64(size), "sums are exact to a microsecond per call")
 		got.SampleSum, got.CreatedTimestamp = want.Histogram.SampleSum, want.Histogram.CreatedTimestamp
 		require.Equal(t, want.Histogram.String(), got.String(), "of %d values", size)
 	}
@@ -82,9 +82,9 @@ func TestHistogramsAsText(t *testing.T) {
 	`), "shop_mail_size_bytes"))
 }
 
-func TestAnEmptyHistogramIsNativeToo(t *testing.T) {
+func TestEmptyHistogramIsNative(t *testing.T) {
 	_, r := register(t, &fake{spreads: []spread{{known("weir.breaker.call.duration").Series("a", ""), stat.Histogram{Schema: 3}}}})
-	require.Len(t, histogram(t, r).PositiveSpan, 1, "or Prometheus would take it for a classic one")
+	require.Len(t, histogram(t, r).PositiveSpan, 1, "without a span Prometheus would take it for a classic histogram")
 }
 
 func TestHistogramsOfGatesAndBreakers(t *testing.T) {
@@ -107,18 +107,18 @@ func TestHistogramsOfGatesAndBreakers(t *testing.T) {
 	})
 }
 
-func TestAHistogramThatCannotBeExportedIsSkipped(t *testing.T) {
+func TestInvalidHistogramIsSkipped(t *testing.T) {
 	source := &fake{spreads: []spread{{known("weir.breaker.call.duration").Series("a", ""), stat.Histogram{}}}}
 	_, r := register(t, source)
 	for _, bad := range []stat.Histogram{{Schema: 30}, {Counts: []int64{-1}}, {Offset: math.MaxInt}} {
 		source.spreads[0].histogram = bad
 		before := skipped(t, r, "malformed")
 		require.Empty(t, scrape(t, r), "%v", bad)
-		require.Equal(t, before+2, skipped(t, r, "malformed"), "%v: counted in the same scrape", bad)
+		require.Equal(t, before+2, skipped(t, r, "malformed"), "%v: counted by the same scrape", bad)
 	}
 }
 
-func TestACallAllocatesNothingWhenItsBreakerIsExported(t *testing.T) {
+func TestCallOfAnExportedBreakerAllocatesNothing(t *testing.T) {
 	for _, c := range []breaker.Config{{}, {Latency: true}, {Latency: true, SlowCall: time.Second, HungCalls: true}} {
 		b := breaker.New("a", c)
 		_, r := register(t, b)

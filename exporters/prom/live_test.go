@@ -27,13 +27,13 @@ func TestSourcesComeAndGo(t *testing.T) {
 
 	require.NoError(t, c.Add(a, b))
 	require.Equal(t, []string{lineA, lineB}, scrape(t, r))
-	require.NoError(t, c.Add(a), "what is there already changes nothing")
+	require.NoError(t, c.Add(a), "a source that was added before is ignored")
 	require.Equal(t, []string{lineA, lineB}, scrape(t, r))
 
 	c.Remove(a, shows())
 	require.Equal(t, []string{lineB}, scrape(t, r))
 
-	require.NoError(t, c.Add(shows(slow("a", 1))), "the name is free again")
+	require.NoError(t, c.Add(shows(slow("a", 1))), "the name can be used again")
 	require.Equal(t, []string{lineA, lineB}, scrape(t, r))
 	require.True(t, r.Unregister(c))
 }
@@ -48,10 +48,10 @@ func TestAddRefusesAllOrNothing(t *testing.T) {
 		require.ErrorContains(t, c.Add(shows(slow("b", 2)), bad), want)
 		require.Equal(t, []string{lineA}, scrape(t, r))
 	}
-	require.Zero(t, skipped(t, r, "duplicate"), "what was refused is not skipped")
+	require.Zero(t, skipped(t, r, "duplicate"), "refused sources are not counted as skipped")
 }
 
-func TestTheSecondCollectorIsRefusedAndMayJoinTheFirst(t *testing.T) {
+func TestSecondCollectorIsRefusedAndCanBeAddedToTheFirst(t *testing.T) {
 	_, r := register(t, shows(slow("a", 1)))
 	err := r.Register(prom.NewCollector())
 	there, ok := errors.AsType[prometheus.AlreadyRegisteredError](err)
@@ -60,8 +60,8 @@ func TestTheSecondCollectorIsRefusedAndMayJoinTheFirst(t *testing.T) {
 	require.Equal(t, []string{lineA, lineB}, scrape(t, r))
 }
 
-// A scrape that nobody reads to its end holds up no source and no other scrape.
-func TestAScraperThatDoesNotReadHoldsUpNobody(t *testing.T) {
+// A scrape that is not read to its end delays neither sources nor other scrapes.
+func TestScraperThatDoesNotReadDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := shows(slow("a", 1))
 		source.spreads = []spread{{known("weir.breaker.call.duration").Series("a", ""), stat.Histogram{}}}
@@ -78,9 +78,9 @@ func TestAScraperThatDoesNotReadHoldsUpNobody(t *testing.T) {
 	})
 }
 
-// Scrapes run beside each other and beside changes of every kind; none may fail,
-// and none may show a series twice or a value that belongs to another.
-func TestScrapesBesideEachOtherAndBesideChanges(t *testing.T) {
+// Scrapes run concurrently with each other and with changes of every kind. None may fail, export a
+// series twice, or export the value of another series.
+func TestConcurrentScrapesAndChanges(t *testing.T) {
 	stable := breakerLike("stable")
 	flicker := shows(slow("flicker", 1))
 	c, r := register(t, stable, stable, flicker)

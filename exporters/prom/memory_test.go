@@ -16,9 +16,9 @@ import (
 	"github.com/weir-go/weir/exporters/prom"
 )
 
-// A stranger who chooses the keys of a group fills neither the memory nor the scrape: a
-// breaker's 38 lines have a kilobyte of its key each.
-func TestLongKeysTakeLittle(t *testing.T) {
+// Keys of a group may come from requests. Their length is bounded in memory and in scrapes: each of a
+// breaker's 38 lines has at most a kilobyte of its key.
+func TestLongKeysTakeLittleSpace(t *testing.T) {
 	const series, key = 10, 1 << 20
 	g := breaker.NewGroup[string]("tenants", breaker.GroupConfig{MaxSeries: series})
 	for n := range 3 * series {
@@ -38,7 +38,7 @@ func TestLongKeysTakeLittle(t *testing.T) {
 	runtime.KeepAlive(g)
 }
 
-// scrapeSize is how many bytes a scrape has, in which so many breakers have series.
+// scrapeSize returns the size of a scrape in bytes, and checks the number of breakers in it.
 func scrapeSize(t *testing.T, registry *prometheus.Registry, breakers int) int {
 	t.Helper()
 	w := httptest.NewRecorder()

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// units are the words that Prometheus uses for units of UCUM, as the
-// OpenTelemetry specification maps them. Others are taken as they are.
+// units maps UCUM units to the words of Prometheus, as in the OpenTelemetry specification. Other units
+// are not translated.
 var units = map[string]string{
 	"d": "days", "h": "hours", "min": "minutes", "s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds",
 	"By": "bytes", "KiBy": "kibibytes", "MiBy": "mebibytes", "GiBy": "gibibytes", "TiBy": "tibibytes",
@@ -21,15 +21,14 @@ var perUnits = map[string]string{
 	"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year",
 }
 
-// metricName gives the name that OpenTelemetry's own exporter for Prometheus
-// gives the instrument: weir.breaker.state.time in s is a counter, so
-// weir_breaker_state_time_seconds_total.
+// metricName returns the name that OpenTelemetry's exporter for Prometheus gives the instrument. For
+// example, the counter weir.breaker.state.time in s is weir_breaker_state_time_seconds_total.
 func metricName(i *stat.Instrument) string {
 	tokens := words(i.Name)
 	unit, per, _ := strings.Cut(i.Unit, "/")
-	tokens = appendNew(tokens, unitWord(unit, units))
+	tokens = appendMissing(tokens, unitWord(unit, units))
 	if word := unitWord(per, perUnits); word != "" {
-		tokens = appendNew(tokens, "per_"+word)
+		tokens = appendMissing(tokens, "per_"+word)
 	}
 	switch {
 	case i.Kind == stat.Counter:
@@ -40,8 +39,8 @@ func metricName(i *stat.Instrument) string {
 	return escapeDigit(strings.Join(tokens, "_"), "_")
 }
 
-// metricNames gives all names that the instrument takes: a distribution has lines of
-// its own for the buckets, the count and the sum.
+// metricNames returns all names that the instrument occupies. A distribution has further names for its
+// buckets, count and sum.
 func metricNames(i *stat.Instrument) []string {
 	name := metricName(i)
 	if i.Kind != stat.Distribution {
@@ -50,16 +49,16 @@ func metricNames(i *stat.Instrument) []string {
 	return []string{name, name + "_bucket", name + "_count", name + "_sum"}
 }
 
-// labelNames gives the names of the attributes as labels.
+// labelNames returns the label names of the attributes.
 func labelNames(i *stat.Instrument) []string {
 	names := make([]string, len(i.Attrs))
 	for n, key := range i.Attrs {
-		names[n] = escapeDigit(underscored(key), "key_")
+		names[n] = escapeDigit(replaceOthers(key), "key_")
 	}
 	return names
 }
 
-// unitWord is empty where there is no unit, or an annotation such as {call}.
+// unitWord returns the word for a unit, or "" if there is no unit or an annotation such as {call}.
 func unitWord(unit string, table map[string]string) string {
 	unit = strings.TrimSpace(unit)
 	if strings.ContainsAny(unit, "{}") {
@@ -68,20 +67,20 @@ func unitWord(unit string, table map[string]string) string {
 	if word, ok := table[unit]; ok {
 		return word
 	}
-	return strings.TrimPrefix(underscored(unit), "_")
+	return strings.TrimPrefix(replaceOthers(unit), "_")
 }
 
-// words splits the name at what Prometheus does not allow in one.
+// words splits the name at characters that Prometheus does not allow.
 func words(name string) []string {
-	return strings.FieldsFunc(name, func(r rune) bool { return !isPlain(r) && r != ':' })
+	return strings.FieldsFunc(name, func(r rune) bool { return !isAlphanumeric(r) && r != ':' })
 }
 
-// underscored writes each run of characters that are not plain as one underscore.
-func underscored(text string) string {
+// replaceOthers replaces each run of characters that are not alphanumeric with one underscore.
+func replaceOthers(text string) string {
 	var b strings.Builder
 	gap := false
 	for _, r := range text {
-		if plain := isPlain(r); plain || !gap {
+		if plain := isAlphanumeric(r); plain || !gap {
 			if !plain {
 				r = '_'
 			}
@@ -92,11 +91,11 @@ func underscored(text string) string {
 	return b.String()
 }
 
-func isPlain(r rune) bool {
+func isAlphanumeric(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 }
 
-func appendNew(tokens []string, word string) []string {
+func appendMissing(tokens []string, word string) []string {
 	if word == "" || slices.Contains(tokens, word) {
 		return tokens
 	}

@@ -14,14 +14,14 @@ import (
 	"github.com/weir-go/weir/stat/read"
 )
 
-var update = flag.Bool("update", false, "write docs/metrics.md anew")
+var update = flag.Bool("update", false, "rewrite docs/metrics.md")
 
 const page = "../../docs/metrics.md"
 
-// The page is written by
+// The page is written by the command
 //
-//	go test -C exporters/prom . -run TestThePageOfMetrics -update
-func TestThePageOfMetricsIsUpToDate(t *testing.T) {
+//	go test -C exporters/prom . -run TestMetricsPage -update
+func TestMetricsPageIsUpToDate(t *testing.T) {
 	set, err := read.New(func(*stat.Series) int { return 0 })
 	require.NoError(t, err)
 	want := metricsPage(set.Instruments())
@@ -30,12 +30,12 @@ func TestThePageOfMetricsIsUpToDate(t *testing.T) {
 	}
 	got, err := os.ReadFile(page)
 	require.NoError(t, err)
-	require.Equal(t, want, string(got), "write it anew with -update")
+	require.Equal(t, want, string(got), "run the test with -update")
 }
 
 const beginning = `# Metrics
 
-<!-- Written by exporters/prom/page_test.go: go test -C exporters/prom . -run TestThePageOfMetrics -update -->
+<!-- Written by exporters/prom/page_test.go: go test -C exporters/prom . -run TestMetricsPage -update -->
 
 These are the metrics that the library exports. OpenTelemetry uses the names as they stand here. The line
 below each name is what Prometheus calls it. Attributes are labels in Prometheus, with underscores for dots.
@@ -75,7 +75,7 @@ func quoted(words ...string) string {
 	return "`" + strings.Join(words, "`<br>`") + "`"
 }
 
-// buckets says where classic histograms are cut.
+// buckets lists the bounds of classic histograms.
 func buckets(bounds []float64) string {
 	if len(bounds) == 0 {
 		return ""

@@ -12,8 +12,7 @@ import (
 	"github.com/weir-go/weir/internal/latency"
 )
 
-// native puts values into a native histogram of Prometheus's own and returns how
-// many fell into each of its buckets.
+// native records values in a native histogram of Prometheus and returns the counts of its buckets.
 func native(t *testing.T, values []float64) map[int]int64 {
 	t.Helper()
 	h := prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -49,10 +48,9 @@ func ours(values []float64) map[int]int64 {
 	return counts
 }
 
-// TestIndexIsThatOfPrometheus gives a million durations to Prometheus's own native
-// histogram and to our index: all that a clock measures, from a nanosecond to 292
-// years, and any other positive float64.
-func TestIndexIsThatOfPrometheus(t *testing.T) {
+// TestIndexEqualsPrometheusBucket compares the bucket index of a million values with that of Prometheus'
+// native histogram: durations from a nanosecond to 292 years, and other positive float64s.
+func TestIndexEqualsPrometheusBucket(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 10 {
 		values := make([]float64, 0, 110_000)
@@ -67,9 +65,9 @@ func TestIndexIsThatOfPrometheus(t *testing.T) {
 	}
 }
 
-// TestIndexAtEveryBoundIsThatOfPrometheus takes every bound of the schema and the
-// float64s beside it, one at a time.
-func TestIndexAtEveryBoundIsThatOfPrometheus(t *testing.T) {
+// TestIndexEqualsPrometheusBucketAtEveryBound compares every bound of the schema and the float64s next
+// to it.
+func TestIndexEqualsPrometheusBucketAtEveryBound(t *testing.T) {
 	for i := latency.Lowest - 1; i <= latency.Lowest+latency.Buckets; i++ {
 		bound := latency.Bound(i)
 		for _, v := range []float64{math.Nextafter(bound, 0), bound, math.Nextafter(bound, math.Inf(1))} {

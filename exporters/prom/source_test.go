@@ -17,13 +17,13 @@ import (
 	"github.com/weir-go/weir/stat/read"
 )
 
-// point is a series and its value now.
+// point is a series and its current value.
 type point struct {
 	series *stat.Series
 	value  float64
 }
 
-// fake is a source that shows its points, and then panics if it is told to.
+// fake is a source that yields its points, and then may panic.
 type fake struct {
 	mu      sync.Mutex
 	points  []point
@@ -31,7 +31,7 @@ type fake struct {
 	broken  any
 }
 
-// spread is a series and its histogram now.
+// spread is a series and its current histogram.
 type spread struct {
 	series    *stat.Series
 	histogram stat.Histogram
@@ -67,14 +67,14 @@ func (f *fake) show(points ...point) {
 
 func shows(points ...point) *fake { return &fake{points: points} }
 
-// slow is a point of a breaker: one series a name.
+// slow returns a point of a breaker with that name.
 func slow(name string, value float64) point {
 	return point{known("weir.breaker.slow_calls").Series(name, ""), value}
 }
 
 var breakerStates = []string{"closed", "open", "half_open", "forced_open", "forced_closed", "disabled", "shadow"}
 
-// breakerLike shows the 37 series of a breaker that has calls to judge.
+// breakerLike returns a source with the 37 series of a breaker that has calls.
 func breakerLike(name string) *fake {
 	f := &fake{}
 	for n, state := range breakerStates {
@@ -97,7 +97,7 @@ func breakerLike(name string) *fake {
 	return f
 }
 
-// everything shows a series of each instrument of the catalogue that sources have.
+// everything returns a source with one series per instrument, except those of the exporter.
 func everything() *fake {
 	f := &fake{}
 	for n, i := range catalogue() {
@@ -117,7 +117,7 @@ func everything() *fake {
 	return f
 }
 
-// register puts a collector of the sources into a registry that checks all it is given.
+// register registers a collector of the sources with a pedantic registry.
 func register(t *testing.T, sources ...stat.Source) (*prom.Collector, *prometheus.Registry) {
 	t.Helper()
 	c := prom.NewCollector(sources...)
@@ -126,7 +126,7 @@ func register(t *testing.T, sources ...stat.Source) (*prom.Collector, *prometheu
 	return c, r
 }
 
-// scrape gives the sample lines of the text format, without the exporter's own.
+// scrape returns the sample lines of the text format, without the exporter's metrics.
 func scrape(t *testing.T, g prometheus.Gatherer) []string {
 	t.Helper()
 	lines, err := samples(g)
@@ -134,7 +134,7 @@ func scrape(t *testing.T, g prometheus.Gatherer) []string {
 	return slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "weir_exporter_") })
 }
 
-// samples gives the sample lines of the text format: of the families named, or of all.
+// samples returns the sample lines of the text format, of the named families or of all.
 func samples(g prometheus.Gatherer, names ...string) ([]string, error) {
 	families, err := g.Gather()
 	var text strings.Builder
@@ -148,7 +148,7 @@ func samples(g prometheus.Gatherer, names ...string) ([]string, error) {
 	return slices.DeleteFunc(lines, func(l string) bool { return l == "" || l[0] == '#' }), err
 }
 
-// count counts the series that have the text as the value of a label.
+// count returns the number of series with the text as a label value.
 func count(families []*dto.MetricFamily, text string) (n int) {
 	for _, f := range families {
 		for _, m := range f.Metric {
@@ -160,7 +160,7 @@ func count(families []*dto.MetricFamily, text string) (n int) {
 	return n
 }
 
-// catalogue lists the instruments of the library: those that a set without sources knows.
+// catalogue returns the instruments of weir: those of a set without sources.
 func catalogue() []*stat.Instrument {
 	set, err := read.New(func(*stat.Series) int { return 0 })
 	if err != nil {
@@ -169,7 +169,7 @@ func catalogue() []*stat.Instrument {
 	return set.Instruments()
 }
 
-// known returns the library's instrument of that name.
+// known returns weir's instrument of that name.
 func known(name string) *stat.Instrument {
 	list := catalogue()
 	return list[slices.IndexFunc(list, func(i *stat.Instrument) bool { return i.Name == name })]

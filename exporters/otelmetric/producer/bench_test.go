@@ -27,7 +27,7 @@ func BenchmarkProduce(b *testing.B) {
 	}
 }
 
-// busy makes breakers that have had calls of many durations.
+// busy returns breakers with calls of many durations.
 func busy(n int, c breaker.Config) []stat.Source {
 	sources, now := make([]stat.Source, n), time.Now()
 	for k := range sources {

@@ -1,8 +1,8 @@
-// Package producer hands the distributions of weir to OpenTelemetry's SDK, as the
-// exponential histograms that they are, without loss.
+// Package producer exports weir's distributions to OpenTelemetry's SDK as exponential histograms, without
+// loss.
 //
-// The metrics API cannot observe a histogram that is kept elsewhere, so they go by the
-// SDK's way for figures from outside: a producer, which is given to a reader.
+// The metrics API cannot observe a histogram that is kept elsewhere. The SDK accepts such histograms from a
+// producer that is given to a reader:
 //
 //	histograms, err := producer.New(payments, users)
 //	if err != nil {
@@ -10,19 +10,17 @@
 //	}
 //	reader := metric.NewPeriodicReader(exporter, metric.WithProducer(histograms))
 //
-// All other figures of the same sources go through the package otelmetric, which
-// needs the API alone; this one is what needs the SDK.
+// Export all other metrics of the same sources with package otelmetric. It needs only the API, while this
+// package needs the SDK.
 //
-// A breaker has a distribution, weir.breaker.call.duration, if breaker.Config.Latency
-// is set. It goes out with scale 3.
+// A breaker has the distribution weir.breaker.call.duration if breaker.Config.Latency is set. It is exported
+// with scale 3.
 //
 // # Limits
 //
-// Temporality is cumulative, whatever the reader prefers. Each point begins when its
-// source did ([stat.Series].Created).
+// The temporality is always cumulative. Each point starts when its source was created: [stat.Series].Created.
 //
-// A histogram that cannot be exported is left out: a second of one name and
-// attributes that turns up later, one of an instrument that no source showed to New,
-// or one that no backend would take. A source that panics while being read loses what
-// it had still to say, and the first time that is logged through [log/slog].
+// A histogram that cannot be exported is left out: one with the name and attributes of another, one of an
+// instrument that no source had in New, or one with invalid values. If a source panics while it is read, its
+// remaining histograms are missing, and the first panic is logged with [log/slog].
 package producer

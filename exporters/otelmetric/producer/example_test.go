@@ -14,8 +14,7 @@ import (
 	"github.com/weir-go/weir/exporters/otelmetric/producer"
 )
 
-// The durations of calls go to a reader of the SDK through a producer, and all other metrics of the
-// same gate through otelmetric.
+// Export the latencies of a gate through a producer, and its other metrics through otelmetric.
 func Example() {
 	ctx := context.Background()
 	payments := weir.New("payments", weir.Config{Breaker: breaker.Config{Latency: true}})
@@ -45,7 +44,7 @@ func Example() {
 	// Output: true true
 }
 
-// A program gives the producer to a reader that exports; this one reads for itself.
+// A program gives the producer to a reader that exports. The example reads the metrics itself.
 func ExampleProducer() {
 	payments := breaker.New("payments", breaker.Config{Latency: true})
 	histograms, err := producer.New(payments)

@@ -14,35 +14,33 @@ import (
 	"github.com/weir-go/weir/stat/read"
 )
 
-// Producer shows the distributions of sources to readers of the SDK. It is made with
-// [New], safe for concurrent use, and may be given to several readers. It takes no
-// lock.
+// Producer exports the distributions of sources to readers of the SDK. It is safe for concurrent use and
+// may be given to several readers. A Producer must be created by [New].
 type Producer struct {
-	set   *read.Set[line]
+	set   *read.Set[series]
 	scope instrumentation.Scope
 }
 
 var _ sdk.Producer = (*Producer)(nil)
 
-// New returns a producer of the sources, which it reads once to learn their
-// instruments. It fails if [read.New] fails with the sources. A source that is
-// given twice, or is part of another, is fine and exported once; one that has no
-// distributions may be given too.
+// New returns a producer of the sources. It reads each source once to learn its instruments. It fails if
+// [read.New] fails with the sources. A source that is given twice, or is part of another source, is
+// exported once. Sources without distributions may be given too.
 func New(sources ...stat.Source) (*Producer, error) {
-	set, err := read.New(newLine, sources...)
+	set, err := read.New(newSeries, sources...)
 	if err != nil {
 		return nil, err
 	}
 	return &Producer{set: set, scope: instrumentation.Scope{Name: scope.Name + "/producer", Version: scope.Version()}}, nil
 }
 
-// Add adds sources, which the next reading shows. It adds none of them and returns an
-// error where [New] would have failed, or where one shows an instrument that is neither
-// the library's nor known from New. Sources that are there already change nothing.
+// Add adds sources, which are exported from the next collection. It returns an error and adds none of
+// them if [New] would have failed, or if a source has an instrument that is neither weir's nor that of a
+// source given to New. Sources that were added before are ignored.
 func (p *Producer) Add(sources ...stat.Source) error { return p.set.Add(sources...) }
 
-// Remove removes the sources: their series are gone from the next reading, save those
-// that another source shows too. Sources are found by ==.
+// Remove removes the sources that are == to those given. The next collection lacks their series, except
+// for those that another source yields too.
 func (p *Producer) Remove(sources ...stat.Source) { p.set.Remove(sources...) }
 
 // Produce implements the SDK's Producer. It never returns an error.
@@ -68,18 +66,18 @@ func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 
 type point = metricdata.ExponentialHistogramDataPoint[float64]
 
-// line is a series in OpenTelemetry's form.
-type line struct {
+// series is a series in the form of OpenTelemetry.
+type series struct {
 	instrument *stat.Instrument
 	attributes attribute.Set
 	created    time.Time
 }
 
-func newLine(s *stat.Series) line {
-	return line{instrument: s.Instrument, attributes: scope.Attributes(s), created: s.Created}
+func newSeries(s *stat.Series) series {
+	return series{instrument: s.Instrument, attributes: scope.Attributes(s), created: s.Created}
 }
 
-func (l *line) point(h stat.Histogram, now time.Time) point {
+func (l *series) point(h stat.Histogram, now time.Time) point {
 	counts := make([]uint64, len(h.Counts))
 	for i, n := range h.Counts {
 		counts[i] = uint64(n)
@@ -88,7 +86,7 @@ func (l *line) point(h stat.Histogram, now time.Time) point {
 		Attributes: l.attributes, StartTime: l.created, Time: now,
 		Count: uint64(h.Count()), Sum: h.Sum,
 		Scale: int32(h.Schema), ZeroCount: uint64(h.Zero), ZeroThreshold: h.ZeroThreshold,
-		// A bucket is named by its upper bound in Prometheus, and by its lower one here.
+		// A bucket is numbered by its upper bound in Prometheus, and by its lower bound here.
 		PositiveBucket: metricdata.ExponentialBucket{Offset: int32(h.Offset - 1), Counts: counts},
 	}
 	if h.Max > 0 {

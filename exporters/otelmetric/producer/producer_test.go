@@ -29,7 +29,7 @@ type (
 	buckets = metricdata.ExponentialBucket
 )
 
-// spreads is a source of histograms alone.
+// spreads is a source with histograms only.
 type spreads []spread
 
 type spread struct {
@@ -54,7 +54,7 @@ func took(name string, h stat.Histogram) spread {
 	return spread{known("weir.breaker.call.duration").Series(name, ""), h}
 }
 
-// collect reads all metrics of a reader that has but the producer of the sources.
+// collect returns the metrics of a reader with only a producer of the sources.
 func collect(t *testing.T, r sdk.Reader) []metricdata.Metrics {
 	t.Helper()
 	var rm metricdata.ResourceMetrics
@@ -89,9 +89,9 @@ func points(t *testing.T, m metricdata.Metrics) []point {
 	return h.DataPoints
 }
 
-// TestHistogramsAreThoseOfTheSDK gives the same times to a window and to an
-// exponential histogram of the SDK's own.
-func TestHistogramsAreThoseOfTheSDK(t *testing.T) {
+// TestHistogramsEqualThoseOfTheSDK records the same durations in a window and in an exponential histogram
+// of the SDK.
+func TestHistogramsEqualThoseOfTheSDK(t *testing.T) {
 	r := sdk.NewManualReader(sdk.WithAggregationSelector(func(sdk.InstrumentKind) sdk.Aggregation {
 		return sdk.AggregationBase2ExponentialHistogram{MaxSize: 400, MaxScale: 3}
 	}))
@@ -114,10 +114,10 @@ func TestHistogramsAreThoseOfTheSDK(t *testing.T) {
 	require.Equal(t, want.Scale, got.Scale)
 	require.Equal(t, want.PositiveBucket, got.PositiveBucket)
 	require.Equal(t, want.Max, got.Max)
-	require.InDelta(t, want.Sum, got.Sum, 5e-3, "ours is to the microsecond")
+	require.InDelta(t, want.Sum, got.Sum, 5e-3, "sums are exact to a microsecond per call")
 }
 
-func TestEachSeriesIsAPointOfItsMetric(t *testing.T) {
+func TestEachSeriesIsAPoint(t *testing.T) {
 	began := time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)
 	sizes := &stat.Instrument{Name: "shop.mail.size", Unit: "By", Kind: stat.Distribution, Attrs: []string{"queue", "kind"}, Help: "Help."}
 	source := &spreads{
@@ -150,7 +150,7 @@ func TestEachSeriesIsAPointOfItsMetric(t *testing.T) {
 	require.False(t, known)
 }
 
-func TestABreakerIsExportedWithItsLatency(t *testing.T) {
+func TestLatencyOfABreakerIsExported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		payments, users := breaker.New("payments", breaker.Config{Latency: true}), breaker.New("users", breaker.Config{})
@@ -168,7 +168,7 @@ func TestABreakerIsExportedWithItsLatency(t *testing.T) {
 	})
 }
 
-func TestWithoutHistogramsThereIsNothing(t *testing.T) {
+func TestSourcesWithoutHistograms(t *testing.T) {
 	require.Empty(t, collect(t, reader(t)))
 	require.Empty(t, collect(t, reader(t, breaker.New("a", breaker.Config{}))))
 }
@@ -180,7 +180,7 @@ func TestNewRefuses(t *testing.T) {
 	require.EqualError(t, err, "stat: source 1 of 1 is nil")
 }
 
-func TestWhatCannotBeExportedIsLeftOut(t *testing.T) {
+func TestInvalidHistogramsAreLeftOut(t *testing.T) {
 	var log strings.Builder
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
@@ -225,7 +225,7 @@ func TestSourcesComeAndGo(t *testing.T) {
 	require.Equal(t, []string{"b"}, names())
 }
 
-// catalogue lists the instruments of the library: those that a set without sources knows.
+// catalogue returns the instruments of weir: those of a set without sources.
 func catalogue() []*stat.Instrument {
 	set, err := read.New(func(*stat.Series) int { return 0 })
 	if err != nil {
@@ -234,7 +234,7 @@ func catalogue() []*stat.Instrument {
 	return set.Instruments()
 }
 
-// known returns the library's instrument of that name.
+// known returns weir's instrument of that name.
 func known(name string) *stat.Instrument {
 	list := catalogue()
 	return list[slices.IndexFunc(list, func(i *stat.Instrument) bool { return i.Name == name })]

@@ -27,7 +27,7 @@ import (
 	"github.com/weir-go/weir/stat/read"
 )
 
-var update = flag.Bool("update", false, "write alerts.yml anew")
+var update = flag.Bool("update", false, "rewrite alerts.yml")
 
 // command is the import path of the program that writes alerts.yml.
 const command = "github.com/weir-go/weir/cmd/weir-rules"
@@ -40,7 +40,7 @@ func written(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// health are the rules for the intervals.
+// health returns the rules for the intervals.
 func health(t *testing.T, c promrules.HealthConfig) []promrules.Rule {
 	t.Helper()
 	group, err := promrules.Health(c)
@@ -58,7 +58,7 @@ func TestRulesAreUpToDate(t *testing.T) {
 	require.Equal(t, want, string(got), "go test ./mixin -update")
 }
 
-func TestRulesAreWrittenForTheIntervalsGiven(t *testing.T) {
+func TestRulesDependOnTheIntervals(t *testing.T) {
 	for _, c := range []promrules.HealthConfig{{}, {Scrape: 15 * time.Second}, {Scrape: time.Second, Interval: time.Minute}} {
 		var want strings.Builder
 		want.WriteString("# Written by weir-rules.\n")
@@ -82,7 +82,7 @@ func TestEveryRuleHasATest(t *testing.T) {
 	}
 }
 
-// promtool runs Prometheus's own checker.
+// promtool runs Prometheus' checker.
 func promtool(t *testing.T, args ...string) {
 	t.Helper()
 	path := testenv.Program(t, "promtool")
@@ -90,7 +90,7 @@ func promtool(t *testing.T, args ...string) {
 	require.NoError(t, err, "promtool %s\n%.3000s", strings.Join(args, " "), out)
 }
 
-// dashboard is what is looked at of Grafana's model.
+// dashboard is the part of Grafana's model that the tests read.
 type dashboard struct {
 	Panels      []panel
 	Annotations struct{ List []target }
@@ -117,7 +117,7 @@ func readDashboard(t *testing.T) (d dashboard) {
 	return d
 }
 
-// expressions lists every expression of the dashboard, as it stands there.
+// expressions returns every expression of the dashboard.
 func (d *dashboard) expressions() (list []string) {
 	for _, p := range d.Panels {
 		for _, t := range p.Targets {
@@ -130,12 +130,12 @@ func (d *dashboard) expressions() (list []string) {
 	return list
 }
 
-// asGrafanaSends is the expression with Grafana's variables filled in.
+// asGrafanaSends returns the expression with Grafana's variables replaced.
 func asGrafanaSends(expr string) string {
 	return strings.NewReplacer("$job", "shop", "$breaker", "a|b", "$limiter", ".*", "$__rate_interval", "1m0s").Replace(expr)
 }
 
-func TestExpressionsOfTheDashboardAreParsedByPromtool(t *testing.T) {
+func TestDashboardExpressionsPassPromtool(t *testing.T) {
 	d := readDashboard(t)
 	var rules []promrules.Rule
 	for _, expr := range d.expressions() {
@@ -150,7 +150,7 @@ func TestExpressionsOfTheDashboardAreParsedByPromtool(t *testing.T) {
 	promtool(t, "check", "rules", "--lint=none", file)
 }
 
-func TestMetricsLabelsAndValuesOfRulesAndDashboardExist(t *testing.T) {
+func TestRulesAndDashboardUseExistingMetrics(t *testing.T) {
 	known := exported(t)
 	d := readDashboard(t)
 	exprs := d.expressions()
@@ -167,7 +167,7 @@ func TestMetricsLabelsAndValuesOfRulesAndDashboardExist(t *testing.T) {
 	}
 }
 
-func TestPanelsAreWhereTheyCanBeSeen(t *testing.T) {
+func TestPanelsDoNotOverlap(t *testing.T) {
 	taken, ids := map[[2]int]string{}, map[int]bool{}
 	for _, p := range readDashboard(t).Panels {
 		require.False(t, ids[p.ID], "two panels have the id %d", p.ID)
@@ -181,18 +181,18 @@ func TestPanelsAreWhereTheyCanBeSeen(t *testing.T) {
 		for x := range p.GridPos.W {
 			for y := range p.GridPos.H {
 				at := [2]int{p.GridPos.X + x, p.GridPos.Y + y}
-				require.Empty(t, taken[at], "%s lies over another", p.Title)
+				require.Empty(t, taken[at], "%s overlaps another panel", p.Title)
 				taken[at] = p.Title
 			}
 		}
 	}
 }
 
-// metrics has the labels of each metric, and the values that were seen of each label.
+// metrics is the labels of each metric, and the known values of each label.
 type metrics map[string]map[string][]string
 
-// exported is all that a program has which uses everything, and the rest of the
-// catalogue by its names.
+// exported returns the metrics of a program that uses everything, and the remaining instruments without
+// label values.
 func exported(t *testing.T) metrics {
 	t.Helper()
 	down := breaker.New("down", breaker.Config{Latency: true, SlowCall: time.Second, MinCalls: 1, Initial: breaker.Open})
@@ -205,7 +205,7 @@ func exported(t *testing.T) metrics {
 	return known
 }
 
-// everything shows a series of each instrument of the library, without values.
+// everything is a source with one series per instrument, without label values.
 type everything struct{}
 
 func (everything) Observe(yield func(*stat.Series, float64) bool) {
@@ -253,8 +253,8 @@ var (
 	matcher     = regexp.MustCompile(`(\w+)(=~|!~|!=|=)"([^"]*)"`)
 )
 
-// check finds every metric that the expression names, every label that it matches or
-// groups by, and every value that it asks for, save for names, which are the user's.
+// check checks that every metric, label and label value in the expression exists. It ignores the values
+// of names, which are the user's.
 func (m metrics) check(t *testing.T, expr string) {
 	t.Helper()
 	var groups []string

@@ -33,10 +33,10 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// A real Prometheus pages once through an outage in which calls are refused or hang, of a
-// quiet client and of a group, and never for a monitor that evaluates. Scrapes are those of
-// the rules; the minute and the five minutes of the rules are 4 s here.
-func TestARealPrometheusPagesOnce(t *testing.T) {
+// A Prometheus server pages once during an outage: for refused and hanging calls, for a client with few
+// calls and for a group. It never pages for a monitor that evaluates. The durations of the rules are
+// shortened to 4 s.
+func TestPrometheusPagesOncePerOutage(t *testing.T) {
 	var outage atomic.Bool
 	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{Name: "never", Value: alert.True(func() bool { return false }), When: alert.Above(0)})
 	sources := append(shop(t, &outage), monitor)
@@ -62,10 +62,10 @@ func TestARealPrometheusPagesOnce(t *testing.T) {
 	}
 	const firing = `ALERTS{alertstate="firing",severity="page"}`
 	isNot := func(want map[string]bool) func() bool { return func() bool { return !is(firing, want)() } }
-	require.Never(t, isNot(map[string]bool{}), 6*time.Second, 200*time.Millisecond, "pages without an outage")
+	require.Never(t, isNot(map[string]bool{}), 6*time.Second, 200*time.Millisecond, "no pages without an outage")
 	outage.Store(true)
 	require.Eventually(t, is(firing, want), 20*time.Second, 200*time.Millisecond, "fires")
-	require.Never(t, isNot(want), 5*time.Second, 200*time.Millisecond, "resolves in the outage")
+	require.Never(t, isNot(want), 5*time.Second, 200*time.Millisecond, "no resolution during the outage")
 	outage.Store(false)
 	require.Eventually(t, is(firing, map[string]bool{}), 20*time.Second, 200*time.Millisecond, "resolves")
 	starts := fmt.Sprintf(`count_over_time((%s unless %[1]s offset 1s)[5m:1s])`, firing)
@@ -84,7 +84,7 @@ func background(t *testing.T, f func(context.Context)) {
 	})
 }
 
-// shop has calls go through breakers that fail while there is an outage.
+// shop makes calls through breakers, which fail during the outage.
 func shop(t *testing.T, outage *atomic.Bool) []stat.Source {
 	quick := breaker.Config{Window: time.Second, MinCalls: 5, Cooldown: 500 * time.Millisecond, ProbeTimeout: 3 * time.Second}
 	refused, hanging := breaker.New("refused", quick), breaker.New("hanging", quick)
@@ -126,13 +126,13 @@ func shop(t *testing.T, outage *atomic.Bool) []stat.Source {
 	return []stat.Source{refused, hanging, quiet, hosts}
 }
 
-// server is a real Prometheus.
+// server is a Prometheus process.
 type server struct {
 	t    *testing.T
 	base string
 }
 
-// startPrometheus has a Prometheus scrape the target each second until the end of the test.
+// startPrometheus starts a Prometheus that scrapes the target every second until the test ends.
 func startPrometheus(t *testing.T, rules []promrules.Rule, target string) *server {
 	t.Helper()
 	path := testenv.Program(t, "prometheus")
@@ -178,7 +178,7 @@ func whenReady(t *testing.T, log io.Reader) (address string) {
 	return ""
 }
 
-// alerts answers an expression over alerts with their names, and what they are about.
+// alerts evaluates an expression over alerts and returns their names and subjects.
 func (s *server) alerts(expr string) map[string]bool {
 	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.base+"/api/v1/query?"+url.Values{"query": {expr}}.Encode(), http.NoBody)
 	require.NoError(s.t, err)

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// Attributes are those of the series: what does not apply to it is left out.
+// Attributes returns the attributes of the series, without empty ones.
 func Attributes(s *stat.Series) attribute.Set {
 	attrs := make([]attribute.KeyValue, 0, len(s.Values))
 	for n, value := range s.Values {

@@ -1,4 +1,4 @@
-// Package scope is how the packages of this module name themselves to OpenTelemetry.
+// Package scope has the instrumentation scope of the packages of this module.
 package scope
 
 import "runtime/debug"
@@ -6,8 +6,7 @@ import "runtime/debug"
 // Name is the import path of the module.
 const Name = "github.com/weir-go/weir/exporters/otelmetric"
 
-// Version is the version of the module in the running program, and empty where the
-// program does not say.
+// Version returns the version of the module in the running program, or "" if it is unknown.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

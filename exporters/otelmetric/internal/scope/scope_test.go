@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheScopeHasTheVersionThatIsBuiltIn(t *testing.T) {
+func TestVersionOfTheBuild(t *testing.T) {
 	ours := func(m debug.Module) []*debug.Module {
 		m.Path = Name
 		return []*debug.Module{{Path: "example.com/other", Version: "v9.9.9"}, &m}

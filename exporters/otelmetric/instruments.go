@@ -9,15 +9,15 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// newInstruments makes the instruments with the meter, but for distributions. All are
-// of floats, since that is what sources yield; whole numbers stay whole up to 2⁵³.
+// newInstruments creates the instruments with the meter, except for distributions. All of them have
+// float64 values, as sources yield; integers are exact up to 2⁵³.
 func newInstruments(meter metric.Meter, list []*stat.Instrument) (map[*stat.Instrument]metric.Float64Observable, []metric.Observable, error) {
 	byOrigin := make(map[*stat.Instrument]metric.Float64Observable, len(list))
 	all := make([]metric.Observable, 0, len(list))
 	var errs []error
 	for _, i := range list {
 		if i.Kind == stat.Distribution {
-			continue // of which the API has no observable form
+			continue // the API cannot observe distributions
 		}
 		made, err := newInstrument(meter, i)
 		errs = append(errs, err)
@@ -39,12 +39,12 @@ func newInstrument(meter metric.Meter, i *stat.Instrument) (metric.Float64Observ
 	}
 }
 
-// line is a series in OpenTelemetry's form: all of an observation but its value.
-type line struct {
+// series is a series in the form of OpenTelemetry: an observation without its value.
+type series struct {
 	instrument metric.Float64Observable
 	options    []metric.ObserveOption
 }
 
-func newLine(i metric.Float64Observable, s *stat.Series) line {
-	return line{instrument: i, options: []metric.ObserveOption{metric.WithAttributeSet(scope.Attributes(s))}}
+func newSeries(i metric.Float64Observable, s *stat.Series) series {
+	return series{instrument: i, options: []metric.ObserveOption{metric.WithAttributeSet(scope.Attributes(s))}}
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// family is an instrument in Prometheus's form.
+// family is an instrument in the form of Prometheus.
 type family struct {
 	desc   *prometheus.Desc
 	kind   stat.Kind
 	bounds []float64 // of a distribution
 }
 
-// newFamilies makes a family of each instrument.
+// newFamilies returns a family per instrument.
 func newFamilies(instruments []*stat.Instrument) (map[*stat.Instrument]*family, error) {
 	families := make(map[*stat.Instrument]*family, len(instruments))
 	owners := make(map[string]*stat.Instrument, len(instruments))
@@ -26,7 +26,7 @@ func newFamilies(instruments []*stat.Instrument) (map[*stat.Instrument]*family, 
 	for _, i := range instruments {
 		for _, name := range metricNames(i) {
 			if owner, ok := owners[name]; ok {
-				errs = append(errs, fmt.Errorf("the instruments %s and %s are both %s to Prometheus", owner.Name, i.Name, name))
+				errs = append(errs, fmt.Errorf("the instruments %s and %s have the same Prometheus name %s", owner.Name, i.Name, name))
 			}
 			owners[name] = i
 		}
@@ -37,26 +37,25 @@ func newFamilies(instruments []*stat.Instrument) (map[*stat.Instrument]*family, 
 	return families, errors.Join(errs...)
 }
 
-// line is a series in Prometheus's form: all of a metric but its value.
-type line struct {
+// series is a series in the form of Prometheus: a metric without its value.
+type series struct {
 	*family
 	labels  []*dto.LabelPair
-	created *timestamppb.Timestamp // of what only grows, where it is known
+	created *timestamppb.Timestamp // of counters and distributions, if it is known
 }
 
-func (f *family) line(s *stat.Series) *line {
-	l := &line{family: f, labels: prometheus.MakeLabelPairs(f.desc, s.Values)}
+func (f *family) newSeries(s *stat.Series) *series {
+	l := &series{family: f, labels: prometheus.MakeLabelPairs(f.desc, s.Values)}
 	if (f.kind == stat.Counter || f.kind == stat.Distribution) && !s.Created.IsZero() {
 		l.created = timestamppb.New(s.Created)
 	}
 	return l
 }
 
-// sample is the value of a line in one scrape. It is a constant metric as those
-// of [prometheus.NewConstMetric] are, without their price: it costs a few words
-// where they build every label anew.
+// sample is the value of a series in one scrape. Unlike [prometheus.NewConstMetric] it does not build
+// the labels again.
 type sample struct {
-	*line
+	*series
 	value float64
 }
 
