@@ -14,8 +14,9 @@ const (
 	refusedPause  = time.Second      // after a refusal, if the next alert was refused before or none is left
 )
 
-// backoff computes pauses with "full jitter": each pause is drawn uniformly from zero to a bound that
-// doubles with every failure. Source: "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
+// backoff computes pauses with "full jitter": each pause is drawn uniformly from zero to a bound
+// that doubles with every failure. Source: "Exponential Backoff And Jitter", AWS Architecture Blog,
+// 2015.
 type backoff struct{ failures int }
 
 func (b *backoff) reset() { b.failures = 0 }

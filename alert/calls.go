@@ -8,30 +8,30 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Counted is a source that counts its calls, such as a breaker, a gate or a window. Totals returns the
-// lifetime counts. It is called at every evaluation and must be safe for concurrent use.
+// Counted is a source that counts its calls, such as a breaker, a gate or a window. Totals returns
+// the lifetime counts. It is called at every evaluation and must be safe for concurrent use.
 type Counted interface {
 	Totals() window.Totals
 }
 
-// FailureRate is the share of failed calls among those of the last span, from 0 to 1. Calls refused by
-// a breaker count as failed, so that an open breaker does not silence the alert about the outage that
-// opened it. Without calls there is no data.
+// FailureRate is the share of failed calls among those of the last span, from 0 to 1. Calls refused
+// by a breaker count as failed, so that an open breaker does not silence the alert about the outage
+// that opened it. Without calls there is no data.
 func FailureRate(of Counted, span time.Duration) Value {
 	return share("failure rate", of, span, func(c window.Counts) (bad, calls int64) {
 		return c.Failures + c.Refused, withRefused(c)
 	})
 }
 
-// SlowRate is the share of slow calls among those that finished in the last span, from 0 to 1. Without
-// finished calls there is no data.
+// SlowRate is the share of slow calls among those that finished in the last span, from 0 to 1.
+// Without finished calls there is no data.
 func SlowRate(of Counted, span time.Duration) Value {
 	return share("slow rate", of, span, func(c window.Counts) (bad, calls int64) { return c.Slow, c.Calls() })
 }
 
-// Rate is the number of calls per second in the last span, including those refused by a breaker. There
-// is no data before the second evaluation. Until the monitor has run for a whole span, Rate is taken
-// over the time since the first evaluation.
+// Rate is the number of calls per second in the last span, including those refused by a breaker.
+// There is no data before the second evaluation. Until the monitor has run for a whole span, Rate
+// is taken over the time since the first evaluation.
 func Rate(of Counted, span time.Duration) Value {
 	v := overSpan("calls per second", of, span, func(view *window.View, t time.Time) measurement {
 		calls := withRefused(view.CountsAt(t))

@@ -11,22 +11,22 @@ import (
 
 // Config configures a [Monitor]. The zero value is a monitor without notifiers.
 type Config struct {
-	// Interval is the time between evaluations, any positive duration. An evaluation that takes longer
-	// is followed by the next without a pause. Default 5s.
+	// Interval is the time between evaluations, any positive duration. An evaluation that takes
+	// longer is followed by the next without a pause. Default 5s.
 	Interval time.Duration
-	// Budget is how long the functions of one rule may take per evaluation. A rule that exceeds it has
-	// no data until its functions return. Other rules are not affected. Default 1s.
+	// Budget is how long the functions of one rule may take per evaluation. A rule that exceeds it
+	// has no data until its functions return. Other rules are not affected. Default 1s.
 	Budget time.Duration
 	// Notify are the notifiers that are told of every alert that fires or resolves. Default none.
 	Notify []Notifier
 	// Timeout is how long one attempt of a notifier may take. Default 10s.
 	Timeout time.Duration
 	// Instance names this process, in at most 1,024 bytes. It is the label "instance" of each alert
-	// and so part of its identity. Without the label, a healthy process resolves at a receiver such as
-	// Alertmanager what another process fires by the same rules. Choose a name that the process keeps
-	// when it restarts, so that it can resolve what it fired before. Two monitors of one process need
-	// different instances, or rules with different names. "-" omits the label. Default the host name
-	// and the process ID, as in "web-1:4711".
+	// and so part of its identity. Without the label, a healthy process resolves at a receiver such
+	// as Alertmanager what another process fires by the same rules. Choose a name that the process
+	// keeps when it restarts, so that it can resolve what it fired before. Two monitors of one
+	// process need different instances, or rules with different names. "-" omits the label. Default
+	// the host name and the process ID, as in "web-1:4711".
 	Instance string
 	// Logger receives the failures of rules and notifiers. Default slog.Default().
 	Logger *slog.Logger

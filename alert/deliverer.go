@@ -69,8 +69,8 @@ func (d *deliverer) update(alerts []Alert, at time.Time) {
 	}
 }
 
-// run delivers until ctx is done. It makes the wake channel itself, because a channel made outside a
-// synctest bubble cannot be used in one.
+// run delivers until ctx is done. It makes the wake channel itself, because a channel made outside
+// a synctest bubble cannot be used in one.
 func (d *deliverer) run(ctx context.Context) {
 	wake := make(chan struct{}, 1)
 	d.setWake(wake)
@@ -105,8 +105,8 @@ func (d *deliverer) flush(ctx context.Context) error {
 	return nil
 }
 
-// deliverAll delivers until no alert is due or ctx is done. Run and Flush may take turns, so that Flush
-// makes its attempts during a pause that a receiver has asked Run for.
+// deliverAll delivers until no alert is due or ctx is done. Run and Flush may take turns, so that
+// Flush makes its attempts during a pause that a receiver has asked Run for.
 func (d *deliverer) deliverAll(ctx context.Context) error {
 	var pauses backoff
 	for {
@@ -118,8 +118,8 @@ func (d *deliverer) deliverAll(ctx context.Context) error {
 	}
 }
 
-// deliverNext makes one attempt and returns the pause before the next. more is false if no alert was
-// due.
+// deliverNext makes one attempt and returns the pause before the next. more is false if no alert
+// was due.
 func (d *deliverer) deliverNext(ctx context.Context, pauses *backoff) (pause time.Duration, more bool, err error) {
 	select {
 	case d.attempt <- struct{}{}:
@@ -185,8 +185,8 @@ func (d *deliverer) send(ctx context.Context, batch []Alert) *DeliveryError {
 	return nil
 }
 
-// finish records an attempt and reports whether the next alert was not refused before. An attempt that
-// failed because ctx ended says nothing about the notifier and is not counted.
+// finish records an attempt and reports whether the next alert was not refused before. An attempt
+// that failed because ctx ended says nothing about the notifier and is not counted.
 func (d *deliverer) finish(ctx context.Context, batch []Alert, failed *DeliveryError) (nextIsNew bool) {
 	d.mu.Lock()
 	wasFailing := d.failing

@@ -1,5 +1,5 @@
-// Package alert evaluates alert rules over breakers, limiters and windows inside the process, without
-// a server, and notifies people when a rule fires.
+// Package alert evaluates alert rules over breakers, limiters and windows inside the process,
+// without a server, and notifies people when a rule fires.
 //
 //	monitor := alert.NewMonitor(
 //		alert.Config{Notify: []alert.Notifier{alert.Log(slog.Default())}},
@@ -14,8 +14,9 @@
 //
 // A [Rule] consists of a [Value], a [Condition] and durations. Each value reads the lifetime totals
 // of a breaker, a gate or a window at every evaluation and keeps a moving window of its own. A call
-// therefore costs the same with and without rules, and a rule over days costs as little as a rule over
-// seconds. [Each] applies one rule to every member of a group. The states are those of Prometheus:
+// therefore costs the same with and without rules, and a rule over days costs as little as a rule
+// over seconds. [Each] applies one rule to every member of a group. The states are those of
+// Prometheus:
 //
 //	            When holds              for as long as For
 //	inactive ───────────────► pending ─────────────────────► firing
@@ -26,24 +27,25 @@
 //	     When does not hold, or Resolve holds, for KeepFiring
 //
 // Unlike Prometheus, a rule may have a separate threshold for resolving, a minimum number of calls
-// and of bad calls, and a choice of what missing data means. By default missing data repeats the last
-// verdict. Calls that an open breaker refuses count as failed, so that the breaker does not silence
-// the alert about the outage that opened it.
+// and of bad calls, and a choice of what missing data means. By default missing data repeats the
+// last verdict. Calls that an open breaker refuses count as failed, so that the breaker does not
+// silence the alert about the outage that opened it.
 //
 // # Delivery
 //
 // A monitor delivers the latest state of each alert to each [Notifier] at least once, and repeats
-// failed attempts until one succeeds. If the state changes before it is delivered, only the new state
-// is delivered. An alert that the receiver refuses is tried again after minutes and delays no other
-// alert. Package alert/notify has notifiers for Slack, webhooks and Alertmanager.
+// failed attempts until one succeeds. If the state changes before it is delivered, only the new
+// state is delivered. An alert that the receiver refuses is tried again after minutes and delays no
+// other alert. Package alert/notify has notifiers for Slack, webhooks and Alertmanager.
 //
 // Alerts live in the process. If the process ends while an alert fires, no notifier is told that it
-// resolved. Alertmanager is the exception: it resolves alerts that are no longer repeated. Processes
-// with the same rules raise separate alerts, told apart by the label "instance": see Config.Instance.
+// resolved. Alertmanager is the exception: it resolves alerts that are no longer repeated.
+// Processes with the same rules raise separate alerts, told apart by the label "instance": see
+// Config.Instance.
 //
 // # Limits
 //
-// A rule reads its sources once per interval. A [Gauge] misses anything shorter than that; values over
-// calls miss nothing. A span is exact to a sixtieth of its length or to one interval, whichever is
-// longer. Calls made before the first evaluation are not counted.
+// A rule reads its sources once per interval. A [Gauge] misses anything shorter than that; values
+// over calls miss nothing. A span is exact to a sixtieth of its length or to one interval,
+// whichever is longer. Calls made before the first evaluation are not counted.
 package alert

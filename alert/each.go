@@ -11,8 +11,8 @@ import (
 // maxMembers is the most members that a rule over [Each] watches.
 const maxMembers = 1000
 
-// Each makes one rule watch every member of a group, each by the value that the function returns for
-// it:
+// Each makes one rule watch every member of a group, each by the value that the function returns
+// for it:
 //
 //	alert.Each(hosts.All(), func(host *breaker.Breaker) alert.Value {
 //		return alert.FailureRate(host, 5*time.Minute)
@@ -20,17 +20,17 @@ const maxMembers = 1000
 //
 // Groups of breakers, gates and limiters have the method All, and so does a weirhttp.Transport.
 //
-// The members' alerts differ in the label "key", which is the key as fmt.Sprint writes it. A text that
-// is not UTF-8 or is longer than 1,024 bytes is cut, and a hash of the whole is appended. At most 1,000
-// members are watched. Members beyond that are left out, and so are members whose key has the same text
-// as another member's. An evaluation with members left out counts as an error.
+// The members' alerts differ in the label "key", which is the key as fmt.Sprint writes it. A text
+// that is not UTF-8 or is longer than 1,024 bytes is cut, and a hash of the whole is appended. At
+// most 1,000 members are watched. Members beyond that are left out, and so are members whose key
+// has the same text as another member's. An evaluation with members left out counts as an error.
 //
-// Each evaluation iterates over the sequence. A member is watched from the first evaluation that finds
-// it, and its earlier calls are not counted. The same holds for a member that was absent and returns,
-// and for a key whose member was replaced. The sequence must therefore yield the same value for a
-// member each time. A member that is absent counts as healthy, so its alert resolves. If the value of a
-// member panics or is not valid, that member has no data, and the evaluation counts as a panic of the
-// rule. Other members are not affected.
+// Each evaluation iterates over the sequence. A member is watched from the first evaluation that
+// finds it, and its earlier calls are not counted. The same holds for a member that was absent and
+// returns, and for a key whose member was replaced. The sequence must therefore yield the same
+// value for a member each time. A member that is absent counts as healthy, so its alert resolves.
+// If the value of a member panics or is not valid, that member has no data, and the evaluation
+// counts as a panic of the rule. Other members are not affected.
 func Each[K, M comparable](members iter.Seq2[K, M], value func(member M) Value) Value {
 	v := Value{name: "value", low: math.Inf(-1), high: math.Inf(1), counts: true, countsBad: true, each: true}
 	if members == nil || value == nil {
@@ -69,8 +69,8 @@ func (g *group[K, M]) sample(t time.Time, yield func(reading)) outcome {
 	return result
 }
 
-// update brings the watched members up to date. Known members have precedence over new ones, so that a
-// group that is too large does not make alerts come and go.
+// update brings the watched members up to date. Known members have precedence over new ones, so
+// that a group that is too large does not make alerts come and go.
 func (g *group[K, M]) update() (result outcome) {
 	watched, added := map[K]*watchedMember[M]{}, map[K]M{}
 	labels := map[string]bool{}

@@ -52,8 +52,8 @@ func newEvaluator(r Rule, c Config) *evaluator {
 	return e
 }
 
-// evaluate evaluates the rule and returns its alerts. If ctx ends meanwhile, the state of the alerts
-// stays as it was.
+// evaluate evaluates the rule and returns its alerts. If ctx ends meanwhile, the state of the
+// alerts stays as it was.
 func (e *evaluator) evaluate(ctx context.Context, at time.Time) ([]Alert, outcome) {
 	began := time.Now()
 	readings, complete, result := e.read(ctx, at)
@@ -81,8 +81,8 @@ func (e *evaluator) withinBudget(ctx context.Context, fn func()) outcome {
 	return e.guard.call(ctx, fn)
 }
 
-// read reads the value of each member. complete is false if the members are unknown because user code
-// failed. A value that is not finite is no data.
+// read reads the value of each member. complete is false if the members are unknown because user
+// code failed. A value that is not finite is no data.
 func (e *evaluator) read(ctx context.Context, at time.Time) (_ []reading, complete bool, _ outcome) {
 	// The readings are no named result: user code that hangs may write to its variables later.
 	var readings []reading
@@ -142,8 +142,8 @@ func (e *evaluator) applyNoData(at time.Time) {
 // maxAbsent is how many alerts of absent members a rule remembers.
 const maxAbsent = 1000
 
-// limitAbsent forgets the oldest alerts of absent members if there are more than maxAbsent. A firing
-// alert resolves first, so that its receivers hear of it.
+// limitAbsent forgets the oldest alerts of absent members if there are more than maxAbsent. A
+// firing alert resolves first, so that its receivers hear of it.
 func (e *evaluator) limitAbsent(absent []*tracker, at time.Time) {
 	if len(absent) <= maxAbsent {
 		return

@@ -30,19 +30,19 @@ var failures = [...]Failure{otherFailure, Timeout, Unreachable, ClientError, Ser
 // index returns the index of f in failures, or that of otherFailure.
 func (f Failure) index() int { return max(slices.Index(failures[:], f), 0) }
 
-// DeliveryError is an error of a notifier that tells the monitor how to continue. After any other error
-// the monitor tries again, but not before the wait that the error's RetryAfter method asks for, if it
-// has one.
+// DeliveryError is an error of a notifier that tells the monitor how to continue. After any other
+// error the monitor tries again, but not before the wait that the error's RetryAfter method asks
+// for, if it has one.
 type DeliveryError struct {
 	// Kind is the reason. It may be empty.
 	Kind Failure
 	// Permanent means that the same alert would fail again. The monitor drops it.
 	Permanent bool
-	// Refused means that the receiver does not accept the alert, maybe only for now. The monitor tries
-	// it again after minutes.
+	// Refused means that the receiver does not accept the alert, maybe only for now. The monitor
+	// tries it again after minutes.
 	Refused bool
-	// Pause is the minimum wait before the next attempt, up to 1h. Default: the wait that Err asks for,
-	// if it has a method RetryAfter() time.Duration.
+	// Pause is the minimum wait before the next attempt, up to 1h. Default: the wait that Err asks
+	// for, if it has a method RetryAfter() time.Duration.
 	Pause time.Duration
 	// Err is the cause. It may be nil.
 	Err error
@@ -59,8 +59,8 @@ func (e *DeliveryError) Error() string {
 // Unwrap returns Err.
 func (e *DeliveryError) Unwrap() error { return e.Err }
 
-// RetryAfter returns how long to wait before the next attempt: Pause, or if that is 0 the result of the
-// first RetryAfter method in Err's tree, or 0 if there is none.
+// RetryAfter returns how long to wait before the next attempt: Pause, or if that is 0 the result of
+// the first RetryAfter method in Err's tree, or 0 if there is none.
 func (e *DeliveryError) RetryAfter() time.Duration {
 	var waiting interface{ RetryAfter() time.Duration }
 	if e.Pause == 0 && errors.As(e.Err, &waiting) {

@@ -30,8 +30,8 @@ func (f fault) String() string {
 const grace = 100 * time.Millisecond
 
 // guard runs user code that may panic, end its goroutine or never return. Code that does not return
-// in time is left on its goroutine. Until it returns, the guard refuses further calls, so that at most
-// one goroutine is lost.
+// in time is left on its goroutine. Until it returns, the guard refuses further calls, so that at
+// most one goroutine is lost.
 type guard struct{ busy atomic.Bool }
 
 // outcome is how a guarded call ended.
@@ -41,8 +41,8 @@ type outcome struct {
 	stack []byte // of the panic
 }
 
-// call runs fn until it returns, or ctx is done and the grace has passed. If the outcome has a fault,
-// fn may still be running, and what it writes must not be read.
+// call runs fn until it returns, or ctx is done and the grace has passed. If the outcome has a
+// fault, fn may still be running, and what it writes must not be read.
 func (g *guard) call(ctx context.Context, fn func()) outcome {
 	if !g.busy.CompareAndSwap(false, true) {
 		return outcome{fault: hung}

@@ -49,9 +49,9 @@ func labelsOf(r *Rule, key string) map[string]string {
 	return labels
 }
 
-// labelText returns the text as a label's value. A text that is not UTF-8 or too long is made valid and
-// cut, and U+FFFD and a hash of the whole text are appended. The same is done to a text that contains
-// U+FFFD, so that no two texts have the same value.
+// labelText returns the text as a label's value. A text that is not UTF-8 or too long is made valid
+// and cut, and U+FFFD and a hash of the whole text are appended. The same is done to a text that
+// contains U+FFFD, so that no two texts have the same value.
 func labelText(text string) string {
 	if len(text) <= maxLabel && utf8.ValidString(text) && !strings.ContainsRune(text, utf8.RuneError) {
 		return text
@@ -89,8 +89,8 @@ func ownInstance() string {
 	return labelText(host + ":" + strconv.Itoa(os.Getpid()))
 }
 
-// fingerprint computes the fingerprint of Prometheus' model.LabelSet: FNV-1a over the sorted names and
-// values, each followed by 0xff.
+// fingerprint computes the fingerprint of Prometheus' model.LabelSet: FNV-1a over the sorted names
+// and values, each followed by 0xff.
 func fingerprint(labels map[string]string) string {
 	h := fnv.New64a()
 	for _, name := range slices.Sorted(maps.Keys(labels)) {

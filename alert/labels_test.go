@@ -113,8 +113,8 @@ func TestSummariesAreTruncated(t *testing.T) {
 	}
 }
 
-// The keys come from requests: each evaluation has new ones, and they are long. The receiver accepts
-// firing alerts and refuses resolved ones.
+// The keys come from requests: each evaluation has new ones, and they are long. The receiver
+// accepts firing alerts and refuses resolved ones.
 func TestAlertsOfManyLongKeysTakeBoundedMemory(t *testing.T) {
 	keys := map[string]int{}
 	r := always(keys)

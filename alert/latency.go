@@ -11,8 +11,8 @@ import (
 )
 
 // Quantile is the latency in seconds that the share q of the calls in the last span did not exceed.
-// For example, with q = 0.99 one call in a hundred took longer. It is within 9 % of the true latency,
-// and the span is exact to a twelfth of its length. Without calls there is no data.
+// For example, with q = 0.99 one call in a hundred took longer. It is within 9 % of the true
+// latency, and the span is exact to a twelfth of its length. Without calls there is no data.
 //
 // A breaker, a gate and a window have the method LifetimeLatency. They return data if they are
 // configured to keep latencies. LifetimeLatency is called at every evaluation and must be safe for
@@ -72,7 +72,8 @@ func (l *latencyWindow) sample(t time.Time, total window.Latency) window.Latency
 }
 
 // advance begins a part. Any parts skipped since the latest sample began with the same counts, so
-// that one start serves for them all. A part that began with the counts of the one before needs none.
+// that one start serves for them all. A part that began with the counts of the one before needs
+// none.
 func (l *latencyWindow) advance(part int64) {
 	if l.starts[len(l.starts)-1].counted.Counts != l.counted.Counts {
 		l.starts = append(l.starts, &partStart{l.newest + 1, l.counted})

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// TestMemoryOfAQuantile checks the memory bounds in SECURITY.md, for a quantile with calls and for one
-// whose calls have ended. A part with calls keeps 2 kB, and a part without calls nothing.
+// TestMemoryOfAQuantile checks the memory bounds in SECURITY.md, for a quantile with calls and for
+// one whose calls have ended. A part with calls keeps 2 kB, and a part without calls nothing.
 func TestMemoryOfAQuantile(t *testing.T) {
 	const n = 100
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

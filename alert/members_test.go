@@ -14,8 +14,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// veteran is a member with a long history: a tenth of its calls failed, a fifth were refused, and all
-// took a second.
+// veteran is a member with a long history: a tenth of its calls failed, a fifth were refused, and
+// all took a second.
 type veteran struct {
 	totals
 	window.Latency
@@ -93,8 +93,8 @@ func TestReplacedMembersStartFromTheirTotals(t *testing.T) {
 	require.Empty(t, evaluate())
 }
 
-// A process that restarts counts from zero. It may soon have more calls of one kind than before, and
-// fewer of another.
+// A process that restarts counts from zero. It may soon have more calls of one kind than before,
+// and fewer of another.
 func TestRuleOverASourceThatWasReset(t *testing.T) {
 	calls := &totals{Successes: 100_000, Failures: 3, Refused: 1}
 	v := see(alert.FailureRate(calls, 5*time.Minute))

@@ -12,9 +12,9 @@ import (
 
 // Monitor evaluates rules and delivers their alerts. A Monitor must be created by [NewMonitor].
 //
-// Run does both until its context is done. All methods except Run and Evaluate are safe for concurrent
-// use. Rules may call Alerts, Observe and Histograms too. Run and Evaluate panic if another Run or
-// Evaluate is in progress.
+// Run does both until its context is done. All methods except Run and Evaluate are safe for
+// concurrent use. Rules may call Alerts, Observe and Histograms too. Run and Evaluate panic if
+// another Run or Evaluate is in progress.
 type Monitor struct {
 	config     Config
 	evaluators []*evaluator
@@ -26,7 +26,8 @@ type Monitor struct {
 	alerts     atomic.Pointer[[]Alert]
 }
 
-// NewMonitor returns a monitor of the rules. It panics with the error of [Validate] if there is one.
+// NewMonitor returns a monitor of the rules. It panics with the error of [Validate] if there is
+// one.
 func NewMonitor(c Config, rules ...Rule) *Monitor {
 	if err := Validate(c, rules...); err != nil {
 		panic(err)
@@ -45,8 +46,8 @@ func NewMonitor(c Config, rules ...Rule) *Monitor {
 
 // Run evaluates the rules and delivers their alerts until ctx is done, and then returns nil, as the
 // functions of an errgroup do. It evaluates at once, again after a random part of the interval, and
-// then at every interval. The random part keeps the processes of a fleet from evaluating at the same
-// time.
+// then at every interval. The random part keeps the processes of a fleet from evaluating at the
+// same time.
 //
 // Run waits for the goroutines that it started, except for those that hang in a rule or a notifier.
 // Alerts that are undelivered when it returns are delivered by Flush or by the next Run.
@@ -77,8 +78,8 @@ func (m *Monitor) Run(ctx context.Context) error {
 }
 
 // Evaluate evaluates every rule once, as of the time t. It delivers nothing: call Flush for that.
-// Evaluate is for tests, for replays and for programs with a schedule of their own. A time before that
-// of an earlier evaluation counts as the earlier evaluation's time.
+// Evaluate is for tests, for replays and for programs with a schedule of their own. A time before
+// that of an earlier evaluation counts as the earlier evaluation's time.
 func (m *Monitor) Evaluate(t time.Time) {
 	m.begin()
 	defer m.end()
@@ -87,8 +88,9 @@ func (m *Monitor) Evaluate(t time.Time) {
 
 // Flush makes at least one attempt to deliver each undelivered alert to each notifier, including
 // alerts that were refused before, and repeats attempts that fail. It returns nil if everything was
-// delivered, and an error if alerts are refused again or ctx ends first. It does not wait for a pause
-// that a receiver has asked Run for. Call Flush at the end of a program, after ctx of Run is done.
+// delivered, and an error if alerts are refused again or ctx ends first. It does not wait for a
+// pause that a receiver has asked Run for. Call Flush at the end of a program, after ctx of Run is
+// done.
 func (m *Monitor) Flush(ctx context.Context) error {
 	errs := make([]error, len(m.deliverers))
 	var deliveries sync.WaitGroup
@@ -100,8 +102,8 @@ func (m *Monitor) Flush(ctx context.Context) error {
 }
 
 // Alerts returns the alerts found by the latest evaluation: those that are pending or firing, and
-// those that resolved in the last 15 minutes. They are in the order of the rules, and of the members'
-// keys within a rule. The caller owns the result.
+// those that resolved in the last 15 minutes. They are in the order of the rules, and of the
+// members' keys within a rule. The caller owns the result.
 func (m *Monitor) Alerts() []Alert { return cloned(*m.alerts.Load()) }
 
 func (m *Monitor) begin() {

@@ -8,27 +8,28 @@ import (
 	"time"
 )
 
-// Notifier sends alerts to a receiver. A monitor tells each of its notifiers when an alert fires and
-// when it resolves, but not while it is pending.
+// Notifier sends alerts to a receiver. A monitor tells each of its notifiers when an alert fires
+// and when it resolves, but not while it is pending.
 //
-// Notify returns nil once the alert is delivered. After an error the monitor tries again, with growing
-// pauses, until an attempt succeeds. If the alert's state changes meanwhile, the monitor sends the new
-// state instead. A [DeliveryError] can ask for a pause, or say that the alert is refused or would fail
-// again. An alert may therefore arrive twice, with the same ID, State and StartsAt, but its latest
-// state does arrive. Each notifier is called by one goroutine at a time and does not wait for other
-// notifiers.
+// Notify returns nil once the alert is delivered. After an error the monitor tries again, with
+// growing pauses, until an attempt succeeds. If the alert's state changes meanwhile, the monitor
+// sends the new state instead. A [DeliveryError] can ask for a pause, or say that the alert is
+// refused or would fail again. An alert may therefore arrive twice, with the same ID, State and
+// StartsAt, but its latest state does arrive. Each notifier is called by one goroutine at a time
+// and does not wait for other notifiers.
 //
-// Name returns the name for metrics and logs, which must be unique within a monitor and hold no secret.
+// Name returns the name for metrics and logs, which must be unique within a monitor and hold no
+// secret.
 //
 // A notifier may have two more methods:
 //
 //	NotifyAll(ctx context.Context, alerts []Alert) error
 //	Repeat() time.Duration
 //
-// NotifyAll takes up to 64 alerts, which are delivered together or not at all. The monitor then calls
-// NotifyAll and never Notify. If a batch fails because of one alert, that alert is sent again by
-// itself, so that it does not delay the others. Repeat is how often the notifier is told again of a
-// firing alert, and of a resolved one for 15 minutes. 0 means never.
+// NotifyAll takes up to 64 alerts, which are delivered together or not at all. The monitor then
+// calls NotifyAll and never Notify. If a batch fails because of one alert, that alert is sent again
+// by itself, so that it does not delay the others. Repeat is how often the notifier is told again
+// of a firing alert, and of a resolved one for 15 minutes. 0 means never.
 type Notifier interface {
 	Name() string
 	Notify(ctx context.Context, a Alert) error
@@ -56,8 +57,8 @@ type funcNotifier struct {
 func (n *funcNotifier) Name() string                              { return n.name }
 func (n *funcNotifier) Notify(ctx context.Context, a Alert) error { return n.notify(ctx, a) }
 
-// Log returns a notifier named "log" that writes each alert to the logger, at level Warn if it fires
-// and Info if it resolved. It panics if logger is nil.
+// Log returns a notifier named "log" that writes each alert to the logger, at level Warn if it
+// fires and Info if it resolved. It panics if logger is nil.
 func Log(logger *slog.Logger) Notifier {
 	if logger == nil {
 		panic("alert: Log: the logger is nil")

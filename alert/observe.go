@@ -8,13 +8,13 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Observe yields the metrics of the rules and of the notifiers. A rule over [Each] yields how many of
-// its alerts are in each state, and the worst of their values.
+// Observe yields the metrics of the rules and of the notifiers. A rule over [Each] yields how many
+// of its alerts are in each state, and the worst of their values.
 //
 // Notifications have an outcome. A failed attempt is repeated, and each failure counts. A refused
-// notification is one the receiver does not accept, maybe only for now: it stays pending and is tried
-// again after 5 minutes, or after Repeat if that is less. A dropped notification is given up, because
-// it would fail again or because its alert resolved long before it could be delivered.
+// notification is one the receiver does not accept, maybe only for now: it stays pending and is
+// tried again after 5 minutes, or after Repeat if that is less. A dropped notification is given up,
+// because it would fail again or because its alert resolved long before it could be delivered.
 func (m *Monitor) Observe(yield func(s *stat.Series, value float64) bool) {
 	for _, r := range m.series.rules {
 		if !yieldAll(r.values, r.evaluator.published.Load(), yield) {
@@ -28,8 +28,8 @@ func (m *Monitor) Observe(yield func(s *stat.Series, value float64) bool) {
 	}
 }
 
-// Histograms yields how long evaluations took per rule, and delivery attempts per notifier. It takes
-// no lock.
+// Histograms yields how long evaluations took per rule, and delivery attempts per notifier. It
+// takes no lock.
 func (m *Monitor) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	for _, r := range m.series.rules {
 		durations := window.Latency(r.evaluator.durations.Snapshot())

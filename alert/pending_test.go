@@ -14,8 +14,8 @@ import (
 	"github.com/weir-go/weir/internal/instrument"
 )
 
-// While a receiver is down for hours and members come, fire and go, the queue holds no more than the
-// alerts of the monitor.
+// While a receiver is down for hours and members come, fire and go, the queue holds no more than
+// the alerts of the monitor.
 func TestQueueOfAnUnreachableReceiverHoldsOnlyLiveAlerts(t *testing.T) {
 	var day atomic.Int64
 	members := func(yield func(string, int) bool) {

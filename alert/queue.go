@@ -7,8 +7,8 @@ import (
 
 // queue holds the alerts that one notifier has yet to be told of, each in its latest state. A newer
 // state replaces an undelivered one, so the queue holds at most the alerts of the monitor and
-// maxUnreported others. It has neither a lock nor a clock. Except for update, every step takes constant
-// time.
+// maxUnreported others. It has neither a lock nor a clock. Except for update, every step takes
+// constant time.
 type queue struct {
 	repeat     time.Duration // 0 for never
 	retry      time.Duration // from a refusal to the next attempt
@@ -99,8 +99,8 @@ func (q *queue) updateAlert(a Alert, at time.Time) {
 	}
 }
 
-// removeUnreported removes an alert that the monitor no longer reports, unless the receiver believes
-// that it fires.
+// removeUnreported removes an alert that the monitor no longer reports, unless the receiver
+// believes that it fires.
 func (q *queue) removeUnreported(id string, e *entry) {
 	switch {
 	case e.inFlight:
@@ -155,9 +155,9 @@ func (q *queue) unlist(e *entry) {
 	}
 }
 
-// nextBatch returns up to limit due alerts, the longest waiting first, and marks them as in flight. Of
-// the refused alerts whose retry time has come it makes only one due per batch, so that they do not
-// delay others.
+// nextBatch returns up to limit due alerts, the longest waiting first, and marks them as in flight.
+// Of the refused alerts whose retry time has come it makes only one due per batch, so that they do
+// not delay others.
 func (q *queue) nextBatch(limit int, now time.Time) (alerts []Alert) {
 	if first := q.refused.Front(); first != nil && !now.Before(first.Value.(*entry).retryAt) {
 		q.makeDue(first.Value.(*entry))

@@ -2,8 +2,8 @@ package alert
 
 import "time"
 
-// finish ends the delivery of a batch; failed is nil if it was delivered. Alerts of a failed batch go
-// to the end of the due list, so that one bad alert does not delay the others.
+// finish ends the delivery of a batch; failed is nil if it was delivered. Alerts of a failed batch
+// go to the end of the due list, so that one bad alert does not delay the others.
 func (q *queue) finish(batch []Alert, failed *DeliveryError, now time.Time) {
 	for _, a := range batch {
 		e := q.entries[a.ID]
@@ -47,8 +47,8 @@ func (e *entry) mayFailBatch(failed *DeliveryError) bool {
 	return e.failures >= maxBatchFailures
 }
 
-// makeDueAgain makes the alert due after a failure. If a newer state is queued already, the state that
-// failed is superseded.
+// makeDueAgain makes the alert due after a failure. If a newer state is queued already, the state
+// that failed is superseded.
 func (q *queue) makeDueAgain(e *entry) {
 	if e.list != nil {
 		q.superseded++

@@ -12,12 +12,12 @@ import (
 
 // Refusals is the number of calls in the last span that were refused by a breaker, a limiter or a
 // throttle, by a gate's breaker and its limiter together, or by all members of a group. It is read
-// from the metrics that the source exports. Calls that wait and are then admitted are not refused. The
-// gates of a weir.Group share the refusal counts of their limiters, so pass the group to Refusals and
-// not its gates.
+// from the metrics that the source exports. Calls that wait and are then admitted are not refused.
+// The gates of a weir.Group share the refusal counts of their limiters, so pass the group to
+// Refusals and not its gates.
 //
-// Until the monitor has run for a whole span the number is too low, so a Below condition has no data
-// until then.
+// Until the monitor has run for a whole span the number is too low, so a Below condition has no
+// data until then.
 func Refusals(of stat.Source, span time.Duration) Value {
 	v := Value{name: "number of refused calls over " + shortText(span), high: math.Inf(1)}
 	if of == nil {

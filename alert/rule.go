@@ -12,19 +12,19 @@ import (
 // Rule says which value to watch, when the value is bad, and how long it has to be bad before an
 // alert fires. Rules are plain values without state. One rule may be given to several monitors.
 type Rule struct {
-	// Name identifies the rule to receivers, in at most 1,024 bytes. It must be unique among the rules
-	// of a monitor and should not change over the life of the service. Required.
+	// Name identifies the rule to receivers, in at most 1,024 bytes. It must be unique among the
+	// rules of a monitor and should not change over the life of the service. Required.
 	Name string
 	// Value is the number that the rule watches. Required.
 	Value Value
 	// When is the condition under which the value is bad. Required.
 	When Condition
-	// Resolve is the condition under which a firing alert resolves. For example, an alert that fires
-	// above 5 % may resolve only below 2 %. Resolve points the other way than When and does not
-	// overlap with it. Default: the alert resolves as soon as When no longer holds.
+	// Resolve is the condition under which a firing alert resolves. For example, an alert that
+	// fires above 5 % may resolve only below 2 %. Resolve points the other way than When and does
+	// not overlap with it. Default: the alert resolves as soon as When no longer holds.
 	Resolve Condition
-	// MinCalls is the least number of calls the value is computed from. With fewer calls there is no
-	// data. It requires a value that counts calls. Default 0, no minimum.
+	// MinCalls is the least number of calls the value is computed from. With fewer calls there is
+	// no data. It requires a value that counts calls. Default 0, no minimum.
 	MinCalls int64
 	// MinBad is the least number of bad calls for When to hold. It requires a value that counts bad
 	// calls. Default 0, no minimum.
@@ -46,9 +46,9 @@ type Rule struct {
 	// Config.Instance. Default none.
 	Labels map[string]string
 	// Annotations are texts for the people who read the alert, such as "description" and "runbook".
-	// They are sent to every receiver and are not part of the alert's identity. There are at most 16,
-	// of up to 4,096 bytes each, with names as in Labels. The name "value" is reserved. The annotation
-	// "summary" is the Summary of the alert if Describe is nil. Default none.
+	// They are sent to every receiver and are not part of the alert's identity. There are at most
+	// 16, of up to 4,096 bytes each, with names as in Labels. The name "value" is reserved. The
+	// annotation "summary" is the Summary of the alert if Describe is nil. Default none.
 	Annotations map[string]string
 	// Describe returns the Summary of an alert. It is called at evaluations, within Config.Budget.
 	// Default: the annotation "summary", or else the value and its condition.

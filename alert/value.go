@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Value is a number that a rule watches. It holds no state, so it may be part of several rules: each
-// monitor takes samples of its own. The sources and functions of a value are called at every
+// Value is a number that a rule watches. It holds no state, so it may be part of several rules:
+// each monitor takes samples of its own. The sources and functions of a value are called at every
 // evaluation, one at a time and without a lock held. The zero Value is not valid.
 type Value struct {
 	name              string  // describes the number in a summary
@@ -48,8 +48,8 @@ func sampleOne(name string, measure func(t time.Time) measurement) sampler {
 	}
 }
 
-// Gauge is the number that read returns. NaN means that there is no data. An infinity also means that,
-// and counts as an error of the rule.
+// Gauge is the number that read returns. NaN means that there is no data. An infinity also means
+// that, and counts as an error of the rule.
 func Gauge(read func() float64) Value {
 	return newGauge("gauge", read == nil, func(time.Time) measurement {
 		v := read()
@@ -60,11 +60,11 @@ func Gauge(read func() float64) Value {
 // True is 1 while holds returns true, and 0 otherwise.
 func True(holds func() bool) Value { return newBool("boolean", holds == nil, holds) }
 
-// Tripped is 1 from the moment a breaker opens, by itself or by hand, until it has closed again, and 0
-// otherwise. It stays 1 while the breaker is half-open, so that a rule with a For fires once per outage
-// and resolves once, however often the breaker probes the service in between. A breaker that is
-// disabled, forced closed or in shadow mode is not tripped. A *breaker.Breaker and a *weir.Gate have
-// the method.
+// Tripped is 1 from the moment a breaker opens, by itself or by hand, until it has closed again,
+// and 0 otherwise. It stays 1 while the breaker is half-open, so that a rule with a For fires once
+// per outage and resolves once, however often the breaker probes the service in between. A breaker
+// that is disabled, forced closed or in shadow mode is not tripped. A *breaker.Breaker and a
+// *weir.Gate have the method.
 func Tripped(of interface{ Tripped() bool }) Value {
 	v := newBool("tripped breaker", false, func() bool { return of.Tripped() })
 	if of == nil {

@@ -89,8 +89,8 @@ func TestRefusals(t *testing.T) {
 	refusals.require(t, 10*time.Minute, 0)
 }
 
-// Soon after the start few refusals are counted because the monitor has not run for long, not because
-// few calls were refused.
+// Soon after the start few refusals are counted because the monitor has not run for long, not
+// because few calls were refused.
 func TestBelowRefusalsNeedsAWholeSpan(t *testing.T) {
 	calls := &totals{}
 	m := alert.NewMonitor(alert.Config{}, alert.Rule{Name: "few", Value: alert.Refusals(calls, time.Minute), When: alert.Below(10)})

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// viewConfig divides a span into 60 buckets, or into more if a bucket would be longer than the longest
-// that a window may have.
+// viewConfig divides a span into 60 buckets, or into more if a bucket would be longer than the
+// longest that a window may have.
 func viewConfig(span time.Duration) window.Config {
 	const longestBucket = time.Hour
 	hours := int((span + longestBucket - 1) / longestBucket)
@@ -37,8 +37,8 @@ type views struct {
 
 func newViews(of Counted, spans ...time.Duration) *views { return &views{of: of, spans: spans} }
 
-// sample reads the source once and returns the updated views. It makes the views at the first sample,
-// because a replay may begin at any time.
+// sample reads the source once and returns the updated views. It makes the views at the first
+// sample, because a replay may begin at any time.
 func (v *views) sample(t time.Time) []*window.View {
 	totals := v.of.Totals()
 	for _, span := range v.spans[len(v.views):] {

@@ -15,9 +15,9 @@ import (
 // Off turns Config.Repeat off.
 const Off = -1
 
-// Config configures a notifier. Printing, logging or marshaling a Config shows neither its URL nor its
-// Header. fmt calls no methods of values in unexported fields, so keep a Config in an exported field of
-// a struct that may be printed. Notifiers never show them.
+// Config configures a notifier. Printing, logging or marshaling a Config shows neither its URL nor
+// its Header. fmt calls no methods of values in unexported fields, so keep a Config in an exported
+// field of a struct that may be printed. Notifiers never show them.
 type Config struct {
 	// Name is the name of the notifier and its breaker in metrics and logs. The notifiers of one
 	// program need different names. Default the kind: "webhook", "slack" or "alertmanager".
@@ -31,13 +31,14 @@ type Config struct {
 	Repeat time.Duration
 	// Transport sends the requests. Default a copy of http.DefaultTransport.
 	Transport http.RoundTripper
-	// Breaker configures the breaker of the server. Because alerts are rare, some defaults differ from
-	// those of package breaker: MinCalls 5, Window 1m, Cooldown 15s, Probes 1, and a Classify that counts
-	// a refusal by the receiver as a success.
+	// Breaker configures the breaker of the server. Because alerts are rare, some defaults differ
+	// from those of package breaker: MinCalls 5, Window 1m, Cooldown 15s, Probes 1, and a Classify
+	// that counts a refusal by the receiver as a success.
 	Breaker breaker.Config
 }
 
-// Validate returns an error that names every invalid field, or nil. The error does not show the URL.
+// Validate returns an error that names every invalid field, or nil. The error does not show the
+// URL.
 func (c Config) Validate() error {
 	var errs []error
 	u, err := url.Parse(c.URL)

@@ -5,8 +5,8 @@
 //	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{slack}}, rules...)
 //	go monitor.Run(ctx)
 //
-// A notifier makes one attempt per call and returns how it ended. The monitor keeps undelivered alerts
-// and repeats attempts with growing pauses, so there is nothing else to start:
+// A notifier makes one attempt per call and returns how it ended. The monitor keeps undelivered
+// alerts and repeats attempts with growing pauses, so there is nothing else to start:
 //
 //   - After a status 408, 425, 429 or 5xx the attempt is repeated soon, but not before the time in a
 //     Retry-After header.
@@ -14,9 +14,9 @@
 //     refused alert is tried again every 5 minutes, or every Repeat if that is less, and delays no other
 //     alert.
 //
-// Redirects are not followed. A breaker per notifier stops the attempts while its server is down. It can
-// be exported and watched like other breakers.
+// Redirects are not followed. A breaker per notifier stops the attempts while its server is down.
+// It can be exported and watched like other breakers.
 //
-// URLs and headers often hold keys. They appear in no error, log line or printed form of this package,
-// and neither do the answers of servers.
+// URLs and headers often hold keys. They appear in no error, log line or printed form of this
+// package, and neither do the answers of servers.
 package notify

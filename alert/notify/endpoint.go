@@ -57,8 +57,8 @@ func (e *endpoint) Breaker() *breaker.Breaker { return e.breaker }
 // Format prints only the name, for every verb.
 func (e *endpoint) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "notifier %q", e.name) }
 
-// post sends a message as JSON unless the breaker refuses. header returns the headers for the body; it
-// may be nil.
+// post sends a message as JSON unless the breaker refuses. header returns the headers for the body;
+// it may be nil.
 func (e *endpoint) post(ctx context.Context, message any, header func(body []byte) http.Header) error {
 	body, err := json.Marshal(message)
 	if err != nil {

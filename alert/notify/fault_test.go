@@ -29,8 +29,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// A receiver fails while the alert fires, resolves and fires again. Once it works again, it gets only
-// the latest state.
+// A receiver fails while the alert fires, resolves and fires again. Once it works again, it gets
+// only the latest state.
 func TestLatestStateArrivesAfterEveryKindOfFailure(t *testing.T) {
 	for fault, spoil := range map[string]func(s *server){
 		"http_5xx":    func(s *server) { s.replies(500) },

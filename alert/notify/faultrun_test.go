@@ -17,8 +17,9 @@ import (
 	"github.com/weir-go/weir/internal/instrument"
 )
 
-// For twelve hours twenty rules fire and resolve, and half of the time the receiver fails in a random
-// way. In the end it knows the latest state of each alert that it was told of, and each firing alert.
+// For twelve hours twenty rules fire and resolve, and half of the time the receiver fails in a
+// random way. In the end it knows the latest state of each alert that it was told of, and each
+// firing alert.
 func TestRandomFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		random := rand.New(rand.NewPCG(3, 5))

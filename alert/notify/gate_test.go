@@ -15,7 +15,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// A gate whose service is down for ten minutes, a monitor with a rule about its breaker, and a receiver.
+// A gate whose service is down for ten minutes, a monitor with a rule about its breaker, and a
+// receiver.
 func TestOutageOfAGateSendsTwoMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()

@@ -44,9 +44,9 @@ func isTemporary(status int) bool {
 	return false
 }
 
-// retryAfter parses a Retry-After header, which holds seconds or a date (RFC 9110, section 10.2.3). A
-// date is compared with the Date header if there is one, so that the server's clock need not agree with
-// this one.
+// retryAfter parses a Retry-After header, which holds seconds or a date (RFC 9110, section 10.2.3).
+// A date is compared with the Date header if there is one, so that the server's clock need not
+// agree with this one.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	field := h.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(field, 10, 31); err == nil {
@@ -62,8 +62,8 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return max(until.Sub(now), 0)
 }
 
-// transportError returns why there is no response. It does not wrap err, whose text has the URL or the
-// address of the host.
+// transportError returns why there is no response. It does not wrap err, whose text has the URL or
+// the address of the host.
 func transportError(ctx context.Context, err error) error {
 	failed := &alert.DeliveryError{Kind: alert.Unreachable, Err: errors.New("no connection")}
 	var errno syscall.Errno
@@ -90,8 +90,8 @@ func isA[E error](err error) bool {
 	return ok
 }
 
-// classifyDelivery classifies an attempt for the breaker. A server that refuses an alert is healthy. A
-// client error that is temporary says nothing about the server.
+// classifyDelivery classifies an attempt for the breaker. A server that refuses an alert is
+// healthy. A client error that is temporary says nothing about the server.
 func classifyDelivery(err error) breaker.Outcome {
 	failed, ok := errors.AsType[*alert.DeliveryError](err)
 	switch {

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-// The most characters of a text and of a field, and the most fields. Slack asks for texts of up to 4,000
-// characters and fields of up to 2,000, and truncates or refuses longer ones.
+// The most characters of a text and of a field, and the most fields. Slack asks for texts of up to
+// 4,000 characters and fields of up to 2,000, and truncates or refuses longer ones.
 const (
 	maxSlackText   = 3000
 	maxSlackField  = 2000
@@ -76,8 +76,8 @@ func slackFields(a alert.Alert) []slackField {
 	return fields
 }
 
-// slackAnnotation returns the value of an annotation. It comes from the author of the rule and can be
-// trusted, so an address is shown as a link.
+// slackAnnotation returns the value of an annotation. It comes from the author of the rule and can
+// be trusted, so an address is shown as a link.
 func slackAnnotation(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.ContainsAny(text, "<>| ") || len(text) > maxSlackField/2 {
@@ -86,8 +86,8 @@ func slackAnnotation(text string) string {
 	return "<" + strings.ReplaceAll(text, "&", "&amp;") + ">"
 }
 
-// slackEscapes escapes Slack's control characters and puts an invisible character into the beginning of
-// an address, so that no chat makes it a link.
+// slackEscapes escapes Slack's control characters and puts an invisible character into the
+// beginning of an address, so that no chat makes it a link.
 var slackEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "://", ":\u2060//")
 
 // slackText escapes a text that Slack shall show unchanged, in at most n characters.

@@ -31,8 +31,8 @@ func NewWebhook(c Config) *Webhook {
 }
 
 // NewSignedWebhook is NewWebhook with messages that are signed according to the Standard Webhooks
-// specification, version 1.0.0. The key is "whsec_" followed by 24 to 64 bytes in base64. The header
-// webhook-id is the same whenever the same state of an alert is sent, so that a receiver can
+// specification, version 1.0.0. The key is "whsec_" followed by 24 to 64 bytes in base64. The
+// header webhook-id is the same whenever the same state of an alert is sent, so that a receiver can
 // recognize repetitions. NewSignedWebhook also panics if the key has another form.
 func NewSignedWebhook(c Config, key string) *Webhook {
 	w := NewWebhook(c)

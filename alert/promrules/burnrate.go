@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// BurnRate returns the rules for an objective of the breaker or gate of that name. slo is the share of
-// calls that have to succeed, such as 0.999. Refused calls count as failed. Source: Site Reliability
-// Workbook, chapter 5, "Multiwindow, Multi-Burn-Rate Alerts".
+// BurnRate returns the rules for an objective of the breaker or gate of that name. slo is the share
+// of calls that have to succeed, such as 0.999. Refused calls count as failed. Source: Site
+// Reliability Workbook, chapter 5, "Multiwindow, Multi-Burn-Rate Alerts".
 //
-// Two rules page: if the error budget is spent 14.4 times too fast over 1h and 5m, or 6 times too fast
-// over 6h and 30m. Two rules open a ticket: at 3 times over 1d and 2h, and at 1 time over 3d and 6h.
-// BurnRate returns an error if slo is not between 0 and 1, or so low that a burn rate of 14.4 cannot
-// occur.
+// Two rules page: if the error budget is spent 14.4 times too fast over 1h and 5m, or 6 times too
+// fast over 6h and 30m. Two rules open a ticket: at 3 times over 1d and 2h, and at 1 time over 3d
+// and 6h. BurnRate returns an error if slo is not between 0 and 1, or so low that a burn rate of
+// 14.4 cannot occur.
 func BurnRate(breaker string, slo float64) ([]Rule, error) {
 	if math.IsNaN(slo) || slo <= 0 || slo >= 1 {
 		return nil, fmt.Errorf("promrules: slo is %v, must lie between 0 and 1", slo)

@@ -1,5 +1,6 @@
-// Package promrules writes alert rules for a Prometheus server, over the metrics that weir exports. The
-// server can judge a whole fleet, and can report a process that no longer raises its own alerts.
+// Package promrules writes alert rules for a Prometheus server, over the metrics that weir exports.
+// The server can judge a whole fleet, and can report a process that no longer raises its own
+// alerts.
 //
 //	burn, err := promrules.BurnRate("payments", 0.999)
 //	if err != nil {
@@ -12,7 +13,7 @@
 //	err = promrules.Write(file, map[string][]promrules.Rule{"payments": burn, "weir": health})
 //
 // BurnRate returns the two rules of alert.BurnRateRules, with the same names and labels, so that
-// Alertmanager treats the alerts of the processes and of the server as one. It also returns two slower
-// rules, whose spans are longer than a process usually lives. Unlike the rules of a process, those of
-// the server treat missing history as no calls.
+// Alertmanager treats the alerts of the processes and of the server as one. It also returns two
+// slower rules, whose spans are longer than a process usually lives. Unlike the rules of a process,
+// those of the server treat missing history as no calls.
 package promrules

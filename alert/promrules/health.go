@@ -12,9 +12,9 @@ import (
 type HealthConfig struct {
 	// Interval is the longest alert.Config.Interval of the programs, up to 1h. Default 5s.
 	Interval time.Duration
-	// Scrape is the interval at which Prometheus scrapes the programs, from 1ms to 2m. With a longer
-	// one, series would sometimes be missing. If it is longer than the real interval, the rules stay
-	// correct and fire later by the difference. Default 1m.
+	// Scrape is the interval at which Prometheus scrapes the programs, from 1ms to 2m. With a
+	// longer one, series would sometimes be missing. If it is longer than the real interval, the
+	// rules stay correct and fire later by the difference. Default 1m.
 	Scrape time.Duration
 }
 
@@ -43,15 +43,15 @@ func (c HealthConfig) orDefault() HealthConfig {
 	return c
 }
 
-// Health returns rules for all breakers, limiters, notifiers and monitors of a program. They fire when
-// a breaker stays open, flaps or refuses calls, a limiter refuses many requests, a notifier delivers
-// nothing, or a monitor no longer evaluates. The error names every invalid field of c.
+// Health returns rules for all breakers, limiters, notifiers and monitors of a program. They fire
+// when a breaker stays open, flaps or refuses calls, a limiter refuses many requests, a notifier
+// delivers nothing, or a monitor no longer evaluates. The error names every invalid field of c.
 //
-// A breaker is down from the moment it opens until it has closed again. It is down while half-open or
-// forced open, but not while forced closed, disabled or in shadow mode. BreakerOpen fires when a breaker
-// has been down for a minute. BreakerGroupOpen fires once per group, when a member has been down for a
-// minute. For members without series of their own, Prometheus knows only numbers: the members that were
-// down a minute ago, minus those that closed since, are still down.
+// A breaker is down from the moment it opens until it has closed again. It is down while half-open
+// or forced open, but not while forced closed, disabled or in shadow mode. BreakerOpen fires when a
+// breaker has been down for a minute. BreakerGroupOpen fires once per group, when a member has been
+// down for a minute. For members without series of their own, Prometheus knows only numbers: the
+// members that were down a minute ago, minus those that closed since, are still down.
 func Health(c HealthConfig) ([]Rule, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -62,8 +62,8 @@ func Health(c HealthConfig) ([]Rule, error) {
 	}, nil
 }
 
-// atLeast returns a span such that the last sample before its start and the last sample before its end
-// are at least d apart.
+// atLeast returns a span such that the last sample before its start and the last sample before its
+// end are at least d apart.
 func (c HealthConfig) atLeast(d time.Duration) time.Duration { return d + c.Scrape }
 
 // The states in which a breaker is down, and all others.
@@ -80,9 +80,9 @@ func (c HealthConfig) breakerOpen() Rule {
 	}
 }
 
-// groupOpen compares the counts per key first, so that a member that opens and closes hides no other.
-// The key _other stands for all members without series of their own. Counts that have fallen belong to a
-// program that was restarted, about which nothing is known yet.
+// groupOpen compares the counts per key first, so that a member that opens and closes hides no
+// other. The key _other stands for all members without series of their own. Counts that have fallen
+// belong to a program that was restarted, about which nothing is known yet.
 func (c HealthConfig) groupOpen() Rule {
 	const (
 		down = `sum without (weir_breaker_state) (weir_breaker_state{` + downStates + `,weir_group_key!=""}%s)`

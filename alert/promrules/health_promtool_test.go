@@ -37,8 +37,8 @@ func TestInvalidHealthConfigs(t *testing.T) {
 	}
 }
 
-// evaluations returns the time of a monitor's last evaluation at each scrape, by a clock with a constant
-// error. The monitor stops at a time, or never if it is 0.
+// evaluations returns the time of a monitor's last evaluation at each scrape, by a clock with a
+// constant error. The monitor stops at a time, or never if it is 0.
 func evaluations(scrape, interval, wrong, stop time.Duration) string {
 	var values []string
 	for at := time.Duration(0); at <= 40*time.Minute; at += scrape {

@@ -25,8 +25,8 @@ const (
 	recordingEnd = 26 * time.Minute
 )
 
-// During an outage of any kind a page fires once and resolves once, at short and long scrape intervals.
-// A healthy or forced-closed breaker never pages.
+// During an outage of any kind a page fires once and resolves once, at short and long scrape
+// intervals. A healthy or forced-closed breaker never pages.
 func TestOutagePagesOnce(t *testing.T) {
 	all := recordOutage(t)
 	want := []string{
@@ -38,7 +38,8 @@ func TestOutagePagesOnce(t *testing.T) {
 			health, err := promrules.Health(promrules.HealthConfig{Scrape: scrape})
 			require.NoError(t, err)
 			dir, every := rules(t, health), min(scrape, 15*time.Second)
-			// Two scrapes and two evaluations, a minute until a client with few calls notices, and three probes.
+			// Two scrapes and two evaluations, a minute until a client with few calls notices, and
+			// three probes.
 			slack := 2*scrape + 2*every + time.Minute
 			const pages = `sum by (alertname, weir_breaker_name) (ALERTS{alertstate="firing",severity="page"}%s)`
 			firing := fmt.Sprintf(pages, "")

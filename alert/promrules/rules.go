@@ -28,9 +28,10 @@ type Rule struct {
 	keepFiring time.Duration // 0 for not at all; requires Prometheus 2.42
 }
 
-// Write writes a rules file in YAML with the groups sorted by name. Prometheus evaluates the rules of a
-// group together, in their order. Strings are quoted as in JSON, which is valid YAML. If Prometheus
-// would refuse a rule, Write writes nothing and returns an error; it does not check expressions.
+// Write writes a rules file in YAML with the groups sorted by name. Prometheus evaluates the rules
+// of a group together, in their order. Strings are quoted as in JSON, which is valid YAML. If
+// Prometheus would refuse a rule, Write writes nothing and returns an error; it does not check
+// expressions.
 func Write(w io.Writer, groups map[string][]Rule) error {
 	var b strings.Builder
 	var errs []error
@@ -97,7 +98,8 @@ func writeMap(b *strings.Builder, name string, pairs map[string]string) {
 	}
 }
 
-// quoted returns s as a JSON string. It does not escape <, > and &, so that the file stays readable.
+// quoted returns s as a JSON string. It does not escape <, > and &, so that the file stays
+// readable.
 func quoted(s string) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)

@@ -71,8 +71,8 @@ func TestBurnRateRules(t *testing.T) {
 	group, err := promrules.BurnRate("payments", 0.999)
 	require.NoError(t, err)
 	dir := rules(t, group)
-	// After eight hours without failures, half of the calls are bad for an hour: a quarter failed, and a
-	// quarter were refused.
+	// After eight hours without failures, half of the calls are bad for an hour: a quarter failed,
+	// and a quarter were refused.
 	check(t, dir, "1m", []series{
 		{calls("success"), "0+100x480 48050+50x60 51100+100x600"},
 		{calls("failure"), "0+0x480 25+25x60 1525+0x600"},

@@ -18,8 +18,8 @@ var kinds = map[string]string{
 	".svg": "image/svg+xml",
 }
 
-// assets are the files of the page. They are served from one folder whose name is a hash of them all,
-// so that scripts can import "./chart.js" and no browser mixes two versions.
+// assets are the files of the page. They are served from one folder whose name is a hash of them
+// all, so that scripts can import "./chart.js" and no browser mixes two versions.
 type assets struct {
 	version string
 	index   []byte

@@ -9,7 +9,8 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// BenchmarkSample samples breakers that all had calls since the last sample, and encodes the changes.
+// BenchmarkSample samples breakers that all had calls since the last sample, and encodes the
+// changes.
 func BenchmarkSample(b *testing.B) {
 	for _, n := range []int{10, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

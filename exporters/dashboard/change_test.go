@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// TestTimesOfChanges samples a breaker with a cooldown of five seconds once a minute. The totals tell
-// what happened in between, and mostly when.
+// TestTimesOfChanges samples a breaker with a cooldown of five seconds once a minute. The totals
+// tell what happened in between, and mostly when.
 func TestTimesOfChanges(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, after func(b *breaker.Breaker)
@@ -159,8 +159,8 @@ func TestReplacedSourceIsNoChange(t *testing.T) {
 	}
 }
 
-// A source that takes the name of another has earlier calls and changes of its own. They are neither a
-// current rate nor current changes.
+// A source that takes the name of another has earlier calls and changes of its own. They are
+// neither a current rate nor current changes.
 func TestReplacedSourceStartsWithoutHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old := breaker.New("bank", breaker.Config{})

@@ -30,8 +30,8 @@ func newClients() *clients {
 	return &clients{limit: maxStreams, streams: map[*client]struct{}{}, servers: map[weak.Pointer[http.Server]]struct{}{}}
 }
 
-// add adds a stream, unless there are too many. ctx is done when the request or the stream ends. The
-// caller must call leave.
+// add adds a stream, unless there are too many. ctx is done when the request or the stream ends.
+// The caller must call leave.
 func (c *clients) add(r *http.Request) (ctx context.Context, leave func(), ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

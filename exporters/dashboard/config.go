@@ -13,14 +13,14 @@ type Config struct {
 	// Interval is the time between samples while the page is open in a browser, from 100ms to 1m.
 	// Default 1s.
 	Interval time.Duration
-	// History is the time span of the charts, from Interval to 3,600 times Interval. Default 5m, but at
-	// least one interval and at most 3,600.
+	// History is the time span of the charts, from Interval to 3,600 times Interval. Default 5m,
+	// but at least one interval and at most 3,600.
 	History time.Duration
 	// Hosts are the host names under which the page may be requested, without a port. Addresses,
 	// localhost and names without a dot are always allowed, and "*" allows all names. A request for
-	// another name gets 403. Set Hosts if a proxy on the same machine passes on the name. Default all
-	// names, but none for requests over the loopback interface, where DNS rebinding would let a website
-	// read the page.
+	// another name gets 403. Set Hosts if a proxy on the same machine passes on the name. Default
+	// all names, but none for requests over the loopback interface, where DNS rebinding would let a
+	// website read the page.
 	Hosts []string
 }
 

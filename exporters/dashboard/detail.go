@@ -20,8 +20,8 @@ type detail struct {
 	Metrics   []metricRow    `json:"metrics"`
 }
 
-// historyColumns has one column per chart line, with one value per sample. Columns that need two samples
-// have null after a pause in the sampling.
+// historyColumns has one column per chart line, with one value per sample. Columns that need two
+// samples have null after a pause in the sampling.
 type historyColumns struct {
 	At      []int64  `json:"at"`
 	State   []string `json:"state"`

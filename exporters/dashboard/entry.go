@@ -18,8 +18,8 @@ type metric struct {
 	last   float64 // the value of the last sample
 }
 
-// subject identifies an entry. It is made of the naming attributes, which are the same in all of its
-// series.
+// subject identifies an entry. It is made of the naming attributes, which are the same in all of
+// its series.
 type subject struct {
 	class    class
 	kind     string // of the class others: the kind of source
@@ -86,8 +86,8 @@ type entry struct {
 	id      string
 	metrics []*metric
 
-	// A series that appears or disappears means that another source counts under this name. Its totals
-	// are then neither a rate nor a change of state.
+	// A series that appears or disappears means that another source counts under this name. Its
+	// totals are then neither a rate nor a change of state.
 	callsReset, statesReset bool
 
 	current   sample
@@ -96,8 +96,8 @@ type entry struct {
 	history   history
 }
 
-// readMetrics takes the values of the last sampling. It returns false if there are none, because the
-// source is gone.
+// readMetrics takes the values of the last sampling. It returns false if there are none, because
+// the source is gone.
 func (e *entry) readMetrics() bool {
 	e.current = sample{}
 	live := e.metrics[:0]

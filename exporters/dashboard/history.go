@@ -67,8 +67,8 @@ func (h *history) contiguous(n int) bool {
 	return n > 0 && !h.points[n].reset && h.points[n].at-h.points[n-1].at < 3*h.interval.Milliseconds()
 }
 
-// ratesBetween returns the rates between two points. They are missing if a total has fallen, because
-// another source has taken the name.
+// ratesBetween returns the rates between two points. They are missing if a total has fallen,
+// because another source has taken the name.
 func (h *history) ratesBetween(from, to int) rates {
 	a, b := h.points[from], h.points[to]
 	seconds := float64(b.at-a.at) / 1000

@@ -12,9 +12,9 @@ import (
 const anyHost = "*"
 
 // allowsHost reports whether the page may be served under the host name of the request. With DNS
-// rebinding, a website gives its own name the address of this machine, and then its visitors' browsers
-// let it read what is served under any name. It cannot do that with an address, or with a name that
-// cannot be registered: one without a dot, or one below localhost.
+// rebinding, a website gives its own name the address of this machine, and then its visitors'
+// browsers let it read what is served under any name. It cannot do that with an address, or with a
+// name that cannot be registered: one without a dot, or one below localhost.
 func (p *Page) allowsHost(r *http.Request) bool {
 	host := hostOf(r)
 	_, err := netip.ParseAddr(host)

@@ -15,7 +15,8 @@ type latencySource interface {
 }
 
 // latencyRecorder is a source whose latency is read together with its metrics. That happens within
-// Observe, where the read.Set recovers, counts and logs a panic. Two of them are == if their sources are.
+// Observe, where the read.Set recovers, counts and logs a panic. Two of them are == if their
+// sources are.
 type latencyRecorder struct {
 	source    latencySource
 	latencies *latencies
@@ -23,8 +24,8 @@ type latencyRecorder struct {
 
 // Observe yields the metrics of the source and records its quantiles.
 func (c latencyRecorder) Observe(yield func(*stat.Series, float64) bool) {
-	// A gate's entry has the name of its breaker, which may differ from the gate's. A window has no entry
-	// with latencies.
+	// A gate's entry has the name of its breaker, which may differ from the gate's. A window has no
+	// entry with latencies.
 	name, found := "", false
 	for s, value := range c.source.Observe {
 		if s != nil && s.Instrument == instrument.BreakerState {
@@ -45,8 +46,8 @@ func (c latencyRecorder) Observe(yield func(*stat.Series, float64) bool) {
 // quantiles are the latencies of one source in seconds.
 type quantiles struct{ p50, p99 number }
 
-// latencies holds the quantiles of the current sampling by name. Nothing is recorded while a source is
-// read because it is being added.
+// latencies holds the quantiles of the current sampling by name. Nothing is recorded while a source
+// is read because it is being added.
 type latencies struct {
 	mu       sync.Mutex
 	recorded map[string]quantiles // nil between samplings

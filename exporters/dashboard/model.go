@@ -12,8 +12,8 @@ import (
 // maxChanges is how many changes of state the page remembers.
 const maxChanges = 100
 
-// model is everything the page knows. newMetric and setValue are called by the sampling goroutine; all
-// other methods are called with the sampler's lock held.
+// model is everything the page knows. newMetric and setValue are called by the sampling goroutine;
+// all other methods are called with the sampler's lock held.
 type model struct {
 	config Config
 	added  []*metric // metrics that are new in this sampling

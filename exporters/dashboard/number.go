@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// number is a value that may be missing, which is null in JSON. Numbers can be compared with ==, to find
-// rows that changed.
+// number is a value that may be missing, which is null in JSON. Numbers can be compared with ==, to
+// find rows that changed.
 type number struct {
 	value float64
 	valid bool
@@ -15,8 +15,8 @@ type number struct {
 // missing is the number without a value.
 var missing = number{}
 
-// rounded returns a measured value with four significant digits, so that a row does not change by less.
-// A value that is not finite is missing.
+// rounded returns a measured value with four significant digits, so that a row does not change by
+// less. A value that is not finite is missing.
 func rounded(value float64) number {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
 		return missing

@@ -10,15 +10,15 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// Page is a live web page of metrics. It is an [http.Handler] and safe for concurrent use. A Page must
-// be created by [New].
+// Page is a live web page of metrics. It is an [http.Handler] and safe for concurrent use. A Page
+// must be created by [New].
 //
-// Page serves GET and HEAD requests. If it is not mounted at the root, wrap it in [http.StripPrefix].
-// Config.Hosts restricts the host names that it serves.
+// Page serves GET and HEAD requests. If it is not mounted at the root, wrap it in
+// [http.StripPrefix]. Config.Hosts restricts the host names that it serves.
 //
-// Streams end when the [http.Server] that serves them begins its Shutdown. The page registers itself
-// with a server at the first request. Behind another kind of server, or to end streams sooner, call
-// [Page.Close].
+// Streams end when the [http.Server] that serves them begins its Shutdown. The page registers
+// itself with a server at the first request. Behind another kind of server, or to end streams
+// sooner, call [Page.Close].
 type Page struct {
 	config  Config
 	assets  *assets
@@ -27,9 +27,9 @@ type Page struct {
 	mux     *http.ServeMux
 }
 
-// New returns a page of the sources. It reads each source once to learn its instruments. The error is
-// that of c.Validate, or says that a source is nil or that two different sources have the same name.
-// Use [Page.Add] for sources that are created later.
+// New returns a page of the sources. It reads each source once to learn its instruments. The error
+// is that of c.Validate, or says that a source is nil or that two different sources have the same
+// name. Use [Page.Add] for sources that are created later.
 //
 // A source that is given twice, or is part of another source as a breaker is part of its gate, is
 // shown once. A breaker and a limiter with the same name share a row.
@@ -54,15 +54,15 @@ func New(c Config, sources ...stat.Source) (*Page, error) {
 }
 
 // Add adds sources, which the page shows from the next sample. It returns an error and adds none of
-// them if two different sources have the same name, or if a source has an instrument that is neither
-// weir's nor that of a source given to [New].
+// them if two different sources have the same name, or if a source has an instrument that is
+// neither weir's nor that of a source given to [New].
 func (p *Page) Add(sources ...stat.Source) error { return p.sampler.add(sources) }
 
 // Remove removes the sources that are == to those given. The page shows them until the next sample.
 func (p *Page) Remove(sources ...stat.Source) { p.sampler.remove(sources) }
 
-// Close ends all streams and refuses new ones. Other requests are still served, so Close may be called
-// while a server shuts down. It does not block and may be called more than once.
+// Close ends all streams and refuses new ones. Other requests are still served, so Close may be
+// called while a server shuts down. It does not block and may be called more than once.
 func (p *Page) Close() { p.clients.close() }
 
 // ServeHTTP serves the page.
@@ -82,8 +82,8 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	asked, _, _ := strings.Cut(r.RequestURI, "?")
 	switch rest := r.URL.Path; {
 	case rest == "" && asked != "" && !strings.HasSuffix(asked, "/"):
-		// The page's links are relative, so its address has to end in a slash. The redirect is relative too,
-		// because the stripped prefix is unknown here.
+		// The page's links are relative, so its address has to end in a slash. The redirect is
+		// relative too, because the stripped prefix is unknown here.
 		h.Set("Location", "./"+path.Base(asked)+"/")
 		w.WriteHeader(http.StatusMovedPermanently)
 		return
@@ -97,7 +97,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mux.ServeHTTP(w, r)
 }
 
-// policy allows the page to load only its own assets. It forbids inline scripts and turning text into
-// markup.
+// policy allows the page to load only its own assets. It forbids inline scripts and turning text
+// into markup.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"

@@ -118,8 +118,8 @@ func (r *sample) addWindow(outcome string, n float64) {
 	}
 }
 
-// addRequests counts the calls that a limiter allowed apart from those of a breaker, because in a gate
-// both count the same calls.
+// addRequests counts the calls that a limiter allowed apart from those of a breaker, because in a
+// gate both count the same calls.
 func (r *sample) addRequests(outcome string, n float64) {
 	r.limiter = true
 	switch outcome {

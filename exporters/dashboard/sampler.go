@@ -10,8 +10,8 @@ import (
 )
 
 // sampler reads the sources for all requests. The first request to find that a sample is due reads
-// them on its goroutine; others wait for that until their context is done. A source that blocks delays
-// new samples and nothing else.
+// them on its goroutine; others wait for that until their context is done. A source that blocks
+// delays new samples and nothing else.
 type sampler struct {
 	interval  time.Duration
 	set       *read.Set[*metric]
@@ -52,8 +52,8 @@ func (s *sampler) latest(ctx context.Context) (*update, error) {
 	return s.nextAfter(ctx, last.seq)
 }
 
-// nextAfter returns the first update after number seq, as soon as it is due. Its only error is that of
-// ctx.
+// nextAfter returns the first update after number seq, as soon as it is due. Its only error is that
+// of ctx.
 func (s *sampler) nextAfter(ctx context.Context, seq uint64) (*update, error) {
 	for {
 		s.mu.Lock()

@@ -13,8 +13,8 @@ func (p *Page) index(w http.ResponseWriter, r *http.Request) {
 	serve(w, r, "text/html; charset=utf-8", p.assets.index)
 }
 
-// asset serves a file of the current version. Other versions are not found, because their files do not
-// fit together.
+// asset serves a file of the current version. Other versions are not found, because their files do
+// not fit together.
 func (p *Page) asset(w http.ResponseWriter, r *http.Request) {
 	f, ok := p.assets.files[r.PathValue("file")]
 	if !ok || r.PathValue("version") != p.assets.version {
@@ -62,8 +62,8 @@ func digest(content []byte) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
 }
 
-// encode returns v as JSON on one line. It panics on an error, which the types of this package cannot
-// cause.
+// encode returns v as JSON on one line. It panics on an error, which the types of this package
+// cannot cause.
 func encode(v any) []byte {
 	content, err := json.Marshal(v)
 	if err != nil {

@@ -18,9 +18,9 @@ type change struct {
 	by       []stateStats // the states entered in between, and how often
 }
 
-// advance applies the states of a sample and returns the change, if there was one. Between two samples
-// there may be any number of transitions. They follow from how often each state was entered and how
-// long it lasted.
+// advance applies the states of a sample and returns the change, if there was one. Between two
+// samples there may be any number of transitions. They follow from how often each state was entered
+// and how long it lasted.
 func (t *stateTracker) advance(stages []stateStats, now stateStats, at time.Time) (c change, changed bool) {
 	entered, ok := t.enteredSince(stages)
 	before := *t
@@ -42,8 +42,8 @@ func (t *stateTracker) advance(stages []stateStats, now stateStats, at time.Time
 	return change{at: t.since, atMost: t.atMost, from: before.state, to: now.name, by: without(entered, now.name)}, true
 }
 
-// enteredSince returns the states entered since the last sample, and how often. ok is false if a total
-// has fallen, because another source has taken the name.
+// enteredSince returns the states entered since the last sample, and how often. ok is false if a
+// total has fallen, because another source has taken the name.
 func (t *stateTracker) enteredSince(stages []stateStats) (list []stateStats, ok bool) {
 	for _, s := range stages {
 		n := s.entered - t.lastStats(s.name).entered
@@ -66,10 +66,10 @@ func (t *stateTracker) lastStats(name string) stateStats {
 	return stateStats{}
 }
 
-// stateStart returns when the state began that the first sample shows. The start is exact if all the
-// time in the state was spent without interruption: the state is the initial one and was never entered
-// again, or was entered once and another state was the initial one. Otherwise the start is at that time
-// or later.
+// stateStart returns when the state began that the first sample shows. The start is exact if all
+// the time in the state was spent without interruption: the state is the initial one and was never
+// entered again, or was entered once and another state was the initial one. Otherwise the start is
+// at that time or later.
 func stateStart(stages []stateStats, now stateStats, at time.Time) (since time.Time, atMost bool) {
 	if now.spent <= 0 {
 		return time.Time{}, false

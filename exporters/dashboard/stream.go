@@ -9,8 +9,8 @@ import (
 // writeTimeout is how long a client may take to read an event before it is disconnected.
 const writeTimeout = 10 * time.Second
 
-// stream sends a snapshot, and then a delta after each sample. No deltas are queued: a client that is
-// too slow misses some and gets another snapshot.
+// stream sends a snapshot, and then a delta after each sample. No deltas are queued: a client that
+// is too slow misses some and gets another snapshot.
 func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
@@ -50,8 +50,9 @@ type eventWriter struct {
 	w       http.ResponseWriter
 }
 
-// send writes and flushes an event. The data must be one line. It fails if the client has disconnected
-// or does not read, or if a wrapper of the ResponseWriter cannot flush. The page then polls snapshots.
+// send writes and flushes an event. The data must be one line. It fails if the client has
+// disconnected or does not read, or if a wrapper of the ResponseWriter cannot flush. The page then
+// polls snapshots.
 func (e eventWriter) send(name string, data []byte) error {
 	// If the ResponseWriter has no deadlines, that of the server applies.
 	_ = e.control.SetWriteDeadline(time.Now().Add(writeTimeout))

@@ -6,7 +6,8 @@ import (
 )
 
 // The types of this file are encoded as JSON for the page. Times are Unix times in milliseconds,
-// durations are in seconds, and rates are shares from 0 to 1 or calls per second. null means unknown.
+// durations are in seconds, and rates are shares from 0 to 1 or calls per second. null means
+// unknown.
 
 // snapshot is the whole page except the views of single sources.
 type snapshot struct {
@@ -130,8 +131,8 @@ func (e *entry) kindName() string {
 	return e.kind
 }
 
-// stateName returns the state of the breaker. For a limiter it returns whether the limiter delays or
-// refuses calls.
+// stateName returns the state of the breaker. For a limiter it returns whether the limiter delays
+// or refuses calls.
 func (e *entry) stateName(rates rates) string {
 	switch {
 	case e.current.breaker || e.class != callsClass:

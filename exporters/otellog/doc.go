@@ -1,5 +1,5 @@
-// Package otellog writes weir's logs to OpenTelemetry: state changes of breakers as events, and alerts as log
-// records.
+// Package otellog writes weir's logs to OpenTelemetry: state changes of breakers as events, and
+// alerts as log records.
 //
 // weir logs only through [log/slog]. This package has a slog handler for a LoggerProvider:
 //
@@ -7,9 +7,9 @@
 //	payments := breaker.New("payments", breaker.Config{OnChange: breaker.LogChanges(logger)})
 //	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{alert.Log(logger)}}, rules...)
 //
-// Other slog handlers for OpenTelemetry work too. This one also sets the event name, by which backends tell
-// events from other records: the attribute event.name, which breaker.LogChanges writes, becomes the record's
-// EventName.
+// Other slog handlers for OpenTelemetry work too. This one also sets the event name, by which
+// backends tell events from other records: the attribute event.name, which breaker.LogChanges
+// writes, becomes the record's EventName.
 //
 //	event name  weir.breaker.transition
 //	attributes  weir.breaker.name, weir.breaker.state, from, reason, origin, at, seq, calls, failures

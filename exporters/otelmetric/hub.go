@@ -101,7 +101,8 @@ func (h *hub) observe(sources []stat.Source) error {
 	return h.restart(slices.AppendSeq(sources, maps.Keys(h.uses)))
 }
 
-// lacksInstrumentsOf reports whether the sources have an instrument that the observer does not know.
+// lacksInstrumentsOf reports whether the sources have an instrument that the observer does not
+// know.
 func (o *observer) lacksInstrumentsOf(sources []stat.Source) bool {
 	set, err := read.New(func(*stat.Series) struct{} { return struct{}{} }, sources...)
 	if err != nil {
@@ -114,8 +115,8 @@ func (o *observer) lacksInstrumentsOf(sources []stat.Source) bool {
 	return slices.ContainsFunc(set.Instruments(), func(i *stat.Instrument) bool { return !known[i.Name] })
 }
 
-// restart replaces the observer, because a callback gets its instruments only once. A collection at that
-// moment may export nothing, but none exports the sources of both observers.
+// restart replaces the observer, because a callback gets its instruments only once. A collection at
+// that moment may export nothing, but none exports the sources of both observers.
 func (h *hub) restart(sources []stat.Source) error {
 	next, old := &observer{hub: h}, h.observer
 	var err error

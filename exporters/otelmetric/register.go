@@ -10,8 +10,8 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// Registration is the sources given to one call of [Register] and added since. It is safe for concurrent
-// use.
+// Registration is the sources given to one call of [Register] and added since. It is safe for
+// concurrent use.
 type Registration struct {
 	hub *hub
 
@@ -21,17 +21,17 @@ type Registration struct {
 }
 
 // Register exports the sources in every collection of the provider, until they are removed or
-// [Registration.Unregister] is called. It reads each source once to learn its instruments. If it fails,
-// nothing is registered.
+// [Registration.Unregister] is called. It reads each source once to learn its instruments. If it
+// fails, nothing is registered.
 //
-// Register fails if [read.New] fails with the sources, if another source of the same provider yields a
-// different series with the same name and attributes, or if the provider refuses an instrument. A source
-// that is given twice, in one call or in several, or is part of another source as a breaker is part of
-// its gate, is exported once.
+// Register fails if [read.New] fails with the sources, if another source of the same provider
+// yields a different series with the same name and attributes, or if the provider refuses an
+// instrument. A source that is given twice, in one call or in several, or is part of another source
+// as a breaker is part of its gate, is exported once.
 //
-// Register is safe for concurrent use, and may be called before the global provider is set. Providers are
-// told apart by their addresses: sources registered with the global provider before it is set are not
-// compared with those registered with the provider that it is set to.
+// Register is safe for concurrent use, and may be called before the global provider is set.
+// Providers are told apart by their addresses: sources registered with the global provider before
+// it is set are not compared with those registered with the provider that it is set to.
 func Register(provider metric.MeterProvider, sources ...stat.Source) (*Registration, error) {
 	r := &Registration{hub: hubOf(provider), sources: map[stat.Source]bool{}}
 	if err := r.Add(sources...); err != nil {
@@ -40,9 +40,10 @@ func Register(provider metric.MeterProvider, sources ...stat.Source) (*Registrat
 	return r, nil
 }
 
-// Add adds sources, which are exported from the next collection. It returns an error and adds none of
-// them if [Register] would have failed with them, or after Unregister. Sources that are == to one of the
-// registration are ignored. The cost of Add does not depend on the number of sources before.
+// Add adds sources, which are exported from the next collection. It returns an error and adds none
+// of them if [Register] would have failed with them, or after Unregister. Sources that are == to
+// one of the registration are ignored. The cost of Add does not depend on the number of sources
+// before.
 func (r *Registration) Add(sources ...stat.Source) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,8 +64,8 @@ func (r *Registration) Add(sources ...stat.Source) error {
 	return nil
 }
 
-// Remove removes the sources of this registration that are == to those given. The next collection lacks
-// their series, except for those that another source or registration yields too.
+// Remove removes the sources of this registration that are == to those given. The next collection
+// lacks their series, except for those that another source or registration yields too.
 func (r *Registration) Remove(sources ...stat.Source) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,8 +79,8 @@ func (r *Registration) Remove(sources ...stat.Source) {
 	r.hub.remove(gone)
 }
 
-// Unregister removes all sources of this registration and ends it. The error is that of the provider,
-// when its last registration ends. A second call does nothing.
+// Unregister removes all sources of this registration and ends it. The error is that of the
+// provider, when its last registration ends. A second call does nothing.
 func (r *Registration) Unregister() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -198,8 +198,8 @@ func TestGlobalProviderMayBeSetLater(t *testing.T) {
 	require.Equal(t, map[string]float64{"weir.breaker.slow_calls{weir.breaker.name=a}": 1}, collect(t, r))
 }
 
-// Each reader has a pipeline of its own, and all call the same callback. A source given twice must count
-// once in each, while series come and go.
+// Each reader has a pipeline of its own, and all call the same callback. A source given twice must
+// count once in each, while series come and go.
 func TestConcurrentReaders(t *testing.T) {
 	readers := []sdk.Reader{sdk.NewManualReader(), sdk.NewManualReader(), sdk.NewManualReader()}
 	provider := sdk.NewMeterProvider(sdk.WithReader(readers[0]), sdk.WithReader(readers[1]), sdk.WithReader(readers[2]))

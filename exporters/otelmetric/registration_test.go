@@ -178,8 +178,8 @@ func TestProvidersWithoutAnAddress(t *testing.T) {
 	}
 }
 
-// Registrations of one provider come and go concurrently with collections. No collection has a series
-// twice, and each has the series of a permanent registration.
+// Registrations of one provider come and go concurrently with collections. No collection has a
+// series twice, and each has the series of a permanent registration.
 func TestConcurrentRegistrations(t *testing.T) {
 	r := sdk.NewManualReader()
 	p := sdk.NewMeterProvider(sdk.WithReader(r))
@@ -266,8 +266,8 @@ func TestNoCollectionHasASourceTwice(t *testing.T) {
 	require.Equal(t, 1+1+4, p.most, "two sources and the exporter's metrics")
 }
 
-// If a name is used again after a collection without it, readers with delta temporality start at the
-// total of the new source.
+// If a name is used again after a collection without it, readers with delta temporality start at
+// the total of the new source.
 func TestReusedNameStartsAtItsOwnTotal(t *testing.T) {
 	r := sdk.NewManualReader(sdk.WithTemporalitySelector(
 		func(sdk.InstrumentKind) metricdata.Temporality { return metricdata.DeltaTemporality }))

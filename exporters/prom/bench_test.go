@@ -16,8 +16,8 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// each runs the benchmark with several numbers of breakers, which have 37 series each, with and without
-// a histogram of latencies.
+// each runs the benchmark with several numbers of breakers, which have 37 series each, with and
+// without a histogram of latencies.
 func each(b *testing.B, run func(b *testing.B, sources []stat.Source)) {
 	b.Helper()
 	for _, c := range []struct {
@@ -99,8 +99,8 @@ func (s *sink) Header() http.Header         { return s.header }
 func (s *sink) WriteHeader(int)             {}
 func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
 
-// BenchmarkCollectWhileSeriesComeAndGo removes or returns one series of a thousand breakers before every
-// scrape, so that each scrape rebuilds the table of series.
+// BenchmarkCollectWhileSeriesComeAndGo removes or returns one series of a thousand breakers before
+// every scrape, so that each scrape rebuilds the table of series.
 func BenchmarkCollectWhileSeriesComeAndGo(b *testing.B) {
 	flicker := shows()
 	c := prom.NewCollector(append(breakers(1_000), flicker)...)

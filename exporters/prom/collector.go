@@ -10,11 +10,11 @@ import (
 	"github.com/weir-go/weir/stat/read"
 )
 
-// Collector exports sources to Prometheus. It is a [prometheus.Collector] and safe for concurrent use. A
-// Collector must be created by [NewCollector].
+// Collector exports sources to Prometheus. It is a [prometheus.Collector] and safe for concurrent
+// use. A Collector must be created by [NewCollector].
 //
-// Each scrape reads every source once, on the collecting goroutine and without holding a lock. A series
-// that a source no longer yields is missing from the next scrape.
+// Each scrape reads every source once, on the collecting goroutine and without holding a lock. A
+// series that a source no longer yields is missing from the next scrape.
 type Collector struct {
 	set      *read.Set[*series]
 	families map[*stat.Instrument]*family
@@ -25,11 +25,12 @@ type Collector struct {
 
 var _ prometheus.Collector = (*Collector)(nil)
 
-// NewCollector returns a collector of the sources. It reads each source once to learn its instruments.
+// NewCollector returns a collector of the sources. It reads each source once to learn its
+// instruments.
 //
-// Registering the collector fails if [read.New] fails with the sources, or if two of their instruments,
-// or two attributes of one instrument, have the same name in Prometheus. A source that is given twice,
-// or is part of another source as a breaker is part of its gate, is exported once.
+// Registering the collector fails if [read.New] fails with the sources, or if two of their
+// instruments, or two attributes of one instrument, have the same name in Prometheus. A source that
+// is given twice, or is part of another source as a breaker is part of its gate, is exported once.
 //
 // A registry accepts only one such collector. Use [Collector.Add] for further sources.
 func NewCollector(sources ...stat.Source) *Collector {
@@ -52,8 +53,8 @@ func NewCollector(sources ...stat.Source) *Collector {
 
 func (c *Collector) newSeries(s *stat.Series) *series { return c.families[s.Instrument].newSeries(s) }
 
-// Describe implements [prometheus.Collector]. It sends the descriptors of all instruments of weir and of
-// the sources given to [NewCollector], whatever is added or removed later.
+// Describe implements [prometheus.Collector]. It sends the descriptors of all instruments of weir
+// and of the sources given to [NewCollector], whatever is added or removed later.
 func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	if c.err != nil {
 		ch <- prometheus.NewInvalidDesc(c.err)
@@ -64,9 +65,9 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements [prometheus.Collector]. Series that cannot be exported are left out and counted, so
-// that no source can make the scrape fail. For a collector that cannot be registered, Collect sends only
-// the error.
+// Collect implements [prometheus.Collector]. Series that cannot be exported are left out and
+// counted, so that no source can make the scrape fail. For a collector that cannot be registered,
+// Collect sends only the error.
 func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	if c.err != nil {
 		ch <- prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(c.err), c.err)
@@ -90,9 +91,9 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// Add adds sources, which are exported from the next scrape. It returns an error and adds none of them
-// if registering them would have failed, or if a source has an instrument that is neither weir's nor
-// that of a source given to [NewCollector]. Sources that were added before are ignored.
+// Add adds sources, which are exported from the next scrape. It returns an error and adds none of
+// them if registering them would have failed, or if a source has an instrument that is neither
+// weir's nor that of a source given to [NewCollector]. Sources that were added before are ignored.
 func (c *Collector) Add(sources ...stat.Source) error {
 	if c.err != nil {
 		return fmt.Errorf("prom: the collector cannot be used: %w", c.err)
@@ -100,8 +101,8 @@ func (c *Collector) Add(sources ...stat.Source) error {
 	return c.set.Add(sources...)
 }
 
-// Remove removes the sources that are == to those given. The next scrape lacks their series, except for
-// those that another source yields too.
+// Remove removes the sources that are == to those given. The next scrape lacks their series, except
+// for those that another source yields too.
 func (c *Collector) Remove(sources ...stat.Source) {
 	if c.err == nil {
 		c.set.Remove(sources...)

@@ -43,8 +43,8 @@ func ExampleNewCollector() {
 	// shop_queue_length{shop_queue_name="orders"} 2
 }
 
-// Two independent parts of a program share a registry. The second one adds its sources to the collector
-// of the first.
+// Two independent parts of a program share a registry. The second one adds its sources to the
+// collector of the first.
 func ExampleCollector_Add() {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(prom.NewCollector(breaker.New("payments", breaker.Config{})))

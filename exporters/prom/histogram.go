@@ -7,9 +7,9 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// histogramSample is the histogram of a series in one scrape. It is written both as a native histogram
-// and as a classic one with the bounds of the instrument. Prometheus takes the one it is configured for,
-// and the text format has only the classic one.
+// histogramSample is the histogram of a series in one scrape. It is written both as a native
+// histogram and as a classic one with the bounds of the instrument. Prometheus takes the one it is
+// configured for, and the text format has only the classic one.
 type histogramSample struct {
 	*series
 	histogram stat.Histogram
@@ -29,8 +29,8 @@ func (s *histogramSample) Write(out *dto.Metric) error {
 	return nil
 }
 
-// classicBuckets returns the cumulative count at each bound. The text encoder adds the bucket without a
-// bound.
+// classicBuckets returns the cumulative count at each bound. The text encoder adds the bucket
+// without a bound.
 func classicBuckets(h *stat.Histogram, bounds []float64) []*dto.Bucket {
 	buckets, counts := make([]dto.Bucket, len(bounds)), make([]uint64, len(bounds))
 	list := make([]*dto.Bucket, 0, len(bounds))
@@ -46,8 +46,8 @@ func classicBuckets(h *stat.Histogram, bounds []float64) []*dto.Bucket {
 // maxGap is how many empty buckets are cheaper to write than a new span.
 const maxGap = 2
 
-// nativeBuckets returns the spans of buckets that are written, each with its distance from the previous
-// one, and the difference of each bucket's count from the previous one's.
+// nativeBuckets returns the spans of buckets that are written, each with its distance from the
+// previous one, and the difference of each bucket's count from the previous one's.
 func nativeBuckets(h *stat.Histogram) (spans []*dto.BucketSpan, deltas []int64) {
 	deltas = make([]int64, 0, len(h.Counts))
 	last, end := int64(0), 0 // the count of the last bucket written, and the index after it

@@ -36,8 +36,8 @@ func histogram(t *testing.T, g prometheus.Gatherer) *dto.Histogram {
 	return nil
 }
 
-// TestHistogramsEqualPrometheusHistograms records the same durations in a window and in a histogram of
-// Prometheus that is both native and classic.
+// TestHistogramsEqualPrometheusHistograms records the same durations in a window and in a histogram
+// of Prometheus that is both native and classic.
 func TestHistogramsEqualPrometheusHistograms(t *testing.T) {
 	start := time.Now()
 	rnd := rand.New(rand.NewPCG(7, 8))

@@ -16,8 +16,8 @@ import (
 	"github.com/weir-go/weir/exporters/prom"
 )
 
-// Keys of a group may come from requests. Their length is bounded in memory and in scrapes: each of a
-// breaker's 38 lines has at most a kilobyte of its key.
+// Keys of a group may come from requests. Their length is bounded in memory and in scrapes: each of
+// a breaker's 38 lines has at most a kilobyte of its key.
 func TestLongKeysTakeLittleSpace(t *testing.T) {
 	const series, key = 10, 1 << 20
 	g := breaker.NewGroup[string]("tenants", breaker.GroupConfig{MaxSeries: series})

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// units maps UCUM units to the words of Prometheus, as in the OpenTelemetry specification. Other units
-// are not translated.
+// units maps UCUM units to the words of Prometheus, as in the OpenTelemetry specification. Other
+// units are not translated.
 var units = map[string]string{
 	"d": "days", "h": "hours", "min": "minutes", "s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds",
 	"By": "bytes", "KiBy": "kibibytes", "MiBy": "mebibytes", "GiBy": "gibibytes", "TiBy": "tibibytes",
@@ -21,8 +21,8 @@ var perUnits = map[string]string{
 	"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year",
 }
 
-// metricName returns the name that OpenTelemetry's exporter for Prometheus gives the instrument. For
-// example, the counter weir.breaker.state.time in s is weir_breaker_state_time_seconds_total.
+// metricName returns the name that OpenTelemetry's exporter for Prometheus gives the instrument.
+// For example, the counter weir.breaker.state.time in s is weir_breaker_state_time_seconds_total.
 func metricName(i *stat.Instrument) string {
 	tokens := words(i.Name)
 	unit, per, _ := strings.Cut(i.Unit, "/")
@@ -39,8 +39,8 @@ func metricName(i *stat.Instrument) string {
 	return escapeDigit(strings.Join(tokens, "_"), "_")
 }
 
-// metricNames returns all names that the instrument occupies. A distribution has further names for its
-// buckets, count and sum.
+// metricNames returns all names that the instrument occupies. A distribution has further names for
+// its buckets, count and sum.
 func metricNames(i *stat.Instrument) []string {
 	name := metricName(i)
 	if i.Kind != stat.Distribution {

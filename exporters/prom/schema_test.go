@@ -48,8 +48,9 @@ func ours(values []float64) map[int]int64 {
 	return counts
 }
 
-// TestIndexEqualsPrometheusBucket compares the bucket index of a million values with that of Prometheus'
-// native histogram: durations from a nanosecond to 292 years, and other positive float64s.
+// TestIndexEqualsPrometheusBucket compares the bucket index of a million values with that of
+// Prometheus' native histogram: durations from a nanosecond to 292 years, and other positive
+// float64s.
 func TestIndexEqualsPrometheusBucket(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 10 {
@@ -65,8 +66,8 @@ func TestIndexEqualsPrometheusBucket(t *testing.T) {
 	}
 }
 
-// TestIndexEqualsPrometheusBucketAtEveryBound compares every bound of the schema and the float64s next
-// to it.
+// TestIndexEqualsPrometheusBucketAtEveryBound compares every bound of the schema and the float64s
+// next to it.
 func TestIndexEqualsPrometheusBucketAtEveryBound(t *testing.T) {
 	for i := latency.Lowest - 1; i <= latency.Lowest+latency.Buckets; i++ {
 		bound := latency.Bound(i)

@@ -52,8 +52,8 @@ func (f *family) newSeries(s *stat.Series) *series {
 	return l
 }
 
-// sample is the value of a series in one scrape. Unlike [prometheus.NewConstMetric] it does not build
-// the labels again.
+// sample is the value of a series in one scrape. Unlike [prometheus.NewConstMetric] it does not
+// build the labels again.
 type sample struct {
 	*series
 	value float64

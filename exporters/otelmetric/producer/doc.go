@@ -1,8 +1,8 @@
-// Package producer exports weir's distributions to OpenTelemetry's SDK as exponential histograms, without
-// loss.
+// Package producer exports weir's distributions to OpenTelemetry's SDK as exponential histograms,
+// without loss.
 //
-// The metrics API cannot observe a histogram that is kept elsewhere. The SDK accepts such histograms from a
-// producer that is given to a reader:
+// The metrics API cannot observe a histogram that is kept elsewhere. The SDK accepts such
+// histograms from a producer that is given to a reader:
 //
 //	histograms, err := producer.New(payments, users)
 //	if err != nil {
@@ -10,17 +10,18 @@
 //	}
 //	reader := metric.NewPeriodicReader(exporter, metric.WithProducer(histograms))
 //
-// Export all other metrics of the same sources with package otelmetric. It needs only the API, while this
-// package needs the SDK.
+// Export all other metrics of the same sources with package otelmetric. It needs only the API,
+// while this package needs the SDK.
 //
-// A breaker has the distribution weir.breaker.call.duration if breaker.Config.Latency is set. It is exported
-// with scale 3.
+// A breaker has the distribution weir.breaker.call.duration if breaker.Config.Latency is set. It is
+// exported with scale 3.
 //
 // # Limits
 //
-// The temporality is always cumulative. Each point starts when its source was created: [stat.Series].Created.
+// The temporality is always cumulative. Each point starts when its source was created:
+// [stat.Series].Created.
 //
-// A histogram that cannot be exported is left out: one with the name and attributes of another, one of an
-// instrument that no source had in New, or one with invalid values. If a source panics while it is read, its
-// remaining histograms are missing, and the first panic is logged with [log/slog].
+// A histogram that cannot be exported is left out: one with the name and attributes of another, one
+// of an instrument that no source had in New, or one with invalid values. If a source panics while
+// it is read, its remaining histograms are missing, and the first panic is logged with [log/slog].
 package producer

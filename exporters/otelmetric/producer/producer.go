@@ -14,8 +14,8 @@ import (
 	"github.com/weir-go/weir/stat/read"
 )
 
-// Producer exports the distributions of sources to readers of the SDK. It is safe for concurrent use and
-// may be given to several readers. A Producer must be created by [New].
+// Producer exports the distributions of sources to readers of the SDK. It is safe for concurrent
+// use and may be given to several readers. A Producer must be created by [New].
 type Producer struct {
 	set   *read.Set[series]
 	scope instrumentation.Scope
@@ -23,9 +23,9 @@ type Producer struct {
 
 var _ sdk.Producer = (*Producer)(nil)
 
-// New returns a producer of the sources. It reads each source once to learn its instruments. It fails if
-// [read.New] fails with the sources. A source that is given twice, or is part of another source, is
-// exported once. Sources without distributions may be given too.
+// New returns a producer of the sources. It reads each source once to learn its instruments. It
+// fails if [read.New] fails with the sources. A source that is given twice, or is part of another
+// source, is exported once. Sources without distributions may be given too.
 func New(sources ...stat.Source) (*Producer, error) {
 	set, err := read.New(newSeries, sources...)
 	if err != nil {
@@ -34,13 +34,13 @@ func New(sources ...stat.Source) (*Producer, error) {
 	return &Producer{set: set, scope: instrumentation.Scope{Name: scope.Name + "/producer", Version: scope.Version()}}, nil
 }
 
-// Add adds sources, which are exported from the next collection. It returns an error and adds none of
-// them if [New] would have failed, or if a source has an instrument that is neither weir's nor that of a
-// source given to New. Sources that were added before are ignored.
+// Add adds sources, which are exported from the next collection. It returns an error and adds none
+// of them if [New] would have failed, or if a source has an instrument that is neither weir's nor
+// that of a source given to New. Sources that were added before are ignored.
 func (p *Producer) Add(sources ...stat.Source) error { return p.set.Add(sources...) }
 
-// Remove removes the sources that are == to those given. The next collection lacks their series, except
-// for those that another source yields too.
+// Remove removes the sources that are == to those given. The next collection lacks their series,
+// except for those that another source yields too.
 func (p *Producer) Remove(sources ...stat.Source) { p.set.Remove(sources...) }
 
 // Produce implements the SDK's Producer. It never returns an error.

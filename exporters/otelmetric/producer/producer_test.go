@@ -89,8 +89,8 @@ func points(t *testing.T, m metricdata.Metrics) []point {
 	return h.DataPoints
 }
 
-// TestHistogramsEqualThoseOfTheSDK records the same durations in a window and in an exponential histogram
-// of the SDK.
+// TestHistogramsEqualThoseOfTheSDK records the same durations in a window and in an exponential
+// histogram of the SDK.
 func TestHistogramsEqualThoseOfTheSDK(t *testing.T) {
 	r := sdk.NewManualReader(sdk.WithAggregationSelector(func(sdk.InstrumentKind) sdk.Aggregation {
 		return sdk.AggregationBase2ExponentialHistogram{MaxSize: 400, MaxScale: 3}

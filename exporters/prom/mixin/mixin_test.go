@@ -191,8 +191,8 @@ func TestPanelsDoNotOverlap(t *testing.T) {
 // metrics is the labels of each metric, and the known values of each label.
 type metrics map[string]map[string][]string
 
-// exported returns the metrics of a program that uses everything, and the remaining instruments without
-// label values.
+// exported returns the metrics of a program that uses everything, and the remaining instruments
+// without label values.
 func exported(t *testing.T) metrics {
 	t.Helper()
 	down := breaker.New("down", breaker.Config{Latency: true, SlowCall: time.Second, MinCalls: 1, Initial: breaker.Open})
@@ -253,8 +253,8 @@ var (
 	matcher     = regexp.MustCompile(`(\w+)(=~|!~|!=|=)"([^"]*)"`)
 )
 
-// check checks that every metric, label and label value in the expression exists. It ignores the values
-// of names, which are the user's.
+// check checks that every metric, label and label value in the expression exists. It ignores the
+// values of names, which are the user's.
 func (m metrics) check(t *testing.T, expr string) {
 	t.Helper()
 	var groups []string

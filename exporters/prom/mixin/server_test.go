@@ -33,9 +33,9 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// A Prometheus server pages once during an outage: for refused and hanging calls, for a client with few
-// calls and for a group. It never pages for a monitor that evaluates. The durations of the rules are
-// shortened to 4 s.
+// A Prometheus server pages once during an outage: for refused and hanging calls, for a client with
+// few calls and for a group. It never pages for a monitor that evaluates. The durations of the
+// rules are shortened to 4 s.
 func TestPrometheusPagesOncePerOutage(t *testing.T) {
 	var outage atomic.Bool
 	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{Name: "never", Value: alert.True(func() bool { return false }), When: alert.Above(0)})
