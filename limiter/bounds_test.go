@@ -67,7 +67,7 @@ func TestMaxWaitersBoundsTheQueueOfAWindow(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		for name, w := range allWindows(limiter.WindowConfig{Limit: 1, Window: hour, MaxWaiters: 1}, time.Now()) {
 			require.True(t, w.Take(1).OK, name)
-			newLine(t, w).enter(ctx, "w", 1)
+			newCallers(t, w).start(ctx, "w", 1)
 			require.ErrorIs(t, w.WaitAtMost(t.Context(), 1, limiter.Never), limiter.ErrQueueFull, name)
 		}
 		leave()
@@ -79,7 +79,7 @@ func TestAWindowRefusesTooManyTokensForeverWhileACallerWaits(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		for name, w := range allWindows(limiter.WindowConfig{Limit: 2, Window: hour}, time.Now()) {
 			require.True(t, w.Take(2).OK, name)
-			newLine(t, w).enter(ctx, "w", 1)
+			newCallers(t, w).start(ctx, "w", 1)
 			for _, n := range []int{3, -1} {
 				r := w.Take(n)
 				require.False(t, r.OK, "%s: Take(%d)", name, n)
@@ -99,7 +99,7 @@ func TestNoCallerOvertakesTheFirstWaiterOfAWindow(t *testing.T) {
 		for _, later := range []time.Duration{2 * hour, math.MaxInt64} {
 			for name, w := range allWindows(limiter.WindowConfig{Limit: 2, Window: hour}, time.Now()) {
 				require.True(t, w.Take(2).OK, name)
-				newLine(t, w).enter(ctx, "w", 1)
+				newCallers(t, w).start(ctx, "w", 1)
 				require.Equal(t, "refused 0/2 retry 1ns reset 0s", show(w.TakeAt(time.Now().Add(later), 1)), "%s, %s later", name, later)
 			}
 		}
@@ -129,9 +129,9 @@ func TestASlidingWindowCountsWaitersByBucket(t *testing.T) {
 		require.True(t, w.Take(1).OK)
 		time.Sleep(500 * ms)
 		require.True(t, w.Take(1).OK)
-		l := newLine(t, w)
-		l.enter(t.Context(), "a", 1)
-		l.enter(t.Context(), "b", 1)
+		l := newCallers(t, w)
+		l.start(t.Context(), "a", 1)
+		l.start(t.Context(), "b", 1)
 		require.Equal(t, "refused 0/2 retry 1.6s reset 1.1s", show(w.Take(1)))
 		l.want(arrival{"a", 600 * ms, nil}, arrival{"b", 1100 * ms, nil})
 	})
@@ -207,9 +207,9 @@ func TestATurnBeyondTheLifeOfABucketNeverComes(t *testing.T) {
 			b := limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: c.burst}, time.Now().Add(-c.age))
 			require.True(t, b.Take(c.burst).OK)
 			ctx, leave := context.WithCancel(t.Context())
-			line := newLine(t, b)
+			callers := newCallers(t, b)
 			for range 30 {
-				line.enter(ctx, "w", 1)
+				callers.start(ctx, "w", 1)
 			}
 			require.NoError(t, b.SetRate(limiter.Every(c.slow)))
 			require.Equal(t, c.want, show(b.Take(c.burst)))
@@ -242,15 +242,15 @@ func TestNothingIsReservedBeforeTheFirstWaiterIsServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3})
 		require.True(t, b.Take(3).OK)
-		line := newLine(t, b)
-		line.enter(t.Context(), "w", 1)
+		callers := newCallers(t, b)
+		callers.start(t.Context(), "w", 1)
 		later := time.Now().Add(10 * sec)
 		require.Equal(t, "refused 0/3 retry 1ns reset 1s", show(b.ReserveAt(later, 1, hour).Result))
 		peek := b.ReserveAt(later, 0, hour)
 		require.False(t, peek.OK)
 		require.Zero(t, peek.Remaining)
 		require.False(t, peek.CancelAt(later))
-		line.want(arrival{"w", sec, nil})
+		callers.want(arrival{"w", sec, nil})
 	})
 }
 
@@ -260,10 +260,10 @@ func TestACancelledReservationWakesWaiters(t *testing.T) {
 		require.True(t, b.Take(1).OK)
 		r := b.Reserve(1, hour)
 		require.True(t, r.OK)
-		line := newLine(t, b)
-		line.enter(t.Context(), "w", 1)
+		callers := newCallers(t, b)
+		callers.start(t.Context(), "w", 1)
 		require.True(t, r.Cancel())
-		line.want(arrival{"w", hour, nil})
+		callers.want(arrival{"w", hour, nil})
 	})
 }
 
@@ -288,14 +288,14 @@ func TestALeakyBucketAcceptsUpToItsCapacity(t *testing.T) {
 func TestALeakyBucketCountsWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(2), Capacity: 6})
-		line := newLine(t, b)
+		callers := newCallers(t, b)
 		for _, who := range []string{"a", "b", "c"} {
-			line.enter(t.Context(), who, 1)
+			callers.start(t.Context(), who, 1)
 		}
 		require.EqualError(t, b.WaitAtMost(t.Context(), 1, 1500*ms-1), "limiter: wait longer than wanted (limit 6), retry in 1.5s")
 		require.NoError(t, b.WaitAtMost(t.Context(), 1, 1500*ms))
-		line.want(arrival{"a", 0, nil}, arrival{"b", 500 * ms, nil}, arrival{"c", sec, nil})
-		require.Equal(t, 1500*ms, time.Since(line.began))
+		callers.want(arrival{"a", 0, nil}, arrival{"b", 500 * ms, nil}, arrival{"c", sec, nil})
+		require.Equal(t, 1500*ms, time.Since(callers.began))
 	})
 }
 
@@ -316,25 +316,25 @@ func TestALeakyBucketRefusesATurnThatNeverComes(t *testing.T) {
 		time.Sleep(40 * year)
 		require.NoError(t, b.Wait(t.Context(), 40))
 		ctx, leave := context.WithCancel(t.Context())
-		line := newLine(t, b)
-		line.enter(ctx, "w", 300)
+		callers := newCallers(t, b)
+		callers.start(ctx, "w", 300)
 		require.EqualError(t, b.Wait(t.Context(), 1), "limiter: no tokens left (limit 1000)")
 		leave()
-		line.all.Wait()
+		callers.all.Wait()
 	})
 }
 
 func TestPacersCountWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1)})
-		line := newLine(t, s)
+		callers := newCallers(t, s)
 		for _, who := range []string{"a", "b", "c"} {
-			line.enter(t.Context(), who, 1)
+			callers.start(t.Context(), who, 1)
 		}
 		err := s.WaitAtMost(t.Context(), 1, 3*sec-1)
 		require.EqualError(t, err, "limiter: wait longer than wanted, retry in 3s")
 		require.NoError(t, s.WaitAtMost(t.Context(), 1, 3*sec))
-		require.Equal(t, 3*sec, time.Since(line.began))
+		require.Equal(t, 3*sec, time.Since(callers.began))
 	})
 }
 

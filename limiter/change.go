@@ -6,7 +6,7 @@ import (
 )
 
 // SetRate changes the rate from now on, also for waiters. The bucket keeps its tokens, and reservations
-// are still owed theirs. If r is invalid, SetRate returns an error and changes nothing.
+// keep their promised tokens. If r is invalid, SetRate returns an error and changes nothing.
 func (b *TokenBucket) SetRate(r Rate) error { return b.setRateAt(time.Since(b.epoch), r) }
 
 // SetBurst changes the most tokens in the bucket. Tokens beyond the new burst are lost; a larger burst

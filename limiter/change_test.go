@@ -29,9 +29,9 @@ func TestSetRateAppliesToWaiters(t *testing.T) { // scenario 32
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		b.Take(1)
-		l := newLine(t, b)
+		l := newCallers(t, b)
 		for _, who := range []string{"a", "b", "c", "d", "e"} {
-			l.enter(t.Context(), who, 1)
+			l.start(t.Context(), who, 1)
 		}
 		require.NoError(t, b.SetRate(limiter.PerSecond(10)))
 		time.Sleep(250 * ms)
@@ -45,9 +45,9 @@ func TestSetBurstRefusesWaitersAboveTheNewBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 5})
 		b.Take(5)
-		l := newLine(t, b)
-		l.enter(t.Context(), "big", 4)
-		l.enter(t.Context(), "small", 1)
+		l := newCallers(t, b)
+		l.start(t.Context(), "big", 4)
+		l.start(t.Context(), "small", 1)
 		require.NoError(t, b.SetBurst(3))
 		l.all.Wait()
 		require.ErrorIs(t, l.log[0].err, limiter.ErrLimited)

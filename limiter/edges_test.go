@@ -26,11 +26,11 @@ func TestARefundToAJointWakesWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limiter.All(limiter.NewSlidingLog(limiter.WindowConfig{Limit: 2, Window: hour}))
 		require.True(t, l.Take(2).OK)
-		line := newLine(t, l)
-		line.enter(t.Context(), "a", 1)
+		callers := newCallers(t, l)
+		callers.start(t.Context(), "a", 1)
 		time.Sleep(sec)
 		l.Refund(1)
-		line.want(arrival{"a", sec, nil})
+		callers.want(arrival{"a", sec, nil})
 	})
 }
 
@@ -80,11 +80,11 @@ func TestARefundWakesWaiters(t *testing.T) {
 			"key":     limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 2}).Get("k"),
 		} {
 			require.True(t, l.Take(2).OK, name)
-			line := newLine(t, l)
-			line.enter(t.Context(), name, 1)
+			callers := newCallers(t, l)
+			callers.start(t.Context(), name, 1)
 			time.Sleep(sec)
 			l.Refund(1)
-			line.want(arrival{name, sec, nil})
+			callers.want(arrival{name, sec, nil})
 		}
 	})
 }
@@ -96,13 +96,13 @@ func TestAQueueBeyondTheLifeOfALimiterIsRefused(t *testing.T) {
 		time.Sleep(sec)
 		require.True(t, l.Take(1).OK)
 		ctx, leave := context.WithCancel(t.Context())
-		line := newLine(t, l)
+		callers := newCallers(t, l)
 		for range 5 {
-			line.enter(ctx, "w", 1)
+			callers.start(ctx, "w", 1)
 		}
 		require.Equal(t, limiter.Never, l.Take(1).RetryAfter)
 		leave()
-		line.all.Wait()
+		callers.all.Wait()
 	})
 }
 
@@ -126,12 +126,12 @@ func TestADeadlineDuringAWaitHasARetryAfter(t *testing.T) {
 		require.True(t, b.Take(1).OK)
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*ms)
 		defer cancel()
-		line := newLine(t, b)
-		line.enter(ctx, "w", 1)
+		callers := newCallers(t, b)
+		callers.start(ctx, "w", 1)
 		require.NoError(t, b.SetRate(limiter.PerHour(1)))
-		line.all.Wait()
+		callers.all.Wait()
 		var limited *limiter.LimitedError
-		require.ErrorAs(t, line.log[0].err, &limited)
+		require.ErrorAs(t, callers.log[0].err, &limited)
 		require.ErrorIs(t, limited, context.DeadlineExceeded)
 		require.Equal(t, 1, limited.Limit)
 		require.Equal(t, hour-1500*ms, limited.RetryAfter())
@@ -142,14 +142,14 @@ func TestNothingIsReservedWhileACallerWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		require.True(t, b.Take(1).OK)
-		line := newLine(t, b)
-		line.enter(t.Context(), "w", 1)
+		callers := newCallers(t, b)
+		callers.start(t.Context(), "w", 1)
 		for _, n := range []int{0, 1} {
 			r := b.Reserve(n, hour)
 			require.False(t, r.OK, "Reserve(%d)", n)
 			require.False(t, r.Cancel(), "Reserve(%d)", n)
 		}
-		line.want(arrival{"w", sec, nil})
+		callers.want(arrival{"w", sec, nil})
 	})
 }
 

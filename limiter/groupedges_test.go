@@ -166,8 +166,8 @@ func TestTakeDoesNotOvertakeTheFirstWaiterOfAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 5})
 		g.Get("ann").Take(5)
-		l := newLine(t, g.Get("ann"))
-		l.enter(t.Context(), "two", 2)
+		l := newCallers(t, g.Get("ann"))
+		l.start(t.Context(), "two", 2)
 		later := time.Now().Add(5 * sec) // there are tokens for both then
 		require.Equal(t, "refused 0/5 retry 1ns reset 2s", show(g.Get("ann").TakeAt(later, 1)))
 		require.Zero(t, g.Get("ann").TakeAt(later, 0).Remaining)
@@ -211,8 +211,8 @@ func TestAJointRefusesWhileACallerWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := limiter.All(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3}))
 		require.True(t, all.Take(2).OK)
-		l := newLine(t, all)
-		l.enter(t.Context(), "two", 2)
+		l := newCallers(t, all)
+		l.start(t.Context(), "two", 2)
 		r := all.Take(1)
 		require.False(t, r.OK, "the one token is for the waiter")
 		require.Positive(t, r.RetryAfter)

@@ -59,8 +59,8 @@ func TestForgetWakesTheWaitersOfAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 1})
 		g.Get("ann").Take(1)
-		l := newLine(t, g.Get("ann"))
-		l.enter(t.Context(), "first", 1)
+		l := newCallers(t, g.Get("ann"))
+		l.start(t.Context(), "first", 1)
 		time.Sleep(sec)
 		g.Forget("ann")
 		l.want(arrival{"first", sec, nil})

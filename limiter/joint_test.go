@@ -45,9 +45,9 @@ func TestAllWaits(t *testing.T) {
 		all := limiter.All(
 			limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10), Burst: 1}),
 			limiter.NewSlidingLog(limiter.WindowConfig{Limit: 3, Window: time.Minute}))
-		l := newLine(t, all)
+		l := newCallers(t, all)
 		for _, who := range []string{"a", "b", "c", "d"} {
-			l.enter(t.Context(), who, 1)
+			l.start(t.Context(), who, 1)
 		}
 		require.Equal(t, "refused 0/1 retry 1m0s reset 1m0s", show(all.Take(1)))
 		require.ErrorIs(t, all.WaitAtMost(t.Context(), 2, sec), limiter.ErrLimited)
@@ -88,12 +88,12 @@ func TestRetryAfterOfAJointIncludesWaiters(t *testing.T) {
 			limiter.NewSlidingLog(limiter.WindowConfig{Limit: 100, Window: time.Hour}),
 		)
 		require.True(t, all.Take(3).OK)
-		line := newLine(t, all)
-		line.enter(t.Context(), "three", 3)
+		callers := newCallers(t, all)
+		callers.start(t.Context(), "three", 3)
 		r := all.Take(1)
 		require.Equal(t, 4*sec, r.RetryAfter)
 		time.Sleep(r.RetryAfter)
 		require.True(t, all.Take(1).OK)
-		line.want(arrival{"three", 3 * sec, nil})
+		callers.want(arrival{"three", 3 * sec, nil})
 	})
 }

@@ -31,12 +31,12 @@ func TestARefundToALeakyBucketServesTheNextWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerMinute(1), Capacity: 5})
 		require.True(t, l.Take(2).OK)
-		line := newLine(t, l)
-		line.enter(t.Context(), "next", 1)
+		callers := newCallers(t, l)
+		callers.start(t.Context(), "next", 1)
 		time.Sleep(sec)
 		require.False(t, l.Take(1).OK, "a caller waits")
 		l.Refund(1)
-		line.want(arrival{"next", time.Minute, nil})
+		callers.want(arrival{"next", time.Minute, nil})
 		l.Refund(100)
 		require.True(t, l.Take(1).OK)
 		require.False(t, l.Take(1).OK, "a refund gives no burst")
@@ -47,11 +47,11 @@ func TestALeakyBucketInAJoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		paced := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(1), Capacity: 10, Name: "paced"})
 		all := limiter.All(paced, limiter.NewSlidingLog(limiter.WindowConfig{Limit: 3, Window: time.Minute}))
-		line := newLine(t, all)
+		callers := newCallers(t, all)
 		for _, who := range []string{"a", "b", "c", "d"} {
-			line.enter(t.Context(), who, 1)
+			callers.start(t.Context(), who, 1)
 		}
-		line.want(arrival{"a", 0, nil}, arrival{"b", sec, nil}, arrival{"c", 2 * sec, nil}, arrival{"d", 60 * sec, nil})
+		callers.want(arrival{"a", 0, nil}, arrival{"b", sec, nil}, arrival{"c", 2 * sec, nil}, arrival{"d", 60 * sec, nil})
 		require.EqualValues(t, 4, paced.Stats().Allowed)
 	})
 }

@@ -37,7 +37,7 @@ type TimedLimiter interface {
 // WaitLimiter is a limiter whose callers can wait for tokens.
 type WaitLimiter interface {
 	// Wait takes n tokens as soon as there are that many, in order of arrival. If it returns an error,
-	// it has taken nothing: ctx is done, or waiting is of no use (see [LimitedError]).
+	// it has taken nothing: ctx is done, or the wait cannot succeed (see [LimitedError]).
 	Wait(ctx context.Context, n int) error
 	// WaitAtMost is like Wait but returns an error at once if the wait would exceed maxWait. It also
 	// returns after maxWait if the limiter changes during the wait.

@@ -47,17 +47,17 @@ func TestAJointCountsItsRequests(t *testing.T) {
 		require.False(t, l.Take(2).OK)
 		require.True(t, l.Take(0).OK)
 
-		line := newLine(t, l)
+		callers := newCallers(t, l)
 		ctx, leave := context.WithCancel(t.Context())
-		line.enter(ctx, "leaves", 3)
+		callers.start(ctx, "leaves", 3)
 		require.EqualValues(t, 1, l.Stats().Waiting)
 		err := l.Wait(t.Context(), 1)
 		require.ErrorIs(t, err, limiter.ErrQueueFull)
 		require.EqualError(t, err, "limiter logins: queue is full (limit 10), retry in 3s")
 		leave()
-		line.all.Wait()
+		callers.all.Wait()
 		require.NoError(t, l.Wait(t.Context(), 4)) // after three seconds
-		require.Equal(t, 3*sec, time.Since(line.began))
+		require.Equal(t, 3*sec, time.Since(callers.began))
 		require.Equal(t, context.Canceled, l.Wait(ctx, 1), "not counted, because the context was done before")
 
 		require.Equal(t, limiter.Stats{

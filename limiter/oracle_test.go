@@ -190,13 +190,13 @@ type node struct {
 	name  string
 	of    oracle // nil for a Joint
 	below []*node
-	queue []*guest
+	queue []*waitingCaller
 	full  func(at, doubt time.Duration) bool // reports whether the key has, or may have, no room
 	most  func() int                         // the most tokens per request
 }
 
-// guest is a waiting caller.
-type guest struct {
+// waitingCaller is a waiting caller.
+type waitingCaller struct {
 	n     int
 	until time.Duration // when it gives up; -1 means never
 	where *node

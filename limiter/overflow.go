@@ -4,7 +4,7 @@ package limiter
 // means RefuseNew.
 type Overflow string
 
-// What a Group does with a new key that it has no room for.
+// The values of Overflow.
 const (
 	// RefuseNew refuses requests of a new key, including those that would wait, until another key is
 	// idle. The RetryAfter is an estimate.

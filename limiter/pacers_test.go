@@ -42,12 +42,12 @@ func TestPacersWait(t *testing.T) {
 func TestPacersServeInOrderAndChargeNoWaiterThatLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := guava.NewSmoothWarmingUp(guava.SmoothWarmingUpConfig{Rate: limiter.PerSecond(2), WarmUp: 4 * sec, MaxWaiters: 3})
-		l := newLine(t, w)
+		l := newCallers(t, w)
 		ctx, leave := context.WithCancel(t.Context())
-		l.enter(t.Context(), "first", 1)
-		l.enter(t.Context(), "second", 1)
-		l.enter(ctx, "leaves", 100)
-		l.enter(t.Context(), "third", 1)
+		l.start(t.Context(), "first", 1)
+		l.start(t.Context(), "second", 1)
+		l.start(ctx, "leaves", 100)
+		l.start(t.Context(), "third", 1)
 		err := w.Wait(t.Context(), 1)
 		require.ErrorIs(t, err, limiter.ErrQueueFull)
 		leave()
@@ -58,9 +58,9 @@ func TestPacersServeInOrderAndChargeNoWaiterThatLeaves(t *testing.T) {
 func TestPacersApplyANewRateToWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1)})
-		l := newLine(t, s)
+		l := newCallers(t, s)
 		for _, who := range []string{"a", "b", "c", "d"} {
-			l.enter(t.Context(), who, 1)
+			l.start(t.Context(), who, 1)
 		}
 		require.NoError(t, s.SetRate(limiter.PerSecond(10)))
 		require.Error(t, s.SetRate(limiter.PerSecond(-1)))
@@ -77,9 +77,9 @@ func TestLeakyBucketConfigNamesInvalidFields(t *testing.T) {
 func TestLeakyBucketQueuesAndOverflows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(2), Capacity: 6})
-		l := newLine(t, b)
+		l := newCallers(t, b)
 		for _, who := range []string{"a", "b", "c", "d", "e", "f", "g"} { // scenario 44: of seven at once, the last waits 3 s
-			l.enter(t.Context(), who, 1)
+			l.start(t.Context(), who, 1)
 		}
 		require.ErrorIs(t, b.Wait(t.Context(), 1), limiter.ErrQueueFull)
 		require.ErrorIs(t, b.WaitAtMost(t.Context(), 1, sec), limiter.ErrLimited)
@@ -87,9 +87,9 @@ func TestLeakyBucketQueuesAndOverflows(t *testing.T) {
 		l.want(arrival{"a", 0, nil}, arrival{"b", 500 * ms, nil}, arrival{"c", 1000 * ms, nil}, arrival{"d", 1500 * ms, nil},
 			arrival{"e", 2000 * ms, nil}, arrival{"f", 2500 * ms, nil}, arrival{"g", 3000 * ms, nil})
 		time.Sleep(hour)
-		l = newLine(t, b) // idle time adds no burst
-		l.enter(t.Context(), "big", 3)
-		l.enter(t.Context(), "after it", 1)
+		l = newCallers(t, b) // idle time adds no burst
+		l.start(t.Context(), "big", 3)
+		l.start(t.Context(), "after it", 1)
 		l.want(arrival{"big", 0, nil}, arrival{"after it", 1500 * ms, nil})
 	})
 }
@@ -112,11 +112,11 @@ func TestLeakyBucketKeepsItsRate(t *testing.T) {
 func TestTokenBucketAsAPacer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 2})
-		l := newLine(t, b)
-		l.enter(t.Context(), "a", 1)
+		l := newCallers(t, b)
+		l.start(t.Context(), "a", 1)
 		time.Sleep(2 * sec)
 		for _, who := range []string{"b", "c", "d", "e"} {
-			l.enter(t.Context(), who, 1)
+			l.start(t.Context(), who, 1)
 		}
 		l.want(arrival{"a", 0, nil}, arrival{"b", 2 * sec, nil}, arrival{"c", 2 * sec, nil}, arrival{"d", 3 * sec, nil}, arrival{"e", 4 * sec, nil})
 	})

@@ -37,7 +37,7 @@ func (w *world) settle() {
 			w.check(room < float64(n)+edge || s.full != nil && s.full(now, moment), "%s: the first waiter waits for %d tokens of %v", s.name, n, room)
 		}
 	}
-	for _, g := range w.guests {
+	for _, g := range w.waitingCallers {
 		w.check(g.until < 0 || now <= g.until, "%s: a caller still waits %s after its time was up", g.where.name, now-g.until)
 		w.check(!g.gone, "%s: a caller still waits whose context is done", g.where.name)
 	}
@@ -100,8 +100,8 @@ func (w *world) left(e event) {
 	w.forget(g)
 }
 
-func (w *world) forget(g *guest) {
-	is := func(other *guest) bool { return other == g }
+func (w *world) forget(g *waitingCaller) {
+	is := func(other *waitingCaller) bool { return other == g }
 	g.where.queue = slices.DeleteFunc(g.where.queue, is)
-	w.guests = slices.DeleteFunc(w.guests, is)
+	w.waitingCallers = slices.DeleteFunc(w.waitingCallers, is)
 }

@@ -55,13 +55,13 @@ func TestEveryVerbOfEveryLimiterAgainstAnOracle(t *testing.T) {
 type world struct {
 	*testing.T
 	*rand.Rand
-	seed     uint64
-	grain    time.Duration // resolution of times
-	steps    int
-	began    time.Time
-	settled  time.Duration // all events up to this time have been checked
-	subjects []*subject
-	guests   []*guest
+	seed           uint64
+	grain          time.Duration // resolution of times
+	steps          int
+	began          time.Time
+	settled        time.Duration // all events up to this time have been checked
+	subjects       []*subject
+	waitingCallers []*waitingCaller
 
 	mu     sync.Mutex
 	events []event
@@ -69,7 +69,7 @@ type world struct {
 
 // event is the end of a wait.
 type event struct {
-	who *guest
+	who *waitingCaller
 	at  time.Duration
 	err error
 }
@@ -140,7 +140,7 @@ func (w *world) step() {
 
 // end cancels all waits.
 func (w *world) end() {
-	for _, g := range w.guests {
+	for _, g := range w.waitingCallers {
 		g.gone = true
 		g.leave()
 	}
@@ -181,7 +181,7 @@ func (w *world) take(s *subject) {
 
 func (w *world) wait(s *subject) {
 	n, limit := 1+w.IntN(s.most()), limiter.Never
-	g := &guest{n: n, until: -1, where: s.node}
+	g := &waitingCaller{n: n, until: -1, where: s.node}
 	ctx, leave := context.WithCancel(w.Context())
 	g.leave = leave
 	switch w.IntN(4) {
@@ -202,7 +202,7 @@ func (w *world) wait(s *subject) {
 	doubtful := s.full != nil && s.full(at, moment)
 	must := len(s.queue) == 0 && !s.busy() && !doubtful && room > float64(n)+edge && (limit == 0 || g.until != at)
 	s.queue = append(s.queue, g)
-	w.guests = append(w.guests, g)
+	w.waitingCallers = append(w.waitingCallers, g)
 	l := s.waiters[w.IntN(len(s.waiters))]
 	go func() {
 		err := l.WaitAtMost(ctx, n, limit)
@@ -230,8 +230,8 @@ func (w *world) wait(s *subject) {
 }
 
 func (w *world) cancel() {
-	if len(w.guests) > 0 {
-		g := w.guests[w.IntN(len(w.guests))]
+	if len(w.waitingCallers) > 0 {
+		g := w.waitingCallers[w.IntN(len(w.waitingCallers))]
 		g.gone = true
 		g.leave()
 	}

@@ -48,8 +48,8 @@ func TestReserveRefusesWhileACallerWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 5})
 		b.Take(5)
-		l := newLine(t, b)
-		l.enter(t.Context(), "head", 1)
+		l := newCallers(t, b)
+		l.start(t.Context(), "head", 1)
 		r := b.Reserve(1, limiter.Never)
 		require.False(t, r.OK)
 		require.Equal(t, 2*sec, r.RetryAfter)

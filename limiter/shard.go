@@ -120,7 +120,7 @@ func (g *Group[K]) addKey(p *keyPosition[K], s *slot[K], at time.Duration) *slot
 	if !g.makeRoom(p, s, at) || !s.hasKey() && !incrementBelow(&g.keyCount, g.maxKeys) {
 		return nil
 	}
-	if s.hash == 0 && t.table.crowded() {
+	if s.hash == 0 && t.table.isCrowded() {
 		idle := t.limits.idle(at)
 		g.recordEvictions(p.shard, t.table.rebuild(idle))
 		s, _ = t.table.find(p.hash, p.key, idle)

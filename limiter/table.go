@@ -57,8 +57,9 @@ func (t *table[K]) find(hash uint64, key K, idle int64) (s *slot[K], found bool)
 
 const minSlots = 8
 
-// crowded reports whether the table must be rebuilt before an empty slot is taken, to keep searches short.
-func (t *table[K]) crowded() bool { return t.taken >= len(t.slots)*4/5 }
+// isCrowded reports whether the table needs a rebuild before a key takes an empty slot, to keep searches
+// short.
+func (t *table[K]) isCrowded() bool { return t.taken >= len(t.slots)*4/5 }
 
 // put stores a new bucket in a slot that find returned. It reports whether it evicted a key.
 func (t *table[K]) put(s *slot[K], bucket slot[K]) (evicted bool) {

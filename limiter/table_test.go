@@ -51,7 +51,7 @@ func TestTableGrowsWithItsKeys(t *testing.T) {
 		hash := uint64(i+1) * 0x9e3779b97f4a7c15
 		s, found := table.find(hash, i, alwaysFull+1)
 		require.False(t, found)
-		if table.crowded() {
+		if table.isCrowded() {
 			require.Zero(t, table.rebuild(0))
 			s, _ = table.find(hash, i, alwaysFull+1)
 		}

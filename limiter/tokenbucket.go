@@ -136,14 +136,10 @@ func (b *TokenBucket) Refund(n int) { b.putBack(b.refundable(n)) }
 // Wait takes n tokens as soon as there are that many. Callers are served in order of arrival, and while
 // one waits, Take refuses. A caller is charged when it is served.
 //
-// Wait returns at once, without tokens, if
-//   - ctx is done: the error is that of ctx;
-//   - the deadline of ctx is too early: the error is a *[LimitedError] that matches
-//     context.DeadlineExceeded;
-//   - MaxWaiters callers wait already: the error is a *LimitedError that matches [ErrQueueFull];
-//   - n is above Burst or below 0: the error is a *LimitedError whose RetryAfter is Never.
-//
-// If ctx is cancelled during the wait, Wait returns the error of ctx.
+// If ctx is done, or is cancelled during the wait, Wait returns its error. A wait that cannot succeed is
+// refused at once, with a *[LimitedError]. It matches context.DeadlineExceeded if the deadline of ctx is
+// too early, and [ErrQueueFull] if MaxWaiters callers wait already. If n is above Burst or below 0, its
+// RetryAfter is Never.
 func (b *TokenBucket) Wait(ctx context.Context, n int) error { return b.WaitAtMost(ctx, n, Never) }
 
 // WaitAtMost is like Wait but returns a *[LimitedError] at once if the wait would exceed maxWait.

@@ -352,9 +352,9 @@ func TestTakeFastDecidesLikeTakeAt(t *testing.T) {
 func TestTakeFastRefusesWhileACallerWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3})
-		l := newLine(t, b)
+		l := newCallers(t, b)
 		b.Take(2)
-		l.enter(t.Context(), "two", 2)
+		l.start(t.Context(), "two", 2)
 		require.False(t, b.TakeFast(0, 1), "the one token is for the waiter")
 		require.Equal(t, "refused 0/3 retry 2s reset 4s", show(b.Take(1)))
 		l.want(arrival{"two", sec, nil})

@@ -16,8 +16,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// line is several callers that wait for one limiter in a synctest bubble.
-type line struct {
+// callers is several callers that wait for one limiter in a synctest bubble.
+type callers struct {
 	t     *testing.T
 	l     limiter.WaitLimiter
 	began time.Time
@@ -33,12 +33,12 @@ type arrival struct {
 	err error
 }
 
-func newLine(t *testing.T, l limiter.WaitLimiter) *line {
-	return &line{t: t, l: l, began: time.Now()}
+func newCallers(t *testing.T, l limiter.WaitLimiter) *callers {
+	return &callers{t: t, l: l, began: time.Now()}
 }
 
-// enter starts a caller and returns once it waits in the queue or has returned.
-func (l *line) enter(ctx context.Context, who string, n int) {
+// start starts a caller and returns once it waits in the queue or has returned.
+func (l *callers) start(ctx context.Context, who string, n int) {
 	l.all.Go(func() {
 		err := l.l.Wait(ctx, n)
 		l.mu.Lock()
@@ -49,7 +49,7 @@ func (l *line) enter(ctx context.Context, who string, n int) {
 }
 
 // want waits for all callers and compares their results, in order.
-func (l *line) want(want ...arrival) {
+func (l *callers) want(want ...arrival) {
 	l.t.Helper()
 	l.all.Wait()
 	require.Equal(l.t, want, l.log)
@@ -57,11 +57,11 @@ func (l *line) want(want ...arrival) {
 
 func TestWaitServesInOrderOfArrival(t *testing.T) { // scenario 31
 	synctest.Test(t, func(t *testing.T) {
-		l := newLine(t, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 5}))
-		l.enter(t.Context(), "all", 5)
-		l.enter(t.Context(), "first", 1)
-		l.enter(t.Context(), "big", 5)
-		l.enter(t.Context(), "last", 1)
+		l := newCallers(t, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 5}))
+		l.start(t.Context(), "all", 5)
+		l.start(t.Context(), "first", 1)
+		l.start(t.Context(), "big", 5)
+		l.start(t.Context(), "last", 1)
 		l.want(arrival{"all", 0, nil}, arrival{"first", 1 * sec, nil}, arrival{"big", 6 * sec, nil}, arrival{"last", 7 * sec, nil})
 	})
 }
@@ -69,9 +69,9 @@ func TestWaitServesInOrderOfArrival(t *testing.T) { // scenario 31
 func TestTakeIsRefusedWhileACallerWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3})
-		l := newLine(t, b)
+		l := newCallers(t, b)
 		b.Take(2)
-		l.enter(t.Context(), "two", 2)
+		l.start(t.Context(), "two", 2)
 		require.Equal(t, "refused 0/3 retry 2s reset 4s", show(b.Take(1)), "the one token is for the waiter")
 		require.Equal(t, "refused 0/3 retry 4s reset 4s", show(b.Take(3)))
 		require.Equal(t, "refused 0/3 retry 1s reset 4s", show(b.Take(0)))
@@ -87,8 +87,8 @@ func TestTakeWhileTheFirstWaiterIsServed(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 5})
 		for range 50 {
 			b.Take(5)
-			l := newLine(t, b)
-			l.enter(t.Context(), "head", 1)
+			l := newCallers(t, b)
+			l.start(t.Context(), "head", 1)
 			b.Refund(5) // enough for both, but the first waiter may not be awake yet
 			taken := 1
 			if r := b.Take(1); r.OK {
@@ -107,9 +107,9 @@ func TestNothingRemainsWhileACallerWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := limiter.WindowConfig{Limit: 3, Window: sec}
 		w := limiter.NewSlidingLog(config)
-		l := newLine(t, w)
+		l := newCallers(t, w)
 		w.Take(2)
-		l.enter(t.Context(), "two", 2)
+		l.start(t.Context(), "two", 2)
 		require.Equal(t, "refused 0/3 retry 1s reset 1s", show(w.Take(0)))
 		require.Equal(t, "refused 0/3 retry 1s reset 1s", show(w.Take(1)))
 		l.want(arrival{"two", sec, nil})
@@ -153,10 +153,10 @@ func TestWaitFailsAtOnceIfTheDeadlineIsTooEarly(t *testing.T) { // scenario 29
 func TestWaitEndsWithTheContext(t *testing.T) { // scenario 30
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3})
-		l := newLine(t, b)
+		l := newCallers(t, b)
 		b.Take(3)
 		ctx, cancel := context.WithCancel(t.Context())
-		l.enter(ctx, "impatient", 3)
+		l.start(ctx, "impatient", 3)
 		time.Sleep(2 * sec)
 		cancel()
 		l.want(arrival{"impatient", 2 * sec, context.Canceled})
@@ -171,8 +171,8 @@ func TestADeadlineDuringAWaitIsARefusal(t *testing.T) {
 		b.Take(1)
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*ms)
 		defer cancel()
-		l := newLine(t, b)
-		l.enter(ctx, "unlucky", 1)
+		l := newCallers(t, b)
+		l.start(ctx, "unlucky", 1)
 		require.NoError(t, b.SetRate(limiter.PerMinute(1)))
 		l.all.Wait()
 		require.Equal(t, 1500*ms, l.log[0].at)
@@ -220,10 +220,10 @@ func TestWaitRefusesTooManyTokensAtOnce(t *testing.T) {
 func TestWaitQueueIsBounded(t *testing.T) { // scenario 35
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1, MaxWaiters: 2})
-		l := newLine(t, b)
+		l := newCallers(t, b)
 		b.Take(1)
-		l.enter(t.Context(), "one", 1)
-		l.enter(t.Context(), "two", 1)
+		l.start(t.Context(), "one", 1)
+		l.start(t.Context(), "two", 1)
 		err := b.Wait(t.Context(), 1)
 		require.ErrorIs(t, err, limiter.ErrQueueFull)
 		require.ErrorIs(t, err, limiter.ErrLimited)
@@ -235,10 +235,10 @@ func TestWaitQueueIsBounded(t *testing.T) { // scenario 35
 func TestRefundServesTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 3})
-		l := newLine(t, b)
+		l := newCallers(t, b)
 		b.Take(3)
-		l.enter(t.Context(), "one", 1)
-		l.enter(t.Context(), "two", 2)
+		l.start(t.Context(), "one", 1)
+		l.start(t.Context(), "two", 2)
 		b.Refund(3)
 		l.want(arrival{"one", 0, nil}, arrival{"two", 0, nil})
 	})
@@ -247,11 +247,11 @@ func TestRefundServesTheQueue(t *testing.T) {
 func TestTheNextWaiterIsServedWhenTheFirstLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3})
-		l := newLine(t, b)
+		l := newCallers(t, b)
 		b.Take(3)
 		head, leave := context.WithCancel(t.Context())
-		l.enter(head, "head", 3)
-		l.enter(t.Context(), "next", 1)
+		l.start(head, "head", 3)
+		l.start(t.Context(), "next", 1)
 		time.Sleep(500 * ms)
 		leave()
 		l.want(arrival{"head", 500 * ms, context.Canceled}, arrival{"next", 1 * sec, nil})

@@ -49,7 +49,7 @@ type tokenSource interface {
 // each request counts as one token.
 const maxWaitingTokens = 1 << 60
 
-// noWait is a ResetAfter which says that waiting is of no use although there is a RetryAfter.
+// noWait is a ResetAfter which means that a caller must not wait, although there is a RetryAfter.
 const noWait time.Duration = -1
 
 type waiter struct {
@@ -104,7 +104,7 @@ func (q *waitQueue) waitInQueue(ctx context.Context, s tokenSource, n int, maxWa
 	return q.statistics.endWait(began, n, err)
 }
 
-// join appends a waiter, unless it is certain that waiting is of no use.
+// join appends a waiter, unless its wait cannot succeed.
 func (q *waitQueue) join(ctx context.Context, s tokenSource, n int, maxWait time.Duration) (*waiter, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

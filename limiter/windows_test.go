@@ -44,7 +44,7 @@ func TestFixedWindowIsAlignedToUnixTime(t *testing.T) {
 	require.Equal(t, "ok 4/5 reset 6h0m0s", show(w.TakeAt(time.Date(1960, 3, 1, 18, 0, 0, 0, time.UTC), 1)))
 }
 
-// Scenarios 48 and 49: a token comes back after the window and one part, however often the limiter is asked.
+// Scenarios 48 and 49: a token comes back after the window and one part, also if Take is called often.
 func TestSlidingWindowForgetsOnTime(t *testing.T) {
 	for _, poll := range []time.Duration{0, 9 * sec, 19 * sec} {
 		w := moving(1, time.Minute, 6)
@@ -127,9 +127,9 @@ func TestWindowsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // a bubble begins at a window boundary
 		config := limiter.WindowConfig{Limit: 2, Window: sec}
 		for name, w := range map[string]limiter.WaitLimiter{"fixed": limiter.NewFixedWindow(config), "log": limiter.NewSlidingLog(config)} {
-			l := newLine(t, w)
+			l := newCallers(t, w)
 			for _, who := range []string{"a", "b", "c", "d", "e", "f", "g"} {
-				l.enter(t.Context(), who, 1)
+				l.start(t.Context(), who, 1)
 			}
 			l.all.Wait()
 			require.Equal(t, arrival{"g", 3 * sec, nil}, l.log[6], name) // scenario 44, with a burst
@@ -143,10 +143,10 @@ func TestWindowsWait(t *testing.T) {
 func TestWaitOfAWindowFailsAtOnceIfItWouldTakeTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 2, Window: sec, Buckets: 10})
-		l := newLine(t, w)
+		l := newCallers(t, w)
 		w.Take(2)
 		for range 4 {
-			l.enter(t.Context(), "w", 1)
+			l.start(t.Context(), "w", 1)
 		}
 		require.ErrorIs(t, w.WaitAtMost(t.Context(), 1, 2*sec), limiter.ErrLimited, "two windows must pass first")
 		require.Equal(t, "refused 0/2 retry 3.1s reset 1.1s", show(w.Take(1)))

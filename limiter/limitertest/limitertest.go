@@ -1,6 +1,6 @@
-// Package limitertest checks that a limiter keeps the promises of limiter.Limiter and limiter.TimedLimiter.
+// Package limitertest tests implementations of limiter.TimedLimiter. All limiters of package limiter pass it.
 //
-// The limiters of this library are run through it; run yours as well:
+// To test your own limiter, call Run in a test:
 //
 //	func TestMine(t *testing.T) {
 //		limitertest.Run(t, limitertest.Subject{
@@ -22,32 +22,32 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Subject is a limiter to be checked, with the promises that it makes.
+// Subject describes the limiter to test.
 type Subject struct {
-	// New makes a limiter that is driven by given times, from t0 on, with everything to be had. Must be given.
+	// New returns a limiter for use with TakeAt from t0 on, with no tokens taken. Required.
 	New func(t0 time.Time) limiter.TimedLimiter
-	// Limit is the most permits that can be taken at once, at least 1. Must be given.
+	// Limit is the most tokens that one request can take, at least 1. Required.
 	Limit int
-	// Most is the most permits that may be admitted within a span of time, both ends included. Must be given.
+	// Most returns the most tokens that may be taken within a span of time, including both ends. Required.
 	Most func(span time.Duration) int
-	// Exact says that the RetryAfter of a refusal is minimal. Default: it may be longer.
+	// Exact requires that the RetryAfter of a refusal is minimal. Default false: it may be longer.
 	Exact bool
-	// Step is about how long a permit takes to come back; random histories move in
-	// steps of this order. Default: a second.
+	// Step is about how long it takes until a token comes back. The tests advance the time in steps of
+	// this size. Default 1s.
 	Step time.Duration
 }
 
-// Run checks the subject, in several subtests.
+// Run tests the subject in several subtests.
 func Run(t *testing.T, s Subject) {
 	t.Helper()
 	if s.Step == 0 {
 		s.Step = time.Second
 	}
 	for name, check := range map[string]func(*run){
-		"starts full": (*run).startsFull, "peeks change nothing": (*run).peeks, "nonsense is refused": (*run).nonsense,
-		"refusals change nothing": (*run).refusals, "what remains can be had": (*run).remaining,
+		"starts full": (*run).startsFull, "peeks change nothing": (*run).peeks, "invalid requests are refused": (*run).invalid,
+		"refusals change nothing": (*run).refusals, "remaining tokens can be taken": (*run).remaining,
 		"RetryAfter holds": (*run).retry, "ResetAfter holds": (*run).reset, "refunds": (*run).refunds,
-		"never admits too many": (*run).bound, "times that go back": (*run).stale, "many at once": (*run).together,
+		"never allows too many": (*run).bound, "times that go back": (*run).stale, "many at once": (*run).together,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(12) {
@@ -57,10 +57,10 @@ func Run(t *testing.T, s Subject) {
 	}
 }
 
-// origin is where the histories begin. It lies on the grid of all common windows.
+// origin is the start of all tests: a boundary of all common windows.
 var origin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// run is one history of a fresh limiter.
+// run is one test of a new limiter, at times since origin.
 type run struct {
 	testing.TB
 	Subject
@@ -75,7 +75,7 @@ type admission struct {
 	n  int
 }
 
-// take asks for n permits at the present time of the history, and records them.
+// take takes n tokens at the current time, and records them if they are allowed.
 func (r *run) take(n int) limiter.Result {
 	result := r.l.TakeAt(origin.Add(r.at), n)
 	if result.OK && n > 0 {
@@ -84,7 +84,7 @@ func (r *run) take(n int) limiter.Result {
 	return result
 }
 
-// pass lets a random time go by, now and then a long one.
+// pass advances the time at random, sometimes by a long time.
 func (r *run) pass() {
 	switch step := int64(r.Step); r.random.IntN(8) {
 	case 0:
@@ -95,7 +95,7 @@ func (r *run) pass() {
 	}
 }
 
-// some is a random number of permits that can be had at once.
+// some returns a random number of tokens, from 1 to Limit.
 func (r *run) some() int { return 1 + r.random.IntN(r.Limit) }
 
 func (r *run) must(ok bool, format string, args ...any) {
@@ -107,8 +107,8 @@ func (r *run) must(ok bool, format string, args ...any) {
 
 func (r *run) startsFull() {
 	result := r.take(0)
-	r.must(result == limiter.Result{OK: true, Limit: r.Limit, Remaining: r.Limit}, "a fresh limiter answers %+v", result)
-	r.must(r.take(r.Limit).OK, "a fresh limiter refuses %d", r.Limit)
+	r.must(result == limiter.Result{OK: true, Limit: r.Limit, Remaining: r.Limit}, "a new limiter answers %+v", result)
+	r.must(r.take(r.Limit).OK, "a new limiter refuses %d tokens", r.Limit)
 	result = r.take(1)
 	r.must(!result.OK && result.Remaining == 0, "an empty limiter answers %+v", result)
 }
@@ -118,12 +118,12 @@ func (r *run) peeks() {
 		r.pass()
 		before := r.take(0)
 		r.must(before.OK && before.RetryAfter == 0, "a peek answers %+v", before)
-		r.must(r.take(0) == before, "a peek has changed something")
+		r.must(r.take(0) == before, "a peek has changed the state")
 		r.take(r.some())
 	}
 }
 
-func (r *run) nonsense() {
+func (r *run) invalid() {
 	for range 50 {
 		r.pass()
 		before := r.take(0)
@@ -131,7 +131,7 @@ func (r *run) nonsense() {
 			result := r.take(n)
 			r.must(!result.OK && result.RetryAfter == limiter.Never, "Take(%d) answers %+v", n, result)
 		}
-		r.must(r.take(0) == before, "a nonsensical request has changed something")
+		r.must(r.take(0) == before, "an invalid request has changed the state")
 		r.take(r.some())
 	}
 }
@@ -141,7 +141,7 @@ func (r *run) refusals() {
 		r.pass()
 		before := r.take(0)
 		if !r.take(r.some()).OK {
-			r.must(r.take(0) == before, "a refusal has changed something")
+			r.must(r.take(0) == before, "a refusal has changed the state")
 		}
 	}
 }
@@ -151,12 +151,12 @@ func (r *run) remaining() {
 		r.pass()
 		before := r.take(0).Remaining
 		if before < r.Limit {
-			r.must(!r.take(before+1).OK, "%d are admitted where %d remain", before+1, before)
+			r.must(!r.take(before+1).OK, "Take(%d) is allowed although only %d remain", before+1, before)
 		}
 		if before > 0 {
 			n := 1 + r.random.IntN(before)
 			result := r.take(n)
-			r.must(result.OK && result.Remaining == before-n, "Take(%d) answers %+v where %d remain", n, result, before)
+			r.must(result.OK && result.Remaining == before-n, "Take(%d) answers %+v although %d remain", n, result, before)
 		}
 	}
 }
@@ -167,7 +167,7 @@ func (r *run) retry() {
 		n := r.some()
 		result := r.take(n)
 		if result.OK {
-			r.must(result.RetryAfter == 0, "an admission has RetryAfter %s", result.RetryAfter)
+			r.must(result.RetryAfter == 0, "an allowed request has RetryAfter %s", result.RetryAfter)
 			continue
 		}
 		r.must(result.RetryAfter > 0 && result.RetryAfter < limiter.Never, "a refusal has RetryAfter %s", result.RetryAfter)
@@ -211,13 +211,13 @@ func (r *run) refunds() {
 		r.l.Refund(n)
 		r.must(r.take(0).Remaining == r.Limit, "%d remain after a Refund of everything, and of %d", r.take(0).Remaining, n)
 	}
-	r.must(r.take(r.Limit).OK && !r.take(1).OK, "refunds have filled the limiter beyond its limit")
+	r.must(r.take(r.Limit).OK && !r.take(1).OK, "refunds have filled the limiter beyond Limit")
 }
 
 func (r *run) bound() {
 	for range 300 {
 		last := r.at
-		if r.pass(); r.random.IntN(3) == 0 { // gather at the edges, where bounds are weakest
+		if r.pass(); r.random.IntN(3) == 0 { // prefer boundaries, where bounds are weakest
 			edge := r.at - r.at%r.Step + time.Duration(r.random.IntN(3))*(r.Step-1)
 			r.at = max(edge, last)
 		}
@@ -227,19 +227,19 @@ func (r *run) bound() {
 	r.withinBound(r.admitted)
 }
 
-// withinBound checks every span between two admissions.
+// withinBound checks every span between two allowed requests.
 func (r *run) withinBound(admitted []admission) {
 	for i, first := range admitted {
 		sum := 0
 		for _, last := range admitted[i:] {
 			sum += last.n
 			most := r.Most(last.at - first.at)
-			r.must(sum <= most, "%d were admitted within %s from %s, at most %d may be", sum, last.at-first.at, first.at, most)
+			r.must(sum <= most, "%d tokens were allowed within %s from %s, want at most %d", sum, last.at-first.at, first.at, most)
 		}
 	}
 }
 
-// stale gives times that jump to and fro in some span: no part of it may be paid out twice.
+// stale uses times that go back and forth. No part of the span may add tokens twice.
 func (r *run) stale() {
 	span := r.Step * time.Duration(3*r.Limit)
 	admitted := 0
@@ -249,7 +249,7 @@ func (r *run) stale() {
 			admitted += n
 		}
 	}
-	r.must(admitted <= r.Most(span), "%d were admitted within %s, at most %d may be", admitted, span, r.Most(span))
+	r.must(admitted <= r.Most(span), "%d tokens were allowed within %s, want at most %d", admitted, span, r.Most(span))
 }
 
 func (r *run) together() {
@@ -267,5 +267,5 @@ func (r *run) together() {
 		})
 	}
 	all.Wait()
-	r.must(admitted.Load() == int64(r.Limit), "%d of %d were admitted at once", admitted.Load(), r.Limit)
+	r.must(admitted.Load() == int64(r.Limit), "%d tokens were allowed at the same time, want %d", admitted.Load(), r.Limit)
 }
