@@ -20,11 +20,6 @@ type Call struct {
 	Target string
 }
 
-// A key function returns the key of a call, such as its method or its client. Calls with the same
-// key share a gate or a limit. ByMethod, ByService, ByPeer and the result of ByMetadata are key
-// functions, and any function of that type is one. Key functions are the arguments of Per, LimitBy
-// and LimitRemote.
-
 // ByMethod is a key function. It returns the full name of the method. Clients can choose long names
 // if the server has a grpc.UnknownServiceHandler, so a name of more than 128 bytes is replaced by
 // its SHA-256.

@@ -32,6 +32,18 @@
 //	      records the outcome,                 records the outcome,
 //	      obeys a RetryInfo                    releases its slots
 //
+// # Gate functions and key functions
+//
+// A gate function returns the gate of a call, or nil for a call without a gate. [Per] and [One]
+// return gate functions, and any func(context.Context, Call) *weir.Gate is one. A gate function is
+// called for each call, from any number of goroutines, and must not block. For metrics and alert
+// rules use the group or gate behind it.
+//
+// A key function returns the key of a call. Calls with the same key share a gate or a limit.
+// [ByMethod], [ByService] and [ByPeer] are key functions, [ByMetadata] returns one, and any
+// func(context.Context, Call) string is one. Key functions are arguments of [Per], [LimitBy] and
+// [LimitRemote].
+//
 // # Refusals
 //
 // The error of a refused call is a [*RefusedError]. It matches weir.ErrRefused, and breaker.ErrOpen
