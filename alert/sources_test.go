@@ -10,6 +10,8 @@ import (
 
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/window"
+
+	"github.com/weir-go/weir/internal/testenv"
 )
 
 // source has the methods of a breaker or a window that rules use.
@@ -22,7 +24,7 @@ type source interface {
 // calls. So no total may fall from one reading to the next, while other goroutines record and the
 // window is reconfigured.
 func TestTotalsNeverDecrease(t *testing.T) {
-	const calls = 20_000
+	calls := testenv.Repeat(20_000, 4_000)
 	windows := []time.Duration{time.Millisecond, 10 * time.Millisecond, time.Second}
 	config := func(i int) breaker.Config {
 		return breaker.Config{Window: windows[i%len(windows)], SlowCall: time.Nanosecond, Latency: true, MinCalls: 1_000_000}
