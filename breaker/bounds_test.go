@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-func TestWhatABoundNamesIsWithinIt(t *testing.T) {
+func TestBoundsAreInclusive(t *testing.T) {
 	for _, c := range []breaker.Config{
 		{LastCalls: 1}, {LastCalls: 100_000}, {CooldownJitter: 1}, {Probes: 1}, {Probes: 10_000}, {Initial: breaker.Shadow},
 	} {
@@ -71,7 +71,7 @@ func TestNoMoreCallsAreSlowThanThereAre(t *testing.T) {
 }
 
 // A result that asks for no wait moves no deadline, even if a later one has come before it.
-func TestOnlyAWaitThatWasAskedForHolds(t *testing.T) {
+func TestOnlyARetryAfterThatWasSetHolds(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 2, Cooldown: breaker.Off}, t0)
 	for _, c := range []struct {
 		at float64
@@ -95,7 +95,7 @@ func TestCallsThatHangForLongerThanTheWindowAreSeen(t *testing.T) {
 }
 
 // Asking to pass judges nothing where no call hangs; the next result does.
-func TestWhereNoCallHangsAskingOpensNothing(t *testing.T) {
+func TestAllowOpensNothingIfNoCallHangs(t *testing.T) {
 	c := breaker.Config{SlowCall: time.Second, HungCalls: true, MinCalls: 4}
 	s := play(t, c, "0 SSSSSSSSS ......... closed", "1 ssss .... closed")
 	s.do("10.5 A . closed") // the fast ones have left the window
@@ -125,7 +125,7 @@ func TestCallsInFlightAreLookedAtOnceABucketOrA32nd(t *testing.T) {
 }
 
 // Ten buckets of a second: a call leaves after nine to ten seconds, wherever in its bucket it came.
-func TestTheWindowCoversAllButABucketOfItself(t *testing.T) {
+func TestTheWindowCoversAtLeastAllButOneBucket(t *testing.T) {
 	for _, came := range []int{0, 1, 500, 999, 1000, 12_345} {
 		b := breaker.NewAt("b", breaker.Config{Window: 10 * time.Second, Buckets: 10}, t0)
 		require.NoError(t, modelDo(b, 0, breaker.Ignored))

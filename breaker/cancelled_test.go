@@ -60,7 +60,7 @@ func judgedBy(call func(ctx, *breaker.Breaker, func(ctx) error)) judging {
 	}
 }
 
-func TestAnErrorOfACancelledCallIsIgnoredHoweverItIsWorded(t *testing.T) {
+func TestAnErrorOfACancelledCallIsIgnoredWhateverItIs(t *testing.T) {
 	for verb, judge := range judged {
 		for wording, err := range wordings {
 			for _, cause := range []error{nil, errors.New("another request was faster"), err} {
@@ -123,7 +123,7 @@ func TestAPanicOfACancelledCallIsIgnored(t *testing.T) {
 	}
 }
 
-func TestAProbeThatIsCancelledIsNoVerdictHoweverItIsWorded(t *testing.T) {
+func TestACancelledProbeDecidesNothingWhateverItsError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for wording, err := range wordings {
 			b := halfOpen(t, breaker.Config{Probes: 1})

@@ -24,7 +24,7 @@ func hammer(calls int64, call func()) {
 	all.Wait()
 }
 
-func TestWhatACrowdCallsIsJudgedToTheCall(t *testing.T) {
+func TestStripedBreakerOpensAtTheExactCall(t *testing.T) {
 	const calls = 100_000
 	b := New("crowded", Config{Window: time.Hour, Buckets: 1, FailureRate: 0.001})
 	call := func() { _ = b.Run(t.Context(), func(context.Context) error { return nil }) }
@@ -42,7 +42,7 @@ func TestWhatACrowdCallsIsJudgedToTheCall(t *testing.T) {
 	require.EqualValues(t, calls, b.Counts().Successes)
 }
 
-func TestWhatACrowdIsRefusedIsCountedToTheCall(t *testing.T) {
+func TestStripedRefusalsAreCountedExactly(t *testing.T) {
 	const calls = 50_000
 	b := New("crowded", Config{Initial: Open, Cooldown: time.Hour})
 	call := func() {
@@ -60,7 +60,7 @@ func TestWhatACrowdIsRefusedIsCountedToTheCall(t *testing.T) {
 	require.EqualValues(t, 6*calls, b.Totals().Refused)
 }
 
-func TestACrowdAllocatesNothingEither(t *testing.T) {
+func TestStripedBreakerAllocatesNothing(t *testing.T) {
 	closed, open := New("closed", Config{}), New("open", Config{Initial: Open, Cooldown: time.Hour})
 	closed.phase.Load().tally.Stripe()
 	open.refused.Stripe()

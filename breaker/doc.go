@@ -53,8 +53,8 @@
 // In the state Shadow a breaker refuses nothing and reports what it would have done: ShadowTotals
 // returns how many times it would have opened and how many calls it would have refused.
 //
-// A breaker can also open on the rate of slow calls, on calls that hang, on consecutive failures, on
-// a function of yours, and on counts that a fleet shares: see [Config]. OpenFor opens it and Reset
+// A breaker can also open on the rate of slow calls, on calls that hang, on consecutive failures, on the
+// result of Config.Trip, and on counts that a fleet shares: see [Config]. OpenFor opens it and Reset
 // closes it by hand. Reconfigure changes its Config.
 //
 // # Groups

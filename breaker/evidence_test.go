@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-func TestEvidenceThatCannotBeOpensNothing(t *testing.T) {
+func TestImpossibleSharedCountsOpenNothing(t *testing.T) {
 	for _, e := range []window.Counts{
 		{Successes: 100, Failures: -1},
 		{Successes: -100, Failures: -100, Slow: -100},
@@ -27,7 +27,7 @@ func TestEvidenceThatCannotBeOpensNothing(t *testing.T) {
 	}
 }
 
-func TestAbsurdlyMuchEvidenceIsJudgedAsItSays(t *testing.T) {
+func TestHugeSharedCountsAreJudged(t *testing.T) {
 	for name, c := range map[string]struct {
 		evidence window.Counts
 		reason   string

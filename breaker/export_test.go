@@ -7,7 +7,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// What a gate reaches through internal/gatehook.
+// The functions that a gate uses through internal/gatehook.
 
 func (b *Breaker) Admit(m *Permit) error                      { return b.admit(m) }
 func (b *Breaker) AdmitAfter(d time.Duration, m *Permit) bool { return b.admitAfter(d, m) }
@@ -23,7 +23,7 @@ func (b *Breaker) AfterOpen(f func()) (stop func() bool) {
 	})
 }
 
-// Facts returns what e shows.
+// Facts returns the exported fields of e.
 func Facts(e OpenError) OpenError {
 	e.cooldown = 0
 	return e

@@ -36,7 +36,7 @@ func either(d, zero time.Duration) time.Duration {
 }
 
 // A: half-open for ever, because a probe never reports.
-func TestFlawA_ScenarioA29_ProbesThatNeverReportWedgeNothing(t *testing.T) {
+func TestFlawA_ScenarioA29_ProbesWithoutAResultBlockNothing(t *testing.T) {
 	lost := map[string]func(b *breaker.Breaker){
 		"a panic": func(b *breaker.Breaker) {
 			defer func() { _ = recover() }()
@@ -79,7 +79,7 @@ func TestFlawA_ScenarioA29_ProbesThatNeverReportWedgeNothing(t *testing.T) {
 }
 
 // A, the other half: leases alone admit too many. At most Probes are out at once.
-func TestFlawA_AtMostProbesAreOutAtOnce(t *testing.T) {
+func TestFlawA_AtMostProbesAreInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := halfOpen(t, breaker.Config{Probes: 3, ProbeTimeout: 10 * time.Second})
 		held := hold(t, b, 3)
@@ -97,7 +97,7 @@ func TestFlawA_AtMostProbesAreOutAtOnce(t *testing.T) {
 	})
 }
 
-func TestNoMoreProbesGoOutThanTheVerdictNeeds(t *testing.T) {
+func TestNoMoreProbesAreMadeThanTheDecisionNeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := halfOpen(t, breaker.Config{Probes: 3})
 		run(t, b, 2, succeed)
@@ -226,7 +226,7 @@ func TestFlawD_ScenarioA40_CallbacksMayDoAnything(t *testing.T) {
 // D: a callback that blocks holds up nobody but the caller that runs it; what
 // waits is bounded, what is dropped is counted, and what waits is delivered
 // however the callback ends.
-func TestFlawD_ACallbackThatBlocksHoldsUpNobodyElse(t *testing.T) {
+func TestFlawD_ABlockedCallbackBlocksNoOtherCaller(t *testing.T) {
 	for name, c := range map[string]struct {
 		end     func()
 		dropped int64
@@ -381,7 +381,7 @@ func withoutStreak(c window.Counts) window.Counts {
 }
 
 // J: refusals are booked as results.
-func TestFlawJ_ScenarioA22_RefusalsAreNoEvidence(t *testing.T) {
+func TestFlawJ_ScenarioA22_RefusalsAreIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := breaker.New("inner", breaker.Config{Cooldown: time.Hour})
 		outer := breaker.New("outer", breaker.Config{})
@@ -426,7 +426,7 @@ func TestFlawS_ScenarioA35_DeadlinesAreFailuresAndCancellingIsNot(t *testing.T) 
 }
 
 // S: a probe whose caller gives up is no verdict, and gives its place back.
-func TestFlawS_AProbeWhoseCallerGaveUpIsNoVerdict(t *testing.T) {
+func TestFlawS_ACancelledProbeDecidesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := halfOpen(t, breaker.Config{Probes: 1})
 		for range 5 {
@@ -440,7 +440,7 @@ func TestFlawS_AProbeWhoseCallerGaveUpIsNoVerdict(t *testing.T) {
 	})
 }
 
-func TestScenarioA36_PanicIsAFailureAndGoesOnUntouched(t *testing.T) {
+func TestScenarioA36_PanicIsAFailureAndPropagates(t *testing.T) {
 	b := breaker.New("b", breaker.Config{})
 	boom := &struct{ n int }{7}
 	require.PanicsWithValue(t, boom, func() { _ = b.Run(bg(), func(context.Context) error { panic(boom) }) })

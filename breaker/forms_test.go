@@ -109,7 +109,7 @@ func TestACallThatDoesNotReturnIsAFailureInEveryForm(t *testing.T) {
 				})
 				wg.Wait()
 				if how == "panic" {
-					require.Equal(t, boom, thrown, "%s: it goes on up untouched", name)
+					require.Equal(t, boom, thrown, "%s: the panic propagates", name)
 				}
 			}
 			b := breaker.New("b", breaker.Config{})
@@ -148,7 +148,7 @@ type asks time.Duration
 func (asks) Error() string               { return "come back later" }
 func (a asks) RetryAfter() time.Duration { return time.Duration(a) }
 
-func TestAReportCountsOnceAndByItsVerdict(t *testing.T) {
+func TestDoneCountsOnceAndByItsOutcome(t *testing.T) {
 	gone, cancel := context.WithCancel(bg())
 	cancel()
 	for name, c := range map[string]struct {
@@ -178,7 +178,7 @@ func TestAReportCountsOnceAndByItsVerdict(t *testing.T) {
 	require.EqualValues(t, 1, b.StatsNow().Late)
 }
 
-func TestAReportHandsOnTheWaitThatAnErrorAsksFor(t *testing.T) {
+func TestDonePassesOnTheRetryAfterOfAnError(t *testing.T) {
 	b := breaker.New("b", breaker.Config{MinCalls: 1, Cooldown: time.Second})
 	p := hold(t, b, 1)[0]
 	require.True(t, p.Done(bg(), asks(30*time.Second)))

@@ -101,7 +101,7 @@ func TestARefusalThatTheEvictionHasNotSeenIsPassedOn(t *testing.T) {
 }
 
 // After any traffic the books of a group agree with each other.
-func TestTheBooksOfAGroupAgree(t *testing.T) {
+func TestCountsOfAGroupAddUp(t *testing.T) {
 	g := NewGroup[int]("g", GroupConfig{Breaker: Config{Window: time.Millisecond, Buckets: 1, MinCalls: 5}, MaxKeys: 300, MaxSeries: 20})
 	var wg sync.WaitGroup
 	for worker := range 4 {

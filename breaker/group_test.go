@@ -126,7 +126,7 @@ func begin(b *breaker.Breaker) { _, _ = b.AllowAt(t0) }
 func neverTrip(window.Counts) (string, bool) { return "", false }
 
 // Scenario 45.
-func TestScenarioA45WhatMattersIsNeverLetGo(t *testing.T) {
+func TestScenarioA45MembersInUseAreNotEvicted(t *testing.T) {
 	const span = 10 * time.Second
 	for name, c := range map[string]struct {
 		config  breaker.Config
@@ -263,7 +263,7 @@ func heap() int {
 }
 
 // Scenario 46. A timer or a goroutine would keep the breaker that it is for.
-func TestScenarioA46DroppedBreakersLeaveNothing(t *testing.T) {
+func TestScenarioA46DroppedBreakersAreCollected(t *testing.T) {
 	n := testenv.Repeat(100_000, 20_000)
 	goroutines, before := runtime.NumGoroutine(), heap()
 	func() {
@@ -431,7 +431,7 @@ func (w words) String() string {
 	return fmt.Sprint("key ", w.n/2)
 }
 
-func TestGroupPutsKeysIntoWordsOnce(t *testing.T) {
+func TestGroupMakesTheTextOfAKeyOnce(t *testing.T) {
 	g := breaker.NewGroup[words]("g", breaker.GroupConfig{})
 	wordsGroup.Store(g)
 	rendered.Store(0)

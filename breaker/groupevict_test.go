@@ -40,7 +40,7 @@ func TestGroupCountsTheResultOfACallThatOutlivesItsBreaker(t *testing.T) {
 	require.EqualValues(t, 1, now.CountsAt(u).Failures)
 	require.True(t, second.RecordAt(u, breaker.Failure))
 	require.Equal(t, breaker.Open, now.StateAt(u))
-	require.Equal(t, breaker.Open, old.StateAt(u), "to whoever still has it")
+	require.Equal(t, breaker.Open, old.StateAt(u), "the evicted breaker reports the state of its successor")
 	require.False(t, second.RecordAt(u, breaker.Failure), "once")
 }
 
@@ -114,7 +114,7 @@ func TestGroupEvictedBreakerPassesEverythingOn(t *testing.T) {
 	}
 }
 
-func TestGroupEvictedBreakerWakesThoseWhoWaitForItToOpen(t *testing.T) {
+func TestGroupEvictedBreakerCallsItsWatchers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 2, MaxSeries: breaker.Off})
 		old := g.Get("a")
@@ -130,7 +130,7 @@ func TestGroupEvictedBreakerWakesThoseWhoWaitForItToOpen(t *testing.T) {
 }
 
 // Questions about a key that is forgotten make no member of it.
-func TestGroupAskingAForgottenBreakerTakesNoPlace(t *testing.T) {
+func TestGroupQuestionsToAnEvictedBreakerAddNoKey(t *testing.T) {
 	g, u := group(2, breaker.Config{}), after(time.Minute)
 	old := g.GetAt(t0, "a")
 	evictAll(g, u)
@@ -204,7 +204,7 @@ func TestGroupTellsOfTheChangesOfSeveralMembersAtOnce(t *testing.T) {
 
 // A caller that gives up says nothing about the service, also through a breaker that was
 // evicted.
-func TestGroupIgnoresACallerThatGaveUp(t *testing.T) {
+func TestGroupIgnoresACancelledCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 2, MaxSeries: breaker.Off, Breaker: breaker.Config{ConsecutiveFailures: 1}})
 		old := g.Get("a")
@@ -222,7 +222,7 @@ func TestGroupIgnoresACallerThatGaveUp(t *testing.T) {
 	})
 }
 
-// What a member has counted is counted on when it is evicted, whoever used it.
+// The counts of a member stay in the sums of the group when it is evicted.
 func TestGroupLosesNoCallToAnEviction(t *testing.T) {
 	g := group(3, breaker.Config{})
 	old := g.GetAt(t0, "a")

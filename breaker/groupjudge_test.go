@@ -14,9 +14,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// crowded is a group whose keys have many callers, each with a breaker that it got at
-// another time, while other keys want the places. Plain numbers beside it say how the calls
-// of each key ended.
+// crowded is a group whose keys have many callers, each with a breaker from another call of Get, and other
+// keys compete for the same room. It counts the results of each key itself.
 type crowded struct {
 	group   *breaker.Group[string]
 	mu      sync.Mutex

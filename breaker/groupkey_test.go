@@ -82,7 +82,7 @@ func TestGroupTellsLongKeysApart(t *testing.T) {
 	require.Contains(t, maps.Collect(g.All()), whole, "what is not longer stands as it is")
 }
 
-func TestGroupTakesKeysOfSomeText(t *testing.T) {
+func TestGroupAcceptsKeysUpToMaxText(t *testing.T) {
 	type pair struct {
 		n    int
 		path [2]any
@@ -101,7 +101,7 @@ type wordy int
 
 func (wordy) String() string { return strings.Repeat("日本", 1<<20) }
 
-func TestGroupBoundsTheWordsOfAKey(t *testing.T) {
+func TestGroupBoundsTheTextOfAKey(t *testing.T) {
 	g := breaker.NewGroup[wordy]("g", breaker.GroupConfig{})
 	g.Get(1).OpenFor(time.Hour)
 	err := g.Get(1).Check()

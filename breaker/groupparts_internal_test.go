@@ -8,7 +8,7 @@ import (
 )
 
 // A small group is one part, so that it fills up whole, and the parts make up the group.
-func TestThePartsOfAGroup(t *testing.T) {
+func TestTheShardsOfAGroup(t *testing.T) {
 	for most, parts := range map[int]int{1: 1, 127: 1, 128: 1, 129: 2, 256: 2, 257: 3, 300: 3, 10_000: 79, 1_000_000: 256} {
 		g := NewGroupAt[int]("g", GroupConfig{MaxKeys: most, MaxSeries: Off}, time.Now())
 		require.Len(t, g.shards, parts, "of %d", most)
@@ -31,7 +31,7 @@ func TestTheDefaultOfMaxSeries(t *testing.T) {
 
 // A new key never waits until a whole large part was looked through; the next one goes on
 // from there.
-func TestAPartLooksAtSomeOfItsMembersForRoom(t *testing.T) {
+func TestAShardChecksABoundedNumberOfMembers(t *testing.T) {
 	t0 := time.Now()
 	g := NewGroupAt[int]("g", GroupConfig{MaxKeys: 100_000, MaxSeries: Off}, t0)
 	s := &g.shards[0]

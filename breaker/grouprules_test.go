@@ -41,7 +41,7 @@ func TestGroupProbesAfterACooldownHoweverSeldomItIsAsked(t *testing.T) {
 }
 
 // A shadow group says what a real one does, also of calls whose breaker was evicted.
-func TestGroupInShadowModeSaysWhatARealOneDoes(t *testing.T) {
+func TestGroupInShadowReportsWhatARealGroupDoes(t *testing.T) {
 	c := breaker.Config{ConsecutiveFailures: 3, Cooldown: 2 * time.Minute, Probes: 1}
 	live := group(3, c)
 	c.Initial = breaker.Shadow
@@ -86,7 +86,7 @@ func shadowIsOpen(told *recorder, u time.Time) bool {
 }
 
 // A caller that has cancelled says nothing about the service, however the error is worded.
-func TestGroupIgnoresWhatFailsForACallerThatGaveUp(t *testing.T) {
+func TestGroupIgnoresAFailureOfACancelledCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 2, MaxSeries: breaker.Off, Breaker: breaker.Config{ConsecutiveFailures: 1}})
 		old := g.Get("a")

@@ -98,7 +98,7 @@ func TestGroupCountsNoTimeOfAKeyThatWasForgotten(t *testing.T) {
 
 // A key gets series of its own when it is in use and another's are not; none of the sums
 // falls or jumps, and each call is in one of them.
-func TestGroupGivesTheSeriesOfIdleKeysToThoseInUse(t *testing.T) {
+func TestGroupReassignsTheSeriesOfIdleKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxSeries: 2, Breaker: breaker.Config{Latency: true}})
 		var m meter
@@ -140,7 +140,7 @@ func TestGroupGivesTheSeriesOfIdleKeysToThoseInUse(t *testing.T) {
 }
 
 // A breaker that was opened and then left alone has no calls, and needs no series.
-func TestGroupGivesTheSeriesOfBreakersThatWereLeftOpenToThoseInUse(t *testing.T) {
+func TestGroupReassignsTheSeriesOfAbandonedOpenBreakers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxSeries: 2, Breaker: breaker.Config{ConsecutiveFailures: 1}})
 		var m meter
@@ -272,8 +272,8 @@ func TestGroupIsObservedBySeveralAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// Sums of times differ by rounding when members are evicted, for they are added up in another
-// order then. What is shown never falls.
+// Sums of times differ by rounding when members are evicted, because the order of the additions changes.
+// A counter never falls.
 func TestGroupShowsNoCounterThatFallsByRounding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := rand.New(rand.NewPCG(1, 2))
@@ -297,8 +297,8 @@ func TestGroupShowsNoCounterThatFallsByRounding(t *testing.T) {
 	})
 }
 
-// A breaker that is open at first becomes half-open with time, and so it is counted when it is
-// evicted before anybody has called.
+// A breaker with Initial Open becomes half-open after its cooldown, and is counted as half-open when it is
+// evicted before its first call.
 func TestGroupEvictsABreakerThatWasOpenAtFirstAsWhatItHasBecome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{

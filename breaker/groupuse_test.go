@@ -10,8 +10,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// A group that looked for room in vain looks again after a hundredth of a window, and not for
-// each new key.
+// A group that found no room searches again after a hundredth of the window, not for each new key.
 func TestGroupThatIsFullDoesNotLookForRoomForEachKey(t *testing.T) {
 	g := group(1, breaker.Config{Window: 10 * time.Second})
 	a := g.GetAt(t0, "a")
@@ -36,7 +35,7 @@ func TestGroupThatWasFullAtALaterTimeLooksForRoom(t *testing.T) {
 }
 
 // Of members that are all idle, the one that nobody has asked for lately goes.
-func TestGroupEvictsWhatNobodyAskedForLately(t *testing.T) {
+func TestGroupEvictsAMemberThatWasNotUsedLately(t *testing.T) {
 	g := group(3, breaker.Config{})
 	for _, key := range []string{"a", "b", "c", "d"} { // all have been asked for, and one goes
 		g.GetAt(t0, key)
@@ -53,7 +52,7 @@ func TestGroupEvictsWhatNobodyAskedForLately(t *testing.T) {
 	}
 }
 
-func TestGroupEvictsWhatNobodyAskedForForAnHourWhereItJudgesTheLastCalls(t *testing.T) {
+func TestGroupWithLastCallsEvictsAMemberUnusedForAnHour(t *testing.T) {
 	g := group(1, breaker.Config{LastCalls: 5})
 	call(t, g, t0, "a", breaker.Failure)
 	press(g, t0, 1)

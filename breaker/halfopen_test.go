@@ -92,7 +92,7 @@ func TestAnotherHalfOpenTimeoutRunsFromTheNextProbe(t *testing.T) {
 	}
 }
 
-func TestABreakerThatGivesUpHalfOpenHeedsTheServicesWait(t *testing.T) {
+func TestHalfOpenTimeoutRespectsRetryAfter(t *testing.T) {
 	c := breaker.Config{MinCalls: 1, Cooldown: 100 * ms, HalfOpenTimeout: 50 * ms}
 	b := breaker.NewAt("b", c, t0)
 	admit(t, b, 0).RecordAt(t0, breaker.Failure)
@@ -140,7 +140,7 @@ func TestReconfigureLetsNoMoreProbesOutThanProbes(t *testing.T) {
 	require.Equal(t, breaker.Closed, b.StateAt(modelAt(1000)))
 }
 
-func TestACooldownOfNothingStaysSoHoweverItGrows(t *testing.T) {
+func TestACooldownOfZeroStaysZeroWithAnyFactor(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Probes: 1, Cooldown: breaker.Off, CooldownFactor: 100}, t0)
 	for at := range 400 { // 100 to the 400th is beyond any number
 		require.NoError(t, modelDo(b, at, breaker.Failure), "round %d", at)

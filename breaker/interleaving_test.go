@@ -17,8 +17,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// modelCrowd is many goroutines that call through one breaker while others turn it
-// by hand. It counts for itself what became of every call.
+// modelCrowd is many goroutines that call through one breaker while other goroutines change the breaker.
+// It counts the result of every call itself.
 type modelCrowd struct {
 	breaker *breaker.Breaker
 	calls   int           // of each goroutine
@@ -98,15 +98,14 @@ func modelLinger(rnd *rand.Rand) {
 	}
 }
 
-// modelYield lets others run so many times.
+// modelYield lets other goroutines run the given number of times.
 func modelYield(times int) {
 	for range times {
 		runtime.Gosched()
 	}
 }
 
-// play makes all calls on eight goroutines, while each of the others goes on until
-// they have ended.
+// play makes all calls on eight goroutines, and repeats each of others until the calls have ended.
 func (c *modelCrowd) play(seed uint64, call func(*rand.Rand), others ...func(*rand.Rand)) {
 	c.done = make(chan struct{})
 	var callers, rest sync.WaitGroup
@@ -135,11 +134,13 @@ func (c *modelCrowd) play(seed uint64, call func(*rand.Rand), others ...func(*ra
 	rest.Wait()
 }
 
-// modelWatch is told of changes, and checks that they come one at a time.
+// modelWatch collects changes, and checks that they come one at a time.
 type modelWatch struct {
 	busy  atomic.Bool
 	twice atomic.Bool
-	told  []breaker.Change // unguarded: the race detector sees if two come at once
+	told  []breaker.Change // not guarded, so that the race detector finds concurrent deliveries
+
+	halfOpenTimeout bool // a Config of the breaker has one
 }
 
 func (w *modelWatch) tell(c breaker.Change) {
@@ -154,7 +155,7 @@ func (w *modelWatch) tell(c breaker.Change) {
 	w.busy.Store(false)
 }
 
-// check requires that what was told is a legal story, but for what was dropped.
+// check requires that the changes form a legal sequence, except for dropped changes.
 func (w *modelWatch) check(t *testing.T, b *breaker.Breaker) {
 	t.Helper()
 	require.False(t, w.twice.Load(), "two changes were delivered at once")
@@ -168,7 +169,7 @@ func (w *modelWatch) check(t *testing.T, b *breaker.Breaker) {
 		}
 		says := c.From == c.To || last.From == last.To // in shadow mode: that is no new state, and bears the call's own time
 		require.True(t, says || !c.At.Before(last.At), "%d, %v, was due %v before %d, %v", c.Seq(), c, last.At.Sub(c.At), last.Seq(), last)
-		require.True(t, modelLegal(c), "%v, by %v", c, c.Origin())
+		require.True(t, modelLegal(c, w.halfOpenTimeout), "%v, by %v", c, c.Origin())
 		require.True(t, modelSound(c.Counts), "%v: %+v", c, c.Counts)
 		last = c
 	}
@@ -181,26 +182,36 @@ var (
 	states    = append([]breaker.State{breaker.Closed, breaker.Open, breaker.HalfOpen}, overrides...)
 )
 
-// modelLegal reports whether a breaker may go from one state to the other in that way.
-func modelLegal(c breaker.Change) bool {
+// modelLegal reports whether a breaker with or without a HalfOpenTimeout may make the transition.
+func modelLegal(c breaker.Change, halfOpenTimeout bool) bool {
 	forced := func(s breaker.State) bool { return slices.Contains(overrides, s) }
 	switch {
 	case c.From == c.To:
-		return c.From == breaker.Shadow && (c.Origin() == "calls" || c.Origin() == "clock") // by the clock after HalfOpenTimeout
+		return c.From == breaker.Shadow && (c.Origin() == "calls" || c.Origin() == "clock" && halfOpenTimeout)
 	case forced(c.From) || forced(c.To):
 		return c.Origin() == "hand"
 	case c.From == breaker.Open && c.To == breaker.HalfOpen:
 		return c.Origin() == "clock"
 	case c.To == breaker.Open:
 		return c.Origin() == "calls" || c.Origin() == "hand" ||
-			c.Origin() == "clock" && c.From == breaker.HalfOpen
+			c.Origin() == "clock" && c.From == breaker.HalfOpen && halfOpenTimeout
 	case c.From == breaker.HalfOpen && c.To == breaker.Closed:
 		return c.Origin() == "calls" || c.Origin() == "hand"
 	}
 	return c.From == breaker.Open && c.To == breaker.Closed && c.Origin() == "hand"
 }
 
-// modelLook looks at a breaker from the side: what it shows is sound at any moment.
+func TestModelLegalAllowsTheClockToReopenOnlyWithAHalfOpenTimeout(t *testing.T) {
+	for _, c := range []breaker.Change{
+		{From: breaker.HalfOpen, To: breaker.Open}, {From: breaker.Shadow, To: breaker.Shadow},
+	} {
+		require.True(t, modelLegal(c.WithOrigin("clock"), true), "%v", c)
+		require.False(t, modelLegal(c.WithOrigin("clock"), false), "%v", c)
+		require.True(t, modelLegal(c.WithOrigin("calls"), false), "%v", c)
+	}
+}
+
+// modelLook checks that what a breaker shows is sound at any moment.
 func modelLook(t *testing.T, b *breaker.Breaker) func(*rand.Rand) {
 	var last window.Totals
 	return func(*rand.Rand) {
@@ -241,7 +252,7 @@ func modelConfigs(tell func(breaker.Change)) []breaker.Config {
 	return []breaker.Config{c, slow, last, quick}
 }
 
-// modelHand turns a breaker by hand, in every way but the given state.
+// modelHand changes a breaker by hand, in every way except by forcing the state never.
 func modelHand(b *breaker.Breaker, configs []breaker.Config, never breaker.State) func(*rand.Rand) {
 	return func(rnd *rand.Rand) {
 		modelYield(rnd.IntN(300))
@@ -264,16 +275,18 @@ func modelHand(b *breaker.Breaker, configs []breaker.Config, never breaker.State
 	}
 }
 
-// TestEveryCallHasOneOutcomeHoweverTheyInterleave makes calls from eight goroutines
-// while two others force, release, open, reset and reconfigure the breaker, and
-// counts again: nothing is lost, nothing counted twice, and every change is told of
-// in its order.
+// TestEveryCallHasOneOutcomeHoweverTheyInterleave makes calls from eight goroutines while two goroutines
+// force, release, open, reset and reconfigure the breaker. No call is lost or counted twice, and every
+// change is delivered in order.
 func TestEveryCallHasOneOutcomeHoweverTheyInterleave(t *testing.T) {
 	lateInAll := int64(0)
 	for seed := range uint64(12) {
 		watch := &modelWatch{}
 		configs := modelConfigs(watch.tell)
-		b := breaker.New("crowd", configs[seed%4])
+		if watch.halfOpenTimeout = seed%2 > 0; !watch.halfOpenTimeout {
+			configs = configs[:3] // the last one has a HalfOpenTimeout
+		}
+		b := breaker.New("crowd", configs[int(seed)%len(configs)])
 		c := &modelCrowd{breaker: b, calls: 4000}
 		const never = breaker.Disabled // under which calls are not counted
 		left, right := modelHand(b, configs, never), modelHand(b, configs, never)
@@ -292,7 +305,7 @@ func TestEveryCallHasOneOutcomeHoweverTheyInterleave(t *testing.T) {
 		total, late := b.Totals(), b.StatsNow().Late
 		require.Equal(t, int64(8*c.calls), c.made.Load())
 		require.Equal(t, c.refused.Load(), total.Refused, "each refusal is counted once")
-		require.Equal(t, c.made.Load(), total.Calls()+total.Ignored+total.Refused+late, "one outcome a call")
+		require.Equal(t, c.made.Load(), total.Calls()+total.Ignored+total.Refused+late, "one outcome per call")
 		missed := late - c.uncounted.Load() // calls of Run that were late
 		for o, of := range map[breaker.Outcome]int64{
 			breaker.Success: total.Successes, breaker.Failure: total.Failures, breaker.Ignored: total.Ignored,
@@ -309,10 +322,10 @@ func TestEveryCallHasOneOutcomeHoweverTheyInterleave(t *testing.T) {
 	require.Positive(t, lateInAll)
 }
 
-// TestDisabledCountsNothingHoweverCallsInterleave has the same with an override under
-// which results are neither counted nor late.
+// TestDisabledCountsNothingHoweverCallsInterleave is the same test with an override under which results
+// are neither counted nor late.
 func TestDisabledCountsNothingHoweverCallsInterleave(t *testing.T) {
-	watch := &modelWatch{}
+	watch := &modelWatch{halfOpenTimeout: true}
 	configs := modelConfigs(watch.tell)
 	b := breaker.New("crowd", configs[0])
 	c := &modelCrowd{breaker: b, calls: 5000}
@@ -329,14 +342,14 @@ func TestDisabledCountsNothingHoweverCallsInterleave(t *testing.T) {
 	watch.check(t, b)
 }
 
-// TestNeverMoreProbesThanPlacesHoweverCallsInterleave has a breaker that is never
+// TestNeverMoreProbesThanSlotsHoweverCallsInterleave has a breaker that is never
 // closed, so that every call let through is a probe, and counts those in flight,
 // by the half-open stay that let them through.
 //
 // A call belongs to a stay if the stay's change was the last one both before it
 // asked and after it was let through: all others begin with a change too, and no
 // state but HalfOpen lets calls through here.
-func TestNeverMoreProbesThanPlacesHoweverCallsInterleave(t *testing.T) {
+func TestNeverMoreProbesThanSlotsHoweverCallsInterleave(t *testing.T) {
 	const most = 4
 	configs := []breaker.Config{}
 	for probes := 1; probes <= most; probes++ {

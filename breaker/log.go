@@ -12,10 +12,14 @@ const eventName = "weir.breaker.transition"
 // opens or would open, and as information otherwise. Several breakers may share the function.
 // LogChanges panics if logger is nil.
 //
-// The attributes are event.name, which is weir.breaker.transition, weir.breaker.name,
-// weir.breaker.state, which is the state that began, weir.group.key of a member of a Group, from,
-// reason, origin (calls, shared_counts, clock or hand), at, and seq, which numbers the changes of the
-// breaker from 1 on. If calls caused the change, the attributes calls and failures have their numbers.
+// The attributes are:
+//
+//   - event.name: weir.breaker.transition.
+//   - weir.breaker.name, and weir.group.key for a member of a Group.
+//   - from, and weir.breaker.state for the state that began.
+//   - reason, and origin: calls, shared_counts, clock or hand.
+//   - at, and seq, which numbers the changes of the breaker from 1 on.
+//   - calls and failures, if calls caused the change.
 func LogChanges(logger *slog.Logger) func(Change) {
 	if logger == nil {
 		panic("breaker: LogChanges: the logger is nil")

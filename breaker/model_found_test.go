@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// What the model and the crowds have found, each as short as it goes. Times are in
+// The shortest form of each fault that the model and the interleaving tests have found. Times are in
 // milliseconds after t0.
 
 func modelAt(n int) time.Time { return t0.Add(time.Duration(n) * ms) }
@@ -57,7 +57,7 @@ func TestFoundTheCountsOfAnOpeningAreThoseOfCalls(t *testing.T) {
 	require.True(t, modelSound(c), "%+v", c)
 }
 
-func TestFoundAHalfOpenErrorSaysWhenAPlaceFallsBack(t *testing.T) {
+func TestFoundAHalfOpenErrorSaysWhenASlotFallsFree(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Probes: 1, ProbeTimeout: time.Second, Cooldown: 10 * ms}, t0)
 	require.NoError(t, modelDo(b, 0, breaker.Failure))
 	_, err := b.AllowAt(modelAt(60_000)) // half-open for a minute, and the first to call
@@ -84,7 +84,7 @@ func TestFoundCheckRefusesAsAllowWould(t *testing.T) {
 	require.Equal(t, err, check)
 }
 
-func TestFoundFewerProbesDoNotWedgeAHalfOpenBreaker(t *testing.T) {
+func TestFoundFewerProbesDoNotBlockAHalfOpenBreaker(t *testing.T) {
 	c := breaker.Config{MinCalls: 5, ConsecutiveFailures: 1, Cooldown: 10 * ms, Probes: 3}
 	b := breaker.NewAt("b", c, t0)
 	require.NoError(t, modelDo(b, 0, breaker.Failure))
@@ -96,7 +96,7 @@ func TestFoundFewerProbesDoNotWedgeAHalfOpenBreaker(t *testing.T) {
 	require.Equal(t, breaker.Closed, b.StateAt(modelAt(3_600_000)))
 }
 
-func TestFoundReconfigureDoesNotRewriteWhatTheClockHasBrought(t *testing.T) {
+func TestFoundReconfigureKeepsTransitionsThatWereDue(t *testing.T) {
 	c := breaker.Config{MinCalls: 1, Cooldown: 100 * ms}
 	b := breaker.NewAt("b", c, t0)
 	require.NoError(t, modelDo(b, 0, breaker.Failure))
@@ -144,7 +144,7 @@ func TestFoundTheStreakOfAnOpeningBeganWhenTheBreakerClosed(t *testing.T) {
 	require.Equal(t, window.Counts{Failures: 2, ConsecutiveFailures: 2}, b.CountsAt(modelAt(3)))
 }
 
-func TestFoundAShadowHeedsRetryAfter(t *testing.T) {
+func TestFoundAShadowRespectsRetryAfter(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Cooldown: 10 * ms, Initial: breaker.Shadow}, t0)
 	p, err := b.AllowAt(t0)
 	require.NoError(t, err)
@@ -156,7 +156,7 @@ func TestFoundAShadowHeedsRetryAfter(t *testing.T) {
 
 // Stale times: they move no deadline and add no capacity.
 
-func TestFoundAStaleProbeKeepsItsPlaceAsLong(t *testing.T) {
+func TestFoundAStaleProbeKeepsItsSlotAsLong(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Probes: 1, ProbeTimeout: 100 * ms, Cooldown: 10 * ms}, t0)
 	require.NoError(t, modelDo(b, 0, breaker.Failure))
 	b.OpenForAt(modelAt(1000), 0)
@@ -170,7 +170,7 @@ func TestFoundAStaleProbeKeepsItsPlaceAsLong(t *testing.T) {
 	require.ErrorIs(t, modelDo(b, 1050, breaker.Success), breaker.ErrOpen, "the place was lent for 100 ms")
 }
 
-func TestFoundWhatIsDoneByHandAtAStaleTimeBeginsNow(t *testing.T) {
+func TestFoundAnOverrideAtAStaleTimeBeginsNow(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{}, t0)
 	require.NoError(t, modelDo(b, 60_000, breaker.Success))
 	b.OpenForAt(modelAt(100), 500*ms)
@@ -196,7 +196,7 @@ func TestFoundACallTooStaleToWatchIsNoCallThatHangs(t *testing.T) {
 	require.Equal(t, breaker.Closed, b.StateAt(modelAt(5_500)))
 }
 
-func TestFoundMaxRetryAfterOffHearsNothing(t *testing.T) {
+func TestFoundMaxRetryAfterOffIgnoresRetryAfter(t *testing.T) {
 	c := breaker.Config{MinCalls: 2, Cooldown: breaker.Off, MaxRetryAfter: breaker.Off}
 	b := breaker.NewAt("b", c, t0)
 	p, err := b.AllowAt(modelAt(900))

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// What is done to the model by hand.
+// The administrative methods of the model.
 
 func (m *modelBreaker) force(t time.Duration, s breaker.State) {
 	t = m.hand(t)

@@ -9,31 +9,29 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// modelBreaker is a breaker as one would draw it on paper, written from its
-// documentation: one call at a time, a list of all results, and every figure
-// counted anew from that list whenever somebody asks. Times are offsets from t0.
+// modelBreaker is a naive breaker, written from the documentation: one call at a time, a list of all
+// results, and every count computed from that list when it is needed. Times are offsets from t0.
 //
-// The rules for time: a time is compared with deadlines as it was given, so a stale
-// one is refused what it would have been refused then; but what it writes or sets
-// begins no sooner than the newest bucket and the present stay. What the clock has
-// brought is seen at once, and takes its place among the changes when somebody next
-// asks to pass, is refused, reports a call of the present stay, or sets the state by
-// hand.
+// The rules for times are as follows. A time is compared with deadlines as it was given, so a call at a
+// stale time is refused if it would have been refused then. A result or a
+// state at a stale time begins no sooner than the newest bucket and the present stay. A transition that is due is visible at
+// once. It is added to the changes by the next call, refusal, result of the present stay, or
+// administrative method.
 type modelBreaker struct {
 	config breaker.Config // with every default written out
 
 	stay    modelStay
-	under   *modelStay    // what an override covers
-	visit   int           // which stay this is: a permit belongs to one
-	from    int           // the results before are no longer judged
-	streak  int64         // failures in a row since the stay began
+	under   *modelStay    // the stay under an override
+	visit   int           // the number of the stay, to which permits belong
+	from    int           // the index of the first result that is judged
+	streak  int64         // consecutive failures since the stay began
 	refused int64         // since the stay began
-	shadow  *modelBreaker // Shadow: a real breaker that began with it
-	told    int           // Shadow: how many of the shadow's changes were looked at
+	shadow  *modelBreaker // Shadow: a breaker that began with the stay
+	told    int           // Shadow: how many changes of the shadow were read
 	places  []*modelCall  // HalfOpen: nil is free
 	probed  window.Counts // HalfOpen: the results of the probes
-	looked  int64         // HungCalls: the grain in which was looked last
-	flying  []*modelCall  // HungCalls: all that started since it was turned on
+	looked  int64         // HungCalls: the time slice of the last check
+	flying  []*modelCall  // HungCalls: the calls since it was switched on
 
 	results  []modelResult  // in the order in which they came
 	newest   int64          // the bucket of the last of them
@@ -48,9 +46,9 @@ type modelBreaker struct {
 type modelStay struct {
 	state    breaker.State
 	since    time.Duration
-	until    time.Duration // modelNever where the clock does not end it
-	reason   string        // what opened it
-	tripped  window.Counts // what opened it, in numbers
+	until    time.Duration // modelNever if time does not end it
+	reason   string        // why it opened
+	tripped  window.Counts // the counts that opened it
 	rounds   int           // rounds of probes that failed in a row
 	cooldown time.Duration // as it was when it opened
 	asked    time.Duration // until when the service asked not to be called
@@ -61,11 +59,11 @@ type modelCall struct {
 	visit   int
 	start   time.Duration
 	timed   bool // its start was noted
-	used    bool // it was reported
+	used    bool // a result was recorded
 	place   int
-	shadow  *modelCall    // Shadow: that of the shadow, if it let the call through
-	lease   time.Duration // HalfOpen: until when it keeps its place
-	verdict bool          // HalfOpen: it has one
+	shadow  *modelCall    // Shadow: the call of the shadow, if it let the call through
+	lease   time.Duration // HalfOpen: when its slot falls free
+	verdict bool          // HalfOpen: the probe has a result
 }
 
 const modelNever = time.Duration(math.MaxInt64)

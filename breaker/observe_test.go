@@ -274,8 +274,7 @@ func TestActiveOfAGroupIsTheSumForTheOthers(t *testing.T) {
 	require.InDelta(t, 2, sum, 0)
 }
 
-// A change counts from the moment at which its result was known, which may be before one at
-// which somebody has looked since.
+// A transition is dated at the time of its result, which may be before the latest observation.
 func TestTheTimeInAStateNeverGoesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("b", breaker.Config{ConsecutiveFailures: 1})

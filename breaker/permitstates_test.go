@@ -103,7 +103,7 @@ func TestAResultCountsForItsStateInEveryForm(t *testing.T) {
 }
 
 // AfterOpen's function is called whatever opens the breaker.
-func TestAfterOpenHearsOfEveryWayToOpen(t *testing.T) {
+func TestAfterOpenIsCalledForEveryWayToOpen(t *testing.T) {
 	c := breaker.Config{MinCalls: 1, Probes: 1, Cooldown: time.Hour}
 	brief := c
 	brief.HalfOpenTimeout = time.Nanosecond

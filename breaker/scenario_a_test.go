@@ -192,7 +192,7 @@ func TestScenarioA28_IgnoredProbesWithoutEnd(t *testing.T) {
 	s.do("5 SS .. closed")
 }
 
-func TestScenarioA31_WhatARefusedCallHolds(t *testing.T) {
+func TestScenarioA31_ARefusedCallHoldsNothing(t *testing.T) {
 	b := breaker.New("b", breaker.Config{MinCalls: 1, Probes: 1, Cooldown: breaker.Off})
 	run(t, b, 1, fail)
 	for range 10 {
@@ -381,7 +381,7 @@ func TestScenarioA43_Reconfigure(t *testing.T) {
 	s.do("7 - - open")
 }
 
-func TestReconfigureChangesWhatIsSlowAndWhoIsTold(t *testing.T) {
+func TestReconfigureChangesSlowCallAndOnChange(t *testing.T) {
 	var told []string
 	c := breaker.Config{MinCalls: 2, SlowCall: time.Second, HungCalls: true, OnChange: func(breaker.Change) { told = append(told, "old") }}
 	s := play(t, c, "0 ss .. open")
@@ -397,7 +397,7 @@ func TestReconfigureChangesWhatIsSlowAndWhoIsTold(t *testing.T) {
 	require.NoError(t, s.b.ReconfigureAt(s.now, c))
 }
 
-func TestTripAndJudgeAreAsked(t *testing.T) {
+func TestTripAndSharedCountsAreAsked(t *testing.T) {
 	var asked []window.Counts
 	fleet := window.Counts{Successes: 100}
 	var told recorder
@@ -503,7 +503,7 @@ func TestFlawH_NoTornReadingWhileTheWindowMoves(t *testing.T) {
 }
 
 // I: a clock that steps. L: goroutines and timers that stay behind. P: timers of the past.
-func TestFlawL_NothingStaysBehind(t *testing.T) {
+func TestFlawL_NoGoroutineOrTimerRemains(t *testing.T) {
 	before := runtime.NumGoroutine()
 	kept := make([]weak.Pointer[breaker.Breaker], testenv.Repeat(100_000, 20_000))
 	for i := range kept {
@@ -526,7 +526,7 @@ func TestFlawR_ZeroAndOffAreDifferent(t *testing.T) {
 
 // O: a shared breaker that holds its store's lock for a whole call. Evidence from
 // elsewhere is asked for outside all locks: where it hangs, only its caller waits.
-func TestFlawO_EvidenceThatHangsHoldsUpNobodyElse(t *testing.T) {
+func TestFlawO_BlockedSharedCountsBlockNoOtherCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
 		store := make(chan struct{})

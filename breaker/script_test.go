@@ -14,17 +14,17 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// script plays calls against a breaker on given times. A line reads
+// script makes calls through a breaker at given times. A line has the form
 //
 //	seconds  calls  answers  state  [failure rate, successes, calls, failures, refused]
 //
-// as in "5.5 EES ..r open 66.7 0 2 2 1": at 5.5 s two calls fail and a third that
-// would have succeeded is refused; then the breaker is open, and its counts are as
-// given. A rate of −1 means too few calls to judge. The calls are
+// as in "5.5 EES ..r open 66.7 0 2 2 1": at 5.5 s two calls fail, and a third one is refused that would
+// have succeeded. Then the breaker is open and has these counts. A rate of −1 means too few calls to
+// judge. The calls are
 //
 //	S E I   succeeds, fails, is ignored, at once
-//	s e     the same, after taking a second longer than a call may
-//	A       asks to pass and stays in flight
+//	s e     the same, one second longer than SlowCall
+//	A       acquires a permit and stays in flight
 //	g b i   the oldest call in flight succeeds, fails, is ignored
 //	-       none
 //

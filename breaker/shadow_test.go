@@ -13,10 +13,10 @@ import (
 	"github.com/weir-go/weir/internal/testenv"
 )
 
-// shadowRun is a breaker in shadow mode beside a real one of the same config, which are asked about the
-// same calls at the same times. What the real one lets through is made in both, and ends the
-// same way. What it refuses is not made in the real one; in shadow mode it passes, and ends somehow.
-// So the shadow must have refused and opened exactly as often as the real one, after each step.
+// shadowRun makes the same calls at the same times through a breaker in the state Shadow and a real breaker
+// of the same Config. A call that the real breaker lets through has the same result in both. A call that it
+// refuses passes in the state Shadow, with some result. After each step the shadow must have refused and
+// opened exactly as often as the real breaker.
 type shadowRun struct {
 	*modelRun
 	real, shadow *breaker.Breaker

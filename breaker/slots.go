@@ -11,7 +11,7 @@ import (
 // failure stays used for the rest of the phase, so that no more probes are made than the decision
 // needs. An ignored probe releases its slot.
 //
-// After Reconfigure there may be more slots than Config.Probes, since probes in flight keep theirs.
+// After Reconfigure there may be more slots than Config.Probes, since probes in flight keep their slots.
 type probeSlots []probeSlot
 
 type probeSlot struct {

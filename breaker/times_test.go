@@ -71,7 +71,7 @@ func TestAnInitialCooldownBeginsWithTheFirstTimeGiven(t *testing.T) {
 }
 
 // To look at a breaker gives it no time.
-func TestToObserveABreakerDoesNotBeginIt(t *testing.T) {
+func TestObserveDoesNotSetTheClock(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 1}, t0.Add(26*year))
 	require.Equal(t, breaker.Closed, b.StateAt(t0.Add(30*year)))
 	require.Zero(t, b.CountsAt(t0.Add(30*year)))
@@ -139,7 +139,7 @@ func TestAResultAtAStaleTimeCountsAsOfTheNewest(t *testing.T) {
 
 // A stale time as the first one is none from which a breaker could begin, if it lies further
 // back than any clock.
-func TestTheZeroTimeIsNoBeginning(t *testing.T) {
+func TestTheZeroTimeDoesNotSetTheClock(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{Initial: breaker.Open, Cooldown: time.Second}, t0)
 	_, err := b.AllowAt(time.Time{})
 	require.ErrorIs(t, err, breaker.ErrOpen)

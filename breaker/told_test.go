@@ -13,9 +13,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Whoever notices what the clock has brought tells of it, and does not leave that to the
-// next call.
-func TestWhoeverNoticesAChangeTellsOfIt(t *testing.T) {
+// Every method that finds a transition due delivers the change, and does not leave that to the next call.
+func TestEveryCallAfterACooldownDeliversTheChange(t *testing.T) {
 	var told []breaker.State
 	c := breaker.Config{MinCalls: 1, Cooldown: 5 * time.Second, HalfOpenTimeout: 2 * time.Second, OnChange: func(c breaker.Change) { told = append(told, c.To) }}
 	probing := func() (*breaker.Breaker, *breaker.Permit) {
@@ -72,9 +71,9 @@ func TestACallbackThatPanicsIsLogged(t *testing.T) {
 	require.Equal(t, "boom", lines[0]["panic"])
 }
 
-func TestAfterOpenHearsOfNothingButAnOpening(t *testing.T) {
+func TestAfterOpenIsCalledOnlyForAnOpening(t *testing.T) {
 	b := breaker.New("b", breaker.Config{})
-	b.Force(breaker.ForcedOpen) // before anybody watches
+	b.Force(breaker.ForcedOpen) // before AfterOpen is called
 	b.Release()
 	calls := 0
 	b.AfterOpen(func() { calls++ })
@@ -90,7 +89,7 @@ func TestAfterOpenHearsOfNothingButAnOpening(t *testing.T) {
 }
 
 // What Trip was asked about is what its change tells, whatever has come while it answered.
-func TestAChangeTellsTheVeryCountsThatTripSaw(t *testing.T) {
+func TestAChangeHasTheCountsThatTripSaw(t *testing.T) {
 	var other breaker.Permit
 	asked := 0
 	var told recorder
@@ -115,7 +114,7 @@ func TestAChangeTellsTheVeryCountsThatTripSaw(t *testing.T) {
 }
 
 // A stale time moves no deadline, nor that of a shadow.
-func TestAShadowThatWouldOpenAtAStaleTimeWouldSoNow(t *testing.T) {
+func TestAShadowOpeningAtAStaleTimeIsDatedNow(t *testing.T) {
 	var told recorder
 	b := breaker.NewAt("b", told.on(breaker.Config{MinCalls: 2, Initial: breaker.Shadow}), t0)
 	for _, c := range []struct {
@@ -136,7 +135,7 @@ func TestAShadowThatWouldOpenAtAStaleTimeWouldSoNow(t *testing.T) {
 	require.EqualValues(t, 1, b.StatsAt(after(15*time.Second)).ShadowRefused, "for the cooldown of five seconds")
 }
 
-func TestAKeyStandsInTheErrorsAndTheLogOfItsBreaker(t *testing.T) {
+func TestKeyIsInTheErrorsAndTheLogOfItsBreaker(t *testing.T) {
 	var text bytes.Buffer
 	c := breaker.Config{OnChange: breaker.LogChanges(slog.New(slog.NewJSONHandler(&text, nil)))}
 	g := breaker.NewGroup[string]("hosts", breaker.GroupConfig{Breaker: c})
