@@ -34,7 +34,7 @@ func TestAnEndlessCooldownBeginsWithTheBreaker(t *testing.T) {
 	}
 }
 
-// bySharedCounts plays one success on a breaker with the given shared counts.
+// bySharedCounts makes one successful call through a breaker with the given shared counts.
 func bySharedCounts(t *testing.T, c breaker.Config, seen window.Counts) *breaker.Breaker {
 	t.Helper()
 	c.SharedCounts = func() window.Counts { return seen }
@@ -70,7 +70,7 @@ func TestNoMoreCallsAreSlowThanThereAre(t *testing.T) {
 	require.Equal(t, "slow rate 100% of 20 calls, limit 50%, by shared counts", told.changes()[0].Reason)
 }
 
-// A result that asks for no wait moves no deadline, even if a later one has come before it.
+// A result without a RetryAfter moves no deadline, even if a later result was recorded before it.
 func TestOnlyARetryAfterThatWasSetHolds(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 2, Cooldown: breaker.Off}, t0)
 	for _, c := range []struct {
@@ -94,7 +94,7 @@ func TestCallsThatHangForLongerThanTheWindowAreSeen(t *testing.T) {
 	play(t, c, "0 AAAAAAAAAAAAAAAAAAAA .................... closed", "59 A . closed", "65 S r open")
 }
 
-// Asking to pass judges nothing where no call hangs; the next result does.
+// Allow judges nothing if no call hangs. The next result is judged.
 func TestAllowOpensNothingIfNoCallHangs(t *testing.T) {
 	c := breaker.Config{SlowCall: time.Second, HungCalls: true, MinCalls: 4}
 	s := play(t, c, "0 SSSSSSSSS ......... closed", "1 ssss .... closed")

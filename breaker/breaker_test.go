@@ -39,7 +39,6 @@ func run(t *testing.T, b *breaker.Breaker, n int, fn func(context.Context) error
 	}
 }
 
-// open opens a breaker whose config lets twenty failures do so.
 // outcomeOf returns the outcome that b counts for a call that was made with ctx and returned err.
 func outcomeOf(ctx context.Context, t *testing.T, b *breaker.Breaker, err error) breaker.Outcome {
 	t.Helper()
@@ -269,7 +268,7 @@ func TestOpenErrorSaysWhyAndUntilWhen(t *testing.T) {
 	})
 }
 
-// hold takes n permits that nobody has reported on yet.
+// hold acquires n permits and records no result.
 func hold(t *testing.T, b *breaker.Breaker, n int) []*breaker.Permit {
 	t.Helper()
 	var held []*breaker.Permit
@@ -413,8 +412,8 @@ func TestEndlessCooldownDoesNotOverflow(t *testing.T) {
 	refused(t, b)
 }
 
-// TestRealUpstreams has a breaker judge a server that answers, hangs past the
-// caller's deadline, drops the connection, and panics in its handler.
+// TestRealUpstreams makes calls to a server that answers, hangs until after the deadline, closes the
+// connection, or panics in its handler.
 func TestRealUpstreams(t *testing.T) {
 	hang := make(chan struct{})
 	mux := http.NewServeMux()
@@ -531,7 +530,7 @@ func TestAPermitMakesItsCall(t *testing.T) {
 	}))
 }
 
-// AdmitAfter is AdmitAt where the breaker is closed, and leaves all else to it.
+// AdmitAfter does what AdmitAt does for a closed breaker, and leaves everything else to AdmitAt.
 func TestAdmitAfter(t *testing.T) {
 	var permit breaker.Permit
 	b := breaker.NewAt("x", breaker.Config{SlowCall: time.Second, MinCalls: 3}, modelAt(0))

@@ -14,8 +14,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// wordings are what a call may return when it is ended early: the errors of clients that do
-// not return the context's own.
+// wordings are errors of calls that end early, from clients that do not return the error of the context.
 var wordings = map[string]error{
 	"the context's own":          context.Canceled,
 	"wrapped":                    fmt.Errorf("get: %w", context.Canceled),
@@ -25,8 +24,8 @@ var wordings = map[string]error{
 	"as the service's own error": errDown,
 }
 
-// judged are the ways in which the result of a call made with a context is judged. Each makes
-// a call that ends by what fn does, and returns the counts of all that were judged.
+// judged has every way to make a call that a context may cancel. Each makes a call of fn, and returns the
+// counts of the breaker.
 var judged = map[string]func(ask func(error) breaker.Outcome) (call func(c ctx, fn func(ctx) error), counts func() window.Counts){
 	"Run": judgedBy(func(c ctx, b *breaker.Breaker, fn func(ctx) error) { _ = b.Run(c, fn) }),
 	"Do": judgedBy(func(c ctx, b *breaker.Breaker, fn func(ctx) error) {
@@ -138,8 +137,8 @@ func TestACancelledProbeDecidesNothingWhateverItsError(t *testing.T) {
 	})
 }
 
-// A call hangs while it is in flight. Once its caller has cancelled it and it has returned it is
-// neither slow nor a failure.
+// A call hangs while it is in flight. When it returns after its caller has cancelled it, it is neither slow
+// nor a failure.
 func TestACancelledCallHangsOnlyUntilItReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("b", breaker.Config{SlowCall: time.Second, HungCalls: true, MinCalls: 5})

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hammer makes so many calls, of several goroutines.
+// hammer makes the given number of calls from several goroutines.
 func hammer(calls int64, call func()) {
 	const crowd = 4
 	var all sync.WaitGroup

@@ -49,7 +49,7 @@ func ExampleOpenError() {
 	// try again in 1m0s
 }
 
-// Guard something that is not one function call: acquire a permit, and record what came of it.
+// A permit guards something that is not one function call.
 func ExamplePermit() {
 	b := breaker.New("stream", breaker.Config{})
 	ctx := context.Background()
@@ -75,7 +75,7 @@ func ExamplePermit() {
 	// 1 success, 2 failures
 }
 
-// One breaker per tenant: the failures of one tenant stop the calls of no other.
+// With one breaker per tenant, failures of one tenant do not stop the calls of other tenants.
 func ExampleGroup() {
 	tenants := breaker.NewGroup[string]("tenants", breaker.GroupConfig{
 		Breaker: breaker.Config{MinCalls: 2},
@@ -165,7 +165,7 @@ func ExampleBreaker_Force() {
 	// <nil>
 }
 
-// A new breaker runs in shadow mode before it may refuse anything.
+// A new breaker can begin in the state Shadow, in which it refuses nothing.
 func ExampleBreaker_Force_shadow() {
 	b := breaker.New("users", breaker.Config{
 		MinCalls: 2, Initial: breaker.Shadow,
@@ -217,7 +217,7 @@ func ExampleClassifier() {
 	// Output: 1 success, 1 ignored, 1 failure
 }
 
-// "Not found" is an answer of a service that works. The caller still gets the error.
+// A service that answers "not found" works. The caller still gets the error.
 func ExampleAccept() {
 	errNotFound := errors.New("not found")
 	users := breaker.New("users", breaker.Config{

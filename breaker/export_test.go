@@ -29,7 +29,7 @@ func Facts(e OpenError) OpenError {
 	return e
 }
 
-// The changes by hand, at a time.
+// The administrative methods at a given time.
 
 func (b *Breaker) ForceAt(t time.Time, s State)               { b.forceAt(t, s) }
 func (b *Breaker) ReleaseAt(t time.Time)                      { b.releaseAt(t) }
@@ -38,7 +38,7 @@ func (b *Breaker) ResetAt(t time.Time)                        { b.resetAt(t) }
 func (b *Breaker) ReconfigureAt(t time.Time, c Config) error  { return b.reconfigureAt(t, c) }
 func (g *Group[K]) ReconfigureAt(t time.Time, c Config) error { return g.reconfigureAt(t, c) }
 
-// AllStats are all figures of a breaker at a moment.
+// AllStats is the state of a breaker at one time.
 type AllStats struct {
 	State              State
 	Since              time.Time // when the state began
@@ -86,13 +86,13 @@ func (b *Breaker) LastSeq() uint64 {
 	return b.changes.seq
 }
 
-// Stay returns the number of the stay in the present state, and whether that is half-open.
+// Stay returns the number of the present stay, and whether the state is HalfOpen.
 func (b *Breaker) Stay() (epoch uint64, half bool) {
 	p := b.phase.Load()
 	return p.epoch, p.state == HalfOpen
 }
 
-// Groups at a time, and their totals.
+// Groups at a given time, and their totals.
 
 func NewGroupAt[K comparable](name string, c GroupConfig, t0 time.Time) *Group[K] {
 	return newGroupAt[K](name, c, t0)

@@ -15,10 +15,10 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Each test here is named after a flaw that a breaker in wide use has, or had. The
-// letters are those of the project's list of them.
+// Each test is named after a flaw of another breaker in wide use. The letters are those of the
+// project's list of flaws.
 
-// halfOpen returns a breaker that has been open and is due.
+// halfOpen returns a breaker whose cooldown is over.
 func halfOpen(t *testing.T, c breaker.Config) *breaker.Breaker {
 	t.Helper()
 	b := breaker.New("b", c)
@@ -35,7 +35,7 @@ func either(d, zero time.Duration) time.Duration {
 	return d
 }
 
-// A: half-open for ever, because a probe never reports.
+// A: the breaker stays half-open forever, because a probe has no result.
 func TestFlawA_ScenarioA29_ProbesWithoutAResultBlockNothing(t *testing.T) {
 	lost := map[string]func(b *breaker.Breaker){
 		"a panic": func(b *breaker.Breaker) {
@@ -78,7 +78,7 @@ func TestFlawA_ScenarioA29_ProbesWithoutAResultBlockNothing(t *testing.T) {
 	}
 }
 
-// A, the other half: leases alone admit too many. At most Probes are out at once.
+// A, second part: with timeouts alone too many probes are made. At most Probes are in flight.
 func TestFlawA_AtMostProbesAreInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := halfOpen(t, breaker.Config{Probes: 3, ProbeTimeout: 10 * time.Second})
@@ -91,7 +91,7 @@ func TestFlawA_AtMostProbesAreInFlight(t *testing.T) {
 		refused(t, b)
 		require.Equal(t, int64(3), b.StatsNow().Abandoned)
 		require.ErrorIs(t, b.Check(), breaker.ErrOpen)
-		// Reports of probes whose lease ran out are heard, but free no place.
+		// A probe whose slot was reused still counts, but releases no slot.
 		require.True(t, held[0].Record(breaker.Ignored))
 		refused(t, b)
 	})
@@ -124,7 +124,7 @@ func TestAServiceSlowerThanTheProbeTimeoutStillCloses(t *testing.T) {
 	})
 }
 
-// B: results of calls from before the trip move the breaker.
+// B: results of calls from before the opening change the breaker.
 func TestFlawB_ScenarioA19_LateResultsChangeNothing(t *testing.T) {
 	for _, late := range []breaker.Outcome{breaker.Success, breaker.Failure, breaker.Ignored} {
 		t.Run(late.String(), func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestFlawC_ScenarioA12_FailuresSlowerThanTheWindowStillTrip(t *testing.T) {
 	})
 }
 
-// D: callbacks under a lock, out of order, or able to take the process down.
+// D: callbacks are called under a lock or out of order, or can crash the process.
 func TestFlawD_ScenarioA40_CallbacksMayDoAnything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b *breaker.Breaker
@@ -223,9 +223,8 @@ func TestFlawD_ScenarioA40_CallbacksMayDoAnything(t *testing.T) {
 	})
 }
 
-// D: a callback that blocks holds up nobody but the caller that runs it; what
-// waits is bounded, what is dropped is counted, and what waits is delivered
-// however the callback ends.
+// D: a callback that blocks delays only the caller that runs it. The queue is bounded, dropped changes are
+// counted, and queued changes are delivered however the callback ends.
 func TestFlawD_ABlockedCallbackBlocksNoOtherCaller(t *testing.T) {
 	for name, c := range map[string]struct {
 		end     func()
@@ -264,7 +263,7 @@ func TestFlawD_ABlockedCallbackBlocksNoOtherCaller(t *testing.T) {
 	}
 }
 
-// E: a stampede at the moment the cooldown ends.
+// E: many calls pass when the cooldown ends.
 func TestFlawE_NoStampedeWhenTheCooldownEnds(t *testing.T) {
 	for range 200 {
 		b := breaker.New("b", breaker.Config{MinCalls: 1, Cooldown: breaker.Off, Probes: 3})
@@ -301,7 +300,7 @@ func TestFlawE_NoStampedeWhenTheCooldownEnds(t *testing.T) {
 	}
 }
 
-// E: no probe slips out while the breaker opens under hammering.
+// E: a probe is made while the breaker opens under load.
 func TestFlawE_ScenarioA20A21_NoProbeWhileItOpens(t *testing.T) {
 	b := breaker.New("b", breaker.Config{Cooldown: time.Hour})
 	var wg sync.WaitGroup
@@ -380,7 +379,7 @@ func withoutStreak(c window.Counts) window.Counts {
 	return c
 }
 
-// J: refusals are booked as results.
+// J: refusals are counted as results.
 func TestFlawJ_ScenarioA22_RefusalsAreIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := breaker.New("inner", breaker.Config{Cooldown: time.Hour})
@@ -404,7 +403,7 @@ func TestFlawJ_ScenarioA22_RefusalsAreIgnored(t *testing.T) {
 	})
 }
 
-// S: a service that hangs until its callers' deadlines never trips.
+// S: a service that hangs until its callers' deadlines never opens the breaker.
 func TestFlawS_ScenarioA35_DeadlinesAreFailuresAndCancellingIsNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
@@ -425,7 +424,7 @@ func TestFlawS_ScenarioA35_DeadlinesAreFailuresAndCancellingIsNot(t *testing.T) 
 	})
 }
 
-// S: a probe whose caller gives up is no verdict, and gives its place back.
+// S: a probe that its caller cancels decides nothing and releases its slot.
 func TestFlawS_ACancelledProbeDecidesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := halfOpen(t, breaker.Config{Probes: 1})

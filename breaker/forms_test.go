@@ -15,8 +15,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// forms are the ways to make a call through a breaker. Each returns what fn has returned,
-// with a value of 7 where the form has one.
+// forms has every way to make a call through a breaker. Each returns the error of fn, and the value 7 if
+// the form has a value.
 var forms = map[string]func(c ctx, b *breaker.Breaker, fn func(ctx) error) (any, error){
 	"Run": func(c ctx, b *breaker.Breaker, fn func(ctx) error) (any, error) { return 0, b.Run(c, fn) },
 	"Do": func(c ctx, b *breaker.Breaker, fn func(ctx) error) (any, error) {
@@ -142,7 +142,7 @@ func TestEveryFormPanicsWithoutAFunctionAndTakesNothing(t *testing.T) {
 	}
 }
 
-// asks is an error of a service that says when to come back.
+// asks is an error with a method RetryAfter.
 type asks time.Duration
 
 func (asks) Error() string               { return "come back later" }

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/internal/tally"
 )
 
-// booked returns all calls that the group shows, late ones included.
+// booked returns the number of calls in the metrics of the group, including late results.
 func booked[K comparable](g *Group[K]) (n int) {
 	for s, v := range g.Observe {
 		if s.Instrument == instrument.BreakerCalls || s.Instrument == instrument.BreakerLateResults {
@@ -23,8 +23,7 @@ func booked[K comparable](g *Group[K]) (n int) {
 	return n
 }
 
-// A result and the eviction of its breaker, at the same moment: whichever comes first, the
-// result counts once, and for the breaker that the key has then.
+// A result that is recorded while its breaker is evicted counts once, for the breaker that the key has then.
 func TestAResultCountsOnceWhileItsBreakerIsEvicted(t *testing.T) {
 	t0 := time.Now()
 	g := NewGroupAt[int]("g", GroupConfig{MaxKeys: 1, MaxSeries: Off}, t0)
@@ -69,8 +68,7 @@ func TestAResultCountsOnceWhileItsBreakerIsEvicted(t *testing.T) {
 	t.Logf("evicted in %d of %d rounds", first, rounds)
 }
 
-// Of the calls that were recorded before their breaker was evicted, and whose callers see that only
-// afterwards, those are passed on that the eviction has missed, and no more.
+// A call that was recorded while its breaker was evicted is passed on only if the eviction has missed it.
 func TestOnlyAResultThatTheEvictionHasMissedIsPassedOn(t *testing.T) {
 	t0 := time.Now()
 	g := NewGroupAt[int]("g", GroupConfig{MaxKeys: 1, MaxSeries: Off}, t0)
@@ -87,8 +85,7 @@ func TestOnlyAResultThatTheEvictionHasMissedIsPassedOn(t *testing.T) {
 	}
 }
 
-// A refusal that is counted only after its breaker was evicted is one of the breaker that
-// the key has then.
+// A refusal that is counted after its breaker was evicted counts for the breaker that the key has then.
 func TestARefusalThatTheEvictionHasNotSeenIsPassedOn(t *testing.T) {
 	g := NewGroup[int]("g", GroupConfig{MaxKeys: 1, MaxSeries: Off})
 	b := g.Get(0)
@@ -100,7 +97,7 @@ func TestARefusalThatTheEvictionHasNotSeenIsPassedOn(t *testing.T) {
 	require.EqualValues(t, 2, g.Get(0).Totals().Refused)
 }
 
-// After any traffic the books of a group agree with each other.
+// After any traffic the internal counts of a group agree.
 func TestCountsOfAGroupAddUp(t *testing.T) {
 	g := NewGroup[int]("g", GroupConfig{Breaker: Config{Window: time.Millisecond, Buckets: 1, MinCalls: 5}, MaxKeys: 300, MaxSeries: 20})
 	var wg sync.WaitGroup

@@ -27,15 +27,15 @@ import (
 
 type ctx = context.Context
 
-// after is a moment so long after t0.
+// after returns the time d after t0.
 func after(d time.Duration) time.Time { return t0.Add(d) }
 
-// group makes a group in which all members can be let go.
+// group returns a group in which every member can be evicted.
 func group(most int, c breaker.Config) *breaker.Group[string] {
 	return breaker.NewGroupAt[string]("g", breaker.GroupConfig{Breaker: c, MaxKeys: most, MaxSeries: breaker.Off}, t0)
 }
 
-// call makes a call to the breaker of the key that ends at once.
+// call makes a call of the key that takes no time.
 func call(t *testing.T, g *breaker.Group[string], u time.Time, key string, o breaker.Outcome) {
 	t.Helper()
 	p, err := g.GetAt(u, key).AllowAt(u)
@@ -43,7 +43,7 @@ func call(t *testing.T, g *breaker.Group[string], u time.Time, key string, o bre
 	p.RecordAt(u, o)
 }
 
-// press asks for so many new keys, each of which wants the place of another.
+// press adds the given number of new keys, each of which must replace another key.
 func press(g *breaker.Group[string], u time.Time, keys int) {
 	for i := range keys {
 		g.GetAt(u, fmt.Sprint("pressing ", u.UnixNano(), " ", i))
@@ -66,8 +66,7 @@ func TestGroupGivesEachKeyOneBreaker(t *testing.T) {
 	}
 }
 
-// Scenario 45. A group so small that its members are let go all the time decides as
-// a map does that keeps every breaker for ever.
+// Scenario 45. A small group that evicts all the time decides as a map that keeps every breaker.
 func TestScenarioA45EvictionChangesNoDecision(t *testing.T) {
 	c := breaker.Config{MinCalls: 4, Window: time.Second, Cooldown: 3 * time.Second, Probes: 2, SlowCall: 100 * time.Millisecond, CooldownFactor: 2}
 	g, r := group(20, c), rand.New(rand.NewPCG(4, 5))
@@ -102,8 +101,8 @@ func TestScenarioA45EvictionChangesNoDecision(t *testing.T) {
 	require.Greater(t, refusals, 200)
 }
 
-// kept says whether the group still has the breaker that prepare worked on when many
-// keys have wanted its place at the time u.
+// kept reports whether the group still has the breaker that prepare has changed, after many keys have
+// competed for its room at the time u.
 func kept(c breaker.Config, u time.Time, prepare func(b *breaker.Breaker)) bool {
 	g := group(1, c)
 	b := g.GetAt(t0, "me")
@@ -243,7 +242,7 @@ func TestGroupIsBoundedWithAMillionKeys(t *testing.T) {
 	}
 	require.InDelta(t, keys, total, 0, "no call is lost to the sums")
 
-	// All of them fail now, so none can go, and what is new is not guarded.
+	// All of them fail now, so none can be evicted, and new keys are unguarded.
 	for i := range keys / 10 {
 		u := after(time.Hour + time.Duration(i)*10*time.Microsecond)
 		p, err := g.GetAt(u, -i-1).AllowAt(u)
@@ -262,7 +261,7 @@ func heap() int {
 	return int(m.HeapAlloc)
 }
 
-// Scenario 46. A timer or a goroutine would keep the breaker that it is for.
+// Scenario 46. A timer or a goroutine would keep its breaker from being collected.
 func TestScenarioA46DroppedBreakersAreCollected(t *testing.T) {
 	n := testenv.Repeat(100_000, 20_000)
 	goroutines, before := runtime.NumGoroutine(), heap()
@@ -283,7 +282,7 @@ func TestScenarioA46DroppedBreakersAreCollected(t *testing.T) {
 	require.Less(t, left, n*10)
 }
 
-// groupLines returns what a group shows, by name and all attribute values but the first.
+// groupLines returns the metrics of a group by name and all attribute values except the first.
 func groupLines(s stat.Source) map[string]float64 {
 	seen := map[string]float64{}
 	for s, v := range s.Observe {
@@ -357,7 +356,7 @@ func TestGroupHasABoundedNumberOfSeries(t *testing.T) {
 	}
 }
 
-// The series of a key, and the sum of the others, go on through all that comes and goes.
+// The series of a key and the sums of the others never fall while keys come and go.
 func TestGroupCountersOnlyGrow(t *testing.T) {
 	g := breaker.NewGroup[int]("g", breaker.GroupConfig{Breaker: breaker.Config{Window: time.Millisecond, Buckets: 1, MinCalls: 3, Cooldown: breaker.Off}, MaxKeys: 50, MaxSeries: 5})
 	var made atomic.Int64
@@ -414,8 +413,7 @@ func TestGroupCountersOnlyGrow(t *testing.T) {
 	}), 6, "five keys and the others")
 }
 
-// words is a key that counts how often it is put into words, and uses the group
-// meanwhile.
+// words is a key that counts the calls of its String method, which uses the group.
 type words struct{ n int }
 
 var (
@@ -511,7 +509,7 @@ func ExampleGroupConfig() {
 	// breaker: MaxKeys is -5, must be at least 1
 }
 
-// A key for which there is no room passes, and is counted.
+// A key without room is unguarded and counted.
 func ExampleGroup_Observe() {
 	hosts := breaker.NewGroup[string]("hosts", breaker.GroupConfig{MaxKeys: 1})
 	hosts.Get("a.example").OpenFor(time.Minute)

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-go/weir/internal/instrument"
 )
 
-// evictAll has other keys take the place of all members that can be evicted.
+// evictAll replaces all members that can be evicted by other keys.
 func evictAll(g *breaker.Group[string], u time.Time) {
 	before := g.Stats().Evictions
 	for i := range 3 { // u last, each with keys of its own
@@ -25,8 +25,8 @@ func evictAll(g *breaker.Group[string], u time.Time) {
 	}
 }
 
-// A call that was let through before its key's breaker was evicted counts for the one that
-// the key has when it ends.
+// The result of a call that began before its breaker was evicted counts for the breaker that the key has
+// when the call ends.
 func TestGroupCountsTheResultOfACallThatOutlivesItsBreaker(t *testing.T) {
 	g := group(2, breaker.Config{MinCalls: 2})
 	old := g.GetAt(t0, "a")
@@ -44,7 +44,7 @@ func TestGroupCountsTheResultOfACallThatOutlivesItsBreaker(t *testing.T) {
 	require.False(t, second.RecordAt(u, breaker.Failure), "once")
 }
 
-// A result that was late already is late for the breaker that the key has now.
+// A result that was late before the eviction is late for the breaker that the key has now.
 func TestGroupCountsALateResultOfAnEvictedBreakerAsLate(t *testing.T) {
 	g := group(2, breaker.Config{})
 	b := g.GetAt(t0, "a")
@@ -64,7 +64,7 @@ func TestGroupCountsALateResultOfAnEvictedBreakerAsLate(t *testing.T) {
 	require.EqualValues(t, 3, g.GetAt(u, "a").StatsAt(u).Late)
 }
 
-// Every verb of a breaker that was evicted does what it does on the one that its key has.
+// Every method of an evicted breaker does what it does for the breaker that its key has now.
 func TestGroupEvictedBreakerPassesEverythingOn(t *testing.T) {
 	u := after(time.Minute)
 	for name, do := range map[string]struct {
@@ -129,7 +129,7 @@ func TestGroupEvictedBreakerCallsItsWatchers(t *testing.T) {
 	})
 }
 
-// Questions about a key that is forgotten make no member of it.
+// Questions to the breaker of a forgotten key do not add the key.
 func TestGroupQuestionsToAnEvictedBreakerAddNoKey(t *testing.T) {
 	g, u := group(2, breaker.Config{}), after(time.Minute)
 	old := g.GetAt(t0, "a")
@@ -145,8 +145,7 @@ func TestGroupQuestionsToAnEvictedBreakerAddNoKey(t *testing.T) {
 	require.Equal(t, evictions, g.Stats().Evictions)
 }
 
-// A breaker that was evicted passes unguarded while there is no room for its key, and none
-// of that touches the other keys.
+// An evicted breaker is unguarded while there is no room for its key, and its calls do not change other keys.
 func TestGroupWithoutRoomForAnEvictedBreakersKey(t *testing.T) {
 	g, u := group(1, breaker.Config{MinCalls: 1}), after(time.Minute)
 	old := g.GetAt(t0, "a")
@@ -169,8 +168,7 @@ func TestGroupWithoutRoomForAnEvictedBreakersKey(t *testing.T) {
 	require.EqualValues(t, 3, unguarded.Totals().Failures)
 }
 
-// One member of a group holds up none of the others: their changes are told while the
-// callback works on one of its.
+// A slow callback for one member does not delay the changes of other members.
 func TestGroupTellsOfTheChangesOfSeveralMembersAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var atWork, most atomic.Int64
@@ -202,8 +200,7 @@ func TestGroupTellsOfTheChangesOfSeveralMembersAtOnce(t *testing.T) {
 	})
 }
 
-// A caller that gives up says nothing about the service, also through a breaker that was
-// evicted.
+// A cancelled call through an evicted breaker is ignored.
 func TestGroupIgnoresACancelledCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 2, MaxSeries: breaker.Off, Breaker: breaker.Config{ConsecutiveFailures: 1}})
@@ -242,8 +239,8 @@ func TestGroupLosesNoCallToAnEviction(t *testing.T) {
 	require.InDelta(t, 50, calls, 0)
 }
 
-// A result is late if the breaker that the key has now has opened and closed since the call began,
-// in shadow mode too.
+// A result is late if the breaker that the key has now has opened and closed since the call began, also in
+// the state Shadow.
 func TestGroupCountsNoResultFromBeforeTheBreakerOpened(t *testing.T) {
 	for _, initial := range []breaker.State{breaker.Closed, breaker.Shadow} {
 		t.Run(string(initial), func(t *testing.T) {
@@ -270,8 +267,8 @@ func TestGroupCountsNoResultFromBeforeTheBreakerOpened(t *testing.T) {
 	}
 }
 
-// A stale time, such as the zero one, given to a breaker that was evicted is as stale for the one
-// that its key has now, and stops no clock.
+// A stale time given to an evicted breaker, such as the zero time, is stale for the breaker that its key has
+// now too.
 func TestGroupEvictedBreakerAtAStaleTime(t *testing.T) {
 	for name, do := range map[string]func(b *breaker.Breaker, old *breaker.Permit){
 		"Allow":       func(b *breaker.Breaker, _ *breaker.Permit) { _, _ = b.AllowAt(time.Time{}) },

@@ -11,7 +11,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// A forgotten key starts anew, whatever state its breaker was in, for those too that kept it.
+// A forgotten key starts with a new breaker, whatever the state of its old one, also for callers that kept
+// the old one.
 func TestGroupForgetsAKeyInAnyState(t *testing.T) {
 	for name, prepare := range map[string]func(*breaker.Breaker){
 		"closed":      func(*breaker.Breaker) {},
@@ -40,7 +41,7 @@ func TestGroupForgetsAKeyInAnyState(t *testing.T) {
 	}
 }
 
-// The place of a forgotten key is free at once.
+// A forgotten key leaves room at once.
 func TestGroupHasRoomForAnotherKeyAfterForget(t *testing.T) {
 	g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 3})
 	for _, key := range []string{"a", "b", "c"} {
@@ -59,7 +60,7 @@ func TestGroupHasRoomForAnotherKeyAfterForget(t *testing.T) {
 	require.Equal(t, 2, g.Len())
 }
 
-// A result that comes after its key was forgotten counts for the breaker that the key has then.
+// A result after its key was forgotten counts for the breaker that the key has then.
 func TestGroupCountsTheResultOfACallThatOutlivesForget(t *testing.T) {
 	g := breaker.NewGroup[string]("g", breaker.GroupConfig{})
 	p, err := g.Get("a").Allow()
@@ -69,8 +70,8 @@ func TestGroupCountsTheResultOfACallThatOutlivesForget(t *testing.T) {
 	require.EqualValues(t, 1, g.Get("a").Counts().Failures)
 }
 
-// Forgetting keys, with series of their own or not, makes no counter fall or jump, and loses no call
-// that the others have counted.
+// Forgetting keys, with or without series of their own, makes no counter fall or jump, and loses no call of
+// the sums.
 func TestGroupCountersOnlyGrowWhenKeysAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 6, MaxSeries: 1, Breaker: breaker.Config{Latency: true}})

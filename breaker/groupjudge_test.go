@@ -23,7 +23,7 @@ type crowded struct {
 	counts  [12]window.Counts
 }
 
-// handle returns a breaker of the key that was got now, or at any time before.
+// handle returns a breaker of the key from a call of Get now or earlier.
 func (c *crowded) handle(r *rand.Rand, u time.Time, key int) *breaker.Breaker {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,7 +46,7 @@ func (c *crowded) book(key int, o breaker.Outcome) {
 	}
 }
 
-// rush makes calls of all keys at the time u, and evicts what it can meanwhile.
+// rush makes calls of all keys at the time u, while it evicts members.
 func (c *crowded) rush(t *testing.T, seed uint64, u time.Time, judge func(*rand.Rand) breaker.Outcome) {
 	c.counts = [12]window.Counts{}
 	var wg sync.WaitGroup
@@ -79,8 +79,8 @@ func assertOpen(t *testing.T, err error) {
 	}
 }
 
-// Scenario 45. The calls of a key are judged together, and all callers see the result,
-// whichever breaker of the key they have: got at any time, and evicted since or not.
+// Scenario 45. The calls of a key are judged together, and all callers see the same state, whenever they
+// got their breaker and whether it was evicted or not.
 func TestScenarioA45CallsOfAKeyAreJudgedTogetherWhileMembersAreEvicted(t *testing.T) {
 	const rounds, limit = 300, 15
 	c := &crowded{group: group(32, breaker.Config{MinCalls: limit, FailureRate: 1})}

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// A stranger who chooses the keys fills a group with MaxKeys times a few kilobytes at most,
-// however long the keys are, or the texts that they were cut from.
+// A client that chooses the keys fills a group with at most MaxKeys times a few kilobytes, however long the
+// keys are, or the strings that they are part of.
 func TestGroupIsBoundedInBytesWhateverTheKeys(t *testing.T) {
 	const most, size = 128, 1 << 20
 	type named string
@@ -96,7 +96,7 @@ func TestGroupAcceptsKeysUpToMaxText(t *testing.T) {
 	require.Equal(t, breaker.ForcedClosed, g.Get(key).State())
 }
 
-// wordy is a key whose words are longer than it is.
+// wordy is a key whose text is longer than the key.
 type wordy int
 
 func (wordy) String() string { return strings.Repeat("日本", 1<<20) }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A small group is one part, so that it fills up whole, and the parts make up the group.
+// A small group has one shard, so that all its room can be used. The shards together have MaxKeys.
 func TestTheShardsOfAGroup(t *testing.T) {
 	for most, parts := range map[int]int{1: 1, 127: 1, 128: 1, 129: 2, 256: 2, 257: 3, 300: 3, 10_000: 79, 1_000_000: 256} {
 		g := NewGroupAt[int]("g", GroupConfig{MaxKeys: most, MaxSeries: Off}, time.Now())
@@ -29,8 +29,7 @@ func TestTheDefaultOfMaxSeries(t *testing.T) {
 	require.Equal(t, 7, GroupConfig{MaxSeries: 7}.orDefault().MaxSeries)
 }
 
-// A new key never waits until a whole large part was looked through; the next one goes on
-// from there.
+// A new key checks a bounded number of members of a large shard, and the next key continues from there.
 func TestAShardChecksABoundedNumberOfMembers(t *testing.T) {
 	t0 := time.Now()
 	g := NewGroupAt[int]("g", GroupConfig{MaxKeys: 100_000, MaxSeries: Off}, t0)

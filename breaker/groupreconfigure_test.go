@@ -65,7 +65,7 @@ func TestGroupReconfigureKeepsWhatMembersHave(t *testing.T) {
 	require.Equal(t, 2, opensAfter(t, failed, t0))
 }
 
-// However a group is reconfigured, members that are idle afterwards make room.
+// However a group is reconfigured, members that are idle afterwards can be evicted.
 func TestGroupReconfigurePinsNoMember(t *testing.T) {
 	same := breaker.Config{MinCalls: 5}
 	for name, reconfigure := range map[string]func(*breaker.Group[string]){
@@ -93,7 +93,7 @@ func reconfigureEach(g *breaker.Group[string], c breaker.Config) {
 	}
 }
 
-// A member with a config of its own keeps it, and its place.
+// A member with a Config of its own keeps it and is not evicted.
 func TestGroupKeepsAMemberWithAConfigOfItsOwn(t *testing.T) {
 	g := group(2, breaker.Config{})
 	own := g.GetAt(t0, "own")
@@ -104,7 +104,7 @@ func TestGroupKeepsAMemberWithAConfigOfItsOwn(t *testing.T) {
 	require.Zero(t, g.Stats().Unguarded, "the other place is in turn everybody's")
 }
 
-// Members that come while a group is reconfigured have the new config too.
+// Members that are added while a group is reconfigured have the new Config.
 func TestGroupReconfigureMissesNoMemberThatComesMeanwhile(t *testing.T) {
 	for round := range 50 {
 		g := breaker.NewGroupAt[int]("g", breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 9}, MaxKeys: 1000, MaxSeries: breaker.Off}, t0)
@@ -125,8 +125,8 @@ func TestGroupReconfigureMissesNoMemberThatComesMeanwhile(t *testing.T) {
 	}
 }
 
-// An OnChange that is called for a member while the group is reconfigured may reconfigure it
-// again: the later config is the one that all members have then, and no member is pinned.
+// OnChange may reconfigure the group while the group is reconfigured. All members have the later Config then,
+// and no member is kept from being evicted.
 func TestGroupReconfigureWithinAnother(t *testing.T) {
 	var g *breaker.Group[string]
 	last, again := breaker.Config{MinCalls: 2}, 0
@@ -150,8 +150,7 @@ func TestGroupReconfigureWithinAnother(t *testing.T) {
 	evictAll(g, after(time.Hour))
 }
 
-// A call that began before its group timed any has no time, though its breaker has been evicted
-// since.
+// A call that began before its group timed calls has no duration, even if its breaker was evicted since.
 func TestGroupTimesNoCallThatBeganBefore(t *testing.T) {
 	for name, c := range map[string]breaker.Config{
 		"Latency":                 {Latency: true},
@@ -171,8 +170,7 @@ func TestGroupTimesNoCallThatBeganBefore(t *testing.T) {
 	}
 }
 
-// A member keeps the state in which it was made, and its place with it, when the group is given
-// another Initial that a new breaker of its key would begin with.
+// A member keeps its state and is not evicted when the group gets another Initial.
 func TestGroupReconfigureOfInitialChangesNoMembersState(t *testing.T) {
 	for _, c := range []struct{ old, initial breaker.State }{
 		{breaker.ForcedOpen, breaker.Closed},

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// A caller a minute finds a service well again, though HalfOpenTimeout is shorter than that,
-// and whatever became of its breaker meanwhile.
+// One call per minute closes the breaker of a recovered service, even if HalfOpenTimeout is shorter and the
+// breaker was evicted meanwhile.
 func TestGroupProbesAfterACooldownHoweverSeldomItIsAsked(t *testing.T) {
 	g := group(2, breaker.Config{ConsecutiveFailures: 3, HalfOpenTimeout: 10 * time.Second, Probes: 1})
 	old := g.GetAt(t0, "a")
@@ -40,7 +40,7 @@ func TestGroupProbesAfterACooldownHoweverSeldomItIsAsked(t *testing.T) {
 	require.NotEmpty(t, g.Stats().Evictions)
 }
 
-// A shadow group says what a real one does, also of calls whose breaker was evicted.
+// A group in the state Shadow reports what a real group does, also for calls of evicted breakers.
 func TestGroupInShadowReportsWhatARealGroupDoes(t *testing.T) {
 	c := breaker.Config{ConsecutiveFailures: 3, Cooldown: 2 * time.Minute, Probes: 1}
 	live := group(3, c)
@@ -85,7 +85,7 @@ func shadowIsOpen(told *recorder, u time.Time) bool {
 	return false
 }
 
-// A caller that has cancelled says nothing about the service, however the error is worded.
+// A cancelled call is ignored, whatever its error is.
 func TestGroupIgnoresAFailureOfACancelledCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 2, MaxSeries: breaker.Off, Breaker: breaker.Config{ConsecutiveFailures: 1}})

@@ -17,8 +17,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// meter reads a group again and again, and complains of a counter that falls, or that
-// moves by more than it can.
+// meter reads a group repeatedly, and reports a counter that falls or grows by more than it can.
 type meter struct {
 	last map[*stat.Series]float64
 	at   time.Time
@@ -73,7 +72,7 @@ func TestGroupCountsNoTimeOfUnguardedKeys(t *testing.T) {
 	})
 }
 
-// The time for which a key was forgotten is no time in any state.
+// The time while a key is forgotten counts for no state.
 func TestGroupCountsNoTimeOfAKeyThatWasForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 2, MaxSeries: breaker.Off})
@@ -139,7 +138,7 @@ func TestGroupReassignsTheSeriesOfIdleKeys(t *testing.T) {
 	})
 }
 
-// A breaker that was opened and then left alone has no calls, and needs no series.
+// A breaker that was opened and not called again loses its series.
 func TestGroupReassignsTheSeriesOfAbandonedOpenBreakers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxSeries: 2, Breaker: breaker.Config{ConsecutiveFailures: 1}})
@@ -166,8 +165,8 @@ func TestGroupReassignsTheSeriesOfAbandonedOpenBreakers(t *testing.T) {
 	})
 }
 
-// A key with series of its own stays, however many others want its place, until it has been idle
-// for ten minutes and a key in use gets its series.
+// A key with series of its own is not evicted until it was idle for ten minutes and a key in use gets its
+// series.
 func TestGroupKeepsAKeyWithSeriesOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 2, MaxSeries: 1, Breaker: breaker.Config{Latency: true}})
@@ -240,7 +239,7 @@ func TestGroupShowsEveryCallOnce(t *testing.T) {
 	})
 }
 
-// Several observers at once, and members that come and go, under the race detector.
+// Several observers run while members are added and evicted, for the race detector.
 func TestGroupIsObservedBySeveralAtOnce(t *testing.T) {
 	g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 10, MaxSeries: 3, Breaker: breaker.Config{
 		Latency: true, Window: time.Millisecond, Buckets: 1, MinCalls: 5,

@@ -342,13 +342,11 @@ func TestDisabledCountsNothingHoweverCallsInterleave(t *testing.T) {
 	watch.check(t, b)
 }
 
-// TestNeverMoreProbesThanSlotsHoweverCallsInterleave has a breaker that is never
-// closed, so that every call let through is a probe, and counts those in flight,
-// by the half-open stay that let them through.
+// TestNeverMoreProbesThanSlotsHoweverCallsInterleave uses a breaker that is never closed, so that every call
+// that passes is a probe, and counts the probes in flight for each half-open stay.
 //
-// A call belongs to a stay if the stay's change was the last one both before it
-// asked and after it was let through: all others begin with a change too, and no
-// state but HalfOpen lets calls through here.
+// A call belongs to a stay if the change to that stay was the last one both before and after Allow. Every
+// stay begins with a change, and only HalfOpen lets calls pass here.
 func TestNeverMoreProbesThanSlotsHoweverCallsInterleave(t *testing.T) {
 	const most = 4
 	configs := []breaker.Config{}

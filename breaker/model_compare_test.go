@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// modelStep is a step as it is told of when the two differ.
+// modelStep is a step as it is printed when breaker and model differ.
 type modelStep struct {
 	at   time.Duration
 	verb string
@@ -80,7 +80,7 @@ func (r *modelRun) compareRest() {
 	r.compared = len(got)
 }
 
-// fail tells of a difference, and of what led to it.
+// fail reports a difference and the last steps.
 func (r *modelRun) fail(what string, want, got any) {
 	r.t.Helper()
 	var last strings.Builder
@@ -91,7 +91,7 @@ func (r *modelRun) fail(what string, want, got any) {
 		r.name, len(r.steps), modelDifference(what, want, got), r.model.stay.state, r.model.stay.since, modelTell(r.given), last.String())
 }
 
-// modelDifference tells the fields apart in which two structs differ.
+// modelDifference returns the fields in which two structs differ.
 func modelDifference(what string, want, got any) string {
 	w, g := reflect.ValueOf(want), reflect.ValueOf(got)
 	if want == nil || got == nil || w.Kind() != reflect.Struct || g.Type() != w.Type() {
@@ -119,7 +119,7 @@ func modelShown(v any) any {
 	return v
 }
 
-// modelTell writes a config without what is zero.
+// modelTell prints the fields of a config that are not zero.
 func modelTell(c breaker.Config) string {
 	v, fields := reflect.ValueOf(c), []string(nil)
 	for i := range v.NumField() {

@@ -130,7 +130,7 @@ func (m *modelBreaker) counted(t time.Duration) window.Counts {
 	return c
 }
 
-// judge opens a closed breaker if the results call for it.
+// judge opens a closed breaker if its results reach a limit.
 func (m *modelBreaker) judge(t time.Duration) {
 	c, k := m.counted(t), &m.config
 	if reason := m.rates(c); reason != "" {
@@ -189,7 +189,7 @@ func modelReason(which string, part, all int64, limit float64) string {
 	return fmt.Sprintf("%s rate %.3g%% of %d calls, limit %.3g%%", which, 100*float64(part)/float64(all), all, 100*limit)
 }
 
-// probe takes the result of a probe. One with a verdict keeps its place.
+// probe records the result of a probe. The slot of a success or a failure stays used.
 func (m *modelBreaker) probe(c *modelCall, t time.Duration, r modelResult) {
 	if !r.judged() {
 		if m.places[c.place] == c {
@@ -207,7 +207,7 @@ func (m *modelBreaker) probe(c *modelCall, t time.Duration, r modelResult) {
 	m.conclude(t)
 }
 
-// conclude ends a half-open stay if its probes have said enough.
+// conclude ends a half-open stay if there are enough results.
 func (m *modelBreaker) conclude(t time.Duration) {
 	c := m.probed
 	if m.config.FailureRate == breaker.Off && c.Failures > 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// modelRun is a breaker and its model side by side. After each step all that can be
-// seen of the two must be equal, at the time of the step and at a later one.
+// modelRun is a breaker and its model. After each step everything that both show must be equal, at the time of
+// the step and at a later time.
 type modelRun struct {
 	t     testing.TB
 	name  string
@@ -97,7 +97,7 @@ func (r *modelRun) windowOf(c *breaker.Config) {
 
 // --- times ---
 
-// at moves the time on and returns it, or now and then a stale one.
+// at advances the time and returns it, or sometimes a stale time.
 func (r *modelRun) at() time.Duration {
 	switch n := r.draw(100); {
 	case n < 40:
@@ -154,7 +154,7 @@ func (r *modelRun) deadline() time.Duration {
 
 // --- steps ---
 
-// step does one thing to both, and compares them.
+// step makes one random step with both, and compares them.
 func (r *modelRun) step() {
 	if r.model.stay.rounds >= 3 {
 		r.counts["3 rounds or more"]++
@@ -201,11 +201,11 @@ func (r *modelRun) step() {
 	r.compare(max(at, r.now) + modelPick(r, 0, 1, 10*ms, 35*ms, 100*ms, time.Second))
 }
 
-// probing reports whether probes are out or may go: then more stay out, and more end
-// without a verdict, so that places and leases matter.
+// probing reports whether probes are or may be in flight. Then more calls stay in flight or are ignored, so
+// that slots and their timeouts matter.
 func (r *modelRun) probing() bool { return r.model.stay.state == breaker.HalfOpen }
 
-// byHand lifts overrides more often than it lays them.
+// byHand lifts overrides more often than it sets them.
 func (r *modelRun) byHand(at time.Duration) {
 	date := modelDate(at)
 	r.begun = true
@@ -325,7 +325,7 @@ func TestScenarioA44_TheBreakerIsAsItsModel(t *testing.T) {
 	}
 }
 
-// tally adds up what the run has seen.
+// tally counts what the run has done.
 func (r *modelRun) tally(seen map[string]int) {
 	for what, n := range r.counts {
 		seen[what] += n

@@ -99,7 +99,7 @@ func (m *modelBreaker) bucket(t time.Duration) int64 {
 	return int64(math.Floor(float64(t) / float64(m.width())))
 }
 
-// latest is the moment at which what comes at t is booked.
+// latest returns the time at which a result at t is recorded.
 func (m *modelBreaker) latest(t time.Duration) time.Duration {
 	t = max(t, m.stay.since)
 	if m.config.LastCalls == 0 {
@@ -123,7 +123,7 @@ func (m *modelBreaker) due(s modelStay, t time.Duration) (brought []modelStay) {
 	return brought
 }
 
-// settle enters the stays that the clock has brought.
+// settle enters the stays that are due.
 func (m *modelBreaker) settle(t time.Duration) {
 	for _, s := range m.due(m.stay, t) {
 		m.enter(s, "clock", s.reason, window.Counts{})
@@ -161,7 +161,7 @@ func (m *modelBreaker) begin(s modelStay) {
 	}
 }
 
-// tell says what the shadow of a breaker in shadow mode has done.
+// tell reports the openings of the shadow.
 func (m *modelBreaker) tell() {
 	for _, c := range m.shadow.changes[m.told:] {
 		if c.To == breaker.Open {
@@ -293,7 +293,7 @@ func (m *modelBreaker) refuse(t time.Duration) *breaker.OpenError {
 	return e
 }
 
-// out lists the leases of the probes that are out, and how many have a verdict.
+// out returns when the occupied slots fall free, and how many slots are used.
 func (m *modelBreaker) out(t time.Duration) (leases []time.Duration, verdicts int) {
 	for _, c := range m.places {
 		switch {
@@ -307,8 +307,7 @@ func (m *modelBreaker) out(t time.Duration) (leases []time.Duration, verdicts in
 	return leases, verdicts
 }
 
-// vacant returns the first place that is free, or whose probe is unheard of, as long as no
-// more than Probes are out or have a verdict.
+// vacant returns the first free slot, if fewer than Probes slots are in use.
 func (m *modelBreaker) vacant(t time.Duration) int {
 	if leases, verdicts := m.out(t); len(leases)+verdicts >= m.config.Probes {
 		return -1
@@ -322,7 +321,7 @@ func (m *modelBreaker) vacant(t time.Duration) int {
 	return len(m.places) - 1
 }
 
-// vacated returns when a place falls back: the first one, or the last one if too many are out.
+// vacated returns when the first slot falls free, or the last one if too many are in use.
 func (m *modelBreaker) vacated(t time.Duration) time.Duration {
 	leases, verdicts := m.out(t)
 	if len(leases) == 0 {
@@ -334,7 +333,7 @@ func (m *modelBreaker) vacated(t time.Duration) time.Duration {
 	return slices.Min(leases)
 }
 
-// done reports a call, and returns whether it counted.
+// done records the result of a call, and reports whether it counted.
 func (m *modelBreaker) done(c *modelCall, t time.Duration, o breaker.Outcome, after time.Duration) bool {
 	if c.used {
 		return false
@@ -369,7 +368,7 @@ func (m *modelBreaker) done(c *modelCall, t time.Duration, o breaker.Outcome, af
 	return true
 }
 
-// modelAdd is a + d, or modelNever where that is beyond it.
+// modelAdd returns a + d, or modelNever if that overflows.
 func modelAdd(a, d time.Duration) time.Duration {
 	if d > 0 && a > modelNever-d {
 		return modelNever

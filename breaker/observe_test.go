@@ -16,7 +16,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// observe returns what a source shows, keyed by name and attribute values.
+// observe returns the metrics of a source by name and attribute values.
 func observe(s stat.Source) map[string]float64 {
 	seen := map[string]float64{}
 	for s, v := range s.Observe {

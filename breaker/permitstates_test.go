@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// ends are all the ways in which a call may be made and end. Each calls during in between.
+// ends has every way to make and end a call. Each calls during while the call is in flight.
 var ends = map[string]func(b *breaker.Breaker, during func()){
 	"Run": func(b *breaker.Breaker, during func()) {
 		_ = b.Run(bg(), func(context.Context) error { during(); return errDown })
@@ -55,8 +55,7 @@ var ends = map[string]func(b *breaker.Breaker, during func()){
 	},
 }
 
-// Whatever the verb, a result counts once if the state that let the call through lasts, and is
-// late once if it does not.
+// In every form, a result counts once if the state of the call lasts, and is late once if it has ended.
 func TestAResultCountsForItsStateInEveryForm(t *testing.T) {
 	c := breaker.Config{FailureRate: breaker.Off, SlowCall: time.Hour, HungCalls: true, Active: true}
 	another := c
@@ -102,7 +101,7 @@ func TestAResultCountsForItsStateInEveryForm(t *testing.T) {
 	}
 }
 
-// AfterOpen's function is called whatever opens the breaker.
+// AfterOpen calls its function whatever opens the breaker.
 func TestAfterOpenIsCalledForEveryWayToOpen(t *testing.T) {
 	c := breaker.Config{MinCalls: 1, Probes: 1, Cooldown: time.Hour}
 	brief := c

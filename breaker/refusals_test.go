@@ -64,8 +64,7 @@ func TestAnOuterBreakerStaysClosedWhileAnInnerOneRefuses(t *testing.T) {
 	require.Equal(t, int64(100), outer.Totals().Ignored)
 }
 
-// Calls that are cancelled with the first failure among them, as those of an errgroup, count
-// until then.
+// The calls of an errgroup count until the first failure cancels the others.
 func TestOfCallsCancelledTogetherTheFirstFailuresCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fanOut := func(of func(context.Context) context.Context) window.Counts {

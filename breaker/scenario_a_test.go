@@ -21,8 +21,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// The tests of this file are the project's breaker scenarios of part A, by their
-// numbers: what a breaker must show here.
+// The tests of this file are the breaker scenarios of part A of the project's list, with their numbers.
 
 func TestScenarioA01A02_FreshAndSixInARow(t *testing.T) {
 	c := breaker.Config{FailureRate: breaker.Off, ConsecutiveFailures: 6}
@@ -202,8 +201,8 @@ func TestScenarioA31_ARefusedCallHoldsNothing(t *testing.T) {
 	require.Equal(t, breaker.Closed, b.State())
 }
 
-// A service that answers "bad request" is alive: whether such an answer closes a
-// half-open breaker is for Classify to say, and Accept says that it does.
+// A service that answers "bad request" works. Classify decides whether such an answer closes a half-open
+// breaker, and Accept makes it a success.
 func TestScenarioA32_AProbeWithABadRequest(t *testing.T) {
 	errBadRequest := errors.New("bad request")
 	for _, c := range []struct {
@@ -425,7 +424,7 @@ func TestTripAndSharedCountsAreAsked(t *testing.T) {
 	require.Equal(t, "shared_counts", last.Origin())
 }
 
-// T: a classifier or rule that panics under the lock.
+// T: Classify or Trip panics under a lock.
 func TestFlawT_ARuleThatPanicsLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		panics := true
@@ -518,14 +517,14 @@ func TestFlawL_NoGoroutineOrTimerRemains(t *testing.T) {
 	require.LessOrEqual(t, runtime.NumGoroutine(), before+1)
 }
 
-// R: zero cannot be said. It can: Off, and thresholds of 1.
+// R: zero cannot be configured. Here Off and thresholds of 1 can.
 func TestFlawR_ZeroAndOffAreDifferent(t *testing.T) {
 	play(t, breaker.Config{MinCalls: 1, FailureRate: 1, Cooldown: breaker.Off, Probes: 1}, "0 E . half_open", "0 E . half_open", "0 S . closed")
 	play(t, breaker.Config{MinCalls: 1, FailureRate: breaker.Off, ConsecutiveFailures: 1}, "0 E . open")
 }
 
-// O: a shared breaker that holds its store's lock for a whole call. Evidence from
-// elsewhere is asked for outside all locks: where it hangs, only its caller waits.
+// O: a shared breaker holds the lock of its store for a whole call. SharedCounts is called outside all locks:
+// if it blocks, only its caller waits.
 func TestFlawO_BlockedSharedCountsBlockNoOtherCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64

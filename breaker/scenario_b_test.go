@@ -19,9 +19,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// The tests of this file are the project's breaker scenarios of part B, by their
-// numbers: what the tests of other breakers check, and at the end what none of
-// them passes.
+// The tests of this file are the breaker scenarios of part B of the project's list, with their numbers: what
+// the tests of other breakers check, and at the end what no other breaker passes.
 
 // configR is what most of the first scenarios use.
 func configR() breaker.Config {
@@ -276,7 +275,7 @@ func TestScenarioB31B32B33_WhatIsRecorded(t *testing.T) {
 	require.Equal(t, window.Counts{Successes: 1, Failures: 1}, withoutStreak(b.Counts()))
 }
 
-// waitError is an error that says when to come back.
+// waitError is an error with a method RetryAfter.
 type waitError struct{ after time.Duration }
 
 func (waitError) Error() string               { return "come back later" }

@@ -194,7 +194,7 @@ func TestAShadowSeesCallsThatHang(t *testing.T) {
 	require.Equal(t, int64(1), shadow.ShadowOpened)
 }
 
-// A shadow laid over a breaker by hand begins anew, and ends without a trace.
+// A shadow that Force sets begins closed and empty, and leaves nothing behind.
 func TestAShadowByHandBeginsClosedAndEmpty(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 2}, t0)
 	require.NoError(t, modelDo(b, 0, breaker.Failure))

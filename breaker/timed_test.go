@@ -9,7 +9,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Of a call whose beginning was not noted, no time is made up.
+// A call whose beginning was not recorded has no duration.
 func TestACallInFlightIsNotTimedWhenTimingBegins(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{}, t0)
 	early := admit(t, b, 0)

@@ -70,7 +70,7 @@ func TestAnInitialCooldownBeginsWithTheFirstTimeGiven(t *testing.T) {
 	}
 }
 
-// To look at a breaker gives it no time.
+// A question to a breaker does not set its clock.
 func TestObserveDoesNotSetTheClock(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 1}, t0.Add(26*year))
 	require.Equal(t, breaker.Closed, b.StateAt(t0.Add(30*year)))
@@ -80,7 +80,7 @@ func TestObserveDoesNotSetTheClock(t *testing.T) {
 	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(5000)))
 }
 
-// stale are times before those that a breaker has been given.
+// stale has times before those that a breaker was given.
 var stale = map[string]time.Time{
 	"zero": {}, "1600": time.Date(1600, 1, 1, 0, 0, 0, 0, time.UTC), "1700": time.Date(1700, 1, 1, 0, 0, 0, 0, time.UTC),
 	"1900": time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC), "a year before": t0.Add(-year), "just before": t0.Add(-1),
@@ -137,8 +137,7 @@ func TestAResultAtAStaleTimeCountsAsOfTheNewest(t *testing.T) {
 	}
 }
 
-// A stale time as the first one is none from which a breaker could begin, if it lies further
-// back than any clock.
+// A first time that is before any clock is stale, and the breaker does not begin at it.
 func TestTheZeroTimeDoesNotSetTheClock(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{Initial: breaker.Open, Cooldown: time.Second}, t0)
 	_, err := b.AllowAt(time.Time{})
@@ -156,8 +155,8 @@ func TestFailuresAtStaleTimesOpenToo(t *testing.T) {
 	require.Equal(t, breaker.Open, b.StateAt(t0))
 }
 
-// A clock that steps a year on ends the window and the cooldown, once; what comes at the old
-// times then is stale, and counts all the same.
+// A clock that steps forward by a year ends the window and the cooldown once. Calls at the old times are stale
+// then, and still count.
 func TestAClockThatStepsByAYear(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 5, SlowCall: time.Second, HungCalls: true}, t0)
 	for range 4 {
@@ -175,7 +174,7 @@ func TestAClockThatStepsByAYear(t *testing.T) {
 	require.Equal(t, breaker.HalfOpen, b.StateAt(t0.Add(year+5*time.Second)))
 }
 
-// A breaker tells times apart up to 146 years from where it began. All later ones are one moment.
+// A breaker tells times apart up to 146 years from its beginning. All later times are the same to it.
 func TestTimesOf146YearsAreToldApart(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 1}, t0.Add(146*year))
 	require.NoError(t, modelDo(b, 0, breaker.Failure))
@@ -198,7 +197,7 @@ func TestTimesOf146YearsAreToldApart(t *testing.T) {
 	require.Equal(t, breaker.Open, b.StateAt(t0.Add(290*year)))
 }
 
-// Many goroutines give a breaker of another time its first one, and agree on it.
+// Many goroutines give a breaker its first time, and agree on it.
 func TestTheFirstTimeIsOneForAll(t *testing.T) {
 	for range 200 {
 		b := breaker.NewAt("b", breaker.Config{MinCalls: 8, SlowCall: time.Second}, time.Now().Add(year))
@@ -218,8 +217,7 @@ func TestTheFirstTimeIsOneForAll(t *testing.T) {
 	}
 }
 
-// A breaker that is open at first says until when by the clock that it is used on, though it was
-// made at another time.
+// A breaker with Initial Open reports the end of its cooldown by the clock that it is used with.
 func TestBreakerOpenAtFirstRefusesByTheTimeItIsUsedAt(t *testing.T) {
 	for name, ask := range map[string]func(*breaker.Breaker) error{
 		"Allow": func(b *breaker.Breaker) error {

@@ -88,7 +88,7 @@ func TestAfterOpenIsCalledOnlyForAnOpening(t *testing.T) {
 	require.Equal(t, 1, calls)
 }
 
-// What Trip was asked about is what its change tells, whatever has come while it answered.
+// A change has the counts that Trip was called with, whatever was counted while Trip ran.
 func TestAChangeHasTheCountsThatTripSaw(t *testing.T) {
 	var other breaker.Permit
 	asked := 0

@@ -53,7 +53,7 @@ func TestTrippedUnderEachOverride(t *testing.T) {
 	}
 }
 
-// A breaker that was evicted is tripped where a new one of its key would be.
+// An evicted breaker is tripped if the breaker that its key has now is.
 func TestTrippedOfAnEvictedBreaker(t *testing.T) {
 	for initial, want := range map[breaker.State]bool{
 		breaker.Closed: false, breaker.Open: true, breaker.ForcedOpen: true, breaker.Shadow: false,

@@ -20,10 +20,10 @@ func succeed(context.Context) error { return nil }
 
 func fail(context.Context) error { return errDown }
 
-// after returns the time that is so long after t0.
+// after returns the time d after t0.
 func after(d time.Duration) time.Time { return t0.Add(d) }
 
-// observe returns what a source shows, by instrument and attributes.
+// observe returns the metrics of a source by name and attributes.
 func observe(s stat.Source) map[string]float64 {
 	seen := map[string]float64{}
 	for s, v := range s.Observe {

@@ -28,10 +28,10 @@ import (
 // bounds, a call is refused if and only if the probability is above 0.
 func certain() float64 { return 0 }
 
-// never is how often a call passes that would be refused.
+// never is an interval after which no call is always allowed.
 const never = time.Duration(math.MaxInt64)
 
-// feed books results at the time u, past whatever the throttle says.
+// feed records results at the time u without asking the throttle.
 func feed(t *testing.T, th *throttle.Throttle, u time.Time, good, bad int) {
 	t.Helper()
 	permits := make([]throttle.Permit, good+bad)
@@ -53,7 +53,7 @@ func feed(t *testing.T, th *throttle.Throttle, u time.Time, good, bad int) {
 	}
 }
 
-// seeded returns a source of numbers that is the same each time.
+// seeded returns a source of random numbers that is the same in each run.
 func seeded() func() float64 { return rand.New(rand.NewPCG(1, 2)).Float64 }
 
 func TestThrottleRefusesWithTheProbabilityOfTheFormula(t *testing.T) {
@@ -419,7 +419,7 @@ func TestThrottleAmidTraffic(t *testing.T) {
 	}
 }
 
-// FuzzThrottle compares a throttle with the formula on plain lists of what happened.
+// FuzzThrottle compares a throttle with the formula computed from a list of all results.
 func FuzzThrottle(f *testing.F) {
 	f.Add(uint64(1), false, uint8(20))
 	f.Add(uint64(2), true, uint8(8))

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// verbs are the ways in which the result of a call made with a context is classified.
+// verbs has every way to make a call whose result is classified.
 var verbs = map[string]func(c context.Context, t *throttle.Throttle, fn func(context.Context) error){
 	"Run": func(c context.Context, t *throttle.Throttle, fn func(context.Context) error) { _ = t.Run(c, fn) },
 	"Do": func(c context.Context, t *throttle.Throttle, fn func(context.Context) error) {
