@@ -261,7 +261,7 @@ func TestOpenErrorSaysWhyAndUntilWhen(t *testing.T) {
 		require.ErrorAs(t, err, &e)
 		require.Equal(t, breaker.HalfOpen, e.State)
 		require.Equal(t, 10*time.Second, e.RetryAfter())
-		require.Equal(t, `breaker "payments" is half-open and all its probes are out (failure rate 100% of 20 calls, limit 50%)`, err.Error())
+		require.Equal(t, `breaker "payments" is half-open and all its probes are in flight (failure rate 100% of 20 calls, limit 50%)`, err.Error())
 		time.Sleep(time.Minute)
 		require.Equal(t, time.Millisecond, e.RetryAfter(), "it has passed")
 		require.True(t, probes[0].Record(breaker.Success))

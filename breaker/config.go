@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Off switches off what a field of Config says, in the fields that name it.
+// Off disables a limit or a time, in the fields of Config and GroupConfig that allow it.
 const Off = -1
 
 // Config configures a [Breaker]. The zero value is ready to use. Several breakers may share a Config.

@@ -37,7 +37,7 @@ func (e *OpenError) Error() string {
 	}
 	switch e.State {
 	case HalfOpen:
-		return fmt.Sprintf("breaker %s is half-open and all its probes are out (%s)", name, e.Reason)
+		return fmt.Sprintf("breaker %s is half-open and all its probes are in flight (%s)", name, e.Reason)
 	case ForcedOpen:
 		return fmt.Sprintf("breaker %s is forced open", name)
 	default:

@@ -109,7 +109,7 @@ func TestEveryRefusalAsksForAWait(t *testing.T) {
 			want time.Duration
 		}{
 			"open":                         {breaker.New("b", breaker.Config{Initial: breaker.Open}), 5 * time.Second},
-			"all probes are out":           {full, 4 * time.Second},
+			"all probes are in flight":     {full, 4 * time.Second},
 			"forced open":                  {forced(breaker.Config{}), 5 * time.Second},
 			"forced open at first":         {breaker.New("b", breaker.Config{Initial: breaker.ForcedOpen, Cooldown: time.Minute}), time.Minute},
 			"forced open, and no cooldown": {forced(breaker.Config{Cooldown: breaker.Off}), time.Millisecond},
