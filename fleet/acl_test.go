@@ -28,7 +28,8 @@ func rights(t *testing.T) []string {
 	return strings.Fields(strings.ReplaceAll(list, "\n//", " "))
 }
 
-// A user with the rights listed in the package comment can do everything. Without any one of them, something fails.
+// A user with the rights listed in the package comment can do everything. Without any one of them,
+// something fails.
 func TestTheRightsThatAUserNeeds(t *testing.T) {
 	s := redistest.Start(t)
 	direct := client(t, s)

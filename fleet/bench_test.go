@@ -14,8 +14,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// BenchmarkTake measures a decision with 1, 8 and 64 callers, each with its own key, on one redis-server.
-// Module bench compares it with other libraries.
+// BenchmarkTake measures a decision with 1, 8 and 64 callers, each with its own key, on one
+// redis-server. Module bench compares it with other libraries.
 func BenchmarkTake(b *testing.B) {
 	l := connect(b)
 	const plenty = 1_000_000

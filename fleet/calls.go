@@ -22,8 +22,8 @@ import (
 //
 // A node counts the calls of the sources it follows. Run collects them twice per interval and sends
 // the new ones to Redis in one round trip, whose reply is the window of the whole fleet. A call
-// therefore counts at once on its own node, and on other nodes after at most an interval and a round
-// trip. Only Run asks Redis.
+// therefore counts at once on its own node, and on other nodes after at most an interval and a
+// round trip. Only Run asks Redis.
 //
 // A call counts at the time when Run collected it, by the server's clock, however long it takes to
 // arrive. If the window has moved on by then, the other nodes do not count it, so that old news
@@ -32,21 +32,21 @@ import (
 // No call is counted twice, even if a flush has to be sent many times: each flush has a number that
 // is stored with the counts. There is one exception. If the server forgets a flush before the node
 // has the reply, the node sends it again, and nodes that had learned of it have it twice in Totals
-// and once in Counts. Calls are lost
+// and once in Counts. Some calls can be lost:
 //
-//   - if a process is killed: those it has not flushed,
-//   - if the server loses its data: those it had received,
-//   - on a failover: those the replica had not received,
-//   - if it is unknown for more than an hour whether a flush arrived: those of that flush.
+//   - If a process is killed, those it has not flushed.
+//   - If the server loses its data, those it had received.
+//   - On a failover, those the replica had not received.
+//   - If it is unknown for more than an hour whether a flush arrived, those of that flush.
 //
 // While Redis is unavailable, what a node knows of the others ages out of the window, and its own
 // calls still count. They are sent when Redis is back.
 //
 // All methods are safe for concurrent use. A Calls takes less than 5 kB. In Redis, a window is one
-// key of about 50 bytes per bucket and 80 bytes per node, or 130 if there are more than 512 nodes. A
-// flush takes Redis about 60µs, however many nodes there are. The key, and the entry of a node,
-// expire twice Span plus two hours after the latest call. The first flush of a new node removes some
-// of the expired entries.
+// key of about 50 bytes per bucket and 80 bytes per node, or 130 if there are more than 512 nodes.
+// A flush takes Redis about 60µs, however many nodes there are. The key, and the entry of a node,
+// expire twice Span plus two hours after the latest call. The first flush of a new node removes
+// some of the expired entries.
 type Calls struct {
 	name    string
 	key     string
@@ -66,9 +66,9 @@ type Calls struct {
 	answeredAt time.Duration // when the latest answered flush was sent
 }
 
-// NewCalls returns a window that is shared by all nodes that use the same name, Span and Buckets. It
-// asks Redis nothing: Run does that. NewCalls panics with the error of c.Validate if there is one,
-// and if the link is nil or the name is empty or contains braces.
+// NewCalls returns a window that is shared by all nodes that use the same name, Span and Buckets.
+// It asks Redis nothing: Run does that. NewCalls panics with the error of c.Validate if there is
+// one, and if the link is nil or the name is empty or contains braces.
 func NewCalls(l *Link, name string, c CallsConfig) *Calls {
 	c = c.mustValidate(l, name)
 	calls := &Calls{
@@ -79,10 +79,10 @@ func NewCalls(l *Link, name string, c CallsConfig) *Calls {
 	return calls
 }
 
-// Follow counts the future calls of the sources as calls of this node. A source is a breaker, a gate,
-// a window.Calls for calls that neither guards, or anything else whose Totals only grow and may be
-// read at any time. Each call of Counts reads the Totals of all sources. A source that is followed
-// twice counts twice.
+// Follow counts the future calls of the sources as calls of this node. A source is a breaker, a
+// gate, a window.Calls for calls that neither guards, or anything else whose Totals only grow and
+// may be read at any time. Each call of Counts reads the Totals of all sources. A source that is
+// followed twice counts twice.
 func (c *Calls) Follow(sources ...interface{ Totals() window.Totals }) {
 	var added []source
 	for _, s := range sources {
@@ -94,17 +94,17 @@ func (c *Calls) Follow(sources ...interface{ Totals() window.Totals }) {
 	c.publish(c.now())
 }
 
-// Counts returns the calls of the whole fleet in the window since the latest Forget: those that Redis
-// reported to Run, and all of this node's, each once. It takes no lock and asks Redis nothing.
-// ConsecutiveFailures is 0.
+// Counts returns the calls of the whole fleet in the window since the latest Forget: those that
+// Redis reported to Run, and all of this node's, each once. It takes no lock and asks Redis
+// nothing. ConsecutiveFailures is 0.
 //
 // Use it as breaker.Config.SharedCounts. A closed breaker reads it after each call of its own, so a
 // breaker without calls stays closed until it has some.
 func (c *Calls) Counts() window.Counts { return c.current.Load().windowAt(c.now()).windowCounts() }
 
 // Totals returns the calls of the whole fleet since this node began: all of its own, and those of
-// other nodes that it has learned of since its first reply from Redis. No value ever decreases. After
-// a gap longer than the window, only the calls in the window are added. Totals takes no lock.
+// other nodes that it has learned of since its first reply from Redis. No value ever decreases.
+// After a gap longer than the window, only the calls in the window are added. Totals takes no lock.
 // ConsecutiveFailures is 0.
 func (c *Calls) Totals() window.Totals {
 	s := c.current.Load()
@@ -112,8 +112,8 @@ func (c *Calls) Totals() window.Totals {
 }
 
 // Forget excludes calls that have ended so far, on any node, from this node's Counts. Totals and
-// other nodes are not affected. Calls are known only by bucket and interval, so calls that end up to
-// one bucket and one interval later may be excluded too.
+// other nodes are not affected. Calls are known only by bucket and interval, so calls that end up
+// to one bucket and one interval later may be excluded too.
 //
 // Call Forget in the OnChange callback of a breaker. Without it, a breaker that has just closed
 // would open again on old failures.

@@ -91,7 +91,7 @@ func TestCallsOfAllNodesAreCountedByEach(t *testing.T) {
 	}
 	for i, n := range nodes {
 		n.record(window.Failure, i+1)
-		require.GreaterOrEqual(t, n.Counts().Failures, int64(i+1), "its own at once")
+		require.GreaterOrEqual(t, n.Counts().Failures, int64(i+1), "this node counts its own calls at once")
 		n.record(window.Success, 10)
 		n.record(window.Ignored, 2)
 		n.Refuse()
@@ -106,7 +106,7 @@ func TestCallsOfAllNodesAreCountedByEach(t *testing.T) {
 	}
 	late := join(t, l, quick)
 	soon(t, func() bool { return late.Counts() == want }, "who joins is told")
-	require.Zero(t, late.Totals(), "but has seen none of it")
+	require.Zero(t, late.Totals(), "a new node counts no calls of its time before")
 }
 
 func TestSlowCallsAreCounted(t *testing.T) {

@@ -47,11 +47,12 @@ func TestNumbersOutOfRangeInAWindowAreForeign(t *testing.T) {
 		require.NoError(t, direct.HSet(t.Context(), first.Key(), c.field, c.value).Err())
 		held := direct.HGetAll(t.Context(), first.Key()).Val()
 		require.ErrorIs(t, flush(t, first), fleet.ErrForeign, "%s %.40q", c.field, c.value)
-		require.Equal(t, held, direct.HGetAll(t.Context(), first.Key()).Val(), "nothing is changed there")
+		require.Equal(t, held, direct.HGetAll(t.Context(), first.Key()).Val(), "the value is unchanged")
 	}
 }
 
-// A new node searches for expired nodes after its flush is written, so an error must not undo the flush.
+// A new node searches for expired nodes after its flush is written, so an error must not undo the
+// flush.
 func TestSweepRestartsAfterAForeignCursor(t *testing.T) {
 	l, direct := connect(t), client(t, server())
 	first := newCalls(l, "search", fleet.CallsConfig{})

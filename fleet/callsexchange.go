@@ -39,8 +39,8 @@ func (c *Calls) exchange(ctx context.Context) {
 	}
 }
 
-// scriptArgs returns the arguments of calls.lua. server is the server's time in tests, and otherwise
-// empty.
+// scriptArgs returns the arguments of calls.lua. server is the server's time in tests, and
+// otherwise empty.
 func (s *nodeState) scriptArgs(c CallsConfig, now time.Duration, server string) []any {
 	flush, sent := s.nextFlush(now), ""
 	if s.latest != nil {
@@ -59,7 +59,8 @@ func (s *nodeState) scriptArgs(c CallsConfig, now time.Duration, server string) 
 
 func micros(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }
 
-// replyHead is the number of values in a reply before the buckets, and replyBucket that of a bucket.
+// replyHead is the number of values in a reply before the buckets, and replyBucket that of a
+// bucket.
 const replyHead, replyBucket = 16, 7
 
 func validLength(reply []int64) bool {

@@ -140,7 +140,7 @@ func TestCallsAfterAServerLosesItsData(t *testing.T) {
 		require.GreaterOrEqual(t, kept, c.recorded-told)
 		t.Logf("%s: %d calls, %d of them before: %d lost", what, c.recorded, told, c.recorded-kept)
 		for _, n := range c.nodes {
-			require.GreaterOrEqual(t, n.Totals().Failures, c.recorded/3+(kept-told)*2/3, "all of its own, and of the others what is known")
+			require.GreaterOrEqual(t, n.Totals().Failures, c.recorded/3+(kept-told)*2/3, "all own calls, and the known calls of the others")
 			n.stop()
 		}
 	}
@@ -155,7 +155,7 @@ func TestCallsSurviveAServerThatHangs(t *testing.T) {
 	c.work(5 * time.Second)
 	require.Positive(t, c.nodes[0].FailedFlushes())
 	require.Greater(t, c.nodes[0].Lag(), 4*time.Second)
-	require.GreaterOrEqual(t, c.nodes[0].Counts().Failures, int64(5000), "its own go on counting")
+	require.GreaterOrEqual(t, c.nodes[0].Counts().Failures, int64(5000), "own calls still count")
 	s.Continue()
 	c.requireAll()
 	t.Logf("%d calls, none lost; lag %v", c.recorded, c.nodes[0].Lag())
@@ -218,7 +218,7 @@ func TestCallsWaitForAServerThatCannotTakeThem(t *testing.T) {
 		c.requireFault(fault)
 		s.Do(trouble.end...)
 		c.requireAgreement()
-		require.GreaterOrEqual(t, c.nodes[0].Counts().Failures, int64(150), "what waited is there")
+		require.GreaterOrEqual(t, c.nodes[0].Counts().Failures, int64(150), "pending calls have arrived")
 	}
 }
 
@@ -259,7 +259,7 @@ func TestCallsFollowAFailover(t *testing.T) {
 	c.work(100 * time.Millisecond)
 	kept := c.requireAgreement()
 	t.Logf("%d calls, %d lost with the failover", c.recorded, c.recorded-kept)
-	require.GreaterOrEqual(t, kept, before, "only what the replica had not been told may be lost")
+	require.GreaterOrEqual(t, kept, before, "only calls that the replica had not received may be lost")
 	for _, n := range c.nodes {
 		require.LessOrEqual(t, n.Totals().Failures, c.recorded)
 		require.GreaterOrEqual(t, n.Totals().Failures, kept)

@@ -32,7 +32,7 @@ func withinAnInterval(t *testing.T, holds func() bool) {
 		last = now
 		require.LessOrEqual(t, now.Sub(began), slowly.Interval*6/5+stood)
 	}
-	t.Logf("took %v; the machine stood still for %v", time.Since(began).Round(time.Millisecond), stood.Round(time.Millisecond))
+	t.Logf("took %v, with stalls of %v", time.Since(began).Round(time.Millisecond), stood.Round(time.Millisecond))
 }
 
 func TestEveryNodeKnowsOfACallWithinAnInterval(t *testing.T) {
@@ -87,7 +87,7 @@ func TestBreakersOfAllNodesOpenAfterAnInterval(t *testing.T) {
 		return true
 	})
 	for _, n := range nodes {
-		require.Equal(t, breaker.Closed, n.guard.State(), "it judges at its own results")
+		require.Equal(t, breaker.Closed, n.guard.State(), "a breaker reads shared counts only after calls of its own")
 		n.call(errors.New("down"))
 		require.Equal(t, breaker.Open, n.guard.State())
 	}

@@ -110,7 +110,7 @@ func (m *fleetModel) send(n *modelNode, faults bool) {
 	w.heard = w.due + way()
 	n.pending, n.deadline = w, m.now+modelTimeout
 	if sum := w.sum(); len(w.Deltas) > 0 {
-		require.Contains(m.t, []int64{0, sum}, n.flushed[w.Number], "a flush that is sent again is the same")
+		require.Contains(m.t, []int64{0, sum}, n.flushed[w.Number], "a flush that is sent again must not change")
 		n.flushed[w.Number] = sum
 	}
 	if !faults {
@@ -192,7 +192,7 @@ func (m *fleetModel) compare(n *modelNode) {
 	}
 	require.Equal(m.t, total, n.Fleet(), "counted in time")
 	require.Equal(m.t, late, n.Late(), "late")
-	require.GreaterOrEqual(m.t, n.Window(n.local(m.now)).Calls(), m.window(n).Calls(), "the window and what the node has not told yet")
+	require.GreaterOrEqual(m.t, n.Window(n.local(m.now)).Calls(), m.window(n).Calls(), "the window and what the node has not sent yet")
 }
 
 func plus(a, b window.Counts) window.Counts {

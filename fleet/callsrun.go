@@ -14,15 +14,15 @@ import (
 // longer delays the next.
 //
 // When ctx ends, Run flushes a last time, which takes up to the Timeout of the link. Wait until Run
-// has returned, or the calls not yet flushed are lost. Run may be called again afterwards. It returns
-// an error at once if it is already running.
+// has returned, or the calls not yet flushed are lost. Run may be called again afterwards. It
+// returns an error at once if it is already running.
 func (c *Calls) Run(ctx context.Context) error {
 	if !c.running.TryLock() {
 		return fmt.Errorf("fleet: Run of Calls %q is already running", c.name)
 	}
 	defer c.running.Unlock()
-	// Exchanges have a goroutine of their own, because calls are captured on time even if an exchange
-	// takes long.
+	// Exchanges have a goroutine of their own, because calls are captured on time even if an
+	// exchange takes long.
 	due := make(chan struct{}, 1)
 	var exchanges sync.WaitGroup
 	exchanges.Go(func() {

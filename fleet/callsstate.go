@@ -6,42 +6,56 @@ import (
 	"time"
 )
 
-// nodeState is what one node knows: what it has counted, what of that it has sent, and what Redis has
-// replied. It has neither lock nor clock: times are offsets from the node's epoch.
+// nodeState is what one node knows: what it has counted, what of that it has sent, and what Redis
+// has replied. It has neither lock nor clock: times are offsets from the node's epoch.
 type nodeState struct {
-	node        string
-	width       time.Duration // of a bucket
-	span        time.Duration
-	interval    time.Duration
-	giveUpAfter time.Duration // when a flush without a reply is given up
+	node     string
+	width    time.Duration // of a bucket
+	span     time.Duration
+	interval time.Duration
+	// A flush without a reply is given up after giveUpAfter.
+	giveUpAfter time.Duration
 
-	captured   callCounts    // what the node has counted up to capturedAt
-	capturedAt time.Duration //
-	pending    []delta       // the part of captured that is in no flush yet, the oldest first
+	// captured is what the node had counted at capturedAt.
+	captured   callCounts
+	capturedAt time.Duration
+	// pending is the part of captured that is in no flush yet, the oldest first.
+	pending []delta
 
-	inFlight []delta       // the flush without a reply; nil if there is none
-	number   int64         // of the latest flush
-	sent     time.Duration // when inFlight was first sent
+	// inFlight is the flush without a reply, if any. It was first sent at the time sent.
+	inFlight []delta
+	number   int64 // of the latest flush
+	sent     time.Duration
 
-	latest     *serverReply  // nil if there was none
-	registered bool          // Redis has an entry for the node, as far as the node knows
-	others     callCounts    // calls of the other nodes
-	forgotten  time.Duration // buckets that began earlier are excluded from snapshots
+	latest *serverReply // nil if there was none
+	// registered reports that Redis has an entry for the node, as far as the node knows.
+	registered bool
+	// others is the calls of the other nodes.
+	others callCounts
+	// Buckets that began before forgotten are excluded from snapshots.
+	forgotten time.Duration
 
-	late int64      // calls of this node that came too late for the window
-	lost callCounts // calls in flushes that were given up
+	// late counts calls of this node that came too late for the window.
+	late int64
+	// lost is the calls in flushes that were given up.
+	lost callCounts
 }
 
 // serverReply is the reply to a flush: the window as of one moment.
 type serverReply struct {
-	asked     time.Duration // when the flush was sent
-	server    time.Duration // the server's time, since 1970
-	created   int64         // identifies the key; a new value means that Redis has lost the old one
-	nodeKnown bool          // Redis had an entry for the node before
-	total     callCounts    // calls that came in time
-	own       callCounts    // those of the node among them
-	late      int64         // calls of the node that came too late
-	buckets   []bucket
+	// asked is when the flush was sent.
+	asked time.Duration
+	// server is the server's time, since 1970.
+	server time.Duration
+	// created identifies the key. It changes if Redis has lost the key and made a new one.
+	created int64
+	// nodeKnown reports that Redis had an entry for the node before.
+	nodeKnown bool
+	// total is the calls that came in time, and own those of the node among them.
+	total, own callCounts
+	// late counts calls of the node that came too late.
+	late    int64
+	buckets []bucket
 }
 
 func newNodeState(c CallsConfig) nodeState {
@@ -128,8 +142,8 @@ func (s *nodeState) receive(r *serverReply) {
 // interval later.
 func (s *nodeState) forget(now time.Duration) { s.forgotten = now + s.interval }
 
-// serverTime estimates the time of the server's clock at the given moment. Without a reply it is not
-// known; then any clock will do to divide time into buckets.
+// serverTime estimates the time of the server's clock at the given moment. Without a reply it is
+// not known; then any clock will do to divide time into buckets.
 func (s *nodeState) serverTime(at time.Duration) time.Duration {
 	if s.latest == nil {
 		return at
@@ -160,8 +174,8 @@ func (s *nodeState) snapshot(now time.Duration, sources []source) *snapshot {
 	return snap
 }
 
-// knownBuckets yields the buckets of the latest reply, and what the node has not sent or has no reply
-// to, in any order.
+// knownBuckets yields the buckets of the latest reply, and what the node has not sent or has no
+// reply to, in any order.
 func (s *nodeState) knownBuckets(yield func(bucket) bool) {
 	if s.latest != nil {
 		for _, b := range s.latest.buckets {

@@ -104,7 +104,7 @@ func TestANodeThatIsCutOffGoesOnByItself(t *testing.T) {
 	s.requireWindow(successes(4), b)
 	s.wait(4 * time.Second)
 	s.requireWindow(window.Counts{}, b)
-	require.Equal(t, window.Totals{Successes: 4}, b.Totals(), "what was there before it came is history")
+	require.Equal(t, window.Totals{Successes: 4}, b.Totals(), "earlier calls do not count in Totals")
 }
 
 func TestOldCallsOfAHealedNodeDoNotCount(t *testing.T) {
@@ -125,10 +125,11 @@ func TestOldCallsOfAHealedNodeDoNotCount(t *testing.T) {
 	s.requireWindow(failures(9), cut)
 
 	s.exchange(cut, other)
-	// Twenty seconds of failures: those of the window's five buckets count, and the others nowhere but in Late.
+	// Twenty seconds of failures: those of the window's five buckets count, and the others nowhere
+	// but in Late.
 	s.requireWindow(window.Counts{Successes: 9, Failures: 9}, cut, other)
 	require.Equal(t, window.Totals{Successes: 40, Failures: 9}, other.Totals())
-	require.Equal(t, window.Totals{Successes: 10, Failures: 40}, cut.Totals(), "of the others only what is in the window is news")
+	require.Equal(t, window.Totals{Successes: 10, Failures: 40}, cut.Totals(), "only the others' calls in the window are new")
 	require.Equal(t, int64(31), cut.Late())
 	require.Zero(t, other.Late())
 }
@@ -168,8 +169,8 @@ func TestCallsAreNotSentTwiceAfterDataLoss(t *testing.T) {
 	b.Count(failures(3))
 	s.exchange(a, b, a, b, reader)
 	s.requireWindow(failures(5), a, b, reader)
-	require.Equal(t, window.Totals(failures(16)), a.Totals(), "totals go on")
-	require.Equal(t, window.Totals(failures(6)), b.Totals(), "which knows of 10 that were before it came")
+	require.Equal(t, window.Totals(failures(16)), a.Totals(), "totals continue")
+	require.Equal(t, window.Totals(failures(6)), b.Totals(), "the new node knows of 10 earlier calls")
 	require.Equal(t, window.Totals(failures(6)), reader.Totals())
 }
 
@@ -270,7 +271,7 @@ func TestAFailoverDoesNotChangeTheRatesOfTotals(t *testing.T) {
 	a.Count(window.Counts{Successes: 90, Failures: 9}) // more successes than were forgotten, and fewer failures
 	s.wait(time.Second)
 	s.exchange(a, b)
-	require.Equal(t, window.Totals{Successes: 110, Failures: 20}, b.Totals(), "what cannot be told apart is left out, all of it")
+	require.Equal(t, window.Totals{Successes: 110, Failures: 20}, b.Totals(), "calls that cannot be told apart are all left out")
 	a.Count(window.Counts{Successes: 10, Failures: 1})
 	s.wait(time.Second)
 	s.exchange(a, b)

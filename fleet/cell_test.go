@@ -76,14 +76,14 @@ func TestCellAsksTheModuleWhereThereIsOne(t *testing.T) {
 	require.Equal(t, [5]int64{1, 16, 16, -1, 0}, numbersOf(ask(1_000_000)))
 	require.Equal(t, []string{"cl.throttle weir:cell:{user:42} 15 30 60 17"}, f.commands())
 
-	require.Equal(t, [5]int64{0, 16, 14, -1, 4}, numbersOf(ask(0)), "the module would store a peek")
+	require.Equal(t, [5]int64{0, 16, 14, -1, 4}, numbersOf(ask(0)), "the module would store a request for 0")
 	require.Contains(t, f.commands()[0], "evalsha")
 
 	f.says("cl.throttle", "-ERR unknown command 'CL.THROTTLE', with args beginning with:\r\n")
-	require.Equal(t, int64(14), ask(1).Remaining, "the module has gone: the script goes on")
+	require.Equal(t, int64(14), ask(1).Remaining, "without the module, the script decides")
 	require.Len(t, f.commands(), 2)
 	ask(1)
-	require.Len(t, f.commands(), 1, "and nobody asks the module any more")
+	require.Len(t, f.commands(), 1, "the module is not asked again")
 }
 
 func TestCellWithoutTheModule(t *testing.T) {

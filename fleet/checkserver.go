@@ -10,9 +10,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// checkServer asks a server once about itself: whether it is new enough, whether the client fits its
-// cluster mode, whether the user may do what scripts do with the key, and whether it has redis-cell.
-// If there are several servers, the first that answers stands for all.
+// checkServer asks a server once about itself: whether it is new enough, whether the client fits
+// its cluster mode, whether the user may do what scripts do with the key, and whether it has
+// redis-cell. If there are several servers, the first that answers stands for all.
 func (l *Link) checkServer(ctx context.Context, n *node, key string, due time.Time) error {
 	if l.serverChecked.Load() {
 		return nil
@@ -42,8 +42,8 @@ func (l *Link) checkServer(ctx context.Context, n *node, key string, due time.Ti
 	return nil
 }
 
-// hasCommand reports whether the server says that it knows a command. It returns false if the server
-// refuses to say, and an error if the server does not answer.
+// hasCommand reports whether the server says that it knows a command. It returns false if the
+// server refuses to say, and an error if the server does not answer.
 func (n *node) hasCommand(ctx context.Context, name string) (bool, error) {
 	known, err := n.do(ctx, "command", "info", name).Slice()
 	if _, ok := errors.AsType[redis.Error](err); ok {
@@ -67,8 +67,8 @@ type unretried struct{ *redis.Cmd }
 // NoRetry returns true.
 func (unretried) NoRetry() bool { return true }
 
-// majorVersion returns the major version in the reply to INFO, or 0 if there is none. Valkey reports
-// the version of Redis it is compatible with.
+// majorVersion returns the major version in the reply to INFO, or 0 if there is none. Valkey
+// reports the version of Redis it is compatible with.
 func majorVersion(info string) int {
 	_, version, _ := strings.Cut(info, "redis_version:")
 	major, _, _ := strings.Cut(version, ".")

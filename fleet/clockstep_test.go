@@ -36,17 +36,17 @@ func TestAKeyIsFreeSoonAfterTheClockWasAhead(t *testing.T) {
 				require.LessOrEqual(t, peeked.ResetAfter, 2*span+span/5, "%+v", peeked)
 				r, err = b.Take(t.Context(), key, 10)
 				require.NoError(t, err)
-				require.False(t, r.OK, "what was taken counts as taken now: %+v", r)
+				require.False(t, r.OK, "permits count as taken now: %+v", r)
 				require.LessOrEqual(t, r.RetryAfter, 2*span+span/5)
 				require.NoError(t, b.Wait(t.Context(), key, 10))
-				require.Greater(t, time.Since(began), span/2, "it still counts")
+				require.Greater(t, time.Since(began), span/2, "the permits still count")
 				waited, admitted := time.Now(), 0
 				for r.OK = true; r.OK && admitted < 1000; {
 					r, err = b.Take(t.Context(), key, 1)
 					require.NoError(t, err)
 					admitted++
 				}
-				require.Less(t, admitted-1, 10*(2+int(time.Since(waited)/span)), "and then the limit is what it was")
+				require.Less(t, admitted-1, 10*(2+int(time.Since(waited)/span)), "the limit holds again")
 			})
 		}
 	}
@@ -65,7 +65,8 @@ func TestACellIsBlockedUntilItsResetAfterTheClockWasAhead(t *testing.T) {
 	requireTake(t, taken, b.Take, "user", 1)
 }
 
-// A node with a smaller burst must not give tokens to a node with a larger one: more than its own burst may be missing.
+// A node with a smaller burst must not give tokens to a node with a larger one: more than its own
+// burst may be missing.
 func TestNodesOfDifferentBurstsTakeNoMoreThanTheLargest(t *testing.T) {
 	l := connect(t)
 	for name, rate := range map[string]limiter.Rate{"whole": limiter.PerHour(100), "parts": limiter.Per(100, time.Hour+1)} {

@@ -13,8 +13,8 @@ type Config struct {
 	// Link is the Redis that stores the limits. Must be given.
 	Link *Link
 	// Limits are the limits of each key, 1 to 10 of them. A request is allowed by all of them, or
-	// refused and taken from none. If there are several, Redis identifies each by its position: keep
-	// their order. Use [Shared] for a limit of several keys together. Must be given.
+	// refused and taken from none. If there are several, Redis identifies each by its position:
+	// keep their order. Use [Shared] for a limit of several keys together. Must be given.
 	Limits Limits
 
 	// OnOutage is the policy that decides while Redis is unavailable. Must be given.
@@ -23,36 +23,37 @@ type Config struct {
 	// Must be given if OnOutage is FailLocal, and only then. With m nodes, use 1/m.
 	//
 	// The node limits each key by a token bucket, full at first, with that share of the rate and of
-	// the most permits one request can take, but at least 1. In any window the node therefore allows
-	// up to twice its share, in addition to what Redis allowed before and after. With shares of 1 in
-	// total, a SlidingLog or a SlidingWindow allows up to three times its Limit in a Window around an
-	// outage, a FixedWindow four times its Limit, and a TokenBucket twice what it allows otherwise.
+	// the most permits one request can take, but at least 1. In any window the node therefore
+	// allows up to twice its share, in addition to what Redis allowed before and after. With shares
+	// of 1 in total, a SlidingLog or a SlidingWindow allows up to three times its Limit in a Window
+	// around an outage, a FixedWindow four times its Limit, and a TokenBucket twice what it allows
+	// otherwise.
 	Share float64
 	// MaxKeys is the most keys for which FailLocal keeps a bucket. Default 100,000.
 	MaxKeys int
-	// MaxWaiters is the most callers that may wait for one key at the same time. Another caller gets
-	// limiter.ErrQueueFull. Default: no bound.
+	// MaxWaiters is the most callers that may wait for one key at the same time. Another caller
+	// gets limiter.ErrQueueFull. Default: no bound.
 	MaxWaiters int
 
 	// MaxDenied is the most keys whose refusals are remembered, at 200 bytes each plus the key. Off
 	// remembers none. Default 10,000.
 	//
-	// A remembered refusal is repeated without asking Redis until its RetryAfter has passed, for 10s
-	// at most. Requests for fewer permits still ask Redis. A refusal is therefore only repeated if
-	// Redis would refuse too, with one exception: another process, or another limiter of the same
-	// name, may give permits back, reset the key or raise its limit. That is noticed only when the
-	// time has passed; the same on this limiter is noticed at once. If there is no room, the refusal
-	// that ends first is forgotten.
+	// A remembered refusal is repeated without asking Redis until its RetryAfter has passed, for
+	// 10s at most. Requests for fewer permits still ask Redis. A refusal is therefore only repeated
+	// if Redis would refuse too, with one exception: another process, or another limiter of the
+	// same name, may give permits back, reset the key or raise its limit. That is noticed only when
+	// the time has passed; the same on this limiter is noticed at once. If there is no room, the
+	// refusal that ends first is forgotten.
 	MaxDenied int
 	// MaxLease is the most permits per key that this node takes from Redis in advance, to hand them
 	// out without a round trip each, from 2 to 1,000,000. Default: no leases.
 	//
-	// With leases, m nodes together allow at most m·MaxLease more in any span of time than the limits
-	// themselves, and no more in the long run. The size of a lease follows the demand for the key. It
-	// is at most an eighth of the remaining permits, so there are no leases near the limit. A lease
-	// not used for a second is given back by the next request for another key that asks Redis. Close
-	// gives all leases back. If a process ends without Close, its leases are lost as if they had been
-	// used. At most 10,000 keys have leases.
+	// With leases, m nodes together allow at most m·MaxLease more in any span of time than the
+	// limits themselves, and no more in the long run. The size of a lease follows the demand for
+	// the key. It is at most an eighth of the remaining permits, so there are no leases near the
+	// limit. A lease not used for a second is given back by the next request for another key that
+	// asks Redis. Close gives all leases back. If a process ends without Close, its leases are lost
+	// as if they had been used. At most 10,000 keys have leases.
 	MaxLease int
 }
 

@@ -37,15 +37,16 @@ func (s cellStep) limit() fleet.Limit {
 
 // Intended differences from the module of redis-cell.
 const (
-	zeroSeconds = "a refusal says to come back in 0 seconds: less than a millisecond, of which ours makes a second"
-	nonsense    = "a limit that ours refuses, or a sum that overflows in theirs: it answers with errors, or refuses for ever"
-	peekStored  = "theirs stores the time of a request for 0"
-	earlyDeath  = "theirs forgets up to a millisecond of what is owed, for its keys live whole milliseconds"
-	afterIdling = "a refusal in the last millisecond of a key that is of no use any more: theirs has more remaining than the limit"
+	zeroSeconds = "the module refuses with a retry after 0 seconds; rediscell says 1"
+	nonsense    = "rediscell rejects the limit, or a sum overflows in the module, which then returns errors or refuses forever"
+	peekStored  = "the module stores the time of a request for 0"
+	earlyDeath  = "the module forgets up to a millisecond, because its keys live whole milliseconds"
+	afterIdling = "in the last millisecond of an expired key, the module refuses with more remaining than the limit"
 )
 
-// The limit of package rediscell returns and stores what the module of redis-cell did when it was recorded, in all
-// sequences without negative quantities. If the two have stored different values, the test continues with that of the module.
+// The limit of package rediscell returns and stores what the module of redis-cell did when it was
+// recorded, in all sequences without negative quantities. If the two have stored different values,
+// the test continues with that of the module.
 func TestCellAnswersAsTheModuleDid(t *testing.T) {
 	l := connect(t)
 	seen := map[string]int{}
@@ -60,7 +61,7 @@ func TestCellAnswersAsTheModuleDid(t *testing.T) {
 			steps++
 		}
 	}
-	require.Equal(t, map[string]int{zeroSeconds: 178, nonsense: 27, peekStored: 67, earlyDeath: 17, afterIdling: 6}, seen, "steps that differ on purpose, of %d", steps)
+	require.Equal(t, map[string]int{zeroSeconds: 178, nonsense: 27, peekStored: 67, earlyDeath: 17, afterIdling: 6}, seen, "intended differences, of %d steps", steps)
 }
 
 // cellReplay is one key, used as in a recording.
@@ -70,7 +71,7 @@ type cellReplay struct {
 	direct *redis.Client
 	key    string
 	seen   map[string]int
-	tat    *int64 // what theirs has stored, and the last millisecond of its life
+	tat    *int64 // what the module stored; the key lives until the end of the millisecond dies
 	dies   int64
 }
 
@@ -94,22 +95,22 @@ func (r *cellReplay) step(s cellStep) {
 func (r *cellReplay) compare(s cellStep) {
 	reply, err := r.link.CellAt(r.Context(), time.Unix(0, s.At), s.limit(), r.key, s.Quantity)
 	require.NoError(r, err)
-	theirs := *s.Reply
-	if theirs[0] == 1 && theirs[3] == 0 {
+	module := *s.Reply
+	if module[0] == 1 && module[3] == 0 {
 		r.seen[zeroSeconds]++
-		theirs[3] = 1
+		module[3] = 1
 	}
-	if theirs[0] == 1 && theirs[2] > theirs[1] && *r.tat < s.At {
+	if module[0] == 1 && module[2] > module[1] && *r.tat < s.At {
 		r.seen[afterIdling]++
-		theirs[2] = theirs[1]
+		module[2] = module[1]
 	}
-	require.Equal(r, theirs, numbersOf(rediscell.ReplyOf(reply)), "%+v", s)
+	require.Equal(r, module, numbersOf(rediscell.ReplyOf(reply)), "%+v", s)
 	switch held := r.held(); {
 	case s.Quantity == 0:
 		if r.tat == nil || s.Tat != nil && *s.Tat != *r.tat {
 			r.seen[peekStored]++
 		}
-	case s.Tat == nil: // it died in the very millisecond
+	case s.Tat == nil: // it expired in that millisecond
 	default:
 		require.Equal(r, strconv.FormatInt(*s.Tat, 10), held, "%+v", s)
 	}

@@ -64,12 +64,12 @@ func countedAt(list []docGrant, at time.Time, window time.Duration) (rest []docG
 	return rest, used
 }
 
-// SlidingLog decides as the sorted sets of documents 002 and 004 and the limiters of document 003 do if those are right. It refuses if
-// they exceed their limit, and allows what fits if they refuse. After a difference the test continues from the grants of
-// the document.
+// SlidingLog decides as the sorted sets of documents 002 and 004 and the limiters of document 003
+// do if those are right. It refuses if they exceed their limit, and allows what fits if they
+// refuse. After a difference the test continues from the grants of the document.
 func TestSlidingLogDecidesAsTheDocuments(t *testing.T) {
 	l := connect(t)
-	for name, want := range map[string][3]int{ // steps; over-grants of theirs, and refusals of theirs of what fits: as of local limiters
+	for name, want := range map[string][3]int{ // steps; grants beyond the limit, and refusals of what fits, by the document: as for local limiters
 		"doc-zset002": {1420, 73, 283}, "doc-lua004": {1424, 28, 0}, "doc-handmade003": {1804, 29, 23},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,11 +92,12 @@ type docReplay struct {
 	*testing.T
 	limiter *fleet.Limiter
 	config  docConfig
-	log     []docGrant // of theirs
-	key     string     // of ours, "" where ours has let through something else
+	log     []docGrant // of the document
+	key     string     // "" if SlidingLog has allowed something else
 }
 
-// step makes the request of a step, and reports whether the document's program allowed too much or too little.
+// step makes the request of a step, and reports whether the document's program allowed too much or
+// too little.
 func (d *docReplay) step(s docStep) (over, under int) {
 	var used int
 	d.log, used = countedAt(d.log, s.at(), d.config.window())
@@ -105,7 +106,7 @@ func (d *docReplay) step(s docStep) (over, under int) {
 		if d.key == "" {
 			d.key = newKey()
 			for _, g := range d.log {
-				require.True(d, d.take(g.at, g.n), "what theirs has let through")
+				require.True(d, d.take(g.at, g.n), "what the document's program allowed")
 			}
 		}
 		ok = d.take(s.at(), s.n())
@@ -130,8 +131,9 @@ func (d *docReplay) take(at time.Time, n int) bool {
 	return r.OK
 }
 
-// FixedWindow decides as INCR and EXPIRE of document 004 do. Its windows are aligned, and those of the document begin with a key's first call.
-// The test therefore aligns each of them. They include their last millisecond.
+// FixedWindow decides as INCR and EXPIRE of document 004 do. Its windows are aligned, and those of
+// the document begin with a key's first call. The test therefore aligns each of them. They include
+// their last millisecond.
 func TestFixedWindowDecidesAsTheDocumentDoes(t *testing.T) {
 	l, steps := connect(t), 0
 	for i, seq := range traces[docConfig, docStep](t, "doc-fixed004") {

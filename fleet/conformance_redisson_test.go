@@ -120,8 +120,9 @@ func due(log []logEntry, limit, n int, now, span int64) time.Duration {
 	return limiter.Never
 }
 
-// SlidingLog grants what Redisson's limiter granted, with the same log and the same available permits at each step, while that is used
-// as intended. Redisson reports when the oldest entry expires, plus 3 ms; SlidingLog reports when there will be enough.
+// SlidingLog grants what Redisson's limiter granted, with the same log and the same available
+// permits at each step, while that is used as intended. Redisson reports when the oldest entry
+// expires, plus 3 ms; SlidingLog reports when there will be enough.
 func TestSlidingLogGrantsWhatRedissonGranted(t *testing.T) {
 	l, direct := connect(t), client(t, server())
 	sequences, steps := 0, 0
@@ -186,8 +187,9 @@ func (m *model) refund(now, n int64) {
 	}
 }
 
-// Redisson's limiter exceeds its rate after a release or a change of the rate, or if the clocks of clients differ. SlidingLog
-// never does. It also refuses nothing that it could grant, except for a while after a window was made longer than its log.
+// Redisson's limiter exceeds its rate after a release or a change of the rate, or if the clocks of
+// clients differ. SlidingLog never does. It also refuses nothing that it could grant, except for a
+// while after a window was made longer than its log.
 func TestSlidingLogNeverGrantsTooMuchWhereRedissonDoes(t *testing.T) {
 	l, direct := connect(t), client(t, server())
 	theirs, blind, granted := 0, 0, 0
@@ -227,7 +229,7 @@ func TestSlidingLogNeverGrantsTooMuchWhereRedissonDoes(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, []int{90, 13, 2010}, []int{theirs, blind, granted}, "grants of theirs beyond the rate, refusals for want of a longer log, grants of ours")
+	require.Equal(t, []int{90, 13, 2010}, []int{theirs, blind, granted}, "Redisson's grants beyond the rate, refusals because of a short log, grants of SlidingLog")
 }
 
 // shortest returns the shortest window so far.

@@ -72,7 +72,8 @@ func corrupt(t *testing.T, direct *redis.Client, random *rand.Rand, key string) 
 	}
 }
 
-// Whatever value another program has written, the result is an error or is in range, and the server keeps running.
+// Whatever value another program has written, the result is an error or is in range, and the server
+// keeps running.
 func TestCorruptValuesGiveResultsInRange(t *testing.T) {
 	t.Parallel()
 	const rounds = 600
@@ -97,7 +98,7 @@ func TestCorruptValuesGiveResultsInRange(t *testing.T) {
 					r, err := b.Take(t.Context(), key, n)
 					if errors.Is(err, fleet.ErrForeign) {
 						foreign++
-						require.Equal(t, value, direct.Dump(t.Context(), held).Val(), "nothing is changed there")
+						require.Equal(t, value, direct.Dump(t.Context(), held).Val(), "the value is unchanged")
 						continue
 					}
 					require.NoError(t, err, "%q", value)
@@ -114,12 +115,13 @@ func TestCorruptValuesGiveResultsInRange(t *testing.T) {
 				_, err := direct.Del(t.Context(), held).Result()
 				require.NoError(t, err)
 			}
-			require.Greater(t, foreign, rounds/4, "otherwise this has shown little")
+			require.Greater(t, foreign, rounds/4, "the test has shown too little")
 		})
 	}
 }
 
-// A fraction of more than one token once made a script loop forever. It had written, so it could not be killed.
+// A fraction of more than one token once made a script loop forever. It had written, so it could
+// not be killed.
 func TestNoValueHangsTheServer(t *testing.T) {
 	s := redistest.Start(t)
 	direct := client(t, s)

@@ -27,8 +27,8 @@ type dialError struct {
 // anyAddr stands for all addresses.
 const anyAddr = ""
 
-// dialErrorsOf holds the dialErrors of each client. A client keeps its hooks forever, so all links of
-// a client share one hook.
+// dialErrorsOf holds the dialErrors of each client. A client keeps its hooks forever, so all links
+// of a client share one hook.
 var dialErrorsOf struct {
 	sync.Mutex
 	byClient map[any]*dialErrors // by a weak pointer to the client
@@ -102,8 +102,8 @@ func (d *dialErrors) latest(addr string, since time.Time) (err error) {
 	return err
 }
 
-// dialHook observes the dials of a client. If the client is for one of several servers, the hook also
-// tells commands of this package which server they are sent to.
+// dialHook observes the dials of a client. If the client is for one of several servers, the hook
+// also tells commands of this package which server they are sent to.
 type dialHook struct {
 	*dialErrors
 	addr string // "" for a client of one server

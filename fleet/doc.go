@@ -1,5 +1,5 @@
-// Package fleet enforces limits and counts calls for many machines together, on Redis 6 or later, or
-// on Valkey, stand-alone or a Cluster.
+// Package fleet enforces limits and counts calls for many machines together, on Redis 6 or later,
+// or on Valkey, stand-alone or a Cluster.
 //
 //	client := redis.NewClient(&redis.Options{Addr: "redis:6379", ContextTimeoutEnabled: true})
 //	link, err := fleet.Connect(ctx, "limits", client, fleet.LinkConfig{})
@@ -19,17 +19,17 @@
 //	}
 //
 // One script in Redis makes each decision, by the clock of Redis. The clocks of the machines do not
-// matter, and simultaneous requests are decided one after the other. A key takes no space before its
-// first use, and Redis deletes it once it is idle.
+// matter, and simultaneous requests are decided one after the other. A key takes no space before
+// its first use, and Redis deletes it once it is idle.
 //
-// If the clock of Redis goes back, permits count until it has caught up, but no longer than a bucket
-// takes to fill, or two windows. (Package rediscell uses the format of redis-cell, which does not
-// contain that time: reset such keys.) If the clock goes forward, permits return early.
+// If the clock of Redis goes back, permits count until it has caught up, but no longer than a
+// bucket takes to fill, or two windows. (Package rediscell uses the format of redis-cell, which
+// does not contain that time: reset such keys.) If the clock goes forward, permits return early.
 //
 // # Which limit to use
 //
-// L is the limit and W its window. For a TokenBucket, L is its burst, and R is what its rate yields in
-// W.
+// L is the limit and W its window. For a TokenBucket, L is its burst, and R is what its rate yields
+// in W.
 //
 //	You want to …                                use              most in any W           Redis memory per key
 //	hold a rate and allow bursts                 TokenBucket      L + R                   250 bytes
@@ -42,9 +42,9 @@
 //	let a breaker see the calls of all machines  Calls
 //
 // The bounds hold for all machines together, accurate to 2µs. Leases add to them what
-// [Config].MaxLease says, and an outage with FailLocal what [Config].Share says. If Redis loses data,
-// because a key is evicted or a replica takes over before it has received everything, the lost
-// permits are allowed again.
+// [Config].MaxLease says, and an outage with FailLocal what [Config].Share says. If Redis loses
+// data, because a key is evicted or a replica takes over before it has received everything, the
+// lost permits are allowed again.
 //
 // A [Shared] limit applies to all keys together, or to groups of keys:
 //
@@ -66,10 +66,10 @@
 //	                                     │          │
 //	                                     └──────────┴──► OnOutage: FailOpen, FailClosed, FailLocal or FailError
 //
-// A breaker protects each server: a stand-alone Redis, for all limiters of a [Link], or each master of
-// a Cluster, so that an unavailable master affects only the limits of its own keys. A breaker opens
-// after five failed round trips. All callers of a failed round trip have waited for it, up to the
-// Timeout. From then on, about one decision per second checks whether the server is back.
+// A breaker protects each server: a stand-alone Redis, for all limiters of a [Link], or each master
+// of a Cluster, so that an unavailable master affects only the limits of its own keys. A breaker
+// opens after five failed round trips. All callers of a failed round trip have waited for it, up to
+// the Timeout. From then on, about one decision per second checks whether the server is back.
 //
 // A request whose reply was lost is never sent again, because Redis may have decided it. A request
 // that a Cluster rejects while it moves a slot is sent again until the Timeout has passed.
@@ -89,27 +89,29 @@
 // key is replaced by its SHA-256. Redis is never scanned.
 //
 // Limiters with the same prefix, name and key share a limit. Limiters with different limits need
-// different names, except those of package rediscell. You may change a rate or a limit: permits taken
-// before still count, unless the Window of a FixedWindow becomes shorter.
+// different names, except those of package rediscell. You may change a rate or a limit: permits
+// taken before still count, unless the Window of a FixedWindow becomes shorter.
 //
-// Strangers who choose keys can choose many in the same slot. If that matters, use an HMAC of the key.
+// Strangers who choose keys can choose many in the same slot. If that matters, use an HMAC of the
+// key.
 //
 // # Rights
 //
-// A user of a stand-alone Redis needs these rights if the prefix is "weir:". The last line is only for
-// Calls. (A cluster client also asks for the slots.)
+// A user of a stand-alone Redis needs these rights if the prefix is "weir:". The last line is only
+// for Calls. (A cluster client also asks for the slots.)
 //
 //	ACL SETUSER limits on >secret ~weir:* +info +command|info +eval +evalsha +time +get +set +del +unlink +pttl
 //	+pexpire +zadd +zcard +zrange +zrangebyscore +zrevrangebyscore +zrem +zremrangebyrank
 //	+hmget +hset +hdel +hscan +exists
 //
-// A limit of package rediscell also needs +cl.throttle if the server has redis-cell. Without +info and
-// +command|info everything works, but a server that is too old, or has redis-cell, is not detected.
+// A limit of package rediscell also needs +cl.throttle if the server has redis-cell. Without +info
+// and +command|info everything works, but a server that is too old, or has redis-cell, is not
+// detected.
 //
 // # Errors
 //
-// An error of a limiter means that there is no decision. A refusal is not an error, but a Result that
-// is not OK. Errors of Redis have the type *StoreError and match [ErrUnavailable], [ErrForeign] or
-// [ErrServer]. Their text contains neither addresses nor credentials. Wait returns a
-// *limiter.LimitedError if waiting is pointless.
+// An error of a limiter means that there is no decision. A refusal is not an error, but a Result
+// that is not OK. Errors of Redis have the type *StoreError and match [ErrUnavailable],
+// [ErrForeign] or [ErrServer]. Their text contains neither addresses nor credentials. Wait returns
+// a *limiter.LimitedError if waiting is pointless.
 package fleet

@@ -12,19 +12,19 @@ import (
 )
 
 // ErrUnavailable is matched, through [errors.Is], by errors that mean that Redis gave no answer: it
-// cannot be reached, is too slow, or is in no state to decide. The limiter's policy decides then: see
-// [OnOutage].
+// cannot be reached, is too slow, or is in no state to decide. The limiter's policy decides then:
+// see [OnOutage].
 var ErrUnavailable = errors.New("fleet: redis is unavailable")
 
 // ErrForeign is matched by errors that mean that a Redis key holds a value that no limiter of its
-// kind can have written. The value is not changed. No policy applies, because waiting does not help:
-// choose another [LinkConfig].Prefix or name, or delete the key.
+// kind can have written. The value is not changed. No policy applies, because waiting does not
+// help: choose another [LinkConfig].Prefix or name, or delete the key.
 var ErrForeign = errors.New("fleet: the key holds a foreign value")
 
-// ErrServer is matched by errors that mean that the server cannot be used as it is, and that waiting
-// does not help. The server is older than Redis 6, refuses the credentials or a command that is
-// needed, has a certificate that is not accepted, or belongs to a Cluster although the client is not
-// a cluster client.
+// ErrServer is matched by errors that mean that the server cannot be used as it is, and that
+// waiting does not help. The server is older than Redis 6, refuses the credentials or a command
+// that is needed, has a certificate that is not accepted, or belongs to a Cluster although the
+// client is not a cluster client.
 var ErrServer = errors.New("fleet: the server cannot be used")
 
 // Values of StoreError.Fault. Those up to faultOther match ErrUnavailable.
@@ -57,14 +57,14 @@ var faults = []string{
 // depending on its Fault, and context.DeadlineExceeded if the Fault is timeout. It is not a refusal
 // and does not match weir.ErrRefused.
 //
-// Its text contains no addresses, no credentials and no output of scripts. The error it wraps, which
-// comes from the client library, may.
+// Its text contains no addresses, no credentials and no output of scripts. The error it wraps,
+// which comes from the client library, may.
 type StoreError struct {
 	// Fault is the kind of error, as in the metric weir.limiter.backend.errors.
 	//
-	// These match ErrUnavailable: timeout (Redis may have decided nevertheless), connection, breaker
-	// (Redis was not asked, because it has failed too often), loading, readonly, masterdown,
-	// clusterdown, moved, oom, busy and server.
+	// These match ErrUnavailable: timeout (Redis may have decided nevertheless), connection,
+	// breaker (Redis was not asked, because it has failed too often), loading, readonly,
+	// masterdown, clusterdown, moved, oom, busy and server.
 	//
 	// foreign matches ErrForeign. version, auth and tls match ErrServer, but auth and tls match
 	// ErrUnavailable if they occur after Connect.
@@ -97,8 +97,8 @@ var faultText = map[string]string{
 	faultNoTLS:       "no TLS with an accepted certificate",
 }
 
-// Unwrap returns the error of the client library, or nil. It does not return the error of a breaker,
-// because that is a refusal.
+// Unwrap returns the error of the client library, or nil. It does not return the error of a
+// breaker, because that is a refusal.
 func (e *StoreError) Unwrap() error {
 	if e.Fault == faultBreakerOpen {
 		return nil

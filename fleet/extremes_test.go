@@ -29,8 +29,8 @@ var kinds = map[string][]fleet.Limit{
 	},
 }
 
-// edges has numbers at which sums and products of permits overflow, and numbers around the limit. If an int has
-// 32 bits, the larger ones are other numbers.
+// edges has numbers at which sums and products of permits overflow, and numbers around the limit.
+// If an int has 32 bits, the larger ones are other numbers.
 var edges = edgesOf(1<<62, 1<<53+1, 1<<53, 1<<40, math.MaxUint32, math.MaxInt32+1)
 
 func edgesOf(large ...int64) []int {

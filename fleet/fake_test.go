@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fake is a server whose replies the test chooses, for replies that are hard to get from a real server.
+// fake is a server whose replies the test chooses, for replies that are hard to get from a real
+// server.
 type fake struct {
 	*testing.T
 	addr string

@@ -186,7 +186,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A server that continues after a stop receives only the commands that were being sent, not all requests made since.
+// A server that continues after a stop receives only the commands that were being sent, not all
+// requests made since.
 func TestServerReceivesNoStampedeAfterAStop(t *testing.T) {
 	t.Parallel()
 	const callers = 64
@@ -226,33 +227,33 @@ func TestServerReceivesNoStampedeAfterAStop(t *testing.T) {
 	}, 20*time.Second, time.Millisecond)
 	require.Equal(t, granted+1, y.granted)
 	taken := l.taken(t)
-	t.Logf("of %d attempts in 2 s %d were on their way when it went on", attempts.Load(), taken-y.granted)
+	t.Logf("%d attempts in 2 s, of which %d were being sent when the server continued", attempts.Load(), taken-y.granted)
 	require.Greater(t, attempts.Load(), int64(20*callers))
-	require.LessOrEqual(t, taken-y.granted, callers+lost, "what stood in the queue when the breaker opened was not sent")
-	require.LessOrEqual(t, taken-y.granted, y.lost, "nothing is taken twice")
+	require.LessOrEqual(t, taken-y.granted, callers+lost, "commands in the queue were sent after the breaker opened")
+	require.LessOrEqual(t, taken-y.granted, y.lost, "permits were taken twice")
 }
 
 func (f fault) check(t *testing.T, l *load, taken int) {
 	t.Helper()
 	counted := l.results[counting]
 	require.LessOrEqual(t, l.worst(), faultTimeout+slack, "the longest call")
-	require.LessOrEqual(t, taken, counted.granted+counted.lost, "nothing is taken twice")
+	require.LessOrEqual(t, taken, counted.granted+counted.lost, "permits were taken twice")
 	if f.forgets == 0 {
-		require.GreaterOrEqual(t, taken, counted.granted, "nothing is granted that was not taken")
+		require.GreaterOrEqual(t, taken, counted.granted, "permits were granted but not taken")
 	}
-	require.LessOrEqual(t, l.over(), f.forgets*faultBurst, "admitted by Redis beyond what is lawful")
+	require.LessOrEqual(t, l.over(), f.forgets*faultBurst, "Redis exceeded the allowance")
 
-	require.Zero(t, l.results["fail-closed"].away, "admitted by the policy FailClosed")
-	require.Zero(t, l.results["fail-error"].away, "admitted by the policy FailError")
+	require.Zero(t, l.results["fail-closed"].away, "granted by the policy FailClosed")
+	require.Zero(t, l.results["fail-error"].away, "granted by the policy FailError")
 	local := l.results["fail-local"]
-	require.LessOrEqual(t, float64(local.away), faultShare*float64(l.allowance())+1, "admitted by the policy FailLocal")
+	require.LessOrEqual(t, float64(local.away), faultShare*float64(l.allowance())+1, "granted by the policy FailLocal")
 	if f.unnoticed {
 		require.Zero(t, counted.errors, "errors")
 		require.Zero(t, l.opened.Load())
 	}
 	if f.away {
-		require.Positive(t, l.results["fail-open"].away, "admitted by the policy FailOpen")
-		require.Positive(t, local.away, "admitted by the policy FailLocal")
+		require.Positive(t, l.results["fail-open"].away, "granted by the policy FailOpen")
+		require.Positive(t, local.away, "granted by the policy FailLocal")
 		require.Positive(t, l.results["fail-error"].errors)
 		require.Positive(t, l.opened.Load())
 	}

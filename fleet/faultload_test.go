@@ -82,7 +82,8 @@ type load struct {
 	took    time.Duration
 }
 
-// counting is a limiter with a limit that is never reached. Redis must report exactly the granted permits as taken.
+// counting is a limiter with a limit that is never reached. Redis must report exactly the granted
+// permits as taken.
 const counting = "counting"
 
 // newLoad connects to a faulty Redis.
@@ -136,7 +137,7 @@ func (l *load) run(t *testing.T, fault func()) {
 		y.mark, y.back = time.Now(), time.Time{}
 		y.mu.Unlock()
 	}
-	require.Eventually(t, l.decidedByRedis, 20*time.Second, 10*time.Millisecond, "Redis has not decided since the fault was over")
+	require.Eventually(t, l.decidedByRedis, 20*time.Second, 10*time.Millisecond, "Redis has not decided since the end of the fault")
 	<-time.After(300 * time.Millisecond)
 	stop()
 	g.Wait()

@@ -11,10 +11,11 @@ import (
 // are aligned to Unix time: windows of a minute begin on the minute, windows of a day at midnight
 // UTC.
 //
-// It does what INCR and EXPIRE do, without their flaw that a crash between the two commands blocks a
-// key forever. The end of one window and the beginning of the next can together allow twice Limit
-// within a moment. RetryAfter is the shortest possible wait, accurate to a microsecond. If the limit
-// changes, what was taken still counts, unless Window becomes shorter: then a new window begins.
+// It does what INCR and EXPIRE do, without their flaw that a crash between the two commands blocks
+// a key forever. The end of one window and the beginning of the next can together allow twice Limit
+// within a moment. RetryAfter is the shortest possible wait, accurate to a microsecond. If the
+// limit changes, what was taken still counts, unless Window becomes shorter: then a new window
+// begins.
 type FixedWindow struct {
 	// Limit is the most permits in a window, from 1 to 2^31-1. Must be given.
 	Limit int

@@ -31,7 +31,8 @@ var hurry = map[string]func(context.Context) (context.Context, context.CancelFun
 	},
 }
 
-// A client of the service may choose the deadline of each call. It must not be able to open the breaker of Redis.
+// A client of the service may choose the deadline of each call. It must not be able to open the
+// breaker of Redis.
 func TestShortDeadlinesAreNoFailuresOfRedis(t *testing.T) {
 	t.Parallel()
 	for how, hurried := range hurry {
@@ -70,8 +71,8 @@ func TestShortDeadlinesAreNoFailuresOfRedis(t *testing.T) {
 					})
 				}
 				g.Wait()
-				require.Positive(t, gaveUp.Load(), "otherwise this has shown nothing")
-				require.Zero(t, away.Load(), "honest requests that were decided without Redis")
+				require.Positive(t, gaveUp.Load(), "the test has shown nothing")
+				require.Zero(t, away.Load(), "requests without a deadline that were decided without Redis")
 				require.Zero(t, transitions(l.Breaker()))
 				require.Equal(t, before.Failures, l.Breaker().Counts().Failures)
 				require.NoError(t, l.Err())
@@ -150,7 +151,7 @@ func TestACallerThatGivesUpGetsTheErrorOfItsContext(t *testing.T) {
 	_, err = b.Take(ctx, "user", 1)
 	require.Equal(t, context.Canceled, err)
 	require.Len(t, f.commands(), 1)
-	require.EqualValues(t, 1, l.Breaker().Counts().Failures, "Redis had its Timeout, and gave no answer")
+	require.EqualValues(t, 1, l.Breaker().Counts().Failures, "Redis did not answer within the Timeout")
 }
 
 // loses is a hook that loses the first reply for which at least callers callers wait.
@@ -252,7 +253,8 @@ func TestWhichRepliesAreFailuresOfTheServer(t *testing.T) {
 	}
 }
 
-// While Redis is unavailable, about one decision per second asks it, however many there are. It is found soon after it is back.
+// While Redis is unavailable, about one decision per second asks it, however many there are. It is
+// found soon after it is back.
 func TestServerThatIsBackIsFoundSoon(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, map[string]string{"evalsha": "-LOADING Redis is loading the dataset in memory\r\n"})
@@ -274,7 +276,7 @@ func TestServerThatIsBackIsFoundSoon(t *testing.T) {
 	}
 	asked := len(f.commands())
 	require.LessOrEqual(t, asked, int(time.Since(began)/time.Second), "at most once a second")
-	require.GreaterOrEqual(t, asked, 3, "and no more seldom in the end than in the beginning")
+	require.GreaterOrEqual(t, asked, 3, "the cooldown must not grow")
 	f.says("evalsha", integers(1, 10, 9, 0, 100_000))
 	began = time.Now()
 	for take() != fleet.FromServer {

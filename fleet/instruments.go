@@ -8,8 +8,8 @@ const (
 	attrOutcome = "weir.window.outcome"
 )
 
-// The instruments of limiters and windows. They equal those of the core, which are internal there, so
-// that a dashboard shows both alike.
+// The instruments of limiters and windows. They equal those of the core, which are internal there,
+// so that a dashboard shows both alike.
 var (
 	limiterRequests = &stat.Instrument{
 		Name: "weir.limiter.requests", Unit: "{request}", Kind: stat.Counter, Attrs: []string{attrLimiter, "weir.limiter.outcome"},

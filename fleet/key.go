@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// maxKey is the length in bytes up to which a key stands as it is in Redis and in the tables of this
-// process. A longer key is replaced by its SHA-256, so no key takes more than 3·maxKey bytes.
+// maxKey is the length in bytes up to which a key stands as it is in Redis and in the tables of
+// this process. A longer key is replaced by its SHA-256, so no key takes more than 3·maxKey bytes.
 const maxKey = 256
 
 // tag returns what stands for a key in Redis, between braces, so that a Cluster puts all Redis keys

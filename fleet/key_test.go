@@ -26,7 +26,7 @@ func TestDifferentKeysHaveDifferentTags(t *testing.T) {
 	seen := map[string]string{}
 	for _, key := range hostile {
 		redisKey := b.StateKeys(key)[0]
-		require.Empty(t, seen[redisKey], "%q and %q are one", key, seen[redisKey])
+		require.Empty(t, seen[redisKey], "%q and %q have the same tag", key, seen[redisKey])
 		seen[redisKey] = "the key " + key
 		require.Less(t, len(redisKey), 2*fleet.MaxKey+50)
 	}
@@ -75,5 +75,5 @@ func TestAllKeysOfADecisionAreInOneSlot(t *testing.T) {
 		require.Equal(t, 1, reply.Remaining)
 		require.NoError(t, all.Reset(t.Context(), key))
 	}
-	require.Greater(t, len(slots), 10, "keys are spread over the Cluster")
+	require.Greater(t, len(slots), 10, "keys are distributed over the Cluster")
 }

@@ -49,7 +49,7 @@ func TestRefusalIsRepeatedWithoutAskingRedis(t *testing.T) {
 	require.Equal(t, before, asked(s), "round trips for 10,000 refusals")
 	requireTake(t, denied, b.Take, "k", 3)
 	requireTake(t, taken, b.Take, "k", 1)
-	require.Equal(t, before+1, asked(s), "a request for fewer is asked about")
+	require.Equal(t, before+1, asked(s), "a request for fewer asks Redis")
 	r, err := b.Take(t.Context(), "k", 2)
 	require.NoError(t, err)
 	require.Equal(t, fleet.FromDenyCache, r.From)
@@ -156,7 +156,7 @@ func TestLeasesAreGivenBack(t *testing.T) {
 	}
 	r, err := b.Take(t.Context(), key, 0)
 	require.NoError(t, err)
-	require.Less(t, r.Remaining, 975, "some are held")
+	require.Less(t, r.Remaining, 975, "some permits are held")
 	require.NoError(t, b.Close(t.Context()))
 	r, err = b.Take(t.Context(), key, 0)
 	require.NoError(t, err)

@@ -18,18 +18,26 @@ type Limit interface {
 
 // limitSpec is a compiled limit.
 type limitSpec struct {
-	script      string        // the Lua file of this kind of limit
-	args        []any         // the arguments of the script for this limit
-	keySuffixes []string      // of the Redis keys; the first key holds what was taken
-	maxTake     int           // the most permits that one request can take
-	events      float64       // the long-run rate is events per span
-	per         time.Duration // that span
-	cost        tokenCost     // of a bucket; zero for other kinds
-	cell        *cellLimit    // of CL.THROTTLE; nil for other kinds
+	// script is the Lua file of this kind of limit, and args are its arguments.
+	script string
+	args   []any
+	// keySuffixes are the ends of the Redis keys. The first key holds what was taken.
+	keySuffixes []string
+	// maxTake is the most permits that one request can take.
+	maxTake int
+	// The long-run rate is events per span of length per.
+	events float64
+	per    time.Duration
+	// cost is set for buckets, and cell for CL.THROTTLE.
+	cost tokenCost
+	cell *cellLimit
 
-	sharedBy func(key string) string // keys with the same result are counted together; nil if none are
-	scope    int                     // equal for limits that count the same keys together
-	index    int                     // in Config.Limits
+	// sharedBy is nil unless keys with the same result are counted together.
+	sharedBy func(key string) string
+	// scope is equal for limits that count the same keys together.
+	scope int
+	// index is the position in Config.Limits.
+	index int
 }
 
 // windowSpec returns the parts of a limitSpec that all windows have in common.

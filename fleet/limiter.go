@@ -14,8 +14,8 @@ import (
 // Limiter keeps the limits of a fleet for any number of keys. Limiters with the same prefix, name
 // and limits share what has been taken, in any number of processes.
 //
-// A Limiter is a [stat.Source]. All methods are safe for concurrent use. Those that ask Redis block:
-// see Take. The zero value does not work: use [NewLimiter].
+// A Limiter is a [stat.Source]. All methods are safe for concurrent use. Those that ask Redis
+// block: see Take. The zero value does not work: use [NewLimiter].
 type Limiter struct {
 	name       string
 	link       *Link
@@ -50,8 +50,8 @@ func NewLimiter(name string, c Config) *Limiter {
 
 // Take takes n permits of the key now, all of them or none. If there are several limits, it takes n
 // permits from each of them, or none from any. The result is that of all limits together: the least
-// Limit and Remaining, and the longest RetryAfter and ResetAfter. Take of 0 permits only reports the
-// state: it changes nothing and stores nothing in Redis. Permits held in leases count as taken.
+// Limit and Remaining, and the longest RetryAfter and ResetAfter. Take of 0 permits only reports
+// the state: it changes nothing and stores nothing in Redis. Permits held in leases count as taken.
 //
 // Take blocks until Redis answers, up to the Timeout of the link. With [Shared] limits on several
 // servers that applies to each server, and again to each server that gets permits back. If ctx ends
@@ -60,7 +60,8 @@ func NewLimiter(name string, c Config) *Limiter {
 //
 // An error means that there is no decision:
 //
-//   - Redis is unavailable and OnOutage is FailError: a [*StoreError] that matches [ErrUnavailable].
+//   - Redis is unavailable and OnOutage is FailError: a [*StoreError] that matches
+//     [ErrUnavailable].
 //   - The key holds a value that no limiter of this kind has written: [ErrForeign].
 //   - The server cannot be used: [ErrServer].
 //   - ctx has ended.
@@ -74,7 +75,7 @@ func (l *Limiter) Take(ctx context.Context, key string, n int) (Result, error) {
 }
 
 // TakeEach is like Take, but returns the result of each limit in the order of [Config].Limits, so
-// that the caller sees which limit refused and who decided about each. Permits have been taken only
+// that the caller sees which limit refused, and the From of each. Permits have been taken only
 // if all results are OK. TakeEach uses neither leases nor remembered refusals.
 func (l *Limiter) TakeEach(ctx context.Context, key string, n int) ([]Result, error) {
 	results, err := l.takeFromAll(ctx, newRequestKey(key), max(n, 0), time.Time{})
@@ -93,9 +94,9 @@ func (l *Limiter) TakeEach(ctx context.Context, key string, n int) ([]Result, er
 // permits that still count, which can only make it stricter. An error means that Redis did not
 // answer; the refund is not sent again.
 //
-// Refund is for permits taken a moment ago. If some of them may have returned by themselves, because
-// the window has passed or the bucket has refilled, use RefundAt: Refund would give back permits of
-// other requests.
+// Refund is for permits taken a moment ago. If some of them may have returned by themselves,
+// because the window has passed or the bucket has refilled, use RefundAt: Refund would give back
+// permits of other requests.
 func (l *Limiter) Refund(ctx context.Context, key string, n int) error {
 	return l.refund(ctx, newRequestKey(key), n, 0)
 }
@@ -173,8 +174,8 @@ func (l *Limiter) refund(ctx context.Context, k requestKey, n int, age time.Dura
 	return joinErrors(errs)
 }
 
-// permitsReturned forgets refusals that may no longer hold because permits have returned to the key,
-// and has its waiters ask again. With a Shared limit that concerns all keys.
+// permitsReturned forgets refusals that may no longer hold because permits have returned to the
+// key, and has its waiters ask again. With a Shared limit that concerns all keys.
 func (l *Limiter) permitsReturned(k requestKey) {
 	if l.shared {
 		l.denied.ForgetAll()

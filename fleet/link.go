@@ -17,12 +17,12 @@ import (
 // the breakers that protect the servers. Limiters of one Redis should share a Link, so that all of
 // them know at once when it is unavailable.
 //
-// A stand-alone Redis has one breaker. Each master of a Cluster and each shard of a Ring has its own,
-// so that an unavailable server affects only the limits of its own keys.
+// A stand-alone Redis has one breaker. Each master of a Cluster and each shard of a Ring has its
+// own, so that an unavailable server affects only the limits of its own keys.
 //
 // A Link is a [stat.Source] with the metrics of its breakers, by the name of the link, and by the
-// address if there are several servers. All methods are safe for concurrent use. The zero value does
-// not work: use [Connect].
+// address if there are several servers. All methods are safe for concurrent use. The zero value
+// does not work: use [Connect].
 type Link struct {
 	name            string
 	client          redis.UniversalClient
@@ -43,9 +43,9 @@ type Link struct {
 // ContextTimeoutEnabled, because a decision could otherwise exceed the Timeout.
 //
 // Connect asks the server about itself, which takes up to the Timeout. It returns an error if the
-// server cannot be used as it is: see [ErrServer]. It returns no error if the server is unavailable:
-// the limiters' policies decide until it is back, and it is asked about itself then. [Link.Err] tells
-// why it is unavailable.
+// server cannot be used as it is: see [ErrServer]. It returns no error if the server is
+// unavailable: the limiters' policies decide until it is back, and it is asked about itself then.
+// [Link.Err] tells why it is unavailable.
 //
 // Connect returns the error of c.Validate if c is invalid.
 func Connect(ctx context.Context, name string, client redis.UniversalClient, c LinkConfig) (*Link, error) {
@@ -103,9 +103,9 @@ func validateClient(client redis.UniversalClient) error {
 	return nil
 }
 
-// Breakers yields the breakers of the servers that have been asked, by address. The breaker with the
-// address "" is that of a stand-alone Redis. In a Cluster or a Ring it protects requests to no server
-// in particular, namely those that ask which server has which keys.
+// Breakers yields the breakers of the servers that have been asked, by address. The breaker with
+// the address "" is that of a stand-alone Redis. In a Cluster or a Ring it protects requests to no
+// server in particular, namely those that ask which server has which keys.
 func (l *Link) Breakers() iter.Seq2[string, *breaker.Breaker] {
 	return func(yield func(string, *breaker.Breaker) bool) {
 		if !yield("", l.breaker) || l.shards == nil {

@@ -57,7 +57,7 @@ func TestOldServerIsDetectedAfterConnect(t *testing.T) {
 	require.Equal(t, fleet.FromOutage, r.From)
 	f.says("info", bulk("redis_version:4.0.0\r\n"))
 	_, err = b.Take(t.Context(), "user", 1)
-	require.ErrorIs(t, err, fleet.ErrServer, "no policy stands in for a server of no use")
+	require.ErrorIs(t, err, fleet.ErrServer, "no policy applies to a server that cannot be used")
 }
 
 func TestAccessErrorsContainNoSecrets(t *testing.T) {
@@ -101,10 +101,11 @@ func TestAForgottenScriptIsSentAgain(t *testing.T) {
 		require.Equal(t, want, r.Remaining)
 		s.Do("SCRIPT", "FLUSH")
 	}
-	require.Equal(t, 1+3, s.Calls()["eval"], "that of Connect, and each script")
+	require.Equal(t, 1+3, s.Calls()["eval"], "one by Connect, and one per script")
 }
 
-// A server may have decided before its reply is lost. It is not asked again, whatever the retries of the client.
+// A server may have decided before its reply is lost. It is not asked again, whatever the retries
+// of the client.
 func TestNothingIsTakenTwice(t *testing.T) {
 	s := redistest.Start(t)
 	proxy := redistest.NewProxy(t, s.Addr())

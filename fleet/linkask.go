@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/fleet/internal/pipeline"
 )
 
-// ask calls f with the server that has the key and the time until which it may take, if the server's
-// breaker allows it. The error is that of ctx or a *StoreError.
+// ask calls f with the server that has the key and the time until which it may take, if the
+// server's breaker allows it. The error is that of ctx or a *StoreError.
 func (l *Link) ask(ctx context.Context, key string, f func(*node, time.Time) (led bool, err error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -65,10 +65,10 @@ func (l *Link) serverFor(ctx context.Context, key string, began, due time.Time) 
 
 // callThroughBreaker makes a call that began at the given time, if the breaker allows it.
 //
-// The breaker records what became of the call within the Timeout of the link. A caller that gives up
-// counts for nothing, whether by cancellation or by a deadline, because deadlines often come from
-// strangers who may choose one that no server can meet. If many callers asked together, only the
-// leader records, so that a lost connection is one failure.
+// The breaker records what became of the call within the Timeout of the link. A caller that gives
+// up counts for nothing, whether by cancellation or by a deadline, because deadlines often come
+// from strangers who may choose one that no server can meet. If many callers asked together, only
+// the leader records, so that a lost connection is one failure.
 func (l *Link) callThroughBreaker(ctx context.Context, b *breaker.Breaker, addr string, began time.Time, call func() (led bool, err error)) error {
 	permit, err := b.Allow()
 	if err != nil {
@@ -134,8 +134,8 @@ func (l *Link) storeError(err error) *StoreError {
 	return &StoreError{link: l.name, Fault: faultOf(err), cause: err}
 }
 
-// storeErrorSince converts the error of a call that began at the given time. If it is a timeout and a
-// dial has failed since then, the dial's error is the cause: the client repeats dials in the
+// storeErrorSince converts the error of a call that began at the given time. If it is a timeout and
+// a dial has failed since then, the dial's error is the cause: the client repeats dials in the
 // background and reports their errors too late.
 func (l *Link) storeErrorSince(err error, addr string, began time.Time) *StoreError {
 	e := l.storeError(err)
@@ -147,9 +147,9 @@ func (l *Link) storeErrorSince(err error, addr string, began time.Time) *StoreEr
 	return e
 }
 
-// breakerOutcome returns what an error says about the server. The server fails if it does not answer,
-// or answers that it cannot decide anything at present. It succeeds if the answer concerns one key,
-// one slot or one script.
+// breakerOutcome returns what an error says about the server. The server fails if it does not
+// answer, or answers that it cannot decide anything at present. It succeeds if the answer concerns
+// one key, one slot or one script.
 func breakerOutcome(e *StoreError) breaker.Outcome {
 	switch e.Fault {
 	case faultTimeout, faultConnection, faultNoTLS, faultLoading, faultReadOnly, faultMasterDown, faultOutOfMemory, faultBusy:
@@ -163,8 +163,8 @@ func breakerOutcome(e *StoreError) breaker.Outcome {
 	return breaker.Success
 }
 
-// concernsSomeKeys reports whether a reply concerns only some keys or commands: those of one slot, or
-// those that an access rule excludes.
+// concernsSomeKeys reports whether a reply concerns only some keys or commands: those of one slot,
+// or those that an access rule excludes.
 func concernsSomeKeys(err error) bool {
 	var reply redis.Error
 	if !errors.As(err, &reply) {

@@ -11,8 +11,8 @@ import (
 
 // LinkConfig configures a [Link].
 type LinkConfig struct {
-	// Timeout is the longest that Redis may take for one decision, from 1ms to 1m, including the time
-	// to connect and to wait for a connection of the pool. Default 100ms.
+	// Timeout is the longest that Redis may take for one decision, from 1ms to 1m, including the
+	// time to connect and to wait for a connection of the pool. Default 100ms.
 	Timeout time.Duration
 	// Prefix is the beginning of all Redis keys. It must not contain braces. Default "weir:".
 	Prefix string

@@ -12,7 +12,8 @@ import (
 	"github.com/weir-go/weir/fleet/internal/redistest"
 )
 
-// A slot has moved to a server that hangs. That server has failed, not the one that redirected to it.
+// A slot has moved to a server that hangs. That server has failed, not the one that redirected to
+// it.
 func TestAFailureAfterARedirectIsThatOfTheServerThatWasAskedLast(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t)

@@ -33,8 +33,8 @@ type shards struct {
 	nodes map[string]*node // by address
 }
 
-// maxNodes bounds the nodes that are remembered, because addresses come and go. A Cluster has at most
-// 1,000.
+// maxNodes bounds the nodes that are remembered, because addresses come and go. A Cluster has at
+// most 1,000.
 const maxNodes = 2000
 
 // locate returns the client of the server that has a key.

@@ -14,7 +14,8 @@ import (
 	"github.com/weir-go/weir/fleet/internal/redistest"
 )
 
-// Whatever a decision waits for, it lasts no longer than the Timeout. That includes the first, which asks the server about itself.
+// Whatever a decision waits for, it lasts no longer than the Timeout. That includes the first,
+// which asks the server about itself.
 func TestNoDecisionLastsLongerThanTheTimeout(t *testing.T) {
 	t.Parallel()
 	const timeout = 100 * ms

@@ -16,7 +16,8 @@ import (
 
 const noTLS = "fleet: redis main: no TLS with an accepted certificate"
 
-// The client repeats a dial for longer than a decision may take. Connect reports the reason nevertheless.
+// The client repeats a dial for longer than a decision may take. Connect reports the reason
+// nevertheless.
 func TestConnectTellsWhyThereIsNoTLS(t *testing.T) {
 	t.Parallel()
 	sealed, plain := redistest.Options{TLS: true}.Start(t), redistest.Start(t)

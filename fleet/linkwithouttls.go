@@ -13,8 +13,8 @@ import (
 var errNoTLS = errors.New("tls: the server answers without TLS")
 
 // answersWithoutTLS reports whether the client has TLS settings but its server answers without TLS.
-// Redis then waits for the end of a line in the TLS handshake, so the dial times out without an error
-// that says so.
+// Redis then waits for the end of a line in the TLS handshake, so the dial times out without an
+// error that says so.
 func answersWithoutTLS(ctx context.Context, client redis.UniversalClient, timeout time.Duration) bool {
 	var secure *tls.Config
 	var addrs []string
@@ -37,7 +37,8 @@ func answersWithoutTLS(ctx context.Context, client redis.UniversalClient, timeou
 	return false
 }
 
-// answersPing reports whether the server at an address answers PING without TLS, be it with an error.
+// answersPing reports whether the server at an address answers PING without TLS, be it with an
+// error.
 func answersPing(ctx context.Context, addr string) bool {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 
 var shared redistest.Package
 
-// TestMain runs more tests at once than there are processors: parallel tests mostly wait for servers of their own.
+// TestMain runs more tests at once than there are processors: parallel tests mostly wait for
+// servers of their own.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	chosen := false
@@ -57,8 +58,8 @@ func client(t testing.TB, s *redistest.Server) *redis.Client {
 	return c
 }
 
-// slack is how much longer than its Timeout a call may take on a busy machine. It is less than the read timeout of a client, 3 s, so that a
-// call that waits for the client's own timeout is found.
+// slack is how much longer than its Timeout a call may take on a busy machine. It is less than the
+// read timeout of a client, 3 s, so that a call that waits for the client's own timeout is found.
 const slack = 2 * time.Second
 
 // patient is a Timeout that no test reaches unless something hangs.

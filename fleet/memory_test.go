@@ -33,7 +33,8 @@ func tables(t *testing.T) map[string]*fleet.Limiter {
 	}
 }
 
-// Strangers choose keys. However long a key is, or whatever string it is part of, a table uses a bounded number of bytes for it.
+// Strangers choose keys. However long a key is, or whatever string it is part of, a table uses a
+// bounded number of bytes for it.
 func TestLongKeysTakeNoMoreMemoryThanShortOnes(t *testing.T) {
 	long := func(i int) string { return strconv.Itoa(i) + strings.Repeat("A", 1<<20) }
 	for name, key := range map[string]func(i int) string{
@@ -56,7 +57,8 @@ func TestLongKeysTakeNoMoreMemoryThanShortOnes(t *testing.T) {
 	}
 }
 
-// More keys than a table holds, each of the greatest length that is not hashed: the bounds in SECURITY.md.
+// More keys than a table holds, each of the greatest length that is not hashed: the bounds in
+// SECURITY.md.
 func TestTablesOfKeysAreBoundedInBytes(t *testing.T) {
 	const longest = 3 * fleet.MaxKey
 	for name, test := range map[string]struct{ keys, bytes int }{

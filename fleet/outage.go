@@ -36,8 +36,8 @@ func (o OnOutage) validate() error {
 type fallback struct {
 	policy OnOutage
 	limits []limitSpec
-	// For FailLocal, local has this node's share of each limit, and interval the time in which one of
-	// its permits returns.
+	// For FailLocal, local has this node's share of each limit, and interval the time in which one
+	// of its permits returns.
 	local    []*limiter.Group[string]
 	interval []time.Duration
 }
@@ -121,8 +121,8 @@ func (f fallback) takeLocal(k requestKey, n int, retryAfter time.Duration) []lim
 	return results
 }
 
-// takeShare takes from this node's share of one limit. A request for more than the share may succeed
-// when Redis is back.
+// takeShare takes from this node's share of one limit. A request for more than the share may
+// succeed when Redis is back.
 func (f fallback) takeShare(i int, k requestKey, n int, retryAfter time.Duration) limiter.Result {
 	r := f.share(i, k).Take(n)
 	if r.Limit = f.limits[i].maxTake; r.RetryAfter == limiter.Never {
@@ -131,8 +131,8 @@ func (f fallback) takeShare(i int, k requestKey, n int, retryAfter time.Duration
 	return r
 }
 
-// share returns this node's share of one limit. The key is copied, because it may be part of a large
-// string.
+// share returns this node's share of one limit. The key is copied, because it may be part of a
+// large string.
 func (f fallback) share(i int, k requestKey) limiter.Keyed[string] {
 	return f.local[i].Get(strings.Clone(f.limits[i].tagFor(k)))
 }

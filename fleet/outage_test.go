@@ -53,7 +53,7 @@ func TestPolicyDecidesWhileRedisIsUnavailable(t *testing.T) {
 			require.Equal(t, c.admitted, admitted)
 			r, err := b.Take(t.Context(), "user", 11)
 			require.NoError(t, err)
-			require.Equal(t, limiter.Never, r.RetryAfter, "more than the limit is more than that without Redis too")
+			require.Equal(t, limiter.Never, r.RetryAfter, "a request for more than the limit can never succeed")
 			r, err = b.Take(t.Context(), "user", 0)
 			require.NoError(t, err)
 			require.True(t, r.OK)
@@ -73,7 +73,7 @@ func TestAShareOfTheLimitIsRefundedWhileRedisIsAway(t *testing.T) {
 		require.NoError(t, err)
 		return r.Result
 	}
-	require.Less(t, take(4).RetryAfter, limiter.Never, "more than the share may be had once Redis is back")
+	require.Less(t, take(4).RetryAfter, limiter.Never, "a request for more than the share may succeed when Redis is back")
 	require.True(t, take(3).OK, "a refusal by one limit takes nothing from another")
 	refused := take(1)
 	require.False(t, refused.OK)

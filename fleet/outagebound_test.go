@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Redis grants the limit and becomes unavailable. This node, with a share of 1, then grants its bucket and what arrives in the span: the
-// bound stated in Config.Share, and not much less.
+// Redis grants the limit and becomes unavailable. This node, with a share of 1, then grants its
+// bucket and what arrives in the span: the bound stated in Config.Share, and not much less.
 func TestBoundOfFailLocal(t *testing.T) {
 	t.Parallel()
 	const limit, span = 60, 2 * time.Second
@@ -52,7 +52,7 @@ func TestBoundOfFailLocal(t *testing.T) {
 			}
 			t.Logf("%d admitted within a span, of a limit of %d", most, limit)
 			require.LessOrEqual(t, most, test.most)
-			require.Greater(t, most, 2*limit-limit/4, "a lower bound would not be true")
+			require.Greater(t, most, 2*limit-limit/4, "the documented bound is not reached")
 		})
 	}
 }

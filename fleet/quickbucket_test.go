@@ -44,7 +44,7 @@ func TestQuickScriptRejectsUnknownValues(t *testing.T) {
 	now := newLimiter(l, "unknown", fleet.TokenBucket{Rate: limiter.PerHour(10), Burst: 10}, c)
 	require.True(t, now.Quick())
 	before := newLimiter(l, "unknown", fleet.TokenBucket{Rate: limiter.PerHour(7), Burst: 10}, c)
-	require.False(t, before.Quick(), "an hour is no seven times whole µs")
+	require.False(t, before.Quick(), "an hour is not a multiple of 7µs")
 	key := newKey()
 	_, err := before.Take(t.Context(), key, 4)
 	require.NoError(t, err)
@@ -61,7 +61,8 @@ func TestQuickScriptRejectsUnknownValues(t *testing.T) {
 	}
 }
 
-// A key lives until its bucket is full, and the script of all limits can read what the quick script has written.
+// A key lives until its bucket is full, and the script of all limits can read what the quick script
+// has written.
 func TestValuesOfTheQuickScript(t *testing.T) {
 	l, c := connect(t), client(t, server())
 	for _, every := range []time.Duration{time.Second, time.Hour, 30 * 24 * time.Hour} { // the last in ms is more than 32 bits
@@ -78,7 +79,7 @@ func TestValuesOfTheQuickScript(t *testing.T) {
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, life, 2*every-time.Since(before))
 			require.LessOrEqual(t, life, 2*every+time.Millisecond)
-			require.NoError(t, b.Refund(t.Context(), key, 1), "by the other script")
+			require.NoError(t, b.Refund(t.Context(), key, 1), "by the script of all limits")
 			r, err = b.Take(t.Context(), key, 1)
 			require.NoError(t, err)
 			require.True(t, r.OK)

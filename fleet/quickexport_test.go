@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// QuickAt is TakeAt by the script of quickBucket, which the limiter must have. It returns false if that script cannot decide.
+// QuickAt is TakeAt by the script of quickBucket, which the limiter must have. It returns false if
+// that script cannot decide.
 func (l *Limiter) QuickAt(ctx context.Context, at time.Time, key string, n int) (Result, bool, error) {
 	b := l.groups[0].backend.(*quickBucket)
 	text := quickBucketScript.Text

@@ -29,8 +29,8 @@ func TestALateRefundGivesBackOnlyWhatStillCounts(t *testing.T) {
 			const soon, late = 5 * ms, 3 * time.Second
 			require.Equal(t, 10, take(0, 10))
 			back(soon, soon, 10)
-			require.GreaterOrEqual(t, take(soon, 9), 9, "what still counts is given back")
-			require.Equal(t, 10, take(late, 10), "all has come back by itself")
+			require.GreaterOrEqual(t, take(soon, 9), 9, "permits that still count are given back")
+			require.Equal(t, 10, take(late, 10), "all permits have returned by themselves")
 			back(late, late-soon, 9)
 			require.Zero(t, take(late, 1), "none of the ten was given back")
 			back(late, 0, 1)
@@ -69,7 +69,8 @@ func TestALateRefundWhileRedisIsAway(t *testing.T) {
 	requireTake(t, fleet.Result{Result: taken.Result, From: fleet.FromOutage}, b.Take, "user", 9)
 }
 
-// A lease is given back some time after it was taken. Permits that have returned by themselves meanwhile are not given back again.
+// A lease is given back some time after it was taken. Permits that have returned by themselves
+// meanwhile are not given back again.
 func TestALeaseThatIsGivenBackLateGivesBackOnlyWhatStillCounts(t *testing.T) {
 	t.Parallel()
 	const limit, span = 100, 2 * time.Second

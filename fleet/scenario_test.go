@@ -94,7 +94,8 @@ func TestInvalidNumbersAreRefusedAndChangeNothing(t *testing.T) {
 	}
 }
 
-// Every key has a time to live, however small the limit, and none lives a second longer than necessary.
+// Every key has a time to live, however small the limit, and none lives a second longer than
+// necessary.
 func TestEveryKeyExpires(t *testing.T) {
 	s := redistest.Start(t)
 	l, direct := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient}), client(t, s)
@@ -158,7 +159,7 @@ func TestSeveralLimitsInOneRoundTrip(t *testing.T) {
 	require.Equal(t, no(10, 0, time.Second, time.Hour-time.Second), r.Result)
 	each, err := all.EachAt(t.Context(), at, "user", 0)
 	require.NoError(t, err)
-	require.Equal(t, []int{0, 90, 990}, []int{each[0].Remaining, each[1].Remaining, each[2].Remaining}, "nothing is spent on a refusal")
+	require.Equal(t, []int{0, 90, 990}, []int{each[0].Remaining, each[1].Remaining, each[2].Remaining}, "a refusal takes nothing")
 	each, err = all.EachAt(t.Context(), at, "user", 1)
 	require.NoError(t, err)
 	require.Equal(t, []bool{false, true, true}, []bool{each[0].OK, each[1].OK, each[2].OK})
@@ -269,7 +270,7 @@ func TestARateIsKeptWhileItsKeyIsUsed(t *testing.T) {
 	require.NoError(t, err)
 	log := l.StateKeys("user")[0]
 	l.set(20, time.Hour)
-	require.Greater(t, direct.PTTL(t.Context(), log).Val(), 59*time.Minute, "what was taken counts for the longer span")
+	require.Greater(t, direct.PTTL(t.Context(), log).Val(), 59*time.Minute, "permits count for the longer window")
 	require.NoError(t, direct.Expire(t.Context(), log+":rate", time.Minute).Err())
 	_, err = l.Take(t.Context(), "user", 1)
 	require.NoError(t, err)
@@ -325,7 +326,7 @@ func TestClientsWithALimitOfTheirOwn(t *testing.T) {
 	for _, log := range logs {
 		left, err := log.Take(t.Context(), "user", 0)
 		require.NoError(t, err)
-		require.Equal(t, 3, left.Remaining, "the rate is for all")
+		require.Equal(t, 3, left.Remaining, "the rate applies to all clients")
 	}
 }
 

@@ -39,7 +39,7 @@ func TestScenarioL53_TenASecond(t *testing.T) {
 		require.Equal(t, want, r.Result)
 	}
 	take(0, yes(10, 10, 0))
-	require.Zero(t, client(t, server()).Exists(t.Context(), b.StateKeys("user")...).Val(), "a look stores nothing")
+	require.Zero(t, client(t, server()).Exists(t.Context(), b.StateKeys("user")...).Val(), "a request for 0 stores nothing")
 	take(1, yes(10, 9, 100*ms))
 	require.NoError(t, b.Reset(t.Context(), "user"))
 	take(1, yes(10, 9, 100*ms))
@@ -102,13 +102,14 @@ func TestScenarioL56_NoTimeToLiveIsZero(t *testing.T) {
 			r, err := bucket.Take(t.Context(), "user", 1)
 			require.NoError(t, err)
 			left := direct.PTTL(t.Context(), bucket.StateKeys("user")[0]).Val()
-			require.NotEqual(t, time.Duration(-1), left, "there is a time to live")
+			require.NotEqual(t, time.Duration(-1), left, "the key has no time to live")
 			require.LessOrEqual(t, left, r.ResetAfter+time.Second)
 		}
 	}
 }
 
-// A server hangs: which policy decides, how long that takes, and what the server receives when it continues.
+// A server hangs: which policy decides, how long that takes, and what the server receives when it
+// continues.
 func TestScenarioL59_RedisHangs(t *testing.T) {
 	t.Parallel()
 	const timeout, failures = 100 * ms, 5
@@ -148,7 +149,7 @@ func TestScenarioL59_RedisHangs(t *testing.T) {
 			}, 20*time.Second, 10*ms)
 			r, err := b.Take(t.Context(), "user", 0)
 			require.NoError(t, err)
-			require.GreaterOrEqual(t, r.Remaining, 10-failures-2, "what was admitted without Redis is not made up for")
+			require.GreaterOrEqual(t, r.Remaining, 10-failures-2, "grants during the outage are not charged later")
 			require.LessOrEqual(t, asked(s)-before, failures+20)
 		})
 	}
@@ -181,7 +182,8 @@ func TestScenarioL60_TheAnswerComesTooLate(t *testing.T) {
 	}
 }
 
-// A Ring distributes keys over servers that do not know each other. The server of a key decides about it.
+// A Ring distributes keys over servers that do not know each other. The server of a key decides
+// about it.
 func TestKeysOnTheServersOfARing(t *testing.T) {
 	one, two := redistest.Start(t), redistest.Start(t)
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": one.Addr(), "two": two.Addr()}, ContextTimeoutEnabled: true})

@@ -19,7 +19,8 @@ type scripted interface {
 	StateKeys(key string) []string
 }
 
-// scriptStep takes n permits at a time in µs after the beginning. It looks if n is 0, and gives back if n is negative.
+// scriptStep takes n permits at a time in µs after the beginning. It looks if n is 0, and gives
+// back if n is negative.
 type scriptStep struct {
 	at   int64
 	n    int

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// backend takes and gives back permits in Redis. The time is the server's if at is zero; other times
-// are for tests.
+// backend takes and gives back permits in Redis. The time is the server's if at is zero; other
+// times are for tests.
 type backend interface {
 	// take takes n permits from all limits or from none. It returns the result of each limit. It
 	// changes nothing if n is 0 or negative.

@@ -70,7 +70,8 @@ func openOf(l *fleet.Link) (open []string) {
 	return open
 }
 
-// shardLoad takes permits of many keys until the context ends, and counts per node of the cluster whether Redis or the policy decided.
+// shardLoad takes permits of many keys until the context ends, and counts per node of the cluster
+// whether Redis or the policy decided.
 type shardLoad struct {
 	server, other [3]atomic.Int64
 	worst         atomic.Int64
@@ -149,7 +150,7 @@ func TestUnavailableMasterAffectsOnlyItsOwnKeys(t *testing.T) {
 			wait(3 * time.Second) // the others find that it is gone after 2 s
 			require.Eventually(t, func() bool { return slices.Contains(openOf(l), last.Addr()) }, patient, 10*ms)
 			harm.back()
-			require.Zero(t, load.other[0].Load()+load.other[1].Load(), "decided without Redis about keys of the servers that were well")
+			require.Zero(t, load.other[0].Load()+load.other[1].Load(), "decisions without Redis about keys of the working servers")
 			require.Positive(t, load.other[2].Load())
 			require.Equal(t, []string{last.Addr()}, openOf(l))
 			require.False(t, l.Breaker().Tripped())
@@ -190,7 +191,8 @@ func TestConnectWhileAMasterIsUnavailable(t *testing.T) {
 	}
 }
 
-// A slot moves between servers under load. Its keys move one by one, so for some time those of one decision are on two servers.
+// A slot moves between servers under load. Its keys move one by one, so for some time those of one
+// decision are on two servers.
 func TestASlotThatMovesUnderLoadLosesNoDecision(t *testing.T) {
 	t.Parallel()
 	c := frail(t)
@@ -231,8 +233,8 @@ func TestASlotThatMovesUnderLoadLosesNoDecision(t *testing.T) {
 	require.NoError(t, l.Err())
 	r, err := all.Take(t.Context(), "hot", 0)
 	require.NoError(t, err)
-	require.EqualValues(t, granted.Load(), faultTotal-r.Remaining, "each is taken once")
-	require.Greater(t, granted.Load(), int64(100), "otherwise this has shown little")
+	require.EqualValues(t, granted.Load(), faultTotal-r.Remaining, "each permit is taken once")
+	require.Greater(t, granted.Load(), int64(100), "the test has shown too little")
 }
 
 func port(s *redistest.Server) string {
@@ -274,7 +276,7 @@ func TestALinkToAClusterShowsTheBreakerOfEachServer(t *testing.T) {
 		asked = append(asked, addr)
 		require.Positive(t, b.Counts().Successes, addr)
 	}
-	require.ElementsMatch(t, append(cluster().Addrs(), ""), asked, "and that before the question which of them has a key")
+	require.ElementsMatch(t, append(cluster().Addrs(), ""), asked, "and the breaker for requests to no server in particular")
 	shown := map[string]bool{}
 	for s := range l.Observe {
 		shown[fmt.Sprint(s)] = true

@@ -87,8 +87,9 @@ func (l *grantList) soonest(key string, at time.Duration, n int) time.Duration {
 	return best
 }
 
-// Random requests of users of tenants at given times are decided as by a simple list of grants, on one server and on several:
-// a refused request takes from no limit, RetryAfter is the shortest possible, and Remaining is the least.
+// Random requests of users of tenants at given times are decided as by a simple list of grants, on
+// one server and on several. A refused request takes from no limit, RetryAfter is the shortest
+// possible, and Remaining is the least.
 func TestSharedLimitsMatchModel(t *testing.T) {
 	for name, link := range sharedLinks(t) {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +147,8 @@ func TestSharedLimitsHaveTheirOwnRedisKeys(t *testing.T) {
 	}
 }
 
-// With many callers and keys, no limit is exceeded, and refused requests have left nothing behind in the end.
+// With many callers and keys, no limit is exceeded, and refused requests have left nothing behind
+// in the end.
 func TestSharedLimitsHoldUnderLoad(t *testing.T) {
 	const users, each, tenants, everybody = 12, 30, 100, 150
 	for name, link := range sharedLinks(t) {
@@ -221,7 +223,8 @@ func TestRefundReachesAllLimitsAndResetOnlyThoseOfTheKey(t *testing.T) {
 	require.EqualError(t, alone.Reset(t.Context(), "a"), `fleet: limiter "alone" has nothing to reset: its limits are Shared`)
 }
 
-// Another key may take permits that one key gives back. Remembered refusals are forgotten, and waiters are woken.
+// Another key may take permits that one key gives back. Remembered refusals are forgotten, and
+// waiters are woken.
 func TestRefundOfASharedLimitReachesOtherKeys(t *testing.T) {
 	for name, link := range sharedLinks(t) {
 		b := newLimiters(link, "wake", orError, fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 5},
@@ -251,12 +254,12 @@ func TestRefundOfASharedLimitReachesOtherKeys(t *testing.T) {
 		case err := <-waits:
 			require.NoError(t, err, name)
 		case <-time.After(patient):
-			t.Fatal("nobody woke it: " + name)
+			t.Fatal("the waiter was not woken: " + name)
 		}
 		require.ErrorIs(t, b.WaitAtMost(t.Context(), "d", 1, time.Minute), limiter.ErrLimited, name)
 		left, err := b.TakeEach(t.Context(), "d", 0)
 		require.NoError(t, err)
-		require.Equal(t, [2]int{5, 0}, [2]int{left[0].Remaining, left[1].Remaining}, "%s: it waited in vain and left nothing behind", name)
+		require.Equal(t, [2]int{5, 0}, [2]int{left[0].Remaining, left[1].Remaining}, "%s: a wait that fails takes nothing", name)
 	}
 }
 
@@ -314,7 +317,8 @@ func newTwoServers(t *testing.T, name string, timeout time.Duration) twoServers 
 	return two
 }
 
-// An unavailable server affects only its own limits: the policy decides about those, and Redis about the others.
+// An unavailable server affects only its own limits: the policy decides about those, and Redis
+// about the others.
 func TestPolicyDecidesOnlyAboutTheUnavailableSharedLimit(t *testing.T) {
 	t.Parallel()
 	own, all := fleet.FixedWindow{Limit: 6, Window: 24 * 365 * time.Hour}, fleet.Shared{Limit: fleet.FixedWindow{Limit: 4, Window: 24 * 365 * time.Hour}}
@@ -394,8 +398,8 @@ func (d beforeSend) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 	return next
 }
 
-// The key's own server fails between its grant and the refusal by the limit for all keys. The request is refused, and only its own
-// permits stay taken, because they cannot be given back.
+// The key's own server fails between its grant and the refusal by the limit for all keys. The
+// request is refused, and only its own permits stay taken, because they cannot be given back.
 func TestServerFailureBetweenTwoGroupsLosesOneRequest(t *testing.T) {
 	t.Parallel()
 	two := newTwoServers(t, "between", 2*time.Second)
@@ -418,7 +422,7 @@ func TestServerFailureBetweenTwoGroupsLosesOneRequest(t *testing.T) {
 	defer two.other.Continue()
 	r, err := b.Take(t.Context(), two.key, 3)
 	require.NoError(t, err)
-	require.False(t, r.OK, "refused by the limit of everybody, which has answered")
+	require.False(t, r.OK, "refused by the limit for all keys, which has answered")
 	require.Equal(t, fleet.FromServer, r.From)
 	two.other.Continue()
 	require.Eventually(t, func() bool {
@@ -429,7 +433,8 @@ func TestServerFailureBetweenTwoGroupsLosesOneRequest(t *testing.T) {
 	}, patient, 20*ms)
 }
 
-// Permits that are given back have been refused to other requests meanwhile. Those refusals are not remembered.
+// Permits that are given back have been refused to other requests meanwhile. Those refusals are not
+// remembered.
 func TestRefusalIsNotRememberedAfterAnUndoneGrant(t *testing.T) {
 	two := newTwoServers(t, "lasting", patient)
 	b := newLimiters(two.link, "lasting", orError, fleet.FixedWindow{Limit: 5, Window: 24 * 365 * time.Hour},
@@ -478,8 +483,8 @@ func TestCancellationBetweenTwoGroupsTakesNothing(t *testing.T) {
 	require.Equal(t, [2]int{10, 4}, [2]int{each[0].Remaining, each[1].Remaining})
 }
 
-// A request takes from the limit of its tenant and gives that back, because the limit for all keys refuses. A caller that was told
-// meanwhile to wait for a year is woken.
+// A request takes from the limit of its tenant and gives that back, because the limit for all keys
+// refuses. A caller that was told meanwhile to wait for a year is woken.
 func TestWaiterIsWokenAfterAnUndoneGrant(t *testing.T) {
 	const year = 24 * 365 * time.Hour
 	ring := redis.NewRing(&redis.RingOptions{
@@ -514,7 +519,7 @@ func TestWaiterIsWokenAfterAnUndoneGrant(t *testing.T) {
 	case err := <-waits:
 		require.NoError(t, err)
 	case <-time.After(patient):
-		t.Fatal("nobody woke it")
+		t.Fatal("the waiter was not woken")
 	}
 	each, err := b.TakeEach(t.Context(), "one/b", 0)
 	require.NoError(t, err)

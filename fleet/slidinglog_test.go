@@ -9,7 +9,8 @@ import (
 	"github.com/weir-go/weir/fleet"
 )
 
-// A long log blocks the server only for a short time: expired entries are deleted a thousand at a time.
+// A long log blocks the server only for a short time: expired entries are deleted a thousand at a
+// time.
 func TestLongLogIsDeletedInSteps(t *testing.T) {
 	const limit, span = 3500, time.Hour
 	direct := client(t, server())
@@ -30,12 +31,13 @@ func TestLongLogIsDeletedInSteps(t *testing.T) {
 	for i, want := range []int64{2501, 1502, 503, 4, 5} {
 		r, err := b.TakeAt(t.Context(), later, "user", 1)
 		require.NoError(t, err)
-		require.Equal(t, yes(limit, limit-1-i, span), r.Result, "what has expired does not count, dropped or not")
+		require.Equal(t, yes(limit, limit-1-i, span), r.Result, "expired entries do not count, deleted or not")
 		require.Equal(t, want, entries())
 	}
 }
 
-// Entries of permits that were given back are deleted too, so taking and giving back forever does not make the log longer.
+// Entries of permits that were given back are deleted too, so taking and giving back forever does
+// not make the log longer.
 func TestALogOfRefundsStaysShort(t *testing.T) {
 	direct := client(t, server())
 	b := newLimiter(connect(t), "refunds", fleet.SlidingLog{Limit: 5, Window: time.Hour}, orError)
@@ -57,7 +59,7 @@ func TestRefundAmongExpiredEntries(t *testing.T) {
 	l.refund(1200*ms, 1) // the oldest that counts: that of 500 ms
 	require.Equal(t, 2, l.left(1200*ms))
 	l.set(4, 10*time.Second)
-	require.Zero(t, l.left(1200*ms), "the span reaches back to what has been dropped")
-	require.Equal(t, 2, l.left(10_100*ms), "and then not any more")
+	require.Zero(t, l.left(1200*ms), "the window includes deleted entries")
+	require.Equal(t, 2, l.left(10_100*ms), "the window no longer includes them")
 	require.Equal(t, 4, l.left(10_900*ms))
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/weir-go/weir/fleet"
 )
 
-// During the rollout of a new config, nodes with narrow and with wide buckets use the same key in turn.
+// During the rollout of a new config, nodes with narrow and with wide buckets use the same key in
+// turn.
 func TestBucketsOfAnotherWidthDoNotAccumulate(t *testing.T) {
 	t.Parallel()
 	l, direct := connect(t), client(t, server())
@@ -27,5 +28,5 @@ func TestBucketsOfAnotherWidthDoNotAccumulate(t *testing.T) {
 	require.Less(t, direct.StrLen(t.Context(), wide.StateKeys("user")[0]).Val(), int64(100), "one part")
 	r, err := wide.TakeAt(t.Context(), begin.Add(steps*10*ms), "user", 0)
 	require.NoError(t, err)
-	require.Equal(t, 1_000_000-steps, r.Remaining, "all of it still counts")
+	require.Equal(t, 1_000_000-steps, r.Remaining, "all permits still count")
 }

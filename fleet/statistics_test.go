@@ -63,7 +63,7 @@ func TestSeriesAreBuiltOnceAndNeverTheKeys(t *testing.T) {
 			calls = value
 		}
 	}
-	require.InDelta(t, len(hostile)+1, calls, 0, "the breaker before Redis has its own figures")
+	require.InDelta(t, len(hostile)+1, calls, 0, "the breaker of Redis has its own metrics")
 }
 
 func TestACountOfPermitsStaysAtTheLargestNumber(t *testing.T) {
@@ -75,7 +75,8 @@ func TestACountOfPermitsStaysAtTheLargestNumber(t *testing.T) {
 	}
 }
 
-// A loop over the series of a source may end after any of them: the runtime panics if the source continues.
+// A loop over the series of a source may end after any of them: the runtime panics if the source
+// continues.
 func TestObserveStopsAtAnySeries(t *testing.T) {
 	link := connect(t)
 	for name, s := range map[string]stat.Source{"limiter": newBucket(link, orError), "link": link, "window": join(t, link, quick)} {

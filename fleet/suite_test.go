@@ -20,8 +20,9 @@ type timed interface {
 	GiveBackAt(ctx context.Context, at time.Time, key string, n int) error
 }
 
-// keyAt is one key of a limiter at given times. A refund uses the latest of them. Time runs a thousand times as fast:
-// a nanosecond of the suite is a microsecond of the server, which is its resolution.
+// keyAt is one key of a limiter at given times. A refund uses the latest of them. Time runs a
+// thousand times as fast: a nanosecond of the suite is a microsecond of the server, which is its
+// resolution.
 type keyAt struct {
 	testing.TB
 	limiter timed

@@ -103,8 +103,8 @@ func (l *Limiter) policyDecides(err error) bool {
 	return errors.Is(err, ErrUnavailable) && l.groups[0].outage.policy != FailError
 }
 
-// refundAttempts gives n permits back to groups that have granted them, even if the caller has given
-// up.
+// refundAttempts gives n permits back to groups that have granted them, even if the caller has
+// given up.
 func (l *Limiter) refundAttempts(ctx context.Context, k requestKey, n int, at time.Time, attempts []attempt) {
 	ctx = context.WithoutCancel(ctx)
 	for i := range attempts {

@@ -20,8 +20,8 @@ import (
 //	shared token-bucket 1000/s
 //
 // The rate of a bucket is in the form of [limiter.ParseRate]. Of a window, the text has Limit and
-// Window. An option that is left out has its default. cl.throttle is the limit of package rediscell.
-// A Shared limit with a By and a limit of package redisson have no text.
+// Window. An option that is left out has its default. cl.throttle is the limit of package
+// rediscell. A Shared limit with a By and a limit of package redisson have no text.
 type Limits []Limit
 
 // MarshalText returns the text. It returns an error if a limit is invalid or has no text.
@@ -43,8 +43,8 @@ func (l Limits) MarshalText() ([]byte, error) {
 	return []byte(strings.Join(texts, ", ")), nil
 }
 
-// UnmarshalText sets l to the limits in the text. An empty text is no limit. It returns an error, and
-// leaves l as it is, if a limit is invalid.
+// UnmarshalText sets l to the limits in the text. An empty text is no limit. It returns an error,
+// and leaves l as it is, if a limit is invalid.
 func (l *Limits) UnmarshalText(text []byte) error {
 	var limits Limits
 	if len(text) > 0 {

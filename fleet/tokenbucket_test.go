@@ -41,8 +41,8 @@ func TestTokenCost(t *testing.T) {
 	}
 }
 
-// If the cost of a token is no fraction that Lua can handle, it is rounded up. (A rate that is no simple ratio is accurate to
-// a part in 10^12, as in local limiters.)
+// If the cost of a token is no fraction that Lua can handle, it is rounded up. (A rate that is no
+// simple ratio is accurate to a part in 10^12, as in local limiters.)
 func TestATokenNeverCostsLess(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
@@ -151,7 +151,7 @@ func TestCallersAtTheExactRateAreNeverRefused(t *testing.T) {
 		for i := range int64(300) {
 			due := ceil(o.times(i))
 			if i > 0 {
-				require.False(t, take("user", due-1), "%s, call %d comes early", name, i)
+				require.False(t, take("user", due-1), "%s, call %d is early", name, i)
 			}
 			require.True(t, take("user", due), "%s, call %d", name, i)
 			require.True(t, take("other", ceil(o.times(i*7))), "%s, call %d, one in seven", name, i)
@@ -168,7 +168,7 @@ func TestAChangedRateKeepsTheTokens(t *testing.T) {
 		return got.Result
 	}
 	require.Equal(t, yes(100, 40, 60*time.Hour), take(limiter.PerHour(1), 100, 60, 0))
-	require.Equal(t, yes(100, 40, 6*time.Second), take(limiter.PerSecond(10), 100, 0, 0), "60 are missing, which come ten times a second")
+	require.Equal(t, yes(100, 40, 6*time.Second), take(limiter.PerSecond(10), 100, 0, 0), "60 permits are missing and return at ten per second")
 	require.Equal(t, yes(100, 39, 6100*ms), take(limiter.PerSecond(10), 100, 1, 0))
 	require.Equal(t, no(20, 0, 100*ms, 2*time.Second), take(limiter.PerSecond(10), 20, 1, 4100*ms))
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Leaving the end of a queue takes as long as leaving its beginning, so many waiters that give up at once cost no more each
-// than a few.
+// Leaving the end of a queue takes as long as leaving its beginning, so many waiters that give up
+// at once cost no more each than a few.
 func TestLeavingAQueueTakesConstantTime(t *testing.T) {
 	leaving := func(waiters int) time.Duration {
 		l := &waitQueues{}
@@ -27,5 +27,5 @@ func TestLeavingAQueueTakesConstantTime(t *testing.T) {
 		return min(leaving(waiters), leaving(waiters), leaving(waiters))
 	}
 	short, long := least(1000), least(100_000)
-	require.Less(t, long, 20*short+time.Microsecond, "each of 100,000 leaves as quickly as each of 1,000: %s", short)
+	require.Less(t, long, 20*short+time.Microsecond, "leaving a queue of 100,000 takes longer than leaving one of 1,000: %s", short)
 }

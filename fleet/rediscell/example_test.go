@@ -20,7 +20,7 @@ var shared redistest.Package
 
 func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
 
-// server is a Redis for the examples.
+// server returns the address of a Redis for the examples.
 var server = sync.OnceValue(func() *redistest.Server { return redistest.Start(&shared) })
 
 func exampleLink() *fleet.Link {
@@ -33,8 +33,8 @@ func exampleLink() *fleet.Link {
 	return link
 }
 
-// A program that sent CL.THROTTLE user:42 2 30 60 asks a limiter instead: a burst of two more, and 30
-// in 60 seconds.
+// A program that sends CL.THROTTLE user:42 2 30 60 can ask a limiter instead: two extra permits at
+// once, and 30 in 60 seconds.
 func Example() {
 	replies := fleet.NewLimiter("package", fleet.Config{
 		Link: exampleLink(), Limits: []fleet.Limit{rediscell.Limit(2, 30, time.Minute)}, OnOutage: fleet.FailOpen,

@@ -27,19 +27,19 @@ import (
 //
 // As the only limit of a [fleet.Limiter], it answers as redis-cell 0.4.0 and later does. If the
 // server has the module, the module decides, and otherwise a script that does the same steps. Both
-// store the same values, so one can continue where the other stopped. A key does not store its limit,
-// so limiters of the same name with different such limits share their keys. Next to other limits, it
-// stands for the [fleet.TokenBucket] of the same rate.
+// store the same values, so one can continue where the other stopped. A key does not store its
+// limit, so limiters of the same name with different such limits share their keys. Next to other
+// limits, it stands for the [fleet.TokenBucket] of the same rate.
 //
-// It differs from redis-cell in three ways. A refusal never says to retry in 0 seconds, as redis-cell
-// does for less than a millisecond. A request for 0 permits is not stored. A key lives up to a
-// millisecond longer than it is needed, where a key of redis-cell expires up to a millisecond too
-// early.
+// It differs from redis-cell in three ways. A refusal never says to retry in 0 seconds, as
+// redis-cell does for less than a millisecond. A request for 0 permits is not stored. A key lives
+// up to a millisecond longer than it is needed, where a key of redis-cell expires up to a
+// millisecond too early.
 //
 // As in redis-cell, the interval between two permits is cut to whole nanoseconds, so 3/s is a
 // billionth too fast. What remains is computed in whole microseconds, which is unreliable if the
-// interval is only a few microseconds. The times of a Result are exact if the script has decided, and
-// whole seconds if the module has, whose refusals are therefore not remembered.
+// interval is only a few microseconds. The times of a Result are exact if the script has decided,
+// and whole seconds if the module has, whose refusals are therefore not remembered.
 func Limit(maxBurst, count int, period time.Duration) fleet.Limit {
 	return bridge.Cell(maxBurst, count, period).(fleet.Limit)
 }
@@ -52,8 +52,8 @@ type Reply struct {
 	Limit int64
 	// Remaining is how many permits can be taken now.
 	Remaining int64
-	// RetryAfter is in seconds, at least 1 for a refusal. It is -1 if the request was allowed or will
-	// never be.
+	// RetryAfter is in seconds, at least 1 for a refusal. It is -1 if the request was allowed or
+	// will never be.
 	RetryAfter int64
 	// ResetAfter is in how many seconds Remaining will equal Limit.
 	ResetAfter int64

@@ -19,7 +19,7 @@ var shared redistest.Package
 
 func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
 
-// server is a Redis for the examples.
+// server returns the address of a Redis for the examples.
 var server = sync.OnceValue(func() *redistest.Server { return redistest.Start(&shared) })
 
 func exampleLink() *fleet.Link {
@@ -32,7 +32,7 @@ func exampleLink() *fleet.Link {
 	return link
 }
 
-// What Redisson writes as
+// In Redisson:
 //
 //	limiter.trySetRate(RateType.OVERALL, 2, Duration.ofMinutes(1))
 //	limiter.setRate(RateType.OVERALL, 3, Duration.ofMinutes(1))
@@ -61,7 +61,7 @@ func Example() {
 	// false <nil>
 }
 
-// Each process has 2 requests per minute by itself.
+// Each process has 2 requests per minute of its own.
 func ExamplePerClient() {
 	link := exampleLink()
 	for _, process := range []string{"a", "b"} {

@@ -30,13 +30,14 @@ func PerClient(log fleet.SlidingLog, client string) fleet.Limit {
 	return bridge.PerClient(log, client).(fleet.Limit)
 }
 
-// SetRate sets the limit and the window of a key for all nodes, whatever their configs say. The rate
-// is kept until the key has not been used for a day, or for its window if that is longer. SetRate
-// returns an error if the only limit of l is not a [fleet.SlidingLog] or a limit of PerClient.
+// SetRate sets the limit and the window of a key for all nodes, whatever their configs say. The
+// rate is kept until the key has not been used for a day, or for its window if that is longer.
+// SetRate returns an error if the only limit of l is not a [fleet.SlidingLog] or a limit of
+// PerClient.
 //
 // Permits taken before still count. If the window becomes longer, permits may already have left the
-// shorter window that are still in the longer one. Nothing is allowed until they have left that too.
-// Permits that were taken before the key was idle for the old window are not known any more.
+// shorter window that are still in the longer one. Nothing is allowed until they have left that
+// too. Permits that were taken before the key was idle for the old window are not known any more.
 func SetRate(ctx context.Context, l *fleet.Limiter, key string, limit int, window time.Duration) error {
 	return bridge.SetRate(ctx, l, key, limit, window)
 }

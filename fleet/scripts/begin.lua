@@ -1,11 +1,11 @@
 -- The first part of each decision: the request and the time.
 --
 -- KEYS are the keys of all limits, one limit after the other. ARGV is
---   1. n: the permits to take, 0 to only look, or negative to give back
---   2. the time in µs, or '' for the time of the server
---   3. how many ms longer than necessary the keys live
---   4. how many µs ago the permits to give back were taken: one number for all limits, or one per
---      limit with commas between them; -1 to check whether n could be taken, without taking
+--   1. n: the permits to take, 0 to only look, or negative to give back.
+--   2. the time in µs, or '' for the time of the server.
+--   3. how many ms longer than necessary the keys live.
+--   4. how many µs ago the permits to give back were taken. It is one number for all limits, or one
+--      per limit with commas between them. -1 checks whether n could be taken, without taking.
 -- followed, for each limit, by the name of its kind and its numbers.
 --
 -- Numbers in Lua are doubles, so whole numbers are exact up to 2^53. Times in µs since 1970 reach

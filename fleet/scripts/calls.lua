@@ -1,22 +1,22 @@
 -- The window of a fleet: add the flush of one node, if it is new, and return all counts.
 --
 -- The key is a hash with these fields:
---   life      'c' and the time at which the key was made
---   total     the calls that came in time
---   0, 1, …   the buckets: each is stored at its number modulo (buckets + 1)
+--   life      'c' and the time at which the key was made.
+--   total     the calls that came in time.
+--   0, 1, ...   the buckets: each is stored at its number modulo (buckets + 1).
 --   n<node>   per node: the number of its latest flush, when that came, its calls that came in time,
---             and how many of its calls came too late
+--             and how many of its calls came too late.
 --   sweep     the cursor of the search for expired nodes
 -- Six numbers are successes, failures, slow calls, slow failures, ignored and refused calls.
 --
 -- ARGV is
---   1. the width of a bucket in µs
---   2. the number of buckets
---   3. the time in µs, or '' for the time of the server
---   4. the ms after which the key, or the entry of a node, expires
---   5. the node
---   6. the number of its flush
---   7. when the flush was first sent, by this server's clock in µs, or '' if that is not known
+--   1. the width of a bucket in µs.
+--   2. the number of buckets.
+--   3. the time in µs, or '' for the time of the server.
+--   4. the ms after which the key, or the entry of a node, expires.
+--   5. the node.
+--   6. the number of its flush.
+--   7. when the flush was first sent, by this server's clock in µs, or '' if that is not known.
 -- followed, for each delta, by its age in µs and its six numbers.
 --
 -- The reply is the time, the life, whether the node was known, the six numbers of total and of the

@@ -23,8 +23,8 @@ type Cache struct {
 
 // set holds the refusals of keys with the same hash, modulo the number of sets.
 type set struct {
-	// round changes whenever refusals are forgotten. A refusal counts only in the round in which the
-	// server was asked: a late one may be older than a refund.
+	// round changes whenever refusals are forgotten. A refusal counts only in the round in which
+	// the server was asked: a late one may be older than a refund.
 	round atomic.Uint64
 	slots [slotsPerSet]atomic.Pointer[refusal]
 }
@@ -42,8 +42,8 @@ type refusal struct {
 	result limiter.Result
 }
 
-// New returns a cache for at least the given number of keys, of 200 bytes each plus the key. It copies
-// keys but does not bound their length. Refusals are remembered for no longer than longest.
+// New returns a cache for at least the given number of keys, of 200 bytes each plus the key. It
+// copies keys but does not bound their length. Refusals are remembered for no longer than longest.
 func New(keys int, longest time.Duration) *Cache {
 	return &Cache{epoch: time.Now(), longest: longest, seed: maphash.MakeSeed(), sets: make([]set, (keys+slotsPerSet-1)/slotsPerSet)}
 }
@@ -89,8 +89,8 @@ func (l *Lookup) Remember(answer limiter.Result) {
 	if l.cache == nil || answer.OK || answer.RetryAfter <= 0 || answer.RetryAfter == limiter.Never {
 		return
 	}
-	// The server has decided between the lookup and now. It refuses until RetryAfter after the lookup
-	// at least, and allows from RetryAfter after now on.
+	// The server has decided between the lookup and now. It refuses until RetryAfter after the
+	// lookup at least, and allows from RetryAfter after now on.
 	now := time.Since(l.cache.epoch)
 	r := &refusal{
 		hash: l.hash, key: strings.Clone(l.key), n: l.n, round: l.round, result: answer,
@@ -115,8 +115,8 @@ func (c *Cache) ForgetAll() {
 	}
 }
 
-// slotFor returns the slot for r: that of its key, a free one, or that of the refusal that has ended
-// or ends first. Two goroutines may choose the same slot; then one refusal is lost.
+// slotFor returns the slot for r: that of its key, a free one, or that of the refusal that has
+// ended or ends first. Two goroutines may choose the same slot; then one refusal is lost.
 func (s *set) slotFor(r *refusal) *atomic.Pointer[refusal] {
 	best, soonest := &s.slots[0], limiter.Never
 	for i := range s.slots {

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// server is what is asked where the cache knows nothing: a token bucket, and how often it was asked.
+// server is a token bucket that counts requests, which come if the cache knows nothing.
 type server struct {
 	*limiter.TokenBucket
 	cache *deny.Cache
@@ -46,7 +46,7 @@ func TestARefusalIsRepeatedWithoutAskingUntilItsTimeIsUp(t *testing.T) {
 			require.Positive(t, r.RetryAfter)
 			time.Sleep(199 * time.Microsecond)
 		}
-		require.Equal(t, 2, s.asked, "the one that was let through, and the first refusal")
+		require.Equal(t, 2, s.asked, "the allowed request, and the first refusal")
 		time.Sleep(10 * time.Millisecond)
 		require.True(t, s.take(1).OK, "after 2 s")
 		require.Equal(t, 3, s.asked)
@@ -82,13 +82,13 @@ func TestWhatIsRefusedAndWhatIsAsked(t *testing.T) {
 	})
 }
 
-// start is when a bubble begins.
+// start returns the time at which a bubble begins.
 func start(t *testing.T) time.Time {
 	t.Helper()
 	return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 }
 
-// The network takes its time in both directions, and other nodes take permits meanwhile.
+// The network is slow in both directions, and other nodes take permits meanwhile.
 func TestCacheRefusesNothingThatTheServerWouldAllow(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestCacheRefusesNothingThatTheServerWouldAllow(t *testing.T) {
 			for range 5000 {
 				time.Sleep(time.Duration(r.IntN(100)) * time.Millisecond)
 				if r.IntN(4) == 0 {
-					s.Take(r.IntN(4)) // somebody else
+					s.Take(r.IntN(4)) // another node
 				}
 				n := 1 + r.IntN(10)
 				look := s.cache.Lookup("k", n)
@@ -201,7 +201,7 @@ func TestRefusalsAreNotRememberedLongerThanTheMaximum(t *testing.T) {
 		time.Sleep(10*time.Second - 1)
 		known := c.Lookup("k", 1)
 		require.True(t, known.Refused)
-		require.Equal(t, time.Hour-10*time.Second+1, known.Result.RetryAfter, "what it says is what the server said")
+		require.Equal(t, time.Hour-10*time.Second+1, known.Result.RetryAfter, "the result is that of the server")
 		time.Sleep(time.Nanosecond)
 		require.False(t, c.Lookup("k", 1).Refused)
 	})
@@ -297,7 +297,7 @@ func TestManyAtOnce(t *testing.T) {
 				case r.IntN(50) == 0:
 					c.Forget(key)
 				case look.Refused && look.Result.Limit != 10:
-					t.Errorf("a refusal that nobody has remembered: %+v", look.Result)
+					t.Errorf("a refusal that was not remembered: %+v", look.Result)
 				default:
 					look.Remember(limiter.Result{Limit: 10, RetryAfter: time.Duration(r.IntN(1000)), ResetAfter: time.Second})
 				}

@@ -1,10 +1,10 @@
-// Package deny remembers refusals, so that a request that the server would refuse is refused without
-// asking.
+// Package deny remembers refusals, so that a request that the server would refuse is refused
+// without asking.
 //
 // If a limiter says to retry after d, it refuses the request until d has passed, whatever other
-// callers do meanwhile: taking permits only prolongs the wait. A [Cache] therefore never refuses what
-// the server would allow, with two exceptions: permits that are given back, and a limit that is
-// raised. Forget tells the cache if this process does that. If another process does, the cache
+// callers do meanwhile: taking permits only prolongs the wait. A [Cache] therefore never refuses
+// what the server would allow, with two exceptions: permits that are given back, and a limit that
+// is raised. Forget tells the cache if this process does that. If another process does, the cache
 // notices when d has passed, or the longest time that it remembers.
 //
 //	denial := cache.Lookup(key, n)
@@ -22,7 +22,7 @@
 //
 // # Memory
 //
-// A cache has a fixed number of slots, in sets of eight. If the set of a refusal is full, it replaces
-// a refusal that has ended or, failing that, the one that ends first. A lost refusal costs a question
-// to the server and changes no decision.
+// A cache has a fixed number of slots, in sets of eight. If the set of a refusal is full, it
+// replaces a refusal that has ended or, failing that, the one that ends first. A lost refusal costs
+// a question to the server and changes no decision.
 package deny

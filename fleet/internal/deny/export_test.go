@@ -1,6 +1,6 @@
 package deny
 
-// Collide looks again, as if the key had the hash of the other's.
+// Collide repeats the lookup as if the key had the hash of the other key.
 func (l *Lookup) Collide(other Lookup) {
 	l.set, l.hash = other.set, other.hash
 	l.find()

@@ -1,6 +1,6 @@
 package lease
 
-// Keys is how many keys are known.
+// Keys returns how many keys are known.
 func Keys(p *Pool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,14 +8,19 @@ import (
 
 // lease is what a Pool knows of a key. The lock of the Pool protects it.
 type lease struct {
-	key        string
-	held       int            // permits not handed out
-	size       int            // permits to hold after the next request to the server
-	heldSince  time.Duration  // when the oldest held permit was taken, at the earliest
-	usedAt     time.Duration  // when the key was last used
-	answeredAt time.Duration  // when the server last answered
-	answer     limiter.Result // the last answer, less the held permits
-	refill     chan struct{}  // closed when the current refill ends; nil if there is none
+	key string
+	// held is how many permits are held. The oldest was taken at heldSince or later.
+	held      int
+	heldSince time.Duration
+	// size is how many permits to hold after the next request to the server.
+	size int
+	// usedAt is when the key was last used.
+	usedAt time.Duration
+	// answer is the last answer of the server, less the held permits. It came at answeredAt.
+	answer     limiter.Result
+	answeredAt time.Duration
+	// refill is closed when the current refill ends. It is nil if there is none.
+	refill chan struct{}
 }
 
 // handOut hands out n permits, which must be held.

@@ -27,8 +27,8 @@ type Config struct {
 	Keys int
 	// Age is the time after which an unused key gives its permits back.
 	Age time.Duration
-	// Timeout is the longest that a Take may spend on the server altogether: waiting for the refill of
-	// another caller, giving permits back, and asking. After that, the error is
+	// Timeout is the longest that a Take may spend on the server altogether: waiting for the refill
+	// of another caller, giving permits back, and asking. After that, the error is
 	// context.DeadlineExceeded, or what the server makes of it.
 	Timeout time.Duration
 }
@@ -52,8 +52,8 @@ func New(s Server, c Config) *Pool {
 }
 
 // Take takes n permits of the key, all or none, from the pool or from the server. held reports that
-// they came from the pool. The result's Remaining is that of the server's last answer, less what was
-// handed out since.
+// they came from the pool. The result's Remaining is that of the server's last answer, less what
+// was handed out since.
 func (p *Pool) Take(ctx context.Context, key string, n int) (r limiter.Result, held bool, err error) {
 	if n < 1 {
 		r, err = p.server.Take(ctx, key, n)
@@ -82,8 +82,8 @@ func (p *Pool) Take(ctx context.Context, key string, n int) (r limiter.Result, h
 	return r, false, err
 }
 
-// Close gives all held permits back. After that, the pool takes no leases. The error is the server's;
-// permits that it did not take back are lost.
+// Close gives all held permits back. After that, the pool takes no leases. The error is the
+// server's; permits that it did not take back are lost.
 func (p *Pool) Close(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true
@@ -128,9 +128,9 @@ func (p *Pool) get(key string, now time.Duration) *lease {
 // maxEvictions is the most keys that one Take evicts.
 const maxEvictions = 8
 
-// evictIdle evicts keys that have not been used for Age, up to the first that holds permits, which it
-// returns. If room is needed, it evicts at least the key unused for the longest time. The caller holds
-// p.mu.
+// evictIdle evicts keys that have not been used for Age, up to the first that holds permits, which
+// it returns. If room is needed, it evicts at least the key unused for the longest time. The caller
+// holds p.mu.
 func (p *Pool) evictIdle(now time.Duration, needRoom bool) lease {
 	for range maxEvictions {
 		e := p.byUse.Back()

@@ -19,7 +19,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// server is a limiter that is some way off, and what it was asked.
+// server is a limiter behind a slow network. It records the requests it receives.
 type server struct {
 	limiter.Limiter
 	way func() time.Duration // how long a message takes
@@ -64,7 +64,7 @@ func (s *server) Refund(_ context.Context, _ string, n int, _ time.Duration) err
 	return s.err
 }
 
-// questions returns what was asked since the last time.
+// questions returns the requests since the last call.
 func (s *server) questions() []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *server) questions() []int {
 	return asked
 }
 
-// decidedKey is the key of the time at which the server has decided.
+// decidedKey is the context key of the time at which the server decided.
 type decidedKey struct{}
 
 var config = lease.Config{Max: 10, Keys: 100, Age: time.Second, Timeout: time.Minute}
@@ -82,17 +82,18 @@ func bucket(perSecond float64, burst int) limiter.Limiter {
 	return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(perSecond), Burst: burst})
 }
 
-// A limit is what may be admitted in any span, m·Max included, and whether that was kept.
+// limit bounds the grants in any span, m·Max included.
 type bound interface {
 	admit(at time.Time, n int) bool
 }
 
-// atRate is the bound of a token bucket: burst and rate·span in any span, which is to say that a bucket of that size never refuses.
+// atRate is the bound of a token bucket: burst plus rate·span in any span. A bucket of that size
+// never refuses.
 type atRate struct{ *limiter.TokenBucket }
 
 func (b atRate) admit(at time.Time, n int) bool { return b.TakeAt(at, n).OK }
 
-// inSpan is a bound on each span of one length.
+// inSpan bounds every span of one length.
 type inSpan struct {
 	most int
 	span time.Duration
@@ -107,13 +108,13 @@ func (b *inSpan) admit(at time.Time, n int) bool {
 	return len(b.log) <= b.most
 }
 
-// admission is so many permits at a time.
+// admission is a grant at a time.
 type admission struct {
 	at time.Time
 	n  int
 }
 
-// fleet is some nodes at one server.
+// fleet is several nodes with one server.
 type fleet struct {
 	server *server
 	purses []*lease.Pool
@@ -132,7 +133,7 @@ func newFleet(s *server, nodes int) *fleet {
 	return f
 }
 
-// take has a node take n permits.
+// take takes n permits on a node.
 func (f *fleet) take(t *testing.T, node, n int) {
 	var decided time.Time
 	r, held, err := f.purses[node].Take(context.WithValue(t.Context(), decidedKey{}, &decided), "k", n)
@@ -153,7 +154,7 @@ func (f *fleet) take(t *testing.T, node, n int) {
 	}
 }
 
-// run has users of all nodes take permits for a while, in bursts and with pauses, through messages that take some time.
+// run takes permits on all nodes for a while, in bursts and with pauses, over a slow network.
 func (f *fleet) run(t *testing.T, r *rand.Rand, d time.Duration) {
 	end := time.Now().Add(d)
 	var g sync.WaitGroup
@@ -205,16 +206,16 @@ func TestInAnySpanAFleetAdmitsNoMoreThanTheLimitAndTheLeases(t *testing.T) {
 						f.run(t, rand.New(rand.NewPCG(seed, 7)), 10*time.Second)
 						slices.SortStableFunc(f.admitted, func(a, b admission) int { return a.at.Compare(b.at) })
 						for _, a := range f.admitted {
-							require.Truef(t, most.admit(a.at, a.n), "%d more at %s are over the bound", a.n, a.at)
+							require.Truef(t, most.admit(a.at, a.n), "%d more at %s exceed the bound", a.n, a.at)
 						}
 						held := s.granted - f.total
-						require.GreaterOrEqual(t, held, 0, "more was admitted than granted")
+						require.GreaterOrEqual(t, held, 0, "more permits were handed out than granted")
 						require.LessOrEqual(t, held, spare, "held")
-						require.Greater(t, f.held, len(f.admitted)/20, "otherwise this has shown little")
+						require.Greater(t, f.held, len(f.admitted)/20, "the test has shown too little")
 						for _, p := range f.purses {
 							require.NoError(t, p.Close(t.Context()))
 						}
-						require.Equal(t, s.granted, f.total, "all that was not used is given back")
+						require.Equal(t, s.granted, f.total, "all unused permits are given back")
 					})
 				})
 			}
@@ -256,7 +257,7 @@ func TestAtTheLimitThereAreNoLeasesAndNothingIsLost(t *testing.T) {
 		}
 		g.Wait()
 		require.InDelta(t, 100*60+100, f.total, 60, "a minute's worth and the burst, to 1 %")
-		require.Less(t, f.held, 150, "nothing is held but while the burst lasts")
+		require.Less(t, f.held, 150, "permits are held only during the burst")
 	})
 }
 
@@ -303,7 +304,7 @@ func TestHowALeaseGrowsAndShrinks(t *testing.T) {
 
 func repeat(n int, d time.Duration) []time.Duration { return slices.Repeat([]time.Duration{d}, n) }
 
-// warm has the key of a purse get a lease with some permits left.
+// warm takes permits until the key has a lease with some permits left.
 func warm(t *testing.T, p *lease.Pool, key string) {
 	t.Helper()
 	for held := false; !held; {
@@ -323,7 +324,7 @@ func TestWhatTheResultSays(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, r.OK)
 			require.Equal(t, 1000, r.Limit)
-			require.Equal(t, 999-i, r.Remaining, "what is held remains too, after %d", i+1)
+			require.Equal(t, 999-i, r.Remaining, "held permits remain too, after %d", i+1)
 			require.Zero(t, r.RetryAfter)
 			require.InDelta(t, time.Duration(i+1)*time.Second, r.ResetAfter, float64(4*time.Second), "after %d", i+1)
 		}
@@ -423,13 +424,13 @@ func TestNothingIsHeldAfterAnError(t *testing.T) {
 		warm(t, p, "k")
 		s.err = errors.New("away")
 		_, held, err := p.Take(t.Context(), "k", 1)
-		require.True(t, held, "what is held is paid for")
+		require.True(t, held, "held permits can be taken")
 		require.NoError(t, err)
 		s.questions()
 		_, held, err = p.Take(t.Context(), "k", 1)
 		require.False(t, held)
 		require.ErrorIs(t, err, s.err)
-		require.Len(t, s.questions(), 1, "an error is not asked about again")
+		require.Len(t, s.questions(), 1, "a request is not repeated after an error")
 		s.err = nil
 		warm(t, p, "k")
 	})
@@ -569,7 +570,7 @@ func BenchmarkTakeHeld(b *testing.B) {
 	}
 }
 
-// A request that no lease could serve takes none: n and what would be taken in advance never add up to more than an int holds.
+// A request larger than any lease takes none, so n plus a lease cannot overflow an int.
 func TestARequestForMoreThanALeaseHoldsIsAskedForAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, n := range []int{config.Max + 1, math.MaxInt / 4, math.MaxInt - 1, math.MaxInt} {
@@ -580,7 +581,7 @@ func TestARequestForMoreThanALeaseHoldsIsAskedForAlone(t *testing.T) {
 				require.NoError(t, err)
 			}
 			before := s.questions()
-			require.Equal(t, config.Max+1, before[len(before)-1], "the key is busy: its lease is as large as can be")
+			require.Equal(t, config.Max+1, before[len(before)-1], "a busy key has the largest lease")
 			r, held, err := p.Take(t.Context(), "k", n)
 			require.NoError(t, err)
 			require.False(t, held)

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-go/weir/fleet/internal/redistest"
 )
 
-// counting adds to each key, and answers with what it has come to and how many keys it was asked about.
+// counting adds to each key, and returns the sum and the number of keys.
 var counting = decision(`local answer = {}
 for i, key in ipairs(KEYS) do
 	answer[2 * i - 1], answer[2 * i] = redis.call('INCRBY', key, ARGV[i]), #KEYS
@@ -28,7 +28,7 @@ func decision(text string, answers int) *pipeline.Decision {
 	return &pipeline.Decision{Text: text, SHA: hex.EncodeToString(sum[:]), Answers: answers}
 }
 
-// decide has callers decide about keys, all but the first in one batch, and returns how many keys the script was asked about at once.
+// decide decides about keys, all but the first in one batch, and returns the replies by key.
 func decide(t *testing.T, client redis.UniversalClient, d *pipeline.Decision, keys ...string) map[string][]int64 {
 	t.Helper()
 	q := &queue{open: make(chan struct{})}

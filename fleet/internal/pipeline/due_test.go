@@ -14,13 +14,14 @@ import (
 	"github.com/weir-go/weir/fleet/internal/pipeline"
 )
 
-// reply is an error that a server has answered.
+// reply is an error reply of a server.
 type reply string
 
 func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
 
-// steps answers TRYAGAIN to the first write, then so many writes, both after a while, and no other until its context is done.
+// steps replies TRYAGAIN to the first write, succeeds for some writes, both after a delay, and
+// hangs after that.
 type steps struct {
 	pause    time.Duration
 	answered int64 // besides the first
@@ -54,7 +55,7 @@ func (s *steps) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipe
 	return s.answer
 }
 
-// A command that is tried again stands behind others that came later, and have longer.
+// A command that is sent again stands behind commands that came later and are due later.
 func TestRetriedCommandEndsWhenItIsDue(t *testing.T) {
 	const timeout = 400 * time.Millisecond
 	for name, c := range map[string]struct {

@@ -1,6 +1,6 @@
 package pipeline
 
-// Waiting is how many callers are in the queue.
+// Waiting returns how many callers are in the queue.
 func Waiting(w *Writer) (n int) {
 	w.queue.mu.Lock()
 	defer w.queue.mu.Unlock()
@@ -10,7 +10,7 @@ func Waiting(w *Writer) (n int) {
 	return n
 }
 
-// Busy is how many lanes are busy.
+// Busy returns how many lanes are busy.
 func Busy(w *Writer) int {
 	w.queue.mu.Lock()
 	defer w.queue.mu.Unlock()

@@ -56,7 +56,8 @@ type queue struct {
 	first, last *call
 }
 
-// join reserves a free lane for c, and otherwise adds c to the queue. It reports whether c has a lane.
+// join reserves a free lane for c, and otherwise adds c to the queue. It reports whether c has a
+// lane.
 func (q *queue) join(c *call) (free bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -110,9 +111,9 @@ func (q *queue) takeBatch(c *call) []*call {
 	return batch
 }
 
-// endBatch passes the lane on after a batch has been answered. If the queue is empty, the last caller
-// of the batch has to do that when it wakes. By then the other callers may have returned to the
-// queue, so that they are batched again.
+// endBatch passes the lane on after a batch has been answered. If the queue is empty, the last
+// caller of the batch has to do that when it wakes. By then the other callers may have returned to
+// the queue, so that they are batched again.
 func (q *queue) endBatch(batch []*call) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// aboard returns a line of one lane, and the batch of three that it has under way.
+// aboard returns a queue with one lane, and a batch of three calls that is being sent.
 func aboard(t *testing.T) (l *queue, batch []*call) {
 	t.Helper()
 	l = &queue{lanes: 1, maxBatch: 10}
@@ -28,9 +28,9 @@ func TestReturningCallersAreBatchedAgain(t *testing.T) {
 	require.Equal(t, []bool{false, false, true}, []bool{batch[0].nextLeader, batch[1].nextLeader, batch[2].nextLeader})
 
 	first, second := waiting(), waiting()
-	require.False(t, l.join(first), "the lane is the heir's")
+	require.False(t, l.join(first), "the next leader has the lane")
 	require.False(t, l.join(second))
-	l.passLane() // as the heir does when it runs
+	l.passLane() // as the next leader does when it wakes
 	require.Equal(t, becomeLeader, <-first.wake)
 	require.Equal(t, []*call{first, second}, l.takeBatch(first))
 	l.endBatch([]*call{first, second})
@@ -52,7 +52,7 @@ func TestLaneIsPassedOnIfTheNextLeaderGivesUp(t *testing.T) {
 	l.leave(batch[1])
 	l.leave(batch[2])
 	l.endBatch(batch)
-	require.Zero(t, l.busy, "nobody is left to do it later")
+	require.Zero(t, l.busy, "no caller is left to pass the lane on")
 }
 
 func TestQueuedCallerGetsTheLaneAtOnce(t *testing.T) {

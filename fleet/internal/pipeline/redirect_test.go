@@ -14,7 +14,7 @@ import (
 	"github.com/weir-go/weir/fleet/internal/redistest"
 )
 
-// move has a slot of one server be another's, or be on its way there.
+// move moves a slot to another server, or begins to.
 type move struct {
 	name string
 	do   func(c *redistest.Cluster, slot int, from, to *redistest.Server)
@@ -25,10 +25,10 @@ var moves = []move{
 	{"ASK", (*redistest.Cluster).Migrate},
 }
 
-// moving is a Cluster of which slots are moved, each by one test.
+// moving is a Cluster whose slots are moved. Each test moves slots of its own.
 var moving = sync.OnceValue(func() *redistest.Cluster { return redistest.StartCluster(&shared) })
 
-// A server that redirects has not executed the command, so it is executed where it is redirected to, and once.
+// A server that redirects has not executed the command. The other server executes it once.
 func TestRedirectsAreFollowedAndExecutedOnce(t *testing.T) {
 	t.Parallel()
 	c := moving()
@@ -59,10 +59,10 @@ func TestRedirectsAreFollowedAndExecutedOnce(t *testing.T) {
 	}
 }
 
-// sum adds what two keys hold.
+// sum increments two keys and returns their sum.
 const sum = "return {redis.call('INCR', KEYS[1]) + redis.call('INCR', KEYS[2])}"
 
-// While some keys of a slot are here and some there no server can execute a script about them.
+// While the keys of a slot are on two servers, neither can execute a script about all of them.
 func TestACommandAboutASlotThatMovesIsTriedAgainUntilItIsDue(t *testing.T) {
 	t.Parallel()
 	c := moving()
@@ -103,7 +103,7 @@ func TestACommandAboutASlotThatMovesIsTriedAgainUntilItIsDue(t *testing.T) {
 	c.Settle(slot, to)
 	r := <-results
 	require.NoError(t, r.err)
-	require.Equal(t, []int64{4}, r.answer, "executed once, and once before")
+	require.Equal(t, []int64{4}, r.answer, "executed once now and once before")
 	after := c.Nodes[0].Calls()["eval"] + c.Nodes[1].Calls()["eval"] + c.Nodes[2].Calls()["eval"]
 	require.Equal(t, before+1, after)
 }
@@ -113,7 +113,7 @@ func port(s *redistest.Server) string {
 	return port
 }
 
-// Servers that do not agree yet point at each other, more often than a client follows.
+// Servers that do not agree yet redirect to each other, more often than a client follows.
 func TestRedirectsInACircleAreTriedAgain(t *testing.T) {
 	t.Parallel()
 	c := moving()
@@ -133,14 +133,14 @@ func TestRedirectsInACircleAreTriedAgain(t *testing.T) {
 	require.EqualValues(t, 2, total)
 }
 
-// A client for a stand-alone server, at a server of a Cluster that does not say so.
+// A client for a stand-alone server is connected to a server of a Cluster.
 func TestKeysOfDifferentSlotsAreDecidedAboutOneByOne(t *testing.T) {
 	client := dial(t, cluster().Nodes[0].Addr())
 	require.NoError(t, client.ScriptLoad(t.Context(), counting.Text).Err())
 	keys := keysAtHome(0, 6)
 	first := decide(t, client, counting, keys[:3]...)
 	for i, key := range keys[:3] {
-		require.Equal(t, []int64{int64(i + 1), 1}, first[key], "key %s: once, and alone", key)
+		require.Equal(t, []int64{int64(i + 1), 1}, first[key], "key %s: executed once, in a command of its own", key)
 	}
 	w := pipeline.New(client, pipeline.Config{Timeout: patience, Lanes: 1})
 	crossed := func() int { return rejected(cluster().Nodes[0]) }
@@ -156,8 +156,8 @@ func TestKeysOfDifferentSlotsAreDecidedAboutOneByOne(t *testing.T) {
 		}
 	}
 	g.Wait()
-	require.Positive(t, crossed()-before, "otherwise this has shown nothing")
-	require.LessOrEqual(t, crossed()-before, 2, "it is not tried again")
+	require.Positive(t, crossed()-before, "the test has shown nothing")
+	require.LessOrEqual(t, crossed()-before, 2, "merging is not tried again")
 	for _, key := range keys[3:] {
 		answer, _, err := w.Decide(t.Context(), time.Now().Add(patience), counting, key, 0)
 		require.NoError(t, err)
@@ -165,7 +165,7 @@ func TestKeysOfDifferentSlotsAreDecidedAboutOneByOne(t *testing.T) {
 	}
 }
 
-// keysAtHome are keys of different slots of one node.
+// keysAtHome returns keys in different slots of one node.
 func keysAtHome(node, n int) (keys []string) {
 	for len(keys) < n {
 		if key := fresh("k"); cluster().Home(cluster().Slot(key)) == node {
@@ -175,7 +175,7 @@ func keysAtHome(node, n int) (keys []string) {
 	return keys
 }
 
-// rejected is how many commands a server has rejected as being about several slots.
+// rejected returns how many commands a server has rejected with CROSSSLOT.
 func rejected(s *redistest.Server) int {
 	_, rest, _ := strings.Cut(s.Do("INFO", "errorstats"), "errorstat_CROSSSLOT:count=")
 	count, _, _ := strings.Cut(rest, "\r")

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ErrUnsent is matched by the error of a command that was not sent, because it was due before it got a
-// lane. It also matches context.DeadlineExceeded.
+// ErrUnsent is matched by the error of a command that was not sent, because it was due before it
+// got a lane. It also matches context.DeadlineExceeded.
 var ErrUnsent = fmt.Errorf("pipeline: not sent in time: %w", context.DeadlineExceeded)
 
 // ErrGaveUp is matched by the error of a caller whose context ended before there was an answer. The
@@ -31,8 +31,8 @@ type gaveUpError struct{ error }
 func (gaveUpError) Is(target error) bool { return target == ErrGaveUp }
 func (e gaveUpError) Unwrap() error      { return e.error }
 
-// ServerError is the error of a command whose server is known. In a Cluster that may be another server
-// than the one that had the key when the client last asked.
+// ServerError is the error of a command whose server is known. In a Cluster that may be another
+// server than the one that had the key when the client last asked.
 type ServerError struct {
 	Addr string
 	Err  error
@@ -62,9 +62,9 @@ const (
 // The pauses before a command is sent again while a Cluster moves its slot.
 const firstPause, longestPause = time.Millisecond, 16 * time.Millisecond
 
-// Writer sends commands, those of concurrent callers together. It is safe for concurrent use. It has
-// neither connections nor goroutines of its own, so there is nothing to close. The zero value does not
-// work: use [New].
+// Writer sends commands, those of concurrent callers together. It is safe for concurrent use. It
+// has neither connections nor goroutines of its own, so there is nothing to close. The zero value
+// does not work: use [New].
 type Writer struct {
 	client           redis.UniversalClient
 	followsRedirects bool        // the client follows MOVED and ASK
@@ -89,8 +89,9 @@ func New(client redis.UniversalClient, c Config) *Writer {
 	return w
 }
 
-// Do sends a command and returns its reply, which must be an array of integers. It returns by the time
-// due. led reports that the caller led its batch, so that the outcome of a batch can be counted once.
+// Do sends a command and returns its reply, which must be an array of integers. It returns by the
+// time due. led reports that the caller led its batch, so that the outcome of a batch can be
+// counted once.
 //
 // The error is that of Redis or of the client, or matches ErrGaveUp or ErrUnsent.
 func (w *Writer) Do(ctx context.Context, due time.Time, args ...any) (answer []int64, led bool, err error) {
@@ -140,7 +141,8 @@ func (w *Writer) slotMoving(err error) bool {
 	return w.followsRedirects && (moved || ask) // the servers redirect to each other
 }
 
-// pauseBeforeRetry pauses for a random part of pause, and reports whether there is time to try again.
+// pauseBeforeRetry pauses for a random part of pause, and reports whether there is time to try
+// again.
 func (w *Writer) pauseBeforeRetry(ctx context.Context, pause time.Duration, due time.Time) bool {
 	pause = pause/2 + rand.N(pause/2)
 	if time.Until(due)-pause < w.queue.minLeft {
@@ -169,8 +171,8 @@ func (w *Writer) sendOnce(ctx context.Context, c *call) (answer []int64, led boo
 		w.lead(ctx, c)
 		return c.answer, true, c.err
 	}
-	// Leaders usually came earlier and are due earlier, so they end the wait in time. A call that was
-	// sent before stands behind callers that came later, and needs a timer.
+	// Leaders usually came earlier and are due earlier, so they end the wait in time. A call that
+	// was sent before stands behind callers that came later, and needs a timer.
 	var late <-chan time.Time
 	if left < w.queue.fullTime {
 		timer := time.NewTimer(left)
@@ -209,8 +211,9 @@ func (w *Writer) lead(ctx context.Context, c *call) {
 			m.wake <- answered
 		}
 	}()
-	// A batch has until its leader is due, even if the leader's context ends: the other callers have
-	// not given up, and a reply that comes too late for one caller says nothing about the server.
+	// A batch has until its leader is due, even if the leader's context ends: the other callers
+	// have not given up, and a reply that comes too late for one caller says nothing about the
+	// server.
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), c.due)
 	defer cancel()
 	commands := w.commands(ctx, batch)

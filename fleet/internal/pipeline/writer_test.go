@@ -26,17 +26,17 @@ func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
 
 var cluster = sync.OnceValue(func() *redistest.Cluster { return redistest.StartCluster(&shared) })
 
-// count adds one to a key and answers with what it has come to.
+// count adds to a key and returns the sum.
 const count = "return {redis.call('INCRBY', KEYS[1], ARGV[1])}"
 
 func add(ctx context.Context, w *pipeline.Writer, key string, n int) (int64, error) {
 	return addBy(ctx, w, time.Now().Add(patience), key, n)
 }
 
-// patience is more than any test takes in which nothing is slow on purpose.
+// patience is a due time that no test reaches unless something hangs.
 const patience = 10 * time.Second
 
-// addBy is add until a given time.
+// addBy is add with a due time.
 func addBy(ctx context.Context, w *pipeline.Writer, due time.Time, key string, n int) (int64, error) {
 	answer, _, err := w.Do(ctx, due, "eval", count, 1, key, n)
 	if err != nil {
@@ -45,7 +45,7 @@ func addBy(ctx context.Context, w *pipeline.Writer, due time.Time, key string, n
 	return answer[0], nil
 }
 
-// dial returns a client as a user would have it: it heeds contexts, and repeats what failed.
+// dial returns a client with typical options: it obeys deadlines and retries.
 func dial(t *testing.T, addr string) *redis.Client {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, MaxRetries: 3, PoolSize: 20})
@@ -53,7 +53,7 @@ func dial(t *testing.T, addr string) *redis.Client {
 	return c
 }
 
-// fresh is a key that begins so and that nobody has used.
+// fresh returns an unused key with a prefix.
 func fresh(prefix string) string { return prefix + cryptorand.Text() }
 
 func dialCluster(t *testing.T, addrs []string) *redis.ClusterClient {
@@ -124,7 +124,7 @@ func (h *writes) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	}
 }
 
-// queue has callers stand in the queue of a writer with one lane, behind one that stop holds up.
+// queue is a writer with one lane that is blocked by the first caller, so that others queue.
 type queue struct {
 	hook   *writes
 	writer *pipeline.Writer
@@ -143,7 +143,7 @@ func newQueue(t *testing.T, c pipeline.Config) *queue {
 	return q
 }
 
-// join adds a caller, and returns when it is in the queue or on its way.
+// join starts a call and returns when it is queued or being sent.
 func (q *queue) join(ctx context.Context, n int, then func(int64, error)) {
 	before := pipeline.Waiting(q.writer) + int(q.hook.single.Load())
 	q.group.Go(func() { then(add(ctx, q.writer, "k", n)) })
@@ -182,7 +182,7 @@ func TestQueuedCommandsAreBatched(t *testing.T) {
 			}
 			q.finish()
 			n := int64(test.callers)
-			require.Equal(t, n*(n+1)/2, sum.Load(), "the sum of all answers: each must come once")
+			require.Equal(t, n*(n+1)/2, sum.Load(), "each reply must come once")
 			require.Equal(t, test.batches, q.hook.batches.Load(), "batches")
 			require.Equal(t, test.together, q.hook.batched.Load(), "commands in batches")
 		})
@@ -203,7 +203,7 @@ func TestCancellationInTheQueueSendsNothing(t *testing.T) {
 	q.join(ctx, 100, func(_ int64, err error) { left <- err })
 	q.join(t.Context(), 1000, ok)
 	cancel()
-	require.ErrorIs(t, <-left, context.Canceled, "and at once, while the server is held up")
+	require.ErrorIs(t, <-left, context.Canceled, "cancellation returns while the server is blocked")
 	q.finish()
 	total, err := add(t.Context(), q.writer, "k", 0)
 	require.NoError(t, err)
@@ -235,7 +235,8 @@ func TestCancelledLeaderDoesNotAffectItsBatch(t *testing.T) {
 	require.EqualValues(t, 111, total)
 }
 
-// The one that leads is in a hurry: it stays for the answer all the same, and takes the others along.
+// A leader with a short deadline stays until the reply comes, so the other callers get their
+// replies.
 func TestLeaderWithAShortDeadlineDoesNotAffectItsBatch(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, pipeline.Config{Timeout: patience})
@@ -283,7 +284,7 @@ func TestPanicInAHookBlocksNoCaller(t *testing.T) {
 	}
 	q.join(t.Context(), 1, func(_ int64, err error) {
 		if err == nil || errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("who was in the batch that panicked: %v", err)
+			t.Errorf("a caller in the batch that panicked: %v", err)
 		}
 	})
 	close(q.open)
@@ -412,7 +413,7 @@ func TestNothingIsSentTwiceWhenTheAnswerIsLost(t *testing.T) {
 				test.proxy.LoseReplies(0)
 				total, err := add(t.Context(), w, key, 0)
 				require.NoError(t, err)
-				require.Positive(t, lost.Load(), "otherwise this has shown nothing")
+				require.Positive(t, lost.Load(), "the test has shown nothing")
 				require.LessOrEqual(t, total, sent.Load(), "of %d, with %d answers lost", sent.Load(), lost.Load())
 				require.GreaterOrEqual(t, total, sent.Load()-lost.Load())
 			})
@@ -449,8 +450,8 @@ func TestNoCallLastsLongerThanTheTimeout(t *testing.T) {
 	g.Wait()
 	server.Continue()
 	total, err := add(t.Context(), w, "k", 0)
-	require.NoError(t, err, "as soon as the server is back")
-	require.LessOrEqual(t, total, silent.Load(), "what was not sent was not executed; %d were not", unsent.Load())
+	require.NoError(t, err, "the server is back")
+	require.LessOrEqual(t, total, silent.Load(), "unsent commands were executed; %d were unsent", unsent.Load())
 	require.Positive(t, unsent.Load())
 	require.EqualValues(t, 300, unsent.Load()+silent.Load())
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Cluster is a Redis Cluster of three masters without replicas. Where a master is away the others go on to serve their slots.
+// Cluster is a Redis Cluster of three masters without replicas. If a master is unavailable, the
+// others still serve their slots.
 type Cluster struct {
 	t     TB
 	Nodes []*Server
@@ -16,8 +17,8 @@ type Cluster struct {
 
 const slots = 16384
 
-// StartCluster starts a cluster and returns when every node says that it is well,
-// about two seconds later. It is killed when the test is over.
+// StartCluster starts a cluster. It returns when every node reports that the cluster works,
+// after about two seconds. The cluster is killed when the test ends.
 func StartCluster(t TB) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t}
@@ -41,11 +42,11 @@ func StartCluster(t TB) *Cluster {
 	return c
 }
 
-// Await returns when every node says that the cluster is well.
+// Await returns when every node reports that the cluster works.
 func (c *Cluster) Await() {
 	c.t.Helper()
 	for _, node := range c.Nodes {
-		node.await("the cluster is well", func(ctx context.Context, client *redis.Client) bool {
+		node.await("the cluster works", func(ctx context.Context, client *redis.Client) bool {
 			info := client.ClusterInfo(ctx).Val()
 			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3") &&
 				strings.Contains(info, "cluster_slots_ok:16384")
@@ -53,7 +54,7 @@ func (c *Cluster) Await() {
 	}
 }
 
-// Slot is the slot of a key.
+// Slot returns the slot of a key.
 func (c *Cluster) Slot(key string) int {
 	c.t.Helper()
 	slot, err := strconv.Atoi(c.Nodes[0].Do("CLUSTER", "KEYSLOT", key))
@@ -63,18 +64,20 @@ func (c *Cluster) Slot(key string) int {
 	return slot
 }
 
-// Home is the number of the node that a slot is given to in the beginning.
+// Home returns the number of the node that has a slot at the start.
 func (c *Cluster) Home(slot int) int { return (slot*3 + 2) / slots }
 
-// Migrate begins to move a slot: its keys are still at the first node, and the second is ready to take them.
+// Migrate begins to move a slot. Its keys are still on the first node, and the second is ready to
+// import them.
 func (c *Cluster) Migrate(slot int, from, to *Server) {
 	c.t.Helper()
 	to.Do("CLUSTER", "SETSLOT", slot, "IMPORTING", from.Do("CLUSTER", "MYID"))
 	from.Do("CLUSTER", "SETSLOT", slot, "MIGRATING", to.Do("CLUSTER", "MYID"))
 }
 
-// Settle moves a slot to a node and returns once all nodes agree. The node claims the slot with a new epoch, as it does at the
-// end of a real migration: without one, an older message of the previous owner would give the slot back to it.
+// Settle moves a slot to a node and returns once all nodes agree. The node claims the slot with a
+// new epoch, as it does at the end of a real migration: without one, an older message of the
+// previous owner would give the slot back to it.
 func (c *Cluster) Settle(slot int, to *Server) {
 	c.t.Helper()
 	id := to.Do("CLUSTER", "MYID")
@@ -92,7 +95,8 @@ func (c *Cluster) Settle(slot int, to *Server) {
 	}
 }
 
-// owner is the id of the node that owns a slot, as another node knows it; empty if it knows none.
+// owner returns the id of the node that owns a slot, according to another node. It is empty if that
+// knows none.
 func (c *Cluster) owner(slot int, asked *Server) string {
 	c.t.Helper()
 	for line := range strings.Lines(asked.Do("CLUSTER", "NODES")) {
@@ -112,7 +116,7 @@ func (c *Cluster) owner(slot int, asked *Server) string {
 	return ""
 }
 
-// Addrs are the addresses of the nodes.
+// Addrs returns the addresses of the nodes.
 func (c *Cluster) Addrs() (addrs []string) {
 	for _, node := range c.Nodes {
 		addrs = append(addrs, node.Addr())
@@ -120,7 +124,7 @@ func (c *Cluster) Addrs() (addrs []string) {
 	return addrs
 }
 
-// Client returns a new client, which is closed when the test is over.
+// Client returns a new client, which is closed when the test ends.
 func (c *Cluster) Client() *redis.ClusterClient {
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()})
 	c.t.Cleanup(func() { _ = client.Close() })

@@ -2,5 +2,5 @@ package redistest
 
 import "syscall"
 
-// orphans kills the server when the test's process has been killed, which runs no cleanup.
+// orphans returns attributes that kill the server if the test process is killed without cleanup.
 func orphans() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -4,5 +4,5 @@ package redistest
 
 import "syscall"
 
-// orphans: only Linux can kill them.
+// orphans returns nil: only Linux can kill orphaned processes.
 func orphans() *syscall.SysProcAttr { return nil }

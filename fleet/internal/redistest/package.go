@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/internal/testenv"
 )
 
-// TB is what servers need of a test: any testing.TB is one, and so is a Package.
+// TB has the methods of a testing.TB that servers need. A Package implements it too.
 type TB interface {
 	Helper()
 	Logf(format string, args ...any)
@@ -25,7 +25,7 @@ type TB interface {
 	TempDir() string
 }
 
-// Package is a TB for servers that all tests of a package share. Its Run goes into
+// Package is a TB for servers that all tests of a package share. Call its Run in
 // TestMain:
 //
 //	var shared redistest.Package
@@ -34,14 +34,14 @@ type TB interface {
 //
 //	var cluster = sync.OnceValue(func() *redistest.Cluster { return redistest.StartCluster(&shared) })
 //
-// A server that does not start panics then, in the first test that asks for it.
+// If a server does not start, the first test that uses it panics.
 type Package struct {
 	mu       sync.Mutex
 	cleanups []func()
 }
 
 // Run runs the tests and then the cleanups, and returns the exit status. The client
-// library does not write to standard error meanwhile: its failures are the tests'.
+// library does not log to standard error meanwhile, because tests cause failures on purpose.
 func (p *Package) Run(m *testing.M) (status int) {
 	flag.Parse()
 	if status, skip := testenv.SkipAll(os.Stdout, programs()...); skip {
@@ -67,7 +67,7 @@ func (p *Package) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format,
 // Skip panics: Run starts no test if the server is missing.
 func (p *Package) Skip(args ...any) { panic(fmt.Sprint(args...)) }
 
-// Failed is false.
+// Failed returns false.
 func (p *Package) Failed() bool { return false }
 
 // Cleanup calls f after all tests.
@@ -77,7 +77,7 @@ func (p *Package) Cleanup(f func()) {
 	p.cleanups = append(p.cleanups, f)
 }
 
-// TempDir returns a new folder, which is removed after all tests.
+// TempDir returns a new folder, which is deleted after all tests.
 func (p *Package) TempDir() string {
 	dir, err := os.MkdirTemp("", "redistest")
 	if err != nil {
@@ -87,7 +87,7 @@ func (p *Package) TempDir() string {
 	return dir
 }
 
-// clean calls what was given to Cleanup, the last first.
+// clean calls the functions passed to Cleanup, the last first.
 func (p *Package) clean() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

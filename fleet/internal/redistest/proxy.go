@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Proxy is a bad network between clients and a server: a TCP proxy that delays,
-// loses and cuts. A new one is transparent. All methods may be called at any time.
+// Proxy simulates a bad network between clients and a server: a TCP proxy that delays,
+// loses and cuts. A new Proxy is transparent. All methods may be called at any time.
 type Proxy struct {
 	t    TB
 	addr string
@@ -26,14 +26,14 @@ type Proxy struct {
 type link struct{ client, server net.Conn }
 
 func (l *link) close() {
-	// Without lingering the peer sees a reset, as from a network that fails, and not a goodbye.
+	// Without lingering, the peer sees a reset, as after a network failure.
 	for _, c := range []net.Conn{l.client, l.server} {
 		_ = c.(*net.TCPConn).SetLinger(0)
 		_ = c.Close()
 	}
 }
 
-// NewProxy returns a proxy before the address, which is closed when the test is over.
+// NewProxy returns a proxy for an address, which is closed when the test ends.
 func NewProxy(t TB, target string) *Proxy {
 	t.Helper()
 	p := &Proxy{t: t, target: target, links: map[*link]bool{}, addr: "127.0.0.1:0"}
@@ -45,27 +45,27 @@ func NewProxy(t TB, target string) *Proxy {
 	return p
 }
 
-// Addr is the address to connect to.
+// Addr returns the address to connect to.
 func (p *Proxy) Addr() string { return p.addr }
 
-// Lead leads new connections to another server, and cuts the present ones.
+// Lead directs new connections to another server, and cuts the existing ones.
 func (p *Proxy) Lead(target string) {
 	p.set(func() { p.target = target })
 	p.Cut()
 }
 
-// Delay holds up whatever passes, in both directions, for so long. 0 ends it.
+// Delay delays data by d in both directions. 0 ends it.
 func (p *Proxy) Delay(d time.Duration) { p.set(func() { p.delay = d }) }
 
-// Swallow loses whatever comes from the clients, or from the server, while the
-// connections stay: what a half-open connection looks like.
+// Swallow loses data from the clients, or from the server, while the
+// connections stay open, as in a half-open connection.
 func (p *Proxy) Swallow(up, down bool) { p.set(func() { p.up, p.down = up, down }) }
 
-// LoseReplies cuts the connection of each of the next n replies in their stead: the
-// server has done what the client asked for, and the client does not learn of it.
+// LoseReplies cuts the connections of the next n replies instead of delivering them: the
+// server has executed the command, and the client does not learn of it.
 func (p *Proxy) LoseReplies(n int) { p.set(func() { p.lose = n }) }
 
-// Cut cuts all connections. New ones are taken.
+// Cut cuts all connections. New ones are accepted.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -143,8 +143,8 @@ func (p *Proxy) link(listener net.Listener, client net.Conn) {
 	p.mu.Unlock()
 }
 
-// carry copies from one side to the other until there is no more, or the reply that
-// it has in hand is to be lost.
+// carry copies from one side to the other until the end, or until a reply
+// is to be lost.
 func (p *Proxy) carry(l *link, to, from net.Conn, up bool) {
 	defer l.close()
 	buffer := make([]byte, 64<<10)
@@ -169,7 +169,7 @@ func (p *Proxy) carry(l *link, to, from net.Conn, up bool) {
 	}
 }
 
-// fate decides over one piece of data.
+// fate decides what happens to one piece of data.
 func (p *Proxy) fate(up bool) (swallow, cut bool, delay time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -97,7 +97,7 @@ func TestAClusterHoldsKeysOnAllNodes(t *testing.T) {
 	}
 }
 
-// through returns a client with one connection, made already, to the server behind the
+// through returns a client with one open connection to the server behind the
 // proxy. It tries each command once.
 func through(t *testing.T, p *redistest.Proxy) *redis.Client {
 	c := redis.NewClient(&redis.Options{

@@ -18,21 +18,21 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Options are what a server is started with. The zero Options are a server that
+// Options configures a server. The server of the zero Options
 // keeps nothing on disk.
 type Options struct {
 	Password string
-	// TLS takes TLS connections alone, with a certificate made for the occasion.
+	// TLS accepts only TLS connections, with a new certificate.
 	TLS bool
-	// AppendOnly has every write on disk before it is answered, so that a server that
-	// was killed and restarted has forgotten nothing it said yes to.
+	// AppendOnly writes to disk before each reply, so that a server that
+	// is killed and restarted loses nothing.
 	AppendOnly bool
 	// Args are further arguments, such as "--maxmemory", "2mb".
 	Args []string
 }
 
-// Server is one server process. Its methods fail the test that started it where they
-// cannot do what they say.
+// Server is one server process. Its methods fail the test that started it if they
+// do not succeed.
 type Server struct {
 	t       TB
 	options Options
@@ -44,13 +44,13 @@ type Server struct {
 	process *exec.Cmd
 }
 
-// patience is how long a server may take to do what it was told.
+// patience is the longest wait for a server.
 const patience = 20 * time.Second
 
 // Start starts a server that keeps nothing on disk.
 func Start(t TB) *Server { t.Helper(); return Options{}.Start(t) }
 
-// Start starts a server, which is killed when the test is over.
+// Start starts a server, which is killed when the test ends.
 func (o Options) Start(t TB) *Server {
 	t.Helper()
 	s := &Server{t: t, options: o, dir: t.TempDir(), port: freePort(t)}
@@ -60,29 +60,29 @@ func (o Options) Start(t TB) *Server {
 	t.Cleanup(func() {
 		s.Kill()
 		if log, err := os.ReadFile(s.path("log")); err == nil && t.Failed() {
-			t.Logf("%s said:\n%s", s.Addr(), log)
+			t.Logf("log of %s:\n%s", s.Addr(), log)
 		}
 	})
 	s.Restart()
 	return s
 }
 
-// Addr is the address that the server listens on, and comes back to.
+// Addr returns the address of the server. It stays the same after a restart.
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
-// Options are what a client needs to reach the server.
+// Options returns the options of a client for the server.
 func (s *Server) Options() *redis.Options {
 	return &redis.Options{Addr: s.Addr(), Password: s.options.Password, TLSConfig: s.roots.Clone()}
 }
 
-// Client returns a new client, which is closed when the test is over.
+// Client returns a new client, which is closed when the test ends.
 func (s *Server) Client() *redis.Client {
 	c := redis.NewClient(s.Options())
 	s.t.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
-// Kill kills the server with no time to save anything, if it runs.
+// Kill kills the server, if it runs, without letting it save anything.
 func (s *Server) Kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,8 +93,8 @@ func (s *Server) Kill() {
 	}
 }
 
-// Restart starts the server, killed before if it runs, on its port and in its
-// folder, and returns when it answers.
+// Restart kills the server if it runs, and starts it on the same port and in the same
+// folder. It returns when the server answers.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()
@@ -102,7 +102,7 @@ func (s *Server) Restart() {
 	s.await("it answers", func(ctx context.Context, c *redis.Client) bool { return c.Ping(ctx).Err() == nil })
 }
 
-// launch starts the process and does not wait until it answers.
+// launch starts the process without waiting for an answer.
 func (s *Server) launch() {
 	s.t.Helper()
 	s.mu.Lock()
@@ -136,7 +136,7 @@ func (s *Server) args() []string {
 	return append(args, s.options.Args...)
 }
 
-// Pause stops the process where it is (SIGSTOP): connections stay, and nothing is answered.
+// Pause stops the process (SIGSTOP). Connections stay open, and nothing is answered.
 func (s *Server) Pause() { s.t.Helper(); s.signal(syscall.SIGSTOP) }
 
 // Continue ends a Pause.
@@ -154,7 +154,7 @@ func (s *Server) signal(sig syscall.Signal) {
 	}
 }
 
-// Do runs a command and returns its answer as text.
+// Do runs a command and returns its reply as text.
 func (s *Server) Do(command ...any) string {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -169,7 +169,7 @@ func (s *Server) Do(command ...any) string {
 }
 
 // Calls returns how often the server has run each command since it started, by its
-// name in small letters, such as evalsha.
+// lower-case name, such as evalsha.
 func (s *Server) Calls() map[string]int {
 	s.t.Helper()
 	calls := map[string]int{}
@@ -183,8 +183,8 @@ func (s *Server) Calls() map[string]int {
 	return calls
 }
 
-// StartReplica starts a server that follows this one, and returns when it has what
-// is written here.
+// StartReplica starts a replica of this server, and returns when it has all that
+// has been written.
 func (s *Server) StartReplica() *Server {
 	s.t.Helper()
 	o := s.options
@@ -200,7 +200,7 @@ func (s *Server) StartReplica() *Server {
 	return r
 }
 
-// AwaitReplica returns when a replica has all that has been written here.
+// AwaitReplica returns when a replica has all that has been written to this server.
 func (s *Server) AwaitReplica() {
 	s.t.Helper()
 	s.await("the replica has all", func(ctx context.Context, c *redis.Client) bool {
@@ -211,7 +211,7 @@ func (s *Server) AwaitReplica() {
 	})
 }
 
-// Promote makes a replica a master.
+// Promote turns a replica into a master.
 func (s *Server) Promote() { s.t.Helper(); s.Do("REPLICAOF", "NO", "ONE") }
 
 func (s *Server) path(name string) string { return filepath.Join(s.dir, name) }
@@ -231,14 +231,14 @@ func (s *Server) await(what string, holds func(context.Context, *redis.Client) b
 		select {
 		case <-ctx.Done():
 			log, _ := os.ReadFile(s.path("log"))
-			s.t.Fatalf("%s: in vain waited for %v that %s; it said:\n%s", s.Addr(), patience, what, log)
+			s.t.Fatalf("%s: waited %v until %s; the log:\n%s", s.Addr(), patience, what, log)
 		case <-tick.C:
 		}
 	}
 }
 
-// freePort returns a port that nobody listens on, nor on its cluster bus's. It lies
-// below those that the system gives to outgoing connections, so that it is still
+// freePort returns a port that is free, as is its cluster bus port. It is
+// below the ports of outgoing connections, so that it is still
 // free after a restart.
 func freePort(t TB) int {
 	t.Helper()

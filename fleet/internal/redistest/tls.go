@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// certify writes a certificate for 127.0.0.1 and its key into the server's folder,
-// and returns what a client needs to trust it.
+// certify writes a certificate for 127.0.0.1 and its key to the server's folder,
+// and returns a config that trusts it.
 func (s *Server) certify() *tls.Config {
 	s.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
