@@ -57,7 +57,7 @@ func (c cellLimit) compile() (limitSpec, error) {
 // cellMath is the arithmetic of redis-cell.
 type cellMath struct {
 	moduleArgs [3]any        // of CL.THROTTLE: max_burst, count, period
-	interval   time.Duration // between two permits
+	interval   time.Duration // between two tokens
 	tolerance  time.Duration // the interval times the limit
 	limit      int64
 }
@@ -70,7 +70,7 @@ func newCellMath(c cellLimit) cellMath {
 	return m
 }
 
-// remainingAt returns how many permits can be taken if the key's time may still advance by room.
+// remainingAt returns how many tokens can be taken if the key's time may still advance by room.
 // Like redis-cell it divides whole microseconds, so an interval below 1µs can divide by zero.
 func (m cellMath) remainingAt(room time.Duration) int64 {
 	if room <= -m.interval {

@@ -69,7 +69,7 @@ func (b *cellBackend) refund(ctx context.Context, k requestKey, n int, age time.
 	return err
 }
 
-// runScript moves the key's time by cost: forward to take n permits, back to give them back.
+// runScript moves the key's time by cost: forward to take n tokens, back to give them back.
 func (b *cellBackend) runScript(ctx context.Context, tag string, n int, cost time.Duration, at time.Time) (limiter.Result, error) {
 	var seconds, nanos, extra any = "", "", 0
 	if !at.IsZero() {

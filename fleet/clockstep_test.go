@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// While the clock of Redis was ahead, permits were taken. After it is corrected, they count for no
+// While the clock of Redis was ahead, tokens were taken. After it is corrected, they count for no
 // longer than a bucket takes to fill, or two windows.
 func TestAKeyIsFreeSoonAfterTheClockWasAhead(t *testing.T) {
 	const span = 300 * ms

@@ -23,7 +23,7 @@ type Config struct {
 	// Must be given if OnOutage is FailLocal, and only then. With m nodes, use 1/m.
 	//
 	// The node limits each key by a token bucket, full at first, with that share of the rate and of
-	// the most permits one request can take, but at least 1. In any window the node therefore
+	// the most tokens one request can take, but at least 1. In any window the node therefore
 	// allows up to twice its share, in addition to what Redis allowed before and after. With shares
 	// of 1 in total, a SlidingLog or a SlidingWindow allows up to three times its Limit in a Window
 	// around an outage, a FixedWindow four times its Limit, and a TokenBucket twice what it allows
@@ -39,18 +39,18 @@ type Config struct {
 	// remembers none. Default 10,000.
 	//
 	// A remembered refusal is repeated without asking Redis until its RetryAfter has passed, for
-	// 10s at most. Requests for fewer permits still ask Redis. A refusal is therefore only repeated
+	// 10s at most. Requests for fewer tokens still ask Redis. A refusal is therefore only repeated
 	// if Redis would refuse too, with one exception: another process, or another limiter of the
-	// same name, may give permits back, reset the key or raise its limit. That is noticed only when
+	// same name, may give tokens back, reset the key or raise its limit. That is noticed only when
 	// the time has passed; the same on this limiter is noticed at once. If there is no room, the
 	// refusal that ends first is forgotten.
 	MaxDenied int
-	// MaxLease is the most permits per key that this node takes from Redis in advance, to hand them
+	// MaxLease is the most tokens per key that this node takes from Redis in advance, to hand them
 	// out without a round trip each, from 2 to 1,000,000. Default: no leases.
 	//
 	// With leases, m nodes together allow at most m·MaxLease more in any span of time than the
 	// limits themselves, and no more in the long run. The size of a lease follows the demand for
-	// the key. It is at most an eighth of the remaining permits, so there are no leases near the
+	// the key. It is at most an eighth of the remaining tokens, so there are no leases near the
 	// limit. A lease not used for a second is given back by the next request for another key that
 	// asks Redis. Close gives all leases back. If a process ends without Close, its leases are lost
 	// as if they had been used. At most 10,000 keys have leases.

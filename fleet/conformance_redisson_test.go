@@ -106,7 +106,7 @@ func live(log []logEntry, now, span int64) (rest []logEntry) {
 	return rest
 }
 
-// due returns how long it takes until n permits can be taken.
+// due returns how long it takes until n tokens can be taken.
 func due(log []logEntry, limit, n int, now, span int64) time.Duration {
 	beyond := int64(n - limit)
 	for _, e := range log {
@@ -121,7 +121,7 @@ func due(log []logEntry, limit, n int, now, span int64) time.Duration {
 }
 
 // SlidingLog grants what Redisson's limiter granted, with the same log and the same available
-// permits at each step, while that is used as intended. Redisson reports when the oldest entry
+// tokens at each step, while that is used as intended. Redisson reports when the oldest entry
 // expires, plus 3 ms; SlidingLog reports when there will be enough.
 func TestSlidingLogGrantsWhatRedissonGranted(t *testing.T) {
 	l, direct := connect(t), client(t, server())
@@ -177,7 +177,7 @@ func (m *model) used(now int64) (sum int64) {
 	return sum
 }
 
-// refund gives back the oldest permits that count.
+// refund gives back the oldest tokens that count.
 func (m *model) refund(now, n int64) {
 	for i := range m.log {
 		if e := &m.log[i]; e.at > now-m.span {

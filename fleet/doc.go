@@ -22,9 +22,9 @@
 // matter, and simultaneous requests are decided one after the other. A key takes no space before
 // its first use, and Redis deletes it once it is idle.
 //
-// If the clock of Redis goes back, permits count until it has caught up, but no longer than a
+// If the clock of Redis goes back, tokens count until it has caught up, but no longer than a
 // bucket takes to fill, or two windows. (Package rediscell uses the format of redis-cell, which
-// does not contain that time: reset such keys.) If the clock goes forward, permits return early.
+// does not contain that time: reset such keys.) If the clock goes forward, tokens return early.
 //
 // # Which limit to use
 //
@@ -44,7 +44,7 @@
 // The bounds hold for all machines together, accurate to 2µs. Leases add to them what
 // [Config].MaxLease says, and an outage with FailLocal what [Config].Share says. If Redis loses
 // data, because a key is evicted or a replica takes over before it has received everything, the
-// lost permits are allowed again.
+// lost tokens are allowed again.
 //
 // A [Shared] limit applies to all keys together, or to groups of keys:
 //
@@ -89,7 +89,7 @@
 // key is replaced by its SHA-256. Redis is never scanned.
 //
 // Limiters with the same prefix, name and key share a limit. Limiters with different limits need
-// different names, except those of package rediscell. You may change a rate or a limit: permits
+// different names, except those of package rediscell. You may change a rate or a limit: tokens
 // taken before still count, unless the Window of a FixedWindow becomes shorter.
 //
 // Strangers who choose keys can choose many in the same slot. If that matters, use an HMAC of the

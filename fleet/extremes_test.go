@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// kinds has limits of 50 permits per hour, of every kind, and several together.
+// kinds has limits of 50 tokens per hour, of every kind, and several together.
 var kinds = map[string][]fleet.Limit{
 	"bucket":          {fleet.TokenBucket{Rate: limiter.PerHour(50), Burst: 50}},
 	"bucket of parts": {fleet.TokenBucket{Rate: limiter.Per(50, 3601*time.Second+1), Burst: 50}},
@@ -29,7 +29,7 @@ var kinds = map[string][]fleet.Limit{
 	},
 }
 
-// edges has numbers at which sums and products of permits overflow, and numbers around the limit.
+// edges has numbers at which sums and products of tokens overflow, and numbers around the limit.
 // If an int has 32 bits, the larger ones are other numbers.
 var edges = edgesOf(1<<62, 1<<53+1, 1<<53, 1<<40, math.MaxUint32, math.MaxInt32+1)
 
@@ -69,11 +69,11 @@ func TestNoNumberOfPermitsIsTooLargeWhileRedisIsAway(t *testing.T) {
 	}
 }
 
-// requireHeld takes and gives back random numbers of permits.
+// requireHeld takes and gives back random numbers of tokens.
 func requireHeld(t *testing.T, l *fleet.Limiter) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
-	held := 0 // permits taken and not given back
+	held := 0 // tokens taken and not given back
 	for range 400 {
 		n := edges[random.IntN(len(edges))]
 		if random.IntN(2) == 0 {

@@ -19,15 +19,15 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// The load: for each policy some callers take one permit after the other of one key.
+// The load: for each policy some callers take one token after the other of one key.
 const (
-	faultRate    = 200 // permits a second
+	faultRate    = 200 // tokens a second
 	faultBurst   = 100
 	faultShare   = 0.5
 	faultTimeout = 100 * time.Millisecond
 	faultCallers = 4                    // a policy
 	faultPause   = 2 * time.Millisecond // of a caller between two requests
-	faultTotal   = 100_000              // permits of the limiter that does not limit, but counts
+	faultTotal   = 100_000              // tokens of the limiter that does not limit, but counts
 )
 
 // results counts the outcomes of the requests of one limiter.
@@ -83,7 +83,7 @@ type load struct {
 }
 
 // counting is a limiter with a limit that is never reached. Redis must report exactly the granted
-// permits as taken.
+// tokens as taken.
 const counting = "counting"
 
 // newLoad connects to a faulty Redis.
@@ -167,7 +167,7 @@ func (l *load) settle(t *testing.T) {
 	}, 20*time.Second, 10*time.Millisecond, "the breaker has not closed")
 }
 
-// allowance returns the most permits that may be granted if Redis loses nothing.
+// allowance returns the most tokens that may be granted if Redis loses nothing.
 func (l *load) allowance() int { return faultBurst + int(math.Ceil(faultRate*l.took.Seconds())) }
 
 // over returns by how much Redis exceeded the allowance.

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// FixedWindow allows Limit permits per key in each window of time, by the server's clock. Windows
+// FixedWindow allows Limit tokens per key in each window of time, by the server's clock. Windows
 // are aligned to Unix time: windows of a minute begin on the minute, windows of a day at midnight
 // UTC.
 //
@@ -17,7 +17,7 @@ import (
 // limit changes, what was taken still counts, unless Window becomes shorter: then a new window
 // begins.
 type FixedWindow struct {
-	// Limit is the most permits in a window, from 1 to 2^31-1. Must be given.
+	// Limit is the most tokens in a window, from 1 to 2^31-1. Must be given.
 	Limit int
 	// Window is the length of a window, from 1ms to 10 years in whole microseconds. Must be given.
 	Window time.Duration

@@ -36,8 +36,8 @@ func newLeases(l *Limiter, c Config) *lease.Pool {
 	return lease.New(leaseServer{l}, lease.Config{Max: c.MaxLease, Keys: maxLeasedKeys, Age: leaseIdleTime, Timeout: l.link.timeout})
 }
 
-// Close gives all leased permits back and takes no further leases. The limiter can still be used.
-// An error means that Redis did not answer; then leased permits are lost, as if they had been used.
+// Close gives all leased tokens back and takes no further leases. The limiter can still be used.
+// An error means that Redis did not answer; then leased tokens are lost, as if they had been used.
 // Close does nothing if the limiter has no leases.
 func (l *Limiter) Close(ctx context.Context) error {
 	if l.leases == nil {

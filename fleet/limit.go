@@ -23,7 +23,7 @@ type limitSpec struct {
 	args   []any
 	// keySuffixes are the ends of the Redis keys. The first key holds what was taken.
 	keySuffixes []string
-	// maxTake is the most permits that one request can take.
+	// maxTake is the most tokens that one request can take.
 	maxTake int
 	// The long-run rate is events per span of length per.
 	events float64
@@ -64,7 +64,7 @@ type requestKey struct {
 
 func newRequestKey(key string) requestKey { return requestKey{key: key, tag: tag(key)} }
 
-// maxTakeOfAll returns the most permits that one request can take from all limits.
+// maxTakeOfAll returns the most tokens that one request can take from all limits.
 func maxTakeOfAll(limits []limitSpec) int {
 	least := math.MaxInt
 	for _, s := range limits {
@@ -110,7 +110,7 @@ func combine(results []Result) Result {
 	return all
 }
 
-// refuseNegative turns the result for 0 permits into a refusal if n is negative.
+// refuseNegative turns the result for 0 tokens into a refusal if n is negative.
 func refuseNegative(r limiter.Result, n int) limiter.Result {
 	if n < 0 {
 		r.OK, r.RetryAfter = false, limiter.Never

@@ -21,7 +21,7 @@ type Limiter struct {
 	link       *Link
 	groups     []*limitGroup // one, unless several servers may have to decide
 	limitCount int
-	maxTake    int  // the most permits that one request can take, by the config
+	maxTake    int  // the most tokens that one request can take, by the config
 	shared     bool // some limit is a Shared
 	waiting    waitQueues
 	stats      statistics
@@ -48,13 +48,13 @@ func NewLimiter(name string, c Config) *Limiter {
 	return l
 }
 
-// Take takes n permits of the key now, all of them or none. If there are several limits, it takes n
-// permits from each of them, or none from any. The result is that of all limits together: the least
-// Limit and Remaining, and the longest RetryAfter and ResetAfter. Take of 0 permits only reports
-// the state: it changes nothing and stores nothing in Redis. Permits held in leases count as taken.
+// Take takes n tokens of the key now, all of them or none. If there are several limits, it takes n
+// tokens from each of them, or none from any. The result is that of all limits together: the least
+// Limit and Remaining, and the longest RetryAfter and ResetAfter. Take of 0 tokens only reports
+// the state: it changes nothing and stores nothing in Redis. Tokens held in leases count as taken.
 //
 // Take blocks until Redis answers, up to the Timeout of the link. With [Shared] limits on several
-// servers that applies to each server, and again to each server that gets permits back. If ctx ends
+// servers that applies to each server, and again to each server that gets tokens back. If ctx ends
 // first, Take returns at once, with one exception: a call that is sending a batch of commands, its
 // own and those of other callers, stays until Redis answers or the Timeout has passed.
 //
@@ -66,7 +66,7 @@ func NewLimiter(name string, c Config) *Limiter {
 //   - The server cannot be used: [ErrServer].
 //   - ctx has ended.
 //
-// If ctx ended before Redis answered, or Redis did not answer in time, the permits may have been
+// If ctx ended before Redis answered, or Redis did not answer in time, the tokens may have been
 // taken nevertheless.
 func (l *Limiter) Take(ctx context.Context, key string, n int) (Result, error) {
 	r, err := l.takeNow(ctx, newRequestKey(key), n)
@@ -75,7 +75,7 @@ func (l *Limiter) Take(ctx context.Context, key string, n int) (Result, error) {
 }
 
 // TakeEach is like Take, but returns the result of each limit in the order of [Config].Limits, so
-// that the caller sees which limit refused, and the From of each. Permits have been taken only
+// that the caller sees which limit refused, and the From of each. Tokens have been taken only
 // if all results are OK. TakeEach uses neither leases nor remembered refusals.
 func (l *Limiter) TakeEach(ctx context.Context, key string, n int) ([]Result, error) {
 	results, err := l.takeFromAll(ctx, newRequestKey(key), max(n, 0), time.Time{})
@@ -89,19 +89,19 @@ func (l *Limiter) TakeEach(ctx context.Context, key string, n int) ([]Result, er
 	return results, nil
 }
 
-// Refund gives n permits back to the key, as if they had never been taken. It never fills a limit
+// Refund gives n tokens back to the key, as if they had never been taken. It never fills a limit
 // above its maximum, and does nothing if n is below 1. A window or a log gives back the oldest
-// permits that still count, which can only make it stricter. An error means that Redis did not
+// tokens that still count, which can only make it stricter. An error means that Redis did not
 // answer; the refund is not sent again.
 //
-// Refund is for permits taken a moment ago. If some of them may have returned by themselves,
+// Refund is for tokens taken a moment ago. If some of them may have returned by themselves,
 // because the window has passed or the bucket has refilled, use RefundAt: Refund would give back
-// permits of other requests.
+// tokens of other requests.
 func (l *Limiter) Refund(ctx context.Context, key string, n int) error {
 	return l.refund(ctx, newRequestKey(key), n, 0)
 }
 
-// RefundAt is like Refund, for permits taken by a call of Take that began at the given time. It
+// RefundAt is like Refund, for tokens taken by a call of Take that began at the given time. It
 // gives back only what still counts: nothing if the window has passed, and to a bucket no more than
 // has not been refilled since.
 func (l *Limiter) RefundAt(ctx context.Context, taken time.Time, key string, n int) error {
@@ -174,7 +174,7 @@ func (l *Limiter) refund(ctx context.Context, k requestKey, n int, age time.Dura
 	return joinErrors(errs)
 }
 
-// permitsReturned forgets refusals that may no longer hold because permits have returned to the
+// permitsReturned forgets refusals that may no longer hold because tokens have returned to the
 // key, and has its waiters ask again. With a Shared limit that concerns all keys.
 func (l *Limiter) permitsReturned(k requestKey) {
 	if l.shared {

@@ -44,7 +44,7 @@ func groupLimits(ns namespace, c Config, limits []limitSpec) (groups []*limitGro
 	return groups
 }
 
-// refundAges returns the age to use for each limit when n permits are given back that were taken
+// refundAges returns the age to use for each limit when n tokens are given back that were taken
 // age ago with these results.
 //
 // A log or a window needs the true age. A bucket needs the time for which it has been full since,

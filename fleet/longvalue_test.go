@@ -17,7 +17,7 @@ func TestAValueOfMoreThan30KilobytesIsForeign(t *testing.T) {
 	l, direct := connect(t), client(t, server())
 	for name, limit := range brief {
 		if name == "log" {
-			continue // has an entry for each permit
+			continue // has an entry for each token
 		}
 		b, key := newLimiter(l, "long "+name, limit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off}), newKey()
 		_, err := b.Take(t.Context(), key, 1)

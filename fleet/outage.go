@@ -37,7 +37,7 @@ type fallback struct {
 	policy OnOutage
 	limits []limitSpec
 	// For FailLocal, local has this node's share of each limit, and interval the time in which one
-	// of its permits returns.
+	// of its tokens returns.
 	local    []*limiter.Group[string]
 	interval []time.Duration
 }
@@ -61,7 +61,7 @@ func newFallback(c Config, limits []limitSpec) fallback {
 	return f
 }
 
-// take takes n permits and returns the result of each limit. retryAfter is when Redis is asked
+// take takes n tokens and returns the result of each limit. retryAfter is when Redis is asked
 // again.
 func (f fallback) take(k requestKey, n int, retryAfter time.Duration) []limiter.Result {
 	if f.policy == FailLocal && n >= 0 && n <= maxTakeOfAll(f.limits) {

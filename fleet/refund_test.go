@@ -9,7 +9,7 @@ import (
 	"github.com/weir-go/weir/fleet"
 )
 
-// A refund of permits that have returned by themselves would give back permits of other requests.
+// A refund of tokens that have returned by themselves would give back tokens of other requests.
 func TestALateRefundGivesBackOnlyWhatStillCounts(t *testing.T) {
 	l := connect(t)
 	for name, limit := range brief {
@@ -69,7 +69,7 @@ func TestALateRefundWhileRedisIsAway(t *testing.T) {
 	requireTake(t, fleet.Result{Result: taken.Result, From: fleet.FromOutage}, b.Take, "user", 9)
 }
 
-// A lease is given back some time after it was taken. Permits that have returned by themselves
+// A lease is given back some time after it was taken. Tokens that have returned by themselves
 // meanwhile are not given back again.
 func TestALeaseThatIsGivenBackLateGivesBackOnlyWhatStillCounts(t *testing.T) {
 	t.Parallel()

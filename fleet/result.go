@@ -9,7 +9,7 @@ type Result struct {
 	//
 	//   - "server": Redis.
 	//   - "deny cache": this process. It repeats a refusal by Redis that still holds.
-	//   - "lease": this process. It uses a permit that it took from Redis in advance.
+	//   - "lease": this process. It uses a token that it took from Redis in advance.
 	//   - "outage": the policy [OnOutage], because Redis is unavailable.
 	From string
 }

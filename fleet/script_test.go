@@ -19,7 +19,7 @@ type scripted interface {
 	StateKeys(key string) []string
 }
 
-// scriptStep takes n permits at a time in µs after the beginning. It looks if n is 0, and gives
+// scriptStep takes n tokens at a time in µs after the beginning. It looks if n is 0, and gives
 // back if n is negative.
 type scriptStep struct {
 	at   int64

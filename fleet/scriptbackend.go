@@ -9,13 +9,13 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// backend takes and gives back permits in Redis. The time is the server's if at is zero; other
+// backend takes and gives back tokens in Redis. The time is the server's if at is zero; other
 // times are for tests.
 type backend interface {
-	// take takes n permits from all limits or from none. It returns the result of each limit. It
+	// take takes n tokens from all limits or from none. It returns the result of each limit. It
 	// changes nothing if n is 0 or negative.
 	take(ctx context.Context, k requestKey, n int, at time.Time) ([]limiter.Result, error)
-	// refund gives back those of n permits that still count, given the time since they were taken.
+	// refund gives back those of n tokens that still count, given the time since they were taken.
 	refund(ctx context.Context, k requestKey, n int, age time.Duration, at time.Time) error
 }
 
@@ -58,10 +58,10 @@ const replayExtraMillis = int64(time.Hour / time.Millisecond)
 
 // request is what a script is asked.
 type request struct {
-	n    int             // permits to take; negative to give back
+	n    int             // tokens to take; negative to give back
 	at   time.Time       // zero for the server's time
 	peek bool            // answer for n, but take nothing
-	ages []time.Duration // the time since the permits were taken: one for all limits, or one per limit
+	ages []time.Duration // the time since the tokens were taken: one for all limits, or one per limit
 }
 
 // age returns the age argument of the script.

@@ -70,7 +70,7 @@ func openOf(l *fleet.Link) (open []string) {
 	return open
 }
 
-// shardLoad takes permits of many keys until the context ends, and counts per node of the cluster
+// shardLoad takes tokens of many keys until the context ends, and counts per node of the cluster
 // whether Redis or the policy decided.
 type shardLoad struct {
 	server, other [3]atomic.Int64

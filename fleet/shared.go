@@ -15,19 +15,19 @@ import "errors"
 // The servers of a Cluster or a Ring cannot decide together. There a request first checks whether
 // the Shared limits would allow it, and then takes from all limits in their order. That costs two
 // more round trips for each different By, the default included. If a limit refuses or fails
-// although its check succeeded, the limits before it get their permits back. No limit is ever
+// although its check succeeded, the limits before it get their tokens back. No limit is ever
 // exceeded, but a request that comes at the same time may be refused too strictly:
 //
-//   - Permits count until they are given back. Another request may be refused meanwhile, and told
-//     to wait as if they had been used. A log or a window gives its oldest permits back, and a full
+//   - Tokens count until they are given back. Another request may be refused meanwhile, and told
+//     to wait as if they had been used. A log or a window gives its oldest tokens back, and a full
 //     bucket loses the tokens that arrive during the round trips.
-//   - Permits that cannot be given back, because their server fails at that moment, stay taken
+//   - Tokens that cannot be given back, because their server fails at that moment, stay taken
 //     until they return by themselves: those of one request at most.
 //
 // While the server of a limit is unavailable, [Config].OnOutage decides about that limit, and Redis
 // about the others.
 //
-// Reset does not clear Shared limits. Refund gives permits back to all limits. A limiter with a
+// Reset does not clear Shared limits. Refund gives tokens back to all limits. A limiter with a
 // Shared limit has no leases.
 type Shared struct {
 	// Limit is the limit of all keys together. Must be given, and not be a Shared.

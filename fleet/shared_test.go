@@ -223,7 +223,7 @@ func TestRefundReachesAllLimitsAndResetOnlyThoseOfTheKey(t *testing.T) {
 	require.EqualError(t, alone.Reset(t.Context(), "a"), `fleet: limiter "alone" has nothing to reset: its limits are Shared`)
 }
 
-// Another key may take permits that one key gives back. Remembered refusals are forgotten, and
+// Another key may take tokens that one key gives back. Remembered refusals are forgotten, and
 // waiters are woken.
 func TestRefundOfASharedLimitReachesOtherKeys(t *testing.T) {
 	for name, link := range sharedLinks(t) {
@@ -399,7 +399,7 @@ func (d beforeSend) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 }
 
 // The key's own server fails between its grant and the refusal by the limit for all keys. The
-// request is refused, and only its own permits stay taken, because they cannot be given back.
+// request is refused, and only its own tokens stay taken, because they cannot be given back.
 func TestServerFailureBetweenTwoGroupsLosesOneRequest(t *testing.T) {
 	t.Parallel()
 	two := newTwoServers(t, "between", 2*time.Second)
@@ -433,7 +433,7 @@ func TestServerFailureBetweenTwoGroupsLosesOneRequest(t *testing.T) {
 	}, patient, 20*ms)
 }
 
-// Permits that are given back have been refused to other requests meanwhile. Those refusals are not
+// Tokens that are given back have been refused to other requests meanwhile. Those refusals are not
 // remembered.
 func TestRefusalIsNotRememberedAfterAnUndoneGrant(t *testing.T) {
 	two := newTwoServers(t, "lasting", patient)

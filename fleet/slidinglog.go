@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// SlidingLog allows exactly Limit permits per key in any span of length Window, by the server's
-// clock. It records when each permit was taken, and a permit returns when it is Window old. Each
+// SlidingLog allows exactly Limit tokens per key in any span of length Window, by the server's
+// clock. It records when each token was taken, and a token returns when it is Window old. Each
 // request in the window takes up to 130 bytes in Redis. RetryAfter is the shortest possible wait,
 // accurate to a microsecond.
 //
 // It does what Redisson's RRateLimiter does. Package redisson has the rest of that.
 type SlidingLog struct {
-	// Limit is the most permits in any window, from 1 to 2^31-1. Must be given.
+	// Limit is the most tokens in any window, from 1 to 2^31-1. Must be given.
 	Limit int
 	// Window is the length of a window, from 1ms to 10 years in whole microseconds. Must be given.
 	Window time.Duration

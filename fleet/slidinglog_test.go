@@ -36,7 +36,7 @@ func TestLongLogIsDeletedInSteps(t *testing.T) {
 	}
 }
 
-// Entries of permits that were given back are deleted too, so taking and giving back forever does
+// Entries of tokens that were given back are deleted too, so taking and giving back forever does
 // not make the log longer.
 func TestALogOfRefundsStaysShort(t *testing.T) {
 	direct := client(t, server())
@@ -50,7 +50,7 @@ func TestALogOfRefundsStaysShort(t *testing.T) {
 	requireTake(t, refused, b.Take, "user", 1)
 }
 
-// Permits that were given back are not confused with expired ones when the window is made longer.
+// Tokens that were given back are not confused with expired ones when the window is made longer.
 func TestRefundAmongExpiredEntries(t *testing.T) {
 	l := newLog(t, 4, time.Second)
 	require.True(t, l.take(0, 1))

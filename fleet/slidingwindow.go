@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// SlidingWindow allows at most Limit permits per key in any span of length Window, wherever it
+// SlidingWindow allows at most Limit tokens per key in any span of length Window, wherever it
 // begins, by the server's clock. It counts in buckets of Window/Buckets, and keeps one more bucket
-// than fits into the window. Permits therefore return up to one bucket later than they could: with
+// than fits into the window. Tokens therefore return up to one bucket later than they could: with
 // 10 buckets, up to a tenth of the window. RetryAfter is exact for what the buckets hold.
 type SlidingWindow struct {
-	// Limit is the most permits in any window, from 1 to 2^31-1. Must be given.
+	// Limit is the most tokens in any window, from 1 to 2^31-1. Must be given.
 	Limit int
 	// Window is the length of a window, from 1ms to 10 years in whole microseconds. Must be given.
 	Window time.Duration

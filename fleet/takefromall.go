@@ -22,11 +22,11 @@ func (a *attempt) ok() bool {
 	return !slices.ContainsFunc(a.results, func(r limiter.Result) bool { return !r.OK })
 }
 
-// takeFromAll takes n permits from all groups or from none, and returns the result of each limit in
+// takeFromAll takes n tokens from all groups or from none, and returns the result of each limit in
 // the order of the config.
 //
 // It peeks before it takes, so that a request that some group would refuse takes from none. If a
-// group refuses or fails after that, the groups before it get their permits back.
+// group refuses or fails after that, the groups before it get their tokens back.
 func (l *Limiter) takeFromAll(ctx context.Context, k requestKey, n int, at time.Time) ([]Result, error) {
 	attempts := make([]attempt, len(l.groups))
 	for i, g := range l.groups {
@@ -103,7 +103,7 @@ func (l *Limiter) policyDecides(err error) bool {
 	return errors.Is(err, ErrUnavailable) && l.groups[0].outage.policy != FailError
 }
 
-// refundAttempts gives n permits back to groups that have granted them, even if the caller has
+// refundAttempts gives n tokens back to groups that have granted them, even if the caller has
 // given up.
 func (l *Limiter) refundAttempts(ctx context.Context, k requestKey, n int, at time.Time, attempts []attempt) {
 	ctx = context.WithoutCancel(ctx)
@@ -125,11 +125,11 @@ func (l *Limiter) refundAttempts(ctx context.Context, k requestKey, n int, at ti
 	if len(attempts) == 0 {
 		return
 	}
-	l.denied.ForgetAll() // other requests may have been refused for these permits
+	l.denied.ForgetAll() // other requests may have been refused for these tokens
 	l.wake(k, slices.ContainsFunc(attempts, func(a attempt) bool { return a.limits[0].sharedBy != nil }))
 }
 
-// wake has waiters ask again: those of the key, or those of all keys if permits of a Shared limit
+// wake has waiters ask again: those of the key, or those of all keys if tokens of a Shared limit
 // have returned. The caller's own waiter is not woken.
 func (l *Limiter) wake(k requestKey, allKeys bool) {
 	if allKeys {

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Wait takes n permits of the key as soon as it can, and then returns nil.
+// Wait takes n tokens of the key as soon as it can, and then returns nil.
 //
 // Callers of one process that wait for the same key are served in order of arrival. Only the first
 // of them asks Redis, after the RetryAfter of the last refusal and a small random delay, so that
@@ -18,7 +18,7 @@ import (
 //
 // Wait returns a *limiter.LimitedError at once if waiting is pointless:
 //
-//   - The deadline of ctx comes before the permits: the error matches context.DeadlineExceeded.
+//   - The deadline of ctx comes before the tokens: the error matches context.DeadlineExceeded.
 //   - n is more than the limit: the error's RetryAfter is limiter.Never.
 //   - MaxWaiters callers are waiting: the error matches limiter.ErrQueueFull.
 //

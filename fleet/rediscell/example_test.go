@@ -33,7 +33,7 @@ func exampleLink() *fleet.Link {
 	return link
 }
 
-// A program that sends CL.THROTTLE user:42 2 30 60 can ask a limiter instead: two extra permits at
+// A program that sends CL.THROTTLE user:42 2 30 60 can ask a limiter instead: two extra tokens at
 // once, and 30 in 60 seconds.
 func Example() {
 	replies := fleet.NewLimiter("package", fleet.Config{

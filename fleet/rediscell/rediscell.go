@@ -21,7 +21,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Limit returns the limit of CL.THROTTLE max_burst count period: count permits per period, of which
+// Limit returns the limit of CL.THROTTLE max_burst count period: count tokens per period, of which
 // maxBurst+1 can be taken at once. maxBurst is from 0 to 2^40-1, count at least 1, and period whole
 // seconds from 1s to 10 years.
 //
@@ -32,11 +32,11 @@ import (
 // limits, it stands for the [fleet.TokenBucket] of the same rate.
 //
 // It differs from redis-cell in three ways. A refusal never says to retry in 0 seconds, as
-// redis-cell does for less than a millisecond. A request for 0 permits is not stored. A key lives
+// redis-cell does for less than a millisecond. A request for 0 tokens is not stored. A key lives
 // up to a millisecond longer than it is needed, where a key of redis-cell expires up to a
 // millisecond too early.
 //
-// As in redis-cell, the interval between two permits is cut to whole nanoseconds, so 3/s is a
+// As in redis-cell, the interval between two tokens is cut to whole nanoseconds, so 3/s is a
 // billionth too fast. What remains is computed in whole microseconds, which is unreliable if the
 // interval is only a few microseconds. The times of a Result are exact if the script has decided,
 // and whole seconds if the module has, whose refusals are therefore not remembered.
@@ -48,9 +48,9 @@ func Limit(maxBurst, count int, period time.Duration) fleet.Limit {
 type Reply struct {
 	// Limited reports that the request was refused.
 	Limited bool
-	// Limit is the most permits that can be taken at once: max_burst + 1.
+	// Limit is the most tokens that can be taken at once: max_burst + 1.
 	Limit int64
-	// Remaining is how many permits can be taken now.
+	// Remaining is how many tokens can be taken now.
 	Remaining int64
 	// RetryAfter is in seconds, at least 1 for a refusal. It is -1 if the request was allowed or
 	// will never be.
@@ -59,7 +59,7 @@ type Reply struct {
 	ResetAfter int64
 }
 
-// Throttle takes n permits of the key as [fleet.Limiter.Take] does, and returns the reply of
+// Throttle takes n tokens of the key as [fleet.Limiter.Take] does, and returns the reply of
 // CL.THROTTLE.
 func Throttle(ctx context.Context, l *fleet.Limiter, key string, n int) (Reply, error) {
 	r, err := l.Take(ctx, key, n)

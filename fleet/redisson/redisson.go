@@ -35,9 +35,9 @@ func PerClient(log fleet.SlidingLog, client string) fleet.Limit {
 // SetRate returns an error if the only limit of l is not a [fleet.SlidingLog] or a limit of
 // PerClient.
 //
-// Permits taken before still count. If the window becomes longer, permits may already have left the
+// Tokens taken before still count. If the window becomes longer, tokens may already have left the
 // shorter window that are still in the longer one. Nothing is allowed until they have left that
-// too. Permits that were taken before the key was idle for the old window are not known any more.
+// too. Tokens that were taken before the key was idle for the old window are not known any more.
 func SetRate(ctx context.Context, l *fleet.Limiter, key string, limit int, window time.Duration) error {
 	return bridge.SetRate(ctx, l, key, limit, window)
 }

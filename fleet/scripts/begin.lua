@@ -1,10 +1,10 @@
 -- The first part of each decision: the request and the time.
 --
 -- KEYS are the keys of all limits, one limit after the other. ARGV is
---   1. n: the permits to take, 0 to only look, or negative to give back.
+--   1. n: the tokens to take, 0 to only look, or negative to give back.
 --   2. the time in µs, or '' for the time of the server.
 --   3. how many ms longer than necessary the keys live.
---   4. how many µs ago the permits to give back were taken. It is one number for all limits, or one
+--   4. how many µs ago the tokens to give back were taken. It is one number for all limits, or one
 --      per limit with commas between them. -1 checks whether n could be taken, without taking.
 -- followed, for each limit, by the name of its kind and its numbers.
 --
@@ -16,10 +16,10 @@
 --     (whether n can be taken), s.limit, s.retry (after how many µs to retry) and s.late (whether the
 --     value is further in the future than is possible, because the clock has gone back). It returns
 --     false if a key holds a foreign value. It writes nothing.
---   take(s) takes n permits.
---   refund(s, k) gives back those of k permits that still count.
+--   take(s) takes n tokens.
+--   refund(s, k) gives back those of k tokens that still count.
 --   keep(s) writes what look has made of a late value.
---   tell(s) returns the remaining permits, and after how many µs all permits have returned.
+--   tell(s) returns the remaining tokens, and after how many µs all tokens have returned.
 --
 -- Anyone can write to a key. Every value is checked for its length and range before it is used in
 -- arithmetic or bounds a loop. A value out of range is foreign.

@@ -1,7 +1,7 @@
 -- The last part of each decision: look at all limits, and write only if all of them agree.
 --
--- The reply has five numbers per limit: whether it agrees, its limit, the remaining permits, after how
--- many µs to retry (-1 for never), and after how many µs all permits have returned. If a key holds a
+-- The reply has five numbers per limit: whether it agrees, its limit, the remaining tokens, after how
+-- many µs to retry (-1 for never), and after how many µs all tokens have returned. If a key holds a
 -- foreign value, the reply is the single number -1.
 
 local states, all = {}, true

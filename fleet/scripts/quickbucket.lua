@@ -1,7 +1,7 @@
 -- A token bucket whose tokens cost whole µs, by the clock of the server. It does what tokenbucket.lua
 -- does, in less time and for many keys at once. It decides about each key separately.
 --
--- ARGV, for each of the KEYS: the cost of the requested permits in µs, that of a full bucket, and the
+-- ARGV, for each of the KEYS: the cost of the requested tokens in µs, that of a full bucket, and the
 -- end of the key's value, after its time.
 --
 -- The reply has two numbers per key: by how many µs the request would overdraw the bucket, which

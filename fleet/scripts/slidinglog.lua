@@ -3,9 +3,9 @@
 -- The key holds a sorted set. Each grant is an entry "end:weight" whose score is its time in µs. Before
 -- all entries there is the note "total:base:gone" with score -1.
 --
--- total is how many permits have ever been taken. The end of an entry is the total at that time, in 16
--- digits, so that entries of the same time are in order too. The permits between two entries are the
--- difference of their ends, so nothing has to be added up. Permits up to base have been given back.
+-- total is how many tokens have ever been taken. The end of an entry is the total at that time, in 16
+-- digits, so that entries of the same time are in order too. The tokens between two entries are the
+-- difference of their ends, so nothing has to be added up. Tokens up to base have been given back.
 -- gone is the time of the newest deleted entry that a longer window might still include. All of it is
 -- in one key, so that no part of it can be evicted alone.
 --
@@ -91,13 +91,13 @@ local function read_log(s)
 		s.from = max(s.base, s.oldest.last - s.oldest.weight)
 		s.used = s.total - s.from
 	end
-	-- If it has gone back by more than a window, all permits count as taken now.
+	-- If it has gone back by more than a window, all tokens count as taken now.
 	s.late = by_server and s.newest - now > s.span
 	if s.late then s.at, s.newest = now, now end
 	return s.used <= most_permits
 end
 
--- due returns after how many µs the permits up to the goal no longer count, or nil if an entry is
+-- due returns after how many µs the tokens up to the goal no longer count, or nil if an entry is
 -- foreign.
 local function due(s, goal)
 	local entry = s.oldest
@@ -131,7 +131,7 @@ function kinds.slidinglog.look(s, key, arg)
 	return true
 end
 
--- add_entry adds an entry for permits taken now.
+-- add_entry adds an entry for tokens taken now.
 local function add_entry(s, weight)
 	call('ZADD', s.key, whole(s.at), format('%016.0f:%.0f', s.total, weight))
 	s.newest = s.at
@@ -181,7 +181,7 @@ function kinds.slidinglog.take(s)
 	keep_log(s)
 end
 
--- refund gives back the oldest permits that still count, which can only make the limit stricter.
+-- refund gives back the oldest tokens that still count, which can only make the limit stricter.
 function kinds.slidinglog.refund(s, k)
 	if s.used == 0 or age > 0 and now - age <= s.at - s.span then return end
 	if s.late then restart(s) end

@@ -113,7 +113,7 @@ function kinds.slidingwindow.take(s)
 	keep_buckets(s)
 end
 
--- refund gives back the oldest permits that still count, which can only make the limit stricter.
+-- refund gives back the oldest tokens that still count, which can only make the limit stricter.
 function kinds.slidingwindow.refund(s, k)
 	if age > 0 and floor((now - age) / s.width) < s.newest - s.buckets then return end
 	while k > 0 and #s.held > 0 do

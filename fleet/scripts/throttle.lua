@@ -1,18 +1,18 @@
 -- CL.THROTTLE of redis-cell, step by step, in nanoseconds.
 --
 -- Times in ns do not fit into a double, so each is a pair of seconds and nanoseconds. The key holds the
--- value of redis-cell, the time in ns at which all permits will have returned (the TAT of a GCRA), so
+-- value of redis-cell, the time in ns at which all tokens will have returned (the TAT of a GCRA), so
 -- that redis-cell and this script can continue each other's keys. The value does not contain the limit.
 -- If the clock has gone back, it is therefore not known how far in the future it may be, and it stays.
 --
 -- ARGV is
 --   1., 2. the time as s and ns, or '' twice for the time of the server
 --   3. how many ms longer than necessary the key lives
---   4., 5. the tolerance, which is the cost of all permits
+--   4., 5. the tolerance, which is the cost of all tokens
 --   6., 7. the cost of the request, negative to give back
 --   8. 1 to write
 -- The reply is 1 if the request is refused, by how much it is too early, and after what time all
--- permits have returned.
+-- tokens have returned.
 
 local function pair(s, ns)
 	local carry = math.floor(ns / 1000000000)

@@ -38,7 +38,7 @@ type refusal struct {
 
 	until  time.Duration // before this, the server would refuse again
 	retry  time.Duration // from this on, the same request may succeed; until or a little later
-	reset  time.Duration // when all permits have returned
+	reset  time.Duration // when all tokens have returned
 	result limiter.Result
 }
 
@@ -62,7 +62,7 @@ type Lookup struct {
 	at    time.Duration
 }
 
-// Lookup looks for a refusal that applies to a request for n permits.
+// Lookup looks for a refusal that applies to a request for n tokens.
 func (c *Cache) Lookup(key string, n int) Lookup {
 	if c == nil || n < 1 {
 		return Lookup{}
@@ -100,7 +100,7 @@ func (l *Lookup) Remember(answer limiter.Result) {
 	l.set.slotFor(r).Store(r)
 }
 
-// Forget forgets refusals of a key. Call it after permits were given back or the limit was changed.
+// Forget forgets refusals of a key. Call it after tokens were given back or the limit was changed.
 func (c *Cache) Forget(key string) {
 	if c == nil {
 		return
@@ -108,7 +108,7 @@ func (c *Cache) Forget(key string) {
 	c.sets[maphash.String(c.seed, key)%uint64(len(c.sets))].round.Add(1)
 }
 
-// ForgetAll forgets all refusals. Call it after permits were given back that many keys share.
+// ForgetAll forgets all refusals. Call it after tokens were given back that many keys share.
 func (c *Cache) ForgetAll() {
 	if c != nil {
 		c.allRounds.Add(1)

@@ -88,7 +88,7 @@ func start(t *testing.T) time.Time {
 	return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 }
 
-// The network is slow in both directions, and other nodes take permits meanwhile.
+// The network is slow in both directions, and other nodes take tokens meanwhile.
 func TestCacheRefusesNothingThatTheServerWouldAllow(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {

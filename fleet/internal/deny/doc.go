@@ -2,8 +2,8 @@
 // without asking.
 //
 // If a limiter says to retry after d, it refuses the request until d has passed, whatever other
-// callers do meanwhile: taking permits only prolongs the wait. A [Cache] therefore never refuses
-// what the server would allow, with two exceptions: permits that are given back, and a limit that
+// callers do meanwhile: taking tokens only prolongs the wait. A [Cache] therefore never refuses
+// what the server would allow, with two exceptions: tokens that are given back, and a limit that
 // is raised. Forget tells the cache if this process does that. If another process does, the cache
 // notices when d has passed, or the longest time that it remembers.
 //
@@ -16,8 +16,8 @@
 //		denial.Remember(result)
 //	}
 //
-// A refusal of n permits says nothing about a request for fewer, so that asks the server. A request
-// for more is refused as well. Its exact wait is not known, so it is told to retry when all permits
+// A refusal of n tokens says nothing about a request for fewer, so that asks the server. A request
+// for more is refused as well. Its exact wait is not known, so it is told to retry when all tokens
 // have returned. The other values of a cached result are those of the refusal that it repeats.
 //
 // # Memory

@@ -1,9 +1,9 @@
-// Package lease takes permits from a server several at a time and hands them out one by one, so
+// Package lease takes tokens from a server several at a time and hands them out one by one, so
 // that a busy key does not cost one round trip per request.
 //
 // # Bound
 //
-// A node holds at most Config.Max permits of a key that it has not handed out. In any span of time,
+// A node holds at most Config.Max tokens of a key that it has not handed out. In any span of time,
 // m nodes together therefore allow at most m·Max more than the limiter itself: those that were held
 // when the span began. In the long run they allow no more than the limiter.
 //
@@ -11,19 +11,19 @@
 //
 // A key that is used rarely has no lease: each request asks the server. If the server is asked
 // again before half of Age has passed, the size of the next lease doubles, up to Max. Otherwise it
-// halves. It never exceeds an eighth of the permits that the server says remain. Near the limit it
-// is therefore 1, which is no lease, so nodes do not hold permits that others need.
+// halves. It never exceeds an eighth of the tokens that the server says remain. Near the limit it
+// is therefore 1, which is no lease, so nodes do not hold tokens that others need.
 //
 // # Age
 //
-// The permits of a key that has not been used for Age are given back. No goroutine does that, but
+// The tokens of a key that has not been used for Age are given back. No goroutine does that, but
 // the next request that has to ask the server anyway, for one key at a time. Close gives all
-// permits back. The server is told the greatest time since they were taken, and takes back what
-// still counts. If the process ends without Close, at most Max permits per key are lost, as if they
+// tokens back. The server is told the greatest time since they were taken, and takes back what
+// still counts. If the process ends without Close, at most Max tokens per key are lost, as if they
 // had been used.
 //
 // # Memory
 //
 // At most Config.Keys keys are known. If there is no room for a new key, the key that has not been
-// used for the longest time is evicted, and its permits are given back.
+// used for the longest time is evicted, and its tokens are given back.
 package lease

@@ -9,21 +9,21 @@ import (
 // lease is what a Pool knows of a key. The lock of the Pool protects it.
 type lease struct {
 	key string
-	// held is how many permits are held. The oldest was taken at heldSince or later.
+	// held is how many tokens are held. The oldest was taken at heldSince or later.
 	held      int
 	heldSince time.Duration
-	// size is how many permits to hold after the next request to the server.
+	// size is how many tokens to hold after the next request to the server.
 	size int
 	// usedAt is when the key was last used.
 	usedAt time.Duration
-	// answer is the last answer of the server, less the held permits. It came at answeredAt.
+	// answer is the last answer of the server, less the held tokens. It came at answeredAt.
 	answer     limiter.Result
 	answeredAt time.Duration
 	// refill is closed when the current refill ends. It is nil if there is none.
 	refill chan struct{}
 }
 
-// handOut hands out n permits, which must be held.
+// handOut hands out n tokens, which must be held.
 func (l *lease) handOut(n int, now time.Duration) limiter.Result {
 	l.held -= n
 	r := l.answer
@@ -33,14 +33,14 @@ func (l *lease) handOut(n int, now time.Duration) limiter.Result {
 	return r
 }
 
-// takeAll removes and returns all held permits.
+// takeAll removes and returns all held tokens.
 func (l *lease) takeAll() lease {
 	held := lease{key: l.key, held: l.held, heldSince: l.heldSince}
 	l.held, l.size = 0, 1
 	return held
 }
 
-// remainingDivisor limits a lease to this fraction of the remaining permits.
+// remainingDivisor limits a lease to this fraction of the remaining tokens.
 const remainingDivisor = 8
 
 // update stores an answer of the server, and determines the size of the next lease.

@@ -11,24 +11,24 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Server grants permits.
+// Server grants tokens.
 type Server interface {
-	// Take takes n permits, all or none. An error means that there is no answer.
+	// Take takes n tokens, all or none. An error means that there is no answer.
 	Take(ctx context.Context, key string, n int) (limiter.Result, error)
-	// Refund gives back those of n permits that still count, given the time since they were taken.
+	// Refund gives back those of n tokens that still count, given the time since they were taken.
 	Refund(ctx context.Context, key string, n int, age time.Duration) error
 }
 
 // Config configures a [Pool]. All fields must be given.
 type Config struct {
-	// Max is the most permits of a key that are held.
+	// Max is the most tokens of a key that are held.
 	Max int
 	// Keys is the most keys that are known.
 	Keys int
-	// Age is the time after which an unused key gives its permits back.
+	// Age is the time after which an unused key gives its tokens back.
 	Age time.Duration
 	// Timeout is the longest that a Take may spend on the server altogether: waiting for the refill
-	// of another caller, giving permits back, and asking. After that, the error is
+	// of another caller, giving tokens back, and asking. After that, the error is
 	// context.DeadlineExceeded, or what the server makes of it.
 	Timeout time.Duration
 }
@@ -51,7 +51,7 @@ func New(s Server, c Config) *Pool {
 	return &Pool{server: s, config: c, epoch: time.Now(), leases: map[string]*list.Element{}}
 }
 
-// Take takes n permits of the key, all or none, from the pool or from the server. held reports that
+// Take takes n tokens of the key, all or none, from the pool or from the server. held reports that
 // they came from the pool. The result's Remaining is that of the server's last answer, less what
 // was handed out since.
 func (p *Pool) Take(ctx context.Context, key string, n int) (r limiter.Result, held bool, err error) {
@@ -72,7 +72,7 @@ func (p *Pool) Take(ctx context.Context, key string, n int) (r limiter.Result, h
 	due := time.Now().Add(p.config.Timeout)
 	ctx, cancel := context.WithDeadline(context.WithValue(ctx, deadlineKey{}, due), due)
 	defer cancel()
-	_ = p.refund(ctx, idle) // on an error the permits are lost
+	_ = p.refund(ctx, idle) // on an error the tokens are lost
 	if refill != nil {
 		if r, held, err = p.awaitRefill(ctx, refill, l, n); held || err != nil {
 			return r, held, err
@@ -82,8 +82,8 @@ func (p *Pool) Take(ctx context.Context, key string, n int) (r limiter.Result, h
 	return r, false, err
 }
 
-// Close gives all held permits back. After that, the pool takes no leases. The error is the
-// server's; permits that it did not take back are lost.
+// Close gives all held tokens back. After that, the pool takes no leases. The error is the
+// server's; tokens that it did not take back are lost.
 func (p *Pool) Close(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true
@@ -99,7 +99,7 @@ func (p *Pool) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Forget drops the held permits of a key without giving them back.
+// Forget drops the held tokens of a key without giving them back.
 func (p *Pool) Forget(key string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,7 +128,7 @@ func (p *Pool) get(key string, now time.Duration) *lease {
 // maxEvictions is the most keys that one Take evicts.
 const maxEvictions = 8
 
-// evictIdle evicts keys that have not been used for Age, up to the first that holds permits, which
+// evictIdle evicts keys that have not been used for Age, up to the first that holds tokens, which
 // it returns. If room is needed, it evicts at least the key unused for the longest time. The caller
 // holds p.mu.
 func (p *Pool) evictIdle(now time.Duration, needRoom bool) lease {
@@ -151,7 +151,7 @@ func (p *Pool) evictIdle(now time.Duration, needRoom bool) lease {
 	return lease{}
 }
 
-// awaitRefill waits for the refill of another caller, and takes n permits from it if it has enough.
+// awaitRefill waits for the refill of another caller, and takes n tokens from it if it has enough.
 func (p *Pool) awaitRefill(ctx context.Context, refill chan struct{}, l *lease, n int) (limiter.Result, bool, error) {
 	select {
 	case <-refill:
@@ -166,7 +166,7 @@ func (p *Pool) awaitRefill(ctx context.Context, refill chan struct{}, l *lease, 
 	return l.handOut(n, p.now()), true, nil
 }
 
-// takeFromServer takes n permits from the server, and some to hold.
+// takeFromServer takes n tokens from the server, and some to hold.
 func (p *Pool) takeFromServer(ctx context.Context, l *lease, n int) (limiter.Result, error) {
 	if extra := p.beginRefill(l, n); extra > 0 {
 		r, err := p.refill(ctx, l, n, extra)
@@ -184,8 +184,8 @@ func (p *Pool) takeFromServer(ctx context.Context, l *lease, n int) (limiter.Res
 	return r, err
 }
 
-// beginRefill returns how many permits to take in addition to n, or 0. Only one caller per key may
-// refill at a time; otherwise more than Max permits could be held. A request for more than Max does
+// beginRefill returns how many tokens to take in addition to n, or 0. Only one caller per key may
+// refill at a time; otherwise more than Max tokens could be held. A request for more than Max does
 // not refill, because the sum could overflow.
 func (p *Pool) beginRefill(l *lease, n int) int {
 	p.mu.Lock()
@@ -197,7 +197,7 @@ func (p *Pool) beginRefill(l *lease, n int) int {
 	return l.size - l.held
 }
 
-// refill takes n permits, and extra ones to hold. Callers that wait for it continue when it ends,
+// refill takes n tokens, and extra ones to hold. Callers that wait for it continue when it ends,
 // even if Take panics.
 func (p *Pool) refill(ctx context.Context, l *lease, n, extra int) (r limiter.Result, err error) {
 	var unlisted lease
@@ -217,7 +217,7 @@ func (p *Pool) refill(ctx context.Context, l *lease, n, extra int) (r limiter.Re
 		}
 		l.held += extra
 		r.Remaining += l.held
-		if e := p.leases[l.key]; p.closed || e == nil || e.Value != l { // no other caller would find the permits
+		if e := p.leases[l.key]; p.closed || e == nil || e.Value != l { // no other caller would find the tokens
 			unlisted = l.takeAll()
 		}
 	}()

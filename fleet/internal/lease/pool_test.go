@@ -26,7 +26,7 @@ type server struct {
 	err error
 
 	mu      sync.Mutex
-	asked   []int // of each question how many permits; refunds are below 0
+	asked   []int // of each question how many tokens; refunds are below 0
 	granted int   // less what was given back
 	before  func(n int)
 }
@@ -133,7 +133,7 @@ func newFleet(s *server, nodes int) *fleet {
 	return f
 }
 
-// take takes n permits on a node.
+// take takes n tokens on a node.
 func (f *fleet) take(t *testing.T, node, n int) {
 	var decided time.Time
 	r, held, err := f.purses[node].Take(context.WithValue(t.Context(), decidedKey{}, &decided), "k", n)
@@ -154,7 +154,7 @@ func (f *fleet) take(t *testing.T, node, n int) {
 	}
 }
 
-// run takes permits on all nodes for a while, in bursts and with pauses, over a slow network.
+// run takes tokens on all nodes for a while, in bursts and with pauses, over a slow network.
 func (f *fleet) run(t *testing.T, r *rand.Rand, d time.Duration) {
 	end := time.Now().Add(d)
 	var g sync.WaitGroup
@@ -304,7 +304,7 @@ func TestHowALeaseGrowsAndShrinks(t *testing.T) {
 
 func repeat(n int, d time.Duration) []time.Duration { return slices.Repeat([]time.Duration{d}, n) }
 
-// warm takes permits until the key has a lease with some permits left.
+// warm takes tokens until the key has a lease with some tokens left.
 func warm(t *testing.T, p *lease.Pool, key string) {
 	t.Helper()
 	for held := false; !held; {
