@@ -1,5 +1,10 @@
 package window
 
+import (
+	"fmt"
+	"slices"
+)
+
 // Outcome is what a call says about the service.
 type Outcome uint8
 
@@ -10,15 +15,31 @@ const (
 	Ignored                // the call says nothing about the service
 )
 
-// String returns "success", "failure" or "ignored", and "unknown" for any other value.
+var outcomeWords = []string{Success: "success", Failure: "failure", Ignored: "ignored"}
+
+// String returns "success", "failure", "ignored" or, for any other value, "unknown".
 func (o Outcome) String() string {
-	switch o {
-	case Success:
-		return "success"
-	case Failure:
-		return "failure"
-	case Ignored:
-		return "ignored"
+	if int(o) < len(outcomeWords) {
+		return outcomeWords[o]
 	}
 	return "unknown"
+}
+
+// MarshalText returns the text of String, or an error for a value that is none of the constants.
+func (o Outcome) MarshalText() ([]byte, error) {
+	if int(o) >= len(outcomeWords) {
+		return nil, fmt.Errorf("window: Outcome is %d, must be Success, Failure or Ignored", uint8(o))
+	}
+	return []byte(outcomeWords[o]), nil
+}
+
+// UnmarshalText sets o to the outcome that the text names. If there is none, it returns an error and
+// leaves o as it is.
+func (o *Outcome) UnmarshalText(text []byte) error {
+	i := slices.Index(outcomeWords, string(text))
+	if i < 0 {
+		return fmt.Errorf("window: Outcome is %.60q, must be success, failure or ignored", text)
+	}
+	*o = Outcome(i)
+	return nil
 }

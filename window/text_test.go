@@ -29,3 +29,30 @@ func TestEdgeDefaultsToRecent(t *testing.T) {
 	}
 	require.Equal(t, []int64{0, 0, 100, 50}, []int64{sumWith(""), sumWith(window.Recent), sumWith(window.Strict), sumWith(window.Interpolated)})
 }
+
+// FuzzOutcomeText reads a text, writes it and reads it again.
+func FuzzOutcomeText(f *testing.F) {
+	for _, o := range []window.Outcome{window.Success, window.Failure, window.Ignored} {
+		text, err := o.MarshalText()
+		require.NoError(f, err)
+		require.Equal(f, o.String(), string(text))
+		f.Add(string(text))
+	}
+	f.Add("")
+	f.Add("Failure")
+	f.Fuzz(func(t *testing.T, text string) {
+		const before = window.Outcome(9)
+		o := before
+		if err := o.UnmarshalText([]byte(text)); err != nil {
+			require.ErrorContains(t, err, "must be success, failure or ignored")
+			require.Equal(t, before, o)
+			_, err = o.MarshalText()
+			require.EqualError(t, err, "window: Outcome is 9, must be Success, Failure or Ignored")
+			return
+		}
+		require.Contains(t, []string{"success", "failure", "ignored"}, text)
+		again, err := o.MarshalText()
+		require.NoError(t, err)
+		require.Equal(t, text, string(again))
+	})
+}
