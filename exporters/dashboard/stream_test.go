@@ -68,7 +68,7 @@ func TestSourcesAreReadOnceForAllClientsAndOnlyOnDemand(t *testing.T) {
 		}
 		require.Equal(t, int64(11), queue.reads.Load(), "ten samples serve three streams and ten snapshots")
 
-		streams[0].leave() // whoever has read the sources so far: another goes on
+		streams[0].leave() // another stream continues the sampling
 		for range 5 {
 			streams[1].next()
 			streams[2].next()
