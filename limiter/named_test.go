@@ -139,6 +139,26 @@ func TestAJointWaitsForALimiterWithoutWait(t *testing.T) {
 	})
 }
 
+// asked is a limiter that counts the calls of TakeAt.
+type asked struct {
+	limiter.TimedLimiter
+	calls int
+}
+
+func (a *asked) TakeAt(t time.Time, n int) limiter.Result {
+	a.calls++
+	return a.TimedLimiter.TakeAt(t, n)
+}
+
+func TestAJointOfOneAsksItsLimiterOnce(t *testing.T) {
+	a := &asked{TimedLimiter: bucket(limiter.PerSecond(1), 1)}
+	l := named(a)
+	require.True(t, l.TakeAt(start, 1).OK)
+	require.Equal(t, 1, a.calls)
+	require.False(t, l.TakeAt(start, 1).OK)
+	require.Equal(t, 2, a.calls)
+}
+
 func TestJointConfigNamesInvalidFields(t *testing.T) {
 	require.PanicsWithError(t, "limiter: Limiters[0] is nil, must be a Limiter", func() { named(nil) })
 	require.PanicsWithError(t, "limiter: Shadow is set without a Name, must have both", func() {

@@ -289,15 +289,3 @@ func (w *waiter) signal() {
 	default:
 	}
 }
-
-// refuseBehindWaiters turns r, the predicted answer behind all waiters, into the answer of a Take that
-// does not wait.
-func refuseBehindWaiters(r *Result, n int) {
-	r.Remaining = 0
-	if n > 0 && r.OK {
-		r.OK, r.RetryAfter = false, 1 // the first waiter is being served at this moment
-	}
-}
-
-// isPeek reports whether r answers a request for 0 tokens, which a wait allows in any state.
-func isPeek(r Result, n int) bool { return n == 0 && r.RetryAfter < Never }
