@@ -53,7 +53,7 @@ const maxAge = int64(time.Second)
 // numbers, and read again if one of them has changed.
 type Calls struct {
 	slowAbove atomic.Int64  // a call that takes longer is slow, in nanoseconds
-	last      *lastCalls    // not nil: the window is over the last calls, and the rest but streak is unused
+	last      *lastCalls    // the window if it is over the last calls; only streak is used beside it
 	buckets   int64         // in the window, including the current one
 	rollAt    atomic.Int64  // the offset from which a call must roll first, as the very first call must
 	rolls     atomic.Uint64 // checkpoints[rolls&1] is current

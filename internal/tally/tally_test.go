@@ -288,36 +288,3 @@ func compareAfterRounds(t *testing.T, striped bool) {
 
 // ended returns the number of all calls.
 func ended(n tally.Counts) int64 { return n.Successes + n.Failures + n.Ignored + n.Refused }
-
-// TestReadersSeeNoTornWindowDuringRolls rolls at every call, so that the checkpoints and rows change under the
-// readers all the time. One bucket in every few gets a failure, so the number of failures in the window of 14
-// buckets is known within one. The ring has no spare row at this size.
-func TestReadersSeeNoTornWindowDuringRolls(t *testing.T) {
-	for _, c := range []struct{ step, low, high int64 }{{1, 13, 14}, {5, 2, 3}} {
-		const buckets, rolls = 14, 200_000
-		calls := tally.New(1, buckets, math.MaxInt64)
-		record := func(i int64) { calls.Record(time.Duration(i*c.step), tally.Failure, 0) }
-		for i := range int64(buckets) {
-			record(i)
-		}
-		var done atomic.Bool
-		var reading sync.WaitGroup
-		for range 2 {
-			reading.Go(func() {
-				for !done.Load() {
-					p, _ := calls.Rates(0, &tally.Counts{}) // an earlier offset counts as in the newest bucket
-					if p.Calls != p.Failures || p.Calls < c.low || p.Calls > c.high {
-						t.Errorf("one failure per %d buckets: the window has %d failures of %d calls, want %d to %d",
-							c.step, p.Failures, p.Calls, c.low, c.high)
-						return
-					}
-				}
-			})
-		}
-		for i := range int64(rolls) {
-			record(i + buckets)
-		}
-		done.Store(true)
-		reading.Wait()
-	}
-}

@@ -10,7 +10,7 @@ type reading[T, V any] struct {
 	table       *table[T]
 	yield       func(T, V) bool
 	stopped     bool                       // yield has returned false
-	yieldSeries func(*stat.Series, V) bool // add, bound once, because a method value allocates
+	yieldSeries func(*stat.Series, V) bool // the method add, bound once, because a method value allocates
 	from        *member                    // the member that is being read
 	seen        []bool                     // by slot of the table
 	live        int                        // how many slots are seen

@@ -37,10 +37,12 @@ type Set[T any] struct {
 // New returns a set of the sources, which it reads once to learn their instruments. A source may be
 // given twice, or be part of another one, as a breaker is part of its gate: each series counts once.
 //
-// New returns an error if a source is nil, if two different series have one ID, if two instruments of
-// one name differ, if an instrument lacks a name or a valid kind or has a repeated attribute or invalid
-// bounds, or if a series has not one value for each attribute or is yielded by the method for another
-// kind.
+// New returns an error if
+//
+//   - a source is nil,
+//   - two different series have one ID, or two instruments of one name differ,
+//   - an instrument has no name, no valid kind, a repeated attribute or invalid bounds,
+//   - a series has not one value for each attribute, or is yielded by the method for another kind.
 //
 // The set calls form for each new series and keeps the result while the series is live. The series
 // passed to form has valid UTF-8 and an instrument of [Set.Instruments]. Only [Set.Observe] and
