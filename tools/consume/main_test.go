@@ -29,7 +29,7 @@ func consume(t *testing.T, repository string, changes map[string]func(text strin
 	}
 	if len(changes) > 0 {
 		smallrepo.Commit(t, checkout)
-		for _, tag := range []string{"v0.1.0", "extra/v0.1.0"} {
+		for tag := range strings.FieldsSeq(smallrepo.Git(t, checkout, "tag", "--list")) {
 			smallrepo.Git(t, checkout, "tag", "--force", tag)
 		}
 	}
@@ -123,4 +123,17 @@ func TestLinkedModulesAreJudged(t *testing.T) {
 func TestTheCoreDependsOnTheStandardLibraryAlone(t *testing.T) {
 	require.NoError(t, checkPackages("github.com/weir-go/weir/window\ngithub.com/weir-go/weir\n\nexample.com/weir\n"))
 	require.ErrorContains(t, checkPackages("github.com/weir-go/weirder\n"), "the core depends on github.com/weir-go/weirder")
+}
+
+// The go command builds such a module without the core, and would find the fault later.
+func TestAVersionThatTestsAloneNeedIsLookedFor(t *testing.T) {
+	repository := smallrepo.New(t)
+	smallrepo.Write(t, repository, "lonely/go.mod", "module github.com/weir-go/weir/lonely\n\ngo 1.26.0\n\n"+
+		"require github.com/weir-go/weir v0.0.0\n\nreplace github.com/weir-go/weir => ../\n")
+	smallrepo.Write(t, repository, "lonely/lonely.go", "// Package lonely needs nothing.\npackage lonely\n")
+	smallrepo.Write(t, repository, "lonely/lonely_test.go", "package lonely\n\nimport _ \"github.com/weir-go/weir\"\n")
+	smallrepo.Commit(t, repository)
+	require.NoError(t, consume(t, repository, nil))
+	err := consume(t, repository, map[string]func(string) string{"lonely/go.mod": replace("v0.1.0", "v0.0.0")})
+	require.ErrorContains(t, err, "module github.com/weir-go/weir/lonely: go list -m all")
 }

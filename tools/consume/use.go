@@ -95,7 +95,8 @@ func (u user) program(ctx context.Context, name string, list ...modules.Module) 
 	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(text.String()), 0o600); err != nil {
 		return err
 	}
-	if err := u.do(ctx, dir, []string{"mod", "init", "example.com/" + name}, get, []string{"build", "-trimpath", "-o", "program"}); err != nil {
+	all := []string{"list", "-m", "all"} // which needs every version that any go.mod requires, and not for packages alone
+	if err := u.do(ctx, dir, []string{"mod", "init", "example.com/" + name}, get, []string{"build", "-trimpath", "-o", "program"}, all); err != nil {
 		return err
 	}
 	linked, err := modules.Run(ctx, dir, u.env, "./program")
