@@ -155,7 +155,6 @@ soak-random:
 	@WEIR_RANDOM_OPERATIONS=$(OPERATIONS) go test -run='^TestEveryVerbOfEveryLimiterAgainstAnOracle$$' -timeout=1h ./limiter
 soak-tests: # with their searches repeated more often
 	@WEIR_SOAK=true go test $(RACE) -count=1 -timeout=1h ./...
-	@WEIR_SOAK=true go test -C soak $(RACE) -count=1 -timeout=1h ./linear
 soak-minute:
 	@go run -C soak $(RACE) . -for 1m
 

@@ -167,7 +167,7 @@ func TestPermits(t *testing.T) {
 			}
 		}
 	})
-	if opened < int64(histories) {
+	if opened < histories {
 		t.Fatalf("only %d transitions in %d histories", opened, histories)
 	}
 }
