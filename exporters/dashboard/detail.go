@@ -74,22 +74,22 @@ func (m *model) detail(id string) (*detail, bool) {
 
 var classNames = [...]string{callsClass: "calls", alertsClass: "alert", notifiersClass: "notifier", othersClass: "other"}
 
-func (p *history) columns() historyColumns {
-	n := len(p.points)
-	h := historyColumns{
+func (h *history) columns() historyColumns {
+	n := len(h.points)
+	c := historyColumns{
 		At: make([]int64, n), State: make([]string, n), Passed: make([]number, n), Failed: make([]number, n),
 		Refused: make([]number, n), Value: make([]number, n), P50: make([]number, n), P99: make([]number, n),
 	}
-	for i, one := range p.points {
-		h.At[i], h.State[i] = one.at, one.state
-		h.Value[i], h.P50[i], h.P99[i] = rounded(float64(one.value)), rounded(float64(one.p50)), rounded(float64(one.p99))
-		f := p.ratesAt(i)
-		h.Failed[i], h.Refused[i] = f.failed, f.refused
+	for i, one := range h.points {
+		c.At[i], c.State[i] = one.at, one.state
+		c.Value[i], c.P50[i], c.P99[i] = rounded(float64(one.value)), rounded(float64(one.p50)), rounded(float64(one.p99))
+		f := h.ratesAt(i)
+		c.Failed[i], c.Refused[i] = f.failed, f.refused
 		if f.passed.valid {
-			h.Passed[i] = rounded(f.passed.value - f.failed.value)
+			c.Passed[i] = rounded(f.passed.value - f.failed.value)
 		}
 	}
-	return h
+	return c
 }
 
 func (f *metric) metricRow(of subject) metricRow {

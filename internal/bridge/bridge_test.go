@@ -92,10 +92,10 @@ func (s *slots) Predict(ahead int64, n int) (time.Duration, bool) {
 func TestQueueTakesFromItsSource(t *testing.T) {
 	s := &slots{free: 1}
 	q := bridge.NewQueue(s, 1)
-	require.NoError(t, q.Wait(context.Background(), 1, time.Hour))
+	require.NoError(t, q.Wait(t.Context(), 1, time.Hour))
 	require.Zero(t, s.free)
 	require.False(t, q.HasWaiters())
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.Error(t, q.Wait(ctx, 1, time.Hour))
 	require.False(t, q.HasWaiters())

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-type value struct{ a, b int }
+type value struct{ a int }
 
 // set is called through a variable, so that the compiler assumes that it keeps its argument.
 var set = func(v *value, n int) { v.a = n }

@@ -200,7 +200,7 @@ func TestPagePollsIfThereIsNoStream(t *testing.T) {
 		require.NoError(t, err)
 		other, err := s.Client().Do(r)
 		require.NoError(t, err)
-		defer other.Body.Close()
+		t.Cleanup(func() { _ = other.Body.Close() })
 	}
 	b.visit(s)
 	b.says("#status", "Polling")
