@@ -46,9 +46,11 @@ func (r Release) Make(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(out, "%s is commit %.12s with %d tags. Nothing has left this machine. What is left to do:\n\n"+
-		"  git push --atomic origin %[2]s:refs/heads/main %[4]s\n\n"+
-		"Then watch the workflow \"release\", which runs make release-check V=%[1]s on the tag.\n",
-		r.Version, commit, len(tags), strings.Join(tags, " "))
+		"  git push --atomic origin %[2]s:refs/heads/main %[4]s\n"+
+		"  git push origin %[1]s\n\n"+
+		"GitHub starts no workflow for more than three tags at once, so the tag of the core comes alone and last.\n"+
+		"Then watch the workflow \"release\", which runs make release-check V=%[1]s on that tag.\n",
+		r.Version, commit, len(tags), strings.Join(tags[:len(tags)-1], " "))
 	return nil
 }
 

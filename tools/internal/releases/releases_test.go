@@ -47,7 +47,7 @@ func TestReleaseSetsVersionsAndTagsEveryModule(t *testing.T) {
 	}
 	require.Equal(t, "release: v0.1.0", smallrepo.Git(t, dir, "show", "--no-patch", "--format=%s"))
 	require.Empty(t, smallrepo.Git(t, dir, "status", "--porcelain"))
-	require.Contains(t, printed, "git push --atomic origin "+head+":refs/heads/main extra/v0.1.0 v0.1.0\n")
+	require.Contains(t, printed, "git push --atomic origin "+head+":refs/heads/main extra/v0.1.0\n  git push origin v0.1.0\n")
 	require.NoError(t, releases.Release{Root: dir, Version: "v0.1.0"}.Check(t.Context()))
 }
 
