@@ -1,5 +1,7 @@
 package limiter
 
+import "math"
+
 // recordUnpaid remembers, in shadow mode, whether a request of the key took its n tokens. A refund must
 // not give back tokens that were allowed without being taken.
 func (g *Group[K]) recordUnpaid(key K, n int, taken bool) {
@@ -16,14 +18,14 @@ func (g *Group[K]) recordUnpaid(key K, n int, taken bool) {
 	unpaid, known := s.unpaid[key]
 	if !known {
 		if s.unpaid == nil {
-			s.unpaid = map[K]int{}
+			s.unpaid = map[K]int64{}
 		}
 		if int64(len(s.unpaid)) > g.maxKeys/int64(len(g.shards)) {
 			s.forgetAnyUnpaid()
 		}
 		key = g.stored(key)
 	}
-	s.unpaid[key] = unpaid + min(n, maxBurst)
+	s.unpaid[key] = min(unpaid, math.MaxInt64-maxBurst) + min(int64(n), maxBurst) // no overflow
 }
 
 // forgetAnyUnpaid makes room in unpaid. A refund for the forgotten key may give back too much.
@@ -43,11 +45,11 @@ func (g *Group[K]) refundableOf(key K, n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	unpaid := s.unpaid[key]
-	skip := min(unpaid, n)
+	skip := min(unpaid, int64(n))
 	if skip == unpaid {
 		delete(s.unpaid, key)
 	} else {
 		s.unpaid[key] = unpaid - skip
 	}
-	return n - skip
+	return n - int(skip)
 }

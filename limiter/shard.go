@@ -11,7 +11,7 @@ type shard[K comparable] struct {
 	mu        sync.Mutex
 	tiers     []tierTable[K]
 	holds     map[K]keyHold // of the keys that are held
-	unpaid    map[K]int     // by key, the tokens that shadow mode allowed since the key last took some
+	unpaid    map[K]int64   // by key, the tokens that shadow mode allowed since the key last took some
 	evictions int64
 	_         [64]byte // keeps the locks of two shards on different cache lines
 }
