@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/internal/tally"
+	"github.com/weir-go/weir/internal/testenv"
 )
 
 func TestOnlySuccessesAreStriped(t *testing.T) {
@@ -166,7 +167,7 @@ func TestTheLaterOfTwoCallsSeesBoth(t *testing.T) {
 			seen[i], _ = c.Rates(0, &tally.Counts{})
 		}
 	}
-	atTheSameTime(50_000, func() {
+	atTheSameTime(testenv.Repeat(50_000, 15_000), func() {
 		c, seen = tally.New(time.Hour, 1, slow), [2]tally.Pair{}
 		c.Stripe()
 		c.Record(0, tally.Success, 0)
@@ -183,7 +184,7 @@ func TestAWindowIsNotMarkedCleanOverABadCall(t *testing.T) {
 		func(c *tally.Calls) { c.Record(0, tally.Success, slow+1) },
 	} {
 		var c *tally.Calls
-		atTheSameTime(50_000, func() {
+		atTheSameTime(testenv.Repeat(50_000, 15_000), func() {
 			c = tally.New(time.Hour, 1, slow)
 			c.Record(0, tally.Success, 0)
 		}, func() { c.RatesAndMarkClean(0, &tally.Counts{}) }, func() { bad(c) }, func() {
