@@ -18,6 +18,9 @@ type Keyed[K comparable] struct {
 // with the numbers of the refusal if no tokens were taken.
 func (k Keyed[K]) Take(n int) (r Result) {
 	k.group.take(&r, time.Since(k.group.epoch), k.key, n)
+	if k.group.statistics == nil {
+		return r // without a copy of it
+	}
 	return k.record(r, n)
 }
 
