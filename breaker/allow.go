@@ -14,6 +14,10 @@ func (b *Breaker) allow(m *Permit, p *phase, at time.Duration) error {
 // allowAt is allow for all cases in which the time matters.
 func (b *Breaker) allowAt(m *Permit, p *phase, at time.Duration) error {
 	at = b.read(at)
+	if p.fast { // a closed breaker that times its calls
+		m.breaker, m.phase, m.start = b, p, at
+		return nil
+	}
 	switch p.passes {
 	case noCalls:
 		if at < p.until {
