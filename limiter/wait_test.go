@@ -48,6 +48,19 @@ func (l *callers) start(ctx context.Context, who string, n int) {
 	synctest.Wait()
 }
 
+// servedFirst returns the result of the caller who, or nil if another one was served earlier. Callers
+// that are served at the same time may report in any order.
+func (l *callers) servedFirst(who string) *arrival {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, a := range l.log {
+		if a.who == who && a.at <= l.log[0].at {
+			return &a
+		}
+	}
+	return nil
+}
+
 // want waits for all callers and compares their results, in order.
 func (l *callers) want(want ...arrival) {
 	l.t.Helper()
