@@ -70,7 +70,7 @@ var moduleImports = map[string][]string{
 }
 
 // commandModules are modules that no other module imports. They may import everything.
-var commandModules = []string{"bench", "examples", "soak", "tests", "tools"}
+var commandModules = []string{"bench", "examples", "proving", "soak", "tests", "tools"}
 
 func TestPackagesImportOnlyAllowedPackages(t *testing.T) {
 	allowed := maps.Clone(mayImport)

@@ -22,7 +22,7 @@ import (
 const Core = "github.com/weir-go/weir"
 
 // notReleased lists the directories of the modules that no user requires. They get no tags.
-var notReleased = []string{"bench", "examples", "soak", "tests", "tools"}
+var notReleased = []string{"bench", "examples", "proving", "soak", "tests", "tools"}
 
 // A Module is one go.mod file and the directory it is in.
 type Module struct {

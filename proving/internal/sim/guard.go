@@ -1,0 +1,42 @@
+package sim
+
+import (
+	"context"
+	"time"
+)
+
+// Guard decides which calls of one process reach the service. All processes of a client have a guard
+// of their own.
+type Guard interface {
+	// Call calls f, unless the guard refuses the call. It returns the error of f as it is.
+	Call(ctx context.Context, f func(context.Context) error) error
+	// Refusal reports whether err, which Call returned, is a refusal of the guard, and when the guard
+	// says that it is worth calling again. The time is 0 if the guard does not say.
+	Refusal(err error) (retryAfter time.Duration, refused bool)
+	// Openings returns how often the guard has begun to refuse all calls. It is 0 for a guard without
+	// that state.
+	Openings() int
+}
+
+// Maker is one row of the tables: a library with one configuration.
+type Maker struct {
+	// Name is short and unique, such as "gobreaker" or "gobreaker, tuned".
+	Name string
+	// Config says in words what is configured, and why.
+	Config string
+	// Draws is true for a guard that draws random numbers of its own. The same seed does not give
+	// exactly the same figures with it.
+	Draws bool
+	// Peer is true for another library, false for none, for weir and for the oracle.
+	Peer bool
+	// New returns a new guard for one process. It is called in the bubble, at the start of the
+	// simulation.
+	New func(Setting) Guard
+}
+
+// Setting is where a guard is put.
+type Setting struct {
+	World   World
+	Process int // counted from 0 over all clients
+	Seed    uint64
+}

@@ -1,0 +1,112 @@
+package sim
+
+import "time"
+
+// World is what a guard is put into: a service, its faults over time, and those who call it. All its
+// times count from the start of the simulation.
+type World struct {
+	Service Service
+	// Faults change the service over time. Where two overlap, both apply.
+	Faults []Fault
+	// Clients call the service, each through guards of their own.
+	Clients []Client
+	// For is how long the simulation runs.
+	For time.Duration
+	// Warmup is left out of all figures.
+	Warmup time.Duration
+	// Trouble is the time in which the service is in trouble. The figures "meanwhile" belong to it,
+	// and "until back" counts from its end. Zero where nothing happens.
+	Trouble Span
+}
+
+// Span is the time from From until To.
+type Span struct{ From, To time.Duration }
+
+// Service is a number of servers with one queue. A call that its caller has given up on is served
+// nevertheless, unless DropsAbandoned is true.
+type Service struct {
+	// Servers is how many calls are served at once by each host.
+	Servers int
+	// Time is the time that a server works on one call.
+	Time Distribution
+	// Queue is the most calls that wait at one host. Further calls fail at once.
+	Queue int
+	// Hosts is the number of equal hosts behind the service's name. Each call goes to one at random.
+	// Default 1.
+	Hosts int
+	// ErrorRate is the share of calls that fail on a good day, 0 to 1.
+	ErrorRate float64
+	// DropsAbandoned is true for a service that notices that a waiting caller has gone.
+	DropsAbandoned bool
+	// RetryAfter is what the service says with the failures of a full queue or an outage. Default 0,
+	// nothing.
+	RetryAfter time.Duration
+}
+
+// Fault changes the service for a while.
+type Fault struct {
+	Span
+	// Down fails all calls after FailTime.
+	Down bool
+	// FailTime is how long a call takes that fails because of Down or ErrorRate. Default 1 ms for Down,
+	// and the usual time for ErrorRate.
+	FailTime time.Duration
+	// ErrorRate is the share of calls that fail, 0 to 1.
+	ErrorRate float64
+	// Slower multiplies the time of each call that begins meanwhile. Default 1.
+	Slower float64
+	// Capacity is the share of servers that work, from 0 (a hang) to 1. Default 1; NoCapacity for 0.
+	Capacity float64
+	// Period alternates the fault: it is in force in the first half of each period. Default always.
+	Period time.Duration
+	// Host is the only host that the fault is at, counted from 1. Default all hosts.
+	Host int
+	// Cold makes the calls after the fault slower: the first by this factor, and less so with each call
+	// that was served, until ColdCalls calls were served. Default 1.
+	Cold      float64
+	ColdCalls int
+}
+
+// NoCapacity is the Capacity of a service of which no server works.
+const NoCapacity = -1
+
+// Client is a number of equal processes that call the service.
+type Client struct {
+	// Processes is the number of processes, each with a guard of its own. Default 1.
+	Processes int
+	// Rate is the calls per second of all processes together, as a Poisson process. 0 for a closed loop.
+	Rate float64
+	// Users are the callers of a closed loop in each process: each waits for its answer, thinks, and
+	// calls again.
+	Users int
+	// Think is the mean time between an answer and the next call of the same user, exponential.
+	Think time.Duration
+	// Timeout is the deadline of each attempt.
+	Timeout time.Duration
+	// HurriedShare is the share of calls with the deadline Hurried in place of Timeout.
+	HurriedShare float64
+	Hurried      time.Duration
+	// Retries is the most further attempts after one that failed or was refused.
+	Retries int
+	// Backoff is the mean wait before the first retry; it doubles with each, and is drawn uniformly
+	// from 0 to twice the mean.
+	Backoff time.Duration
+	// ObeysRetryAfter makes retries wait at least as long as a refusal or the service said.
+	ObeysRetryAfter bool
+	// Budget is the share of calls that may be retried, counted by a token bucket of Brooker's kind.
+	// Default no bound.
+	Budget float64
+	// From and To bound the time in which the client calls. Default always.
+	From, To time.Duration
+	// Suspended stops all processes of the client, as SIGSTOP does: nothing begins, and answers and
+	// timeouts that fall into this time arrive together at its end.
+	Suspended Span
+	// Surge multiplies Rate in some spans of time, such as a peak.
+	Surge []Surge
+}
+
+// Surge multiplies the rate of a client in a span of time.
+type Surge struct {
+	Span
+	Times float64
+}
