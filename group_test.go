@@ -110,7 +110,7 @@ func TestGroupIsASource(t *testing.T) {
 		seen[s.Instrument.Name+" "+strings.Join(s.Values, ",")] = v
 	}
 	for key, want := range map[string]float64{
-		"weir.breaker.calls hosts,success,a": 1, "weir.limiter.requests hosts,allowed": 1, "weir.limiter.permits hosts,allowed": 1,
+		"weir.breaker.calls hosts,success,a": 1, "weir.limiter.requests hosts,allowed": 1, "weir.limiter.tokens hosts,allowed": 1,
 		"weir.limiter.limit hosts": 10, "weir.limiter.period hosts": 5, "weir.limiter.keys hosts": 1, "weir.limiter.evictions hosts": 0,
 	} {
 		require.Contains(t, seen, key)

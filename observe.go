@@ -100,7 +100,7 @@ func (a *admissions) observe(metrics *instrument.LimiterSeries, yield func(*stat
 		instrument.Allowed: &a.allowed, instrument.Refused: &a.refused, instrument.Waited: &a.waited, instrument.Cancelled: &a.cancelled,
 	} {
 		calls := float64(n.Load()) // a call takes one token
-		if !yield(metrics.Requests[i], calls) || !yield(metrics.Permits[i], calls) {
+		if !yield(metrics.Requests[i], calls) || !yield(metrics.Tokens[i], calls) {
 			return false
 		}
 	}

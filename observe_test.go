@@ -47,7 +47,7 @@ func TestLimiterCountersHaveACreationTime(t *testing.T) {
 		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1)}})
 		time.Sleep(time.Hour)
 		_, series := shown(g)
-		for _, name := range []string{"requests", "permits", "evictions"} {
+		for _, name := range []string{"requests", "tokens", "evictions"} {
 			require.Equal(t, began, series["weir.limiter."+name].Created, name)
 		}
 	})

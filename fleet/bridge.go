@@ -34,6 +34,6 @@ func (l *Limiter) setRate(ctx context.Context, key string, limit int, window tim
 	lifetime := max(rateLifetime, s.limits[0].per, window).Milliseconds()
 	_, err := l.link.eval(ctx, setRateScript, []string{keys[1], keys[0]}, []any{limit, window.Microseconds(), lifetime})
 	l.stats.countError(err)
-	l.permitsReturned(k)
+	l.tokensReturned(k)
 	return err
 }

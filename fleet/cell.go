@@ -76,12 +76,12 @@ func (m cellMath) remainingAt(room time.Duration) int64 {
 	if room <= -m.interval {
 		return 0
 	}
-	switch permits := float64(room/time.Microsecond) / float64(m.interval/time.Microsecond); {
-	case permits != permits: // NaN
+	switch tokens := float64(room/time.Microsecond) / float64(m.interval/time.Microsecond); {
+	case tokens != tokens: // NaN
 		return 0
-	case permits >= math.MaxInt64:
+	case tokens >= math.MaxInt64:
 		return math.MaxInt64
 	default:
-		return int64(permits)
+		return int64(tokens)
 	}
 }

@@ -36,10 +36,10 @@ func TestAKeyIsFreeSoonAfterTheClockWasAhead(t *testing.T) {
 				require.LessOrEqual(t, peeked.ResetAfter, 2*span+span/5, "%+v", peeked)
 				r, err = b.Take(t.Context(), key, 10)
 				require.NoError(t, err)
-				require.False(t, r.OK, "permits count as taken now: %+v", r)
+				require.False(t, r.OK, "tokens count as taken now: %+v", r)
 				require.LessOrEqual(t, r.RetryAfter, 2*span+span/5)
 				require.NoError(t, b.Wait(t.Context(), key, 10))
-				require.Greater(t, time.Since(began), span/2, "the permits still count")
+				require.Greater(t, time.Since(began), span/2, "the tokens still count")
 				waited, admitted := time.Now(), 0
 				for r.OK = true; r.OK && admitted < 1000; {
 					r, err = b.Take(t.Context(), key, 1)

@@ -45,7 +45,7 @@ func edgesOf(large ...int64) []int {
 }
 
 // Whatever numbers are taken and given back, no limit is exceeded and no result is out of range.
-func TestNoNumberOfPermitsIsTooLarge(t *testing.T) {
+func TestNoNumberOfTokensIsTooLarge(t *testing.T) {
 	l := connect(t)
 	for name, limits := range kinds {
 		for lease, c := range map[string]fleet.Config{
@@ -60,7 +60,7 @@ func TestNoNumberOfPermitsIsTooLarge(t *testing.T) {
 	}
 }
 
-func TestNoNumberOfPermitsIsTooLargeWhileRedisIsAway(t *testing.T) {
+func TestNoNumberOfTokensIsTooLargeWhileRedisIsAway(t *testing.T) {
 	_, l := awayLink(t)
 	for name, limits := range kinds {
 		t.Run(name, func(t *testing.T) {

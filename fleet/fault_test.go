@@ -230,16 +230,16 @@ func TestServerReceivesNoStampedeAfterAStop(t *testing.T) {
 	t.Logf("%d attempts in 2 s, of which %d were being sent when the server continued", attempts.Load(), taken-y.granted)
 	require.Greater(t, attempts.Load(), int64(20*callers))
 	require.LessOrEqual(t, taken-y.granted, callers+lost, "commands in the queue were sent after the breaker opened")
-	require.LessOrEqual(t, taken-y.granted, y.lost, "permits were taken twice")
+	require.LessOrEqual(t, taken-y.granted, y.lost, "tokens were taken twice")
 }
 
 func (f fault) check(t *testing.T, l *load, taken int) {
 	t.Helper()
 	counted := l.results[counting]
 	require.LessOrEqual(t, l.worst(), faultTimeout+slack, "the longest call")
-	require.LessOrEqual(t, taken, counted.granted+counted.lost, "permits were taken twice")
+	require.LessOrEqual(t, taken, counted.granted+counted.lost, "tokens were taken twice")
 	if f.forgets == 0 {
-		require.GreaterOrEqual(t, taken, counted.granted, "permits were granted but not taken")
+		require.GreaterOrEqual(t, taken, counted.granted, "tokens were granted but not taken")
 	}
 	require.LessOrEqual(t, l.over(), f.forgets*faultBurst, "Redis exceeded the allowance")
 

@@ -13,19 +13,19 @@ const (
 var (
 	limiterRequests = &stat.Instrument{
 		Name: "weir.limiter.requests", Unit: "{request}", Kind: stat.Counter, Attrs: []string{attrLimiter, "weir.limiter.outcome"},
-		Help: "Requests for permits, by outcome.",
+		Help: "Requests for tokens, by outcome.",
 	}
-	limiterPermits = &stat.Instrument{
-		Name: "weir.limiter.permits", Unit: "{permit}", Kind: stat.Counter, Attrs: []string{attrLimiter, "weir.limiter.outcome"},
-		Help: "Permits asked for, by outcome of the request.",
+	limiterTokens = &stat.Instrument{
+		Name: "weir.limiter.tokens", Unit: "{token}", Kind: stat.Counter, Attrs: []string{attrLimiter, "weir.limiter.outcome"},
+		Help: "Tokens asked for, by outcome of the request.",
 	}
 	limiterWaiting = &stat.Instrument{
 		Name: "weir.limiter.waiting", Unit: "{request}", Kind: stat.UpDown, Attrs: []string{attrLimiter},
-		Help: "Requests that are waiting for permits.",
+		Help: "Requests that are waiting for tokens.",
 	}
 	limiterLimit = &stat.Instrument{
-		Name: "weir.limiter.limit", Unit: "{permit}", Kind: stat.Gauge, Attrs: []string{attrLimiter},
-		Help: "Maximum of permits that can be taken at once.",
+		Name: "weir.limiter.limit", Unit: "{token}", Kind: stat.Gauge, Attrs: []string{attrLimiter},
+		Help: "Most tokens that can be taken at once.",
 	}
 	limiterBackendErrors = &stat.Instrument{
 		Name: "weir.limiter.backend.errors", Unit: "{error}", Kind: stat.Counter, Attrs: []string{attrLimiter, "error.type"},

@@ -78,6 +78,6 @@ func (s leaseServer) Refund(ctx context.Context, tag string, n int, age time.Dur
 	k := requestKey{tag: tag}
 	err := s.limiter.groups[0].backend.refund(ctx, k, n, age, time.Time{})
 	s.limiter.stats.countError(err)
-	s.limiter.permitsReturned(k)
+	s.limiter.tokensReturned(k)
 	return err
 }

@@ -156,7 +156,7 @@ func TestLeasesAreGivenBack(t *testing.T) {
 	}
 	r, err := b.Take(t.Context(), key, 0)
 	require.NoError(t, err)
-	require.Less(t, r.Remaining, 975, "some permits are held")
+	require.Less(t, r.Remaining, 975, "some tokens are held")
 	require.NoError(t, b.Close(t.Context()))
 	r, err = b.Take(t.Context(), key, 0)
 	require.NoError(t, err)

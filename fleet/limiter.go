@@ -124,7 +124,7 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 	if l.leases != nil {
 		l.leases.Forget(k.tag)
 	}
-	l.permitsReturned(k)
+	l.tokensReturned(k)
 	return err
 }
 
@@ -170,13 +170,13 @@ func (l *Limiter) refund(ctx context.Context, k requestKey, n int, age time.Dura
 			errs = append(errs, err)
 		}
 	}
-	l.permitsReturned(k)
+	l.tokensReturned(k)
 	return joinErrors(errs)
 }
 
-// permitsReturned forgets refusals that may no longer hold because tokens have returned to the
+// tokensReturned forgets refusals that may no longer hold because tokens have returned to the
 // key, and has its waiters ask again. With a Shared limit that concerns all keys.
-func (l *Limiter) permitsReturned(k requestKey) {
+func (l *Limiter) tokensReturned(k requestKey) {
 	if l.shared {
 		l.denied.ForgetAll()
 	} else {

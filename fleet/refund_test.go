@@ -29,8 +29,8 @@ func TestALateRefundGivesBackOnlyWhatStillCounts(t *testing.T) {
 			const soon, late = 5 * ms, 3 * time.Second
 			require.Equal(t, 10, take(0, 10))
 			back(soon, soon, 10)
-			require.GreaterOrEqual(t, take(soon, 9), 9, "permits that still count are given back")
-			require.Equal(t, 10, take(late, 10), "all permits have returned by themselves")
+			require.GreaterOrEqual(t, take(soon, 9), 9, "tokens that still count are given back")
+			require.Equal(t, 10, take(late, 10), "all tokens have returned by themselves")
 			back(late, late-soon, 9)
 			require.Zero(t, take(late, 1), "none of the ten was given back")
 			back(late, 0, 1)

@@ -270,7 +270,7 @@ func TestARateIsKeptWhileItsKeyIsUsed(t *testing.T) {
 	require.NoError(t, err)
 	log := l.StateKeys("user")[0]
 	l.set(20, time.Hour)
-	require.Greater(t, direct.PTTL(t.Context(), log).Val(), 59*time.Minute, "permits count for the longer window")
+	require.Greater(t, direct.PTTL(t.Context(), log).Val(), 59*time.Minute, "tokens count for the longer window")
 	require.NoError(t, direct.Expire(t.Context(), log+":rate", time.Minute).Err())
 	_, err = l.Take(t.Context(), "user", 1)
 	require.NoError(t, err)

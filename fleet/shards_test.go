@@ -232,7 +232,7 @@ func TestASlotThatMovesUnderLoadLosesNoDecision(t *testing.T) {
 	require.NoError(t, l.Err())
 	r, err := all.Take(t.Context(), "hot", 0)
 	require.NoError(t, err)
-	require.EqualValues(t, granted.Load(), faultTotal-r.Remaining, "each permit is taken once")
+	require.EqualValues(t, granted.Load(), faultTotal-r.Remaining, "each token is taken once")
 	require.Greater(t, granted.Load(), int64(100), "the test has shown too little")
 }
 

@@ -28,5 +28,5 @@ func TestBucketsOfAnotherWidthDoNotAccumulate(t *testing.T) {
 	require.Less(t, direct.StrLen(t.Context(), wide.StateKeys("user")[0]).Val(), int64(100), "one part")
 	r, err := wide.TakeAt(t.Context(), begin.Add(steps*10*ms), "user", 0)
 	require.NoError(t, err)
-	require.Equal(t, 1_000_000-steps, r.Remaining, "all permits still count")
+	require.Equal(t, 1_000_000-steps, r.Remaining, "all tokens still count")
 }

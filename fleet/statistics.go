@@ -21,10 +21,10 @@ var outcomeNames = [outcomes]string{"allowed", "refused", "waited", "cancelled"}
 
 // statistics counts what a limiter does.
 type statistics struct {
-	requests, permits [outcomes]metric
-	errors            map[string]*metric // by StoreError.Fault; has all of them from the start
-	waiting           metric
-	limit             *stat.Series
+	requests, tokens [outcomes]metric
+	errors           map[string]*metric // by StoreError.Fault; has all of them from the start
+	waiting          metric
+	limit            *stat.Series
 }
 
 // metric is a series and its value.
@@ -36,7 +36,7 @@ type metric struct {
 func (s *statistics) init(name string) {
 	for i, outcome := range outcomeNames {
 		s.requests[i].series = limiterRequests.Series(name, outcome)
-		s.permits[i].series = limiterPermits.Series(name, outcome)
+		s.tokens[i].series = limiterTokens.Series(name, outcome)
 	}
 	s.errors = map[string]*metric{}
 	for _, fault := range faults {
@@ -46,7 +46,7 @@ func (s *statistics) init(name string) {
 	s.limit = limiterLimit.Series(name)
 }
 
-// countDecision counts a request, unless it took 0 permits or was not decided.
+// countDecision counts a request, unless it took 0 tokens or was not decided.
 func (s *statistics) countDecision(r Result, err error, n int) {
 	switch {
 	case err != nil || n == 0:
@@ -59,8 +59,8 @@ func (s *statistics) countDecision(r Result, err error, n int) {
 
 func (s *statistics) countRequest(outcome, n int) {
 	s.requests[outcome].Add(1)
-	if permits := &s.permits[outcome]; permits.Add(int64(max(n, 0))) < 0 {
-		permits.Store(math.MaxInt64) // it has wrapped around
+	if tokens := &s.tokens[outcome]; tokens.Add(int64(max(n, 0))) < 0 {
+		tokens.Store(math.MaxInt64) // it has wrapped around
 	}
 }
 
@@ -80,12 +80,12 @@ func (m *metric) observe(yield func(*stat.Series, float64) bool) bool {
 	return yield(m.series, float64(value))
 }
 
-// Observe yields requests and permits by outcome, waiting callers, the limit, and errors of Redis:
+// Observe yields requests and tokens by outcome, waiting callers, the limit, and errors of Redis:
 // see [stat.Source]. Decisions without Redis, such as those of OnOutage, are included. Observe does
 // not ask Redis.
 func (l *Limiter) Observe(yield func(*stat.Series, float64) bool) {
 	for i := range outcomes {
-		if !l.stats.requests[i].observe(yield) || !l.stats.permits[i].observe(yield) {
+		if !l.stats.requests[i].observe(yield) || !l.stats.tokens[i].observe(yield) {
 			return
 		}
 	}

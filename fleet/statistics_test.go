@@ -29,8 +29,8 @@ func TestLimiterMetrics(t *testing.T) {
 
 	got := observe(b)
 	for name, want := range map[string]float64{
-		"weir.limiter.requests allowed": 3, "weir.limiter.permits allowed": 7,
-		"weir.limiter.requests refused": 4, "weir.limiter.permits refused": 14,
+		"weir.limiter.requests allowed": 3, "weir.limiter.tokens allowed": 7,
+		"weir.limiter.requests refused": 4, "weir.limiter.tokens refused": 14,
 		"weir.limiter.requests waited": 0, "weir.limiter.requests cancelled": 0, "weir.limiter.waiting": 0, "weir.limiter.limit": 5,
 		"weir.limiter.backend.errors foreign": 1, "weir.limiter.backend.errors timeout": 0,
 	} {
@@ -66,12 +66,12 @@ func TestSeriesAreBuiltOnceAndNeverTheKeys(t *testing.T) {
 	require.InDelta(t, len(hostile)+1, calls, 0, "the breaker of Redis has its own metrics")
 }
 
-func TestACountOfPermitsStaysAtTheLargestNumber(t *testing.T) {
+func TestACountOfTokensStaysAtTheLargestNumber(t *testing.T) {
 	b := newLimiter(connect(t), "many", hourly, orError)
 	for range 3 {
 		_, err := b.Take(t.Context(), "k", math.MaxInt)
 		require.NoError(t, err)
-		require.InEpsilon(t, float64(math.MaxInt64), observe(b)["weir.limiter.permits refused"], 1e-9)
+		require.InEpsilon(t, float64(math.MaxInt64), observe(b)["weir.limiter.tokens refused"], 1e-9)
 	}
 }
 

@@ -168,7 +168,7 @@ func TestAChangedRateKeepsTheTokens(t *testing.T) {
 		return got.Result
 	}
 	require.Equal(t, yes(100, 40, 60*time.Hour), take(limiter.PerHour(1), 100, 60, 0))
-	require.Equal(t, yes(100, 40, 6*time.Second), take(limiter.PerSecond(10), 100, 0, 0), "60 permits are missing and return at ten per second")
+	require.Equal(t, yes(100, 40, 6*time.Second), take(limiter.PerSecond(10), 100, 0, 0), "60 tokens are missing and return at ten per second")
 	require.Equal(t, yes(100, 39, 6100*ms), take(limiter.PerSecond(10), 100, 1, 0))
 	require.Equal(t, no(20, 0, 100*ms, 2*time.Second), take(limiter.PerSecond(10), 20, 1, 4100*ms))
 }

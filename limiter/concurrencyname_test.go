@@ -65,8 +65,8 @@ func TestConcurrencyWithANameCounts(t *testing.T) {
 		require.Equal(t, map[string]float64{
 			"weir.limiter.requests allowed": 2, "weir.limiter.requests waited": 1,
 			"weir.limiter.requests refused": 2, "weir.limiter.requests cancelled": 1,
-			"weir.limiter.permits allowed": 2, "weir.limiter.permits waited": 1,
-			"weir.limiter.permits refused": 2, "weir.limiter.permits cancelled": 1,
+			"weir.limiter.tokens allowed": 2, "weir.limiter.tokens waited": 1,
+			"weir.limiter.tokens refused": 2, "weir.limiter.tokens cancelled": 1,
 			"weir.limiter.near_limit": 1, "weir.limiter.waiting": 0, "weir.limiter.available": 2, "weir.limiter.limit": 2,
 		}, observed(t, l))
 	})

@@ -123,7 +123,7 @@ func TestAGroupWithANameCounts(t *testing.T) {
 		require.False(t, g.Get("bob").Take(1).OK)
 		require.Equal(t, map[string]float64{
 			"weir.limiter.requests allowed": 3, "weir.limiter.requests waited": 1, "weir.limiter.requests refused": 3, "weir.limiter.requests cancelled": 0,
-			"weir.limiter.permits allowed": 11, "weir.limiter.permits waited": 4, "weir.limiter.permits refused": 4, "weir.limiter.permits cancelled": 0,
+			"weir.limiter.tokens allowed": 11, "weir.limiter.tokens waited": 4, "weir.limiter.tokens refused": 4, "weir.limiter.tokens cancelled": 0,
 			"weir.limiter.near_limit": 2, "weir.limiter.waiting": 0, "weir.limiter.limit": 10, "weir.limiter.period": 10,
 			"weir.limiter.keys": 2, "weir.limiter.evictions": 0,
 		}, observed(t, g))

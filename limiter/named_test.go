@@ -67,8 +67,8 @@ func TestAJointCountsItsRequests(t *testing.T) {
 		require.Equal(t, map[string]float64{
 			"weir.limiter.requests allowed": 2, "weir.limiter.requests waited": 1,
 			"weir.limiter.requests refused": 2, "weir.limiter.requests cancelled": 1,
-			"weir.limiter.permits allowed": 9, "weir.limiter.permits waited": 4,
-			"weir.limiter.permits refused": 3, "weir.limiter.permits cancelled": 3,
+			"weir.limiter.tokens allowed": 9, "weir.limiter.tokens waited": 4,
+			"weir.limiter.tokens refused": 3, "weir.limiter.tokens cancelled": 3,
 			"weir.limiter.near_limit": 1, "weir.limiter.waiting": 0, "weir.limiter.available": 0, "weir.limiter.limit": 10,
 			"weir.limiter.period": 10,
 		}, observed(t, l))
@@ -87,7 +87,7 @@ func TestShadowModeRefusesNothing(t *testing.T) {
 	require.EqualValues(t, 4, stats.Shadowed)
 	require.Zero(t, stats.Refused)
 	require.EqualValues(t, 2, stats.Near, "the ninth and the tenth token")
-	require.EqualValues(t, 14, observed(t, l)["weir.limiter.permits shadowed"])
+	require.EqualValues(t, 14, observed(t, l)["weir.limiter.tokens shadowed"])
 
 	l = shadow(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1}))
 	for range 3 {
@@ -180,7 +180,7 @@ func TestTheCountOfRefusedTokensNeverWrapsAround(t *testing.T) {
 	for i := range 3 {
 		require.False(t, l.Take(math.MaxInt).OK)
 		want := min(float64(i+1)*math.MaxInt, math.MaxInt64) // on a 32-bit machine the sum does not reach the maximum
-		require.InDelta(t, want, observed(t, l)["weir.limiter.permits refused"], 0)
+		require.InDelta(t, want, observed(t, l)["weir.limiter.tokens refused"], 0)
 	}
 }
 

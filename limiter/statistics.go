@@ -121,7 +121,7 @@ func (s *statistics) observeCounts(yield func(*stat.Series, float64) bool) bool 
 		if i == shadowed && !s.shadows() && s.requests(i) == 0 {
 			continue
 		}
-		if !yield(s.series.Requests[i], float64(s.requests(i))) || !yield(s.series.Permits[i], float64(s.counts[i].tokenSum())) {
+		if !yield(s.series.Requests[i], float64(s.requests(i))) || !yield(s.series.Tokens[i], float64(s.counts[i].tokenSum())) {
 			return false
 		}
 	}

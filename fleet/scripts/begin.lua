@@ -28,8 +28,8 @@ local kinds = {}
 local call, floor, ceil, max, min, match, format = redis.call, math.floor, math.ceil, math.max, math.min, string.match, string.format
 
 -- most_exact is the largest whole number that a double holds exactly, and so the largest time.
--- most_permits is the largest limit of a window.
-local most_exact, most_permits = 9007199254740992, 2147483647
+-- most_tokens is the largest limit of a window.
+local most_exact, most_tokens = 9007199254740992, 2147483647
 
 -- number parses a whole number from least to most. It returns nil for anything else.
 local function number(text, least, most)

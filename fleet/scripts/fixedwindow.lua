@@ -11,7 +11,7 @@ kinds.fixedwindow = { keys = 1, numbers = 2 }
 local function read_window(s, held)
 	if #held > 40 then return false end
 	local start, used = match(held, '^f(%d+) (%d+)$')
-	start, used = number(start, 0, most_exact), number(used, 0, most_permits)
+	start, used = number(start, 0, most_exact), number(used, 0, most_tokens)
 	if not start or not used then return false end
 	if start < s.start then return true end
 	start = start - start % s.span

@@ -27,7 +27,7 @@ local function read_rate(s)
 	if not held then return true end
 	if #held > 40 then return false end
 	local limit, span = match(held, '^l(%d+) (%d+)$')
-	s.limit, s.span, s.set = number(limit, 1, most_permits), number(span, 1, longest_span), true
+	s.limit, s.span, s.set = number(limit, 1, most_tokens), number(span, 1, longest_span), true
 	return s.limit and s.span
 end
 
@@ -48,7 +48,7 @@ end
 local function read_entry(s, member, score)
 	if not member or member == s.note or #member > 40 then return nil end
 	local last, weight = match(member, '^(%d+):(%d+)$')
-	last, weight, score = number(last, 1, s.total), number(weight, 1, most_permits), tonumber(score)
+	last, weight, score = number(last, 1, s.total), number(weight, 1, most_tokens), tonumber(score)
 	if not last or not weight or weight > last or not (score >= 0 and score <= most_exact) then return nil end
 	return { last = last, weight = weight, at = score }
 end
@@ -94,7 +94,7 @@ local function read_log(s)
 	-- If it has gone back by more than a window, all tokens count as taken now.
 	s.late = by_server and s.newest - now > s.span
 	if s.late then s.at, s.newest = now, now end
-	return s.used <= most_permits
+	return s.used <= most_tokens
 end
 
 -- due returns after how many µs the tokens up to the goal no longer count, or nil if an entry is

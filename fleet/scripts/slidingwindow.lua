@@ -17,7 +17,7 @@ local function read_buckets(s, list, width)
 	if list == '' or string.gsub(list, ' %d+:%d+', '') ~= '' then return false end
 	local before = 0
 	for bucket, count in string.gmatch(list, ' (%d+):(%d+)') do
-		bucket, count = number(bucket, before, most_exact / width - 1), number(count, 0, most_permits)
+		bucket, count = number(bucket, before, most_exact / width - 1), number(count, 0, most_tokens)
 		if not bucket or not count then return false end
 		s.held[#s.held + 1] = { bucket, count }
 		before = bucket
@@ -71,7 +71,7 @@ function kinds.slidingwindow.look(s, key, arg)
 			s.used = s.used + part[2]
 		end
 	end
-	if s.used > most_permits then return false end
+	if s.used > most_tokens then return false end
 	s.held = live
 	local wants = max(n, 0)
 	s.ok, s.retry = wants <= max(s.limit - s.used, 0), 0

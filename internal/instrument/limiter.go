@@ -8,17 +8,17 @@ const (
 // Instruments of limiters.
 var (
 	LimiterRequests = counter("weir.limiter.requests", "{request}",
-		"Requests for permits, by outcome.", limiterName, limiterOutcome)
-	LimiterPermits = counter("weir.limiter.permits", "{permit}",
-		"Permits asked for, by outcome of the request.", limiterName, limiterOutcome)
-	LimiterNear = counter("weir.limiter.near_limit", "{permit}",
-		"Permits taken while most of the limit was in use.", limiterName)
+		"Requests for tokens, by outcome.", limiterName, limiterOutcome)
+	LimiterTokens = counter("weir.limiter.tokens", "{token}",
+		"Tokens asked for, by outcome of the request.", limiterName, limiterOutcome)
+	LimiterNear = counter("weir.limiter.near_limit", "{token}",
+		"Tokens taken while most of the limit was in use.", limiterName)
 	LimiterWaiting = upDown("weir.limiter.waiting", "{request}",
-		"Requests that are waiting for permits.", limiterName)
-	LimiterAvailable = gauge("weir.limiter.available", "{permit}",
-		"Permits that can be taken now.", limiterName)
-	LimiterLimit = gauge("weir.limiter.limit", "{permit}",
-		"Maximum of permits that can be taken at once.", limiterName)
+		"Requests that are waiting for tokens.", limiterName)
+	LimiterAvailable = gauge("weir.limiter.available", "{token}",
+		"Tokens that can be taken now.", limiterName)
+	LimiterLimit = gauge("weir.limiter.limit", "{token}",
+		"Most tokens that can be taken at once.", limiterName)
 	LimiterPeriod = gauge("weir.limiter.period", "s",
 		"Time in which a used-up limit becomes available again.", limiterName)
 	LimiterKeys = upDown("weir.limiter.keys", "{key}",

@@ -18,7 +18,7 @@ const (
 
 // LimiterSeries holds the series of a limiter, of a group of limiters, or of the limits of a gate.
 type LimiterSeries struct {
-	Requests, Permits                         [LimiterOutcomes]*stat.Series
+	Requests, Tokens                          [LimiterOutcomes]*stat.Series
 	Near, Waiting, Wait                       *stat.Series
 	Available, Limit, Period, Keys, Evictions *stat.Series
 }
@@ -32,8 +32,8 @@ func NewLimiterSeries(name string, created time.Time) *LimiterSeries {
 	}
 	for i, outcome := range [LimiterOutcomes]string{"allowed", "refused", "waited", "cancelled", "shadowed"} {
 		s.Requests[i] = LimiterRequests.Series(name, outcome)
-		s.Permits[i] = LimiterPermits.Series(name, outcome)
-		s.Requests[i].Created, s.Permits[i].Created = created, created
+		s.Tokens[i] = LimiterTokens.Series(name, outcome)
+		s.Requests[i].Created, s.Tokens[i].Created = created, created
 	}
 	s.Near.Created, s.Wait.Created, s.Evictions.Created = created, created, created
 	return s

@@ -34,7 +34,7 @@ func (s *windowState) used() (n int) {
 	return n
 }
 
-// giveBack removes permits from the oldest buckets.
+// giveBack removes tokens from the oldest buckets.
 func (s *windowState) giveBack(n int) {
 	for i := range s.counts {
 		back := min(n, s.counts[i])
@@ -43,7 +43,7 @@ func (s *windowState) giveBack(n int) {
 	}
 }
 
-// windowModel counts permits by bucket. It checks OK and Remaining of each answer.
+// windowModel counts tokens by bucket. It checks OK and Remaining of each answer.
 func windowModel() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return windowState{} },

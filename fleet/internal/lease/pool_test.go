@@ -209,13 +209,13 @@ func TestInAnySpanAFleetAdmitsNoMoreThanTheLimitAndTheLeases(t *testing.T) {
 							require.Truef(t, most.admit(a.at, a.n), "%d more at %s exceed the bound", a.n, a.at)
 						}
 						held := s.granted - f.total
-						require.GreaterOrEqual(t, held, 0, "more permits were handed out than granted")
+						require.GreaterOrEqual(t, held, 0, "more tokens were handed out than granted")
 						require.LessOrEqual(t, held, spare, "held")
 						require.Greater(t, f.held, len(f.admitted)/20, "the test has shown too little")
 						for _, p := range f.purses {
 							require.NoError(t, p.Close(t.Context()))
 						}
-						require.Equal(t, s.granted, f.total, "all unused permits are given back")
+						require.Equal(t, s.granted, f.total, "all unused tokens are given back")
 					})
 				})
 			}
@@ -257,7 +257,7 @@ func TestAtTheLimitThereAreNoLeasesAndNothingIsLost(t *testing.T) {
 		}
 		g.Wait()
 		require.InDelta(t, 100*60+100, f.total, 60, "a minute's worth and the burst, to 1 %")
-		require.Less(t, f.held, 150, "permits are held only during the burst")
+		require.Less(t, f.held, 150, "tokens are held only during the burst")
 	})
 }
 
@@ -324,7 +324,7 @@ func TestWhatTheResultSays(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, r.OK)
 			require.Equal(t, 1000, r.Limit)
-			require.Equal(t, 999-i, r.Remaining, "held permits remain too, after %d", i+1)
+			require.Equal(t, 999-i, r.Remaining, "held tokens remain too, after %d", i+1)
 			require.Zero(t, r.RetryAfter)
 			require.InDelta(t, time.Duration(i+1)*time.Second, r.ResetAfter, float64(4*time.Second), "after %d", i+1)
 		}
@@ -424,7 +424,7 @@ func TestNothingIsHeldAfterAnError(t *testing.T) {
 		warm(t, p, "k")
 		s.err = errors.New("away")
 		_, held, err := p.Take(t.Context(), "k", 1)
-		require.True(t, held, "held permits can be taken")
+		require.True(t, held, "held tokens can be taken")
 		require.NoError(t, err)
 		s.questions()
 		_, held, err = p.Take(t.Context(), "k", 1)
