@@ -35,8 +35,9 @@ func (t *table[K]) find(hash uint64, key K, idle int64) (s *slot[K], found bool)
 		t.slots = make([]slot[K], minSlots)
 	}
 	var free *slot[K]
+	// A search begins at an even slot: two slots with string keys are one cache line.
 	at, _ := bits.Mul64(hash, uint64(len(t.slots)))
-	for i := int(at); ; i++ {
+	for i := int(at) &^ 1; ; i++ {
 		if i == len(t.slots) {
 			i = 0
 		}
@@ -59,7 +60,7 @@ const minSlots = 8
 
 // isCrowded reports whether the table needs a rebuild before a key takes an empty slot, to keep searches
 // short.
-func (t *table[K]) isCrowded() bool { return t.taken >= len(t.slots)*4/5 }
+func (t *table[K]) isCrowded() bool { return t.taken >= len(t.slots)*3/4 }
 
 // put stores a new bucket in a slot that find returned. It reports whether it evicted a key.
 func (t *table[K]) put(s *slot[K], bucket slot[K]) (evicted bool) {
@@ -89,7 +90,7 @@ func (t *table[K]) rebuild(idle int64) (evicted int) {
 		}
 	}
 	old := *t
-	*t = table[K]{slots: make([]slot[K], keys*8/5+minSlots), lastEvicted: t.lastEvicted}
+	*t = table[K]{slots: make([]slot[K], keys*5/3+minSlots), lastEvicted: t.lastEvicted}
 	for i := range old.slots {
 		if from := &old.slots[i]; from.hash != 0 && from.full >= idle {
 			to, _ := t.find(from.hash, from.key, alwaysFull)
