@@ -13,53 +13,39 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
+const longKeyMembers = 128 // the MaxKeys of the groups that fill makes
+
+// fill makes a group, asks for MaxKeys keys, and requires that so many of them became members.
+func fill[K comparable](t *testing.T, members int, key func(i int) K) *breaker.Group[K] {
+	g := breaker.NewGroup[K]("g", breaker.GroupConfig{MaxKeys: longKeyMembers})
+	for i := range longKeyMembers {
+		g.Get(key(i))
+	}
+	require.Equal(t, members, g.Len())
+	require.EqualValues(t, longKeyMembers-members, g.Stats().Unguarded)
+	return g
+}
+
 // A client that chooses the keys fills a group with at most MaxKeys times a few kilobytes, however long the
 // keys are, or the strings that they are part of.
 func TestGroupIsBoundedInBytesWhateverTheKeys(t *testing.T) {
-	const most, size = 128, 1 << 20
 	type named string
 	type pair struct{ a, b string }
-	long := func(i int) string { return fmt.Sprint(i, strings.Repeat("x", size)) }
-	for name, fill := range map[string]func() any{
-		"long strings": func() any {
-			g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: most})
-			for i := range most {
-				g.Get(long(i))
-			}
-			require.Equal(t, most, g.Len())
-			return g
-		},
-		"parts of long strings": func() any {
-			g := breaker.NewGroup[named]("g", breaker.GroupConfig{MaxKeys: most})
-			for i := range most {
-				g.Get(named(long(i)[:20]))
-			}
-			require.Equal(t, most, g.Len())
-			return g
-		},
+	long := func(i int) string { return fmt.Sprint(i, strings.Repeat("x", 1<<20)) }
+	for name, group := range map[string]func() any{
+		"long strings":          func() any { return fill(t, longKeyMembers, long) },
+		"parts of long strings": func() any { return fill(t, longKeyMembers, func(i int) named { return named(long(i)[:20]) }) },
 		"long strings within other keys": func() any {
-			g := breaker.NewGroup[pair]("g", breaker.GroupConfig{MaxKeys: most})
-			for i := range most {
-				g.Get(pair{"a", long(i)})
-			}
-			require.Zero(t, g.Len())
-			require.EqualValues(t, most, g.Stats().Unguarded)
-			return g
+			return fill(t, 0, func(i int) pair { return pair{"a", long(i)} })
 		},
-		"any": func() any {
-			g := breaker.NewGroup[any]("g", breaker.GroupConfig{MaxKeys: most})
-			for i := range most {
-				g.Get([2]any{i, long(i)})
-			}
-			require.Zero(t, g.Len())
-			return g
-		},
+		"any": func() any { return fill(t, 0, func(i int) any { return [2]any{i, long(i)} }) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := heap()
-			g := fill()
-			t.Logf("%d bytes each", (heap()-before)/most)
-			require.Less(t, heap()-before, most*5000)
+			g := group()
+			used := heap() - before
+			t.Logf("%d bytes each", used/longKeyMembers)
+			require.Less(t, used, longKeyMembers*5000)
 			runtime.KeepAlive(g)
 		})
 	}

@@ -1,0 +1,238 @@
+package breaker_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/instrument"
+	"github.com/weir-go/weir/internal/testenv"
+	"github.com/weir-go/weir/window"
+)
+
+// Scenario 45. A small group that evicts all the time decides as a map that keeps every breaker.
+func TestScenarioA45EvictionChangesNoDecision(t *testing.T) {
+	c := breaker.Config{MinCalls: 4, Window: time.Second, Cooldown: 3 * time.Second, Probes: 2, SlowCall: 100 * time.Millisecond, CooldownFactor: 2}
+	g, r := group(20, c), rand.New(rand.NewPCG(4, 5))
+	all := map[string]*breaker.Breaker{}
+	at, refusals := time.Duration(0), 0
+	for step := range 30_000 {
+		at += time.Duration(r.ExpFloat64() * float64(60*time.Millisecond))
+		key := fmt.Sprint(int(r.ExpFloat64() * 30))
+		u := after(at.Truncate(c.Window / 10)) // so that the buckets of all breakers begin at the same times
+		b := g.GetAt(u, key)
+		if b.StateAt(u) == breaker.ForcedClosed {
+			continue
+		}
+		if all[key] == nil {
+			all[key] = breaker.NewAt("all", c, u)
+		}
+		require.Equal(t, all[key].StateAt(u), b.StateAt(u), "step %d, key %s", step, key)
+		p, err := b.AllowAt(u)
+		q, want := all[key].AllowAt(u)
+		require.Equal(t, want == nil, err == nil, "step %d, key %s", step, key)
+		if err != nil {
+			refusals++
+			continue
+		}
+		end, o := u.Add(time.Duration(r.IntN(130))*time.Millisecond), breaker.Outcome(min(r.IntN(8)/3, 2))
+		if strings.HasSuffix(key, "0") {
+			o = breaker.Failure
+		}
+		require.Equal(t, q.RecordAt(end, o), p.RecordAt(end, o))
+	}
+	require.Greater(t, g.Stats().Evictions, int64(200))
+	require.Greater(t, refusals, 200)
+}
+
+// kept reports whether the group still has the breaker that prepare has changed, after many keys have
+// competed for its room at the time u.
+func kept(c breaker.Config, u time.Time, prepare func(b *breaker.Breaker)) bool {
+	g := group(1, c)
+	b := g.GetAt(t0, "me")
+	prepare(b)
+	press(g, u, 20)
+	return maps.Collect(g.All())["me"] == b
+}
+
+// at makes a call at t0 that ends later.
+func at(end time.Duration, o breaker.Outcome) func(*breaker.Breaker) {
+	return func(b *breaker.Breaker) {
+		p, _ := b.AllowAt(t0)
+		p.RecordAt(after(end), o)
+	}
+}
+
+// begin begins a call at t0.
+func begin(b *breaker.Breaker) { _, _ = b.AllowAt(t0) }
+
+func neverTrip(window.Counts) (string, bool) { return "", false }
+
+// evictionWindow is the default window of a breaker.
+const evictionWindow = 10 * time.Second
+
+// evictionCases tells which members are kept at a time, when every other member is evicted.
+var evictionCases = map[string]struct {
+	config  breaker.Config
+	prepare func(*breaker.Breaker)
+	at      time.Duration
+	kept    bool
+}{
+	"fresh":                        {prepare: func(*breaker.Breaker) {}},
+	"failed a window ago":          {prepare: at(0, breaker.Failure), at: evictionWindow},
+	"failed since":                 {prepare: at(9*time.Second, breaker.Failure), at: 18 * time.Second, kept: true},
+	"succeeded since":              {prepare: at(9*time.Second, breaker.Success), at: 18 * time.Second, kept: true},
+	"slow since":                   {config: breaker.Config{SlowCall: time.Second, Window: 5 * time.Second}, prepare: at(4*time.Second, breaker.Success), at: 8 * time.Second, kept: true},
+	"ignored since":                {prepare: at(9*time.Second, breaker.Ignored), at: 18 * time.Second},
+	"open":                         {config: breaker.Config{MinCalls: 1, Cooldown: time.Hour}, prepare: at(0, breaker.Failure), at: time.Minute, kept: true},
+	"half-open":                    {config: breaker.Config{MinCalls: 1}, prepare: at(0, breaker.Failure), at: time.Minute, kept: true},
+	"closed again":                 {config: breaker.Config{MinCalls: 1, Probes: 1}, prepare: func(b *breaker.Breaker) { at(0, breaker.Failure)(b); b.ResetAt(after(1)) }, at: time.Minute},
+	"a streak in the window":       {config: breaker.Config{ConsecutiveFailures: 5}, prepare: at(0, breaker.Failure), at: evictionWindow - time.Second, kept: true},
+	"a streak from before":         {config: breaker.Config{ConsecutiveFailures: 5}, prepare: at(0, breaker.Failure), at: evictionWindow},
+	"a streak that Trip might see": {config: breaker.Config{Trip: neverTrip}, prepare: at(0, breaker.Failure), at: evictionWindow},
+	"asked to wait": {prepare: func(b *breaker.Breaker) {
+		p, _ := b.AllowAt(t0)
+		p.SetRetryAfter(time.Minute)
+		p.RecordAt(t0, breaker.Failure)
+	}, at: 50 * time.Second, kept: true},
+	"asked to wait until now": {prepare: func(b *breaker.Breaker) {
+		p, _ := b.AllowAt(t0)
+		p.SetRetryAfter(time.Minute)
+		p.RecordAt(t0, breaker.Failure)
+	}, at: 61 * time.Second},
+	"forced open":                             {prepare: func(b *breaker.Breaker) { b.ForceAt(t0, breaker.ForcedOpen) }, at: time.Hour, kept: true},
+	"disabled":                                {prepare: func(b *breaker.Breaker) { b.ForceAt(t0, breaker.Disabled) }, at: time.Hour, kept: true},
+	"in shadow mode":                          {prepare: func(b *breaker.Breaker) { b.ForceAt(t0, breaker.Shadow) }, at: time.Hour, kept: true},
+	"released":                                {prepare: func(b *breaker.Breaker) { b.ForceAt(t0, breaker.ForcedOpen); b.ReleaseAt(after(1)) }, at: time.Hour},
+	"of a config of its own":                  {prepare: func(b *breaker.Breaker) { _ = b.Reconfigure(breaker.Config{MinCalls: 3}) }, at: time.Hour, kept: true},
+	"open at first":                           {config: breaker.Config{Initial: breaker.Open}, prepare: func(*breaker.Breaker) {}, at: 4 * time.Second, kept: true},
+	"open at first, and nobody came":          {config: breaker.Config{Initial: breaker.Open}, prepare: func(*breaker.Breaker) {}, at: 5 * time.Second},
+	"open at first, and being probed":         {config: breaker.Config{Initial: breaker.Open}, prepare: func(b *breaker.Breaker) { _, _ = b.AllowAt(after(5 * time.Second)) }, at: time.Hour, kept: true},
+	"open at first, and closed by now":        {config: breaker.Config{Initial: breaker.Open}, prepare: func(b *breaker.Breaker) { b.ResetAt(t0) }, at: time.Hour},
+	"in shadow mode as all are":               {config: breaker.Config{Initial: breaker.Shadow}, prepare: at(0, breaker.Failure), at: evictionWindow},
+	"in shadow mode as all are, failed since": {config: breaker.Config{Initial: breaker.Shadow}, prepare: at(0, breaker.Failure), at: evictionWindow - time.Second, kept: true},
+	"disabled as all are":                     {config: breaker.Config{Initial: breaker.Disabled}, prepare: at(0, breaker.Failure)},
+	"released, as others are not":             {config: breaker.Config{Initial: breaker.ForcedClosed}, prepare: func(b *breaker.Breaker) { b.ReleaseAt(t0) }, at: time.Hour, kept: true},
+	"the last calls good":                     {config: breaker.Config{LastCalls: 5}, prepare: at(0, breaker.Success), at: time.Hour},
+	"the last calls bad":                      {config: breaker.Config{LastCalls: 5}, prepare: at(0, breaker.Failure), at: time.Hour, kept: true},
+	"the last calls slow":                     {config: breaker.Config{LastCalls: 5, SlowCall: time.Second}, prepare: at(2*time.Second, breaker.Success), at: time.Hour, kept: true},
+	"a call in flight":                        {prepare: begin, at: time.Hour},
+	"a call in flight that is shown":          {config: breaker.Config{Active: true}, prepare: begin, at: time.Hour, kept: true},
+	"a call in flight that may hang":          {config: breaker.Config{HungCalls: true, SlowCall: time.Second}, prepare: begin, at: 11 * time.Second, kept: true},
+	"a call in flight that hung":              {config: breaker.Config{HungCalls: true, SlowCall: time.Second}, prepare: begin, at: time.Minute},
+	"a caller that waits":                     {prepare: func(b *breaker.Breaker) { b.AfterOpen(func() {}) }, at: time.Hour, kept: true},
+}
+
+func TestScenarioA45MembersInUseAreNotEvicted(t *testing.T) {
+	for name, c := range evictionCases {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.kept, kept(c.config, after(c.at), c.prepare))
+		})
+	}
+}
+
+func TestGroupPassesNewKeysUnguardedWhenNoMemberCanGo(t *testing.T) {
+	g := group(2, breaker.Config{MinCalls: 1, Cooldown: 50 * time.Second})
+	call(t, g, t0, "a", breaker.Failure)
+	call(t, g, t0, "b", breaker.Failure)
+	c := g.GetAt(after(time.Second), "c")
+	require.Equal(t, breaker.ForcedClosed, c.StateAt(after(time.Second)))
+	require.Same(t, c, g.GetAt(after(time.Second), "d"), "one for all")
+	for range 100 {
+		call(t, g, after(time.Second), "c", breaker.Failure)
+	}
+	require.Equal(t, breaker.GroupStats{Members: 2, Unguarded: 102}, g.Stats())
+	for key := range g.All() {
+		require.Contains(t, "ab", key)
+	}
+	_, err := g.GetAt(after(time.Second), "a").AllowAt(after(time.Second))
+	require.ErrorIs(t, err, breaker.ErrOpen, "members go on")
+
+	for _, key := range []string{"a", "b"} {
+		g.GetAt(after(time.Minute), key).ResetAt(after(time.Minute))
+	}
+	require.NotSame(t, c, g.GetAt(after(time.Minute), "c"), "now there is room")
+	require.Equal(t, breaker.GroupStats{Members: 2, Unguarded: 102, Evictions: 1}, g.Stats())
+}
+
+// A million keys, of which the last ten thousand or so have been in use lately.
+func TestGroupIsBoundedWithAMillionKeys(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // the garbage collector has no processor of its own
+	const most = 10_000
+	keys := manyKeys
+	if testing.Short() {
+		keys = 100_000
+	}
+	g := breaker.NewGroupAt[int]("g", breaker.GroupConfig{}, t0)
+	before := heap()
+	for i := range keys {
+		u := after(time.Duration(i) * 2 * time.Millisecond)
+		p, err := g.GetAt(u, i).AllowAt(u)
+		require.NoError(t, err)
+		p.RecordAt(u, breaker.Success)
+		if i%1000 == 0 {
+			require.LessOrEqual(t, g.Len(), most)
+		}
+	}
+	grown := heap() - before
+	s := g.Stats()
+	t.Logf("%d members in %d KB, %d bytes each; %d evictions, %d unguarded", s.Members, grown>>10, grown/s.Members, s.Evictions, s.Unguarded)
+	require.InDelta(t, most, s.Members, most/20)
+	require.Greater(t, s.Evictions, int64(keys-2*most))
+	require.Less(t, s.Unguarded, int64(keys/1000))
+	require.Less(t, grown, most*3000)
+
+	total := 0.0
+	for line, v := range g.Observe {
+		if line.Instrument == instrument.BreakerCalls {
+			total += v
+		}
+	}
+	require.InDelta(t, keys, total, 0, "no call is lost to the sums")
+
+	// All of them fail now, so none can be evicted, and new keys are unguarded.
+	for i := range keys / 10 {
+		u := after(time.Hour + time.Duration(i)*10*time.Microsecond)
+		p, err := g.GetAt(u, -i-1).AllowAt(u)
+		require.NoError(t, err)
+		p.RecordAt(u, breaker.Failure)
+	}
+	require.LessOrEqual(t, g.Len(), most)
+	require.Greater(t, g.Stats().Unguarded, int64(keys/10-2*most))
+	require.Less(t, heap()-before, most*3000)
+}
+
+func heap() int {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// Scenario 46. A timer or a goroutine would keep its breaker from being collected.
+func TestScenarioA46DroppedBreakersAreCollected(t *testing.T) {
+	n := testenv.Repeat(100_000, 20_000)
+	goroutines, before := runtime.NumGoroutine(), heap()
+	func() {
+		g := breaker.NewGroup[int]("g", breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 1}, MaxKeys: n})
+		for i := range n {
+			alone := breaker.New("b", breaker.Config{MinCalls: 1})
+			_, _ = alone.Run(bg(), fail), g.Get(i).Run(bg(), fail)
+		}
+		require.Greater(t, heap()-before, n*1000, "the group is there")
+		runtime.KeepAlive(g)
+	}()
+	require.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
+	left := heap() - before
+	for i := 0; i < 100 && left >= n*10; i++ { // the collector is not done when it returns
+		left = min(left, heap()-before)
+	}
+	require.Less(t, left, n*10)
+}

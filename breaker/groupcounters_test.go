@@ -1,0 +1,255 @@
+package breaker_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/instrument"
+	"github.com/weir-go/weir/stat"
+)
+
+// meter reads a group repeatedly, and reports a counter that falls or grows by more than it can.
+type meter struct {
+	last map[*stat.Series]float64
+	at   time.Time
+}
+
+// read returns what the group shows, by name and values. Since the last reading there were
+// calls, by members that there are at most.
+func (m *meter) read(t *testing.T, g *breaker.Group[string], calls, members float64) map[string]float64 {
+	t.Helper()
+	if m.last == nil {
+		m.last = map[*stat.Series]float64{}
+	}
+	elapsed, seen := time.Since(m.at).Seconds(), map[*stat.Series]float64{}
+	for s, v := range g.Observe {
+		if s.Instrument.Kind != stat.Counter {
+			continue
+		}
+		old, there := m.last[s]
+		seen[s] = v
+		if !there {
+			continue
+		}
+		require.GreaterOrEqual(t, v, old, "%s %v", s.Instrument.Name, s.Values)
+		switch s.Instrument {
+		case instrument.BreakerStateTime:
+			require.LessOrEqual(t, v-old, elapsed*members+1e-6, "%v", s.Values)
+		case instrument.BreakerCalls:
+			require.LessOrEqual(t, v-old, calls, "%v", s.Values)
+		}
+	}
+	m.last, m.at = seen, time.Now()
+	return groupLines(g)
+}
+
+// The first call without room for its key moves no counter by more than itself.
+func TestGroupCountsNoTimeOfUnguardedKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 1, MaxSeries: breaker.Off, Breaker: breaker.Config{MinCalls: 1}})
+		var m meter
+		_ = g.Get("a").Run(bg(), succeed)
+		m.read(t, g, 1, 1)
+		time.Sleep(10 * 24 * time.Hour)
+		m.read(t, g, 0, 1)
+		_ = g.Get("a").Run(bg(), fail)
+		_ = g.Get("b").Run(bg(), succeed)
+		time.Sleep(15 * time.Second)
+		lines := m.read(t, g, 2, 1)
+		require.Zero(t, lines["state forced_closed _other"])
+		require.Zero(t, lines["state.time forced_closed _other"])
+		require.InDelta(t, 2, lines["calls success _other"], 0)
+		require.InDelta(t, 1, lines["group.unguarded "], 0)
+	})
+}
+
+// The time while a key is forgotten counts for no state.
+func TestGroupCountsNoTimeOfAKeyThatWasForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 2, MaxSeries: breaker.Off})
+		var m meter
+		old := g.Get("a")
+		_ = old.Run(bg(), succeed)
+		m.read(t, g, 1, 2)
+		time.Sleep(time.Minute)
+		evictAll(g, time.Now())
+		for range 5 {
+			time.Sleep(time.Hour)
+			m.read(t, g, 0, 2)
+		}
+		_ = old.Run(bg(), succeed)
+		time.Sleep(15 * time.Second)
+		lines := m.read(t, g, 1, 2)
+		require.InDelta(t, 2, lines["state closed _other"], 0)
+		require.InDelta(t, 2, lines["calls success _other"], 0)
+		require.InDelta(t, 60+2*(5*3600+15), lines["state.time closed _other"], 1e-3, "of a before it was evicted, and of two members since")
+	})
+}
+
+// Whatever keys do: each call is in exactly one series and one histogram, while no series
+// has ended, and no counter falls or jumps.
+func TestGroupShowsEveryCallOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 20, MaxSeries: 5, Breaker: breaker.Config{
+			Latency: true, Window: time.Second, MinCalls: 3, Cooldown: time.Second,
+		}})
+		r := rand.New(rand.NewPCG(3, 4))
+		var m meter
+		var held []*breaker.Breaker
+		made, refused := 0.0, 0.0
+		for range 400 {
+			calls := float64(r.IntN(30))
+			for range int(calls) {
+				b := g.Get(fmt.Sprint(int(r.ExpFloat64() * 15)))
+				if held = append(held, b); r.IntN(2) == 0 {
+					b = held[r.IntN(len(held))]
+				}
+				ran := false
+				_ = b.Run(bg(), func(ctx) error { ran = true; return []error{nil, nil, errDown}[r.IntN(3)] })
+				if made++; !ran {
+					refused++
+				}
+			}
+			lines, sum := m.read(t, g, calls, 20), 0.0
+			for line, v := range lines {
+				if strings.HasPrefix(line, "calls ") {
+					sum += v
+				}
+			}
+			require.InDelta(t, made, sum, 0)
+			times := 0.0
+			for _, h := range g.Histograms {
+				times += float64(h.Count())
+			}
+			require.InDelta(t, made-refused, times, 0)
+			time.Sleep(time.Duration(r.IntN(1000)) * time.Millisecond)
+		}
+		require.Greater(t, g.Stats().Evictions, int64(100))
+		require.Positive(t, g.Stats().Unguarded)
+		require.Positive(t, refused)
+	})
+}
+
+// Several observers run while members are added and evicted, for the race detector.
+func TestGroupIsObservedBySeveralAtOnce(t *testing.T) {
+	g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 10, MaxSeries: 3, Breaker: breaker.Config{
+		Latency: true, Window: time.Millisecond, Buckets: 1, MinCalls: 5,
+	}})
+	var wg sync.WaitGroup
+	for worker := range 2 {
+		wg.Go(func() {
+			for i := range 3000 {
+				_ = g.Get(fmt.Sprint((i*7+worker)%25)).Run(bg(), succeed)
+			}
+		})
+		wg.Go(func() {
+			last := map[*stat.Series]float64{}
+			for range 200 {
+				for range g.Histograms {
+				}
+				for s, v := range g.Observe {
+					if s.Instrument.Kind != stat.Counter {
+						continue
+					}
+					if v < last[s] {
+						t.Errorf("%s %v fell from %v to %v", s.Instrument.Name, s.Values, last[s], v)
+					}
+					last[s] = v
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Sums of times differ by rounding when members are evicted, because the order of the additions changes.
+// A counter never falls.
+func TestGroupShowsNoCounterThatFallsByRounding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := rand.New(rand.NewPCG(1, 2))
+		g := breaker.NewGroup[string]("g", breaker.GroupConfig{
+			MaxKeys: 20, MaxSeries: breaker.Off, Breaker: breaker.Config{Window: time.Second},
+		})
+		var m meter
+		for range 2000 {
+			time.Sleep(time.Duration(w.Int64N(int64(3 * time.Second))))
+			b := g.Get(fmt.Sprint(w.IntN(60)))
+			if w.IntN(4) == 0 {
+				b.OpenFor(time.Duration(w.Int64N(int64(time.Second))))
+				time.Sleep(time.Second)
+			}
+			for range 3 { // as many probes as close it
+				_ = b.Run(bg(), succeed)
+			}
+			m.read(t, g, 3, 20)
+		}
+		require.Positive(t, g.Stats().Evictions)
+	})
+}
+
+// A breaker with Initial Open becomes half-open after its cooldown, and is counted as half-open when it is
+// evicted before its first call.
+func TestGroupEvictsABreakerThatWasOpenAtFirstAsWhatItHasBecome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := breaker.NewGroup[string]("g", breaker.GroupConfig{
+			MaxKeys: 1, MaxSeries: breaker.Off, Breaker: breaker.Config{Initial: breaker.Open, Cooldown: time.Second},
+		})
+		var m meter
+		g.Get("a")
+		time.Sleep(time.Minute)
+		m.read(t, g, 0, 1)
+		g.Get("b")
+		g.Get("b")
+		require.EqualValues(t, 1, g.Stats().Evictions)
+		m.read(t, g, 0, 1)
+	})
+}
+
+// The same holds for the sum of a group's histogram.
+func TestGroupShowsNoHistogramThatFallsByRounding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := rand.New(rand.NewPCG(1, 2))
+		g := breaker.NewGroup[string]("g", breaker.GroupConfig{
+			MaxKeys: 20, MaxSeries: breaker.Off, Breaker: breaker.Config{Window: time.Second, Latency: true},
+		})
+		last := 0.0
+		look := func() {
+			for _, h := range g.Histograms {
+				require.GreaterOrEqual(t, h.Sum, last)
+				last = h.Sum
+			}
+		}
+		for range 2000 {
+			look()
+			b := g.Get(fmt.Sprint(w.IntN(60))) // which may take the place of another
+			look()
+			_ = b.Run(bg(), func(ctx) error {
+				time.Sleep(time.Duration(w.Int64N(int64(time.Second))))
+				return nil
+			})
+		}
+		require.Positive(t, g.Stats().Evictions)
+	})
+}
+
+// The times of a member that was evicted while its group timed no calls are not lost.
+func TestGroupKeepsItsHistogramWhileItTimesNothing(t *testing.T) {
+	g := group(2, breaker.Config{Latency: true})
+	call(t, g, t0, "a", breaker.Success)
+	require.NoError(t, g.ReconfigureAt(t0, breaker.Config{}))
+	evictAll(g, after(time.Minute))
+	require.NoError(t, g.ReconfigureAt(after(time.Minute), breaker.Config{Latency: true}))
+	count := int64(0)
+	for _, h := range g.Histograms {
+		count += h.Count()
+	}
+	require.EqualValues(t, 1, count)
+}

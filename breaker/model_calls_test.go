@@ -1,0 +1,185 @@
+package breaker_test
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/window"
+)
+
+// seen returns the stay as of t, and whether it is among the changes already.
+func (m *modelBreaker) seen(t time.Duration) (s modelStay, settled bool) {
+	if brought := m.due(m.stay, t); len(brought) > 0 {
+		return brought[len(brought)-1], false
+	}
+	return m.stay, true
+}
+
+func (m *modelBreaker) stats(t time.Duration) breaker.AllStats {
+	s, settled := m.seen(t)
+	var c window.Counts
+	switch s.state {
+	case breaker.Closed, breaker.ForcedClosed, breaker.Shadow:
+		c = m.counted(t)
+	case breaker.Open:
+		c = s.tripped
+	case breaker.HalfOpen:
+		if settled {
+			c = m.probed
+		}
+	default:
+	}
+	c.Refused = 0
+	if settled {
+		c.Refused = m.refused
+	}
+	return breaker.AllStats{
+		State: s.state, Since: t0.Add(s.since), Counts: c, Totals: m.totals, Abandoned: m.abandoned,
+		Late: m.late, ShadowOpened: m.shadowOpened, ShadowRefused: m.shadowRefused,
+	}
+}
+
+// allow returns a call, or the error that refuses it.
+func (m *modelBreaker) allow(t time.Duration) (*modelCall, *breaker.OpenError) {
+	m.settle(t)
+	m.lookForHung(t)
+	m.settle(t)
+	c := &modelCall{visit: m.visit, start: t, timed: m.config.SlowCall > 0}
+	switch m.stay.state {
+	case breaker.Open, breaker.ForcedOpen:
+		return nil, m.refuse(t)
+	case breaker.HalfOpen:
+		c.place = m.vacant(t)
+		if c.place < 0 {
+			return nil, m.refuse(t)
+		}
+		if m.places[c.place] != nil {
+			m.abandoned++
+		}
+		m.places[c.place] = c
+		c.timed, c.lease = true, modelAdd(m.latest(t), m.config.ProbeTimeout)
+		if half := m.config.HalfOpenTimeout; half > 0 && m.stay.until == modelNever {
+			m.stay.until = modelAdd(m.latest(t), half)
+		}
+	case breaker.Shadow:
+		if c.shadow, _ = m.shadow.allow(t); c.shadow == nil {
+			m.shadowRefused++
+		}
+		m.tell()
+	default:
+	}
+	m.flying = append(m.flying, c)
+	return c, nil
+}
+
+// check returns the error with which allow would refuse.
+func (m *modelBreaker) check(t time.Duration) *breaker.OpenError {
+	switch s, settled := m.seen(t); {
+	case s.state == breaker.Open, s.state == breaker.ForcedOpen, s.state == breaker.HalfOpen && settled && m.vacant(t) < 0:
+		m.settle(t)
+		return m.refuse(t)
+	}
+	return nil
+}
+
+func (m *modelBreaker) refuse(t time.Duration) *breaker.OpenError {
+	m.refused++
+	m.totals.Refused++
+	e := &breaker.OpenError{Name: "model", State: m.stay.state, Reason: m.stay.reason}
+	switch m.stay.state {
+	case breaker.Open:
+		e.Until = t0.Add(m.stay.until)
+	case breaker.HalfOpen: // when a place falls back, or when it gave up before
+		until := m.vacated(t)
+		if until >= m.stay.until {
+			until = max(modelAdd(m.stay.until, m.stay.cooldown), m.stay.asked)
+		}
+		e.Until = t0.Add(until)
+	default:
+	}
+	return e
+}
+
+// out returns when the occupied slots fall free, and how many slots are used.
+func (m *modelBreaker) out(t time.Duration) (leases []time.Duration, verdicts int) {
+	for _, c := range m.places {
+		switch {
+		case c == nil:
+		case c.verdict:
+			verdicts++
+		case t < c.lease:
+			leases = append(leases, c.lease)
+		}
+	}
+	return leases, verdicts
+}
+
+// vacant returns the first free slot, if fewer than Probes slots are in use.
+func (m *modelBreaker) vacant(t time.Duration) int {
+	if leases, verdicts := m.out(t); len(leases)+verdicts >= m.config.Probes {
+		return -1
+	}
+	for i, c := range m.places {
+		if c == nil || !c.verdict && t >= c.lease {
+			return i
+		}
+	}
+	m.places = append(m.places, nil)
+	return len(m.places) - 1
+}
+
+// vacated returns when the first slot falls free, or the last one if too many are in use.
+func (m *modelBreaker) vacated(t time.Duration) time.Duration {
+	leases, verdicts := m.out(t)
+	if len(leases) == 0 {
+		return modelNever
+	}
+	if len(leases)+verdicts > m.config.Probes {
+		return slices.Max(leases)
+	}
+	return slices.Min(leases)
+}
+
+// done records the result of a call, and reports whether it counted.
+func (m *modelBreaker) done(c *modelCall, t time.Duration, o breaker.Outcome, after time.Duration) bool {
+	if c.used {
+		return false
+	}
+	c.used = true
+	if c.visit == m.visit {
+		m.settle(t)
+	}
+	if c.visit != m.visit {
+		m.late++
+		return false
+	}
+	if m.stay.state == breaker.Disabled {
+		return false
+	}
+	r := modelResult{outcome: o, slow: c.timed && m.config.SlowCall > 0 && t-c.start > m.config.SlowCall}
+	m.write(t, r)
+	if after > 0 && m.config.MaxRetryAfter > 0 {
+		m.stay.asked = max(m.stay.asked, modelAdd(t, min(after, m.config.MaxRetryAfter)))
+	}
+	switch {
+	case m.stay.state == breaker.HalfOpen:
+		m.probe(c, t, r)
+	case m.stay.state == breaker.Shadow:
+		if c.shadow != nil {
+			m.shadow.done(c.shadow, t, o, after)
+			m.tell()
+		}
+	case m.stay.state != breaker.ForcedClosed && r.judged():
+		m.judge(t)
+	}
+	return true
+}
+
+// modelAdd returns a + d, or modelNever if that overflows.
+func modelAdd(a, d time.Duration) time.Duration {
+	if d > 0 && a > modelNever-d {
+		return modelNever
+	}
+	return a + d
+}
