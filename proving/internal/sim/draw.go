@@ -34,3 +34,28 @@ func Exponential(mean time.Duration) Distribution {
 		return time.Duration(-math.Log1p(-u) * float64(mean))
 	}}
 }
+
+// Constant returns the distribution of a single time.
+func Constant(d time.Duration) Distribution {
+	return Distribution{"constant", func(float64) time.Duration { return d }}
+}
+
+// Lognormal returns the lognormal distribution with a mean. sigma is the standard deviation of the
+// logarithm: with 1, the 99th percentile is 10 times the median.
+func Lognormal(mean time.Duration, sigma float64) Distribution {
+	median := float64(mean) / math.Exp(sigma*sigma/2)
+	return Distribution{"lognormal", func(u float64) time.Duration {
+		return time.Duration(median * math.Exp(sigma*math.Sqrt2*math.Erfinv(2*u-1)))
+	}}
+}
+
+// Bimodal returns two exponential distributions: of the first, and for a share of calls of the second
+// mean, as of a cache and its misses.
+func Bimodal(hit, miss time.Duration, misses float64) Distribution {
+	return Distribution{"bimodal", func(u float64) time.Duration {
+		if u < misses {
+			return Exponential(miss).At(u / misses)
+		}
+		return Exponential(hit).At((u - misses) / (1 - misses))
+	}}
+}

@@ -6,9 +6,11 @@ import (
 )
 
 // Guard decides which calls of one process reach the service. All processes of a client have a guard
-// of their own.
+// of their own. If it has a method Close(), Run calls it at the end: all goroutines of the guard must
+// have ended then.
 type Guard interface {
-	// Call calls f, unless the guard refuses the call. It returns the error of f as it is.
+	// Call calls f once, unless the guard refuses the call. It returns the error of f as it is, so it
+	// returns nil only if f did. Several goroutines use it at the same time.
 	Call(ctx context.Context, f func(context.Context) error) error
 	// Refusal reports whether err, which Call returned, is a refusal of the guard, and when the guard
 	// says that it is worth calling again. The time is 0 if the guard does not say.
@@ -39,4 +41,6 @@ type Setting struct {
 	World   World
 	Process int // counted from 0 over all clients
 	Seed    uint64
+
+	run *run // for the oracle
 }

@@ -36,7 +36,8 @@ type Service struct {
 	Hosts int
 	// ErrorRate is the share of calls that fail on a good day, 0 to 1.
 	ErrorRate float64
-	// DropsAbandoned is true for a service that notices that a waiting caller has gone.
+	// DropsAbandoned is true for a service that notices that a waiting caller has gone. The call is
+	// then neither served nor does it fill the queue.
 	DropsAbandoned bool
 	// RetryAfter is what the service says with the failures of a full queue or an outage. Default 0,
 	// nothing.
@@ -46,23 +47,26 @@ type Service struct {
 // Fault changes the service for a while.
 type Fault struct {
 	Span
-	// Down fails all calls after FailTime.
+	// Down fails all calls after FailTime, without a server. Those that wait or are served when it
+	// begins fail at once.
 	Down bool
-	// FailTime is how long a call takes that fails because of Down or ErrorRate. Default 1 ms for Down,
-	// and the usual time for ErrorRate.
+	// FailTime is how long a call takes that fails because of Down or ErrorRate. A server works on the
+	// latter. Default 1 ms for Down, and the usual time for ErrorRate.
 	FailTime time.Duration
 	// ErrorRate is the share of calls that fail, 0 to 1.
 	ErrorRate float64
-	// Slower multiplies the time of each call that begins meanwhile. Default 1.
+	// Slower multiplies the time of each call that a server begins meanwhile. Default 1.
 	Slower float64
-	// Capacity is the share of servers that work, from 0 (a hang) to 1. Default 1; NoCapacity for 0.
+	// Capacity is the share of servers of each host that work, rounded to a number of servers, at least
+	// one. Those that do not finish the call that they have. NoCapacity is a hang: all work stops, and
+	// goes on at the end. Default 1.
 	Capacity float64
 	// Period alternates the fault: it is in force in the first half of each period. Default always.
 	Period time.Duration
 	// Host is the only host that the fault is at, counted from 1. Default all hosts.
 	Host int
 	// Cold makes the calls after the fault slower: the first by this factor, and less so with each call
-	// that was served, until ColdCalls calls were served. Default 1.
+	// that was served, until ColdCalls calls were served by all hosts together. Default 1.
 	Cold      float64
 	ColdCalls int
 }
@@ -79,7 +83,7 @@ type Client struct {
 	// Users are the callers of a closed loop in each process: each waits for its answer, thinks, and
 	// calls again.
 	Users int
-	// Think is the mean time between an answer and the next call of the same user, exponential.
+	// Think is the mean time between the end of a call and the next call of the same user, exponential.
 	Think time.Duration
 	// Timeout is the deadline of each attempt.
 	Timeout time.Duration
@@ -93,13 +97,15 @@ type Client struct {
 	Backoff time.Duration
 	// ObeysRetryAfter makes retries wait at least as long as a refusal or the service said.
 	ObeysRetryAfter bool
-	// Budget is the share of calls that may be retried, counted by a token bucket of Brooker's kind.
-	// Default no bound.
+	// Budget bounds retries by a token bucket in each process, as Marc Brooker describes: a good call
+	// adds Budget tokens, and a retry takes one. The bucket holds 10, and is full at first. Default no
+	// bound.
 	Budget float64
-	// From and To bound the time in which the client calls. Default always.
+	// From and To bound the time in which calls begin. Default always.
 	From, To time.Duration
-	// Suspended stops all processes of the client, as SIGSTOP does: nothing begins, and answers and
-	// timeouts that fall into this time arrive together at its end.
+	// Suspended stops all processes of the client, as SIGSTOP does: no call is offered, and answers,
+	// timeouts and retries that fall into this time arrive at its end, at one instant. A call that has
+	// both an answer and a timeout then takes either. Timers of the guard itself go on.
 	Suspended Span
 	// Surge multiplies Rate in some spans of time, such as a peak.
 	Surge []Surge

@@ -1,0 +1,185 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+)
+
+// attempt is one try of a call. It is sent if the guard lets it through.
+type attempt struct {
+	call   *call
+	number int // counted from 0
+	ctx    deadline
+	done   chan struct{} // receives once the caller has a result
+
+	// These are drawn, and belong to the attempt whatever happens to it.
+	host        int
+	time        time.Duration // that a server works on it on a good day
+	luck        float64       // it fails if this is below the error rate
+	backoff     float64       // 0 to 1
+	answerFirst bool          // on waking, an answer is seen before the timeout
+
+	sent    bool
+	sentAt  time.Duration
+	over    bool  // the caller has a result
+	err     error // the result
+	pending bool  // the answer waits for the suspended process
+	answer  error
+
+	place // in the service
+}
+
+func newAttempt(k *call, number int) *attempt {
+	a := &attempt{call: k, number: number, done: make(chan struct{}, 1)}
+	a.ctx.run, a.ctx.attempt = k.client.run, a
+	r := randomFor(uint64(k.random), uint64(number))
+	s := &k.client.run.world.Service
+	a.host = int(r.next() * float64(max(s.Hosts, 1)))
+	a.time = max(s.Time.At(r.next()), 0)
+	a.luck = r.next()
+	a.backoff = r.next()
+	a.answerFirst = r.next() < 0.5
+	return a
+}
+
+// before orders attempts by their call.
+func (a *attempt) before(b *attempt) bool {
+	return cmp.Or(
+		cmp.Compare(a.call.client.index, b.call.client.index),
+		cmp.Compare(a.call.user, b.call.user),
+		cmp.Compare(a.call.index, b.call.index),
+		cmp.Compare(a.number, b.number),
+	) < 0
+}
+
+// begin starts the goroutine of the attempt, or waits until its process is no longer suspended.
+func (a *attempt) begin() {
+	r, c := a.call.client.run, a.call.client
+	now := r.now()
+	if c.Suspended.holds(now) {
+		r.push(event{at: c.Suspended.To, kind: begin, attempt: a})
+		return
+	}
+	if a.number == 0 {
+		a.call.begin(now)
+	}
+	a.ctx.at = now + c.Timeout
+	if a.call.hurried {
+		a.ctx.at = now + c.Hurried
+	}
+	r.push(event{at: a.ctx.at, kind: expire, attempt: a})
+	r.woken = true
+	go a.run(r.processes[a.call.process])
+}
+
+// run makes the attempt through the guard.
+func (a *attempt) run(p *process) {
+	r := a.call.client.run
+	finished := false
+	defer func() {
+		if finished {
+			return
+		}
+		panicked := recover() // nil after runtime.Goexit
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.fail(fmt.Errorf("the guard panicked: %v\n%s", panicked, debug.Stack()))
+	}()
+	var result ending
+	result.err = p.guard.Call(&a.ctx, a.send)
+	if result.err != nil {
+		result.retryAfter, result.refused = p.guard.Refusal(result.err)
+	}
+	opened := result.err != nil && p.guard.Openings() > p.openings
+	finished = true
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a.end(context.Canceled)
+	a.ctx.end(context.Canceled)
+	if result.err == nil && (!a.sent || a.err != nil) {
+		r.fail(errors.New("the guard returned no error for an attempt that failed"))
+		return
+	}
+	r.tally.attempted(a, opened)
+	a.call.attempted(a, result)
+	r.notify()
+}
+
+// send sends the attempt to the service. It is the function that the guard calls.
+func (a *attempt) send(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r := a.call.client.run
+	r.mu.Lock()
+	if a.sent {
+		r.mu.Unlock()
+		panic("sim: a guard has called the function twice")
+	}
+	a.sent, a.sentAt = true, r.now()
+	r.push(event{at: a.sentAt, kind: enter, attempt: a})
+	r.notify()
+	r.mu.Unlock()
+
+	if ctx == context.Context(&a.ctx) {
+		<-a.done
+	} else {
+		select {
+		case <-a.done:
+		case <-ctx.Done():
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !a.over { // a guard with a timeout of its own
+		a.end(ctx.Err())
+		r.notify()
+	}
+	return a.err
+}
+
+// end gives the caller a result, unless it has one.
+func (a *attempt) end(err error) {
+	if a.over {
+		return
+	}
+	a.over, a.err = true, err
+	a.call.client.run.woken = true
+	a.done <- struct{}{}
+}
+
+// answered is called by the service with its answer.
+func (a *attempt) answered(err error) {
+	c := a.call.client
+	switch {
+	case a.over:
+	case c.Suspended.holds(c.run.now()):
+		a.pending, a.answer = true, err
+		c.run.push(event{at: c.Suspended.To, kind: wake, attempt: a})
+	default:
+		a.end(err)
+	}
+}
+
+// expire ends the attempt at its deadline. A process that was suspended finds the deadline and perhaps
+// an answer at the same time. Like a select of Go, it takes either.
+func (a *attempt) expire() {
+	c := a.call.client
+	if c.Suspended.holds(c.run.now()) {
+		c.run.push(event{at: c.Suspended.To, kind: expire, attempt: a})
+		return
+	}
+	if a.pending && a.answerFirst {
+		a.end(a.answer)
+	}
+	a.end(context.DeadlineExceeded)
+	a.ctx.end(context.DeadlineExceeded)
+}
+
+// wake gives a process that was suspended the answer that has waited for it.
+func (a *attempt) wake() { a.end(a.answer) }

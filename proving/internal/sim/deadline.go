@@ -1,0 +1,78 @@
+package sim
+
+import (
+	"context"
+	"time"
+)
+
+// deadline is the context of an attempt. It is not one of package context, because the timer of such a
+// context fires while its process is suspended, and costs more than the rest of a call.
+type deadline struct {
+	run     *run
+	attempt *attempt // whose context it is
+	at      time.Duration
+	err     error
+	done    chan struct{} // nil until it is asked for
+	after   map[*func()]struct{}
+}
+
+func (d *deadline) Deadline() (time.Time, bool) { return d.run.began.Add(d.at), true }
+
+func (d *deadline) Done() <-chan struct{} {
+	d.run.mu.Lock()
+	defer d.run.mu.Unlock()
+	if d.done == nil {
+		d.done = make(chan struct{})
+		if d.err != nil {
+			close(d.done)
+		}
+	}
+	return d.done
+}
+
+func (d *deadline) Err() error {
+	d.run.mu.Lock()
+	defer d.run.mu.Unlock()
+	return d.err
+}
+
+func (d *deadline) Value(any) any { return nil }
+
+// AfterFunc lets package context derive contexts from d without a goroutine for each.
+func (d *deadline) AfterFunc(f func()) (stop func() bool) {
+	d.run.mu.Lock()
+	defer d.run.mu.Unlock()
+	if d.err != nil {
+		go f()
+		return func() bool { return false }
+	}
+	if d.after == nil {
+		d.after = map[*func()]struct{}{}
+	}
+	key := &f
+	d.after[key] = struct{}{}
+	return func() bool {
+		d.run.mu.Lock()
+		defer d.run.mu.Unlock()
+		_, waits := d.after[key]
+		delete(d.after, key)
+		return waits
+	}
+}
+
+// end ends the context, with the lock held.
+func (d *deadline) end(err error) {
+	if d.err != nil {
+		return
+	}
+	d.err = err
+	if d.done != nil {
+		close(d.done)
+	}
+	for f := range d.after {
+		go (*f)()
+	}
+	d.after = nil
+}
+
+var _ context.Context = (*deadline)(nil)

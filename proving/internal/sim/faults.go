@@ -1,0 +1,156 @@
+package sim
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// cold is a cache that a fault has left cold.
+type cold struct {
+	fault  int
+	served int // since the end of the fault
+}
+
+// holds reports whether t is in the span.
+func (s Span) holds(t time.Duration) bool { return s.From <= t && t < s.To }
+
+// holds reports whether the fault is in force at t.
+func (f *Fault) holds(t time.Duration) bool {
+	return f.Span.holds(t) && (f.Period == 0 || (t-f.From)%f.Period < f.Period/2)
+}
+
+// nextChange returns when the fault may begin or end after t.
+func (f *Fault) nextChange(t time.Duration) (at time.Duration, ok bool) {
+	switch {
+	case t < f.From:
+		return f.From, true
+	case t >= f.To:
+		return 0, false
+	case f.Period == 0:
+		return f.To, true
+	}
+	phase := (t - f.From) % f.Period
+	if phase < f.Period/2 {
+		return min(t-phase+f.Period/2, f.To), true
+	}
+	return min(t-phase+f.Period, f.To), true
+}
+
+// at reports whether the fault is at the host with this index.
+func (f *Fault) at(host int) bool { return f.Host == 0 || f.Host == host+1 }
+
+// toggle begins or ends a fault.
+func (s *service) toggle(i int) {
+	f := &s.run.world.Faults[i]
+	now := s.run.now()
+	if at, ok := f.nextChange(now); ok {
+		s.run.push(event{at: at, kind: toggle, index: i})
+	}
+	was := s.inForce[i]
+	s.inForce[i] = f.holds(now)
+	if f.Cold > 1 && was != s.inForce[i] {
+		s.cold = slices.DeleteFunc(s.cold, func(c cold) bool { return c.fault == i })
+		if was {
+			s.cold = append(s.cold, cold{fault: i})
+		}
+	}
+	for n := range s.hosts {
+		if f.at(n) {
+			s.setConditions(n)
+		}
+	}
+}
+
+// setConditions combines the faults that are at a host, and applies what has changed.
+func (s *service) setConditions(n int) {
+	h := s.hosts[n]
+	wasDown, wasHung := h.down, h.hung
+	h.down, h.failTime, h.slower = false, 0, 1
+	h.errors = append(h.errors[:0], errorRate{share: s.ErrorRate})
+	capacity := 1.0
+	for i := range s.run.world.Faults {
+		f := &s.run.world.Faults[i]
+		if !s.inForce[i] || !f.at(n) {
+			continue
+		}
+		if f.Down {
+			h.down, h.failTime = true, max(h.failTime, f.FailTime)
+		}
+		if f.ErrorRate > 0 {
+			h.errors = append(h.errors, errorRate{f.ErrorRate, f.FailTime})
+		}
+		if f.Slower > 0 {
+			h.slower *= f.Slower
+		}
+		if f.Capacity == NoCapacity {
+			capacity = 0
+		} else if f.Capacity > 0 {
+			capacity *= f.Capacity
+		}
+	}
+	if h.failTime == 0 {
+		h.failTime = time.Millisecond
+	}
+	h.hung = capacity == 0
+	h.servers = max(int(math.Round(capacity*float64(s.Servers))), 1)
+	s.changeHung(h, wasHung)
+	if h.down && !wasDown {
+		s.reset(h)
+	}
+	s.fill(h)
+}
+
+// changeHung stops the work on a host that hangs now, and resumes that of a host that does no longer.
+func (s *service) changeHung(h *host, was bool) {
+	now := s.run.now()
+	for _, a := range h.working {
+		switch {
+		case h.hung && !was:
+			a.left = a.ends - now
+			a.version++ // the scheduled end is void
+		case !h.hung && was:
+			s.schedule(a, a.left)
+		}
+	}
+}
+
+// reset fails all attempts at a host that goes down.
+func (s *service) reset(h *host) {
+	now := s.run.now()
+	for len(h.working) > 0 {
+		a := h.working[0]
+		left := a.ends - now
+		if h.hung {
+			left = a.left
+		}
+		s.stop(h, a, a.works-left)
+		a.answered(errReset)
+	}
+	for _, a := range h.queue {
+		s.leave(a)
+		a.answered(errReset)
+	}
+	h.queue = nil
+}
+
+// coldness returns by how much a cold cache slows an attempt down that starts now.
+func (s *service) coldness(host int) float64 {
+	slower := 1.0
+	for _, c := range s.cold {
+		f := &s.run.world.Faults[c.fault]
+		if f.at(host) && c.served < f.ColdCalls {
+			slower *= 1 + (f.Cold-1)*(1-float64(c.served)/float64(f.ColdCalls))
+		}
+	}
+	return slower
+}
+
+// warm notes that a host has served an attempt.
+func (s *service) warm(host int) {
+	for i := range s.cold {
+		if s.run.world.Faults[s.cold[i].fault].at(host) {
+			s.cold[i].served++
+		}
+	}
+}

@@ -1,0 +1,194 @@
+package sim
+
+import (
+	"fmt"
+	"sync"
+	"testing/synctest"
+	"time"
+)
+
+// Run runs the world with guards of one kind, and returns what it shows. The seed stands for all random
+// numbers of the service and its callers. Several runs may go on at the same time.
+//
+// It panics if the world is invalid, if a guard panics, or if a guard breaks the contract of Guard.
+func Run(world World, maker Maker, seed uint64) Figures {
+	if err := world.Validate(); err != nil {
+		panic(err)
+	}
+	r := &run{world: world, guardName: maker.Name, seed: seed}
+	err := inBubble(func() {
+		r.prepare(maker)
+		r.drive()
+		r.closeGuards()
+	})
+	if r.failure != nil {
+		err = r.failure
+	}
+	if err != nil {
+		panic(fmt.Errorf("sim: guard %q, seed %d: %w", maker.Name, seed, err))
+	}
+	return r.tally.figures()
+}
+
+// run is one simulation. A single goroutine, the driver, takes one event after another and waits after
+// each until all others are blocked, so that events at one instant have an order too. Each attempt has
+// a goroutine of its own, in which the guard decides.
+type run struct {
+	world     World
+	guardName string
+	seed      uint64
+
+	mu        sync.Mutex
+	events    events
+	began     time.Time
+	timer     *time.Timer // wakes the driver
+	sleeping  bool        // the driver waits for the timer
+	woken     bool        // other goroutines may run since the last synctest.Wait
+	service   *service
+	clients   []*client
+	processes []*process
+	live      int // calls that have begun and not ended
+	coming    int // clients and users that will call again
+	tally     tally
+	failure   error
+}
+
+// patience is how long after its end a simulation waits for calls that have not returned.
+const patience = time.Hour
+
+func (r *run) prepare(maker Maker) {
+	r.began = time.Now()
+	r.timer = time.NewTimer(patience)
+	r.tally = newTally(&r.world)
+	r.service = newService(r)
+	r.push(event{at: r.world.Warmup, kind: mark, index: markWarm})
+	if r.world.Trouble != (Span{}) {
+		r.push(event{at: r.world.Trouble.From, kind: mark, index: markTrouble})
+		r.push(event{at: r.world.Trouble.To, kind: mark, index: markAfter})
+	}
+	r.push(event{at: r.world.For + patience, kind: overdue})
+	for i, c := range r.world.Clients {
+		r.clients = append(r.clients, newClient(r, i, c))
+		for range max(c.Processes, 1) {
+			setting := Setting{World: r.world, Process: len(r.processes), Seed: r.seed, run: r}
+			r.processes = append(r.processes, &process{guard: maker.New(setting), budget: fullBudget})
+		}
+	}
+	for _, c := range r.clients {
+		c.start()
+	}
+}
+
+// drive handles events until all calls and all attempts have ended.
+func (r *run) drive() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.failure == nil && !r.over() {
+		r.woken = false
+		for !r.woken && r.sleep() {
+			r.handle(r.events.pop())
+		}
+		r.unlocked(synctest.Wait)
+	}
+}
+
+func (r *run) unlocked(f func()) {
+	r.mu.Unlock()
+	defer r.mu.Lock()
+	f()
+}
+
+// sleep waits, without the lock, until the next event is due. It returns false if the run is over, or if
+// another goroutine woke the driver, because there may be an earlier event then.
+func (r *run) sleep() bool {
+	for len(r.events) > 0 && r.events[0].stale() {
+		r.events.pop()
+	}
+	if r.failure != nil || r.over() {
+		return false
+	}
+	wait := r.events[0].at - r.now()
+	if wait <= 0 {
+		return true
+	}
+	r.sleeping = true
+	r.timer.Reset(wait)
+	r.unlocked(func() { <-r.timer.C })
+	r.sleeping = false
+	return !r.woken
+}
+
+// over reports whether nothing will change any more that is counted.
+func (r *run) over() bool { return r.live == 0 && r.coming == 0 && r.service.idle() }
+
+func (r *run) now() time.Duration { return time.Since(r.began) }
+
+// push adds an event. A goroutine other than the driver calls notify too.
+func (r *run) push(e event) { r.events.push(e) }
+
+// notify tells the driver that a goroutine has changed something. It matters only if a guard woke that
+// goroutine by itself, for otherwise the driver waits for it anyway.
+func (r *run) notify() {
+	r.woken = true
+	if r.sleeping {
+		r.timer.Reset(0)
+	}
+}
+
+func (r *run) fail(err error) {
+	if r.failure == nil {
+		r.failure = err
+	}
+	r.notify()
+}
+
+func (r *run) handle(e event) {
+	switch e.kind {
+	case mark:
+		r.sample(e.index)
+	case toggle:
+		r.service.toggle(e.index)
+	case finish:
+		r.service.finished(e.attempt)
+	case fail:
+		r.service.failed(e.attempt)
+	case expire:
+		e.attempt.expire()
+	case wake:
+		e.attempt.wake()
+	case enter:
+		r.service.enter(e.attempt)
+	case begin:
+		e.attempt.begin()
+	case arrive:
+		r.clients[e.index].arrive(e.attempt)
+	case overdue:
+		r.fail(fmt.Errorf("%d calls have not returned %v after the end", r.live, patience))
+	}
+}
+
+// sample notes how often the guards have opened.
+func (r *run) sample(index int) {
+	openings := 0
+	r.unlocked(func() { // a guard may have locks of its own
+		for _, p := range r.processes {
+			n := p.guard.Openings()
+			openings += n
+			if index <= markTrouble {
+				p.openings = n
+			}
+		}
+	})
+	r.tally.openings[index] = openings
+}
+
+func (r *run) closeGuards() {
+	r.mu.Lock()
+	r.sample(markEnd)
+	r.mu.Unlock()
+	for _, p := range r.processes {
+		if c, ok := p.guard.(interface{ Close() }); ok {
+			c.Close()
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package sim
+
+import (
+	"errors"
+	"time"
+)
+
+// service is the simulated service. Only the driver changes it, with the lock held.
+type service struct {
+	*Service
+	run     *run
+	hosts   []*host
+	inForce []bool // the faults
+	cold    []cold
+	pending int // attempts that are not over for the service
+}
+
+// host is one host of the service, with the conditions of its faults.
+type host struct {
+	servers  int // that may begin work
+	hung     bool
+	down     bool
+	failTime time.Duration // of a host that is down
+	slower   float64
+	errors   []errorRate
+
+	working []*attempt // in no order
+	queue   []*attempt // that wait, the first one first
+}
+
+// errorRate is a share of attempts that fail after a time, 0 for the usual time.
+type errorRate struct {
+	share    float64
+	failTime time.Duration
+}
+
+// place is what the service knows of an attempt.
+type place struct {
+	stage   stage
+	index   int           // in host.working
+	ends    time.Duration // when the server will have finished
+	left    time.Duration // that it still has to work, while the host hangs
+	works   time.Duration // that it works on the attempt in all
+	fails   bool
+	version int // of the event that ends it
+}
+
+type stage uint8
+
+const (
+	outside stage = iota
+	waiting
+	working
+	failing // the host is down
+)
+
+var (
+	errFailed = errors.New("service: internal error")
+	errReset  = errors.New("service: connection reset")
+)
+
+// unavailable is the error of a host that is down or has a full queue.
+type unavailable struct {
+	text       string
+	retryAfter time.Duration
+}
+
+func (e *unavailable) Error() string { return "service: " + e.text }
+
+// RetryAfter returns how long the service asks not to be called, or 0.
+func (e *unavailable) RetryAfter() time.Duration { return e.retryAfter }
+
+func newService(r *run) *service {
+	s := &service{Service: &r.world.Service, run: r, inForce: make([]bool, len(r.world.Faults))}
+	for n := range max(s.Hosts, 1) {
+		s.hosts = append(s.hosts, new(host))
+		s.setConditions(n)
+	}
+	for i := range r.world.Faults {
+		r.push(event{at: r.world.Faults[i].From, kind: toggle, index: i})
+	}
+	return s
+}
+
+func (s *service) idle() bool { return s.pending == 0 }
+
+// enter takes an attempt. It begins at once if a server is free.
+func (s *service) enter(a *attempt) {
+	s.run.tally.sent(a)
+	h := s.hosts[a.host]
+	switch {
+	case h.down:
+		s.pending++
+		a.stage = failing
+		s.run.push(event{at: s.run.now() + h.failTime, kind: fail, attempt: a, index: a.version})
+	case h.mayStart():
+		s.pending++
+		s.start(h, a)
+	case s.hasRoom(h):
+		s.pending++
+		a.stage = waiting
+		h.queue = append(h.queue, a)
+	default:
+		a.answered(&unavailable{"queue is full", s.RetryAfter})
+	}
+}
+
+func (h *host) mayStart() bool { return !h.hung && !h.down && len(h.working) < h.servers }
+
+// hasRoom reports whether another attempt may wait.
+func (s *service) hasRoom(h *host) bool {
+	if len(h.queue) < s.Queue || !s.DropsAbandoned {
+		return len(h.queue) < s.Queue
+	}
+	kept := h.queue[:0]
+	for _, a := range h.queue {
+		if a.over {
+			s.leave(a)
+			continue
+		}
+		kept = append(kept, a)
+	}
+	clear(h.queue[len(kept):])
+	h.queue = kept
+	return len(h.queue) < s.Queue
+}
+
+func (s *service) leave(a *attempt) {
+	a.stage = outside
+	a.version++
+	s.pending--
+}
+
+// start lets a server work on an attempt.
+func (s *service) start(h *host, a *attempt) {
+	a.stage = working
+	a.works, a.fails = s.timeOf(h, a)
+	a.index = len(h.working)
+	h.working = append(h.working, a)
+	s.schedule(a, a.works)
+}
+
+// timeOf returns how long a server works on an attempt that starts now, and whether it fails then.
+func (s *service) timeOf(h *host, a *attempt) (works time.Duration, fails bool) {
+	usual := float64(a.time) * h.slower * s.coldness(a.host)
+	good := 1.0
+	for _, e := range h.errors {
+		good *= 1 - e.share
+		if 1-a.luck > good {
+			if e.failTime > 0 {
+				return e.failTime, true
+			}
+			return bounded(usual), true
+		}
+	}
+	return bounded(usual), false
+}
+
+// bounded converts a time that may be too long for a time.Duration.
+func bounded(d float64) time.Duration { return time.Duration(min(d, float64(longest))) }
+
+// longest is longer than any simulation.
+const longest = 365 * 24 * time.Hour
+
+func (s *service) schedule(a *attempt, after time.Duration) {
+	a.ends = s.run.now() + after
+	s.run.push(event{at: a.ends, kind: finish, attempt: a, index: a.version})
+}
+
+// finished answers an attempt and starts the next one.
+func (s *service) finished(a *attempt) {
+	h := s.hosts[a.host]
+	s.stop(h, a, a.works)
+	s.warm(a.host)
+	if a.fails {
+		a.answered(errFailed)
+	} else {
+		a.answered(nil)
+	}
+	s.fill(h)
+}
+
+// stop takes an attempt from its server, which has worked on it for a time.
+func (s *service) stop(h *host, a *attempt, worked time.Duration) {
+	last := h.working[len(h.working)-1]
+	h.working[a.index] = last
+	last.index = a.index
+	h.working[len(h.working)-1] = nil
+	h.working = h.working[:len(h.working)-1]
+	s.leave(a)
+	s.run.tally.worked(a, worked)
+}
+
+// failed answers an attempt that reached a host that was down.
+func (s *service) failed(a *attempt) {
+	s.leave(a)
+	a.answered(&unavailable{"unavailable", s.RetryAfter})
+}
+
+// fill starts waiting attempts while there are free servers.
+func (s *service) fill(h *host) {
+	for len(h.queue) > 0 && h.mayStart() {
+		a := h.queue[0]
+		h.queue[0] = nil
+		h.queue = h.queue[1:]
+		if a.over && s.DropsAbandoned {
+			s.leave(a)
+			continue
+		}
+		s.start(h, a)
+	}
+}
