@@ -29,6 +29,7 @@ var mayImport = map[string][]string{
 	"internal":            {"stat"},
 	"window":              {"stat", "internal"},
 	"limiter":             {"stat", "window", "internal"},
+	"inflight":            {"stat", "window", "internal"},
 	"limiter/guava":       {"limiter", "internal"},
 	"limiter/limitertest": {"limiter"},
 	"breaker":             {"stat", "window", "internal"},
@@ -39,7 +40,7 @@ var mayImport = map[string][]string{
 	"cmd/weir-rules":      {"alert/promrules"},
 	"exporters/dashboard": {"stat", "stat/read", "window", "internal"},
 	"weir":                {"stat", "window", "breaker", "limiter", "throttle", "internal"},
-	"weirhttp":            {"weir", "stat", "breaker", "limiter", "internal"},
+	"weirhttp":            {"weir", "stat", "breaker", "inflight", "limiter", "internal"},
 }
 
 // moduleImports lists the imports of each package of the other modules that users import. All
@@ -63,7 +64,7 @@ var moduleImports = map[string][]string{
 	"fleet/rediscell":   {"limiter", "fleet", "fleet/internal"},
 	"fleet/redisson":    {"fleet", "fleet/internal"},
 	"weirgrpc": {
-		"weir", "limiter", "breaker", "throttle", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace",
+		"weir", "inflight", "limiter", "breaker", "throttle", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace",
 		"google.golang.org/genproto/googleapis/rpc/...", "google.golang.org/grpc/...", "google.golang.org/protobuf/...",
 	},
 	"weirhttp/otelweir": {"weir", "breaker", "limiter", "weirhttp", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace"},

@@ -20,6 +20,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/throttle"
@@ -60,7 +61,7 @@ func sources(t *testing.T) map[string][]stat.Source {
 		"limiter.SlidingLog":    {limiter.NewSlidingLog(limiter.WindowConfig{Limit: 1, Window: time.Hour, Name: "n"})},
 		"limiter.LeakyBucket":   {limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerHour(1), Name: "n"})},
 		"limiter.Joint":         {limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{bucket}, Name: "n"})},
-		"limiter.Concurrency":   {limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "n"})},
+		"inflight.Limiter":      {inflight.New(inflight.Config{Limit: 1, Name: "n"})},
 		"limiter.Group":         {keys},
 		"window.Calls":          {latent, last},
 		"alert.Monitor":         {monitor},

@@ -3,7 +3,6 @@ package limiter_test
 import (
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,7 +15,6 @@ func TestWaitInOneBubbleAfterAnother(t *testing.T) {
 	c := limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1}
 	window := limiter.WindowConfig{Limit: 1, Window: sec}
 	smooth, leaky := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: c.Rate, MaxBurst: sec}), limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: c.Rate, Capacity: 2})
-	flights := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
 	for name, w := range map[string]limiter.WaitLimiter{
 		"bucket": limiter.NewTokenBucket(c), "log": limiter.NewSlidingLog(window), "fixed": limiter.NewFixedWindow(window),
 		"joint": limiter.All(limiter.All(limiter.NewTokenBucket(c))), "key": limiter.NewGroup(limiter.GroupConfig[int]{Rate: c.Rate, Burst: 1}).Get(1),
@@ -29,15 +27,5 @@ func TestWaitInOneBubbleAfterAnother(t *testing.T) {
 				}
 			})
 		}
-	}
-	for range 2 {
-		synctest.Test(t, func(t *testing.T) {
-			release, err := flights.Acquire(t.Context())
-			require.NoError(t, err)
-			time.AfterFunc(sec, release)
-			release, err = flights.Acquire(t.Context())
-			require.NoError(t, err)
-			release()
-		})
 	}
 }

@@ -1,4 +1,4 @@
-// Package limiter limits the rate of calls and the number of calls in flight.
+// Package limiter limits the rate of calls. For a bound on the calls in flight see package inflight.
 //
 // A limiter hands out tokens or refuses, and says when to try again:
 //
@@ -36,7 +36,6 @@
 //	several limits at once                  All            the smallest of them      that of each        that of each
 //	calls one at a time, and a queue        LeakyBucket    R + 1                     200 B per waiter    mutex
 //	the pace of Guava, paid afterwards      package guava  R + those of a second     200 B per waiter    mutex
-//	a bound on calls in flight              Concurrency    L at once                 200 B per waiter    lock-free
 //	a limit per user, address or action     Group          as TokenBucket            45 B per key, + key a mutex
 //
 // To see what a limit does, or would do in shadow mode, give it a Name. For a limiter of another

@@ -44,18 +44,6 @@ func ExampleLeakyBucketConfig() {
 	// Output: true limiter: more than the limit (limit 2)
 }
 
-func ExampleConcurrencyConfig() {
-	reports := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 2})
-	for range 3 {
-		_, ok := reports.TryAcquire()
-		fmt.Println(ok)
-	}
-	// Output:
-	// true
-	// true
-	// false
-}
-
 func ExampleGroupConfig() {
 	users := limiter.NewGroup(limiter.GroupConfig[int64]{Rate: limiter.PerSecond(5), MaxKeys: 10_000})
 	fmt.Println(users.Get(4711).Take(0).Limit, users.Len())

@@ -188,21 +188,6 @@ func ExampleLeakyBucket() {
 	// Output: true
 }
 
-func ExampleConcurrency() {
-	reports := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1})
-	release, err := reports.Acquire(context.Background())
-	if err != nil {
-		return
-	}
-	_, ok := reports.TryAcquire()
-	fmt.Println(ok)
-	release()
-	fmt.Println(reports.InFlight())
-	// Output:
-	// false
-	// 0
-}
-
 func ExampleGroup() {
 	actions := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.PerMinute(6), Burst: 1}, noon)
 	fmt.Println(actions.Get("ann:reply").TakeAt(noon, 1).OK)
@@ -243,16 +228,6 @@ func ExampleTokenBucketConfig_name() {
 	// Output:
 	// [search allowed] 1
 	// [search refused] 1
-}
-
-func ExampleConcurrency_name() {
-	reports := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "reports"})
-	release, _ := reports.TryAcquire()
-	_, ok := reports.TryAcquire()
-	release()
-	stats := reports.Stats()
-	fmt.Println(ok, stats.Allowed, stats.Refused)
-	// Output: false 1 1
 }
 
 func ExampleStats() {

@@ -178,13 +178,6 @@ func (o *paceOracle) take(at time.Duration, n int) {
 
 func (o *paceOracle) refund(int) {}
 
-// flightOracle is a bound on calls in flight.
-type flightOracle struct{ limit, flying int }
-
-func (o *flightOracle) room(time.Duration) float64 { return float64(o.limit - o.flying) }
-func (o *flightOracle) take(time.Duration, int)    { o.flying++ }
-func (o *flightOracle) refund(n int)               { o.flying -= n }
-
 // node is a limiter with its queue and, for a Joint, its limiters.
 type node struct {
 	name  string

@@ -1,9 +1,7 @@
 package limiter_test
 
 import (
-	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/weir-go/weir/limiter"
@@ -25,7 +23,6 @@ func (w *world) build() {
 	w.joint("joint of a joint", one, counting, keys[0])
 	w.joint("joint of windows", fixed, sliding, counting)
 	w.paces()
-	w.flight()
 	for _, s := range w.subjects {
 		if l, ok := s.waiters[0].(limiter.TimedLimiter); ok && len(s.takers) > 0 {
 			named := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{l}, Name: s.name})
@@ -225,53 +222,6 @@ func (w *world) paces() {
 			w.check(wait == owes, "smooth: Reserve of %s: %s", owes, wait)
 			o.take(at, 2)
 		}
-	}
-	w.subjects = append(w.subjects, s)
-}
-
-// flights is a Concurrency as a WaitLimiter. Its slots are released one by one.
-type flights struct {
-	*limiter.Concurrency
-	mu      sync.Mutex
-	release []func()
-}
-
-func (f *flights) Wait(ctx context.Context, n int) error { return f.WaitAtMost(ctx, n, limiter.Never) }
-
-func (f *flights) WaitAtMost(ctx context.Context, _ int, _ time.Duration) error {
-	release, err := f.Acquire(ctx)
-	if err == nil {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.release = append(f.release, release)
-	}
-	return err
-}
-
-// first removes and returns the oldest release, or nil.
-func (f *flights) first() (release func()) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.release) > 0 {
-		release, f.release = f.release[0], f.release[1:]
-	}
-	return release
-}
-
-func (w *world) flight() {
-	f := &flights{Concurrency: limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 3})}
-	o := &flightOracle{limit: 3}
-	s := &subject{node: &node{name: "flight", of: o, most: func() int { return 1 }}, waiters: []limiter.WaitLimiter{f}, unending: true}
-	s.reserve = func() { // a call ends
-		if release := f.first(); release != nil {
-			o.flying--
-			release()
-			release() // a second call does nothing
-		}
-	}
-	s.change = func() {
-		o.limit = 1 + w.IntN(4)
-		w.check(f.SetLimit(o.limit) == nil, "SetLimit")
 	}
 	w.subjects = append(w.subjects, s)
 }

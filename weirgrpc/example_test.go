@@ -19,6 +19,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/weirgrpc"
 )
@@ -80,7 +81,7 @@ func ExampleClientConfig() {
 }
 
 func ExampleServer() {
-	inFlight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 100, Name: "in flight"})
+	inFlight := inflight.New(inflight.Config{Limit: 100, Name: "in flight"})
 	clients := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(2), Burst: 2, Name: "clients"})
 	shop := weirgrpc.NewServer(weirgrpc.ServerConfig{},
 		weirgrpc.Shed(inFlight),
@@ -173,7 +174,7 @@ func ExampleRule() {
 }
 
 func ExampleShed() {
-	places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "in flight"})
+	places := inflight.New(inflight.Config{Limit: 1, Name: "in flight"})
 	target, stop := start(weirgrpc.NewServer(weirgrpc.ServerConfig{}, weirgrpc.Shed(places)))
 	defer stop()
 	conn := dial(target, weirgrpc.NewClient(perTarget("shop", weir.Config{}), weirgrpc.ClientConfig{}))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/throttle"
 )
@@ -25,8 +26,8 @@ import (
 // It is a gRPC status: Unavailable if a breaker is open or a throttle refuses the call,
 // ResourceExhausted if a limit is reached or the service has asked to wait. It has an ErrorInfo,
 // and a RetryInfo if the wait is known. In this process it also matches what Err matches:
-// weir.ErrRefused, and breaker.ErrOpen or limiter.ErrLimited. A client of a server gets only the
-// status.
+// weir.ErrRefused, and breaker.ErrOpen, limiter.ErrLimited or inflight.ErrFull. A client of a server
+// gets only the status.
 type RefusedError struct {
 	// Method is the full name of the method.
 	Method string
@@ -80,6 +81,9 @@ func (e *RefusedError) cause() (why reason, name, key string) {
 	if by, ok := errors.AsType[*breaker.OpenError](e.Err); ok {
 		return open, by.Name, by.Key
 	}
+	if by, ok := errors.AsType[*inflight.FullError](e.Err); ok {
+		return limited, by.Name, ""
+	}
 	by, ok := errors.AsType[*limiter.LimitedError](e.Err)
 	switch {
 	case errors.Is(e.Err, throttle.ErrRefused):
@@ -94,8 +98,8 @@ func (e *RefusedError) cause() (why reason, name, key string) {
 
 // wait returns how long to wait, rounded up to whole milliseconds, and whether that is known.
 func (e *RefusedError) wait() (d time.Duration, known bool) {
-	if l, ok := errors.AsType[*limiter.LimitedError](e.Err); ok && !l.Until.IsZero() && !time.Now().Before(l.Until) {
-		return 0, false // of a Shed: it is not known when a slot will be free
+	if full, ok := errors.AsType[*inflight.FullError](e.Err); ok && full.Until.IsZero() {
+		return 0, false
 	}
 	d = weir.RetryAfter(e.Err)
 	if d <= 0 || d > limiter.Never-time.Millisecond {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/weirgrpc"
 	"github.com/weir-go/weir/window"
 )
@@ -37,7 +37,7 @@ func TestOutcomeOfAServerStream(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			gate := weir.New("shop", weir.Config{})
-			places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "places"})
+			places := inflight.New(inflight.Config{Limit: 1, Name: "places"})
 			server := newServer(weirgrpc.Shed(places), weirgrpc.Guard(weirgrpc.One(gate)))
 			cc := serve(t, overTCP(t), &service{stream: step.stream}, server, nil)
 			s, err := open(t.Context(), cc, chat)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/weirgrpc"
 	"github.com/weir-go/weir/window"
@@ -91,7 +92,7 @@ func TestShadowLimit(t *testing.T) {
 
 func TestShed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 2, Name: "places"})
+		places := inflight.New(inflight.Config{Limit: 2, Name: "places"})
 		slow := &service{
 			unary: func(context.Context, string) (string, error) {
 				time.Sleep(time.Second)
@@ -141,7 +142,7 @@ func TestDisconnectedClientIsIgnored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				gate := halfOpen()
-				places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "places"})
+				places := inflight.New(inflight.Config{Limit: 1, Name: "places"})
 				wait := func(ctx context.Context) error {
 					<-ctx.Done()
 					return ends
@@ -190,7 +191,7 @@ func TestSuccessAfterDisconnectCounts(t *testing.T) {
 
 func TestPanicOfAHandlerIsAFailureAndHoldsNothing(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
-	places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "places"})
+	places := inflight.New(inflight.Config{Limit: 1, Name: "places"})
 	shop := &service{unary: func(context.Context, string) (string, error) { panic("handler") }}
 	cc := serve(t, overTCP(t), shop, newServer(weirgrpc.Shed(places), weirgrpc.Guard(weirgrpc.One(gate))), nil)
 	_, err := call(t.Context(), cc, get, "")
@@ -203,7 +204,7 @@ func TestLaterRefusalTakesNothing(t *testing.T) {
 	gate := weir.New("gate", weir.Config{Rate: limiter.PerHour(2), Burst: 2})
 	hits := bucket("hits", limiter.PerHour(2), 2)
 	keys := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(2), Burst: 2, Name: "keys"})
-	places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "places"})
+	places := inflight.New(inflight.Config{Limit: 1, Name: "places"})
 	shut := weir.New("shut", weir.Config{})
 	shut.Breaker().Force(breaker.ForcedOpen)
 	shadow := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Name: "shadow", Shadow: true})

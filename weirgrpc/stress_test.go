@@ -15,7 +15,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/weirgrpc"
 )
 
@@ -42,7 +42,7 @@ func TestEveryCallIsCountedOnceUnderLoad(t *testing.T) {
 	const callers, rounds = 16, 60
 	never := weir.Config{Breaker: breaker.Config{FailureRate: breaker.Off}}
 	near, far := weir.New("near", never), weir.New("far", never)
-	places := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: callers / 4, Name: "places"})
+	places := inflight.New(inflight.Config{Limit: callers / 4, Name: "places"})
 	h := &hostile{}
 	shop := &service{
 		unary:  func(ctx context.Context, in string) (string, error) { return in, h.behave(ctx) },

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/weirhttp"
 )
@@ -200,7 +201,7 @@ func ExampleRefusal() {
 
 // At most one request is served at once. The second arrives while the first is served.
 func ExampleShed() {
-	inFlight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "api"})
+	inFlight := inflight.New(inflight.Config{Limit: 1, Name: "api"})
 	shed := weirhttp.Shed(inFlight, weirhttp.ShedConfig{RetryAfter: 5 * time.Second})
 	show(shed(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		show(shed(hello), ask("/"), "Retry-After")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/weirhttp"
 )
@@ -54,7 +55,7 @@ func BenchmarkServeRefused(b *testing.B) {
 }
 
 func BenchmarkServeShed(b *testing.B) {
-	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 10, Name: "api"})
+	flight := inflight.New(inflight.Config{Limit: 10, Name: "api"})
 	serves(b, weirhttp.Shed(flight, weirhttp.ShedConfig{})(nothing))
 }
 

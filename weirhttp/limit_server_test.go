@@ -18,13 +18,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/weirhttp"
 )
 
 // guards is a handler with all middleware of the package.
 type guards struct {
-	flight  *limiter.Concurrency
+	flight  *inflight.Limiter
 	limit   *weirhttp.Limit
 	breaker *breaker.Breaker
 	ended   chan struct{} // receives a value when a request has ended
@@ -32,7 +33,7 @@ type guards struct {
 
 func newGuards(policies ...weirhttp.Policy) *guards {
 	return &guards{
-		flight:  limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 100, Name: "server"}),
+		flight:  inflight.New(inflight.Config{Limit: 100, Name: "server"}),
 		limit:   weirhttp.NewLimit(weirhttp.LimitConfig{Policies: policies, Proxies: weirhttp.Proxies{Trusted: networks("127.0.0.0/8")}}),
 		breaker: breaker.New("handler", breaker.Config{}),
 		ended:   make(chan struct{}, 100),

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/inflight"
 )
 
 // ShedConfig configures a [Shed]. The zero value is valid.
@@ -41,7 +41,7 @@ func (c ShedConfig) Validate() error {
 // requests with status 503 and Retry-After, before the server is so busy that all its responses are
 // late:
 //
-//	inFlight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 200, MaxWaiters: 100, Name: "api"})
+//	inFlight := inflight.New(inflight.Config{Limit: 200, MaxWaiters: 100, Name: "api"})
 //	shed := weirhttp.Shed(inFlight, weirhttp.ShedConfig{MaxWait: 50 * time.Millisecond})
 //	server := &http.Server{Addr: ":8080", Handler: shed(mux), ReadHeaderTimeout: 5 * time.Second}
 //
@@ -50,7 +50,7 @@ func (c ShedConfig) Validate() error {
 // failure. The limiter can be shared and can be changed at any time. If it has a name, it has
 // metrics, and refusals name it. The handler gets the ResponseWriter of the server. Shed panics
 // with the error of c.Validate if c is invalid, and if inFlight is nil.
-func Shed(inFlight *limiter.Concurrency, c ShedConfig) func(http.Handler) http.Handler {
+func Shed(inFlight *inflight.Limiter, c ShedConfig) func(http.Handler) http.Handler {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
@@ -62,7 +62,7 @@ func Shed(inFlight *limiter.Concurrency, c ShedConfig) func(http.Handler) http.H
 	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			release, ok := acquire(r.Context(), inFlight, c.MaxWait)
+			slot, ok := acquire(r.Context(), inFlight, c.MaxWait)
 			if !ok {
 				refusal := Refusal{Status: http.StatusServiceUnavailable, RetryAfter: c.RetryAfter}
 				if name := inFlight.Name(); name != "" {
@@ -71,18 +71,19 @@ func Shed(inFlight *limiter.Concurrency, c ShedConfig) func(http.Handler) http.H
 				refusal.answer(w, r, c.OnRefusal, c.Answer)
 				return
 			}
-			defer release()
+			defer slot.Done(r.Context(), nil)
 			next.ServeHTTP(w, r)
 		})
 	}
 }
 
-func acquire(ctx context.Context, inFlight *limiter.Concurrency, maxWait time.Duration) (release func(), ok bool) {
+func acquire(ctx context.Context, inFlight *inflight.Limiter, maxWait time.Duration) (slot inflight.Slot, ok bool) {
 	if maxWait == 0 {
 		return inFlight.TryAcquire()
 	}
 	waiting, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
-	release, err := inFlight.Acquire(waiting)
-	return release, err == nil
+	slot, err := inFlight.Acquire(waiting)
+	ok = err == nil
+	return
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/weirhttp"
 )
 
@@ -40,7 +40,7 @@ func sendIn(ctx context.Context, h http.Handler) <-chan int {
 
 func TestShedRefusesRequestsBeyondTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 2, Name: "api"})
+		flight := inflight.New(inflight.Config{Limit: 2, Name: "api"})
 		var refusals []weirhttp.Refusal
 		shed := weirhttp.Shed(flight, weirhttp.ShedConfig{
 			RetryAfter: 2500 * time.Millisecond, OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { refusals = append(refusals, f) },
@@ -76,7 +76,7 @@ func TestShedRefusesRequestsBeyondTheLimit(t *testing.T) {
 
 func TestShedMaxWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, MaxWaiters: 2, Name: "api"})
+		flight := inflight.New(inflight.Config{Limit: 1, MaxWaiters: 2, Name: "api"})
 		shed := weirhttp.Shed(flight, weirhttp.ShedConfig{MaxWait: 1500 * time.Millisecond})
 		h := shed(taking(time.Second))
 		start := time.Now()
@@ -98,7 +98,7 @@ func TestShedMaxWait(t *testing.T) {
 
 func TestShedReleasesTheWaiterOfADisconnectedClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "api"})
+		flight := inflight.New(inflight.Config{Limit: 1, Name: "api"})
 		shed := weirhttp.Shed(flight, weirhttp.ShedConfig{MaxWait: time.Minute})
 		h := shed(taking(time.Second))
 		one := sendIn(t.Context(), h)
@@ -114,7 +114,7 @@ func TestShedReleasesTheWaiterOfADisconnectedClient(t *testing.T) {
 }
 
 func TestShedReleasesTheSlotOfAPanickingHandler(t *testing.T) {
-	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "api"})
+	flight := inflight.New(inflight.Config{Limit: 1, Name: "api"})
 	for _, with := range []any{"oops", http.ErrAbortHandler} {
 		h := weirhttp.Shed(flight, weirhttp.ShedConfig{})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(with) }))
 		require.PanicsWithValue(t, with, func() { request{}.send(h) })
@@ -123,7 +123,7 @@ func TestShedReleasesTheSlotOfAPanickingHandler(t *testing.T) {
 }
 
 func TestShedConfigFaults(t *testing.T) {
-	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "api"})
+	flight := inflight.New(inflight.Config{Limit: 1, Name: "api"})
 	bad := weirhttp.ShedConfig{MaxWait: -1, RetryAfter: 25 * time.Hour}
 	const want = "weirhttp: MaxWait is -1ns, must be between 0 and 1h\nweirhttp: RetryAfter is 25h0m0s, must be between 0 and 24h"
 	require.EqualError(t, bad.Validate(), want)
@@ -133,7 +133,7 @@ func TestShedConfigFaults(t *testing.T) {
 
 func TestShedWithoutANameNamesNoPolicy(t *testing.T) {
 	var refusals []weirhttp.Refusal
-	shed := weirhttp.Shed(limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1}), weirhttp.ShedConfig{
+	shed := weirhttp.Shed(inflight.New(inflight.Config{Limit: 1}), weirhttp.ShedConfig{
 		OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { refusals = append(refusals, f) },
 	})
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/weirhttp"
 )
@@ -69,7 +70,7 @@ func (c config) bareServer(name string) *rig {
 
 // guardedServer uses all three kinds of middleware, and two policies that never refuse.
 func (c config) guardedServer(name string) *rig {
-	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1000, Name: "server"})
+	flight := inflight.New(inflight.Config{Limit: 1000, Name: "server"})
 	b := breaker.New("handler", breaker.Config{Active: true})
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
 		{Name: "second", Rate: limiter.Per(1e6, time.Second), Burst: 1e6, By: weirhttp.ByIP}, {Name: "day", Rate: limiter.Per(1e9, 24*time.Hour), Burst: 1e9, By: weirhttp.ByIP},
@@ -81,7 +82,7 @@ func (c config) guardedServer(name string) *rig {
 }
 
 func (c config) limitedServer(name string) *rig {
-	flight := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1000, Name: "server"})
+	flight := inflight.New(inflight.Config{Limit: 1000, Name: "server"})
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
 		{Name: "second", Rate: limiter.Per(float64(rate), time.Second), Burst: burst, By: weirhttp.ByIP},
 	}})

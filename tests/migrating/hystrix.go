@@ -7,7 +7,7 @@ import (
 	"github.com/afex/hystrix-go/hystrix"
 
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/inflight"
 )
 
 //readme:hystrix-before
@@ -37,12 +37,12 @@ func hystrixGet(ctx context.Context, get, cached fetch, id int) (user *User, err
 //readme:hystrix-after
 type users struct {
 	breaker *breaker.Breaker
-	slots   *limiter.Concurrency
+	slots   *inflight.Limiter
 }
 
 func newUsers() *users {
 	return &users{
-		slots: limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 10}),
+		slots: inflight.New(inflight.Config{Limit: 10}),
 		breaker: breaker.New("users", breaker.Config{
 			Window:      10 * time.Second,
 			MinCalls:    20,
@@ -54,11 +54,11 @@ func newUsers() *users {
 }
 
 func (u *users) get(ctx context.Context, get, cached fetch, id int) (*User, error) {
-	release, ok := u.slots.TryAcquire()
+	slot, ok := u.slots.TryAcquire()
 	if !ok {
 		return cached(ctx, id)
 	}
-	defer release()
+	defer slot.Done(ctx, nil)
 	user, err := breaker.Do(ctx, u.breaker, func(ctx context.Context) (*User, error) {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()

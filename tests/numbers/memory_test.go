@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/limiter/guava"
 	"github.com/weir-go/weir/throttle"
@@ -56,7 +57,7 @@ var objects = []object{
 	{"`guava.SmoothWarmingUp`", 600, func() any {
 		return guava.NewSmoothWarmingUp(guava.SmoothWarmingUpConfig{Rate: rate, WarmUp: time.Second})
 	}},
-	{"`limiter.Concurrency`", 150, func() any { return limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1}) }},
+	{"`inflight.Limiter`", 250, func() any { return inflight.New(inflight.Config{Limit: 1}) }},
 	{"`limiter.Joint` with a name, beside its limiter", 2200, func() any {
 		return limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{shared}, Name: "n"})
 	}},

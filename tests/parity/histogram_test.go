@@ -21,6 +21,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/exporters/otelmetric/producer"
 	"github.com/weir-go/weir/exporters/prom"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 )
@@ -82,10 +83,10 @@ func limitersThatWaited(t *testing.T) []stat.Source {
 	for n := range 5 {
 		require.NoError(t, uploads.Wait(t.Context(), 10*(n+1)))
 	}
-	jobs := limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 1, Name: "jobs"})
-	release, err := jobs.Acquire(t.Context())
+	jobs := inflight.New(inflight.Config{Limit: 1, Name: "jobs"})
+	slot, err := jobs.Acquire(t.Context())
 	require.NoError(t, err)
-	time.AfterFunc(100*time.Second, release) // above the last bound
+	time.AfterFunc(100*time.Second, func() { slot.Done(t.Context(), nil) }) // above the last bound
 	_, err = jobs.Acquire(t.Context())
 	require.NoError(t, err)
 	return []stat.Source{logins, uploads, jobs}

@@ -13,6 +13,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/window"
 )
@@ -76,7 +77,7 @@ func singles() []Object {
 			return limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 100, Window: time.Minute})
 		})},
 		{"limiter.SlidingLog, full with 100", 1000, 0, many(func() any { return fullLog(100) })},
-		{"limiter.Concurrency", 1000, 0, many(func() any { return limiter.NewConcurrency(limiter.ConcurrencyConfig{Limit: 10}) })},
+		{"inflight.Limiter", 1000, 0, many(func() any { return inflight.New(inflight.Config{Limit: 10}) })},
 		{"x/time/rate.Limiter", 1000, 0, many(func() any { return rate.NewLimiter(1, 1) })},
 		{"weir.Gate", 1000, 0, many(func() any { return weir.New("bench", weir.Config{Rate: perSecond}) })},
 		{"alert rule over five minutes", 1000, 0, rules},

@@ -1,0 +1,39 @@
+package inflight
+
+import (
+	"errors"
+	"fmt"
+)
+
+// maxLimit keeps a number of calls in 31 bits, and sums of two of them in 32.
+const maxLimit = 1_000_000_000
+
+// Config configures a [Limiter].
+type Config struct {
+	// Limit is the most calls in flight, from 1 to 1,000,000,000. Required.
+	Limit int
+	// MaxWaiters is the most callers that may wait for a slot at once. Further callers are refused.
+	// Default 0, no bound.
+	MaxWaiters int
+	// Name appears in errors and metrics. A limiter with a name keeps statistics and is a
+	// [stat.Source]. Default no name and no statistics.
+	Name string
+	// Shadow allows all calls and counts those that would have been refused or would have waited. It
+	// requires a Name. Default false.
+	Shadow bool
+}
+
+// Validate returns an error that names all invalid fields, or nil if there are none.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Limit < 1 || c.Limit > maxLimit {
+		errs = append(errs, fmt.Errorf("inflight: Limit is %d, must be between 1 and %d", c.Limit, maxLimit))
+	}
+	if c.MaxWaiters < 0 {
+		errs = append(errs, fmt.Errorf("inflight: MaxWaiters is %d, must be at least 1 (or 0 for no bound)", c.MaxWaiters))
+	}
+	if c.Shadow && c.Name == "" {
+		errs = append(errs, errors.New("inflight: Shadow is set without a Name, must have both"))
+	}
+	return errors.Join(errs...)
+}

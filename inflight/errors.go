@@ -1,0 +1,96 @@
+package inflight
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/weir-go/weir/internal/sentinel"
+)
+
+// ErrFull matches every refusal of a [Limiter], with [errors.Is].
+var ErrFull error = sentinel.RefusalError("inflight: full")
+
+// FullError is the error of a call that got no slot. It matches [ErrFull] and weir.ErrRefused, and
+// context.DeadlineExceeded if the deadline passed during the wait for a slot.
+type FullError struct {
+	// Name is the name of the limiter, or "".
+	Name string
+	// Limit is the most calls in flight.
+	Limit int
+	// Until is when a slot is expected for the call, by the rate at which slots were released lately.
+	// It is at most 1s later than the refusal. It is zero if nothing is known.
+	Until time.Time
+
+	reason reason
+	wait   time.Duration // the wait that was too long
+}
+
+type reason uint8
+
+const (
+	noSlot reason = iota
+	queueFull
+	waitedTooLong
+	deadlinePassed
+)
+
+func (e *FullError) Error() string {
+	text := "inflight limiter"
+	if e.Name != "" {
+		text += fmt.Sprintf(" %q", e.Name)
+	}
+	switch e.reason {
+	case queueFull:
+		text += " and its queue are full"
+	case waitedTooLong:
+		text += fmt.Sprintf(" had no slot within %v", e.wait)
+	case deadlinePassed:
+		text += " had no slot before the deadline"
+	case noSlot:
+		text += " is full"
+	}
+	text += fmt.Sprintf(" (limit %d)", e.Limit)
+	if !e.Until.IsZero() {
+		text += fmt.Sprintf(", retry after %v", max(e.RetryAfter().Round(time.Millisecond), time.Millisecond))
+	}
+	return text
+}
+
+// Is reports whether the error matches target.
+func (e *FullError) Is(target error) bool {
+	switch target {
+	case ErrFull, sentinel.ErrRefused:
+		return true
+	case context.DeadlineExceeded:
+		return e.reason == deadlinePassed
+	}
+	return false
+}
+
+// RetryAfter returns the time from now until Until: 0 if that has passed or is not known.
+func (e *FullError) RetryAfter() time.Duration {
+	if e.Until.IsZero() {
+		return 0
+	}
+	return max(time.Until(e.Until), 0)
+}
+
+// sameMoment is how much earlier than another a refusal may end to share its error.
+const sameMoment = time.Millisecond
+
+// full returns the error of a call that got no slot. Calls that are refused until the same moment share
+// one error, so that refusals under load do not allocate.
+func (l *Limiter) full(r reason, wait time.Duration) *FullError {
+	now := time.Since(l.epoch)
+	until := l.epoch.Add(now + l.turnover.untilFree(now, l.state.ended(), l.queue.length.Load()+1))
+	limit := l.Limit()
+	if e := l.lastFull.Load(); e != nil && e.Limit == limit && e.reason == r && e.wait == wait {
+		if early := until.Sub(e.Until); early >= 0 && early < sameMoment {
+			return e
+		}
+	}
+	e := &FullError{Name: l.name, Limit: limit, Until: until, reason: r, wait: wait}
+	l.lastFull.Store(e)
+	return e
+}

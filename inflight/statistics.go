@@ -1,0 +1,168 @@
+package inflight
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir/internal/instrument"
+	"github.com/weir-go/weir/internal/latency"
+	"github.com/weir-go/weir/internal/sentinel"
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/window"
+)
+
+// Stats counts the calls since the limiter was made.
+type Stats struct {
+	// Allowed is the number of calls that got a slot at once.
+	Allowed int64
+	// Waited is the number of calls that got a slot after a wait.
+	Waited int64
+	// Refused is the number of calls refused.
+	Refused int64
+	// Cancelled is the number of calls whose context was cancelled during the wait.
+	Cancelled int64
+	// Shadowed is the number of calls that shadow mode allowed although there was no slot.
+	Shadowed int64
+	// Near is the number of calls that got a slot at once and had more than 80 % of the limit in use.
+	Near int64
+	// Waiting is the number of calls waiting now.
+	Waiting int64
+}
+
+// The outcomes of a call.
+const (
+	allowed   = instrument.Allowed
+	refused   = instrument.Refused
+	waited    = instrument.Waited
+	cancelled = instrument.Cancelled
+	shadowed  = instrument.Shadowed
+)
+
+// statistics counts the calls of a limiter with a name. A limiter without a name has a nil *statistics,
+// whose methods count nothing.
+type statistics struct {
+	shadow bool
+	counts [instrument.LimiterOutcomes]atomic.Int64
+	near   atomic.Int64
+	waits  atomic.Pointer[latency.Histogram] // nil until a call has waited
+	series *instrument.LimiterSeries
+}
+
+func newStatistics(c Config) *statistics {
+	if c.Name == "" {
+		return nil
+	}
+	return &statistics{shadow: c.Shadow, series: instrument.NewLimiterSeries(c.Name, time.Now())}
+}
+
+func (s *statistics) count(outcome int) {
+	if s != nil {
+		s.counts[outcome].Add(1)
+	}
+}
+
+// countAllowed counts a call that got a slot at once.
+func (s *statistics) countAllowed(inFlight, limit uint32) {
+	if s == nil {
+		return
+	}
+	s.counts[allowed].Add(1)
+	if 5*uint64(inFlight) > 4*uint64(limit) {
+		s.near.Add(1)
+	}
+}
+
+// allowInShadow reports whether a call without a slot is allowed, and counts it then.
+func (s *statistics) allowInShadow() bool {
+	if s == nil || !s.shadow {
+		return false
+	}
+	s.counts[shadowed].Add(1)
+	return true
+}
+
+func (s *statistics) now() (now time.Time) {
+	if s != nil {
+		now = time.Now()
+	}
+	return now
+}
+
+// countWait counts the end of a wait.
+func (s *statistics) countWait(began time.Time, err error) {
+	switch {
+	case s == nil:
+	case err == nil:
+		s.count(waited)
+		s.recordWait(time.Since(began))
+	case errors.Is(err, sentinel.ErrRefused):
+		s.count(refused)
+	default:
+		s.count(cancelled)
+	}
+}
+
+func (s *statistics) recordWait(took time.Duration) {
+	waits := s.waits.Load()
+	if waits == nil { // 2 KB, which most limiters never need
+		s.waits.CompareAndSwap(nil, new(latency.Histogram))
+		waits = s.waits.Load()
+	}
+	waits.Record(took)
+}
+
+// Stats returns the statistics, which are zero if the limiter has no name.
+func (l *Limiter) Stats() Stats {
+	s := l.statistics
+	if s == nil {
+		return Stats{}
+	}
+	return Stats{
+		Allowed: s.counts[allowed].Load(), Waited: s.counts[waited].Load(), Refused: s.counts[refused].Load(),
+		Cancelled: s.counts[cancelled].Load(), Shadowed: s.counts[shadowed].Load(),
+		Near: s.near.Load(), Waiting: l.queue.length.Load(),
+	}
+}
+
+// Waits returns how long the calls waited that got a slot after a wait. It is empty if the limiter has
+// no name.
+func (l *Limiter) Waits() window.Latency {
+	if l.statistics != nil {
+		if waits := l.statistics.waits.Load(); waits != nil {
+			return window.Latency(waits.Snapshot())
+		}
+	}
+	return window.Latency{}
+}
+
+// Histograms yields how long the calls waited that got a slot after a wait. It yields nothing until
+// there is such a call.
+func (l *Limiter) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
+	if l.statistics != nil && l.statistics.waits.Load() != nil {
+		waits := l.Waits()
+		yield(l.statistics.series.Wait, waits.Histogram())
+	}
+}
+
+// Observe yields the metrics of the limiter (see [stat.Source]), or nothing if it has no name.
+func (l *Limiter) Observe(yield func(*stat.Series, float64) bool) {
+	s := l.statistics
+	if s == nil {
+		return
+	}
+	for i := range s.counts {
+		n := float64(s.counts[i].Load())
+		if i == shadowed && !s.shadow && n == 0 {
+			continue
+		}
+		if !yield(s.series.Requests[i], n) || !yield(s.series.Tokens[i], n) {
+			return
+		}
+	}
+	limit := l.Limit()
+	_ = yield(s.series.Near, float64(s.near.Load())) &&
+		yield(s.series.Waiting, float64(l.queue.length.Load())) &&
+		yield(s.series.Available, float64(max(limit-l.InFlight(), 0))) &&
+		yield(s.series.Limit, float64(limit))
+}

@@ -1,0 +1,69 @@
+package inflight_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/inflight"
+)
+
+// Callers acquire slots in all ways and give up at any moment, while the limit changes. No more calls
+// than the highest limit are ever in flight, every waiter returns, and no slot is lost.
+func TestStorm(t *testing.T) {
+	const callers, rounds, highest = 16, 300, 4
+	l := inflight.New(inflight.Config{Limit: highest, MaxWaiters: callers, Name: "storm"})
+	var flying, most, calls atomic.Int64
+	hold := func(ctx context.Context, slot *inflight.Slot) {
+		now := flying.Add(1)
+		for m := most.Load(); now > m && !most.CompareAndSwap(m, now); m = most.Load() {
+		}
+		calls.Add(1)
+		flying.Add(-1)
+		slot.Done(ctx, nil)
+		slot.Done(ctx, nil)
+	}
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			for i := range rounds {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(200))*time.Microsecond)
+				switch i % 4 {
+				case 0:
+					if slot, ok := l.TryAcquire(); ok {
+						hold(ctx, &slot)
+					}
+				case 1:
+					slot, err := l.Acquire(t.Context())
+					if err != nil {
+						t.Errorf("a wait without an end: %v", err)
+					}
+					hold(ctx, &slot)
+				case 2:
+					if slot, err := l.Acquire(ctx); err == nil {
+						hold(ctx, &slot)
+					}
+				case 3:
+					if err := l.SetLimit(1 + rand.IntN(highest)); err != nil {
+						t.Error(err)
+					}
+				}
+				cancel()
+			}
+		})
+	}
+	all.Wait()
+	require.LessOrEqual(t, most.Load(), int64(highest))
+	require.Zero(t, l.InFlight())
+	stats := l.Stats()
+	require.Zero(t, stats.Waiting)
+	require.Equal(t, calls.Load(), stats.Allowed+stats.Waited)
+	require.NoError(t, l.SetLimit(1))
+	_, ok := l.TryAcquire()
+	require.True(t, ok, "no waiter is left that would keep callers out")
+}
