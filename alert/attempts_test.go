@@ -52,7 +52,7 @@ func TestFirstFailureAndRecoveryOfANotifierAreLogged(t *testing.T) {
 			require.NoError(t, m.Flush(t.Context()))
 			require.Empty(t, answers)
 		}
-		never := &alert.DeliveryError{Kind: alert.ClientError, Permanent: true}
+		never := &alert.DeliveryError{Kind: "http_4xx", Permanent: true}
 		const (
 			fails   = `level=WARN msg="alert: delivery failed, will retry" notifier=flaky error="alert: not delivered: not now"` + "\n"
 			again   = `level=INFO msg="alert: delivery recovered" notifier=flaky` + "\n"

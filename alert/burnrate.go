@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"time"
-
-	"github.com/weir-go/weir/window"
 )
 
 // BurnRate is how many times faster than allowed the error budget of an objective is spent. At 1
@@ -40,15 +38,15 @@ func BurnRate(of Counted, slo float64, long, short time.Duration) Value {
 }
 
 // lowestBurnRate returns the lowest burn rate of the views, with the counts of the last view.
-func lowestBurnRate(views []*window.View, slo float64, t time.Time) measurement {
+func lowestBurnRate(views []view, slo float64, t time.Time) measurement {
 	m := measurement{Value: math.Inf(1), OK: true}
-	for _, view := range views {
-		c := view.CountsAt(t)
+	for _, v := range views {
+		c := v.CountsAt(t)
 		m.Calls, m.Bad = withRefused(c), c.Failures+c.Refused
 		if m.Calls == 0 {
 			return measurement{}
 		}
-		failureRate := view.CoverageAt(t) * float64(m.Bad) / float64(m.Calls)
+		failureRate := v.coverage(t) * float64(m.Bad) / float64(m.Calls)
 		m.Value = min(m.Value, failureRate/(1-slo))
 	}
 	return m

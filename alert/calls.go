@@ -33,9 +33,9 @@ func SlowRate(of Counted, span time.Duration) Value {
 // There is no data before the second evaluation. Until the monitor has run for a whole span, Rate
 // is taken over the time since the first evaluation.
 func Rate(of Counted, span time.Duration) Value {
-	v := overSpan("calls per second", of, span, func(view *window.View, t time.Time) measurement {
-		calls := withRefused(view.CountsAt(t))
-		seen := view.CoverageAt(t) * span.Seconds()
+	v := overSpan("calls per second", of, span, func(v view, t time.Time) measurement {
+		calls := withRefused(v.CountsAt(t))
+		seen := v.coverage(t) * span.Seconds()
 		return measurement{Value: float64(calls) / seen, Calls: calls, OK: seen > 0}
 	})
 	v.counts = true
@@ -46,8 +46,8 @@ func Rate(of Counted, span time.Duration) Value {
 func withRefused(c window.Counts) int64 { return c.Calls() + c.Refused }
 
 func share(name string, of Counted, span time.Duration, split func(window.Counts) (bad, calls int64)) Value {
-	v := overSpan(name, of, span, func(view *window.View, t time.Time) measurement {
-		bad, calls := split(view.CountsAt(t))
+	v := overSpan(name, of, span, func(v view, t time.Time) measurement {
+		bad, calls := split(v.CountsAt(t))
 		return measurement{Value: float64(bad) / float64(calls), Calls: calls, Bad: bad, OK: calls > 0}
 	})
 	v.counts, v.countsBad, v.high = true, true, 1
@@ -55,7 +55,7 @@ func share(name string, of Counted, span time.Duration, split func(window.Counts
 }
 
 // overSpan returns a value that is not negative and is computed from the calls in the last span.
-func overSpan(name string, of Counted, span time.Duration, measure func(*window.View, time.Time) measurement) Value {
+func overSpan(name string, of Counted, span time.Duration, measure func(view, time.Time) measurement) Value {
 	v := Value{name: name + " over " + shortText(span), high: math.Inf(1)}
 	if of == nil {
 		v.errs = append(v.errs, errors.New("the source is nil"))

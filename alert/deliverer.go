@@ -35,7 +35,7 @@ type deliverer struct {
 
 type deliveryStats struct {
 	attempts, delivered, superseded, postponed, dropped int64
-	failed                                              [len(failures)]int64
+	failed                                              [len(kinds)]int64
 	pending, alerts                                     int // undelivered, and all in the queue
 	lastSuccess                                         time.Time
 }
@@ -176,9 +176,9 @@ func (d *deliverer) send(ctx context.Context, batch []Alert) *DeliveryError {
 	})
 	switch {
 	case result.fault == hung:
-		return &DeliveryError{Kind: Timeout, Err: fmt.Errorf("no answer within %v", d.timeout)}
+		return &DeliveryError{Kind: kindTimeout, Err: fmt.Errorf("no answer within %v", d.timeout)}
 	case result.fault != noFault:
-		return &DeliveryError{Kind: panicFailure, Err: fmt.Errorf("%s: %v", result.fault, result.value)}
+		return &DeliveryError{Kind: kindPanic, Err: fmt.Errorf("%s: %v", result.fault, result.value)}
 	case err != nil:
 		return asDeliveryError(err)
 	}
@@ -207,7 +207,7 @@ func (d *deliverer) count(alerts int, failed *DeliveryError) {
 	d.failing = failed != nil
 	d.stats.attempts++
 	if failed != nil {
-		d.stats.failed[failed.Kind.index()]++
+		d.stats.failed[kindIndex(failed.Kind)]++
 		return
 	}
 	d.stats.delivered += int64(alerts)

@@ -195,7 +195,7 @@ func TestPermanentErrorIsNotRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlaky(func(a alert.Alert) error {
 			if a.Rule == "r0" {
-				return fmt.Errorf("wrapped: %w", &alert.DeliveryError{Kind: alert.ClientError, Permanent: true})
+				return fmt.Errorf("wrapped: %w", &alert.DeliveryError{Kind: "http_4xx", Permanent: true})
 			}
 			return nil
 		})
@@ -234,8 +234,8 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 		err   error
 		waits time.Duration
 	}{
-		"a pause":       {&alert.DeliveryError{Kind: alert.ClientError, Pause: 10 * time.Minute}, 10 * time.Minute},
-		"a long pause":  {&alert.DeliveryError{Kind: alert.ClientError, Pause: 100 * time.Hour}, time.Hour},
+		"a pause":       {&alert.DeliveryError{Kind: "http_4xx", Pause: 10 * time.Minute}, 10 * time.Minute},
+		"a long pause":  {&alert.DeliveryError{Kind: "http_4xx", Pause: 100 * time.Hour}, time.Hour},
 		"another error": {fmt.Errorf("wrapped: %w", waiting(10*time.Minute)), 10 * time.Minute},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -37,7 +37,7 @@ func ExampleMonitor() {
 		return nil
 	})
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{page}},
-		alert.Rule{Name: "users-api open", Value: alert.Tripped(users), When: alert.Above(0)})
+		alert.Rule{Name: "users-api open", Value: alert.True(users.Tripped), When: alert.Above(0)})
 
 	ctx := context.Background()
 	_ = users.Run(ctx, func(context.Context) error { return errors.New("down") })
@@ -197,7 +197,7 @@ func ExampleEach_group() {
 	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{})
 	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{
 		Name: "host is down", When: alert.Above(0),
-		Value: alert.Each(hosts.All(), func(host *weir.Gate) alert.Value { return alert.Tripped(host) }),
+		Value: alert.Each(hosts.All(), func(host *weir.Gate) alert.Value { return alert.True(host.Tripped) }),
 	})
 	hosts.Get("a.example")
 	hosts.Get("b.example").Breaker().Force(breaker.ForcedOpen)
@@ -206,7 +206,7 @@ func ExampleEach_group() {
 		fmt.Println(a)
 	}
 	// Output:
-	// host is down (b.example): firing: tripped breaker is 1, alerts above 0
+	// host is down (b.example): firing: boolean is 1, alerts above 0
 }
 
 // One rule watches how much of a limit each user has left.
@@ -290,7 +290,7 @@ func ExampleNotifier_optional() {
 
 func ExampleDeliveryError() {
 	refusing := alert.Func("pager", func(context.Context, alert.Alert) error {
-		return &alert.DeliveryError{Kind: alert.ClientError, Permanent: true, Err: errors.New("no such number")}
+		return &alert.DeliveryError{Kind: "http_4xx", Permanent: true, Err: errors.New("no such number")}
 	})
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{refusing}, Logger: plain()}, alert.Rule{
 		Name: "fire", Value: alert.True(func() bool { return true }), When: alert.Above(0),
@@ -304,7 +304,7 @@ func ExampleDeliveryError() {
 
 // A notifier returns the reason of a failure, and whether another attempt makes sense.
 func ExampleFailure() {
-	err := &alert.DeliveryError{Kind: alert.ClientError, Permanent: true, Err: errors.New("status 410 Gone")}
+	err := &alert.DeliveryError{Kind: "http_4xx", Permanent: true, Err: errors.New("status 410 Gone")}
 	fmt.Println(err.Kind, err)
 	// Output: http_4xx alert: not delivered: status 410 Gone
 }

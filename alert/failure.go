@@ -8,34 +8,33 @@ import (
 	"time"
 )
 
-// Failure is the reason a delivery failed. It is the attribute error.type of the metrics, where any
-// other text becomes _OTHER.
-type Failure string
-
-// The reasons of failed deliveries.
+// The kinds of failed deliveries: see DeliveryError.Kind.
 const (
-	Timeout     Failure = "timeout"      // no answer in time; the alert may have arrived
-	Unreachable Failure = "unreachable"  // no connection
-	ClientError Failure = "http_4xx"     // an HTTP status from 400 to 499
-	ServerError Failure = "http_5xx"     // an HTTP status from 500 to 599
-	BreakerOpen Failure = "breaker_open" // not tried, because the notifier's breaker is open
-
-	otherFailure Failure = "_OTHER"
-	panicFailure Failure = "panic" // the notifier panicked or ended its goroutine
+	kindTimeout     = "timeout"
+	kindUnreachable = "unreachable"
+	kindBreakerOpen = "breaker_open"
+	kindPanic       = "panic" // the notifier panicked or ended its goroutine
 )
 
-// failures lists all reasons in the order of the metrics.
-var failures = [...]Failure{otherFailure, Timeout, Unreachable, ClientError, ServerError, BreakerOpen, panicFailure}
+// kinds are the values of the attribute error.type in the order of the metrics.
+var kinds = [...]string{"_OTHER", kindTimeout, kindUnreachable, "http_4xx", "http_5xx", kindBreakerOpen, kindPanic}
 
-// index returns the index of f in failures, or that of otherFailure.
-func (f Failure) index() int { return max(slices.Index(failures[:], f), 0) }
+// kindIndex returns the index of kind in kinds, or that of _OTHER.
+func kindIndex(kind string) int { return max(slices.Index(kinds[:], kind), 0) }
 
 // DeliveryError is an error of a notifier that tells the monitor how to continue. After any other
 // error the monitor tries again, but not before the wait that the error's RetryAfter method asks
 // for, if it has one.
 type DeliveryError struct {
-	// Kind is the reason. It may be empty.
-	Kind Failure
+	// Kind is the attribute error.type of the metrics:
+	//
+	//   - "timeout": there was no answer in time, so the alert may have arrived.
+	//   - "unreachable": there was no connection.
+	//   - "http_4xx" or "http_5xx": the receiver answered with such a status.
+	//   - "breaker_open": the notifier's breaker is open, so nothing was sent.
+	//
+	// Any other text counts as _OTHER. Default "".
+	Kind string
 	// Permanent means that the same alert would fail again. The monitor drops it.
 	Permanent bool
 	// Refused means that the receiver does not accept the alert, maybe only for now. The monitor
@@ -51,7 +50,7 @@ type DeliveryError struct {
 // Error returns the text of Err, or the Kind if Err is nil.
 func (e *DeliveryError) Error() string {
 	if e.Err == nil {
-		return "alert: not delivered: " + string(failures[e.Kind.index()])
+		return "alert: not delivered: " + kinds[kindIndex(e.Kind)]
 	}
 	return fmt.Sprintf("alert: not delivered: %v", e.Err)
 }
@@ -78,7 +77,7 @@ func asDeliveryError(err error) *DeliveryError {
 		return e
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return &DeliveryError{Kind: Timeout, Err: err}
+		return &DeliveryError{Kind: kindTimeout, Err: err}
 	}
 	return &DeliveryError{Err: err}
 }

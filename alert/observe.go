@@ -118,8 +118,8 @@ func newNotifierSeries(d *deliverer) notifierSeries {
 		add(series, func(s *deliveryStats) (float64, bool) { return float64(read(s)), true })
 	}
 	notifications := instrument.NotifierNotifications
-	for i, kind := range failures {
-		count(notifications.Series(name, "failed", string(kind)), func(s *deliveryStats) int64 { return s.failed[i] })
+	for i, kind := range kinds {
+		count(notifications.Series(name, "failed", kind), func(s *deliveryStats) int64 { return s.failed[i] })
 	}
 	count(notifications.Series(name, "delivered", ""), func(s *deliveryStats) int64 { return s.delivered })
 	count(notifications.Series(name, "superseded", ""), func(s *deliveryStats) int64 { return s.superseded })

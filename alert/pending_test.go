@@ -68,7 +68,7 @@ func TestResolvedAlertIsKeptWhileItsReceiverIsDown(t *testing.T) {
 // A firing alert whose delivery timed out may have arrived.
 func TestAlertThatMayHaveArrivedIsResolved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFlaky(func(alert.Alert) error { return &alert.DeliveryError{Kind: alert.Timeout} })
+		f := newFlaky(func(alert.Alert) error { return &alert.DeliveryError{Kind: "timeout"} })
 		st := newStage(t, f)
 		st.set(0, true)
 		f.answer.Store(fail)

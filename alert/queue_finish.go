@@ -11,7 +11,7 @@ func (q *queue) finish(batch []Alert, failed *DeliveryError, now time.Time) {
 			continue
 		}
 		e.inFlight = false
-		e.notified = e.notified || failed == nil || failed.Kind == Timeout
+		e.notified = e.notified || failed == nil || failed.Kind == kindTimeout
 		switch {
 		case failed == nil:
 			e.alone, e.failures, e.refusedAt = false, 0, time.Time{}
@@ -40,7 +40,7 @@ func (e *entry) mayFailBatch(failed *DeliveryError) bool {
 	switch {
 	case failed.rejected():
 		return true
-	case failed.Kind == Unreachable || failed.Kind == BreakerOpen:
+	case failed.Kind == kindUnreachable || failed.Kind == kindBreakerOpen:
 		return false
 	}
 	e.failures++

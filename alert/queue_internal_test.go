@@ -25,7 +25,7 @@ func TestQueueOfAnUnreachableReceiverIsBounded(t *testing.T) {
 		q.update(firing, at)
 		batch := q.nextBatch(rounds*members, at)
 		q.finish(batch[len(batch)-members:], nil, at) // only the newest are delivered
-		q.finish(batch[:len(batch)-members], &DeliveryError{Kind: Unreachable}, at)
+		q.finish(batch[:len(batch)-members], &DeliveryError{Kind: kindUnreachable}, at)
 		q.update(resolved, at)
 		q.update(nil, at)
 		require.LessOrEqual(t, len(q.entries), most)

@@ -46,12 +46,12 @@ func (r *queueRun) attempt(works bool) {
 		r.batch = r.nextBatch(1+r.random.IntN(4), r.now)
 		return
 	}
-	outcomes := []*DeliveryError{nil, {Kind: ServerError}, {Kind: Timeout}, {Kind: Unreachable}, {Refused: true}}
+	outcomes := []*DeliveryError{nil, {Kind: "http_5xx"}, {Kind: kindTimeout}, {Kind: kindUnreachable}, {Refused: true}}
 	failed := outcomes[r.random.IntN(len(outcomes))]
 	if works {
 		failed = nil
 	}
-	if failed == nil || failed.Kind == Timeout && r.random.IntN(2) == 0 {
+	if failed == nil || failed.Kind == kindTimeout && r.random.IntN(2) == 0 {
 		for _, a := range r.batch {
 			r.known[a.ID] = a.State
 		}

@@ -17,7 +17,7 @@ import (
 )
 
 // errRefused is a refusal that may be temporary.
-var errRefused = &alert.DeliveryError{Kind: alert.ClientError, Refused: true}
+var errRefused = &alert.DeliveryError{Kind: "http_4xx", Refused: true}
 
 func refuse(alert.Alert) error { return errRefused }
 
@@ -176,9 +176,9 @@ func (b *spoilt) NotifyAll(ctx context.Context, alerts []alert.Alert) error {
 func TestBadAlertOfABatchIsSentAlone(t *testing.T) {
 	for name, err := range map[string]error{
 		"refused":   errRefused,
-		"permanent": &alert.DeliveryError{Kind: alert.ClientError, Permanent: true},
-		"5xx":       &alert.DeliveryError{Kind: alert.ServerError},
-		"timeout":   &alert.DeliveryError{Kind: alert.Timeout},
+		"permanent": &alert.DeliveryError{Kind: "http_4xx", Permanent: true},
+		"5xx":       &alert.DeliveryError{Kind: "http_5xx"},
+		"timeout":   &alert.DeliveryError{Kind: "timeout"},
 		"any":       errors.New("broken"),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestBadAlertOfABatchIsSentAlone(t *testing.T) {
 // An unreachable receiver says nothing about the alerts.
 func TestUnreachableReceiverKeepsBatchesTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &spoilt{batch{flaky: newFlaky(take)}, &alert.DeliveryError{Kind: alert.Unreachable}}
+		b := &spoilt{batch{flaky: newFlaky(take)}, &alert.DeliveryError{Kind: "unreachable"}}
 		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{b}, Logger: quiet()}, always(map[string]int{"77": 1, "78": 2}))
 		m.Evaluate(time.Now())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)

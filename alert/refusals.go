@@ -27,8 +27,8 @@ func Refusals(of stat.Source, span time.Duration) Value {
 	v.start = func() sampler {
 		views := newViews(&refusalCounter{source: of}, span)
 		return sampleOne(v.name, func(t time.Time) measurement {
-			view := views.sample(t)[0]
-			return measurement{Value: float64(view.CountsAt(t).Refused), OK: true, partial: view.CoverageAt(t) < 1}
+			now := views.sample(t)[0]
+			return measurement{Value: float64(now.CountsAt(t).Refused), OK: true, partial: now.coverage(t) < 1}
 		})
 	}
 	return v

@@ -61,7 +61,6 @@ func TestInvalidRules(t *testing.T) {
 		{alert.Rule{Value: alert.Quantile(&timed{}, 0.5, -s), When: over}, "Value: the span is -1s, must be positive"},
 		{alert.Rule{Value: alert.Quantile(&timed{}, 0.5, s), When: alert.Below(0)}, "the rule could never fire"},
 		{alert.Rule{Value: alert.True(nil), When: over}, "Value: the function is nil"},
-		{alert.Rule{Value: alert.Tripped(nil), When: over}, "Value: the breaker is nil"},
 		{alert.Rule{Value: alert.Each[string, int](nil, nil), When: over}, "Value: the members or the function are nil"},
 	} {
 		if test.rule.Name == "" && test.want != `rule "": Name is empty` {
@@ -142,10 +141,10 @@ func TestConditionText(t *testing.T) {
 
 func TestDeliveryErrorUnwraps(t *testing.T) {
 	cause := errors.New("cause")
-	err := &alert.DeliveryError{Kind: alert.Timeout, Err: cause}
+	err := &alert.DeliveryError{Kind: "timeout", Err: cause}
 	require.ErrorIs(t, err, cause)
 	require.EqualError(t, err, "alert: not delivered: cause")
-	require.EqualError(t, &alert.DeliveryError{Kind: alert.ServerError}, "alert: not delivered: http_5xx")
+	require.EqualError(t, &alert.DeliveryError{Kind: "http_5xx"}, "alert: not delivered: http_5xx")
 }
 
 // waiting is an error with a RetryAfter method, like those of breakers and limiters.

@@ -58,23 +58,14 @@ func Gauge(read func() float64) Value {
 }
 
 // True is 1 while holds returns true, and 0 otherwise.
-func True(holds func() bool) Value { return newBool("boolean", holds == nil, holds) }
-
-// Tripped is 1 from the moment a breaker opens, by itself or by hand, until it has closed again,
-// and 0 otherwise. It stays 1 while the breaker is half-open, so that a rule with a For fires once
-// per outage and resolves once, however often the breaker probes the service in between. A breaker
-// that is disabled, forced closed or in shadow mode is not tripped. A *breaker.Breaker and a
-// *weir.Gate have the method.
-func Tripped(of interface{ Tripped() bool }) Value {
-	v := newBool("tripped breaker", false, func() bool { return of.Tripped() })
-	if of == nil {
-		v.errs = append(v.errs, errors.New("the breaker is nil"))
-	}
-	return v
-}
-
-func newBool(name string, isNil bool, holds func() bool) Value {
-	v := newGauge(name, isNil, func(time.Time) measurement {
+//
+// For an alert about a breaker or a gate, pass the method Tripped: True(payments.Tripped). It is 1
+// from the moment the breaker opens, by itself or by hand, until it has closed again. It stays 1
+// while the breaker is half-open, so that a rule with a For fires once per outage and resolves
+// once, however often the breaker probes the service in between. A breaker that is disabled, forced
+// closed or in shadow mode is not tripped.
+func True(holds func() bool) Value {
+	v := newGauge("boolean", holds == nil, func(time.Time) measurement {
 		m := measurement{OK: true}
 		if holds() {
 			m.Value = 1

@@ -28,24 +28,36 @@ func spanErrors(spans ...time.Duration) (errs []error) {
 	return errs
 }
 
+// view is a moving window over a span.
+type view struct {
+	*window.View
+	span  time.Duration
+	first time.Time // when the first sample was taken
+}
+
+// coverage returns the share of the span since the first sample, from 0 to 1.
+func (v view) coverage(t time.Time) float64 {
+	return min(max(float64(t.Sub(v.first))/float64(v.span), 0), 1)
+}
+
 // views are moving windows over one source, one per span.
 type views struct {
 	of    Counted
 	spans []time.Duration
-	views []*window.View
+	views []view
 }
 
 func newViews(of Counted, spans ...time.Duration) *views { return &views{of: of, spans: spans} }
 
 // sample reads the source once and returns the updated views. It makes the views at the first
 // sample, because a replay may begin at any time.
-func (v *views) sample(t time.Time) []*window.View {
+func (v *views) sample(t time.Time) []view {
 	totals := v.of.Totals()
 	for _, span := range v.spans[len(v.views):] {
-		v.views = append(v.views, window.NewViewAt(viewConfig(span), t))
+		v.views = append(v.views, view{window.NewViewAt(viewConfig(span), t), span, t})
 	}
-	for _, view := range v.views {
-		view.SampleAt(t, totals)
+	for _, one := range v.views {
+		one.SampleAt(t, totals)
 	}
 	return v.views
 }

@@ -54,18 +54,10 @@ func (c *Counter) SumAt(t time.Time) int64 { return c.sum(c.clock.Peek(t)) }
 // Rate returns Sum divided by Config.Span, per second.
 func (c *Counter) Rate() float64 { return float64(c.Sum()) / c.config.Span.Seconds() }
 
-// RateAt is [Counter.Rate] at the time t.
-func (c *Counter) RateAt(t time.Time) float64 { return float64(c.SumAt(t)) / c.config.Span.Seconds() }
-
 // Buckets yields the sum of each bucket of the window with the time at which the bucket begins, the
 // oldest first, for a chart. Each sum is read when it is yielded. If the window moves on meanwhile,
 // buckets that have left it are 0.
 func (c *Counter) Buckets() iter.Seq2[time.Time, int64] { return c.buckets(c.clock.PeekNow()) }
-
-// BucketsAt is [Counter.Buckets] at the time t.
-func (c *Counter) BucketsAt(t time.Time) iter.Seq2[time.Time, int64] {
-	return c.buckets(c.clock.Peek(t))
-}
 
 // Total returns the sum of everything that was ever added. It wraps around.
 func (c *Counter) Total() int64 { return c.total.Load() }

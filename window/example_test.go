@@ -56,8 +56,8 @@ func ExampleView() {
 	totals.Failures += 5
 	lastHour.SampleAt(start.Add(15*time.Minute), totals)
 	now := start.Add(15 * time.Minute)
-	fmt.Printf("%d failures in the %.0f%% of the hour seen so far\n", lastHour.CountsAt(now).Failures, 100*lastHour.CoverageAt(now))
-	// Output: 5 failures in the 25% of the hour seen so far
+	fmt.Printf("%d failures since the first sample\n", lastHour.CountsAt(now).Failures)
+	// Output: 5 failures since the first sample
 }
 
 func ExampleEdge() {

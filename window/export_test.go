@@ -29,6 +29,11 @@ func (l Latency) Buckets() iter.Seq[Bucket] {
 	}
 }
 
+// BucketsAt is Buckets at the time t.
+func (c *Counter) BucketsAt(t time.Time) iter.Seq2[time.Time, int64] {
+	return c.buckets(c.clock.Peek(t))
+}
+
 // Late returns how many calls were older than the newest bucket.
 func (c *Calls) Late() int64 { return c.metrics.lateCalls.Load() }
 

@@ -32,7 +32,6 @@ type View struct {
 	mu      sync.Mutex // guards what follows
 	ring    *ring.Ring
 	sampled bool          // there was a sample
-	first   time.Duration // when the first sample came
 	latest  time.Duration // when the latest sample came
 	last    Totals        // the latest sample
 	counted Counts        // everything counted since the first sample
@@ -60,20 +59,13 @@ func (v *View) Counts() Counts { return v.counts(v.clock.PeekNow()) }
 // CountsAt is [View.Counts] at the time t.
 func (v *View) CountsAt(t time.Time) Counts { return v.counts(v.clock.Peek(t)) }
 
-// Coverage returns the share of the span since the first sample, in 0..1. Below 1, the view does not
-// know all of the span.
-func (v *View) Coverage() float64 { return v.coverage(v.clock.PeekNow()) }
-
-// CoverageAt is [View.Coverage] at the time t.
-func (v *View) CoverageAt(t time.Time) float64 { return v.coverage(v.clock.Peek(t)) }
-
 func (v *View) sample(at time.Duration, t Totals) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	t = t.clamped()
 	switch {
 	case !v.sampled:
-		v.sampled, v.first, v.latest, v.last = true, at, at, t
+		v.sampled, v.latest, v.last = true, at, t
 	case at < v.latest && t.restartedAfter(v.last):
 		return
 	}
@@ -123,13 +115,4 @@ func (v *View) countsFrom(first, newest int64) Counts {
 		start[i] = v.ring.Row(first)[i].Load()
 	}
 	return v.counted.minus(fromSums(start))
-}
-
-func (v *View) coverage(at time.Duration) float64 {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if !v.sampled || at <= v.first {
-		return 0
-	}
-	return min(1, float64(at-v.first)/float64(v.config.Span))
 }

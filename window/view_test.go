@@ -15,7 +15,6 @@ func TestViewBeginsWithItsFirstSample(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := window.NewView(window.Config{Span: time.Minute, Buckets: 12})
 		require.Zero(t, v.Counts())
-		require.Zero(t, v.Coverage())
 
 		total := window.Totals{Successes: 1000, Failures: 50}
 		v.Sample(total)
@@ -26,7 +25,6 @@ func TestViewBeginsWithItsFirstSample(t *testing.T) {
 		total.ConsecutiveFailures = 3
 		v.Sample(total)
 		require.Equal(t, window.Counts{Failures: 3, ConsecutiveFailures: 3}, v.Counts())
-		require.Equal(t, 0.25, v.Coverage())
 
 		time.Sleep(30 * time.Second)
 		total.Successes += 7
@@ -35,7 +33,6 @@ func TestViewBeginsWithItsFirstSample(t *testing.T) {
 
 		time.Sleep(30 * time.Second) // 75 s: the failures were sampled at 15 s
 		require.Equal(t, int64(7), v.Counts().Calls(), "old calls leave without a sample")
-		require.Equal(t, 1.0, v.Coverage())
 		time.Sleep(time.Hour)
 		require.Zero(t, v.Counts().Calls())
 	})

@@ -70,7 +70,7 @@ func (e *endpoint) post(ctx context.Context, message any, header func(body []byt
 	}
 	err = e.breaker.Run(ctx, func(ctx context.Context) error { return e.send(ctx, body, extra) })
 	if open, refused := errors.AsType[*breaker.OpenError](err); refused {
-		return &alert.DeliveryError{Kind: alert.BreakerOpen, Pause: open.RetryAfter(), Err: err}
+		return &alert.DeliveryError{Kind: "breaker_open", Pause: open.RetryAfter(), Err: err}
 	}
 	return err
 }

@@ -107,7 +107,7 @@ func TestBreakerOpensForADeadServer(t *testing.T) {
 		err := hook.Notify(t.Context(), firing())
 		var failed *alert.DeliveryError
 		require.ErrorAs(t, err, &failed)
-		require.Equal(t, alert.BreakerOpen, failed.Kind)
+		require.Equal(t, "breaker_open", failed.Kind)
 		require.Equal(t, 15*time.Second, failed.RetryAfter())
 		require.ErrorIs(t, err, breaker.ErrOpen)
 		require.Len(t, server.requests(), 5, "no requests while the breaker is open")

@@ -16,6 +16,9 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
+// kindClientError is the DeliveryError.Kind of a status from 400 to 499.
+const kindClientError = "http_4xx"
+
 // statusError returns nil for a status 2xx, and a *alert.DeliveryError otherwise.
 func statusError(r *http.Response, now time.Time) error {
 	if r.StatusCode >= 200 && r.StatusCode <= 299 {
@@ -24,11 +27,11 @@ func statusError(r *http.Response, now time.Time) error {
 	failed := &alert.DeliveryError{Err: fmt.Errorf("status %d %s", r.StatusCode, http.StatusText(r.StatusCode))}
 	switch {
 	case r.StatusCode >= 500:
-		failed.Kind, failed.Pause = alert.ServerError, retryAfter(r.Header, now)
+		failed.Kind, failed.Pause = "http_5xx", retryAfter(r.Header, now)
 	case isTemporary(r.StatusCode):
-		failed.Kind, failed.Pause = alert.ClientError, retryAfter(r.Header, now)
+		failed.Kind, failed.Pause = kindClientError, retryAfter(r.Header, now)
 	case r.StatusCode >= 400:
-		failed.Kind, failed.Refused = alert.ClientError, true
+		failed.Kind, failed.Refused = kindClientError, true
 	default:
 		failed.Refused = true
 	}
@@ -65,14 +68,14 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 // transportError returns why there is no response. It does not wrap err, whose text has the URL or
 // the address of the host.
 func transportError(ctx context.Context, err error) error {
-	failed := &alert.DeliveryError{Kind: alert.Unreachable, Err: errors.New("no connection")}
+	failed := &alert.DeliveryError{Kind: "unreachable", Err: errors.New("no connection")}
 	var errno syscall.Errno
 	var timeout net.Error
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return context.Canceled
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		failed.Kind, failed.Err = alert.Timeout, errors.New("no answer in time")
+		failed.Kind, failed.Err = "timeout", errors.New("no answer in time")
 	case errors.As(err, &errno):
 		failed.Err = errno
 	case isA[*net.DNSError](err):
@@ -99,7 +102,7 @@ func classifyDelivery(err error) breaker.Outcome {
 		return breaker.DefaultClassify(err)
 	case failed.Permanent, failed.Refused:
 		return breaker.Success
-	case failed.Kind == alert.ClientError:
+	case failed.Kind == kindClientError:
 		return breaker.Ignored
 	}
 	return breaker.Failure

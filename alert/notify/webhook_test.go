@@ -92,19 +92,19 @@ func TestStatusCodes(t *testing.T) {
 		want   alert.DeliveryError
 		text   string
 	}{
-		{status: 500, want: alert.DeliveryError{Kind: alert.ServerError}, text: "status 500 Internal Server Error"},
-		{status: 503, header: []string{"Retry-After", "7"}, want: alert.DeliveryError{Kind: alert.ServerError, Pause: 7 * time.Second}, text: "status 503 Service Unavailable"},
-		{status: 429, header: []string{"Retry-After", "120"}, want: alert.DeliveryError{Kind: alert.ClientError, Pause: 2 * time.Minute}, text: "status 429 Too Many Requests"},
+		{status: 500, want: alert.DeliveryError{Kind: "http_5xx"}, text: "status 500 Internal Server Error"},
+		{status: 503, header: []string{"Retry-After", "7"}, want: alert.DeliveryError{Kind: "http_5xx", Pause: 7 * time.Second}, text: "status 503 Service Unavailable"},
+		{status: 429, header: []string{"Retry-After", "120"}, want: alert.DeliveryError{Kind: "http_4xx", Pause: 2 * time.Minute}, text: "status 429 Too Many Requests"},
 		{
-			status: 429, want: alert.DeliveryError{Kind: alert.ClientError, Pause: 90 * time.Second}, text: "status 429 Too Many Requests",
+			status: 429, want: alert.DeliveryError{Kind: "http_4xx", Pause: 90 * time.Second}, text: "status 429 Too Many Requests",
 			header: []string{"Retry-After", "Wed, 21 Oct 2015 07:29:30 GMT", "Date", "Wed, 21 Oct 2015 07:28:00 GMT"},
 		},
-		{status: 429, header: []string{"Retry-After", "soon"}, want: alert.DeliveryError{Kind: alert.ClientError}, text: "status 429 Too Many Requests"},
-		{status: 429, header: []string{"Retry-After", "-5"}, want: alert.DeliveryError{Kind: alert.ClientError}, text: "status 429 Too Many Requests"},
-		{status: 429, header: []string{"Retry-After", "Wed, 21 Oct 1999 07:28:00 GMT"}, want: alert.DeliveryError{Kind: alert.ClientError}, text: "status 429 Too Many Requests"},
-		{status: 408, want: alert.DeliveryError{Kind: alert.ClientError}, text: "status 408 Request Timeout"},
-		{status: 400, header: []string{"Retry-After", "7"}, want: alert.DeliveryError{Kind: alert.ClientError, Refused: true}, text: "status 400 Bad Request"},
-		{status: 404, want: alert.DeliveryError{Kind: alert.ClientError, Refused: true}, text: "status 404 Not Found"},
+		{status: 429, header: []string{"Retry-After", "soon"}, want: alert.DeliveryError{Kind: "http_4xx"}, text: "status 429 Too Many Requests"},
+		{status: 429, header: []string{"Retry-After", "-5"}, want: alert.DeliveryError{Kind: "http_4xx"}, text: "status 429 Too Many Requests"},
+		{status: 429, header: []string{"Retry-After", "Wed, 21 Oct 1999 07:28:00 GMT"}, want: alert.DeliveryError{Kind: "http_4xx"}, text: "status 429 Too Many Requests"},
+		{status: 408, want: alert.DeliveryError{Kind: "http_4xx"}, text: "status 408 Request Timeout"},
+		{status: 400, header: []string{"Retry-After", "7"}, want: alert.DeliveryError{Kind: "http_4xx", Refused: true}, text: "status 400 Bad Request"},
+		{status: 404, want: alert.DeliveryError{Kind: "http_4xx", Refused: true}, text: "status 404 Not Found"},
 		{status: 307, header: []string{"Location", "http://elsewhere.example/" + secret}, want: alert.DeliveryError{Refused: true}, text: "status 307 Temporary Redirect"},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -138,7 +138,7 @@ func TestGatesAndBreakers(t *testing.T) {
 		}
 		monitor := alert.NewMonitor(alert.Config{},
 			alert.Rule{Name: "payments errors", Value: alert.FailureRate(payments, 5*time.Minute), When: alert.Above(0.05), MinCalls: 20},
-			alert.Rule{Name: "users open", Value: alert.Tripped(users), When: alert.Above(0), Severity: "page"})
+			alert.Rule{Name: "users open", Value: alert.True(users.Tripped), When: alert.Above(0), Severity: "page"})
 		time.Sleep(1500 * time.Millisecond)
 		require.True(t, users.Tripped())
 		monitor.Evaluate(time.Now())
