@@ -3,6 +3,7 @@ package weirgrpc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"google.golang.org/grpc"
@@ -12,7 +13,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// ClientConfig configures a [Client]. Every value is valid.
+// ClientConfig configures a [Client]. The zero value is valid.
 type ClientConfig struct {
 	// Classify returns the outcome of a call by its error, which is nil if the call succeeded. It
 	// is not called for a call that its caller cancelled, which is ignored. It takes the place of
@@ -21,12 +22,20 @@ type ClientConfig struct {
 	// MaxRetryAfter is the longest wait that a server can ask for with a RetryInfo. A RetryInfo is
 	// obeyed if the call failed, and always with the codes Unavailable and ResourceExhausted. The
 	// gate then refuses calls for that time (see weir.Gate.Hold). A breaker that opens stays open
-	// at least as long, up to its own MaxRetryAfter. If MaxRetryAfter is negative, waits that
-	// servers ask for are ignored. Default 1min.
+	// at least as long, up to its own MaxRetryAfter. breaker.Off ignores waits that servers ask for.
+	// Default 1min.
 	MaxRetryAfter time.Duration
 	// OnRefusal is called for each refused call, before its caller gets the error: see
 	// [LogRefusedCalls]. Default none.
 	OnRefusal func(ctx context.Context, e *RefusedError)
+}
+
+// Validate returns an error that names the invalid field, or nil if there is none.
+func (c ClientConfig) Validate() error {
+	if c.MaxRetryAfter < breaker.Off {
+		return fmt.Errorf("weirgrpc: MaxRetryAfter is %v, must not be negative, or Off", c.MaxRetryAfter)
+	}
+	return nil
 }
 
 // Client guards the calls of gRPC clients. Its methods Unary and Stream are interceptors. A Client
@@ -39,9 +48,12 @@ type Client struct {
 }
 
 // NewClient returns a client that makes each call through the gate that the gate function returns:
-// see [Per] and [One]. If that is nil, the call is made without a gate. NewClient panics if gate is
-// nil.
+// see [Per] and [One]. If that is nil, the call is made without a gate. NewClient panics with
+// the error of c.Validate if c is invalid, and if gate is nil.
 func NewClient(gate func(context.Context, Call) *weir.Gate, c ClientConfig) *Client {
+	if err := c.Validate(); err != nil {
+		panic(err)
+	}
 	if gate == nil {
 		panic(errors.New("weirgrpc: NewClient needs a gate function"))
 	}

@@ -30,7 +30,7 @@ func TestRetryInfoIsObeyed(t *testing.T) {
 		"too long":        {busy(codes.Unavailable, durationpb.New(time.Hour)), weirgrpc.ClientConfig{}, time.Minute},
 		"beyond all time": {busy(codes.Unavailable, &durationpb.Duration{Seconds: math.MaxInt64, Nanos: math.MaxInt32}), weirgrpc.ClientConfig{}, time.Minute},
 		"bounded":         {busy(codes.Unavailable, durationpb.New(time.Hour)), weirgrpc.ClientConfig{MaxRetryAfter: 2 * time.Second}, 2 * time.Second},
-		"off":             {busy(codes.Unavailable, durationpb.New(time.Hour)), weirgrpc.ClientConfig{MaxRetryAfter: -time.Second}, 0},
+		"off":             {busy(codes.Unavailable, durationpb.New(time.Hour)), weirgrpc.ClientConfig{MaxRetryAfter: breaker.Off}, 0},
 		"negative":        {busy(codes.Unavailable, durationpb.New(-time.Hour)), weirgrpc.ClientConfig{}, 0},
 		"none":            {busy(codes.Unavailable, nil), weirgrpc.ClientConfig{}, 0},
 		"no failure":      {busy(codes.NotFound, durationpb.New(time.Hour)), weirgrpc.ClientConfig{}, 0},

@@ -231,7 +231,7 @@ func TestPanickingClassifyIgnoresTheCall(t *testing.T) {
 func TestRefusalsOfAServerAreFailuresForAClient(t *testing.T) {
 	hits := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Name: "hits"})
 	gate := weir.New("shop", weir.Config{})
-	deaf := weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{MaxRetryAfter: -time.Second})
+	deaf := weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{MaxRetryAfter: breaker.Off})
 	cc := serve(t, overTCP(t), &service{}, newServer(weirgrpc.Limit(hits)), deaf)
 	for range 3 {
 		_, err := call(t.Context(), cc, get, "")
@@ -280,6 +280,8 @@ func TestCallRetriedByGRPCCountsOnce(t *testing.T) {
 
 func TestMissingArgumentsOfClients(t *testing.T) {
 	require.PanicsWithError(t, "weirgrpc: NewClient needs a gate function", func() { newClient(nil) })
+	deaf := weirgrpc.ClientConfig{MaxRetryAfter: -time.Second}
+	require.PanicsWithError(t, "weirgrpc: MaxRetryAfter is -1s, must not be negative, or Off", func() { weirgrpc.NewClient(weirgrpc.One(weir.New("shop", weir.Config{})), deaf) })
 	require.PanicsWithError(t, "weirgrpc: One needs a gate", func() { weirgrpc.One(nil) })
 	require.Panics(t, func() { weirgrpc.Per[int](nil, func(context.Context, weirgrpc.Call) int { return 1 }) })
 	require.Panics(t, func() { weirgrpc.Per(weir.NewGroup[int]("g", weir.GroupConfig{}), nil) })

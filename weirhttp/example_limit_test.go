@@ -67,17 +67,17 @@ func ExampleLimit() {
 	// 429 RateLimit: "hour";r=0;t=3600, "day";r=22
 }
 
-// A limit behind a proxy, by API key and route. Requests of the monitoring are exempt.
+// A limit behind a proxy, by API key and route. Requests of the monitoring are not limited.
 func ExampleLimitConfig() {
 	mux := http.NewServeMux()
 	mux.Handle("GET /search", hello)
 	mux.Handle("GET /health", hello)
+	limited := func(r *http.Request) bool { return r.URL.Path != "/health" }
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{
 		Policies: []weirhttp.Policy{
-			{Name: "key", Limit: 1, Window: time.Minute, By: weirhttp.Combine(weirhttp.ByHeader("X-Api-Key"), weirhttp.ByRoute(mux))},
-			{Name: "network", Limit: 1000, Window: time.Minute, By: weirhttp.ByIP},
+			{Name: "key", Limit: 1, Window: time.Minute, When: limited, By: weirhttp.Combine(weirhttp.ByHeader("X-Api-Key"), weirhttp.ByRoute(mux))},
+			{Name: "network", Limit: 1000, Window: time.Minute, When: limited, By: weirhttp.ByIP},
 		},
-		Exempt:  func(r *http.Request) bool { return r.URL.Path == "/health" },
 		Proxies: weirhttp.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
 	})
 	server := limit.Handler(mux)

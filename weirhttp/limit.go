@@ -68,10 +68,6 @@ func (l *Limit) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rules := l.rules.Load()
 		inner, addr := rules.config.Proxies.withClientAddr(r)
-		if rules.exempt(inner) {
-			serve(next, w, r, inner)
-			return
-		}
 		var buf [4]answer // enough for most configs, so that the answers are on the stack
 		d := decision{cost: rules.cost(inner), answers: rules.answers(buf[:0], inner, addr)}
 		err := d.decide(r.Context(), rules.config.CountRefused)
@@ -101,9 +97,6 @@ func serve(next http.Handler, w http.ResponseWriter, outer, inner *http.Request)
 func (l *Limit) Charge(r *http.Request, n int) {
 	rules := l.rules.Load()
 	r, addr := rules.config.Proxies.withClientAddr(r)
-	if rules.exempt(r) {
-		return
-	}
 	for _, q := range rules.quotas {
 		if q.applies(r) {
 			q.charge(r, addr, n)

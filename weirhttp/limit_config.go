@@ -10,8 +10,6 @@ type LimitConfig struct {
 	// Policies are the quotas. A request is taken from the quotas of all policies that apply to it,
 	// or from none if one of them refuses it. Default none.
 	Policies []Policy
-	// Exempt reports whether a request is neither limited nor counted. Default no request is.
-	Exempt func(*http.Request) bool
 	// Proxies are the proxies that are trusted to tell the addresses of clients. Default none.
 	Proxies Proxies
 	// Cost returns how much a request takes from each quota. A request with cost 0 is free. A

@@ -33,19 +33,18 @@ func TestCountRefused(t *testing.T) {
 	}
 }
 
-func TestExemptRequestsAreNotCounted(t *testing.T) {
-	h := weirhttp.NewLimit(weirhttp.LimitConfig{
-		Policies: []weirhttp.Policy{perSecond(1, weirhttp.ByNothing)},
-		Exempt: func(r *http.Request) bool {
-			addr := weirhttp.Proxies{}.ClientIP(r)
-			for _, n := range networks("198.51.100.0/24", "2001:db8:1::/48") {
-				if n.Contains(addr) {
-					return true
-				}
+func TestRequestsToWhichNoPolicyAppliesAreNotCounted(t *testing.T) {
+	policy := perSecond(1, weirhttp.ByNothing)
+	policy.When = func(r *http.Request) bool {
+		addr := weirhttp.Proxies{}.ClientIP(r)
+		for _, n := range networks("198.51.100.0/24", "2001:db8:1::/48") {
+			if n.Contains(addr) {
+				return false
 			}
-			return r.Header.Get("X-Api-Key") == "admin" && networks("192.0.2.0/24")[0].Contains(addr) || r.URL.Path == "/health"
-		},
-	}).Handler(okHandler)
+		}
+		return r.URL.Path != "/health" && (r.Header.Get("X-Api-Key") != "admin" || !networks("192.0.2.0/24")[0].Contains(addr))
+	}
+	h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}}).Handler(okHandler)
 	require.Equal(t, 200, request{}.send(h).Code)
 	for _, c := range []struct {
 		request

@@ -39,8 +39,6 @@ func (s *rules) find(p Policy) *quota {
 	return nil
 }
 
-func (s *rules) exempt(r *http.Request) bool { return s.config.Exempt != nil && s.config.Exempt(r) }
-
 func (s *rules) cost(r *http.Request) int {
 	if s.config.Cost == nil {
 		return 1

@@ -57,7 +57,7 @@ type Policy struct {
 	By func(*http.Request) string
 
 	// When reports whether the policy applies to a request, for example to the clients of one plan.
-	// Default to all requests.
+	// A request to which no policy applies is neither limited nor counted. Default to all requests.
 	When func(*http.Request) bool
 
 	// Shadow counts the requests that the policy would refuse, and allows them. A Remote may have

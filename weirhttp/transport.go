@@ -29,8 +29,11 @@ type Transport struct {
 
 // NewTransport returns a transport that sends each request through the gate that the gate function
 // returns: see [Per] and [One]. If that is nil, the request is sent without a gate. NewTransport
-// panics if gate is nil.
+// panics with the error of c.Validate if c is invalid, and if gate is nil.
 func NewTransport(gate func(*http.Request) *weir.Gate, c TransportConfig) *Transport {
+	if err := c.Validate(); err != nil {
+		panic(err)
+	}
 	if gate == nil {
 		panic(errors.New("weirhttp: NewTransport needs a gate function"))
 	}

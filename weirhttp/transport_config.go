@@ -1,13 +1,16 @@
 package weirhttp
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
+	"reflect"
 	"time"
 
 	"github.com/weir-go/weir/breaker"
 )
 
-// TransportConfig configures a [Transport]. Every value is valid.
+// TransportConfig configures a [Transport]. The zero value is valid.
 type TransportConfig struct {
 	// Base sends the requests that the gates allow. Default [http.DefaultTransport].
 	Base http.RoundTripper
@@ -28,10 +31,22 @@ type TransportConfig struct {
 
 	// MaxRetryAfter is the longest wait that a server can ask for: with Retry-After, or with
 	// RateLimit, RateLimit-Reset or X-RateLimit-Reset if nothing remains, in a response with status
-	// 429 or 503. If it is negative, the gate ignores such waits. Default 1min.
+	// 429 or 503. breaker.Off ignores such waits. Default 1min.
 	MaxRetryAfter time.Duration
 
 	// CountBodyFailures records one more failed call for each response body that fails while it is
 	// read, in addition to the outcome that is known from the headers. Default false.
 	CountBodyFailures bool
+}
+
+// Validate returns an error that names all invalid fields, or nil if there are none.
+func (c TransportConfig) Validate() error {
+	var faults []error
+	if base := reflect.ValueOf(c.Base); base.Kind() == reflect.Pointer && base.IsNil() {
+		faults = append(faults, fmt.Errorf("weirhttp: Base is a nil %T, must be set or left out", c.Base))
+	}
+	if c.MaxRetryAfter < breaker.Off {
+		faults = append(faults, fmt.Errorf("weirhttp: MaxRetryAfter is %v, must not be negative, or Off", c.MaxRetryAfter))
+	}
+	return errors.Join(faults...)
 }

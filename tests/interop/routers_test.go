@@ -16,11 +16,13 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// one allows one request per minute and route, and exempts /healthz.
+// one allows one request per minute and route, and does not limit /healthz.
 func one(route func(*http.Request) string) *weirhttp.Limit {
 	return weirhttp.NewLimit(weirhttp.LimitConfig{
-		Policies: []weirhttp.Policy{{Name: "minute", Rate: limiter.Per(1, time.Minute), Burst: 1, By: route}},
-		Exempt:   func(r *http.Request) bool { return r.URL.Path == "/healthz" },
+		Policies: []weirhttp.Policy{{
+			Name: "minute", Rate: limiter.Per(1, time.Minute), Burst: 1, By: route,
+			When: func(r *http.Request) bool { return r.URL.Path != "/healthz" },
+		}},
 	})
 }
 
