@@ -74,7 +74,7 @@ func call(t *testing.T, g sim.Guard, n int, f func(context.Context) error) (s se
 
 func TestAHealthyServiceGetsAllCalls(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ sim.Maker, g sim.Guard) {
-		require.Equal(t, seen{good: 1000}, call(t, g, 1000, succeed))
+		require.Equal(t, seen{good: 300}, call(t, g, 300, succeed))
 		require.Zero(t, g.Openings())
 	})
 }
@@ -106,14 +106,14 @@ func TestAnOutageIsNoticedAndItsEndToo(t *testing.T) {
 	for _, outage := range []func(context.Context) error{fail, hang} {
 		inBubble(t, func(t *testing.T, m sim.Maker, g sim.Guard) {
 			call(t, g, 100, succeed)
-			during := call(t, g, 3000, outage)
+			during := call(t, g, 1500, outage)
 			if isLimiter(m) {
 				return
 			}
-			require.Greater(t, during.refused, 1000)
+			require.Greater(t, during.refused, 300)
 			require.Equal(t, !isThrottle(m), g.Openings() > 0)
 			time.Sleep(2 * time.Minute) // the longest default is a minute
-			call(t, g, 1000, succeed)
+			call(t, g, 200, succeed)
 			require.Equal(t, seen{good: 100}, call(t, g, 100, succeed))
 		})
 	}

@@ -22,7 +22,7 @@ var silenceGoZero = sync.OnceFunc(func() {
 
 func goZeroRows() []sim.Maker {
 	return []sim.Maker{{
-		Name: "go-zero", Config: "breaker.NewBreaker(): it has nothing to configure", Draws: true, Peer: true,
+		Name: "go-zero", Config: "breaker.NewBreaker(): it has nothing to configure", Peer: true,
 		New: func(s sim.Setting) sim.Guard {
 			silenceGoZero()
 			seedByClock(s)
@@ -69,7 +69,7 @@ func aegisRows() []sim.Maker {
 // aegis is called as the middleware of kratos does. That counts a refused call as failed.
 func aegis(name, about string, options ...sre.Option) sim.Maker {
 	return sim.Maker{
-		Name: name, Config: about, Draws: true, Peer: true,
+		Name: name, Config: about, Peer: true,
 		New: func(s sim.Setting) sim.Guard {
 			seedByClock(s)
 			b := sre.NewBreaker(options...)

@@ -1,0 +1,38 @@
+package guards_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/proving/internal/guards"
+	"github.com/weir-go/weir/proving/internal/sim"
+)
+
+// fleet is two processes and a service that is down for a while.
+func fleet() sim.World {
+	down := sim.Span{From: 15 * time.Second, To: 30 * time.Second}
+	return sim.World{
+		Service: sim.Service{Servers: 8, Time: sim.Exponential(30 * time.Millisecond), Queue: 20},
+		Faults:  []sim.Fault{{Span: down, Down: true}},
+		Clients: []sim.Client{{Processes: 2, Rate: 100, Timeout: time.Second}},
+		For:     45 * time.Second, Trouble: down,
+	}
+}
+
+// Random numbers that are seeded by the clock are the same in each run with the same seed.
+func TestTheSameSeedGivesTheSameFigures(t *testing.T) {
+	for _, m := range guards.All() {
+		t.Run(m.Name, func(t *testing.T) {
+			first := sim.Run(fleet(), m, 7)
+			if !m.Draws {
+				require.Equal(t, first, sim.Run(fleet(), m, 7))
+			}
+			if !isLimiter(m) {
+				require.Less(t, first.SentMeanwhile, first.OfferedMeanwhile)
+			}
+			require.Greater(t, first.Good, first.OfferedAfter/2)
+		})
+	}
+}
