@@ -3,8 +3,8 @@ package report
 import (
 	"fmt"
 
-	"github.com/weir-go/weir/bench/internal/chart"
 	"github.com/weir-go/weir/bench/internal/scale"
+	"github.com/weir-go/weir/internal/chart"
 )
 
 // Table returns the costs of an experiment, with the stated and the measured growth of each line.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weir-go/weir/bench/internal/chart"
 	"github.com/weir-go/weir/bench/internal/fit"
 	"github.com/weir-go/weir/bench/internal/measure"
+	"github.com/weir-go/weir/internal/chart"
 )
 
 // Experiment measures costs while one size varies.

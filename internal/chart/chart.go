@@ -1,4 +1,5 @@
-// Package chart draws lines on logarithmic scales as SVG, for light and dark pages.
+// Package chart draws lines as SVG, for light and dark pages: one chart on logarithmic scales, or small
+// charts side by side on linear ones. The programs in bench and proving draw with it.
 package chart
 
 import (

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir/bench/internal/chart"
+	"github.com/weir-go/weir/internal/chart"
 )
 
 // element is an element of an SVG with its children.
