@@ -21,6 +21,7 @@ type attempt struct {
 	time        time.Duration // that a server works on it on a good day
 	luck        float64       // it fails if this is below the error rate
 	backoff     float64       // 0 to 1
+	slow        float64       // a fault slows it down if this is below the fault's share
 	answerFirst bool          // on waking, an answer is seen before the timeout
 
 	sent    bool
@@ -43,6 +44,7 @@ func newAttempt(k *call, number int) *attempt {
 	a.luck = r.next()
 	a.backoff = r.next()
 	a.answerFirst = r.next() < 0.5
+	a.slow = r.next()
 	return a
 }
 

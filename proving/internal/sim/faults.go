@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -66,7 +67,7 @@ func (s *service) toggle(i int) {
 func (s *service) setConditions(n int) {
 	h := s.hosts[n]
 	wasDown, wasHung := h.down, h.hung
-	h.down, h.failTime, h.slower = false, 0, 1
+	h.down, h.failTime, h.ends, h.slower = false, 0, 0, h.slower[:0]
 	h.errors = append(h.errors[:0], errorRate{share: s.ErrorRate})
 	capacity := 1.0
 	for i := range s.run.world.Faults {
@@ -76,12 +77,15 @@ func (s *service) setConditions(n int) {
 		}
 		if f.Down {
 			h.down, h.failTime = true, max(h.failTime, f.FailTime)
+			if f.TellsEnd {
+				h.ends = max(h.ends, f.To)
+			}
 		}
 		if f.ErrorRate > 0 {
 			h.errors = append(h.errors, errorRate{f.ErrorRate, f.FailTime})
 		}
 		if f.Slower > 0 {
-			h.slower *= f.Slower
+			h.slower = append(h.slower, slowdown{f.Slower, cmp.Or(f.SlowShare, 1)})
 		}
 		if f.Capacity == NoCapacity {
 			capacity = 0

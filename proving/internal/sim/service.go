@@ -21,7 +21,8 @@ type host struct {
 	hung     bool
 	down     bool
 	failTime time.Duration // of a host that is down
-	slower   float64
+	ends     time.Duration // of a fault that tells its end, or 0
+	slower   []slowdown
 	errors   []errorRate
 
 	working []*attempt // in no order
@@ -33,6 +34,9 @@ type errorRate struct {
 	share    float64
 	failTime time.Duration
 }
+
+// slowdown multiplies the time of a share of the attempts.
+type slowdown struct{ times, share float64 }
 
 // place is what the service knows of an attempt.
 type place struct {
@@ -142,7 +146,12 @@ func (s *service) start(h *host, a *attempt) {
 
 // timeOf returns how long a server works on an attempt that starts now, and whether it fails then.
 func (s *service) timeOf(h *host, a *attempt) (works time.Duration, fails bool) {
-	usual := float64(a.time) * h.slower * s.coldness(a.host)
+	usual := float64(a.time) * s.coldness(a.host)
+	for _, slower := range h.slower {
+		if a.slow < slower.share {
+			usual *= slower.times
+		}
+	}
 	good := 1.0
 	for _, e := range h.errors {
 		good *= 1 - e.share
@@ -194,7 +203,11 @@ func (s *service) stop(h *host, a *attempt, worked time.Duration) {
 // failed answers an attempt that reached a host that was down.
 func (s *service) failed(a *attempt) {
 	s.leave(a)
-	a.answered(&unavailable{"unavailable", s.RetryAfter})
+	retryAfter := s.RetryAfter
+	if h := s.hosts[a.host]; h.ends > 0 {
+		retryAfter = max(h.ends-s.run.now(), 0)
+	}
+	a.answered(&unavailable{"unavailable", retryAfter})
 }
 
 // fill starts waiting attempts while there are free servers.

@@ -63,6 +63,7 @@ func (v *faults) fault(name string, f *Fault, hosts int) {
 	v.atLeast0(name+".FailTime", f.FailTime)
 	v.share(name+".ErrorRate", f.ErrorRate)
 	v.unless(f.Slower >= 0 && !math.IsInf(f.Slower, 0), "%s.Slower is %v, must be at least 0", name, f.Slower)
+	v.share(name+".SlowShare", f.SlowShare)
 	v.unless(f.Capacity == NoCapacity || f.Capacity >= 0 && f.Capacity <= 1,
 		"%s.Capacity is %v, must be from 0 to 1, or NoCapacity", name, f.Capacity)
 	v.unless(f.Period == 0 || f.Period >= 2*time.Millisecond, "%s.Period is %v, must be 0 or at least 2ms", name, f.Period)

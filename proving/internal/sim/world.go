@@ -53,10 +53,15 @@ type Fault struct {
 	// FailTime is how long a call takes that fails because of Down or ErrorRate. A server works on the
 	// latter. Default 1 ms for Down, and the usual time for ErrorRate.
 	FailTime time.Duration
+	// TellsEnd makes a service that is down say with each failure how long the fault still lasts, in
+	// place of Service.RetryAfter.
+	TellsEnd bool
 	// ErrorRate is the share of calls that fail, 0 to 1.
 	ErrorRate float64
 	// Slower multiplies the time of each call that a server begins meanwhile. Default 1.
 	Slower float64
+	// SlowShare is the share of calls that Slower applies to, 0 to 1. Default 1.
+	SlowShare float64
 	// Capacity is the share of servers of each host that work, rounded to a number of servers, at least
 	// one. Those that do not finish the call that they have. NoCapacity is a hang: all work stops, and
 	// goes on at the end. Default 1.
