@@ -1,5 +1,5 @@
-// Package scenario describes the situations in which guards are compared. Each is one file that reads
-// as a description: service, clients, fault, and what is looked at.
+// Package scenario describes the situations in which guards are compared. Each is one function that
+// reads as a description: service, clients, fault, and what is looked at.
 package scenario
 
 import "github.com/weir-go/weir/proving/internal/sim"
@@ -12,23 +12,15 @@ type Scenario struct {
 	Title, Text string
 	// World draws the parameters of one seed: most of them lie within 30 % of what Text says.
 	World func(sim.Draw) sim.World
-	// Shown are the figures of the table, in order.
+	// Shown are the figures of the table, in order. The first is the one that matters most.
 	Shown []Column
 	// Goals are what rows of weir have to reach.
 	Goals []Goal
+	// GoodDay is true for a service that is well. A library that misses a goal of such a scenario is
+	// no peer in the others.
+	GoodDay bool
 	// Quick is true for a scenario of the short run.
 	Quick bool
-}
-
-// Column is one figure of a table.
-type Column struct {
-	Title string
-	// Of returns the figure of one run, negative infinity where there is none.
-	Of func(sim.Figures) float64
-	// Unit is "%", "s", "ms" or empty.
-	Unit string
-	// More is true where more is better.
-	More bool
 }
 
 // Goal is a bound on one figure of a row, compared with those of other rows.
@@ -37,12 +29,36 @@ type Goal struct {
 	Text string
 	// Recommended is true for a goal that binds the recommended gate alone.
 	Recommended bool
-	// Reached compares the medians of a row with those of all rows of the scenario.
-	Reached func(own Row, all []Row) bool
+	// Figure is what is bounded, by its median over all seeds.
+	Figure Column
+	// Bound returns the least median that reaches the goal, or the most if less is better.
+	Bound func(Rows) float64
 }
 
-// Row is what one guard shows in a scenario, over all seeds.
-type Row struct {
-	Guard sim.Maker
-	Runs  []sim.Figures // one per seed, in order
+// Reached reports whether a row reaches the goal among all rows of its scenario.
+func (g Goal) Reached(own Row, all Rows) bool {
+	median, bound := own.Spread(g.Figure).Median, g.Bound(all)
+	if g.Figure.More {
+		return median >= bound-rounding
+	}
+	return median <= bound+rounding
+}
+
+// rounding is what floating-point numbers may be wrong by.
+const rounding = 1e-9
+
+// All returns all scenarios, in the order of the page.
+func All() []Scenario {
+	all := []Scenario{
+		outage(), lostCapacity(), hang(), comeBack(), blip(), everyFiveSeconds(), everyMinute(),
+	}
+	all = append(all, goodDays()...)
+	all = append(all,
+		hopelessDeadlines(), hopelessHang(), suspended(), flapping(), badHost(), fleetLostCapacity(), fleetComeBack(),
+		herdOfRetriers(), herdOfBreakers(), coldCache(), abandonedQueue(), metastable(),
+		retriesWithBudget(), retriesWithoutBudget(), drainedQuota(), decayedStreak())
+	all = append(all, semian()...)
+	return append(all,
+		limitCreeps(), nightAndDay(), bimodalMix(), collectorPauses(), deploymentSlower(), deploymentFaster(),
+		growingBaseline(), steadyProbes())
 }
