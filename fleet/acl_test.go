@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -70,41 +71,11 @@ func useAll(t *testing.T, c *redis.Client) error {
 	}
 	for name, limit := range brief {
 		b := newLimiter(link, name, limit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
-		for _, key := range []string{"user", "other"} {
-			for _, n := range []int{6, 6, 0} {
-				if _, err := b.Take(t.Context(), key, n); err != nil {
-					return err
-				}
-			}
-			if _, err := b.TakeEach(t.Context(), key, 1); err != nil {
-				return err
-			}
-			if err := b.Refund(t.Context(), key, 1); err != nil {
-				return err
-			}
-		}
-		if err := b.Refund(t.Context(), "user", 10); err != nil {
-			return err
-		}
-		if name == "log" {
-			for range 2 {
-				if err := redisson.SetRate(t.Context(), b, "other", 20, 2*time.Second); err != nil {
-					return err
-				}
-			}
-		}
-		if err := b.Reset(t.Context(), "user"); err != nil {
+		if err := useLimiter(t.Context(), b, name == "log"); err != nil {
 			return err
 		}
 	}
-	// Of three takes the first has expired when the last is given back.
-	log := newLimiter(link, "expired", fleet.SlidingLog{Limit: 10, Window: time.Minute}, orError)
-	for i := range 3 {
-		if _, err := log.TakeAt(t.Context(), begin.Add(time.Duration(i)*40*time.Second), "user", 2); err != nil {
-			return err
-		}
-	}
-	if err := log.GiveBackAt(t.Context(), begin.Add(80*time.Second), "user", 1); err != nil {
+	if err := useLog(t.Context(), newLimiter(link, "expired", fleet.SlidingLog{Limit: 10, Window: time.Minute}, orError)); err != nil {
 		return err
 	}
 	calls := newCalls(link, "calls", fleet.CallsConfig{Interval: 20 * ms})
@@ -113,4 +84,34 @@ func useAll(t *testing.T, c *redis.Client) error {
 	defer cancel()
 	calls.Run(ctx)
 	return nil
+}
+
+// useLimiter calls all methods of a limiter. It sets the rates of a sliding log.
+func useLimiter(ctx context.Context, b *fleet.Limiter, isLog bool) error {
+	var errs []error
+	for _, key := range []string{"user", "other"} {
+		for _, n := range []int{6, 6, 0} {
+			_, err := b.Take(ctx, key, n)
+			errs = append(errs, err)
+		}
+		_, err := b.TakeEach(ctx, key, 1)
+		errs = append(errs, err, b.Refund(ctx, key, 1))
+	}
+	errs = append(errs, b.Refund(ctx, "user", 10))
+	if isLog {
+		for range 2 {
+			errs = append(errs, redisson.SetRate(ctx, b, "other", 20, 2*time.Second))
+		}
+	}
+	return errors.Join(append(errs, b.Reset(ctx, "user"))...)
+}
+
+// useLog takes three times from a log and gives back when the first take has expired.
+func useLog(ctx context.Context, log timed) error {
+	var errs []error
+	for i := range 3 {
+		_, err := log.TakeAt(ctx, begin.Add(time.Duration(i)*40*time.Second), "user", 2)
+		errs = append(errs, err)
+	}
+	return errors.Join(append(errs, log.GiveBackAt(ctx, begin.Add(80*time.Second), "user", 1))...)
 }

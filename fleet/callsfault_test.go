@@ -1,7 +1,6 @@
 package fleet_test
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -10,106 +9,10 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/fleet/internal/redistest"
 	"github.com/weir-go/weir/window"
 )
-
-// crew is three nodes, each with its own client, and what they have counted together.
-type crew struct {
-	t        *testing.T
-	nodes    []member
-	recorded int64
-}
-
-// lasting is quick with a window longer than any test.
-var lasting = fleet.CallsConfig{Span: 5 * time.Minute, Buckets: 10, Interval: quick.Interval}
-
-// linkTo returns a link with a short Timeout and a short cooldown.
-func linkTo(t *testing.T, o *redis.Options) *fleet.Link {
-	return linkWithin(t, o, 100*time.Millisecond)
-}
-
-// linkWithin returns a link with the given Timeout and a short cooldown.
-func linkWithin(t *testing.T, o *redis.Options, timeout time.Duration) *fleet.Link {
-	o.ContextTimeoutEnabled = true
-	o.DialerRetries = 1
-	o.DialTimeout = 100 * time.Millisecond
-	c := redis.NewClient(o)
-	t.Cleanup(func() { _ = c.Close() })
-	return connectTo(t, c, fleet.LinkConfig{
-		Timeout: timeout, Breaker: breaker.Config{Cooldown: 30 * time.Millisecond, CooldownFactor: 1},
-	})
-}
-
-func newCrew(t *testing.T, o *redis.Options) *crew {
-	return newCrewWithin(t, o, 100*time.Millisecond)
-}
-
-func newCrewWithin(t *testing.T, o *redis.Options, timeout time.Duration) *crew {
-	c := &crew{t: t}
-	for range 3 {
-		own := *o
-		c.nodes = append(c.nodes, join(t, linkWithin(t, &own, timeout), lasting))
-	}
-	for _, n := range c.nodes {
-		soon(t, func() bool { return n.Flushes() > 0 })
-	}
-	return c
-}
-
-// work lets every node count one failure per millisecond.
-func (c *crew) work(d time.Duration) {
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for range d.Milliseconds() {
-		for _, n := range c.nodes {
-			n.record(window.Failure, 1)
-			c.recorded++
-		}
-		<-tick.C
-	}
-}
-
-// requireAll waits until every node knows of each call once.
-func (c *crew) requireAll() {
-	c.t.Helper()
-	want := failures(c.recorded)
-	for _, n := range c.nodes {
-		require.Eventually(c.t, func() bool { return n.Counts() == want }, 10*time.Second, time.Millisecond, "want %v, has %v", want, n.Counts())
-	}
-	for _, n := range c.nodes {
-		require.Never(c.t, func() bool { return n.Counts() != want }, 5*lasting.Interval, time.Millisecond)
-		require.Equal(c.t, window.Totals(want), n.Totals())
-		require.Zero(c.t, n.Late())
-		require.Zero(c.t, n.Lost())
-	}
-}
-
-// requireAgreement waits until all nodes have the same counts, and returns the number of failures.
-func (c *crew) requireAgreement() int64 {
-	c.t.Helper()
-	soon(c.t, func() bool {
-		counts := c.nodes[0].Counts()
-		for _, n := range c.nodes {
-			if n.Counts() != counts || n.Err() != nil || n.Lag() > 3*lasting.Interval {
-				return false
-			}
-		}
-		return true
-	})
-	return c.nodes[0].Counts().Failures
-}
-
-// requireFault waits until the first node reports the fault.
-func (c *crew) requireFault(want string) {
-	c.t.Helper()
-	require.Eventually(c.t, func() bool {
-		e, ok := errors.AsType[*fleet.StoreError](c.nodes[0].Err())
-		return ok && e.Fault == want
-	}, 10*time.Second, 100*time.Microsecond, "%s", want)
-}
 
 func TestCallsSurviveAServerThatIsKilled(t *testing.T) {
 	t.Parallel()

@@ -10,54 +10,6 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// stage is nodes and a server, all on one clock.
-type stage struct {
-	t   *testing.T
-	now time.Duration // since 1970
-}
-
-const dawn = 1_800_000_000 * time.Second
-
-func newStage(t *testing.T) *stage { return &stage{t, dawn} }
-
-// node returns a node whose window has five buckets of one second, with two flushes per second.
-func (s *stage) node() *fleet.CallsNode {
-	n := fleet.NewCallsNode(connect(s.t), name(s.t), fleet.CallsConfig{Span: 5 * time.Second, Buckets: 5, Interval: 500 * time.Millisecond})
-	n.Capture(s.local())
-	return n
-}
-
-func (s *stage) local() time.Duration { return s.now - dawn }
-
-func (s *stage) wait(d time.Duration) { s.now += d }
-
-// exchange sends the flush of a node and processes the reply.
-func (s *stage) exchange(nodes ...*fleet.CallsNode) {
-	s.t.Helper()
-	for _, n := range nodes {
-		n.Capture(s.local())
-		m := n.Send(s.local())
-		n.Receive(m, s.deliver(m))
-	}
-}
-
-func (s *stage) deliver(m fleet.Message) []int64 {
-	s.t.Helper()
-	reply, err := m.Deliver(s.t.Context(), s.now)
-	require.NoError(s.t, err)
-	return reply
-}
-
-func failures(n int64) window.Counts  { return window.Counts{Failures: n} }
-func successes(n int64) window.Counts { return window.Counts{Successes: n} }
-
-func (s *stage) requireWindow(want window.Counts, nodes ...*fleet.CallsNode) {
-	s.t.Helper()
-	for _, n := range nodes {
-		require.Equal(s.t, want, n.Window(s.local()), "at %v", s.local())
-	}
-}
-
 func TestOwnCallsCountWhileItIsNotKnownWhetherTheyArrived(t *testing.T) {
 	s := newStage(t)
 	a, b := s.node(), s.node()
@@ -189,122 +141,6 @@ func TestANodeThatOnlyReadsForHoursCountsItsOwnCallsOnce(t *testing.T) {
 	require.Equal(t, window.Totals(failures(11)), a.Totals())
 }
 
-func TestForgottenCallsStayForgotten(t *testing.T) {
-	s := newStage(t)
-	a, b := s.node(), s.node()
-	s.exchange(a, b)
-	s.wait(900 * time.Millisecond)
-	s.exchange(a)
-	a.Count(failures(1))
-	b.Count(failures(2))
-	b.Forget(s.local())
-	s.requireWindow(window.Counts{}, b)
-	s.wait(200 * time.Millisecond)
-	s.exchange(a, b) // takes up, in a new bucket, what was before
-	s.requireWindow(window.Counts{}, b)
-	s.wait(500 * time.Millisecond)
-	a.Count(failures(10))
-	s.exchange(a, b)
-	s.requireWindow(window.Counts{}, b) // the rest of that bucket is left out too
-	s.wait(400 * time.Millisecond)
-	a.Count(failures(20))
-	b.Count(failures(40))
-	s.exchange(b, a, b)
-	s.requireWindow(failures(60), b)
-	s.requireWindow(failures(73), a)
-	require.Equal(t, window.Totals(failures(73)), b.Totals())
-}
-
-func TestCallsCapturedLateCountAsOld(t *testing.T) {
-	s := newStage(t)
-	a, b := s.node(), s.node()
-	s.exchange(a, b)
-	a.Count(failures(10))
-	s.wait(20 * time.Second) // the process stands still
-	s.exchange(a, b)
-	s.requireWindow(window.Counts{}, a, b)
-	require.Equal(t, int64(10), a.Late())
-	require.Equal(t, window.Totals(failures(10)), a.Totals())
-}
-
-func TestAFailoverTakesBackNoTotals(t *testing.T) {
-	s := newStage(t)
-	a, b := s.node(), s.node()
-	s.exchange(a, b)
-	a.Count(failures(10))
-	s.wait(time.Second)
-	s.exchange(a, b)
-	key := keyOf(t)
-	stale := server().Do("DUMP", key)
-	a.Count(failures(5))
-	s.wait(time.Second)
-	s.exchange(a, b)
-	require.Equal(t, window.Totals(failures(15)), b.Totals())
-
-	server().Do("RESTORE", key, "0", stale, "REPLACE")
-	s.wait(time.Second)
-	s.exchange(a, b)
-	s.requireWindow(failures(10), a, b) // what the replica had not been told is lost
-	require.Equal(t, window.Totals(failures(15)), b.Totals())
-	a.Count(failures(1))
-	s.wait(time.Second)
-	s.exchange(a, b)
-	require.Equal(t, window.Totals(failures(16)), b.Totals())
-	require.Equal(t, window.Totals(failures(16)), a.Totals())
-}
-
-// A replica that takes over knows fewer calls. Later calls must not make up for successes alone.
-func TestAFailoverDoesNotChangeTheRatesOfTotals(t *testing.T) {
-	s := newStage(t)
-	a, b := s.node(), s.node()
-	s.exchange(a, b)
-	a.Count(window.Counts{Successes: 100, Failures: 10})
-	s.wait(time.Second)
-	s.exchange(a, b)
-	stale := server().Do("DUMP", keyOf(t))
-	a.Count(window.Counts{Successes: 10, Failures: 10})
-	s.wait(time.Second)
-	s.exchange(a, b)
-	require.Equal(t, window.Totals{Successes: 110, Failures: 20}, b.Totals())
-
-	server().Do("RESTORE", keyOf(t), "0", stale, "REPLACE")
-	a.Count(window.Counts{Successes: 90, Failures: 9}) // more successes than were forgotten, and fewer failures
-	s.wait(time.Second)
-	s.exchange(a, b)
-	require.Equal(t, window.Totals{Successes: 110, Failures: 20}, b.Totals(), "calls that cannot be told apart are all left out")
-	a.Count(window.Counts{Successes: 10, Failures: 1})
-	s.wait(time.Second)
-	s.exchange(a, b)
-	require.Equal(t, window.Totals{Successes: 120, Failures: 21}, b.Totals())
-}
-
-// keyOf returns the only Redis key of the test.
-func keyOf(t *testing.T) string {
-	keys, err := client(t, server()).Keys(t.Context(), "*"+t.Name()+"*").Result()
-	require.NoError(t, err)
-	require.Len(t, keys, 1)
-	return keys[0]
-}
-
-func TestClockThatGoesBackRevivesNoCalls(t *testing.T) {
-	for back, want := range map[time.Duration]int64{2 * time.Second: 11, time.Hour: 1} {
-		s := newStage(t)
-		a := s.node()
-		a.Count(failures(10))
-		s.exchange(a)
-		s.wait(time.Second)
-		a.Count(failures(1))
-		a.Capture(s.local())
-		m := a.Send(s.local())
-		s.now -= back
-		reply := s.deliver(m)
-		s.now += back
-		a.Receive(m, reply)
-		s.requireWindow(failures(want), a)
-		server().Do("DEL", keyOf(t))
-	}
-}
-
 func TestAFlushInDoubtIsGivenUpBeforeItsNumberIsForgotten(t *testing.T) {
 	s := newStage(t)
 	a := s.node()
@@ -340,16 +176,6 @@ func TestAFlushInDoubtIsGivenUpBeforeItsNumberIsForgotten(t *testing.T) {
 	require.Equal(t, failures(9), a.Fleet(), "nothing twice")
 	require.Equal(t, int64(2), a.Late())
 	require.InDelta(t, 2*time.Hour+10*time.Second, client(t, server()).PTTL(t.Context(), keyOf(t)).Val(), float64(time.Minute))
-}
-
-func TestStaleCountsAddNothing(t *testing.T) {
-	s := newStage(t)
-	a := s.node()
-	a.Count(failures(5))
-	a.Capture(s.local())
-	a.CaptureStale(s.local(), failures(3))
-	a.Capture(s.local())
-	s.requireWindow(failures(5), a)
 }
 
 func TestPendingDeltasAreBounded(t *testing.T) {

@@ -62,21 +62,18 @@ func TestRefusalIsForgottenAfterRefundResetAndSetRate(t *testing.T) {
 	hourly := fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1}
 	c := fleet.Config{OnOutage: fleet.FailError}
 	here := newLimiter(l, "gone", hourly, c)
-	there := newLimiter(l, "gone", hourly, c) // as another process would have it
-	t.Run("by a refund of this process", func(t *testing.T) {
-		key := newKey()
-		requireTake(t, taken, here.Take, key, 1)
-		requireTake(t, refused, here.Take, key, 1)
-		require.NoError(t, here.Refund(t.Context(), key, 1))
-		requireTake(t, taken, here.Take, key, 1)
-	})
-	t.Run("by a reset of this process", func(t *testing.T) {
-		key := newKey()
-		requireTake(t, taken, here.Take, key, 1)
-		requireTake(t, refused, here.Take, key, 1)
-		require.NoError(t, here.Reset(t.Context(), key))
-		requireTake(t, taken, here.Take, key, 1)
-	})
+	for name, undo := range map[string]func(key string) error{
+		"by a refund of this process": func(key string) error { return here.Refund(t.Context(), key, 1) },
+		"by a reset of this process":  func(key string) error { return here.Reset(t.Context(), key) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			key := newKey()
+			requireTake(t, taken, here.Take, key, 1)
+			requireTake(t, refused, here.Take, key, 1)
+			require.NoError(t, undo(key))
+			requireTake(t, taken, here.Take, key, 1)
+		})
+	}
 	t.Run("by a raise of the limit", func(t *testing.T) {
 		log, key := newLimiter(l, "gone-log", fleet.SlidingLog{Limit: 1, Window: time.Hour}, c), newKey()
 		requireTake(t, taken, log.Take, key, 1)
@@ -87,25 +84,29 @@ func TestRefusalIsForgottenAfterRefundResetAndSetRate(t *testing.T) {
 	})
 	t.Run("not by another process, as long as it was to last", func(t *testing.T) {
 		key := newKey()
-		quick := newLimiter(l, "gone-quick", fleet.TokenBucket{Rate: limiter.Every(2 * time.Second), Burst: 1}, c)
+		limit := fleet.TokenBucket{Rate: limiter.Every(2 * time.Second), Burst: 1}
+		quick := newLimiter(l, "gone-quick", limit, c)
 		requireTake(t, taken, quick.Take, key, 1)
 		requireTake(t, refused, quick.Take, key, 1)
-		require.NoError(t, newLimiter(l, "gone-quick", fleet.TokenBucket{Rate: limiter.Every(2 * time.Second), Burst: 1}, c).Reset(t.Context(), key))
+		require.NoError(t, newLimiter(l, "gone-quick", limit, c).Reset(t.Context(), key))
 		requireTake(t, denied, quick.Take, key, 1)
 		require.Eventually(t, func() bool {
 			r, err := quick.Take(t.Context(), key, 1)
 			return err == nil && r.OK
 		}, patient, 10*time.Millisecond)
 	})
-	t.Run("Off remembers nothing", func(t *testing.T) {
-		key := newKey()
-		off := newLimiter(l, "gone", hourly, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
-		requireTake(t, taken, there.Take, key, 1)
-		requireTake(t, refused, off.Take, key, 1)
-		requireTake(t, refused, off.Take, key, 1)
-		require.NoError(t, there.Reset(t.Context(), key))
-		requireTake(t, taken, off.Take, key, 1)
-	})
+}
+
+func TestNoRefusalIsRememberedWithMaxDeniedOff(t *testing.T) {
+	l, key := connect(t), newKey()
+	hourly := fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1}
+	here := newLimiter(l, "gone", hourly, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
+	there := newLimiter(l, "gone", hourly, orError) // as another process would have it
+	requireTake(t, taken, there.Take, key, 1)
+	requireTake(t, refused, here.Take, key, 1)
+	requireTake(t, refused, here.Take, key, 1)
+	require.NoError(t, there.Reset(t.Context(), key))
+	requireTake(t, taken, here.Take, key, 1)
 }
 
 func TestLeasesSaveRoundTripsAndKeepTheirBound(t *testing.T) {

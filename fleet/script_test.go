@@ -41,81 +41,84 @@ const (
 	ms = time.Millisecond
 )
 
-// Each script replies and stores the expected values. The beginning is 1767225600 s since 1970.
+// scriptCases are by the name of the limiter. The beginning is 1767225600 s since 1970.
+var scriptCases = map[string]struct {
+	limit fleet.Limit
+	steps []scriptStep
+}{
+	"script-bucket": {
+		fleet.TokenBucket{Rate: limiter.PerSecond(3), Burst: 2},
+		[]scriptStep{
+			{0, 0, yes(2, 2, 0), ""},
+			{0, 1, yes(2, 1, 333334*us), "1767225600333333 1 333333 1 3 2"},
+			{0, 1, yes(2, 0, 666667*us), "1767225600666666 2 333333 1 3 2"},
+			{0, 1, no(2, 0, 333334*us, 666667*us), "1767225600666666 2 333333 1 3 2"},
+			{333333, 1, no(2, 0, 1*us, 333334*us), "1767225600666666 2 333333 1 3 2"},
+			{333334, 1, yes(2, 0, 666666*us), "1767225601000000 0 333333 1 3 2"},
+			{333334, 3, no(2, 0, limiter.Never, 666666*us), "1767225601000000 0 333333 1 3 2"},
+			{333334, -1, yes(2, 1, 333333*us), "1767225600666666 2 333333 1 3 2"},
+			{666667, -1, yes(2, 2, 0), ""},
+		},
+	},
+	"script-fixed": {
+		fleet.FixedWindow{Limit: 3, Window: time.Second},
+		[]scriptStep{
+			{400_000, 0, yes(3, 3, 0), ""},
+			{400_000, 2, yes(3, 1, 600*ms), "f1767225600000000 2"},
+			{400_000, 2, no(3, 1, 600*ms, 600*ms), "f1767225600000000 2"},
+			{400_000, 4, no(3, 1, limiter.Never, 600*ms), "f1767225600000000 2"},
+			{999_999, -1, yes(3, 2, 1*us), "f1767225600000000 1"},
+			{1_000_000, 3, yes(3, 0, 1000*ms), "f1767225601000000 3"},
+			{900_000, 1, no(3, 0, 1100*ms, 1100*ms), "f1767225601000000 3"},
+			{1_900_000, -9, yes(3, 3, 0), ""},
+		},
+	},
+	"script-sliding": {
+		fleet.SlidingWindow{Limit: 3, Window: time.Second, Buckets: 4},
+		[]scriptStep{
+			{0, 0, yes(3, 3, 0), ""},
+			{249_999, 1, yes(3, 2, 1000*ms+us), "w250000 7068902400:1"},
+			{250_000, 1, yes(3, 1, 1250*ms), "w250000 7068902400:1 7068902401:1"},
+			{260_000, 1, yes(3, 0, 1240*ms), "w250000 7068902400:1 7068902401:2"},
+			{260_000, 1, no(3, 0, 990*ms, 1240*ms), "w250000 7068902400:1 7068902401:2"},
+			{260_000, 2, no(3, 0, 1240*ms, 1240*ms), "w250000 7068902400:1 7068902401:2"},
+			{1_249_999, 1, no(3, 0, 1*us, 250*ms+us), "w250000 7068902400:1 7068902401:2"},
+			{1_250_000, 1, yes(3, 0, 1250*ms), "w250000 7068902401:2 7068902405:1"},
+			{1_250_000, 4, no(3, 0, limiter.Never, 1250*ms), "w250000 7068902401:2 7068902405:1"},
+			{1_250_000, -1, yes(3, 1, 1250*ms), "w250000 7068902401:1 7068902405:1"},
+			{900_000, 1, yes(3, 0, 1600*ms), "w250000 7068902401:1 7068902405:2"},
+			{1_250_000, -3, yes(3, 3, 0), ""},
+		},
+	},
+	"script-throttle": {
+		rediscell.Limit(1, 30, time.Minute),
+		[]scriptStep{
+			{0, 0, yes(2, 2, 0), ""},
+			{0, 1, yes(2, 1, 2*time.Second), "1767225602000000000"},
+			{0, 1, yes(2, 0, 4*time.Second), "1767225604000000000"},
+			{0, 1, no(2, 0, 2*time.Second, 4*time.Second), "1767225604000000000"},
+			{1_999_999, 1, no(2, 0, 1*us, 2*time.Second+us), "1767225604000000000"},
+			{2_000_000, 1, yes(2, 0, 4*time.Second), "1767225606000000000"},
+			{2_000_000, 3, no(2, 0, limiter.Never, 4*time.Second), "1767225606000000000"},
+			{2_000_000, math.MaxInt, no(2, 0, limiter.Never, 4*time.Second), "1767225606000000000"},
+			{-5_000_000, -1, no(2, 0, 5*time.Second, 9*time.Second), "1767225604000000000"},
+			{2_000_000, 0, yes(2, 1, 2*time.Second), "1767225604000000000"},
+			{2_000_000, -9, yes(2, 2, 0), ""},
+		},
+	},
+}
+
+// Each script replies and stores the expected values.
 func TestScripts(t *testing.T) {
 	l, direct := connect(t), client(t, server())
-	c := fleet.Config{OnOutage: fleet.FailError}
-	for name, s := range map[string]struct {
-		limiter scripted
-		steps   []scriptStep
-	}{
-		"token bucket, 3/s and burst 2": {
-			newLimiter(l, "script-bucket", fleet.TokenBucket{Rate: limiter.PerSecond(3), Burst: 2}, c),
-			[]scriptStep{
-				{0, 0, yes(2, 2, 0), ""},
-				{0, 1, yes(2, 1, 333334*us), "1767225600333333 1 333333 1 3 2"},
-				{0, 1, yes(2, 0, 666667*us), "1767225600666666 2 333333 1 3 2"},
-				{0, 1, no(2, 0, 333334*us, 666667*us), "1767225600666666 2 333333 1 3 2"},
-				{333333, 1, no(2, 0, 1*us, 333334*us), "1767225600666666 2 333333 1 3 2"},
-				{333334, 1, yes(2, 0, 666666*us), "1767225601000000 0 333333 1 3 2"},
-				{333334, 3, no(2, 0, limiter.Never, 666666*us), "1767225601000000 0 333333 1 3 2"},
-				{333334, -1, yes(2, 1, 333333*us), "1767225600666666 2 333333 1 3 2"},
-				{666667, -1, yes(2, 2, 0), ""},
-			},
-		},
-		"fixed window, 3 in 1 s": {
-			newLimiter(l, "script-fixed", fleet.FixedWindow{Limit: 3, Window: time.Second}, c),
-			[]scriptStep{
-				{400_000, 0, yes(3, 3, 0), ""},
-				{400_000, 2, yes(3, 1, 600*ms), "f1767225600000000 2"},
-				{400_000, 2, no(3, 1, 600*ms, 600*ms), "f1767225600000000 2"},
-				{400_000, 4, no(3, 1, limiter.Never, 600*ms), "f1767225600000000 2"},
-				{999_999, -1, yes(3, 2, 1*us), "f1767225600000000 1"},
-				{1_000_000, 3, yes(3, 0, 1000*ms), "f1767225601000000 3"},
-				{900_000, 1, no(3, 0, 1100*ms, 1100*ms), "f1767225601000000 3"},
-				{1_900_000, -9, yes(3, 3, 0), ""},
-			},
-		},
-		"sliding window, 3 in 1 s, 4 buckets": {
-			newLimiter(l, "script-sliding", fleet.SlidingWindow{Limit: 3, Window: time.Second, Buckets: 4}, c),
-			[]scriptStep{
-				{0, 0, yes(3, 3, 0), ""},
-				{249_999, 1, yes(3, 2, 1000*ms+us), "w250000 7068902400:1"},
-				{250_000, 1, yes(3, 1, 1250*ms), "w250000 7068902400:1 7068902401:1"},
-				{260_000, 1, yes(3, 0, 1240*ms), "w250000 7068902400:1 7068902401:2"},
-				{260_000, 1, no(3, 0, 990*ms, 1240*ms), "w250000 7068902400:1 7068902401:2"},
-				{260_000, 2, no(3, 0, 1240*ms, 1240*ms), "w250000 7068902400:1 7068902401:2"},
-				{1_249_999, 1, no(3, 0, 1*us, 250*ms+us), "w250000 7068902400:1 7068902401:2"},
-				{1_250_000, 1, yes(3, 0, 1250*ms), "w250000 7068902401:2 7068902405:1"},
-				{1_250_000, 4, no(3, 0, limiter.Never, 1250*ms), "w250000 7068902401:2 7068902405:1"},
-				{1_250_000, -1, yes(3, 1, 1250*ms), "w250000 7068902401:1 7068902405:1"},
-				{900_000, 1, yes(3, 0, 1600*ms), "w250000 7068902401:1 7068902405:2"},
-				{1_250_000, -3, yes(3, 3, 0), ""},
-			},
-		},
-		"throttle, 2 at once and 30 in 60 s": {
-			newLimiter(l, "script-throttle", rediscell.Limit(1, 30, time.Minute), c),
-			[]scriptStep{
-				{0, 0, yes(2, 2, 0), ""},
-				{0, 1, yes(2, 1, 2*time.Second), "1767225602000000000"},
-				{0, 1, yes(2, 0, 4*time.Second), "1767225604000000000"},
-				{0, 1, no(2, 0, 2*time.Second, 4*time.Second), "1767225604000000000"},
-				{1_999_999, 1, no(2, 0, 1*us, 2*time.Second+us), "1767225604000000000"},
-				{2_000_000, 1, yes(2, 0, 4*time.Second), "1767225606000000000"},
-				{2_000_000, 3, no(2, 0, limiter.Never, 4*time.Second), "1767225606000000000"},
-				{2_000_000, math.MaxInt, no(2, 0, limiter.Never, 4*time.Second), "1767225606000000000"},
-				{-5_000_000, -1, no(2, 0, 5*time.Second, 9*time.Second), "1767225604000000000"},
-				{2_000_000, 0, yes(2, 1, 2*time.Second), "1767225604000000000"},
-				{2_000_000, -9, yes(2, 2, 0), ""},
-			},
-		},
-	} {
+	for name, c := range scriptCases {
 		t.Run(name, func(t *testing.T) {
-			for _, step := range s.steps {
-				r, err := askAt(t.Context(), s.limiter, begin.Add(time.Duration(step.at)*us), step.n)
+			b := newLimiter(l, name, c.limit, orError)
+			for _, step := range c.steps {
+				r, err := askAt(t.Context(), b, begin.Add(time.Duration(step.at)*us), step.n)
 				require.NoError(t, err)
 				require.Equal(t, step.want, r, "%d at %d µs", step.n, step.at)
-				held, _ := direct.Get(t.Context(), s.limiter.StateKeys("user")[0]).Result()
+				held, _ := direct.Get(t.Context(), b.StateKeys("user")[0]).Result()
 				require.Equal(t, step.held, held, "after %d at %d µs", step.n, step.at)
 			}
 		})

@@ -69,53 +69,67 @@ func (k *keyAt) Refund(n int) {
 	}
 }
 
+// suiteUnit is a second of a limitertest suite, which keyAt slows down.
+const suiteUnit = ratio * time.Second
+
+// suiteCases are limits, the most that they allow at once, and the most that they allow in a span.
+var suiteCases = map[string]struct {
+	limits []fleet.Limit
+	limit  int
+	most   func(time.Duration) int
+}{
+	"token bucket": {
+		[]fleet.Limit{fleet.TokenBucket{Rate: limiter.Every(suiteUnit), Burst: 5}},
+		5,
+		func(d time.Duration) int { return 5 + int(d/time.Second) },
+	},
+	"token bucket of 3/s": {
+		[]fleet.Limit{fleet.TokenBucket{Rate: limiter.Per(3, suiteUnit), Burst: 4}},
+		4,
+		func(d time.Duration) int { return 4 + int(3*(d+2)/time.Second) },
+	},
+	"fixed window": {
+		[]fleet.Limit{fleet.FixedWindow{Limit: 5, Window: 3 * suiteUnit}},
+		5,
+		func(d time.Duration) int { return 5 * int(2+d/(3*time.Second)) },
+	},
+	"sliding window": {
+		[]fleet.Limit{fleet.SlidingWindow{Limit: 5, Window: 3 * suiteUnit, Buckets: 7}},
+		5,
+		func(d time.Duration) int { return 5 * int(1+d/(3*time.Second)) },
+	},
+	"sliding log": {
+		[]fleet.Limit{fleet.SlidingLog{Limit: 5, Window: 3 * suiteUnit}},
+		5,
+		func(d time.Duration) int { return 5 * int(1+d/(3*time.Second)) },
+	},
+	"throttle": {
+		[]fleet.Limit{rediscell.Limit(4, 1, suiteUnit)},
+		5,
+		func(d time.Duration) int { return 5 + int(d/time.Second) },
+	},
+	"all": {
+		[]fleet.Limit{
+			fleet.TokenBucket{Rate: limiter.Per(2, suiteUnit), Burst: 5},
+			fleet.SlidingLog{Limit: 7, Window: 10 * suiteUnit},
+			fleet.SlidingWindow{Limit: 9, Window: time.Hour},
+			fleet.FixedWindow{Limit: 20, Window: time.Hour},
+		},
+		5,
+		func(d time.Duration) int { return min(5+int(2*d/time.Second), 7*int(1+d/(10*time.Second))) },
+	},
+}
+
 // Limiters of a fleet keep the promises of local limiters.
 func TestFleetLimitersKeepThePromisesOfLimiters(t *testing.T) {
 	t.Parallel()
 	l := connect(t)
-	c := fleet.Config{OnOutage: fleet.FailError}
-	const second = ratio * time.Second
-	for name, s := range map[string]struct {
-		timed
-		limit int
-		most  func(time.Duration) int
-	}{
-		"token bucket": {
-			newLimiter(l, "suite-bucket", fleet.TokenBucket{Rate: limiter.Every(second), Burst: 5}, c), 5,
-			func(d time.Duration) int { return 5 + int(d/time.Second) },
-		},
-		"token bucket of 3/s": {
-			newLimiter(l, "suite-thirds", fleet.TokenBucket{Rate: limiter.Per(3, second), Burst: 4}, c), 4,
-			func(d time.Duration) int { return 4 + int(3*(d+2)/time.Second) },
-		},
-		"fixed window": {
-			newLimiter(l, "suite-fixed", fleet.FixedWindow{Limit: 5, Window: 3 * second}, c), 5,
-			func(d time.Duration) int { return 5 * int(2+d/(3*time.Second)) },
-		},
-		"sliding window": {
-			newLimiter(l, "suite-sliding", fleet.SlidingWindow{Limit: 5, Window: 3 * second, Buckets: 7}, c), 5,
-			func(d time.Duration) int { return 5 * int(1+d/(3*time.Second)) },
-		},
-		"sliding log": {
-			newLimiter(l, "suite-log", fleet.SlidingLog{Limit: 5, Window: 3 * second}, c), 5,
-			func(d time.Duration) int { return 5 * int(1+d/(3*time.Second)) },
-		},
-		"throttle": {
-			newLimiter(l, "suite-throttle", rediscell.Limit(4, 1, second), c), 5,
-			func(d time.Duration) int { return 5 + int(d/time.Second) },
-		},
-		"all": {
-			newLimiters(
-				l, "suite-all", c, fleet.TokenBucket{Rate: limiter.Per(2, second), Burst: 5},
-				fleet.SlidingLog{Limit: 7, Window: 10 * second}, fleet.SlidingWindow{Limit: 9, Window: time.Hour}, fleet.FixedWindow{Limit: 20, Window: time.Hour},
-			), 5,
-			func(d time.Duration) int { return min(5+int(2*d/time.Second), 7*int(1+d/(10*time.Second))) },
-		},
-	} {
+	for name, s := range suiteCases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			b := newLimiters(l, "suite-"+name, orError, s.limits...)
 			limitertest.Run(t, limitertest.Subject{
-				New:   func(time.Time) limiter.TimedLimiter { return &keyAt{TB: t, limiter: s.timed, key: newKey()} },
+				New:   func(time.Time) limiter.TimedLimiter { return &keyAt{TB: t, limiter: b, key: newKey()} },
 				Limit: s.limit, Most: s.most, Exact: true,
 			})
 		})

@@ -2,12 +2,10 @@ package pipeline_test
 
 import (
 	"context"
-	cryptorand "crypto/rand"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,49 +17,6 @@ import (
 	"github.com/weir-go/weir/fleet/internal/pipeline"
 	"github.com/weir-go/weir/fleet/internal/redistest"
 )
-
-var shared redistest.Package
-
-func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
-
-var cluster = sync.OnceValue(func() *redistest.Cluster { return redistest.StartCluster(&shared) })
-
-// count adds to a key and returns the sum.
-const count = "return {redis.call('INCRBY', KEYS[1], ARGV[1])}"
-
-func add(ctx context.Context, w *pipeline.Writer, key string, n int) (int64, error) {
-	return addBy(ctx, w, time.Now().Add(patience), key, n)
-}
-
-// patience is a due time that no test reaches unless something hangs.
-const patience = 10 * time.Second
-
-// addBy is add with a due time.
-func addBy(ctx context.Context, w *pipeline.Writer, due time.Time, key string, n int) (int64, error) {
-	answer, _, err := w.Do(ctx, due, "eval", count, 1, key, n)
-	if err != nil {
-		return 0, err
-	}
-	return answer[0], nil
-}
-
-// dial returns a client with typical options: it obeys deadlines and retries.
-func dial(t *testing.T, addr string) *redis.Client {
-	t.Helper()
-	c := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, MaxRetries: 3, PoolSize: 20})
-	t.Cleanup(func() { _ = c.Close() })
-	return c
-}
-
-// fresh returns an unused key with a prefix.
-func fresh(prefix string) string { return prefix + cryptorand.Text() }
-
-func dialCluster(t *testing.T, addrs []string) *redis.ClusterClient {
-	t.Helper()
-	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, ContextTimeoutEnabled: true})
-	t.Cleanup(func() { _ = c.Close() })
-	return c
-}
 
 func TestEveryCallerGetsTheAnswerToItsOwnCommand(t *testing.T) {
 	server := redistest.Start(t)
@@ -89,179 +44,6 @@ func TestEveryCallerGetsTheAnswerToItsOwnCommand(t *testing.T) {
 			})
 		}
 	}
-}
-
-// writes counts the writes of a client, and how many commands they had.
-type writes struct {
-	single, batches, batched atomic.Int64
-	do                       func() // before each write
-	decides                  func() // before each decision, if anything
-}
-
-func (h *writes) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (h *writes) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if cmd.Name() == "eval" { // and not a greeting of the client's own
-			h.single.Add(1)
-			h.do()
-		}
-		if cmd.Name() == "evalsha" && h.decides != nil {
-			h.decides()
-		}
-		return next(ctx, cmd)
-	}
-}
-
-func (h *writes) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if cmds[0].Name() == "eval" {
-			h.batches.Add(1)
-			h.batched.Add(int64(len(cmds)))
-			h.do()
-		}
-		return next(ctx, cmds)
-	}
-}
-
-// queue is a writer with one lane that is blocked by the first caller, so that others queue.
-type queue struct {
-	hook   *writes
-	writer *pipeline.Writer
-	open   chan struct{} // closed to let the first one go
-	group  sync.WaitGroup
-}
-
-func newQueue(t *testing.T, c pipeline.Config) *queue {
-	t.Helper()
-	q := &queue{open: make(chan struct{})}
-	q.hook = &writes{do: func() { <-q.open }}
-	client := dial(t, redistest.Start(t).Addr())
-	client.AddHook(q.hook)
-	c.Lanes = 1
-	q.writer = pipeline.New(client, c)
-	return q
-}
-
-// join starts a call and returns when it is queued or being sent.
-func (q *queue) join(ctx context.Context, n int, then func(int64, error)) {
-	before := pipeline.Waiting(q.writer) + int(q.hook.single.Load())
-	q.group.Go(func() { then(add(ctx, q.writer, "k", n)) })
-	for pipeline.Waiting(q.writer)+int(q.hook.single.Load()) == before {
-		<-time.After(time.Millisecond)
-	}
-}
-
-func (q *queue) finish() {
-	close(q.open)
-	q.group.Wait()
-}
-
-func TestQueuedCommandsAreBatched(t *testing.T) {
-	for _, test := range []struct {
-		name              string
-		batch             int
-		callers           int
-		batches, together int64
-	}{
-		{"nobody waits", 128, 1, 0, 0},
-		{"one waits and goes alone", 128, 2, 0, 0},
-		{"all in one", 128, 41, 1, 40},
-		{"no more than Batch in one", 16, 41, 3, 40},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			q := newQueue(t, pipeline.Config{Timeout: 10 * time.Second, Batch: test.batch})
-			var sum atomic.Int64
-			for range test.callers {
-				q.join(t.Context(), 1, func(n int64, err error) {
-					if err != nil {
-						t.Error(err)
-					}
-					sum.Add(n)
-				})
-			}
-			q.finish()
-			n := int64(test.callers)
-			require.Equal(t, n*(n+1)/2, sum.Load(), "each reply must come once")
-			require.Equal(t, test.batches, q.hook.batches.Load(), "batches")
-			require.Equal(t, test.together, q.hook.batched.Load(), "commands in batches")
-		})
-	}
-}
-
-func TestCancellationInTheQueueSendsNothing(t *testing.T) {
-	q := newQueue(t, pipeline.Config{Timeout: 10 * time.Second})
-	ok := func(_ int64, err error) {
-		if err != nil {
-			t.Error(err)
-		}
-	}
-	q.join(t.Context(), 1, ok)
-	q.join(t.Context(), 10, ok)
-	ctx, cancel := context.WithCancel(t.Context())
-	left := make(chan error)
-	q.join(ctx, 100, func(_ int64, err error) { left <- err })
-	q.join(t.Context(), 1000, ok)
-	cancel()
-	require.ErrorIs(t, <-left, context.Canceled, "cancellation returns while the server is blocked")
-	q.finish()
-	total, err := add(t.Context(), q.writer, "k", 0)
-	require.NoError(t, err)
-	require.EqualValues(t, 1011, total)
-}
-
-func TestCancelledLeaderDoesNotAffectItsBatch(t *testing.T) {
-	q := newQueue(t, pipeline.Config{Timeout: 10 * time.Second})
-	ok := func(_ int64, err error) {
-		if err != nil {
-			t.Error(err)
-		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	q.hook.do = func() {
-		<-q.open
-		if q.hook.batches.Load() == 1 {
-			cancel()
-		}
-	}
-	q.join(t.Context(), 1, ok)
-	q.join(ctx, 10, func(int64, error) {}) // leads the second batch, and is cancelled while it is on its way
-	q.join(t.Context(), 100, ok)
-	q.finish()
-	require.EqualValues(t, 1, q.hook.batches.Load())
-	total, err := add(t.Context(), q.writer, "k", 0)
-	require.NoError(t, err)
-	require.EqualValues(t, 111, total)
-}
-
-// A leader with a short deadline stays until the reply comes, so the other callers get their
-// replies.
-func TestLeaderWithAShortDeadlineDoesNotAffectItsBatch(t *testing.T) {
-	t.Parallel()
-	q := newQueue(t, pipeline.Config{Timeout: patience})
-	ok := func(_ int64, err error) {
-		if err != nil {
-			t.Error(err)
-		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	q.hook.do = func() {
-		<-q.open
-		if q.hook.batches.Load() == 1 {
-			<-ctx.Done()
-		}
-	}
-	q.join(t.Context(), 1, ok)
-	q.join(ctx, 10, func(int64, error) {})
-	q.join(t.Context(), 100, ok)
-	q.join(t.Context(), 1000, ok)
-	q.finish()
-	require.EqualValues(t, 3, q.hook.batched.Load())
-	total, err := add(t.Context(), q.writer, "k", 0)
-	require.NoError(t, err)
-	require.EqualValues(t, 1111, total)
 }
 
 func TestPanicInAHookBlocksNoCaller(t *testing.T) {
@@ -363,22 +145,49 @@ func TestErrorsGoToTheirCallers(t *testing.T) {
 	require.EqualValues(t, 7, total)
 }
 
-func TestNothingIsSentTwiceWhenTheAnswerIsLost(t *testing.T) {
-	t.Parallel()
-	server := redistest.Start(t)
-	proxy := redistest.NewProxy(t, server.Addr())
+// throughProxy returns a client of the cluster that reaches the first master through a proxy.
+func throughProxy(t *testing.T) (redis.UniversalClient, *redistest.Proxy) {
 	master := cluster().Nodes[0]
-	clusterProxy := redistest.NewProxy(t, master.Addr())
-	through := redis.NewClusterClient(&redis.ClusterOptions{
+	proxy := redistest.NewProxy(t, master.Addr())
+	client := redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: cluster().Addrs(), ContextTimeoutEnabled: true,
 		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			if addr == master.Addr() {
-				addr = clusterProxy.Addr()
+				addr = proxy.Addr()
 			}
 			return new(net.Dialer).DialContext(ctx, network, addr)
 		},
 	})
-	t.Cleanup(func() { _ = through.Close() })
+	t.Cleanup(func() { _ = client.Close() })
+	return client, proxy
+}
+
+// addWhileRepliesAreLost adds 1 twenty times for each caller, and returns how many additions were
+// sent, and of how many the reply was lost.
+func addWhileRepliesAreLost(t *testing.T, w *pipeline.Writer, key string, callers int, proxy *redistest.Proxy) (sent, lost int64) {
+	var failed atomic.Int64
+	var g sync.WaitGroup
+	for range callers {
+		g.Go(func() {
+			for round := range 20 {
+				if round%5 == 0 {
+					proxy.LoseReplies(1)
+				}
+				if _, err := add(t.Context(), w, key, 1); err != nil {
+					failed.Add(1)
+				}
+			}
+		})
+	}
+	g.Wait()
+	proxy.LoseReplies(0)
+	return int64(20 * callers), failed.Load()
+}
+
+func TestNothingIsSentTwiceWhenTheAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	proxy := redistest.NewProxy(t, redistest.Start(t).Addr())
+	through, clusterProxy := throughProxy(t)
 	for _, test := range []struct {
 		name   string
 		client redis.UniversalClient
@@ -394,28 +203,12 @@ func TestNothingIsSentTwiceWhenTheAnswerIsLost(t *testing.T) {
 				key := fresh(test.key)
 				_, err := add(t.Context(), w, key, 0)
 				require.NoError(t, err)
-				var sent, lost atomic.Int64
-				var g sync.WaitGroup
-				for range callers {
-					g.Go(func() {
-						for round := range 20 {
-							if round%5 == 0 {
-								test.proxy.LoseReplies(1)
-							}
-							sent.Add(1)
-							if _, err := add(t.Context(), w, key, 1); err != nil {
-								lost.Add(1)
-							}
-						}
-					})
-				}
-				g.Wait()
-				test.proxy.LoseReplies(0)
+				sent, lost := addWhileRepliesAreLost(t, w, key, callers, test.proxy)
 				total, err := add(t.Context(), w, key, 0)
 				require.NoError(t, err)
-				require.Positive(t, lost.Load(), "the test has shown nothing")
-				require.LessOrEqual(t, total, sent.Load(), "of %d, with %d answers lost", sent.Load(), lost.Load())
-				require.GreaterOrEqual(t, total, sent.Load()-lost.Load())
+				require.Positive(t, lost, "the test has shown nothing")
+				require.LessOrEqual(t, total, sent, "of %d, with %d answers lost", sent, lost)
+				require.GreaterOrEqual(t, total, sent-lost)
 			})
 		}
 	}

@@ -109,45 +109,52 @@ func through(t *testing.T, p *redistest.Proxy) *redis.Client {
 	return c
 }
 
-func TestTheProxyFailsAsTold(t *testing.T) {
+// increment adds 1 to n, which count reads.
+func increment(t *testing.T, c *redis.Client) error { return c.Incr(t.Context(), "n").Err() }
+
+func count(s *redistest.Server) string { return s.Do("GET", "n") }
+
+func TestTheProxyLosesRequestsAndReplies(t *testing.T) {
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr())
-	incr := func(c *redis.Client) error { return c.Incr(t.Context(), "n").Err() }
-	count := func() string { return s.Do("GET", "n") }
 	c := through(t, p)
-	require.NoError(t, incr(c))
-	require.Equal(t, "1", count())
+	require.NoError(t, increment(t, c))
+	require.Equal(t, "1", count(s))
 
 	p.Swallow(true, false)
-	require.Error(t, incr(c))
-	require.Equal(t, "1", count(), "the request did not arrive")
+	require.Error(t, increment(t, c))
+	require.Equal(t, "1", count(s), "the request did not arrive")
 	p.Swallow(false, false)
 
 	c = through(t, p)
 	p.Swallow(false, true)
-	require.Error(t, incr(c))
-	require.Equal(t, "2", count(), "the reply did not arrive")
+	require.Error(t, increment(t, c))
+	require.Equal(t, "2", count(s), "the reply did not arrive")
 	p.Swallow(false, false)
 
 	c = through(t, p)
 	p.LoseReplies(1)
-	require.Error(t, incr(c))
-	require.Equal(t, "3", count())
-	require.NoError(t, incr(c))
+	require.Error(t, increment(t, c))
+	require.Equal(t, "3", count(s))
+	require.NoError(t, increment(t, c))
+}
 
+func TestTheProxyDelaysRefusesAndCuts(t *testing.T) {
+	p := redistest.NewProxy(t, redistest.Start(t).Addr())
+	c := through(t, p)
 	p.Delay(20 * time.Millisecond)
 	began := time.Now()
-	require.NoError(t, incr(c))
+	require.NoError(t, increment(t, c))
 	require.Greater(t, time.Since(began), 40*time.Millisecond)
 	p.Delay(700 * time.Millisecond) // each way, which is more than the client waits
-	require.Error(t, incr(c))
+	require.Error(t, increment(t, c))
 	p.Delay(0)
 
 	p.Refuse()
-	require.ErrorContains(t, incr(c), "refused")
+	require.ErrorContains(t, increment(t, c), "refused")
 	p.Accept()
 	c = through(t, p)
-	require.NoError(t, incr(c))
+	require.NoError(t, increment(t, c))
 
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", p.Addr())
 	require.NoError(t, err)
@@ -159,9 +166,12 @@ func TestTheProxyFailsAsTold(t *testing.T) {
 	p.Cut()
 	_, err = conn.Read(make([]byte, 100))
 	require.ErrorIs(t, err, syscall.ECONNRESET)
+}
 
+func TestTheProxyLeadsToAnotherServer(t *testing.T) {
+	p := redistest.NewProxy(t, redistest.Start(t).Addr())
 	other := redistest.Start(t)
 	p.Lead(other.Addr())
-	require.NoError(t, incr(through(t, p)))
-	require.Equal(t, "1", other.Do("GET", "n"))
+	require.NoError(t, increment(t, through(t, p)))
+	require.Equal(t, "1", count(other))
 }

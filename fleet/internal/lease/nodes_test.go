@@ -1,0 +1,196 @@
+package lease_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet/internal/lease"
+	"github.com/weir-go/weir/limiter"
+)
+
+// limit bounds the grants in any span, m·Max included.
+type bound interface {
+	admit(at time.Time, n int) bool
+}
+
+// atRate is the bound of a token bucket: burst plus rate·span in any span. A bucket of that size
+// never refuses.
+type atRate struct{ *limiter.TokenBucket }
+
+func (b atRate) admit(at time.Time, n int) bool { return b.TakeAt(at, n).OK }
+
+// inSpan bounds every span of one length.
+type inSpan struct {
+	most int
+	span time.Duration
+	log  []time.Time
+}
+
+func (b *inSpan) admit(at time.Time, n int) bool {
+	for range n {
+		b.log = append(b.log, at)
+	}
+	b.log = slices.DeleteFunc(b.log, func(t time.Time) bool { return at.Sub(t) >= b.span })
+	return len(b.log) <= b.most
+}
+
+// admission is a grant at a time.
+type admission struct {
+	at time.Time
+	n  int
+}
+
+// fleet is several nodes with one server.
+type fleet struct {
+	server *server
+	purses []*lease.Pool
+
+	mu       sync.Mutex
+	admitted []admission
+	total    int
+	held     int // answers that came out of purses
+}
+
+func newFleet(s *server, nodes int) *fleet {
+	f := &fleet{server: s}
+	for range nodes {
+		f.purses = append(f.purses, lease.New(s, config))
+	}
+	return f
+}
+
+// take takes n tokens on a node.
+func (f *fleet) take(t *testing.T, node, n int) {
+	var decided time.Time
+	r, held, err := f.purses[node].Take(context.WithValue(t.Context(), decidedKey{}, &decided), "k", n)
+	if err != nil {
+		t.Error(err)
+	}
+	if held {
+		decided = time.Now()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if held {
+		f.held++
+	}
+	if r.OK {
+		f.admitted = append(f.admitted, admission{decided, n})
+		f.total += n
+	}
+}
+
+// run takes tokens on all nodes for a while, in bursts and with pauses, over a slow network.
+func (f *fleet) run(t *testing.T, r *rand.Rand, d time.Duration) {
+	end := time.Now().Add(d)
+	var g sync.WaitGroup
+	for node := range f.purses {
+		for range 3 {
+			pace := time.Duration(1 + r.IntN(100))
+			r := rand.New(rand.NewPCG(r.Uint64(), 1))
+			g.Go(func() {
+				for time.Now().Before(end) {
+					switch r.IntN(200) {
+					case 0:
+						time.Sleep(time.Duration(r.IntN(3000)) * time.Millisecond)
+					case 1:
+						pace = time.Duration(1 + r.IntN(300))
+					}
+					f.take(t, node, 1+r.IntN(1+r.IntN(12)))
+					time.Sleep(time.Duration(r.Int64N(int64(pace)) * int64(time.Millisecond)))
+				}
+			})
+		}
+	}
+	g.Wait()
+}
+
+func TestInAnySpanAFleetAdmitsNoMoreThanTheLimitAndTheLeases(t *testing.T) {
+	for _, nodes := range []int{3, 10} {
+		rate, burst := 150*nodes, 100*nodes // some of what they ask for, but not all
+		spare := nodes * config.Max
+		for name, model := range map[string]func() (limiter.Limiter, bound){
+			"token bucket": func() (limiter.Limiter, bound) {
+				return bucket(float64(rate), burst), atRate{limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(float64(rate)), Burst: burst + spare}, time.Now().Add(-time.Hour))}
+			},
+			"sliding log": func() (limiter.Limiter, bound) {
+				return limiter.NewSlidingLog(limiter.WindowConfig{Limit: burst, Window: time.Second}), &inSpan{most: burst + spare, span: time.Second}
+			},
+		} {
+			for seed := range uint64(3) {
+				t.Run(fmt.Sprintf("%s, %d nodes, seed %d", name, nodes, seed), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						l, most := model()
+						s, r := newServer(l), rand.New(rand.NewPCG(seed, uint64(nodes)))
+						var mu sync.Mutex
+						s.way = func() time.Duration {
+							mu.Lock()
+							defer mu.Unlock()
+							return time.Duration(r.IntN(20_000)) * time.Microsecond
+						}
+						f := newFleet(s, nodes)
+						f.run(t, rand.New(rand.NewPCG(seed, 7)), 10*time.Second)
+						slices.SortStableFunc(f.admitted, func(a, b admission) int { return a.at.Compare(b.at) })
+						for _, a := range f.admitted {
+							require.Truef(t, most.admit(a.at, a.n), "%d more at %s exceed the bound", a.n, a.at)
+						}
+						held := s.granted - f.total
+						require.GreaterOrEqual(t, held, 0, "more tokens were handed out than granted")
+						require.LessOrEqual(t, held, spare, "held")
+						require.Greater(t, f.held, len(f.admitted)/20, "the test has shown too little")
+						for _, p := range f.purses {
+							require.NoError(t, p.Close(t.Context()))
+						}
+						require.Equal(t, s.granted, f.total, "all unused tokens are given back")
+					})
+				})
+			}
+		}
+	}
+}
+
+func TestABusyKeyBelowItsLimitCostsFewRoundTrips(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(bucket(100, 100))
+		f := newFleet(s, 3)
+		var g sync.WaitGroup
+		for node := range f.purses {
+			g.Go(func() {
+				for range 3000 {
+					f.take(t, node, 1)
+					time.Sleep(40 * time.Millisecond) // 75 a second
+				}
+			})
+		}
+		g.Wait()
+		require.Equal(t, 9000, f.total)
+		require.LessOrEqual(t, len(s.questions()), 9000/10)
+	})
+}
+
+func TestAtTheLimitThereAreNoLeasesAndNothingIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(bucket(100, 100))
+		f := newFleet(s, 3)
+		var g sync.WaitGroup
+		for node := range f.purses {
+			g.Go(func() {
+				for range 5000 {
+					f.take(t, node, 1)
+					time.Sleep(12 * time.Millisecond) // 250 a second
+				}
+			})
+		}
+		g.Wait()
+		require.InDelta(t, 100*60+100, f.total, 60, "a minute's worth and the burst, to 1 %")
+		require.Less(t, f.held, 150, "tokens are held only during the burst")
+	})
+}

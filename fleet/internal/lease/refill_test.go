@@ -1,0 +1,129 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet/internal/lease"
+)
+
+func TestRefillTakesNoMoreThanNeeded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(bucket(100, 1000))
+		p := lease.New(s, config)
+		for range 24 {
+			_, _, err := p.Take(t.Context(), "k", 1)
+			require.NoError(t, err)
+		}
+		s.questions()
+		_, held, err := p.Take(t.Context(), "k", 8) // six are in hand, of ten
+		require.NoError(t, err)
+		require.False(t, held)
+		require.Equal(t, []int{8 + 4}, s.questions())
+	})
+}
+
+func TestCloseDuringARefillLosesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(bucket(100, 1000))
+		p := lease.New(s, config)
+		warm(t, p, "k")
+		warm(t, p, "k")
+		s.way = func() time.Duration { return 100 * time.Millisecond }
+		admitted := s.granted // all but what is handed out below
+		go func() { _, _, _ = p.Take(t.Context(), "k", 1) }()
+		time.Sleep(50 * time.Millisecond)
+		require.NoError(t, p.Close(t.Context()))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Equal(t, admitted+1, s.granted)
+	})
+}
+
+func TestNothingIsHeldAfterAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(bucket(100, 1000))
+		p := lease.New(s, config)
+		warm(t, p, "k")
+		s.err = errors.New("away")
+		_, held, err := p.Take(t.Context(), "k", 1)
+		require.True(t, held, "held tokens can be taken")
+		require.NoError(t, err)
+		s.questions()
+		_, held, err = p.Take(t.Context(), "k", 1)
+		require.False(t, held)
+		require.ErrorIs(t, err, s.err)
+		require.Len(t, s.questions(), 1, "a request is not repeated after an error")
+		s.err = nil
+		warm(t, p, "k")
+	})
+}
+
+func TestPanicOfTheServerBlocksNoCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(bucket(100, 1000))
+		p := lease.New(s, config)
+		warm(t, p, "k")
+		_, _, err := p.Take(t.Context(), "k", 1)
+		require.NoError(t, err)
+		s.way = func() time.Duration { return time.Millisecond }
+		var once atomic.Bool
+		s.before = func(n int) {
+			if n > 1 && once.CompareAndSwap(false, true) {
+				panic("the server's")
+			}
+		}
+		var g sync.WaitGroup
+		g.Go(func() {
+			time.Sleep(time.Millisecond / 2)
+			_, _, err := p.Take(t.Context(), "k", 1) // waits for the refill
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		require.Panics(t, func() { _, _, _ = p.Take(t.Context(), "k", 1) })
+		g.Wait()
+	})
+}
+
+func TestWhatIsHeldIsHandedOutAfterMoreWasRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(bucket(1, 40))
+		p := lease.New(s, config)
+		warm(t, p, "k")
+		s.Limiter.Take(35)
+		r, _, err := p.Take(t.Context(), "k", 5)
+		require.NoError(t, err)
+		require.False(t, r.OK)
+		r, held, err := p.Take(t.Context(), "k", 1)
+		require.NoError(t, err)
+		require.True(t, held)
+		require.True(t, r.OK)
+		require.Zero(t, r.RetryAfter)
+	})
+}
+
+func TestCancellationDuringARefill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(bucket(100, 1000))
+		p := lease.New(s, config)
+		warm(t, p, "k")
+		_, _, err := p.Take(t.Context(), "k", 1)
+		require.NoError(t, err)
+		s.way = func() time.Duration { return time.Second }
+		go func() { _, _, _ = p.Take(t.Context(), "k", 1) }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, _, err = p.Take(ctx, "k", 1)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		time.Sleep(10 * time.Second)
+	})
+}
