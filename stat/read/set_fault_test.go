@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/stat/read"
 )
 
 func TestALaterDuplicateIsSkippedWhileTheFirstIsLive(t *testing.T) {
@@ -76,6 +77,19 @@ func TestASourceThatPanicsFromTheStartIsNoError(t *testing.T) {
 	require.Equal(t, figures{"source_panics{}": 2}, own, "once in New, once now")
 }
 
+// readOnce reads the set and requires that it shows each of the series once, with its value.
+func readOnce(t *testing.T, s *read.Set[string], want figures) {
+	got := map[string][]float64{}
+	for name, value := range s.Observe {
+		got[name] = append(got[name], value)
+	}
+	for name, value := range want {
+		if !slices.Equal(got[name], []float64{value}) {
+			t.Errorf("%s = %v, want %v once", name, got[name], value)
+		}
+	}
+}
+
 // TestConcurrentReadingsAndChanges reads the set concurrently with changes of every kind. No reading may show a
 // series twice or with the value of another, or miss one that is always shown.
 func TestConcurrentReadingsAndChanges(t *testing.T) {
@@ -109,16 +123,7 @@ func TestConcurrentReadingsAndChanges(t *testing.T) {
 		})
 		readers.Go(func() {
 			for range 500 {
-				got := map[string][]float64{}
-				for name, value := range s.Observe {
-					got[name] = append(got[name], value)
-				}
-				for name, value := range want {
-					if !slices.Equal(got[name], []float64{value}) {
-						t.Errorf("%s = %v, want %v once", name, got[name], value)
-						return
-					}
-				}
+				readOnce(t, s, want)
 			}
 		})
 	}
