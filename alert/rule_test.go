@@ -16,53 +16,61 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
+var (
+	aRate    = alert.FailureRate(&totals{}, time.Minute)
+	aBool    = alert.True(func() bool { return true })
+	aGauge   = alert.Gauge(func() float64 { return 0 })
+	overHalf = alert.Above(0.5)
+)
+
+// invalidRules are rules that have a name unless their error is that they have none.
+var invalidRules = []struct {
+	rule alert.Rule
+	want string
+}{
+	{alert.Rule{Value: aRate, When: overHalf}, `rule "": Name is empty`},
+	{alert.Rule{Name: "\xff", Value: aRate, When: overHalf}, `Severity "", must be UTF-8`},
+	{alert.Rule{When: overHalf}, "Value is not set"},
+	{alert.Rule{Value: aRate}, "When is not set"},
+	{alert.Rule{Value: aRate, When: alert.Above(math.NaN())}, "When is above NaN, must be finite"},
+	{alert.Rule{Value: aRate, When: alert.Above(math.Inf(-1))}, "When is above -Inf, must be finite"},
+	{alert.Rule{Value: aRate, When: alert.Above(1)}, "When is above 1, but the failure rate over 1m lies between 0 and 1: the rule could never fire"},
+	{alert.Rule{Value: aBool, When: alert.Below(0)}, "When is below 0, but the boolean lies between 0 and 1: the rule could never fire"},
+	{alert.Rule{Value: aRate, When: overHalf, Resolve: alert.Below(0)}, "the rule could never resolve"},
+	{alert.Rule{Value: aRate, When: overHalf, Resolve: alert.Above(0.2)}, "Resolve is above 0.2, must be finite, point the other way than When, which is above 0.5, and not overlap with it"},
+	{alert.Rule{Value: aRate, When: overHalf, Resolve: alert.Below(0.6)}, "Resolve is below 0.6"},
+	{alert.Rule{Value: aGauge, When: alert.Below(1), Resolve: alert.Above(0.9)}, "Resolve is above 0.9"},
+	{alert.Rule{Value: aRate, When: overHalf, For: -1}, "For is -1ns, must be at least 0"},
+	{alert.Rule{Value: aRate, When: overHalf, KeepFiring: -s}, "KeepFiring is -1s, must be at least 0"},
+	{alert.Rule{Value: aRate, When: overHalf, MinCalls: -1}, "MinCalls is -1, must be at least 0"},
+	{alert.Rule{Value: aRate, When: overHalf, MinBad: -1}, "MinBad is -1, must be at least 0"},
+	{alert.Rule{Value: aRate, When: overHalf, NoData: "keep"}, `NoData is "keep", must be "keep-last", "resolve" or "fire"`},
+	{alert.Rule{Value: aBool, When: overHalf, MinCalls: 1}, "MinCalls is 1, but the boolean counts no calls"},
+	{alert.Rule{Value: alert.Rate(&totals{}, s), When: overHalf, MinBad: 1}, "MinBad is 1, but the calls per second over 1s counts no bad calls"},
+	{alert.Rule{Value: aRate, When: overHalf, Labels: map[string]string{"key": "x"}}, `Labels has "key", which is set by the monitor`},
+	{alert.Rule{Value: aRate, When: overHalf, Labels: map[string]string{"a-b": "x"}}, `Labels has "a-b", must be up to 128 letters`},
+	{alert.Rule{Value: aRate, When: overHalf, Labels: map[string]string{"a": ""}}, `Labels["a"] is "", must be UTF-8 and not empty`},
+	{alert.Rule{Value: aRate, When: overHalf, Labels: map[string]string{strings.Repeat("a", 129): "x"}}, "must be up to 128 letters, digits"},
+	{alert.Rule{Value: aRate, When: overHalf, Labels: map[string]string{"a": strings.Repeat("x", 1025)}}, `Labels["a"] takes 1025 bytes, must take at most 1024`},
+	{alert.Rule{Value: aRate, When: overHalf, Labels: manyLabels(33)}, "Labels has 33 labels, must have at most 32"},
+	{alert.Rule{Value: aRate, When: overHalf, Severity: strings.Repeat("x", 1025)}, "Name takes 3 bytes and Severity 1025, must take at most 1024"},
+	{alert.Rule{Name: strings.Repeat("x", 1025), Value: aRate, When: overHalf}, "Name takes 1025 bytes and Severity 0, must take at most 1024"},
+	{alert.Rule{Value: alert.FailureRate(nil, time.Minute), When: overHalf}, "Value: the source is nil"},
+	{alert.Rule{Value: alert.FailureRate(&totals{}, 0), When: overHalf}, "Value: the span is 0s, must be positive"},
+	{alert.Rule{Value: alert.FailureRate(&totals{}, 1e6*time.Hour), When: overHalf}, "must lie between 1ms and 720h0m0s"},
+	{alert.Rule{Value: alert.BurnRate(&totals{}, 1, time.Hour, time.Minute), When: overHalf}, "Value: slo is 1, must lie between 0 and 1"},
+	{alert.Rule{Value: alert.BurnRate(&totals{}, 0.9, time.Minute, time.Hour), When: overHalf}, "Value: the spans are 1m0s and 1h0m0s, the first must be longer"},
+	{alert.Rule{Value: alert.BurnRate(&totals{}, 0.9, 0, -1), When: overHalf}, "Value: the span is 0s, must be positive"},
+	{alert.Rule{Value: alert.Quantile(nil, 0.5, s), When: overHalf}, "Value: the source is nil"},
+	{alert.Rule{Value: alert.Quantile(&timed{}, 1.5, s), When: overHalf}, "Value: the quantile is 1.5, must lie between 0 and 1"},
+	{alert.Rule{Value: alert.Quantile(&timed{}, 0.5, -s), When: overHalf}, "Value: the span is -1s, must be positive"},
+	{alert.Rule{Value: alert.Quantile(&timed{}, 0.5, s), When: alert.Below(0)}, "the rule could never fire"},
+	{alert.Rule{Value: alert.True(nil), When: overHalf}, "Value: the function is nil"},
+	{alert.Rule{Value: alert.Each[string, int](nil, nil), When: overHalf}, "Value: the members or the function are nil"},
+}
+
 func TestInvalidRules(t *testing.T) {
-	rate, truth := alert.FailureRate(&totals{}, time.Minute), alert.True(func() bool { return true })
-	gauge, over := alert.Gauge(func() float64 { return 0 }), alert.Above(0.5)
-	for _, test := range []struct {
-		rule alert.Rule
-		want string
-	}{
-		{alert.Rule{Value: rate, When: over}, `rule "": Name is empty`},
-		{alert.Rule{Name: "\xff", Value: rate, When: over}, `Severity "", must be UTF-8`},
-		{alert.Rule{When: over}, "Value is not set"},
-		{alert.Rule{Value: rate}, "When is not set"},
-		{alert.Rule{Value: rate, When: alert.Above(math.NaN())}, "When is above NaN, must be finite"},
-		{alert.Rule{Value: rate, When: alert.Above(math.Inf(-1))}, "When is above -Inf, must be finite"},
-		{alert.Rule{Value: rate, When: alert.Above(1)}, "When is above 1, but the failure rate over 1m lies between 0 and 1: the rule could never fire"},
-		{alert.Rule{Value: truth, When: alert.Below(0)}, "When is below 0, but the boolean lies between 0 and 1: the rule could never fire"},
-		{alert.Rule{Value: rate, When: over, Resolve: alert.Below(0)}, "the rule could never resolve"},
-		{alert.Rule{Value: rate, When: over, Resolve: alert.Above(0.2)}, "Resolve is above 0.2, must be finite, point the other way than When, which is above 0.5, and not overlap with it"},
-		{alert.Rule{Value: rate, When: over, Resolve: alert.Below(0.6)}, "Resolve is below 0.6"},
-		{alert.Rule{Value: gauge, When: alert.Below(1), Resolve: alert.Above(0.9)}, "Resolve is above 0.9"},
-		{alert.Rule{Value: rate, When: over, For: -1}, "For is -1ns, must be at least 0"},
-		{alert.Rule{Value: rate, When: over, KeepFiring: -s}, "KeepFiring is -1s, must be at least 0"},
-		{alert.Rule{Value: rate, When: over, MinCalls: -1}, "MinCalls is -1, must be at least 0"},
-		{alert.Rule{Value: rate, When: over, MinBad: -1}, "MinBad is -1, must be at least 0"},
-		{alert.Rule{Value: rate, When: over, NoData: "keep"}, `NoData is "keep", must be "keep-last", "resolve" or "fire"`},
-		{alert.Rule{Value: truth, When: over, MinCalls: 1}, "MinCalls is 1, but the boolean counts no calls"},
-		{alert.Rule{Value: alert.Rate(&totals{}, s), When: over, MinBad: 1}, "MinBad is 1, but the calls per second over 1s counts no bad calls"},
-		{alert.Rule{Value: rate, When: over, Labels: map[string]string{"key": "x"}}, `Labels has "key", which is set by the monitor`},
-		{alert.Rule{Value: rate, When: over, Labels: map[string]string{"a-b": "x"}}, `Labels has "a-b", must be up to 128 letters`},
-		{alert.Rule{Value: rate, When: over, Labels: map[string]string{"a": ""}}, `Labels["a"] is "", must be UTF-8 and not empty`},
-		{alert.Rule{Value: rate, When: over, Labels: map[string]string{strings.Repeat("a", 129): "x"}}, "must be up to 128 letters, digits"},
-		{alert.Rule{Value: rate, When: over, Labels: map[string]string{"a": strings.Repeat("x", 1025)}}, `Labels["a"] takes 1025 bytes, must take at most 1024`},
-		{alert.Rule{Value: rate, When: over, Labels: manyLabels(33)}, "Labels has 33 labels, must have at most 32"},
-		{alert.Rule{Value: rate, When: over, Severity: strings.Repeat("x", 1025)}, "Name takes 3 bytes and Severity 1025, must take at most 1024"},
-		{alert.Rule{Name: strings.Repeat("x", 1025), Value: rate, When: over}, "Name takes 1025 bytes and Severity 0, must take at most 1024"},
-		{alert.Rule{Value: alert.FailureRate(nil, time.Minute), When: over}, "Value: the source is nil"},
-		{alert.Rule{Value: alert.FailureRate(&totals{}, 0), When: over}, "Value: the span is 0s, must be positive"},
-		{alert.Rule{Value: alert.FailureRate(&totals{}, 1e6*time.Hour), When: over}, "must lie between 1ms and 720h0m0s"},
-		{alert.Rule{Value: alert.BurnRate(&totals{}, 1, time.Hour, time.Minute), When: over}, "Value: slo is 1, must lie between 0 and 1"},
-		{alert.Rule{Value: alert.BurnRate(&totals{}, 0.9, time.Minute, time.Hour), When: over}, "Value: the spans are 1m0s and 1h0m0s, the first must be longer"},
-		{alert.Rule{Value: alert.BurnRate(&totals{}, 0.9, 0, -1), When: over}, "Value: the span is 0s, must be positive"},
-		{alert.Rule{Value: alert.Quantile(nil, 0.5, s), When: over}, "Value: the source is nil"},
-		{alert.Rule{Value: alert.Quantile(&timed{}, 1.5, s), When: over}, "Value: the quantile is 1.5, must lie between 0 and 1"},
-		{alert.Rule{Value: alert.Quantile(&timed{}, 0.5, -s), When: over}, "Value: the span is -1s, must be positive"},
-		{alert.Rule{Value: alert.Quantile(&timed{}, 0.5, s), When: alert.Below(0)}, "the rule could never fire"},
-		{alert.Rule{Value: alert.True(nil), When: over}, "Value: the function is nil"},
-		{alert.Rule{Value: alert.Each[string, int](nil, nil), When: over}, "Value: the members or the function are nil"},
-	} {
+	for _, test := range invalidRules {
 		if test.rule.Name == "" && test.want != `rule "": Name is empty` {
 			test.rule.Name = "bad"
 		}

@@ -17,6 +17,15 @@ type probe struct {
 	sample  alert.Sample
 }
 
+// stateStep is a sample, and the state that the alert has afterwards.
+type stateStep struct {
+	at   time.Duration
+	see  alert.Sample
+	want string
+}
+
+var over = alert.Above(5)
+
 func newProbe(r alert.Rule) *probe {
 	p := &probe{start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	r.Name, r.Value = "probe", alert.Custom(func(time.Time) alert.Sample { return p.sample })
@@ -42,72 +51,69 @@ var none = alert.Sample{}
 
 const s = time.Second
 
+// stateCases are rules, and samples with the state that an alert has after each.
+var stateCases = map[string]struct {
+	rule  alert.Rule
+	steps []stateStep
+}{
+	"without For it fires at once": {alert.Rule{When: over}, []stateStep{
+		{0, is(5), "inactive"}, {1 * s, is(5.1), "firing"}, {2 * s, is(5), "resolved"},
+	}},
+	"For is counted from the first bad sample": {alert.Rule{When: over, For: 10 * s}, []stateStep{
+		{0, is(6), "pending"}, {9 * s, is(6), "pending"}, {10 * s, is(6), "firing"},
+	}},
+	"one good sample while pending begins For anew": {alert.Rule{When: over, For: 10 * s}, []stateStep{
+		{0, is(6), "pending"}, {9 * s, is(5), "inactive"}, {10 * s, is(6), "pending"}, {19 * s, is(6), "pending"}, {20 * s, is(6), "firing"},
+	}},
+	"KeepFiring is counted from the first good sample": {alert.Rule{When: over, KeepFiring: 10 * s}, []stateStep{
+		{0, is(6), "firing"}, {5 * s, is(1), "firing"}, {14 * s, is(1), "firing"}, {15 * s, is(1), "resolved"},
+	}},
+	"a bad sample begins KeepFiring anew": {alert.Rule{When: over, KeepFiring: 10 * s}, []stateStep{
+		{0, is(6), "firing"}, {5 * s, is(1), "firing"}, {14 * s, is(6), "firing"}, {15 * s, is(1), "firing"}, {24 * s, is(1), "firing"}, {25 * s, is(1), "resolved"},
+	}},
+	"a resolved alert is kept for 15 minutes": {alert.Rule{When: over}, []stateStep{
+		{0, is(6), "firing"}, {1 * s, is(1), "resolved"}, {901 * s, is(1), "resolved"}, {902 * s, is(1), "inactive"},
+	}},
+	"a resolved alert may begin again": {alert.Rule{When: over, For: 10 * s}, []stateStep{
+		{0, is(6), "pending"}, {10 * s, is(6), "firing"}, {11 * s, is(1), "resolved"}, {12 * s, is(6), "pending"}, {22 * s, is(6), "firing"},
+	}},
+	"below": {alert.Rule{When: alert.Below(5)}, []stateStep{
+		{0, is(5), "inactive"}, {1 * s, is(4.9), "firing"}, {2 * s, is(5), "resolved"},
+	}},
+	"Resolve is another threshold": {alert.Rule{When: over, Resolve: alert.Below(2)}, []stateStep{
+		{0, is(3), "inactive"}, {1 * s, is(6), "firing"}, {2 * s, is(3), "firing"}, {3 * s, is(2), "firing"}, {4 * s, is(1), "resolved"}, {5 * s, is(3), "resolved"},
+	}},
+	"Resolve does not matter while pending": {alert.Rule{When: over, Resolve: alert.Below(2), For: 10 * s}, []stateStep{
+		{0, is(6), "pending"}, {5 * s, is(3), "inactive"},
+	}},
+	"no data keeps a pending rule ageing": {alert.Rule{When: over, For: 10 * s}, []stateStep{
+		{0, none, "inactive"}, {1 * s, is(6), "pending"}, {5 * s, none, "pending"}, {11 * s, none, "firing"}, {12 * s, is(1), "resolved"},
+	}},
+	"no data keeps a rule that is easing off on its way": {alert.Rule{When: over, KeepFiring: 10 * s}, []stateStep{
+		{0, is(6), "firing"}, {1 * s, is(1), "firing"}, {11 * s, none, "resolved"},
+	}},
+	"no data resolves": {alert.Rule{When: over, NoData: alert.Resolve}, []stateStep{
+		{0, is(6), "firing"}, {1 * s, none, "resolved"},
+	}},
+	"no data fires": {alert.Rule{When: over, NoData: alert.Fire, For: 10 * s}, []stateStep{
+		{0, none, "pending"}, {10 * s, none, "firing"}, {11 * s, is(1), "resolved"},
+	}},
+	"fewer calls than MinCalls are no data": {alert.Rule{When: over, MinCalls: 20}, []stateStep{
+		{0, alert.Sample{Value: 9, Calls: 19, OK: true}, "inactive"},
+		{1 * s, alert.Sample{Value: 9, Calls: 20, OK: true}, "firing"},
+		{2 * s, alert.Sample{Value: 1, Calls: 19, OK: true}, "firing"},
+		{3 * s, alert.Sample{Value: 1, Calls: 20, OK: true}, "resolved"},
+	}},
+	"fewer bad calls than MinBad are good": {alert.Rule{When: over, MinBad: 5}, []stateStep{
+		{0, alert.Sample{Value: 9, Bad: 4, OK: true}, "inactive"}, {1 * s, alert.Sample{Value: 9, Bad: 5, OK: true}, "firing"}, {2 * s, alert.Sample{Value: 9, Bad: 4, OK: true}, "resolved"},
+	}},
+	"a time that goes back changes nothing": {alert.Rule{When: over, For: 10 * s}, []stateStep{
+		{0, is(6), "pending"}, {-3600 * s, is(6), "pending"}, {9 * s, is(6), "pending"}, {10 * s, is(6), "firing"}, {-3600 * s, is(6), "firing"},
+	}},
+}
+
 func TestStates(t *testing.T) {
-	type step struct {
-		at   time.Duration
-		see  alert.Sample
-		want string
-	}
-	over := alert.Above(5)
-	for name, test := range map[string]struct {
-		rule  alert.Rule
-		steps []step
-	}{
-		"without For it fires at once": {alert.Rule{When: over}, []step{
-			{0, is(5), "inactive"}, {1 * s, is(5.1), "firing"}, {2 * s, is(5), "resolved"},
-		}},
-		"For is counted from the first bad sample": {alert.Rule{When: over, For: 10 * s}, []step{
-			{0, is(6), "pending"}, {9 * s, is(6), "pending"}, {10 * s, is(6), "firing"},
-		}},
-		"one good sample while pending begins For anew": {alert.Rule{When: over, For: 10 * s}, []step{
-			{0, is(6), "pending"}, {9 * s, is(5), "inactive"}, {10 * s, is(6), "pending"}, {19 * s, is(6), "pending"}, {20 * s, is(6), "firing"},
-		}},
-		"KeepFiring is counted from the first good sample": {alert.Rule{When: over, KeepFiring: 10 * s}, []step{
-			{0, is(6), "firing"}, {5 * s, is(1), "firing"}, {14 * s, is(1), "firing"}, {15 * s, is(1), "resolved"},
-		}},
-		"a bad sample begins KeepFiring anew": {alert.Rule{When: over, KeepFiring: 10 * s}, []step{
-			{0, is(6), "firing"}, {5 * s, is(1), "firing"}, {14 * s, is(6), "firing"}, {15 * s, is(1), "firing"}, {24 * s, is(1), "firing"}, {25 * s, is(1), "resolved"},
-		}},
-		"a resolved alert is kept for 15 minutes": {alert.Rule{When: over}, []step{
-			{0, is(6), "firing"}, {1 * s, is(1), "resolved"}, {901 * s, is(1), "resolved"}, {902 * s, is(1), "inactive"},
-		}},
-		"a resolved alert may begin again": {alert.Rule{When: over, For: 10 * s}, []step{
-			{0, is(6), "pending"}, {10 * s, is(6), "firing"}, {11 * s, is(1), "resolved"}, {12 * s, is(6), "pending"}, {22 * s, is(6), "firing"},
-		}},
-		"below": {alert.Rule{When: alert.Below(5)}, []step{
-			{0, is(5), "inactive"}, {1 * s, is(4.9), "firing"}, {2 * s, is(5), "resolved"},
-		}},
-		"Resolve is another threshold": {alert.Rule{When: over, Resolve: alert.Below(2)}, []step{
-			{0, is(3), "inactive"}, {1 * s, is(6), "firing"}, {2 * s, is(3), "firing"}, {3 * s, is(2), "firing"}, {4 * s, is(1), "resolved"}, {5 * s, is(3), "resolved"},
-		}},
-		"Resolve does not matter while pending": {alert.Rule{When: over, Resolve: alert.Below(2), For: 10 * s}, []step{
-			{0, is(6), "pending"}, {5 * s, is(3), "inactive"},
-		}},
-		"no data keeps a pending rule ageing": {alert.Rule{When: over, For: 10 * s}, []step{
-			{0, none, "inactive"}, {1 * s, is(6), "pending"}, {5 * s, none, "pending"}, {11 * s, none, "firing"}, {12 * s, is(1), "resolved"},
-		}},
-		"no data keeps a rule that is easing off on its way": {alert.Rule{When: over, KeepFiring: 10 * s}, []step{
-			{0, is(6), "firing"}, {1 * s, is(1), "firing"}, {11 * s, none, "resolved"},
-		}},
-		"no data resolves": {alert.Rule{When: over, NoData: alert.Resolve}, []step{
-			{0, is(6), "firing"}, {1 * s, none, "resolved"},
-		}},
-		"no data fires": {alert.Rule{When: over, NoData: alert.Fire, For: 10 * s}, []step{
-			{0, none, "pending"}, {10 * s, none, "firing"}, {11 * s, is(1), "resolved"},
-		}},
-		"fewer calls than MinCalls are no data": {alert.Rule{When: over, MinCalls: 20}, []step{
-			{0, alert.Sample{Value: 9, Calls: 19, OK: true}, "inactive"},
-			{1 * s, alert.Sample{Value: 9, Calls: 20, OK: true}, "firing"},
-			{2 * s, alert.Sample{Value: 1, Calls: 19, OK: true}, "firing"},
-			{3 * s, alert.Sample{Value: 1, Calls: 20, OK: true}, "resolved"},
-		}},
-		"fewer bad calls than MinBad are good": {alert.Rule{When: over, MinBad: 5}, []step{
-			{0, alert.Sample{Value: 9, Bad: 4, OK: true}, "inactive"}, {1 * s, alert.Sample{Value: 9, Bad: 5, OK: true}, "firing"}, {2 * s, alert.Sample{Value: 9, Bad: 4, OK: true}, "resolved"},
-		}},
-		"a time that goes back changes nothing": {alert.Rule{When: over, For: 10 * s}, []step{
-			{0, is(6), "pending"}, {-3600 * s, is(6), "pending"}, {9 * s, is(6), "pending"}, {10 * s, is(6), "firing"}, {-3600 * s, is(6), "firing"},
-		}},
-	} {
+	for name, test := range stateCases {
 		t.Run(name, func(t *testing.T) {
 			p := newProbe(test.rule)
 			for _, step := range test.steps {

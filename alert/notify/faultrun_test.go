@@ -17,6 +17,25 @@ import (
 	"github.com/weir-go/weir/internal/instrument"
 )
 
+// receiverFaults are ways in which a receiver fails.
+var receiverFaults = []http.HandlerFunc{hang, drop, status(500), status(503, "Retry-After", "30"), status(429, "Retry-After", "45")}
+
+// receiverAtRandom returns works, or a way to fail.
+func receiverAtRandom(random *rand.Rand, works http.HandlerFunc) http.HandlerFunc {
+	if random.IntN(2) == 0 {
+		return receiverFaults[random.IntN(len(receiverFaults))]
+	}
+	return works
+}
+
+// rulesOn returns a rule for each condition.
+func rulesOn(conditions []atomic.Bool) (rules []alert.Rule) {
+	for i := range conditions {
+		rules = append(rules, alert.Rule{Name: fmt.Sprint("rule", i), Value: alert.True(conditions[i].Load), When: alert.Above(0)})
+	}
+	return rules
+}
+
 // For twelve hours twenty rules fire and resolve, and half of the time the receiver fails in a
 // random way. In the end it knows the latest state of each alert that it was told of, and each
 // firing alert.
@@ -25,23 +44,15 @@ func TestRandomFailures(t *testing.T) {
 		random := rand.New(rand.NewPCG(3, 5))
 		server := newServer()
 		hook := notify.NewWebhook(notify.Config{Name: "run", URL: "http://a.example", Transport: server.transport, Repeat: notify.Off})
-		var rules []alert.Rule
 		var bad [20]atomic.Bool
-		for i := range bad {
-			rules = append(rules, alert.Rule{Name: fmt.Sprint("rule", i), Value: alert.True(bad[i].Load), When: alert.Above(0)})
-		}
+		rules := rulesOn(bad[:])
 		monitor := alert.NewMonitor(alert.Config{Interval: 15 * time.Second, Notify: []alert.Notifier{hook}, Logger: quiet()}, rules...)
 		ctx, cancel := context.WithCancel(t.Context())
 		go monitor.Run(ctx)
 
 		var acknowledged recorder
-		faults := []http.HandlerFunc{hang, drop, status(500), status(503, "Retry-After", "30"), status(429, "Retry-After", "45")}
 		for range 12 * 60 {
-			handler := http.HandlerFunc(acknowledged.accept)
-			if random.IntN(2) == 0 {
-				handler = faults[random.IntN(len(faults))]
-			}
-			server.answer.Store(handler)
+			server.answer.Store(receiverAtRandom(random, acknowledged.accept))
 			bad[random.IntN(len(bad))].Store(random.IntN(2) == 0)
 			time.Sleep(time.Minute)
 		}

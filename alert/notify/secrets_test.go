@@ -1,0 +1,154 @@
+package notify_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/alert/notify"
+	"github.com/weir-go/weir/breaker"
+)
+
+// roundTrip is a transport whose errors name the address.
+type roundTrip func() error
+
+func (f roundTrip) RoundTrip(*http.Request) (*http.Response, error) { return nil, f() }
+
+func TestSecretsAppearInNoErrorOrLog(t *testing.T) {
+	const address = "https://user:" + secret + "@hooks." + secret + ".example/services/" + secret
+	host := secret + ".example"
+	dial := func(err error) func() error {
+		return func() error { return &net.OpError{Op: "dial", Net: "tcp", Addr: &net.UnixAddr{Name: host}, Err: err} }
+	}
+	for want, fault := range map[string]func() error{
+		"connection refused": dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)),
+		"unknown host name":  dial(&net.DNSError{Err: "no such host", Name: host}),
+		"no answer in time":  dial(&net.DNSError{Err: "timeout", Name: host, IsTimeout: true}),
+		"no connection":      func() error { return errors.New("proxy " + host + " is away") },
+		"connection closed":  func() error { return &url.Error{Op: "Post", URL: address, Err: io.ErrUnexpectedEOF} },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var log lockedBuffer
+			config := notify.Config{
+				Name: "pager", URL: address, Header: http.Header{"Authorization": {secret}}, Transport: roundTrip(fault),
+				Breaker: breaker.Config{MinCalls: 1000},
+			}
+			signed := notify.NewSignedWebhook(config, "whsec_"+"VDBQU0VDUkVUVDBQU0VDUkVUVDBQU0VDUkVU")
+			for _, n := range []alert.Notifier{signed, notify.NewSlack(config), notify.NewAlertmanager(config)} {
+				w := watch(t, n, slog.New(slog.NewJSONHandler(&log, nil)))
+				w.set(true)
+				w.stop()
+				err := n.Notify(t.Context(), firing())
+				require.ErrorContains(t, err, want)
+				marshalled, _ := json.Marshal(n)
+				fmt.Fprintf(&log, "%v %+v %#v %s %s %v", n, n, n, marshalled, err, errors.Unwrap(err))
+				slog.New(slog.NewTextHandler(&log, nil)).Info("sink", "sink", n, "config", config)
+			}
+			marshalled, _ := json.Marshal(config)
+			fmt.Fprintf(&log, "%v %+v %#v %s", config, config, config, marshalled)
+			require.Contains(t, log.String(), "pager")
+			require.NotContains(t, log.String(), secret)
+			require.NotContains(t, log.String(), "VDBQU0VDUkVU")
+		})
+	}
+}
+
+// The same with real connections and the default transport.
+func TestSecretsAppearInNoErrorOfARealConnection(t *testing.T) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err == nil {
+			_ = conn.Close()
+		}
+	})
+	silent := slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	plain, secure, gone := httptest.NewServer(handler), httptest.NewUnstartedServer(handler), httptest.NewServer(handler)
+	defer plain.Close()
+	secure.Config.ErrorLog = silent
+	secure.StartTLS()
+	defer secure.Close()
+	gone.Close()
+	for want, address := range map[string]string{
+		"connection closed": plain.URL, "no secure connection": secure.URL, "connection refused": gone.URL,
+	} {
+		err := notify.NewWebhook(notify.Config{URL: address + "/" + secret}).Notify(t.Context(), firing())
+		require.EqualError(t, err, "alert: not delivered: "+want)
+	}
+}
+
+// For every verb, and nested in other values.
+func TestSecretsAppearInNoPrintedForm(t *testing.T) {
+	config := notify.Config{Name: "pager", URL: "https://a.example/" + secret, Header: http.Header{"Authorization": {secret}}}
+	const key = "VDBQU0VDUkVUVDBQU0VDUkVUVDBQU0VDUkVU"
+	hook, am, slack := notify.NewSignedWebhook(config, "whsec_"+key), notify.NewAlertmanager(config), notify.NewSlack(config)
+	type inner struct{ C notify.Config }
+	for _, value := range []any{
+		config, &config,
+		[]notify.Config{config},
+		map[string]notify.Config{"a": config},
+		inner{config},
+		&inner{config},
+		[]inner{{config}},
+		hook, *hook, am, *am, slack, *slack,
+		struct{ H notify.Webhook }{*hook},
+		struct{ h *notify.Webhook }{hook},
+		struct{ h notify.Webhook }{*hook},
+		struct{ a notify.Alertmanager }{*am},
+		struct{ s any }{slack},
+		[]any{struct{ s notify.Webhook }{*slack}},
+	} {
+		for _, verb := range []string{"v", "+v", "#v", "s", "q", "x", "X", "d", "t", "g", "c", "U", "z"} {
+			text := fmt.Sprintf("%"+verb, value)
+			for _, hidden := range []string{secret, key, "T0PSECRETT0PSECRETT0PSECRET", fmt.Sprintf("%x", secret), fmt.Sprintf("%X", secret), strings.Trim(fmt.Sprint([]byte(secret)), "[]")} {
+				require.NotContains(t, text, hidden, "%%%s of a %T", verb, value)
+			}
+		}
+		written, err := json.Marshal(value)
+		require.NoError(t, err)
+		require.NotContains(t, string(written), secret)
+	}
+	written, err := json.Marshal(config)
+	require.NoError(t, err)
+	const masked = `notify.Config{Name: "pager", …}`
+	require.Equal(t, strconv.Quote(masked), string(written))
+	text, err := config.MarshalText()
+	require.NoError(t, err)
+	require.Equal(t, masked, string(text))
+	require.Equal(t, masked, fmt.Sprint(config))
+	require.Equal(t, `notifier "pager"`, fmt.Sprint(hook))
+}
+
+// lockedBuffer is a buffer that is safe for concurrent use.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
